@@ -1,0 +1,272 @@
+package adapters
+
+import (
+	"bytes"
+	"encoding/json"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/rerank"
+	"github.com/neardup/sidecar/sketch"
+)
+
+func testRule(t testing.TB, fields ...string) *Rule {
+	t.Helper()
+	sketcher, err := sketch.New(sketch.DefaultScheme())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Rule{Match: "news-*", Fields: fields, Profile: rerank.Profile{Threshold: 0.8}, Window: 100, Compute: true, Sketcher: sketcher}
+	if err := r.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func enricher(rule *Rule, prepared bool, changes *[]Change) *Enricher {
+	return &Enricher{
+		Rule: func(index string, _ bool) (*Rule, bool) {
+			if !Matches(rule.Match, index) {
+				return nil, false
+			}
+			return rule, prepared
+		},
+		Count: func(c Change) { *changes = append(*changes, c) },
+		Room:  1 << 20,
+	}
+}
+
+func TestAppendSplicesAndNothingElse(t *testing.T) {
+	rule := testRule(t, "title", "meta.text")
+	sketchOf := func(texts ...string) string {
+		s, ok := rule.Sketch(texts)
+		if !ok {
+			return "null"
+		}
+		return `"` + s.String() + `"`
+	}
+	both := sketchOf("one two", "three four five six")
+	for _, c := range []struct {
+		name, doc, want string
+		partial         bool
+		change          Change
+	}{
+		{"whole", `{"title":"one two","meta":{"text":"three four five six"},"n":1e3}`, `{"title":"one two","meta":{"text":"three four five six"},"n":1e3,"neardup_sketch":` + both + `}`, false, Enriched},
+		{"dotted key and space", ` { "meta.text" : "three four five six" , "title":"one two" } `, ` { "meta.text" : "three four five six" , "title":"one two","neardup_sketch":` + both + ` } `, false, Enriched},
+		{"list of texts", `{"title":["one","two"]}`, `{"title":["one","two"],"neardup_sketch":` + sketchOf("one", "two") + `}`, false, Enriched},
+		{"escapes", `{"title":"\u006fne\ttwo"}`, `{"title":"\u006fne\ttwo","neardup_sketch":` + sketchOf("one\ttwo") + `}`, false, Enriched},
+		{"client's own value goes", `{"neardup_sketch":"forged","title":"one"}`, `{"title":"one","neardup_sketch":` + sketchOf("one") + `}`, false, Enriched},
+		{"client's own value goes without text", `{"a":1,"neardup_sketch":"forged"}`, `{"a":1}`, false, Textless},
+		{"no text", `{"title":"?!","b":null}`, `{"title":"?!","b":null}`, false, Textless},
+		{"empty", `{}`, `{}`, false, Textless},
+		{"broken", `{"title":"one"`, `{"title":"one"`, false, Unreadable},
+		{"no object", `["title"]`, `["title"]`, false, Unreadable},
+		{"twice", `{"title":"one","title":"two"}`, `{"title":"one","title":"two"}`, false, Unreadable},
+		{"partial with all", `{"title":"one two","meta":{"text":"three four five six"}}`, `{"title":"one two","meta":{"text":"three four five six"},"neardup_sketch":` + both + `}`, true, Enriched},
+		{"partial with some", `{"title":"one two"}`, `{"title":"one two","neardup_sketch":null}`, true, Cleared},
+		{"partial with none", `{"n":1}`, `{"n":1}`, true, Untouched},
+		{"partial with none forged", `{"n":1,"neardup_sketch":"x"}`, `{"n":1}`, true, Untouched},
+		{"partial that empties", `{"title":null,"meta":null}`, `{"title":null,"meta":null,"neardup_sketch":null}`, true, Cleared},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var changes []Change
+			got := enricher(rule, true, &changes).Append([]byte("> "), "news-1", []byte(c.doc), c.partial)
+			if diff := cmp.Diff("> "+c.want, string(got)); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff([]Change{c.change}, changes); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestAppendLeavesAlone(t *testing.T) {
+	rule := testRule(t, "title")
+	doc := []byte(`{"title":"one two"}`)
+	var changes []Change
+	e := enricher(rule, true, &changes)
+	if got := e.Append(nil, "logs", doc, false); !bytes.Equal(got, doc) {
+		t.Errorf("an index without a rule: %s", got)
+	}
+	e.Room = 100
+	if got := e.Append(nil, "news-1", doc, false); !bytes.Equal(got, doc) {
+		t.Errorf("no room: %s", got)
+	}
+	if got := enricher(rule, false, &changes).Append(nil, "news-1", doc, false); !bytes.Equal(got, doc) {
+		t.Errorf("unprepared: %s", got)
+	}
+	if diff := cmp.Diff([]Change{Untouched, Oversized, Unprepared}, changes); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestMatches(t *testing.T) {
+	for _, c := range []struct {
+		pattern, name string
+		want          bool
+	}{
+		{"news", "news", true}, {"news", "news-1", false}, {"news-*", "news-1", true}, {"*", "a", true}, {"*", ".kibana", false},
+		{".k*", ".kibana", true}, {"a*b*c", "aXbYc", true}, {"a*b*c", "acb", false}, {"*-1", "x-1", true}, {"a*a", "a", false}, {"**", "x", true},
+	} {
+		if got := Matches(c.pattern, c.name); got != c.want {
+			t.Errorf("Matches(%q, %q) = %v, want %v", c.pattern, c.name, got, c.want)
+		}
+	}
+}
+
+// randomJSON writes a value with odd white space, escapes and some of our fields in it.
+func randomJSON(r *rand.Rand, depth int, out *strings.Builder) {
+	space := func() { out.WriteString([]string{"", "", " ", "\n\t"}[r.IntN(4)]) }
+	switch k := r.IntN(8); {
+	case k < 3 && depth > 0:
+		out.WriteByte('{')
+		space()
+		for i, n := 0, r.IntN(5); i < n; i++ {
+			if i > 0 {
+				out.WriteByte(',')
+				space()
+			}
+			out.WriteString([]string{`"a"`, `"b\u0041"`, `"neardup_sketch"`, `"_source"`, `"ü"`, `"\"{["`}[r.IntN(6)])
+			space()
+			out.WriteByte(':')
+			space()
+			randomJSON(r, depth-1, out)
+			space()
+		}
+		out.WriteByte('}')
+	case k < 5 && depth > 0:
+		out.WriteByte('[')
+		for i, n := 0, r.IntN(4); i < n; i++ {
+			if i > 0 {
+				out.WriteByte(',')
+			}
+			space()
+			randomJSON(r, depth-1, out)
+			space()
+		}
+		out.WriteByte(']')
+	default:
+		out.WriteString([]string{"1e400", "-0", "true", "null", `"x\\\"]}"`, `"neardup_sketch"`, "9007199254740993", `"日本"`}[r.IntN(8)])
+	}
+}
+
+// without is what Clean must amount to, on decoded values.
+func without(v any, parent string) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for k, x := range v {
+			if !dropsInSource(parent, k) {
+				out[k] = without(x, k)
+			}
+		}
+		return out
+	case []any:
+		out := []any{}
+		for _, x := range v {
+			out = append(out, without(x, parent))
+		}
+		return out
+	}
+	return v
+}
+
+func dropsInSource(parent, key string) bool { return parent == "_source" && Our(key) }
+
+func decode(t *testing.T, data []byte) any {
+	t.Helper()
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		t.Fatalf("%v: %s", err, data)
+	}
+	return v
+}
+
+func TestCleanDropsMembersAndKeepsBytes(t *testing.T) {
+	r := rand.New(rand.NewPCG(21, 22))
+	for range 5000 {
+		var b strings.Builder
+		randomJSON(r, 5, &b)
+		src := b.String()
+		var out, slow bytes.Buffer
+		if err := Clean(&out, strings.NewReader(src), dropsInSource); err != nil {
+			t.Fatal(err)
+		}
+		if err := Clean(&slow, iotest.OneByteReader(strings.NewReader(src)), dropsInSource); err != nil {
+			t.Fatal(err)
+		}
+		if slow.String() != out.String() {
+			t.Fatalf("chunk size matters:\n%s\n%s", out.String(), slow.String())
+		}
+		if diff := cmp.Diff(without(decode(t, []byte(src)), ""), decode(t, out.Bytes())); diff != "" {
+			t.Fatalf("%s\n%s\n%s", src, out.String(), diff)
+		}
+		if !strings.Contains(src, `"_source"`) && out.String() != src {
+			t.Fatalf("nothing to drop, yet changed:\n%s\n%s", src, out.String())
+		}
+	}
+}
+
+func TestCutUndoesAppend(t *testing.T) {
+	r := rand.New(rand.NewPCG(23, 24))
+	rule := testRule(t, "a")
+	for range 3000 {
+		var b strings.Builder
+		randomJSON(r, 4, &b)
+		doc := []byte(b.String())
+		if members, err := Members(doc); err != nil || Get(members, SketchField) != nil {
+			continue
+		}
+		var changes []Change
+		enriched := enricher(rule, true, &changes).Append(nil, "news-1", doc, false)
+		plain, err := Cut(enriched, Our)
+		if err != nil || !bytes.Equal(plain, doc) {
+			t.Fatalf("%v\n%s\n%s\n%s", err, doc, enriched, plain)
+		}
+	}
+}
+
+func FuzzMembersAgreesWithEncodingJSON(f *testing.F) {
+	for _, s := range []string{`{}`, `{"a":1,}`, `{"a":01}`, `{"a":-}`, `{"a":"\ud800"}`, `{"a":1.e3}`, `[1]`, "{\"a\":\"\x01\"}", `{"a":tru}`, `{"a":[{},[]]}`, `{"a":1}x`, `{,}`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var object map[string]json.RawMessage
+		want := json.Unmarshal(data, &object) == nil && object != nil
+		members, err := Members(data)
+		if got := err == nil; got != want {
+			t.Fatalf("Members(%q) accepts = %v, encoding/json %v", data, got, want)
+		}
+		if err != nil {
+			return
+		}
+		if same, _ := Cut(data, func(string) bool { return false }); !bytes.Equal(same, data) {
+			t.Fatalf("cutting nothing changed %q to %q", data, same)
+		}
+		if empty, err := Cut(data, func(string) bool { return true }); err != nil {
+			t.Fatal(err)
+		} else if left, err := Members(empty); err != nil || len(left) != 0 {
+			t.Fatalf("cutting all of %q left %q (%v)", data, empty, err)
+		}
+		_ = members
+	})
+}
+
+func FuzzCleanOfNothingIsTheIdentity(f *testing.F) {
+	for _, s := range []string{`{"a":[1,{"b":"x"}]} {"c":2}`, `{"a"`, "\xff{", `]`, `{"a":1 "b"}`, `"`, `nul`, `{"a":"\`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var out bytes.Buffer
+		if err := Clean(&out, bytes.NewReader(data), func(string, string) bool { return false }); err != nil || !bytes.Equal(out.Bytes(), data) {
+			t.Fatalf("%q became %q (%v)", data, out.Bytes(), err)
+		}
+	})
+}

@@ -1,0 +1,168 @@
+package adapters
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// ControlHeader is the request header that carries controls: "Neardup-Control: threshold=0.9; window=500". Engines ignore it.
+const ControlHeader = "Neardup-Control"
+
+// OutcomeHeader is the response header that says what was done.
+const OutcomeHeader = "Neardup"
+
+// Controls are what one request asks of us, in place of its rule. The zero value asks for nothing.
+type Controls struct {
+	// Off leaves the search alone.
+	Off bool
+	// On collapses what is left alone by default, such as an export.
+	On bool
+	// Threshold, if above 0, replaces the rule's.
+	Threshold float64
+	// Window, if above 0, replaces the rule's, capped by the configuration.
+	Window int
+}
+
+// controlNames are the controls as they stand in a URL or a body; in the header they stand without the prefix.
+var controlNames = []string{"neardup", "neardup_threshold", "neardup_window"}
+
+// IsControl reports whether a URL parameter or a key of a search body is meant for us.
+func IsControl(name string) bool {
+	return name == "neardup" || strings.HasPrefix(name, FieldPrefix)
+}
+
+// Set takes one control. The error names the control, its value and what to write instead.
+func (c *Controls) Set(name, value string) error {
+	switch name {
+	case "neardup":
+		switch value {
+		case "on", "true", "":
+			c.On, c.Off = true, false
+		case "off", "false":
+			c.On, c.Off = false, true
+		default:
+			return fmt.Errorf("[neardup] must be on or off, not [%s]", value)
+		}
+	case "neardup_threshold":
+		t, err := strconv.ParseFloat(value, 64)
+		if err != nil || !(t > 0 && t <= 1) {
+			return fmt.Errorf("[neardup_threshold] must be a number above 0, at most 1, not [%s]", value)
+		}
+		c.Threshold = t
+	case "neardup_window":
+		w, err := strconv.Atoi(value)
+		if err != nil || w < 1 {
+			return fmt.Errorf("[neardup_window] must be a whole number of at least 1, not [%s]", value)
+		}
+		c.Window = w
+	default:
+		return fmt.Errorf("[%s] is unknown: the controls are %s", name, strings.Join(controlNames, ", "))
+	}
+	return nil
+}
+
+// Merge returns the controls with those of a narrower place (one search of many) put over them.
+func (c Controls) Merge(narrow Controls) Controls {
+	if narrow.On || narrow.Off {
+		c.On, c.Off = narrow.On, narrow.Off
+	}
+	if narrow.Threshold > 0 {
+		c.Threshold = narrow.Threshold
+	}
+	if narrow.Window > 0 {
+		c.Window = narrow.Window
+	}
+	return c
+}
+
+// Param is one URL parameter as it was sent (Raw) and as it reads.
+type Param struct{ Raw, Name, Value string }
+
+// Params takes a raw query apart without losing a byte: joined with "&" the Raw parts are the query again.
+func Params(rawQuery string) []Param {
+	if rawQuery == "" {
+		return nil
+	}
+	var list []Param
+	for part := range strings.SplitSeq(rawQuery, "&") {
+		name, value, _ := strings.Cut(part, "=")
+		list = append(list, Param{Raw: part, Name: unescape(name), Value: unescape(value)})
+	}
+	return list
+}
+
+// Query returns the raw query of the parameters that keep accepts.
+func Query(params []Param, keep func(name string) bool) string {
+	var parts []string
+	for _, p := range params {
+		if keep(p.Name) {
+			parts = append(parts, p.Raw)
+		}
+	}
+	return strings.Join(parts, "&")
+}
+
+// Last returns the value of the last parameter with the name.
+func Last(params []Param, name string) (value string, ok bool) {
+	for _, p := range slices.Backward(params) {
+		if p.Name == name {
+			return p.Value, true
+		}
+	}
+	return "", false
+}
+
+func unescape(s string) string {
+	if plain, err := url.QueryUnescape(s); err == nil {
+		return plain
+	}
+	return s
+}
+
+// TakeControls returns the controls of a request's header and URL, the URL first, and the request without them. On an error the
+// request comes back without them too.
+func TakeControls(r *Request) (Controls, *Request, error) {
+	var c Controls
+	var failed error
+	set := func(name, value string) {
+		if err := c.Set(name, value); err != nil && failed == nil {
+			failed = err
+		}
+	}
+	plain := *r
+	if lines := r.Header[ControlHeader]; len(lines) > 0 {
+		for item := range strings.SplitSeq(strings.Join(lines, ";"), ";") {
+			if name, value, _ := strings.Cut(strings.TrimSpace(item), "="); name != "" {
+				set(headerControl(strings.TrimSpace(name)), strings.TrimSpace(value))
+			}
+		}
+		plain.Header = make(Header, len(r.Header))
+		for k, v := range r.Header {
+			if k != ControlHeader {
+				plain.Header[k] = v
+			}
+		}
+	}
+	params := Params(r.RawQuery)
+	for _, p := range params {
+		if IsControl(p.Name) {
+			set(p.Name, p.Value)
+		}
+	}
+	if slices.ContainsFunc(params, func(p Param) bool { return IsControl(p.Name) }) {
+		plain.RawQuery = Query(params, func(name string) bool { return !IsControl(name) })
+	}
+	return c, &plain, failed
+}
+
+// headerControl returns the full name of a control of the header, where "threshold" stands for neardup_threshold.
+func headerControl(name string) string {
+	name = strings.ToLower(name)
+	if IsControl(name) {
+		return name
+	}
+	return FieldPrefix + name
+}

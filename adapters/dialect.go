@@ -1,0 +1,149 @@
+package adapters
+
+import (
+	"errors"
+	"io"
+)
+
+// Header is an HTTP header with canonical keys, convertible to and from http.Header.
+type Header = map[string][]string
+
+// Request is an HTTP request as far as a dialect looks at it.
+type Request struct {
+	Method string
+	// Path is the escaped path as the client sent it; RawQuery the query as sent, without the question mark.
+	Path, RawQuery string
+	// Header is read and never changed; a dialect that needs another header makes a copy.
+	Header Header
+	Body   []byte
+}
+
+// Reply is an HTTP reply that was read whole and decoded (no Content-Encoding is left on Body).
+type Reply struct {
+	Status int
+	Header Header
+	Body   []byte
+}
+
+// Kind is what a request means to us.
+type Kind int
+
+// The kinds of request.
+const (
+	// Pass goes through as it came.
+	Pass Kind = iota
+	// Write carries documents.
+	Write
+	// Read answers documents or mappings in which our fields may stand.
+	Read
+	// Search answers a ranked list.
+	Search
+)
+
+// String returns the kind as it stands in logs and metrics.
+func (k Kind) String() string { return [...]string{"pass", "write", "read", "search"}[k] }
+
+// Class is what a dialect sees in a request's method, path and query.
+type Class struct {
+	Kind Kind
+	// Target is the index, alias or pattern named in the path, unescaped; empty where the body names it or nothing does.
+	Target string
+	// Form is the dialect's own name of the endpoint. It means nothing to anyone else.
+	Form string
+	// Params is the dialect's own reading of the query, kept from Classify for the steps that follow.
+	Params any
+	// CleanWrite says that the reply of this write can hold our fields and goes through CleanReply.
+	CleanWrite bool
+	// Shown says that the client names a field of ours in its request: then it is shown.
+	Shown bool
+}
+
+// Dialect is the pure half of an adapter. All methods are safe for concurrent use and keep nothing of their arguments.
+type Dialect interface {
+	// Classify looks at method, path and query alone.
+	Classify(r *Request) Class
+	// EnrichWrite copies the body of a Write from src to dst, one operation in memory at a time, with the documents enriched.
+	// Whatever it can't make sense of is copied as it stands. It returns only errors of src and dst.
+	EnrichWrite(c Class, dst io.Writer, src io.Reader, e *Enricher) error
+	// CleanReply copies a reply of the class from src to dst less our fields. Whatever it can't make sense of is copied as it
+	// stands. It returns only errors of src and dst.
+	CleanReply(c Class, dst io.Writer, src io.Reader) error
+	// Search takes a Search request with its body apart.
+	Search(c Class, r *Request, p Plan) ParsedSearch
+}
+
+// ParsedSearch is a search request taken apart.
+type ParsedSearch struct {
+	// Plain is the client's request less our controls: what is sent where the search is left alone.
+	Plain *Request
+	// Refusal, if not nil, is the answer: a control of ours has a bad value. It has the engine's own error shape.
+	Refusal *Reply
+	// Exchange collapses the search; nil leaves it alone.
+	Exchange Exchange
+	// Reason says why it is left alone, in one word of the documentation's list.
+	Reason string
+}
+
+// Exchange is one search in progress. It is for one goroutine.
+type Exchange interface {
+	// Next takes the engine's reply to the request it returned last (nil at first) and returns the next request, or the answer.
+	// On an error the search can't be collapsed: [ErrRefused] says that the reply itself is the answer, any other that the
+	// plain search is to be sent.
+	Next(reply *Reply) (*Request, *Answer, error)
+}
+
+// Errors of an Exchange.
+var (
+	// ErrRefused: the engine refused for a reason that is not ours (credentials, load, its own failure); its reply is the answer.
+	ErrRefused = errors.New("the engine refused the search")
+	// ErrWidened: the engine refused what we asked; it may grant what the client asked.
+	ErrWidened = errors.New("the engine refused the widened search")
+	// ErrNotUnderstood: a reply is not of the form that the dialect knows.
+	ErrNotUnderstood = errors.New("the reply is not understood")
+)
+
+// Answer is the end of an exchange.
+type Answer struct {
+	Reply
+	// Outcomes has one entry for each search of the request.
+	Outcomes []Outcome
+}
+
+// Outcome is what was done with one search.
+type Outcome struct {
+	// Target is what the search was sent to, as in [Plan.Scope].
+	Target string
+	// Reason, if not empty, says why the search was left alone; the numbers are then zero.
+	Reason string
+	// Raw is the engine's total, or the ranks read where it gave none.
+	Raw int
+	// Read is how many ranks were looked at, Folded how many of these were folded, Without how many had no sketch stored.
+	Read, Folded, Without int
+	// Exact says that Folded is final for the whole window.
+	Exact bool
+	// Limited says that the engine's paging limit ended the list.
+	Limited bool
+	// Rounds is how often the engine was asked; Window the ranks collapsed over.
+	Rounds, Window int
+}
+
+// Plan is what a dialect is told for a search.
+type Plan struct {
+	Rules Rules
+	// Scope tells what is known of a target (an index, alias, pattern or list, as the client wrote it).
+	Scope func(target string) Scope
+	// MaxWindow caps the window that a request may ask for.
+	MaxWindow int
+}
+
+// Scope is what is known of a search's target under the client's credentials.
+type Scope struct {
+	// Configured says that a rule matches an index behind the target, or may do so.
+	Configured bool
+	// Window is the largest window of the rules that match behind the target.
+	Window int
+	// Rate is the share of hits that folded of late.
+	Rate float64
+	// Lacking says that hits without a sketch were seen of late.
+	Lacking bool
+}

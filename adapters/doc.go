@@ -1,0 +1,11 @@
+// Package adapters is the port between neardup and the search engines, in words that belong to no engine.
+//
+// An adapter has two halves. Its [Dialect] is pure: it classifies requests, enriches the documents of a write by splicing bytes,
+// cuts our fields out of replies, and turns a search into an [Exchange], a small conversation with the engine that ends in the
+// client's page. Its [Store] does I/O: it resolves names, prepares indices, and reads and patches documents that are stored.
+//
+// What both engines share lives here: the rules that say which documents are sketched ([Rule]), enriching one document
+// ([Enricher]), and JSON edited as bytes ([Rewrite], [Clean]) so that whatever is not ours stays as it came.
+//
+// The dialects and this package do no I/O, start no goroutine and read no clock.
+package adapters

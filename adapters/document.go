@@ -1,0 +1,224 @@
+package adapters
+
+import (
+	"strings"
+)
+
+// Change is what enriching did to one document.
+type Change int
+
+// The changes, each counted under its name.
+const (
+	// Untouched: no rule matches its index, or it is a partial document that touches no sketched field.
+	Untouched Change = iota
+	// Enriched: it carries its sketch.
+	Enriched
+	// Textless: it has no word to sketch.
+	Textless
+	// Cleared: a partial document that touches some of the sketched fields clears the stored sketch.
+	Cleared
+	// Unprepared: our field is not declared in its index, so it passes without a sketch.
+	Unprepared
+	// Unreadable: it is not a well-formed JSON object; the engine will say so.
+	Unreadable
+	// Oversized: the added bytes could cross the engine's limit on a body.
+	Oversized
+)
+
+// String returns the change as it stands in logs and metrics.
+func (c Change) String() string {
+	return [...]string{"untouched", "enriched", "textless", "cleared", "unprepared", "unreadable", "oversized"}[c]
+}
+
+// Enricher adds sketches to the documents of one write. It is for one goroutine.
+type Enricher struct {
+	// Rule returns the rule of an index named in the write and whether the index is prepared; nil if none matches. whole says that
+	// the document at hand would create the index if there is none.
+	Rule func(index string, whole bool) (rule *Rule, prepared bool)
+	// Count, if set, is told of every document.
+	Count func(Change)
+	// Room is how many bytes may be added before the engine's limit on a body could be crossed.
+	Room int64
+}
+
+// Append appends the document to dst, enriched by the rule of its index. A partial document is one that the engine merges into
+// what is stored. Whatever can't be enriched is appended as it stands.
+func (e *Enricher) Append(dst []byte, index string, document []byte, partial bool) []byte {
+	before := len(dst)
+	dst, change := e.append(dst, index, document, partial)
+	e.Room -= int64(len(dst) - before - len(document))
+	if e.Count != nil {
+		e.Count(change)
+	}
+	return dst
+}
+
+func (e *Enricher) append(dst []byte, index string, document []byte, partial bool) ([]byte, Change) {
+	rule, prepared := e.Rule(index, !partial)
+	if rule == nil {
+		return append(dst, document...), Untouched
+	}
+	members, err := Members(document)
+	if err != nil {
+		return append(dst, document...), Unreadable
+	}
+	found := rule.find(members)
+	if found.ambiguous {
+		return append(dst, document...), Unreadable
+	}
+	// A client's own value of our field is never stored, whatever else happens to the document.
+	if ours := cut(document, members, Our); len(ours) != len(document) {
+		document = ours
+		if members, err = Members(document); err != nil {
+			return append(dst, document...), Unreadable
+		}
+	}
+	value, change := rule.value(found, partial)
+	if value != nil && !prepared {
+		value, change = nil, Unprepared
+	}
+	if value != nil && int64(len(value)+len(SketchField)+4) > e.Room {
+		value, change = nil, Oversized
+		if partial { // a stale sketch must not stay: this one costs next to nothing
+			value, change = []byte("null"), Cleared
+		}
+	}
+	if value == nil {
+		return append(dst, document...), change
+	}
+	return appendMember(dst, document, members, SketchField, value), change
+}
+
+// value returns what our field gets, nil for nothing at all.
+func (r *Rule) value(found texts, partial bool) ([]byte, Change) {
+	switch {
+	case partial && found.touched == 0:
+		return nil, Untouched
+	case partial && found.touched < len(r.Fields):
+		return []byte("null"), Cleared
+	}
+	s, ok := r.Sketch(found.list())
+	switch {
+	case ok:
+		return AppendString(nil, s.String()), Enriched
+	case partial:
+		return []byte("null"), Cleared
+	}
+	return nil, Textless
+}
+
+// SketchOf returns the sketch of a whole document's JSON and what stands in our field of it, decoded. Both are nil where there is
+// none.
+func (r *Rule) SketchOf(document []byte) (computed, stored *Encoded) {
+	members, err := Members(document)
+	if err != nil {
+		return nil, nil
+	}
+	if text, ok := Text(Get(members, SketchField)); ok {
+		if s := r.Decode(text); s != nil {
+			stored = &Encoded{Sketch: *s, Text: text}
+		}
+	}
+	found := r.find(members)
+	if found.ambiguous {
+		return nil, stored
+	}
+	if s, ok := r.Sketch(found.list()); ok {
+		computed = &Encoded{Sketch: s, Text: s.String()}
+	}
+	return computed, stored
+}
+
+// WithSketch returns the document's JSON with our field set to the sketch's text and every other byte as it stands.
+func WithSketch(document []byte, text string) ([]byte, error) {
+	document, err := Cut(document, Our)
+	if err != nil {
+		return nil, err
+	}
+	return Set(document, SketchField, AppendString(nil, text))
+}
+
+// texts is what was found of a rule's fields in a document, a list for each field in the rule's order.
+type texts struct {
+	byField [][]string
+	seen    []bool
+	// touched is how many of the fields the document sets.
+	touched int
+	// ambiguous says that a name leading to a field stands twice in one object; engines differ in which one counts.
+	ambiguous bool
+}
+
+func (t *texts) list() []string {
+	var all []string
+	for _, values := range t.byField {
+		all = append(all, values...)
+	}
+	return all
+}
+
+// find collects the texts of the rule's fields. A dotted field is found as nested objects or as a dotted key.
+func (r *Rule) find(members []Member) texts {
+	t := texts{byField: make([][]string, len(r.Fields)), seen: make([]bool, len(r.Fields))}
+	for i, field := range r.Fields {
+		t.descend(i, members, field)
+	}
+	for _, seen := range t.seen {
+		if seen {
+			t.touched++
+		}
+	}
+	return t
+}
+
+func (t *texts) descend(field int, members []Member, path string) {
+	for i, m := range members {
+		switch {
+		case m.Key == path:
+			t.seen[field] = true
+			t.collect(field, m.Value)
+		case strings.HasPrefix(path, m.Key+"."):
+			t.into(field, m.Value, path[len(m.Key)+1:])
+		default:
+			continue
+		}
+		for _, other := range members[:i] {
+			t.ambiguous = t.ambiguous || other.Key == m.Key
+		}
+	}
+}
+
+// into follows a path into a value. What is no object, and so replaces whatever stood below it, touches the field.
+func (t *texts) into(field int, value []byte, path string) {
+	switch value[0] {
+	case '{':
+		if members, err := Members(value); err == nil {
+			t.descend(field, members, path)
+		}
+	case '[':
+		t.seen[field] = true
+		elements, _ := Elements(value)
+		for _, element := range elements {
+			t.into(field, element, path)
+		}
+	default:
+		t.seen[field] = true
+	}
+}
+
+// collect takes the texts of a field's value: a string, a number or truth value as written, or each of a list.
+func (t *texts) collect(field int, value []byte) {
+	switch value[0] {
+	case '"':
+		if text, ok := Text(value); ok {
+			t.byField[field] = append(t.byField[field], text)
+		}
+	case '[':
+		elements, _ := Elements(value)
+		for _, element := range elements {
+			t.collect(field, element)
+		}
+	case '{', 'n':
+	default:
+		t.byField[field] = append(t.byField[field], string(value))
+	}
+}

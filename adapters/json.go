@@ -1,0 +1,373 @@
+package adapters
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"unicode/utf8"
+)
+
+// ErrMalformed: the bytes are not JSON of the form asked for.
+var ErrMalformed = errors.New("malformed JSON")
+
+// maxDepth bounds how deep values may nest. Elasticsearch's own parser stops at 1,000.
+const maxDepth = 1000
+
+// Member is one member of a JSON object as it stands: Key is decoded, Value are the bytes of the value.
+type Member struct {
+	Key   string
+	Value []byte
+	// start and end are the member's extent in the object, from the quote of the key to the end of the value.
+	start, end int
+}
+
+// Members returns the members of a JSON object in their order, or ErrMalformed if data is anything but one well-formed object.
+// The values share data's memory.
+func Members(data []byte) ([]Member, error) {
+	s := scanner{data: data}
+	s.space()
+	if !s.take('{') {
+		return nil, ErrMalformed
+	}
+	var list []Member
+	for first := true; ; first = false {
+		s.space()
+		if s.take('}') {
+			if s.space(); s.at != len(data) || !first && s.comma {
+				return nil, ErrMalformed
+			}
+			return list, nil
+		}
+		if !first && !s.comma {
+			return nil, ErrMalformed
+		}
+		m, err := s.member()
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, m)
+	}
+}
+
+// Elements returns the elements of a JSON array as they stand, or ErrMalformed if data is anything but one well-formed array.
+func Elements(data []byte) ([][]byte, error) {
+	s := scanner{data: data}
+	s.space()
+	if !s.take('[') {
+		return nil, ErrMalformed
+	}
+	var list [][]byte
+	for first := true; ; first = false {
+		s.space()
+		if s.take(']') {
+			if s.space(); s.at != len(data) || !first && s.comma {
+				return nil, ErrMalformed
+			}
+			return list, nil
+		}
+		if !first && !s.comma {
+			return nil, ErrMalformed
+		}
+		start := s.at
+		if err := s.value(1); err != nil {
+			return nil, err
+		}
+		list = append(list, data[start:s.at])
+		s.space()
+		s.comma = s.take(',')
+	}
+}
+
+// Get returns the value of the last member with the key, or nil.
+func Get(members []Member, key string) []byte {
+	for i := len(members) - 1; i >= 0; i-- {
+		if members[i].Key == key {
+			return members[i].Value
+		}
+	}
+	return nil
+}
+
+// Text returns the decoded string, and false if value is no JSON string.
+func Text(value []byte) (string, bool) {
+	if len(value) < 2 || value[0] != '"' {
+		return "", false
+	}
+	inner := value[1 : len(value)-1]
+	if bytes.IndexByte(inner, '\\') < 0 {
+		return string(inner), true
+	}
+	var s string
+	if json.Unmarshal(value, &s) != nil {
+		return "", false
+	}
+	return s, true
+}
+
+// Set returns the object with the member's value replaced where the key stands, and otherwise appended as the last member. All
+// other bytes stay.
+func Set(object []byte, key string, value []byte) ([]byte, error) {
+	members, err := Members(object)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range members {
+		if m.Key == key {
+			out := append(make([]byte, 0, len(object)+len(value)), object[:m.end-len(m.Value)]...)
+			return append(append(out, value...), object[m.end:]...), nil
+		}
+	}
+	return appendMember(make([]byte, 0, len(object)+len(key)+len(value)+4), object, members, key, value), nil
+}
+
+// appendMember appends the object to dst with one more member right behind the last one.
+func appendMember(dst, object []byte, members []Member, key string, value []byte) []byte {
+	at := bytes.IndexByte(object, '{') + 1
+	if len(members) > 0 {
+		at = members[len(members)-1].end
+	}
+	dst = append(dst, object[:at]...)
+	if len(members) > 0 {
+		dst = append(dst, ',')
+	}
+	dst = append(append(append(dst, '"'), key...), '"', ':')
+	return append(append(dst, value...), object[at:]...)
+}
+
+// Cut returns the object less the members that drop names. All other bytes stay. The object itself is returned if there is none.
+func Cut(object []byte, drop func(key string) bool) ([]byte, error) {
+	members, err := Members(object)
+	if err != nil {
+		return nil, err
+	}
+	return cut(object, members, drop), nil
+}
+
+func cut(object []byte, members []Member, drop func(key string) bool) []byte {
+	var out []byte
+	from, last := 0, -1 // object[:from] is copied; last is the last member kept
+	for i, m := range members {
+		if drop(m.Key) {
+			continue
+		}
+		switch {
+		case i == last+1: // nothing was dropped in between
+		case last < 0: // all before it were dropped
+			out = append(out, object[from:members[0].start]...)
+			from = m.start
+		default: // keep the comma in front of it, drop what stands between the last kept one and that comma
+			out = append(out, object[from:members[last].end]...)
+			from = members[i-1].end
+		}
+		last = i
+	}
+	switch {
+	case last == len(members)-1:
+	case last < 0:
+		out = append(out, object[from:members[0].start]...)
+		from = members[len(members)-1].end
+	default:
+		out = append(out, object[from:members[last].end]...)
+		from = members[len(members)-1].end
+	}
+	if from == 0 {
+		return object
+	}
+	return append(out, object[from:]...)
+}
+
+// scanner walks over JSON by the grammar of RFC 8259.
+type scanner struct {
+	data  []byte
+	at    int
+	comma bool // the last member or element was followed by a comma
+}
+
+func (s *scanner) space() {
+	for s.at < len(s.data) {
+		switch s.data[s.at] {
+		case ' ', '\t', '\n', '\r':
+			s.at++
+		default:
+			return
+		}
+	}
+}
+
+func (s *scanner) take(c byte) bool {
+	if s.at < len(s.data) && s.data[s.at] == c {
+		s.at++
+		return true
+	}
+	return false
+}
+
+// member reads a key, a value and the comma behind them if there is one.
+func (s *scanner) member() (Member, error) {
+	m := Member{start: s.at}
+	if err := s.str(); err != nil {
+		return m, err
+	}
+	key, ok := Text(s.data[m.start:s.at])
+	s.space()
+	if !ok || !s.take(':') {
+		return m, ErrMalformed
+	}
+	s.space()
+	value := s.at
+	if err := s.value(1); err != nil {
+		return m, err
+	}
+	m.Key, m.Value, m.end = key, s.data[value:s.at], s.at
+	s.space()
+	s.comma = s.take(',')
+	return m, nil
+}
+
+// value reads one value whose container stands at the depth.
+func (s *scanner) value(depth int) error {
+	if s.at >= len(s.data) || depth > maxDepth {
+		return ErrMalformed
+	}
+	switch c := s.data[s.at]; c {
+	case '"':
+		return s.str()
+	case '{', '[':
+		return s.container(c, depth)
+	case 't':
+		return s.literal("true")
+	case 'f':
+		return s.literal("false")
+	case 'n':
+		return s.literal("null")
+	}
+	return s.number()
+}
+
+func (s *scanner) container(open byte, depth int) error {
+	s.at++
+	end := open + 2 // ']' and '}' both stand two behind their opening
+	s.space()
+	if s.take(end) {
+		return nil
+	}
+	for {
+		s.space()
+		if open == '{' {
+			if err := s.str(); err != nil {
+				return err
+			}
+			if s.space(); !s.take(':') {
+				return ErrMalformed
+			}
+			s.space()
+		}
+		if err := s.value(depth + 1); err != nil {
+			return err
+		}
+		s.space()
+		if s.take(end) {
+			return nil
+		}
+		if !s.take(',') {
+			return ErrMalformed
+		}
+	}
+}
+
+func (s *scanner) literal(word string) error {
+	if !bytes.HasPrefix(s.data[s.at:], []byte(word)) {
+		return ErrMalformed
+	}
+	s.at += len(word)
+	return nil
+}
+
+func (s *scanner) str() error {
+	if !s.take('"') {
+		return ErrMalformed
+	}
+	for s.at < len(s.data) {
+		c := s.data[s.at]
+		s.at++
+		switch {
+		case c == '"':
+			return nil
+		case c < 0x20:
+			return ErrMalformed
+		case c == '\\':
+			if err := s.escape(); err != nil {
+				return err
+			}
+		}
+	}
+	return ErrMalformed
+}
+
+func (s *scanner) escape() error {
+	if s.at >= len(s.data) {
+		return ErrMalformed
+	}
+	c := s.data[s.at]
+	s.at++
+	if c != 'u' {
+		if bytes.IndexByte([]byte(`"\/bfnrt`), c) < 0 {
+			return ErrMalformed
+		}
+		return nil
+	}
+	if s.at+4 > len(s.data) {
+		return ErrMalformed
+	}
+	for _, h := range s.data[s.at : s.at+4] {
+		if !(h >= '0' && h <= '9' || h >= 'a' && h <= 'f' || h >= 'A' && h <= 'F') {
+			return ErrMalformed
+		}
+	}
+	s.at += 4
+	return nil
+}
+
+func (s *scanner) number() error {
+	s.take('-')
+	if !s.take('0') && s.digits() == 0 {
+		return ErrMalformed
+	}
+	if s.take('.') && s.digits() == 0 {
+		return ErrMalformed
+	}
+	if s.take('e') || s.take('E') {
+		if !s.take('+') {
+			s.take('-')
+		}
+		if s.digits() == 0 {
+			return ErrMalformed
+		}
+	}
+	return nil
+}
+
+func (s *scanner) digits() int {
+	start := s.at
+	for s.at < len(s.data) && s.data[s.at] >= '0' && s.data[s.at] <= '9' {
+		s.at++
+	}
+	return s.at - start
+}
+
+// AppendString appends s as a JSON string, keeping every byte that JSON lets stand; invalid UTF-8 becomes U+FFFD.
+func AppendString(dst []byte, s string) []byte {
+	const hex = "0123456789abcdef"
+	dst = append(dst, '"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			dst = append(dst, '\\', byte(r))
+		case r < 0x20:
+			dst = append(dst, '\\', 'u', '0', '0', hex[r>>4], hex[r&15])
+		default:
+			dst = utf8.AppendRune(dst, r)
+		}
+	}
+	return append(dst, '"')
+}

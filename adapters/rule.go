@@ -1,0 +1,128 @@
+package adapters
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/neardup/sidecar/rerank"
+	"github.com/neardup/sidecar/sketch"
+)
+
+// Field names of ours in the engine's documents. Every one begins with FieldPrefix.
+const (
+	FieldPrefix = "neardup_"
+	SketchField = "neardup_sketch"
+)
+
+// Our reports whether a field name is one of ours.
+func Our(field string) bool { return field == SketchField }
+
+// Rule says what to do with the documents of the indices it matches. It is immutable once used.
+type Rule struct {
+	// Match is an index name or a pattern with * for any run of characters. A pattern never matches a name that begins with a
+	// dot unless it begins with one itself.
+	Match string
+	// Fields are the sketched text fields; dots lead into objects.
+	Fields []string
+	// Profile decides what folds.
+	Profile rerank.Profile
+	// Window is how many ranks are collapsed over.
+	Window int
+	// Compute says that a hit without a sketch gets one computed from its own text; otherwise it stands alone.
+	Compute bool
+	// Sketcher makes the sketches.
+	Sketcher *sketch.Sketcher
+}
+
+// Validate reports, joined, what makes the rule unusable.
+func (r *Rule) Validate() error {
+	var errs []error
+	if r.Match == "" {
+		errs = append(errs, errors.New("match: is empty: name an index or a pattern such as news-*"))
+	}
+	if len(r.Fields) == 0 {
+		errs = append(errs, errors.New("fields: must name at least one text field"))
+	}
+	for _, f := range r.Fields {
+		if f == "" || strings.HasPrefix(f, FieldPrefix) {
+			errs = append(errs, fmt.Errorf("fields: %q can't be sketched: name a text field of your documents", f))
+		}
+	}
+	if t := r.Profile.Threshold; !(t > 0 && t <= 1) {
+		errs = append(errs, fmt.Errorf("threshold: %v is out of range: use a number above 0, at most 1 (0.8 is usual)", t))
+	}
+	if r.Window < 1 {
+		errs = append(errs, fmt.Errorf("window: %d is out of range: use at least 1 (1000 is usual)", r.Window))
+	}
+	return errors.Join(errs...)
+}
+
+// Rules is a list of rules of which the first match wins.
+type Rules []*Rule
+
+// For returns the rule of a concrete index, or nil if none matches: the index is none of our business.
+func (rs Rules) For(index string) *Rule {
+	for _, r := range rs {
+		if Matches(r.Match, index) {
+			return r
+		}
+	}
+	return nil
+}
+
+// Matches reports whether a pattern, in which * stands for any run of characters, matches a name. A name that begins with a dot
+// is matched only by a pattern that begins with one.
+func Matches(pattern, name string) bool {
+	if strings.HasPrefix(name, ".") && !strings.HasPrefix(pattern, ".") {
+		return false
+	}
+	parts := strings.Split(pattern, "*")
+	last := len(parts) - 1
+	if last == 0 {
+		return pattern == name
+	}
+	if !strings.HasPrefix(name, parts[0]) {
+		return false
+	}
+	name = name[len(parts[0]):]
+	for _, part := range parts[1:last] {
+		i := strings.Index(name, part)
+		if i < 0 {
+			return false
+		}
+		name = name[i+len(part):]
+	}
+	return strings.HasSuffix(name, parts[last])
+}
+
+// Source is the mark of the rule's fields in the sketches it makes: a sketch of other fields is a sketch of another text.
+func (r *Rule) Source() uint16 {
+	h := xxhash.Sum64String(strings.Join(r.Fields, "\x00"))
+	return uint16(h ^ h>>16 ^ h>>32 ^ h>>48)
+}
+
+// Sketch returns the sketch of the texts, in the stored form's terms, and false if they hold no word.
+func (r *Rule) Sketch(texts []string) (sketch.Sketch, bool) {
+	s, ok := r.Sketcher.Sketch(texts...)
+	s.Source = r.Source()
+	return s, ok
+}
+
+// Decode reads a stored sketch. It returns nil if the text is no sketch, or one of another scheme or of other fields: such a
+// sketch is not comparable and counts as absent.
+func (r *Rule) Decode(text string) *sketch.Sketch {
+	var s sketch.Sketch
+	if s.UnmarshalText([]byte(text)) != nil || s.Scheme != r.Sketcher.SchemeID() || s.Source != r.Source() {
+		return nil
+	}
+	return &s
+}
+
+// Encoded is a sketch together with its stored form.
+type Encoded struct {
+	sketch.Sketch
+	Text string
+}

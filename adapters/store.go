@@ -1,0 +1,66 @@
+package adapters
+
+import "context"
+
+// Store is the I/O half of an adapter, bound to one set of credentials. All methods are safe for concurrent use. Errors carry the
+// engine's own words and what to do.
+type Store interface {
+	// Resolve returns the concrete indices behind a name (an index, alias or pattern; empty is all), none if there are none.
+	Resolve(ctx context.Context, name string) ([]Index, error)
+	// Prepare declares our fields in every index behind the name that lacks them and returns what stands there now. With create, a
+	// name behind which nothing is gets an index made in the way the engine itself would make it at a first write; where
+	// that is in doubt nothing is made. An index that can't be prepared comes back with Ready false and is no error.
+	Prepare(ctx context.Context, name string, create bool) ([]Index, error)
+	// Scan reads every document of one concrete index, page by page, as of one moment where the engine can. It stops at the first
+	// error of the engine or of yield.
+	Scan(ctx context.Context, index string, rule *Rule, yield func(Page) error) error
+	// Patch stores sketches for documents that Scan read, and gives way to whatever happened to them since. It returns one
+	// result for each patch, in order; the error is for the request as a whole.
+	Patch(ctx context.Context, index string, rule *Rule, patches []Patch) ([]Result, error)
+}
+
+// Index is a concrete index and whether our fields are declared in it.
+type Index struct {
+	Name string
+	// Ready says that an enriched document will be stored as meant.
+	Ready bool
+	// Why says, for an operator, why it is not ready.
+	Why string
+}
+
+// Page is some documents of a scan.
+type Page struct {
+	// Total is how many documents the scan will yield in all, as far as the engine says; 0 if it does not.
+	Total     int
+	Documents []Stored
+}
+
+// Stored is a document as the engine holds it.
+type Stored struct {
+	ID string
+	// Source is the document's JSON with at least the rule's fields and our own.
+	Source []byte
+	// Version is the adapter's own mark of the document's state, handed back in a Patch.
+	Version any
+}
+
+// Patch is a sketch for a stored document.
+type Patch struct {
+	Stored
+	Sketch string
+}
+
+// Result is what became of a patch.
+type Result int
+
+// The results of a patch.
+const (
+	// Patched: the sketch is stored.
+	Patched Result = iota
+	// Changed: the document changed since it was read; its writer's sketch stands, or a later run finds it.
+	Changed
+	// Gone: the document was deleted since.
+	Gone
+	// Refused: the engine would not take it.
+	Refused
+)

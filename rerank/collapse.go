@@ -1,0 +1,67 @@
+package rerank
+
+import "github.com/neardup/sidecar/sketch"
+
+// Profile says when a hit counts as a near-duplicate of a leader.
+type Profile struct {
+	// Threshold is the least agreement, 0 to 1, at which two hits are near-duplicates.
+	Threshold float64
+	// MinShingles is how many shingles both documents must have to fold by agreement; shorter ones fold by fingerprint alone,
+	// because a handful of shingles can agree by accident.
+	MinShingles int
+}
+
+// Hit is one rank of the engine's list.
+type Hit struct {
+	// ID tells whether two readings of a rank show the same document. It is opaque here.
+	ID string
+	// Sketch is nil for a hit that has none or none that is comparable: it is never folded and nothing is folded into it.
+	Sketch *sketch.Sketch
+	// Profile is that of the hit's own index. It is nil exactly where Sketch is.
+	Profile *Profile
+}
+
+// nearDuplicate reports whether h folds into the leader, by the profile of h.
+func (h Hit) nearDuplicate(leader Hit) bool {
+	if h.Sketch == nil || leader.Sketch == nil {
+		return false
+	}
+	if h.Sketch.SameText(*leader.Sketch) {
+		return true
+	}
+	least := uint32(max(h.Profile.MinShingles, 0))
+	if h.Sketch.Shingles < least || leader.Sketch.Shingles < least {
+		return false
+	}
+	agreement, comparable := h.Sketch.Agreement(*leader.Sketch)
+	return comparable && agreement >= h.Profile.Threshold
+}
+
+// Group is a leader and the hits folded into it, as ranks in ascending order.
+type Group struct {
+	Leader int
+	Folded []int
+}
+
+// Collapse returns the groups of the first window hits, ordered by leader. The ranks beyond the window belong to no group.
+func Collapse(hits []Hit, window int) []Group {
+	var groups []Group
+	for rank, hit := range hits[:min(max(window, 0), len(hits))] {
+		if g := leaderOf(hit, hits, groups); g >= 0 {
+			groups[g].Folded = append(groups[g].Folded, rank)
+			continue
+		}
+		groups = append(groups, Group{Leader: rank})
+	}
+	return groups
+}
+
+// leaderOf returns the first group whose leader hit is a near-duplicate of, or -1.
+func leaderOf(hit Hit, hits []Hit, groups []Group) int {
+	for g := range groups {
+		if hit.nearDuplicate(hits[groups[g].Leader]) {
+			return g
+		}
+	}
+	return -1
+}

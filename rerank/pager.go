@@ -1,0 +1,237 @@
+package rerank
+
+import (
+	"errors"
+	"math"
+	"slices"
+)
+
+// ErrUnsettled: the engine's list kept changing between readings, or the readings made no progress; no page can be vouched for.
+var ErrUnsettled = errors.New("rerank: the list did not settle")
+
+const (
+	// DefaultRate is the share of hits expected to fold where nothing is known yet: about 30 % of web pages are near-duplicates
+	// (Manning and Raghavan's slides).
+	DefaultRate = 0.3
+	// fullReading is up to how many ranks are read with their sources in one request rather than as sketches first: below it the
+	// second request costs more than the sources it saves.
+	fullReading = 50
+	// maxReadings bounds how often a page may ask the engine. Every reading at least doubles the ranks read, so the largest
+	// window is reached before.
+	maxReadings = 16
+)
+
+// Page is what was asked for.
+type Page struct {
+	// From and Size cut [From, From+Size) out of the collapsed list.
+	From, Size int
+	// Window is W, how many ranks are collapsed over.
+	Window int
+	// Limit is how many ranks the engine lets one read; 0 is no limit.
+	Limit int
+	// Rate is the share of hits expected to fold, 0 to 1, which decides only how far the first reading goes.
+	Rate float64
+}
+
+// Span is a reading of the ranks [From, To). SketchOnly says that the hits' sketches suffice; their sources are read later.
+type Span struct {
+	From, To   int
+	SketchOnly bool
+}
+
+// Pager finds one page of the collapsed list in a few readings of the engine's list. Every answer is cut from readings that agree
+// with one another: either one reading held everything, or the reading of the page's hits showed the same documents at the
+// same ranks as the reading of the sketches did. (Ranks beyond the window are not read twice, so a list that changes meanwhile
+// can shift them, as it does between any two pages of the engine's own.) A Pager is for one page and not safe for concurrent use.
+//
+//	for {
+//		span, more := pager.Next()
+//		if !more { break }
+//		hits := read(span) // fewer than asked for: the list ends there
+//		pager.Take(span, hits)
+//	}
+//	ranks, err := pager.Ranks()
+type Pager struct {
+	page     Page
+	hits     []Hit // ranks [0, len(hits)) of the last reading from rank 0
+	groups   []Group
+	end      int  // the length of the engine's list, or unknown
+	full     Span // ranks whose sources are at hand, all from one reading
+	whole    bool // read everything with sources in one reading, from rank 0
+	next     int  // up to where the next reading from rank 0 goes; 0 when no more is needed
+	readings int
+	err      error
+}
+
+// unknown is the end of a list that was not read to its end.
+const unknown = math.MaxInt
+
+// NewPager returns a Pager for the page.
+func NewPager(page Page) *Pager {
+	p := &Pager{page: page, end: unknown}
+	p.whole = page.From == 0 || p.firstReading() <= fullReading
+	p.next = p.clamp(p.firstReading())
+	return p
+}
+
+// Next returns what to read next, and false when the page is settled or can't be.
+func (p *Pager) Next() (Span, bool) {
+	if p.err == nil && p.readings >= maxReadings {
+		p.err = ErrUnsettled
+	}
+	if p.err != nil {
+		return Span{}, false
+	}
+	if p.next > 0 {
+		return Span{To: p.next, SketchOnly: !p.whole}, true
+	}
+	ranks := p.ranks()
+	if len(ranks) == 0 {
+		return Span{}, false
+	}
+	page := Span{From: ranks[0], To: ranks[len(ranks)-1] + 1}
+	return page, page.From < p.full.From || page.To > p.full.To
+}
+
+// Take adds the hits read for the span that Next returned last.
+func (p *Pager) Take(span Span, hits []Hit) {
+	p.readings++
+	hits = hits[:min(len(hits), span.To-span.From)]
+	if p.next == 0 {
+		p.takePage(span, hits)
+		return
+	}
+	p.hits, p.end, p.groups = hits, unknown, Collapse(hits, p.page.Window)
+	if len(hits) < span.To {
+		p.end = len(hits)
+	}
+	if p.whole {
+		p.full = Span{To: len(hits)}
+	}
+	p.next = p.missing()
+}
+
+// takePage accepts the sources of the page's ranks if they are of the documents whose sketches were read. Otherwise the list has
+// moved in between, and sketches and sources are read again at once.
+func (p *Pager) takePage(span Span, hits []Hit) {
+	end := span.From + len(hits)
+	same := end == span.To || end >= len(p.hits)
+	for i := 0; same && i < len(hits) && span.From+i < len(p.hits); i++ {
+		same = hits[i].ID == p.hits[span.From+i].ID
+	}
+	if !same {
+		p.whole, p.next = true, span.To
+		return
+	}
+	p.full = Span{From: span.From, To: span.To}
+	if end < span.To {
+		p.end = end
+	}
+}
+
+// firstReading is how many ranks to read at first: what the page needs if the expected share of hits folds, and a margin of about
+// two standard deviations, since a second reading costs more than a few ranks more.
+func (p *Pager) firstReading() int {
+	need, rate := p.page.From+p.page.Size, min(max(p.page.Rate, 0), 0.95)
+	folds := float64(need) * rate / (1 - rate)
+	return need + int(math.Ceil(folds+2*math.Sqrt(folds)))
+}
+
+// clamp keeps a reading within what can be of use: the window and, where the page is read with it, what the page needs beyond
+// the window; and within the engine's limit.
+func (p *Pager) clamp(to int) int {
+	most := p.page.Window
+	if p.whole {
+		most += p.page.From + p.page.Size
+	}
+	if p.page.Limit > 0 {
+		most = min(most, p.page.Limit)
+	}
+	return min(to, most)
+}
+
+// missing returns up to which rank the list must be read again before the page's ranks are known, or 0 if they are.
+func (p *Pager) missing() int {
+	n, lacking := len(p.hits), p.page.From+p.page.Size-len(p.groups)
+	if p.end != unknown || lacking <= 0 {
+		return 0
+	}
+	to := max(2*n, n+2*lacking)
+	if n >= p.page.Window { // the window is settled: what lacks stands right behind it
+		to = p.page.Window + lacking
+	}
+	if to = p.clamp(to); to <= n {
+		return 0
+	}
+	return to
+}
+
+// Ranks returns the engine's ranks of the page's hits, ascending, when Next has returned false; or ErrUnsettled.
+func (p *Pager) Ranks() ([]int, error) {
+	if p.err != nil {
+		return nil, p.err
+	}
+	return p.ranks(), nil
+}
+
+// ranks is the page as far as it is known. Beyond the window ranks are taken to be there until a reading shows the end.
+func (p *Pager) ranks() []int {
+	end := p.end
+	if p.whole {
+		end = len(p.hits)
+	}
+	if p.page.Limit > 0 {
+		end = min(end, p.page.Limit)
+	}
+	var ranks []int
+	for at := p.page.From; at < p.page.From+p.page.Size; at++ {
+		rank := 0
+		switch {
+		case at < len(p.groups):
+			rank = p.groups[at].Leader
+		case len(p.hits) < p.page.Window:
+			return ranks
+		default:
+			rank = p.page.Window + at - len(p.groups)
+		}
+		if rank >= end {
+			return ranks
+		}
+		ranks = append(ranks, rank)
+	}
+	return ranks
+}
+
+// Full returns the reading that holds the page's sources.
+func (p *Pager) Full() Span { return p.full }
+
+// Stats is what the readings showed, for the response header and for what is learned about the index.
+type Stats struct {
+	// Read is how many ranks were looked at; Folded how many of them were folded; Readings how often the engine was asked.
+	Read, Folded, Readings int
+	// Without is how many of the ranks read had no sketch.
+	Without int
+	// Ended says that every rank of the list, or of the window, was looked at: Folded is final.
+	Ended bool
+	// Limited says that the engine's limit cut the page short.
+	Limited bool
+}
+
+// Stats returns what the readings so far showed.
+func (p *Pager) Stats() Stats {
+	s := Stats{Read: len(p.hits), Readings: p.readings, Ended: p.end != unknown || len(p.hits) >= p.page.Window}
+	for _, g := range p.groups {
+		s.Folded += len(g.Folded)
+	}
+	for _, h := range p.hits {
+		if h.Sketch == nil {
+			s.Without++
+		}
+	}
+	limit := p.page.Limit
+	s.Limited = limit > 0 && p.end == unknown && len(p.ranks()) < p.page.Size
+	return s
+}
+
+// Groups returns the groups of the ranks read, ordered by leader.
+func (p *Pager) Groups() []Group { return slices.Clone(p.groups) }
