@@ -2,6 +2,7 @@ package adapters
 
 import (
 	"errors"
+	"fmt"
 	"io"
 )
 
@@ -82,6 +83,8 @@ type ParsedSearch struct {
 	Exchange Exchange
 	// Reason says why it is left alone, in one word of the documentation's list.
 	Reason string
+	// Shown says that the client names a field of ours: then it is shown in the reply to Plain.
+	Shown bool
 }
 
 // Exchange is one search in progress. It is for one goroutine.
@@ -101,6 +104,9 @@ var (
 	// ErrNotUnderstood: a reply is not of the form that the dialect knows.
 	ErrNotUnderstood = errors.New("the reply is not understood")
 )
+
+// NotUnderstood returns err as an [ErrNotUnderstood].
+func NotUnderstood(err error) error { return fmt.Errorf("%w: %w", ErrNotUnderstood, err) }
 
 // Answer is the end of an exchange.
 type Answer struct {

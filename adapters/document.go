@@ -37,6 +37,8 @@ type Enricher struct {
 	Rule func(index string, whole bool) (rule *Rule, prepared bool)
 	// Count, if set, is told of every document.
 	Count func(Change)
+	// NoCreate says that the operation at hand creates no index, whatever its document.
+	NoCreate bool
 	// Room is how many bytes may be added before the engine's limit on a body could be crossed.
 	Room int64
 }
@@ -54,7 +56,7 @@ func (e *Enricher) Append(dst []byte, index string, document []byte, partial boo
 }
 
 func (e *Enricher) append(dst []byte, index string, document []byte, partial bool) ([]byte, Change) {
-	rule, prepared := e.Rule(index, !partial)
+	rule, prepared := e.Rule(index, !partial && !e.NoCreate)
 	if rule == nil {
 		return append(dst, document...), Untouched
 	}

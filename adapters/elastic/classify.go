@@ -1,0 +1,100 @@
+package elastic
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// Forms of endpoint, as they stand in adapters.Class.Form.
+const (
+	formBulk    = "bulk"
+	formDoc     = "doc"
+	formUpdate  = "update"
+	formSearch  = "search"
+	formMulti   = "msearch"
+	formSource  = "source"
+	formMapping = "mapping"
+)
+
+// Dialect is the pure half of the adapter.
+type Dialect struct {
+	// OpenSearch says that the engine is OpenSearch.
+	OpenSearch bool
+}
+
+var _ adapters.Dialect = Dialect{}
+
+// Classify implements adapters.Dialect.
+func (d Dialect) Classify(r *adapters.Request) adapters.Class {
+	c := classify(r.Method, segments(r.Path))
+	if c.Kind == adapters.Pass {
+		return c
+	}
+	params := adapters.Params(r.RawQuery)
+	c.Params = params
+	for _, p := range params {
+		c.Shown = c.Shown || strings.Contains(p.Value, adapters.SketchField)
+	}
+	return c
+}
+
+// segments cuts an escaped path and unescapes each part. An empty part in front of the first slash is left out.
+func segments(path string) []string {
+	parts := strings.Split(strings.TrimPrefix(path, "/"), "/")
+	for i, part := range parts {
+		if plain, err := url.PathUnescape(part); err == nil {
+			parts[i] = plain
+		}
+	}
+	return parts
+}
+
+func classify(method string, path []string) adapters.Class {
+	read, write := method == "GET", method == "POST" || method == "PUT"
+	target := ""
+	if len(path) > 0 && !strings.HasPrefix(path[0], "_") {
+		target, path = path[0], path[1:]
+	}
+	if len(path) == 0 {
+		if read && target != "" { // GET /index answers its mapping
+			return adapters.Class{Kind: adapters.Read, Target: target, Form: formMapping}
+		}
+		return adapters.Class{}
+	}
+	named := target != ""
+	switch endpoint, rest := path[0], len(path)-1; {
+	case endpoint == "_bulk" && write && rest == 0:
+		return adapters.Class{Kind: adapters.Write, Target: target, Form: formBulk, CleanWrite: true}
+	case endpoint == "_doc" && named && (method == "POST" && rest <= 1 || method == "PUT" && rest == 1):
+		return adapters.Class{Kind: adapters.Write, Target: target, Form: formDoc}
+	case endpoint == "_create" && named && write && rest == 1:
+		return adapters.Class{Kind: adapters.Write, Target: target, Form: formDoc}
+	case endpoint == "_update" && named && method == "POST" && rest == 1:
+		return adapters.Class{Kind: adapters.Write, Target: target, Form: formUpdate, CleanWrite: true}
+	case endpoint == "_search" && rest == 0 && (read || method == "POST"):
+		return adapters.Class{Kind: adapters.Search, Target: target, Form: formSearch}
+	case endpoint == "_msearch" && rest == 0 && (read || method == "POST"):
+		return adapters.Class{Kind: adapters.Search, Target: target, Form: formMulti}
+	}
+	return classifyRead(method, target, path)
+}
+
+// classifyRead finds the endpoints whose replies can hold documents or mappings.
+func classifyRead(method, target string, path []string) adapters.Class {
+	read := method == "GET"
+	c := adapters.Class{Kind: adapters.Read, Target: target}
+	switch endpoint, rest := path[0], len(path)-1; {
+	case endpoint == "_doc" && read && rest == 1:
+	case endpoint == "_source" && read && rest == 1:
+		c.Form = formSource
+	case endpoint == "_mget" && (read || method == "POST") && rest == 0:
+	case endpoint == "_search" && rest >= 1 && path[1] == "scroll" && (read || method == "POST"):
+	case (endpoint == "_mapping" || endpoint == "_mappings") && read:
+		c.Form = formMapping
+	default:
+		return adapters.Class{}
+	}
+	return c
+}

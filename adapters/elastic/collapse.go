@@ -1,0 +1,271 @@
+package elastic
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strconv"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/rerank"
+)
+
+// collapse is one search being collapsed, of a request of its own or of a multi-search.
+type collapse struct {
+	q     *query
+	page  rerank.Page
+	pager *rerank.Pager
+	judge *adapters.Judge
+	rules adapters.Rules
+
+	span      rerank.Span     // what was asked last
+	extract   bool            // the sketched texts are extracted beside the source
+	extracted bool            // they were in the reply at hand
+	baseReply *adapters.Reply // the first with sources: it holds everything but the page's hits
+	hits      [][]byte        // of the last reading with sources, as they stand in its reply
+	total     int             // the engine's count, -1 where it gave none
+	empty     bool            // the page holds nothing; base is all that lacks
+	rounds    int             // how often the engine was asked
+}
+
+func newCollapse(q *query, p adapters.Plan, scope adapters.Scope) *collapse {
+	c := &collapse{q: q, rules: p.Rules, judge: adapters.NewJudge(p.Rules, q.controls), total: -1}
+	c.page = p.Page(q.from, q.size, scope, q.controls, maxResultWindow)
+	c.pager = rerank.NewPager(c.page)
+	c.extract = scope.Lacking && c.canExtract()
+	return c
+}
+
+// canExtract says that texts can be asked for beside the source and told apart from what the client asked for.
+func (c *collapse) canExtract() bool { return c.q.named("fields") == "" }
+
+// next returns the body to ask, with the URL parameters that it makes void, or false when the page is settled.
+func (c *collapse) next() (body []byte, void []string, more bool, err error) {
+	c.span, more = c.pager.Next()
+	if !more {
+		if _, err := c.pager.Ranks(); err != nil {
+			return nil, nil, false, err
+		}
+		if c.baseReply != nil {
+			return nil, nil, false, nil
+		}
+		c.empty, c.span = true, rerank.Span{From: c.q.from, To: c.q.from + c.q.size}
+	}
+	r := reading{from: c.span.From, size: c.span.To - c.span.From, sketchOnly: c.span.SketchOnly, again: c.baseReply != nil}
+	c.extracted = c.extract && (r.sketchOnly || !c.q.whole)
+	if c.extracted {
+		r.texts = c.fields()
+	}
+	c.rounds++
+	body, void, err = c.q.ask(r)
+	return body, void, true, err
+}
+
+// fields returns the sketched fields of all rules that compute.
+func (c *collapse) fields() []string {
+	var fields []string
+	for _, rule := range c.rules {
+		if rule.Compute {
+			fields = append(fields, rule.Fields...)
+		}
+	}
+	slices.Sort(fields)
+	return slices.Compact(fields)
+}
+
+// take reads the reply to what next returned.
+func (c *collapse) take(reply *adapters.Reply) error {
+	list, total, err := hitsOf(reply.Body)
+	if err != nil {
+		return err
+	}
+	c.judge.Reset()
+	hits := make([]rerank.Hit, len(list))
+	for i, raw := range list {
+		if hits[i], err = c.hit(raw); err != nil {
+			return err
+		}
+	}
+	if c.judge.Unread > 0 && !c.extract && c.canExtract() {
+		c.extract = true // the same reading once more, with the texts
+		return nil
+	}
+	if !c.span.SketchOnly {
+		c.hits = list
+		if c.baseReply == nil {
+			c.baseReply, c.total = reply, total
+		}
+	}
+	if !c.empty {
+		c.pager.Take(c.span, hits)
+	}
+	return nil
+}
+
+// hitsOf returns the hits of a reply as they stand, and the engine's count or -1.
+func hitsOf(reply []byte) (list [][]byte, total int, err error) {
+	root, err := adapters.Members(reply)
+	if err != nil {
+		return nil, 0, err
+	}
+	outer, err := adapters.Members(adapters.Get(root, "hits"))
+	if err != nil {
+		return nil, 0, err
+	}
+	count := adapters.Get(outer, "total")
+	if members, err := adapters.Members(count); err == nil {
+		count = adapters.Get(members, "value")
+	}
+	if total, err = strconv.Atoi(string(count)); err != nil {
+		total = -1
+	}
+	list, err = adapters.Elements(adapters.Get(outer, "hits"))
+	return list, total, err
+}
+
+func (c *collapse) hit(raw []byte) (rerank.Hit, error) {
+	members, err := adapters.Members(raw)
+	if err != nil {
+		return rerank.Hit{}, err
+	}
+	index, ok1 := adapters.Text(adapters.Get(members, "_index"))
+	id, ok2 := adapters.Text(adapters.Get(members, "_id"))
+	if !ok1 || !ok2 {
+		return rerank.Hit{}, errors.New("a hit without _index or _id")
+	}
+	fields := adapters.Get(members, "fields")
+	return c.judge.Hit(index, id, storedSketch(fields), func(*adapters.Rule) []byte {
+		switch {
+		case c.q.whole && !c.span.SketchOnly:
+			return adapters.Get(members, "_source")
+		case c.extracted && fields != nil:
+			return fields // extracted fields read like a document with dotted keys
+		case c.extracted:
+			return []byte("{}")
+		}
+		return nil
+	}), nil
+}
+
+// storedSketch returns our field's value among the fields extracted from a hit, or nothing.
+func storedSketch(fields []byte) string {
+	members, err := adapters.Members(fields)
+	if err != nil {
+		return ""
+	}
+	values, err := adapters.Elements(adapters.Get(members, adapters.SketchField))
+	if err != nil || len(values) != 1 {
+		return ""
+	}
+	text, _ := adapters.Text(values[0])
+	return text
+}
+
+// result returns the reply that the client gets, when next has said that there is no more.
+func (c *collapse) result() ([]byte, error) {
+	ranks, err := c.pager.Ranks()
+	if err != nil {
+		return nil, err
+	}
+	root, err := adapters.Members(c.baseReply.Body)
+	if err != nil {
+		return nil, err
+	}
+	outer := adapters.Get(root, "hits")
+	members, err := adapters.Members(outer)
+	if err != nil {
+		return nil, err
+	}
+	page := make([][]byte, len(ranks))
+	for i, rank := range ranks {
+		if page[i], err = c.bare(c.hits[rank-c.pager.Full().From]); err != nil {
+			return nil, err
+		}
+	}
+	if outer, err = adapters.Set(outer, "hits", joinLike(adapters.Get(members, "hits"), page)); err != nil {
+		return nil, err
+	}
+	body, err := adapters.Set(c.baseReply.Body, "hits", outer)
+	if err != nil || c.q.shown {
+		return body, err
+	}
+	var clean bytes.Buffer
+	clean.Grow(len(body))
+	err = adapters.Clean(&clean, bytes.NewReader(body), inDocument)
+	return clean.Bytes(), err
+}
+
+// bare returns a hit less the fields that we asked to be extracted.
+func (c *collapse) bare(hit []byte) ([]byte, error) {
+	members, err := adapters.Members(hit)
+	if err != nil {
+		return nil, err
+	}
+	fields := adapters.Get(members, "fields")
+	if fields == nil {
+		return hit, nil
+	}
+	if !c.q.extracts {
+		return adapters.Cut(hit, func(key string) bool { return key == "fields" })
+	}
+	if c.q.shown {
+		return hit, nil
+	}
+	ours := map[string]bool{adapters.SketchField: true}
+	if c.extracted {
+		for _, field := range c.fields() {
+			ours[field] = !c.namesDocvalue(field)
+		}
+	}
+	left, err := adapters.Cut(fields, func(key string) bool { return ours[key] })
+	if err != nil {
+		return nil, err
+	}
+	if rest, err := adapters.Members(left); err != nil {
+		return nil, err
+	} else if len(rest) == 0 {
+		return adapters.Cut(hit, func(key string) bool { return key == "fields" })
+	}
+	return adapters.Set(hit, "fields", left)
+}
+
+// namesDocvalue reports whether the client may have asked for the field itself by docvalue_fields, stored_fields or script_fields.
+func (c *collapse) namesDocvalue(field string) bool {
+	for _, key := range []string{"docvalue_fields", "stored_fields", "script_fields"} {
+		if asked := c.q.named(key); bytes.Contains([]byte(asked), []byte(field)) || bytes.Contains([]byte(asked), []byte("*")) {
+			return true
+		}
+	}
+	return false
+}
+
+// joinLike returns an array of the elements with the white space of the array that they stood in, so that a pretty-printed reply
+// stays one.
+func joinLike(array []byte, elements [][]byte) []byte {
+	if len(elements) == 0 {
+		return []byte("[]")
+	}
+	lead, between, tail := []byte("["), []byte(","), []byte("]")
+	if old, err := adapters.Elements(array); err == nil && len(old) > 0 {
+		at := func(i int) int { return cap(array) - cap(old[i]) } // elements share the array's memory
+		lead, tail = array[:at(0)], array[at(len(old)-1)+len(old[len(old)-1]):]
+		if len(old) > 1 {
+			between = array[at(0)+len(old[0]) : at(1)]
+		}
+	}
+	out := append([]byte{}, lead...)
+	for i, element := range elements {
+		if i > 0 {
+			out = append(out, between...)
+		}
+		out = append(out, element...)
+	}
+	return append(out, tail...)
+}
+
+// outcome returns what was done.
+func (c *collapse) outcome() adapters.Outcome {
+	o := adapters.OutcomeOf(c.q.target, c.page, c.pager.Stats(), c.judge.Lacking, c.total)
+	o.Rounds = c.rounds
+	return o
+}

@@ -1,0 +1,250 @@
+package elastic
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// multi is a multi-search: every round asks for what its searches still lack, in one request.
+type multi struct {
+	request *adapters.Request
+	entries []*entry
+	pending []*entry // asked last, in order
+	base    *adapters.Reply
+}
+
+// entry is one search of a multi-search.
+type entry struct {
+	header, body []byte // the client's two lines, less our controls
+	*collapse           // nil: asked as it is
+	reason       string
+	shown        bool
+	result       []byte // its element of the responses, when it is known
+}
+
+func (d Dialect) multi(c adapters.Class, plain *adapters.Request, controls adapters.Controls, p adapters.Plan) adapters.ParsedSearch {
+	s := adapters.ParsedSearch{Plain: plain, Reason: format(plain)}
+	if s.Reason != "" {
+		return s
+	}
+	m := &multi{request: plain}
+	collapsing, stripped := false, false
+	for lines := plain.Body; len(bytes.TrimSpace(lines)) > 0; {
+		var header, body []byte
+		header, lines, _ = bytes.Cut(lines, []byte("\n"))
+		body, lines, _ = bytes.Cut(lines, []byte("\n"))
+		e, cut, err := parseEntry(c.Target, header, body, controls, p)
+		if err != nil {
+			s.Refusal = d.ErrorReply(400, err.Error())
+			return s
+		}
+		s.Shown = s.Shown || e.shown
+		m.entries = append(m.entries, e)
+		collapsing, stripped = collapsing || e.collapse != nil, stripped || cut
+	}
+	if stripped {
+		plain.Body = m.lines(m.entries, func(e *entry) []byte { return e.body })
+	}
+	for _, p := range adapters.Params(plain.RawQuery) {
+		if reason := urlParams[p.Name]; reason != "" {
+			s.Reason = reason
+			return s
+		}
+	}
+	if !collapsing {
+		s.Reason = "not_understood"
+		if len(m.entries) > 0 {
+			s.Reason = m.entries[0].reason
+		}
+		return s
+	}
+	s.Exchange = m
+	return s
+}
+
+// parseEntry reads the two lines of one search; stripped says that controls were taken out. An error is a bad control.
+func parseEntry(target string, header, body []byte, controls adapters.Controls, p adapters.Plan) (e *entry, stripped bool, err error) {
+	e = &entry{header: header, body: body, reason: "not_understood"}
+	members, err := adapters.Members(header)
+	if err != nil && len(bytes.TrimSpace(header)) > 0 {
+		return e, false, nil
+	}
+	if named := targetOf(members); named != "" {
+		target = named
+	}
+	q, reason, err := parse(target, nil, body, controls)
+	if err != nil {
+		return nil, false, err
+	}
+	e.reason, e.shown = reason, q.shown
+	if q.stripped {
+		e.body = q.body
+	}
+	if reason != "" {
+		return e, q.stripped, nil
+	}
+	scope := p.Scope(target)
+	if !scope.Configured {
+		e.reason = "unconfigured"
+		return e, q.stripped, nil
+	}
+	e.collapse = newCollapse(q, p, scope)
+	return e, q.stripped, nil
+}
+
+// targetOf returns the index or indices that the header line of a search names.
+func targetOf(members []adapters.Member) string {
+	for _, key := range []string{"index", "indices"} {
+		value := adapters.Get(members, key)
+		if text, ok := adapters.Text(value); ok {
+			return text
+		}
+		var names []string
+		elements, _ := adapters.Elements(value)
+		for _, element := range elements {
+			if name, ok := adapters.Text(element); ok {
+				names = append(names, name)
+			}
+		}
+		if len(names) > 0 {
+			return strings.Join(names, ",")
+		}
+	}
+	return ""
+}
+
+// lines returns the body of a multi-search of the entries.
+func (m *multi) lines(entries []*entry, body func(*entry) []byte) []byte {
+	var out []byte
+	for _, e := range entries {
+		out = append(append(out, e.header...), '\n')
+		// Bodies stand on one line; a line end inside one is white space.
+		out = append(append(out, bytes.ReplaceAll(body(e), []byte("\n"), []byte(" "))...), '\n')
+	}
+	return out
+}
+
+// Next implements adapters.Exchange.
+func (m *multi) Next(reply *adapters.Reply) (*adapters.Request, *adapters.Answer, error) {
+	if reply != nil {
+		if err := refused(reply.Status); err != nil {
+			return nil, nil, err
+		}
+		if err := m.take(reply); err != nil {
+			return nil, nil, adapters.NotUnderstood(err)
+		}
+	}
+	m.pending = m.pending[:0]
+	asks := map[*entry][]byte{}
+	for _, e := range m.entries {
+		body, more := e.ask()
+		if more {
+			m.pending = append(m.pending, e)
+			asks[e] = body
+		}
+	}
+	if len(m.pending) > 0 {
+		r := *m.request
+		r.Body = m.lines(m.pending, func(e *entry) []byte { return asks[e] })
+		return &r, nil, nil
+	}
+	answer, err := m.answer()
+	if err != nil {
+		return nil, nil, adapters.NotUnderstood(err)
+	}
+	return nil, answer, nil
+}
+
+// ask returns what the entry asks next, or false when its result is known. A search that can't be collapsed is asked as it is.
+func (e *entry) ask() (body []byte, more bool) {
+	if e.result != nil {
+		return nil, false
+	}
+	if e.collapse == nil {
+		return e.body, true
+	}
+	body, _, more, err := e.next()
+	if err == nil && !more {
+		e.result, err = e.collapse.result()
+	}
+	if err != nil {
+		e.leave("not_understood")
+		return e.body, true
+	}
+	return body, more
+}
+
+func (e *entry) leave(reason string) { e.collapse, e.reason = nil, reason }
+
+// take hands every pending entry its element of the responses.
+func (m *multi) take(reply *adapters.Reply) error {
+	root, err := adapters.Members(reply.Body)
+	if err != nil {
+		return err
+	}
+	elements, err := adapters.Elements(adapters.Get(root, "responses"))
+	if err != nil {
+		return err
+	}
+	if len(elements) != len(m.pending) {
+		return adapters.ErrNotUnderstood
+	}
+	if m.base == nil {
+		m.base = reply
+	}
+	for i, e := range m.pending {
+		e.takeElement(elements[i])
+	}
+	return nil
+}
+
+func (e *entry) takeElement(element []byte) {
+	if e.collapse == nil {
+		e.result = element
+		return
+	}
+	members, err := adapters.Members(element)
+	if err != nil {
+		e.leave("not_understood")
+		return
+	}
+	if adapters.Get(members, "error") != nil {
+		status := string(adapters.Get(members, "status"))
+		e.leave("refused")
+		if status != "400" && status != "" { // not for being widened: it is the answer
+			e.result = element
+		}
+		return
+	}
+	if e.take(&adapters.Reply{Body: element}) != nil {
+		e.leave("not_understood")
+	}
+}
+
+// answer puts the results into the first reply.
+func (m *multi) answer() (*adapters.Answer, error) {
+	answer := &adapters.Answer{Reply: *m.base}
+	results := make([][]byte, len(m.entries))
+	for i, e := range m.entries {
+		results[i] = e.result
+		outcome := adapters.Outcome{Reason: e.reason}
+		if e.collapse != nil {
+			outcome = e.outcome()
+		} else if !e.shown {
+			var clean bytes.Buffer
+			if err := adapters.Clean(&clean, bytes.NewReader(e.result), inDocument); err != nil {
+				return nil, err
+			}
+			results[i] = clean.Bytes()
+		}
+		answer.Outcomes = append(answer.Outcomes, outcome)
+	}
+	root, err := adapters.Members(m.base.Body)
+	if err != nil {
+		return nil, err
+	}
+	answer.Body, err = adapters.Set(m.base.Body, "responses", joinLike(adapters.Get(root, "responses"), results))
+	return answer, err
+}

@@ -1,0 +1,274 @@
+package elastic
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// maxResultWindow is the engine's default limit on from + size (index.max_result_window).
+const maxResultWindow = 10000
+
+// query is one search as the client wrote it, less our controls.
+type query struct {
+	target   string
+	params   []adapters.Param // of the URL; nil in a multi-search
+	body     []byte           // a JSON object
+	members  []adapters.Member
+	controls adapters.Controls
+	from     int
+	size     int
+	// whole says that hits come with their whole source, from which a missing sketch can be computed.
+	whole bool
+	// extracts says that the client asks for fields beside the source.
+	extracts bool
+	// stripped says that controls were taken out of the body.
+	stripped bool
+	// shown says that the client names a field of ours.
+	shown bool
+}
+
+// parse reads a search. The reason, if not empty, says why it has to be left alone; the query is then good for its body alone. An
+// error is a bad control.
+func parse(target string, params []adapters.Param, body []byte, outer adapters.Controls) (q *query, reason string, err error) {
+	q = &query{target: target, params: params, body: body, controls: outer, size: 10}
+	if len(strings.TrimSpace(string(body))) == 0 {
+		q.body = []byte("{}")
+	}
+	members, err := adapters.Members(q.body)
+	if err != nil {
+		return q, "not_understood", nil
+	}
+	if members, err = q.takeControls(members); err != nil {
+		return q, "", err
+	}
+	q.members = members
+	q.shown = strings.Contains(string(body), adapters.SketchField)
+	for _, p := range params {
+		q.shown = q.shown || strings.Contains(p.Value, adapters.SketchField)
+	}
+	if reason := q.check(); reason != "" {
+		return q, reason, nil
+	}
+	return q, q.readPage(), nil
+}
+
+// takeControls takes our controls out of the body and puts them over those of the request.
+func (q *query) takeControls(members []adapters.Member) ([]adapters.Member, error) {
+	var narrow adapters.Controls
+	found := false
+	for _, m := range members {
+		if !adapters.IsControl(m.Key) {
+			continue
+		}
+		found = true
+		value, ok := adapters.Text(m.Value)
+		if !ok {
+			value = string(m.Value)
+		}
+		if err := narrow.Set(m.Key, value); err != nil {
+			return nil, fmt.Errorf("body: %w", err)
+		}
+	}
+	if !found {
+		return members, nil
+	}
+	q.controls, q.stripped = q.controls.Merge(narrow), true
+	var err error
+	if q.body, err = adapters.Cut(q.body, adapters.IsControl); err != nil {
+		return nil, err
+	}
+	return adapters.Members(q.body)
+}
+
+// bodyKeys are the keys of a search body that may stand in a collapsed search; the value is the reason to leave the search alone
+// if it holds the key, or empty.
+var bodyKeys = map[string]string{
+	"query": "", "post_filter": "", "sort": "", "from": "", "size": "", "_source": "", "fields": "", "docvalue_fields": "",
+	"stored_fields": "", "script_fields": "", "highlight": "", "aggs": "", "aggregations": "", "suggest": "", "track_total_hits": "",
+	"track_scores": "", "min_score": "", "timeout": "", "terminate_after": "", "explain": "", "version": "",
+	"seq_no_primary_term": "", "indices_boost": "", "runtime_mappings": "", "stats": "", "profile": "", "rescore": "", "pit": "",
+	"collapse": "client_collapse", "search_after": "cursor", "slice": "export", "knn": "vector", "rank": "vector",
+	"retriever": "vector", "sub_searches": "vector",
+}
+
+// urlParams are the same for the parameters of the URL.
+var urlParams = map[string]string{
+	"q": "", "df": "", "analyzer": "", "analyze_wildcard": "", "default_operator": "", "lenient": "", "from": "", "size": "",
+	"sort": "", "_source": "", "_source_includes": "", "_source_excludes": "", "stored_fields": "", "docvalue_fields": "",
+	"routing": "", "preference": "", "timeout": "", "track_total_hits": "", "track_scores": "", "rest_total_hits_as_int": "",
+	"typed_keys": "", "ignore_unavailable": "", "allow_no_indices": "", "expand_wildcards": "", "ignore_throttled": "",
+	"request_cache": "", "batched_reduce_size": "", "max_concurrent_shard_requests": "", "pre_filter_shard_size": "",
+	"ccs_minimize_roundtrips": "", "allow_partial_search_results": "", "terminate_after": "", "explain": "", "version": "",
+	"seq_no_primary_term": "", "stats": "", "search_type": "", "pretty": "", "human": "", "error_trace": "", "suggest_field": "",
+	"suggest_mode": "", "suggest_size": "", "suggest_text": "", "max_concurrent_searches": "", "index": "",
+	"scroll": "export", "filter_path": "filter_path", "format": "format", "source": "not_understood",
+	"source_content_type": "not_understood", "search_pipeline": "not_understood",
+}
+
+func (q *query) check() string {
+	if q.controls.Off {
+		return "off"
+	}
+	for _, m := range q.members {
+		reason, known := bodyKeys[m.Key]
+		if !known {
+			return "not_understood"
+		}
+		if reason != "" {
+			return reason
+		}
+	}
+	for _, p := range q.params {
+		reason, known := urlParams[p.Name]
+		if !known {
+			return "not_understood"
+		}
+		if p.Name == "format" && p.Value == "json" {
+			continue
+		}
+		if reason != "" {
+			return reason
+		}
+	}
+	return ""
+}
+
+// readPage reads from, size, sort and what the hits come with.
+func (q *query) readPage() string {
+	for _, n := range []struct {
+		key string
+		to  *int
+	}{{"from", &q.from}, {"size", &q.size}} {
+		value, ok := adapters.Last(q.params, n.key)
+		if !ok {
+			value = string(adapters.Get(q.members, n.key))
+		}
+		if value == "" {
+			continue
+		}
+		v, err := strconv.Atoi(value)
+		if err != nil || v < 0 {
+			return "not_understood" // the engine says what is wrong with it
+		}
+		*n.to = v
+	}
+	if q.size == 0 {
+		return "size_zero"
+	}
+	if q.from+q.size > maxResultWindow {
+		return "engine_limit"
+	}
+	if q.unsorted() && !q.controls.On {
+		return "export"
+	}
+	source, stored := q.named("_source"), q.named("stored_fields")
+	q.whole = stored == "" && (source == "" || source == "true") && q.named("_source_includes") == "" && q.named("_source_excludes") == ""
+	if strings.Contains(stored, "_none_") {
+		return "not_understood" // such hits have no id to tell them by
+	}
+	q.extracts = q.named("fields") != "" || q.named("docvalue_fields") != "" || stored != "" || q.named("script_fields") != ""
+	return ""
+}
+
+// named returns a key's value as it stands in the URL or else in the body, or nothing.
+func (q *query) named(key string) string {
+	if value, ok := adapters.Last(q.params, key); ok {
+		return value
+	}
+	return string(adapters.Get(q.members, key))
+}
+
+// unsorted reports a sort by index order alone: an export.
+func (q *query) unsorted() bool {
+	switch strings.Map(dropSpace, q.named("sort")) {
+	case "_doc", "_shard_doc", `"_doc"`, `["_doc"]`, `["_shard_doc"]`, `[{"_doc":"asc"}]`, `{"_doc":"asc"}`, `[{"_shard_doc":"asc"}]`,
+		`[{"_doc":{"order":"asc"}}]`, `{"_doc":{"order":"asc"}}`, "_doc:asc":
+		return true
+	}
+	return false
+}
+
+func dropSpace(r rune) rune {
+	if r == ' ' || r == '\n' || r == '\t' || r == '\r' {
+		return -1
+	}
+	return r
+}
+
+// Keys that a reading of sketches alone leaves out, and those that are asked once.
+var (
+	perHit = []string{"_source", "fields", "docvalue_fields", "stored_fields", "script_fields", "highlight", "explain", "version", "seq_no_primary_term"}
+	once   = []string{"aggs", "aggregations", "suggest", "profile"}
+)
+
+// reading is what one ask of the query is for.
+type reading struct {
+	from, size int
+	sketchOnly bool
+	again      bool     // aggregations and suggestions are at hand
+	texts      []string // the sketched fields to extract, to compute missing sketches from
+}
+
+// ask returns the body of a reading, and the names of URL parameters that it makes void.
+func (q *query) ask(r reading) (body []byte, void []string, err error) {
+	void = []string{"from", "size"}
+	if r.sketchOnly || r.again {
+		void = append(void, once...)
+		void = append(void, "suggest_field", "suggest_mode", "suggest_size", "suggest_text")
+	}
+	if r.sketchOnly {
+		void = append(void, perHit...)
+		void = append(void, "_source_includes", "_source_excludes")
+	}
+	drop := map[string]bool{}
+	for _, name := range void {
+		drop[name] = true
+	}
+	if body, err = adapters.Cut(q.body, func(key string) bool { return drop[key] }); err != nil {
+		return nil, nil, err
+	}
+	set := func(key, value string) {
+		if err == nil {
+			body, err = adapters.Set(body, key, []byte(value))
+		}
+	}
+	set("from", strconv.Itoa(r.from))
+	set("size", strconv.Itoa(r.size))
+	if r.sketchOnly {
+		set("_source", "false")
+	}
+	if body, err = listed(body, err, "docvalue_fields", adapters.SketchField); err != nil {
+		return nil, nil, err
+	}
+	for _, field := range r.texts {
+		body, err = listed(body, err, "fields", field)
+	}
+	return body, void, err
+}
+
+// listed adds a name to a list in the body, which is made if there is none.
+func listed(body []byte, err error, key, name string) ([]byte, error) {
+	if err != nil {
+		return nil, err
+	}
+	members, err := adapters.Members(body)
+	if err != nil {
+		return nil, err
+	}
+	list := adapters.Get(members, key)
+	if list == nil {
+		list = []byte("[]")
+	}
+	elements, err := adapters.Elements(list)
+	if err != nil {
+		return nil, err
+	}
+	longer := append([]byte{}, list[:len(list)-1]...)
+	if len(elements) > 0 {
+		longer = append(longer, ',')
+	}
+	return adapters.Set(body, key, append(adapters.AppendString(longer, name), ']'))
+}

@@ -1,0 +1,118 @@
+package elastic
+
+import (
+	"strings"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// Search implements adapters.Dialect.
+func (d Dialect) Search(c adapters.Class, r *adapters.Request, p adapters.Plan) adapters.ParsedSearch {
+	controls, plain, err := adapters.TakeControls(r)
+	if err != nil {
+		return adapters.ParsedSearch{Plain: plain, Refusal: d.ErrorReply(400, err.Error())}
+	}
+	if c.Form == formMulti {
+		return d.multi(c, plain, controls, p)
+	}
+	if reason := format(plain); reason != "" {
+		return adapters.ParsedSearch{Plain: plain, Reason: reason}
+	}
+	q, reason, err := parse(c.Target, adapters.Params(plain.RawQuery), plain.Body, controls)
+	if err != nil {
+		return adapters.ParsedSearch{Plain: plain, Refusal: d.ErrorReply(400, err.Error())}
+	}
+	if len(plain.Body) > 0 {
+		plain.Body = q.body
+	}
+	s := adapters.ParsedSearch{Plain: plain, Reason: reason, Shown: q.shown}
+	if reason != "" {
+		return s
+	}
+	scope := p.Scope(c.Target)
+	if !scope.Configured {
+		s.Reason = "unconfigured"
+		return s
+	}
+	s.Exchange = &single{request: plain, collapse: newCollapse(q, p, scope)}
+	return s
+}
+
+// format returns "format" for a search whose body or reply is not JSON.
+func format(r *adapters.Request) string {
+	for _, key := range []string{"Content-Type", "Accept"} {
+		for _, value := range r.Header[key] {
+			lower := strings.ToLower(value)
+			if value != "" && !strings.Contains(lower, "json") && !strings.Contains(lower, "*/*") {
+				return "format"
+			}
+		}
+	}
+	if len(r.Header["Authorization"]) == 1 && strings.HasPrefix(r.Header["Authorization"][0], "AWS4-") {
+		return "signed"
+	}
+	return ""
+}
+
+// single is a search with a request of its own.
+type single struct {
+	request *adapters.Request
+	*collapse
+}
+
+// Next implements adapters.Exchange.
+func (s *single) Next(reply *adapters.Reply) (*adapters.Request, *adapters.Answer, error) {
+	if reply != nil {
+		if err := refused(reply.Status); err != nil {
+			return nil, nil, err
+		}
+		if err := s.take(reply); err != nil {
+			return nil, nil, adapters.NotUnderstood(err)
+		}
+	}
+	body, void, more, err := s.next()
+	if err != nil {
+		return nil, nil, adapters.NotUnderstood(err)
+	}
+	if more {
+		return s.ask(body, void), nil, nil
+	}
+	final, err := s.result()
+	if err != nil {
+		return nil, nil, adapters.NotUnderstood(err)
+	}
+	answer := &adapters.Answer{Reply: *s.baseReply, Outcomes: []adapters.Outcome{s.outcome()}}
+	answer.Body = final
+	return nil, answer, nil
+}
+
+// ask returns the client's request with another body and less the URL parameters that it makes void.
+func (s *single) ask(body []byte, void []string) *adapters.Request {
+	r := *s.request
+	r.Body = body
+	drop := map[string]bool{}
+	for _, name := range void {
+		drop[name] = true
+	}
+	r.RawQuery = adapters.Query(s.q.params, func(name string) bool { return !drop[name] })
+	if len(r.Header["Content-Type"]) == 0 {
+		header := make(adapters.Header, len(r.Header)+1)
+		for k, v := range r.Header {
+			header[k] = v
+		}
+		header["Content-Type"] = []string{"application/json"}
+		r.Header = header
+	}
+	return &r
+}
+
+// refused sorts the engine's refusals by whose fault they can be.
+func refused(status int) error {
+	switch {
+	case status < 300:
+		return nil
+	case status == 401 || status == 403 || status == 404 || status == 408 || status == 429 || status >= 500:
+		return adapters.ErrRefused
+	}
+	return adapters.ErrWidened
+}

@@ -1,0 +1,197 @@
+package embedded
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/blevesearch/bleve/v2/analysis"
+	"github.com/blevesearch/bleve/v2/analysis/token/lowercase"
+	"github.com/blevesearch/bleve/v2/analysis/tokenizer/unicode"
+	bleve "github.com/blevesearch/bleve/v2/document"
+	api "github.com/blevesearch/bleve_index_api"
+)
+
+// document is one version of a stored document. It is never changed, so a scroll can hold on to it.
+type document struct {
+	index                 *index
+	id                    string
+	version, seqNo, order int64
+	source                []byte
+	fields                map[string][]any // string, int64 (dates are milliseconds), float64 or bool, in the source's order
+	lengths               map[string]int   // words in each text field
+	ignored               []string         // fields that left a value out for its length
+}
+
+// analyzer cuts text into words as Elasticsearch's standard analyzer does.
+var analyzer = &analysis.DefaultAnalyzer{Tokenizer: unicode.NewUnicodeTokenizer(), TokenFilters: []analysis.TokenFilter{lowercase.NewLowerCaseFilter()}}
+
+// analyzed hands Bleve words that were cut already.
+type analyzed analysis.TokenStream
+
+// Analyze returns the words, whatever the text.
+func (a analyzed) Analyze([]byte) analysis.TokenStream { return analysis.TokenStream(a) }
+
+// reader reads one document's fields and collects the mappings that its new fields need.
+type reader struct {
+	index *index
+	doc   *document
+	out   *bleve.Document
+	added map[string]*field
+}
+
+// read checks a document's source and puts it into d; the index's mapping grows only if the whole document is good.
+func (x *index) read(d *document) (*bleve.Document, error) {
+	var values map[string]any
+	if tokenName(d.source) != "START_OBJECT" {
+		return nil, fail(http.StatusBadRequest, "document_parsing_exception", "Malformed content, must start with an object")
+	}
+	err := decode(d.source, &values)
+	if err == nil && !json.Valid(d.source) {
+		err = errors.New("characters after the object")
+	}
+	if err != nil {
+		return nil, fail(http.StatusBadRequest, "document_parsing_exception", "[1:2] failed to parse: %v", err)
+	}
+	d.fields, d.lengths = map[string][]any{}, map[string]int{}
+	r := reader{x, d, bleve.NewDocument(d.id), map[string]*field{}}
+	if err := r.object("", values); err != nil {
+		return nil, err
+	}
+	maps.Copy(x.fields, r.added)
+	return r.out, nil
+}
+
+func (r *reader) object(prefix string, values map[string]any) error {
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		if err := r.value(prefix+key, values[key]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *reader) value(path string, v any) error {
+	if list, ok := v.([]any); ok {
+		for _, v := range list {
+			if err := r.value(path, v); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	f, err := r.define(path, v)
+	if f == nil || err != nil || v == nil || f.disabled() {
+		return err
+	}
+	nested, isObject := v.(map[string]any)
+	if isObject != (f.Type == "object") {
+		return r.bad(path, f, v)
+	}
+	if isObject {
+		return r.object(path+".", nested)
+	}
+	if err := r.leaf(path, f, v); err != nil {
+		return err
+	}
+	for sub, g := range f.Fields {
+		if err := r.leaf(path+"."+sub, g, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// define finds the definition of a field, or makes one as the index's dynamic setting says.
+func (r *reader) define(path string, v any) (*field, error) {
+	if f := r.index.lookup(path); f != nil {
+		return f, nil
+	}
+	if f := r.added[path]; f != nil {
+		return f, nil
+	}
+	f := guess(v)
+	switch {
+	case f == nil || r.index.dynamic == "false":
+		return nil, nil
+	case r.index.dynamic == "strict":
+		return nil, fail(http.StatusBadRequest, "strict_dynamic_mapping_exception",
+			"[1:1] mapping set to strict, dynamic introduction of [%s] within [_doc] is not allowed", path)
+	}
+	return f, r.index.flatten(map[string]*field{path: f}, "", r.added)
+}
+
+// leaf keeps one value, and gives it to Bleve where it can be searched for by its words.
+func (r *reader) leaf(path string, f *field, v any) error {
+	kept, ok := f.convert(v)
+	if !ok {
+		return r.bad(path, f, v)
+	}
+	s, _ := kept.(string)
+	if f.IgnoreAbove != nil && len([]rune(s)) > *f.IgnoreAbove {
+		if !slices.Contains(r.doc.ignored, path) {
+			r.doc.ignored = append(r.doc.ignored, path)
+		}
+		return nil
+	}
+	r.doc.fields[path] = append(r.doc.fields[path], kept)
+	if !f.searchable() {
+		return nil
+	}
+	position := []uint64{uint64(len(r.doc.fields[path]) - 1)}
+	switch f.kind() {
+	case "text":
+		words := analyzer.Analyze([]byte(s))
+		r.doc.lengths[path] += len(words)
+		r.out.AddField(bleve.NewTextFieldCustom(path, position, []byte(s), api.IndexField|api.IncludeTermVectors, analyzed(words)))
+	case "keyword":
+		if earlier := r.doc.fields[path][:position[0]]; slices.Contains(earlier, kept) {
+			return nil // a keyword is there or not
+		}
+		r.doc.lengths[path]++
+		r.out.AddField(bleve.NewTextFieldCustom(path, position, []byte(s), api.IndexField, nil))
+	}
+	return nil
+}
+
+func (r *reader) bad(path string, f *field, v any) error {
+	shown, isString := v.(string)
+	if !isString {
+		shown = string(appendJSON(nil, v))
+	}
+	return fail(http.StatusBadRequest, "document_parsing_exception",
+		"[1:1] failed to parse field [%s] of type [%s] in document with id '%s'. Preview of field's value: '%s'", path, f.Type, r.doc.id, shown)
+}
+
+// convert turns a JSON scalar into the form in which a field of this type keeps it.
+func (f *field) convert(v any) (any, bool) {
+	s := text(v)
+	switch f.kind() {
+	case "long":
+		if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+			return n, true
+		}
+		n, err := strconv.ParseFloat(s, 64)
+		return int64(n), err == nil
+	case "double":
+		n, err := strconv.ParseFloat(s, 64)
+		return n, err == nil
+	case "boolean":
+		return s == "true", s == "true" || s == "false" || s == ""
+	case "date":
+		first, _, ok := parseDate(s)
+		return first, ok && s != "now"
+	}
+	return s, true
+}
+
+// show is a kept value as doc values and fields give it.
+func (f *field) show(v any) any {
+	if millis, ok := v.(int64); ok && f.Type == "date" {
+		return showDate(millis)
+	}
+	return v
+}

@@ -1,0 +1,175 @@
+// Package engines starts real search engines for tests: Elasticsearch, OpenSearch and Typesense, on loopback, with a
+// data directory of their own that is gone afterwards.
+//
+// [Start] gives a test an engine to itself; [Shared] gives all tests of a package the same one, which spares 5 to 10
+// seconds each time. Both take what they need from the cache that prepare.sh fills.
+//
+// An engine never outlives the test process, however that ends: each runs under a guard, a small shell process that
+// holds one end of a pipe and purges the engine when the other end, held by the test process, is closed.
+//
+// Environment:
+//
+//	CI=true, NEARDUP_ENGINES=required  an engine that cannot be had fails the test; missing ones are fetched
+//	NEARDUP_ENGINES=off                tests with engines are skipped (unless CI=true)
+//	NEARDUP_ELASTICSEARCH_URL, NEARDUP_OPENSEARCH_URL, NEARDUP_TYPESENSE_URL, NEARDUP_TYPESENSE_KEY
+//	                                   an engine that runs already is used and left as it is
+//
+// In any other case a test whose engine cannot be had is skipped, with the reason.
+package engines
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// The kinds of engine that Start and Shared know.
+const (
+	Elasticsearch = "elasticsearch"
+	OpenSearch    = "opensearch"
+	Typesense     = "typesense"
+)
+
+// Kinds lists all of them.
+var Kinds = []string{Elasticsearch, OpenSearch, Typesense}
+
+// Engine is a running search server. It is safe for concurrent use; tests that share one keep apart by the names of
+// their indices.
+type Engine struct {
+	Kind string
+	URL  string // scheme, host and port, without a slash at the end
+	Key  string // the API key, for Typesense only
+	PID  int    // the server's process, or 0 for one that ran already
+
+	guard *guard // nil for one that ran already
+}
+
+// Start returns an engine for t alone and stops it when t ends.
+func Start(t testing.TB, kind string) *Engine {
+	t.Helper()
+	skipIfOff(t)
+	e, err := acquire(kind)
+	if err != nil {
+		Unavailable(t, err)
+	}
+	t.Cleanup(func() {
+		if err := e.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}
+
+// slot holds the shared engine of one kind, or why there is none, so that it is tried once only.
+type slot struct {
+	once   sync.Once
+	engine *Engine
+	err    error
+}
+
+var shared = map[string]*slot{Elasticsearch: {}, OpenSearch: {}, Typesense: {}}
+
+// Shared returns the engine that all tests of the running test binary share, starting it at the first call. A package
+// that calls it has a TestMain that calls [Main].
+func Shared(t testing.TB, kind string) *Engine {
+	t.Helper()
+	skipIfOff(t)
+	s, ok := shared[kind]
+	if !ok {
+		t.Fatalf("engines: unknown kind %q", kind)
+	}
+	s.once.Do(func() { s.engine, s.err = acquire(kind) })
+	if s.err != nil {
+		Unavailable(t, s.err)
+	}
+	return s.engine
+}
+
+// Main runs the tests of m, stops the shared engines and returns the exit code:
+//
+//	func TestMain(m *testing.M) { os.Exit(engines.Main(m)) }
+func Main(m *testing.M) int {
+	code := m.Run()
+	for _, s := range shared {
+		s.once.Do(func() {}) // a start that is under way in a leaked goroutine is waited for
+		if s.engine == nil {
+			continue
+		}
+		if err := s.engine.stop(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = max(code, 1)
+		}
+	}
+	return code
+}
+
+// Required reports whether tests must fail where something they need is missing.
+func Required() bool {
+	return os.Getenv("CI") == "true" || os.Getenv("NEARDUP_ENGINES") == "required"
+}
+
+// Unavailable ends t because of err: it fails where engines are required, else it is skipped.
+func Unavailable(t testing.TB, err error) {
+	t.Helper()
+	if Required() {
+		t.Fatal(err)
+	}
+	t.Skip(err)
+}
+
+func skipIfOff(t testing.TB) {
+	t.Helper()
+	if os.Getenv("NEARDUP_ENGINES") == "off" && os.Getenv("CI") != "true" {
+		t.Skip("engines are switched off by NEARDUP_ENGINES=off")
+	}
+}
+
+// acquire connects to the engine that the environment names, or starts one.
+func acquire(kind string) (*Engine, error) {
+	if url := os.Getenv("NEARDUP_" + strings.ToUpper(kind) + "_URL"); url != "" {
+		return connect(kind, strings.TrimRight(url, "/"))
+	}
+	// A clash of ports is rare but real where packages are tested side by side.
+	var err error
+	for range 4 {
+		var e *Engine
+		if e, err = launch(kind); !errors.Is(err, errPortTaken) {
+			return e, err
+		}
+	}
+	return nil, err
+}
+
+// connect checks that an engine answers at url.
+func connect(kind, url string) (*Engine, error) {
+	e := &Engine{Kind: kind, URL: url}
+	path := "/"
+	if kind == Typesense {
+		e.Key, path = os.Getenv("NEARDUP_TYPESENSE_KEY"), "/health"
+	}
+	client := http.Client{Timeout: 10 * time.Second}
+	resp, err := client.Get(url + path)
+	if err != nil {
+		return nil, fmt.Errorf("reach %s: %w", kind, err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("reach %s at %s: %s", kind, url, resp.Status)
+	}
+	return e, nil
+}
+
+func (e *Engine) stop() error {
+	if e.guard == nil {
+		return nil
+	}
+	if err := e.guard.release(); err != nil {
+		return fmt.Errorf("stop %s (pid %d): %w", e.Kind, e.PID, err)
+	}
+	return nil
+}

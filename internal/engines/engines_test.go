@@ -1,0 +1,202 @@
+package engines_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/neardup/sidecar/internal/clients"
+	"github.com/neardup/sidecar/internal/engines"
+)
+
+func TestMain(m *testing.M) {
+	os.Exit(engines.Main(m))
+}
+
+var programs = map[string]string{
+	engines.Elasticsearch: "elastic_client.py",
+	engines.OpenSearch:    "opensearch_client.py",
+	engines.Typesense:     "typesense_client.py",
+}
+
+func TestEngineAnswers(t *testing.T) {
+	for _, kind := range engines.Kinds {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			e := engines.Shared(t, kind)
+			if again := engines.Shared(t, kind); again != e {
+				t.Errorf("Shared gave a second engine at %s, the first is at %s", again.URL, e.URL)
+			}
+			path, want := "/", `"number" : "`
+			if kind == engines.Typesense {
+				path, want = "/debug", `"version":"`
+			}
+			if got := get(t, e, path); !strings.Contains(got, want) {
+				t.Errorf("GET %s: got %s, want it to hold %s", path, got, want)
+			}
+		})
+	}
+}
+
+func TestStartedEngineStops(t *testing.T) {
+	for _, kind := range engines.Kinds {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			var e *engines.Engine
+			t.Run("use", func(t *testing.T) {
+				e = engines.Start(t, kind)
+				if e.PID != 0 && !alive(e.PID) {
+					t.Errorf("no process %d", e.PID)
+				}
+			})
+			if e == nil || e.PID == 0 {
+				t.Skip("no engine of our own")
+			}
+			if alive(e.PID) {
+				t.Errorf("process %d lives after the test that started it", e.PID)
+			}
+			if resp, err := http.Get(e.URL); err == nil {
+				resp.Body.Close()
+				t.Errorf("%s still answers", e.URL)
+			}
+		})
+	}
+}
+
+func TestPythonClients(t *testing.T) {
+	const documents, size = 20, 6
+	corpus, wantIDs := writeCorpus(t, documents)
+	for _, kind := range engines.Kinds {
+		for _, auto := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/auto=%t", kind, auto), func(t *testing.T) {
+				t.Parallel()
+				e := engines.Shared(t, kind)
+				index := fmt.Sprintf("smoke-%t-%x", auto, rand.Uint32()) // new, should the engine have been used before
+				run := func(verb string, args ...string) []byte {
+					t.Helper()
+					if auto {
+						args = append(args, "--auto")
+					}
+					return clients.Run(t, programs[kind],
+						append([]string{verb, "--url", e.URL, "--key", e.Key, "--index", index}, args...)...)
+				}
+				checkJSON(t, run("load", "--corpus", corpus), map[string]any{"loaded": float64(documents), "errors": []any{}})
+				for _, query := range []string{"fox", "*"} {
+					checkWalk(t, run("walk", "--query", query, "--size", fmt.Sprint(size)), wantIDs, size)
+				}
+				checkJSON(t, run("get", "--id", "doc-07"), document(7))
+			})
+		}
+	}
+}
+
+// document is one line of the corpus.
+func document(i int) map[string]any {
+	return map[string]any{
+		"id":           fmt.Sprintf("doc-%02d", i),
+		"title":        fmt.Sprintf("Story %d", i),
+		"body":         "The quick brown fox jumps over the lazy dog.",
+		"url":          fmt.Sprintf("http://example.org/%d", i),
+		"published_at": "2024-05-06T07:08:09Z",
+	}
+}
+
+func writeCorpus(t *testing.T, n int) (path string, ids []string) {
+	t.Helper()
+	var lines strings.Builder
+	for i := range n {
+		line, err := json.Marshal(document(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&lines, "%s\n", line)
+		ids = append(ids, fmt.Sprintf("doc-%02d", i))
+	}
+	path = filepath.Join(t.TempDir(), "corpus.jsonl")
+	if err := os.WriteFile(path, []byte(lines.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path, ids
+}
+
+func checkJSON(t *testing.T, got []byte, want any) {
+	t.Helper()
+	var value any
+	if err := json.Unmarshal(got, &value); err != nil {
+		t.Fatalf("%v in %s", err, got)
+	}
+	if diff := cmp.Diff(want, value); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// checkWalk checks that pages of this size give every id once, and the right total each time.
+func checkWalk(t *testing.T, got []byte, wantIDs []string, size int) {
+	t.Helper()
+	var walk struct {
+		Pages  [][]string
+		Totals []int
+	}
+	if err := json.Unmarshal(got, &walk); err != nil {
+		t.Fatalf("%v in %s", err, got)
+	}
+	seen := map[string]int{}
+	for i, page := range walk.Pages {
+		if i < len(walk.Pages)-1 && len(page) != size {
+			t.Errorf("page %d has %d ids, want %d", i+1, len(page), size)
+		}
+		for _, id := range page {
+			seen[id]++
+		}
+	}
+	want := map[string]int{}
+	for _, id := range wantIDs {
+		want[id] = 1
+	}
+	if diff := cmp.Diff(want, seen); diff != "" {
+		t.Errorf("ids on all pages: -want +got\n%s", diff)
+	}
+	// One more request than pages: the walk ends with an empty one.
+	if len(walk.Totals) != len(walk.Pages)+1 {
+		t.Errorf("got %d totals for %d pages", len(walk.Totals), len(walk.Pages))
+	}
+	for _, total := range walk.Totals {
+		if total != len(wantIDs) {
+			t.Errorf("total %d, want %d", total, len(wantIDs))
+		}
+	}
+}
+
+func get(t *testing.T, e *engines.Engine, path string) string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, e.URL+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.Key != "" {
+		req.Header.Set("X-Typesense-Api-Key", e.Key)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("GET %s: %s, %v: %s", path, resp.Status, err, body)
+	}
+	return string(body)
+}
+
+// alive reports whether a process runs. One that has ended but that nobody has waited for yet has no command line.
+func alive(pid int) bool {
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	return err == nil && len(line) > 0
+}

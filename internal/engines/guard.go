@@ -1,0 +1,161 @@
+package engines
+
+import (
+	"bufio"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// The scripts ride in the test binary, so that it finds them wherever it runs and is built anew when they change.
+//
+//go:embed guard.sh lib.sh elasticsearch.sh opensearch.sh typesense.sh
+var scripts embed.FS
+
+const (
+	heap    = "512m"         // enough for tests; the servers take about twice that in memory
+	testKey = "neardup-test" // the Typesense server's key
+)
+
+// errPortTaken says that another server came first; a start with another port can work.
+var errPortTaken = errors.New("port is taken")
+
+// exitPortTaken is how the scripts say so.
+const exitPortTaken = 75
+
+// guard is the running guard.sh of one engine.
+type guard struct {
+	cmd  *exec.Cmd
+	hold io.Closer // the engine lives while this is open
+}
+
+// launch starts an engine of this kind on free ports and waits until it answers. After an error nothing is left.
+func launch(kind string) (*Engine, error) {
+	dir, err := os.MkdirTemp("", "neardup-"+kind+"-")
+	if err != nil {
+		return nil, err
+	}
+	e, err := launchIn(dir, kind)
+	if err != nil {
+		os.RemoveAll(dir) // the guard has done so, if it ran
+		return nil, fmt.Errorf("start %s: %w", kind, err)
+	}
+	return e, nil
+}
+
+func launchIn(dir, kind string) (*Engine, error) {
+	script := filepath.Join(dir, kind+".sh")
+	// For root the server may run as another user, which must be able to enter.
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return nil, err
+	}
+	if err := os.CopyFS(dir, scripts); err != nil {
+		return nil, err
+	}
+	// Nothing is fetched behind the back of someone who just runs the tests.
+	if !Required() && exec.Command("bash", script, "installed").Run() != nil {
+		return nil, errors.New("not installed; run internal/engines/prepare.sh")
+	}
+	port, err := freePort(kind)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command("bash", filepath.Join(dir, "guard.sh"), dir, script, "--port", strconv.Itoa(port), "--heap", heap)
+	cmd.Env = append(os.Environ(), "TYPESENSE_API_KEY="+testKey)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // out of reach of the terminal's and the test runner's signals
+	hold, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	g := &guard{cmd: cmd, hold: hold}
+	report, _ := bufio.NewReader(out).ReadString('\n') // a short report is a bad report
+	e, err := parseReport(kind, report)
+	if err != nil {
+		reason := logTail(filepath.Join(dir, "log"))
+		return nil, errors.Join(fmt.Errorf("%w\n%s", err, reason), g.release())
+	}
+	e.guard = g
+	return e, nil
+}
+
+// release lets go of the engine and waits until it is gone.
+func (g *guard) release() error {
+	g.hold.Close()
+	return g.cmd.Wait()
+}
+
+// parseReport reads the line that lib.sh and guard.sh describe.
+func parseReport(kind, line string) (*Engine, error) {
+	words := strings.Fields(line)
+	if len(words) == 2 && words[0] == "failed" {
+		if words[1] == strconv.Itoa(exitPortTaken) {
+			return nil, errPortTaken
+		}
+		return nil, fmt.Errorf("exit status %s", words[1])
+	}
+	e := &Engine{Kind: kind}
+	for _, word := range words {
+		switch key, value, _ := strings.Cut(word, "="); key {
+		case "url":
+			e.URL = value
+		case "pid":
+			e.PID, _ = strconv.Atoi(value)
+		}
+	}
+	if e.URL == "" || e.PID == 0 {
+		return nil, fmt.Errorf("no report from the guard, but %q", line)
+	}
+	if kind == Typesense {
+		e.Key = testKey
+	}
+	return e, nil
+}
+
+// freePort returns a port for clients whose companion, for the engine's own talk between nodes, is free too. It keeps
+// below the range from which the kernel takes the ports of outgoing connections.
+func freePort(kind string) (int, error) {
+	companion := 100
+	if kind == Typesense {
+		companion = -1
+	}
+	for range 100 {
+		port := 20000 + rand.IntN(12000)
+		if isFree(port) && isFree(port+companion) {
+			return port, nil
+		}
+	}
+	return 0, errors.New("find a free port: none in 100 tries")
+}
+
+func isFree(port int) bool {
+	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		return false
+	}
+	return l.Close() == nil
+}
+
+// logTail returns the end of a log, as the reason of a failure.
+func logTail(path string) string {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	return strings.TrimSpace(string(data[max(0, len(data)-4096):]))
+}

@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# prepare.sh: fetches everything the tests with real engines need into the cache, once: the three engines and the Python
+# clients. Prints where each one is; run again, it does nothing.
+set -u
+cd "$(dirname "${BASH_SOURCE[0]}")" || exit 1
+
+jobs=()
+for install in "./elasticsearch.sh install" "./opensearch.sh install" "./typesense.sh install" "../clients/venv.sh"; do
+  bash $install & jobs+=($!)
+done
+failed=0
+for job in "${jobs[@]}"; do wait "$job" || failed=1; done
+exit $failed

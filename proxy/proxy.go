@@ -1,0 +1,132 @@
+package proxy
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// Defaults of Limits.
+const (
+	DefaultMaxReply      = 64 << 20
+	DefaultMaxSearchBody = 8 << 20
+	DefaultEngineMaxBody = 100 << 20 // http.max_content_length of Elasticsearch and OpenSearch
+	DefaultMaxWindow     = 10000
+	DefaultFallbackShare = 0.05
+)
+
+// Limits bound what one request may cost. Zero values stand for the defaults.
+type Limits struct {
+	// MaxReply is the largest reply to a search, in bytes, that is read to be collapsed.
+	MaxReply int64
+	// MaxSearchBody is the largest search request, in bytes, that is looked at.
+	MaxSearchBody int64
+	// EngineMaxBody is the largest body, in bytes, that the engine accepts: enriching never takes a write across it.
+	EngineMaxBody int64
+	// MaxWindow caps the window of a rule and of a request.
+	MaxWindow int
+	// FallbackShare is the share of searches, 0 to 1, that may cost one more request because collapsing them failed.
+	FallbackShare float64
+}
+
+func (l Limits) withDefaults() Limits {
+	set := func(v *int64, d int64) {
+		if *v <= 0 {
+			*v = d
+		}
+	}
+	set(&l.MaxReply, DefaultMaxReply)
+	set(&l.MaxSearchBody, DefaultMaxSearchBody)
+	set(&l.EngineMaxBody, DefaultEngineMaxBody)
+	if l.MaxWindow <= 0 {
+		l.MaxWindow = DefaultMaxWindow
+	}
+	if l.FallbackShare <= 0 {
+		l.FallbackShare = DefaultFallbackShare
+	}
+	return l
+}
+
+// Engine is what a Handler stands in front of. The fields are set before New and not changed after.
+type Engine struct {
+	// Dialect speaks the engine's language.
+	Dialect adapters.Dialect
+	// Open returns a store that acts with a client's headers and the credentials of its query.
+	Open func(header adapters.Header, query string) adapters.Store
+	// ErrorReply returns an error of the proxy's own in the engine's shape.
+	ErrorReply func(status int, reason string) *adapters.Reply
+	// Rules say which documents are sketched and how hits fold.
+	Rules adapters.Rules
+	// URLs are the engine's nodes: scheme and host, and a path if the engine has one in front of it.
+	URLs []*url.URL
+	// Transport, if set, carries the requests in place of one with our defaults.
+	Transport http.RoundTripper
+	Limits    Limits
+	// FailClosed answers an error where a search can't be collapsed, rather than the search as the engine answers it.
+	FailClosed bool
+	// Log, if set, gets a line for each anomaly.
+	Log *slog.Logger
+}
+
+// Handler is the proxy of one engine. It is safe for concurrent use.
+type Handler struct {
+	Engine
+	nodes   *nodes
+	forward *httputil.ReverseProxy
+	catalog *catalog
+	budget  budget
+	counts  counts
+}
+
+// New returns the handler of an engine, or what is missing.
+func New(e Engine) (*Handler, error) {
+	if e.Dialect == nil || e.Open == nil || e.ErrorReply == nil || len(e.URLs) == 0 {
+		return nil, errors.New("proxy: an engine needs a dialect, a store, an error shape and at least one URL")
+	}
+	e.Limits = e.Limits.withDefaults()
+	if e.Log == nil {
+		e.Log = slog.New(slog.DiscardHandler)
+	}
+	if e.Transport == nil {
+		e.Transport = NewTransport()
+	}
+	h := &Handler{Engine: e, nodes: &nodes{urls: e.URLs, next: e.Transport}, catalog: newCatalog(e.Open, e.Rules)}
+	h.budget.share = e.Limits.FallbackShare
+	h.forward = h.newForward()
+	return h, nil
+}
+
+// ServeHTTP decides what a request is and sends it down its flow.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	request := adapters.Request{Method: r.Method, Path: r.URL.EscapedPath(), RawQuery: r.URL.RawQuery, Header: adapters.Header(r.Header)}
+	class := h.Dialect.Classify(&request)
+	h.counts.add("requests", class.Kind.String())
+	switch {
+	case class.Kind == adapters.Write && h.readable(r):
+		h.write(w, r, class)
+	case class.Kind == adapters.Search:
+		h.search(w, r, class)
+	case class.Kind == adapters.Read:
+		h.read(w, r, class)
+	default:
+		h.pass(w, r)
+	}
+}
+
+// pass sends a request through as it came. One that may change or drop an index ends what is known about indices.
+func (h *Handler) pass(w http.ResponseWriter, r *http.Request) {
+	h.forward.ServeHTTP(w, r)
+	switch r.Method {
+	case http.MethodPut, http.MethodPatch, http.MethodDelete:
+		h.catalog.forget()
+	}
+}
+
+// refuse answers an error of the proxy's own.
+func (h *Handler) refuse(w http.ResponseWriter, status int, reason string) {
+	writeReply(w, h.ErrorReply(status, reason))
+}

@@ -1,0 +1,154 @@
+package proxy
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// cleanWhole is the largest reply, in bytes as sent, that is read whole to be cleaned; it then keeps its length. A larger one
+// streams.
+const cleanWhole = 1 << 20
+
+// read sends a request through and cuts our fields out of its reply.
+func (h *Handler) read(w http.ResponseWriter, r *http.Request, class adapters.Class) {
+	if class.Shown {
+		h.forward.ServeHTTP(w, r)
+		return
+	}
+	h.forward.ServeHTTP(w, changing(r, h.cleaner(class)))
+}
+
+// cleaner returns a function that cuts our fields out of a response. A reply in which there are none goes out with the bytes and
+// headers it came with.
+func (h *Handler) cleaner(class adapters.Class) func(*http.Response) {
+	return func(resp *http.Response) {
+		encoding := strings.ToLower(resp.Header.Get("Content-Encoding"))
+		if resp.Request.Method == http.MethodHead || !textual(resp.Header.Get("Content-Type")) || encoding != "" && encoding != "gzip" {
+			return
+		}
+		head, whole, err := readUpTo(resp.Body, cleanWhole)
+		body := resp.Body
+		if err != nil || !whole {
+			rest := io.Reader(io.MultiReader(bytes.NewReader(head), body))
+			if err != nil {
+				rest = io.MultiReader(bytes.NewReader(head), failing{err})
+			}
+			h.cleanStream(class, resp, rest, encoding)
+			return
+		}
+		clean, changed := h.clean(class, head, encoding)
+		resp.Body = readCloser{bytes.NewReader(clean), body}
+		if changed {
+			resp.ContentLength = int64(len(clean))
+			resp.Header.Set("Content-Length", strconv.Itoa(len(clean)))
+		}
+	}
+}
+
+// clean returns the reply's body less our fields in the encoding it had, or as it was if there are none.
+func (h *Handler) clean(class adapters.Class, body []byte, encoding string) (out []byte, changed bool) {
+	plain := body
+	if encoding == "gzip" {
+		var err error
+		if plain, err = gunzip(body, -1); err != nil {
+			return body, false
+		}
+	}
+	if !bytes.Contains(plain, []byte(adapters.FieldPrefix)) {
+		return body, false
+	}
+	var clean bytes.Buffer
+	if err := h.Dialect.CleanReply(class, &clean, bytes.NewReader(plain)); err != nil || bytes.Equal(clean.Bytes(), plain) {
+		return body, false
+	}
+	if encoding == "gzip" {
+		return gzipped(clean.Bytes()), true
+	}
+	return clean.Bytes(), true
+}
+
+// cleanStream puts the dialect between the engine and the client.
+func (h *Handler) cleanStream(class adapters.Class, resp *http.Response, src io.Reader, encoding string) {
+	pipe, into := io.Pipe()
+	upstream := resp.Body
+	resp.Body = readCloser{pipe, closers{pipe, upstream}}
+	resp.ContentLength = -1
+	resp.Header.Del("Content-Length")
+	go func() {
+		into.CloseWithError(h.copyClean(class, into, src, encoding))
+	}()
+}
+
+func (h *Handler) copyClean(class adapters.Class, dst io.Writer, src io.Reader, encoding string) error {
+	if encoding != "gzip" {
+		return h.Dialect.CleanReply(class, dst, src)
+	}
+	plain, err := gzip.NewReader(src)
+	if err != nil {
+		return err
+	}
+	z, _ := gzip.NewWriterLevel(dst, gzip.BestSpeed)
+	if err := h.Dialect.CleanReply(class, z, plain); err != nil {
+		return err
+	}
+	return z.Close()
+}
+
+// textual reports whether a reply of the type can hold documents in JSON.
+func textual(contentType string) bool {
+	for _, part := range []string{"json", "text/plain", "octet-stream"} {
+		if strings.Contains(contentType, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// gunzip decompresses at most limit bytes, or all of it where limit is negative.
+func gunzip(data []byte, limit int64) ([]byte, error) {
+	z, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	if limit < 0 {
+		return io.ReadAll(z)
+	}
+	plain, err := io.ReadAll(io.LimitReader(z, limit+1))
+	if err == nil && int64(len(plain)) > limit {
+		return nil, errTooLarge
+	}
+	return plain, err
+}
+
+func gzipped(data []byte) []byte {
+	var b bytes.Buffer
+	z, _ := gzip.NewWriterLevel(&b, gzip.BestSpeed) // the level is a valid one, and a Buffer takes every write
+	_, _ = z.Write(data)
+	_ = z.Close()
+	return b.Bytes()
+}
+
+type readCloser struct {
+	io.Reader
+	io.Closer
+}
+
+type closers []io.Closer
+
+func (c closers) Close() error {
+	for _, each := range c {
+		_ = each.Close()
+	}
+	return nil
+}
+
+// failing is a reader that fails.
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }

@@ -1,0 +1,172 @@
+package proxy
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+const (
+	// lookAhead is how much of a write's body is read before the first byte is sent on. A body that ends within it goes on with its
+	// length, as most clients send theirs.
+	lookAhead = 1 << 20
+	// plainAhead is how large such a body may be when it is decompressed.
+	plainAhead = 8 << 20
+	// unknownRoom is the share of the engine's body limit that may be added to a body whose length is not known beforehand.
+	unknownRoom = 16
+)
+
+// errBrokenOff: the client's body ended before it was whole.
+var errBrokenOff = errors.New("the client broke off")
+
+// readable reports whether a write's body is one whose encoding we can read.
+func (h *Handler) readable(r *http.Request) bool {
+	switch strings.ToLower(r.Header.Get("Content-Encoding")) {
+	case "", "identity", "gzip", "x-gzip":
+	default:
+		h.counts.add("passed", "encoding")
+		return false
+	}
+	if contentType := r.Header.Get("Content-Type"); strings.Contains(contentType, "cbor") || strings.Contains(contentType, "smile") || strings.Contains(contentType, "yaml") {
+		h.counts.add("passed", "format")
+		return false
+	}
+	if strings.HasPrefix(r.Header.Get("Authorization"), "AWS4-") { // signed over the body
+		h.counts.add("passed", "signed")
+		return false
+	}
+	return r.Body != nil && r.Body != http.NoBody
+}
+
+// write sends a write on with its documents enriched: whole with its length where it is small, as most are, or else as a stream. If
+// the client breaks off, the request to the engine is cut off too, never ended as if it were whole.
+func (h *Handler) write(w http.ResponseWriter, r *http.Request, class adapters.Class) {
+	raw, whole, err := readUpTo(r.Body, lookAhead)
+	if err != nil {
+		h.unreachable(w, r, errors.Join(errBrokenOff, err))
+		return
+	}
+	body := io.MultiReader(bytes.NewReader(raw), r.Body)
+	compressed := encoded(r)
+	if whole {
+		plain := raw
+		if compressed {
+			plain, err = gunzip(raw, plainAhead)
+		}
+		if err == nil {
+			h.writeWhole(w, r, class, raw, plain)
+			return
+		}
+	}
+	plain := body
+	if compressed {
+		seen := &keeping{r: body}
+		z, err := gzip.NewReader(seen)
+		if err != nil { // not the compressed body it says it is: the engine says so
+			r = r.Clone(r.Context())
+			r.Body = readCloser{io.MultiReader(bytes.NewReader(seen.seen), body), r.Body}
+			h.pass(w, r)
+			return
+		}
+		seen.done, plain = true, z
+	}
+	h.writeStream(w, r, class, plain)
+}
+
+// writeWhole sends on a body that is at hand, as it was sent if nothing in it changes.
+func (h *Handler) writeWhole(w http.ResponseWriter, r *http.Request, class adapters.Class, raw, plain []byte) {
+	var enriched bytes.Buffer
+	enriched.Grow(len(plain) + len(plain)/4)
+	if err := h.Dialect.EnrichWrite(class, &enriched, bytes.NewReader(plain), h.enricher(r, int64(len(plain)))); err != nil {
+		h.unreachable(w, r, err)
+		return
+	}
+	out := r.Clone(r.Context())
+	body := raw
+	if !bytes.Equal(enriched.Bytes(), plain) {
+		body = enriched.Bytes()
+		out.Header.Del("Content-Encoding")
+	}
+	out.Header.Del("Content-Length")
+	out.Body, out.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	h.forwardWrite(w, out, class)
+}
+
+// writeStream sends on a body while it is read.
+func (h *Handler) writeStream(w http.ResponseWriter, r *http.Request, class adapters.Class, plain io.Reader) {
+	length := int64(-1)
+	if !encoded(r) {
+		length = r.ContentLength
+	}
+	e := h.enricher(r, length)
+	pipe, into := io.Pipe()
+	defer pipe.Close() // ends the copying below if the engine answers early
+	out := r.Clone(r.Context())
+	out.Header.Del("Content-Encoding")
+	out.Header.Del("Content-Length")
+	out.Body, out.ContentLength = pipe, -1
+	go func() {
+		err := h.Dialect.EnrichWrite(class, into, plain, e)
+		if err != nil {
+			err = errors.Join(errBrokenOff, err)
+		}
+		into.CloseWithError(err)
+	}()
+	h.forwardWrite(w, out, class)
+}
+
+func (h *Handler) forwardWrite(w http.ResponseWriter, r *http.Request, class adapters.Class) {
+	if class.CleanWrite {
+		r = changing(r, h.cleaner(class))
+	}
+	h.forward.ServeHTTP(w, r)
+}
+
+// enricher returns what enriches the documents of a body of the length (-1 if it is not known), with as much room as the engine's
+// limit leaves.
+func (h *Handler) enricher(r *http.Request, length int64) *adapters.Enricher {
+	e := &adapters.Enricher{
+		Count: func(c adapters.Change) { h.counts.add("documents", c.String()) },
+		Room:  h.Limits.EngineMaxBody - length,
+	}
+	if length < 0 {
+		e.Room = h.Limits.EngineMaxBody / unknownRoom
+	}
+	who := clientOf(adapters.Header(r.Header), r.URL.RawQuery)
+	e.Rule = func(index string, whole bool) (*adapters.Rule, bool) {
+		return h.catalog.rule(r.Context(), who, index, whole)
+	}
+	return e
+}
+
+// encoded reports whether the body of a readable request is compressed.
+func encoded(r *http.Request) bool {
+	return strings.HasSuffix(strings.ToLower(r.Header.Get("Content-Encoding")), "gzip")
+}
+
+// keeping remembers what was read until it is done.
+type keeping struct {
+	r    io.Reader
+	seen []byte
+	done bool
+}
+
+func (k *keeping) Read(p []byte) (int, error) {
+	n, err := k.r.Read(p)
+	if !k.done {
+		k.seen = append(k.seen, p[:n]...)
+	}
+	return n, err
+}
+
+// readUpTo reads at most n bytes and says whether that is all there is.
+func readUpTo(r io.Reader, n int64) (head []byte, whole bool, err error) {
+	var b bytes.Buffer
+	read, err := io.Copy(&b, io.LimitReader(r, n+1))
+	return b.Bytes(), read <= n, err
+}
