@@ -1,0 +1,210 @@
+// Package rules holds the tests of how the code is cut: who may import whom, what stays pure, where engine words may stand, and how
+// long files and functions grow. The rules are those of ARCHITECTURE.md.
+package rules
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/neardup/sidecar/"
+
+// source is one Go file of the project that is no test.
+type source struct {
+	path string // from the root, with slashes
+	dir  string
+	file *ast.File
+	text string
+	set  *token.FileSet
+}
+
+func sources(t *testing.T) []source {
+	t.Helper()
+	var list []source
+	root := filepath.Join("..", "..")
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, path, text, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		list = append(list, source{path: rel, dir: filepath.ToSlash(filepath.Dir(rel)), file: file, text: string(text), set: set})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(list) < 30 {
+		t.Fatalf("only %d files found: the walk went wrong", len(list))
+	}
+	return list
+}
+
+// allowed lists what each package may import of ours.
+var allowed = map[string][]string{
+	"sketch":                {},
+	"rerank":                {"sketch"},
+	"adapters":              {"sketch", "rerank"},
+	"adapters/elastic":      {"sketch", "rerank", "adapters"},
+	"adapters/typesense":    {"sketch", "rerank", "adapters"},
+	"adapters/adaptertest":  {"sketch", "rerank", "adapters"},
+	"proxy":                 {"rerank", "adapters"},
+	"jobs":                  {"adapters"},
+	"demo/corpus":           {},
+	"demo/embedded":         {},
+	"internal/engines":      {},
+	"internal/clients":      {"internal/engines"},
+	"cmd/sidecar":           nil, // anything
+	"internal/e2e":          nil,
+	"internal/e2e/killable": nil,
+}
+
+func imports(s source) (ours, others []string) {
+	for _, spec := range s.file.Imports {
+		path, _ := strconv.Unquote(spec.Path.Value)
+		if rest, ok := strings.CutPrefix(path, module); ok {
+			ours = append(ours, rest)
+		} else {
+			others = append(others, path)
+		}
+	}
+	return ours, others
+}
+
+func TestDependencyRule(t *testing.T) {
+	for _, s := range sources(t) {
+		may, known := allowed[s.dir]
+		if !known {
+			t.Errorf("%s: package %s has no line in the dependency rule", s.path, s.dir)
+			continue
+		}
+		ours, _ := imports(s)
+		for _, path := range ours {
+			if may != nil && !slices.Contains(may, path) {
+				t.Errorf("%s imports %s", s.path, path)
+			}
+		}
+	}
+}
+
+// pure reports whether a file does no I/O, starts no goroutine and reads no clock.
+func pure(s source) bool {
+	switch s.dir {
+	case "sketch", "rerank", "adapters":
+		return true
+	case "adapters/elastic", "adapters/typesense":
+		return !strings.HasPrefix(filepath.Base(s.path), "store")
+	}
+	return false
+}
+
+func TestPureHalvesStayPure(t *testing.T) {
+	for _, s := range sources(t) {
+		if !pure(s) {
+			continue
+		}
+		_, others := imports(s)
+		for _, path := range others {
+			switch path {
+			case "net", "net/http", "os", "time", "math/rand", "math/rand/v2", "crypto/rand", "log", "log/slog", "syscall":
+				t.Errorf("%s imports %s", s.path, path)
+			}
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			if g, ok := n.(*ast.GoStmt); ok {
+				t.Errorf("%s starts a goroutine", s.set.Position(g.Pos()))
+			}
+			return true
+		})
+	}
+}
+
+// engineWords are words of an engine's API that no other package may know.
+var engineWords = regexp.MustCompile(`\b(_bulk|_search|_msearch|_mget|_source|_doc|_update|docvalue_fields|per_page|multi_search|include_fields|query_by)\b`)
+
+func TestEngineWordsStayInTheAdapters(t *testing.T) {
+	for _, s := range sources(t) {
+		switch s.dir {
+		case "sketch", "rerank", "adapters", "proxy", "jobs", "adapters/adaptertest":
+			if word := engineWords.FindString(s.text); word != "" {
+				t.Errorf("%s says %s", s.path, word)
+			}
+		}
+	}
+}
+
+func TestSizes(t *testing.T) {
+	var all []int
+	for _, s := range sources(t) {
+		if lines := strings.Count(s.text, "\n"); lines > 500 {
+			t.Errorf("%s has %d lines, more than 500", s.path, lines)
+		}
+		for _, decl := range s.file.Decls {
+			f, ok := decl.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			lines := s.set.Position(f.End()).Line - s.set.Position(f.Pos()).Line + 1
+			all = append(all, lines)
+			if lines > 80 {
+				t.Errorf("%s: %s has %d lines, more than 80", s.path, f.Name.Name, lines)
+			}
+			if f.Name.IsExported() && f.Doc == nil && f.Recv == nil {
+				t.Errorf("%s: %s has no doc comment", s.path, f.Name.Name)
+			}
+		}
+	}
+	slices.Sort(all)
+	t.Logf("%d functions: median %d lines, 90 %% up to %d, longest %d", len(all), all[len(all)/2], all[len(all)*9/10], all[len(all)-1])
+	if p90 := all[len(all)*9/10]; p90 > 40 {
+		t.Errorf("one function in ten has over %d lines, want 40", p90)
+	}
+}
+
+func TestInterfacesAreFewAndSmall(t *testing.T) {
+	count := 0
+	for _, s := range sources(t) {
+		if strings.HasPrefix(s.dir, "internal") || strings.HasPrefix(s.dir, "demo") {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			spec, ok := n.(*ast.TypeSpec)
+			if !ok {
+				return true
+			}
+			i, ok := spec.Type.(*ast.InterfaceType)
+			if !ok {
+				return true
+			}
+			count++
+			if n := i.Methods.NumFields(); n > 4 {
+				t.Errorf("%s: interface %s has %d methods, more than 4", s.path, spec.Name.Name, n)
+			}
+			return true
+		})
+	}
+	if count > 5 {
+		t.Errorf("%d interfaces, more than 5", count)
+	}
+}
