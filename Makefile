@@ -1,0 +1,42 @@
+# Two commands for a newcomer: make demo, make test.
+GO ?= go
+
+.PHONY: demo test check engines e2e fuzz bench build clean
+
+# See it work: an embedded engine, a small corpus, one search without and with; nothing is installed.
+demo:
+	$(GO) run ./cmd/sidecar demo
+
+# Everything: formatting, vet, static analysis, unit, property and contract tests with the race detector, then the built program
+# in front of real Elasticsearch, OpenSearch and Typesense servers, which are fetched once and stopped again.
+test: check engines e2e
+
+check:
+	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt -w $$unformatted"; exit 1; fi
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+	NEARDUP_ENGINES=off CI= $(GO) test -race -shuffle=on -short $$($(GO) list ./... | grep -v /internal/e2e)
+
+# The real engines and the Python clients, into a cache outside the tree.
+engines:
+	bash internal/engines/prepare.sh
+
+e2e:
+	NEARDUP_ENGINES=required $(GO) test -count=1 -timeout 30m -p 1 ./...
+
+# Each fuzz target for FUZZTIME.
+FUZZTIME ?= 30s
+fuzz:
+	@set -e; for package in $$($(GO) list ./...); do \
+	  for target in $$($(GO) test -list '^Fuzz' $$package | grep '^Fuzz' || true); do \
+	    echo "$$package $$target"; $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$package; \
+	  done; done
+
+bench:
+	$(GO) test -run '^$$' -bench . -benchmem ./sketch ./rerank ./adapters/...
+
+build:
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/sidecar ./cmd/sidecar
+
+clean:
+	rm -rf bin

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/neardup/sidecar/proxy"
+	"github.com/neardup/sidecar/sketch"
+)
+
+// Config is what config.yaml says. config.yaml at the root of the repository explains every key.
+type Config struct {
+	Log     LogConfig      `mapstructure:"log"`
+	Admin   string         `mapstructure:"admin"`
+	Sketch  SketchConfig   `mapstructure:"sketch"`
+	Engines []EngineConfig `mapstructure:"engines"`
+
+	// file is where it was read from, for messages.
+	file string
+}
+
+// LogConfig is the section log.
+type LogConfig struct {
+	Level  string `mapstructure:"level"`
+	Format string `mapstructure:"format"`
+}
+
+// SketchConfig is the section sketch.
+type SketchConfig struct {
+	Family    string `mapstructure:"family"`
+	Words     int    `mapstructure:"words"`
+	Positions int    `mapstructure:"positions"`
+	Seed      string `mapstructure:"seed"`
+}
+
+// Scheme returns the section as a scheme.
+func (s SketchConfig) Scheme() sketch.Scheme {
+	return sketch.Scheme{Family: sketch.Family(s.Family), Words: s.Words, Positions: s.Positions, Seed: s.Seed}
+}
+
+// EngineConfig is one entry of engines.
+type EngineConfig struct {
+	Name        string            `mapstructure:"name"`
+	Listen      string            `mapstructure:"listen"`
+	Kind        string            `mapstructure:"kind"`
+	URLs        []string          `mapstructure:"urls"`
+	Credentials CredentialsConfig `mapstructure:"credentials"`
+	TLS         TLSConfig         `mapstructure:"tls"`
+	OnFailure   string            `mapstructure:"on_failure"`
+	Limits      LimitsConfig      `mapstructure:"limits"`
+	Indices     []IndexConfig     `mapstructure:"indices"`
+}
+
+// CredentialsConfig is what jobs and setup present to an engine. Live traffic carries its client's own.
+type CredentialsConfig struct {
+	APIKey   string `mapstructure:"api_key"`
+	Username string `mapstructure:"username"`
+	Password string `mapstructure:"password"`
+	Bearer   string `mapstructure:"bearer"`
+}
+
+// TLSConfig says how an engine behind https is trusted.
+type TLSConfig struct {
+	CAFile             string `mapstructure:"ca_file"`
+	InsecureSkipVerify bool   `mapstructure:"insecure_skip_verify"`
+}
+
+// LimitsConfig bounds what one request may take.
+type LimitsConfig struct {
+	MaxReply      Size    `mapstructure:"max_reply"`
+	MaxSearchBody Size    `mapstructure:"max_search_body"`
+	EngineMaxBody Size    `mapstructure:"engine_max_body"`
+	MaxWindow     int     `mapstructure:"max_window"`
+	FallbackShare float64 `mapstructure:"fallback_share"`
+}
+
+// IndexConfig is one rule.
+type IndexConfig struct {
+	Match       string   `mapstructure:"match"`
+	Fields      []string `mapstructure:"fields"`
+	Threshold   float64  `mapstructure:"threshold"`
+	Window      int      `mapstructure:"window"`
+	Missing     string   `mapstructure:"missing"`
+	MinShingles int      `mapstructure:"min_shingles"`
+}
+
+// What stands where config.yaml says nothing.
+const (
+	defaultAdmin       = "127.0.0.1:9600"
+	defaultThreshold   = 0.8
+	defaultWindow      = 1000
+	defaultMinShingles = 10
+)
+
+// DefaultConfig returns the configuration of an empty file: no engine yet.
+func DefaultConfig() Config {
+	return Config{
+		Log:    LogConfig{Level: "info", Format: "text"},
+		Admin:  defaultAdmin,
+		Sketch: SketchConfig{Family: string(sketch.FastSimilarity), Words: sketch.DefaultWords, Positions: sketch.DefaultPositions},
+	}
+}
+
+// DefaultEngine returns what an entry of engines begins with. An entry without a name is called after its kind.
+func DefaultEngine() EngineConfig {
+	return EngineConfig{
+		OnFailure: "open",
+		Limits: LimitsConfig{
+			MaxReply: proxy.DefaultMaxReply, MaxSearchBody: proxy.DefaultMaxSearchBody, EngineMaxBody: proxy.DefaultEngineMaxBody,
+			MaxWindow: proxy.DefaultMaxWindow, FallbackShare: proxy.DefaultFallbackShare,
+		},
+	}
+}
+
+// DefaultIndex returns what an entry of indices begins with.
+func DefaultIndex() IndexConfig {
+	return IndexConfig{Threshold: defaultThreshold, Window: defaultWindow, Missing: "compute", MinShingles: defaultMinShingles}
+}
+
+// Size is a number of bytes, written as 64MB. As in the engines' own settings a KB is 1024 bytes.
+type Size int64
+
+var sizeUnits = []struct {
+	name  string
+	bytes Size
+}{{"GB", 1 << 30}, {"MB", 1 << 20}, {"KB", 1 << 10}, {"B", 1}}
+
+// UnmarshalText reads a size; it implements [encoding.TextUnmarshaler].
+func (s *Size) UnmarshalText(text []byte) error {
+	number, unit := strings.ToUpper(strings.TrimSpace(string(text))), Size(1)
+	for _, u := range sizeUnits {
+		if rest, ok := strings.CutSuffix(number, u.name); ok {
+			number, unit = strings.TrimSpace(rest), u.bytes
+			break
+		}
+	}
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || n < 0 || Size(n) > math.MaxInt64/unit {
+		return errors.New("is no size")
+	}
+	*s = Size(n) * unit
+	return nil
+}
+
+// String returns the size in the largest unit that leaves a whole number.
+func (s Size) String() string {
+	for _, u := range sizeUnits {
+		if s >= u.bytes && s%u.bytes == 0 {
+			return fmt.Sprintf("%d%s", s/u.bytes, u.name)
+		}
+	}
+	return fmt.Sprintf("%dB", int64(s))
+}

@@ -1,0 +1,247 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-viper/mapstructure/v2"
+	"github.com/spf13/viper"
+)
+
+// defaultConfigFile is read where --config says nothing.
+const defaultConfigFile = "config.yaml"
+
+// Load reads and validates a configuration file. The error joins everything that is wrong with it.
+func Load(file string, env lookup) (*Config, error) {
+	text, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("read config: %w: name the file with --config", err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read config: %w", err)
+	}
+	c, err := parse(text, env)
+	if err != nil {
+		var all []error
+		for _, e := range flat(err) {
+			all = append(all, fmt.Errorf("%s: %w", file, e))
+		}
+		return nil, errors.Join(all...)
+	}
+	c.file = file
+	return c, nil
+}
+
+// parse reads and validates the text of a configuration file.
+func parse(text []byte, env lookup) (*Config, error) {
+	// No key holds "::", so none is taken apart; one with a dot is a wrong key like any other.
+	v := viper.NewWithOptions(viper.KeyDelimiter("::"))
+	v.SetConfigType("yaml")
+	if err := v.ReadConfig(bytes.NewReader(text)); err != nil {
+		message := strings.TrimPrefix(errors.Unwrap(err).Error(), "yaml: ")
+		message = strings.TrimPrefix(message, "unmarshal errors:")
+		return nil, fmt.Errorf("is no well-formed YAML: %s", strings.Join(strings.Fields(message), " "))
+	}
+	c, errs := decode(v, env)
+	for _, invalid := range c.Validate() {
+		// A key that couldn't be read has its default here: what is wrong with that is no news.
+		if !slices.ContainsFunc(errs, invalid.follows) {
+			errs = append(errs, invalid)
+		}
+	}
+	if len(errs) == 0 {
+		return c, nil
+	}
+	slices.SortStableFunc(errs, func(a, b *keyError) int { return strings.Compare(a.key, b.key) })
+	all := make([]error, len(errs))
+	for i, e := range errs {
+		all[i] = e
+	}
+	return nil, errors.Join(all...)
+}
+
+// keyError is what is wrong with one key.
+type keyError struct {
+	key string
+	err error
+	// meant, for an unknown key, is the one that is probably meant.
+	meant string
+}
+
+func (e *keyError) Error() string { return e.key + ": " + e.err.Error() }
+
+func (e *keyError) Unwrap() error { return e.err }
+
+// follows reports whether e only comes from the other error, because that one's key leads to e's or stands below it, or was meant
+// to be it.
+func (e *keyError) follows(other *keyError) bool {
+	return e.key == other.meant || leads(other.key, e.key) || leads(e.key, other.key)
+}
+
+// leads reports whether the key is the section or stands below it.
+func leads(section, key string) bool {
+	rest, ok := strings.CutPrefix(key, section)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+// decode takes the file's values over strictly: an unknown key or a wrong type is an error, and all of them are returned.
+func decode(v *viper.Viper, env lookup) (*Config, []*keyError) {
+	c := DefaultConfig()
+	err := v.Unmarshal(&c, func(d *mapstructure.DecoderConfig) {
+		d.WeaklyTypedInput = false
+		d.DecodeHook = func(from, to reflect.Value) (any, error) { return convert(from, to, env) }
+	})
+	errs := append(keyed(err), unknownKeys("", v.AllSettings(), reflect.TypeFor[Config]())...)
+	for i := range c.Engines {
+		if c.Engines[i].Name == "" {
+			c.Engines[i].Name = c.Engines[i].Kind
+		}
+	}
+	return &c, errs
+}
+
+// convert prepares one value of the file for the place it goes to: variables are replaced, the entries of a list get their
+// defaults, and a value of another type than the place's is refused.
+func convert(from, to reflect.Value, env lookup) (any, error) {
+	if from.Kind() == reflect.String {
+		text, err := expand(from.String(), env)
+		if err != nil {
+			return nil, err
+		}
+		return convertText(text, text != from.String(), to)
+	}
+	value := from.Interface()
+	switch place := to.Addr().Interface().(type) {
+	case *EngineConfig:
+		*place = DefaultEngine()
+	case *IndexConfig:
+		*place = DefaultIndex()
+	case *Size:
+		if n, whole := value.(int); !whole || n < 0 {
+			return nil, &typeError{"must be a size such as 64MB", value}
+		}
+	}
+	want, ok := wanted(to.Kind(), from)
+	if !ok {
+		return nil, &typeError{want, value}
+	}
+	return value, nil
+}
+
+// wanted says what a place of the kind takes, and whether the value is of that kind.
+func wanted(place reflect.Kind, value reflect.Value) (want string, ok bool) {
+	kind := value.Kind()
+	switch place {
+	case reflect.String:
+		return "must be text: put it in quotes", false // text never comes here
+	case reflect.Bool:
+		return "must be true or false", kind == reflect.Bool
+	case reflect.Int, reflect.Int64:
+		return "must be a whole number", kind == reflect.Int || kind == reflect.Float64 && value.Float() == math.Trunc(value.Float())
+	case reflect.Float64:
+		return "must be a number", kind == reflect.Int || kind == reflect.Float64
+	case reflect.Slice:
+		return "must be a list, as in [a, b]", kind == reflect.Slice
+	case reflect.Struct:
+		return "must be a section with keys of its own", kind == reflect.Map
+	}
+	return "", true
+}
+
+// convertText prepares a text. One that came out of a variable may stand for a number or a truth value.
+func convertText(text string, fromVariable bool, to reflect.Value) (any, error) {
+	if size, ok := to.Addr().Interface().(*Size); ok {
+		if size.UnmarshalText([]byte(text)) != nil {
+			return nil, &typeError{"must be a size such as 64MB", text}
+		}
+		return int64(*size), nil
+	}
+	if to.Kind() == reflect.String {
+		return text, nil
+	}
+	if fromVariable {
+		if n, err := strconv.Atoi(text); err == nil {
+			return convert(reflect.ValueOf(n), to, nil)
+		}
+		if f, err := strconv.ParseFloat(text, 64); err == nil {
+			return convert(reflect.ValueOf(f), to, nil)
+		}
+		if b, err := strconv.ParseBool(text); err == nil {
+			return convert(reflect.ValueOf(b), to, nil)
+		}
+	}
+	want, _ := wanted(to.Kind(), reflect.ValueOf(text))
+	return nil, &typeError{want, text}
+}
+
+// typeError is a value of the wrong type.
+type typeError struct {
+	want  string
+	value any
+}
+
+func (e *typeError) Error() string {
+	switch value := e.value.(type) {
+	case string:
+		return fmt.Sprintf("%s, not %q", e.want, value)
+	case []any:
+		return e.want + ", not a list"
+	case map[string]any:
+		return e.want + ", not a section"
+	}
+	return fmt.Sprintf("%s, not %v", e.want, e.value)
+}
+
+// keyed returns the errors of decoding with their keys and with no secret in them.
+func keyed(err error) []*keyError {
+	if err == nil {
+		return nil
+	}
+	if at, ok := err.(*mapstructure.DecodeError); ok {
+		if inner := at.Unwrap(); len(flat(inner)) == 1 {
+			if wrong, ok := errors.AsType[*typeError](inner); ok && secret(at.Name()) {
+				inner = errors.New(wrong.want)
+			}
+			return []*keyError{{key: at.Name(), err: inner}}
+		}
+	}
+	if inner := errors.Unwrap(err); inner != nil {
+		return keyed(inner)
+	}
+	var all []*keyError
+	for _, e := range flat(err) {
+		if e == err {
+			return []*keyError{{key: "config", err: err}}
+		}
+		all = append(all, keyed(e)...)
+	}
+	return all
+}
+
+// secret reports whether a key's value must not be shown.
+func secret(key string) bool {
+	return strings.Contains(key, ".credentials") || key == "sketch.seed"
+}
+
+// flat returns the single errors of joined ones.
+func flat(err error) []error {
+	if err == nil {
+		return nil
+	}
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
+	}
+	var all []error
+	for _, e := range joined.Unwrap() {
+		all = append(all, flat(e)...)
+	}
+	return all
+}

@@ -1,0 +1,79 @@
+// Sidecar stands in front of a search engine and collapses near-duplicate hits.
+//
+// This package holds the commands, the configuration and the wiring: it alone knows which dialect belongs to which kind of
+// engine. There is one file for each command; [Config] is what config.yaml says, and engines.go puts an engine together.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// Exit codes.
+const (
+	exitDone    = 0
+	exitFailed  = 1
+	exitRefused = 3 // the job came to its end, and the engine refused some documents
+)
+
+// run is the program: the arguments without its name in, the exit code out. It ends soon after ctx.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitDone
+	}
+	for _, e := range flat(err) {
+		if e != errRefused {
+			_, _ = fmt.Fprintf(stderr, "error: %s\n", strings.TrimSpace(e.Error()))
+		}
+	}
+	if errors.Is(err, errRefused) {
+		return exitRefused
+	}
+	return exitFailed
+}
+
+// errRefused ends a job that left refused documents behind. Its summary has said so.
+var errRefused = errors.New("documents were refused")
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "sidecar",
+		Short: "Collapse near-duplicate search results, in front of Elasticsearch, OpenSearch or Typesense",
+		Long: `sidecar stands in front of a search engine and speaks its API. Documents on their way in get a small sketch of
+their text; hits on their way out are left out where a better ranked one says nearly the same.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.PersistentFlags().StringP("config", "c", defaultConfigFile, "configuration `file`")
+	root.AddCommand(serveCommand(), setupCommand(), reindexCommand(), configCommand(), readyCommand(), demoCommand(), versionCommand())
+	return root
+}
+
+// configOf loads the configuration that the command was given.
+func configOf(cmd *cobra.Command) (*Config, error) {
+	file, err := cmd.Flags().GetString("config")
+	if err != nil {
+		return nil, err
+	}
+	return Load(file, os.LookupEnv)
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+
+	"github.com/neardup/sidecar/jobs"
+)
+
+// meterEvery is how often a line is written where there is no terminal.
+const meterEvery = 5 * time.Second
+
+// meter shows a job's progress: a bar on a terminal, a line every few seconds elsewhere.
+type meter struct {
+	w     io.Writer
+	title string
+	bar   *progressbar.ProgressBar // nil off a terminal
+	next  time.Time
+}
+
+// newMeter returns a meter that writes to w.
+func newMeter(w io.Writer, title string) *meter {
+	m := &meter{w: w, title: title, next: time.Now().Add(meterEvery)}
+	if file, ok := w.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		m.bar = progressbar.NewOptions64(-1,
+			progressbar.OptionSetWriter(w), progressbar.OptionSetDescription(title), progressbar.OptionShowCount(),
+			progressbar.OptionShowIts(), progressbar.OptionSetItsString("documents"), progressbar.OptionThrottle(100*time.Millisecond),
+			progressbar.OptionClearOnFinish())
+	}
+	return m
+}
+
+// show takes the progress so far.
+func (m *meter) show(p jobs.Progress) {
+	if m.bar != nil {
+		if total := int64(p.Total); total > 0 && total != m.bar.GetMax64() {
+			m.bar.ChangeMax64(total)
+		}
+		_ = m.bar.Set(p.Scanned) // a bar that can't be drawn is no reason to stop
+		return
+	}
+	if now := time.Now(); now.After(m.next) {
+		m.next = now.Add(meterEvery)
+		of := ""
+		if p.Total > 0 {
+			of = fmt.Sprintf(" of %d", p.Total)
+		}
+		_, _ = fmt.Fprintf(m.w, "%s: %d%s scanned, %d written, %d right already\n", m.title, p.Scanned, of, p.Written, p.Skipped)
+	}
+}
+
+// end takes the bar away.
+func (m *meter) end() {
+	if m.bar != nil {
+		_ = m.bar.Clear()
+	}
+}

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/jobs"
+	"github.com/neardup/sidecar/sketch"
+)
+
+// shelf is a store of some indices with a number of documents each, which are all written anew by every run.
+type shelf struct {
+	documents map[string]int
+	aliases   map[string][]string
+	unready   map[string]string // why an index can't be prepared
+	refuses   string            // an index that refuses every patch
+	breaks    string            // an index that can't be read
+	prepared  []string
+}
+
+func (s *shelf) Resolve(_ context.Context, name string) ([]adapters.Index, error) {
+	var found []adapters.Index
+	for index := range s.documents {
+		if adapters.Matches(name, index) || slices.Contains(s.aliases[name], index) {
+			found = append(found, adapters.Index{Name: index})
+		}
+	}
+	slices.SortFunc(found, func(a, b adapters.Index) int { return strings.Compare(a.Name, b.Name) })
+	return found, nil
+}
+
+func (s *shelf) Prepare(_ context.Context, name string, create bool) ([]adapters.Index, error) {
+	if create {
+		return nil, errors.New("a job must not make an index")
+	}
+	s.prepared = append(s.prepared, name)
+	why := s.unready[name]
+	return []adapters.Index{{Name: name, Ready: why == "", Why: why}}, nil
+}
+
+func (s *shelf) Scan(_ context.Context, index string, _ *adapters.Rule, yield func(adapters.Page) error) error {
+	if index == s.breaks {
+		return errors.New("the engine answered 503")
+	}
+	page := adapters.Page{Total: s.documents[index]}
+	for i := range s.documents[index] {
+		page.Documents = append(page.Documents, adapters.Stored{ID: fmt.Sprint(i), Source: []byte(`{"title":"one two"}`)})
+	}
+	return yield(page)
+}
+
+func (s *shelf) Patch(_ context.Context, index string, _ *adapters.Rule, patches []adapters.Patch) ([]adapters.Result, error) {
+	results := make([]adapters.Result, len(patches))
+	for i := range results {
+		if index == s.refuses {
+			results[i] = adapters.Refused
+		}
+	}
+	return results, nil
+}
+
+// openedShelf returns the store as an engine with rules for news-* and books.
+func openedShelf(t *testing.T, s *shelf) *opened {
+	t.Helper()
+	e := &EngineConfig{Name: "shelf", Kind: kindElasticsearch}
+	for _, match := range []string{"news-*", "books"} {
+		index := DefaultIndex()
+		index.Match, index.Fields = match, []string{"title"}
+		e.Indices = append(e.Indices, index)
+	}
+	rules, err := e.rules(sketch.DefaultScheme())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &opened{config: e, rules: rules, store: s}
+}
+
+// took is the part of a summary that differs between runs.
+var took = regexp.MustCompile(`, 0 changed meanwhile, 0 gone(, \d+ refused), in [\d.]+m?s`)
+
+var fullShelf = map[string]int{"news-1": 3, "news-2": 2, "books": 4, "private": 5, ".news-3": 1}
+
+var reindexCases = []struct {
+	name     string
+	shelf    shelf
+	flags    reindexFlags
+	out      string
+	err      string
+	prepared []string
+}{
+	{
+		name: "every rule", shelf: shelf{documents: fullShelf},
+		out: `shelf: news-1: 3 scanned, 3 written, 0 right already, 0 without text, 0 refused
+shelf: news-2: 2 scanned, 2 written, 0 right already, 0 without text, 0 refused
+shelf: books: 4 scanned, 4 written, 0 right already, 0 without text, 0 refused
+`,
+		prepared: []string{"news-1", "news-2", "books"},
+	},
+	{
+		name: "one index of many that a pattern names", shelf: shelf{documents: fullShelf}, flags: reindexFlags{index: "*"},
+		out: `shelf: books: 4 scanned, 4 written, 0 right already, 0 without text, 0 refused
+shelf: news-1: 3 scanned, 3 written, 0 right already, 0 without text, 0 refused
+shelf: news-2: 2 scanned, 2 written, 0 right already, 0 without text, 0 refused
+`,
+		prepared: []string{"books", "news-1", "news-2"},
+	},
+	{
+		name: "dry run", shelf: shelf{documents: fullShelf}, flags: reindexFlags{index: "books", Options: jobs.Options{DryRun: true}},
+		out: "shelf: books: 4 scanned, 4 to be written, 0 right already, 0 without text, 0 refused\n",
+	},
+	{
+		name: "max documents over several indices", shelf: shelf{documents: fullShelf}, flags: reindexFlags{Options: jobs.Options{MaxDocuments: 4}},
+		out: `shelf: news-1: 3 scanned, 3 written, 0 right already, 0 without text, 0 refused
+shelf: news-2: 1 scanned, 1 written, 0 right already, 0 without text, 0 refused, stopped at --max-documents
+`,
+		prepared: []string{"news-1", "news-2", "books"},
+	},
+	{
+		name: "refused", shelf: shelf{documents: map[string]int{"books": 4}, refuses: "books"},
+		out: "shelf: books: 4 scanned, 0 written, 0 right already, 0 without text, 4 refused\n", err: errRefused.Error(), prepared: []string{"books"},
+	},
+	{
+		name:  "an index that is not ready or breaks does not keep the others back",
+		shelf: shelf{documents: fullShelf, unready: map[string]string{"news-1": "it is read-only"}, breaks: "news-2"},
+		out: `shelf: news-2: 0 scanned, 0 written, 0 right already, 0 without text, 0 refused
+shelf: books: 4 scanned, 4 written, 0 right already, 0 without text, 0 refused
+`,
+		err:      "engine shelf: index news-1 is not ready: it is read-only\nengine shelf: reindex news-2: the engine answered 503",
+		prepared: []string{"news-1", "news-2", "books"},
+	},
+	{
+		name: "an alias of a configured index", shelf: shelf{documents: fullShelf, aliases: map[string][]string{"today": {"news-2", "private"}}},
+		flags: reindexFlags{index: "today"},
+		out:   "shelf: news-2: 2 scanned, 2 written, 0 right already, 0 without text, 0 refused\n", prepared: []string{"news-2"},
+	},
+	{
+		name: "an index without a rule", shelf: shelf{documents: fullShelf}, flags: reindexFlags{index: "private"},
+		err: "engine shelf: index private is not ready: no rule matches it: a rule's match is compared with the names of indices, not with aliases",
+	},
+	{
+		name: "no such index", shelf: shelf{documents: fullShelf}, flags: reindexFlags{index: "none"},
+		err: "no index behind none: see the names of your indices, and the rules with: sidecar config check",
+	},
+	{name: "nothing yet", out: "nothing to do: no index matches a rule\n"},
+}
+
+func TestReindexCommand(t *testing.T) {
+	for _, c := range reindexCases {
+		t.Run(c.name, func(t *testing.T) {
+			var out, stderr strings.Builder
+			r := reindexRun{flags: c.flags, out: &out, err: &stderr}
+			err := r.engines(t.Context(), []*opened{openedShelf(t, &c.shelf)})
+			if diff := cmp.Diff(c.out, took.ReplaceAllString(out.String(), "$1")); diff != "" {
+				t.Error(diff)
+			}
+			if got := fmt.Sprint(err); got != c.err && (err != nil || c.err != "") {
+				t.Errorf("error: %s, want %s", got, c.err)
+			}
+			if diff := cmp.Diff(c.prepared, c.shelf.prepared); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestSetupCommand(t *testing.T) {
+	s := &shelf{
+		documents: map[string]int{"news-1": 1, "news-2": 1, "books-v1": 1},
+		aliases:   map[string][]string{"books": {"books-v1"}},
+		unready:   map[string]string{"news-2": "it is read-only"},
+	}
+	var out strings.Builder
+	err := openedShelf(t, s).setup(t.Context(), &out)
+	want := `shelf: news-1: ready
+shelf: news-2: not ready: it is read-only
+shelf: books-v1: not ready: no rule matches it: a rule's match is compared with the names of indices, not with aliases
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Error(diff)
+	}
+	if len(flat(err)) != 2 {
+		t.Errorf("error: %v", err)
+	}
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// result is what one run of the program left behind.
+type result struct {
+	code           int
+	stdout, stderr string
+}
+
+// sidecar runs the program to its end.
+func sidecar(t testing.TB, args ...string) result {
+	t.Helper()
+	var stdout, stderr strings.Builder
+	code := run(t.Context(), args, strings.NewReader(""), &stdout, &stderr)
+	return result{code, stdout.String(), stderr.String()}
+}
+
+// write puts a configuration into a file of its own and returns its name.
+func write(t testing.TB, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestVersion(t *testing.T) {
+	got := sidecar(t, "version")
+	if got.code != 0 || !strings.HasPrefix(got.stdout, "sidecar ") || !strings.Contains(got.stdout, " go1.") || got.stderr != "" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestConfigCheck(t *testing.T) {
+	got := sidecar(t, "config", "check", "--config", "../../config.yaml")
+	want := result{stdout: `../../config.yaml: ok
+sketch: fast_similarity, 4 words, 128 positions, without a seed: anyone can craft texts that collide
+engine elasticsearch: 127.0.0.1:9201 in front of elasticsearch at http://127.0.0.1:9200, on failure: open
+  news-*: fields title, body; threshold 0.8; window 1000; missing: compute; min_shingles 10
+`}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(result{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestConfigCheckReportsAllErrors(t *testing.T) {
+	file := write(t, "admin: x\nlog: {level: loud}\nengines: []\n")
+	got := sidecar(t, "config", "check", "-c", file)
+	want := result{code: exitFailed, stderr: strings.ReplaceAll(`error: FILE: admin: "x" is no address: write host:port, such as 127.0.0.1:9201
+error: FILE: engines: must have at least one engine with listen, kind, urls and indices
+error: FILE: log.level: "loud" is unknown: use debug, info, warn or error
+`, "FILE", file)}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(result{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestCommandsRefuseWhatTheyDoNotKnow(t *testing.T) {
+	embedded := write(t, `engines: [{kind: embedded, listen: "127.0.0.1:0", indices: [{match: a, fields: [t]}]}]`)
+	for _, c := range []struct {
+		args string
+		want string
+	}{
+		{"servr", `error: unknown command "servr" for "sidecar"`},
+		{"config chek", `error: unknown command "chek" for "sidecar config"`},
+		{"serve now", `error: unknown command "now" for "sidecar serve"`},
+		{"reindex --fast", "error: unknown flag: --fast"},
+		{"reindex --max-documents -1", "error: --documents-per-second and --max-documents can't be negative"},
+		{"serve -c nowhere.yaml", "error: read config: open nowhere.yaml: no such file or directory: name the file with --config"},
+		{"reindex --engine other -c ../../config.yaml", "error: --engine: there is no engine other: the names are elasticsearch"},
+		{"setup -c " + embedded, "error: an embedded engine lives inside serve alone"},
+		{"reindex --engine embedded -c " + embedded, "error: engine embedded: an embedded engine lives inside serve alone"},
+	} {
+		got := sidecar(t, strings.Fields(c.args)...)
+		if got.code != exitFailed || !strings.HasPrefix(got.stderr, c.want) {
+			t.Errorf("sidecar %s: code %d, %s", c.args, got.code, got.stderr)
+		}
+	}
+}
+
+func TestInterruptedBeforeItBegan(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var stdout, stderr strings.Builder
+	code := run(ctx, []string{"reindex", "-c", "../../config.yaml"}, strings.NewReader(""), &stdout, &stderr)
+	if code != exitFailed || !strings.Contains(stderr.String(), "error: interrupted: the same command goes on") {
+		t.Errorf("%d %s", code, stderr.String())
+	}
+}

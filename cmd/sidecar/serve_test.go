@@ -1,0 +1,204 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+// running is a sidecar that serves.
+type running struct {
+	engine, admin string // base URLs
+	stop          context.CancelFunc
+	ended         chan int // the exit code
+}
+
+// serving runs the program until it listens. The first engine's address is the one given back.
+func serving(t *testing.T, file string) *running {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	t.Cleanup(stop)
+	logs, stderr := io.Pipe()
+	r := &running{stop: stop, ended: make(chan int, 1)}
+	go func() {
+		code := run(ctx, []string{"serve", "-c", file}, strings.NewReader(""), io.Discard, stderr)
+		_ = stderr.Close()
+		r.ended <- code
+	}()
+	lines := bufio.NewScanner(logs)
+	for r.engine == "" || r.admin == "" {
+		if !lines.Scan() {
+			t.Fatal("the sidecar ended before it listened")
+		}
+		var line struct{ Msg, Addr string }
+		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
+			t.Fatalf("%s: %v", lines.Bytes(), err)
+		}
+		switch line.Msg {
+		case "listening":
+			r.engine = "http://" + line.Addr
+		case "admin listening":
+			r.admin = "http://" + line.Addr
+		}
+	}
+	go func() { _, _ = io.Copy(io.Discard, logs) }()
+	return r
+}
+
+// call sends a request and returns status and body.
+func call(t *testing.T, method, url, body string) (int, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	reply, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(reply)
+}
+
+// ids returns the ids of a search's hits.
+func ids(t *testing.T, base string) string {
+	t.Helper()
+	code, reply := call(t, "POST", base+"/news/_search", `{"query":{"match":{"title":"ferry"}}}`)
+	var found struct {
+		Hits struct {
+			Hits []struct {
+				ID string `json:"_id"`
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(reply), &found); err != nil || code != http.StatusOK {
+		t.Fatalf("%d %s", code, reply)
+	}
+	var all []string
+	for _, hit := range found.Hits.Hits {
+		all = append(all, hit.ID)
+	}
+	return strings.Join(all, " ")
+}
+
+const ferry = "the ferry to Saltmere was late again on Monday because the tide took its time and nobody on the quay was surprised"
+
+// fill writes three documents, of which two say the same.
+func fill(t *testing.T, base string) {
+	t.Helper()
+	for id, title := range map[string]string{"1": ferry, "2": strings.ToUpper(ferry), "3": "no ferry today"} {
+		if code, reply := call(t, "PUT", base+"/news/_doc/"+id+"?refresh=true", `{"title":"`+title+`"}`); code != http.StatusCreated {
+			t.Fatalf("%d %s", code, reply)
+		}
+	}
+}
+
+func TestServeEmbedded(t *testing.T) {
+	r := serving(t, write(t, `
+log: {format: json}
+admin: 127.0.0.1:0
+engines:
+  - {kind: embedded, listen: "127.0.0.1:0", indices: [{match: news, fields: [title]}]}
+`))
+	if code, reply := call(t, "PUT", r.engine+"/news", `{}`); code != http.StatusOK {
+		t.Fatalf("%d %s", code, reply)
+	}
+	fill(t, r.engine)
+	if got := ids(t, r.engine); len(got) != len("1 3") || !strings.Contains(got, "3") {
+		t.Errorf("hits: %s", got)
+	}
+	for path, want := range map[string]string{"/livez": "ok\n", "/readyz": "engine embedded: ok\n", "/version": versionLine() + "\n"} {
+		if code, got := call(t, "GET", r.admin+path, ""); code != http.StatusOK || got != want {
+			t.Errorf("%s: %d %q", path, code, got)
+		}
+	}
+	r.stop()
+	if code := <-r.ended; code != exitDone {
+		t.Errorf("exit code %d", code)
+	}
+	if _, err := net.Dial("tcp", strings.TrimPrefix(r.engine, "http://")); err == nil {
+		t.Error("it still listens")
+	}
+}
+
+func TestServeSaysWhatItCanNotBind(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
+	got := sidecar(t, "serve", "-c", write(t, fmt.Sprintf(`
+admin: ""
+engines:
+  - {kind: embedded, listen: "127.0.0.1:0", indices: [{match: a, fields: [t]}]}
+  - {kind: embedded, name: second, listen: %q, indices: [{match: a, fields: [t]}]}
+`, taken.Addr())))
+	if got.code != exitFailed || !strings.HasPrefix(got.stderr, "error: engines[1].listen: ") || !strings.Contains(got.stderr, "in use: choose another") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestServeDrains stops the sidecar while a request is under way: the request ends well, a new one is not taken.
+func TestServeDrains(t *testing.T) {
+	arrived, answer := make(chan struct{}), make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		close(arrived)
+		<-answer
+		_, _ = io.WriteString(w, "late")
+	}))
+	defer server.Close()
+	r := serving(t, write(t, fmt.Sprintf(`
+log: {format: json}
+admin: 127.0.0.1:0
+engines:
+  - {kind: elasticsearch, listen: "127.0.0.1:0", urls: [%q], indices: [{match: a, fields: [t]}]}
+`, server.URL)))
+	body := make(chan string, 1)
+	go func() {
+		response, err := http.Get(r.engine + "/slow")
+		if err != nil {
+			body <- err.Error()
+			return
+		}
+		defer func() { _ = response.Body.Close() }()
+		text, _ := io.ReadAll(response.Body)
+		body <- string(text)
+	}()
+	<-arrived
+	r.stop()
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		connection, err := net.Dial("tcp", strings.TrimPrefix(r.engine, "http://"))
+		if err != nil {
+			break
+		}
+		_ = connection.Close()
+		if time.Now().After(deadline) {
+			t.Fatal("it still listens")
+		}
+	}
+	select {
+	case code := <-r.ended:
+		t.Fatalf("ended with %d before the request did", code)
+	default:
+	}
+	close(answer)
+	if got := <-body; got != "late" {
+		t.Errorf("the request under way got %q", got)
+	}
+	if code := <-r.ended; code != exitDone {
+		t.Errorf("exit code %d", code)
+	}
+}

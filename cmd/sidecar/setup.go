@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+func setupCommand() *cobra.Command {
+	var engine string
+	cmd := &cobra.Command{
+		Use:   "setup",
+		Short: "Prepare the indices of every rule, with the operator's credentials",
+		Long: `Setup declares the sketch field in every index that a rule matches. It changes no document and may be run at any time;
+what is prepared already stays as it is. It prints one line for each index.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := configOf(cmd)
+			if err != nil {
+				return err
+			}
+			engines, err := c.openAll(engine)
+			if err != nil {
+				return err
+			}
+			var errs []error
+			for _, e := range engines {
+				errs = append(errs, e.setup(cmd.Context(), cmd.OutOrStdout()))
+			}
+			return errors.Join(errs...)
+		},
+	}
+	cmd.Flags().StringVar(&engine, "engine", "", "only the engine with this `name`")
+	return cmd
+}
+
+// setup prepares what the rules match and prints a line for each index. The error joins what could not be prepared.
+func (e *opened) setup(ctx context.Context, out io.Writer) error {
+	var errs []error
+	seen := map[string]bool{}
+	for _, rule := range e.rules {
+		indices, err := e.prepare(ctx, rule.Match)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("engine %s: prepare %s: %w", e.config.Name, rule.Match, err))
+			continue
+		}
+		if len(indices) == 0 {
+			_, _ = fmt.Fprintf(out, "%s: %s: no index matches yet\n", e.config.Name, rule.Match)
+		}
+		for _, index := range indices {
+			if seen[index.Name] {
+				continue
+			}
+			seen[index.Name] = true
+			if index.Ready {
+				_, _ = fmt.Fprintf(out, "%s: %s: ready\n", e.config.Name, index.Name)
+				continue
+			}
+			_, _ = fmt.Fprintf(out, "%s: %s: not ready: %s\n", e.config.Name, index.Name, index.Why)
+			errs = append(errs, fmt.Errorf("engine %s: index %s is not ready: %s", e.config.Name, index.Name, index.Why))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// prepare prepares the indices behind a name that a rule matches.
+func (e *opened) prepare(ctx context.Context, name string) ([]adapters.Index, error) {
+	matching, err := e.matching(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	var indices []adapters.Index
+	for _, index := range matching {
+		if e.rules.For(index.Name) == nil {
+			indices = append(indices, index)
+			continue
+		}
+		prepared, err := e.store.Prepare(ctx, index.Name, false)
+		if err != nil {
+			return nil, fmt.Errorf("index %s: %w", index.Name, err)
+		}
+		indices = append(indices, prepared...)
+	}
+	return indices, nil
+}
+
+// matching returns the indices behind a name that a rule matches. The others are none of our business; only where the name leads
+// to no index but such do they come back, as not ready, so that it can be said why.
+func (e *opened) matching(ctx context.Context, name string) ([]adapters.Index, error) {
+	behind, err := e.store.Resolve(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	var indices, strangers []adapters.Index
+	for _, index := range behind {
+		if e.rules.For(index.Name) != nil {
+			indices = append(indices, index)
+			continue
+		}
+		why := "no rule matches it: a rule's match is compared with the names of indices, not with aliases"
+		strangers = append(strangers, adapters.Index{Name: index.Name, Why: why})
+	}
+	if len(indices) == 0 {
+		return strangers, nil
+	}
+	return indices, nil
+}

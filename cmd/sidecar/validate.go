@@ -1,0 +1,246 @@
+package main
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/proxy"
+	"github.com/neardup/sidecar/rerank"
+	"github.com/neardup/sidecar/sketch"
+)
+
+// faults collects what is wrong, each with its key.
+type faults []*keyError
+
+func (f *faults) add(key, format string, args ...any) {
+	*f = append(*f, &keyError{key: key, err: fmt.Errorf(format, args...)})
+}
+
+// addAll takes over joined errors that each begin with a key below the section.
+func (f *faults) addAll(section string, err error) {
+	for _, e := range flat(err) {
+		key, message, _ := strings.Cut(e.Error(), ": ")
+		f.add(section+"."+key, "%s", message)
+	}
+}
+
+// oneOf checks a value that stands for a choice.
+func (f *faults) oneOf(key, value string, choices ...string) {
+	if !slices.Contains(choices, value) {
+		f.add(key, "%q is unknown: use %s", value, either(choices))
+	}
+}
+
+// either returns "a, b or c".
+func either(choices []string) string {
+	last := len(choices) - 1
+	return strings.Join(choices[:last], ", ") + " or " + choices[last]
+}
+
+// Validate returns everything that makes the configuration unusable.
+func (c *Config) Validate() []*keyError {
+	var f faults
+	if _, err := c.Log.level(); err != nil {
+		f.add("log.level", "%q is unknown: use debug, info, warn or error", c.Log.Level)
+	}
+	f.oneOf("log.format", c.Log.Format, "text", "json")
+	if c.Admin != "" {
+		f.address("admin", c.Admin)
+	}
+	f.addAll("sketch", c.Sketch.Scheme().Validate())
+	if len(c.Engines) == 0 {
+		f.add("engines", "must have at least one engine with listen, kind, urls and indices")
+	}
+	names, addresses := map[string]string{}, map[string]string{c.Admin: "admin"}
+	for i := range c.Engines {
+		e, key := &c.Engines[i], fmt.Sprintf("engines[%d]", i)
+		e.validate(&f, key)
+		if other, taken := names[e.Name]; taken && e.Name != "" {
+			f.add(key+".name", "%q is the name of %s too: give each engine its own", e.Name, other)
+		}
+		if other, taken := addresses[e.Listen]; taken && e.Listen != "" && !strings.HasSuffix(e.Listen, ":0") {
+			f.add(key+".listen", "%s is taken by %s: choose another port", e.Listen, other)
+		}
+		names[e.Name], addresses[e.Listen] = key, key+".listen"
+	}
+	return f
+}
+
+// level returns the level that is logged from.
+func (l LogConfig) level() (slog.Level, error) {
+	var level slog.Level
+	if !slices.Contains([]string{"debug", "info", "warn", "error"}, l.Level) {
+		return level, errors.New("unknown level")
+	}
+	err := level.UnmarshalText([]byte(l.Level))
+	return level, err
+}
+
+// address checks a host and port to listen on.
+func (f *faults) address(key, value string) {
+	if value == "" {
+		f.add(key, "is empty: give the address to listen on, such as 127.0.0.1:9201")
+		return
+	}
+	_, port, err := net.SplitHostPort(value)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		f.add(key, "%q is no address: write host:port, such as 127.0.0.1:9201", value)
+	}
+}
+
+func (e *EngineConfig) validate(f *faults, key string) {
+	f.address(key+".listen", e.Listen)
+	if e.Kind == "" {
+		f.add(key+".kind", "is empty: use %s", either(kindNames()))
+	} else {
+		f.oneOf(key+".kind", e.Kind, kindNames()...)
+	}
+	f.oneOf(key+".on_failure", e.OnFailure, "open", "error")
+	e.validateURLs(f, key+".urls")
+	e.Credentials.validate(f, key+".credentials", e.Kind)
+	if _, err := e.TLS.roots(); err != nil {
+		f.add(key+".tls.ca_file", "%w", err)
+	}
+	e.Limits.validate(f, key+".limits")
+	e.validateIndices(f, key)
+}
+
+func (e *EngineConfig) validateURLs(f *faults, key string) {
+	if e.Kind == kindEmbedded {
+		if len(e.URLs) > 0 {
+			f.add(key, "must be empty: the embedded engine runs inside the sidecar")
+		}
+		return
+	}
+	if len(e.URLs) == 0 {
+		f.add(key, "must name at least one address of the engine, such as http://127.0.0.1:9200")
+	}
+	schemes := map[string]bool{}
+	for i, text := range e.URLs {
+		at := fmt.Sprintf("%s[%d]", key, i)
+		u, err := url.Parse(text)
+		switch {
+		case err != nil && strings.Contains(text, "@"):
+			f.add(at, "is no URL: write http://host:port, and put user and password under credentials")
+		case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+			f.add(at, "%q is no URL of an engine: write http://host:port or https://host:port", text)
+		case u.User != nil:
+			f.add(at, "holds a user name: write %s://%s and put user and password under credentials", u.Scheme, u.Host)
+		case u.RawQuery != "" || u.Fragment != "":
+			f.add(at, "%q has a query: write http://host:port, with a path if the engine stands below one", text)
+		default:
+			schemes[u.Scheme] = true
+		}
+	}
+	if len(schemes) > 1 {
+		f.add(key, "mixes http and https: the nodes of one engine speak the same")
+	}
+}
+
+// validate checks that there is one way to log in at most, and one that the kind of engine knows.
+func (c CredentialsConfig) validate(f *faults, key, kind string) {
+	if (c.Username == "") != (c.Password == "") {
+		f.add(key, "username and password go together: set both or none")
+	}
+	ways := 0
+	for _, set := range []string{c.APIKey, c.Username + c.Password, c.Bearer} {
+		if set != "" {
+			ways++
+		}
+	}
+	if ways > 1 {
+		f.add(key, "has more than one of api_key, username with password, and bearer: keep one")
+	}
+	if kind == kindTypesense && c.APIKey == "" && ways > 0 {
+		f.add(key, "typesense knows no users and no bearer tokens: set api_key")
+	}
+}
+
+// roots returns the certificates to trust, nil for those of the system.
+func (t TLSConfig) roots() (*x509.CertPool, error) {
+	if t.CAFile == "" {
+		return nil, nil
+	}
+	pem, err := os.ReadFile(t.CAFile)
+	if err != nil {
+		return nil, fmt.Errorf("can't be read: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s holds no certificate: name a PEM file", t.CAFile)
+	}
+	return pool, nil
+}
+
+func (l LimitsConfig) validate(f *faults, key string) {
+	for _, size := range []struct {
+		name  string
+		value Size
+	}{{"max_reply", l.MaxReply}, {"max_search_body", l.MaxSearchBody}, {"engine_max_body", l.EngineMaxBody}} {
+		if size.value < 1 {
+			f.add(key+"."+size.name, "must be more than 0, such as 64MB")
+		}
+	}
+	if l.MaxWindow < 1 {
+		f.add(key+".max_window", "%d is out of range: use at least 1 (%d is usual)", l.MaxWindow, proxy.DefaultMaxWindow)
+	}
+	if !(l.FallbackShare > 0 && l.FallbackShare <= 1) {
+		f.add(key+".fallback_share", "%v is out of range: use a number above 0, at most 1 (%v is usual)", l.FallbackShare, proxy.DefaultFallbackShare)
+	}
+}
+
+func (e *EngineConfig) validateIndices(f *faults, engine string) {
+	if len(e.Indices) == 0 {
+		f.add(engine+".indices", "must have at least one entry with match and fields")
+	}
+	seen := map[string]int{}
+	for i, index := range e.Indices {
+		key := fmt.Sprintf("%s.indices[%d]", engine, i)
+		f.addAll(key, index.rule(nil).Validate())
+		f.oneOf(key+".missing", index.Missing, "compute", "alone")
+		if index.Window > e.Limits.MaxWindow && e.Limits.MaxWindow > 0 {
+			f.add(key+".window", "%d is above limits.max_window (%d): lower this or raise that", index.Window, e.Limits.MaxWindow)
+		}
+		if index.MinShingles < 0 {
+			f.add(key+".min_shingles", "%d is out of range: use 0 or more (%d is usual)", index.MinShingles, defaultMinShingles)
+		}
+		if first, taken := seen[index.Match]; taken && index.Match != "" {
+			f.add(key+".match", "%q stands in indices[%d] too, and the first match wins: drop one", index.Match, first)
+		} else {
+			seen[index.Match] = i
+		}
+	}
+}
+
+// rule returns the entry as a rule.
+func (i IndexConfig) rule(sketcher *sketch.Sketcher) *adapters.Rule {
+	return &adapters.Rule{
+		Match: i.Match, Fields: i.Fields, Window: i.Window, Compute: i.Missing == "compute", Sketcher: sketcher,
+		Profile: rerank.Profile{Threshold: i.Threshold, MinShingles: i.MinShingles},
+	}
+}
+
+// rules returns the rules of the engine under the scheme.
+func (e *EngineConfig) rules(scheme sketch.Scheme) (adapters.Rules, error) {
+	sketcher, err := sketch.New(scheme)
+	if err != nil {
+		return nil, err
+	}
+	var rules adapters.Rules
+	for _, index := range e.Indices {
+		rules = append(rules, index.rule(sketcher))
+	}
+	return rules, nil
+}

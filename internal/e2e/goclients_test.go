@@ -1,0 +1,164 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/elastic/go-elasticsearch/v8"
+	"github.com/elastic/go-elasticsearch/v8/esutil"
+	"github.com/opensearch-project/opensearch-go/v4"
+	"github.com/opensearch-project/opensearch-go/v4/opensearchapi"
+	ts "github.com/typesense/typesense-go/v2/typesense"
+	tsapi "github.com/typesense/typesense-go/v2/typesense/api"
+	"github.com/typesense/typesense-go/v2/typesense/api/pointer"
+
+	"github.com/neardup/sidecar/demo/corpus"
+	"github.com/neardup/sidecar/internal/engines"
+)
+
+// goLoad writes the documents with the engine's official Go client.
+func goLoad(t *testing.T, a api, index string, list []corpus.Document) {
+	t.Helper()
+	switch a.e.Kind {
+	case engines.Elasticsearch:
+		elasticLoad(t, a.base, index, list)
+	case engines.OpenSearch:
+		client := openSearch(t, a.base)
+		var b bytes.Buffer
+		for _, d := range list {
+			fmt.Fprintf(&b, "{\"index\":{\"_id\":%q}}\n", d.ID)
+			if err := json.NewEncoder(&b).Encode(d); err != nil {
+				t.Fatal(err)
+			}
+		}
+		resp, err := client.Bulk(t.Context(), opensearchapi.BulkReq{Index: index, Body: &b, Params: opensearchapi.BulkParams{Refresh: "true"}})
+		if err != nil || resp.Errors {
+			t.Fatalf("bulk: %v %+v", err, resp)
+		}
+	case engines.Typesense:
+		documents := make([]any, len(list))
+		for i, d := range list {
+			documents[i] = d
+		}
+		replies, err := typesense(a).Collection(index).Documents().Import(t.Context(), documents,
+			&tsapi.ImportDocumentsParams{Action: pointer.String("create"), BatchSize: pointer.Int(40)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range replies {
+			if !r.Success {
+				t.Fatalf("import: %+v", r)
+			}
+		}
+	}
+}
+
+func elasticLoad(t *testing.T, url, index string, list []corpus.Document) {
+	t.Helper()
+	bulk, err := esutil.NewBulkIndexer(esutil.BulkIndexerConfig{Client: elastic(t, url), Index: index, NumWorkers: 2, FlushBytes: 100_000, Refresh: "true"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range list {
+		body, err := json.Marshal(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		item := esutil.BulkIndexerItem{Action: "index", DocumentID: d.ID, Body: bytes.NewReader(body)}
+		item.OnFailure = func(_ context.Context, item esutil.BulkIndexerItem, r esutil.BulkIndexerResponseItem, err error) {
+			t.Errorf("%s: %v %+v", item.DocumentID, err, r.Error)
+		}
+		if err := bulk.Add(t.Context(), item); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := bulk.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if s := bulk.Stats(); int(s.NumIndexed) != len(list) {
+		t.Fatalf("%d documents indexed of %d", s.NumIndexed, len(list))
+	}
+}
+
+// goWalk reads all pages with the engine's official Go client.
+func goWalk(t *testing.T, a api, index, q string, size int) [][]string {
+	t.Helper()
+	var pages [][]string
+	for from := 0; ; from += size {
+		var ids []string
+		if a.typesense() {
+			result, err := typesense(a).Collection(index).Documents().Search(t.Context(), &tsapi.SearchCollectionParams{
+				Q: &q, QueryBy: pointer.String("title,body"), Page: pointer.Int(from/size + 1), PerPage: pointer.Int(size)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, h := range *result.Hits {
+				ids = append(ids, (*h.Document)["id"].(string))
+			}
+		} else {
+			ids = goSearch(t, a, index, q, from, size)
+		}
+		if len(ids) == 0 {
+			return pages
+		}
+		pages = append(pages, ids)
+	}
+}
+
+func goSearch(t *testing.T, a api, index, q string, from, size int) []string {
+	t.Helper()
+	query := `{"match_all":{}}`
+	if q != "*" {
+		query = `{"multi_match":{"query":"` + q + `","fields":["title","body"]}}`
+	}
+	body := strings.NewReader(fmt.Sprintf(`{"from":%d,"size":%d,"query":%s,"sort":["_score",{"id":"asc"}]}`, from, size, query))
+	var ids []string
+	if a.e.Kind == engines.OpenSearch {
+		resp, err := openSearch(t, a.base).Search(t.Context(), &opensearchapi.SearchReq{Indices: []string{index}, Body: body})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, h := range resp.Hits.Hits {
+			ids = append(ids, h.ID)
+		}
+		return ids
+	}
+	client, err := elasticsearch.NewTypedClient(elasticsearch.Config{Addresses: []string{a.base}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := client.Search().Index(index).Raw(body).Do(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range resp.Hits.Hits {
+		ids = append(ids, *h.Id_)
+	}
+	return ids
+}
+
+func elastic(t *testing.T, url string) *elasticsearch.Client {
+	t.Helper()
+	client, err := elasticsearch.NewClient(elasticsearch.Config{Addresses: []string{url}, CompressRequestBody: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+func openSearch(t *testing.T, url string) *opensearchapi.Client {
+	t.Helper()
+	client, err := opensearchapi.NewClient(opensearchapi.Config{Client: opensearch.Config{Addresses: []string{url}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+func typesense(a api) *ts.Client {
+	return ts.NewClient(ts.WithServer(a.base), ts.WithAPIKey(a.e.Key))
+}

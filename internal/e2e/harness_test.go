@@ -1,0 +1,249 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/neardup/sidecar/demo/corpus"
+	"github.com/neardup/sidecar/internal/engines"
+)
+
+// binary is the built sidecar, made at first use and removed by TestMain.
+var binary = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "neardup-e2e-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "sidecar")
+	args := []string{"build", "-o", path}
+	if os.Getenv("NEARDUP_RACE") != "" {
+		args = append(args, "-race")
+	}
+	out, err := exec.Command("go", append(args, "github.com/neardup/sidecar/cmd/sidecar")...).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return path, nil
+})
+
+func TestMain(m *testing.M) {
+	code := engines.Main(m)
+	if path, err := binary(); err == nil {
+		_ = os.RemoveAll(filepath.Dir(path))
+	}
+	os.Exit(code)
+}
+
+// setup is what a test asks of a sidecar's configuration.
+type setup struct {
+	match     string
+	threshold float64
+	missing   string
+	urls      []string // in place of the engine's own
+	limits    string   // YAML of the section
+	key       string   // in place of the engine's own
+}
+
+const seed = "a seed of the tests"
+
+// config writes a configuration file in front of the engine.
+func config(t *testing.T, e *engines.Engine, s setup) string {
+	t.Helper()
+	if s.threshold == 0 {
+		s.threshold = 0.7
+	}
+	if s.missing == "" {
+		s.missing = "compute"
+	}
+	if s.urls == nil {
+		s.urls = []string{e.URL}
+	}
+	if s.key == "" {
+		s.key = e.Key
+	}
+	quoted, err := json.Marshal(s.urls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	credentials := ""
+	if s.key != "" {
+		credentials = "    credentials: {api_key: " + s.key + "}\n"
+	}
+	if s.limits != "" {
+		s.limits = "    limits: " + s.limits + "\n"
+	}
+	text := fmt.Sprintf(`log: {format: json}
+admin: 127.0.0.1:0
+sketch: {seed: %q}
+engines:
+  - listen: 127.0.0.1:0
+    kind: %s
+    urls: %s
+%s%s    indices:
+      - match: %q
+        fields: [title, body]
+        threshold: %v
+        window: 1000
+        missing: %s
+`, seed, e.Kind, quoted, credentials, s.limits, s.match, s.threshold, s.missing)
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// command returns a command of the sidecar.
+func command(t *testing.T, ctx context.Context, args ...string) *exec.Cmd {
+	t.Helper()
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return exec.CommandContext(ctx, path, args...)
+}
+
+// sidecar runs a command of the sidecar to its end and returns what it printed and its exit code.
+func sidecar(t *testing.T, args ...string) (out string, code int) {
+	t.Helper()
+	cmd := command(t, t.Context(), args...)
+	var both bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &both, &both
+	err := cmd.Run()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return both.String(), exit.ExitCode()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return both.String(), 0
+}
+
+// serve starts a sidecar in front of the engine and returns its address. It ends with the test.
+func serve(t *testing.T, e *engines.Engine, s setup) string {
+	t.Helper()
+	cmd := command(t, context.Background(), "serve", "--config", config(t, e, s))
+	logs, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("serve ended with %v", err)
+		}
+	})
+	lines := bufio.NewScanner(logs)
+	for lines.Scan() {
+		var line struct{ Msg, Addr string }
+		if json.Unmarshal(lines.Bytes(), &line) == nil && line.Msg == "listening" {
+			go func() {
+				for lines.Scan() {
+					if text := lines.Text(); strings.Contains(text, "panic") || strings.Contains(text, "DATA RACE") {
+						t.Error(text)
+					}
+				}
+			}()
+			return "http://" + line.Addr
+		}
+		t.Logf("sidecar: %s", lines.Text())
+	}
+	t.Fatal("the sidecar ended before it listened")
+	return ""
+}
+
+// reply is an answer read whole.
+type reply struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// call sends a request with the engine's key, if it has one.
+func call(t *testing.T, e *engines.Engine, method, url, body string, header ...string) reply {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	if e.Key != "" {
+		r.Header.Set("X-Typesense-Api-Key", e.Key)
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reply{resp.StatusCode, resp.Header, data}
+}
+
+// want fails the test unless the reply has the status.
+func (r reply) want(t *testing.T, status int) reply {
+	t.Helper()
+	if r.status != status {
+		t.Fatalf("status %d, want %d: %.500s", r.status, status, r.body)
+	}
+	return r
+}
+
+// documents returns the corpus, with dates as the engine takes them.
+func documents(t *testing.T) []corpus.Document {
+	t.Helper()
+	list := corpus.Documents()
+	if len(list) < 200 {
+		t.Fatalf("the corpus has %d documents", len(list))
+	}
+	return list
+}
+
+// corpusFile writes documents as JSON lines.
+func corpusFile(t *testing.T, list []corpus.Document) string {
+	t.Helper()
+	var b bytes.Buffer
+	for _, d := range list {
+		line, err := json.Marshal(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Write(append(line, '\n'))
+	}
+	file := filepath.Join(t.TempDir(), "corpus.jsonl")
+	if err := os.WriteFile(file, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// eachEngine runs a test on every engine.
+func eachEngine(t *testing.T, test func(t *testing.T, e *engines.Engine)) {
+	for _, kind := range engines.Kinds {
+		t.Run(kind, func(t *testing.T) { test(t, engines.Shared(t, kind)) })
+	}
+}

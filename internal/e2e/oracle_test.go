@@ -1,0 +1,89 @@
+package e2e
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/demo/corpus"
+	"github.com/neardup/sidecar/sketch"
+)
+
+// oracle is the collapsed list by its definition, over what the engine itself answers and the texts of the corpus.
+type oracle struct {
+	direct    api
+	sketches  map[string]sketch.Sketch
+	threshold float64
+	window    int
+}
+
+const minShingles = 10 // the shipped default
+
+func newOracle(t *testing.T, direct api, list []corpus.Document) *oracle {
+	t.Helper()
+	scheme := sketch.DefaultScheme()
+	scheme.Seed = seed
+	sketcher, err := sketch.New(scheme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &oracle{direct: direct, sketches: map[string]sketch.Sketch{}, threshold: 0.7, window: 1000}
+	for _, d := range list {
+		o.sketches[d.ID], _ = sketcher.Sketch(d.Title, d.Body)
+	}
+	return o
+}
+
+// raw returns the engine's own list.
+func (o *oracle) raw(t *testing.T, index, q string) []string {
+	t.Helper()
+	return slices.Concat(o.direct.whole(t, index, q, 250, "")...)
+}
+
+// list returns the collapsed list.
+func (o *oracle) list(t *testing.T, index, q string) []string {
+	t.Helper()
+	var list, leaders []string
+	for rank, id := range o.raw(t, index, q) {
+		if rank >= o.window {
+			list = append(list, id)
+			continue
+		}
+		if !slices.ContainsFunc(leaders, func(l string) bool { return o.near(o.sketches[id], o.sketches[l]) }) {
+			leaders, list = append(leaders, id), append(list, id)
+		}
+	}
+	return list
+}
+
+func (o *oracle) near(a, b sketch.Sketch) bool {
+	if a.SameText(b) {
+		return true
+	}
+	agreement, comparable := a.Agreement(b)
+	return comparable && agreement >= o.threshold && min(a.Shingles, b.Shingles) >= minShingles
+}
+
+// queries are searches of the corpus with short, long and whole lists.
+var queries = []string{"*", "town", "the", "river bridge", "old", "recipe butter", "nothingmatchesthis"}
+
+// checkPages walks all pages through the sidecar and holds them against the definition: pages of exactly the size asked for, the
+// engine's order, every representative once.
+func (o *oracle) checkPages(t *testing.T, through api, index, params string) {
+	t.Helper()
+	folded := 0
+	for _, q := range queries {
+		want := o.list(t, index, q)
+		folded += len(o.raw(t, index, q)) - len(want)
+		for _, size := range []int{10, 7, 60} {
+			pages := through.whole(t, index, q, size, params)
+			if diff := cmp.Diff(slices.Collect(slices.Chunk(want, size)), pages); diff != "" {
+				t.Errorf("%q in pages of %d: %s", q, size, diff)
+			}
+		}
+	}
+	if folded < 300 {
+		t.Errorf("only %d hits fold over all queries: the corpus or the threshold is wrong", folded)
+	}
+}

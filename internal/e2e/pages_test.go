@@ -1,0 +1,242 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/clients"
+	"github.com/neardup/sidecar/internal/engines"
+)
+
+// TestOfficialClients has the corpus go in and the pages come out through the sidecar with each engine's official clients.
+func TestOfficialClients(t *testing.T) {
+	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+		list := documents(t)
+		through := api{e, serve(t, e, setup{match: "news-*"})}
+		direct := api{e, e.URL}
+		t.Run("go", func(t *testing.T) {
+			index := "news-go"
+			direct.drop(t, index)
+			through.create(t, index)
+			goLoad(t, through, index, list)
+			o := newOracle(t, direct, list)
+			o.checkPages(t, through, index, "")
+			for _, q := range queries[:3] {
+				want := slices.Collect(slices.Chunk(o.list(t, index, q), 10))
+				if diff := cmp.Diff(want, goWalk(t, through, index, q, 10)); diff != "" {
+					t.Errorf("%q: %s", q, diff)
+				}
+			}
+		})
+		t.Run("python", func(t *testing.T) {
+			index := "news-py"
+			direct.drop(t, index)
+			pyRun(t, through, "load", index, "--corpus", corpusFile(t, list))
+			o := newOracle(t, direct, list)
+			o.checkPages(t, through, index, "")
+			for _, q := range queries[:3] {
+				var walked struct{ Pages [][]string }
+				if err := json.Unmarshal(pyRun(t, through, "walk", index, "--query", q, "--size", "10"), &walked); err != nil {
+					t.Fatal(err)
+				}
+				want := slices.Collect(slices.Chunk(o.list(t, index, q), 10))
+				if diff := cmp.Diff(want, walked.Pages); diff != "" {
+					t.Errorf("%q: %s", q, diff)
+				}
+			}
+		})
+	})
+}
+
+// pyRun runs the engine's Python client through the sidecar.
+func pyRun(t *testing.T, a api, verb, index string, args ...string) []byte {
+	t.Helper()
+	program := map[string]string{engines.Elasticsearch: "elastic_client.py", engines.OpenSearch: "opensearch_client.py", engines.Typesense: "typesense_client.py"}[a.e.Kind]
+	all := append([]string{verb, "--url", a.base, "--index", index}, args...)
+	if a.e.Key != "" {
+		all = append(all, "--key", a.e.Key)
+	}
+	return clients.Run(t, program, all...)
+}
+
+// TestIndexMadeByTheFirstWrite lets the engine make the index, so that our field has to be declared just before.
+func TestIndexMadeByTheFirstWrite(t *testing.T) {
+	for _, kind := range []string{engines.Elasticsearch, engines.OpenSearch} {
+		t.Run(kind, func(t *testing.T) {
+			e := engines.Shared(t, kind)
+			list := documents(t)[:60]
+			through, direct := api{e, serve(t, e, setup{match: "auto-*"})}, api{e, e.URL}
+			direct.drop(t, "auto-1")
+			pyRun(t, through, "load", "auto-1", "--auto", "--corpus", corpusFile(t, list))
+			body := call(t, e, "GET", e.URL+"/auto-1/_mapping/field/neardup_sketch", "").want(t, 200).body
+			if !bytes.Contains(body, []byte(`"type":"keyword","index":false`)) {
+				t.Errorf("our field is mapped as %s", body)
+			}
+			if !bytes.Contains(direct.get(t, "auto-1", list[0].ID), []byte(adapters.SketchField)) {
+				t.Error("the first write was not enriched")
+			}
+		})
+	}
+}
+
+// TestOriginalsPlusOneField reads documents back directly: each is what was sent, byte for byte where the engine keeps bytes, and
+// our field behind it.
+func TestOriginalsPlusOneField(t *testing.T) {
+	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+		index := "plain-1"
+		through, direct := api{e, serve(t, e, setup{match: "plain-*"})}, api{e, e.URL}
+		direct.drop(t, index)
+		through.create(t, index)
+		documents := map[string]string{
+			"n1": `{"id":"n1","z":1e3,"a":-0,"title":"Numbers and  spaces","body":"one two three","f":1.10,"big":9007199254740993,"nested":{"b":[ {"c":null},{"c":1.50}],"a":"\u00e9"}}`,
+			"n2": `{ "title" : "Ünïcode <b>&amp;</b> \"quotes\" \/ \ud83d\ude00" , "body":"日本語のテキスト", "id":"n2" }`,
+			"n3": `{"id":"n3","title":"?","body":"!"}`,
+		}
+		var lines strings.Builder
+		for _, id := range []string{"n1", "n2", "n3"} {
+			if !direct.typesense() {
+				fmt.Fprintf(&lines, "{\"index\":{\"_index\":%q,\"_id\":%q}}\n", index, id)
+			}
+			lines.WriteString(documents[id] + "\n")
+		}
+		through.loadLines(t, index, lines.String())
+		for id, sent := range documents {
+			stored := direct.get(t, index, id)
+			if with := bytes.Contains(stored, []byte(adapters.SketchField)); with == (id == "n3") {
+				t.Errorf("%s has a sketch: %v", id, with)
+			}
+			plain, err := adapters.Cut(stored, adapters.Our)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !direct.typesense() && string(plain) != sent {
+				t.Errorf("stored less our field:\n%s\nsent:\n%s", plain, sent)
+			}
+			if diff := cmp.Diff(canonical(t, []byte(sent)), canonical(t, plain)); diff != "" {
+				t.Error(diff)
+			}
+			if seen := through.get(t, index, id); string(seen) != string(plain) {
+				t.Errorf("through the sidecar:\n%s\nwant:\n%s", seen, plain)
+			}
+		}
+	})
+}
+
+// canonical decodes JSON with numbers by value.
+func canonical(t *testing.T, data []byte) any {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal(data, &v); err != nil {
+		t.Fatalf("%v: %s", err, data)
+	}
+	return v
+}
+
+// TestThreshold changes what folds by YAML and by a request, without touching the index.
+func TestThreshold(t *testing.T) {
+	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+		index, list := "thresh-1", documents(t)
+		direct := api{e, e.URL}
+		loose := api{e, serve(t, e, setup{match: "thresh-*", threshold: 0.5})}
+		strict := api{e, serve(t, e, setup{match: "thresh-*", threshold: 0.97})}
+		direct.drop(t, index)
+		loose.create(t, index)
+		loose.load(t, index, list)
+		sizes := map[string]int{}
+		for name, c := range map[string]struct {
+			a         api
+			params    string
+			threshold float64
+		}{
+			"loose": {loose, "", 0.5}, "strict": {strict, "", 0.97}, "loose asked to be strict": {loose, "&neardup_threshold=0.97", 0.97},
+			"strict asked to be loose": {strict, "&neardup_threshold=0.5", 0.5}, "off": {loose, "&neardup=off", 2},
+		} {
+			o := newOracle(t, direct, list)
+			o.threshold = c.threshold
+			want := o.list(t, index, "*")
+			if name == "off" {
+				want = o.raw(t, index, "*")
+			}
+			got := slices.Concat(c.a.whole(t, index, "*", 50, c.params)...)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s: %s", name, diff)
+			}
+			sizes[name] = len(got)
+		}
+		if !(sizes["loose"] < sizes["strict"] && sizes["strict"] < sizes["off"]) {
+			t.Errorf("hits by threshold: %v", sizes)
+		}
+		byHeader := call(t, e, "GET", strict.base+searchPath(e, index), "", "Neardup-Control", "threshold=0.5").want(t, 200)
+		byURL := call(t, e, "GET", strict.base+searchPath(e, index)+"&neardup_threshold=0.5", "").want(t, 200)
+		if a, b := hitsOnly(t, e, byHeader.body), hitsOnly(t, e, byURL.body); a != b || a == "" {
+			t.Errorf("the header asks for the same as the URL, but:\n%s\n%s", a, b)
+		}
+		call(t, e, "GET", strict.base+searchPath(e, index)+"&neardup_threshold=high", "").want(t, 400)
+	})
+}
+
+func searchPath(e *engines.Engine, index string) string {
+	if e.Kind == engines.Typesense {
+		return "/collections/" + index + "/documents/search?q=*&query_by=title&per_page=50"
+	}
+	return "/" + index + "/_search?size=50&sort=id"
+}
+
+// hitsOnly returns the hits of a reply as they stand.
+func hitsOnly(t *testing.T, e *engines.Engine, body []byte) string {
+	t.Helper()
+	members, err := adapters.Members(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hits := adapters.Get(members, "hits")
+	if e.Kind != engines.Typesense {
+		if members, err = adapters.Members(hits); err != nil {
+			t.Fatal(err)
+		}
+		hits = adapters.Get(members, "hits")
+	}
+	return string(hits)
+}
+
+// TestRepliesAreTheEnginesOwn compares a search in which nothing folds with the engine's own answer, byte for byte but for the time
+// it took.
+func TestRepliesAreTheEnginesOwn(t *testing.T) {
+	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+		index := "own-1"
+		through, direct := api{e, serve(t, e, setup{match: "own-*"})}, api{e, e.URL}
+		direct.drop(t, index)
+		direct.create(t, index)
+		direct.load(t, index, documents(t)[:20]) // too close to the start of the corpus to hold two versions of one text
+		for _, path := range []string{searchPath(e, index), strings.Replace(searchPath(e, index), "50", "7", 1)} {
+			a := call(t, e, "GET", direct.base+path, "").want(t, 200)
+			b := call(t, e, "GET", through.base+path, "").want(t, 200)
+			if diff := cmp.Diff(string(untimed(a.body)), string(untimed(b.body))); diff != "" {
+				t.Errorf("%s: %s", path, diff)
+			}
+			if !strings.HasPrefix(b.header.Get("Neardup"), "collapsed; raw=20; folded=0;") {
+				t.Errorf("header %q", b.header.Get("Neardup"))
+			}
+			for key := range a.header {
+				if key != "Date" && key != "Content-Length" && key != "Connection" && !slices.Equal(a.header[key], b.header[key]) {
+					t.Errorf("header %s is %q, directly %q", key, b.header[key], a.header[key])
+				}
+			}
+		}
+	})
+}
+
+// untimed returns a reply with the time it took set to nought.
+func untimed(body []byte) []byte {
+	return took.ReplaceAll(body, []byte(`${1}0`))
+}
+
+var took = regexp.MustCompile(`("took":|"search_time_ms":)\d+`)

@@ -1,0 +1,378 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/rerank"
+	"github.com/neardup/sidecar/sketch"
+)
+
+// memory is a Store of one index in memory, with places to make trouble at.
+type memory struct {
+	mu       sync.Mutex
+	sources  map[string]string
+	versions map[string]int
+	pageSize int
+	writes   int
+
+	// onPage is called before a page is yielded; onPatch before a batch is applied and says how much of it to apply before
+	// failing. Either may be nil.
+	onPage  func() error
+	onPatch func(batch int) (apply int, err error)
+	refuse  map[string]bool
+}
+
+var _ adapters.Store = (*memory)(nil)
+
+func newMemory(pageSize int, sources map[string]string) *memory {
+	m := &memory{sources: maps.Clone(sources), versions: map[string]int{}, pageSize: pageSize, refuse: map[string]bool{}}
+	return m
+}
+
+func (m *memory) put(id, source string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sources[id] = source
+	m.versions[id]++
+}
+
+func (m *memory) remove(id string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.sources, id)
+}
+
+func (m *memory) Resolve(context.Context, string) ([]adapters.Index, error) {
+	return nil, errors.New("not part of this test")
+}
+
+func (m *memory) Prepare(context.Context, string, bool) ([]adapters.Index, error) {
+	return nil, errors.New("not part of this test")
+}
+
+func (m *memory) Scan(ctx context.Context, _ string, _ *adapters.Rule, yield func(adapters.Page) error) error {
+	m.mu.Lock()
+	var all []adapters.Stored
+	for _, id := range slices.Sorted(maps.Keys(m.sources)) {
+		all = append(all, adapters.Stored{ID: id, Source: []byte(m.sources[id]), Version: m.versions[id]})
+	}
+	m.mu.Unlock()
+	for chunk := range slices.Chunk(all, m.pageSize) {
+		if m.onPage != nil {
+			if err := m.onPage(); err != nil {
+				return err
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := yield(adapters.Page{Total: len(all), Documents: chunk}); err != nil {
+			return fmt.Errorf("scan: %w", err)
+		}
+	}
+	return nil
+}
+
+func (m *memory) Patch(ctx context.Context, _ string, _ *adapters.Rule, patches []adapters.Patch) ([]adapters.Result, error) {
+	apply, failure := len(patches), error(nil)
+	if m.onPatch != nil {
+		apply, failure = m.onPatch(len(patches))
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var results []adapters.Result
+	for _, p := range patches[:apply] {
+		results = append(results, m.patch(p))
+	}
+	return results, failure
+}
+
+func (m *memory) patch(p adapters.Patch) adapters.Result {
+	source, ok := m.sources[p.ID]
+	switch {
+	case !ok:
+		return adapters.Gone
+	case m.versions[p.ID] != p.Version:
+		return adapters.Changed
+	case m.refuse[p.ID]:
+		return adapters.Refused
+	}
+	patched, err := adapters.WithSketch([]byte(source), p.Sketch)
+	if err != nil {
+		return adapters.Refused
+	}
+	m.sources[p.ID] = string(patched)
+	m.versions[p.ID]++
+	m.writes++
+	return adapters.Patched
+}
+
+func testRule(t testing.TB) *adapters.Rule {
+	t.Helper()
+	sketcher, err := sketch.New(sketch.DefaultScheme())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &adapters.Rule{Match: "news", Fields: []string{"title"}, Profile: rerank.Profile{Threshold: 0.8}, Window: 100, Sketcher: sketcher}
+}
+
+func documents(n int) map[string]string {
+	sources := map[string]string{}
+	for i := range n {
+		sources[fmt.Sprintf("%04d", i)] = fmt.Sprintf(`{"title":"the ferry number %d was late again on the way to Saltmere"}`, i)
+	}
+	return sources
+}
+
+// wrong returns the ids of the documents whose sketch is not the one their text has.
+func (m *memory) wrong(rule *adapters.Rule) []string {
+	var ids []string
+	for id, source := range m.sources {
+		computed, stored := rule.SketchOf([]byte(source))
+		if computed != nil && (stored == nil || stored.Text != computed.Text) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func TestReindexCounts(t *testing.T) {
+	rule := testRule(t)
+	other := testRule(t)
+	other.Fields = []string{"title", "body"} // a sketch of other fields is not comparable and is made anew
+	foreign, _ := other.SketchOf([]byte(`{"title":"one two three"}`))
+	m := newMemory(3, documents(5))
+	m.put("empty", `{"title":"…"}`)
+	m.put("broken", `{"title":`)
+	m.put("foreign", `{"title":"one two three","neardup_sketch":"`+foreign.Text+`"}`)
+	m.put("garbage", `{"title":"one two three","neardup_sketch":"x"}`)
+	m.put("refused", `{"title":"one two three"}`)
+	m.refuse["refused"] = true
+
+	var last Progress
+	got, err := Reindex(t.Context(), m, "news", rule, Options{}, func(p Progress) { last = p })
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Progress{Total: 10, Scanned: 10, Written: 7, Textless: 2, Refused: 1}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(got, last); diff != "" {
+		t.Errorf("the last report differs: %s", diff)
+	}
+	if diff := cmp.Diff([]string{"refused"}, m.wrong(rule)); diff != "" {
+		t.Error(diff)
+	}
+	again, err := Reindex(t.Context(), m, "news", rule, Options{}, nil)
+	if diff := cmp.Diff(Progress{Total: 10, Scanned: 10, Skipped: 7, Textless: 2, Refused: 1}, again); diff != "" || err != nil {
+		t.Error(err, diff)
+	}
+}
+
+func TestReindexDryRunWritesNothing(t *testing.T) {
+	m := newMemory(4, documents(10))
+	got, err := Reindex(t.Context(), m, "news", testRule(t), Options{DryRun: true}, nil)
+	if diff := cmp.Diff(Progress{Total: 10, Scanned: 10, Written: 10}, got); diff != "" || err != nil {
+		t.Error(err, diff)
+	}
+	if m.writes != 0 {
+		t.Errorf("wrote %d documents", m.writes)
+	}
+}
+
+func TestReindexGivesWay(t *testing.T) {
+	m, rule := newMemory(10, documents(10)), testRule(t)
+	m.onPatch = func(batch int) (int, error) {
+		m.put("0003", `{"title":"rewritten while we were away"}`)
+		m.remove("0005")
+		return batch, nil
+	}
+	got, err := Reindex(t.Context(), m, "news", rule, Options{}, nil)
+	want := Progress{Total: 10, Scanned: 10, Written: 8, Changed: 1, Gone: 1}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Error(err, diff)
+	}
+	if got, want := m.sources["0003"], `{"title":"rewritten while we were away"}`; got != want {
+		t.Errorf("a changed document was overwritten: %s", got)
+	}
+}
+
+func TestReindexMaxDocumentsGoesOn(t *testing.T) {
+	m, rule := newMemory(4, documents(10)), testRule(t)
+	for run, want := range []Progress{
+		{Total: 10, Scanned: 3, Written: 3, Cut: true},
+		{Total: 10, Scanned: 6, Skipped: 3, Written: 3, Cut: true},
+		{Total: 10, Scanned: 9, Skipped: 6, Written: 3, Cut: true},
+		{Total: 10, Scanned: 10, Skipped: 9, Written: 1},
+	} {
+		got, err := Reindex(t.Context(), m, "news", rule, Options{MaxDocuments: 3}, nil)
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("run %d: %v %s", run, err, diff)
+		}
+	}
+}
+
+// TestReindexAfterAnyInterruption breaks runs off in every way there is until one comes through: each document must then have
+// the right sketch, and have been written exactly once.
+func TestReindexAfterAnyInterruption(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	rule := testRule(t)
+	broken := errors.New("the line went dead")
+	for range 50 {
+		n := 1 + rnd.IntN(300)
+		m := newMemory(1+rnd.IntN(70), documents(n))
+		m.put("textless", `{"title":""}`)
+		runs, done := 0, false
+		for ; !done; runs++ {
+			if runs > 2000 {
+				t.Fatal("no run ever comes through")
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			options, trouble := Options{}, rnd.IntN(5)
+			m.onPage = func() error {
+				if trouble == 1 && rnd.IntN(4) == 0 {
+					return broken
+				}
+				return nil
+			}
+			m.onPatch = func(batch int) (int, error) {
+				switch {
+				case trouble == 2 && rnd.IntN(3) == 0: // some are written, and the reply is lost
+					return rnd.IntN(batch + 1), broken
+				case trouble == 3 && rnd.IntN(3) == 0:
+					cancel()
+				}
+				return batch, nil
+			}
+			if trouble == 4 {
+				options.MaxDocuments = 1 + rnd.IntN(20)
+			}
+			before := m.writes
+			got, err := Reindex(ctx, m, "news", rule, options, nil)
+			cancel()
+			if err != nil && !errors.Is(err, broken) && !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+			if !errors.Is(err, broken) && got.Written != m.writes-before {
+				t.Fatalf("counted %d of %d writes", got.Written, m.writes-before)
+			}
+			done = err == nil && !got.Cut
+		}
+		if wrong := m.wrong(rule); len(wrong) > 0 {
+			t.Fatalf("wrong after %d runs: %v", runs, wrong)
+		}
+		if m.writes != n {
+			t.Fatalf("%d writes for %d documents in %d runs", m.writes, n, runs)
+		}
+	}
+}
+
+func TestReindexKeepsTheRate(t *testing.T) {
+	for _, c := range []struct {
+		perSecond float64
+		documents int
+	}{{0.5, 4}, {7, 50}, {100, 1000}, {3000, 9000}} {
+		synctest.Test(t, func(t *testing.T) {
+			m, start := newMemory(1000, documents(c.documents)), time.Now()
+			report := func(p Progress) {
+				// A batch's worth may be written at once, one batch after the time that it took.
+				if allowed := c.perSecond * time.Since(start).Seconds(); float64(p.Written) > allowed+0.01 {
+					t.Errorf("%v/s: %d written after %v", c.perSecond, p.Written, time.Since(start))
+				}
+			}
+			got, err := Reindex(t.Context(), m, "news", testRule(t), Options{DocumentsPerSecond: c.perSecond}, report)
+			if err != nil || got.Written != c.documents {
+				t.Fatalf("%v: %+v", err, got)
+			}
+			took, want := time.Since(start).Seconds(), float64(c.documents)/c.perSecond
+			if took > want*1.01+0.01 {
+				t.Errorf("%v/s: %d documents took %.1f s, want %.1f", c.perSecond, c.documents, took, want)
+			}
+		})
+	}
+}
+
+func TestReindexWorksUntilItsDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 10500*time.Millisecond)
+		defer cancel()
+		m := newMemory(1000, documents(100))
+		got, err := Reindex(ctx, m, "news", testRule(t), Options{DocumentsPerSecond: 2}, nil)
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error: %v", err)
+		}
+		if got.Written != 20 || m.writes != 20 {
+			t.Errorf("counted %d, wrote %d, want 20", got.Written, m.writes)
+		}
+	})
+}
+
+// TestReindexWaitsForTheBatchUnderWay cancels during a write: the batch ends and is counted; one that never ends is given up.
+func TestReindexWaitsForTheBatchUnderWay(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		takes   time.Duration
+		written int
+	}{{"soon", time.Second, 30}, {"never", time.Hour, 0}} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			m := newMemory(30, documents(60))
+			slow := &slowStore{memory: m, takes: c.takes, started: cancel}
+			start := time.Now()
+			got, err := Reindex(ctx, slow, "news", testRule(t), Options{}, nil)
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: error: %v", c.name, err)
+			}
+			if got.Written != c.written || m.writes != c.written {
+				t.Errorf("%s: counted %d, wrote %d, want %d", c.name, got.Written, m.writes, c.written)
+			}
+			if took := time.Since(start); took > grace {
+				t.Errorf("%s: took %v", c.name, took)
+			}
+		})
+	}
+}
+
+// slowStore takes its time over a batch, and calls started when it begins.
+type slowStore struct {
+	*memory
+	takes   time.Duration
+	started func()
+}
+
+func (s *slowStore) Patch(ctx context.Context, index string, rule *adapters.Rule, patches []adapters.Patch) ([]adapters.Result, error) {
+	s.started()
+	select {
+	case <-time.After(s.takes):
+		return s.memory.Patch(ctx, index, rule, patches)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func TestReindexRefusesAStoreThatMiscounts(t *testing.T) {
+	m := newMemory(10, documents(10))
+	m.onPatch = func(batch int) (int, error) { return batch - 1, nil }
+	if _, err := Reindex(t.Context(), m, "news", testRule(t), Options{}, nil); err == nil {
+		t.Error("9 results for 10 documents were taken")
+	}
+}
