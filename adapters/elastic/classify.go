@@ -40,9 +40,10 @@ func (d Dialect) Classify(r *adapters.Request) adapters.Class {
 	return c
 }
 
-// segments cuts an escaped path and unescapes each part. An empty part in front of the first slash is left out.
+// segments cuts an escaped path and unescapes each part. Like the engine it leaves out an empty part in front of the first slash
+// and any behind the last one.
 func segments(path string) []string {
-	parts := strings.Split(strings.TrimPrefix(path, "/"), "/")
+	parts := strings.Split(strings.TrimRight(strings.TrimPrefix(path, "/"), "/"), "/")
 	for i, part := range parts {
 		if plain, err := url.PathUnescape(part); err == nil {
 			parts[i] = plain
@@ -53,12 +54,15 @@ func segments(path string) []string {
 
 func classify(method string, path []string) adapters.Class {
 	read, write := method == "GET", method == "POST" || method == "PUT"
-	target := ""
-	if len(path) > 0 && !strings.HasPrefix(path[0], "_") {
+	target, all := "", path[0] == "_all"
+	switch {
+	case all: // as if nothing were named
+		path = path[1:]
+	case !strings.HasPrefix(path[0], "_"):
 		target, path = path[0], path[1:]
 	}
 	if len(path) == 0 {
-		if read && target != "" { // GET /index answers its mapping
+		if read && (target != "" || all) { // GET /index answers its mapping
 			return adapters.Class{Kind: adapters.Read, Target: target, Form: formMapping}
 		}
 		return adapters.Class{}
@@ -90,7 +94,11 @@ func classifyRead(method, target string, path []string) adapters.Class {
 	case endpoint == "_source" && read && rest == 1:
 		c.Form = formSource
 	case endpoint == "_mget" && (read || method == "POST") && rest == 0:
-	case endpoint == "_search" && rest >= 1 && path[1] == "scroll" && (read || method == "POST"):
+	case endpoint == "_search" && rest >= 1 && (path[1] == "scroll" || path[1] == "template") && (read || method == "POST"):
+	case endpoint == "_msearch" && rest == 1 && path[1] == "template" && (read || method == "POST"):
+	case endpoint == "_async_search" && (read || method == "POST"):
+	case endpoint == "_explain" && (read || method == "POST") && rest == 1:
+	case endpoint == "_field_caps" && (read || method == "POST") && rest == 0:
 	case (endpoint == "_mapping" || endpoint == "_mappings") && read:
 		c.Form = formMapping
 	default:

@@ -24,6 +24,7 @@ type collapse struct {
 	baseReply *adapters.Reply // the first with sources: it holds everything but the page's hits
 	hits      [][]byte        // of the last reading with sources, as they stand in its reply
 	total     int             // the engine's count, -1 where it gave none
+	lacking   int             // hits without a sketch, of the longest reading
 	empty     bool            // the page holds nothing; base is all that lacks
 	rounds    int             // how often the engine was asked
 }
@@ -86,15 +87,16 @@ func (c *collapse) take(reply *adapters.Reply) error {
 			return err
 		}
 	}
-	if c.judge.Unread > 0 && !c.extract && c.canExtract() {
-		c.extract = true // the same reading once more, with the texts
-		return nil
-	}
+	c.lacking = max(c.lacking, c.judge.Lacking)
 	if !c.span.SketchOnly {
 		c.hits = list
 		if c.baseReply == nil {
 			c.baseReply, c.total = reply, total
 		}
+	}
+	if c.judge.Unread > 0 && !c.extract && c.canExtract() {
+		c.extract = true // the same reading once more, with the texts
+		return nil
 	}
 	if !c.empty {
 		c.pager.Take(c.span, hits)
@@ -102,11 +104,15 @@ func (c *collapse) take(reply *adapters.Reply) error {
 	return nil
 }
 
-// hitsOf returns the hits of a reply as they stand, and the engine's count or -1.
+// hitsOf returns the hits of a reply as they stand, and the engine's count or -1. A shard that could not read our field, for it is
+// mapped otherwise there, leaves its hits out: that is ErrWidened.
 func hitsOf(reply []byte) (list [][]byte, total int, err error) {
 	root, err := adapters.Members(reply)
 	if err != nil {
 		return nil, 0, err
+	}
+	if bytes.Contains(adapters.Get(root, "_shards"), []byte(adapters.SketchField)) {
+		return nil, 0, adapters.ErrWidened
 	}
 	outer, err := adapters.Members(adapters.Get(root, "hits"))
 	if err != nil {
@@ -147,15 +153,21 @@ func (c *collapse) hit(raw []byte) (rerank.Hit, error) {
 	}), nil
 }
 
-// storedSketch returns our field's value among the fields extracted from a hit, or nothing.
+// storedSketch returns our field's value among the fields extracted from a hit, or nothing. OpenSearch gives it once for each time that
+// it was asked for, be it by a pattern of the client's.
 func storedSketch(fields []byte) string {
 	members, err := adapters.Members(fields)
 	if err != nil {
 		return ""
 	}
 	values, err := adapters.Elements(adapters.Get(members, adapters.SketchField))
-	if err != nil || len(values) != 1 {
+	if err != nil || len(values) == 0 {
 		return ""
+	}
+	for _, value := range values[1:] {
+		if !bytes.Equal(value, values[0]) {
+			return ""
+		}
 	}
 	text, _ := adapters.Text(values[0])
 	return text
@@ -208,10 +220,7 @@ func (c *collapse) bare(hit []byte) ([]byte, error) {
 	if !c.q.extracts {
 		return adapters.Cut(hit, func(key string) bool { return key == "fields" })
 	}
-	if c.q.shown {
-		return hit, nil
-	}
-	ours := map[string]bool{adapters.SketchField: true}
+	ours := map[string]bool{adapters.SketchField: !c.q.shown}
 	if c.extracted {
 		for _, field := range c.fields() {
 			ours[field] = !c.namesDocvalue(field)
@@ -242,11 +251,14 @@ func (c *collapse) namesDocvalue(field string) bool {
 // joinLike returns an array of the elements with the white space of the array that they stood in, so that a pretty-printed reply
 // stays one.
 func joinLike(array []byte, elements [][]byte) []byte {
-	if len(elements) == 0 {
-		return []byte("[]")
-	}
 	lead, between, tail := []byte("["), []byte(","), []byte("]")
-	if old, err := adapters.Elements(array); err == nil && len(old) > 0 {
+	old, err := adapters.Elements(array)
+	switch {
+	case err == nil && len(old) == 0 && len(elements) == 0:
+		return array
+	case len(elements) == 0:
+		return []byte("[]")
+	case err == nil && len(old) > 0:
 		at := func(i int) int { return cap(array) - cap(old[i]) } // elements share the array's memory
 		lead, tail = array[:at(0)], array[at(len(old)-1)+len(old[len(old)-1]):]
 		if len(old) > 1 {
@@ -265,7 +277,7 @@ func joinLike(array []byte, elements [][]byte) []byte {
 
 // outcome returns what was done.
 func (c *collapse) outcome() adapters.Outcome {
-	o := adapters.OutcomeOf(c.q.target, c.page, c.pager.Stats(), c.judge.Lacking, c.total)
+	o := adapters.OutcomeOf(c.q.target, c.page, c.pager.Stats(), c.lacking, c.total)
 	o.Rounds = c.rounds
 	return o
 }

@@ -2,6 +2,7 @@ package elastic
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
@@ -218,7 +219,10 @@ func (e *entry) takeElement(element []byte) {
 		}
 		return
 	}
-	if e.take(&adapters.Reply{Body: element}) != nil {
+	switch err := e.take(&adapters.Reply{Body: element}); {
+	case errors.Is(err, adapters.ErrWidened):
+		e.leave("refused")
+	case err != nil:
 		e.leave("not_understood")
 	}
 }

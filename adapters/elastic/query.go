@@ -2,6 +2,7 @@ package elastic
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -240,13 +241,29 @@ func (q *query) ask(r reading) (body []byte, void []string, err error) {
 	if r.sketchOnly {
 		set("_source", "false")
 	}
-	if body, err = listed(body, err, "docvalue_fields", adapters.SketchField); err != nil {
-		return nil, nil, err
+	if !q.listsSketch() || r.sketchOnly {
+		body, err = listed(body, err, "docvalue_fields", adapters.SketchField)
 	}
 	for _, field := range r.texts {
 		body, err = listed(body, err, "fields", field)
 	}
 	return body, void, err
+}
+
+// listsSketch reports whether the client itself asks for the sketch where we would: OpenSearch answers a field asked for twice with
+// its values twice.
+func (q *query) listsSketch() bool {
+	if value, ok := adapters.Last(q.params, "docvalue_fields"); ok && slices.Contains(strings.Split(value, ","), adapters.SketchField) {
+		return true
+	}
+	elements, _ := adapters.Elements(adapters.Get(q.members, "docvalue_fields"))
+	return slices.ContainsFunc(elements, func(element []byte) bool {
+		if members, err := adapters.Members(element); err == nil {
+			element = adapters.Get(members, "field")
+		}
+		name, _ := adapters.Text(element)
+		return name == adapters.SketchField
+	})
 }
 
 // listed adds a name to a list in the body, which is made if there is none.

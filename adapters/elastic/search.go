@@ -1,6 +1,7 @@
 package elastic
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
@@ -66,7 +67,9 @@ func (s *single) Next(reply *adapters.Reply) (*adapters.Request, *adapters.Answe
 		if err := refused(reply.Status); err != nil {
 			return nil, nil, err
 		}
-		if err := s.take(reply); err != nil {
+		if err := s.take(reply); errors.Is(err, adapters.ErrWidened) {
+			return nil, nil, err
+		} else if err != nil {
 			return nil, nil, adapters.NotUnderstood(err)
 		}
 	}

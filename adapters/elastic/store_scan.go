@@ -61,6 +61,9 @@ func (s *Store) Scan(ctx context.Context, index string, rule *adapters.Rule, yie
 	if err != nil {
 		return fmt.Errorf("scan %s: %w", index, err)
 	}
+	if err := s.do(ctx, esapi.IndicesRefreshRequest{Index: []string{url.PathEscape(index)}}, nil); err != nil {
+		return fmt.Errorf("scan %s: %w", index, err) // a search sees what was refreshed alone
+	}
 	var reply scanReply
 	query := `{"size":` + strconv.Itoa(scanPage) + `,"sort":["_doc"],"seq_no_primary_term":true,"track_total_hits":true}`
 	err = s.do(ctx, esapi.SearchRequest{Index: []string{url.PathEscape(index)}, Scroll: scanHeld, Body: strings.NewReader(query)}, &reply)

@@ -10,8 +10,8 @@ import (
 )
 
 // longestLine is how long one line of a bulk may be to be looked at; a longer one streams through as it stands. Elasticsearch
-// refuses bodies over 100 MB by default.
-const longestLine = 32 << 20
+// refuses bodies over 100 MB by default. Only tests change it.
+var longestLine = 32 << 20
 
 // EnrichWrite implements adapters.Dialect.
 func (d Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, e *adapters.Enricher) error {
@@ -20,7 +20,7 @@ func (d Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, e *
 		b := bulk{r: bufio.NewReaderSize(src, 64<<10), w: bufio.NewWriterSize(dst, 64<<10), e: e, target: c.Target, noCreate: e.NoCreate}
 		return errors.Join(b.copy(), b.w.Flush())
 	}
-	body, err := io.ReadAll(io.LimitReader(src, longestLine+1))
+	body, err := io.ReadAll(io.LimitReader(src, int64(longestLine)+1))
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func requireAlias(c adapters.Class) bool {
 // can't be foreseen.
 func update(e *adapters.Enricher, dst []byte, index string, body []byte) []byte {
 	members, err := adapters.Members(body)
-	if err != nil {
+	if err != nil || twice(members, "doc") || twice(members, "upsert") { // the engine says so
 		return append(dst, body...)
 	}
 	for _, part := range []struct {
@@ -63,6 +63,17 @@ func update(e *adapters.Enricher, dst []byte, index string, body []byte) []byte 
 		}
 	}
 	return append(dst, body...)
+}
+
+// twice reports whether a key stands more than once.
+func twice(members []adapters.Member, key string) bool {
+	seen := 0
+	for _, m := range members {
+		if m.Key == key {
+			seen++
+		}
+	}
+	return seen > 1
 }
 
 // bulk copies the lines of one bulk.

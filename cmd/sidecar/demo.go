@@ -73,19 +73,14 @@ func (d *demo) run(ctx context.Context, listen, pageAt string, once bool) error 
 	if err != nil {
 		return err
 	}
-	var urls [2]string
-	for n, one := range []struct {
-		address string
-		handler http.Handler
-	}{{listen, front.handler}, {pageAt, d.page(front)}} {
-		l, err := listenNear(one.address)
-		if err != nil {
-			return err
-		}
-		s.running = append(s.running, s.serve(l, one.handler))
-		urls[n] = "http://" + l.Addr().String()
+	d.engine = front.urls[0].String()
+	if d.before, err = s.listenNear(listen, front.handler); err != nil {
+		return err
 	}
-	d.engine, d.before = front.urls[0].String(), urls[0]
+	page, err := s.listenNear(pageAt, d.page())
+	if err != nil {
+		return err
+	}
 	if err := d.load(ctx); err != nil {
 		return fmt.Errorf("load the corpus: %w", err)
 	}
@@ -97,7 +92,7 @@ func (d *demo) run(ctx context.Context, listen, pageAt string, once bool) error 
 	if once {
 		return nil
 	}
-	d.invite(urls[1])
+	d.invite(page)
 	select {
 	case <-ctx.Done():
 		return nil
@@ -106,31 +101,38 @@ func (d *demo) run(ctx context.Context, listen, pageAt string, once bool) error 
 	}
 }
 
-// listenNear listens at the address, or at any free port of its host where that is taken.
-func listenNear(address string) (net.Listener, error) {
+// listenNear serves at the address, or at any free port of its host where that is taken, and returns the base URL.
+func (s *servers) listenNear(address string, h http.Handler) (string, error) {
 	l, err := net.Listen("tcp", address)
-	if err == nil {
-		return l, nil
+	if err != nil {
+		host, _, splitErr := net.SplitHostPort(address)
+		if splitErr != nil {
+			return "", errors.Join(err, splitErr)
+		}
+		if l, err = net.Listen("tcp", net.JoinHostPort(host, "0")); err != nil {
+			return "", err
+		}
 	}
-	host, _, splitErr := net.SplitHostPort(address)
-	if splitErr != nil {
-		return nil, errors.Join(err, splitErr)
-	}
-	return net.Listen("tcp", net.JoinHostPort(host, "0"))
+	s.running = append(s.running, s.serve(l, h))
+	return "http://" + l.Addr().String(), nil
 }
 
 // page returns the handler of the page: the page itself, the engine below /plain/, the sidecar below /collapsed/.
-func (d *demo) page(f *front) http.Handler {
+func (d *demo) page() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_, _ = w.Write(demopage.Index) // a browser that went away needs no page
 	})
-	mux.Handle("/plain/", http.StripPrefix("/plain", &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
-		r.SetURL(&url.URL{Scheme: f.urls[0].Scheme, Host: f.urls[0].Host})
-	}}))
-	mux.Handle("/collapsed/", http.StripPrefix("/collapsed", f.handler))
+	mux.Handle("/plain/", http.StripPrefix("/plain", onwards(d.engine)))
+	mux.Handle("/collapsed/", http.StripPrefix("/collapsed", onwards(d.before)))
 	return mux
+}
+
+// onwards sends requests on to a base URL of the walk-through's own.
+func onwards(base string) http.Handler {
+	host := strings.TrimPrefix(base, "http://")
+	return &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "http", Host: host}) }}
 }
 
 // load writes the corpus through the sidecar in one bulk.

@@ -91,6 +91,9 @@ func (e *Engine) routes() {
 	}{
 		{"GET /{$}", "", e.info},
 		{"GET /_cluster/health", "wait_for_status timeout master_timeout level", e.health},
+		{"GET /_cluster/settings", "include_defaults flat_settings filter_path", e.clusterSettings},
+		{"GET /_index_template", "", e.templates},
+		{"GET /{index}/_settings", "flat_settings" + anyIndex, e.indexSettings},
 		{"GET /_cat/indices", "format h v s", e.catIndices},
 		{"PUT /{index}", "timeout master_timeout wait_for_active_shards", e.createIndex},
 		{"GET /{index}", "local master_timeout flat_settings include_defaults" + anyIndex, e.getIndex},

@@ -205,6 +205,36 @@ func (e *Engine) getIndex(r *request) (int, any, error) {
 	return http.StatusOK, out, err
 }
 
+// settings returns an index's settings by their flat names.
+func (x *index) settings() map[string]string {
+	return map[string]string{
+		"index.number_of_shards": "1", "index.number_of_replicas": x.replicas, "index.provided_name": x.name, "index.uuid": x.uuid,
+		"index.creation_date": strconv.FormatInt(x.created.UnixMilli(), 10), "index.version.created": "8537000",
+	}
+}
+
+func (e *Engine) indexSettings(r *request) (int, any, error) {
+	if r.params.Get("flat_settings") != "true" {
+		return 0, nil, unsupported("_settings without flat_settings=true")
+	}
+	list, err := e.resolve(r)
+	out := map[string]any{}
+	for _, x := range list {
+		out[x.name] = map[string]any{"settings": x.settings()}
+	}
+	return http.StatusOK, out, err
+}
+
+// clusterSettings answers the one setting that says what a first write does here.
+func (e *Engine) clusterSettings(*request) (int, any, error) {
+	return http.StatusOK, []byte(`{"persistent":{},"transient":{},"defaults":{"action.auto_create_index":"true"}}`), nil
+}
+
+// templates answers that there are none.
+func (e *Engine) templates(*request) (int, any, error) {
+	return http.StatusOK, []byte(`{"index_templates":[]}`), nil
+}
+
 func (e *Engine) deleteIndex(r *request) (int, any, error) {
 	if name := r.PathValue("index"); strings.Contains(name, "*") || name == "_all" {
 		return 0, nil, illegal("Wildcard expressions or all indices are not allowed")

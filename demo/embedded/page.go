@@ -166,7 +166,7 @@ func keepAlive(s string) (time.Duration, error) {
 	unit := strings.TrimLeft(s, "0123456789")
 	n, err := strconv.Atoi(strings.TrimSuffix(s, unit))
 	of := map[string]time.Duration{"ms": time.Millisecond, "s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour}[unit]
-	if err != nil || of == 0 || n > 24*60*60 {
+	if err != nil || of == 0 || n > math.MaxInt32 {
 		return 0, illegal("failed to parse setting [scroll] with value [%s] as a time value", s)
 	}
 	return min(time.Duration(n)*of, 24*time.Hour), nil

@@ -1,0 +1,80 @@
+package elastic
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+func TestClassify(t *testing.T) {
+	const pass, write, read, search = adapters.Pass, adapters.Write, adapters.Read, adapters.Search
+	for _, c := range []struct {
+		method, path string
+		want         adapters.Class
+	}{
+		{"POST", "/_bulk", adapters.Class{Kind: write, Form: formBulk, CleanWrite: true}},
+		{"PUT", "/news-1/_bulk", adapters.Class{Kind: write, Target: "news-1", Form: formBulk, CleanWrite: true}},
+		{"GET", "/_bulk", adapters.Class{}},
+		{"POST", "/_bulk/x", adapters.Class{}},
+		{"POST", "/news-1/_doc", adapters.Class{Kind: write, Target: "news-1", Form: formDoc}},
+		{"POST", "/news-1/_doc/", adapters.Class{Kind: write, Target: "news-1", Form: formDoc}},
+		{"PUT", "/news-1/_doc/a%2Fb", adapters.Class{Kind: write, Target: "news-1", Form: formDoc}},
+		{"PUT", "/news-1/_doc", adapters.Class{}},
+		{"PUT", "/_doc/1", adapters.Class{}},
+		{"PUT", "/news-1/_create/1", adapters.Class{Kind: write, Target: "news-1", Form: formDoc}},
+		{"POST", "/news-1/_create", adapters.Class{}},
+		{"POST", "/news-1/_update/1", adapters.Class{Kind: write, Target: "news-1", Form: formUpdate, CleanWrite: true}},
+		{"PUT", "/news-1/_update/1", adapters.Class{}},
+		{"POST", "/news-1/_update_by_query", adapters.Class{}},
+		{"DELETE", "/news-1/_doc/1", adapters.Class{}},
+		{"GET", "/_search", adapters.Class{Kind: search, Form: formSearch}},
+		{"POST", "//_search", adapters.Class{Kind: search, Form: formSearch}},
+		{"POST", "/news-1//_search", adapters.Class{}},
+		{"POST", "/news-*,-news-2/_search/", adapters.Class{Kind: search, Target: "news-*,-news-2", Form: formSearch}},
+		{"POST", "/%3Cnews-%7Bnow%2Fd%7D%3E/_search", adapters.Class{Kind: search, Target: "<news-{now/d}>", Form: formSearch}},
+		{"GET", "/_all/_search", adapters.Class{Kind: search, Form: formSearch}},
+		{"PUT", "/news-1/_search", adapters.Class{}},
+		{"POST", "/news-1/_msearch", adapters.Class{Kind: search, Target: "news-1", Form: formMulti}},
+		{"POST", "/_search/scroll", adapters.Class{Kind: read}},
+		{"GET", "/_search/scroll/DXF1", adapters.Class{Kind: read}},
+		{"DELETE", "/_search/scroll", adapters.Class{}},
+		{"POST", "/news-1/_search/point_in_time", adapters.Class{}},
+		{"POST", "/news-1/_pit", adapters.Class{}},
+		{"POST", "/_msearch/template", adapters.Class{Kind: read}},
+		{"GET", "/_async_search/abc", adapters.Class{Kind: read}},
+		{"GET", "/news-1/_doc/1", adapters.Class{Kind: read, Target: "news-1"}},
+		{"HEAD", "/news-1/_doc/1", adapters.Class{}},
+		{"GET", "/news-1/_source/1", adapters.Class{Kind: read, Target: "news-1", Form: formSource}},
+		{"GET", "/news-1/_mget", adapters.Class{Kind: read, Target: "news-1"}},
+		{"GET", "/news-1", adapters.Class{Kind: read, Target: "news-1", Form: formMapping}},
+		{"GET", "/_all", adapters.Class{Kind: read, Form: formMapping}},
+		{"GET", "/", adapters.Class{}},
+		{"PUT", "/news-1", adapters.Class{}},
+		{"GET", "/news-1/_mapping", adapters.Class{Kind: read, Target: "news-1", Form: formMapping}},
+		{"PUT", "/news-1/_mapping", adapters.Class{}},
+		{"GET", "/_mapping/field/title", adapters.Class{Kind: read, Form: formMapping}},
+		{"GET", "/_cluster/state", adapters.Class{}},
+		{"GET", "/_plugins/_sql", adapters.Class{}},
+	} {
+		got := Dialect{}.Classify(&adapters.Request{Method: c.method, Path: c.path})
+		got.Params = nil
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s %s (-want +got):\n%s", c.method, c.path, diff)
+		}
+		if got.Kind == pass && got.Target != "" {
+			t.Errorf("%s %s: passes with a target", c.method, c.path)
+		}
+	}
+}
+
+func TestClassifyShowsWhatIsNamed(t *testing.T) {
+	for query, want := range map[string]bool{
+		"": false, "_source=title": false, "_source=neard*": false, "_source_includes=title,neardup_sketch": true, "stored_fields=neardup%5Fsketch": true,
+	} {
+		if got := (Dialect{}).Classify(&adapters.Request{Method: "GET", Path: "/news-1/_doc/1", RawQuery: query}).Shown; got != want {
+			t.Errorf("?%s: shown = %v", query, got)
+		}
+	}
+}

@@ -1,0 +1,278 @@
+package elastic
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/rerank"
+	"github.com/neardup/sidecar/sketch"
+)
+
+var updating = flag.Bool("update", false, "write what the dialect asks and answers into testdata/exchanges")
+
+// An exchange file holds one search, from the client's request to its answer, with the replies of a real engine:
+//
+//	-- plan --       what is known of the target, a word or two on a line: lacking, rate 0.5, window 4
+//	-- request --    POST /path?query, then the body
+//	-- ask 1 --      what the engine is asked, in the same form
+//	-- reply 1 --    the status, then the body, as recorded by TestRecord
+//	-- answer --     one line for each search of what was done, an empty line, the body; or an error
+//
+// A file is replayed whatever engine gave the replies; its name ends with that engine's kind.
+type exchange struct {
+	path    string
+	archive *txtar.Archive
+	plan    adapters.Plan
+	request *adapters.Request
+	replies []*adapters.Reply
+}
+
+// pinned is the scheme of the recorded sketches: a new default must not make them incomparable.
+var pinned = sketch.Scheme{Family: sketch.FastSimilarity, Words: 4, Positions: 32}
+
+func exchangeRules(t testing.TB) adapters.Rules {
+	t.Helper()
+	sketcher, err := sketch.New(pinned)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return adapters.Rules{{Match: "news-*", Fields: []string{"title", "body"}, Profile: rerank.Profile{Threshold: 0.6}, Window: 30, Compute: true, Sketcher: sketcher}}
+}
+
+func loadExchanges(t testing.TB) []*exchange {
+	t.Helper()
+	paths, err := filepath.Glob("testdata/exchanges/*.txtar")
+	if err != nil || len(paths) == 0 {
+		t.Fatal("no exchanges found", err)
+	}
+	var list []*exchange
+	for _, path := range paths {
+		archive, err := txtar.ParseFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := &exchange{path: path, archive: archive}
+		x.plan = parsePlan(t, x.section("plan"))
+		x.request = parseRequest(x.section("request"))
+		for {
+			status, body, _ := strings.Cut(x.section(fmt.Sprint("reply ", len(x.replies)+1)), "\n")
+			if status == "" {
+				break
+			}
+			code, err := strconv.Atoi(status)
+			if err != nil {
+				t.Fatalf("%s: %v", path, err)
+			}
+			x.replies = append(x.replies, &adapters.Reply{Status: code, Header: adapters.Header{}, Body: []byte(body)})
+		}
+		list = append(list, x)
+	}
+	return list
+}
+
+// section returns a section less the line end that the archive's form adds.
+func (x *exchange) section(name string) string {
+	for _, f := range x.archive.Files {
+		if f.Name == name {
+			return strings.TrimSuffix(string(f.Data), "\n")
+		}
+	}
+	return ""
+}
+
+// rewrite puts the replies, and what the dialect made of them, into the file.
+func (x *exchange) rewrite(t testing.TB, asks []string, answer string) {
+	t.Helper()
+	a := &txtar.Archive{Comment: x.archive.Comment}
+	add := func(name, text string) { a.Files = append(a.Files, txtar.File{Name: name, Data: []byte(text + "\n")}) }
+	add("plan", x.section("plan"))
+	add("request", x.section("request"))
+	for i, ask := range asks {
+		add(fmt.Sprint("ask ", i+1), ask)
+		if i < len(x.replies) {
+			add(fmt.Sprint("reply ", i+1), fmt.Sprintf("%d\n%s", x.replies[i].Status, x.replies[i].Body))
+		}
+	}
+	add("answer", answer)
+	if err := os.WriteFile(x.path, txtar.Format(a), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func parsePlan(t testing.TB, text string) adapters.Plan {
+	t.Helper()
+	known := adapters.Scope{Window: 30}
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		var err error
+		switch name {
+		case "":
+		case "lacking":
+			known.Lacking = true
+		case "window":
+			known.Window, err = strconv.Atoi(value)
+		case "rate":
+			known.Rate, err = strconv.ParseFloat(value, 64)
+		default:
+			t.Fatalf("plan: unknown word %q", name)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return adapters.Plan{Rules: exchangeRules(t), MaxWindow: 1000, Scope: func(target string) adapters.Scope {
+		scope := known
+		scope.Configured = strings.Contains(target, "news-")
+		return scope
+	}}
+}
+
+func parseRequest(text string) *adapters.Request {
+	line, body, _ := strings.Cut(text, "\n")
+	method, url, _ := strings.Cut(line, " ")
+	path, query, _ := strings.Cut(url, "?")
+	return &adapters.Request{Method: method, Path: path, RawQuery: query, Header: adapters.Header{"Content-Type": {"application/json"}}, Body: []byte(body)}
+}
+
+func formatRequest(r *adapters.Request) string {
+	url := r.Path
+	if r.RawQuery != "" {
+		url += "?" + r.RawQuery
+	}
+	return fmt.Sprintf("%s %s\n%s", r.Method, url, r.Body)
+}
+
+// run holds the exchange, with replies from reply, and returns what was asked and answered.
+func (x *exchange) run(t testing.TB, reply func(n int, ask *adapters.Request) *adapters.Reply) (asks []string, answer string) {
+	t.Helper()
+	parsed := Dialect{}.Search(Dialect{}.Classify(x.request), x.request, x.plan)
+	if parsed.Exchange == nil {
+		t.Fatalf("left alone: %s", parsed.Reason)
+	}
+	var last *adapters.Reply
+	for n := range 20 {
+		ask, end, err := parsed.Exchange.Next(last)
+		switch {
+		case err != nil:
+			return asks, "error: " + err.Error()
+		case end != nil:
+			var lines strings.Builder
+			for _, o := range end.Outcomes {
+				fmt.Fprintf(&lines, "target=%s reason=%s raw=%d read=%d folded=%d without=%d exact=%t limited=%t rounds=%d window=%d\n",
+					o.Target, o.Reason, o.Raw, o.Read, o.Folded, o.Without, o.Exact, o.Limited, o.Rounds, o.Window)
+			}
+			return asks, lines.String() + "\n" + string(end.Body)
+		}
+		asks = append(asks, formatRequest(ask))
+		if last = reply(n, ask); last == nil {
+			return asks, "error: a reply lacks"
+		}
+	}
+	t.Fatal("the exchange does not end")
+	return nil, ""
+}
+
+func (x *exchange) recorded(n int, _ *adapters.Request) *adapters.Reply {
+	if n < len(x.replies) {
+		return x.replies[n]
+	}
+	return nil
+}
+
+func TestExchanges(t *testing.T) {
+	for _, x := range loadExchanges(t) {
+		t.Run(filepath.Base(x.path), func(t *testing.T) {
+			asks, answer := x.run(t, x.recorded)
+			if *updating {
+				x.rewrite(t, asks, answer)
+				return
+			}
+			if len(asks) != len(x.replies) {
+				t.Errorf("asked %d times, %d replies are recorded", len(asks), len(x.replies))
+			}
+			for i, ask := range asks {
+				if diff := cmp.Diff(x.section(fmt.Sprint("ask ", i+1)), ask); diff != "" {
+					t.Errorf("ask %d (-want +got):\n%s", i+1, diff)
+				}
+			}
+			if diff := cmp.Diff(x.section("answer"), answer); diff != "" {
+				t.Errorf("answer (-want +got):\n%s", diff)
+			}
+			x.checkAnswer(t, answer)
+		})
+	}
+}
+
+// checkAnswer holds the answer to what is true of every one: all but the hits is the engine's, byte for byte, and so is every hit but
+// for the fields extracted beside its source.
+func (x *exchange) checkAnswer(t *testing.T, answer string) {
+	t.Helper()
+	_, body, found := strings.Cut(answer, "\n\n")
+	if !found {
+		return
+	}
+	if shown := bytes.Contains(x.request.Body, []byte(adapters.SketchField)); !shown && strings.Contains(body, adapters.SketchField) {
+		t.Error("our field is shown")
+	}
+	whole, hits := false, map[string]bool{}
+	for _, reply := range x.replies {
+		whole = whole || outside(t, reply.Body) == outside(t, []byte(body))
+		for _, page := range fakeHits(reply.Body) {
+			for _, hit := range page {
+				hits[bare(t, hit)] = true
+			}
+		}
+	}
+	if !whole && strings.Contains(x.request.Path, "_search") {
+		t.Errorf("outside of the hits the answer is none of the replies:\n%s", body)
+	}
+	for _, page := range fakeHits([]byte(body)) {
+		for _, hit := range page {
+			if !hits[bare(t, hit)] {
+				t.Errorf("no reply holds the hit %s", hit)
+			}
+		}
+	}
+}
+
+// outside returns a reply with nothing in its list of hits.
+func outside(t *testing.T, reply []byte) string {
+	t.Helper()
+	root, err := adapters.Members(reply)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hits, err := adapters.Set(adapters.Get(root, "hits"), "hits", []byte("[]"))
+	if err != nil {
+		return string(reply) // a multi-search
+	}
+	left, err := adapters.Set(reply, "hits", hits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(left)
+}
+
+// bare returns a hit less its extracted fields and our own in its source.
+func bare(t *testing.T, hit string) string {
+	t.Helper()
+	left, err := adapters.Cut([]byte(hit), func(key string) bool { return key == "fields" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := adapters.Clean(&out, bytes.NewReader(left), inDocument); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}

@@ -1,0 +1,132 @@
+package elastic
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/adapters/adaptertest"
+)
+
+// fakeEngine answers a search or multi-search as the engine does whose ranked lists list returns: with from, size, source filters and
+// fields extracted, and a refusal of whatever else a body holds.
+func fakeEngine(r *adapters.Request, list func(target []string) []adaptertest.Document) *adapters.Reply {
+	path := strings.Split(strings.Trim(r.Path, "/"), "/")
+	if params, err := url.ParseQuery(r.RawQuery); err != nil || len(params) > 0 {
+		return fakeReply(400, fakeError("unrecognized parameter: "+r.RawQuery))
+	}
+	if path[len(path)-1] == "_search" {
+		body, status := fakeSearch(r.Body, list(strings.Split(path[0], ",")))
+		return fakeReply(status, body)
+	}
+	var responses [][]byte
+	lines := strings.Split(strings.TrimSuffix(string(r.Body), "\n"), "\n")
+	if len(lines)%2 != 0 || !strings.HasSuffix(string(r.Body), "\n") {
+		return fakeReply(400, fakeError("lines"))
+	}
+	for pair := range slices.Chunk(lines, 2) {
+		var header struct{ Index []string }
+		if err := json.Unmarshal([]byte(pair[0]), &header); err != nil {
+			return fakeReply(400, fakeError(err.Error()))
+		}
+		body, status := fakeSearch([]byte(pair[1]), list(header.Index))
+		responses = append(responses, fmt.Appendf(body[:len(body)-1], `,"status":%d}`, status))
+	}
+	return fakeReply(200, fmt.Appendf(nil, `{"took":1,"responses":[%s]}`, bytes.Join(responses, []byte(","))))
+}
+
+func fakeReply(status int, body []byte) *adapters.Reply {
+	return &adapters.Reply{Status: status, Header: adapters.Header{"Content-Type": {"application/json"}}, Body: body}
+}
+
+func fakeError(reason string) []byte {
+	return fmt.Appendf(nil, `{"error":{"type":"illegal_argument_exception","reason":%q}}`, reason)
+}
+
+// fakeBody is what the fake knows of a search's body.
+type fakeBody struct {
+	From   int
+	Size   *int
+	Source json.RawMessage `json:"_source"`
+	Fields []string
+	Doc    []string `json:"docvalue_fields"`
+	Query  any
+	Sort   any
+	Aggs   any
+}
+
+func fakeSearch(body []byte, list []adaptertest.Document) ([]byte, int) {
+	var b fakeBody
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&b); err != nil {
+		return fakeError(err.Error()), 400
+	}
+	size := 10
+	if b.Size != nil {
+		size = *b.Size
+	}
+	if b.From+size > maxResultWindow {
+		return fakeError("Result window is too large"), 400
+	}
+	page := list[min(b.From, len(list)):min(b.From+size, len(list))]
+	hits := make([][]byte, len(page))
+	for i, document := range page {
+		hits[i] = fakeHit(document, b)
+	}
+	aggs := ""
+	if b.Aggs != nil {
+		aggs = `,"aggregations":{"a":{"value":1}}`
+	}
+	return fmt.Appendf(nil, `{"took":1,"timed_out":false,"hits":{"total":{"value":%d,"relation":"eq"},"max_score":1.0,"hits":[%s]}%s}`,
+		len(list), bytes.Join(hits, []byte(",")), aggs), 200
+}
+
+func fakeHit(d adaptertest.Document, b fakeBody) []byte {
+	hit := fmt.Appendf(nil, `{"_index":%q,"_id":%q,"_score":1.0`, d.Index, d.ID)
+	members, err := adapters.Members(d.Source)
+	if err != nil {
+		return []byte("null")
+	}
+	var only []string
+	switch {
+	case string(b.Source) == "false":
+	case json.Unmarshal(b.Source, &only) == nil:
+		source, _ := adapters.Cut(d.Source, func(key string) bool { return !slices.Contains(only, key) })
+		hit = fmt.Appendf(hit, `,"_source":%s`, source)
+	default:
+		hit = fmt.Appendf(hit, `,"_source":%s`, d.Source)
+	}
+	var fields []string
+	for i, m := range members {
+		doc := m.Key == "n" || m.Key == adapters.SketchField // the texts have no doc values
+		if slices.Contains(b.Fields, m.Key) || doc && slices.Contains(b.Doc, m.Key) {
+			fields = append(fields, fmt.Sprintf(`%q:[%s]`, members[i].Key, m.Value))
+		}
+	}
+	if len(fields) > 0 {
+		hit = fmt.Appendf(hit, `,"fields":{%s}`, strings.Join(fields, ","))
+	}
+	return append(hit, '}')
+}
+
+// fakeHits returns the hits of a reply to a search or a multi-search.
+func fakeHits(reply []byte) [][]string {
+	root, _ := adapters.Members(reply)
+	replies := [][]byte{reply}
+	if responses := adapters.Get(root, "responses"); responses != nil {
+		replies, _ = adapters.Elements(responses)
+	}
+	all := make([][]string, len(replies))
+	for i, reply := range replies {
+		hits, _, _ := hitsOf(reply)
+		for _, hit := range hits {
+			all[i] = append(all[i], string(hit))
+		}
+	}
+	return all
+}

@@ -1,0 +1,227 @@
+package elastic
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/adapters/adaptertest"
+)
+
+// searchPlan knows the targets that begin with "news" and expects no hit to fold.
+func searchPlan(t testing.TB, lacking bool) adapters.Plan {
+	return adapters.Plan{Rules: adaptertest.Rules(t), MaxWindow: 100, Scope: func(target string) adapters.Scope {
+		return adapters.Scope{Configured: strings.HasPrefix(target, "news"), Window: 30, Lacking: lacking}
+	}}
+}
+
+func searchFor(path, query, body string) (adapters.Class, *adapters.Request) {
+	r := &adapters.Request{Method: "POST", Path: path, RawQuery: query, Header: adapters.Header{"Content-Type": {"application/json"}}, Body: []byte(body)}
+	return Dialect{}.Classify(r), r
+}
+
+func TestAsks(t *testing.T) {
+	const ours = `"docvalue_fields":["neardup_sketch"]`
+	for _, c := range []struct {
+		name, query, body string
+		lacking           bool
+		wantQuery, want   string
+	}{
+		{"no body", "", ``, false, "", `{"from":0,"size":10,` + ours + `}`},
+		{"from and size stay where they stand", "", `{"size":3,"query":{"match_all":{}},"from":1}`, false, "", `{"query":{"match_all":{}},"from":0,"size":4,` + ours + `}`},
+		{"in the URL", "size=3&q=a%20b&from=1&pretty", ``, false, "q=a%20b&pretty", `{"from":0,"size":4,` + ours + `}`},
+		{"the URL wins", "size=3", `{"size":5}`, false, "", `{"from":0,"size":3,` + ours + `}`},
+		{"white space", "", "{\n  \"query\" : {}\n}\n", false, "", "{\n  \"query\" : {},\"from\":0,\"size\":10," + ours + "\n}\n"},
+		{"controls go", "neardup=on&q=a&neardup_window=5", `{"neardup_threshold":0.9,"size":2}`, false, "q=a", `{"from":0,"size":2,` + ours + `}`},
+		{"whole source", "", `{"_source":true}`, true, "", `{"_source":true,"from":0,"size":10,` + ours + `}`},
+		{"no source", "", `{"_source":false}`, false, "", `{"_source":false,"from":0,"size":10,` + ours + `}`},
+		{"no source, lacking", "", `{"_source":false}`, true, "", `{"_source":false,"from":0,"size":10,` + ours + `,"fields":["body","title"]}`},
+		{"filtered in the URL, lacking", "_source_includes=n", ``, true, "_source_includes=n", `{"from":0,"size":10,` + ours + `,"fields":["body","title"]}`},
+		{"client's fields, lacking", "", `{"_source":["n"],"fields":["n"]}`, true, "", `{"_source":["n"],"fields":["n"],"from":0,"size":10,` + ours + `}`},
+		{"client's docvalue_fields", "", `{"docvalue_fields":[{"field":"n"}, "m"]}`, false, "", `{"docvalue_fields":[{"field":"n"}, "m","neardup_sketch"],"from":0,"size":10}`},
+		{"client's docvalue_fields in the URL", "docvalue_fields=n", ``, false, "docvalue_fields=n", `{"from":0,"size":10,` + ours + `}`},
+		{"client names our field", "", `{"docvalue_fields":[{"field":"neardup_sketch"}]}`, false, "", `{"docvalue_fields":[{"field":"neardup_sketch"}],"from":0,"size":10}`},
+		{"client names our field in the URL", "docvalue_fields=n,neardup_sketch", ``, false, "docvalue_fields=n,neardup_sketch", `{"from":0,"size":10}`},
+		{"sketches only", "from=60&_source=n&docvalue_fields=n&sort=n&suggest_field=title", `{"highlight":{},"fields":["n"],"aggs":{},"suggest":{},"explain":true,"track_scores":true}`, false,
+			"sort=n", `{"track_scores":true,"from":0,"size":30,"_source":false,` + ours + `}`},
+		{"sketches only, lacking", "", `{"from":60,"docvalue_fields":["n"]}`, true, "", `{"from":0,"size":30,"_source":false,` + ours + `,"fields":["body","title"]}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			class, r := searchFor("/news-1/_search", c.query, c.body)
+			parsed := Dialect{}.Search(class, r, searchPlan(t, c.lacking))
+			if parsed.Exchange == nil {
+				t.Fatalf("left alone: %s %+v", parsed.Reason, parsed.Refusal)
+			}
+			ask, answer, err := parsed.Exchange.Next(nil)
+			if err != nil || answer != nil {
+				t.Fatal(answer, err)
+			}
+			if diff := cmp.Diff(c.want, string(ask.Body)); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff(c.wantQuery, ask.RawQuery); diff != "" {
+				t.Error(diff)
+			}
+			if ask.Method != "POST" || ask.Path != "/news-1/_search" || !slices.Equal(ask.Header["Content-Type"], []string{"application/json"}) {
+				t.Errorf("%+v", ask)
+			}
+		})
+	}
+}
+
+func TestAskOfABarePathGetsAContentType(t *testing.T) {
+	r := &adapters.Request{Method: "GET", Path: "/news-1/_search", RawQuery: "q=a", Header: adapters.Header{"Authorization": {"Basic x"}}}
+	ask, _, err := Dialect{}.Search(Dialect{}.Classify(r), r, searchPlan(t, false)).Exchange.Next(nil)
+	if err != nil || ask.Method != "GET" {
+		t.Fatal(ask, err)
+	}
+	if diff := cmp.Diff(adapters.Header{"Authorization": {"Basic x"}, "Content-Type": {"application/json"}}, ask.Header); diff != "" {
+		t.Error(diff)
+	}
+	if len(r.Header) != 1 {
+		t.Error("the client's header was changed")
+	}
+}
+
+func TestLeftAlone(t *testing.T) {
+	for _, c := range []struct{ path, query, body, want string }{
+		{"/news-1/_search", "neardup=off", `{}`, "off"},
+		{"/news-1/_search", "", `{"neardup":"off"}`, "off"},
+		{"/news-1/_search", "neardup=off", `{"neardup":"on"}`, ""},
+		{"/logs-1/_search", "", `{}`, "unconfigured"},
+		{"/news-1/_search", "", `{"size":0}`, "size_zero"},
+		{"/news-1/_search", "size=0", `{"size":3}`, "size_zero"},
+		{"/news-1/_search", "", `{"collapse":{"field":"n"}}`, "client_collapse"},
+		{"/news-1/_search", "", `{"search_after":[1],"sort":["n"]}`, "cursor"},
+		{"/news-1/_search", "scroll=1m", ``, "export"},
+		{"/news-1/_search", "", `{"slice":{"id":0,"max":2}}`, "export"},
+		{"/news-1/_search", "", `{"sort":["_doc"]}`, "export"},
+		{"/news-1/_search", "", `{"sort": [ {"_shard_doc": "asc"} ]}`, "export"},
+		{"/news-1/_search", "sort=_doc:asc", ``, "export"},
+		{"/news-1/_search", "neardup=on", `{"sort":"_doc"}`, ""},
+		{"/news-1/_search", "", `{"knn":{}}`, "vector"},
+		{"/news-1/_search", "", `{"retriever":{}}`, "vector"},
+		{"/news-1/_search", "", `{"from":9995}`, "engine_limit"},
+		{"/news-1/_search", "", `{"from":9990}`, ""},
+		{"/news-1/_search", "filter_path=took", ``, "filter_path"},
+		{"/news-1/_search", "format=yaml", ``, "format"},
+		{"/news-1/_search", "format=json", ``, ""},
+		{"/news-1/_search", "source={}", ``, "not_understood"},
+		{"/news-1/_search", "unheard_of=1", ``, "not_understood"},
+		{"/news-1/_search", "", `{"unheard_of":1}`, "not_understood"},
+		{"/news-1/_search", "", `{"query":`, "not_understood"},
+		{"/news-1/_search", "", `{"size":"3"}`, "not_understood"},
+		{"/news-1/_search", "", `{"size":-1}`, "not_understood"},
+		{"/news-1/_search", "", `{"size":99999999999999999999}`, "not_understood"},
+		{"/news-1/_search", "", `{"stored_fields":"_none_"}`, "not_understood"},
+		{"/_msearch", "", "{\"index\":\"logs-1\"}\n{}\n{\"index\":\"news-1\"}\n{\"size\":0}\n", "unconfigured"},
+		{"/_msearch", "", "{\"index\":\"logs-1\"}\n{}\n{\"index\":[\"news-1\",\"x\"]}\n{}\n", ""},
+		{"/news-1/_msearch", "", "\n{}\n", ""},
+		{"/news-1/_msearch", "", "{}", ""},
+		{"/news-1/_msearch", "neardup=off", "{}\n{}\n", "off"},
+		{"/news-1/_msearch", "filter_path=took", "{}\n{}\n", "filter_path"},
+		{"/news-1/_msearch", "", "", "not_understood"},
+		{"/news-1/_msearch", "", "{\"index\":\n{}\n", "not_understood"},
+	} {
+		class, r := searchFor(c.path, c.query, c.body)
+		parsed := Dialect{}.Search(class, r, searchPlan(t, false))
+		if parsed.Refusal != nil || parsed.Reason != c.want || (parsed.Exchange == nil) != (c.want != "") {
+			t.Errorf("%s?%s %s: %q, exchange %v, refusal %v; want %q", c.path, c.query, c.body, parsed.Reason, parsed.Exchange != nil, parsed.Refusal, c.want)
+		}
+		if c.body != "" && !strings.Contains(c.body, "neardup") && string(parsed.Plain.Body) != c.body {
+			t.Errorf("%s: the plain body became %s", c.body, parsed.Plain.Body)
+		}
+	}
+}
+
+func TestLeftAloneForItsHeader(t *testing.T) {
+	for _, c := range []struct{ key, value, want string }{
+		{"Content-Type", "application/yaml", "format"}, {"Content-Type", "application/smile", "format"}, {"Accept", "application/cbor", "format"},
+		{"Content-Type", "application/vnd.elasticsearch+json;compatible-with=8", ""}, {"Accept", "text/html, */*", ""},
+		{"Authorization", "AWS4-HMAC-SHA256 Credential=x", "signed"}, {"Authorization", "ApiKey x", ""},
+	} {
+		class, r := searchFor("/news-1/_search", "", `{}`)
+		r.Header[c.key] = []string{c.value}
+		if got := (Dialect{}).Search(class, r, searchPlan(t, false)).Reason; got != c.want {
+			t.Errorf("%s: %s: %q, want %q", c.key, c.value, got, c.want)
+		}
+	}
+}
+
+func TestControlsOfAMultiSearchAreCutOutOfItsPlainForm(t *testing.T) {
+	class, r := searchFor("/_msearch", "neardup_window=5", "{\"index\":\"news-1\"}\n{\"neardup\":\"off\",\"size\":3}\n{\"index\":\"logs-1\"}\n{ }\n")
+	parsed := Dialect{}.Search(class, r, searchPlan(t, false))
+	if want := "{\"index\":\"news-1\"}\n{\"size\":3}\n{\"index\":\"logs-1\"}\n{ }\n"; string(parsed.Plain.Body) != want || parsed.Plain.RawQuery != "" {
+		t.Errorf("?%s %q", parsed.Plain.RawQuery, parsed.Plain.Body)
+	}
+	if parsed.Reason != "off" || parsed.Exchange != nil {
+		t.Errorf("%+v", parsed)
+	}
+}
+
+// reply returns what the exchange says to a reply to its first ask.
+func afterReply(t *testing.T, path, body, reply string) (*adapters.Request, *adapters.Answer, error) {
+	t.Helper()
+	class, r := searchFor(path, "", body)
+	parsed := Dialect{}.Search(class, r, searchPlan(t, false))
+	if parsed.Exchange == nil {
+		t.Fatal(parsed.Reason)
+	}
+	if _, _, err := parsed.Exchange.Next(nil); err != nil {
+		t.Fatal(err)
+	}
+	return parsed.Exchange.Next(&adapters.Reply{Status: 200, Header: adapters.Header{}, Body: []byte(reply)})
+}
+
+func TestShardsThatCannotReadOurFieldMakeTheSearchPlain(t *testing.T) {
+	const reply = `{"_shards":{"failed":1,"failures":[{"reason":{"reason":"Fielddata is disabled on [neardup_sketch]"}}]},"hits":{"hits":[]}}`
+	if _, _, err := afterReply(t, "/news-1/_search", `{}`, reply); !errors.Is(err, adapters.ErrWidened) || errors.Is(err, adapters.ErrNotUnderstood) {
+		t.Error(err)
+	}
+	ask, _, err := afterReply(t, "/_msearch", "{\"index\":\"news-1\"}\n{\"size\":3}\n", `{"responses":[`+reply+`]}`)
+	if err != nil || ask == nil || string(ask.Body) != "{\"index\":\"news-1\"}\n{\"size\":3}\n" {
+		t.Errorf("%+v %v", ask, err)
+	}
+}
+
+func TestFieldsAskedForTwice(t *testing.T) {
+	sketched, ok := adaptertest.Rules(t)[0].Sketch([]string{"one two three four five"})
+	if !ok {
+		t.Fatal("no sketch")
+	}
+	text := `"` + sketched.String() + `"`
+	hit := func(id, fields string) string {
+		return `{"_index":"news-1","_id":"` + id + `","fields":{` + fields + `}}`
+	}
+	reply := `{"hits":{"total":2,"hits":[` + hit("1", `"neardup_sketch":[`+text+`,`+text+`],"n":[1]`) + `,` + hit("2", `"n":[2],"neardup_sketch":[`+text+`]`) + `]}}`
+	_, answer, err := afterReply(t, "/news-1/_search", `{"docvalue_fields":["ne*","n"]}`, reply)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"hits":{"total":2,"hits":[` + hit("1", `"n":[1]`) + `]}}`; string(answer.Body) != want {
+		t.Errorf("got %s", answer.Body)
+	}
+	_, answer, err = afterReply(t, "/news-1/_search", `{"docvalue_fields":["neardup_sketch"]}`, reply)
+	if err != nil || strings.Count(string(answer.Body), text) != 2 {
+		t.Errorf("what the client names is not shown: %s %v", answer.Body, err)
+	}
+}
+
+func TestTextsAreCutOutThoughOurFieldIsShown(t *testing.T) {
+	class, r := searchFor("/news-1/_search", "", `{"_source":false,"docvalue_fields":["neardup_sketch","n"]}`)
+	x := Dialect{}.Search(class, r, searchPlan(t, true)).Exchange
+	if _, _, err := x.Next(nil); err != nil {
+		t.Fatal(err)
+	}
+	_, answer, err := x.Next(&adapters.Reply{Status: 200, Body: []byte(`{"hits":{"hits":[{"_index":"news-1","_id":"1","fields":{"n":[1],"title":["a"],"body":["b"]}}]}}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"hits":{"hits":[{"_index":"news-1","_id":"1","fields":{"n":[1]}}]}}`; string(answer.Body) != want {
+		t.Errorf("got %s", answer.Body)
+	}
+}

@@ -1,0 +1,190 @@
+package elastic
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/adapters/adaptertest"
+)
+
+// enrichWith runs a write under the contract's rules. In the outcome a sketch reads S.
+func enrichWith(t testing.TB, method, path, query string, body io.Reader) (string, []string) {
+	t.Helper()
+	rules := adaptertest.Rules(t)
+	var changes []string
+	e := &adapters.Enricher{
+		Rule: func(index string, whole bool) (*adapters.Rule, bool) {
+			return rules.For(index), whole || !strings.HasPrefix(index, "news-created") // an index that is not there yet
+		},
+		Count: func(c adapters.Change) { changes = append(changes, c.String()) },
+		Room:  1 << 30,
+	}
+	c := Dialect{}.Classify(&adapters.Request{Method: method, Path: path, RawQuery: query})
+	var out bytes.Buffer
+	if err := (Dialect{}).EnrichWrite(c, &out, body, e); err != nil {
+		t.Fatal(err)
+	}
+	return symbol(out.String()), changes
+}
+
+// symbol puts S in the place of every sketch.
+func symbol(text string) string {
+	const key = `"neardup_sketch":"`
+	var out strings.Builder
+	for {
+		before, after, found := strings.Cut(text, key)
+		out.WriteString(before)
+		if !found {
+			return out.String()
+		}
+		_, text, _ = strings.Cut(after, `"`)
+		out.WriteString(`"neardup_sketch":S`)
+	}
+}
+
+func TestBulk(t *testing.T) {
+	const s = `,"neardup_sketch":S`
+	for _, c := range []struct{ name, path, body, want, changes string }{
+		{"index in the action", "/_bulk", `{"index":{"_index":"shop-1"}}|{"title":"a"}|`, `{"index":{"_index":"shop-1"}}|{"title":"a"` + s + `}|`, "enriched"},
+		{"index in the path", "/shop-1/_bulk", `{"index":{}}|{"title":"a"}|`, `{"index":{}}|{"title":"a"` + s + `}|`, "enriched"},
+		{"the action's index wins", "/shop-1/_bulk", `{"index":{"_index":"logs"}}|{"title":"a"}|`, `{"index":{"_index":"logs"}}|{"title":"a"}|`, "untouched"},
+		{"no index at all", "/_bulk", `{"index":{}}|{"title":"a"}|`, `{"index":{}}|{"title":"a"}|`, ""},
+		{"create", "/shop-1/_bulk", `{"create":{"_id":"1"}}|{"title":"a"}|`, `{"create":{"_id":"1"}}|{"title":"a"` + s + `}|`, "enriched"},
+		{"delete has no document", "/shop-1/_bulk", `{"delete":{"_id":"1"}}|{"index":{}}|{"title":"a"}|`, `{"delete":{"_id":"1"}}|{"index":{}}|{"title":"a"` + s + `}|`, "enriched"},
+		{"update with doc", "/shop-1/_bulk", `{"update":{"_id":"1"}}|{"doc":{"title":"a"},"detect_noop":true}|`, `{"update":{"_id":"1"}}|{"doc":{"title":"a"` + s + `},"detect_noop":true}|`, "enriched"},
+		{"update of some fields", "/news-1/_bulk", `{"update":{"_id":"1"}}|{"doc":{"title":"a"}}|`, `{"update":{"_id":"1"}}|{"doc":{"title":"a","neardup_sketch":null}}|`, "cleared"},
+		{"update of no field", "/news-1/_bulk", `{"update":{"_id":"1"}}|{"doc":{"n":1}}|`, `{"update":{"_id":"1"}}|{"doc":{"n":1}}|`, "untouched"},
+		{"upsert", "/news-1/_bulk", `{"update":{"_id":"1"}}|{"upsert":{"title":"a"},"doc":{"n":1}}|`, `{"update":{"_id":"1"}}|{"upsert":{"title":"a"` + s + `},"doc":{"n":1}}|`, "untouched enriched"},
+		{"doc_as_upsert", "/news-1/_bulk", `{"update":{"_id":"1"}}|{"doc":{"title":"a"},"doc_as_upsert":true}|`, `{"update":{"_id":"1"}}|{"doc":{"title":"a","neardup_sketch":null},"doc_as_upsert":true}|`, "cleared"},
+		{"script", "/shop-1/_bulk", `{"update":{"_id":"1"}}|{"script":"x","upsert":{"title":"a"}}|`, `{"update":{"_id":"1"}}|{"script":"x","upsert":{"title":"a"` + s + `}}|`, "enriched"},
+		{"doc twice", "/shop-1/_bulk", `{"update":{}}|{"doc":{"title":"a"},"doc":{"title":"b"}}|`, `{"update":{}}|{"doc":{"title":"a"},"doc":{"title":"b"}}|`, ""},
+		{"CRLF", "/shop-1/_bulk", "{\"index\":{}}\r|{\"title\":\"a\"}\r|", "{\"index\":{}}\r|{\"title\":\"a\"" + s + "}\r|", "enriched"},
+		{"no last newline", "/shop-1/_bulk", `{"index":{}}|{"title":"a"}`, `{"index":{}}|{"title":"a"` + s + `}`, "enriched"},
+		{"an action alone", "/shop-1/_bulk", `{"index":{}}`, `{"index":{}}`, ""},
+		{"blank lines", "/shop-1/_bulk", `| |{"index":{}}|{"title":"a"}|||{"index":{}}||{"index":{}}|{"title":"b"}|`, `| |{"index":{}}|{"title":"a"` + s + `}|||{"index":{}}||{"index":{}}|{"title":"b"` + s + `}|`, "enriched enriched"},
+		{"broken document", "/shop-1/_bulk", `{"index":{}}|{"title":"a"|{"index":{}}|{"title":"b"}|`, `{"index":{}}|{"title":"a"|{"index":{}}|{"title":"b"` + s + `}|`, "unreadable enriched"},
+		{"broken action", "/shop-1/_bulk", `{"index":{}}|{"title":"a"}|{"index":{}|{"title":"b"}|{"index":{}}|{"title":"b"}`, `{"index":{}}|{"title":"a"` + s + `}|{"index":{}|{"title":"b"}|{"index":{}}|{"title":"b"}`, "enriched"},
+		{"unknown action", "/shop-1/_bulk", `{"upsert":{}}|{"title":"a"}|{"index":{}}|{"title":"b"}|`, `{"upsert":{}}|{"title":"a"}|{"index":{}}|{"title":"b"}|`, ""},
+		{"two actions on a line", "/shop-1/_bulk", `{"index":{},"create":{}}|{"title":"a"}|`, `{"index":{},"create":{}}|{"title":"a"}|`, ""},
+		{"action without an object", "/shop-1/_bulk", `{"index":null}|{"title":"a"}|`, `{"index":null}|{"title":"a"}|`, ""},
+		{"require_alias creates nothing", "/news-created/_bulk", `{"index":{"require_alias":true}}|{"title":"a"}|{"index":{}}|{"title":"a"}|`, `{"index":{"require_alias":true}}|{"title":"a"}|{"index":{}}|{"title":"a"` + s + `}|`, "unprepared enriched"},
+		{"client's own value", "/shop-1/_bulk", `{"index":{}}|{"neardup_sketch":"x","title":"a"}|`, `{"index":{}}|{"title":"a"` + s + `}|`, "enriched"},
+		{"nothing", "/shop-1/_bulk", ``, ``, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			lines := strings.NewReplacer("|", "\n")
+			got, changes := enrichWith(t, "POST", c.path, "", strings.NewReader(lines.Replace(c.body)))
+			if diff := cmp.Diff(lines.Replace(c.want), got); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff(c.changes, strings.Join(changes, " ")); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestOneDocument(t *testing.T) {
+	const s = `,"neardup_sketch":S`
+	for _, c := range []struct{ name, method, path, query, body, want string }{
+		{"put", "PUT", "/shop-1/_doc/1", "", `{"title":"a"}`, `{"title":"a"` + s + `}`},
+		{"post pretty", "POST", "/shop-1/_doc", "", "{\n  \"title\": \"a\"\n}\n", "{\n  \"title\": \"a\"" + s + "\n}\n"},
+		{"create", "PUT", "/shop-1/_create/1", "", `{"title":"a"}`, `{"title":"a"` + s + `}`},
+		{"require_alias", "PUT", "/news-created/_doc/1", "require_alias", `{"title":"a"}`, `{"title":"a"}`},
+		{"require_alias=false", "PUT", "/news-created/_doc/1", "require_alias=false", `{"title":"a"}`, `{"title":"a"` + s + `}`},
+		{"no rule", "PUT", "/logs/_doc/1", "", `{"title":"a"}`, `{"title":"a"}`},
+		{"empty", "PUT", "/shop-1/_doc/1", "", ``, ``},
+		{"no object", "PUT", "/shop-1/_doc/1", "", `"title"`, `"title"`},
+		{"update", "POST", "/shop-1/_update/1", "", `{"doc":{"title":"a"}}`, `{"doc":{"title":"a"` + s + `}}`},
+		{"update clears", "POST", "/shop-1/_update/1", "", `{"doc":{"title":null}}`, `{"doc":{"title":null,"neardup_sketch":null}}`},
+		{"update of some", "POST", "/news-1/_update/1", "", `{"doc":{"body":"a"},"upsert":{"body":"a"}}`, `{"doc":{"body":"a","neardup_sketch":null},"upsert":{"body":"a"` + s + `}}`},
+		{"update by script", "POST", "/shop-1/_update/1", "", `{"script":"x","params":{"title":"a"}}`, `{"script":"x","params":{"title":"a"}}`},
+		{"update with another doc", "POST", "/shop-1/_update/1", "", `{"doc":"title"}`, `{"doc":"title"}`},
+		{"broken update", "POST", "/shop-1/_update/1", "", `{"doc":{"title":"a"}`, `{"doc":{"title":"a"}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, _ := enrichWith(t, c.method, c.path, c.query, strings.NewReader(c.body))
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestOverlongLines(t *testing.T) {
+	defer func(n int) { longestLine = n }(longestLine)
+	longestLine = 100 << 10
+	long := `{"title":"` + strings.Repeat("x", 200<<10) + `"}`
+	short := "{\"index\":{}}\n{\"title\":\"b\"}\n"
+	const enriched = "{\"index\":{}}\n{\"title\":\"b\",\"neardup_sketch\":S}\n"
+	for _, c := range []struct{ name, body, want string }{
+		{"document", "{\"index\":{}}\n" + long + "\n" + short, "{\"index\":{}}\n" + long + "\n" + enriched},
+		{"last document", short + "{\"index\":{}}\n" + long, enriched + "{\"index\":{}}\n" + long},
+		{"action", short + `{"index":{}}` + strings.Repeat(" ", 200<<10) + "\n" + short, enriched + `{"index":{}}` + strings.Repeat(" ", 200<<10) + "\n" + short},
+	} {
+		if got, _ := enrichWith(t, "POST", "/shop-1/_bulk", "", strings.NewReader(c.body)); got != c.want {
+			t.Errorf("%s: %d bytes became %d, want %d", c.name, len(c.body), len(got), len(c.want))
+		}
+	}
+	for _, path := range []string{"/shop-1/_doc/1", "/shop-1/_create/1"} {
+		if got, _ := enrichWith(t, "PUT", path, "", strings.NewReader(long)); got != long {
+			t.Errorf("%s: an overlong document changed", path)
+		}
+	}
+}
+
+// lines is a bulk without end: every operation is handed out only when all before it have been written.
+type lines struct {
+	t           *testing.T
+	left, given int
+	written     int
+	peak        uint64
+}
+
+func (l *lines) Read(p []byte) (int, error) {
+	if l.left == 0 {
+		return 0, io.EOF
+	}
+	l.left--
+	if ahead := l.given - l.written; ahead > 512<<10 {
+		l.t.Fatalf("%d bytes are held", ahead)
+	}
+	if l.left%1000 == 0 {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		l.peak = max(l.peak, m.HeapInuse)
+	}
+	n := copy(p, fmt.Sprintf("{\"index\":{}}\n{\"title\":%q}\n", strings.Repeat("x ", 1000)))
+	l.given += n
+	return n, nil
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.written += len(p)
+	return len(p), nil
+}
+
+func TestBulkStreams(t *testing.T) {
+	l := &lines{t: t, left: 50_000}
+	var before runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	rules := adaptertest.Rules(t)
+	e := &adapters.Enricher{Rule: func(string, bool) (*adapters.Rule, bool) { return rules[1], true }, Room: 1 << 40}
+	if err := (Dialect{}).EnrichWrite(adapters.Class{Kind: adapters.Write, Target: "shop-1", Form: formBulk}, l, l, e); err != nil {
+		t.Fatal(err)
+	}
+	if l.written <= l.given || l.given < 90<<20 {
+		t.Fatalf("%d bytes became %d", l.given, l.written)
+	}
+	if grown := int64(l.peak) - int64(before.HeapInuse); grown > 16<<20 {
+		t.Errorf("the heap grew by %d MB over a bulk of %d MB", grown>>20, l.given>>20)
+	}
+}
