@@ -3,7 +3,6 @@ package e2e
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -15,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
-	"github.com/neardup/sidecar/demo/corpus"
 	"github.com/neardup/sidecar/internal/engines"
 )
 
@@ -28,7 +26,7 @@ func TestBackfill(t *testing.T) {
 		direct.drop(t, index)
 		direct.create(t, index)
 		direct.load(t, index, list)
-		before := stored(t, direct, index, list)
+		before := stored(t, direct, index)
 		o := newOracle(t, direct, list)
 
 		computing := api{e, serve(t, e, setup{match: "fill-*"})}
@@ -42,7 +40,7 @@ func TestBackfill(t *testing.T) {
 
 		file := config(t, e, setup{match: "fill-*"})
 		killHalfway(t, file)
-		half := sketched(t, direct, index, list)
+		half := sketched(t, direct, index)
 		if half == 0 || half == len(list) {
 			t.Fatalf("%d of %d documents have a sketch: the kill was not halfway", half, len(list))
 		}
@@ -55,24 +53,24 @@ func TestBackfill(t *testing.T) {
 		if written := number(t, out, "written"); written != len(list)-half {
 			t.Errorf("the second run wrote %d documents, %d lacked a sketch: %s", written, len(list)-half, out)
 		}
-		after := stored(t, direct, index, list)
-		for id, document := range after {
-			plain, err := adapters.Cut(document, adapters.Our)
+		after := stored(t, direct, index)
+		if len(after) != len(list) {
+			t.Fatalf("%d documents are stored, want %d", len(after), len(list))
+		}
+		for id, h := range after {
+			plain, err := adapters.Cut(h.source, adapters.Our)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(string(before[id]), string(plain)); diff != "" {
+			if diff := cmp.Diff(string(before[id].source), string(plain)); diff != "" {
 				t.Fatalf("reindex changed %s: %s", id, diff)
 			}
 		}
-		direct.refresh(t, index)
 		o.checkPages(t, alone, index, "")
-
-		states := versions(t, direct, index, list)
 		if out, code = sidecar(t, "reindex", "--config", file); code != 0 || number(t, out, "written") != 0 {
 			t.Errorf("a further run ended with %d and wrote: %s", code, out)
 		}
-		if diff := cmp.Diff(states, versions(t, direct, index, list)); diff != "" {
+		if diff := cmp.Diff(versions(after), versions(stored(t, direct, index))); diff != "" {
 			t.Errorf("a further run wrote documents: %s", diff)
 		}
 	})
@@ -109,46 +107,77 @@ func number(t *testing.T, out, word string) int {
 	return n
 }
 
-// stored returns every document as the engine holds it.
-func stored(t *testing.T, direct api, index string, list []corpus.Document) map[string][]byte {
+// hit is a document as the engine holds it, with what changes whenever it is written: the engine's version of it, or else its bytes.
+type hit struct {
+	source  []byte
+	version string
+}
+
+// stored returns every document as the engine holds it, read in one request.
+func stored(t *testing.T, direct api, index string) map[string]hit {
 	t.Helper()
-	all := map[string][]byte{}
-	for _, d := range list {
-		all[d.ID] = direct.get(t, index, d.ID)
+	all := map[string]hit{}
+	if direct.typesense() {
+		lines := call(t, direct.e, "GET", direct.base+"/collections/"+index+"/documents/export", "").want(t, 200).body
+		for line := range bytes.Lines(lines) {
+			line = bytes.TrimSpace(line)
+			all[idOf(t, line, "id")] = hit{line, string(line)}
+		}
+		return all
+	}
+	direct.refresh(t, index)
+	body := call(t, direct.e, "POST", direct.base+"/"+index+"/_search", `{"size":1000,"version":true,"seq_no_primary_term":true}`).want(t, 200).body
+	hits, err := adapters.Elements([]byte(hitsOnly(t, direct.e, body)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, raw := range hits {
+		members, err := adapters.Members(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		version := fmt.Sprintf("%s/%s", adapters.Get(members, "_version"), adapters.Get(members, "_seq_no"))
+		all[idOf(t, raw, "_id")] = hit{adapters.Get(members, "_source"), version}
 	}
 	return all
 }
 
-func sketched(t *testing.T, direct api, index string, list []corpus.Document) int {
+func idOf(t *testing.T, document []byte, key string) string {
 	t.Helper()
-	n := 0
-	for _, document := range stored(t, direct, index, list) {
-		if bytes.Contains(document, []byte(adapters.SketchField)) {
-			n++
-		}
+	members, err := adapters.Members(document)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return n
+	id, ok := adapters.Text(adapters.Get(members, key))
+	if !ok {
+		t.Fatalf("no %s in %.200s", key, document)
+	}
+	return id
 }
 
-// versions returns what changes whenever a document is written: the engine's version of it, or else its bytes.
-func versions(t *testing.T, direct api, index string, list []corpus.Document) map[string]string {
-	t.Helper()
-	all := map[string]string{}
-	for id, document := range stored(t, direct, index, list) {
-		all[id] = string(document)
-		if !direct.typesense() {
-			var v struct {
-				Version int `json:"_version"`
-				SeqNo   int `json:"_seq_no"`
-			}
-			body := call(t, direct.e, "GET", direct.base+"/"+index+"/_doc/"+id, "").want(t, 200).body
-			if err := json.Unmarshal(body, &v); err != nil {
-				t.Fatal(err)
-			}
-			all[id] = fmt.Sprint(v.Version, "/", v.SeqNo)
-		}
+func versions(all map[string]hit) map[string]string {
+	out := map[string]string{}
+	for id, h := range all {
+		out[id] = h.version
 	}
-	return all
+	return out
+}
+
+// sketched returns how many documents have a sketch, once that has come to rest: what a killed process had sent may still be at work.
+func sketched(t *testing.T, direct api, index string) int {
+	t.Helper()
+	for last := -1; ; time.Sleep(time.Second) {
+		n := 0
+		for _, h := range stored(t, direct, index) {
+			if bytes.Contains(h.source, []byte(adapters.SketchField)) {
+				n++
+			}
+		}
+		if n == last {
+			return n
+		}
+		last = n
+	}
 }
 
 // TestSetup prepares indices that are there already, and says what it did.
