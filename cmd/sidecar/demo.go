@@ -25,7 +25,7 @@ import (
 // The walk-through's own choices. Its threshold lies between the versions of one article and the look-alikes of the corpus.
 const (
 	demoIndex     = "news"
-	demoThreshold = 0.7
+	demoThreshold = 0.6
 	demoSize      = 10
 	columnWidth   = 62
 )
@@ -158,7 +158,12 @@ func (d *demo) load(ctx context.Context) error {
 	if err := json.Unmarshal(reply.body, &result); err != nil || result.Errors {
 		return fmt.Errorf("the engine refused documents: %.200s", reply.body)
 	}
-	_, err = fmt.Fprintf(d.out, "%d articles in several versions, written through the sidecar in %v.\n", len(list), time.Since(began).Round(time.Millisecond))
+	texts := map[string]bool{}
+	for _, document := range list {
+		texts[document.Group] = true
+	}
+	_, err = fmt.Fprintf(d.out, "%d documents, which are versions of %d texts, written through the sidecar in %v.\n",
+		len(list), len(texts), time.Since(began).Round(time.Millisecond))
 	return err
 }
 
