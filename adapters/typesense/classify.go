@@ -1,0 +1,121 @@
+package typesense
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// Forms of endpoint, as they stand in adapters.Class.Form.
+const (
+	formDocument = "document" // one document
+	formImport   = "import"   // a document on each line
+	formExport   = "export"
+	formSchema   = "schema"
+	formSearch   = "search"
+	formMulti    = "multi_search"
+)
+
+// Dialect is the pure half of the adapter.
+type Dialect struct{}
+
+var _ adapters.Dialect = Dialect{}
+
+// Classify implements adapters.Dialect.
+func (Dialect) Classify(r *adapters.Request) adapters.Class {
+	params := adapters.Params(r.RawQuery)
+	c := classify(r.Method, segments(r.Path), params)
+	if c.Kind == adapters.Pass {
+		return adapters.Class{}
+	}
+	if c.Kind == adapters.Write {
+		name, _ := action(params)
+		c.Params = r.Method == "PATCH" || name == "update" || name == "emplace"
+	}
+	include, _ := adapters.Last(params, "include_fields")
+	c.Shown = slices.Contains(fieldList(include), adapters.SketchField)
+	return c
+}
+
+// segments cuts an escaped path into its unescaped parts. The engine knows no empty ones: doubled slashes and one at the end count
+// for nothing.
+func segments(path string) []string {
+	var parts []string
+	for part := range strings.SplitSeq(path, "/") {
+		if part == "" {
+			continue
+		}
+		if plain, err := url.PathUnescape(part); err == nil {
+			part = plain
+		}
+		parts = append(parts, part)
+	}
+	return parts
+}
+
+func classify(method string, path []string, params []adapters.Param) adapters.Class {
+	if len(path) == 1 && path[0] == "multi_search" && method == "POST" {
+		return adapters.Class{Kind: adapters.Search, Form: formMulti}
+	}
+	if len(path) == 0 || path[0] != "collections" {
+		return adapters.Class{}
+	}
+	c := adapters.Class{}
+	if len(path) > 1 {
+		c.Target = path[1]
+	}
+	switch {
+	case len(path) <= 2:
+		if method == "GET" {
+			c.Kind, c.Form = adapters.Read, formSchema
+		}
+	case path[2] != "documents":
+	case len(path) == 3:
+		c.Kind, c.Form = writeKind(method, params), formDocument
+		c.CleanWrite = true
+	case len(path) == 4:
+		classifyOne(&c, method, path[3], params)
+	}
+	return c
+}
+
+// writeKind classifies what is sent to a collection's documents: one document, or with PATCH (newer engines) members to be merged
+// into all that match a filter.
+func writeKind(method string, params []adapters.Param) adapters.Kind {
+	if _, known := action(params); method == "POST" && known || method == "PATCH" {
+		return adapters.Write
+	}
+	return adapters.Pass
+}
+
+// classifyOne classifies what goes to one document or to one of the endpoints that stand beside documents.
+func classifyOne(c *adapters.Class, method, name string, params []adapters.Param) {
+	_, known := action(params)
+	switch {
+	case method == "GET" && name == "search":
+		c.Kind, c.Form = adapters.Search, formSearch
+	case method == "GET" && name == "export":
+		c.Kind, c.Form = adapters.Read, formExport
+	case method == "GET" || method == "DELETE":
+		c.Kind, c.Form = adapters.Read, formDocument
+	case method == "POST" && name == "import" && known:
+		c.Kind, c.Form, c.CleanWrite = adapters.Write, formImport, true
+	case method == "PATCH":
+		c.Kind, c.Form, c.CleanWrite = adapters.Write, formDocument, true
+	}
+}
+
+// action returns what a write does with its documents, and false for what the engine will refuse.
+func action(params []adapters.Param) (name string, known bool) {
+	name, given := adapters.Last(params, "action")
+	if !given {
+		name = "create"
+	}
+	switch name {
+	case "create", "upsert", "update", "emplace":
+		return name, true
+	}
+	return name, false
+}

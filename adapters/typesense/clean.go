@@ -1,0 +1,137 @@
+package typesense
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// CleanReply implements adapters.Dialect.
+func (Dialect) CleanReply(c adapters.Class, dst io.Writer, src io.Reader) error {
+	if c.Shown {
+		_, err := io.Copy(dst, src)
+		return err
+	}
+	switch c.Form {
+	case formImport:
+		return eachLine(dst, src, cleanImported)
+	case formSchema:
+		return whole(dst, src, cleanSchema)
+	case formSearch, formMulti:
+		return adapters.Clean(dst, src, inHit)
+	}
+	return adapters.Clean(dst, src, func(parent, key string) bool { return parent == "" && adapters.Our(key) })
+}
+
+// inHit names our fields in the documents of a search reply, grouped or not.
+func inHit(parent, key string) bool { return parent == "document" && adapters.Our(key) }
+
+// cleanImported cuts our field out of one line of an import's reply. On success the line can hold the stored document as an object; on
+// an error it holds the raw line that was sent, as a string.
+func cleanImported(line []byte) []byte {
+	if !bytes.Contains(line, []byte(adapters.SketchField)) {
+		return line
+	}
+	members, err := adapters.Members(line)
+	if err != nil {
+		return line
+	}
+	document := adapters.Get(members, "document")
+	switch {
+	case len(document) == 0:
+		return line
+	case document[0] == '"':
+		document = cutSpliced(document)
+	default:
+		if document, err = adapters.Cut(document, adapters.Our); err != nil {
+			return line
+		}
+	}
+	clean, err := adapters.Set(line, "document", document)
+	if err != nil {
+		return line
+	}
+	return clean
+}
+
+// cutSpliced cuts what enriching added out of a raw line that stands as a JSON string. Only what has the form of our splice is cut: the
+// last member of a well-formed object, without white space of its own.
+func cutSpliced(escaped []byte) []byte {
+	raw, ok := adapters.Text(escaped)
+	if !ok {
+		return escaped
+	}
+	members, err := adapters.Members([]byte(raw))
+	if err != nil || len(members) == 0 {
+		return escaped
+	}
+	last := members[len(members)-1]
+	inner, err := json.Marshal(string(last.Value)) // base64 in quotes, or null: nothing in it is escaped but the quotes
+	if err != nil || last.Key != adapters.SketchField {
+		return escaped
+	}
+	spliced := append([]byte(`\"`+adapters.SketchField+`\":`), inner[1:len(inner)-1]...)
+	at := bytes.LastIndex(escaped, spliced)
+	if at < 0 {
+		return escaped
+	}
+	start := at
+	if escaped[at-1] == ',' {
+		start--
+	}
+	return append(append([]byte{}, escaped[:start]...), escaped[at+len(spliced):]...)
+}
+
+// cleanSchema cuts our field out of the schema of a collection, or of a list of collections.
+func cleanSchema(reply []byte) []byte {
+	if !bytes.Contains(reply, []byte(adapters.SketchField)) {
+		return reply
+	}
+	collections, err := adapters.Elements(reply)
+	if err != nil {
+		return cleanCollection(reply)
+	}
+	for i := range collections {
+		collections[i] = cleanCollection(collections[i])
+	}
+	return array(collections)
+}
+
+func cleanCollection(collection []byte) []byte {
+	members, err := adapters.Members(collection)
+	if err != nil {
+		return collection
+	}
+	fields, err := adapters.Elements(adapters.Get(members, "fields"))
+	if err != nil {
+		return collection
+	}
+	var kept [][]byte
+	for _, field := range fields {
+		described, _ := adapters.Members(field)
+		if name, _ := adapters.Text(adapters.Get(described, "name")); !adapters.Our(name) {
+			kept = append(kept, field)
+		}
+	}
+	if len(kept) == len(fields) {
+		return collection
+	}
+	clean, err := adapters.Set(collection, "fields", array(kept))
+	if err != nil {
+		return collection
+	}
+	return clean
+}
+
+// array returns a JSON array of the elements, without white space as the engine writes them.
+func array(elements [][]byte) []byte {
+	return append(append([]byte{'['}, bytes.Join(elements, []byte{','})...), ']')
+}
+
+// ErrorReply returns an error of our own in the engine's shape.
+func (Dialect) ErrorReply(status int, reason string) *adapters.Reply {
+	body := append(adapters.AppendString([]byte(`{"message": `), reason), '}')
+	return &adapters.Reply{Status: status, Header: adapters.Header{"Content-Type": {"application/json; charset=utf-8"}}, Body: body}
+}

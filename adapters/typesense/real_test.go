@@ -1,0 +1,430 @@
+package typesense
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/rerank"
+)
+
+func TestMain(m *testing.M) { os.Exit(engines.Main(m)) }
+
+// bench is a real engine with a collection of its own, and a sidecar in small: the dialect and the store, and no proxy.
+type bench struct {
+	t          *testing.T
+	engine     *engines.Engine
+	key        string
+	collection string
+	rule       *adapters.Rule
+	plan       adapters.Plan
+	counts     map[adapters.Change]int
+	outcomes   []adapters.Outcome
+	memo       memo
+}
+
+func newBench(t *testing.T, schema string, fields ...string) *bench {
+	t.Helper()
+	b := &bench{t: t, engine: engines.Shared(t, engines.Typesense), counts: map[adapters.Change]int{}, memo: memo{}}
+	b.key = b.engine.Key
+	b.collection = fmt.Sprintf("neardup_test_%s_%d", strings.ToLower(strings.TrimPrefix(t.Name(), "Test")), os.Getpid())
+	b.rule = newRule(t, b.collection, fields...)
+	b.plan = planFor(adapters.Scope{Rate: 0.3}, b.rule)
+	b.direct("DELETE", "/collections/"+b.collection, "")
+	if status, body := b.direct("POST", "/collections", strings.ReplaceAll(schema, "NAME", b.collection)); status != 201 {
+		t.Fatalf("create: %d %s", status, body)
+	}
+	t.Cleanup(func() { b.direct("DELETE", "/collections/"+b.collection, "") })
+	return b
+}
+
+func (b *bench) store() adapters.Store {
+	u, err := url.Parse(b.engine.URL)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return Open(nil, []*url.URL{u})(adapters.Header{keyHeader: {b.key}}, "")
+}
+
+// send sends a request as it stands.
+func (b *bench) send(r *adapters.Request) *adapters.Reply {
+	b.t.Helper()
+	target := b.engine.URL + r.Path
+	if r.RawQuery != "" {
+		target += "?" + r.RawQuery
+	}
+	request, err := http.NewRequestWithContext(b.t.Context(), r.Method, target, bytes.NewReader(r.Body))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for k, v := range r.Header {
+		request.Header[k] = v
+	}
+	resp, err := http.DefaultClient.Do(request)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return &adapters.Reply{Status: resp.StatusCode, Header: adapters.Header(resp.Header), Body: body}
+}
+
+func (b *bench) request(method, path, body string) *adapters.Request {
+	r := get(strings.ReplaceAll(path, "NAME", b.collection))
+	r.Method, r.Body = method, []byte(strings.ReplaceAll(body, "NAME", b.collection))
+	r.Header = adapters.Header{keyHeader: {b.key}}
+	return r
+}
+
+// direct sends a request past the sidecar.
+func (b *bench) direct(method, path, body string) (int, string) {
+	b.t.Helper()
+	// A clean-up runs when the test's own context is done.
+	request, err := http.NewRequest(method, b.engine.URL+strings.ReplaceAll(path, "NAME", b.collection), strings.NewReader(strings.ReplaceAll(body, "NAME", b.collection)))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	request.Header.Set(keyHeader, b.key)
+	resp, err := http.DefaultClient.Do(request)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	reply, err := io.ReadAll(resp.Body)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return resp.StatusCode, string(reply)
+}
+
+// through sends a request through the sidecar in small.
+func (b *bench) through(method, path, body string) (int, string) {
+	b.t.Helper()
+	d, r := Dialect{}, b.request(method, path, body)
+	c := d.Classify(r)
+	switch c.Kind {
+	case adapters.Write:
+		indices, err := b.store().Prepare(b.t.Context(), c.Target, true)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		e := newEnricher(b.rule, b.counts)
+		e.Rule = func(string, bool) (*adapters.Rule, bool) {
+			return adapters.Rules{b.rule}.For(indices[0].Name), indices[0].Ready
+		}
+		var enriched bytes.Buffer
+		if err := d.EnrichWrite(c, &enriched, bytes.NewReader(r.Body), e); err != nil {
+			b.t.Fatal(err)
+		}
+		r.Body = enriched.Bytes()
+	case adapters.Search:
+		s := d.Search(c, r, b.plan)
+		if s.Refusal != nil {
+			return s.Refusal.Status, string(s.Refusal.Body)
+		}
+		r, c.Shown = s.Plain, s.Shown
+		b.outcomes = []adapters.Outcome{{Reason: s.Reason}}
+		if s.Exchange != nil {
+			answer, err := run(s.Exchange, b.send)
+			if err == nil {
+				b.outcomes = answer.Outcomes
+				return answer.Status, string(answer.Body)
+			}
+			b.outcomes[0].Reason = err.Error()
+		}
+	}
+	reply := b.send(r)
+	var clean bytes.Buffer
+	if err := d.CleanReply(c, &clean, bytes.NewReader(reply.Body)); err != nil {
+		b.t.Fatal(err)
+	}
+	return reply.Status, clean.String()
+}
+
+// must fails the test unless the status is right.
+func (b *bench) must(status int) func(int, string) string {
+	return func(got int, body string) string {
+		b.t.Helper()
+		if got != status {
+			b.t.Fatalf("got %d, want %d: %s", got, status, body)
+		}
+		return body
+	}
+}
+
+const articles = `{"name":"NAME","fields":[{"name":"title","type":"string"},{"name":"body","type":"string"},{"name":"n","type":"int32","facet":true}]}`
+
+// load imports documents in families of near-duplicates through the sidecar, some of them past it and so without a sketch.
+func (b *bench) load(r *rand.Rand, n int) {
+	b.t.Helper()
+	var with, without strings.Builder
+	for i := range n {
+		family := 1000 + i
+		if r.IntN(2) == 0 {
+			family = r.IntN(20)
+		}
+		line, err := json.Marshal(map[string]any{"id": fmt.Sprint("d", i), "title": fmt.Sprintf("alpha t%d beta", r.IntN(9)), "body": familyText(family, r.IntN(3)), "n": i % 7})
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		out := &with
+		if r.IntN(20) == 0 {
+			out = &without
+		}
+		out.Write(append(line, '\n'))
+	}
+	for _, reply := range []string{
+		b.must(200)(b.through("POST", "/collections/NAME/documents/import", with.String())),
+		b.must(200)(b.direct("POST", "/collections/NAME/documents/import", without.String())),
+	} {
+		if strings.Contains(reply, `"success":false`) {
+			b.t.Fatal(reply)
+		}
+	}
+}
+
+var took = regexp.MustCompile(`"search_time_ms":\d+`)
+
+// collapsed returns the page that a search must give: the engine's own list, collapsed by the definition, in the frame of the engine's
+// reply to the client's own request. The second request asks the engine for what the client sees of the hits.
+func (b *bench) collapsed(params url.Values, page, perPage, window int) string {
+	b.t.Helper()
+	var hits []rerank.Hit
+	var seen []string
+	for at := 1; ; at++ {
+		whole, visible := clone(params), clone(params)
+		whole.Del("include_fields")
+		whole.Del("exclude_fields")
+		visible.Set("exclude_fields", params.Get("exclude_fields")+","+adapters.SketchField)
+		n := 0
+		for i, v := range []url.Values{whole, visible} {
+			v.Set("page", fmt.Sprint(at))
+			v.Set("per_page", "250")
+			var reply struct{ Hits []json.RawMessage }
+			body := b.must(200)(b.direct("GET", "/collections/NAME/documents/search?"+v.Encode(), ""))
+			if err := json.Unmarshal([]byte(body), &reply); err != nil {
+				b.t.Fatal(err)
+			}
+			for _, raw := range reply.Hits {
+				if i == 1 {
+					seen = append(seen, string(raw))
+					continue
+				}
+				h, err := parseHit(raw)
+				if err != nil {
+					b.t.Fatal(err)
+				}
+				var document struct{ Body string }
+				if err := json.Unmarshal(h.document, &document); err != nil {
+					b.t.Fatal(err)
+				}
+				hits = append(hits, rerank.Hit{ID: h.id, Sketch: &b.memo.sketch(b.rule, document.Body).Sketch, Profile: &b.rule.Profile})
+			}
+			n = len(reply.Hits)
+		}
+		if n < 250 {
+			break
+		}
+	}
+	var list []int
+	for _, g := range rerank.Collapse(hits, window) {
+		list = append(list, g.Leader)
+	}
+	for i := min(window, len(hits)); i < len(hits); i++ {
+		list = append(list, i)
+	}
+	var want []string
+	for _, rank := range list[min((page-1)*perPage, len(list)):min(page*perPage, len(list))] {
+		want = append(want, seen[rank])
+	}
+	frame := clone(params)
+	frame.Set("page", fmt.Sprint(page))
+	frame.Set("per_page", "0")
+	body := b.must(200)(b.direct("GET", "/collections/NAME/documents/search?"+frame.Encode(), ""))
+	body = strings.Replace(body, `"per_page":0`, fmt.Sprintf(`"per_page":%d`, perPage), 1)
+	return strings.Replace(body, `"hits":[]`, `"hits":[`+strings.Join(want, ",")+`]`, 1)
+}
+
+func clone(v url.Values) url.Values {
+	out := url.Values{}
+	for k, values := range v {
+		out[k] = append([]string{}, values...)
+	}
+	return out
+}
+
+// Pages through the sidecar are, byte for byte, what the definition makes of the engine's own list.
+func TestRealPages(t *testing.T) {
+	b := newBench(t, articles, "body")
+	seed := rand.Uint64()
+	t.Log("seed", seed)
+	r := rand.New(rand.NewPCG(seed, 1))
+	b.load(r, 900)
+	const rounds = 30
+	requests := 0
+	for range rounds {
+		params := url.Values{"q": {"alpha"}, "query_by": {"title,body"}}
+		switch r.IntN(6) {
+		case 0:
+			params.Set("q", []string{"t1", "alpa t2 betta", "w17", "*", "alpha t3 w40 w80"}[r.IntN(5)])
+		case 1:
+			params["filter_by"] = []string{"n:>1", "n:<6"}
+		case 2:
+			params.Set("sort_by", "n:asc,_text_match:desc")
+		case 3:
+			params.Set("pinned_hits", "d5:3,d80:1")
+		case 4:
+			params.Set("facet_by", "n")
+			params.Set("highlight_full_fields", "title")
+		}
+		for name, values := range map[string][]string{"include_fields": {"title", "id,title", "body,n"}, "exclude_fields": {"body", "id", "title,id"}} {
+			if r.IntN(3) == 0 {
+				params.Set(name, values[r.IntN(len(values))])
+			}
+		}
+		page, perPage, window := 1+r.IntN(6), 1+r.IntN(30), 1+r.IntN(1000)
+		b.rule.Window = window
+		b.plan = planFor(adapters.Scope{Rate: r.Float64() / 2, Lacking: r.IntN(2) == 0}, b.rule)
+		want := b.collapsed(params, page, perPage, window)
+		ask := clone(params)
+		ask.Set("page", fmt.Sprint(page))
+		ask.Set("per_page", fmt.Sprint(perPage))
+		got := b.must(200)(b.through("GET", "/collections/NAME/documents/search?"+ask.Encode(), ""))
+		if b.outcomes[0].Reason != "" {
+			t.Fatalf("%v: %+v", ask, b.outcomes)
+		}
+		requests += b.outcomes[0].Rounds
+		if diff := cmp.Diff(took.ReplaceAllString(want, ""), took.ReplaceAllString(got, "")); diff != "" {
+			t.Fatalf("%v, window %d: %s", ask, window, diff)
+		}
+		body, err := json.Marshal(map[string]any{"collection": b.collection, "q": ask.Get("q"), "page": page, "per_page": fmt.Sprint(perPage)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"q", "page", "per_page"} {
+			ask.Del(name)
+		}
+		multi := b.must(200)(b.through("POST", "/multi_search?"+ask.Encode(), `{"searches":[`+string(body)+`,{"collection":"NAME_none","q":"x"}]}`))
+		if head := `{"results":[` + took.ReplaceAllString(want, "") + `,{"code":`; !strings.HasPrefix(took.ReplaceAllString(multi, ""), head) {
+			t.Fatalf("%v: multi-search differs: %s\n%s", ask, multi, head)
+		}
+	}
+	t.Logf("%.2f requests to the engine for a page", float64(requests)/rounds)
+}
+
+// Only the sketch is added to what is stored, and no reply shows it.
+func TestRealWrites(t *testing.T) {
+	b := newBench(t, articles, "title", "body")
+	text := `"title":"one two three four five","body":"six seven eight nine ten"`
+	for _, c := range []struct {
+		method, path, body string
+		status             int
+		change             adapters.Change
+	}{
+		{"POST", "/collections/NAME/documents/?action=create", `{"id":"1",` + text + `,"n":1,"more":9007199254740993}`, 201, adapters.Enriched},
+		{"POST", "/collections/NAME/documents?action=upsert", `{"id":"1",` + text + `,"n":2}`, 201, adapters.Enriched},
+		{"PATCH", "/collections/NAME/documents/1", `{"n":3}`, 201, adapters.Untouched},
+		{"POST", "/collections/NAME/documents?action=update", `{"id":"1",` + text + `}`, 201, adapters.Enriched},
+		{"POST", "/collections/NAME/documents?action=emplace", `{"id":"1","title":"other"}`, 201, adapters.Cleared},
+		{"POST", "/collections/NAME/documents?action=emplace", `{"id":"2",` + text + `,"n":4}`, 201, adapters.Enriched},
+		{"POST", "/collections/NAME/documents", `{"id":"2",` + text + `,"n":4}`, 409, adapters.Enriched},
+		{"PATCH", "/collections/NAME/documents/2", `{"title":"other","neardup_sketch":"forged"}`, 201, adapters.Cleared},
+	} {
+		clear(b.counts)
+		reply := b.must(c.status)(b.through(c.method, c.path, c.body))
+		if strings.Contains(reply, adapters.SketchField) || b.counts[c.change] != 1 {
+			t.Errorf("%s %s: %v: %s", c.method, c.path, b.counts, reply)
+		}
+	}
+	for id, has := range map[string]bool{"1": false, "2": false} {
+		stored := b.must(200)(b.direct("GET", "/collections/NAME/documents/"+id, ""))
+		if strings.Contains(stored, adapters.SketchField+`":"`) != has {
+			t.Errorf("stored %s", stored)
+		}
+	}
+	b.must(201)(b.through("PATCH", "/collections/NAME/documents/1", `{`+text+`}`))
+	stored := b.must(200)(b.direct("GET", "/collections/NAME/documents/1", ""))
+	if computed, kept := b.rule.SketchOf([]byte(stored)); kept == nil || computed.Text != kept.Text {
+		t.Errorf("the sketch is not that of %s", stored)
+	}
+	for _, path := range []string{"/collections/NAME/documents/1", "/collections/NAME/documents/export", "/collections/NAME", "/collections", "/collections/NAME/documents/search?q=*"} {
+		b.plan = planFor(adapters.Scope{}) // nothing is configured: searches are left alone
+		if body := b.must(200)(b.through("GET", path, "")); strings.Contains(body, adapters.SketchField) || len(body) < 20 {
+			t.Errorf("%s shows %s", path, body)
+		}
+	}
+	if body := b.must(200)(b.through("GET", "/collections/NAME/documents/search?q=*&include_fields=neardup_sketch", "")); !strings.Contains(body, stored[strings.Index(stored, `"neardup_sketch"`):][:60]) {
+		t.Errorf("our field is not shown to who names it: %s", body)
+	}
+	b.must(200)(b.through("DELETE", "/collections/NAME/documents/1", ""))
+}
+
+// An import through the sidecar gets the reply that it would get without.
+func TestRealImportReplies(t *testing.T) {
+	lines := `{"id":"a","title":"one","body":"two \"three\"","n":1}` + "\n\r\n\n" + `{"id":"a","title":"é \u00e9 <>/","body":"\\\",\\\"x","n":1 }` + " \r\n" + `{"bad` + "\n" +
+		`{"id":"b","title":5,"body":"x","n":1}` + "\n" + ` { "id" : "c" , "body" : "x y" , "title":"t" } ` + "\n" + `{"id":"d","title":"t","body":"x","n":1}`
+	var replies []string
+	for _, how := range []string{"direct", "through"} {
+		b := newBench(t, articles, "title", "body")
+		for _, action := range []string{"create", "upsert", "update"} {
+			path := "/collections/NAME/documents/import?return_doc=true&return_id=true&action=" + action
+			send := b.through
+			if how == "direct" {
+				send = b.direct
+			}
+			replies = append(replies, b.must(200)(send("POST", path, lines)))
+		}
+	}
+	if diff := cmp.Diff(replies[:3], replies[3:]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Keys that may only search, whole or scoped, can use the sidecar as they use the engine.
+func TestRealKeys(t *testing.T) {
+	b := newBench(t, articles, "body")
+	b.load(rand.New(rand.NewPCG(1, 2)), 60)
+	var key struct {
+		ID    int
+		Value string
+	}
+	body := b.must(201)(b.direct("POST", "/keys", `{"description":"test","actions":["documents:search"],"collections":["NAME"]}`))
+	if err := json.Unmarshal([]byte(body), &key); err != nil {
+		t.Fatal(err)
+	}
+	admin := b.key
+	defer func() { b.key = admin; b.direct("DELETE", fmt.Sprint("/keys/", key.ID), "") }()
+	const path = "/collections/NAME/documents/search?q=*&per_page=20"
+	want := b.must(200)(b.through("GET", path, ""))
+	b.key = key.Value
+	if got := b.must(200)(b.through("GET", path, "")); took.ReplaceAllString(got, "") != took.ReplaceAllString(want, "") || b.outcomes[0].Folded == 0 {
+		t.Errorf("%+v\n%s\n%s", b.outcomes, got, want)
+	}
+	b.key = "wrong"
+	status, got := b.through("GET", path, "")
+	if wantStatus, want := b.direct("GET", path, ""); status != wantStatus || got != want {
+		t.Errorf("a wrong key: %d %s, want %d %s", status, got, wantStatus, want)
+	}
+	b.key = admin
+	for _, bad := range []string{"q=x", "q=x&query_by=nosuch", "q=*&per_page=500", "q=*&sort_by=body:asc"} {
+		status, got := b.through("GET", "/collections/NAME/documents/search?"+bad, "")
+		if wantStatus, want := b.direct("GET", "/collections/NAME/documents/search?"+bad, ""); status != wantStatus || got != want {
+			t.Errorf("%s: %d %s, want %d %s", bad, status, got, wantStatus, want)
+		}
+	}
+}

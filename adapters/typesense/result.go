@@ -1,0 +1,196 @@
+package typesense
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// result is the engine's answer to one search.
+type result struct {
+	raw  []byte
+	hits []hit
+	// found is the engine's total; collection the real name of what was searched, also behind an alias.
+	found      int
+	collection string
+}
+
+// hit is one hit as it stands.
+type hit struct {
+	raw      []byte
+	id       string
+	document []byte
+	stored   string // what stands in our field
+}
+
+// refusal is the engine's answer to a search of a multi-search that it can't or will not do.
+type refusal struct {
+	code   int
+	reason string
+}
+
+func (r *refusal) Error() string { return fmt.Sprintf("the engine answers %d: %s", r.code, r.reason) }
+
+// final says that the refusal can't be for anything that a reading added to the search: nothing it adds names a thing that could be
+// missing.
+func (r *refusal) final() bool {
+	return r.code == 404 || errors.Is(refused(r.code), adapters.ErrRefused)
+}
+
+// refused sorts the engine's refusals by whose fault they can be.
+func refused(status int) error {
+	switch {
+	case status == 401 || status == 403 || status == 408 || status == 429 || status >= 500:
+		return adapters.ErrRefused
+	case status >= 400:
+		return adapters.ErrWidened
+	case status != 200:
+		return adapters.ErrNotUnderstood
+	}
+	return nil
+}
+
+// parseResult reads the answer to an ask. A *refusal is the engine's own error.
+func parseResult(raw []byte, a ask) (*result, error) {
+	members, err := adapters.Members(raw)
+	if err != nil {
+		return nil, err
+	}
+	if reason := adapters.Get(members, "error"); reason != nil {
+		code, err := strconv.Atoi(string(adapters.Get(members, "code")))
+		text, ok := adapters.Text(reason)
+		if err != nil || !ok {
+			return nil, errors.New("an error without code or reason")
+		}
+		return nil, &refusal{code, text}
+	}
+	r := &result{raw: raw}
+	asked, err := adapters.Members(adapters.Get(members, "request_params"))
+	if err != nil {
+		return nil, err
+	}
+	// A scoped key that could not be read, or a newer engine's option, could have put another page in its place.
+	if !isNumber(members, "page", a.page) || !isNumber(asked, "per_page", a.perPage) {
+		return nil, errors.New("the reply is of another page than was asked for")
+	}
+	r.collection, _ = adapters.Text(adapters.Get(asked, "collection_name"))
+	r.found, err = strconv.Atoi(string(adapters.Get(members, "found")))
+	if err != nil || r.collection == "" {
+		return nil, errors.New("a result without found or collection_name")
+	}
+	list, err := adapters.Elements(adapters.Get(members, "hits"))
+	if err != nil {
+		return nil, err
+	}
+	if len(list) > a.perPage {
+		return nil, errors.New("more hits than were asked for")
+	}
+	r.hits = make([]hit, len(list))
+	for i, raw := range list {
+		if r.hits[i], err = parseHit(raw); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+func isNumber(members []adapters.Member, key string, want int) bool {
+	return string(adapters.Get(members, key)) == strconv.Itoa(want)
+}
+
+func parseHit(raw []byte) (hit, error) {
+	members, err := adapters.Members(raw)
+	if err != nil {
+		return hit{}, err
+	}
+	h := hit{raw: raw, document: adapters.Get(members, "document")}
+	inside, err := adapters.Members(h.document)
+	if err != nil {
+		return hit{}, err
+	}
+	id, ok := adapters.Text(adapters.Get(inside, "id"))
+	if !ok {
+		return hit{}, errors.New("a hit without id")
+	}
+	h.id = id
+	h.stored, _ = adapters.Text(adapters.Get(inside, adapters.SketchField))
+	return h, nil
+}
+
+// bare returns the hit as the client asked for it.
+func (q *query) bare(h hit) ([]byte, error) {
+	document, err := adapters.Cut(h.document, func(key string) bool {
+		return key == "id" && !q.sees("id") || adapters.Our(key) && !(q.shown && q.sees(key))
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(document) == len(h.document) {
+		return h.raw, nil
+	}
+	return adapters.Set(h.raw, "document", document)
+}
+
+// present puts the page's hits into a result and makes it one of the client's own page.
+func (q *query) present(raw []byte, hits [][]byte) ([]byte, error) {
+	members, err := adapters.Members(raw)
+	if err != nil {
+		return nil, err
+	}
+	page, perPage := strconv.AppendInt(nil, int64(q.page), 10), strconv.AppendInt(nil, int64(q.perPage), 10)
+	asked := adapters.Get(members, "request_params")
+	if asked, err = replace(asked, "per_page", perPage); err != nil {
+		return nil, err
+	}
+	if asked, err = replace(asked, "page", page); err != nil {
+		return nil, err
+	}
+	for _, m := range []struct {
+		key   string
+		value []byte
+	}{{"hits", array(hits)}, {"page", page}, {"request_params", asked}} {
+		if raw, err = adapters.Set(raw, m.key, m.value); err != nil {
+			return nil, err
+		}
+	}
+	return raw, nil
+}
+
+// replace sets a member where it stands.
+func replace(object []byte, key string, value []byte) ([]byte, error) {
+	members, err := adapters.Members(object)
+	if err != nil || adapters.Get(members, key) == nil {
+		return object, err
+	}
+	return adapters.Set(object, key, value)
+}
+
+// unflattened returns a stored document less the flattened copies of its nested fields ("meta.text" beside "meta"): engines up to 0.24
+// store them with every update, and a text that stands twice would make another sketch.
+func unflattened(document []byte) []byte {
+	if !bytes.Contains(document, []byte(`.`)) {
+		return document
+	}
+	members, err := adapters.Members(document)
+	if err != nil {
+		return document
+	}
+	nested := map[string]bool{}
+	for _, m := range members {
+		if m.Value[0] == '{' || m.Value[0] == '[' {
+			nested[m.Key] = true
+		}
+	}
+	clean, err := adapters.Cut(document, func(key string) bool {
+		root, _, dotted := strings.Cut(key, ".")
+		return dotted && (nested[root] || root == "")
+	})
+	if err != nil {
+		return document
+	}
+	return clean
+}

@@ -1,0 +1,421 @@
+package typesense
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+func get(path string) *adapters.Request {
+	path, query, _ := strings.Cut(path, "?")
+	return &adapters.Request{Method: "GET", Path: path, RawQuery: query, Header: adapters.Header{keyHeader: {"k"}}}
+}
+
+func post(path, body string) *adapters.Request {
+	r := get(path)
+	r.Method, r.Body = "POST", []byte(body)
+	return r
+}
+
+func search(r *adapters.Request, p adapters.Plan) adapters.ParsedSearch {
+	d := Dialect{}
+	return d.Search(d.Classify(r), r, p)
+}
+
+// pageCase is a search of the collection news with random paging, fields and knowledge.
+type pageCase struct {
+	rule                  *adapters.Rule
+	scope                 adapters.Scope
+	page, perPage, window int
+	include, exclude      string
+}
+
+func randomCase(t testing.TB, r *rand.Rand) pageCase {
+	c := pageCase{rule: newRule(t, "news", "body"), page: 1 + r.IntN(5), perPage: 1 + r.IntN(40), window: 1 + r.IntN(700)}
+	if r.IntN(3) == 0 {
+		c.page = 1
+	}
+	c.rule.Compute = r.IntN(3) > 0
+	c.scope = adapters.Scope{Window: c.window, Rate: r.Float64(), Lacking: r.IntN(2) == 0}
+	c.include = []string{"", "", "title,id", "title", "body , n", "nosuch", "title,neardup_sketch"}[r.IntN(7)]
+	c.exclude = []string{"", "", "body", "id", "n,neardup_sketch", "body,id"}[r.IntN(6)]
+	return c
+}
+
+// want returns the result that the client must get of the engine.
+func (c pageCase) want(m memo, f *fake) string {
+	params := map[string]any{"collection": "news", "page": c.page, "per_page": c.perPage, "facet_by": "n"}
+	params["include_fields"], params["exclude_fields"] = c.include, c.exclude
+	if !strings.Contains(c.include, adapters.SketchField) {
+		params["exclude_fields"] = c.exclude + "," + adapters.SketchField
+	}
+	whole := f.documents
+	var page []map[string]any
+	for _, rank := range m.oracle(c.rule, whole, c.window, c.page, c.perPage) {
+		page = append(page, whole[rank])
+	}
+	hits := make([]string, len(page))
+	for i, d := range page {
+		hits[i] = renderHit(d, params)
+	}
+	return fmt.Sprintf(`{"facet_counts":[{"field_name":"n"}],"found":%d,"hits":[%s],"out_of":%d,"page":%d,"request_params":{"collection_name":"news","per_page":%d,"q":"x"},"search_cutoff":false,"search_time_ms":3}`,
+		len(whole), strings.Join(hits, ","), len(whole), c.page, c.perPage)
+}
+
+func (c pageCase) query() url.Values {
+	v := url.Values{"q": {"x"}, "page": {fmt.Sprint(c.page)}, "per_page": {fmt.Sprint(c.perPage)}, "facet_by": {"n"}}
+	if c.include != "" {
+		v.Set("include_fields", c.include)
+	}
+	if c.exclude != "" {
+		v.Set("exclude_fields", c.exclude)
+	}
+	return v
+}
+
+func TestPagesAgreeWithTheDefinition(t *testing.T) {
+	seed := rand.Uint64()
+	t.Log("seed", seed)
+	r := rand.New(rand.NewPCG(seed, 1))
+	m := memo{}
+	for range 80 {
+		c := randomCase(t, r)
+		f := &fake{documents: m.corpus(r, c.rule, r.IntN(700), r.Float64())}
+		s := search(get("/collections/news/documents/search?"+c.query().Encode()), planFor(c.scope, c.rule))
+		if s.Exchange == nil {
+			t.Fatalf("%+v is left alone: %s", c, s.Reason)
+		}
+		answer, err := run(s.Exchange, f.reply)
+		if err != nil {
+			t.Fatalf("%+v: %v", c, err)
+		}
+		if diff := cmp.Diff(c.want(m, f), string(answer.Body)); diff != "" {
+			t.Fatalf("%+v of %d: %s", c, len(f.documents), diff)
+		}
+		if o := answer.Outcomes[0]; o.Reason != "" || o.Raw != len(f.documents) || o.Rounds != f.asked {
+			t.Fatalf("outcome %+v after %d requests", o, f.asked)
+		} else if without := lacking(c.rule, f.documents[:o.Read]); o.Without != without {
+			t.Fatalf("outcome %+v, but %d of the ranks read have no sketch stored", o, without)
+		}
+	}
+}
+
+// lacking counts the documents without a comparable sketch.
+func lacking(rule *adapters.Rule, documents []map[string]any) int {
+	n := 0
+	for _, d := range documents {
+		if text, _ := d[adapters.SketchField].(string); rule.Decode(text) == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// Whatever the readings are, the client's own parameters reach the engine, facets are computed once, and hits of which only the sketch
+// counts are not highlighted.
+func TestWhatTheEngineIsAsked(t *testing.T) {
+	rule := newRule(t, "news", "body")
+	f := &fake{documents: memo{}.corpus(rand.New(rand.NewPCG(6, 1)), rule, 400, 0.8)}
+	query := "collection=trap&q=a%2Cb&filter_by=n:1&filter_by=n:2&page=3&per_page=30&facet_by=n&highlight_fields=title&include_fields=title&x-typesense-api-key=k%3D"
+	var requests []*adapters.Request
+	for _, r := range []*adapters.Request{get("/collections/news/documents/search?" + query), post("/multi_search?"+strings.Replace(query, "trap", "news", 1), `{"searches":[{"collection":"trap","page":7,"per_page":1}]}`)} {
+		s := search(r, planFor(adapters.Scope{Window: 400}, rule))
+		if s.Exchange == nil {
+			t.Fatal(s.Reason)
+		}
+		f.searches = nil
+		if _, err := run(s.Exchange, func(r *adapters.Request) *adapters.Reply { requests = append(requests, r); return f.reply(r) }); err != nil {
+			t.Fatal(err)
+		}
+		facets := 0
+		for _, a := range f.searches {
+			include, highlight := a["include_fields"].(string), a["highlight_fields"]
+			if a["facet_by"] == "n" {
+				facets++
+			}
+			if a["collection"] != "news" || a["facet_by"] != nil && !strings.HasPrefix(include, "title") || strings.HasPrefix(include, "title") != (highlight == "title") {
+				t.Errorf("asked %v", a)
+			}
+		}
+		if facets != 1 || len(f.searches) < 3 {
+			t.Errorf("facets were asked %d times in %d searches", facets, len(f.searches))
+		}
+	}
+	for _, r := range requests {
+		query := strings.Replace(r.RawQuery, "collection=news&", "", 1)
+		if query != "q=a%2Cb&filter_by=n:1&filter_by=n:2&x-typesense-api-key=k%3D" || r.Path != "/multi_search" || r.Header[keyHeader][0] != "k" {
+			t.Errorf("asked %s?%s with %v", r.Path, r.RawQuery, r.Header)
+		}
+	}
+}
+
+// No request holds more searches than the engine takes, however many pages a reading has.
+func TestLargeWindows(t *testing.T) {
+	rule := newRule(t, "news", "body")
+	rule.Compute = false
+	f := &fake{documents: make([]map[string]any, 13500)}
+	for i := range f.documents {
+		f.documents[i] = map[string]any{"id": fmt.Sprint("d", i)}
+	}
+	plan := planFor(adapters.Scope{Window: 13000}, rule)
+	plan.MaxWindow = 20000
+	answer, err := run(search(get("/collections/news/documents/search?page=1299"), plan).Exchange, f.reply)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Count(string(answer.Body), `"id":"d1298`); got != 10 || answer.Outcomes[0].Window != 13000 {
+		t.Errorf("%+v: %s", answer.Outcomes, answer.Body)
+	}
+}
+
+func TestMultiSearchAnswersEachEntry(t *testing.T) {
+	seed := rand.Uint64()
+	t.Log("seed", seed)
+	r := rand.New(rand.NewPCG(seed, 2))
+	m := memo{}
+	for range 25 {
+		rule := newRule(t, "news", "body")
+		f := &fake{documents: m.corpus(r, rule, r.IntN(600), r.Float64())}
+		var searches, want []string
+		for range 1 + r.IntN(6) {
+			c := randomCase(t, r)
+			c.rule, c.scope.Window, c.window = rule, 400, 400
+			fields := map[string]any{"collection": "news", "facet_by": "n"}
+			for name, values := range c.query() {
+				fields[name] = values[0]
+			}
+			alone := r.IntN(3) == 0
+			if alone {
+				fields["collection"] = "other"
+				want = append(want, string(cleaned(t, f.search(fields), c.include)))
+			} else {
+				want = append(want, c.want(m, f))
+			}
+			body, _ := json.Marshal(fields)
+			searches = append(searches, string(body))
+		}
+		body := `{"searches":[` + strings.Join(searches, ", ") + `], "union":false}`
+		s := search(post("/multi_search?q=x", body), planFor(adapters.Scope{Window: 400, Rate: 0.2}, rule))
+		if s.Exchange == nil {
+			if strings.Contains(body, `"news"`) {
+				t.Fatalf("left alone: %s: %s", s.Reason, body)
+			}
+			continue
+		}
+		answer, err := run(s.Exchange, f.reply)
+		if err != nil {
+			t.Fatalf("%v: %s", err, body)
+		}
+		if diff := cmp.Diff(`{"results":[`+strings.Join(want, ",")+`]}`, string(answer.Body)); diff != "" {
+			t.Fatalf("%s: %s", body, diff)
+		}
+	}
+}
+
+func cleaned(t *testing.T, result, include string) []byte {
+	t.Helper()
+	var out strings.Builder
+	c := adapters.Class{Form: formMulti, Shown: strings.Contains(include, adapters.SketchField)}
+	if err := (Dialect{}).CleanReply(c, &out, strings.NewReader(result)); err != nil {
+		t.Fatal(err)
+	}
+	return []byte(out.String())
+}
+
+func TestLeftAlone(t *testing.T) {
+	rule := newRule(t, "news", "body")
+	plan := planFor(adapters.Scope{}, rule)
+	scoped := func(params string) string {
+		return base64.StdEncoding.EncodeToString([]byte(strings.Repeat("A", 44) + "abcd" + params))
+	}
+	for _, c := range []struct{ query, reason string }{
+		{"q=x", ""},
+		{"q=x&neardup=off", "off"},
+		{"q=x&group_by=n", "grouped"},
+		{"q=x&group_by=", ""},
+		{"q=x&vector_query=v:([])", "vector"},
+		{"q=x&limit_hits=5", "limit_hits"},
+		{"q=x&preset=p", "preset"},
+		{"q=x&offset=5", "not_understood"},
+		{"q=x&page=0", "not_understood"},
+		{"q=x&page=-1", "not_understood"},
+		{"q=x&per_page=251", "not_understood"},
+		{"q=x&per_page=ten", "not_understood"},
+		{"q=x&per_page=0", "size_zero"},
+		{"q=x&per_page=5&per_page=0", "size_zero"},
+		{"q=x&include_fields=ti*", "not_understood"},
+		{"q=x&use_cache=true", ""},
+		{"q=x&pinned_hits=1:1", ""},
+		{"q=x&x=" + strings.Repeat("a", 4000), "not_understood"},
+		{"q=x&x-typesense-api-key=" + url.QueryEscape(scoped(`{"filter_by":"a:1","expires_at":1}`)), ""},
+		{"q=x&x-typesense-api-key=" + url.QueryEscape(scoped(`{"exclude_fields":"body"}`)), "scoped_key"},
+		{"q=x&x-typesense-api-key=" + url.QueryEscape(scoped(`{"group_by":"n"}`)), "scoped_key"},
+	} {
+		s := search(get("/collections/news/documents/search?"+c.query), plan)
+		if got := s.Exchange == nil; s.Reason != c.reason || got != (c.reason != "") {
+			t.Errorf("%s: reason %q, left alone %v; want %q", c.query, s.Reason, got, c.reason)
+		}
+	}
+	if s := search(get("/collections/other/documents/search?q=x"), plan); s.Reason != "unconfigured" {
+		t.Errorf("another collection: %q", s.Reason)
+	}
+	for _, body := range []string{``, `{}`, `[]`, `{"searches":[]}`, `{"searches":[{"collection":"news","q":null}]}`, `{"searches":[{"collection":"news"},3]}`, `{"searches":[{"collection":"news"}],"union":true}`, `{"searches":[` + strings.Repeat(`{"collection":"news"},`, 50) + `{}]}`} {
+		r := post("/multi_search", body)
+		if s := search(r, plan); s.Exchange != nil || s.Reason != "not_understood" || string(s.Plain.Body) != body {
+			t.Errorf("%s: %+v", body, s)
+		}
+	}
+}
+
+func TestControls(t *testing.T) {
+	plan := planFor(adapters.Scope{}, newRule(t, "news", "body"))
+	s := search(get("/collections/news/documents/search?neardup_threshold=7&q=x"), plan)
+	if s.Refusal == nil || s.Refusal.Status != 400 || !strings.HasPrefix(string(s.Refusal.Body), `{"message": "[neardup_threshold] must be`) {
+		t.Errorf("a bad control in the URL: %+v", s.Refusal)
+	}
+	if s.Plain.RawQuery != "q=x" {
+		t.Errorf("plain query %q", s.Plain.RawQuery)
+	}
+	body := `{"searches": [{"collection":"news","neardup":"off", "q":"x"}, {"q":"y","neardup_window":5,"collection":"news"} ] }`
+	s = search(post("/multi_search", body), plan)
+	if want := `{"searches": [{"collection":"news", "q":"x"},{"q":"y","collection":"news"}] }`; string(s.Plain.Body) != want {
+		t.Errorf("plain body %s", s.Plain.Body)
+	}
+	f := &fake{documents: memo{}.corpus(rand.New(rand.NewPCG(1, 1)), newRule(t, "news", "body"), 30, 0.9)}
+	answer, err := run(s.Exchange, f.reply)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if answer.Outcomes[0].Reason != "off" || answer.Outcomes[1].Window != 5 || answer.Outcomes[1].Folded == 0 {
+		t.Errorf("outcomes %+v", answer.Outcomes)
+	}
+	if s = search(post("/multi_search", `{"searches":[{"neardup":"maybe"}]}`), plan); s.Refusal == nil {
+		t.Error("a bad control in a search is not refused")
+	}
+}
+
+func TestErrorsOfTheEngine(t *testing.T) {
+	plan := planFor(adapters.Scope{}, newRule(t, "news", "body"))
+	for _, c := range []struct {
+		status int
+		body   string
+		want   error
+		answer string
+	}{
+		{401, `{"message": "Forbidden"}`, adapters.ErrRefused, ""},
+		{503, `Not Ready`, adapters.ErrRefused, ""},
+		{429, ``, adapters.ErrRefused, ""},
+		{400, `{"message": "no"}`, adapters.ErrWidened, ""},
+		{302, ``, adapters.ErrNotUnderstood, ""},
+		{200, `{"results":[{"code":404,"error":"Not found."}]}`, nil, `{"message": "Not found."}`},
+		{200, `{"results":[{"code":422,"error":"Too many."}]}`, adapters.ErrWidened, ""},
+		{200, `{"results":[]}`, adapters.ErrNotUnderstood, ""},
+		{200, `{"results":[{"found":1,"hits":[],"page":1,"request_params":{"per_page":3,"collection_name":"news"}}]}`, adapters.ErrNotUnderstood, ""},
+		{200, `<html>`, adapters.ErrNotUnderstood, ""},
+	} {
+		s := search(get("/collections/news/documents/search?q=x"), plan)
+		answer, err := run(s.Exchange, func(*adapters.Request) *adapters.Reply {
+			return &adapters.Reply{Status: c.status, Body: []byte(c.body)}
+		})
+		if !errors.Is(err, c.want) || err == nil != (c.want == nil) {
+			t.Errorf("%d %s: %v, want %v", c.status, c.body, err, c.want)
+		}
+		if answer != nil && (string(answer.Body) != c.answer || answer.Status != 404) {
+			t.Errorf("%d %s: answer %d %s", c.status, c.body, answer.Status, answer.Body)
+		}
+	}
+}
+
+// A search of a multi-search that the engine refuses when it is widened is asked as it is, and the others are none the worse.
+func TestRefusedEntryIsAskedAsItIs(t *testing.T) {
+	rule := newRule(t, "news", "body")
+	f := &fake{documents: memo{}.corpus(rand.New(rand.NewPCG(3, 1)), rule, 30, 0.9)}
+	body := `{"searches":[{"collection":"news","per_page":5},{"collection":"news","per_page":7,"tight":true}]}`
+	s := search(post("/multi_search", body), planFor(adapters.Scope{}, rule))
+	answer, err := run(s.Exchange, func(r *adapters.Request) *adapters.Reply {
+		reply := f.reply(r)
+		if f.asked == 1 {
+			root, _ := adapters.Members(reply.Body)
+			results, _ := adapters.Elements(adapters.Get(root, "results"))
+			reply.Body = []byte(`{"results":[` + string(results[0]) + `,{"code":422,"error":"Too many."}]}`)
+		}
+		return reply
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Count(string(answer.Body), `"document":`); got != 12 || answer.Outcomes[1].Reason != "refused" || answer.Outcomes[0].Folded == 0 {
+		t.Errorf("%d hits, outcomes %+v", got, answer.Outcomes)
+	}
+	if strings.Contains(string(answer.Body), adapters.SketchField) {
+		t.Error("a sketch is left in the answer")
+	}
+}
+
+// A list that moves between the pages of one reading shows a document twice.
+func TestMovingListIsNotUnderstood(t *testing.T) {
+	rule := newRule(t, "news", "body")
+	f := &fake{documents: memo{}.corpus(rand.New(rand.NewPCG(4, 1)), rule, 600, 0)}
+	s := search(get("/collections/news/documents/search?q=x&per_page=250&page=2"), planFor(adapters.Scope{Window: 500}, rule))
+	_, err := run(s.Exchange, func(r *adapters.Request) *adapters.Reply {
+		reply := f.reply(r)
+		reply.Body = []byte(strings.Replace(string(reply.Body), `"id":"d3"`, `"id":"d300"`, 1))
+		return reply
+	})
+	if !errors.Is(err, adapters.ErrNotUnderstood) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestPagesCoverSpans(t *testing.T) {
+	for from := range 600 {
+		for _, length := range []int{1, 7, 10, 100, 250, 251, 700} {
+			first, last, size := pages(from, from+length)
+			if size > maxPerPage || (first-1)*size > from || last*size < from+length || first < 1 || first != last && size != maxPerPage {
+				t.Fatalf("pages(%d, %d) = %d, %d, %d", from, from+length, first, last, size)
+			}
+		}
+	}
+}
+
+func FuzzNoReplyPanics(f *testing.F) {
+	for _, s := range []string{
+		`{"results":[{"found":1,"hits":[{"document":{"id":"1"}}],"page":1,"request_params":{"per_page":17,"collection_name":"news"}}]}`,
+		`{"results":[{"found":1,"hits":[{"document":{"id":1}}],"page":1,"request_params":null}]}`, `{"results":[{"error":"x","code":"y"}]}`, `{"results":{}}`, `[]`, ``,
+	} {
+		f.Add([]byte(s), true)
+		f.Add([]byte(s), false)
+	}
+	plan := planFor(adapters.Scope{}, newRule(f, "news", "body"))
+	f.Fuzz(func(_ *testing.T, reply []byte, multi bool) {
+		r := get("/collections/news/documents/search?q=x")
+		if multi {
+			r = post("/multi_search", `{"searches":[{"collection":"news"}]}`)
+		}
+		_, _ = run(search(r, plan).Exchange, func(*adapters.Request) *adapters.Reply { return &adapters.Reply{Status: 200, Body: reply} })
+	})
+}
+
+func FuzzNoSearchPanics(f *testing.F) {
+	f.Add(`{"searches":[{"collection":"news"}]}`, "per_page=3")
+	f.Add(`{"searches":[{"collection":"news","per_page":"5","page":2,"page":1}]}`, "include_fields=%zz;&exclude_fields=id")
+	rule := newRule(f, "news", "body")
+	plan := planFor(adapters.Scope{}, rule)
+	engine := &fake{documents: memo{}.corpus(rand.New(rand.NewPCG(5, 1)), rule, 40, 0.5)}
+	f.Fuzz(func(_ *testing.T, body, query string) {
+		for _, r := range []*adapters.Request{post("/multi_search?"+query, body), get("/collections/news/documents/search?" + query)} {
+			if s := search(r, plan); s.Exchange != nil {
+				_, _ = run(s.Exchange, engine.reply)
+			}
+		}
+	})
+}

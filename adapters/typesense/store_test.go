@@ -1,0 +1,251 @@
+package typesense
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// scan reads all documents of the collection, by id.
+func (b *bench) scan() map[string]adapters.Stored {
+	b.t.Helper()
+	all := map[string]adapters.Stored{}
+	err := b.store().Scan(b.t.Context(), b.collection, b.rule, func(p adapters.Page) error {
+		if p.Total == 0 || len(p.Documents) > batch {
+			b.t.Errorf("a page of %d documents of %d", len(p.Documents), p.Total)
+		}
+		for _, d := range p.Documents {
+			all[d.ID] = d
+		}
+		return nil
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return all
+}
+
+// patches returns a patch for each document that lacks its sketch.
+func (b *bench) patches() []adapters.Patch {
+	var list []adapters.Patch
+	for _, d := range b.scan() {
+		if computed, stored := b.rule.SketchOf(d.Source); computed != nil && (stored == nil || stored.Text != computed.Text) {
+			list = append(list, adapters.Patch{Stored: d, Sketch: computed.Text})
+		}
+	}
+	return list
+}
+
+func TestRealPrepareAndResolve(t *testing.T) {
+	b := newBench(t, articles, "title", "body")
+	ctx, s := t.Context(), b.store()
+	b.must(200)(b.direct("PUT", "/aliases/NAME_alias", `{"collection_name":"NAME"}`))
+	t.Cleanup(func() { b.direct("DELETE", "/aliases/NAME_alias", "") })
+	notReady := []adapters.Index{{Name: b.collection, Why: "field neardup_sketch is not declared in " + b.collection}}
+	ready := []adapters.Index{{Name: b.collection, Ready: true}}
+	check := func(name string, want []adapters.Index, f func(context.Context, string) ([]adapters.Index, error)) {
+		t.Helper()
+		got, err := f(ctx, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	prepare := func(ctx context.Context, name string) ([]adapters.Index, error) { return s.Prepare(ctx, name, true) }
+	check(b.collection, notReady, s.Resolve)
+	check(b.collection+"_none", nil, s.Resolve)
+	check(b.collection+"_none", nil, prepare)
+	check(b.collection+"_alias", ready, prepare)
+	check(b.collection+"*", ready, prepare)
+	for _, name := range []string{b.collection, b.collection + "_alias", b.collection + "*"} {
+		check(name, ready, s.Resolve)
+	}
+	all, err := s.Resolve(ctx, "")
+	if err != nil || len(all) == 0 {
+		t.Errorf("all collections: %v %v", all, err)
+	}
+	if _, err := Open(nil, b.urls())(nil, "x=1&"+keyParam+"=wrong").Resolve(ctx, b.collection); err == nil || !strings.Contains(err.Error(), "401") {
+		t.Errorf("a wrong key: %v", err)
+	}
+	query := "x=1&" + keyParam + "=" + url.QueryEscape(b.key)
+	if got, err := Open(nil, b.urls())(nil, query).Resolve(ctx, b.collection); err != nil || len(got) != 1 {
+		t.Errorf("the key in the query: %v %v", got, err)
+	}
+}
+
+func (b *bench) urls() []*url.URL {
+	u, err := url.Parse(b.engine.URL)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	// Nothing listens on the first; the next is tried.
+	return []*url.URL{{Scheme: "http", Host: "127.0.0.1:1"}, u}
+}
+
+// A field of ours that is not as we declare it makes a collection unready, with the reason.
+func TestRealForeignField(t *testing.T) {
+	for field, why := range map[string]string{
+		`{"name":"neardup_sketch","type":"int32","optional":true}`:  "is declared as int32",
+		`{"name":"neardup_sketch","type":"string","optional":true}`: "is indexed",
+	} {
+		b := newBench(t, strings.Replace(articles, `"fields":[`, `"fields":[`+field+`,`, 1), "body")
+		got, err := b.store().Prepare(t.Context(), b.collection, false)
+		if err != nil || len(got) != 1 || got[0].Ready || !strings.Contains(got[0].Why, why) {
+			t.Errorf("%s: %+v %v", field, got, err)
+		}
+	}
+	b := newBench(t, articles, "body")
+	b.must(201)(b.direct("POST", "/collections/NAME/documents", `{"title":"x","body":"y","n":1,"neardup_sketch":5}`))
+	got, err := b.store().Prepare(t.Context(), b.collection, false)
+	if err != nil || len(got) != 1 || got[0].Ready || !strings.Contains(got[0].Why, "cannot be coerced") {
+		t.Errorf("a stored value of another type: %+v %v", got, err)
+	}
+}
+
+// A backfill gives every document its sketch and nothing else, and a second run finds nothing to do.
+func TestRealBackfill(t *testing.T) {
+	b := newBench(t, articles, "title", "body")
+	var lines strings.Builder
+	for i := range 600 {
+		fmt.Fprintf(&lines, `{"id":"d%d","title":"title %d of many words","body":"%s","n":%d,"f":1e3}`+"\n", i, i, familyText(i, 0), i)
+	}
+	for _, id := range []string{"a`b", " lead", "a,b", "a]b", "a/b", "é", `a\"b`, "a&&b", "a b?c#d%41"} {
+		fmt.Fprintf(&lines, `{"id":"%s","title":"odd id","body":"text","n":1}`+"\n", id)
+	}
+	b.must(200)(b.direct("POST", "/collections/NAME/documents/import", lines.String()))
+	before := b.must(200)(b.direct("GET", "/collections/NAME/documents/export", ""))
+	if _, err := b.store().Prepare(t.Context(), b.collection, false); err != nil {
+		t.Fatal(err)
+	}
+	patches := b.patches()
+	if len(patches) != 609 {
+		t.Fatalf("%d documents lack a sketch", len(patches))
+	}
+	results, err := b.store().Patch(t.Context(), b.collection, b.rule, patches)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range results {
+		if r != adapters.Patched {
+			t.Errorf("%q: %v", patches[i].ID, r)
+		}
+	}
+	if left := b.patches(); len(left) != 0 {
+		t.Errorf("%d documents still lack a sketch", len(left))
+	}
+	if after := b.must(200)(b.through("GET", "/collections/NAME/documents/export", "")); after != before {
+		t.Error("the documents changed but for the sketch")
+	}
+}
+
+// between calls f after the first request that the filter accepts.
+type between struct {
+	accepts func(*http.Request) bool
+	f       func()
+}
+
+func (b *between) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	if b.f != nil && b.accepts(r) {
+		f := b.f
+		b.f = nil
+		f()
+	}
+	return resp, err
+}
+
+// A document that changes while it is patched keeps no sketch of its former text.
+func TestRealPatchGivesWay(t *testing.T) {
+	b := newBench(t, articles, "title", "body")
+	for _, id := range []string{"same", "before", "after", "own", "gone", "late"} {
+		b.must(201)(b.direct("POST", "/collections/NAME/documents", `{"id":"`+id+`","title":"first title","body":"first body","n":1}`))
+	}
+	if _, err := b.store().Prepare(t.Context(), b.collection, false); err != nil {
+		t.Fatal(err)
+	}
+	patches := b.patches()
+	b.must(201)(b.direct("PATCH", "/collections/NAME/documents/before", `{"title":"second title"}`))
+	b.must(200)(b.direct("DELETE", "/collections/NAME/documents/gone", ""))
+	transport := &between{accepts: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/import") }, f: func() {
+		b.must(201)(b.direct("PATCH", "/collections/NAME/documents/after", `{"body":"second body"}`))
+		b.must(201)(b.through("POST", "/collections/NAME/documents?action=upsert", `{"id":"own","title":"third","body":"third body","n":1}`))
+		b.must(200)(b.direct("DELETE", "/collections/NAME/documents/late", ""))
+	}}
+	store := Open(transport, b.urls()[1:])(adapters.Header{keyHeader: {b.key}}, "")
+	results, err := store.Patch(t.Context(), b.collection, b.rule, patches)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]adapters.Result{
+		"same": adapters.Patched, "before": adapters.Changed, "after": adapters.Changed, "own": adapters.Changed, "gone": adapters.Gone, "late": adapters.Gone,
+	}
+	got := map[string]adapters.Result{}
+	for i, r := range results {
+		got[patches[i].ID] = r
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	for id, d := range b.scan() {
+		computed, stored := b.rule.SketchOf(d.Source)
+		has := id == "same" || id == "own"
+		if (stored != nil) != has || has && stored.Text != computed.Text {
+			t.Errorf("%s carries a sketch: %v, and it should: %v", id, stored != nil, has)
+		}
+	}
+}
+
+// Texts in nested objects give one sketch, whether they are written, read back or searched.
+func TestRealNestedFields(t *testing.T) {
+	schema := `{"name":"NAME","enable_nested_fields":true,"fields":[{"name":"title","type":"string"},{"name":"meta","type":"object"}]}`
+	b := newBench(t, schema, "meta.text", "title")
+	for i := range 6 {
+		send := b.through
+		if i%2 == 1 {
+			send = b.direct
+		}
+		b.must(201)(send("POST", "/collections/NAME/documents", fmt.Sprintf(`{"id":"%d","title":"same title","meta":{"text":"one deep text of a few words","x":[%d]}}`, i, i)))
+	}
+	check := func() {
+		t.Helper()
+		for _, fields := range []string{"", "&include_fields=title", "&exclude_fields=meta.text", "&include_fields=meta.x"} {
+			b.must(200)(b.through("GET", "/collections/NAME/documents/search?q=*"+fields, ""))
+			if o := b.outcomes[0]; o.Folded != 5 {
+				t.Errorf("%s: %+v", fields, o)
+			}
+		}
+	}
+	check()
+	results, err := b.store().Patch(t.Context(), b.collection, b.rule, b.patches())
+	if diff := cmp.Diff([]adapters.Result{0, 0, 0}, results); diff != "" || err != nil {
+		t.Error(err, diff)
+	}
+	if left := b.patches(); len(left) != 0 {
+		t.Errorf("%d documents still lack a sketch", len(left))
+	}
+	check()
+}
+
+func TestRealScanStopsAtYieldsError(t *testing.T) {
+	b := newBench(t, articles, "body")
+	b.load(rand.New(rand.NewPCG(1, 1)), 300)
+	enough, pages := errors.New("enough"), 0
+	err := b.store().Scan(t.Context(), b.collection, b.rule, func(adapters.Page) error { pages++; return enough })
+	if !errors.Is(err, enough) || pages != 1 {
+		t.Errorf("%v after %d pages", err, pages)
+	}
+	if err := b.store().Scan(t.Context(), b.collection+"_none", b.rule, func(adapters.Page) error { return nil }); err == nil {
+		t.Error("no error for a collection that is not there")
+	}
+}

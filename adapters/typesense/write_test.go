@@ -1,0 +1,249 @@
+package typesense
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+func TestClassify(t *testing.T) {
+	type class struct {
+		Kind    adapters.Kind
+		Target  string
+		Form    string
+		Partial bool
+		Shown   bool
+	}
+	for _, c := range []struct {
+		method, path string
+		want         class
+	}{
+		{"POST", "/collections/news/documents", class{Kind: adapters.Write, Target: "news", Form: formDocument}},
+		{"POST", "/collections/news/documents/?action=create", class{Kind: adapters.Write, Target: "news", Form: formDocument}},
+		{"POST", "//collections/a%2Fb/documents?action=upsert", class{Kind: adapters.Write, Target: "a/b", Form: formDocument}},
+		{"POST", "/collections/news/documents?action=update", class{Kind: adapters.Write, Target: "news", Form: formDocument, Partial: true}},
+		{"POST", "/collections/news/documents?action=create&action=emplace", class{Kind: adapters.Write, Target: "news", Form: formDocument, Partial: true}},
+		{"POST", "/collections/news/documents?action=destroy", class{}},
+		{"PATCH", "/collections/news/documents/7", class{Kind: adapters.Write, Target: "news", Form: formDocument, Partial: true}},
+		{"PATCH", "/collections/news/documents?filter_by=n:1", class{Kind: adapters.Write, Target: "news", Form: formDocument, Partial: true}},
+		{"POST", "/collections/news/documents/import?action=emplace", class{Kind: adapters.Write, Target: "news", Form: formImport, Partial: true}},
+		{"POST", "/collections/news/documents/import", class{Kind: adapters.Write, Target: "news", Form: formImport}},
+		{"GET", "/collections/news/documents/search?q=x", class{Kind: adapters.Search, Target: "news", Form: formSearch}},
+		{"GET", "/collections/news/documents/search?include_fields=id,%20neardup_sketch", class{Kind: adapters.Search, Target: "news", Form: formSearch, Shown: true}},
+		{"POST", "/multi_search/", class{Kind: adapters.Search, Form: formMulti}},
+		{"GET", "/collections/news/documents/export", class{Kind: adapters.Read, Target: "news", Form: formExport}},
+		{"GET", "/collections/news/documents/7", class{Kind: adapters.Read, Target: "news", Form: formDocument}},
+		{"DELETE", "/collections/news/documents/7/", class{Kind: adapters.Read, Target: "news", Form: formDocument}},
+		{"GET", "/collections/news", class{Kind: adapters.Read, Target: "news", Form: formSchema}},
+		{"GET", "/collections", class{Kind: adapters.Read, Form: formSchema}},
+		{"POST", "/collections", class{}},
+		{"DELETE", "/collections/news/documents?filter_by=n:1", class{}},
+		{"GET", "/collections/news/overrides/7", class{}},
+		{"HEAD", "/collections/news/documents/7", class{}},
+		{"GET", "/", class{}},
+		{"GET", "/health", class{}},
+	} {
+		r := get(c.path)
+		r.Method = c.method
+		got := Dialect{}.Classify(r)
+		partial, _ := got.Params.(bool)
+		if diff := cmp.Diff(c.want, class{got.Kind, got.Target, got.Form, partial, got.Shown}); diff != "" {
+			t.Errorf("%s %s: %s", c.method, c.path, diff)
+		}
+		if got.Kind == adapters.Write && !got.CleanWrite {
+			t.Errorf("%s %s: its reply must be cleaned", c.method, c.path)
+		}
+	}
+}
+
+func newEnricher(rule *adapters.Rule, counts map[adapters.Change]int) *adapters.Enricher {
+	return &adapters.Enricher{
+		Rule:  func(index string, _ bool) (*adapters.Rule, bool) { return adapters.Rules{rule}.For(index), true },
+		Count: func(c adapters.Change) { counts[c]++ },
+		Room:  1 << 30,
+	}
+}
+
+func enrich(t testing.TB, r *adapters.Request, e *adapters.Enricher) string {
+	t.Helper()
+	d := Dialect{}
+	c := d.Classify(r)
+	var out, slow bytes.Buffer
+	if err := d.EnrichWrite(c, &out, bytes.NewReader(r.Body), e); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.EnrichWrite(c, &slow, iotest.OneByteReader(bytes.NewReader(r.Body)), e); err != nil {
+		t.Fatal(err)
+	}
+	if out.String() != slow.String() {
+		t.Fatalf("chunk size matters: %q, %q", out.String(), slow.String())
+	}
+	return out.String()
+}
+
+func TestEnrichWrite(t *testing.T) {
+	rule := newRule(t, "news", "title")
+	s, _ := rule.Sketch([]string{"one two"})
+	ours := `,"neardup_sketch":"` + s.String() + `"`
+	long := strings.Repeat("x", 100<<10)
+	for _, c := range []struct{ name, path, body, want string }{
+		{"one document", "/documents", ` {"title":"one two"} ` + "\n", ` {"title":"one two"` + ours + `} ` + "\n"},
+		{"line ends", "/documents/import", "{\"title\":\"one two\"}\r\n\n \t\r\n{\"title\":\"one two\" }\n{\"bad\n{\"title\":\"?\"}\n{\"title\":\"one two\"}", "{\"title\":\"one two\"" + ours + "}\r\n\n \t\r\n{\"title\":\"one two\"" + ours + " }\n{\"bad\n{\"title\":\"?\"}\n{\"title\":\"one two\"" + ours + "}"},
+		{"last line end", "/documents/import?action=upsert", "{\"title\":\"one two\"}\n", "{\"title\":\"one two\"" + ours + "}\n"},
+		{"partial", "/documents/import?action=update", "{\"id\":\"1\",\"n\":1}\n{\"title\":null}", "{\"id\":\"1\",\"n\":1}\n{\"title\":null,\"neardup_sketch\":null}"},
+		{"emplace", "/documents?action=emplace", `{"title":"one two"}`, `{"title":"one two"` + ours + `}`},
+		{"a long line", "/documents/import", `{"n":"` + long + `","title":"one two"}` + "\n\n", `{"n":"` + long + `","title":"one two"` + ours + "}\n\n"},
+		{"nothing", "/documents/import", "", ""},
+		{"forged", "/documents", `{"neardup_sketch":"x","title":"one two"}`, `{"title":"one two"` + ours + `}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := enrich(t, post("/collections/news"+c.path, c.body), newEnricher(rule, map[adapters.Change]int{}))
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+			if got := enrich(t, post("/collections/other"+c.path, c.body), newEnricher(rule, map[adapters.Change]int{})); got != c.body {
+				t.Errorf("another collection's body changed to %q", got)
+			}
+		})
+	}
+}
+
+// A document that is too long to be held is copied as it stands, and the next one is enriched.
+func TestLongDocumentsPass(t *testing.T) {
+	rule := newRule(t, "news", "title")
+	long := `{"title":"` + strings.Repeat("x", maxDocument) + "\"}\n"
+	d, counts := Dialect{}, map[adapters.Change]int{}
+	r := post("/collections/news/documents/import", "")
+	var out bytes.Buffer
+	if err := d.EnrichWrite(d.Classify(r), &out, strings.NewReader(long+"{\"title\":\"a\"}\n"), newEnricher(rule, counts)); err != nil {
+		t.Fatal(err)
+	}
+	rest, ok := strings.CutPrefix(out.String(), long)
+	if !ok || !strings.HasPrefix(rest, `{"title":"a","neardup_sketch":`) || counts[adapters.Enriched] != 1 {
+		t.Errorf("%v %.100q %v", ok, rest, counts)
+	}
+	out.Reset()
+	r = post("/collections/news/documents", "")
+	if err := d.EnrichWrite(d.Classify(r), &out, strings.NewReader(long), newEnricher(rule, counts)); err != nil || out.String() != long {
+		t.Errorf("one long document changed (%v)", err)
+	}
+}
+
+// Where the client breaks off, nothing of the document at hand is written and the error is handed on.
+func TestBrokenOffWrite(t *testing.T) {
+	broken := errors.New("broken off")
+	for _, path := range []string{"/documents", "/documents/import"} {
+		d, r := Dialect{}, post("/collections/news"+path, "")
+		var out bytes.Buffer
+		src := bytes.NewBufferString(`{"title":"one"`)
+		err := d.EnrichWrite(d.Classify(r), &out, io.MultiReader(src, iotest.ErrReader(broken)), newEnricher(newRule(t, "news", "title"), map[adapters.Change]int{}))
+		if !errors.Is(err, broken) || out.Len() > 0 {
+			t.Errorf("%s: %v, wrote %q", path, err, out.String())
+		}
+	}
+}
+
+// recorded is our field as it stands in the recorded replies.
+const recorded = `"neardup_sketch":"AQgq1Zz+/w=="`
+
+func TestCleanReply(t *testing.T) {
+	escaped := strings.ReplaceAll(recorded, `"`, `\"`)
+	replace := strings.NewReplacer(recorded+",", "", ","+escaped, "", `,\"neardup_sketch\":null}`, "}",
+		`{"facet":false,"index":false,"infix":false,"locale":"","name":"neardup_sketch","optional":true,"sort":false,"type":"string"},`, "")
+	for _, c := range []struct{ file, form string }{
+		{"document", formDocument}, {"export", formExport}, {"import", formImport}, {"search", formSearch}, {"grouped", formMulti},
+		{"collection", formSchema}, {"collections", formSchema},
+	} {
+		t.Run(c.file, func(t *testing.T) {
+			reply, err := os.ReadFile(filepath.Join("testdata", c.file+".reply"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := replace.Replace(string(reply))
+			if want == string(reply) {
+				t.Fatal("nothing of ours is in the recording")
+			}
+			for _, shown := range []bool{false, true} {
+				var out, slow bytes.Buffer
+				class := adapters.Class{Form: c.form, Shown: shown}
+				if err := (Dialect{}).CleanReply(class, &out, bytes.NewReader(reply)); err != nil {
+					t.Fatal(err)
+				}
+				if err := (Dialect{}).CleanReply(class, &slow, iotest.OneByteReader(bytes.NewReader(reply))); err != nil {
+					t.Fatal(err)
+				}
+				if shown {
+					want = string(reply)
+				}
+				if diff := cmp.Diff(want, out.String()); diff != "" || out.String() != slow.String() {
+					t.Error(shown, diff)
+				}
+			}
+		})
+	}
+}
+
+// What the engine hands back of a line that was enriched is the line that the client sent.
+func TestErrorLinesShowTheClientsOwn(t *testing.T) {
+	rule := newRule(t, "news", "title", "body")
+	for _, action := range []string{"create", "update"} {
+		for _, line := range []string{
+			`{"title":"one \"two\"","body":"x"}`, ` { "title" : "a\\" , "n":{} } `, "{\"body\":\"\\u00e9 é /\"}\r", `{"a":",\"neardup_sketch\":null}","title":"b"}`,
+			`{"n":1}`, `{"bad`, `{"title":"x","neardup_sketch`,
+		} {
+			sent := enrich(t, post("/collections/news/documents/import?action="+action, line), newEnricher(rule, map[adapters.Change]int{}))
+			reply := func(raw string) string {
+				return `{"code":409,"document":` + string(adapters.AppendString(nil, raw)) + `,"error":"exists","success":false}`
+			}
+			if got := string(cleanImported([]byte(reply(sent)))); got != reply(line) {
+				t.Errorf("%s %s: sent %s, shown %s", action, line, sent, got)
+			}
+		}
+	}
+}
+
+func FuzzEnrichingNothingIsTheIdentity(f *testing.F) {
+	f.Add([]byte("{\"a\":1}\n\r\n\n{\"b\""), true)
+	f.Add([]byte("  {\"title\":\"x\"}\r\n"), false)
+	rule := newRule(f, "news", "title")
+	f.Fuzz(func(t *testing.T, body []byte, lines bool) {
+		path := "/collections/other/documents"
+		if lines {
+			path += "/import"
+		}
+		if got := enrich(t, post(path, string(body)), newEnricher(rule, map[adapters.Change]int{})); got != string(body) {
+			t.Fatalf("%q became %q", body, got)
+		}
+	})
+}
+
+func FuzzCleaningKeepsWhatIsNotOurs(f *testing.F) {
+	for _, name := range []string{"document", "export", "import", "search", "collections"} {
+		data, err := os.ReadFile(filepath.Join("testdata", name+".reply"))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, reply []byte) {
+		for _, form := range []string{formDocument, formExport, formImport, formSchema, formSearch} {
+			var out bytes.Buffer
+			if err := (Dialect{}).CleanReply(adapters.Class{Form: form}, &out, bytes.NewReader(reply)); err != nil {
+				t.Fatal(err)
+			}
+			// An escaped name is a name too.
+			if !bytes.Contains(reply, []byte("neardup")) && !bytes.Contains(reply, []byte(`\u`)) && !bytes.Equal(out.Bytes(), reply) {
+				t.Fatalf("%s: %q became %q", form, reply, out.Bytes())
+			}
+		}
+	})
+}
