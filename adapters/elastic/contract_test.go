@@ -75,8 +75,8 @@ func subject(extra string) adaptertest.Subject {
 	}
 }
 
-// contractTargets leaves out the rule that computes nothing where the client's own fields keep us from extracting texts: a hit
-// without a sketch then stands alone either way.
+// contractTargets leaves out the rule that computes what lacks where the client asks for fields of its own: texts can't be extracted
+// beside them, so a hit without a sketch stands alone.
 func contractTargets(extra string) [][]string {
 	if strings.Contains(extra, `"fields"`) {
 		return [][]string{{"shop-1"}, {"logs-1"}}

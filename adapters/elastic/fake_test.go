@@ -114,13 +114,19 @@ func fakeHit(d adaptertest.Document, b fakeBody) []byte {
 	return append(hit, '}')
 }
 
-// fakeHits returns the hits of a reply to a search or a multi-search.
-func fakeHits(reply []byte) [][]string {
+// fakeReplies returns the replies in a reply to a search or a multi-search.
+func fakeReplies(reply []byte) [][]byte {
 	root, _ := adapters.Members(reply)
-	replies := [][]byte{reply}
 	if responses := adapters.Get(root, "responses"); responses != nil {
-		replies, _ = adapters.Elements(responses)
+		replies, _ := adapters.Elements(responses)
+		return replies
 	}
+	return [][]byte{reply}
+}
+
+// fakeHits returns the hits in such a reply, by search.
+func fakeHits(reply []byte) [][]string {
+	replies := fakeReplies(reply)
 	all := make([][]string, len(replies))
 	for i, reply := range replies {
 		hits, _, _ := hitsOf(reply)

@@ -2,7 +2,9 @@ package elastic
 
 import (
 	"errors"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -163,7 +165,7 @@ func TestControlsOfAMultiSearchAreCutOutOfItsPlainForm(t *testing.T) {
 	}
 }
 
-// reply returns what the exchange says to a reply to its first ask.
+// afterReply returns what the exchange of a search says to a reply to its first ask.
 func afterReply(t *testing.T, path, body, reply string) (*adapters.Request, *adapters.Answer, error) {
 	t.Helper()
 	class, r := searchFor(path, "", body)
@@ -223,5 +225,50 @@ func TestTextsAreCutOutThoughOurFieldIsShown(t *testing.T) {
 	}
 	if want := `{"hits":{"hits":[{"_index":"news-1","_id":"1","fields":{"n":[1]}}]}}`; string(answer.Body) != want {
 		t.Errorf("got %s", answer.Body)
+	}
+}
+
+func TestErrorReply(t *testing.T) {
+	for _, d := range []Dialect{{}, {OpenSearch: true}} {
+		reply := d.ErrorReply(503, `no "answer"`)
+		const want = `{"error":{"root_cause":[{"type":"neardup_exception","reason":"no \"answer\""}],"type":"neardup_exception","reason":"no \"answer\""},"status":503}`
+		if reply.Status != 503 || string(reply.Body) != want {
+			t.Errorf("%d %s", reply.Status, reply.Body)
+		}
+		if product := reply.Header["X-Elastic-Product"]; (product == nil) != d.OpenSearch {
+			t.Errorf("product %q", product)
+		}
+	}
+}
+
+func TestPagesUpToTheEnginesLimit(t *testing.T) {
+	list := make([]adaptertest.Document, maxResultWindow+20)
+	for i := range list {
+		list[i] = adaptertest.Document{Index: "news-1", ID: strconv.Itoa(i), Source: []byte(`{"n":1}`)}
+	}
+	for _, i := range []int{3, 5, 6} { // two of them fold
+		list[i].Source = []byte(`{"title":"one two three four five six"}`)
+	}
+	for _, c := range []struct {
+		from, first, hits int
+		limited           bool
+	}{{9980, 9982, 10, false}, {9988, 9990, 10, false}, {9989, 9991, 9, true}, {9990, 9992, 8, true}} {
+		class, r := searchFor("/news-1/_search", "", fmt.Sprintf(`{"from":%d}`, c.from))
+		x := Dialect{}.Search(class, r, searchPlan(t, true)).Exchange
+		var reply *adapters.Reply
+		var answer *adapters.Answer
+		for answer == nil {
+			ask, end, err := x.Next(reply)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if answer = end; answer == nil {
+				reply = fakeEngine(ask, func([]string) []adaptertest.Document { return list })
+			}
+		}
+		hits := fakeHits(answer.Body)[0]
+		if len(hits) != c.hits || !strings.Contains(hits[0], fmt.Sprintf(`"_id":"%d"`, c.first)) || answer.Outcomes[0].Limited != c.limited {
+			t.Errorf("from %d: %d hits, %+v: %s", c.from, len(hits), answer.Outcomes[0], hits)
+		}
 	}
 }
