@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// ControlHeader is the request header that carries controls: "Neardup-Control: threshold=0.9; window=500". Engines ignore it.
+// ControlHeader is the request header that carries controls: "Neardup-Control: threshold=0.9; window=500", or "on", or "off". Engines
+// ignore it.
 const ControlHeader = "Neardup-Control"
 
 // OutcomeHeader is the response header that says what was done.
@@ -135,7 +136,11 @@ func TakeControls(r *Request) (Controls, *Request, error) {
 	plain := *r
 	if lines := r.Header[ControlHeader]; len(lines) > 0 {
 		for item := range strings.SplitSeq(strings.Join(lines, ";"), ";") {
-			if name, value, _ := strings.Cut(strings.TrimSpace(item), "="); name != "" {
+			switch name, value, _ := strings.Cut(strings.TrimSpace(item), "="); name {
+			case "":
+			case "on", "off":
+				set("neardup", name)
+			default:
 				set(headerControl(strings.TrimSpace(name)), strings.TrimSpace(value))
 			}
 		}

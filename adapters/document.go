@@ -131,11 +131,19 @@ func (r *Rule) SketchOf(document []byte) (computed, stored *Encoded) {
 	return computed, stored
 }
 
-// WithSketch returns the document's JSON with our field set to the sketch's text and every other byte as it stands.
+// HasSketch reports whether anything stands in our field of a document's JSON, comparable or not.
+func HasSketch(document []byte) bool {
+	members, err := Members(document)
+	value := Get(members, SketchField)
+	return err == nil && value != nil && string(value) != "null"
+}
+
+// WithSketch returns the document's JSON with our field set to the sketch's text, or without our field where the text is empty, and
+// every other byte as it stands.
 func WithSketch(document []byte, text string) ([]byte, error) {
 	document, err := Cut(document, Our)
-	if err != nil {
-		return nil, err
+	if err != nil || text == "" {
+		return document, err
 	}
 	return Set(document, SketchField, AppendString(nil, text))
 }

@@ -44,7 +44,7 @@ type Stored struct {
 	Version any
 }
 
-// Patch is a sketch for a stored document.
+// Patch is a sketch for a stored document; an empty one clears what stands there.
 type Patch struct {
 	Stored
 	Sketch string

@@ -123,6 +123,8 @@ func (r *reindex) look(document adapters.Stored) {
 	r.progress.Scanned++
 	computed, stored := r.rule.SketchOf(document.Source)
 	switch {
+	case computed == nil && adapters.HasSketch(document.Source): // of a text that is no longer there
+		r.pending = append(r.pending, adapters.Patch{Stored: document})
 	case computed == nil:
 		r.progress.Textless++
 	case stored != nil && stored.Text == computed.Text:

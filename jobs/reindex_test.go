@@ -186,6 +186,22 @@ func TestReindexCounts(t *testing.T) {
 	}
 }
 
+// A document whose text went away must not keep the sketch of it.
+func TestReindexClearsStaleSketches(t *testing.T) {
+	rule := testRule(t)
+	old, _ := rule.SketchOf([]byte(`{"title":"one two three"}`))
+	m := newMemory(3, map[string]string{
+		"emptied": `{"title":"","neardup_sketch":"` + old.Text + `"}`, "odd": `{"n":1,"neardup_sketch":"x"}`, "cleared": `{"title":"","neardup_sketch":null}`,
+	})
+	got, err := Reindex(t.Context(), m, "news", rule, Options{}, nil)
+	if diff := cmp.Diff(Progress{Total: 3, Scanned: 3, Written: 2, Textless: 1}, got); diff != "" || err != nil {
+		t.Error(err, diff)
+	}
+	if m.sources["emptied"] != `{"title":""}` || m.sources["odd"] != `{"n":1}` {
+		t.Errorf("stored %v", m.sources)
+	}
+}
+
 func TestReindexDryRunWritesNothing(t *testing.T) {
 	m := newMemory(4, documents(10))
 	got, err := Reindex(t.Context(), m, "news", testRule(t), Options{DryRun: true}, nil)

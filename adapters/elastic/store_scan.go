@@ -182,7 +182,11 @@ func bulkOf(patches []adapters.Patch, waiting []int) (n int, body []byte, err er
 		}
 		op, document := "index", []byte(nil)
 		if v.merge {
-			op, document = "update", []byte(`{"doc":{"`+adapters.SketchField+`":"`+p.Sketch+`"}}`)
+			value := []byte("null")
+			if p.Sketch != "" {
+				value = adapters.AppendString(nil, p.Sketch)
+			}
+			op, document = "update", fmt.Appendf(nil, `{"doc":{%q:%s}}`, adapters.SketchField, value)
 		} else {
 			meta["pipeline"] = "_none"
 			if document, err = adapters.WithSketch(p.Source, p.Sketch); err != nil {

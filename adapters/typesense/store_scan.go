@@ -103,7 +103,11 @@ func (s *store) Patch(ctx context.Context, index string, rule *adapters.Rule, pa
 func (s *store) patch(ctx context.Context, index string, rule *adapters.Rule, patches []adapters.Patch) ([]adapters.Result, error) {
 	var lines []byte
 	for _, p := range patches {
-		lines = appendUpdate(lines, p.ID, adapters.AppendString(nil, p.Sketch))
+		value := []byte("null")
+		if p.Sketch != "" {
+			value = adapters.AppendString(nil, p.Sketch)
+		}
+		lines = appendUpdate(lines, p.ID, value)
 	}
 	replies, err := s.importLines(ctx, index, lines)
 	if err != nil {
@@ -161,6 +165,8 @@ func (s *store) verify(ctx context.Context, index string, rule *adapters.Rule, p
 		}
 		computed, stored := rule.SketchOf(source)
 		switch {
+		case p.Sketch == "" && computed == nil && !adapters.HasSketch(source):
+			continue
 		case computed != nil && computed.Text == p.Sketch && stored != nil && stored.Text == p.Sketch:
 			continue
 		case stored != nil && stored.Text == p.Sketch:

@@ -202,3 +202,29 @@ func TestSetup(t *testing.T) {
 		}
 	})
 }
+
+// TestReindexClearsStaleSketches empties a text behind the sidecar's back.
+func TestReindexClearsStaleSketches(t *testing.T) {
+	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+		index, list := "stale-1", documents(t)[:5]
+		direct, through := api{e, e.URL}, api{e, serve(t, e, setup{match: "stale-*"})}
+		direct.drop(t, index)
+		through.create(t, index)
+		through.load(t, index, list)
+		id := list[2].ID
+		if direct.typesense() {
+			call(t, e, "PATCH", direct.base+"/collections/"+index+"/documents/"+id, `{"title":"","body":""}`).want(t, 201)
+		} else {
+			call(t, e, "POST", direct.base+"/"+index+"/_update/"+id, `{"doc":{"title":"","body":""}}`).want(t, 200)
+		}
+		file := config(t, e, setup{match: "stale-*"})
+		if out, code := sidecar(t, "reindex", "--config", file); code != 0 || number(t, out, "written") != 1 {
+			t.Fatalf("reindex ended with %d: %s", code, out)
+		}
+		for _, d := range list {
+			if has := adapters.HasSketch(direct.get(t, index, d.ID)); has != (d.ID != id) {
+				t.Errorf("%s has a sketch: %v", d.ID, has)
+			}
+		}
+	})
+}
