@@ -11,6 +11,14 @@ import (
 	"github.com/neardup/sidecar/sketch"
 )
 
+// trials is how many random cases a test takes: a tenth in a short run.
+func trials(n int) int {
+	if testing.Short() {
+		return n / 10
+	}
+	return n
+}
+
 var profile = &Profile{Threshold: 0.8}
 
 // hit makes a hit of a family of texts: members of one family agree on all positions but those in which they differ.
@@ -73,7 +81,7 @@ func cut(list []int, from, size int) []int {
 
 func TestCollapseKeepsEveryRankOnce(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for range 300 {
+	for range trials(300) {
 		hits, window := randomHits(r, r.IntN(80), r.Float64()), r.IntN(90)
 		var ranks, leaders []int
 		for _, g := range Collapse(hits, window) {
@@ -167,7 +175,7 @@ func ids(hits []Hit, ranks []int) []string {
 
 func TestPagerAgreesWithTheDefinition(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	for i := range 3000 {
+	for i := range trials(3000) {
 		hits := randomHits(r, r.IntN(400), r.Float64())
 		want := Page{From: r.IntN(150), Size: 1 + r.IntN(40), Window: 1 + r.IntN(300), Rate: r.Float64()}
 		if r.IntN(3) == 0 {
@@ -183,7 +191,7 @@ func TestPagerAgreesWithTheDefinition(t *testing.T) {
 
 func TestPagerEndsAtTheEnginesLimit(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
-	for range 500 {
+	for range trials(500) {
 		hits, limit := randomHits(r, 300, 0.5), 50+r.IntN(200)
 		size := 1 + r.IntN(20)
 		want := Page{From: r.IntN(limit - size), Size: size, Window: 1 + r.IntN(300), Limit: limit, Rate: 0.3}
@@ -202,7 +210,7 @@ func TestPagerEndsAtTheEnginesLimit(t *testing.T) {
 // A list that changes between readings must give the page of one of its states, never a mixture.
 func TestPagerAnswersFromOneState(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
-	for i := range 1000 {
+	for i := range trials(1000) {
 		before := randomHits(r, 200+r.IntN(100), r.Float64())
 		after := slices.Clone(before)
 		for range 1 + r.IntN(5) {
@@ -230,7 +238,7 @@ func TestPagerAnswersFromOneState(t *testing.T) {
 
 func TestPagerReadsLittle(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
-	once, cases, read := 0, 2000, 0
+	once, cases, read := 0, trials(2000), 0
 	for range cases {
 		hits := make([]Hit, 300)
 		for i := range hits {
