@@ -23,7 +23,9 @@ const (
 	known = 10 * time.Second
 	// doubted is how long a failure to find them out is remembered.
 	doubted = 2 * time.Second
-	// maxNames bounds how many names are remembered over all credentials.
+	// triedFor is how long an index that could not be prepared is left alone.
+	triedFor = 10 * time.Second
+	// maxNames bounds how many names are remembered over all credentials, an index behind a name being as good as one.
 	maxNames = 4096
 	// lookingUp bounds how long a request waits for what is behind a name.
 	lookingUp = 5 * time.Second
@@ -45,7 +47,10 @@ var bodyHeaders = []string{
 }
 
 // tracingHeaders differ from request to request without changing what the client may do.
-var tracingHeaders = []string{"Traceparent", "Tracestate", "User-Agent", "X-Elastic-Client-Meta", "X-Opaque-Id", "X-Request-Id"}
+var tracingHeaders = []string{
+	"B3", "Baggage", "Elastic-Apm-Traceparent", "Traceparent", "Tracestate", "User-Agent", "X-Amzn-Trace-Id", "X-B3-Parentspanid",
+	"X-B3-Sampled", "X-B3-Spanid", "X-B3-Traceid", "X-Cloud-Trace-Context", "X-Elastic-Client-Meta", "X-Opaque-Id", "X-Request-Id",
+}
 
 // clientOf returns what a request is sent with. Which headers carry rights can't be known (a gateway may have added any), so all but
 // those that are known not to go into the key.
@@ -71,15 +76,25 @@ func clientOf(header adapters.Header, rawQuery string) client {
 
 func part(sum hash.Hash, s string) { fmt.Fprintf(sum, "%d:%s", len(s), s) }
 
+// entryKey is what a name is remembered under for a client. Names can be as long as a request; the key is not.
+func entryKey(who client, name string) string {
+	sum := sha256.New()
+	part(sum, who.key)
+	part(sum, name)
+	return string(sum.Sum(nil))
+}
+
 // entry is what is known of one name under one set of credentials.
 type entry struct {
-	indices []adapters.Index
-	failed  bool      // they could not be found out
-	until   time.Time // when this is to be found out anew
-	tried   time.Time // when our fields were last to be declared
-	rate    float64   // share of hits folded of late
-	lacking bool      // hits without a sketch were seen last
-	seen    bool      // rate and lacking were learned
+	indices  []adapters.Index
+	failed   bool      // they could not be found out
+	asked    int       // the turn at which the engine was asked
+	until    time.Time // when this is to be found out anew
+	prepared int       // the turn at which preparing ended
+	tried    time.Time // when our fields were last to be declared; zero if never since the indices changed
+	rate     float64   // share of hits folded of late
+	lacking  bool      // hits without a sketch were seen last
+	seen     bool      // rate and lacking were learned
 }
 
 // catalog remembers what is behind the names that clients use, apart for each set of credentials.
@@ -89,19 +104,21 @@ type catalog struct {
 	flight singleflight.Group
 	mu     sync.Mutex
 	names  map[string]*entry
+	held   int // names and the indices behind them
+	turn   int // counts what happens, to tell what was asked before a change from what was asked after
+	change int // the turn of the last change of indices
 }
 
 func newCatalog(open func(adapters.Header, string) adapters.Store, rules adapters.Rules) *catalog {
 	return &catalog{open: open, rules: rules, names: map[string]*entry{}}
 }
 
-// forget makes every name be looked up again.
+// forget makes every name be looked up again, also where the answer is on its way.
 func (c *catalog) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, e := range c.names {
-		e.until = time.Time{}
-	}
+	c.turn++
+	c.change = c.turn
 }
 
 // rule returns the rule for a document written to a name, and whether every index behind it is prepared. whole says that the
@@ -122,6 +139,9 @@ func (c *catalog) rule(ctx context.Context, who client, name string, whole bool)
 	}
 	if !ready(e.indices) {
 		e = c.prepare(ctx, who, name, whole)
+	}
+	if len(e.indices) == 0 {
+		return c.rules.For(name), false
 	}
 	return c.single(e.indices), ready(e.indices)
 }
@@ -187,7 +207,7 @@ func (c *catalog) learn(who client, o adapters.Outcome) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e := c.names[who.key+o.Target]
+	e := c.names[entryKey(who, o.Target)]
 	if e == nil {
 		return
 	}
@@ -207,15 +227,6 @@ func (c *catalog) lookup(ctx context.Context, who client, name string) entry {
 
 // prepare has our fields declared in the indices behind the name that lack them, unless that was tried a moment ago.
 func (c *catalog) prepare(ctx context.Context, who client, name string, create bool) entry {
-	c.mu.Lock()
-	if e := c.names[who.key+name]; e != nil {
-		if time.Since(e.tried) < doubted {
-			defer c.mu.Unlock()
-			return *e
-		}
-		e.until = time.Time{}
-	}
-	c.mu.Unlock()
 	return c.find(ctx, who, name, preparing, func(ctx context.Context, s adapters.Store) ([]adapters.Index, error) {
 		indices, err := s.Resolve(ctx, name)
 		if err != nil || len(indices) == 0 && create {
@@ -239,26 +250,44 @@ const (
 	preparing = "prepare "
 )
 
+// find returns what is known of the name, asking the engine unless it was asked in the same way a moment ago. Clients with the same
+// credentials that want the same at once wait for one answer.
 func (c *catalog) find(ctx context.Context, who client, name, how string, ask func(context.Context, adapters.Store) ([]adapters.Index, error)) entry {
-	key := who.key + name
-	c.mu.Lock()
-	if e := c.names[key]; e != nil && time.Now().Before(e.until) {
-		defer c.mu.Unlock()
-		return *e
+	key := entryKey(who, name)
+	if e, _, ok := c.fresh(key, how); ok {
+		return e
 	}
-	c.mu.Unlock()
 	found, _, _ := c.flight.Do(how+key, func() (any, error) {
+		e, turn, ok := c.fresh(key, how)
+		if ok { // another asked meanwhile
+			return e, nil
+		}
 		// One client's breaking off must not fail the others that wait for the same.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookingUp)
 		defer cancel()
 		indices, err := ask(ctx, c.open(who.header, who.query))
-		return c.keep(key, how, indices, err), nil
+		return c.keep(key, how, turn, indices, err), nil
 	})
 	return found.(entry)
 }
 
-// keep remembers an answer: a good one for long, a failure or an index that is not ready for a moment.
-func (c *catalog) keep(key, how string, indices []adapters.Index, err error) entry {
+// fresh returns what is remembered and whether it may be used, or else the turn at which the engine is asked.
+func (c *catalog) fresh(key, how string) (e entry, turn int, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if held := c.names[key]; held != nil {
+		e = *held
+		ok = e.asked > c.change && time.Now().Before(e.until)
+		if how == preparing {
+			ok = time.Since(e.tried) < triedFor
+		}
+	}
+	c.turn++
+	return e, c.turn, ok
+}
+
+// keep remembers an answer: a good one for long, a failure or that there is nothing for a moment.
+func (c *catalog) keep(key, how string, turn int, indices []adapters.Index, err error) entry {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.names[key]
@@ -266,28 +295,47 @@ func (c *catalog) keep(key, how string, indices []adapters.Index, err error) ent
 		c.makeRoom()
 		e = &entry{}
 		c.names[key] = e
+		c.held++
 	}
-	e.indices, e.failed, e.until = indices, err != nil, time.Now().Add(known)
+	if turn < e.prepared {
+		return *e // asked before the indices were prepared, which has been told since
+	}
+	if err == nil && !alike(e.indices, indices) {
+		e.tried = time.Time{}
+	}
+	c.held += len(indices) - len(e.indices)
+	e.indices, e.failed, e.asked, e.until = indices, err != nil, turn, time.Now().Add(known)
 	if err != nil || len(indices) == 0 {
 		e.until = time.Now().Add(doubted)
 	}
 	if how == preparing {
-		e.tried = time.Now()
+		c.turn++
+		e.tried, e.prepared = time.Now(), c.turn
 	}
 	return *e
 }
 
-// makeRoom forgets names, the outdated first, until there is room for one more.
+// alike reports whether two lists hold the same indices in the same state.
+func alike(a, b []adapters.Index) bool {
+	return slices.EqualFunc(a, b, func(a, b adapters.Index) bool { return a.Name == b.Name && a.Ready == b.Ready })
+}
+
+// makeRoom forgets names when there are too many: the outdated, and others until an eighth is free, so that it is seldom called for.
 func (c *catalog) makeRoom() {
-	if len(c.names) < maxNames {
+	if c.held < maxNames {
 		return
 	}
 	now := time.Now()
-	maps.DeleteFunc(c.names, func(_ string, e *entry) bool { return now.After(e.until) })
-	for key := range c.names {
-		if len(c.names) < maxNames {
-			return
+	c.drop(func(e *entry) bool { return now.After(e.until) })
+	c.drop(func(*entry) bool { return c.held > maxNames-maxNames/8 })
+}
+
+// drop forgets the names of which gone says so.
+func (c *catalog) drop(gone func(*entry) bool) {
+	for key, e := range c.names {
+		if gone(e) {
+			c.held -= 1 + len(e.indices)
+			delete(c.names, key)
 		}
-		delete(c.names, key)
 	}
 }

@@ -44,6 +44,7 @@ func (h *Handler) newForward() *httputil.ReverseProxy {
 		ErrorLog:      log.New(io.Discard, "", 0),
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.Out.URL.RawQuery = p.In.URL.RawQuery // as sent: ReverseProxy drops what it can't parse
+			p.Out.Trailer = p.In.Trailer           // the same map: it is filled when the body ends
 			for _, key := range forwarding {
 				if values, ok := p.In.Header[key]; ok {
 					p.Out.Header[key] = values
@@ -60,9 +61,66 @@ func (h *Handler) newForward() *httputil.ReverseProxy {
 	}
 }
 
-// changing returns the request with a function that gets the response before the client does.
-func changing(r *http.Request, change func(*http.Response)) *http.Request {
-	return r.WithContext(context.WithValue(r.Context(), responseChange{}, change))
+// send sends a request on and answers with what comes back. change, if not nil, gets the response before the client does.
+func (h *Handler) send(w http.ResponseWriter, r *http.Request, change func(*http.Response)) {
+	if change != nil {
+		r = r.WithContext(context.WithValue(r.Context(), responseChange{}, change))
+	}
+	h.forward.ServeHTTP(w, r)
+}
+
+// unasked are the headers that net/http adds to a reply that lacks them.
+var unasked = []string{"Content-Type", "Date"}
+
+// reply is the way back to a client.
+type reply struct {
+	http.ResponseWriter
+	body *source // nil if the request has none
+}
+
+// Unwrap is for http.ResponseController.
+func (r reply) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+// WriteHeader implements http.ResponseWriter.
+func (r reply) WriteHeader(status int) {
+	header := r.Header()
+	for _, key := range unasked {
+		if _, ok := header[key]; !ok && status >= 200 {
+			header[key] = nil
+		}
+	}
+	if status >= 200 && r.body != nil && !r.body.ended.Load() {
+		// An answer before the body was read: the client is to have it while it still sends, where net/http would wait for more of
+		// the body; and what it still sends is no next request.
+		_ = http.NewResponseController(r.ResponseWriter).EnableFullDuplex() // a protocol without it needs no leave
+		header.Set("Connection", "close")
+	}
+	r.ResponseWriter.WriteHeader(status)
+}
+
+// errBrokenOff: the client's body ended before it was whole.
+var errBrokenOff = errors.New("the client broke off")
+
+// source is a client's body. Its errors say whose fault they are, and they last: net/http's own body, read once more after it broke
+// off, ends as if it were whole.
+type source struct {
+	io.ReadCloser
+	err   error
+	ended atomic.Bool
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	if s.err != nil {
+		return 0, s.err
+	}
+	n, err := s.ReadCloser.Read(p)
+	if err != nil && err != io.EOF {
+		err = errors.Join(errBrokenOff, err)
+	}
+	if s.err = err; err != nil {
+		s.ended.Store(true)
+	}
+	return n, err
 }
 
 // unreachable answers as a proxy does whose engine can't be reached or does not answer. A client that broke off gets nothing.
@@ -70,6 +128,11 @@ func (h *Handler) unreachable(w http.ResponseWriter, r *http.Request, err error)
 	if r.Context().Err() != nil || errors.Is(err, errBrokenOff) {
 		h.counts.add("broken_off", "")
 		panic(http.ErrAbortHandler) // the way in which net/http is told to cut the connection
+	}
+	if errors.Is(err, errEncoding) {
+		h.counts.add("refused", "")
+		h.refuse(w, http.StatusBadRequest, "the body is not of its Content-Encoding")
+		return
 	}
 	h.Log.Warn("engine unreachable", "method", r.Method, "error", err.Error())
 	status := http.StatusBadGateway
@@ -96,24 +159,20 @@ const downFor = 5 * time.Second
 // RoundTrip implements http.RoundTripper. The request's URL gives path and query alone.
 func (n *nodes) RoundTrip(r *http.Request) (*http.Response, error) {
 	order := n.order()
-	body := r.Body
 	for i, node := range order {
-		out := r.Clone(r.Context())
-		out.URL.Scheme, out.URL.Host, out.Host = node.Scheme, node.Host, node.Host
-		if prefix := strings.TrimSuffix(node.EscapedPath(), "/"); prefix != "" {
-			out.URL.RawPath = prefix + r.URL.EscapedPath()
-			out.URL.Path = strings.TrimSuffix(node.Path, "/") + r.URL.Path
-		}
+		out := r.WithContext(r.Context())
+		out.URL, out.Host = at(node, r), node.Host
 		last := i == len(order)-1
-		if body != nil && body != http.NoBody && !last {
-			out.Body = io.NopCloser(body) // a transport closes the body even if it never read it
+		if r.Body != nil && r.Body != http.NoBody && !last {
+			out.Body = io.NopCloser(r.Body) // a transport closes the body even if it never read it
 		}
 		resp, err := n.next.RoundTrip(out)
-		if err == nil || !isDial(err) {
-			if err == nil {
-				n.mark(node, false)
-			}
-			return resp, err
+		switch {
+		case err == nil:
+			n.mark(node, false)
+			return resp, nil
+		case !isDial(err) || r.Context().Err() != nil:
+			return nil, err
 		}
 		n.mark(node, true)
 		if last {
@@ -121,6 +180,29 @@ func (n *nodes) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 	}
 	return nil, errors.New("no node")
+}
+
+// rawPath returns the path as it stands in the request line. URL.EscapedPath writes some of its bytes in another way, among them the
+// angle brackets and braces of date math in an index name.
+func rawPath(r *http.Request) string {
+	path, _, _ := strings.Cut(r.RequestURI, "?")
+	if !strings.HasPrefix(path, "/") { // a URL with its host
+		return r.URL.EscapedPath()
+	}
+	return path
+}
+
+// at returns the URL of a request at a node, with the path as the client sent it.
+func at(node *url.URL, r *http.Request) *url.URL {
+	raw := strings.TrimSuffix(node.EscapedPath(), "/") + rawPath(r)
+	u := &url.URL{Scheme: node.Scheme, Host: node.Host, Path: raw, RawPath: raw, RawQuery: r.URL.RawQuery, ForceQuery: r.URL.ForceQuery}
+	if plain, err := url.PathUnescape(raw); err == nil {
+		u.Path = plain
+	}
+	if u.EscapedPath() != raw && !strings.HasPrefix(raw, "//") {
+		u.Opaque = raw // goes into the request line as it stands
+	}
+	return u
 }
 
 func (n *nodes) order() []*url.URL {

@@ -102,8 +102,14 @@ func New(e Engine) (*Handler, error) {
 
 // ServeHTTP decides what a request is and sends it down its flow.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	request := adapters.Request{Method: r.Method, Path: r.URL.EscapedPath(), RawQuery: r.URL.RawQuery, Header: adapters.Header(r.Header)}
-	class := h.Dialect.Classify(&request)
+	back := reply{ResponseWriter: w}
+	if r.Body != nil && r.Body != http.NoBody {
+		back.body = &source{ReadCloser: r.Body}
+		r = r.WithContext(r.Context())
+		r.Body = back.body
+	}
+	w = back
+	class := h.Dialect.Classify(requestOf(r))
 	h.counts.add("requests", class.Kind.String())
 	switch {
 	case class.Kind == adapters.Write && h.readable(r):
@@ -117,12 +123,20 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// pass sends a request through as it came. One that may change or drop an index ends what is known about indices.
+// requestOf returns the request, without its body, as a dialect looks at it.
+func requestOf(r *http.Request) *adapters.Request {
+	return &adapters.Request{Method: r.Method, Path: rawPath(r), RawQuery: r.URL.RawQuery, Header: adapters.Header(r.Header)}
+}
+
+// pass sends a request through as it came. One that may change or drop an index ends what is known about indices, before the client
+// can know that it is done and whatever becomes of the reply.
 func (h *Handler) pass(w http.ResponseWriter, r *http.Request) {
-	h.forward.ServeHTTP(w, r)
 	switch r.Method {
 	case http.MethodPut, http.MethodPatch, http.MethodDelete:
-		h.catalog.forget()
+		defer h.catalog.forget()
+		h.send(w, r, func(*http.Response) { h.catalog.forget() })
+	default:
+		h.send(w, r, nil)
 	}
 }
 

@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -18,10 +19,10 @@ const cleanWhole = 1 << 20
 // read sends a request through and cuts our fields out of its reply.
 func (h *Handler) read(w http.ResponseWriter, r *http.Request, class adapters.Class) {
 	if class.Shown {
-		h.forward.ServeHTTP(w, r)
+		h.send(w, r, nil)
 		return
 	}
-	h.forward.ServeHTTP(w, changing(r, h.cleaner(class)))
+	h.send(w, r, h.cleaner(class))
 }
 
 // cleaner returns a function that cuts our fields out of a response. A reply in which there are none goes out with the bytes and
@@ -34,43 +35,51 @@ func (h *Handler) cleaner(class adapters.Class) func(*http.Response) {
 		}
 		head, whole, err := readUpTo(resp.Body, cleanWhole)
 		body := resp.Body
-		if err != nil || !whole {
-			rest := io.Reader(io.MultiReader(bytes.NewReader(head), body))
-			if err != nil {
-				rest = io.MultiReader(bytes.NewReader(head), failing{err})
+		if err == nil && whole {
+			clean, changed, fits := h.clean(class, head, encoding)
+			if fits {
+				resp.Body = readCloser{bytes.NewReader(clean), body}
+				if changed && resp.ContentLength >= 0 {
+					resp.ContentLength = int64(len(clean))
+					resp.Header.Set("Content-Length", strconv.Itoa(len(clean)))
+				}
+				return
 			}
-			h.cleanStream(class, resp, rest, encoding)
+		}
+		rest := io.Reader(io.MultiReader(bytes.NewReader(head), body))
+		if err != nil {
+			rest = io.MultiReader(bytes.NewReader(head), failing{err})
+		}
+		if _, err := gzip.NewReader(bytes.NewReader(head)); err != nil && encoding == "gzip" {
+			resp.Body = readCloser{rest, body} // not the compressed reply it says it is
 			return
 		}
-		clean, changed := h.clean(class, head, encoding)
-		resp.Body = readCloser{bytes.NewReader(clean), body}
-		if changed {
-			resp.ContentLength = int64(len(clean))
-			resp.Header.Set("Content-Length", strconv.Itoa(len(clean)))
-		}
+		h.cleanStream(class, resp, rest, encoding)
 	}
 }
 
-// clean returns the reply's body less our fields in the encoding it had, or as it was if there are none.
-func (h *Handler) clean(class adapters.Class, body []byte, encoding string) (out []byte, changed bool) {
+// clean returns the reply's body less our fields in the encoding it had, or as it was if there are none. fits is false where it is
+// too large, decompressed, to be cleaned whole.
+func (h *Handler) clean(class adapters.Class, body []byte, encoding string) (out []byte, changed, fits bool) {
 	plain := body
 	if encoding == "gzip" {
 		var err error
-		if plain, err = gunzip(body, -1); err != nil {
-			return body, false
+		if plain, err = gunzip(body, plainAhead); err != nil {
+			return body, false, !errors.Is(err, errTooLarge)
 		}
 	}
 	if !bytes.Contains(plain, []byte(adapters.FieldPrefix)) {
-		return body, false
+		return body, false, true
 	}
 	var clean bytes.Buffer
-	if err := h.Dialect.CleanReply(class, &clean, bytes.NewReader(plain)); err != nil || bytes.Equal(clean.Bytes(), plain) {
-		return body, false
+	err := guarded(func() error { return h.Dialect.CleanReply(class, &clean, bytes.NewReader(plain)) })
+	if err != nil || bytes.Equal(clean.Bytes(), plain) {
+		return body, false, true
 	}
 	if encoding == "gzip" {
-		return gzipped(clean.Bytes()), true
+		return gzipped(clean.Bytes()), true, true
 	}
-	return clean.Bytes(), true
+	return clean.Bytes(), true, true
 }
 
 // cleanStream puts the dialect between the engine and the client.
@@ -81,7 +90,7 @@ func (h *Handler) cleanStream(class adapters.Class, resp *http.Response, src io.
 	resp.ContentLength = -1
 	resp.Header.Del("Content-Length")
 	go func() {
-		into.CloseWithError(h.copyClean(class, into, src, encoding))
+		into.CloseWithError(guarded(func() error { return h.copyClean(class, into, src, encoding) }))
 	}()
 }
 

@@ -8,7 +8,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,111 +28,168 @@ const maxRounds = 64
 // wrote it and says why.
 func (h *Handler) search(w http.ResponseWriter, r *http.Request, class adapters.Class) {
 	began := time.Now()
-	body, r, ok := h.searchBody(w, r)
-	if !ok {
+	body, err := h.readSearch(r)
+	if err != nil {
+		h.unreachable(w, r, err)
 		return
 	}
-	request := &adapters.Request{Method: r.Method, Path: r.URL.EscapedPath(), RawQuery: r.URL.RawQuery, Header: adapters.Header(r.Header), Body: body}
+	request := requestOf(r)
+	request.Body = body.plain
 	who := clientOf(request.Header, request.RawQuery)
-	parsed := h.Dialect.Search(class, request, adapters.Plan{
-		Rules:     h.Rules,
-		MaxWindow: h.Limits.MaxWindow,
-		Scope:     func(target string) adapters.Scope { return h.catalog.scope(r.Context(), who, target) },
-	})
+	scope := func(target string) adapters.Scope { return h.catalog.scope(r.Context(), who, target) }
+	parsed := h.parse(class, request, body, adapters.Plan{Rules: h.Rules, MaxWindow: h.Limits.MaxWindow, Scope: scope})
 	class.Shown = class.Shown || parsed.Shown
+	s := searching{class: class, plain: parsed.Plain, body: body}
 	switch {
 	case parsed.Refusal != nil:
 		h.counts.add("refused", "")
 		writeReply(w, parsed.Refusal)
 		return
+	case parsed.Exchange == nil && !concerned(class, parsed, scope):
+		h.plain(w, r, s, unconfigured)
+		return
+	case body.reason != "":
+		h.leave(w, r, s, body.reason)
+		return
 	case parsed.Exchange == nil:
-		h.plain(w, r, class, parsed, parsed.Reason)
+		h.plain(w, r, s, parsed.Reason)
 		return
 	case !h.budget.allow():
-		h.plain(w, r, class, parsed, "budget")
+		h.leave(w, r, s, "budget")
 		return
 	}
 	answer, refusal, err := h.converse(r.Context(), parsed.Exchange)
 	switch {
 	case err == nil:
-		h.collapsed(w, r, who, answer, began)
+		h.collapsed(w, who, answer, began)
 	case errors.Is(err, adapters.ErrRefused):
 		h.counts.add("passed", "refused")
 		writeReply(w, refusal)
 	case errors.Is(err, errUnreachable):
 		h.unreachable(w, r, err)
 	default:
-		h.fallBack(w, r, class, parsed, err)
+		h.fallBack(w, r, s, err)
 	}
 }
 
-// searchBody reads the body of a search. Where it is too large or not what it says it is, the request goes through as it came and
-// ok is false.
-func (h *Handler) searchBody(w http.ResponseWriter, r *http.Request) (body []byte, out *http.Request, ok bool) {
+// searching is what is needed to send a search as the client wrote it.
+type searching struct {
+	class adapters.Class
+	plain *adapters.Request // less our controls
+	body  searchBody
+}
+
+// searchBody is the body of a search as it was sent and decoded.
+type searchBody struct {
+	raw, plain []byte
+	reason     string // why it could not be decoded; raw may then be the head of it alone
+}
+
+// readSearch reads the body of a search. The error is one of the client.
+func (h *Handler) readSearch(r *http.Request) (b searchBody, err error) {
 	if r.Body == nil || r.Body == http.NoBody {
-		return nil, r, true
+		return b, nil
 	}
-	raw, whole, err := readUpTo(r.Body, h.Limits.MaxSearchBody)
-	if err != nil {
-		h.unreachable(w, r, errors.Join(errBrokenOff, err))
-		return nil, nil, false
+	whole := false
+	if b.raw, whole, err = readUpTo(r.Body, h.Limits.MaxSearchBody); err != nil {
+		return b, err
 	}
 	encoding := strings.ToLower(r.Header.Get("Content-Encoding"))
-	body = raw
-	reason := ""
 	switch {
 	case !whole:
-		reason = "too_large"
+		b.reason = "too_large"
 	case encoding == "gzip":
-		if body, err = gunzip(raw, h.Limits.MaxSearchBody); err != nil {
-			reason = "encoding"
+		if b.plain, err = gunzip(b.raw, h.Limits.MaxSearchBody); errors.Is(err, errTooLarge) {
+			b.reason = "too_large"
+		} else if err != nil {
+			b.reason = "encoding"
 		}
 	case encoding != "" && encoding != "identity":
-		reason = "encoding"
+		b.reason = "encoding"
+	default:
+		b.plain = b.raw
 	}
-	if reason != "" {
-		h.counts.add("passed", reason)
-		as := r.Clone(r.Context())
-		as.Body = readCloser{io.MultiReader(bytes.NewReader(raw), r.Body), r.Body}
-		h.forward.ServeHTTP(w, as)
-		return nil, nil, false
-	}
-	out = r.Clone(r.Context())
-	out.Header.Del("Content-Encoding")
-	return body, out, true
+	return b, nil
 }
+
+// parse has the dialect take the search apart. Of one whose body could not be read it takes the controls of header and query alone.
+func (h *Handler) parse(class adapters.Class, request *adapters.Request, body searchBody, plan adapters.Plan) (parsed adapters.ParsedSearch) {
+	err := guarded(func() error {
+		if body.reason == "" {
+			parsed = h.Dialect.Search(class, request, plan)
+		}
+		return nil
+	})
+	if err != nil {
+		h.Log.Error("search could not be taken apart", "error", err.Error())
+	}
+	if body.reason != "" || err != nil {
+		parsed = adapters.ParsedSearch{Reason: "not_understood"}
+		_, parsed.Plain, _ = adapters.TakeControls(request)
+	}
+	return parsed
+}
+
+// concerned reports whether a search that the dialect leaves alone may show documents of a configured index.
+func concerned(class adapters.Class, parsed adapters.ParsedSearch, scope func(string) adapters.Scope) bool {
+	switch {
+	case parsed.Reason == unconfigured:
+		return false
+	case class.Target == "", parsed.Reason == "signed": // a look-up under another request's signature would be refused
+		return true
+	}
+	return scope(class.Target).Configured
+}
+
+// unconfigured is the reason where a search is none of our business.
+const unconfigured = "unconfigured"
 
 // plain sends the search as the client wrote it, less our controls. The reply of an index that is none of our business stays as it
 // is.
-func (h *Handler) plain(w http.ResponseWriter, r *http.Request, class adapters.Class, parsed adapters.ParsedSearch, reason string) {
+func (h *Handler) plain(w http.ResponseWriter, r *http.Request, s searching, reason string) {
 	h.counts.add("passed", reason)
-	out := r.Clone(r.Context())
-	out.URL.RawQuery = parsed.Plain.RawQuery
-	out.Header = http.Header(maps.Clone(parsed.Plain.Header))
-	if r.Body != nil && r.Body != http.NoBody {
-		out.Body, out.ContentLength = io.NopCloser(bytes.NewReader(parsed.Plain.Body)), int64(len(parsed.Plain.Body))
-		if r.ContentLength >= 0 {
-			out.Header.Set("Content-Length", strconv.Itoa(len(parsed.Plain.Body)))
-		}
+	out := r.WithContext(r.Context())
+	query := *r.URL
+	query.RawQuery = s.plain.RawQuery
+	out.URL, out.Header = &query, http.Header(maps.Clone(s.plain.Header))
+	switch {
+	case r.Body == nil || r.Body == http.NoBody:
+	case s.body.reason != "":
+		out.Body = readCloser{io.MultiReader(bytes.NewReader(s.body.raw), r.Body), r.Body}
+	case bytes.Equal(s.plain.Body, s.body.plain):
+		out.Body = io.NopCloser(bytes.NewReader(s.body.raw))
+	default:
+		out.Header.Del("Content-Encoding")
+		out.Body, out.ContentLength = io.NopCloser(bytes.NewReader(s.plain.Body)), int64(len(s.plain.Body))
 	}
-	if reason == "unconfigured" {
-		h.forward.ServeHTTP(w, out)
+	if reason == unconfigured {
+		h.send(w, out, nil)
 		return
 	}
-	clean := h.cleaner(class)
-	h.forward.ServeHTTP(w, changing(out, func(resp *http.Response) {
+	clean := h.cleaner(s.class)
+	h.send(w, out, func(resp *http.Response) {
 		resp.Header.Set(adapters.OutcomeHeader, "bypassed; reason="+reason)
-		if !class.Shown {
+		if !s.class.Shown {
 			clean(resp)
 		}
 		if reason == engineStatus && resp.StatusCode >= 400 && resp.StatusCode < 500 {
 			h.budget.refund() // it was the client's own search that the engine refuses
 		}
-	}))
+	})
+}
+
+// leave sends a search that is to be collapsed and that we could not collapse, or answers an error where the operator wants that.
+func (h *Handler) leave(w http.ResponseWriter, r *http.Request, s searching, reason string) {
+	if h.FailClosed && reason != engineStatus {
+		h.counts.add("failed", reason)
+		h.refuse(w, http.StatusServiceUnavailable, "the search could not be collapsed (reason="+reason+"); on_failure is error")
+		return
+	}
+	h.plain(w, r, s, reason)
 }
 
 // fallBack answers a search that could not be collapsed.
-func (h *Handler) fallBack(w http.ResponseWriter, r *http.Request, class adapters.Class, parsed adapters.ParsedSearch, err error) {
+func (h *Handler) fallBack(w http.ResponseWriter, r *http.Request, s searching, err error) {
 	reason := "not_understood"
 	switch {
 	case errors.Is(err, adapters.ErrWidened):
@@ -143,17 +199,14 @@ func (h *Handler) fallBack(w http.ResponseWriter, r *http.Request, class adapter
 	default:
 		h.Log.Warn("search could not be collapsed", "error", err.Error())
 	}
-	if h.FailClosed && reason != engineStatus {
-		h.counts.add("failed", reason)
-		h.refuse(w, http.StatusServiceUnavailable, "the search could not be collapsed (reason="+reason+"); on_failure is error")
-		return
+	if !h.FailClosed || reason == engineStatus {
+		h.budget.spend()
 	}
-	h.budget.spend()
-	h.plain(w, r, class, parsed, reason)
+	h.leave(w, r, s, reason)
 }
 
 // collapsed writes the answer of an exchange.
-func (h *Handler) collapsed(w http.ResponseWriter, r *http.Request, who client, answer *adapters.Answer, began time.Time) {
+func (h *Handler) collapsed(w http.ResponseWriter, who client, answer *adapters.Answer, began time.Time) {
 	for _, o := range answer.Outcomes {
 		h.catalog.learn(who, o)
 		if o.Reason != "" {
@@ -200,7 +253,12 @@ var errUnreachable = errors.New("no answer")
 func (h *Handler) converse(ctx context.Context, exchange adapters.Exchange) (*adapters.Answer, *adapters.Reply, error) {
 	var reply *adapters.Reply
 	for range maxRounds {
-		ask, answer, err := exchange.Next(reply)
+		var ask *adapters.Request
+		var answer *adapters.Answer
+		err := guarded(func() (err error) {
+			ask, answer, err = exchange.Next(reply)
+			return err
+		})
 		if err != nil || answer != nil {
 			return answer, reply, err
 		}
@@ -213,15 +271,11 @@ func (h *Handler) converse(ctx context.Context, exchange adapters.Exchange) (*ad
 
 // ask sends one request of an exchange and reads its reply, decoded. The header of a compressed reply goes on saying so.
 func (h *Handler) ask(ctx context.Context, ask *adapters.Request) (*adapters.Reply, error) {
-	path, err := url.PathUnescape(ask.Path)
-	if err != nil {
-		return nil, adapters.NotUnderstood(err)
-	}
 	r, err := http.NewRequestWithContext(ctx, ask.Method, "http://engine/", bytes.NewReader(ask.Body))
 	if err != nil {
 		return nil, adapters.NotUnderstood(err)
 	}
-	r.URL.Path, r.URL.RawPath, r.URL.RawQuery = path, ask.Path, ask.RawQuery
+	r.RequestURI, r.URL.RawQuery = ask.Path, ask.RawQuery // as in a client's request, whose path goes on as it stands
 	r.Header = askHeader(ask.Header)
 	resp, err := h.nodes.RoundTrip(r)
 	if err != nil {
@@ -261,7 +315,7 @@ func askHeader(header adapters.Header) http.Header {
 		}
 		out[key] = values
 	}
-	if strings.Contains(strings.Join(header["Accept-Encoding"], ","), "gzip") {
+	if acceptsGzip(header["Accept-Encoding"]) {
 		out["Accept-Encoding"] = []string{"gzip"}
 	}
 	if len(out["User-Agent"]) == 0 {
@@ -273,6 +327,17 @@ func askHeader(header adapters.Header) http.Header {
 		}
 	}
 	return out
+}
+
+// acceptsGzip reports whether a client says that it takes gzip.
+func acceptsGzip(lines []string) bool {
+	for item := range strings.SplitSeq(strings.Join(lines, ","), ",") {
+		coding, weight, _ := strings.Cut(strings.ToLower(strings.ReplaceAll(item, " ", "")), ";")
+		if q, err := strconv.ParseFloat(strings.TrimPrefix(weight, "q="), 64); coding == "gzip" && (err != nil || q > 0) {
+			return true
+		}
+	}
+	return false
 }
 
 // hopHeaders concern one connection and are not passed on.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -21,8 +22,8 @@ const (
 	unknownRoom = 16
 )
 
-// errBrokenOff: the client's body ended before it was whole.
-var errBrokenOff = errors.New("the client broke off")
+// errEncoding: a body is not of the encoding that it says it has.
+var errEncoding = errors.New("not of its encoding")
 
 // readable reports whether a write's body is one whose encoding we can read.
 func (h *Handler) readable(r *http.Request) bool {
@@ -48,7 +49,7 @@ func (h *Handler) readable(r *http.Request) bool {
 func (h *Handler) write(w http.ResponseWriter, r *http.Request, class adapters.Class) {
 	raw, whole, err := readUpTo(r.Body, lookAhead)
 	if err != nil {
-		h.unreachable(w, r, errors.Join(errBrokenOff, err))
+		h.unreachable(w, r, err)
 		return
 	}
 	body := io.MultiReader(bytes.NewReader(raw), r.Body)
@@ -58,37 +59,48 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, class adapters.C
 		if compressed {
 			plain, err = gunzip(raw, plainAhead)
 		}
-		if err == nil {
+		switch {
+		case err == nil:
 			h.writeWhole(w, r, class, raw, plain)
+			return
+		case !errors.Is(err, errTooLarge): // not the compressed body it says it is: the engine says so
+			h.counts.add("passed", "encoding")
+			h.sendRaw(w, r, raw)
 			return
 		}
 	}
 	plain := body
 	if compressed {
-		seen := &keeping{r: body}
-		z, err := gzip.NewReader(seen)
-		if err != nil { // not the compressed body it says it is: the engine says so
-			r = r.Clone(r.Context())
-			r.Body = readCloser{io.MultiReader(bytes.NewReader(seen.seen), body), r.Body}
-			h.pass(w, r)
+		if plain, err = gzip.NewReader(body); err != nil {
+			h.counts.add("passed", "encoding")
+			h.sendRaw(w, r, raw) // which holds all of what was read, a header being short
 			return
 		}
-		seen.done, plain = true, z
 	}
 	h.writeStream(w, r, class, plain)
+}
+
+// sendRaw sends on a request of whose body the head was read.
+func (h *Handler) sendRaw(w http.ResponseWriter, r *http.Request, head []byte) {
+	out := r.WithContext(r.Context())
+	out.Body = readCloser{io.MultiReader(bytes.NewReader(head), r.Body), r.Body}
+	h.send(w, out, nil)
 }
 
 // writeWhole sends on a body that is at hand, as it was sent if nothing in it changes.
 func (h *Handler) writeWhole(w http.ResponseWriter, r *http.Request, class adapters.Class, raw, plain []byte) {
 	var enriched bytes.Buffer
 	enriched.Grow(len(plain) + len(plain)/4)
-	if err := h.Dialect.EnrichWrite(class, &enriched, bytes.NewReader(plain), h.enricher(r, int64(len(plain)))); err != nil {
-		h.unreachable(w, r, err)
-		return
+	err := guarded(func() error {
+		return h.Dialect.EnrichWrite(class, &enriched, bytes.NewReader(plain), h.enricher(r, int64(len(plain))))
+	})
+	if err != nil {
+		h.counts.add("passed", "failed")
+		h.Log.Error("write could not be enriched", "error", err.Error())
 	}
 	out := r.Clone(r.Context())
 	body := raw
-	if !bytes.Equal(enriched.Bytes(), plain) {
+	if err == nil && !bytes.Equal(enriched.Bytes(), plain) {
 		body = enriched.Bytes()
 		out.Header.Del("Content-Encoding")
 	}
@@ -111,9 +123,9 @@ func (h *Handler) writeStream(w http.ResponseWriter, r *http.Request, class adap
 	out.Header.Del("Content-Length")
 	out.Body, out.ContentLength = pipe, -1
 	go func() {
-		err := h.Dialect.EnrichWrite(class, into, plain, e)
-		if err != nil {
-			err = errors.Join(errBrokenOff, err)
+		err := guarded(func() error { return h.Dialect.EnrichWrite(class, into, plain, e) })
+		if err != nil && !errors.Is(err, errBrokenOff) && encoded(r) {
+			err = errors.Join(errEncoding, err)
 		}
 		into.CloseWithError(err)
 	}()
@@ -122,9 +134,10 @@ func (h *Handler) writeStream(w http.ResponseWriter, r *http.Request, class adap
 
 func (h *Handler) forwardWrite(w http.ResponseWriter, r *http.Request, class adapters.Class) {
 	if class.CleanWrite {
-		r = changing(r, h.cleaner(class))
+		h.send(w, r, h.cleaner(class))
+		return
 	}
-	h.forward.ServeHTTP(w, r)
+	h.send(w, r, nil)
 }
 
 // enricher returns what enriches the documents of a body of the length (-1 if it is not known), with as much room as the engine's
@@ -149,20 +162,18 @@ func encoded(r *http.Request) bool {
 	return strings.HasSuffix(strings.ToLower(r.Header.Get("Content-Encoding")), "gzip")
 }
 
-// keeping remembers what was read until it is done.
-type keeping struct {
-	r    io.Reader
-	seen []byte
-	done bool
+// guarded runs a step of the dialect and turns its panic, a bug of ours that no client is to pay for, into an error.
+func guarded(step func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %v", errPanicked, p)
+		}
+	}()
+	return step()
 }
 
-func (k *keeping) Read(p []byte) (int, error) {
-	n, err := k.r.Read(p)
-	if !k.done {
-		k.seen = append(k.seen, p[:n]...)
-	}
-	return n, err
-}
+// errPanicked: a step of the dialect panicked.
+var errPanicked = errors.New("a bug in the adapter")
 
 // readUpTo reads at most n bytes and says whether that is all there is.
 func readUpTo(r io.Reader, n int64) (head []byte, whole bool, err error) {

@@ -1,0 +1,293 @@
+package proxy_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/proxy"
+)
+
+// inMemory carries requests to a handler without a network, so that time can be made to pass.
+type inMemory struct{ http.Handler }
+
+func (m inMemory) RoundTrip(r *http.Request) (*http.Response, error) {
+	in := r.Clone(r.Context())
+	in.RequestURI = r.URL.RequestURI()
+	if in.Body == nil {
+		in.Body = http.NoBody
+	}
+	rec := httptest.NewRecorder()
+	m.ServeHTTP(rec, in)
+	resp := rec.Result()
+	resp.Request = r
+	return resp, nil
+}
+
+// near returns a sidecar that reaches its engine without a network.
+func near(t testing.TB, e http.Handler) front {
+	return handler(t, []string{"http://engine"}, func(p *proxy.Engine) { p.Transport = inMemory{e} })
+}
+
+// ask sends a request to a sidecar without a network.
+func (f front) ask(method, path, body string, headers ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		r.Header.Set(name, value)
+	}
+	rec := httptest.NewRecorder()
+	f.ServeHTTP(rec, r)
+	return rec
+}
+
+const one = "{\"index\":{\"_index\":\"news-1\"}}\n{\"title\":\"a b c d e\"}\n"
+
+// writes sends a bulk of one document and says whether it arrived with a sketch.
+func (f front) writes(e *engine, headers ...string) bool {
+	f.ask("POST", "/_bulk", one, headers...)
+	got := e.arrived()
+	return enriched(got[len(got)-1].body) == 1
+}
+
+// TestWhatIsKnownExpires: an index that is known is asked about every ten seconds, one that is not there every two.
+func TestWhatIsKnownExpires(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newEngine("news-1")
+		f := near(t, e)
+		for range 100 {
+			if !f.writes(e) {
+				t.Fatal("a document is not enriched")
+			}
+			time.Sleep(time.Second)
+		}
+		if n := count(e.lookups(), "GET", "/news-1/_mapping"); n != 10 || len(e.lookups()) != 10 {
+			t.Errorf("in 100 seconds the engine was asked %d times: %q", n, uris(e.lookups()))
+		}
+		e.drop("news-1") // behind our back
+		time.Sleep(10 * time.Second)
+		before := len(e.lookups())
+		for range 20 {
+			f.ask("POST", "/news-1/_search", `{}`)
+			time.Sleep(time.Second)
+		}
+		if n := len(e.lookups()) - before; n != 10 {
+			t.Errorf("in 20 seconds the engine was asked %d times for an index that is not there", n)
+		}
+	})
+}
+
+// TestEngineThatCannotBeAsked: a failure to look up is remembered for a moment, and writes and searches go on.
+func TestEngineThatCannotBeAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := searchEngine(t)
+		e.refuse = func(arrival) int { return 403 }
+		f := near(t, e)
+		for range 20 {
+			if f.writes(e) {
+				t.Fatal("a document is enriched though nobody knows whether it may")
+			}
+			if rec := f.ask("POST", "/news-1/_search", `{}`); ids(rec.Body.String()) != "0 2 3" {
+				t.Fatalf("a search is not collapsed: %s", rec.Header().Get("Neardup"))
+			}
+			time.Sleep(time.Second)
+		}
+		if n := len(e.lookups()); n != 10 { // one for both, every two seconds
+			t.Errorf("in 20 seconds the engine was asked %d times", n)
+		}
+		if n := f.Counts()["documents unprepared"]; n != 20 {
+			t.Errorf("%d documents counted as unprepared, want 20", n)
+		}
+	})
+}
+
+// TestChangesThroughUsAreKnownAtOnce drops and makes an index through the sidecar, without a moment in between.
+func TestChangesThroughUsAreKnownAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newEngine("news-1", "other")
+		e.answer = func(w http.ResponseWriter, a arrival) {
+			switch {
+			case a.method == "DELETE":
+				e.drop("news-1")
+			case a.method == "PUT" && a.uri == "/news-1?by=client":
+				e.set("news-1", false)
+			}
+			w.Write([]byte("{}"))
+		}
+		f := near(t, e)
+		for round := range 5 {
+			if !f.writes(e) {
+				t.Fatalf("round %d: a document is not enriched", round)
+			}
+			f.ask("DELETE", "/news-1?by=client", "")
+			if round%2 == 0 {
+				continue // the next write makes the index
+			}
+			e.set("news-1", false) // as a PUT of the client's would
+			f.ask("PUT", "/news-1/_settings?by=client", "{}")
+		}
+		if n := count(e.lookups(), "PUT", "/news-1"); n != 4 {
+			t.Errorf("the index was made or prepared %d times, want 4: %q", n, uris(e.lookups()))
+		}
+	})
+}
+
+// TestChangeDuringALookUp: what was asked before a change must not be believed after it.
+func TestChangeDuringALookUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newEngine()
+		late, asked := make(chan struct{}), make(chan struct{})
+		var once sync.Once
+		slow := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			rec := httptest.NewRecorder()
+			e.ServeHTTP(rec, r)
+			if strings.Contains(r.RequestURI, "/_mapping/field/") {
+				once.Do(func() {
+					close(asked)
+					<-late // the answer is on its way
+				})
+			}
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(rec.Code)
+			w.Write(rec.Body.Bytes())
+		})
+		f := near(t, slow)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			f.ask("POST", "/news-1/_search", `{}`)
+		}()
+		<-asked
+		e.set("news-1", true)
+		f.ask("PUT", "/_template/x", `{}`) // any change will do
+		close(late)
+		<-done
+		if rec := f.ask("POST", "/news-1/_search", `{}`); rec.Header().Get("Neardup") == "" {
+			t.Error("the index made meanwhile is not known")
+		}
+	})
+}
+
+// TestRefusedPreparing: writes go on without sketches, counted, and the engine is not asked again and again.
+func TestRefusedPreparing(t *testing.T) {
+	for _, exists := range []bool{true, false} {
+		t.Run(fmt.Sprintf("exists=%v", exists), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e := newEngine()
+				if exists {
+					e.set("news-1", false)
+				}
+				e.refuse = func(a arrival) int {
+					if a.method == "PUT" {
+						return 403
+					}
+					return 0
+				}
+				f := near(t, e)
+				for range 30 {
+					f.ask("POST", "/_bulk", "{\"index\":{\"_index\":\"news-1\"}}\n{\"title\":\"a b c d e\",\"neardup_sketch\":\"forged\"}\n")
+					time.Sleep(time.Second)
+				}
+				for _, a := range e.arrived() {
+					if enriched(a.body) != 0 {
+						t.Fatalf("the engine got %s", a.body)
+					}
+				}
+				if n := f.Counts()["documents unprepared"]; n != 30 {
+					t.Errorf("%d documents are counted as unprepared, want 30: %v", n, f.Counts())
+				}
+				if n := count(e.lookups(), "PUT", ""); n != 3 {
+					t.Errorf("in 30 seconds preparing was tried %d times, want 3", n)
+				}
+				e.refuse = nil
+				time.Sleep(20 * time.Second)
+				if !f.writes(e) {
+					t.Error("when the engine allows it, documents are still not enriched")
+				}
+			})
+		})
+	}
+}
+
+// TestFirstWritesTogether: fifty first writes prepare an index once, and every one of them is enriched.
+func TestFirstWritesTogether(t *testing.T) {
+	for _, exists := range []bool{true, false} {
+		e := newEngine()
+		if exists {
+			e.set("news-1", false)
+		}
+		f := serve(t, e, nil)
+		var all sync.WaitGroup
+		for range 50 {
+			all.Go(func() {
+				if a, err := try(t, "POST", f.url+"/_bulk", strings.NewReader(one)); err != nil || a.status != 200 {
+					t.Errorf("got %d, %v", a.status, err)
+				}
+			})
+		}
+		all.Wait()
+		for _, a := range e.arrived() {
+			if enriched(a.body) != 1 {
+				t.Errorf("exists=%v: a document came without a sketch", exists)
+				break
+			}
+		}
+		if n := count(e.lookups(), "PUT", "/news-1"); n != 1 {
+			t.Errorf("exists=%v: the index was prepared %d times", exists, n)
+		}
+		if n := len(e.lookups()); n > 8 {
+			t.Errorf("exists=%v: the engine was asked %d times: %q", exists, n, uris(e.lookups()))
+		}
+	}
+}
+
+// TestManyNames: clients can name what they like, as long as they like, without our remembering all of it.
+func TestManyNames(t *testing.T) {
+	f := near(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // keeps no log
+		if strings.Contains(r.RequestURI, "/_mapping/") {
+			w.WriteHeader(http.StatusNotFound)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.Write([]byte("{}"))
+	}))
+	long := strings.Repeat("x", 16<<10)
+	f.ask("POST", "/a/_search", "{}")
+	alloc := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := alloc()
+	for i := range 4500 {
+		f.ask("GET", fmt.Sprintf("/%s%d/_search", long, i), "")
+	}
+	if after := alloc(); after > before+8<<20 {
+		t.Errorf("%d MB are held after many names", (after-before)>>20)
+	}
+	runtime.KeepAlive(f)
+}
+
+// TestWhatIsLearned: a search of an index with few duplicates makes the next ask for fewer hits.
+func TestWhatIsLearned(t *testing.T) {
+	e := searchEngine(t)
+	f := serve(t, e, nil)
+	for range 3 {
+		do(t, "POST", f.url+"/news-1/_search", `{"size":2}`)
+	}
+	want := int64(3)
+	if diff := cmp.Diff([]int64{want, want}, []int64{f.Counts()["collapsed"], f.Counts()["requests search"]}); diff != "" {
+		t.Error(diff)
+	}
+	if n := len(e.lookups()); n != 1 {
+		t.Errorf("%d look-ups for three searches", n)
+	}
+}

@@ -1,0 +1,147 @@
+package proxy_test
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/neardup/sidecar/proxy"
+)
+
+// nobody returns a URL where nothing listens.
+func nobody(t testing.TB) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return "http://" + l.Addr().String()
+}
+
+// TestDeadNodeIsSkipped: every request reaches a living node, whole, whichever flow it takes.
+func TestDeadNodeIsSkipped(t *testing.T) {
+	e := searchEngine(t)
+	behind := httptest.NewServer(e)
+	t.Cleanup(behind.Close)
+	f := serveNodes(t, []string{nobody(t), behind.URL, nobody(t)}, nil)
+	large := fat("logs", 300)
+	for range 4 {
+		for _, c := range []struct{ path, body string }{
+			{"/_whatever", `{"a":1}`}, {"/_whatever", large}, {"/logs/_bulk", large}, {"/logs/_bulk", bulk("logs", 2)},
+		} {
+			before := len(e.arrived())
+			if a := do(t, "POST", f.url+c.path, c.body); a.status >= 500 {
+				t.Fatalf("%s: got %d %s", c.path, a.status, a.body)
+			}
+			if got := e.arrived()[before:]; len(got) != 1 || string(got[0].body) != c.body {
+				t.Fatalf("%s: a body of %d bytes came %d times", c.path, len(c.body), len(got))
+			}
+		}
+		if a := do(t, "POST", f.url+"/news-1/_search", `{}`); ids(a.body) != "0 2 3" {
+			t.Fatalf("got %d %s", a.status, a.body)
+		}
+	}
+}
+
+// TestNodeThatResets has a node take requests and hang up: another node may not get them too.
+func TestNodeThatResets(t *testing.T) {
+	known := newEngine("news-1")
+	bad, times := dying(t, known, 1<<20)
+	good := newEngine("news-1")
+	first, second := httptest.NewServer(bad), httptest.NewServer(good)
+	t.Cleanup(first.Close)
+	t.Cleanup(second.Close)
+	f := serveNodes(t, []string{first.URL, second.URL}, nil)
+	const writes = 10
+	failed := 0
+	for range writes {
+		if a := do(t, "POST", f.url+"/_bulk", one); a.status == 502 {
+			failed++
+		}
+	}
+	if n := int(times.Load()) + len(good.arrived()); n != writes || failed != int(times.Load()) || failed == 0 {
+		t.Errorf("%d writes became %d, of which %d failed at the client and %d at the node", writes, n, failed, times.Load())
+	}
+}
+
+// dialing is a transport of which some nodes can't be dialled.
+type dialing struct {
+	down map[string]bool
+	got  []string
+}
+
+func (d *dialing) RoundTrip(r *http.Request) (*http.Response, error) {
+	d.got = append(d.got, r.URL.Host)
+	if d.down[r.URL.Host] {
+		return nil, &net.OpError{Op: "dial", Err: net.UnknownNetworkError("none")}
+	}
+	rec := httptest.NewRecorder()
+	rec.WriteString("{}")
+	resp := rec.Result()
+	resp.Request = r
+	return resp, nil
+}
+
+// TestNodesComeBack: a node that could not be dialled is left out for a moment, and if none can be, all are tried.
+func TestNodesComeBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &dialing{down: map[string]bool{"a": true}}
+		f := handler(t, []string{"http://a", "http://b"}, func(p *proxy.Engine) { p.Transport = d })
+		asked := func() string {
+			d.got = nil
+			f.ask("GET", "/", "")
+			f.ask("GET", "/", "")
+			return strings.Join(d.got, " ")
+		}
+		if got := asked(); strings.Count(got, "a") != 1 || strings.Count(got, "b") != 2 {
+			t.Errorf("with a down: %s", got)
+		}
+		if got := asked(); got != "b b" {
+			t.Errorf("with a known to be down: %s", got)
+		}
+		d.down["b"] = true
+		if got := asked(); strings.Count(got, "a") != 2 || strings.Count(got, "b") != 2 {
+			t.Errorf("with both down: %s", got)
+		}
+		clear(d.down)
+		time.Sleep(6 * time.Second)
+		if got := asked(); strings.Count(got, "a") != 1 || strings.Count(got, "b") != 1 {
+			t.Errorf("with both back: %s", got)
+		}
+	})
+}
+
+// TestNodeWithAPath: an engine may stand behind a path of its own.
+func TestNodeWithAPath(t *testing.T) {
+	e := newEngine()
+	behind := httptest.NewServer(e)
+	t.Cleanup(behind.Close)
+	f := serveNodes(t, []string{behind.URL + "/search%2Fhere/"}, nil)
+	for path, want := range map[string]string{
+		"/": "/search%2Fhere/", "/a%2Fb//c": "/search%2Fhere/a%2Fb//c", "/<x{y%2Fz}>?q": "/search%2Fhere/<x{y%2Fz}>?q",
+	} {
+		send(t, strings.TrimPrefix(f.url, "http://"), "GET "+path+" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+		if got := e.arrived(); got[len(got)-1].uri != want {
+			t.Errorf("%s came as %s, want %s", path, got[len(got)-1].uri, want)
+		}
+	}
+}
+
+// TestHopByHop: what concerns one connection goes no further, either way.
+func TestHopByHop(t *testing.T) {
+	rec := record(t)
+	rec.reply = "HTTP/1.1 200 OK\r\nConnection: X-Own\r\nX-Own: 1\r\nKeep-Alive: timeout=5\r\nContent-Length: 0\r\n\r\n"
+	f := serveNodes(t, []string{"http://" + rec.Addr().String()}, nil)
+	reply := send(t, strings.TrimPrefix(f.url, "http://"), "GET / HTTP/1.1\r\nHost: x\r\nConnection: X-Hop, keep-alive\r\nX-Hop: 1\r\nKeep-Alive: 5\r\nTe: deflate\r\nProxy-Connection: x\r\n\r\n")
+	for _, m := range append(rec.take(), reply...) {
+		for _, name := range []string{"x-hop", "x-own", "keep-alive", "proxy-connection", "te", "user-agent", "accept-encoding", "x-forwarded-for", "via", "date"} {
+			if value := m.get(name); value != "" {
+				t.Errorf("%s: %s: %s", m.first, name, value)
+			}
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package proxy_test
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const okReply = "HTTP/1.1 200 OK\r\nX-elastic-product: Elasticsearch\r\ncontent-type: application/json\r\ncontent-length: 13\r\n\r\n{\"took\" : 1 }"
+
+// transparent are exchanges that are none of our business: no body, reply or header of them may change.
+var transparent = []struct{ name, head, body, reply string }{
+	{name: "root", head: "GET / HTTP/1.1"},
+	{name: "double slash", head: "GET //_cat//indices HTTP/1.1"},
+	{name: "three slashes", head: "GET ///x HTTP/1.1"},
+	{name: "escaped slash", head: "GET /logs/_doc/a%2Fb HTTP/1.1"},
+	{name: "escapes in lower case", head: "GET /logs/_doc/a%2fb%c3%a9 HTTP/1.1"},
+	{name: "needless escape", head: "GET /%6Cogs/_stats HTTP/1.1"},
+	{name: "semicolon", head: "GET /a;b=c/_stats;x HTTP/1.1"},
+	{name: "plus and at", head: "GET /a+b@c:d,e/_stats HTTP/1.1"},
+	{name: "dots", head: "GET /a/../b/./_stats HTTP/1.1"},
+	{name: "escaped dots", head: "GET /%2e%2e/_stats HTTP/1.1"},
+	{name: "trailing slash", head: "GET /_cat/indices/ HTTP/1.1"},
+	{name: "date math as curl sends it", head: "GET /<logs-{now%2Fd}>/_stats HTTP/1.1"},
+	{name: "date math searched", head: "GET /<logs-{now%2Fd{yyyy.MM|+12:00}}>/_search HTTP/1.1"},
+	{name: "bytes that should be escaped", head: "GET /a|b^c\"d`/_stats HTTP/1.1"},
+	{name: "bytes beyond ASCII", head: "GET /d\xc3\xa9j\xe0/_stats HTTP/1.1"},
+	{name: "hash", head: "GET /a#b?c#d HTTP/1.1"},
+	{name: "empty query", head: "GET /_cat/indices? HTTP/1.1"},
+	{name: "repeated parameters", head: "GET /_stats?a=1&a=2&&b&=c&a= HTTP/1.1"},
+	{name: "semicolon in query", head: "GET /_stats?a=1;b=2 HTTP/1.1"},
+	{name: "bad percent in query", head: "GET /_stats?a=%zz&b=%&c=100% HTTP/1.1"},
+	{name: "plus and escapes in query", head: "GET /logs/_search?q=a+b%20c%2Bd&x=%C3%A9\xc3\xa9 HTTP/1.1"},
+	{name: "question marks", head: "GET /_stats?a=b?c=d HTTP/1.1"},
+	{name: "forwarding headers", head: "GET / HTTP/1.1\r\nX-Forwarded-For: 10.1.1.1\r\nX-Forwarded-For: 10.2.2.2\r\nForwarded: for=x\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: h\r\nX-Real-Ip: 1.2.3.4"},
+	{name: "client's own user agent and encodings", head: "GET / HTTP/1.1\r\nUser-Agent: curl/8\r\nAccept-Encoding: br;q=0.5, deflate\r\nAccept: */*\r\nCookie: a=b\r\nCookie: c=d"},
+	{name: "conditions and ranges", head: "GET / HTTP/1.1\r\nIf-None-Match: \"x\"\r\nRange: bytes=0-1\r\nAuthorization: Basic Zm9vOmJhcg==\r\nX-Empty:"},
+	{name: "body on GET", head: "GET /_render/template HTTP/1.1\r\nContent-Type: application/json", body: `{"a": 1}`},
+	{name: "body on GET in chunks", head: "GET /_analyze HTTP/1.1\r\nTransfer-Encoding: chunked", body: "4\r\n{\"a\"\r\n3;x=y\r\n:1}\r\n0\r\n\r\n"},
+	{name: "body on DELETE", head: "DELETE /_search/scroll HTTP/1.1", body: `{"scroll_id":"x"}`},
+	{name: "POST without a body", head: "POST /logs/_refresh HTTP/1.1\r\nContent-Length: 0"},
+	{name: "POST without a length", head: "POST /logs/_refresh HTTP/1.1"},
+	{name: "body in chunks with a trailer", head: "POST /_x HTTP/1.1\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum", body: "3\r\nabc\r\n0\r\nX-Sum: 1\r\n\r\n"},
+	{name: "own method", head: "PROPFIND /x HTTP/1.1"},
+	{name: "options", head: "OPTIONS /logs HTTP/1.1"},
+	{name: "unconfigured bulk", head: "POST /logs/_bulk HTTP/1.1\r\nContent-Type: application/x-ndjson", body: "{\"index\":{}}\n{ \"title\" : \"a b c d e\", \"neardup_sketch\":\"mine\" }\n"},
+	{name: "unconfigured bulk in gzip", head: "POST /_bulk HTTP/1.1\r\nContent-Encoding: gzip\r\nContent-Type: application/json", body: zipped("{\"index\":{\"_index\":\"logs\"}}\n{\"title\":\"a b\"}\n")},
+	{name: "bulk in broken gzip", head: "POST /_bulk HTTP/1.1\r\nContent-Encoding: gzip", body: zipped(bulk("news-1", 50))[:200]},
+	{name: "bulk that is no gzip at all", head: "POST /_bulk HTTP/1.1\r\nContent-Encoding: gzip", body: bulk("news-1", 1)},
+	{name: "bulk in an encoding that we do not know", head: "POST /_bulk HTTP/1.1\r\nContent-Encoding: zstd", body: "\x00\x01\x02"},
+	{name: "unconfigured search in gzip", head: "POST /logs/_search HTTP/1.1\r\nContent-Encoding: gzip\r\nContent-Type: application/json", body: zipped(`{"query": {"match_all": {} } }`)},
+	{name: "unconfigured search left alone", head: "POST /logs/_search HTTP/1.1\r\nContent-Type: application/json", body: `{"collapse":{"field":"x"},"size": 3}`},
+	{name: "unconfigured search that can't be read", head: "POST /logs/_search HTTP/1.1\r\nContent-Type: application/json", body: `{"size": 3`},
+	{name: "HEAD", head: "HEAD /logs HTTP/1.1", reply: "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 4711\r\n\r\n"},
+	{name: "HEAD without a length", head: "HEAD /logs HTTP/1.1", reply: "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n"},
+	{name: "204", head: "DELETE /x/y HTTP/1.1", reply: "HTTP/1.1 204 No Content\r\nX-A: b\r\n\r\n"},
+	{name: "304", head: "GET /x/y HTTP/1.1", reply: "HTTP/1.1 304 Not Modified\r\nEtag: \"x\"\r\n\r\n"},
+	{name: "100 and 103 first", head: "GET / HTTP/1.1", reply: "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" + okReply},
+	{name: "reply in chunks", head: "GET / HTTP/1.1", reply: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"},
+	{name: "reply in chunks with a trailer", head: "GET / HTTP/1.1", reply: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n3\r\nabc\r\n0\r\nX-Sum: 7\r\n\r\n"},
+	{name: "reply without a type", head: "GET / HTTP/1.1", reply: "HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\n<html>hi</html>"},
+	{name: "reply with a date, cookies and a server", head: "GET / HTTP/1.1", reply: "HTTP/1.1 200 OK\r\nDate: Mon, 01 Jan 2024 00:00:00 GMT\r\nServer: x\r\nSet-Cookie: a=b\r\nSet-Cookie: c=d\r\nWarning: 299 y\r\nContent-Length: 0\r\n\r\n"},
+	{name: "compressed reply", head: "GET / HTTP/1.1\r\nAccept-Encoding: gzip", reply: "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\n\x1f\x8b\x08\x00"},
+	{name: "error of the engine", head: "POST /x/_forcemerge HTTP/1.1", reply: "HTTP/1.1 503 Busy Indeed\r\nRetry-After: 3\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"},
+	{name: "status of its own", head: "GET / HTTP/1.1", reply: "HTTP/1.1 299 Odd\r\nContent-Length: 1\r\n\r\nx"},
+	{name: "read in which there is nothing of ours", head: "GET /logs/_doc/1 HTTP/1.1", reply: "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 24\r\n\r\n{ \"_source\": {\"a\": 1 } }"},
+	{name: "compressed read in which there is nothing of ours", head: "GET /logs/_doc/1 HTTP/1.1\r\nAccept-Encoding: gzip", reply: inChunks("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\n", zipped("{\"_source\":{}}\n"))},
+}
+
+// TestTransparent sends the same bytes to an engine directly and through the sidecar, and compares what each end sees.
+func TestTransparent(t *testing.T) {
+	rec := record(t)
+	f := serveNodes(t, []string{"http://" + rec.Addr().String()}, nil)
+	through := strings.TrimPrefix(f.url, "http://")
+	for _, c := range transparent {
+		t.Run(c.name, func(t *testing.T) {
+			if c.reply == "" {
+				c.reply = okReply
+			}
+			rec.mu.Lock()
+			rec.reply = c.reply
+			rec.mu.Unlock()
+			request := c.head + "\r\nHost: engine.example\r\n"
+			if c.body != "" && !strings.Contains(c.head, "chunked") {
+				request += "Content-Length: " + strconv.Itoa(len(c.body)) + "\r\n"
+			}
+			request += "\r\n" + c.body
+
+			wantReply, want := send(t, rec.Addr().String(), request), rec.take()
+			gotReply, got := send(t, through, request), rec.take()
+			if len(want) != 1 || len(got) != 1 || len(gotReply) != len(wantReply) {
+				t.Fatalf("the engine got %d requests directly and %d through us; the client %d and %d replies", len(want), len(got), len(wantReply), len(gotReply))
+			}
+			if diff := cmp.Diff(essence(want[0]), essence(got[0])); diff != "" {
+				t.Errorf("request: directly (-), through us (+):\n%s", diff)
+			}
+			if gotReply[len(gotReply)-1].get("connection") == "close" {
+				t.Error("the client's connection is closed for no reason")
+			}
+			for i := range wantReply {
+				if diff := cmp.Diff(essence(wantReply[i]), essence(gotReply[i])); diff != "" {
+					t.Errorf("reply: directly (-), through us (+):\n%s", diff)
+				}
+			}
+		})
+	}
+}

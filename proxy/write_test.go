@@ -1,0 +1,394 @@
+package proxy_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/proxy"
+)
+
+// enriched reports how many documents of a body carry a sketch.
+func enriched(body []byte) int { return strings.Count(string(body), adapters.SketchField) }
+
+func TestWriteEnriches(t *testing.T) {
+	small, large, huge := bulk("news-1", 3), fat("news-1", 200), fat("news-1", 300)
+	if z := len(zipped(huge)); len(large) < 1<<20 || z < 1<<20 {
+		t.Fatalf("the bulks are not large: %d, %d in gzip", len(large), z)
+	}
+	for _, c := range []struct {
+		name, body string
+		headers    []string
+		want       string // without sketches
+		docs       int
+		chunked    bool
+	}{
+		{"small", small, nil, small, 3, false},
+		{"small in gzip", zipped(small), []string{"Content-Encoding: gzip"}, small, 3, false},
+		{"small in gzip, loosely named", zipped(small), []string{"Content-Encoding: X-GZip"}, small, 3, false},
+		{"large", large, nil, large, 200, true},
+		{"large in gzip", zipped(large), []string{"Content-Encoding: gzip"}, large, 200, false},
+		{"huge in gzip", zipped(huge), []string{"Content-Encoding: gzip"}, huge, 300, true},
+		{"mixed", bulk("logs", 1) + bulk("news-1", 1), nil, bulk("logs", 1) + bulk("news-1", 1), 1, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := newEngine("news-1", "logs")
+			f := serve(t, e, nil)
+			a := do(t, "POST", f.url+"/_bulk", c.body, c.headers...)
+			if a.status != 200 || a.body != "{}" {
+				t.Errorf("the client got %d %q", a.status, a.body)
+			}
+			got := e.arrived()
+			if len(got) != 1 {
+				t.Fatalf("the engine got %q", uris(got))
+			}
+			if n := enriched(got[0].body); n != c.docs {
+				t.Errorf("%d documents are enriched, want %d", n, c.docs)
+			}
+			if plain := withoutSketches(string(got[0].body)); plain != c.want {
+				t.Errorf("less our fields the body differs: %s", cmp.Diff(c.want[:min(len(c.want), 400)], plain[:min(len(plain), 400)]))
+			}
+			if chunked := got[0].length < 0; chunked != c.chunked {
+				t.Errorf("in chunks: %v, want %v", chunked, c.chunked)
+			}
+			if encoding := got[0].header.Get("Content-Encoding"); encoding != "" {
+				t.Errorf("Content-Encoding %q is left", encoding)
+			}
+			if n := f.Counts()["documents enriched"]; n != int64(c.docs) {
+				t.Errorf("%d documents counted, want %d", n, c.docs)
+			}
+		})
+	}
+}
+
+// withoutSketches cuts our field, which is the last of its object.
+func withoutSketches(body string) string {
+	var b strings.Builder
+	for {
+		before, after, found := strings.Cut(body, `,"`+adapters.SketchField+`":"`)
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		_, body, _ = strings.Cut(after, `"`)
+	}
+}
+
+// TestBrokenOffWrite sends a part of a body and hangs up: the engine must never see a body that looks whole.
+func TestBrokenOffWrite(t *testing.T) {
+	large := fat("news-1", 200)
+	inDocument := len(large) - 20
+	lineEnd := strings.LastIndex(large[:inDocument], "\n") + 1
+	afterAction := strings.LastIndex(large[:lineEnd-1], "\n") + 1
+	z := zipped(fat("news-1", 300))
+	for _, c := range []struct{ name, path, header, body string }{
+		{"small in a document", "/_bulk", "", bulk("news-1", 3)[:150]},
+		{"small at a line end", "/_bulk", "", bulk("news-1", 3)},
+		{"large in a document", "/_bulk", "", large[:inDocument]},
+		{"large at a line end", "/_bulk", "", large[:lineEnd]},
+		{"large behind an action", "/_bulk", "", large[:afterAction]},
+		{"large unconfigured", "/logs/_bulk", "", strings.ReplaceAll(large[:inDocument], "news-1", "logs")},
+		{"large in gzip", "/_bulk", "Content-Encoding: gzip\r\n", z[:len(z)-30]},
+		{"one document", "/news-1/_doc/1", "", `{"title":"a b c d`},
+		{"large passing", "/_whatever", "", large[:inDocument]},
+		{"search", "/news-1/_search", "", `{"size":1`},
+	} {
+		for _, framing := range []string{"length", "chunks"} {
+			t.Run(c.name+" with "+framing, func(t *testing.T) {
+				e := newEngine("news-1")
+				f := serve(t, e, nil)
+				conn := dial(t, f)
+				fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n%s", c.path, c.header)
+				if framing == "length" {
+					fmt.Fprintf(conn, "Content-Length: %d\r\n\r\n%s", len(c.body)+500, c.body)
+				} else {
+					fmt.Fprintf(conn, "Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n", len(c.body), c.body)
+				}
+				conn.Close()
+				eventually(t, "the broken request counted", func() bool { return f.Counts()["broken_off"] == 1 })
+				f.behind.Close() // waits for what it is at
+				for _, a := range e.arrived() {
+					if a.err == nil {
+						t.Errorf("the engine saw a whole body of %d bytes for %s", len(a.body), a)
+					}
+				}
+				if f.Counts()["unreachable"] != 0 {
+					t.Error("the engine is blamed for it")
+				}
+			})
+		}
+	}
+}
+
+// forgetful is a body that breaks off and, read once more, ends well, as those of net/http do.
+type forgetful struct {
+	io.Reader
+	broke bool
+}
+
+func (f *forgetful) Close() error { return nil }
+
+func (f *forgetful) Read(p []byte) (int, error) {
+	n, err := f.Reader.Read(p)
+	if err == io.EOF && !f.broke {
+		f.broke, err = true, io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+// TestBrokenOffIsRemembered leaves it to the body alone to say that it broke off.
+func TestBrokenOffIsRemembered(t *testing.T) {
+	large := fat("news-1", 200)
+	for _, c := range []struct{ path, encoding, body string }{
+		{"/_bulk", "", large[:len(large)-20]}, {"/_bulk", "gzip", zipped(fat("news-1", 300))[:1200<<10]}, {"/_whatever", "", large},
+	} {
+		e := newEngine("news-1")
+		f := serve(t, e, nil)
+		r := httptest.NewRequest("POST", c.path, &forgetful{Reader: strings.NewReader(c.body)})
+		r.ContentLength = int64(len(c.body)) + 20
+		if c.encoding != "" {
+			r.Header.Set("Content-Encoding", c.encoding)
+		}
+		func() {
+			defer func() {
+				if p := recover(); p != http.ErrAbortHandler {
+					t.Errorf("%s: ended with %v, not by cutting the connection", c.path, p)
+				}
+			}()
+			f.ServeHTTP(httptest.NewRecorder(), r)
+		}()
+		f.behind.Close()
+		for _, a := range e.arrived() {
+			if a.err == nil {
+				t.Errorf("%s: the engine saw a whole body of %d bytes", c.path, len(a.body))
+			}
+		}
+	}
+}
+
+func dial(t testing.TB, f front) *net.TCPConn {
+	t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(f.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	conn.SetDeadline(time.Now().Add(20 * time.Second))
+	return conn.(*net.TCPConn)
+}
+
+// TestBrokenGzipInTheMiddle: what was sent on by then must not look whole, and the client is told.
+func TestBrokenGzipInTheMiddle(t *testing.T) {
+	z := []byte(zipped(fat("news-1", 300)))
+	if len(z) < 1<<20 {
+		t.Fatal("too small to be streamed")
+	}
+	z[len(z)-5] ^= 1 // in the checksum: all of the text is there
+	e := newEngine("news-1")
+	f := serve(t, e, nil)
+	a := do(t, "POST", f.url+"/_bulk", string(z), "Content-Encoding: gzip")
+	if a.status != 400 {
+		t.Errorf("the client got %d %s", a.status, a.body)
+	}
+	eventually(t, "the engine's reading ended", func() bool { return len(e.arrived()) > 0 })
+	for _, got := range e.arrived() {
+		if got.err == nil {
+			t.Errorf("the engine saw a whole body of %d bytes", len(got.body))
+		}
+	}
+}
+
+// TestEarlyAnswer has an engine answer before it reads the body, and a client that waits for that answer half-way.
+func TestEarlyAnswer(t *testing.T) {
+	large := fat("news-1", 400)
+	for _, c := range []struct {
+		path         string
+		status, sent int
+	}{
+		{"/_bulk", 413, len(large) / 2}, {"/_bulk", 401, 11 << 17}, {"/news-1/_doc", 413, 11 << 17}, {"/_whatever", 401, 100},
+	} {
+		t.Run(fmt.Sprintf("%s %d %d", c.path, c.status, c.sent), func(t *testing.T) {
+			known := newEngine("news-1")
+			f := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if (arrival{method: r.Method, uri: r.RequestURI}).ours() {
+					known.ServeHTTP(w, r)
+					return
+				}
+				http.NewResponseController(w).EnableFullDuplex()
+				w.Header().Set("Content-Length", "5")
+				w.WriteHeader(c.status)
+				io.WriteString(w, "early")
+			}), nil)
+			conn := dial(t, f)
+			fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", c.path, len(large), large[:c.sent])
+			reply := make([]byte, 4096)
+			n, err := conn.Read(reply)
+			if want := fmt.Sprintf("HTTP/1.1 %d", c.status); err != nil || !strings.HasPrefix(string(reply[:n]), want) {
+				t.Errorf("the client got %q, %v, want %s", reply[:n], err, want)
+			}
+		})
+	}
+}
+
+// dying is an engine that hangs up when a client's request is here in part.
+func dying(t *testing.T, known *engine, after int64) (http.Handler, *atomic.Int64) {
+	times := new(atomic.Int64)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if (arrival{method: r.Method, uri: r.RequestURI}).ours() {
+			known.ServeHTTP(w, r)
+			return
+		}
+		times.Add(1)
+		io.CopyN(io.Discard, r.Body, after)
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		conn.(*net.TCPConn).SetLinger(0)
+		conn.Close()
+	}), times
+}
+
+// TestWritesAreNeverRetried has an engine die under a write at several moments, on a fresh connection and on a used one.
+func TestWritesAreNeverRetried(t *testing.T) {
+	for _, c := range []struct {
+		name, method, path, body string
+		after                    int64
+	}{
+		{"before the body", "POST", "/_bulk", bulk("news-1", 3), 0},
+		{"after the body", "POST", "/_bulk", bulk("news-1", 3), 1 << 20},
+		{"in a stream", "POST", "/_bulk", fat("news-1", 400), 1 << 20},
+		{"one document", "PUT", "/news-1/_doc/1", `{"title":"a"}`, 1 << 20},
+		{"unconfigured", "POST", "/logs/_doc", `{"title":"a"}`, 1 << 20},
+		{"passing", "POST", "/_reindex", `{}`, 1 << 20},
+		{"passing without a body", "DELETE", "/news-1/_doc/1", "", 0},
+		{"passing without a body by POST", "POST", "/news-1/_refresh", "", 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			engine, times := dying(t, newEngine("news-1"), c.after)
+			f := serve(t, engine, nil)
+			for range 2 {
+				// A client that still sends may see the connection cut rather than the answer.
+				if a, err := try(t, c.method, f.url+c.path, strings.NewReader(c.body)); err == nil && a.status != 502 {
+					t.Errorf("the client got %d %s", a.status, a.body)
+				}
+			}
+			if n := times.Load(); n > 2 {
+				t.Errorf("two writes became %d", n)
+			}
+		})
+	}
+}
+
+// TestRoom fills a body up to the engine's limit: from where a sketch could cross it, documents pass as they are.
+func TestRoom(t *testing.T) {
+	body := bulk("news-1", 100)
+	for _, c := range []struct {
+		name       string
+		room, docs int
+	}{
+		{"none", 0, 0}, {"a little", 1000, 3}, {"enough", 1 << 20, 100}, {"the body is larger than the limit", -1, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := newEngine("news-1")
+			limit := len(body) + c.room
+			f := serve(t, e, func(p *proxy.Engine) { p.Limits.EngineMaxBody = int64(limit) })
+			do(t, "POST", f.url+"/_bulk", body)
+			got := e.arrived()[0].body
+			if len(got) > max(limit, len(body)) {
+				t.Errorf("the body grew to %d, over the limit of %d", len(got), limit)
+			}
+			if n := enriched(got); n < min(c.docs, 1) || n > 0 && c.docs == 0 || c.docs == 100 && n != 100 {
+				t.Errorf("%d documents are enriched", n)
+			}
+			if withoutSketches(string(got)) != body {
+				t.Error("the bulk is not what it was")
+			}
+			if n := f.Counts()["documents enriched"] + f.Counts()["documents oversized"]; n != 100 {
+				t.Errorf("%d documents counted", n)
+			}
+		})
+	}
+}
+
+// TestRoomOfAStream: the length is known, the body is not at hand.
+func TestRoomOfAStream(t *testing.T) {
+	body := fat("news-1", 400)
+	e := newEngine("news-1")
+	f := serve(t, e, func(p *proxy.Engine) { p.Limits.EngineMaxBody = int64(len(body)) + 50_000 })
+	do(t, "POST", f.url+"/_bulk", body)
+	got := e.arrived()[0].body
+	if len(got) > len(body)+50_000 || enriched(got) < 100 || withoutSketches(string(got)) != body {
+		t.Errorf("the body grew from %d to %d with %d sketches", len(body), len(got), enriched(got))
+	}
+}
+
+// TestWriteReplies: a write's reply is the engine's, less our fields where it shows documents.
+func TestWriteReplies(t *testing.T) {
+	e := newEngine("news-1")
+	e.answer = func(w http.ResponseWriter, a arrival) {
+		w.WriteHeader(201)
+		fmt.Fprintf(w, `{"get":{"_source":{"title":"a","neardup_sketch":"x"}}}`)
+	}
+	f := serve(t, e, nil)
+	a := do(t, "POST", f.url+"/news-1/_update/1?_source=true", `{"doc":{"title":"a b"}}`)
+	if want := `{"get":{"_source":{"title":"a"}}}`; a.status != 201 || a.body != want {
+		t.Errorf("got %d %s, want %s", a.status, a.body, want)
+	}
+}
+
+// TestUnsupportedWritesPass: bodies that can't be read go through as they came.
+func TestUnsupportedWritesPass(t *testing.T) {
+	for _, header := range []string{"Content-Encoding: br", "Content-Type: application/cbor", "Content-Type: application/yaml", "Authorization: AWS4-HMAC-SHA256 x"} {
+		e := newEngine("news-1")
+		f := serve(t, e, nil)
+		do(t, "POST", f.url+"/_bulk", bulk("news-1", 2), header)
+		if got := e.arrived(); len(got) != 1 || string(got[0].body) != bulk("news-1", 2) || len(e.lookups()) != 0 {
+			t.Errorf("%s: the engine got %q after %q", header, got, uris(e.lookups()))
+		}
+	}
+}
+
+// panicking is a dialect with a bug.
+type panicking struct{ adapters.Dialect }
+
+func (panicking) EnrichWrite(adapters.Class, io.Writer, io.Reader, *adapters.Enricher) error {
+	panic("a bug")
+}
+func (panicking) CleanReply(adapters.Class, io.Writer, io.Reader) error { panic("a bug") }
+func (panicking) Search(adapters.Class, *adapters.Request, adapters.Plan) adapters.ParsedSearch {
+	panic("a bug")
+}
+
+// TestBugsInADialect: none takes the sidecar down, and where nothing was sent yet the request goes through as it came.
+func TestBugsInADialect(t *testing.T) {
+	e := newEngine("news-1")
+	e.answer = func(w http.ResponseWriter, a arrival) {
+		if strings.Contains(a.uri, "huge") {
+			io.WriteString(w, strings.Repeat(`{"neardup_sketch":1}`, 1<<17))
+		}
+	}
+	f := serve(t, e, func(p *proxy.Engine) { p.Dialect = panicking{p.Dialect} })
+	small := bulk("news-1", 2)
+	do(t, "POST", f.url+"/_bulk", small)
+	do(t, "POST", f.url+"/news-1/_search", `{}`)
+	if got := e.arrived(); len(got) != 2 || string(got[0].body) != small || string(got[1].body) != `{}` {
+		t.Errorf("the engine got %q", got)
+	}
+	if a := do(t, "POST", f.url+"/_bulk", fat("news-1", 200)); a.status != 502 {
+		t.Errorf("a stream: the client got %d", a.status)
+	}
+	if _, err := try(t, "GET", f.url+"/news-1/_doc/huge", nil); err == nil {
+		t.Error("a reply that could not be cleaned ended well")
+	}
+}
