@@ -13,6 +13,10 @@ import (
 // the rest is copied as it stands. It returns only errors of src and dst.
 func Clean(dst io.Writer, src io.Reader, drop func(parent, key string) bool) error {
 	c := cleaner{r: bufio.NewReaderSize(src, 32<<10), w: bufio.NewWriterSize(dst, 32<<10), drop: drop}
+	if mark, err := c.r.Peek(len(byteOrderMark)); err == nil && bytes.Equal(mark, byteOrderMark) {
+		c.held = append(c.held, mark...)
+		_, _ = c.r.Discard(len(mark)) // it was read
+	}
 	err := c.values()
 	if errors.Is(err, ErrMalformed) {
 		_, err = c.w.Write(c.held)
@@ -24,6 +28,14 @@ func Clean(dst io.Writer, src io.Reader, drop func(parent, key string) bool) err
 		err = nil
 	}
 	return errors.Join(err, c.w.Flush())
+}
+
+// Cleaned returns data as [Clean] copies it.
+func Cleaned(data []byte, drop func(parent, key string) bool) []byte {
+	var out bytes.Buffer
+	out.Grow(len(data))
+	_ = Clean(&out, bytes.NewReader(data), drop) // neither end fails
+	return out.Bytes()
 }
 
 type cleaner struct {
@@ -45,8 +57,14 @@ func (c *cleaner) emit() error {
 	return err
 }
 
+// maxHeld bounds what is held: white space, a comment or a key that is longer is copied, with all behind it, as it stands.
+const maxHeld = 1 << 20
+
 // hold reads one byte and holds it.
 func (c *cleaner) hold() (byte, error) {
+	if len(c.held) >= maxHeld {
+		return 0, ErrMalformed
+	}
 	b, err := c.r.ReadByte()
 	if err == nil {
 		c.held = append(c.held, b)
@@ -54,18 +72,41 @@ func (c *cleaner) hold() (byte, error) {
 	return b, err
 }
 
-// peek returns the next byte that is no white space; the white space is held.
+// peek returns the next byte that is neither white space nor within a comment; these are held.
 func (c *cleaner) peek() (byte, error) {
 	for {
-		b, err := c.r.ReadByte()
+		next, err := c.r.Peek(1)
 		if err != nil {
 			return 0, err
 		}
-		if b != ' ' && b != '\t' && b != '\n' && b != '\r' {
-			return b, c.r.UnreadByte()
+		switch next[0] {
+		case ' ', '\t', '\n', '\r':
+			_, err = c.hold()
+		case '/':
+			err = c.comment()
+		default:
+			return next[0], nil
 		}
-		c.held = append(c.held, b)
+		if err != nil {
+			return 0, err
+		}
 	}
+}
+
+// comment holds a comment.
+func (c *cleaner) comment() error {
+	open, _ := c.r.Peek(2)
+	end := map[string]string{"/*": "*/", "//": "\n"}[string(open)]
+	if end == "" {
+		return ErrMalformed
+	}
+	start := len(c.held) + len(open)
+	for len(c.held) < start || !bytes.HasSuffix(c.held[start:], []byte(end)) {
+		if _, err := c.hold(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (c *cleaner) values() error {
@@ -143,24 +184,31 @@ func (c *cleaner) str(full func() error) error {
 	}
 }
 
+// more goes up to the next element of a list, over the comma in front of it, or over the list's end, and then returns false.
+func (c *cleaner) more(first bool, end byte) (bool, error) {
+	b, err := c.peek()
+	switch {
+	case err != nil:
+		return false, err
+	case b == end:
+		_, _ = c.hold()
+		return false, c.emit()
+	case first:
+		return true, nil
+	case b != ',':
+		return false, ErrMalformed
+	}
+	_, _ = c.hold()
+	return true, nil
+}
+
 func (c *cleaner) array(key string, depth int) error {
 	if _, err := c.hold(); err != nil {
 		return err
 	}
 	for first := true; ; first = false {
-		b, err := c.peek()
-		if err != nil {
+		if more, err := c.more(first, ']'); err != nil || !more {
 			return err
-		}
-		if b == ']' {
-			_, _ = c.hold()
-			return c.emit()
-		}
-		if !first {
-			if b != ',' {
-				return ErrMalformed
-			}
-			_, _ = c.hold()
 		}
 		if err := c.value(key, depth+1); err != nil {
 			return err
@@ -176,19 +224,8 @@ func (c *cleaner) object(parent string, depth int) error {
 		return err
 	}
 	for first, kept := true, false; ; first = false {
-		b, err := c.peek()
-		if err != nil {
+		if more, err := c.more(first, '}'); err != nil || !more {
 			return err
-		}
-		if b == '}' {
-			_, _ = c.hold()
-			return c.emit()
-		}
-		if !first {
-			if b != ',' {
-				return ErrMalformed
-			}
-			_, _ = c.hold()
 		}
 		comma := len(c.held)
 		dropped, err := c.member(parent, depth, kept, comma)

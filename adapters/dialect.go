@@ -57,6 +57,8 @@ type Class struct {
 	CleanWrite bool
 	// Shown says that the client names a field of ours in its request: then it is shown.
 	Shown bool
+	// Alters says that a request that passes may make, change or drop an index, alias or template.
+	Alters bool
 }
 
 // Dialect is the pure half of an adapter. All methods are safe for concurrent use and keep nothing of their arguments.

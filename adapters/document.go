@@ -39,6 +39,8 @@ type Enricher struct {
 	Count func(Change)
 	// NoCreate says that the operation at hand creates no index, whatever its document.
 	NoCreate bool
+	// Unsure says that the engine may keep less of a document than it was sent: none is then given a sketch of what was sent.
+	Unsure bool
 	// Room is how many bytes may be added before the engine's limit on a body could be crossed.
 	Room int64
 }
@@ -65,9 +67,7 @@ func (e *Enricher) append(dst []byte, index string, document []byte, partial boo
 		return append(dst, document...), Unreadable
 	}
 	found := rule.find(members)
-	if found.ambiguous {
-		return append(dst, document...), Unreadable
-	}
+	found.odd = found.odd || e.Unsure
 	// A client's own value of our field is never stored, whatever else happens to the document.
 	if ours := cut(document, members, Our); len(ours) != len(document) {
 		document = ours
@@ -94,10 +94,12 @@ func (e *Enricher) append(dst []byte, index string, document []byte, partial boo
 // value returns what our field gets, nil for nothing at all.
 func (r *Rule) value(found texts, partial bool) ([]byte, Change) {
 	switch {
-	case partial && found.touched == 0:
+	case partial && found.touched == 0 && !found.grazed:
 		return nil, Untouched
-	case partial && found.touched < len(r.Fields):
+	case partial && (found.touched < len(r.Fields) || found.nested || found.odd):
 		return []byte("null"), Cleared
+	case found.odd:
+		return nil, Unreadable
 	}
 	s, ok := r.Sketch(found.list())
 	switch {
@@ -122,7 +124,7 @@ func (r *Rule) SketchOf(document []byte) (computed, stored *Encoded) {
 		}
 	}
 	found := r.find(members)
-	if found.ambiguous {
+	if found.odd {
 		return nil, stored
 	}
 	if s, ok := r.Sketch(found.list()); ok {
@@ -154,8 +156,14 @@ type texts struct {
 	seen    []bool
 	// touched is how many of the fields the document sets.
 	touched int
-	// ambiguous says that a name leading to a field stands twice in one object; engines differ in which one counts.
-	ambiguous bool
+	// grazed says that it sets an object above a field without the field: merged into an object that keeps it, but put in the place
+	// of a list.
+	grazed bool
+	// nested says that a field is within an object. Merged, {"a.b": …} and {"a": {"b": …}} can both be stored, one with an old text.
+	nested bool
+	// odd says that a field holds something other than texts, which the engine may write in another way than it was sent; or that
+	// a name leading to a field stands twice in one object, and engines differ in which one counts.
+	odd bool
 }
 
 func (t *texts) list() []string {
@@ -171,10 +179,9 @@ func (r *Rule) find(members []Member) texts {
 	t := texts{byField: make([][]string, len(r.Fields)), seen: make([]bool, len(r.Fields))}
 	for i, field := range r.Fields {
 		t.descend(i, members, field)
-	}
-	for _, seen := range t.seen {
-		if seen {
+		if t.seen[i] {
 			t.touched++
+			t.nested = t.nested || strings.Contains(field, ".")
 		}
 	}
 	return t
@@ -187,12 +194,13 @@ func (t *texts) descend(field int, members []Member, path string) {
 			t.seen[field] = true
 			t.collect(field, m.Value)
 		case strings.HasPrefix(path, m.Key+"."):
+			t.grazed = true
 			t.into(field, m.Value, path[len(m.Key)+1:])
 		default:
 			continue
 		}
 		for _, other := range members[:i] {
-			t.ambiguous = t.ambiguous || other.Key == m.Key
+			t.odd = t.odd || other.Key == m.Key
 		}
 	}
 }
@@ -215,7 +223,7 @@ func (t *texts) into(field int, value []byte, path string) {
 	}
 }
 
-// collect takes the texts of a field's value: a string, a number or truth value as written, or each of a list.
+// collect takes the texts of a field's value: a string, or each of a list of strings. Null is no text.
 func (t *texts) collect(field int, value []byte) {
 	switch value[0] {
 	case '"':
@@ -227,8 +235,8 @@ func (t *texts) collect(field int, value []byte) {
 		for _, element := range elements {
 			t.collect(field, element)
 		}
-	case '{', 'n':
+	case 'n':
 	default:
-		t.byField[field] = append(t.byField[field], string(value))
+		t.odd = true
 	}
 }

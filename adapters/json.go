@@ -24,58 +24,45 @@ type Member struct {
 // Members returns the members of a JSON object in their order, or ErrMalformed if data is anything but one well-formed object.
 // The values share data's memory.
 func Members(data []byte) ([]Member, error) {
-	s := scanner{data: data}
-	s.space()
-	if !s.take('{') {
-		return nil, ErrMalformed
-	}
 	var list []Member
-	for first := true; ; first = false {
-		s.space()
-		if s.take('}') {
-			if s.space(); s.at != len(data) || !first && s.comma {
-				return nil, ErrMalformed
-			}
-			return list, nil
-		}
-		if !first && !s.comma {
-			return nil, ErrMalformed
-		}
-		m, err := s.member()
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, m)
+	err := parse(data, '{', func(start, colon, value, end int) bool {
+		key, ok := Text(data[start:colon])
+		list = append(list, Member{Key: key, Value: data[value:end], start: start, end: end})
+		return ok
+	})
+	if err != nil {
+		return nil, err
 	}
+	return list, nil
 }
 
 // Elements returns the elements of a JSON array as they stand, or ErrMalformed if data is anything but one well-formed array.
 func Elements(data []byte) ([][]byte, error) {
-	s := scanner{data: data}
-	s.space()
-	if !s.take('[') {
-		return nil, ErrMalformed
-	}
 	var list [][]byte
-	for first := true; ; first = false {
-		s.space()
-		if s.take(']') {
-			if s.space(); s.at != len(data) || !first && s.comma {
-				return nil, ErrMalformed
-			}
-			return list, nil
-		}
-		if !first && !s.comma {
-			return nil, ErrMalformed
-		}
-		start := s.at
-		if err := s.value(1); err != nil {
-			return nil, err
-		}
-		list = append(list, data[start:s.at])
-		s.space()
-		s.comma = s.take(',')
+	err := parse(data, '[', func(_, _, value, end int) bool {
+		list = append(list, data[value:end])
+		return true
+	})
+	if err != nil {
+		return nil, err
 	}
+	return list, nil
+}
+
+// parse visits what stands in data if it is one object or array and nothing else.
+func parse(data []byte, open byte, visit visitor) error {
+	s := scanner{data: data}
+	if bytes.HasPrefix(data, byteOrderMark) {
+		s.at = len(byteOrderMark)
+	}
+	if s.space(); s.at == len(data) || data[s.at] != open {
+		return ErrMalformed
+	}
+	err := s.container(open, 0, visit)
+	if s.space(); err == nil && s.at != len(data) {
+		return ErrMalformed
+	}
+	return err
 }
 
 // Get returns the value of the last member with the key, or nil.
@@ -176,22 +163,47 @@ func cut(object []byte, members []Member, drop func(key string) bool) []byte {
 	return append(out, object[from:]...)
 }
 
-// scanner walks over JSON by the grammar of RFC 8259.
+// scanner walks over JSON by the grammar of RFC 8259, and over comments between its tokens.
 type scanner struct {
-	data  []byte
-	at    int
-	comma bool // the last member or element was followed by a comma
+	data []byte
+	at   int
 }
 
+// A visitor is told where a member or element starts, where its key and its value stand, and where it ends. It returns false to refuse it.
+type visitor func(start, colon, value, end int) bool
+
+// byteOrderMark may stand in front of a document, though RFC 8259 tells writers not to.
+var byteOrderMark = []byte("\uFEFF")
+
+// space goes over white space, and over comments: engines read them, so a document may hold some.
 func (s *scanner) space() {
 	for s.at < len(s.data) {
 		switch s.data[s.at] {
 		case ' ', '\t', '\n', '\r':
 			s.at++
+		case '/':
+			n := comment(s.data[s.at:])
+			if n == 0 {
+				return
+			}
+			s.at += n
 		default:
 			return
 		}
 	}
+}
+
+// comment returns the length of the comment that data begins with, or 0.
+func comment(data []byte) int {
+	for open, end := range map[string]string{"/*": "*/", "//": "\n"} {
+		if !bytes.HasPrefix(data, []byte(open)) {
+			continue
+		}
+		if i := bytes.Index(data[2:], []byte(end)); i >= 0 {
+			return 2 + i + len(end)
+		}
+	}
+	return 0
 }
 
 func (s *scanner) take(c byte) bool {
@@ -200,28 +212,6 @@ func (s *scanner) take(c byte) bool {
 		return true
 	}
 	return false
-}
-
-// member reads a key, a value and the comma behind them if there is one.
-func (s *scanner) member() (Member, error) {
-	m := Member{start: s.at}
-	if err := s.str(); err != nil {
-		return m, err
-	}
-	key, ok := Text(s.data[m.start:s.at])
-	s.space()
-	if !ok || !s.take(':') {
-		return m, ErrMalformed
-	}
-	s.space()
-	value := s.at
-	if err := s.value(1); err != nil {
-		return m, err
-	}
-	m.Key, m.Value, m.end = key, s.data[value:s.at], s.at
-	s.space()
-	s.comma = s.take(',')
-	return m, nil
 }
 
 // value reads one value whose container stands at the depth.
@@ -233,7 +223,7 @@ func (s *scanner) value(depth int) error {
 	case '"':
 		return s.str()
 	case '{', '[':
-		return s.container(c, depth)
+		return s.container(c, depth, nil)
 	case 't':
 		return s.literal("true")
 	case 'f':
@@ -244,7 +234,8 @@ func (s *scanner) value(depth int) error {
 	return s.number()
 }
 
-func (s *scanner) container(open byte, depth int) error {
+// container reads an object or array that stands at the depth. visit, if not nil, is called with all that stands in it.
+func (s *scanner) container(open byte, depth int, visit visitor) error {
 	s.at++
 	end := open + 2 // ']' and '}' both stand two behind their opening
 	s.space()
@@ -253,17 +244,23 @@ func (s *scanner) container(open byte, depth int) error {
 	}
 	for {
 		s.space()
+		start, colon := s.at, s.at
 		if open == '{' {
 			if err := s.str(); err != nil {
 				return err
 			}
+			colon = s.at
 			if s.space(); !s.take(':') {
 				return ErrMalformed
 			}
 			s.space()
 		}
+		value := s.at
 		if err := s.value(depth + 1); err != nil {
 			return err
+		}
+		if visit != nil && !visit(start, colon, value, s.at) {
+			return ErrMalformed
 		}
 		s.space()
 		if s.take(end) {

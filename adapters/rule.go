@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -43,6 +44,9 @@ func (r *Rule) Validate() error {
 	if r.Match == "" {
 		errs = append(errs, errors.New("match: is empty: name an index or a pattern such as news-*"))
 	}
+	if strings.ContainsFunc(r.Match, func(c rune) bool { return c == ',' || unicode.IsSpace(c) }) {
+		errs = append(errs, fmt.Errorf("match: %q is no single name: write one entry for each name or pattern", r.Match))
+	}
 	if len(r.Fields) == 0 {
 		errs = append(errs, errors.New("fields: must name at least one text field"))
 	}
@@ -51,6 +55,7 @@ func (r *Rule) Validate() error {
 			errs = append(errs, fmt.Errorf("fields: %q can't be sketched: name a text field of your documents", f))
 		}
 	}
+	errs = append(errs, overlaps(r.Fields)...)
 	if t := r.Profile.Threshold; !(t > 0 && t <= 1) {
 		errs = append(errs, fmt.Errorf("threshold: %v is out of range: use a number above 0, at most 1 (0.8 is usual)", t))
 	}
@@ -58,6 +63,24 @@ func (r *Rule) Validate() error {
 		errs = append(errs, fmt.Errorf("window: %d is out of range: use at least 1 (1000 is usual)", r.Window))
 	}
 	return errors.Join(errs...)
+}
+
+// overlaps returns an error for each field whose text another one brings in already.
+func overlaps(fields []string) (errs []error) {
+	for i, f := range fields {
+		for _, other := range fields[:i] {
+			switch {
+			case f == "" || other == "":
+			case f == other:
+				errs = append(errs, fmt.Errorf("fields: %q stands twice: drop one", f))
+			case strings.HasPrefix(f, other+"."):
+				errs = append(errs, fmt.Errorf("fields: %q lies below %q: name one of the two", f, other))
+			case strings.HasPrefix(other, f+"."):
+				errs = append(errs, fmt.Errorf("fields: %q lies below %q: name one of the two", other, f))
+			}
+		}
+	}
+	return errs
 }
 
 // Rules is a list of rules of which the first match wins.

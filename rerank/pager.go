@@ -31,6 +31,8 @@ type Page struct {
 	Limit int
 	// Rate is the share of hits expected to fold, 0 to 1, which decides only how far the first reading goes.
 	Rate float64
+	// SketchFirst has sketches read before any sources: a reading with sources does not show all that is needed for a sketch.
+	SketchFirst bool
 }
 
 // Span is a reading of the ranks [From, To). SketchOnly says that the hits' sketches suffice; their sources are read later.
@@ -69,7 +71,7 @@ const unknown = math.MaxInt
 // NewPager returns a Pager for the page.
 func NewPager(page Page) *Pager {
 	p := &Pager{page: page, end: unknown}
-	p.whole = page.From == 0 || p.firstReading() <= fullReading
+	p.whole = !page.SketchFirst && (page.From == 0 || p.firstReading() <= fullReading)
 	p.next = p.clamp(p.firstReading())
 	return p
 }
@@ -165,6 +167,9 @@ func (p *Pager) missing() int {
 	}
 	return to
 }
+
+// Judged reports whether the sketches of a reading that Next returned are looked at, not only which documents it holds.
+func (p *Pager) Judged(span Span) bool { return span.SketchOnly || p.whole }
 
 // Ranks returns the engine's ranks of the page's hits, ascending, when Next has returned false; or ErrUnsettled.
 func (p *Pager) Ranks() ([]int, error) {

@@ -181,6 +181,7 @@ func TestPagerAgreesWithTheDefinition(t *testing.T) {
 		if r.IntN(3) == 0 {
 			want.From = 0
 		}
+		want.SketchFirst = r.IntN(3) == 0
 		oracle := ids(hits, cut(collapsed(hits, want.Window), want.From, want.Size))
 		got := page(t, NewPager(want), func() []Hit { return hits })
 		if diff := cmp.Diff(oracle, got); diff != "" {

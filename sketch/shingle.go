@@ -15,7 +15,7 @@ import (
 var fold = cases.Fold()
 
 // Words returns the words of a text as shingles are made of them: NFKC-normalised and case-folded, cut at the word borders of
-// UAX #29, without the pieces that hold neither a letter nor a digit. Invalid UTF-8 counts as U+FFFD.
+// UAX #29, without the pieces that hold neither a letter nor a digit. Invalid UTF-8 is left out, as engines do that accept it.
 func Words(text string) []string {
 	var list []string
 	it := words.FromString(normalise(text))
@@ -29,7 +29,7 @@ func Words(text string) []string {
 
 // normalise folds after NFKC and normalises once more, because folding can leave the normal form.
 func normalise(text string) string {
-	valid := strings.ToValidUTF8(text, "\uFFFD")
+	valid := strings.ToValidUTF8(text, "")
 	return norm.NFKC.String(fold.String(norm.NFKC.String(valid)))
 }
 
@@ -107,7 +107,7 @@ func Resemblance(a, b []uint64) float64 {
 func (s *Sketcher) fingerprint(texts []string) uint64 {
 	d := xxhash.NewWithSeed(s.seed)
 	for _, text := range texts {
-		valid := strings.ToValidUTF8(text, "\uFFFD")
+		valid := strings.ToValidUTF8(text, "")
 		folded := norm.NFC.String(fold.String(norm.NFC.String(valid)))
 		for i, w := range strings.Fields(folded) {
 			if i > 0 {

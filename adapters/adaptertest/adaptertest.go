@@ -6,6 +6,7 @@ package adaptertest
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -27,7 +28,8 @@ type Subject struct {
 	Reads []Read
 	// Targets are the indices that one search can be sent to, each a list of names that [Rules] or nothing matches.
 	Targets [][]string
-	// Search returns the request of one search, or of several at once; nil for several if the engine has no such request.
+	// Search returns the request of one search, or of several at once; nil if the engine has none such: it may know no several at
+	// once, or only a From that is a multiple of Size.
 	Search func(searches ...Search) *adapters.Request
 	// WithControl returns a copy of a search's request with a control of ours put into its body (into the first search of
 	// several); nil if that request's body can hold none.
@@ -104,100 +106,87 @@ func testPass(t *testing.T, s Subject) {
 	}
 }
 
-// chunked are readers that hand out the same bytes in other pieces.
-var chunked = map[string]func(io.Reader) io.Reader{"by byte": iotest.OneByteReader, "by half": iotest.HalfReader, "end with data": iotest.DataErrReader}
-
-// enrich runs a write and returns the body for the engine and how many documents were enriched.
-func enrich(t *testing.T, s Subject, r *adapters.Request, body io.Reader, rules adapters.Rules) (string, int) {
+// through returns what a copier makes of the text, and holds it to making the same of it in other pieces, and to ending well on every
+// beginning of it.
+func through(t *testing.T, what, text string, copied func(dst io.Writer, src io.Reader) error) string {
 	t.Helper()
-	enriched := 0
-	e := &adapters.Enricher{
-		Rule: func(index string, _ bool) (*adapters.Rule, bool) { return rules.For(index), true },
-		Count: func(c adapters.Change) {
-			if c == adapters.Enriched {
-				enriched++
-			}
-		},
-		Room: 1 << 30,
+	one := func(src io.Reader) string {
+		var out bytes.Buffer
+		if err := copied(&out, src); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		return out.String()
 	}
-	var out bytes.Buffer
-	if err := s.Dialect.EnrichWrite(s.Dialect.Classify(r), &out, body, e); err != nil {
-		t.Error(err)
+	whole := one(strings.NewReader(text))
+	for _, pieces := range []func(io.Reader) io.Reader{iotest.OneByteReader, iotest.HalfReader, iotest.DataErrReader} {
+		if got := one(pieces(strings.NewReader(text))); got != whole {
+			t.Errorf("%s: read in other pieces it is\n%s\nnot\n%s", what, got, whole)
+		}
 	}
-	return out.String(), enriched
+	for end := range text {
+		one(strings.NewReader(text[:end]))
+	}
+	broken := io.MultiReader(strings.NewReader(text[:len(text)/2]), iotest.ErrReader(io.ErrUnexpectedEOF))
+	if err := copied(io.Discard, broken); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("%s: a body that breaks off looks whole", what)
+	}
+	return whole
+}
+
+// enrich returns what a write is enriched by, and counts the documents that get a sketch.
+func enrich(s Subject, r *adapters.Request, rules adapters.Rules, enriched *int) func(dst io.Writer, src io.Reader) error {
+	return func(dst io.Writer, src io.Reader) error {
+		*enriched = 0
+		return s.Dialect.EnrichWrite(s.Dialect.Classify(r), dst, src, &adapters.Enricher{
+			Rule: func(index string, _ bool) (*adapters.Rule, bool) { return rules.For(index), true },
+			Count: func(c adapters.Change) {
+				if c == adapters.Enriched {
+					*enriched++
+				}
+			},
+			Room: 1 << 30,
+		})
+	}
 }
 
 func testWrites(t *testing.T, s Subject) {
-	rules := Rules(t)
 	for _, w := range s.Writes {
-		r, body := &w.Request, string(w.Body)
-		if c := s.Dialect.Classify(r); c.Kind != adapters.Write {
-			t.Errorf("%s %s is a %s", r.Method, r.Path, c.Kind)
+		what, body := w.Method+" "+w.Path, string(w.Body)
+		if c := s.Dialect.Classify(&w.Request); c.Kind != adapters.Write {
+			t.Errorf("%s is a %s", what, c.Kind)
 			continue
 		}
+		var enriched int
 		for end := range len(body) + 1 {
-			if got, _ := enrich(t, s, r, strings.NewReader(body[:end]), nil); got != body[:end] {
-				t.Fatalf("%s %s: enriching nothing changed\n%q to\n%q", r.Method, r.Path, body[:end], got)
-			}
-			enrich(t, s, r, strings.NewReader(body[:end]), rules)
-		}
-		whole, enriched := enrich(t, s, r, strings.NewReader(body), rules)
-		if enriched != w.Enriched {
-			t.Errorf("%s %s: enriched %d documents, want %d", r.Method, r.Path, enriched, w.Enriched)
-		}
-		if plain := clean(t, whole); plain != body {
-			t.Errorf("%s %s: without our field it is\n%s\nwant\n%s", r.Method, r.Path, plain, body)
-		}
-		for name, by := range chunked {
-			if got, _ := enrich(t, s, r, by(strings.NewReader(body)), rules); got != whole {
-				t.Errorf("%s %s: read %s it is\n%s\nnot\n%s", r.Method, r.Path, name, got, whole)
+			var out bytes.Buffer
+			err := enrich(s, &w.Request, nil, &enriched)(&out, strings.NewReader(body[:end]))
+			if out.String() != body[:end] || err != nil {
+				t.Fatalf("%s: enriching nothing changed\n%q to\n%q (%v)", what, body[:end], out.String(), err)
 			}
 		}
-		broken := io.MultiReader(strings.NewReader(body[:len(body)/2]), iotest.ErrReader(io.ErrUnexpectedEOF))
-		e := &adapters.Enricher{Rule: func(string, bool) (*adapters.Rule, bool) { return nil, false }}
-		if err := s.Dialect.EnrichWrite(s.Dialect.Classify(r), io.Discard, broken, e); err == nil {
-			t.Errorf("%s %s: a body that breaks off looks whole", r.Method, r.Path)
+		by := enrich(s, &w.Request, Rules(t), &enriched)
+		whole := through(t, what, body, by)
+		if err := by(io.Discard, strings.NewReader(body)); err != nil || enriched != w.Enriched {
+			t.Errorf("%s: enriched %d documents, want %d (%v)", what, enriched, w.Enriched, err)
+		}
+		if plain := adapters.Cleaned([]byte(whole), func(_, key string) bool { return adapters.Our(key) }); string(plain) != body {
+			t.Errorf("%s: without our field it is\n%s\nwant\n%s", what, plain, body)
 		}
 	}
-}
-
-// clean returns JSON, or several values of it, less our fields wherever they stand.
-func clean(t *testing.T, text string) string {
-	t.Helper()
-	var out bytes.Buffer
-	if err := adapters.Clean(&out, strings.NewReader(text), func(_, key string) bool { return adapters.Our(key) }); err != nil {
-		t.Fatal(err)
-	}
-	return out.String()
 }
 
 func testReads(t *testing.T, s Subject) {
 	for _, r := range s.Reads {
-		class := s.Dialect.Classify(&r.Request)
+		what, class := r.Method+" "+r.Path, s.Dialect.Classify(&r.Request)
 		if class.Kind == adapters.Pass || class.Kind == adapters.Write && !class.CleanWrite {
-			t.Errorf("%s %s: the reply is not cleaned", r.Method, r.Path)
+			t.Errorf("%s: the reply is not cleaned", what)
 			continue
 		}
-		answer := func(src io.Reader) string {
-			var out bytes.Buffer
-			if err := s.Dialect.CleanReply(class, &out, src); err != nil {
-				t.Fatal(err)
+		by := func(dst io.Writer, src io.Reader) error { return s.Dialect.CleanReply(class, dst, src) }
+		for _, reply := range []string{r.Reply, r.Clean} {
+			if got := through(t, what, reply, by); got != r.Clean {
+				t.Errorf("%s: %s\nbecame\n%s\nwant\n%s", what, reply, got, r.Clean)
 			}
-			return out.String()
-		}
-		if got := answer(strings.NewReader(r.Reply)); got != r.Clean {
-			t.Errorf("%s %s: got\n%s\nwant\n%s", r.Method, r.Path, got, r.Clean)
-		}
-		if got := answer(strings.NewReader(r.Clean)); got != r.Clean {
-			t.Errorf("%s %s: a reply without our fields became\n%s", r.Method, r.Path, got)
-		}
-		for name, by := range chunked {
-			if got := answer(by(strings.NewReader(r.Reply))); got != r.Clean {
-				t.Errorf("%s %s: read %s it is\n%s", r.Method, r.Path, name, got)
-			}
-		}
-		for end := range len(r.Reply) {
-			answer(strings.NewReader(r.Reply[:end]))
 		}
 	}
 }

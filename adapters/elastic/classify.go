@@ -28,8 +28,10 @@ var _ adapters.Dialect = Dialect{}
 
 // Classify implements adapters.Dialect.
 func (d Dialect) Classify(r *adapters.Request) adapters.Class {
-	c := classify(r.Method, segments(r.Path))
+	path := segments(r.Path)
+	c := classify(r.Method, path)
 	if c.Kind == adapters.Pass {
+		c.Alters = alters(r.Method, path)
 		return c
 	}
 	params := adapters.Params(r.RawQuery)
@@ -50,6 +52,28 @@ func segments(path string) []string {
 		}
 	}
 	return parts
+}
+
+// steady are the endpoints that change no index, alias or template, whatever the method. What is not listed may do so: a look-up
+// too many costs little, a change that is missed costs documents.
+var steady = map[string]bool{
+	"_analyze": true, "_async_search": true, "_bulk": true, "_cache": true, "_count": true, "_create": true, "_delete_by_query": true,
+	"_doc": true, "_eql": true, "_explain": true, "_field_caps": true, "_flush": true, "_forcemerge": true, "_graph": true, "_knn_search": true,
+	"_mget": true, "_msearch": true, "_mtermvectors": true, "_mvt": true, "_pit": true, "_query": true, "_rank_eval": true, "_refresh": true,
+	"_render": true, "_search": true, "_search_shards": true, "_sql": true, "_tasks": true, "_terms_enum": true, "_termvectors": true,
+	"_update": true, "_update_by_query": true, "_validate": true,
+}
+
+// alters reports whether a request that passes may change what stands behind a name.
+func alters(method string, path []string) bool {
+	switch method {
+	case "GET", "HEAD", "OPTIONS":
+		return false
+	}
+	if path[0] == "_all" || !strings.HasPrefix(path[0], "_") {
+		path = path[1:]
+	}
+	return len(path) == 0 || !steady[path[0]]
 }
 
 func classify(method string, path []string) adapters.Class {

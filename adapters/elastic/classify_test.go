@@ -1,6 +1,7 @@
 package elastic
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -31,7 +32,7 @@ func TestClassify(t *testing.T) {
 		{"DELETE", "/news-1/_doc/1", adapters.Class{}},
 		{"GET", "/_search", adapters.Class{Kind: search, Form: formSearch}},
 		{"POST", "//_search", adapters.Class{Kind: search, Form: formSearch}},
-		{"POST", "/news-1//_search", adapters.Class{}},
+		{"POST", "/news-1//_search", adapters.Class{Alters: true}},
 		{"POST", "/news-*,-news-2/_search/", adapters.Class{Kind: search, Target: "news-*,-news-2", Form: formSearch}},
 		{"POST", "/%3Cnews-%7Bnow%2Fd%7D%3E/_search", adapters.Class{Kind: search, Target: "<news-{now/d}>", Form: formSearch}},
 		{"GET", "/_all/_search", adapters.Class{Kind: search, Form: formSearch}},
@@ -51,9 +52,9 @@ func TestClassify(t *testing.T) {
 		{"GET", "/news-1", adapters.Class{Kind: read, Target: "news-1", Form: formMapping}},
 		{"GET", "/_all", adapters.Class{Kind: read, Form: formMapping}},
 		{"GET", "/", adapters.Class{}},
-		{"PUT", "/news-1", adapters.Class{}},
+		{"PUT", "/news-1", adapters.Class{Alters: true}},
 		{"GET", "/news-1/_mapping", adapters.Class{Kind: read, Target: "news-1", Form: formMapping}},
-		{"PUT", "/news-1/_mapping", adapters.Class{}},
+		{"PUT", "/news-1/_mapping", adapters.Class{Alters: true}},
 		{"GET", "/_mapping/field/title", adapters.Class{Kind: read, Form: formMapping}},
 		{"GET", "/_cluster/state", adapters.Class{}},
 		{"GET", "/_plugins/_sql", adapters.Class{}},
@@ -67,6 +68,35 @@ func TestClassify(t *testing.T) {
 			t.Errorf("%s %s: passes with a target", c.method, c.path)
 		}
 	}
+}
+
+// TestAlters tells what may change an index from what can't.
+func TestAlters(t *testing.T) {
+	for _, request := range []string{
+		"POST /_aliases", "POST /news/_rollover", "POST /news/_rollover/news-2", "POST /news-1/_clone/news-2", "POST /_snapshot/s/1/_restore",
+		"POST /news-1/_open", "POST /news-1/_close", "POST /_reindex", "PUT /news-1", "DELETE /news-*", "DELETE /_all", "PUT /_all/_mapping",
+		"PUT /news-1/_settings", "PUT /_index_template/x", "POST /_component_template/x", "DELETE /news-1/_alias/news", "PUT /_data_stream/x",
+		"POST /_plugins/_ism/add/news-1", "BREW /x/_unheard_of",
+	} {
+		if c := classOf(request); !c.Alters || c.Kind != adapters.Pass {
+			t.Errorf("%s is said to change nothing", request)
+		}
+	}
+	for _, request := range []string{
+		"GET /", "POST /news-1/_refresh", "POST /_refresh", "POST /news-1/_count", "DELETE /news-1/_doc/1", "POST /news-1/_delete_by_query",
+		"POST /news-1/_update_by_query", "DELETE /_search/scroll", "POST /news-1/_search/point_in_time", "POST /news-1/_pit", "DELETE /_pit",
+		"POST /_all/_flush", "POST /news-1/_cache/clear", "POST /_analyze", "POST /_sql", "GET /_aliases", "HEAD /news-1", "OPTIONS *",
+		"POST /news-1/_search", "POST /_bulk", "POST /news-1/_doc", "GET /news-1/_mapping",
+	} {
+		if classOf(request).Alters {
+			t.Errorf("%s is said to change an index", request)
+		}
+	}
+}
+
+func classOf(request string) adapters.Class {
+	method, path, _ := strings.Cut(request, " ")
+	return Dialect{}.Classify(&adapters.Request{Method: method, Path: path})
 }
 
 func TestClassifyShowsWhatIsNamed(t *testing.T) {

@@ -19,8 +19,8 @@ type collapse struct {
 	rules adapters.Rules
 
 	span      rerank.Span     // what was asked last
-	extract   bool            // the sketched texts are extracted beside the source
-	extracted bool            // they were in the reply at hand
+	texts     bool            // readings of sketches alone bring the sketched texts too, for hits that lack a sketch
+	judged    bool            // the sketches of the reading asked last are looked at
 	baseReply *adapters.Reply // the first with sources: it holds everything but the page's hits
 	hits      [][]byte        // of the last reading with sources, as they stand in its reply
 	total     int             // the engine's count, -1 where it gave none
@@ -32,13 +32,17 @@ type collapse struct {
 func newCollapse(q *query, p adapters.Plan, scope adapters.Scope) *collapse {
 	c := &collapse{q: q, rules: p.Rules, judge: adapters.NewJudge(p.Rules, q.controls), total: -1}
 	c.page = p.Page(q.from, q.size, scope, q.controls, maxResultWindow)
-	c.pager = rerank.NewPager(c.page)
-	c.extract = scope.Lacking && c.canExtract()
+	c.readTexts(scope.Lacking)
 	return c
 }
 
-// canExtract says that texts can be asked for beside the source and told apart from what the client asked for.
-func (c *collapse) canExtract() bool { return c.q.named("fields") == "" }
+// readTexts begins the page, with the texts of hits read beside their sketches or not. Where the client's hits do not come with
+// their whole source, the texts are read in a reading of their own: asked for in the client's, they could not be told from what
+// the client asked for.
+func (c *collapse) readTexts(texts bool) {
+	c.texts, c.page.SketchFirst = texts, texts && !c.q.whole
+	c.pager = rerank.NewPager(c.page)
+}
 
 // next returns the body to ask, with the URL parameters that it makes void, or false when the page is settled.
 func (c *collapse) next() (body []byte, void []string, more bool, err error) {
@@ -53,10 +57,10 @@ func (c *collapse) next() (body []byte, void []string, more bool, err error) {
 		c.empty, c.span = true, rerank.Span{From: c.q.from, To: c.q.from + c.q.size}
 	}
 	r := reading{from: c.span.From, size: c.span.To - c.span.From, sketchOnly: c.span.SketchOnly, again: c.baseReply != nil}
-	c.extracted = c.extract && (r.sketchOnly || !c.q.whole)
-	if c.extracted {
+	if c.texts && r.sketchOnly {
 		r.texts = c.fields()
 	}
+	c.judged = !c.empty && c.pager.Judged(c.span)
 	c.rounds++
 	body, void, err = c.q.ask(r)
 	return body, void, true, err
@@ -94,15 +98,19 @@ func (c *collapse) take(reply *adapters.Reply) error {
 			c.baseReply, c.total = reply, total
 		}
 	}
-	if c.judge.Unread > 0 && !c.extract && c.canExtract() {
-		c.extract = true // the same reading once more, with the texts
-		return nil
-	}
-	if !c.empty {
+	switch {
+	case c.empty:
+	case c.judged && c.judge.Unread > 0 && c.texts:
+		return errMoved // read again with its sources, the list does not show the texts that it did before
+	case c.judged && c.judge.Unread > 0:
+		c.readTexts(true)
+	default:
 		c.pager.Take(c.span, hits)
 	}
 	return nil
 }
+
+var errMoved = errors.New("the list moved between two readings")
 
 // hitsOf returns the hits of a reply as they stand, and the engine's count or -1. A shard that could not read our field, for it is
 // mapped otherwise there, leaves its hits out: that is ErrWidened.
@@ -139,17 +147,14 @@ func (c *collapse) hit(raw []byte) (rerank.Hit, error) {
 	if !ok1 || !ok2 {
 		return rerank.Hit{}, errors.New("a hit without _index or _id")
 	}
-	fields := adapters.Get(members, "fields")
-	return c.judge.Hit(index, id, storedSketch(fields), func(*adapters.Rule) []byte {
-		switch {
-		case c.q.whole && !c.span.SketchOnly:
-			return adapters.Get(members, "_source")
-		case c.extracted && fields != nil:
-			return fields // extracted fields read like a document with dotted keys
-		case c.extracted:
-			return []byte("{}")
+	return c.judge.Hit(index, id, storedSketch(adapters.Get(members, "fields")), func(*adapters.Rule) []byte {
+		if c.span.SketchOnly && !c.texts || !c.span.SketchOnly && !c.q.whole {
+			return nil
 		}
-		return nil
+		if source := adapters.Get(members, "_source"); source != nil {
+			return source
+		}
+		return []byte("{}")
 	}), nil
 }
 
@@ -201,13 +206,10 @@ func (c *collapse) result() ([]byte, error) {
 	if err != nil || c.q.shown {
 		return body, err
 	}
-	var clean bytes.Buffer
-	clean.Grow(len(body))
-	err = adapters.Clean(&clean, bytes.NewReader(body), inDocument)
-	return clean.Bytes(), err
+	return adapters.Cleaned(body, inDocument), nil
 }
 
-// bare returns a hit less the fields that we asked to be extracted.
+// bare returns a hit less the field that we asked to be extracted.
 func (c *collapse) bare(hit []byte) ([]byte, error) {
 	members, err := adapters.Members(hit)
 	if err != nil {
@@ -220,13 +222,7 @@ func (c *collapse) bare(hit []byte) ([]byte, error) {
 	if !c.q.extracts {
 		return adapters.Cut(hit, func(key string) bool { return key == "fields" })
 	}
-	ours := map[string]bool{adapters.SketchField: !c.q.shown}
-	if c.extracted {
-		for _, field := range c.fields() {
-			ours[field] = !c.namesDocvalue(field)
-		}
-	}
-	left, err := adapters.Cut(fields, func(key string) bool { return ours[key] })
+	left, err := adapters.Cut(fields, func(key string) bool { return adapters.Our(key) && !c.q.shown })
 	if err != nil {
 		return nil, err
 	}
@@ -236,16 +232,6 @@ func (c *collapse) bare(hit []byte) ([]byte, error) {
 		return adapters.Cut(hit, func(key string) bool { return key == "fields" })
 	}
 	return adapters.Set(hit, "fields", left)
-}
-
-// namesDocvalue reports whether the client may have asked for the field itself by docvalue_fields, stored_fields or script_fields.
-func (c *collapse) namesDocvalue(field string) bool {
-	for _, key := range []string{"docvalue_fields", "stored_fields", "script_fields"} {
-		if asked := c.q.named(key); bytes.Contains([]byte(asked), []byte(field)) || bytes.Contains([]byte(asked), []byte("*")) {
-			return true
-		}
-	}
-	return false
 }
 
 // joinLike returns an array of the elements with the white space of the array that they stood in, so that a pretty-printed reply

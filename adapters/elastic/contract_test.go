@@ -21,7 +21,10 @@ func TestContract(t *testing.T) {
 		"fields":             `,"_source":["n"],"fields":["n","title"]`,
 		"docvalue no source": `,"docvalue_fields":["n"],"_source":false,"sort":["n"]`,
 	} {
-		t.Run(name, func(t *testing.T) { adaptertest.Test(t, subject(extra)) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			adaptertest.Test(t, subject(extra))
+		})
 	}
 }
 

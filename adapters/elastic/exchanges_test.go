@@ -274,9 +274,5 @@ func bare(t *testing.T, hit string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out bytes.Buffer
-	if err := adapters.Clean(&out, bytes.NewReader(left), inDocument); err != nil {
-		t.Fatal(err)
-	}
-	return out.String()
+	return string(adapters.Cleaned(left, inDocument))
 }

@@ -55,14 +55,22 @@ func (d Dialect) multi(c adapters.Class, plain *adapters.Request, controls adapt
 		}
 	}
 	if !collapsing {
-		s.Reason = "not_understood"
-		if len(m.entries) > 0 {
-			s.Reason = m.entries[0].reason
-		}
+		s.Reason = m.reason()
 		return s
 	}
 	s.Exchange = m
 	return s
+}
+
+// reason is why none of the searches is collapsed. It is unconfigured only where all of them are.
+func (m *multi) reason() string {
+	reason := "not_understood"
+	for _, e := range m.entries {
+		if reason = e.reason; reason != "unconfigured" {
+			break
+		}
+	}
+	return reason
 }
 
 // parseEntry reads the two lines of one search; stripped says that controls were taken out. An error is a bad control.
@@ -237,11 +245,7 @@ func (m *multi) answer() (*adapters.Answer, error) {
 		if e.collapse != nil {
 			outcome = e.outcome()
 		} else if !e.shown {
-			var clean bytes.Buffer
-			if err := adapters.Clean(&clean, bytes.NewReader(e.result), inDocument); err != nil {
-				return nil, err
-			}
-			results[i] = clean.Bytes()
+			results[i] = adapters.Cleaned(e.result, inDocument)
 		}
 		answer.Outcomes = append(answer.Outcomes, outcome)
 	}

@@ -1,6 +1,7 @@
 package elastic
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strconv"
@@ -90,7 +91,8 @@ var bodyKeys = map[string]string{
 	"query": "", "post_filter": "", "sort": "", "from": "", "size": "", "_source": "", "fields": "", "docvalue_fields": "",
 	"stored_fields": "", "script_fields": "", "highlight": "", "aggs": "", "aggregations": "", "suggest": "", "track_total_hits": "",
 	"track_scores": "", "min_score": "", "timeout": "", "terminate_after": "", "explain": "", "version": "",
-	"seq_no_primary_term": "", "indices_boost": "", "runtime_mappings": "", "stats": "", "profile": "", "rescore": "", "pit": "",
+	"seq_no_primary_term": "", "indices_boost": "", "runtime_mappings": "", "stats": "", "profile": "", "pit": "",
+	"rescore":  "rescore", // a rescored list is another list with every size
 	"collapse": "client_collapse", "search_after": "cursor", "slice": "export", "knn": "vector", "rank": "vector",
 	"retriever": "vector", "sub_searches": "vector",
 }
@@ -159,6 +161,9 @@ func (q *query) readPage() string {
 	if q.size == 0 {
 		return "size_zero"
 	}
+	if bytes.Contains(adapters.Get(q.members, "suggest"), []byte(`"completion"`)) {
+		return "not_understood" // its options are hits, in which what we ask for would show
+	}
 	if q.from+q.size > maxResultWindow {
 		return "engine_limit"
 	}
@@ -210,7 +215,7 @@ type reading struct {
 	from, size int
 	sketchOnly bool
 	again      bool     // aggregations and suggestions are at hand
-	texts      []string // the sketched fields to extract, to compute missing sketches from
+	texts      []string // the sketched fields, to compute missing sketches from; of a reading of sketches alone
 }
 
 // ask returns the body of a reading, and the names of URL parameters that it makes void.
@@ -239,15 +244,27 @@ func (q *query) ask(r reading) (body []byte, void []string, err error) {
 	set("from", strconv.Itoa(r.from))
 	set("size", strconv.Itoa(r.size))
 	if r.sketchOnly {
-		set("_source", "false")
+		set("_source", sourceOf(r.texts))
 	}
 	if !q.listsSketch() || r.sketchOnly {
 		body, err = listed(body, err, "docvalue_fields", adapters.SketchField)
 	}
-	for _, field := range r.texts {
-		body, err = listed(body, err, "fields", field)
-	}
 	return body, void, err
+}
+
+// sourceOf returns a source filter that lets the fields through alone.
+func sourceOf(fields []string) string {
+	if len(fields) == 0 {
+		return "false"
+	}
+	list := []byte{'['}
+	for i, field := range fields {
+		if i > 0 {
+			list = append(list, ',')
+		}
+		list = adapters.AppendString(list, field)
+	}
+	return string(append(list, ']'))
 }
 
 // listsSketch reports whether the client itself asks for the sketch where we would: OpenSearch answers a field asked for twice with

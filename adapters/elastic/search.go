@@ -103,10 +103,21 @@ func (s *single) ask(body []byte, void []string) *adapters.Request {
 		for k, v := range r.Header {
 			header[k] = v
 		}
-		header["Content-Type"] = []string{"application/json"}
+		header["Content-Type"] = []string{contentType(r.Header["Accept"])}
 		r.Header = header
 	}
 	return &r
+}
+
+// contentType returns the media type for a body that the client did not send. Elasticsearch wants it to be of the version of the API
+// that is accepted.
+func contentType(accept []string) string {
+	for _, value := range accept {
+		if strings.HasPrefix(value, "application/vnd.elasticsearch+json") {
+			return value
+		}
+	}
+	return "application/json"
 }
 
 // refused sorts the engine's refusals by whose fault they can be.

@@ -41,16 +41,16 @@ func TestAsks(t *testing.T) {
 		{"controls go", "neardup=on&q=a&neardup_window=5", `{"neardup_threshold":0.9,"size":2}`, false, "q=a", `{"from":0,"size":2,` + ours + `}`},
 		{"whole source", "", `{"_source":true}`, true, "", `{"_source":true,"from":0,"size":10,` + ours + `}`},
 		{"no source", "", `{"_source":false}`, false, "", `{"_source":false,"from":0,"size":10,` + ours + `}`},
-		{"no source, lacking", "", `{"_source":false}`, true, "", `{"_source":false,"from":0,"size":10,` + ours + `,"fields":["body","title"]}`},
-		{"filtered in the URL, lacking", "_source_includes=n", ``, true, "_source_includes=n", `{"from":0,"size":10,` + ours + `,"fields":["body","title"]}`},
-		{"client's fields, lacking", "", `{"_source":["n"],"fields":["n"]}`, true, "", `{"_source":["n"],"fields":["n"],"from":0,"size":10,` + ours + `}`},
+		{"no source, lacking", "", `{"_source":false}`, true, "", `{"from":0,"size":10,"_source":["body","title"],` + ours + `}`},
+		{"filtered in the URL, lacking", "_source_includes=n", ``, true, "", `{"from":0,"size":10,"_source":["body","title"],` + ours + `}`},
+		{"client's fields, lacking", "", `{"_source":["n"],"fields":["n"]}`, true, "", `{"from":0,"size":10,"_source":["body","title"],` + ours + `}`},
 		{"client's docvalue_fields", "", `{"docvalue_fields":[{"field":"n"}, "m"]}`, false, "", `{"docvalue_fields":[{"field":"n"}, "m","neardup_sketch"],"from":0,"size":10}`},
 		{"client's docvalue_fields in the URL", "docvalue_fields=n", ``, false, "docvalue_fields=n", `{"from":0,"size":10,` + ours + `}`},
 		{"client names our field", "", `{"docvalue_fields":[{"field":"neardup_sketch"}]}`, false, "", `{"docvalue_fields":[{"field":"neardup_sketch"}],"from":0,"size":10}`},
 		{"client names our field in the URL", "docvalue_fields=n,neardup_sketch", ``, false, "docvalue_fields=n,neardup_sketch", `{"from":0,"size":10}`},
 		{"sketches only", "from=60&_source=n&docvalue_fields=n&sort=n&suggest_field=title", `{"highlight":{},"fields":["n"],"aggs":{},"suggest":{},"explain":true,"track_scores":true}`, false,
 			"sort=n", `{"track_scores":true,"from":0,"size":30,"_source":false,` + ours + `}`},
-		{"sketches only, lacking", "", `{"from":60,"docvalue_fields":["n"]}`, true, "", `{"from":0,"size":30,"_source":false,` + ours + `,"fields":["body","title"]}`},
+		{"sketches only, lacking", "", `{"from":60,"docvalue_fields":["n"]}`, true, "", `{"from":0,"size":30,"_source":["body","title"],` + ours + `}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			class, r := searchFor("/news-1/_search", c.query, c.body)
@@ -120,7 +120,10 @@ func TestLeftAlone(t *testing.T) {
 		{"/news-1/_search", "", `{"size":-1}`, "not_understood"},
 		{"/news-1/_search", "", `{"size":99999999999999999999}`, "not_understood"},
 		{"/news-1/_search", "", `{"stored_fields":"_none_"}`, "not_understood"},
-		{"/_msearch", "", "{\"index\":\"logs-1\"}\n{}\n{\"index\":\"news-1\"}\n{\"size\":0}\n", "unconfigured"},
+		{"/_msearch", "", "{\"index\":\"logs-1\"}\n{}\n{\"index\":\"news-1\"}\n{\"size\":0}\n", "size_zero"},
+		{"/_msearch", "", "{\"index\":\"logs-1\"}\n{}\n", "unconfigured"},
+		{"/news-1/_search", "", `{"rescore":{}}`, "rescore"},
+		{"/news-1/_search", "", `{"suggest":{"s":{"prefix":"a","completion":{"field":"f"}}}}`, "not_understood"},
 		{"/_msearch", "", "{\"index\":\"logs-1\"}\n{}\n{\"index\":[\"news-1\",\"x\"]}\n{}\n", ""},
 		{"/news-1/_msearch", "", "\n{}\n", ""},
 		{"/news-1/_msearch", "", "{}", ""},
@@ -213,18 +216,28 @@ func TestFieldsAskedForTwice(t *testing.T) {
 	}
 }
 
-func TestTextsAreCutOutThoughOurFieldIsShown(t *testing.T) {
-	class, r := searchFor("/news-1/_search", "", `{"_source":false,"docvalue_fields":["neardup_sketch","n"]}`)
+// A client that hides the text gets it read in a reading of its own, and its hits as it asked for them.
+func TestHiddenTextIsReadApart(t *testing.T) {
+	class, r := searchFor("/news-1/_search", "", `{"_source":["n"],"fields":["n"],"size":2}`)
 	x := Dialect{}.Search(class, r, searchPlan(t, true)).Exchange
-	if _, _, err := x.Next(nil); err != nil {
+	ask, _, err := x.Next(nil)
+	if err != nil || !strings.Contains(string(ask.Body), `"_source":["body","title"]`) || strings.Contains(string(ask.Body), `"fields":["n"]`) {
+		t.Fatalf("%s %v", ask.Body, err)
+	}
+	hit := func(id, rest string) string { return `{"_index":"news-1","_id":"` + id + `",` + rest + `}` }
+	const text = `"_source":{"title":"one two three four five six"}`
+	texts := &adapters.Reply{Status: 200, Body: []byte(`{"hits":{"hits":[` + hit("1", text) + `,` + hit("2", text) + `]}}`)}
+	if _, _, err = x.Next(texts); err != nil { // both are one text: is there more?
 		t.Fatal(err)
 	}
-	_, answer, err := x.Next(&adapters.Reply{Status: 200, Body: []byte(`{"hits":{"hits":[{"_index":"news-1","_id":"1","fields":{"n":[1],"title":["a"],"body":["b"]}}]}}`)})
-	if err != nil {
-		t.Fatal(err)
+	ask, _, err = x.Next(texts)
+	if err != nil || !strings.Contains(string(ask.Body), `"_source":["n"],"fields":["n"]`) || !strings.Contains(string(ask.Body), `"from":0,"size":1`) {
+		t.Fatalf("%s %v", ask.Body, err)
 	}
-	if want := `{"hits":{"hits":[{"_index":"news-1","_id":"1","fields":{"n":[1]}}]}}`; string(answer.Body) != want {
-		t.Errorf("got %s", answer.Body)
+	page := `{"hits":{"hits":[` + hit("1", `"_source":{"n":1},"fields":{"n":[1]}`) + `]}}`
+	_, answer, err := x.Next(&adapters.Reply{Status: 200, Body: []byte(page)})
+	if err != nil || string(answer.Body) != page {
+		t.Errorf("%s %v", answer.Body, err)
 	}
 }
 
@@ -255,16 +268,11 @@ func TestPagesUpToTheEnginesLimit(t *testing.T) {
 	}{{9980, 9982, 10, false}, {9988, 9990, 10, false}, {9989, 9991, 9, true}, {9990, 9992, 8, true}} {
 		class, r := searchFor("/news-1/_search", "", fmt.Sprintf(`{"from":%d}`, c.from))
 		x := Dialect{}.Search(class, r, searchPlan(t, true)).Exchange
-		var reply *adapters.Reply
-		var answer *adapters.Answer
-		for answer == nil {
-			ask, end, err := x.Next(reply)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if answer = end; answer == nil {
-				reply = fakeEngine(ask, func([]string) []adaptertest.Document { return list })
-			}
+		answer, err := adaptertest.Run(x, func(ask *adapters.Request) *adapters.Reply {
+			return fakeEngine(ask, func([]string) []adaptertest.Document { return list })
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
 		hits := fakeHits(answer.Body)[0]
 		if len(hits) != c.hits || !strings.Contains(hits[0], fmt.Sprintf(`"_id":"%d"`, c.first)) || answer.Outcomes[0].Limited != c.limited {

@@ -138,7 +138,11 @@ func (s *Store) Resolve(ctx context.Context, name string) ([]adapters.Index, err
 			}
 		}
 	}
-	r := esapi.IndicesGetFieldMappingRequest{Fields: []string{adapters.SketchField}}
+	// Whatever of a list is there, hidden indices too: more than a search may reach, and never less.
+	yes := true
+	r := esapi.IndicesGetFieldMappingRequest{
+		Fields: []string{adapters.SketchField}, IgnoreUnavailable: &yes, AllowNoIndices: &yes, ExpandWildcards: "all",
+	}
 	if name != "" {
 		r.Index = []string{url.PathEscape(name)}
 	}

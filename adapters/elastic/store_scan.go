@@ -18,8 +18,9 @@ import (
 )
 
 const (
-	// scanPage is how many documents one page of a scan holds: enough to keep the engine busy, few enough to be held whole.
-	scanPage = 250
+	// scanPage is how many documents one page of a scan holds: enough to keep the engine busy, few enough to be held whole, several
+	// times over, where documents are large.
+	scanPage = 100
 	// scanHeld is how long the engine keeps a scan open between two pages; a throttled job takes its time over one.
 	scanHeld = 30 * time.Minute
 	// patchBytes is how large one bulk of patches grows.

@@ -74,6 +74,7 @@ func TestBulk(t *testing.T) {
 		{"unknown action", "/shop-1/_bulk", `{"upsert":{}}|{"title":"a"}|{"index":{}}|{"title":"b"}|`, `{"upsert":{}}|{"title":"a"}|{"index":{}}|{"title":"b"}|`, ""},
 		{"two actions on a line", "/shop-1/_bulk", `{"index":{},"create":{}}|{"title":"a"}|`, `{"index":{},"create":{}}|{"title":"a"}|`, ""},
 		{"action without an object", "/shop-1/_bulk", `{"index":null}|{"title":"a"}|`, `{"index":null}|{"title":"a"}|`, ""},
+		{"a pipeline may drop what would create", "/news-created/_bulk", `{"index":{"pipeline":"drops"}}|{"title":"a"}|{"index":{"pipeline":"_none"}}|{"title":"a"}|`, `{"index":{"pipeline":"drops"}}|{"title":"a"}|{"index":{"pipeline":"_none"}}|{"title":"a"` + s + `}|`, "unprepared enriched"},
 		{"require_alias creates nothing", "/news-created/_bulk", `{"index":{"require_alias":true}}|{"title":"a"}|{"index":{}}|{"title":"a"}|`, `{"index":{"require_alias":true}}|{"title":"a"}|{"index":{}}|{"title":"a"` + s + `}|`, "unprepared enriched"},
 		{"client's own value", "/shop-1/_bulk", `{"index":{}}|{"neardup_sketch":"x","title":"a"}|`, `{"index":{}}|{"title":"a"` + s + `}|`, "enriched"},
 		{"nothing", "/shop-1/_bulk", ``, ``, ""},
@@ -98,6 +99,9 @@ func TestOneDocument(t *testing.T) {
 		{"post pretty", "POST", "/shop-1/_doc", "", "{\n  \"title\": \"a\"\n}\n", "{\n  \"title\": \"a\"" + s + "\n}\n"},
 		{"create", "PUT", "/shop-1/_create/1", "", `{"title":"a"}`, `{"title":"a"` + s + `}`},
 		{"require_alias", "PUT", "/news-created/_doc/1", "require_alias", `{"title":"a"}`, `{"title":"a"}`},
+		{"require_data_stream", "PUT", "/news-created/_doc/1", "require_data_stream=true", `{"title":"a"}`, `{"title":"a"}`},
+		{"pipeline", "PUT", "/news-created/_doc/1", "pipeline=drops", `{"title":"a"}`, `{"title":"a"}`},
+		{"no pipeline", "PUT", "/news-created/_doc/1", "pipeline=_none", `{"title":"a"}`, `{"title":"a"` + s + `}`},
 		{"require_alias=false", "PUT", "/news-created/_doc/1", "require_alias=false", `{"title":"a"}`, `{"title":"a"` + s + `}`},
 		{"no rule", "PUT", "/logs/_doc/1", "", `{"title":"a"}`, `{"title":"a"}`},
 		{"empty", "PUT", "/shop-1/_doc/1", "", ``, ``},
@@ -119,15 +123,14 @@ func TestOneDocument(t *testing.T) {
 }
 
 func TestOverlongLines(t *testing.T) {
-	defer func(n int) { longestLine = n }(longestLine)
-	longestLine = 100 << 10
-	long := `{"title":"` + strings.Repeat("x", 200<<10) + `"}`
+	padding := strings.Repeat("x", adapters.MaxDocument)
+	long := `{"title":"` + padding + `"}`
 	short := "{\"index\":{}}\n{\"title\":\"b\"}\n"
 	const enriched = "{\"index\":{}}\n{\"title\":\"b\",\"neardup_sketch\":S}\n"
 	for _, c := range []struct{ name, body, want string }{
 		{"document", "{\"index\":{}}\n" + long + "\n" + short, "{\"index\":{}}\n" + long + "\n" + enriched},
 		{"last document", short + "{\"index\":{}}\n" + long, enriched + "{\"index\":{}}\n" + long},
-		{"action", short + `{"index":{}}` + strings.Repeat(" ", 200<<10) + "\n" + short, enriched + `{"index":{}}` + strings.Repeat(" ", 200<<10) + "\n" + short},
+		{"action", short + `{"index":{}}` + padding + "\n" + short, enriched + `{"index":{}}` + padding + "\n" + short},
 	} {
 		if got, _ := enrichWith(t, "POST", "/shop-1/_bulk", "", strings.NewReader(c.body)); got != c.want {
 			t.Errorf("%s: %d bytes became %d, want %d", c.name, len(c.body), len(got), len(c.want))

@@ -26,13 +26,18 @@ var _ adapters.Dialect = Dialect{}
 // Classify implements adapters.Dialect.
 func (Dialect) Classify(r *adapters.Request) adapters.Class {
 	params := adapters.Params(r.RawQuery)
-	c := classify(r.Method, segments(r.Path), params)
+	path := segments(r.Path)
+	c := classify(r.Method, path, params)
 	if c.Kind == adapters.Pass {
-		return adapters.Class{}
+		return adapters.Class{Alters: alters(r.Method, path)}
 	}
 	if c.Kind == adapters.Write {
 		name, _ := action(params)
-		c.Params = r.Method == "PATCH" || name == "update" || name == "emplace"
+		dirty, _ := adapters.Last(params, "dirty_values")
+		c.Params = writing{
+			partial: r.Method == "PATCH" || name == "update" || name == "emplace",
+			drops:   strings.Contains(dirty, "drop"),
+		}
 	}
 	include, _ := adapters.Last(params, "include_fields")
 	c.Shown = slices.Contains(fieldList(include), adapters.SketchField)
@@ -53,6 +58,17 @@ func segments(path string) []string {
 		parts = append(parts, part)
 	}
 	return parts
+}
+
+// alters reports whether a request may change a collection or an alias.
+func alters(method string, path []string) bool {
+	switch {
+	case method == "GET", method == "HEAD", method == "OPTIONS", len(path) == 0:
+		return false
+	case path[0] == "aliases":
+		return true
+	}
+	return path[0] == "collections" && len(path) <= 2
 }
 
 func classify(method string, path []string, params []adapters.Param) adapters.Class {

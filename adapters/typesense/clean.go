@@ -16,9 +16,9 @@ func (Dialect) CleanReply(c adapters.Class, dst io.Writer, src io.Reader) error 
 	}
 	switch c.Form {
 	case formImport:
-		return eachLine(dst, src, cleanImported)
+		return adapters.EditLines(dst, src, cleanImported)
 	case formSchema:
-		return whole(dst, src, cleanSchema)
+		return adapters.EditWhole(dst, src, cleanSchema)
 	case formSearch, formMulti:
 		return adapters.Clean(dst, src, inHit)
 	}

@@ -1,7 +1,6 @@
 package typesense
 
 import (
-	"bytes"
 	"errors"
 
 	"github.com/neardup/sidecar/adapters"
@@ -197,11 +196,7 @@ func (x *exchange) answer() (*adapters.Answer, error) {
 		if e.collapse != nil {
 			outcome = e.collapse.outcome()
 		} else if !e.q.shown {
-			var clean bytes.Buffer
-			if err := adapters.Clean(&clean, bytes.NewReader(e.result), inHit); err != nil {
-				return nil, err
-			}
-			results[i] = clean.Bytes()
+			results[i] = adapters.Cleaned(e.result, inHit)
 		}
 		answer.Outcomes = append(answer.Outcomes, outcome)
 	}

@@ -49,22 +49,32 @@ func planFor(scope adapters.Scope, rules ...*adapters.Rule) adapters.Plan {
 	}}
 }
 
-// fake is an engine that answers every search with one list of documents, whatever its query.
+// fake is an engine that answers every search with one list of documents, whatever its query. It takes no control of ours.
 type fake struct {
 	documents []map[string]any
+	of        func(collection string) []map[string]any // in their place, if set
 	asked     int
 	searches  []map[string]any // all that it was asked
 }
 
-// reply answers a multi-search.
+// reply answers a multi-search, or the search of one collection.
 func (f *fake) reply(r *adapters.Request) *adapters.Reply {
 	f.asked++
-	var body struct{ Searches []map[string]any }
-	if err := json.Unmarshal(r.Body, &body); err != nil || r.Path != "/multi_search" || r.Method != "POST" {
-		return &adapters.Reply{Status: 400, Body: []byte(`{"message": "bad"}`)}
+	answer := func(status int, body string) *adapters.Reply {
+		return &adapters.Reply{Status: status, Header: adapters.Header{"Content-Type": {"application/json; charset=utf-8"}}, Body: []byte(body)}
+	}
+	if strings.Contains(r.RawQuery, "neardup=") || strings.Contains(r.RawQuery+string(r.Body), "neardup_window") {
+		return answer(400, `{"message": "a control"}`)
+	}
+	collection, single := strings.CutSuffix(strings.TrimPrefix(r.Path, "/collections/"), "/documents/search")
+	body := struct{ Searches []map[string]any }{}
+	if single {
+		body.Searches = []map[string]any{{}}
+	} else if err := json.Unmarshal(r.Body, &body); err != nil || r.Path != "/multi_search" || r.Method != "POST" {
+		return answer(400, `{"message": "bad"}`)
 	}
 	if len(body.Searches) > 50 {
-		return &adapters.Reply{Status: 400, Body: []byte(`{"message": "too many"}`)}
+		return answer(400, `{"message": "too many"}`)
 	}
 	f.searches = append(f.searches, body.Searches...)
 	results := make([]string, len(body.Searches))
@@ -72,9 +82,15 @@ func (f *fake) reply(r *adapters.Request) *adapters.Reply {
 		for _, p := range adapters.Params(r.RawQuery) {
 			search[p.Name] = p.Value
 		}
+		if single {
+			search["collection"] = collection
+		}
 		results[i] = f.search(search)
 	}
-	return &adapters.Reply{Status: 200, Header: adapters.Header{"Content-Type": {"application/json; charset=utf-8"}}, Body: []byte(`{"results":[` + strings.Join(results, ",") + `]}`)}
+	if single {
+		return answer(200, results[0])
+	}
+	return answer(200, `{"results":[`+strings.Join(results, ",")+`]}`)
 }
 
 func intOf(search map[string]any, name string, otherwise int) int {
@@ -93,9 +109,13 @@ func (f *fake) search(search map[string]any) string {
 	if page < 1 || perPage < 0 || perPage > 250 {
 		return `{"code":422,"error":"Bad page."}`
 	}
-	from := min((page-1)*perPage, len(f.documents))
+	documents := f.documents
+	if f.of != nil {
+		documents = f.of(fmt.Sprint(search["collection"]))
+	}
+	from := min((page-1)*perPage, len(documents))
 	var hits []string
-	for _, document := range f.documents[from:min(from+perPage, len(f.documents))] {
+	for _, document := range documents[from:min(from+perPage, len(documents))] {
 		hits = append(hits, renderHit(document, search))
 	}
 	facets := "[]"
@@ -103,7 +123,7 @@ func (f *fake) search(search map[string]any) string {
 		facets = fmt.Sprintf(`[{"field_name":%q}]`, by)
 	}
 	return fmt.Sprintf(`{"facet_counts":%s,"found":%d,"hits":[%s],"out_of":%d,"page":%d,"request_params":{"collection_name":%q,"per_page":%d,"q":"x"},"search_cutoff":false,"search_time_ms":3}`,
-		facets, len(f.documents), strings.Join(hits, ","), len(f.documents), page, search["collection"], perPage)
+		facets, len(documents), strings.Join(hits, ","), len(documents), page, search["collection"], perPage)
 }
 
 // renderHit shows the fields that the search asks for, sorted as the engine sorts them.
@@ -188,17 +208,4 @@ func (m memo) oracle(rule *adapters.Rule, documents []map[string]any, window, pa
 	}
 	from := (page - 1) * perPage
 	return list[min(from, len(list)):min(from+perPage, len(list))]
-}
-
-// run leads an exchange to its end.
-func run(x adapters.Exchange, engine func(*adapters.Request) *adapters.Reply) (*adapters.Answer, error) {
-	var reply *adapters.Reply
-	for range 100 {
-		request, answer, err := x.Next(reply)
-		if err != nil || answer != nil {
-			return answer, err
-		}
-		reply = engine(request)
-	}
-	return nil, fmt.Errorf("no end after 100 requests")
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/internal/engines"
 	"github.com/neardup/sidecar/rerank"
 )
@@ -140,7 +141,7 @@ func (b *bench) through(method, path, body string) (int, string) {
 		r, c.Shown = s.Plain, s.Shown
 		b.outcomes = []adapters.Outcome{{Reason: s.Reason}}
 		if s.Exchange != nil {
-			answer, err := run(s.Exchange, b.send)
+			answer, err := adaptertest.Run(s.Exchange, b.send)
 			if err == nil {
 				b.outcomes = answer.Outcomes
 				return answer.Status, string(answer.Body)

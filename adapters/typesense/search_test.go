@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/adapters/adaptertest"
 )
 
 func get(path string) *adapters.Request {
@@ -94,7 +95,7 @@ func TestPagesAgreeWithTheDefinition(t *testing.T) {
 		if s.Exchange == nil {
 			t.Fatalf("%+v is left alone: %s", c, s.Reason)
 		}
-		answer, err := run(s.Exchange, f.reply)
+		answer, err := adaptertest.Run(s.Exchange, f.reply)
 		if err != nil {
 			t.Fatalf("%+v: %v", c, err)
 		}
@@ -133,7 +134,7 @@ func TestWhatTheEngineIsAsked(t *testing.T) {
 			t.Fatal(s.Reason)
 		}
 		f.searches = nil
-		if _, err := run(s.Exchange, func(r *adapters.Request) *adapters.Reply { requests = append(requests, r); return f.reply(r) }); err != nil {
+		if _, err := adaptertest.Run(s.Exchange, func(r *adapters.Request) *adapters.Reply { requests = append(requests, r); return f.reply(r) }); err != nil {
 			t.Fatal(err)
 		}
 		facets := 0
@@ -168,7 +169,7 @@ func TestLargeWindows(t *testing.T) {
 	}
 	plan := planFor(adapters.Scope{Window: 13000}, rule)
 	plan.MaxWindow = 20000
-	answer, err := run(search(get("/collections/news/documents/search?page=1299"), plan).Exchange, f.reply)
+	answer, err := adaptertest.Run(search(get("/collections/news/documents/search?page=1299"), plan).Exchange, f.reply)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +212,7 @@ func TestMultiSearchAnswersEachEntry(t *testing.T) {
 			}
 			continue
 		}
-		answer, err := run(s.Exchange, f.reply)
+		answer, err := adaptertest.Run(s.Exchange, f.reply)
 		if err != nil {
 			t.Fatalf("%v: %s", err, body)
 		}
@@ -291,7 +292,7 @@ func TestControls(t *testing.T) {
 		t.Errorf("plain body %s", s.Plain.Body)
 	}
 	f := &fake{documents: memo{}.corpus(rand.New(rand.NewPCG(1, 1)), newRule(t, "news", "body"), 30, 0.9)}
-	answer, err := run(s.Exchange, f.reply)
+	answer, err := adaptertest.Run(s.Exchange, f.reply)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -323,7 +324,7 @@ func TestErrorsOfTheEngine(t *testing.T) {
 		{200, `<html>`, adapters.ErrNotUnderstood, ""},
 	} {
 		s := search(get("/collections/news/documents/search?q=x"), plan)
-		answer, err := run(s.Exchange, func(*adapters.Request) *adapters.Reply {
+		answer, err := adaptertest.Run(s.Exchange, func(*adapters.Request) *adapters.Reply {
 			return &adapters.Reply{Status: c.status, Body: []byte(c.body)}
 		})
 		if !errors.Is(err, c.want) || err == nil != (c.want == nil) {
@@ -341,7 +342,7 @@ func TestRefusedEntryIsAskedAsItIs(t *testing.T) {
 	f := &fake{documents: memo{}.corpus(rand.New(rand.NewPCG(3, 1)), rule, 30, 0.9)}
 	body := `{"searches":[{"collection":"news","per_page":5},{"collection":"news","per_page":7,"tight":true}]}`
 	s := search(post("/multi_search", body), planFor(adapters.Scope{}, rule))
-	answer, err := run(s.Exchange, func(r *adapters.Request) *adapters.Reply {
+	answer, err := adaptertest.Run(s.Exchange, func(r *adapters.Request) *adapters.Reply {
 		reply := f.reply(r)
 		if f.asked == 1 {
 			root, _ := adapters.Members(reply.Body)
@@ -366,7 +367,7 @@ func TestMovingListIsNotUnderstood(t *testing.T) {
 	rule := newRule(t, "news", "body")
 	f := &fake{documents: memo{}.corpus(rand.New(rand.NewPCG(4, 1)), rule, 600, 0)}
 	s := search(get("/collections/news/documents/search?q=x&per_page=250&page=2"), planFor(adapters.Scope{Window: 500}, rule))
-	_, err := run(s.Exchange, func(r *adapters.Request) *adapters.Reply {
+	_, err := adaptertest.Run(s.Exchange, func(r *adapters.Request) *adapters.Reply {
 		reply := f.reply(r)
 		reply.Body = []byte(strings.Replace(string(reply.Body), `"id":"d3"`, `"id":"d300"`, 1))
 		return reply
@@ -401,7 +402,7 @@ func FuzzNoReplyPanics(f *testing.F) {
 		if multi {
 			r = post("/multi_search", `{"searches":[{"collection":"news"}]}`)
 		}
-		_, _ = run(search(r, plan).Exchange, func(*adapters.Request) *adapters.Reply { return &adapters.Reply{Status: 200, Body: reply} })
+		_, _ = adaptertest.Run(search(r, plan).Exchange, func(*adapters.Request) *adapters.Reply { return &adapters.Reply{Status: 200, Body: reply} })
 	})
 }
 
@@ -414,7 +415,7 @@ func FuzzNoSearchPanics(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, body, query string) {
 		for _, r := range []*adapters.Request{post("/multi_search?"+query, body), get("/collections/news/documents/search?" + query)} {
 			if s := search(r, plan); s.Exchange != nil {
-				_, _ = run(s.Exchange, engine.reply)
+				_, _ = adaptertest.Run(s.Exchange, engine.reply)
 			}
 		}
 	})

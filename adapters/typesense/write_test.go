@@ -2,8 +2,6 @@ package typesense
 
 import (
 	"bytes"
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,8 +53,8 @@ func TestClassify(t *testing.T) {
 		r := get(c.path)
 		r.Method = c.method
 		got := Dialect{}.Classify(r)
-		partial, _ := got.Params.(bool)
-		if diff := cmp.Diff(c.want, class{got.Kind, got.Target, got.Form, partial, got.Shown}); diff != "" {
+		how, _ := got.Params.(writing)
+		if diff := cmp.Diff(c.want, class{got.Kind, got.Target, got.Form, how.partial, got.Shown}); diff != "" {
 			t.Errorf("%s %s: %s", c.method, c.path, diff)
 		}
 		if got.Kind == adapters.Write && !got.CleanWrite {
@@ -102,6 +100,8 @@ func TestEnrichWrite(t *testing.T) {
 		{"partial", "/documents/import?action=update", "{\"id\":\"1\",\"n\":1}\n{\"title\":null}", "{\"id\":\"1\",\"n\":1}\n{\"title\":null,\"neardup_sketch\":null}"},
 		{"emplace", "/documents?action=emplace", `{"title":"one two"}`, `{"title":"one two"` + ours + `}`},
 		{"a long line", "/documents/import", `{"n":"` + long + `","title":"one two"}` + "\n\n", `{"n":"` + long + `","title":"one two"` + ours + "}\n\n"},
+		{"values may be dropped", "/documents?dirty_values=drop", `{"title":"one two"}`, `{"title":"one two"}`},
+		{"values may be dropped of a part", "/documents?action=update&dirty_values=coerce_or_drop", `{"title":"one two"}`, `{"title":"one two","neardup_sketch":null}`},
 		{"nothing", "/documents/import", "", ""},
 		{"forged", "/documents", `{"neardup_sketch":"x","title":"one two"}`, `{"title":"one two"` + ours + `}`},
 	} {
@@ -120,7 +120,7 @@ func TestEnrichWrite(t *testing.T) {
 // A document that is too long to be held is copied as it stands, and the next one is enriched.
 func TestLongDocumentsPass(t *testing.T) {
 	rule := newRule(t, "news", "title")
-	long := `{"title":"` + strings.Repeat("x", maxDocument) + "\"}\n"
+	long := `{"title":"` + strings.Repeat("x", adapters.MaxDocument) + "\"}\n"
 	d, counts := Dialect{}, map[adapters.Change]int{}
 	r := post("/collections/news/documents/import", "")
 	var out bytes.Buffer
@@ -135,20 +135,6 @@ func TestLongDocumentsPass(t *testing.T) {
 	r = post("/collections/news/documents", "")
 	if err := d.EnrichWrite(d.Classify(r), &out, strings.NewReader(long), newEnricher(rule, counts)); err != nil || out.String() != long {
 		t.Errorf("one long document changed (%v)", err)
-	}
-}
-
-// Where the client breaks off, nothing of the document at hand is written and the error is handed on.
-func TestBrokenOffWrite(t *testing.T) {
-	broken := errors.New("broken off")
-	for _, path := range []string{"/documents", "/documents/import"} {
-		d, r := Dialect{}, post("/collections/news"+path, "")
-		var out bytes.Buffer
-		src := bytes.NewBufferString(`{"title":"one"`)
-		err := d.EnrichWrite(d.Classify(r), &out, io.MultiReader(src, iotest.ErrReader(broken)), newEnricher(newRule(t, "news", "title"), map[adapters.Change]int{}))
-		if !errors.Is(err, broken) || out.Len() > 0 {
-			t.Errorf("%s: %v, wrote %q", path, err, out.String())
-		}
 	}
 }
 

@@ -1,0 +1,125 @@
+package adaptertest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/rerank"
+	"github.com/neardup/sidecar/sketch"
+)
+
+// maxWindow caps the window in the contract's plan.
+const maxWindow = 25
+
+// corpus is the ranked list behind each target, in one engine.
+type corpus struct {
+	rules adapters.Rules
+	list  map[string][]Document
+}
+
+func (c *corpus) of(target []string) []Document { return c.list[strings.Join(target, ",")] }
+
+// newCorpus makes a list of less than most documents for each target: versions of a few texts, some without a sketch, some with one of
+// another scheme or of a rule that is gone.
+func newCorpus(t *testing.T, s Subject, random *rand.Rand, most int) *corpus {
+	t.Helper()
+	c := &corpus{rules: Rules(t), list: map[string][]Document{}}
+	scheme := sketch.DefaultScheme()
+	scheme.Seed += "x"
+	foreign, err := sketch.New(scheme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lacking := random.Float64() * random.Float64()
+	for _, target := range s.Targets {
+		texts := make([][]string, 1+random.IntN(20))
+		for i := range texts {
+			texts[i] = words(random, random.IntN(60))
+		}
+		list := make([]Document, random.IntN(most))
+		for i := range list {
+			d := Document{Index: target[random.IntN(len(target))], ID: fmt.Sprint("id", i)}
+			text := append([]string{}, texts[random.IntN(len(texts))]...)
+			for range random.IntN(4) * min(len(text), 1) {
+				text[random.IntN(len(text))] = words(random, 1)[0]
+			}
+			title, body := strings.Join(text[:len(text)/2], " "), strings.Join(text[len(text)/2:], " ")
+			d.Source = fmt.Appendf(nil, `{"title":%q,"body":%q,"n":%d}`, title, body, i)
+			if random.Float64() >= lacking {
+				by := *c.rules[0] // where no rule matches, of one that did once
+				if rule := c.rules.For(d.Index); rule != nil {
+					by = *rule
+				}
+				if random.IntN(10) == 0 {
+					by.Sketcher = foreign
+				}
+				if sketched, _ := by.SketchOf(d.Source); sketched != nil {
+					if d.Source, err = adapters.WithSketch(d.Source, sketched.Text); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			list[i] = d
+		}
+		c.list[strings.Join(target, ",")] = list
+	}
+	return c
+}
+
+func words(random *rand.Rand, n int) []string {
+	text := make([]string, n)
+	for i := range text {
+		text[i] = fmt.Sprintf("w%d", random.IntN(5000))
+	}
+	return text
+}
+
+// window returns the largest window of the rules behind a target, 0 if there are none.
+func (c *corpus) window(target []string) (window int) {
+	for _, index := range target {
+		if rule := c.rules.For(index); rule != nil {
+			window = max(window, rule.Window)
+		}
+	}
+	return window
+}
+
+// plan is what a dialect is told; what the proxy would have learned is made up.
+func (c *corpus) plan(random *rand.Rand) adapters.Plan {
+	rate, lacking := random.Float64(), random.IntN(2) == 0
+	return adapters.Plan{Rules: c.rules, MaxWindow: maxWindow, Scope: func(target string) adapters.Scope {
+		window := c.window(strings.Split(target, ","))
+		return adapters.Scope{Configured: window > 0, Window: window, Rate: rate, Lacking: lacking}
+	}}
+}
+
+// collapsed returns the ranks of the collapsed list, by its definition.
+func (c *corpus) collapsed(target []string, window int) []int {
+	documents := c.of(target)
+	hits := make([]rerank.Hit, len(documents))
+	for i, d := range documents {
+		hits[i].ID = d.Index + d.ID
+		rule := c.rules.For(d.Index)
+		if rule == nil {
+			continue
+		}
+		computed, stored := rule.SketchOf(d.Source)
+		if stored == nil && rule.Compute {
+			stored = computed
+		}
+		if stored != nil {
+			hits[i].Sketch, hits[i].Profile = &stored.Sketch, &rule.Profile
+		}
+	}
+	var ranks []int
+	for _, g := range rerank.Collapse(hits, window) {
+		ranks = append(ranks, g.Leader)
+	}
+	for rank := window; rank < len(hits); rank++ {
+		ranks = append(ranks, rank)
+	}
+	return ranks
+}

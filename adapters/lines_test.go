@@ -1,0 +1,100 @@
+package adapters
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// bracket puts what it is given in brackets, in the memory that it used before.
+func bracket() func([]byte) []byte {
+	var out []byte
+	return func(text []byte) []byte {
+		out = append(append(append(out[:0], '['), text...), ']')
+		return out
+	}
+}
+
+func TestEditLines(t *testing.T) {
+	long := strings.Repeat("x", 200<<10) // longer than a buffer
+	for _, c := range []struct{ body, want string }{
+		{"", ""},
+		{"a", "[a]"},
+		{"a\n", "[a\n]"},
+		{"\n\n a\r\nb", "[\n][\n][ a\r\n][b]"},
+		{long + "\n" + long, "[" + long + "\n][" + long + "]"},
+	} {
+		for _, src := range []io.Reader{strings.NewReader(c.body), iotest.OneByteReader(strings.NewReader(c.body)), iotest.DataErrReader(strings.NewReader(c.body))} {
+			var out bytes.Buffer
+			if err := EditLines(&out, src, bracket()); err != nil || out.String() != c.want {
+				t.Errorf("%.100q became %.100q (%v)", c.body, out.String(), err)
+			}
+		}
+	}
+}
+
+// A line that is too long passes, wherever it stands, and the lines around it are edited.
+func TestOverlongLines(t *testing.T) {
+	atBound := strings.Repeat("y", MaxDocument-1) + "\n"
+	long := "y" + atBound
+	for _, c := range []struct {
+		body, want string
+		long       int
+	}{
+		{"a\n" + long + "b", "[a\n]" + long + "[b]", 1},
+		{long + long, long + long, 2},
+		{"a\n" + long[:len(long)-1] + "y", "[a\n]" + long[:len(long)-1] + "y", 1},
+		{atBound, "[" + atBound + "]", 0},
+	} {
+		var out bytes.Buffer
+		told, edit := 0, bracket()
+		err := EditLines(&out, strings.NewReader(c.body), func(line []byte) []byte {
+			if line == nil {
+				told++
+			}
+			return edit(line)
+		})
+		if err != nil || out.String() != c.want || told != c.long {
+			t.Errorf("%.20q of %d bytes became %.20q of %d, told of %d (%v)", c.body, len(c.body), out.String(), out.Len(), told, err)
+		}
+	}
+}
+
+func TestEditWhole(t *testing.T) {
+	full := strings.Repeat("y", MaxDocument)
+	for body, want := range map[string]string{"": "[]", "a\nb": "[a\nb]", full: "[" + full + "]", full + "y": full + "y"} {
+		var out bytes.Buffer
+		if err := EditWhole(&out, strings.NewReader(body), bracket()); err != nil || out.String() != want {
+			t.Errorf("%.100q became %.100q (%v)", body, out.String(), err)
+		}
+	}
+}
+
+// once hands out an error once, and no data with it.
+type once struct{ err error }
+
+func (o *once) Read([]byte) (int, error) {
+	err := o.err
+	o.err = io.EOF
+	return 0, err
+}
+
+// Where a client breaks off, nothing looks whole: the error is handed on and the line at hand is not edited.
+func TestBrokenOff(t *testing.T) {
+	broken := errors.New("broken off")
+	for name, c := range map[string]struct {
+		edit func(io.Writer, io.Reader, func([]byte) []byte) error
+		want string
+	}{"lines": {EditLines, "[a\n]"}, "whole": {EditWhole, ""}} {
+		var out bytes.Buffer
+		err := c.edit(&out, io.MultiReader(strings.NewReader("a\nb"), &once{broken}), bracket())
+		if diff := cmp.Diff(c.want, out.String()); diff != "" || !errors.Is(err, broken) {
+			t.Errorf("%s: %v, %s", name, err, diff)
+		}
+	}
+}
