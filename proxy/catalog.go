@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"hash"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -18,11 +19,12 @@ import (
 )
 
 const (
-	// known is how long the indices behind a name are taken to be what they were. A shorter time costs the engine one small request
-	// more; a longer one lets us miss an index made anew behind our back.
-	known = 10 * time.Second
-	// doubted is how long a failure to find them out is remembered.
-	doubted = 2 * time.Second
+	// known is how long the indices behind a name are taken to be what they were. It weighs one small request to the engine every two
+	// seconds, for each name in use, against the time in which we can miss an index made anew behind our back: documents enriched for
+	// a mapping that is no longer there may be refused.
+	known = 2 * time.Second
+	// doubted is how long a failure to find them out is remembered, or that there is nothing behind a name.
+	doubted = time.Second
 	// triedFor is how long an index that could not be prepared is left alone.
 	triedFor = 10 * time.Second
 	// maxNames bounds how many names are remembered over all credentials, an index behind a name being as good as one.
@@ -95,22 +97,28 @@ type entry struct {
 	rate     float64   // share of hits folded of late
 	lacking  bool      // hits without a sketch were seen last
 	seen     bool      // rate and lacking were learned
+	purse    purse     // what its searches may cost in second sendings
 }
 
 // catalog remembers what is behind the names that clients use, apart for each set of credentials.
 type catalog struct {
 	open   func(adapters.Header, string) adapters.Store
 	rules  adapters.Rules
+	log    *slog.Logger
 	flight singleflight.Group
 	mu     sync.Mutex
 	names  map[string]*entry
 	held   int // names and the indices behind them
 	turn   int // counts what happens, to tell what was asked before a change from what was asked after
 	change int // the turn of the last change of indices
+	budget budget
 }
 
-func newCatalog(open func(adapters.Header, string) adapters.Store, rules adapters.Rules) *catalog {
-	return &catalog{open: open, rules: rules, names: map[string]*entry{}}
+func newCatalog(e Engine) *catalog {
+	return &catalog{
+		open: e.Open, rules: e.Rules, log: e.Log, names: map[string]*entry{},
+		budget: budget{share: e.Limits.FallbackShare, saved: maxSaved},
+	}
 }
 
 // forget makes every name be looked up again, also where the answer is on its way.
@@ -122,28 +130,28 @@ func (c *catalog) forget() {
 }
 
 // rule returns the rule for a document written to a name, and whether every index behind it is prepared. whole says that the
-// document would create the index.
-func (c *catalog) rule(ctx context.Context, who client, name string, whole bool) (*adapters.Rule, bool) {
+// document would create the index; absent, that it is so and that we have not made the index before.
+func (c *catalog) rule(ctx context.Context, who client, name string, whole bool) (rule *adapters.Rule, prepared, absent bool) {
 	e := c.lookup(ctx, who, name)
 	if e.failed {
-		return c.rules.For(name), false
+		return c.rules.For(name), false, false
 	}
 	if len(e.indices) == 0 {
 		rule := c.rules.For(name)
 		if rule == nil || !whole {
-			return rule, false
+			return rule, false, false
 		}
 	}
 	if !c.concerns(name, e.indices) {
-		return nil, false
+		return nil, false, false
 	}
 	if !ready(e.indices) {
 		e = c.prepare(ctx, who, name, whole)
 	}
 	if len(e.indices) == 0 {
-		return c.rules.For(name), false
+		return c.rules.For(name), false, true
 	}
-	return c.single(e.indices), ready(e.indices)
+	return c.single(e.indices), ready(e.indices), false
 }
 
 // concerns reports whether a rule matches an index behind the name, or the name itself where nothing is behind it yet.
@@ -266,6 +274,9 @@ func (c *catalog) find(ctx context.Context, who client, name, how string, ask fu
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookingUp)
 		defer cancel()
 		indices, err := ask(ctx, c.open(who.header, who.query))
+		if how == preparing {
+			c.report(who, name, indices, err)
+		}
 		return c.keep(key, how, turn, indices, err), nil
 	})
 	return found.(entry)
@@ -290,6 +301,33 @@ func (c *catalog) fresh(key, how string) (e entry, turn int, ok bool) {
 func (c *catalog) keep(key, how string, turn int, indices []adapters.Index, err error) entry {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	e := c.entry(key)
+	if turn < e.prepared {
+		return *e // asked before the indices were prepared, which has been told since
+	}
+	if err == nil && !alike(e.indices, indices) {
+		e.tried = time.Time{}
+	}
+	made := len(e.indices) == 0 && len(indices) > 0
+	c.held += len(indices) - len(e.indices)
+	e.indices, e.failed, e.asked, e.until = indices, err != nil, turn, time.Now().Add(known)
+	if err != nil || len(indices) == 0 {
+		e.until = time.Now().Add(doubted)
+	}
+	if how == preparing {
+		if made && turn > c.change { // other names may lead to the new index as well; what was found of this one stands
+			c.turn++
+			c.change = c.turn
+			e.asked = c.turn + 1
+		}
+		c.turn++
+		e.tried, e.prepared = time.Now(), c.turn
+	}
+	return *e
+}
+
+// entry returns what is held under a key, which is made where there is nothing.
+func (c *catalog) entry(key string) *entry {
 	e := c.names[key]
 	if e == nil {
 		c.makeRoom()
@@ -297,22 +335,7 @@ func (c *catalog) keep(key, how string, turn int, indices []adapters.Index, err 
 		c.names[key] = e
 		c.held++
 	}
-	if turn < e.prepared {
-		return *e // asked before the indices were prepared, which has been told since
-	}
-	if err == nil && !alike(e.indices, indices) {
-		e.tried = time.Time{}
-	}
-	c.held += len(indices) - len(e.indices)
-	e.indices, e.failed, e.asked, e.until = indices, err != nil, turn, time.Now().Add(known)
-	if err != nil || len(indices) == 0 {
-		e.until = time.Now().Add(doubted)
-	}
-	if how == preparing {
-		c.turn++
-		e.tried, e.prepared = time.Now(), c.turn
-	}
-	return *e
+	return e
 }
 
 // alike reports whether two lists hold the same indices in the same state.

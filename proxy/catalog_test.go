@@ -58,7 +58,7 @@ func (f front) writes(e *engine, headers ...string) bool {
 	return enriched(got[len(got)-1].body) == 1
 }
 
-// TestWhatIsKnownExpires: an index that is known is asked about every ten seconds, one that is not there every two.
+// TestWhatIsKnownExpires: an index that is known is asked about every two seconds, one that is not there every second.
 func TestWhatIsKnownExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newEngine("news-1")
@@ -69,7 +69,7 @@ func TestWhatIsKnownExpires(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 		}
-		if n := count(e.lookups(), "GET", "/news-1/_mapping"); n != 10 || len(e.lookups()) != 10 {
+		if n := count(e.lookups(), "GET", "/news-1/_mapping"); n != 50 || len(e.lookups()) != 50 {
 			t.Errorf("in 100 seconds the engine was asked %d times: %q", n, uris(e.lookups()))
 		}
 		e.drop("news-1") // behind our back
@@ -79,7 +79,7 @@ func TestWhatIsKnownExpires(t *testing.T) {
 			f.ask("POST", "/news-1/_search", `{}`)
 			time.Sleep(time.Second)
 		}
-		if n := len(e.lookups()) - before; n != 10 {
+		if n := len(e.lookups()) - before; n != 20 {
 			t.Errorf("in 20 seconds the engine was asked %d times for an index that is not there", n)
 		}
 	})
@@ -100,7 +100,7 @@ func TestEngineThatCannotBeAsked(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 		}
-		if n := len(e.lookups()); n != 10 { // one for both, every two seconds
+		if n := len(e.lookups()); n != 20 { // one for both, every second
 			t.Errorf("in 20 seconds the engine was asked %d times", n)
 		}
 		if n := f.Counts()["documents unprepared"]; n != 20 {
@@ -290,4 +290,92 @@ func TestWhatIsLearned(t *testing.T) {
 	if n := len(e.lookups()); n != 1 {
 		t.Errorf("%d look-ups for three searches", n)
 	}
+}
+
+// TestAlteringPosts: after a POST through us that may change what a name stands for, the next write looks anew; after others it does
+// not.
+func TestAlteringPosts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for request, looks := range map[string]int{
+			"POST /_aliases": 1, "POST /news/_rollover": 1, "POST /news-0/_clone/news-1": 1, "PUT /_template/x": 1, "DELETE /news-0": 1,
+			"POST /_refresh": 0, "DELETE /news-1/_doc/7": 0, "GET /_aliases": 0, "DELETE /_search/scroll": 0,
+		} {
+			e := newEngine("news-1")
+			f := near(t, e)
+			f.writes(e)
+			before := len(e.lookups())
+			method, path, _ := strings.Cut(request, " ")
+			f.ask(method, path, "{}")
+			if !f.writes(e) {
+				t.Errorf("%s: the write after it is not enriched", request)
+			}
+			if n := len(e.lookups()) - before; n != looks {
+				t.Errorf("%s: %d look-ups after it, want %d", request, n, looks)
+			}
+		}
+	})
+}
+
+// TestWriteThatMakesAnIndex: a wildcard that led to nothing is known to lead to the new index at once, whether we made it or the engine
+// did.
+func TestWriteThatMakesAnIndex(t *testing.T) {
+	for _, byEngine := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			e := newEngine()
+			e.answer = func(w http.ResponseWriter, a arrival) {
+				if strings.HasPrefix(a.uri, "/_bulk") && byEngine {
+					e.set("news-1", false)
+				}
+				w.Write([]byte(`{}`))
+			}
+			if byEngine {
+				e.refuse = func(a arrival) int {
+					if a.method == "PUT" {
+						return 403
+					}
+					return 0
+				}
+			}
+			f := near(t, e)
+			if rec := f.ask("POST", "/news-*/_search", `{}`); rec.Header().Get("Neardup") != "" {
+				t.Fatalf("before there was an index: %s", rec.Header().Get("Neardup"))
+			}
+			if f.writes(e) == byEngine {
+				t.Errorf("byEngine=%v: enriched = %v", byEngine, !byEngine)
+			}
+			if rec := f.ask("POST", "/news-*/_search", `{}`); rec.Header().Get("Neardup") == "" {
+				t.Errorf("byEngine=%v: the new index is not known", byEngine)
+			}
+			before := len(e.lookups())
+			if f.writes(e); !byEngine && len(e.lookups()) != before {
+				t.Error("what is known of the new index itself was forgotten")
+			}
+		})
+	}
+}
+
+// TestWhyNotPrepared: the log says it once for each time that preparing was tried, and nothing that is secret.
+func TestWhyNotPrepared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newEngine()
+		e.set("news-1", false)
+		e.refuse = func(a arrival) int {
+			if a.method == "PUT" {
+				return 403
+			}
+			return 0
+		}
+		f := near(t, e)
+		for range 30 {
+			f.writes(e, "Authorization: Bearer secret-token")
+			time.Sleep(time.Second)
+		}
+		log := f.log.String()
+		if n := strings.Count(log, "level=WARN msg=\"index not prepared"); n != 3 {
+			t.Errorf("said %d times, want 3", n)
+		}
+		if !strings.Contains(log, "index=news-1") || !strings.Contains(log, "security_exception: no") || strings.Contains(log, "secret") {
+			t.Errorf("the log:\n%s", log)
+		}
+	})
 }

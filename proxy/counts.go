@@ -32,37 +32,3 @@ func (h *Handler) Counts() map[string]int64 {
 	defer h.counts.mu.Unlock()
 	return maps.Clone(h.counts.by)
 }
-
-// budget is what searches may cost in requests that are sent a second time: every search adds a share of one, every second
-// sending takes one.
-type budget struct {
-	share float64
-	mu    sync.Mutex
-	saved float64
-	begun bool
-}
-
-// maxSaved is how many second sendings may be saved up, so that a burst of trouble after a quiet day stays a burst.
-const maxSaved = 20
-
-// allow says whether a search may be tried that could need a second sending.
-func (b *budget) allow() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if !b.begun {
-		b.begun, b.saved = true, maxSaved
-	}
-	b.saved = min(b.saved+b.share, maxSaved)
-	return b.saved >= 1
-}
-
-// spend takes one second sending; refund gives it back where it turned out to be no trouble of ours.
-func (b *budget) spend() { b.change(-1) }
-
-func (b *budget) refund() { b.change(1) }
-
-func (b *budget) change(by float64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.saved = min(b.saved+by, maxSaved)
-}

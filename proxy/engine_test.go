@@ -237,7 +237,9 @@ func serve(t testing.TB, e http.Handler, change func(*proxy.Engine)) front {
 func serveNodes(t testing.TB, nodes []string, change func(*proxy.Engine)) front {
 	t.Helper()
 	f := handler(t, nodes, change)
-	server := httptest.NewServer(f.Handler)
+	server := httptest.NewUnstartedServer(f.Handler)
+	server.Config.DisableGeneralOptionsHandler = true
+	server.Start()
 	t.Cleanup(server.Close)
 	if transport, ok := f.Transport.(*http.Transport); ok {
 		t.Cleanup(transport.CloseIdleConnections)

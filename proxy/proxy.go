@@ -15,7 +15,7 @@ const (
 	DefaultMaxReply      = 64 << 20
 	DefaultMaxSearchBody = 8 << 20
 	DefaultEngineMaxBody = 100 << 20 // http.max_content_length of Elasticsearch and OpenSearch
-	DefaultMaxWindow     = 10000
+	DefaultMaxWindow     = 1000      // a larger one costs seconds of a processor for each search that asks for it
 	DefaultFallbackShare = 0.05
 )
 
@@ -78,7 +78,6 @@ type Handler struct {
 	nodes   *nodes
 	forward *httputil.ReverseProxy
 	catalog *catalog
-	budget  budget
 	counts  counts
 }
 
@@ -94,8 +93,7 @@ func New(e Engine) (*Handler, error) {
 	if e.Transport == nil {
 		e.Transport = NewTransport()
 	}
-	h := &Handler{Engine: e, nodes: &nodes{urls: e.URLs, next: e.Transport}, catalog: newCatalog(e.Open, e.Rules)}
-	h.budget.share = e.Limits.FallbackShare
+	h := &Handler{Engine: e, nodes: &nodes{urls: e.URLs, next: e.Transport}, catalog: newCatalog(e)}
 	h.forward = h.newForward()
 	return h, nil
 }
@@ -119,7 +117,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case class.Kind == adapters.Read:
 		h.read(w, r, class)
 	default:
-		h.pass(w, r)
+		h.sendAltering(w, r, func() bool { return class.Alters }, nil)
 	}
 }
 
@@ -128,16 +126,22 @@ func requestOf(r *http.Request) *adapters.Request {
 	return &adapters.Request{Method: r.Method, Path: rawPath(r), RawQuery: r.URL.RawQuery, Header: adapters.Header(r.Header)}
 }
 
-// pass sends a request through as it came. One that may change or drop an index ends what is known about indices, before the client
-// can know that it is done and whatever becomes of the reply.
-func (h *Handler) pass(w http.ResponseWriter, r *http.Request) {
-	switch r.Method {
-	case http.MethodPut, http.MethodPatch, http.MethodDelete:
-		defer h.catalog.forget()
-		h.send(w, r, func(*http.Response) { h.catalog.forget() })
-	default:
-		h.send(w, r, nil)
+// sendAltering sends on a request that may make, change or drop an index, which ends what is known about indices: before, as soon
+// as the engine answers and thus before the client can know that it is done, and whatever becomes of the reply.
+func (h *Handler) sendAltering(w http.ResponseWriter, r *http.Request, alters func() bool, change func(*http.Response)) {
+	forget := func() {
+		if alters() {
+			h.catalog.forget()
+		}
 	}
+	forget()
+	defer forget()
+	h.send(w, r, func(resp *http.Response) {
+		forget()
+		if change != nil {
+			change(resp)
+		}
+	})
 }
 
 // refuse answers an error of the proxy's own.

@@ -39,7 +39,7 @@ func (h *Handler) search(w http.ResponseWriter, r *http.Request, class adapters.
 	scope := func(target string) adapters.Scope { return h.catalog.scope(r.Context(), who, target) }
 	parsed := h.parse(class, request, body, adapters.Plan{Rules: h.Rules, MaxWindow: h.Limits.MaxWindow, Scope: scope})
 	class.Shown = class.Shown || parsed.Shown
-	s := searching{class: class, plain: parsed.Plain, body: body}
+	s := searching{who: who, class: class, plain: parsed.Plain, body: body}
 	switch {
 	case parsed.Refusal != nil:
 		h.counts.add("refused", "")
@@ -54,7 +54,7 @@ func (h *Handler) search(w http.ResponseWriter, r *http.Request, class adapters.
 	case parsed.Exchange == nil:
 		h.plain(w, r, s, parsed.Reason)
 		return
-	case !h.budget.allow():
+	case !h.catalog.allow(who, class.Target):
 		h.leave(w, r, s, "budget")
 		return
 	}
@@ -74,6 +74,7 @@ func (h *Handler) search(w http.ResponseWriter, r *http.Request, class adapters.
 
 // searching is what is needed to send a search as the client wrote it.
 type searching struct {
+	who   client
 	class adapters.Class
 	plain *adapters.Request // less our controls
 	body  searchBody
@@ -98,8 +99,8 @@ func (h *Handler) readSearch(r *http.Request) (b searchBody, err error) {
 	switch {
 	case !whole:
 		b.reason = "too_large"
-	case encoding == "gzip":
-		if b.plain, err = gunzip(b.raw, h.Limits.MaxSearchBody); errors.Is(err, errTooLarge) {
+	case encoded(r):
+		if b.plain, err = decode(r, b.raw, h.Limits.MaxSearchBody); errors.Is(err, errTooLarge) {
 			b.reason = "too_large"
 		} else if err != nil {
 			b.reason = "encoding"
@@ -173,7 +174,7 @@ func (h *Handler) plain(w http.ResponseWriter, r *http.Request, s searching, rea
 			clean(resp)
 		}
 		if reason == engineStatus && resp.StatusCode >= 400 && resp.StatusCode < 500 {
-			h.budget.refund() // it was the client's own search that the engine refuses
+			h.catalog.refund(s.who, s.class.Target) // it was the client's own search that the engine refuses
 		}
 	})
 }
@@ -200,7 +201,7 @@ func (h *Handler) fallBack(w http.ResponseWriter, r *http.Request, s searching, 
 		h.Log.Warn("search could not be collapsed", "error", err.Error())
 	}
 	if !h.FailClosed || reason == engineStatus {
-		h.budget.spend()
+		h.catalog.spend(s.who, s.class.Target)
 	}
 	h.leave(w, r, s, reason)
 }
@@ -224,11 +225,11 @@ func (h *Handler) collapsed(w http.ResponseWriter, who client, answer *adapters.
 
 // outcomeLine sums up what was done with the searches of a request.
 func outcomeLine(outcomes []adapters.Outcome, took time.Duration) string {
-	sum := adapters.Outcome{Exact: true}
+	sum, left := adapters.Outcome{Exact: true}, 0
 	reasons := []string{}
 	for _, o := range outcomes {
 		if o.Reason != "" {
-			reasons = append(reasons, o.Reason)
+			reasons, left = append(reasons, o.Reason), left+1
 			continue
 		}
 		sum.Raw, sum.Folded = sum.Raw+o.Raw, sum.Folded+o.Folded
@@ -238,12 +239,15 @@ func outcomeLine(outcomes []adapters.Outcome, took time.Duration) string {
 			reasons = append(reasons, "engine_limit")
 		}
 	}
-	line := "collapsed"
+	reason := ""
 	if len(reasons) > 0 {
-		line += "; reason=" + strings.Join(slices.Compact(slices.Sorted(slices.Values(reasons))), ",")
+		reason = "; reason=" + strings.Join(slices.Compact(slices.Sorted(slices.Values(reasons))), ",")
 	}
-	return fmt.Sprintf("%s; raw=%d; folded=%d; exact=%t; rounds=%d; window=%d; took=%s",
-		line, sum.Raw, sum.Folded, sum.Exact, sum.Rounds, sum.Window, took.Round(100*time.Microsecond))
+	if left > 0 && left == len(outcomes) {
+		return "bypassed" + reason
+	}
+	return fmt.Sprintf("collapsed%s; raw=%d; folded=%d; exact=%t; rounds=%d; window=%d; took=%s",
+		reason, sum.Raw, sum.Folded, sum.Exact, sum.Rounds, sum.Window, took.Round(100*time.Microsecond))
 }
 
 // errUnreachable: the engine gave no answer at all.

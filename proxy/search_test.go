@@ -235,7 +235,7 @@ func TestEngineRefuses(t *testing.T) {
 
 // TestBudget has an engine that never grants a widened search: second requests stay within their share.
 func TestBudget(t *testing.T) {
-	const searches, saved, share = 1000, 20, 0.05
+	const searches, saved, share = 1000, 5, 0.05
 	e := searchEngine(t)
 	plain := e.answer
 	e.answer = func(w http.ResponseWriter, a arrival) {
@@ -297,7 +297,8 @@ func TestSearchesThatCannotBeRead(t *testing.T) {
 	}{
 		{"too large", large, "too_large", nil},
 		{"too large in gzip", zipped(large), "too_large", []string{"Content-Encoding: gzip"}},
-		{"deflate", "\x01\x02", "encoding", []string{"Content-Encoding: deflate"}},
+		{"broken deflate", "\x01\x02", "encoding", []string{"Content-Encoding: deflate"}},
+		{"an encoding that we do not know", "\x01\x02", "encoding", []string{"Content-Encoding: br"}},
 		{"broken gzip", zipped(large)[:30], "encoding", []string{"Content-Encoding: gzip"}},
 		{"no JSON", `{"size":`, "not_understood", nil},
 		{"CBOR", "\xbf\xff", "format", []string{"Content-Type: application/cbor"}},

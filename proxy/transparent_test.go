@@ -45,6 +45,7 @@ var transparent = []struct{ name, head, body, reply string }{
 	{name: "body in chunks with a trailer", head: "POST /_x HTTP/1.1\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum", body: "3\r\nabc\r\n0\r\nX-Sum: 1\r\n\r\n"},
 	{name: "own method", head: "PROPFIND /x HTTP/1.1"},
 	{name: "options", head: "OPTIONS /logs HTTP/1.1"},
+	{name: "options of the server", head: "OPTIONS * HTTP/1.1"},
 	{name: "unconfigured bulk", head: "POST /logs/_bulk HTTP/1.1\r\nContent-Type: application/x-ndjson", body: "{\"index\":{}}\n{ \"title\" : \"a b c d e\", \"neardup_sketch\":\"mine\" }\n"},
 	{name: "unconfigured bulk in gzip", head: "POST /_bulk HTTP/1.1\r\nContent-Encoding: gzip\r\nContent-Type: application/json", body: zipped("{\"index\":{\"_index\":\"logs\"}}\n{\"title\":\"a b\"}\n")},
 	{name: "bulk in broken gzip", head: "POST /_bulk HTTP/1.1\r\nContent-Encoding: gzip", body: zipped(bulk("news-1", 50))[:200]},

@@ -1,13 +1,17 @@
 package proxy
 
 import (
+	"bufio"
 	"bytes"
+	"compress/flate"
 	"compress/gzip"
+	"compress/zlib"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 
 	"github.com/neardup/sidecar/adapters"
 )
@@ -28,7 +32,7 @@ var errEncoding = errors.New("not of its encoding")
 // readable reports whether a write's body is one whose encoding we can read.
 func (h *Handler) readable(r *http.Request) bool {
 	switch strings.ToLower(r.Header.Get("Content-Encoding")) {
-	case "", "identity", "gzip", "x-gzip":
+	case "", "identity", "gzip", "x-gzip", "deflate":
 	default:
 		h.counts.add("passed", "encoding")
 		return false
@@ -57,7 +61,7 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, class adapters.C
 	if whole {
 		plain := raw
 		if compressed {
-			plain, err = gunzip(raw, plainAhead)
+			plain, err = decode(r, raw, plainAhead)
 		}
 		switch {
 		case err == nil:
@@ -71,7 +75,7 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, class adapters.C
 	}
 	plain := body
 	if compressed {
-		if plain, err = gzip.NewReader(body); err != nil {
+		if plain, err = decoder(r, body); err != nil {
 			h.counts.add("passed", "encoding")
 			h.sendRaw(w, r, raw) // which holds all of what was read, a header being short
 			return
@@ -90,9 +94,11 @@ func (h *Handler) sendRaw(w http.ResponseWriter, r *http.Request, head []byte) {
 // writeWhole sends on a body that is at hand, as it was sent if nothing in it changes.
 func (h *Handler) writeWhole(w http.ResponseWriter, r *http.Request, class adapters.Class, raw, plain []byte) {
 	var enriched bytes.Buffer
+	var makes atomic.Bool
+	e := h.enricher(r, int64(len(plain)), &makes)
 	enriched.Grow(len(plain) + len(plain)/4)
 	err := guarded(func() error {
-		return h.Dialect.EnrichWrite(class, &enriched, bytes.NewReader(plain), h.enricher(r, int64(len(plain))))
+		return h.Dialect.EnrichWrite(class, &enriched, bytes.NewReader(plain), e)
 	})
 	if err != nil {
 		h.counts.add("passed", "failed")
@@ -106,7 +112,7 @@ func (h *Handler) writeWhole(w http.ResponseWriter, r *http.Request, class adapt
 	}
 	out.Header.Del("Content-Length")
 	out.Body, out.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	h.forwardWrite(w, out, class)
+	h.forwardWrite(w, out, class, &makes)
 }
 
 // writeStream sends on a body while it is read.
@@ -115,7 +121,8 @@ func (h *Handler) writeStream(w http.ResponseWriter, r *http.Request, class adap
 	if !encoded(r) {
 		length = r.ContentLength
 	}
-	e := h.enricher(r, length)
+	var makes atomic.Bool
+	e := h.enricher(r, length, &makes)
 	pipe, into := io.Pipe()
 	defer pipe.Close() // ends the copying below if the engine answers early
 	out := r.Clone(r.Context())
@@ -129,20 +136,21 @@ func (h *Handler) writeStream(w http.ResponseWriter, r *http.Request, class adap
 		}
 		into.CloseWithError(err)
 	}()
-	h.forwardWrite(w, out, class)
+	h.forwardWrite(w, out, class, &makes)
 }
 
-func (h *Handler) forwardWrite(w http.ResponseWriter, r *http.Request, class adapters.Class) {
+// forwardWrite sends an enriched write on. One that makes an index ends what is known of the names that now lead to it as well.
+func (h *Handler) forwardWrite(w http.ResponseWriter, r *http.Request, class adapters.Class, makes *atomic.Bool) {
+	var change func(*http.Response)
 	if class.CleanWrite {
-		h.send(w, r, h.cleaner(class))
-		return
+		change = h.cleaner(class)
 	}
-	h.send(w, r, nil)
+	h.sendAltering(w, r, makes.Load, change)
 }
 
 // enricher returns what enriches the documents of a body of the length (-1 if it is not known), with as much room as the engine's
-// limit leaves.
-func (h *Handler) enricher(r *http.Request, length int64) *adapters.Enricher {
+// limit leaves. It sets makes when a document comes that makes its index.
+func (h *Handler) enricher(r *http.Request, length int64, makes *atomic.Bool) *adapters.Enricher {
 	e := &adapters.Enricher{
 		Count: func(c adapters.Change) { h.counts.add("documents", c.String()) },
 		Room:  h.Limits.EngineMaxBody - length,
@@ -152,14 +160,44 @@ func (h *Handler) enricher(r *http.Request, length int64) *adapters.Enricher {
 	}
 	who := clientOf(adapters.Header(r.Header), r.URL.RawQuery)
 	e.Rule = func(index string, whole bool) (*adapters.Rule, bool) {
-		return h.catalog.rule(r.Context(), who, index, whole)
+		rule, ready, absent := h.catalog.rule(r.Context(), who, index, whole)
+		if absent {
+			makes.Store(true)
+		}
+		return rule, ready
 	}
 	return e
 }
 
 // encoded reports whether the body of a readable request is compressed.
 func encoded(r *http.Request) bool {
-	return strings.HasSuffix(strings.ToLower(r.Header.Get("Content-Encoding")), "gzip")
+	encoding := strings.ToLower(r.Header.Get("Content-Encoding"))
+	return strings.HasSuffix(encoding, "gzip") || encoding == "deflate"
+}
+
+// decoder returns the decompressed body of an encoded request. What engines take as deflate has the header of zlib or none.
+func decoder(r *http.Request, body io.Reader) (io.Reader, error) {
+	if !strings.EqualFold(r.Header.Get("Content-Encoding"), "deflate") {
+		return gzip.NewReader(body)
+	}
+	b := bufio.NewReader(body)
+	if head, err := b.Peek(2); err == nil && head[0]&0x0f == 8 && (int(head[0])<<8|int(head[1]))%31 == 0 {
+		return zlib.NewReader(b)
+	}
+	return flate.NewReader(b), nil
+}
+
+// decode decompresses the body of an encoded request up to the limit.
+func decode(r *http.Request, body []byte, limit int64) ([]byte, error) {
+	plain, err := decoder(r, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	head, whole, err := readUpTo(plain, limit)
+	if err == nil && !whole {
+		err = errTooLarge
+	}
+	return head, err
 }
 
 // guarded runs a step of the dialect and turns its panic, a bug of ours that no client is to pay for, into an error.

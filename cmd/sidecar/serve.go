@@ -135,7 +135,8 @@ func (s *servers) start(c *Config) error {
 func (s *servers) serve(l net.Listener, h http.Handler) *http.Server {
 	server := &http.Server{
 		Handler: h, ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout,
-		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
+		DisableGeneralOptionsHandler: true, // OPTIONS * is the engine's to answer
+		ErrorLog:                     slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
 	go func() {
 		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {

@@ -125,6 +125,19 @@ engines:
 			t.Errorf("%s: %d %q", path, code, got)
 		}
 	}
+	request, err := http.NewRequestWithContext(t.Context(), "OPTIONS", r.engine, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.URL.Opaque = "*"
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	if response.StatusCode == http.StatusOK && response.ContentLength == 0 {
+		t.Error("OPTIONS * is answered on the way to the engine")
+	}
 	r.stop()
 	if code := <-r.ended; code != exitDone {
 		t.Errorf("exit code %d", code)

@@ -72,7 +72,44 @@ func (c *Config) Validate() []*keyError {
 		}
 		names[e.Name], addresses[e.Listen] = key, key+".listen"
 	}
+	c.validateLoops(&f)
 	return f
+}
+
+// validateLoops checks that no engine is looked for where the sidecar itself listens.
+func (c *Config) validateLoops(f *faults) {
+	for i, e := range c.Engines {
+		for j, text := range e.URLs {
+			for k, other := range c.Engines {
+				if u, err := url.Parse(text); err == nil && listensAt(other.Listen, u) {
+					f.add(fmt.Sprintf("engines[%d].urls[%d]", i, j), "%s is where engines[%d] listens, and requests would go round in a loop: name the engine's own address", u.Host, k)
+					break
+				}
+			}
+		}
+	}
+}
+
+// listensAt reports whether an address to listen on is surely the one of a URL.
+func listensAt(listen string, u *url.URL) bool {
+	host, port, err := net.SplitHostPort(listen)
+	if err != nil || port == "0" {
+		return false
+	}
+	at := u.Port()
+	if at == "" {
+		at = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return port == at && (strings.EqualFold(host, u.Hostname()) || here(host) && here(u.Hostname()))
+}
+
+// here reports whether a host is this one, whatever its name: loopback or no host in particular.
+func here(host string) bool {
+	if host == "" || strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && (ip.IsLoopback() || ip.IsUnspecified())
 }
 
 // level returns the level that is logged from.
@@ -205,22 +242,34 @@ func (e *EngineConfig) validateIndices(f *faults, engine string) {
 	if len(e.Indices) == 0 {
 		f.add(engine+".indices", "must have at least one entry with match and fields")
 	}
-	seen := map[string]int{}
 	for i, index := range e.Indices {
 		key := fmt.Sprintf("%s.indices[%d]", engine, i)
 		f.addAll(key, index.rule(nil).Validate())
 		f.oneOf(key+".missing", index.Missing, "compute", "alone")
 		if index.Window > e.Limits.MaxWindow && e.Limits.MaxWindow > 0 {
-			f.add(key+".window", "%d is above limits.max_window (%d): lower this or raise that", index.Window, e.Limits.MaxWindow)
+			f.add(key+".window", "%d is above limits.max_window (%d): raise limits.max_window to %d, at the price of processor time for each search, or lower this", index.Window, e.Limits.MaxWindow, index.Window)
 		}
 		if index.MinShingles < 0 {
 			f.add(key+".min_shingles", "%d is out of range: use 0 or more (%d is usual)", index.MinShingles, defaultMinShingles)
 		}
-		if first, taken := seen[index.Match]; taken && index.Match != "" {
-			f.add(key+".match", "%q stands in indices[%d] too, and the first match wins: drop one", index.Match, first)
-		} else {
-			seen[index.Match] = i
+		e.validateOrder(f, key+".match", i)
+	}
+}
+
+// validateOrder checks that an entry can match an index that no earlier one matches. A pattern that matches another one's text, in
+// which * is a letter like any other, matches all that the other does.
+func (e *EngineConfig) validateOrder(f *faults, key string, i int) {
+	match := e.Indices[i].Match
+	for first, earlier := range e.Indices[:i] {
+		switch {
+		case match == "" || !adapters.Matches(earlier.Match, match):
+			continue
+		case earlier.Match == match:
+			f.add(key, "%q stands in indices[%d] too, and the first match wins: drop one", match, first)
+		default:
+			f.add(key, "%q never matches: %q in indices[%d] takes its indices, and the first match wins: move this one up", match, earlier.Match, first)
 		}
+		return
 	}
 }
 

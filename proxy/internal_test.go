@@ -1,0 +1,40 @@
+package proxy
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+func TestOutcomeLine(t *testing.T) {
+	good, refused := adapters.Outcome{Raw: 3, Folded: 1, Exact: true, Rounds: 1, Window: 10}, adapters.Outcome{Reason: "refused"}
+	for _, c := range []struct {
+		outcomes []adapters.Outcome
+		want     string
+	}{
+		{[]adapters.Outcome{good}, "collapsed; raw=3; folded=1; exact=true; rounds=1; window=10; took=1ms"},
+		{[]adapters.Outcome{refused}, "bypassed; reason=refused"},
+		{[]adapters.Outcome{refused, {Reason: "off"}, refused}, "bypassed; reason=off,refused"},
+		{[]adapters.Outcome{refused, good}, "collapsed; reason=refused; raw=3; folded=1; exact=true; rounds=1; window=10; took=1ms"},
+		{nil, "collapsed; raw=0; folded=0; exact=true; rounds=0; window=0; took=1ms"},
+	} {
+		if got := outcomeLine(c.outcomes, time.Millisecond); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+}
+
+func TestHide(t *testing.T) {
+	c := clientOf(adapters.Header{"Authorization": {"Bearer token-1"}, "X-Key": {"other-key"}, "X-N": {"1"}}, "key=in%20query")
+	got := c.hide(`Get "http://e:1/collections/a?key=in+query": 401 of token-1 with "Bearer token-1" or other-key after 1 try`)
+	for _, secret := range []string{"token-1", "other-key", "query"} {
+		if strings.Contains(got, secret) {
+			t.Errorf("%s is shown: %s", secret, got)
+		}
+	}
+	if !strings.Contains(got, "http://e:1/collections/a") || !strings.Contains(got, "after 1 try") {
+		t.Errorf("too much is hidden: %s", got)
+	}
+}
