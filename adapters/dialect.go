@@ -57,7 +57,7 @@ type Class struct {
 	CleanWrite bool
 	// Shown says that the client names a field of ours in its request: then it is shown.
 	Shown bool
-	// Alters says that a request that passes may make, change or drop an index, alias or template.
+	// Alters says that a request that passes or reads may make, change or drop an index, alias or template.
 	Alters bool
 }
 

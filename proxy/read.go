@@ -18,11 +18,11 @@ const cleanWhole = 1 << 20
 
 // read sends a request through and cuts our fields out of its reply.
 func (h *Handler) read(w http.ResponseWriter, r *http.Request, class adapters.Class) {
+	change := h.cleaner(class)
 	if class.Shown {
-		h.send(w, r, nil)
-		return
+		change = nil
 	}
-	h.send(w, r, h.cleaner(class))
+	h.sendAltering(w, r, func() bool { return class.Alters }, change)
 }
 
 // cleaner returns a function that cuts our fields out of a response. A reply in which there are none goes out with the bytes and

@@ -28,8 +28,9 @@ func (Dialect) Classify(r *adapters.Request) adapters.Class {
 	params := adapters.Params(r.RawQuery)
 	path := segments(r.Path)
 	c := classify(r.Method, path, params)
+	c.Alters = alters(r.Method, path)
 	if c.Kind == adapters.Pass {
-		return adapters.Class{Alters: alters(r.Method, path)}
+		return adapters.Class{Alters: c.Alters}
 	}
 	if c.Kind == adapters.Write {
 		name, _ := action(params)
@@ -84,7 +85,8 @@ func classify(method string, path []string, params []adapters.Param) adapters.Cl
 	}
 	switch {
 	case len(path) <= 2:
-		if method == "GET" {
+		// A collection that is dropped, or made after another's schema, is answered with its schema too.
+		if _, copied := adapters.Last(params, "src_name"); method == "GET" || method == "DELETE" || copied {
 			c.Kind, c.Form = adapters.Read, formSchema
 		}
 	case path[2] != "documents":

@@ -44,6 +44,8 @@ func TestClassify(t *testing.T) {
 		{"GET", "/collections/news", class{Kind: adapters.Read, Target: "news", Form: formSchema}},
 		{"GET", "/collections", class{Kind: adapters.Read, Form: formSchema}},
 		{"POST", "/collections", class{}},
+		{"POST", "/collections?src_name=news", class{Kind: adapters.Read, Form: formSchema}},
+		{"DELETE", "/collections/news", class{Kind: adapters.Read, Target: "news", Form: formSchema}},
 		{"DELETE", "/collections/news/documents?filter_by=n:1", class{}},
 		{"GET", "/collections/news/overrides/7", class{}},
 		{"HEAD", "/collections/news/documents/7", class{}},
