@@ -14,10 +14,12 @@ ARG VERSION=
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
     CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=${VERSION}" -o /sidecar ./cmd/sidecar
 
-FROM gcr.io/distroless/static-debian12:nonroot
+# Nothing but the program and the certificates that it trusts.
+FROM scratch
+COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
 COPY --from=build /sidecar /usr/local/bin/sidecar
 WORKDIR /etc/neardup
-USER nonroot
+USER 65532:65532
 EXPOSE 9201 8109
 ENTRYPOINT ["/usr/local/bin/sidecar"]
 CMD ["serve"]
