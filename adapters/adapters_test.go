@@ -75,6 +75,7 @@ func TestAppendSplicesAndNothingElse(t *testing.T) {
 		{"a comment", `{"title":"one two" /* title */ , "meta.text":"three four five six" // more
 }`, `{"title":"one two" /* title */ , "meta.text":"three four five six","neardup_sketch":` + both + ` // more
 }`, false, Enriched},
+		{"a brace in a comment", `/*{*/ {}`, `/*{*/ {}`, false, Textless},
 		{"a byte order mark", "\uFEFF" + `{"title":["one two"],"meta.text":"three four five six"}`, "\uFEFF" + `{"title":["one two"],"meta.text":"three four five six","neardup_sketch":` + both + `}`, false, Enriched},
 		{"partial with all, one of them nested", `{"title":"one two","meta":{"text":"three four five six"}}`, `{"title":"one two","meta":{"text":"three four five six"},"neardup_sketch":null}`, true, Cleared},
 		{"partial beside a field", `{"meta":{"lang":"en"}}`, `{"meta":{"lang":"en"},"neardup_sketch":null}`, true, Cleared},
@@ -125,6 +126,13 @@ func TestAppendLeavesAlone(t *testing.T) {
 	}
 	if diff := cmp.Diff([]Change{Untouched, Oversized, Unprepared}, changes); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestSetGoesOverComments(t *testing.T) {
+	got, err := Set([]byte("/*{*/ {}"), "a", []byte("1"))
+	if err != nil || string(got) != `/*{*/ {"a":1}` {
+		t.Errorf("%s %v", got, err)
 	}
 }
 

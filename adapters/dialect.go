@@ -123,6 +123,8 @@ type Outcome struct {
 	Target string
 	// Reason, if not empty, says why the search was left alone; the numbers are then zero.
 	Reason string
+	// Again says that it was asked a second time, as the client wrote it, because collapsing it failed.
+	Again bool
 	// Raw is the engine's total, or the ranks read where it gave none.
 	Raw int
 	// Read is how many ranks were looked at, Folded how many of these were folded, Without how many had no sketch stored.

@@ -52,11 +52,8 @@ func Elements(data []byte) ([][]byte, error) {
 
 // parse visits what stands in data if it is one object or array and nothing else.
 func parse(data []byte, open byte, visit visitor) error {
-	s := scanner{data: data}
-	if bytes.HasPrefix(data, byteOrderMark) {
-		s.at = len(byteOrderMark)
-	}
-	if s.space(); s.at == len(data) || data[s.at] != open {
+	s := begin(data)
+	if s.at == len(data) || data[s.at] != open {
 		return ErrMalformed
 	}
 	err := s.container(open, 0, visit)
@@ -110,9 +107,12 @@ func Set(object []byte, key string, value []byte) ([]byte, error) {
 
 // appendMember appends the object to dst with one more member right behind the last one.
 func appendMember(dst, object []byte, members []Member, key string, value []byte) []byte {
-	at := bytes.IndexByte(object, '{') + 1
+	at := 0
 	if len(members) > 0 {
 		at = members[len(members)-1].end
+	} else { // right behind the brace, before which comments may stand
+		s := begin(object)
+		at = s.at + 1
 	}
 	dst = append(dst, object[:at]...)
 	if len(members) > 0 {
@@ -172,6 +172,16 @@ type scanner struct {
 
 // A visitor is told where a member or element starts, where its key and its value stand, and where it ends. It returns false to refuse it.
 type visitor func(start, colon, value, end int) bool
+
+// begin returns a scanner that stands at the first value in data.
+func begin(data []byte) scanner {
+	s := scanner{data: data}
+	if bytes.HasPrefix(data, byteOrderMark) {
+		s.at = len(byteOrderMark)
+	}
+	s.space()
+	return s
+}
 
 // byteOrderMark may stand in front of a document, though RFC 8259 tells writers not to.
 var byteOrderMark = []byte("\uFEFF")

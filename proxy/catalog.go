@@ -265,7 +265,7 @@ func (c *catalog) find(ctx context.Context, who client, name, how string, ask fu
 	if e, _, ok := c.fresh(key, how); ok {
 		return e
 	}
-	found, _, _ := c.flight.Do(how+key, func() (any, error) {
+	found, _, _ := c.flight.Do(fmt.Sprint(how, c.lastChange(), " ", key), func() (any, error) {
 		e, turn, ok := c.fresh(key, how)
 		if ok { // another asked meanwhile
 			return e, nil
@@ -280,6 +280,18 @@ func (c *catalog) find(ctx context.Context, who client, name, how string, ask fu
 		return c.keep(key, how, turn, indices, err), nil
 	})
 	return found.(entry)
+}
+
+// lastChange returns the turn of the last change: what was asked before it answers no one who comes after it.
+func (c *catalog) lastChange() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.change
+}
+
+// unknown reports whether what is behind a target could not be found out.
+func (c *catalog) unknown(ctx context.Context, who client, target string) bool {
+	return target != "" && c.lookup(ctx, who, target).failed
 }
 
 // fresh returns what is remembered and whether it may be used, or else the turn at which the engine is asked.

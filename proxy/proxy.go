@@ -114,10 +114,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.write(w, r, class)
 	case class.Kind == adapters.Search:
 		h.search(w, r, class)
-	case class.Kind == adapters.Read:
-		h.read(w, r, class)
-	default:
-		h.sendAltering(w, r, func() bool { return class.Alters }, nil)
+	default: // what passes or reads, and writes that can't be read
+		h.sendAltering(w, r, func() bool { return class.Alters }, h.changeOf(class))
 	}
 }
 

@@ -16,13 +16,13 @@ import (
 // streams.
 const cleanWhole = 1 << 20
 
-// read sends a request through and cuts our fields out of its reply.
-func (h *Handler) read(w http.ResponseWriter, r *http.Request, class adapters.Class) {
-	change := h.cleaner(class)
-	if class.Shown {
-		change = nil
+// changeOf returns what cuts our fields out of the reply to a request of the class, or nil where they can't be in it or are to be
+// shown.
+func (h *Handler) changeOf(class adapters.Class) func(*http.Response) {
+	if class.Shown || class.Kind != adapters.Read && !class.CleanWrite {
+		return nil
 	}
-	h.sendAltering(w, r, func() bool { return class.Alters }, change)
+	return h.cleaner(class)
 }
 
 // cleaner returns a function that cuts our fields out of a response. A reply in which there are none goes out with the bytes and

@@ -37,7 +37,7 @@ func (h *Handler) search(w http.ResponseWriter, r *http.Request, class adapters.
 	request.Body = body.plain
 	who := clientOf(request.Header, request.RawQuery)
 	scope := func(target string) adapters.Scope { return h.catalog.scope(r.Context(), who, target) }
-	parsed := h.parse(class, request, body, adapters.Plan{Rules: h.Rules, MaxWindow: h.Limits.MaxWindow, Scope: scope})
+	parsed := h.parse(class, request, &body, adapters.Plan{Rules: h.Rules, MaxWindow: h.Limits.MaxWindow, Scope: scope})
 	class.Shown = class.Shown || parsed.Shown
 	s := searching{who: who, class: class, plain: parsed.Plain, body: body}
 	switch {
@@ -61,7 +61,7 @@ func (h *Handler) search(w http.ResponseWriter, r *http.Request, class adapters.
 	answer, refusal, err := h.converse(r.Context(), parsed.Exchange)
 	switch {
 	case err == nil:
-		h.collapsed(w, who, answer, began)
+		h.collapsed(w, s, answer, began)
 	case errors.Is(err, adapters.ErrRefused):
 		h.counts.add("passed", "refused")
 		writeReply(w, refusal)
@@ -114,7 +114,7 @@ func (h *Handler) readSearch(r *http.Request) (b searchBody, err error) {
 }
 
 // parse has the dialect take the search apart. Of one whose body could not be read it takes the controls of header and query alone.
-func (h *Handler) parse(class adapters.Class, request *adapters.Request, body searchBody, plan adapters.Plan) (parsed adapters.ParsedSearch) {
+func (h *Handler) parse(class adapters.Class, request *adapters.Request, body *searchBody, plan adapters.Plan) (parsed adapters.ParsedSearch) {
 	err := guarded(func() error {
 		if body.reason == "" {
 			parsed = h.Dialect.Search(class, request, plan)
@@ -123,8 +123,9 @@ func (h *Handler) parse(class adapters.Class, request *adapters.Request, body se
 	})
 	if err != nil {
 		h.Log.Error("search could not be taken apart", "error", err.Error())
+		body.reason = "not_understood"
 	}
-	if body.reason != "" || err != nil {
+	if body.reason != "" {
 		parsed = adapters.ParsedSearch{Reason: "not_understood"}
 		_, parsed.Plain, _ = adapters.TakeControls(request)
 	}
@@ -163,16 +164,20 @@ func (h *Handler) plain(w http.ResponseWriter, r *http.Request, s searching, rea
 		out.Header.Del("Content-Encoding")
 		out.Body, out.ContentLength = io.NopCloser(bytes.NewReader(s.plain.Body)), int64(len(s.plain.Body))
 	}
+	clean := h.cleaner(s.class)
+	if s.class.Shown {
+		clean = func(*http.Response) {}
+	}
 	if reason == unconfigured {
-		h.send(w, out, nil)
+		if !h.catalog.unknown(r.Context(), s.who, s.class.Target) {
+			clean = nil
+		}
+		h.send(w, out, clean)
 		return
 	}
-	clean := h.cleaner(s.class)
 	h.send(w, out, func(resp *http.Response) {
 		resp.Header.Set(adapters.OutcomeHeader, "bypassed; reason="+reason)
-		if !s.class.Shown {
-			clean(resp)
-		}
+		clean(resp)
 		if reason == engineStatus && resp.StatusCode >= 400 && resp.StatusCode < 500 {
 			h.catalog.refund(s.who, s.class.Target) // it was the client's own search that the engine refuses
 		}
@@ -207,9 +212,12 @@ func (h *Handler) fallBack(w http.ResponseWriter, r *http.Request, s searching, 
 }
 
 // collapsed writes the answer of an exchange.
-func (h *Handler) collapsed(w http.ResponseWriter, who client, answer *adapters.Answer, began time.Time) {
+func (h *Handler) collapsed(w http.ResponseWriter, s searching, answer *adapters.Answer, began time.Time) {
+	if slices.ContainsFunc(answer.Outcomes, func(o adapters.Outcome) bool { return o.Again }) {
+		h.catalog.spend(s.who, s.class.Target) // one request more, however many searches it held
+	}
 	for _, o := range answer.Outcomes {
-		h.catalog.learn(who, o)
+		h.catalog.learn(s.who, o)
 		if o.Reason != "" {
 			h.counts.add("passed", o.Reason)
 			continue

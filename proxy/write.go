@@ -69,7 +69,7 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, class adapters.C
 			return
 		case !errors.Is(err, errTooLarge): // not the compressed body it says it is: the engine says so
 			h.counts.add("passed", "encoding")
-			h.sendRaw(w, r, raw)
+			h.sendRaw(w, r, class, raw)
 			return
 		}
 	}
@@ -77,7 +77,7 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, class adapters.C
 	if compressed {
 		if plain, err = decoder(r, body); err != nil {
 			h.counts.add("passed", "encoding")
-			h.sendRaw(w, r, raw) // which holds all of what was read, a header being short
+			h.sendRaw(w, r, class, raw) // which holds all of what was read, a header being short
 			return
 		}
 	}
@@ -85,10 +85,10 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, class adapters.C
 }
 
 // sendRaw sends on a request of whose body the head was read.
-func (h *Handler) sendRaw(w http.ResponseWriter, r *http.Request, head []byte) {
+func (h *Handler) sendRaw(w http.ResponseWriter, r *http.Request, class adapters.Class, head []byte) {
 	out := r.WithContext(r.Context())
 	out.Body = readCloser{io.MultiReader(bytes.NewReader(head), r.Body), r.Body}
-	h.send(w, out, nil)
+	h.send(w, out, h.changeOf(class))
 }
 
 // writeWhole sends on a body that is at hand, as it was sent if nothing in it changes.
@@ -141,11 +141,7 @@ func (h *Handler) writeStream(w http.ResponseWriter, r *http.Request, class adap
 
 // forwardWrite sends an enriched write on. One that makes an index ends what is known of the names that now lead to it as well.
 func (h *Handler) forwardWrite(w http.ResponseWriter, r *http.Request, class adapters.Class, makes *atomic.Bool) {
-	var change func(*http.Response)
-	if class.CleanWrite {
-		change = h.cleaner(class)
-	}
-	h.sendAltering(w, r, makes.Load, change)
+	h.sendAltering(w, r, makes.Load, h.changeOf(class))
 }
 
 // enricher returns what enriches the documents of a body of the length (-1 if it is not known), with as much room as the engine's

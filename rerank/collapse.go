@@ -29,8 +29,7 @@ func (h Hit) nearDuplicate(leader Hit) bool {
 	if h.Sketch.SameText(*leader.Sketch) {
 		return true
 	}
-	least := uint32(max(h.Profile.MinShingles, 0))
-	if h.Sketch.Shingles < least || leader.Sketch.Shingles < least {
+	if least := int64(h.Profile.MinShingles); int64(h.Sketch.Shingles) < least || int64(leader.Sketch.Shingles) < least {
 		return false
 	}
 	agreement, comparable := h.Sketch.Agreement(*leader.Sketch)

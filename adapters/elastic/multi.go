@@ -22,6 +22,8 @@ type entry struct {
 	*collapse           // nil: asked as it is
 	reason       string
 	shown        bool
+	target       string
+	again        bool   // asked once more, as it is
 	result       []byte // its element of the responses, when it is known
 }
 
@@ -35,7 +37,11 @@ func (d Dialect) multi(c adapters.Class, plain *adapters.Request, controls adapt
 	for lines := plain.Body; len(bytes.TrimSpace(lines)) > 0; {
 		var header, body []byte
 		header, lines, _ = bytes.Cut(lines, []byte("\n"))
-		body, lines, _ = bytes.Cut(lines, []byte("\n"))
+		ended := false
+		if body, lines, ended = bytes.Cut(lines, []byte("\n")); !ended { // the engine says so
+			s.Reason = "not_understood"
+			return s
+		}
 		e, cut, err := parseEntry(c.Target, header, body, controls, p)
 		if err != nil {
 			s.Refusal = d.ErrorReply(400, err.Error())
@@ -48,11 +54,8 @@ func (d Dialect) multi(c adapters.Class, plain *adapters.Request, controls adapt
 	if stripped {
 		plain.Body = m.lines(m.entries, func(e *entry) []byte { return e.body })
 	}
-	for _, p := range adapters.Params(plain.RawQuery) {
-		if reason := urlParams[p.Name]; reason != "" {
-			s.Reason = reason
-			return s
-		}
+	if s.Reason = paramsReason(adapters.Params(plain.RawQuery)); s.Reason != "" {
+		return s
 	}
 	if !collapsing {
 		s.Reason = m.reason()
@@ -83,6 +86,7 @@ func parseEntry(target string, header, body []byte, controls adapters.Controls, 
 	if named := targetOf(members); named != "" {
 		target = named
 	}
+	e.target = target
 	q, reason, err := parse(target, nil, body, controls)
 	if err != nil {
 		return nil, false, err
@@ -185,7 +189,7 @@ func (e *entry) ask() (body []byte, more bool) {
 	return body, more
 }
 
-func (e *entry) leave(reason string) { e.collapse, e.reason = nil, reason }
+func (e *entry) leave(reason string) { e.collapse, e.reason, e.again = nil, reason, true }
 
 // take hands every pending entry its element of the responses.
 func (m *multi) take(reply *adapters.Reply) error {
@@ -223,7 +227,7 @@ func (e *entry) takeElement(element []byte) {
 		status := string(adapters.Get(members, "status"))
 		e.leave("refused")
 		if status != "400" && status != "" { // not for being widened: it is the answer
-			e.result = element
+			e.result, e.again = element, false
 		}
 		return
 	}
@@ -241,7 +245,7 @@ func (m *multi) answer() (*adapters.Answer, error) {
 	results := make([][]byte, len(m.entries))
 	for i, e := range m.entries {
 		results[i] = e.result
-		outcome := adapters.Outcome{Reason: e.reason}
+		outcome := adapters.Outcome{Target: e.target, Reason: e.reason, Again: e.again}
 		if e.collapse != nil {
 			outcome = e.outcome()
 		} else if !e.shown {

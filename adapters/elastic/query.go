@@ -124,15 +124,17 @@ func (q *query) check() string {
 			return reason
 		}
 	}
-	for _, p := range q.params {
+	return paramsReason(q.params)
+}
+
+// paramsReason returns why URL parameters leave a search alone, or nothing.
+func paramsReason(params []adapters.Param) string {
+	for _, p := range params {
 		reason, known := urlParams[p.Name]
 		if !known {
 			return "not_understood"
 		}
-		if p.Name == "format" && p.Value == "json" {
-			continue
-		}
-		if reason != "" {
+		if reason != "" && !(p.Name == "format" && p.Value == "json") {
 			return reason
 		}
 	}
@@ -164,7 +166,7 @@ func (q *query) readPage() string {
 	if bytes.Contains(adapters.Get(q.members, "suggest"), []byte(`"completion"`)) {
 		return "not_understood" // its options are hits, in which what we ask for would show
 	}
-	if q.from+q.size > maxResultWindow {
+	if q.from > maxResultWindow || q.size > maxResultWindow-q.from {
 		return "engine_limit"
 	}
 	if q.unsorted() && !q.controls.On {
@@ -189,20 +191,25 @@ func (q *query) named(key string) string {
 
 // unsorted reports a sort by index order alone: an export.
 func (q *query) unsorted() bool {
-	switch strings.Map(dropSpace, q.named("sort")) {
-	case "_doc", "_shard_doc", `"_doc"`, `["_doc"]`, `["_shard_doc"]`, `[{"_doc":"asc"}]`, `{"_doc":"asc"}`, `[{"_shard_doc":"asc"}]`,
-		`[{"_doc":{"order":"asc"}}]`, `{"_doc":{"order":"asc"}}`, "_doc:asc":
-		return true
+	if value, ok := adapters.Last(q.params, "sort"); ok {
+		field, _, _ := strings.Cut(value, ":")
+		return indexOrder(field)
 	}
-	return false
+	sort := adapters.Get(q.members, "sort")
+	if list, err := adapters.Elements(sort); err == nil {
+		if len(list) != 1 {
+			return false
+		}
+		sort = list[0]
+	}
+	if members, err := adapters.Members(sort); err == nil {
+		return len(members) == 1 && indexOrder(members[0].Key)
+	}
+	field, _ := adapters.Text(sort)
+	return indexOrder(field)
 }
 
-func dropSpace(r rune) rune {
-	if r == ' ' || r == '\n' || r == '\t' || r == '\r' {
-		return -1
-	}
-	return r
-}
+func indexOrder(field string) bool { return field == "_doc" || field == "_shard_doc" }
 
 // Keys that a reading of sketches alone leaves out, and those that are asked once.
 var (

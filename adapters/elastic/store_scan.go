@@ -47,8 +47,8 @@ type scanHit struct {
 }
 
 type scanReply struct {
-	ScrollID string `json:"_scroll_id"`
-	Shards   struct{ Failed int }
+	ScrollID string               `json:"_scroll_id"`
+	Shards   struct{ Failed int } `json:"_shards"`
 	Hits     struct {
 		Total struct{ Value int }
 		Hits  []scanHit
@@ -77,9 +77,12 @@ func (s *Store) Scan(ctx context.Context, index string, rule *adapters.Rule, yie
 		defer cancel()
 		_ = s.do(ctx, esapi.ClearScrollRequest{ScrollID: []string{reply.ScrollID}}, nil) // it would end by itself, later
 	}()
-	for len(reply.Hits.Hits) > 0 {
+	for {
 		if reply.Shards.Failed > 0 {
 			return fmt.Errorf("scan %s: %d shards failed: run it again when the index is whole", index, reply.Shards.Failed)
+		}
+		if len(reply.Hits.Hits) == 0 {
+			return nil
 		}
 		if err := yield(pageOf(reply, total, merge)); err != nil {
 			return err
@@ -94,7 +97,6 @@ func (s *Store) Scan(ctx context.Context, index string, rule *adapters.Rule, yie
 		}
 		reply = next
 	}
-	return nil
 }
 
 func pageOf(reply scanReply, total int, merge bool) adapters.Page {
@@ -219,6 +221,9 @@ func (s *Store) patch(ctx context.Context, index string, body []byte, which []in
 	}
 	err = s.do(ctx, esapi.BulkRequest{Index: url.PathEscape(index), Body: bytes.NewReader(body)}, &reply)
 	if r, ok := errors.AsType[*refusal](err); ok && r.status == http.StatusTooManyRequests {
+		for _, i := range which {
+			results[i] = adapters.Refused
+		}
 		return which, nil
 	}
 	if err != nil {

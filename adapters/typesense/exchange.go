@@ -25,6 +25,7 @@ type entry struct {
 	q        *query
 	collapse *collapse // nil: asked as it is
 	reason   string    // why it is left alone
+	again    bool      // asked once more, as it is
 	pending  int       // how many searches of the round are its own
 	result   []byte    // when it is known
 }
@@ -85,7 +86,7 @@ func (x *exchange) receive(reply *adapters.Reply) error {
 		return err
 	}
 	if len(results) != x.sent {
-		return errors.New("as many results as searches")
+		return errors.New("not as many results as searches")
 	}
 	if x.reply == nil {
 		x.reply = reply
@@ -136,7 +137,7 @@ func (x *exchange) take() error {
 
 // leave gives up collapsing the entry.
 func (e *entry) leave(err error) {
-	e.collapse, e.reason = nil, "not_understood"
+	e.collapse, e.reason, e.again = nil, "not_understood", true
 	if _, ok := errors.AsType[*refusal](err); ok {
 		e.reason = "refused"
 	}
@@ -192,7 +193,7 @@ func (x *exchange) answer() (*adapters.Answer, error) {
 	results := make([][]byte, len(x.entries))
 	for i, e := range x.entries {
 		results[i] = e.result
-		outcome := adapters.Outcome{Target: e.q.target, Reason: e.reason}
+		outcome := adapters.Outcome{Target: e.q.target, Reason: e.reason, Again: e.again}
 		if e.collapse != nil {
 			outcome = e.collapse.outcome()
 		} else if !e.q.shown {

@@ -27,7 +27,9 @@ var _ adapters.Store = (*store)(nil)
 // Open returns a function that opens a store on the engine's nodes with one client's headers, and with the API key of its query if that
 // holds one. A nil transport is http.DefaultTransport.
 func Open(transport http.RoundTripper, urls []*url.URL) func(header adapters.Header, query string) adapters.Store {
-	client := &http.Client{Transport: transport}
+	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse // the key is for this server alone
+	}}
 	return func(header adapters.Header, query string) adapters.Store {
 		s := &store{}
 		for _, u := range urls {

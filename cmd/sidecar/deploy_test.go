@@ -123,7 +123,7 @@ func TestDockerfileBuildsWithOurGo(t *testing.T) {
 	_, version, _ := strings.Cut(string(module), "\ngo ")
 	parts := strings.SplitN(strings.SplitN(version, "\n", 2)[0], ".", 3)
 	want := "FROM golang:" + strings.Join(parts[:2], ".") + " AS build"
-	for _, line := range []string{want, "./cmd/sidecar", "CGO_ENABLED=0", "USER nonroot", `ENTRYPOINT ["/usr/local/bin/sidecar"]`} {
+	for _, line := range []string{want, "./cmd/sidecar", "CGO_ENABLED=0", "USER 65532:65532", `ENTRYPOINT ["/usr/local/bin/sidecar"]`} {
 		if !strings.Contains(string(dockerfile), line) {
 			t.Errorf("the Dockerfile has no %s", line)
 		}

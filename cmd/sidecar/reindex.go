@@ -82,7 +82,7 @@ func (r *reindexRun) engines(ctx context.Context, engines []*opened) error {
 		}
 	}
 	if ctx.Err() != nil {
-		return errors.New("interrupted: the same command goes on where this one stopped")
+		return errors.Join(append(errs, errors.New("interrupted: the same command goes on where this one stopped"))...)
 	}
 	if !matched && errors.Join(errs...) == nil {
 		if r.flags.index != "" {

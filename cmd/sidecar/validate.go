@@ -230,8 +230,8 @@ func (l LimitsConfig) validate(f *faults, key string) {
 			f.add(key+"."+size.name, "must be more than 0, such as 64MB")
 		}
 	}
-	if l.MaxWindow < 1 {
-		f.add(key+".max_window", "%d is out of range: use at least 1 (%d is usual)", l.MaxWindow, proxy.DefaultMaxWindow)
+	if l.MaxWindow < 1 || l.MaxWindow > 1_000_000 {
+		f.add(key+".max_window", "%d is out of range: use 1 to 1000000 (%d is usual)", l.MaxWindow, proxy.DefaultMaxWindow)
 	}
 	if !(l.FallbackShare > 0 && l.FallbackShare <= 1) {
 		f.add(key+".fallback_share", "%v is out of range: use a number above 0, at most 1 (%v is usual)", l.FallbackShare, proxy.DefaultFallbackShare)
