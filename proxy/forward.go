@@ -148,8 +148,8 @@ func (h *Handler) unreachable(w http.ResponseWriter, r *http.Request, err error)
 type nodes struct {
 	urls []*url.URL
 	next http.RoundTripper
-	turn atomic.Uint64
 	mu   sync.Mutex
+	turn int
 	down map[*url.URL]time.Time
 }
 
@@ -211,7 +211,8 @@ func (n *nodes) order() []*url.URL {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	start := int(n.turn.Add(1)) % len(n.urls)
+	n.turn++
+	start := n.turn % len(n.urls)
 	list := slices.Concat(n.urls[start:], n.urls[:start])
 	slices.SortStableFunc(list, func(a, b *url.URL) int { return n.rank(a) - n.rank(b) })
 	return list

@@ -64,7 +64,7 @@ func (h *Handler) clean(class adapters.Class, body []byte, encoding string) (out
 	plain := body
 	if encoding == "gzip" {
 		var err error
-		if plain, err = gunzip(body, plainAhead); err != nil {
+		if plain, err = decode(encoding, body, plainAhead); err != nil {
 			return body, false, !errors.Is(err, errTooLarge)
 		}
 	}
@@ -117,22 +117,6 @@ func textual(contentType string) bool {
 		}
 	}
 	return false
-}
-
-// gunzip decompresses at most limit bytes, or all of it where limit is negative.
-func gunzip(data []byte, limit int64) ([]byte, error) {
-	z, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil {
-		return nil, err
-	}
-	if limit < 0 {
-		return io.ReadAll(z)
-	}
-	plain, err := io.ReadAll(io.LimitReader(z, limit+1))
-	if err == nil && int64(len(plain)) > limit {
-		return nil, errTooLarge
-	}
-	return plain, err
 }
 
 func gzipped(data []byte) []byte {

@@ -100,7 +100,7 @@ func (h *Handler) readSearch(r *http.Request) (b searchBody, err error) {
 	case !whole:
 		b.reason = "too_large"
 	case encoded(r):
-		if b.plain, err = decode(r, b.raw, h.Limits.MaxSearchBody); errors.Is(err, errTooLarge) {
+		if b.plain, err = decode(encoding, b.raw, h.Limits.MaxSearchBody); errors.Is(err, errTooLarge) {
 			b.reason = "too_large"
 		} else if err != nil {
 			b.reason = "encoding"
@@ -305,7 +305,7 @@ func (h *Handler) ask(ctx context.Context, ask *adapters.Request) (*adapters.Rep
 	switch encoding := resp.Header.Get("Content-Encoding"); encoding {
 	case "", "identity":
 	case "gzip":
-		if reply.Body, err = gunzip(body, h.Limits.MaxReply); err != nil {
+		if reply.Body, err = decode(encoding, body, h.Limits.MaxReply); err != nil {
 			return nil, adapters.NotUnderstood(err)
 		}
 	default:

@@ -61,7 +61,7 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, class adapters.C
 	if whole {
 		plain := raw
 		if compressed {
-			plain, err = decode(r, raw, plainAhead)
+			plain, err = decode(r.Header.Get("Content-Encoding"), raw, plainAhead)
 		}
 		switch {
 		case err == nil:
@@ -75,7 +75,7 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, class adapters.C
 	}
 	plain := body
 	if compressed {
-		if plain, err = decoder(r, body); err != nil {
+		if plain, err = decoder(r.Header.Get("Content-Encoding"), body); err != nil {
 			h.counts.add("passed", "encoding")
 			h.sendRaw(w, r, class, raw) // which holds all of what was read, a header being short
 			return
@@ -171,9 +171,9 @@ func encoded(r *http.Request) bool {
 	return strings.HasSuffix(encoding, "gzip") || encoding == "deflate"
 }
 
-// decoder returns the decompressed body of an encoded request. What engines take as deflate has the header of zlib or none.
-func decoder(r *http.Request, body io.Reader) (io.Reader, error) {
-	if !strings.EqualFold(r.Header.Get("Content-Encoding"), "deflate") {
+// decoder returns a compressed body without its encoding, gzip or deflate. What engines take as deflate has the header of zlib or none.
+func decoder(encoding string, body io.Reader) (io.Reader, error) {
+	if !strings.EqualFold(encoding, "deflate") {
 		return gzip.NewReader(body)
 	}
 	b := bufio.NewReader(body)
@@ -183,9 +183,9 @@ func decoder(r *http.Request, body io.Reader) (io.Reader, error) {
 	return flate.NewReader(b), nil
 }
 
-// decode decompresses the body of an encoded request up to the limit.
-func decode(r *http.Request, body []byte, limit int64) ([]byte, error) {
-	plain, err := decoder(r, bytes.NewReader(body))
+// decode decompresses a body up to the limit, beyond which it is errTooLarge.
+func decode(encoding string, body []byte, limit int64) ([]byte, error) {
+	plain, err := decoder(encoding, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
