@@ -21,10 +21,13 @@ func NewJudge(rules Rules, controls Controls) *Judge {
 // Reset sets the counts to zero: the hits are about to be read anew.
 func (j *Judge) Reset() { j.Lacking, j.Unread = 0, 0 }
 
+// Unjudged returns the hit of a concrete index where only which document it is matters.
+func Unjudged(index, id string) rerank.Hit { return rerank.Hit{ID: index + "\x00" + id} }
+
 // Hit returns the hit of a concrete index with the id and the text stored in our field ("" if there is none). Where no usable
 // sketch is stored and the rule says to compute one, document is called for the hit's JSON; nil means it is not at hand.
 func (j *Judge) Hit(index, id, stored string, document func(*Rule) []byte) rerank.Hit {
-	hit := rerank.Hit{ID: index + "\x00" + id}
+	hit := Unjudged(index, id)
 	rule := j.rules.For(index)
 	if rule == nil {
 		return hit

@@ -100,9 +100,9 @@ func (c *collapse) take(reply *adapters.Reply) error {
 	}
 	switch {
 	case c.empty:
-	case c.judged && c.judge.Unread > 0 && c.texts:
+	case c.judge.Unread > 0 && c.texts:
 		return errMoved // read again with its sources, the list does not show the texts that it did before
-	case c.judged && c.judge.Unread > 0:
+	case c.judge.Unread > 0:
 		c.readTexts(true)
 	default:
 		c.pager.Take(c.span, hits)
@@ -146,6 +146,9 @@ func (c *collapse) hit(raw []byte) (rerank.Hit, error) {
 	id, ok2 := adapters.Text(adapters.Get(members, "_id"))
 	if !ok1 || !ok2 {
 		return rerank.Hit{}, errors.New("a hit without _index or _id")
+	}
+	if !c.judged {
+		return adapters.Unjudged(index, id), nil
 	}
 	return c.judge.Hit(index, id, storedSketch(adapters.Get(members, "fields")), func(*adapters.Rule) []byte {
 		if c.span.SketchOnly && !c.texts || !c.span.SketchOnly && !c.q.whole {

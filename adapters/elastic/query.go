@@ -253,8 +253,8 @@ func (q *query) ask(r reading) (body []byte, void []string, err error) {
 	if r.sketchOnly {
 		set("_source", sourceOf(r.texts))
 	}
-	if !q.listsSketch() || r.sketchOnly {
-		body, err = listed(body, err, "docvalue_fields", adapters.SketchField)
+	if err == nil && (r.sketchOnly || !q.listsSketch()) {
+		body, err = listed(body, "docvalue_fields", adapters.SketchField)
 	}
 	return body, void, err
 }
@@ -291,10 +291,7 @@ func (q *query) listsSketch() bool {
 }
 
 // listed adds a name to a list in the body, which is made if there is none.
-func listed(body []byte, err error, key, name string) ([]byte, error) {
-	if err != nil {
-		return nil, err
-	}
+func listed(body []byte, key, name string) ([]byte, error) {
 	members, err := adapters.Members(body)
 	if err != nil {
 		return nil, err
