@@ -54,7 +54,8 @@ func (j *Judge) Hit(index, id, stored string, document func(*Rule) []byte) reran
 func (j *Judge) profile(rule *Rule) *rerank.Profile {
 	p := j.profiles[rule]
 	if p == nil {
-		p = &rerank.Profile{Threshold: rule.Profile.Threshold, MinShingles: rule.Profile.MinShingles}
+		own := rule.Profile
+		p = &own
 		if j.controls.Threshold > 0 {
 			p.Threshold = j.controls.Threshold
 		}

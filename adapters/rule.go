@@ -57,7 +57,7 @@ func (r *Rule) Validate() error {
 	}
 	errs = append(errs, overlaps(r.Fields)...)
 	if t := r.Profile.Threshold; !(t > 0 && t <= 1) {
-		errs = append(errs, fmt.Errorf("threshold: %v is out of range: use a number above 0, at most 1 (0.8 is usual)", t))
+		errs = append(errs, fmt.Errorf("threshold: %v is out of range: use a number above 0, at most 1 (0.64 is usual)", t))
 	}
 	if r.Window < 1 {
 		errs = append(errs, fmt.Errorf("window: %d is out of range: use at least 1 (1000 is usual)", r.Window))

@@ -2,15 +2,6 @@ package rerank
 
 import "github.com/neardup/sidecar/sketch"
 
-// Profile says when a hit counts as a near-duplicate of a leader.
-type Profile struct {
-	// Threshold is the least agreement, 0 to 1, at which two hits are near-duplicates.
-	Threshold float64
-	// MinShingles is how many shingles both documents must have to fold by agreement; shorter ones fold by fingerprint alone,
-	// because a handful of shingles can agree by accident.
-	MinShingles int
-}
-
 // Hit is one rank of the engine's list.
 type Hit struct {
 	// ID tells whether two readings of a rank show the same document. It is opaque here.
@@ -26,14 +17,8 @@ func (h Hit) nearDuplicate(leader Hit) bool {
 	if h.Sketch == nil || leader.Sketch == nil {
 		return false
 	}
-	if h.Sketch.SameText(*leader.Sketch) {
-		return true
-	}
-	if least := int64(h.Profile.MinShingles); int64(h.Sketch.Shingles) < least || int64(leader.Sketch.Shingles) < least {
-		return false
-	}
-	agreement, comparable := h.Sketch.Agreement(*leader.Sketch)
-	return comparable && agreement >= h.Profile.Threshold
+	near, _ := h.Profile.NearDuplicates(h.Sketch, leader.Sketch)
+	return near
 }
 
 // Group is a leader and the hits folded into it, as ranks in ascending order.

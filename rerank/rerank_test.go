@@ -30,7 +30,7 @@ func hit(id string, family byte, differ int) Hit {
 			payload[i] = byte(differ*7) ^ family ^ byte(i*13) ^ 0x55
 		}
 	}
-	return Hit{ID: id, Profile: profile, Sketch: &sketch.Sketch{Scheme: 1, Shingles: 100, Fingerprint: uint64(family)<<32 | uint64(differ), Payload: payload}}
+	return Hit{ID: id, Profile: profile, Sketch: &sketch.Sketch{Scheme: 1, Shingles: 100, Bits: 8, Fingerprint: uint64(family)<<32 | uint64(differ), Payload: payload}}
 }
 
 func randomHits(r *rand.Rand, n int, duplicates float64) []Hit {
@@ -65,7 +65,7 @@ func collapsed(hits []Hit, window int) []int {
 			if a == nil || b == nil || a.Scheme != b.Scheme {
 				continue
 			}
-			agreement, _ := a.Agreement(*b)
+			agreement, _ := a.Agreement(b)
 			kept = kept && agreement < profile.Threshold && a.Fingerprint != b.Fingerprint
 		}
 		if kept {

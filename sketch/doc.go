@@ -1,17 +1,43 @@
 // Package sketch turns texts into small sketches and sketches into an estimate of how much the texts share.
 //
-// A text is normalised and cut into words; every run of w consecutive words is a shingle; a document is the set of its
-// shingles. The resemblance of two documents is |A∩B| / |A∪B| of their sets (Broder 1997). A sketch is a fixed-size summary
-// of one set: the share of positions on which two sketches agree estimates the resemblance without either text at hand.
+// A text is normalised and cut into words; every run of w consecutive words is a shingle (in scripts written without spaces, every
+// run of n characters); a document is the set of its shingles. The resemblance of two documents is |A∩B| / |A∪B| of their sets, the
+// containment of one in the other |A∩B| / |A| (Broder, "On the resemblance and containment of documents", 1997). A sketch is
+// a small summary of one set, from which both are estimated without either text at hand.
 //
-//	scheme := sketch.DefaultScheme()
-//	sketcher, err := sketch.New(scheme)
+//	sketcher, err := sketch.New(sketch.DefaultScheme())
 //	a, ok := sketcher.Sketch("My name is Inigo Montoya. You killed my father. Prepare to die.")
-//	agreement, comparable := a.Agreement(b)
+//	b, ok := sketcher.Sketch("Hello! My name is Inigo Montoya. You killed my father.")
+//	agreement, comparable := a.Agreement(&b)
 //
-// Two sketches are comparable only when they come from the same [Scheme]. A scheme carries a seed, so that nobody who does not
-// know it can craft a text that collides on purpose. The same text under the same scheme gives the same sketch on every
-// machine and in every release; testdata/known_answers.json holds the vectors.
+// # Schemes
+//
+// Two sketches are comparable only when they come from the same [Scheme]: family, features, folding, sizes and seed. The seed is
+// the operator's secret, so that nobody else can craft a text that collides on purpose. The same text under the same scheme gives
+// the same sketch on every machine and in every release; testdata/known_answers.json holds the vectors.
+//
+// # Families
+//
+// All estimate resemblance without bias; [Sketch.Resemblance] says how, with a standard error beside the estimate.
+//
+//	family            source                                       keeps                             for
+//	fast_similarity   Dahlgaard, Knudsen, Thorup 2017              k positions of 1 to 8 bits        nearly everything: the default
+//	permutations      Broder; CS124; Manning and Raghavan          k positions of 1 to 8 bits        min-hash as it stands in the textbooks
+//	m_smallest        F_m of Manning and Raghavan                  the m smallest hashes             exact results for short documents
+//	zero_mod_m        V_m of Manning and Raghavan                  hashes that are 0 mod m           sketches that grow with the document
+//	simhash           Charikar 2002                                one side of each of k hyperplanes indices that have simhashes already
+//	hamming           –                                            a 64-bit value that came ready    images, simhashes made elsewhere
+//
+// # Short and empty texts
+//
+// A text without a letter or digit has no sketch. One too short for a shingle makes one shingle of all it has. Several texts of one
+// document are cut each on its own, so no shingle spans two of them.
+//
+// # Speed
+//
+// [Sketcher.SketchInto] makes one pass over the bytes for the fingerprint's text, one for the words and one for the positions, and allocates
+// nothing where the sketch has room for its payload. The options of [Keep] and features other than [Auto] take a plain way, some
+// ten times slower.
 //
 // The package does no I/O, starts no goroutine and reads no clock. A [Sketcher] is safe for concurrent use.
 package sketch

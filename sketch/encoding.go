@@ -12,22 +12,36 @@ import (
 //
 //	offset  bytes  what
 //	0       1      format version, 1
-//	1       1      bits a position, 8
+//	1       1      form of the payload: see below
 //	2       4      scheme id, big-endian
 //	6       2      source, big-endian
 //	8       8      fingerprint, big-endian
-//	16      1–5    number of distinct shingles, unsigned varint (encoding/binary)
-//	then    k      payload, one byte a position
+//	16      1–5    number of distinct elements, unsigned varint (encoding/binary), 1 or more
+//	then    rest   payload
 //
-// About 196 characters at 128 positions, none of which JSON escapes.
+//	form         payload
+//	1, 2, 4, 8   positions of so many bits each, the first in the low bits of the first byte
+//	16           hashes in rising order, 8 bytes each, big-endian: all there are
+//	17           the same: the smallest there are
+//	32           sides of hyperplanes, one bit each, the first in the low bit of the first byte
+//	48           a ready value: 8 bytes, big-endian
+//
+// About 196 characters at 128 positions of 8 bits, none of which JSON escapes.
 //
 // Versions of the format:
 //
 //	1  the first
 const (
 	formatVersion = 1
-	formatBits    = 8
 	headerSize    = 16
+
+	formValues = 16
+	formCut    = 17
+	formSides  = 32
+	formReady  = 48
+
+	valueSize  = 8
+	maxPayload = maxPositions * valueSize
 )
 
 // Errors of decoding. The receiver is left unchanged whichever is returned.
@@ -38,13 +52,15 @@ var (
 	ErrVersion = errors.New("sketch: unknown format version")
 )
 
-// AppendText appends the stored form to b; it implements [encoding.TextAppender].
+// AppendText appends the stored form to b; it implements [encoding.TextAppender]. A sketch that no decoder would take gives
+// [ErrMalformed] and b as it was.
 func (s Sketch) AppendText(b []byte) ([]byte, error) {
-	if len(s.Payload) == 0 || len(s.Payload) > maxPositions {
-		return b, fmt.Errorf("%w: %d positions", ErrMalformed, len(s.Payload))
+	form, err := s.form()
+	if err != nil {
+		return b, err
 	}
-	raw := make([]byte, 0, headerSize+binary.MaxVarintLen32+len(s.Payload))
-	raw = append(raw, formatVersion, formatBits)
+	var room [headerSize + binary.MaxVarintLen32 + DefaultPositions]byte
+	raw := append(room[:0], formatVersion, form)
 	raw = binary.BigEndian.AppendUint32(raw, s.Scheme)
 	raw = binary.BigEndian.AppendUint16(raw, s.Source)
 	raw = binary.BigEndian.AppendUint64(raw, s.Fingerprint)
@@ -68,7 +84,7 @@ func (s Sketch) String() string {
 // UnmarshalText reads a stored form; it implements [encoding.TextUnmarshaler]. On an error s is left unchanged. What it accepts,
 // MarshalText gives back byte for byte.
 func (s *Sketch) UnmarshalText(text []byte) error {
-	if len(text) > base64.StdEncoding.EncodedLen(headerSize+binary.MaxVarintLen32+maxPositions) {
+	if len(text) > base64.StdEncoding.EncodedLen(headerSize+binary.MaxVarintLen32+maxPayload) {
 		return fmt.Errorf("%w: %d characters are too long", ErrMalformed, len(text))
 	}
 	raw, err := base64.StdEncoding.Strict().AppendDecode(nil, text)
@@ -97,22 +113,63 @@ func decode(raw []byte) (Sketch, error) {
 	if len(raw) <= headerSize {
 		return Sketch{}, fmt.Errorf("%w: %d bytes, the header alone has %d", ErrMalformed, len(raw), headerSize)
 	}
-	if raw[1] != formatBits {
-		return Sketch{}, fmt.Errorf("%w: %d bits a position, this release reads %d", ErrVersion, raw[1], formatBits)
-	}
 	shingles, n := binary.Uvarint(raw[headerSize:])
-	if n <= 0 || shingles > math.MaxUint32 || len(binary.AppendUvarint(nil, shingles)) != n {
+	if n <= 0 || shingles == 0 || shingles > math.MaxUint32 || len(binary.AppendUvarint(nil, shingles)) != n {
 		return Sketch{}, fmt.Errorf("%w: number of shingles", ErrMalformed)
 	}
-	payload := raw[headerSize+n:]
-	if len(payload) == 0 || len(payload) > maxPositions {
-		return Sketch{}, fmt.Errorf("%w: %d positions", ErrMalformed, len(payload))
-	}
-	return Sketch{
+	t := Sketch{
 		Scheme:      binary.BigEndian.Uint32(raw[2:]),
 		Source:      binary.BigEndian.Uint16(raw[6:]),
 		Fingerprint: binary.BigEndian.Uint64(raw[8:]),
 		Shingles:    uint32(shingles),
-		Payload:     payload,
-	}, nil
+		Payload:     raw[headerSize+n:],
+	}
+	switch form := raw[1]; form {
+	case 1, 2, 4, 8:
+		t.Form, t.Bits = Positions, form
+	case formValues, formCut:
+		t.Form, t.Bits, t.Cut = Values, 8*valueSize, form == formCut
+	case formSides:
+		t.Form, t.Bits = Sides, 1
+	case formReady:
+		t.Form, t.Bits = Ready, 1
+	default:
+		return Sketch{}, fmt.Errorf("%w: form %d, this release reads 1, 2, 4, 8, 16, 17, 32 and 48", ErrVersion, form)
+	}
+	if _, err := t.form(); err != nil {
+		return Sketch{}, err
+	}
+	return t, nil
+}
+
+// form returns the byte that stands for the form of the payload, or what is wrong with it.
+func (s *Sketch) form() (byte, error) {
+	n, form, ok := len(s.Payload), byte(0), false
+	switch s.Form {
+	case Positions:
+		form, ok = s.Bits, (s.Bits == 1 || s.Bits == 2 || s.Bits == 4 || s.Bits == 8) && n > 0 && n <= maxPositions*int(s.Bits)/8
+	case Values:
+		form, ok = formValues, s.Bits == 8*valueSize && n <= maxPayload && s.rising()
+		if s.Cut {
+			form, ok = formCut, ok && n > 0
+		}
+	case Sides:
+		form, ok = formSides, s.Bits == 1 && n > 0 && n <= maxPositions/8
+	case Ready:
+		form, ok = formReady, s.Bits == 1 && n == valueSize
+	}
+	if !ok || s.Shingles == 0 {
+		return 0, fmt.Errorf("%w: form %d of %d bits with %d bytes for %d shingles", ErrMalformed, s.Form, s.Bits, n, s.Shingles)
+	}
+	return form, nil
+}
+
+// rising reports whether the payload is a list of hashes in strictly rising order.
+func (s *Sketch) rising() bool {
+	for i := valueSize; i < len(s.Payload); i += valueSize {
+		if i+valueSize > len(s.Payload) || binary.BigEndian.Uint64(s.Payload[i:]) <= binary.BigEndian.Uint64(s.Payload[i-valueSize:]) {
+			return false
+		}
+	}
+	return len(s.Payload)%valueSize == 0
 }

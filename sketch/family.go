@@ -1,64 +1,126 @@
 package sketch
 
-import "math/bits"
+import (
+	"cmp"
+	"encoding/binary"
+	"math/bits"
+	"slices"
+)
 
-// rounds is how often Fast Similarity Sketching throws every shingle at a random position before the positions that are still
-// empty take a minimum of their own. The paper proves its bound for k rounds of throwing; the minimum of one's own makes any
-// number correct, and beyond a dozen rounds nothing is gained.
-const rounds = 12
-
-const golden = 0x9e3779b97f4a7c15 // 2^64 / golden ratio: multiples of it are evenly spread
-
-// positions fills slots with the minima of the shingle set under the family. Slots stay comparable across sets: the slot of a
-// union is the smaller of the two slots, which is what makes the share of equal slots an unbiased estimate of resemblance.
-func (s *Sketcher) positions(slots []uint64, shingles []uint64) {
-	if s.scheme.Family == Permutations {
-		permutations(slots, shingles)
-		return
-	}
-	fastSimilarity(slots, shingles)
-}
-
-// permutations keeps for every position the minimum of an independent hash over all shingles: "row hashing" in the one-pass form
-// of the Stanford slides.
-func permutations(slots []uint64, shingles []uint64) {
+// permutations keeps for every position the least of an independent hash over all shingles: the row hashing of the Stanford slides,
+// with the shingles as rows. A slot stays ^0 where there is no shingle.
+func permutations(slots []uint64, set []uint64) {
 	for i := range slots {
 		least, key := ^uint64(0), mix(uint64(i+1)*golden)
-		for _, x := range shingles {
+		for _, x := range set {
 			least = min(least, mix(x^key))
 		}
 		slots[i] = least
 	}
 }
 
-// fastSimilarity throws every shingle at one position in each round and keeps the least ⟨round, rank⟩ that each position saw. The
-// round stands in the high byte, so a later round never displaces an earlier one and the loop may end as soon as every
-// position is taken.
-func fastSimilarity(slots []uint64, shingles []uint64) {
-	const untaken = ^uint64(0)
-	for i := range slots {
-		slots[i] = untaken
-	}
-	free, k := len(slots), uint64(len(slots))
-	for round := uint64(0); round < rounds && free > 0; round++ {
-		for _, x := range shingles {
-			position, rank := bits.Mul64(mix(x+round*golden), k)
-			if slots[position] == untaken {
-				free--
-			}
-			slots[position] = min(slots[position], round<<56|rank>>8)
+// pack appends the low bits of each slot, the first slot in the low bits of the first byte.
+func pack(payload []byte, slots []uint64, width int) []byte {
+	if width == 8 {
+		for _, slot := range slots {
+			payload = append(payload, byte(slot))
 		}
+		return payload
 	}
-	if free == 0 {
-		return
-	}
-	for i := range slots {
-		if slots[i] != untaken {
-			continue
+	each, mask := 8/width, uint64(1)<<width-1
+	for i := 0; i < len(slots); i += each {
+		var b uint64
+		for j, slot := range slots[i : i+each] {
+			b |= slot & mask << (j * width)
 		}
+		payload = append(payload, byte(b))
+	}
+	return payload
+}
+
+// mSmallest appends the m smallest hashes of the set in rising order, 8 bytes each, big-endian; all of them where there are no
+// more than m. It sorts the set in place. It reports whether any was left out.
+func mSmallest(payload []byte, set []uint64, m int) (_ []byte, cut bool) {
+	slices.Sort(set)
+	kept := set[:min(m, len(set))]
+	for _, x := range kept {
+		payload = binary.BigEndian.AppendUint64(payload, x)
+	}
+	return payload, len(kept) < len(set)
+}
+
+// zeroModM appends the hashes that are 0 mod m under each of several independent hash functions, in rising order, 8 bytes each,
+// big-endian, and at most so many of the smallest. The hashes of different functions never meet but by a chance of 2^-64, so one
+// list holds them all. It leaves the set as it is and reports whether any hash was left out.
+func zeroModM(payload []byte, set []uint64, modulus, repeats, most int) (_ []byte, cut bool) {
+	var kept []uint64
+	for i := range repeats {
 		key := mix(uint64(i+1) * golden)
-		for _, x := range shingles {
-			slots[i] = min(slots[i], rounds<<56|mix(x^key)>>8)
+		for _, x := range set {
+			if h := mix(x ^ key); h%uint64(modulus) == 0 {
+				kept = append(kept, h)
+			}
 		}
 	}
+	return mSmallest(payload, kept, most)
+}
+
+// simHash appends one bit for each hyperplane: the side on which the sum of the set's elements lies. Every element stands on the
+// axis of its own, so a hyperplane is one normally distributed number for each element. The number of one bits among 64 random
+// ones is such a number but for its steps (its kurtosis is 3 - 2/64); a random fraction fills the steps, so that no sum is
+// zero. All in integers: the order of the set does not matter and every machine finds the same.
+func simHash(payload []byte, set []uint64, positions int) []byte {
+	for i := 0; i < positions; i += 8 {
+		var b byte
+		for j := range 8 {
+			key, sum := mix(uint64(i+j+1)*golden), int64(0)
+			for _, x := range set {
+				h := mix(x ^ key)
+				sum += int64(bits.OnesCount64(h)-32)<<20 + int64(h*golden>>44) - 1<<19
+			}
+			if sum > 0 {
+				b |= 1 << j
+			}
+		}
+		payload = append(payload, b)
+	}
+	return payload
+}
+
+// merge looks at two rising lists of hashes as one set: how many distinct values it looked at, and how many of them stand in both. A
+// list that was cut shows only its smallest values, so no more than so many of the union's smallest are looked at.
+func merge(a, b []byte, cutA, cutB bool) (looked, both int) {
+	const size = 8
+	most := len(a) + len(b)
+	if cutA {
+		most = min(most, len(a))
+	}
+	if cutB {
+		most = min(most, len(b))
+	}
+	most /= size
+	for len(a) > 0 || len(b) > 0 {
+		if looked == most {
+			break
+		}
+		looked++
+		switch {
+		case len(b) == 0:
+			a = a[size:]
+		case len(a) == 0:
+			b = b[size:]
+		default:
+			order := cmp.Compare(binary.BigEndian.Uint64(a), binary.BigEndian.Uint64(b))
+			if order == 0 {
+				both++
+			}
+			if order <= 0 {
+				a = a[size:]
+			}
+			if order >= 0 {
+				b = b[size:]
+			}
+		}
+	}
+	return looked, both
 }

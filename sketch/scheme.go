@@ -3,75 +3,216 @@ package sketch
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/cespare/xxhash/v2"
 )
 
-// Family names the way in which a set of shingles becomes the positions of a sketch.
+// Family names the way in which a set of shingles becomes a sketch. Each is named for its source and has an unbiased estimator.
 type Family string
 
 const (
 	// FastSimilarity is Fast Similarity Sketching (Dahlgaard, Knudsen, Thorup: "Fast Similarity Sketching", FOCS 2017): one pass
-	// over the shingles, with an error no worse than that of independent permutations even for few shingles.
+	// over the shingles, with an error no worse than that of independent permutations even for few shingles. The default.
 	FastSimilarity Family = "fast_similarity"
-	// Permutations is min-hash over one random permutation for each position (Broder; CS124 lecture 12; Manning and Raghavan's
-	// slides), each permutation being an independent hash of the shingle.
+	// Permutations is min-hash over P random permutations (Broder; CS124 lecture 12), computed by the row hashing of Manning and
+	// Raghavan's slides: for each row and each hash, keep the least.
 	Permutations Family = "permutations"
+	// MSmallest keeps the m smallest hashes of the set: F_m of the same slides, the "bottom-m" sketch of Broder 1997.
+	MSmallest Family = "m_smallest"
+	// ZeroModM keeps the hashes that are 0 mod m: V_m of the same slides. Its size grows with the document; a short document may
+	// keep none, which several independent sketches ([Scheme.Repeats]) make rarer.
+	ZeroModM Family = "zero_mod_m"
+	// SimHash keeps the side of each of P random hyperplanes on which the set lies (Charikar: "Similarity Estimation Techniques
+	// from Rounding Algorithms", STOC 2002). It estimates the angle between two sets, and from it their resemblance.
+	SimHash Family = "simhash"
+	// Hamming takes 64-bit values that are ready, such as perceptual hashes of images or simhashes made elsewhere, and compares
+	// them by the share of equal bits. Its features must be Value64.
+	Hamming Family = "hamming"
 )
+
+// Features names what the elements of a document's set are.
+type Features string
 
 const (
-	// DefaultWords is w, the number of words in a shingle, as in Broder's and the Stanford lectures' examples.
-	DefaultWords = 4
-	// DefaultPositions is k, the number of positions of a sketch: a standard error of at most 0.044 at 128.
-	DefaultPositions = 128
-
-	maxWords     = 32
-	maxPositions = 1024
+	// Auto makes word shingles where words stand apart, and character shingles in runs of scripts written without spaces (Han, kana,
+	// Thai, Lao, Khmer, Burmese and the like). The default.
+	Auto Features = "auto"
+	// Words makes shingles of w words, whatever the script; in scripts without spaces UAX #29 makes nearly every character a word.
+	WordShingles Features = "words"
+	// Characters makes shingles of n characters, whatever the script, with one blank between two words.
+	CharacterShingles Features = "characters"
+	// Tags takes each text as one element of the set: tags of goods, users of a link, links of a page.
+	Tags Features = "tags"
+	// Value64 takes the text as one 64-bit number: 16 hexadecimal digits (an 0x in front is allowed).
+	Value64 Features = "value64"
 )
 
-// textVersion changes with whatever changes a sketch and is not an option of Scheme: normalisation, word borders, hashes.
+// Content names what of a text is sketched.
+type Content string
+
+const (
+	// ContentAll is all of the text; where it is HTML, all that is visible of it. The default.
+	ContentAll Content = "all"
+	// ContentUseful leaves out the boilerplate of an HTML page: menus, side bars, footers. Other texts are taken whole.
+	ContentUseful Content = "useful"
+	// ContentRaw takes the text as it is: mark-up counts as text.
+	ContentRaw Content = "raw"
+)
+
+// Keep says which differences between texts count that are folded by default.
+type Keep struct {
+	// Case keeps capitals apart from small letters.
+	Case bool
+	// Accents keeps letters with accents, vowel points and the like apart from those without.
+	Accents bool
+	// Punctuation makes every mark of punctuation and every symbol a word, and keeps those inside of words ("don't").
+	Punctuation bool
+}
+
+const (
+	// DefaultWords is w, the number of words in a shingle.
+	DefaultWords = 2
+	// DefaultCharacters is n, the number of characters in a shingle.
+	DefaultCharacters = 3
+	// DefaultPositions is k, the number of positions of a sketch: a standard error of at most 0.044 at 128.
+	DefaultPositions = 128
+	// DefaultBits is b, the number of bits that are kept of each position.
+	DefaultBits = 8
+	// DefaultModulus is m of [ZeroModM].
+	DefaultModulus = 16
+	// DefaultRepeats is the number of independent sketches of [ZeroModM].
+	DefaultRepeats = 4
+
+	maxWords      = 32
+	maxCharacters = 64
+	maxPositions  = 1024
+	maxModulus    = 1 << 16
+	maxRepeats    = 64
+)
+
+// textVersion changes with whatever changes a sketch and is not an option of Scheme: normalisation, word borders, hashes, the frozen
+// constants of a family.
 //
-//	1  NFKC, full case folding, UAX #29 words, xxhash64 of each word, 8 bits a position
+//	1  the first
 const textVersion = 1
 
-// Scheme is all that two sketches must share to be comparable.
+// Scheme is all that two sketches must share to be comparable. A zero field takes its default, so the zero Scheme is the default
+// scheme without a seed.
 type Scheme struct {
-	// Family is FastSimilarity (the default) or Permutations.
+	// Family is FastSimilarity by default.
 	Family Family
+	// Features is Auto by default.
+	Features Features
 	// Words is w, the number of consecutive words in a shingle, 1 to 32.
 	Words int
-	// Positions is k, the number of positions, 8 to 1024. Each takes one byte in the stored form; the standard error of an
-	// agreement is at most sqrt(J(1-J)/k) plus what one byte a position adds (under 1 %).
+	// Characters is n, the number of consecutive characters in a shingle, 1 to 64.
+	Characters int
+	// Positions is k of FastSimilarity and Permutations, m of MSmallest, the bits of SimHash, and the most hashes that ZeroModM
+	// keeps: 8 to 1024, a multiple of 8. The standard error of an agreement is about sqrt(J(1-J)/k).
 	Positions int
+	// Bits is how many bits of each position FastSimilarity and Permutations keep: 1, 2, 4 or 8 (Li and König, "b-Bit Minwise
+	// Hashing", WWW 2010). Fewer bits take less room and raise the error.
+	Bits int
+	// Modulus is m of ZeroModM, 1 to 65536: one shingle in m is kept.
+	Modulus int
+	// Repeats is how many independent sketches ZeroModM makes, 1 to 64.
+	Repeats int
+	// Content is ContentAll by default.
+	Content Content
+	// Keep says what is not folded; nothing by default.
+	Keep Keep
 	// Seed keys every hash. It is the operator's secret: who knows it can craft texts that collide.
 	Seed string
 }
 
-// DefaultScheme returns Fast Similarity Sketching of 128 positions over 4-word shingles, without a seed.
-func DefaultScheme() Scheme {
-	return Scheme{Family: FastSimilarity, Words: DefaultWords, Positions: DefaultPositions}
+// DefaultScheme returns the defaults, each in its field, without a seed.
+func DefaultScheme() Scheme { return Scheme{}.filled() }
+
+// filled returns the scheme with defaults in place of zero fields.
+func (s Scheme) filled() Scheme {
+	s.Family = orDefault(s.Family, FastSimilarity)
+	s.Features = orDefault(s.Features, Auto)
+	s.Words = orDefault(s.Words, DefaultWords)
+	s.Characters = orDefault(s.Characters, DefaultCharacters)
+	s.Positions = orDefault(s.Positions, DefaultPositions)
+	s.Bits = orDefault(s.Bits, DefaultBits)
+	s.Modulus = orDefault(s.Modulus, DefaultModulus)
+	s.Repeats = orDefault(s.Repeats, DefaultRepeats)
+	s.Content = orDefault(s.Content, ContentAll)
+	return s
 }
 
-// Validate reports, joined, every value of the scheme that can't be used.
+func orDefault[T comparable](value, standard T) T {
+	var zero T
+	if value == zero {
+		return standard
+	}
+	return value
+}
+
+// Validate reports, joined, every value of the scheme that can't be used, as it stands: a zero field is out of range here. Each
+// message begins with the name of the value in config.yaml.
 func (s Scheme) Validate() error {
 	var errs []error
-	if s.Family != FastSimilarity && s.Family != Permutations {
-		errs = append(errs, fmt.Errorf("family: %q is unknown: use %s or %s", s.Family, FastSimilarity, Permutations))
+	oneOf := func(name, value string, known ...string) {
+		if !slices.Contains(known, value) {
+			errs = append(errs, fmt.Errorf("%s: %q is unknown: use %s", name, value, strings.Join(known, ", ")))
+		}
 	}
-	if s.Words < 1 || s.Words > maxWords {
-		errs = append(errs, fmt.Errorf("words: %d is out of range: use 1 to %d (4 is usual)", s.Words, maxWords))
+	within := func(name string, value, least, most, usual int) {
+		if value < least || value > most {
+			errs = append(errs, fmt.Errorf("%s: %d is out of range: use %d to %d (%d is usual)", name, value, least, most, usual))
+		}
 	}
-	if s.Positions < 8 || s.Positions > maxPositions {
-		errs = append(errs, fmt.Errorf("positions: %d is out of range: use 8 to %d (128 is usual)", s.Positions, maxPositions))
+	oneOf("family", string(s.Family), string(FastSimilarity), string(Permutations), string(MSmallest), string(ZeroModM), string(SimHash), string(Hamming))
+	oneOf("features", string(s.Features), string(Auto), string(WordShingles), string(CharacterShingles), string(Tags), string(Value64))
+	oneOf("content", string(s.Content), string(ContentAll), string(ContentUseful), string(ContentRaw))
+	within("words", s.Words, 1, maxWords, DefaultWords)
+	within("characters", s.Characters, 1, maxCharacters, DefaultCharacters)
+	within("positions", s.Positions, 8, maxPositions, DefaultPositions)
+	within("modulus", s.Modulus, 1, maxModulus, DefaultModulus)
+	within("repeats", s.Repeats, 1, maxRepeats, DefaultRepeats)
+	if s.Positions%8 != 0 {
+		errs = append(errs, fmt.Errorf("positions: %d is no multiple of 8: use %d", s.Positions, max(8, (s.Positions+4)/8*8)))
+	}
+	if !slices.Contains([]int{1, 2, 4, 8}, s.Bits) {
+		errs = append(errs, fmt.Errorf("bits: %d bits a position are not supported: use 1, 2, 4 or 8 (8 is usual)", s.Bits))
+	}
+	if (s.Family == Hamming) != (s.Features == Value64) {
+		errs = append(errs, fmt.Errorf("features: %s does not go with family %s: hamming and value64 go together", s.Features, s.Family))
 	}
 	return errors.Join(errs...)
 }
 
-// ID returns the identity of the scheme as it stands in a stored sketch. It covers everything that changes a sketch.
+// ID returns the identity of the scheme as it stands in a stored sketch. It covers everything that changes a sketch, and nothing
+// that does not: the number of words is no part of the identity of a scheme over tags.
 func (s Scheme) ID() uint32 {
+	s = s.filled()
 	var b strings.Builder
-	fmt.Fprintf(&b, "neardup text=%d family=%s words=%d positions=%d bits=8 seed=", textVersion, s.Family, s.Words, s.Positions)
+	fmt.Fprintf(&b, "neardup text=%d family=%s features=%s", textVersion, s.Family, s.Features)
+	switch s.Family {
+	case FastSimilarity, Permutations:
+		fmt.Fprintf(&b, " positions=%d bits=%d", s.Positions, s.Bits)
+	case MSmallest, SimHash:
+		fmt.Fprintf(&b, " positions=%d", s.Positions)
+	case ZeroModM:
+		fmt.Fprintf(&b, " positions=%d modulus=%d repeats=%d", s.Positions, s.Modulus, s.Repeats)
+	}
+	if s.Features == Auto || s.Features == WordShingles {
+		fmt.Fprintf(&b, " words=%d", s.Words)
+	}
+	if s.Features == Auto || s.Features == CharacterShingles {
+		fmt.Fprintf(&b, " characters=%d", s.Characters)
+	}
+	if s.Features != Value64 {
+		fmt.Fprintf(&b, " case=%t accents=%t", s.Keep.Case, s.Keep.Accents)
+	}
+	if s.Features != Value64 && s.Features != Tags {
+		fmt.Fprintf(&b, " punctuation=%t content=%s", s.Keep.Punctuation, s.Content)
+	}
+	b.WriteString(" seed=")
 	b.WriteString(s.Seed)
 	h := xxhash.Sum64String(b.String())
 	return uint32(h ^ h>>32)

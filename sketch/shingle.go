@@ -1,76 +1,27 @@
 package sketch
 
 import (
+	"encoding/binary"
 	"math/bits"
 	"slices"
-	"strings"
-	"unicode"
-
-	"github.com/cespare/xxhash/v2"
-	"github.com/clipperhouse/uax29/v2/words"
-	"golang.org/x/text/cases"
-	"golang.org/x/text/unicode/norm"
 )
 
-var fold = cases.Fold()
+// keys are what a scheme's seed turns into: everything that is hashed is hashed with them.
+type keys struct{ word, rest, shingle, text uint64 }
 
-// Words returns the words of a text as shingles are made of them: NFKC-normalised and case-folded, cut at the word borders of
-// UAX #29, without the pieces that hold neither a letter nor a digit. Invalid UTF-8 is left out, as engines do that accept it.
-func Words(text string) []string {
-	var list []string
-	it := words.FromString(normalise(text))
-	for it.Next() {
-		if w := it.Value(); strings.ContainsFunc(w, isWordRune) {
-			list = append(list, w)
-		}
+func keysOf(seed uint64) keys {
+	var k [4]uint64
+	for i := range k {
+		k[i] = mix(seed + uint64(i+1)*golden)
 	}
-	return list
+	return keys{word: k[0], rest: k[1], shingle: k[2], text: k[3]}
 }
 
-// normalise folds after NFKC and normalises once more, because folding can leave the normal form.
-func normalise(text string) string {
-	valid := strings.ToValidUTF8(text, "")
-	return norm.NFKC.String(fold.String(norm.NFKC.String(valid)))
-}
+// golden is 2^64 divided by the golden ratio: multiples of it are evenly spread.
+const golden = 0x9e3779b97f4a7c15
 
-func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }
-
-// Shingles returns the shingle set of a document as sorted, distinct hashes. Every text (a field, or one value of a field that
-// has several) is cut on its own, so that no shingle spans two of them. A text of fewer than w words makes one shingle of all
-// of them; a text without a word makes none.
-func (s *Sketcher) Shingles(texts ...string) []uint64 {
-	var set []uint64
-	for _, text := range texts {
-		set = s.appendShingles(set, Words(text))
-	}
-	slices.Sort(set)
-	return slices.Compact(set)
-}
-
-func (s *Sketcher) appendShingles(set []uint64, list []string) []uint64 {
-	if len(list) == 0 {
-		return set
-	}
-	hashes := make([]uint64, len(list))
-	for i, w := range list {
-		hashes[i] = xxhash.Sum64String(w)
-	}
-	w := min(s.scheme.Words, len(hashes))
-	for i := 0; i+w <= len(hashes); i++ {
-		set = append(set, s.shingleHash(hashes[i:i+w]))
-	}
-	return set
-}
-
-// shingleHash mixes a shingle's hash from its words' hashes, so that no shingle is ever built as a string. The rotation keeps
-// the order of the words in the sum.
-func (s *Sketcher) shingleHash(words []uint64) uint64 {
-	h := s.seed + uint64(len(words))
-	for _, w := range words {
-		h = bits.RotateLeft64(h, 21)*0x9fb21c651e98df25 + w
-	}
-	return mix(h ^ s.seed)
-}
+// base is the odd number in whose powers the tokens of a shingle are weighed.
+const base = 0x9fb21c651e98df25
 
 // mix is the finaliser of MurmurHash3 (Appleby, public domain): a bijection of 64-bit numbers in which each bit of the input
 // changes each bit of the output with probability near one half.
@@ -82,10 +33,128 @@ func mix(h uint64) uint64 {
 	return h ^ h>>33
 }
 
+// foldMul multiplies to 128 bits and folds them to 64 by xor: one instruction that mixes two words well if neither factor is
+// known to who chooses the other (the step of wyhash, Wang Yi, public domain).
+func foldMul(a, b uint64) uint64 {
+	high, low := bits.Mul64(a, b)
+	return high ^ low
+}
+
+// hash returns the hash of a token from its bytes: 16 bytes a step, the last step padded with zeros, which no token holds.
+func (k *keys) hash(token string) uint64 {
+	var block [16]byte
+	h := k.word
+	for len(token) > 16 {
+		copy(block[:], token[:16])
+		h = foldMul(binary.LittleEndian.Uint64(block[:])^h, binary.LittleEndian.Uint64(block[8:])^k.rest)
+		token = token[16:]
+	}
+	clear(block[copy(block[:], token):])
+	return foldMul(binary.LittleEndian.Uint64(block[:])^h, binary.LittleEndian.Uint64(block[8:])^k.rest)
+}
+
+// Shingles returns the set of a document as sorted, distinct hashes. Every text (a field, or one value of a field that has
+// several) is cut on its own, so that no shingle spans two of them. A text too short for one shingle makes one of all it has; a
+// text without a word makes none. Under [Tags] each text is one element; under [Value64] there is no set and the result is nil.
+func (s *Sketcher) Shingles(texts ...string) []uint64 {
+	if s.scheme.Features == Value64 {
+		return nil
+	}
+	w := workspaces.Get().(*workspace)
+	defer w.release()
+	s.gather(w, texts)
+	set := slices.Clone(w.set)
+	slices.Sort(set)
+	return set
+}
+
+// appendShingles appends the hashes of the shingles of one text: from each token on, the shortest run that is a whole shingle. The
+// tokens of a shingle are the digits of a number in base, and a shingle's hash is mixed from that number, so that no shingle is
+// ever built as a string. Tokens are those of [Sketcher.tokens].
+func (s *Sketcher) appendShingles(set []uint64, t tokens) []uint64 {
+	if t.sizes != nil {
+		return s.appendMixed(set, t)
+	}
+	w, sum, drop := s.window, uint64(0), s.powers[s.window]
+	for _, hash := range t.hashes[:min(w, len(t.hashes))] {
+		sum = sum*base + hash
+	}
+	if len(t.hashes) == 0 {
+		return set
+	}
+	set = append(set, s.finish(sum))
+	if len(t.hashes) <= w {
+		return set
+	}
+	from := t.hashes[:len(t.hashes)-w]
+	start := len(set)
+	set = slices.Grow(set, len(from))[:start+len(from)]
+	room, key := set[start:], s.keys.shingle
+	if w == 2 { // not from the sum before: no step then waits for another, which takes half the time
+		a, c := t.hashes[1:], t.hashes[2:]
+		for i := range min(len(room), len(a), len(c)) {
+			room[i] = foldMul((a[i]*base+c[i])^key, finisher)
+		}
+		return set
+	}
+	for i, hash := range t.hashes[w:] {
+		sum = sum*base + (hash - from[i]*drop)
+		room[i] = foldMul(sum^key, finisher)
+	}
+	return set
+}
+
+// appendMixed is appendShingles for words and characters side by side: with w words or n characters to a shingle a word counts n
+// and a character w of the w·n that are needed, so that a shingle of both kinds is as long as one of either.
+func (s *Sketcher) appendMixed(set []uint64, t tokens) []uint64 {
+	whole := s.scheme.Words * s.scheme.Characters
+	first, end, size, sum := len(set), 0, 0, uint64(0)
+	for i, hash := range t.hashes {
+		for ; end < len(t.hashes) && size < whole; end++ {
+			sum = sum*base + t.hashes[end]
+			size += int(t.sizes[end])
+		}
+		if size < whole {
+			break
+		}
+		set = append(set, s.finish(sum))
+		sum -= hash * s.powers[end-i-1]
+		size -= int(t.sizes[i])
+	}
+	if len(set) == first {
+		set = append(set, s.finish(sum))
+	}
+	return set
+}
+
+// finish makes the hash of a shingle of the number that its tokens are the digits of.
+func (s *Sketcher) finish(sum uint64) uint64 { return foldMul(sum^s.keys.shingle, finisher) }
+
+// finisher is an odd number without a pattern: the fraction of the square root of 2.
+const finisher = 0x6a09e667f3bcc909
+
 // Resemblance returns |A∩B| / |A∪B| of two shingle sets as [Sketcher.Shingles] returns them. It is exact, and the oracle of every
 // estimate. Two empty sets have no resemblance: 0.
 func Resemblance(a, b []uint64) float64 {
-	common := 0
+	both := common(a, b)
+	if union := len(a) + len(b) - both; union > 0 {
+		return float64(both) / float64(union)
+	}
+	return 0
+}
+
+// Containment returns |A∩B| / |A|, the share of a that is in b, of two shingle sets as [Sketcher.Shingles] returns them. It is exact.
+// An empty set is not contained in anything: 0.
+func Containment(a, b []uint64) float64 {
+	if len(a) == 0 {
+		return 0
+	}
+	return float64(common(a, b)) / float64(len(a))
+}
+
+// common returns how many elements two sorted sets share.
+func common(a, b []uint64) int {
+	both := 0
 	for i, j := 0, 0; i < len(a) && j < len(b); {
 		switch {
 		case a[i] < b[j]:
@@ -93,29 +162,8 @@ func Resemblance(a, b []uint64) float64 {
 		case a[i] > b[j]:
 			j++
 		default:
-			common, i, j = common+1, i+1, j+1
+			both, i, j = both+1, i+1, j+1
 		}
 	}
-	union := len(a) + len(b) - common
-	if union == 0 {
-		return 0
-	}
-	return float64(common) / float64(union)
-}
-
-// fingerprint hashes one whole document: case and white space folded, punctuation, digits and accents kept ("C++" is not "C#").
-func (s *Sketcher) fingerprint(texts []string) uint64 {
-	d := xxhash.NewWithSeed(s.seed)
-	for _, text := range texts {
-		valid := strings.ToValidUTF8(text, "")
-		folded := norm.NFC.String(fold.String(norm.NFC.String(valid)))
-		for i, w := range strings.Fields(folded) {
-			if i > 0 {
-				_, _ = d.WriteString(" ")
-			}
-			_, _ = d.WriteString(w)
-		}
-		_, _ = d.WriteString("\x00") // the border between two texts; no text holds it after the loop above but by its own choice
-	}
-	return d.Sum64()
+	return both
 }

@@ -1,36 +1,74 @@
 package sketch
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
 
 	"github.com/cespare/xxhash/v2"
+
+	"github.com/neardup/sidecar/sketch/content"
 )
 
 // Sketcher makes sketches under one scheme. It is immutable and safe for concurrent use.
 type Sketcher struct {
 	scheme Scheme
 	id     uint32
-	seed   uint64
+	keys   keys
+	// window is the number of tokens in a shingle where all count alike.
+	window int
+	// powers of base, as many as a shingle can have tokens.
+	powers []uint64
+	// plain: the options are ones that only the plain way of text.go knows.
+	plain bool
 }
 
-// New returns a Sketcher for the scheme, or what is wrong with it.
+// New returns a Sketcher for the scheme, or what is wrong with it. Zero fields of the scheme take their defaults.
 func New(scheme Scheme) (*Sketcher, error) {
+	scheme = scheme.filled()
 	if err := scheme.Validate(); err != nil {
 		return nil, fmt.Errorf("scheme: %w", err)
+	}
+	s := &Sketcher{scheme: scheme, id: scheme.ID(), window: scheme.Words}
+	if scheme.Features == CharacterShingles {
+		s.window = scheme.Characters
 	}
 	seed := uint64(0)
 	if scheme.Seed != "" {
 		seed = xxhash.Sum64String(scheme.Seed)
 	}
-	return &Sketcher{scheme: scheme, id: scheme.ID(), seed: seed}, nil
+	s.keys = keysOf(seed)
+	s.powers = []uint64{1}
+	for len(s.powers) <= max(scheme.Words, scheme.Characters) {
+		s.powers = append(s.powers, s.powers[len(s.powers)-1]*base)
+	}
+	s.plain = scheme.Keep != Keep{} || scheme.Features != Auto
+	return s, nil
 }
 
-// Scheme returns the scheme of the sketcher.
+// Scheme returns the scheme of the sketcher, defaults filled in.
 func (s *Sketcher) Scheme() Scheme { return s.scheme }
 
 // SchemeID returns [Scheme.ID] of the sketcher's scheme.
 func (s *Sketcher) SchemeID() uint32 { return s.id }
+
+// Form is how a sketch's payload is to be read.
+type Form uint8
+
+const (
+	// Positions: b bits of each position, of fast_similarity and permutations.
+	Positions Form = iota
+	// Values: hashes in rising order, of m_smallest and zero_mod_m.
+	Values
+	// Sides: one bit for each hyperplane, of simhash.
+	Sides
+	// Ready: a value that came ready, of hamming.
+	Ready
+)
 
 // Sketch is the summary of one document. The zero value is no sketch of anything and agrees with nothing.
 type Sketch struct {
@@ -38,56 +76,264 @@ type Sketch struct {
 	Scheme uint32
 	// Source is the caller's mark of where the text came from (which fields); it takes no part in comparing.
 	Source uint16
-	// Shingles is the number of distinct shingles of the document.
+	// Form says how Payload is to be read.
+	Form Form
+	// Bits is the number of bits of each position: 1, 2, 4 or 8 for Positions, 1 for Sides and Ready, 64 for Values.
+	Bits uint8
+	// Cut says of Values that more were found than kept.
+	Cut bool
+	// Shingles is the number of distinct elements of the document's set: of shingles, or of tags. It is 1 for a ready value.
 	Shingles uint32
 	// Fingerprint is the keyed hash of the whole text, case and white space folded.
 	Fingerprint uint64
-	// Payload holds the low byte of each position.
+	// Payload is what is compared.
 	Payload []byte
 }
 
 // Sketch returns the sketch of a document made of one or several texts, and false where no text holds a word: such a document
 // has no sketch.
 func (s *Sketcher) Sketch(texts ...string) (Sketch, bool) {
-	shingles := s.Shingles(texts...)
-	if len(shingles) == 0 {
-		return Sketch{}, false
-	}
-	slots := make([]uint64, s.scheme.Positions)
-	s.positions(slots, shingles)
-	payload := make([]byte, len(slots))
-	for i, slot := range slots {
-		payload[i] = byte(slot)
-	}
-	return Sketch{
-		Scheme:      s.id,
-		Shingles:    uint32(min(len(shingles), math.MaxUint32)),
-		Fingerprint: s.fingerprint(texts),
-		Payload:     payload,
-	}, true
+	var k Sketch
+	ok := s.SketchInto(&k, texts...)
+	return k, ok
 }
 
-// chance is the probability that two positions which disagree share their low byte.
-const chance = 1.0 / 256
-
-// Agreement estimates the resemblance of the two documents, 0 to 1, from the share of equal positions, less the share that is
-// equal by chance in the one byte kept of each (Li and König, "b-Bit Minwise Hashing", 2010). It reports false where the two are
-// not comparable.
-func (s Sketch) Agreement(t Sketch) (agreement float64, comparable bool) {
-	if s.Scheme != t.Scheme || len(s.Payload) != len(t.Payload) || len(s.Payload) == 0 {
-		return 0, false
+// SketchInto makes the sketch of a document like [Sketcher.Sketch], in place and in the payload that k has; where that is large enough
+// nothing is allocated. Where it reports false k is left unchanged.
+func (s *Sketcher) SketchInto(k *Sketch, texts ...string) bool {
+	if s.scheme.Features == Value64 {
+		return s.ready(k, texts)
 	}
-	equal := 0
-	for i, p := range s.Payload {
-		if p == t.Payload[i] {
-			equal++
+	w := workspaces.Get().(*workspace)
+	defer w.release()
+	s.gather(w, texts)
+	if len(w.set) == 0 {
+		return false
+	}
+	k.Scheme, k.Source, k.Cut = s.id, 0, false
+	k.Shingles = uint32(min(len(w.set), math.MaxUint32))
+	if s.scheme.Features == Tags { // their order does not matter
+		slices.Sort(w.set)
+		w.base = w.base[:0]
+		for _, x := range w.set {
+			w.base = binary.BigEndian.AppendUint64(w.base, x)
 		}
 	}
-	share := float64(equal) / float64(len(s.Payload))
-	return max(0, (share-chance)/(1-chance)), true
+	k.Fingerprint = w.fingerprint(s.keys.text)
+	s.summarise(k, w)
+	return true
 }
 
-// SameText reports whether both are sketches of the same text: same scheme, same fingerprint.
-func (s Sketch) SameText(t Sketch) bool {
-	return s.Scheme == t.Scheme && s.Fingerprint == t.Fingerprint && len(s.Payload) != 0 && len(t.Payload) != 0
+// summarise fills the form and payload from the set in the workspace, which it may reorder.
+func (s *Sketcher) summarise(k *Sketch, w *workspace) {
+	payload, slots := k.Payload[:0], w.slots.slots[:s.scheme.Positions]
+	k.Form, k.Bits = Positions, uint8(s.scheme.Bits)
+	switch s.scheme.Family {
+	case FastSimilarity:
+		w.slots.fill(len(slots), w.set)
+		k.Payload = pack(payload, slots, s.scheme.Bits)
+	case Permutations:
+		permutations(slots, w.set)
+		k.Payload = pack(payload, slots, s.scheme.Bits)
+	case MSmallest:
+		k.Form, k.Bits = Values, 64
+		k.Payload, k.Cut = mSmallest(payload, w.set, s.scheme.Positions)
+	case ZeroModM:
+		k.Form, k.Bits = Values, 64
+		k.Payload, k.Cut = zeroModM(payload, w.set, s.scheme.Modulus, s.scheme.Repeats, s.scheme.Positions)
+	case SimHash:
+		k.Form, k.Bits = Sides, 1
+		k.Payload = simHash(payload, w.set, s.scheme.Positions)
+	}
+}
+
+// ready reads a 64-bit value: the first text that is one.
+func (s *Sketcher) ready(k *Sketch, texts []string) bool {
+	for _, text := range texts {
+		digits := strings.TrimPrefix(strings.ToLower(strings.TrimSpace(text)), "0x")
+		value, err := strconv.ParseUint(digits, 16, 64)
+		if len(digits) != 16 || err != nil {
+			continue
+		}
+		k.Scheme, k.Source, k.Form, k.Bits, k.Cut, k.Shingles = s.id, 0, Ready, 1, false, 1
+		k.Fingerprint = mix(value ^ s.keys.text)
+		k.Payload = binary.BigEndian.AppendUint64(k.Payload[:0], value)
+		return true
+	}
+	return false
+}
+
+// workspace is the room in which one document is worked on.
+type workspace struct {
+	// base holds the base texts of the document, a zero byte behind each.
+	base []byte
+	// wordBits has one bit for each byte of base that says whether it is a word byte: eight to a byte, the first in the low bit.
+	wordBits []byte
+	// tokens of the text at hand.
+	tokens tokens
+	// all shingles of the document, and the distinct ones among them.
+	all, set []uint64
+	// table finds repeated shingles.
+	table []uint64
+	slots slotArray
+	cutter
+	digest xxhash.Digest
+}
+
+// tokens are the words and characters of one text, as hashes.
+type tokens struct {
+	hashes []uint64
+	// sizes says what each counts towards a shingle; nil where all count alike.
+	sizes []uint8
+}
+
+var workspaces = sync.Pool{New: func() any { return new(workspace) }}
+
+// maxKept is the size in bytes of the largest text whose workspace is kept for the next one.
+const maxKept = 4 << 20
+
+func (w *workspace) release() {
+	if cap(w.base) <= maxKept {
+		workspaces.Put(w)
+	}
+}
+
+// gather fills the workspace with the base texts and the set of the document.
+func (s *Sketcher) gather(w *workspace, texts []string) {
+	w.base, w.all = w.base[:0], w.all[:0]
+	for _, text := range texts {
+		s.cutText(w, text)
+		w.all = s.appendShingles(w.all, w.tokens)
+		w.base = append(w.base, 0)
+	}
+	w.distinct()
+}
+
+// cutText appends the base text of a text to the workspace and fills the tokens from it.
+func (s *Sketcher) cutText(w *workspace, text string) {
+	text = s.content(text)
+	start := len(w.base)
+	if s.plain {
+		w.base = append(w.base, baseText(text, s.scheme.Keep)...)
+	} else {
+		w.appendBase(text)
+	}
+	switch {
+	case s.scheme.Features == Tags:
+		s.tag(w, string(w.base[start:]))
+	case s.plain:
+		s.cutPlain(w, string(w.base[start:]))
+	default:
+		s.cutFast(w, start)
+	}
+}
+
+// content returns what of a text counts.
+func (s *Sketcher) content(text string) string {
+	if s.scheme.Content == ContentRaw || s.scheme.Features == Tags || !content.IsHTML(text) {
+		return text
+	}
+	if s.scheme.Content == ContentUseful {
+		return content.Useful(text)
+	}
+	return content.Text(text)
+}
+
+// tag makes one token of a whole text.
+func (s *Sketcher) tag(w *workspace, base string) {
+	w.tokens.hashes, w.tokens.sizes = w.tokens.hashes[:0], nil
+	if folded := strings.TrimSpace(foldedText(base, s.scheme.Keep)); folded != "" {
+		w.tokens.hashes = append(w.tokens.hashes, s.keys.hash(folded))
+	}
+}
+
+// cutPlain fills the tokens from a base text in the plain way.
+func (s *Sketcher) cutPlain(w *workspace, base string) {
+	w.tokens.hashes, w.tokens.sizes = w.tokens.hashes[:0], nil
+	for _, t := range plainTokens(base, s.scheme.Features, s.scheme.Keep) {
+		s.add(w, s.keys.hash(t.text), t.character)
+	}
+}
+
+// add appends one token; where words and characters stand side by side each gets its size.
+func (s *Sketcher) add(w *workspace, hash uint64, character bool) {
+	t := &w.tokens
+	if s.scheme.Features == Auto && character && t.sizes == nil {
+		t.sizes = w.room(len(t.hashes), uint8(s.scheme.Characters))
+	}
+	t.hashes = append(t.hashes, hash)
+	if t.sizes != nil {
+		size := s.scheme.Characters
+		if character {
+			size = s.scheme.Words
+		}
+		t.sizes = append(t.sizes, uint8(size))
+	}
+}
+
+// distinct fills set with the distinct shingles of all, in any order: the families take minima, sums, or sort. It uses all as room. The
+// table is open addressing at a load of at most a quarter; a hash of zero, one in 2^64, is not found again.
+func (w *workspace) distinct() {
+	size := 16
+	for size < 4*len(w.all) {
+		size *= 2
+	}
+	if cap(w.table) < size {
+		w.table = make([]uint64, size)
+	}
+	table := w.table[:size]
+	clear(table)
+	if cap(w.set) < len(w.all) {
+		w.set = make([]uint64, len(w.all)+len(w.all)/2)
+	}
+	set := w.set[:len(w.all)]
+	n, late := firsts(w.all, set, table)
+	for _, x := range w.all[:late] {
+		i := x & uint64(size-1)
+		for table[i] != 0 && table[i] != x {
+			i = (i + 1) & uint64(size-1)
+		}
+		set[n] = x
+		if table[i] == 0 {
+			n++
+		}
+		table[i] = x
+	}
+	w.set = set[:n]
+}
+
+// firsts is the first pass of [workspace.distinct]: a shingle looks only at its own place in the table. The first to come takes it and goes
+// to the set; those that find another one there are put off, at the front of all. So nothing branches on what is found.
+func firsts(all, set, table []uint64) (n, late int) {
+	if len(table) == 0 {
+		return 0, 0
+	}
+	set = set[:len(all)]
+	for _, x := range all {
+		place := x & uint64(len(table)-1)
+		set[n] = x
+		all[late] = x
+		found := table[place]
+		first, other := 0, 0
+		if found == 0 {
+			first = 1
+		}
+		n += first
+		if found == 0 {
+			found = x
+		}
+		table[place] = found
+		if found != x {
+			other = 1
+		}
+		late += other
+	}
+	return n, late
+}
+
+// fingerprint hashes the base texts: case and white space folded; punctuation, digits and accents count ("C++" is not "C#").
+func (w *workspace) fingerprint(seed uint64) uint64 {
+	w.digest.ResetWithSeed(seed)
+	_, _ = w.digest.Write(w.base)
+	return w.digest.Sum64()
 }

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/neardup/sidecar/proxy"
+	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -30,15 +32,46 @@ type LogConfig struct {
 
 // SketchConfig is the section sketch.
 type SketchConfig struct {
-	Family    string `mapstructure:"family"`
-	Words     int    `mapstructure:"words"`
-	Positions int    `mapstructure:"positions"`
-	Seed      string `mapstructure:"seed"`
+	Family     string   `mapstructure:"family"`
+	Features   string   `mapstructure:"features"`
+	Words      int      `mapstructure:"words"`
+	Characters int      `mapstructure:"characters"`
+	Positions  int      `mapstructure:"positions"`
+	Bits       int      `mapstructure:"bits"`
+	Modulus    int      `mapstructure:"modulus"`
+	Repeats    int      `mapstructure:"repeats"`
+	Content    string   `mapstructure:"content"`
+	Keep       []string `mapstructure:"keep"`
+	Seed       string   `mapstructure:"seed"`
 }
+
+// What keep may name.
+const (
+	keepCase        = "case"
+	keepAccents     = "accents"
+	keepPunctuation = "punctuation"
+)
 
 // Scheme returns the section as a scheme.
 func (s SketchConfig) Scheme() sketch.Scheme {
-	return sketch.Scheme{Family: sketch.Family(s.Family), Words: s.Words, Positions: s.Positions, Seed: s.Seed}
+	return sketch.Scheme{
+		Family: sketch.Family(s.Family), Features: sketch.Features(s.Features), Words: s.Words, Characters: s.Characters,
+		Positions: s.Positions, Bits: s.Bits, Modulus: s.Modulus, Repeats: s.Repeats, Content: sketch.Content(s.Content),
+		Keep: sketch.Keep{
+			Case:        slices.Contains(s.Keep, keepCase),
+			Accents:     slices.Contains(s.Keep, keepAccents),
+			Punctuation: slices.Contains(s.Keep, keepPunctuation),
+		},
+		Seed: s.Seed,
+	}
+}
+
+// sketchConfig returns a scheme that keeps nothing as a section.
+func sketchConfig(s sketch.Scheme) SketchConfig {
+	return SketchConfig{
+		Family: string(s.Family), Features: string(s.Features), Words: s.Words, Characters: s.Characters, Positions: s.Positions,
+		Bits: s.Bits, Modulus: s.Modulus, Repeats: s.Repeats, Content: string(s.Content), Keep: []string{}, Seed: s.Seed,
+	}
 }
 
 // EngineConfig is one entry of engines.
@@ -77,10 +110,11 @@ type LimitsConfig struct {
 	FallbackShare float64 `mapstructure:"fallback_share"`
 }
 
-// IndexConfig is one rule.
+// IndexConfig is one rule. Threshold and MinShingles are those of the preset where the file does not give them.
 type IndexConfig struct {
 	Match       string   `mapstructure:"match"`
 	Fields      []string `mapstructure:"fields"`
+	Preset      string   `mapstructure:"preset"`
 	Threshold   float64  `mapstructure:"threshold"`
 	Window      int      `mapstructure:"window"`
 	Missing     string   `mapstructure:"missing"`
@@ -89,10 +123,9 @@ type IndexConfig struct {
 
 // What stands where config.yaml says nothing.
 const (
-	defaultAdmin       = "127.0.0.1:9600"
-	defaultThreshold   = 0.8
-	defaultWindow      = 1000
-	defaultMinShingles = 10
+	defaultAdmin  = "127.0.0.1:9600"
+	defaultPreset = "default"
+	defaultWindow = 1000
 )
 
 // DefaultConfig returns the configuration of an empty file: no engine yet.
@@ -100,7 +133,7 @@ func DefaultConfig() Config {
 	return Config{
 		Log:    LogConfig{Level: "info", Format: "text"},
 		Admin:  defaultAdmin,
-		Sketch: SketchConfig{Family: string(sketch.FastSimilarity), Words: sketch.DefaultWords, Positions: sketch.DefaultPositions},
+		Sketch: sketchConfig(sketch.DefaultScheme()),
 	}
 }
 
@@ -116,8 +149,17 @@ func DefaultEngine() EngineConfig {
 }
 
 // DefaultIndex returns what an entry of indices begins with.
-func DefaultIndex() IndexConfig {
-	return IndexConfig{Threshold: defaultThreshold, Window: defaultWindow, Missing: "compute", MinShingles: defaultMinShingles}
+func DefaultIndex() IndexConfig { return presetIndex(defaultPreset) }
+
+// presetIndex returns what an entry of indices with the preset begins with. An unknown preset sets what the default one does.
+func presetIndex(preset string) IndexConfig {
+	profile, known := rerank.Presets[preset]
+	if !known {
+		profile = rerank.Presets[defaultPreset]
+	}
+	return IndexConfig{
+		Preset: preset, Threshold: profile.Threshold, MinShingles: profile.MinShingles, Window: defaultWindow, Missing: "compute",
+	}
 }
 
 // Size is a number of bytes, written as 64MB. As in the engines' own settings a KB is 1024 bytes.

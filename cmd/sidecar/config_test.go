@@ -1,14 +1,19 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/neardup/sidecar/rerank"
+	"github.com/neardup/sidecar/sketch"
 )
 
 // environment returns a lookup of these variables alone.
@@ -44,8 +49,26 @@ func TestConfigYAMLIsTheManual(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// What stands behind a # is what the preset sets.
+	plain := regexp.MustCompile(`(?m)^( +)#(\w+: )`).ReplaceAllString(string(text), "$1$2")
+	if got, err = parse([]byte(plain), environment()); err != nil || strings.Count(plain, "#") != strings.Count(string(text), "#")-2 {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(&want, got, cmpopts.IgnoreUnexported(Config{})); diff != "" {
+		t.Error(diff)
+	}
+	var thresholds, shingles []string
+	for _, name := range presetNames() {
+		thresholds = append(thresholds, fmt.Sprintf("%s %v", name, rerank.Presets[name].Threshold))
+		shingles = append(shingles, fmt.Sprintf("%s %d", name, rerank.Presets[name].MinShingles))
+	}
+	for _, figures := range [][]string{thresholds, shingles} {
+		if sentence := "The presets' own: " + strings.Join(figures, ", ") + "."; !strings.Contains(string(text), sentence) {
+			t.Errorf("config.yaml does not say: %s", sentence)
+		}
+	}
 	for _, key := range allKeys(reflect.TypeFor[Config]()) {
-		if !strings.Contains(string(text), " "+key+":") && !strings.Contains(string(text), "\n"+key+":") {
+		if !strings.Contains(plain, " "+key+":") && !strings.Contains(plain, "\n"+key+":") {
 			t.Errorf("config.yaml says nothing about %s", key)
 		}
 	}
@@ -71,14 +94,78 @@ engines:
 	}
 	first, second := DefaultEngine(), DefaultEngine()
 	first.Name, first.Listen, first.Kind, first.URLs = "typesense", ":9201", "typesense", []string{"http://h:1"}
-	first.Indices = []IndexConfig{{"Books", []string{"a.b"}, 0.8, 1000, "compute", 10}}
+	first.Indices = []IndexConfig{DefaultIndex()}
+	first.Indices[0].Match, first.Indices[0].Fields = "Books", []string{"a.b"}
 	second.Name, second.Listen, second.Kind, second.URLs = "opensearch", "127.0.0.1:0", "opensearch", []string{"https://search:9200/search"}
 	second.OnFailure = "error"
 	second.Credentials = CredentialsConfig{Username: "admin", Password: "a$b$c}{$"}
 	second.Limits = LimitsConfig{2 << 30, 3 << 10, 12, 7, 0.05}
 	second.TLS.InsecureSkipVerify = true
-	second.Indices = []IndexConfig{{"*", []string{"t"}, 1, 7, "alone", 0}}
+	second.Indices = []IndexConfig{{"*", []string{"t"}, "default", 1, 7, "alone", 0}}
 	if diff := cmp.Diff([]EngineConfig{first, second}, got.Engines); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestPreset reads entries of indices: what the file gives wins over the preset, whatever their order.
+func TestPreset(t *testing.T) {
+	safe, thorough := rerank.Presets["safe"], rerank.Presets["thorough"]
+	for _, c := range []struct {
+		keys        string
+		preset      string
+		threshold   float64
+		minShingles int
+		profile     string
+	}{
+		{"preset: safe", "safe", safe.Threshold, safe.MinShingles, fmt.Sprintf("preset safe: threshold %v, min_shingles %d", safe.Threshold, safe.MinShingles)},
+		{"threshold: 0.9, preset: thorough", "thorough", 0.9, thorough.MinShingles,
+			fmt.Sprintf("preset thorough: threshold 0.9 in place of %v, min_shingles %d", thorough.Threshold, thorough.MinShingles)},
+		{`preset: "${PRESET}", min_shingles: 0`, "safe", safe.Threshold, 0,
+			fmt.Sprintf("preset safe: threshold %v, min_shingles 0 in place of %d", safe.Threshold, safe.MinShingles)},
+		{"threshold: ~", "default", rerank.Default.Threshold, rerank.Default.MinShingles,
+			fmt.Sprintf("preset default: threshold %v, min_shingles %d", rerank.Default.Threshold, rerank.Default.MinShingles)},
+	} {
+		text := `engines: [{listen: ":1", kind: embedded, indices: [{match: a, fields: [t], ` + c.keys + `}]}]`
+		got, err := parse([]byte(text), environment("PRESET", "safe"))
+		if err != nil {
+			t.Errorf("%s: %v", c.keys, err)
+			continue
+		}
+		i := got.Engines[0].Indices[0]
+		if i.Preset != c.preset || i.Threshold != c.threshold || i.MinShingles != c.minShingles || i.profile() != c.profile {
+			t.Errorf("%s: %+v, %s", c.keys, i, i.profile())
+		}
+		if p := i.rule(nil).Profile; p.Threshold != c.threshold || p.MinShingles != c.minShingles {
+			t.Errorf("%s: the rule has %+v", c.keys, p)
+		}
+	}
+}
+
+// TestSketchSection reads every key of the section and holds it to the scheme.
+func TestSketchSection(t *testing.T) {
+	const text = `
+sketch:
+  {family: zero_mod_m, features: characters, words: 5, characters: 7, positions: 64, bits: 2, modulus: 9, repeats: 3, content: useful,
+   keep: [punctuation, case], seed: "${S}"}
+engines: [{listen: ":1", kind: embedded, indices: [{match: a, fields: [t]}]}]
+`
+	got, err := parse([]byte(text), environment("S", "hunter2"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := sketch.Scheme{
+		Family: sketch.ZeroModM, Features: sketch.CharacterShingles, Words: 5, Characters: 7, Positions: 64, Bits: 2, Modulus: 9, Repeats: 3,
+		Content: sketch.ContentUseful, Keep: sketch.Keep{Punctuation: true, Case: true}, Seed: "hunter2",
+	}
+	if diff := cmp.Diff(want, got.Sketch.Scheme()); diff != "" {
+		t.Error(diff)
+	}
+	const described = "zero_mod_m, features characters, 7 characters, 64 positions, modulus 9, 3 repeats, content useful, punctuation and case kept, with a seed"
+	if d := got.Sketch.describe(); d != described {
+		t.Errorf("described as %s", d)
+	}
+	defaults := DefaultConfig()
+	if diff := cmp.Diff(sketch.DefaultScheme(), defaults.Sketch.Scheme()); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -20,6 +20,11 @@ const defaultConfigFile = "config.yaml"
 
 // Load reads and validates a configuration file. The error joins everything that is wrong with it.
 func Load(file string, env lookup) (*Config, error) {
+	return load(file, env, parse)
+}
+
+// load reads a configuration file and hands its text to the function that makes a Config of it.
+func load(file string, env lookup, parse func(text []byte, env lookup) (*Config, error)) (*Config, error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("read config: %w: name the file with --config", err)
@@ -41,19 +46,68 @@ func Load(file string, env lookup) (*Config, error) {
 
 // parse reads and validates the text of a configuration file.
 func parse(text []byte, env lookup) (*Config, error) {
+	v, err := readYAML(text)
+	if err != nil {
+		return nil, err
+	}
+	c, errs := decode(v, env)
+	return c.unless(errs, c.Validate())
+}
+
+// parseOffline reads and validates what commands without an engine need of a configuration file: the section sketch, and of each
+// engine the indices. All else is left out, so that it may name environment variables that are not set.
+func parseOffline(text []byte, env lookup) (*Config, error) {
+	all, err := readYAML(text)
+	if err != nil {
+		return nil, err
+	}
+	settings := all.AllSettings()
+	needed := map[string]any{}
+	if section, ok := settings["sketch"]; ok {
+		needed["sketch"] = section
+	}
+	if engines, ok := settings["engines"].([]any); ok {
+		var list []any
+		for _, engine := range engines {
+			kept := map[string]any{}
+			if section, ok := engine.(map[string]any); ok && section["indices"] != nil {
+				kept["indices"] = section["indices"]
+			}
+			list = append(list, kept)
+		}
+		needed["engines"] = list
+	}
+	v := newYAML()
+	if err := v.MergeConfigMap(needed); err != nil {
+		return nil, err
+	}
+	c, errs := decode(v, env)
+	return c.unless(errs, c.validateOffline())
+}
+
+func newYAML() *viper.Viper {
 	// No key holds "::", so none is taken apart; one with a dot is a wrong key like any other.
 	v := viper.NewWithOptions(viper.KeyDelimiter("::"))
 	v.SetConfigType("yaml")
+	return v
+}
+
+func readYAML(text []byte) (*viper.Viper, error) {
+	v := newYAML()
 	if err := v.ReadConfig(bytes.NewReader(text)); err != nil {
 		message := strings.TrimPrefix(errors.Unwrap(err).Error(), "yaml: ")
 		message = strings.TrimPrefix(message, "unmarshal errors:")
 		return nil, fmt.Errorf("is no well-formed YAML: %s", strings.Join(strings.Fields(message), " "))
 	}
-	c, errs := decode(v, env)
-	for _, invalid := range c.Validate() {
+	return v, nil
+}
+
+// unless returns the configuration unless there are errors: those of reading it, and those that make what was read unusable.
+func (c *Config) unless(errs, invalid []*keyError) (*Config, error) {
+	for _, e := range invalid {
 		// A key that couldn't be read has its default here: what is wrong with that is no news.
-		if !slices.ContainsFunc(errs, invalid.follows) {
-			errs = append(errs, invalid)
+		if !slices.ContainsFunc(errs, e.follows) {
+			errs = append(errs, e)
 		}
 	}
 	if len(errs) == 0 {
@@ -122,7 +176,7 @@ func convert(from, to reflect.Value, env lookup) (any, error) {
 	case *EngineConfig:
 		*place = DefaultEngine()
 	case *IndexConfig:
-		*place = DefaultIndex()
+		*place = presetIndex(presetOf(value, env))
 	case *Size:
 		if n, whole := value.(int); !whole || n < 0 {
 			return nil, &typeError{"must be a size such as 64MB", value}
@@ -133,6 +187,20 @@ func convert(from, to reflect.Value, env lookup) (any, error) {
 		return nil, &typeError{want, value}
 	}
 	return value, nil
+}
+
+// presetOf returns the preset that an entry of indices names. Where it can't be read, decoding the key itself says why.
+func presetOf(entry any, env lookup) string {
+	section, _ := entry.(map[string]any)
+	preset, ok := section["preset"].(string)
+	if !ok {
+		return defaultPreset
+	}
+	preset, err := expand(preset, env)
+	if err != nil {
+		return defaultPreset
+	}
+	return preset
 }
 
 // wanted says what a place of the kind takes, and whether the value is of that kind.

@@ -65,7 +65,8 @@ their text; hits on their way out are left out where a better ranked one says ne
 		SilenceUsage:  true,
 	}
 	root.PersistentFlags().StringP("config", "c", defaultConfigFile, "configuration `file`")
-	root.AddCommand(serveCommand(), setupCommand(), reindexCommand(), configCommand(), readyCommand(), demoCommand(), versionCommand())
+	root.AddCommand(serveCommand(), setupCommand(), reindexCommand(), sketchCommand(), compareCommand(),
+		configCommand(), readyCommand(), demoCommand(), versionCommand())
 	return root
 }
 

@@ -43,10 +43,11 @@ func TestVersion(t *testing.T) {
 
 func TestConfigCheck(t *testing.T) {
 	got := sidecar(t, "config", "check", "--config", "../../config.yaml")
+	index := DefaultIndex()
 	want := result{stdout: `../../config.yaml: ok
-sketch: fast_similarity, 4 words, 128 positions, without a seed: anyone can craft texts that collide
+sketch: fast_similarity, features auto, 2 words, 3 characters, 128 positions of 8 bits, content all, without a seed: anyone can craft texts that collide
 engine elasticsearch: 127.0.0.1:9201 in front of elasticsearch at http://127.0.0.1:9200, on failure: open
-  news-*: fields title, body; threshold 0.8; window 1000; missing: compute; min_shingles 10
+  news-*: fields title, body; ` + index.profile() + `; window 1000; missing: compute
 `}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(result{})); diff != "" {
 		t.Error(diff)

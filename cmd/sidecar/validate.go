@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/url"
 	"os"
@@ -43,6 +44,9 @@ func (f *faults) oneOf(key, value string, choices ...string) {
 // either returns "a, b or c".
 func either(choices []string) string {
 	last := len(choices) - 1
+	if last == 0 {
+		return choices[0]
+	}
 	return strings.Join(choices[:last], ", ") + " or " + choices[last]
 }
 
@@ -56,7 +60,7 @@ func (c *Config) Validate() []*keyError {
 	if c.Admin != "" {
 		f.address("admin", c.Admin)
 	}
-	f.addAll("sketch", c.Sketch.Scheme().Validate())
+	c.Sketch.validate(&f)
 	if len(c.Engines) == 0 {
 		f.add("engines", "must have at least one engine with listen, kind, urls and indices")
 	}
@@ -74,6 +78,29 @@ func (c *Config) Validate() []*keyError {
 	}
 	c.validateLoops(&f)
 	return f
+}
+
+// validateOffline returns what makes the parts unusable that commands without an engine need.
+func (c *Config) validateOffline() []*keyError {
+	var f faults
+	c.Sketch.validate(&f)
+	for i, e := range c.Engines {
+		for j, index := range e.Indices {
+			index.validate(&f, fmt.Sprintf("engines[%d].indices[%d]", i, j))
+		}
+	}
+	return f
+}
+
+func (s SketchConfig) validate(f *faults) {
+	f.addAll("sketch", s.Scheme().Validate())
+	for i, kept := range s.Keep {
+		key := fmt.Sprintf("sketch.keep[%d]", i)
+		f.oneOf(key, kept, keepCase, keepAccents, keepPunctuation)
+		if slices.Contains(s.Keep[:i], kept) {
+			f.add(key, "%q stands twice: drop one", kept)
+		}
+	}
 }
 
 // validateLoops checks that no engine is looked for where the sidecar itself listens.
@@ -244,17 +271,25 @@ func (e *EngineConfig) validateIndices(f *faults, engine string) {
 	}
 	for i, index := range e.Indices {
 		key := fmt.Sprintf("%s.indices[%d]", engine, i)
-		f.addAll(key, index.rule(nil).Validate())
-		f.oneOf(key+".missing", index.Missing, "compute", "alone")
+		index.validate(f, key)
 		if index.Window > e.Limits.MaxWindow && e.Limits.MaxWindow > 0 {
 			f.add(key+".window", "%d is above limits.max_window (%d): raise limits.max_window to %d, at the price of processor time for each search, or lower this", index.Window, e.Limits.MaxWindow, index.Window)
-		}
-		if index.MinShingles < 0 {
-			f.add(key+".min_shingles", "%d is out of range: use 0 or more (%d is usual)", index.MinShingles, defaultMinShingles)
 		}
 		e.validateOrder(f, key+".match", i)
 	}
 }
+
+// validate checks the entry by itself.
+func (i IndexConfig) validate(f *faults, key string) {
+	f.addAll(key, i.rule(nil).Validate())
+	f.oneOf(key+".missing", i.Missing, "compute", "alone")
+	f.oneOf(key+".preset", i.Preset, presetNames()...)
+	if i.MinShingles < 0 {
+		f.add(key+".min_shingles", "%d is out of range: use 0 or more (%d is usual)", i.MinShingles, rerank.Default.MinShingles)
+	}
+}
+
+func presetNames() []string { return slices.Sorted(maps.Keys(rerank.Presets)) }
 
 // validateOrder checks that an entry can match an index that no earlier one matches. A pattern that matches another one's text, in
 // which * is a letter like any other, matches all that the other does.

@@ -64,7 +64,7 @@ func TestUnmappedTextIsComputedAlike(t *testing.T) {
 		call(t, e, "PUT", e.URL+"/"+index, `{"mappings":{"dynamic":false,"properties":{"n":{"type":"integer"}}}}`).want(t, 200)
 		var lines strings.Builder
 		for i := range 120 {
-			fmt.Fprintf(&lines, "{\"index\":{\"_index\":%q}}\n{\"n\":%d,\"title\":\"text number %d\",\"body\":\"about this and that and many other things besides in pair %d of all\"}\n", index, i, i/2, i/2)
+			fmt.Fprintf(&lines, "{\"index\":{\"_index\":%q}}\n{\"n\":%d,\"title\":\"text number %d\",\"body\":\"%smany other things\"}\n", index, i, i/2, fmt.Sprintf("this%[1]d and%[1]d that%[1]d with%[1]d more%[1]d words%[1]d of%[1]d its%[1]d own%[1]d than%[1]d ", i/2))
 		}
 		direct.loadLines(t, index, lines.String())
 		for _, extra := range []string{"", `,"_source":["n"]`, `,"_source":false,"fields":["n"]`, `,"_source":false,"docvalue_fields":["n"]`} {

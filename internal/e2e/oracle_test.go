@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/demo/corpus"
+	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -18,7 +19,7 @@ type oracle struct {
 	window    int
 }
 
-const minShingles = 10 // the shipped default
+var minShingles = uint32(rerank.Default.MinShingles) // the shipped default
 
 func newOracle(t *testing.T, direct api, list []corpus.Document) *oracle {
 	t.Helper()
@@ -58,10 +59,10 @@ func (o *oracle) list(t *testing.T, index, q string) []string {
 }
 
 func (o *oracle) near(a, b sketch.Sketch) bool {
-	if a.SameText(b) {
+	if a.SameText(&b) {
 		return true
 	}
-	agreement, comparable := a.Agreement(b)
+	agreement, comparable := a.Agreement(&b)
 	return comparable && agreement >= o.threshold && min(a.Shingles, b.Shingles) >= minShingles
 }
 

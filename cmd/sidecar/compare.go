@@ -1,0 +1,129 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/neardup/sidecar/rerank"
+	"github.com/neardup/sidecar/sketch"
+)
+
+// compareFlags are what the command line asks of a comparison.
+type compareFlags struct {
+	offline
+	docs, pairs, preset string
+	threshold           float64
+	noTexts             bool
+}
+
+func compareCommand() *cobra.Command {
+	var flags compareFlags
+	cmd := &cobra.Command{
+		Use:   "compare A B | --docs docs.jsonl --pairs pairs.tsv",
+		Short: "Say which documents are near-duplicates and why, without an engine",
+		Long: `Compare with two files explains one pair: how many shingles each text has, how far they agree by their sketches and
+in truth, what each preset makes of it and which rule decides, and the longest passages that the two share and that only
+one has. HTML is recognised and its text taken.
+
+With --docs and --pairs it judges many pairs. Documents are one JSON object in each line, as for sidecar sketch. Pairs are
+lines of two ids with a tab between; further columns do not count, and a first line that begins with id_a and id_b is skipped.
+For each pair it prints, in the same order: both ids, the agreement, its standard error, and whether they are
+near-duplicates. Documents are kept in memory; pairs may be any number.
+
+Where the agreement of two sketches leaves a doubt, the texts themselves decide. --no-texts goes by the sketches alone, as a
+search does. --threshold, or a threshold in the rule of a configuration, takes the place of the preset's: near-duplicates
+are then the pairs whose resemblance is at or above it.
+
+The defaults apply, not the file config.yaml, unless --config names one. Of that file only the section sketch counts, and the
+fields, preset, threshold and min_shingles of its rule if there is one alone or --index names it.`,
+		Example: `  sidecar compare old.txt new.html
+  sidecar compare --docs docs.jsonl --pairs pairs.tsv > verdicts.tsv
+  sidecar compare --docs docs.jsonl --fields title,body --pairs - --preset safe < pairs.tsv
+  sidecar compare --config config.yaml --index news-2024 --docs docs.jsonl --pairs pairs.tsv --no-texts --output json`,
+		Args: cobra.MaximumNArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			many := cmd.Flags().Changed("docs") || cmd.Flags().Changed("pairs")
+			if err := flags.check(cmd, args, many); err != nil {
+				return err
+			}
+			g, err := flags.ground(cmd)
+			if err != nil {
+				return err
+			}
+			if many {
+				return g.comparePairs(cmd, &flags)
+			}
+			return g.explain(cmd, &flags, args[0], args[1])
+		},
+	}
+	flags.bind(cmd)
+	f := cmd.Flags()
+	f.StringVar(&flags.docs, "docs", "", "`file` of documents, - for standard input")
+	f.StringVar(&flags.pairs, "pairs", "", "`file` of pairs of ids, - for standard input")
+	f.StringVar(&flags.preset, "preset", "", "judge by this `preset`: default, safe or thorough (by default that of the rule, or default)")
+	f.Float64Var(&flags.threshold, "threshold", 0, "the least `resemblance` of near-duplicates, above 0, at most 1, in place of the preset's")
+	f.BoolVar(&flags.noTexts, "no-texts", false, "go by the sketches alone, as a search does")
+	return cmd
+}
+
+// check returns what is wrong with the flags and arguments.
+func (f *compareFlags) check(cmd *cobra.Command, args []string, many bool) error {
+	switch {
+	case many && len(args) > 0:
+		return errors.New("compare takes two files, or --docs and --pairs, not both")
+	case many && f.docs == "":
+		return errors.New("--pairs goes with --docs: name the file of the documents")
+	case many && f.pairs == "":
+		return errors.New("--docs goes with --pairs: name the file of the pairs, two ids in each line with a tab between")
+	case many && f.docs == "-" && f.pairs == "-":
+		return errors.New("--docs and --pairs can't both be standard input: name a file for one of them")
+	case !many && len(args) < 2:
+		return errors.New("compare takes two files, as in: sidecar compare old.txt new.txt, or --docs and --pairs")
+	case !many && args[0] == "-" && args[1] == "-":
+		return errors.New("two texts can't both be standard input: name a file for one of them")
+	case !many && len(f.fields) > 0:
+		return errors.New("--fields goes with --docs: a file is compared whole")
+	}
+	if _, known := rerank.Presets[f.preset]; f.preset != "" && !known {
+		return fmt.Errorf("--preset: %q is unknown: use %s", f.preset, either(presetNames()))
+	}
+	if cmd.Flags().Changed("threshold") && !(f.threshold > 0 && f.threshold <= 1) {
+		usual := rerank.Default.Threshold
+		return fmt.Errorf("--threshold: %v is out of range: use a number above 0, at most 1 (%v is usual)", f.threshold, usual)
+	}
+	return nil
+}
+
+// doubt is how far an agreement may lie from a threshold of one's own for the texts to decide: at 128 positions more than two
+// standard errors.
+const doubt = 0.1
+
+// profile returns what is judged by: the rule's profile, if there is one, less what the flags say otherwise.
+func (f *compareFlags) profile(g *ground) rerank.Profile {
+	i := DefaultIndex()
+	if g.index != nil {
+		i = *g.index
+	}
+	if f.preset != "" {
+		i = presetIndex(f.preset)
+	}
+	if f.threshold > 0 {
+		i.Threshold = f.threshold
+	}
+	p := rerank.Presets[i.Preset]
+	p.MinShingles = i.MinShingles
+	if i.Threshold != p.Threshold {
+		p.Threshold, p.Check = i.Threshold, rerank.Check{From: i.Threshold - doubt, To: i.Threshold + doubt}
+	}
+	return f.checked(g, p)
+}
+
+// checked returns the profile without its second look at doubtful pairs where there is no text to look at.
+func (f *compareFlags) checked(g *ground, p rerank.Profile) rerank.Profile {
+	if f.noTexts || g.sketcher.Scheme().Features == sketch.Value64 {
+		p.Check = rerank.Check{}
+	}
+	return p
+}

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/rerank"
+	"github.com/neardup/sidecar/sketch"
+)
+
+// numbered returns a text of so many different words, every so many of which (0: none) is another one than in other texts.
+func numbered(words, every int) string {
+	var b strings.Builder
+	for i := range words {
+		if every > 0 && i%every == every-1 {
+			fmt.Fprintf(&b, "changed%dby%d ", i, every)
+			continue
+		}
+		fmt.Fprintf(&b, "word%d ", i)
+	}
+	return b.String()
+}
+
+// documents returns the lines of documents with ids and texts in turn.
+func documents(pairs ...string) string {
+	var b strings.Builder
+	for i := 0; i < len(pairs); i += 2 {
+		line, err := json.Marshal(map[string]string{"id": pairs[i], "text": pairs[i+1]})
+		if err != nil {
+			panic(err)
+		}
+		fmt.Fprintf(&b, "%s\n", line)
+	}
+	return b.String()
+}
+
+// Fifth differs from whole in every fifth word: three of seven shingles are in both, and every neighbourhood is covered. Their
+// resemblance is within the doubt of the default preset, which the coverage settles.
+var comparedDocuments = documents(
+	"whole", numbered(600, 0), "same", strings.ToUpper(numbered(600, 0)), "fifth", numbered(600, 5), "other", numbered(600, 1),
+	"short", "a few words", "SHORT", "A FEW  WORDS", "shorter", "a few", "empty", "…", "EMPTY", "…", "html", "<p>"+numbered(600, 0)+"</p>")
+
+// row returns the line of a pair by the package's own functions.
+func row(t testing.TB, a, b, textA, textB string, near bool) string {
+	t.Helper()
+	sketcher, err := sketch.New(sketch.DefaultScheme())
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _ := sketcher.Sketch(textA)
+	second, _ := sketcher.Sketch(textB)
+	r, ok := first.Resemblance(&second)
+	if !ok {
+		t.Fatalf("%s and %s are not comparable", a, b)
+	}
+	return fmt.Sprintf("%s\t%s\t%.4f\t%.4f\t%t\n", a, b, max(0, r.Value), r.Error, near)
+}
+
+func TestComparePairs(t *testing.T) {
+	const header = "id_a\tid_b\tagreement\terror\tnear_duplicate\n"
+	docs := file(t, comparedDocuments)
+	pairs := "id_a\tid_b\tlabel\nwhole\tfifth\t1\tmore\r\n\nwhole\tother\nsame\twhole\nhtml\twhole\nshort\tSHORT\nshort\tshorter\nempty\tEMPTY\nempty\twhole\nwhole\tempty\nwhole\twhole\n"
+	want := func(fifth bool) string {
+		return header + row(t, "whole", "fifth", numbered(600, 0), numbered(600, 5), fifth) +
+			row(t, "whole", "other", numbered(600, 0), numbered(600, 1), false) +
+			"same\twhole\t1.0000\t0.0055\ttrue\nhtml\twhole\t1.0000\t0.0055\ttrue\n" +
+			"short\tSHORT\t1.0000\t0.0055\ttrue\n" + row(t, "short", "shorter", "a few words", "a few", false) +
+			"empty\tEMPTY\t0.0000\t0.0000\tfalse\nempty\twhole\t0.0000\t0.0000\tfalse\nwhole\tempty\t0.0000\t0.0000\tfalse\nwhole\twhole\t1.0000\t0.0055\ttrue\n"
+	}
+	rule := write(t, `engines: [{indices: [{match: a, fields: [text], threshold: 0.41}, {match: b, fields: [text], preset: safe}]}]`)
+	for _, c := range []struct {
+		flags string
+		fifth bool
+	}{
+		{"", true},
+		{"--preset default", true},
+		{"--preset thorough", true},
+		{"--preset safe", false},
+		{"--no-texts", false},
+		{"--threshold 0.45", false},
+		{"--threshold 0.41", true},
+		{"--threshold 0.3 --no-texts", true},
+		{"--preset safe --threshold 0.3", true},
+		{"--index a --config " + rule, true},
+		{"--index b --config " + rule, false},
+		{"--index b --preset default --config " + rule, true},
+		{"--index a --threshold 0.9 --config " + rule, false},
+	} {
+		args := append([]string{"compare", "--docs", docs, "--pairs", "-"}, strings.Fields(c.flags)...)
+		got := piped(t, pairs, args...)
+		if diff := cmp.Diff(result{stdout: want(c.fifth)}, got, cmp.AllowUnexported(result{})); diff != "" {
+			t.Errorf("%s: %s", c.flags, diff)
+		}
+	}
+	got := piped(t, comparedDocuments, "compare", "--docs", "-", "--pairs", file(t, "whole\tsame\nempty\tshort\n"), "--output", "json")
+	wantJSON := `{"id_a":"whole","id_b":"same","agreement":1.0000,"error":0.0055,"near_duplicate":true}
+{"id_a":"empty","id_b":"short","agreement":0.0000,"error":0.0000,"near_duplicate":false}
+`
+	if diff := cmp.Diff(result{stdout: wantJSON}, got, cmp.AllowUnexported(result{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestComparePairsOfValues compares ready values, of which there are no texts to settle anything.
+func TestComparePairsOfValues(t *testing.T) {
+	config := write(t, `
+sketch: {family: hamming, features: value64}
+engines: [{indices: [{match: a, fields: [text], threshold: 0.97, min_shingles: 0}]}]`)
+	docs := documents("a", "00000000000000ff", "b", "0x00000000000000FE", "c", "ffffffffffff0000", "d", "no value")
+	got := piped(t, "a\tb\na\tc\na\td\n", "compare", "-c", config, "--docs", file(t, docs), "--pairs", "-")
+	want := "id_a\tid_b\tagreement\terror\tnear_duplicate\na\tb\t0.9844\t0.0000\ttrue\na\tc\t0.1250\t0.0000\tfalse\na\td\t0.0000\t0.0000\tfalse\n"
+	if diff := cmp.Diff(result{stdout: want}, got, cmp.AllowUnexported(result{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestCompareRefuses(t *testing.T) {
+	docs := file(t, documents("a", "some words", "b", "other words"))
+	twice := file(t, documents("a", "x", "b", "y", "a", "z"))
+	for _, c := range []struct{ args, stdin, want string }{
+		{"--docs D --pairs -", "id_a\tid_b\na\tb\na\tc\n", "error: standard input:3: there is no document with the id c: look for it in the file that --docs names"},
+		{"--docs D --pairs -", "a\tb\nid_a\tid_b\n", "error: standard input:2: there is no document with the id id_a"},
+		{"--docs D --pairs -", "a\tb\nab\n", `error: standard input:2: "ab" is no pair: write two ids with a tab between`},
+		{"--docs D --pairs -", "\ta\n", `error: standard input:1: "\ta" is no pair`},
+		{"--docs TWICE --pairs -", "a\tb\n", "error: TWICE:3: id a stands in line 1 too: give each document its own"},
+		{"--docs - --pairs D", "{\n", "error: standard input:1: is no JSON object"},
+		{"--docs nowhere --pairs -", "", "error: open nowhere: no such file or directory: name a file, or - for standard input"},
+		{"--docs D --pairs nowhere", "", "error: open nowhere: no such file or directory"},
+		{"--docs D", "", "error: --docs goes with --pairs"},
+		{"--pairs D", "", "error: --pairs goes with --docs"},
+		{"--docs - --pairs -", "", "error: --docs and --pairs can't both be standard input"},
+		{"--docs D --pairs D D D", "", "error: compare takes two files, or --docs and --pairs, not both"},
+		{"", "", "error: compare takes two files, as in: sidecar compare old.txt new.txt, or --docs and --pairs"},
+		{"D", "", "error: compare takes two files"},
+		{"- -", "", "error: two texts can't both be standard input"},
+		{"D nowhere", "", "error: open nowhere: no such file or directory"},
+		{"D D --fields a", "", "error: --fields goes with --docs: a file is compared whole"},
+		{"D D --preset careful", "", `error: --preset: "careful" is unknown: use default, safe or thorough`},
+		{"D D --threshold 0", "", "error: --threshold: 0 is out of range: use a number above 0, at most 1"},
+		{"D D --threshold 1.5", "", "error: --threshold: 1.5 is out of range"},
+		{"D D --output xml", "", `error: --output: "xml" is unknown: use text or json`},
+	} {
+		names := strings.NewReplacer("TWICE", twice, "D", docs)
+		got := piped(t, c.stdin, append([]string{"compare"}, strings.Fields(names.Replace(c.args))...)...)
+		if want := strings.ReplaceAll(c.want, "TWICE", twice); got.code != exitFailed || !strings.HasPrefix(got.stderr, want) {
+			t.Errorf("sidecar compare %s on %q: code %d, %s", c.args, c.stdin, got.code, got.stderr)
+		}
+	}
+}
+
+func TestProfileOfFlags(t *testing.T) {
+	g := ground{}
+	sketcher, err := sketch.New(sketch.DefaultScheme())
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.sketcher = sketcher
+	own := presetIndex("safe")
+	own.Threshold, own.MinShingles = 0.5, 3
+	usual := presetIndex("thorough")
+	around := rerank.Check{From: 0.5 - doubt, To: 0.5 + doubt}
+	for _, c := range []struct {
+		name  string
+		flags compareFlags
+		index *IndexConfig
+		want  rerank.Profile
+	}{
+		{"nothing", compareFlags{}, nil, rerank.Default},
+		{"a preset", compareFlags{preset: "safe"}, nil, rerank.Safe},
+		{"a rule's preset", compareFlags{}, &usual, rerank.Thorough},
+		{"a rule of its own", compareFlags{}, &own, rerank.Profile{Threshold: 0.5, MinShingles: 3, Check: around}},
+		{"a preset over a rule", compareFlags{preset: "default"}, &own, rerank.Default},
+		{"a threshold", compareFlags{threshold: 0.5}, nil, rerank.Profile{Threshold: 0.5, MinShingles: rerank.Default.MinShingles, Check: around}},
+		{"the preset's own threshold", compareFlags{preset: "safe", threshold: rerank.Safe.Threshold}, nil, rerank.Safe},
+	} {
+		g.index = c.index
+		if diff := cmp.Diff(c.want, c.flags.profile(&g)); diff != "" {
+			t.Errorf("%s: %s", c.name, diff)
+		}
+		c.flags.noTexts, c.want.Check = true, rerank.Check{}
+		if diff := cmp.Diff(c.want, c.flags.profile(&g)); diff != "" {
+			t.Errorf("%s, without texts: %s", c.name, diff)
+		}
+	}
+}

@@ -1,0 +1,296 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/neardup/sidecar/rerank"
+	"github.com/neardup/sidecar/sketch"
+	"github.com/neardup/sidecar/sketch/content"
+)
+
+// side is one of the two texts that are explained.
+type side struct {
+	Name string `json:"name"`
+	// HTML says that its text was taken out of markup.
+	HTML     bool `json:"html"`
+	Words    int  `json:"words"`
+	Shingles int  `json:"shingles"`
+	// Sketch is empty for a text without a word.
+	Sketch string `json:"sketch"`
+
+	words  []string
+	set    []uint64
+	sketch *sketch.Sketch
+	text   *sketch.Text
+}
+
+// estimated is a value as the sketches have it, and in truth.
+type estimated struct {
+	Estimate float64 `json:"estimate"`
+	Error    float64 `json:"error"`
+	// Exact is nil where there is no set to count.
+	Exact *float64 `json:"exact,omitempty"`
+}
+
+// verdict is what one profile makes of the two.
+type verdict struct {
+	Profile       string `json:"profile"`
+	NearDuplicate bool   `json:"near_duplicate"`
+	Why           string `json:"why"`
+	// BySketches is the verdict of a search, which has no texts.
+	BySketches bool `json:"by_sketches_alone"`
+}
+
+// explanation is all there is to say about two texts.
+type explanation struct {
+	Scheme      string     `json:"scheme"`
+	A           *side      `json:"a"`
+	B           *side      `json:"b"`
+	SameText    bool       `json:"same_text"`
+	Resemblance *estimated `json:"resemblance"`
+	AInB        *estimated `json:"containment_a_in_b"`
+	BInA        *estimated `json:"containment_b_in_a"`
+	Coverage    float64    `json:"coverage"`
+	Verdicts    []verdict  `json:"verdicts"`
+	Shared      []passage  `json:"shared"`
+	Differing   []passage  `json:"differing"`
+	scheme      sketch.Scheme
+}
+
+// explain prints why two texts are near-duplicates or not.
+func (g *ground) explain(cmd *cobra.Command, f *compareFlags, fileA, fileB string) error {
+	e := explanation{Scheme: fmt.Sprintf("%08x", g.sketcher.SchemeID()), scheme: g.sketcher.Scheme()}
+	var err error
+	if e.A, err = g.side(cmd, fileA); err != nil {
+		return err
+	}
+	if e.B, err = g.side(cmd, fileB); err != nil {
+		return err
+	}
+	e.measure()
+	for _, name := range presetNames() {
+		e.judge(name, f.checked(g, rerank.Presets[name]))
+	}
+	switch {
+	case f.threshold > 0:
+		e.judge("--threshold", f.profile(g))
+	case g.index != nil && f.preset == "":
+		e.judge(g.index.Match, f.profile(g))
+	}
+	switch e.scheme.Features {
+	case sketch.Tags:
+		e.Shared, e.Differing = passages(e.A.words, e.B.words, 1)
+	case sketch.Value64: // holds no words
+	default:
+		e.Shared, e.Differing = passages(e.A.words, e.B.words, e.scheme.Words)
+	}
+	if f.output == "json" {
+		encoder := json.NewEncoder(cmd.OutOrStdout())
+		encoder.SetEscapeHTML(false)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(&e)
+	}
+	_, err = io.WriteString(cmd.OutOrStdout(), e.String())
+	return err
+}
+
+// side reads one file. It is one text, but for tags, of which there is one in each line.
+func (g *ground) side(cmd *cobra.Command, file string) (*side, error) {
+	src, name, err := open(cmd, file)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	data, err := io.ReadAll(src)
+	if err != nil {
+		return nil, err
+	}
+	s, scheme := side{Name: name}, g.sketcher.Scheme()
+	texts := []string{string(data)}
+	s.HTML = scheme.Content != sketch.ContentRaw && scheme.Features != sketch.Tags && content.IsHTML(texts[0])
+	shown := texts[0]
+	switch {
+	case scheme.Features == sketch.Tags:
+		texts = slices.DeleteFunc(strings.Split(shown, "\n"), func(tag string) bool { return strings.TrimSpace(tag) == "" })
+	case s.HTML && scheme.Content == sketch.ContentUseful:
+		shown = content.Useful(shown)
+	case s.HTML:
+		shown = content.Text(shown)
+	}
+	s.words = sketch.Words(shown)
+	if scheme.Features == sketch.Tags {
+		s.words = nil
+		for _, tag := range texts {
+			s.words = append(s.words, strings.ToLower(strings.TrimSpace(tag)))
+		}
+	}
+	s.set, s.text = g.sketcher.Shingles(texts...), g.sketcher.Text(texts...)
+	s.Words, s.Shingles = len(s.words), len(s.set)
+	if k, ok := g.sketcher.Sketch(texts...); ok {
+		s.sketch, s.Sketch = &k, k.String()
+	}
+	return &s, nil
+}
+
+// measure fills in what is estimated and what is true.
+func (e *explanation) measure() {
+	a, b := e.A, e.B
+	if a.sketch == nil || b.sketch == nil {
+		return
+	}
+	e.SameText = a.sketch.SameText(b.sketch)
+	resemblance, coverage := a.text.Compare(b.text)
+	e.Coverage = coverage
+	sets := e.scheme.Features != sketch.Value64
+	value := func(estimate sketch.Estimate, comparable bool, exact float64) *estimated {
+		if !comparable {
+			return nil
+		}
+		v := &estimated{Estimate: max(0, estimate.Value), Error: estimate.Error}
+		if sets {
+			v.Exact = &exact
+		}
+		return v
+	}
+	r, ok := a.sketch.Resemblance(b.sketch)
+	e.Resemblance = value(r, ok, resemblance)
+	c, ok := a.sketch.Containment(b.sketch)
+	e.AInB = value(c, ok, sketch.Containment(a.set, b.set))
+	c, ok = b.sketch.Containment(a.sketch)
+	e.BInA = value(c, ok, sketch.Containment(b.set, a.set))
+}
+
+// judge adds what a profile makes of the two, and which of its rules decides.
+func (e *explanation) judge(name string, p rerank.Profile) {
+	v := verdict{Profile: name}
+	a, b := e.A.sketch, e.B.sketch
+	if a == nil || b == nil {
+		v.Why = "a text without a word is like none"
+		e.Verdicts = append(e.Verdicts, v)
+		return
+	}
+	doubtful, resemblance, coverage := false, 0.0, 0.0
+	near, agreement := p.NearDuplicateTexts(a, b, func() (float64, float64) {
+		doubtful = true
+		resemblance, coverage = e.A.text.Compare(e.B.text)
+		return resemblance, coverage
+	})
+	v.NearDuplicate = near
+	v.BySketches, _ = p.NearDuplicates(a, b)
+	short := min(a.Shingles, b.Shingles)
+	switch {
+	case e.SameText:
+		v.Why = "it is the same text, but perhaps for case and white space"
+	case int64(short) < int64(p.MinShingles):
+		v.Why = fmt.Sprintf("one has %d shingles, and with fewer than %d only the same text counts", short, p.MinShingles)
+	case doubtful:
+		v.Why = fmt.Sprintf("the agreement %.4f leaves a doubt, and ", max(0, agreement)) + settled(p, resemblance, coverage)
+	case near:
+		v.Why = fmt.Sprintf("the agreement %.4f reaches %v", agreement, p.Threshold)
+	default:
+		v.Why = fmt.Sprintf("the agreement %.4f is below %v", max(0, agreement), p.Threshold)
+	}
+	e.Verdicts = append(e.Verdicts, v)
+}
+
+// settled says how the texts themselves settle a doubtful pair.
+func settled(p rerank.Profile, resemblance, coverage float64) string {
+	switch {
+	case resemblance >= p.Threshold:
+		return fmt.Sprintf("the exact resemblance %.4f reaches %v", resemblance, p.Threshold)
+	case p.Check.Coverage == 0:
+		return fmt.Sprintf("the exact resemblance %.4f is below %v", resemblance, p.Threshold)
+	case coverage >= p.Check.Coverage:
+		return fmt.Sprintf("the coverage %.4f reaches %v", coverage, p.Check.Coverage)
+	}
+	return fmt.Sprintf("the exact resemblance %.4f is below %v, and the coverage %.4f below %v",
+		resemblance, p.Threshold, coverage, p.Check.Coverage)
+}
+
+// String returns the explanation in plain words.
+func (e *explanation) String() string {
+	var b strings.Builder
+	for _, s := range []struct {
+		name string
+		*side
+	}{{"A", e.A}, {"B", e.B}} {
+		kind := ""
+		if s.HTML {
+			kind = "HTML, "
+		}
+		fmt.Fprintf(&b, "%s: %s: %s%s, %s\n", s.name, s.Name, kind, count(s.Words, "word"), count(s.Shingles, "different shingle"))
+	}
+	b.WriteByte('\n')
+	same := "differ"
+	if e.SameText {
+		same = "equal: the same text but for case and white space"
+	}
+	fmt.Fprintf(&b, "%-20s%s\n", "fingerprints", same)
+	e.writeValue(&b, "agreement", e.Resemblance)
+	e.writeValue(&b, "A contained in B", e.AInB)
+	e.writeValue(&b, "B contained in A", e.BInA)
+	if e.scheme.Features != sketch.Tags && e.scheme.Features != sketch.Value64 {
+		fmt.Fprintf(&b, "%-20s%.4f of the words lie where both say the same\n", "coverage", e.Coverage)
+	}
+	b.WriteByte('\n')
+	for _, v := range e.Verdicts {
+		fmt.Fprintf(&b, "%-12s%s: %s%s\n", v.Profile, verdictWord(v.NearDuplicate), v.Why, v.aside())
+	}
+	writePassages(&b, "Longest passages in both", e.Shared)
+	writePassages(&b, "Longest passages in one alone", e.Differing)
+	return b.String()
+}
+
+func verdictWord(near bool) string {
+	if near {
+		return "near-duplicates"
+	}
+	return "different"
+}
+
+// aside says what a search makes of it, where that is not the same.
+func (v *verdict) aside() string {
+	if v.BySketches == v.NearDuplicate {
+		return ""
+	}
+	return " (a search, which has sketches alone: " + verdictWord(v.BySketches) + ")"
+}
+
+func (e *explanation) writeValue(b *strings.Builder, name string, v *estimated) {
+	if v == nil {
+		return
+	}
+	fmt.Fprintf(b, "%-20s%.4f ± %.4f by the sketches", name, v.Estimate, v.Error)
+	if v.Exact != nil {
+		fmt.Fprintf(b, ", %.4f exactly", *v.Exact)
+	}
+	b.WriteByte('\n')
+}
+
+func writePassages(b *strings.Builder, title string, list []passage) {
+	if len(list) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n%s:\n", title)
+	for _, p := range list {
+		in := ""
+		if p.In != "" {
+			in = strings.ToUpper(p.In) + " "
+		}
+		fmt.Fprintf(b, "  %s%s: %s\n", in, count(p.Words, "word"), p.Text)
+	}
+}
+
+// count returns a number of things.
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/sketch"
+)
+
+const saltmere = `The evening ferry returns to Saltmere after eleven years. The council voted for the boat on Tuesday, and the
+harbour master said that it would run from May. Tickets cost four pounds.`
+
+func TestExplainSameText(t *testing.T) {
+	a, b := file(t, saltmere), file(t, strings.ToUpper(saltmere))
+	got := sidecar(t, "compare", a, b)
+	want := fmt.Sprintf(`A: %s: 32 words, 31 different shingles
+B: %s: 32 words, 31 different shingles
+
+fingerprints        equal: the same text but for case and white space
+agreement           1.0000 ± 0.0055 by the sketches, 1.0000 exactly
+A contained in B    1.0000 ± 0.0028 by the sketches, 1.0000 exactly
+B contained in A    1.0000 ± 0.0028 by the sketches, 1.0000 exactly
+coverage            1.0000 of the words lie where both say the same
+
+default     near-duplicates: it is the same text, but perhaps for case and white space
+safe        near-duplicates: it is the same text, but perhaps for case and white space
+thorough    near-duplicates: it is the same text, but perhaps for case and white space
+
+Longest passages in both:
+  32 words: the evening ferry returns to saltmere after eleven years the council voted for the boat … and the harbour master said that it would run from may tickets cost four pounds
+`, a, b)
+	if diff := cmp.Diff(result{stdout: want}, got, cmp.AllowUnexported(result{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestExplainWithoutWordsAndShort(t *testing.T) {
+	empty, few, more := file(t, "…"), file(t, "three words only"), file(t, "three words only, or four")
+	got := sidecar(t, "compare", empty, few)
+	want := fmt.Sprintf(`A: %s: 0 words, 0 different shingles
+B: %s: 3 words, 2 different shingles
+
+fingerprints        differ
+coverage            0.0000 of the words lie where both say the same
+
+default     different: a text without a word is like none
+safe        different: a text without a word is like none
+thorough    different: a text without a word is like none
+
+Longest passages in one alone:
+  B 3 words: three words only
+`, empty, few)
+	if diff := cmp.Diff(result{stdout: want}, got, cmp.AllowUnexported(result{})); diff != "" {
+		t.Error(diff)
+	}
+	got = sidecar(t, "compare", few, more)
+	if want := "safe        different: one has 2 shingles, and with fewer than 8 only the same text counts\n"; !strings.Contains(got.stdout, want) {
+		t.Errorf("%s", got.stdout)
+	}
+}
+
+// TestExplainAsJSON holds what is said about a pair to the package's own functions.
+func TestExplainAsJSON(t *testing.T) {
+	textA, textB := numbered(600, 0), numbered(600, 5)
+	page := "<html><body><p>" + textB + "</p></body></html>"
+	read := func(args ...string) explanation {
+		t.Helper()
+		got := sidecar(t, append([]string{"compare", file(t, textA), file(t, page), "--output", "json"}, args...)...)
+		var e explanation
+		if err := json.Unmarshal([]byte(got.stdout), &e); err != nil || got.code != 0 {
+			t.Fatalf("%v: %+v", err, got)
+		}
+		return e
+	}
+	e := read()
+	sketcher, err := sketch.New(sketch.DefaultScheme())
+	if err != nil {
+		t.Fatal(err)
+	}
+	setA, setB := sketcher.Shingles(textA), sketcher.Shingles(textB)
+	exact := []float64{sketch.Resemblance(setA, setB), sketch.Containment(setA, setB), sketch.Containment(setB, setA)}
+	if diff := cmp.Diff(exact, []float64{*e.Resemblance.Exact, *e.AInB.Exact, *e.BInA.Exact}); diff != "" {
+		t.Error(diff)
+	}
+	for i, v := range []*estimated{e.Resemblance, e.AInB, e.BInA} {
+		if off := v.Estimate - *v.Exact; off > 4*v.Error || off < -4*v.Error || v.Error <= 0 || v.Error > 0.05 {
+			t.Errorf("value %d: %+v of %v", i, *v, *v.Exact)
+		}
+	}
+	if e.A.HTML || !e.B.HTML || e.A.Words != 600 || e.B.Words != 600 || e.A.Shingles != len(setA) || e.B.Shingles != len(setB) || e.SameText || e.Coverage < 0.95 {
+		t.Errorf("%+v %+v %+v", e.A, e.B, e)
+	}
+	verdicts := func(e explanation) (list []string) {
+		for _, v := range e.Verdicts {
+			list = append(list, fmt.Sprintf("%s %t %t", v.Profile, v.NearDuplicate, v.BySketches))
+		}
+		return list
+	}
+	if diff := cmp.Diff([]string{"default true false", "safe false false", "thorough true false"}, verdicts(e)); diff != "" {
+		t.Error(diff)
+	}
+	if why := e.Verdicts[0].Why; !strings.Contains(why, "leaves a doubt, and the coverage") {
+		t.Error(why)
+	}
+	if len(e.Shared) != 10 || e.Shared[0].Words != 4 || e.Shared[0].Text != "word0 word1 word2 word3" ||
+		len(e.Differing) != 10 || e.Differing[0] != (passage{In: "a", Words: 1, Text: "word4"}) {
+		t.Errorf("%+v\n%+v", e.Shared, e.Differing)
+	}
+	e = read("--threshold", "0.3", "--no-texts")
+	if diff := cmp.Diff([]string{"default false false", "safe false false", "thorough false false", "--threshold true true"}, verdicts(e)); diff != "" {
+		t.Error(diff)
+	}
+	e = read("--config", write(t, "engines: [{indices: [{match: n, fields: [t], threshold: 0.44}]}]"))
+	if last := e.Verdicts[3]; last.Profile != "n" || last.NearDuplicate || !strings.Contains(last.Why, "the exact resemblance 0.42") {
+		t.Errorf("%+v", last)
+	}
+}
+
+func TestExplainTagsAndValues(t *testing.T) {
+	tags := write(t, "sketch: {features: tags}")
+	got := sidecar(t, "compare", "-c", tags, file(t, "red\nlarge coat\n\nwool\n"), file(t, "wool\nRED\n"))
+	for _, want := range []string{"3 words, 3 different shingles", "0.6667 exactly", "A 1 word: large coat"} {
+		if !strings.Contains(got.stdout, want) {
+			t.Errorf("no %q in\n%s", want, got.stdout)
+		}
+	}
+	values := write(t, "sketch: {family: hamming, features: value64}")
+	got = sidecar(t, "compare", "-c", values, file(t, "00000000000000ff\n"), file(t, "00000000000000fe\n"))
+	if !strings.Contains(got.stdout, "agreement           0.9844 ± 0.0000 by the sketches\n") || strings.Contains(got.stdout, "assages") ||
+		strings.Contains(got.stdout, "coverage") || got.code != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestPassages(t *testing.T) {
+	for _, c := range []struct {
+		name, a, b        string
+		w                 int
+		shared, differing []string
+	}{
+		{"nothing", "", "", 2, nil, nil},
+		{"one empty", "a b", "", 2, nil, []string{"a a b"}},
+		{"a word changed", "a b c d e f", "a b x d e f", 2, []string{"d e f", "a b"}, []string{"a c", "b x"}},
+		{"moved", "a b c d e", "d e a b c", 2, []string{"a b c", "d e"}, nil},
+		{"a longer passage begins right behind", "x a b c d", "x a q a b c d", 2, []string{"a b c d"}, []string{"b q"}},
+		{"nothing in common", "a b c", "d e", 2, nil, []string{"a a b c", "b d e"}},
+		{"said twice", "a b x a b y", "a b", 2, []string{"a b"}, []string{"a x", "a y"}},
+		{"shorter than a shingle", "a", "a", 4, []string{"a"}, nil},
+		{"words that look alike when joined", "ab c", "a bc", 1, nil, []string{"a ab c", "b a bc"}},
+		{"no blanks between", "日 本 語 ok", "x 日 本 語", 2, []string{"日本語"}, []string{"a ok", "b x"}},
+	} {
+		shared, differing := passages(strings.Fields(c.a), strings.Fields(c.b), c.w)
+		var gotShared, gotDiffering []string
+		for _, p := range shared {
+			gotShared = append(gotShared, p.Text)
+		}
+		for _, p := range differing {
+			gotDiffering = append(gotDiffering, p.In+" "+p.Text)
+		}
+		if diff := cmp.Diff([][]string{c.shared, c.differing}, [][]string{gotShared, gotDiffering}); diff != "" {
+			t.Errorf("%s: %s", c.name, diff)
+		}
+	}
+}

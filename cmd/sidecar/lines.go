@@ -1,0 +1,148 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"runtime"
+)
+
+// batchSize is how many bytes of a stream are worked on as one, in whole lines: enough that handing them over costs nothing.
+const batchSize = 256 << 10
+
+// batch is a run of whole lines of a stream.
+type batch struct {
+	// first is the number of its first line, from 1.
+	first int
+	text  []byte
+}
+
+// lines visits the lines with their numbers, without their ends and without blank ones. A line shares the batch's memory.
+func (b batch) lines() iter.Seq2[int, []byte] {
+	return func(yield func(int, []byte) bool) {
+		number := b.first
+		for line := range bytes.Lines(b.text) {
+			line = bytes.TrimRight(line, "\r\n")
+			if number == 1 {
+				line = bytes.TrimPrefix(line, []byte("\uFEFF"))
+			}
+			if len(bytes.TrimSpace(line)) > 0 && !yield(number, line) {
+				return
+			}
+			number++
+		}
+	}
+}
+
+// task is a batch on its way through eachBatch.
+type task[R any] struct {
+	batch
+	result R
+	err    error
+	done   chan struct{}
+}
+
+// eachBatch reads a stream to its end, works on its batches on all cores, and hands on what came of each in the order of the
+// stream. The first error of work ends it after its batch's result, which may be a part, has been handed on. The memory it takes
+// does not grow with the stream.
+func eachBatch[R any](ctx context.Context, src io.Reader, work func(batch) (R, error), use func(R) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	workers := runtime.GOMAXPROCS(0)
+	todo, ordered := make(chan *task[R]), make(chan *task[R], 2*workers)
+	for range workers {
+		go func() {
+			for t := range todo {
+				t.result, t.err = work(t.batch)
+				close(t.done)
+			}
+		}()
+	}
+	go func() {
+		defer close(ordered)
+		defer close(todo)
+		err := cutBatches(src, func(b batch) bool {
+			t := &task[R]{batch: b, done: make(chan struct{})}
+			return send(ctx, ordered, t) && send(ctx, todo, t)
+		})
+		if err != nil {
+			t := &task[R]{err: err, done: make(chan struct{})}
+			close(t.done)
+			send(ctx, ordered, t)
+		}
+	}()
+	for {
+		t, err := receive(ctx, ordered)
+		if err != nil {
+			return err
+		}
+		if t == nil && ctx.Err() != nil { // the stream was not read to its end
+			return errInterrupted
+		}
+		if t == nil {
+			return nil
+		}
+		if _, err := receive(ctx, t.done); err != nil {
+			return err
+		}
+		if err := errors.Join(use(t.result), t.err); err != nil {
+			return err
+		}
+	}
+}
+
+func send[T any](ctx context.Context, to chan<- T, value T) bool {
+	select {
+	case to <- value:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// receive returns the next value, the zero value where the channel is closed.
+func receive[T any](ctx context.Context, from <-chan T) (value T, err error) {
+	select {
+	case value = <-from:
+		return value, nil
+	case <-ctx.Done():
+		return value, errInterrupted
+	}
+}
+
+var errInterrupted = errors.New("interrupted")
+
+// cutBatches cuts a stream into batches as it comes, until its end or until next returns false. A batch is larger than batchSize
+// only where a line is.
+func cutBatches(src io.Reader, next func(batch) bool) error {
+	first, buffer := 1, []byte(nil) // the number of the first line that is in the buffer
+	for {
+		if cap(buffer)-len(buffer) < batchSize/4 {
+			buffer = append(make([]byte, 0, max(batchSize, 2*len(buffer))), buffer...)
+		}
+		n, err := src.Read(buffer[len(buffer):cap(buffer)])
+		end := len(buffer) + bytes.LastIndexByte(buffer[len(buffer):len(buffer)+n], '\n') + 1
+		if end == len(buffer) { // no line ends here
+			end = 0
+		}
+		buffer = buffer[:len(buffer)+n]
+		if err != nil {
+			end = len(buffer)
+		}
+		if end > 0 {
+			if !next(batch{first, buffer[:end:end]}) {
+				return nil
+			}
+			first += bytes.Count(buffer[:end], []byte("\n"))
+			buffer = buffer[end:] // behind what was handed over, which no one writes to
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

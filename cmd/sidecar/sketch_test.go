@@ -1,0 +1,171 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/sketch"
+)
+
+// file puts a text into a file of its own and returns its name.
+func file(t testing.TB, text string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// piped runs the program on a standard input.
+func piped(t testing.TB, stdin string, args ...string) result {
+	t.Helper()
+	var stdout, stderr strings.Builder
+	code := run(t.Context(), args, strings.NewReader(stdin), &stdout, &stderr)
+	return result{code, stdout.String(), stderr.String()}
+}
+
+// stored returns the sketch as the sidecar stores it, for a rule over the fields.
+func stored(t testing.TB, scheme sketch.Scheme, fields []string, texts ...string) string {
+	t.Helper()
+	sketcher, err := sketch.New(scheme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rule := adapters.Rule{Fields: fields, Sketcher: sketcher}
+	s, _ := rule.Sketch(texts)
+	return s.String()
+}
+
+func TestSketchCommand(t *testing.T) {
+	const docs = `{"id": "a", "title": "Ferry", "text": "The evening ferry returns", "body": "Other"}
+{"id": 7, "text": ["one two", "three four"], "title": null}
+
+{"id": "", "text": "... !"}
+{"id": "größe", "other": 1}
+{"id":"d","a":{"b":[{"c":"deep words"},{"c":["more words"]}]},"a.b.c":"dotted words"}
+`
+	plain, seeded := sketch.DefaultScheme(), sketch.Scheme{Seed: "s", Words: 3}
+	both := []string{"title", "text"}
+	config := write(t, `
+sketch: {seed: "${UNSET_BUT_DEFAULT:-s}", words: 3}
+engines: [{urls: ["${NOT_SET_AT_ALL}"], nonsense: 1, indices: [{match: "n-*", fields: [body]}, {match: "m", fields: [a.b.c]}]}]`)
+	single := write(t, `engines: [{indices: [{match: "n-*", fields: [body]}]}]`)
+	row := func(scheme sketch.Scheme, id string, sketch string) string {
+		return fmt.Sprintf("%s\t%08x\t%s\n", id, scheme.ID(), sketch)
+	}
+	rows := func(scheme sketch.Scheme, columns ...string) string {
+		var b strings.Builder
+		for i, id := range []string{"a", "7", "", "größe", "d"} {
+			b.WriteString(row(scheme, id, columns[i]))
+		}
+		return b.String()
+	}
+	defaults := rows(plain, stored(t, plain, both, "Ferry", "The evening ferry returns"), stored(t, plain, both, "one two", "three four"), "", "", "")
+	for _, c := range []struct{ name, args, want string }{
+		{"defaults", "", defaults},
+		{"one field", "--fields text", rows(plain, stored(t, plain, []string{"text"}, "The evening ferry returns"),
+			stored(t, plain, []string{"text"}, "one two", "three four"), "", "", "")},
+		{"config, its rules left alone", "-c " + config, rows(seeded, stored(t, seeded, both, "Ferry", "The evening ferry returns"),
+			stored(t, seeded, both, "one two", "three four"), "", "", "")},
+		{"a rule by a pattern", "-c " + config + " --index n-2024", rows(seeded, stored(t, seeded, []string{"body"}, "Other"), "", "", "", "")},
+		{"a rule by its match", "-c " + config + " --index m", rows(seeded, "", "", "", "",
+			stored(t, seeded, []string{"a.b.c"}, "deep words", "more words", "dotted words"))},
+		{"the only rule", "-c " + single, rows(plain, stored(t, plain, []string{"body"}, "Other"), "", "", "", "")},
+		{"fields win over the rule", "-c " + single + " --fields title,text", defaults},
+	} {
+		args := append([]string{"sketch"}, strings.Fields(c.args)...)
+		for _, got := range []result{piped(t, docs, args...), piped(t, docs, append(args, "-")...), sidecar(t, append(args, file(t, docs))...)} {
+			if diff := cmp.Diff(result{stdout: c.want}, got, cmp.AllowUnexported(result{})); diff != "" {
+				t.Errorf("%s: %s", c.name, diff)
+			}
+		}
+	}
+	got := piped(t, docs, "sketch", "--output", "json")
+	var want strings.Builder
+	for i, line := range strings.Split(strings.TrimSpace(defaults), "\n") {
+		columns := strings.Split(line, "\t")
+		id := [...]string{`"a"`, `7`, `""`, `"größe"`, `"d"`}[i]
+		fmt.Fprintf(&want, `{"id":%s,"scheme":"%s","sketch":"%s"}`+"\n", id, columns[1], strings.Join(columns[2:], ""))
+	}
+	if got.stdout != want.String() || got.code != 0 {
+		t.Errorf("%+v, want %s", got, want.String())
+	}
+}
+
+// TestSketchCommandOnManyDocuments holds many batches to what each document has by itself.
+func TestSketchCommandOnManyDocuments(t *testing.T) {
+	var docs, want strings.Builder
+	scheme := sketch.DefaultScheme()
+	for i := range 20_000 {
+		text := fmt.Sprintf("document number %d of many, with a few words more: %x", i, i*i*i)
+		line, err := json.Marshal(map[string]any{"id": i, "text": text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&docs, "%s\n", line)
+		if i%500 == 0 {
+			fmt.Fprintf(&want, "%d\t%08x\t%s\n", i, scheme.ID(), stored(t, scheme, defaultFields, text))
+		}
+	}
+	var got strings.Builder
+	for i, line := range strings.SplitAfter(piped(t, docs.String(), "sketch").stdout, "\n") {
+		if i%500 == 0 {
+			got.WriteString(line)
+		}
+	}
+	if diff := cmp.Diff(want.String(), got.String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestSketchCommandRefuses(t *testing.T) {
+	const good = `{"id":"a","text":"some words"}` + "\n"
+	config := write(t, "sketch: {words: 99, word: 1}\nengines: [{indices: [{match: a, fields: [t], preset: careful}]}]")
+	rules := write(t, "engines: [{indices: [{match: a, fields: [t]}, {match: b, fields: [t]}]}]")
+	unset := write(t, `sketch: {seed: "${NEARDUP_TEST_UNSET}"}`)
+	for _, c := range []struct{ args, stdin, want string }{
+		{"", good + "{\n", "error: standard input:2: is no JSON object: write one document in each line"},
+		{"", good + "\n[1]", "error: standard input:3: is no JSON object"},
+		{"", good + `{"text":"x"}`, `error: standard input:2: has no field "id": give each document one, a text or a number`},
+		{"", good + `{"id":null}`, `error: standard input:2: id: null is no id: give a text or a number`},
+		{"", good + `{"id":"a\tb"}`, `error: standard input:2: id: holds a tab or a line break, which no table can hold: use --output json`},
+		{"", good + `{"id":1,"text":{"a":1}}`, `error: standard input:2: field text: {"a":1} is no text: write it in quotes, or leave the field out of --fields`},
+		{"", good + `{"id":1,"title":["x",3]}`, `error: standard input:2: field title: 3 is no text`},
+		{"", good + `{"id":1,"text":"x","text":"y"}`, `error: standard input:2: field text: "text" stands twice in one object: drop one`},
+		{"nowhere.jsonl", "", "error: open nowhere.jsonl: no such file or directory: name a file, or - for standard input"},
+		{"--output xml", "", `error: --output: "xml" is unknown: use text or json`},
+		{"--fields a,a.b", "", `error: --fields: "a.b" lies below "a": name one of the two`},
+		{"--fields a,neardup_sketch", "", `error: --fields: "neardup_sketch" can't be sketched`},
+		{"--index a", "", "error: --index names a rule of a configuration: name its file with --config"},
+		{"-c nowhere.yaml", "", "error: read config: open nowhere.yaml: no such file or directory: name the file with --config"},
+		{"-c " + config, "", "error: " + config + `: engines[0].indices[0].preset: "careful" is unknown: use default, safe or thorough` +
+			"\nerror: " + config + ": sketch.word: unknown key, did you mean words?"},
+		{"-c " + rules + " --index c", "", "error: --index: no rule is for c: the rules match a, b"},
+		{"-c " + unset, "", "error: " + unset + ": sketch.seed: the environment variable NEARDUP_TEST_UNSET is not set"},
+		{"a b", "", "error: accepts at most 1 arg(s), received 2"},
+	} {
+		got := piped(t, c.stdin, append([]string{"sketch"}, strings.Fields(c.args)...)...)
+		if got.code != exitFailed || !strings.HasPrefix(got.stderr, c.want) {
+			t.Errorf("sidecar sketch %s on %q: code %d, %s", c.args, c.stdin, got.code, got.stderr)
+		}
+		if strings.HasPrefix(c.stdin, good) && (!strings.HasPrefix(got.stdout, "a\t") || strings.Count(got.stdout, "\n") != 1 || !strings.HasSuffix(got.stdout, "\n")) {
+			t.Errorf("sidecar sketch %s on %q: what was printed is not whole: %q", c.args, c.stdin, got.stdout)
+		}
+	}
+}
+
+func TestSketchCommandNotesFieldsThatAreNowhere(t *testing.T) {
+	got := piped(t, `{"id":1,"body":"words"}`, "sketch")
+	want := "note: standard input: no document has a field title or text: name the fields of your documents with --fields\n"
+	if got.code != 0 || got.stderr != want {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,189 @@
+package sketch
+
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+)
+
+// Estimate is a value estimated from two sketches and its standard error.
+type Estimate struct {
+	// Value is unbiased, so chance takes it a little below 0 now and then where the truth is near 0.
+	Value float64
+	// Error is the standard error: in two cases of three the truth is no farther away. 0 where the value is exact.
+	Error float64
+}
+
+// comparable reports whether two sketches can be compared: same scheme, and something to compare.
+func (s *Sketch) comparable(t *Sketch) bool {
+	return s.Scheme == t.Scheme && s.Form == t.Form && s.Bits == t.Bits && s.Shingles != 0 && t.Shingles != 0 &&
+		(s.Form == Values || len(s.Payload) == len(t.Payload) && len(s.Payload) > 0)
+}
+
+// Agreement returns the resemblance of the two documents as [Sketch.Resemblance] estimates it, without the error: what to hold
+// against a threshold, many times over. For [Hamming] it is the share of equal bits. It reports false where the two are not
+// comparable.
+func (s *Sketch) Agreement(t *Sketch) (agreement float64, comparable bool) {
+	if s.Form == Positions && s.Bits == 8 && s.comparable(t) {
+		chance := 1.0 / 256
+		return (float64(equalBytes(s.Payload, t.Payload))/float64(len(s.Payload)) - chance) / (1 - chance), true
+	}
+	e, ok := s.Resemblance(t)
+	return e.Value, ok
+}
+
+// Resemblance estimates |A∩B| / |A∪B| of the two documents' sets from their sketches. The estimators:
+//
+//   - fast_similarity, permutations: the share of equal positions, less those that are equal by chance in the b bits kept of each
+//     (Li and König 2010). Error: that of independent positions, an upper bound for fast_similarity. It is never 0: half a
+//     position is added to either side.
+//   - m_smallest: the share of common values among the m smallest of the union (Broder 1997; not among the m of either set, which would
+//     be biased). Exact where neither set has more than m elements.
+//   - zero_mod_m: the share of common values among all that were kept. Not comparable where neither sketch kept any.
+//   - simhash: from the angle between the two sets and their sizes. The angle is unbiased, and what is made of it nearly so: with
+//     128 positions it is off by less than a quarter of the standard error.
+//   - hamming: the share of equal bits, taken as it is.
+//
+// It reports false where the two are not comparable.
+func (s *Sketch) Resemblance(t *Sketch) (Estimate, bool) {
+	if !s.comparable(t) {
+		return Estimate{}, false
+	}
+	switch s.Form {
+	case Values:
+		return s.fromValues(t)
+	case Sides:
+		return s.fromSides(t), true
+	case Ready:
+		return Estimate{Value: 1 - float64(differentBits(s.Payload, t.Payload))/float64(8*len(s.Payload))}, true
+	}
+	k := float64(8 * len(s.Payload) / int(s.Bits))
+	equal := float64(equalPositions(s.Payload, t.Payload, int(s.Bits)))
+	chance := math.Exp2(-float64(s.Bits))
+	share := (equal + 0.5) / (k + 1)
+	return Estimate{
+		Value: (equal/k - chance) / (1 - chance),
+		Error: math.Sqrt(share*(1-share)/k) / (1 - chance),
+	}, true
+}
+
+// Containment estimates |A∩B| / |A|, the share of the receiver's set that is in t's, from the resemblance and the two sizes
+// (Broder 1997). Error by the delta method. What exceeds 1 is cut to 1, so where all of A lies in B the mean is some 0.4
+// standard errors below 1. It reports false where the two are not comparable, and for ready values, which are no sets.
+func (s *Sketch) Containment(t *Sketch) (Estimate, bool) {
+	r, ok := s.Resemblance(t)
+	if !ok || s.Form == Ready {
+		return Estimate{}, false
+	}
+	ratio := (float64(s.Shingles) + float64(t.Shingles)) / float64(s.Shingles)
+	// Below 0 the slope at 0 goes on: the curve itself has a pole at -1, and one bit a position can take an estimate there.
+	union := 1 + max(0, r.Value)
+	return Estimate{
+		Value: min(1, ratio*r.Value/union),
+		Error: ratio * r.Error / (union * union),
+	}, true
+}
+
+// SameText reports whether both are sketches of the same text: same scheme, same fingerprint.
+func (s *Sketch) SameText(t *Sketch) bool {
+	return s.Scheme == t.Scheme && s.Fingerprint == t.Fingerprint && s.Shingles != 0 && t.Shingles != 0
+}
+
+func (s *Sketch) fromValues(t *Sketch) (Estimate, bool) {
+	looked, both := merge(s.Payload, t.Payload, s.Cut, t.Cut)
+	if looked == 0 {
+		return Estimate{}, false
+	}
+	e := Estimate{Value: float64(both) / float64(looked)}
+	if s.whole() && t.whole() {
+		return e, true
+	}
+	n := float64(looked)
+	share := (float64(both) + 0.5) / (n + 1)
+	e.Error = math.Sqrt(share * (1 - share) / n)
+	// Hashes drawn from few, each at most once, vary less than independent ones. Those of zero_mod_m may be drawn once in every
+	// repeat, which takes all but a little of that away; lists of it that are not cut tell themselves by their length.
+	union := (float64(s.Shingles) + float64(t.Shingles)) / (1 + e.Value)
+	if (s.Cut || s.whole()) && (t.Cut || t.whole()) && n < union {
+		e.Error *= math.Sqrt(1 - n/union)
+	}
+	return e, true
+}
+
+// whole reports whether the values are those of all elements, each once.
+func (s *Sketch) whole() bool {
+	return !s.Cut && uint64(len(s.Payload)) == valueSize*uint64(s.Shingles)
+}
+
+// Angle estimates the angle between two sets under [SimHash], in radians: 0 for equal ones, π/2 for disjoint ones. It reports
+// false for sketches of other families and where the two are not comparable.
+func (s *Sketch) Angle(t *Sketch) (Estimate, bool) {
+	if s.Form != Sides || !s.comparable(t) {
+		return Estimate{}, false
+	}
+	p := float64(8 * len(s.Payload))
+	d := float64(differentBits(s.Payload, t.Payload))
+	share := (d + 0.5) / (p + 1)
+	return Estimate{Value: math.Pi * d / p, Error: math.Pi * math.Sqrt(share*(1-share)/p)}, true
+}
+
+// fromSides goes from the angle to the resemblance: the cosine of the angle is |A∩B| / sqrt(|A|·|B|).
+func (s *Sketch) fromSides(t *Sketch) Estimate {
+	angle, _ := s.Angle(t)
+	a, b := float64(s.Shingles), float64(t.Shingles)
+	both := math.Cos(angle.Value) * math.Sqrt(a*b)
+	both = min(both, a, b)
+	union := a + b - both
+	slope := math.Sqrt(a*b) * math.Sin(max(angle.Value, angle.Error)) * (a + b) / (union * union)
+	return Estimate{Value: both / union, Error: slope * angle.Error}
+}
+
+// equalPositions counts the positions of the given width in bits that are equal.
+func equalPositions(a, b []byte, width int) int {
+	if width == 8 {
+		return equalBytes(a, b)
+	}
+	equal := 8 * len(a) / width
+	for i, x := range a {
+		y := x ^ b[i]
+		switch width {
+		case 2:
+			y = (y | y>>1) & 0x55
+		case 4:
+			y |= y >> 2
+			y = (y | y>>1) & 0x11
+		}
+		equal -= bits.OnesCount8(y)
+	}
+	return equal
+}
+
+// equalBytes counts the bytes that are equal, eight at a time: the top bit of each byte of the sum below is set where the bytes
+// differ. Eight such words share one count of ones, each moved to a bit of its own.
+func equalBytes(a, b []byte) int {
+	equal := len(a)
+	for len(a) >= 64 && len(b) >= 64 {
+		p, q := a[:64], b[:64]
+		var ones uint64
+		for i := range 8 {
+			x := binary.LittleEndian.Uint64(p[8*i:]) ^ binary.LittleEndian.Uint64(q[8*i:])
+			ones |= (((x & sevens) + sevens) | x) & tops >> i
+		}
+		equal -= bits.OnesCount64(ones)
+		a, b = a[64:], b[64:]
+	}
+	for len(a) >= 8 && len(b) >= 8 {
+		x := binary.LittleEndian.Uint64(a) ^ binary.LittleEndian.Uint64(b)
+		equal -= bits.OnesCount64((((x & sevens) + sevens) | x) & tops)
+		a, b = a[8:], b[8:]
+	}
+	return equal
+}
+
+func differentBits(a, b []byte) int {
+	n := 0
+	for i, x := range a {
+		n += bits.OnesCount8(x ^ b[i])
+	}
+	return n
+}

@@ -1,0 +1,46 @@
+package sketch
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+)
+
+// AppendBands appends one key for each band of the sketch: a 64-bit hash of some of its positions, one after the other. Two
+// documents share a key where they agree in all positions of a band, so an exact-match index over the keys finds candidates: a
+// pair of resemblance r is one with the probability that [Candidate] tells. Keys of different bands and of different schemes
+// never meet but by a chance of 2^-64. (Locality-sensitive hashing, Indyk and Motwani 1998; "Mining of Massive Datasets" §3.4.)
+//
+// The sketch must have positions, or sides (simhash, whose rows are then bits), and at least bands·rows of them. What is left
+// over is not used. Where b bits of each position are kept, positions agree by chance as well, and the r to put into [Candidate]
+// is r + (1-r)/2^b. Otherwise nothing is appended and it reports false: the values of m_smallest and zero_mod_m stand at no
+// fixed places.
+func (s *Sketch) AppendBands(keys []uint64, bands, rows int) ([]uint64, bool) {
+	if bands < 1 || rows < 1 || s.Shingles == 0 {
+		return keys, false
+	}
+	width := int(s.Bits)
+	if s.Form != Positions && s.Form != Sides || width == 0 || bands > 8*len(s.Payload)/width/rows {
+		return keys, false
+	}
+	for band := range bands {
+		h := mix(uint64(s.Scheme)<<32 | uint64(band))
+		var word uint64
+		filled := 0
+		for row := range rows {
+			at := (band*rows + row) * width
+			word = word<<width | uint64(s.Payload[at/8])>>(at%8)&(1<<width-1)
+			if filled += width; filled == 64 || row == rows-1 {
+				h = mix(h ^ word)
+				word, filled = 0, 0
+			}
+		}
+		keys = append(keys, h)
+	}
+	return keys, true
+}
+
+// BandTerm returns a key of [Sketch.AppendBands] as a term for an exact-match index: the 11 characters of its unpadded URL-safe
+// base64, big-endian.
+func BandTerm(key uint64) string {
+	return base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint64(nil, key))
+}

@@ -1,0 +1,194 @@
+package sketch
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// tokensOf returns the tokens of a text the plain way, and what each counts towards a shingle and what a whole one needs.
+func tokensOf(s *Sketcher, text string) (list []string, sizes []int, whole int) {
+	mixed := false
+	tokens := plainTokens(baseText(text, s.scheme.Keep), s.scheme.Features, s.scheme.Keep)
+	for _, t := range tokens {
+		mixed = mixed || t.character && s.scheme.Features == Auto
+	}
+	whole = s.window
+	if mixed {
+		whole = s.scheme.Words * s.scheme.Characters
+	}
+	for _, t := range tokens {
+		size := 1
+		switch {
+		case mixed && t.character:
+			size = s.scheme.Words
+		case mixed:
+			size = s.scheme.Characters
+		}
+		list, sizes = append(list, t.text), append(sizes, size)
+	}
+	return list, sizes, whole
+}
+
+// runsOf returns, for each token, the shortest whole shingle from it on, as a string; empty where there is none.
+func runsOf(s *Sketcher, text string) (list []string, ends []int) {
+	tokens, sizes, whole := tokensOf(s, text)
+	for i := range tokens {
+		run, end, size := "", i, 0
+		for ; end < len(tokens) && size < whole; end++ {
+			run, size = run+tokens[end]+"\x00", size+sizes[end]
+		}
+		if size < whole {
+			run = ""
+		}
+		list, ends = append(list, run), append(ends, end)
+	}
+	return list, ends
+}
+
+// plainCoverage is the share of tokens of both documents that [Text.Compare] documents, counted token by token.
+func plainCoverage(s *Sketcher, a, b []string) float64 {
+	all, covered := 0, 0
+	has := func(texts []string, shingle string) bool {
+		for _, text := range texts {
+			if list, _ := runsOf(s, text); slices.Contains(list, shingle) {
+				return true
+			}
+		}
+		return false
+	}
+	count := func(texts, others []string) {
+		for _, text := range texts {
+			runs, ends := runsOf(s, text)
+			marked := make([]bool, len(runs))
+			for i, run := range runs {
+				if run != "" && has(others, run) {
+					for at := i; at < ends[i]; at++ {
+						marked[at] = true
+					}
+				}
+			}
+			for i := range marked {
+				inside, near := 0, 0
+				for at := max(0, i-5); at <= min(len(marked)-1, i+5); at++ {
+					near++
+					inside += one(marked[at])
+				}
+				all++
+				covered += one(2*inside >= near)
+			}
+		}
+	}
+	count(a, b)
+	count(b, a)
+	if all == 0 {
+		return 0
+	}
+	return float64(covered) / float64(all)
+}
+
+// TestCoverageIsAsDocumented compares random documents of several texts, most of whose words come from one another.
+func TestCoverageIsAsDocumented(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 12))
+	words := strings.Fields("a b c d e f g h i j k l m n 日 本語 の text ภาษา 東京 tower")
+	draw := func(from []string) []string {
+		var texts []string
+		for range 1 + r.IntN(3) {
+			var text []string
+			for range r.IntN(40) {
+				text = append(text, words[r.IntN(len(words))])
+			}
+			if len(from) > 0 && r.IntN(3) > 0 {
+				source := strings.Fields(from[r.IntN(len(from))])
+				text = append(text[:len(text)/2], source[len(source)/4:]...)
+			}
+			texts = append(texts, strings.Join(text, " "))
+		}
+		return texts
+	}
+	for _, change := range []func(*Scheme){
+		nil, func(s *Scheme) { s.Words = 4 },
+		func(s *Scheme) { s.Features = WordShingles }, func(s *Scheme) { s.Features = CharacterShingles },
+		func(s *Scheme) { s.Words, s.Characters = 1, 1 }, func(s *Scheme) { s.Words, s.Characters = 3, 7 },
+	} {
+		s := newSketcher(t, change)
+		for range 60 {
+			a := draw(nil)
+			b := draw(a)
+			resemblance, coverage := s.Text(a...).Compare(s.Text(b...))
+			if want := plainCoverage(s, a, b); coverage != want {
+				t.Fatalf("%+v:\n%q\n%q\ncoverage %v, want %v", s.Scheme(), a, b, coverage, want)
+			}
+			if want := Resemblance(s.Shingles(a...), s.Shingles(b...)); resemblance != want {
+				t.Fatalf("%q, %q: resemblance %v, want %v", a, b, resemblance, want)
+			}
+			back, cover := s.Text(b...).Compare(s.Text(a...))
+			if back != resemblance || cover != coverage {
+				t.Fatalf("%q, %q: %v, %v and the other way round %v, %v", a, b, resemblance, coverage, back, cover)
+			}
+		}
+	}
+}
+
+func TestCoverageOfTellingPairs(t *testing.T) {
+	list := func(prefix string, n int) []string {
+		words := make([]string, n)
+		for i := range words {
+			words[i] = fmt.Sprintf("%s%d", prefix, i)
+		}
+		return words
+	}
+	join := func(parts ...[]string) string { return strings.Join(slices.Concat(parts...), " ") }
+	every := func(step int, words []string) []string {
+		changed := slices.Clone(words)
+		for i := step / 2; i < len(changed); i += step {
+			changed[i] = "misread" + changed[i]
+		}
+		return changed
+	}
+	s := newSketcher(t, nil)
+	for name, c := range map[string]struct {
+		a, b                  string
+		least, most           float64 // coverage
+		leastAlike, mostAlike float64
+	}{
+		"same":                        {"one two three", "One, two three!", 1, 1, 1, 1},
+		"nothing in common":           {join(list("a", 50)), join(list("b", 50)), 0, 0, 0, 0},
+		"same, too short for one":     {"one", "one", 0, 0, 1, 1},
+		"empty":                       {"", "", 0, 0, 0, 0},
+		"one empty":                   {"one two three", "", 0, 0, 0, 0},
+		"a word in twelve changed":    {join(list("w", 240)), join(every(12, list("w", 240))), 1, 1, 0.6, 0.8},
+		"a word in five changed":      {join(list("w", 240)), join(every(5, list("w", 240))), 0.9, 1, 0.3, 0.5},
+		"a word in two changed":       {join(list("w", 240)), join(every(2, list("w", 240))), 0, 0, 0, 0},
+		"the same footer":             {join(list("a", 160), list("f", 40)), join(list("b", 160), list("f", 40)), 0.2, 0.22, 0.1, 0.13},
+		"the same words, other order": {join(list("w", 100)), join(slices.Collect(backward(list("w", 100)))), 0, 0, 0, 0},
+		"an excerpt":                  {join(list("w", 100)), join(list("w", 25)), 0.36, 0.45, 0.24, 0.25},
+	} {
+		resemblance, coverage := s.Text(c.a).Compare(s.Text(c.b))
+		within(t, name+": coverage", coverage, c.least, c.most, 0)
+		within(t, name+": resemblance", resemblance, c.leastAlike, c.mostAlike, 0)
+	}
+}
+
+func backward(list []string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for i := len(list) - 1; i >= 0 && yield(list[i]); i-- {
+		}
+	}
+}
+
+// TestCoverageOfNoText: tags and ready values stand in no order, so nothing is covered.
+func TestCoverageOfNoText(t *testing.T) {
+	tags := newSketcher(t, func(s *Scheme) { s.Features = Tags })
+	resemblance, coverage := tags.Text("red", "big").Compare(tags.Text("big", "Red", "new"))
+	if resemblance != 2.0/3 || coverage != 0 {
+		t.Errorf("tags: resemblance %v, coverage %v, want 2/3 and 0", resemblance, coverage)
+	}
+	ready := newSketcher(t, everyForm["ready"])
+	value := ready.Text("0123456789abcdef")
+	if resemblance, coverage = value.Compare(value); resemblance != 0 || coverage != 0 {
+		t.Errorf("ready values: resemblance %v, coverage %v of no sets, want 0 and 0", resemblance, coverage)
+	}
+}

@@ -1,0 +1,175 @@
+package sketch_test
+
+import (
+	"fmt"
+
+	"github.com/neardup/sidecar/sketch"
+)
+
+const (
+	news = "The council voted on Tuesday to keep the old swimming pool open through the winter, after more than four thousand " +
+		"residents signed a petition against closing it."
+	repost = "THE COUNCIL voted on Tuesday to keep the old swimming pool open through the winter, after more than four thousand " +
+		"residents signed a petition against closing it. (Agency)"
+	other = "Heavy rain is expected in the north on Wednesday, and the river may rise above its banks before the weekend."
+)
+
+// sketcher returns a sketcher for the default scheme, changed.
+func sketcher(change func(*sketch.Scheme)) *sketch.Sketcher {
+	scheme := sketch.DefaultScheme()
+	if change != nil {
+		change(&scheme)
+	}
+	s, err := sketch.New(scheme)
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+// Two texts become two sketches, and the sketches tell how much the texts share.
+func Example() {
+	s, err := sketch.New(sketch.Scheme{Seed: "only we know this"})
+	if err != nil {
+		panic(err)
+	}
+	a, _ := s.Sketch(news)
+	b, _ := s.Sketch(repost)
+	c, _ := s.Sketch(other)
+	for _, k := range []sketch.Sketch{b, c} {
+		agreement, comparable := a.Agreement(&k)
+		fmt.Printf("%t %.2f\n", comparable, agreement)
+	}
+	// Output:
+	// true 0.95
+	// true 0.00
+}
+
+// A document may have several texts; one without a word has no sketch.
+func ExampleSketcher_Sketch() {
+	s := sketcher(nil)
+	k, ok := s.Sketch("Pool stays open", news)
+	fmt.Println(ok, k.Shingles, "shingles,", len(k.Payload), "bytes")
+	_, ok = s.Sketch("", "?!")
+	fmt.Println(ok)
+	// Output:
+	// true 28 shingles, 128 bytes
+	// false
+}
+
+// An estimate comes with its standard error.
+func ExampleSketch_Resemblance() {
+	s := sketcher(nil)
+	a, _ := s.Sketch(news)
+	b, _ := s.Sketch(repost)
+	estimate, _ := a.Resemblance(&b)
+	exact := sketch.Resemblance(s.Shingles(news), s.Shingles(repost))
+	fmt.Printf("%.2f ± %.2f, exactly %.2f\n", estimate.Value, estimate.Error, exact)
+	// Output:
+	// 0.95 ± 0.02, exactly 0.96
+}
+
+// How much of an excerpt is in the whole is another question than how much the two resemble one another.
+func ExampleSketch_Containment() {
+	s := sketcher(nil)
+	excerpt, _ := s.Sketch("more than four thousand residents signed a petition against closing it")
+	whole, _ := s.Sketch(news)
+	agreement, _ := excerpt.Agreement(&whole)
+	inWhole, _ := excerpt.Containment(&whole)
+	inExcerpt, _ := whole.Containment(&excerpt)
+	fmt.Printf("resemblance %.1f\n", agreement)
+	fmt.Printf("of the excerpt in the whole %.1f, of the whole in the excerpt %.1f\n", inWhole.Value, inExcerpt.Value)
+	// Output:
+	// resemblance 0.3
+	// of the excerpt in the whole 0.9, of the whole in the excerpt 0.4
+}
+
+// The fingerprint tells equal texts from nearly equal ones: case and white space do not count, all else does.
+func ExampleSketch_SameText() {
+	s := sketcher(nil)
+	a, _ := s.Sketch("The C++ language")
+	b, _ := s.Sketch("the  c++ LANGUAGE\n")
+	c, _ := s.Sketch("The C# language")
+	fmt.Println(a.SameText(&b), a.SameText(&c))
+	// Output: true false
+}
+
+// Tags are a set of their own: neither their order nor their number of words matters.
+func ExampleScheme_tags() {
+	s := sketcher(func(s *sketch.Scheme) { s.Features, s.Family = sketch.Tags, sketch.MSmallest })
+	a, _ := s.Sketch("linen", "summer dress", "Red")
+	b, _ := s.Sketch("red", "summer dress", "cotton")
+	e, _ := a.Resemblance(&b)
+	fmt.Println(e.Value, e.Error) // exact: all of both sets fits
+	// Output:
+	// 0.5 0
+}
+
+// Perceptual hashes of images come ready.
+func ExampleScheme_ready() {
+	s := sketcher(func(s *sketch.Scheme) { s.Family, s.Features = sketch.Hamming, sketch.Value64 })
+	a, _ := s.Sketch("0xc3c3818100ff7e3c")
+	b, _ := s.Sketch("c3c3818100ff7e3f")
+	agreement, _ := a.Agreement(&b)
+	fmt.Println(agreement, "of the bits are equal")
+	// Output:
+	// 0.96875 of the bits are equal
+}
+
+// Scripts without spaces are cut into runs of characters without further ado; Characters does so with all text, which forgives
+// misspellings.
+func ExampleScheme_characters() {
+	s := sketcher(func(s *sketch.Scheme) { s.Features = sketch.CharacterShingles })
+	a := s.Shingles("吾輩は猫である。名前はまだ無い。")
+	b := s.Shingles("吾輩は猫である、名前はもう有る")
+	fmt.Println(len(a), len(b), "shingles,", sketch.Resemblance(a, b))
+	// Output:
+	// 12 12 shingles, 0.5
+}
+
+// Candidates for near-duplicates are found by an exact-match index over bands.
+func ExampleSketch_AppendBands() {
+	s := sketcher(nil)
+	index := map[string][]string{}
+	for name, text := range map[string]string{"news": news, "other": other} {
+		k, _ := s.Sketch(text)
+		keys, _ := k.AppendBands(nil, 16, 8)
+		for _, key := range keys {
+			index[sketch.BandTerm(key)] = append(index[sketch.BandTerm(key)], name)
+		}
+	}
+	k, _ := s.Sketch(repost)
+	keys, _ := k.AppendBands(nil, 16, 8)
+	found := map[string]bool{}
+	for _, key := range keys {
+		for _, name := range index[sketch.BandTerm(key)] {
+			found[name] = true
+		}
+	}
+	fmt.Println(found)
+	fmt.Printf("pairs of resemblance 0.8: %.4f are candidates\n", sketch.Candidate(0.8, 16, 8))
+	fmt.Printf("pairs of resemblance 0.3: %.4f are candidates\n", sketch.Candidate(0.3, 16, 8))
+	// Output:
+	// map[news:true]
+	// pairs of resemblance 0.8: 0.9470 are candidates
+	// pairs of resemblance 0.3: 0.0010 are candidates
+}
+
+// The stored form is a short text that any store can hold.
+func ExampleSketch_UnmarshalText() {
+	s := sketcher(func(s *sketch.Scheme) { s.Positions = 16 })
+	a, _ := s.Sketch(news)
+	stored := a.String()
+	var b sketch.Sketch
+	if err := b.UnmarshalText([]byte(stored)); err != nil {
+		panic(err)
+	}
+	agreement, comparable := a.Agreement(&b)
+	fmt.Println(stored)
+	fmt.Println(agreement, comparable)
+	fmt.Println(b.UnmarshalText([]byte("anything else")))
+	// Output:
+	// AQj+ltNwAABP5tLyhd/DPxoMA3ZaYmvByXTTsKWWyctB
+	// 1 true
+	// sketch: malformed: illegal base64 data at input byte 8
+}

@@ -1,0 +1,267 @@
+package sketch
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"unicode/utf8"
+)
+
+// The fast way from a text to its tokens has the result of text.go for the default folding and [Auto], in two passes. The first,
+// here, writes the base text; the second, in fastwords.go, finds the words in it. Both take eight bytes at a time where the text
+// is ASCII. Other runes are looked up in the pages of runes.go. Where one leaves a doubt, since it may combine with its
+// neighbours, all between two blanks takes the plain way: a blank combines with nothing, and no word spans one.
+
+const (
+	sevens = 0x7f7f7f7f7f7f7f7f
+	tops   = 0x8080808080808080
+	each   = 0x0101010101010101
+)
+
+// padding is how much room there is behind a base text, so that reading and writing ahead need no check.
+const padding = 64 + 16
+
+// baseWriter is the state of the first pass.
+type baseWriter struct {
+	text string
+	in   int // the next byte of text to read
+	out  []byte
+	n    int // the next byte of out to write
+	// wordBits are those of the workspace, right for all bytes before n but while runes is at work.
+	wordBits []byte
+	// blank: the last byte written is a blank, or nothing is written.
+	blank bool
+	// chunkIn and chunkOut are where what stands behind the last blank begins, in text and in out.
+	chunkIn, chunkOut int
+	// ccc is the combining class of the rune written last.
+	ccc uint8
+}
+
+// appendBase appends the base text of a text to w.base.
+func (w *workspace) appendBase(text string) {
+	start := len(w.base)
+	b := baseWriter{text: text, out: w.base[:cap(w.base)], n: start, wordBits: w.wordBits, blank: true, chunkOut: start}
+	b.reserve()
+	for {
+		b.blocks()
+		if b.in == len(text) {
+			break
+		}
+		b.runes()
+	}
+	if b.blank && b.n > start {
+		b.n--
+	}
+	b.wordBits[b.n/8] &= 1<<(b.n%8) - 1
+	clear(b.wordBits[b.n/8+1:][:padding/8])
+	w.base, w.wordBits = b.out[:b.n], b.wordBits
+}
+
+// reserve makes room for what is left of the text, if no rune of it grows, and for padding.
+func (b *baseWriter) reserve() {
+	if need := b.n + len(b.text) - b.in + padding; need > len(b.out) || need/8+padding > len(b.wordBits) {
+		b.grow(need + need/4)
+	}
+}
+
+func (b *baseWriter) grow(size int) {
+	out, wordBits := make([]byte, size), make([]byte, size/8+padding)
+	copy(out, b.out[:b.n])
+	copy(wordBits, b.wordBits)
+	b.out, b.wordBits = out, wordBits
+}
+
+// blocks goes on, eight bytes at a time, up to the first byte that is not ASCII, a control character or the second of two blanks; at
+// the end of the text it leaves up to seven.
+func (b *baseWriter) blocks() {
+	text, wordBits := b.text[b.in:], b.wordBits[b.n/8:]
+	out := b.out[b.n:][:len(text)]
+	before := wordBits[0]
+	blank, i, more := uint64(0), 0, 0 // the bit 0x80 of blank says whether the last byte is one
+	if b.blank {
+		blank = 0x80
+	}
+	for ; i+8 <= len(text); i += 8 {
+		x := load(text[i : i+8])
+		// Each of these has the top bit of the bytes that are such. They are right for ASCII, and so up to the first byte
+		// that is not, where the loop ends.
+		blanks := tops - (x ^ each*' ')
+		low := ^(x + each*(0x80-' '))
+		small := x | each*('a'-'A')
+		letters := (small + each*(0x80-'a')) ^ (small + each*(0x80-'z'-1))
+		digits := (x + each*(0x80-'0')) ^ (x + each*(0x80-'9'-1))
+		binary.LittleEndian.PutUint64(out[i:i+8], x|letters&tops>>2)
+		wordBits[i/8] = byte(gather(letters | digits))
+		odd := (x | low | blanks&(blanks<<8|blank)) & tops
+		if odd != 0 {
+			if more = bits.TrailingZeros64(odd) / 8; more > 0 {
+				blank = blanks >> (8*more - 8)
+			}
+			break
+		}
+		blank = blanks >> 56
+	}
+	if i += more; i == 0 {
+		wordBits[0] = before
+		return
+	}
+	shiftBits(wordBits[:i/8+8], before, b.n%8)
+	b.blank, b.ccc = blank&0x80 != 0, 0
+	b.in, b.n = b.in+i, b.n+i
+	b.behindBlank(i)
+}
+
+// shiftBits moves all bits up by less than 8, so that the low bits of before come in front.
+func shiftBits(all []byte, before byte, by int) {
+	carry := uint64(before) & (1<<by - 1)
+	for by != 0 && len(all) >= 8 {
+		x := binary.LittleEndian.Uint64(all)
+		binary.LittleEndian.PutUint64(all, x<<(by&7)|carry)
+		carry, all = x>>((64-by)&63), all[8:]
+	}
+}
+
+// behindBlank notes where what stands behind the last blank begins, if that is among the last bytes of the given number; in these text
+// and out have the same length.
+func (b *baseWriter) behindBlank(length int) {
+	for end := b.n; end > b.n-length; end -= 8 {
+		first := max(end-8, 0)
+		z := binary.LittleEndian.Uint64(b.out[first:]) ^ each*' '
+		blanks := ^((z&sevens + sevens) | z) & tops & (1<<(8*(end-first)) - 1)
+		if blanks == 0 {
+			continue
+		}
+		if behind := first + bits.Len64(blanks)/8; behind > b.n-length {
+			b.chunkIn, b.chunkOut = b.in-(b.n-behind), behind
+		}
+		return
+	}
+}
+
+// gather returns the top bits of eight bytes in one.
+func gather(x uint64) uint64 { return (x & tops >> 7) * 0x0102040810204080 >> 56 }
+
+// load reads eight bytes; the compiler makes one instruction of it.
+func load(s string) uint64 {
+	_ = s[7]
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 | uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+}
+
+// enough is how many bytes of ASCII in a row make it worth trying blocks again: more than the blank between two words of another
+// script.
+const enough = 2
+
+// runes goes on rune by rune until some bytes of ASCII stand in a row.
+func (b *baseWriter) runes() {
+	from, ascii := b.n, 0
+	for b.in < len(b.text) && ascii < enough {
+		if c := b.text[b.in]; c < utf8.RuneSelf {
+			b.in++
+			ascii++
+			b.write(asciiBase[c])
+			continue
+		}
+		ascii = 0
+		if b.stay() {
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(b.text[b.in:])
+		b.in += size
+		if r != utf8.RuneError || size > 1 {
+			b.rune(r)
+			from = min(from, b.chunkOut)
+		}
+	}
+	for i := from &^ 7; i < b.n; i += 8 {
+		b.wordBits[i/8] = byte(wordBytes8(b.out[i:]))
+	}
+}
+
+// stay copies runes of two bytes, and of three from kana to Hangul, for as long as they stay as they are in the base text, as most do
+// beyond ASCII. It reports whether there was any.
+func (b *baseWriter) stay() bool {
+	text, out, i := b.text[b.in:], b.out[b.n:], 0
+	for i+3 <= len(text) && i+utf8.UTFMax <= len(out) {
+		c0, c1, c2 := text[i], text[i+1], text[i+2]
+		switch {
+		case c0 >= 0xc2 && c0 < 0xe0 && c1&0xc0 == 0x80:
+			r := rune(c0&0x1f)<<6 | rune(c1&0x3f)
+			if pageOf(r).info[r%pageSize]&staysMask != runeInfo(r) {
+				goto done
+			}
+			out[i], out[i+1] = c0, c1
+			i += 2
+		case c0 >= 0xe1 && c0 < 0xed && c1&0xc0 == 0x80 && c2&0xc0 == 0x80:
+			r := rune(c0&0x0f)<<12 | rune(c1&0x3f)<<6 | rune(c2&0x3f)
+			if pageOf(r).info[r%pageSize]&staysMask != runeInfo(r) {
+				goto done
+			}
+			out[i], out[i+1], out[i+2] = c0, c1, c2
+			i += 3
+		default:
+			goto done
+		}
+	}
+done:
+	if i == 0 {
+		return false
+	}
+	b.in, b.n = b.in+i, b.n+i
+	b.blank, b.ccc = false, 0
+	return true
+}
+
+// write writes a byte of ASCII.
+func (b *baseWriter) write(c byte) {
+	b.ccc = 0
+	if c != ' ' {
+		b.out[b.n] = c
+		b.n++
+		b.blank = false
+		return
+	}
+	if !b.blank {
+		b.out[b.n] = ' '
+		b.n++
+		b.blank = true
+	}
+	b.chunkIn, b.chunkOut = b.in, b.n
+}
+
+// rune writes what becomes of a rune beyond ASCII.
+func (b *baseWriter) rune(r rune) {
+	p := pageOf(r)
+	info := p.info[r%pageSize]
+	switch {
+	case info.class() == blank:
+		b.write(' ')
+	case info&doubtBase != 0 || info.ccc() != 0 && info.ccc() < b.ccc:
+		b.doubt()
+	case info&manyBase != 0:
+		many := p.many[info.base()]
+		b.n += copy(b.out[b.n:], many)
+		b.blank, b.ccc = false, 0
+		b.reserve()
+	default:
+		b.n += utf8.EncodeRune(b.out[b.n:b.n+utf8.UTFMax], info.base())
+		b.blank, b.ccc = false, info.ccc()
+		if info.base() > r {
+			b.reserve()
+		}
+	}
+}
+
+// doubt writes all that stands between two blanks anew, in the plain way.
+func (b *baseWriter) doubt() {
+	end := b.in
+	for end < len(b.text) && (b.text[end] >= utf8.RuneSelf || asciiBase[b.text[end]] != ' ') {
+		end++
+	}
+	plain := baseText(b.text[b.chunkIn:end], Keep{})
+	b.in, b.n = end, b.chunkOut
+	if grown := len(plain); grown > len(b.out)-b.n-padding {
+		b.grow(b.n + 2*grown + padding)
+	}
+	b.n += copy(b.out[b.n:], plain)
+	b.blank, b.ccc = plain == "", 0
+	b.reserve()
+}

@@ -1,0 +1,116 @@
+package sketch
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// plainly returns the tokens and the base text of a text the plain way.
+func plainly(s *Sketcher, text string) (base string, list tokens) {
+	w := new(workspace)
+	base = baseText(text, Keep{})
+	s.cutPlain(w, base)
+	return base, w.tokens
+}
+
+// quickly returns the same the fast way, with another text before it in the workspace.
+func quickly(s *Sketcher, text string) (base string, list tokens) {
+	w := new(workspace)
+	w.appendBase("before Ünd")
+	w.base = append(w.base, 0)
+	start := len(w.base)
+	w.appendBase(text)
+	s.cutFast(w, start)
+	return string(w.base[start:]), w.tokens
+}
+
+// checkFast holds the fast way against the plain one.
+func checkFast(t *testing.T, s *Sketcher, text string) {
+	t.Helper()
+	wantBase, want := plainly(s, text)
+	gotBase, got := quickly(s, text)
+	if gotBase != wantBase {
+		t.Fatalf("base text of %+q:\n got %+q\nwant %+q", text, gotBase, wantBase)
+	}
+	if !slices.Equal(got.hashes, want.hashes) {
+		var list []string
+		for _, token := range plainTokens(wantBase, Auto, Keep{}) {
+			list = append(list, token.text)
+		}
+		t.Fatalf("%+q: got %d tokens, want %d: %+q", text, len(got.hashes), len(want.hashes), list)
+	}
+	var sizes []uint8
+	if got.sizes != nil || want.sizes != nil {
+		for _, of := range []*tokens{&got, &want} {
+			if of.sizes == nil { // all words
+				of.sizes = slices.Repeat([]uint8{uint8(s.scheme.Characters)}, len(of.hashes))
+			}
+		}
+		sizes = want.sizes
+	}
+	if sizes != nil {
+		if diff := cmp.Diff(want.sizes, got.sizes); diff != "" {
+			t.Fatalf("%+q: sizes: %s", text, diff)
+		}
+	}
+	if !slices.Equal(s.appendShingles(nil, got), s.appendShingles(nil, want)) {
+		t.Fatalf("%+q: shingles differ", text)
+	}
+}
+
+// scripts are texts in which every rule of normalisation and of word borders has something to do.
+var scripts = []string{
+	"The quick brown fox's den isn't at 3.14 km, or 1,000 miles; e.g. U.S.A. x_y __init__ a:b a;b 1:2 1;2 'quoted' \"a\".",
+	"tabs\tand\nnew lines\r\n  and   many    blanks \v\f ends  ",
+	"Straße STRASSE ΣΊΣΥΦΟΣ σίσυφος İstanbul ŉ ΐ ΰ ǰ ﬁne ﬀ ẞ Ⅳ ½ ㎏ ™ … ´ ¨ ª º ² ① ㈱ ㍿",
+	"café cafe\u0301 e\u0323\u0301 e\u0301\u0323 x\u0304 \u0301start a\u00adb soft\u00adhyphen zero\u200bwidth zw\u200djoin \ufeffbom",
+	"Привет мир, ёлка и Йод; пол-литра. Україна ґанок ’апостроф об’єкт",
+	"Ελληνικά άέήίόύώ ϊϋΐΰ ᾳ ῥ ἄνθρωπος · άνω τελεία; τόνος",
+	"עברית צה\"ל ג'ירפה ד\"ר שָׁלוֹם",
+	"العربية مُحَمَّد كتـــاب ﻻ ﷺ ١٢٣٫٤ فارسی می\u200cخواهم",
+	"हिन्दी क़िला ड़ ढ़ में क्\u200dष ज्ञान १२३ বাংলা ড় কো தமிழ் கோ കേരളം ಕನ್ನಡ తెలుగు ගු",
+	"日本語のテキストと English が混ざっています。ガギグ ｶﾞｷﾞ ﾊﾟ か\u3099 ２０２４年３月 Ｇｏｏｇｌｅで、々〇ー",
+	"中文文本，包含标点。简体 繁體 2024年",
+	"한국어 텍스트 각 \u1100\u1161\u11a8 \u1112\u1161\u11ab 띄어쓰기",
+	"ภาษาไทยไม่มีช่องว่าง ที่นี่ ກຳ ພາສາລາວ ខ្មែរភាសា မြန်မာဘာသာ བོད་ཡིག",
+	"emoji 👩\u200d👩\u200d👧 🇩🇪🇫🇷 1️⃣ ℹ️ ☃︎ ❤️ a👍b x\U0001F3FDy 𝐁𝐨𝐥𝐝 𝟙𝟚 𐐀𐐨 ß\u0301",
+	"invalid \xff\xfe bytes a\xffb \xc3( \xe2\x82 \xed\xa0\x80 \xf0\x9f end\xc3",
+	"a.b a..b a.-b a'b a''b a’b a_b a_.b _a_ a: b 1,2 1.a a.1 é.f f.é é_é 1.٢ a\u0301.b a.\u0301b a\u200d.b",
+	strings.Repeat("longwordwithoutanyblankinsideofit", 20) + " " + strings.Repeat("ü", 300) + " " + strings.Repeat("日", 300),
+	"\x00 \x01a\x02 nul\x00inside \x7f \u0085 \u2028 \u00a0nbsp\u00a0abcdefghij\u0301 \u3000ideographic　space",
+}
+
+func TestFastIsPlain(t *testing.T) {
+	s := newSketcher(t, nil)
+	for _, text := range scripts {
+		checkFast(t, s, text)
+		for i := range text { // every end and every beginning, at every place in a block
+			checkFast(t, s, text[:i])
+			checkFast(t, s, text[i:])
+		}
+	}
+}
+
+// TestEveryRune puts every rune of Unicode beside letters of several kinds.
+func TestEveryRune(t *testing.T) {
+	s := newSketcher(t, nil)
+	step := rune(1)
+	if testing.Short() {
+		step = 17
+	}
+	for r := rune(0x80); r <= 0x3ffff; r += step {
+		c := string(r)
+		checkFast(t, s, "abc "+c+" a"+c+"b 1"+c+"2 é"+c+"é "+c+c+" か"+c+" ก"+c+" א"+c+"א")
+	}
+}
+
+func FuzzFastIsPlain(f *testing.F) {
+	for _, text := range scripts {
+		f.Add(text)
+	}
+	s := newSketcher(f, nil)
+	f.Fuzz(func(t *testing.T, text string) { checkFast(t, s, text) })
+}

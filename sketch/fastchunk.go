@@ -1,0 +1,300 @@
+package sketch
+
+import (
+	"bytes"
+	"encoding/binary"
+	"unicode/utf8"
+)
+
+// chunk cuts what stands between two blanks into tokens, rune by rune, by the rules of UAX #29 as far as they matter once marks of
+// punctuation are left out.
+type chunk struct {
+	s *Sketcher
+	w *workspace
+	// n is the length of the word at hand in w.word.
+	n int
+	// last is the class of the last rune that was not ignored; other at the start.
+	last class
+	// before is the class before last, where last stands between two letters or digits.
+	before class
+	// kept: the last rune is part of a token, so that a mark behind it belongs to it.
+	kept bool
+	// ccc is the combining class of the last rune.
+	ccc uint8
+}
+
+// maxWord is the room for a word with runes beyond ASCII; a longer one takes the plain way.
+const maxWord = 256
+
+// cutRun appends the tokens of a run of word bytes, next being the byte behind, where all its runes are letters, digits, stand alone or end
+// a word: then no rune behind needs to be known, and the run can be cut without the rest of its chunk. It reports false, and
+// appends none, where there are others.
+func (s *Sketcher) cutRun(w *workspace, run []byte, next byte) bool {
+	t, word, n := &w.tokens, w.word[:maxWord+2*utf8.UTFMax], 0
+	tokens, ok, hebrews := len(t.hashes), true, false
+	for i := 0; i < len(run); {
+		if n > maxWord {
+			ok = false
+			break
+		}
+		b := run[i]
+		if b < utf8.RuneSelf {
+			word[n] = b
+			i, n = i+1, n+1
+			continue
+		}
+		var r rune
+		var size int // a base text is valid UTF-8
+		if b < 0xe0 && i+2 <= len(run) {
+			r, size = rune(b&0x1f)<<6|rune(run[i+1]&0x3f), 2
+		} else if b < 0xf0 && i+3 <= len(run) {
+			r, size = rune(b&0x0f)<<12|rune(run[i+1]&0x3f)<<6|rune(run[i+2]&0x3f), 3
+		} else {
+			r, size = utf8.DecodeRune(run[i:])
+		}
+		i += size
+		info := pageOf(r).info[r%pageSize]
+		switch class := info >> 42; {
+		case class == runeInfo(letter), class == runeInfo(digit), class == runeInfo(hebrew):
+			hebrews = hebrews || class == runeInfo(hebrew)
+			n += utf8.EncodeRune(word[n:n+utf8.UTFMax], info.word())
+		case class == runeInfo(alone):
+			if n > 0 {
+				s.add(w, s.keys.hashPadded(w.word, n), false)
+				n = 0
+			}
+			s.addCharacter(w, info.word())
+		case class == runeInfo(other):
+			if n > 0 {
+				s.add(w, s.keys.hashPadded(w.word, n), false)
+				n = 0
+			}
+		case info.class() == nothing:
+		default:
+			ok = false
+		}
+		if !ok {
+			break
+		}
+	}
+	if !ok || hebrews && next == '"' {
+		t.hashes = t.hashes[:tokens]
+		if t.sizes != nil {
+			t.sizes = t.sizes[:tokens]
+		}
+		return false
+	}
+	if n > 0 {
+		s.add(w, s.keys.hashPadded(w.word, n), false)
+	}
+	return true
+}
+
+// cutChunk appends the tokens between first, where a word begins, and the next blank, and returns where that blank is.
+func (s *Sketcher) cutChunk(w *workspace, buffer []byte, first int) (end int) {
+	end = first + bytes.IndexByte(buffer[first:], ' ')
+	tokens := len(w.tokens.hashes)
+	c := chunk{s: s, w: w}
+	if c.cut(buffer[first:end]) {
+		return end
+	}
+	w.tokens.hashes = w.tokens.hashes[:tokens]
+	if w.tokens.sizes != nil {
+		w.tokens.sizes = w.tokens.sizes[:tokens]
+	}
+	for _, t := range plainTokens(string(buffer[first:end]), s.scheme.Features, s.scheme.Keep) {
+		s.add(w, s.keys.hash(t.text), t.character)
+	}
+	return end
+}
+
+// cut goes over the text and reports false at a doubt.
+func (c *chunk) cut(text []byte) bool {
+	for i := 0; i < len(text); {
+		i = c.letters(text, i)
+		if i == len(text) {
+			break
+		}
+		if b := text[i]; b < utf8.RuneSelf {
+			c.ccc = 0
+			c.put(rune(b), asciiClass[b])
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRune(text[i:])
+		i += size
+		p := pageOf(r)
+		info := p.info[r%pageSize]
+		switch {
+		case info.class() == nothing:
+		case info>>42 == runeInfo(alone):
+			c.ccc, c.last = 0, alone
+			c.flush()
+			c.character(info.word())
+		case info&doubtWord != 0 || info.ccc() != 0 && info.ccc() < c.ccc || c.n > maxWord:
+			return false
+		case info&manyWord != 0:
+			c.ccc = 0
+			for _, r := range p.many[info.word()] {
+				c.put(r, classIn(r))
+			}
+		default:
+			c.ccc = info.ccc()
+			c.put(info.word(), info.class())
+		}
+	}
+	c.flush()
+	return c.n <= maxWord
+}
+
+// letters goes on from text[i] for as long as letters follow letters, the most frequent case by far, and returns how far.
+func (c *chunk) letters(text []byte, i int) int {
+	if c.last != letter {
+		return i
+	}
+	word, n := c.w.word, c.n
+	for i < len(text) && n <= maxWord {
+		b := text[i]
+		if b < utf8.RuneSelf {
+			if asciiClass[b] != letter {
+				break
+			}
+			word[n] = b
+			i, n = i+1, n+1
+			continue
+		}
+		if b >= 0xe0 || i+1 == len(text) {
+			break
+		}
+		r := rune(b&0x1f)<<6 | rune(text[i+1]&0x3f) // a base text is valid UTF-8
+		info := pageOf(r).info[r%pageSize]
+		if info>>42 != runeInfo(letter) {
+			break
+		}
+		i += 2
+		switch w := info.word(); {
+		case w < utf8.RuneSelf:
+			word[n] = byte(w)
+			n++
+		case w < 0x800:
+			word[n], word[n+1] = 0xc0|byte(w>>6), 0x80|byte(w&0x3f)
+			n += 2
+		default:
+			n += utf8.EncodeRune(word[n:n+utf8.UTFMax], w)
+		}
+	}
+	if n > c.n {
+		c.n, c.ccc, c.kept = n, 0, true
+	}
+	return i
+}
+
+// classIn returns the class of a rune of a folded text.
+func classIn(r rune) class {
+	if r < utf8.RuneSelf {
+		return asciiClass[r]
+	}
+	return pageOf(r).info[r%pageSize].class()
+}
+
+// put takes the next rune of the folded text.
+func (c *chunk) put(r rune, is class) {
+	switch is {
+	case letter, hebrew, digit:
+		if !c.joins(is) {
+			c.flush()
+		}
+		c.append(r)
+	case silentLetter, silentDigit:
+		if is = loud[is]; !c.joins(is) {
+			c.flush()
+		}
+		c.kept = false
+	case attached:
+		c.attach(r)
+		return
+	case ignored:
+		c.kept = false
+		return
+	case alone:
+		c.flush()
+		c.character(r)
+	case connector:
+		if c.last != letter && c.last != hebrew && c.last != digit && c.last != connector {
+			c.flush()
+		}
+		c.kept = false
+	case betweenLetters, betweenDigits, betweenBoth, quotation:
+		if c.last != letter && c.last != hebrew && c.last != digit {
+			c.flush()
+			is = other
+		}
+		c.kept, c.before = false, c.last
+	default:
+		c.flush()
+		c.kept = false
+	}
+	c.last = is
+}
+
+// loud is the class of letters and digits that are kept for those that are not.
+var loud = [...]class{silentLetter: letter, silentDigit: digit}
+
+// joins reports whether a letter or digit goes on with the word at hand (WB5 to WB13b).
+func (c *chunk) joins(is class) bool {
+	isLetter, wasLetter := is != digit, c.before == letter || c.before == hebrew
+	switch c.last {
+	case letter, hebrew, digit, connector:
+		return true
+	case betweenLetters:
+		return isLetter && wasLetter
+	case betweenDigits:
+		return !isLetter && c.before == digit
+	case betweenBoth:
+		return isLetter && wasLetter || !isLetter && c.before == digit
+	case quotation:
+		return is == hebrew && c.before == hebrew
+	}
+	return false
+}
+
+// append adds a rune to the word at hand; a word that is too long is noticed by cut.
+func (c *chunk) append(r rune) {
+	c.kept = true
+	if c.n <= maxWord {
+		c.n += utf8.EncodeRune(c.w.word[c.n:c.n+utf8.UTFMax], r)
+	}
+}
+
+// attach keeps a mark with what it follows, if that was kept.
+func (c *chunk) attach(r rune) {
+	switch {
+	case !c.kept:
+	case c.last == alone:
+		c.character(r)
+	default:
+		c.append(r)
+	}
+}
+
+// character appends a token for a character that stands alone.
+func (c *chunk) character(r rune) {
+	c.kept = true
+	c.s.addCharacter(c.w, r)
+}
+
+// addCharacter appends a token for a character.
+func (s *Sketcher) addCharacter(w *workspace, r rune) {
+	var text [utf8.UTFMax]byte
+	utf8.EncodeRune(text[:], r)
+	s.add(w, foldMul(uint64(binary.LittleEndian.Uint32(text[:]))^s.keys.word, s.keys.rest), true)
+}
+
+// flush appends the word at hand, if any.
+func (c *chunk) flush() {
+	if c.n == 0 || c.n > maxWord {
+		return
+	}
+	c.s.add(c.w, c.s.keys.hashPadded(c.w.word, c.n), false)
+	c.n = 0
+}

@@ -1,0 +1,218 @@
+package sketch
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"slices"
+	"unicode/utf8"
+)
+
+// cutter holds what the second pass needs room for.
+type cutter struct {
+	// word is the word at hand where it has runes beyond ASCII.
+	word []byte
+	// kinds is the room of tokens.sizes.
+	kinds []uint8
+}
+
+// room returns a slice of n bytes of a value that can grow, from the workspace.
+func (c *cutter) room(n int, value uint8) []uint8 {
+	if c.kinds == nil {
+		c.kinds = make([]uint8, 0, 64)
+	}
+	c.kinds = c.kinds[:0]
+	for range n {
+		c.kinds = append(c.kinds, value)
+	}
+	return c.kinds
+}
+
+// masks keep the first n bytes of sixteen, as two little-endian numbers.
+var masks = func() (m [64][2]uint64) {
+	for n := range m {
+		for i := range min(n, 16) {
+			m[n][i/8] |= 0xff << (i % 8 * 8)
+		}
+	}
+	return m
+}()
+
+// mayGoOn has a 1 where a word of ASCII that is followed by the low and then the high byte of the index may go on behind them, so that
+// a closer look is taken.
+var mayGoOn = func() (may [1 << 16]uint8) {
+	for next := range 256 {
+		may['_'|next<<8] = 1
+		for _, c := range "'.:,;" {
+			if isWordByte(byte(next)) {
+				may[int(c)|next<<8] = 1
+			}
+		}
+	}
+	return may
+}()
+
+// isWordByte reports the bytes of words: letters and digits of a base text, and all beyond ASCII.
+func isWordByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c >= utf8.RuneSelf
+}
+
+// wordBytes8 returns one bit for each of eight bytes that says whether it is a word byte.
+func wordBytes8(b []byte) uint64 {
+	y := binary.LittleEndian.Uint64(b)
+	z := y & sevens
+	letters := (z + each*(0x80-'a')) ^ (z + each*(0x80-'z'-1))
+	digits := (z + each*(0x80-'0')) ^ (z + each*(0x80-'9'-1))
+	return gather(letters | digits | y)
+}
+
+// cutFast fills the tokens from the base text that begins at start of w.base.
+func (s *Sketcher) cutFast(w *workspace, start int) {
+	length := len(w.base)
+	buffer := w.base[:length+padding]
+	copy(buffer[length:], blanks)
+	t := &w.tokens
+	t.hashes, t.sizes = slices.Grow(t.hashes[:0], (length-start)/2+2), nil
+
+	// Tokens that can be told at a glance are written to room and counted in n; the others are appended by closer, which also
+	// needs to see those before them.
+	room, n := t.hashes[:cap(t.hashes)], 0
+	key, rest := s.keys.word, s.keys.rest
+	first, done := start, start // where the word at hand begins; up to where all is cut
+	open := uint64(0)           // 1 if a word goes on from the block before
+	for block := start &^ 63; block <= length; block += 64 {
+		word := binary.LittleEndian.Uint64(w.wordBits[block/8:])
+		if done >= block {
+			word &= ^uint64(0) << (done - block) // nothing of it from 64 on
+			open = 0
+		}
+		// edges has a bit where a word begins and behind its end, the end of the word at hand first.
+		edges := word ^ (word<<1 | open)
+		if open == 0 {
+			first = block + bits.TrailingZeros64(edges)
+			edges &= edges - 1
+		}
+		open = word >> 63
+		for edges != 0 {
+			end := block + bits.TrailingZeros64(edges)
+			edges &= edges - 1
+			size := end - first
+			bytes, mask := (*[16]byte)(buffer[first:]), &masks[size&63]
+			a, b := binary.LittleEndian.Uint64(bytes[:8])&mask[0], binary.LittleEndian.Uint64(bytes[8:])&mask[1]
+			room[n] = foldMul(a^key, b^rest)
+			if (a|b|uint64(16-size))&tops|uint64(mayGoOn[binary.LittleEndian.Uint16(buffer[end:])]) == 0 {
+				n++
+				first = block + bits.TrailingZeros64(edges)
+				edges &= edges - 1
+				continue
+			}
+			t.hashes = room[:n]
+			done = s.closer(w, buffer, first, end)
+			t.hashes = slices.Grow(t.hashes, (length-done)/2+2)
+			room, n = t.hashes[:cap(t.hashes)], len(t.hashes)
+			if done > end { // go on with the words that begin behind done
+				if done >= block+64 {
+					break
+				}
+				word &= ^uint64(0) << (done - block)
+				edges = word ^ word<<1
+			}
+			first = block + bits.TrailingZeros64(edges)
+			edges &= edges - 1
+		}
+	}
+	t.hashes = room[:n]
+	s.levelSizes(w)
+}
+
+// blanks stand behind a base text, so that no word goes on there.
+const blanks = "                                                                                "
+
+// levelSizes gives the words that were told at a glance their sizes, where words and characters stand side by side.
+func (s *Sketcher) levelSizes(w *workspace) {
+	if t := &w.tokens; t.sizes != nil {
+		for len(t.sizes) < len(t.hashes) {
+			t.sizes = append(t.sizes, uint8(s.scheme.Characters))
+		}
+	}
+}
+
+// closer appends the token or tokens of a word that can't be told at a glance: it is long, or not plain ASCII, or may go on behind
+// its last byte. It returns up to where all is cut.
+func (s *Sketcher) closer(w *workspace, buffer []byte, first, end int) int {
+	s.levelSizes(w)
+	if w.word == nil {
+		w.word = make([]byte, maxWord+2*utf8.UTFMax+16)
+	}
+	if mayGoOn[binary.LittleEndian.Uint16(buffer[end:])] != 0 {
+		n, end := joinedWord(w.word, buffer, first)
+		if n == 0 {
+			return s.cutChunk(w, buffer, first)
+		}
+		s.add(w, s.keys.hashPadded(w.word, n), false)
+		return end
+	}
+	for i := first; i < end; i += 8 {
+		if binary.LittleEndian.Uint64(buffer[i:])&tops&masks[min(end-i, 8)][0] != 0 {
+			if s.cutRun(w, buffer[first:end], buffer[end]) {
+				return end
+			}
+			return s.cutChunk(w, buffer, first)
+		}
+	}
+	s.add(w, s.keys.hashPadded(buffer[first:], end-first), false)
+	return end
+}
+
+// joinedWord copies a word of ASCII that may go on over marks of punctuation into word, without them, by the rules WB6, WB7, WB11, WB12,
+// WB13a and WB13b of UAX #29. It returns the length of the word and where it ends in the buffer; 0 where it is too long or comes upon
+// something beyond ASCII.
+func joinedWord(word, buffer []byte, first int) (n, end int) {
+	for i := first; n <= maxWord-8; {
+		x := binary.LittleEndian.Uint64(buffer[i:])
+		piece := bits.TrailingZeros64(^wordBytes8(buffer[i:])) // at most 8: the bits above are zero
+		if x&masks[piece][0]&tops != 0 {
+			return 0, 0
+		}
+		binary.LittleEndian.PutUint64(word[n:], x)
+		n, i = n+piece, i+piece
+		if piece == 8 {
+			continue
+		}
+		next, is := goesOn(buffer, i)
+		if !is {
+			return n, i
+		}
+		i = next
+	}
+	return 0, 0
+}
+
+// goesOn reports whether a word that ends before buffer[i] goes on behind what stands there, and where.
+func goesOn(buffer []byte, i int) (next int, is bool) {
+	next = i + 1
+	between, before := asciiClass[buffer[i]&0x7f], asciiClass[buffer[i-1]&0x7f]
+	for between == connector && buffer[next] == '_' {
+		next++
+	}
+	if buffer[next] >= utf8.RuneSelf {
+		return next, true // what is beyond ASCII is not ours to tell
+	}
+	after := asciiClass[buffer[next]]
+	if between == connector {
+		return next, after == letter || after == digit
+	}
+	letters, digits := between == betweenLetters || between == betweenBoth, between == betweenDigits || between == betweenBoth
+	return next, letters && before == letter && after == letter || digits && before == digit && after == digit
+}
+
+// hashPadded is hash for the first n bytes of a slice that goes on for at least 16 more.
+func (k *keys) hashPadded(bytes []byte, n int) uint64 {
+	h := k.word
+	for ; n > 16; n -= 16 {
+		h = foldMul(binary.LittleEndian.Uint64(bytes)^h, binary.LittleEndian.Uint64(bytes[8:])^k.rest)
+		bytes = bytes[16:]
+	}
+	mask := &masks[n]
+	a, b := binary.LittleEndian.Uint64(bytes)&mask[0], binary.LittleEndian.Uint64(bytes[8:])&mask[1]
+	return foldMul(a^h, b^k.rest)
+}

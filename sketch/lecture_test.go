@@ -1,0 +1,450 @@
+package sketch
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+)
+
+// The sources print examples with their results. Each testdata/lectures/*.txtar holds the printed figures of one source, and
+// at its top which of them are wrong. The tests here compute them anew: by the plainest form of the algorithm, which is then
+// the oracle of the package's own.
+
+// lecture reads the sections of one source.
+func lecture(t *testing.T, name string) func(section string) [][]string {
+	t.Helper()
+	archive, err := txtar.ParseFile("testdata/lectures/" + name + ".txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(section string) (lines [][]string) {
+		t.Helper()
+		for _, f := range archive.Files {
+			if f.Name != section {
+				continue
+			}
+			for line := range strings.Lines(string(f.Data)) {
+				lines = append(lines, strings.Fields(line))
+			}
+		}
+		if len(lines) == 0 {
+			t.Fatalf("%s has no section %s", name, section)
+		}
+		return lines
+	}
+}
+
+func atoi(t *testing.T, field string) int {
+	t.Helper()
+	n, err := strconv.Atoi(field)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func joined(lines [][]string) []string {
+	var list []string
+	for _, fields := range lines {
+		list = append(list, strings.Join(fields, " "))
+	}
+	return list
+}
+
+func readMatrix(t *testing.T, lines [][]string) (rows []matrixRow) {
+	t.Helper()
+	for _, fields := range lines {
+		r := matrixRow{id: uint64(atoi(t, fields[0]))}
+		for _, f := range fields[1:] {
+			r.has = append(r.has, f == "1")
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// rowOrder is a permutation as the sources write it: the rows in the order in which they are looked at, "34512".
+func rowOrder(t *testing.T, rows string) rowHash {
+	t.Helper()
+	return func(r uint64) uint64 {
+		at := strings.Index(rows, strconv.FormatUint(r, 10))
+		if at < 0 {
+			t.Fatalf("row %d is not in %s", r, rows)
+		}
+		return uint64(at + 1)
+	}
+}
+
+// bothEither returns the sizes of intersection and union of two sorted sets, by counting.
+func bothEither(a, b []uint64) (both, either int) {
+	for _, x := range a {
+		if slices.Contains(b, x) {
+			both++
+		}
+	}
+	return both, len(a) + len(b) - both
+}
+
+// everyOrder calls f with every order of 1 … n.
+func everyOrder(n int, f func(places []uint64)) {
+	places := make([]uint64, n)
+	var fill func(at uint64)
+	fill = func(at uint64) {
+		if at > uint64(n) {
+			f(places)
+			return
+		}
+		for i := range places {
+			if places[i] == 0 {
+				places[i] = at
+				fill(at + 1)
+				places[i] = 0
+			}
+		}
+	}
+	fill(1)
+}
+
+// wordRuns returns the runs of w words, in order and with repetitions.
+func wordRuns(words []string, w int) (list []string) {
+	for i := 0; i+w <= len(words); i++ {
+		list = append(list, strings.Join(words[i:i+w], " "))
+	}
+	return list
+}
+
+// TestLectureShingles: the 4-word shingles that the sources print are those of Words, and Shingles makes exactly one number
+// of each.
+func TestLectureShingles(t *testing.T) {
+	const words = 4 // theirs
+	s := newSketcher(t, func(s *Scheme) { s.Words = words })
+	for _, c := range []struct{ source, text, shingles string }{
+		{"stanford", "inigo/text", "inigo/shingles"},
+		{"cs124", "fourscore/text", "fourscore/shingles"},
+		{"broder", "rose/text", "rose/set"},
+	} {
+		read := lecture(t, c.source)
+		text, printed := joined(read(c.text))[0], joined(read(c.shingles))
+		got := wordRuns(Words(text), words)
+		slices.Sort(got)
+		if diff := cmp.Diff(slices.Sorted(slices.Values(printed)), slices.Compact(got)); diff != "" {
+			t.Errorf("%s: %s", c.source, diff)
+		}
+		set := s.Shingles(text)
+		if diff := cmp.Diff(s.Shingles(printed...), set); diff != "" || len(set) != len(printed) {
+			t.Errorf("%s: %d shingles of %d printed: %s", c.source, len(set), len(printed), diff)
+		}
+	}
+}
+
+// TestLectureColumns is the slides' example of three columns. Their "Perm 3 = (34512)" is to be read as "look at row 3
+// first, then at 4 …", and a signature names the row found: read as "row 1 goes to place 3", columns 1 and 3 would agree
+// three times, not twice.
+func TestLectureColumns(t *testing.T) {
+	read := lecture(t, "stanford")
+	rows := readMatrix(t, read("columns/matrix"))
+	sets := columnSets(rows)
+	var hashes []rowHash
+	var named [][]uint64 // by column, then permutation: the row found
+	for _, line := range read("columns/signatures") {
+		hashes = append(hashes, rowOrder(t, line[0]))
+	}
+	slots := signatures(rows, hashes)
+	for column := range slots {
+		named = append(named, make([]uint64, len(hashes)))
+		for i, line := range read("columns/signatures") {
+			named[column][i] = uint64(line[0][slots[column][i]-1] - '0')
+			if got, want := named[column][i], uint64(atoi(t, line[1+column])); got != want {
+				t.Errorf("column %d under %s: row %d, printed %d", column+1, line[0], got, want)
+			}
+		}
+	}
+	for _, line := range read("columns/similarities") {
+		a, b := atoi(t, line[0])-1, atoi(t, line[1])-1
+		if got := fmt.Sprintf("%.2f", Resemblance(sets[a], sets[b])); got != line[2] {
+			t.Errorf("columns %s and %s: resemblance %s, printed %s", line[0], line[1], got, line[2])
+		}
+		// Places and rows found say the same: under one permutation each place is one row.
+		for _, signature := range [][][]uint64{slots, named} {
+			if got := fmt.Sprintf("%.2f", float64(agreeing(signature[a], signature[b]))/3); got != line[3] {
+				t.Errorf("columns %s and %s: agreement %s, printed %s", line[0], line[1], got, line[3])
+			}
+		}
+	}
+}
+
+// TestLectureRowHashing is the slides' trace of h(x) = x mod 5 and g(x) = 2x+1 mod 5, slot by slot after every row.
+func TestLectureRowHashing(t *testing.T) {
+	read := lecture(t, "stanford")
+	rows := readMatrix(t, read("rows/matrix"))
+	hashes := []rowHash{func(x uint64) uint64 { return x % 5 }, func(x uint64) uint64 { return (2*x + 1) % 5 }}
+	slots := emptySlots(2, len(hashes))
+	show := func(slot uint64) string {
+		if slot == noRow {
+			return "-"
+		}
+		return strconv.FormatUint(slot, 10)
+	}
+	var got []string
+	for _, r := range rows {
+		scanRow(slots, r, hashes)
+		for i, name := range []string{"h", "g"} {
+			got = append(got, fmt.Sprintf("%s(%d) = %d %s %s", name, r.id, hashes[i](r.id), show(slots[0][i]), show(slots[1][i])))
+		}
+	}
+	if diff := cmp.Diff(joined(read("rows/trace")), got); diff != "" {
+		t.Error(diff)
+	}
+	sets := columnSets(rows)
+	if r, n := Resemblance(sets[0], sets[1]), agreeing(slots[0], slots[1]); r != 0.2 || n != 0 {
+		t.Errorf("resemblance %v and %d of 2 positions agree, want 0.2 and 0", r, n)
+	}
+}
+
+// TestLectureProperty holds the slides' "surprising property" and their theorem on the two other sketches against every one
+// of the permutations there are: the first rows (F_1) agree for exactly the share |A∩B| / |A∪B| of them, F_m is unbiased,
+// and so is V_n over those permutations under which either sketch holds anything.
+func TestLectureProperty(t *testing.T) {
+	read := lecture(t, "stanford")
+	rows := readMatrix(t, read("pair/matrix"))
+	sets := columnSets(rows)
+	want := big.NewRat(int64(atoi(t, read("pair/resemblance")[0][0])), int64(atoi(t, read("pair/resemblance")[0][1])))
+	if got, _ := want.Float64(); Resemblance(sets[0], sets[1]) != got {
+		t.Errorf("resemblance %v, printed %v", Resemblance(sets[0], sets[1]), want)
+	}
+	means := map[string]*exactMean{"F_1": {}, "F_2": {}, "F_3": {}, "V_2": {}, "V_3": {}}
+	everyOrder(len(rows), func(places []uint64) {
+		a, b := placed(sets[0], places), placed(sets[1], places)
+		for m := 1; m <= 3; m++ {
+			union := mLeast(slices.Concat(a, b), m)
+			both := 0
+			for _, x := range union {
+				if slices.Contains(mLeast(a, m), x) && slices.Contains(mLeast(b, m), x) {
+					both++
+				}
+			}
+			means[fmt.Sprintf("F_%d", m)].add(both, len(union))
+		}
+		for n := uint64(2); n <= 3; n++ {
+			other := func(x uint64) bool { return x%n != 0 }
+			keptA, keptB := slices.DeleteFunc(slices.Clone(a), other), slices.DeleteFunc(slices.Clone(b), other)
+			means[fmt.Sprintf("V_%d", n)].add(bothEither(keptA, keptB))
+		}
+	})
+	for name, m := range means {
+		if got := m.value(); got.Cmp(want) != 0 {
+			t.Errorf("%s: mean %v over %d permutations, want %v", name, got, m.n, want)
+		}
+	}
+	if n := means["F_1"].n; n != 720 {
+		t.Errorf("%d permutations of six rows, want 720", n)
+	}
+}
+
+// exactMean is a mean of fractions; those of denominator 0 say nothing and are left out.
+type exactMean struct {
+	sum big.Rat
+	n   int64
+}
+
+func (m *exactMean) add(over, under int) {
+	if under > 0 {
+		m.sum.Add(&m.sum, big.NewRat(int64(over), int64(under)))
+		m.n++
+	}
+}
+
+func (m *exactMean) value() *big.Rat { return new(big.Rat).Quo(&m.sum, big.NewRat(m.n, 1)) }
+
+func placed(set, places []uint64) (list []uint64) {
+	for _, id := range set {
+		list = append(list, places[id-1])
+	}
+	return list
+}
+
+func mLeast(set []uint64, m int) []uint64 {
+	sorted := slices.Compact(slices.Sorted(slices.Values(set)))
+	return sorted[:min(m, len(sorted))]
+}
+
+// TestLectureMinshingle is the matrix of Sergukova's lecture under its three orders: places, shingles found, and the table
+// of JC and Sim.
+func TestLectureMinshingle(t *testing.T) {
+	read := lecture(t, "mailru")
+	rows := readMatrix(t, read("minshingle/matrix"))
+	sets := columnSets(rows)
+	var hashes []rowHash
+	orders := joined(read("minshingle/orders"))
+	for _, o := range orders {
+		hashes = append(hashes, rowOrder(t, o))
+	}
+	slots := signatures(rows, hashes)
+	for document, slot := range slots {
+		for i := range slot {
+			if want := atoi(t, read("minshingle/positions")[document][i]); slot[i] != uint64(want) {
+				t.Errorf("doc%d, order %s: place %d, printed %d", document+1, orders[i], slot[i], want)
+			}
+			if got, want := orders[i][slot[i]-1:slot[i]], read("minshingle/shingles")[document][i]; got != want {
+				t.Errorf("doc%d, order %s: sh%s, printed sh%s", document+1, orders[i], got, want)
+			}
+		}
+	}
+	for _, line := range read("minshingle/similarities") {
+		a, b := atoi(t, line[0])-1, atoi(t, line[1])-1
+		both, either := bothEither(sets[a], sets[b])
+		got := fmt.Sprintf("%d/%d %d/3", both, either, agreeing(slots[a], slots[b]))
+		if want := line[2] + " " + line[3]; got != want {
+			t.Errorf("d%s-d%s: JC and Sim %s, printed %s", line[0], line[1], got, want)
+		}
+		if want := float64(both) / float64(either); Resemblance(sets[a], sets[b]) != want {
+			t.Errorf("d%s-d%s: Resemblance %v, want %v", line[0], line[1], Resemblance(sets[a], sets[b]), want)
+		}
+	}
+}
+
+// TestLectureJaccardFormula shows which of the lecture's two statements is right: its example's 1/4 is A/(A+B+C), while the
+// formula A/(A+B+C+D) that it prints later would give 1/6.
+func TestLectureJaccardFormula(t *testing.T) {
+	read := lecture(t, "mailru")
+	rows := readMatrix(t, read("example/matrix"))
+	sets := columnSets(rows)
+	want := fmt.Sprintf("%s/%s", read("example/resemblance")[0][0], read("example/resemblance")[0][1])
+	both, either := bothEither(sets[0], sets[1])
+	if got := fmt.Sprintf("%d/%d", both, either); got != want || Resemblance(sets[0], sets[1]) != 0.25 {
+		t.Errorf("resemblance %s and %v, printed %s", got, Resemblance(sets[0], sets[1]), want)
+	}
+	if len(rows) == either {
+		t.Error("without a row of kind D the example would not tell the formulas apart")
+	}
+}
+
+// TestLectureHashOrder is the lecture's step from permutations to hashes: one document, three hashes, and the element found
+// is kept.
+func TestLectureHashOrder(t *testing.T) {
+	read := lecture(t, "mailru")
+	const offset = 1000 // the lecture's values may be negative; an order does not care
+	var hashes []rowHash
+	for i := range 3 {
+		values := map[uint64]uint64{}
+		for _, line := range read("hashes/values") {
+			values[uint64(atoi(t, line[0]))] = uint64(atoi(t, line[1+i]) + offset)
+		}
+		hashes = append(hashes, func(id uint64) uint64 {
+			if _, listed := values[id]; !listed {
+				t.Fatalf("H%d(%d) is not printed", i+1, id)
+			}
+			return values[id]
+		})
+	}
+	rows := readMatrix(t, read("hashes/matrix"))
+	slots := signatures(rows, hashes)[0]
+	for i, want := range read("hashes/minshingle")[0] {
+		if got := hashes[i](uint64(atoi(t, want))); slots[i] != got {
+			t.Errorf("H%d: least value %d, that of the printed element %s is %d", i+1, slots[i], want, got)
+		}
+	}
+}
+
+// TestLectureKnights is the lecture's reason for shingles of more than one word: two sentences of the same words and
+// opposite sense.
+func TestLectureKnights(t *testing.T) {
+	knights := joined(lecture(t, "mailru")("knights/text"))
+	for _, c := range []struct {
+		words int
+		want  float64
+	}{{1, 1}, {2, 5.0 / 11}, {4, 1.0 / 11}} {
+		s := newSketcher(t, func(s *Scheme) { s.Words = c.words })
+		if got := Resemblance(s.Shingles(knights[0]), s.Shingles(knights[1])); got != c.want {
+			t.Errorf("%d words: resemblance %v, want %v", c.words, got, c.want)
+		}
+	}
+}
+
+// TestBroderRose is the example of Broder's paper, for sets (its option B, and this package) and for bags (its option A, in
+// which an element is a shingle and the number of its occurrence).
+func TestBroderRose(t *testing.T) {
+	read := lecture(t, "broder")
+	rose := joined(read("rose/text"))
+	if diff := cmp.Diff(joined(read("rose/bag")), labelled(rose[0], 4)); diff != "" {
+		t.Error(diff)
+	}
+	for _, line := range read("rose/resemblance") {
+		w := atoi(t, line[0])
+		s := newSketcher(t, func(s *Scheme) { s.Words = w })
+		a, b := labelled(rose[0], w), labelled(rose[1], w)
+		both := 0
+		for _, x := range a {
+			if slices.Contains(b, x) {
+				both++
+			}
+		}
+		bag := 100 * float64(both) / float64(len(a)+len(b)-both)
+		set := 100 * Resemblance(s.Shingles(rose[0]), s.Shingles(rose[1]))
+		for i, got := range []float64{bag, set} {
+			// The paper cuts off 42.857 after the second digit.
+			want, err := strconv.ParseFloat(line[1+i], 64)
+			if err != nil || math.Floor(got*100+1e-9) != math.Round(want*100) {
+				t.Errorf("%d words, option %c: %.4f %%, printed %v (%v)", w, 'A'+i, got, want, err)
+			}
+		}
+	}
+}
+
+func labelled(text string, w int) (list []string) {
+	seen := map[string]int{}
+	for _, shingle := range wordRuns(Words(text), w) {
+		seen[shingle]++
+		list = append(list, fmt.Sprintf("%s %d", shingle, seen[shingle]))
+	}
+	return list
+}
+
+// TestHanovMeanIsNoSketch recomputes the article's min-hashes, and shows why their mean is no sketch: two words that share
+// nothing have the same mean, and agree on no position.
+func TestHanovMeanIsNoSketch(t *testing.T) {
+	read := lecture(t, "hanov")
+	minima := func(text string) (list []uint64, sum uint64) {
+		for _, dictionary := range read("dictionaries") {
+			least := noRow
+			for _, w := range Words(text) {
+				if at := slices.Index(dictionary, w); at >= 0 {
+					least = min(least, uint64(at))
+				}
+			}
+			list, sum = append(list, least), sum+least
+		}
+		return list, sum
+	}
+	got, sum := minima(joined(read("document"))[0])
+	for i, want := range read("minhash")[0] {
+		if got[i] != uint64(atoi(t, want)) {
+			t.Errorf("dictionary %d: %d, printed %s", i+1, got[i], want)
+		}
+	}
+	if sum != 1 {
+		t.Errorf("sum of the minima %d, printed 0 + 1 + 0", sum)
+	}
+	a, sumA := minima("aardvark")
+	b, sumB := minima("abandoned")
+	if sumA != 12 || sumB != 12 || agreeing(a, b) != 0 {
+		t.Errorf("%v and %v: want equal sums of 12 and no position in common", a, b)
+	}
+}
+
+// TestHanovSpelling: the article's one letter ("miny" for "miney") in a set of 16 words.
+func TestHanovSpelling(t *testing.T) {
+	s := newSketcher(t, func(s *Scheme) { s.Words = 1 })
+	song := joined(lecture(t, "hanov")("words"))[0]
+	one, other := s.Shingles(song), s.Shingles(strings.ReplaceAll(song, "miney", "miny"))
+	if len(one) != 16 || Resemblance(one, other) != 15.0/17 {
+		t.Errorf("%d words, printed 16; resemblance %v, want 15/17", len(one), Resemblance(one, other))
+	}
+}

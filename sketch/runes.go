@@ -1,0 +1,213 @@
+package sketch
+
+import (
+	"strings"
+	"sync/atomic"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// runeInfo is what the fast way needs to know of a rune, in one word:
+//
+//	bits  0–20  the rune in the base text
+//	bits 21–41  the rune in a word, where the rune stands in the base text
+//	bits 42–45  its class in a word
+//	bits 46–53  its canonical combining class
+//	bit  54     doubtBase: in a text, it takes the plain way to know what becomes of it and its neighbours
+//	bit  55     doubtWord: the same in a base text
+//	bit  56     manyBase: it becomes several runes in the base text; bits 0–20 are the index of their text in the page
+//	bit  57     manyWord: the same in a word, bits 21–41
+type runeInfo uint64
+
+const (
+	doubtBase runeInfo = 1 << (54 + iota)
+	doubtWord
+	manyBase
+	manyWord
+)
+
+const runeBits = 1<<21 - 1
+
+// staysMask keeps what must be the rune itself and nothing else if it stays as it is in the base text, as nearly all small letters
+// and all Han and kana do. (White space has 0 for its rune.)
+const staysMask = runeBits | 255<<46 | doubtBase | manyBase
+
+func (i runeInfo) base() rune   { return rune(i & runeBits) }
+func (i runeInfo) word() rune   { return rune(i >> 21 & runeBits) }
+func (i runeInfo) class() class { return class(i >> 42 & 15) }
+func (i runeInfo) ccc() uint8   { return uint8(i >> 46) }
+
+// class is what a rune does to words: the properties of UAX #29 that matter here.
+type class uint8
+
+const (
+	// other ends a word.
+	other class = iota
+	// letter and hebrew join with letters, digits and, over a mark that letters take between them, with letters.
+	letter
+	hebrew
+	// digit joins with letters, digits and, over a mark that digits take between them, with digits.
+	digit
+	// alone is a token of its own.
+	alone
+	// attached belongs to what stands before it and is kept: vowel signs and the like.
+	attached
+	// ignored neither joins nor parts words and is not kept: format characters, variation selectors.
+	ignored
+	// connector joins what stands beside it: the low line.
+	connector
+	// betweenLetters, betweenDigits, betweenBoth join two letters or two digits if they stand alone between them.
+	betweenLetters
+	betweenDigits
+	betweenBoth
+	// quotation joins two Hebrew letters.
+	quotation
+	// blank is white space in a text. (It stands in no base text but as a single blank.)
+	blank
+	// nothing: the rune vanishes.
+	nothing
+	// silentLetter and silentDigit join as letters and digits do, but are symbols and not kept.
+	silentLetter
+	silentDigit
+)
+
+const pageSize = 128
+
+// page holds what is known of 128 neighbouring runes.
+type page struct {
+	info [pageSize]runeInfo
+	many []string
+}
+
+// pages are made when they are first needed, by asking the plain way about each rune: 0.2 ms a page. So there is no generated table
+// to keep in step with the libraries, and who sketches English pays for no Chinese.
+var pages [(unicode.MaxRune + 1) / pageSize]atomic.Pointer[page]
+
+func pageOf(r rune) *page {
+	if p := pages[r/pageSize].Load(); p != nil {
+		return p
+	}
+	return makePage(r / pageSize)
+}
+
+func makePage(number rune) *page {
+	p := new(page)
+	for i := range p.info {
+		p.info[i] = p.describe(number*pageSize + rune(i))
+	}
+	pages[number].Store(p) // two at once make the same
+	return p
+}
+
+func (p *page) describe(r rune) runeInfo {
+	if !utf8.ValidRune(r) {
+		return doubtBase | doubtWord
+	}
+	text := string(r)
+	info := runeInfo(norm.NFC.PropertiesString(text).CCC()) << 46
+	if unicode.IsSpace(r) {
+		return info | runeInfo(blank)<<42
+	}
+	switch b := norm.NFC.String(foldCase(norm.NFC.String(text))); {
+	case !inert(text) || !inert(b) || info.ccc() != 0 && b != text:
+		info |= doubtBase
+	case utf8.RuneCountInString(b) == 1:
+		first, _ := utf8.DecodeRuneInString(b)
+		info |= runeInfo(first)
+	default:
+		info |= manyBase | runeInfo(p.remember(b))
+	}
+	switch w := foldedText(text, Keep{}); {
+	case w == "":
+		info |= runeInfo(nothing) << 42
+	case !inert(w) || info.ccc() != 0 && w != text:
+		info |= doubtWord
+	case utf8.RuneCountInString(w) == 1:
+		first, _ := utf8.DecodeRuneInString(w)
+		info |= runeInfo(first)<<21 | runeInfo(classOf(first))<<42
+	case foldedText(w, Keep{}) != w:
+		info |= doubtWord // its parts would not stay as they are
+	default:
+		info |= manyWord | runeInfo(p.remember(w))<<21
+	}
+	return info
+}
+
+func (p *page) remember(text string) int {
+	p.many = append(p.many, text)
+	return len(p.many) - 1
+}
+
+// inert reports whether a text in NFC stays as it is whatever stands before and behind it, but for the order of combining marks.
+func inert(text string) bool {
+	for i, r := range text {
+		one := "x" + string(r)
+		if norm.NFC.QuickSpanString(one) != len(one) || i > 0 && norm.NFC.PropertiesString(string(r)).CCC() != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// classOf finds the class of a rune in a folded text by asking which words UAX #29 makes with it.
+func classOf(r rune) class {
+	s := string(r)
+	switch {
+	case isVariation(r):
+		return ignored
+	case joins("(" + s):
+		if isMark(r) {
+			return attached
+		}
+		return ignored
+	case isLetter(r) && standsAlone(r):
+		return alone
+	case joins("1." + s):
+		if !isLetter(r) {
+			return silentDigit
+		}
+		return digit
+	case joins("א\"" + s):
+		return hebrew
+	case joins("a:" + s):
+		if !isLetter(r) {
+			return silentLetter
+		}
+		return letter
+	case joins("a"+s) && joins(s+"a"):
+		return connector
+	}
+	letters, digits := joins("a"+s+"a"), joins("1"+s+"1")
+	switch {
+	case letters && digits:
+		return betweenBoth
+	case letters:
+		return betweenLetters
+	case digits:
+		return betweenDigits
+	case joins("א" + s + "א"):
+		return quotation
+	}
+	return other
+}
+
+// asciiClass are the classes of ASCII, small letters included.
+var asciiClass = func() (classes [utf8.RuneSelf]class) {
+	for c := range classes {
+		classes[c] = classOf(rune(c))
+	}
+	return classes
+}()
+
+// asciiBase are the bytes of ASCII in a base text: small letters, and blanks for all white space.
+var asciiBase = func() (bytes [utf8.RuneSelf]byte) {
+	for c := range bytes {
+		bytes[c] = strings.ToLower(string(rune(c)))[0]
+		if unicode.IsSpace(rune(c)) {
+			bytes[c] = ' '
+		}
+	}
+	return bytes
+}()
