@@ -1,7 +1,7 @@
 # Two commands for a newcomer: make demo, make test.
 GO ?= go
 
-.PHONY: demo test check engines e2e fuzz bench build clean
+.PHONY: demo test check engines e2e fuzz bench bench-parts quality build clean
 
 # See it work: an embedded engine, a small corpus, one search without and with; nothing is installed.
 demo:
@@ -16,6 +16,7 @@ check:
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
 	NEARDUP_ENGINES=off CI= $(GO) test -race -shuffle=on -short $$($(GO) list ./... | grep -v /internal/e2e)
+	cd bench && $(GO) vet ./... && $(GO) test ./...
 
 # The real engines and the Python clients, into a cache outside the tree.
 engines:
@@ -29,11 +30,20 @@ FUZZTIME ?= 30s
 fuzz:
 	@set -e; for package in $$($(GO) list ./...); do \
 	  for target in $$($(GO) test -list '^Fuzz' $$package | grep '^Fuzz' || true); do \
-	    echo "$$package $$target"; $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$package; \
+	    echo "$$package $$target"; $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x $$package; \
 	  done; done
 
+# Text to sketch beside other libraries in one run: about 4 minutes, the first time some more for what is fetched.
 bench:
-	$(GO) test -run '^$$' -bench . -benchmem ./sketch ./rerank ./adapters/...
+	cd bench && $(GO) run .
+
+# The benchmarks of single parts.
+bench-parts:
+	$(GO) test -run '^$$' -bench . -benchmem ./sketch/... ./rerank ./adapters/...
+
+# Precision and recall on labelled sets: make quality PRACTICE=<folder of folders>; without it on the project's own.
+quality:
+	NEARDUP_PRACTICE="$(PRACTICE)" $(GO) test -count=1 -v -run 'TestQuality|TestPractice' ./internal/quality
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/sidecar ./cmd/sidecar

@@ -1,0 +1,159 @@
+// Command bench measures how fast texts become sketches: this project's package beside its peers, in one run, on the same
+// corpora, one core each. It prints the tables as Markdown on the standard output and what it is doing on the standard error.
+// What it needs and doesn't find it fetches into a cache; a peer that can't be had stands in the table as absent. See README.md.
+package main
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	rounds := flag.Int("rounds", 8, "how often each contender meets each corpus; the best counts")
+	documents := flag.Int("documents", 10000, "how many documents a corpus has at most")
+	goOnly := flag.Bool("go", false, "leave the peers of other languages out")
+	flag.Parse()
+	if _, err := os.Stat("corpus.py"); err != nil {
+		return fmt.Errorf("run it in its own folder (cd bench && go run .): %w", err)
+	}
+	cache, err := cacheFolder()
+	if err != nil {
+		return err
+	}
+	corpora, missing, err := prepareCorpora(cache, *documents)
+	if err != nil {
+		return fmt.Errorf("prepare corpora: %w", err)
+	}
+	contenders := goContenders()
+	if !*goOnly {
+		peers, stop := startPeers(cache)
+		defer stop()
+		contenders = append(contenders, peers...)
+	}
+	runtime.GOMAXPROCS(1) // one core each; the peers' processes set the same for themselves
+	start := time.Now()
+	agreements, err := checkAgreement(corpora, contenders)
+	if err != nil {
+		return err
+	}
+	results := measure(corpora, contenders, *rounds)
+	parts, err := measureParts(corpora.documents("synth"))
+	if err != nil {
+		return err
+	}
+	r := report{corpora: corpora, missing: missing, contenders: contenders, results: results, agreements: agreements, parts: parts}
+	r.print(os.Stdout, *rounds, time.Since(start))
+	fmt.Fprintln(os.Stderr, "checksum of the Go contenders:", sink)
+	return nil
+}
+
+// cacheFolder returns the folder for all that is fetched or made, and makes it.
+func cacheFolder() (string, error) {
+	base := os.Getenv("NEARDUP_CACHE")
+	if base == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", fmt.Errorf("find the cache (set NEARDUP_CACHE): %w", err)
+		}
+		base = filepath.Join(home, ".cache", "neardup")
+	}
+	folder, err := filepath.Abs(filepath.Join(base, "bench"))
+	if err != nil {
+		return "", err
+	}
+	return folder, os.MkdirAll(folder, 0o755)
+}
+
+// key names a cell of the table.
+type key struct{ contender, corpus string }
+
+// cell is the best pass of a contender over a corpus, or why there is none.
+type cell struct {
+	documents, bytes int
+	seconds          float64
+	err              error
+}
+
+func (c cell) documentsPerSecond() float64 { return float64(c.documents) / c.seconds }
+func (c cell) megabytesPerSecond() float64 { return float64(c.bytes) / 1e6 / c.seconds }
+
+// visit is how long a contender stays at a corpus in one round; it makes one pass at least. It is there for the fast ones: a
+// pass of a few milliseconds alone would often meet a neighbour's burst.
+const visit = 150 * time.Millisecond
+
+// measure lets the contenders take turns at each corpus, round after round, so that a slow minute of the machine hits them all.
+func measure(corpora corpora, contenders []contender, rounds int) map[key]cell {
+	results := map[key]cell{}
+	for round := range rounds {
+		start := time.Now()
+		for _, c := range corpora.timed() {
+			for _, who := range contenders {
+				k := key{who.name, c.name}
+				if who.absent != nil || results[k].err != nil {
+					continue
+				}
+				results[k] = better(results[k], who.visit(c))
+			}
+		}
+		fmt.Fprintf(os.Stderr, "round %d of %d: %.0f s\n", round+1, rounds, time.Since(start).Seconds())
+	}
+	return results
+}
+
+func better(a, b cell) cell {
+	if a.seconds == 0 || b.err != nil || b.seconds < a.seconds {
+		return b
+	}
+	return a
+}
+
+// visit makes passes over as much of the corpus as the contender is given and returns the best.
+func (c contender) visit(on corpus) cell {
+	count, size := on.first(cmp.Or(c.limit, len(on.text)))
+	best := cell{documents: count, bytes: size}
+	for start := time.Now(); best.seconds == 0 || time.Since(start) < visit; {
+		seconds, err := c.pass(on, count)
+		if err != nil {
+			best.err = err
+			return best
+		}
+		if best.seconds == 0 || seconds < best.seconds {
+			best.seconds = seconds
+		}
+	}
+	return best
+}
+
+// checkAgreement asks every contender for the mean agreement over the pairs of near-duplicates.
+func checkAgreement(corpora corpora, contenders []contender) (map[string]float64, error) {
+	pairs := corpora["pairs"]
+	exact, err := meanResemblance(pairs.documents)
+	if err != nil {
+		return nil, err
+	}
+	agreements := map[string]float64{exactly: exact}
+	for _, who := range contenders {
+		if who.absent != nil || who.agree == nil {
+			continue
+		}
+		agreement, err := who.agree(pairs)
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "%s: agreement: %v\n", who.name, err)
+			continue
+		}
+		agreements[who.name] = agreement
+	}
+	return agreements, nil
+}
