@@ -158,26 +158,27 @@ func equalPositions(a, b []byte, width int) int {
 	return equal
 }
 
-// equalBytes counts the bytes that are equal, eight at a time: the top bit of each byte of the sum below is set where the bytes
-// differ. Eight such words share one count of ones, each moved to a bit of its own.
+// equalBytes counts the bytes that are equal, eight at a time. Eight such words share one count of ones, each moved to a bit of its own.
 func equalBytes(a, b []byte) int {
 	equal := len(a)
 	for len(a) >= 64 && len(b) >= 64 {
-		p, q := a[:64], b[:64]
-		var ones uint64
-		for i := range 8 {
-			x := binary.LittleEndian.Uint64(p[8*i:]) ^ binary.LittleEndian.Uint64(q[8*i:])
-			ones |= (((x & sevens) + sevens) | x) & tops >> i
-		}
+		p, q := (*[64]byte)(a), (*[64]byte)(b)
+		ones := differs(p[0:8], q[0:8]) | differs(p[8:16], q[8:16])>>1 | differs(p[16:24], q[16:24])>>2 | differs(p[24:32], q[24:32])>>3 |
+			differs(p[32:40], q[32:40])>>4 | differs(p[40:48], q[40:48])>>5 | differs(p[48:56], q[48:56])>>6 | differs(p[56:64], q[56:64])>>7
 		equal -= bits.OnesCount64(ones)
 		a, b = a[64:], b[64:]
 	}
 	for len(a) >= 8 && len(b) >= 8 {
-		x := binary.LittleEndian.Uint64(a) ^ binary.LittleEndian.Uint64(b)
-		equal -= bits.OnesCount64((((x & sevens) + sevens) | x) & tops)
+		equal -= bits.OnesCount64(differs(a, b))
 		a, b = a[8:], b[8:]
 	}
 	return equal
+}
+
+// differs has the top bit of each of eight bytes set where two slices differ.
+func differs(a, b []byte) uint64 {
+	x := binary.LittleEndian.Uint64(a) ^ binary.LittleEndian.Uint64(b)
+	return (x&sevens + sevens | x) & tops
 }
 
 func differentBits(a, b []byte) int {

@@ -84,8 +84,8 @@ func TestFillIsPlain(t *testing.T) {
 	}
 }
 
-// TestPackKeepsLowBits: position i of b bits stands at bit i·b, lowest first.
-func TestPackKeepsLowBits(t *testing.T) {
+// TestPackKeepsTheirBits: position i of b bits stands at bit i·b, lowest first.
+func TestPackKeepsTheirBits(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 22))
 	slots, _ := pair(r, 64, 0)
 	for _, width := range []int{1, 2, 4, 8} {
@@ -95,8 +95,8 @@ func TestPackKeepsLowBits(t *testing.T) {
 		}
 		for i, slot := range slots {
 			at := i * width
-			if got := uint64(payload[1+at/8]) >> (at % 8) & (1<<width - 1); got != slot&(1<<width-1) {
-				t.Errorf("%d bits: position %d is %x, want the low bits of %x", width, i, got, slot)
+			if got := uint64(payload[1+at/8]) >> (at % 8) & (1<<width - 1); got != slot>>lowBit&(1<<width-1) {
+				t.Errorf("%d bits: position %d is %x, want bits from %d of %x", width, i, got, lowBit, slot)
 			}
 		}
 	}
@@ -116,6 +116,9 @@ func TestEqualPositions(t *testing.T) {
 					b[i] = r.Uint64N(1 << width)
 				}
 				want += one(a[i] == b[i])
+			}
+			for i := range a {
+				a[i], b[i] = a[i]<<lowBit, b[i]<<lowBit
 			}
 			if got := equalPositions(pack(nil, a, width), pack(nil, b, width), width); got != want {
 				t.Errorf("%d positions of %d bits: %d are equal, want %d", k, width, got, want)

@@ -19,11 +19,16 @@ func permutations(slots []uint64, set []uint64) {
 	}
 }
 
-// pack appends the low bits of each slot, the first slot in the low bits of the first byte.
+// lowBit is the lowest of the bits that are kept of a slot. Those below it hardly differ between the throws of one shingle, since the
+// low bits of a product are made of the low bits of its factors alone: with one shingle in each set, two sketches that keep them agree
+// by chance in many positions at once or in none.
+const lowBit = 24
+
+// pack appends some bits of each slot, the first slot in the low bits of the first byte.
 func pack(payload []byte, slots []uint64, width int) []byte {
 	if width == 8 {
 		for _, slot := range slots {
-			payload = append(payload, byte(slot))
+			payload = append(payload, byte(slot>>lowBit))
 		}
 		return payload
 	}
@@ -31,7 +36,7 @@ func pack(payload []byte, slots []uint64, width int) []byte {
 	for i := 0; i < len(slots); i += each {
 		var b uint64
 		for j, slot := range slots[i : i+each] {
-			b |= slot & mask << (j * width)
+			b |= slot >> lowBit & mask << (j * width)
 		}
 		payload = append(payload, byte(b))
 	}

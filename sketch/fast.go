@@ -180,28 +180,28 @@ func (b *baseWriter) runes() {
 // beyond ASCII. It reports whether there was any.
 func (b *baseWriter) stay() bool {
 	text, out, i := b.text[b.in:], b.out[b.n:], 0
-	for i+3 <= len(text) && i+utf8.UTFMax <= len(out) {
-		c0, c1, c2 := text[i], text[i+1], text[i+2]
+	for i+4 <= len(text) && i+4 <= len(out) {
+		x := uint32(text[i]) | uint32(text[i+1])<<8 | uint32(text[i+2])<<16 | uint32(text[i+3])<<24
+		var r rune
+		size := 2
 		switch {
-		case c0 >= 0xc2 && c0 < 0xe0 && c1&0xc0 == 0x80:
-			r := rune(c0&0x1f)<<6 | rune(c1&0x3f)
-			if pageOf(r).info[r%pageSize]&staysMask != runeInfo(r) {
-				goto done
-			}
-			out[i], out[i+1] = c0, c1
-			i += 2
-		case c0 >= 0xe1 && c0 < 0xed && c1&0xc0 == 0x80 && c2&0xc0 == 0x80:
-			r := rune(c0&0x0f)<<12 | rune(c1&0x3f)<<6 | rune(c2&0x3f)
-			if pageOf(r).info[r%pageSize]&staysMask != runeInfo(r) {
-				goto done
-			}
-			out[i], out[i+1], out[i+2] = c0, c1, c2
-			i += 3
+		case x&0xc0e0 == 0x80c0 && x&0x1e != 0:
+			r = rune(x&0x1f<<6 | x>>8&0x3f)
+		case x&0xc0c0f0 == 0x8080e0 && x&0x0f != 0 && x&0x0f != 0x0d:
+			r, size = rune(x&0x0f<<12|x>>8&0x3f<<6|x>>16&0x3f), 3
 		default:
-			goto done
+			size = 0
 		}
+		p := pages[r>>pageBits].Load() // pageOf is not inlined
+		if p == nil {
+			p = makePage(r)
+		}
+		if size == 0 || p.info[r&(pageSize-1)]&staysMask != runeInfo(r) {
+			break
+		}
+		binary.LittleEndian.PutUint32(out[i:], x)
+		i += size
 	}
-done:
 	if i == 0 {
 		return false
 	}
@@ -230,7 +230,7 @@ func (b *baseWriter) write(c byte) {
 // rune writes what becomes of a rune beyond ASCII.
 func (b *baseWriter) rune(r rune) {
 	p := pageOf(r)
-	info := p.info[r%pageSize]
+	info := p.info[r&(pageSize-1)]
 	switch {
 	case info.class() == blank:
 		b.write(' ')

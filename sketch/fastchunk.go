@@ -53,11 +53,24 @@ func (s *Sketcher) cutRun(w *workspace, run []byte, next byte) bool {
 			r, size = utf8.DecodeRune(run[i:])
 		}
 		i += size
-		info := pageOf(r).info[r%pageSize]
+		p := pages[r>>pageBits].Load() // pageOf is not inlined
+		if p == nil {
+			p = makePage(r)
+		}
+		info := p.info[r&(pageSize-1)]
 		switch class := info >> 42; {
 		case class == runeInfo(letter), class == runeInfo(digit), class == runeInfo(hebrew):
 			hebrews = hebrews || class == runeInfo(hebrew)
-			n += utf8.EncodeRune(word[n:n+utf8.UTFMax], info.word())
+			switch r := info.word(); {
+			case r < utf8.RuneSelf:
+				word[n] = byte(r)
+				n++
+			case r < 0x800:
+				word[n], word[n+1] = 0xc0|byte(r>>6), 0x80|byte(r&0x3f)
+				n += 2
+			default:
+				n += utf8.EncodeRune(word[n:n+utf8.UTFMax], r)
+			}
 		case class == runeInfo(alone):
 			if n > 0 {
 				s.add(w, s.keys.hashPadded(w.word, n), false)
@@ -124,7 +137,7 @@ func (c *chunk) cut(text []byte) bool {
 		r, size := utf8.DecodeRune(text[i:])
 		i += size
 		p := pageOf(r)
-		info := p.info[r%pageSize]
+		info := p.info[r&(pageSize-1)]
 		switch {
 		case info.class() == nothing:
 		case info>>42 == runeInfo(alone):
@@ -167,7 +180,7 @@ func (c *chunk) letters(text []byte, i int) int {
 			break
 		}
 		r := rune(b&0x1f)<<6 | rune(text[i+1]&0x3f) // a base text is valid UTF-8
-		info := pageOf(r).info[r%pageSize]
+		info := infoOf(r)
 		if info>>42 != runeInfo(letter) {
 			break
 		}
@@ -194,7 +207,7 @@ func classIn(r rune) class {
 	if r < utf8.RuneSelf {
 		return asciiClass[r]
 	}
-	return pageOf(r).info[r%pageSize].class()
+	return infoOf(r).class()
 }
 
 // put takes the next rune of the folded text.

@@ -110,14 +110,19 @@ func (a *slotArray) fillFirst(k uint64, set []uint64) {
 
 // fillAll tries every throw of the rounds after the first.
 func (a *slotArray) fillAll(k uint64, all []uint64) {
-	slots := &a.slots
 	for round := uint64(1); round < rounds; round++ {
-		key := roundKeys[round]
-		for _, x := range all {
-			position, slot := throw(x*key, round, k)
-			position &= maxPositions - 1
-			slots[position] = min(slots[position], slot)
-		}
+		throwAll(&a.slots, all, roundKeys[round], round<<56, k)
+	}
+}
+
+// throwAll tries every throw of one round. It is a function of its own, never inlined, so that all it needs stays in registers.
+//
+//go:noinline
+func throwAll(slots *[maxPositions]uint64, all []uint64, key, round, k uint64) {
+	for _, x := range all {
+		y := x * key
+		slot := &slots[y>>32*k>>32&(maxPositions-1)]
+		*slot = min(*slot, round|y&(1<<56-1))
 	}
 }
 

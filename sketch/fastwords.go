@@ -133,6 +133,7 @@ func (s *Sketcher) levelSizes(w *workspace) {
 		for len(t.sizes) < len(t.hashes) {
 			t.sizes = append(t.sizes, uint8(s.scheme.Characters))
 		}
+		w.kinds = t.sizes // which may have grown: room for the next text
 	}
 }
 

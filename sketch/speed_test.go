@@ -1,0 +1,156 @@
+package sketch
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// TestFillIsPlainAtEverySize holds the quick way to fill slots against the plain one, in one slotArray after another set's slots.
+func TestFillIsPlainAtEverySize(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 11))
+	set := make([]uint64, 3000)
+	for i := range set {
+		set[i] = random.Uint64()
+	}
+	a, want := new(slotArray), make([]uint64, maxPositions)
+	check := func(size, positions int) {
+		t.Helper()
+		from := random.IntN(len(set) - size + 1)
+		fastSimilarity(want[:positions], set[from:from+size])
+		a.fill(positions, set[from:from+size])
+		if !slices.Equal(a.slots[:positions], want[:positions]) {
+			t.Fatalf("%d shingles on %d positions: the slots differ", size, positions)
+		}
+	}
+	for size := 1; size <= len(set); size++ { // every size, on the default and on some other number of positions
+		check(size, DefaultPositions)
+		check(size, 8+8*random.IntN(maxPositions/8))
+	}
+	for positions := 8; positions <= maxPositions; positions += 8 { // every number of positions
+		for _, size := range []int{1, 2, few - 1, few, few + 1, 300, 3000} {
+			check(size, positions)
+		}
+	}
+}
+
+// TestFillTakesExtremes does the same for hashes that stand at the ends of what a slot holds, and for ones that all fall on one position.
+func TestFillTakesExtremes(t *testing.T) {
+	a, want := new(slotArray), make([]uint64, DefaultPositions)
+	var low, high []uint64
+	for i := range uint64(200) {
+		low, high = append(low, i), append(high, ^i)
+	}
+	for _, set := range [][]uint64{low, high, {0}, {^uint64(0)}, {0, ^uint64(0)}, low[:few], high[:few+1]} {
+		fastSimilarity(want, set)
+		a.fill(len(want), set)
+		if !slices.Equal(a.slots[:len(want)], want) {
+			t.Errorf("%d shingles from %x: the slots differ", len(set), set[0])
+		}
+	}
+}
+
+// TestDistinct holds the set against one made with a map, for many sizes and shares of repeated shingles, also where all shingles belong
+// at few places of the table.
+func TestDistinct(t *testing.T) {
+	random, w := rand.New(rand.NewPCG(3, 5)), new(workspace)
+	for size := range 700 {
+		for _, kinds := range []int{1, 2, size/10 + 1, size + 1, 1 << 30} {
+			spread := uint64(golden)
+			if size%3 == 0 {
+				spread <<= 8 + size%40
+			}
+			w.all = w.all[:0]
+			seen := make(map[uint64]bool)
+			for range size {
+				x := (1 + random.Uint64N(uint64(kinds))) * spread
+				if x == 0 {
+					x = 1
+				}
+				w.all = append(w.all, x)
+				seen[x] = true
+			}
+			w.distinct()
+			got := slices.Sorted(slices.Values(w.set))
+			want := make([]uint64, 0, len(seen))
+			for x := range seen {
+				want = append(want, x)
+			}
+			slices.Sort(want)
+			if !slices.Equal(got, want) {
+				t.Fatalf("%d shingles of %d kinds: got %d distinct, want %d", size, kinds, len(got), len(want))
+			}
+		}
+	}
+}
+
+// TestSketchIntoAllocatesNothing: a sketch costs no memory once the workspaces have their size, in any script, unless what stands
+// between two blanks takes the plain way; there the libraries want room of their own.
+func TestSketchIntoAllocatesNothing(t *testing.T) {
+	if !poolKeeps() {
+		t.Skip("the race detector makes pools forget")
+	}
+	s := newSketcher(t, nil)
+	for name, text := range map[string]string{
+		"english":       "The quick brown fox's den isn't at 3.14 km, or 1,000 miles; e.g. U.S.A. x_y __init__ a:b 'quoted' \"a\".",
+		"blanks":        "tabs\tand\nnew lines\r\n  and   many    blanks \v\f ends  ",
+		"compounds":     strings.Repeat("longwordwithoutanyblankinsideofit", 5),
+		"french":        "Où l’été s’achève, le garçon naïf déjà reçoit « l’œuvre » de sa sœur ; ça coûte 3 €.",
+		"german":        "Die Straße über Köln führt ÜBER Größe nach Düsseldorf.",
+		"vietnamese":    "Tiếng Việt là ngôn ngữ của người Việt",
+		"polish":        "Zażółć gęślą jaźń, ŁÓDŹ i Kraków",
+		"russian":       "Привет мир, ёлка и Йод; пол-литра. Україна ґанок",
+		"greek":         "Ελληνικά άέήίόύώ τόνος και ΣΙΣΥΦΟΣ",
+		"hebrew":        "עברית היא שפה צה\"ל ג'ירפה",
+		"arabic":        "العربية لغة جميلة ١٢٣ فارسی",
+		"chinese":       "中文文本，包含标点。简体 繁體 2024年",
+		"japanese":      "日本語のテキストと English が混ざっています。２０２４年３月 Ｇｏｏｇｌｅで、々〇ー",
+		"korean":        "한국어 텍스트 띄어쓰기",
+		"thai":          "ภาษาไทยไม่มีช่องว่าง",
+		"emoji":         "emoji 👍 a👍b ☃ ™ … ½ ﬁne",
+		"invalid":       "invalid \xff\xfe bytes a\xffb \xc3( \xe2\x82 end\xc3",
+		"short":         "a",
+		"several kinds": "日本 word 中文 more words カタカナ end",
+	} {
+		var k Sketch
+		text = strings.Repeat(text+" ", 20)
+		if got := testing.AllocsPerRun(50, func() { s.SketchInto(&k, text, "a second text", text) }); got != 0 {
+			t.Errorf("%s: %v allocations a document", name, got)
+		}
+	}
+}
+
+// poolKeeps reports whether a pool gives back what was put into it: under the race detector it drops some at random.
+func poolKeeps() bool {
+	var pool sync.Pool
+	for range 100 {
+		pool.Put(new(int))
+		if pool.Get() == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// TestPlainHanIsDescribedSo holds the short cut for Han against what the plain way says of each rune.
+func TestPlainHanIsDescribedSo(t *testing.T) {
+	step, found := rune(1), 0
+	if testing.Short() {
+		step = 17
+	}
+	for r := rune(0); r <= 0x3ffff; r += step {
+		if !isPlainHan(r) {
+			continue
+		}
+		found++
+		var plain page
+		if got, want := infoOf(r), plain.describe(r); got != want || len(plain.many) > 0 {
+			t.Fatalf("%U: %x, want %x", r, got, want)
+		}
+	}
+	if found < 80000/int(step) {
+		t.Errorf("%d of some 90,000 Han letters are plain", found)
+	}
+}
