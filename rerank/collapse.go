@@ -12,15 +12,6 @@ type Hit struct {
 	Profile *Profile
 }
 
-// nearDuplicate reports whether h folds into the leader, by the profile of h.
-func (h Hit) nearDuplicate(leader Hit) bool {
-	if h.Sketch == nil || leader.Sketch == nil {
-		return false
-	}
-	near, _ := h.Profile.NearDuplicates(h.Sketch, leader.Sketch)
-	return near
-}
-
 // Group is a leader and the hits folded into it, as ranks in ascending order.
 type Group struct {
 	Leader int
@@ -30,21 +21,35 @@ type Group struct {
 // Collapse returns the groups of the first window hits, ordered by leader. The ranks beyond the window belong to no group.
 func Collapse(hits []Hit, window int) []Group {
 	var groups []Group
-	for rank, hit := range hits[:min(max(window, 0), len(hits))] {
-		if g := leaderOf(hit, hits, groups); g >= 0 {
+	var leaders []leader
+	for rank := range hits[:min(max(window, 0), len(hits))] {
+		hit := &hits[rank]
+		if g := leaderOf(hit, leaders); g >= 0 {
 			groups[g].Folded = append(groups[g].Folded, rank)
 			continue
+		}
+		if hit.Sketch != nil {
+			leaders = append(leaders, leader{hit.Sketch, len(groups)})
 		}
 		groups = append(groups, Group{Leader: rank})
 	}
 	return groups
 }
 
-// leaderOf returns the first group whose leader hit is a near-duplicate of, or -1.
-func leaderOf(hit Hit, hits []Hit, groups []Group) int {
-	for g := range groups {
-		if hit.nearDuplicate(hits[groups[g].Leader]) {
-			return g
+// leader is what further hits are compared with.
+type leader struct {
+	sketch *sketch.Sketch
+	group  int
+}
+
+// leaderOf returns the group of the first leader that hit is a near-duplicate of, or -1.
+func leaderOf(hit *Hit, leaders []leader) int {
+	if hit.Sketch == nil {
+		return -1
+	}
+	for _, l := range leaders {
+		if near, _ := hit.Profile.NearDuplicates(hit.Sketch, l.sketch); near {
+			return l.group
 		}
 	}
 	return -1

@@ -41,10 +41,8 @@ var Presets = map[string]Profile{"default": Default, "safe": Safe, "thorough": T
 // threshold. The agreement is 0 where the two are not comparable.
 func (p *Profile) NearDuplicates(a, b *sketch.Sketch) (near bool, agreement float64) {
 	agreement, comparable := a.Agreement(b)
-	if a.SameText(b) {
-		return true, agreement
-	}
-	return comparable && p.long(a, b) && agreement >= p.Threshold, agreement
+	near = comparable && agreement >= p.Threshold && p.long(a, b) || a.SameText(b)
+	return near, agreement
 }
 
 // long reports whether both have shingles enough; ready values have none to count.

@@ -24,9 +24,10 @@ func (s *Sketch) comparable(t *Sketch) bool {
 // against a threshold, many times over. For [Hamming] it is the share of equal bits. It reports false where the two are not
 // comparable.
 func (s *Sketch) Agreement(t *Sketch) (agreement float64, comparable bool) {
-	if s.Form == Positions && s.Bits == 8 && s.comparable(t) {
-		chance := 1.0 / 256
-		return (float64(equalBytes(s.Payload, t.Payload))/float64(len(s.Payload)) - chance) / (1 - chance), true
+	// What follows is Resemblance for positions of 8 bits, which no other form has, with one division: (equal/k - 1/256) / (1 - 1/256).
+	k := len(s.Payload)
+	if s.Bits == 8 && t.Bits == 8 && s.Scheme == t.Scheme && k == len(t.Payload) && k > 0 && s.Shingles != 0 && t.Shingles != 0 {
+		return float64(256*equalBytes(s.Payload, t.Payload)-k) / float64(255*k), true
 	}
 	e, ok := s.Resemblance(t)
 	return e.Value, ok
