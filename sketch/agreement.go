@@ -17,7 +17,7 @@ type Estimate struct {
 // comparable reports whether two sketches can be compared: same scheme, and something to compare.
 func (s *Sketch) comparable(t *Sketch) bool {
 	return s.Scheme == t.Scheme && s.Form == t.Form && s.Bits == t.Bits && s.Shingles != 0 && t.Shingles != 0 &&
-		(s.Form == Values || len(s.Payload) == len(t.Payload) && len(s.Payload) > 0)
+		(s.Form == Values || s.Form == Sample || len(s.Payload) == len(t.Payload) && len(s.Payload) > 0)
 }
 
 // Agreement returns the resemblance of the two documents as [Sketch.Resemblance] estimates it, without the error: what to hold
@@ -51,7 +51,7 @@ func (s *Sketch) Resemblance(t *Sketch) (Estimate, bool) {
 		return Estimate{}, false
 	}
 	switch s.Form {
-	case Values:
+	case Values, Sample:
 		return s.fromValues(t)
 	case Sides:
 		return s.fromSides(t), true
@@ -96,24 +96,18 @@ func (s *Sketch) fromValues(t *Sketch) (Estimate, bool) {
 		return Estimate{}, false
 	}
 	e := Estimate{Value: float64(both) / float64(looked)}
-	if s.whole() && t.whole() {
+	if s.Form == Values && !s.Cut && !t.Cut {
 		return e, true
 	}
 	n := float64(looked)
 	share := (float64(both) + 0.5) / (n + 1)
 	e.Error = math.Sqrt(share * (1 - share) / n)
-	// Hashes drawn from few, each at most once, vary less than independent ones. Those of zero_mod_m may be drawn once in every
-	// repeat, which takes all but a little of that away; lists of it that are not cut tell themselves by their length.
+	// Values drawn from few, each at most once, vary less than independent ones. Those of zero_mod_m may be drawn once in every repeat.
 	union := (float64(s.Shingles) + float64(t.Shingles)) / (1 + e.Value)
-	if (s.Cut || s.whole()) && (t.Cut || t.whole()) && n < union {
+	if s.Form == Values && n < union {
 		e.Error *= math.Sqrt(1 - n/union)
 	}
 	return e, true
-}
-
-// whole reports whether the values are those of all elements, each once.
-func (s *Sketch) whole() bool {
-	return !s.Cut && uint64(len(s.Payload)) == valueSize*uint64(s.Shingles)
 }
 
 // Angle estimates the angle between two sets under [SimHash], in radians: 0 for equal ones, π/2 for disjoint ones. It reports

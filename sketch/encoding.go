@@ -21,8 +21,9 @@ import (
 //
 //	form         payload
 //	1, 2, 4, 8   positions of so many bits each, the first in the low bits of the first byte
-//	16           hashes in rising order, 8 bytes each, big-endian: all there are
+//	16           m_smallest: hashes in rising order, 8 bytes each, big-endian: all there are
 //	17           the same: the smallest there are
+//	18, 19       zero_mod_m: the same two
 //	32           sides of hyperplanes, one bit each, the first in the low bit of the first byte
 //	48           a ready value: 8 bytes, big-endian
 //
@@ -36,7 +37,8 @@ const (
 	headerSize    = 16
 
 	formValues = 16
-	formCut    = 17
+	formSample = 18
+	formCut    = 1 // added to the two above
 	formSides  = 32
 	formReady  = 48
 
@@ -127,14 +129,16 @@ func decode(raw []byte) (Sketch, error) {
 	switch form := raw[1]; form {
 	case 1, 2, 4, 8:
 		t.Form, t.Bits = Positions, form
-	case formValues, formCut:
-		t.Form, t.Bits, t.Cut = Values, 8*valueSize, form == formCut
+	case formValues, formValues + formCut:
+		t.Form, t.Bits, t.Cut = Values, 8*valueSize, form != formValues
+	case formSample, formSample + formCut:
+		t.Form, t.Bits, t.Cut = Sample, 8*valueSize, form != formSample
 	case formSides:
 		t.Form, t.Bits = Sides, 1
 	case formReady:
 		t.Form, t.Bits = Ready, 1
 	default:
-		return Sketch{}, fmt.Errorf("%w: form %d, this release reads 1, 2, 4, 8, 16, 17, 32 and 48", ErrVersion, form)
+		return Sketch{}, fmt.Errorf("%w: form %d, this release reads 1, 2, 4, 8, 16 to 19, 32 and 48", ErrVersion, form)
 	}
 	if _, err := t.form(); err != nil {
 		return Sketch{}, err
@@ -148,10 +152,13 @@ func (s *Sketch) form() (byte, error) {
 	switch s.Form {
 	case Positions:
 		form, ok = s.Bits, (s.Bits == 1 || s.Bits == 2 || s.Bits == 4 || s.Bits == 8) && n > 0 && n <= maxPositions*int(s.Bits)/8
-	case Values:
-		form, ok = formValues, s.Bits == 8*valueSize && n <= maxPayload && s.rising()
+	case Values, Sample:
+		form, ok = formValues, s.Bits == 8*valueSize && n <= maxPayload && (n > 0 || s.Form == Sample && !s.Cut) && s.rising()
+		if s.Form == Sample {
+			form = formSample
+		}
 		if s.Cut {
-			form, ok = formCut, ok && n > 0
+			form += formCut
 		}
 	case Sides:
 		form, ok = formSides, s.Bits == 1 && n > 0 && n <= maxPositions/8

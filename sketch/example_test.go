@@ -169,7 +169,7 @@ func ExampleSketch_UnmarshalText() {
 	fmt.Println(agreement, comparable)
 	fmt.Println(b.UnmarshalText([]byte("anything else")))
 	// Output:
-	// AQj+ltNwAABP5tLyhd/DPxp2b1jmh3bFLGoMDjieQiwF
+	// AQj+ltNwAAARU/4C6QKGoxp2b1jmh3bFLGoMDjieQiwF
 	// 1 true
 	// sketch: malformed: illegal base64 data at input byte 8
 }

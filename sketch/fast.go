@@ -34,6 +34,8 @@ type baseWriter struct {
 	chunkIn, chunkOut int
 	// ccc is the combining class of the rune written last.
 	ccc uint8
+	// marks is how many runes of another class than 0 stand in a row, where ccc is not 0.
+	marks int
 }
 
 // appendBase appends the base text of a text to w.base.
@@ -157,7 +159,9 @@ func (b *baseWriter) runes() {
 		if c := b.text[b.in]; c < utf8.RuneSelf {
 			b.in++
 			ascii++
-			b.write(asciiBase[c])
+			if c != 0 {
+				b.write(asciiBase[c])
+			}
 			continue
 		}
 		ascii = 0
@@ -166,9 +170,8 @@ func (b *baseWriter) runes() {
 		}
 		r, size := utf8.DecodeRuneInString(b.text[b.in:])
 		b.in += size
-		if r != utf8.RuneError || size > 1 {
-			b.rune(r)
-			from = min(from, b.chunkOut)
+		if (r != utf8.RuneError || size > 1) && b.rune(r) {
+			from = min(from, b.chunkOut) // no earlier, or a long text without a blank would cost time in its square
 		}
 	}
 	for i := from &^ 7; i < b.n; i += 8 {
@@ -227,15 +230,25 @@ func (b *baseWriter) write(c byte) {
 	b.chunkIn, b.chunkOut = b.in, b.n
 }
 
-// rune writes what becomes of a rune beyond ASCII.
-func (b *baseWriter) rune(r rune) {
+// manyMarks is how many combining marks in a row take the plain way: from 30 on, Unicode's stream-safe form parts them.
+const manyMarks = 20
+
+// rune writes what becomes of a rune beyond ASCII. It reports whether, at a doubt, all behind the last blank was written anew.
+func (b *baseWriter) rune(r rune) (anew bool) {
 	p := pageOf(r)
 	info := p.info[r&(pageSize-1)]
+	if b.ccc == 0 {
+		b.marks = 0
+	}
+	if info.ccc() != 0 {
+		b.marks++
+	}
 	switch {
 	case info.class() == blank:
 		b.write(' ')
-	case info&doubtBase != 0 || info.ccc() != 0 && info.ccc() < b.ccc:
+	case info&doubtBase != 0 || info.ccc() != 0 && info.ccc() < b.ccc || b.marks > manyMarks:
 		b.doubt()
+		return true
 	case info&manyBase != 0:
 		many := p.many[info.base()]
 		b.n += copy(b.out[b.n:], many)
@@ -248,6 +261,7 @@ func (b *baseWriter) rune(r rune) {
 			b.reserve()
 		}
 	}
+	return false
 }
 
 // doubt writes all that stands between two blanks anew, in the plain way.

@@ -21,6 +21,8 @@ type chunk struct {
 	kept bool
 	// ccc is the combining class of the last rune.
 	ccc uint8
+	// marks is how many runes of another class than 0 stand in a row, where ccc is not 0.
+	marks int
 }
 
 // maxWord is the room for a word with runes beyond ASCII; a longer one takes the plain way.
@@ -138,13 +140,19 @@ func (c *chunk) cut(text []byte) bool {
 		i += size
 		p := pageOf(r)
 		info := p.info[r&(pageSize-1)]
+		if c.ccc == 0 {
+			c.marks = 0
+		}
+		if info.ccc() != 0 {
+			c.marks++
+		}
 		switch {
 		case info.class() == nothing:
 		case info>>42 == runeInfo(alone):
 			c.ccc, c.last = 0, alone
 			c.flush()
 			c.character(info.word())
-		case info&doubtWord != 0 || info.ccc() != 0 && info.ccc() < c.ccc || c.n > maxWord:
+		case info&doubtWord != 0 || info.ccc() != 0 && info.ccc() < c.ccc || c.marks > manyMarks || c.n > maxWord:
 			return false
 		case info&manyWord != 0:
 			c.ccc = 0

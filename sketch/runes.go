@@ -135,7 +135,7 @@ func (p *page) describe(r rune) runeInfo {
 		return info | runeInfo(blank)<<42
 	}
 	switch b := norm.NFC.String(foldCase(norm.NFC.String(text))); {
-	case !inert(text) || !inert(b) || info.ccc() != 0 && b != text:
+	case !inert(text) || !inert(b) || norm.NFKD.PropertiesString(text).LeadCCC() != info.ccc() || info.ccc() != 0 && b != text:
 		info |= doubtBase
 	case utf8.RuneCountInString(b) == 1:
 		first, _ := utf8.DecodeRuneInString(b)

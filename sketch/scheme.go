@@ -9,7 +9,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// Family names the way in which a set of shingles becomes a sketch. Each is named for its source and has an unbiased estimator.
+// Family names the way in which a set of shingles becomes a sketch. Each is named for its source and has its estimator ([Sketch.Resemblance]).
 type Family string
 
 const (
@@ -39,9 +39,9 @@ const (
 	// Auto makes word shingles where words stand apart, and character shingles in runs of scripts written without spaces (Han, kana,
 	// Thai, Lao, Khmer, Burmese and the like). The default.
 	Auto Features = "auto"
-	// Words makes shingles of w words, whatever the script; in scripts without spaces UAX #29 makes nearly every character a word.
+	// WordShingles makes shingles of w words, whatever the script; in scripts without spaces UAX #29 makes nearly every character a word.
 	WordShingles Features = "words"
-	// Characters makes shingles of n characters, whatever the script, with one blank between two words.
+	// CharacterShingles makes shingles of n characters, whatever the script, with one blank between two words.
 	CharacterShingles Features = "characters"
 	// Tags takes each text as one element of the set: tags of goods, users of a link, links of a page.
 	Tags Features = "tags"
@@ -92,8 +92,8 @@ const (
 	maxRepeats    = 64
 )
 
-// textVersion changes with whatever changes a sketch and is not an option of Scheme: normalisation, word borders, hashes, the frozen
-// constants of a family.
+// textVersion changes with whatever changes a sketch and is not an option of Scheme: normalisation, word borders, hashes, constants, and
+// the editions of the libraries that know Unicode and HTML, which the known answers watch.
 //
 //	1  the first
 const textVersion = 1
@@ -123,7 +123,8 @@ type Scheme struct {
 	Content Content
 	// Keep says what is not folded; nothing by default.
 	Keep Keep
-	// Seed keys every hash. It is the operator's secret: who knows it can craft texts that collide.
+	// Seed keys every hash. It is the operator's secret: who knows it can craft texts that collide. Take 128 random bits, since every
+	// stored sketch carries 32 bits by which guesses at a weak one can be told wrong.
 	Seed string
 }
 

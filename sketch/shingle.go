@@ -1,57 +1,6 @@
 package sketch
 
-import (
-	"encoding/binary"
-	"math/bits"
-	"slices"
-)
-
-// keys are what a scheme's seed turns into: everything that is hashed is hashed with them.
-type keys struct{ word, rest, shingle, text uint64 }
-
-func keysOf(seed uint64) keys {
-	var k [4]uint64
-	for i := range k {
-		k[i] = mix(seed + uint64(i+1)*golden)
-	}
-	return keys{word: k[0], rest: k[1], shingle: k[2], text: k[3]}
-}
-
-// golden is 2^64 divided by the golden ratio: multiples of it are evenly spread.
-const golden = 0x9e3779b97f4a7c15
-
-// base is the odd number in whose powers the tokens of a shingle are weighed.
-const base = 0x9fb21c651e98df25
-
-// mix is the finaliser of MurmurHash3 (Appleby, public domain): a bijection of 64-bit numbers in which each bit of the input
-// changes each bit of the output with probability near one half.
-func mix(h uint64) uint64 {
-	h ^= h >> 33
-	h *= 0xff51afd7ed558ccd
-	h ^= h >> 33
-	h *= 0xc4ceb9fe1a85ec53
-	return h ^ h>>33
-}
-
-// foldMul multiplies to 128 bits and folds them to 64 by xor: one instruction that mixes two words well if neither factor is
-// known to who chooses the other (the step of wyhash, Wang Yi, public domain).
-func foldMul(a, b uint64) uint64 {
-	high, low := bits.Mul64(a, b)
-	return high ^ low
-}
-
-// hash returns the hash of a token from its bytes: 16 bytes a step, the last step padded with zeros, which no token holds.
-func (k *keys) hash(token string) uint64 {
-	var block [16]byte
-	h := k.word
-	for len(token) > 16 {
-		copy(block[:], token[:16])
-		h = foldMul(binary.LittleEndian.Uint64(block[:])^h, binary.LittleEndian.Uint64(block[8:])^k.rest)
-		token = token[16:]
-	}
-	clear(block[copy(block[:], token):])
-	return foldMul(binary.LittleEndian.Uint64(block[:])^h, binary.LittleEndian.Uint64(block[8:])^k.rest)
-}
+import "slices"
 
 // Shingles returns the set of a document as sorted, distinct hashes. Every text (a field, or one value of a field that has
 // several) is cut on its own, so that no shingle spans two of them. A text too short for one shingle makes one of all it has; a

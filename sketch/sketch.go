@@ -62,8 +62,10 @@ type Form uint8
 const (
 	// Positions: b bits of each position, of fast_similarity and permutations.
 	Positions Form = iota
-	// Values: hashes in rising order, of m_smallest and zero_mod_m.
+	// Values: the smallest hashes in rising order, of m_smallest.
 	Values
+	// Sample: hashes drawn by chance in rising order, of zero_mod_m.
+	Sample
 	// Sides: one bit for each hyperplane, of simhash.
 	Sides
 	// Ready: a value that came ready, of hamming.
@@ -78,13 +80,13 @@ type Sketch struct {
 	Source uint16
 	// Form says how Payload is to be read.
 	Form Form
-	// Bits is the number of bits of each position: 1, 2, 4 or 8 for Positions, 1 for Sides and Ready, 64 for Values.
+	// Bits is the number of bits of each position: 1, 2, 4 or 8 for Positions, 1 for Sides and Ready, 64 for Values and Sample.
 	Bits uint8
-	// Cut says of Values that more were found than kept.
+	// Cut says of Values and Sample that there are more than were kept.
 	Cut bool
 	// Shingles is the number of distinct elements of the document's set: of shingles, or of tags. It is 1 for a ready value.
 	Shingles uint32
-	// Fingerprint is the keyed hash of the whole text, case and white space folded.
+	// Fingerprint is the keyed hash of the whole text, white space folded and, but for Keep.Case, case too; of tags that of their set.
 	Fingerprint uint64
 	// Payload is what is compared.
 	Payload []byte
@@ -111,7 +113,7 @@ func (s *Sketcher) SketchInto(k *Sketch, texts ...string) bool {
 		return false
 	}
 	k.Scheme, k.Source, k.Cut = s.id, 0, false
-	k.Shingles = uint32(min(len(w.set), math.MaxUint32))
+	k.Shingles = uint32(min(uint64(len(w.set)), math.MaxUint32))
 	if s.scheme.Features == Tags { // their order does not matter
 		slices.Sort(w.set)
 		w.base = w.base[:0]
@@ -119,7 +121,7 @@ func (s *Sketcher) SketchInto(k *Sketch, texts ...string) bool {
 			w.base = binary.BigEndian.AppendUint64(w.base, x)
 		}
 	}
-	k.Fingerprint = w.fingerprint(s.keys.text)
+	k.Fingerprint = s.keys.fingerprint(w.base)
 	s.summarise(k, w)
 	return true
 }
@@ -139,7 +141,7 @@ func (s *Sketcher) summarise(k *Sketch, w *workspace) {
 		k.Form, k.Bits = Values, 64
 		k.Payload, k.Cut = mSmallest(payload, w.set, s.scheme.Positions)
 	case ZeroModM:
-		k.Form, k.Bits = Values, 64
+		k.Form, k.Bits = Sample, 64
 		k.Payload, k.Cut = zeroModM(payload, w.set, s.scheme.Modulus, s.scheme.Repeats, s.scheme.Positions)
 	case SimHash:
 		k.Form, k.Bits = Sides, 1
@@ -177,7 +179,6 @@ type workspace struct {
 	table []uint64
 	slots slotArray
 	cutter
-	digest xxhash.Digest
 }
 
 // tokens are the words and characters of one text, as hashes.
@@ -189,11 +190,12 @@ type tokens struct {
 
 var workspaces = sync.Pool{New: func() any { return new(workspace) }}
 
-// maxKept is the size in bytes of the largest text whose workspace is kept for the next one.
-const maxKept = 4 << 20
+// maxKept is the size in bytes of the largest workspace that is kept for the next document.
+const maxKept = 8 << 20
 
 func (w *workspace) release() {
-	if cap(w.base) <= maxKept {
+	numbers := cap(w.all) + cap(w.set) + cap(w.table) + cap(w.tokens.hashes) + cap(w.slots.spread) + cap(w.slots.late)
+	if cap(w.base)+cap(w.wordBits)+cap(w.kinds)+8*numbers <= maxKept {
 		workspaces.Put(w)
 	}
 }
@@ -329,11 +331,4 @@ func firsts(all, set, table []uint64) (n, late int) {
 		late += other
 	}
 	return n, late
-}
-
-// fingerprint hashes the base texts: case and white space folded; punctuation, digits and accents count ("C++" is not "C#").
-func (w *workspace) fingerprint(seed uint64) uint64 {
-	w.digest.ResetWithSeed(seed)
-	_, _ = w.digest.Write(w.base)
-	return w.digest.Sum64()
 }

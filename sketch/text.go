@@ -24,9 +24,10 @@ type token struct {
 	character bool
 }
 
-// baseText returns the text that the fingerprint hashes. Invalid UTF-8 is left out, as engines do that accept it.
+// baseText returns the text that the fingerprint hashes. Invalid UTF-8 is left out, as engines do that accept it, and so is U+0000, which
+// stands for the border between two texts.
 func baseText(text string, keep Keep) string {
-	s := norm.NFC.String(strings.ToValidUTF8(text, ""))
+	s := norm.NFC.String(strings.ReplaceAll(strings.ToValidUTF8(text, ""), "\x00", ""))
 	if !keep.Case {
 		s = norm.NFC.String(foldCase(s))
 	}

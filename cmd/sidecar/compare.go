@@ -30,7 +30,8 @@ one has. HTML is recognised and its text taken.
 With --docs and --pairs it judges many pairs. Documents are one JSON object in each line, as for sidecar sketch. Pairs are
 lines of two ids with a tab between; further columns do not count, and a first line that begins with id_a and id_b is skipped.
 For each pair it prints, in the same order: both ids, the agreement, its standard error, and whether they are
-near-duplicates. Documents are kept in memory; pairs may be any number.
+near-duplicates. A pair in which a document has no word, or which can't be compared, has 0 for both and is none. Documents
+are kept in memory; pairs may be any number.
 
 Where the agreement of two sketches leaves a doubt, the texts themselves decide. --no-texts goes by the sketches alone, as a
 search does. --threshold, or a threshold in the rule of a configuration, takes the place of the preset's: near-duplicates

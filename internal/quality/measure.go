@@ -10,13 +10,15 @@ import (
 	"github.com/neardup/sidecar/sketch"
 )
 
+const ownName = "own"
+
 // Own returns the project's own set, the sample corpus of the walk-through: documents of one group are near-duplicates.
 func Own() (*Set, error) {
 	documents, err := corpus.Load()
 	if err != nil {
 		return nil, err
 	}
-	s := &Set{Name: "own"}
+	s := &Set{Name: ownName}
 	for _, d := range documents {
 		s.Docs = append(s.Docs, Document{ID: d.ID, Text: d.Title + "\n" + d.Body})
 		s.clusters = append(s.clusters, member{cluster: d.Group, subset: "all"})
@@ -160,34 +162,39 @@ func Measure(s *Set) (*Result, error) {
 	return r, nil
 }
 
-// Report writes what was measured, set by set and as means, in the form of the golden files.
-func Report(w io.Writer, results []*Result) {
-	names := []string{"default", "safe", "thorough"}
-	fmt.Fprintln(w, "F1 (precision / recall)")
-	for _, r := range results {
-		fmt.Fprintf(w, "\n%s: %d documents, %d pairs near-duplicate, %d not\n", r.set.Name, len(r.set.Docs), r.positive, r.negative)
-		for _, name := range names {
-			fmt.Fprintf(w, "  %-9s by sketches %s, with the texts %s\n", name, r.presets[name][0], r.presets[name][1])
-		}
-		for _, c := range []struct {
-			name  string
-			curve curve
-		}{{"agreement", r.agreement}, {"exact resemblance, same shingles", r.exact}, {"exact resemblance, 4 words", r.lecture}, {"exact resemblance, 5 characters", r.characters}} {
-			best, at := c.curve.best()
-			fmt.Fprintf(w, "  best threshold of %-33s %.2f: %s\n", c.name+",", at, best)
-		}
-		fmt.Fprintln(w, "  agreement along the threshold")
-		for t := 30; t <= 95; t += 5 {
-			fmt.Fprintf(w, "    %.2f  %s\n", float64(t)/100, r.agreement[slices.Index(steps, t)])
-		}
+var names = []string{"default", "safe", "thorough"}
+
+// Report writes what was measured on a set, in the form of the golden files.
+func (r *Result) Report(w io.Writer) {
+	fmt.Fprintf(w, "%s: %d documents, %d pairs near-duplicate, %d not\nF1 (precision / recall)\n", r.set.Name, len(r.set.Docs), r.positive, r.negative)
+	for _, name := range names {
+		fmt.Fprintf(w, "  %-9s by sketches %s, with the texts %s\n", name, r.presets[name][0], r.presets[name][1])
 	}
-	fmt.Fprintf(w, "\nmeans over %d sets of F1\n", len(results))
+	for _, c := range []struct {
+		name  string
+		curve curve
+	}{
+		{"agreement", r.agreement}, {"exact resemblance, same shingles", r.exact},
+		{"exact resemblance, 4 words", r.lecture}, {"exact resemblance, 5 characters", r.characters},
+	} {
+		best, at := c.curve.best()
+		fmt.Fprintf(w, "  best threshold of %-33s %.2f: %s\n", c.name+",", at, best)
+	}
+	fmt.Fprintln(w, "  agreement along the threshold")
+	for t := 30; t <= 95; t += 5 {
+		fmt.Fprintf(w, "    %.2f  %s\n", float64(t)/100, r.agreement[slices.Index(steps, t)])
+	}
+}
+
+// Means writes the means over several sets.
+func Means(w io.Writer, results []*Result) {
 	mean := func(of func(*Result) float64) (sum float64) {
 		for _, r := range results {
 			sum += of(r) / float64(len(results))
 		}
 		return sum
 	}
+	fmt.Fprintf(w, "means over %d sets of F1\n", len(results))
 	for _, name := range names {
 		fmt.Fprintf(w, "  %-9s by sketches %.3f, with the texts %.3f\n", name,
 			mean(func(r *Result) float64 { return r.presets[name][0].F1() }), mean(func(r *Result) float64 { return r.presets[name][1].F1() }))

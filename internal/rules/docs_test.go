@@ -1,0 +1,58 @@
+package rules
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	link     = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
+	testName = regexp.MustCompile("`[^`]*\\b((?:Test|Benchmark|Fuzz)[A-Z][A-Za-z0-9]*)[^`]*`")
+)
+
+// TestDocsNameWhatExists holds the links between the documents, and the tests that they name.
+func TestDocsNameWhatExists(t *testing.T) {
+	root := filepath.Join("..", "..")
+	var tests strings.Builder
+	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, "_test.go") {
+			text, err := os.ReadFile(path)
+			tests.Write(text)
+			return err
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var documents []string
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/decisions/*.md", "bench/*.md"} {
+		found, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		documents = append(documents, found...)
+	}
+	if len(documents) < 15 {
+		t.Fatalf("only %d documents found", len(documents))
+	}
+	for _, path := range documents {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(path), m[1])); err != nil {
+				t.Errorf("%s leads to %s, which does not exist", path, m[1])
+			}
+		}
+		for _, m := range testName.FindAllStringSubmatch(string(text), -1) {
+			if !strings.Contains(tests.String(), "func "+m[1]) {
+				t.Errorf("%s names %s, which is no test", path, m[1])
+			}
+		}
+	}
+}

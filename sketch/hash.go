@@ -1,0 +1,70 @@
+package sketch
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// keys are what a scheme's seed turns into: everything that is hashed is hashed with them.
+type keys struct{ word, rest, shingle, text uint64 }
+
+func keysOf(seed uint64) keys {
+	var k [4]uint64
+	for i := range k {
+		k[i] = mix(seed + uint64(i+1)*golden)
+	}
+	return keys{word: k[0], rest: k[1], shingle: k[2], text: k[3]}
+}
+
+// golden is 2^64 divided by the golden ratio: multiples of it are evenly spread.
+const golden = 0x9e3779b97f4a7c15
+
+// base is the odd number in whose powers the tokens of a shingle are weighed.
+const base = 0x9fb21c651e98df25
+
+// mix is the finaliser of MurmurHash3 (Appleby, public domain): a bijection of 64-bit numbers in which each bit of the input
+// changes each bit of the output with probability near one half.
+func mix(h uint64) uint64 {
+	h ^= h >> 33
+	h *= 0xff51afd7ed558ccd
+	h ^= h >> 33
+	h *= 0xc4ceb9fe1a85ec53
+	return h ^ h>>33
+}
+
+// foldMul multiplies to 128 bits and folds them to 64 by xor: one instruction that mixes two words well if neither factor is
+// known to who chooses the other (the step of wyhash, Wang Yi, public domain).
+func foldMul(a, b uint64) uint64 {
+	high, low := bits.Mul64(a, b)
+	return high ^ low
+}
+
+// hash returns the hash of a token from its bytes: 16 bytes a step, the last step padded with zeros, which no token holds.
+func (k *keys) hash(token string) uint64 {
+	var block [16]byte
+	h := k.word
+	for len(token) > 16 {
+		copy(block[:], token[:16])
+		h = foldMul(binary.LittleEndian.Uint64(block[:])^h, binary.LittleEndian.Uint64(block[8:])^k.rest)
+		token = token[16:]
+	}
+	clear(block[copy(block[:], token):])
+	return foldMul(binary.LittleEndian.Uint64(block[:])^h, binary.LittleEndian.Uint64(block[8:])^k.rest)
+}
+
+// fingerprint hashes the base texts of a document: case and white space folded; punctuation, digits and accents count ("C++" is not
+// "C#"). Both factors of every multiplication are keyed. It would be faster by half to seed xxHash64; however, texts can be found that
+// collide in it under every other seed, and a fingerprint folds whatever the threshold.
+func (k *keys) fingerprint(text []byte) uint64 {
+	first, second, length := k.text, k.shingle, uint64(len(text))
+	for len(text) >= 32 {
+		first = foldMul(binary.LittleEndian.Uint64(text)^first, binary.LittleEndian.Uint64(text[8:])^k.word)
+		second = foldMul(binary.LittleEndian.Uint64(text[16:])^second, binary.LittleEndian.Uint64(text[24:])^k.rest)
+		text = text[32:]
+	}
+	var last [32]byte
+	copy(last[:], text)
+	first = foldMul(binary.LittleEndian.Uint64(last[:])^first, binary.LittleEndian.Uint64(last[8:])^k.word)
+	second = foldMul(binary.LittleEndian.Uint64(last[16:])^second, binary.LittleEndian.Uint64(last[24:])^k.rest)
+	return mix(foldMul(first^k.rest, second^k.text) ^ length)
+}
