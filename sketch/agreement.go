@@ -58,13 +58,13 @@ func (s *Sketch) Resemblance(t *Sketch) (Estimate, bool) {
 	case Ready:
 		return Estimate{Value: 1 - float64(differentBits(s.Payload, t.Payload))/float64(8*len(s.Payload))}, true
 	}
-	k := float64(8 * len(s.Payload) / int(s.Bits))
-	equal := float64(equalPositions(s.Payload, t.Payload, int(s.Bits)))
-	chance := math.Exp2(-float64(s.Bits))
-	share := (equal + 0.5) / (k + 1)
+	k := 8 * len(s.Payload) / int(s.Bits)
+	equal := equalPositions(s.Payload, t.Payload, int(s.Bits))
+	values := 1 << s.Bits // of a position: one pair of positions in so many is equal by chance
+	share := (float64(equal) + 0.5) / float64(k+1)
 	return Estimate{
-		Value: (equal/k - chance) / (1 - chance),
-		Error: math.Sqrt(share*(1-share)/k) / (1 - chance),
+		Value: float64(values*equal-k) / float64((values-1)*k),
+		Error: math.Sqrt(share*(1-share)/float64(k)) * float64(values) / float64(values-1),
 	}, true
 }
 
