@@ -63,16 +63,7 @@ func (s *Sketcher) cutRun(w *workspace, run []byte, next byte) bool {
 		switch class := info >> 42; {
 		case class == runeInfo(letter), class == runeInfo(digit), class == runeInfo(hebrew):
 			hebrews = hebrews || class == runeInfo(hebrew)
-			switch r := info.word(); {
-			case r < utf8.RuneSelf:
-				word[n] = byte(r)
-				n++
-			case r < 0x800:
-				word[n], word[n+1] = 0xc0|byte(r>>6), 0x80|byte(r&0x3f)
-				n += 2
-			default:
-				n += utf8.EncodeRune(word[n:n+utf8.UTFMax], r)
-			}
+			n = putRune(word, n, info.word())
 		case class == runeInfo(alone):
 			if n > 0 {
 				s.add(w, s.keys.hashPadded(w.word, n), false)
@@ -168,6 +159,19 @@ func (c *chunk) cut(text []byte) bool {
 	return c.n <= maxWord
 }
 
+// putRune writes a rune at word[n], where there is room for any, and returns where the next one goes.
+func putRune(word []byte, n int, r rune) int {
+	switch {
+	case r < utf8.RuneSelf:
+		word[n] = byte(r)
+		return n + 1
+	case r < 0x800:
+		word[n], word[n+1] = 0xc0|byte(r>>6), 0x80|byte(r&0x3f)
+		return n + 2
+	}
+	return n + utf8.EncodeRune(word[n:n+utf8.UTFMax], r)
+}
+
 // letters goes on from text[i] for as long as letters follow letters, the most frequent case by far, and returns how far.
 func (c *chunk) letters(text []byte, i int) int {
 	if c.last != letter {
@@ -193,16 +197,7 @@ func (c *chunk) letters(text []byte, i int) int {
 			break
 		}
 		i += 2
-		switch w := info.word(); {
-		case w < utf8.RuneSelf:
-			word[n] = byte(w)
-			n++
-		case w < 0x800:
-			word[n], word[n+1] = 0xc0|byte(w>>6), 0x80|byte(w&0x3f)
-			n += 2
-		default:
-			n += utf8.EncodeRune(word[n:n+utf8.UTFMax], w)
-		}
+		n = putRune(word, n, info.word())
 	}
 	if n > c.n {
 		c.n, c.ccc, c.kept = n, 0, true
