@@ -90,10 +90,11 @@ func (s *Sketcher) appendSpans(list []span, t tokens, place int) []span {
 // Compare returns the exact resemblance of two documents and their coverage, both 0 to 1.
 //
 // Coverage is the share of the words of both that lie in a neighbourhood which the other document has too, where of each word only the
-// first three letters count, or all if there is a digit in it. A word is marked if it lies in a shingle that both have, and covered if at least half of the words up to five away in its text are marked. Small differences strewn
-// over a text (another spelling, misread letters, a changed word in every line) take many shingles and leave most neighbourhoods
-// half marked, so they lower the resemblance much and the coverage little; a block that both share (a template, a quotation) covers
-// itself and nothing more. It is 0 under [Tags] and [Value64], and where neither document has a whole shingle.
+// first three letters count, or all if there is a digit in it. A word is marked if it lies in a shingle that both have, and covered if
+// at least half of the words up to five away in its text are marked. Small differences strewn over a text (another spelling,
+// misread letters, a changed word in every line) take many shingles and leave most neighbourhoods half marked, so they lower the
+// resemblance much and the coverage little; a block that both share (a template, a quotation) covers itself and nothing more. It is 0
+// under [Tags] and [Value64], and where neither document has a whole shingle.
 func (t *Text) Compare(u *Text) (resemblance, coverage float64) {
 	markedT, markedU := make([]bool, t.tokens()), make([]bool, u.tokens())
 	for i, j := 0, 0; i < len(t.shingles) && j < len(u.shingles); {
