@@ -26,20 +26,24 @@ type span struct {
 
 // Text prepares a document made of one or several texts.
 func (s *Sketcher) Text(texts ...string) *Text {
-	t := &Text{set: s.Shingles(texts...)}
 	if s.scheme.Features == Tags || s.scheme.Features == Value64 {
-		return t
+		return &Text{set: s.Shingles(texts...)}
 	}
-	tokens := 0
+	t, w, place := new(Text), new(workspace), 0
 	for _, text := range texts {
-		w := new(workspace)
-		for _, token := range plainTokens(baseText(s.content(text), s.scheme.Keep), s.scheme.Features, s.scheme.Keep) {
-			s.add(w, s.keys.hash(head(token.text)), token.character)
+		list := plainTokens(baseText(s.content(text), s.scheme.Keep), s.scheme.Features, s.scheme.Keep)
+		s.fill(w, list)
+		w.all = s.appendShingles(w.all, w.tokens)
+		for i := range list {
+			list[i].text = head(list[i].text)
 		}
-		t.shingles = s.appendSpans(t.shingles, w.tokens, tokens)
-		tokens += len(w.tokens.hashes)
-		t.parts = append(t.parts, tokens)
+		s.fill(w, list)
+		t.shingles = s.appendSpans(t.shingles, w.tokens, place)
+		place += len(list)
+		t.parts = append(t.parts, place)
 	}
+	w.distinct()
+	t.set = slices.Sorted(slices.Values(w.set))
 	slices.SortFunc(t.shingles, func(a, b span) int { return cmp.Compare(a.hash, b.hash) })
 	return t
 }
@@ -71,17 +75,15 @@ func (s *Sketcher) appendSpans(list []span, t tokens, place int) []span {
 		size = func(i int) int { return int(t.sizes[i]) }
 		whole = s.scheme.Words * s.scheme.Characters
 	}
-	end, length, sum := 0, 0, uint64(0)
-	for i, hash := range t.hashes {
+	end, length := 0, 0
+	for i, hash := range s.appendShingles(nil, t) {
 		for ; end < len(t.hashes) && length < whole; end++ {
-			sum = sum*base + t.hashes[end]
 			length += size(end)
 		}
-		if length < whole {
+		if length < whole { // the one shingle of all there is
 			break
 		}
-		list = append(list, span{hash: s.finish(sum), from: int32(place + i), to: int32(place + end)})
-		sum -= hash * s.powers[end-i-1]
+		list = append(list, span{hash: hash, from: int32(place + i), to: int32(place + end)})
 		length -= size(i)
 	}
 	return list

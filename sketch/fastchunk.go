@@ -108,9 +108,7 @@ func (s *Sketcher) cutChunk(w *workspace, buffer []byte, first int) (end int) {
 	if w.tokens.sizes != nil {
 		w.tokens.sizes = w.tokens.sizes[:tokens]
 	}
-	for _, t := range plainTokens(string(buffer[first:end]), s.scheme.Features, s.scheme.Keep) {
-		s.add(w, s.keys.hash(t.text), t.character)
-	}
+	s.addAll(w, plainTokens(string(buffer[first:end]), s.scheme.Features, s.scheme.Keep))
 	return end
 }
 

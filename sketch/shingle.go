@@ -19,7 +19,7 @@ func (s *Sketcher) Shingles(texts ...string) []uint64 {
 
 // appendShingles appends the hashes of the shingles of one text: from each token on, the shortest run that is a whole shingle. The
 // tokens of a shingle are the digits of a number in base, and a shingle's hash is mixed from that number, so that no shingle is
-// ever built as a string. Tokens are those of [Sketcher.tokens].
+// ever built as a string.
 func (s *Sketcher) appendShingles(set []uint64, t tokens) []uint64 {
 	if t.sizes != nil {
 		return s.appendMixed(set, t)

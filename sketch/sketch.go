@@ -251,8 +251,17 @@ func (s *Sketcher) tag(w *workspace, base string) {
 
 // cutPlain fills the tokens from a base text in the plain way.
 func (s *Sketcher) cutPlain(w *workspace, base string) {
+	s.fill(w, plainTokens(base, s.scheme.Features, s.scheme.Keep))
+}
+
+// fill fills the tokens with those of a list.
+func (s *Sketcher) fill(w *workspace, list []token) {
 	w.tokens.hashes, w.tokens.sizes = w.tokens.hashes[:0], nil
-	for _, t := range plainTokens(base, s.scheme.Features, s.scheme.Keep) {
+	s.addAll(w, list)
+}
+
+func (s *Sketcher) addAll(w *workspace, list []token) {
+	for _, t := range list {
 		s.add(w, s.keys.hash(t.text), t.character)
 	}
 }
