@@ -81,6 +81,8 @@ var allowed = map[string][]string{
 	"internal/e2e":         nil,
 	"internal/quality":     {"sketch", "rerank", "demo/corpus"},
 	"bench":                nil, // a module of its own
+	"bench/fieldtypes":     nil,
+	"internal/differ":      {},
 }
 
 func imports(s source) (ours, others []string) {
