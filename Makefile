@@ -1,7 +1,7 @@
 # Two commands for a newcomer: make demo, make test.
 GO ?= go
 
-.PHONY: demo test check engines e2e fuzz bench bench-parts quality build clean
+.PHONY: demo test check engines e2e soak fuzz bench bench-parts quality build clean
 
 # See it work: an embedded engine, a small corpus, one search without and with; nothing is installed.
 demo:
@@ -25,6 +25,10 @@ engines:
 
 e2e:
 	NEARDUP_ENGINES=required $(GO) test -count=1 -timeout 30m -p 1 ./...
+
+# The long forms of tests: a bulk of a gigabyte in each form, and minutes of concurrent writes. About six minutes.
+soak:
+	NEARDUP_ENGINES=required NEARDUP_SOAK=1 $(GO) test -count=1 -timeout 60m -v -run 'TestLongBulkInFlatMemory|TestConcurrentWrites' ./internal/e2e
 
 # Each fuzz target for FUZZTIME.
 FUZZTIME ?= 30s

@@ -209,6 +209,10 @@ func without(v any, parent string) any {
 
 func dropsInSource(parent, key string) bool { return parent == "_source" && Our(key) }
 
+var inSource = Cuts{Drop: func(path []string) bool {
+	return len(path) > 1 && dropsInSource(path[len(path)-2], path[len(path)-1])
+}}
+
 func decode(t *testing.T, data []byte) any {
 	t.Helper()
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -227,10 +231,10 @@ func TestCleanDropsMembersAndKeepsBytes(t *testing.T) {
 		randomJSON(r, 5, &b)
 		src := b.String()
 		var out, slow bytes.Buffer
-		if err := Clean(&out, strings.NewReader(src), dropsInSource); err != nil {
+		if err := Clean(&out, strings.NewReader(src), inSource); err != nil {
 			t.Fatal(err)
 		}
-		if err := Clean(&slow, iotest.OneByteReader(strings.NewReader(src)), dropsInSource); err != nil {
+		if err := Clean(&slow, iotest.OneByteReader(strings.NewReader(src)), inSource); err != nil {
 			t.Fatal(err)
 		}
 		if slow.String() != out.String() {
@@ -249,7 +253,7 @@ func TestCleanDropsMembersAndKeepsBytes(t *testing.T) {
 func TestCleanGoesOverComments(t *testing.T) {
 	const src = "\uFEFF{/* {\" */\"_source\": // x\n{\"a\":1,/**/\"neardup_sketch\":/*}*/\"x\" /* y */}}"
 	want := strings.Replace(src, `,/**/"neardup_sketch":/*}*/"x"`, "", 1)
-	if got := Cleaned([]byte(src), dropsInSource); string(got) != want {
+	if got := Cleaned([]byte(src), inSource); string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
@@ -257,11 +261,11 @@ func TestCleanGoesOverComments(t *testing.T) {
 // What can't be decided upon within bounds is copied as it stands.
 func TestCleanHoldsLittle(t *testing.T) {
 	for _, src := range []string{`{"a":1,` + strings.Repeat(" ", 3*maxHeld) + `"b":2}`, `{"` + strings.Repeat("k", 3*maxHeld) + `":1}`, `{/*` + strings.Repeat("c", 3*maxHeld) + `*/}`} {
-		c := cleaner{r: bufio.NewReader(strings.NewReader(src)), w: bufio.NewWriter(io.Discard), drop: dropsInSource}
+		c := cleaner{r: bufio.NewReader(strings.NewReader(src)), w: bufio.NewWriter(io.Discard), Cuts: inSource}
 		if err := c.values(); !errors.Is(err, ErrMalformed) || cap(c.held) > 2*maxHeld {
 			t.Errorf("%v, %d bytes held", err, cap(c.held))
 		}
-		if got := Cleaned([]byte(src), dropsInSource); string(got) != src {
+		if got := Cleaned([]byte(src), inSource); string(got) != src {
 			t.Errorf("%.20q… became %.20q…", src, got)
 		}
 	}
@@ -282,6 +286,25 @@ func TestCutUndoesAppend(t *testing.T) {
 		plain, err := Cut(enriched, Our)
 		if err != nil || !bytes.Equal(plain, doc) {
 			t.Fatalf("%v\n%s\n%s\n%s", err, doc, enriched, plain)
+		}
+	}
+}
+
+// White space in front of a comma belongs to the value before it, which may be a document as its writer laid it out.
+func TestCutKeepsWhiteSpace(t *testing.T) {
+	for before, want := range map[string]string{
+		`{ "a": 1  , "x":2 ,"b" : 3 }`:                    `{ "a": 1   ,"b" : 3 }`,
+		`{"a": {}  ,"x":2,"b":3}`:                         `{"a": {}  ,"b":3}`,
+		`{"a": {}  ,"x":2}`:                               `{"a": {}  }`,
+		`{"a": {}  ,"x":2 , "x":3 /* , */ ,"b":3 }`:       `{"a": {}   /* , */ ,"b":3 }`,
+		`{"a": {} /* , */ ,"x":2,"b":3}`:                  `{"a": {} /* , */ ,"b":3}`,
+		`{ "x":2 , "b":3 }`:                               `{ "b":3 }`,
+		`{ "x":2 }`:                                       `{  }`,
+		"{\n  \"a\" : 1,\n  \"x\" : 2,\n  \"b\" : 3\n}\n": "{\n  \"a\" : 1,\n  \"b\" : 3\n}\n",
+	} {
+		got, err := Cut([]byte(before), func(key string) bool { return key == "x" })
+		if err != nil || string(got) != want {
+			t.Errorf("%s became %s, want %s (%v)", before, got, want, err)
 		}
 	}
 }
@@ -320,7 +343,7 @@ func FuzzCleanOfNothingIsTheIdentity(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var out bytes.Buffer
-		if err := Clean(&out, bytes.NewReader(data), func(string, string) bool { return false }); err != nil || !bytes.Equal(out.Bytes(), data) {
+		if err := Clean(&out, bytes.NewReader(data), Cuts{Drop: func([]string) bool { return false }}); err != nil || !bytes.Equal(out.Bytes(), data) {
 			t.Fatalf("%q became %q (%v)", data, out.Bytes(), err)
 		}
 	})

@@ -7,12 +7,26 @@ import (
 	"io"
 )
 
-// Clean copies JSON values from src to dst less the members that drop names, by the key of the object that holds them (the key
-// nearest above, through arrays; empty at the top) and their own key. All other bytes stay, and only one member's key is in
-// memory at a time. Several values may follow one another, as in NDJSON. From the first byte that is not well-formed on,
-// the rest is copied as it stands. It returns only errors of src and dst.
-func Clean(dst io.Writer, src io.Reader, drop func(parent, key string) bool) error {
-	c := cleaner{r: bufio.NewReaderSize(src, 32<<10), w: bufio.NewWriterSize(dst, 32<<10), drop: drop}
+// Cuts say what [Clean] leaves out. A path is the keys that lead to a value from the top, through arrays, whose elements have none; it is
+// valid during the call alone.
+type Cuts struct {
+	// Drop reports whether the member that the path leads to goes.
+	Drop func(path []string) bool
+	// Prune, if set, reports whether the object or array that the path leads to goes too, with its key, if nothing is left in it
+	// of what was there. element says that it is an element of the array that the path leads to. Containers that were empty
+	// before stay, and so does the outermost value.
+	Prune func(path []string, element bool) bool
+	// Edit, if set, returns what stands in the place of a string, which is given as it stands with its quotes. Keys and strings
+	// beyond 16 KiB are not offered.
+	Edit func(path []string, quoted []byte) []byte
+}
+
+// Clean copies JSON values from src to dst less what is cut. All other bytes stay: white space, comments and a byte order mark too. Only
+// one member's key is in memory at a time, and what may be pruned until its first member that stays. Several values may follow one
+// another, as in NDJSON. From the first byte that is not well-formed on, the rest is copied as it stands. It returns only errors of
+// src and dst.
+func Clean(dst io.Writer, src io.Reader, cuts Cuts) error {
+	c := cleaner{r: bufio.NewReaderSize(src, 32<<10), w: bufio.NewWriterSize(dst, 32<<10), Cuts: cuts}
 	if mark, err := c.r.Peek(len(byteOrderMark)); err == nil && bytes.Equal(mark, byteOrderMark) {
 		c.held = append(c.held, mark...)
 		_, _ = c.r.Discard(len(mark)) // it was read
@@ -31,33 +45,38 @@ func Clean(dst io.Writer, src io.Reader, drop func(parent, key string) bool) err
 }
 
 // Cleaned returns data as [Clean] copies it.
-func Cleaned(data []byte, drop func(parent, key string) bool) []byte {
+func Cleaned(data []byte, cuts Cuts) []byte {
 	var out bytes.Buffer
 	out.Grow(len(data))
-	_ = Clean(&out, bytes.NewReader(data), drop) // neither end fails
+	_ = Clean(&out, bytes.NewReader(data), cuts) // neither end fails
 	return out.Bytes()
 }
 
 type cleaner struct {
-	r    *bufio.Reader
-	w    *bufio.Writer
-	drop func(parent, key string) bool
-	held []byte // read, and not yet decided whether to be written
-	mute int    // > 0: inside a member that is dropped
+	Cuts
+	r     *bufio.Reader
+	w     *bufio.Writer
+	path  []string
+	names map[string]string // keys seen, so that most need no memory of their own
+	held  []byte            // read, and not yet decided whether to be written
+	mute  bool              // inside a member that is dropped
+	floor int               // how much of held is in front of that member
 }
 
-// emit writes what is held.
+// emit writes what is held. Inside a member that is dropped it forgets it.
 func (c *cleaner) emit() error {
-	held := c.held
-	c.held = c.held[:0]
-	if c.mute > 0 {
+	if c.mute {
+		c.held = c.held[:c.floor]
 		return nil
 	}
+	held := c.held
+	c.held = c.held[:0]
 	_, err := c.w.Write(held)
 	return err
 }
 
-// maxHeld bounds what is held: white space, a comment or a key that is longer is copied, with all behind it, as it stands.
+// maxHeld bounds what is held: white space, a comment, a key or what may be pruned that is longer is copied, with all behind it, as it
+// stands.
 const maxHeld = 1 << 20
 
 // hold reads one byte and holds it.
@@ -114,35 +133,48 @@ func (c *cleaner) values() error {
 		if _, err := c.peek(); err != nil {
 			return errors.Join(c.emit(), err)
 		}
-		if err := c.value("", 0); err != nil {
+		if _, err := c.value(0, false); err != nil {
 			return errors.Join(c.emit(), err)
 		}
 	}
 }
 
-// value copies one value that stands below the key.
-func (c *cleaner) value(key string, depth int) error {
+// value copies one value. It returns true if nothing is left of it and it is to be pruned; it is then held.
+func (c *cleaner) value(depth int, element bool) (emptied bool, err error) {
 	b, err := c.peek()
+	if err != nil {
+		return false, err
+	}
+	if depth > maxDepth {
+		return false, ErrMalformed
+	}
+	switch b {
+	case '{', '[':
+		return c.container(b, depth, element)
+	case '"':
+		return false, c.text()
+	case '}', ']', ',', ':':
+		return false, ErrMalformed
+	}
+	return false, c.scalar()
+}
+
+// text copies a string.
+func (c *cleaner) text() error {
+	start, whole := len(c.held), true
+	err := c.str(func() error {
+		whole = false
+		return c.emit()
+	})
 	if err != nil {
 		return err
 	}
-	if depth > maxDepth {
-		return ErrMalformed
-	}
-	switch b {
-	case '{':
-		return c.object(key, depth)
-	case '[':
-		return c.array(key, depth)
-	case '"':
-		if err := c.str(c.emit); err != nil {
-			return err
+	if whole && c.Edit != nil && !c.mute {
+		if edited := c.Edit(c.path, c.held[start:]); !bytes.Equal(edited, c.held[start:]) {
+			c.held = append(c.held[:start:start], edited...)
 		}
-		return c.emit()
-	case '}', ']', ',', ':':
-		return ErrMalformed
 	}
-	return c.scalar()
+	return c.emit()
 }
 
 // scalar copies a number, true, false or null.
@@ -151,6 +183,11 @@ func (c *cleaner) scalar() error {
 		b, err := c.r.ReadByte()
 		if err != nil {
 			return errors.Join(c.emit(), err)
+		}
+		if len(c.held)-c.floor > 16<<10 {
+			if err := c.emit(); err != nil {
+				return err
+			}
 		}
 		if bytes.IndexByte([]byte(" \t\r\n,:]}[{\""), b) >= 0 {
 			return errors.Join(c.r.UnreadByte(), c.emit())
@@ -165,6 +202,9 @@ func (c *cleaner) str(full func() error) error {
 		return err
 	}
 	for {
+		if err := c.run(); err != nil {
+			return err
+		}
 		b, err := c.hold()
 		switch {
 		case err != nil:
@@ -176,11 +216,66 @@ func (c *cleaner) str(full func() error) error {
 				return err
 			}
 		}
-		if full != nil && len(c.held) > 16<<10 {
+		if full != nil && len(c.held)-c.floor > 16<<10 {
 			if err := full(); err != nil {
 				return err
 			}
 		}
+	}
+}
+
+// run holds what is at hand of a string up to its next quote or backslash.
+func (c *cleaner) run() error {
+	if _, err := c.r.Peek(1); err != nil {
+		return err
+	}
+	ahead, _ := c.r.Peek(min(c.r.Buffered(), 16<<10))
+	n := 0
+	for n < len(ahead) && ahead[n] != '"' && ahead[n] != '\\' {
+		n++
+	}
+	if len(c.held)+n >= maxHeld {
+		return ErrMalformed
+	}
+	c.held = append(c.held, ahead[:n]...)
+	_, err := c.r.Discard(n)
+	return err
+}
+
+// container copies an object or array. Where it may be pruned, it is held until something in it stays.
+func (c *cleaner) container(open byte, depth int, element bool) (emptied bool, err error) {
+	prunes := c.Prune != nil && !c.mute && depth > 0 && c.Prune(c.path, element)
+	if _, err := c.hold(); err != nil {
+		return false, err
+	}
+	if !prunes {
+		if err := c.emit(); err != nil {
+			return false, err
+		}
+	}
+	for kept, dropped := false, false; ; {
+		from := len(c.held)
+		more, err := c.more(!kept && !dropped, open+2) // both brackets close two behind where they open
+		switch {
+		case err != nil:
+			return false, err
+		case more:
+		case prunes && dropped && !kept:
+			return true, nil
+		case dropped && !kept:
+			c.tidy(from)
+			return false, c.emit()
+		default:
+			return false, c.emit()
+		}
+		gone, err := c.member(open, depth, from, kept)
+		if err != nil {
+			return false, err
+		}
+		if gone {
+			c.held = c.held[:from]
+		}
+		kept, dropped = kept || !gone, dropped || gone
 	}
 }
 
@@ -191,79 +286,84 @@ func (c *cleaner) more(first bool, end byte) (bool, error) {
 	case err != nil:
 		return false, err
 	case b == end:
-		_, _ = c.hold()
-		return false, c.emit()
+		_, err = c.hold()
+		return false, err
 	case first:
 		return true, nil
 	case b != ',':
 		return false, ErrMalformed
 	}
-	_, _ = c.hold()
-	return true, nil
+	_, err = c.hold()
+	return true, err
 }
 
-func (c *cleaner) array(key string, depth int) error {
-	if _, err := c.hold(); err != nil {
-		return err
-	}
-	for first := true; ; first = false {
-		if more, err := c.more(first, ']'); err != nil || !more {
-			return err
-		}
-		if err := c.value(key, depth+1); err != nil {
-			return err
-		}
+// tidy writes the end of a container, held from there on, that was emptied: one printed over several lines goes on one, as
+// engines print it.
+func (c *cleaner) tidy(from int) {
+	if bytes.IndexByte(c.held[from:], '\n') >= 0 {
+		c.held = append(c.held[:from], ' ', c.held[len(c.held)-1])
 	}
 }
 
-func (c *cleaner) object(parent string, depth int) error {
-	if _, err := c.hold(); err != nil {
-		return err
-	}
-	if err := c.emit(); err != nil {
-		return err
-	}
-	for first, kept := true, false; ; first = false {
-		if more, err := c.more(first, '}'); err != nil || !more {
-			return err
+// member copies a member or an element, or returns true if it goes, together with what is held from there on: the separator
+// in front of it. The separator in front of the first one kept goes too if some before it were dropped.
+func (c *cleaner) member(open byte, depth, from int, kept bool) (gone bool, err error) {
+	comma := len(c.held)
+	if open == '{' {
+		if err := c.key(); err != nil {
+			return false, err
 		}
-		comma := len(c.held)
-		dropped, err := c.member(parent, depth, kept, comma)
-		if err != nil {
-			return err
+		defer func() { c.path = c.path[:len(c.path)-1] }()
+		if !c.mute && c.Drop(c.path) {
+			c.held, c.floor, c.mute = c.held[:from], from, true
+			_, err := c.value(depth+1, false)
+			c.held, c.floor, c.mute = c.held[:from], 0, false
+			return true, err
 		}
-		kept = kept || !dropped
 	}
+	if !kept && comma > from && c.held[comma-1] == ',' {
+		c.held = append(c.held[:from], c.held[comma:]...)
+	}
+	return c.value(depth+1, open == '[')
 }
 
-// member copies one member, or drops it together with the separator held in front of it. The separator in front of the first
-// member kept goes too if members before it were dropped; comma is how much of what is held the separator takes.
-func (c *cleaner) member(parent string, depth int, kept bool, comma int) (dropped bool, err error) {
+// key holds a member's key and the colon behind it, and puts it at the end of the path.
+func (c *cleaner) key() error {
 	b, err := c.peek()
 	if err != nil {
-		return false, err
+		return err
 	}
 	if b != '"' {
-		return false, ErrMalformed
+		return ErrMalformed
 	}
 	start := len(c.held)
 	if err := c.str(nil); err != nil {
-		return false, err
+		return err
 	}
-	key, _ := Text(c.held[start:])
+	name := c.name(c.held[start:])
 	if b, err = c.peek(); err != nil {
-		return false, err
+		return err
 	}
 	if b != ':' {
-		return false, ErrMalformed
+		return ErrMalformed
 	}
-	_, _ = c.hold()
-	if dropped = c.mute == 0 && c.drop(parent, key); dropped {
-		c.held = c.held[:0]
-		c.mute++
-		defer func() { c.mute-- }()
-	} else if !kept && comma > 0 && c.held[comma-1] == ',' {
-		c.held = append(c.held[:0], c.held[comma:]...)
+	if _, err = c.hold(); err == nil {
+		c.path = append(c.path, name)
 	}
-	return dropped, c.value(key, depth+1)
+	return err
+}
+
+// name returns a key decoded.
+func (c *cleaner) name(quoted []byte) string {
+	if name, ok := c.names[string(quoted)]; ok {
+		return name
+	}
+	name, _ := Text(quoted)
+	if c.names == nil {
+		c.names = map[string]string{}
+	}
+	if len(c.names) < 1000 && len(quoted) < 100 {
+		c.names[string(quoted)] = name
+	}
+	return name
 }

@@ -12,6 +12,8 @@ type Header = map[string][]string
 // Request is an HTTP request as far as a dialect looks at it.
 type Request struct {
 	Method string
+	// Host is the host and port under which the client addressed us; empty where it did not say.
+	Host string
 	// Path is the escaped path as the client sent it; RawQuery the query as sent, without the question mark.
 	Path, RawQuery string
 	// Header is read and never changed; a dialect that needs another header makes a copy.
@@ -55,10 +57,16 @@ type Class struct {
 	Params any
 	// CleanWrite says that the reply of this write can hold our fields and goes through CleanReply.
 	CleanWrite bool
+	// Rewrites says that CleanReply changes more in the reply to a read than our fields: it is to see every such reply.
+	Rewrites bool
 	// Shown says that the client names a field of ours in its request: then it is shown.
 	Shown bool
+	// Reason, if not empty, says in one word of the documentation's list why a read that is a search is left alone.
+	Reason string
 	// Alters says that a request that passes or reads may make, change or drop an index, alias or template.
 	Alters bool
+	// Makes is the name behind which a request that alters makes an index, where our field is to be declared; empty if there is none.
+	Makes string
 }
 
 // Dialect is the pure half of an adapter. All methods are safe for concurrent use and keep nothing of their arguments.
@@ -107,6 +115,21 @@ var (
 	ErrNotUnderstood = errors.New("the reply is not understood")
 )
 
+// Alone is the error of an exchange which finds out on its way that the search is to be left alone. It is the reason, in one word of the
+// documentation's list.
+type Alone string
+
+// Error implements error.
+func (a Alone) Error() string { return "the search is left alone: " + string(a) }
+
+// ReasonOf returns the reason for which an exchange's error leaves the search alone.
+func ReasonOf(err error) string {
+	if alone, ok := errors.AsType[Alone](err); ok {
+		return string(alone)
+	}
+	return "not_understood"
+}
+
 // NotUnderstood returns err as an [ErrNotUnderstood].
 func NotUnderstood(err error) error { return fmt.Errorf("%w: %w", ErrNotUnderstood, err) }
 
@@ -152,6 +175,8 @@ type Scope struct {
 	Configured bool
 	// Window is the largest window of the rules that match behind the target.
 	Window int
+	// VectorWindow is the number of neighbours that a search by vectors asks for at least, where hits fold.
+	VectorWindow int
 	// Rate is the share of hits that folded of late.
 	Rate float64
 	// Lacking says that hits without a sketch were seen of late.

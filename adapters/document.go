@@ -1,7 +1,9 @@
 package adapters
 
 import (
+	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Change is what enriching did to one document.
@@ -23,11 +25,13 @@ const (
 	Unreadable
 	// Oversized: the added bytes could cross the engine's limit on a body.
 	Oversized
+	// Scripted: the engine runs a script over it before it is stored, so that its sketch can't be known.
+	Scripted
 )
 
 // String returns the change as it stands in logs and metrics.
 func (c Change) String() string {
-	return [...]string{"untouched", "enriched", "textless", "cleared", "unprepared", "unreadable", "oversized"}[c]
+	return [...]string{"untouched", "enriched", "textless", "cleared", "unprepared", "unreadable", "oversized", "scripted"}[c]
 }
 
 // Enricher adds sketches to the documents of one write. It is for one goroutine.
@@ -35,6 +39,8 @@ type Enricher struct {
 	// Rule returns the rule of an index named in the write and whether the index is prepared; nil if none matches. whole says that
 	// the document at hand would create the index if there is none.
 	Rule func(index string, whole bool) (rule *Rule, prepared bool)
+	// Clears, if set, says of an index that is not prepared whether our field can be cleared there all the same.
+	Clears func(index string) bool
 	// Count, if set, is told of every document.
 	Count func(Change)
 	// NoCreate says that the operation at hand creates no index, whatever its document.
@@ -55,6 +61,22 @@ func (e *Enricher) Append(dst []byte, index string, document []byte, partial boo
 		e.Count(change)
 	}
 	return dst
+}
+
+// AppendScripted appends a document that the engine runs a script over: less a client's own value of our field, and without a sketch.
+func (e *Enricher) AppendScripted(dst []byte, index string, document []byte) []byte {
+	change := Untouched
+	if rule, _ := e.Rule(index, !e.NoCreate); rule != nil {
+		change = Scripted
+		if bare, err := Cut(document, Our); err == nil {
+			e.Room += int64(len(document) - len(bare))
+			document = bare
+		}
+	}
+	if e.Count != nil {
+		e.Count(change)
+	}
+	return append(dst, document...)
 }
 
 func (e *Enricher) append(dst []byte, index string, document []byte, partial bool) ([]byte, Change) {
@@ -78,6 +100,9 @@ func (e *Enricher) append(dst []byte, index string, document []byte, partial boo
 	value, change := rule.value(found, partial)
 	if value != nil && !prepared {
 		value, change = nil, Unprepared
+		if partial && e.Clears != nil && e.Clears(index) {
+			value, change = []byte("null"), Cleared
+		}
 	}
 	if value != nil && int64(len(value)+len(SketchField)+4) > e.Room {
 		value, change = nil, Oversized
@@ -161,8 +186,8 @@ type texts struct {
 	grazed bool
 	// nested says that a field is within an object. Merged, {"a.b": …} and {"a": {"b": …}} can both be stored, one with an old text.
 	nested bool
-	// odd says that a field holds something other than texts, which the engine may write in another way than it was sent; or that
-	// a name leading to a field stands twice in one object, and engines differ in which one counts.
+	// odd says that a field holds something other than texts in UTF-8, which the engine may write in another way than it was sent; or
+	// that a name leading to a field stands twice in one object, and engines differ in which one counts.
 	odd bool
 }
 
@@ -199,9 +224,7 @@ func (t *texts) descend(field int, members []Member, path string) {
 		default:
 			continue
 		}
-		for _, other := range members[:i] {
-			t.odd = t.odd || other.Key == m.Key
-		}
+		t.odd = t.odd || slices.ContainsFunc(members[:i], func(other Member) bool { return other.Key == m.Key })
 	}
 }
 
@@ -227,6 +250,7 @@ func (t *texts) into(field int, value []byte, path string) {
 func (t *texts) collect(field int, value []byte) {
 	switch value[0] {
 	case '"':
+		t.odd = t.odd || !utf8.Valid(value)
 		if text, ok := Text(value); ok {
 			t.byField[field] = append(t.byField[field], text)
 		}

@@ -143,8 +143,8 @@ func cut(object []byte, members []Member, drop func(key string) bool) []byte {
 		case last < 0: // all before it were dropped
 			out = append(out, object[from:members[0].start]...)
 			from = m.start
-		default: // keep the comma in front of it, drop what stands between the last kept one and that comma
-			out = append(out, object[from:members[last].end]...)
+		default: // what stands in front of a dropped one's comma belongs to the one before it
+			out = append(out, object[from:comma(object, members[last])]...)
 			from = members[i-1].end
 		}
 		last = i
@@ -155,13 +155,20 @@ func cut(object []byte, members []Member, drop func(key string) bool) []byte {
 		out = append(out, object[from:members[0].start]...)
 		from = members[len(members)-1].end
 	default:
-		out = append(out, object[from:members[last].end]...)
+		out = append(out, object[from:comma(object, members[last])]...)
 		from = members[len(members)-1].end
 	}
 	if from == 0 {
 		return object
 	}
 	return append(out, object[from:]...)
+}
+
+// comma returns where the comma behind a member stands.
+func comma(object []byte, m Member) int {
+	s := scanner{data: object, at: m.end}
+	s.space()
+	return s.at
 }
 
 // scanner walks over JSON by the grammar of RFC 8259, and over comments between its tokens.

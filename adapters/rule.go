@@ -32,6 +32,8 @@ type Rule struct {
 	Profile rerank.Profile
 	// Window is how many ranks are collapsed over.
 	Window int
+	// VectorWindow is how many neighbours a search by vectors asks for at least, where hits fold.
+	VectorWindow int
 	// Compute says that a hit without a sketch gets one computed from its own text; otherwise it stands alone.
 	Compute bool
 	// Sketcher makes the sketches.
@@ -62,8 +64,14 @@ func (r *Rule) Validate() error {
 	if r.Window < 1 {
 		errs = append(errs, fmt.Errorf("window: %d is out of range: use at least 1 (1000 is usual)", r.Window))
 	}
+	if r.VectorWindow < 0 || r.VectorWindow > maxVectorWindow {
+		errs = append(errs, fmt.Errorf("vector_window: %d is out of range: use 0 to %d (100 is usual)", r.VectorWindow, maxVectorWindow))
+	}
 	return errors.Join(errs...)
 }
+
+// maxVectorWindow is what engines grant.
+const maxVectorWindow = 10000
 
 // overlaps returns an error for each field whose text another one brings in already.
 func overlaps(fields []string) (errs []error) {

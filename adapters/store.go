@@ -5,11 +5,13 @@ import "context"
 // Store is the I/O half of an adapter, bound to one set of credentials. All methods are safe for concurrent use. Errors carry the
 // engine's own words and what to do.
 type Store interface {
-	// Resolve returns the concrete indices behind a name (an index, alias or pattern; empty is all), none if there are none.
+	// Resolve returns the concrete indices behind a name (an index, alias or pattern; empty is all), none if there are none. One
+	// that is absent comes alone, and only where it is called otherwise than the name.
 	Resolve(ctx context.Context, name string) ([]Index, error)
-	// Prepare declares our fields in every index behind the name that lacks them and returns what stands there now. With create, a
-	// name behind which nothing is gets an index made in the way the engine itself would make it at a first write; where
-	// that is in doubt nothing is made. An index that can't be prepared comes back with Ready false and is no error.
+	// Prepare declares our fields in every index behind the name that lacks them, in such a way that documents find as much room as
+	// without us, and returns what stands there now. With create, a name behind which nothing is gets an index made in the way the
+	// engine itself would make it at a first write; where the engine would declare our fields there by itself, or where that
+	// is in doubt, nothing is made. An index that can't be prepared comes back with Ready false and is no error.
 	Prepare(ctx context.Context, name string, create bool) ([]Index, error)
 	// Scan reads every document of one concrete index, page by page, as of one moment where the engine can. It stops at the first
 	// error of the engine or of yield.
@@ -19,13 +21,31 @@ type Store interface {
 	Patch(ctx context.Context, index string, rule *Rule, patches []Patch) ([]Result, error)
 }
 
-// Index is a concrete index and whether our fields are declared in it.
+// Index is a concrete index, whether our fields are declared in it, and what a write to the name that led to it finds.
 type Index struct {
 	Name string
+	// As is the name that rules are matched against where that is not Name: what clients know the index as.
+	As string
 	// Ready says that an enriched document will be stored as meant.
 	Ready bool
-	// Why says, for an operator, why it is not ready.
+	// Mapped says that our field is known there, be it otherwise than we would declare it: clearing it does no harm.
+	Mapped bool
+	// Why says, for an operator, why it is not ready, or why it moves.
 	Why string
+	// NoWrite says that documents written to the name go to another index behind it.
+	NoWrite bool
+	// Moves says that the engine may lead the name to another index at any time, one in which our field need not be declared.
+	Moves bool
+	// Absent says that the index is not there: the first write would make it, declared as Ready says.
+	Absent bool
+}
+
+// Of returns the rule of an index, or nil if none matches.
+func (rs Rules) Of(i Index) *Rule {
+	if i.As != "" {
+		return rs.For(i.As)
+	}
+	return rs.For(i.Name)
 }
 
 // Page is some documents of a scan.

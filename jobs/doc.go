@@ -5,5 +5,7 @@
 // nothing, and a run that was broken off in any way (by an error, an interrupt, kill -9) goes on where it stopped when it is
 // started again. A document that changed between being read and being written is never overwritten.
 //
+// [Verify] compares in the same way and writes nothing.
+//
 // The package knows no engine and does no I/O but through the store.
 package jobs

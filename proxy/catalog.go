@@ -129,55 +129,80 @@ func (c *catalog) forget() {
 	c.change = c.turn
 }
 
-// rule returns the rule for a document written to a name, and whether every index behind it is prepared. whole says that the
-// document would create the index; absent, that it is so and that we have not made the index before.
-func (c *catalog) rule(ctx context.Context, who client, name string, whole bool) (rule *adapters.Rule, prepared, absent bool) {
+// fit says what may be added to the documents that are written to a name.
+type fit int
+
+const (
+	// unfit: nothing; our field may be unknown there.
+	unfit fit = iota
+	// clears: no sketch, but what stands in our field can be cleared.
+	clears
+	// fits: their sketches.
+	fits
+)
+
+// rule returns the rule for a document written to a name, and what may be added to it. whole says that the document would create the
+// index if there is none; absent, that it is so and that we have not made the index before.
+func (c *catalog) rule(ctx context.Context, who client, name string, whole bool) (rule *adapters.Rule, fit fit, absent bool) {
 	e := c.lookup(ctx, who, name)
 	if e.failed {
-		return c.rules.For(name), false, false
+		return c.rules.For(name), unfit, false
 	}
-	if len(e.indices) == 0 {
-		rule := c.rules.For(name)
-		if rule == nil || !whole {
-			return rule, false, false
+	absent = !there(e.indices)
+	if absent {
+		if rule := c.single(name, e.indices); rule == nil || !whole {
+			return rule, unfit, false
 		}
 	}
-	if !c.concerns(name, e.indices) {
-		return nil, false, false
+	if rule = c.single(name, e.indices); rule == nil {
+		return nil, unfit, false
 	}
-	if !ready(e.indices) {
+	if fit = fitOf(e.indices); fit != fits || absent {
 		e = c.prepare(ctx, who, name, whole)
 	}
-	if len(e.indices) == 0 {
-		return c.rules.For(name), false, true
-	}
-	return c.single(e.indices), ready(e.indices), false
+	return c.single(name, e.indices), fitOf(e.indices), !there(e.indices)
 }
 
-// concerns reports whether a rule matches an index behind the name, or the name itself where nothing is behind it yet.
-func (c *catalog) concerns(name string, indices []adapters.Index) bool {
-	if len(indices) == 0 {
-		return c.rules.For(name) != nil
-	}
-	return slices.ContainsFunc(indices, func(i adapters.Index) bool { return c.rules.For(i.Name) != nil })
+// there reports whether any of the indices is there.
+func there(indices []adapters.Index) bool {
+	return slices.ContainsFunc(indices, func(i adapters.Index) bool { return !i.Absent })
 }
 
-// single returns the one rule that all indices share, or nil if they do not.
-func (c *catalog) single(indices []adapters.Index) *adapters.Rule {
-	if len(indices) == 0 {
+// written reports whether documents written to the name can go to the index.
+func written(i adapters.Index) bool { return !i.NoWrite }
+
+// single returns the one rule that all indices share which a document written to the name can go to, or nil if they do not. Where
+// there is none it is the rule of the name.
+func (c *catalog) single(name string, indices []adapters.Index) *adapters.Rule {
+	first := slices.IndexFunc(indices, written)
+	if first < 0 {
+		return c.rules.For(name)
+	}
+	rule := c.rules.Of(indices[first])
+	if slices.ContainsFunc(indices, func(i adapters.Index) bool { return written(i) && c.rules.Of(i) != rule }) {
 		return nil
-	}
-	rule := c.rules.For(indices[0].Name)
-	for _, i := range indices[1:] {
-		if c.rules.For(i.Name) != rule {
-			return nil
-		}
 	}
 	return rule
 }
 
-func ready(indices []adapters.Index) bool {
-	return len(indices) > 0 && !slices.ContainsFunc(indices, func(i adapters.Index) bool { return !i.Ready })
+// fitOf returns what may be added to a document whichever of the indices it goes to.
+func fitOf(indices []adapters.Index) fit {
+	least, some := fits, false
+	for _, i := range indices {
+		switch {
+		case !written(i):
+			continue
+		case !i.Mapped && !i.Ready:
+			least = unfit
+		case !i.Ready || i.Moves:
+			least = min(least, clears)
+		}
+		some = true
+	}
+	if !some {
+		return unfit
+	}
+	return least
 }
 
 // scope returns what is known of a search's target.
@@ -189,7 +214,7 @@ func (c *catalog) scope(ctx context.Context, who client, target string) adapters
 	}
 	for _, rule := range c.rules {
 		if c.touches(rule, target, e) {
-			s.Configured, s.Window = true, max(s.Window, rule.Window)
+			s.Configured, s.Window, s.VectorWindow = true, max(s.Window, rule.Window), max(s.VectorWindow, rule.VectorWindow)
 		}
 	}
 	return s
@@ -198,7 +223,7 @@ func (c *catalog) scope(ctx context.Context, who client, target string) adapters
 // touches reports whether the rule matches an index behind the target; where these can't be found out, whether it may.
 func (c *catalog) touches(rule *adapters.Rule, target string, e entry) bool {
 	if !e.failed {
-		return slices.ContainsFunc(e.indices, func(i adapters.Index) bool { return c.rules.For(i.Name) == rule })
+		return slices.ContainsFunc(e.indices, func(i adapters.Index) bool { return !i.Absent && c.rules.Of(i) == rule })
 	}
 	for name := range strings.SplitSeq(target, ",") {
 		if name == "" || adapters.Matches(rule.Match, name) || strings.Contains(name, "*") && adapters.Matches(name, rule.Match) {
@@ -233,19 +258,20 @@ func (c *catalog) lookup(ctx context.Context, who client, name string) entry {
 	})
 }
 
-// prepare has our fields declared in the indices behind the name that lack them, unless that was tried a moment ago.
+// prepare has our fields declared in the indices behind the name that lack them and that a write to it can reach, unless that was tried
+// a moment ago.
 func (c *catalog) prepare(ctx context.Context, who client, name string, create bool) entry {
 	return c.find(ctx, who, name, preparing, func(ctx context.Context, s adapters.Store) ([]adapters.Index, error) {
 		indices, err := s.Resolve(ctx, name)
-		if err != nil || len(indices) == 0 && create {
+		if err != nil || !there(indices) && create {
 			return s.Prepare(ctx, name, create)
 		}
 		for i, index := range indices {
-			if index.Ready || c.rules.For(index.Name) == nil {
+			if index.Ready || index.Absent || index.Moves || !written(index) || c.rules.Of(index) == nil {
 				continue
 			}
 			if made, err := s.Prepare(ctx, index.Name, false); err == nil && len(made) == 1 {
-				indices[i] = made[0]
+				indices[i].Ready, indices[i].Mapped, indices[i].Why = made[0].Ready, made[0].Mapped, made[0].Why
 			}
 		}
 		return indices, nil
@@ -320,10 +346,10 @@ func (c *catalog) keep(key, how string, turn int, indices []adapters.Index, err 
 	if err == nil && !alike(e.indices, indices) {
 		e.tried = time.Time{}
 	}
-	made := len(e.indices) == 0 && len(indices) > 0
+	made := !there(e.indices) && there(indices)
 	c.held += len(indices) - len(e.indices)
 	e.indices, e.failed, e.asked, e.until = indices, err != nil, turn, time.Now().Add(known)
-	if err != nil || len(indices) == 0 {
+	if err != nil || !there(indices) {
 		e.until = time.Now().Add(doubted)
 	}
 	if how == preparing {
@@ -352,7 +378,10 @@ func (c *catalog) entry(key string) *entry {
 
 // alike reports whether two lists hold the same indices in the same state.
 func alike(a, b []adapters.Index) bool {
-	return slices.EqualFunc(a, b, func(a, b adapters.Index) bool { return a.Name == b.Name && a.Ready == b.Ready })
+	return slices.EqualFunc(a, b, func(a, b adapters.Index) bool {
+		a.Why, b.Why = "", ""
+		return a == b
+	})
 }
 
 // makeRoom forgets names when there are too many: the outdated, and others until an eighth is free, so that it is seldom called for.

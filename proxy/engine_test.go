@@ -77,6 +77,7 @@ func (e *engine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // ours reports whether a request was made by the sidecar on its own account.
 func (a arrival) ours() bool {
 	return strings.Contains(a.uri, "/_mapping") || strings.HasPrefix(a.uri, "/_cluster") || strings.HasPrefix(a.uri, "/_index_template") ||
+		strings.Contains(a.uri, "flat_settings=true") || strings.HasPrefix(a.uri, "/_alias/") ||
 		a.method == "PUT" && strings.Count(a.uri, "/") == 1
 }
 
@@ -107,6 +108,10 @@ func (e *engine) lookedUp(w http.ResponseWriter, a arrival) bool {
 	case a.method == "PUT":
 		e.indices[name] = e.indices[name] || strings.Contains(string(a.body), adapters.SketchField)
 		io.WriteString(w, `{"acknowledged":true}`)
+	case strings.Contains(a.uri, "flat_settings=true"):
+		fmt.Fprintf(w, `{%q:{"settings":{},"mappings":{}}}`, name)
+	case name == "_alias":
+		w.WriteHeader(http.StatusNotFound)
 	default:
 		e.mappings(w, name)
 	}
@@ -121,7 +126,7 @@ func (e *engine) mappings(w http.ResponseWriter, name string) {
 		}
 		fields := map[string]any{}
 		if mapped {
-			fields[adapters.SketchField] = map[string]any{"mapping": map[string]any{adapters.SketchField: map[string]any{"type": "keyword"}}}
+			fields[adapters.SketchField] = map[string]any{"mapping": map[string]any{adapters.SketchField: map[string]any{"type": "binary", "doc_values": true}}}
 		}
 		found[index] = map[string]any{"mappings": fields}
 	}

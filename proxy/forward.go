@@ -83,6 +83,9 @@ func (r reply) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
 // WriteHeader implements http.ResponseWriter.
 func (r reply) WriteHeader(status int) {
+	if status == http.StatusContinue {
+		return // net/http says so itself when the body is asked for, which the engine's word has just led to
+	}
 	header := r.Header()
 	for _, key := range unasked {
 		if _, ok := header[key]; !ok && status >= 200 {
@@ -131,7 +134,7 @@ func (h *Handler) unreachable(w http.ResponseWriter, r *http.Request, err error)
 	}
 	if errors.Is(err, errEncoding) {
 		h.counts.add("refused", "")
-		h.refuse(w, http.StatusBadRequest, "the body is not of its Content-Encoding")
+		h.refuse(w, r, http.StatusBadRequest, "the body is not of its Content-Encoding")
 		return
 	}
 	h.Log.Warn("engine unreachable", "method", r.Method, "error", err.Error())
@@ -140,7 +143,7 @@ func (h *Handler) unreachable(w http.ResponseWriter, r *http.Request, err error)
 		status = http.StatusGatewayTimeout
 	}
 	h.counts.add("unreachable", "")
-	h.refuse(w, status, "the search engine can't be reached: "+http.StatusText(status))
+	h.refuse(w, r, status, "the search engine can't be reached: "+http.StatusText(status))
 }
 
 // nodes sends each request to one of the engine's nodes, in turn, leaving out for a while those that could not be dialled. Where a
@@ -162,6 +165,7 @@ func (n *nodes) RoundTrip(r *http.Request) (*http.Response, error) {
 	for i, node := range order {
 		out := r.WithContext(r.Context())
 		out.URL, out.Host = at(node, r), node.Host
+		out.Close = long(r)
 		last := i == len(order)-1
 		if r.Body != nil && r.Body != http.NoBody && !last {
 			out.Body = io.NopCloser(r.Body) // a transport closes the body even if it never read it
@@ -180,6 +184,22 @@ func (n *nodes) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 	}
 	return nil, errors.New("no node")
+}
+
+// longHead is how long a request's head may be, in bytes, for its connection to be used again. To one that it finds too long (4 kB of
+// request line, 8 or 16 kB of header by default) the engine answers an error and then reads nothing more from that connection: whoever
+// got it next would wait for ever.
+const longHead = 3 << 10
+
+// long reports whether the head of a request is so long.
+func long(r *http.Request) bool {
+	n := len(r.RequestURI) + len(r.URL.RawQuery)
+	for key, values := range r.Header {
+		for _, value := range values {
+			n += len(key) + len(value) + len(": \r\n")
+		}
+	}
+	return n > longHead
 }
 
 // rawPath returns the path as it stands in the request line. URL.EscapedPath writes some of its bytes in another way, among them the

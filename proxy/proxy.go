@@ -57,8 +57,8 @@ type Engine struct {
 	Dialect adapters.Dialect
 	// Open returns a store that acts with a client's headers and the credentials of its query.
 	Open func(header adapters.Header, query string) adapters.Store
-	// ErrorReply returns an error of the proxy's own in the engine's shape.
-	ErrorReply func(status int, reason string) *adapters.Reply
+	// ErrorReply returns an error of the proxy's own to a request, in the engine's shape.
+	ErrorReply func(r *adapters.Request, status int, reason string) *adapters.Reply
 	// Rules say which documents are sketched and how hits fold.
 	Rules adapters.Rules
 	// URLs are the engine's nodes: scheme and host, and a path if the engine has one in front of it.
@@ -114,14 +114,18 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.write(w, r, class)
 	case class.Kind == adapters.Search:
 		h.search(w, r, class)
-	default: // what passes or reads, and writes that can't be read
-		h.sendAltering(w, r, func() bool { return class.Alters }, h.changeOf(class))
+	case class.Kind == adapters.Read:
+		h.read(w, inReadableForm(r, class), class)
+	default: // what passes, and writes that can't be read
+		h.sendAltering(w, inReadableForm(r, class), func() bool { return class.Alters }, h.declaring(r, class, h.changeOf(class)))
 	}
 }
 
 // requestOf returns the request, without its body, as a dialect looks at it.
 func requestOf(r *http.Request) *adapters.Request {
-	return &adapters.Request{Method: r.Method, Path: rawPath(r), RawQuery: r.URL.RawQuery, Header: adapters.Header(r.Header)}
+	return &adapters.Request{
+		Method: r.Method, Host: addressed(r), Path: rawPath(r), RawQuery: r.URL.RawQuery, Header: adapters.Header(r.Header),
+	}
 }
 
 // sendAltering sends on a request that may make, change or drop an index, which ends what is known about indices: before, as soon
@@ -143,6 +147,6 @@ func (h *Handler) sendAltering(w http.ResponseWriter, r *http.Request, alters fu
 }
 
 // refuse answers an error of the proxy's own.
-func (h *Handler) refuse(w http.ResponseWriter, status int, reason string) {
-	writeReply(w, h.ErrorReply(status, reason))
+func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, status int, reason string) {
+	writeReply(w, h.ErrorReply(requestOf(r), status, reason))
 }

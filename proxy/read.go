@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 	"compress/gzip"
+	"compress/zlib"
 	"errors"
 	"io"
 	"net/http"
@@ -12,17 +13,108 @@ import (
 	"github.com/neardup/sidecar/adapters"
 )
 
-// cleanWhole is the largest reply, in bytes as sent, that is read whole to be cleaned; it then keeps its length. A larger one
-// streams.
-const cleanWhole = 1 << 20
+const (
+	// heldReply is how much of a reply, as sent, is held while it is looked through. One that ends within it goes out with its length,
+	// and where nothing of ours is in it, with its bytes. A longer one streams.
+	heldReply = 8 << 20
+	// streamAhead is how much is held of one that has no length and in which there is something of ours.
+	streamAhead = 1 << 20
+	// maxLooked is how much of a compressed reply is looked through, decompressed, before it streams.
+	maxLooked = 64 << 20
+	// heldBody is how much of a read's body is looked through for the names of our fields.
+	heldBody = 1 << 20
+)
 
-// changeOf returns what cuts our fields out of the reply to a request of the class, or nil where they can't be in it or are to be
-// shown.
-func (h *Handler) changeOf(class adapters.Class) func(*http.Response) {
-	if class.Shown || class.Kind != adapters.Read && !class.CleanWrite {
+// read sends a read on. A field of ours that it names in its body is shown.
+func (h *Handler) read(w http.ResponseWriter, r *http.Request, class adapters.Class) {
+	out := r.WithContext(r.Context())
+	if r.Body != nil && r.Body != http.NoBody && !class.Shown {
+		head, _, err := readUpTo(r.Body, heldBody)
+		if err != nil {
+			h.unreachable(w, r, err)
+			return
+		}
+		class.Shown = names(head, r)
+		out.Body = readCloser{io.MultiReader(bytes.NewReader(head), r.Body), r.Body}
+	}
+	if accepted := readable(r.Header["Accept-Encoding"]); accepted != nil && !class.Shown {
+		out.Header = r.Header.Clone()
+		out.Header["Accept-Encoding"] = accepted
+	}
+	h.sendAltering(w, out, func() bool { return class.Alters }, h.changeOf(class))
+}
+
+// names reports whether the beginning of a body names a field of ours.
+func names(head []byte, r *http.Request) bool {
+	if encoded(r) {
+		var err error
+		if head, err = decode(r.Header.Get("Content-Encoding"), head, plainAhead); err != nil {
+			return false
+		}
+	}
+	return bytes.Contains(head, []byte(adapters.SketchField))
+}
+
+// readable returns what a client accepts less the encodings that we can't read, or nil if that is all of it. Engines know some of
+// these, and choose them above others where any will do.
+func readable(lines []string) []string {
+	if len(lines) == 0 {
 		return nil
 	}
-	return h.cleaner(class)
+	var kept []string
+	same := true
+	for item := range strings.SplitSeq(strings.Join(lines, ","), ",") {
+		coding, weight, weighted := strings.Cut(strings.TrimSpace(item), ";")
+		switch strings.ToLower(strings.TrimSpace(coding)) {
+		case "gzip", "x-gzip", "deflate", "identity":
+			kept = append(kept, strings.TrimSpace(item))
+			continue
+		case "*":
+			coding = "gzip"
+			if weighted {
+				coding += ";" + weight
+			}
+			kept = append(kept, coding)
+		}
+		same = false
+	}
+	if same {
+		return nil
+	}
+	if len(kept) == 0 {
+		return []string{"identity"}
+	}
+	return []string{strings.Join(kept, ", ")}
+}
+
+// changeOf returns what is done to the reply to a request of the class: our fields are cut out, unless they can't be in it or are to be
+// shown, and a search that is left alone says why. It returns nil for nothing.
+func (h *Handler) changeOf(class adapters.Class) func(*http.Response) {
+	var clean func(*http.Response)
+	if !class.Shown && (class.Kind == adapters.Read || class.CleanWrite) {
+		clean = h.cleaner(class)
+	}
+	if class.Reason == "" {
+		return clean
+	}
+	return func(resp *http.Response) {
+		if h.mayConcern(class, resp) {
+			h.counts.add("passed", class.Reason)
+			resp.Header.Set(adapters.OutcomeHeader, "bypassed; reason="+class.Reason)
+		}
+		if clean != nil {
+			clean(resp)
+		}
+	}
+}
+
+// mayConcern reports whether a reply may hold documents of a configured index. Where the request names none it may.
+func (h *Handler) mayConcern(class adapters.Class, resp *http.Response) bool {
+	if class.Target == "" {
+		return len(h.Rules) > 0
+	}
+	who := clientOf(adapters.Header(resp.Request.Header), resp.Request.URL.RawQuery)
+	return h.catalog.scope(resp.Request.Context(), who, class.Target).Configured
 }
 
 // cleaner returns a function that cuts our fields out of a response. A reply in which there are none goes out with the bytes and
@@ -30,79 +122,160 @@ func (h *Handler) changeOf(class adapters.Class) func(*http.Response) {
 func (h *Handler) cleaner(class adapters.Class) func(*http.Response) {
 	return func(resp *http.Response) {
 		encoding := strings.ToLower(resp.Header.Get("Content-Encoding"))
-		if resp.Request.Method == http.MethodHead || !textual(resp.Header.Get("Content-Type")) || encoding != "" && encoding != "gzip" {
+		if resp.Request.Method == http.MethodHead || !textual(resp.Header.Get("Content-Type")) || !decodable(encoding) {
 			return
 		}
-		head, whole, err := readUpTo(resp.Body, cleanWhole)
-		body := resp.Body
-		if err == nil && whole {
-			clean, changed, fits := h.clean(class, head, encoding)
-			if fits {
-				resp.Body = readCloser{bytes.NewReader(clean), body}
-				if changed && resp.ContentLength >= 0 {
-					resp.ContentLength = int64(len(clean))
-					resp.Header.Set("Content-Length", strconv.Itoa(len(clean)))
-				}
-				return
-			}
-		}
-		rest := io.Reader(io.MultiReader(bytes.NewReader(head), body))
-		if err != nil {
-			rest = io.MultiReader(bytes.NewReader(head), failing{err})
-		}
-		if _, err := gzip.NewReader(bytes.NewReader(head)); err != nil && encoding == "gzip" {
-			resp.Body = readCloser{rest, body} // not the compressed reply it says it is
+		a := &ahead{body: resp.Body, encoding: encoding, length: resp.ContentLength, found: class.Rewrites}
+		a.look()
+		switch {
+		case a.broken && !a.found, a.ended && !a.found, a.corrupt: // as it came
+		case a.ended && a.plain <= plainAhead:
+			h.cleanWhole(class, resp, a)
+			return
+		case a.broken, a.found, class.Rewrites, h.mayConcern(class, resp):
+			h.cleanStream(class, resp, a)
 			return
 		}
-		h.cleanStream(class, resp, rest, encoding)
+		resp.Body = readCloser{a.all(), a.body}
 	}
 }
 
-// clean returns the reply's body less our fields in the encoding it had, or as it was if there are none. fits is false where it is
-// too large, decompressed, to be cleaned whole.
-func (h *Handler) clean(class adapters.Class, body []byte, encoding string) (out []byte, changed, fits bool) {
-	plain := body
-	if encoding == "gzip" {
+// ahead is a reply that is looked through before anything of it is sent on.
+type ahead struct {
+	body     io.ReadCloser
+	encoding string
+	length   int64 // as sent, -1 where it is not known
+
+	held    bytes.Buffer // what was read, as sent
+	plain   int64        // how much that is, decoded
+	found   bool         // something in it may be ours
+	ended   bool         // that is all of it
+	broken  bool         // the engine broke off
+	corrupt bool         // it is not of its encoding
+	err     error        // of the engine
+}
+
+// Read reads from the engine and holds what it read, up to the bound.
+func (a *ahead) Read(p []byte) (int, error) {
+	room := heldReply + 1 - a.held.Len()
+	if room == 0 {
+		return 0, errTooLarge
+	}
+	n, err := a.body.Read(p[:min(len(p), room)])
+	a.held.Write(p[:n])
+	if err != nil && err != io.EOF {
+		a.err = err
+	}
+	return n, err
+}
+
+// look reads until it is known what becomes of the reply: to its end, or until it can't be held whole.
+func (a *ahead) look() {
+	if a.length > 0 {
+		a.held.Grow(int(min(a.length, heldReply)) + bytes.MinRead)
+	}
+	var plain io.Reader = a
+	if a.encoding != "" {
 		var err error
-		if plain, err = decode(encoding, body, plainAhead); err != nil {
-			return body, false, !errors.Is(err, errTooLarge)
+		if plain, err = decoder(a.encoding, a); err != nil {
+			a.stop(err)
+			return
 		}
 	}
-	if !bytes.Contains(plain, []byte(adapters.FieldPrefix)) {
-		return body, false, true
+	needle := []byte(adapters.FieldPrefix)
+	buffer, kept := make([]byte, 32<<10), 0 // the end of the last piece is kept: a name may stand across two
+	for !a.settled() {
+		n, err := plain.Read(buffer[kept:])
+		a.plain += int64(n)
+		n += kept
+		a.found = a.found || bytes.Contains(buffer[:n], needle)
+		if err != nil {
+			a.stop(err)
+			return
+		}
+		kept = copy(buffer, buffer[max(0, n-len(needle)+1):n])
+	}
+}
+
+// settled reports whether no more need be looked at: the reply is too long, or there is something of ours in it and nothing to be gained
+// from holding all of it.
+func (a *ahead) settled() bool {
+	long := a.plain > plainAhead || a.length < 0 && a.held.Len() > streamAhead
+	return a.length > heldReply || a.plain > maxLooked || a.found && long
+}
+
+// stop takes the error that ended looking.
+func (a *ahead) stop(err error) {
+	switch {
+	case a.err != nil:
+		a.broken = true
+	case errors.Is(err, errTooLarge):
+	case err == io.EOF:
+		a.ended = true
+	default:
+		a.corrupt = true
+	}
+}
+
+// all returns the whole reply as it came.
+func (a *ahead) all() io.Reader {
+	held := bytes.NewReader(a.held.Bytes())
+	switch {
+	case a.err != nil:
+		return io.MultiReader(held, failing{a.err})
+	case a.ended:
+		return held
+	}
+	return io.MultiReader(held, a.body)
+}
+
+// cleanWhole puts the reply less our fields in the place of one that is held whole, or as it came if there are none.
+func (h *Handler) cleanWhole(class adapters.Class, resp *http.Response, a *ahead) {
+	resp.Body = readCloser{a.all(), a.body}
+	plain := a.held.Bytes()
+	if a.encoding != "" {
+		var err error
+		if plain, err = decode(a.encoding, plain, plainAhead); err != nil {
+			return
+		}
 	}
 	var clean bytes.Buffer
+	clean.Grow(len(plain))
 	err := guarded(func() error { return h.Dialect.CleanReply(class, &clean, bytes.NewReader(plain)) })
 	if err != nil || bytes.Equal(clean.Bytes(), plain) {
-		return body, false, true
+		return
 	}
-	if encoding == "gzip" {
-		return gzipped(clean.Bytes()), true, true
+	out := clean.Bytes()
+	if a.encoding != "" {
+		out = encode(a.encoding, out)
 	}
-	return clean.Bytes(), true, true
+	resp.Body = readCloser{bytes.NewReader(out), a.body}
+	if resp.ContentLength >= 0 {
+		resp.ContentLength = int64(len(out))
+		resp.Header.Set("Content-Length", strconv.Itoa(len(out)))
+	}
 }
 
 // cleanStream puts the dialect between the engine and the client.
-func (h *Handler) cleanStream(class adapters.Class, resp *http.Response, src io.Reader, encoding string) {
+func (h *Handler) cleanStream(class adapters.Class, resp *http.Response, a *ahead) {
 	pipe, into := io.Pipe()
-	upstream := resp.Body
-	resp.Body = readCloser{pipe, closers{pipe, upstream}}
+	resp.Body = readCloser{pipe, closers{pipe, a.body}}
 	resp.ContentLength = -1
 	resp.Header.Del("Content-Length")
 	go func() {
-		into.CloseWithError(guarded(func() error { return h.copyClean(class, into, src, encoding) }))
+		into.CloseWithError(guarded(func() error { return h.copyClean(class, into, a) }))
 	}()
 }
 
-func (h *Handler) copyClean(class adapters.Class, dst io.Writer, src io.Reader, encoding string) error {
-	if encoding != "gzip" {
-		return h.Dialect.CleanReply(class, dst, src)
+func (h *Handler) copyClean(class adapters.Class, dst io.Writer, a *ahead) error {
+	if a.encoding == "" {
+		return h.Dialect.CleanReply(class, dst, a.all())
 	}
-	plain, err := gzip.NewReader(src)
+	plain, err := decoder(a.encoding, a.all())
 	if err != nil {
 		return err
 	}
-	z, _ := gzip.NewWriterLevel(dst, gzip.BestSpeed)
+	z := encoder(a.encoding, dst)
 	if err := h.Dialect.CleanReply(class, z, plain); err != nil {
 		return err
 	}
@@ -119,13 +292,30 @@ func textual(contentType string) bool {
 	return false
 }
 
-func gzipped(data []byte) []byte {
+// decodable reports whether a reply of the encoding can be read.
+func decodable(encoding string) bool {
+	return encoding == "" || encoding == "gzip" || encoding == "deflate"
+}
+
+// encoder returns what writes a reply in an encoding that can be read.
+func encoder(encoding string, dst io.Writer) io.WriteCloser {
+	if encoding == "deflate" {
+		z, _ := zlib.NewWriterLevel(dst, zlib.BestSpeed) // the level is a valid one, here and below
+		return z
+	}
+	z, _ := gzip.NewWriterLevel(dst, gzip.BestSpeed)
+	return z
+}
+
+func encode(encoding string, data []byte) []byte {
 	var b bytes.Buffer
-	z, _ := gzip.NewWriterLevel(&b, gzip.BestSpeed) // the level is a valid one, and a Buffer takes every write
-	_, _ = z.Write(data)
+	z := encoder(encoding, &b)
+	_, _ = z.Write(data) // a Buffer takes every write
 	_ = z.Close()
 	return b.Bytes()
 }
+
+func gzipped(data []byte) []byte { return encode("gzip", data) }
 
 type readCloser struct {
 	io.Reader

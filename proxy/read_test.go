@@ -12,7 +12,7 @@ import (
 // TestReads answers reads with and without our field.
 func TestReads(t *testing.T) {
 	const with, without = `{"_id":"1", "_source":{"a":1,"neardup_sketch":"x","b" : 2}}`, `{"_id":"1", "_source":{"a":1,"b" : 2}}`
-	const mapping, bare = `{"news-1":{"mappings":{"properties":{"neardup_sketch":{"type":"keyword"},"a":{"type":"text"}}}}}`, `{"news-1":{"mappings":{"properties":{"a":{"type":"text"}}}}}`
+	const mapping, bare = `{"news-1":{"mappings":{"properties":{"neardup_sketch":{"type":"binary","doc_values":true},"a":{"type":"text"}}}}}`, `{"news-1":{"mappings":{"properties":{"a":{"type":"text"}}}}}`
 	for _, c := range []struct {
 		name, method, path, reply, want string
 		chunked, broken                 bool

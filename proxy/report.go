@@ -15,11 +15,11 @@ func (c *catalog) report(who client, name string, indices []adapters.Index, err 
 	switch {
 	case err != nil:
 		warn(name, err.Error())
-	case len(indices) == 0:
+	case !there(indices) && fitOf(indices) != fits:
 		warn(name, "it is not there, and to make it before the engine does was refused or in doubt")
 	}
 	for _, i := range indices {
-		if !i.Ready && c.rules.For(i.Name) != nil {
+		if (!i.Ready || i.Moves) && written(i) && !i.Absent && c.rules.Of(i) != nil {
 			warn(i.Name, i.Why)
 		}
 	}

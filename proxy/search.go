@@ -91,6 +91,10 @@ func (h *Handler) readSearch(r *http.Request) (b searchBody, err error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return b, nil
 	}
+	if r.ContentLength > h.Limits.MaxSearchBody { // not a byte of it is read: the engine may refuse it by its length
+		b.reason = "too_large"
+		return b, nil
+	}
 	whole := false
 	if b.raw, whole, err = readUpTo(r.Body, h.Limits.MaxSearchBody); err != nil {
 		return b, err
@@ -137,7 +141,7 @@ func concerned(class adapters.Class, parsed adapters.ParsedSearch, scope func(st
 	switch {
 	case parsed.Reason == unconfigured:
 		return false
-	case class.Target == "", parsed.Reason == "signed": // a look-up under another request's signature would be refused
+	case parsed.Reason == "signed": // a look-up under another request's signature would be refused
 		return true
 	}
 	return scope(class.Target).Configured
@@ -188,7 +192,7 @@ func (h *Handler) plain(w http.ResponseWriter, r *http.Request, s searching, rea
 func (h *Handler) leave(w http.ResponseWriter, r *http.Request, s searching, reason string) {
 	if h.FailClosed && reason != engineStatus {
 		h.counts.add("failed", reason)
-		h.refuse(w, http.StatusServiceUnavailable, "the search could not be collapsed (reason="+reason+"); on_failure is error")
+		h.refuse(w, r, http.StatusServiceUnavailable, "the search could not be collapsed (reason="+reason+"); on_failure is error")
 		return
 	}
 	h.plain(w, r, s, reason)
@@ -196,8 +200,9 @@ func (h *Handler) leave(w http.ResponseWriter, r *http.Request, s searching, rea
 
 // fallBack answers a search that could not be collapsed.
 func (h *Handler) fallBack(w http.ResponseWriter, r *http.Request, s searching, err error) {
-	reason := "not_understood"
+	reason := adapters.ReasonOf(err)
 	switch {
+	case reason != "not_understood":
 	case errors.Is(err, adapters.ErrWidened):
 		reason = engineStatus
 	case errors.Is(err, errTooLarge):
@@ -304,7 +309,7 @@ func (h *Handler) ask(ctx context.Context, ask *adapters.Request) (*adapters.Rep
 	reply := &adapters.Reply{Status: resp.StatusCode, Header: adapters.Header(resp.Header), Body: body}
 	switch encoding := resp.Header.Get("Content-Encoding"); encoding {
 	case "", "identity":
-	case "gzip":
+	case "gzip", "x-gzip", "deflate":
 		if reply.Body, err = decode(encoding, body, h.Limits.MaxReply); err != nil {
 			return nil, adapters.NotUnderstood(err)
 		}
@@ -327,8 +332,8 @@ func askHeader(header adapters.Header) http.Header {
 		}
 		out[key] = values
 	}
-	if acceptsGzip(header["Accept-Encoding"]) {
-		out["Accept-Encoding"] = []string{"gzip"}
+	if coding := coding(header["Accept-Encoding"]); coding != "" {
+		out["Accept-Encoding"] = []string{coding}
 	}
 	if len(out["User-Agent"]) == 0 {
 		out["User-Agent"] = []string{""} // or else Go puts in its own
@@ -341,25 +346,14 @@ func askHeader(header adapters.Header) http.Header {
 	return out
 }
 
-// acceptsGzip reports whether a client says that it takes gzip.
-func acceptsGzip(lines []string) bool {
-	for item := range strings.SplitSeq(strings.Join(lines, ","), ",") {
-		coding, weight, _ := strings.Cut(strings.ToLower(strings.ReplaceAll(item, " ", "")), ";")
-		if q, err := strconv.ParseFloat(strings.TrimPrefix(weight, "q="), 64); coding == "gzip" && (err != nil || q > 0) {
-			return true
-		}
-	}
-	return false
-}
-
 // hopHeaders concern one connection and are not passed on.
 var hopHeaders = []string{"Connection", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Content-Length"}
 
 // writeReply writes a reply that was read whole, compressed if its header says so.
 func writeReply(w http.ResponseWriter, reply *adapters.Reply) {
 	body := reply.Body
-	if slices.Equal(reply.Header["Content-Encoding"], []string{"gzip"}) {
-		body = gzipped(body)
+	if coding := reply.Header["Content-Encoding"]; len(coding) == 1 {
+		body = coded(coding[0], body)
 	}
 	for key, values := range reply.Header {
 		if !slices.Contains(hopHeaders, key) {

@@ -144,6 +144,22 @@ func (h *Handler) forwardWrite(w http.ResponseWriter, r *http.Request, class ada
 	h.sendAltering(w, r, makes.Load, h.changeOf(class))
 }
 
+// declaring has our field declared in the index that a request of the class makes, when the engine has made it and before the client
+// knows.
+func (h *Handler) declaring(r *http.Request, class adapters.Class, change func(*http.Response)) func(*http.Response) {
+	if class.Makes == "" {
+		return change
+	}
+	return func(resp *http.Response) {
+		if resp.StatusCode < 300 {
+			h.catalog.rule(r.Context(), clientOf(adapters.Header(r.Header), r.URL.RawQuery), class.Makes, false)
+		}
+		if change != nil {
+			change(resp)
+		}
+	}
+}
+
 // enricher returns what enriches the documents of a body of the length (-1 if it is not known), with as much room as the engine's
 // limit leaves. It sets makes when a document comes that makes its index.
 func (h *Handler) enricher(r *http.Request, length int64, makes *atomic.Bool) *adapters.Enricher {
@@ -156,11 +172,15 @@ func (h *Handler) enricher(r *http.Request, length int64, makes *atomic.Bool) *a
 	}
 	who := clientOf(adapters.Header(r.Header), r.URL.RawQuery)
 	e.Rule = func(index string, whole bool) (*adapters.Rule, bool) {
-		rule, ready, absent := h.catalog.rule(r.Context(), who, index, whole)
+		rule, fit, absent := h.catalog.rule(r.Context(), who, index, whole)
 		if absent {
 			makes.Store(true)
 		}
-		return rule, ready
+		return rule, fit == fits
+	}
+	e.Clears = func(index string) bool {
+		_, fit, _ := h.catalog.rule(r.Context(), who, index, false)
+		return fit != unfit
 	}
 	return e
 }

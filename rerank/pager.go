@@ -33,6 +33,18 @@ type Page struct {
 	Rate float64
 	// SketchFirst has sketches read before any sources: a reading with sources does not show all that is needed for a sketch.
 	SketchFirst bool
+	// First is how many ranks the first reading holds at least, as far as they are of use.
+	First int
+	// Length cuts the collapsed list; 0 leaves it whole.
+	Length int
+}
+
+// end is where the page ends in the collapsed list.
+func (p Page) end() int {
+	if p.Length > 0 {
+		return max(p.From, min(p.From+p.Size, p.Length))
+	}
+	return p.From + p.Size
 }
 
 // Span is a reading of the ranks [From, To). SketchOnly says that the hits' sketches suffice; their sources are read later.
@@ -134,9 +146,9 @@ func (p *Pager) takePage(span Span, hits []Hit) {
 // firstReading is how many ranks to read at first: what the page needs if the expected share of hits folds, and a margin of about
 // two standard deviations, since a second reading costs more than a few ranks more.
 func (p *Pager) firstReading() int {
-	need, rate := p.page.From+p.page.Size, min(max(p.page.Rate, 0), 0.95)
+	need, rate := p.page.end(), min(max(p.page.Rate, 0), 0.95)
 	folds := float64(need) * rate / (1 - rate)
-	return need + int(math.Ceil(folds+2*math.Sqrt(folds)))
+	return max(p.page.First, need+int(math.Ceil(folds+2*math.Sqrt(folds))))
 }
 
 // clamp keeps a reading within what can be of use: the window and, where the page is read with it, what the page needs beyond
@@ -154,8 +166,8 @@ func (p *Pager) clamp(to int) int {
 
 // missing returns up to which rank the list must be read again before the page's ranks are known, or 0 if they are.
 func (p *Pager) missing() int {
-	n, lacking := len(p.hits), p.page.From+p.page.Size-len(p.groups)
-	if p.end != unknown || lacking <= 0 {
+	n, lacking := len(p.hits), p.page.end()-len(p.groups)
+	if p.end != unknown || lacking <= 0 || p.page.end() == p.page.From {
 		return 0
 	}
 	to := max(2*n, n+2*lacking)
@@ -189,7 +201,7 @@ func (p *Pager) ranks() []int {
 		end = min(end, p.page.Limit)
 	}
 	var ranks []int
-	for at := p.page.From; at < p.page.From+p.page.Size; at++ {
+	for at := p.page.From; at < p.page.end(); at++ {
 		rank := 0
 		switch {
 		case at < len(p.groups):
@@ -234,7 +246,7 @@ func (p *Pager) Stats() Stats {
 		}
 	}
 	limit := p.page.Limit
-	s.Limited = limit > 0 && p.end == unknown && len(p.ranks()) < p.page.Size
+	s.Limited = limit > 0 && p.end == unknown && len(p.ranks()) < p.page.end()-p.page.From
 	return s
 }
 

@@ -182,7 +182,12 @@ func TestPagerAgreesWithTheDefinition(t *testing.T) {
 			want.From = 0
 		}
 		want.SketchFirst = r.IntN(3) == 0
-		oracle := ids(hits, cut(collapsed(hits, want.Window), want.From, want.Size))
+		list := collapsed(hits, want.Window)
+		if r.IntN(4) == 0 {
+			want.First, want.Length = r.IntN(200), 1+r.IntN(200)
+			list = list[:min(len(list), want.Length)]
+		}
+		oracle := ids(hits, cut(list, want.From, want.Size))
 		got := page(t, NewPager(want), func() []Hit { return hits })
 		if diff := cmp.Diff(oracle, got); diff != "" {
 			t.Fatalf("case %d: page %+v of %d hits: %s", i, want, len(hits), diff)

@@ -9,19 +9,27 @@ import (
 
 // Forms of endpoint, as they stand in adapters.Class.Form.
 const (
-	formBulk    = "bulk"
-	formDoc     = "doc"
-	formUpdate  = "update"
-	formSearch  = "search"
-	formMulti   = "msearch"
-	formSource  = "source"
-	formMapping = "mapping"
+	formBulk     = "bulk"
+	formDoc      = "doc"
+	formUpdate   = "update"
+	formSearch   = "search"
+	formMulti    = "msearch"
+	formTemplate = "template"
+	formSource   = "source"
+	formMapping  = "mapping"
+	formFields   = "fields"
+	formByQuery  = "by_query"
+	formNodes    = "nodes"
 )
 
 // Dialect is the pure half of the adapter.
 type Dialect struct {
 	// OpenSearch says that the engine is OpenSearch.
 	OpenSearch bool
+	// RewriteSniffing tells clients that ask for the nodes' addresses ours in their place: Advertise, a host and port, or where that
+	// is empty the address under which the client reached us.
+	RewriteSniffing bool
+	Advertise       string
 }
 
 var _ adapters.Dialect = Dialect{}
@@ -29,13 +37,17 @@ var _ adapters.Dialect = Dialect{}
 // Classify implements adapters.Dialect.
 func (d Dialect) Classify(r *adapters.Request) adapters.Class {
 	path := segments(r.Path)
+	if d.RewriteSniffing && asksForNodes(r.Method, path) {
+		return d.classifyNodes(r)
+	}
 	c := classify(r.Method, path)
 	if c.Kind == adapters.Pass {
-		c.Alters = alters(r.Method, path)
+		c.Alters, c.Makes = alters(r.Method, path), makesIndex(r.Method, path)
 		return c
 	}
 	params := adapters.Params(r.RawQuery)
 	c.Params = params
+	c.Shown = c.Form == formMapping && strings.Contains(path[len(path)-1], adapters.SketchField)
 	for _, p := range params {
 		c.Shown = c.Shown || strings.Contains(p.Value, adapters.SketchField)
 	}
@@ -96,37 +108,17 @@ func classify(method string, path []string) adapters.Class {
 	case endpoint == "_bulk" && write && rest == 0:
 		return adapters.Class{Kind: adapters.Write, Target: target, Form: formBulk, CleanWrite: true}
 	case endpoint == "_doc" && named && (method == "POST" && rest <= 1 || method == "PUT" && rest == 1):
-		return adapters.Class{Kind: adapters.Write, Target: target, Form: formDoc}
+		return adapters.Class{Kind: adapters.Write, Target: target, Form: formDoc, CleanWrite: true}
 	case endpoint == "_create" && named && write && rest == 1:
-		return adapters.Class{Kind: adapters.Write, Target: target, Form: formDoc}
+		return adapters.Class{Kind: adapters.Write, Target: target, Form: formDoc, CleanWrite: true}
 	case endpoint == "_update" && named && method == "POST" && rest == 1:
 		return adapters.Class{Kind: adapters.Write, Target: target, Form: formUpdate, CleanWrite: true}
 	case endpoint == "_search" && rest == 0 && (read || method == "POST"):
 		return adapters.Class{Kind: adapters.Search, Target: target, Form: formSearch}
+	case endpoint == "_search" && rest == 1 && path[1] == "template" && (read || method == "POST"):
+		return adapters.Class{Kind: adapters.Search, Target: target, Form: formTemplate}
 	case endpoint == "_msearch" && rest == 0 && (read || method == "POST"):
 		return adapters.Class{Kind: adapters.Search, Target: target, Form: formMulti}
 	}
 	return classifyRead(method, target, path)
-}
-
-// classifyRead finds the endpoints whose replies can hold documents or mappings.
-func classifyRead(method, target string, path []string) adapters.Class {
-	read := method == "GET"
-	c := adapters.Class{Kind: adapters.Read, Target: target}
-	switch endpoint, rest := path[0], len(path)-1; {
-	case endpoint == "_doc" && read && rest == 1:
-	case endpoint == "_source" && read && rest == 1:
-		c.Form = formSource
-	case endpoint == "_mget" && (read || method == "POST") && rest == 0:
-	case endpoint == "_search" && rest >= 1 && (path[1] == "scroll" || path[1] == "template") && (read || method == "POST"):
-	case endpoint == "_msearch" && rest == 1 && path[1] == "template" && (read || method == "POST"):
-	case endpoint == "_async_search" && (read || method == "POST"):
-	case endpoint == "_explain" && (read || method == "POST") && rest == 1:
-	case endpoint == "_field_caps" && (read || method == "POST") && rest == 0:
-	case (endpoint == "_mapping" || endpoint == "_mappings") && read:
-		c.Form = formMapping
-	default:
-		return adapters.Class{}
-	}
-	return c
 }

@@ -19,16 +19,17 @@ func TestClassify(t *testing.T) {
 		{"PUT", "/news-1/_bulk", adapters.Class{Kind: write, Target: "news-1", Form: formBulk, CleanWrite: true}},
 		{"GET", "/_bulk", adapters.Class{}},
 		{"POST", "/_bulk/x", adapters.Class{}},
-		{"POST", "/news-1/_doc", adapters.Class{Kind: write, Target: "news-1", Form: formDoc}},
-		{"POST", "/news-1/_doc/", adapters.Class{Kind: write, Target: "news-1", Form: formDoc}},
-		{"PUT", "/news-1/_doc/a%2Fb", adapters.Class{Kind: write, Target: "news-1", Form: formDoc}},
+		{"POST", "/news-1/_doc", adapters.Class{Kind: write, Target: "news-1", Form: formDoc, CleanWrite: true}},
+		{"POST", "/news-1/_doc/", adapters.Class{Kind: write, Target: "news-1", Form: formDoc, CleanWrite: true}},
+		{"PUT", "/news-1/_doc/a%2Fb", adapters.Class{Kind: write, Target: "news-1", Form: formDoc, CleanWrite: true}},
 		{"PUT", "/news-1/_doc", adapters.Class{}},
 		{"PUT", "/_doc/1", adapters.Class{}},
-		{"PUT", "/news-1/_create/1", adapters.Class{Kind: write, Target: "news-1", Form: formDoc}},
+		{"PUT", "/news-1/_create/1", adapters.Class{Kind: write, Target: "news-1", Form: formDoc, CleanWrite: true}},
 		{"POST", "/news-1/_create", adapters.Class{}},
 		{"POST", "/news-1/_update/1", adapters.Class{Kind: write, Target: "news-1", Form: formUpdate, CleanWrite: true}},
 		{"PUT", "/news-1/_update/1", adapters.Class{}},
-		{"POST", "/news-1/_update_by_query", adapters.Class{}},
+		{"POST", "/news-1/_update_by_query", adapters.Class{Kind: read, Target: "news-1", Form: formByQuery}},
+		{"POST", "/_reindex", adapters.Class{Kind: read, Form: formByQuery, Alters: true}},
 		{"DELETE", "/news-1/_doc/1", adapters.Class{}},
 		{"GET", "/_search", adapters.Class{Kind: search, Form: formSearch}},
 		{"POST", "//_search", adapters.Class{Kind: search, Form: formSearch}},
@@ -38,13 +39,36 @@ func TestClassify(t *testing.T) {
 		{"GET", "/_all/_search", adapters.Class{Kind: search, Form: formSearch}},
 		{"PUT", "/news-1/_search", adapters.Class{}},
 		{"POST", "/news-1/_msearch", adapters.Class{Kind: search, Target: "news-1", Form: formMulti}},
-		{"POST", "/_search/scroll", adapters.Class{Kind: read}},
-		{"GET", "/_search/scroll/DXF1", adapters.Class{Kind: read}},
+		{"POST", "/_search/scroll", adapters.Class{Kind: read, Reason: "export"}},
+		{"GET", "/_search/scroll/DXF1", adapters.Class{Kind: read, Reason: "export"}},
 		{"DELETE", "/_search/scroll", adapters.Class{}},
 		{"POST", "/news-1/_search/point_in_time", adapters.Class{}},
 		{"POST", "/news-1/_pit", adapters.Class{}},
-		{"POST", "/_msearch/template", adapters.Class{Kind: read}},
-		{"GET", "/_async_search/abc", adapters.Class{Kind: read}},
+		{"POST", "/_msearch/template", adapters.Class{Kind: read, Reason: "template"}},
+		{"GET", "/_async_search/abc", adapters.Class{Kind: read, Reason: "async"}},
+		{"POST", "/news-1/_async_search", adapters.Class{Kind: read, Target: "news-1", Reason: "async"}},
+		{"POST", "/_plugins/_asynchronous_search", adapters.Class{Kind: read, Reason: "async"}},
+		{"GET", "/_plugins/_asynchronous_search/x", adapters.Class{Kind: read, Reason: "async"}},
+		{"DELETE", "/_plugins/_asynchronous_search/x", adapters.Class{Alters: true}},
+		{"GET", "/news-1/_eql/search", adapters.Class{Kind: read, Target: "news-1", Reason: "eql"}},
+		{"GET", "/_eql/search/x", adapters.Class{Kind: read, Reason: "eql"}},
+		{"GET", "/_eql/search/status/x", adapters.Class{}},
+		{"POST", "/news-1/_knn_search", adapters.Class{Kind: read, Target: "news-1", Reason: "vector"}},
+		{"POST", "/news-1/_rank_eval", adapters.Class{Kind: read, Target: "news-1", Reason: "rank_eval"}},
+		{"POST", "/_application/search_application/x/_search", adapters.Class{Kind: read, Reason: "template"}},
+		{"POST", "/news-1/_fleet/_fleet_search", adapters.Class{Kind: read, Target: "news-1", Reason: "not_understood"}},
+		{"GET", "/news-1/_termvectors/1", adapters.Class{Kind: read, Target: "news-1"}},
+		{"POST", "/_mtermvectors", adapters.Class{Kind: read}},
+		{"GET", "/news-1/_validate/query", adapters.Class{Kind: read, Target: "news-1", Form: formFields}},
+		{"POST", "/news-1/_disk_usage", adapters.Class{Kind: read, Target: "news-1", Form: formFields}},
+		{"GET", "/news-1/_disk_usage", adapters.Class{}},
+		{"GET", "/news-1/_field_usage_stats", adapters.Class{Kind: read, Target: "news-1", Form: formFields}},
+		{"GET", "/_field_caps", adapters.Class{Kind: read, Form: formFields}},
+		{"GET", "/_index_template", adapters.Class{Kind: read, Form: formMapping}},
+		{"GET", "/_template/news*", adapters.Class{Kind: read, Form: formMapping}},
+		{"GET", "/_component_template/news", adapters.Class{Kind: read, Form: formMapping}},
+		{"POST", "/_index_template/_simulate_index/news-1", adapters.Class{Kind: read, Form: formMapping}},
+		{"PUT", "/_index_template/news", adapters.Class{Alters: true}},
 		{"GET", "/news-1/_doc/1", adapters.Class{Kind: read, Target: "news-1"}},
 		{"HEAD", "/news-1/_doc/1", adapters.Class{}},
 		{"GET", "/news-1/_source/1", adapters.Class{Kind: read, Target: "news-1", Form: formSource}},
@@ -52,7 +76,10 @@ func TestClassify(t *testing.T) {
 		{"GET", "/news-1", adapters.Class{Kind: read, Target: "news-1", Form: formMapping}},
 		{"GET", "/_all", adapters.Class{Kind: read, Form: formMapping}},
 		{"GET", "/", adapters.Class{}},
-		{"PUT", "/news-1", adapters.Class{Alters: true}},
+		{"PUT", "/news-1", adapters.Class{Alters: true, Makes: "news-1"}},
+		{"PUT", "/%3Cnews-%7Bnow%2Fd%7D%3E/", adapters.Class{Alters: true, Makes: "<news-{now/d}>"}},
+		{"POST", "/news/_rollover/news-2", adapters.Class{Alters: true, Makes: "news"}},
+		{"DELETE", "/news-1", adapters.Class{Alters: true}},
 		{"GET", "/news-1/_mapping", adapters.Class{Kind: read, Target: "news-1", Form: formMapping}},
 		{"PUT", "/news-1/_mapping", adapters.Class{Alters: true}},
 		{"GET", "/_mapping/field/title", adapters.Class{Kind: read, Form: formMapping}},
@@ -74,7 +101,7 @@ func TestClassify(t *testing.T) {
 func TestAlters(t *testing.T) {
 	for _, request := range []string{
 		"POST /_aliases", "POST /news/_rollover", "POST /news/_rollover/news-2", "POST /news-1/_clone/news-2", "POST /_snapshot/s/1/_restore",
-		"POST /news-1/_open", "POST /news-1/_close", "POST /_reindex", "PUT /news-1", "DELETE /news-*", "DELETE /_all", "PUT /_all/_mapping",
+		"POST /news-1/_open", "POST /news-1/_close", "PUT /news-1", "DELETE /news-*", "DELETE /_all", "PUT /_all/_mapping",
 		"PUT /news-1/_settings", "PUT /_index_template/x", "POST /_component_template/x", "DELETE /news-1/_alias/news", "PUT /_data_stream/x",
 		"POST /_plugins/_ism/add/news-1", "BREW /x/_unheard_of",
 	} {
@@ -105,6 +132,14 @@ func TestClassifyShowsWhatIsNamed(t *testing.T) {
 	} {
 		if got := (Dialect{}).Classify(&adapters.Request{Method: "GET", Path: "/news-1/_doc/1", RawQuery: query}).Shown; got != want {
 			t.Errorf("?%s: shown = %v", query, got)
+		}
+	}
+	for path, want := range map[string]bool{
+		"/news-1/_mapping/field/neard*": false, "/news-1/_mapping/field/title,neardup_sketch": true, "/_mapping/field/neardup%5Fsketch": true,
+		"/neardup_sketch/_mapping": false, "/news-1/_doc/neardup_sketch": false,
+	} {
+		if got := (Dialect{}).Classify(&adapters.Request{Method: "GET", Path: path}).Shown; got != want {
+			t.Errorf("%s: shown = %v", path, got)
 		}
 	}
 }

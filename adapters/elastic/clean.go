@@ -1,53 +1,110 @@
 package elastic
 
 import (
-	"encoding/json"
+	"bytes"
 	"io"
+	"regexp"
+	"slices"
 
 	"github.com/neardup/sidecar/adapters"
 )
 
 // CleanReply implements adapters.Dialect.
 func (d Dialect) CleanReply(c adapters.Class, dst io.Writer, src io.Reader) error {
+	if c.Form == formNodes {
+		ours, _ := c.Params.(string)
+		return rewriteNodes(dst, src, ours)
+	}
+	return adapters.Clean(dst, src, d.cuts(c))
+}
+
+// cuts returns what is cut out of a reply of the class. With a filter_path it is what the engine would filter if our field were not there:
+// containers that it then has nothing to keep of go too.
+func (d Dialect) cuts(c adapters.Class) adapters.Cuts {
+	cuts := inDocument
 	switch c.Form {
-	case formSource:
-		return adapters.Clean(dst, src, func(parent, key string) bool { return parent == "" && adapters.Our(key) })
+	case formSource: // which is not filtered
+		return atTop
 	case formMapping:
-		return adapters.Clean(dst, src, func(parent, key string) bool {
-			return (parent == "properties" || parent == "mappings") && adapters.Our(key)
-		})
+		cuts = inMapping
+	case formFields:
+		cuts.Prune = nil
+	case formBulk, formDoc, formUpdate, formByQuery:
+		cuts.Edit = func(_ []string, quoted []byte) []byte { return unquote(quoted) }
 	}
-	return adapters.Clean(dst, src, inDocument)
+	params, _ := c.Params.([]adapters.Param)
+	path, _ := adapters.Last(params, "filter_path")
+	if f, ok := parseFilter(path, d.OpenSearch); ok && f != nil {
+		plain := cuts.Prune
+		cuts.Prune = func(path []string, element bool) bool {
+			return f.within(path) || plain != nil && plain(path, element)
+		}
+	}
+	return cuts
 }
 
-// inDocument names our fields in a document's source and in the fields extracted beside it.
-func inDocument(parent, key string) bool {
-	return (parent == "_source" || parent == "fields") && adapters.Our(key)
+// atTop cuts our field out of a document that stands alone.
+var atTop = adapters.Cuts{Drop: func(path []string) bool { return len(path) == 1 && adapters.Our(path[0]) }}
+
+// inDocument cuts our field out of a document's source, and out of what is extracted or highlighted beside it: of a script's result too,
+// which may be the source. The engine leaves out what it finds nothing for, but for a source.
+var inDocument = adapters.Cuts{
+	Drop: func(path []string) bool {
+		last := len(path) - 1
+		if last == 0 || !adapters.Our(path[last]) {
+			return false
+		}
+		if i := slices.Index(path, "_source"); i >= 0 && i < last {
+			return i == last-1 // what is further down is the client's own
+		}
+		return path[last-1] == "highlight" || slices.Contains(path[:last], "fields")
+	},
+	Prune: func(path []string, element bool) bool {
+		name := path[len(path)-1]
+		return !element && (name == "fields" || name == "highlight")
+	},
 }
 
-// ErrorReply returns an error of our own in the engine's shape.
-func (d Dialect) ErrorReply(status int, reason string) *adapters.Reply {
-	kind := "neardup_exception"
-	if status == 400 {
-		kind = "illegal_argument_exception"
+// inMapping cuts our field out of the mappings of indices and templates, which stand below a name, and out of the list of fields in
+// their place. A mapping without fields has no list of them.
+var inMapping = adapters.Cuts{
+	Drop: func(path []string) bool {
+		below := belowMappings(path)
+		return len(below) == 2 && below[0] == "properties" && adapters.Our(below[1]) || len(below) == 1 && adapters.Our(below[0])
+	},
+	Prune: func(path []string, element bool) bool {
+		below := belowMappings(path)
+		return len(below) == 1 && below[0] == "properties"
+	},
+}
+
+// belowMappings returns the path's part below the mappings of an index or template.
+func belowMappings(path []string) []string {
+	for i, name := range path {
+		if i > 0 && name == "mappings" { // the first name is an index's
+			return path[i+1:]
+		}
 	}
-	type cause struct {
-		Type   string `json:"type"`
-		Reason string `json:"reason"`
+	return nil
+}
+
+// quoted is where a document of an error's text, which stands in a string of the reply, has our field: with the comma in front of it, or
+// behind it where it comes first. Engines quote the beginning of a document alone.
+var quoted = regexp.MustCompile(`(,?)\\"` + adapters.SketchField + `\\":(?:\\"[^"\\]*(?:\\"(\[truncated \d+ bytes\])?)|null)(,?)`)
+
+// unquote takes our field out of a document that an error's text quotes.
+func unquote(text []byte) []byte {
+	if !bytes.Contains(text, []byte(adapters.SketchField)) {
+		return text
 	}
-	body, err := json.Marshal(map[string]any{
-		"error": struct {
-			RootCause []cause `json:"root_cause"`
-			cause
-		}{[]cause{{kind, reason}}, cause{kind, reason}},
-		"status": status,
+	return quoted.ReplaceAllFunc(text, func(found []byte) []byte {
+		parts := quoted.FindSubmatch(found)
+		switch {
+		case len(parts[2]) > 0: // what it quotes ends in our field, which is the document's last: without it, it is quoted whole
+			return []byte(`}\"`)
+		case len(parts[1]) > 0: // the comma behind it stays
+			return parts[3]
+		}
+		return nil
 	})
-	if err != nil {
-		body = []byte("{}") // strings and numbers always marshal
-	}
-	header := adapters.Header{"Content-Type": {"application/json"}}
-	if !d.OpenSearch { // the official clients refuse to read an answer without it
-		header["X-Elastic-Product"] = []string{"Elasticsearch"}
-	}
-	return &adapters.Reply{Status: status, Header: header, Body: body}
 }

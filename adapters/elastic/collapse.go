@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/rerank"
@@ -12,6 +13,7 @@ import (
 
 // collapse is one search being collapsed, of a request of its own or of a multi-search.
 type collapse struct {
+	d     Dialect
 	q     *query
 	page  rerank.Page
 	pager *rerank.Pager
@@ -27,11 +29,17 @@ type collapse struct {
 	lacking   int             // hits without a sketch, of the longest reading
 	empty     bool            // the page holds nothing; base is all that lacks
 	rounds    int             // how often the engine was asked
+	near      *neighbours     // until it is settled which list is collapsed; nil for most searches
 }
 
-func newCollapse(q *query, p adapters.Plan, scope adapters.Scope) *collapse {
-	c := &collapse{q: q, rules: p.Rules, judge: adapters.NewJudge(p.Rules, q.controls), total: -1}
-	c.page = p.Page(q.from, q.size, scope, q.controls, maxResultWindow)
+// newCollapse returns nil if the search is not understood.
+func newCollapse(d Dialect, q *query, p adapters.Plan, scope adapters.Scope) *collapse {
+	near, q, err := newNeighbours(q, scope.VectorWindow)
+	if err != nil {
+		return nil
+	}
+	c := &collapse{d: d, q: q, rules: p.Rules, judge: adapters.NewJudge(p.Rules, q.controls), total: -1, near: near}
+	c.page = p.Page(q.from, q.size, scope, q.controls, q.limit)
 	c.readTexts(scope.Lacking)
 	return c
 }
@@ -41,6 +49,9 @@ func newCollapse(q *query, p adapters.Plan, scope adapters.Scope) *collapse {
 // the client asked for.
 func (c *collapse) readTexts(texts bool) {
 	c.texts, c.page.SketchFirst = texts, texts && !c.q.whole
+	if c.near != nil {
+		c.page.First, c.page.SketchFirst = c.near.ranks, c.page.SketchFirst || c.near.mixed
+	}
 	c.pager = rerank.NewPager(c.page)
 }
 
@@ -51,12 +62,15 @@ func (c *collapse) next() (body []byte, void []string, more bool, err error) {
 		if _, err := c.pager.Ranks(); err != nil {
 			return nil, nil, false, err
 		}
+		if c.q.limit < maxResultWindow && c.pager.Stats().Limited {
+			return nil, nil, false, adapters.Alone("rescore")
+		}
 		if c.baseReply != nil {
 			return nil, nil, false, nil
 		}
 		c.empty, c.span = true, rerank.Span{From: c.q.from, To: c.q.from + c.q.size}
 	}
-	r := reading{from: c.span.From, size: c.span.To - c.span.From, sketchOnly: c.span.SketchOnly, again: c.baseReply != nil}
+	r := reading{from: c.span.From, size: c.span.To - c.span.From, sketchOnly: c.span.SketchOnly, settled: c.baseReply != nil || c.span.SketchOnly && c.near == nil}
 	if c.texts && r.sketchOnly {
 		r.texts = c.fields()
 	}
@@ -94,9 +108,9 @@ func (c *collapse) take(reply *adapters.Reply) error {
 	c.lacking = max(c.lacking, c.judge.Lacking)
 	if !c.span.SketchOnly {
 		c.hits = list
-		if c.baseReply == nil {
-			c.baseReply, c.total = reply, total
-		}
+	}
+	if c.baseReply == nil && (!c.span.SketchOnly || c.near != nil) {
+		c.baseReply, c.total = reply, total
 	}
 	switch {
 	case c.empty:
@@ -104,10 +118,30 @@ func (c *collapse) take(reply *adapters.Reply) error {
 		return errMoved // read again with its sources, the list does not show the texts that it did before
 	case c.judge.Unread > 0:
 		c.readTexts(true)
+	case c.near != nil && c.settle(hits):
 	default:
 		c.pager.Take(c.span, hits)
 	}
 	return nil
+}
+
+// settle decides, by the ranks of the client's own list that are looked at on every page, which list of neighbours is collapsed, and
+// reports whether it is the longer one, which is then to be read.
+func (c *collapse) settle(hits []rerank.Hit) bool {
+	near := c.near
+	c.near = nil
+	looked := hits[:min(near.ranks, len(hits), c.page.Window)]
+	if len(rerank.Collapse(looked, c.page.Window)) == len(looked) {
+		return false
+	}
+	longer := *c.q
+	longer.body, c.q = near.raised, &longer
+	if len(hits) < c.span.To {
+		c.page.Length = len(hits)
+	}
+	c.page.First = 0
+	c.readTexts(c.texts)
+	return true
 }
 
 var errMoved = errors.New("the list moved between two readings")
@@ -150,7 +184,7 @@ func (c *collapse) hit(raw []byte) (rerank.Hit, error) {
 	if !c.judged {
 		return adapters.Unjudged(index, id), nil
 	}
-	return c.judge.Hit(index, id, storedSketch(adapters.Get(members, "fields")), func(*adapters.Rule) []byte {
+	hit := c.judge.Hit(c.d.ruleName(index), id, storedSketch(adapters.Get(members, "fields")), func(*adapters.Rule) []byte {
 		if c.span.SketchOnly && !c.texts || !c.span.SketchOnly && !c.q.whole {
 			return nil
 		}
@@ -158,7 +192,9 @@ func (c *collapse) hit(raw []byte) (rerank.Hit, error) {
 			return source
 		}
 		return []byte("{}")
-	}), nil
+	})
+	hit.ID = adapters.Unjudged(index, id).ID // two indices can stand behind one name
+	return hit, nil
 }
 
 // storedSketch returns our field's value among the fields extracted from a hit, or nothing. OpenSearch gives it once for each time that
@@ -178,6 +214,14 @@ func storedSketch(fields []byte) string {
 		}
 	}
 	text, _ := adapters.Text(values[0])
+	return padded(text)
+}
+
+// padded returns base64 with the padding that OpenSearch leaves out when it shows a binary field.
+func padded(text string) string {
+	if missing := -len(text) & 3; missing < 3 && !strings.HasSuffix(text, "=") {
+		return text + "=="[:missing]
+	}
 	return text
 }
 

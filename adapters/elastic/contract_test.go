@@ -35,7 +35,7 @@ func subject(extra string) adaptertest.Subject {
 		Pass: []adapters.Request{
 			{Method: "GET", Path: "/_cluster/health"}, {Method: "GET", Path: "/_cat/indices"}, {Method: "HEAD", Path: "/news-1"},
 			{Method: "DELETE", Path: "/news-1/_doc/1"}, {Method: "POST", Path: "/news-1/_count"}, {Method: "POST", Path: "/_aliases"},
-			{Method: "POST", Path: "/news-1/_update_by_query"}, {Method: "PUT", Path: "/_search/scroll"},
+			{Method: "PUT", Path: "/_search/scroll"},
 		},
 		Writes:  contractWrites(),
 		Reads:   contractReads(),
@@ -108,7 +108,7 @@ func contractReads() []adaptertest.Read {
 	read := func(method, path, reply, clean string) adaptertest.Read {
 		return adaptertest.Read{Request: adapters.Request{Method: method, Path: path}, Reply: reply, Clean: clean}
 	}
-	const mapping = `"neardup_sketch":{"type":"keyword","index":false}`
+	const mapping = `"neardup_sketch":{"type":"binary","doc_values":true}`
 	hits := func(sketch string) string {
 		return `{"_scroll_id":"x","hits":{"hits":[{"_id":"1","_source":{"title":"neardup_sketch"` + sketch + `},"fields":{"n":[1]` +
 			strings.Replace(sketch, `"x"`, `["x"]`, 1) + `}}]}}`
@@ -121,7 +121,7 @@ func contractReads() []adaptertest.Read {
 		read("GET", "/news-1", `{"news-1":{"mappings":{"properties":{`+mapping+`,"title":{"type":"text"}}}}}`, `{"news-1":{"mappings":{"properties":{"title":{"type":"text"}}}}}`),
 		read("GET", "/_mapping", `{"news-1":{"mappings":{"properties":{"title":{"type":"text"},`+mapping+`}}}}`, `{"news-1":{"mappings":{"properties":{"title":{"type":"text"}}}}}`),
 		read("GET", "/news-1/_mapping/field/*", `{"news-1":{"mappings":{"neardup_sketch":{"full_name":"neardup_sketch","mapping":{}}}}}`, `{"news-1":{"mappings":{}}}`),
-		read("GET", "/news-1/_field_caps", `{"indices":["news-1"],"fields":{"neardup_sketch":{"keyword":{"searchable":false}},"n":{}}}`, `{"indices":["news-1"],"fields":{"n":{}}}`),
+		read("GET", "/news-1/_field_caps", `{"indices":["news-1"],"fields":{"neardup_sketch":{"binary":{"searchable":false}},"n":{}}}`, `{"indices":["news-1"],"fields":{"n":{}}}`),
 		read("POST", "/news-1/_explain/1", `{"matched":true,"get":{"_source":{"n":1`+ours+`}}}`, `{"matched":true,"get":{"_source":{"n":1}}}`),
 		read("POST", "/news-1/_update/1", `{"_id":"1","get":{"_source":{"n":1`+ours+`}}}`, `{"_id":"1","get":{"_source":{"n":1}}}`),
 		read("POST", "/_bulk", `{"items":[{"update":{"get":{"_source":{"n":1`+ours+`}}}}]}`, `{"items":[{"update":{"get":{"_source":{"n":1}}}}]}`),

@@ -98,17 +98,31 @@ func FuzzExchangeReply(f *testing.F) {
 	}
 	f.Add([]byte(`{"hits":{"hits":[{"_index":"news-1","_id":"1","fields":{"neardup_sketch":[]}}],"hits":[]}}`), 200, false)
 	f.Add([]byte(`{"responses":[{"error":{},"status":400},{"hits":{"total":1e9,"hits":[ ]}}]}`), 200, true)
+	f.Add([]byte(`{"template_output":{"size":2},"hits":{"hits":[]}}`), 200, false)
 	plan := searchPlan(f, false)
-	single := []string{`{"size":2}`, `{"from":3,"size":2,"_source":false,"docvalue_fields":["n"],"aggs":{}}`, `{"from":60}`}
+	known := plan.Scope
+	plan.Scope = func(target string) adapters.Scope {
+		scope := known(target)
+		scope.VectorWindow = 20
+		return scope
+	}
+	asked := []struct{ path, query, body string }{
+		{"/news-1/_search", "", `{"size":2}`},
+		{"/news-1/_search", "filter_path=hits.hits._id,-took", `{"from":3,"size":2,"_source":false,"docvalue_fields":["n"],"aggs":{}}`},
+		{"/news-1/_search", "", `{"from":60}`},
+		{"/news-1/_search", "", `{"rescore":{"window_size":12}}`},
+		{"/news-1/_search", "", `{"knn":{"query_vector":[1],"k":3},"query":{}}`},
+		{"/news-1/_search", "", `{"from":2,"query":{"knn":{"v":{"vector":[1],"k":3}}}}`},
+		{"/news-1/_search/template", "filter_path=-**.a", `{"source":"","explain":true}`},
+	}
 	f.Fuzz(func(t *testing.T, body []byte, status int, multi bool) {
-		var requests []string
-		path := "/news-1/_search"
-		if requests = single; multi {
-			path, requests = "/_msearch", []string{"{\"index\":\"news-1\"}\n{\"size\":2}\n{\"index\":\"logs\"}\n{}\n"}
+		requests := asked
+		if multi {
+			requests = []struct{ path, query, body string }{{"/_msearch", "filter_path=**.h*", "{\"index\":\"news-1\"}\n{\"size\":2}\n{\"index\":\"logs\"}\n{}\n"}}
 		}
 		for _, request := range requests {
-			class, r := searchFor(path, "", request)
-			x := Dialect{}.Search(class, r, plan).Exchange
+			class, r := searchFor(request.path, request.query, request.body)
+			x := Dialect{OpenSearch: true}.Search(class, r, plan).Exchange
 			var reply *adapters.Reply
 			for range 64 {
 				ask, answer, err := x.Next(reply)

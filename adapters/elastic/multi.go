@@ -10,6 +10,7 @@ import (
 
 // multi is a multi-search: every round asks for what its searches still lack, in one request.
 type multi struct {
+	d       Dialect
 	request *adapters.Request
 	entries []*entry
 	pending []*entry // asked last, in order
@@ -32,19 +33,24 @@ func (d Dialect) multi(c adapters.Class, plain *adapters.Request, controls adapt
 	if s.Reason != "" {
 		return s
 	}
-	m := &multi{request: plain}
+	if d.OpenSearch && bytes.HasPrefix(plain.Body, []byte("\n")) { // OpenSearch skips it, and warns
+		s.Reason = "not_understood"
+		return s
+	}
+	m := &multi{d: d, request: plain}
 	collapsing, stripped := false, false
-	for lines := plain.Body; len(bytes.TrimSpace(lines)) > 0; {
+	for lines := plain.Body; len(lines) > 0; {
 		var header, body []byte
 		header, lines, _ = bytes.Cut(lines, []byte("\n"))
 		ended := false
-		if body, lines, ended = bytes.Cut(lines, []byte("\n")); !ended { // the engine says so
+		body, lines, ended = bytes.Cut(lines, []byte("\n"))
+		if blank := len(bytes.TrimSpace(body)) == 0; !ended || blank { // the engine says so
 			s.Reason = "not_understood"
 			return s
 		}
-		e, cut, err := parseEntry(c.Target, header, body, controls, p)
+		e, cut, err := d.parseEntry(c.Target, header, body, controls, p)
 		if err != nil {
-			s.Refusal = d.ErrorReply(400, err.Error())
+			s.Refusal = d.ErrorReply(plain, 400, err.Error())
 			return s
 		}
 		s.Shown = s.Shown || e.shown
@@ -54,7 +60,12 @@ func (d Dialect) multi(c adapters.Class, plain *adapters.Request, controls adapt
 	if stripped {
 		plain.Body = m.lines(m.entries, func(e *entry) []byte { return e.body })
 	}
-	if s.Reason = paramsReason(adapters.Params(plain.RawQuery)); s.Reason != "" {
+	params := adapters.Params(plain.RawQuery)
+	if s.Reason = paramsReason(params); s.Reason != "" {
+		return s
+	}
+	if !d.filters(params) {
+		s.Reason = "filter_path"
 		return s
 	}
 	if !collapsing {
@@ -77,7 +88,7 @@ func (m *multi) reason() string {
 }
 
 // parseEntry reads the two lines of one search; stripped says that controls were taken out. An error is a bad control.
-func parseEntry(target string, header, body []byte, controls adapters.Controls, p adapters.Plan) (e *entry, stripped bool, err error) {
+func (d Dialect) parseEntry(target string, header, body []byte, controls adapters.Controls, p adapters.Plan) (e *entry, stripped bool, err error) {
 	e = &entry{header: header, body: body, reason: "not_understood"}
 	members, err := adapters.Members(header)
 	if err != nil && len(bytes.TrimSpace(header)) > 0 {
@@ -103,7 +114,9 @@ func parseEntry(target string, header, body []byte, controls adapters.Controls, 
 		e.reason = "unconfigured"
 		return e, q.stripped, nil
 	}
-	e.collapse = newCollapse(q, p, scope)
+	if e.collapse = newCollapse(d, q, p, scope); e.collapse == nil {
+		e.reason = "not_understood"
+	}
 	return e, q.stripped, nil
 }
 
@@ -160,6 +173,7 @@ func (m *multi) Next(reply *adapters.Reply) (*adapters.Request, *adapters.Answer
 	}
 	if len(m.pending) > 0 {
 		r := *m.request
+		r.RawQuery = adapters.Query(adapters.Params(r.RawQuery), func(name string) bool { return name != "filter_path" })
 		r.Body = m.lines(m.pending, func(e *entry) []byte { return asks[e] })
 		return &r, nil, nil
 	}
@@ -183,7 +197,7 @@ func (e *entry) ask() (body []byte, more bool) {
 		e.result, err = e.collapse.result()
 	}
 	if err != nil {
-		e.leave("not_understood")
+		e.leave(adapters.ReasonOf(err))
 		return e.body, true
 	}
 	return body, more
@@ -258,5 +272,8 @@ func (m *multi) answer() (*adapters.Answer, error) {
 		return nil, err
 	}
 	answer.Body, err = adapters.Set(m.base.Body, "responses", joinLike(adapters.Get(root, "responses"), results))
+	if err == nil {
+		answer.Body, err = m.d.filtered(adapters.Params(m.request.RawQuery), answer.Body)
+	}
 	return answer, err
 }

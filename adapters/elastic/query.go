@@ -22,6 +22,8 @@ type query struct {
 	controls adapters.Controls
 	from     int
 	size     int
+	// limit is how many ranks of one list can be read.
+	limit int
 	// whole says that hits come with their whole source, from which a missing sketch can be computed.
 	whole bool
 	// extracts says that the client asks for fields beside the source.
@@ -40,7 +42,7 @@ func parse(target string, params []adapters.Param, body []byte, outer adapters.C
 		q.body = []byte("{}")
 	}
 	members, err := adapters.Members(q.body)
-	if err != nil {
+	if err != nil || repeated(members) { // the engine says so
 		return q, "not_understood", nil
 	}
 	if members, err = q.takeControls(members); err != nil {
@@ -55,6 +57,16 @@ func parse(target string, params []adapters.Param, body []byte, outer adapters.C
 		return q, reason, nil
 	}
 	return q, q.readPage(), nil
+}
+
+// repeated reports whether a key stands more than once.
+func repeated(members []adapters.Member) bool {
+	for i, m := range members {
+		if slices.ContainsFunc(members[:i], func(other adapters.Member) bool { return other.Key == m.Key }) {
+			return true
+		}
+	}
+	return false
 }
 
 // takeControls takes our controls out of the body and puts them over those of the request.
@@ -92,9 +104,8 @@ var bodyKeys = map[string]string{
 	"stored_fields": "", "script_fields": "", "highlight": "", "aggs": "", "aggregations": "", "suggest": "", "track_total_hits": "",
 	"track_scores": "", "min_score": "", "timeout": "", "terminate_after": "", "explain": "", "version": "",
 	"seq_no_primary_term": "", "indices_boost": "", "runtime_mappings": "", "stats": "", "profile": "", "pit": "",
-	"rescore":  "rescore", // a rescored list is another list with every size
-	"collapse": "client_collapse", "search_after": "cursor", "slice": "export", "knn": "vector", "rank": "vector",
-	"retriever": "vector", "sub_searches": "vector",
+	"rescore": "", "collapse": "client_collapse", "search_after": "cursor", "slice": "export", "knn": "", "rank": "vector",
+	"retriever": "", "sub_searches": "vector", "derived": "",
 }
 
 // urlParams are the same for the parameters of the URL.
@@ -107,8 +118,10 @@ var urlParams = map[string]string{
 	"ccs_minimize_roundtrips": "", "allow_partial_search_results": "", "terminate_after": "", "explain": "", "version": "",
 	"seq_no_primary_term": "", "stats": "", "search_type": "", "pretty": "", "human": "", "error_trace": "", "suggest_field": "",
 	"suggest_mode": "", "suggest_size": "", "suggest_text": "", "max_concurrent_searches": "", "index": "",
-	"scroll": "export", "filter_path": "filter_path", "format": "format", "source": "not_understood",
-	"source_content_type": "not_understood", "search_pipeline": "not_understood",
+	"force_synthetic_source": "", "include_named_queries_score": "", "min_compatible_shard_node": "", "cancel_after_time_interval": "",
+	"phase_took": "",
+	"scroll":     "export", "format": "format", "filter_path": "", "source": "not_understood",
+	"source_content_type": "not_understood", "search_pipeline": "not_understood", "verbose_pipeline": "not_understood",
 }
 
 func (q *query) check() string {
@@ -120,11 +133,34 @@ func (q *query) check() string {
 		if !known {
 			return "not_understood"
 		}
+		if reason == "" && m.Key == "retriever" && !simpleRetriever(m.Value) {
+			reason = "vector"
+		}
 		if reason != "" {
 			return reason
 		}
 	}
 	return paramsReason(q.params)
+}
+
+// filters reports whether the engine takes the filter_path of the request.
+func (d Dialect) filters(params []adapters.Param) bool {
+	path, _ := adapters.Last(params, "filter_path")
+	_, ok := parseFilter(path, d.OpenSearch)
+	return ok
+}
+
+// filtered returns an answer with the filter_path of the request, which we ask the engine without.
+func (d Dialect) filtered(params []adapters.Param, body []byte) ([]byte, error) {
+	path, _ := adapters.Last(params, "filter_path")
+	if path == "" {
+		return body, nil
+	}
+	filtered, ok := filterReply(body, path, d.OpenSearch)
+	if !ok {
+		return nil, adapters.Alone("filter_path")
+	}
+	return filtered, nil
 }
 
 // paramsReason returns why URL parameters leave a search alone, or nothing.
@@ -147,11 +183,11 @@ func (q *query) readPage() string {
 		key string
 		to  *int
 	}{{"from", &q.from}, {"size", &q.size}} {
-		value, ok := adapters.Last(q.params, n.key)
-		if !ok {
-			value = string(adapters.Get(q.members, n.key))
+		value, inURL := adapters.Last(q.params, n.key)
+		if !inURL {
+			value = strings.Trim(string(adapters.Get(q.members, n.key)), `"`) // engines take 10 and "10"
 		}
-		if value == "" {
+		if value == "" && !inURL {
 			continue
 		}
 		v, err := strconv.Atoi(value)
@@ -172,6 +208,9 @@ func (q *query) readPage() string {
 	if q.unsorted() && !q.controls.On {
 		return "export"
 	}
+	if q.limit = rescored(adapters.Get(q.members, "rescore")); q.from+q.size > q.limit {
+		return "rescore"
+	}
 	source, stored := q.named("_source"), q.named("stored_fields")
 	q.whole = stored == "" && (source == "" || source == "true") && q.named("_source_includes") == "" && q.named("_source_excludes") == ""
 	if strings.Contains(stored, "_none_") {
@@ -179,6 +218,34 @@ func (q *query) readPage() string {
 	}
 	q.extracts = q.named("fields") != "" || q.named("docvalue_fields") != "" || stored != "" || q.named("script_fields") != ""
 	return ""
+}
+
+// rescored returns how many ranks of a list do not depend on the size that is asked for. Each shard rescores the best hits of a window,
+// 10 where it is not given, and collects at least as many; with a size beyond that, hits come in with their first score,
+// and can end up in between.
+func rescored(value []byte) int {
+	if value == nil {
+		return maxResultWindow
+	}
+	rescorers, err := adapters.Elements(value)
+	if err != nil {
+		rescorers = [][]byte{value}
+	}
+	limit := 0
+	for _, rescorer := range rescorers {
+		members, err := adapters.Members(rescorer)
+		if err != nil {
+			return 0
+		}
+		window := 10
+		if given := adapters.Get(members, "window_size"); given != nil {
+			if window, err = strconv.Atoi(string(given)); err != nil {
+				return 0
+			}
+		}
+		limit = max(limit, window)
+	}
+	return min(limit, maxResultWindow)
 }
 
 // named returns a key's value as it stands in the URL or else in the body, or nothing.
@@ -221,14 +288,14 @@ var (
 type reading struct {
 	from, size int
 	sketchOnly bool
-	again      bool     // aggregations and suggestions are at hand
+	settled    bool     // aggregations and suggestions are at hand, or come later
 	texts      []string // the sketched fields, to compute missing sketches from; of a reading of sketches alone
 }
 
 // ask returns the body of a reading, and the names of URL parameters that it makes void.
 func (q *query) ask(r reading) (body []byte, void []string, err error) {
-	void = []string{"from", "size"}
-	if r.sketchOnly || r.again {
+	void = []string{"from", "size", "filter_path"}
+	if r.settled {
 		void = append(void, once...)
 		void = append(void, "suggest_field", "suggest_mode", "suggest_size", "suggest_text")
 	}

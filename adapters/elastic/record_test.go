@@ -98,7 +98,7 @@ func (r recorder) fill() {
 				_ = resp.Body.Close()
 			}
 		})
-		ours := `"type":"keyword","index":false`
+		ours := `"type":"binary","doc_values":true`
 		if name == "shop-1" {
 			ours = `"type":"text"`
 		}

@@ -2,6 +2,8 @@ package elastic
 
 import (
 	"errors"
+	"maps"
+	"net/url"
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
@@ -11,20 +13,30 @@ import (
 func (d Dialect) Search(c adapters.Class, r *adapters.Request, p adapters.Plan) adapters.ParsedSearch {
 	controls, plain, err := adapters.TakeControls(r)
 	if err != nil {
-		return adapters.ParsedSearch{Plain: plain, Refusal: d.ErrorReply(400, err.Error())}
+		return adapters.ParsedSearch{Plain: plain, Refusal: d.ErrorReply(r, 400, err.Error())}
 	}
-	if c.Form == formMulti {
+	switch c.Form {
+	case formMulti:
 		return d.multi(c, plain, controls, p)
+	case formTemplate:
+		return d.template(c, plain, controls, p)
 	}
-	if reason := format(plain); reason != "" {
+	asked := unpacked(plain)
+	if reason := format(asked); reason != "" {
 		return adapters.ParsedSearch{Plain: plain, Reason: reason}
 	}
-	q, reason, err := parse(c.Target, adapters.Params(plain.RawQuery), plain.Body, controls)
+	q, reason, err := parse(c.Target, adapters.Params(asked.RawQuery), asked.Body, controls)
 	if err != nil {
-		return adapters.ParsedSearch{Plain: plain, Refusal: d.ErrorReply(400, err.Error())}
+		return adapters.ParsedSearch{Plain: plain, Refusal: d.ErrorReply(r, 400, err.Error())}
 	}
-	if len(plain.Body) > 0 {
+	switch {
+	case asked != plain && q.stripped:
+		plain.RawQuery = withSource(plain.RawQuery, q.body)
+	case len(plain.Body) > 0:
 		plain.Body = q.body
+	}
+	if reason == "" && !d.filters(q.params) {
+		reason = "filter_path"
 	}
 	s := adapters.ParsedSearch{Plain: plain, Reason: reason, Shown: q.shown}
 	if reason != "" {
@@ -35,8 +47,36 @@ func (d Dialect) Search(c adapters.Class, r *adapters.Request, p adapters.Plan) 
 		s.Reason = "unconfigured"
 		return s
 	}
-	s.Exchange = &single{request: plain, collapse: newCollapse(q, p, scope)}
+	collapsing := newCollapse(d, q, p, scope)
+	if collapsing == nil {
+		s.Reason = "not_understood"
+		return s
+	}
+	s.Exchange = &single{request: asked, collapse: collapsing}
 	return s
+}
+
+// unpacked returns a search whose body stands in its URL, for clients that can't send one otherwise, with the body where it belongs; any
+// other as it is.
+func unpacked(r *adapters.Request) *adapters.Request {
+	params := adapters.Params(r.RawQuery)
+	source, ok1 := adapters.Last(params, "source")
+	kind, ok2 := adapters.Last(params, "source_content_type")
+	if !ok1 || !ok2 || len(r.Body) > 0 {
+		return r
+	}
+	out := *r
+	out.Body = []byte(source)
+	out.RawQuery = adapters.Query(params, func(name string) bool { return name != "source" && name != "source_content_type" })
+	out.Header = maps.Clone(r.Header)
+	out.Header["Content-Type"] = []string{kind}
+	return &out
+}
+
+// withSource returns the query of such a search with another body.
+func withSource(query string, body []byte) string {
+	rest := adapters.Query(adapters.Params(query), func(name string) bool { return name != "source" })
+	return strings.TrimPrefix(rest+"&source="+url.QueryEscape(string(body)), "&")
 }
 
 // format returns "format" for a search whose body or reply is not JSON.
@@ -81,6 +121,9 @@ func (s *single) Next(reply *adapters.Reply) (*adapters.Request, *adapters.Answe
 		return s.ask(body, void), nil, nil
 	}
 	final, err := s.result()
+	if err == nil {
+		final, err = s.d.filtered(s.q.params, final)
+	}
 	if err != nil {
 		return nil, nil, adapters.NotUnderstood(err)
 	}
@@ -98,7 +141,7 @@ func (s *single) ask(body []byte, void []string) *adapters.Request {
 		drop[name] = true
 	}
 	r.RawQuery = adapters.Query(s.q.params, func(name string) bool { return !drop[name] })
-	if len(r.Header["Content-Type"]) == 0 {
+	if len(r.Header["Content-Type"]) == 0 && len(s.request.Body) == 0 {
 		header := make(adapters.Header, len(r.Header)+1)
 		for k, v := range r.Header {
 			header[k] = v

@@ -44,6 +44,7 @@ func TestAsks(t *testing.T) {
 		{"no source, lacking", "", `{"_source":false}`, true, "", `{"from":0,"size":10,"_source":["body","title"],` + ours + `}`},
 		{"filtered in the URL, lacking", "_source_includes=n", ``, true, "", `{"from":0,"size":10,"_source":["body","title"],` + ours + `}`},
 		{"client's fields, lacking", "", `{"_source":["n"],"fields":["n"]}`, true, "", `{"from":0,"size":10,"_source":["body","title"],` + ours + `}`},
+		{"all in the URL", "source=%7B%22size%22:3%7D&source_content_type=application/json&pretty", ``, false, "pretty", `{"from":0,"size":3,` + ours + `}`},
 		{"client's docvalue_fields", "", `{"docvalue_fields":[{"field":"n"}, "m"]}`, false, "", `{"docvalue_fields":[{"field":"n"}, "m","neardup_sketch"],"from":0,"size":10}`},
 		{"client's docvalue_fields in the URL", "docvalue_fields=n", ``, false, "docvalue_fields=n", `{"from":0,"size":10,` + ours + `}`},
 		{"client names our field", "", `{"docvalue_fields":[{"field":"neardup_sketch"}]}`, false, "", `{"docvalue_fields":[{"field":"neardup_sketch"}],"from":0,"size":10}`},
@@ -105,24 +106,27 @@ func TestLeftAlone(t *testing.T) {
 		{"/news-1/_search", "", `{"sort": [ {"_shard_doc": "asc"} ]}`, "export"},
 		{"/news-1/_search", "sort=_doc:asc", ``, "export"},
 		{"/news-1/_search", "neardup=on", `{"sort":"_doc"}`, ""},
-		{"/news-1/_search", "", `{"knn":{}}`, "vector"},
+		{"/news-1/_search", "", `{"rank":{}}`, "vector"},
+		{"/news-1/_search", "", `{"retriever":{"rrf":{"retrievers":[]}}}`, "vector"},
 		{"/news-1/_search", "", `{"retriever":{}}`, "vector"},
 		{"/news-1/_search", "", `{"from":9995}`, "engine_limit"},
 		{"/news-1/_search", "", `{"from":9990}`, ""},
-		{"/news-1/_search", "filter_path=took", ``, "filter_path"},
+		{"/news-1/_search", "filter_path=took", ``, ""},
 		{"/news-1/_search", "format=yaml", ``, "format"},
 		{"/news-1/_search", "format=json", ``, ""},
 		{"/news-1/_search", "source={}", ``, "not_understood"},
+		{"/news-1/_search", "source={}&source_content_type=application/json", ``, ""},
+		{"/news-1/_search", "source={}&source_content_type=application/json", `{}`, "not_understood"},
 		{"/news-1/_search", "unheard_of=1", ``, "not_understood"},
 		{"/news-1/_search", "", `{"unheard_of":1}`, "not_understood"},
 		{"/news-1/_search", "", `{"query":`, "not_understood"},
-		{"/news-1/_search", "", `{"size":"3"}`, "not_understood"},
+		{"/news-1/_search", "", `{"size":"3"}`, ""},
 		{"/news-1/_search", "", `{"size":-1}`, "not_understood"},
 		{"/news-1/_search", "", `{"size":99999999999999999999}`, "not_understood"},
 		{"/news-1/_search", "", `{"stored_fields":"_none_"}`, "not_understood"},
 		{"/_msearch", "", "{\"index\":\"logs-1\"}\n{}\n{\"index\":\"news-1\"}\n{\"size\":0}\n", "size_zero"},
 		{"/_msearch", "", "{\"index\":\"logs-1\"}\n{}\n", "unconfigured"},
-		{"/news-1/_search", "", `{"rescore":{}}`, "rescore"},
+		{"/news-1/_search", "", `{"rescore":{},"size":11}`, "rescore"},
 		{"/news-1/_search", "", `{"suggest":{"s":{"prefix":"a","completion":{"field":"f"}}}}`, "not_understood"},
 		{"/_msearch", "", "{\"index\":\"logs-1\"}\n{}\n{\"index\":[\"news-1\",\"x\"]}\n{}\n", ""},
 		{"/news-1/_msearch", "", "\n{}\n", ""},
@@ -134,7 +138,7 @@ func TestLeftAlone(t *testing.T) {
 		{"/news-1/_search", "", `{"sort":["_doc","n"]}`, ""},
 		{"/news-1/_search", "", `{"from":9223372036854775807}`, "engine_limit"},
 		{"/news-1/_msearch", "neardup=off", "{}\n{}\n", "off"},
-		{"/news-1/_msearch", "filter_path=took", "{}\n{}\n", "filter_path"},
+		{"/news-1/_msearch", "filter_path=took", "{}\n{}\n", ""},
 		{"/news-1/_msearch", "", "", "not_understood"},
 		{"/news-1/_msearch", "", "{\"index\":\n{}\n", "not_understood"},
 	} {
@@ -249,7 +253,7 @@ func TestHiddenTextIsReadApart(t *testing.T) {
 
 func TestErrorReply(t *testing.T) {
 	for _, d := range []Dialect{{}, {OpenSearch: true}} {
-		reply := d.ErrorReply(503, `no "answer"`)
+		reply := d.ErrorReply(&adapters.Request{Header: adapters.Header{"X-Opaque-Id": {"a"}}}, 503, `no "answer"`)
 		const want = `{"error":{"root_cause":[{"type":"neardup_exception","reason":"no \"answer\""}],"type":"neardup_exception","reason":"no \"answer\""},"status":503}`
 		if reply.Status != 503 || string(reply.Body) != want {
 			t.Errorf("%d %s", reply.Status, reply.Body)

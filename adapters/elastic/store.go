@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
@@ -80,28 +79,36 @@ type request interface {
 
 // do sends a request and decodes its JSON into to, if to is not nil. An answer of 300 or above is a *refusal.
 func (s *Store) do(ctx context.Context, r request, to any) error {
+	_, err := s.ask(ctx, r, to)
+	return err
+}
+
+// ask is do that tells which engine answered as well.
+func (s *Store) ask(ctx context.Context, r request, to any) (Dialect, error) {
 	resp, err := r.Do(ctx, s.perform)
 	if err != nil {
-		return err
+		return Dialect{}, err
 	}
 	defer resp.Body.Close()
+	d := Dialect{OpenSearch: resp.Header.Get("X-Elastic-Product") == ""}
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return err
+		return d, err
 	}
 	if resp.StatusCode >= 300 {
-		return &refusal{status: resp.StatusCode, reason: reasonOf(body)}
+		return d, refusalOf(resp.StatusCode, body)
 	}
 	if to == nil {
-		return nil
+		return d, nil
 	}
-	return json.Unmarshal(body, to)
+	return d, json.Unmarshal(body, to)
 }
 
 // refusal is an error of the engine.
 type refusal struct {
 	status int
 	reason string
+	index  string // the concrete name that it is about, if it says so
 }
 
 func (r *refusal) Error() string {
@@ -114,129 +121,22 @@ func missing(err error) bool {
 	return ok && r.status == http.StatusNotFound
 }
 
-// reasonOf returns the reason in an error of the engine, or the body as it stands if it is short.
-func reasonOf(body []byte) string {
+// refusedBy reports whether err is the engine's own no, which asking again would not change.
+func refusedBy(err error) bool {
+	_, ok := errors.AsType[*refusal](err)
+	return ok
+}
+
+// refusalOf returns the reason in an error of the engine, or the body as it stands if it is short.
+func refusalOf(status int, body []byte) *refusal {
 	var e struct {
-		Error struct{ Type, Reason string }
+		Error struct{ Type, Reason, Index string }
 	}
 	if json.Unmarshal(body, &e) == nil && e.Error.Reason != "" {
-		return e.Error.Type + ": " + e.Error.Reason
+		return &refusal{status, e.Error.Type + ": " + e.Error.Reason, e.Error.Index}
 	}
 	if len(body) > 300 {
 		body = body[:300]
 	}
-	return string(body)
-}
-
-// Resolve implements adapters.Store. One request tells both the concrete names and how our field is mapped there.
-func (s *Store) Resolve(ctx context.Context, name string) ([]adapters.Index, error) {
-	var found map[string]struct {
-		Mappings map[string]struct {
-			Mapping map[string]struct {
-				Type      string
-				DocValues *bool `json:"doc_values"`
-			}
-		}
-	}
-	// Whatever of a list is there, hidden indices too: more than a search may reach, and never less.
-	yes := true
-	r := esapi.IndicesGetFieldMappingRequest{
-		Fields: []string{adapters.SketchField}, IgnoreUnavailable: &yes, AllowNoIndices: &yes, ExpandWildcards: "all",
-	}
-	if name != "" {
-		r.Index = []string{url.PathEscape(name)}
-	}
-	if err := s.do(ctx, r, &found); err != nil {
-		if missing(err) {
-			return nil, nil
-		}
-		return nil, fmt.Errorf("resolve %s: %w", name, err)
-	}
-	var list []adapters.Index
-	for index, m := range found {
-		i := adapters.Index{Name: index, Why: "the field " + adapters.SketchField + " is not mapped: run setup with credentials that may change the mapping"}
-		if field, mapped := m.Mappings[adapters.SketchField]; mapped {
-			as := field.Mapping[adapters.SketchField]
-			i.Ready = as.Type == "keyword" && (as.DocValues == nil || *as.DocValues)
-			i.Why = ""
-			if !i.Ready {
-				i.Why = fmt.Sprintf("the field %s is mapped as %s, not as a keyword with doc values: reindex into a new index", adapters.SketchField, as.Type)
-			}
-		}
-		list = append(list, i)
-	}
-	slices.SortFunc(list, func(a, b adapters.Index) int { return strings.Compare(a.Name, b.Name) })
-	return list, nil
-}
-
-// ourProperties is how our field is mapped: stored with the document, readable as doc values, not indexed.
-const ourProperties = `{"properties":{"` + adapters.SketchField + `":{"type":"keyword","index":false,"doc_values":true}}}`
-
-// Prepare implements adapters.Store.
-func (s *Store) Prepare(ctx context.Context, name string, create bool) ([]adapters.Index, error) {
-	list, err := s.Resolve(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	if len(list) == 0 && create {
-		if s.autoCreates(ctx, name) {
-			body := strings.NewReader(`{"mappings":` + ourProperties + `}`)
-			err = s.do(ctx, esapi.IndicesCreateRequest{Index: url.PathEscape(name), Body: body}, nil)
-			if _, refused := errors.AsType[*refusal](err); err != nil && !refused {
-				return nil, fmt.Errorf("create index %s: %w", name, err)
-			}
-		}
-		return s.Resolve(ctx, name)
-	}
-	for i, index := range list {
-		if index.Ready || !strings.Contains(index.Why, "not mapped") {
-			continue
-		}
-		put := esapi.IndicesPutMappingRequest{Index: []string{url.PathEscape(index.Name)}, Body: strings.NewReader(ourProperties)}
-		if err := s.do(ctx, put, nil); err != nil {
-			list[i].Why = err.Error()
-			continue
-		}
-		list[i].Ready, list[i].Why = true, ""
-	}
-	return list, nil
-}
-
-// autoCreates reports whether the engine would make the index at its first write, as a plain index. In doubt it says no.
-func (s *Store) autoCreates(ctx context.Context, name string) bool {
-	var settings map[string]map[string]string
-	yes := true
-	err := s.do(ctx, esapi.ClusterGetSettingsRequest{
-		IncludeDefaults: &yes, FlatSettings: &yes, FilterPath: []string{"*.action.auto_create_index"},
-	}, &settings)
-	if err != nil {
-		return false
-	}
-	for _, level := range []string{"transient", "persistent", "defaults"} {
-		if value, set := settings[level]["action.auto_create_index"]; set {
-			if value != "true" {
-				return false
-			}
-			break
-		}
-	}
-	var templates struct {
-		List []struct {
-			Template struct {
-				Patterns   []string         `json:"index_patterns"`
-				Auto       *json.RawMessage `json:"allow_auto_create"`
-				DataStream *json.RawMessage `json:"data_stream"`
-			} `json:"index_template"`
-		} `json:"index_templates"`
-	}
-	if err := s.do(ctx, esapi.IndicesGetIndexTemplateRequest{}, &templates); err != nil {
-		return missing(err)
-	}
-	for _, t := range templates.List {
-		matches := slices.ContainsFunc(t.Template.Patterns, func(p string) bool { return adapters.Matches(p, name) })
-		if matches && (t.Template.Auto != nil || t.Template.DataStream != nil) {
-			return false
-		}
-	}
-	return true
+	return &refusal{status: status, reason: string(body)}
 }

@@ -62,12 +62,17 @@ func (s *Store) Scan(ctx context.Context, index string, rule *adapters.Rule, yie
 	if err != nil {
 		return fmt.Errorf("scan %s: %w", index, err)
 	}
+	return s.scroll(ctx, index, `"sort":["_doc"]`, merge, yield)
+}
+
+// scroll reads the documents of an index, in the order and of the query that are given as members of a search's body.
+func (s *Store) scroll(ctx context.Context, index, query string, merge bool, yield func(adapters.Page) error) error {
 	if err := s.do(ctx, esapi.IndicesRefreshRequest{Index: []string{url.PathEscape(index)}}, nil); err != nil {
 		return fmt.Errorf("scan %s: %w", index, err) // a search sees what was refreshed alone
 	}
 	var reply scanReply
-	query := `{"size":` + strconv.Itoa(scanPage) + `,"sort":["_doc"],"seq_no_primary_term":true,"track_total_hits":true}`
-	err = s.do(ctx, esapi.SearchRequest{Index: []string{url.PathEscape(index)}, Scroll: scanHeld, Body: strings.NewReader(query)}, &reply)
+	query = `{"size":` + strconv.Itoa(scanPage) + `,` + query + `,"seq_no_primary_term":true,"track_total_hits":true}`
+	err := s.do(ctx, esapi.SearchRequest{Index: []string{url.PathEscape(index)}, Scroll: scanHeld, Body: strings.NewReader(query)}, &reply)
 	if err != nil {
 		return fmt.Errorf("scan %s: %w", index, err)
 	}

@@ -40,36 +40,53 @@ func mayNotCreate(c adapters.Class) bool {
 }
 
 // update appends the body of an update: its doc is merged into what is stored, its upsert is a whole document, a script's doing
-// can't be foreseen.
+// can't be foreseen. The engine never looks at what follows the object.
 func update(e *adapters.Enricher, dst []byte, index string, body []byte) []byte {
-	members, err := adapters.Members(body)
-	if err != nil || twice(members, "doc") || twice(members, "upsert") { // the engine says so
+	head := adapters.Head(body)
+	rest := body[len(head):]
+	members, err := adapters.Members(head)
+	if err != nil || twice(members) { // the engine says so
 		return append(dst, body...)
 	}
-	for _, part := range []struct {
-		key     string
-		partial bool
-	}{{"doc", true}, {"upsert", false}} {
-		value := adapters.Get(members, part.key)
-		if value == nil || value[0] != '{' {
-			continue
-		}
-		if changed, err := adapters.Set(body, part.key, e.Append(nil, index, value, part.partial)); err == nil {
-			body = changed
+	if doc := adapters.Get(members, "doc"); object(doc) {
+		head = with(head, "doc", e.Append(nil, index, doc, true))
+	}
+	if upsert := adapters.Get(members, "upsert"); object(upsert) {
+		if yes(adapters.Get(members, "scripted_upsert")) {
+			head = with(head, "upsert", e.AppendScripted(nil, index, upsert))
+		} else {
+			head = with(head, "upsert", e.Append(nil, index, upsert, false))
 		}
 	}
-	return append(dst, body...)
+	return append(append(dst, head...), rest...)
 }
 
-// twice reports whether a key stands more than once.
-func twice(members []adapters.Member, key string) bool {
-	seen := 0
-	for _, m := range members {
-		if m.Key == key {
-			seen++
-		}
+func object(value []byte) bool { return len(value) > 0 && value[0] == '{' }
+
+// with returns the object with the value at the key, or as it stands if that can't be set.
+func with(object []byte, key string, value []byte) []byte {
+	if changed, err := adapters.Set(object, key, value); err == nil {
+		return changed
 	}
-	return seen > 1
+	return object
+}
+
+// yes reports whether a value that the engine takes for a boolean may be true.
+func yes(value []byte) bool {
+	switch string(value) {
+	case "", "null", "false", `"false"`:
+		return false
+	}
+	return true
+}
+
+// twice reports whether any key stands more than once.
+func twice(members []adapters.Member) bool {
+	seen := make(map[string]bool, len(members))
+	for _, m := range members {
+		seen[m.Key] = true
+	}
+	return len(seen) < len(members)
 }
 
 // bulk enriches the lines of one bulk, one after the other.
@@ -84,17 +101,19 @@ type bulk struct {
 
 // edit returns the next line as the engine gets it; nil stands for one that is too long.
 func (b *bulk) edit(line []byte) []byte {
-	op, blank := b.op, len(bytes.TrimSpace(line)) == 0
+	op := b.op
 	b.op = ""
 	switch {
 	case b.broken:
-	case op == "" && (line == nil || !blank):
-		b.action(line)
-	case op == "" || blank || b.index == "":
+	case op == "":
+		if line == nil || !adapters.Blank(line) {
+			b.action(line)
+		}
+	case b.index == "":
 	case op == "update":
 		b.out = update(b.e, b.out[:0], b.index, line)
 		return b.out
-	default:
+	case len(bytes.TrimSpace(line)) > 0:
 		b.out = b.e.Append(b.out[:0], b.index, line, false)
 		return b.out
 	}
@@ -110,26 +129,33 @@ func (b *bulk) action(line []byte) {
 	b.op, b.index, b.e.NoCreate = op, index, b.noCreate || noCreate
 }
 
-// action reads an action line.
+// action reads an action line as the engines do: its first member counts, whatever follows it.
 func action(line []byte, target string) (op, index string, noCreate, ok bool) {
-	members, err := adapters.Members(line)
-	if err != nil || len(members) != 1 {
+	first, ok := adapters.First(line)
+	if !ok {
 		return "", "", false, false
 	}
-	op, index = members[0].Key, target
-	meta, err := adapters.Members(members[0].Value)
+	meta, err := adapters.Members(first.Value)
 	if err != nil {
 		return "", "", false, false
 	}
-	if named, ok := adapters.Text(adapters.Get(meta, "_index")); ok {
-		index = named
-	}
-	switch op {
+	switch first.Key {
 	case "index", "create", "update", "delete":
 		pipeline := adapters.Get(meta, "pipeline")
-		noCreate = string(adapters.Get(meta, "require_alias")) == "true" || string(adapters.Get(meta, "require_data_stream")) == "true" ||
+		noCreate = yes(adapters.Get(meta, "require_alias")) || yes(adapters.Get(meta, "require_data_stream")) ||
 			pipeline != nil && string(pipeline) != `"_none"`
-		return op, index, noCreate, true
+		return first.Key, named(adapters.Get(meta, "_index"), target), noCreate, true
 	}
 	return "", "", false, false
+}
+
+// named returns the name in an action, which any value will do for that is no object or list, or the target where there is none.
+func named(value []byte, target string) string {
+	if text, ok := adapters.Text(value); ok {
+		return text
+	}
+	if len(value) == 0 || string(value) == "null" {
+		return target
+	}
+	return string(value)
 }

@@ -22,11 +22,17 @@ func (Dialect) CleanReply(c adapters.Class, dst io.Writer, src io.Reader) error 
 	case formSearch, formMulti:
 		return adapters.Clean(dst, src, inHit)
 	}
-	return adapters.Clean(dst, src, func(parent, key string) bool { return parent == "" && adapters.Our(key) })
+	return adapters.Clean(dst, src, atTop)
 }
 
-// inHit names our fields in the documents of a search reply, grouped or not.
-func inHit(parent, key string) bool { return parent == "document" && adapters.Our(key) }
+// inHit cuts our fields out of the documents of a search reply, grouped or not.
+var inHit = adapters.Cuts{Drop: func(path []string) bool {
+	last := len(path) - 1
+	return last > 0 && adapters.Our(path[last]) && path[last-1] == "document"
+}}
+
+// atTop cuts our fields out of a document.
+var atTop = adapters.Cuts{Drop: func(path []string) bool { return len(path) == 1 && adapters.Our(path[0]) }}
 
 // cleanImported cuts our field out of one line of an import's reply. On success the line can hold the stored document as an object; on
 // an error it holds the raw line that was sent, as a string.
@@ -130,8 +136,8 @@ func array(elements [][]byte) []byte {
 	return append(append([]byte{'['}, bytes.Join(elements, []byte{','})...), ']')
 }
 
-// ErrorReply returns an error of our own in the engine's shape.
-func (Dialect) ErrorReply(status int, reason string) *adapters.Reply {
+// ErrorReply returns an error of our own to a request in the engine's shape.
+func (Dialect) ErrorReply(_ *adapters.Request, status int, reason string) *adapters.Reply {
 	body := append(adapters.AppendString([]byte(`{"message": `), reason), '}')
 	return &adapters.Reply{Status: status, Header: adapters.Header{"Content-Type": {"application/json; charset=utf-8"}}, Body: body}
 }

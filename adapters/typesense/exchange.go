@@ -69,7 +69,7 @@ func (x *exchange) fail(err error) (*adapters.Request, *adapters.Answer, error) 
 	case !r.final():
 		return nil, nil, adapters.ErrWidened
 	}
-	answer := &adapters.Answer{Reply: *Dialect{}.ErrorReply(r.code, r.reason)}
+	answer := &adapters.Answer{Reply: *Dialect{}.ErrorReply(nil, r.code, r.reason)}
 	answer.Header = x.reply.Header
 	answer.Outcomes = []adapters.Outcome{{Target: x.entries[0].q.target, Reason: "refused"}}
 	return nil, answer, nil

@@ -10,7 +10,7 @@ import (
 func (d Dialect) Search(c adapters.Class, r *adapters.Request, p adapters.Plan) adapters.ParsedSearch {
 	controls, plain, err := adapters.TakeControls(r)
 	if err != nil {
-		return adapters.ParsedSearch{Plain: plain, Refusal: d.ErrorReply(400, err.Error())}
+		return adapters.ParsedSearch{Plain: plain, Refusal: d.ErrorReply(r, 400, err.Error())}
 	}
 	params := adapters.Params(plain.RawQuery)
 	if c.Form == formMulti {
@@ -31,7 +31,7 @@ func (d Dialect) single(target string, plain *adapters.Request, params []adapter
 	body := append(adapters.AppendString([]byte(`{"collection":`), target), '}')
 	e, err := parseEntry(body, steering, keysOf(plain, params), controls, p)
 	if err != nil {
-		s.Refusal = d.ErrorReply(400, err.Error())
+		s.Refusal = d.ErrorReply(plain, 400, err.Error())
 		return s
 	}
 	if s.Reason, s.Shown = e.reason, e.q.shown; e.collapse == nil {
@@ -64,7 +64,7 @@ func (d Dialect) multi(plain *adapters.Request, params []adapters.Param, control
 	for i, body := range searches {
 		e, err := parseEntry(body, params, keysOf(plain, params), controls, p)
 		if err != nil {
-			s.Refusal = d.ErrorReply(400, err.Error())
+			s.Refusal = d.ErrorReply(plain, 400, err.Error())
 			return s
 		}
 		bodies[i] = e.q.body

@@ -219,35 +219,47 @@ func (s *store) filter(ctx context.Context, index string, rule *adapters.Rule, i
 	if len(quoted) == 0 {
 		return nil
 	}
-	a := ask{content: texts, page: 1, perPage: len(quoted)}
+	documents, err := s.list(ctx, index, rule, "id:["+strings.Join(quoted, ",")+"]", 1, len(quoted))
+	for _, d := range documents {
+		found[d.ID] = d.Source
+	}
+	return err
+}
+
+// list returns one page of the documents that a filter lets through, of all where it is empty.
+func (s *store) list(
+	ctx context.Context, index string, rule *adapters.Rule, filter string, page, perPage int,
+) ([]adapters.Stored, error) {
+	a := ask{content: texts, page: page, perPage: perPage}
 	search, err := json.Marshal(map[string]any{
-		"collection": index, "q": "*", "filter_by": "id:[" + strings.Join(quoted, ",") + "]", "page": a.page, "per_page": a.perPage,
+		"collection": index, "q": "*", "filter_by": filter, "page": a.page, "per_page": a.perPage,
 		"include_fields": strings.Join(storedFields(rule), ","),
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	body := append(append([]byte(`{"searches":[`), search...), `]}`...)
 	reply, err := s.get(func(c *api.Client) (*http.Response, error) {
 		return c.MultiSearchWithBody(ctx, &api.MultiSearchParams{}, "application/json", bytes.NewReader(body))
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	root, err := adapters.Members(reply)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	results, err := adapters.Elements(adapters.Get(root, "results"))
 	if err != nil || len(results) != 1 {
-		return fmt.Errorf("%w: %s", adapters.ErrNotUnderstood, reply[:min(len(reply), 200)])
+		return nil, fmt.Errorf("%w: %s", adapters.ErrNotUnderstood, reply[:min(len(reply), 200)])
 	}
 	r, err := parseResult(results[0], a)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	var documents []adapters.Stored
 	for _, h := range r.hits {
-		found[h.id] = unflattened(h.document)
+		documents = append(documents, adapters.Stored{ID: h.id, Source: unflattened(h.document)})
 	}
-	return nil
+	return documents, nil
 }

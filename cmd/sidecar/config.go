@@ -83,8 +83,11 @@ type EngineConfig struct {
 	Credentials CredentialsConfig `mapstructure:"credentials"`
 	TLS         TLSConfig         `mapstructure:"tls"`
 	OnFailure   string            `mapstructure:"on_failure"`
-	Limits      LimitsConfig      `mapstructure:"limits"`
-	Indices     []IndexConfig     `mapstructure:"indices"`
+	// RewriteSniffing and Advertise are for the kinds elasticsearch and opensearch.
+	RewriteSniffing bool          `mapstructure:"rewrite_sniffing"`
+	Advertise       string        `mapstructure:"advertise"`
+	Limits          LimitsConfig  `mapstructure:"limits"`
+	Indices         []IndexConfig `mapstructure:"indices"`
 }
 
 // CredentialsConfig is what jobs and setup present to an engine. Live traffic carries its client's own.
@@ -112,13 +115,15 @@ type LimitsConfig struct {
 
 // IndexConfig is one rule. Threshold and MinShingles are those of the preset where the file does not give them.
 type IndexConfig struct {
-	Match       string   `mapstructure:"match"`
-	Fields      []string `mapstructure:"fields"`
-	Preset      string   `mapstructure:"preset"`
-	Threshold   float64  `mapstructure:"threshold"`
-	Window      int      `mapstructure:"window"`
-	Missing     string   `mapstructure:"missing"`
-	MinShingles int      `mapstructure:"min_shingles"`
+	Match     string   `mapstructure:"match"`
+	Fields    []string `mapstructure:"fields"`
+	Preset    string   `mapstructure:"preset"`
+	Threshold float64  `mapstructure:"threshold"`
+	Window    int      `mapstructure:"window"`
+	Missing   string   `mapstructure:"missing"`
+	// VectorWindow is for the kinds elasticsearch and opensearch.
+	VectorWindow int `mapstructure:"vector_window"`
+	MinShingles  int `mapstructure:"min_shingles"`
 }
 
 // What stands where config.yaml says nothing.
@@ -126,6 +131,8 @@ const (
 	defaultAdmin  = "127.0.0.1:9600"
 	defaultPreset = "default"
 	defaultWindow = 1000
+	// Ten pages of ten neighbours, or fewer where many fold.
+	defaultVectorWindow = 100
 )
 
 // DefaultConfig returns the configuration of an empty file: no engine yet.
@@ -159,6 +166,7 @@ func presetIndex(preset string) IndexConfig {
 	}
 	return IndexConfig{
 		Preset: preset, Threshold: profile.Threshold, MinShingles: profile.MinShingles, Window: defaultWindow, Missing: "compute",
+		VectorWindow: defaultVectorWindow,
 	}
 }
 

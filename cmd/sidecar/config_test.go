@@ -101,7 +101,7 @@ engines:
 	second.Credentials = CredentialsConfig{Username: "admin", Password: "a$b$c}{$"}
 	second.Limits = LimitsConfig{2 << 30, 3 << 10, 12, 7, 0.05}
 	second.TLS.InsecureSkipVerify = true
-	second.Indices = []IndexConfig{{"*", []string{"t"}, "default", 1, 7, "alone", 0}}
+	second.Indices = []IndexConfig{{"*", []string{"t"}, "default", 1, 7, "alone", 100, 0}}
 	if diff := cmp.Diff([]EngineConfig{first, second}, got.Engines); diff != "" {
 		t.Error(diff)
 	}

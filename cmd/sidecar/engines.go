@@ -33,7 +33,7 @@ func kindNames() []string {
 type adapter struct {
 	dialect    adapters.Dialect
 	open       func(header adapters.Header, query string) adapters.Store
-	errorReply func(status int, reason string) *adapters.Reply
+	errorReply func(r *adapters.Request, status int, reason string) *adapters.Reply
 }
 
 // adapter returns the adapter of the engine's kind for the nodes.
@@ -41,7 +41,7 @@ func (e *EngineConfig) adapter(transport http.RoundTripper, urls []*url.URL) ada
 	if e.Kind == kindTypesense {
 		return adapter{typesense.Dialect{}, typesense.Open(transport, urls), typesense.Dialect{}.ErrorReply}
 	}
-	dialect := elastic.Dialect{OpenSearch: e.Kind == kindOpenSearch}
+	dialect := elastic.Dialect{OpenSearch: e.Kind == kindOpenSearch, RewriteSniffing: e.RewriteSniffing, Advertise: e.Advertise}
 	return adapter{dialect, elastic.Open(transport, urls), dialect.ErrorReply}
 }
 

@@ -27,6 +27,7 @@ func main() {
 const (
 	exitDone    = 0
 	exitFailed  = 1
+	exitTrouble = 2 // of verify, which says with 1 what it found
 	exitRefused = 3 // the job came to its end, and the engine refused some documents
 )
 
@@ -42,12 +43,15 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return exitDone
 	}
 	for _, e := range flat(err) {
-		if e != errRefused {
+		if e != errRefused && e != errFound && e != errTrouble {
 			_, _ = fmt.Fprintf(stderr, "error: %s\n", strings.TrimSpace(e.Error()))
 		}
 	}
-	if errors.Is(err, errRefused) {
+	switch {
+	case errors.Is(err, errRefused):
 		return exitRefused
+	case errors.Is(err, errTrouble):
+		return exitTrouble
 	}
 	return exitFailed
 }
@@ -65,7 +69,7 @@ their text; hits on their way out are left out where a better ranked one says ne
 		SilenceUsage:  true,
 	}
 	root.PersistentFlags().StringP("config", "c", defaultConfigFile, "configuration `file`")
-	root.AddCommand(serveCommand(), setupCommand(), reindexCommand(), sketchCommand(), compareCommand(),
+	root.AddCommand(serveCommand(), setupCommand(), reindexCommand(), verifyCommand(), doctorCommand(), sketchCommand(), compareCommand(),
 		configCommand(), readyCommand(), demoCommand(), versionCommand())
 	return root
 }

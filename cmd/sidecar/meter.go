@@ -35,22 +35,27 @@ func newMeter(w io.Writer, title string) *meter {
 	return m
 }
 
-// show takes the progress so far.
+// show takes the progress of a reindex so far.
 func (m *meter) show(p jobs.Progress) {
+	m.at(p.Scanned, p.Total, fmt.Sprintf("%d written, %d right already", p.Written, p.Skipped))
+}
+
+// at takes how many documents were scanned of how many, 0 for a number that is not known, and what else there is to say of them.
+func (m *meter) at(scanned, total int, more string) {
 	if m.bar != nil {
-		if total := int64(p.Total); total > 0 && total != m.bar.GetMax64() {
+		if total := int64(total); total > 0 && total != m.bar.GetMax64() {
 			m.bar.ChangeMax64(total)
 		}
-		_ = m.bar.Set(p.Scanned) // a bar that can't be drawn is no reason to stop
+		_ = m.bar.Set(scanned) // a bar that can't be drawn is no reason to stop
 		return
 	}
 	if now := time.Now(); now.After(m.next) {
 		m.next = now.Add(meterEvery)
 		of := ""
-		if p.Total > 0 {
-			of = fmt.Sprintf(" of %d", p.Total)
+		if total > 0 {
+			of = fmt.Sprintf(" of %d", total)
 		}
-		_, _ = fmt.Fprintf(m.w, "%s: %d%s scanned, %d written, %d right already\n", m.title, p.Scanned, of, p.Written, p.Skipped)
+		_, _ = fmt.Fprintf(m.w, "%s: %d%s scanned, %s\n", m.title, scanned, of, more)
 	}
 }
 

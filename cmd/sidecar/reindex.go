@@ -131,7 +131,7 @@ func (r *reindexRun) indices(ctx context.Context, e *opened) ([]adapters.Index, 
 
 // index works through one index and prints its summary.
 func (r *reindexRun) index(ctx context.Context, e *opened, index adapters.Index) error {
-	rule := e.rules.For(index.Name)
+	rule := e.rules.Of(index)
 	if rule == nil || !index.Ready && !r.flags.DryRun {
 		return fmt.Errorf("engine %s: index %s is not ready: %s", e.config.Name, index.Name, index.Why)
 	}

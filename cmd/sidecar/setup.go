@@ -9,15 +9,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/adapters/elastic"
 )
 
 func setupCommand() *cobra.Command {
 	var engine string
+	var dryRun bool
 	cmd := &cobra.Command{
 		Use:   "setup",
-		Short: "Prepare the indices of every rule, with the operator's credentials",
-		Long: `Setup declares the sketch field in every index that a rule matches. It changes no document and may be run at any time;
-what is prepared already stays as it is. It prints one line for each index.`,
+		Short: "Prepare the indices of every rule and the templates they are made from, with the operator's credentials",
+		Long: `Setup declares the sketch field in every index that a rule matches, and in your own index templates if what they are for is matched as
+a whole. It makes no template, leaves alone the engine's own, changes no document and may be run at any time; what is prepared already
+stays as it is. It prints one line for each index and template.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := configOf(cmd)
@@ -30,21 +33,27 @@ what is prepared already stays as it is. It prints one line for each index.`,
 			}
 			var errs []error
 			for _, e := range engines {
-				errs = append(errs, e.setup(cmd.Context(), cmd.OutOrStdout()))
+				errs = append(errs, e.setup(cmd.Context(), cmd.OutOrStdout(), dryRun))
 			}
 			return errors.Join(errs...)
 		},
 	}
 	cmd.Flags().StringVar(&engine, "engine", "", "only the engine with this `name`")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "change nothing, say what lacks")
 	return cmd
 }
 
-// setup prepares what the rules match and prints a line for each index. The error joins what could not be prepared.
-func (e *opened) setup(ctx context.Context, out io.Writer) error {
+// setup prepares what the rules match and prints a line for each index and template. The error joins what could not be prepared; a dry
+// run has none of these.
+func (e *opened) setup(ctx context.Context, out io.Writer, dryRun bool) error {
 	var errs []error
 	seen := map[string]bool{}
+	look := e.prepare
+	if dryRun {
+		look = e.matching
+	}
 	for _, rule := range e.rules {
-		indices, err := e.prepare(ctx, rule.Match)
+		indices, err := look(ctx, rule.Match)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("engine %s: prepare %s: %w", e.config.Name, rule.Match, err))
 			continue
@@ -62,10 +71,41 @@ func (e *opened) setup(ctx context.Context, out io.Writer) error {
 				continue
 			}
 			_, _ = fmt.Fprintf(out, "%s: %s: not ready: %s\n", e.config.Name, index.Name, index.Why)
-			errs = append(errs, fmt.Errorf("engine %s: index %s is not ready: %s", e.config.Name, index.Name, index.Why))
+			if !dryRun {
+				errs = append(errs, fmt.Errorf("engine %s: index %s is not ready: %s", e.config.Name, index.Name, index.Why))
+			}
 		}
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, e.templates(ctx, out, dryRun))...)
+}
+
+// templates prepares the templates of an engine that has such, and prints a line for each.
+func (e *opened) templates(ctx context.Context, out io.Writer, dryRun bool) error {
+	store, has := e.store.(*elastic.Store)
+	if !has {
+		return nil
+	}
+	list, err := store.Templates(ctx, e.rules, dryRun)
+	errs := []error{err}
+	for _, t := range list {
+		state := "left alone: " + t.Why
+		switch {
+		case t.Err != nil:
+			state = "not ready: " + t.Err.Error()
+			errs = append(errs, fmt.Errorf("template %s is not ready: %w", t.Name, t.Err))
+		case t.Added && t.Ready:
+			state = "ready, the field was added"
+		case t.Added:
+			state = "the field would be added"
+		case t.Ready:
+			state = "ready"
+		}
+		_, _ = fmt.Fprintf(out, "%s: template %s: %s\n", e.config.Name, t.Name, state)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("engine %s: %w", e.config.Name, err)
+	}
+	return nil
 }
 
 // prepare prepares the indices behind a name that a rule matches.
@@ -76,7 +116,7 @@ func (e *opened) prepare(ctx context.Context, name string) ([]adapters.Index, er
 	}
 	var indices []adapters.Index
 	for _, index := range matching {
-		if e.rules.For(index.Name) == nil {
+		if e.rules.Of(index) == nil {
 			indices = append(indices, index)
 			continue
 		}
@@ -98,7 +138,7 @@ func (e *opened) matching(ctx context.Context, name string) ([]adapters.Index, e
 	}
 	var indices, strangers []adapters.Index
 	for _, index := range behind {
-		if e.rules.For(index.Name) != nil {
+		if e.rules.Of(index) != nil {
 			indices = append(indices, index)
 			continue
 		}

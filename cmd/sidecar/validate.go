@@ -172,6 +172,7 @@ func (e *EngineConfig) validate(f *faults, key string) {
 		f.oneOf(key+".kind", e.Kind, kindNames()...)
 	}
 	f.oneOf(key+".on_failure", e.OnFailure, "open", "error")
+	e.validateSniffing(f, key)
 	e.validateURLs(f, key+".urls")
 	e.Credentials.validate(f, key+".credentials", e.Kind)
 	if _, err := e.TLS.roots(); err != nil {
@@ -179,6 +180,30 @@ func (e *EngineConfig) validate(f *faults, key string) {
 	}
 	e.Limits.validate(f, key+".limits")
 	e.validateIndices(f, key)
+}
+
+// sniffed reports whether there are clients of the kind of engine that ask for the nodes' addresses.
+func (e *EngineConfig) sniffed() bool { return e.Kind == kindElasticsearch || e.Kind == kindOpenSearch }
+
+func (e *EngineConfig) validateSniffing(f *faults, key string) {
+	if e.RewriteSniffing && slices.Contains(kindNames(), e.Kind) && !e.sniffed() {
+		f.add(key+".rewrite_sniffing", "is for elasticsearch and opensearch: no client of %s asks for nodes, so drop it", e.Kind)
+		return
+	}
+	if e.Advertise == "" {
+		return
+	}
+	host, port, err := net.SplitHostPort(e.Advertise)
+	number, notNumber := strconv.ParseUint(port, 10, 16)
+	ip := net.ParseIP(host)
+	switch {
+	case err != nil || notNumber != nil || number == 0 || host == "" || strings.ContainsAny(host, "/@ "):
+		f.add(key+".advertise", "%q is no address: write the host:port at which clients reach the sidecar, such as search.example:9201", e.Advertise)
+	case ip != nil && ip.IsUnspecified():
+		f.add(key+".advertise", "%s is no address that a client can connect to: name the host at which clients reach the sidecar", e.Advertise)
+	case !e.RewriteSniffing:
+		f.add(key+".advertise", "is told to sniffing clients alone: set rewrite_sniffing: true, or drop it")
+	}
 }
 
 func (e *EngineConfig) validateURLs(f *faults, key string) {
@@ -311,7 +336,7 @@ func (e *EngineConfig) validateOrder(f *faults, key string, i int) {
 // rule returns the entry as a rule.
 func (i IndexConfig) rule(sketcher *sketch.Sketcher) *adapters.Rule {
 	return &adapters.Rule{
-		Match: i.Match, Fields: i.Fields, Window: i.Window, Compute: i.Missing == "compute", Sketcher: sketcher,
+		Match: i.Match, Fields: i.Fields, Window: i.Window, VectorWindow: i.VectorWindow, Compute: i.Missing == "compute", Sketcher: sketcher,
 		Profile: rerank.Profile{Threshold: i.Threshold, MinShingles: i.MinShingles},
 	}
 }

@@ -1,21 +1,25 @@
-// Package clients runs the engines' official Python clients in tests, so that what is proven of the proxy is proven with
-// the programs that its users run. The programs beside this file share one command line:
+// Package clients runs the engines' official clients in tests, so that what is proven of the proxy is proven with the programs
+// that its users run. The programs beside this file, in Python and JavaScript, share one command line:
 //
 //	PROGRAM load --url URL [--key KEY] --index NAME --corpus FILE.jsonl [--auto]
 //	PROGRAM walk --url URL [--key KEY] --index NAME --query Q [--size N] [--param K=V]… [--auto]
 //	PROGRAM get  --url URL [--key KEY] --index NAME --id ID
+//	SESSION      --url URL --index PREFIX --corpus FILE.jsonl
 //
 // and each prints one JSON value: load the number of documents and the errors, walk the ids on all pages up to the first empty
 // one and the totals, get the document. With --auto, load leaves the field types to the engine, and a walk over that index
-// says --auto too. A parameter goes into the URL as it is, known to the client or not. The packages they need are in
-// requirements.txt; venv.sh installs them.
+// says --auto too. A parameter goes into the URL as it is, known to the client or not.
+//
+// A session, in a file named so, uses its client as widely as it can on indices whose names begin with the prefix, and prints all
+// that the client returned: session.py says in which form. It begins where there is none of its indices and leaves them standing.
+//
+// The packages they need are in requirements.txt and package-lock.json; install.sh fetches them.
 package clients
 
 import (
 	"bytes"
 	"crypto/sha256"
 	"embed"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -25,29 +29,32 @@ import (
 	"github.com/neardup/sidecar/internal/engines"
 )
 
-//go:embed *.py requirements.txt venv.sh
+//go:embed *.py *.js requirements.txt package.json package-lock.json install.sh
 var files embed.FS
+
+// language is what the programs of one language need.
+type language struct{ name, list, interpreter string }
+
+// languages has them by the ending of a program's name.
+var languages = map[string]language{
+	".py": {"python", "requirements.txt", "python"},
+	".js": {"javascript", "package-lock.json", "node"},
+}
 
 // Python returns the path of a Python interpreter that has the clients. Where there is none, t fails or is skipped, by
 // the rule of [engines.Unavailable].
 func Python(t testing.TB) string {
 	t.Helper()
-	path, err := interpreter()
-	if err != nil {
-		if !engines.Required() {
-			engines.Unavailable(t, err)
-		}
-		path = install(t)
-	}
-	return path
+	return languages[".py"].find(t)
 }
 
 // Run runs one of the programs, by its file name, with these arguments and returns what it printed. A program that fails
-// fails t.
+// fails t; one whose language is not installed fails or skips it, by the rule of [engines.Unavailable].
 func Run(t testing.TB, program string, args ...string) []byte {
 	t.Helper()
-	python, dir := Python(t), unpack(t)
-	cmd := exec.CommandContext(t.Context(), python, append([]string{filepath.Join(dir, program)}, args...)...)
+	interpreter, dir := languages[filepath.Ext(program)].find(t), unpack(t)
+	cmd := exec.CommandContext(t.Context(), interpreter, append([]string{filepath.Join(dir, program)}, args...)...)
+	cmd.Env = append(os.Environ(), "NODE_PATH="+filepath.Join(filepath.Dir(interpreter), "..", "node_modules"))
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
@@ -57,9 +64,29 @@ func Run(t testing.TB, program string, args ...string) []byte {
 	return out
 }
 
-// interpreter returns the interpreter that venv.sh has made.
-func interpreter() (string, error) {
-	list, err := files.ReadFile("requirements.txt")
+// find returns the interpreter, fetching it and the packages where engines are required.
+func (l language) find(t testing.TB) string {
+	t.Helper()
+	path, err := l.installed()
+	if err == nil {
+		return path
+	}
+	if !engines.Required() {
+		engines.Unavailable(t, err)
+	}
+	cmd := exec.CommandContext(t.Context(), "bash", filepath.Join(unpack(t), "install.sh"), l.name)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("install the %s clients: %v\n%s", l.name, err, stderr.Bytes())
+	}
+	return string(bytes.TrimSpace(out))
+}
+
+// installed returns the interpreter in the folder that install.sh has made.
+func (l language) installed() (string, error) {
+	list, err := files.ReadFile(l.list)
 	if err != nil {
 		return "", err
 	}
@@ -71,23 +98,14 @@ func interpreter() (string, error) {
 		}
 		cache = filepath.Join(base, "neardup")
 	}
-	venv := filepath.Join(cache, fmt.Sprintf("venv-%x", sha256.Sum256(list))[:len("venv-")+12])
-	if _, err := os.Stat(filepath.Join(venv, "complete")); err != nil {
-		return "", errors.New("the Python clients are not installed; run internal/engines/prepare.sh")
+	home := filepath.Join(cache, fmt.Sprintf("%s-%.6x", l.name, sha256.Sum256(list)))
+	path := filepath.Join(home, "bin", l.interpreter)
+	for _, needed := range []string{path, filepath.Join(home, "complete")} {
+		if _, err := os.Stat(needed); err != nil {
+			return "", fmt.Errorf("the %s clients are not installed; run internal/engines/prepare.sh", l.name)
+		}
 	}
-	return filepath.Join(venv, "bin", "python"), nil
-}
-
-func install(t testing.TB) string {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "bash", filepath.Join(unpack(t), "venv.sh"))
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("install the Python clients: %v\n%s", err, stderr.Bytes())
-	}
-	return string(bytes.TrimSpace(out))
+	return path, nil
 }
 
 // unpack writes the programs to a directory that is removed after the test.

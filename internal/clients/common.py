@@ -1,12 +1,13 @@
-"""What the three client programs share: the command line and the form of what they print."""
+"""What the client programs share: the command line and the form of what they print."""
 
 import argparse
 import json
 
 
-def arguments():
+def arguments(verbs=("load", "walk", "get")):
     parser = argparse.ArgumentParser()
-    parser.add_argument("verb", choices=["load", "walk", "get"])
+    if verbs:
+        parser.add_argument("verb", choices=verbs)
     parser.add_argument("--url", required=True)
     parser.add_argument("--key", default="")
     parser.add_argument("--index", required=True)

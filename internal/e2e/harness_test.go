@@ -136,7 +136,13 @@ func sidecar(t *testing.T, args ...string) (out string, code int) {
 // serve starts a sidecar in front of the engine and returns its address. It ends with the test.
 func serve(t *testing.T, e *engines.Engine, s setup) string {
 	t.Helper()
-	cmd := command(t, context.Background(), "serve", "--config", config(t, e, s))
+	return serveFile(t, config(t, e, s))
+}
+
+// serveFile starts a sidecar with a configuration file.
+func serveFile(t *testing.T, file string) string {
+	t.Helper()
+	cmd := command(t, context.Background(), "serve", "--config", file)
 	logs, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -45,8 +45,13 @@ func (o *oracle) raw(t *testing.T, index, q string) []string {
 // list returns the collapsed list.
 func (o *oracle) list(t *testing.T, index, q string) []string {
 	t.Helper()
+	return o.collapsed(o.raw(t, index, q))
+}
+
+// collapsed returns the collapsed list of the engine's.
+func (o *oracle) collapsed(raw []string) []string {
 	var list, leaders []string
-	for rank, id := range o.raw(t, index, q) {
+	for rank, id := range raw {
 		if rank >= o.window {
 			list = append(list, id)
 			continue

@@ -77,7 +77,7 @@ func TestIndexMadeByTheFirstWrite(t *testing.T) {
 			direct.drop(t, "auto-1")
 			pyRun(t, through, "load", "auto-1", "--auto", "--corpus", corpusFile(t, list))
 			body := call(t, e, "GET", e.URL+"/auto-1/_mapping/field/neardup_sketch", "").want(t, 200).body
-			if !bytes.Contains(body, []byte(`"type":"keyword","index":false`)) {
+			if !bytes.Contains(body, []byte(`"type":"binary","doc_values":true`)) {
 				t.Errorf("our field is mapped as %s", body)
 			}
 			if !bytes.Contains(direct.get(t, "auto-1", list[0].ID), []byte(adapters.SketchField)) {

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# prepare.sh: fetches everything the tests with real engines need into the cache, once: the three engines and the Python
-# clients. Prints where each one is; run again, it does nothing.
+# prepare.sh: fetches everything the tests with real engines need into the cache, once: the three engines and their clients in
+# Python and JavaScript. Prints where each one is; run again, it does nothing.
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")" || exit 1
 
 jobs=()
-for install in "./elasticsearch.sh install" "./opensearch.sh install" "./typesense.sh install" "../clients/venv.sh"; do
+for install in "./elasticsearch.sh install" "./opensearch.sh install" "./typesense.sh install" "../clients/install.sh python" \
+  "../clients/install.sh javascript"; do
   bash $install & jobs+=($!)
 done
 failed=0

@@ -1,0 +1,65 @@
+package elastic
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// ErrorReply returns an error of our own to the request, in the engine's shape and with the headers of its errors: the official clients
+// refuse to read a reply without the product's, and choose how to read it by the type.
+func (d Dialect) ErrorReply(r *adapters.Request, status int, reason string) *adapters.Reply {
+	kind := "neardup_exception"
+	if status == 400 {
+		kind = "illegal_argument_exception"
+	}
+	type cause struct {
+		Type   string `json:"type"`
+		Reason string `json:"reason"`
+	}
+	body, err := json.Marshal(map[string]any{
+		"error": struct {
+			RootCause []cause `json:"root_cause"`
+			cause
+		}{[]cause{{kind, reason}}, cause{kind, reason}},
+		"status": status,
+	})
+	if err != nil {
+		body = []byte("{}") // strings and numbers always marshal
+	}
+	header := adapters.Header{"Content-Type": {"application/json; charset=UTF-8"}}
+	if !d.OpenSearch {
+		header["Content-Type"] = []string{errorType(r.Header["Accept"])}
+		header["X-Elastic-Product"] = []string{"Elasticsearch"}
+	}
+	if id := r.Header["X-Opaque-Id"]; len(id) > 0 {
+		header["X-Opaque-Id"] = id[:1]
+	}
+	return &adapters.Reply{Status: status, Header: header, Body: body}
+}
+
+// errorType returns the media type of an error for a client that accepts these. Elasticsearch answers JSON in kind, with the parameters
+// that it was asked with, among them the version of the API.
+func errorType(accept []string) string {
+	if len(accept) != 1 || strings.Contains(accept[0], ",") {
+		return jsonType
+	}
+	parts := strings.Split(accept[0], ";")
+	for i := range parts {
+		parts[i] = strings.TrimSpace(parts[i])
+	}
+	switch strings.ToLower(parts[0]) {
+	case jsonType:
+	case vendorType + "json", vendorType + "x-ndjson":
+		parts[0] = vendorType + "json"
+	default:
+		return jsonType
+	}
+	return strings.Join(parts, ";")
+}
+
+const (
+	jsonType   = "application/json"
+	vendorType = "application/vnd.elasticsearch+"
+)

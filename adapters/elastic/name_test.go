@@ -1,0 +1,43 @@
+package elastic
+
+import "testing"
+
+func TestRuleName(t *testing.T) {
+	for _, c := range []struct{ index, elasticsearch, opensearch string }{
+		{"news-1", "news-1", "news-1"},
+		{".ds-logs-x-2026.11.21-000001", "logs-x", "logs-x-2026.11.21"},
+		{".ds-logs-x-000001", "logs-x", "logs-x"},
+		{".ds-logs-x-1234567", "logs-x", "logs-x"},
+		{".ds-logs-x-12345", ".ds-logs-x-12345", ".ds-logs-x-12345"},
+		{".ds-logs-x", ".ds-logs-x", ".ds-logs-x"},
+		{".ds-000001", ".ds-000001", ".ds-000001"},
+		{".ds--000001", ".ds--000001", ".ds--000001"},
+		{".ds-2026.11.21-000001", "2026.11.21", "2026.11.21"}, // without a stream in front it is the stream
+		{".ds-.hidden-000001", ".hidden", ".hidden"},
+		{".ds-a-.ds-b-000001", "a-.ds-b", "a-.ds-b"},
+		{"restored-.ds-logs-x-2026.11.21-000001", "logs-x", "logs-x-2026.11.21"},
+		{"partial-restored-.ds-logs-x-000007", "logs-x", "logs-x"},
+		{"my.ds-logs-x-000001", "my.ds-logs-x-000001", "my.ds-logs-x-000001"},
+		{".fs-logs-x-2026.11.21-000001", ".fs-logs-x-2026.11.21-000001", ".fs-logs-x-2026.11.21-000001"},
+		{"", "", ""},
+	} {
+		if got := (Dialect{}).ruleName(c.index); got != c.elasticsearch {
+			t.Errorf("%q: on Elasticsearch %q, want %q", c.index, got, c.elasticsearch)
+		}
+		if got := (Dialect{OpenSearch: true}).ruleName(c.index); got != c.opensearch {
+			t.Errorf("%q: on OpenSearch %q, want %q", c.index, got, c.opensearch)
+		}
+	}
+}
+
+func TestDaily(t *testing.T) {
+	for name, want := range map[string]bool{
+		"<logs-{now/d}>": true, "<logs-{now/M{yyyy.MM}}>": true, "<hours-{now-1d/d{yyyy.MM.dd}}-ms>": true, "<logs>": true,
+		"<logs-{now/h}>": false, "<logs-{now/d{yyyy.MM.dd|+01:00}}>": false, "<logs-{now-3h{yyyy.MM.dd}}>": false,
+		"<logs-{now{yyyy.MM.dd.HH}}>": false, "<logs-{now/d}-{now/m{mm}}>": false, "<a\\{h-{now/d}>": true, "<logs-{now/s}>": false,
+	} {
+		if got := daily(name); got != want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

@@ -1,0 +1,324 @@
+package elastic
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+func TestClassifyNodes(t *testing.T) {
+	seen, advertised := Dialect{RewriteSniffing: true}, Dialect{RewriteSniffing: true, Advertise: "search.example:9201"}
+	for _, c := range []struct {
+		method, path string
+		asks         bool
+	}{
+		{"GET", "/_nodes", true},
+		{"GET", "/_nodes/", true},
+		{"GET", "/_nodes/http", true},
+		{"GET", "/_nodes//http", true},
+		{"GET", "/_nodes/_all/http", true},
+		{"GET", "/_nodes/_all/http,settings", true},
+		{"GET", "/_nodes/_local/http", true},
+		{"GET", "/_nodes/_local/info/http", true},
+		{"GET", "/_nodes/a,b*,10.0.0.1/http", true},
+		{"GET", "/%5Fnodes/http", true},
+		{"GET", "/_nodes/node-1", true},
+		{"GET", "/_nodes/settings", true}, // tells none, and nothing is found
+		{"HEAD", "/_nodes/http", false},
+		{"POST", "/_nodes/reload_secure_settings", false},
+		{"GET", "/_nodes/stats", false},
+		{"GET", "/_nodes/stats/http", false},
+		{"GET", "/_nodes/a/stats/http", false},
+		{"GET", "/_nodes/a/usage", false},
+		{"GET", "/_nodes/hot_threads", false},
+		{"GET", "/_cluster/nodes/hotthreads", false},
+		{"GET", "/_cat/nodes", false},
+		{"GET", "/nodes/http", false},
+		{"GET", "/news/_nodes", false},
+		{"GET", "/", false},
+	} {
+		t.Run(c.method+" "+c.path, func(t *testing.T) {
+			r := &adapters.Request{Method: c.method, Path: c.path, Host: "us:9201"}
+			if got := (Dialect{}).Classify(r); got.Kind != adapters.Pass {
+				t.Errorf("by default: %+v", got)
+			}
+			for _, d := range []struct {
+				Dialect
+				ours string
+			}{{seen, "us:9201"}, {advertised, "search.example:9201"}} {
+				got, want := d.Classify(r), adapters.Class{}
+				if want.Kind = adapters.Pass; c.asks {
+					want = adapters.Class{Kind: adapters.Read, Form: formNodes, Params: d.ours, Rewrites: true}
+				}
+				if !c.asks {
+					got.Alters = false
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Error(diff)
+				}
+			}
+		})
+	}
+	if got := seen.Classify(&adapters.Request{Method: "GET", Path: "/_nodes/http"}); got.Kind != adapters.Pass {
+		t.Errorf("without an address to give: %+v", got)
+	}
+}
+
+// nodesReply is what two nodes say of themselves. Each @ stands in the place of an address to be replaced.
+const nodesReply = ` {
+  "_nodes" : { "total" : 2, "publish_address" : "1:1" },
+  "nodes" : {
+    "a\"b" : {
+      "host" : "10.0.0.1", "transport_address" : "10.0.0.1:9300", "version" : 1e999,
+      "transport" : { "bound_address" : [ "10.0.0.1:9300" ], "publish_address" : "10.0.0.1:9300", "profiles" : { } },
+      "http" : { "bound_address" : [ "@" , 	"@" ], "publish_address":"@", "max_content_length_in_bytes" : 104857600 },
+      "settings" : { "http" : { "publish_address" : "x" }, "publish_address" : "x" }
+    },
+    "publish_address" : { "http" : { "publish_address" : "@" , "bound_address":[], "type" : "netty\u0034" } },
+    "odd" : [ { "http" : { "publish_address" : "no node" } } ],
+    "more" : { "http" : [ { "publish_address" : "no object" } ], "publish_address" : "a node's own" },
+    "null" : { "http" : { "publish_address" : null, "bound_address" : [ 1, [ "deeper" ], "@", { } ] } }
+  },
+  "http" : { "publish_address" : "the cluster's own" }
+}
+`
+
+// swap returns what came out of rewriting nodesReply, and what should have.
+func swap(t *testing.T, theirs, ours string, read func(io.Reader) io.Reader) (got, want string) {
+	t.Helper()
+	quoted := string(adapters.AppendString(nil, ours))
+	want = strings.ReplaceAll(nodesReply, `"@"`, quoted)
+	var out bytes.Buffer
+	d := Dialect{RewriteSniffing: true, Advertise: ours}
+	class := d.Classify(&adapters.Request{Method: "GET", Path: "/_nodes/http"})
+	if err := d.CleanReply(class, &out, read(strings.NewReader(strings.ReplaceAll(nodesReply, "@", theirs)))); err != nil {
+		t.Fatal(err)
+	}
+	return out.String(), want
+}
+
+func TestRewriteNodes(t *testing.T) {
+	long := strings.Repeat("long", 20_000)
+	for _, theirs := range []string{"10.0.0.1:9200", "node.example/10.0.0.1:9200", "[::1]:9200", "", `\"\\`, long} {
+		for _, ours := range []string{"us:9201", "[fe80::1]:80", `"quoted"`} {
+			for name, read := range map[string]func(io.Reader) io.Reader{
+				"whole": func(r io.Reader) io.Reader { return r }, "bytes": iotest.OneByteReader, "halves": iotest.HalfReader,
+				"end": iotest.DataErrReader,
+			} {
+				if got, want := swap(t, theirs, ours, read); got != want {
+					t.Errorf("%.40s to %s, %s: %s", theirs, ours, name, cmp.Diff(want, got))
+				}
+			}
+		}
+	}
+}
+
+// TestRewriteNodesOfALargeCluster lets a long reply through, of which little may be held.
+func TestRewriteNodesOfALargeCluster(t *testing.T) {
+	const nodes = 2000
+	settings := `"settings":{"list":[` + strings.Repeat(`{"name":"x","path":"/usr/share"},`, 300) + `0]}`
+	heap := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before, halfway := heap(), int64(0)
+	src, feed := io.Pipe()
+	go func() {
+		_, err := io.WriteString(feed, `{"nodes":{`)
+		for i := 0; i < nodes && err == nil; i++ {
+			_, err = fmt.Fprintf(feed, `"n%d":{%s,"http":{"publish_address":"10.0.0.1:9200"}},`, i, settings)
+			if i == nodes/2 {
+				halfway = heap()
+			}
+		}
+		_, _ = io.WriteString(feed, `"last":{}}}`)
+		feed.CloseWithError(err)
+	}()
+	out := counter{word: []byte("us:9201")}
+	if err := rewriteNodes(&out, src, "us:9201"); err != nil {
+		t.Fatal(err)
+	}
+	if out.found != nodes {
+		t.Errorf("%d addresses replaced of %d", out.found, nodes)
+	}
+	if held := halfway - before; held > 2<<20 {
+		t.Errorf("%d bytes held after %d of the reply", held, nodes/2*len(settings))
+	}
+}
+
+// counter counts a word in what is written.
+type counter struct {
+	word, tail []byte
+	found      int
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	text := append(c.tail, p...)
+	c.found += bytes.Count(text, c.word)
+	c.tail = append([]byte(nil), text[max(0, len(text)-len(c.word)+1):]...)
+	return len(p), nil
+}
+
+// TestRewriteNodesLeavesTheRest: from where a reply is not what it should be, or takes too much to hold, it is copied.
+func TestRewriteNodesLeavesTheRest(t *testing.T) {
+	const good = `{"nodes":{"a":{"http":{"publish_address":"1:1"}},`
+	const done = `{"nodes":{"a":{"http":{"publish_address":"us:1"}},`
+	for name, rest := range map[string]string{
+		"cut off":        `"b":{"http":{"publish_address":"2:`,
+		"broken":         `"b":}{"http":{"publish_address":"2:2"}}}}`,
+		"endless":        `"` + strings.Repeat("x", 2*maxHeldNodes) + `":{"http":{"publish_address":"2:2"}}}}`,
+		"deep":           `"b":` + strings.Repeat("[", 100_000),
+		"something else": `"b":{}}} {"nodes":{"c":{"http":{"publish_address":"3:3"}}}}`,
+	} {
+		var out bytes.Buffer
+		if err := rewriteNodes(&out, strings.NewReader(good+rest), "us:1"); err != nil {
+			t.Fatal(err)
+		}
+		if out.String() != done+rest {
+			t.Errorf("%s: %.200s", name, out.String())
+		}
+	}
+	for _, body := range []string{
+		"", "{", "null", "nodes", "\xef\xbb\xbf{}", `[{"nodes":{}}]`, `{"error":"security_exception","status":403}`,
+	} {
+		var out bytes.Buffer
+		if err := rewriteNodes(&out, strings.NewReader(body), "us:1"); err != nil || out.String() != body {
+			t.Errorf("%q became %q, %v", body, out.String(), err)
+		}
+	}
+}
+
+func TestRewriteNodesReportsBothEnds(t *testing.T) {
+	broken := errors.New("the line went dead")
+	var out bytes.Buffer
+	err := rewriteNodes(&out, io.MultiReader(strings.NewReader(`{"nodes":{"a":`), iotest.ErrReader(broken)), "us:1")
+	if !errors.Is(err, broken) || out.String() != `{"nodes":{"a":` {
+		t.Errorf("%v after %q", err, out.String())
+	}
+	if err := rewriteNodes(failingWriter{broken}, strings.NewReader(nodesReply), "us:1"); !errors.Is(err, broken) {
+		t.Errorf("the writer's error is %v", err)
+	}
+}
+
+type failingWriter struct{ err error }
+
+func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }
+
+// FuzzRewriteNodes holds the copy against one made of the decoded reply: what is well-formed stays so, and differs in the
+// addresses alone. Rewritten again it stays as it is.
+func FuzzRewriteNodes(f *testing.F) {
+	f.Add([]byte(strings.ReplaceAll(nodesReply, "@", "1:1")))
+	f.Add([]byte(`{"nodes":{"a":{"http":{"publish_address":["1:1",["2:2"]],"bound_address":"3:3"}},` +
+		`"a":{"http":{"publish_address":"4:4"}}}}`))
+	f.Add([]byte(`{"nodes":{"a":{"http":{"publish_address":`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		const ours = "us:9201"
+		var out, again bytes.Buffer
+		if err := rewriteNodes(&out, bytes.NewReader(body), ours); err != nil {
+			t.Fatal(err)
+		}
+		if err := rewriteNodes(&again, iotest.OneByteReader(bytes.NewReader(out.Bytes())), ours); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(out.Bytes(), again.Bytes()) {
+			t.Errorf("%q became %q", out.Bytes(), again.Bytes())
+		}
+		var want, got any
+		if json.Unmarshal(body, &want) != nil {
+			return
+		}
+		readdress(want, ours)
+		if err := json.Unmarshal(out.Bytes(), &got); err != nil {
+			t.Fatalf("%q became %q: %v", body, out.Bytes(), err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// readdress puts our address into a decoded reply.
+func readdress(reply any, ours string) {
+	object := func(v any) map[string]any { m, _ := v.(map[string]any); return m }
+	for _, node := range object(object(reply)["nodes"]) {
+		server := object(object(node)["http"])
+		for _, key := range []string{"publish_address", "bound_address"} {
+			switch value := server[key].(type) {
+			case string:
+				server[key] = ours
+			case []any:
+				for i := range value {
+					if _, text := value[i].(string); text {
+						value[i] = ours
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestRewriteNodesOfAnyReply does the same for replies made at random, in any layout.
+func TestRewriteNodesOfAnyReply(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	keys := []string{"nodes", "http", "publish_address", "bound_address", "a", `"\n`}
+	var value func(depth int) any
+	value = func(depth int) any {
+		switch kind := rnd.IntN(10); {
+		case depth < 2 && kind < 8: // mostly the way to an address
+		case kind < 2:
+			return fmt.Sprintf("10.0.0.1:%d", rnd.IntN(9))
+		case kind < 3:
+			return []any{value(depth + 1), "x:1", nil}
+		case kind < 4 || depth > 4:
+			return []any{1.5, true, nil, "", -0.25}[rnd.IntN(5)]
+		}
+		m := map[string]any{}
+		for range 1 + rnd.IntN(5) {
+			key := keys[rnd.IntN(len(keys))]
+			if rnd.IntN(2) == 0 {
+				key = []string{"a", "http", "publish_address"}[min(depth, 2)]
+			}
+			m[key] = value(depth + 1)
+		}
+		return m
+	}
+	replaced := 0
+	for range 3000 {
+		reply := map[string]any{"nodes": value(0), "a": value(1)}
+		body, err := json.MarshalIndent(reply, "", strings.Repeat(" ", rnd.IntN(3)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want, got any
+		var out bytes.Buffer
+		if err := errors.Join(json.Unmarshal(body, &want), rewriteNodes(&out, bytes.NewReader(body), "us:1")); err != nil {
+			t.Fatalf("%s: %v", body, err)
+		}
+		if err := json.Unmarshal(out.Bytes(), &got); err != nil {
+			t.Fatalf("%s became %s: %v", body, out.Bytes(), err)
+		}
+		readdress(want, "us:1")
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("%s became %s: %s", body, out.Bytes(), diff)
+		}
+		replaced += bytes.Count(out.Bytes(), []byte("us:1"))
+	}
+	if replaced < 300 {
+		t.Errorf("only %d addresses replaced", replaced)
+	}
+}

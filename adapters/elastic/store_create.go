@@ -1,0 +1,133 @@
+package elastic
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/elastic/go-elasticsearch/v8/esapi"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// create makes the index that a first write to the name would make, if we know which one that is, and returns what stands behind the
+// name then. absent is what the engine said of the name: that it is called otherwise, or nothing.
+func (s *Store) create(ctx context.Context, name string, absent []adapters.Index) ([]adapters.Index, error) {
+	concrete := name
+	if len(absent) > 0 {
+		concrete = absent[0].Name
+	}
+	switch s.firstWrite(ctx, concrete) {
+	case unsure:
+	case declares:
+		return []adapters.Index{{Name: concrete, Ready: true, Absent: true}}, nil
+	case makes:
+		// By the client's own name for it, as in its write: a rollover goes by that.
+		err := s.do(ctx, esapi.IndicesCreateRequest{Index: url.PathEscape(name)}, nil)
+		switch {
+		case err == nil && concrete == name:
+			return []adapters.Index{{Name: name}}, nil
+		case err != nil && !refusedBy(err):
+			return nil, fmt.Errorf("create index %s: %w", name, err)
+		}
+	}
+	return s.Resolve(ctx, name)
+}
+
+// firstWrite is what the first write to a name behind which nothing is would do.
+type firstWrite int
+
+const (
+	// unsure: the engine may refuse it, or make something other than a plain index.
+	unsure firstWrite = iota
+	// makes: the engine makes a plain index that lacks our field.
+	makes
+	// declares: whatever the engine makes, a template declares our field in it.
+	declares
+)
+
+// firstWrite finds out what a first write would do. In doubt it is unsure.
+func (s *Store) firstWrite(ctx context.Context, name string) firstWrite {
+	t, err := s.templateOf(ctx, name)
+	switch {
+	case err != nil:
+		return unsure
+	case t != nil && s.templateDeclares(ctx, name):
+		return declares
+	case t != nil && t.streams:
+		return unsure
+	case t != nil && t.auto != nil:
+		if *t.auto {
+			return makes
+		}
+		return unsure
+	case s.autoCreates(ctx, name):
+		return makes
+	}
+	return unsure
+}
+
+// templateDeclares reports whether the composable template of a name that is not there yet declares our field as we would.
+func (s *Store) templateDeclares(ctx context.Context, name string) bool {
+	is, err := s.simulated(ctx, esapi.IndicesSimulateIndexTemplateRequest{Name: url.PathEscape(name)})
+	return err == nil && is.field().fit()
+}
+
+// templateOf returns the composable template that applies to a new index of that name, nil if there is none.
+func (s *Store) templateOf(ctx context.Context, name string) (*blueprint, error) {
+	list, err := s.composable(ctx)
+	if err != nil {
+		return nil, err
+	}
+	first := slices.IndexFunc(list, func(t blueprint) bool { return t.patterns.match(name) })
+	if first < 0 {
+		return nil, nil
+	}
+	return &list[first], nil
+}
+
+// patterns are the names of indices that a template is for.
+type patterns []string
+
+func (p patterns) match(name string) bool {
+	return slices.ContainsFunc(p, func(one string) bool { return wildcard(one, name) })
+}
+
+// wildcard reports whether a pattern of the engine's matches a name: unlike in ours, a dot in front is a letter like any other.
+func wildcard(pattern, name string) bool { return adapters.Matches("x"+pattern, "x"+name) }
+
+// autoCreates reports whether the cluster lets a first write make an index of that name. In doubt it says no.
+func (s *Store) autoCreates(ctx context.Context, name string) bool {
+	var settings map[string]map[string]string
+	yes := true
+	err := s.do(ctx, esapi.ClusterGetSettingsRequest{
+		IncludeDefaults: &yes, FlatSettings: &yes, FilterPath: []string{"*.action.auto_create_index"},
+	}, &settings)
+	if err != nil {
+		return false
+	}
+	for _, level := range []string{"transient", "persistent", "defaults"} {
+		if value, set := settings[level]["action.auto_create_index"]; set {
+			return allows(value, name)
+		}
+	}
+	return true
+}
+
+// allows reports whether the setting lets an index of that name be made: it is true or false, or a list of patterns, each with a plus or
+// a minus in front or nothing for a plus, of which the first that matches decides. What matches none is not made.
+func allows(setting, name string) bool {
+	if setting == "true" || setting == "false" {
+		return setting == "true"
+	}
+	for pattern := range strings.SplitSeq(setting, ",") {
+		pattern = strings.TrimSpace(pattern)
+		bare, refused := strings.CutPrefix(pattern, "-")
+		if wildcard(strings.TrimPrefix(bare, "+"), name) {
+			return !refused
+		}
+	}
+	return false
+}

@@ -1,0 +1,170 @@
+package elastic
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/elastic/go-elasticsearch/v8/esapi"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// Product asks the engine behind a store of this package what it is.
+func Product(ctx context.Context, store adapters.Store) (adapters.Product, error) {
+	s, ok := store.(*Store)
+	if !ok {
+		return adapters.Product{}, errForeign
+	}
+	var about struct {
+		Version struct{ Number, Distribution string }
+		Cluster string `json:"cluster_uuid"`
+		Tagline string
+	}
+	err := s.do(ctx, esapi.InfoRequest{}, &about)
+	if forbidden(err) {
+		return adapters.Product{Nodes: s.nodes(ctx)}, nil
+	}
+	if _, odd := errors.AsType[*json.SyntaxError](err); odd || err == nil && about.Version.Number == "" {
+		return adapters.Product{}, errors.New("what answers there is neither Elasticsearch nor OpenSearch")
+	}
+	if err != nil {
+		return adapters.Product{}, err
+	}
+	p := adapters.Product{Name: "Elasticsearch", Version: about.Version.Number, Cluster: about.Cluster, Nodes: s.nodes(ctx)}
+	if about.Version.Distribution == "opensearch" || strings.Contains(about.Tagline, "OpenSearch") {
+		p.Name = "OpenSearch"
+	}
+	return p, nil
+}
+
+var errForeign = errors.New("a store of another adapter")
+
+// forbidden reports whether err says that the credentials are good, and not for this.
+func forbidden(err error) bool {
+	r, refused := errors.AsType[*refusal](err)
+	return refused && r.status == http.StatusForbidden
+}
+
+// nodes returns the addresses that sniffing clients are told, nil where they are not told.
+func (s *Store) nodes(ctx context.Context) []string {
+	var reply struct {
+		Nodes map[string]struct {
+			HTTP struct {
+				Address string `json:"publish_address"`
+			}
+		}
+	}
+	if s.do(ctx, esapi.NodesInfoRequest{Metric: []string{"http"}}, &reply) != nil {
+		return nil
+	}
+	var list []string
+	for _, node := range reply.Nodes {
+		if node.HTTP.Address != "" {
+			list = append(list, node.HTTP.Address)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// ConditionOf asks for the state of an index, through a store of this package.
+func ConditionOf(ctx context.Context, store adapters.Store, index adapters.Index, rule *adapters.Rule) (
+	c adapters.Condition, err error,
+) {
+	s, ok := store.(*Store)
+	if !ok {
+		return c, errForeign
+	}
+	if err := s.countSketched(ctx, index.Name, &c); err != nil {
+		return c, fmt.Errorf("count its documents: %w", err)
+	}
+	var known map[string]struct{ Mappings map[string]json.RawMessage }
+	fields := esapi.IndicesGetFieldMappingRequest{Index: []string{url.PathEscape(index.Name)}, Fields: rule.Fields}
+	if err := s.do(ctx, fields, &known); err != nil {
+		return c, fmt.Errorf("read its mapping: %w", err)
+	}
+	for _, field := range rule.Fields {
+		if _, mapped := known[index.Name].Mappings[field]; !mapped {
+			c.Undeclared = append(c.Undeclared, field)
+		}
+	}
+	if err := s.countFields(ctx, index.Name, &c); err != nil {
+		return c, fmt.Errorf("read its mapping: %w", err)
+	}
+	c.Refused = s.refused(ctx, index)
+	return c, nil
+}
+
+// countSketched counts the documents of an index, and those with something in our field.
+func (s *Store) countSketched(ctx context.Context, index string, c *adapters.Condition) error {
+	const query = `{"size":0,"track_total_hits":true,` +
+		`"aggs":{"sketched":{"filter":{"exists":{"field":"` + adapters.SketchField + `"}}}}}`
+	var reply struct {
+		Hits         struct{ Total struct{ Value int } }
+		Aggregations struct {
+			Sketched struct {
+				Count int `json:"doc_count"`
+			}
+		}
+	}
+	err := s.do(ctx, esapi.SearchRequest{Index: []string{url.PathEscape(index)}, Body: strings.NewReader(query)}, &reply)
+	c.Documents, c.Sketched = reply.Hits.Total.Value, reply.Aggregations.Sketched.Count
+	return err
+}
+
+// countFields counts the fields of an index's mapping as the engine does, and reads their limit.
+func (s *Store) countFields(ctx context.Context, index string, c *adapters.Condition) error {
+	made, err := s.shape(ctx, index)
+	c.Fields, c.Limit = fieldsOf(made.Mappings), fieldLimit
+	if n, odd := strconv.Atoi(fmt.Sprint(made.Settings[limitSetting])); odd == nil {
+		c.Limit = n
+	}
+	return err
+}
+
+// probe is the id of a document that is not there: an update of it asks for all that a patch needs, and changes nothing.
+const probe = "neardup-probe"
+
+// refused asks for what setup and reindex do to an index, in a form that changes nothing, and returns what was refused.
+func (s *Store) refused(ctx context.Context, index adapters.Index) error {
+	var errs []error
+	if !index.Ready {
+		nothing := strings.NewReader(`{"properties":{}}`)
+		mapping := esapi.IndicesPutMappingRequest{Index: []string{url.PathEscape(index.Name)}, Body: nothing}
+		if err := s.do(ctx, mapping, nil); err != nil {
+			errs = append(errs, fmt.Errorf("change its mapping: %w", err))
+		}
+	}
+	var reply struct {
+		Items []map[string]struct {
+			Status int
+			Error  struct{ Type, Reason string }
+		}
+	}
+	update := strings.NewReader(`{"update":{"_id":"` + probe + `"}}` + "\n" + `{"doc":{}}` + "\n")
+	if err := s.do(ctx, esapi.BulkRequest{Index: url.PathEscape(index.Name), Body: update}, &reply); err != nil {
+		errs = append(errs, fmt.Errorf("write its documents: %w", err))
+	}
+	for _, item := range reply.Items {
+		for _, outcome := range item {
+			switch outcome.Status {
+			case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
+				refusal := &refusal{status: outcome.Status, reason: outcome.Error.Type + ": " + outcome.Error.Reason}
+				errs = append(errs, fmt.Errorf("write its documents: %w", refusal))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Anything returns a search of an index for the first documents that there are.
+func Anything(index string, _ []string) *adapters.Request {
+	return &adapters.Request{Method: http.MethodGet, Path: "/" + url.PathEscape(index) + "/_search", RawQuery: "size=10"}
+}

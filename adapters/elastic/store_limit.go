@@ -1,0 +1,109 @@
+package elastic
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/elastic/go-elasticsearch/v8/esapi"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+const (
+	// limitSetting bounds how many fields a mapping may hold; fieldLimit is what it is where nobody set it.
+	limitSetting = "index.mapping.total_fields.limit"
+	fieldLimit   = 1000
+	// ourField is how our field is declared in an index: stored with the document, readable as doc values, not indexed.
+	ourField = `{"type":"binary","doc_values":true}`
+	// markedField is how it is declared in a template.
+	markedField = `{"type":"binary","doc_values":true,"meta":{"` + markKey + `":"` + markValue + `"}}`
+)
+
+// shape is what an index is made with.
+type shape struct {
+	// Settings are those that were set, by their flat names.
+	Settings map[string]any
+	Mappings json.RawMessage
+}
+
+// shape returns the shape of an index.
+func (s *Store) shape(ctx context.Context, index string) (shape, error) {
+	var all map[string]shape
+	yes := true
+	if err := s.do(ctx, esapi.IndicesGetRequest{Index: []string{url.PathEscape(index)}, FlatSettings: &yes}, &all); err != nil {
+		return shape{}, fmt.Errorf("read the settings of %s: %w", index, err)
+	}
+	one, there := all[index]
+	if !there {
+		return shape{}, fmt.Errorf("read the settings of %s: the engine says nothing of it", index)
+	}
+	return one, nil
+}
+
+// field returns how our field is mapped there.
+func (s shape) field() (d declared) {
+	var m struct{ Properties map[string]json.RawMessage }
+	if json.Unmarshal(s.Mappings, &m) == nil {
+		_ = json.Unmarshal(m.Properties[adapters.SketchField], &d) // what is no declaration is none
+	}
+	return d
+}
+
+// fieldsOf counts the fields of a mapping as the engine does: objects, fields of fields, aliases and runtime fields are fields too.
+func fieldsOf(mapping json.RawMessage) int {
+	var m struct{ Properties, Fields, Runtime map[string]json.RawMessage }
+	if json.Unmarshal(mapping, &m) != nil {
+		return 0
+	}
+	n := len(m.Fields) + len(m.Runtime)
+	for _, property := range m.Properties {
+		n += 1 + fieldsOf(property)
+	}
+	return n
+}
+
+// raisedLimit returns the limit under which one field more leaves the documents as much room as they had, and whether it has to be set. A
+// limit that nobody set and that is far away stays.
+func raisedLimit(limit string, fields int) (to int, set bool) {
+	n, err := strconv.Atoi(limit)
+	if err != nil {
+		n = fieldLimit
+	}
+	return max(n, fields) + 1, err == nil || fields >= n/2
+}
+
+// declare puts our field into the mapping of an index that lacks it. A place for it is made first, or it is not declared: it must not
+// take one that a document may need.
+func (s *Store) declare(ctx context.Context, index string) error {
+	is, err := s.shape(ctx, index)
+	if err != nil || is.field().fit() { // by a template, or another was faster
+		return err
+	}
+	old, was := is.Settings[limitSetting].(string)
+	to, raise := raisedLimit(old, fieldsOf(is.Mappings))
+	if raise {
+		if err := s.limit(ctx, index, strconv.Itoa(to)); err != nil {
+			return fmt.Errorf("raise %s of %s to %d, so that our field takes no place of the documents': %w", limitSetting, index, to, err)
+		}
+	}
+	body := strings.NewReader(`{"properties":{"` + adapters.SketchField + `":` + ourField + `}}`)
+	err = s.do(ctx, esapi.IndicesPutMappingRequest{Index: []string{url.PathEscape(index)}, Body: body}, nil)
+	if err != nil && raise && refusedBy(err) {
+		back := "null"
+		if was {
+			back = strconv.Quote(old)
+		}
+		_ = s.limit(ctx, index, back) // a limit that stays one higher refuses nothing
+	}
+	return err
+}
+
+// limit sets the field limit of an index to a value in JSON.
+func (s *Store) limit(ctx context.Context, index, value string) error {
+	body := strings.NewReader(`{"` + limitSetting + `":` + value + `}`)
+	return s.do(ctx, esapi.IndicesPutSettingsRequest{Index: []string{url.PathEscape(index)}, Body: body}, nil)
+}

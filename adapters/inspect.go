@@ -1,0 +1,28 @@
+package adapters
+
+// What an operator may want to know of an engine, beyond what live traffic and jobs need. Each adapter has functions that ask for
+// it, and none of them changes anything.
+
+// Product is what an engine says of itself.
+type Product struct {
+	// Name and Version are such as Elasticsearch and 8.19.13. They are empty where it does not tell them to these credentials.
+	Name, Version string
+	// Cluster tells the engine's cluster from any other; empty where it has no such name.
+	Cluster string
+	// Nodes are the addresses that it gives to clients who ask for its nodes, sorted; nil where there is no such thing, or where it
+	// does not tell.
+	Nodes []string
+}
+
+// Condition is the state of one concrete index under a rule.
+type Condition struct {
+	// Documents is how many it holds; Sketched how many of them have something in our field, or -1 where the engine can't count
+	// these.
+	Documents, Sketched int
+	// Undeclared are the rule's fields that the index has no declaration of, in the rule's order.
+	Undeclared []string
+	// Fields is how many fields are declared in it and Limit how many there may be; both are 0 where there is no limit.
+	Fields, Limit int
+	// Refused says, in the engine's words, what setup and reindex need to do there and would be refused; nil if nothing.
+	Refused error
+}

@@ -1,0 +1,54 @@
+package typesense
+
+import (
+	"context"
+	"math/rand/v2"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+const (
+	// sampleRequests is about how many pages a sample is taken from: its documents come in runs, and many short ones tell more.
+	sampleRequests = 50
+	sampleRun      = 10 // and not shorter ones than this
+)
+
+// Sampled returns a store, made from one of this package, whose scans read n documents of a collection in short runs chosen at
+// random, and all where there are no more. A page far down a list took the engine a tenth of a second for each 300,000 documents.
+func Sampled(s adapters.Store, n int) adapters.Store {
+	if s, ok := s.(*store); ok {
+		return sampled{s, n}
+	}
+	return s
+}
+
+type sampled struct {
+	*store
+	n int
+}
+
+// Scan implements adapters.Store.
+func (s sampled) Scan(ctx context.Context, index string, rule *adapters.Rule, yield func(adapters.Page) error) error {
+	c, err := s.collection(ctx, index)
+	if err != nil {
+		return err
+	}
+	if s.n >= c.NumDocuments {
+		return s.store.Scan(ctx, index, rule, yield)
+	}
+	run := min(batch, max(sampleRun, s.n/sampleRequests))
+	all, wanted := (c.NumDocuments+run-1)/run, (s.n+run-1)/run // pages
+	for i, left := 0, s.n; i < wanted && left > 0; i++ {
+		first, next := i*all/wanted, (i+1)*all/wanted // a stretch of pages, of which one is read
+		documents, err := s.list(ctx, index, rule, "", 1+first+rand.IntN(next-first), run)
+		if err != nil {
+			return err
+		}
+		documents = documents[:min(len(documents), left)]
+		left -= len(documents)
+		if err := yield(adapters.Page{Total: s.n, Documents: documents}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

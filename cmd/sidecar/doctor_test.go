@@ -1,0 +1,411 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// clinic is an engine as doctor sees it, with a place for each thing that can be wrong.
+type clinic struct {
+	products  map[string]adapters.Product // by URL; one that is not there can't be reached
+	refuses   error                       // of every node
+	condition adapters.Condition
+	sources   []string // of the one index
+	breaks    error    // of reading them
+	index     adapters.Index
+	indices   map[string][]adapters.Index // by name, in place of the one index
+}
+
+// ward is a store of the clinic at one URL.
+type ward struct {
+	adapters.Store
+	*clinic
+	url string
+}
+
+func (w ward) Resolve(_ context.Context, name string) ([]adapters.Index, error) {
+	if w.indices != nil {
+		return w.indices[name], nil
+	}
+	return []adapters.Index{w.index}, nil
+}
+
+func (w ward) Scan(_ context.Context, _ string, _ *adapters.Rule, yield func(adapters.Page) error) error {
+	if w.breaks != nil {
+		return w.breaks
+	}
+	page := adapters.Page{}
+	for i, source := range w.sources {
+		page.Documents = append(page.Documents, adapters.Stored{ID: fmt.Sprint(i), Source: []byte(source)})
+	}
+	return yield(page)
+}
+
+// examined returns the lines on an engine of the kind, below the one on the configuration.
+func (c *clinic) examined(t *testing.T, e EngineConfig) string {
+	t.Helper()
+	config := DefaultConfig()
+	config.Engines = []EngineConfig{e}
+	var out strings.Builder
+	p := patient{
+		doctor: &doctor{out: &out, text: true}, engine: &e, key: "engines[0]",
+		open: func(e *EngineConfig) (*opened, error) {
+			rules, err := e.rules(config.Sketch.Scheme())
+			return &opened{config: e, rules: rules, store: ward{clinic: c, url: strings.Join(e.URLs, " ")}}, err
+		},
+		inspector: inspector{
+			product: func(_ context.Context, store adapters.Store) (adapters.Product, error) {
+				product, ok := c.products[store.(ward).url]
+				if c.refuses != nil || !ok {
+					return product, errors.Join(c.refuses, errors.New("connection refused"))
+				}
+				return product, nil
+			},
+			condition: func(context.Context, adapters.Store, adapters.Index, *adapters.Rule) (adapters.Condition, error) {
+				return c.condition, nil
+			},
+			sampled: func(store adapters.Store, _ int) adapters.Store { return store },
+			anything: func(index string, _ []string) *adapters.Request {
+				return &adapters.Request{Method: "GET", Path: "/" + index}
+			},
+		},
+	}
+	p.examine(t.Context())
+	return out.String()
+}
+
+// patientZero is an engine with one rule, behind a listener that is chosen at start.
+func patientZero() EngineConfig {
+	e := DefaultEngine()
+	e.Name, e.Kind, e.Listen, e.URLs = "es", kindElasticsearch, "127.0.0.1:0", []string{"http://a:9200"}
+	index := DefaultIndex()
+	index.Match, index.Fields = "news-*", []string{"title", "body"}
+	e.Indices = []IndexConfig{index}
+	return e
+}
+
+// healthy is a clinic in which nothing is wrong, but that clients which sniff go past.
+func healthy(t *testing.T) *clinic {
+	t.Helper()
+	e := patientZero()
+	config := DefaultConfig()
+	rules, err := e.rules(config.Sketch.Scheme())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &clinic{
+		products: map[string]adapters.Product{
+			"http://a:9200": {Name: "Elasticsearch", Version: "8.19.13", Cluster: "c", Nodes: []string{"10.0.0.1:9200"}},
+		},
+		index:     adapters.Index{Name: "news-1", Ready: true},
+		condition: adapters.Condition{Documents: 30, Sketched: 30, Fields: 8, Limit: 1000},
+	}
+	for i := range 4 {
+		source := fmt.Sprintf(`{"title":"the ferry number %d","body":"was late again"}`, i)
+		computed, _ := rules[0].SketchOf([]byte(source))
+		c.sources = append(c.sources, strings.TrimSuffix(source, "}")+`,"neardup_sketch":"`+computed.Text+`"}`)
+	}
+	return c
+}
+
+const (
+	nodeLine    = "ok    es: http://a:9200 is Elasticsearch 8.19.13\n"
+	indexLine   = "ok    es: news-1 is ready: 30 documents, of which 100 % have a sketch\n"
+	portLine    = "ok    es: it listens at a port that is chosen when it starts, so it can't be asked\n"
+	sniffedLine = "warn  es: clients that sniff are told 10.0.0.1:9200, and go there past the sidecar: " +
+		"set engines[0].rewrite_sniffing: true, or switch sniffing off in the clients\n"
+)
+
+var doctorCases = []struct {
+	name   string
+	engine func(*EngineConfig)
+	clinic func(*clinic)
+	want   string
+}{
+	{name: "all is well", want: nodeLine + indexLine + portLine + sniffedLine},
+	{
+		name:   "a node of two is down",
+		engine: func(e *EngineConfig) { e.URLs = []string{"http://b:9200", "http://a:9200"} },
+		want: "warn  es: http://b:9200: connection refused: start it, or correct engines[0].urls[0]\n" +
+			nodeLine + indexLine + portLine + sniffedLine,
+	},
+	{
+		name: "no node is up", clinic: func(c *clinic) { c.products = nil },
+		want: "fail  es: http://a:9200: connection refused: start it, or correct engines[0].urls[0]\n",
+	},
+	{
+		name: "wrong credentials", clinic: func(c *clinic) { c.refuses = errors.New("the engine answered 401: who are you") },
+		want: "fail  es: http://a:9200: the engine answered 401: who are you; connection refused: " +
+			"set engines[0].credentials to what may log in there\n",
+	},
+	{
+		name:   "another product",
+		engine: func(e *EngineConfig) { e.Kind = kindOpenSearch },
+		want:   "fail  es: http://a:9200 is Elasticsearch 8.19.13: set engines[0].kind: elasticsearch, or correct its urls\n",
+	},
+	{
+		name: "another version",
+		clinic: func(c *clinic) {
+			c.products["http://a:9200"] = adapters.Product{Name: "Elasticsearch", Version: "8.190.0"}
+		},
+		want: "warn  es: http://a:9200 is Elasticsearch 8.190.0, which is not tested: 8.19 is: " +
+			"try what your clients do through the sidecar before you rely on it\n" + indexLine + portLine +
+			"ok    es: the nodes' addresses are not told to these credentials: " +
+			"whether clients that sniff would go past the sidecar can't be seen\n",
+	},
+	{
+		name:   "nothing is told",
+		clinic: func(c *clinic) { c.products["http://a:9200"] = adapters.Product{Nodes: []string{"a:9200"}} },
+		want: "warn  es: http://a:9200 answers, and does not tell these credentials what it is: " +
+			"see yourself that it is Elasticsearch 8.19\n" +
+			indexLine + portLine + strings.ReplaceAll(sniffedLine, "10.0.0.1:9200", "a:9200"),
+	},
+	{
+		name:   "two clusters",
+		engine: func(e *EngineConfig) { e.URLs = append(e.URLs, "http://b:9200") },
+		clinic: func(c *clinic) {
+			c.products["http://b:9200"] = adapters.Product{Name: "Elasticsearch", Version: "8.19.0", Cluster: "d"}
+		},
+		want: nodeLine + "ok    es: http://b:9200 is Elasticsearch 8.19.0\n" +
+			"fail  es: http://b:9200 belongs to another cluster than the nodes before it: " +
+			"give each cluster an entry of its own in engines, and engines[0].urls the nodes of one\n" +
+			indexLine + portLine + sniffedLine,
+	},
+	{
+		name:   "no index yet",
+		clinic: func(c *clinic) { c.indices = map[string][]adapters.Index{} },
+		want: nodeLine + "warn  es: news-* matches no index yet: it holds for the first one of that name; " +
+			"if there should be one, correct engines[0].indices[0].match\n" + portLine + sniffedLine,
+	},
+	{
+		name:   "an alias",
+		clinic: func(c *clinic) { c.index.Name = "old" },
+		want: nodeLine + "warn  es: news-* leads to old, and no rule matches it: " +
+			"a rule's match is compared with the names of indices, not with aliases: name the index in engines[0].indices[0].match\n" +
+			portLine + sniffedLine,
+	},
+	{
+		name: "not ready, and may not be made so",
+		clinic: func(c *clinic) {
+			c.index.Ready, c.index.Why = false, "it is not declared"
+			c.condition.Refused = errors.New("change its mapping: the engine answered 403: no")
+		},
+		want: nodeLine + "fail  es: news-1 is not ready: it is not declared\n" +
+			"fail  es: news-1: the engine would not let us change its mapping: the engine answered 403: no: " +
+			"setup and reindex need it: see the index, and what engines[0].credentials may do\n" + portLine + sniffedLine,
+	},
+	{
+		name:   "not ready",
+		clinic: func(c *clinic) { c.index.Ready, c.index.Why = false, "it is not declared" },
+		want:   nodeLine + "fail  es: news-1 is not ready: it is not declared: run: sidecar setup\n" + portLine + sniffedLine,
+	},
+	{
+		name:   "full of fields",
+		clinic: func(c *clinic) { c.condition.Fields = 950 },
+		want: nodeLine + "warn  es: news-1 has 950 of the 1000 fields that it may have: raise that limit: " +
+			"beyond it the engine refuses new fields, and ours is one\n" + portLine + sniffedLine,
+	},
+	{
+		name:   "no documents",
+		clinic: func(c *clinic) { c.condition.Documents, c.condition.Sketched, c.sources = 0, 0, nil },
+		want:   nodeLine + "ok    es: news-1 is ready: no documents yet\n" + portLine + sniffedLine,
+	},
+	{
+		name:   "documents that can't be read",
+		clinic: func(c *clinic) { c.breaks = errors.New("scan news-1: the engine answered 403: no") },
+		want: nodeLine + "fail  es: news-1: its documents can't be read: scan news-1: the engine answered 403: no: " +
+			"reindex reads them in the same way\n" + portLine + sniffedLine,
+	},
+	{
+		name: "half of them sketched, the rest without text",
+		clinic: func(c *clinic) {
+			c.condition.Sketched = 15
+			c.sources = append(c.sources[:2], `{"title":"…"}`, `{"title":""}`)
+		},
+		want: nodeLine + "ok    es: news-1 is ready: 30 documents, of which 50 % have a sketch\n" + portLine + sniffedLine,
+	},
+	{
+		name: "half of them sketched",
+		clinic: func(c *clinic) {
+			c.condition.Sketched = 29
+			c.sources = append(c.sources[:3], `{"title":"no sketch"}`)
+		},
+		want: nodeLine + "warn  es: news-1: 30 documents, of which 96 % have a sketch: " +
+			"run: sidecar reindex; until then searches compute them\n" +
+			portLine + sniffedLine,
+	},
+	{
+		name:   "where sketches are neither counted nor computed",
+		engine: func(e *EngineConfig) { e.Indices[0].Missing = "alone" },
+		clinic: func(c *clinic) {
+			c.condition.Sketched = -1
+			c.sources = append(c.sources[:3], `{"title":"no sketch"}`)
+		},
+		want: nodeLine + "warn  es: news-1: 30 documents, and of 4 looked at 75 % have a sketch: run: sidecar reindex; " +
+			"until then hits without one stand alone\n" + portLine + sniffedLine,
+	},
+	{
+		name: "stale and of another scheme",
+		clinic: func(c *clinic) {
+			c.sources[1] = strings.Replace(c.sources[1], "ferry", "train", 1)
+			c.sources[2] = `{"title":"a","neardup_sketch":"x"}`
+		},
+		want: nodeLine + "fail  es: news-1: 1 of 4 documents looked at have the sketch of another text than theirs, such as 1: " +
+			"count them with: sidecar verify; mend them with: sidecar reindex\n" +
+			"warn  es: news-1: 1 of 4 documents looked at have a sketch of another scheme or of other fields, which counts as none: " +
+			"make them anew with: sidecar reindex\n" + portLine + sniffedLine,
+	},
+	{
+		name:   "a field that is nowhere",
+		engine: func(e *EngineConfig) { e.Indices[0].Fields = []string{"title", "bodi", "rare"} },
+		clinic: func(c *clinic) {
+			c.condition.Undeclared = []string{"bodi"}
+			c.sources = []string{`{"title":"…"}`, `{"title":"","body":"x"}`, `{"title":"a b c"}`}
+		},
+		want: nodeLine + "warn  es: news-1: 30 documents, of which 100 % have a sketch: " +
+			"run: sidecar reindex; until then searches compute them\n" +
+			"warn  es: news-1: the field bodi is not declared, and has a text in none of 3 documents looked at: " +
+			"correct engines[0].indices[0].fields\n" + portLine + sniffedLine,
+	},
+	{
+		name:   "no text at all",
+		clinic: func(c *clinic) { c.sources, c.condition.Sketched = []string{`{"titel":"a b c"}`}, 0 },
+		want: nodeLine + "warn  es: news-1: none of the fields title, body has a text in 1 document looked at: " +
+			"correct engines[0].indices[0].fields\n" + portLine + sniffedLine,
+	},
+	{
+		name:   "sniffing is rewritten",
+		engine: func(e *EngineConfig) { e.RewriteSniffing, e.Advertise = true, "search.example:443" },
+		want:   nodeLine + indexLine + portLine + "ok    es: clients that sniff will be told search.example:443\n",
+	},
+	{
+		name: "many nodes",
+		clinic: func(c *clinic) {
+			nodes := []string{"a:1", "b/10.0.0.2:1", "c:1", "d:1", "e:1"}
+			c.products["http://a:9200"] = adapters.Product{Name: "Elasticsearch", Version: "8.19.13", Nodes: nodes}
+		},
+		want: nodeLine + indexLine + portLine + strings.ReplaceAll(sniffedLine, "10.0.0.1:9200", "a:1, b/10.0.0.2:1, c:1 and 2 more"),
+	},
+	{
+		name:   "the nodes are where we listen",
+		engine: func(e *EngineConfig) { e.Listen = "127.0.0.1:1" },
+		clinic: func(c *clinic) {
+			c.products["http://a:9200"] = adapters.Product{Name: "Elasticsearch", Version: "8.19.13", Nodes: []string{"here/127.0.0.1:1"}}
+		},
+		want: nodeLine + indexLine + "warn  es: no sidecar runs at 127.0.0.1:1: start it with: sidecar serve\n" +
+			"ok    es: clients that sniff are told the sidecar's own address\n",
+	},
+	{
+		name:   "Typesense",
+		engine: func(e *EngineConfig) { e.Kind = kindTypesense },
+		clinic: func(c *clinic) { c.products["http://a:9200"] = adapters.Product{Name: "Typesense", Version: "0.24.1"} },
+		want:   "ok    es: http://a:9200 is Typesense 0.24.1\n" + indexLine + portLine,
+	},
+	{
+		name:   "embedded",
+		engine: func(e *EngineConfig) { e.Kind, e.URLs = kindEmbedded, nil },
+		want:   "ok    es: the embedded engine lives inside serve: there is nothing to look at from outside\n" + portLine,
+	},
+}
+
+func TestDoctor(t *testing.T) {
+	for _, c := range doctorCases {
+		t.Run(c.name, func(t *testing.T) {
+			e, at := patientZero(), healthy(t)
+			if c.engine != nil {
+				c.engine(&e)
+			}
+			if c.clinic != nil {
+				c.clinic(at)
+			}
+			if diff := cmp.Diff(c.want, at.examined(t, e)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestDoctorAsksTheSidecar lets different things answer where the sidecar should run.
+func TestDoctorAsksTheSidecar(t *testing.T) {
+	for _, c := range []struct {
+		name, outcome string
+		status        int
+		want          string
+	}{
+		{"collapsed", "collapsed; raw=3", 200, "ok    es: a search of news-1 through the sidecar at HOST: collapsed; raw=3, in "},
+		{"left alone", "bypassed; reason=format", 200,
+			"warn  es: a search of news-1 through the sidecar at HOST is left alone (bypassed; reason=format, in "},
+		{"no sidecar", "", 200,
+			"fail  es: a search of news-1 at HOST is answered without the header Neardup: no sidecar, or one with other rules: "},
+		{"an error", "", 502, "fail  es: a search of news-1 through the sidecar at HOST failed: 502 Bad Gateway: no engine\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var asked []string
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				asked = append(asked, r.Method+" "+r.RequestURI+" "+r.Header.Get("Authorization"))
+				if c.outcome != "" {
+					w.Header().Set("Neardup", c.outcome)
+				}
+				w.WriteHeader(c.status)
+				_, _ = w.Write([]byte("no\n engine"))
+			}))
+			defer server.Close()
+			e := patientZero()
+			e.Listen, e.Credentials.Bearer = strings.TrimPrefix(server.URL, "http://"), "token"
+			got := healthy(t).examined(t, e)
+			if want := strings.ReplaceAll(c.want, "HOST", e.Listen); !strings.Contains(got, want) {
+				t.Errorf("got %s\nwant %s", got, want)
+			}
+			if !slices.Equal(asked, []string{"GET /news-1? Bearer token"}) {
+				t.Errorf("asked %v", asked)
+			}
+		})
+	}
+}
+
+func TestDoctorCommand(t *testing.T) {
+	bad := write(t, "admin: x\nengines: []\n")
+	got := sidecar(t, "doctor", "-c", bad)
+	want := result{code: exitFailed, stdout: strings.ReplaceAll(`
+fail  FILE: admin: "x" is no address: write host:port, such as 127.0.0.1:9201
+fail  FILE: engines: must have at least one engine with listen, kind, urls and indices
+0 ok, 0 warnings, 2 failed
+`[1:], "FILE", bad)}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(result{})); diff != "" {
+		t.Error(diff)
+	}
+	embedded := write(t, `engines: [{kind: embedded, listen: "127.0.0.1:0", indices: [{match: a, fields: [t]}]}]`)
+	got = sidecar(t, "doctor", "-c", embedded, "--output", "json")
+	var report struct {
+		Checks         []check
+		OK, Warn, Fail int
+	}
+	err := json.Unmarshal([]byte(got.stdout), &report)
+	if err != nil || got.code != exitDone || report.OK != 3 || len(report.Checks) != 3 {
+		t.Fatalf("%v: %+v", err, got)
+	}
+	first := check{State: stateOK, Check: "configuration", Text: embedded + " is valid: 1 engine, 1 rule"}
+	if diff := cmp.Diff(first, report.Checks[0]); diff != "" {
+		t.Error(diff)
+	}
+	for _, c := range []struct{ args, want string }{
+		{"--output yaml", `error: --output: "yaml" is unknown: use text or json`},
+		{"--engine other -c " + embedded, "error: --engine: there is no engine other: the names are embedded"},
+	} {
+		got := sidecar(t, append([]string{"doctor"}, strings.Fields(c.args)...)...)
+		if got.code != exitFailed || !strings.HasPrefix(got.stderr, c.want) {
+			t.Errorf("doctor %s: %+v", c.args, got)
+		}
+	}
+}

@@ -1,0 +1,304 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// patient is an engine that doctor looks at.
+type patient struct {
+	*doctor
+	engine *EngineConfig
+	key    string // of the engine in the configuration
+	inspector
+	open func(*EngineConfig) (*opened, error)
+	*opened
+	// is what the engine says of itself.
+	is adapters.Product
+	// search is an index with documents to search, and fields with text in it.
+	search struct {
+		index  string
+		fields []string
+	}
+}
+
+func (p *patient) good(what, format string, args ...any) {
+	p.ok(p.engine.Name, what, fmt.Sprintf(format, args...))
+}
+
+func (p *patient) doubt(what, hint, format string, args ...any) {
+	p.warn(p.engine.Name, what, fmt.Sprintf(format, args...), hint)
+}
+
+func (p *patient) bad(what, hint, format string, args ...any) {
+	p.fail(p.engine.Name, what, fmt.Sprintf(format, args...), hint)
+}
+
+// examine makes the checks of one engine.
+func (p *patient) examine(ctx context.Context) {
+	if p.engine.Kind == kindEmbedded {
+		p.good("node", "the embedded engine lives inside serve: there is nothing to look at from outside")
+		p.listener(ctx)
+		return
+	}
+	if !p.nodes(ctx) {
+		return
+	}
+	seen := map[string]bool{}
+	for i, rule := range p.rules {
+		p.rule(ctx, fmt.Sprintf("%s.indices[%d]", p.key, i), rule, seen)
+	}
+	running := p.listener(ctx)
+	if p.engine.sniffed() {
+		p.sniffing(ctx, running)
+	}
+}
+
+// tested are the versions of each product that the tests run against.
+var tested = map[string]struct{ kind, version string }{
+	"Elasticsearch": {kindElasticsearch, "8.19"}, "OpenSearch": {kindOpenSearch, "2.19"}, "Typesense": {kindTypesense, "0.24"},
+}
+
+// expected returns what the engine should be, by its kind.
+func (p *patient) expected() string {
+	for product, is := range tested {
+		if is.kind == p.engine.Kind {
+			return product + " " + is.version
+		}
+	}
+	return p.engine.Kind
+}
+
+// nodes looks at each node, and reports whether there is one to go on with.
+func (p *patient) nodes(ctx context.Context) bool {
+	var err error
+	if p.opened, err = p.open(p.engine); err != nil {
+		p.bad("node", "", "%v", err)
+		return false
+	}
+	products, errs := make([]adapters.Product, len(p.engine.URLs)), make([]error, len(p.engine.URLs))
+	for i, text := range p.engine.URLs {
+		products[i], errs[i] = p.ask(ctx, text)
+	}
+	dead := p.bad
+	if slices.Contains(errs, nil) { // then requests go to the others
+		dead = p.doubt
+	}
+	usable := 0
+	for i, text := range p.engine.URLs {
+		product := products[i]
+		if errs[i] != nil {
+			hint := fmt.Sprintf("start it, or correct %s.urls[%d]", p.key, i)
+			if strings.Contains(errs[i].Error(), "answered 401") {
+				hint = fmt.Sprintf("set %s.credentials to what may log in there", p.key)
+			}
+			dead("node", hint, "%s: %v", text, errs[i])
+			continue
+		}
+		if p.node(text, product) {
+			usable++
+		}
+		if p.is.Cluster != "" && product.Cluster != "" && p.is.Cluster != product.Cluster {
+			p.bad("node", fmt.Sprintf("give each cluster an entry of its own in engines, and %s.urls the nodes of one", p.key),
+				"%s belongs to another cluster than the nodes before it", text)
+		}
+		if p.is.Name == "" {
+			p.is = product
+		}
+	}
+	return usable > 0
+}
+
+// ask asks at one address of the engine, or a sidecar's in front of it, what answers there.
+func (p *patient) ask(ctx context.Context, at string) (product adapters.Product, err error) {
+	one := *p.engine
+	one.URLs = []string{at}
+	err = within(ctx, func(ctx context.Context) error {
+		o, err := p.open(&one)
+		if err == nil {
+			product, err = p.product(ctx, o.store)
+		}
+		return err
+	})
+	return product, err
+}
+
+// node says what a node is, and reports whether it is of the engine's kind.
+func (p *patient) node(at string, product adapters.Product) bool {
+	is, version := tested[product.Name], product.Name+" "+product.Version
+	switch {
+	case product.Name == "":
+		p.doubt("node", "see yourself that it is "+p.expected(), "%s answers, and does not tell these credentials what it is", at)
+	case is.kind != p.engine.Kind:
+		p.bad("node", fmt.Sprintf("set %s.kind: %s, or correct its urls", p.key, is.kind), "%s is %s", at, version)
+		return false
+	case !strings.HasPrefix(product.Version, is.version+"."):
+		p.doubt("node", "try what your clients do through the sidecar before you rely on it",
+			"%s is %s, which is not tested: %s is", at, version, is.version)
+	default:
+		p.good("node", "%s is %s", at, version)
+	}
+	return true
+}
+
+// rule looks at the indices of one rule. Those that were seen before belong to an earlier one.
+func (p *patient) rule(ctx context.Context, key string, rule *adapters.Rule, seen map[string]bool) {
+	var indices []adapters.Index
+	err := within(ctx, func(ctx context.Context) (err error) {
+		indices, err = p.matching(ctx, rule.Match)
+		return err
+	})
+	if err != nil {
+		p.bad("rule", fmt.Sprintf("%s.credentials must be allowed to read what stands there", p.key), "%s: %v", rule.Match, err)
+		return
+	}
+	if len(indices) == 0 {
+		p.doubt("rule", "it holds for the first one of that name; if there should be one, correct "+key+".match",
+			"%s matches no index yet", rule.Match)
+	}
+	for _, index := range indices {
+		if seen[index.Name] || ctx.Err() != nil {
+			continue
+		}
+		seen[index.Name] = true
+		if of := p.rules.Of(index); of != nil {
+			p.index(ctx, key, index, of)
+			continue
+		}
+		p.doubt("rule", "name the index in "+key+".match", "%s leads to %s, and %s", rule.Match, index.Name, index.Why)
+	}
+}
+
+// sniffing looks at where clients go that ask for the nodes' addresses.
+func (p *patient) sniffing(ctx context.Context, running *url.URL) {
+	theirs := slices.DeleteFunc(slices.Clone(p.is.Nodes), func(node string) bool {
+		return listensAt(p.engine.Listen, &url.URL{Scheme: "http", Host: node[strings.LastIndexByte(node, '/')+1:]})
+	})
+	told := p.engine.Advertise
+	if told == "" {
+		told = "the address under which they reach the sidecar"
+	}
+	switch {
+	case p.is.Nodes == nil:
+		p.good("sniffing", "the nodes' addresses are not told to these credentials: "+
+			"whether clients that sniff would go past the sidecar can't be seen")
+	case !p.engine.RewriteSniffing && len(theirs) > 0:
+		p.doubt("sniffing", fmt.Sprintf("set %s.rewrite_sniffing: true, or switch sniffing off in the clients", p.key),
+			"clients that sniff are told %s, and go there past the sidecar", few(theirs))
+	case !p.engine.RewriteSniffing:
+		p.good("sniffing", "clients that sniff are told the sidecar's own address")
+	case running == nil:
+		p.good("sniffing", "clients that sniff will be told %s", told)
+	default:
+		p.told(ctx, running, told)
+	}
+}
+
+// told asks the running sidecar what it tells clients that sniff.
+func (p *patient) told(ctx context.Context, running *url.URL, meant string) {
+	product, err := p.ask(ctx, running.String())
+	nodes := slices.Compact(product.Nodes)
+	want := p.engine.Advertise
+	if want == "" {
+		want = running.Host
+	}
+	if err != nil || len(nodes) != 1 || nodes[0] != want {
+		p.bad("sniffing", "restart it with this configuration",
+			"the sidecar that runs tells clients that sniff %s, not %s", few(nodes), meant)
+		return
+	}
+	p.good("sniffing", "clients that sniff are told %s", meant)
+}
+
+// few returns the first few of a list.
+func few(list []string) string {
+	const shown = 3
+	if len(list) > shown {
+		return fmt.Sprintf("%s and %d more", strings.Join(list[:shown], ", "), len(list)-shown)
+	}
+	if len(list) == 0 {
+		return "nothing"
+	}
+	return strings.Join(list, ", ")
+}
+
+// listener sends a search through the sidecar that runs, and returns where it does, nil if nowhere.
+func (p *patient) listener(ctx context.Context) *url.URL {
+	host, port, _ := net.SplitHostPort(p.engine.Listen) // validated
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "localhost"
+	}
+	at := net.JoinHostPort(host, port)
+	if port == "0" {
+		p.good("listener", "it listens at a port that is chosen when it starts, so it can't be asked")
+		return nil
+	}
+	connection, err := (&net.Dialer{Timeout: probeTimeout}).DialContext(ctx, "tcp", at)
+	if err != nil {
+		p.doubt("listener", "start it with: sidecar serve", "no sidecar runs at %s", at)
+		return nil
+	}
+	_ = connection.Close()
+	running := &url.URL{Scheme: "http", Host: at}
+	if p.search.index == "" {
+		p.good("listener", "something listens at %s; no index has documents to search for, so it was not asked", at)
+		return running
+	}
+	var outcome string
+	err = within(ctx, func(ctx context.Context) (err error) {
+		outcome, err = p.searchThrough(ctx, running)
+		return err
+	})
+	switch {
+	case err != nil:
+		p.bad("listener", "", "a search of %s through the sidecar at %s failed: %v", p.search.index, at, err)
+	case outcome == "":
+		p.bad("listener", "see what runs there, and restart it with this configuration",
+			"a search of %s at %s is answered without the header Neardup: no sidecar, or one with other rules", p.search.index, at)
+	case strings.HasPrefix(outcome, "bypassed"):
+		p.doubt("listener", "README.md lists the reasons",
+			"a search of %s through the sidecar at %s is left alone (%s)", p.search.index, at, outcome)
+	default:
+		p.good("listener", "a search of %s through the sidecar at %s: %s", p.search.index, at, outcome)
+	}
+	return running
+}
+
+// searchThrough searches through the sidecar and returns its header on what it did.
+func (p *patient) searchThrough(ctx context.Context, at *url.URL) (string, error) {
+	search := p.anything(p.search.index, p.search.fields)
+	r, err := http.NewRequestWithContext(ctx, search.Method, at.String()+search.Path+"?"+search.RawQuery, nil)
+	if err != nil {
+		return "", err
+	}
+	r.Header = http.Header(p.engine.header())
+	client := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
+	began := time.Now()
+	resp, err := client.Do(r)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
+	if err != nil {
+		return "", err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return "", errors.New(resp.Status + ": " + strings.Join(strings.Fields(string(body[:min(len(body), 300)])), " "))
+	}
+	outcome := resp.Header.Get("Neardup")
+	if outcome != "" {
+		outcome += fmt.Sprintf(", in %s", time.Since(began).Round(time.Millisecond))
+	}
+	return outcome, nil
+}

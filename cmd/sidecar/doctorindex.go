@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/jobs"
+)
+
+const (
+	// sampleSize is how many documents of an index doctor reads.
+	sampleSize = 100
+	// fullShare is from which share of the fields that an index may have doctor warns, in percent.
+	fullShare = 95
+)
+
+// sample is what doctor saw in some documents of an index.
+type sample struct {
+	jobs.Findings
+	// texts counts the documents that have a text in a field.
+	texts map[string]int
+}
+
+// index looks at one index of a rule, and says in one line that all is well, or in a line each what is not.
+func (p *patient) index(ctx context.Context, key string, index adapters.Index, rule *adapters.Rule) {
+	s, unread := p.sample(ctx, index, rule) // first: a scan brings to light what was just written
+	var state adapters.Condition
+	err := within(ctx, func(ctx context.Context) (err error) {
+		state, err = p.condition(ctx, p.store, index, rule)
+		return err
+	})
+	if err != nil {
+		p.bad("index", "", "%s: %v", index.Name, err)
+		return
+	}
+	before := len(p.checks)
+	if !index.Ready {
+		hint := "run: sidecar setup"
+		if strings.Contains(index.Why, "setup") || state.Refused != nil {
+			hint = "" // it says so, or what comes next does
+		}
+		p.bad("index", hint, "%s is not ready: %s", index.Name, index.Why)
+	}
+	if state.Refused != nil {
+		p.bad("rights", fmt.Sprintf("setup and reindex need it: see the index, and what %s.credentials may do", p.key),
+			"%s: the engine would not let us %v", index.Name, state.Refused)
+	}
+	if state.Limit > 0 && state.Fields*100 >= state.Limit*fullShare {
+		p.doubt("fields", "raise that limit: beyond it the engine refuses new fields, and ours is one",
+			"%s has %d of the %d fields that it may have", index.Name, state.Fields, state.Limit)
+	}
+	if unread != nil {
+		p.bad("index", "reindex reads them in the same way", "%s: its documents can't be read: %v", index.Name, unread)
+		return
+	}
+	share := p.sketches(index, rule, state, s)
+	p.texts(key, index, rule, state, s)
+	if len(p.checks) == before {
+		p.good("index", "%s is ready: %s", index.Name, share)
+	}
+	declared := without(rule.Fields, state.Undeclared)
+	if p.search.index == "" && index.Ready && s.Scanned > 0 && len(declared) > 0 {
+		p.search.index, p.search.fields = index.Name, declared
+	}
+}
+
+// sample reads some documents of an index.
+func (p *patient) sample(ctx context.Context, index adapters.Index, rule *adapters.Rule) (sample, error) {
+	s := sample{texts: map[string]int{}}
+	err := within(ctx, func(ctx context.Context) error {
+		return p.sampled(p.store, sampleSize).Scan(ctx, index.Name, rule, func(page adapters.Page) error {
+			for _, document := range page.Documents {
+				s.Count(rule, document)
+				for _, field := range rule.Fields {
+					alone := *rule
+					alone.Fields = []string{field}
+					if computed, _ := alone.SketchOf(document.Source); computed != nil {
+						s.texts[field]++
+					}
+				}
+			}
+			return ctx.Err()
+		})
+	})
+	return s, err
+}
+
+// sketches looks at how many documents have a sketch, the right one, and returns that in words.
+func (p *patient) sketches(index adapters.Index, rule *adapters.Rule, state adapters.Condition, s sample) string {
+	if s.Scanned == 0 {
+		return "no documents yet"
+	}
+	having, of, all := s.Right+s.Stale+s.Emptied+s.Incomparable, s.Scanned, count(state.Documents, "document")
+	share := fmt.Sprintf("%s, and of %d looked at %s have a sketch", all, of, percent(having, of))
+	if state.Sketched >= 0 {
+		share = fmt.Sprintf("%s, of which %s have a sketch", all, percent(state.Sketched, state.Documents))
+	}
+	if wrong := s.Wrong(); wrong > 0 {
+		p.bad("sketches", "count them with: sidecar verify; mend them with: sidecar reindex",
+			"%s: %d of %d documents looked at have the sketch of another text than theirs, such as %s",
+			index.Name, wrong, of, strings.Join(s.Examples, " "))
+	}
+	if s.Incomparable > 0 {
+		p.doubt("sketches", "make them anew with: sidecar reindex",
+			"%s: %d of %d documents looked at have a sketch of another scheme or of other fields, which counts as none",
+			index.Name, s.Incomparable, of)
+	}
+	if s.Absent > 0 {
+		until := "until then searches compute them"
+		if !rule.Compute {
+			until = "until then hits without one stand alone"
+		}
+		p.doubt("sketches", "run: sidecar reindex; "+until, "%s: %s", index.Name, share)
+	}
+	return share
+}
+
+// texts looks at whether the rule's fields hold texts.
+func (p *patient) texts(key string, index adapters.Index, rule *adapters.Rule, state adapters.Condition, s sample) {
+	if s.Scanned == 0 {
+		return
+	}
+	if len(s.texts) == 0 {
+		p.doubt("fields", "correct "+key+".fields", "%s: none of the fields %s has a text in %s looked at",
+			index.Name, strings.Join(rule.Fields, ", "), count(s.Scanned, "document"))
+		return
+	}
+	for _, field := range rule.Fields {
+		if s.texts[field] == 0 && slices.Contains(state.Undeclared, field) {
+			p.doubt("fields", "correct "+key+".fields", "%s: the field %s is not declared, and has a text in none of %s looked at",
+				index.Name, field, count(s.Scanned, "document"))
+		}
+	}
+}
+
+// without returns a list less those of another one.
+func without(list, less []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(less, s) })
+}
+
+// percent returns a share in whole percents, of which only the whole is 100 and only nothing is 0.
+func percent(part, whole int) string {
+	switch {
+	case whole == 0 || part >= whole:
+		return "100 %"
+	case part == 0:
+		return "0 %"
+	}
+	return fmt.Sprintf("%d %%", min(99, max(1, part*100/whole)))
+}

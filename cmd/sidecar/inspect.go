@@ -1,0 +1,26 @@
+package main
+
+import (
+	"context"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/adapters/elastic"
+	"github.com/neardup/sidecar/adapters/typesense"
+)
+
+// inspector is what verify and doctor ask of one kind of engine, beyond the port. The stores are those of the kind's adapter.
+type inspector struct {
+	product   func(context.Context, adapters.Store) (adapters.Product, error)
+	condition func(context.Context, adapters.Store, adapters.Index, *adapters.Rule) (adapters.Condition, error)
+	// sampled returns a store that scans so many documents of an index at most.
+	sampled func(store adapters.Store, n int) adapters.Store
+	// anything returns a search of an index, in these of its text fields.
+	anything func(index string, fields []string) *adapters.Request
+}
+
+func (e *EngineConfig) inspector() inspector {
+	if e.Kind == kindTypesense {
+		return inspector{typesense.Product, typesense.ConditionOf, typesense.Sampled, typesense.Anything}
+	}
+	return inspector{elastic.Product, elastic.ConditionOf, elastic.Sampled, elastic.Anything}
+}

@@ -1,0 +1,247 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/jobs"
+)
+
+// verifyFlags are what the command line asks of a verification.
+type verifyFlags struct {
+	engine, index, output string
+	sample                int
+}
+
+// Ends of verify and doctor. What was found has been printed.
+var (
+	errFound   = errors.New("something is wrong")          // exit code 1
+	errTrouble = errors.New("something could not be read") // exit code 2, beside the errors that say what
+)
+
+func verifyCommand() *cobra.Command {
+	var f verifyFlags
+	cmd := &cobra.Command{
+		Use:   "verify",
+		Short: "Say whether the sketches that are stored are those of the documents' texts",
+		Long: `Verify reads every document of the indices that a rule matches, computes its sketch, and compares it with the one that is
+stored. It writes nothing. For each index it counts the documents whose sketch is
+
+  right                right
+  absent               not there, or cleared: searches compute it
+  incomparable         of another scheme or of other fields, which counts as absent
+  stale                of another text: it was changed inside the engine, or past the sidecar
+  textless with one    there, though the document has no text any more, which is stale too
+  without text         not there, because there is no word to sketch
+
+What is absent, incomparable or stale is mended by: sidecar reindex
+
+--sample looks at so many documents of each index, chosen at random, in place of all.
+
+Exit code 0: none is stale. 1: some are. 2: something could not be read, or the command line or the configuration is wrong.`,
+		Example: `  sidecar verify
+  sidecar verify --index news-2024 --sample 1000 --output json`,
+		Args: func(cmd *cobra.Command, args []string) error { return troubled(cobra.NoArgs(cmd, args)) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return troubled(f.run(cmd))
+		},
+	}
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return troubled(err) })
+	flags := cmd.Flags()
+	flags.StringVar(&f.engine, "engine", "", "only the engine with this `name`")
+	flags.StringVar(&f.index, "index", "", "only the indices behind this `name`: an index, an alias or a pattern")
+	flags.IntVar(&f.sample, "sample", 0, "look at so many documents of each index; 0 is all of them")
+	flags.StringVar(&f.output, "output", "text", "`text` or json")
+	return cmd
+}
+
+// troubled marks an error as one that leaves with exit code 2. That stale sketches were found is none.
+func troubled(err error) error {
+	if err == nil || errors.Is(err, errFound) {
+		return err
+	}
+	return errors.Join(err, errTrouble)
+}
+
+// validOutput returns what is wrong with a flag --output.
+func validOutput(output string) error {
+	if output != "text" && output != "json" {
+		return fmt.Errorf("--output: %q is unknown: use text or json", output)
+	}
+	return nil
+}
+
+func (f *verifyFlags) run(cmd *cobra.Command) error {
+	if f.sample < 0 {
+		return errors.New("--sample can't be negative: use 0 to look at all documents")
+	}
+	if err := validOutput(f.output); err != nil {
+		return err
+	}
+	c, err := configOf(cmd)
+	if err != nil {
+		return err
+	}
+	engines, err := c.openAll(f.engine)
+	if err != nil {
+		return err
+	}
+	v := verification{flags: *f, out: cmd.OutOrStdout(), err: cmd.ErrOrStderr(), list: []verified{}}
+	return v.engines(cmd.Context(), engines)
+}
+
+// verified is what was found in one index.
+type verified struct {
+	Engine   string   `json:"engine"`
+	Index    string   `json:"index"`
+	Scanned  int      `json:"scanned"`
+	Right    int      `json:"right"`
+	Absent   int      `json:"absent"`
+	Other    int      `json:"incomparable"`
+	Stale    int      `json:"stale"`
+	Emptied  int      `json:"textless_with_sketch"`
+	Textless int      `json:"textless"`
+	Examples []string `json:"examples"`
+	Seconds  float64  `json:"seconds"`
+	// Whole says that it was read to its end; a sample is none.
+	Whole bool `json:"whole"`
+}
+
+// verification is one run of the command.
+type verification struct {
+	flags    verifyFlags
+	out, err io.Writer
+	list     []verified
+	wrong    int
+}
+
+// engines works through the engines. What fails for one index does not keep it from the next.
+func (v *verification) engines(ctx context.Context, engines []*opened) error {
+	var errs []error
+	for _, e := range engines {
+		indices, err := v.indices(ctx, e)
+		errs = append(errs, err)
+		for _, index := range indices {
+			if ctx.Err() != nil {
+				break
+			}
+			errs = append(errs, v.index(ctx, e, index))
+		}
+	}
+	if ctx.Err() != nil {
+		errs = append(errs, errInterrupted)
+	}
+	errs = append(errs, v.close())
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	if v.wrong > 0 {
+		return errFound
+	}
+	return nil
+}
+
+// indices returns the indices to look at.
+func (v *verification) indices(ctx context.Context, e *opened) ([]adapters.Index, error) {
+	names := []string{v.flags.index}
+	if v.flags.index == "" {
+		names = nil
+		for _, rule := range e.rules {
+			names = append(names, rule.Match)
+		}
+	}
+	var all []adapters.Index
+	var errs []error
+	for _, name := range names {
+		indices, err := e.matching(ctx, name)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("engine %s: %w", e.config.Name, err))
+		}
+		for _, index := range indices {
+			if !slices.ContainsFunc(all, func(i adapters.Index) bool { return i.Name == index.Name }) {
+				all = append(all, index)
+			}
+		}
+	}
+	return all, errors.Join(errs...)
+}
+
+// index looks at one index and prints what it found.
+func (v *verification) index(ctx context.Context, e *opened, index adapters.Index) error {
+	rule := e.rules.Of(index)
+	if rule == nil {
+		return fmt.Errorf("engine %s: index %s: %s", e.config.Name, index.Name, index.Why)
+	}
+	store := e.store
+	if v.flags.sample > 0 {
+		store = e.config.inspector().sampled(store, v.flags.sample)
+	}
+	title := e.config.Name + ": " + index.Name
+	start, meter := time.Now(), newMeter(v.err, title)
+	f, err := jobs.Verify(ctx, store, index.Name, rule, func(f jobs.Findings) {
+		meter.at(f.Scanned, f.Total, fmt.Sprintf("%d right, %d stale", f.Right, f.Wrong()))
+	})
+	meter.end()
+	v.wrong += f.Wrong()
+	found := verified{
+		Engine: e.config.Name, Index: index.Name, Scanned: f.Scanned, Right: f.Right, Absent: f.Absent, Other: f.Incomparable,
+		Stale: f.Stale, Emptied: f.Emptied, Textless: f.Textless, Examples: append([]string{}, f.Examples...),
+		Seconds: time.Since(start).Round(time.Millisecond).Seconds(), Whole: err == nil && v.flags.sample == 0,
+	}
+	v.list = append(v.list, found)
+	if v.flags.output == "text" {
+		_, _ = io.WriteString(v.out, found.String())
+	}
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("engine %s: %w", e.config.Name, err)
+	}
+	return nil
+}
+
+// String returns the findings as lines for people.
+func (f verified) String() string {
+	var b strings.Builder
+	title := f.Engine + ": " + f.Index
+	fmt.Fprintf(&b, "%s: %d scanned, %d right, %d absent, %d incomparable, %d stale, %d textless with a sketch, %d without text",
+		title, f.Scanned, f.Right, f.Absent, f.Other, f.Stale, f.Emptied, f.Textless)
+	fmt.Fprintf(&b, ", in %s\n", time.Duration(f.Seconds*1e9).Round(10*time.Millisecond))
+	if len(f.Examples) > 0 {
+		fmt.Fprintf(&b, "%s: stale, for example: %s\n", title, strings.Join(f.Examples, " "))
+	}
+	return b.String()
+}
+
+// close prints what comes last: the whole as JSON, or that there was nothing.
+func (v *verification) close() error {
+	if len(v.list) == 0 && v.flags.index != "" {
+		return fmt.Errorf("no index behind %s: see the names of your indices, and the rules with: sidecar config check", v.flags.index)
+	}
+	if v.flags.output == "json" {
+		return writeJSON(v.out, struct {
+			Indices []verified `json:"indices"`
+			Stale   int        `json:"stale"`
+		}{v.list, v.wrong})
+	}
+	if len(v.list) > 0 {
+		return nil
+	}
+	_, err := fmt.Fprintln(v.out, "nothing to do: no index matches a rule")
+	return err
+}
+
+// writeJSON writes a value as JSON for people and programs.
+func writeJSON(w io.Writer, value any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// stocked is a shelf of which it is known what stands in it. Nothing may be written to it.
+type stocked struct {
+	shelf
+	sources map[string][]string
+}
+
+func (s *stocked) Scan(_ context.Context, index string, _ *adapters.Rule, yield func(adapters.Page) error) error {
+	if index == s.breaks {
+		return errors.New("the engine answered 503")
+	}
+	page := adapters.Page{Total: len(s.sources[index])}
+	for i, source := range s.sources[index] {
+		page.Documents = append(page.Documents, adapters.Stored{ID: fmt.Sprint(i), Source: []byte(source)})
+	}
+	return yield(page)
+}
+
+func (s *stocked) Patch(context.Context, string, *adapters.Rule, []adapters.Patch) ([]adapters.Result, error) {
+	panic("verify must not write")
+}
+
+func (s *stocked) Prepare(context.Context, string, bool) ([]adapters.Index, error) {
+	panic("verify must not prepare")
+}
+
+// openedStock returns a store with a right and an absent sketch in news-1, a stale one in news-2, and in books three that are
+// emptied, incomparable and textless.
+func openedStock(t *testing.T) (*opened, *stocked) {
+	t.Helper()
+	s := &stocked{shelf: shelf{documents: map[string]int{"news-1": 2, "news-2": 1, "books": 3, "private": 1}}}
+	e := openedShelf(t, &s.shelf)
+	e.store = s
+	computed, _ := e.rules[0].SketchOf([]byte(`{"title":"one two three"}`))
+	s.sources = map[string][]string{
+		"news-1": {`{"title":"one two three","neardup_sketch":"` + computed.Text + `"}`, `{"title":"one two"}`},
+		"news-2": {`{"title":"four five six","neardup_sketch":"` + computed.Text + `"}`},
+		"books":  {`{"title":"","neardup_sketch":"` + computed.Text + `"}`, `{"title":"one","neardup_sketch":"x"}`, `{"title":"…"}`},
+	}
+	return e, s
+}
+
+var tookSeconds = regexp.MustCompile(`, in [\d.]+m?s\n`)
+
+func TestVerifyCommand(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		flags  verifyFlags
+		breaks string
+		out    string
+		err    string
+	}{
+		{
+			name: "every rule", err: errFound.Error(),
+			out: `shelf: news-1: 2 scanned, 1 right, 1 absent, 0 incomparable, 0 stale, 0 textless with a sketch, 0 without text
+shelf: news-2: 1 scanned, 0 right, 0 absent, 0 incomparable, 1 stale, 0 textless with a sketch, 0 without text
+shelf: news-2: stale, for example: 0
+shelf: books: 3 scanned, 0 right, 0 absent, 1 incomparable, 0 stale, 1 textless with a sketch, 1 without text
+shelf: books: stale, for example: 0
+`,
+		},
+		{
+			name: "one index, none stale", flags: verifyFlags{index: "news-1"},
+			out: "shelf: news-1: 2 scanned, 1 right, 1 absent, 0 incomparable, 0 stale, 0 textless with a sketch, 0 without text\n",
+		},
+		{
+			name: "an index that breaks does not hide the others", flags: verifyFlags{index: "news-*"}, breaks: "news-1",
+			err: "engine shelf: verify news-1: the engine answered 503",
+			out: `shelf: news-1: 0 scanned, 0 right, 0 absent, 0 incomparable, 0 stale, 0 textless with a sketch, 0 without text
+shelf: news-2: 1 scanned, 0 right, 0 absent, 0 incomparable, 1 stale, 0 textless with a sketch, 0 without text
+shelf: news-2: stale, for example: 0
+`,
+		},
+		{
+			name: "an index without a rule", flags: verifyFlags{index: "private"},
+			err: "engine shelf: index private: no rule matches it: " +
+				"a rule's match is compared with the names of indices, not with aliases\n" +
+				"no index behind private: see the names of your indices, and the rules with: sidecar config check",
+		},
+		{
+			name: "no such index", flags: verifyFlags{index: "none"},
+			err: "no index behind none: see the names of your indices, and the rules with: sidecar config check",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e, s := openedStock(t)
+			s.breaks, c.flags.output = c.breaks, "text"
+			var out strings.Builder
+			v := verification{flags: c.flags, out: &out, err: io.Discard}
+			err := v.engines(t.Context(), []*opened{e})
+			if diff := cmp.Diff(c.out, tookSeconds.ReplaceAllString(out.String(), "\n")); diff != "" {
+				t.Error(diff)
+			}
+			if got := fmt.Sprint(err); got != c.err && (err != nil || c.err != "") {
+				t.Errorf("error: %s, want %s", got, c.err)
+			}
+		})
+	}
+}
+
+func TestVerifyJSON(t *testing.T) {
+	e, _ := openedStock(t)
+	var out strings.Builder
+	v := verification{flags: verifyFlags{output: "json"}, out: &out, err: io.Discard, list: []verified{}}
+	if err := v.engines(t.Context(), []*opened{e}); !errors.Is(err, errFound) {
+		t.Error(err)
+	}
+	var got struct {
+		Indices []map[string]any
+		Stale   int
+	}
+	if err := json.Unmarshal([]byte(out.String()), &got); err != nil || got.Stale != 2 || len(got.Indices) != 3 {
+		t.Fatalf("%v: %s", err, out.String())
+	}
+	delete(got.Indices[2], "seconds")
+	want := map[string]any{
+		"engine": "shelf", "index": "books", "scanned": 3.0, "right": 0.0, "absent": 0.0, "incomparable": 1.0, "stale": 0.0,
+		"textless_with_sketch": 1.0, "textless": 1.0, "examples": []any{"0"}, "whole": true,
+	}
+	if diff := cmp.Diff(want, got.Indices[2]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestVerifyExitCodes: 1 is kept for stale sketches, so that whatever else goes wrong is a 2.
+func TestVerifyExitCodes(t *testing.T) {
+	embedded := write(t, `engines: [{kind: embedded, listen: "127.0.0.1:0", indices: [{match: a, fields: [t]}]}]`)
+	dead := write(t, `
+engines:
+  - {kind: opensearch, listen: "127.0.0.1:0", urls: ["http://127.0.0.1:1"], indices: [{match: a, fields: [t]}]}
+`)
+	for _, c := range []struct{ args, want string }{
+		{"verify --fast", "error: unknown flag: --fast"},
+		{"verify now", `error: unknown command "now" for "sidecar verify"`},
+		{"verify --sample -1", "error: --sample can't be negative: use 0 to look at all documents"},
+		{"verify --sample x", `error: invalid argument "x" for "--sample" flag`},
+		{"verify --output xml", `error: --output: "xml" is unknown: use text or json`},
+		{"verify -c nowhere.yaml", "error: read config: open nowhere.yaml: no such file or directory"},
+		{"verify -c " + embedded, "error: an embedded engine lives inside serve alone"},
+		{"verify -c " + dead, "error: engine opensearch: resolve a: dial tcp 127.0.0.1:1: connect: connection refused"},
+	} {
+		got := sidecar(t, strings.Fields(c.args)...)
+		if got.code != exitTrouble || !strings.HasPrefix(got.stderr, c.want) || strings.Contains(got.stderr, errTrouble.Error()) {
+			t.Errorf("sidecar %s: code %d, %s", c.args, got.code, got.stderr)
+		}
+	}
+}
+
+func TestVerifyInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	e, _ := openedStock(t)
+	v := verification{flags: verifyFlags{output: "text"}, out: io.Discard, err: io.Discard}
+	if err := troubled(v.engines(ctx, []*opened{e})); !errors.Is(err, errInterrupted) || !errors.Is(err, errTrouble) {
+		t.Errorf("error: %v", err)
+	}
+}

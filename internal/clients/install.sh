@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# install.sh python|javascript: fetches the engines' official clients for one language into the cache directory, once, and prints
+# the interpreter to run them with. The folder's name holds a hash of the list of packages, so a changed list makes a new one.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+language=${1:-}
+cache=${NEARDUP_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/neardup}
+die() { echo "clients: $*" >&2; exit 1; }
+
+prepare_python() {
+  python3 -m venv "$home" >&2 || die "python3 cannot make virtual environments: install its venv module (package python3-venv)"
+}
+fetch_python() { "$home/bin/python" -m pip install -q --disable-pip-version-check -r requirements.txt; }
+
+prepare_javascript() {
+  local node
+  node=$(command -v node) && command -v npm >/dev/null || die "node or npm is missing: install Node.js 20 or later"
+  [ "$("$node" -p 'process.versions.node.split(".")[0]')" -ge 20 ] || die "$node is $("$node" --version): install Node.js 20 or later"
+  mkdir -p "$home/bin"
+  ln -s "$node" "$home/bin/node"
+  cp package.json package-lock.json "$home"
+}
+fetch_javascript() { npm ci --prefix "$home" --ignore-scripts --no-audit --no-fund --loglevel=error; }
+
+case $language in
+  python) list=requirements.txt interpreter=python;;
+  javascript) list=package-lock.json interpreter=node;;
+  *) die "say which language: python or javascript";;
+esac
+home=$cache/$language-$(sha256sum "$list" | cut -c1-12)
+
+if [ ! -e "$home/complete" ]; then
+  mkdir -p "$cache"
+  exec 9>"$cache/.$language.lock"; flock -w 900 9 || die "another installation has held $cache/.$language.lock for 900 s"
+  if [ ! -e "$home/complete" ]; then
+    echo "clients: fetching the $language clients (once)" >&2
+    rm -rf "$home"
+    "prepare_$language"
+    export -f "fetch_$language"; export home
+    for try in 1 2 3; do
+      timeout 600 bash -c "fetch_$language" >&2 && break
+      [ $try -lt 3 ] || die "could not fetch the packages of $list"
+      echo "clients: download try $try of 3 failed" >&2; sleep $((try * 3))
+    done
+    touch "$home/complete"
+  fi
+fi
+echo "$home/bin/$interpreter"

@@ -1,0 +1,197 @@
+package conformance
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// difference is one thing in which a reply through the sidecar is not the engine's own.
+type difference struct {
+	what  string // status, header, leak, fold, fields, value, text or layout
+	api   string
+	place int // of the request in its section
+	how   string
+}
+
+func (d difference) String() string {
+	return fmt.Sprintf("%s of %s, request %d: %s", d.what, d.api, d.place, d.how)
+}
+
+// own are headers that the sidecar adds, or that say when, or how a body is carried.
+var own = []string{"Neardup", "Date", "Content-Length", "Transfer-Encoding"}
+
+// comparison is of one request, asked three times.
+type comparison struct {
+	first, second, through *exchange
+	place                  int
+	found                  []difference
+}
+
+// compare compares the replies of a section through the sidecar with those of the engine, asked twice: what differs between
+// these two may differ in the third as well.
+func compare(first, second, through []exchange) []difference {
+	var list []difference
+	for i := range min(len(first), len(second), len(through)) {
+		c := comparison{first: &first[i], second: &second[i], through: &through[i], place: i + 1}
+		c.compare()
+		list = append(list, c.found...)
+	}
+	return list
+}
+
+func (c *comparison) add(what, how string, args ...any) {
+	how = fmt.Sprintf("%s %s: ", c.through.method, c.through.url) + fmt.Sprintf(how, args...)
+	if did := c.through.header.Get("Neardup"); did != "" {
+		how += " (" + did + ")"
+	}
+	c.found = append(c.found, difference{what, c.through.api, c.place, how})
+}
+
+func (c *comparison) compare() {
+	if c.first.status != c.second.status {
+		return
+	}
+	if c.second.status != c.through.status {
+		c.add("status", "%d, directly %d: %.300s", c.through.status, c.second.status, c.through.body)
+		return
+	}
+	c.headers()
+	if i := bytes.Index(c.through.body, []byte("neardup_")); i >= 0 && !bytes.Contains(c.second.body, []byte("neardup_")) {
+		c.add("leak", "%.200s", c.through.body[max(0, i-80):])
+	}
+	c.bodies()
+}
+
+func (c *comparison) headers() {
+	direct, through := headersOf(c.second.header), headersOf(c.through.header)
+	if !maps.EqualFunc(headersOf(c.first.header), direct, slices.Equal) {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(direct)) {
+		if !slices.Equal(direct[name], through[name]) {
+			c.add("header", "%s is %q, directly %q", name, through[name], direct[name])
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(through)) {
+		if _, ok := direct[name]; !ok {
+			c.add("header", "%s is %q, directly there is none", name, through[name])
+		}
+	}
+}
+
+func headersOf(h http.Header) http.Header {
+	h = h.Clone()
+	for _, name := range own {
+		h.Del(name)
+	}
+	return h
+}
+
+// decode reports whether all three replies are JSON.
+func (c *comparison) decode(first, second, through *any) bool {
+	return json.Unmarshal(c.first.body, first) == nil && json.Unmarshal(c.second.body, second) == nil &&
+		json.Unmarshal(c.through.body, through) == nil
+}
+
+// bodies compares what the replies hold.
+func (c *comparison) bodies() {
+	var first, second, through any
+	if !c.decode(&first, &second, &through) {
+		direct, text := plainText(c.second.body), plainText(c.through.body)
+		if plainText(c.first.body) == direct && direct != text {
+			c.add("text", "%.300q, directly %.300q", c.through.body, c.second.body)
+		}
+		return
+	}
+	if folded([]exchange{*c.through}) > 0 {
+		if how := unfold(first, second, through); how != "" {
+			c.add("fold", "%s", how)
+			return
+		}
+	} else if direct := layout(c.second.body); layout(c.first.body) == direct && layout(c.through.body) != direct {
+		c.add("layout", "%.300q, directly %.300q", c.through.body, c.second.body)
+	}
+	c.values(flat(first), flat(second), flat(through))
+}
+
+var (
+	number = regexp.MustCompile(`[0-9]+`)
+	amount = regexp.MustCompile(`[0-9.:]+(b|[kmgt]b|[nmu]?s)?|[ -]+`)
+)
+
+// plainText returns a text less its numbers, sizes and columns.
+func plainText(body []byte) string { return string(amount.ReplaceAll(body, []byte("0"))) }
+
+// layout returns the characters of a reply, numbers apart, whatever the order of its members, which engines do not always keep.
+func layout(body []byte) string {
+	text := number.ReplaceAll(body, []byte("0"))
+	slices.Sort(text)
+	return string(text)
+}
+
+// volatile are members of replies that say how long something took, how large it is on disk, or how often something happened
+// since the engine started.
+var volatile = regexp.MustCompile(`(^|\.)(took|ingest_took|.*_in_millis|.*_millis|.*_in_nanos|.*_in_bytes|.*_size|.*time|size|` +
+	`bytes|store|epoch|timestamp|state_uuid|cluster_uuid|uuid|version|.*_date|percent|.*_percent|load_average|breakdown|` +
+	`earliest_last_modified_age|number_of_pending_tasks|tombstones)(\.|$)`)
+
+// values compares members of replies by path.
+func (c *comparison) values(first, second, through map[string]string) {
+	steady := func(m map[string]string) []string {
+		return slices.DeleteFunc(slices.Sorted(maps.Keys(m)), volatile.MatchString)
+	}
+	names, here := steady(second), steady(through)
+	if slices.Equal(steady(first), names) && !slices.Equal(names, here) {
+		c.add("fields", "%s%s", only(here, names, "more"), only(names, here, "less"))
+	}
+	for _, path := range names {
+		value, ok := through[path]
+		if ok && value != second[path] && first[path] == second[path] {
+			c.add("value", "%s is %s, directly %s", path, value, second[path])
+			return
+		}
+	}
+}
+
+// only says which of a are not among b.
+func only(a, b []string, word string) string {
+	list := slices.DeleteFunc(slices.Clone(a), func(path string) bool { return slices.Contains(b, path) })
+	if len(list) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d %s: %.300s; ", len(list), word, strings.Join(list, " "))
+}
+
+// flat returns the members of a value by path.
+func flat(v any) map[string]string {
+	out := map[string]string{}
+	var walk func(path string, v any)
+	walk = func(path string, v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			if len(v) == 0 {
+				out[path] = "{}"
+			}
+			for key, e := range v {
+				walk(path+"."+key, e)
+			}
+		case []any:
+			if len(v) == 0 {
+				out[path] = "[]"
+			}
+			for i, e := range v {
+				walk(fmt.Sprintf("%s.%d", path, i), e)
+			}
+		default:
+			out[path] = show(v)
+		}
+	}
+	walk("", v)
+	return out
+}

@@ -1,0 +1,174 @@
+package conformance
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// suite is one published set of tests with the description of the endpoints that it calls.
+type suite struct {
+	compat   string // the media type's compatible-with parameter that its requests carry, or nothing
+	spec     map[string]*api
+	sections []*section
+}
+
+// section is one test: steps with what comes before and after them.
+type section struct {
+	file                   string // less ".yml"
+	title                  string
+	setup, steps, teardown []step
+	skip                   string // why it is not run, or nothing
+}
+
+func (s *section) name() string { return s.file + "/" + s.title }
+
+// step is one line of a section: a verb and its argument.
+type step struct {
+	verb string
+	arg  any
+}
+
+// supported are the features that suites may ask of a runner.
+var supported = []string{
+	"allowed_warnings", "allowed_warnings_regex", "arbitrary_key", "catch_unauthorized", "close_to", "contains", "default_shards",
+	"embedded_stash_key", "headers", "node_selector", "stash_in_key", "stash_in_path", "warnings", "warnings_regex",
+	"xpack", "yaml",
+}
+
+// readSuite reads the suite in a folder: the tests in its folder test and the endpoints in api.
+func readSuite(dir, compat string) (*suite, error) {
+	s := &suite{compat: compat}
+	var err error
+	if s.spec, err = readSpec(filepath.Join(dir, "api")); err != nil {
+		return nil, err
+	}
+	tests := filepath.Join(dir, "test")
+	err = filepath.WalkDir(tests, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".yml") {
+			return err
+		}
+		rel, err := filepath.Rel(tests, path)
+		if err != nil {
+			return err
+		}
+		sections, err := readFile(path, strings.TrimSuffix(filepath.ToSlash(rel), ".yml"))
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		s.sections = append(s.sections, sections...)
+		return nil
+	})
+	if err == nil && len(s.sections) == 0 {
+		err = fmt.Errorf("no tests in %s", tests)
+	}
+	return s, err
+}
+
+// readFile reads the sections of one file.
+func readFile(path, name string) ([]*section, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return parseFile(f, name)
+}
+
+// parseFile reads the sections that a reader holds.
+func parseFile(r io.Reader, name string) ([]*section, error) {
+	var list []*section
+	var setup, teardown []step
+	for d := yaml.NewDecoder(r); ; {
+		var n yaml.Node
+		err := d.Decode(&n)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		v, err := valueOf(&n)
+		if err != nil {
+			return nil, err
+		}
+		parts, _ := v.(object)
+		for _, part := range parts {
+			steps, err := stepsOf(part.value)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", part.key, err)
+			}
+			switch part.key {
+			case "setup":
+				setup = steps
+			case "teardown":
+				teardown = steps
+			default:
+				list = append(list, &section{file: name, title: part.key, steps: steps})
+			}
+		}
+	}
+	for _, s := range list {
+		s.setup, s.teardown = setup, teardown
+		s.skip = skipped(slices.Concat(setup, s.steps))
+	}
+	return list, nil
+}
+
+func stepsOf(v any) ([]step, error) {
+	list, ok := v.([]any)
+	if !ok && v != nil {
+		return nil, errors.New("no list of steps")
+	}
+	var steps []step
+	for _, e := range list {
+		o, ok := e.(object)
+		if !ok {
+			return nil, fmt.Errorf("no step: %v", e)
+		}
+		for _, m := range o {
+			steps = append(steps, step{m.key, m.value})
+		}
+	}
+	return steps, nil
+}
+
+// skipped returns why steps can't be run, or nothing. Ranges of versions are no reason: whether a test fits the engine shows
+// when it is sent there.
+func skipped(steps []step) string {
+	for _, s := range steps {
+		if s.verb != "skip" && s.verb != "requires" {
+			continue
+		}
+		o, _ := s.arg.(object)
+		for _, key := range []string{"features", "test_runner_features"} {
+			for _, feature := range listOf(o.get(key)) {
+				if !slices.Contains(supported, feature) {
+					return "feature " + feature
+				}
+			}
+		}
+		if o.has("awaits_fix") || strings.TrimSpace(textOf(o.get("version"))) == "all" {
+			return "muted"
+		}
+	}
+	return ""
+}
+
+// listOf returns a text, a text of several with commas, or a list, as a list of texts.
+func listOf(v any) []string {
+	var list []string
+	for part := range strings.SplitSeq(textOf(v), ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			list = append(list, part)
+		}
+	}
+	return list
+}

@@ -1,0 +1,171 @@
+// Package conformance runs the tests that the engines' own projects publish for their REST interfaces, directly and through the
+// sidecar: what holds directly must hold through the sidecar, and its replies must be the engine's own but for hits that are
+// folded.
+//
+// The suites are fetched by internal/engines/suites.sh. Each section of a suite runs
+//
+//  1. at the engine,
+//  2. through a sidecar whose rule matches no index: nothing may differ,
+//  3. through a sidecar with a rule for every index and threshold 1: documents get sketches, and hits with the same text fold.
+//
+// What does not hold, or differs, is tried once more. What may differ stands in testdata/allowed.txt, each with its reason; a
+// section that fails because hits fold must hold with Neardup-Control: off, and each hit left out must have the text of one
+// above it.
+//
+// The short form runs the sections that concern documents, searches and mappings, and takes some minutes. With
+// NEARDUP_SUITES=all every section runs, and the engine itself is asked twice:
+//
+//	NEARDUP_ENGINES=required NEARDUP_SUITES=all go test -count=1 -timeout 2h -run TestSuites -v ./internal/conformance
+//
+// The engines are always its own, for they are wiped after each section.
+package conformance
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/neardup/sidecar/internal/engines"
+)
+
+// sections narrows a run down, to look at a finding.
+var sections = flag.String("sections", "", "run the sections whose name this matches, and tell what came of each")
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	// An engine that runs already is not ours to wipe.
+	for _, name := range []string{"NEARDUP_ELASTICSEARCH_URL", "NEARDUP_OPENSEARCH_URL"} {
+		if err := os.Unsetenv(name); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+	code := m.Run()
+	if built {
+		path, _ := binary()
+		_ = os.RemoveAll(filepath.Dir(path))
+	}
+	os.Exit(code)
+}
+
+// program is a suite as it runs on an engine.
+type program struct {
+	suite  string // the folder
+	compat string // of the media type
+	short  int    // how many sections have to hold through the sidecar in the short form
+	long   int    // and in the long form
+}
+
+// programs are the suites for each engine. The numbers are somewhat below what was measured: a suite that is not read, or not
+// run, is no success.
+var programs = map[string][]program{
+	engines.Elasticsearch: {
+		{"opensearch", "", 1, 1},
+		{"elasticsearch", "7", 1, 1},
+	},
+	engines.OpenSearch: {
+		{"opensearch", "", 1, 1},
+		{"elasticsearch", "", 1, 1},
+	},
+}
+
+// TestSuites is the whole of it.
+func TestSuites(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short")
+	}
+	list, err := readAllowed(allowedText)
+	if err != nil {
+		t.Fatal("allowed.txt:", err)
+	}
+	for kind, suites := range programs {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			e := engines.Start(t, kind)
+			dir := suitesDir(t)
+			l := newLab(t, e)
+			l.twice = os.Getenv("NEARDUP_SUITES") == "all"
+			ran := map[string]bool{}
+			for _, p := range suites {
+				s, err := readSuite(filepath.Join(dir, p.suite, "rest-api-spec"), p.compat)
+				if err != nil {
+					t.Fatal(err)
+				}
+				l.suite(t, p, s, ran, list.clone())
+			}
+		})
+	}
+}
+
+// suitesDir returns the folder of the suites.
+func suitesDir(t *testing.T) string {
+	t.Helper()
+	script := filepath.Join("..", "engines", "suites.sh")
+	if !engines.Required() && exec.Command("bash", script, "installed").Run() != nil {
+		engines.Unavailable(t, errors.New("the suites are not installed; run internal/engines/suites.sh install"))
+	}
+	out, err := exec.CommandContext(t.Context(), "bash", script, "install").Output()
+	if err != nil {
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+			err = fmt.Errorf("%w: %s", err, exit.Stderr)
+		}
+		engines.Unavailable(t, fmt.Errorf("fetch the suites: %w", err))
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// suite runs a suite and fails t on any finding that is not allowed. In the short form a section that an earlier suite had as
+// well is left out.
+func (l *lab) suite(t *testing.T, p program, s *suite, ran map[string]bool, list *allowed) {
+	t.Helper()
+	chosen := short
+	if l.twice {
+		chosen = regexp.MustCompile("")
+	}
+	if *sections != "" {
+		chosen = regexp.MustCompile(*sections)
+	}
+	count, held, names := map[outcome]int{}, 0, []string{}
+	for _, se := range s.sections {
+		if !chosen.MatchString(se.name()) || !l.twice && *sections == "" && ran[se.name()] {
+			continue
+		}
+		ran[se.name()] = true
+		names = append(names, se.name())
+		v, err := l.judge(t.Context(), s, se)
+		if err != nil {
+			t.Fatal(err)
+		}
+		count[v.outcome]++
+		if v.outcome == passes {
+			held++
+		}
+		findings := list.findings(se, v)
+		for _, f := range findings {
+			t.Errorf("suite %s: %s", p.suite, f)
+		}
+		if *sections != "" || v.outcome == unsure {
+			t.Logf("suite %s: %s: %s: %s", p.suite, se.name(), v.outcome, v.why)
+		}
+	}
+	t.Logf("suite %s on %s: %d sections, %v", p.suite, l.kind, len(names), count)
+	if *sections != "" {
+		return
+	}
+	floor := p.short
+	if l.twice {
+		floor = p.long
+	}
+	if held < floor {
+		t.Errorf("suite %s: %d sections hold through the sidecar, want at least %d", p.suite, held, floor)
+	}
+	for _, name := range list.unused(names) {
+		t.Logf("suite %s: %s is allowed to fail, and does not here", p.suite, name)
+	}
+}

@@ -1,0 +1,275 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/demo/corpus"
+	"github.com/neardup/sidecar/internal/clients"
+	"github.com/neardup/sidecar/internal/engines"
+)
+
+// sessions are the official clients, each with a program that uses it as widely as it can. run has the program work at a base
+// URL, on indices of the prefix, and returns what package clients says of sessions.
+var sessions = []struct {
+	client, engine string
+	run            func(t *testing.T, base, prefix string, list []corpus.Document) []byte
+}{
+	{"elasticsearch-py", engines.Elasticsearch, program("elastic_session.py")},
+	{"elasticsearch-dsl", engines.Elasticsearch, program("dsl_session.py")},
+	{"elasticsearch-js", engines.Elasticsearch, program("elastic_session.js")},
+	{"go-elasticsearch", engines.Elasticsearch, goElasticSession},
+	{"go-opensearch", engines.OpenSearch, goOpenSearchSession},
+	{"opensearch-py", engines.OpenSearch, program("opensearch_session.py")},
+}
+
+func program(file string) func(*testing.T, string, string, []corpus.Document) []byte {
+	return func(t *testing.T, base, prefix string, list []corpus.Document) []byte {
+		return clients.Run(t, file, "--url", base, "--index", prefix, "--corpus", corpusFile(t, list))
+	}
+}
+
+// TestClientSessions runs each client's program at the engine and then, on indices of the same names made anew, through the
+// sidecar, and holds what the client returned there against what it returned here.
+func TestClientSessions(t *testing.T) {
+	distinct, versions := corpora(t)
+	for _, s := range sessions {
+		t.Run(s.client, func(t *testing.T) {
+			t.Parallel()
+			e, prefix := engines.Shared(t, s.engine), fmt.Sprintf("session-%d-%s", os.Getpid(), s.client)
+			run := func(t *testing.T, base string, list []corpus.Document) session {
+				wipe(t, e, prefix)
+				return readSession(t, s.run(t, base, prefix, list))
+			}
+			defer wipe(t, e, prefix)
+			direct := run(t, e.URL, distinct)
+			for _, c := range []struct {
+				name, match string
+				sketched    bool
+			}{{"unconfigured", "others-*", false}, {"distinct texts", prefix + "-*", true}} {
+				t.Run(c.name, func(t *testing.T) {
+					through := run(t, serve(t, e, setup{match: c.match}), distinct)
+					direct.identical(t, through)
+					if got := adapters.HasSketch(api{e, e.URL}.get(t, prefix+"-main", distinct[0].ID)); got != c.sketched {
+						t.Errorf("the engine holds a sketch: %t, want %t", got, c.sketched)
+					}
+				})
+			}
+			t.Run("versions", func(t *testing.T) {
+				direct := run(t, e.URL, versions)
+				through := run(t, serve(t, e, setup{match: prefix + "-*"}), versions)
+				direct.folded(t, through, newOracle(t, api{e, e.URL}, versions))
+			})
+		})
+	}
+}
+
+// corpora returns documents none of which folds into another, and as many texts of which most stand in several versions.
+func corpora(t *testing.T) (distinct, versions []corpus.Document) {
+	t.Helper()
+	all, ids := documents(t), []string{}
+	for _, d := range all {
+		ids = append(ids, d.ID)
+	}
+	leaders := newOracle(t, api{}, all).collapsed(ids)
+	for _, d := range all {
+		if slices.Contains(leaders, d.ID) {
+			distinct = append(distinct, d)
+		}
+	}
+	return distinct, all[:150]
+}
+
+// wipe drops all indices of the prefix.
+func wipe(t *testing.T, e *engines.Engine, prefix string) {
+	t.Helper()
+	list := call(t, e, "GET", e.URL+"/_cat/indices/"+prefix+"-*?h=index", "").want(t, 200)
+	for index := range strings.FieldsSeq(string(list.body)) {
+		call(t, e, "DELETE", e.URL+"/"+index, "").want(t, 200)
+	}
+}
+
+// session is what a client returned, by step, in the form that package clients describes.
+type session struct {
+	Same     map[string]any   `json:"same"`
+	Searches map[string][]any `json:"searches"`
+	Cursors  map[string][]any `json:"cursors"`
+}
+
+// volatile are the keys, in small letters, whose values differ from one run to the next: times, random names, what a task took,
+// and headers of one connection. Neardup is the header that the sidecar adds by its contract.
+var volatile = []string{
+	"took", "_scroll_id", "pit_id", "creation_date", "creation_time", "uuid", "index_uuid", "task_resource_usage",
+	"content-length", "transfer-encoding", "connection", "neardup",
+}
+
+// volatileText are such values within texts: the unique id of an index, as errors quote it.
+var volatileText = regexp.MustCompile(`(session-[\w-]+[ /]|index_uuid': ')[\w-]{22}`)
+
+func readSession(t *testing.T, out []byte) (s session) {
+	t.Helper()
+	d := json.NewDecoder(bytes.NewReader(volatileText.ReplaceAll(out, []byte("$1"))))
+	d.UseNumber()
+	if err := d.Decode(&s); err != nil {
+		t.Fatalf("%v: %.500s", err, out)
+	}
+	if len(s.Same) < 30 || len(s.Searches) < 5 {
+		t.Fatalf("%d and %d steps: the session is not whole", len(s.Same), len(s.Searches))
+	}
+	for _, pages := range []map[string][]any{s.Searches, s.Cursors} {
+		for step := range pages {
+			settle(pages[step])
+		}
+	}
+	settle(s.Same)
+	return s
+}
+
+// settle takes what is volatile out of a value.
+func settle(value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		maps.DeleteFunc(value, func(key string, _ any) bool { return slices.Contains(volatile, strings.ToLower(key)) })
+		for _, member := range value {
+			settle(member)
+		}
+	case []any:
+		for _, element := range value {
+			settle(element)
+		}
+	}
+}
+
+// identical holds everything that a client returned against what it returned from the engine.
+func (s session) identical(t *testing.T, through session) {
+	t.Helper()
+	compare(t, "same", s.Same, through.Same)
+	compare(t, "searches", s.Searches, through.Searches)
+	compare(t, "cursors", s.Cursors, through.Cursors)
+	through.hidden(t)
+}
+
+// hidden looks for anything of ours.
+func (s session) hidden(t *testing.T) {
+	t.Helper()
+	text, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if i := bytes.Index(bytes.ToLower(text), []byte("neardup")); i >= 0 {
+		t.Errorf("the client gets to see …%s…", text[max(0, i-200):min(len(text), i+100)])
+	}
+}
+
+func compare[V any](t *testing.T, kind string, direct, through map[string]V) {
+	t.Helper()
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(direct)), slices.Sorted(maps.Keys(through))); diff != "" {
+		t.Fatalf("steps of %s: %s", kind, diff)
+	}
+	for _, step := range slices.Sorted(maps.Keys(direct)) {
+		if diff := cmp.Diff(direct[step], through[step]); diff != "" {
+			t.Errorf("%s, %q: %.3000s", kind, step, diff)
+		}
+	}
+}
+
+// folded holds searches against their definition, and all else against what the client returned from the engine.
+func (s session) folded(t *testing.T, through session, o *oracle) {
+	t.Helper()
+	compare(t, "same", s.Same, through.Same)
+	through.hidden(t)
+	fold := 0
+	for step, pages := range s.Searches {
+		raw := slices.Concat(pageIDs(pages)...)
+		want := o.collapsed(raw)
+		fold += len(raw) - len(want)
+		size := max(1, len(hitsOf(pages[0])))
+		if diff := cmp.Diff(slices.Collect(slices.Chunk(want, size)), pageIDs(through.Searches[step])); diff != "" {
+			t.Errorf("%q: %s", step, diff)
+		}
+		sameHits(t, step, pages, through.Searches[step])
+	}
+	for step, pages := range s.Cursors {
+		raw, got := slices.Concat(pageIDs(pages)...), slices.Concat(pageIDs(through.Cursors[step])...)
+		want := o.collapsed(raw)
+		kept := slices.DeleteFunc(slices.Clone(raw), func(id string) bool { return !slices.Contains(got, id) })
+		missing := slices.DeleteFunc(want, func(id string) bool { return slices.Contains(got, id) })
+		if diff := cmp.Diff(kept, got); diff != "" || len(missing) > 0 {
+			t.Errorf("%q: leaders %q are missing; %s", step, missing, diff)
+		}
+		sameHits(t, step, pages, through.Cursors[step])
+	}
+	if fold < 100 {
+		t.Errorf("only %d hits fold over all searches", fold)
+	}
+}
+
+// hitsOf returns the hits of a page.
+func hitsOf(page any) []any {
+	reply, _ := page.(map[string]any)
+	outer, _ := reply["hits"].(map[string]any)
+	list, _ := outer["hits"].([]any)
+	return list
+}
+
+func hitID(hit any) string {
+	id, _ := hit.(map[string]any)["_id"].(string)
+	return id
+}
+
+// pageIDs returns the ids on each page that is not empty.
+func pageIDs(pages []any) (list [][]string) {
+	for _, page := range pages {
+		var ids []string
+		for _, hit := range hitsOf(page) {
+			ids = append(ids, hitID(hit))
+		}
+		if len(ids) > 0 {
+			list = append(list, ids)
+		}
+	}
+	return list
+}
+
+// sameHits checks that hits are as the engine gave them, and so is what stands around those of the first page.
+func sameHits(t *testing.T, step string, direct, through []any) {
+	t.Helper()
+	byID := map[string]any{}
+	for _, page := range direct {
+		for _, hit := range hitsOf(page) {
+			byID[hitID(hit)] = hit
+		}
+	}
+	for _, page := range through {
+		for _, hit := range hitsOf(page) {
+			if diff := cmp.Diff(byID[hitID(hit)], hit); diff != "" {
+				t.Errorf("%q, %s: %.3000s", step, hitID(hit), diff)
+			}
+		}
+	}
+	if diff := cmp.Diff(around(direct[0]), around(through[0])); diff != "" {
+		t.Errorf("%q, around the hits: %.3000s", step, diff)
+	}
+}
+
+// around returns a reply without its hits.
+func around(page any) any {
+	reply, _ := page.(map[string]any)
+	outer, _ := reply["hits"].(map[string]any)
+	reply, outer = maps.Clone(reply), maps.Clone(outer)
+	if outer != nil {
+		delete(outer, "hits")
+		reply["hits"] = outer
+	}
+	return reply
+}

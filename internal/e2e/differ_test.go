@@ -1,0 +1,293 @@
+package e2e
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/neardup/sidecar/internal/differ"
+	"github.com/neardup/sidecar/internal/engines"
+)
+
+// Sides are the ways that lead to an engine. No two texts are alike, so nothing folds; the answers are to be the same on all of them.
+const (
+	sideDirect = "direct" // to the engine itself
+	sidePlain  = "plain"  // through a sidecar no rule of which matches
+	sideRuled  = "ruled"  // through one that gives every document a sketch
+	sideLate   = "late"   // through the same, over documents that were written without it
+)
+
+// What may differ in any reply, all else being the same: how long it took, an index's unique name, and what OpenSearch says a search cost.
+var (
+	everyMember = []string{"took", "ingest_took", "index_uuid"}
+	everyHeader = []string{"task_resource_usage"}
+)
+
+// reportFile, if set, names the file to which all that differs is written, what is known and what is minor too.
+const reportFile = "NEARDUP_DIFFER_REPORT"
+
+// TestSameAnswers plays the case files: each whole, setup included, twice directly and once on each other side. What differs between
+// two direct runs is masked by name in the files, so that a case that is not the same twice fails too.
+func TestSameAnswers(t *testing.T) {
+	files, err := filepath.Glob("testdata/differ/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	m, met := newMaskUse(), &knownMet{}
+	bothAtOnce(t, func(t *testing.T, e *engines.Engine) {
+		d := newDiffing(t, e, m, knownEverywhere, met)
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cases, err := differ.Parse(filepath.Base(file), ownNames(string(text)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) { d.diff(t, cases) })
+		}
+		d.end(t)
+	})
+	m.check(t)
+	met.check(t, knownEverywhere)
+}
+
+// ownNames gives the indices of the cases names that no other run has, on an engine that several share.
+func ownNames(text string) string {
+	own := fmt.Sprintf("differ%05d", os.Getpid()%100_000)
+	return strings.NewReplacer("differ-", own+"-", "differ%2D", own+"%2D", "%64iffer-", "%64"+own[1:]+"-").Replace(text)
+}
+
+// TestSameAnswersOnTheWire does the same with what a text file can't hold: HTTP as it may be spoken, and misspoken.
+func TestSameAnswersOnTheWire(t *testing.T) {
+	m, met := newMaskUse(), &knownMet{}
+	bothAtOnce(t, func(t *testing.T, e *engines.Engine) {
+		d := newDiffing(t, e, m, knownOnWire, met)
+		d.timeout = 2 * time.Second
+		d.diff(t, wireCases())
+		d.end(t)
+	})
+	m.check(t)
+	met.check(t, knownOnWire)
+}
+
+// diffing is what is known while an engine is compared with itself.
+type diffing struct {
+	kind     string
+	sides    map[string]string // address by side
+	timeout  time.Duration     // for a case
+	runs     int
+	compared int            // replies
+	outcomes map[string]int // Neardup headers by their first words
+	minor    map[string][]string
+	masks    *maskUse
+	known    []known
+	met      *knownMet
+	slow     []string
+	report   strings.Builder
+}
+
+// maskUse is what the masks of all engines' cases were good for.
+type maskUse struct {
+	mu                 sync.Mutex
+	used, hid, changed map[string]bool
+}
+
+func newMaskUse() *maskUse {
+	return &maskUse{used: map[string]bool{}, hid: map[string]bool{}, changed: map[string]bool{}}
+}
+
+// bothAtOnce runs a test on the two engines, side by side, and returns when they are done.
+func bothAtOnce(t *testing.T, test func(t *testing.T, e *engines.Engine)) {
+	t.Run("engines", func(t *testing.T) {
+		for _, kind := range []string{engines.Elasticsearch, engines.OpenSearch} {
+			t.Run(kind, func(t *testing.T) {
+				t.Parallel()
+				test(t, engines.Shared(t, kind))
+			})
+		}
+	})
+}
+
+// note notes which masks hid something, and something that differed between two direct runs.
+func (u *maskUse) note(m differ.Masks, one, two *differ.Reply) {
+	volatile, hidden := m.Volatile(one, two), m.Hidden(one)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, name := range hidden {
+		u.hid[name] = true
+	}
+	for _, name := range m.Members {
+		u.used[name] = true
+	}
+	for _, name := range m.Headers {
+		u.used["header "+name] = true
+	}
+	for _, name := range volatile {
+		u.changed[name] = true
+	}
+}
+
+// check fails the test for a mask that hides nothing. Of one whose values were alike in both direct runs, as a duration may be, it tells.
+func (u *maskUse) check(t *testing.T) {
+	for name := range u.used {
+		if !u.hid[name] {
+			t.Errorf("the mask %s hides nothing", name)
+		} else if !u.changed[name] {
+			t.Logf("what the mask %s hides was the same in two direct runs", name)
+		}
+	}
+}
+
+func newDiffing(t *testing.T, e *engines.Engine, m *maskUse, table []known, met *knownMet) *diffing {
+	addr := func(url string) string { return strings.TrimPrefix(url, "http://") }
+	return &diffing{
+		kind: e.Kind,
+		sides: map[string]string{
+			sideDirect: addr(e.URL),
+			sidePlain:  addr(serve(t, e, setup{match: "other-*"})),
+			sideRuled:  addr(serve(t, e, setup{match: ownNames("differ-*")})),
+		},
+		outcomes: map[string]int{}, minor: map[string][]string{}, masks: m, known: table, met: met,
+	}
+}
+
+// play runs the cases on a side.
+func (d *diffing) play(t *testing.T, side string, cases []differ.Case) []differ.Exchange {
+	t.Helper()
+	d.runs++
+	r := differ.Runner{Addr: d.sides[side], Kind: d.kind, Side: side, Timeout: d.timeout, Vars: map[string]string{"run": fmt.Sprintf("run-%d-%d", os.Getpid(), d.runs)}}
+	if side == sideLate {
+		r.AddrOf = func(c *differ.Case) string {
+			if strings.HasPrefix(c.Name, "setup") {
+				return d.sides[sideDirect]
+			}
+			return d.sides[sideRuled]
+		}
+	}
+	exchanges, err := r.Run(cases)
+	if err != nil {
+		t.Fatalf("%s: %v", side, err)
+	}
+	for _, x := range exchanges {
+		if x.Took > 300*time.Millisecond {
+			d.slow = append(d.slow, fmt.Sprintf("%s: %s (%s) %v", side, x.Case.Name, x.Case.Where, x.Took.Round(time.Millisecond)))
+		}
+	}
+	return exchanges
+}
+
+// diff compares all sides.
+func (d *diffing) diff(t *testing.T, cases []differ.Case) {
+	first, second := d.play(t, sideDirect, cases), d.play(t, sideDirect, cases)
+	d.compare(t, "direct again", first, second)
+	for _, side := range []string{sidePlain, sideRuled, sideLate} {
+		d.compare(t, side, first, d.play(t, side, cases))
+	}
+}
+
+// compare compares the replies of two runs. The second may lack cases that are not for its side.
+func (d *diffing) compare(t *testing.T, side string, direct, through []differ.Exchange) {
+	for i, j := 0, 0; i < len(direct); i++ {
+		c := direct[i].Case
+		if j == len(through) || through[j].Case != c {
+			continue
+		}
+		for k := range c.Requests {
+			masks := differ.Masks{Members: slices.Concat(everyMember, c.Requests[k].Members), Headers: slices.Concat(everyHeader, c.Requests[k].Headers)}
+			one, two := &direct[i].Replies[k], &through[j].Replies[k]
+			d.compared++
+			if side == "direct again" {
+				d.masks.note(masks, one, two)
+			}
+			d.outcome(t, side, c, two)
+			for _, found := range differ.Compare(one, two, masks) {
+				d.judge(t, side, c, k, found, func(x *known) bool { return x.holds == nil || x.holds(one, two, masks) })
+			}
+		}
+		j++
+	}
+}
+
+// outcome takes our header off a reply and checks that it is only where it may be.
+func (d *diffing) outcome(t *testing.T, side string, c *differ.Case, r *differ.Reply) {
+	values := r.Values("neardup")
+	if len(values) == 0 {
+		if side == sideRuled && r.Status() == "200" {
+			fmt.Fprintf(&d.report, "no header: %s (%s)\n", c.Name, c.Where)
+		}
+		return
+	}
+	if side != sideRuled && side != sideLate || len(values) > 1 {
+		t.Errorf("%s: %s (%s): Neardup %q", side, c.Name, c.Where, values)
+	}
+	word, rest, _ := strings.Cut(values[0], "; ")
+	if word == "collapsed" && !strings.Contains(rest, "folded=0;") {
+		t.Errorf("%s: %s (%s): something folds: %s", side, c.Name, c.Where, values[0])
+	}
+	if word == "bypassed" {
+		word += " " + rest
+	}
+	d.outcomes[word]++
+	r.Header = slices.DeleteFunc(r.Header, func(f differ.Field) bool { return strings.EqualFold(f.Name, "neardup") })
+}
+
+// judge fails the test for a difference that is neither minor nor known. holds tells whether what a known one asks for besides holds.
+func (d *diffing) judge(t *testing.T, side string, c *differ.Case, request int, found differ.Difference, holds func(*known) bool) {
+	where := fmt.Sprintf("%s: %s", side, c.Name)
+	if c.Where != "" {
+		where += " (" + c.Where + ")"
+	}
+	if len(c.Requests) > 1 {
+		where += fmt.Sprintf(", request %d", request+1)
+	}
+	if found.Minor {
+		note := fmt.Sprintf("%s: %s → %s", found.Aspect, found.Direct, found.Through)
+		d.minor[note] = append(d.minor[note], where)
+		return
+	}
+	for i := range d.known {
+		if k := &d.known[i]; k.matches(d.kind, side, c.Name, found.Aspect) && holds(k) {
+			d.met.note(k)
+			fmt.Fprintf(&d.report, "known (%s): %s: %s\n", k.why, where, found)
+			return
+		}
+	}
+	fmt.Fprintf(&d.report, "DIFFERENT: %s: %s\n", where, found)
+	t.Errorf("%s: %s", where, found)
+}
+
+// end says what was compared and writes the report.
+func (d *diffing) end(t *testing.T) {
+	for _, word := range slices.Sorted(maps.Keys(d.outcomes)) {
+		t.Logf("Neardup: %s: %d", word, d.outcomes[word])
+	}
+	t.Logf("%d replies compared", d.compared)
+	for _, line := range d.slow {
+		fmt.Fprintf(&d.report, "slow: %s\n", line)
+	}
+	notes := slices.SortedFunc(maps.Keys(d.minor), func(a, b string) int { return cmp.Compare(len(d.minor[b]), len(d.minor[a])) })
+	for _, note := range notes {
+		fmt.Fprintf(&d.report, "minor, %d times: %s; such as %s\n", len(d.minor[note]), note, d.minor[note][0])
+	}
+	file := os.Getenv(reportFile)
+	if file == "" {
+		return
+	}
+	out, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	if _, err := fmt.Fprintf(out, "# %s\n\n%s\n", t.Name(), d.report.String()); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,251 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/internal/engines"
+)
+
+// finding is one check of doctor.
+type finding struct{ State, Engine, Check, Text, Hint string }
+
+// doctor runs the command and returns its checks. Its exit code has to be that of what it found.
+func doctor(t *testing.T, file string) []finding {
+	t.Helper()
+	out, code := sidecar(t, "doctor", "--config", file, "--output", "json")
+	var report struct {
+		Checks         []finding
+		OK, Warn, Fail int
+	}
+	if err := json.Unmarshal([]byte(out), &report); err != nil {
+		t.Fatalf("doctor ended with %d and printed %v: %s", code, err, out)
+	}
+	states := map[string]int{}
+	for _, c := range report.Checks {
+		states[c.State]++
+	}
+	counted := map[string]int{"ok": report.OK, "warn": report.Warn, "fail": report.Fail}
+	maps.DeleteFunc(counted, func(_ string, n int) bool { return n == 0 })
+	if !maps.Equal(states, counted) || code != min(states["fail"], 1) {
+		t.Fatalf("doctor ended with %d: %s", code, out)
+	}
+	text, _ := sidecar(t, "doctor", "--config", file)
+	if lines := strings.Count(text, "\n"); lines != len(report.Checks)+1 {
+		t.Errorf("%d lines for %d checks: %s", lines, len(report.Checks), text)
+	}
+	return report.Checks
+}
+
+// holds fails the test unless there is a check in the state whose text and hint hold what the pattern says.
+func holds(t *testing.T, checks []finding, state, check, pattern string) {
+	t.Helper()
+	p := regexp.MustCompile(pattern)
+	found := func(c finding) bool { return c.State == state && c.Check == check && p.MatchString(c.Text+": "+c.Hint) }
+	if !slices.ContainsFunc(checks, found) {
+		t.Errorf("no %s of %s says %q:\n%s", state, check, pattern, said(checks))
+	}
+}
+
+func said(checks []finding) string {
+	var b strings.Builder
+	for _, c := range checks {
+		fmt.Fprintf(&b, "%s %s: %s: %s\n", c.State, c.Check, c.Text, c.Hint)
+	}
+	return b.String()
+}
+
+// count returns how many checks are in the state.
+func inState(checks []finding, state string) (n int) {
+	for _, c := range checks {
+		if c.State == state {
+			n++
+		}
+	}
+	return n
+}
+
+// listeningAt gives a configuration file a port that was free a moment ago, so that doctor knows where the sidecar is.
+func listeningAt(t *testing.T, file string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = l.Close()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := strings.Replace(string(text), "listen: 127.0.0.1:0", "listen: "+l.Addr().String(), 1)
+	if err := os.WriteFile(file, []byte(changed), 0o600); err != nil || changed == string(text) {
+		t.Fatalf("%s could not be changed: %v", file, err)
+	}
+	return file
+}
+
+var products = map[string]string{
+	engines.Elasticsearch: `Elasticsearch 8\.19\.`, engines.OpenSearch: `OpenSearch 2\.19\.`, engines.Typesense: `Typesense 0\.24\.`,
+}
+
+// TestDoctor follows an index from before it is there to where all is well, and breaks it again.
+func TestDoctor(t *testing.T) {
+	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+		direct, list := api{e, e.URL}, documents(t)[:40]
+		file := listeningAt(t, config(t, e, setup{match: "doctor-*"}))
+
+		checks := doctor(t, file)
+		holds(t, checks, "ok", "configuration", "1 engine, 1 rule")
+		holds(t, checks, "ok", "node", products[e.Kind])
+		holds(t, checks, "warn", "rule", `doctor-\* matches no index yet`)
+		holds(t, checks, "warn", "listener", "no sidecar runs at .* sidecar serve")
+
+		direct.drop(t, "doctor-1")
+		direct.create(t, "doctor-1")
+		direct.load(t, "doctor-1", list)
+		checks = doctor(t, file)
+		holds(t, checks, "fail", "index", "doctor-1 is not ready: .*setup")
+		holds(t, checks, "warn", "sketches", "doctor-1: 40 documents.* 0 % have a sketch: run: sidecar reindex")
+
+		if out, code := sidecar(t, "reindex", "--config", file); code != 0 {
+			t.Fatalf("reindex ended with %d: %s", code, out)
+		}
+		before := stored(t, direct, "doctor-1")
+		serveFile(t, file)
+		checks = doctor(t, file)
+		holds(t, checks, "ok", "index", "doctor-1 is ready: 40 documents.* 100 % have a sketch")
+		holds(t, checks, "ok", "listener", "a search of doctor-1 through the sidecar at .*: collapsed; raw=40; folded=")
+		if e.Kind != engines.Typesense {
+			holds(t, checks, "warn", "sniffing", "past the sidecar: set .*rewrite_sniffing: true")
+		}
+		expected := 1 // of sniffing
+		if e.Kind == engines.Typesense {
+			expected = 0
+		}
+		if inState(checks, "warn") != expected || inState(checks, "fail") > 0 {
+			t.Errorf("where all is well: %s", said(checks))
+		}
+		if diff := cmp.Diff(before, stored(t, direct, "doctor-1"), cmp.AllowUnexported(hit{})); diff != "" {
+			t.Errorf("doctor changed documents: %s", diff)
+		}
+
+		const changed = `{"title":"of which the sidecar knows nothing"}`
+		id := list[3].ID
+		if direct.typesense() {
+			call(t, e, "PATCH", e.URL+"/collections/doctor-1/documents/"+id, changed).want(t, 201)
+		} else {
+			call(t, e, "POST", e.URL+"/doctor-1/_update/"+id, `{"doc":`+changed+`}`).want(t, 200)
+		}
+		checks = doctor(t, file)
+		holds(t, checks, "fail", "sketches", "1 of 40 documents looked at have the sketch of another text than theirs, such as "+id)
+
+		other := withRules(t, config(t, e, setup{match: "doctor-*"}), "doctor-*", "title, text")
+		checks = doctor(t, other)
+		holds(t, checks, "warn", "sketches", "40 of 40 documents looked at have a sketch of another scheme or of other fields")
+		holds(t, checks, "warn", "fields", "the field text is not declared, and has a text in none of 40 documents")
+	})
+}
+
+// TestDoctorOnCredentials asks with a wrong key, and with one that may do nothing but search.
+func TestDoctorOnCredentials(t *testing.T) {
+	e := engines.Shared(t, engines.Typesense)
+	direct := api{e, e.URL}
+	direct.drop(t, "doctor-2")
+	direct.create(t, "doctor-2")
+	checks := doctor(t, config(t, e, setup{match: "doctor-2", key: "wrong"}))
+	holds(t, checks, "warn", "node", "does not tell these credentials what it is")
+	holds(t, checks, "fail", "rule", "doctor-2: .*401")
+
+	reply := call(t, e, "POST", e.URL+"/keys", `{"description":"reads","collections":["doctor-2"],`+
+		`"actions":["collections:get","documents:search","documents:export"]}`).want(t, 201)
+	var key struct {
+		ID    int
+		Value string
+	}
+	if err := json.Unmarshal(reply.body, &key); err != nil {
+		t.Fatal(err)
+	}
+	defer call(t, e, "DELETE", fmt.Sprintf("%s/keys/%d", e.URL, key.ID), "")
+	checks = doctor(t, config(t, e, setup{match: "doctor-2", key: key.Value}))
+	holds(t, checks, "fail", "index", "doctor-2 is not ready")
+	holds(t, checks, "fail", "rights", `change its schema: .*401.*\n?.*write its documents: .*401`)
+}
+
+// TestDoctorOnIndices looks at indices that can't be written to, and that have room for few fields.
+func TestDoctorOnIndices(t *testing.T) {
+	for _, kind := range []string{engines.Elasticsearch, engines.OpenSearch} {
+		t.Run(kind, func(t *testing.T) {
+			e := engines.Shared(t, kind)
+			direct := api{e, e.URL}
+			direct.drop(t, "doctor-3")
+			call(t, e, "PUT", e.URL+"/doctor-3", `{"settings":{"index.mapping.total_fields.limit":4},"mappings":{"properties":{`+
+				`"title":{"type":"text","fields":{"raw":{"type":"keyword"}}},"body":{"type":"text"},`+
+				`"neardup_sketch":{"type":"keyword","index":false}}}}`).want(t, 200)
+			file := config(t, e, setup{match: "doctor-3"})
+			checks := doctor(t, file)
+			holds(t, checks, "warn", "fields", "doctor-3 has 4 of the 4 fields")
+			call(t, e, "PUT", e.URL+"/doctor-3/_settings", `{"index.blocks.write":true}`).want(t, 200)
+			holds(t, doctor(t, file), "fail", "rights", "write its documents: the engine answered 403: cluster_block_exception")
+		})
+	}
+}
+
+// TestDoctorOnEngines looks at an engine of another kind, and at one that is not there.
+func TestDoctorOnEngines(t *testing.T) {
+	for kind, other := range map[string]string{
+		engines.Elasticsearch: engines.OpenSearch, engines.OpenSearch: engines.Elasticsearch, engines.Typesense: engines.OpenSearch,
+	} {
+		t.Run(kind+" as "+other, func(t *testing.T) {
+			e := *engines.Shared(t, kind)
+			e.Kind = other
+			checks := doctor(t, config(t, &e, setup{match: "doctor-*"}))
+			holds(t, checks, "fail", "node",
+				"(is "+products[kind]+".*set .*kind: "+kind+"|neither Elasticsearch nor OpenSearch|answered 404)")
+		})
+	}
+	t.Run("nothing there", func(t *testing.T) {
+		e := engines.Shared(t, engines.OpenSearch)
+		checks := doctor(t, config(t, e, setup{match: "doctor-*", urls: []string{"http://127.0.0.1:1", e.URL}}))
+		holds(t, checks, "warn", "node", "http://127.0.0.1:1: .*refused: start it")
+		checks = doctor(t, config(t, e, setup{match: "doctor-*", urls: []string{"http://127.0.0.1:1"}}))
+		holds(t, checks, "fail", "node", "http://127.0.0.1:1: .*refused: start it")
+	})
+}
+
+// TestDoctorOnSniffing asks a sidecar that rewrites, and one that does not yet.
+func TestDoctorOnSniffing(t *testing.T) {
+	e := engines.Shared(t, engines.OpenSearch)
+	plain := listeningAt(t, config(t, e, setup{match: "doctor-*"}))
+	text, err := os.ReadFile(plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rewriting := plain + ".rewriting.yaml"
+	if err := os.WriteFile(rewriting, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	withKeys(t, rewriting, "    rewrite_sniffing: true\n")
+	holds(t, doctor(t, rewriting), "ok", "sniffing", "clients that sniff will be told")
+	t.Run("not yet", func(t *testing.T) {
+		serveFile(t, plain)
+		holds(t, doctor(t, rewriting), "fail", "sniffing", "tells clients that sniff .*: restart it with this configuration")
+	})
+	t.Run("rewriting", func(t *testing.T) {
+		serveFile(t, rewriting)
+		holds(t, doctor(t, rewriting), "ok", "sniffing", "clients that sniff are told the address under which they reach the sidecar")
+	})
+	withKeys(t, rewriting, "    advertise: search.example:443\n")
+	t.Run("advertising", func(t *testing.T) {
+		serveFile(t, rewriting)
+		holds(t, doctor(t, rewriting), "ok", "sniffing", "clients that sniff are told search.example:443")
+	})
+}

@@ -1,0 +1,253 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/neardup/sidecar/internal/engines"
+)
+
+// sink is an engine that discards what it is sent, in which every index is prepared. No real one takes more than 100 MB in one body.
+type sink struct {
+	bytes, sketches, whole atomic.Int64
+}
+
+// ServeHTTP implements http.Handler.
+func (s *sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Elastic-Product", "Elasticsearch")
+	if index, ok := strings.CutSuffix(strings.TrimPrefix(r.URL.Path, "/"), "/_mapping/field/neardup_sketch"); ok {
+		fmt.Fprintf(w, `{%q:{"mappings":{"neardup_sketch":{"mapping":{"neardup_sketch":{"type":"binary","doc_values":true}}}}}}`, index)
+		return
+	}
+	buf, at := make([]byte, 256<<10), 0 // what is before at was left over
+	for {
+		n, err := r.Body.Read(buf[at:])
+		s.bytes.Add(int64(n))
+		data := buf[:at+n]
+		s.sketches.Add(int64(bytes.Count(data, []byte(`"neardup_sketch":"`))))
+		at = copy(buf, data[max(0, len(data)-len(`"neardup_sketch":"`)+1):])
+		if err == io.EOF {
+			s.whole.Add(1)
+		}
+		if err != nil {
+			break
+		}
+	}
+	_, _ = io.WriteString(w, `{"took":1,"errors":false,"items":[]}`)
+}
+
+// bulkStream yields a bulk of documents of 8 kB, half of it text to sketch, the same each time, without holding it.
+type bulkStream struct {
+	documents int
+	random    *rand.Rand
+	left      []byte
+	line      []byte
+}
+
+func newBulkStream(documents int) *bulkStream {
+	return &bulkStream{documents: documents, random: rand.New(rand.NewPCG(1, 2))}
+}
+
+// Read implements io.Reader.
+func (b *bulkStream) Read(p []byte) (int, error) {
+	if len(b.left) == 0 {
+		if b.documents == 0 {
+			return 0, io.EOF
+		}
+		b.documents--
+		line := fmt.Appendf(b.line[:0], "{\"index\":{\"_index\":\"soak-1\",\"_id\":\"%08d\"}}\n{\"title\":\"the story number %08d\",\"body\":\"", b.documents, b.documents)
+		line = b.words(line, 4<<10)
+		line = append(line, `","pad":"`...)
+		line = b.words(line, 4<<10)
+		b.line = append(line, "\"}\n"...)
+		b.left = b.line
+	}
+	n := copy(p, b.left)
+	b.left = b.left[n:]
+	return n, nil
+}
+
+// words appends n bytes of words of four letters.
+func (b *bulkStream) words(line []byte, n int) []byte {
+	for range n / 5 {
+		x := b.random.Uint32()
+		line = append(line, 'a'+byte(x%20), 'a'+byte(x>>8%20), 'a'+byte(x>>16%20), 'a'+byte(x>>24%20), ' ')
+	}
+	return line
+}
+
+// zip returns a reader of what it reads, compressed. Its goroutine ends when all is read.
+func zip(src io.Reader) io.Reader {
+	r, w := io.Pipe()
+	go func() {
+		z, _ := gzip.NewWriterLevel(w, gzip.BestSpeed) // the level is a valid one
+		_, err := io.Copy(z, src)
+		if err == nil {
+			err = z.Close()
+		}
+		w.CloseWithError(err)
+	}()
+	return r
+}
+
+// process starts a sidecar and returns its address and process id. It ends with the test.
+func process(t *testing.T, file string) (base string, pid int) {
+	t.Helper()
+	cmd := command(t, context.Background(), "serve", "--config", file)
+	logs, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("serve ended with %v", err)
+		}
+	})
+	lines := bufio.NewScanner(logs)
+	for lines.Scan() {
+		var line struct{ Msg, Addr string }
+		if json.Unmarshal(lines.Bytes(), &line) == nil && line.Msg == "listening" {
+			go func() { _, _ = io.Copy(io.Discard, logs) }()
+			return "http://" + line.Addr, cmd.Process.Pid
+		}
+	}
+	t.Fatal("the sidecar ended before it listened")
+	return "", 0
+}
+
+// peak returns the most memory that a process has had, in bytes.
+func peak(t *testing.T, pid int) int64 {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Skip("only Linux tells the memory of a process: ", err)
+	}
+	for line := range strings.Lines(string(status)) {
+		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			kB, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return kB << 10
+		}
+	}
+	t.Fatal("no VmHWM")
+	return 0
+}
+
+// TestLongBulkInFlatMemory streams a bulk of 128 MB, or of 1 GB by make soak, through a real sidecar to an engine that discards it: in
+// every form it arrives whole and enriched, and the sidecar's memory does not grow with it.
+func TestLongBulkInFlatMemory(t *testing.T) {
+	size := 128 << 20
+	if soaking() {
+		size = 1 << 30
+	}
+	const document = 8290 // bytes, nearly
+	documents := size / document
+	plain, err := io.Copy(io.Discard, newBulkStream(documents))
+	if err != nil || plain < int64(size)*9/10 {
+		t.Fatalf("%d bytes, %v", plain, err)
+	}
+	for _, c := range []struct {
+		name          string
+		gzip, chunked bool
+	}{{"plain with its length", false, false}, {"plain in chunks", false, true}, {"gzip with its length", true, false}, {"gzip in chunks", true, true}} {
+		t.Run(c.name, func(t *testing.T) {
+			s := &sink{}
+			engine := httptest.NewServer(s)
+			defer engine.Close()
+			e := &engines.Engine{Kind: engines.Elasticsearch, URL: engine.URL}
+			base, pid := process(t, config(t, e, setup{match: "soak-*", limits: "{engine_max_body: 32GB}"}))
+			var body io.Reader = newBulkStream(documents)
+			length := plain
+			if c.gzip {
+				if length, err = io.Copy(io.Discard, zip(newBulkStream(documents))); err != nil {
+					t.Fatal(err)
+				}
+				body = zip(body)
+			}
+			r, err := http.NewRequestWithContext(t.Context(), "POST", base+"/_bulk", body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Content-Type", "application/x-ndjson")
+			if r.ContentLength = length; c.chunked {
+				r.ContentLength = -1
+			}
+			if c.gzip {
+				r.Header.Set("Content-Encoding", "gzip")
+			}
+			before, began := peak(t, pid), time.Now()
+			resp, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			reply, _ := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			took, after := time.Since(began), peak(t, pid)
+			t.Logf("%d MB as %d MB in %v, %.0f MB/s; the sidecar's memory went from %d to %d MB", plain>>20, length>>20, took.Round(time.Millisecond), float64(plain)/1e6/took.Seconds(), before>>20, after>>20)
+			if resp.StatusCode != 200 || s.whole.Load() != 1 || s.sketches.Load() != int64(documents) || s.bytes.Load() < plain+200*int64(documents) {
+				t.Errorf("%d %s: of %d documents %d came with a sketch, in %d bytes of %d, whole: %d", resp.StatusCode, reply, documents, s.sketches.Load(), s.bytes.Load(), plain, s.whole.Load())
+			}
+			if grown := after - before; grown > 48<<20 {
+				t.Errorf("the sidecar's memory grew by %d MB", grown>>20)
+			}
+		})
+	}
+}
+
+// TestLargeBodiesOfUnknownLength sends bulks in chunks and compressed, of which the engine's limit bounds what they hold: one over it,
+// which is refused as it is directly, and one as far below it as we may add.
+func TestLargeBodiesOfUnknownLength(t *testing.T) {
+	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
+		const limit = 100 << 20
+		through, direct := api{e, serve(t, e, setup{match: "wbig-*"})}, api{e, e.URL}
+		for _, size := range []int{limit - limit/16 - 4096, limit + 4096} {
+			body := "| " + bulkOf("wbig-1", size)
+			for _, how := range []string{"POST chunked", "POST gzip", "POST gzip chunked"} {
+				if size < limit && how == "POST gzip" {
+					continue // it differs in nothing that we look at, and takes its time
+				}
+				direct.drop(t, "wbig-1")
+				want := http.StatusOK
+				if size > limit {
+					want = direct.status(t, how+" /_bulk "+body)
+				}
+				if got := through.status(t, how+" /_bulk "+body); got != want || (size > limit) != (got == http.StatusRequestEntityTooLarge) {
+					t.Errorf("%s of %d bytes: status %d, directly %d", how, size, got, want)
+				}
+			}
+		}
+	})
+}
+
+// status sends a step and returns its status; an engine that cuts the connection under an upload refuses it as too large.
+func (a api) status(t *testing.T, step string) int {
+	t.Helper()
+	r, err := a.try(t, step, "")
+	if err != nil {
+		t.Log(err)
+		return http.StatusRequestEntityTooLarge
+	}
+	return r.status
+}

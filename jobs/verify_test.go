@@ -1,0 +1,148 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/sketch"
+)
+
+// conditions are documents by what Verify makes of them.
+func conditions(t testing.TB, rule *adapters.Rule) map[string]func(text string) string {
+	t.Helper()
+	sketchOf := func(rule *adapters.Rule, text string) string {
+		computed, _ := rule.SketchOf([]byte(`{"title":"` + text + `"}`))
+		return computed.Text
+	}
+	fields, scheme := *rule, sketch.DefaultScheme()
+	fields.Fields = []string{"title", "body"}
+	scheme.Seed = "another"
+	sketcher, err := sketch.New(scheme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seeded := *rule
+	seeded.Sketcher = sketcher
+	with := func(text, sketch string) string { return `{"title":"` + text + `","neardup_sketch":` + sketch + `}` }
+	return map[string]func(text string) string{
+		"right":                    func(text string) string { return with(text, `"`+sketchOf(rule, text)+`"`) },
+		"absent":                   func(text string) string { return `{"title":"` + text + `"}` },
+		"absent, cleared":          func(text string) string { return with(text, "null") },
+		"incomparable, fields":     func(text string) string { return with(text, `"`+sketchOf(&fields, text)+`"`) },
+		"incomparable, scheme":     func(text string) string { return with(text, `"`+sketchOf(&seeded, text)+`"`) },
+		"incomparable, no sketch":  func(text string) string { return with(text, `"x"`) },
+		"incomparable, a number":   func(text string) string { return with(text, `7`) },
+		"incomparable, no text":    func(string) string { return with("", `"x"`) },
+		"stale":                    func(text string) string { return with(text+" changed", `"`+sketchOf(rule, text)+`"`) },
+		"emptied":                  func(text string) string { return with("…", `"`+sketchOf(rule, text)+`"`) },
+		"emptied, no text at all":  func(text string) string { return `{"neardup_sketch":"` + sketchOf(rule, text) + `","n":1}` },
+		"emptied, no texts":        func(text string) string { return `{"title":5,"neardup_sketch":"` + sketchOf(rule, text) + `"}` },
+		"textless":                 func(string) string { return `{"title":"…"}` },
+		"textless, cleared":        func(string) string { return with("", "null") },
+		"textless, can't be read":  func(string) string { return `{"title":` },
+		"textless, without fields": func(string) string { return `{"n":1}` },
+	}
+}
+
+// add counts one document of a condition.
+func (f *Findings) add(condition string) {
+	f.Total++
+	f.Scanned++
+	counts := map[byte]*int{'r': &f.Right, 'a': &f.Absent, 'i': &f.Incomparable, 's': &f.Stale, 'e': &f.Emptied, 't': &f.Textless}
+	*counts[condition[0]]++
+}
+
+// TestVerifyTellsThemApart looks at one document of each condition.
+func TestVerifyTellsThemApart(t *testing.T) {
+	rule := testRule(t)
+	for condition, document := range conditions(t, rule) {
+		t.Run(condition, func(t *testing.T) {
+			m := newMemory(10, map[string]string{"one": document("the ferry was late again")})
+			got, err := Verify(t.Context(), m, "news", rule, nil)
+			var want Findings
+			if want.add(condition); want.Wrong() > 0 {
+				want.Examples = []string{"one"}
+			}
+			if diff := cmp.Diff(want, got); diff != "" || err != nil {
+				t.Error(err, diff)
+			}
+		})
+	}
+}
+
+// TestVerifyCounts looks at many documents, before and after reindex, which mends what it finds and nothing else.
+func TestVerifyCounts(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	rule := testRule(t)
+	kinds := conditions(t, rule)
+	var names []string
+	for name := range kinds {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for range 30 {
+		m, want, wrong := newMemory(1+rnd.IntN(40), nil), Findings{}, []string{}
+		m.sources = map[string]string{}
+		for i := range rnd.IntN(200) {
+			id, condition := fmt.Sprintf("%04d", i), names[rnd.IntN(len(names))]
+			m.sources[id] = kinds[condition](fmt.Sprintf("the ferry number %d was late", i))
+			before := want.Wrong()
+			if want.add(condition); want.Wrong() > before {
+				wrong = append(wrong, id)
+			}
+		}
+		want.Examples = append(want.Examples, wrong[:min(len(wrong), maxExamples)]...)
+		var last Findings
+		got, err := Verify(t.Context(), m, "news", rule, func(f Findings) { last = f })
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Fatal(err, diff)
+		}
+		if diff := cmp.Diff(got, last); diff != "" && got.Scanned > 0 {
+			t.Errorf("the last report differs: %s", diff)
+		}
+		if m.writes != 0 {
+			t.Fatalf("verify wrote %d documents", m.writes)
+		}
+		progress, err := Reindex(t.Context(), m, "news", rule, Options{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if differ := got.Absent + got.Incomparable + got.Wrong(); progress.Written != differ || progress.Skipped != got.Right {
+			t.Errorf("reindex wrote %d documents of %d and skipped %d of %d", progress.Written, differ, progress.Skipped, got.Right)
+		}
+		after, err := Verify(t.Context(), m, "news", rule, nil)
+		if err != nil || after.Right+after.Textless != after.Scanned {
+			t.Errorf("after reindex: %+v, %v", after, err)
+		}
+	}
+}
+
+func TestVerifyBreaksOff(t *testing.T) {
+	rule, broken := testRule(t), errors.New("the line went dead")
+	pages := 0
+	m := newMemory(4, documents(20))
+	m.onPage = func() error {
+		if pages++; pages > 3 {
+			return broken
+		}
+		return nil
+	}
+	if got, err := Verify(t.Context(), m, "news", rule, nil); !errors.Is(err, broken) || got.Scanned != 12 || got.Absent != 12 {
+		t.Errorf("%+v %v", got, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	m.onPage = nil
+	got, err := Verify(ctx, m, "news", rule, func(Findings) { cancel() })
+	if !errors.Is(err, context.Canceled) || got.Scanned != 4 {
+		t.Errorf("%+v %v", got, err)
+	}
+}
