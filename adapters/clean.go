@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// Cuts say what [Clean] leaves out. A path is the keys that lead to a value from the top, through arrays, whose elements have none; it is
-// valid during the call alone.
+// Cuts say what [Clean] leaves out. A path is the keys that lead to a value from the top, through arrays, whose elements have
+// none; it is valid during the call alone.
 type Cuts struct {
 	// Drop reports whether the member that the path leads to goes.
 	Drop func(path []string) bool
@@ -21,10 +21,10 @@ type Cuts struct {
 	Edit func(path []string, quoted []byte) []byte
 }
 
-// Clean copies JSON values from src to dst less what is cut. All other bytes stay: white space, comments and a byte order mark too. Only
-// one member's key is in memory at a time, and what may be pruned until its first member that stays. Several values may follow one
-// another, as in NDJSON. From the first byte that is not well-formed on, the rest is copied as it stands. It returns only errors of
-// src and dst.
+// Clean copies JSON values from src to dst less what is cut. All other bytes stay: white space, comments and a byte order mark
+// too. Only one member's key is in memory at a time, and what may be pruned until its first member that stays. Several values may
+// follow one another, as in NDJSON. From the first byte that is not well-formed on, the rest is copied as it stands. It returns
+// only errors of src and dst.
 func Clean(dst io.Writer, src io.Reader, cuts Cuts) error {
 	c := cleaner{r: bufio.NewReaderSize(src, 32<<10), w: bufio.NewWriterSize(dst, 32<<10), Cuts: cuts}
 	if mark, err := c.r.Peek(len(byteOrderMark)); err == nil && bytes.Equal(mark, byteOrderMark) {
@@ -75,8 +75,8 @@ func (c *cleaner) emit() error {
 	return err
 }
 
-// maxHeld bounds what is held: white space, a comment, a key or what may be pruned that is longer is copied, with all behind it, as it
-// stands.
+// maxHeld bounds what is held: white space, a comment, a key or what may be pruned that is longer is copied, with all behind it,
+// as it stands.
 const maxHeld = 1 << 20
 
 // hold reads one byte and holds it.
@@ -103,6 +103,15 @@ func (c *cleaner) peek() (byte, error) {
 			_, err = c.hold()
 		case '/':
 			err = c.comment()
+		case byteOrderMark[0]: // in front of a document that was stored with it
+			if mark, _ := c.r.Peek(len(byteOrderMark)); !bytes.Equal(mark, byteOrderMark) {
+				return next[0], nil
+			}
+			for range byteOrderMark {
+				if _, err = c.hold(); err != nil {
+					return 0, err
+				}
+			}
 		default:
 			return next[0], nil
 		}

@@ -161,7 +161,7 @@ func TestCleanAgreesWithTheDefinition(t *testing.T) {
 			return path[len(path)-1] == "p" && !element || slices.Contains(path, "pe")
 		},
 	}
-	for i := range 20000 {
+	for i := range 4000 {
 		n := node{open: '{', keys: []string{"a", "p"}, members: []node{randomNode(r, 5), randomNode(r, 5)}}
 		cuts := Cuts{Drop: func(path []string) bool { return Our(path[len(path)-1]) }, Prune: prunes[i%len(prunes)]}
 		root := cuts

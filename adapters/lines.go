@@ -24,9 +24,9 @@ func EditWhole(dst io.Writer, src io.Reader, edit func(body []byte) []byte) erro
 	return err
 }
 
-// EditLines copies src to dst with each line edited, its line end included. For a line that is copied as it stands because it is too
-// long, edit is called with nil and what it returns is left out. Lines are good until edit returns, and what it returns until it is
-// called again. Where src fails nothing of the line at hand is edited.
+// EditLines copies src to dst with each line edited, its line end included. For a line that is copied as it stands because it is
+// too long, edit is called with nil and what it returns is left out. Lines are good until edit returns, and what it returns until
+// it is called again. Where src fails nothing of the line at hand is edited.
 func EditLines(dst io.Writer, src io.Reader, edit func(line []byte) []byte) error {
 	w := bufio.NewWriterSize(dst, 64<<10)
 	return errors.Join(editLines(w, bufio.NewReaderSize(src, 64<<10), edit), w.Flush())
@@ -61,8 +61,8 @@ func editLines(w *bufio.Writer, r *bufio.Reader, edit func(line []byte) []byte) 
 	}
 }
 
-// Head returns data up to the end of the value that it begins with, or nil if that is not well-formed. Some readers never look at what
-// follows.
+// Head returns data up to the end of the value that it begins with, or nil if that is not well-formed. Some readers never look at
+// what follows.
 func Head(data []byte) []byte {
 	s := begin(data)
 	if s.value(0) != nil {

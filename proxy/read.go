@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// heldReply is how much of a reply, as sent, is held while it is looked through. One that ends within it goes out with its length,
-	// and where nothing of ours is in it, with its bytes. A longer one streams.
+	// heldReply is how much of a reply, as sent, is held while it is looked through. One that ends within it goes out with its
+	// length, and where nothing of ours is in it, with its bytes. A longer one streams.
 	heldReply = 8 << 20
 	// streamAhead is how much is held of one that has no length and in which there is something of ours.
 	streamAhead = 1 << 20
@@ -40,6 +40,9 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, class adapters.Cl
 	if accepted := readable(r.Header["Accept-Encoding"]); accepted != nil && !class.Shown {
 		out.Header = r.Header.Clone()
 		out.Header["Accept-Encoding"] = accepted
+	}
+	if r.Method == http.MethodHead && !class.Shown && h.mayConcern(class, out) {
+		out.Method = http.MethodGet // its length is that of a body which is to be cleaned; what we write of it, net/http leaves out
 	}
 	h.sendAltering(w, out, func() bool { return class.Alters }, h.changeOf(class))
 }
@@ -87,8 +90,8 @@ func readable(lines []string) []string {
 	return []string{strings.Join(kept, ", ")}
 }
 
-// changeOf returns what is done to the reply to a request of the class: our fields are cut out, unless they can't be in it or are to be
-// shown, and a search that is left alone says why. It returns nil for nothing.
+// changeOf returns what is done to the reply to a request of the class: our fields are cut out, unless they can't be in it or are
+// to be shown, and a search that is left alone says why. It returns nil for nothing.
 func (h *Handler) changeOf(class adapters.Class) func(*http.Response) {
 	var clean func(*http.Response)
 	if !class.Shown && (class.Kind == adapters.Read || class.CleanWrite) {
@@ -98,7 +101,7 @@ func (h *Handler) changeOf(class adapters.Class) func(*http.Response) {
 		return clean
 	}
 	return func(resp *http.Response) {
-		if h.mayConcern(class, resp) {
+		if h.mayConcern(class, resp.Request) {
 			h.counts.add("passed", class.Reason)
 			resp.Header.Set(adapters.OutcomeHeader, "bypassed; reason="+class.Reason)
 		}
@@ -108,13 +111,13 @@ func (h *Handler) changeOf(class adapters.Class) func(*http.Response) {
 	}
 }
 
-// mayConcern reports whether a reply may hold documents of a configured index. Where the request names none it may.
-func (h *Handler) mayConcern(class adapters.Class, resp *http.Response) bool {
+// mayConcern reports whether the reply to a request may hold documents of a configured index. Where the request names none it may.
+func (h *Handler) mayConcern(class adapters.Class, r *http.Request) bool {
 	if class.Target == "" {
 		return len(h.Rules) > 0
 	}
-	who := clientOf(adapters.Header(resp.Request.Header), resp.Request.URL.RawQuery)
-	return h.catalog.scope(resp.Request.Context(), who, class.Target).Configured
+	who := clientOf(adapters.Header(r.Header), r.URL.RawQuery)
+	return h.catalog.scope(r.Context(), who, class.Target).Configured
 }
 
 // cleaner returns a function that cuts our fields out of a response. A reply in which there are none goes out with the bytes and
@@ -128,11 +131,11 @@ func (h *Handler) cleaner(class adapters.Class) func(*http.Response) {
 		a := &ahead{body: resp.Body, encoding: encoding, length: resp.ContentLength, found: class.Rewrites}
 		a.look()
 		switch {
-		case a.broken && !a.found, a.ended && !a.found, a.corrupt: // as it came
+		case (a.broken || a.ended) && !a.found, a.corrupt, !class.Rewrites && !h.mayConcern(class, resp.Request): // as it came
 		case a.ended && a.plain <= plainAhead:
 			h.cleanWhole(class, resp, a)
 			return
-		case a.broken, a.found, class.Rewrites, h.mayConcern(class, resp):
+		default:
 			h.cleanStream(class, resp, a)
 			return
 		}
@@ -197,8 +200,8 @@ func (a *ahead) look() {
 	}
 }
 
-// settled reports whether no more need be looked at: the reply is too long, or there is something of ours in it and nothing to be gained
-// from holding all of it.
+// settled reports whether no more need be looked at: the reply is too long, or there is something of ours in it and nothing to be
+// gained from holding all of it.
 func (a *ahead) settled() bool {
 	long := a.plain > plainAhead || a.length < 0 && a.held.Len() > streamAhead
 	return a.length > heldReply || a.plain > maxLooked || a.found && long

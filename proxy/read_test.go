@@ -1,12 +1,15 @@
 package proxy_test
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/neardup/sidecar/proxy"
 )
 
 // TestReads answers reads with and without our field.
@@ -116,6 +119,125 @@ func TestEngineDiesInAReply(t *testing.T) {
 			if a, err := try(t, "GET", f.url+path, nil); err == nil {
 				t.Errorf("%s: %d bytes of a broken reply ended well", path, len(a.body))
 			}
+		}
+	}
+}
+
+// TestReadsNameTheField in their body, which goes on as it came.
+func TestReadsNameTheField(t *testing.T) {
+	const with, without = `{"docs":[{"_source":{"a":1,"neardup_sketch":"x"}}]}`, `{"docs":[{"_source":{"a":1}}]}`
+	long := strings.Repeat(" ", 3<<20)
+	for _, c := range []struct {
+		name, body string
+		gzip       bool
+		shown      bool
+	}{
+		{name: "named", body: `{"docs":[{"_id":"1","_source":["neardup_sketch"]}]}`, shown: true},
+		{name: "named in gzip", body: `{"docs":[{"_id":"1","_source":["neardup_sketch"]}]}`, gzip: true, shown: true},
+		{name: "a pattern", body: `{"docs":[{"_id":"1","_source":["neardup_*"]}]}`},
+		{name: "named early in a long body", body: `{"docs":[{"_id":"1","_source":["neardup_sketch"]}]}` + long, shown: true},
+		{name: "named late in a long body", body: long + `{"docs":[{"_id":"1","_source":["neardup_sketch"]}]}`},
+		{name: "no body"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := newEngine("news-1")
+			e.answer = func(w http.ResponseWriter, a arrival) { io.WriteString(w, with) }
+			f := serve(t, e, nil)
+			body, headers := c.body, []string{"X-A: b"}
+			if c.gzip {
+				body, headers = zipped(body), append(headers, "Content-Encoding: gzip")
+			}
+			want := without
+			if c.shown {
+				want = with
+			}
+			if a := do(t, "POST", f.url+"/news-1/_mget", body, headers...); a.body != want {
+				t.Errorf("got %s", a.body)
+			}
+			got := e.arrived()
+			if len(got) != 1 || string(got[0].body) != body || got[0].length != int64(len(body)) || got[0].err != nil {
+				t.Errorf("the engine got %d bytes of length %d, want %d", len(got[0].body), got[0].length, len(body))
+			}
+		})
+	}
+}
+
+// TestReadsThatAreSearches say why they are left alone, where they may concern a configured index.
+func TestReadsThatAreSearches(t *testing.T) {
+	f := serve(t, newEngine("news-1", "other-1"), nil)
+	bare := serve(t, newEngine("news-1"), func(e *proxy.Engine) { e.Rules = nil })
+	for _, c := range []struct{ base, path, want string }{
+		{f.url, "/_search/scroll", "bypassed; reason=export"}, {f.url, "/_search/scroll?scroll_id=neardup_sketch", "bypassed; reason=export"},
+		{f.url, "/news-1/_knn_search", "bypassed; reason=vector"}, {f.url, "/other-1/_knn_search", ""}, {f.url, "/news-1/_doc/1", ""},
+		{f.url, "/news-*/_eql/search", "bypassed; reason=eql"}, {bare.url, "/_search/scroll", ""},
+	} {
+		if got := do(t, "GET", c.base+c.path, "").header.Get("Neardup"); got != c.want {
+			t.Errorf("%s: %q, want %q", c.path, got, c.want)
+		}
+	}
+	if n := f.Counts()["passed export"]; n != 2 {
+		t.Errorf("%d scroll pages were counted", n)
+	}
+}
+
+// TestUnreadableEncodings: a read is answered in an encoding that we can look into. Other requests go on as they came.
+func TestUnreadableEncodings(t *testing.T) {
+	e := newEngine("news-1")
+	f := serve(t, e, nil)
+	for _, c := range []struct{ path, sent, want string }{
+		{"/news-1/_doc/1", "gzip, deflate", "gzip, deflate"}, {"/news-1/_doc/1", "gzip;q=0.5,  deflate", "gzip;q=0.5,  deflate"},
+		{"/news-1/_doc/1", "gzip, deflate, br, zstd", "gzip, deflate"}, {"/news-1/_doc/1", "snappy", "identity"}, {"/news-1/_doc/1", "*", "gzip"},
+		{"/news-1/_doc/1", "br;q=1.0, *;q=0.1", "gzip;q=0.1"}, {"/_whatever", "snappy, *", "snappy, *"}, {"/news-1/_doc/1?_source=neardup_sketch", "snappy", "snappy"},
+	} {
+		do(t, "GET", f.url+c.path, "", "Accept-Encoding: "+c.sent)
+		got := e.arrived()
+		if accepted := got[len(got)-1].header.Get("Accept-Encoding"); accepted != c.want {
+			t.Errorf("%s: %q became %q, want %q", c.path, c.sent, accepted, c.want)
+		}
+	}
+}
+
+// TestReadsOfOthers has documents with a field of that name in an index that no rule matches.
+func TestReadsOfOthers(t *testing.T) {
+	const document = `{"_source":{"neardup_sketch":"somebody's own"}}`
+	f := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if strings.Contains(r.RequestURI, fieldPath) {
+			io.WriteString(w, `{"logs":{"mappings":{}}}`)
+			return
+		}
+		io.WriteString(w, document)
+	}), nil)
+	if a := do(t, "GET", f.url+"/logs/_doc/1", ""); a.body != document {
+		t.Errorf("it became %s", a.body)
+	}
+}
+
+// TestHead has the length of a document be what a GET of it gets.
+func TestHead(t *testing.T) {
+	methods := make(chan string, 10)
+	f := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if name, _, ok := strings.Cut(strings.TrimPrefix(r.RequestURI, "/"), fieldPath); ok {
+			fmt.Fprintf(w, `{%q:{"mappings":{}}}`, name)
+			return
+		}
+		methods <- r.Method
+		w.Header().Set("X-Elastic-Product", "Elasticsearch")
+		if strings.HasSuffix(r.RequestURI, "/2") {
+			w.WriteHeader(http.StatusNotFound)
+		}
+		io.WriteString(w, `{"_source":{"a":1,"neardup_sketch":"s"}}`)
+	}), nil)
+	for path, want := range map[string]struct{ length, method string }{
+		"/news-1/_doc/1": {"19", "GET"}, "/news-1/_doc/2": {"19", "GET"}, "/logs/_doc/1": {"40", "HEAD"}, "/news-1/_doc/1?_source=neardup_sketch": {"40", "HEAD"},
+	} {
+		a := do(t, "HEAD", f.url+path, "")
+		if got := a.header.Get("Content-Length"); got != want.length || a.body != "" || a.header.Get("X-Elastic-Product") == "" {
+			t.Errorf("%s: length %s, want %s; body %q", path, got, want.length, a.body)
+		}
+		if got := <-methods; got != want.method {
+			t.Errorf("%s: asked by %s, want %s", path, got, want.method)
 		}
 	}
 }

@@ -17,6 +17,7 @@ const (
 	formTemplate = "template"
 	formSource   = "source"
 	formMapping  = "mapping"
+	formIndex    = "index"
 	formFields   = "fields"
 	formByQuery  = "by_query"
 	formNodes    = "nodes"
@@ -39,6 +40,9 @@ func (d Dialect) Classify(r *adapters.Request) adapters.Class {
 	path := segments(r.Path)
 	if d.RewriteSniffing && asksForNodes(r.Method, path) {
 		return d.classifyNodes(r)
+	}
+	if speaksSeven(r) {
+		path = untyped(path)
 	}
 	c := classify(r.Method, path)
 	if c.Kind == adapters.Pass {
@@ -98,8 +102,8 @@ func classify(method string, path []string) adapters.Class {
 		target, path = path[0], path[1:]
 	}
 	if len(path) == 0 {
-		if read && (target != "" || all) { // GET /index answers its mapping
-			return adapters.Class{Kind: adapters.Read, Target: target, Form: formMapping}
+		if read && (target != "" || all) { // GET /index answers its mapping too
+			return adapters.Class{Kind: adapters.Read, Target: target, Form: formIndex}
 		}
 		return adapters.Class{}
 	}

@@ -18,8 +18,8 @@ func (d Dialect) CleanReply(c adapters.Class, dst io.Writer, src io.Reader) erro
 	return adapters.Clean(dst, src, d.cuts(c))
 }
 
-// cuts returns what is cut out of a reply of the class. With a filter_path it is what the engine would filter if our field were not there:
-// containers that it then has nothing to keep of go too.
+// cuts returns what is cut out of a reply of the class. With a filter_path it is what the engine would filter if our field were
+// not there: containers that it then has nothing to keep of go too.
 func (d Dialect) cuts(c adapters.Class) adapters.Cuts {
 	cuts := inDocument
 	switch c.Form {
@@ -27,6 +27,10 @@ func (d Dialect) cuts(c adapters.Class) adapters.Cuts {
 		return atTop
 	case formMapping:
 		cuts = inMapping
+	case formIndex:
+		cuts = adapters.Cuts{Drop: inMapping.Drop, Prune: func(path []string, element bool) bool {
+			return path[len(path)-1] != "_doc" && inMapping.Prune(path, element)
+		}}
 	case formFields:
 		cuts.Prune = nil
 	case formBulk, formDoc, formUpdate, formByQuery:
@@ -46,8 +50,8 @@ func (d Dialect) cuts(c adapters.Class) adapters.Cuts {
 // atTop cuts our field out of a document that stands alone.
 var atTop = adapters.Cuts{Drop: func(path []string) bool { return len(path) == 1 && adapters.Our(path[0]) }}
 
-// inDocument cuts our field out of a document's source, and out of what is extracted or highlighted beside it: of a script's result too,
-// which may be the source. The engine leaves out what it finds nothing for, but for a source.
+// inDocument cuts our field out of a document's source, and out of what is extracted or highlighted beside it: of a script's
+// result too, which may be the source. The engine leaves out what it finds nothing for, but for a source.
 var inDocument = adapters.Cuts{
 	Drop: func(path []string) bool {
 		last := len(path) - 1
@@ -65,16 +69,17 @@ var inDocument = adapters.Cuts{
 	},
 }
 
-// inMapping cuts our field out of the mappings of indices and templates, which stand below a name, and out of the list of fields in
-// their place. A mapping without fields has no list of them.
+// inMapping cuts our field out of the mappings of indices and templates, which stand below a name, and out of the list of fields
+// in their place. A mapping without fields has no list of them. Who asks for version 7 of the API can have a type above them,
+// which then is not there either, but in an index's own description.
 var inMapping = adapters.Cuts{
 	Drop: func(path []string) bool {
 		below := belowMappings(path)
 		return len(below) == 2 && below[0] == "properties" && adapters.Our(below[1]) || len(below) == 1 && adapters.Our(below[0])
 	},
 	Prune: func(path []string, element bool) bool {
-		below := belowMappings(path)
-		return len(below) == 1 && below[0] == "properties"
+		last := len(path) - 1
+		return last > 1 && path[last] == "_doc" && path[last-1] == "mappings" || slices.Equal(belowMappings(path), []string{"properties"})
 	},
 }
 
@@ -82,14 +87,18 @@ var inMapping = adapters.Cuts{
 func belowMappings(path []string) []string {
 	for i, name := range path {
 		if i > 0 && name == "mappings" { // the first name is an index's
-			return path[i+1:]
+			below := path[i+1:]
+			if len(below) > 1 && below[0] == "_doc" { // the type, where a client of version 7 asks for it
+				below = below[1:]
+			}
+			return below
 		}
 	}
 	return nil
 }
 
-// quoted is where a document of an error's text, which stands in a string of the reply, has our field: with the comma in front of it, or
-// behind it where it comes first. Engines quote the beginning of a document alone.
+// quoted is where a document of an error's text, which stands in a string of the reply, has our field: with the comma in front of
+// it, or behind it where it comes first. Engines quote the beginning of a document alone.
 var quoted = regexp.MustCompile(`(,?)\\"` + adapters.SketchField + `\\":(?:\\"[^"\\]*(?:\\"(\[truncated \d+ bytes\])?)|null)(,?)`)
 
 // unquote takes our field out of a document that an error's text quotes.

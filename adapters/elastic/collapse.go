@@ -146,14 +146,14 @@ func (c *collapse) settle(hits []rerank.Hit) bool {
 
 var errMoved = errors.New("the list moved between two readings")
 
-// hitsOf returns the hits of a reply as they stand, and the engine's count or -1. A shard that could not read our field, for it is
-// mapped otherwise there, leaves its hits out: that is ErrWidened.
+// hitsOf returns the hits of a reply as they stand, and the engine's count or -1. A shard that failed leaves its hits out: where that can be
+// for what we asked, be it our field or more ranks than an index of several grants, that is ErrWidened.
 func hitsOf(reply []byte) (list [][]byte, total int, err error) {
 	root, err := adapters.Members(reply)
 	if err != nil {
 		return nil, 0, err
 	}
-	if bytes.Contains(adapters.Get(root, "_shards"), []byte(adapters.SketchField)) {
+	if failedForUs(adapters.Get(root, "_shards")) {
 		return nil, 0, adapters.ErrWidened
 	}
 	outer, err := adapters.Members(adapters.Get(root, "hits"))
@@ -169,6 +169,33 @@ func hitsOf(reply []byte) (list [][]byte, total int, err error) {
 	}
 	list, err = adapters.Elements(adapters.Get(outer, "hits"))
 	return list, total, err
+}
+
+// absent are the failures of shards that are not there for anyone.
+var absent = map[string]bool{
+	"no_shard_available_action_exception": true, "node_disconnected_exception": true, "node_not_connected_exception": true,
+	"unavailable_shards_exception": true, "connect_transport_exception": true,
+}
+
+// failedForUs reports whether a shard failed that may answer the client's own search.
+func failedForUs(shards []byte) bool {
+	members, err := adapters.Members(shards)
+	if err != nil {
+		return false
+	}
+	if failed := adapters.Get(members, "failed"); failed == nil || string(failed) == "0" {
+		return false
+	}
+	failures, err := adapters.Elements(adapters.Get(members, "failures"))
+	if err != nil {
+		return true
+	}
+	return slices.ContainsFunc(failures, func(failure []byte) bool {
+		members, _ := adapters.Members(failure)
+		reason, _ := adapters.Members(adapters.Get(members, "reason"))
+		kind, _ := adapters.Text(adapters.Get(reason, "type"))
+		return !absent[kind]
+	})
 }
 
 func (c *collapse) hit(raw []byte) (rerank.Hit, error) {

@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// A filter_path is a list of paths, divided by commas, each of steps divided by dots. A step is a name in which "*" stands for any run
-// of characters, or "**" for any number of names, though at least one. What a path leads to is kept with all that is in it; a path
-// behind a "-" takes out what it leads to. Elements of arrays have no names: a path goes through them. The engine first keeps, then
-// takes out.
+// A filter_path is a list of paths, divided by commas, each of steps divided by dots. A step is a name in which "*" stands for
+// any run of characters, or "**" for any number of names, though at least one. What a path leads to is kept with all that is in
+// it; a path behind a "-" takes out what it leads to. Elements of arrays have no names: a path goes through them. The engine
+// first keeps, then takes out.
 //
 // The two engines read it alike but for three things, said where they matter.
 
@@ -19,7 +19,8 @@ type pathFilter struct {
 	keep, drop paths
 	// keepsEmpty says that an empty object or array to which a path behind "-" leads part of the way stays. OpenSearch drops it.
 	keepsEmpty bool
-	// blank says that there is a "-" with nothing behind it: it takes out nothing, and OpenSearch refuses it where it stands alone.
+	// blank says that there is a "-" with nothing behind it: it takes out nothing, and OpenSearch refuses it where it stands
+	// alone.
 	blank bool
 }
 
@@ -56,8 +57,9 @@ func parseFilter(value string, openSearch bool) (f *pathFilter, ok bool) {
 // trim cuts white space as Java does: all up to the space.
 func trim(s string) string { return strings.TrimFunc(s, func(r rune) bool { return r <= ' ' }) }
 
-// stepsOf cuts a path at its dots, less those behind a backslash. Elasticsearch takes what begins with a dot as one name, and has an
-// empty one behind a dot at the end; OpenSearch has an empty one in front and none at the end, so that dots alone lead nowhere.
+// stepsOf cuts a path at its dots, less those behind a backslash. Elasticsearch takes what begins with a dot as one name, and has
+// an empty one behind a dot at the end; OpenSearch has an empty one in front and none at the end, so that dots alone lead
+// nowhere.
 func stepsOf(path string, openSearch bool) []string {
 	steps := []string{}
 	for {
@@ -108,9 +110,9 @@ func (p paths) step(name string) (next paths, whole bool) {
 	return next, false
 }
 
-// within reports whether the filter keeps or takes out only parts of the container that the path leads to: with nothing left in it, it
-// goes. Where it takes out, a container that was empty from the start may stay, which can't be told from one that the engine emptied: it
-// is taken to be one if what the engine takes out of it can be a member of it.
+// within reports whether the filter keeps or takes out only parts of the container that the path leads to: with nothing left in
+// it, it goes. Where it takes out, a container that was empty from the start may stay, which can't be told from one that the
+// engine emptied: it is taken to be one if what the engine takes out of it can be a member of it.
 func (f *pathFilter) within(path []string) bool {
 	if left := f.keep.lead(path); len(left) > 0 {
 		return true

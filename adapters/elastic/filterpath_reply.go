@@ -12,10 +12,11 @@ import (
 	"github.com/neardup/sidecar/adapters"
 )
 
-// filterReply returns what the engine answers with the filter_path to the request that it answered with body without it; body is one
-// JSON object, pretty-printed or not. It returns false where that can't be told, and then nothing else: the filter is one that
-// the engine refuses, the body is no such object, or a document holds a number that engines write in more than one way. An error of the
-// engine (a status of 400 and above, but for a document that is not there) is never filtered: that is for the caller to know.
+// filterReply returns what the engine answers with the filter_path to the request that it answered with body without it; body is
+// one JSON object, pretty-printed or not. It returns false where that can't be told, and then nothing else: the filter is one
+// that the engine refuses, the body is no such object, or a document holds a number that engines write in more than one way. An
+// error of the engine (a status of 400 and above, but for a document that is not there) is never filtered: that is for the caller
+// to know.
 func filterReply(body []byte, filterPath string, openSearch bool) ([]byte, bool) {
 	f, ok := parseFilter(filterPath, openSearch)
 	if !ok {
@@ -37,8 +38,8 @@ func filterReply(body []byte, filterPath string, openSearch bool) ([]byte, bool)
 	return pass.data, !pass.unsure
 }
 
-// filtering is one going over a body. What the engine filters it writes anew, so a document's source, which otherwise goes out as it
-// was sent, comes out as the engine writes JSON.
+// filtering is one going over a body. What the engine filters it writes anew, so a document's source, which otherwise goes out as
+// it was sent, comes out as the engine writes JSON.
 type filtering struct {
 	data   []byte // well-formed JSON
 	at     int
@@ -233,8 +234,8 @@ func (f *filtering) scalar(token []byte, source bool) {
 	f.out, f.unsure = number, f.unsure || !ok
 }
 
-// appendJava appends a string as JSON as the engine writes it: what lies beyond the Basic Multilingual Plane in two escapes, other
-// characters as they are.
+// appendJava appends a string as JSON as the engine writes it: what lies beyond the Basic Multilingual Plane in two escapes,
+// other characters as they are.
 func appendJava(dst []byte, s string) []byte {
 	const hex = "0123456789ABCDEF"
 	escape := func(r rune) {
@@ -260,14 +261,14 @@ func appendJava(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// Between these sizes every release of Java writes a double with the fewest digits that tell it from others. Below and above, Java 18
-// and older use more for some.
+// Between these sizes every release of Java writes a double with the fewest digits that tell it from others. Below and above,
+// Java 18 and older use more for some.
 const smallest, largest = 1e-30, 1e16
 
-// appendNumber appends a number as the engine writes it: a whole one as it is, another as Java writes the double next to it. It returns
-// false where releases of Java differ.
+// appendNumber appends a number as the engine writes it: a whole one as it is, another as Java writes the double next to it. It
+// returns false where releases of Java differ.
 func appendNumber(dst, token []byte) ([]byte, bool) {
-	if bytes.IndexAny(token, ".eE") < 0 {
+	if !bytes.ContainsAny(token, ".eE") {
 		if string(token) == "-0" {
 			token = token[1:]
 		}

@@ -6,8 +6,8 @@ import "strings"
 // another: restored-.ds-…, partial-.ds-…, shrink-x-.ds-….
 const backing = ".ds-"
 
-// ruleName returns the name that rules are matched against for a concrete index: that of the data stream which it belongs to, as its
-// own name tells it, or else its own. Elasticsearch names backing indices .ds-<stream>-<yyyy.MM.dd>-<generation>, OpenSearch
+// ruleName returns the name that rules are matched against for a concrete index: that of the data stream which it belongs to, as
+// its own name tells it, or else its own. Elasticsearch names backing indices .ds-<stream>-<yyyy.MM.dd>-<generation>, OpenSearch
 // .ds-<stream>-<generation>; a generation has six digits or more.
 func (d Dialect) ruleName(index string) string {
 	at := strings.Index(index, backing)
@@ -85,8 +85,8 @@ func remote(target string) bool {
 	return false
 }
 
-// makesIndex returns the name behind which a request makes an index, or nothing: PUT /index, and a rollover, which makes one behind an
-// alias or a data stream.
+// makesIndex returns the name behind which a request makes an index, or nothing: PUT /index, and a rollover, which makes one
+// behind an alias or a data stream.
 func makesIndex(method string, path []string) string {
 	switch {
 	case path[0] == "" || strings.HasPrefix(path[0], "_"):

@@ -1,7 +1,6 @@
 package elastic
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strconv"
@@ -198,9 +197,6 @@ func (q *query) readPage() string {
 	}
 	if q.size == 0 {
 		return "size_zero"
-	}
-	if bytes.Contains(adapters.Get(q.members, "suggest"), []byte(`"completion"`)) {
-		return "not_understood" // its options are hits, in which what we ask for would show
 	}
 	if q.from > maxResultWindow || q.size > maxResultWindow-q.from {
 		return "engine_limit"

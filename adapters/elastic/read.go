@@ -7,8 +7,8 @@ import (
 	"github.com/neardup/sidecar/adapters"
 )
 
-// A read is an endpoint whose reply can hold documents or mappings, and that is no search to us. What is not here passes: replies about
-// the whole cluster, and those that show a field only to who names it.
+// A read is an endpoint whose reply can hold documents or mappings, and that is no search to us. What is not here passes: replies
+// about the whole cluster, and those that show a field only to who names it.
 type read struct {
 	methods string // GET, POST or both
 	// rest is what follows the endpoint's own name: parts divided by slashes, "*" for any one, "**" for any number of them.
@@ -23,15 +23,18 @@ const both = "GET POST"
 
 // reads are the reads by the first part of the path that is no name of an index.
 var reads = map[string][]read{
-	"_doc":                {{methods: "GET", rest: "*"}},
-	"_source":             {{methods: "GET", rest: "*", form: formSource}},
-	"_mget":               {{methods: both}},
-	"_explain":            {{methods: both, rest: "*"}},
-	"_termvectors":        {{methods: both}, {methods: both, rest: "*"}},
-	"_mtermvectors":       {{methods: both}},
-	"_mapping":            {{methods: "GET", rest: "**", form: formMapping}},
-	"_mappings":           {{methods: "GET", rest: "**", form: formMapping}},
-	"_index_template":     {{methods: "GET", rest: "**", form: formMapping}, {methods: "POST", rest: "_simulate", form: formMapping}, {methods: "POST", rest: "_simulate/*", form: formMapping}, {methods: "POST", rest: "_simulate_index/*", form: formMapping}},
+	"_doc":          {{methods: "GET HEAD", rest: "*"}},
+	"_source":       {{methods: "GET HEAD", rest: "*", form: formSource}},
+	"_mget":         {{methods: both}},
+	"_explain":      {{methods: both, rest: "*"}},
+	"_termvectors":  {{methods: both}, {methods: both, rest: "*"}},
+	"_mtermvectors": {{methods: both}},
+	"_mapping":      {{methods: "GET", rest: "**", form: formMapping}},
+	"_mappings":     {{methods: "GET", rest: "**", form: formMapping}},
+	"_index_template": {
+		{methods: "GET", rest: "**", form: formMapping}, {methods: "POST", rest: "_simulate/**", form: formMapping},
+		{methods: "POST", rest: "_simulate_index/*", form: formMapping},
+	},
 	"_component_template": {{methods: "GET", rest: "**", form: formMapping}},
 	"_template":           {{methods: "GET", rest: "**", form: formMapping}},
 	"_field_caps":         {{methods: both, form: formFields}},
@@ -51,7 +54,9 @@ var reads = map[string][]read{
 	"_eql":          {{methods: both, rest: "search", reason: "eql"}, {methods: "GET", rest: "search/*", reason: "eql"}},
 	"_knn_search":   {{methods: both, reason: "vector"}},
 	"_rank_eval":    {{methods: both, reason: "rank_eval"}},
-	"_fleet":        {{methods: both, rest: "_fleet_search", reason: "not_understood"}, {methods: both, rest: "_fleet_msearch", reason: "not_understood"}},
+	"_fleet": {
+		{methods: both, rest: "_fleet_search", reason: "not_understood"}, {methods: both, rest: "_fleet_msearch", reason: "not_understood"},
+	},
 }
 
 // classifyRead finds the read that a request is, if it is one.

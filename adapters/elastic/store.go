@@ -15,8 +15,8 @@ import (
 	"github.com/neardup/sidecar/adapters"
 )
 
-// Store is the I/O half of the adapter. It sends its requests through go-elasticsearch's request types over a transport of its own,
-// because that library's client refuses to talk to OpenSearch.
+// Store is the I/O half of the adapter. It sends its requests through go-elasticsearch's request types over a transport of its
+// own, because that library's client refuses to talk to OpenSearch.
 type Store struct {
 	perform performer
 }

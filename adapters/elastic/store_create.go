@@ -12,8 +12,8 @@ import (
 	"github.com/neardup/sidecar/adapters"
 )
 
-// create makes the index that a first write to the name would make, if we know which one that is, and returns what stands behind the
-// name then. absent is what the engine said of the name: that it is called otherwise, or nothing.
+// create makes the index that a first write to the name would make, if we know which one that is, and returns what stands behind
+// the name then. absent is what the engine said of the name: that it is called otherwise, or nothing.
 func (s *Store) create(ctx context.Context, name string, absent []adapters.Index) ([]adapters.Index, error) {
 	concrete := name
 	if len(absent) > 0 {
@@ -116,8 +116,8 @@ func (s *Store) autoCreates(ctx context.Context, name string) bool {
 	return true
 }
 
-// allows reports whether the setting lets an index of that name be made: it is true or false, or a list of patterns, each with a plus or
-// a minus in front or nothing for a plus, of which the first that matches decides. What matches none is not made.
+// allows reports whether the setting lets an index of that name be made: it is true or false, or a list of patterns, each with a
+// plus or a minus in front or nothing for a plus, of which the first that matches decides. What matches none is not made.
 func allows(setting, name string) bool {
 	if setting == "true" || setting == "false" {
 		return setting == "true"

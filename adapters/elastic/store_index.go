@@ -13,8 +13,8 @@ import (
 	"github.com/neardup/sidecar/adapters"
 )
 
-// The mark of a template in the declaration of our field. An index that carries it was made from a template that declares the field, so
-// the next one made behind the same name will have it too.
+// The mark of a template in the declaration of our field. An index that carries it was made from a template that declares the
+// field, so the next one made behind the same name will have it too.
 const (
 	markKey   = "declared_by"
 	markValue = "template"
@@ -51,7 +51,8 @@ func (f found) index(d Dialect, name string) adapters.Index {
 	case !i.Mapped:
 		i.Why = "the field " + adapters.SketchField + " is not mapped: run setup with credentials that may change the mapping"
 	case !i.Ready:
-		i.Why = fmt.Sprintf("the field %s is mapped as %s, not as binary with doc values: reindex into a new index", adapters.SketchField, field.Type)
+		i.Why = fmt.Sprintf("the field %s is mapped as %s, not as binary with doc values: reindex into a new index",
+			adapters.SketchField, field.Type)
 	}
 	return i
 }
@@ -63,9 +64,9 @@ func (s *Store) Resolve(ctx context.Context, name string) ([]adapters.Index, err
 }
 
 func (s *Store) resolve(ctx context.Context, name string) ([]adapters.Index, map[string]found, error) {
-	// Whatever of a list is there, hidden indices too: more than a search may reach, and never less. A name to be evaluated must be
-	// there: or else the error tells what it is called.
-	yes, lenient := true, !dateMath(name)
+	// Whatever of a list is there, hidden indices too: more than a search may reach, and never less. A single name must be there: or else
+	// the error tells so, and what a name to be evaluated comes to.
+	yes, lenient := true, !one(name)
 	r := esapi.IndicesGetFieldMappingRequest{
 		Fields: []string{adapters.SketchField}, IgnoreUnavailable: &lenient, AllowNoIndices: &yes, ExpandWildcards: "all",
 	}
@@ -82,6 +83,9 @@ func (s *Store) resolve(ctx context.Context, name string) ([]adapters.Index, map
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("resolve %s: %w", name, err)
+	}
+	if !lenient && len(all) == 0 { // as if nothing were there, which is told with an error
+		return nil, nil, fmt.Errorf("resolve %s: its mapping is not shown (blocked, or not granted)", name)
 	}
 	var list []adapters.Index
 	for index, f := range all {
@@ -120,8 +124,8 @@ func (s *Store) written(ctx context.Context, d Dialect, name string, list []adap
 	}
 }
 
-// Around midnight (UTC) names of date math come to mean another index. What is enriched for today's index may take some time on its
-// way, and the engine's clock may differ from ours.
+// Around midnight (UTC) names of date math come to mean another index. What is enriched for today's index may take some time on
+// its way, and the engine's clock may differ from ours.
 const (
 	midnightAhead = time.Minute
 	midnightPast  = 5 * time.Second
@@ -157,7 +161,8 @@ func (s *Store) move(list []adapters.Index, all map[string]found, why string) {
 		}
 		list[i].Moves = true
 		if list[i].Ready {
-			list[i].Why = why + ", and no template declares the field " + adapters.SketchField + " there: run setup with credentials that may change templates"
+			list[i].Why = why + ", and no template declares the field " + adapters.SketchField +
+				" there: run setup with credentials that may change templates"
 		}
 	}
 }

@@ -53,7 +53,8 @@ func (s shape) field() (d declared) {
 	return d
 }
 
-// fieldsOf counts the fields of a mapping as the engine does: objects, fields of fields, aliases and runtime fields are fields too.
+// fieldsOf counts the fields of a mapping as the engine does: objects, fields of fields, aliases and runtime fields are fields
+// too.
 func fieldsOf(mapping json.RawMessage) int {
 	var m struct{ Properties, Fields, Runtime map[string]json.RawMessage }
 	if json.Unmarshal(mapping, &m) != nil {
@@ -66,8 +67,8 @@ func fieldsOf(mapping json.RawMessage) int {
 	return n
 }
 
-// raisedLimit returns the limit under which one field more leaves the documents as much room as they had, and whether it has to be set. A
-// limit that nobody set and that is far away stays.
+// raisedLimit returns the limit under which one field more leaves the documents as much room as they had, and whether it has to
+// be set. A limit that nobody set and that is far away stays.
 func raisedLimit(limit string, fields int) (to int, set bool) {
 	n, err := strconv.Atoi(limit)
 	if err != nil {
@@ -76,8 +77,8 @@ func raisedLimit(limit string, fields int) (to int, set bool) {
 	return max(n, fields) + 1, err == nil || fields >= n/2
 }
 
-// declare puts our field into the mapping of an index that lacks it. A place for it is made first, or it is not declared: it must not
-// take one that a document may need.
+// declare puts our field into the mapping of an index that lacks it. A place for it is made first, or it is not declared: it must
+// not take one that a document may need.
 func (s *Store) declare(ctx context.Context, index string) error {
 	is, err := s.shape(ctx, index)
 	if err != nil || is.field().fit() { // by a template, or another was faster

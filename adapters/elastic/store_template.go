@@ -41,9 +41,9 @@ type blueprint struct {
 	rival    string // another legacy template, which overrules this one's field limit
 }
 
-// Templates declares our field in the templates from which indices of the rules alone are made, whose names they match as a whole, and
-// returns every template that makes indices of a rule. It makes none and leaves alone those that are the engine's own. An existing
-// index whose successor will be made from such a template is marked accordingly. With dry it changes nothing.
+// Templates declares our field in the templates from which indices of the rules alone are made, whose names they match as a
+// whole, and returns every template that makes indices of a rule. It makes none and leaves alone those that are the engine's own.
+// An existing index whose successor will be made from such a template is marked accordingly. With dry it changes nothing.
 func (s *Store) Templates(ctx context.Context, rules adapters.Rules, dry bool) ([]Template, error) {
 	composable, err := s.composable(ctx)
 	if err != nil {
@@ -88,7 +88,8 @@ func (s *Store) amend(ctx context.Context, t blueprint, rules adapters.Rules, dr
 		done.Ready = true
 		return done
 	case t.managed:
-		done.Why = "it is the engine's own: declare the field in a component template of yours that it is composed of, as " + markedField
+		done.Why = "it is the engine's own: declare the field in a component template of yours that it is composed of, as " +
+			markedField
 		return done
 	case !t.patterns.within(rules):
 		done.Why = "it also makes indices that no rule matches"
@@ -194,8 +195,8 @@ func (s *Store) composable(ctx context.Context) ([]blueprint, error) {
 	return list, nil
 }
 
-// legacy returns the legacy templates. What an index made from one is like we know of that one alone, but for the field limit, which
-// another one may set.
+// legacy returns the legacy templates. What an index made from one is like we know of that one alone, but for the field limit,
+// which another one may set.
 func (s *Store) legacy(ctx context.Context) ([]blueprint, error) {
 	all := map[string]json.RawMessage{}
 	yes := true
@@ -269,8 +270,8 @@ func (s *Store) simulated(ctx context.Context, r request) (shape, error) {
 	return is, nil
 }
 
-// mark marks the declaration of our field in indices whose successors will be made from a template that declares it: the newest one of
-// a data stream, and those whose names count up.
+// mark marks the declaration of our field in indices whose successors will be made from a template that declares it: the newest
+// one of a data stream, and those whose names count up.
 func (s *Store) mark(ctx context.Context, rules adapters.Rules, composable, ready []blueprint) error {
 	list, all, err := s.resolve(ctx, "")
 	if err != nil {
@@ -283,7 +284,8 @@ func (s *Store) mark(ctx context.Context, rules adapters.Rules, composable, read
 			name = index.Name
 		}
 		older := index.As != "" && newest(list, index.As) != index.Name
-		if name == "" || older || rules.Of(index) == nil || !index.Ready || all[index.Name].field().marked() || !next(name, composable, ready) {
+		done := !index.Ready || all[index.Name].field().marked()
+		if name == "" || older || done || rules.Of(index) == nil || !next(name, composable, ready) {
 			continue
 		}
 		body := strings.NewReader(`{"properties":{"` + adapters.SketchField + `":` + markedField + `}}`)
@@ -309,8 +311,9 @@ func (p patterns) within(rules adapters.Rules) bool {
 
 // meet reports whether an index can be matched by the patterns and by a rule.
 func (p patterns) meet(rules adapters.Rules) bool {
+	hidden := !slices.ContainsFunc(p, func(one string) bool { return !strings.HasPrefix(one, ".") })
 	return slices.ContainsFunc(rules, func(r *adapters.Rule) bool {
-		return p.meets(r.Match) && (strings.HasPrefix(r.Match, ".") || slices.ContainsFunc(p, func(one string) bool { return !strings.HasPrefix(one, ".") }))
+		return p.meets(r.Match) && (!hidden || strings.HasPrefix(r.Match, "."))
 	})
 }
 

@@ -20,8 +20,8 @@ func (d Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, e *
 	return adapters.EditWhole(dst, src, func(body []byte) []byte { return e.Append(nil, c.Target, body, false) })
 }
 
-// mayNotCreate reports whether the engine may end up making no index for a document that it is sent: where one has to be there, or a
-// pipeline may drop the document. We then make none beforehand.
+// mayNotCreate reports whether the engine may end up making no index for a document that it is sent: where one has to be there,
+// or a pipeline may drop the document. We then make none beforehand.
 func mayNotCreate(c adapters.Class) bool {
 	params, _ := c.Params.([]adapters.Param)
 	for _, p := range params {

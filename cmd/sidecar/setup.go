@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,9 +21,9 @@ func setupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "setup",
 		Short: "Prepare the indices of every rule and the templates they are made from, with the operator's credentials",
-		Long: `Setup declares the sketch field in every index that a rule matches, and in your own index templates if what they are for is matched as
-a whole. It makes no template, leaves alone the engine's own, changes no document and may be run at any time; what is prepared already
-stays as it is. It prints one line for each index and template.`,
+		Long: `Setup declares the sketch field in every index that a rule matches, and in your own index templates if what they are for
+is matched as a whole. It makes no template, leaves alone the engine's own, changes no document and may be run at any time; what is
+prepared already stays as it is. It prints one line for each index and template.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := configOf(cmd)
@@ -43,8 +46,8 @@ stays as it is. It prints one line for each index and template.`,
 	return cmd
 }
 
-// setup prepares what the rules match and prints a line for each index and template. The error joins what could not be prepared; a dry
-// run has none of these.
+// setup prepares what the rules match and prints a line for each index and template. The error joins what could not be prepared; a
+// dry run has none of these.
 func (e *opened) setup(ctx context.Context, out io.Writer, dryRun bool) error {
 	var errs []error
 	seen := map[string]bool{}
@@ -76,7 +79,24 @@ func (e *opened) setup(ctx context.Context, out io.Writer, dryRun bool) error {
 			}
 		}
 	}
-	return errors.Join(append(errs, e.templates(ctx, out, dryRun))...)
+	return errors.Join(append(errs, e.templates(ctx, out, dryRun), e.pipelines(ctx, out))...)
+}
+
+// pipelines prints a line for each index whose documents the engine changes after they were sketched.
+func (e *opened) pipelines(ctx context.Context, out io.Writer) error {
+	store, has := e.store.(*elastic.Store)
+	if !has {
+		return nil
+	}
+	found, err := store.Pipelines(ctx, e.rules)
+	for _, index := range slices.Sorted(maps.Keys(found)) {
+		const note = "note: the ingest pipeline %s runs after documents are sketched: if it changes a sketched field, run reindex"
+		_, _ = fmt.Fprintf(out, "%s: %s: "+note+"\n", e.config.Name, index, strings.Join(found[index], ", "))
+	}
+	if err != nil {
+		return fmt.Errorf("engine %s: %w", e.config.Name, err)
+	}
+	return nil
 }
 
 // templates prepares the templates of an engine that has such, and prints a line for each.

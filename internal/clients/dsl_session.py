@@ -46,7 +46,7 @@ def writes(s):
     main, work = s.index("main"), s.index("work")
     for name in (main, work):
         s.same(f"init {name}", Article.init, index=name)
-    # In one piece, so that the order of the index, which settles ties and shows in explanations, is the same each time.
+    # In one piece, so that the order of the index, which settles ties, is the same each time.
     s.same("bulk", lambda: Article.bulk((article(d, i) for i, d in enumerate(s.documents)), index=main, refresh=True))
     s.same("bulk in pieces", lambda: Article.bulk((article(d, 0) for d in s.documents), index=s.index("pieces"), chunk_size=31))
     first, second = article(s.documents[0], 1), article(s.documents[1], 2)

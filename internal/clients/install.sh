@@ -15,7 +15,7 @@ fetch_python() { "$home/bin/python" -m pip install -q --disable-pip-version-chec
 prepare_javascript() {
   local node
   node=$(command -v node) && command -v npm >/dev/null || die "node or npm is missing: install Node.js 20 or later"
-  [ "$("$node" -p 'process.versions.node.split(".")[0]')" -ge 20 ] || die "$node is $("$node" --version): install Node.js 20 or later"
+  "$node" -e 'process.exit(parseInt(process.versions.node) < 20)' || die "$node is too old: install Node.js 20 or later"
   mkdir -p "$home/bin"
   ln -s "$node" "$home/bin/node"
   cp package.json package-lock.json "$home"

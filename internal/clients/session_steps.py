@@ -26,7 +26,7 @@ def bulk_helpers(s, client, helpers):
     main, other, fresh = s.index("main"), s.index("other"), s.index("fresh")
     documents = s.documents
     s.same("create index", client.indices.create, index=main, body={"mappings": search_api.FIELDS})
-    # In one piece, so that the order of the index, which settles ties and shows in explanations, is the same each time.
+    # In one piece, so that the order of the index, which settles ties, is the same each time.
     s.same("bulk", helpers.bulk, client, (action(d, main) for d in documents), refresh=True)
     s.same("bulk in pieces", helpers.bulk, client, (action(d, s.index("pieces")) for d in documents), chunk_size=37)
     # An index that its first write makes.

@@ -3,6 +3,7 @@ package conformance
 import (
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"io/fs"
 	"os"
@@ -29,6 +30,13 @@ type section struct {
 }
 
 func (s *section) name() string { return s.file + "/" + s.title }
+
+// hash is a number that is always the same for the section, to do things one way or another by.
+func (s *section) hash() int {
+	h := fnv.New32a()
+	_, _ = io.WriteString(h, s.name()) // a hash takes every write
+	return int(h.Sum32() % 1024)
+}
 
 // step is one line of a section: a verb and its argument.
 type step struct {

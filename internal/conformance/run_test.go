@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"io"
 	"net/http"
 	"net/url"
@@ -61,11 +60,7 @@ func newClient() *http.Client {
 
 // run runs a section and returns what went over the wire, and what did not hold.
 func (r *runner) run(ctx context.Context, su *suite, se *section) ([]exchange, error) {
-	u := &run{runner: r, suite: su, section: se, ctx: ctx, stash: stash{}}
-	h := fnv.New32a()
-	_, _ = io.WriteString(h, se.name()) // a hash takes every write
-	u.turn = int(h.Sum32() % 1024)
-	u.way = u.turn % ways
+	u := &run{runner: r, suite: su, section: se, ctx: ctx, stash: stash{}, turn: se.hash(), way: se.hash() % ways}
 	err := u.steps("setup", se.setup)
 	if err == nil {
 		u.stash, u.body = stash{}, nil

@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -25,25 +26,35 @@ type wiper struct {
 type kind struct {
 	list, drop string
 	names      func(reply any) []string
-	many       bool // several names, with commas, are deleted at once
+	many       bool           // several names, with commas, are deleted at once
+	by         *regexp.Regexp // matches the endpoints that make them, and nil all
 }
 
 // all kinds are listed in the order in which they can be deleted.
 var all = []kind{
-	{list: "/_data_stream?filter_path=data_streams.name", drop: "/_data_stream/", names: namesIn("data_streams"), many: true},
+	{list: "/_data_stream?filter_path=data_streams.name", drop: "/_data_stream/", names: namesIn("data_streams"), many: true,
+		by: regexp.MustCompile("data_stream|index_template")},
 	{list: state + "indices.*.state", drop: "/", names: namesAt("metadata", "indices"), many: true},
-	{list: "/_index_template?filter_path=index_templates.name", drop: "/_index_template/", names: namesIn("index_templates")},
+	{list: "/_index_template?filter_path=index_templates.name", drop: "/_index_template/", names: namesIn("index_templates"),
+		by: regexp.MustCompile("index_template")},
 	{list: "/_component_template?filter_path=component_templates.name", drop: "/_component_template/",
-		names: namesIn("component_templates")},
-	{list: "/_template?filter_path=*.order", drop: "/_template/", names: namesAt()},
-	{list: "/_ingest/pipeline?filter_path=*.processors", drop: "/_ingest/pipeline/", names: namesAt()},
-	{list: state + "stored_scripts.*.lang", drop: "/_scripts/", names: namesAt("metadata", "stored_scripts")},
-	{list: "/_snapshot?filter_path=*.type", drop: "/_snapshot/", names: namesAt()},
-	{list: "/_ilm/policy?filter_path=*.version", drop: "/_ilm/policy/", names: namesAt()},
-	{list: "/_search/pipeline?filter_path=*.*", drop: "/_search/pipeline/", names: namesAt()},
+		names: namesIn("component_templates"), by: regexp.MustCompile("component_template")},
+	{list: "/_template?filter_path=*.order", drop: "/_template/", names: namesAt(), by: regexp.MustCompile("put_template")},
+	{list: "/_ingest/pipeline?filter_path=*.processors", drop: "/_ingest/pipeline/", names: namesAt(),
+		by: regexp.MustCompile("ingest")},
+	{list: state + "stored_scripts.*.lang", drop: "/_scripts/", names: namesAt("metadata", "stored_scripts"),
+		by: regexp.MustCompile("script")},
+	{list: "/_snapshot?filter_path=*.type", drop: "/_snapshot/", names: namesAt(), by: regexp.MustCompile("snapshot")},
+	{list: "/_search/pipeline?filter_path=*.*", drop: "/_search/pipeline/", names: namesAt(), by: regexp.MustCompile("pipeline")},
 }
 
 const state = "/_cluster/state/metadata?filter_path=metadata."
+
+// The same of what is no kind of its own.
+var (
+	setters = regexp.MustCompile("put_settings")
+	readers = regexp.MustCompile("scroll|pit|point_in_time")
+)
 
 // namesAt returns the keys of the object at a path.
 func namesAt(path ...string) func(any) []string {
@@ -96,7 +107,7 @@ func newWiper(ctx context.Context, base string, open bool) (*wiper, error) {
 			w.first[k.drop] = names
 		}
 	}
-	return w, w.wipe(ctx)
+	return w, w.wipe(ctx, nil)
 }
 
 // settings are those that stand after a wipe.
@@ -119,27 +130,48 @@ func (w *wiper) settle(ctx context.Context) error {
 	return w.put(ctx, "/_cluster/settings", `{"persistent":`+settings+`}`)
 }
 
-// wipe deletes what tests left behind.
-func (w *wiper) wipe(ctx context.Context) error {
-	if err := w.settle(ctx); err != nil {
-		return err
+// wipe deletes what a section left behind, judging by what it asked for; without a trace, whatever there is.
+func (w *wiper) wipe(ctx context.Context, trace []exchange) error {
+	var b strings.Builder
+	for _, x := range trace {
+		b.WriteString(x.api + x.url + "\n")
 	}
-	for _, k := range w.kinds {
-		names, err := w.names(ctx, k)
-		if err != nil {
+	made := func(by *regexp.Regexp) bool { return by == nil || trace == nil || by.MatchString(b.String()) }
+	if made(setters) {
+		if err := w.settle(ctx); err != nil {
 			return err
 		}
-		names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(w.first[k.drop], name) })
-		if k.many && len(names) > 0 {
-			names = []string{strings.Join(names, ",")}
+	}
+	for _, k := range w.kinds {
+		if !made(k.by) {
+			continue
 		}
-		for _, name := range names {
-			if err := w.drop(ctx, k, name); err != nil {
-				return err
-			}
+		if err := w.clear(ctx, k); err != nil {
+			return err
 		}
 	}
-	return w.closeReaders(ctx)
+	if made(readers) {
+		return w.closeReaders(ctx)
+	}
+	return nil
+}
+
+// clear deletes all of a kind but what there was at first.
+func (w *wiper) clear(ctx context.Context, k kind) error {
+	names, err := w.names(ctx, k)
+	if err != nil {
+		return err
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(w.first[k.drop], name) })
+	if k.many && len(names) > 0 {
+		names = []string{strings.Join(names, ",")}
+	}
+	for _, name := range names {
+		if err := w.drop(ctx, k, name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // drop deletes one thing, with what is in it where it is a repository.

@@ -10,8 +10,8 @@ import (
 
 // Difference is one thing in which two replies differ.
 type Difference struct {
-	// Aspect says in what: "status", "header NAME", "body", "compressed", "trailer", "interim", "connection", "conversation", "extra"; or,
-	// if Minor, "framing", "phrase", "names", "order" or "protocol".
+	// Aspect says in what: "status", "header NAME", "body", "compressed", "trailer", "interim", "connection", "conversation",
+	// "extra"; or, if Minor, "framing", "phrase", "names", "order" or "protocol".
 	Aspect string
 	// Minor differences are those in how HTTP is spoken, not in what is said.
 	Minor           bool
@@ -128,8 +128,8 @@ func list(values []string) string {
 	return fmt.Sprintf("%q", values)
 }
 
-// framing compares how the body's end is told. A length that is not that of the body, or of the body that is not there, is no small
-// matter.
+// framing compares how the body's end is told. A length that is not that of the body, or of the body that is not there, is no
+// small matter.
 func (c *comparison) framing() {
 	how := func(r *Reply) string {
 		return strings.TrimSpace(r.Framing + " " + strings.Join(r.Values("transfer-encoding"), ","))
@@ -157,11 +157,12 @@ func (c *comparison) body() {
 	one, ok1 := c.direct.Plain()
 	two, ok2 := c.through.Plain()
 	if !ok1 || !ok2 {
-		c.tell("body", false, fmt.Sprintf("%d bytes, decompressed: %t", len(c.direct.Body), ok1), fmt.Sprintf("%d bytes, decompressed: %t", len(c.through.Body), ok2))
+		size := func(r *Reply, ok bool) string { return fmt.Sprintf("%d bytes, decompressed: %t", len(r.Body), ok) }
+		c.tell("body", false, size(c.direct, ok1), size(c.through, ok2))
 		return
 	}
 	if bytes.Equal(one, two) {
-		c.tell("compressed", false, fmt.Sprintf("%d bytes for %d", len(c.direct.Body), len(one)), fmt.Sprintf("%d bytes, others", len(c.through.Body)))
+		c.tell("compressed", false, fmt.Sprintf("%d bytes", len(c.direct.Body)), fmt.Sprintf("%d bytes, others", len(c.through.Body)))
 		return
 	}
 	_, one, _ = c.masks.masked(c.direct)

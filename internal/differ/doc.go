@@ -2,15 +2,15 @@
 // answers differ. Nothing is tidied up on the way: requests are written and replies are read as bytes on a socket, and of a reply
 // only those values may be left out of the comparison that are named one by one.
 //
-// A [Case] is one request or several on one connection; [Parse] reads cases from a text file, and a test may write them as Go values
-// too. [Runner] plays a list of them to an address and keeps what comes back. [Compare] tells two replies apart.
+// A [Case] is one request or several on one connection; [Parse] reads cases from a text file, and a test may write them as Go
+// values too. [Runner] plays a list of them to an address and keeps what comes back. [Compare] tells two replies apart.
 //
 // # Case files
 //
-// A line that begins with === starts a case and gives its name; lines in front of the first one are a comment. Directives come next,
-// then the request line, headers, an empty line and the body, up to the next case. Within a case, a line --- starts the next
-// request on the same connection. The protocol, Host and the length of the body are added where the file does not give them. A line of
-// directives begins with @:
+// A line that begins with === starts a case and gives its name; lines in front of the first one are a comment. Directives come
+// next, then the request line, headers, an empty line and the body, up to the next case. Within a case, a line --- starts the
+// next request on the same connection. The protocol, Host and the length of the body are added where the file does not give
+// them. A line of directives begins with @:
 //
 //	@ only KIND…          the case is for these kinds of server alone
 //	@ not SIDE…           it is left out on these sides: ways that lead to the server

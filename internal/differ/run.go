@@ -29,8 +29,8 @@ type Runner struct {
 	Vars map[string]string
 }
 
-// Run plays the cases that are for this server, one after the other, each on a connection of its own. An error is one of the way to the
-// address; what the server does is in the exchanges.
+// Run plays the cases that are for this server, one after the other, each on a connection of its own. An error is one of the way
+// to the address; what the server does is in the exchanges.
 func (r *Runner) Run(cases []Case) ([]Exchange, error) {
 	if r.Vars == nil {
 		r.Vars = map[string]string{}

@@ -136,8 +136,8 @@ func inChunks(data []byte, size int) []byte {
 	return b.Bytes()
 }
 
-// read reads one reply. bodyless says that its request is one whose reply has no body, whatever the header says. A reply of status
-// 1xx ends the reading if more is to be sent first; Line is then empty.
+// read reads one reply. bodyless says that its request is one whose reply has no body, whatever the header says. Where more is
+// to be sent first, untilInterim, a reply of status 1xx ends the reading; Line is then empty.
 func (r *Reply) read(in *bufio.Reader, bodyless, untilInterim bool) {
 	for {
 		r.Line, r.Header = "", nil

@@ -63,14 +63,16 @@ func largeCases() []differ.Case {
 	}
 	for _, index := range []string{"differ-l", "differ-xl"} {
 		add("setup: drop", "DELETE /"+index+"?ignore_unavailable=true", "")
-		add("setup: index", "PUT /"+index+json, `{"settings":{"number_of_shards":1,"number_of_replicas":0},"mappings":{"dynamic":false,"properties":{"n":{"type":"integer"},"title":{"type":"text"},"body":{"type":"text"}}}}`)
+		add("setup: index", "PUT /"+index+json, `{"settings":{"number_of_shards":1,"number_of_replicas":0,"refresh_interval":-1},`+
+			`"mappings":{"dynamic":false,"properties":{"n":{"type":"integer"},"title":{"type":"text"},"body":{"type":"text"}}}}`)
 	}
 	add("bulk of 1 MB", "POST /differ-l/_bulk"+json, bulk(0, 10, 100<<10))
 	add("bulk of 1 MB in gzip", "POST /differ-l/_bulk"+json, bulk(10, 20, 100<<10), inGzip)
 	add("bulk of 1 MB in chunks", "POST /differ-l/_bulk?refresh=true"+json, bulk(20, 30, 100<<10), inChunks)
 	add("document of 2 MB", "PUT /differ-l/_doc/big?refresh=true"+json, document(99, 2<<20))
 	add("document of 2 MB of text", "PUT /differ-l/_doc/text"+json, fmt.Sprintf(`{"title":"long","body":%q}`, words(5, 2<<20)))
-	add("bulk of 3 MB with errors", "POST /differ-l/_bulk"+json, bulk(20, 50, 100<<10)+"{\"create\":{\"_id\":\"1\"}}\n{\"n\":1}\n{\"index\":{\"_id\":\"bad\"}}\n{\"n\":\"word\"}\n{\"delete\":{\"_id\":\"nope\"}}\n")
+	add("bulk of 3 MB with errors", "POST /differ-l/_bulk"+json, bulk(20, 50, 100<<10)+
+		`{"create":{"_id":"1"}}`+"\n"+`{"n":1}`+"\n"+`{"index":{"_id":"bad"}}`+"\n"+`{"n":"word"}`+"\n"+`{"delete":{"_id":"nope"}}`+"\n")
 	add("bulk of 3 MB, malformed at its end", "POST /differ-l/_bulk"+json, bulk(0, 30, 100<<10)+"{\"index\":{\"_id\":\n")
 	add("refresh", "POST /differ-l/_refresh", "")
 	for _, encoding := range []string{"", zipped} {
@@ -79,14 +81,17 @@ func largeCases() []differ.Case {
 		add("mget of 1 MB", "POST /differ-l/_mget"+json+encoding, `{"ids":["0","1","2","3","4","5","6","7","8","9","nope","10","11"]}`)
 		add("search of 3 MB", "GET /differ-l/_search?size=30&sort=n"+encoding, "")
 		add("search of 3 MB, left alone", "GET /differ-l/_search?size=30&sort=_doc"+encoding, "")
-		add("multi-search of 3 MB", "POST /differ-l/_msearch"+json+encoding, "{}\n{\"size\":15,\"sort\":\"n\"}\n{}\n{\"size\":20,\"sort\":\"n\",\"from\":10}\n")
+		add("multi-search of 3 MB", "POST /differ-l/_msearch"+json+encoding,
+			"{}\n"+`{"size":15,"sort":"n"}`+"\n{}\n"+`{"size":20,"sort":"n","from":10}`+"\n")
 		add("search of 3 MB by filter_path", "GET /differ-l/_search?size=30&sort=n&filter_path=hits.hits._source"+encoding, "")
 	}
 	add("get of a long text", "GET /differ-l/_doc/text", "")
 	add("update of 2 MB with its source", "POST /differ-l/_update/big?_source=true"+json, `{"doc":{"n":100}}`)
-	add("search body of 1 MB", "POST /differ-l/_search"+json, `{"sort":"n","size":1,"query":{"terms":{"n":[0`+strings.Repeat(",       0", 60000)+`]}}}`)
-	add("search body of 9 MB", "POST /differ-l/_search"+json, `{"sort":"n","size":1,`+strings.Repeat(" ", 9<<20)+`"_source":["n"]}`)
-	add("search body of 9 MB in gzip", "POST /differ-l/_search"+json, `{"sort":"n","size":1,`+strings.Repeat(" ", 9<<20)+`"_source":["n"]}`, inGzip)
+	add("search body of 1 MB", "POST /differ-l/_search"+json,
+		`{"sort":"n","size":1,"query":{"terms":{"n":[0`+strings.Repeat(",       0", 60000)+`]}}}`)
+	wide := `{"sort":"n","size":1,` + strings.Repeat(" ", 9<<20) + `"_source":["n"]}`
+	add("search body of 9 MB", "POST /differ-l/_search"+json, wide)
+	add("search body of 9 MB in gzip", "POST /differ-l/_search"+json, wide, inGzip)
 	for i := range 3 {
 		add("bulk of 18 MB", "POST /differ-xl/_bulk?refresh=true"+json, bulk(4*i, min(4*i+4, 11), 4608<<10))
 	}

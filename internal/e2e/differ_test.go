@@ -16,7 +16,7 @@ import (
 	"github.com/neardup/sidecar/internal/engines"
 )
 
-// Sides are the ways that lead to an engine. No two texts are alike, so nothing folds; the answers are to be the same on all of them.
+// Sides are the ways that lead to an engine. No two texts are alike, so nothing folds: the answers are to be the same on all.
 const (
 	sideDirect = "direct" // to the engine itself
 	sidePlain  = "plain"  // through a sidecar no rule of which matches
@@ -24,7 +24,8 @@ const (
 	sideLate   = "late"   // through the same, over documents that were written without it
 )
 
-// What may differ in any reply, all else being the same: how long it took, an index's unique name, and what OpenSearch says a search cost.
+// What may differ in any reply, all else being the same: how long it took, an index's unique name, and what OpenSearch says that
+// a search cost.
 var (
 	everyMember = []string{"took", "ingest_took", "index_uuid"}
 	everyHeader = []string{"task_resource_usage"}
@@ -33,8 +34,8 @@ var (
 // reportFile, if set, names the file to which all that differs is written, what is known and what is minor too.
 const reportFile = "NEARDUP_DIFFER_REPORT"
 
-// TestSameAnswers plays the case files: each whole, setup included, twice directly and once on each other side. What differs between
-// two direct runs is masked by name in the files, so that a case that is not the same twice fails too.
+// TestSameAnswers plays the case files: each whole, setup included, twice directly and once on each other side. What differs
+// between two direct runs is masked by name in the files, so that a case that is not the same twice fails too.
 func TestSameAnswers(t *testing.T) {
 	files, err := filepath.Glob("testdata/differ/*.txt")
 	if err != nil || len(files) == 0 {
@@ -56,8 +57,10 @@ func TestSameAnswers(t *testing.T) {
 		}
 		d.end(t)
 	})
-	m.check(t)
-	met.check(t, knownEverywhere)
+	if m.lists == 2*len(files) { // else a part was asked for, or an engine is missing
+		m.check(t)
+		met.check(t, knownEverywhere)
+	}
 }
 
 // ownNames gives the indices of the cases names that no other run has, on an engine that several share.
@@ -75,8 +78,10 @@ func TestSameAnswersOnTheWire(t *testing.T) {
 		d.diff(t, wireCases())
 		d.end(t)
 	})
-	m.check(t)
-	met.check(t, knownOnWire)
+	if m.lists == 2 {
+		m.check(t)
+		met.check(t, knownOnWire)
+	}
 }
 
 // diffing is what is known while an engine is compared with itself.
@@ -92,6 +97,7 @@ type diffing struct {
 	known    []known
 	met      *knownMet
 	slow     []string
+	took     time.Duration
 	report   strings.Builder
 }
 
@@ -99,6 +105,7 @@ type diffing struct {
 type maskUse struct {
 	mu                 sync.Mutex
 	used, hid, changed map[string]bool
+	lists              int // of cases, that were played
 }
 
 func newMaskUse() *maskUse {
@@ -136,7 +143,14 @@ func (u *maskUse) note(m differ.Masks, one, two *differ.Reply) {
 	}
 }
 
-// check fails the test for a mask that hides nothing. Of one whose values were alike in both direct runs, as a duration may be, it tells.
+func (u *maskUse) played() {
+	u.mu.Lock()
+	u.lists++
+	u.mu.Unlock()
+}
+
+// check fails the test for a mask that hides nothing. Of one whose values were alike in both direct runs, as a duration may be,
+// it tells.
 func (u *maskUse) check(t *testing.T) {
 	for name := range u.used {
 		if !u.hid[name] {
@@ -164,7 +178,8 @@ func newDiffing(t *testing.T, e *engines.Engine, m *maskUse, table []known, met 
 func (d *diffing) play(t *testing.T, side string, cases []differ.Case) []differ.Exchange {
 	t.Helper()
 	d.runs++
-	r := differ.Runner{Addr: d.sides[side], Kind: d.kind, Side: side, Timeout: d.timeout, Vars: map[string]string{"run": fmt.Sprintf("run-%d-%d", os.Getpid(), d.runs)}}
+	own := map[string]string{"run": fmt.Sprintf("run-%d-%d", os.Getpid(), d.runs)}
+	r := differ.Runner{Addr: d.sides[side], Kind: d.kind, Side: side, Timeout: d.timeout, Vars: own}
 	if side == sideLate {
 		r.AddrOf = func(c *differ.Case) string {
 			if strings.HasPrefix(c.Name, "setup") {
@@ -178,8 +193,10 @@ func (d *diffing) play(t *testing.T, side string, cases []differ.Case) []differ.
 		t.Fatalf("%s: %v", side, err)
 	}
 	for _, x := range exchanges {
+		d.took += x.Took
 		if x.Took > 300*time.Millisecond {
-			d.slow = append(d.slow, fmt.Sprintf("%s: %s (%s) %v", side, x.Case.Name, x.Case.Where, x.Took.Round(time.Millisecond)))
+			took := x.Took.Round(time.Millisecond)
+			d.slow = append(d.slow, fmt.Sprintf("%s: %s (%s) %v", side, x.Case.Name, x.Case.Where, took))
 		}
 	}
 	return exchanges
@@ -187,38 +204,57 @@ func (d *diffing) play(t *testing.T, side string, cases []differ.Case) []differ.
 
 // diff compares all sides.
 func (d *diffing) diff(t *testing.T, cases []differ.Case) {
+	d.masks.played()
 	first, second := d.play(t, sideDirect, cases), d.play(t, sideDirect, cases)
 	d.compare(t, "direct again", first, second)
-	for _, side := range []string{sidePlain, sideRuled, sideLate} {
+	sides := []string{sidePlain, sideRuled}
+	if slices.ContainsFunc(cases, func(c differ.Case) bool { return strings.HasPrefix(c.Name, "setup: documents") }) {
+		sides = append(sides, sideLate)
+	}
+	for _, side := range sides {
 		d.compare(t, side, first, d.play(t, side, cases))
 	}
 }
 
-// compare compares the replies of two runs. The second may lack cases that are not for its side.
+// compare compares the replies of two runs to the cases that are for both sides.
 func (d *diffing) compare(t *testing.T, side string, direct, through []differ.Exchange) {
-	for i, j := 0, 0; i < len(direct); i++ {
-		c := direct[i].Case
-		if j == len(through) || through[j].Case != c {
+	replies := map[*differ.Case][]differ.Reply{}
+	for _, x := range direct {
+		replies[x.Case] = x.Replies
+	}
+	for _, x := range through {
+		c := x.Case
+		first, both := replies[c]
+		if !both {
+			d.count(t, side, x)
 			continue
 		}
 		for k := range c.Requests {
-			masks := differ.Masks{Members: slices.Concat(everyMember, c.Requests[k].Members), Headers: slices.Concat(everyHeader, c.Requests[k].Headers)}
-			one, two := &direct[i].Replies[k], &through[j].Replies[k]
+			q := &c.Requests[k]
+			masks := differ.Masks{Members: slices.Concat(everyMember, q.Members), Headers: slices.Concat(everyHeader, q.Headers)}
+			one, two := &first[k], &x.Replies[k]
 			d.compared++
 			if side == "direct again" {
-				d.masks.note(masks, one, two)
+				d.masks.note(q.Masks, one, two)
 			}
-			d.outcome(t, side, c, two)
+			d.outcome(t, side, c, string(q.Head)+string(q.Raw), two)
 			for _, found := range differ.Compare(one, two, masks) {
 				d.judge(t, side, c, k, found, func(x *known) bool { return x.holds == nil || x.holds(one, two, masks) })
 			}
 		}
-		j++
+	}
+}
+
+// count checks a count that stands behind the name of a case.
+func (d *diffing) count(t *testing.T, side string, x differ.Exchange) {
+	_, want, _ := strings.Cut(x.Case.Name, ": ")
+	if got := string(x.Replies[0].Body); !strings.HasPrefix(got, `{"count":`+want+`,`) {
+		t.Errorf("%s: %s (%s): %s", side, x.Case.Name, x.Case.Where, got)
 	}
 }
 
 // outcome takes our header off a reply and checks that it is only where it may be.
-func (d *diffing) outcome(t *testing.T, side string, c *differ.Case, r *differ.Reply) {
+func (d *diffing) outcome(t *testing.T, side string, c *differ.Case, request string, r *differ.Reply) {
 	values := r.Values("neardup")
 	if len(values) == 0 {
 		if side == sideRuled && r.Status() == "200" {
@@ -226,7 +262,10 @@ func (d *diffing) outcome(t *testing.T, side string, c *differ.Case, r *differ.R
 		}
 		return
 	}
-	if side != sideRuled && side != sideLate || len(values) > 1 {
+	line, _, _ := strings.Cut(request, "\n")
+	isSearch := strings.Contains(line, "search") || strings.Contains(line, "_rank_eval")
+	nameless := strings.Contains(line, " /_search/scroll") // which index it is of does not show
+	if side != sideRuled && side != sideLate && !nameless || !isSearch || len(values) > 1 {
 		t.Errorf("%s: %s (%s): Neardup %q", side, c.Name, c.Where, values)
 	}
 	word, rest, _ := strings.Cut(values[0], "; ")
@@ -240,14 +279,15 @@ func (d *diffing) outcome(t *testing.T, side string, c *differ.Case, r *differ.R
 	r.Header = slices.DeleteFunc(r.Header, func(f differ.Field) bool { return strings.EqualFold(f.Name, "neardup") })
 }
 
-// judge fails the test for a difference that is neither minor nor known. holds tells whether what a known one asks for besides holds.
-func (d *diffing) judge(t *testing.T, side string, c *differ.Case, request int, found differ.Difference, holds func(*known) bool) {
+// judge fails the test for a difference that is neither minor nor known. holds tells whether what a known one asks for besides
+// holds.
+func (d *diffing) judge(t *testing.T, side string, c *differ.Case, i int, found differ.Difference, holds func(*known) bool) {
 	where := fmt.Sprintf("%s: %s", side, c.Name)
 	if c.Where != "" {
 		where += " (" + c.Where + ")"
 	}
 	if len(c.Requests) > 1 {
-		where += fmt.Sprintf(", request %d", request+1)
+		where += fmt.Sprintf(", request %d", i+1)
 	}
 	if found.Minor {
 		note := fmt.Sprintf("%s: %s → %s", found.Aspect, found.Direct, found.Through)
@@ -270,7 +310,7 @@ func (d *diffing) end(t *testing.T) {
 	for _, word := range slices.Sorted(maps.Keys(d.outcomes)) {
 		t.Logf("Neardup: %s: %d", word, d.outcomes[word])
 	}
-	t.Logf("%d replies compared", d.compared)
+	t.Logf("%d replies compared; waited for exchanges: %v", d.compared, d.took.Round(time.Millisecond))
 	for _, line := range d.slow {
 		fmt.Fprintf(&d.report, "slow: %s\n", line)
 	}

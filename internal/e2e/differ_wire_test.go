@@ -19,25 +19,36 @@ func wireCases() []differ.Case {
 	}
 	// A body must not hold an index's name, of which the length is not known here.
 	add("setup: drop", get("DELETE /differ-h?ignore_unavailable=true"))
-	add("setup: index", with("PUT /differ-h", `{"settings":{"number_of_shards":1,"number_of_replicas":0}}`))
-	add("setup: document", with("PUT /differ-h/_doc/1?refresh=true", `{"title":"Harbour wall gives way","body":"A stretch of the old harbour wall fell into the water.","n":1}`))
-	add("setup: slash", with("PUT /differ-h/_doc/a%2Fb?refresh=true", `{"title":"Bakers win a race","body":"Nine bakers from the upper town rowed a borrowed boat.","n":2}`))
+	add("setup: index", with("PUT /differ-h", `{"settings":{"number_of_shards":1,"number_of_replicas":0,"refresh_interval":-1}}`))
+	add("setup: document", with("PUT /differ-h/_doc/1?refresh=true",
+		`{"title":"Harbour wall gives way","body":"A stretch of the old harbour wall fell into the water.","n":1}`))
+	add("setup: slash", with("PUT /differ-h/_doc/a%2Fb?refresh=true",
+		`{"title":"Bakers win a race","body":"Nine bakers from the upper town rowed a borrowed boat.","n":2}`))
 	for _, group := range [][][2]string{targetCases, headerCases, lineCases, bodyCases} {
 		for _, c := range group {
 			add(c[0], c[1])
 		}
 	}
-	add("keep-alive", get("GET /"), get("GET /differ-h/_doc/1"), with("POST /differ-h/_search?sort=n", `{"size":1}`), get("HEAD /differ-h/_doc/nope"), get("GET /differ-h/_source/1"))
-	add("keep-alive after errors", get("GET /differ-hnope/_search"), with("POST /differ-h/_search", `{"size":`), with("POST /differ-h/_bulk", "{}\n"), get("GET /differ-h/_count"))
-	add("keep-alive after HEAD and 404", get("HEAD /differ-hnope"), get("HEAD /differ-h/_doc/1?_source=false"), get("GET /differ-h/_count"))
-	add("keep-alive of HTTP/1.0", "GET /differ-h/_count HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", get("GET /differ-h/_count"))
-	add("keep-alive with chunks", chunked("POST /differ-h/_search?sort=n", `{"size":1}`), chunked("POST /differ-h/_search?sort=n", `{"size":2}`))
-	add("close", "GET /differ-h/_count HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", get("GET /differ-h/_count"))
-	add("CRLF between requests", get("GET /differ-h/_count"), "\r\n"+get("GET /differ-h/_count"))
-	add("pipelined", get("GET /differ-h/_count"), get("GET /differ-h/_doc/1"), with("POST /differ-h/_search?sort=n", `{"size":1}`), get("GET /differ-hnope/_search"), get("HEAD /differ-h/_doc/nope"), get("GET /differ-h/_source/1"))
+	const count, nothing = "GET /differ-h/_count", "GET /differ-hnope/_search"
+	sizeOne := with("POST /differ-h/_search?sort=n", `{"size":1}`)
+	one, none, source := get("GET /differ-h/_doc/1"), get("HEAD /differ-h/_doc/nope"), get("GET /differ-h/_source/1")
+	add("keep-alive", get("GET /"), one, sizeOne, none, source)
+	add("keep-alive after errors",
+		get(nothing), with("POST /differ-h/_search", `{"size":`), with("POST /differ-h/_bulk", "{}\n"), get(count))
+	add("keep-alive after HEAD and 404", get("HEAD /differ-hnope"), get("HEAD /differ-h/_doc/1?_source=false"), get(count))
+	add("keep-alive of HTTP/1.0", count+" HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", get(count))
+	add("keep-alive with chunks",
+		chunked("POST /differ-h/_search?sort=n", `{"size":1}`), chunked("POST /differ-h/_search?sort=n", `{"size":2}`))
+	add("close", get(count+"\nConnection: close"), get(count))
+	add("CRLF between requests", get(count), "\r\n"+get(count))
+	add("CRLF behind a body", sizeOne, "\r\n"+get(count))
+	add("pipelined", get(count), one, sizeOne, get(nothing), none, source)
 	list[len(list)-1].Pipelined = true
-	add("pipelined writes", with("PUT /differ-h/_doc/p1?filter_path=_id,result", `{"n":1}`), with("PUT /differ-h/_doc/p2?filter_path=_id,result", `{"n":2}`),
-		with("POST /differ-h/_bulk?filter_path=items.*.result", "{\"index\":{\"_id\":\"p3\"}}\n{\"n\":3}\n"), get("GET /differ-h/_doc/1"), get("DELETE /differ-h/_doc/nope?filter_path=result")) // the engine may work on them at once
+	add("pipelined writes", // the engine may work on them at once
+		with("PUT /differ-h/_doc/p1?filter_path=_id,result", `{"n":1}`),
+		with("PUT /differ-h/_doc/p2?filter_path=_id,result", `{"n":2}`),
+		with("POST /differ-h/_bulk?filter_path=items.*.result", "{\"index\":{\"_id\":\"p3\"}}\n{\"n\":3}\n"),
+		one, get("DELETE /differ-h/_doc/nope?filter_path=result"))
 	list[len(list)-1].Pipelined = true
 	list = append(list, waitCases()...)
 	add("teardown", get("DELETE /differ-h"))
@@ -116,7 +127,10 @@ var targetCases = [][2]string{
 	{"escaped name of a parameter", get("GET /differ-h/_search?%73ize=1&sort=n")},
 	{"boolean that is none", get("GET /differ-h/_search?pretty=maybe")},
 	{"a target with its host", "GET http://engine.example/differ-h/_count HTTP/1.1\r\nHost: engine.example\r\n\r\n"},
-	{"a search's target with its host", "GET http://engine.example/differ-h/_search?size=1&sort=n HTTP/1.1\r\nHost: engine.example\r\n\r\n"},
+	{
+		"a search's target with its host",
+		"GET http://engine.example/differ-h/_search?size=1&sort=n HTTP/1.1\r\nHost: engine.example\r\n\r\n",
+	},
 	{"a target with another host", "GET http://other.example:1/differ-h/_doc/a%2Fb HTTP/1.1\r\nHost: engine.example\r\n\r\n"},
 	{"a target without a slash", "GET differ-h/_count HTTP/1.1\r\nHost: engine.example\r\n\r\n"},
 	{"a target that is a star", "GET *?filter_path=differ-h.aliases HTTP/1.1\r\nHost: engine.example\r\n\r\n"},
@@ -142,7 +156,10 @@ var targetCases = [][2]string{
 
 // headerCases are headers as they may come.
 var headerCases = [][2]string{
-	{"no space behind the colon", "GET /differ-h/_search?size=1&sort=n HTTP/1.1\r\nHost:x\r\nAccept:application/json\r\nX-Opaque-Id:o\r\n\r\n"},
+	{
+		"no space behind the colon",
+		"GET /differ-h/_search?size=1&sort=n HTTP/1.1\r\nHost:x\r\nAccept:application/json\r\nX-Opaque-Id:o\r\n\r\n",
+	},
 	{"much space behind the colon", "GET /differ-h/_search?size=1&sort=n HTTP/1.1\r\nHost: x\r\nX-Opaque-Id: \t  o p \t \r\n\r\n"},
 	{"space in front of the colon", "GET /differ-h/_count HTTP/1.1\r\nHost: x\r\nX-Opaque-Id : o\r\n\r\n"},
 	{"header without a colon", "GET /differ-h/_count HTTP/1.1\r\nHost: x\r\nnonsense\r\n\r\n"},
@@ -153,7 +170,10 @@ var headerCases = [][2]string{
 	{"header with a NUL", "GET /differ-h/_count HTTP/1.1\r\nHost: x\r\nX-Opaque-Id: a\x00b\r\n\r\n"},
 	{"header with a control byte", "GET /differ-h/_count HTTP/1.1\r\nHost: x\r\nX-Opaque-Id: a\x01b\r\n\r\n"},
 	{"header name with odd signs", "GET /differ-h/_count HTTP/1.1\r\nHost: x\r\nX(O)paque: a\r\n\r\n"},
-	{"header names in capitals", "GET /differ-h/_search?size=1&sort=n HTTP/1.1\r\nHOST: x\r\nACCEPT: application/json\r\nX-OPAQUE-ID: o\r\n\r\n"},
+	{
+		"header names in capitals",
+		"GET /differ-h/_search?size=1&sort=n HTTP/1.1\r\nHOST: x\r\nACCEPT: application/json\r\nX-OPAQUE-ID: o\r\n\r\n",
+	},
 	{"lines that end in LF alone", "GET /differ-h/_count HTTP/1.1\nHost: x\n\n"},
 	{"a CR within a header", "GET /differ-h/_count HTTP/1.1\r\nHost: x\r\nX-Opaque-Id: a\rb\r\n\r\n"},
 	{"no Host", "GET /differ-h/_count HTTP/1.1\r\n\r\n"},
@@ -168,18 +188,36 @@ var headerCases = [][2]string{
 	{"a header of 2 MB", get("GET /differ-h/_count\nX-Long: " + strings.Repeat("a", 2_000_000))},
 	{"another client's request after a header of 2 MB", get("GET /differ-h/_count")},
 	{"many headers", get("GET /differ-h/_count" + strings.Repeat("\nX-A: b", 300))},
-	{"forwarding headers", get("GET /differ-h/_count\nX-Forwarded-For: 10.1.1.1\nForwarded: for=x\nX-Forwarded-Proto: https\nVia: 1.1 x")},
+	{
+		"forwarding headers",
+		get("GET /differ-h/_count\nX-Forwarded-For: 10.1.1.1\nForwarded: for=x\nX-Forwarded-Proto: https\nVia: 1.1 x"),
+	},
 	{"cookies", get("GET /differ-h/_count\nCookie: a=b\nCookie: c=d")},
-	{"conditions and ranges", get("GET /differ-h/_doc/1\nIf-None-Match: \"x\"\nIf-Modified-Since: Mon, 01 Jan 2024 00:00:00 GMT\nRange: bytes=0-1")},
-	{"a connection header that names another", get("GET /differ-h/_search?size=1&sort=n\nConnection: keep-alive, X-Opaque-Id\nX-Opaque-Id: o")},
-	{"upgrade to a web socket", get("GET /differ-h/_count\nConnection: Upgrade\nUpgrade: websocket\nSec-WebSocket-Version: 13\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==")},
-	{"upgrade to HTTP/2", get("GET /differ-h/_count\nConnection: Upgrade, HTTP2-Settings\nUpgrade: h2c\nHTTP2-Settings: AAMAAABkAAQAAP__")},
+	{
+		"conditions and ranges",
+		get("GET /differ-h/_doc/1\nIf-None-Match: \"x\"\nIf-Modified-Since: Mon, 01 Jan 2024 00:00:00 GMT\nRange: bytes=0-1"),
+	},
+	{
+		"a connection header that names another",
+		get("GET /differ-h/_search?size=1&sort=n\nConnection: keep-alive, X-Opaque-Id\nX-Opaque-Id: o"),
+	},
+	{
+		"upgrade to a web socket",
+		get("GET /differ-h/_count\nConnection: Upgrade\nUpgrade: websocket\nSec-WebSocket-Version: 13\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="),
+	},
+	{
+		"upgrade to HTTP/2",
+		get("GET /differ-h/_count\nConnection: Upgrade, HTTP2-Settings\nUpgrade: h2c\nHTTP2-Settings: AAMAAABkAAQAAP__"),
+	},
 	{"TE and Trailer", get("GET /differ-h/_count\nTE: trailers\nTrailer: X-Sum")},
 	{"Keep-Alive", get("GET /differ-h/_count\nKeep-Alive: timeout=5\nProxy-Connection: keep-alive")},
 	{"Max-Forwards", get("OPTIONS /differ-h\nMax-Forwards: 0")},
 	{"Expect of something else", get("GET /differ-h/_count\nExpect: nonsense")},
 	{"Origin of elsewhere", get("GET /differ-h/_count\nOrigin: http://example.org")},
-	{"preflight", get("OPTIONS /differ-h/_search\nOrigin: http://example.org\nAccess-Control-Request-Method: POST\nAccess-Control-Request-Headers: content-type")},
+	{
+		"preflight",
+		get("OPTIONS /differ-h/_search\nOrigin: http://example.org\nAccess-Control-Request-Method: POST\nAccess-Control-Request-Headers: content-type"),
+	},
 	{"compressed on HTTP/1.0", "GET /differ-h/_source/a%2Fb?_source=n HTTP/1.0\r\nAccept-Encoding: gzip\r\n\r\n"},
 }
 
@@ -187,8 +225,14 @@ var headerCases = [][2]string{
 var lineCases = [][2]string{
 	{"HTTP/1.0", "GET /differ-h/_count HTTP/1.0\r\n\r\n"},
 	{"HTTP/1.0, a search", "GET /differ-h/_search?size=1&sort=n HTTP/1.0\r\nHost: x\r\n\r\n"},
-	{"HTTP/1.0, a body", "POST /differ-h/_search?sort=n HTTP/1.0\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{\"size\":1}"},
-	{"HTTP/1.0, chunks", "POST /differ-h/_search HTTP/1.0\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\na\r\n{\"size\":1}\r\n0\r\n\r\n"},
+	{
+		"HTTP/1.0, a body",
+		"POST /differ-h/_search?sort=n HTTP/1.0\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{\"size\":1}",
+	},
+	{
+		"HTTP/1.0, chunks",
+		"POST /differ-h/_search HTTP/1.0\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\na\r\n{\"size\":1}\r\n0\r\n\r\n",
+	},
 	{"HTTP/1.0, HEAD", "HEAD /differ-h/_doc/nope HTTP/1.0\r\n\r\n"},
 	{"HTTP/0.9", "GET /differ-h/_count\r\n\r\n"},
 	{"HTTP/1.2", "GET /differ-h/_count HTTP/1.2\r\nHost: x\r\n\r\n"},
@@ -221,21 +265,66 @@ var bodyCases = [][2]string{
 	{"body on HEAD", with("HEAD /differ-h/_count", `{"a":1}`)},
 	{"body on OPTIONS", with("OPTIONS /differ-h", `{"a":1}`)},
 	{"length of nothing on GET", get("GET /differ-h/_count\nContent-Length: 0")},
-	{"length of nothing on GET with a type", get("GET /differ-h/_search?size=1&sort=n\nContent-Length: 0\nContent-Type: application/json")},
+	{
+		"length of nothing on GET with a type",
+		get("GET /differ-h/_search?size=1&sort=n\nContent-Length: 0\nContent-Type: application/json"),
+	},
 	{"POST without a length", get("POST /differ-h/_refresh")},
 	{"POST of a length of nothing", get("POST /differ-h/_refresh\nContent-Length: 0")},
-	{"chunks: none", get("POST /differ-h/_search?size=1&sort=n\nContent-Type: application/json\nTransfer-Encoding: chunked") + "0\r\n\r\n"},
-	{"chunks: extensions", get("POST /differ-h/_search?sort=n\nContent-Type: application/json\nTransfer-Encoding: chunked") + "a;x=y;z\r\n{\"size\":1}\r\n0;q\r\n\r\n"},
-	{"chunks: trailer", get("POST /differ-h/_search?sort=n\nContent-Type: application/json\nTransfer-Encoding: chunked\nTrailer: X-Sum") + "a\r\n{\"size\":1}\r\n0\r\nX-Sum: 1\r\n\r\n"},
-	{"chunks: leading zeros and capitals", get("POST /differ-h/_search?sort=n\nContent-Type: application/json\nTransfer-Encoding: Chunked") + "000A\r\n{\"size\":1}\r\n0\r\n\r\n"},
-	{"chunks: bad size", get("POST /differ-h/_search\nContent-Type: application/json\nTransfer-Encoding: chunked") + "zz\r\n{\"size\":1}\r\n0\r\n\r\n"},
-	{"chunks: bad size of a write", get("PUT /differ-h/_doc/zz\nContent-Type: application/json\nTransfer-Encoding: chunked") + "zz\r\n{\"size\":1}\r\n0\r\n\r\n"},
-	{"chunks and a length", get("POST /differ-h/_search?sort=n\nContent-Type: application/json\nContent-Length: 3\nTransfer-Encoding: chunked") + "a\r\n{\"size\":1}\r\n0\r\n\r\n"},
-	{"transfer encoding unknown", get("POST /differ-h/_search\nContent-Type: application/json\nTransfer-Encoding: nonsense") + "{}"},
-	{"transfer encoding of two", get("POST /differ-h/_search\nContent-Type: application/json\nTransfer-Encoding: gzip, chunked") + "0\r\n\r\n"},
-	{"length given twice, the same", get("POST /differ-h/_search?sort=n\nContent-Type: application/json\nContent-Length: 10\nContent-Length: 10") + `{"size":1}`},
-	{"length given twice, another", get("POST /differ-h/_search\nContent-Type: application/json\nContent-Length: 10\nContent-Length: 11") + `{"size":1} `},
-	{"length of a list", get("POST /differ-h/_search?sort=n\nContent-Type: application/json\nContent-Length: 10, 10") + `{"size":1}`},
+	{
+		"chunks: none",
+		get("POST /differ-h/_search?size=1&sort=n\nContent-Type: application/json\nTransfer-Encoding: chunked") + "0\r\n\r\n",
+	},
+	{
+		"chunks: extensions",
+		get("POST /differ-h/_search?sort=n\nContent-Type: application/json\nTransfer-Encoding: chunked") +
+			"a;x=y;z\r\n{\"size\":1}\r\n0;q\r\n\r\n",
+	},
+	{
+		"chunks: trailer",
+		get("POST /differ-h/_search?sort=n\nContent-Type: application/json\nTransfer-Encoding: chunked\nTrailer: X-Sum") +
+			"a\r\n{\"size\":1}\r\n0\r\nX-Sum: 1\r\n\r\n",
+	},
+	{
+		"chunks: leading zeros and capitals",
+		get("POST /differ-h/_search?sort=n\nContent-Type: application/json\nTransfer-Encoding: Chunked") +
+			"000A\r\n{\"size\":1}\r\n0\r\n\r\n",
+	},
+	{
+		"chunks: bad size",
+		get("POST /differ-h/_search\nContent-Type: application/json\nTransfer-Encoding: chunked") +
+			"zz\r\n{\"size\":1}\r\n0\r\n\r\n",
+	},
+	{
+		"chunks: bad size of a write",
+		get("PUT /differ-h/_doc/zz\nContent-Type: application/json\nTransfer-Encoding: chunked") +
+			"zz\r\n{\"size\":1}\r\n0\r\n\r\n",
+	},
+	{
+		"chunks and a length",
+		get("POST /differ-h/_search?sort=n\nContent-Type: application/json\nContent-Length: 3\nTransfer-Encoding: chunked") +
+			"a\r\n{\"size\":1}\r\n0\r\n\r\n",
+	},
+	{
+		"transfer encoding unknown",
+		get("POST /differ-h/_search\nContent-Type: application/json\nTransfer-Encoding: nonsense") + "{}",
+	},
+	{
+		"transfer encoding of two",
+		get("POST /differ-h/_search\nContent-Type: application/json\nTransfer-Encoding: gzip, chunked") + "0\r\n\r\n",
+	},
+	{
+		"length given twice, the same",
+		get("POST /differ-h/_search?sort=n\nContent-Type: application/json\nContent-Length: 10\nContent-Length: 10") + `{"size":1}`,
+	},
+	{
+		"length given twice, another",
+		get("POST /differ-h/_search\nContent-Type: application/json\nContent-Length: 10\nContent-Length: 11") + `{"size":1} `,
+	},
+	{
+		"length of a list",
+		get("POST /differ-h/_search?sort=n\nContent-Type: application/json\nContent-Length: 10, 10") + `{"size":1}`,
+	},
 	{"length that is negative", get("POST /differ-h/_search\nContent-Length: -1")},
 	{"length with a plus", get("POST /differ-h/_search\nContent-Type: application/json\nContent-Length: +2") + "{}"},
 	{"length that is no number", get("POST /differ-h/_search\nContent-Length: ten")},

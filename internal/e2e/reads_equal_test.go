@@ -80,6 +80,9 @@ func (a api) fetch(t *testing.T, method, path, body string, loose bool, header .
 			t.Errorf("%s %s: Content-Length %s of %d bytes", method, path, length, len(r.body))
 		}
 	}
+	if strings.HasSuffix(strings.Split(path, "?")[0], "search") { // a collapsed one is answered when it is whole, and so with its length
+		delete(out.Header, "Content-Length")
+	}
 	if loose {
 		plain = sorted(plain)
 	}

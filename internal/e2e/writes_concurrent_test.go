@@ -136,8 +136,8 @@ func scribble(t *testing.T, through api, index string, seed uint64, lasting time
 	return done.Load()
 }
 
-// TestConcurrentWrites has several clients write the same few documents through the sidecar at once in every way, while reindex runs over
-// them again and again. Whatever sketch stands there after each round is that of the text that stands there.
+// TestConcurrentWrites has several clients write the same few documents through the sidecar at once in every way, while reindex
+// runs over them again and again. Whatever sketch stands there after each round is that of the text that stands there.
 func TestConcurrentWrites(t *testing.T) {
 	rounds := 3
 	if soaking() {

@@ -20,8 +20,8 @@ import (
 	"github.com/neardup/sidecar/sketch"
 )
 
-// written is a sequence of requests that write, as lines "METHOD path | body" in which INDEX stands for the index and ¶ for a line
-// end. Flags may follow the method: gzip, chunked, expect (100-continue), ndjson.
+// written is a sequence of requests that write, as lines "METHOD path | body" in which INDEX stands for the index and ¶ for a
+// line end. Flags may follow the method: gzip, chunked, expect (100-continue), ndjson.
 type written struct {
 	name  string
 	steps []string
@@ -162,12 +162,12 @@ func (a api) try(t *testing.T, step, index string) (reply, error) {
 	return reply{resp.StatusCode, resp.Header, got}, err
 }
 
-// varying is what differs between two replies for other reasons than the sidecar; and in errors, the end of a document that Elasticsearch
-// quotes, and the field limit.
+// varying is what differs between two replies for other reasons than the sidecar; and in errors, the end of a document that
+// Elasticsearch quotes, and the field limit.
 var varying = regexp.MustCompile(`,\\"neardup_sketch\\":null|fields \[\d+\]|"(index_uuid|_id)":"[\w-]{20,22}"|"took":\d+|"ingest_took":\d+|\[INDEX/[\w-]{22}\]`)
 
-// TestWritesAreTheEnginesOwn sends the same sequences directly and through the sidecar: statuses, replies and stored documents are the
-// same, but for the sketches, which are those of the stored texts or lack where that is said.
+// TestWritesAreTheEnginesOwn sends the same sequences directly and through the sidecar: statuses, replies and stored documents
+// are the same, but for the sketches, which are those of the stored texts or lack where that is said.
 func TestWritesAreTheEnginesOwn(t *testing.T) {
 	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
 		direct, through := api{e, e.URL}, api{e, serve(t, e, setup{match: "weq-*"})}
@@ -242,8 +242,8 @@ func ruleOfTests(t *testing.T) *adapters.Rule {
 	return &adapters.Rule{Match: "*", Fields: []string{"title", "body"}, Profile: rerank.Default, Window: 1000, Sketcher: sketcher}
 }
 
-// sameStored holds what is stored through the sidecar against what is stored directly: the same but for sketches, which are right, and
-// lack nowhere but in the documents named.
+// sameStored holds what is stored through the sidecar against what is stored directly: the same but for sketches, which are
+// right, and lack nowhere but in the documents named.
 func sameStored(t *testing.T, rule *adapters.Rule, direct, through map[string]hit, lacks []string) {
 	t.Helper()
 	if len(direct) != len(through) || len(direct) == 0 {

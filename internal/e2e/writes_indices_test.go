@@ -113,8 +113,8 @@ func (a api) mapping(t *testing.T, index string) (fields []string, ours bool) {
 	return fields, ours
 }
 
-// TestFieldLimit grows mappings field by field over their limit: what is refused through the sidecar is what is refused without it, and
-// our field takes no place.
+// TestFieldLimit grows mappings field by field over their limit: what is refused through the sidecar is what is refused without
+// it, and our field takes no place.
 func TestFieldLimit(t *testing.T) {
 	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
 		base := serve(t, e, setup{match: "wlim-*"})
@@ -164,7 +164,8 @@ func manyFields(n int) string {
 	return strings.Join(list, ",")
 }
 
-// TestFieldLimitOfATemplate has the first write make an index of a template with a small limit, and one that rolls over to the next.
+// TestFieldLimitOfATemplate has the first write make an index of a template with a small limit, and one that rolls over to the
+// next.
 func TestFieldLimitOfATemplate(t *testing.T) {
 	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
 		base := serve(t, e, setup{match: "wtl*"})
@@ -250,8 +251,8 @@ func TestAutoCreation(t *testing.T) {
 	})
 }
 
-// TestCreationDeclares makes indices through the sidecar: when the client knows of them our field is declared, and the reply is the
-// engine's own.
+// TestCreationDeclares makes indices through the sidecar: when the client knows of them our field is declared, and the reply is
+// the engine's own.
 func TestCreationDeclares(t *testing.T) {
 	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
 		base := serve(t, e, setup{match: "wcr-*"})
@@ -344,6 +345,30 @@ func TestIndicesThatRefuse(t *testing.T) {
 				p.set(t, "PUT /INDEX/_settings | {"+c.after+"}")
 			}
 			p.send(t, "PUT /INDEX/_doc/4?routing=1 | {"+wordsB+"}")
+		}
+	})
+}
+
+// TestChangesInsideTheEngine copies and changes documents where the sidecar does not see them: a copy carries its sketch into an index that
+// was made through the sidecar, a changed text the old one until reindex.
+func TestChangesInsideTheEngine(t *testing.T) {
+	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
+		s := setup{match: "wins-*"}
+		p := newPair(t, e, serve(t, e, s), "wins-x")
+		p.drop(t, "INDEX-copy")
+		const strict = `{"mappings":{"dynamic":"strict","properties":{"title":{"type":"text"},"body":{"type":"text"}}}}`
+		p.send(t, "PUT /INDEX | "+strict, "PUT /INDEX-copy | "+strict, "PUT /INDEX/_doc/1?refresh=true | {"+wordsA+"}", "PUT /INDEX/_doc/2?refresh=true | {"+wordsB+"}",
+			"POST /INDEX/_update_by_query?refresh=true | {\"query\":{\"term\":{\"_id\":\"2\"}},\"script\":\"ctx._source.title='changed'\"}",
+			"POST /_reindex?refresh=true | {\"source\":{\"index\":\"INDEX\",\"query\":{\"term\":{\"_id\":\"1\"}}},\"dest\":{\"index\":\"INDEX-copy\"}}")
+		p.same(t, "INDEX-copy")
+		if wrong(ruleOfTests(t), kept(t, p.direct, p.two)["2"].source) == "" {
+			t.Error("nothing was changed behind the sketch")
+		}
+		if out, code := sidecar(t, "reindex", "--config", config(t, e, s)); code != 0 {
+			t.Fatalf("reindex ended with %d: %s", code, out)
+		}
+		if h := kept(t, p.direct, p.two)["2"]; wrong(ruleOfTests(t), h.source) != "" || !adapters.HasSketch(h.source) {
+			t.Errorf("after reindex: %s", h.source)
 		}
 	})
 }

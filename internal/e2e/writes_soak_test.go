@@ -22,7 +22,8 @@ import (
 	"github.com/neardup/sidecar/internal/engines"
 )
 
-// sink is an engine that discards what it is sent, in which every index is prepared. No real one takes more than 100 MB in one body.
+// sink is an engine that discards what it is sent, in which every index is prepared. No real one takes more than 100 MB in one
+// body.
 type sink struct {
 	bytes, sketches, whole atomic.Int64
 }
@@ -155,8 +156,8 @@ func peak(t *testing.T, pid int) int64 {
 	return 0
 }
 
-// TestLongBulkInFlatMemory streams a bulk of 128 MB, or of 1 GB by make soak, through a real sidecar to an engine that discards it: in
-// every form it arrives whole and enriched, and the sidecar's memory does not grow with it.
+// TestLongBulkInFlatMemory streams a bulk of 128 MB, or of 1 GB by make soak, through a real sidecar to an engine that discards
+// it: in every form it arrives whole and enriched, and the sidecar's memory does not grow with it.
 func TestLongBulkInFlatMemory(t *testing.T) {
 	size := 128 << 20
 	if soaking() {
@@ -216,37 +217,32 @@ func TestLongBulkInFlatMemory(t *testing.T) {
 	}
 }
 
-// TestLargeBodiesOfUnknownLength sends bulks in chunks and compressed, of which the engine's limit bounds what they hold: one over it,
-// which is refused as it is directly, and one as far below it as we may add.
+// TestLargeBodiesOfUnknownLength sends bulks in chunks and compressed, of which the engine's limit bounds what they hold: one
+// over it, which is refused as it is directly, and one as far below it as we may add.
 func TestLargeBodiesOfUnknownLength(t *testing.T) {
 	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
 		const limit = 100 << 20
 		through, direct := api{e, serve(t, e, setup{match: "wbig-*"})}, api{e, e.URL}
 		for _, size := range []int{limit - limit/16 - 4096, limit + 4096} {
 			body := "| " + bulkOf("wbig-1", size)
-			for _, how := range []string{"POST chunked", "POST gzip", "POST gzip chunked"} {
-				if size < limit && how == "POST gzip" {
-					continue // it differs in nothing that we look at, and takes its time
-				}
+			for _, how := range []string{"POST chunked", "POST gzip chunked"} {
 				direct.drop(t, "wbig-1")
-				want := http.StatusOK
-				if size > limit {
-					want = direct.status(t, how+" /_bulk "+body)
-				}
-				if got := through.status(t, how+" /_bulk "+body); got != want || (size > limit) != (got == http.StatusRequestEntityTooLarge) {
-					t.Errorf("%s of %d bytes: status %d, directly %d", how, size, got, want)
+				one, two := direct.status(t, how+" /_bulk "+body), through.status(t, how+" /_bulk "+body)
+				if one != two || (size > limit) != (two == http.StatusRequestEntityTooLarge) {
+					t.Errorf("%s of %d bytes: status %d, directly %d", how, size, two, one)
 				}
 			}
 		}
 	})
 }
 
-// status sends a step and returns its status; an engine that cuts the connection under an upload refuses it as too large.
+// status sends a step and returns its status. An engine that cuts the connection under an upload refuses it as too large; a
+// sidecar then says that it got no answer.
 func (a api) status(t *testing.T, step string) int {
 	t.Helper()
 	r, err := a.try(t, step, "")
-	if err != nil {
-		t.Log(err)
+	if err != nil || r.status == http.StatusBadGateway {
+		t.Log(err, r.status)
 		return http.StatusRequestEntityTooLarge
 	}
 	return r.status

@@ -18,8 +18,8 @@ import (
 // strictDocuments is a mapping that takes the documents of these tests and no field more.
 const strictDocuments = `"mappings":{"dynamic":"strict","properties":{"@timestamp":{"type":"date"},"title":{"type":"text"},"body":{"type":"text"}}}`
 
-// newStream makes the template of data streams and returns their common name, which is one of its own: an engine may have no way to
-// drop a data stream. What there is is dropped when the test ends.
+// newStream makes the template of data streams and returns their common name, which is one of its own: an engine may have no way
+// to drop a data stream. What there is is dropped when the test ends.
 func newStream(t *testing.T, direct api) string {
 	t.Helper()
 	name := "wds-" + strings.ToLower(rand.Text()[:8])
@@ -42,8 +42,8 @@ func newStream(t *testing.T, direct api) string {
 	return name
 }
 
-// rollOver writes through the sidecar, one document after another, while a stream is rolled over past it, and fails the test where one is
-// refused. It returns how many carry a sketch.
+// rollOver writes through the sidecar, one document after another, while a stream is rolled over past it, and fails the test
+// where one is refused. It returns how many carry a sketch.
 func (a api) rollOver(t *testing.T, stream string) (sketched, all int) {
 	t.Helper()
 	done := make(chan struct{})
@@ -83,8 +83,8 @@ func (a api) rollOver(t *testing.T, stream string) (sketched, all int) {
 	return sketched, all
 }
 
-// TestDataStreams writes to data streams with a strict mapping that roll over past the sidecar: nothing is refused, and as soon as
-// their template declares our field everything is enriched.
+// TestDataStreams writes to data streams with a strict mapping that roll over past the sidecar: nothing is refused, and as soon
+// as their template declares our field everything is enriched.
 func TestDataStreams(t *testing.T) {
 	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
 		s := setup{match: "wds-*"}
@@ -125,8 +125,8 @@ func TestDataStreams(t *testing.T) {
 	})
 }
 
-// TestSetupTemplates has setup declare our field in templates: in those from which indices of a rule alone are made, in nothing else of
-// them, and once.
+// TestSetupTemplates has setup declare our field in templates: in those from which indices of a rule alone are made, in nothing
+// else of them, and once.
 func TestSetupTemplates(t *testing.T) {
 	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
 		s := setup{match: "wst-*"}
@@ -208,6 +208,40 @@ func TestSetupTemplates(t *testing.T) {
 			}
 			if m := get("/" + index + "/_mapping"); !strings.Contains(m, "declared_by") {
 				t.Errorf("%s was made otherwise: %s", index, m)
+			}
+		}
+	})
+}
+
+// TestPipelines writes through ingest pipelines: the engine changes documents after they were sketched, which setup says and
+// reindex mends.
+func TestPipelines(t *testing.T) {
+	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
+		s := setup{match: "wpip-*"}
+		p := newPair(t, e, serve(t, e, s), "wpip-x")
+		p.set(t, "PUT /_ingest/pipeline/INDEX | {\"processors\":[{\"set\":{\"field\":\"n\",\"value\":1}},{\"set\":{\"if\":\"ctx.title == 'to be changed'\",\"field\":\"title\",\"value\":\"changed\"}},"+
+			"{\"drop\":{\"if\":\"ctx.title == 'to be dropped'\"}}]}")
+		p.later(t, "DELETE /_ingest/pipeline/INDEX")
+		p.send(t, "PUT /INDEX/_doc/0?pipeline=INDEX | {\"title\":\"to be dropped\"}", "GET /INDEX/_doc/0 |", // which makes no index
+			"PUT /INDEX/_doc/1?pipeline=INDEX | {"+wordsA+"}")
+		time.Sleep(1100 * time.Millisecond) // that there is nothing is believed for a second
+		p.send(t, "POST /INDEX/_bulk?pipeline=INDEX | {\"index\":{\"_id\":\"2\"}}¶{"+wordsA+"}¶{\"index\":{\"_id\":\"3\",\"pipeline\":\"_none\"}}¶{"+wordsB+"}¶")
+		p.same(t, "INDEX", "1") // it makes its index, of which the pipeline might have kept it
+		p.set(t, "PUT /INDEX/_settings | {\"index.default_pipeline\":\"INDEX\"}")
+		p.send(t, "PUT /INDEX/_doc/4 | {"+wordsB+"}", "PUT /INDEX/_doc/5 | {\"title\":\"to be changed\"}", "PUT /INDEX/_doc/6?pipeline=nosuchpipeline | {"+wordsA+"}")
+		if source := kept(t, p.direct, p.two)["5"].source; wrong(ruleOfTests(t), source) == "" {
+			t.Errorf("the pipeline changed nothing after the sketch: %s", source)
+		}
+		file := config(t, e, s)
+		if out, code := sidecar(t, "setup", "--config", file); code != 0 || !strings.Contains(out, p.two+": note: the ingest pipeline "+p.two+" runs after") {
+			t.Errorf("setup ended with %d and says nothing of the pipeline: %s", code, out)
+		}
+		if out, code := sidecar(t, "reindex", "--config", file); code != 0 {
+			t.Fatalf("reindex ended with %d: %s", code, out)
+		}
+		for id, h := range kept(t, p.direct, p.two) {
+			if why := wrong(ruleOfTests(t), h.source); why != "" || !adapters.HasSketch(h.source) {
+				t.Errorf("after reindex %s is stored as %s %s", id, h.source, why)
 			}
 		}
 	})

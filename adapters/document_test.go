@@ -1,0 +1,68 @@
+package adapters
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestClears: where no sketch may be sent, a partial document clears what would be stale if our field is known there.
+func TestClears(t *testing.T) {
+	rule := testRule(t, "title", "body")
+	for _, c := range []struct {
+		name, doc, want string
+		partial, clears bool
+		change          Change
+	}{
+		{"whole", `{"title":"one"}`, `{"title":"one"}`, false, true, Unprepared},
+		{"every field", `{"title":"one","body":"two"}`, `{"title":"one","body":"two","neardup_sketch":null}`, true, true, Cleared},
+		{"some fields", `{"title":"one"}`, `{"title":"one","neardup_sketch":null}`, true, true, Cleared},
+		{"some fields where it is not known", `{"title":"one"}`, `{"title":"one"}`, true, false, Unprepared},
+		{"no field", `{"n":1,"neardup_sketch":"x"}`, `{"n":1}`, true, true, Untouched},
+	} {
+		var changes []Change
+		e := enricher(rule, false, &changes)
+		e.Clears = func(string) bool { return c.clears }
+		if diff := cmp.Diff(c.want, string(e.Append(nil, "news-1", []byte(c.doc), c.partial))); diff != "" {
+			t.Errorf("%s: %s", c.name, diff)
+		}
+		if diff := cmp.Diff([]Change{c.change}, changes); diff != "" {
+			t.Errorf("%s: %s", c.name, diff)
+		}
+	}
+}
+
+func TestAppendScripted(t *testing.T) {
+	var changes []Change
+	e := enricher(testRule(t, "title"), true, &changes)
+	for _, c := range []struct{ index, doc, want string }{
+		{"news-1", `{"title":"one","neardup_sketch":"x"}`, `{"title":"one"}`}, {"news-1", `{"title"`, `{"title"`}, {"logs", `{"neardup_sketch":"x"}`, `{"neardup_sketch":"x"}`},
+	} {
+		if got := string(e.AppendScripted(nil, c.index, []byte(c.doc))); got != c.want {
+			t.Errorf("%s: %s, want %s", c.doc, got, c.want)
+		}
+	}
+	if diff := cmp.Diff([]Change{Scripted, Scripted, Untouched}, changes); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFirst(t *testing.T) {
+	for _, c := range []struct{ data, key, value, head string }{
+		{`{"a":{"b":1},"c":2} x`, "a", `{"b":1}`, `{"a":{"b":1},"c":2}`}, {`{"a":{}`, "a", `{}`, ""}, {`{"a":1 x`, "a", "1", ""}, {" /* c */ {\"a\":\"b\"}\n", "a", `"b"`, " /* c */ {\"a\":\"b\"}"},
+		{`{"a":`, "", "", ""}, {`{}`, "", "", `{}`}, {`[1]`, "", "", `[1]`}, {``, "", "", ""}, {`{"a":1}{"a":2}`, "a", "1", `{"a":1}`}, {`{"a":{"b"}}`, "", "", ""},
+	} {
+		m, ok := First([]byte(c.data))
+		if m.Key != c.key || string(m.Value) != c.value || ok != (c.value != "") {
+			t.Errorf("%s: %q %q %v", c.data, m.Key, m.Value, ok)
+		}
+		if got := string(Head([]byte(c.data))); got != c.head {
+			t.Errorf("%s: head %q, want %q", c.data, got, c.head)
+		}
+	}
+	for data, want := range map[string]bool{"": true, " \r\n": true, "/* x */\n": true, "// x\n": true, "\uFEFF\n": true, "{": false, "/": false, "// x": false} {
+		if Blank([]byte(data)) != want {
+			t.Errorf("%q is blank: %v", data, !want)
+		}
+	}
+}

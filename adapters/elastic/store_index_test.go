@@ -1,0 +1,259 @@
+package elastic
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// prompted is an engine that answers from a list, "METHOD path" to a body in which a status may stand in front, and 404 to all
+// else. It keeps a log of what would change something.
+type prompted struct {
+	answers map[string]string
+	changes []string
+}
+
+func (s *prompted) store() adapters.Store {
+	return Open(handled(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Elastic-Product", "Elasticsearch")
+		key := r.Method + " " + r.URL.EscapedPath()
+		body, err := io.ReadAll(readerOf(r))
+		if r.Method != "GET" && !strings.Contains(key, "_simulate") {
+			s.changes = append(s.changes, strings.TrimSpace(key+" "+string(body)))
+		}
+		answer, ok := s.answers[key]
+		if !ok || err != nil {
+			answer = `404 {"error":{"type":"missing","reason":"no"}}`
+		}
+		var status int
+		if n, _ := fmt.Sscanf(answer, "%d ", &status); n == 1 {
+			w.WriteHeader(status)
+			_, answer, _ = strings.Cut(answer, " ")
+		}
+		_, _ = io.WriteString(w, answer)
+	}), []*url.URL{{Scheme: "http", Host: "engine"}})(nil, "")
+}
+
+func readerOf(r *http.Request) io.Reader {
+	if r.Body == nil {
+		return strings.NewReader("")
+	}
+	return r.Body
+}
+
+// fieldMapping is the answer to how our field is mapped, for indices "name" (unmapped), "name!" (ready) and "name*" (marked).
+func fieldMapping(indices ...string) string {
+	var list []string
+	for _, index := range indices {
+		name := strings.TrimRight(index, "!*")
+		switch index[len(name):] {
+		case "":
+			list = append(list, fmt.Sprintf(`%q:{"mappings":{}}`, name))
+		case "!":
+			list = append(list, fmt.Sprintf(`%q:{"mappings":{%q:{"mapping":{%q:%s}}}}`, name, adapters.SketchField, adapters.SketchField, ourField))
+		default:
+			list = append(list, fmt.Sprintf(`%q:{"mappings":{%q:{"mapping":{%q:%s}}}}`, name, adapters.SketchField, adapters.SketchField, markedField))
+		}
+	}
+	return "{" + strings.Join(list, ",") + "}"
+}
+
+// state is an index in short: its name and rule name, and what a write to it finds.
+func state(list []adapters.Index) string {
+	var out []string
+	for _, i := range list {
+		word := i.Name
+		if i.As != "" {
+			word += "=" + i.As
+		}
+		for _, f := range []struct {
+			is   bool
+			mark string
+		}{{i.Ready, "ready"}, {i.Mapped && !i.Ready, "mapped"}, {i.NoWrite, "nowrite"}, {i.Moves, "moves"}, {i.Absent, "absent"}} {
+			if f.is {
+				word += " " + f.mark
+			}
+		}
+		out = append(out, word)
+	}
+	return strings.Join(out, "; ")
+}
+
+const lookUp = "/_mapping/field/" + adapters.SketchField
+
+func TestResolve(t *testing.T) {
+	const managed = `{"a-000002":{"settings":{"index.lifecycle.name":"p"},"mappings":{}}}`
+	for _, c := range []struct {
+		name, asked, want string
+		answers           map[string]string
+	}{
+		{"an index", "a-1", "a-1 ready", map[string]string{"GET /a-1" + lookUp: fieldMapping("a-1!")}},
+		{"nothing", "a-1", "", nil},
+		{"of another type", "a-1", "a-1 mapped", map[string]string{"GET /a-1" + lookUp: `{"a-1":{"mappings":{"neardup_sketch":{"mapping":{"neardup_sketch":{"type":"text"}}}}}}`}},
+		{"a pattern", "a-%2A", "a-1 ready; a-2", map[string]string{"GET /a-%2A" + lookUp: fieldMapping("a-1!", "a-2")}},
+		{"an alias of one", "a", "a-1 ready", map[string]string{"GET /a" + lookUp: fieldMapping("a-1!"), "GET /_alias/a": `{"a-1":{"aliases":{"a":{}}}}`}},
+		{"an alias of several", "a", "a-1 nowrite; a-2 ready", map[string]string{
+			"GET /a" + lookUp: fieldMapping("a-1", "a-2!"), "GET /_alias/a": `{"a-1":{"aliases":{"a":{}}},"a-2":{"aliases":{"a":{"is_write_index":true}}}}`, "GET /a-2": `{"a-2":{"settings":{},"mappings":{}}}`}},
+		{"an alias of several that none is written by", "a", "a-1; a-2 ready", map[string]string{
+			"GET /a" + lookUp: fieldMapping("a-1", "a-2!"), "GET /_alias/a": `{"a-1":{"aliases":{"a":{}}},"a-2":{"aliases":{"a":{}}}}`}},
+		{"an alias that the engine won't tell of", "a", "a-1; a-2 ready", map[string]string{"GET /a" + lookUp: fieldMapping("a-1", "a-2!"), "GET /_alias/a": `403 {}`}},
+		{"an alias that the engine rolls over", "a", "a-000001 ready nowrite; a-000002 ready moves", map[string]string{
+			"GET /a" + lookUp: fieldMapping("a-000001!", "a-000002!"), "GET /_alias/a": `{"a-000001":{"aliases":{"a":{}}},"a-000002":{"aliases":{"a":{"is_write_index":true}}}}`, "GET /a-000002": managed}},
+		{"an alias that the engine rolls over by a template", "a", "a-000002 ready", map[string]string{
+			"GET /a" + lookUp: fieldMapping("a-000002*"), "GET /_alias/a": `{"a-000002":{"aliases":{"a":{"is_write_index":true}}}}`, "GET /a-000002": managed}},
+		{"a data stream", "l-a", ".ds-l-a-2026.01.01-000001=l-a nowrite; .ds-l-a-2026.01.01-000002=l-a ready moves", map[string]string{
+			"GET /l-a" + lookUp: fieldMapping(".ds-l-a-2026.01.01-000001", ".ds-l-a-2026.01.01-000002!")}},
+		{"a data stream by a template", "l-a", ".ds-l-a-2026.01.01-000001=l-a nowrite; .ds-l-a-2026.01.01-1000000=l-a ready; .ds-l-a-2026.01.01-999999=l-a ready nowrite", map[string]string{
+			"GET /l-a" + lookUp: fieldMapping(".ds-l-a-2026.01.01-000001", ".ds-l-a-2026.01.01-1000000*", ".ds-l-a-2026.01.01-999999*")}},
+		{"the alias of data streams", "all", ".ds-l-a-2026.01.01-000001=l-a ready nowrite; .ds-l-b-2026.01.01-000003=l-b ready", map[string]string{
+			"GET /all" + lookUp: fieldMapping(".ds-l-a-2026.01.01-000001*", ".ds-l-b-2026.01.01-000003*"), "GET /_alias/all": `{"l-a":{"aliases":{"all":{}}},"l-b":{"aliases":{"all":{"is_write_index":true}}}}`}},
+		{"a backing index", ".ds-l-a-2026.01.01-000001", ".ds-l-a-2026.01.01-000001=l-a ready", map[string]string{
+			"GET /.ds-l-a-2026.01.01-000001" + lookUp: fieldMapping(".ds-l-a-2026.01.01-000001!")}},
+		{"date math", "%3Ca-%7Bnow%2Fd%7D%3E", "a-2026.01.01 absent", map[string]string{
+			"GET /%3Ca-%7Bnow%2Fd%7D%3E" + lookUp: `404 {"error":{"type":"index_not_found_exception","reason":"no such index","index":"a-2026.01.01"}}`}},
+		{"date math finer than a day", "%3Ca-%7Bnow%2Fh%7D%3E", "a-2026.01.01 ready moves", map[string]string{"GET /%3Ca-%7Bnow%2Fh%7D%3E" + lookUp: fieldMapping("a-2026.01.01!")}},
+		{"date math finer than a day by a template", "%3Ca-%7Bnow%2Fh%7D%3E", "a-2026.01.01 ready", map[string]string{"GET /%3Ca-%7Bnow%2Fh%7D%3E" + lookUp: fieldMapping("a-2026.01.01*")}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			asked, err := url.PathUnescape(c.asked)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list, err := (&prompted{answers: c.answers}).store().Resolve(t.Context(), asked)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, state(list)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestDateMathAtMidnight: what is enriched for today must not arrive tomorrow.
+func TestDateMathAtMidnight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // it begins at midnight
+		s := &prompted{answers: map[string]string{"GET /%3Ca-%7Bnow%2Fd%7D%3E" + lookUp: fieldMapping("a-2000.01.01!")}}
+		for _, c := range []struct {
+			wait time.Duration
+			want string
+		}{{0, "a-2000.01.01 ready moves"}, {10 * time.Second, "a-2000.01.01 ready"}, {23*time.Hour + 58*time.Minute, "a-2000.01.01 ready"}, {time.Minute, "a-2000.01.01 ready moves"}} {
+			time.Sleep(c.wait)
+			list, err := s.store().Resolve(t.Context(), "<a-{now/d}>")
+			if err != nil || state(list) != c.want {
+				t.Errorf("at %v: %s, want %s (%v)", time.Now(), state(list), c.want, err)
+			}
+		}
+	})
+}
+
+func TestPrepare(t *testing.T) {
+	const (
+		put      = `PUT /a-1/_mapping {"properties":{"neardup_sketch":` + ourField + `}}`
+		create   = "GET /_cluster/settings"
+		template = "GET /_index_template"
+		found    = "GET /a-1" + lookUp
+		is       = "GET /a-1"
+	)
+	unmapped := fieldMapping("a-1")
+	for _, c := range []struct {
+		name, want string
+		create     bool
+		answers    map[string]string
+		changes    []string
+	}{
+		{"few fields", "a-1 ready", false, map[string]string{found: unmapped, is: `{"a-1":{"settings":{},"mappings":{}}}`, "PUT /a-1/_mapping": "{}"}, []string{put}},
+		{"a limit that was set", "a-1 ready", false, map[string]string{
+			found: unmapped, is: `{"a-1":{"settings":{"index.mapping.total_fields.limit":"7"},"mappings":{"properties":{"a":{}}}}}`, "PUT /a-1/_settings": "{}", "PUT /a-1/_mapping": "{}",
+		}, []string{`PUT /a-1/_settings {"index.mapping.total_fields.limit":8}`, put}},
+		{"a limit that is crossed", "a-1 ready", false, map[string]string{
+			found: unmapped, is: `{"a-1":{"settings":{"index.mapping.total_fields.limit":"2"},"mappings":{"properties":{"a":{"fields":{"k":{}}},"o":{"properties":{"p":{}}}},"runtime":{"r":{}}}}}`, "PUT /a-1/_settings": "{}", "PUT /a-1/_mapping": "{}",
+		}, []string{`PUT /a-1/_settings {"index.mapping.total_fields.limit":6}`, put}},
+		{"many fields", "a-1 ready", false, map[string]string{
+			found: unmapped, is: `{"a-1":{"settings":{},"mappings":{"properties":{` + strings.TrimSuffix(manyProperties(500), ",") + `}}}}`, "PUT /a-1/_settings": "{}", "PUT /a-1/_mapping": "{}",
+		}, []string{`PUT /a-1/_settings {"index.mapping.total_fields.limit":1001}`, put}},
+		{"a limit that may not be raised", "a-1", false, map[string]string{
+			found: unmapped, is: `{"a-1":{"settings":{"index.mapping.total_fields.limit":"7"},"mappings":{}}}`, "PUT /a-1/_settings": "403 {}",
+		}, []string{`PUT /a-1/_settings {"index.mapping.total_fields.limit":8}`}},
+		{"a mapping that may not be changed", "a-1", false, map[string]string{
+			found: unmapped, is: `{"a-1":{"settings":{"index.mapping.total_fields.limit":"7"},"mappings":{}}}`, "PUT /a-1/_settings": "{}", "PUT /a-1/_mapping": "403 {}",
+		}, []string{`PUT /a-1/_settings {"index.mapping.total_fields.limit":8}`, put, `PUT /a-1/_settings {"index.mapping.total_fields.limit":"7"}`}},
+		{"settings that may not be read", "a-1", false, map[string]string{found: unmapped, is: "403 {}"}, nil},
+		{"nothing there", "", false, nil, nil},
+		{"to be made", "a-1 ready", true, map[string]string{
+			create: `{"defaults":{"action.auto_create_index":"true"}}`, template: `{"index_templates":[]}`, "PUT /a-1": "{}", is: `{"a-1":{"settings":{},"mappings":{}}}`, "PUT /a-1/_mapping": "{}",
+		}, []string{"PUT /a-1", put}},
+		{"to be made with our field", "a-1 ready", true, map[string]string{
+			create: `{"defaults":{"action.auto_create_index":"true"}}`, template: `{"index_templates":[]}`, "PUT /a-1": "{}", is: `{"a-1":{"settings":{},"mappings":{"properties":{"neardup_sketch":` + markedField + `}}}}`,
+		}, []string{"PUT /a-1"}},
+		{"not to be made", "", true, map[string]string{create: `{"persistent":{"action.auto_create_index":"false"},"defaults":{"action.auto_create_index":"true"}}`, template: `{"index_templates":[]}`}, nil},
+		{"nothing known of templates", "", true, map[string]string{create: `{"defaults":{"action.auto_create_index":"true"}}`, template: `403 {}`}, nil},
+		{"the template declares it", "a-1 ready absent", true, map[string]string{
+			template: `{"index_templates":[{"name":"t","index_template":{"index_patterns":["a-*"],"data_stream":{}}}]}`,
+			"POST /_index_template/_simulate_index/a-1": `{"template":{"mappings":{"properties":{"neardup_sketch":` + ourField + `}}}}`,
+		}, nil},
+		{"a data stream", "", true, map[string]string{
+			template: `{"index_templates":[{"name":"t","index_template":{"index_patterns":["a-*"],"data_stream":{}}},{"name":"u","index_template":{"index_patterns":["*"],"priority":-1,"allow_auto_create":true}}]}`,
+			"POST /_index_template/_simulate_index/a-1": `{"template":{}}`,
+		}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := &prompted{answers: c.answers}
+			list, err := s.store().Prepare(t.Context(), "a-1", c.create)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, state(list)); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff(c.changes, s.changes); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func manyProperties(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `"f%d":{"type":"keyword"},`, i)
+	}
+	return b.String()
+}
+
+func TestAllows(t *testing.T) {
+	for _, c := range []struct {
+		setting, name string
+		want          bool
+	}{
+		{"true", "a", true}, {"false", "a", false}, {"a-*", "a-1", true}, {"a-*", "b", false}, {"+a-*,-b*", "a-1", true}, {"-a-1, +a-*", "a-1", false},
+		{"-a-1, +a-*", "a-2", true}, {"+*", ".x", true}, {"-*", "x", false}, {"", "x", false},
+	} {
+		if got := allows(c.setting, c.name); got != c.want {
+			t.Errorf("%q lets %q be made: %v", c.setting, c.name, got)
+		}
+	}
+}
+
+func TestMeet(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want bool
+	}{
+		{"a", "a", true}, {"a", "b", false}, {"a*", "ab", true}, {"a*", "*b", true}, {"a*c", "ab*", true}, {"a*", "b*", false}, {"*", "", true}, {"", "a", false},
+		{"logs-*-x", "logs-a-*", true}, {"logs-*-x", "logs-a", false}, {"**", "*", true},
+	} {
+		if meet(c.a, c.b) != c.want || meet(c.b, c.a) != c.want {
+			t.Errorf("%q and %q: want %v", c.a, c.b, c.want)
+		}
+	}
+}
