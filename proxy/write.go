@@ -51,11 +51,6 @@ func (h *Handler) readable(r *http.Request) bool {
 // write sends a write on with its documents enriched: whole with its length where it is small, as most are, or else as a stream. If
 // the client breaks off, the request to the engine is cut off too, never ended as if it were whole.
 func (h *Handler) write(w http.ResponseWriter, r *http.Request, class adapters.Class) {
-	if r.ContentLength > h.Limits.EngineMaxBody { // the engine refuses it by its length, before the client sends it
-		h.counts.add("passed", "too_large")
-		h.send(w, r, h.changeOf(class))
-		return
-	}
 	raw, whole, err := readUpTo(r.Body, lookAhead)
 	if err != nil {
 		h.unreachable(w, r, err)
