@@ -19,9 +19,6 @@ func coding(accepted []string) string {
 	return ""
 }
 
-// acceptsGzip reports whether a client says that it takes gzip.
-func acceptsGzip(accepted []string) bool { return weights(accepted)["gzip"] > 0 }
-
 // weights returns how well a client likes the content codings that it names, 0 to 1.
 func weights(accepted []string) map[string]float64 {
 	weights := map[string]float64{}

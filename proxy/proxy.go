@@ -115,9 +115,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case class.Kind == adapters.Search:
 		h.search(w, r, class)
 	case class.Kind == adapters.Read:
-		h.read(w, inReadableForm(r, class), class)
+		h.read(w, r, class)
 	default: // what passes, and writes that can't be read
-		h.sendAltering(w, inReadableForm(r, class), func() bool { return class.Alters }, h.declaring(r, class, h.changeOf(class)))
+		h.sendAltering(w, r, func() bool { return class.Alters }, h.declaring(r, class, h.changeOf(class)))
 	}
 }
 

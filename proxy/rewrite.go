@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-
-	"github.com/neardup/sidecar/adapters"
 )
 
 // addressed returns the host and port under which the client addressed us: its Host header, and where that names no port the one
@@ -22,20 +20,4 @@ func addressed(r *http.Request) string {
 		return net.JoinHostPort(host.Hostname(), "443")
 	}
 	return net.JoinHostPort(host.Hostname(), "80")
-}
-
-// inReadableForm returns the request for a reply that is to be rewritten: it is asked for in no encoding but the one we read.
-func inReadableForm(r *http.Request, class adapters.Class) *http.Request {
-	const key = "Accept-Encoding"
-	asked := r.Header[key]
-	if !class.Rewrites || len(asked) == 0 {
-		return r
-	}
-	out := r.WithContext(r.Context())
-	out.Header = r.Header.Clone()
-	out.Header.Del(key)
-	if acceptsGzip(asked) {
-		out.Header.Set(key, "gzip")
-	}
-	return out
 }

@@ -158,6 +158,9 @@ func (h *Handler) plain(w http.ResponseWriter, r *http.Request, s searching, rea
 	query := *r.URL
 	query.RawQuery = s.plain.RawQuery
 	out.URL, out.Header = &query, http.Header(maps.Clone(s.plain.Header))
+	if accepted := readable(out.Header["Accept-Encoding"]); accepted != nil && !s.class.Shown && reason != unconfigured {
+		out.Header["Accept-Encoding"] = accepted
+	}
 	switch {
 	case r.Body == nil || r.Body == http.NoBody:
 	case s.body.reason != "":

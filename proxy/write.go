@@ -141,6 +141,9 @@ func (h *Handler) writeStream(w http.ResponseWriter, r *http.Request, class adap
 
 // forwardWrite sends an enriched write on. One that makes an index ends what is known of the names that now lead to it as well.
 func (h *Handler) forwardWrite(w http.ResponseWriter, r *http.Request, class adapters.Class, makes *atomic.Bool) {
+	if accepted := readable(r.Header["Accept-Encoding"]); accepted != nil && class.CleanWrite && !class.Shown {
+		r.Header["Accept-Encoding"] = accepted
+	}
 	h.sendAltering(w, r, makes.Load, h.changeOf(class))
 }
 

@@ -113,6 +113,9 @@ async function writes () {
   await same('get_source', () => client.getSource({ index: main, id: documents[0].id, _source_includes: 'title,url' }))
   await same('exists', () => client.exists({ index: work, id: '1' }))
   await same('exists not', () => client.exists({ index: work, id: 'nowhere' }))
+  await same('source exists', () => client.existsSource({ index: work, id: '1' }))
+  await same('index exists', () => client.indices.exists({ index: work }))
+  await same('index exists not', () => client.indices.exists({ index: name('nowhere') }))
   await same('mget', () => client.mget({ index: main, ids: [documents[3].id, 'nowhere', documents[1].id] }))
   await same('delete', () => client.delete({ index: work, id: '2', refresh: true }))
   await same('update_by_query', () => client.updateByQuery({

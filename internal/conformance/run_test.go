@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,13 +26,17 @@ type exchange struct {
 	body   []byte // decompressed
 }
 
-// runner runs sections against one address.
+// runner runs sections against one address, or, where reads is set, what only reads against that one.
 type runner struct {
 	base   string
+	reads  string
 	client *http.Client
 	// header goes with every request beside a section's own.
 	header http.Header
 }
+
+// reading matches the endpoints that read documents.
+var reading = regexp.MustCompile(`^(explain|field_caps|get|get_source|mget|msearch|scroll|search|[a-z]*search_template)$`)
 
 // run is one section under way.
 type run struct {
@@ -149,7 +154,11 @@ func (u *run) send(a *api, c call, in instruction) (*exchange, error) {
 	if err != nil {
 		return nil, err
 	}
-	target, err := url.Parse(u.base)
+	base := u.base
+	if u.reads != "" && reading.MatchString(a.name) {
+		base = u.reads
+	}
+	target, err := url.Parse(base)
 	if err != nil {
 		return nil, err
 	}

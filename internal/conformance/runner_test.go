@@ -181,7 +181,7 @@ func TestFaultsAreFound(t *testing.T) {
 	for i, f := range faults {
 		t.Run(f.name, func(t *testing.T) {
 			engine := func(fault int) *runner { return fakeEngine(t, fault) }
-			l := &lab{direct: engine(0), bare: engine(0), ruled: engine(i)}
+			l := &lab{direct: engine(0), bare: engine(0), ruled: engine(i), late: engine(0)}
 			l.wipe = func(context.Context, []exchange) error { return nil }
 			v, err := l.judge(t.Context(), s, s.sections[0])
 			if err != nil {

@@ -6,16 +6,17 @@
 //
 //  1. at the engine,
 //  2. through a sidecar whose rule matches no index: nothing may differ,
-//  3. through a sidecar with a rule for every index and threshold 1: documents get sketches, and hits with the same text fold.
+//  3. through a sidecar with a rule for every index and threshold 1: documents get sketches, and hits with the same text fold,
+//  4. the same, but only what reads documents goes through the sidecar, which finds them without sketches.
 //
-// What does not hold, or differs, is tried once more. What may differ stands in testdata/allowed.txt, each with its reason; a
-// section that fails because hits fold must hold with Neardup-Control: off, and each hit left out must have the text of one
-// above it.
+// What does not hold, or differs, is tried once more. What may differ stands in testdata/allowed.txt, each with its reason; a section
+// that fails because hits fold must hold with Neardup-Control: off, and each hit left out must have the text of one above it. A third
+// of the sections are asked with white space in the replies, and a third compressed.
 //
-// The short form runs the sections that concern documents, searches and mappings, and takes some minutes. With
-// NEARDUP_SUITES=all every section runs, and the engine itself is asked twice:
+// The short form runs the sections that concern documents, searches and mappings, one in four of them in the ways 2 and 4, and takes
+// some minutes. With NEARDUP_SUITES=all all sections run in all ways, and twice at the engine:
 //
-//	NEARDUP_ENGINES=required NEARDUP_SUITES=all go test -count=1 -timeout 2h -run TestSuites -v ./internal/conformance
+//	NEARDUP_ENGINES=required NEARDUP_SUITES=all go test -count=1 -timeout 3h -run TestSuites -v ./internal/conformance
 //
 // The engines are always its own, for they are wiped after each section.
 package conformance
