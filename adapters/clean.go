@@ -198,7 +198,7 @@ func (c *cleaner) scalar() error {
 				return err
 			}
 		}
-		if bytes.IndexByte([]byte(" \t\r\n,:]}[{\""), b) >= 0 {
+		if bytes.IndexByte([]byte(" \t\r\n,:]}[{\"/"), b) >= 0 {
 			return errors.Join(c.r.UnreadByte(), c.emit())
 		}
 		c.held = append(c.held, b)

@@ -59,6 +59,8 @@ type Class struct {
 	CleanWrite bool
 	// Rewrites says that CleanReply changes more in the reply to a read than our fields: it is to see every such reply.
 	Rewrites bool
+	// Elsewhere says that the body can name other indices than Target.
+	Elsewhere bool
 	// Shown says that the client names a field of ours in its request: then it is shown.
 	Shown bool
 	// Reason, if not empty, says in one word of the documentation's list why a read that is a search is left alone.
@@ -93,6 +95,8 @@ type ParsedSearch struct {
 	Exchange Exchange
 	// Reason says why it is left alone, in one word of the documentation's list.
 	Reason string
+	// Elsewhere says that the body can name other indices than Target.
+	Elsewhere bool
 	// Shown says that the client names a field of ours: then it is shown in the reply to Plain.
 	Shown bool
 }
@@ -115,17 +119,21 @@ var (
 	ErrNotUnderstood = errors.New("the reply is not understood")
 )
 
-// Alone is the error of an exchange which finds out on its way that the search is to be left alone. It is the reason, in one word of the
-// documentation's list.
-type Alone string
+// Alone is the error of an exchange which finds out on its way that the search is to be left alone for what it is.
+type Alone struct {
+	// Reason is one word of the documentation's list.
+	Reason string
+	// Searched says that the engine has searched for it already.
+	Searched bool
+}
 
 // Error implements error.
-func (a Alone) Error() string { return "the search is left alone: " + string(a) }
+func (a Alone) Error() string { return "the search is left alone: " + a.Reason }
 
 // ReasonOf returns the reason for which an exchange's error leaves the search alone.
 func ReasonOf(err error) string {
 	if alone, ok := errors.AsType[Alone](err); ok {
-		return string(alone)
+		return alone.Reason
 	}
 	return "not_understood"
 }

@@ -41,11 +41,16 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, class adapters.Cl
 		out.Header = r.Header.Clone()
 		out.Header["Accept-Encoding"] = accepted
 	}
-	if r.Method == http.MethodHead && !class.Shown && h.mayConcern(class, out) {
-		out.Method = http.MethodGet // its length is that of a body which is to be cleaned; what we write of it, net/http leaves out
+	if r.Method == http.MethodHead && !class.Shown && !signed(r) && h.mayConcern(class, out) {
+		// Its length is that of a body which is to be cleaned; what we write of it, net/http leaves out. No engine compresses nothing.
+		out.Method, out.Header = http.MethodGet, r.Header.Clone()
+		out.Header.Del("Accept-Encoding")
 	}
 	h.sendAltering(w, out, func() bool { return class.Alters }, h.changeOf(class))
 }
+
+// signed reports whether a request is signed over what it is, so that nothing of it may change.
+func signed(r *http.Request) bool { return strings.HasPrefix(r.Header.Get("Authorization"), "AWS4-") }
 
 // names reports whether the beginning of a body names a field of ours.
 func names(head []byte, r *http.Request) bool {
@@ -113,11 +118,11 @@ func (h *Handler) changeOf(class adapters.Class) func(*http.Response) {
 
 // mayConcern reports whether the reply to a request may hold documents of a configured index. Where the request names none it may.
 func (h *Handler) mayConcern(class adapters.Class, r *http.Request) bool {
-	if class.Target == "" {
+	if class.Target == "" || class.Elsewhere || signed(r) { // a look-up under another request's signature would be refused
 		return len(h.Rules) > 0
 	}
 	who := clientOf(adapters.Header(r.Header), r.URL.RawQuery)
-	return h.catalog.scope(r.Context(), who, class.Target).Configured
+	return h.catalog.scope(r.Context(), who, class.Target).Configured || h.catalog.unknown(r.Context(), who, class.Target)
 }
 
 // cleaner returns a function that cuts our fields out of a response. A reply in which there are none goes out with the bytes and

@@ -141,7 +141,7 @@ func concerned(class adapters.Class, parsed adapters.ParsedSearch, scope func(st
 	switch {
 	case parsed.Reason == unconfigured:
 		return false
-	case parsed.Reason == "signed": // a look-up under another request's signature would be refused
+	case class.Elsewhere, parsed.Reason == "signed": // a look-up under another request's signature would be refused
 		return true
 	}
 	return scope(class.Target).Configured
@@ -204,8 +204,14 @@ func (h *Handler) leave(w http.ResponseWriter, r *http.Request, s searching, rea
 // fallBack answers a search that could not be collapsed.
 func (h *Handler) fallBack(w http.ResponseWriter, r *http.Request, s searching, err error) {
 	reason := adapters.ReasonOf(err)
+	if alone, ok := errors.AsType[adapters.Alone](err); ok { // for what it is, not for a failure
+		if alone.Searched {
+			h.catalog.spend(s.who, s.class.Target)
+		}
+		h.plain(w, r, s, reason)
+		return
+	}
 	switch {
-	case reason != "not_understood":
 	case errors.Is(err, adapters.ErrWidened):
 		reason = engineStatus
 	case errors.Is(err, errTooLarge):

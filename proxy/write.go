@@ -41,7 +41,7 @@ func (h *Handler) readable(r *http.Request) bool {
 		h.counts.add("passed", "format")
 		return false
 	}
-	if strings.HasPrefix(r.Header.Get("Authorization"), "AWS4-") { // signed over the body
+	if signed(r) {
 		h.counts.add("passed", "signed")
 		return false
 	}

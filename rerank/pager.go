@@ -154,7 +154,7 @@ func (p *Pager) firstReading() int {
 // clamp keeps a reading within what can be of use: the window and, where the page is read with it, what the page needs beyond
 // the window; and within the engine's limit.
 func (p *Pager) clamp(to int) int {
-	most := p.page.Window
+	most := max(p.page.Window, p.page.First)
 	if p.whole {
 		most += p.page.From + p.page.Size
 	}

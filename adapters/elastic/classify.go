@@ -45,6 +45,9 @@ func (d Dialect) Classify(r *adapters.Request) adapters.Class {
 		path = untyped(path)
 	}
 	c := classify(r.Method, path)
+	if d.OpenSearch && r.Method == "HEAD" && len(path) == 1 { // of an index it tells the length of what GET answers
+		c = classify("GET", path)
+	}
 	if c.Kind == adapters.Pass {
 		c.Alters, c.Makes = alters(r.Method, path), makesIndex(r.Method, path)
 		return c
@@ -110,7 +113,7 @@ func classify(method string, path []string) adapters.Class {
 	named := target != ""
 	switch endpoint, rest := path[0], len(path)-1; {
 	case endpoint == "_bulk" && write && rest == 0:
-		return adapters.Class{Kind: adapters.Write, Target: target, Form: formBulk, CleanWrite: true}
+		return adapters.Class{Kind: adapters.Write, Target: target, Form: formBulk, CleanWrite: true, Elsewhere: true}
 	case endpoint == "_doc" && named && (method == "POST" && rest <= 1 || method == "PUT" && rest == 1):
 		return adapters.Class{Kind: adapters.Write, Target: target, Form: formDoc, CleanWrite: true}
 	case endpoint == "_create" && named && write && rest == 1:
@@ -122,7 +125,7 @@ func classify(method string, path []string) adapters.Class {
 	case endpoint == "_search" && rest == 1 && path[1] == "template" && (read || method == "POST"):
 		return adapters.Class{Kind: adapters.Search, Target: target, Form: formTemplate}
 	case endpoint == "_msearch" && rest == 0 && (read || method == "POST"):
-		return adapters.Class{Kind: adapters.Search, Target: target, Form: formMulti}
+		return adapters.Class{Kind: adapters.Search, Target: target, Form: formMulti, Elsewhere: true}
 	}
 	return classifyRead(method, target, path)
 }

@@ -50,7 +50,8 @@ func newCollapse(d Dialect, q *query, p adapters.Plan, scope adapters.Scope) *co
 func (c *collapse) readTexts(texts bool) {
 	c.texts, c.page.SketchFirst = texts, texts && !c.q.whole
 	if c.near != nil {
-		c.page.First, c.page.SketchFirst = c.near.ranks, c.page.SketchFirst || c.near.mixed
+		// As far as the page goes at least: where the client's own list ends is to be seen.
+		c.page.First, c.page.SketchFirst = max(c.near.ranks, c.q.from+c.q.size), c.page.SketchFirst || c.near.mixed
 	}
 	c.pager = rerank.NewPager(c.page)
 }
@@ -63,7 +64,7 @@ func (c *collapse) next() (body []byte, void []string, more bool, err error) {
 			return nil, nil, false, err
 		}
 		if c.q.limit < maxResultWindow && c.pager.Stats().Limited {
-			return nil, nil, false, adapters.Alone("rescore")
+			return nil, nil, false, adapters.Alone{Reason: "rescore", Searched: true}
 		}
 		if c.baseReply != nil {
 			return nil, nil, false, nil
@@ -171,10 +172,11 @@ func hitsOf(reply []byte) (list [][]byte, total int, err error) {
 	return list, total, err
 }
 
-// absent are the failures of shards that are not there for anyone.
-var absent = map[string]bool{
-	"no_shard_available_action_exception": true, "node_disconnected_exception": true, "node_not_connected_exception": true,
-	"unavailable_shards_exception": true, "connect_transport_exception": true,
+// ours are the failures of shards that what we ask can be the reason of: limits of an index on ranks or extracted fields, our field mapped
+// otherwise, and memory. A shard that is not there, or can't run the client's query, fails for the client's own search too.
+var ours = map[string]bool{
+	"illegal_argument_exception": true, "circuit_breaking_exception": true, "es_rejected_execution_exception": true,
+	"rejected_execution_exception": true, "too_many_buckets_exception": true,
 }
 
 // failedForUs reports whether a shard failed that may answer the client's own search.
@@ -194,7 +196,7 @@ func failedForUs(shards []byte) bool {
 		members, _ := adapters.Members(failure)
 		reason, _ := adapters.Members(adapters.Get(members, "reason"))
 		kind, _ := adapters.Text(adapters.Get(reason, "type"))
-		return !absent[kind]
+		return ours[kind] || bytes.Contains(failure, []byte(adapters.SketchField))
 	})
 }
 
@@ -293,12 +295,9 @@ func (c *collapse) bare(hit []byte) ([]byte, error) {
 	if fields == nil {
 		return hit, nil
 	}
-	if !c.q.extracts {
-		return adapters.Cut(hit, func(key string) bool { return key == "fields" })
-	}
-	left, err := adapters.Cut(fields, func(key string) bool { return adapters.Our(key) && !c.q.shown })
-	if err != nil {
-		return nil, err
+	left, err := adapters.Cut(fields, func(key string) bool { return adapters.Our(key) && !c.q.extracted })
+	if err != nil || bytes.Equal(left, fields) {
+		return hit, err
 	}
 	if rest, err := adapters.Members(left); err != nil {
 		return nil, err

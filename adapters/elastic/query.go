@@ -25,8 +25,8 @@ type query struct {
 	limit int
 	// whole says that hits come with their whole source, from which a missing sketch can be computed.
 	whole bool
-	// extracts says that the client asks for fields beside the source.
-	extracts bool
+	// extracted says that the client itself has our field extracted beside the source.
+	extracted bool
 	// stripped says that controls were taken out of the body.
 	stripped bool
 	// shown says that the client names a field of ours.
@@ -157,7 +157,7 @@ func (d Dialect) filtered(params []adapters.Param, body []byte) ([]byte, error) 
 	}
 	filtered, ok := filterReply(body, path, d.OpenSearch)
 	if !ok {
-		return nil, adapters.Alone("filter_path")
+		return nil, adapters.Alone{Reason: "filter_path", Searched: true}
 	}
 	return filtered, nil
 }
@@ -212,7 +212,9 @@ func (q *query) readPage() string {
 	if strings.Contains(stored, "_none_") {
 		return "not_understood" // such hits have no id to tell them by
 	}
-	q.extracts = q.named("fields") != "" || q.named("docvalue_fields") != "" || stored != "" || q.named("script_fields") != ""
+	for _, list := range []string{q.named("fields"), q.named("docvalue_fields"), stored} {
+		q.extracted = q.extracted || strings.Contains(list, adapters.SketchField)
+	}
 	return ""
 }
 

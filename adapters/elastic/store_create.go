@@ -1,6 +1,7 @@
 package elastic
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -100,20 +101,24 @@ func wildcard(pattern, name string) bool { return adapters.Matches("x"+pattern, 
 
 // autoCreates reports whether the cluster lets a first write make an index of that name. In doubt it says no.
 func (s *Store) autoCreates(ctx context.Context, name string) bool {
-	var settings map[string]map[string]string
+	type level struct {
+		Action struct {
+			Auto any `json:"auto_create_index"`
+		}
+		Flat any `json:"action.auto_create_index"` // a filter finds nothing in settings that are asked for in this form, so they are not
+	}
+	var settings struct{ Transient, Persistent, Defaults level }
 	yes := true
-	err := s.do(ctx, esapi.ClusterGetSettingsRequest{
-		IncludeDefaults: &yes, FlatSettings: &yes, FilterPath: []string{"*.action.auto_create_index"},
-	}, &settings)
-	if err != nil {
+	r := esapi.ClusterGetSettingsRequest{IncludeDefaults: &yes, FilterPath: []string{"*.action.auto_create_index"}}
+	if s.do(ctx, r, &settings) != nil {
 		return false
 	}
-	for _, level := range []string{"transient", "persistent", "defaults"} {
-		if value, set := settings[level]["action.auto_create_index"]; set {
-			return allows(value, name)
+	for _, l := range []level{settings.Transient, settings.Persistent, settings.Defaults} {
+		if value := cmp.Or(l.Action.Auto, l.Flat); value != nil {
+			return allows(fmt.Sprint(value), name)
 		}
 	}
-	return true
+	return false
 }
 
 // allows reports whether the setting lets an index of that name be made: it is true or false, or a list of patterns, each with a

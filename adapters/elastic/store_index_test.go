@@ -195,7 +195,11 @@ func TestPrepare(t *testing.T) {
 		{"to be made with our field", "a-1 ready", true, map[string]string{
 			create: `{"defaults":{"action.auto_create_index":"true"}}`, template: `{"index_templates":[]}`, "PUT /a-1": "{}", is: `{"a-1":{"settings":{},"mappings":{"properties":{"neardup_sketch":` + markedField + `}}}}`,
 		}, []string{"PUT /a-1"}},
-		{"not to be made", "", true, map[string]string{create: `{"persistent":{"action.auto_create_index":"false"},"defaults":{"action.auto_create_index":"true"}}`, template: `{"index_templates":[]}`}, nil},
+		{"not to be made", "", true, map[string]string{create: `{"persistent":{"action":{"auto_create_index":"false"}},"defaults":{"action":{"auto_create_index":"true"}}}`, template: `{"index_templates":[]}`}, nil},
+		{"not to be made by a pattern", "", true, map[string]string{
+			create: `{"persistent":{"action":{"auto_create_index":"-a-*,+*"}},"defaults":{}}`, template: `{"index_templates":[]}`,
+		}, nil},
+		{"nothing known of the cluster's settings", "", true, map[string]string{create: `{}`, template: `{"index_templates":[]}`}, nil},
 		{"nothing known of templates", "", true, map[string]string{create: `{"defaults":{"action.auto_create_index":"true"}}`, template: `403 {}`}, nil},
 		{"the template declares it", "a-1 ready absent", true, map[string]string{
 			template: `{"index_templates":[{"name":"t","index_template":{"index_patterns":["a-*"],"data_stream":{}}}]}`,

@@ -60,8 +60,11 @@ func (t *byTemplate) Next(reply *adapters.Reply) (*adapters.Request, *adapters.A
 		return t.searched(reply)
 	case reply == nil:
 		r := *t.request
-		r.Method, r.Path, r.RawQuery = "POST", "/_render/template", ""
+		r.Method, r.Path = "POST", "/_render/template"
+		r.RawQuery = adapters.Query(adapters.Params(r.RawQuery), func(name string) bool { return strings.Contains(name, "key") })
 		return &r, nil, nil
+	case reply.Status == 429 || reply.Status >= 500:
+		return nil, nil, adapters.ErrRefused
 	case reply.Status >= 300: // it may grant the search and not this
 		return nil, nil, adapters.ErrWidened
 	}
@@ -70,8 +73,11 @@ func (t *byTemplate) Next(reply *adapters.Reply) (*adapters.Request, *adapters.A
 		return nil, nil, adapters.NotUnderstood(err)
 	}
 	q, reason, err := parse(t.target, adapters.Params(t.request.RawQuery), body, t.controls)
-	if err != nil || reason != "" {
-		return nil, nil, adapters.NotUnderstood(adapters.Alone(reasonOr(reason)))
+	switch {
+	case err != nil, q.stripped: // controls stand in the request, not in its template: the engine says so
+		return nil, nil, adapters.ErrWidened
+	case reason != "":
+		return nil, nil, adapters.NotUnderstood(adapters.Alone{Reason: reason})
 	}
 	r := *t.request
 	r.RawQuery = adapters.Query(q.params, func(name string) bool { return name != "filter_path" })
@@ -106,13 +112,6 @@ func withStatus(body []byte, status int) ([]byte, error) {
 		return fmt.Appendf(nil, "%s,\n  \"status\" : %d\n}\n", pretty, status), nil
 	}
 	return adapters.Set(body, "status", strconv.AppendInt(nil, int64(status), 10))
-}
-
-func reasonOr(reason string) string {
-	if reason == "" {
-		return "not_understood"
-	}
-	return reason
 }
 
 // filled returns the search that came out of the template, with what stands beside the template in the request.

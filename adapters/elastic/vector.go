@@ -2,6 +2,7 @@ package elastic
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 
 	"github.com/neardup/sidecar/adapters"
@@ -130,7 +131,16 @@ func (r raise) query(value []byte) ([]byte, error) {
 // window, often the size itself, over which they do so.
 func simpleRetriever(value []byte) bool {
 	members, err := adapters.Members(value)
-	return err == nil && len(members) == 1 && (members[0].Key == "standard" || members[0].Key == "knn")
+	if err != nil || len(members) != 1 {
+		return false
+	}
+	if members[0].Key != "standard" {
+		return members[0].Key == "knn"
+	}
+	inner, err := adapters.Members(members[0].Value) // where a cursor, a sort and a collapse of the client's may stand
+	return err == nil && !slices.ContainsFunc(inner, func(m adapters.Member) bool {
+		return m.Key != "query" && m.Key != "filter" && m.Key != "min_score" && m.Key != "_name"
+	})
 }
 
 // retriever descends the retrievers whose list is that of a query or of neighbours.

@@ -58,6 +58,7 @@ def main():
         steps.documents(s, client)
     with OpenSearch(s.args.url, timeout=60, connection_class=opensearchpy.RequestsHttpConnection) as client:
         steps.scans(s, client, helpers)
+        steps.large_bodies(s, client, helpers)
         steps.indices(s, client)
         steps.searches(s, client)
         steps.special_indices(s, client)

@@ -1,5 +1,8 @@
 """The steps that the sessions of the Elasticsearch and the OpenSearch client share, whose calls have the same shape."""
 
+import hashlib
+import json
+
 import search_api
 from session import plain
 
@@ -31,7 +34,7 @@ def bulk_helpers(s, client, helpers):
     s.same("bulk in pieces", helpers.bulk, client, (action(d, s.index("pieces")) for d in documents), chunk_size=37)
     # An index that its first write makes.
     s.same("streaming_bulk", lambda: list(helpers.streaming_bulk(
-        client, [action(d, fresh) for d in documents[:20]], chunk_size=7, yield_ok=True, refresh="wait_for")))
+        client, [action(d, fresh) for d in documents[:20]], chunk_size=7, yield_ok=True, refresh=True)))
     s.same("parallel_bulk", lambda: unordered(helpers.parallel_bulk(
         client, (action(d, other, op="create") for d in documents[:60]), thread_count=4, chunk_size=9)))
     mixed = [
@@ -81,6 +84,20 @@ def scans(s, client, helpers):
             pages.append(reply["hits"])
         return pages, client.clear_scroll(body={"scroll_id": [reply["_scroll_id"]]})
     s.same("scroll", scroll)
+
+
+def large_bodies(s, client, helpers):
+    """Requests and replies of some megabytes, which no one holds whole."""
+    index = s.index("large")
+    copies = [{**d, "id": f"{d['id']}-{i}"} for i in range(1500 // len(s.documents)) for d in s.documents]
+
+    def digest(hits):
+        kept = sorted(json.dumps([hit["_id"], hit["_source"]], sort_keys=True) for hit in hits)
+        return [len(kept), sum(map(len, kept)), hashlib.sha256("".join(kept).encode()).hexdigest()]
+    s.same("large bulk", helpers.bulk, client, [action(d, index) for d in copies], chunk_size=len(copies), refresh=True)
+    s.same("large mget", lambda: digest(client.mget(index=index, body={"ids": [d["id"] for d in copies]})["docs"]))
+    s.same("large scan", lambda: digest(helpers.scan(client, index=index, size=len(copies))))
+    s.same("large search", lambda: digest(client.search(index=index, body={"size": len(copies), "sort": "_doc"})["hits"]["hits"]))
 
 
 def documents(s, client):
@@ -156,6 +173,13 @@ def indices(s, client):
     s.same("validate", client.indices.validate_query, index=main, q="old a*", explain=True)
     s.same("cat", client.cat.indices, index=s.index("*"), h="index,docs.count,pri,rep", s="index", v=True)
     s.same("cat as JSON", client.cat.count, index=main, h="count", format="json")
+    closed = s.index("pieces")
+    s.same("close", client.indices.close, index=closed)
+    s.same("closed index", client.indices.get, index=closed)
+    s.same("mapping of a closed index", client.indices.get_mapping, index=closed)
+    s.same("mappings of closed indices", client.indices.get_mapping, index=s.index("pie*"), expand_wildcards="all")
+    s.same("search of a closed index", client.search, index=closed)
+    s.same("open", client.indices.open, index=closed)
     s.same("create what exists", client.indices.create, index=main)
     s.same("create with a bad mapping", client.indices.create, index=s.index("bad"), body={
         "mappings": {"properties": {"title": {"type": "nothing"}}}})

@@ -85,7 +85,7 @@ func (s goElastic) bulkIndexer() {
 	}{
 		{"many workers", "crowd", esutil.BulkIndexerConfig{
 			NumWorkers: 6, FlushBytes: 9_000, FlushInterval: 20 * time.Millisecond, Refresh: "true"}, s.whole("index")},
-		{"one worker", "main", esutil.BulkIndexerConfig{NumWorkers: 1, Refresh: "wait_for"}, s.whole("create")},
+		{"one worker", "main", esutil.BulkIndexerConfig{NumWorkers: 1, Refresh: "true"}, s.whole("create")},
 		{"all kinds", "crowd", esutil.BulkIndexerConfig{NumWorkers: 1, FlushInterval: time.Hour, Refresh: "true"}, s.mixed()},
 	} {
 		var mu sync.Mutex

@@ -107,10 +107,11 @@ type session struct {
 }
 
 // volatile are the keys, in small letters, whose values differ from one run to the next: times, random names, what a task took,
-// and headers of one connection. Neardup is the header that the sidecar adds by its contract.
+// and headers of one connection. Neardup is the header that the sidecar adds by its contract, and the name of a cluster may hold
+// that word.
 var volatile = []string{
 	"took", "_scroll_id", "pit_id", "creation_date", "creation_time", "uuid", "index_uuid", "task_resource_usage",
-	"content-length", "transfer-encoding", "connection", "neardup",
+	"content-length", "transfer-encoding", "connection", "neardup", "cluster_name",
 }
 
 // volatileText are such values within texts: the unique id of an index, as errors quote it, and where in its segment an explained

@@ -251,6 +251,22 @@ func TestAutoCreation(t *testing.T) {
 	})
 }
 
+// TestNoAutoCreation has the cluster's settings refuse what a first write would make: it is refused through the sidecar as well.
+func TestNoAutoCreation(t *testing.T) {
+	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
+		base := serve(t, e, setup{match: "wnac-*"})
+		settings := e.URL + "/_cluster/settings"
+		call(t, e, "PUT", settings, `{"persistent":{"action.auto_create_index":"-wnac-no*,+*"}}`).want(t, 200)
+		defer call(t, e, "PUT", settings, `{"persistent":{"action.auto_create_index":null}}`)
+		no, yes := newPair(t, e, base, "wnac-no"), newPair(t, e, base, "wnac-yes")
+		if status := no.send(t, "PUT /INDEX/_doc/1 | {"+wordsA+"}", "POST /INDEX/_bulk | {\"index\":{}}¶{"+wordsA+"}¶", "PUT /INDEX/_doc/1 | {"+wordsA+"}"); status != 404 {
+			t.Errorf("status %d", status)
+		}
+		yes.send(t, "PUT /INDEX/_doc/1 | {"+wordsA+"}")
+		yes.same(t, "INDEX")
+	})
+}
+
 // TestCreationDeclares makes indices through the sidecar: when the client knows of them our field is declared, and the reply is
 // the engine's own.
 func TestCreationDeclares(t *testing.T) {
