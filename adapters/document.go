@@ -47,13 +47,20 @@ type Enricher struct {
 	NoCreate bool
 	// Unsure says that the engine may keep less of a document than it was sent: none is then given a sketch of what was sent.
 	Unsure bool
-	// Room is how many bytes may be added before the engine's limit on a body could be crossed.
+	// Room is how many bytes may be added before the engine's limit on a body could be crossed. Half of it is kept for clearing stale
+	// sketches, which has to go on when no more are added.
 	Room int64
+
+	kept  int64
+	began bool
 }
 
 // Append appends the document to dst, enriched by the rule of its index. A partial document is one that the engine merges into
 // what is stored. Whatever can't be enriched is appended as it stands.
 func (e *Enricher) Append(dst []byte, index string, document []byte, partial bool) []byte {
+	if !e.began {
+		e.began, e.kept = true, max(e.Room, 0)/2
+	}
 	before := len(dst)
 	dst, change := e.append(dst, index, document, partial)
 	e.Room -= int64(len(dst) - before - len(document))
@@ -104,7 +111,7 @@ func (e *Enricher) append(dst []byte, index string, document []byte, partial boo
 			value, change = []byte("null"), Cleared
 		}
 	}
-	if value != nil && int64(len(value)+len(SketchField)+4) > e.Room {
+	if value != nil && int64(len(value)+len(SketchField)+4) > e.Room-e.kept {
 		value, change = nil, Oversized
 		if partial { // a stale sketch must not stay: this one costs next to nothing
 			value, change = []byte("null"), Cleared

@@ -94,6 +94,7 @@ type entry struct {
 	until    time.Time // when this is to be found out anew
 	prepared int       // the turn at which preparing ended
 	tried    time.Time // when our fields were last to be declared; zero if never since the indices changed
+	awaited  time.Time // when a write was last watched that may make it
 	rate     float64   // share of hits folded of late
 	lacking  bool      // hits without a sketch were seen last
 	seen     bool      // rate and lacking were learned
@@ -146,7 +147,10 @@ const (
 func (c *catalog) rule(ctx context.Context, who client, name string, whole bool) (rule *adapters.Rule, fit fit, absent bool) {
 	e := c.lookup(ctx, who, name)
 	if e.failed {
-		return c.rules.For(name), unfit, false
+		if fit = fitOf(e.indices); fit == fits {
+			fit = clears // the index may be another one by now
+		}
+		return c.single(name, e.indices), fit, false
 	}
 	absent = !there(e.indices)
 	if absent {
@@ -160,7 +164,20 @@ func (c *catalog) rule(ctx context.Context, who client, name string, whole bool)
 	if fit = fitOf(e.indices); fit != fits || absent {
 		e = c.prepare(ctx, who, name, whole)
 	}
-	return c.single(name, e.indices), fitOf(e.indices), !there(e.indices)
+	return c.single(name, e.indices), fitOf(e.indices), !there(e.indices) && c.awaited(who, name)
+}
+
+// awaited reports whether it is to be watched for that a write makes the index: once in a while, for the watching ends what is known of all
+// names, and a client may go on writing to an index that never comes to be.
+func (c *catalog) awaited(who client, name string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.names[entryKey(who, name)]
+	if e == nil || time.Since(e.awaited) < doubted {
+		return e == nil
+	}
+	e.awaited = time.Now()
+	return true
 }
 
 // there reports whether any of the indices is there.
@@ -345,6 +362,9 @@ func (c *catalog) keep(key, how string, turn int, indices []adapters.Index, err 
 	}
 	if err == nil && !alike(e.indices, indices) {
 		e.tried = time.Time{}
+	}
+	if err != nil { // what was known of them still tells what there may be to clear
+		indices = e.indices
 	}
 	made := !there(e.indices) && there(indices)
 	c.held += len(indices) - len(e.indices)

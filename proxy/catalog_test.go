@@ -246,7 +246,7 @@ func TestFirstWritesTogether(t *testing.T) {
 		if n := count(e.lookups(), "PUT", "/news-1") - 1; n != 0 && exists || n != 1 && !exists {
 			t.Errorf("exists=%v: the index was made %d times", exists, n)
 		}
-		if n := len(e.lookups()); n > 8 {
+		if n := len(e.lookups()); n > 9 {
 			t.Errorf("exists=%v: the engine was asked %d times: %q", exists, n, uris(e.lookups()))
 		}
 	}

@@ -76,7 +76,7 @@ func (e *engine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // ours reports whether a request was made by the sidecar on its own account.
 func (a arrival) ours() bool {
-	return strings.Contains(a.uri, "/_mapping") || strings.HasPrefix(a.uri, "/_cluster") || strings.HasPrefix(a.uri, "/_index_template") ||
+	return strings.Contains(a.uri, "/_mapping") || strings.HasPrefix(a.uri, "/_cluster") || strings.HasPrefix(a.uri, "/_index_template") || a.method == "GET" && strings.HasPrefix(a.uri, "/_template") ||
 		strings.Contains(a.uri, "flat_settings=true") || strings.HasPrefix(a.uri, "/_alias/") ||
 		a.method == "PUT" && strings.Count(a.uri, "/") == 1
 }
@@ -103,6 +103,8 @@ func (e *engine) lookedUp(w http.ResponseWriter, a arrival) bool {
 	switch {
 	case name == "_cluster":
 		io.WriteString(w, `{"defaults":{"action.auto_create_index":"true"}}`)
+	case name == "_template":
+		io.WriteString(w, `{}`)
 	case name == "_index_template":
 		io.WriteString(w, `{"index_templates":[]}`)
 	case a.method == "PUT":

@@ -144,7 +144,18 @@ func (h *Handler) forwardWrite(w http.ResponseWriter, r *http.Request, class ada
 	if accepted := readable(r.Header["Accept-Encoding"]); accepted != nil && class.CleanWrite && !class.Shown {
 		r.Header["Accept-Encoding"] = accepted
 	}
-	h.sendAltering(w, r, makes.Load, h.changeOf(class))
+	change, told := h.changeOf(class), false
+	h.send(w, r, func(resp *http.Response) {
+		if told = true; makes.Load() && resp.StatusCode < 300 {
+			h.catalog.forget()
+		}
+		if change != nil {
+			change(resp)
+		}
+	})
+	if !told && makes.Load() { // it may have been made all the same
+		h.catalog.forget()
+	}
 }
 
 // declaring has our field declared in the index that a request of the class makes, when the engine has made it and before the client

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
@@ -19,6 +20,14 @@ import (
 // own, because that library's client refuses to talk to OpenSearch.
 type Store struct {
 	perform performer
+	// shared is what the stores of one engine know in common, whatever their credentials.
+	shared *shared
+}
+
+// shared keeps the field limits that we have raised, so that no trouble raises one twice.
+type shared struct {
+	mu     sync.Mutex // held while our field is being declared
+	limits map[string]int
 }
 
 var _ adapters.Store = (*Store)(nil)
@@ -26,8 +35,9 @@ var _ adapters.Store = (*Store)(nil)
 // Open returns a function that opens a store which acts with a client's headers and query. Requests go to the first URL that
 // answers.
 func Open(transport http.RoundTripper, urls []*url.URL) func(header adapters.Header, query string) adapters.Store {
+	common := &shared{limits: map[string]int{}}
 	return func(header adapters.Header, query string) adapters.Store {
-		return &Store{performer{transport, urls, http.Header(header), query}}
+		return &Store{performer{transport, urls, http.Header(header), query}, common}
 	}
 }
 

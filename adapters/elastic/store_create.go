@@ -55,11 +55,19 @@ func (s *Store) firstWrite(ctx context.Context, name string) firstWrite {
 	switch {
 	case err != nil:
 		return unsure
-	case t != nil && s.templateDeclares(ctx, name):
-		return declares
-	case t != nil && t.streams:
+	case t == nil:
+		if s.autoCreates(ctx, name) && !s.legacyPiped(ctx, name) {
+			return makes
+		}
 		return unsure
-	case t != nil && t.auto != nil:
+	}
+	is, err := s.simulated(ctx, esapi.IndicesSimulateIndexTemplateRequest{Name: url.PathEscape(name)})
+	switch {
+	case err == nil && is.field().fit():
+		return declares
+	case t.streams, is.piped(): // a document that a pipeline sends elsewhere, or nowhere, makes no index here
+		return unsure
+	case t.auto != nil:
 		if *t.auto {
 			return makes
 		}
@@ -68,12 +76,6 @@ func (s *Store) firstWrite(ctx context.Context, name string) firstWrite {
 		return makes
 	}
 	return unsure
-}
-
-// templateDeclares reports whether the composable template of a name that is not there yet declares our field as we would.
-func (s *Store) templateDeclares(ctx context.Context, name string) bool {
-	is, err := s.simulated(ctx, esapi.IndicesSimulateIndexTemplateRequest{Name: url.PathEscape(name)})
-	return err == nil && is.field().fit()
 }
 
 // templateOf returns the composable template that applies to a new index of that name, nil if there is none.

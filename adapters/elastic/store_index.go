@@ -189,7 +189,7 @@ func (s *Store) writtenByAlias(ctx context.Context, d Dialect, name string, list
 	}
 	if _, index := all[target]; index {
 		writesTo(list, target)
-		if explicit && s.rollsOver(ctx, target) {
+		if s.rollsOver(ctx, target, explicit) {
 			s.move(list, all, "its alias is rolled over to new indices")
 		}
 	} else if backing := newest(list, target); target != "" && backing != "" { // the alias of a data stream
@@ -198,11 +198,12 @@ func (s *Store) writtenByAlias(ctx context.Context, d Dialect, name string, list
 	}
 }
 
-// rollsOver reports whether the engine itself makes new indices behind the alias of an index: whether its lifecycle is managed.
-func (s *Store) rollsOver(ctx context.Context, index string) bool {
+// rollsOver reports whether the engine itself makes new indices behind the alias of an index: whether its lifecycle is managed. doubt is the answer
+// where it can't be found out: an alias that says which index it writes to is likely to be meant for that.
+func (s *Store) rollsOver(ctx context.Context, index string, doubt bool) bool {
 	is, err := s.shape(ctx, index)
 	if err != nil {
-		return true // in doubt
+		return doubt
 	}
 	for key := range is.Settings {
 		if strings.HasPrefix(key, "index.lifecycle.") || strings.Contains(key, "index_state_management.") {

@@ -31,6 +31,9 @@ func (s *prompted) store() adapters.Store {
 			s.changes = append(s.changes, strings.TrimSpace(key+" "+string(body)))
 		}
 		answer, ok := s.answers[key]
+		if later, changed := s.answers[key+" in the end"]; changed && len(s.changes) > 0 {
+			answer = later
+		}
 		if !ok || err != nil {
 			answer = `404 {"error":{"type":"missing","reason":"no"}}`
 		}
@@ -106,6 +109,8 @@ func TestResolve(t *testing.T) {
 		{"an alias of several that none is written by", "a", "a-1; a-2 ready", map[string]string{
 			"GET /a" + lookUp: fieldMapping("a-1", "a-2!"), "GET /_alias/a": `{"a-1":{"aliases":{"a":{}}},"a-2":{"aliases":{"a":{}}}}`}},
 		{"an alias that the engine won't tell of", "a", "a-1; a-2 ready", map[string]string{"GET /a" + lookUp: fieldMapping("a-1", "a-2!"), "GET /_alias/a": `403 {}`}},
+		{"an alias of one that the engine rolls over", "a", "a-000002 ready moves", map[string]string{
+			"GET /a" + lookUp: fieldMapping("a-000002!"), "GET /_alias/a": `{"a-000002":{"aliases":{"a":{}}}}`, "GET /a-000002": managed}},
 		{"an alias that the engine rolls over", "a", "a-000001 ready nowrite; a-000002 ready moves", map[string]string{
 			"GET /a" + lookUp: fieldMapping("a-000001!", "a-000002!"), "GET /_alias/a": `{"a-000001":{"aliases":{"a":{}}},"a-000002":{"aliases":{"a":{"is_write_index":true}}}}`, "GET /a-000002": managed}},
 		{"an alias that the engine rolls over by a template", "a", "a-000002 ready", map[string]string{
@@ -186,7 +191,12 @@ func TestPrepare(t *testing.T) {
 		}, []string{`PUT /a-1/_settings {"index.mapping.total_fields.limit":8}`}},
 		{"a mapping that may not be changed", "a-1", false, map[string]string{
 			found: unmapped, is: `{"a-1":{"settings":{"index.mapping.total_fields.limit":"7"},"mappings":{}}}`, "PUT /a-1/_settings": "{}", "PUT /a-1/_mapping": "403 {}",
+			is + " in the end": `{"a-1":{"settings":{"index.mapping.total_fields.limit":"8"},"mappings":{}}}`,
 		}, []string{`PUT /a-1/_settings {"index.mapping.total_fields.limit":8}`, put, `PUT /a-1/_settings {"index.mapping.total_fields.limit":"7"}`}},
+		{"a mapping that may not be changed, and a limit that somebody set meanwhile", "a-1", false, map[string]string{
+			found: unmapped, is: `{"a-1":{"settings":{"index.mapping.total_fields.limit":"7"},"mappings":{}}}`, "PUT /a-1/_settings": "{}", "PUT /a-1/_mapping": "403 {}",
+			is + " in the end": `{"a-1":{"settings":{"index.mapping.total_fields.limit":"90"},"mappings":{}}}`,
+		}, []string{`PUT /a-1/_settings {"index.mapping.total_fields.limit":8}`, put}},
 		{"settings that may not be read", "a-1", false, map[string]string{found: unmapped, is: "403 {}"}, nil},
 		{"nothing there", "", false, nil, nil},
 		{"to be made", "a-1 ready", true, map[string]string{
@@ -204,6 +214,13 @@ func TestPrepare(t *testing.T) {
 		{"the template declares it", "a-1 ready absent", true, map[string]string{
 			template: `{"index_templates":[{"name":"t","index_template":{"index_patterns":["a-*"],"data_stream":{}}}]}`,
 			"POST /_index_template/_simulate_index/a-1": `{"template":{"mappings":{"properties":{"neardup_sketch":` + ourField + `}}}}`,
+		}, nil},
+		{"a template with a pipeline", "", true, map[string]string{
+			create: `{"defaults":{"action.auto_create_index":"true"}}`, template: `{"index_templates":[{"name":"t","index_template":{"index_patterns":["a-*"],"_meta":{"managed":"by us"}}}]}`,
+			"POST /_index_template/_simulate_index/a-1": `{"template":{"settings":{"index":{"default_pipeline":"p"}}}}`,
+		}, nil},
+		{"a legacy template with a pipeline", "", true, map[string]string{
+			create: `{"defaults":{"action.auto_create_index":"true"}}`, template: `{"index_templates":[]}`, "GET /_template": `{"t":{"index_patterns":["a-*"],"order":0,"settings":{"index.final_pipeline":"p"},"mappings":{}}}`,
 		}, nil},
 		{"a data stream", "", true, map[string]string{
 			template: `{"index_templates":[{"name":"t","index_template":{"index_patterns":["a-*"],"data_stream":{}}},{"name":"u","index_template":{"index_patterns":["*"],"priority":-1,"allow_auto_create":true}}]}`,

@@ -80,13 +80,19 @@ func raisedLimit(limit string, fields int) (to int, set bool) {
 // declare puts our field into the mapping of an index that lacks it. A place for it is made first, or it is not declared: it must
 // not take one that a document may need.
 func (s *Store) declare(ctx context.Context, index string) error {
+	s.shared.mu.Lock()
+	defer s.shared.mu.Unlock()
 	is, err := s.shape(ctx, index)
 	if err != nil || is.field().fit() { // by a template, or another was faster
 		return err
 	}
 	old, was := is.Settings[limitSetting].(string)
 	to, raise := raisedLimit(old, fieldsOf(is.Mappings))
+	if ours := s.shared.limits[index]; ours > 0 && old == strconv.Itoa(ours) { // raised before, and then something failed
+		to, raise = ours, false
+	}
 	if raise {
+		s.shared.limits[index] = to
 		if err := s.limit(ctx, index, strconv.Itoa(to)); err != nil {
 			return fmt.Errorf("raise %s of %s to %d, so that our field takes no place of the documents': %w", limitSetting, index, to, err)
 		}
@@ -98,9 +104,21 @@ func (s *Store) declare(ctx context.Context, index string) error {
 		if was {
 			back = strconv.Quote(old)
 		}
-		_ = s.limit(ctx, index, back) // a limit that stays one higher refuses nothing
+		s.lower(ctx, index, to, back)
 	}
 	return err
+}
+
+// lower puts a field limit back that was raised for nothing, unless somebody else has set it or declared our field meanwhile. One that stays
+// higher refuses nothing.
+func (s *Store) lower(ctx context.Context, index string, from int, back string) {
+	is, err := s.shape(ctx, index)
+	if err != nil || is.field().fit() || is.Settings[limitSetting] != strconv.Itoa(from) {
+		return
+	}
+	if s.limit(ctx, index, back) == nil {
+		delete(s.shared.limits, index)
+	}
 }
 
 // limit sets the field limit of an index to a value in JSON.

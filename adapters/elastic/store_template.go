@@ -175,9 +175,9 @@ func (s *Store) composable(ctx context.Context) ([]blueprint, error) {
 		var head struct {
 			Patterns patterns `json:"index_patterns"`
 			Priority int64
-			Auto     *bool                  `json:"allow_auto_create"`
-			Stream   json.RawMessage        `json:"data_stream"`
-			Meta     struct{ Managed bool } `json:"_meta"`
+			Auto     *bool           `json:"allow_auto_create"`
+			Stream   json.RawMessage `json:"data_stream"`
+			Meta     json.RawMessage `json:"_meta"`
 		}
 		if err := json.Unmarshal(one.Template, &head); err != nil {
 			return nil, fmt.Errorf("template %s is not understood: %w", one.Name, err)
@@ -187,7 +187,7 @@ func (s *Store) composable(ctx context.Context) ([]blueprint, error) {
 			return nil, fmt.Errorf("template %s is not understood: %w", one.Name, err)
 		}
 		list = append(list, blueprint{
-			name: one.Name, patterns: head.Patterns, body: body, order: head.Priority, managed: head.Meta.Managed,
+			name: one.Name, patterns: head.Patterns, body: body, order: head.Priority, managed: managed(head.Meta),
 			auto: head.Auto, streams: head.Stream != nil,
 		})
 	}
@@ -214,11 +214,11 @@ func (s *Store) legacy(ctx context.Context) ([]blueprint, error) {
 			return nil, fmt.Errorf("template %s is not understood: %w", name, err)
 		}
 		var meta struct {
-			Meta struct{ Managed bool } `json:"_meta"`
+			Meta json.RawMessage `json:"_meta"`
 		}
 		_ = json.Unmarshal(head.Mappings, &meta) // what is no such mark is none
 		list = append(list, blueprint{
-			name: name, patterns: head.Patterns, body: body, order: head.Order, managed: meta.Meta.Managed, made: head.shape, legacy: true,
+			name: name, patterns: head.Patterns, body: body, order: head.Order, managed: managed(meta.Meta), made: head.shape, legacy: true,
 		})
 	}
 	slices.SortFunc(list, func(a, b blueprint) int { return strings.Compare(a.name, b.name) })
@@ -226,6 +226,12 @@ func (s *Store) legacy(ctx context.Context) ([]blueprint, error) {
 		list[i].inherit(list)
 	}
 	return list, nil
+}
+
+// managed reports whether a template says that it belongs to the engine. The mark stands among whatever users write there.
+func managed(meta json.RawMessage) bool {
+	var m struct{ Managed any }
+	return json.Unmarshal(meta, &m) == nil && m.Managed == true
 }
 
 // inherit takes the field limit that another legacy template sets for indices of this one, or names the one that overrules it.
@@ -253,6 +259,8 @@ func (s *Store) simulated(ctx context.Context, r request) (shape, error) {
 			Mappings json.RawMessage
 			Settings struct {
 				Index struct {
+					Default string `json:"default_pipeline"`
+					Final   string `json:"final_pipeline"`
 					Mapping struct {
 						Total struct{ Limit any } `json:"total_fields"`
 					}
@@ -263,9 +271,15 @@ func (s *Store) simulated(ctx context.Context, r request) (shape, error) {
 	if err := s.do(ctx, r, &reply); err != nil {
 		return shape{}, err
 	}
-	is := shape{Mappings: reply.Template.Mappings}
-	if limit := reply.Template.Settings.Index.Mapping.Total.Limit; limit != nil {
-		is.Settings = map[string]any{limitSetting: fmt.Sprint(limit)}
+	index := reply.Template.Settings.Index
+	is := shape{Mappings: reply.Template.Mappings, Settings: map[string]any{}}
+	if limit := index.Mapping.Total.Limit; limit != nil {
+		is.Settings[limitSetting] = fmt.Sprint(limit)
+	}
+	for i, pipeline := range []string{index.Default, index.Final} {
+		if pipeline != "" {
+			is.Settings[pipelineSettings[i]] = pipeline
+		}
 	}
 	return is, nil
 }

@@ -93,6 +93,7 @@ func (e *Engine) routes() {
 		{"GET /_cluster/health", "wait_for_status timeout master_timeout level", e.health},
 		{"GET /_cluster/settings", "include_defaults flat_settings filter_path", e.clusterSettings},
 		{"GET /_index_template", "", e.templates},
+		{"GET /_template", "flat_settings", e.legacyTemplates},
 		{"GET /{index}/_settings", "flat_settings" + anyIndex, e.indexSettings},
 		{"GET /_cat/indices", "format h v s", e.catIndices},
 		{"PUT /{index}", "timeout master_timeout wait_for_active_shards", e.createIndex},

@@ -235,6 +235,8 @@ func (e *Engine) templates(*request) (int, any, error) {
 	return http.StatusOK, []byte(`{"index_templates":[]}`), nil
 }
 
+func (e *Engine) legacyTemplates(*request) (int, any, error) { return http.StatusOK, []byte(`{}`), nil }
+
 func (e *Engine) deleteIndex(r *request) (int, any, error) {
 	if name := r.PathValue("index"); strings.Contains(name, "*") || name == "_all" {
 		return 0, nil, illegal("Wildcard expressions or all indices are not allowed")
