@@ -172,11 +172,11 @@ func hitsOf(reply []byte) (list [][]byte, total int, err error) {
 	return list, total, err
 }
 
-// ours are the failures of shards that what we ask can be the reason of: limits of an index on ranks or extracted fields, our field mapped
-// otherwise, and memory. A shard that is not there, or can't run the client's query, fails for the client's own search too.
-var ours = map[string]bool{
-	"illegal_argument_exception": true, "circuit_breaking_exception": true, "es_rejected_execution_exception": true,
-	"rejected_execution_exception": true, "too_many_buckets_exception": true,
+// ours are words in the failures of shards that what we ask can be the reason of: limits of an index on ranks and extracted fields
+// (index.max_result_window and the like), our field mapped otherwise, memory and load. A shard that is not there, or can't run
+// the client's query, fails for the client's own search too.
+var ours = [][]byte{
+	[]byte("[index.max_"), []byte(adapters.SketchField), []byte("circuit_breaking_exception"), []byte("rejected_execution_exception"),
 }
 
 // failedForUs reports whether a shard failed that may answer the client's own search.
@@ -193,10 +193,7 @@ func failedForUs(shards []byte) bool {
 		return true
 	}
 	return slices.ContainsFunc(failures, func(failure []byte) bool {
-		members, _ := adapters.Members(failure)
-		reason, _ := adapters.Members(adapters.Get(members, "reason"))
-		kind, _ := adapters.Text(adapters.Get(reason, "type"))
-		return ours[kind] || bytes.Contains(failure, []byte(adapters.SketchField))
+		return slices.ContainsFunc(ours, func(word []byte) bool { return bytes.Contains(failure, word) })
 	})
 }
 

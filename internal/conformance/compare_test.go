@@ -15,7 +15,8 @@ import (
 type difference struct {
 	what  string // status, header, leak, fold, fields, value, text or layout
 	api   string
-	place int // of the request in its section
+	place int    // of the request in its section
+	value string // what was found, of a value: counters and the like are not the same twice
 	how   string
 }
 
@@ -50,7 +51,7 @@ func (c *comparison) add(what, how string, args ...any) {
 	if did := c.through.header.Get("Neardup"); did != "" {
 		how += " (" + did + ")"
 	}
-	c.found = append(c.found, difference{what, c.through.api, c.place, how})
+	c.found = append(c.found, difference{what: what, api: c.through.api, place: c.place, how: how})
 }
 
 func (c *comparison) compare() {
@@ -150,11 +151,12 @@ func (c *comparison) values(first, second, through map[string]string) {
 	if slices.Equal(steady(first), names) && !slices.Equal(names, here) {
 		c.add("fields", "%s%s", only(here, names, "more"), only(names, here, "less"))
 	}
+	enough := len(c.found) + 20
 	for _, path := range names {
 		value, ok := through[path]
-		if ok && value != second[path] && first[path] == second[path] {
+		if ok && value != second[path] && first[path] == second[path] && len(c.found) < enough {
 			c.add("value", "%s is %s, directly %s", path, value, second[path])
-			return
+			c.found[len(c.found)-1].value = path + " " + value
 		}
 	}
 }

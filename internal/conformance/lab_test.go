@@ -171,7 +171,7 @@ func (l *lab) through(
 func lasting(a, b []difference) []difference {
 	var list []difference
 	for _, d := range a {
-		if slices.ContainsFunc(b, func(e difference) bool { return d.what == e.what && d.place == e.place }) {
+		if slices.ContainsFunc(b, func(e difference) bool { return d.what == e.what && d.place == e.place && d.value == e.value }) {
 			list = append(list, d)
 		}
 	}

@@ -73,6 +73,20 @@ var knownEverywhere = []known{
 		side: withRule, names: []string{"full: a new field", "full: settings"}, aspects: []string{"body"},
 	},
 	{
+		why:  "guarantees, 5: an update of a part of the sketched text clears the sketch, which is a change",
+		side: sideRuled, aspects: []string{"body"},
+		names: []string{
+			"update: noop of a part of the text", "update: a part of the text, then the same again", "update: the same part again", "part: read back",
+		},
+	},
+	{
+		why: "guarantees, 2: where the engine ends the connection without an answer, we answer 502",
+		names: []string{
+			"bulk: gzip that is none", "bulk: deflate that is none", "bulk: unknown encoding", "gzip body that is none",
+			"read back: documents that are odd in their bytes",
+		},
+	},
+	{
 		why:  "total_size_in_bytes: sketches take room",
 		side: withRule, names: []string{"stats: docs"}, aspects: []string{"body"},
 	},
@@ -138,6 +152,14 @@ var knownOnWire = []known{
 	{
 		why:   "net/http says what becomes of the connection; the engine does the same and says nothing",
 		names: []string{"keep-alive of HTTP/1.0", "close"}, aspects: []string{"connection"},
+	},
+	{
+		why:  "guarantees, 2: where the engine ends the connection without an answer, we answer 502",
+		kind: "opensearch", names: []string{"method PROPFIND", "method BREW", "method in small letters", "method with odd signs"},
+	},
+	{
+		why:   "a write is looked through before it is sent on, and net/http asks for a body once a byte of it is wanted",
+		names: []string{"leave: a * beyond the limit"},
 	},
 	{
 		why:   "the target of CONNECT is a host, which is the engine's (decision 006)",

@@ -40,7 +40,7 @@ func TestRemoteCluster(t *testing.T) {
 		o := newOracle(t, direct, documents(t))
 		for _, minimize := range []string{"true", "false"} {
 			params := "ccs_minimize_roundtrips=" + minimize
-			for _, target := range []string{index, "elsewhere:*," + local, index + "," + local} {
+			for _, target := range []string{index, "elsewhere:remote-*," + local, index + "," + local} {
 				body := `{"query":{"match":{"body":"the"}},"sort":["_score",{"id":"asc"},{"_index":"asc"}],"size":100}`
 				raw := call(t, e, "POST", e.URL+"/"+target+"/_search?"+params, body).want(t, 200)
 				ids, _ := idsOf(t, raw)
