@@ -237,6 +237,12 @@ func (c *catalog) scope(ctx context.Context, who client, target string) adapters
 	return s
 }
 
+// mayName reports whether a rule matches an index that a target may stand for by its name, whatever is behind it: a closed index, or one
+// of another cluster, is not found there.
+func (c *catalog) mayName(target string) bool {
+	return slices.ContainsFunc(c.rules, func(rule *adapters.Rule) bool { return c.touches(rule, target, entry{failed: true}) })
+}
+
 // touches reports whether the rule matches an index behind the target; where these can't be found out, whether it may.
 func (c *catalog) touches(rule *adapters.Rule, target string, e entry) bool {
 	if !e.failed {

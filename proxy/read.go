@@ -121,6 +121,9 @@ func (h *Handler) mayConcern(class adapters.Class, r *http.Request) bool {
 	if class.Target == "" || class.Elsewhere || signed(r) { // a look-up under another request's signature would be refused
 		return len(h.Rules) > 0
 	}
+	if h.catalog.mayName(class.Target) {
+		return true
+	}
 	who := clientOf(adapters.Header(r.Header), r.URL.RawQuery)
 	return h.catalog.scope(r.Context(), who, class.Target).Configured || h.catalog.unknown(r.Context(), who, class.Target)
 }
