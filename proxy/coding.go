@@ -1,8 +1,13 @@
 package proxy
 
 import (
+	"bufio"
 	"bytes"
+	"compress/flate"
+	"compress/gzip"
 	"compress/zlib"
+	"io"
+	"net/http"
 	"strconv"
 	"strings"
 )
@@ -46,4 +51,74 @@ func coded(coding string, data []byte) []byte {
 		return b.Bytes()
 	}
 	return data
+}
+
+// encoded reports whether the body of a readable request is compressed.
+func encoded(r *http.Request) bool {
+	encoding := strings.ToLower(r.Header.Get("Content-Encoding"))
+	return strings.HasSuffix(encoding, "gzip") || encoding == "deflate"
+}
+
+// decoder returns a compressed body without its encoding, gzip or deflate. What engines take as deflate has the header of zlib or none.
+func decoder(encoding string, body io.Reader) (io.Reader, error) {
+	if !strings.EqualFold(encoding, "deflate") {
+		return gzip.NewReader(body)
+	}
+	b := bufio.NewReader(body)
+	if head, err := b.Peek(2); err == nil && head[0]&0x0f == 8 && (int(head[0])<<8|int(head[1]))%31 == 0 {
+		return zlib.NewReader(b)
+	}
+	return flate.NewReader(b), nil
+}
+
+// decode decompresses a body up to the limit, beyond which it is errTooLarge.
+func decode(encoding string, body []byte, limit int64) ([]byte, error) {
+	plain, err := decoder(encoding, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	head, whole, err := readUpTo(plain, limit)
+	if err == nil && !whole {
+		err = errTooLarge
+	}
+	return head, err
+}
+
+func gzipped(data []byte) []byte { return encode("gzip", data) }
+
+type readCloser struct {
+	io.Reader
+	io.Closer
+}
+
+// readable returns what a client accepts less the encodings that we can't read, or nil if that is all of it. Engines know some of
+// these, and choose them above others where any will do.
+func readable(lines []string) []string {
+	if len(lines) == 0 {
+		return nil
+	}
+	var kept []string
+	same := true
+	for item := range strings.SplitSeq(strings.Join(lines, ","), ",") {
+		coding, weight, weighted := strings.Cut(strings.TrimSpace(item), ";")
+		switch strings.ToLower(strings.TrimSpace(coding)) {
+		case "gzip", "x-gzip", "deflate", "identity":
+			kept = append(kept, strings.TrimSpace(item))
+			continue
+		case "*":
+			coding = "gzip"
+			if weighted {
+				coding += ";" + weight
+			}
+			kept = append(kept, coding)
+		}
+		same = false
+	}
+	if same {
+		return nil
+	}
+	if len(kept) == 0 {
+		return []string{"identity"}
+	}
+	return []string{strings.Join(kept, ", ")}
 }

@@ -63,38 +63,6 @@ func names(head []byte, r *http.Request) bool {
 	return bytes.Contains(head, []byte(adapters.SketchField))
 }
 
-// readable returns what a client accepts less the encodings that we can't read, or nil if that is all of it. Engines know some of
-// these, and choose them above others where any will do.
-func readable(lines []string) []string {
-	if len(lines) == 0 {
-		return nil
-	}
-	var kept []string
-	same := true
-	for item := range strings.SplitSeq(strings.Join(lines, ","), ",") {
-		coding, weight, weighted := strings.Cut(strings.TrimSpace(item), ";")
-		switch strings.ToLower(strings.TrimSpace(coding)) {
-		case "gzip", "x-gzip", "deflate", "identity":
-			kept = append(kept, strings.TrimSpace(item))
-			continue
-		case "*":
-			coding = "gzip"
-			if weighted {
-				coding += ";" + weight
-			}
-			kept = append(kept, coding)
-		}
-		same = false
-	}
-	if same {
-		return nil
-	}
-	if len(kept) == 0 {
-		return []string{"identity"}
-	}
-	return []string{strings.Join(kept, ", ")}
-}
-
 // changeOf returns what is done to the reply to a request of the class: our fields are cut out, unless they can't be in it or are
 // to be shown, and a search that is left alone says why. It returns nil for nothing.
 func (h *Handler) changeOf(class adapters.Class) func(*http.Response) {
@@ -324,13 +292,6 @@ func encode(encoding string, data []byte) []byte {
 	_, _ = z.Write(data) // a Buffer takes every write
 	_ = z.Close()
 	return b.Bytes()
-}
-
-func gzipped(data []byte) []byte { return encode("gzip", data) }
-
-type readCloser struct {
-	io.Reader
-	io.Closer
 }
 
 type closers []io.Closer

@@ -1,11 +1,7 @@
 package proxy
 
 import (
-	"bufio"
 	"bytes"
-	"compress/flate"
-	"compress/gzip"
-	"compress/zlib"
 	"errors"
 	"fmt"
 	"io"
@@ -197,37 +193,6 @@ func (h *Handler) enricher(r *http.Request, length int64, makes *atomic.Bool) *a
 		return fit != unfit
 	}
 	return e
-}
-
-// encoded reports whether the body of a readable request is compressed.
-func encoded(r *http.Request) bool {
-	encoding := strings.ToLower(r.Header.Get("Content-Encoding"))
-	return strings.HasSuffix(encoding, "gzip") || encoding == "deflate"
-}
-
-// decoder returns a compressed body without its encoding, gzip or deflate. What engines take as deflate has the header of zlib or none.
-func decoder(encoding string, body io.Reader) (io.Reader, error) {
-	if !strings.EqualFold(encoding, "deflate") {
-		return gzip.NewReader(body)
-	}
-	b := bufio.NewReader(body)
-	if head, err := b.Peek(2); err == nil && head[0]&0x0f == 8 && (int(head[0])<<8|int(head[1]))%31 == 0 {
-		return zlib.NewReader(b)
-	}
-	return flate.NewReader(b), nil
-}
-
-// decode decompresses a body up to the limit, beyond which it is errTooLarge.
-func decode(encoding string, body []byte, limit int64) ([]byte, error) {
-	plain, err := decoder(encoding, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	head, whole, err := readUpTo(plain, limit)
-	if err == nil && !whole {
-		err = errTooLarge
-	}
-	return head, err
 }
 
 // guarded runs a step of the dialect and turns its panic, a bug of ours that no client is to pay for, into an error.

@@ -142,6 +142,13 @@ func serve(t *testing.T, e *engines.Engine, s setup) string {
 // serveFile starts a sidecar with a configuration file.
 func serveFile(t *testing.T, file string) string {
 	t.Helper()
+	base, _ := process(t, file)
+	return base
+}
+
+// process starts a sidecar and returns its address and process id. It ends with the test.
+func process(t *testing.T, file string) (base string, pid int) {
+	t.Helper()
 	cmd := command(t, context.Background(), "serve", "--config", file)
 	logs, err := cmd.StderrPipe()
 	if err != nil {
@@ -167,12 +174,12 @@ func serveFile(t *testing.T, file string) string {
 					}
 				}
 			}()
-			return "http://" + line.Addr
+			return "http://" + line.Addr, cmd.Process.Pid
 		}
 		t.Logf("sidecar: %s", lines.Text())
 	}
 	t.Fatal("the sidecar ended before it listened")
-	return ""
+	return "", 0
 }
 
 // reply is an answer read whole.

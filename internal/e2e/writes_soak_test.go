@@ -1,11 +1,8 @@
 package e2e
 
 import (
-	"bufio"
 	"bytes"
 	"compress/gzip"
-	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -15,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -105,35 +101,6 @@ func zip(src io.Reader) io.Reader {
 		w.CloseWithError(err)
 	}()
 	return r
-}
-
-// process starts a sidecar and returns its address and process id. It ends with the test.
-func process(t *testing.T, file string) (base string, pid int) {
-	t.Helper()
-	cmd := command(t, context.Background(), "serve", "--config", file)
-	logs, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("serve ended with %v", err)
-		}
-	})
-	lines := bufio.NewScanner(logs)
-	for lines.Scan() {
-		var line struct{ Msg, Addr string }
-		if json.Unmarshal(lines.Bytes(), &line) == nil && line.Msg == "listening" {
-			go func() { _, _ = io.Copy(io.Discard, logs) }()
-			return "http://" + line.Addr, cmd.Process.Pid
-		}
-	}
-	t.Fatal("the sidecar ended before it listened")
-	return "", 0
 }
 
 // peak returns the most memory that a process has had, in bytes.
