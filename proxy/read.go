@@ -86,10 +86,13 @@ func (h *Handler) changeOf(class adapters.Class) func(*http.Response) {
 
 // mayConcern reports whether the reply to a request may hold documents of a configured index. Where the request names none it may.
 func (h *Handler) mayConcern(class adapters.Class, r *http.Request) bool {
-	if class.Target == "" || class.Elsewhere || signed(r) { // a look-up under another request's signature would be refused
+	if class.Target == "" || signed(r) { // a look-up under another request's signature would be refused
 		return len(h.Rules) > 0
 	}
-	if h.catalog.mayName(class.Target) {
+	if class.Elsewhere {
+		class.Target = ""
+	}
+	if class.Target != "" && h.catalog.mayName(class.Target) {
 		return true
 	}
 	who := clientOf(adapters.Header(r.Header), r.URL.RawQuery)
@@ -263,7 +266,7 @@ func (h *Handler) copyClean(class adapters.Class, dst io.Writer, a *ahead) error
 
 // textual reports whether a reply of the type can hold documents in JSON.
 func textual(contentType string) bool {
-	for _, part := range []string{"json", "text/plain", "octet-stream"} {
+	for _, part := range []string{"json", "yaml", "text/plain", "octet-stream"} {
 		if strings.Contains(contentType, part) {
 			return true
 		}

@@ -141,8 +141,10 @@ func concerned(class adapters.Class, parsed adapters.ParsedSearch, scope func(st
 	switch {
 	case parsed.Reason == unconfigured:
 		return false
-	case class.Elsewhere, parsed.Reason == "signed": // a look-up under another request's signature would be refused
+	case parsed.Reason == "signed": // a look-up under another request's signature would be refused
 		return true
+	case class.Elsewhere:
+		return scope("").Configured
 	}
 	return scope(class.Target).Configured
 }

@@ -1,6 +1,7 @@
 package elastic
 
 import (
+	"bufio"
 	"bytes"
 	"io"
 	"regexp"
@@ -15,7 +16,11 @@ func (d Dialect) CleanReply(c adapters.Class, dst io.Writer, src io.Reader) erro
 		ours, _ := c.Params.(string)
 		return rewriteNodes(dst, src, ours)
 	}
-	return adapters.Clean(dst, src, d.cuts(c))
+	r := bufio.NewReaderSize(src, 32<<10)
+	if head, _ := r.Peek(len(yamlHead)); bytes.Equal(head, yamlHead) {
+		return cleanYAML(dst, r)
+	}
+	return adapters.Clean(dst, r, d.cuts(c))
 }
 
 // cuts returns what is cut out of a reply of the class. With a filter_path it is what the engine would filter if our field were

@@ -2,6 +2,7 @@ package elastic
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -78,14 +79,13 @@ func (s *Store) resolve(ctx context.Context, name string) ([]adapters.Index, map
 	}
 	all := map[string]found{}
 	d, err := s.ask(ctx, r, &all)
-	if missing(err) {
+	switch refused, _ := errors.AsType[*refusal](err); {
+	case !lenient && (err == nil && len(all) == 0 || missing(err) && refused.reason == "{}"): // that nothing is there is told in other words
+		return nil, nil, fmt.Errorf("resolve %s: its mapping is not shown (closed, blocked, or not granted)", name)
+	case missing(err):
 		return absentAs(err, name), nil, nil
-	}
-	if err != nil {
+	case err != nil:
 		return nil, nil, fmt.Errorf("resolve %s: %w", name, err)
-	}
-	if !lenient && len(all) == 0 { // as if nothing were there, which is told with an error
-		return nil, nil, fmt.Errorf("resolve %s: its mapping is not shown (blocked, or not granted)", name)
 	}
 	var list []adapters.Index
 	for index, f := range all {

@@ -59,6 +59,8 @@ type verdict struct {
 	bare bool
 	// differences are those of the replies, where the section holds.
 	differences []difference
+	// folded is how many hits were left out of the replies.
+	folded int
 }
 
 // wiped is the failure to wipe the engine, after which nothing is certain any more.
@@ -104,15 +106,14 @@ func (l *lab) judge(ctx context.Context, su *suite, se *section) (verdict, error
 			return v, err
 		}
 	}
-	differences := v.differences
+	differences, hits := v.differences, 0
 	for _, r := range []*runner{l.ruled, l.late} {
 		if r == l.late && !l.long && se.hash()%4 != 1 {
 			continue
 		}
 		v, err = l.through(ctx, su, se, r, first, second)
-		v.bare = true
-		differences = append(differences, v.differences...)
-		v.differences = differences
+		differences, hits = append(differences, v.differences...), hits+v.folded
+		v.bare, v.differences, v.folded = true, differences, hits
 		if err != nil || v.outcome != passes {
 			return v, err
 		}
@@ -130,7 +131,7 @@ func (l *lab) through(
 	}
 	found := compare(first, second, trace)
 	if failed == nil && len(found) == 0 {
-		return verdict{outcome: passes}, nil
+		return verdict{outcome: passes, folded: folded(trace)}, nil
 	}
 	again, failedAgain, err := l.run(ctx, r, su, se, "")
 	if err != nil {
@@ -152,9 +153,9 @@ func (l *lab) through(
 	}
 	both := lasting(found, compare(first, direct, again))
 	if failed == nil {
-		return verdict{outcome: passes, differences: both}, nil
+		return verdict{outcome: passes, differences: both, folded: folded(trace)}, nil
 	}
-	v := verdict{outcome: fails, why: failed.Error()}
+	v := verdict{outcome: fails, why: failed.Error(), folded: folded(trace)}
 	if r != l.bare && folded(trace) > 0 && !slices.ContainsFunc(both, func(d difference) bool { return d.what == "fold" }) {
 		_, failed, err := l.run(ctx, r, su, se, "off")
 		if err != nil {

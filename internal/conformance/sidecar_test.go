@@ -33,7 +33,7 @@ var binary = sync.OnceValues(func() (string, error) {
 
 // fields are those in which the suites' documents hold texts, most used first.
 var fields = []string{
-	"title", "body", "text", "message", "content", "description", "name", "foo", "bar", "baz", "str", "string_field", "keyword",
+	"title", "body", "text", "message", "content", "description", "name", "foo", "bar", "baz", "str", "keyword",
 	"some_keyword", "field", "field1", "field2", "f1", "user", "author", "class", "city", "category", "tag", "genre", "test",
 	"doc.foo", "include.field1", "issue.labels.name",
 }
