@@ -60,8 +60,7 @@ func (t *byTemplate) Next(reply *adapters.Reply) (*adapters.Request, *adapters.A
 		return t.searched(reply)
 	case reply == nil:
 		r := *t.request
-		r.Method, r.Path = "POST", "/_render/template"
-		r.RawQuery = adapters.Query(adapters.Params(r.RawQuery), func(name string) bool { return strings.Contains(name, "key") })
+		r.Method, r.Path, r.RawQuery = "POST", "/_render/template", ""
 		return &r, nil, nil
 	case reply.Status == 429 || reply.Status >= 500:
 		return nil, nil, adapters.ErrRefused
