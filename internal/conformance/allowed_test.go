@@ -3,31 +3,28 @@ package conformance
 import (
 	_ "embed"
 	"fmt"
-	"regexp"
-	"slices"
 	"strings"
 )
 
 // The findings that are allowed, one a line: KIND, WHAT and WHY between bars. Lines that begin with # are comments.
 //
-//	folds  | section            | why  the section fails because hits with the same text are folded; checked hit by hit
-//	known  | section            | why  the section fails for a reason that docs/guarantees.md tells
-//	differ | what of endpoint   | why  replies of the endpoint may differ in this
+//	folds  | section          | why    it fails because hits with the same text are folded, which is checked hit by hit
+//	known  | section          | why    it fails for a reason that docs/guarantees.md tells
+//	differ | what of endpoint | why    the endpoint's replies may differ in this
 //
 //go:embed testdata/allowed.txt
 var allowedText string
 
 type allowed struct {
-	why  map[outcome]map[string]string // by section
-	may  map[string]string             // by difference
-	used map[string]bool
+	why map[outcome]map[string]string // by section
+	may map[string]string             // by difference
 }
 
 var sectionKinds = map[string]outcome{"folds": folds, "known": fails}
 
 // readAllowed reads the list.
 func readAllowed(text string) (*allowed, error) {
-	a := &allowed{why: map[outcome]map[string]string{folds: {}, fails: {}}, may: map[string]string{}, used: map[string]bool{}}
+	a := &allowed{why: map[outcome]map[string]string{folds: {}, fails: {}}, may: map[string]string{}}
 	for i, line := range strings.Split(text, "\n") {
 		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
 			continue
@@ -48,45 +45,23 @@ func readAllowed(text string) (*allowed, error) {
 	return a, nil
 }
 
-// clone returns the list with nothing found yet.
-func (a *allowed) clone() *allowed { return &allowed{why: a.why, may: a.may, used: map[string]bool{}} }
-
 // findings returns what of a verdict is not allowed.
 func (a *allowed) findings(se *section, v verdict) []string {
 	var list []string
-	if v.outcome == folds || v.outcome == fails {
-		if v.bare && a.why[v.outcome][se.name()] != "" {
-			a.used[se.name()] = true
-		} else {
+	switch mayFail := a.why[folds][se.name()] != "" || a.why[fails][se.name()] != ""; v.outcome {
+	case folds, fails:
+		if !v.bare || a.why[v.outcome][se.name()] == "" {
 			list = append(list, fmt.Sprintf("%s %s: %s", se.name(), v.outcome, v.why))
+		}
+	case passes:
+		if mayFail {
+			list = append(list, fmt.Sprintf("%s passes: take it off the list of what may fail", se.name()))
 		}
 	}
 	for _, d := range v.differences {
-		what := d.what + " of " + d.api
-		if a.may[what] != "" {
-			a.used[what] = true
-		} else {
+		if a.may[d.what+" of "+d.api] == "" {
 			list = append(list, fmt.Sprintf("%s: %s", se.name(), d))
 		}
 	}
 	return list
 }
-
-// unused returns what is allowed and was not found, of the sections that have run.
-func (a *allowed) unused(ran []string) []string {
-	var list []string
-	for _, o := range []outcome{folds, fails} {
-		for name := range a.why[o] {
-			if !a.used[name] && slices.Contains(ran, name) {
-				list = append(list, name)
-			}
-		}
-	}
-	slices.Sort(list)
-	return list
-}
-
-// short are the sections of the short form: those that concern documents, searches and mappings.
-var short = regexp.MustCompile(`^(bulk|create|delete|exists|explain|field_caps|get|get_source|index|indices\.get|` +
-	`indices\.get_field_mapping|indices\.get_mapping|indices\.put_mapping|indices\.rollover|mget|msearch|mtermvectors|pit|` +
-	`scroll|search|search\.highlight|search\.inner_hits|suggest|termvectors|update)/`)

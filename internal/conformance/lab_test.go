@@ -17,9 +17,9 @@ import (
 type lab struct {
 	kind   string
 	direct *runner
-	ruled  *runner // through a sidecar with a rule for every index
-	late   *runner // the same, but documents are written past it and so have no sketches
 	bare   *runner // through a sidecar whose rule matches no index
+	ruled  *runner // through one with a rule for every index, which folds by stored sketches alone
+	late   *runner // reads through one that computes missing sketches: documents are written past it
 	wipe   func(context.Context, []exchange) error
 	long   bool // the long form
 	turn   int
@@ -32,10 +32,15 @@ func newLab(t *testing.T, e *engines.Engine) *lab {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ruled, bare := serve(t, configuration(e.Kind, e.URL, "*")), serve(t, configuration(e.Kind, e.URL, "no-such-index"))
+	sidecar := func(match, missing string) string { return serve(t, configuration(e.Kind, e.URL, match, missing)) }
 	client := newClient()
 	at := func(base, reads string) *runner { return &runner{base: base, reads: reads, client: client} }
-	return &lab{kind: e.Kind, direct: at(e.URL, ""), ruled: at(ruled, ""), late: at(e.URL, ruled), bare: at(bare, ""), wipe: w.wipe}
+	return &lab{
+		kind: e.Kind, wipe: w.wipe, direct: at(e.URL, ""),
+		bare:  at(sidecar("no-such-index", "compute"), ""),
+		ruled: at(sidecar("*", "alone"), ""),
+		late:  at(e.URL, sidecar("*", "compute")),
+	}
 }
 
 // outcome is what became of a section.
@@ -59,7 +64,7 @@ type verdict struct {
 	bare bool
 	// differences are those of the replies, where the section holds.
 	differences []difference
-	// folded is how many hits were left out of the replies.
+	// folded is how many hits were left out of the replies for their stored sketches.
 	folded int
 }
 
@@ -112,7 +117,10 @@ func (l *lab) judge(ctx context.Context, su *suite, se *section) (verdict, error
 			continue
 		}
 		v, err = l.through(ctx, su, se, r, first, second)
-		differences, hits = append(differences, v.differences...), hits+v.folded
+		differences = append(differences, v.differences...)
+		if r == l.ruled {
+			hits = v.folded
+		}
 		v.bare, v.differences, v.folded = true, differences, hits
 		if err != nil || v.outcome != passes {
 			return v, err
@@ -172,7 +180,8 @@ func (l *lab) through(
 func lasting(a, b []difference) []difference {
 	var list []difference
 	for _, d := range a {
-		if slices.ContainsFunc(b, func(e difference) bool { return d.what == e.what && d.place == e.place && d.value == e.value }) {
+		same := func(e difference) bool { return d.what == e.what && d.place == e.place && d.value == e.value }
+		if slices.ContainsFunc(b, same) {
 			list = append(list, d)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -30,6 +31,16 @@ type section struct {
 }
 
 func (s *section) name() string { return s.file + "/" + s.title }
+
+// inShort reports whether the section is of the short form: it concerns documents, searches or mappings. Of plain searches, which
+// are half of these, every other one is.
+func (s *section) inShort() bool {
+	return short.MatchString(s.name()) && (!strings.HasPrefix(s.name(), "search/") || s.hash()%2 == 0)
+}
+
+var short = regexp.MustCompile(`^(bulk|create|delete|exists|explain|field_caps|get|get_source|index|indices\.get|` +
+	`indices\.get_field_mapping|indices\.get_mapping|indices\.put_mapping|indices\.rollover|mget|msearch|mtermvectors|pit|` +
+	`scroll|search|search\.highlight|search\.inner_hits|suggest|termvectors|update)/`)
 
 // hash is a number that is always the same for the section, to do things one way or another by.
 func (s *section) hash() int {

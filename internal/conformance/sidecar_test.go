@@ -38,9 +38,9 @@ var fields = []string{
 	"doc.foo", "include.field1", "issue.labels.name",
 }
 
-// configuration returns a configuration in front of the engine. With the pattern *, all documents of the suites that hold a
-// text get a sketch.
-func configuration(kind, url, match string) string {
+// configuration returns a configuration in front of the engine. With the pattern *, all documents of the suites that hold a text
+// get a sketch; missing says what happens to a hit without one.
+func configuration(kind, url, match, missing string) string {
 	return fmt.Sprintf(`log: {format: json}
 admin: ""
 sketch: {seed: conformance}
@@ -49,8 +49,8 @@ engines:
     kind: %s
     urls: [%q]
     indices:
-      - {match: %q, fields: [%s], threshold: 1}
-`, kind, url, match, strings.Join(fields, ", "))
+      - {match: %q, fields: [%s], threshold: 1, missing: %s}
+`, kind, url, match, strings.Join(fields, ", "), missing)
 }
 
 // serve starts a sidecar and returns its address. It ends with the test.
