@@ -14,7 +14,7 @@ import (
 func TestSameLargeAnswers(t *testing.T) {
 	cases := largeCases()
 	bothAtOnce(t, func(t *testing.T, e *engines.Engine) {
-		d := newDiffing(t, e, newMaskUse(), knownEverywhere, &knownMet{})
+		d := newDiffing(t, e, newMaskUse(), knownOfLarge, &knownMet{})
 		d.timeout = 60 * time.Second
 		first := d.play(t, sideDirect, cases)
 		for _, side := range []string{sidePlain, sideRuled} {

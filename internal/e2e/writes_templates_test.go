@@ -54,7 +54,7 @@ func (a api) rollOver(t *testing.T, stream string) (sketched, all int) {
 			case <-done:
 				all = i
 				return
-			default:
+			case <-time.After(5 * time.Millisecond): // so that all of them fit into the window of the rule
 			}
 			r := a.send(t, "POST /INDEX/_doc | {\"@timestamp\":\"2026-01-01\","+wordsA+"}", stream)
 			if r.status != 201 {
