@@ -10,6 +10,8 @@ type Hit struct {
 	Sketch *sketch.Sketch
 	// Profile is that of the hit's own index. It is nil exactly where Sketch is.
 	Profile *Profile
+	// Pinned says that the hit stands where it does by the operator's will: it is never folded, though others are into it.
+	Pinned bool
 }
 
 // Group is a leader and the hits folded into it, as ranks in ascending order.
@@ -44,7 +46,7 @@ type leader struct {
 
 // leaderOf returns the group of the first leader that hit is a near-duplicate of, or -1.
 func leaderOf(hit *Hit, leaders []leader) int {
-	if hit.Sketch == nil {
+	if hit.Sketch == nil || hit.Pinned {
 		return -1
 	}
 	for _, l := range leaders {

@@ -143,12 +143,13 @@ func (p *Pager) takePage(span Span, hits []Hit) {
 	}
 }
 
-// firstReading is how many ranks to read at first: what the page needs if the expected share of hits folds, and a margin of about
-// two standard deviations, since a second reading costs more than a few ranks more.
+// firstReading is how many ranks to read at first: what the page needs if the expected share of hits folds, and a margin of two and a
+// half standard deviations, since a second reading costs more than a few ranks more. (How many hits fold before so many leaders are found
+// is negative binomial: its variance is the mean over 1 - rate. With two, 95.9 % of first pages were full, some lists' less than 95.)
 func (p *Pager) firstReading() int {
 	need, rate := p.page.end(), min(max(p.page.Rate, 0), 0.95)
 	folds := float64(need) * rate / (1 - rate)
-	return max(p.page.First, need+int(math.Ceil(folds+2*math.Sqrt(folds))))
+	return max(p.page.First, need+int(math.Ceil(folds+2.5*math.Sqrt(folds/(1-rate)))))
 }
 
 // clamp keeps a reading within what can be of use: the window and, where the page is read with it, what the page needs beyond
