@@ -211,15 +211,37 @@ func (s *Sketcher) gather(w *workspace, texts []string) {
 	w.distinct()
 }
 
-// cutText appends the base text of a text to the workspace and fills the tokens from it.
-func (s *Sketcher) cutText(w *workspace, text string) {
-	text = s.content(text)
-	start := len(w.base)
+// Fingerprint returns the fingerprint that the sketch of the same texts has, in a quarter of the time: it tells whether a sketch is
+// of these texts. Texts that have no sketch get a number that is, but for one chance in 2^64, no sketch's.
+func (s *Sketcher) Fingerprint(texts ...string) uint64 {
+	if s.scheme.Features == Value64 || s.scheme.Features == Tags { // not of the texts as they stand
+		k, _ := s.Sketch(texts...)
+		return k.Fingerprint
+	}
+	w := workspaces.Get().(*workspace)
+	defer w.release()
+	w.base = w.base[:0]
+	for _, text := range texts {
+		s.appendBase(w, s.content(text))
+		w.base = append(w.base, 0)
+	}
+	return s.keys.fingerprint(w.base)
+}
+
+// appendBase appends the base text of a text to the workspace.
+func (s *Sketcher) appendBase(w *workspace, text string) {
 	if s.plain {
 		w.base = append(w.base, baseText(text, s.scheme.Keep)...)
 	} else {
 		w.appendBase(text)
 	}
+}
+
+// cutText appends the base text of a text to the workspace and fills the tokens from it.
+func (s *Sketcher) cutText(w *workspace, text string) {
+	text = s.content(text)
+	start := len(w.base)
+	s.appendBase(w, text)
 	switch {
 	case s.scheme.Features == Tags:
 		s.tag(w, string(w.base[start:]))

@@ -1,0 +1,95 @@
+package sketch
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// TestFingerprintAlone holds the fingerprint alone against that of the sketch, for all kinds of schemes and texts.
+func TestFingerprintAlone(t *testing.T) {
+	pieces := []string{
+		"the", "Ferry", "ÜBER", "straße", "C++", "don't", "日本語", "カタカナ", "한국어", "e\u0301", "\u0301\u0327", "ﬁ", "\x00", "\xff", "…", "\t\n", "<p>",
+		"<div>menu</div>", "&amp;", "ǆ", "İ", "0", "1,5", "a_b", strings.Repeat("x", 100), " ",
+	}
+	for name, change := range map[string]func(*Scheme){
+		"default":            func(*Scheme) {},
+		"seeded":             func(s *Scheme) { s.Seed = "a seed" },
+		"characters":         func(s *Scheme) { s.Features = CharacterShingles },
+		"words":              func(s *Scheme) { s.Features = WordShingles },
+		"tags":               func(s *Scheme) { s.Features = Tags },
+		"case kept":          func(s *Scheme) { s.Keep.Case = true },
+		"HTML as it stands":  func(s *Scheme) { s.Content = ContentRaw },
+		"useful HTML":        func(s *Scheme) { s.Content = ContentUseful },
+		"m smallest":         func(s *Scheme) { s.Family = MSmallest },
+		"a ready value":      func(s *Scheme) { s.Features, s.Family = Value64, Hamming },
+		"accents, marks too": func(s *Scheme) { s.Keep.Accents, s.Keep.Punctuation = true, true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, r := newSketcher(t, change), rand.New(rand.NewPCG(1, 2))
+			sketched := 0
+			for range 2000 {
+				texts := make([]string, r.IntN(4))
+				for i := range texts {
+					var b strings.Builder
+					for range r.IntN(12) {
+						b.WriteString(pieces[r.IntN(len(pieces))])
+						if r.IntN(3) > 0 {
+							b.WriteString(" ")
+						}
+					}
+					texts[i] = b.String()
+				}
+				if r.IntN(20) == 0 {
+					texts = append(texts, "0123456789abcdef")
+				}
+				got := s.Fingerprint(texts...)
+				k, ok := s.Sketch(texts...)
+				if ok && got != k.Fingerprint {
+					t.Fatalf("%+q: %x, the sketch has %x", texts, got, k.Fingerprint)
+				}
+				if ok {
+					sketched++
+				}
+			}
+			if sketched < 50 {
+				t.Errorf("only %d texts had a sketch", sketched)
+			}
+		})
+	}
+}
+
+// TestFingerprintTellsTextsApart: what has no sketch has no sketch's fingerprint either.
+func TestFingerprintTellsTextsApart(t *testing.T) {
+	s, seen := newSketcher(t, nil), map[uint64][]string{}
+	for _, texts := range [][]string{
+		nil, {""}, {"", ""}, {"…"}, {"?"}, {"one"}, {"one", ""}, {"", "one"}, {"one two"}, {"one", "two"}, {"two", "one"}, {"one two", ""}, {"C++"}, {"C#"},
+	} {
+		f := s.Fingerprint(texts...)
+		if other, there := seen[f]; there {
+			t.Errorf("%q has the fingerprint of %q", texts, other)
+		}
+		seen[f] = texts
+	}
+}
+
+// BenchmarkFingerprint measures what it takes to see whether a sketch is of a text of 4 kB, beside making the sketch.
+func BenchmarkFingerprint(b *testing.B) {
+	s, r := newSketcher(b, nil), rand.New(rand.NewPCG(1, 2))
+	var words strings.Builder
+	for words.Len() < 4<<10 {
+		fmt.Fprintf(&words, "w%d ", r.IntN(5000))
+	}
+	text := words.String()
+	var k Sketch
+	for name, f := range map[string]func(){"fingerprint": func() { s.Fingerprint(text) }, "sketch": func() { s.SketchInto(&k, text) }} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			b.ReportAllocs()
+			for b.Loop() {
+				f()
+			}
+		})
+	}
+}
