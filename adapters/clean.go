@@ -253,7 +253,7 @@ func (c *cleaner) run() error {
 
 // container copies an object or array. Where it may be pruned, it is held until something in it stays.
 func (c *cleaner) container(open byte, depth int, element bool) (emptied bool, err error) {
-	prunes := c.Prune != nil && !c.mute && depth > 0 && c.Prune(c.path, element)
+	prunes := c.Prune != nil && !c.mute && len(c.path) > 0 && c.Prune(c.path, element)
 	if _, err := c.hold(); err != nil {
 		return false, err
 	}

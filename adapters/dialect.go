@@ -61,11 +61,15 @@ type Class struct {
 	Rewrites bool
 	// Elsewhere says that the body can name other indices than Target.
 	Elsewhere bool
+	// Plain says that the engine reads the body as it stands, whatever the headers say of its encoding and type, and that a connection on
+	// which it answers before it has a long body can't be used again.
+	Plain bool
 	// Shown says that the client names a field of ours in its request: then it is shown.
 	Shown bool
 	// Reason, if not empty, says in one word of the documentation's list why a read that is a search is left alone.
 	Reason string
-	// Alters says that a request that passes or reads may make, change or drop an index, alias or template.
+	// Alters says that a request may make, change or drop an index, alias or template. A write that does brings a schema: a field of
+	// ours that its body names is shown.
 	Alters bool
 	// Makes is the name behind which a request that alters makes an index, where our field is to be declared; empty if there is none.
 	Makes string

@@ -47,6 +47,13 @@ type Enricher struct {
 	NoCreate bool
 	// Unsure says that the engine may keep less of a document than it was sent: none is then given a sketch of what was sent.
 	Unsure bool
+	// Doubts, if set, reports whether the engine may store a text as something else: a document with such a text gets no sketch.
+	Doubts func(text string) bool
+	// LastCounts says that of members with the same name the engine takes the last: a client's own value of our field is then not
+	// cut out but outdone by one behind it, so that whatever the engine quotes of the document is the client's up to there.
+	LastCounts bool
+	// Accepts, if set, reports whether the engine reads a document as JSON: one that it refuses stays as it stands.
+	Accepts func(document []byte) bool
 	// Room is how many bytes may be added before the engine's limit on a body could be crossed. Half of it is kept for clearing stale
 	// sketches, which has to go on when no more are added.
 	Room int64
@@ -92,14 +99,15 @@ func (e *Enricher) append(dst []byte, index string, document []byte, partial boo
 		return append(dst, document...), Untouched
 	}
 	members, err := Members(document)
-	if err != nil {
+	if err != nil || e.Accepts != nil && !e.Accepts(document) {
 		return append(dst, document...), Unreadable
 	}
 	found := rule.find(members)
-	found.odd = found.odd || e.Unsure
+	found.odd = found.odd || e.Unsure || e.Doubts != nil && slices.ContainsFunc(found.list(), e.Doubts)
 	// A client's own value of our field is never stored, whatever else happens to the document.
-	if ours := cut(document, members, Our); len(ours) != len(document) {
-		document = ours
+	own := slices.ContainsFunc(members, func(m Member) bool { return Our(m.Key) })
+	if own && !e.LastCounts {
+		document = cut(document, members, Our)
 		if members, err = Members(document); err != nil {
 			return append(dst, document...), Unreadable
 		}
@@ -116,6 +124,9 @@ func (e *Enricher) append(dst []byte, index string, document []byte, partial boo
 		if partial { // a stale sketch must not stay: this one costs next to nothing
 			value, change = []byte("null"), Cleared
 		}
+	}
+	if value == nil && own && e.LastCounts {
+		value = []byte("null")
 	}
 	if value == nil {
 		return append(dst, document...), change
@@ -219,20 +230,32 @@ func (r *Rule) find(members []Member) texts {
 	return t
 }
 
+// descend follows a path from an object's members. Where it leads from several of them to the field, the one with the shortest
+// name, in which the field is the deepest, counts: the others are copies that an engine has written down beside it.
 func (t *texts) descend(field int, members []Member, path string) {
+	var led []Member
 	for i, m := range members {
-		switch {
-		case m.Key == path:
+		if m.Key == path || strings.HasPrefix(path, m.Key+".") {
+			t.odd = t.odd || slices.ContainsFunc(members[:i], func(other Member) bool { return other.Key == m.Key })
+			led = append(led, m)
+		}
+	}
+	slices.SortStableFunc(led, func(a, b Member) int { return len(a.Key) - len(b.Key) })
+	before := t.seen[field]
+	t.seen[field] = false
+	for _, m := range led {
+		if t.seen[field] {
+			break
+		}
+		if m.Key == path {
 			t.seen[field] = true
 			t.collect(field, m.Value)
-		case strings.HasPrefix(path, m.Key+"."):
-			t.grazed = true
-			t.into(field, m.Value, path[len(m.Key)+1:])
-		default:
 			continue
 		}
-		t.odd = t.odd || slices.ContainsFunc(members[:i], func(other Member) bool { return other.Key == m.Key })
+		t.grazed = true
+		t.into(field, m.Value, path[len(m.Key)+1:])
 	}
+	t.seen[field] = t.seen[field] || before
 }
 
 // into follows a path into a value. What is no object, and so replaces whatever stood below it, touches the field.

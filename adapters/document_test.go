@@ -66,3 +66,31 @@ func TestFirst(t *testing.T) {
 		}
 	}
 }
+
+// Of a dotted field that is stored in several forms the one within objects counts, whatever comes first.
+func TestBothFormsOfADottedField(t *testing.T) {
+	rule := testRule(t, "a.b.c", "t")
+	of := func(document string) string {
+		computed, _ := rule.SketchOf([]byte(document))
+		if computed == nil {
+			return ""
+		}
+		return computed.Text
+	}
+	want := of(`{"t":"x","a":{"b":{"c":"one two"}}}`)
+	for _, c := range []struct{ document, want string }{
+		{`{"a.b.c":"one two","t":"x"}`, want},
+		{`{"a":{"b":{"c":"one two"}},"a.b.c":"one two","t":"x"}`, want},
+		{`{"a.b.c":"one two","a":{"b":{"c":"one two"}},"t":"x"}`, want},
+		{`{"a":{"b.c":"one two","b":{"c":"one two"}},"t":"x"}`, want},
+		{`{"a":[{"b":{"c":"one two"}}],"a.b.c":["one two"],"t":"x"}`, want},
+		{`{"a":{"d":1},"a.b.c":"one two","t":"x"}`, want},
+		{`{"a.b.c":["two",5],"a":{"b":{"c":"one two"}},"t":"x"}`, want},
+		{`{"a":{"b":{"c":null}},"a.b.c":"one two","t":"x"}`, of(`{"t":"x"}`)},
+		{`{"a":{"b":{"c":"one two"}},"a":{"d":1},"t":"x"}`, ""},
+	} {
+		if got := of(c.document); got != c.want || want == "" {
+			t.Errorf("%s: %q, want %q", c.document, got, c.want)
+		}
+	}
+}

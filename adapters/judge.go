@@ -1,13 +1,19 @@
 package adapters
 
-import "github.com/neardup/sidecar/rerank"
+import (
+	"github.com/neardup/sidecar/rerank"
+	"github.com/neardup/sidecar/sketch"
+)
 
 // Judge turns what an engine shows of a hit into what package rerank compares. It is for one search.
 type Judge struct {
 	rules    Rules
 	controls Controls
 	profiles map[*Rule]*rerank.Profile
-	// Lacking counts the hits of configured indices that had no comparable sketch stored.
+	// Doubting says that a stored sketch is believed only after a look at the text, wherever that is at hand: for engines that store
+	// a backfill's sketch whatever became of the document.
+	Doubting bool
+	// Lacking counts the hits of configured indices that had no sketch to go by: no comparable one stored, or one of another text.
 	Lacking int
 	// Unread counts those of them whose text would have to be read for a sketch to be computed.
 	Unread int
@@ -25,14 +31,15 @@ func (j *Judge) Reset() { j.Lacking, j.Unread = 0, 0 }
 func Unjudged(index, id string) rerank.Hit { return rerank.Hit{ID: index + "\x00" + id} }
 
 // Hit returns the hit of a concrete index with the id and the text stored in our field ("" if there is none). Where no usable
-// sketch is stored and the rule says to compute one, document is called for the hit's JSON; nil means it is not at hand.
+// sketch is stored and the rule says to compute one, document is called for the hit's JSON with all of the rule's fields; nil
+// means it is not at hand. A Judge that doubts calls it for every hit.
 func (j *Judge) Hit(index, id, stored string, document func(*Rule) []byte) rerank.Hit {
 	hit := Unjudged(index, id)
 	rule := j.rules.For(index)
 	if rule == nil {
 		return hit
 	}
-	if s := rule.Decode(stored); s != nil {
+	if s := rule.Decode(stored); s != nil && j.believes(rule, s, document) {
 		hit.Sketch, hit.Profile = s, j.profile(rule)
 		return hit
 	}
@@ -49,6 +56,15 @@ func (j *Judge) Hit(index, id, stored string, document func(*Rule) []byte) reran
 		hit.Sketch, hit.Profile = &computed.Sketch, j.profile(rule)
 	}
 	return hit
+}
+
+// believes reports whether a stored sketch is that of the hit's text, as far as that can be seen.
+func (j *Judge) believes(rule *Rule, s *sketch.Sketch, document func(*Rule) []byte) bool {
+	if !j.Doubting {
+		return true
+	}
+	source := document(rule)
+	return source == nil || rule.Fits(s, source)
 }
 
 func (j *Judge) profile(rule *Rule) *rerank.Profile {

@@ -152,6 +152,16 @@ func (r *Rule) Decode(text string) *sketch.Sketch {
 	return &s
 }
 
+// Fits reports whether a sketch that Decode returned is of the text of a whole document's JSON, without making another.
+func (r *Rule) Fits(s *sketch.Sketch, document []byte) bool {
+	members, err := Members(document)
+	if err != nil {
+		return false
+	}
+	found := r.find(members)
+	return !found.odd && r.Sketcher.Fingerprint(found.list()...) == s.Fingerprint
+}
+
 // Encoded is a sketch together with its stored form.
 type Encoded struct {
 	sketch.Sketch

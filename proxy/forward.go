@@ -149,11 +149,12 @@ func (h *Handler) unreachable(w http.ResponseWriter, r *http.Request, err error)
 // nodes sends each request to one of the engine's nodes, in turn, leaving out for a while those that could not be dialled. Where a
 // node can't be dialled the next is tried: no byte was sent, so no request is sent twice.
 type nodes struct {
-	urls []*url.URL
-	next http.RoundTripper
-	mu   sync.Mutex
-	turn int
-	down map[*url.URL]time.Time
+	urls    []*url.URL
+	next    http.RoundTripper
+	granted set
+	mu      sync.Mutex
+	turn    int
+	down    map[*url.URL]time.Time
 }
 
 // downFor is how long a node that could not be dialled is left out.
@@ -162,10 +163,11 @@ const downFor = 5 * time.Second
 // RoundTrip implements http.RoundTripper. The request's URL gives path and query alone.
 func (n *nodes) RoundTrip(r *http.Request) (*http.Response, error) {
 	order := n.order()
+	alone, key := n.alone(r)
 	for i, node := range order {
 		out := r.WithContext(r.Context())
 		out.URL, out.Host = at(node, r), node.Host
-		out.Close = long(r)
+		out.Close = alone
 		last := i == len(order)-1
 		if r.Body != nil && r.Body != http.NoBody && !last {
 			out.Body = io.NopCloser(r.Body) // a transport closes the body even if it never read it
@@ -174,6 +176,7 @@ func (n *nodes) RoundTrip(r *http.Request) (*http.Response, error) {
 		switch {
 		case err == nil:
 			n.mark(node, false)
+			n.note(key, resp.StatusCode)
 			return resp, nil
 		case !isDial(err) || r.Context().Err() != nil:
 			return nil, err

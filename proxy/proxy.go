@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -109,8 +110,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w = back
 	class := h.Dialect.Classify(requestOf(r))
 	h.counts.add("requests", class.Kind.String())
+	if class.Plain {
+		r = r.WithContext(context.WithValue(r.Context(), window{}, true))
+	}
 	switch {
-	case class.Kind == adapters.Write && h.readable(r):
+	case class.Kind == adapters.Write && h.readable(r, class):
 		h.write(w, r, class)
 	case class.Kind == adapters.Search:
 		h.search(w, r, class)

@@ -28,7 +28,7 @@ const maxRounds = 64
 // wrote it and says why.
 func (h *Handler) search(w http.ResponseWriter, r *http.Request, class adapters.Class) {
 	began := time.Now()
-	body, err := h.readSearch(r)
+	body, err := h.readSearch(class, r)
 	if err != nil {
 		h.unreachable(w, r, err)
 		return
@@ -87,7 +87,7 @@ type searchBody struct {
 }
 
 // readSearch reads the body of a search. The error is one of the client.
-func (h *Handler) readSearch(r *http.Request) (b searchBody, err error) {
+func (h *Handler) readSearch(class adapters.Class, r *http.Request) (b searchBody, err error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return b, nil
 	}
@@ -103,6 +103,8 @@ func (h *Handler) readSearch(r *http.Request) (b searchBody, err error) {
 	switch {
 	case !whole:
 		b.reason = "too_large"
+	case class.Plain:
+		b.plain = b.raw
 	case encoded(r):
 		if b.plain, err = decode(encoding, b.raw, h.Limits.MaxSearchBody); errors.Is(err, errTooLarge) {
 			b.reason = "too_large"

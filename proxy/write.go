@@ -26,7 +26,10 @@ const (
 var errEncoding = errors.New("not of its encoding")
 
 // readable reports whether a write's body is one whose encoding we can read.
-func (h *Handler) readable(r *http.Request) bool {
+func (h *Handler) readable(r *http.Request, class adapters.Class) bool {
+	if class.Plain {
+		return r.Body != nil && r.Body != http.NoBody && !signed(r)
+	}
 	switch strings.ToLower(r.Header.Get("Content-Encoding")) {
 	case "", "identity", "gzip", "x-gzip", "deflate":
 	default:
@@ -53,7 +56,7 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, class adapters.C
 		return
 	}
 	body := io.MultiReader(bytes.NewReader(raw), r.Body)
-	compressed := encoded(r)
+	compressed := encoded(r) && !class.Plain
 	if whole {
 		plain := raw
 		if compressed {
@@ -89,6 +92,7 @@ func (h *Handler) sendRaw(w http.ResponseWriter, r *http.Request, class adapters
 
 // writeWhole sends on a body that is at hand, as it was sent if nothing in it changes.
 func (h *Handler) writeWhole(w http.ResponseWriter, r *http.Request, class adapters.Class, raw, plain []byte) {
+	class.Shown = class.Shown || class.Alters && bytes.Contains(plain, []byte(adapters.SketchField))
 	var enriched bytes.Buffer
 	var makes atomic.Bool
 	e := h.enricher(r, int64(len(plain)), &makes)
@@ -104,7 +108,9 @@ func (h *Handler) writeWhole(w http.ResponseWriter, r *http.Request, class adapt
 	body := raw
 	if err == nil && !bytes.Equal(enriched.Bytes(), plain) {
 		body = enriched.Bytes()
-		out.Header.Del("Content-Encoding")
+		if !class.Plain {
+			out.Header.Del("Content-Encoding")
+		}
 	}
 	out.Header.Del("Content-Length")
 	out.Body, out.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
@@ -113,8 +119,8 @@ func (h *Handler) writeWhole(w http.ResponseWriter, r *http.Request, class adapt
 
 // writeStream sends on a body while it is read.
 func (h *Handler) writeStream(w http.ResponseWriter, r *http.Request, class adapters.Class, plain io.Reader) {
-	length := int64(-1)
-	if !encoded(r) {
+	length, compressed := int64(-1), encoded(r) && !class.Plain
+	if !compressed {
 		length = r.ContentLength
 	}
 	var makes atomic.Bool
@@ -122,12 +128,14 @@ func (h *Handler) writeStream(w http.ResponseWriter, r *http.Request, class adap
 	pipe, into := io.Pipe()
 	defer pipe.Close() // ends the copying below if the engine answers early
 	out := r.Clone(r.Context())
-	out.Header.Del("Content-Encoding")
+	if compressed {
+		out.Header.Del("Content-Encoding")
+	}
 	out.Header.Del("Content-Length")
 	out.Body, out.ContentLength = pipe, -1
 	go func() {
 		err := guarded(func() error { return h.Dialect.EnrichWrite(class, into, plain, e) })
-		if err != nil && !errors.Is(err, errBrokenOff) && encoded(r) {
+		if err != nil && !errors.Is(err, errBrokenOff) && compressed {
 			err = errors.Join(errEncoding, err)
 		}
 		into.CloseWithError(err)
@@ -141,7 +149,13 @@ func (h *Handler) forwardWrite(w http.ResponseWriter, r *http.Request, class ada
 		r.Header["Accept-Encoding"] = accepted
 	}
 	change, told := h.changeOf(class), false
-	h.send(w, r, func(resp *http.Response) {
+	send := h.send
+	if class.Alters {
+		send = func(w http.ResponseWriter, r *http.Request, change func(*http.Response)) {
+			h.sendAltering(w, r, func() bool { return true }, change)
+		}
+	}
+	send(w, r, func(resp *http.Response) {
 		if told = true; makes.Load() && resp.StatusCode < 300 {
 			h.catalog.forget()
 		}

@@ -1,7 +1,13 @@
-// Package adaptertest is the contract that every dialect keeps, as a test: a new one is held to it by handing [Test] a [Subject].
+// Package adaptertest is the contract that every adapter keeps, as tests: a new dialect is held to it by handing [Test] a
+// [Subject], and its store by handing [TestStore] a [StoreSubject]. [FuzzWrites], [FuzzReplies] and [FuzzSearches] are parts of
+// it for any input.
 //
-// It is written in the port's own words. What a request, a reply or an error looks like the Subject says, and above all it brings a
-// fake engine: a pure function from a request and a list of documents to the reply that the real engine would give.
+// It is written in the port's own words. What a request, a reply or an error looks like the Subject says, and above all it
+// brings a fake engine: a pure function from a request and a list of documents to the reply that the real engine would give. A
+// store is tried on a real engine.
+//
+// The tests of this package hold to the contract the dialect of an engine that was made up, which is the place to begin a new
+// one.
 package adaptertest
 
 import (
@@ -24,8 +30,21 @@ type Subject struct {
 	Pass []adapters.Request
 	// Writes are well-formed writes to the indices of [Rules] and to others, without a field of ours.
 	Writes []Write
+	// Write returns a write of the documents to an index in one request, whole ones or such as the engine merges into what is
+	// stored; nil if it knows no such request. The documents hold no line end, and need not be well-formed.
+	Write func(index string, partial bool, documents ...string) *adapters.Request
+	// LastCounts says that a client's own value of our field is not cut out of a document but outdone by ours behind it; Clears,
+	// that what stands in our field is cleared of whatever index.
+	LastCounts, Clears bool
+	// Doubts is what the dialect sets an Enricher's Doubts to; nil for nothing.
+	Doubts func(text string) bool
 	// Reads are replies that hold fields of ours.
 	Reads []Read
+	// Show returns requests, each with the engine's reply that shows the documents as they are stored, or the first of them where it
+	// shows but one; Clean is of no account. The documents are objects without line ends, and each reply is the same but for them.
+	Show func(documents ...string) []Read
+	// Names are what stands above documents in such replies: a client's own documents may hold these names too.
+	Names []string
 	// Targets are the indices that one search can be sent to, each a list of names that [Rules] or nothing matches.
 	Targets [][]string
 	// Search returns the request of one search, or of several at once; nil if the engine has none such: it may know no several at
@@ -41,6 +60,8 @@ type Subject struct {
 	Hits func(reply []byte) [][]string
 	// Reason returns the words of an error in the engine's shape, or nothing if it is not in that shape.
 	Reason func(reply *adapters.Reply) string
+	// ErrorReply returns an error of our own to a request, in the engine's shape.
+	ErrorReply func(r *adapters.Request, status int, reason string) *adapters.Reply
 }
 
 // Search is one search for a page of the engine's list.
@@ -68,8 +89,8 @@ type Document struct {
 	Source    []byte
 }
 
-// Rules returns the rules of the contract: news-* sketches title and body and computes what lacks, shop-* sketches the title alone, at
-// another threshold, and leaves what lacks alone.
+// Rules returns the rules of the contract: news-* sketches title and body and computes what lacks, shop-* sketches the title
+// alone, at another threshold, and leaves what lacks alone.
 func Rules(t testing.TB) adapters.Rules {
 	t.Helper()
 	sketcher, err := sketch.New(sketch.DefaultScheme())
@@ -86,12 +107,20 @@ func Rules(t testing.TB) adapters.Rules {
 func Test(t *testing.T, s Subject) {
 	t.Run("unknown requests pass", func(t *testing.T) { testPass(t, s) })
 	t.Run("writes", func(t *testing.T) { testWrites(t, s) })
+	t.Run("changes", func(t *testing.T) { testChanges(t, s) })
+	t.Run("documents", func(t *testing.T) { testDocuments(t, s) })
 	t.Run("reads", func(t *testing.T) { testReads(t, s) })
+	t.Run("errors", func(t *testing.T) { testErrors(t, s) })
+	t.Run("at once", func(t *testing.T) { testAtOnce(t, s) })
+	TestSearches(t, s)
+}
+
+// TestSearches holds the subject to what the contract says of searches: for engines that are asked in more ways than one.
+func TestSearches(t *testing.T, s Subject) {
 	t.Run("pages", func(t *testing.T) { testPages(t, s) })
 	t.Run("strange replies", func(t *testing.T) { testStrange(t, s) })
 	t.Run("refusals", func(t *testing.T) { testRefusals(t, s) })
 	t.Run("controls", func(t *testing.T) { testControls(t, s) })
-	t.Run("at once", func(t *testing.T) { testAtOnce(t, s) })
 }
 
 func testPass(t *testing.T, s Subject) {
@@ -106,8 +135,8 @@ func testPass(t *testing.T, s Subject) {
 	}
 }
 
-// through returns what a copier makes of the text, and holds it to making the same of it in other pieces, and to ending well on every
-// beginning of it.
+// through returns what a copier makes of the text, and holds it to making the same of it in other pieces, and to ending well on
+// every beginning of it.
 func through(t *testing.T, what, text string, copied func(dst io.Writer, src io.Reader) error) string {
 	t.Helper()
 	one := func(src io.Reader) string {
@@ -172,6 +201,23 @@ func testWrites(t *testing.T, s Subject) {
 		ours := adapters.Cuts{Drop: func(path []string) bool { return adapters.Our(path[len(path)-1]) }}
 		if plain := adapters.Cleaned([]byte(whole), ours); string(plain) != body {
 			t.Errorf("%s: without our field it is\n%s\nwant\n%s", what, plain, body)
+		}
+	}
+}
+
+// testErrors holds errors of our own to the engine's shape, whatever they say and whatever was asked.
+func testErrors(t *testing.T, s Subject) {
+	requests := []adapters.Request{{Method: "GET", Path: "/"}}
+	requests = append(requests, adapters.Request{Method: "POST", Path: "/%zz", RawQuery: "%zz&pretty&format=yaml", Body: []byte("x")})
+	requests = append(requests, *s.Search(Search{Target: s.Targets[0], Size: 1}), s.Writes[0].Request, s.Reads[0].Request)
+	for _, r := range requests {
+		for _, reason := range []string{"no", "\"quoted\" \\ and\nmore \x00 \u2028 é", strings.Repeat("long ", 1000)} {
+			for _, status := range []int{400, 403, 413, 502, 503, 504} {
+				reply := s.ErrorReply(&r, status, reason)
+				if reply.Status != status || s.Reason(reply) != reason || len(reply.Header["Content-Type"]) != 1 {
+					t.Errorf("%s %s: %d %q is told as %+v", r.Method, r.Path, status, reason, reply)
+				}
+			}
 		}
 	}
 }

@@ -22,9 +22,9 @@ type corpus struct {
 
 func (c *corpus) of(target []string) []Document { return c.list[strings.Join(target, ",")] }
 
-// newCorpus makes a list of less than most documents for each target: versions of a few texts, some without a sketch, some with one of
-// another scheme or of a rule that is gone.
-func newCorpus(t *testing.T, s Subject, random *rand.Rand, most int) *corpus {
+// newCorpus makes a list of less than most documents for each target: versions of a few texts, some without a sketch, some with
+// one of another scheme or of a rule that is gone.
+func newCorpus(t testing.TB, s Subject, random *rand.Rand, most int) *corpus {
 	t.Helper()
 	c := &corpus{rules: Rules(t), list: map[string][]Document{}}
 	scheme := sketch.DefaultScheme()

@@ -11,7 +11,7 @@ import (
 	"github.com/neardup/sidecar/adapters/adaptertest"
 )
 
-// TestContract runs the contract once for each way in which hits can come with their source.
+// TestContract runs the contract, and its part on searches once for each other way in which hits can come with their source.
 func TestContract(t *testing.T) {
 	for name, extra := range map[string]string{
 		"whole source":       ``,
@@ -23,7 +23,11 @@ func TestContract(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			adaptertest.Test(t, subject(extra))
+			if extra == "" {
+				adaptertest.Test(t, subject(extra))
+			} else {
+				adaptertest.TestSearches(t, subject(extra))
+			}
 		})
 	}
 }
@@ -38,7 +42,10 @@ func subject(extra string) adaptertest.Subject {
 			{Method: "PUT", Path: "/_search/scroll"},
 		},
 		Writes:  contractWrites(),
+		Write:   contractWrite,
 		Reads:   contractReads(),
+		Show:    contractShow,
+		Names:   []string{"_source", "fields", "highlight", "hits", "get", "docs", "mappings", "properties"},
 		Targets: contractTargets(extra),
 		Search: func(searches ...adaptertest.Search) *adapters.Request {
 			var lines []byte
@@ -75,6 +82,49 @@ func subject(extra string) adaptertest.Subject {
 			}
 			return e.Error.Reason
 		},
+		ErrorReply: Dialect{}.ErrorReply,
+	}
+}
+
+func FuzzContractWrites(f *testing.F)   { adaptertest.FuzzWrites(f, subject("")) }
+func FuzzContractReplies(f *testing.F)  { adaptertest.FuzzReplies(f, subject("")) }
+func FuzzContractSearches(f *testing.F) { adaptertest.FuzzSearches(f, subject("")) }
+
+// contractWrite returns a write of one document, or a bulk of several.
+func contractWrite(index string, partial bool, documents ...string) *adapters.Request {
+	if len(documents) == 1 && partial {
+		return &adapters.Request{Method: "POST", Path: "/" + index + "/_update/1", Body: []byte(`{"doc":` + documents[0] + `}`)}
+	}
+	if len(documents) == 1 {
+		return &adapters.Request{Method: "PUT", Path: "/" + index + "/_doc/1", Body: []byte(documents[0])}
+	}
+	var lines []byte
+	for i, d := range documents {
+		if partial {
+			lines = fmt.Appendf(lines, "{\"update\":{\"_index\":%q,\"_id\":\"%d\"}}\n{\"doc\":%s}\n", index, i, d)
+		} else {
+			lines = fmt.Appendf(lines, "{\"index\":{\"_index\":%q,\"_id\":\"%d\"}}\n%s\n", index, i, d)
+		}
+	}
+	return &adapters.Request{Method: "POST", Path: "/_bulk", Body: lines}
+}
+
+// contractShow returns the endpoints that show documents.
+func contractShow(documents ...string) []adaptertest.Read {
+	hits := make([]string, len(documents))
+	for i, d := range documents {
+		hits[i] = fmt.Sprintf(`{"_index":"news-1","_id":"%d","_source":%s}`, i, d)
+	}
+	list := strings.Join(hits, ",")
+	search := `{"took":1,"hits":{"total":{"value":1,"relation":"eq"},"hits":[` + list + `]}}`
+	read := func(method, path, reply string) adaptertest.Read {
+		return adaptertest.Read{Request: adapters.Request{Method: method, Path: path}, Reply: reply}
+	}
+	return []adaptertest.Read{
+		read("GET", "/news-1/_source/0", documents[0]), read("GET", "/news-1/_doc/0", hits[0]), read("POST", "/_mget", `{"docs":[`+list+`]}`),
+		read("POST", "/news-1/_search", search), read("POST", "/_search/scroll", search), read("POST", "/_msearch", `{"responses":[`+search+`]}`),
+		read("POST", "/news-1/_update/0", `{"_id":"0","get":{"_source":`+documents[0]+`}}`),
+		read("POST", "/_bulk", `{"items":[{"update":{"get":{"_source":`+documents[0]+`}}}]}`),
 	}
 }
 

@@ -70,7 +70,7 @@ func fakeSearch(body []byte, list []adaptertest.Document) ([]byte, int) {
 	if b.Size != nil {
 		size = *b.Size
 	}
-	if b.From+size > maxResultWindow {
+	if b.From < 0 || size < 0 || b.From > maxResultWindow || b.From+size > maxResultWindow {
 		return fakeError("Result window is too large"), 400
 	}
 	page := list[min(b.From, len(list)):min(b.From+size, len(list))]

@@ -37,7 +37,7 @@ type query struct {
 // error is a bad control.
 func parse(target string, params []adapters.Param, body []byte, outer adapters.Controls) (q *query, reason string, err error) {
 	q = &query{target: target, params: params, body: body, controls: outer, size: 10}
-	if len(strings.TrimSpace(string(body))) == 0 {
+	if len(body) == 0 {
 		q.body = []byte("{}")
 	}
 	members, err := adapters.Members(q.body)

@@ -20,6 +20,8 @@ const (
 	texts
 	// frame is all of the reply but hits.
 	frame
+	// asSent is the client's own search as it stands.
+	asSent
 )
 
 // ask is one search of a multi-search: one page of the engine's list.
@@ -28,80 +30,72 @@ type ask struct {
 	page, perPage int
 	// facets says that the client's facets are asked for, as they are once.
 	facets bool
+	// own says that as many neighbours are asked for as the client does.
+	own bool
 }
 
-// pages returns the page number and size of as few pages as hold the ranks [from, to): one page if there is one that is not too large,
-// else full ones in a row.
-func pages(from, to int) (first, last, perPage int) {
-	for size := max(to-from, 1); size <= maxPerPage; size++ {
-		if first = from/size + 1; first*size >= to {
-			return first, first, size
-		}
-	}
-	return from/maxPerPage + 1, (to + maxPerPage - 1) / maxPerPage, maxPerPage
-}
+// nothing is the name of no field. It stands where no field is to be highlighted, which costs more than reading sketches or texts, or
+// where a list of fields that was not empty would be.
+const nothing = adapters.FieldPrefix + "none"
 
-// noHighlight names no field. A reading of sketches or texts has no use for highlights, which cost more than the fields themselves.
-const noHighlight = "none"
-
-// body returns the ask as an element of a multi-search.
+// ask returns the ask as an element of a multi-search. Where a preset can hold more, what is to be left out is asked for empty.
 func (q *query) ask(a ask, fields []string) ([]byte, error) {
-	drop := map[string]bool{"page": true, "per_page": true, "include_fields": true, "exclude_fields": true}
+	if a.content == asSent {
+		return q.base, nil
+	}
+	set := map[string]string{"page": strconv.Itoa(a.page), "per_page": strconv.Itoa(a.perPage)}
+	drop := []string{"page", "per_page"}
 	if !a.facets {
-		drop["facet_by"], drop["facet_query"] = true, true
+		drop = append(drop, "facet_by", "facet_query")
 	}
-	if a.content == sketches || a.content == texts {
-		drop["highlight_fields"], drop["highlight_full_fields"] = true, true
+	if a.content != full {
+		drop = append(drop, "highlight_fields", "highlight_full_fields")
+		set["highlight_fields"] = nothing
 	}
-	body, err := adapters.Cut(q.base, func(key string) bool { return drop[key] })
-	if err != nil {
-		return nil, err
+	if a.content != full || !q.preset {
+		drop = append(drop, "include_fields", "exclude_fields")
+		include, exclude := q.visible(a.content, fields)
+		set["include_fields"], set["exclude_fields"] = strings.Join(include, ","), strings.Join(exclude, ",")
 	}
-	include, exclude := q.visible(a.content, fields)
-	set := func(name string, value []byte) {
-		if err == nil && len(value) > 0 {
-			body, err = adapters.Set(body, name, value)
+	if q.near != nil && !a.own {
+		drop = append(drop, "vector_query")
+		set["vector_query"] = q.near.raised()
+	}
+	body, err := adapters.Cut(q.base, func(key string) bool { return slices.Contains(drop, key) })
+	for _, name := range drop {
+		if err == nil && (set[name] != "" || q.preset) {
+			body, err = adapters.Set(body, name, adapters.AppendString(nil, set[name]))
 		}
-	}
-	set("page", strconv.AppendInt(nil, int64(a.page), 10))
-	set("per_page", strconv.AppendInt(nil, int64(a.perPage), 10))
-	set("include_fields", list(include))
-	set("exclude_fields", list(exclude))
-	if drop["highlight_fields"] {
-		set("highlight_fields", adapters.AppendString(nil, noHighlight))
 	}
 	return body, err
 }
 
 // visible returns the fields to include and to exclude for a content.
 func (q *query) visible(c content, fields []string) (include, exclude []string) {
-	if c != full && c != frame {
-		include = []string{"id", adapters.SketchField}
-		if c == texts {
-			include = append(include, fields...)
+	switch c {
+	case sketches:
+		return []string{"id", adapters.SketchField}, nil
+	case texts:
+		return append([]string{"id", adapters.SketchField}, fields...), nil
+	case frame:
+		include = []string{"id"}
+	default:
+		include = append(include, q.include...)
+		for _, ours := range []string{"id", adapters.SketchField} {
+			if len(q.include) > 0 && !slices.Contains(include, ours) {
+				include = append(include, ours)
+			}
 		}
-		return include, nil
 	}
-	include = append(include, q.include...)
-	for _, ours := range []string{"id", adapters.SketchField} {
-		if len(q.include) > 0 && !slices.Contains(include, ours) {
-			include = append(include, ours)
-		}
-	}
-	for _, name := range q.exclude {
+	for _, name := range q.exclude { // some of them are members of the reply
 		if name != "id" && !adapters.Our(name) {
 			exclude = append(exclude, name)
 		}
 	}
-	return include, exclude
-}
-
-// list returns field names as a parameter's JSON string, or nil for none.
-func list(fields []string) []byte {
-	if len(fields) == 0 {
-		return nil
+	if len(q.exclude) > 0 && len(exclude) == 0 { // the engine looks into nested documents where something is excluded
+		exclude = []string{nothing}
 	}
-	return adapters.AppendString(nil, strings.Join(fields, ","))
+	return include, exclude
 }
 
 // textFields returns the sketched fields of all rules that compute, each with the object that it stands in: a collection without nested

@@ -1,7 +1,6 @@
 package typesense
 
 import (
-	"net/url"
 	"slices"
 	"strings"
 
@@ -13,7 +12,10 @@ const (
 	formDocument = "document" // one document
 	formImport   = "import"   // a document on each line
 	formExport   = "export"
+	formDeleted  = "deleted" // documents that matched a filter
 	formSchema   = "schema"
+	formCreate   = "create" // a collection's schema on its way in
+	formAlias    = "alias"
 	formSearch   = "search"
 	formMulti    = "multi_search"
 )
@@ -25,19 +27,22 @@ var _ adapters.Dialect = Dialect{}
 
 // Classify implements adapters.Dialect.
 func (Dialect) Classify(r *adapters.Request) adapters.Class {
-	params := adapters.Params(r.RawQuery)
+	params := queryOf(r.RawQuery)
 	path := segments(r.Path)
 	c := classify(r.Method, path, params)
-	c.Alters = alters(r.Method, path)
+	c.Plain, c.Alters = true, alters(r.Method, path)
 	if c.Kind == adapters.Pass {
-		return adapters.Class{Alters: c.Alters}
+		return adapters.Class{Plain: true, Alters: c.Alters}
 	}
 	if c.Kind == adapters.Write {
 		name, _ := action(params)
 		dirty, _ := adapters.Last(params, "dirty_values")
+		dirty = strings.ToLower(dirty)
 		c.Params = writing{
 			partial: r.Method == "PATCH" || name == "update" || name == "emplace",
+			creates: r.Method != "PATCH" && name == "emplace",
 			drops:   strings.Contains(dirty, "drop"),
+			keeps:   dirty == "reject",
 		}
 	}
 	include, _ := adapters.Last(params, "include_fields")
@@ -45,20 +50,10 @@ func (Dialect) Classify(r *adapters.Request) adapters.Class {
 	return c
 }
 
-// segments cuts an escaped path into its unescaped parts. The engine knows no empty ones: doubled slashes and one at the end count
-// for nothing.
+// segments cuts an escaped path into its parts. The engine knows no empty ones: doubled slashes and one at the end count for
+// nothing. It compares the words of its own as they stand, and reads escapes in names and ids alone.
 func segments(path string) []string {
-	var parts []string
-	for part := range strings.SplitSeq(path, "/") {
-		if part == "" {
-			continue
-		}
-		if plain, err := url.PathUnescape(part); err == nil {
-			part = plain
-		}
-		parts = append(parts, part)
-	}
-	return parts
+	return strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
 }
 
 // alters reports whether a request may change a collection or an alias.
@@ -73,23 +68,28 @@ func alters(method string, path []string) bool {
 }
 
 func classify(method string, path []string, params []adapters.Param) adapters.Class {
-	if len(path) == 1 && path[0] == "multi_search" && method == "POST" {
-		return adapters.Class{Kind: adapters.Search, Form: formMulti}
-	}
-	if len(path) == 0 || path[0] != "collections" {
-		return adapters.Class{}
-	}
-	c := adapters.Class{}
-	if len(path) > 1 {
-		c.Target = path[1]
-	}
 	switch {
-	case len(path) <= 2:
-		// A collection that is dropped, or made after another's schema, is answered with its schema too.
-		if _, copied := adapters.Last(params, "src_name"); method == "GET" || method == "DELETE" || copied {
+	case len(path) == 1 && path[0] == "multi_search" && method == "POST":
+		return adapters.Class{Kind: adapters.Search, Form: formMulti}
+	case len(path) == 2 && path[0] == "aliases" && method == "PUT":
+		return adapters.Class{Kind: adapters.Write, Form: formAlias}
+	case len(path) == 0 || path[0] != "collections":
+		return adapters.Class{}
+	case len(path) == 1:
+		return classifyAll(method)
+	}
+	c := adapters.Class{Target: collectionOf(path[1], params)}
+	switch {
+	case len(path) == 2:
+		switch method {
+		case "GET":
 			c.Kind, c.Form = adapters.Read, formSchema
+		case "DELETE", "PATCH": // what it named may be gone when the reply comes
+			c.Kind, c.Form, c.Target = adapters.Read, formSchema, ""
 		}
 	case path[2] != "documents":
+	case len(path) == 3 && method == "DELETE":
+		c.Kind, c.Form = adapters.Read, formDeleted
 	case len(path) == 3:
 		c.Kind, c.Form = writeKind(method, params), formDocument
 		c.CleanWrite = true
@@ -97,6 +97,26 @@ func classify(method string, path []string, params []adapters.Param) adapters.Cl
 		classifyOne(&c, method, path[3], params)
 	}
 	return c
+}
+
+// classifyAll classifies what goes to the list of collections.
+func classifyAll(method string) adapters.Class {
+	switch method {
+	case "GET":
+		return adapters.Class{Kind: adapters.Read, Form: formSchema}
+	case "POST":
+		return adapters.Class{Kind: adapters.Write, Form: formCreate, CleanWrite: true}
+	}
+	return adapters.Class{}
+}
+
+// collectionOf returns the collection, or its alias, that the engine takes for the one meant: a parameter of the query comes before
+// the path.
+func collectionOf(part string, params []adapters.Param) string {
+	if name, ok := adapters.Last(params, "collection"); ok {
+		return name
+	}
+	return decode(part)
 }
 
 // writeKind classifies what is sent to a collection's documents: one document, or with PATCH (newer engines) members to be merged

@@ -17,18 +17,32 @@ func (Dialect) CleanReply(c adapters.Class, dst io.Writer, src io.Reader) error 
 	switch c.Form {
 	case formImport:
 		return adapters.EditLines(dst, src, cleanImported)
-	case formSchema:
+	case formSchema, formCreate:
 		return adapters.EditWhole(dst, src, cleanSchema)
 	case formSearch, formMulti:
 		return adapters.Clean(dst, src, inHit)
+	case formDeleted:
+		return adapters.Clean(dst, src, inDeleted)
 	}
 	return adapters.Clean(dst, src, atTop)
 }
 
-// inHit cuts our fields out of the documents of a search reply, grouped or not.
+// inHit cuts our fields out of the documents of a search reply, grouped or not, of one search or several.
 var inHit = adapters.Cuts{Drop: func(path []string) bool {
-	last := len(path) - 1
-	return last > 0 && adapters.Our(path[last]) && path[last-1] == "document"
+	if !adapters.Our(path[len(path)-1]) {
+		return false
+	}
+	for _, around := range []string{"results", "grouped_hits"} {
+		if path[0] == around {
+			path = path[1:]
+		}
+	}
+	return len(path) == 3 && path[0] == "hits" && path[1] == "document"
+}}
+
+// inDeleted cuts our fields out of the documents that newer engines answer a deletion with.
+var inDeleted = adapters.Cuts{Drop: func(path []string) bool {
+	return len(path) == 2 && adapters.Our(path[1]) && path[0] == "documents"
 }}
 
 // atTop cuts our fields out of a document.
@@ -70,7 +84,7 @@ func cutSpliced(escaped []byte) []byte {
 		return escaped
 	}
 	members, err := adapters.Members([]byte(raw))
-	if err != nil || len(members) == 0 {
+	if err != nil || len(members) == 0 || !accepts([]byte(raw)) {
 		return escaped
 	}
 	last := members[len(members)-1]
@@ -124,7 +138,11 @@ func cleanCollection(collection []byte) []byte {
 	if len(kept) == len(fields) {
 		return collection
 	}
-	clean, err := adapters.Set(collection, "fields", array(kept))
+	list := array(kept)
+	if len(kept) == 0 {
+		list = []byte("null") // as the engine writes a schema without fields
+	}
+	clean, err := adapters.Set(collection, "fields", list)
 	if err != nil {
 		return collection
 	}
@@ -139,5 +157,7 @@ func array(elements [][]byte) []byte {
 // ErrorReply returns an error of our own to a request in the engine's shape.
 func (Dialect) ErrorReply(_ *adapters.Request, status int, reason string) *adapters.Reply {
 	body := append(adapters.AppendString([]byte(`{"message": `), reason), '}')
-	return &adapters.Reply{Status: status, Header: adapters.Header{"Content-Type": {"application/json; charset=utf-8"}}, Body: body}
+	return &adapters.Reply{Status: status, Header: adapters.Header{
+		"Content-Type": {"application/json; charset=utf-8"}, "Access-Control-Allow-Origin": {"*"},
+	}, Body: body}
 }

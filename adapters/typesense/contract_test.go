@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,7 +12,8 @@ import (
 	"github.com/neardup/sidecar/adapters/adaptertest"
 )
 
-// TestContract runs the contract once for each way in which hits can come with the fields that are looked at.
+// TestContract runs the contract, and its part on searches once for each other way in which hits can come with the fields that
+// are looked at.
 func TestContract(t *testing.T) {
 	for name, extra := range map[string]string{
 		"whole documents": "",
@@ -23,7 +25,11 @@ func TestContract(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			adaptertest.Test(t, subject(extra))
+			if extra == "" {
+				adaptertest.Test(t, subject(extra))
+			} else {
+				adaptertest.TestSearches(t, subject(extra))
+			}
 		})
 	}
 }
@@ -31,15 +37,18 @@ func TestContract(t *testing.T) {
 // subject is the dialect with a fake engine; extra are parameters of every search.
 func subject(extra string) adaptertest.Subject {
 	return adaptertest.Subject{
-		Dialect: Dialect{},
+		Dialect: Dialect{}, LastCounts: true, Clears: true, Doubts: coerced,
 		Pass: []adapters.Request{
-			{Method: "GET", Path: "/health"}, {Method: "GET", Path: "/aliases/news"}, {Method: "POST", Path: "/collections"},
-			{Method: "DELETE", Path: "/collections/news-1/documents", RawQuery: "filter_by=n:1"}, {Method: "GET", Path: "/multi_search"},
+			{Method: "GET", Path: "/health"}, {Method: "GET", Path: "/aliases/news"}, {Method: "PUT", Path: "/collections"},
+			{Method: "PUT", Path: "/collections/news-1/documents", RawQuery: "filter_by=n:1"}, {Method: "GET", Path: "/multi_search"},
 			{Method: "PUT", Path: "/collections/news-1/overrides/x"}, {Method: "POST", Path: "/collections/news-1/documents", RawQuery: "action=destroy"},
-			{Method: "HEAD", Path: "/collections/news-1/documents/1"}, {Method: "PATCH", Path: "/collections/news-1"},
+			{Method: "HEAD", Path: "/collections/news-1/documents/1"}, {Method: "PUT", Path: "/collections/news-1"},
 		},
 		Writes:      contractWrites(),
+		Write:       contractWrite,
 		Reads:       contractReads(),
+		Show:        contractShow,
+		Names:       []string{"document", "hits", "highlight", "grouped_hits", "results", "fields"},
 		Targets:     [][]string{{"news-1"}, {"shop-1"}, {"logs-1"}},
 		Search:      func(searches ...adaptertest.Search) *adapters.Request { return contractSearch(extra, searches) },
 		WithControl: withControl,
@@ -54,6 +63,52 @@ func subject(extra string) adaptertest.Subject {
 			}
 			return e.Message
 		},
+		ErrorReply: Dialect{}.ErrorReply,
+	}
+}
+
+func FuzzContractWrites(f *testing.F)   { adaptertest.FuzzWrites(f, subject("")) }
+func FuzzContractReplies(f *testing.F)  { adaptertest.FuzzReplies(f, subject("")) }
+func FuzzContractSearches(f *testing.F) { adaptertest.FuzzSearches(f, subject("")) }
+
+// contractWrite returns a write of one document, or an import of several.
+func contractWrite(index string, partial bool, documents ...string) *adapters.Request {
+	path := "/collections/" + index + "/documents"
+	if len(documents) > 1 {
+		return post(path+map[bool]string{false: "/import", true: "/import?action=update"}[partial], strings.Join(documents, "\n"))
+	}
+	r := post(path, documents[0])
+	if partial {
+		r = post(path+"/1", documents[0])
+		r.Method = "PATCH"
+	}
+	return r
+}
+
+// contractShow returns the endpoints that show documents.
+func contractShow(documents ...string) []adaptertest.Read {
+	documents = slices.Clone(documents)
+	hits, imported := make([]string, len(documents)), make([]string, len(documents))
+	for i, d := range documents {
+		d = strings.ReplaceAll(d, `\u005f`, "_") // the engine writes what it has read in its own way
+		documents[i] = d
+		hits[i] = `{"document":` + d + `,"highlight":{},"highlights":[]}`
+		imported[i] = `{"document":` + d + `,"id":"1","success":true}`
+	}
+	found := `{"found":1,"hits":[` + strings.Join(hits, ",") + `],"page":1}`
+	const documentsPath = "collections/news-1/documents"
+	read := func(method, path, reply string) adaptertest.Read {
+		r := get("/" + path)
+		r.Method = method
+		return adaptertest.Read{Request: *r, Reply: reply}
+	}
+	return []adaptertest.Read{
+		read("GET", documentsPath+"/1", documents[0]), read("DELETE", documentsPath+"/1", documents[0]),
+		read("POST", documentsPath, documents[0]), read("PATCH", documentsPath+"/1", documents[0]),
+		read("GET", documentsPath+"/export", strings.Join(documents, "\n")), read("GET", documentsPath+"/search?q=x", found),
+		read("GET", documentsPath+"/search?q=x&group_by=n", `{"grouped_hits":[{"group_key":[1],"hits":[`+strings.Join(hits, ",")+`]}]}`),
+		read("POST", "multi_search", `{"results":[`+found+`,{"code":404,"error":"Not found."},`+found+`]}`),
+		read("POST", documentsPath+"/import?return_doc=true", strings.Join(imported, "\n")),
 	}
 }
 
@@ -129,6 +184,10 @@ func contractWrites() []adaptertest.Write {
 		write(1, "PATCH", "shop-1/documents/1", `{"title":"one"}`),
 		write(0, "PATCH", "shop-1/documents?filter_by=n:1", `{"n":2}`),
 		write(0, "POST", "logs-1/documents", `{"title":"one"}`),
+		// What the engine may leave out of a document has no part in a sketch.
+		write(0, "POST", "news-1/documents?dirty_values=drop", `{"title":"one"}`),
+		write(0, "POST", "shop-1/documents/import?action=update&dirty_values=coerce_or_drop", `{"title":"one"}`, `{"n":1}`),
+		write(1, "POST", "news-1/documents?dirty_values=coerce_or_reject", `{"title":"one"}`),
 	}
 }
 

@@ -2,6 +2,7 @@ package typesense
 
 import (
 	"errors"
+	"maps"
 
 	"github.com/neardup/sidecar/adapters"
 )
@@ -13,6 +14,7 @@ type exchange struct {
 	body    []byte            // of the request, but for its searches
 	single  bool              // the client asked for the search of one collection
 	entries []*entry
+	most    int // how many searches a request may hold
 
 	bodies  [][]byte // of the round, in the order of the entries
 	results [][]byte // of the round, as far as they are in
@@ -69,8 +71,11 @@ func (x *exchange) fail(err error) (*adapters.Request, *adapters.Answer, error) 
 	case !r.final():
 		return nil, nil, adapters.ErrWidened
 	}
-	answer := &adapters.Answer{Reply: *Dialect{}.ErrorReply(nil, r.code, r.reason)}
-	answer.Header = x.reply.Header
+	answer := &adapters.Answer{Reply: adapters.Reply{Status: r.code, Header: maps.Clone(x.reply.Header)}}
+	for _, name := range []string{"Content-Encoding", "Vary", "Accept-Ranges"} { // an error comes as it is
+		delete(answer.Header, name)
+	}
+	answer.Body = []byte(`{"message": "` + r.reason + `"}`) // nothing is escaped, as the engine has it
 	answer.Outcomes = []adapters.Outcome{{Target: x.entries[0].q.target, Reason: "refused"}}
 	return nil, answer, nil
 }
@@ -98,7 +103,7 @@ func (x *exchange) receive(reply *adapters.Reply) error {
 // ask returns the request for the next of the round's searches.
 func (x *exchange) ask() (*adapters.Request, *adapters.Answer, error) {
 	bodies := x.bodies[len(x.results):]
-	bodies = bodies[:min(len(bodies), maxSearches)]
+	bodies = bodies[:min(len(bodies), x.most)]
 	body, err := adapters.Set(x.body, "searches", array(bodies))
 	if err != nil {
 		return nil, nil, adapters.NotUnderstood(err)
@@ -127,12 +132,24 @@ func (x *exchange) take() error {
 		if err == nil {
 			continue
 		}
+		if own, ok := errors.AsType[*settled](err); ok {
+			e.collapse, e.reason, e.result = nil, own.reason, own.raw
+			continue
+		}
 		if x.single {
 			return err
 		}
-		e.leave(err)
+		if e.leave(err); len(own) == 1 && final(err) {
+			e.result, e.again = own[0], false
+		}
 	}
 	return nil
+}
+
+// final reports whether an error is a refusal that the client's own search would get too.
+func final(err error) bool {
+	r, ok := errors.AsType[*refusal](err)
+	return ok && r.final()
 }
 
 // leave gives up collapsing the entry.

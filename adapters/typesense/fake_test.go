@@ -3,8 +3,10 @@ package typesense
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -49,10 +51,11 @@ func planFor(scope adapters.Scope, rules ...*adapters.Rule) adapters.Plan {
 	}}
 }
 
-// fake is an engine that answers every search with one list of documents, whatever its query. It takes no control of ours.
+// fake is an engine that answers every search with one list of documents, whatever its query. It takes no control of ours, and
+// else answers as the real one did in testdata/fake.txtar, byte for byte but for the facets' counts and the times.
 type fake struct {
 	documents []map[string]any
-	of        func(collection string) []map[string]any // in their place, if set
+	of        func(collection string) []map[string]any // in their place, if set; nil is no such collection
 	asked     int
 	searches  []map[string]any // all that it was asked
 }
@@ -60,84 +63,165 @@ type fake struct {
 // reply answers a multi-search, or the search of one collection.
 func (f *fake) reply(r *adapters.Request) *adapters.Reply {
 	f.asked++
-	answer := func(status int, body string) *adapters.Reply {
-		return &adapters.Reply{Status: status, Header: adapters.Header{"Content-Type": {"application/json; charset=utf-8"}}, Body: []byte(body)}
-	}
 	if strings.Contains(r.RawQuery, "neardup=") || strings.Contains(r.RawQuery+string(r.Body), "neardup_window") {
-		return answer(400, `{"message": "a control"}`)
+		return fakeReply(400, fakeError("a control"))
 	}
 	collection, single := strings.CutSuffix(strings.TrimPrefix(r.Path, "/collections/"), "/documents/search")
-	body := struct{ Searches []map[string]any }{}
-	if single {
-		body.Searches = []map[string]any{{}}
-	} else if err := json.Unmarshal(r.Body, &body); err != nil || r.Path != "/multi_search" || r.Method != "POST" {
-		return answer(400, `{"message": "bad"}`)
+	if single && r.Method == "GET" {
+		search := fakeSearch(nil, r.RawQuery)
+		search["collection"] = collection
+		f.searches = append(f.searches, search)
+		status, body := f.answer(search)
+		return fakeReply(status, body)
 	}
-	if len(body.Searches) > 50 {
-		return answer(400, `{"message": "too many"}`)
+	if r.Path != "/multi_search" || r.Method != "POST" {
+		return fakeReply(404, fakeError("Not Found"))
 	}
-	f.searches = append(f.searches, body.Searches...)
-	results := make([]string, len(body.Searches))
-	for i, search := range body.Searches {
-		for _, p := range adapters.Params(r.RawQuery) {
-			search[p.Name] = p.Value
-		}
-		if single {
-			search["collection"] = collection
-		}
+	searches, refusal := fakeSearches(r)
+	if refusal != "" {
+		return fakeReply(400, fakeError(refusal))
+	}
+	if len(searches) == 0 {
+		return fakeReply(500, fakeError("Embedded params parsing error."))
+	}
+	f.searches = append(f.searches, searches...)
+	results := make([]string, len(searches))
+	for i, search := range searches {
 		results[i] = f.search(search)
 	}
-	if single {
-		return answer(200, results[0])
-	}
-	return answer(200, `{"results":[`+strings.Join(results, ",")+`]}`)
+	return fakeReply(200, `{"results":[`+strings.Join(results, ",")+`]}`)
 }
 
-func intOf(search map[string]any, name string, otherwise int) int {
-	n := otherwise
-	if v, ok := search[name]; ok {
-		if _, err := fmt.Sscan(fmt.Sprint(v), &n); err != nil {
-			return -1
+func fakeReply(status int, body string) *adapters.Reply {
+	header := adapters.Header{"Content-Type": {"application/json; charset=utf-8"}}
+	return &adapters.Reply{Status: status, Header: header, Body: []byte(body)}
+}
+
+func fakeError(reason string) string {
+	return `{"message": ` + string(adapters.AppendString(nil, reason)) + `}`
+}
+
+// fakeSearches returns the searches of a multi-search, with the parameters of the query string put over them, or what the engine
+// says of a body that it can't read.
+func fakeSearches(r *adapters.Request) (searches []map[string]any, refusal string) {
+	var root any
+	if json.Unmarshal(r.Body, &root) != nil {
+		return nil, "Bad JSON."
+	}
+	body, _ := root.(map[string]any)
+	list, ok := body["searches"].([]any)
+	switch {
+	case !ok:
+		return nil, "Missing `searches` array."
+	case len(list) > maxSearches:
+		return nil, "Number of multi searches exceeds `limit_multi_searches` parameter."
+	}
+	for _, element := range list {
+		search, ok := element.(map[string]any)
+		if !ok {
+			return nil, "The value of `searches` must be an array of objects."
 		}
+		for _, value := range search {
+			switch value.(type) {
+			case nil, map[string]any:
+				return nil, "One or more search parameters are malformed."
+			}
+		}
+		searches = append(searches, fakeSearch(search, r.RawQuery))
 	}
-	return n
+	return searches, ""
 }
 
-// search answers one search as the engine would.
-func (f *fake) search(search map[string]any) string {
-	page, perPage := intOf(search, "page", 1), intOf(search, "per_page", 10)
-	if page < 1 || perPage < 0 || perPage > 250 {
-		return `{"code":422,"error":"Bad page."}`
+func fakeSearch(search map[string]any, query string) map[string]any {
+	out := map[string]any{}
+	for name, value := range search {
+		out[name] = value
 	}
+	for _, p := range adapters.Params(query) {
+		out[p.Name] = p.Value
+	}
+	return out
+}
+
+// fakeNumber reads a parameter, false where it is none.
+func fakeNumber(search map[string]any, name string, otherwise int) (int, bool) {
+	value, given := search[name]
+	if !given {
+		return otherwise, true
+	}
+	n, err := strconv.Atoi(fmt.Sprint(value))
+	return n, err == nil && n >= 0
+}
+
+// search answers one search of a multi-search.
+func (f *fake) search(search map[string]any) string {
+	status, body := f.answer(search)
+	if status == 200 {
+		return body
+	}
+	var e struct{ Message string }
+	if err := json.Unmarshal([]byte(body), &e); err != nil {
+		panic(err)
+	}
+	return fmt.Sprintf(`{"code":%d,"error":%s}`, status, adapters.AppendString(nil, e.Message))
+}
+
+// answer answers one search of a collection.
+func (f *fake) answer(search map[string]any) (status int, body string) {
+	page, ok1 := fakeNumber(search, "page", 1)
+	perPage, ok2 := fakeNumber(search, "per_page", defaultPerPage)
 	documents := f.documents
 	if f.of != nil {
 		documents = f.of(fmt.Sprint(search["collection"]))
 	}
-	from := min((page-1)*perPage, len(documents))
+	switch {
+	case f.of != nil && documents == nil:
+		return 404, fakeError("Not found.")
+	case !ok1:
+		return 400, fakeError("Parameter `page` must be an unsigned integer.")
+	case !ok2:
+		return 400, fakeError("Parameter `per_page` must be an unsigned integer.")
+	case page == 0:
+		return 422, fakeError("Page must be an integer of value greater than 0.")
+	case perPage > maxPerPage:
+		return 422, fakeError("Only upto 250 hits can be fetched per page.")
+	}
+	from := len(documents)
+	if page <= from { // far pages are empty, and must not overflow
+		from = min((page-1)*perPage, len(documents))
+	}
 	var hits []string
 	for _, document := range documents[from:min(from+perPage, len(documents))] {
 		hits = append(hits, renderHit(document, search))
 	}
-	facets := "[]"
-	if by, ok := search["facet_by"]; ok {
+	facets, q := "[]", "x"
+	if by, _ := search["facet_by"].(string); by != "" {
 		facets = fmt.Sprintf(`[{"field_name":%q}]`, by)
 	}
-	return fmt.Sprintf(`{"facet_counts":%s,"found":%d,"hits":[%s],"out_of":%d,"page":%d,"request_params":{"collection_name":%q,"per_page":%d,"q":"x"},"search_cutoff":false,"search_time_ms":3}`,
-		facets, len(documents), strings.Join(hits, ","), len(documents), page, search["collection"], perPage)
+	if given, ok := search["q"].(string); ok {
+		q = given
+	}
+	return 200, fmt.Sprintf(`{"facet_counts":%s,"found":%d,"hits":[%s],"out_of":%d,"page":%d,"request_params":{"collection_name":%q,"per_page":%d,"q":%q},"search_cutoff":false,"search_time_ms":3}`,
+		facets, len(documents), strings.Join(hits, ","), len(documents), page, search["collection"], perPage, q)
 }
 
-// renderHit shows the fields that the search asks for, sorted as the engine sorts them.
+// renderHit shows the fields that the search asks for, sorted and written as the engine does.
 func renderHit(document, search map[string]any) string {
 	include, _ := search["include_fields"].(string)
 	exclude, _ := search["exclude_fields"].(string)
-	shown := map[string]any{}
-	for k, v := range document {
-		if (include == "" || slices.Contains(fieldList(include), k)) && !slices.Contains(fieldList(exclude), k) {
-			shown[k] = v
+	included := fieldList(include)
+	var members []string
+	for _, key := range slices.Sorted(maps.Keys(document)) {
+		if len(included) > 0 && !slices.Contains(included, key) || slices.Contains(fieldList(exclude), key) {
+			continue
 		}
+		value := fmt.Sprint(document[key])
+		if text, ok := document[key].(string); ok {
+			value = string(adapters.AppendString(nil, text))
+		}
+		members = append(members, fmt.Sprintf(`%q:%s`, key, value))
 	}
-	data, _ := json.Marshal(shown)
-	return fmt.Sprintf(`{"document":%s,"highlight":{},"text_match":1}`, data)
+	return `{"document":{` + strings.Join(members, ",") + `},"highlight":{},"highlights":[]}`
 }
 
 // familyText returns one of a family of near-duplicates.

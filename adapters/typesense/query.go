@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/neardup/sidecar/adapters"
 )
@@ -15,17 +16,21 @@ const (
 	maxSearches    = 50 // the engine's default limit on the searches of a multi-search
 )
 
-// steered are the parameters that a reading sets or leaves out. They never stay in the query string, which would override the body.
+// steered are the parameters that a reading sets or leaves out, or that mean something else in a multi-search. They never stay in the
+// query string, which would override the body.
 var steered = []string{
 	"page", "per_page", "include_fields", "exclude_fields", "highlight_fields", "highlight_full_fields", "facet_by", "facet_query",
+	"vector_query", "preset",
 }
 
-// leaves are the parameters whose presence leaves a search alone, each with the reason, the most telling first.
-var leaves = []struct{ name, reason string }{
-	{"group_by", "grouped"}, {"vector_query", "vector"}, {"limit_hits", "limit_hits"}, {"preset", "preset"},
-	{"limit", "not_understood"}, {"offset", "not_understood"}, {"union", "not_understood"}, {"conversation", "not_understood"},
-	{"conversation_stream", "not_understood"}, {"conversation_model_id", "not_understood"}, {"conversation_id", "not_understood"},
-	{"nl_query", "not_understood"}, {"voice_query", "not_understood"},
+// leaf is a parameter whose presence leaves a search alone, and the reason.
+type leaf struct{ name, reason string }
+
+// leaves are all of them, the most telling first.
+var leaves = []leaf{
+	{"group_by", "grouped"}, {"union", "union"}, {"limit", "offset"}, {"offset", "offset"},
+	{"conversation", "conversation"}, {"conversation_stream", "conversation"}, {"conversation_model_id", "conversation"},
+	{"conversation_id", "conversation"}, {"nl_query", "nl_query"}, {"voice_query", "voice_query"},
 }
 
 // query is one search as the client means it.
@@ -39,16 +44,25 @@ type query struct {
 	controls adapters.Controls
 	page     int
 	perPage  int
+	limit    int      // of the ranks that can be read, 0 for none
 	include  []string // fields that the client names; none stands for all
 	exclude  []string
+	// key is the client's key, and ownKey says that the search brings it; fixed is what it imposes: it counts in place of whatever is
+	// asked.
+	key    string
+	ownKey bool
+	fixed  map[string]string
+	// preset says that the engine puts in parameters that are not seen here, where the client has none of that name.
+	preset bool
+	near   *neighbours // nil for most searches
 	// shown says that the client names a field of ours.
 	shown bool
 }
 
-// parse reads one search: its body, over which the query string's parameters count. The reason, if not empty, says why it is left
-// alone; body and base are good in any case. An error is a bad control.
-func parse(body []byte, params []adapters.Param, keys []string, outer adapters.Controls) (q *query, reason string, err error) {
-	q = &query{body: body, controls: outer}
+// parse reads one search: its body, over which the query string's parameters count, and over these what the key imposes. The reason, if
+// not empty, says why it is left alone; body and base are good in any case. An error is a bad control.
+func parse(body []byte, params []adapters.Param, key string, outer adapters.Controls) (q *query, reason string, err error) {
+	q = &query{body: body, controls: outer, key: key}
 	members, err := adapters.Members(body)
 	if err != nil {
 		return q, "not_understood", nil
@@ -57,19 +71,28 @@ func parse(body []byte, params []adapters.Param, keys []string, outer adapters.C
 		return q, "", err
 	}
 	values, ok := effective(members, params)
+	q.target = values["collection"]
 	if !ok {
 		return q, "not_understood", nil
 	}
 	if q.base, err = rebase(q.body, params); err != nil {
 		return q, "not_understood", nil
 	}
+	sure := q.takeKey(members)
+	q.preset = values["preset"] != ""
+	for name, value := range q.fixed {
+		values[name] = value
+	}
+	if q.base, err = unhighlighted(q.base, values["highlight_fields"]); err != nil {
+		return q, "not_understood", nil
+	}
 	q.target = values["collection"]
 	q.include, q.exclude = fieldList(values["include_fields"]), fieldList(values["exclude_fields"])
 	q.shown = slices.Contains(q.include, adapters.SketchField)
-	if key := values[keyParam]; key != "" {
-		keys = append(slices.Clone(keys), key)
+	if reason = q.check(values); reason == "" && !sure {
+		reason = "scoped_key"
 	}
-	return q, q.check(values, keys), nil
+	return q, reason, nil
 }
 
 // takeControls takes our controls out of the body and puts them over those of the request.
@@ -101,31 +124,47 @@ func (q *query) takeControls(members []adapters.Member) ([]adapters.Member, erro
 // effective returns the parameters that count, and false if the engine will refuse one for its type.
 func effective(members []adapters.Member, params []adapters.Param) (values map[string]string, ok bool) {
 	values = map[string]string{}
+	bad := false
 	for _, m := range members {
 		text, isText := adapters.Text(m.Value)
 		switch m.Value[0] {
 		case '{', '[', 'n':
-			return nil, false
+			bad = true
+			continue
 		}
 		if !isText {
 			text = string(m.Value)
 		}
 		values[m.Key] = text
 	}
+	for name, value := range valuesOf(params) {
+		values[name] = value
+	}
+	return values, !bad
+}
+
+// valuesOf returns the value that counts of each parameter.
+func valuesOf(params []adapters.Param) map[string]string {
+	values := map[string]string{}
 	for _, p := range params {
 		values[p.Name] = p.Value
 	}
-	return values, true
+	return values
 }
 
 // rebase puts the steered parameters of the query string into the body.
 func rebase(body []byte, params []adapters.Param) ([]byte, error) {
 	var err error
 	for _, name := range steered {
-		if value, given := adapters.Last(params, name); given {
-			if body, err = with(body, name, adapters.AppendString(nil, value)); err != nil {
-				return nil, err
-			}
+		value, given := adapters.Last(params, name)
+		switch {
+		case !given:
+			continue
+		case !utf8.ValidString(value):
+			return nil, fmt.Errorf("%s is not UTF-8", name)
+		}
+		if body, err = with(body, name, adapters.AppendString(nil, value)); err != nil {
+			return nil, err
 		}
 	}
 	return body, nil
@@ -140,8 +179,22 @@ func with(body []byte, name string, value []byte) ([]byte, error) {
 	return adapters.Set(body, name, value)
 }
 
-// check returns why the search is left alone, or nothing. It reads page and per_page.
-func (q *query) check(values map[string]string, keys []string) string {
+// unhighlighted returns a search without our field among those to be highlighted: engines up to 0.24 hang on a field that is not indexed,
+// and ignore one that is not there.
+func unhighlighted(base []byte, value string) ([]byte, error) {
+	names := fieldList(value)
+	kept := slices.DeleteFunc(slices.Clone(names), adapters.Our)
+	switch {
+	case len(kept) == len(names):
+		return base, nil
+	case len(kept) == 0:
+		kept = []string{nothing}
+	}
+	return with(base, "highlight_fields", adapters.AppendString(nil, strings.Join(kept, ",")))
+}
+
+// check returns why the search is left alone, or nothing. It reads what the paging and the neighbours follow from.
+func (q *query) check(values map[string]string) string {
 	if q.controls.Off {
 		return "off"
 	}
@@ -150,21 +203,50 @@ func (q *query) check(values map[string]string, keys []string) string {
 			return l.reason
 		}
 	}
-	if slices.ContainsFunc(keys, scoped) {
-		return "scoped_key"
-	}
 	// Newer engines take patterns and other collections' fields here; what they then show can't be told from here.
 	if strings.ContainsAny(values["include_fields"]+values["exclude_fields"], "*$") {
 		return "not_understood"
 	}
-	var ok1, ok2 bool
+	if reason := q.checkPaging(values); reason != "" {
+		return reason
+	}
+	if q.fixed["preset"] != "" {
+		return "preset"
+	}
+	if q.preset && q.hidesID() {
+		return "scoped_key" // what is read beside the client's hits could not be told to be of them
+	}
+	if text := values["vector_query"]; text != "" {
+		if q.near = parseNeighbours(text); q.near == nil || values["q"] != "*" || q.preset || q.fixed["vector_query"] != "" {
+			return "vector"
+		}
+	}
+	return ""
+}
+
+// checkPaging reads page and size.
+func (q *query) checkPaging(values map[string]string) string {
+	otherwise := defaultPerPage
+	if values["facet_query"] != "" {
+		otherwise = 0 // as the engine has it
+	}
+	var ok1, ok2, ok3 bool
 	q.page, ok1 = number(values, "page", 1)
-	q.perPage, ok2 = number(values, "per_page", defaultPerPage)
+	q.perPage, ok2 = number(values, "per_page", otherwise)
+	q.limit, ok3 = number(values, "limit_hits", 0)
+	_, limited := values["limit_hits"]
+	_, paged := q.fixed["page"]
 	switch {
-	case q.target == "" || !ok1 || !ok2 || q.page == 0 || q.perPage > maxPerPage:
+	case q.target == "" || !ok1 || !ok2 || !ok3 || q.page == 0:
 		return "not_understood" // the engine says what is wrong
+	case q.perPage > maxPerPage:
+		return "per_page" // servers can be told to take more; ours then can't be told from here
+	case limited && q.page*q.perPage > q.limit:
+		return "limit_hits"
 	case q.perPage == 0:
 		return "size_zero"
+	case paged:
+		return "scoped_key" // the rest of the list is not to be had
 	}
 	return ""
 }
@@ -180,34 +262,4 @@ func number(values map[string]string, name string, otherwise int) (n int, ok boo
 	}
 	n, err := strconv.Atoi(text)
 	return n, err == nil
-}
-
-// fieldList takes a list of fields apart.
-func fieldList(text string) []string {
-	var list []string
-	for field := range strings.SplitSeq(text, ",") {
-		if field = strings.TrimSpace(field); field != "" {
-			list = append(list, field)
-		}
-	}
-	return list
-}
-
-// sees reports whether the client sees a top-level field that is named whole or not at all, such as id.
-func (q *query) sees(field string) bool {
-	return (len(q.include) == 0 || slices.Contains(q.include, field)) && !slices.Contains(q.exclude, field)
-}
-
-// seesText reports whether the hits that the client asked for hold all of the fields' texts.
-func (q *query) seesText(fields []string) bool {
-	for _, field := range fields {
-		inside := func(name string) bool { return field == name || strings.HasPrefix(field, name+".") }
-		if len(q.include) > 0 && !slices.ContainsFunc(q.include, inside) {
-			return false
-		}
-		if slices.ContainsFunc(q.exclude, func(name string) bool { return inside(name) || strings.HasPrefix(name, field+".") }) {
-			return false
-		}
-	}
-	return true
 }

@@ -40,7 +40,7 @@ func newBench(t *testing.T, schema string, fields ...string) *bench {
 	t.Helper()
 	b := &bench{t: t, engine: engines.Shared(t, engines.Typesense), counts: map[adapters.Change]int{}, memo: memo{}}
 	b.key = b.engine.Key
-	b.collection = fmt.Sprintf("neardup_test_%s_%d", strings.ToLower(strings.TrimPrefix(t.Name(), "Test")), os.Getpid())
+	b.collection = fmt.Sprintf("neardup_test_%s_%d", strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(t.Name(), "Test"), "/", "_")), os.Getpid())
 	b.rule = newRule(t, b.collection, fields...)
 	b.plan = planFor(adapters.Scope{Rate: 0.3}, b.rule)
 	b.direct("DELETE", "/collections/"+b.collection, "")

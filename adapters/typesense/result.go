@@ -17,6 +17,9 @@ type result struct {
 	// found is the engine's total; collection the real name of what was searched, also behind an alias.
 	found      int
 	collection string
+	// page and perPage are what the engine says to have answered; grouped that it has groups in place of hits.
+	page, perPage int
+	grouped       bool
 }
 
 // hit is one hit as it stands.
@@ -25,6 +28,8 @@ type hit struct {
 	id       string
 	document []byte
 	stored   string // what stands in our field
+	curated  bool   // the operator put it in its place
+	near     bool   // it is a neighbour of a vector
 }
 
 // refusal is the engine's answer to a search of a multi-search that it can't or will not do.
@@ -73,8 +78,10 @@ func parseResult(raw []byte, a ask) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.page, r.perPage = count(members, "page"), count(asked, "per_page")
+	r.grouped = adapters.Get(members, "grouped_hits") != nil
 	// A scoped key that could not be read, or a newer engine's option, could have put another page in its place.
-	if !isNumber(members, "page", a.page) || !isNumber(asked, "per_page", a.perPage) {
+	if a.content != asSent && (r.page != a.page || r.perPage != a.perPage || r.grouped) {
 		return nil, errors.New("the reply is of another page than was asked for")
 	}
 	r.collection, _ = adapters.Text(adapters.Get(asked, "collection_name"))
@@ -86,7 +93,7 @@ func parseResult(raw []byte, a ask) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(list) > a.perPage {
+	if len(list) > r.perPage {
 		return nil, errors.New("more hits than were asked for")
 	}
 	r.hits = make([]hit, len(list))
@@ -98,10 +105,16 @@ func parseResult(raw []byte, a ask) (*result, error) {
 	return r, nil
 }
 
-func isNumber(members []adapters.Member, key string, want int) bool {
-	return string(adapters.Get(members, key)) == strconv.Itoa(want)
+// count returns a whole number, or -1.
+func count(members []adapters.Member, key string) int {
+	n, err := strconv.Atoi(string(adapters.Get(members, key)))
+	if err != nil {
+		return -1
+	}
+	return n
 }
 
+// parseHit takes a hit apart. Its id is empty if it is not shown.
 func parseHit(raw []byte) (hit, error) {
 	members, err := adapters.Members(raw)
 	if err != nil {
@@ -112,11 +125,9 @@ func parseHit(raw []byte) (hit, error) {
 	if err != nil {
 		return hit{}, err
 	}
-	id, ok := adapters.Text(adapters.Get(inside, "id"))
-	if !ok {
-		return hit{}, errors.New("a hit without id")
-	}
-	h.id = id
+	h.id, _ = adapters.Text(adapters.Get(inside, "id"))
+	h.curated = string(adapters.Get(members, "curated")) == "true"
+	h.near = adapters.Get(members, "vector_distance") != nil
 	h.stored, _ = adapters.Text(adapters.Get(inside, adapters.SketchField))
 	return h, nil
 }
@@ -124,7 +135,7 @@ func parseHit(raw []byte) (hit, error) {
 // bare returns the hit as the client asked for it.
 func (q *query) bare(h hit) ([]byte, error) {
 	document, err := adapters.Cut(h.document, func(key string) bool {
-		return key == "id" && !q.sees("id") || adapters.Our(key) && !(q.shown && q.sees(key))
+		return key == "id" && !q.preset && !q.sees("id") || adapters.Our(key) && !(q.shown && q.sees(key))
 	})
 	if err != nil {
 		return nil, err

@@ -21,9 +21,16 @@ const (
 	scopedPrefix = 4
 )
 
-// embedded returns the names of the parameters that a key imposes on a search; none for an ordinary key.
-func embedded(key string) []string {
-	raw, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(key, "="))
+// embedded returns the parameters that a key imposes on a search; none for an ordinary key. Those that the engine ignores for their type
+// are left out.
+func embedded(key string) map[string]string {
+	end := strings.IndexFunc(key, func(c rune) bool {
+		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '+' || c == '/')
+	})
+	if end >= 0 { // the engine reads no further
+		key = key[:end]
+	}
+	raw, err := base64.RawStdEncoding.DecodeString(key)
 	if err != nil || len(raw) <= scopedDigest+scopedPrefix {
 		return nil
 	}
@@ -31,35 +38,49 @@ func embedded(key string) []string {
 	if err != nil {
 		return nil
 	}
-	var names []string
+	values := map[string]string{}
 	for _, m := range members {
-		names = append(names, m.Key)
+		text, isText := adapters.Text(m.Value)
+		switch m.Value[0] {
+		case '{', '[', 'n':
+			continue
+		}
+		if !isText {
+			text = string(m.Value)
+		}
+		values[m.Key] = text
 	}
-	return names
+	delete(values, "expires_at")
+	return values
 }
 
-// scoped reports whether a key imposes what a reading steers, or what leaves a search alone.
-func scoped(key string) bool {
-	for _, name := range embedded(key) {
-		if name == "collection" || slices.Contains(steered, name) {
+// keyOf returns the API key that a request is made with: the header counts before the query string.
+func keyOf(r *adapters.Request, params []adapters.Param) string {
+	if keys := r.Header[keyHeader]; len(keys) > 0 {
+		return keys[0]
+	}
+	key, _ := adapters.Last(params, keyParam)
+	return key
+}
+
+// takeKey reads which key counts, the search's own before that of the request, and what it imposes. It is not sure where a search brings
+// a scoped key to a request that has another: the engine does not look at the search's if the request's is the server's own.
+func (q *query) takeKey(members []adapters.Member) (sure bool) {
+	outer := q.key
+	if own, given := adapters.Text(adapters.Get(members, keyParam)); given {
+		q.key, q.ownKey = own, true
+	}
+	q.fixed = embedded(q.key)
+	return q.key == outer || outer == "" || !steers(q.fixed)
+}
+
+// steers reports whether what a key imposes bears on how a search is read.
+func steers(values map[string]string) bool {
+	for name := range values {
+		if slices.Contains(steered, name) || name == "collection" || name == "limit_hits" || name == limitSearches ||
+			slices.ContainsFunc(leaves, func(l leaf) bool { return l.name == name }) {
 			return true
-		}
-		for _, l := range leaves {
-			if name == l.name {
-				return true
-			}
 		}
 	}
 	return false
-}
-
-// keysOf returns the API keys of a request.
-func keysOf(r *adapters.Request, params []adapters.Param) []string {
-	keys := append([]string{}, r.Header[keyHeader]...)
-	for _, p := range params {
-		if p.Name == keyParam {
-			keys = append(keys, p.Value)
-		}
-	}
-	return keys
 }

@@ -2,6 +2,7 @@ package typesense
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/neardup/sidecar/adapters"
 )
@@ -12,7 +13,7 @@ func (d Dialect) Search(c adapters.Class, r *adapters.Request, p adapters.Plan) 
 	if err != nil {
 		return adapters.ParsedSearch{Plain: plain, Refusal: d.ErrorReply(r, 400, err.Error())}
 	}
-	params := adapters.Params(plain.RawQuery)
+	params := queryOf(plain.RawQuery)
 	if c.Form == formMulti {
 		return d.multi(plain, params, controls, p)
 	}
@@ -20,16 +21,18 @@ func (d Dialect) Search(c adapters.Class, r *adapters.Request, p adapters.Plan) 
 }
 
 // single takes the search of one collection apart, whose parameters all stand in the query string.
-func (d Dialect) single(target string, plain *adapters.Request, params []adapters.Param, controls adapters.Controls, p adapters.Plan) adapters.ParsedSearch {
+func (d Dialect) single(
+	target string, plain *adapters.Request, params []adapters.Param, controls adapters.Controls, p adapters.Plan,
+) adapters.ParsedSearch {
 	s := adapters.ParsedSearch{Plain: plain}
 	if len(plain.RawQuery) >= maxQuery {
-		s.Reason = "not_understood" // the engine refuses it
+		s.Reason = "query_length" // the engine refuses it
 		return s
 	}
-	// The path names the collection; a parameter of that name means nothing here, and everything to a multi-search.
-	steering := without(params, func(name string) bool { return name == "collection" })
+	// The collection is the path's, or the query's: target says which. What limits a multi-search means nothing here.
+	steering := without(params, func(name string) bool { return name == "collection" || name == limitSearches })
 	body := append(adapters.AppendString([]byte(`{"collection":`), target), '}')
-	e, err := parseEntry(body, steering, keysOf(plain, params), controls, p)
+	e, err := parseEntry(body, steering, keyOf(plain, params), controls, p)
 	if err != nil {
 		s.Refusal = d.ErrorReply(plain, 400, err.Error())
 		return s
@@ -39,16 +42,34 @@ func (d Dialect) single(target string, plain *adapters.Request, params []adapter
 	}
 	r := *plain
 	r.Method, r.Path, r.Header = "POST", "/multi_search", jsonHeader(plain.Header)
-	r.RawQuery = unsteered(steering)
-	s.Exchange = &exchange{request: &r, body: []byte(`{"searches":[]}`), single: true, entries: []*entry{e}}
+	r.RawQuery = unsteered(steering, e)
+	s.Exchange = &exchange{request: &r, body: []byte(`{"searches":[]}`), single: true, entries: []*entry{e}, most: mostSearches(nil, e)}
 	return s
 }
 
 // maxQuery is the length from which on the engine refuses the query string of a GET.
 const maxQuery = 4000
 
+// limitSearches is the parameter that changes how many searches a multi-search may hold.
+const limitSearches = "limit_multi_searches"
+
+// mostSearches returns how many searches the requests of an exchange may hold, of which the first belongs to the entry: what its
+// key imposes counts, then the query string.
+func mostSearches(params []adapters.Param, first *entry) int {
+	most := maxSearches
+	if n, ok := number(valuesOf(params), limitSearches, most); ok {
+		most = n
+	}
+	if n, ok := number(first.q.fixed, limitSearches, most); ok {
+		most = n
+	}
+	return most
+}
+
 // multi takes a multi-search apart.
-func (d Dialect) multi(plain *adapters.Request, params []adapters.Param, controls adapters.Controls, p adapters.Plan) adapters.ParsedSearch {
+func (d Dialect) multi(
+	plain *adapters.Request, params []adapters.Param, controls adapters.Controls, p adapters.Plan,
+) adapters.ParsedSearch {
 	s := adapters.ParsedSearch{Plain: plain, Reason: "not_understood"}
 	root, err := adapters.Members(plain.Body)
 	if err != nil {
@@ -59,10 +80,10 @@ func (d Dialect) multi(plain *adapters.Request, params []adapters.Param, control
 		return s
 	}
 	x := &exchange{body: plain.Body}
-	collapsing, stripped, sound := false, false, known(root) && len(searches) <= maxSearches
+	collapsing, stripped, sound := false, false, known(root)
 	bodies := make([][]byte, len(searches))
 	for i, body := range searches {
-		e, err := parseEntry(body, params, keysOf(plain, params), controls, p)
+		e, err := parseEntry(body, params, keyOf(plain, params), controls, p)
 		if err != nil {
 			s.Refusal = d.ErrorReply(plain, 400, err.Error())
 			return s
@@ -78,17 +99,48 @@ func (d Dialect) multi(plain *adapters.Request, params []adapters.Param, control
 			return s
 		}
 	}
-	if !sound {
+	x.most = mostSearches(params, x.entries[0])
+	_, replaced := adapters.Last(params, "preset") // then the engine does not read the body
+	configured := slices.IndexFunc(x.entries, func(e *entry) bool { return e.reason != unconfigured })
+	switch {
+	case replaced:
+		s.Reason = "preset"
+		return s
+	case configured < 0:
+		s.Reason = unconfigured
+		return s
+	case mixed(x.entries):
+		s.Reason = "scoped_key"
+		return s
+	case !sound || len(searches) > x.most:
 		return s
 	}
-	if s.Reason = x.entries[0].reason; !collapsing {
+	if s.Reason = x.entries[configured].reason; !collapsing {
 		return s
 	}
 	r := *plain
-	r.RawQuery = unsteered(params)
+	r.RawQuery = unsteered(params, x.entries...)
 	x.request, s.Reason, s.Exchange = &r, "", x
 	return s
 }
+
+// mixed reports whether the keys of later searches may not be looked at for that of an earlier one: the server's own key, which
+// can't be told from others, opens all that follow. A round that asks for some of the searches would then be another request.
+func mixed(entries []*entry) bool {
+	before := ""
+	for _, e := range entries {
+		if before != "" && e.q.key != before {
+			return true
+		}
+		if e.q.ownKey && len(e.q.fixed) == 0 {
+			before = e.q.key
+		}
+	}
+	return false
+}
+
+// unconfigured is the reason where a search is none of our business.
+const unconfigured = "unconfigured"
 
 // known reports whether a multi-search holds nothing beside its searches but what means nothing.
 func known(root []adapters.Member) bool {
@@ -106,31 +158,32 @@ func known(root []adapters.Member) bool {
 }
 
 // parseEntry reads one search and decides whether it is collapsed. An error is a bad control.
-func parseEntry(body []byte, params []adapters.Param, keys []string, controls adapters.Controls, p adapters.Plan) (*entry, error) {
-	q, reason, err := parse(body, params, keys, controls)
+func parseEntry(body []byte, params []adapters.Param, key string, controls adapters.Controls, p adapters.Plan) (*entry, error) {
+	q, reason, err := parse(body, params, key, controls)
 	if err != nil {
 		return nil, err
 	}
 	e := &entry{q: q, reason: reason}
-	if reason != "" {
-		return e, nil
+	scope := adapters.Scope{}
+	if q.target != "" {
+		if scope = p.Scope(q.target); !scope.Configured {
+			e.reason = unconfigured
+		}
 	}
-	scope := p.Scope(q.target)
-	if !scope.Configured {
-		e.reason = "unconfigured"
+	if e.reason != "" {
 		return e, nil
 	}
 	e.collapse = newCollapse(q, p, scope)
 	return e, nil
 }
 
-// unsteered returns the query string less the parameters that a reading steers.
-func unsteered(params []adapters.Param) string {
-	steers := map[string]bool{}
-	for _, name := range steered {
-		steers[name] = true
-	}
-	return adapters.Query(params, func(name string) bool { return !steers[name] })
+// unsteered returns the query string less the parameters that a reading steers, and less the engine's cache where a key imposes
+// something: the cache does not tell keys apart, and readings for two clients can be alike where their own searches are not.
+func unsteered(params []adapters.Param, entries ...*entry) string {
+	imposed := slices.ContainsFunc(entries, func(e *entry) bool { return len(e.q.fixed) > 0 })
+	return adapters.Query(params, func(name string) bool {
+		return !slices.Contains(steered, name) && !(imposed && name == "use_cache")
+	})
 }
 
 func without(params []adapters.Param, drop func(name string) bool) []adapters.Param {

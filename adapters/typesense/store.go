@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 
 	"github.com/typesense/typesense-go/v2/typesense/api"
@@ -54,6 +55,9 @@ func credentials(header adapters.Header, query string) api.RequestEditorFn {
 			values := r.URL.Query()
 			values.Set(keyParam, key)
 			r.URL.RawQuery = values.Encode()
+		}
+		if path := r.URL.EscapedPath(); strings.Contains(path, "+") { // a space to the engine
+			r.URL.RawPath = strings.ReplaceAll(path, "+", "%2B")
 		}
 		return nil
 	}
@@ -165,12 +169,28 @@ func (c collection) index() (i adapters.Index, declared bool) {
 		case f.Index == nil || *f.Index:
 			i.Why = fmt.Sprintf("field %s is indexed, which takes memory for nothing: drop it from the schema of %s", f.Name, c.Name)
 		default:
-			i.Ready = true
+			i.Ready, i.Mapped = true, true
 		}
 		return i, true
 	}
+	i.Mapped = true // a null is left out
 	i.Why = fmt.Sprintf("field %s is not declared in %s", adapters.SketchField, c.Name)
 	return i, false
+}
+
+// detected reports whether our field was declared by the engine alone: a document came with a sketch before we had declared it (an
+// alias was moved, or a collection made anew, just then), and the schema takes fields up as they come.
+func (c collection) detected() bool {
+	ours, dynamic := false, false
+	for _, f := range c.Fields {
+		if f.Name == adapters.SketchField {
+			ours = f.Type == "string" && (f.Index == nil || *f.Index)
+			continue
+		}
+		pattern, err := regexp.Compile("^(?:" + f.Name + ")$")
+		dynamic = dynamic || err == nil && pattern.MatchString(adapters.SketchField)
+	}
+	return ours && dynamic
 }
 
 // Resolve implements adapters.Store.
@@ -187,8 +207,14 @@ func (s *store) Resolve(ctx context.Context, name string) ([]adapters.Index, err
 	return list, nil
 }
 
-// declaration adds our field to a schema: stored and returned, and not indexed.
-const declaration = `{"fields":[{"name":"` + adapters.SketchField + `","type":"string","index":false,"optional":true}]}`
+// field declares our field: stored and returned, and not indexed.
+const field = `{"name":"` + adapters.SketchField + `","type":"string","index":false,"optional":true}`
+
+// declaration adds our field to a schema; redeclaration puts it in the place of one that stands there.
+const (
+	declaration   = `{"fields":[` + field + `]}`
+	redeclaration = `{"fields":[{"name":"` + adapters.SketchField + `","drop":true},` + field + `]}`
+)
 
 // Prepare implements adapters.Store. It never makes a collection, since no write to the engine would.
 func (s *store) Prepare(ctx context.Context, name string, _ bool) ([]adapters.Index, error) {
@@ -199,8 +225,11 @@ func (s *store) Prepare(ctx context.Context, name string, _ bool) ([]adapters.In
 	var list []adapters.Index
 	for _, c := range collections {
 		index, declared := c.index()
-		if !declared {
-			index = s.declare(ctx, c.Name)
+		switch {
+		case !declared:
+			index = s.declare(ctx, c.Name, declaration)
+		case c.detected():
+			index = s.declare(ctx, c.Name, redeclaration)
 		}
 		list = append(list, index)
 	}
@@ -208,9 +237,9 @@ func (s *store) Prepare(ctx context.Context, name string, _ bool) ([]adapters.In
 }
 
 // declare adds our field and looks at what stands there then: another may have added it in the meantime.
-func (s *store) declare(ctx context.Context, name string) adapters.Index {
+func (s *store) declare(ctx context.Context, name, change string) adapters.Index {
 	_, refused := s.get(func(c *api.Client) (*http.Response, error) {
-		return c.UpdateCollectionWithBody(ctx, name, "application/json", strings.NewReader(declaration))
+		return c.UpdateCollectionWithBody(ctx, name, "application/json", strings.NewReader(change))
 	})
 	c, err := s.collection(ctx, name)
 	if err != nil {

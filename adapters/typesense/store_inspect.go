@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/typesense/typesense-go/v2/typesense/api"
@@ -62,30 +61,29 @@ func ConditionOf(ctx context.Context, st adapters.Store, index adapters.Index, r
 			condition.Undeclared = append(condition.Undeclared, field)
 		}
 	}
-	condition.Refused = s.refused(ctx, index)
+	condition.Refused = s.refused(ctx, index, rule)
 	return condition, nil
 }
 
 // declares reports whether a collection's schema has a field, by its name or by a pattern of names.
 func (c collection) declares(field string) bool {
-	return slices.ContainsFunc(c.Fields, func(f struct {
-		Name  string
-		Type  string
-		Index *bool
-	}) bool {
+	for _, f := range c.Fields {
 		if f.Name == field {
 			return true
 		}
 		pattern, err := regexp.Compile("^(?:" + f.Name + ")$")
-		return err == nil && strings.Contains(f.Name, "*") && pattern.MatchString(field)
-	})
+		if err == nil && strings.Contains(f.Name, "*") && pattern.MatchString(field) {
+			return true
+		}
+	}
+	return false
 }
 
 // probe is the id of a document that is not there: an update of it asks for all that a patch needs, and changes nothing.
 const probe = "neardup-probe"
 
 // refused asks for what setup and reindex do to a collection, in a form that changes nothing, and returns what was refused.
-func (s *store) refused(ctx context.Context, index adapters.Index) error {
+func (s *store) refused(ctx context.Context, index adapters.Index, rule *adapters.Rule) error {
 	var errs []error
 	if !index.Ready { // no fields are a bad request, to those who may ask
 		_, err := s.get(func(c *api.Client) (*http.Response, error) {
@@ -97,6 +95,15 @@ func (s *store) refused(ctx context.Context, index adapters.Index) error {
 	}
 	if _, err := s.importLines(ctx, index.Name, []byte(`{"id":"`+probe+`"}`)); err != nil {
 		errs = append(errs, fmt.Errorf("write its documents: %w", err))
+	}
+	filter := "id:[" + probe + "]"
+	if _, err := s.list(ctx, index.Name, rule, filter, 1, 1); err != nil {
+		errs = append(errs, fmt.Errorf("search its documents: %w", err))
+	}
+	if _, err := s.get(func(c *api.Client) (*http.Response, error) {
+		return c.ExportDocuments(ctx, index.Name, &api.ExportDocumentsParams{FilterBy: &filter})
+	}); err != nil {
+		errs = append(errs, fmt.Errorf("export its documents: %w", err))
 	}
 	return errors.Join(errs...)
 }

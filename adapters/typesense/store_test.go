@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -50,8 +49,8 @@ func TestRealPrepareAndResolve(t *testing.T) {
 	ctx, s := t.Context(), b.store()
 	b.must(200)(b.direct("PUT", "/aliases/NAME_alias", `{"collection_name":"NAME"}`))
 	t.Cleanup(func() { b.direct("DELETE", "/aliases/NAME_alias", "") })
-	notReady := []adapters.Index{{Name: b.collection, Why: "field neardup_sketch is not declared in " + b.collection}}
-	ready := []adapters.Index{{Name: b.collection, Ready: true}}
+	notReady := []adapters.Index{{Name: b.collection, Mapped: true, Why: "field neardup_sketch is not declared in " + b.collection}}
+	ready := []adapters.Index{{Name: b.collection, Ready: true, Mapped: true}}
 	check := func(name string, want []adapters.Index, f func(context.Context, string) ([]adapters.Index, error)) {
 		t.Helper()
 		got, err := f(ctx, name)
@@ -146,63 +145,6 @@ func TestRealBackfill(t *testing.T) {
 	}
 	if after := b.must(200)(b.through("GET", "/collections/NAME/documents/export", "")); after != before {
 		t.Error("the documents changed but for the sketch")
-	}
-}
-
-// between calls f after the first request that the filter accepts.
-type between struct {
-	accepts func(*http.Request) bool
-	f       func()
-}
-
-func (b *between) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := http.DefaultTransport.RoundTrip(r)
-	if b.f != nil && b.accepts(r) {
-		f := b.f
-		b.f = nil
-		f()
-	}
-	return resp, err
-}
-
-// A document that changes while it is patched keeps no sketch of its former text.
-func TestRealPatchGivesWay(t *testing.T) {
-	b := newBench(t, articles, "title", "body")
-	for _, id := range []string{"same", "before", "after", "own", "gone", "late"} {
-		b.must(201)(b.direct("POST", "/collections/NAME/documents", `{"id":"`+id+`","title":"first title","body":"first body","n":1}`))
-	}
-	if _, err := b.store().Prepare(t.Context(), b.collection, false); err != nil {
-		t.Fatal(err)
-	}
-	patches := b.patches()
-	b.must(201)(b.direct("PATCH", "/collections/NAME/documents/before", `{"title":"second title"}`))
-	b.must(200)(b.direct("DELETE", "/collections/NAME/documents/gone", ""))
-	transport := &between{accepts: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/import") }, f: func() {
-		b.must(201)(b.direct("PATCH", "/collections/NAME/documents/after", `{"body":"second body"}`))
-		b.must(201)(b.through("POST", "/collections/NAME/documents?action=upsert", `{"id":"own","title":"third","body":"third body","n":1}`))
-		b.must(200)(b.direct("DELETE", "/collections/NAME/documents/late", ""))
-	}}
-	store := Open(transport, b.urls()[1:])(adapters.Header{keyHeader: {b.key}}, "")
-	results, err := store.Patch(t.Context(), b.collection, b.rule, patches)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := map[string]adapters.Result{
-		"same": adapters.Patched, "before": adapters.Changed, "after": adapters.Changed, "own": adapters.Changed, "gone": adapters.Gone, "late": adapters.Gone,
-	}
-	got := map[string]adapters.Result{}
-	for i, r := range results {
-		got[patches[i].ID] = r
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
-	for id, d := range b.scan() {
-		computed, stored := b.rule.SketchOf(d.Source)
-		has := id == "same" || id == "own"
-		if (stored != nil) != has || has && stored.Text != computed.Text {
-			t.Errorf("%s carries a sketch: %v, and it should: %v", id, stored != nil, has)
-		}
 	}
 }
 

@@ -2,7 +2,14 @@ package typesense
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/neardup/sidecar/adapters"
 )
@@ -10,25 +17,138 @@ import (
 // writing is what Classify reads of a write's query.
 type writing struct {
 	partial bool // the document is merged into what is stored
+	creates bool // into nothing, if there is nothing
 	drops   bool // values that do not fit the schema are left out of it
+	keeps   bool // they are never made to fit
 }
 
-// EnrichWrite implements adapters.Dialect. Documents of update, emplace and PATCH count as partial: the engine merges them into what
-// is stored. (An emplace that finds nothing stored makes a document that merely lacks a sketch if it lacks a sketched field.)
+// EnrichWrite implements adapters.Dialect. Documents of update, emplace and PATCH count as partial: the engine merges them into
+// what is stored. (An emplace that finds nothing stored makes a document that merely lacks a sketch if it lacks a sketched field.)
 func (Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, e *adapters.Enricher) error {
 	how, _ := c.Params.(writing)
 	e.NoCreate = true // no write makes a collection
-	e.Unsure = how.drops
+	e.LastCounts, e.Accepts = true, accepts
+	if !how.keeps {
+		e.Doubts = coerced
+	}
+	if how.partial && !how.creates {
+		e.Clears = func(string) bool { return true } // a null does no harm to what is stored, however the field is declared
+	}
 	var out []byte
 	enrich := func(document []byte) []byte {
 		if len(bytes.TrimSpace(document)) == 0 {
 			return document
 		}
-		out = e.Append(out[:0], c.Target, document, how.partial)
+		read := legible(document)
+		e.Unsure = how.drops || len(read) < len(document)
+		out = e.Append(out[:0], c.Target, read, how.partial)
+		if len(read) < len(document) {
+			return insert(document, read, out)
+		}
 		return out
 	}
-	if c.Form == formImport {
+	switch c.Form {
+	case formImport:
 		return adapters.EditLines(dst, src, enrich)
+	case formCreate:
+		return adapters.EditWhole(dst, src, func(schema []byte) []byte { return declared(schema, e) })
+	case formAlias:
+		return adapters.EditWhole(dst, src, func(alias []byte) []byte {
+			if name := nameIn(alias, "collection_name"); name != "" {
+				e.Rule(name, false) // has our field declared there before writes to the alias get there
+			}
+			return alias
+		})
 	}
 	return adapters.EditWhole(dst, src, enrich)
+}
+
+// coerced reports whether the engine takes a text for a number or a truth value where the schema says that the field holds such, be
+// it only because its first document did. It reads numbers as C does, up to a zero byte.
+func coerced(text string) bool {
+	text, _, cut := strings.Cut(text, "\x00")
+	text = strings.TrimLeft(text, " \t\n\v\f\r")
+	if text == "" {
+		return cut
+	}
+	if strings.EqualFold(text, "true") || strings.EqualFold(text, "false") {
+		return true
+	}
+	_, err := strconv.ParseFloat(text, 64)
+	return err == nil || errors.Is(err, strconv.ErrRange) || hexadecimal.MatchString(text)
+}
+
+// hexadecimal are the forms of numbers that C knows and Go does not.
+var hexadecimal = regexp.MustCompile(`(?i)^[+-]?(0x[0-9a-f.]+|nan\(.*\))$`)
+
+// legible returns a document less the bytes that are not UTF-8. The engine leaves them out before it reads anything, wherever they
+// stand: a member can get another name by that. No text that had some gets a sketch.
+func legible(document []byte) []byte {
+	if utf8.Valid(document) {
+		return document
+	}
+	return bytes.ToValidUTF8(document, nil)
+}
+
+// insert returns the document with what enriching its legible part added to that, at the same place.
+func insert(document, read, enriched []byte) []byte {
+	added, at := len(enriched)-len(read), 0
+	for at < len(read) && enriched[at] == read[at] {
+		at++
+	}
+	place := 0
+	for passed := 0; passed < at; {
+		r, n := utf8.DecodeRune(document[place:])
+		if place += n; r != utf8.RuneError || n > 1 {
+			passed += n
+		}
+	}
+	return slices.Concat(document[:place], enriched[at:at+added], document[place:])
+}
+
+// accepts reports whether the engine reads a document as JSON: unlike our own reader it takes no comments.
+func accepts(document []byte) bool {
+	return json.Valid(bytes.TrimPrefix(document, []byte("\uFEFF")))
+}
+
+// nameIn returns the text of a member of an object that the engine would accept, or nothing.
+func nameIn(object []byte, key string) string {
+	members, err := adapters.Members(object)
+	if err != nil || !accepts(object) {
+		return ""
+	}
+	name, _ := adapters.Text(adapters.Get(members, key))
+	return name
+}
+
+// declared returns a new collection's schema with our field declared behind the client's own, if a rule matches the collection's
+// name. A schema that the engine may refuse, and one that names our field itself, stays as it is.
+func declared(schema []byte, e *adapters.Enricher) []byte {
+	name := nameIn(schema, "name")
+	if name == "" || bytes.Contains(schema, []byte(adapters.SketchField)) {
+		return schema
+	}
+	members, err := adapters.Members(schema)
+	if err != nil {
+		return schema
+	}
+	seen := map[string]bool{}
+	for _, m := range members {
+		if seen[m.Key] {
+			return schema
+		}
+		seen[m.Key] = true
+	}
+	fields, err := adapters.Elements(adapters.Get(members, "fields"))
+	if err != nil || len(fields) == 0 {
+		return schema
+	}
+	if rule, _ := e.Rule(name, false); rule == nil {
+		return schema
+	}
+	out, err := adapters.Set(schema, "fields", array(append(fields, []byte(field))))
+	if err != nil {
+		return schema
+	}
+	return out
 }

@@ -43,10 +43,20 @@ func TestClassify(t *testing.T) {
 		{"DELETE", "/collections/news/documents/7/", class{Kind: adapters.Read, Target: "news", Form: formDocument}},
 		{"GET", "/collections/news", class{Kind: adapters.Read, Target: "news", Form: formSchema}},
 		{"GET", "/collections", class{Kind: adapters.Read, Form: formSchema}},
-		{"POST", "/collections", class{}},
-		{"POST", "/collections?src_name=news", class{Kind: adapters.Read, Form: formSchema}},
-		{"DELETE", "/collections/news", class{Kind: adapters.Read, Target: "news", Form: formSchema}},
-		{"DELETE", "/collections/news/documents?filter_by=n:1", class{}},
+		{"POST", "/collections", class{Kind: adapters.Write, Form: formCreate}},
+		{"POST", "/collections/?src_name=news", class{Kind: adapters.Write, Form: formCreate}},
+		{"PATCH", "/collections/news", class{Kind: adapters.Read, Form: formSchema}},
+		{"DELETE", "/collections/news", class{Kind: adapters.Read, Form: formSchema}},
+		{"PUT", "/collections/news", class{}},
+		{"PUT", "/aliases/a", class{Kind: adapters.Write, Form: formAlias}},
+		{"DELETE", "/aliases/a", class{}},
+		{"DELETE", "/collections/news/documents?filter_by=n:1", class{Kind: adapters.Read, Target: "news", Form: formDeleted}},
+		{"GET", "/collections/news/documents/%73earch", class{Kind: adapters.Read, Target: "news", Form: formDocument}},
+		{"GET", "/collections/news/%64ocuments/search", class{}},
+		{"POST", "/collections/a+b/documents?collection=c%2Bd", class{Kind: adapters.Write, Target: "c+d", Form: formDocument}},
+		{"PATCH", "/collections/a+b%zz/documents/7", class{Kind: adapters.Write, Target: "a b3", Form: formDocument, Partial: true}},
+		{"POST", "/collections/n/documents?action=upsert&act%69on=update", class{Kind: adapters.Write, Target: "n", Form: formDocument}},
+		{"POST", "/collections/n/documents?x=1&&action=update", class{Kind: adapters.Write, Target: "n", Form: formDocument}},
 		{"GET", "/collections/news/overrides/7", class{}},
 		{"HEAD", "/collections/news/documents/7", class{}},
 		{"GET", "/", class{}},
@@ -59,7 +69,7 @@ func TestClassify(t *testing.T) {
 		if diff := cmp.Diff(c.want, class{got.Kind, got.Target, got.Form, how.partial, got.Shown}); diff != "" {
 			t.Errorf("%s %s: %s", c.method, c.path, diff)
 		}
-		if got.Kind == adapters.Write && !got.CleanWrite {
+		if got.Kind == adapters.Write && !got.CleanWrite && got.Form != formAlias {
 			t.Errorf("%s %s: its reply must be cleaned", c.method, c.path)
 		}
 	}
@@ -105,7 +115,16 @@ func TestEnrichWrite(t *testing.T) {
 		{"values may be dropped", "/documents?dirty_values=drop", `{"title":"one two"}`, `{"title":"one two"}`},
 		{"values may be dropped of a part", "/documents?action=update&dirty_values=coerce_or_drop", `{"title":"one two"}`, `{"title":"one two","neardup_sketch":null}`},
 		{"nothing", "/documents/import", "", ""},
-		{"forged", "/documents", `{"neardup_sketch":"x","title":"one two"}`, `{"title":"one two"` + ours + `}`},
+		{"forged", "/documents", `{"neardup_sketch":"x","title":"one two"}`, `{"neardup_sketch":"x","title":"one two"` + ours + `}`},
+		{"forged alone", "/documents/import?action=update", `{"id":"1","neardup_sketch":"x"} ` + "\n", `{"id":"1","neardup_sketch":"x","neardup_sketch":null} ` + "\n"},
+		{"values may be dropped, in capitals", "/documents?dirty_values=COERCE_OR_DROP", `{"title":"one two"}`, `{"title":"one two"}`},
+		{"what the engine does not read as JSON", "/documents/import", "{\"title\":\"one two\"} // x\n{\"title\":\"one two\",\"n\":01}\n{\"title\":\"one two\"/**/}", "{\"title\":\"one two\"} // x\n{\"title\":\"one two\",\"n\":01}\n{\"title\":\"one two\"/**/}"},
+		{"bytes that are no text", "/documents", "\xff{\"title\":\"one\xc3 two\"\xff}\xff", "\xff{\"title\":\"one\xc3 two\"\xff}\xff"},
+		{"a name with bytes that are no text", "/documents?action=update", "\xff{\"tit\xe2\x82le\":\"one\xc3 two\"\xff}\xff", "\xff{\"tit\xe2\x82le\":\"one\xc3 two\",\"neardup_sketch\":null\xff}\xff"},
+		{"bytes that are no text elsewhere", "/documents?action=update", "{\"n\":\"\xff\"}", "{\"n\":\"\xff\"}"},
+		{"what may be taken for a number", "/documents", `{"title":"1984"}`, `{"title":"1984"}`},
+		{"what may not", "/documents?dirty_values=reject", `{"title":["one two"],"n":"1984"}`, `{"title":["one two"],"n":"1984"` + ours + `}`},
+		{"a byte order mark", "/documents/import", "\uFEFF{\"title\":\"one two\"}", "\uFEFF{\"title\":\"one two\"" + ours + "}"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := enrich(t, post("/collections/news"+c.path, c.body), newEnricher(rule, map[adapters.Change]int{}))
@@ -116,6 +135,17 @@ func TestEnrichWrite(t *testing.T) {
 				t.Errorf("another collection's body changed to %q", got)
 			}
 		})
+	}
+}
+
+func TestCoerced(t *testing.T) {
+	for text, want := range map[string]bool{
+		"1984": true, " -5": true, "+1.5e3": true, "1e400": true, "99999999999999999999": true, "0x1F": true, "nan(x)": true, "inf": true, "True": true,
+		"\x00 and more": true, "7\x00 and more": true, "": false, "1984 ": false, "a 5": false, "5 apples": false, "one\x00two": false, "truth": false, ".": false,
+	} {
+		if got := coerced(text); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
 	}
 }
 

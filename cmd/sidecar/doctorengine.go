@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -64,19 +65,10 @@ func (p *patient) examine(ctx context.Context) {
 	}
 }
 
-// tested are the versions of each product that the tests run against.
-var tested = map[string]struct{ kind, version string }{
-	"Elasticsearch": {kindElasticsearch, "8.19"}, "OpenSearch": {kindOpenSearch, "2.19"}, "Typesense": {kindTypesense, "0.24"},
-}
-
 // expected returns what the engine should be, by its kind.
 func (p *patient) expected() string {
-	for product, is := range tested {
-		if is.kind == p.engine.Kind {
-			return product + " " + is.version
-		}
-	}
-	return p.engine.Kind
+	k := kindOf(p.engine.Kind)
+	return k.product + " " + k.version
 }
 
 // nodes looks at each node, and reports whether there is one to go on with.
@@ -135,12 +127,12 @@ func (p *patient) ask(ctx context.Context, at string) (product adapters.Product,
 
 // node says what a node is, and reports whether it is of the engine's kind.
 func (p *patient) node(at string, product adapters.Product) bool {
-	is, version := tested[product.Name], product.Name+" "+product.Version
+	is, version := kindOfProduct(product.Name), product.Name+" "+product.Version
 	switch {
 	case product.Name == "":
 		p.doubt("node", "see yourself that it is "+p.expected(), "%s answers, and does not tell these credentials what it is", at)
-	case is.kind != p.engine.Kind:
-		p.bad("node", fmt.Sprintf("set %s.kind: %s, or correct its urls", p.key, is.kind), "%s is %s", at, version)
+	case is.name != p.engine.Kind:
+		p.bad("node", fmt.Sprintf("set %s.kind: %s, or correct its urls", p.key, is.name), "%s is %s", at, version)
 		return false
 	case !strings.HasPrefix(product.Version, is.version+"."):
 		p.doubt("node", "try what your clients do through the sidecar before you rely on it",
@@ -277,7 +269,7 @@ func (p *patient) listener(ctx context.Context) *url.URL {
 // searchThrough searches through the sidecar and returns its header on what it did.
 func (p *patient) searchThrough(ctx context.Context, at *url.URL) (string, error) {
 	search := p.anything(p.search.index, p.search.fields)
-	r, err := http.NewRequestWithContext(ctx, search.Method, at.String()+search.Path+"?"+search.RawQuery, nil)
+	r, err := http.NewRequestWithContext(ctx, search.Method, at.String()+search.Path+"?"+search.RawQuery, bytes.NewReader(search.Body))
 	if err != nil {
 		return "", err
 	}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
@@ -25,34 +26,85 @@ const (
 	kindEmbedded      = "embedded"
 )
 
-func kindNames() []string {
-	return []string{kindElasticsearch, kindOpenSearch, kindTypesense, kindEmbedded}
+// kind is all that belongs to one kind of engine.
+type kind struct {
+	name string
+	// product is what it calls itself and version what of it the tests run against; empty for one that nobody asks.
+	product, version string
+	// keyHeader is the header in which it takes an API key, and keyScheme what stands before the key there.
+	keyHeader, keyScheme string
+	// keysOnly says that it knows no users and no bearer tokens.
+	keysOnly bool
+	// maxBody is the largest body that it takes where that is another than the configuration's default.
+	maxBody Size
+	// sniffed says that there are clients of it that ask for the nodes' addresses.
+	sniffed bool
+	speak   func(e *EngineConfig) (adapters.Dialect, errorReply)
+	open    func(transport http.RoundTripper, urls []*url.URL) func(header adapters.Header, query string) adapters.Store
+	inspector
 }
 
-// adapter is what one kind of engine is spoken to with.
-type adapter struct {
-	dialect    adapters.Dialect
-	open       func(header adapters.Header, query string) adapters.Store
-	errorReply func(r *adapters.Request, status int, reason string) *adapters.Reply
+// errorReply returns an error of the sidecar's own to a request, in the engine's shape.
+type errorReply func(r *adapters.Request, status int, reason string) *adapters.Reply
+
+// kinds are what the configuration's kind can name. A new engine is an entry here.
+var kinds = []kind{
+	{
+		name: kindElasticsearch, product: "Elasticsearch", version: "8.19", keyHeader: "Authorization", keyScheme: "ApiKey ",
+		sniffed: true, speak: elastically, open: elastic.Open, inspector: ofElastic,
+	},
+	{
+		name: kindOpenSearch, product: "OpenSearch", version: "2.19", keyHeader: "Authorization", keyScheme: "ApiKey ",
+		sniffed: true, speak: elastically, open: elastic.Open, inspector: ofElastic,
+	},
+	{
+		name: kindTypesense, product: "Typesense", version: "0.24", keyHeader: "X-Typesense-Api-Key", keysOnly: true,
+		maxBody: 10 << 30, // built into it
+		speak: func(*EngineConfig) (adapters.Dialect, errorReply) {
+			return typesense.Dialect{}, typesense.Dialect{}.ErrorReply
+		},
+		open: typesense.Open, inspector: inspector{typesense.Product, typesense.ConditionOf, typesense.Sampled, typesense.Anything},
+	},
+	{name: kindEmbedded, speak: elastically, open: elastic.Open, inspector: ofElastic},
 }
 
-// adapter returns the adapter of the engine's kind for the nodes.
-func (e *EngineConfig) adapter(transport http.RoundTripper, urls []*url.URL) adapter {
-	if e.Kind == kindTypesense {
-		return adapter{typesense.Dialect{}, typesense.Open(transport, urls), typesense.Dialect{}.ErrorReply}
+var ofElastic = inspector{elastic.Product, elastic.ConditionOf, elastic.Sampled, elastic.Anything}
+
+func elastically(e *EngineConfig) (adapters.Dialect, errorReply) {
+	d := elastic.Dialect{OpenSearch: e.Kind == kindOpenSearch, RewriteSniffing: e.RewriteSniffing, Advertise: e.Advertise}
+	return d, d.ErrorReply
+}
+
+func kindNames() (names []string) {
+	for _, k := range kinds {
+		names = append(names, k.name)
 	}
-	dialect := elastic.Dialect{OpenSearch: e.Kind == kindOpenSearch, RewriteSniffing: e.RewriteSniffing, Advertise: e.Advertise}
-	return adapter{dialect, elastic.Open(transport, urls), dialect.ErrorReply}
+	return names
+}
+
+// kindOf returns the kind with the name, or one of which nothing is known.
+func kindOf(name string) kind {
+	if i := slices.IndexFunc(kinds, func(k kind) bool { return k.name == name }); i >= 0 {
+		return kinds[i]
+	}
+	return kind{}
+}
+
+// kindOfProduct returns the kind that calls itself so, or one of which nothing is known.
+func kindOfProduct(product string) kind {
+	if i := slices.IndexFunc(kinds, func(k kind) bool { return k.product == product }); i >= 0 && product != "" {
+		return kinds[i]
+	}
+	return kind{}
 }
 
 // header returns the credentials as the engine's kind takes them.
 func (e *EngineConfig) header() adapters.Header {
 	c, h := e.Credentials, http.Header{}
 	switch {
-	case c.APIKey != "" && e.Kind == kindTypesense:
-		h.Set("X-Typesense-Api-Key", c.APIKey)
 	case c.APIKey != "":
-		h.Set("Authorization", "ApiKey "+c.APIKey)
+		k := kindOf(e.Kind)
+		h.Set(k.keyHeader, k.keyScheme+c.APIKey)
 	case c.Bearer != "":
 		h.Set("Authorization", "Bearer "+c.Bearer)
 	case c.Username != "":
@@ -116,9 +168,10 @@ func (s *servers) assemble(c *Config, e *EngineConfig) (*front, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := e.adapter(transport, urls)
+	k := kindOf(e.Kind)
+	dialect, inShape := k.speak(e)
 	handler, err := proxy.New(proxy.Engine{
-		Dialect: a.dialect, Open: a.open, ErrorReply: a.errorReply, Rules: rules, URLs: urls, Transport: transport,
+		Dialect: dialect, Open: k.open(transport, urls), ErrorReply: inShape, Rules: rules, URLs: urls, Transport: transport,
 		Limits: proxy.Limits{
 			MaxReply: int64(e.Limits.MaxReply), MaxSearchBody: int64(e.Limits.MaxSearchBody), EngineMaxBody: int64(e.Limits.EngineMaxBody),
 			MaxWindow: e.Limits.MaxWindow, FallbackShare: e.Limits.FallbackShare,
@@ -182,5 +235,5 @@ func (c *Config) open(e *EngineConfig) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &opened{config: e, rules: rules, store: e.adapter(transport, urls).open(e.header(), "")}, nil
+	return &opened{config: e, rules: rules, store: kindOf(e.Kind).open(transport, urls)(e.header(), "")}, nil
 }

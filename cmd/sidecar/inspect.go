@@ -4,8 +4,6 @@ import (
 	"context"
 
 	"github.com/neardup/sidecar/adapters"
-	"github.com/neardup/sidecar/adapters/elastic"
-	"github.com/neardup/sidecar/adapters/typesense"
 )
 
 // inspector is what verify and doctor ask of one kind of engine, beyond the port. The stores are those of the kind's adapter.
@@ -18,9 +16,4 @@ type inspector struct {
 	anything func(index string, fields []string) *adapters.Request
 }
 
-func (e *EngineConfig) inspector() inspector {
-	if e.Kind == kindTypesense {
-		return inspector{typesense.Product, typesense.ConditionOf, typesense.Sampled, typesense.Anything}
-	}
-	return inspector{elastic.Product, elastic.ConditionOf, elastic.Sampled, elastic.Anything}
-}
+func (e *EngineConfig) inspector() inspector { return kindOf(e.Kind).inspector }

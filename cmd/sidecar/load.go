@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -175,6 +176,7 @@ func convert(from, to reflect.Value, env lookup) (any, error) {
 	switch place := to.Addr().Interface().(type) {
 	case *EngineConfig:
 		*place = DefaultEngine()
+		place.Limits.EngineMaxBody = cmp.Or(kindOf(textOf(value, "kind", "", env)).maxBody, place.Limits.EngineMaxBody)
 	case *IndexConfig:
 		*place = presetIndex(presetOf(value, env))
 	case *Size:
@@ -189,18 +191,21 @@ func convert(from, to reflect.Value, env lookup) (any, error) {
 	return value, nil
 }
 
-// presetOf returns the preset that an entry of indices names. Where it can't be read, decoding the key itself says why.
-func presetOf(entry any, env lookup) string {
+// presetOf returns the preset that an entry of indices names.
+func presetOf(entry any, env lookup) string { return textOf(entry, "preset", defaultPreset, env) }
+
+// textOf returns the text of an entry's key, or what stands for it. Where it can't be read, decoding the key itself says why.
+func textOf(entry any, key, without string, env lookup) string {
 	section, _ := entry.(map[string]any)
-	preset, ok := section["preset"].(string)
+	text, ok := section[key].(string)
 	if !ok {
-		return defaultPreset
+		return without
 	}
-	preset, err := expand(preset, env)
+	text, err := expand(text, env)
 	if err != nil {
-		return defaultPreset
+		return without
 	}
-	return preset
+	return text
 }
 
 // wanted says what a place of the kind takes, and whether the value is of that kind.

@@ -183,7 +183,7 @@ func (e *EngineConfig) validate(f *faults, key string) {
 }
 
 // sniffed reports whether there are clients of the kind of engine that ask for the nodes' addresses.
-func (e *EngineConfig) sniffed() bool { return e.Kind == kindElasticsearch || e.Kind == kindOpenSearch }
+func (e *EngineConfig) sniffed() bool { return kindOf(e.Kind).sniffed }
 
 func (e *EngineConfig) validateSniffing(f *faults, key string) {
 	if e.RewriteSniffing && slices.Contains(kindNames(), e.Kind) && !e.sniffed() {
@@ -252,8 +252,8 @@ func (c CredentialsConfig) validate(f *faults, key, kind string) {
 	if ways > 1 {
 		f.add(key, "has more than one of api_key, username with password, and bearer: keep one")
 	}
-	if kind == kindTypesense && c.APIKey == "" && ways > 0 {
-		f.add(key, "typesense knows no users and no bearer tokens: set api_key")
+	if kindOf(kind).keysOnly && c.APIKey == "" && ways > 0 {
+		f.add(key, "%s knows no users and no bearer tokens: set api_key", kind)
 	}
 }
 

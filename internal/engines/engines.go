@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -35,15 +36,43 @@ const (
 	Typesense     = "typesense"
 )
 
-// Kinds lists all of them.
-var Kinds = []string{Elasticsearch, OpenSearch, Typesense}
+// kind is what has to be known of a kind of engine beside the script of its name, of which lib.sh says what it does.
+type kind struct {
+	name string
+	// health is a path that is answered with 200, whoever asks.
+	health string
+	// companion is how far from the port for clients that for the engine's own talk between nodes is.
+	companion int
+	// keyed says that it asks for an API key, which its script takes from <KIND>_API_KEY.
+	keyed bool
+}
+
+// kinds are all of them. A new one is an entry here and a script.
+var kinds = []kind{
+	{name: Elasticsearch, health: "/", companion: 100},
+	{name: OpenSearch, health: "/", companion: 100},
+	{name: Typesense, health: "/health", companion: -1, keyed: true},
+}
+
+// Kinds lists their names.
+var Kinds = kindNames()
+
+func kindNames() (names []string) {
+	for _, k := range kinds {
+		names = append(names, k.name)
+	}
+	return names
+}
+
+// kindOf returns the kind with the name, which tests have from [Kinds].
+func kindOf(name string) kind { return kinds[slices.Index(Kinds, name)] }
 
 // Engine is a running search server. It is safe for concurrent use; tests that share one keep apart by the names of
 // their indices.
 type Engine struct {
 	Kind string
 	URL  string // scheme, host and port, without a slash at the end
-	Key  string // the API key, for Typesense only
+	Key  string // the API key, for a kind that asks for one
 	PID  int    // the server's process, or 0 for one that ran already
 
 	guard *guard // nil for one that ran already
@@ -52,6 +81,7 @@ type Engine struct {
 // Start returns an engine for t alone and stops it when t ends.
 func Start(t testing.TB, kind string) *Engine {
 	t.Helper()
+	known(t, kind)
 	skipIfOff(t)
 	e, err := acquire(kind)
 	if err != nil {
@@ -72,17 +102,23 @@ type slot struct {
 	err    error
 }
 
-var shared = map[string]*slot{Elasticsearch: {}, OpenSearch: {}, Typesense: {}}
+var shared = slots()
+
+func slots() map[string]*slot {
+	all := map[string]*slot{}
+	for _, name := range Kinds {
+		all[name] = &slot{}
+	}
+	return all
+}
 
 // Shared returns the engine that all tests of the running test binary share, starting it at the first call. A package
 // that calls it has a TestMain that calls [Main].
 func Shared(t testing.TB, kind string) *Engine {
 	t.Helper()
+	known(t, kind)
 	skipIfOff(t)
-	s, ok := shared[kind]
-	if !ok {
-		t.Fatalf("engines: unknown kind %q", kind)
-	}
+	s := shared[kind]
 	s.once.Do(func() { s.engine, s.err = acquire(kind) })
 	if s.err != nil {
 		Unavailable(t, s.err)
@@ -122,6 +158,13 @@ func Unavailable(t testing.TB, err error) {
 	t.Skip(err)
 }
 
+func known(t testing.TB, kind string) {
+	t.Helper()
+	if !slices.Contains(Kinds, kind) {
+		t.Fatalf("engines: unknown kind %q", kind)
+	}
+}
+
 func skipIfOff(t testing.TB) {
 	t.Helper()
 	if os.Getenv("NEARDUP_ENGINES") == "off" && os.Getenv("CI") != "true" {
@@ -147,13 +190,12 @@ func acquire(kind string) (*Engine, error) {
 
 // connect checks that an engine answers at url.
 func connect(kind, url string) (*Engine, error) {
-	e := &Engine{Kind: kind, URL: url}
-	path := "/"
-	if kind == Typesense {
-		e.Key, path = os.Getenv("NEARDUP_TYPESENSE_KEY"), "/health"
+	k, e := kindOf(kind), &Engine{Kind: kind, URL: url}
+	if k.keyed {
+		e.Key = os.Getenv("NEARDUP_" + strings.ToUpper(kind) + "_KEY")
 	}
 	client := http.Client{Timeout: 10 * time.Second}
-	resp, err := client.Get(url + path)
+	resp, err := client.Get(url + k.health)
 	if err != nil {
 		return nil, fmt.Errorf("reach %s: %w", kind, err)
 	}

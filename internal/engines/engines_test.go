@@ -20,10 +20,12 @@ func TestMain(m *testing.M) {
 	os.Exit(engines.Main(m))
 }
 
-var programs = map[string]string{
-	engines.Elasticsearch: "elastic_client.py",
-	engines.OpenSearch:    "opensearch_client.py",
-	engines.Typesense:     "typesense_client.py",
+// known is, for each kind, the program in internal/clients that loads and pages with its Python client, and a path that answers
+// with the server's version behind these words.
+var known = map[string]struct{ program, path, version string }{
+	engines.Elasticsearch: {"elastic_client.py", "/", `"number" : "`},
+	engines.OpenSearch:    {"opensearch_client.py", "/", `"number" : "`},
+	engines.Typesense:     {"typesense_client.py", "/debug", `"version":"`},
 }
 
 func TestEngineAnswers(t *testing.T) {
@@ -34,10 +36,7 @@ func TestEngineAnswers(t *testing.T) {
 			if again := engines.Shared(t, kind); again != e {
 				t.Errorf("Shared gave a second engine at %s, the first is at %s", again.URL, e.URL)
 			}
-			path, want := "/", `"number" : "`
-			if kind == engines.Typesense {
-				path, want = "/debug", `"version":"`
-			}
+			path, want := known[kind].path, known[kind].version
 			if got := get(t, e, path); !strings.Contains(got, want) {
 				t.Errorf("GET %s: got %s, want it to hold %s", path, got, want)
 			}
@@ -84,7 +83,7 @@ func TestPythonClients(t *testing.T) {
 					if auto {
 						args = append(args, "--auto")
 					}
-					return clients.Run(t, programs[kind],
+					return clients.Run(t, known[kind].program,
 						append([]string{verb, "--url", e.URL, "--key", e.Key, "--index", index}, args...)...)
 				}
 				checkJSON(t, run("load", "--corpus", corpus), map[string]any{"loaded": float64(documents), "errors": []any{}})

@@ -1,0 +1,262 @@
+package adaptertest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// writing is what is known while a write is enriched.
+type writing struct {
+	rules            adapters.Rules
+	prepared, clears bool
+	room             int64
+}
+
+// enricher returns the enricher of a write, which tells changes of every document.
+func (w writing) enricher(changes *[]adapters.Change) *adapters.Enricher {
+	*changes = nil
+	return &adapters.Enricher{
+		Rule:   func(index string, _ bool) (*adapters.Rule, bool) { return w.rules.For(index), w.prepared },
+		Clears: func(string) bool { return w.clears },
+		Count:  func(c adapters.Change) { *changes = append(*changes, c) },
+		Room:   w.room,
+	}
+}
+
+// through returns a body as it is enriched, and what was done to its documents.
+func (w writing) through(t *testing.T, s Subject, r *adapters.Request, src io.Reader) (string, []adapters.Change, error) {
+	t.Helper()
+	class := s.Dialect.Classify(r)
+	if class.Kind != adapters.Write {
+		t.Fatalf("%s %s?%s is a %s", r.Method, r.Path, r.RawQuery, class.Kind)
+	}
+	var out bytes.Buffer
+	var changes []adapters.Change
+	err := s.Dialect.EnrichWrite(class, &out, src, w.enricher(&changes))
+	return out.String(), changes, err
+}
+
+// changed is a document, what is to be done to it and the texts that its sketch is then made of.
+type changed struct {
+	name, document string
+	change         adapters.Change
+	texts          []string
+}
+
+var wholes = []changed{
+	{"both texts", `{"title":"a b","body":"c d"}`, adapters.Enriched, []string{"a b", "c d"}},
+	{"one text", `{ "body" : "c d" }`, adapters.Enriched, []string{"c d"}},
+	{"a list of texts", `{"title":["a",["b"]],"n":1e3}`, adapters.Enriched, []string{"a", "b"}},
+	{"null", `{"title":null,"body":"c"}`, adapters.Enriched, []string{"c"}},
+	{"an escaped name", `{"\u0074itle":"\u0061"}`, adapters.Enriched, []string{"a"}},
+	{"a value of the client's own", `{"title":"a","neardup_sketch":"x"}`, adapters.Enriched, []string{"a"}},
+	{"a value of the client's own, first", `{"neardup_sketch":[1],"title":"a"}`, adapters.Enriched, []string{"a"}},
+	{"a value of the client's own, alone", `{"neardup_sketch":"x"}`, adapters.Textless, nil},
+	{"nothing", `{}`, adapters.Textless, nil},
+	{"no word", `{"title":"?!","body":null}`, adapters.Textless, nil},
+	{"a number for a text", `{"title":7,"body":"c"}`, adapters.Unreadable, nil},
+	{"a text twice", `{"title":"a","title":"b"}`, adapters.Unreadable, nil},
+	{"text that is not UTF-8", "{\"title\":\"\xff\"}", adapters.Unreadable, nil},
+	{"no object", `["title"]`, adapters.Unreadable, nil},
+	{"what ends early", `{"title":"a"`, adapters.Unreadable, nil},
+}
+
+var partials = []changed{
+	{"both texts", `{"title":"a b","body":"c d"}`, adapters.Enriched, []string{"a b", "c d"}},
+	{"both, one null", `{"title":"a","body":null}`, adapters.Enriched, []string{"a"}},
+	{"one text", `{"title":"a b","n":1}`, adapters.Cleared, nil},
+	{"both null", `{"title":null,"body":null}`, adapters.Cleared, nil},
+	{"one null", `{"body":null}`, adapters.Cleared, nil},
+	{"a number for a text", `{"title":7,"body":"c"}`, adapters.Cleared, nil},
+	{"no text", `{"n":2}`, adapters.Untouched, nil},
+	{"nothing", `{}`, adapters.Untouched, nil},
+	{"a value of the client's own", `{"n":2,"neardup_sketch":"x"}`, adapters.Untouched, nil},
+	{"a value of the client's own beside a text", `{"neardup_sketch":"x","title":"a"}`, adapters.Cleared, nil},
+}
+
+// testChanges holds whole and partial documents to what is to become of them, whatever form they come in.
+func testChanges(t *testing.T, s Subject) {
+	rules := Rules(t)
+	for _, partial := range []bool{false, true} {
+		list := wholes
+		if partial {
+			list = partials
+		}
+		for _, c := range list {
+			for copies := 1; copies <= 3; copies += 2 {
+				c.check(t, s, rules[0], writing{rules: rules, prepared: true, room: 1 << 30}, partial, copies)
+				c.withoutRoom(t, s, rules, partial, copies)
+			}
+		}
+	}
+}
+
+// withoutRoom makes of a change what it is where no sketch can be stored.
+func (c changed) withoutRoom(t *testing.T, s Subject, rules adapters.Rules, partial bool, copies int) {
+	t.Helper()
+	stored := c.change == adapters.Enriched || c.change == adapters.Cleared
+	for _, w := range []struct {
+		writing
+		whole, partial adapters.Change
+	}{
+		{writing{rules: rules, room: 1 << 30}, adapters.Unprepared, adapters.Unprepared},
+		{writing{rules: rules, room: 1 << 30, clears: true}, adapters.Unprepared, adapters.Cleared},
+		{writing{rules: rules, prepared: true, room: 0}, adapters.Oversized, adapters.Cleared},
+		{writing{room: 1 << 30}, adapters.Untouched, adapters.Untouched},
+	} {
+		c := c
+		switch {
+		case w.rules == nil:
+			c.change = adapters.Untouched
+		case stored && partial && s.Clears:
+			c.change = adapters.Cleared
+		case stored && partial:
+			c.change = w.partial
+		case stored:
+			c.change = w.whole
+		}
+		c.check(t, s, rules[0], w.writing, partial, copies)
+	}
+}
+
+// outdone reports whether the document's own value of our field stays, and null goes behind it where it gets no other of ours.
+func (c changed) outdone(s Subject) bool {
+	members, err := adapters.Members([]byte(c.document))
+	return s.LastCounts && err == nil && slices.ContainsFunc(members, func(m adapters.Member) bool { return adapters.Our(m.Key) })
+}
+
+// check holds one request of copies of the document to what is to become of each.
+func (c changed) check(t *testing.T, s Subject, rule *adapters.Rule, w writing, partial bool, copies int) {
+	t.Helper()
+	sent, stored := make([]string, copies), make([]string, copies)
+	for i := range sent {
+		sent[i], stored[i] = c.document, c.document
+		if w.rules != nil && !s.LastCounts {
+			stored[i] = bare(c.document)
+		}
+		switch {
+		case c.change == adapters.Enriched:
+			sketched, _ := rule.Sketch(c.texts)
+			stored[i] = spliced(stored[i], `"`+sketched.String()+`"`)
+		case c.change == adapters.Cleared, w.rules != nil && c.outdone(s):
+			stored[i] = spliced(stored[i], "null")
+		}
+	}
+	r, want := s.Write("news-1", partial, sent...), s.Write("news-1", partial, stored...)
+	if r == nil {
+		return
+	}
+	what := fmt.Sprintf("%s (partial: %v, %d documents, prepared: %v, clears: %v, room: %d)",
+		c.name, partial, copies, w.prepared, w.clears, w.room)
+	got, changes, err := w.through(t, s, r, bytes.NewReader(r.Body))
+	if diff := cmp.Diff(string(want.Body), got); diff != "" || err != nil {
+		t.Errorf("%s: %v (-want +got)\n%s", what, err, diff)
+	}
+	for _, change := range changes {
+		if change != c.change || len(changes) != copies {
+			t.Errorf("%s: %v, want %s", what, changes, c.change)
+		}
+	}
+}
+
+// spliced returns the document with our field behind its last member.
+func spliced(document, value string) string {
+	end := strings.LastIndexByte(document, '}')
+	head := strings.TrimRight(document[:end], " ")
+	member := `"` + adapters.SketchField + `":` + value
+	if !strings.HasSuffix(head, "{") {
+		member = "," + member
+	}
+	return head + member + document[len(head):]
+}
+
+// testDocuments holds writes of random documents to what the Enricher makes of each by itself, and replies that show what is
+// then stored to showing what the client sent.
+func testDocuments(t *testing.T, s Subject) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	rules := Rules(t)
+	for round := 0; round < rounds(200) && !t.Failed(); round++ {
+		w := writing{rules: rules, prepared: random.IntN(4) > 0, clears: random.IntN(2) == 0, room: 1 << 30}
+		if random.IntN(3) == 0 {
+			w.room = random.Int64N(2000)
+		}
+		index, partial := []string{"news-1", "shop-1", "logs-1"}[random.IntN(3)], random.IntN(2) == 0
+		documents, stored, shown := make([]string, 1+random.IntN(3)), []string{}, []string{}
+		var want []adapters.Change
+		alone := w.enricher(&want)
+		alone.Doubts = s.Doubts
+		if alone.LastCounts = s.LastCounts; s.Clears {
+			alone.Clears = func(string) bool { return true }
+		}
+		for i := range documents {
+			list := members(random, s.Names)
+			if random.IntN(3) == 0 {
+				list = append(list, ours[random.IntN(len(ours))])
+				random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+			}
+			documents[i] = object(random, list)
+			stored = append(stored, string(alone.Append(nil, index, []byte(documents[i]), partial)))
+			shown = append(shown, bare(documents[i]))
+		}
+		r := s.Write(index, partial, documents...)
+		if r == nil {
+			continue
+		}
+		got, changes, err := w.through(t, s, r, bytes.NewReader(r.Body))
+		if diff := cmp.Diff(string(s.Write(index, partial, stored...).Body), got); diff != "" || err != nil {
+			t.Errorf("%s %s: %v (-want +got)\n%s", r.Method, r.Path, err, diff)
+		}
+		if diff := cmp.Diff(want, changes); diff != "" {
+			t.Errorf("%s: %s", r.Body, diff)
+		}
+		w.checkBreaks(t, s, r, got, random)
+		checkShown(t, s, stored, shown)
+		checkShown(t, s, documents, shown)
+	}
+}
+
+// checkBreaks enriches the body in pieces, and up to where it breaks off.
+func (w writing) checkBreaks(t *testing.T, s Subject, r *adapters.Request, whole string, random *rand.Rand) {
+	t.Helper()
+	for _, pieces := range []func(io.Reader) io.Reader{iotest.OneByteReader, iotest.HalfReader, iotest.DataErrReader} {
+		if got, _, err := w.through(t, s, r, pieces(bytes.NewReader(r.Body))); got != whole || err != nil {
+			t.Errorf("in other pieces %q becomes %q, not %q: %v", r.Body, got, whole, err)
+		}
+	}
+	head := r.Body[:random.IntN(len(r.Body)+1)]
+	got, _, err := w.through(t, s, r, io.MultiReader(bytes.NewReader(head), iotest.ErrReader(io.ErrUnexpectedEOF)))
+	if !errors.Is(err, io.ErrUnexpectedEOF) || !strings.HasPrefix(whole, got) {
+		t.Errorf("of a body that breaks off after %q there is sent %q: %v", head, got, err)
+	}
+}
+
+// checkShown holds replies that show stored documents to showing what is expected of them.
+func checkShown(t *testing.T, s Subject, stored, shown []string) {
+	t.Helper()
+	wanted := s.Show(shown...)
+	for i, read := range s.Show(stored...) {
+		class := s.Dialect.Classify(&read.Request)
+		if class.Kind == adapters.Pass || class.Kind == adapters.Write && !class.CleanWrite {
+			t.Errorf("%s %s?%s: the reply is not cleaned", read.Method, read.Path, read.RawQuery)
+		}
+		var out bytes.Buffer
+		err := s.Dialect.CleanReply(class, &out, strings.NewReader(read.Reply))
+		if diff := cmp.Diff(wanted[i].Reply, out.String()); diff != "" || err != nil {
+			t.Errorf("%s %s?%s: %s\n%v (-want +got)\n%s", read.Method, read.Path, read.RawQuery, read.Reply, err, diff)
+		}
+	}
+}

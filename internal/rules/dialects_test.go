@@ -1,0 +1,109 @@
+package rules
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// wordShape is the form of an engine's words: several in one, joined or led by underscores.
+var wordShape = regexp.MustCompile(`^(_[a-z]+|_?[a-z]+(_[a-z]+)+)$`)
+
+// shared are words of that form that belong to the port: reasons for which a search is left alone.
+var shared = []string{"not_understood", "engine_limit"}
+
+// engineWords returns the words of the engines' APIs: what the dialects have as strings.
+func engineWords(t *testing.T, all []source) map[string]string {
+	t.Helper()
+	words, folders := map[string]string{}, dialects(t)
+	for _, s := range all {
+		if !slices.Contains(folders, s.dir) {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			literal, ok := n.(*ast.BasicLit)
+			if !ok || literal.Kind != token.STRING {
+				return true
+			}
+			word, _ := strconv.Unquote(literal.Value)
+			if wordShape.MatchString(word) && !strings.HasPrefix(word, "neardup_") && !slices.Contains(shared, word) {
+				words[word] = s.dir
+			}
+			return true
+		})
+	}
+	if len(words) < 100 {
+		t.Fatalf("only %d words found", len(words))
+	}
+	return words
+}
+
+var anyWord = regexp.MustCompile(`\w+`)
+
+func TestEngineWordsStayInTheAdapters(t *testing.T) {
+	all := sources(t)
+	words := engineWords(t, all)
+	for _, s := range all {
+		switch s.dir {
+		case "sketch", "rerank", "adapters", "proxy", "jobs", "adapters/adaptertest":
+			for _, word := range anyWord.FindAllString(s.text, -1) {
+				if words[word] != "" {
+					t.Errorf("%s says %s, a word of %s", s.path, word, words[word])
+				}
+			}
+		}
+	}
+}
+
+// calls returns the functions of package adaptertest that a folder's tests call.
+func calls(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join("..", "..", filepath.FromSlash(dir), "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok {
+				if f, ok := call.Fun.(*ast.SelectorExpr); ok {
+					if of, ok := f.X.(*ast.Ident); ok && of.Name == "adaptertest" {
+						names = append(names, f.Sel.Name)
+					}
+				}
+			}
+			return true
+		})
+	}
+	return names
+}
+
+// TestDialectsKeepTheContract holds the recipe of CONTRIBUTING.md: every folder below adapters runs the whole contract, and the
+// program knows it.
+func TestDialectsKeepTheContract(t *testing.T) {
+	known, err := os.ReadFile(filepath.Join("..", "..", "cmd", "sidecar", "engines.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range dialects(t) {
+		called := calls(t, dir)
+		for _, part := range []string{"Test", "TestStore", "FuzzWrites", "FuzzReplies", "FuzzSearches"} {
+			if !slices.Contains(called, part) {
+				t.Errorf("%s: no test calls adaptertest.%s", dir, part)
+			}
+		}
+		if !strings.Contains(string(known), strconv.Quote(module+dir)) {
+			t.Errorf("cmd/sidecar/engines.go does not import %s", dir)
+		}
+	}
+}
