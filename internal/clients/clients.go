@@ -4,7 +4,7 @@
 //	PROGRAM load --url URL [--key KEY] --index NAME --corpus FILE.jsonl [--auto]
 //	PROGRAM walk --url URL [--key KEY] --index NAME --query Q [--size N] [--param K=V]… [--auto]
 //	PROGRAM get  --url URL [--key KEY] --index NAME --id ID
-//	SESSION      --url URL --index PREFIX --corpus FILE.jsonl
+//	SESSION      --url URL [--key KEY] --index PREFIX --corpus FILE.jsonl
 //
 // and each prints one JSON value: load the number of documents and the errors, walk the ids on all pages up to the first empty
 // one and the totals, get the document. With --auto, load leaves the field types to the engine, and a walk over that index
@@ -13,6 +13,8 @@
 // A session, in a file named so, uses its client as widely as it can on indices whose names begin with the prefix, and prints all
 // that the client returned: session.py says in which form. It begins where there is none of its indices and leaves them standing.
 //
+// instantsearch.js drives a page in a real browser; what it takes and prints stands in it.
+//
 // The packages they need are in requirements.txt and package-lock.json; install.sh fetches them.
 package clients
 
@@ -20,16 +22,19 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"embed"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/neardup/sidecar/internal/engines"
 )
 
-//go:embed *.py *.js requirements.txt package.json package-lock.json install.sh
+//go:embed *.py *.js *.html requirements.txt package.json package-lock.json install.sh
 var files embed.FS
 
 // language is what the programs of one language need.
@@ -57,6 +62,8 @@ func Run(t testing.TB, program string, args ...string) []byte {
 	cmd.Env = append(os.Environ(), "NODE_PATH="+filepath.Join(filepath.Dir(interpreter), "..", "node_modules"))
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // it ends what it has started, and removes its files
+	cmd.WaitDelay = 10 * time.Second
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("%s %q: %v\n%s", program, args, err, stderr.Bytes())
@@ -74,14 +81,45 @@ func (l language) find(t testing.TB) string {
 	if !engines.Required() {
 		engines.Unavailable(t, err)
 	}
-	cmd := exec.CommandContext(t.Context(), "bash", filepath.Join(unpack(t), "install.sh"), l.name)
+	if path, err = install(t, l.name); err != nil {
+		t.Fatalf("install the %s clients: %v", l.name, err)
+	}
+	return path
+}
+
+// Browser returns the path of a Chromium. Where there is none it is installed if engines are required; where that can't be, t
+// fails if CI=true, and is skipped otherwise: to install it takes root.
+func Browser(t testing.TB) string {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	path, err := "", errors.New("there is no Chromium; install it, or run internal/engines/prepare.sh as root")
+	if engines.Required() {
+		path, err = install(t, "browser")
+	}
+	if err != nil && os.Getenv("CI") == "true" {
+		t.Fatal(err)
+	}
+	if err != nil {
+		t.Skip(err)
+	}
+	return path
+}
+
+// install runs install.sh and returns the path that it prints.
+func install(t testing.TB, what string) (string, error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "bash", filepath.Join(unpack(t), "install.sh"), what)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("install the %s clients: %v\n%s", l.name, err, stderr.Bytes())
+		return "", fmt.Errorf("%w\n%s", err, stderr.Bytes())
 	}
-	return string(bytes.TrimSpace(out))
+	return string(bytes.TrimSpace(out)), nil
 }
 
 // installed returns the interpreter in the folder that install.sh has made.

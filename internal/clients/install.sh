@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # install.sh python|javascript: fetches the engines' official clients for one language into the cache directory, once, and prints
 # the interpreter to run them with. The folder's name holds a hash of the list of packages, so a changed list makes a new one.
+# install.sh browser: prints the path of the system's Chromium, installed by apt-get where it is missing and root asks.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 language=${1:-}
@@ -15,17 +16,29 @@ fetch_python() { "$home/bin/python" -m pip install -q --disable-pip-version-chec
 prepare_javascript() {
   local node
   node=$(command -v node) && command -v npm >/dev/null || die "node or npm is missing: install Node.js 20 or later"
-  "$node" -e 'process.exit(parseInt(process.versions.node) < 20)' || die "$node is too old: install Node.js 20 or later"
+  "$node" -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' || die "$node is too old: install Node.js 20 or later"
   mkdir -p "$home/bin"
   ln -s "$node" "$home/bin/node"
   cp package.json package-lock.json "$home"
 }
-fetch_javascript() { npm ci --prefix "$home" --ignore-scripts --no-audit --no-fund --loglevel=error; }
+fetch_javascript() { npm ci --omit=peer --prefix "$home" --ignore-scripts --no-audit --no-fund --loglevel=error; }
+
+find_browser() { command -v chromium || command -v chromium-browser || command -v google-chrome; }
+install_browser() {
+  find_browser && return
+  [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || die "there is no chromium: install the package chromium"
+  echo "clients: installing chromium (once)" >&2
+  export DEBIAN_FRONTEND=noninteractive
+  { timeout 300 apt-get update -q && timeout 900 apt-get install -qy --no-install-recommends chromium; } >&2 \
+    || die "apt-get could not install chromium: install it by hand"
+  find_browser || die "apt-get has installed chromium, and yet there is none"
+}
 
 case $language in
+  browser) install_browser; exit;;
   python) list=requirements.txt interpreter=python;;
   javascript) list=package-lock.json interpreter=node;;
-  *) die "say which language: python or javascript";;
+  *) die "say what: python, javascript or browser";;
 esac
 home=$cache/$language-$(sha256sum "$list" | cut -c1-12)
 

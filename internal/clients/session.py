@@ -81,4 +81,5 @@ class Session:
 
 
 def hits(page):
-    return page.get("hits", {}).get("hits")
+    held = page.get("hits", {})
+    return held if isinstance(held, list) else held.get("hits")

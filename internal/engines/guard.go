@@ -18,12 +18,12 @@ import (
 
 // The scripts ride in the test binary, so that it finds them wherever it runs and is built anew when they change.
 //
-//go:embed guard.sh lib.sh elasticsearch.sh opensearch.sh typesense.sh
+//go:embed *.sh
 var scripts embed.FS
 
 const (
 	heap    = "512m"         // enough for tests; the servers take about twice that in memory
-	testKey = "neardup-test" // the Typesense server's key
+	testKey = "neardup-test" // of engines that ask for an API key
 )
 
 // errPortTaken says that another server came first; a start with another port can work.
@@ -70,7 +70,7 @@ func launchIn(dir, kind string) (*Engine, error) {
 		return nil, err
 	}
 	cmd := exec.Command("bash", filepath.Join(dir, "guard.sh"), dir, script, "--port", strconv.Itoa(port), "--heap", heap)
-	cmd.Env = append(os.Environ(), "TYPESENSE_API_KEY="+testKey)
+	cmd.Env = append(os.Environ(), strings.ToUpper(kind)+"_API_KEY="+testKey)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // out of reach of the terminal's and the test runner's signals
 	hold, err := cmd.StdinPipe()
 	if err != nil {
@@ -121,7 +121,7 @@ func parseReport(kind, line string) (*Engine, error) {
 	if e.URL == "" || e.PID == 0 {
 		return nil, fmt.Errorf("no report from the guard, but %q", line)
 	}
-	if kind == Typesense {
+	if kindOf(kind).keyed {
 		e.Key = testKey
 	}
 	return e, nil
@@ -130,10 +130,7 @@ func parseReport(kind, line string) (*Engine, error) {
 // freePort returns a port for clients whose companion, for the engine's own talk between nodes, is free too. It keeps
 // below the range from which the kernel takes the ports of outgoing connections.
 func freePort(kind string) (int, error) {
-	companion := 100
-	if kind == Typesense {
-		companion = -1
-	}
+	companion := kindOf(kind).companion
 	for range 100 {
 		port := 20000 + rand.IntN(12000)
 		if isFree(port) && isFree(port+companion) {
