@@ -25,7 +25,9 @@ type Request struct {
 	Gzip  bool   // Body is sent compressed
 	Chunk int    // > 0: Body is sent in chunks of so many bytes
 	Wait  bool   // Body is sent once the server has said something
-	Keep  []Keep
+	// Without are the names of the Runner's headers that this request goes without.
+	Without []string
+	Keep    []Keep
 	Masks
 }
 
@@ -127,6 +129,8 @@ func (p *parser) directive(text string) error {
 			return fmt.Errorf("@ keep %s: give a variable and a member", rest)
 		}
 		p.req.Keep = append(p.req.Keep, Keep{args[0], args[1]})
+	case "without":
+		p.req.Without = append(p.req.Without, args...)
 	case "gzip":
 		p.req.Gzip = true
 	case "chunked":

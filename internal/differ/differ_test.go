@@ -26,6 +26,7 @@ GET /a?b=c
 @ mask took <<id>>
 @ mask-header date
 @ keep id _id
+@ without x-key
 @ gzip
 @ chunked 3
 @ crlf
@@ -57,7 +58,7 @@ func TestParse(t *testing.T) {
 		{Name: "one", Where: "f:3", Requests: []Request{{Head: "GET /a?b=c\n"}}},
 		{Name: "two: all directives", Where: "f:6", Only: []string{"x", "y"}, Not: []string{"side"}, Pipelined: true, Requests: []Request{
 			{
-				Head: "POST /b HTTP/1.0\nContent-Type: text/plain\n", Body: []byte("line one\r\n\r\nline two\r\n"), Gzip: true, Chunk: 3,
+				Head: "POST /b HTTP/1.0\nContent-Type: text/plain\n", Body: []byte("line one\r\n\r\nline two\r\n"), Gzip: true, Chunk: 3, Without: []string{"x-key"},
 				Keep: []Keep{{"id", "_id"}}, Masks: Masks{Members: []string{"took", "<<id>>"}, Headers: []string{"date"}},
 			},
 			{Head: "PUT /c\n", Body: []byte("text"), Wait: true},
@@ -93,9 +94,25 @@ func TestRequestBytes(t *testing.T) {
 		{Request{Head: "PUT / HTTP/1.0\nHost: x\n", Body: []byte("abc"), Wait: true}, "PUT / HTTP/1.0\r\nHost: x\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n", "abc"},
 		{Request{Raw: []byte("any <<v>>\n")}, "any value\n", ""},
 	} {
-		first, rest := c.q.bytes(map[string]string{"v": "value"})
+		first, rest := c.q.bytes(nil, map[string]string{"v": "value"})
 		if string(first) != c.first || string(rest) != c.rest {
 			t.Errorf("%q: got %q and %q, want %q and %q", c.q.Head, first, rest, c.first, c.rest)
+		}
+	}
+}
+
+func TestHeaderOfEveryRequest(t *testing.T) {
+	every := []string{"X-Key: <<v>>"}
+	for _, c := range []struct {
+		q    Request
+		want string
+	}{
+		{Request{Head: "GET /"}, "Host: engine.example\r\nX-Key: value\r\n\r\n"},
+		{Request{Head: "GET /\nx-key: other"}, "Host: engine.example\r\nx-key: other\r\n\r\n"},
+		{Request{Head: "GET /", Without: []string{"x-key"}}, "Host: engine.example\r\n\r\n"},
+	} {
+		if first, _ := c.q.bytes(every, map[string]string{"v": "value"}); string(first) != "GET / HTTP/1.1\r\n"+c.want {
+			t.Errorf("%q without %q: got %q", c.q.Head, c.q.Without, first)
 		}
 	}
 }

@@ -18,6 +18,7 @@
 //	@ mask MEMBER…        values of these JSON members may differ, in whatever object they stand; of <<VAR>>, what was kept may
 //	@ mask-header NAME…   the same for values of headers
 //	@ keep VAR MEMBER     the reply's value of the member stands for <<VAR>> in all later requests
+//	@ without NAME…       these headers, which the Runner gives every request, are left out
 //	@ gzip                the body is sent in gzip
 //	@ chunked N           the body is sent in chunks of N bytes
 //	@ crlf                the body's lines end in CR LF

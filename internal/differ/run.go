@@ -25,6 +25,9 @@ type Runner struct {
 	Kind    string             // of the server there
 	Side    string             // the way that leads there
 	Timeout time.Duration      // for a case, 30 s if zero
+	// Header are lines that stand in the header of every request which says nothing of that name, unless it goes without or is given
+	// as bytes.
+	Header []string
 	// Vars are the values that stand for <<name>> in requests. What is kept comes to them.
 	Vars map[string]string
 }
@@ -75,7 +78,7 @@ func (r *Runner) play(c *Case) ([]Reply, error) {
 	sent := make([]chan struct{}, 0, len(c.Requests))
 	for i := range c.Requests {
 		q := &c.Requests[i]
-		first, rest := q.bytes(r.Vars)
+		first, rest := q.bytes(r.Header, r.Vars)
 		done := make(chan struct{})
 		sent = append(sent, done)
 		// What is written and what is read may cross: a server may answer, and close, before it has read all.
@@ -92,7 +95,7 @@ func (r *Runner) play(c *Case) ([]Reply, error) {
 	}
 	if c.Pipelined {
 		for i := range c.Requests {
-			first, _ := c.Requests[i].bytes(r.Vars)
+			first, _ := c.Requests[i].bytes(r.Header, r.Vars)
 			replies[i].read(in, isHead(first), false)
 		}
 	}

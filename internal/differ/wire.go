@@ -73,8 +73,9 @@ func (r *Reply) Plain() ([]byte, bool) {
 	return plain, err == nil
 }
 
-// bytes returns the request as it goes over the wire: what comes first, and the body where that is sent apart.
-func (q *Request) bytes(vars map[string]string) (first, rest []byte) {
+// bytes returns the request as it goes over the wire: what comes first, and the body where that is sent apart. every are lines of
+// the header that it gets besides.
+func (q *Request) bytes(every []string, vars map[string]string) (first, rest []byte) {
 	if q.Raw != nil {
 		return []byte(fill(string(q.Raw), vars)), nil
 	}
@@ -90,6 +91,12 @@ func (q *Request) bytes(vars map[string]string) (first, rest []byte) {
 	}
 	if !has("Host") {
 		lines = slices.Insert(lines, 1, "Host: engine.example")
+	}
+	for _, line := range every {
+		name, _, _ := strings.Cut(line, ":")
+		if !has(name) && !slices.ContainsFunc(q.Without, func(w string) bool { return strings.EqualFold(w, name) }) {
+			lines = append(lines, fill(line, vars))
+		}
 	}
 	if q.Gzip {
 		content = zipped(content)

@@ -7,21 +7,18 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/internal/differ"
-	"github.com/neardup/sidecar/internal/engines"
 )
 
 // TestSameLargeAnswers does the same with bodies and replies of more than what is ever looked at whole.
 func TestSameLargeAnswers(t *testing.T) {
-	cases := largeCases()
-	bothAtOnce(t, func(t *testing.T, e *engines.Engine) {
-		d := newDiffing(t, e, newMaskUse(), knownOfLarge, &knownMet{})
+	eachFamily(t, func(f *family) []known { return f.ofLarge }, func(t *testing.T, d *diffing) {
 		d.timeout = 60 * time.Second
+		cases := d.family.large()
 		first := d.play(t, sideDirect, cases)
 		for _, side := range []string{sidePlain, sideRuled} {
 			d.compare(t, side, first, d.play(t, side, cases))
 		}
-		d.end(t)
-	})
+	}, nil)
 }
 
 // words returns about so many bytes of words, other ones for each seed.

@@ -6,17 +6,11 @@ import (
 	"testing"
 
 	"github.com/neardup/sidecar/internal/differ"
-	"github.com/neardup/sidecar/internal/engines"
 )
 
 // TestSamePages pages through more documents than a page holds, sorted by what all of them share, by scores and by a field.
 func TestSamePages(t *testing.T) {
-	cases := pageCases()
-	bothAtOnce(t, func(t *testing.T, e *engines.Engine) {
-		d := newDiffing(t, e, newMaskUse(), knownEverywhere, &knownMet{})
-		d.diff(t, cases)
-		d.end(t)
-	})
+	eachFamily(t, func(f *family) []known { return f.known }, func(t *testing.T, d *diffing) { d.diff(t, d.family.pages()) }, nil)
 }
 
 // pageCases are 160 documents on three shards, some of them written twice, and the pages of several lists of them.

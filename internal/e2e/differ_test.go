@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,77 +25,101 @@ const (
 	sideLate   = "late"   // through the same, over documents that were written without it
 )
 
-// What may differ in any reply, all else being the same: how long it took, an index's unique name, and what OpenSearch says that
-// a search cost.
-var (
-	everyMember = []string{"took", "ingest_took", "index_uuid"}
-	everyHeader = []string{"task_resource_usage"}
-)
-
 // reportFile, if set, names the file to which all that differs is written, what is known and what is minor too.
 const reportFile = "NEARDUP_DIFFER_REPORT"
 
 // TestSameAnswers plays the case files: each whole, setup included, twice directly and once on each other side. What differs
 // between two direct runs is masked by name in the files, so that a case that is not the same twice fails too.
 func TestSameAnswers(t *testing.T) {
-	files, err := filepath.Glob("testdata/differ/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatal(files, err)
-	}
-	m, met := newMaskUse(), &knownMet{}
-	bothAtOnce(t, func(t *testing.T, e *engines.Engine) {
-		d := newDiffing(t, e, m, knownEverywhere, met)
-		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			cases, err := differ.Parse(filepath.Base(file), ownNames(string(text)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) { d.diff(t, cases) })
+	files := func(f *family) []string {
+		names, err := filepath.Glob("testdata/differ/" + f.name + "/*.txt")
+		if err != nil || len(names) == 0 {
+			t.Error(f.name, names, err)
 		}
-		d.end(t)
-	})
-	if m.lists == 2*len(files) { // else a part was asked for, or an engine is missing
-		m.check(t)
-		met.check(t, knownEverywhere)
+		return names
 	}
+	eachFamily(t, func(f *family) []known { return f.known }, func(t *testing.T, d *diffing) {
+		part := func(name string, cases func(t *testing.T) []differ.Case) {
+			t.Run(name, func(t *testing.T) {
+				if !d.atOnce {
+					d.diff(t, cases(t))
+					return
+				}
+				t.Parallel()
+				own := d.alike()
+				own.diff(t, cases(t))
+				own.end(t)
+			})
+		}
+		for _, file := range files(d.family) {
+			part(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) []differ.Case { return caseFile(t, file) })
+		}
+		if d.family.more != nil {
+			part("combinations", func(*testing.T) []differ.Case { return d.family.more() })
+		}
+	}, func(f *family) int {
+		if f.more != nil {
+			return len(files(f)) + 1
+		}
+		return len(files(f))
+	})
 }
 
-// ownNames gives the indices of the cases names that no other run has, on an engine that several share.
-func ownNames(text string) string {
-	own := fmt.Sprintf("differ%05d", os.Getpid()%100_000)
-	return strings.NewReplacer("differ-", own+"-", "differ%2D", own+"%2D", "%64iffer-", "%64"+own[1:]+"-").Replace(text)
+// caseFile reads a case file.
+func caseFile(t *testing.T, file string) []differ.Case {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := differ.Parse(filepath.Base(file), ownNames(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// TestSameAnswersOfAWholeServer does the same with what lists all that a server holds, or changes how it works: on one of our own.
+func TestSameAnswersOfAWholeServer(t *testing.T) {
+	for _, f := range families {
+		file := "testdata/differ/whole/" + f.name + ".txt"
+		if _, err := os.Stat(file); err != nil {
+			continue
+		}
+		t.Run(f.name, func(t *testing.T) {
+			e, m := engines.Start(t, f.kinds[0]), newMaskUse()
+			if e.PID == 0 {
+				t.Skip("the server ran already: others use it")
+			}
+			d := newDiffing(t, f, e, m, f.known, &knownMet{})
+			d.diff(t, caseFile(t, file))
+			d.end(t)
+			m.check(t)
+		})
+	}
 }
 
 // TestSameAnswersOnTheWire does the same with what a text file can't hold: HTTP as it may be spoken, and misspoken.
 func TestSameAnswersOnTheWire(t *testing.T) {
-	m, met := newMaskUse(), &knownMet{}
-	bothAtOnce(t, func(t *testing.T, e *engines.Engine) {
-		d := newDiffing(t, e, m, knownOnWire, met)
+	eachFamily(t, func(f *family) []known { return f.onWire }, func(t *testing.T, d *diffing) {
 		d.timeout = 2 * time.Second
-		d.diff(t, wireCases())
-		d.end(t)
-	})
-	if m.lists == 2 {
-		m.check(t)
-		met.check(t, knownOnWire)
-	}
+		d.diff(t, d.family.wire())
+	}, func(*family) int { return 1 })
 }
 
 // diffing is what is known while an engine is compared with itself.
 type diffing struct {
+	*family
 	kind     string
+	key      string
 	sides    map[string]string // address by side
 	timeout  time.Duration     // for a case
-	runs     int
-	compared int            // replies
-	outcomes map[string]int // Neardup headers by their first words
+	compared int               // replies
+	statuses map[string]int    // of the engine's own replies
+	outcomes map[string]int    // Neardup headers by their first words
 	minor    map[string][]string
 	masks    *maskUse
-	known    []known
+	table    []known
 	met      *knownMet
 	slow     []string
 	took     time.Duration
@@ -110,18 +135,6 @@ type maskUse struct {
 
 func newMaskUse() *maskUse {
 	return &maskUse{used: map[string]bool{}, hid: map[string]bool{}, changed: map[string]bool{}}
-}
-
-// bothAtOnce runs a test on the two engines, side by side, and returns when they are done.
-func bothAtOnce(t *testing.T, test func(t *testing.T, e *engines.Engine)) {
-	t.Run("engines", func(t *testing.T) {
-		for _, kind := range []string{engines.Elasticsearch, engines.OpenSearch} {
-			t.Run(kind, func(t *testing.T) {
-				t.Parallel()
-				test(t, engines.Shared(t, kind))
-			})
-		}
-	})
 }
 
 // note notes which masks hid something, and something that differed between two direct runs.
@@ -161,25 +174,35 @@ func (u *maskUse) check(t *testing.T) {
 	}
 }
 
-func newDiffing(t *testing.T, e *engines.Engine, m *maskUse, table []known, met *knownMet) *diffing {
+func newDiffing(t *testing.T, f *family, e *engines.Engine, m *maskUse, table []known, met *knownMet) *diffing {
 	addr := func(url string) string { return strings.TrimPrefix(url, "http://") }
 	return &diffing{
-		kind: e.Kind,
+		family: f, kind: e.Kind, key: e.Key,
 		sides: map[string]string{
 			sideDirect: addr(e.URL),
 			sidePlain:  addr(serve(t, e, setup{match: "other-*"})),
 			sideRuled:  addr(serve(t, e, setup{match: ownNames("differ-*")})),
 		},
-		outcomes: map[string]int{}, minor: map[string][]string{}, masks: m, known: table, met: met,
+		statuses: map[string]int{}, outcomes: map[string]int{}, minor: map[string][]string{}, masks: m, table: table, met: met,
 	}
 }
+
+// alike returns one with the same sidecars that is to compare other cases at the same time.
+func (d *diffing) alike() *diffing {
+	return &diffing{
+		family: d.family, kind: d.kind, key: d.key, sides: d.sides, timeout: d.timeout, masks: d.masks, table: d.table, met: d.met,
+		statuses: map[string]int{}, outcomes: map[string]int{}, minor: map[string][]string{},
+	}
+}
+
+// runs counts the runs of all engines.
+var runs atomic.Int64
 
 // play runs the cases on a side.
 func (d *diffing) play(t *testing.T, side string, cases []differ.Case) []differ.Exchange {
 	t.Helper()
-	d.runs++
-	own := map[string]string{"run": fmt.Sprintf("run-%d-%d", os.Getpid(), d.runs)}
-	r := differ.Runner{Addr: d.sides[side], Kind: d.kind, Side: side, Timeout: d.timeout, Vars: own}
+	own := map[string]string{"run": fmt.Sprintf("run-%d-%d", os.Getpid(), runs.Add(1)), "key": d.key}
+	r := differ.Runner{Addr: d.sides[side], Kind: d.kind, Side: side, Timeout: d.timeout, Vars: own, Header: d.header}
 	if side == sideLate {
 		r.AddrOf = func(c *differ.Case) string {
 			if strings.HasPrefix(c.Name, "setup") {
@@ -231,10 +254,12 @@ func (d *diffing) compare(t *testing.T, side string, direct, through []differ.Ex
 		}
 		for k := range c.Requests {
 			q := &c.Requests[k]
-			masks := differ.Masks{Members: slices.Concat(everyMember, q.Members), Headers: slices.Concat(everyHeader, q.Headers)}
+			masks := differ.Masks{Members: slices.Concat(d.members, q.Members), Headers: slices.Concat(d.headers, q.Headers)}
 			one, two := &first[k], &x.Replies[k]
 			d.compared++
 			if side == "direct again" {
+				d.statuses[one.Status()]++
+				fmt.Fprintf(&d.report, "answered %s: %s (%s)\n", one.Status(), c.Name, c.Where)
 				d.masks.note(q.Masks, one, two)
 			}
 			d.outcome(t, side, c, string(q.Head)+string(q.Raw), two)
@@ -245,11 +270,11 @@ func (d *diffing) compare(t *testing.T, side string, direct, through []differ.Ex
 	}
 }
 
-// count checks a count that stands behind the name of a case.
+// count checks how many sketches there are: the number stands behind the name of a case.
 func (d *diffing) count(t *testing.T, side string, x differ.Exchange) {
 	_, want, _ := strings.Cut(x.Case.Name, ": ")
-	if got := string(x.Replies[0].Body); !strings.HasPrefix(got, `{"count":`+want+`,`) {
-		t.Errorf("%s: %s (%s): %s", side, x.Case.Name, x.Case.Where, got)
+	if body := x.Replies[0].Body; d.sketches(body) != want {
+		t.Errorf("%s: %s (%s): %s", side, x.Case.Name, x.Case.Where, body)
 	}
 }
 
@@ -263,9 +288,8 @@ func (d *diffing) outcome(t *testing.T, side string, c *differ.Case, request str
 		return
 	}
 	line, _, _ := strings.Cut(request, "\n")
-	isSearch := strings.Contains(line, "search") || strings.Contains(line, "_rank_eval")
 	nameless := strings.Contains(line, " /_search/scroll") // which index it is of does not show
-	if side != sideRuled && side != sideLate && !nameless || !isSearch || len(values) > 1 {
+	if side != sideRuled && side != sideLate && !nameless || !d.isSearch(line) || len(values) > 1 {
 		t.Errorf("%s: %s (%s): Neardup %q", side, c.Name, c.Where, values)
 	}
 	word, rest, _ := strings.Cut(values[0], "; ")
@@ -294,8 +318,8 @@ func (d *diffing) judge(t *testing.T, side string, c *differ.Case, i int, found 
 		d.minor[note] = append(d.minor[note], where)
 		return
 	}
-	for i := range d.known {
-		if k := &d.known[i]; k.matches(d.kind, side, c.Name, found.Aspect) && holds(k) {
+	for i := range d.table {
+		if k := &d.table[i]; k.matches(d.kind, side, c.Name, found.Aspect) && holds(k) {
 			d.met.note(k)
 			fmt.Fprintf(&d.report, "known (%s): %s: %s\n", k.why, where, found)
 			return
@@ -310,6 +334,10 @@ func (d *diffing) end(t *testing.T) {
 	for _, word := range slices.Sorted(maps.Keys(d.outcomes)) {
 		t.Logf("Neardup: %s: %d", word, d.outcomes[word])
 	}
+	if d.compared == 0 {
+		return
+	}
+	t.Logf("the engine's own replies by status: %v", d.statuses)
 	t.Logf("%d replies compared; waited for exchanges: %v", d.compared, d.took.Round(time.Millisecond))
 	for _, line := range d.slow {
 		fmt.Fprintf(&d.report, "slow: %s\n", line)

@@ -7,52 +7,92 @@ import (
 	"github.com/neardup/sidecar/internal/differ"
 )
 
-// wireCases are exchanges whose bytes count: what stands in the table goes over the wire as it is.
-func wireCases() []differ.Case {
-	var list []differ.Case
+// wired is what the cases below ask an engine for.
+type wired struct {
+	setup         []differ.Case
+	targets       [][2]string
+	other         *strings.Replacer   // from what the tables of headers and request lines ask for, if that is not it
+	raw           func(string) string // changes every request, if not nil
+	count, search string              // request lines without a protocol: something short, and a search
+	body, more    string              // of the search, for one hit and for two
+	write         string              // a request line for writes
+	one, none     string              // request lines for a document that is there, and for one that is not
+	nothing       string              // for a search of an index that is not there
+	mixed, writes []string            // requests on one connection
+	waiting       []differ.Case
+	drop          string
+}
+
+// wireCases are exchanges whose bytes count: what stands in the tables goes over the wire as it is.
+func wireCases(w wired) []differ.Case {
+	list := w.setup
 	add := func(name string, requests ...string) {
 		c := differ.Case{Name: name}
 		for _, r := range requests {
+			if w.other != nil {
+				r = w.other.Replace(r)
+			}
+			if w.raw != nil {
+				r = w.raw(r)
+			}
 			c.Requests = append(c.Requests, differ.Request{Raw: []byte(ownNames(r))})
 		}
 		list = append(list, c)
 	}
-	// A body must not hold an index's name, of which the length is not known here.
-	add("setup: drop", get("DELETE /differ-h?ignore_unavailable=true"))
-	add("setup: index", with("PUT /differ-h", `{"settings":{"number_of_shards":1,"number_of_replicas":0,"refresh_interval":-1}}`))
-	add("setup: document", with("PUT /differ-h/_doc/1?refresh=true",
-		`{"title":"Harbour wall gives way","body":"A stretch of the old harbour wall fell into the water.","n":1}`))
-	add("setup: slash", with("PUT /differ-h/_doc/a%2Fb?refresh=true",
-		`{"title":"Bakers win a race","body":"Nine bakers from the upper town rowed a borrowed boat.","n":2}`))
-	for _, group := range [][][2]string{targetCases, headerCases, lineCases, bodyCases} {
+	for _, group := range [][][2]string{w.targets, headerCases, lineCases, bodyCases(w)} {
 		for _, c := range group {
 			add(c[0], c[1])
 		}
 	}
-	const count, nothing = "GET /differ-h/_count", "GET /differ-hnope/_search"
-	sizeOne := with("POST /differ-h/_search?sort=n", `{"size":1}`)
-	one, none, source := get("GET /differ-h/_doc/1"), get("HEAD /differ-h/_doc/nope"), get("GET /differ-h/_source/1")
-	add("keep-alive", get("GET /"), one, sizeOne, none, source)
-	add("keep-alive after errors",
-		get(nothing), with("POST /differ-h/_search", `{"size":`), with("POST /differ-h/_bulk", "{}\n"), get(count))
-	add("keep-alive after HEAD and 404", get("HEAD /differ-hnope"), get("HEAD /differ-h/_doc/1?_source=false"), get(count))
-	add("keep-alive of HTTP/1.0", count+" HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", get(count))
-	add("keep-alive with chunks",
-		chunked("POST /differ-h/_search?sort=n", `{"size":1}`), chunked("POST /differ-h/_search?sort=n", `{"size":2}`))
-	add("close", get(count+"\nConnection: close"), get(count))
-	add("CRLF between requests", get(count), "\r\n"+get(count))
-	add("CRLF behind a body", sizeOne, "\r\n"+get(count))
-	add("pipelined", get(count), one, sizeOne, get(nothing), none, source)
+	sizeOne, count := with(w.search, w.body), get(w.count)
+	add("keep-alive", w.mixed...)
+	add("keep-alive after errors", get(w.nothing), with(w.search, w.body[:len(w.body)-1]), with(w.write, "{}\n"), count)
+	add("keep-alive after HEAD and 404", get("HEAD "+strings.TrimPrefix(w.none, "GET ")), get("HEAD "+strings.TrimPrefix(w.one, "GET ")), count)
+	add("keep-alive of HTTP/1.0", w.count+" HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", count)
+	add("keep-alive with chunks", chunked(w.search, w.body), chunked(w.search, w.more))
+	add("close", get(w.count+"\nConnection: close"), count)
+	add("CRLF between requests", count, "\r\n"+count)
+	add("CRLF behind a body", sizeOne, "\r\n"+count)
+	add("pipelined", count, get(w.one), sizeOne, get(w.nothing), get(w.none), get(w.one))
 	list[len(list)-1].Pipelined = true
-	add("pipelined writes", // the engine may work on them at once
+	add("pipelined writes", w.writes...)
+	list[len(list)-1].Pipelined = true
+	list = append(list, w.waiting...)
+	add("teardown", get(w.drop))
+	return list
+}
+
+// elasticWire are those for Elasticsearch and OpenSearch.
+func elasticWire() []differ.Case {
+	raw := func(name, request string) differ.Case {
+		return differ.Case{Name: name, Requests: []differ.Request{{Raw: []byte(ownNames(request))}}}
+	}
+	w := wired{
+		// A body must not hold an index's name, of which the length is not known here.
+		setup: []differ.Case{
+			raw("setup: drop", get("DELETE /differ-h?ignore_unavailable=true")),
+			raw("setup: index",
+				with("PUT /differ-h", `{"settings":{"number_of_shards":1,"number_of_replicas":0,"refresh_interval":-1}}`)),
+			raw("setup: document", with("PUT /differ-h/_doc/1?refresh=true",
+				`{"title":"Harbour wall gives way","body":"A stretch of the old harbour wall fell into the water.","n":1}`)),
+			raw("setup: slash", with("PUT /differ-h/_doc/a%2Fb?refresh=true",
+				`{"title":"Bakers win a race","body":"Nine bakers from the upper town rowed a borrowed boat.","n":2}`)),
+		},
+		targets: targetCases,
+		count:   "GET /differ-h/_count", search: "POST /differ-h/_search?sort=n", body: `{"size":1}`, more: `{"size":2}`,
+		write: "PUT /differ-h/_doc/zz", one: "GET /differ-h/_doc/1", none: "GET /differ-h/_doc/nope",
+		nothing: "GET /differ-hnope/_search", drop: "DELETE /differ-h", waiting: waitCases(),
+	}
+	w.mixed = []string{
+		get("GET /"), get(w.one), with(w.search, w.body), get("HEAD /differ-h/_doc/nope"), get("GET /differ-h/_source/1"),
+	}
+	w.writes = []string{ // the engine may work on them at once
 		with("PUT /differ-h/_doc/p1?filter_path=_id,result", `{"n":1}`),
 		with("PUT /differ-h/_doc/p2?filter_path=_id,result", `{"n":2}`),
 		with("POST /differ-h/_bulk?filter_path=items.*.result", "{\"index\":{\"_id\":\"p3\"}}\n{\"n\":3}\n"),
-		one, get("DELETE /differ-h/_doc/nope?filter_path=result"))
-	list[len(list)-1].Pipelined = true
-	list = append(list, waitCases()...)
-	add("teardown", get("DELETE /differ-h"))
-	return list
+		get(w.one), get("DELETE /differ-h/_doc/nope?filter_path=result"),
+	}
+	return wireCases(w)
 }
 
 // get returns a request without a body. The line may have more lines of the header behind it.
@@ -225,14 +265,6 @@ var headerCases = [][2]string{
 var lineCases = [][2]string{
 	{"HTTP/1.0", "GET /differ-h/_count HTTP/1.0\r\n\r\n"},
 	{"HTTP/1.0, a search", "GET /differ-h/_search?size=1&sort=n HTTP/1.0\r\nHost: x\r\n\r\n"},
-	{
-		"HTTP/1.0, a body",
-		"POST /differ-h/_search?sort=n HTTP/1.0\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{\"size\":1}",
-	},
-	{
-		"HTTP/1.0, chunks",
-		"POST /differ-h/_search HTTP/1.0\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\na\r\n{\"size\":1}\r\n0\r\n\r\n",
-	},
 	{"HTTP/1.0, HEAD", "HEAD /differ-h/_doc/nope HTTP/1.0\r\n\r\n"},
 	{"HTTP/0.9", "GET /differ-h/_count\r\n\r\n"},
 	{"HTTP/1.2", "GET /differ-h/_count HTTP/1.2\r\nHost: x\r\n\r\n"},
@@ -256,80 +288,54 @@ var lineCases = [][2]string{
 }
 
 // bodyCases are bodies and how their end is told.
-var bodyCases = [][2]string{
-	{"body on GET", with("GET /differ-h/_count", `{"query":{"term":{"n":1}}}`)},
-	{"body on GET in chunks", chunked("GET /differ-h/_count", `{"query":{"term":{"n":1}}}`)},
-	{"body on GET of a search in chunks", chunked("GET /differ-h/_search?sort=n", `{"size":1}`)},
-	{"body on GET of a document", with("GET /differ-h/_doc/1", `{"a":1}`)},
-	{"body on DELETE", with("DELETE /differ-h/_doc/nope", `{"a":1}`)},
-	{"body on HEAD", with("HEAD /differ-h/_count", `{"a":1}`)},
-	{"body on OPTIONS", with("OPTIONS /differ-h", `{"a":1}`)},
-	{"length of nothing on GET", get("GET /differ-h/_count\nContent-Length: 0")},
-	{
-		"length of nothing on GET with a type",
-		get("GET /differ-h/_search?size=1&sort=n\nContent-Length: 0\nContent-Type: application/json"),
-	},
-	{"POST without a length", get("POST /differ-h/_refresh")},
-	{"POST of a length of nothing", get("POST /differ-h/_refresh\nContent-Length: 0")},
-	{
-		"chunks: none",
-		get("POST /differ-h/_search?size=1&sort=n\nContent-Type: application/json\nTransfer-Encoding: chunked") + "0\r\n\r\n",
-	},
-	{
-		"chunks: extensions",
-		get("POST /differ-h/_search?sort=n\nContent-Type: application/json\nTransfer-Encoding: chunked") +
-			"a;x=y;z\r\n{\"size\":1}\r\n0;q\r\n\r\n",
-	},
-	{
-		"chunks: trailer",
-		get("POST /differ-h/_search?sort=n\nContent-Type: application/json\nTransfer-Encoding: chunked\nTrailer: X-Sum") +
-			"a\r\n{\"size\":1}\r\n0\r\nX-Sum: 1\r\n\r\n",
-	},
-	{
-		"chunks: leading zeros and capitals",
-		get("POST /differ-h/_search?sort=n\nContent-Type: application/json\nTransfer-Encoding: Chunked") +
-			"000A\r\n{\"size\":1}\r\n0\r\n\r\n",
-	},
-	{
-		"chunks: bad size",
-		get("POST /differ-h/_search\nContent-Type: application/json\nTransfer-Encoding: chunked") +
-			"zz\r\n{\"size\":1}\r\n0\r\n\r\n",
-	},
-	{
-		"chunks: bad size of a write",
-		get("PUT /differ-h/_doc/zz\nContent-Type: application/json\nTransfer-Encoding: chunked") +
-			"zz\r\n{\"size\":1}\r\n0\r\n\r\n",
-	},
-	{
-		"chunks and a length",
-		get("POST /differ-h/_search?sort=n\nContent-Type: application/json\nContent-Length: 3\nTransfer-Encoding: chunked") +
-			"a\r\n{\"size\":1}\r\n0\r\n\r\n",
-	},
-	{
-		"transfer encoding unknown",
-		get("POST /differ-h/_search\nContent-Type: application/json\nTransfer-Encoding: nonsense") + "{}",
-	},
-	{
-		"transfer encoding of two",
-		get("POST /differ-h/_search\nContent-Type: application/json\nTransfer-Encoding: gzip, chunked") + "0\r\n\r\n",
-	},
-	{
-		"length given twice, the same",
-		get("POST /differ-h/_search?sort=n\nContent-Type: application/json\nContent-Length: 10\nContent-Length: 10") + `{"size":1}`,
-	},
-	{
-		"length given twice, another",
-		get("POST /differ-h/_search\nContent-Type: application/json\nContent-Length: 10\nContent-Length: 11") + `{"size":1} `,
-	},
-	{
-		"length of a list",
-		get("POST /differ-h/_search?sort=n\nContent-Type: application/json\nContent-Length: 10, 10") + `{"size":1}`,
-	},
-	{"length that is negative", get("POST /differ-h/_search\nContent-Length: -1")},
-	{"length with a plus", get("POST /differ-h/_search\nContent-Type: application/json\nContent-Length: +2") + "{}"},
-	{"length that is no number", get("POST /differ-h/_search\nContent-Length: ten")},
-	{"length that is empty", get("POST /differ-h/_search\nContent-Length: ")},
-	{"length beyond 64 bits", get("POST /differ-h/_search\nContent-Length: 99999999999999999999")},
+func bodyCases(w wired) [][2]string {
+	one := func(header, body string) string {
+		return get(w.search+"\nContent-Type: application/json\n"+header) + body
+	}
+	size := len(w.body)
+	chunk := fmt.Sprintf("%x\r\n%s\r\n", size, w.body)
+	inChunks := "Transfer-Encoding: chunked"
+	line, found := w.search+" HTTP/1.0\r\nContent-Type: application/json\r\n", strings.Replace(w.search, "POST", "GET", 1)
+	return [][2]string{
+		{"HTTP/1.0, a body", fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s", line, size, w.body)},
+		{"HTTP/1.0, chunks", line + inChunks + "\r\n\r\n" + chunk + "0\r\n\r\n"},
+		{"body on GET", with(w.count, `{"query":{"term":{"n":1}}}`)},
+		{"body on GET in chunks", chunked(w.count, `{"query":{"term":{"n":1}}}`)},
+		{"body on GET of a search in chunks", chunked(found, w.body)},
+		{"body on GET of a document", with(w.one, `{"a":1}`)},
+		{"body on DELETE", with(strings.Replace(w.none, "GET", "DELETE", 1), `{"a":1}`)},
+		{"body on HEAD", with(strings.Replace(w.count, "GET", "HEAD", 1), `{"a":1}`)},
+		{"body on OPTIONS", with(strings.Replace(w.one, "GET", "OPTIONS", 1), `{"a":1}`)},
+		{"length of nothing on GET", get(w.count + "\nContent-Length: 0")},
+		{"length of nothing on GET with a type", get(found + "\nContent-Length: 0\nContent-Type: application/json")},
+		{"POST without a length", get(w.search)},
+		{"POST of a length of nothing", get(w.search + "\nContent-Length: 0")},
+		{"write without a length", get(w.write)},
+		{"write of a length of nothing", get(w.write + "\nContent-Length: 0")},
+		{"chunks: none", one(inChunks, "0\r\n\r\n")},
+		{"chunks: extensions", one(inChunks, fmt.Sprintf("%x;x=y;z\r\n%s\r\n0;q\r\n\r\n", size, w.body))},
+		{"chunks: trailer", one(inChunks+"\nTrailer: X-Sum", chunk+"0\r\nX-Sum: 1\r\n\r\n")},
+		{
+			"chunks: leading zeros and capitals",
+			one("Transfer-Encoding: Chunked", fmt.Sprintf("00%X\r\n%s\r\n0\r\n\r\n", size, w.body)),
+		},
+		{"chunks: bad size", one(inChunks, "zz\r\n"+w.body+"\r\n0\r\n\r\n")},
+		{
+			"chunks: bad size of a write",
+			get(w.write+"\nContent-Type: application/json\n"+inChunks) + "zz\r\n" + w.body + "\r\n0\r\n\r\n",
+		},
+		{"chunks and a length", one("Content-Length: 3\n"+inChunks, chunk+"0\r\n\r\n")},
+		{"transfer encoding unknown", one("Transfer-Encoding: nonsense", "{}")},
+		{"transfer encoding of two", one("Transfer-Encoding: gzip, chunked", "0\r\n\r\n")},
+		{"length given twice, the same", one(fmt.Sprintf("Content-Length: %d\nContent-Length: %d", size, size), w.body)},
+		{"length given twice, another", one(fmt.Sprintf("Content-Length: %d\nContent-Length: %d", size, size+1), w.body+" ")},
+		{"length of a list", one(fmt.Sprintf("Content-Length: %d, %d", size, size), w.body)},
+		{"length that is negative", get(w.search + "\nContent-Length: -1")},
+		{"length with a plus", one("Content-Length: +2", "{}")},
+		{"length that is no number", get(w.search + "\nContent-Length: ten")},
+		{"length that is empty", get(w.search + "\nContent-Length: ")},
+		{"length beyond 64 bits", get(w.search + "\nContent-Length: 99999999999999999999")},
+	}
 }
 
 // waitCases are requests whose body waits for the server's leave.

@@ -1,0 +1,110 @@
+package e2e
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/neardup/sidecar/internal/differ"
+	"github.com/neardup/sidecar/internal/engines"
+)
+
+// family is a family of engines whose cases are the same.
+type family struct {
+	name  string // of the folder of its case files
+	kinds []string
+	// What may differ in any reply, all else being the same.
+	members, headers []string
+	// atOnce says that the case files may be played at the same time: each has indices of its own, and nothing else is shared.
+	atOnce bool
+	// header goes with every request, where it says nothing of that name.
+	header []string
+	// isSearch tells from a request line whether its reply may say what became of a search.
+	isSearch func(line string) bool
+	// sketches returns how many documents the reply to a case that counts them shows with a sketch.
+	sketches func(body []byte) string
+	// Differences that are there for a reason: in what the API says, in long replies, in how HTTP is spoken.
+	known, ofLarge, onWire []known
+	// Cases that are no files.
+	wire, large, pages, more func() []differ.Case
+}
+
+// families are all that there are. (Elasticsearch and OpenSearch share theirs.)
+var families = []*family{
+	{
+		name: "elastic", kinds: []string{engines.Elasticsearch, engines.OpenSearch},
+		// How long it took, an index's unique name, and what OpenSearch says that a search cost.
+		members: []string{"took", "ingest_took", "index_uuid"}, headers: []string{"task_resource_usage"},
+		isSearch: func(line string) bool {
+			return strings.Contains(line, "search") || strings.Contains(line, "_rank_eval")
+		},
+		sketches: func(body []byte) string {
+			head, _, _ := strings.Cut(string(body), ",")
+			return strings.TrimPrefix(head, `{"count":`)
+		},
+		known: knownEverywhere, ofLarge: knownOfLarge, onWire: knownOnWire,
+		wire: elasticWire, large: largeCases, pages: pageCases,
+	},
+	{
+		name: "typesense", kinds: []string{engines.Typesense}, atOnce: true,
+		// How long it took, and when a collection was made.
+		members: []string{"search_time_ms", "created_at"}, header: []string{"X-TYPESENSE-API-KEY: <<key>>"},
+		isSearch: func(line string) bool { return strings.Contains(line, "search") },
+		sketches: func(body []byte) string { return strconv.Itoa(bytes.Count(body, []byte(`"neardup_sketch":"`))) },
+		known:    knownTypesense, ofLarge: knownTypesenseLarge, onWire: knownTypesenseWire,
+		wire: typesenseWire, large: largeTypesense, pages: pagesTypesense, more: typesenseCombinations,
+	},
+}
+
+// eachFamily runs a test on every engine of every family, side by side. Where as many lists of cases were played as lists says, each
+// mask and each entry of the table is to have been good for something; a nil lists spares that.
+func eachFamily(t *testing.T, table func(*family) []known, test func(t *testing.T, d *diffing), lists func(*family) int) {
+	for _, f := range families {
+		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
+			m, met, own := newMaskUse(), &knownMet{}, table(f)
+			t.Run("on", func(t *testing.T) {
+				for _, kind := range f.kinds {
+					t.Run(kind, func(t *testing.T) {
+						t.Parallel()
+						d := newDiffing(t, f, engines.Shared(t, kind), m, own, met)
+						test(t, d)
+						d.end(t)
+					})
+				}
+			})
+			if lists != nil && m.lists == lists(f)*len(f.kinds) { // else a part was asked for, or an engine is missing
+				m.check(t)
+				met.check(t, own)
+			}
+		})
+	}
+}
+
+// ownNames gives the indices of the cases names that no other run has, on an engine that several share.
+func ownNames(text string) string {
+	own := fmt.Sprintf("differ%05d", os.Getpid()%100_000)
+	text = strings.NewReplacer("differ-", own+"-", "differ%2D", own+"%2D", "%64iffer-", "%64"+own[1:]+"-").Replace(text)
+	return scopedKey.ReplaceAllStringFunc(text, func(mark string) string {
+		parts := scopedKey.FindStringSubmatch(mark)
+		return scoped(parts[1], parts[2])
+	})
+}
+
+// scopedKey stands in a case file for a key of Typesense that is made from another one and embeds parameters.
+var scopedKey = regexp.MustCompile(`<<scoped ([^ ]+) (\{.*?\})>>`)
+
+// scoped makes such a key, as the engine's documentation says and its clients do.
+func scoped(key, params string) string {
+	h := hmac.New(sha256.New, []byte(key))
+	h.Write([]byte(params))
+	digest := base64.StdEncoding.EncodeToString(h.Sum(nil))
+	return base64.StdEncoding.EncodeToString([]byte(digest + key[:4] + params))
+}

@@ -1,0 +1,231 @@
+package e2e
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/engines"
+)
+
+// typist makes up writes of a few documents of Typesense.
+type typist struct {
+	scribbler
+	nested bool // the sketched fields are doc.title and tags, within objects
+}
+
+// members is the members of a document or of a part of one: values that fit the schema, and some that do not.
+func (s typist) members() string {
+	title, body := `"title":`+s.value(), `"body":`+s.value()
+	if s.nested {
+		title = s.of(`"doc":{"title":`+s.value()+`}`, `"doc":{"title":`+s.value()+`,"x":1}`, `"doc.title":`+s.value(), `"doc":{"x":2}`, `"doc":null`)
+		body = s.of(`"tags":[{"t":`+s.value()+`},{"t":"a b"}]`, `"tags":[]`, `"tags":null`, `"tags":[{"t":`+s.value()+`}]`)
+	}
+	n := fmt.Sprintf(`"n":%d`, s.IntN(3))
+	list := []string{title + "," + body, title + "," + body, title + "," + body + "," + n, body + "," + title, title, body, body + "," + n, n, n, ""}
+	part := list[s.IntN(len(list))]
+	if s.IntN(25) == 0 {
+		part = strings.TrimSuffix(s.of(`"neardup_sketch":"forged",`, `"neardup_sketch":null,`, `"neardup_sketch":5,`)+part, ",")
+	}
+	if s.IntN(40) == 0 {
+		part = strings.Replace(part, "e", "\xff", 1)
+	}
+	return part
+}
+
+func (s typist) value() string {
+	if s.IntN(20) == 0 {
+		return s.of("5", "1.5", "true", `["a","b"]`, `{"a":1}`, `"12"`, `""`)
+	}
+	return s.text()
+}
+
+// document is a whole document or a part of one with its id, which a few lack.
+func (s typist) document() string {
+	id := fmt.Sprintf(`"id":%q`, s.id())
+	if s.IntN(50) == 0 {
+		id = `"id":5`
+	}
+	return s.of("", "", "", " ") + strings.TrimSuffix("{"+id+","+s.members(), ",") + s.of("}", "}", " }")
+}
+
+// options are parameters of a write.
+func (s typist) options(actions ...string) string {
+	return "?action=" + s.of(actions...) + s.of("", "", "", "&dirty_values="+s.of("drop", "coerce_or_drop", "coerce_or_reject", "reject", "Coerce_Or_Drop"))
+}
+
+var actions = []string{"create", "upsert", "upsert", "update", "update", "update", "emplace", "emplace"}
+
+// step is a request to a collection.
+func (s typist) step(collection string) string {
+	path := "/collections/" + collection + "/documents"
+	transfer := s.of("", "", "", " chunked", " mislabelled")
+	switch s.IntN(12) {
+	case 0, 1, 2:
+		return "POST" + transfer + " " + path + s.options(actions...) + " | " + s.document()
+	case 3, 4:
+		return "PATCH" + transfer + " " + path + "/" + s.id() + s.of("", "", "?dirty_values=coerce_or_drop") + " | {" + s.members() + "}"
+	case 5:
+		return "DELETE " + path + "/" + s.id() + " |"
+	case 6:
+		if s.IntN(5) == 0 {
+			return "DELETE " + path + "?filter_by=n:" + fmt.Sprint(s.IntN(3)) + " |"
+		}
+	}
+	var lines strings.Builder
+	for range 1 + s.IntN(12) {
+		lines.WriteString(s.of(s.document(), s.document(), s.document(), s.document(), s.document(), s.document(), s.document(), "", "{bad", s.document()+"\r") + "¶")
+	}
+	more := s.of("", "", "&return_doc=true", "&return_id=true", "&batch_size=2")
+	return "POST" + transfer + " " + path + "/import" + s.options(actions...) + more + " | " + strings.TrimSuffix(lines.String(), s.of("", "¶"))
+}
+
+// schemasOfTexts are the schemas of collections in which the tests' texts can stand.
+var schemasOfTexts = map[string]string{
+	"declared":   `"fields":[` + tsTexts + `]`,
+	"as it came": `"fields":[{"name":".*","type":"auto"},{"name":"n","type":"int32","optional":true}]`,
+	"as texts":   `"fields":[{"name":"title|body","type":"string*"},{"name":"n","type":"int32","optional":true}]`,
+	"unindexed":  `"fields":[{"name":"title","type":"string","index":false,"optional":true},{"name":"n","type":"int32","optional":true}]`,
+	"objects": `"enable_nested_fields":true,"fields":[{"name":"doc.title","type":"string","optional":true},{"name":"tags","type":"object[]","optional":true},` +
+		`{"name":"n","type":"int32","optional":true}]`,
+	"objects as they come": `"enable_nested_fields":true,"fields":[{"name":".*","type":"auto"},{"name":"n","type":"int32","optional":true}]`,
+}
+
+// serveTypes starts a sidecar for a schema's sketched fields, and returns the rule too.
+func serveTypes(t *testing.T, e *engines.Engine, s setup, nested bool) (base string, rule *adapters.Rule) {
+	t.Helper()
+	file, rule := config(t, e, s), ruleOfTests(t)
+	if nested {
+		rule.Fields = []string{"doc.title", "tags.t"}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed := strings.Replace(string(text), "fields: [title, body]", "fields: [doc.title, tags.t]", 1)
+		if changed == string(text) {
+			t.Fatal("the configuration has other fields")
+		}
+		if err := os.WriteFile(file, []byte(changed), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return serveFile(t, file), rule
+}
+
+// TestTypesenseConcurrentWrites has several clients write the same few documents through the sidecar at once in every way. Whatever sketch
+// stands anywhere at any moment is that of the text that stands there.
+func TestTypesenseConcurrentWrites(t *testing.T) {
+	lasting := 2 * time.Second
+	if soaking() {
+		lasting = 3 * time.Minute
+	}
+	seed := seeded(t)
+	e := engines.Shared(t, engines.Typesense)
+	for name, schema := range schemasOfTexts {
+		t.Run(name, func(t *testing.T) {
+			nested := strings.Contains(schema, "enable_nested")
+			base, rule := serveTypes(t, e, setup{match: "tcon-*"}, nested)
+			direct, through := api{e, e.URL}, api{e, base}
+			collection := "tcon-" + strings.ReplaceAll(name, " ", "-")
+			direct.dropBefore(t, collection)
+			call(t, e, "POST", e.URL+"/collections", `{"name":"`+collection+`",`+schema+`}`).want(t, 201)
+			var done atomic.Int64
+			var all sync.WaitGroup
+			began := time.Now()
+			going := func() bool {
+				return (time.Since(began) < lasting || done.Load() < 100 && time.Since(began) < time.Minute) && !t.Failed()
+			}
+			for client := range 6 {
+				all.Go(func() {
+					s := typist{scribbler{rand.New(rand.NewPCG(seed, uint64(client))), 25}, nested}
+					for going() {
+						step := s.step(collection)
+						if r := through.say(t, step, collection); r.status < 300 {
+							done.Add(1)
+						} else if r.status >= 500 || r.status == http.StatusUnauthorized {
+							t.Errorf("%.300s: %d %.300s", step, r.status, r.body)
+						}
+					}
+				})
+			}
+			judged, sketches := 0, 0
+			judge := func() {
+				for id, h := range exported(t, direct, collection) {
+					if why := wrong(rule, h.source); why != "" || strings.Contains(string(h.source), `"neardup_sketch":"forged`) {
+						t.Errorf("%s: %s: %s", id, why, h.source)
+					}
+					if judged++; adapters.HasSketch(h.source) {
+						sketches++
+					}
+				}
+			}
+			for going() {
+				judge()
+				time.Sleep(20 * time.Millisecond)
+			}
+			all.Wait()
+			judge()
+			t.Logf("%d writes done; of %d documents judged %d have a sketch", done.Load(), judged, sketches)
+			if done.Load() < 100 || sketches < judged/50 {
+				t.Error("too little was done")
+			}
+			if !declaredWell(t, direct, collection) {
+				t.Error("our field is not declared as it should be")
+			}
+		})
+	}
+}
+
+// TestTypesenseWritesAtRandom sends random writes directly to one collection and through the sidecar to another of the same schema: the
+// replies and what is stored are the same but for the sketches, which are right.
+func TestTypesenseWritesAtRandom(t *testing.T) {
+	rounds := 60
+	if soaking() {
+		rounds = 5000
+	}
+	seed := seeded(t)
+	e := engines.Shared(t, engines.Typesense)
+	for name, schema := range schemasOfTexts {
+		t.Run(name, func(t *testing.T) {
+			nested := strings.Contains(schema, "enable_nested")
+			base, rule := serveTypes(t, e, setup{match: "trnd-*"}, nested)
+			direct, through := api{e, e.URL}, api{e, base}
+			one, two := "trnd-direct", "trnd-ourown"
+			direct.dropBefore(t, one, two)
+			create := `POST /collections | {"name":"INDEX",` + schema + `}`
+			alike(t, create, direct, through, one, two)
+			s := typist{scribbler{rand.New(rand.NewPCG(seed, 0)), 25}, nested}
+			sketches := 0
+			for range rounds {
+				step := s.step("INDEX")
+				for strings.Contains(step, "neardup_sketch") && strings.Contains(schema, ".*") { // directly it becomes a field of the schema
+					step = s.step("INDEX")
+				}
+				alike(t, step, direct, through, one, two)
+				if s.IntN(10) == 0 {
+					alike(t, "GET /collections/INDEX/documents/export |", direct, through, one, two)
+				}
+				if t.Failed() {
+					t.Fatalf("after %.1000s", step)
+				}
+			}
+			for id, h := range exported(t, direct, two) {
+				if why := wrong(rule, h.source); why != "" {
+					t.Errorf("%s: %s: %s", id, why, h.source)
+				}
+				if adapters.HasSketch(h.source) {
+					sketches++
+				}
+			}
+			alike(t, "GET /collections/INDEX |", direct, through, one, two)
+			t.Logf("%d sketches at the end", sketches)
+		})
+	}
+}
