@@ -63,8 +63,8 @@ var families = []*family{
 	},
 }
 
-// eachFamily runs a test on every engine of every family, side by side. Where as many lists of cases were played as lists says, each
-// mask and each entry of the table is to have been good for something; a nil lists spares that.
+// eachFamily runs a test on every engine of every family, side by side. Where as many lists of cases were played as lists says,
+// each mask and each entry of the table is to have been good for something; a nil lists spares that.
 func eachFamily(t *testing.T, table func(*family) []known, test func(t *testing.T, d *diffing), lists func(*family) int) {
 	for _, f := range families {
 		t.Run(f.name, func(t *testing.T) {

@@ -53,7 +53,7 @@ var knownTypesense = append(slices.Clone(spoken), []known{
 
 // knownTypesenseLarge adds what differs in long replies alone.
 var knownTypesenseLarge = append(slices.Clone(knownTypesense), known{
-	why:   "an answer before the body was read: what the client still sends is no next request (the engine never answers one either)",
+	why:   "an answer before the body was read: what the client still sends is no next request",
 	names: []string{"import of 3 MB, wrong key"}, aspects: []string{"connection"},
 })
 

@@ -79,7 +79,8 @@ func caseFile(t *testing.T, file string) []differ.Case {
 	return list
 }
 
-// TestSameAnswersOfAWholeServer does the same with what lists all that a server holds, or changes how it works: on one of our own.
+// TestSameAnswersOfAWholeServer does the same, on a server of our own, with what lists all that it holds or changes how it
+// works.
 func TestSameAnswersOfAWholeServer(t *testing.T) {
 	for _, f := range families {
 		file := "testdata/differ/whole/" + f.name + ".txt"

@@ -27,8 +27,9 @@ func typesenseCombinations() []differ.Case {
 	const collection = "/collections/differ-x"
 	c.add("setup: drop", "DELETE "+collection, "")
 	c.add("setup: collection", "POST /collections", ownNames(`{"name":"differ-x","enable_nested_fields":true,"fields":[`+
-		`{"name":"title","type":"string"},{"name":"body","type":"string","optional":true},{"name":"n","type":"int32","optional":true},`+
-		`{"name":"big","type":"int64","optional":true},{"name":"f","type":"float","optional":true},`+
+		`{"name":"title","type":"string"},{"name":"body","type":"string","optional":true},`+
+		`{"name":"n","type":"int32","optional":true},{"name":"big","type":"int64","optional":true},`+
+		`{"name":"f","type":"float","optional":true},`+
 		`{"name":"b","type":"bool","optional":true},`+
 		`{"name":"tags","type":"string[]","optional":true},{"name":"ints","type":"int32[]","optional":true},`+
 		`{"name":"place","type":"geopoint","optional":true},{"name":"meta","type":"object","optional":true}]}`))
@@ -89,8 +90,8 @@ func (c *cases) imports(documents string) {
 // values are values of every type in fields of every type, in imports and, of some fields, in single documents.
 func (c *cases) values(documents string) {
 	values := []string{
-		`"word"`, `"12"`, `"1.5"`, `""`, `"true"`, `12`, `-1`, `1.5`, `1e3`, `2147483648`, `9223372036854775808`, `true`, `null`, `[]`, `["a"]`, `[1]`, `[1.5,2.5]`,
-		`["1","b",null]`, `[[1,2]]`, `{}`, `{"a":1}`, `[{"a":1}]`,
+		`"word"`, `"12"`, `"1.5"`, `""`, `"true"`, `12`, `-1`, `1.5`, `1e3`, `2147483648`, `9223372036854775808`, `true`, `null`,
+		`[]`, `["a"]`, `[1]`, `[1.5,2.5]`, `["1","b",null]`, `[[1,2]]`, `{}`, `{"a":1}`, `[{"a":1}]`,
 	}
 	seed := 10_000
 	for _, field := range []string{"title", "body", "n", "big", "f", "b", "tags", "ints", "place", "meta", "other", "id"} {
@@ -117,7 +118,8 @@ func (c *cases) values(documents string) {
 				fmt.Fprintln(&lines, document)
 				if field == "title" || field == "n" && i%3 == 0 {
 					c.add("value of "+field+", "+dirty, "POST "+documents+"?action=upsert&dirty_values="+dirty, document)
-					c.add("value of "+field+" patched, "+dirty, "PATCH "+documents+"/old1?dirty_values="+dirty, fmt.Sprintf(`{%q:%s}`, field, value))
+					c.add("value of "+field+" patched, "+dirty, "PATCH "+documents+"/old1?dirty_values="+dirty,
+						fmt.Sprintf(`{%q:%s}`, field, value))
 				}
 			}
 			c.add("values of "+field+", "+dirty, "POST "+documents+"/import"+query, lines.String())
@@ -167,7 +169,8 @@ func pagesTypesense() []differ.Case {
 			c.add("a field", search+"q=*&sort_by=n:desc&facet_by=even"+of, "")
 			c.add("a half", search+"q=*&filter_by=even:true&sort_by=n:asc"+of, "")
 			c.add("several in one", "POST /multi_search", fmt.Sprintf(`{"searches":[{"collection":%q,"q":"*","per_page":%d,"page":%d},`+
-				`{"collection":%[1]q,"q":"common","query_by":"title","sort_by":"n:desc","exclude_fields":"body","per_page":%[2]d,"page":%[3]d},`+
+				`{"collection":%[1]q,"q":"common","query_by":"title","sort_by":"n:desc","exclude_fields":"body",`+
+				`"per_page":%[2]d,"page":%[3]d},`+
 				`{"collection":%[1]q,"q":"*","filter_by":"n:<9","per_page":%[2]d,"page":%[3]d}]}`, name, perPage, page))
 		}
 	}
@@ -185,7 +188,8 @@ func largeTypesense() []differ.Case {
 	var c cases
 	const zipped = "\nAccept-Encoding: gzip"
 	document := func(i, size int) string {
-		return fmt.Sprintf("{\"id\":\"%d\",\"n\":%d,\"title\":%q,\"body\":%q,\"blob\":%q}\n", i, i, words(i, 60), words(100+i, 300), words(1000+i, size))
+		return fmt.Sprintf("{\"id\":\"%d\",\"n\":%d,\"title\":%q,\"body\":%q,\"blob\":%q}\n",
+			i, i, words(i, 60), words(100+i, 300), words(1000+i, size))
 	}
 	lines := func(from, to, size int) string {
 		var b strings.Builder
@@ -203,7 +207,8 @@ func largeTypesense() []differ.Case {
 	const docs, largest = "/collections/differ-l/documents", "/collections/differ-xl/documents"
 	c.add("import of 1 MB", "POST "+docs+"/import", lines(0, 10, 100<<10))
 	c.add("import of 1 MB in chunks", "POST "+docs+"/import", lines(10, 30, 100<<10), inChunks)
-	c.add("import of 3 MB with errors", "POST "+docs+"/import?return_doc=true", lines(20, 40, 100<<10)+"{\"id\":\n\n"+lines(35, 45, 100<<10))
+	c.add("import of 3 MB with errors", "POST "+docs+"/import?return_doc=true",
+		lines(20, 40, 100<<10)+"{\"id\":\n\n"+lines(35, 45, 100<<10))
 	c.add("import of 3 MB returned", "POST "+docs+"/import?action=upsert&return_doc=true", lines(20, 50, 100<<10))
 	c.add("import of 3 MB into nothing", "POST /collections/differ-lnope/documents/import", lines(0, 30, 100<<10))
 	c.add("import of 3 MB, wrong key", "POST "+docs+"/import\nX-TYPESENSE-API-KEY: wrong", lines(0, 30, 100<<10))
@@ -211,7 +216,8 @@ func largeTypesense() []differ.Case {
 	c.add("document of 2 MB of text", "POST "+docs, fmt.Sprintf(`{"id":"text","n":98,"title":"long","body":%q}`, words(5, 2<<20)))
 	c.add("patch of 2 MB", "PATCH "+docs+"/99", fmt.Sprintf(`{"other":%q}`, words(6, 2<<20)))
 	c.add("import of 50 MB", "POST "+largest+"/import", lines(0, 11, 4608<<10))
-	c.add("import of 10 MB in chunks, returned", "POST "+largest+"/import?action=upsert&return_doc=true", lines(0, 2, 4608<<10), inChunks)
+	c.add("import of 10 MB in chunks, returned", "POST "+largest+"/import?action=upsert&return_doc=true",
+		lines(0, 2, 4608<<10), inChunks)
 	for _, encoding := range []string{"", zipped} {
 		as := ""
 		if encoding != "" {
@@ -224,12 +230,14 @@ func largeTypesense() []differ.Case {
 		c.add("search of 3 MB"+as, "GET "+docs+"/search?q=*&sort_by=n:asc&per_page=30"+encoding, "")
 		c.add("search of 3 MB, left alone"+as, "GET "+docs+"/search?q=*&sort_by=n:asc&per_page=30&limit_hits=500"+encoding, "")
 		c.add("multi-search of 5 MB"+as, "POST /multi_search"+encoding, ownNames(`{"searches":[`+
-			`{"collection":"differ-l","q":"*","sort_by":"n:asc","per_page":20},{"collection":"differ-l","q":"*","sort_by":"n:desc","page":2,"per_page":15}]}`))
+			`{"collection":"differ-l","q":"*","sort_by":"n:asc","per_page":20},`+
+			`{"collection":"differ-l","q":"*","sort_by":"n:desc","page":2,"per_page":15}]}`))
 		c.add("search of 9 MB"+as, "GET "+largest+"/search?q=*&sort_by=n:asc&per_page=2"+encoding, "")
 	}
 	c.add("export of 50 MB", "GET "+largest+"/export", "")
 	c.add("search of 50 MB", "GET "+largest+"/search?q=*&sort_by=n:asc&per_page=11", "")
-	wide := ownNames(`{"searches":[{"collection":"differ-l","q":"*","sort_by":"n:asc","per_page":1,` + strings.Repeat(" ", 9<<20) + `"include_fields":"n"}]}`)
+	wide := ownNames(`{"searches":[{"collection":"differ-l","q":"*","sort_by":"n:asc","per_page":1,` +
+		strings.Repeat(" ", 9<<20) + `"include_fields":"n"}]}`)
 	c.add("search body of 9 MB", "POST /multi_search", wide)
 	c.add("search body of 1 MB", "POST /multi_search", strings.Replace(wide, strings.Repeat(" ", 8<<20), "", 1))
 	c.add("delete of 7 MB", "DELETE "+docs+"/99", "")

@@ -47,7 +47,8 @@ func wireCases(w wired) []differ.Case {
 	sizeOne, count := with(w.search, w.body), get(w.count)
 	add("keep-alive", w.mixed...)
 	add("keep-alive after errors", get(w.nothing), with(w.search, w.body[:len(w.body)-1]), with(w.write, "{}\n"), count)
-	add("keep-alive after HEAD and 404", get("HEAD "+strings.TrimPrefix(w.none, "GET ")), get("HEAD "+strings.TrimPrefix(w.one, "GET ")), count)
+	head := func(line string) string { return get(strings.Replace(line, "GET", "HEAD", 1)) }
+	add("keep-alive after HEAD and 404", head(w.none), head(w.one), count)
 	add("keep-alive of HTTP/1.0", w.count+" HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", count)
 	add("keep-alive with chunks", chunked(w.search, w.body), chunked(w.search, w.more))
 	add("close", get(w.count+"\nConnection: close"), count)

@@ -33,19 +33,22 @@ func typesenseWire() []differ.Case {
 		// The query counts over the body, which must not hold a collection's name, of which the length is not known here.
 		search: "POST /multi_search?collection=differ-h&q=*&sort_by=n:asc", body: `{"searches":[{"per_page":1}]}`,
 		more: `{"searches":[{"per_page":2},{"per_page":1,"page":2}]}`, write: "PATCH " + documents + "/1",
-		one: "GET " + documents + "/a%2Fb", none: "GET " + documents + "/nope", nothing: "GET /collections/differ-hnope/documents/search?q=*",
-		drop: "DELETE /collections/differ-h",
+		one: "GET " + documents + "/a%2Fb", none: "GET " + documents + "/nope",
+		nothing: "GET /collections/differ-hnope/documents/search?q=*",
+		drop:    "DELETE /collections/differ-h",
 	}
 	search := "GET " + documents + "/search?q=*&sort_by=n:asc"
 	w.mixed = []string{get("GET /health"), get(w.one), with(w.search, w.body), get(search), get(w.none), get(w.count)}
 	w.writes = []string{ // the engine may work on them at once
-		with("POST "+documents+"?action=upsert", `{"id":"p1","title":"first of the pipe","body":"words about copper and about tin","n":7}`),
+		with("POST "+documents+"?action=upsert",
+			`{"id":"p1","title":"first of the pipe","body":"words about copper and about tin","n":7}`),
 		with("PATCH "+documents+"/1", `{"n":1}`), with("POST "+documents+"/import?action=upsert",
 			"{\"id\":\"p2\",\"title\":\"second of the pipe\",\"body\":\"other words about lead and gold\",\"n\":8}\n"),
 		get(w.one), get("DELETE " + documents + "/nope"),
 	}
 	wait := func(name, head, body string) {
-		w.waiting = append(w.waiting, differ.Case{Name: name, Requests: []differ.Request{{Head: ownNames(head), Body: []byte(body), Wait: true}}})
+		r := differ.Request{Head: ownNames(head), Body: []byte(body), Wait: true}
+		w.waiting = append(w.waiting, differ.Case{Name: name, Requests: []differ.Request{r}})
 	}
 	wait("leave: a search", w.search, w.body)
 	wait("leave: a write", w.write, `{"n":1}`)
