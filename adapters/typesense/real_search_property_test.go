@@ -41,7 +41,7 @@ func (b *bench) loadVectors(r *rand.Rand, n int, duplicates float64) {
 		}
 		body := familyText(family, r.IntN(3))
 		d := map[string]any{"id": fmt.Sprint("d", i), "title": fmt.Sprintf("alpha t%d beta", r.IntN(9)), "body": body, "n": i % 7, "v": v,
-			"meta": map[string]any{"a": fmt.Sprintf("alpha <m%d>&é", i%4), "b": map[string]any{"c": 9007199254740993 + i}}, "f": 1e21 * float64(i)}
+			"meta": map[string]any{"a": fmt.Sprintf("alpha <m%d>&é", i%4), "b": map[string]any{"c": 9007199254740993 + int64(i)}}, "f": 1e21 * float64(i)}
 		switch s := b.memo.sketch(b.rule, body); r.IntN(12) {
 		case 0:
 		case 1:
