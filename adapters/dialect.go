@@ -61,9 +61,10 @@ type Class struct {
 	Rewrites bool
 	// Elsewhere says that the body can name other indices than Target.
 	Elsewhere bool
-	// Plain says that the engine reads the body as it stands, whatever the headers say of its encoding and type, and that a connection on
-	// which it answers before it has a long body can't be used again.
-	Plain bool
+	// Verbatim says that the engine reads the body as it stands, whatever the headers say of its encoding and type.
+	Verbatim bool
+	// Hasty says that the engine may answer before it has read the body, and then never again on that connection.
+	Hasty bool
 	// Shown says that the client names a field of ours in its request: then it is shown.
 	Shown bool
 	// Reason, if not empty, says in one word of the documentation's list why a read that is a search is left alone.

@@ -52,8 +52,8 @@ type Enricher struct {
 	// LastCounts says that of members with the same name the engine takes the last: a client's own value of our field is then not
 	// cut out but outdone by one behind it, so that whatever the engine quotes of the document is the client's up to there.
 	LastCounts bool
-	// Accepts, if set, reports whether the engine reads a document as JSON: one that it refuses stays as it stands.
-	Accepts func(document []byte) bool
+	// Strict says that the engine refuses comments: a document with one stays as it stands.
+	Strict bool
 	// Room is how many bytes may be added before the engine's limit on a body could be crossed. Half of it is kept for clearing stale
 	// sketches, which has to go on when no more are added.
 	Room int64
@@ -98,8 +98,8 @@ func (e *Enricher) append(dst []byte, index string, document []byte, partial boo
 	if rule == nil {
 		return append(dst, document...), Untouched
 	}
-	members, err := Members(document)
-	if err != nil || e.Accepts != nil && !e.Accepts(document) {
+	members, last, err := rule.members(document)
+	if err != nil || e.Strict && !Strict(document) {
 		return append(dst, document...), Unreadable
 	}
 	found := rule.find(members)
@@ -107,10 +107,14 @@ func (e *Enricher) append(dst []byte, index string, document []byte, partial boo
 	// A client's own value of our field is never stored, whatever else happens to the document.
 	own := slices.ContainsFunc(members, func(m Member) bool { return Our(m.Key) })
 	if own && !e.LastCounts {
-		document = cut(document, members, Our)
-		if members, err = Members(document); err != nil {
+		bare, err := Cut(document, Our)
+		if err == nil {
+			_, last, err = rule.members(bare)
+		}
+		if err != nil {
 			return append(dst, document...), Unreadable
 		}
+		document = bare
 	}
 	value, change := rule.value(found, partial)
 	if value != nil && !prepared {
@@ -131,7 +135,7 @@ func (e *Enricher) append(dst []byte, index string, document []byte, partial boo
 	if value == nil {
 		return append(dst, document...), change
 	}
-	return appendMember(dst, document, members, SketchField, value), change
+	return appendMember(dst, document, last, SketchField, value), change
 }
 
 // value returns what our field gets, nil for nothing at all.
@@ -157,7 +161,7 @@ func (r *Rule) value(found texts, partial bool) ([]byte, Change) {
 // SketchOf returns the sketch of a whole document's JSON and what stands in our field of it, decoded. Both are nil where there is
 // none.
 func (r *Rule) SketchOf(document []byte) (computed, stored *Encoded) {
-	members, err := Members(document)
+	members, _, err := r.members(document)
 	if err != nil {
 		return nil, nil
 	}
@@ -217,6 +221,26 @@ func (t *texts) list() []string {
 	return all
 }
 
+// members returns those members of a document that concern the rule: our field, and what leads to a sketched one. (A list of all takes
+// many times a document's memory.) last is where the last of all ends, 0 if there is none.
+func (r *Rule) members(document []byte) (list []Member, last int, err error) {
+	err = parse(document, '{', func(start, colon, value, end int) bool {
+		key, ok := Text(document[start:colon])
+		if Our(key) || slices.ContainsFunc(r.Fields, func(field string) bool { return leads(key, field) }) {
+			list = append(list, Member{Key: key, Value: document[value:end], start: start, end: end})
+		}
+		last = end
+		return ok
+	})
+	return list, last, err
+}
+
+// leads reports whether a name is the path of a field, or of an object that the field is in.
+func leads(name, path string) bool {
+	below, ok := strings.CutPrefix(path, name)
+	return ok && (below == "" || below[0] == '.')
+}
+
 // find collects the texts of the rule's fields. A dotted field is found as nested objects or as a dotted key.
 func (r *Rule) find(members []Member) texts {
 	t := texts{byField: make([][]string, len(r.Fields)), seen: make([]bool, len(r.Fields))}
@@ -235,7 +259,7 @@ func (r *Rule) find(members []Member) texts {
 func (t *texts) descend(field int, members []Member, path string) {
 	var led []Member
 	for i, m := range members {
-		if m.Key == path || strings.HasPrefix(path, m.Key+".") {
+		if leads(m.Key, path) {
 			t.odd = t.odd || slices.ContainsFunc(members[:i], func(other Member) bool { return other.Key == m.Key })
 			led = append(led, m)
 		}
@@ -267,10 +291,7 @@ func (t *texts) into(field int, value []byte, path string) {
 		}
 	case '[':
 		t.seen[field] = true
-		elements, _ := Elements(value)
-		for _, element := range elements {
-			t.into(field, element, path)
-		}
+		leaves(value, func(leaf []byte) { t.into(field, leaf, path) })
 	default:
 		t.seen[field] = true
 	}
@@ -285,10 +306,7 @@ func (t *texts) collect(field int, value []byte) {
 			t.byField[field] = append(t.byField[field], text)
 		}
 	case '[':
-		elements, _ := Elements(value)
-		for _, element := range elements {
-			t.collect(field, element)
-		}
+		leaves(value, func(leaf []byte) { t.collect(field, leaf) })
 	case 'n':
 	default:
 		t.odd = true

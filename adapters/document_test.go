@@ -1,7 +1,11 @@
 package adapters
 
 import (
+	"bytes"
+	"runtime"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -92,5 +96,61 @@ func TestBothFormsOfADottedField(t *testing.T) {
 		if got := of(c.document); got != c.want || want == "" {
 			t.Errorf("%s: %q, want %q", c.document, got, c.want)
 		}
+	}
+}
+
+// However deep a list nests, it is gone over once.
+func TestDeepListsAreReadOnce(t *testing.T) {
+	const depth = 20_000
+	rule := testRule(t, "title", "a.b")
+	for _, c := range []struct {
+		name, before, after string
+		want                []string
+	}{
+		{"texts", `{"title":`, `,"a":{"b":[["y"],"z"]}}`, []string{"x", "y", "z"}},
+		{"objects", `{"title":"w","a":`, `}`, []string{"w"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			list := strings.Repeat("[", depth) + `"x"` + strings.Repeat(", null ", 100_000) + strings.Repeat("]", depth)
+			began := time.Now()
+			members, err := Members([]byte(c.before + list + c.after))
+			if err != nil {
+				t.Fatal(err)
+			}
+			found := rule.find(members)
+			if diff := cmp.Diff(c.want, found.list()); diff != "" {
+				t.Error(diff)
+			}
+			if took := time.Since(began); took > 10*time.Second { // a look at each level takes minutes
+				t.Errorf("it took %v", took)
+			}
+		})
+	}
+}
+
+// Of a document with very many members hardly more than the document itself is in memory.
+func TestManyMembersInLittleMemory(t *testing.T) {
+	document := []byte(`{"title":"one","body":"two",` + strings.Repeat(`"":0,`, 1<<20) + `"neardup_sketch":"x","n":1}`)
+	for _, c := range []struct {
+		name       string
+		lastCounts bool
+		spare      int // for what the document is cut to
+	}{{"outdone", true, 0}, {"cut", false, 2 * len(document)}} {
+		t.Run(c.name, func(t *testing.T) {
+			var changes []Change
+			e := enricher(testRule(t, "title", "body"), true, &changes)
+			e.LastCounts = c.lastCounts
+			var before, after runtime.MemStats
+			enriched := make([]byte, 0, len(document)+1000)
+			runtime.ReadMemStats(&before)
+			enriched = e.Append(enriched, "news-1", document, false)
+			runtime.ReadMemStats(&after)
+			if changes[0] != Enriched || c.lastCounts != bytes.Contains(enriched, []byte(`"x"`)) {
+				t.Fatal(changes)
+			}
+			if took := after.TotalAlloc - before.TotalAlloc; took > uint64(1<<20+c.spare) {
+				t.Errorf("%d bytes were allocated for a document of %d", took, len(document))
+			}
+		})
 	}
 }

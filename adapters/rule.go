@@ -154,7 +154,7 @@ func (r *Rule) Decode(text string) *sketch.Sketch {
 
 // Fits reports whether a sketch that Decode returned is of the text of a whole document's JSON, without making another.
 func (r *Rule) Fits(s *sketch.Sketch, document []byte) bool {
-	members, err := Members(document)
+	members, _, err := r.members(document)
 	if err != nil {
 		return false
 	}

@@ -9,39 +9,42 @@ import (
 	"github.com/neardup/sidecar/adapters"
 )
 
-// window marks a request to an engine that may answer before it has read the body and then never answers on that connection again: what
-// is left of the body, were it a few bytes, or beyond a window of it (196,605 bytes in Typesense), is in its way. Nor does such an engine
-// leave out the body of an answer to HEAD. Whoever got the connection next would wait for ever, or for another's answer.
-type window struct{}
+// hasty marks a request to an engine that may answer before it has read the body and then never answers on that connection again: what
+// is left of the body, were it a few bytes, is in its way. So is what it has not yet taken in of a long body when it refuses that (beyond
+// 196,605 bytes in Typesense). Nor does such an engine leave out the body of an answer to HEAD. Whoever got the connection next would
+// wait for ever, or for another's answer. Its value is the request's target.
+type hasty struct{}
 
-// windowed is how long the body of such a request may be, in bytes, for its connection to be used again.
-const windowed = 128 << 10
+// hastyBody is how long the body of such a request may be, in bytes, for its connection to be used again.
+const hastyBody = 128 << 10
 
 // alone reports whether a request gets a connection of its own, which is closed behind it, and under what key note is to remember what
 // becomes of it. A client's first request of a kind is alone until one was granted: an engine that refuses a client's credentials does so
 // early, one that grants them reads what was sent.
 func (n *nodes) alone(r *http.Request) (yes bool, key string) {
+	target, marked := r.Context().Value(hasty{}).(string)
 	switch {
 	case long(r):
 		return true, ""
-	case r.Context().Value(window{}) == nil:
+	case !marked:
 		return false, ""
 	case r.Method == http.MethodHead:
 		return true, ""
 	case r.Body == nil || r.Body == http.NoBody:
 		return false, ""
 	}
-	key = kindOf(r)
-	return r.ContentLength < 0 || r.ContentLength > windowed || !n.granted.has(key), key
+	key = kindOf(r, target)
+	return r.ContentLength < 0 || r.ContentLength > hastyBody || !n.granted.has(key), key
 }
 
 // kindOf returns a key for requests of the same client that the engine decides on alike: method, endpoint and index, as far as the path
-// tells them.
-func kindOf(r *http.Request) string {
+// and the dialect tell them.
+func kindOf(r *http.Request, target string) string {
 	segments := strings.Split(rawPath(r), "/")
 	sum := sha256.New()
 	part(sum, clientOf(adapters.Header(r.Header), r.URL.RawQuery).key)
 	part(sum, r.Method)
+	part(sum, target)
 	part(sum, strings.Join(segments[:min(len(segments), 4)], "/"))
 	part(sum, strings.Repeat("/", len(segments)))
 	return string(sum.Sum(nil))

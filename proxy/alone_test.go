@@ -16,12 +16,15 @@ import (
 	"github.com/neardup/sidecar/proxy"
 )
 
-// hasty is a dialect of an engine that answers before it has read a body.
+// hasty is a dialect of an engine that answers before it has read a body, and in which a query names the index.
 type hasty struct{ elastic.Dialect }
 
 func (d hasty) Classify(r *adapters.Request) adapters.Class {
 	c := d.Dialect.Classify(r)
-	c.Plain = true
+	c.Verbatim, c.Hasty = true, true
+	if r.RawQuery != "" {
+		c.Target = r.RawQuery
+	}
 	return c
 }
 
@@ -58,10 +61,11 @@ func answerHastily(conn net.Conn, number int) {
 		}
 		m := message{first: lines[0], header: lowerNames(lines[1:])}
 		status := "200 OK"
+		refused := m.get("x-key") == "wrong" || strings.Contains(m.first, "?secret")
 		switch {
 		case strings.HasPrefix(m.first, "HEAD"):
 			status = "404 Not Found"
-		case m.get("x-key") == "wrong":
+		case refused:
 			status = "401 Unauthorized"
 		default:
 			length, _ := strconv.Atoi(m.get("content-length"))
@@ -69,7 +73,7 @@ func answerHastily(conn net.Conn, number int) {
 		}
 		body := fmt.Sprintf(`{"connection":%d}`, number)
 		fmt.Fprintf(conn, "HTTP/1.1 %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", status, len(body), body)
-		if m.get("x-key") == "wrong" {
+		if refused {
 			_, _ = io.Copy(io.Discard, in)
 			return
 		}
@@ -107,6 +111,7 @@ func TestHastyEngine(t *testing.T) {
 		ask("PUT", "wrong", "/x/y/_alias/a", `{"n":1}`, 401)
 		ask("PUT", "wrong", "/x/y/_alias/a", `{"n":"`+strings.Repeat("x", 1<<(i%20))+`"}`, 401)
 		ask("HEAD", "right", "/y/_alias/a", "", 404)
+		ask("PUT", "right", "/x/y/_alias/a?secret", `{"n":1}`, 401)
 		ask("PUT", "right", "/x/y/_alias/a", `{"n":1}`, 200)
 		ask("GET", "right", "/x/y/_alias/a", "", 200)
 	}

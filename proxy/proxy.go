@@ -110,8 +110,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w = back
 	class := h.Dialect.Classify(requestOf(r))
 	h.counts.add("requests", class.Kind.String())
-	if class.Plain {
-		r = r.WithContext(context.WithValue(r.Context(), window{}, true))
+	if class.Hasty {
+		r = r.WithContext(context.WithValue(r.Context(), hasty{}, class.Target))
 	}
 	switch {
 	case class.Kind == adapters.Write && h.readable(r, class):

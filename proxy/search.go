@@ -103,7 +103,7 @@ func (h *Handler) readSearch(class adapters.Class, r *http.Request) (b searchBod
 	switch {
 	case !whole:
 		b.reason = "too_large"
-	case class.Plain:
+	case class.Verbatim:
 		b.plain = b.raw
 	case encoded(r):
 		if b.plain, err = decode(encoding, b.raw, h.Limits.MaxSearchBody); errors.Is(err, errTooLarge) {

@@ -27,7 +27,7 @@ var errEncoding = errors.New("not of its encoding")
 
 // readable reports whether a write's body is one whose encoding we can read.
 func (h *Handler) readable(r *http.Request, class adapters.Class) bool {
-	if class.Plain {
+	if class.Verbatim {
 		return r.Body != nil && r.Body != http.NoBody && !signed(r)
 	}
 	switch strings.ToLower(r.Header.Get("Content-Encoding")) {
@@ -56,7 +56,7 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, class adapters.C
 		return
 	}
 	body := io.MultiReader(bytes.NewReader(raw), r.Body)
-	compressed := encoded(r) && !class.Plain
+	compressed := encoded(r) && !class.Verbatim
 	if whole {
 		plain := raw
 		if compressed {
@@ -108,7 +108,7 @@ func (h *Handler) writeWhole(w http.ResponseWriter, r *http.Request, class adapt
 	body := raw
 	if err == nil && !bytes.Equal(enriched.Bytes(), plain) {
 		body = enriched.Bytes()
-		if !class.Plain {
+		if !class.Verbatim {
 			out.Header.Del("Content-Encoding")
 		}
 	}
@@ -119,7 +119,7 @@ func (h *Handler) writeWhole(w http.ResponseWriter, r *http.Request, class adapt
 
 // writeStream sends on a body while it is read.
 func (h *Handler) writeStream(w http.ResponseWriter, r *http.Request, class adapters.Class, plain io.Reader) {
-	length, compressed := int64(-1), encoded(r) && !class.Plain
+	length, compressed := int64(-1), encoded(r) && !class.Verbatim
 	if !compressed {
 		length = r.ContentLength
 	}

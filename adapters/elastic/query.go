@@ -33,6 +33,9 @@ type query struct {
 	shown bool
 }
 
+// maxDepth is how deep the engine lets a search nest. Each level of one costs us another look at all that is within it.
+const maxDepth = 1000
+
 // parse reads a search. The reason, if not empty, says why it has to be left alone; the query is then good for its body alone. An
 // error is a bad control.
 func parse(target string, params []adapters.Param, body []byte, outer adapters.Controls) (q *query, reason string, err error) {
@@ -41,7 +44,7 @@ func parse(target string, params []adapters.Param, body []byte, outer adapters.C
 		q.body = []byte("{}")
 	}
 	members, err := adapters.Members(q.body)
-	if err != nil || repeated(members) { // the engine says so
+	if err != nil || repeated(members) || !adapters.Shallow(q.body, maxDepth) { // the engine says so
 		return q, "not_understood", nil
 	}
 	if members, err = q.takeControls(members); err != nil {

@@ -120,6 +120,7 @@ func TestLeftAlone(t *testing.T) {
 		{"/news-1/_search", "unheard_of=1", ``, "not_understood"},
 		{"/news-1/_search", "", `{"unheard_of":1}`, "not_understood"},
 		{"/news-1/_search", "", `{"query":`, "not_understood"},
+		{"/news-1/_search", "", `{"query":` + strings.Repeat("[", maxDepth+1) + strings.Repeat("]", maxDepth+1) + `}`, "not_understood"}, // the engine refuses it
 		{"/news-1/_search", "", `{"size":"3"}`, ""},
 		{"/news-1/_search", "", `{"size":-1}`, "not_understood"},
 		{"/news-1/_search", "", `{"size":99999999999999999999}`, "not_understood"},

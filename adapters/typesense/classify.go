@@ -30,9 +30,12 @@ func (Dialect) Classify(r *adapters.Request) adapters.Class {
 	params := queryOf(r.RawQuery)
 	path := segments(r.Path)
 	c := classify(r.Method, path, params)
-	c.Plain, c.Alters = true, alters(r.Method, path)
 	if c.Kind == adapters.Pass {
-		return adapters.Class{Plain: true, Alters: c.Alters}
+		c = adapters.Class{}
+	}
+	c.Verbatim, c.Hasty, c.Alters = true, true, alters(r.Method, path)
+	if c.Kind == adapters.Pass {
+		return c
 	}
 	if c.Kind == adapters.Write {
 		name, _ := action(params)

@@ -79,12 +79,13 @@ func cleanImported(line []byte) []byte {
 // cutSpliced cuts what enriching added out of a raw line that stands as a JSON string. Only what has the form of our splice is cut: the
 // last member of a well-formed object, without white space of its own.
 func cutSpliced(escaped []byte) []byte {
-	raw, ok := adapters.Text(escaped)
+	text, ok := adapters.Text(escaped)
 	if !ok {
 		return escaped
 	}
-	members, err := adapters.Members([]byte(raw))
-	if err != nil || len(members) == 0 || !accepts([]byte(raw)) {
+	raw, _ := legible([]byte(text))
+	members, err := adapters.Members(raw)
+	if err != nil || len(members) == 0 || !adapters.Strict(raw) {
 		return escaped
 	}
 	last := members[len(members)-1]
@@ -93,7 +94,7 @@ func cutSpliced(escaped []byte) []byte {
 		return escaped
 	}
 	spliced := append([]byte(`\"`+adapters.SketchField+`\":`), inner[1:len(inner)-1]...)
-	at := bytes.LastIndex(escaped, spliced)
+	at := bytes.LastIndex(escaped[:zero(escaped)], spliced)
 	if at < 0 {
 		return escaped
 	}
@@ -102,6 +103,20 @@ func cutSpliced(escaped []byte) []byte {
 		start--
 	}
 	return append(append([]byte{}, escaped[:start]...), escaped[at+len(spliced):]...)
+}
+
+// zero returns where the first zero byte of the text stands in a JSON string, or its length.
+func zero(escaped []byte) int {
+	for at := 0; at < len(escaped); at++ {
+		if escaped[at] != '\\' {
+			continue
+		}
+		if bytes.HasPrefix(escaped[at:], []byte(`\u0000`)) {
+			return at
+		}
+		at++
+	}
+	return len(escaped)
 }
 
 // cleanSchema cuts our field out of the schema of a collection, or of a list of collections.

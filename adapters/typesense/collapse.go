@@ -28,10 +28,14 @@ type collapse struct {
 	found  int         // the engine's total
 	index  string      // the collection's real name
 	rounds int         // how often the engine was asked
+	most   int         // the size of the largest page that the engine grants
 }
 
 func newCollapse(q *query, p adapters.Plan, scope adapters.Scope) *collapse {
-	c := &collapse{q: q, plan: p, scope: scope, rules: p.Rules, judge: adapters.NewJudge(p.Rules, q.controls), texts: scope.Lacking}
+	c := &collapse{
+		q: q, plan: p, scope: scope, rules: p.Rules, judge: adapters.NewJudge(p.Rules, q.controls),
+		texts: scope.Lacking, most: maxPerPage,
+	}
 	c.judge.Doubting = true // a backfill's sketch can be of a former text
 	c.begin()
 	return c
@@ -46,7 +50,7 @@ func (c *collapse) begin() {
 	c.pager = rerank.NewPager(c.page)
 }
 
-// limit returns how many ranks can be read, 0 for all.
+// limit returns how many ranks can be read.
 func (c *collapse) limit() int {
 	if size := c.fixedSize(); size > 0 {
 		return c.q.limit / size * size
@@ -60,6 +64,29 @@ func (c *collapse) fixedSize() int {
 		return c.q.perPage
 	}
 	return 0
+}
+
+// sizes returns the sizes of the pages that can be read.
+func (c *collapse) sizes() sizes {
+	if size := c.fixedSize(); size > 0 {
+		return sizes{size, size}
+	}
+	return sizes{1, c.most}
+}
+
+// narrow begins anew with smaller pages where the engine says that it grants no larger ones: servers can be told so.
+func (c *collapse) narrow(err error) bool {
+	r, ok := errors.AsType[*refusal](err)
+	if !ok {
+		return false
+	}
+	most := r.mostPerPage()
+	if most < c.q.perPage || most >= c.most { // the client's own page is too large for it
+		return false
+	}
+	c.most, c.again = most, false
+	c.begin()
+	return true
 }
 
 // next returns what to ask, nothing when the page is settled.
@@ -107,7 +134,7 @@ func (c *collapse) read() {
 
 // add adds the asks for the span in a content.
 func (c *collapse) add(content content) {
-	for i, page := range cover(c.span.From, c.span.To, c.fixedSize(), c.bound()) {
+	for i, page := range cover(c.span.From, c.span.To, c.sizes(), c.bound()) {
 		facets := content == full && i == 0 && c.base == nil && !c.leads() && !c.span.SketchOnly
 		c.asked = append(c.asked, ask{content: content, page: page.page, perPage: page.size, facets: facets})
 	}
@@ -125,8 +152,14 @@ func (c *collapse) take(raw [][]byte) error {
 	results := make([]*result, len(raw))
 	for i := range raw {
 		var err error
-		if results[i], err = parseResult(raw[i], asked[i]); err != nil {
+		if results[i], err = parseResult(raw[i], asked[i]); c.narrow(err) {
+			return nil
+		}
+		if err != nil {
 			return c.refused(err)
+		}
+		if c.q.near == nil && results[i].near() {
+			return c.refused(adapters.Alone{Reason: "vector", Searched: true}) // newer engines make vectors of texts by themselves
 		}
 	}
 	c.index = results[0].collection

@@ -46,7 +46,7 @@ func (c *collapse) takeOwn(raw []byte, a ask) (done bool, err error) {
 		return false, &settled{"size_zero", raw}
 	case r.perPage < 0 || r.page < 1 || r.perPage > maxPerPage:
 		return false, &settled{"preset", raw}
-	case len(r.hits) > 0 && r.hits[0].near:
+	case r.near():
 		return false, &settled{"vector", raw}
 	case r.page == c.q.page && r.perPage == c.q.perPage:
 		return false, nil
@@ -77,14 +77,13 @@ func (c *collapse) widen() {
 	c.page.SketchFirst = near.k > maxPerPage
 }
 
-// bound returns the rank behind which no page may end that is read for the span, 0 for none. With a later one the engine would look
-// for more neighbours.
+// bound returns the rank behind which no page may end that is read for the span. With a later one the engine would look for more
+// neighbours.
 func (c *collapse) bound() int {
-	limit := c.limit()
-	if near := c.q.near; near != nil && c.span.To <= near.k && (limit == 0 || near.k < limit) {
-		return near.k
+	if near := c.q.near; near != nil && c.span.To <= near.k {
+		return min(near.k, c.limit())
 	}
-	return limit
+	return c.limit()
 }
 
 // unfolded reports whether the client's own page of neighbours is the answer: the list beside it was read and nothing in it folds.

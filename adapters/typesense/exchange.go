@@ -2,6 +2,7 @@ package typesense
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 
 	"github.com/neardup/sidecar/adapters"
@@ -21,6 +22,9 @@ type exchange struct {
 	sent    int      // how many of the bodies the last request holds
 	reply   *adapters.Reply
 }
+
+// mostAsks bounds the searches of one entry's reading: so many fill as many requests as a search may cost.
+const mostAsks = 64 * maxSearches
 
 // entry is one search of the request.
 type entry struct {
@@ -126,6 +130,7 @@ func (x *exchange) take() error {
 			continue
 		case e.collapse == nil:
 			e.result = own[0]
+			e.again = e.again && !refusing(own[0]) // else it was the client's own search that the engine refuses
 			continue
 		}
 		err := e.collapse.take(own)
@@ -146,6 +151,12 @@ func (x *exchange) take() error {
 	return nil
 }
 
+// refusing reports whether a result is the engine's refusal.
+func refusing(result []byte) bool {
+	members, err := adapters.Members(result)
+	return err == nil && adapters.Get(members, "error") != nil
+}
+
 // final reports whether an error is a refusal that the client's own search would get too.
 func final(err error) bool {
 	r, ok := errors.AsType[*refusal](err)
@@ -154,7 +165,7 @@ func final(err error) bool {
 
 // leave gives up collapsing the entry.
 func (e *entry) leave(err error) {
-	e.collapse, e.reason, e.again = nil, "not_understood", true
+	e.collapse, e.reason, e.again = nil, adapters.ReasonOf(err), true
 	if _, ok := errors.AsType[*refusal](err); ok {
 		e.reason = "refused"
 	}
@@ -193,6 +204,9 @@ func (e *entry) next() ([][]byte, error) {
 	if len(asks) == 0 {
 		e.result, err = e.collapse.result()
 		return nil, err
+	}
+	if len(asks) > mostAsks {
+		return nil, fmt.Errorf("%d searches for one reading: too many pages of too few hits", len(asks))
 	}
 	fields := textFields(e.collapse.rules)
 	bodies := make([][]byte, len(asks))

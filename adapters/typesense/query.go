@@ -2,6 +2,8 @@ package typesense
 
 import (
 	"fmt"
+	"math"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +16,8 @@ const (
 	maxPerPage     = 250 // the engine's limit on per_page
 	defaultPerPage = 10
 	maxSearches    = 50 // the engine's default limit on the searches of a multi-search
+	// maxRanks bounds what is read of a list. Engines up to 0.24 hang on a larger number of a page, and no list is as long.
+	maxRanks = math.MaxInt32
 )
 
 // steered are the parameters that a reading sets or leaves out, or that mean something else in a multi-search. They never stay in the
@@ -44,7 +48,7 @@ type query struct {
 	controls adapters.Controls
 	page     int
 	perPage  int
-	limit    int      // of the ranks that can be read, 0 for none
+	limit    int      // of the ranks that can be read
 	include  []string // fields that the client names; none stands for all
 	exclude  []string
 	// key is the client's key, and ownKey says that the search brings it; fixed is what it imposes: it counts in place of whatever is
@@ -75,16 +79,13 @@ func parse(body []byte, params []adapters.Param, key string, outer adapters.Cont
 	if !ok {
 		return q, "not_understood", nil
 	}
-	if q.base, err = rebase(q.body, params); err != nil {
+	if q.base, err = rebase(unhighlighted(q.body), params); err != nil {
 		return q, "not_understood", nil
 	}
 	sure := q.takeKey(members)
 	q.preset = values["preset"] != ""
 	for name, value := range q.fixed {
 		values[name] = value
-	}
-	if q.base, err = unhighlighted(q.base, values["highlight_fields"]); err != nil {
-		return q, "not_understood", nil
 	}
 	q.target = values["collection"]
 	q.include, q.exclude = fieldList(values["include_fields"]), fieldList(values["exclude_fields"])
@@ -181,16 +182,45 @@ func with(body []byte, name string, value []byte) ([]byte, error) {
 
 // unhighlighted returns a search without our field among those to be highlighted: engines up to 0.24 hang on a field that is not indexed,
 // and ignore one that is not there.
-func unhighlighted(base []byte, value string) ([]byte, error) {
-	names := fieldList(value)
-	kept := slices.DeleteFunc(slices.Clone(names), adapters.Our)
-	switch {
-	case len(kept) == len(names):
-		return base, nil
-	case len(kept) == 0:
-		kept = []string{nothing}
+func unhighlighted(body []byte) []byte {
+	members, err := adapters.Members(body)
+	if err != nil {
+		return body
 	}
-	return with(base, "highlight_fields", adapters.AppendString(nil, strings.Join(kept, ",")))
+	value, _ := adapters.Text(adapters.Get(members, highlights))
+	kept, changed := highlightable(value)
+	if !changed {
+		return body
+	}
+	clean, err := with(body, highlights, adapters.AppendString(nil, kept))
+	if err != nil {
+		return body
+	}
+	return clean
+}
+
+// unhighlightedParams returns a query string's parameters without our field among those to be highlighted.
+func unhighlightedParams(params []adapters.Param) (clean []adapters.Param, changed bool) {
+	clean = slices.Clone(params)
+	for i, p := range clean {
+		if kept, ours := highlightable(p.Value); ours && p.Name == highlights {
+			clean[i] = adapters.Param{Raw: highlights + "=" + url.QueryEscape(kept), Name: highlights, Value: kept}
+			changed = true
+		}
+	}
+	return clean, changed
+}
+
+const highlights = "highlight_fields"
+
+// highlightable returns a list of fields without ours, and whether there was one.
+func highlightable(value string) (kept string, changed bool) {
+	fields := fieldList(value)
+	others := slices.DeleteFunc(slices.Clone(fields), adapters.Our)
+	if len(others) == 0 {
+		others = []string{nothing}
+	}
+	return strings.Join(others, ","), slices.ContainsFunc(fields, adapters.Our)
 }
 
 // check returns why the search is left alone, or nothing. It reads what the paging and the neighbours follow from.
@@ -233,15 +263,14 @@ func (q *query) checkPaging(values map[string]string) string {
 	var ok1, ok2, ok3 bool
 	q.page, ok1 = number(values, "page", 1)
 	q.perPage, ok2 = number(values, "per_page", otherwise)
-	q.limit, ok3 = number(values, "limit_hits", 0)
-	_, limited := values["limit_hits"]
+	q.limit, ok3 = number(values, "limit_hits", maxRanks)
 	_, paged := q.fixed["page"]
 	switch {
 	case q.target == "" || !ok1 || !ok2 || !ok3 || q.page == 0:
 		return "not_understood" // the engine says what is wrong
 	case q.perPage > maxPerPage:
 		return "per_page" // servers can be told to take more; ours then can't be told from here
-	case limited && q.page*q.perPage > q.limit:
+	case q.page*q.perPage > q.limit:
 		return "limit_hits"
 	case q.perPage == 0:
 		return "size_zero"

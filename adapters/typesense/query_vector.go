@@ -19,7 +19,11 @@ type neighbours struct {
 	length int   // of the client's own list
 }
 
-// parseNeighbours takes a vector query apart, nil if it is not of the form that the engine documents.
+// maxNeighbours bounds the client's k: all of so many ranks are read.
+const maxNeighbours = 10000
+
+// parseNeighbours takes a vector query apart, nil if it is not of the form that the engine documents, or asks for more than
+// maxNeighbours.
 func parseNeighbours(text string) *neighbours {
 	end := strings.IndexByte(text, ']')
 	tail := strings.TrimSpace(text[end+1:])
@@ -41,7 +45,7 @@ func parseNeighbours(text string) *neighbours {
 			continue
 		}
 		k, err := strconv.Atoi(strings.TrimSpace(value))
-		if err != nil || k < 0 {
+		if err != nil || k < 0 || k > maxNeighbours {
 			return nil
 		}
 		n.own = k

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,7 +30,12 @@ type hit struct {
 	document []byte
 	stored   string // what stands in our field
 	curated  bool   // the operator put it in its place
-	near     bool   // it is a neighbour of a vector
+	near     bool   // it is a neighbour of a vector, or ranked as one
+}
+
+// near reports whether the list is one of neighbours, wholly or in part: then it differs with how many ranks are asked for.
+func (r *result) near() bool {
+	return slices.ContainsFunc(r.hits, func(h hit) bool { return h.near })
 }
 
 // refusal is the engine's answer to a search of a multi-search that it can't or will not do.
@@ -44,6 +50,15 @@ func (r *refusal) Error() string { return fmt.Sprintf("the engine answers %d: %s
 // missing.
 func (r *refusal) final() bool {
 	return r.code == 404 || errors.Is(refused(r.code), adapters.ErrRefused)
+}
+
+// mostPerPage returns the size of the largest page that the engine grants, 0 if that is not what it refuses.
+func (r *refusal) mostPerPage() int {
+	most := 0
+	if _, err := fmt.Sscanf(r.reason, "Only upto %d hits can be fetched per page.", &most); err != nil || r.code != 422 {
+		return 0
+	}
+	return most
 }
 
 // refused sorts the engine's refusals by whose fault they can be.
@@ -127,7 +142,7 @@ func parseHit(raw []byte) (hit, error) {
 	}
 	h.id, _ = adapters.Text(adapters.Get(inside, "id"))
 	h.curated = string(adapters.Get(members, "curated")) == "true"
-	h.near = adapters.Get(members, "vector_distance") != nil
+	h.near = adapters.Get(members, "vector_distance") != nil || adapters.Get(members, "hybrid_search_info") != nil
 	h.stored, _ = adapters.Text(adapters.Get(inside, adapters.SketchField))
 	return h, nil
 }

@@ -30,6 +30,9 @@ func embedded(key string) map[string]string {
 	if end >= 0 { // the engine reads no further
 		key = key[:end]
 	}
+	if len(key)%4 == 1 { // too few bits for a byte
+		key = key[:len(key)-1]
+	}
 	raw, err := base64.RawStdEncoding.DecodeString(key)
 	if err != nil || len(raw) <= scopedDigest+scopedPrefix {
 		return nil
@@ -43,6 +46,7 @@ func embedded(key string) map[string]string {
 		text, isText := adapters.Text(m.Value)
 		switch m.Value[0] {
 		case '{', '[', 'n':
+			delete(values, m.Key) // the last of a name counts, be it one that is ignored
 			continue
 		}
 		if !isText {

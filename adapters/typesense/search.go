@@ -13,11 +13,17 @@ func (d Dialect) Search(c adapters.Class, r *adapters.Request, p adapters.Plan) 
 	if err != nil {
 		return adapters.ParsedSearch{Plain: plain, Refusal: d.ErrorReply(r, 400, err.Error())}
 	}
-	params := queryOf(plain.RawQuery)
+	params, changed := unhighlightedParams(queryOf(plain.RawQuery))
+	var s adapters.ParsedSearch
 	if c.Form == formMulti {
-		return d.multi(plain, params, controls, p)
+		s = d.multi(plain, params, controls, p)
+	} else {
+		s = d.single(c.Target, plain, params, controls, p)
 	}
-	return d.single(c.Target, plain, params, controls, p)
+	if changed && s.Reason != unconfigured {
+		plain.RawQuery = adapters.Query(params, func(string) bool { return true })
+	}
+	return s
 }
 
 // single takes the search of one collection apart, whose parameters all stand in the query string.
@@ -37,13 +43,18 @@ func (d Dialect) single(
 		s.Refusal = d.ErrorReply(plain, 400, err.Error())
 		return s
 	}
-	if s.Reason, s.Shown = e.reason, e.q.shown; e.collapse == nil {
+	most := mostSearches(nil, e)
+	switch s.Reason, s.Shown = e.reason, e.q.shown; {
+	case e.collapse == nil:
+		return s
+	case most == 0: // no multi-search can be made with this key
+		s.Reason = "scoped_key"
 		return s
 	}
 	r := *plain
 	r.Method, r.Path, r.Header = "POST", "/multi_search", jsonHeader(plain.Header)
 	r.RawQuery = unsteered(steering, e)
-	s.Exchange = &exchange{request: &r, body: []byte(`{"searches":[]}`), single: true, entries: []*entry{e}, most: mostSearches(nil, e)}
+	s.Exchange = &exchange{request: &r, body: []byte(`{"searches":[]}`), single: true, entries: []*entry{e}, most: most}
 	return s
 }
 
@@ -72,7 +83,7 @@ func (d Dialect) multi(
 ) adapters.ParsedSearch {
 	s := adapters.ParsedSearch{Plain: plain, Reason: "not_understood"}
 	root, err := adapters.Members(plain.Body)
-	if err != nil {
+	if err != nil || !adapters.Strict(plain.Body) { // what stands between the searches does not get into a reading
 		return s
 	}
 	searches, err := adapters.Elements(adapters.Get(root, "searches"))
@@ -88,7 +99,9 @@ func (d Dialect) multi(
 			s.Refusal = d.ErrorReply(plain, 400, err.Error())
 			return s
 		}
-		bodies[i] = e.q.body
+		if bodies[i] = e.q.body; e.reason != unconfigured {
+			bodies[i] = unhighlighted(e.q.body)
+		}
 		s.Shown = s.Shown || e.q.shown
 		stripped = stripped || !bytes.Equal(bodies[i], body)
 		collapsing, sound = collapsing || e.collapse != nil, sound && e.q.base != nil

@@ -1,8 +1,19 @@
 package typesense
 
 import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
 	"net/url"
+	"slices"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
@@ -13,22 +24,20 @@ func TestPagesCoverSpans(t *testing.T) {
 	for from := 0; from < 600; from += 1 + from/90 {
 		for _, length := range []int{1, 7, 10, 100, 250, 251, 700} {
 			for _, fixed := range []int{0, 1, 7, 250} {
-				for _, limit := range []int{0, from + length, from + length + 13} {
+				for _, limit := range []int{maxRanks, from + length, from + length + 13} {
+					granted := sizes{1, maxPerPage}
 					if fixed > 0 {
-						limit = limit / fixed * fixed
+						granted, limit = sizes{fixed, fixed}, limit/fixed*fixed
 					}
-					at, to := from, from+length
-					if limit > 0 {
-						to = min(to, limit)
-					}
-					list := cover(from, to, fixed, limit)
+					at, to := from, min(from+length, limit)
+					list := cover(from, to, granted, limit)
 					for _, s := range list {
-						if s.size > maxPerPage || s.page < 1 || s.from() > at || s.to() <= at || limit > 0 && s.to() > limit || fixed > 0 && s.size != fixed {
+						if s.size > maxPerPage || s.page < 1 || s.from() > at || s.to() <= at || s.to() > limit || fixed > 0 && s.size != fixed {
 							t.Fatalf("%d to %d in pages of %d up to %d: %v", from, to, fixed, limit, list)
 						}
 						at = s.to()
 					}
-					if at < to || fixed == 0 && limit == 0 && len(list) > (length+249)/250+1 {
+					if at < to || fixed == 0 && limit == maxRanks && len(list) > (length+249)/250+1 {
 						t.Fatalf("%d to %d in pages of %d up to %d: %v", from, to, fixed, limit, list)
 					}
 				}
@@ -50,6 +59,231 @@ func TestOurFieldIsNotHighlighted(t *testing.T) {
 			if asked["highlight_fields"] != want {
 				t.Errorf("%q: asked for %q", value, asked["highlight_fields"])
 			}
+		}
+	}
+}
+
+// A search that is left alone does not name our field among those to be highlighted either, and else stays as it is.
+func TestOurFieldIsNotHighlightedWhereASearchIsLeftAlone(t *testing.T) {
+	plan := planFor(adapters.Scope{}, newRule(t, "news", "body"))
+	for _, c := range []struct{ query, want string }{
+		{"group_by=n&highlight_fields=title%2C+neardup_sketch&q=%61", "group_by=n&highlight_fields=title&q=%61"},
+		{"highlight_fields=neardup_sketch&neardup=off&q=x", "highlight_fields=" + nothing + "&q=x"},
+		{"group_by=n&highlight_fields=%74itle&&q=x", "group_by=n&highlight_fields=%74itle&&q=x"},
+	} {
+		s := search(get("/collections/news/documents/search?"+c.query), plan)
+		if s.Exchange != nil || s.Plain.RawQuery != c.want {
+			t.Errorf("%s: sent %s", c.query, s.Plain.RawQuery)
+		}
+		other := strings.ReplaceAll(c.query, "&neardup=off", "")
+		if s := search(get("/collections/other/documents/search?"+other), plan); s.Plain.RawQuery != other {
+			t.Errorf("%s of another collection: sent %s", other, s.Plain.RawQuery)
+		}
+	}
+	body := `{"searches":[{"collection":"news","group_by":"n","highlight_fields":"neardup_sketch, body"},{"collection":"other","highlight_fields":"neardup_sketch"}]}`
+	s := search(post("/multi_search?highlight_fields=neardup_sketch,n", body), plan)
+	if want := strings.Replace(body, "neardup_sketch, body", "body", 1); s.Exchange != nil || string(s.Plain.Body) != want || s.Plain.RawQuery != "highlight_fields=n" {
+		t.Errorf("sent %s with %s", s.Plain.Body, s.Plain.RawQuery)
+	}
+}
+
+// capped answers as a server that was told to grant no larger pages.
+func capped(f *fake, most int) func(*adapters.Request) *adapters.Reply {
+	return func(r *adapters.Request) *adapters.Reply {
+		searches, _ := fakeSearches(r)
+		reply := f.reply(r)
+		root, _ := adapters.Members(reply.Body)
+		results, _ := adapters.Elements(adapters.Get(root, "results"))
+		for i, search := range searches {
+			if perPage, _ := fakeNumber(search, "per_page", defaultPerPage); perPage > most {
+				results[i] = fmt.Appendf(nil, `{"code":422,"error":"Only upto %d hits can be fetched per page."}`, most)
+			}
+		}
+		return fakeReply(200, `{"results":`+string(array(results))+`}`)
+	}
+}
+
+// A server that grants smaller pages than most do is asked for these, once it has said so.
+func TestPagesOfAServerThatGrantsSmallOnes(t *testing.T) {
+	seed := rand.Uint64()
+	t.Log("seed", seed)
+	r := rand.New(rand.NewPCG(seed, 1))
+	m, narrowed := memo{}, 0
+	for range 60 {
+		c := randomCase(t, r)
+		f := &fake{documents: m.corpus(r, c.rule, r.IntN(700), r.Float64())}
+		most := c.perPage + r.IntN(80)
+		s := search(get("/collections/news/documents/search?"+c.query().Encode()), planFor(c.scope, c.rule))
+		answer, err := adaptertest.Run(s.Exchange, capped(f, most))
+		if err != nil {
+			t.Fatalf("%+v, pages of %d: %v", c, most, err)
+		}
+		if diff := cmp.Diff(c.want(m, f), string(answer.Body)); diff != "" {
+			t.Fatalf("%+v of %d, pages of %d: %s", c, len(f.documents), most, diff)
+		}
+		if slices.ContainsFunc(f.searches, func(asked map[string]any) bool { n, _ := fakeNumber(asked, "per_page", 0); return n > most }) {
+			narrowed++
+		}
+	}
+	if narrowed == 0 {
+		t.Error("no page was too large")
+	}
+	s := search(get("/collections/news/documents/search?q=x&per_page=30"), planFor(adapters.Scope{}, newRule(t, "news", "body")))
+	if _, err := adaptertest.Run(s.Exchange, capped(&fake{}, 20)); !errors.Is(err, adapters.ErrWidened) {
+		t.Errorf("the client's own page is too large: %v", err)
+	}
+}
+
+// No page is asked for by a number that engines hang on, however far behind the end the client's own lies.
+func TestFarPages(t *testing.T) {
+	rule := newRule(t, "news", "body")
+	rule.Window = 60
+	f := &fake{documents: memo{}.corpus(rand.New(rand.NewPCG(5, 1)), rule, 200, 0.5)}
+	left := 0
+	for page := 8_500_000; page < 8_700_000; page += 97 {
+		s := search(get(fmt.Sprintf("/collections/news/documents/search?q=x&per_page=249&page=%d", page)), planFor(adapters.Scope{}, rule))
+		if s.Exchange == nil {
+			left++
+			continue
+		}
+		if _, err := adaptertest.Run(s.Exchange, f.reply); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, asked := range f.searches {
+		page, _ := fakeNumber(asked, "page", 1)
+		if perPage, _ := fakeNumber(asked, "per_page", 10); page*perPage > math.MaxInt32 {
+			t.Fatalf("asked for page %d of %d", page, perPage)
+		}
+	}
+	if left == 0 {
+		t.Error("no page lies far enough")
+	}
+}
+
+// Where a key imposes both a page's size and a limit, the list ends with its last whole page: so the header says, and no reading goes on.
+func TestLimitOfAKeyEndsWithAWholePage(t *testing.T) {
+	rule := newRule(t, "news", "body")
+	m := memo{}
+	f := &fake{documents: m.corpus(rand.New(rand.NewPCG(6, 2)), rule, 90, 0.5)}
+	imposed := map[string]any{"per_page": 7, "limit_hits": 30}
+	var seen, want []string
+	for page := 1; page <= 4; page++ {
+		r := get(fmt.Sprintf("/collections/news/documents/search?q=x&page=%d", page))
+		r.Header = adapters.Header{keyHeader: {scopedKey(`{"per_page":7,"limit_hits":30}`)}}
+		s := search(r, planFor(adapters.Scope{Rate: 0.5}, rule))
+		answer, err := adaptertest.Run(s.Exchange, func(r *adapters.Request) *adapters.Reply { return f.reply(imposing(r, imposed)) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, err := parseResult(answer.Body, ask{page: page, perPage: 7})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, h := range result.hits {
+			seen = append(seen, h.id)
+		}
+		if o := answer.Outcomes[0]; o.Limited != (len(result.hits) < 7) || o.Read > 28 {
+			t.Errorf("page %d of %d hits: %+v", page, len(result.hits), o)
+		}
+	}
+	for _, rank := range m.oracle(rule, f.documents[:28], rule.Window, 1, 28) {
+		want = append(want, fmt.Sprint(f.documents[rank]["id"]))
+	}
+	if diff := cmp.Diff(want, seen); diff != "" {
+		t.Error(diff)
+	}
+	for _, asked := range f.searches {
+		page, _ := fakeNumber(asked, "page", 1)
+		if page*7 > 30 {
+			t.Errorf("page %d lies behind the limit", page)
+		}
+	}
+}
+
+// scopedKey returns a key that imposes parameters, as far as it can be read.
+func scopedKey(params string) string {
+	return base64.StdEncoding.EncodeToString([]byte(strings.Repeat("d", scopedDigest) + "abcd" + params))
+}
+
+// imposing puts parameters over those of every search of a request, as the engine does with a key's.
+func imposing(r *adapters.Request, imposed map[string]any) *adapters.Request {
+	searches, _ := fakeSearches(r)
+	for _, search := range searches {
+		maps.Copy(search, imposed)
+	}
+	body, _ := json.Marshal(map[string]any{"searches": searches})
+	out := *r
+	out.Body = body
+	return &out
+}
+
+// Of a name that stands twice in a key the last counts, also if the engine ignores it; and a rest of too few bits is ignored.
+func TestOddKeys(t *testing.T) {
+	for params, want := range map[string]map[string]string{
+		`{"per_page":3,"per_page":null}`:                        {},
+		`{"per_page":null,"per_page":3}`:                        {"per_page": "3"},
+		`{"exclude_fields":"body","exclude_fields":["x"]}`:      {},
+		`{"exclude_fields":"body","n":true,"expires_at":99999}`: {"exclude_fields": "body", "n": "true"},
+	} {
+		key := strings.TrimRight(scopedKey(params), "=")
+		for _, tail := range []string{"", "=", "=A", "!A"} {
+			if diff := cmp.Diff(want, embedded(key+tail)); diff != "" {
+				t.Errorf("%s%s: %s", params, tail, diff)
+			}
+		}
+		if diff := cmp.Diff(want, embedded(key+"A")); len(key)%4 == 0 && diff != "" {
+			t.Errorf("%sA: %s", params, diff)
+		}
+	}
+}
+
+// A reading that would take more requests than a search may cost is not begun.
+func TestReadingsOfTooManyPages(t *testing.T) {
+	rule := newRule(t, "news", "body")
+	rule.Window = 5000
+	f := &fake{documents: memo{}.corpus(rand.New(rand.NewPCG(6, 3)), rule, 60, 0.5)}
+	for page, want := range map[int]bool{5: true, 4500: false} {
+		r := get(fmt.Sprintf("/collections/news/documents/search?q=x&page=%d", page))
+		r.Header = adapters.Header{keyHeader: {scopedKey(`{"per_page":1}`)}}
+		f.asked = 0
+		_, err := adaptertest.Run(search(r, planFor(adapters.Scope{}, rule)).Exchange, func(r *adapters.Request) *adapters.Reply {
+			return f.reply(imposing(r, map[string]any{"per_page": 1}))
+		})
+		if got := f.asked > 0; got != want || (err == nil) != want {
+			t.Errorf("page %d: %v after %d requests", page, err, f.asked)
+		}
+	}
+	for k, reason := range map[int]string{10_000: "", 10_001: "vector", 1_000_000_000: "vector"} {
+		query := url.Values{"q": {"*"}, "vector_query": {fmt.Sprintf("v:([0.1], k:%d)", k)}}
+		if s := search(get("/collections/news/documents/search?"+query.Encode()), planFor(adapters.Scope{}, rule)); s.Reason != reason {
+			t.Errorf("%d neighbours: %q", k, s.Reason)
+		}
+	}
+}
+
+// Newer engines make vectors of texts where a field says so. What such a list holds differs with the page, and it is left alone.
+func TestListsOfNeighboursNobodyAskedFor(t *testing.T) {
+	rule := newRule(t, "news", "body")
+	for _, mark := range []string{`"vector_distance":0.1`, `"hybrid_search_info":{"rank_fusion_score":1.0}`} {
+		f := &fake{documents: memo{}.corpus(rand.New(rand.NewPCG(6, 4)), rule, 30, 0.5)}
+		marked := func(r *adapters.Request) *adapters.Reply {
+			reply := f.reply(r)
+			last := strings.LastIndex(string(reply.Body), `"highlights":[]`)
+			reply.Body = []byte(string(reply.Body[:last]) + mark + "," + string(reply.Body[last:]))
+			return reply
+		}
+		s := search(get("/collections/news/documents/search?q=x"), planFor(adapters.Scope{}, rule))
+		if _, err := adaptertest.Run(s.Exchange, marked); adapters.ReasonOf(err) != "vector" {
+			t.Errorf("%s: %v", mark, err)
+		}
+		s = search(post("/multi_search", `{"searches":[{"collection":"news","q":"x"}]}`), planFor(adapters.Scope{}, rule))
+		answer, err := adaptertest.Run(s.Exchange, marked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o := answer.Outcomes[0]; o.Reason != "vector" || !o.Again || strings.Contains(string(answer.Body), adapters.SketchField) {
+			t.Errorf("%s: %+v", mark, o)
 		}
 	}
 }

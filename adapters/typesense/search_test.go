@@ -1,7 +1,6 @@
 package typesense
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -235,9 +234,6 @@ func cleaned(t *testing.T, result, include string) []byte {
 func TestLeftAlone(t *testing.T) {
 	rule := newRule(t, "news", "body")
 	plan := planFor(adapters.Scope{}, rule)
-	scoped := func(params string) string {
-		return base64.StdEncoding.EncodeToString([]byte(strings.Repeat("A", 44) + "abcd" + params))
-	}
 	for _, c := range []struct{ query, reason string }{
 		{"q=x", ""},
 		{"q=x&neardup=off", "off"},
@@ -277,34 +273,6 @@ func TestLeftAlone(t *testing.T) {
 			t.Errorf("%s: reason %q, left alone %v; want %q", c.query, s.Reason, got, c.reason)
 		}
 	}
-	for imposed, reason := range map[string]string{
-		`{"filter_by":"a:1","expires_at":1}`: "", `{"exclude_fields":"body"}`: "", `{"include_fields":"n"}`: "", `{"group_by":"n"}`: "grouped",
-		`{"page":1}`: "scoped_key", `{"per_page":"7"}`: "", `{"per_page":300}`: "per_page", `{"per_page":0}`: "size_zero", `{"per_page":null}`: "",
-		`{"limit_hits":9}`: "limit_hits", `{"limit_hits":10}`: "", `{"preset":"p"}`: "preset", `{"vector_query":"v:([1])"}`: "vector",
-		`{"collection":"other"}`: "unconfigured", `{"collection":["other"]}`: "",
-	} {
-		for _, tail := range []string{"", "!", "\n=="} {
-			r := get("/collections/news/documents/search?q=*")
-			r.Header = adapters.Header{keyHeader: {scoped(imposed) + tail}}
-			if s := search(r, plan); s.Reason != reason {
-				t.Errorf("a key with %s: %q, want %q", imposed, s.Reason, reason)
-			}
-			r.RawQuery, r.Header = r.RawQuery+"&x-typesense-api-key="+url.QueryEscape(scoped(imposed)+tail), nil
-			if s := search(r, plan); s.Reason != reason {
-				t.Errorf("a key in the query with %s: %q, want %q", imposed, s.Reason, reason)
-			}
-		}
-		// A key of the search's own may not count beside one of the request.
-		body := fmt.Sprintf(`{"searches":[{"collection":"news","q":"*","x-typesense-api-key":%q}]}`, scoped(imposed))
-		if s := search(post("/multi_search", body), plan); (s.Exchange != nil) != (!steers(embedded(scoped(imposed)))) {
-			t.Errorf("a search's key with %s: %q", imposed, s.Reason)
-		}
-		r := post("/multi_search", body)
-		r.Header = nil
-		if s := search(r, plan); s.Reason != reason {
-			t.Errorf("a search's key with %s alone: %q, want %q", imposed, s.Reason, reason)
-		}
-	}
 	if s := search(get("/collections/other/documents/search?q=x"), plan); s.Reason != "unconfigured" {
 		t.Errorf("another collection: %q", s.Reason)
 	}
@@ -321,11 +289,50 @@ func TestLeftAlone(t *testing.T) {
 	if s := search(post("/multi_search?preset=p", `{"searches":[{"collection":"other"}]}`), plan); s.Reason != "preset" {
 		t.Errorf("a preset in the query of a multi-search: %q", s.Reason)
 	}
-	for _, body := range []string{``, `{}`, `[]`, `{"searches":[]}`, `{"searches":[{"collection":"news","q":null}]}`, `{"searches":[{"collection":"news"},3]}`, `{"searches":[{"collection":"news"}],"union":true}`, `{"searches":[` + strings.Repeat(`{"collection":"news"},`, 50) + `{}]}`} {
+	for _, body := range []string{``, `{}`, `[]`, `{"searches":[]}`, `{"searches":[{"collection":"news","q":null}]}`, `{"searches":[{"collection":"news"},3]}`, `{"searches":[/*x*/{"collection":"news"}]}`, `{"searches":[{"collection":"news"}],"union":true}`, `{"searches":[` + strings.Repeat(`{"collection":"news"},`, 50) + `{}]}`} {
 		r := post("/multi_search", body)
 		if s := search(r, plan); s.Exchange != nil || s.Reason != "not_understood" || string(s.Plain.Body) != body {
 			t.Errorf("%s: %+v", body, s)
 		}
+	}
+}
+
+// What a key imposes decides, too, whether a search is left alone, wherever the key stands.
+func TestLeftAloneForItsKey(t *testing.T) {
+	plan := planFor(adapters.Scope{}, newRule(t, "news", "body"))
+	for imposed, reason := range map[string]string{
+		`{"filter_by":"a:1","expires_at":1}`: "", `{"exclude_fields":"body"}`: "", `{"include_fields":"n"}`: "", `{"group_by":"n"}`: "grouped",
+		`{"page":1}`: "scoped_key", `{"limit_multi_searches":1}`: "",
+		`{"per_page":"7"}`: "", `{"per_page":300}`: "per_page", `{"per_page":0}`: "size_zero", `{"per_page":null}`: "",
+		`{"limit_hits":9}`: "limit_hits", `{"limit_hits":10}`: "", `{"preset":"p"}`: "preset", `{"vector_query":"v:([1])"}`: "vector",
+		`{"collection":"other"}`: "unconfigured", `{"collection":["other"]}`: "",
+	} {
+		for _, tail := range []string{"", "!", "\n=="} {
+			r := get("/collections/news/documents/search?q=*")
+			r.Header = adapters.Header{keyHeader: {scopedKey(imposed) + tail}}
+			if s := search(r, plan); s.Reason != reason {
+				t.Errorf("a key with %s: %q, want %q", imposed, s.Reason, reason)
+			}
+			r.RawQuery, r.Header = r.RawQuery+"&x-typesense-api-key="+url.QueryEscape(scopedKey(imposed)+tail), nil
+			if s := search(r, plan); s.Reason != reason {
+				t.Errorf("a key in the query with %s: %q, want %q", imposed, s.Reason, reason)
+			}
+		}
+		// A key of the search's own may not count beside one of the request.
+		body := fmt.Sprintf(`{"searches":[{"collection":"news","q":"*","x-typesense-api-key":%q}]}`, scopedKey(imposed))
+		if s := search(post("/multi_search", body), plan); (s.Exchange != nil) != (!steers(embedded(scopedKey(imposed)))) {
+			t.Errorf("a search's key with %s: %q", imposed, s.Reason)
+		}
+		r := post("/multi_search", body)
+		r.Header = nil
+		if s := search(r, plan); s.Reason != reason {
+			t.Errorf("a search's key with %s alone: %q, want %q", imposed, s.Reason, reason)
+		}
+	}
+	r := get("/collections/news/documents/search?q=x")
+	r.Header = adapters.Header{keyHeader: {scopedKey(`{"limit_multi_searches":0}`)}}
+	if s := search(r, plan); s.Reason != "scoped_key" || s.Exchange != nil {
+		t.Errorf("a key for no multi-search: %q", s.Reason)
 	}
 }
 
@@ -411,6 +418,32 @@ func TestRefusedEntryIsAskedAsItIs(t *testing.T) {
 	}
 	if strings.Contains(string(answer.Body), adapters.SketchField) {
 		t.Error("a sketch is left in the answer")
+	}
+}
+
+// A search that the engine refuses as it is, too, has cost nothing for our sake.
+func TestEntryThatIsWrongInItselfIsNotAskedAgain(t *testing.T) {
+	rule := newRule(t, "news", "body")
+	f := &fake{documents: memo{}.corpus(rand.New(rand.NewPCG(3, 2)), rule, 30, 0.5)}
+	for wrong, again := range map[string]bool{`"filter_by":"("`: false, `"sort_by":"x"`: true} {
+		s := search(post("/multi_search", `{"searches":[{"collection":"news"},{"collection":"news",`+wrong+`}]}`), planFor(adapters.Scope{}, rule))
+		answer, err := adaptertest.Run(s.Exchange, func(r *adapters.Request) *adapters.Reply {
+			searches, _ := fakeSearches(r)
+			results := make([][]byte, len(searches))
+			for i, search := range searches {
+				own := search["per_page"] == nil
+				if results[i] = []byte(f.search(search)); search["filter_by"] != nil || search["sort_by"] != nil && !own {
+					results[i] = []byte(`{"code":400,"error":"Wrong."}`)
+				}
+			}
+			return fakeReply(200, `{"results":`+string(array(results))+`}`)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o := answer.Outcomes[1]; o.Again != again || o.Reason != "refused" {
+			t.Errorf("%s: %+v", wrong, o)
+		}
 	}
 }
 

@@ -2,7 +2,6 @@ package typesense
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
 	"regexp"
@@ -27,7 +26,7 @@ type writing struct {
 func (Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, e *adapters.Enricher) error {
 	how, _ := c.Params.(writing)
 	e.NoCreate = true // no write makes a collection
-	e.LastCounts, e.Accepts = true, accepts
+	e.LastCounts, e.Strict = true, true
 	if !how.keeps {
 		e.Doubts = coerced
 	}
@@ -36,11 +35,11 @@ func (Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, e *ad
 	}
 	var out []byte
 	enrich := func(document []byte) []byte {
-		if len(bytes.TrimSpace(document)) == 0 {
+		if c.Target == "" || len(bytes.TrimSpace(document)) == 0 { // no name would stand for all collections
 			return document
 		}
-		read := legible(document)
-		e.Unsure = how.drops || len(read) < len(document)
+		read, whole := legible(document)
+		e.Unsure = how.drops || !whole
 		out = e.Append(out[:0], c.Target, read, how.partial)
 		if len(read) < len(document) {
 			return insert(document, read, out)
@@ -81,13 +80,15 @@ func coerced(text string) bool {
 // hexadecimal are the forms of numbers that C knows and Go does not.
 var hexadecimal = regexp.MustCompile(`(?i)^[+-]?(0x[0-9a-f.]+|nan\(.*\))$`)
 
-// legible returns a document less the bytes that are not UTF-8. The engine leaves them out before it reads anything, wherever they
-// stand: a member can get another name by that. No text that had some gets a sketch.
-func legible(document []byte) []byte {
-	if utf8.Valid(document) {
-		return document
+// legible returns what the engine reads of a document. Bytes that are not UTF-8 it leaves out before it reads anything, wherever they
+// stand: a member can get another name by that, and no text that had some gets a sketch. A zero byte ends the document, whatever
+// follows.
+func legible(document []byte) (read []byte, whole bool) {
+	read, _, _ = bytes.Cut(document, []byte{0})
+	if whole = utf8.Valid(read); !whole {
+		read = bytes.ToValidUTF8(read, nil)
 	}
-	return bytes.ToValidUTF8(document, nil)
+	return read, whole
 }
 
 // insert returns the document with what enriching its legible part added to that, at the same place.
@@ -106,15 +107,10 @@ func insert(document, read, enriched []byte) []byte {
 	return slices.Concat(document[:place], enriched[at:at+added], document[place:])
 }
 
-// accepts reports whether the engine reads a document as JSON: unlike our own reader it takes no comments.
-func accepts(document []byte) bool {
-	return json.Valid(bytes.TrimPrefix(document, []byte("\uFEFF")))
-}
-
 // nameIn returns the text of a member of an object that the engine would accept, or nothing.
 func nameIn(object []byte, key string) string {
 	members, err := adapters.Members(object)
-	if err != nil || !accepts(object) {
+	if err != nil || !adapters.Strict(object) {
 		return ""
 	}
 	name, _ := adapters.Text(adapters.Get(members, key))

@@ -104,7 +104,7 @@ func TestEnrichWrite(t *testing.T) {
 	rule := newRule(t, "news", "title")
 	s, _ := rule.Sketch([]string{"one two"})
 	ours := `,"neardup_sketch":"` + s.String() + `"`
-	long := strings.Repeat("x", 100<<10)
+	long, deep := strings.Repeat("x", 100<<10), strings.Repeat("[", 60_000)+strings.Repeat("]", 60_000)
 	for _, c := range []struct{ name, path, body, want string }{
 		{"one document", "/documents", ` {"title":"one two"} ` + "\n", ` {"title":"one two"` + ours + `} ` + "\n"},
 		{"line ends", "/documents/import", "{\"title\":\"one two\"}\r\n\n \t\r\n{\"title\":\"one two\" }\n{\"bad\n{\"title\":\"?\"}\n{\"title\":\"one two\"}", "{\"title\":\"one two\"" + ours + "}\r\n\n \t\r\n{\"title\":\"one two\"" + ours + " }\n{\"bad\n{\"title\":\"?\"}\n{\"title\":\"one two\"" + ours + "}"},
@@ -124,6 +124,10 @@ func TestEnrichWrite(t *testing.T) {
 		{"bytes that are no text elsewhere", "/documents?action=update", "{\"n\":\"\xff\"}", "{\"n\":\"\xff\"}"},
 		{"what may be taken for a number", "/documents", `{"title":"1984"}`, `{"title":"1984"}`},
 		{"what may not", "/documents?dirty_values=reject", `{"title":["one two"],"n":"1984"}`, `{"title":["one two"],"n":"1984"` + ours + `}`},
+		{"a zero byte behind it", "/documents/import", "{\"title\":\"one two\"} \x00\n{\"title\":\"one two\"}\x00{\"title\":\xff", "{\"title\":\"one two\"" + ours + "} \x00\n{\"title\":\"one two\"" + ours + "}\x00{\"title\":\xff"},
+		{"a zero byte behind a part", "/documents?action=update", "\xff{\"title\":[]}\x00 // x", "\xff{\"title\":[],\"neardup_sketch\":null}\x00 // x"},
+		{"a zero byte within it", "/documents/import", "{\"title\":\"one two\"\x00}\n{\"title\":\"one\x00two\"}", "{\"title\":\"one two\"\x00}\n{\"title\":\"one\x00two\"}"},
+		{"as deep as the engine takes it", "/documents", `{"n":` + deep + `,"title":"one two"}`, `{"n":` + deep + `,"title":"one two"` + ours + `}`},
 		{"a byte order mark", "/documents/import", "\uFEFF{\"title\":\"one two\"}", "\uFEFF{\"title\":\"one two\"" + ours + "}"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -135,6 +139,24 @@ func TestEnrichWrite(t *testing.T) {
 				t.Errorf("another collection's body changed to %q", got)
 			}
 		})
+	}
+}
+
+// A write to no collection at all, which the engine refuses, has nothing prepared.
+func TestWriteToNoCollection(t *testing.T) {
+	e := newEnricher(newRule(t, "*", "title"), map[adapters.Change]int{})
+	e.Rule = func(index string, _ bool) (*adapters.Rule, bool) {
+		t.Errorf("asked for the rule of %q", index)
+		return nil, false
+	}
+	for _, path := range []string{"?collection=", "/import?collection=", "/7?collection="} {
+		r := post("/collections/news/documents"+path, `{"title":"one"}`)
+		if strings.HasPrefix(path, "/7") {
+			r.Method = "PATCH"
+		}
+		if got := enrich(t, r, e); got != string(r.Body) {
+			t.Errorf("%s: %s", path, got)
+		}
 	}
 }
 
@@ -216,7 +238,7 @@ func TestErrorLinesShowTheClientsOwn(t *testing.T) {
 	for _, action := range []string{"create", "update"} {
 		for _, line := range []string{
 			`{"title":"one \"two\"","body":"x"}`, ` { "title" : "a\\" , "n":{} } `, "{\"body\":\"\\u00e9 é /\"}\r", `{"a":",\"neardup_sketch\":null}","title":"b"}`,
-			`{"n":1}`, `{"bad`, `{"title":"x","neardup_sketch`,
+			`{"n":1}`, `{"bad`, `{"title":"x","neardup_sketch`, "{\"title\":\"x\\u0000\"}\x00,\"neardup_sketch\":null", "{\"body\":\"\\\\\"}\x00\x00",
 		} {
 			sent := enrich(t, post("/collections/news/documents/import?action="+action, line), newEnricher(rule, map[adapters.Change]int{}))
 			reply := func(raw string) string {

@@ -228,7 +228,7 @@ func largeTypesense() []differ.Case {
 		c.add("export of 5 MB"+as, "GET "+docs+"/export?filter_by=n:<50"+encoding, "")
 		c.add("export of what is short"+as, "GET "+largest+"/export?include_fields=title"+encoding, "")
 		c.add("search of 3 MB"+as, "GET "+docs+"/search?q=*&sort_by=n:asc&per_page=30"+encoding, "")
-		c.add("search of 3 MB, left alone"+as, "GET "+docs+"/search?q=*&sort_by=n:asc&per_page=30&limit_hits=500"+encoding, "")
+		c.add("search of 3 MB, left alone"+as, "GET "+docs+"/search?q=*&sort_by=n:asc&per_page=30&limit=500"+encoding, "")
 		c.add("multi-search of 5 MB"+as, "POST /multi_search"+encoding, ownNames(`{"searches":[`+
 			`{"collection":"differ-l","q":"*","sort_by":"n:asc","per_page":20},`+
 			`{"collection":"differ-l","q":"*","sort_by":"n:desc","page":2,"per_page":15}]}`))
