@@ -116,3 +116,35 @@ func TestHastyEngine(t *testing.T) {
 		ask("GET", "right", "/x/y/_alias/a", "", 200)
 	}
 }
+
+// TestHeadsThatAreTooLong sends heads to an engine that closes the connection once it finds one too long, the rest of it unread: its
+// answer reaches the client.
+func TestHeadsThatAreTooLong(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				if _, err := io.ReadFull(conn, make([]byte, 4<<10)); err == nil {
+					_, _ = io.WriteString(conn, "HTTP/1.1 400 Bad Request\r\nContent-Length: 8\r\n\r\ntoo long")
+				}
+			}()
+		}
+	}()
+	f := serveNodes(t, []string{"http://" + l.Addr().String()}, nil)
+	for _, size := range []int{5_000, 20_000, 50_000, 100_000} {
+		for range 10 {
+			if got := do(t, "GET", f.url+"/_cat/x?"+strings.Repeat("a", size), ""); got.status != 400 || got.body != "too long" {
+				t.Fatalf("a head of %d bytes: %d %s", size, got.status, got.body)
+			}
+		}
+	}
+}

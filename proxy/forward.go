@@ -151,10 +151,27 @@ func (h *Handler) unreachable(w http.ResponseWriter, r *http.Request, err error)
 type nodes struct {
 	urls    []*url.URL
 	next    http.RoundTripper
+	once    http.RoundTripper // next, but that it uses no connection again; nil if that can't be had
 	granted set
 	mu      sync.Mutex
 	turn    int
 	down    map[*url.URL]time.Time
+}
+
+// headAtOnce is how long a head may be, in bytes, to be sent by one write.
+const headAtOnce = 128 << 10
+
+// usingOnce returns a copy of a transport that closes each connection behind its first reply. It does not tell the engine so, which would
+// then close it itself, as early as it has answered: what is still on its way to it would reset the connection. For the same reason it sends a
+// head at once: an engine that finds it too long closes the connection, and whatever is written after that fails, and the answer with it.
+func usingOnce(transport http.RoundTripper) http.RoundTripper {
+	t, ok := transport.(*http.Transport)
+	if !ok {
+		return nil
+	}
+	t = t.Clone()
+	t.MaxIdleConnsPerHost, t.WriteBufferSize = -1, headAtOnce
+	return t
 }
 
 // downFor is how long a node that could not be dialled is left out.
@@ -167,12 +184,17 @@ func (n *nodes) RoundTrip(r *http.Request) (*http.Response, error) {
 	for i, node := range order {
 		out := r.WithContext(r.Context())
 		out.URL, out.Host = at(node, r), node.Host
-		out.Close = alone
+		via := n.next
+		if alone && n.once != nil {
+			via = n.once
+		} else {
+			out.Close = alone
+		}
 		last := i == len(order)-1
 		if r.Body != nil && r.Body != http.NoBody && !last {
 			out.Body = io.NopCloser(r.Body) // a transport closes the body even if it never read it
 		}
-		resp, err := n.next.RoundTrip(out)
+		resp, err := via.RoundTrip(out)
 		switch {
 		case err == nil:
 			n.mark(node, false)

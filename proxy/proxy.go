@@ -94,7 +94,7 @@ func New(e Engine) (*Handler, error) {
 	if e.Transport == nil {
 		e.Transport = NewTransport()
 	}
-	h := &Handler{Engine: e, nodes: &nodes{urls: e.URLs, next: e.Transport}, catalog: newCatalog(e)}
+	h := &Handler{Engine: e, nodes: &nodes{urls: e.URLs, next: e.Transport, once: usingOnce(e.Transport)}, catalog: newCatalog(e)}
 	h.forward = h.newForward()
 	return h, nil
 }

@@ -45,8 +45,9 @@ func (q *query) ask(a ask, fields []string) ([]byte, error) {
 	}
 	set := map[string]string{"page": strconv.Itoa(a.page), "per_page": strconv.Itoa(a.perPage)}
 	drop := []string{"page", "per_page"}
-	if !a.facets {
-		drop = append(drop, "facet_by", "facet_query")
+	if !a.facets { // nor does it count a second time among what people search for, to releases from 0.26 on
+		drop = append(drop, "facet_by", "facet_query", "enable_analytics")
+		set["enable_analytics"] = "false"
 	}
 	if a.content != full {
 		drop = append(drop, "highlight_fields", "highlight_full_fields")
@@ -61,7 +62,7 @@ func (q *query) ask(a ask, fields []string) ([]byte, error) {
 		drop = append(drop, "vector_query")
 		set["vector_query"] = q.near.raised()
 	}
-	body, err := adapters.Cut(q.base, func(key string) bool { return slices.Contains(drop, key) })
+	body, err := adapters.Cut(q.base, func(key string) bool { return key == "limit" || key == "offset" || slices.Contains(drop, key) })
 	for _, name := range drop {
 		if err == nil && (set[name] != "" || q.preset) {
 			body, err = adapters.Set(body, name, adapters.AppendString(nil, set[name]))

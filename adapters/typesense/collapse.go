@@ -43,7 +43,7 @@ func newCollapse(q *query, p adapters.Plan, scope adapters.Scope) *collapse {
 
 // begin starts the page anew.
 func (c *collapse) begin() {
-	c.page = c.plan.Page((c.q.page-1)*c.q.perPage, c.q.perPage, c.scope, c.q.controls, c.limit())
+	c.page = c.plan.Page(c.q.first, c.q.perPage, c.scope, c.q.controls, c.limit())
 	if c.q.near != nil {
 		c.widen()
 	}

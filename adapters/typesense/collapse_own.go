@@ -3,7 +3,7 @@ package typesense
 import "fmt"
 
 // Some searches are asked as the client means them, too, ahead of the first reading: those for nearest neighbours, whose total and facets
-// follow from the page, and those with a preset, whose parameters only the reply tells.
+// follow from the page, and those whose page only the reply tells.
 
 // settled is the error of a search that is left alone when its own answer is there.
 type settled struct {
@@ -15,13 +15,13 @@ type settled struct {
 func (s *settled) Error() string { return fmt.Sprintf("the search is left alone: %s", s.reason) }
 
 // leads reports whether the client's own search is asked too.
-func (c *collapse) leads() bool { return c.q.preset || c.q.near != nil }
+func (c *collapse) leads() bool { return c.q.unseen() || c.q.near != nil }
 
 // lead adds the client's own search ahead of the first reading.
 func (c *collapse) lead() {
 	switch {
 	case c.base != nil || !c.leads():
-	case c.q.preset:
+	case c.q.unseen():
 		c.asked = append(c.asked, ask{content: asSent})
 	default:
 		c.asked = append(c.asked, ask{page: c.q.page, perPage: c.q.perPage, facets: true, own: true})
@@ -44,14 +44,14 @@ func (c *collapse) takeOwn(raw []byte, a ask) (done bool, err error) {
 		return false, &settled{"grouped", raw}
 	case r.perPage == 0:
 		return false, &settled{"size_zero", raw}
-	case r.perPage < 0 || r.page < 1 || r.perPage > maxPerPage:
-		return false, &settled{"preset", raw}
+	case r.perPage < 0 || r.first < 0 || r.perPage > maxPerPage:
+		return false, &settled{c.q.inTheWay(), raw}
 	case r.near():
 		return false, &settled{"vector", raw}
-	case r.page == c.q.page && r.perPage == c.q.perPage:
+	case r.first == c.q.first && r.perPage == c.q.perPage:
 		return false, nil
 	}
-	c.q.page, c.q.perPage = r.page, r.perPage
+	c.q.first, c.q.perPage = r.first, r.perPage
 	c.begin()
 	return true, nil
 }
@@ -59,10 +59,18 @@ func (c *collapse) takeOwn(raw []byte, a ask) (done bool, err error) {
 // refused returns the error of a reading. Where the client's own answer is there already, it will do: what a preset holds can be in the
 // way of all others.
 func (c *collapse) refused(err error) error {
-	if c.q.preset && c.base != nil {
-		return &settled{"preset", c.base}
+	if c.q.unseen() && c.base != nil {
+		return &settled{c.q.inTheWay(), c.base}
 	}
 	return err
+}
+
+// inTheWay is the reason where a parameter that makes the page unseen leaves the search alone.
+func (q *query) inTheWay() string {
+	if q.preset {
+		return "preset"
+	}
+	return "offset"
 }
 
 // widen has the list of neighbours read down to the same rank on every page.

@@ -56,6 +56,7 @@ func planFor(scope adapters.Scope, rules ...*adapters.Rule) adapters.Plan {
 type fake struct {
 	documents []map[string]any
 	of        func(collection string) []map[string]any // in their place, if set; nil is no such collection
+	obeys     bool                                     // limit and offset, as releases from 0.25 on do by their source
 	asked     int
 	searches  []map[string]any // all that it was asked
 }
@@ -170,6 +171,14 @@ func (f *fake) search(search map[string]any) string {
 func (f *fake) answer(search map[string]any) (status int, body string) {
 	page, ok1 := fakeNumber(search, "page", 1)
 	perPage, ok2 := fakeNumber(search, "per_page", defaultPerPage)
+	if f.obeys && search["per_page"] == nil {
+		perPage, ok2 = fakeNumber(search, "limit", perPage)
+	}
+	from, shown := (page-1)*perPage, fmt.Sprintf(`"page":%d`, page)
+	if f.obeys && search["page"] == nil && search["offset"] != nil {
+		from, _ = fakeNumber(search, "offset", 0)
+		shown = fmt.Sprintf(`"offset":%d`, from)
+	}
 	documents := f.documents
 	if f.of != nil {
 		documents = f.of(fmt.Sprint(search["collection"]))
@@ -186,9 +195,8 @@ func (f *fake) answer(search map[string]any) (status int, body string) {
 	case perPage > maxPerPage:
 		return 422, fakeError("Only upto 250 hits can be fetched per page.")
 	}
-	from := len(documents)
-	if page <= from { // far pages are empty, and must not overflow
-		from = min((page-1)*perPage, len(documents))
+	if from = min(from, len(documents)); page > len(documents) { // far pages are empty, and must not overflow
+		from = len(documents)
 	}
 	var hits []string
 	for _, document := range documents[from:min(from+perPage, len(documents))] {
@@ -201,8 +209,8 @@ func (f *fake) answer(search map[string]any) (status int, body string) {
 	if given, ok := search["q"].(string); ok {
 		q = given
 	}
-	return 200, fmt.Sprintf(`{"facet_counts":%s,"found":%d,"hits":[%s],"out_of":%d,"page":%d,"request_params":{"collection_name":%q,"per_page":%d,"q":%q},"search_cutoff":false,"search_time_ms":3}`,
-		facets, len(documents), strings.Join(hits, ","), len(documents), page, search["collection"], perPage, q)
+	return 200, fmt.Sprintf(`{"facet_counts":%s,"found":%d,"hits":[%s],"out_of":%d,%s,"request_params":{"collection_name":%q,"per_page":%d,"q":%q},"search_cutoff":false,"search_time_ms":3}`,
+		facets, len(documents), strings.Join(hits, ","), len(documents), shown, search["collection"], perPage, q)
 }
 
 // renderHit shows the fields that the search asks for, sorted and written as the engine does.

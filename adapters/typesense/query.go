@@ -24,7 +24,7 @@ const (
 // query string, which would override the body.
 var steered = []string{
 	"page", "per_page", "include_fields", "exclude_fields", "highlight_fields", "highlight_full_fields", "facet_by", "facet_query",
-	"vector_query", "preset",
+	"vector_query", "preset", "limit", "offset", "enable_analytics",
 }
 
 // leaf is a parameter whose presence leaves a search alone, and the reason.
@@ -32,7 +32,7 @@ type leaf struct{ name, reason string }
 
 // leaves are all of them, the most telling first.
 var leaves = []leaf{
-	{"group_by", "grouped"}, {"union", "union"}, {"limit", "offset"}, {"offset", "offset"},
+	{"group_by", "grouped"}, {"union", "union"},
 	{"conversation", "conversation"}, {"conversation_stream", "conversation"}, {"conversation_model_id", "conversation"},
 	{"conversation_id", "conversation"}, {"nl_query", "nl_query"}, {"voice_query", "voice_query"},
 }
@@ -48,6 +48,7 @@ type query struct {
 	controls adapters.Controls
 	page     int
 	perPage  int
+	first    int      // the rank of the page's first hit
 	limit    int      // of the ranks that can be read
 	include  []string // fields that the client names; none stands for all
 	exclude  []string
@@ -58,7 +59,9 @@ type query struct {
 	fixed  map[string]string
 	// preset says that the engine puts in parameters that are not seen here, where the client has none of that name.
 	preset bool
-	near   *neighbours // nil for most searches
+	// shifted says that the client gives limit or offset, which engines ignore up to release 0.24 and obey from 0.25 on.
+	shifted bool
+	near    *neighbours // nil for most searches
 	// shown says that the client names a field of ours.
 	shown bool
 }
@@ -247,7 +250,7 @@ func (q *query) check(values map[string]string) string {
 		return "scoped_key" // what is read beside the client's hits could not be told to be of them
 	}
 	if text := values["vector_query"]; text != "" {
-		if q.near = parseNeighbours(text); q.near == nil || values["q"] != "*" || q.preset || q.fixed["vector_query"] != "" {
+		if q.near = parseNeighbours(text); q.near == nil || values["q"] != "*" || q.unseen() || q.fixed["vector_query"] != "" {
 			return "vector"
 		}
 	}
@@ -264,13 +267,14 @@ func (q *query) checkPaging(values map[string]string) string {
 	q.page, ok1 = number(values, "page", 1)
 	q.perPage, ok2 = number(values, "per_page", otherwise)
 	q.limit, ok3 = number(values, "limit_hits", maxRanks)
-	_, paged := q.fixed["page"]
+	ok4 := q.shift(values)
+	paged := slices.ContainsFunc([]string{"page", "limit", "offset"}, func(name string) bool { return q.fixed[name] != "" })
 	switch {
-	case q.target == "" || !ok1 || !ok2 || !ok3 || q.page == 0:
+	case q.target == "" || !ok1 || !ok2 || !ok3 || !ok4 || q.page == 0:
 		return "not_understood" // the engine says what is wrong
 	case q.perPage > maxPerPage:
 		return "per_page" // servers can be told to take more; ours then can't be told from here
-	case q.page*q.perPage > q.limit:
+	case int64(q.first)+int64(q.perPage) > int64(q.limit):
 		return "limit_hits"
 	case q.perPage == 0:
 		return "size_zero"
@@ -279,6 +283,23 @@ func (q *query) checkPaging(values map[string]string) string {
 	}
 	return ""
 }
+
+// shift takes limit and offset for what they mean to engines that obey them, and is false for what only the engine can judge. The page
+// and its size count before them; the reply tells whether the guess was right.
+func (q *query) shift(values map[string]string) bool {
+	limit, ok1 := number(values, "limit", q.perPage)
+	offset, ok2 := number(values, "offset", 0)
+	if q.shifted = values["limit"]+values["offset"] != ""; q.shifted && values["per_page"] == "" {
+		q.perPage = limit
+	}
+	if q.first = min(q.page-1, maxRanks/max(q.perPage, 1)) * q.perPage; q.shifted && values["page"] == "" {
+		q.first = offset
+	}
+	return !q.shifted || ok1 && ok2
+}
+
+// unseen reports whether the reply alone tells page and size.
+func (q *query) unseen() bool { return q.preset || q.shifted }
 
 // number reads a parameter of plain digits; it is false for what only the engine can judge.
 func number(values map[string]string, name string, otherwise int) (n int, ok bool) {

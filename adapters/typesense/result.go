@@ -18,9 +18,10 @@ type result struct {
 	// found is the engine's total; collection the real name of what was searched, also behind an alias.
 	found      int
 	collection string
-	// page and perPage are what the engine says to have answered; grouped that it has groups in place of hits.
-	page, perPage int
-	grouped       bool
+	// page, the rank of its first hit and perPage are what the engine says to have answered, each -1 if it does not; grouped that it has
+	// groups in place of hits.
+	page, first, perPage int
+	grouped              bool
 }
 
 // hit is one hit as it stands.
@@ -95,6 +96,9 @@ func parseResult(raw []byte, a ask) (*result, error) {
 	}
 	r.page, r.perPage = count(members, "page"), count(asked, "per_page")
 	r.grouped = adapters.Get(members, "grouped_hits") != nil
+	if r.first = count(members, "offset"); r.page > 0 && r.perPage >= 0 {
+		r.first = (r.page - 1) * r.perPage
+	}
 	// A scoped key that could not be read, or a newer engine's option, could have put another page in its place.
 	if a.content != asSent && (r.page != a.page || r.perPage != a.perPage || r.grouped) {
 		return nil, errors.New("the reply is of another page than was asked for")
@@ -163,6 +167,9 @@ func (q *query) bare(h hit) ([]byte, error) {
 
 // present puts the page's hits into a result and makes it one of the client's own page.
 func (q *query) present(raw []byte, hits [][]byte) ([]byte, error) {
+	if q.unseen() { // it is the client's own already
+		return adapters.Set(raw, "hits", array(hits))
+	}
 	members, err := adapters.Members(raw)
 	if err != nil {
 		return nil, err

@@ -287,3 +287,40 @@ func TestListsOfNeighboursNobodyAskedFor(t *testing.T) {
 		}
 	}
 }
+
+// limit and offset are ignored by one release and obeyed by the next: the page is cut from where the client's own reply says, which shows
+// in the reply as it does there.
+func TestLimitAndOffset(t *testing.T) {
+	seed := rand.Uint64()
+	t.Log("seed", seed)
+	r := rand.New(rand.NewPCG(seed, 1))
+	m, rule := memo{}, newRule(t, "news", "body")
+	rule.Window = 60
+	for i := range 120 {
+		f := &fake{documents: m.corpus(r, rule, r.IntN(200), r.Float64()), obeys: i%2 == 0}
+		limit, offset := 1+r.IntN(30), 1+r.IntN(120)
+		query := fmt.Sprintf("/collections/news/documents/search?q=x&limit=%d&offset=%d&include_fields=id", limit, offset)
+		s := search(get(query), planFor(adapters.Scope{}, rule))
+		answer, err := adaptertest.Run(s.Exchange, f.reply)
+		if err != nil {
+			t.Fatal(err)
+		}
+		from, size := 0, defaultPerPage
+		if f.obeys {
+			from, size = offset, limit
+		}
+		var want []string
+		list := m.oracle(rule, f.documents, rule.Window, 1, len(f.documents))
+		for _, rank := range list[min(from, len(list)):min(from+size, len(list))] {
+			want = append(want, fmt.Sprintf(`{"document":{"id":"d%d"},"highlight":{},"highlights":[]}`, rank))
+		}
+		own := f.reply(get(query)) // what the engine says of the client's own search
+		wanted, err := adapters.Set(own.Body, "hits", []byte("["+strings.Join(want, ",")+"]"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(wanted), string(answer.Body)); diff != "" {
+			t.Fatalf("limit %d, offset %d of %d, obeyed %t: %s", limit, offset, len(f.documents), f.obeys, diff)
+		}
+	}
+}

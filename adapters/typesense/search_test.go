@@ -120,7 +120,7 @@ func lacking(rule *adapters.Rule, documents []map[string]any) int {
 	return n
 }
 
-// Whatever the readings are, the client's own parameters reach the engine, facets are computed once, and hits of which only the sketch
+// Whatever the readings are, the client's own parameters reach the engine, facets are computed and the search is counted once, and hits of which only the sketch
 // counts are not highlighted.
 func TestWhatTheEngineIsAsked(t *testing.T) {
 	rule := newRule(t, "news", "body")
@@ -136,8 +136,11 @@ func TestWhatTheEngineIsAsked(t *testing.T) {
 		if _, err := adaptertest.Run(s.Exchange, func(r *adapters.Request) *adapters.Reply { requests = append(requests, r); return f.reply(r) }); err != nil {
 			t.Fatal(err)
 		}
-		facets := 0
+		facets, counted := 0, 0
 		for _, a := range f.searches {
+			if a["enable_analytics"] == nil {
+				counted++
+			}
 			include, highlight := a["include_fields"].(string), a["highlight_fields"]
 			if a["facet_by"] == "n" {
 				facets++
@@ -146,8 +149,8 @@ func TestWhatTheEngineIsAsked(t *testing.T) {
 				t.Errorf("asked %v", a)
 			}
 		}
-		if facets != 1 || len(f.searches) < 3 {
-			t.Errorf("facets were asked %d times in %d searches", facets, len(f.searches))
+		if facets != 1 || counted != 1 || len(f.searches) < 3 {
+			t.Errorf("facets were asked %d times, and %d counted, in %d searches", facets, counted, len(f.searches))
 		}
 	}
 	for _, r := range requests {
@@ -250,8 +253,11 @@ func TestLeftAlone(t *testing.T) {
 		{"q=x&limit_hits=10&page=2", "limit_hits"},
 		{"q=x&limit_hits=ten", "not_understood"},
 		{"q=x&preset=p", ""},
-		{"q=x&offset=5", "offset"},
-		{"q=x&limit=5", "offset"},
+		{"q=x&vector_query=v:([1])&offset=5", "vector"},
+		{"q=x&limit=251", "per_page"},
+		{"q=x&limit=0", "size_zero"},
+		{"q=x&limit=some", "not_understood"},
+		{"q=x&offset=-1", "not_understood"},
 		{"q=x&conversation=true", "conversation"},
 		{"q=x&conversation=false", ""},
 		{"q=x&facet_by=n&facet_query=n:1", "size_zero"},

@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -40,6 +42,19 @@ func newerResult(params string) string {
 		`"search_cutoff":false,"search_time_ms":0}`
 }
 
+// newerResults answers a multi-search, in which limit is another word for per_page.
+func newerResults(body []byte) string {
+	var asked struct{ Searches []map[string]string }
+	if err := json.Unmarshal(body, &asked); err != nil {
+		return err.Error()
+	}
+	results := make([]string, len(asked.Searches))
+	for i, search := range asked.Searches {
+		results[i] = newerResult(cmp.Or(search["per_page"], search["limit"], "10"))
+	}
+	return `{"results":[` + strings.Join(results, ",") + `]}`
+}
+
 func (n *newer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -74,9 +89,7 @@ func (n *newer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			`"request_params":{"collection_name":"newer-1","first_q":"alpha","per_page":10,"q":"alpha"},"search_cutoff":false,`+
 			`"search_time_ms":0}`)
 	case r.URL.Path == "/multi_search":
-		_, _ = io.WriteString(w, `{"results":[`+newerResult("10")+`]}`)
-	case query.Get("limit") != "":
-		_, _ = io.WriteString(w, newerResult(query.Get("limit")))
+		_, _ = io.WriteString(w, newerResults(body))
 	case query.Get("per_page") == "300":
 		_, _ = io.WriteString(w, newerResult("300"))
 	default:
@@ -110,7 +123,7 @@ func TestTypesenseFactsOfNewerServers(t *testing.T) {
 		{"PATCH by a filter that leaves the text", "PATCH " + documents + "?filter_by=n:1", `{"n":2}`, `{"n":2}`, `{"num_updated":1}`},
 		{"PATCH by a filter that changes a part of it", "PATCH " + documents + "?filter_by=n:1", `{"title":"other"}`,
 			`{"title":"other","neardup_sketch":null}`, `{"num_updated":1}`},
-		{"limit and offset", "GET " + documents + "/search?q=alpha&query_by=title&limit=1&offset=0", "", "limit=1&offset=0",
+		{"limit and offset", "GET " + documents + "/search?q=alpha&query_by=title&limit=1&offset=0", "", "POST /multi_search",
 			bare(newerResult("1"))},
 		{"more hits on a page", "GET " + documents + "/search?q=alpha&query_by=title&per_page=300", "", "per_page=300",
 			bare(newerResult("300"))},

@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -106,21 +107,29 @@ func zip(src io.Reader) io.Reader {
 // peak returns the most memory that a process has had, in bytes.
 func peak(t *testing.T, pid int) int64 {
 	t.Helper()
+	most, err := peakOf(pid)
+	if errors.Is(err, os.ErrNotExist) {
+		t.Skip("only Linux tells the memory of a process: ", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return most
+}
+
+// peakOf returns the most memory that a process has had, in bytes, or an error if the system does not tell, as of one that ended.
+func peakOf(pid int) (int64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		t.Skip("only Linux tells the memory of a process: ", err)
+		return 0, err
 	}
 	for line := range strings.Lines(string(status)) {
 		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
 			kB, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return kB << 10
+			return kB << 10, err
 		}
 	}
-	t.Fatal("no VmHWM")
-	return 0
+	return 0, errors.New("no VmHWM")
 }
 
 // TestLongBulkInFlatMemory streams a bulk of 128 MB, or of 1 GB by make soak, through a real sidecar to an engine that discards
