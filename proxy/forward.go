@@ -152,6 +152,7 @@ type nodes struct {
 	urls    []*url.URL
 	next    http.RoundTripper
 	once    http.RoundTripper // next, but that it uses no connection again; nil if that can't be had
+	atOnce  http.RoundTripper // once, for long heads without a body
 	granted set
 	mu      sync.Mutex
 	turn    int
@@ -162,15 +163,16 @@ type nodes struct {
 const headAtOnce = 128 << 10
 
 // usingOnce returns a copy of a transport that closes each connection behind its first reply. It does not tell the engine so, which would
-// then close it itself, as early as it has answered: what is still on its way to it would reset the connection. For the same reason it sends a
-// head at once: an engine that finds it too long closes the connection, and whatever is written after that fails, and the answer with it.
-func usingOnce(transport http.RoundTripper) http.RoundTripper {
+// then close it itself, as early as it has answered: what is still on its way to it would reset the connection. For the same reason a long
+// head is sent by one write of so many bytes: an engine that finds it too long closes the connection, and whatever is written after that
+// fails, and the answer with it.
+func usingOnce(transport http.RoundTripper, write int) http.RoundTripper {
 	t, ok := transport.(*http.Transport)
 	if !ok {
 		return nil
 	}
 	t = t.Clone()
-	t.MaxIdleConnsPerHost, t.WriteBufferSize = -1, headAtOnce
+	t.MaxIdleConnsPerHost, t.WriteBufferSize = -1, write
 	return t
 }
 
@@ -181,17 +183,21 @@ const downFor = 5 * time.Second
 func (n *nodes) RoundTrip(r *http.Request) (*http.Response, error) {
 	order := n.order()
 	alone, key := n.alone(r)
+	bodiless := r.Body == nil || r.Body == http.NoBody
+	via := n.next
+	switch {
+	case !alone || n.once == nil:
+	case bodiless:
+		via = n.atOnce
+	default:
+		via = n.once
+	}
 	for i, node := range order {
 		out := r.WithContext(r.Context())
 		out.URL, out.Host = at(node, r), node.Host
-		via := n.next
-		if alone && n.once != nil {
-			via = n.once
-		} else {
-			out.Close = alone
-		}
+		out.Close = alone && n.once == nil
 		last := i == len(order)-1
-		if r.Body != nil && r.Body != http.NoBody && !last {
+		if !bodiless && !last {
 			out.Body = io.NopCloser(r.Body) // a transport closes the body even if it never read it
 		}
 		resp, err := via.RoundTrip(out)
