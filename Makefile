@@ -26,9 +26,12 @@ engines:
 e2e:
 	NEARDUP_ENGINES=required $(GO) test -count=1 -timeout 30m -p 1 ./...
 
-# The long forms of tests: a bulk of a gigabyte in each form, and minutes of concurrent writes. About six minutes.
+# The long forms of tests: a bulk of a gigabyte in each form, minutes of concurrent writes and backfills, searches at random. About
+# half an hour.
 soak:
-	NEARDUP_ENGINES=required NEARDUP_SOAK=1 $(GO) test -count=1 -timeout 60m -v -run 'TestLongBulkInFlatMemory|TestConcurrentWrites' ./internal/e2e
+	NEARDUP_ENGINES=required NEARDUP_SOAK=1 $(GO) test -count=1 -timeout 120m -p 1 -v \
+	  -run 'InFlatMemory|RefusedImport|ConcurrentWrites|WritesAtRandom|BesideBackfill|AliasMoves|TestRealSearches|RandomSchedules|ScanOutlasts' \
+	  ./internal/e2e ./adapters/typesense
 
 # Each fuzz target for FUZZTIME.
 FUZZTIME ?= 30s

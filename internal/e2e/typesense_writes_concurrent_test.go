@@ -124,7 +124,7 @@ func serveTypes(t *testing.T, e *engines.Engine, s setup, nested bool) (base str
 func TestTypesenseConcurrentWrites(t *testing.T) {
 	lasting := 2 * time.Second
 	if soaking() {
-		lasting = 3 * time.Minute
+		lasting = time.Minute
 	}
 	seed := seeded(t)
 	e := engines.Shared(t, engines.Typesense)
