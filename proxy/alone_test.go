@@ -142,8 +142,11 @@ func TestHeadsThatAreTooLong(t *testing.T) {
 	f := serveNodes(t, []string{"http://" + l.Addr().String()}, nil)
 	for _, size := range []int{5_000, 20_000, 50_000, 100_000} {
 		for range 10 {
-			if got := do(t, "GET", f.url+"/_cat/x?"+strings.Repeat("a", size), ""); got.status != 400 || got.body != "too long" {
-				t.Fatalf("a head of %d bytes: %d %s", size, got.status, got.body)
+			for _, body := range []string{"", "{}"} {
+				got := do(t, "POST", f.url+"/_cat/x?"+strings.Repeat("a", size), body)
+				if got.status != 400 || got.body != "too long" {
+					t.Fatalf("a head of %d bytes and a body of %d: %d %s", size, len(body), got.status, got.body)
+				}
 			}
 		}
 	}

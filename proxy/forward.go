@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -152,28 +153,47 @@ type nodes struct {
 	urls    []*url.URL
 	next    http.RoundTripper
 	once    http.RoundTripper // next, but that it uses no connection again; nil if that can't be had
-	atOnce  http.RoundTripper // once, for long heads without a body
 	granted set
 	mu      sync.Mutex
 	turn    int
 	down    map[*url.URL]time.Time
 }
 
-// headAtOnce is how long a head may be, in bytes, to be sent by one write.
-const headAtOnce = 128 << 10
-
-// usingOnce returns a copy of a transport that closes each connection behind its first reply. It does not tell the engine so, which would
-// then close it itself, as early as it has answered: what is still on its way to it would reset the connection. For the same reason a long
-// head is sent by one write of so many bytes: an engine that finds it too long closes the connection, and whatever is written after that
-// fails, and the answer with it.
-func usingOnce(transport http.RoundTripper, write int) http.RoundTripper {
+// usingOnce returns a copy of a transport that closes each connection behind its first reply, and reads that reply even where the engine
+// takes no more of the request. It does not tell the engine to close the connection, which would do so as early as it has answered: what
+// is still on its way to it would reset the connection.
+func usingOnce(transport http.RoundTripper) http.RoundTripper {
 	t, ok := transport.(*http.Transport)
 	if !ok {
 		return nil
 	}
 	t = t.Clone()
-	t.MaxIdleConnsPerHost, t.WriteBufferSize = -1, write
+	t.MaxIdleConnsPerHost = -1
+	dial := t.DialContext
+	if dial == nil {
+		dial = new(net.Dialer).DialContext
+	}
+	t.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return answered{conn}, nil
+	}
 	return t
+}
+
+// answered is a connection to an engine that may answer and close before it has read all. A transport that can't write the rest gives up,
+// and with it the answer that is there; here what the engine does not take counts as written, and reading tells how it went.
+type answered struct{ net.Conn }
+
+// Write implements net.Conn.
+func (c answered) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	if errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
+		return len(p), nil
+	}
+	return n, err
 }
 
 // downFor is how long a node that could not be dialled is left out.
@@ -183,13 +203,8 @@ const downFor = 5 * time.Second
 func (n *nodes) RoundTrip(r *http.Request) (*http.Response, error) {
 	order := n.order()
 	alone, key := n.alone(r)
-	bodiless := r.Body == nil || r.Body == http.NoBody
 	via := n.next
-	switch {
-	case !alone || n.once == nil:
-	case bodiless:
-		via = n.atOnce
-	default:
+	if alone && n.once != nil {
 		via = n.once
 	}
 	for i, node := range order {
@@ -197,7 +212,7 @@ func (n *nodes) RoundTrip(r *http.Request) (*http.Response, error) {
 		out.URL, out.Host = at(node, r), node.Host
 		out.Close = alone && n.once == nil
 		last := i == len(order)-1
-		if !bodiless && !last {
+		if r.Body != nil && r.Body != http.NoBody && !last {
 			out.Body = io.NopCloser(r.Body) // a transport closes the body even if it never read it
 		}
 		resp, err := via.RoundTrip(out)

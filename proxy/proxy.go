@@ -94,8 +94,7 @@ func New(e Engine) (*Handler, error) {
 	if e.Transport == nil {
 		e.Transport = NewTransport()
 	}
-	transports := &nodes{urls: e.URLs, next: e.Transport, once: usingOnce(e.Transport, 0), atOnce: usingOnce(e.Transport, headAtOnce)}
-	h := &Handler{Engine: e, nodes: transports, catalog: newCatalog(e)}
+	h := &Handler{Engine: e, nodes: &nodes{urls: e.URLs, next: e.Transport, once: usingOnce(e.Transport)}, catalog: newCatalog(e)}
 	h.forward = h.newForward()
 	return h, nil
 }
