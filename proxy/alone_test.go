@@ -32,24 +32,7 @@ func (d hasty) Classify(r *adapters.Request) adapters.Class {
 // body. Every answer says on which connection it goes.
 func hastyEngine(t *testing.T) (addr string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for number := 1; ; number++ {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer conn.Close()
-				answerHastily(conn, number)
-			}()
-		}
-	}()
-	return l.Addr().String()
+	return listen(t, answerHastily)
 }
 
 func answerHastily(conn net.Conn, number int) {
@@ -120,26 +103,12 @@ func TestHastyEngine(t *testing.T) {
 // TestHeadsThatAreTooLong sends heads to an engine that closes the connection once it finds one too long, the rest of it unread: its
 // answer reaches the client.
 func TestHeadsThatAreTooLong(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer conn.Close()
-				if _, err := io.ReadFull(conn, make([]byte, 4<<10)); err == nil {
-					_, _ = io.WriteString(conn, "HTTP/1.1 400 Bad Request\r\nContent-Length: 8\r\n\r\ntoo long")
-				}
-			}()
+	addr := listen(t, func(conn net.Conn, _ int) {
+		if _, err := io.ReadFull(conn, make([]byte, 4<<10)); err == nil {
+			_, _ = io.WriteString(conn, "HTTP/1.1 400 Bad Request\r\nContent-Length: 8\r\n\r\ntoo long")
 		}
-	}()
-	f := serveNodes(t, []string{"http://" + l.Addr().String()}, nil)
+	})
+	f := serveNodes(t, []string{"http://" + addr}, nil)
 	for _, size := range []int{5_000, 20_000, 50_000, 100_000} {
 		for range 10 {
 			for _, body := range []string{"", "{}"} {

@@ -88,7 +88,7 @@ func readMessage(r *bufio.Reader, bodyless, open bool) (m message, err error) {
 
 // recorder is an engine on a bare socket: it keeps each request as it came and answers the bytes it was given.
 type recorder struct {
-	net.Listener
+	addr  string
 	mu    sync.Mutex
 	got   []message
 	reply string
@@ -96,26 +96,35 @@ type recorder struct {
 
 func record(t *testing.T) *recorder {
 	t.Helper()
+	rec := &recorder{}
+	rec.addr = listen(t, rec.talk)
+	return rec
+}
+
+// listen starts an engine that talks on each connection as it is told, and returns its address. Connections are numbered from 1 on.
+func listen(t *testing.T, talk func(conn net.Conn, number int)) (addr string) {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	rec := &recorder{Listener: l}
 	t.Cleanup(func() { l.Close() })
 	go func() {
-		for {
+		for number := 1; ; number++ {
 			conn, err := l.Accept()
 			if err != nil {
 				return
 			}
-			go rec.talk(conn)
+			go func() {
+				defer conn.Close()
+				talk(conn, number)
+			}()
 		}
 	}()
-	return rec
+	return l.Addr().String()
 }
 
-func (rec *recorder) talk(conn net.Conn) {
-	defer conn.Close()
+func (rec *recorder) talk(conn net.Conn, _ int) {
 	r := bufio.NewReader(conn)
 	for {
 		m, err := readMessage(r, false, false)

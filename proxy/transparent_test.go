@@ -73,7 +73,7 @@ var transparent = []struct{ name, head, body, reply string }{
 // TestTransparent sends the same bytes to an engine directly and through the sidecar, and compares what each end sees.
 func TestTransparent(t *testing.T) {
 	rec := record(t)
-	f := serveNodes(t, []string{"http://" + rec.Addr().String()}, nil)
+	f := serveNodes(t, []string{"http://" + rec.addr}, nil)
 	through := strings.TrimPrefix(f.url, "http://")
 	for _, c := range transparent {
 		t.Run(c.name, func(t *testing.T) {
@@ -89,7 +89,7 @@ func TestTransparent(t *testing.T) {
 			}
 			request += "\r\n" + c.body
 
-			wantReply, want := send(t, rec.Addr().String(), request), rec.take()
+			wantReply, want := send(t, rec.addr, request), rec.take()
 			gotReply, got := send(t, through, request), rec.take()
 			if len(want) != 1 || len(got) != 1 || len(gotReply) != len(wantReply) {
 				t.Fatalf("the engine got %d requests directly and %d through us; the client %d and %d replies", len(want), len(got), len(wantReply), len(gotReply))

@@ -126,12 +126,11 @@ func (s *store) update(
 			return err
 		}
 		fitting, right := wanted(rule, unflattened(document))
-		switch {
-		case right:
-		case p.sketch == "": // cleared, as it was meant to be
-			results[p.at] = adapters.Changed
-		default:
-			results[p.at] = adapters.Changed
+		if right {
+			return nil
+		}
+		results[p.at] = adapters.Changed
+		if p.sketch != "" { // else it was cleared, as it was meant to be
 			unfit = append(unfit, patching{p.at, p.id, fitting})
 		}
 		return nil

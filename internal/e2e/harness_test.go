@@ -123,14 +123,20 @@ func sidecar(t *testing.T, args ...string) (out string, code int) {
 	cmd := command(t, t.Context(), args...)
 	var both bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &both, &both
-	err := cmd.Run()
+	code = exitCode(t, cmd.Run())
+	return both.String(), code
+}
+
+// exitCode returns the code with which a command ended, and fails the test if it could not be run.
+func exitCode(t *testing.T, err error) int {
+	t.Helper()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-		return both.String(), exit.ExitCode()
+		return exit.ExitCode()
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return both.String(), 0
+	return 0
 }
 
 // serve starts a sidecar in front of the engine and returns its address. It ends with the test.

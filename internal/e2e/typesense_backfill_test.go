@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -475,12 +474,7 @@ func sidecarPeak(t *testing.T, args ...string) (out string, code int, used int64
 	for {
 		select {
 		case err := <-ended:
-			if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-				code = exit.ExitCode()
-			} else if err != nil {
-				t.Fatal(err)
-			}
-			return both.String(), code, used
+			return both.String(), exitCode(t, err), used
 		case <-time.After(10 * time.Millisecond):
 			if now, err := peakOf(cmd.Process.Pid); err == nil { // else it has just ended
 				used = max(used, now)
