@@ -43,7 +43,7 @@ var knownTypesense = append(slices.Clone(spoken), []known{
 	{
 		why:     "the engine is asked for encodings alone that can be read, and chooses another of them",
 		names:   []string{"*any encoding", "*brotli*"},
-		aspects: []string{"header content-encoding", "header vary", "header accept-ranges"},
+		aspects: []string{"header content-encoding", "header vary", "header accept-ranges", "compressed"},
 	},
 	{
 		why:   "net/http refuses a path that can't be unescaped",
