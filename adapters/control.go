@@ -1,6 +1,7 @@
 package adapters
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"slices"
@@ -21,14 +22,97 @@ type Controls struct {
 	Off bool
 	// On collapses what is left alone by default, such as an export.
 	On bool
+	// DryRun answers what the engine does, and counts what would be folded.
+	DryRun bool
 	// Threshold, if above 0, replaces the rule's.
 	Threshold float64
 	// Window, if above 0, replaces the rule's, capped by the configuration.
 	Window int
+	// Keep, if above 0, replaces the rule's.
+	Keep int
+	// Expand, if not nil, replaces the rule's.
+	Expand *Expand
+	// Explain, if not nil, says whether hits come with the reason why they were folded or shown.
+	Explain *bool
+	// Collapsed, if not nil, says whether the total shows what the collapsed list holds.
+	Collapsed *bool
 }
 
-// controlNames are the controls as they stand in a URL or a body; in the header they stand without the prefix.
-var controlNames = []string{"neardup", "neardup_threshold", "neardup_window"}
+// control is one control as it stands in a URL or a body; in the header it stands without the prefix.
+type control struct {
+	name string
+	set  func(c *Controls, value string) error
+}
+
+// controls are all of them.
+var controls = []control{
+	{"neardup", func(c *Controls, value string) error {
+		on, off, dry := slices.Contains([]string{"on", "true", ""}, value), value == "off" || value == "false", value == "dry_run"
+		if !on && !off && !dry {
+			return fmt.Errorf("must be on, off or dry_run, not [%s]", value)
+		}
+		c.On, c.Off, c.DryRun = on, off, dry
+		return nil
+	}},
+	{"neardup_threshold", func(c *Controls, value string) error {
+		t, err := strconv.ParseFloat(value, 64)
+		if err != nil || !(t > 0 && t <= 1) {
+			return fmt.Errorf("must be a number above 0, at most 1, not [%s]", value)
+		}
+		c.Threshold = t
+		return nil
+	}},
+	{"neardup_keep", func(c *Controls, value string) error {
+		n, err := strconv.Atoi(value)
+		if err != nil || n < 1 || n > MaxKeep {
+			return fmt.Errorf("must be a whole number from 1 to %d, not [%s]", MaxKeep, value)
+		}
+		c.Keep = n
+		return nil
+	}},
+	{"neardup_window", func(c *Controls, value string) error {
+		w, err := strconv.Atoi(value)
+		if err != nil || w < 1 {
+			return fmt.Errorf("must be a whole number of at least 1, not [%s]", value)
+		}
+		c.Window = w
+		return nil
+	}},
+	{"neardup_expand", func(c *Controls, value string) error {
+		shown := map[string]Expand{"off": ExpandOff, "false": ExpandOff, "ids": ExpandIDs, "true": ExpandIDs, "": ExpandIDs, "source": ExpandSource}
+		expand, known := shown[value]
+		if !known {
+			return fmt.Errorf("must be off, ids or source, not [%s]", value)
+		}
+		c.Expand = &expand
+		return nil
+	}},
+	{"neardup_explain", func(c *Controls, value string) error {
+		explain := value == "true" || value == ""
+		if !explain && value != "false" {
+			return fmt.Errorf("must be true or false, not [%s]", value)
+		}
+		c.Explain = &explain
+		return nil
+	}},
+	{"neardup_totals", func(c *Controls, value string) error {
+		collapsed := value == "collapsed"
+		if !collapsed && value != "engine" {
+			return fmt.Errorf("must be engine or collapsed, not [%s]", value)
+		}
+		c.Collapsed = &collapsed
+		return nil
+	}},
+}
+
+// controlNames lists the names of all controls.
+func controlNames() string {
+	names := make([]string, len(controls))
+	for i, c := range controls {
+		names[i] = c.name
+	}
+	return strings.Join(names, ", ")
+}
 
 // IsControl reports whether a URL parameter or a key of a search body is meant for us.
 func IsControl(name string) bool {
@@ -37,45 +121,29 @@ func IsControl(name string) bool {
 
 // Set takes one control. The error names the control, its value and what to write instead.
 func (c *Controls) Set(name, value string) error {
-	switch name {
-	case "neardup":
-		switch value {
-		case "on", "true", "":
-			c.On, c.Off = true, false
-		case "off", "false":
-			c.On, c.Off = false, true
-		default:
-			return fmt.Errorf("[neardup] must be on or off, not [%s]", value)
+	for _, known := range controls {
+		if known.name != name {
+			continue
 		}
-	case "neardup_threshold":
-		t, err := strconv.ParseFloat(value, 64)
-		if err != nil || !(t > 0 && t <= 1) {
-			return fmt.Errorf("[neardup_threshold] must be a number above 0, at most 1, not [%s]", value)
+		if err := known.set(c, value); err != nil {
+			return fmt.Errorf("[%s] %w", name, err)
 		}
-		c.Threshold = t
-	case "neardup_window":
-		w, err := strconv.Atoi(value)
-		if err != nil || w < 1 {
-			return fmt.Errorf("[neardup_window] must be a whole number of at least 1, not [%s]", value)
-		}
-		c.Window = w
-	default:
-		return fmt.Errorf("[%s] is unknown: the controls are %s", name, strings.Join(controlNames, ", "))
+		return nil
 	}
-	return nil
+	return fmt.Errorf("[%s] is unknown: the controls are %s", name, controlNames())
 }
 
 // Merge returns the controls with those of a narrower place (one search of many) put over them.
 func (c Controls) Merge(narrow Controls) Controls {
-	if narrow.On || narrow.Off {
-		c.On, c.Off = narrow.On, narrow.Off
+	if narrow.On || narrow.Off || narrow.DryRun {
+		c.On, c.Off, c.DryRun = narrow.On, narrow.Off, narrow.DryRun
 	}
-	if narrow.Threshold > 0 {
-		c.Threshold = narrow.Threshold
-	}
-	if narrow.Window > 0 {
-		c.Window = narrow.Window
-	}
+	c.Threshold = cmp.Or(narrow.Threshold, c.Threshold)
+	c.Window = cmp.Or(narrow.Window, c.Window)
+	c.Keep = cmp.Or(narrow.Keep, c.Keep)
+	c.Expand = cmp.Or(narrow.Expand, c.Expand)
+	c.Explain = cmp.Or(narrow.Explain, c.Explain)
+	c.Collapsed = cmp.Or(narrow.Collapsed, c.Collapsed)
 	return c
 }
 
@@ -138,7 +206,7 @@ func TakeControls(r *Request) (Controls, *Request, error) {
 		for item := range strings.SplitSeq(strings.Join(lines, ";"), ";") {
 			switch name, value, _ := strings.Cut(strings.TrimSpace(item), "="); name {
 			case "":
-			case "on", "off":
+			case "on", "off", "dry_run":
 				set("neardup", name)
 			default:
 				set(headerControl(strings.TrimSpace(name)), strings.TrimSpace(value))

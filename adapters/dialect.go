@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+
+	"github.com/neardup/sidecar/rerank"
 )
 
 // Header is an HTTP header with canonical keys, convertible to and from http.Header.
@@ -171,6 +174,10 @@ type Outcome struct {
 	Limited bool
 	// Rounds is how often the engine was asked; Window the ranks collapsed over.
 	Rounds, Window int
+	// DryRun says that the answer is the engine's own, and Folded what would have been folded.
+	DryRun bool
+	// CursorLost says that what earlier pages of a cursor showed was not known any more, so that the page was collapsed by itself.
+	CursorLost bool
 }
 
 // Plan is what a dialect is told for a search.
@@ -180,6 +187,31 @@ type Plan struct {
 	Scope func(target string) Scope
 	// MaxWindow caps the window that a request may ask for.
 	MaxWindow int
+	// Cursors remembers, for this client alone, what pages of a cursor have shown. It is nil where nothing is remembered.
+	Cursors Cursors
+}
+
+// Cursors remembers what a client's cursors have shown, bounded and for a time: anything in it can be gone at any moment. What is in it is
+// never changed. Safe for concurrent use.
+type Cursors interface {
+	// Get returns what was put last under the key.
+	Get(key string) (walk *rerank.Walk, ok bool)
+	// Put takes a walk, which the caller does not change any more.
+	Put(key string, walk *rerank.Walk)
+}
+
+// Add adds a rule that matches behind the target.
+func (s *Scope) Add(r *Rule) {
+	s.DryRun = r.DryRun && (s.DryRun || !s.Configured)
+	s.Configured, s.Window, s.VectorWindow = true, max(s.Window, r.Window), max(s.VectorWindow, r.VectorWindow)
+	s.Chooses, s.Transitive = s.Chooses || !r.Choice.Ranked(), s.Transitive || r.Transitive
+	s.CollapsedTotals, s.Exports = s.CollapsedTotals || r.CollapsedTotals, s.Exports || r.Exports
+	s.Expand = max(s.Expand, r.Expand)
+	for _, d := range r.Deciding() {
+		if !slices.Contains(s.Deciding, d) {
+			s.Deciding = append(s.Deciding, d)
+		}
+	}
 }
 
 // Scope is what is known of a search's target under the client's credentials.
@@ -190,6 +222,15 @@ type Scope struct {
 	Window int
 	// VectorWindow is the number of neighbours that a search by vectors asks for at least, where hits fold.
 	VectorWindow int
+	// Chooses says that a rule shows other members than the first-ranked, Transitive that one groups by connected components: both take
+	// the whole window.
+	Chooses, Transitive bool
+	// CollapsedTotals, Exports, Expand and DryRun are those of the rules, the farthest-reaching of several; but DryRun only where all say so.
+	CollapsedTotals, Exports bool
+	Expand                   Expand
+	DryRun                   bool
+	// Deciding are the fields whose values are needed of each hit.
+	Deciding []Deciding
 	// Rate is the share of hits that folded of late.
 	Rate float64
 	// Lacking says that hits without a sketch were seen of late.

@@ -1,6 +1,8 @@
 package adapters
 
 import (
+	"cmp"
+
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -30,33 +32,57 @@ func (j *Judge) Reset() { j.Lacking, j.Unread = 0, 0 }
 // Unjudged returns the hit of a concrete index where only which document it is matters.
 func Unjudged(index, id string) rerank.Hit { return rerank.Hit{ID: index + "\x00" + id} }
 
-// Hit returns the hit of a concrete index with the id and the text stored in our field ("" if there is none). Where no usable
-// sketch is stored and the rule says to compute one, document is called for the hit's JSON with all of the rule's fields; nil
-// means it is not at hand. A Judge that doubts calls it for every hit.
-func (j *Judge) Hit(index, id, stored string, document func(*Rule) []byte) rerank.Hit {
-	hit := Unjudged(index, id)
-	rule := j.rules.For(index)
+// Seen is what an engine shows of a hit.
+type Seen struct {
+	// Index is the concrete index, ID the document's, Stored the text in our field ("" if there is none).
+	Index, ID, Stored string
+	// Document returns the hit's JSON with all of the rule's fields; nil if it is not at hand. It is called where no usable sketch is stored
+	// and the rule says to compute one, and for every hit by a Judge that doubts.
+	Document func(*Rule) []byte
+	// Values returns the values of a deciding field, none if the hit has none; of one that is a date Unix milliseconds in digits. A nil
+	// Values shows none. See [Rule.Deciding].
+	Values func(Deciding) []string
+}
+
+// Hit returns what package rerank compares of a hit.
+func (j *Judge) Hit(seen Seen) rerank.Hit {
+	hit := Unjudged(seen.Index, seen.ID)
+	rule := j.rules.For(seen.Index)
 	if rule == nil {
 		return hit
 	}
-	if s := rule.Decode(stored); s != nil && j.believes(rule, s, document) {
-		hit.Sketch, hit.Profile = s, j.profile(rule)
+	hit.Sketch = j.sketch(rule, &seen)
+	if hit.Sketch == nil {
 		return hit
+	}
+	hit.Profile = j.profile(rule)
+	hit.Traits = rule.traits(hit.Sketch, seen.Values)
+	return hit
+}
+
+// sketch returns a hit's sketch: the one stored, or one computed from its text, or nil.
+func (j *Judge) sketch(rule *Rule, seen *Seen) *sketch.Sketch {
+	if s := rule.Decode(seen.Stored); s != nil && j.believes(rule, s, seen.Document) {
+		return s
 	}
 	j.Lacking++
 	if !rule.Compute {
-		return hit
+		return nil
 	}
-	source := document(rule)
+	source := seen.Document(rule)
 	if source == nil {
 		j.Unread++
-		return hit
+		return nil
 	}
-	if computed, _ := rule.SketchOf(source); computed != nil {
-		hit.Sketch, hit.Profile = &computed.Sketch, j.profile(rule)
+	computed, _ := rule.SketchOf(source)
+	if computed == nil {
+		return nil
 	}
-	return hit
+	return &computed.Sketch
 }
+
+// Rule returns the rule of a concrete index, nil if there is none.
+func (j *Judge) Rule(index string) *Rule { return j.rules.For(index) }
 
 // believes reports whether a stored sketch is that of the hit's text, as far as that can be seen.
 func (j *Judge) believes(rule *Rule, s *sketch.Sketch, document func(*Rule) []byte) bool {
@@ -67,14 +93,18 @@ func (j *Judge) believes(rule *Rule, s *sketch.Sketch, document func(*Rule) []by
 	return source == nil || rule.Fits(s, source)
 }
 
+// profile returns the rule's profile under the controls.
 func (j *Judge) profile(rule *Rule) *rerank.Profile {
 	p := j.profiles[rule]
 	if p == nil {
 		own := rule.Profile
 		p = &own
-		if j.controls.Threshold > 0 {
-			p.Threshold = j.controls.Threshold
-		}
+		p.Threshold = cmp.Or(j.controls.Threshold, p.Threshold)
+		p.Keep = cmp.Or(j.controls.Keep, p.Keep)
+		p.Within = rule.Together.Within.Milliseconds()
+		p.Same, p.Different = len(rule.Together.Same) > 0, len(rule.Together.Different) > 0
+		p.Chooses = !rule.Choice.Ranked()
+		p.Ascending = rule.Choice.By == ByOldest || rule.Choice.By == ByPrefer || rule.Choice.By == ByField && rule.Choice.Ascending
 		j.profiles[rule] = p
 	}
 	return p
@@ -82,11 +112,54 @@ func (j *Judge) profile(rule *Rule) *rerank.Profile {
 
 // Page returns what a Pager needs for the client's page of a search over the scope, under the controls and the engine's limit.
 func (p Plan) Page(from, size int, scope Scope, controls Controls, limit int) rerank.Page {
-	window := scope.Window
-	if controls.Window > 0 {
-		window = controls.Window
+	return rerank.Page{
+		From: from, Size: size, Window: p.Window(scope, controls), Limit: limit, Rate: scope.Rate,
+		Whole:      scope.Chooses || scope.collapsed(controls),
+		Transitive: scope.Transitive,
+		Sources:    scope.expand(controls) == ExpandSource,
 	}
-	return rerank.Page{From: from, Size: size, Window: min(window, p.MaxWindow), Limit: limit, Rate: scope.Rate}
+}
+
+// Window returns how many ranks of a search over the scope are collapsed over.
+func (p Plan) Window(scope Scope, controls Controls) int {
+	return min(cmp.Or(controls.Window, scope.Window), p.MaxWindow)
+}
+
+// Show is what an answer is to show beside its hits.
+type Show struct {
+	Expand  Expand
+	Explain bool
+	// Collapsed says that the total is that of the collapsed list.
+	Collapsed bool
+	// DryRun says that nothing is folded.
+	DryRun bool
+}
+
+// Show returns what the answer to a search over the scope is to show, under the controls.
+func (s Scope) Show(controls Controls) Show {
+	show := Show{Expand: s.expand(controls), Collapsed: s.collapsed(controls), DryRun: controls.DryRun || s.DryRun && !controls.On}
+	if controls.Explain != nil {
+		show.Explain = *controls.Explain
+	}
+	return show
+}
+
+func (s Scope) collapsed(controls Controls) bool {
+	if controls.Collapsed != nil {
+		return *controls.Collapsed
+	}
+	return s.CollapsedTotals
+}
+
+func (s Scope) expand(controls Controls) Expand {
+	expand := s.Expand
+	if controls.Expand != nil {
+		expand = *controls.Expand
+	}
+	if controls.Explain != nil && *controls.Explain {
+		expand = max(expand, ExpandIDs)
+	}
+	return expand
 }
 
 // OutcomeOf returns the outcome of a collapsed search whose list holds total hits in all by the engine's count, or -1 where it

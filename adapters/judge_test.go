@@ -43,12 +43,12 @@ func TestDoubt(t *testing.T) {
 			if c.stored != "" {
 				stored = sketchOf(c.stored)
 			}
-			hit := j.Hit("news-1", "1", stored, func(*Rule) []byte {
+			hit := j.Hit(Seen{Index: "news-1", ID: "1", Stored: stored, Document: func(*Rule) []byte {
 				if c.document == "" {
 					return nil
 				}
 				return []byte(c.document)
-			})
+			}})
 			got := ""
 			if hit.Sketch != nil {
 				got = hit.Sketch.String()

@@ -36,6 +36,20 @@ type Rule struct {
 	VectorWindow int
 	// Compute says that a hit without a sketch gets one computed from its own text; otherwise it stands alone.
 	Compute bool
+	// Choice says which member of a group is shown in its leader's place, DateField by which field the newest and the oldest are found.
+	Choice    Choice
+	DateField string
+	// Together are the conditions on which near-duplicates fold beside their agreement.
+	Together Together
+	// Transitive groups by connected components rather than by leaders.
+	Transitive bool
+	// CollapsedTotals has the total of hits show how many the collapsed list holds.
+	CollapsedTotals bool
+	// Exports says that exports (scrolls, sorts by index order) are collapsed too.
+	Exports bool
+	// Expand says what is shown of the folded hits, DryRun that nothing is folded but counted.
+	Expand Expand
+	DryRun bool
 	// Sketcher makes the sketches.
 	Sketcher *sketch.Sketcher
 }
@@ -58,6 +72,7 @@ func (r *Rule) Validate() error {
 		}
 	}
 	errs = append(errs, overlaps(r.Fields)...)
+	errs = append(errs, r.validateChoices()...)
 	if t := r.Profile.Threshold; !(t > 0 && t <= 1) {
 		errs = append(errs, fmt.Errorf("threshold: %v is out of range: use a number above 0, at most 1 (0.64 is usual)", t))
 	}

@@ -231,7 +231,7 @@ func (c *catalog) scope(ctx context.Context, who client, target string) adapters
 	}
 	for _, rule := range c.rules {
 		if c.touches(rule, target, e) {
-			s.Configured, s.Window, s.VectorWindow = true, max(s.Window, rule.Window), max(s.VectorWindow, rule.VectorWindow)
+			s.Add(rule)
 		}
 	}
 	return s

@@ -18,7 +18,7 @@ func BenchmarkCollapse(b *testing.B) {
 		hits[i].Sketch.Payload = payload
 	}
 	for b.Loop() {
-		if len(Collapse(hits, len(hits))) != len(hits) {
+		if len(Collapse(hits, len(hits), false).Groups) != len(hits) {
 			b.Fatal("something folded")
 		}
 	}

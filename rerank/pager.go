@@ -37,6 +37,13 @@ type Page struct {
 	First int
 	// Length cuts the collapsed list; 0 leaves it whole.
 	Length int
+	// Whole has the whole window read before the page is cut: representatives that are chosen by more than rank, and totals of the
+	// collapsed list, follow from all of it.
+	Whole bool
+	// Transitive groups by connected components, which needs the whole window too.
+	Transitive bool
+	// Sources has every rank that is read come with its sources: folded hits are to be shown with theirs.
+	Sources bool
 }
 
 // end is where the page ends in the collapsed list.
@@ -51,6 +58,9 @@ func (p Page) end() int {
 type Span struct {
 	From, To   int
 	SketchOnly bool
+	// Ranks, if not nil, are those of the span whose sources are wanted, ascending. Their hits alone may be read, if that is how the
+	// reading is handed over: by [Pager.Pick] in place of [Pager.Take].
+	Ranks []int
 }
 
 // Pager finds one page of the collapsed list in a few readings of the engine's list. Every answer is cut from readings that agree
@@ -68,12 +78,13 @@ type Span struct {
 type Pager struct {
 	page     Page
 	hits     []Hit // ranks [0, len(hits)) of the last reading from rank 0
-	groups   []Group
-	end      int  // the length of the engine's list, or unknown
-	full     Span // ranks whose sources are at hand, all from one reading
-	whole    bool // read everything with sources in one reading, from rank 0
-	next     int  // up to where the next reading from rank 0 goes; 0 when no more is needed
+	list     Collapsed
+	end      int         // the length of the engine's list, or unknown
+	full     map[int]int // the ranks whose sources are at hand, all from one reading, and their places in it
+	whole    bool        // read everything with sources in one reading, from rank 0
+	next     int         // up to where the next reading from rank 0 goes; 0 when no more is needed
 	readings int
+	moved    int // how often a reading showed that the list had moved
 	err      error
 }
 
@@ -82,8 +93,17 @@ const unknown = math.MaxInt
 
 // NewPager returns a Pager for the page.
 func NewPager(page Page) *Pager {
+	page.Whole = page.Whole || page.Transitive
 	p := &Pager{page: page, end: unknown}
-	p.whole = !page.SketchFirst && (page.From == 0 || p.firstReading() <= fullReading)
+	switch {
+	case page.Sources:
+		p.whole = true
+	case page.SketchFirst:
+	case page.Whole:
+		p.whole = max(page.Window, page.end()) <= fullReading
+	default:
+		p.whole = page.From == 0 || p.firstReading() <= fullReading
+	}
 	p.next = p.clamp(p.firstReading())
 	return p
 }
@@ -99,12 +119,17 @@ func (p *Pager) Next() (Span, bool) {
 	if p.next > 0 {
 		return Span{To: p.next, SketchOnly: !p.whole}, true
 	}
-	ranks := p.ranks()
-	if len(ranks) == 0 {
+	ranks := slices.Sorted(slices.Values(p.ranks()))
+	if !slices.ContainsFunc(ranks, func(rank int) bool { return !p.has(rank) }) {
 		return Span{}, false
 	}
-	page := Span{From: ranks[0], To: ranks[len(ranks)-1] + 1}
-	return page, page.From < p.full.From || page.To > p.full.To
+	return Span{From: ranks[0], To: ranks[len(ranks)-1] + 1, Ranks: ranks}, true
+}
+
+// has reports whether the sources of a rank are at hand.
+func (p *Pager) has(rank int) bool {
+	_, ok := p.full[rank]
+	return ok
 }
 
 // Take adds the hits read for the span that Next returned last.
@@ -115,14 +140,49 @@ func (p *Pager) Take(span Span, hits []Hit) {
 		p.takePage(span, hits)
 		return
 	}
-	p.hits, p.end, p.groups = hits, unknown, Collapse(hits, p.page.Window)
+	p.hits, p.end, p.list = hits, unknown, Collapse(hits, p.page.Window, p.page.Transitive)
 	if len(hits) < span.To {
 		p.end = len(hits)
 	}
 	if p.whole {
-		p.full = Span{To: len(hits)}
+		p.full = from(0, len(hits))
 	}
 	p.next = p.missing()
+}
+
+// Pick adds the hits of the ranks that the Span of Next names, one for each and in their order.
+func (p *Pager) Pick(span Span, hits []Hit) {
+	p.readings++
+	same := len(hits) == len(span.Ranks)
+	full := map[int]int{}
+	for i := 0; same && i < len(hits); i++ {
+		rank := span.Ranks[i]
+		same = rank < len(p.hits) && hits[i].ID == p.hits[rank].ID
+		full[rank] = i
+	}
+	if same {
+		p.full = full
+		return
+	}
+	p.restart(span.To)
+}
+
+// restart reads the list again, with all sources at once.
+func (p *Pager) restart(to int) {
+	p.moved++
+	if p.page.Whole {
+		to = max(to, len(p.hits))
+	}
+	p.whole, p.next = true, to
+}
+
+// from returns the places of n ranks in a row.
+func from(rank, n int) map[int]int {
+	full := make(map[int]int, n)
+	for i := range n {
+		full[rank+i] = i
+	}
+	return full
 }
 
 // takePage accepts the sources of the page's ranks if they are of the documents whose sketches were read. Otherwise the list has
@@ -134,10 +194,10 @@ func (p *Pager) takePage(span Span, hits []Hit) {
 		same = hits[i].ID == p.hits[span.From+i].ID
 	}
 	if !same {
-		p.whole, p.next = true, span.To
+		p.restart(span.To)
 		return
 	}
-	p.full = Span{From: span.From, To: span.To}
+	p.full = from(span.From, len(hits))
 	if end < span.To {
 		p.end = end
 	}
@@ -147,6 +207,9 @@ func (p *Pager) takePage(span Span, hits []Hit) {
 // half standard deviations, since a second reading costs more than a few ranks more. (How many hits fold before so many leaders are found
 // is negative binomial: its variance is the mean over 1 - rate. With two, 95.9 % of first pages were full, some lists' less than 95.)
 func (p *Pager) firstReading() int {
+	if p.page.Whole {
+		return max(p.page.First, p.page.Window)
+	}
 	need, rate := p.page.end(), min(max(p.page.Rate, 0), 0.95)
 	folds := float64(need) * rate / (1 - rate)
 	return max(p.page.First, need+int(math.Ceil(folds+2.5*math.Sqrt(folds/(1-rate)))))
@@ -167,8 +230,13 @@ func (p *Pager) clamp(to int) int {
 
 // missing returns up to which rank the list must be read again before the page's ranks are known, or 0 if they are.
 func (p *Pager) missing() int {
-	n, lacking := len(p.hits), p.page.end()-len(p.groups)
-	if p.end != unknown || lacking <= 0 || p.page.end() == p.page.From {
+	n, lacking := len(p.hits), p.page.end()-len(p.list.Shown)
+	switch {
+	case p.end != unknown:
+		return 0
+	case p.page.Whole && n < p.clamp(p.page.Window):
+		return p.clamp(p.page.Window)
+	case lacking <= 0 || p.page.end() == p.page.From:
 		return 0
 	}
 	to := max(2*n, n+2*lacking)
@@ -184,7 +252,7 @@ func (p *Pager) missing() int {
 // Judged reports whether the sketches of a reading that Next returned are looked at, not only which documents it holds.
 func (p *Pager) Judged(span Span) bool { return span.SketchOnly || p.whole }
 
-// Ranks returns the engine's ranks of the page's hits, ascending, when Next has returned false; or ErrUnsettled.
+// Ranks returns the engine's ranks of the page's hits, in the order of the page, when Next has returned false; or ErrUnsettled.
 func (p *Pager) Ranks() ([]int, error) {
 	if p.err != nil {
 		return nil, p.err
@@ -205,12 +273,12 @@ func (p *Pager) ranks() []int {
 	for at := p.page.From; at < p.page.end(); at++ {
 		rank := 0
 		switch {
-		case at < len(p.groups):
-			rank = p.groups[at].Leader
+		case at < len(p.list.Shown):
+			rank = p.list.Shown[at]
 		case len(p.hits) < p.page.Window:
 			return ranks
 		default:
-			rank = p.page.Window + at - len(p.groups)
+			rank = p.page.Window + at - len(p.list.Shown)
 		}
 		if rank >= end {
 			return ranks
@@ -220,8 +288,22 @@ func (p *Pager) ranks() []int {
 	return ranks
 }
 
-// Full returns the reading that holds the page's sources.
-func (p *Pager) Full() Span { return p.full }
+// At returns the place of a rank's hit in the reading that holds the page's sources, and false if they are not in it.
+func (p *Pager) At(rank int) (place int, ok bool) {
+	place, ok = p.full[rank]
+	return place, ok
+}
+
+// Hit returns what was read of a rank, and nil if it was not looked at.
+func (p *Pager) Hit(rank int) *Hit {
+	if rank >= len(p.hits) {
+		return nil
+	}
+	return &p.hits[rank]
+}
+
+// Moved is how often a reading showed that the list had moved since the last one.
+func (p *Pager) Moved() int { return p.moved }
 
 // Stats is what the readings showed, for the response header and for what is learned about the index.
 type Stats struct {
@@ -238,7 +320,7 @@ type Stats struct {
 // Stats returns what the readings so far showed.
 func (p *Pager) Stats() Stats {
 	s := Stats{Read: len(p.hits), Readings: p.readings, Ended: p.end != unknown || len(p.hits) >= p.page.Window}
-	for _, g := range p.groups {
+	for _, g := range p.list.Groups {
 		s.Folded += len(g.Folded)
 	}
 	for _, h := range p.hits {
@@ -252,4 +334,4 @@ func (p *Pager) Stats() Stats {
 }
 
 // Groups returns the groups of the ranks read, ordered by leader.
-func (p *Pager) Groups() []Group { return slices.Clone(p.groups) }
+func (p *Pager) Groups() []Group { return slices.Clone(p.list.Groups) }

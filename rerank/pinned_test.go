@@ -11,8 +11,10 @@ import (
 func TestPinnedHitsAreNeverFolded(t *testing.T) {
 	hits := []Hit{hit("a", 1, 0), hit("b", 1, 1), hit("c", 1, 2), hit("d", 2, 0), hit("e", 2, 1)}
 	hits[1].Pinned, hits[3].Pinned = true, true
-	want := []Group{{Leader: 0, Folded: []int{2}}, {Leader: 1}, {Leader: 3, Folded: []int{4}}}
-	if diff := cmp.Diff(want, Collapse(hits, 5)); diff != "" {
+	want := []Group{
+		{Folded: []int{2}}, {Leader: 1, Representative: 1}, {Leader: 3, Representative: 3, Folded: []int{4}},
+	}
+	if diff := cmp.Diff(want, Collapse(hits, 5, false).Groups); diff != "" {
 		t.Error(diff)
 	}
 	r := rand.New(rand.NewPCG(5, 5))
@@ -21,7 +23,7 @@ func TestPinnedHitsAreNeverFolded(t *testing.T) {
 		for i := range hits {
 			hits[i].Pinned = r.IntN(6) == 0
 		}
-		for _, g := range Collapse(hits, 80) {
+		for _, g := range Collapse(hits, 80, false).Groups {
 			if slices.ContainsFunc(g.Folded, func(rank int) bool { return hits[rank].Pinned }) {
 				t.Fatalf("%+v holds a pinned hit", g)
 			}

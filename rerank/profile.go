@@ -1,6 +1,10 @@
 package rerank
 
-import "github.com/neardup/sidecar/sketch"
+import (
+	"slices"
+
+	"github.com/neardup/sidecar/sketch"
+)
 
 // Profile says when two documents count as near-duplicates.
 type Profile struct {
@@ -9,10 +13,32 @@ type Profile struct {
 	// MinShingles is how many shingles both documents must have to be near-duplicates by agreement; shorter ones are so by fingerprint
 	// alone, because a handful of shingles can agree by accident.
 	MinShingles int
+	// Measure is what the threshold is held against.
+	Measure Measure
+	// Within, if above 0, is how many milliseconds apart the moments of near-duplicates may be at most; Same says that their Traits.Same
+	// must be equal, Different that their Traits.Different must have nothing in common. A hit that lacks what is asked for folds with
+	// nothing.
+	Within          int64
+	Same, Different bool
+	// Keep is how many members of a group are shown; 0 is 1.
+	Keep int
+	// Chooses says that the members of a group that are shown are those of the greatest Merit, or the least where Ascending; otherwise
+	// it is the first-ranked ones.
+	Chooses, Ascending bool
 	// Check decides doubtful pairs where both texts are at hand. Searches have sketches alone and make no use of it, so that a page
 	// does not depend on which fields the client asked for.
 	Check Check
 }
+
+// Measure is what is estimated from two sketches and held against the threshold.
+type Measure string
+
+const (
+	// Resemblance is |A∩B| / |A∪B| of the two sets; the empty Measure is it too.
+	Resemblance Measure = "resemblance"
+	// Containment is |A∩B| over the smaller of the two sets: high where one text is a part of the other (Broder 1997).
+	Containment Measure = "containment"
+)
 
 // Check is a second look at pairs whose agreement leaves a doubt: they are near-duplicates if their exact resemblance is at or above the
 // threshold or their coverage is at or above Coverage. The zero Check leaves no doubt.
@@ -40,9 +66,55 @@ var Presets = map[string]Profile{"default": Default, "safe": Safe, "thorough": T
 // NearDuplicates reports whether two documents are near-duplicates by their sketches: same text, or agreement at or above the
 // threshold. The agreement is 0 where the two are not comparable.
 func (p *Profile) NearDuplicates(a, b *sketch.Sketch) (near bool, agreement float64) {
-	agreement, comparable := a.Agreement(b)
+	agreement, comparable := p.agreement(a, b)
 	near = comparable && agreement >= p.Threshold && p.long(a, b) || a.SameText(b)
 	return near, agreement
+}
+
+// agreement is what the profile's measure says of two sketches.
+func (p *Profile) agreement(a, b *sketch.Sketch) (agreement float64, comparable bool) {
+	if p.Measure != Containment {
+		return a.Agreement(b)
+	}
+	if b.Shingles < a.Shingles {
+		a, b = b, a
+	}
+	e, ok := a.Containment(b)
+	return e.Value, ok
+}
+
+// Near reports whether a hit may fold into another by the profile: they are near-duplicates, and what else it asks for holds.
+func (p *Profile) Near(hit, other *Hit) (near bool, agreement float64) {
+	if hit.Sketch == nil || other.Sketch == nil || !p.together(&hit.Traits, &other.Traits) {
+		return false, 0
+	}
+	return p.NearDuplicates(hit.Sketch, other.Sketch)
+}
+
+// together reports whether the conditions beside the agreement hold.
+func (p *Profile) together(a, b *Traits) bool {
+	switch {
+	case p.Same && (a.Same == "" || a.Same != b.Same):
+		return false
+	case p.Different && !apart(a.Different, b.Different):
+		return false
+	case p.Within > 0 && !(a.Timed && b.Timed):
+		return false
+	}
+	return p.Within <= 0 || max(a.At, b.At)-min(a.At, b.At) <= p.Within
+}
+
+// apart reports whether both have values of every field and none in common.
+func apart(a, b [][]string) bool {
+	if len(a) == 0 || len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if len(a[i]) == 0 || len(b[i]) == 0 || slices.ContainsFunc(a[i], func(v string) bool { return slices.Contains(b[i], v) }) {
+			return false
+		}
+	}
+	return true
 }
 
 // long reports whether both have shingles enough; ready values have none to count.

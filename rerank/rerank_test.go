@@ -84,7 +84,7 @@ func TestCollapseKeepsEveryRankOnce(t *testing.T) {
 	for range trials(300) {
 		hits, window := randomHits(r, r.IntN(80), r.Float64()), r.IntN(90)
 		var ranks, leaders []int
-		for _, g := range Collapse(hits, window) {
+		for _, g := range Collapse(hits, window, false).Groups {
 			leaders = append(leaders, g.Leader)
 			ranks = append(append(ranks, g.Leader), g.Folded...)
 			for _, f := range g.Folded {
@@ -117,10 +117,10 @@ func TestCollapseOfLeadersChangesNothing(t *testing.T) {
 	for range 200 {
 		hits := randomHits(r, 60, 0.7)
 		var leaders []Hit
-		for _, g := range Collapse(hits, 60) {
+		for _, g := range Collapse(hits, 60, false).Groups {
 			leaders = append(leaders, hits[g.Leader])
 		}
-		for _, g := range Collapse(leaders, 60) {
+		for _, g := range Collapse(leaders, 60, false).Groups {
 			if len(g.Folded) != 0 {
 				t.Fatalf("leaders fold among themselves: %v", g)
 			}
@@ -133,7 +133,7 @@ func TestShortTextsFoldByFingerprintAlone(t *testing.T) {
 	same, near := hit("b", 1, 0), hit("c", 1, 3)
 	same.Profile, near.Profile = short, short
 	hits := []Hit{hit("a", 1, 0), near, same}
-	if diff := cmp.Diff([]Group{{Leader: 0, Folded: []int{2}}, {Leader: 1}}, Collapse(hits, 3)); diff != "" {
+	if diff := cmp.Diff([]Group{{Leader: 0, Representative: 0, Folded: []int{2}}, {Leader: 1, Representative: 1}}, Collapse(hits, 3, false).Groups); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -160,7 +160,8 @@ func page(t *testing.T, p *Pager, list func() []Hit) []string {
 	}
 	ids := []string{}
 	for _, rank := range ranks {
-		ids = append(ids, read[rank-p.Full().From].ID)
+		at, _ := p.At(rank)
+		ids = append(ids, read[at].ID)
 	}
 	return ids
 }

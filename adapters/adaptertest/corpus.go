@@ -115,7 +115,7 @@ func (c *corpus) collapsed(target []string, window int) []int {
 		}
 	}
 	var ranks []int
-	for _, g := range rerank.Collapse(hits, window) {
+	for _, g := range rerank.Collapse(hits, window, false).Groups {
 		ranks = append(ranks, g.Leader)
 	}
 	for rank := window; rank < len(hits); rank++ {

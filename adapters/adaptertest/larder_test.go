@@ -202,7 +202,9 @@ func (x *finding) take(reply *adapters.Reply) error {
 			return adapters.NotUnderstood(errors.New("an item without id or doc"))
 		}
 		stored, _ := adapters.Text(adapters.Get(inside, adapters.SketchField))
-		hits[i] = x.judge.Hit(x.target, id, stored, func(*adapters.Rule) []byte { return document })
+		hits[i] = x.judge.Hit(adapters.Seen{
+			Index: x.target, ID: id, Stored: stored, Document: func(*adapters.Rule) []byte { return document },
+		})
 	}
 	x.reply, x.items, x.total = reply, items, total
 	x.pager.Take(x.span, hits)

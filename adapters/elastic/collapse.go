@@ -132,7 +132,7 @@ func (c *collapse) settle(hits []rerank.Hit) bool {
 	near := c.near
 	c.near = nil
 	looked := hits[:min(near.ranks, len(hits), c.page.Window)]
-	if len(rerank.Collapse(looked, c.page.Window)) == len(looked) {
+	if len(rerank.Collapse(looked, c.page.Window, false).Groups) == len(looked) {
 		return false
 	}
 	longer := *c.q
@@ -210,7 +210,8 @@ func (c *collapse) hit(raw []byte) (rerank.Hit, error) {
 	if !c.judged {
 		return adapters.Unjudged(index, id), nil
 	}
-	hit := c.judge.Hit(c.d.ruleName(index), id, storedSketch(adapters.Get(members, "fields")), func(*adapters.Rule) []byte {
+	seen := adapters.Seen{Index: c.d.ruleName(index), ID: id, Stored: storedSketch(adapters.Get(members, "fields"))}
+	seen.Document = func(*adapters.Rule) []byte {
 		if c.span.SketchOnly && !c.texts || !c.span.SketchOnly && !c.q.whole {
 			return nil
 		}
@@ -218,7 +219,8 @@ func (c *collapse) hit(raw []byte) (rerank.Hit, error) {
 			return source
 		}
 		return []byte("{}")
-	})
+	}
+	hit := c.judge.Hit(seen)
 	hit.ID = adapters.Unjudged(index, id).ID // two indices can stand behind one name
 	return hit, nil
 }
@@ -268,7 +270,8 @@ func (c *collapse) result() ([]byte, error) {
 	}
 	page := make([][]byte, len(ranks))
 	for i, rank := range ranks {
-		if page[i], err = c.bare(c.hits[rank-c.pager.Full().From]); err != nil {
+		place, _ := c.pager.At(rank)
+		if page[i], err = c.bare(c.hits[place]); err != nil {
 			return nil, err
 		}
 	}

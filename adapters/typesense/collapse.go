@@ -250,7 +250,8 @@ func (c *collapse) judged(beside []hit, withTexts bool) error {
 			}
 			stored = beside[i].stored
 		}
-		hits[i] = judge.Hit(c.index, h.identity(), stored, func(rule *adapters.Rule) []byte {
+		seen := adapters.Seen{Index: c.index, ID: h.identity(), Stored: stored}
+		seen.Document = func(rule *adapters.Rule) []byte {
 			switch {
 			case !readable:
 				return nil
@@ -260,7 +261,8 @@ func (c *collapse) judged(beside []hit, withTexts bool) error {
 				return nil
 			}
 			return unflattened(h.document)
-		})
+		}
+		hits[i] = judge.Hit(seen)
 		hits[i].Pinned = h.curated
 	}
 	if c.again = judge.Unread > 0 && !withTexts && readable && !c.q.hidesID(); c.again {
@@ -313,8 +315,8 @@ func (c *collapse) shown() ([]hit, error) {
 	}
 	list := make([]hit, len(ranks))
 	for i, rank := range ranks {
-		at := rank - c.pager.Full().From
-		if at < 0 || at >= len(c.full) {
+		at, ok := c.pager.At(rank)
+		if !ok || at >= len(c.full) {
 			return nil, errMoved
 		}
 		list[i] = c.full[at]

@@ -149,19 +149,22 @@ func BenchmarkDoubt(b *testing.B) {
 			computed, _ := rule.SketchOf(documents[i])
 			stored[i] = computed.Text
 		}
+		look := func(document []byte) func(*adapters.Rule) []byte {
+			return func(*adapters.Rule) []byte { return unflattened(document) }
+		}
 		for _, c := range []struct {
 			name string
 			hit  func(j *adapters.Judge, i int)
 		}{
 			{"believe", func(j *adapters.Judge, i int) {
-				j.Hit("news", "1", stored[i], nil)
+				j.Hit(adapters.Seen{Index: "news", ID: "1", Stored: stored[i]})
 			}},
 			{"look", func(j *adapters.Judge, i int) {
 				j.Doubting = true
-				j.Hit("news", "1", stored[i], func(*adapters.Rule) []byte { return unflattened(documents[i]) })
+				j.Hit(adapters.Seen{Index: "news", ID: "1", Stored: stored[i], Document: look(documents[i])})
 			}},
 			{"compute", func(j *adapters.Judge, i int) {
-				j.Hit("news", "1", "", func(*adapters.Rule) []byte { return unflattened(documents[i]) })
+				j.Hit(adapters.Seen{Index: "news", ID: "1", Document: look(documents[i])})
 			}},
 		} {
 			b.Run(fmt.Sprintf("%s/%d", c.name, hits), func(b *testing.B) {

@@ -363,7 +363,7 @@ func (b *bench) page(c trial, own []byte) [][]byte {
 			copy(list.seen, first.seen[:n])
 		}
 	}
-	groups := rerank.Collapse(list.hits, window)
+	groups := rerank.Collapse(list.hits, window, false).Groups
 	if c.value("vector_query") != "" && len(groups) == min(window, len(list.hits)) {
 		return cleanHits(b.t, own, c.named())
 	}

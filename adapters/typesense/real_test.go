@@ -243,7 +243,7 @@ func (b *bench) collapsed(params url.Values, page, perPage, window int) string {
 		}
 	}
 	var list []int
-	for _, g := range rerank.Collapse(hits, window) {
+	for _, g := range rerank.Collapse(hits, window, false).Groups {
 		list = append(list, g.Leader)
 	}
 	for i := min(window, len(hits)); i < len(hits); i++ {

@@ -1,0 +1,73 @@
+package rerank
+
+import "slices"
+
+// Walk is a collapsed list that is walked in pieces, each from where the last one ended, as a client's cursor does. It remembers the
+// leaders, so that what they stand for does not come back. It shows the first-ranked members of each group: choosing others would
+// take the whole window. The zero Walk is at the beginning. It is not safe for concurrent use; a Clone is independent.
+type Walk struct {
+	leaders []walked
+	ranks   int
+	folded  int
+}
+
+// walked is a leader and how many members of its group were shown.
+type walked struct {
+	hit   Hit
+	shown int
+}
+
+// Clone returns a copy that goes its own way.
+func (w *Walk) Clone() *Walk {
+	c := *w
+	c.leaders = slices.Clone(w.leaders)
+	return &c
+}
+
+// Ranks is how many ranks were walked, Folded how many of them were folded.
+func (w *Walk) Ranks() int { return w.ranks }
+
+// Folded is how many of the ranks walked were folded.
+func (w *Walk) Folded() int { return w.folded }
+
+// Leaders is how many leaders are remembered.
+func (w *Walk) Leaders() int { return len(w.leaders) }
+
+// Bytes is about how much memory the walk takes.
+func (w *Walk) Bytes() int {
+	n := 64
+	for i := range w.leaders {
+		h := &w.leaders[i].hit
+		n += 256 + len(h.ID) + len(h.Sketch.Payload) + len(h.Traits.Same)
+		for _, values := range h.Traits.Different {
+			for _, v := range values {
+				n += 16 + len(v)
+			}
+		}
+	}
+	return n
+}
+
+// Take walks over the next rank and reports whether its hit is shown. Beyond the window every hit is. The hit must not change afterwards.
+func (w *Walk) Take(hit *Hit, window int) bool {
+	w.ranks++
+	if w.ranks > window || hit.Sketch == nil {
+		return true
+	}
+	if !hit.Pinned {
+		for i := range w.leaders {
+			l := &w.leaders[i]
+			if near, _ := hit.Profile.Near(hit, &l.hit); !near {
+				continue
+			}
+			if keep := l.hit.Profile.Keep; l.shown < keep {
+				l.shown++
+				return true
+			}
+			w.folded++
+			return false
+		}
+	}
+	w.leaders = append(w.leaders, walked{*hit, 1})
+	return true
+}
