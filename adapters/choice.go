@@ -183,16 +183,16 @@ func (r *Rule) merit(s *sketch.Sketch, values func(Deciding) []string) rerank.Me
 	case ByLongest:
 		return rerank.Merit{Known: true, Number: float64(s.Shingles)}
 	case ByNewest, ByOldest:
-		at, ok := moment(values(Deciding{r.DateField, true}))
-		return rerank.Merit{Known: ok, Number: float64(at)}
-	case ByPrefer:
-		best := -1
-		for _, value := range values(Deciding{c.Field, false}) {
-			if i := slices.Index(c.Values, value); i >= 0 && (best < 0 || i < best) {
-				best = i
-			}
+		if at, ok := moment(values(Deciding{r.DateField, true})); ok {
+			return rerank.Merit{Known: true, Number: float64(at)}
 		}
-		return rerank.Merit{Known: best >= 0, Number: float64(best)}
+	case ByPrefer:
+		has := values(Deciding{c.Field, false})
+		best := slices.IndexFunc(c.Values, func(value string) bool { return slices.Contains(has, value) })
+		if best < 0 {
+			return rerank.Merit{}
+		}
+		return rerank.Merit{Known: true, Number: float64(best)}
 	case ByField:
 		list := values(Deciding{c.Field, false})
 		if len(list) == 0 {

@@ -3,6 +3,7 @@ package adaptertest
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -91,9 +92,33 @@ func (c *corpus) window(target []string) (window int) {
 func (c *corpus) plan(random *rand.Rand) adapters.Plan {
 	rate, lacking := random.Float64(), random.IntN(2) == 0
 	return adapters.Plan{Rules: c.rules, MaxWindow: maxWindow, Scope: func(target string) adapters.Scope {
-		window := c.window(strings.Split(target, ","))
-		return adapters.Scope{Configured: window > 0, Window: window, Rate: rate, Lacking: lacking}
+		scope := c.scope(strings.Split(target, ","))
+		scope.Rate, scope.Lacking = rate, lacking
+		return scope
 	}}
+}
+
+// scope returns what the rules behind a target ask for.
+func (c *corpus) scope(target []string) (scope adapters.Scope) {
+	for _, rule := range c.rules {
+		if slices.ContainsFunc(target, func(index string) bool { return c.rules.For(index) == rule }) {
+			scope.Add(rule)
+		}
+	}
+	return scope
+}
+
+// choose has some of the rules show other members than the leaders, and more of them.
+func (c *corpus) choose(random *rand.Rand) {
+	for i, rule := range c.rules {
+		chosen := *rule
+		chosen.Profile.Keep = random.IntN(4)
+		chosen.Transitive = random.IntN(4) == 0
+		if random.IntN(3) == 0 {
+			chosen.Choice.By = adapters.ByLongest
+		}
+		c.rules[i] = &chosen
+	}
 }
 
 // collapsed returns the ranks of the collapsed list, by its definition.
@@ -111,13 +136,13 @@ func (c *corpus) collapsed(target []string, window int) []int {
 			stored = computed
 		}
 		if stored != nil {
-			hits[i].Sketch, hits[i].Profile = &stored.Sketch, &rule.Profile
+			profile := rule.Profile
+			profile.Chooses = rule.Choice.By == adapters.ByLongest
+			hits[i].Sketch, hits[i].Profile = &stored.Sketch, &profile
+			hits[i].Traits.Merit = rerank.Merit{Known: true, Number: float64(stored.Shingles)}
 		}
 	}
-	var ranks []int
-	for _, g := range rerank.Collapse(hits, window, false).Groups {
-		ranks = append(ranks, g.Leader)
-	}
+	ranks := rerank.Collapse(hits, window, c.scope(target).Transitive).Shown
 	for rank := window; rank < len(hits); rank++ {
 		ranks = append(ranks, rank)
 	}

@@ -114,7 +114,7 @@ func (d larder) Search(c adapters.Class, r *adapters.Request, p adapters.Plan) a
 		s.Reason = "unconfigured"
 	case from >= 0 && size > 0:
 		x := &finding{plain: plain, target: c.Target, judge: adapters.NewJudge(p.Rules, controls)}
-		x.page = p.Page(from, size, scope, controls, 0)
+		x.page, x.show = p.Page(from, size, scope, controls, 0), scope.Show(controls)
 		x.pager = rerank.NewPager(x.page)
 		s.Reason, s.Exchange = "", x
 	}
@@ -144,15 +144,25 @@ type finding struct {
 	reply  *adapters.Reply
 	items  [][]byte // of the last reply
 	total  int
+	show   adapters.Show
+	dry    bool // the client's own search is asked
 }
 
 func (x *finding) Next(reply *adapters.Reply) (*adapters.Request, *adapters.Answer, error) {
+	if x.dry {
+		answer := &adapters.Answer{Reply: *reply, Outcomes: []adapters.Outcome{x.outcome()}}
+		answer.Body = adapters.Cleaned(reply.Body, inItems)
+		return nil, answer, nil
+	}
 	if reply != nil {
 		if err := x.take(reply); err != nil {
 			return nil, nil, err
 		}
 	}
 	span, more := x.pager.Next()
+	if x.dry = !more && x.show.DryRun; x.dry {
+		return x.plain, nil, nil
+	}
 	if !more {
 		answer, err := x.answer()
 		return nil, answer, err
@@ -214,6 +224,17 @@ func (x *finding) take(reply *adapters.Reply) error {
 // inItem cuts our field out of an item's document.
 var inItem = adapters.Cuts{Drop: func(path []string) bool { return slices.Equal(path, []string{"doc", adapters.SketchField}) }}
 
+// inItems cuts our field out of the documents of a reply.
+var inItems = adapters.Cuts{Drop: func(path []string) bool {
+	return slices.Equal(path, []string{"items", "doc", adapters.SketchField})
+}}
+
+func (x *finding) outcome() adapters.Outcome {
+	o := adapters.OutcomeOf(x.target, x.page, x.pager.Stats(), x.judge.Lacking, x.total)
+	o.DryRun = x.show.DryRun
+	return o
+}
+
 // answer puts the page's hits into the engine's last reply.
 func (x *finding) answer() (*adapters.Answer, error) {
 	ranks, err := x.pager.Ranks()
@@ -233,6 +254,6 @@ func (x *finding) answer() (*adapters.Answer, error) {
 	if answer.Body, err = adapters.Set(x.reply.Body, "items", list); err != nil {
 		return nil, adapters.NotUnderstood(err)
 	}
-	answer.Outcomes = []adapters.Outcome{adapters.OutcomeOf(x.target, x.page, x.pager.Stats(), x.judge.Lacking, x.total)}
+	answer.Outcomes = []adapters.Outcome{x.outcome()}
 	return answer, nil
 }

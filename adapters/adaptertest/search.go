@@ -92,6 +92,9 @@ func testPages(t *testing.T, s Subject) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	for round := 0; round < rounds(40) && !t.Failed(); round++ {
 		c := newCorpus(t, s, random, 60)
+		if round%2 == 1 {
+			c.choose(random)
+		}
 		for range 3 {
 			searches, aligned := make([]Search, 1+random.IntN(3)*random.IntN(2)), random.IntN(2)
 			for i := range searches {
@@ -261,6 +264,12 @@ func (x *trial) controlled(name, value string) map[string]*adapters.Request {
 	return places
 }
 
+// badControls have a value that a control does not take, or are none.
+var badControls = []string{
+	"neardup=maybe", "neardup_threshold=1.5", "neardup_window=0", "neardup_keep=0", "neardup_keep=101", "neardup_expand=all",
+	"neardup_explain=2", "neardup_totals=all", "neardup_wndow=7",
+}
+
 func testControls(t *testing.T, s Subject) {
 	for searches, x := range newTrials(t, s) {
 		for place, with := range x.controlled("neardup_window", "1") {
@@ -281,13 +290,37 @@ func testControls(t *testing.T, s Subject) {
 				t.Errorf("%s: off is not taken: %+v", place, parsed)
 			}
 		}
-		for name, value := range map[string]string{"neardup": "maybe", "neardup_threshold": "1.5", "neardup_window": "0", "neardup_wndow": "7"} {
+		x.checkDryRun(t)
+		for _, bad := range badControls {
+			name, value, _ := strings.Cut(bad, "=")
 			for place, with := range x.controlled(name, value) {
 				refusal := x.parse(with).Refusal
 				if refusal == nil || refusal.Status != 400 || !strings.Contains(s.Reason(refusal), name) {
 					t.Errorf("%s: %s=%s is not refused by name: %+v", place, name, value, refusal)
 				}
 			}
+		}
+	}
+}
+
+// checkDryRun compares the answers to a search that is to fold nothing with what the engine itself answers.
+func (x *trial) checkDryRun(t *testing.T) {
+	t.Helper()
+	var own bytes.Buffer
+	if err := x.Dialect.CleanReply(x.Dialect.Classify(x.request), &own, bytes.NewReader(x.ask(x.request).Body)); err != nil {
+		t.Fatal(err)
+	}
+	for place, with := range x.controlled("neardup", "dry_run") {
+		answer, err := Run(x.parse(with).Exchange, x.ask)
+		if err != nil {
+			t.Errorf("%s: dry run: %v", place, err)
+			continue
+		}
+		if diff := cmp.Diff(x.Hits(own.Bytes())[0], x.Hits(answer.Body)[0]); diff != "" {
+			t.Errorf("%s: a dry run folds (-engine +answer):\n%s", place, diff)
+		}
+		if o := answer.Outcomes[0]; !o.DryRun || o.Raw == 0 || bytes.Contains(answer.Body, []byte(adapters.SketchField)) {
+			t.Errorf("%s: the outcome of a dry run is %+v, its answer %s", place, o, answer.Body)
 		}
 	}
 }

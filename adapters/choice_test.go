@@ -1,0 +1,160 @@
+package adapters
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/rerank"
+	"github.com/neardup/sidecar/sketch"
+)
+
+func TestDeciding(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		rule Rule
+		want []Deciding
+	}{
+		{"nothing", Rule{DateField: "day"}, nil},
+		{"newest", Rule{DateField: "day", Choice: Choice{By: ByNewest}}, []Deciding{{"day", true}}},
+		{"longest", Rule{Choice: Choice{By: ByLongest}}, nil},
+		{"field", Rule{Choice: Choice{By: ByField, Field: "votes"}}, []Deciding{{"votes", false}}},
+		{"all, each once",
+			Rule{DateField: "day", Choice: Choice{By: ByOldest}, Together: Together{
+				Within: time.Hour, WithinField: "day", Same: []string{"host", "day"}, Different: []string{"host"}}},
+			[]Deciding{{"day", true}, {"host", false}, {"day", false}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, c.rule.Deciding()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestTraits(t *testing.T) {
+	values := func(stored map[string][]string) func(Deciding) []string {
+		return func(d Deciding) []string {
+			if d.Date {
+				return stored[d.Field+" as a date"]
+			}
+			return stored[d.Field]
+		}
+	}
+	number := func(n float64) rerank.Merit { return rerank.Merit{Known: true, Number: n} }
+	for _, c := range []struct {
+		name   string
+		rule   Rule
+		values map[string][]string
+		want   rerank.Traits
+	}{
+		{"nothing asked for", Rule{}, map[string][]string{"host": {"a"}}, rerank.Traits{}},
+		{"a moment", Rule{Together: Together{Within: time.Hour, WithinField: "day"}},
+			map[string][]string{"day as a date": {"-12", "99"}}, rerank.Traits{At: -12, Timed: true}},
+		{"a moment with nanoseconds", Rule{Together: Together{Within: time.Hour, WithinField: "day"}},
+			map[string][]string{"day as a date": {"12.000345"}}, rerank.Traits{At: 12, Timed: true}},
+		{"no moment", Rule{Together: Together{Within: time.Hour, WithinField: "day"}},
+			map[string][]string{"day as a date": {"yesterday"}}, rerank.Traits{}},
+		{"the same, in another order", Rule{Together: Together{Same: []string{"host", "lang"}}},
+			map[string][]string{"host": {"b", "a", "b"}, "lang": {"en"}}, rerank.Traits{Same: "1:a1:b;2:en;"}},
+		{"the same, one lacks", Rule{Together: Together{Same: []string{"host", "lang"}}},
+			map[string][]string{"host": {"a"}}, rerank.Traits{}},
+		{"different", Rule{Together: Together{Different: []string{"host", "lang"}}},
+			map[string][]string{"host": {"a", "b"}}, rerank.Traits{Different: [][]string{{"a", "b"}, nil}}},
+		{"longest", Rule{Choice: Choice{By: ByLongest}}, nil, rerank.Traits{Merit: number(7)}},
+		{"newest", Rule{DateField: "day", Choice: Choice{By: ByNewest}},
+			map[string][]string{"day as a date": {"5"}}, rerank.Traits{Merit: number(5)}},
+		{"newest, without", Rule{DateField: "day", Choice: Choice{By: ByNewest}}, nil, rerank.Traits{}},
+		{"preferred", Rule{Choice: Choice{By: ByPrefer, Field: "host", Values: []string{"a", "b", "c"}}},
+			map[string][]string{"host": {"x", "c", "b"}}, rerank.Traits{Merit: number(1)}},
+		{"not preferred", Rule{Choice: Choice{By: ByPrefer, Field: "host", Values: []string{"a"}}},
+			map[string][]string{"host": {"x"}}, rerank.Traits{}},
+		{"a number", Rule{Choice: Choice{By: ByField, Field: "votes"}}, map[string][]string{"votes": {"1.5e3"}}, rerank.Traits{Merit: number(1500)}},
+		{"a text", Rule{Choice: Choice{By: ByField, Field: "grade"}},
+			map[string][]string{"grade": {"B"}}, rerank.Traits{Merit: rerank.Merit{Known: true, Text: "B"}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := c.rule.traits(&sketch.Sketch{Shingles: 7}, values(c.values))
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestChoicesThatCantBe(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		rule Rule
+		want []string
+	}{
+		{"newest of nothing", Rule{Choice: Choice{By: ByNewest}}, []string{"date_field"}},
+		{"field of nothing", Rule{Choice: Choice{By: ByField}}, []string{"representative", "field"}},
+		{"prefer nothing", Rule{Choice: Choice{By: ByPrefer, Field: "host"}}, []string{"prefer", "values"}},
+		{"unknown", Rule{Choice: Choice{By: "best"}}, []string{`"best"`, "newest"}},
+		{"keep too many", Rule{Profile: rerank.Profile{Keep: 101}}, []string{"keep", "101", "100"}},
+		{"within nothing", Rule{Together: Together{Within: time.Hour}}, []string{"within", "date_field"}},
+		{"a field of ours", Rule{Together: Together{Same: []string{SketchField}}}, []string{SketchField}},
+		{"a pattern", Rule{Together: Together{Different: []string{"host*"}}}, []string{`"host*"`}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.rule.Match, c.rule.Fields, c.rule.Window = "news", []string{"title"}, 10
+			c.rule.Profile.Threshold = 0.8
+			err := c.rule.Validate()
+			if err == nil {
+				t.Fatal("no error")
+			}
+			for _, word := range c.want {
+				if !strings.Contains(err.Error(), word) {
+					t.Errorf("%q does not name %s", err, word)
+				}
+			}
+		})
+	}
+}
+
+func TestScopeOfSeveralRules(t *testing.T) {
+	plain := &Rule{Window: 10, DryRun: true}
+	chosen := &Rule{Window: 5, VectorWindow: 7, Choice: Choice{By: ByNewest}, DateField: "day", CollapsedTotals: true, Expand: ExpandIDs}
+	joined := &Rule{Window: 3, Transitive: true, Exports: true, DateField: "day", Choice: Choice{By: ByOldest}}
+	var s Scope
+	for i, rule := range []*Rule{plain, chosen, joined} {
+		s.Add(rule)
+		if s.DryRun != (i == 0) {
+			t.Errorf("after %d rules dry run is %t", i+1, s.DryRun)
+		}
+	}
+	want := Scope{
+		Configured: true, Window: 10, VectorWindow: 7, Chooses: true, Transitive: true, CollapsedTotals: true, Exports: true,
+		Expand: ExpandIDs, Deciding: []Deciding{{"day", true}},
+	}
+	if diff := cmp.Diff(want, s); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestShow(t *testing.T) {
+	yes, no, source := true, false, ExpandSource
+	for _, c := range []struct {
+		name     string
+		scope    Scope
+		controls Controls
+		want     Show
+	}{
+		{"nothing", Scope{}, Controls{}, Show{}},
+		{"the rule's", Scope{Expand: ExpandIDs, CollapsedTotals: true, DryRun: true}, Controls{}, Show{Expand: ExpandIDs, Collapsed: true, DryRun: true}},
+		{"the request's", Scope{Expand: ExpandIDs, CollapsedTotals: true}, Controls{Expand: &source, Collapsed: &no}, Show{Expand: ExpandSource}},
+		{"explained", Scope{}, Controls{Explain: &yes}, Show{Expand: ExpandIDs, Explain: true}},
+		{"not explained", Scope{}, Controls{Explain: &no}, Show{}},
+		{"on in spite of a dry run", Scope{DryRun: true}, Controls{On: true}, Show{}},
+		{"a dry run", Scope{}, Controls{DryRun: true}, Show{DryRun: true}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := c.scope.Show(c.controls); got != c.want {
+				t.Errorf("got %+v, want %+v", got, c.want)
+			}
+		})
+	}
+}
