@@ -1,24 +1,47 @@
 package rerank
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
 )
 
-// BenchmarkCollapse measures 100 hits of which none folds: the most comparisons.
-func BenchmarkCollapse(b *testing.B) {
+// noneFolds is a list of which nothing folds: the most comparisons.
+func noneFolds(n int) []Hit {
 	r := rand.New(rand.NewPCG(5, 6))
-	hits := make([]Hit, 100)
+	hits := make([]Hit, n)
 	for i := range hits {
 		hits[i] = hit("", byte(i), 0)
-		payload := make([]byte, 128)
-		for j := range payload {
-			payload[j] = byte(r.Uint32())
-		}
-		hits[i].Sketch.Payload = payload
+		hits[i].Sketch = distinct(r)
 	}
+	return hits
+}
+
+// BenchmarkCollapse measures hits of which none folds.
+func BenchmarkCollapse(b *testing.B) {
+	for _, n := range []int{100, 1000, 10_000} {
+		hits := noneFolds(n)
+		for _, transitive := range []bool{false, true} {
+			b.Run(fmt.Sprintf("%d/transitive=%v", n, transitive), func(b *testing.B) {
+				for b.Loop() {
+					if len(Collapse(hits, len(hits), transitive).Groups) != len(hits) {
+						b.Fatal("something folded")
+					}
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkWalk measures a walk of which nothing folds.
+func BenchmarkWalk(b *testing.B) {
+	hits := noneFolds(100)
 	for b.Loop() {
-		if len(Collapse(hits, len(hits), false).Groups) != len(hits) {
+		walk := new(Walk)
+		for i := range hits {
+			walk.Take(&hits[i], len(hits))
+		}
+		if walk.Leaders() != len(hits) {
 			b.Fatal("something folded")
 		}
 	}

@@ -19,6 +19,21 @@ type Hit struct {
 	Pinned bool
 	// Traits are what the profile goes by beside the sketch.
 	Traits Traits
+	// Others are the Traits under the other bases of a search ([Profile.Basis]), as far as they are known: a condition is held against the
+	// values that the profile of the hit that may fold asks for, a representative is chosen by those of the leader's. Where they are
+	// not known nothing folds under a condition, and the hit has no merit.
+	Others map[string]Traits
+}
+
+// traits returns the hit's traits of a basis, nil where they are not known.
+func (h *Hit) traits(basis string) *Traits {
+	if h.Profile.Basis == basis {
+		return &h.Traits
+	}
+	if t, ok := h.Others[basis]; ok {
+		return &t
+	}
+	return nil
 }
 
 // Traits are what is known of a hit beside its sketch, as far as its profile asks for it.
@@ -71,82 +86,100 @@ func Collapse(hits []Hit, window int, transitive bool) Collapsed {
 // grouped returns the members of each group, by leader, ascending.
 func grouped(hits []Hit) [][]int {
 	var groups [][]int
-	var leaders leaders
+	leaders, alone := leaders{of: hits}, ranks(len(hits))
 	for rank := range hits {
-		if g := leaders.of(&hits[rank]); g >= 0 {
+		if g := leaders.group(&hits[rank]); g >= 0 {
 			groups[g] = append(groups[g], rank)
 			continue
 		}
 		leaders.add(&hits[rank], len(groups))
-		groups = append(groups, []int{rank})
+		groups = append(groups, alone[rank:rank+1:rank+1])
 	}
 	return groups
 }
 
+// ranks returns the ranks from 0 to before n.
+func ranks(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
+
 // leaders are what further hits are compared with.
-type leaders []leader
+type leaders struct {
+	// of are all the hits among which the leaders are, if known: what an index is made for.
+	of    []Hit
+	list  []leader
+	index *index
+}
 
 type leader struct {
-	hit   *Hit
-	group int
+	sketch *sketch.Sketch // the hit's, at hand for the comparisons
+	hit    *Hit
+	group  int
 }
 
 func (ls *leaders) add(hit *Hit, group int) {
-	if hit.Sketch != nil {
-		*ls = append(*ls, leader{hit, group})
+	if hit.Sketch == nil {
+		return
+	}
+	ls.list = append(ls.list, leader{hit.Sketch, hit, group})
+	if len(ls.list) == many && ls.of != nil {
+		if ls.index = newIndex(ls.of); ls.index != nil {
+			for _, l := range ls.list[:many-1] {
+				ls.index.add(l.sketch)
+			}
+		}
+	}
+	if ls.index != nil {
+		ls.index.add(hit.Sketch)
 	}
 }
 
-// of returns the group of the first leader that hit folds into, or -1.
-func (ls leaders) of(hit *Hit) int {
-	if hit.Sketch == nil || hit.Pinned {
+// group returns the group of the first leader that hit folds into, or -1.
+func (ls *leaders) group(hit *Hit) int {
+	if hit.leads() {
 		return -1
 	}
-	for _, l := range ls {
-		if near, _ := hit.Profile.Near(hit, l.hit); near {
+	p := hit.Profile
+	if ls.index != nil {
+		if found, ok := ls.index.find(hit); ok {
+			return ls.first(hit, found)
+		}
+	}
+	if p.plain() {
+		for _, l := range ls.list { // as Near does, in the innermost loop
+			agreement, comparable := hit.Sketch.Agreement(l.sketch)
+			if comparable && agreement >= p.Threshold && p.long(hit.Sketch, l.sketch) || hit.Sketch.SameText(l.sketch) {
+				return l.group
+			}
+		}
+		return -1
+	}
+	for _, l := range ls.list {
+		if near, _ := p.Near(hit, l.hit); near {
 			return l.group
 		}
 	}
 	return -1
 }
 
-// components returns the members of each connected component, by first member, ascending. A pinned hit joins
-// none: others join it.
-func components(hits []Hit) [][]int {
-	first := make([]int, len(hits)) // the first member of each hit's component, as far as is known
-	var find func(int) int
-	find = func(i int) int {
-		if first[i] != i {
-			first[i] = find(first[i])
-		}
-		return first[i]
-	}
-	for rank := range hits {
-		first[rank] = rank
-		if hits[rank].Sketch == nil || hits[rank].Pinned {
-			continue
-		}
-		for other := range rank {
-			a, b := find(rank), find(other)
-			if a == b || hits[max(a, b)].Pinned {
-				continue
-			}
-			if near, _ := hits[rank].Profile.Near(&hits[rank], &hits[other]); near {
-				first[max(a, b)] = min(a, b)
+// first returns the group of the first of some leaders that hit folds into, or -1.
+func (ls *leaders) first(hit *Hit, some []int32) int {
+	least := int32(len(ls.list))
+	for _, i := range some {
+		if i < least {
+			if near, _ := hit.Profile.Near(hit, ls.list[i].hit); near {
+				least = i
 			}
 		}
 	}
-	var groups [][]int
-	at := map[int]int{}
-	for rank := range hits {
-		root := find(rank)
-		if root == rank {
-			at[rank] = len(groups)
-			groups = append(groups, nil)
-		}
-		groups[at[root]] = append(groups[at[root]], rank)
+	if int(least) == len(ls.list) {
+		return -1
 	}
-	return groups
+	return ls.list[least].group
 }
 
 // shown chooses what is shown of each group, and puts it in order.
@@ -157,12 +190,9 @@ func shown(hits []Hit, groups [][]int) Collapsed {
 		in[i] = -1
 	}
 	for i, members := range groups {
-		g, places := choose(hits, members)
-		c.Groups[i] = g
-		for place, rank := range places {
-			in[place] = rank
-		}
+		c.Groups[i] = choose(hits, members, in)
 	}
+	c.Shown = make([]int, 0, len(groups))
 	for _, rank := range in {
 		if rank >= 0 {
 			c.Shown = append(c.Shown, rank)
@@ -171,36 +201,46 @@ func shown(hits []Hit, groups [][]int) Collapsed {
 	return c
 }
 
-// choose returns the group of the members, and which of them is shown in which place. The best takes the leader's place, and the leader,
-// if it is shown too, the place of the best; the others stay at their own ranks.
-func choose(hits []Hit, members []int) (g Group, places map[int]int) {
+// choose returns the group of the members, and notes which of them is shown in which place. The best takes the leader's place, and the
+// leader, if it is shown too, the place of the best; the others stay at their own ranks. A pinned leader is its group's best, whatever
+// the others are.
+func choose(hits []Hit, members, in []int) Group {
 	leader := members[0]
 	profile := hits[leader].Profile
-	g = Group{Leader: leader, Representative: leader}
+	g := Group{Leader: leader, Representative: leader}
+	in[leader] = leader
 	if profile == nil || len(members) == 1 {
-		return g, map[int]int{leader: leader}
+		return g
 	}
 	best := slices.Clone(members)
 	if profile.Chooses {
-		slices.SortStableFunc(best, func(a, b int) int { return profile.order(hits[a].Traits.Merit, hits[b].Traits.Merit) })
+		sorted := best
+		if hits[leader].Pinned {
+			sorted = best[1:]
+		}
+		slices.SortStableFunc(sorted, func(a, b int) int { return profile.order(profile.merit(&hits[a]), profile.merit(&hits[b])) })
 	}
 	keep := min(max(profile.Keep, 1), len(best))
-	g.Representative = best[0]
-	places = map[int]int{leader: best[0]}
-	for i, rank := range best {
-		switch {
-		case i == 0:
-		case i >= keep:
-			g.Folded = append(g.Folded, rank)
-		case rank == leader:
-			g.Kept, places[best[0]] = append(g.Kept, rank), rank
-		default:
-			g.Kept, places[rank] = append(g.Kept, rank), rank
+	g.Representative, in[leader] = best[0], best[0]
+	for _, rank := range best[1:keep] {
+		place := rank
+		if rank == leader {
+			place = best[0]
 		}
+		g.Kept, in[place] = append(g.Kept, rank), rank
 	}
+	g.Folded = append(g.Folded, best[keep:]...)
 	slices.Sort(g.Kept)
 	slices.Sort(g.Folded)
-	return g, places
+	return g
+}
+
+// merit is a member's merit by the leader's profile.
+func (p *Profile) merit(member *Hit) Merit {
+	if t := member.traits(p.Basis); t != nil {
+		return t.Merit
+	}
+	return Merit{}
 }
 
 // order compares two merits: negative where the first is better.

@@ -1,6 +1,7 @@
 package rerank
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"slices"
@@ -10,9 +11,6 @@ import (
 var ErrUnsettled = errors.New("rerank: the list did not settle")
 
 const (
-	// DefaultRate is the share of hits expected to fold where nothing is known yet: about 30 % of web pages are near-duplicates
-	// (Manning and Raghavan's slides).
-	DefaultRate = 0.3
 	// fullReading is up to how many ranks are read with their sources in one request rather than as sketches first: below it the
 	// second request costs more than the sources it saves.
 	fullReading = 50
@@ -29,8 +27,9 @@ type Page struct {
 	Window int
 	// Limit is how many ranks the engine lets one read; 0 is no limit.
 	Limit int
-	// Rate is the share of hits expected to fold, 0 to 1, which decides only how far the first reading goes.
-	Rate float64
+	// Rate is the share of hits expected to fold, 0 to 1, and Margin how many standard deviations more than that are allowed for, 0 being
+	// DefaultMargin. They decide only how far the first reading goes: see [Widening].
+	Rate, Margin float64
 	// SketchFirst has sketches read before any sources: a reading with sources does not show all that is needed for a sketch.
 	SketchFirst bool
 	// First is how many ranks the first reading holds at least, as far as they are of use.
@@ -44,6 +43,9 @@ type Page struct {
 	Transitive bool
 	// Sources has every rank that is read come with its sources: folded hits are to be shown with theirs.
 	Sources bool
+	// After, if not nil, is what was walked in front of the list, whose leaders go on hiding; Window counts from the list's beginning. Such
+	// a list is grouped by leaders, and its groups show their leaders.
+	After *Walk
 }
 
 // end is where the page ends in the collapsed list.
@@ -79,12 +81,14 @@ type Pager struct {
 	page     Page
 	hits     []Hit // ranks [0, len(hits)) of the last reading from rank 0
 	list     Collapsed
+	earlier  int         // how many hits fold into leaders in front of the list
 	end      int         // the length of the engine's list, or unknown
 	full     map[int]int // the ranks whose sources are at hand, all from one reading, and their places in it
 	whole    bool        // read everything with sources in one reading, from rank 0
 	next     int         // up to where the next reading from rank 0 goes; 0 when no more is needed
 	readings int
-	moved    int // how often a reading showed that the list had moved
+	short    bool // the first reading was not enough
+	moved    int  // how often a reading showed that the list had moved
 	err      error
 }
 
@@ -140,7 +144,12 @@ func (p *Pager) Take(span Span, hits []Hit) {
 		p.takePage(span, hits)
 		return
 	}
-	p.hits, p.end, p.list = hits, unknown, Collapse(hits, p.page.Window, p.page.Transitive)
+	p.hits, p.end = hits, unknown
+	if p.page.After != nil {
+		p.list, p.earlier = p.page.After.after(hits, p.page.Window)
+	} else {
+		p.list = Collapse(hits, p.page.Window, p.page.Transitive)
+	}
 	if len(hits) < span.To {
 		p.end = len(hits)
 	}
@@ -148,23 +157,27 @@ func (p *Pager) Take(span Span, hits []Hit) {
 		p.full = from(0, len(hits))
 	}
 	p.next = p.missing()
+	p.short = p.short || p.next > 0 && p.readings == 1
 }
 
-// Pick adds the hits of the ranks that the Span of Next names, one for each and in their order.
+// Pick adds the hits of the ranks that the Span of Next names, one for each and in their order; fewer where the list ends before the rest.
 func (p *Pager) Pick(span Span, hits []Hit) {
 	p.readings++
-	same := len(hits) == len(span.Ranks)
-	full := map[int]int{}
-	for i := 0; same && i < len(hits); i++ {
-		rank := span.Ranks[i]
-		same = rank < len(p.hits) && hits[i].ID == p.hits[rank].ID
-		full[rank] = i
+	hits = hits[:min(len(hits), len(span.Ranks))]
+	full := make(map[int]int, len(hits))
+	for i, rank := range span.Ranks {
+		switch {
+		case i < len(hits) && (rank >= len(p.hits) || hits[i].ID == p.hits[rank].ID):
+			full[rank] = i
+		case i == len(hits) && rank >= len(p.hits):
+			p.full, p.end = full, rank
+			return
+		default:
+			p.restart(span.To)
+			return
+		}
 	}
-	if same {
-		p.full = full
-		return
-	}
-	p.restart(span.To)
+	p.full = full
 }
 
 // restart reads the list again, with all sources at once.
@@ -203,16 +216,26 @@ func (p *Pager) takePage(span Span, hits []Hit) {
 	}
 }
 
-// firstReading is how many ranks to read at first: what the page needs if the expected share of hits folds, and a margin of two and a
-// half standard deviations, since a second reading costs more than a few ranks more. (How many hits fold before so many leaders are found
-// is negative binomial: its variance is the mean over 1 - rate. With two, 95.9 % of first pages were full, some lists' less than 95.)
+// firstReading is how many ranks to read at first: what the page needs if the expected share of hits folds, and a margin, since a second
+// reading costs more than a few ranks more.
 func (p *Pager) firstReading() int {
+	need, rate, window := float64(p.page.end()), min(max(p.page.Rate, 0), 0.95), float64(max(p.page.Window, 0))
+	margin := cmp.Or(max(p.page.Margin, 0), DefaultMargin)
+	folds := need * rate / (1 - rate)
+	folds += margin * deviation(folds, rate, need)
+	// Nothing folds behind the window: within it so many ranks at most.
+	most := window * rate
+	most += margin * deviation(most*(1-rate), rate, window)
+	first := max(p.page.First, int(need+math.Ceil(min(folds, most, max(window-1, 0)))))
 	if p.page.Whole {
-		return max(p.page.First, p.page.Window)
+		first = max(first, p.page.Window)
 	}
-	need, rate := p.page.end(), min(max(p.page.Rate, 0), 0.95)
-	folds := float64(need) * rate / (1 - rate)
-	return max(p.page.First, need+int(math.Ceil(folds+2.5*math.Sqrt(folds/(1-rate)))))
+	return first
+}
+
+// guessed reports whether the first reading could have held less than the page needs.
+func (p *Pager) guessed() bool {
+	return p.readings > 0 && !p.page.Whole && p.page.Size > 0 && p.firstReading() == p.clamp(p.firstReading()) && p.page.First < p.firstReading()
 }
 
 // clamp keeps a reading within what can be of use: the window and, where the page is read with it, what the page needs beyond
@@ -239,11 +262,9 @@ func (p *Pager) missing() int {
 	case lacking <= 0 || p.page.end() == p.page.From:
 		return 0
 	}
-	to := max(2*n, n+2*lacking)
-	if n >= p.page.Window { // the window is settled: what lacks stands right behind it
-		to = p.page.Window + lacking
-	}
-	if to = p.clamp(to); to <= n {
+	// What lacks stands at the latest right behind the window, and just there once that is settled.
+	to := p.clamp(min(max(2*n, n+2*lacking), p.page.Window+lacking))
+	if to <= n {
 		return 0
 	}
 	return to
@@ -315,11 +336,15 @@ type Stats struct {
 	Ended bool
 	// Limited says that the engine's limit cut the page short.
 	Limited bool
+	// Short says that more had to be read than the first reading, Guessed that how far that one went was a guess: it did not go by the
+	// window.
+	Short, Guessed bool
 }
 
 // Stats returns what the readings so far showed.
 func (p *Pager) Stats() Stats {
-	s := Stats{Read: len(p.hits), Readings: p.readings, Ended: p.end != unknown || len(p.hits) >= p.page.Window}
+	s := Stats{Read: len(p.hits), Readings: p.readings, Folded: p.earlier, Ended: p.end != unknown || len(p.hits) >= p.page.Window}
+	s.Short, s.Guessed = p.short, p.guessed()
 	for _, g := range p.list.Groups {
 		s.Folded += len(g.Folded)
 	}

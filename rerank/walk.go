@@ -38,11 +38,20 @@ func (w *Walk) Bytes() int {
 	n := 64
 	for i := range w.leaders {
 		h := &w.leaders[i].hit
-		n += 256 + len(h.ID) + len(h.Sketch.Payload) + len(h.Traits.Same)
-		for _, values := range h.Traits.Different {
-			for _, v := range values {
-				n += 16 + len(v)
-			}
+		n += 256 + len(h.ID) + len(h.Sketch.Payload) + h.Traits.bytes()
+		for basis, traits := range h.Others {
+			n += 256 + len(basis) + traits.bytes()
+		}
+	}
+	return n
+}
+
+// bytes is how much memory the traits take beyond their own size.
+func (t *Traits) bytes() int {
+	n := len(t.Same) + len(t.Merit.Text)
+	for _, values := range t.Different {
+		for _, v := range values {
+			n += 16 + len(v)
 		}
 	}
 	return n
@@ -54,19 +63,13 @@ func (w *Walk) Take(hit *Hit, window int) bool {
 	if w.ranks > window || hit.Sketch == nil {
 		return true
 	}
-	if !hit.Pinned {
-		for i := range w.leaders {
-			l := &w.leaders[i]
-			if near, _ := hit.Profile.Near(hit, &l.hit); !near {
-				continue
-			}
-			if keep := l.hit.Profile.Keep; l.shown < keep {
-				l.shown++
-				return true
-			}
-			w.folded++
-			return false
+	if at := earlier(w.leaders, hit); at >= 0 {
+		if l := &w.leaders[at]; l.shown < l.hit.Profile.Keep {
+			l.shown++
+			return true
 		}
+		w.folded++
+		return false
 	}
 	w.leaders = append(w.leaders, walked{*hit, 1})
 	return true

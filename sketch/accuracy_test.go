@@ -366,21 +366,29 @@ func TestSimHashAccuracy(t *testing.T) {
 	})
 }
 
-// TestContainmentAccuracy: an excerpt in a whole, the whole in the excerpt, and sets that merely overlap. What is made of a
-// resemblance by a curved line is off by a part of its error; where one set holds all of the other, the values beyond are cut off
-// and what is left is off by half of a normal distribution.
+// TestContainmentAccuracy: an excerpt in a whole, the whole in the excerpt, and sets that merely overlap. Read off a list of values it has no
+// bias, and where one set holds all of the other it is 1 every time. What is made of a resemblance by a curved line is off by a part of its
+// error; where one set holds all of the other, the values beyond are cut off and what is left is off by half of a normal distribution.
 func TestContainmentAccuracy(t *testing.T) {
 	t.Parallel()
 	for _, family := range []Family{FastSimilarity, Permutations, MSmallest, ZeroModM, SimHash} {
 		t.Run(string(family), func(t *testing.T) {
 			t.Parallel()
-			for _, c := range []setPairCase{
+			listed := family == MSmallest || family == ZeroModM
+			cases := []setPairCase{
 				{30, 100, 25}, {100, 30, 25}, {100, 300, 90}, {300, 100, 90}, {40, 200, 10}, {60, 50, 0},
 				{100, 300, 100}, {300, 100, 100}, {30, 200, 30},
-			} {
+			}
+			if listed { // small excerpts, of which the other families know next to nothing
+				cases = append(cases, setPairCase{100, 2000, 80}, setPairCase{100, 2000, 100})
+			}
+			for _, c := range cases {
 				truth, share := float64(c.both)/float64(c.a), 0.25
 				if c.both == min(c.a, c.b) {
 					share = 0.6
+				}
+				if listed {
+					share = 0
 				}
 				var seen tally
 				measure(t, Scheme{Family: family}, c, accuracyTrials()/4, func(a, b *Sketch) {
@@ -395,11 +403,50 @@ func TestContainmentAccuracy(t *testing.T) {
 				if family == ZeroModM {
 					more = 0.005 // of a few hashes half a hash is much
 				}
-				if !seen.honest(0.9, 3.5, more) {
+				if listed && c.both == c.a { // no sketch can know that there is nothing else
+					if seen.rmse() != 0 {
+						t.Errorf("%+v: all of it is there, and yet estimates vary by %.5f", c, seen.rmse())
+					}
+				} else if !seen.honest(0.9, 3.5, more) {
 					t.Errorf("%+v: claims an error of %.5f; that observed is %.5f", c, math.Sqrt(seen.claimed/seen.n), seen.rmse())
 				}
 				logLine(t, string(family)+" containment", c, truth, &seen)
 			}
 		})
+	}
+}
+
+// TestContainmentOfSmallSets: where neither list is cut, it is exact.
+func TestContainmentOfSmallSets(t *testing.T) {
+	s := newSketcher(t, func(s *Scheme) { s.Family = MSmallest })
+	r := rand.New(rand.NewPCG(8, 8))
+	for range 300 {
+		common, own := r.IntN(60), 1+r.IntN(60)
+		a, b := pair(r, common, own)
+		e, ok := sketchOf(s, a).Containment(sketchOf(s, b))
+		if want := Containment(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))); !ok || e != (Estimate{Value: want}) {
+			t.Fatalf("%d of %d elements: %v, %v, want %v without an error", common, common+own, e, ok, want)
+		}
+	}
+}
+
+// TestContainmentWhereNothingIsKnown: lists that were cut to nothing, as no sketcher makes them, and lists that no value is left of.
+func TestContainmentWhereNothingIsKnown(t *testing.T) {
+	value := func(n byte) []byte { return []byte{n, 0, 0, 0, 0, 0, 0, 0} }
+	whole := Sketch{Form: Sample, Bits: 64, Shingles: 100, Payload: slices.Concat(value(1), value(200))}
+	for name, c := range map[string]struct {
+		a, b Sketch
+		want Estimate
+		ok   bool
+	}{
+		"no value of the receiver's":        {a: Sketch{Form: Sample, Bits: 64, Shingles: 5}, b: whole},
+		"cut to nothing":                    {a: whole, b: Sketch{Form: Sample, Bits: 64, Shingles: 5, Cut: true}},
+		"the other one ends before":         {a: Sketch{Form: Sample, Bits: 64, Shingles: 5, Payload: value(9)}, b: Sketch{Form: Sample, Bits: 64, Shingles: 5, Cut: true, Payload: value(8)}},
+		"half a value is none":              {a: Sketch{Form: Sample, Bits: 64, Shingles: 5, Payload: []byte{1, 2}}, b: whole},
+		"the other one ends between values": {a: whole, b: Sketch{Form: Sample, Bits: 64, Shingles: 50, Cut: true, Payload: value(1)}, want: Estimate{Value: 1, Error: math.Sqrt(0.75 * 0.25)}, ok: true},
+	} {
+		if e, ok := c.a.Containment(&c.b); ok != c.ok || math.Abs(e.Value-c.want.Value) > 1e-12 || math.Abs(e.Error-c.want.Error) > 1e-12 {
+			t.Errorf("%s: %v, %v, want %v, %v", name, e, ok, c.want, c.ok)
+		}
 	}
 }

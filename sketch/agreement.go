@@ -68,10 +68,25 @@ func (s *Sketch) Resemblance(t *Sketch) (Estimate, bool) {
 	}, true
 }
 
-// Containment estimates |A∩B| / |A|, the share of the receiver's set that is in t's, from the resemblance and the two sizes
-// (Broder 1997). Error by the delta method. What exceeds 1 is cut to 1, so where all of A lies in B the mean is some 0.4
-// standard errors below 1. It reports false where the two are not comparable, and for ready values, which are no sets.
+// Containment estimates |A∩B| / |A|, the share of the receiver's set that is in t's. The estimators:
+//
+//   - m_smallest, zero_mod_m: the share of the receiver's values that t has too, among those that t would show if it had them
+//     (Broder, "On the resemblance and containment of documents", 1997: |V(A)∩V(B)| / |V(A)|; there for 0 mod m alone, here also for
+//     the m smallest, since up to the last value of a cut list it holds all of its set). Unbiased, and 1 without any error of chance
+//     where all of A lies in B. Exact where neither set of m_smallest has more than m elements. Not comparable where none is left to
+//     look at.
+//   - the others: from the resemblance and the two sizes. Error by the delta method: that of the resemblance times
+//     (|A|+|B|) / (|A|·(1+r)²), so some |B|/|A| times as large for a small excerpt of a large text. What exceeds 1 is cut to 1, so
+//     where all of A lies in B the mean is some 0.4 standard errors below 1.
+//
+// It reports false where the two are not comparable, and for ready values, which are no sets.
 func (s *Sketch) Containment(t *Sketch) (Estimate, bool) {
+	if s.Form == Values || s.Form == Sample {
+		if !s.comparable(t) {
+			return Estimate{}, false
+		}
+		return s.within(t)
+	}
 	r, ok := s.Resemblance(t)
 	if !ok || s.Form == Ready {
 		return Estimate{}, false
@@ -83,6 +98,21 @@ func (s *Sketch) Containment(t *Sketch) (Estimate, bool) {
 		Value: min(1, ratio*r.Value/union),
 		Error: ratio * r.Error / (union * union),
 	}, true
+}
+
+// within is Containment of lists of values.
+func (s *Sketch) within(t *Sketch) (Estimate, bool) {
+	looked, both := overlap(s.Payload, t.Payload, s.Cut, t.Cut)
+	if looked == 0 {
+		return Estimate{}, false
+	}
+	n := float64(looked)
+	share := (float64(both) + 0.5) / (n + 1)
+	e := Estimate{Value: float64(both) / n, Error: math.Sqrt(share * (1 - share) / n)}
+	if s.Form == Values { // each element at most once: nothing is left to chance where all of them were looked at
+		e.Error *= math.Sqrt(max(0, 1-n/float64(s.Shingles)))
+	}
+	return e, true
 }
 
 // SameText reports whether both are sketches of the same text: same scheme, same fingerprint.

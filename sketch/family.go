@@ -92,10 +92,12 @@ func simHash(payload []byte, set []uint64, positions int) []byte {
 	return payload
 }
 
+// size is that of a value in a payload, in bytes.
+const size = 8
+
 // merge looks at two rising lists of hashes as one set: how many distinct values it looked at, and how many of them stand in both. A
 // list that was cut shows only its smallest values, so no more than so many of the union's smallest are looked at.
 func merge(a, b []byte, cutA, cutB bool) (looked, both int) {
-	const size = 8
 	most := len(a) + len(b)
 	if cutA {
 		most = min(most, len(a))
@@ -125,6 +127,38 @@ func merge(a, b []byte, cutA, cutB bool) (looked, both int) {
 			if order >= 0 {
 				b = b[size:]
 			}
+		}
+	}
+	return looked, both
+}
+
+// overlap looks at the values of a up to where both lists are known: how many there are, and how many of them stand in b. A list that was
+// cut is known up to its last value.
+func overlap(a, b []byte, cutA, cutB bool) (looked, both int) {
+	limit := ^uint64(0)
+	for _, list := range []struct {
+		values []byte
+		cut    bool
+	}{{a, cutA}, {b, cutB}} {
+		if !list.cut {
+			continue
+		}
+		if len(list.values) < size {
+			return 0, 0
+		}
+		limit = min(limit, binary.BigEndian.Uint64(list.values[len(list.values)-size:]))
+	}
+	for ; len(a) >= size; a = a[size:] {
+		x := binary.BigEndian.Uint64(a)
+		if x > limit {
+			break
+		}
+		for len(b) >= size && binary.BigEndian.Uint64(b) < x {
+			b = b[size:]
+		}
+		looked++
+		if len(b) >= size && binary.BigEndian.Uint64(b) == x {
+			both++
 		}
 	}
 	return looked, both

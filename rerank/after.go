@@ -1,0 +1,52 @@
+package rerank
+
+import "slices"
+
+// after returns the collapsed list of hits that follow what was walked, window of them being within the window, and how many of
+// them fold into leaders that were walked. Those, and the further members of the leaders' groups that are shown, are in no group
+// of the list.
+func (w *Walk) after(hits []Hit, window int) (c Collapsed, folded int) {
+	hits = hits[:min(max(window, 0), len(hits))]
+	before := w.Clone().leaders
+	var groups [][]int
+	var leaders leaders
+	var kept []int
+	for rank := range hits {
+		hit := &hits[rank]
+		if at := earlier(before, hit); at >= 0 {
+			if l := &before[at]; l.shown < l.hit.Profile.Keep {
+				l.shown++
+				kept = append(kept, rank)
+				continue
+			}
+			folded++
+			continue
+		}
+		if g := leaders.group(hit); g >= 0 {
+			groups[g] = append(groups[g], rank)
+			continue
+		}
+		leaders.add(hit, len(groups))
+		groups = append(groups, []int{rank})
+	}
+	c = shown(hits, groups)
+	c.Shown = append(c.Shown, kept...)
+	slices.Sort(c.Shown)
+	return c, folded
+}
+
+// earlier returns the place of the first leader that a hit folds into, or -1.
+func earlier(leaders []walked, hit *Hit) int {
+	if hit.leads() {
+		return -1
+	}
+	for i := range leaders {
+		if near, _ := hit.Profile.Near(hit, &leaders[i].hit); near {
+			return i
+		}
+	}
+	return -1
+}
+
+// Forget has the leaders forgotten, for the ranks that follow lie beyond the window: nothing more folds.
+func (w *Walk) Forget() { w.leaders = nil }

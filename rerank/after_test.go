@@ -1,0 +1,60 @@
+package rerank
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestPagesAfterWalks reads a list in pages of any size, each of which begins behind what was walked before and knows no more of
+// the list in front of it: together they are the collapsed list.
+func TestPagesAfterWalks(t *testing.T) {
+	r := rand.New(rand.NewPCG(71, 1))
+	for i := range trials(1500) {
+		k := randomKind(r, true)
+		k.pins = 0 // an engine with cursors pins nothing
+		hits, window := k.list(r, r.IntN(160)), r.IntN(170)
+		want, folded, _ := defined(hits, window, false)
+		walk, got, all := new(Walk), []string{}, 0
+		for at := 0; at < len(hits); {
+			size := 1 + r.IntN(25)
+			page := Page{Size: size, Window: max(0, window-walk.Ranks()), Rate: r.Float64(), After: walk, SketchFirst: r.IntN(5) == 0, Whole: r.IntN(6) == 0}
+			shown, p, err := still(hits[at:], r.IntN(2) == 0).serve(t, page)
+			if err != nil {
+				t.Fatalf("case %d: %v", i, err)
+			}
+			ranks, err := p.Ranks()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if page.Whole {
+				if all = walk.Folded() + p.Stats().Folded; all != folded {
+					t.Fatalf("case %d: behind %d ranks %d are folded in all, want %d", i, at, all, folded)
+				}
+			}
+			got = append(got, shown...)
+			if len(ranks) == 0 {
+				break
+			}
+			walk = walk.Clone()
+			for rank := range ranks[len(ranks)-1] + 1 {
+				hit := p.Hit(rank)
+				if hit == nil {
+					hit = &Hit{}
+				}
+				if in := slices.Contains(ranks, rank); walk.Take(hit, window) != in {
+					t.Fatalf("case %d: rank %d is shown: %v", i, at+rank, in)
+				}
+			}
+			if walk.Ranks() >= window && r.IntN(2) == 0 {
+				walk.Forget()
+			}
+			at += ranks[len(ranks)-1] + 1
+		}
+		if diff := cmp.Diff(ids(hits, want), got); diff != "" {
+			t.Fatalf("case %d, window %d of %d: %s", i, window, len(hits), diff)
+		}
+	}
+}

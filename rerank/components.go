@@ -1,0 +1,124 @@
+package rerank
+
+// components returns the members of each connected component of the hits that are not pinned, by first member, ascending. A component
+// joins the first pinned hit before its own first member that one of its members is a near-duplicate of; otherwise a pinned hit is alone.
+func components(hits []Hit) [][]int {
+	f := newForest(len(hits))
+	f.connect(hits)
+	f.adopt(hits)
+	groups := make([][]int, 0, len(hits))
+	at, alone := make([]int, len(hits)), ranks(len(hits))
+	for rank := range hits {
+		root := f.of(rank)
+		if root == rank {
+			at[rank] = len(groups)
+			groups = append(groups, alone[rank:rank+1:rank+1])
+			continue
+		}
+		groups[at[root]] = append(groups[at[root]], rank)
+	}
+	return groups
+}
+
+// leads reports whether a hit never folds, whatever stands before it.
+func (h *Hit) leads() bool { return h.Sketch == nil || h.Pinned }
+
+// near reports whether a hit may fold into one of a lower rank.
+func near(hits []Hit, rank, other int) bool {
+	is, _ := hits[rank].Profile.Near(&hits[rank], &hits[other])
+	return is
+}
+
+// forest holds for each rank one of its own component that is no greater, itself where it is the first.
+type forest []int
+
+func newForest(n int) forest { return ranks(n) }
+
+// connect joins the hits that are near-duplicates and not pinned.
+func (f forest) connect(hits []Hit) {
+	var index *index
+	var members []int // of which the index knows the number
+	if len(hits) >= many {
+		index = newIndex(hits)
+	}
+	for rank := range hits {
+		if hits[rank].leads() {
+			continue
+		}
+		f.link(hits, rank, members, index)
+		members = append(members, rank)
+		if index != nil {
+			index.add(hits[rank].Sketch)
+		}
+	}
+}
+
+// link joins a hit to those of the members that it may fold into.
+func (f forest) link(hits []Hit, rank int, members []int, index *index) {
+	try := func(other int) {
+		if f.of(rank) != f.of(other) && near(hits, rank, other) {
+			f.join(rank, other)
+		}
+	}
+	if index != nil {
+		if found, ok := index.find(&hits[rank]); ok {
+			for _, n := range found {
+				try(members[n])
+			}
+			return
+		}
+	}
+	for _, other := range members {
+		try(other)
+	}
+}
+
+// of returns the first rank of a rank's component.
+func (f forest) of(rank int) int {
+	for f[rank] != rank {
+		f[rank] = f[f[rank]]
+		rank = f[rank]
+	}
+	return rank
+}
+
+func (f forest) join(a, b int) {
+	a, b = f.of(a), f.of(b)
+	f[max(a, b)] = min(a, b)
+}
+
+// adopt joins components to the pinned hits that they belong to.
+func (f forest) adopt(hits []Hit) {
+	var pinned []int
+	for rank := range hits {
+		if hits[rank].Pinned && hits[rank].Sketch != nil {
+			pinned = append(pinned, rank)
+		}
+	}
+	if len(pinned) == 0 {
+		return
+	}
+	into := make(map[int]int) // the pinned hit of a component, by its first member
+	for rank := range hits {
+		if hits[rank].leads() {
+			continue
+		}
+		root := f.of(rank)
+		before, ok := into[root]
+		if !ok {
+			before = root
+		}
+		for _, p := range pinned {
+			if p >= before {
+				break
+			}
+			if near(hits, rank, p) {
+				into[root] = p
+				break
+			}
+		}
+	}
+	for root, p := range into {
+		f.join(root, p)
+	}
+}

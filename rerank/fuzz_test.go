@@ -1,0 +1,66 @@
+package rerank
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// FuzzPager holds pages of any shape over lists of any kind against the definition, and a walk over the same list.
+func FuzzPager(f *testing.F) {
+	f.Add(uint64(1), uint64(2), uint8(60), uint8(0), uint8(10), uint8(50), uint8(0), uint8(0), uint16(0))
+	f.Add(uint64(3), uint64(4), uint8(200), uint8(90), uint8(20), uint8(120), uint8(150), uint8(30), uint16(0x3ff))
+	f.Fuzz(func(t *testing.T, one, two uint64, n, from, size, window, limit, length uint8, flags uint16) {
+		r := rand.New(rand.NewPCG(one, two))
+		flag := func(bit int) bool { return flags>>bit&1 == 1 }
+		ranked := flag(0)
+		k := randomKind(r, ranked)
+		hits := k.list(r, int(n))
+		page := Page{
+			From: int(from), Size: int(size), Window: int(window), Limit: int(limit), Length: int(length), Rate: r.Float64(), Margin: 4 * r.Float64(),
+			SketchFirst: flag(1), Sources: flag(2), Whole: !ranked || flag(3), Transitive: !ranked && flag(4),
+		}
+		if flag(5) {
+			page.First = r.IntN(int(n) + 1)
+			if page.Limit > 0 {
+				page.First = min(page.First, page.Limit)
+			}
+		}
+		readable := hits
+		if page.Limit > 0 {
+			readable = hits[:min(len(hits), page.Limit)]
+		}
+		list, folded, _ := defined(readable, page.Window, page.Transitive)
+		if page.Length > 0 {
+			list = list[:min(len(list), page.Length)]
+		}
+		e := still(hits, flag(6))
+		got, p, err := e.serve(t, page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(ids(hits, cut(list, page.From, page.Size)), got); diff != "" {
+			t.Fatalf("page %+v of %d hits: %s", page, n, diff)
+		}
+		if page.Size > 0 {
+			checkReadings(t, page, p, e, folded)
+		}
+		if !ranked {
+			return
+		}
+		walk, shown := new(Walk), []int(nil)
+		for rank := range hits {
+			if r.IntN(5) == 0 {
+				walk = walk.Clone()
+			}
+			if h := hits[rank]; walk.Take(&h, page.Window) {
+				shown = append(shown, rank)
+			}
+		}
+		if whole, _, _ := defined(hits, page.Window, false); !slices.Equal(shown, whole) {
+			t.Fatalf("a walk shows %v, want %v", shown, whole)
+		}
+	})
+}

@@ -1,0 +1,150 @@
+package rerank
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/neardup/sidecar/sketch"
+)
+
+// drift makes a copy of a sketch in which some positions are others.
+func drift(r *rand.Rand, s *sketch.Sketch, positions int) *sketch.Sketch {
+	c := *s
+	c.Payload, c.Fingerprint = slices.Clone(s.Payload), r.Uint64()
+	for _, at := range r.Perm(len(c.Payload))[:positions] {
+		c.Payload[at] += byte(1 + r.IntN(255))
+	}
+	return &c
+}
+
+// lookalikes draws a list in which sketches differ from earlier ones in any number of positions, about the threshold above all.
+func lookalikes(r *rand.Rand, k kind, n int) []Hit {
+	hits := k.list(r, n)
+	for i := range hits {
+		h := &hits[i]
+		if h.Sketch == nil {
+			continue
+		}
+		scheme := h.Sketch.Scheme
+		h.Sketch = distinct(r)
+		if of := r.IntN(i + 1); of < i && hits[of].Sketch != nil && r.IntN(10) < 6 {
+			share := min(1, max(0, 1-h.Profile.Threshold+(r.Float64()-0.5)*0.1))
+			h.Sketch = drift(r, hits[of].Sketch, int(share*128))
+			if r.IntN(12) == 0 {
+				h.Sketch.Fingerprint = hits[of].Sketch.Fingerprint
+			}
+		}
+		h.Sketch.Scheme = scheme
+		if r.IntN(20) == 0 {
+			h.Sketch.Payload = h.Sketch.Payload[:64]
+			h.Sketch.Payload = append(h.Sketch.Payload, h.Sketch.Payload...)
+		}
+	}
+	return hits
+}
+
+// TestIndexMissesNothing: what a hit may fold into is among what is found.
+func TestIndexMissesNothing(t *testing.T) {
+	r := rand.New(rand.NewPCG(41, 1))
+	made, answers, pairs := 0, 0, 0
+	for i := range trials(1500) {
+		hits := lookalikes(r, randomKind(r, true), 80)
+		x := newIndex(hits)
+		if x == nil {
+			continue
+		}
+		made++
+		var known []int
+		for rank := range hits {
+			if hits[rank].leads() {
+				continue
+			}
+			if found, ok := x.find(&hits[rank]); ok {
+				answers++
+				for n, other := range known {
+					if !near(hits, rank, other) {
+						continue
+					}
+					if pairs++; !slices.Contains(found, int32(n)) {
+						t.Fatalf("case %d: %d may fold into %d, which is not found (threshold %v)", i, rank, other, hits[rank].Profile.Threshold)
+					}
+				}
+			}
+			known = append(known, rank)
+			x.add(hits[rank].Sketch)
+		}
+	}
+	t.Logf("%d lists of %d, %d questions, %d near-duplicates", made, trials(1500), answers, pairs)
+	if made < trials(700) || answers < 10*made || pairs < answers/20 {
+		t.Error("too little was asked")
+	}
+}
+
+// TestIndexFindsTheLeastAlike: sketches that differ in as many positions as the threshold lets them, one in each group but one.
+func TestIndexFindsTheLeastAlike(t *testing.T) {
+	r := rand.New(rand.NewPCG(44, 1))
+	for percent := 51; percent <= 100; percent++ {
+		p := &Profile{Threshold: float64(percent) / 100}
+		hits := make([]Hit, 200)
+		for i := range hits {
+			hits[i] = Hit{Sketch: distinct(r), Profile: p}
+		}
+		a, x := hits[0], newIndex(hits)
+		if x == nil {
+			t.Logf("no index at a threshold of %v", p.Threshold)
+			continue
+		}
+		for i := range hits {
+			x.add(hits[i].Sketch)
+		}
+		b := Hit{Sketch: drift(r, a.Sketch, 0), Profile: p}
+		for at := 0; at < len(a.Sketch.Payload); at += x.width {
+			c := Hit{Sketch: drift(r, b.Sketch, 0), Profile: p}
+			c.Sketch.Payload[at]++
+			if is, _ := p.Near(&c, &a); !is {
+				break
+			}
+			b = c
+		}
+		if found, ok := x.find(&b); !ok || !slices.Contains(found, 0) {
+			t.Errorf("threshold %v: %d groups of %d positions do not find it", p.Threshold, x.groups, x.width)
+		}
+	}
+}
+
+// TestCollapseOfManyIsItsDefinition: lists so long that an index is made.
+func TestCollapseOfManyIsItsDefinition(t *testing.T) {
+	r := rand.New(rand.NewPCG(42, 1))
+	for i := range trials(40) {
+		hits, transitive := lookalikes(r, randomKind(r, false), 2*many+r.IntN(200)), i%2 == 0
+		list, _, groups := defined(hits, len(hits), transitive)
+		got := Collapse(hits, len(hits), transitive)
+		if diff := cmp.Diff(groups, got.Groups, cmpopts.EquateEmpty()); diff != "" || !slices.Equal(list, got.Shown) {
+			t.Fatalf("case %d, transitive %v: %s", i, transitive, diff)
+		}
+	}
+}
+
+// TestIndexGivesUp: where all hits share what is looked up, asking ends and all are compared.
+func TestIndexGivesUp(t *testing.T) {
+	r := rand.New(rand.NewPCG(43, 1))
+	template := distinct(r)
+	hits := make([]Hit, 2*many)
+	for i := range hits {
+		hits[i] = Hit{Sketch: drift(r, template, 64), Profile: &Profile{Threshold: 0.64}}
+	}
+	x := newIndex(hits)
+	for i := range hits {
+		x.add(hits[i].Sketch)
+	}
+	if found, ok := x.find(&hits[0]); ok {
+		t.Errorf("%d of %d are found one by one", len(found), len(hits))
+	}
+	if groups := Collapse(hits, len(hits), false).Groups; len(groups) != len(hits) {
+		t.Errorf("%d groups, want %d", len(groups), len(hits))
+	}
+}

@@ -1,0 +1,302 @@
+package rerank
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/neardup/sidecar/sketch"
+)
+
+// The collapsed list by its definition (doc.go), written out on its own and as plainly as it can be, at whatever cost: the oracle of
+// Collapse, Pager and Walk. It shares no code with them but the types.
+
+// definedNear: hit i may fold into hit j, which stands before it.
+func definedNear(i, j Hit) bool {
+	if i.Sketch == nil || j.Sketch == nil || i.Pinned || i.Sketch.Scheme != j.Sketch.Scheme {
+		return false
+	}
+	p := i.Profile
+	a, b, known := i.Traits, j.Traits, true
+	if j.Profile.Basis != p.Basis {
+		b, known = j.Others[p.Basis]
+	}
+	if !known && (p.Same || p.Different || p.Within > 0) {
+		return false
+	}
+	if p.Same && !(a.Same != "" && b.Same != "" && a.Same == b.Same) {
+		return false
+	}
+	if p.Different {
+		if len(a.Different) == 0 || len(b.Different) == 0 {
+			return false
+		}
+		for f := range a.Different {
+			if len(a.Different[f]) == 0 || len(b.Different[f]) == 0 {
+				return false
+			}
+			for _, x := range a.Different[f] {
+				for _, y := range b.Different[f] {
+					if x == y {
+						return false
+					}
+				}
+			}
+		}
+	}
+	if p.Within > 0 {
+		apart := a.At - b.At
+		if apart < 0 {
+			apart = -apart
+		}
+		if !a.Timed || !b.Timed || apart > p.Within {
+			return false
+		}
+	}
+	if i.Sketch.Fingerprint == j.Sketch.Fingerprint {
+		return true
+	}
+	if min(int(i.Sketch.Shingles), int(j.Sketch.Shingles)) < p.MinShingles {
+		return false
+	}
+	equal, k := 0, len(i.Sketch.Payload)
+	for at := range k {
+		if i.Sketch.Payload[at] == j.Sketch.Payload[at] {
+			equal++
+		}
+	}
+	resemblance := (float64(equal)/float64(k) - 1.0/256) / (1 - 1.0/256)
+	if p.Measure != Containment {
+		return resemblance >= p.Threshold-1e-12
+	}
+	small, large := i.Sketch, j.Sketch
+	if large.Shingles < small.Shingles {
+		small, large = large, small
+	}
+	e, ok := small.Containment(large)
+	return ok && e.Value >= p.Threshold && e.Error <= 0.16
+}
+
+// definedGroups: the members of each group, by its first.
+func definedGroups(hits []Hit, transitive bool) [][]int {
+	var groups [][]int
+	if !transitive {
+		for i := range hits {
+			g := slices.IndexFunc(groups, func(members []int) bool { return definedNear(hits[i], hits[members[0]]) })
+			if g >= 0 {
+				groups[g] = append(groups[g], i)
+			} else {
+				groups = append(groups, []int{i})
+			}
+		}
+		return groups
+	}
+	edge := func(i, j int) bool {
+		i, j = max(i, j), min(i, j)
+		return !hits[i].Pinned && !hits[j].Pinned && definedNear(hits[i], hits[j])
+	}
+	of := make([]int, len(hits)) // the group of each, from 1
+	for i := range hits {
+		if of[i] > 0 {
+			continue
+		}
+		group := []int{i}
+		of[i] = len(groups) + 1
+		for at := 0; at < len(group); at++ {
+			for j := range hits {
+				if of[j] == 0 && edge(group[at], j) {
+					of[j] = len(groups) + 1
+					group = append(group, j)
+				}
+			}
+		}
+		slices.Sort(group)
+		groups = append(groups, group)
+	}
+	// Components behind a pinned hit that a member is near to are its.
+	var joined [][]int
+	for _, group := range groups {
+		first := -1
+		for _, i := range group {
+			for p := group[0] - 1; p >= 0; p-- {
+				if hits[p].Pinned && definedNear(hits[i], hits[p]) && (first < 0 || p < first) {
+					first = p
+				}
+			}
+		}
+		into := slices.IndexFunc(joined, func(members []int) bool { return members[0] == first })
+		if into < 0 {
+			joined = append(joined, group)
+			continue
+		}
+		joined[into] = append(joined[into], group...)
+		slices.Sort(joined[into])
+	}
+	return joined
+}
+
+// definedBetter: of two members, a is before b by the leader's criterion.
+func definedBetter(leader, a, b Hit, rankA, rankB int) bool {
+	p := leader.Profile
+	if p == nil || !p.Chooses {
+		return rankA < rankB
+	}
+	merit := func(h Hit) Merit {
+		if h.Profile.Basis == p.Basis {
+			return h.Traits.Merit
+		}
+		return h.Others[p.Basis].Merit
+	}
+	x, y := merit(a), merit(b)
+	switch {
+	case x.Known != y.Known:
+		return x.Known
+	case !x.Known:
+	case x.Number != y.Number:
+		return x.Number > y.Number != p.Ascending
+	case x.Text != y.Text:
+		return x.Text > y.Text != p.Ascending
+	}
+	return rankA < rankB
+}
+
+// defined returns the whole collapsed list as ranks, how many were folded, and the groups.
+func defined(hits []Hit, window int, transitive bool) (list []int, folded int, groups []Group) {
+	within := hits[:min(window, len(hits))]
+	place := map[int]int{} // what is shown where
+	for _, members := range definedGroups(within, transitive) {
+		leader, order := members[0], slices.Clone(members)
+		for i := range order { // the best of what is left to the front, one after another
+			for j := i + 1; j < len(order); j++ {
+				if hits[order[i]].Pinned && i == 0 {
+					continue
+				}
+				if definedBetter(hits[leader], hits[order[j]], hits[order[i]], order[j], order[i]) {
+					order[i], order[j] = order[j], order[i]
+				}
+			}
+		}
+		keep := 1
+		if p := hits[leader].Profile; p != nil && p.Keep > 1 {
+			keep = p.Keep
+		}
+		keep = min(keep, len(order))
+		g := Group{Leader: leader, Representative: order[0], Kept: slices.Clone(order[1:keep]), Folded: slices.Clone(order[keep:])}
+		slices.Sort(g.Kept)
+		slices.Sort(g.Folded)
+		groups = append(groups, g)
+		folded += len(g.Folded)
+		place[leader] = order[0]
+		for _, rank := range order[1:keep] {
+			if rank == leader {
+				place[order[0]] = rank
+			} else {
+				place[rank] = rank
+			}
+		}
+	}
+	for at := range within {
+		if rank, ok := place[at]; ok {
+			list = append(list, rank)
+		}
+	}
+	for at := len(within); at < len(hits); at++ {
+		list = append(list, at)
+	}
+	return list, folded, groups
+}
+
+// kind says what random lists are made of.
+type kind struct {
+	duplicates float64
+	families   int
+	profiles   []*Profile
+	nils, pins float64
+}
+
+// randomKind draws profiles of every sort; with ranked, only those that show leaders.
+func randomKind(r *rand.Rand, ranked bool) kind {
+	k := kind{duplicates: r.Float64(), families: 1 + r.IntN(30)}
+	if r.IntN(2) == 0 {
+		k.nils = 0.1
+	}
+	if r.IntN(3) == 0 {
+		k.pins = 0.15
+	}
+	for range 1 + r.IntN(3) {
+		p := &Profile{Threshold: 0.5 + 0.45*r.Float64(), Keep: max(0, r.IntN(6)-1)}
+		p.Basis = []string{"", "x"}[r.IntN(8)/7]
+		p.Same, p.Different = r.IntN(5) == 0, r.IntN(5) == 0
+		if r.IntN(5) == 0 {
+			p.Within = 1 + r.Int64N(12)
+		}
+		if r.IntN(6) == 0 {
+			p.MinShingles = 60
+		}
+		if r.IntN(6) == 0 {
+			p.Measure = Containment
+		}
+		if !ranked {
+			p.Chooses, p.Ascending = r.IntN(2) == 0, r.IntN(2) == 0
+		}
+		k.profiles = append(k.profiles, p)
+	}
+	return k
+}
+
+func randomTraits(r *rand.Rand) (t Traits) {
+	t.Same = []string{"", "red", "blue", "red"}[r.IntN(4)]
+	if r.IntN(8) > 0 {
+		t.Different = [][]string{{}, {"lang"}}
+		for range r.IntN(3) {
+			t.Different[0] = append(t.Different[0], []string{"a", "b", "c", "d", "e"}[r.IntN(5)])
+		}
+		t.Different[1][0] += fmt.Sprint(r.IntN(9))
+	}
+	t.At, t.Timed = int64(r.IntN(40))-20, r.IntN(8) > 0
+	if r.IntN(6) > 0 {
+		t.Merit = Merit{Known: true, Number: float64(r.IntN(4))}
+		if r.IntN(3) == 0 {
+			t.Merit.Text = []string{"m", "n"}[r.IntN(2)]
+		}
+	}
+	return t
+}
+
+// list draws a list of n hits.
+func (k kind) list(r *rand.Rand, n int) []Hit {
+	hits := make([]Hit, n)
+	for i := range hits {
+		family, differ := byte(60+r.IntN(190)), r.IntN(3)
+		if r.Float64() < k.duplicates {
+			family, differ = byte(r.IntN(k.families)), r.IntN(45)
+		}
+		h := hit(fmt.Sprint("h", i), family, differ)
+		s := *h.Sketch
+		s.Shingles = []uint32{40, 100, 100, 400}[r.IntN(4)]
+		if r.IntN(10) == 0 {
+			s.Scheme = 2
+		}
+		h.Sketch, h.Profile = &s, k.profiles[r.IntN(len(k.profiles))]
+		h.Traits, h.Pinned = randomTraits(r), r.Float64() < k.pins
+		for _, basis := range []string{"", "x"} {
+			if basis != h.Profile.Basis && r.IntN(2) == 0 {
+				h.Others = map[string]Traits{basis: randomTraits(r)}
+			}
+		}
+		if r.Float64() < k.nils {
+			h.Sketch, h.Profile, h.Traits, h.Others = nil, nil, Traits{}, nil
+		}
+		hits[i] = h
+	}
+	return hits
+}
+
+// distinct draws a sketch that agrees with no other but by chance.
+func distinct(r *rand.Rand) *sketch.Sketch {
+	s := &sketch.Sketch{Scheme: 1, Shingles: 100, Bits: 8, Fingerprint: r.Uint64(), Payload: make([]byte, 128)}
+	for i := range s.Payload {
+		s.Payload[i] = byte(r.Uint32())
+	}
+	return s
+}

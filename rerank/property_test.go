@@ -1,0 +1,308 @@
+package rerank
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+func TestCollapseIsItsDefinition(t *testing.T) {
+	r := rand.New(rand.NewPCG(21, 1))
+	for i := range trials(3000) {
+		k := randomKind(r, false)
+		hits, window, transitive := k.list(r, r.IntN(70)), r.IntN(80), r.IntN(2) == 0
+		list, _, groups := defined(hits, window, transitive)
+		got := Collapse(hits, window, transitive)
+		if diff := cmp.Diff(groups, got.Groups, cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("case %d, transitive %v: groups: %s", i, transitive, diff)
+		}
+		if diff := cmp.Diff(list[:len(list)-max(0, len(hits)-window)], got.Shown, cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("case %d, transitive %v: shown: %s", i, transitive, diff)
+		}
+		for _, rank := range pinned(hits[:min(window, len(hits))]) {
+			if !slices.Contains(got.Shown, rank) {
+				t.Fatalf("case %d: pinned rank %d is not shown", i, rank)
+			}
+		}
+	}
+}
+
+func pinned(hits []Hit) (ranks []int) {
+	for rank := range hits {
+		if hits[rank].Pinned {
+			ranks = append(ranks, rank)
+		}
+	}
+	return ranks
+}
+
+// engine answers a Pager's readings from a list that may change between them.
+type engine struct {
+	// state returns the list at the time of a reading, counted from 0.
+	state func(reading int) []Hit
+	// picks: where it can be, the ranks that are wanted alone are read.
+	picks    bool
+	readings int
+	// ranks read, and those with sources among them.
+	read, sources int
+	longest       Span
+	full          []Hit
+}
+
+// serve runs a Pager to its end and returns the ids of its page.
+func (e *engine) serve(t testing.TB, page Page) ([]string, *Pager, error) {
+	p := NewPager(page)
+	for {
+		span, more := p.Next()
+		if !more {
+			break
+		}
+		if page.Limit > 0 && span.To > page.Limit || span.From >= span.To {
+			t.Fatalf("page %+v asks for %+v", page, span)
+		}
+		list := e.state(e.readings)
+		hits := slices.Clone(list[min(span.From, len(list)):min(span.To, len(list))])
+		pick := e.picks && span.Ranks != nil
+		if pick {
+			hits = nil
+			for _, rank := range span.Ranks {
+				if rank < len(list) {
+					hits = append(hits, list[rank])
+				}
+			}
+		}
+		if !p.Judged(span) {
+			for i := range hits {
+				hits[i] = Hit{ID: hits[i].ID}
+			}
+		}
+		if e.readings++; !span.SketchOnly {
+			e.full, e.sources = slices.Clone(hits), e.sources+len(hits)
+		}
+		e.read += len(hits)
+		if span.To > e.longest.To {
+			e.longest = span
+		}
+		if pick {
+			p.Pick(span, hits)
+		} else {
+			p.Take(span, hits)
+		}
+	}
+	ranks, err := p.Ranks()
+	if err != nil {
+		return nil, p, err
+	}
+	got := []string{}
+	for _, rank := range ranks {
+		place, ok := p.At(rank)
+		if !ok {
+			t.Fatalf("page %+v: rank %d has no sources", page, rank)
+		}
+		got = append(got, e.full[place].ID)
+		if h := p.Hit(rank); h != nil && h.ID != e.full[place].ID {
+			t.Fatalf("page %+v: the sources at rank %d are those of %s, the sketch that of %s", page, rank, e.full[place].ID, h.ID)
+		}
+	}
+	return got, p, nil
+}
+
+// still is an engine whose list stands still.
+func still(hits []Hit, picks bool) *engine {
+	return &engine{state: func(int) []Hit { return hits }, picks: picks}
+}
+
+// randomPage draws a page over lists of about n hits.
+func randomPage(r *rand.Rand, n int) Page {
+	page := Page{From: r.IntN(n + 10), Size: 1 + r.IntN(250), Window: 1 + r.IntN(n+20), Rate: r.Float64(), SketchFirst: r.IntN(4) == 0}
+	if r.IntN(2) == 0 {
+		page.Size = 1 + r.IntN(12)
+	}
+	if r.IntN(3) == 0 {
+		page.From = 0
+	}
+	if r.IntN(4) == 0 {
+		page.First = r.IntN(n)
+	}
+	if r.IntN(5) == 0 {
+		page.Length = 1 + r.IntN(n+10)
+	}
+	page.Sources = r.IntN(5) == 0
+	return page
+}
+
+func TestPagerIsASliceOfTheDefinition(t *testing.T) {
+	r := rand.New(rand.NewPCG(22, 1))
+	for i := range trials(4000) {
+		ranked := r.IntN(2) == 0
+		k, n := randomKind(r, ranked), 1+r.IntN(150)
+		hits, page := k.list(r, n), randomPage(r, n)
+		page.Transitive = !ranked && r.IntN(2) == 0
+		page.Whole = !ranked || r.IntN(4) == 0
+		readable := hits
+		if r.IntN(4) == 0 {
+			page.Limit = max(1, r.IntN(n+20))
+			page.First = min(page.First, page.Limit)
+			readable = hits[:min(page.Limit, n)]
+		}
+		list, folded, _ := defined(readable, page.Window, page.Transitive)
+		if page.Length > 0 {
+			list = list[:min(len(list), page.Length)]
+		}
+		e := still(hits, r.IntN(2) == 0)
+		got, p, err := e.serve(t, page)
+		if err != nil {
+			t.Fatalf("case %d, page %+v: %v", i, page, err)
+		}
+		if diff := cmp.Diff(ids(hits, cut(list, page.From, page.Size)), got); diff != "" {
+			t.Fatalf("case %d: page %+v of %d hits: %s", i, page, n, diff)
+		}
+		checkReadings(t, page, p, e, folded)
+	}
+}
+
+// checkReadings: what a Pager says of its readings, and what they were to hold.
+func checkReadings(t *testing.T, page Page, p *Pager, e *engine, folded int) {
+	t.Helper()
+	s := p.Stats()
+	if s.Readings != e.readings || p.Moved() != 0 {
+		t.Fatalf("page %+v: %+v and moved %d after %d readings of a list that stands still", page, s, p.Moved(), e.readings)
+	}
+	if (page.Whole || page.Transitive) && s.Folded != folded {
+		t.Fatalf("page %+v: %d folded, want %d of the whole window", page, s.Folded, folded)
+	}
+	if page.Sources {
+		for rank := range s.Read {
+			if _, ok := p.At(rank); !ok {
+				t.Fatalf("page %+v: rank %d was read without its source", page, rank)
+			}
+		}
+	}
+}
+
+func TestPagesMakeUpTheCollapsedList(t *testing.T) {
+	r := rand.New(rand.NewPCG(23, 1))
+	for i := range trials(150) {
+		ranked := r.IntN(2) == 0
+		k, n, size := randomKind(r, ranked), 50+r.IntN(250), 1+r.IntN(60)
+		hits := k.list(r, n)
+		page := Page{Size: size, Window: 10 + r.IntN(n), Rate: r.Float64(), Whole: !ranked, Transitive: !ranked && r.IntN(2) == 0}
+		list, _, _ := defined(hits, page.Window, page.Transitive)
+		var walked []string
+		for {
+			got, _, err := still(hits, r.IntN(2) == 0).serve(t, page)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(got) == 0 {
+				break
+			}
+			walked, page.From = append(walked, got...), page.From+size
+		}
+		if diff := cmp.Diff(ids(hits, list), walked); diff != "" {
+			t.Fatalf("case %d, pages of %d: %s", i, size, diff)
+		}
+	}
+}
+
+// TestLargeWindows: windows up to the largest, with few leaders so that the definition can be computed.
+func TestLargeWindows(t *testing.T) {
+	r := rand.New(rand.NewPCG(24, 1))
+	for _, window := range []int{1, 10, 1000, 10_000}[:3+min(1, trials(1))] {
+		for _, ranked := range []bool{true, false} {
+			k := randomKind(r, ranked)
+			k.duplicates, k.families = 0.9, 12
+			hits := k.list(r, window+50)
+			page := Page{Window: window, Whole: !ranked, Rate: 0.9}
+			list, _, _ := defined(hits, window, false)
+			for _, size := range []int{1, 100, 250} {
+				for _, from := range []int{0, len(list) / 2, max(0, len(list)-60)} {
+					page.From, page.Size = from, size
+					got, _, err := still(hits, size == 100).serve(t, page)
+					if diff := cmp.Diff(ids(hits, cut(list, from, size)), got); diff != "" || err != nil {
+						t.Fatalf("page %+v: %v %s", page, err, diff)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestOneStateOfAMovingList: whatever changes between readings, a page is that of one of the list's states, or none.
+func TestOneStateOfAMovingList(t *testing.T) {
+	r := rand.New(rand.NewPCG(25, 1))
+	answered, unsettled, moved := 0, 0, 0
+	for i := range trials(3000) {
+		ranked := r.IntN(2) == 0
+		k, n := randomKind(r, ranked), 40+r.IntN(150)
+		states := movingList(r, k, n)
+		page := randomPage(r, n)
+		page.Size, page.Transitive = 1+r.IntN(30), !ranked && r.IntN(2) == 0
+		page.Whole = !ranked || r.IntN(4) == 0
+		if r.IntN(4) == 0 {
+			page.Limit = max(page.First, 1+r.IntN(n))
+		}
+		e := &engine{picks: r.IntN(2) == 0, state: func(reading int) []Hit { return states[min(reading, len(states)-1)] }}
+		got, p, err := e.serve(t, page)
+		if err != nil {
+			if !errors.Is(err, ErrUnsettled) {
+				t.Fatal(err)
+			}
+			unsettled++
+			continue
+		}
+		moved += p.Moved()
+		var want [][]string
+		beyond := false
+		for _, hits := range states {
+			if page.Limit > 0 {
+				hits = hits[:min(len(hits), page.Limit)]
+			}
+			list, folded, _ := defined(hits, page.Window, page.Transitive)
+			beyond = beyond || len(hits) > page.Window && page.end() > page.Window-folded
+			if page.Length > 0 {
+				list = list[:min(len(list), page.Length)]
+			}
+			want = append(want, ids(hits, cut(list, page.From, page.Size)))
+		}
+		if beyond {
+			continue // ranks beyond the window have no sketch to tell a change by
+		}
+		answered++
+		if !slices.ContainsFunc(want, func(ids []string) bool { return slices.Equal(ids, got) }) {
+			t.Fatalf("case %d: page %+v is of no state: %v\n%v", i, page, got, want)
+		}
+	}
+	if answered < trials(1000) || moved < trials(150) {
+		t.Errorf("%d answers were judged and %d readings showed a change: the lists do not move enough", answered, moved)
+	}
+	t.Logf("%d answers judged, %d changes seen, %d unsettled", answered, moved, unsettled)
+}
+
+// movingList draws the states of a list in which hits come, go and change places.
+func movingList(r *rand.Rand, k kind, n int) [][]Hit {
+	fresh := k.list(r, n+60)
+	states := [][]Hit{fresh[:n]}
+	for i := range r.IntN(5) {
+		next := slices.Clone(states[i])
+		for range r.IntN(4) {
+			at := r.IntN(len(next))
+			switch r.IntN(3) {
+			case 0:
+				next = slices.Delete(next, at, at+1)
+			case 1:
+				next = slices.Insert(next, at, fresh[n+i*12+r.IntN(3)])
+				next = slices.CompactFunc(next, func(a, b Hit) bool { return a.ID == b.ID })
+			default:
+				other := r.IntN(len(next))
+				next[at], next[other] = next[other], next[at]
+			}
+		}
+		states = append(states, next)
+	}
+	return states
+}

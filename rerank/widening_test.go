@@ -1,0 +1,145 @@
+package rerank
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/neardup/sidecar/sketch"
+)
+
+// duplicates draws which earlier hit each of n hits repeats, or -1: about 30 of 100 repeat one, in several patterns.
+var duplicates = map[string]func(r *rand.Rand, n int) []int{
+	// Any earlier hit, strewn evenly.
+	"strewn": func(r *rand.Rand, n int) []int { return strewn(r, n, 0.3) },
+	// The hit just before, and never three alike.
+	"pairs": func(r *rand.Rand, n int) []int {
+		of := fresh(n)
+		for i := 1; i < n; i++ {
+			if of[i-1] < 0 && r.Float64() < 0.3/0.7 {
+				of[i] = i - 1
+			}
+		}
+		return of
+	},
+	// A few texts have most of the copies.
+	"heavy tail": func(r *rand.Rand, n int) []int {
+		of := fresh(n)
+		for i := 1; i < n; i++ {
+			if r.Float64() < 0.3 {
+				of[i] = int(float64(i) * r.Float64() * r.Float64() * r.Float64())
+			}
+		}
+		return of
+	},
+	// More of them among the first ranks than behind.
+	"dense head": func(r *rand.Rand, n int) []int {
+		of := fresh(n)
+		for i := 1; i < n; i++ {
+			rate := 0.27
+			if i < 20 {
+				rate = 0.45
+			}
+			if r.Float64() < rate {
+				of[i] = r.IntN(i)
+			}
+		}
+		return of
+	},
+	// One list in ten begins with a run of copies of one text.
+	"bursts": func(r *rand.Rand, n int) []int {
+		of := strewn(r, n, 0.28)
+		if r.IntN(10) == 0 {
+			for i, at := 0, 1+r.IntN(5); i < 8; i++ {
+				of[at+i] = at - 1
+			}
+		}
+		return of
+	},
+	// Each search has a rate of its own, from 0.15 to 0.45.
+	"by search": func(r *rand.Rand, n int) []int { return strewn(r, n, 0.15+0.3*r.Float64()) },
+}
+
+func fresh(n int) []int {
+	of := make([]int, n)
+	for i := range of {
+		of[i] = -1
+	}
+	return of
+}
+
+func strewn(r *rand.Rand, n int, rate float64) []int {
+	of := fresh(n)
+	for i := 1; i < n; i++ {
+		if r.Float64() < rate {
+			of[i] = r.IntN(i)
+		}
+	}
+	return of
+}
+
+// searches draws the first pages of many searches, one after another with what was learned from those before. It
+// returns how many took one reading, and all ranks read (every reading counts whole) and needed (up to the last rank of the page, the least
+// that any way of reading has to see).
+func searches(t *testing.T, r *rand.Rand, cases int, page Page, keep int, draw func(*rand.Rand, int) []int) (once, read, needed int) {
+	profile := &Profile{Threshold: 0.8, Keep: keep}
+	known := Widening{Rate: DefaultRate}
+	sketches, hits := make([]*sketch.Sketch, 8*page.Size), make([]Hit, 8*page.Size)
+	for i := range sketches {
+		sketches[i] = distinct(r)
+	}
+	for range cases {
+		for rank, of := range draw(r, len(hits)) {
+			hits[rank] = Hit{ID: fmt.Sprint(rank), Profile: profile, Sketch: sketches[rank]}
+			if of >= 0 {
+				hits[rank].Sketch = hits[of].Sketch
+			}
+		}
+		e := still(hits, false)
+		page.Rate, page.Margin = known.Rate, known.Margin
+		_, p, err := e.serve(t, page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := p.Stats()
+		known = known.Learn(s)
+		if s.Readings == 1 {
+			once++
+		}
+		ranks, _ := p.Ranks()
+		read, needed = read+e.read, needed+ranks[len(ranks)-1]+1
+	}
+	return once, read, needed
+}
+
+// TestFirstPagesTakeOneReading: at 30 duplicates of 100, in whatever pattern, 95 of 100 first pages take one reading, and no more is read
+// than 1.6 times what was needed. Pages of ten of lists that differ much from one another can't have both: 1.8 times there.
+func TestFirstPagesTakeOneReading(t *testing.T) {
+	for name, draw := range duplicates {
+		for _, size := range []int{10, 20, 50} {
+			for _, keep := range []int{1, 2, 3} {
+				if testing.Short() && size*keep > 20 {
+					continue
+				}
+				t.Run(fmt.Sprintf("%s/size=%d/keep=%d", name, size, keep), func(t *testing.T) {
+					t.Parallel()
+					r := rand.New(rand.NewPCG(uint64(size), uint64(keep)))
+					const cases = 1000
+					once, read, needed := searches(t, r, cases, Page{Size: size, Window: 200}, keep, draw)
+					share, ratio := float64(once)/cases, float64(read)/float64(needed)
+					t.Logf("%.1f %% in one reading, %.2f ranks read for one needed", 100*share, ratio)
+					if share < 0.95 {
+						t.Errorf("%.1f %% of first pages took one reading, want 95 %%", 100*share)
+					}
+					most := 1.6
+					if size == 10 && (name == "bursts" || name == "by search") {
+						most = 1.8
+					}
+					if ratio > most {
+						t.Errorf("%.2f ranks were read for one needed, want no more than %.1f", ratio, most)
+					}
+				})
+			}
+		}
+	}
+}
