@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
@@ -45,8 +44,8 @@ func (c Choice) Ranked() bool { return c.By == "" || c.By == ByRank }
 // Together are conditions on which near-duplicates fold beside their agreement. A hit that lacks a value for one that is set folds with
 // nothing.
 type Together struct {
-	// Within, if above 0, is how far apart the moments in the field WithinField may be.
-	Within      time.Duration
+	// Within, if above 0, is how many milliseconds apart the moments in the field WithinField may be.
+	Within      int64
 	WithinField string
 	// Same are fields whose values must be equal, Different ones that must have no value in common.
 	Same, Different []string
@@ -82,6 +81,15 @@ func (r *Rule) Deciding() []Deciding {
 	return list
 }
 
+// basis names what decides about the rule's hits beside their agreement, the same for rules that go by the same; empty for nothing.
+func (r *Rule) basis() string {
+	if r.Choice.Ranked() && r.Together.Within <= 0 && len(r.Together.Same)+len(r.Together.Different) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%q %q", []any{r.Choice.By, r.Choice.Field, r.Choice.Values, r.DateField},
+		[]any{r.Together.Within, r.Together.WithinField, r.Together.Same, r.Together.Different})
+}
+
 // MaxKeep is the most members of a group that may be shown.
 const MaxKeep = 100
 
@@ -108,14 +116,14 @@ func (r *Rule) validateChoices() (errs []error) {
 		errs = append(errs, fmt.Errorf("keep: %d is out of range: use 1 to %d", keep, MaxKeep))
 	}
 	if r.Together.Within < 0 {
-		errs = append(errs, fmt.Errorf("within: span %v is below 0: use a span such as 72h", r.Together.Within))
+		errs = append(errs, fmt.Errorf("within: span of %d ms is below 0: use a span such as 72h", r.Together.Within))
 	}
 	if r.Together.Within > 0 && r.Together.WithinField == "" {
 		errs = append(errs, errors.New("within: needs a field: name it, or set date_field"))
 	}
 	for _, d := range r.Deciding() {
 		if strings.HasPrefix(d.Field, FieldPrefix) || strings.ContainsAny(d.Field, "*,") {
-			errs = append(errs, fmt.Errorf("%q can't decide what folds: name a single field of your documents", d.Field))
+			errs = append(errs, fmt.Errorf("field %q can't decide what folds: name a single field of your documents", d.Field))
 		}
 	}
 	return errs

@@ -3,7 +3,6 @@ package adapters
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -23,7 +22,7 @@ func TestDeciding(t *testing.T) {
 		{"field", Rule{Choice: Choice{By: ByField, Field: "votes"}}, []Deciding{{"votes", false}}},
 		{"all, each once",
 			Rule{DateField: "day", Choice: Choice{By: ByOldest}, Together: Together{
-				Within: time.Hour, WithinField: "day", Same: []string{"host", "day"}, Different: []string{"host"}}},
+				Within: 3600_000, WithinField: "day", Same: []string{"host", "day"}, Different: []string{"host"}}},
 			[]Deciding{{"day", true}, {"host", false}, {"day", false}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -51,11 +50,11 @@ func TestTraits(t *testing.T) {
 		want   rerank.Traits
 	}{
 		{"nothing asked for", Rule{}, map[string][]string{"host": {"a"}}, rerank.Traits{}},
-		{"a moment", Rule{Together: Together{Within: time.Hour, WithinField: "day"}},
+		{"a moment", Rule{Together: Together{Within: 3600_000, WithinField: "day"}},
 			map[string][]string{"day as a date": {"-12", "99"}}, rerank.Traits{At: -12, Timed: true}},
-		{"a moment with nanoseconds", Rule{Together: Together{Within: time.Hour, WithinField: "day"}},
+		{"a moment with nanoseconds", Rule{Together: Together{Within: 3600_000, WithinField: "day"}},
 			map[string][]string{"day as a date": {"12.000345"}}, rerank.Traits{At: 12, Timed: true}},
-		{"no moment", Rule{Together: Together{Within: time.Hour, WithinField: "day"}},
+		{"no moment", Rule{Together: Together{Within: 3600_000, WithinField: "day"}},
 			map[string][]string{"day as a date": {"yesterday"}}, rerank.Traits{}},
 		{"the same, in another order", Rule{Together: Together{Same: []string{"host", "lang"}}},
 			map[string][]string{"host": {"b", "a", "b"}, "lang": {"en"}}, rerank.Traits{Same: "1:a1:b;2:en;"}},
@@ -95,7 +94,7 @@ func TestChoicesThatCantBe(t *testing.T) {
 		{"prefer nothing", Rule{Choice: Choice{By: ByPrefer, Field: "host"}}, []string{"prefer", "values"}},
 		{"unknown", Rule{Choice: Choice{By: "best"}}, []string{`"best"`, "newest"}},
 		{"keep too many", Rule{Profile: rerank.Profile{Keep: 101}}, []string{"keep", "101", "100"}},
-		{"within nothing", Rule{Together: Together{Within: time.Hour}}, []string{"within", "date_field"}},
+		{"within nothing", Rule{Together: Together{Within: 3600_000}}, []string{"within", "date_field"}},
 		{"a field of ours", Rule{Together: Together{Same: []string{SketchField}}}, []string{SketchField}},
 		{"a pattern", Rule{Together: Together{Different: []string{"host*"}}}, []string{`"host*"`}},
 	} {

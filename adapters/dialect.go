@@ -107,6 +107,10 @@ type ParsedSearch struct {
 	Elsewhere bool
 	// Shown says that the client names a field of ours: then it is shown in the reply to Plain.
 	Shown bool
+	// Once, if not empty, says that the engine answers the request but once: where Exchange fails, the reply that it failed on is the
+	// answer, less our fields, for the Reason. It is a text that stands in every long reply that Exchange can collapse. The first request
+	// of Exchange is sent in place of the client's.
+	Once string
 }
 
 // Exchange is one search in progress. It is for one goroutine.
@@ -154,6 +158,8 @@ type Answer struct {
 	Reply
 	// Outcomes has one entry for each search of the request.
 	Outcomes []Outcome
+	// After, if not nil, is a last request for which the client does not wait: what the exchange held in the engine is given back.
+	After *Request
 }
 
 // Outcome is what was done with one search.
@@ -176,6 +182,8 @@ type Outcome struct {
 	Rounds, Window int
 	// DryRun says that the answer is the engine's own, and Folded what would have been folded.
 	DryRun bool
+	// Short and Guessed are those of [rerank.Stats]: how well it was guessed how many ranks to read at first.
+	Short, Guessed bool
 	// CursorLost says that what earlier pages of a cursor showed was not known any more, so that the page was collapsed by itself.
 	CursorLost bool
 }
@@ -231,8 +239,8 @@ type Scope struct {
 	DryRun                   bool
 	// Deciding are the fields whose values are needed of each hit.
 	Deciding []Deciding
-	// Rate is the share of hits that folded of late.
-	Rate float64
+	// Rate and Margin are what searches of the target have taught of late: see [rerank.Widening].
+	Rate, Margin float64
 	// Lacking says that hits without a sketch were seen of late.
 	Lacking bool
 }

@@ -21,8 +21,17 @@ type Condition struct {
 	Documents, Sketched int
 	// Undeclared are the rule's fields that the index has no declaration of, in the rule's order.
 	Undeclared []string
+	// Unfit are the rule's deciding fields whose values searches can't be shown, see [Rule.Deciding].
+	Unfit []Unfit
 	// Fields is how many fields are declared in it and Limit how many there may be; both are 0 where there is no limit.
 	Fields, Limit int
 	// Refused says, in the engine's words, what setup and reindex need to do there and would be refused; nil if nothing.
 	Refused error
+}
+
+// Unfit is a deciding field whose values searches can't be shown.
+type Unfit struct {
+	Deciding
+	// Why says, for an operator, what is wrong with it. It is empty where the field is not declared: no document has it yet.
+	Why string
 }

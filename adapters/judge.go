@@ -12,6 +12,7 @@ type Judge struct {
 	rules    Rules
 	controls Controls
 	profiles map[*Rule]*rerank.Profile
+	bases    map[string]*Rule // of what the rules decide by, where it is anything; a rule of each
 	// Doubting says that a stored sketch is believed only after a look at the text, wherever that is at hand: for engines that store
 	// a backfill's sketch whatever became of the document.
 	Doubting bool
@@ -23,7 +24,13 @@ type Judge struct {
 
 // NewJudge returns a Judge for a search under the controls.
 func NewJudge(rules Rules, controls Controls) *Judge {
-	return &Judge{rules: rules, controls: controls, profiles: map[*Rule]*rerank.Profile{}}
+	j := &Judge{rules: rules, controls: controls, profiles: map[*Rule]*rerank.Profile{}, bases: map[string]*Rule{}}
+	for _, rule := range rules {
+		if basis := rule.basis(); basis != "" {
+			j.bases[basis] = rule
+		}
+	}
+	return j
 }
 
 // Reset sets the counts to zero: the hits are about to be read anew.
@@ -57,6 +64,15 @@ func (j *Judge) Hit(seen Seen) rerank.Hit {
 	}
 	hit.Profile = j.profile(rule)
 	hit.Traits = rule.traits(hit.Sketch, seen.Values)
+	for basis, other := range j.bases { // hits of other indices can be in the list
+		if basis == hit.Profile.Basis {
+			continue
+		}
+		if hit.Others == nil {
+			hit.Others = make(map[string]rerank.Traits, len(j.bases))
+		}
+		hit.Others[basis] = other.traits(hit.Sketch, seen.Values)
+	}
 	return hit
 }
 
@@ -101,10 +117,11 @@ func (j *Judge) profile(rule *Rule) *rerank.Profile {
 		p = &own
 		p.Threshold = cmp.Or(j.controls.Threshold, p.Threshold)
 		p.Keep = cmp.Or(j.controls.Keep, p.Keep)
-		p.Within = rule.Together.Within.Milliseconds()
+		p.Within = rule.Together.Within
 		p.Same, p.Different = len(rule.Together.Same) > 0, len(rule.Together.Different) > 0
 		p.Chooses = !rule.Choice.Ranked()
 		p.Ascending = rule.Choice.By == ByOldest || rule.Choice.By == ByPrefer || rule.Choice.By == ByField && rule.Choice.Ascending
+		p.Basis = rule.basis()
 		j.profiles[rule] = p
 	}
 	return p
@@ -113,7 +130,7 @@ func (j *Judge) profile(rule *Rule) *rerank.Profile {
 // Page returns what a Pager needs for the client's page of a search over the scope, under the controls and the engine's limit.
 func (p Plan) Page(from, size int, scope Scope, controls Controls, limit int) rerank.Page {
 	return rerank.Page{
-		From: from, Size: size, Window: p.Window(scope, controls), Limit: limit, Rate: scope.Rate,
+		From: from, Size: size, Window: p.Window(scope, controls), Limit: limit, Rate: scope.Rate, Margin: scope.Margin,
 		Whole:      scope.Chooses || scope.collapsed(controls),
 		Transitive: scope.Transitive,
 		Sources:    scope.expand(controls) == ExpandSource,
@@ -171,5 +188,6 @@ func OutcomeOf(target string, page rerank.Page, stats rerank.Stats, lacking, tot
 	return Outcome{
 		Target: target, Raw: total, Read: stats.Read, Folded: stats.Folded, Without: lacking,
 		Exact: stats.Ended, Limited: stats.Limited, Rounds: stats.Readings, Window: page.Window,
+		Short: stats.Short, Guessed: stats.Guessed,
 	}
 }

@@ -2,6 +2,11 @@ package adapters
 
 import (
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/rerank"
+	"github.com/neardup/sidecar/sketch"
 )
 
 // TestDoubt: a Judge that doubts believes a sketch unless the text at hand is another one.
@@ -59,6 +64,46 @@ func TestDoubt(t *testing.T) {
 			}
 			if got != want || (hit.Profile != nil) != (want != "") || j.Lacking != c.lacking || j.Unread != c.unread {
 				t.Errorf("sketch %q, want %q; %d lacking, %d unread", got, want, j.Lacking, j.Unread)
+			}
+		})
+	}
+}
+
+func TestTraitsOfSeveralRules(t *testing.T) {
+	sketcher, err := sketch.New(sketch.DefaultScheme())
+	if err != nil {
+		t.Fatal(err)
+	}
+	rule := func(match string, together Together, choice Choice) *Rule {
+		return &Rule{
+			Match: match, Fields: []string{"title"}, Profile: rerank.Profile{Threshold: 0.5}, Window: 10, Compute: true, Sketcher: sketcher,
+			Together: together, Choice: choice,
+		}
+	}
+	j := NewJudge(Rules{
+		rule("host", Together{Same: []string{"host"}}, Choice{}),
+		rule("votes", Together{}, Choice{By: ByField, Field: "votes"}),
+		rule("plain", Together{}, Choice{}),
+	}, Controls{})
+	seen := func(index, host, votes string) rerank.Hit {
+		return j.Hit(Seen{Index: index, ID: host + votes,
+			Document: func(*Rule) []byte { return []byte(`{"title": "the ferry is back in town"}`) },
+			Values:   func(d Deciding) []string { return map[string][]string{"host": {host}, "votes": {votes}}[d.Field] },
+		})
+	}
+	for _, c := range []struct {
+		name string
+		hits []rerank.Hit
+		want []int
+	}{
+		{"a condition of the hit's rule holds for a leader of another", []rerank.Hit{seen("plain", "a", "1"), seen("host", "a", "1"), seen("host", "b", "1")}, []int{0, 2}},
+		{"and none where the hit's rule has none", []rerank.Hit{seen("host", "a", "1"), seen("plain", "b", "1")}, []int{0}},
+		{"the leader's rule chooses", []rerank.Hit{seen("votes", "a", "1"), seen("plain", "a", "7"), seen("host", "a", "3")}, []int{1}},
+		{"and the first is shown where it does not", []rerank.Hit{seen("plain", "a", "1"), seen("votes", "a", "7")}, []int{0}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, rerank.Collapse(c.hits, 10, false).Shown); diff != "" {
+				t.Error(diff)
 			}
 		})
 	}

@@ -75,7 +75,7 @@ func newTrials(t *testing.T, s Subject) (trials []*trial) {
 			}
 			x := &trial{s, c, c.plan(random), r}
 			asks = 0
-			if _, err := x.spoilt(-1, func(*adapters.Reply) { asks++ }); err != nil || try == 100 {
+			if _, err := x.spoilt(-1, func(*adapters.Reply) { asks++ }); err != nil || try == 5000 {
 				t.Fatalf("%d tries, %v", try, err)
 			}
 			if asks == 2 {
