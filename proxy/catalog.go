@@ -95,10 +95,10 @@ type entry struct {
 	prepared int       // the turn at which preparing ended
 	tried    time.Time // when our fields were last to be declared; zero if never since the indices changed
 	awaited  time.Time // when a write was last watched that may make it
-	rate     float64   // share of hits folded of late
-	lacking  bool      // hits without a sketch were seen last
-	seen     bool      // rate and lacking were learned
-	purse    purse     // what its searches may cost in second sendings
+	widening rerank.Widening
+	lacking  bool  // hits without a sketch were seen last
+	seen     bool  // widening and lacking were learned
+	purse    purse // what its searches may cost in second sendings
 }
 
 // catalog remembers what is behind the names that clients use, apart for each set of credentials.
@@ -227,7 +227,7 @@ func (c *catalog) scope(ctx context.Context, who client, target string) adapters
 	e := c.lookup(ctx, who, target)
 	s := adapters.Scope{Rate: rerank.DefaultRate, Lacking: e.lacking}
 	if e.seen {
-		s.Rate = e.rate
+		s.Rate, s.Margin = e.widening.Rate, e.widening.Margin
 	}
 	for _, rule := range c.rules {
 		if c.touches(rule, target, e) {
@@ -267,11 +267,8 @@ func (c *catalog) learn(who client, o adapters.Outcome) {
 	if e == nil {
 		return
 	}
-	rate := float64(o.Folded) / float64(o.Read)
-	if e.seen {
-		rate = 0.8*e.rate + 0.2*rate
-	}
-	e.rate, e.lacking, e.seen = rate, o.Without > 0, true
+	e.widening = e.widening.Learn(rerank.Stats{Read: o.Read, Folded: o.Folded, Short: o.Short, Guessed: o.Guessed})
+	e.lacking, e.seen = o.Without > 0, true
 }
 
 // lookup returns what is behind the name, asking the engine if it is not known.

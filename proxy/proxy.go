@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"time"
 
 	"github.com/neardup/sidecar/adapters"
 )
@@ -18,6 +19,8 @@ const (
 	DefaultEngineMaxBody = 100 << 20 // http.max_content_length of Elasticsearch and OpenSearch
 	DefaultMaxWindow     = 1000      // a larger one costs seconds of a processor for each search that asks for it
 	DefaultFallbackShare = 0.05
+	DefaultCursorMemory  = 16 << 20
+	DefaultCursorTTL     = 5 * time.Minute // what the engines' manuals keep a scroll or a point in time for, at most
 )
 
 // Limits bound what one request may cost. Zero values stand for the defaults.
@@ -32,6 +35,9 @@ type Limits struct {
 	MaxWindow int
 	// FallbackShare is the share of searches, 0 to 1, that may cost one more request because collapsing them failed.
 	FallbackShare float64
+	// CursorMemory bounds, in bytes, what is remembered of clients' cursors; CursorTTL is for how long each page's is.
+	CursorMemory int64
+	CursorTTL    time.Duration
 }
 
 func (l Limits) withDefaults() Limits {
@@ -48,6 +54,10 @@ func (l Limits) withDefaults() Limits {
 	}
 	if l.FallbackShare <= 0 {
 		l.FallbackShare = DefaultFallbackShare
+	}
+	set(&l.CursorMemory, DefaultCursorMemory)
+	if l.CursorTTL <= 0 {
+		l.CursorTTL = DefaultCursorTTL
 	}
 	return l
 }
@@ -79,6 +89,7 @@ type Handler struct {
 	nodes   *nodes
 	forward *httputil.ReverseProxy
 	catalog *catalog
+	cursors *cursors
 	counts  counts
 }
 
@@ -94,7 +105,8 @@ func New(e Engine) (*Handler, error) {
 	if e.Transport == nil {
 		e.Transport = NewTransport()
 	}
-	h := &Handler{Engine: e, nodes: &nodes{urls: e.URLs, next: e.Transport, once: usingOnce(e.Transport)}, catalog: newCatalog(e)}
+	nodes := &nodes{urls: e.URLs, next: e.Transport, once: usingOnce(e.Transport)}
+	h := &Handler{Engine: e, nodes: nodes, catalog: newCatalog(e), cursors: newCursors(e.Limits)}
 	h.forward = h.newForward()
 	return h, nil
 }

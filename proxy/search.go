@@ -37,7 +37,8 @@ func (h *Handler) search(w http.ResponseWriter, r *http.Request, class adapters.
 	request.Body = body.plain
 	who := clientOf(request.Header, request.RawQuery)
 	scope := func(target string) adapters.Scope { return h.catalog.scope(r.Context(), who, target) }
-	parsed := h.parse(class, request, &body, adapters.Plan{Rules: h.Rules, MaxWindow: h.Limits.MaxWindow, Scope: scope})
+	plan := adapters.Plan{Rules: h.Rules, MaxWindow: h.Limits.MaxWindow, Scope: scope, Cursors: h.cursors.of(who)}
+	parsed := h.parse(class, request, &body, plan)
 	class.Shown = class.Shown || parsed.Shown
 	s := searching{who: who, class: class, plain: parsed.Plain, body: body}
 	switch {
@@ -54,6 +55,9 @@ func (h *Handler) search(w http.ResponseWriter, r *http.Request, class adapters.
 	case parsed.Exchange == nil:
 		h.plain(w, r, s, parsed.Reason)
 		return
+	case parsed.Once != "":
+		h.once(w, r, s, parsed, began)
+		return
 	case !h.catalog.allow(who, class.Target):
 		h.leave(w, r, s, "budget")
 		return
@@ -61,6 +65,7 @@ func (h *Handler) search(w http.ResponseWriter, r *http.Request, class adapters.
 	answer, refusal, err := h.converse(r.Context(), parsed.Exchange)
 	switch {
 	case err == nil:
+		h.giveBack(r.Context(), answer.After)
 		h.collapsed(w, s, answer, began)
 	case errors.Is(err, adapters.ErrRefused):
 		h.counts.add("passed", "refused")
@@ -158,6 +163,34 @@ const unconfigured = "unconfigured"
 // is.
 func (h *Handler) plain(w http.ResponseWriter, r *http.Request, s searching, reason string) {
 	h.counts.add("passed", reason)
+	out := h.outgoing(r, s, reason)
+	clean := h.cleanerOf(s)
+	if reason == unconfigured {
+		if !h.catalog.unknown(r.Context(), s.who, s.class.Target) {
+			clean = nil
+		}
+		h.send(w, out, clean)
+		return
+	}
+	h.send(w, out, func(resp *http.Response) {
+		resp.Header.Set(adapters.OutcomeHeader, "bypassed; reason="+reason)
+		clean(resp)
+		if reason == engineStatus && resp.StatusCode >= 400 && resp.StatusCode < 500 {
+			h.catalog.refund(s.who, s.class.Target) // it was the client's own search that the engine refuses
+		}
+	})
+}
+
+// cleanerOf returns what cuts our fields out of the reply to a search, unless the client names them.
+func (h *Handler) cleanerOf(s searching) func(*http.Response) {
+	if s.class.Shown {
+		return func(*http.Response) {}
+	}
+	return h.cleaner(s.class)
+}
+
+// outgoing returns the request for a search as the client wrote it, less our controls.
+func (h *Handler) outgoing(r *http.Request, s searching, reason string) *http.Request {
 	out := r.WithContext(r.Context())
 	query := *r.URL
 	query.RawQuery = s.plain.RawQuery
@@ -175,24 +208,7 @@ func (h *Handler) plain(w http.ResponseWriter, r *http.Request, s searching, rea
 		out.Header.Del("Content-Encoding")
 		out.Body, out.ContentLength = io.NopCloser(bytes.NewReader(s.plain.Body)), int64(len(s.plain.Body))
 	}
-	clean := h.cleaner(s.class)
-	if s.class.Shown {
-		clean = func(*http.Response) {}
-	}
-	if reason == unconfigured {
-		if !h.catalog.unknown(r.Context(), s.who, s.class.Target) {
-			clean = nil
-		}
-		h.send(w, out, clean)
-		return
-	}
-	h.send(w, out, func(resp *http.Response) {
-		resp.Header.Set(adapters.OutcomeHeader, "bypassed; reason="+reason)
-		clean(resp)
-		if reason == engineStatus && resp.StatusCode >= 400 && resp.StatusCode < 500 {
-			h.catalog.refund(s.who, s.class.Target) // it was the client's own search that the engine refuses
-		}
-	})
+	return out
 }
 
 // leave sends a search that is to be collapsed and that we could not collapse, or answers an error where the operator wants that.
@@ -234,24 +250,36 @@ func (h *Handler) collapsed(w http.ResponseWriter, s searching, answer *adapters
 	if slices.ContainsFunc(answer.Outcomes, func(o adapters.Outcome) bool { return o.Again }) {
 		h.catalog.spend(s.who, s.class.Target) // one request more, however many searches it held
 	}
-	for _, o := range answer.Outcomes {
-		h.catalog.learn(s.who, o)
-		if o.Reason != "" {
-			h.counts.add("passed", o.Reason)
-			continue
-		}
-		h.counts.add("collapsed", "")
-		h.counts.addN("folded", "", int64(o.Folded))
-	}
+	h.account(s, answer)
 	reply := answer.Reply
 	reply.Header = maps.Clone(reply.Header)
 	reply.Header[adapters.OutcomeHeader] = []string{outcomeLine(answer.Outcomes, time.Since(began))}
 	writeReply(w, &reply)
 }
 
+// account counts what was done and learns from it.
+func (h *Handler) account(s searching, answer *adapters.Answer) {
+	for _, o := range answer.Outcomes {
+		h.catalog.learn(s.who, o)
+		switch {
+		case o.Reason != "":
+			h.counts.add("passed", o.Reason)
+		case o.DryRun:
+			h.counts.add("dry_run", "")
+			h.counts.addN("would_fold", "", int64(o.Folded))
+		default:
+			h.counts.add("collapsed", "")
+			h.counts.addN("folded", "", int64(o.Folded))
+		}
+		if o.CursorLost {
+			h.counts.add("cursor_lost", "")
+		}
+	}
+}
+
 // outcomeLine sums up what was done with the searches of a request.
 func outcomeLine(outcomes []adapters.Outcome, took time.Duration) string {
-	sum, left := adapters.Outcome{Exact: true}, 0
+	sum, left := adapters.Outcome{Exact: true, DryRun: len(outcomes) > 0}, 0
 	reasons := []string{}
 	for _, o := range outcomes {
 		if o.Reason != "" {
@@ -260,7 +288,7 @@ func outcomeLine(outcomes []adapters.Outcome, took time.Duration) string {
 		}
 		sum.Raw, sum.Folded = sum.Raw+o.Raw, sum.Folded+o.Folded
 		sum.Rounds, sum.Window = max(sum.Rounds, o.Rounds), max(sum.Window, o.Window)
-		sum.Exact = sum.Exact && o.Exact
+		sum.Exact, sum.DryRun, sum.CursorLost = sum.Exact && o.Exact, sum.DryRun && o.DryRun, sum.CursorLost || o.CursorLost
 		if o.Limited {
 			reasons = append(reasons, "engine_limit")
 		}
@@ -272,8 +300,15 @@ func outcomeLine(outcomes []adapters.Outcome, took time.Duration) string {
 	if left > 0 && left == len(outcomes) {
 		return "bypassed" + reason
 	}
-	return fmt.Sprintf("collapsed%s; raw=%d; folded=%d; exact=%t; rounds=%d; window=%d; took=%s",
-		reason, sum.Raw, sum.Folded, sum.Exact, sum.Rounds, sum.Window, took.Round(100*time.Microsecond))
+	verb, cursor := "collapsed", ""
+	if sum.DryRun {
+		verb = "dry-run"
+	}
+	if sum.CursorLost {
+		cursor = "; cursor=lost"
+	}
+	return fmt.Sprintf("%s%s; raw=%d; folded=%d; exact=%t; rounds=%d; window=%d%s; took=%s",
+		verb, reason, sum.Raw, sum.Folded, sum.Exact, sum.Rounds, sum.Window, cursor, took.Round(100*time.Microsecond))
 }
 
 // errUnreachable: the engine gave no answer at all.
@@ -301,6 +336,23 @@ func (h *Handler) converse(ctx context.Context, exchange adapters.Exchange) (*ad
 
 // ask sends one request of an exchange and reads its reply, decoded. The header of a compressed reply goes on saying so.
 func (h *Handler) ask(ctx context.Context, ask *adapters.Request) (*adapters.Reply, error) {
+	resp, err := h.roundTrip(ctx, ask)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, whole, err := readUpTo(resp.Body, h.Limits.MaxReply)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errUnreachable, err)
+	}
+	if !whole {
+		return nil, errTooLarge
+	}
+	return h.decoded(resp, body)
+}
+
+// roundTrip sends one request of an exchange.
+func (h *Handler) roundTrip(ctx context.Context, ask *adapters.Request) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, ask.Method, "http://engine/", bytes.NewReader(ask.Body))
 	if err != nil {
 		return nil, adapters.NotUnderstood(err)
@@ -311,15 +363,12 @@ func (h *Handler) ask(ctx context.Context, ask *adapters.Request) (*adapters.Rep
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnreachable, err)
 	}
-	defer resp.Body.Close()
-	body, whole, err := readUpTo(resp.Body, h.Limits.MaxReply)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errUnreachable, err)
-	}
-	if !whole {
-		return nil, errTooLarge
-	}
-	reply := &adapters.Reply{Status: resp.StatusCode, Header: adapters.Header(resp.Header), Body: body}
+	return resp, nil
+}
+
+// decoded returns a reply with its body, as it was sent, decoded. Its header goes on saying how it was sent.
+func (h *Handler) decoded(resp *http.Response, body []byte) (reply *adapters.Reply, err error) {
+	reply = &adapters.Reply{Status: resp.StatusCode, Header: adapters.Header(resp.Header), Body: body}
 	switch encoding := resp.Header.Get("Content-Encoding"); encoding {
 	case "", "identity":
 	case "gzip", "x-gzip", "deflate":

@@ -13,72 +13,152 @@ import (
 
 // collapse is one search being collapsed, of a request of its own or of a multi-search.
 type collapse struct {
-	d     Dialect
-	q     *query
-	page  rerank.Page
-	pager *rerank.Pager
-	judge *adapters.Judge
-	rules adapters.Rules
+	d      Dialect
+	q      *query
+	client *query // as the client wrote it
+	page   rerank.Page
+	pager  *rerank.Pager
+	judge  *adapters.Judge
+	rules  adapters.Rules
+	show   adapters.Show
+	scope  adapters.Scope
+
+	deciding []adapters.Deciding // the fields extracted beside the sketch
+	own      texts               // how the sketched texts come in the client's own reading
+	apart    bool                // what is judged can't be read in the client's own reading
+	picks    bool                // sources may be picked by id; all but the page's hits then comes with the first sketches
 
 	span      rerank.Span     // what was asked last
-	texts     bool            // readings of sketches alone bring the sketched texts too, for hits that lack a sketch
+	fetch     fetch           // how its sources were asked for
+	texts     bool            // readings bring the sketched texts too, for hits that lack a sketch
 	judged    bool            // the sketches of the reading asked last are looked at
-	baseReply *adapters.Reply // the first with sources: it holds everything but the page's hits
-	hits      [][]byte        // of the last reading with sources, as they stand in its reply
+	read      sources         // the last reading whose sketches were looked at
+	full      sources         // the last reading with sources
+	baseReply *adapters.Reply // the first that holds everything but the page's hits
 	total     int             // the engine's count, -1 where it gave none
+	listTotal int             // that of the list that is collapsed
+	lowest    bool            // the engine says that there may be more
 	lacking   int             // hits without a sketch, of the longest reading
 	empty     bool            // the page holds nothing; base is all that lacks
+	plain     bool            // the client's own search was asked, whose reply is the answer
 	rounds    int             // how often the engine was asked
+	longer    bool            // the list is one of more neighbours than the client's own
 	near      *neighbours     // until it is settled which list is collapsed; nil for most searches
 }
 
 // newCollapse returns nil if the search is not understood.
 func newCollapse(d Dialect, q *query, p adapters.Plan, scope adapters.Scope) *collapse {
-	near, q, err := newNeighbours(q, scope.VectorWindow)
+	near, pinned, err := newNeighbours(q, scope.VectorWindow)
 	if err != nil {
 		return nil
 	}
-	c := &collapse{d: d, q: q, rules: p.Rules, judge: adapters.NewJudge(p.Rules, q.controls), total: -1, near: near}
+	c := &collapse{
+		d: d, q: pinned, client: q, rules: p.Rules, judge: adapters.NewJudge(p.Rules, q.controls), show: scope.Show(q.controls),
+		scope: scope, total: -1, listTotal: -1, near: near, deciding: decidingOf(scope.Deciding),
+	}
 	c.page = p.Page(q.from, q.size, scope, q.controls, q.limit)
+	if near != nil && q.inherits() {
+		return nil // all but the page's hits is that of a reading of ours
+	}
+	c.own, c.apart = q.texts(c.fields()), d.apart(q, c.deciding)
 	c.readTexts(scope.Lacking)
 	return c
 }
 
-// readTexts begins the page, with the texts of hits read beside their sketches or not. Where the client's hits do not come with
-// their whole source, the texts are read in a reading of their own: asked for in the client's, they could not be told from what
-// the client asked for.
+// readTexts begins the page, with the texts of hits read beside their sketches or not. Where it is not certain which of them the
+// client sees, they are read in a reading of their own: asked for in the client's, they could not be told from what the client asked
+// for.
 func (c *collapse) readTexts(texts bool) {
-	c.texts, c.page.SketchFirst = texts, texts && !c.q.whole
+	c.texts = texts
+	c.page.SketchFirst = c.apart || c.show.DryRun || texts && !c.own.known
 	if c.near != nil {
 		// As far as the page goes at least: where the client's own list ends is to be seen.
 		c.page.First, c.page.SketchFirst = max(c.near.ranks, c.q.from+c.q.size), c.page.SketchFirst || c.near.mixed
 	}
+	window, sources := c.page.Whole || c.page.Transitive, c.show.Expand == adapters.ExpandSource
+	// Else the page's and those folded into it are read when it is known which they are.
+	c.page.Sources = sources && !window && c.page.From == 0 && !c.page.SketchFirst
+	if c.baseReply == nil {
+		c.picks = c.near == nil && c.q.picks() && (window || sources)
+	}
 	c.pager = rerank.NewPager(c.page)
 }
 
+// baseInSketch reports whether a reading of sketches alone asks for all that stands beside the hits.
+func (c *collapse) baseInSketch() bool { return (c.near != nil || c.picks) && !c.show.DryRun }
+
 // next returns the body to ask, with the URL parameters that it makes void, or false when the page is settled.
 func (c *collapse) next() (body []byte, void []string, more bool, err error) {
+	if c.plain {
+		return nil, nil, false, nil
+	}
 	c.span, more = c.pager.Next()
-	if !more {
-		if _, err := c.pager.Ranks(); err != nil {
+	if !more || c.show.DryRun && c.span.Ranks != nil {
+		if ready, err := c.ended(); ready || err != nil {
 			return nil, nil, false, err
 		}
-		if c.q.limit < maxResultWindow && c.pager.Stats().Limited {
-			return nil, nil, false, adapters.Alone{Reason: "rescore", Searched: true}
+		if c.rounds++; c.show.DryRun {
+			c.plain = true
+			return c.client.body, []string{"filter_path"}, true, nil
 		}
-		if c.baseReply != nil {
-			return nil, nil, false, nil
-		}
+		c.rounds--
 		c.empty, c.span = true, rerank.Span{From: c.q.from, To: c.q.from + c.q.size}
-	}
-	r := reading{from: c.span.From, size: c.span.To - c.span.From, sketchOnly: c.span.SketchOnly, settled: c.baseReply != nil || c.span.SketchOnly && c.near == nil}
-	if c.texts && r.sketchOnly {
-		r.texts = c.fields()
 	}
 	c.judged = !c.empty && c.pager.Judged(c.span)
 	c.rounds++
-	body, void, err = c.q.ask(r)
+	body, void, err = c.q.ask(c.reading())
 	return body, void, true, err
+}
+
+// ended reports whether all is at hand for the answer when the page is settled.
+func (c *collapse) ended() (ready bool, err error) {
+	if _, more := c.pager.Next(); !more {
+		if _, err := c.pager.Ranks(); err != nil {
+			return false, err
+		}
+		if c.q.limit < maxResultWindow && c.pager.Stats().Limited {
+			return false, adapters.Alone{Reason: "rescore", Searched: true}
+		}
+	}
+	return c.baseReply != nil && !c.show.DryRun, nil
+}
+
+// reading returns how to read the span.
+func (c *collapse) reading() reading {
+	r := reading{
+		from: c.span.From, size: c.span.To - c.span.From, sketchOnly: c.span.SketchOnly,
+		settled: c.baseReply != nil || c.span.SketchOnly && !c.baseInSketch(),
+	}
+	if r.judged = c.judged; r.judged {
+		r.deciding = c.deciding
+	}
+	c.fetch = fetch{from: r.from, to: c.span.To}
+	switch {
+	case c.texts && r.sketchOnly:
+		r.texts = c.fields()
+	case c.texts && c.judged:
+		r.source = c.own.filter
+	}
+	if c.span.Ranks != nil {
+		c.fetch = c.fetchFor(c.span, c.foldedBehind(c.span.Ranks))
+		r.from, r.size = c.fetch.from, c.fetch.to-c.fetch.from
+		if c.fetch.picked {
+			r.from, r.size, r.only = 0, len(c.fetch.ranks), c.documents(c.fetch.ranks)
+		}
+	}
+	return r
+}
+
+// foldedBehind returns the ranks folded into those of the page, if they are to be shown with their sources.
+func (c *collapse) foldedBehind(page []int) (ranks []int) {
+	if c.show.Expand == adapters.ExpandSource {
+		for _, g := range c.pager.Groups() {
+			if slices.Contains(page, g.Representative) {
+				ranks = append(ranks, g.Folded...)
+			}
+		}
+	}
+	return ranks
 }
 
 // fields returns the sketched fields of all rules that compute.
@@ -95,22 +175,28 @@ func (c *collapse) fields() []string {
 
 // take reads the reply to what next returned.
 func (c *collapse) take(reply *adapters.Reply) error {
-	list, total, err := hitsOf(reply.Body)
+	if c.plain {
+		c.baseReply = reply
+		return nil
+	}
+	list, total, lowest, err := readHits(reply.Body, c.deciding)
 	if err != nil {
 		return err
 	}
-	c.judge.Reset()
-	hits := make([]rerank.Hit, len(list))
-	for i, raw := range list {
-		if hits[i], err = c.hit(raw); err != nil {
-			return err
+	if !c.fetch.picked {
+		list = c.q.cut(list, c.fetch.from)
+	}
+	hits, err := c.comparable(list)
+	if err != nil {
+		return err
+	}
+	if c.judged {
+		c.read, c.listTotal, c.lowest = sources{list: list, texts: c.atHand()}, total, lowest
+		if c.span.SketchOnly && c.show.Expand == adapters.ExpandOff && !c.show.DryRun {
+			c.read.list = nil // no one looks at them any more
 		}
 	}
-	c.lacking = max(c.lacking, c.judge.Lacking)
-	if !c.span.SketchOnly {
-		c.hits = list
-	}
-	if c.baseReply == nil && (!c.span.SketchOnly || c.near != nil) {
+	if c.baseReply == nil && (!c.span.SketchOnly || c.baseInSketch()) {
 		c.baseReply, c.total = reply, total
 	}
 	switch {
@@ -119,11 +205,32 @@ func (c *collapse) take(reply *adapters.Reply) error {
 		return errMoved // read again with its sources, the list does not show the texts that it did before
 	case c.judge.Unread > 0:
 		c.readTexts(true)
+	case c.judged && !c.span.SketchOnly && c.apart:
+		return errMoved // as above, what decides
 	case c.near != nil && c.settle(hits):
+	case c.span.Ranks != nil:
+		c.takeSources(list, hits)
 	default:
+		if !c.span.SketchOnly {
+			c.full = c.read
+		}
 		c.pager.Take(c.span, hits)
 	}
 	return nil
+}
+
+// comparable returns what is compared of the hits, and counts those that lack a sketch.
+func (c *collapse) comparable(list [][]byte) ([]rerank.Hit, error) {
+	c.judge.Reset()
+	hits := make([]rerank.Hit, len(list))
+	var err error
+	for i, raw := range list {
+		if hits[i], err = c.hit(raw); err != nil {
+			return nil, err
+		}
+	}
+	c.lacking = max(c.lacking, c.judge.Lacking)
+	return hits, nil
 }
 
 // settle decides, by the ranks of the client's own list that are looked at on every page, which list of neighbours is collapsed, and
@@ -132,11 +239,11 @@ func (c *collapse) settle(hits []rerank.Hit) bool {
 	near := c.near
 	c.near = nil
 	looked := hits[:min(near.ranks, len(hits), c.page.Window)]
-	if len(rerank.Collapse(looked, c.page.Window, false).Groups) == len(looked) {
+	if len(rerank.Collapse(looked, c.page.Window, c.page.Transitive).Shown) == len(looked) {
 		return false
 	}
 	longer := *c.q
-	longer.body, c.q = near.raised, &longer
+	longer.body, c.q, c.longer = near.raised, &longer, true
 	if len(hits) < c.span.To {
 		c.page.Length = len(hits)
 	}
@@ -147,29 +254,36 @@ func (c *collapse) settle(hits []rerank.Hit) bool {
 
 var errMoved = errors.New("the list moved between two readings")
 
-// hitsOf returns the hits of a reply as they stand, and the engine's count or -1. A shard that failed leaves its hits out: where that can be
-// for what we asked, be it our field or more ranks than an index of several grants, that is ErrWidened.
+// hitsOf returns the hits of a reply as they stand, and the engine's count or -1.
 func hitsOf(reply []byte) (list [][]byte, total int, err error) {
+	list, total, _, err = readHits(reply, nil)
+	return list, total, err
+}
+
+// readHits returns the hits of a reply as they stand, and the engine's count or -1; lowest says that there may be more. A shard that failed
+// leaves its hits out: where that can be for what we asked, be it our field, a deciding one, or more ranks than an index of several
+// grants, that is ErrWidened.
+func readHits(reply []byte, deciding []adapters.Deciding) (list [][]byte, total int, lowest bool, err error) {
 	root, err := adapters.Members(reply)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, false, err
 	}
-	if failedForUs(adapters.Get(root, "_shards")) {
-		return nil, 0, adapters.ErrWidened
+	if failedForUs(adapters.Get(root, "_shards"), deciding) {
+		return nil, 0, false, adapters.ErrWidened
 	}
 	outer, err := adapters.Members(adapters.Get(root, "hits"))
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, false, err
 	}
 	count := adapters.Get(outer, "total")
 	if members, err := adapters.Members(count); err == nil {
-		count = adapters.Get(members, "value")
+		count, lowest = adapters.Get(members, "value"), string(adapters.Get(members, "relation")) == `"gte"`
 	}
 	if total, err = strconv.Atoi(string(count)); err != nil {
 		total = -1
 	}
 	list, err = adapters.Elements(adapters.Get(outer, "hits"))
-	return list, total, err
+	return list, total, lowest, err
 }
 
 // ours are words in the failures of shards that what we ask can be the reason of: limits of an index on ranks and extracted fields
@@ -180,7 +294,7 @@ var ours = [][]byte{
 }
 
 // failedForUs reports whether a shard failed that may answer the client's own search.
-func failedForUs(shards []byte) bool {
+func failedForUs(shards []byte, deciding []adapters.Deciding) bool {
 	members, err := adapters.Members(shards)
 	if err != nil {
 		return false
@@ -193,7 +307,7 @@ func failedForUs(shards []byte) bool {
 		return true
 	}
 	return slices.ContainsFunc(failures, func(failure []byte) bool {
-		return slices.ContainsFunc(ours, func(word []byte) bool { return bytes.Contains(failure, word) })
+		return blames(failure, deciding) || slices.ContainsFunc(ours, func(word []byte) bool { return bytes.Contains(failure, word) })
 	})
 }
 
@@ -210,29 +324,42 @@ func (c *collapse) hit(raw []byte) (rerank.Hit, error) {
 	if !c.judged {
 		return adapters.Unjudged(index, id), nil
 	}
-	seen := adapters.Seen{Index: c.d.ruleName(index), ID: id, Stored: storedSketch(adapters.Get(members, "fields"))}
+	extracted, _ := adapters.Members(adapters.Get(members, "fields")) // there are none where none has a value
+	seen := adapters.Seen{Index: c.d.ruleName(index), ID: id, Stored: storedSketch(extracted)}
+	if len(c.deciding) > 0 {
+		seen.Values = valuesIn(extracted)
+	}
 	seen.Document = func(*adapters.Rule) []byte {
-		if c.span.SketchOnly && !c.texts || !c.span.SketchOnly && !c.q.whole {
+		if !c.atHand() {
 			return nil
 		}
-		if source := adapters.Get(members, "_source"); source != nil {
-			return source
-		}
-		return []byte("{}")
+		return sourceIn(members)
 	}
 	hit := c.judge.Hit(seen)
 	hit.ID = adapters.Unjudged(index, id).ID // two indices can stand behind one name
 	return hit, nil
 }
 
+// atHand reports whether the reading asked last shows the texts of its hits.
+func (c *collapse) atHand() bool {
+	if c.span.SketchOnly {
+		return c.texts
+	}
+	return c.own.known && (c.own.filter == nil || c.texts && c.judged)
+}
+
+// sourceIn returns a hit's source, of which there is none where no field of it was let through.
+func sourceIn(hit []adapters.Member) []byte {
+	if source := adapters.Get(hit, "_source"); source != nil {
+		return source
+	}
+	return []byte("{}")
+}
+
 // storedSketch returns our field's value among the fields extracted from a hit, or nothing. OpenSearch gives it once for each time that
 // it was asked for, be it by a pattern of the client's.
-func storedSketch(fields []byte) string {
-	members, err := adapters.Members(fields)
-	if err != nil {
-		return ""
-	}
-	values, err := adapters.Elements(adapters.Get(members, adapters.SketchField))
+func storedSketch(fields []adapters.Member) string {
+	values, err := adapters.Elements(adapters.Get(fields, adapters.SketchField))
 	if err != nil || len(values) == 0 {
 		return ""
 	}
@@ -251,92 +378,4 @@ func padded(text string) string {
 		return text + "=="[:missing]
 	}
 	return text
-}
-
-// result returns the reply that the client gets, when next has said that there is no more.
-func (c *collapse) result() ([]byte, error) {
-	ranks, err := c.pager.Ranks()
-	if err != nil {
-		return nil, err
-	}
-	root, err := adapters.Members(c.baseReply.Body)
-	if err != nil {
-		return nil, err
-	}
-	outer := adapters.Get(root, "hits")
-	members, err := adapters.Members(outer)
-	if err != nil {
-		return nil, err
-	}
-	page := make([][]byte, len(ranks))
-	for i, rank := range ranks {
-		place, _ := c.pager.At(rank)
-		if page[i], err = c.bare(c.hits[place]); err != nil {
-			return nil, err
-		}
-	}
-	if outer, err = adapters.Set(outer, "hits", joinLike(adapters.Get(members, "hits"), page)); err != nil {
-		return nil, err
-	}
-	body, err := adapters.Set(c.baseReply.Body, "hits", outer)
-	if err != nil || c.q.shown {
-		return body, err
-	}
-	return adapters.Cleaned(body, inDocument), nil
-}
-
-// bare returns a hit less the field that we asked to be extracted.
-func (c *collapse) bare(hit []byte) ([]byte, error) {
-	members, err := adapters.Members(hit)
-	if err != nil {
-		return nil, err
-	}
-	fields := adapters.Get(members, "fields")
-	if fields == nil {
-		return hit, nil
-	}
-	left, err := adapters.Cut(fields, func(key string) bool { return adapters.Our(key) && !c.q.extracted })
-	if err != nil || bytes.Equal(left, fields) {
-		return hit, err
-	}
-	if rest, err := adapters.Members(left); err != nil {
-		return nil, err
-	} else if len(rest) == 0 {
-		return adapters.Cut(hit, func(key string) bool { return key == "fields" })
-	}
-	return adapters.Set(hit, "fields", left)
-}
-
-// joinLike returns an array of the elements with the white space of the array that they stood in, so that a pretty-printed reply
-// stays one.
-func joinLike(array []byte, elements [][]byte) []byte {
-	lead, between, tail := []byte("["), []byte(","), []byte("]")
-	old, err := adapters.Elements(array)
-	switch {
-	case err == nil && len(old) == 0 && len(elements) == 0:
-		return array
-	case len(elements) == 0:
-		return []byte("[]")
-	case err == nil && len(old) > 0:
-		at := func(i int) int { return cap(array) - cap(old[i]) } // elements share the array's memory
-		lead, tail = array[:at(0)], array[at(len(old)-1)+len(old[len(old)-1]):]
-		if len(old) > 1 {
-			between = array[at(0)+len(old[0]) : at(1)]
-		}
-	}
-	out := append([]byte{}, lead...)
-	for i, element := range elements {
-		if i > 0 {
-			out = append(out, between...)
-		}
-		out = append(out, element...)
-	}
-	return append(out, tail...)
-}
-
-// outcome returns what was done.
-func (c *collapse) outcome() adapters.Outcome {
-	o := adapters.OutcomeOf(c.q.target, c.page, c.pager.Stats(), c.lacking, c.total)
-	o.Rounds = c.rounds
-	return o
 }

@@ -22,7 +22,7 @@ var updating = flag.Bool("update", false, "write what the dialect asks and answe
 
 // An exchange file holds one search, from the client's request to its answer, with the replies of a real engine:
 //
-//	-- plan --       what is known of the target, a word or two on a line: lacking, rate 0.5, window 4
+//	-- plan --       what is known of the target, a word or two on a line: lacking, rate 0.5, window 4; and of its rule: by n, same n
 //	-- request --    POST /path?query, then the body
 //	-- ask 1 --      what the engine is asked, in the same form
 //	-- reply 1 --    the status, then the body, as recorded by TestRecord
@@ -111,7 +111,7 @@ func (x *exchange) rewrite(t testing.TB, asks []string, answer string) {
 
 func parsePlan(t testing.TB, text string) adapters.Plan {
 	t.Helper()
-	known := adapters.Scope{Window: 30}
+	known, rules := adapters.Scope{Window: 30}, exchangeRules(t)
 	for line := range strings.Lines(text) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
 		var err error
@@ -123,6 +123,10 @@ func parsePlan(t testing.TB, text string) adapters.Plan {
 			known.Window, err = strconv.Atoi(value)
 		case "rate":
 			known.Rate, err = strconv.ParseFloat(value, 64)
+		case "by":
+			rules[0].Choice = adapters.Choice{By: adapters.ByField, Field: value}
+		case "same":
+			rules[0].Together.Same = []string{value}
 		default:
 			t.Fatalf("plan: unknown word %q", name)
 		}
@@ -130,7 +134,8 @@ func parsePlan(t testing.TB, text string) adapters.Plan {
 			t.Fatal(err)
 		}
 	}
-	return adapters.Plan{Rules: exchangeRules(t), MaxWindow: 1000, Scope: func(target string) adapters.Scope {
+	known.Chooses, known.Deciding = !rules[0].Choice.Ranked(), rules[0].Deciding()
+	return adapters.Plan{Rules: rules, MaxWindow: 1000, Scope: func(target string) adapters.Scope {
 		scope := known
 		scope.Configured = strings.Contains(target, "news-")
 		return scope
@@ -168,8 +173,9 @@ func (x *exchange) run(t testing.TB, reply func(n int, ask *adapters.Request) *a
 		case end != nil:
 			var lines strings.Builder
 			for _, o := range end.Outcomes {
-				fmt.Fprintf(&lines, "target=%s reason=%s raw=%d read=%d folded=%d without=%d exact=%t limited=%t rounds=%d window=%d\n",
-					o.Target, o.Reason, o.Raw, o.Read, o.Folded, o.Without, o.Exact, o.Limited, o.Rounds, o.Window)
+				fmt.Fprintf(&lines, "target=%s reason=%s raw=%d read=%d folded=%d without=%d exact=%t limited=%t rounds=%d window=%d%s\n",
+					o.Target, o.Reason, o.Raw, o.Read, o.Folded, o.Without, o.Exact, o.Limited, o.Rounds, o.Window,
+					map[bool]string{true: " dry run"}[o.DryRun])
 			}
 			return asks, lines.String() + "\n" + string(end.Body)
 		}
@@ -224,24 +230,33 @@ func (x *exchange) checkAnswer(t *testing.T, answer string) {
 	if shown := bytes.Contains(x.request.Body, []byte(adapters.SketchField)); !shown && strings.Contains(body, adapters.SketchField) {
 		t.Error("our field is shown")
 	}
-	around, hits := map[string]bool{}, map[string]bool{}
+	outside := outside
+	if strings.Contains(x.request.RawQuery, "neardup_totals") {
+		outside = func(t *testing.T, reply []byte) string { return around(t, string(reply)) }
+	}
+	beside, hits := map[string]bool{}, map[string]bool{}
 	for _, reply := range x.replies {
 		for _, one := range fakeReplies(reply.Body) {
-			around[outside(t, one)] = true
+			beside[outside(t, one)] = true
 		}
 		for _, page := range fakeHits(reply.Body) {
 			for _, hit := range page {
 				hits[bare(t, hit)] = true
+				// Where the client does not see the texts, they are asked for and cut out again.
+				for _, unseen := range []texts{{hidden: []string{"body", "title"}}, {all: true}} {
+					hits[bare(t, string(unseen.cut([]byte(hit))))] = true
+				}
 			}
 		}
 	}
 	for _, one := range fakeReplies([]byte(body)) {
-		if !around[outside(t, one)] {
+		if !beside[outside(t, one)] {
 			t.Errorf("outside of the hits the answer is none of the replies:\n%s", one)
 		}
 	}
 	for _, page := range fakeHits([]byte(body)) {
 		for _, hit := range page {
+			hit, _, _, _ = split(t, hit)
 			if !hits[bare(t, hit)] {
 				t.Errorf("no reply holds the hit %s", hit)
 			}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
@@ -53,7 +54,8 @@ type fakeBody struct {
 	Size   *int
 	Source json.RawMessage `json:"_source"`
 	Fields []string
-	Doc    []string `json:"docvalue_fields"`
+	Doc    []json.RawMessage `json:"docvalue_fields"`
+	Filter json.RawMessage   `json:"post_filter"`
 	Query  any
 	Sort   any
 	Aggs   any
@@ -73,6 +75,13 @@ func fakeSearch(body []byte, list []adaptertest.Document) ([]byte, int) {
 	if b.From < 0 || size < 0 || b.From > maxResultWindow || b.From+size > maxResultWindow {
 		return fakeError("Result window is too large"), 400
 	}
+	if b.Filter != nil {
+		list = slices.DeleteFunc(slices.Clone(list), func(d adaptertest.Document) bool {
+			only := onlyThese(nil, []document{{d.Index, d.ID}}) // the fake knows ours alone
+			return !bytes.Contains(b.Filter, only[bytes.Index(only, []byte(`"_index":`)):bytes.Index(only, []byte(`}}`))]) ||
+				!bytes.Contains(b.Filter, strconv.AppendQuote(nil, d.ID))
+		})
+	}
 	page := list[min(b.From, len(list)):min(b.From+size, len(list))]
 	hits := make([][]byte, len(page))
 	for i, document := range page {
@@ -84,6 +93,19 @@ func fakeSearch(body []byte, list []adaptertest.Document) ([]byte, int) {
 	}
 	return fmt.Appendf(nil, `{"took":1,"timed_out":false,"hits":{"total":{"value":%d,"relation":"eq"},"max_score":1.0,"hits":[%s]}%s}`,
 		len(list), bytes.Join(hits, []byte(",")), aggs), 200
+}
+
+// fakeListed reports whether a field is in a list of names, or of objects that hold one.
+func fakeListed(list []json.RawMessage, key string) bool {
+	names, _ := fieldNames(slices.Concat([]byte("["), bytes.Join(asBytes(list), []byte(",")), []byte("]")))
+	return slices.Contains(names, key)
+}
+
+func asBytes(list []json.RawMessage) (out [][]byte) {
+	for _, one := range list {
+		out = append(out, one)
+	}
+	return out
 }
 
 func fakeHit(d adaptertest.Document, b fakeBody) []byte {
@@ -104,7 +126,7 @@ func fakeHit(d adaptertest.Document, b fakeBody) []byte {
 	var fields []string
 	for i, m := range members {
 		doc := m.Key == "n" || m.Key == adapters.SketchField // the texts have no doc values
-		if slices.Contains(b.Fields, m.Key) || doc && slices.Contains(b.Doc, m.Key) {
+		if slices.Contains(b.Fields, m.Key) || doc && fakeListed(b.Doc, m.Key) {
 			fields = append(fields, fmt.Sprintf(`%q:[%s]`, members[i].Key, m.Value))
 		}
 	}

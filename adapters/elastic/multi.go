@@ -114,6 +114,9 @@ func (d Dialect) parseEntry(target string, header, body []byte, controls adapter
 		e.reason = "unconfigured"
 		return e, q.stripped, nil
 	}
+	if e.reason = q.leftAmong(scope); e.reason != "" {
+		return e, q.stripped, nil
+	}
 	if e.collapse = newCollapse(d, q, p, scope); e.collapse == nil {
 		e.reason = "not_understood"
 	}
@@ -239,8 +242,9 @@ func (e *entry) takeElement(element []byte) {
 	}
 	if adapters.Get(members, "error") != nil {
 		status := string(adapters.Get(members, "status"))
+		asked := e.collapse
 		e.leave("refused")
-		if status != "400" && status != "" { // not for being widened: it is the answer
+		if asked.plain || status != "400" && status != "" && !blames(element, asked.deciding) { // not for being widened: it is the answer
 			e.result, e.again = element, false
 		}
 		return

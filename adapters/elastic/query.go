@@ -31,6 +31,10 @@ type query struct {
 	stripped bool
 	// shown says that the client names a field of ours.
 	shown bool
+	// after are the sort values of a cursor (search_after), nil where the list is read from its beginning.
+	after []byte
+	// export says that the search is one of many readings of a whole index rather than of a page.
+	export bool
 }
 
 // maxDepth is how deep the engine lets a search nest. Each level of one costs us another look at all that is within it.
@@ -106,7 +110,7 @@ var bodyKeys = map[string]string{
 	"stored_fields": "", "script_fields": "", "highlight": "", "aggs": "", "aggregations": "", "suggest": "", "track_total_hits": "",
 	"track_scores": "", "min_score": "", "timeout": "", "terminate_after": "", "explain": "", "version": "",
 	"seq_no_primary_term": "", "indices_boost": "", "runtime_mappings": "", "stats": "", "profile": "", "pit": "",
-	"rescore": "", "collapse": "client_collapse", "search_after": "cursor", "slice": "export", "knn": "", "rank": "vector",
+	"rescore": "", "collapse": "client_collapse", "search_after": "", "slice": "", "knn": "", "rank": "vector",
 	"retriever": "", "sub_searches": "vector", "derived": "",
 }
 
@@ -142,7 +146,7 @@ func (q *query) check() string {
 			return reason
 		}
 	}
-	return paramsReason(q.params)
+	return paramsReason(q.unscrolled())
 }
 
 // filters reports whether the engine takes the filter_path of the request.
@@ -204,14 +208,13 @@ func (q *query) readPage() string {
 	if q.from > maxResultWindow || q.size > maxResultWindow-q.from {
 		return "engine_limit"
 	}
-	if q.unsorted() && !q.controls.On {
-		return "export"
-	}
+	q.readCursor()
 	if q.limit = rescored(adapters.Get(q.members, "rescore")); q.from+q.size > q.limit {
 		return "rescore"
 	}
 	source, stored := q.named("_source"), q.named("stored_fields")
-	q.whole = stored == "" && (source == "" || source == "true") && q.named("_source_includes") == "" && q.named("_source_excludes") == ""
+	bare := source == "" && adapters.Get(q.members, "script_fields") != nil // which come in place of the source
+	q.whole = stored == "" && !bare && (source == "" || source == "true") && q.named("_source_includes") == "" && q.named("_source_excludes") == ""
 	if strings.Contains(stored, "_none_") {
 		return "not_understood" // such hits have no id to tell them by
 	}
@@ -278,103 +281,3 @@ func (q *query) unsorted() bool {
 }
 
 func indexOrder(field string) bool { return field == "_doc" || field == "_shard_doc" }
-
-// Keys that a reading of sketches alone leaves out, and those that are asked once.
-var (
-	perHit = []string{"_source", "fields", "docvalue_fields", "stored_fields", "script_fields", "highlight", "explain", "version", "seq_no_primary_term"}
-	once   = []string{"aggs", "aggregations", "suggest", "profile"}
-)
-
-// reading is what one ask of the query is for.
-type reading struct {
-	from, size int
-	sketchOnly bool
-	settled    bool     // aggregations and suggestions are at hand, or come later
-	texts      []string // the sketched fields, to compute missing sketches from; of a reading of sketches alone
-}
-
-// ask returns the body of a reading, and the names of URL parameters that it makes void.
-func (q *query) ask(r reading) (body []byte, void []string, err error) {
-	void = []string{"from", "size", "filter_path"}
-	if r.settled {
-		void = append(void, once...)
-		void = append(void, "suggest_field", "suggest_mode", "suggest_size", "suggest_text")
-	}
-	if r.sketchOnly {
-		void = append(void, perHit...)
-		void = append(void, "_source_includes", "_source_excludes")
-	}
-	drop := map[string]bool{}
-	for _, name := range void {
-		drop[name] = true
-	}
-	if body, err = adapters.Cut(q.body, func(key string) bool { return drop[key] }); err != nil {
-		return nil, nil, err
-	}
-	set := func(key, value string) {
-		if err == nil {
-			body, err = adapters.Set(body, key, []byte(value))
-		}
-	}
-	set("from", strconv.Itoa(r.from))
-	set("size", strconv.Itoa(r.size))
-	if r.sketchOnly {
-		set("_source", sourceOf(r.texts))
-	}
-	if err == nil && (r.sketchOnly || !q.listsSketch()) {
-		body, err = listed(body, "docvalue_fields", adapters.SketchField)
-	}
-	return body, void, err
-}
-
-// sourceOf returns a source filter that lets the fields through alone.
-func sourceOf(fields []string) string {
-	if len(fields) == 0 {
-		return "false"
-	}
-	list := []byte{'['}
-	for i, field := range fields {
-		if i > 0 {
-			list = append(list, ',')
-		}
-		list = adapters.AppendString(list, field)
-	}
-	return string(append(list, ']'))
-}
-
-// listsSketch reports whether the client itself asks for the sketch where we would: OpenSearch answers a field asked for twice with
-// its values twice.
-func (q *query) listsSketch() bool {
-	if value, ok := adapters.Last(q.params, "docvalue_fields"); ok && slices.Contains(strings.Split(value, ","), adapters.SketchField) {
-		return true
-	}
-	elements, _ := adapters.Elements(adapters.Get(q.members, "docvalue_fields"))
-	return slices.ContainsFunc(elements, func(element []byte) bool {
-		if members, err := adapters.Members(element); err == nil {
-			element = adapters.Get(members, "field")
-		}
-		name, _ := adapters.Text(element)
-		return name == adapters.SketchField
-	})
-}
-
-// listed adds a name to a list in the body, which is made if there is none.
-func listed(body []byte, key, name string) ([]byte, error) {
-	members, err := adapters.Members(body)
-	if err != nil {
-		return nil, err
-	}
-	list := adapters.Get(members, key)
-	if list == nil {
-		list = []byte("[]")
-	}
-	elements, err := adapters.Elements(list)
-	if err != nil {
-		return nil, err
-	}
-	longer := append([]byte{}, list[:len(list)-1]...)
-	if len(elements) > 0 {
-		longer = append(longer, ',')
-	}
-	return adapters.Set(body, key, append(adapters.AppendString(longer, name), ']'))
-}

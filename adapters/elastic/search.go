@@ -16,6 +16,8 @@ func (d Dialect) Search(c adapters.Class, r *adapters.Request, p adapters.Plan) 
 		return adapters.ParsedSearch{Plain: plain, Refusal: d.ErrorReply(r, 400, err.Error())}
 	}
 	switch c.Form {
+	case formScroll:
+		return d.scroll(plain, controls, p)
 	case formMulti:
 		return d.multi(c, plain, controls, p)
 	case formTemplate:
@@ -47,12 +49,9 @@ func (d Dialect) Search(c adapters.Class, r *adapters.Request, p adapters.Plan) 
 		s.Reason = "unconfigured"
 		return s
 	}
-	collapsing := newCollapse(d, q, p, scope)
-	if collapsing == nil {
-		s.Reason = "not_understood"
-		return s
+	if s.Reason = q.left(scope); s.Reason == "" {
+		s.Exchange, s.Reason = d.exchange(asked, q, p, scope)
 	}
-	s.Exchange = &single{request: asked, collapse: collapsing}
 	return s
 }
 
@@ -104,7 +103,7 @@ type single struct {
 // Next implements adapters.Exchange.
 func (s *single) Next(reply *adapters.Reply) (*adapters.Request, *adapters.Answer, error) {
 	if reply != nil {
-		if err := refused(reply.Status); err != nil {
+		if err := s.refused(reply); err != nil {
 			return nil, nil, err
 		}
 		if err := s.take(reply); errors.Is(err, adapters.ErrWidened) {

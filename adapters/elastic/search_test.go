@@ -41,21 +41,32 @@ func TestAsks(t *testing.T) {
 		{"controls go", "neardup=on&q=a&neardup_window=5", `{"neardup_threshold":0.9,"size":2}`, false, "q=a", `{"from":0,"size":2,` + ours + `}`},
 		{"whole source", "", `{"_source":true}`, true, "", `{"_source":true,"from":0,"size":10,` + ours + `}`},
 		{"no source", "", `{"_source":false}`, false, "", `{"_source":false,"from":0,"size":10,` + ours + `}`},
-		{"no source, lacking", "", `{"_source":false}`, true, "", `{"from":0,"size":10,"_source":["body","title"],` + ours + `}`},
-		{"filtered in the URL, lacking", "_source_includes=n", ``, true, "", `{"from":0,"size":10,"_source":["body","title"],` + ours + `}`},
-		{"client's fields, lacking", "", `{"_source":["n"],"fields":["n"]}`, true, "", `{"from":0,"size":10,"_source":["body","title"],` + ours + `}`},
+		{"no source, lacking", "", `{"_source":false}`, true, "", `{"_source":["body","title"],"from":0,"size":10,` + ours + `}`},
+		{"filtered in the URL, lacking", "_source_includes=n", ``, true, "", `{"from":0,"size":10,"_source":{"includes":["n","body","title"],"excludes":[]},` + ours + `}`},
+		{"one hidden, lacking", "_source=b*,t&_source_excludes=body,m", `{"_source":false}`, true, "",
+			`{"_source":{"includes":["b*","t","title"],"excludes":["m"]},"from":0,"size":10,` + ours + `}`},
+		{"all hidden, lacking", "", `{"_source":{"excludes":["title","body"]}}`, true, "",
+			`{"_source":{"includes":[],"excludes":["neardup_sketch"]},"from":0,"size":10,` + ours + `}`},
+		{"seen anyway, lacking", "", `{"_source":["title","body","n"]}`, true, "", `{"_source":["title","body","n"],"from":0,"size":10,` + ours + `}`},
+		{"not certain, lacking", "", `{"_source":{"excludes":["*y"]}}`, true, "", `{"from":0,"size":1,"_source":["body","title"],` + ours + `}`},
+		{"a script's fields, lacking", "", `{"script_fields":{}}`, true, "", `{"script_fields":{},"from":0,"size":10,"_source":["body","title"],` + ours + `}`},
+		{"client's fields", "", `{"fields":["n"]}`, false, "", `{"from":0,"size":1,"_source":false,` + ours + `}`},
+		{"a pattern that brings the sketch", "", `{"fields":["n*"]}`, false, "", `{"fields":["n*"],"from":0,"size":10}`},
+		{"client's fields, lacking", "", `{"_source":["n"],"fields":["n"]}`, true, "", `{"from":0,"size":1,"_source":["body","title"],` + ours + `}`},
 		{"all in the URL", "source=%7B%22size%22:3%7D&source_content_type=application/json&pretty", ``, false, "pretty", `{"from":0,"size":3,` + ours + `}`},
 		{"client's docvalue_fields", "", `{"docvalue_fields":[{"field":"n"}, "m"]}`, false, "", `{"docvalue_fields":[{"field":"n"}, "m","neardup_sketch"],"from":0,"size":10}`},
 		{"client's docvalue_fields in the URL", "docvalue_fields=n", ``, false, "docvalue_fields=n", `{"from":0,"size":10,` + ours + `}`},
 		{"client names our field", "", `{"docvalue_fields":[{"field":"neardup_sketch"}]}`, false, "", `{"docvalue_fields":[{"field":"neardup_sketch"}],"from":0,"size":10}`},
 		{"client names our field in the URL", "docvalue_fields=n,neardup_sketch", ``, false, "docvalue_fields=n,neardup_sketch", `{"from":0,"size":10}`},
 		{"sketches only", "from=60&_source=n&docvalue_fields=n&sort=n&suggest_field=title", `{"highlight":{},"fields":["n"],"aggs":{},"suggest":{},"explain":true,"track_scores":true}`, false,
-			"sort=n", `{"track_scores":true,"from":0,"size":30,"_source":false,` + ours + `}`},
-		{"sketches only, lacking", "", `{"from":60,"docvalue_fields":["n"]}`, true, "", `{"from":0,"size":30,"_source":["body","title"],` + ours + `}`},
+			"sort=n", `{"track_scores":true,"from":0,"size":1,"_source":false,` + ours + `}`},
+		{"sketches only, lacking", "", `{"from":60,"docvalue_fields":["n"]}`, true, "", `{"from":0,"size":1,"_source":["body","title"],` + ours + `}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			class, r := searchFor("/news-1/_search", c.query, c.body)
-			parsed := Dialect{}.Search(class, r, searchPlan(t, c.lacking))
+			plan := searchPlan(t, c.lacking)
+			plan.MaxWindow = 1 // so that the pager reads no more than the page
+			parsed := Dialect{}.Search(class, r, plan)
 			if parsed.Exchange == nil {
 				t.Fatalf("left alone: %s %+v", parsed.Reason, parsed.Refusal)
 			}
@@ -99,7 +110,7 @@ func TestLeftAlone(t *testing.T) {
 		{"/news-1/_search", "", `{"size":0}`, "size_zero"},
 		{"/news-1/_search", "size=0", `{"size":3}`, "size_zero"},
 		{"/news-1/_search", "", `{"collapse":{"field":"n"}}`, "client_collapse"},
-		{"/news-1/_search", "", `{"search_after":[1],"sort":["n"]}`, "cursor"},
+		{"/news-1/_search", "", `{"search_after":[1],"sort":["n"]}`, ""},
 		{"/news-1/_search", "scroll=1m", ``, "export"},
 		{"/news-1/_search", "", `{"slice":{"id":0,"max":2}}`, "export"},
 		{"/news-1/_search", "", `{"sort":["_doc"]}`, "export"},
@@ -227,28 +238,28 @@ func TestFieldsAskedForTwice(t *testing.T) {
 	}
 }
 
-// A client that hides the text gets it read in a reading of its own, and its hits as it asked for them.
+// A client that hides the text, by what can't be widened for certain, gets it read in a reading of its own, and its hits as it asked for them.
 func TestHiddenTextIsReadApart(t *testing.T) {
 	class, r := searchFor("/news-1/_search", "", `{"_source":["n"],"fields":["n"],"size":2}`)
-	x := Dialect{}.Search(class, r, searchPlan(t, true)).Exchange
-	ask, _, err := x.Next(nil)
-	if err != nil || !strings.Contains(string(ask.Body), `"_source":["body","title"]`) || strings.Contains(string(ask.Body), `"fields":["n"]`) {
-		t.Fatalf("%s %v", ask.Body, err)
-	}
 	hit := func(id, rest string) string { return `{"_index":"news-1","_id":"` + id + `",` + rest + `}` }
 	const text = `"_source":{"title":"one two three four five six"}`
-	texts := &adapters.Reply{Status: 200, Body: []byte(`{"hits":{"hits":[` + hit("1", text) + `,` + hit("2", text) + `]}}`)}
-	if _, _, err = x.Next(texts); err != nil { // both are one text: is there more?
-		t.Fatal(err)
-	}
-	ask, _, err = x.Next(texts)
-	if err != nil || !strings.Contains(string(ask.Body), `"_source":["n"],"fields":["n"]`) || !strings.Contains(string(ask.Body), `"from":0,"size":1`) {
-		t.Fatalf("%s %v", ask.Body, err)
-	}
 	page := `{"hits":{"hits":[` + hit("1", `"_source":{"n":1},"fields":{"n":[1]}`) + `]}}`
-	_, answer, err := x.Next(&adapters.Reply{Status: 200, Body: []byte(page)})
-	if err != nil || string(answer.Body) != page {
-		t.Errorf("%s %v", answer.Body, err)
+	var pages, apart int
+	answer, err := adaptertest.Run((Dialect{}).Search(class, r, searchPlan(t, true)).Exchange, func(ask *adapters.Request) *adapters.Reply {
+		reply := page
+		switch body := string(ask.Body); {
+		case strings.Contains(body, `"_source":["body","title"]`) && !strings.Contains(body, `"fields":["n"]`):
+			reply = `{"hits":{"hits":[` + hit("1", text) + `,` + hit("2", text) + `]}}`
+			apart++
+		case strings.Contains(body, `"_source":["n"],"fields":["n"]`) && strings.Contains(body, `"from":0,"size":1`) && !strings.Contains(body, "neardup"):
+			pages++
+		default:
+			t.Errorf("asked %s", body)
+		}
+		return &adapters.Reply{Status: 200, Body: []byte(reply)}
+	})
+	if err != nil || string(answer.Body) != page || pages != 1 || apart == 0 {
+		t.Errorf("%+v %v, %d readings of texts, %d of the page", answer, err, apart, pages)
 	}
 }
 
@@ -288,6 +299,70 @@ func TestPagesUpToTheEnginesLimit(t *testing.T) {
 		hits := fakeHits(answer.Body)[0]
 		if len(hits) != c.hits || !strings.Contains(hits[0], fmt.Sprintf(`"_id":"%d"`, c.first)) || answer.Outcomes[0].Limited != c.limited {
 			t.Errorf("from %d: %d hits, %+v: %s", c.from, len(hits), answer.Outcomes[0], hits)
+		}
+	}
+}
+
+// Every control is taken at every place of every form, and a bad value refused there by its name.
+func TestControlsEverywhere(t *testing.T) {
+	values := map[string][2]string{ // good, bad
+		"neardup": {"on", "maybe"}, "neardup_threshold": {"0.5", "1.1"}, "neardup_keep": {"2", "0"}, "neardup_window": {"7", "-1"},
+		"neardup_expand": {"ids", "all"}, "neardup_explain": {"true", "why"}, "neardup_totals": {"collapsed", "some"}, "neardup_unknown": {"", "1"},
+	}
+	places := map[string]func(name, value string) (adapters.Class, *adapters.Request){
+		"url": func(n, v string) (adapters.Class, *adapters.Request) {
+			return searchFor("/news-1/_search", n+"="+v, `{}`)
+		},
+		"body": func(n, v string) (adapters.Class, *adapters.Request) {
+			return searchFor("/news-1/_search", "", `{"`+n+`":"`+v+`"}`)
+		},
+		"source": func(n, v string) (adapters.Class, *adapters.Request) {
+			return searchFor("/news-1/_search", "source_content_type=application/json&source=%7B%22"+n+"%22:%22"+v+"%22%7D", ``)
+		},
+		"entry": func(n, v string) (adapters.Class, *adapters.Request) {
+			return searchFor("/_msearch", "", "{}\n{}\n{\"index\":\"news-1\"}\n{\""+n+"\":\""+v+"\"}\n")
+		},
+		"all": func(n, v string) (adapters.Class, *adapters.Request) {
+			return searchFor("/news-1/_msearch", n+"="+v, "{}\n{}\n")
+		},
+		"template": func(n, v string) (adapters.Class, *adapters.Request) {
+			return searchFor("/news-1/_search/template", "", `{"id":"a","`+n+`":"`+v+`"}`)
+		},
+		"header": func(n, v string) (adapters.Class, *adapters.Request) {
+			c, r := searchFor("/news-1/_search", "", `{}`)
+			r.Header[adapters.ControlHeader] = []string{"on; " + strings.TrimPrefix(n, "neardup_") + "=" + v}
+			return c, r
+		},
+	}
+	for place, request := range places {
+		for name, value := range values {
+			class, r := request(name, value[1])
+			refusal := Dialect{OpenSearch: true}.Search(class, r, searchPlan(t, false)).Refusal
+			if refusal == nil || refusal.Status != 400 || !strings.Contains(string(refusal.Body), "["+name+"]") {
+				t.Errorf("%s: %s=%s: %+v", place, name, value[1], refusal)
+			}
+			if value[0] == "" {
+				continue
+			}
+			class, r = request(name, value[0])
+			parsed := Dialect{OpenSearch: true}.Search(class, r, searchPlan(t, false))
+			if parsed.Refusal != nil || parsed.Exchange == nil || strings.Contains(string(parsed.Plain.Body)+parsed.Plain.RawQuery, "neardup") {
+				t.Errorf("%s: %s=%s: %q %+v", place, name, value[0], parsed.Reason, parsed.Plain)
+			}
+		}
+	}
+}
+
+// What a body says goes before the URL and the header, and numbers and truth values may stand as such.
+func TestControlsOfABody(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"neardup_keep":2,"neardup_explain":true}`: "", `{"neardup_explain":false,"neardup_expand":"source"}`: "", `{"neardup_keep":{}}`: "keep", `{"neardup_expand":[1]}`: "expand",
+		`{"neardup_window":1.5}`: "window", `{"neardup_threshold":null}`: "threshold", `{"neardup":true}`: "", `{"neardup":null}`: "neardup",
+	} {
+		class, r := searchFor("/news-1/_search", "neardup_keep=3", body)
+		parsed := Dialect{}.Search(class, r, searchPlan(t, false))
+		if (parsed.Refusal != nil) != (want != "") || parsed.Refusal != nil && !strings.Contains(string(parsed.Refusal.Body), want) {
+			t.Errorf("%s: %+v", body, parsed.Refusal)
 		}
 	}
 }

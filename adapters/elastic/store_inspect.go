@@ -98,8 +98,58 @@ func ConditionOf(ctx context.Context, store adapters.Store, index adapters.Index
 	if err := s.countFields(ctx, index.Name, &c); err != nil {
 		return c, fmt.Errorf("read its mapping: %w", err)
 	}
+	if c.Unfit, err = s.unfit(ctx, index.Name, rule.Deciding()); err != nil {
+		return c, fmt.Errorf("read its mapping: %w", err)
+	}
 	c.Refused = s.refused(ctx, index)
 	return c, nil
+}
+
+// unfit returns which of the fields have no values by document, or none that are dates where such are wanted.
+func (s *Store) unfit(ctx context.Context, index string, fields []adapters.Deciding) (list []adapters.Unfit, err error) {
+	if len(fields) == 0 {
+		return nil, nil
+	}
+	var names []string
+	for _, d := range fields {
+		for name := d.Field; name != ""; name = name[:max(0, strings.LastIndexByte(name, '.'))] {
+			names = append(names, name) // the objects that it stands in, too
+		}
+	}
+	var known struct {
+		Fields map[string]map[string]struct{ Aggregatable bool }
+	}
+	request := esapi.FieldCapsRequest{Index: []string{url.PathEscape(index)}, Fields: names}
+	if err := s.do(ctx, request, &known); err != nil {
+		return nil, err
+	}
+	for _, d := range fields {
+		if why, fit := fits(d, known.Fields[d.Field]); !fit {
+			list = append(list, adapters.Unfit{Deciding: d, Why: why})
+			continue
+		}
+		for name := range known.Fields {
+			if _, nested := known.Fields[name]["nested"]; nested && strings.HasPrefix(d.Field, name+".") {
+				list = append(list, adapters.Unfit{Deciding: d, Why: "stands in " + name + ", which is nested: its values belong to no document by itself"})
+			}
+		}
+	}
+	return list, nil
+}
+
+// fits reports whether a field's types serve to decide by it, and if not, why; nothing where it has none.
+func fits(d adapters.Deciding, types map[string]struct{ Aggregatable bool }) (why string, fit bool) {
+	for kind, can := range types {
+		switch {
+		case kind == "text" && !can.Aggregatable:
+			return "is a text: name a keyword, such as " + d.Field + ".keyword where there is one", false
+		case !can.Aggregatable:
+			return "is of type " + kind + " and has no doc values", false
+		case d.Date && kind != "date" && kind != "date_nanos":
+			return "is of type " + kind + ", not a date", false
+		}
+	}
+	return "", len(types) > 0
 }
 
 // countSketched counts the documents of an index, and those with something in our field.

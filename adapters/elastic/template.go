@@ -75,7 +75,10 @@ func (t *byTemplate) Next(reply *adapters.Reply) (*adapters.Request, *adapters.A
 	switch {
 	case err != nil, q.stripped: // controls stand in the request, not in its template: the engine says so
 		return nil, nil, adapters.ErrWidened
-	case reason != "":
+	case reason == "":
+		reason = q.leftAmong(t.scope)
+	}
+	if reason != "" {
 		return nil, nil, adapters.NotUnderstood(adapters.Alone{Reason: reason})
 	}
 	r := *t.request

@@ -14,7 +14,7 @@ type content int
 const (
 	// full is what the client asked for, and the id and our field with it.
 	full content = iota
-	// sketches are the id and our field alone.
+	// sketches are the id, our field and the deciding fields alone.
 	sketches
 	// texts are the sketched texts with them.
 	texts
@@ -38,8 +38,11 @@ type ask struct {
 // where a list of fields that was not empty would be.
 const nothing = adapters.FieldPrefix + "none"
 
+// fields are those that are read of each hit whatever the client asks for.
+type fields struct{ texts, deciding []string }
+
 // ask returns the ask as an element of a multi-search. Where a preset can hold more, what is to be left out is asked for empty.
-func (q *query) ask(a ask, fields []string) ([]byte, error) {
+func (q *query) ask(a ask, needed fields) ([]byte, error) {
 	if a.content == asSent {
 		return q.base, nil
 	}
@@ -55,7 +58,7 @@ func (q *query) ask(a ask, fields []string) ([]byte, error) {
 	}
 	if a.content != full || !q.preset {
 		drop = append(drop, "include_fields", "exclude_fields")
-		include, exclude := q.visible(a.content, fields)
+		include, exclude := q.visible(a.content, needed)
 		set["include_fields"], set["exclude_fields"] = strings.Join(include, ","), strings.Join(exclude, ",")
 	}
 	if q.near != nil && !a.own {
@@ -72,12 +75,12 @@ func (q *query) ask(a ask, fields []string) ([]byte, error) {
 }
 
 // visible returns the fields to include and to exclude for a content.
-func (q *query) visible(c content, fields []string) (include, exclude []string) {
+func (q *query) visible(c content, needed fields) (include, exclude []string) {
 	switch c {
 	case sketches:
-		return []string{"id", adapters.SketchField}, nil
+		return append([]string{"id", adapters.SketchField}, needed.deciding...), nil
 	case texts:
-		return append([]string{"id", adapters.SketchField}, fields...), nil
+		return slices.Concat([]string{"id", adapters.SketchField}, needed.deciding, needed.texts), nil
 	case frame:
 		include = []string{"id"}
 	default:
@@ -99,25 +102,13 @@ func (q *query) visible(c content, fields []string) (include, exclude []string) 
 	return include, exclude
 }
 
-// textFields returns the sketched fields of all rules that compute, each with the object that it stands in: a collection without nested
-// fields takes a dotted name for a name.
+// textFields returns the sketched fields of all rules that compute, each with the object that it stands in.
 func textFields(rules adapters.Rules) []string {
 	var fields []string
-	add := func(name string) {
-		if !slices.Contains(fields, name) {
-			fields = append(fields, name)
-		}
-	}
 	for _, rule := range rules {
-		if !rule.Compute {
-			continue
-		}
-		for _, field := range rule.Fields {
-			add(field)
-			if root, _, dotted := strings.Cut(field, "."); dotted {
-				add(root)
-			}
+		if rule.Compute {
+			fields = append(fields, rule.Fields...)
 		}
 	}
-	return fields
+	return rooted(fields)
 }

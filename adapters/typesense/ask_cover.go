@@ -1,5 +1,7 @@
 package typesense
 
+import "slices"
+
 // slice is one page of the engine's list: the ranks [(page-1)×size, page×size).
 type slice struct{ page, size int }
 
@@ -37,4 +39,27 @@ func farthest(at, to int, sizes sizes, limit int) (best slice) {
 		}
 	}
 	return best
+}
+
+// worthAPage is how many hits that nobody needs are read rather than asking for one more page. (Measured where 30,000 documents match:
+// one more search takes 5 ms, as long as a hundred hits of 1.5 KB, whose bytes have to be moved, too.)
+const worthAPage = 50
+
+// scatter returns small pages that hold the ranks, which ascend: neighbours share one where what lies between them costs less than
+// another page. Where that makes more than most pages, more is read in fewer of them, as far as that helps.
+func scatter(ranks []int, sizes sizes, limit, most int) []slice {
+	for gap := worthAPage; ; gap *= 2 {
+		var list []slice
+		for i := 0; i < len(ranks); {
+			end := i + 1
+			for end < len(ranks) && ranks[end]-ranks[end-1] <= gap {
+				end++
+			}
+			list = append(list, cover(ranks[i], ranks[end-1]+1, sizes, limit)...)
+			i = end
+		}
+		if list = slices.Compact(list); len(list) <= most || gap > maxPerPage {
+			return list
+		}
+	}
 }

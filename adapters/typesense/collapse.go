@@ -2,6 +2,7 @@ package typesense
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/rerank"
@@ -12,6 +13,7 @@ type collapse struct {
 	q     *query
 	plan  adapters.Plan
 	scope adapters.Scope
+	show  adapters.Show
 	page  rerank.Page
 	pager *rerank.Pager
 	judge *adapters.Judge
@@ -20,8 +22,10 @@ type collapse struct {
 	span   rerank.Span // what is being read
 	asked  []ask       // for the span, in the order of the ranks and one content after the other
 	main   []hit       // the span's hits in the client's content, or as sketches
-	again  bool        // the span's texts are still to be read
+	beside []hit       // what was read of them beside that, nil for nothing
+	lacks  []int       // those of their ranks whose texts are still to be read, nil for none
 	texts  bool        // texts are read along wherever the client's own content may hide them
+	along  bool        // they are, of however many ranks
 	full   []hit       // of the last reading in the client's content
 	base   []byte      // the first result in that content: it holds everything but the page's hits
 	first  []byte      // the first result of the reading at hand
@@ -29,12 +33,15 @@ type collapse struct {
 	index  string      // the collection's real name
 	rounds int         // how often the engine was asked
 	most   int         // the size of the largest page that the engine grants
+	atOnce int         // how many searches can be asked in one request
+
+	documents []func(*adapters.Rule) []byte // of each rank judged, where reasons are given: its document, nil if it is not at hand
 }
 
 func newCollapse(q *query, p adapters.Plan, scope adapters.Scope) *collapse {
 	c := &collapse{
-		q: q, plan: p, scope: scope, rules: p.Rules, judge: adapters.NewJudge(p.Rules, q.controls),
-		texts: scope.Lacking, most: maxPerPage,
+		q: q, plan: p, scope: scope, show: scope.Show(q.controls), rules: p.Rules, judge: adapters.NewJudge(p.Rules, q.controls),
+		texts: scope.Lacking, most: maxPerPage, atOnce: maxSearches,
 	}
 	c.judge.Doubting = true // a backfill's sketch can be of a former text
 	c.begin()
@@ -44,6 +51,9 @@ func newCollapse(q *query, p adapters.Plan, scope adapters.Scope) *collapse {
 // begin starts the page anew.
 func (c *collapse) begin() {
 	c.page = c.plan.Page(c.q.first, c.q.perPage, c.scope, c.q.controls, c.limit())
+	if c.show.DryRun { // the client's own search is the answer
+		c.page.SketchFirst, c.page.Sources = true, false
+	}
 	if c.q.near != nil {
 		c.widen()
 	}
@@ -84,7 +94,7 @@ func (c *collapse) narrow(err error) bool {
 	if most < c.q.perPage || most >= c.most { // the client's own page is too large for it
 		return false
 	}
-	c.most, c.again = most, false
+	c.most, c.lacks = most, nil
 	c.begin()
 	return true
 }
@@ -92,17 +102,29 @@ func (c *collapse) narrow(err error) bool {
 // next returns what to ask, nothing when the page is settled.
 func (c *collapse) next() ([]ask, error) {
 	c.asked = nil
-	if c.again {
+	if c.lacks != nil {
 		c.add(texts)
-	} else if c.unfolded() {
-		return nil, nil
-	} else if span, more := c.pager.Next(); more {
-		c.span, c.main = span, nil
-		c.lead()
-		c.read()
-	} else if _, err := c.pager.Ranks(); err != nil {
+		c.rounds++
+		return c.asked, nil
+	}
+	span, more := c.pager.Next()
+	if known := !more || span.Ranks != nil; known && !c.decide() {
+		c.begin()
+		span, more = c.pager.Next()
+	}
+	if c.show.DryRun && span.Ranks != nil { // no hit of the page is shown
+		more = false
+	}
+	if _, err := c.pager.Ranks(); !more && err != nil {
 		return nil, err
-	} else if c.base == nil { // an empty page, found by sketches alone
+	}
+	switch c.lead(); {
+	case c.q.near != nil && c.q.near.unfolded:
+		return nil, nil
+	case more:
+		c.span, c.main, c.beside = span, nil, nil
+		c.read()
+	case c.base == nil && len(c.asked) == 0: // an empty page, found by sketches alone
 		c.asked = []ask{{content: frame, page: c.q.page, perPage: c.q.perPage, facets: true}}
 	}
 	if len(c.asked) > 0 {
@@ -111,10 +133,19 @@ func (c *collapse) next() ([]ask, error) {
 	return c.asked, nil
 }
 
+// fields returns the fields that are read whatever the client asks for.
+func (c *collapse) fields() fields {
+	return fields{texts: textFields(c.rules), deciding: decidingFields(c.scope.Deciding)}
+}
+
+// textsAlong is up to how many ranks texts are read along with the sketches, where some are known to lack. Of more ranks those are read
+// that turn out to lack a sketch: some documents never have one.
+const textsAlong = 100
+
 // read adds the asks for the span.
 func (c *collapse) read() {
 	beside := sketches
-	if c.texts {
+	if c.texts && (!c.span.SketchOnly || c.span.To <= textsAlong || c.along) {
 		beside = texts
 	}
 	switch {
@@ -126,18 +157,42 @@ func (c *collapse) read() {
 		return
 	}
 	c.add(full)
-	// Whether the client's own hits show our field can't be told under a preset, so that it is read beside them.
-	if c.q.preset || c.texts && c.span.From == 0 && !c.q.seesText(textFields(c.rules)) {
+	// Whether the client's own hits show our field can't be told under a preset, so that it is read beside them; and so is whatever else
+	// is looked at and may not be shown in them.
+	needed := c.fields()
+	if c.q.preset || c.pager.Judged(c.span) && (c.texts && !c.q.seesText(needed.texts) || !c.q.seesText(needed.deciding)) {
 		c.add(beside)
 	}
 }
 
 // add adds the asks for the span in a content.
 func (c *collapse) add(content content) {
-	for i, page := range cover(c.span.From, c.span.To, c.sizes(), c.bound()) {
+	pages := c.pages()
+	for i, page := range pages {
 		facets := content == full && i == 0 && c.base == nil && !c.leads() && !c.span.SketchOnly
 		c.asked = append(c.asked, ask{content: content, page: page.page, perPage: page.size, facets: facets})
 	}
+}
+
+// pages returns pages that hold what is wanted of the span. No page of neighbours ends behind the number that is looked for, if the span does
+// not: the engine would look for more, and might find others.
+func (c *collapse) pages() []slice {
+	limit := c.limit()
+	if near := c.q.near; near != nil && c.span.To <= near.k {
+		limit = min(near.k, limit)
+	}
+	if ranks := c.wanted(); ranks != nil {
+		return scatter(ranks, c.sizes(), limit, c.atOnce)
+	}
+	return cover(c.span.From, c.span.To, c.sizes(), limit)
+}
+
+// wanted returns the ranks that are wanted of the span, nil for all.
+func (c *collapse) wanted() []int {
+	if c.lacks != nil {
+		return c.lacks
+	}
+	return c.span.Ranks
 }
 
 // take reads the results of what next returned.
@@ -147,7 +202,9 @@ func (c *collapse) take(raw [][]byte) error {
 		if done, err := c.takeOwn(raw[0], asked[0]); done || err != nil {
 			return err
 		}
-		raw, asked = raw[1:], asked[1:]
+		if raw, asked = raw[1:], asked[1:]; len(raw) == 0 {
+			return nil
+		}
 	}
 	results := make([]*result, len(raw))
 	for i := range raw {
@@ -166,6 +223,10 @@ func (c *collapse) take(raw [][]byte) error {
 	if !c.leads() {
 		c.found = results[0].found
 	}
+	if near := c.q.near; near != nil && c.pager.Judged(c.span) {
+		near.all = results[0].found
+		near.cut = near.all == max(near.k, asked[0].page*asked[0].perPage)
+	}
 	if asked[0].content == frame {
 		c.base = results[0].raw
 		return nil
@@ -175,27 +236,35 @@ func (c *collapse) take(raw [][]byte) error {
 
 // sort joins the results of each content to a reading.
 func (c *collapse) sort(results []*result, asked []ask) error {
-	var beside []hit
 	for i := 0; i < len(results); {
 		n := i
 		for n < len(results) && asked[n].content == asked[i].content {
 			n++
 		}
-		list, err := c.join(results[i:n], asked[i:n])
+		join := c.join
+		if c.wanted() != nil {
+			join = c.pick
+		}
+		list, err := join(results[i:n], asked[i:n])
 		if err != nil {
 			return err
 		}
 		switch {
+		case c.lacks != nil:
+			return c.filled(list)
 		case asked[i].content == full:
 			c.main, c.first = list, results[i].raw
 		case c.span.SketchOnly:
-			c.main, beside = list, list
+			c.main, c.beside = list, list
 		default:
-			beside = list
+			c.beside = list
 		}
 		i = n
 	}
-	return c.judged(beside, asked[len(asked)-1].content == texts)
+	if asked[len(asked)-1].content == texts {
+		return c.judged(c.beside)
+	}
+	return c.judged(nil)
 }
 
 // join returns the hits of the span from pages in order, which must show the same hits where they overlap, and none twice.
@@ -223,110 +292,21 @@ func (c *collapse) join(results []*result, asked []ask) ([]hit, error) {
 	return list[min(skip, len(list)):min(skip+c.span.To-c.span.From, len(list))], nil
 }
 
-var errMoved = errors.New("the list moved while it was read")
-
-// judged judges the span's hits, with what was read beside them, and hands them to the pager; or, where texts lack that were not asked
-// for, has them asked.
-func (c *collapse) judged(beside []hit, withTexts bool) error {
-	hits := make([]rerank.Hit, len(c.main))
-	judge := c.judge
-	if !c.pager.Judged(c.span) { // the page's own hits, of which the sketches are known
-		judge = adapters.NewJudge(nil, adapters.Controls{})
-	}
-	if beside != nil && len(beside) != len(c.main) {
-		return errMoved
-	}
-	rule := c.rules.For(c.index)
-	readable := rule != nil && c.q.mayRead(rule.Fields)
-	judge.Reset()
-	for i, h := range c.main {
-		if h.id == "" && !c.q.hidesID() {
-			return c.refused(errors.New("a hit without id"))
-		}
-		stored := h.stored
-		if beside != nil {
-			if beside[i].id != h.id {
-				return errMoved
-			}
-			stored = beside[i].stored
-		}
-		seen := adapters.Seen{Index: c.index, ID: h.identity(), Stored: stored}
-		seen.Document = func(rule *adapters.Rule) []byte {
-			switch {
-			case !readable:
-				return nil
-			case withTexts && rule.Compute: // they are the texts of such rules alone
-				return unflattened(beside[i].document)
-			case c.span.SketchOnly && !c.q.hidesID() || !c.q.seesText(rule.Fields):
-				return nil
-			}
-			return unflattened(h.document)
-		}
-		hits[i] = judge.Hit(seen)
-		hits[i].Pinned = h.curated
-	}
-	if c.again = judge.Unread > 0 && !withTexts && readable && !c.q.hidesID(); c.again {
-		c.texts = true
-		return nil
-	}
-	if !c.span.SketchOnly {
-		if c.full = c.main; c.base == nil {
-			c.base = c.first
-		}
-	}
-	c.pager.Take(c.span, hits)
-	return nil
-}
-
-// identity tells whether two readings show the same hit. Where the id is hidden, it is all that is shown.
-func (h hit) identity() string {
-	if h.id == "" {
-		return "\x00" + string(h.document)
-	}
-	return h.id
-}
-
-// result returns the result that the client gets, when next has returned nothing.
-func (c *collapse) result() ([]byte, error) {
-	list, err := c.shown()
-	if err != nil {
-		return nil, err
-	}
-	hits := make([][]byte, len(list))
-	for i, h := range list {
-		if hits[i], err = c.q.bare(h); err != nil {
-			return nil, err
-		}
-	}
-	return c.q.present(c.base, hits)
-}
-
-// shown returns the page's hits.
-func (c *collapse) shown() ([]hit, error) {
-	if c.unfolded() {
-		return c.q.near.hits, nil
-	}
-	ranks, err := c.pager.Ranks()
-	if err != nil {
-		return nil, err
-	}
-	if c.q.near != nil {
-		ranks = ranks[:min(len(ranks), max(c.q.near.length-c.page.From, 0))]
-	}
-	list := make([]hit, len(ranks))
-	for i, rank := range ranks {
-		at, ok := c.pager.At(rank)
-		if !ok || at >= len(c.full) {
+// pick returns the hits of the ranks that are wanted, in their order, up to where the list ends.
+func (c *collapse) pick(results []*result, asked []ask) ([]hit, error) {
+	var list []hit
+	for _, rank := range c.wanted() {
+		i := slices.IndexFunc(asked, func(a ask) bool { return rank >= (a.page-1)*a.perPage && rank < a.page*a.perPage })
+		if i < 0 || results[i].collection != c.index {
 			return nil, errMoved
 		}
-		list[i] = c.full[at]
+		at := rank - (asked[i].page-1)*asked[i].perPage
+		if at >= len(results[i].hits) {
+			break
+		}
+		list = append(list, results[i].hits[at])
 	}
 	return list, nil
 }
 
-// outcome returns what was done.
-func (c *collapse) outcome() adapters.Outcome {
-	o := adapters.OutcomeOf(c.q.target, c.page, c.pager.Stats(), c.judge.Lacking, c.found)
-	o.Rounds = c.rounds
-	return o
-}
+var errMoved = errors.New("the list moved while it was read")

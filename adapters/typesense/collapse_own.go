@@ -1,9 +1,15 @@
 package typesense
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/rerank"
+)
 
 // Some searches are asked as the client means them, too, ahead of the first reading: those for nearest neighbours, whose total and facets
-// follow from the page, and those whose page only the reply tells.
+// follow from the page, those whose page only the reply tells, and those that are to be answered as they are (a dry run).
 
 // settled is the error of a search that is left alone when its own answer is there.
 type settled struct {
@@ -15,13 +21,13 @@ type settled struct {
 func (s *settled) Error() string { return fmt.Sprintf("the search is left alone: %s", s.reason) }
 
 // leads reports whether the client's own search is asked too.
-func (c *collapse) leads() bool { return c.q.unseen() || c.q.near != nil }
+func (c *collapse) leads() bool { return c.q.unseen() || c.q.near != nil || c.show.DryRun }
 
 // lead adds the client's own search ahead of the first reading.
 func (c *collapse) lead() {
 	switch {
 	case c.base != nil || !c.leads():
-	case c.q.unseen():
+	case c.q.unseen() || c.show.DryRun:
 		c.asked = append(c.asked, ask{content: asSent})
 	default:
 		c.asked = append(c.asked, ask{page: c.q.page, perPage: c.q.perPage, facets: true, own: true})
@@ -40,6 +46,8 @@ func (c *collapse) takeOwn(raw []byte, a ask) (done bool, err error) {
 		return false, nil
 	}
 	switch {
+	case !c.q.unseen():
+		return false, nil
 	case r.grouped:
 		return false, &settled{"grouped", raw}
 	case r.perPage == 0:
@@ -73,7 +81,7 @@ func (q *query) inTheWay() string {
 	return "offset"
 }
 
-// widen has the list of neighbours read down to the same rank on every page.
+// widen has the page cut from the list of as many neighbours on every page.
 func (c *collapse) widen() {
 	near := c.q.near
 	near.k = max(c.scope.VectorWindow, near.own)
@@ -81,24 +89,54 @@ func (c *collapse) widen() {
 		near.k = (near.k + size - 1) / size * size
 	}
 	c.page.Window = min(c.page.Window, near.k)
-	c.page.First = near.k
-	c.page.SketchFirst = near.k > maxPerPage
-}
-
-// bound returns the rank behind which no page may end that is read for the span. With a later one the engine would look for more
-// neighbours.
-func (c *collapse) bound() int {
-	if near := c.q.near; near != nil && c.span.To <= near.k {
-		return min(near.k, c.limit())
+	if c.page.Window == 0 { // there is nothing to know before the page is cut
+		c.page.Whole, c.page.Transitive = false, false
 	}
-	return c.limit()
+	near.within = c.q.first+c.q.perPage <= near.k && !near.flat
+	if near.within {
+		c.page.Limit = min(c.page.Limit, near.k)
+	}
+	if near.deep {
+		c.page.First, c.page.SketchFirst = near.k, true
+	}
 }
 
-// unfolded reports whether the client's own page of neighbours is the answer: the list beside it was read and nothing in it folds.
-func (c *collapse) unfolded() bool {
-	if c.q.near == nil || c.base == nil || c.again {
-		return false
+// decide finds out, once the page is known, whether the client's own page of neighbours is the answer: it is where nothing in the longer
+// list folds or is shown in another's place. It is false where more of that list has to be read.
+func (c *collapse) decide() (decided bool) {
+	near := c.q.near
+	ranks, err := c.ranks()
+	if near == nil || c.base == nil || c.show.DryRun || err != nil {
+		return true
 	}
 	stats := c.pager.Stats()
-	return stats.Readings > 0 && stats.Folded == 0
+	if stats.Folded > 0 || slices.ContainsFunc(c.pager.Groups(), func(g rerank.Group) bool { return g.Representative != g.Leader }) {
+		// All that a filter lets pass are looked at where they are few: then the list does not end with k.
+		near.flat = near.flat || near.within && near.all > near.k && len(ranks) < min(c.q.perPage, near.length-c.q.first)
+		return !near.flat || !near.within
+	}
+	// As long as both are the same page, it need not be known.
+	near.unfolded = stats.Ended || near.deep || slices.EqualFunc(ranks, near.hits, func(rank int, h hit) bool {
+		read := c.rank(rank)
+		return read != nil && read.ID == adapters.Unjudged(c.index, h.identity()).ID
+	})
+	near.deep = !near.unfolded
+	return near.unfolded
+}
+
+// unfoldedHits returns the client's own page of neighbours, each with its rank in the longer list.
+func (c *collapse) unfoldedHits() []placed {
+	at := map[string]int{}
+	for rank := 0; c.rank(rank) != nil; rank++ {
+		at[c.rank(rank).ID] = rank
+	}
+	var list []placed
+	for _, h := range c.q.near.hits {
+		rank, ok := at[adapters.Unjudged(c.index, h.identity()).ID]
+		if !ok {
+			rank = -1
+		}
+		list = append(list, placed{h, rank})
+	}
+	return list
 }

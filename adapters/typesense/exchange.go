@@ -208,10 +208,10 @@ func (e *entry) next() ([][]byte, error) {
 	if len(asks) > mostAsks {
 		return nil, fmt.Errorf("%d searches for one reading: too many pages of too few hits", len(asks))
 	}
-	fields := textFields(e.collapse.rules)
+	needed := e.collapse.fields()
 	bodies := make([][]byte, len(asks))
 	for i, a := range asks {
-		if bodies[i], err = e.q.ask(a, fields); err != nil {
+		if bodies[i], err = e.q.ask(a, needed); err != nil {
 			return nil, err
 		}
 	}
@@ -227,8 +227,8 @@ func (x *exchange) answer() (*adapters.Answer, error) {
 		outcome := adapters.Outcome{Target: e.q.target, Reason: e.reason, Again: e.again}
 		if e.collapse != nil {
 			outcome = e.collapse.outcome()
-		} else if !e.q.shown {
-			results[i] = adapters.Cleaned(e.result, inHit)
+		} else {
+			results[i] = e.q.clean(e.result)
 		}
 		answer.Outcomes = append(answer.Outcomes, outcome)
 	}

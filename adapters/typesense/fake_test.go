@@ -1,6 +1,7 @@
 package typesense
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -42,11 +43,9 @@ func planFor(scope adapters.Scope, rules ...*adapters.Rule) adapters.Plan {
 		if rule == nil {
 			return adapters.Scope{}
 		}
-		s := scope
-		s.Configured = true
-		if s.Window == 0 {
-			s.Window = rule.Window
-		}
+		s := adapters.Scope{Rate: scope.Rate, Lacking: scope.Lacking}
+		s.Add(rule)
+		s.Window, s.VectorWindow = cmp.Or(scope.Window, s.Window), cmp.Or(scope.VectorWindow, s.VectorWindow)
 		return s
 	}}
 }

@@ -17,6 +17,13 @@ type neighbours struct {
 	k      int   // for which the list is read
 	hits   []hit // of the client's own page
 	length int   // of the client's own list
+	all    int   // how many the longer list holds
+	deep   bool  // the whole of it is to be read
+	within bool  // the client's page ends no later: then the list ends with k
+	flat   bool  // unless the engine has more without looking for more
+	cut    bool  // they are all that the engine looked for: asked for a later page it has more
+	// unfolded says that the client's own page is the answer.
+	unfolded bool
 }
 
 // maxNeighbours bounds the client's k: all of so many ranks are read.

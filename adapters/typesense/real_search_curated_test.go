@@ -2,12 +2,16 @@ package typesense
 
 import (
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
+	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/adapters/adaptertest"
 )
 
 // What an operator pins is shown, were it a near-duplicate of a hit above it; hits below fold into it.
@@ -31,16 +35,7 @@ func TestRealPinnedHits(t *testing.T) {
 		{"q=*&pinned_hits=a1:1,a2:2,b1:3", []string{"a1", "a2", "b1"}},
 		{"q=*&pinned_hits=b1:6", []string{"b2", "a4", "b1"}},
 	} {
-		var reply struct {
-			Hits []struct{ Document struct{ ID string } }
-		}
-		if err := json.Unmarshal([]byte(b.must(200)(b.through("GET", "/collections/NAME/documents/search?"+c.query, ""))), &reply); err != nil {
-			t.Fatal(err)
-		}
-		var got []string
-		for _, h := range reply.Hits {
-			got = append(got, h.Document.ID)
-		}
+		got := ids(t, []byte(b.must(200)(b.through("GET", "/collections/NAME/documents/search?"+c.query, ""))))
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s: %s", c.query, diff)
 		}
@@ -107,6 +102,153 @@ func TestRealKeyThatHidesText(t *testing.T) {
 			if _, _, outcome := b.answer(r); outcome.Reason != "" || outcome.Folded != c.folded {
 				t.Errorf("%v: %+v, want %d folded", c.imposed, outcome, c.folded)
 			}
+		}
+	}
+}
+
+// A page of neighbours that holds few near-duplicates takes one request and few hits, however many neighbours the page is cut from.
+func TestRealNeighboursAreReadAsFarAsNeeded(t *testing.T) {
+	b := newBench(t, vectors, "body")
+	b.loadVectors(rand.New(rand.NewPCG(9, 3)), 400, 0.3)
+	b.plan = planFor(adapters.Scope{Rate: 0.3, Lacking: true, VectorWindow: 100}, b.rule)
+	query := "&vector_query=" + url.QueryEscape("v:([0.5,0.4,0.6,0.5], k:10)")
+	s := search(b.request("GET", "/collections/NAME/documents/search?q=*&per_page=10"+query, ""), b.plan)
+	asked := 0
+	answer, err := adaptertest.Run(s.Exchange, func(r *adapters.Request) *adapters.Reply {
+		searches, _ := fakeSearches(r)
+		for _, search := range searches {
+			n, _ := fakeNumber(search, "per_page", 10)
+			asked += n
+		}
+		return b.send(r)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o := answer.Outcomes[0]; o.Rounds != 1 || asked > 40 {
+		t.Errorf("%d hits were asked for: %+v", asked, o)
+	}
+}
+
+// A collection without a single sketch, searched with a key that may do nothing else, is collapsed at once: whatever the client sees of
+// the hits, the texts come with the same request, and are not shown.
+func TestRealCollectionWithoutSketches(t *testing.T) {
+	b := newBench(t, strings.Replace(vectors, `{"name":"neardup_sketch","type":"string","index":false,"optional":true},`, "", 1), "body")
+	var lines strings.Builder
+	for i := range 300 {
+		line, err := json.Marshal(map[string]any{"id": fmt.Sprint("d", i), "title": "alpha", "body": familyText(i/5, i%3), "n": i % 7,
+			"v": []float64{1, 0, 0, float64(i)}, "meta": map[string]any{"lang": "en"}, "host": fmt.Sprint("h", i%2), "at": 1_700_000_000 + i})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines.Write(append(line, '\n'))
+	}
+	b.must(200)(b.direct("POST", "/collections/NAME/documents/import", lines.String()))
+	b.rule.Together.Different = []string{"host"}
+	key := b.searchKey()(nil)
+	for _, seen := range []string{"", "include_fields=title", "include_fields=id,host", "exclude_fields=body", "exclude_fields=host,at,id", "include_fields=nosuch&exclude_fields=title"} {
+		for _, multi := range []bool{false, true} {
+			params, err := url.ParseQuery("q=alpha&query_by=title&per_page=20&" + seen)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.plan = planFor(adapters.Scope{Rate: 0.6, Lacking: true}, b.rule)
+			c := trial{params: params, window: b.rule.Window}
+			r := c.request(b.collection, multi)
+			r.Header = adapters.Header{keyHeader: {key}}
+			own := b.send(r)
+			_, got, o := b.answer(r)
+			if multi {
+				own.Body, got = onlyResult(t, own.Body), string(onlyResult(t, []byte(got)))
+			}
+			if o.Rounds != 1 || o.Folded < 20 || o.Without != o.Read {
+				t.Errorf("%s: %+v", seen, o)
+			}
+			want := framed(t, own.Body, b.expect(c, own.Body))
+			if diff := cmp.Diff(took.ReplaceAllString(want, ""), took.ReplaceAllString(got, "")); diff != "" {
+				t.Errorf("%s: %s", seen, diff)
+			}
+		}
+	}
+}
+
+// What an operator pins stays where it is whatever is chosen, and the others are chosen among the rest of its group.
+func TestRealPinnedHitsAndChoices(t *testing.T) {
+	b := newBench(t, articles, "body")
+	for i, version := range []int{0, 1, 2, 3, 4} {
+		document, err := json.Marshal(map[string]any{"id": fmt.Sprint("a", i+1), "title": "alpha", "body": familyText(1, version), "n": i + 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.must(201)(b.through("POST", "/collections/NAME/documents", string(document)))
+	}
+	greatest := adapters.Choice{By: adapters.ByField, Field: "n"}
+	for _, c := range []struct {
+		query      string
+		keep       int
+		choice     adapters.Choice
+		transitive bool
+		want       []string
+	}{
+		{"q=*", 1, adapters.Choice{}, false, []string{"a5"}},
+		{"q=*&sort_by=n:asc", 1, greatest, false, []string{"a5"}},
+		{"q=*&sort_by=n:asc", 2, greatest, false, []string{"a5", "a4"}},
+		{"q=*&sort_by=n:asc&pinned_hits=a3:1", 1, greatest, false, []string{"a3"}},
+		{"q=*&sort_by=n:asc&pinned_hits=a3:1", 2, greatest, false, []string{"a3", "a5"}},
+		{"q=*&sort_by=n:asc&pinned_hits=a3:2", 1, greatest, false, []string{"a5", "a3"}},
+		{"q=*&sort_by=n:asc&pinned_hits=a1:1,a3:3", 1, greatest, true, []string{"a1", "a3"}},
+		{"q=*&sort_by=n:asc&pinned_hits=a1:1,a3:3", 2, greatest, true, []string{"a1", "a3", "a5"}},
+	} {
+		b.rule.Profile.Keep, b.rule.Choice, b.rule.Transitive = c.keep, c.choice, c.transitive
+		b.plan = planFor(adapters.Scope{Rate: 0.3}, b.rule)
+		got := ids(t, []byte(b.must(200)(b.through("GET", "/collections/NAME/documents/search?"+c.query, ""))))
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s, keep %d, transitive %t: %s", c.query, c.keep, c.transitive, diff)
+		}
+	}
+}
+
+// A field that decides and that a key hides is not got round: hits lack it, and stand each alone under its condition.
+func TestRealKeyThatHidesADecidingField(t *testing.T) {
+	b := newBench(t, vectors, "body")
+	b.loadVectors(rand.New(rand.NewPCG(9, 5)), 60, 1)
+	b.rule.Together.Same = []string{"meta.lang"}
+	b.plan = planFor(adapters.Scope{Rate: 0.3}, b.rule)
+	scoped := b.searchKey()
+	for _, c := range []struct {
+		imposed map[string]any
+		folds   bool
+	}{
+		{nil, true}, {map[string]any{"exclude_fields": "title"}, true}, {map[string]any{"include_fields": "id,body,meta.lang,meta,neardup_sketch"}, true},
+		{map[string]any{"exclude_fields": "meta.lang"}, false}, {map[string]any{"exclude_fields": "meta"}, false}, {map[string]any{"include_fields": "id,body,neardup_sketch"}, false},
+	} {
+		for _, seen := range []string{"", "&include_fields=title", "&exclude_fields=meta"} {
+			r := get("/collections/" + b.collection + "/documents/search?q=*&per_page=60" + seen)
+			r.Header = adapters.Header{keyHeader: {scoped(c.imposed)}}
+			_, answer, o := b.answer(r)
+			if o.Reason != "" || (o.Folded > 0) != c.folds || strings.Contains(seen, "=title") && c.imposed == nil && strings.Contains(answer, `"lang"`) {
+				t.Errorf("%v%s: %+v: %.300s", c.imposed, seen, o, answer)
+			}
+		}
+	}
+}
+
+// Controls in a scoped key or in a preset of the server's are no business of ours, and the engine takes no offence at them.
+func TestRealControlsInKeysAndPresets(t *testing.T) {
+	b := newBench(t, vectors, "body")
+	b.loadVectors(rand.New(rand.NewPCG(9, 6)), 60, 1)
+	name := "preset_" + b.collection
+	t.Cleanup(func() { b.direct("DELETE", "/presets/"+name, "") })
+	b.must(200)(b.direct("PUT", "/presets/"+name, `{"value":{"q":"*","neardup":"off","neardup_keep":50}}`))
+	b.plan = planFor(adapters.Scope{Rate: 0.3}, b.rule)
+	scoped := b.searchKey()
+	for query, imposed := range map[string]map[string]any{
+		"q=*": {"neardup": "off", "neardup_window": 1}, "q=*&x=1": {"neardup": "no such value"}, "preset=" + name: nil,
+	} {
+		r := get("/collections/" + b.collection + "/documents/search?per_page=20&" + query)
+		r.Header = adapters.Header{keyHeader: {scoped(imposed)}}
+		if status, answer, o := b.answer(r); status != 200 || o.Reason != "" || o.Folded == 0 || o.Window != b.rule.Window {
+			t.Errorf("%s, %v: %d, %+v: %.200s", query, imposed, status, o, answer)
 		}
 	}
 }

@@ -17,12 +17,12 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
-	"github.com/neardup/sidecar/rerank"
 )
 
 const vectors = `{"name":"NAME","enable_nested_fields":true,"fields":[{"name":"meta","type":"object"},
 	{"name":"neardup_sketch","type":"string","index":false,"optional":true},{"name":"title","type":"string"},{"name":"body","type":"string"},
-	{"name":"n","type":"int32","facet":true},{"name":"v","type":"float[]","num_dim":4}]}`
+	{"name":"n","type":"int32","facet":true},{"name":"v","type":"float[]","num_dim":4},{"name":"at","type":"int64","optional":true},
+	{"name":"host","type":"string","optional":true},{"name":"tags","type":"string[]","optional":true},{"name":"votes","type":"float","optional":true}]}`
 
 // loadVectors imports documents in families of near-duplicates, which lie near one another as vectors too. Some have no sketch, some
 // one of another scheme.
@@ -41,7 +41,7 @@ func (b *bench) loadVectors(r *rand.Rand, n int, duplicates float64) {
 		}
 		body := familyText(family, r.IntN(3))
 		d := map[string]any{"id": fmt.Sprint("d", i), "title": fmt.Sprintf("alpha t%d beta", r.IntN(9)), "body": body, "n": i % 7, "v": v,
-			"meta": map[string]any{"a": fmt.Sprintf("alpha <m%d>&é", i%4), "b": map[string]any{"c": 9007199254740993 + int64(i)}}, "f": 1e21 * float64(i)}
+			"meta": map[string]any{"a": fmt.Sprintf("alpha <m%d>&é", i%4), "lang": []string{"en", "de"}[r.IntN(2)], "b": map[string]any{"c": 9007199254740993 + int64(i)}}, "f": 1e21 * float64(i)}
 		switch s := b.memo.sketch(b.rule, body); r.IntN(12) {
 		case 0:
 		case 1:
@@ -50,6 +50,17 @@ func (b *bench) loadVectors(r *rand.Rand, n int, duplicates float64) {
 			d[adapters.SketchField] = other.String()
 		default:
 			d[adapters.SketchField] = s.Text
+		}
+		for name, value := range map[string]any{
+			"at": 1_700_000_000 + r.IntN(400_000), "host": fmt.Sprintf("h%d.example", r.IntN(4)), "votes": float64(r.IntN(9)) / 2,
+			"tags": []string{"a", "b", "c", "d", "e"}[r.IntN(4):], "un": r.IntN(3),
+		} {
+			if r.IntN(8) > 0 {
+				d[name] = value
+			}
+		}
+		if at, ok := d["at"].(int); ok && r.IntN(4) == 0 {
+			d["at"] = int64(at)*1000 + 7
 		}
 		line, err := json.Marshal(d)
 		if err != nil {
@@ -144,6 +155,7 @@ type trial struct {
 	params          url.Values
 	imposed, preset map[string]any
 	window, least   int
+	choice          choice
 }
 
 // value returns the parameter that counts in the end.
@@ -213,7 +225,7 @@ func onlyResult(t *testing.T, reply []byte) []byte {
 }
 
 func randomTrial(r *rand.Rand) trial {
-	c := trial{params: url.Values{"q": {"alpha"}, "query_by": {"title,body"}}, window: 1 + r.IntN(1000), least: []int{0, 40, 100, 240}[r.IntN(4)]}
+	c := trial{params: url.Values{"q": {"alpha"}, "query_by": {"title,body"}}, window: 1 + r.IntN([]int{40, 1000, 10_000}[r.IntN(3)]), least: []int{0, 40, 100, 240}[r.IntN(4)]}
 	perPage := 1 + r.IntN([]int{5, 40, 250}[r.IntN(3)])
 	page := 1 + r.IntN(max(1, []int{1, 60, 500, 950}[r.IntN(4)]/perPage))
 	if r.IntN(3) > 0 {
@@ -243,13 +255,14 @@ func randomTrial(r *rand.Rand) trial {
 			c.params.Set("filter_by", "n:<5")
 		}
 	}
-	for name, values := range map[string][]string{"include_fields": {"title", "id,title", "body,n"}, "exclude_fields": {"body", "id", "title,id,out_of"}} {
+	for name, values := range map[string][]string{"include_fields": {"title", "id,title", "body,n", "at,host,votes,tags,un,meta.lang,meta"},
+		"exclude_fields": {"body", "id", "title,id,out_of", "at,meta", "host,body"}} {
 		if r.IntN(4) == 0 {
 			c.params.Set(name, pick(values...))
 		}
 	}
 	extra := map[string]any{"per_page": 1 + r.IntN(60), "include_fields": pick("title", "title,body", "id,body", "id,neardup_sketch,title"),
-		"exclude_fields": pick("body", "neardup_sketch", "id", "title,id"), "filter_by": pick("n:<5", "n:>0"), "facet_by": "n", "limit_hits": 100 + r.IntN(600)}
+		"exclude_fields": pick("body", "neardup_sketch", "id", "title,id", "host,at", "meta.lang,un"), "filter_by": pick("n:<5", "n:>0"), "facet_by": "n", "limit_hits": 100 + r.IntN(600)}
 	for name, value := range extra {
 		switch {
 		case r.IntN(20) == 0:
@@ -261,6 +274,7 @@ func randomTrial(r *rand.Rand) trial {
 			c.preset = merged(c.preset, name, value)
 		}
 	}
+	c.choice = randomChoice(r, c.window)
 	return c
 }
 
@@ -270,116 +284,6 @@ func merged(m map[string]any, name string, value any) map[string]any {
 	}
 	m[name] = value
 	return m
-}
-
-// ranked is the engine's whole list: what is compared, and what the client sees.
-type ranked struct {
-	hits []rerank.Hit
-	seen [][]byte
-}
-
-// read reads ranks of the engine's list directly.
-func (b *bench) read(c trial, params url.Values, page, perPage int) ranked {
-	b.t.Helper()
-	var list ranked
-	whole, visible := clone(params), clone(params)
-	whole.Del("include_fields")
-	whole.Del("exclude_fields")
-	if !c.named() {
-		visible.Set("exclude_fields", params.Get("exclude_fields")+","+adapters.SketchField)
-	}
-	for i, v := range []url.Values{whole, visible} {
-		v.Set("page", fmt.Sprint(page))
-		v.Set("per_page", fmt.Sprint(perPage))
-		var reply struct{ Hits []json.RawMessage }
-		body := b.must(200)(b.direct("GET", "/collections/NAME/documents/search?"+v.Encode(), ""))
-		if err := json.Unmarshal([]byte(body), &reply); err != nil {
-			b.t.Fatal(err)
-		}
-		for _, raw := range reply.Hits {
-			if i == 0 {
-				list.hits = append(list.hits, b.judgedFor(c, raw))
-			} else {
-				list.seen = append(list.seen, raw)
-			}
-		}
-	}
-	return list
-}
-
-// judgedFor is a hit as what the client's key lets be seen makes it.
-func (b *bench) judgedFor(c trial, raw []byte) rerank.Hit {
-	h, err := parseHit(raw)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	var document struct{ Body string }
-	if err := json.Unmarshal(h.document, &document); err != nil {
-		b.t.Fatal(err)
-	}
-	hit := rerank.Hit{ID: h.id, Pinned: h.curated}
-	fixed := map[string]string{}
-	for name, value := range c.imposed {
-		fixed[name] = fmt.Sprint(value)
-	}
-	q := &query{fixed: fixed, preset: c.preset != nil, include: fieldList(c.value("include_fields")), exclude: fieldList(c.value("exclude_fields"))}
-	shown := shows(fieldList(fixed["include_fields"]), fieldList(fixed["exclude_fields"]), []string{adapters.SketchField})
-	text := q.mayRead([]string{"body"}) && (!q.hidesID() || q.seesText([]string{"body"}))
-	if text || shown && b.rule.Decode(h.stored) != nil {
-		hit.Sketch, hit.Profile = &b.memo.sketch(b.rule, document.Body).Sketch, &b.rule.Profile
-	}
-	return hit
-}
-
-// page returns the hits that the client must get, as it sees them.
-func (b *bench) page(c trial, own []byte) [][]byte {
-	b.t.Helper()
-	params, window, perPage := c.effective(), c.window, c.number("per_page", 10)
-	var list ranked
-	for at := 1; ; at++ {
-		next := b.read(c, params, at, 250)
-		list.hits, list.seen = append(list.hits, next.hits...), append(list.seen, next.seen...)
-		if len(next.hits) < 250 {
-			break
-		}
-	}
-	if limit := c.number("limit_hits", 0); limit > 0 {
-		if _, fixed := c.imposed["per_page"]; fixed {
-			limit = limit / perPage * perPage
-		}
-		list.hits, list.seen = list.hits[:min(limit, len(list.hits))], list.seen[:min(limit, len(list.seen))]
-	}
-	if text := c.value("vector_query"); text != "" {
-		near := parseNeighbours(text)
-		near.k = max(near.own, c.least)
-		if _, fixed := c.imposed["per_page"]; fixed {
-			near.k = (near.k + perPage - 1) / perPage * perPage
-		}
-		params.Set("vector_query", near.raised())
-		if window = min(window, near.k); near.k > 0 {
-			first := b.read(c, params, 1, min(near.k, 250))
-			n := min(len(first.hits), len(list.hits))
-			copy(list.hits, first.hits[:n])
-			copy(list.seen, first.seen[:n])
-		}
-	}
-	groups := rerank.Collapse(list.hits, window, false).Groups
-	if c.value("vector_query") != "" && len(groups) == min(window, len(list.hits)) {
-		return cleanHits(b.t, own, c.named())
-	}
-	var ranks []int
-	for _, g := range groups {
-		ranks = append(ranks, g.Leader)
-	}
-	for i := min(window, len(list.hits)); i < len(list.hits); i++ {
-		ranks = append(ranks, i)
-	}
-	from := (c.number("page", 1) - 1) * perPage
-	var hits [][]byte
-	for _, rank := range ranks[min(from, len(ranks)):min(from+perPage, len(ranks))] {
-		hits = append(hits, list.seen[rank])
-	}
-	return hits
 }
 
 func cleanHits(t *testing.T, reply []byte, named bool) [][]byte {
@@ -415,7 +319,7 @@ func TestRealSearches(t *testing.T) {
 	name := "preset_" + b.collection
 	t.Cleanup(func() { b.direct("DELETE", "/presets/"+name, "") })
 	rounds := searchRounds(40)
-	asked, pages, left, folded := 0, 0, map[string]int{}, 0
+	sum := sums{left: map[string]int{}}
 	for range rounds {
 		c := randomTrial(r)
 		if c.preset != nil {
@@ -426,42 +330,68 @@ func TestRealSearches(t *testing.T) {
 			b.must(200)(b.direct("PUT", "/presets/"+name, string(body)))
 			c.params.Set("preset", name)
 		}
-		b.rule.Window = c.window
-		b.plan = planFor(adapters.Scope{Rate: r.Float64() / 2, Lacking: r.IntN(2) == 0, VectorWindow: c.least}, b.rule)
-		request := c.request(b.collection, r.IntN(2) == 0)
-		request.Header = adapters.Header{keyHeader: {scoped(c.imposed)}}
-		own := b.send(request)
-		status, got, outcome := b.answer(request)
-		if request.Method == "POST" {
-			own.Body, got = onlyResult(t, own.Body), string(onlyResult(t, []byte(got)))
-		}
-		answered := own.Status == 200 && !strings.HasPrefix(string(own.Body), `{"code":`)
-		want := string(own.Body)
-		if outcome.Reason == "" {
-			pages++
-			asked += outcome.Rounds
-			folded += outcome.Folded
-			framed, err := adapters.Set(own.Body, "hits", array(b.page(c, own.Body)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			want = string(framed)
-		} else if left[outcome.Reason]++; answered {
-			framed, err := adapters.Set(own.Body, "hits", array(cleanHits(t, own.Body, c.named())))
-			if err != nil {
-				t.Fatal(err)
-			}
-			want = string(framed)
-		}
-		if diff := cmp.Diff(took.ReplaceAllString(want, ""), took.ReplaceAllString(got, "")); status != own.Status || diff != "" {
-			t.Fatalf("%+v: %d and not %d, %+v: %s", c, status, own.Status, outcome, diff)
-		}
-		if outcome.Reason != "" && answered && outcome.Reason != "preset" && !(outcome.Reason == "scoped_key" && c.preset != nil) {
-			t.Errorf("%+v is left alone: %s", c, outcome.Reason)
+		b.try(c, r, scoped(c.imposed), &sum)
+		if r.IntN(4) == 0 { // between two pages
+			b.direct("DELETE", fmt.Sprintf("/collections/NAME/documents/d%d", 100+r.IntN(600)), "")
 		}
 	}
-	t.Logf("%.2f requests for each of %d pages, %d folded; left alone: %v", float64(asked)/float64(pages), pages, folded, left)
-	if pages < rounds/2 || folded == 0 {
+	t.Logf("%.2f requests for each of %d pages, %d folded, %d explained; left alone: %v", float64(sum.asked)/float64(sum.pages), sum.pages,
+		sum.folded, sum.shared, sum.left)
+	if sum.pages < rounds/3 || sum.folded == 0 {
 		t.Error("hardly any search was collapsed")
+	}
+}
+
+// sums are what searches came to.
+type sums struct {
+	asked, pages, folded, shared int
+	left                         map[string]int
+}
+
+// try makes a search, and compares the answer with what the definition makes of the engine's own list.
+func (b *bench) try(c trial, r *rand.Rand, key string, sum *sums) {
+	t := b.t
+	t.Helper()
+	b.rule.Window = c.window
+	c.choice.put(b.rule)
+	b.plan = planFor(adapters.Scope{Rate: r.Float64() / 2, Lacking: r.IntN(2) == 0, VectorWindow: c.least}, b.rule)
+	b.plan.MaxWindow = 10_000
+	plain := c.request(b.collection, r.IntN(2) == 0)
+	plain.Header = adapters.Header{keyHeader: {key}}
+	own := b.send(plain)
+	status, got, outcome := b.answer(c.choice.control(plain))
+	if plain.Method == "POST" {
+		own.Body, got = onlyResult(t, own.Body), string(onlyResult(t, []byte(got)))
+	}
+	answered := own.Status == 200 && !strings.HasPrefix(string(own.Body), `{"code":`)
+	want := string(own.Body)
+	switch {
+	case outcome.Reason == "":
+		x := b.expect(c, own.Body)
+		if outcome.Folded > x.hidden || outcome.Exact && outcome.Folded != x.hidden || outcome.DryRun != c.choice.dryRun() {
+			t.Fatalf("%+v: %+v, but %d are folded", c, outcome, x.hidden)
+		}
+		if x.found >= 0 && outcome.Exact != (outcome.Raw <= outcome.Window) && c.value("limit_hits")+c.value("vector_query") == "" {
+			t.Fatalf("%+v: %+v", c, outcome)
+		}
+		if outcome.DryRun {
+			x.hits, x.found = cleanHits(t, own.Body, c.named()), -1
+		} else if x.expand > adapters.ExpandOff {
+			got = x.unexpanded(t, got)
+		}
+		want = framed(t, own.Body, x)
+		sum.pages, sum.asked, sum.folded, sum.shared = sum.pages+1, sum.asked+outcome.Rounds, sum.folded+outcome.Folded, sum.shared+x.shared
+	case answered:
+		want = framed(t, own.Body, expected{hits: cleanHits(t, own.Body, c.named()), found: -1})
+	}
+	if diff := cmp.Diff(took.ReplaceAllString(want, ""), took.ReplaceAllString(got, "")); status != own.Status || diff != "" {
+		t.Fatalf("%+v: %d and not %d, %+v: %s", c, status, own.Status, outcome, diff)
+	}
+	if outcome.Reason == "" {
+		return
+	}
+	sum.left[outcome.Reason]++
+	if answered && outcome.Reason != "preset" && !(outcome.Reason == "scoped_key" && c.preset != nil) {
+		t.Errorf("%+v is left alone: %s", c, outcome.Reason)
 	}
 }

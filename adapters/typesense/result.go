@@ -153,9 +153,7 @@ func parseHit(raw []byte) (hit, error) {
 
 // bare returns the hit as the client asked for it.
 func (q *query) bare(h hit) ([]byte, error) {
-	document, err := adapters.Cut(h.document, func(key string) bool {
-		return key == "id" && !q.preset && !q.sees("id") || adapters.Our(key) && !(q.shown && q.sees(key))
-	})
+	document, err := q.bareDocument(h)
 	if err != nil {
 		return nil, err
 	}
@@ -163,6 +161,21 @@ func (q *query) bare(h hit) ([]byte, error) {
 		return h.raw, nil
 	}
 	return adapters.Set(h.raw, "document", document)
+}
+
+// bareDocument returns the hit's document as the client asked for it.
+func (q *query) bareDocument(h hit) ([]byte, error) {
+	return adapters.Cut(h.document, func(key string) bool {
+		return key == "id" && !q.preset && !q.sees("id") || adapters.Our(key) && !(q.shown && q.sees(key))
+	})
+}
+
+// clean returns the engine's answer to the search as the client asked for it.
+func (q *query) clean(raw []byte) []byte {
+	if q.shown {
+		return raw
+	}
+	return adapters.Cleaned(raw, inHit)
 }
 
 // present puts the page's hits into a result and makes it one of the client's own page.

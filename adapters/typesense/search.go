@@ -54,6 +54,7 @@ func (d Dialect) single(
 	r := *plain
 	r.Method, r.Path, r.Header = "POST", "/multi_search", jsonHeader(plain.Header)
 	r.RawQuery = unsteered(steering, e)
+	e.collapse.atOnce = most
 	s.Exchange = &exchange{request: &r, body: []byte(`{"searches":[]}`), single: true, entries: []*entry{e}, most: most}
 	return s
 }
@@ -130,6 +131,11 @@ func (d Dialect) multi(
 	}
 	if s.Reason = x.entries[configured].reason; !collapsing {
 		return s
+	}
+	for _, e := range x.entries {
+		if e.collapse != nil {
+			e.collapse.atOnce = max(x.most/len(x.entries), 1)
+		}
 	}
 	r := *plain
 	r.RawQuery = unsteered(params, x.entries...)

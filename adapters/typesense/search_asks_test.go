@@ -46,6 +46,53 @@ func TestPagesCoverSpans(t *testing.T) {
 	}
 }
 
+// Ranks that lie scattered are held by few small pages, in one request if that can be.
+func TestScatteredRanksAreHeldByFewPages(t *testing.T) {
+	r := rand.New(rand.NewPCG(searchSeed(t), 1))
+	for range 2000 {
+		var ranks []int
+		for rank, step := r.IntN(300), 1+r.IntN(300); len(ranks) < 1+r.IntN(250) && rank < 10_000; rank += 1 + r.IntN(step) {
+			ranks = append(ranks, rank)
+		}
+		granted, limit, most := sizes{1, maxPerPage}, maxRanks, 1+r.IntN(maxSearches)
+		switch last := ranks[len(ranks)-1]; r.IntN(4) {
+		case 0:
+			granted = sizes{7, 7}
+			limit = (last/7 + 1) * 7
+		case 1:
+			limit = last + 1 + r.IntN(20)
+		}
+		list := scatter(ranks, granted, limit, most)
+		held, read := map[int]bool{}, 0
+		for _, s := range list {
+			if s.size < granted.least || s.size > granted.most || s.to() > limit {
+				t.Fatalf("%v of %v up to %d: %v", ranks, granted, limit, list)
+			}
+			for rank := s.from(); rank < s.to(); rank++ {
+				held[rank] = true
+			}
+			read += s.size
+		}
+		for _, rank := range ranks {
+			if !held[rank] {
+				t.Fatalf("%d of %v is not held: %v", rank, ranks, list)
+			}
+		}
+		if granted.least == granted.most || limit != maxRanks {
+			continue
+		}
+		if whole := cover(ranks[0], ranks[len(ranks)-1]+1, granted, limit); len(list) > max(most, len(whole)) {
+			t.Fatalf("%d pages, of which a request can hold %d, though %d would do: %v", len(list), most, len(whole), ranks)
+		}
+		if len(list) <= maxSearches/2 && most > maxSearches/2 && read > len(ranks)*(2*worthAPage+2) {
+			t.Fatalf("%d hits are read for %v: %v", read, ranks, list)
+		}
+	}
+	if diff := cmp.Diff([]slice{{4, 1}, {901, 1}}, scatter([]int{3, 900}, sizes{1, 250}, maxRanks, 50), cmp.AllowUnexported(slice{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // Our field is asked for whatever the client highlights, and never highlighted: engines hang on a field that is not indexed.
 func TestOurFieldIsNotHighlighted(t *testing.T) {
 	rule := newRule(t, "news", "body")

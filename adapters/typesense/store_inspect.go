@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/typesense/typesense-go/v2/typesense/api"
@@ -61,6 +62,15 @@ func ConditionOf(ctx context.Context, st adapters.Store, index adapters.Index, r
 			condition.Undeclared = append(condition.Undeclared, field)
 		}
 	}
+	for _, d := range rule.Deciding() {
+		kind := c.kind(d.Field)
+		switch {
+		case kind == "" && !c.declares(d.Field):
+			condition.Unfit = append(condition.Unfit, adapters.Unfit{Deciding: d})
+		case d.Date && !slices.Contains([]string{"", "auto", "int64", "int32", "float"}, kind):
+			condition.Unfit = append(condition.Unfit, adapters.Unfit{Deciding: d, Why: "is of type " + kind + ", not int64 with Unix seconds"})
+		}
+	}
 	condition.Refused = s.refused(ctx, index, rule)
 	return condition, nil
 }
@@ -77,6 +87,16 @@ func (c collection) declares(field string) bool {
 		}
 	}
 	return false
+}
+
+// kind returns the type of a field that is declared by its name, empty if there is none.
+func (c collection) kind(field string) string {
+	for _, f := range c.Fields {
+		if f.Name == field {
+			return f.Type
+		}
+	}
+	return ""
 }
 
 // probe is the id of a document that is not there: an update of it asks for all that a patch needs, and changes nothing.

@@ -1,0 +1,113 @@
+package elastic
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// maxExtracted is how many fields a client may have extracted itself beside ours in one reading: the engine keeps them in a hash table,
+// whose order changes when it grows.
+const maxExtracted = 8
+
+// decidingOf returns the fields to extract for the conditions and choices of the rules, each once: as a date, if it is wanted as one too.
+func decidingOf(list []adapters.Deciding) (fields []adapters.Deciding) {
+	for _, d := range list {
+		same := func(other adapters.Deciding) bool { return other.Field == d.Field }
+		if at := slices.IndexFunc(fields, same); at >= 0 {
+			fields[at].Date = fields[at].Date || d.Date
+		} else {
+			fields = append(fields, d)
+		}
+	}
+	return fields
+}
+
+// apart reports whether what is judged is not to be read together with what the client has extracted: it could not be told from it, or
+// would change it. (Elasticsearch puts a hit's fields in another order when there is one more of them, where all come by "fields".)
+func (d Dialect) apart(q *query, deciding []adapters.Deciding) bool {
+	return len(deciding) > 0 && q.inherits() || !d.OpenSearch && adapters.Get(q.members, "fields") != nil && !q.patternsSketch() || q.collides(deciding)
+}
+
+// inherits reports whether hits stand elsewhere in the reply too, which show what the search's own hits are asked to: in an aggregation, or as
+// suggestions of whole documents. What we ask for in addition can't be told from it there.
+func (q *query) inherits() bool {
+	return slices.ContainsFunc(q.members, func(m adapters.Member) bool {
+		switch m.Key {
+		case "aggs", "aggregations":
+			return bytes.Contains(m.Value, []byte(`"top_hits"`))
+		case "suggest":
+			return bytes.Contains(m.Value, []byte(`"completion"`))
+		}
+		return false
+	})
+}
+
+// collides reports whether the deciding fields, extracted in the client's own reading, could not be told from what the client has
+// extracted there.
+func (q *query) collides(deciding []adapters.Deciding) bool {
+	if len(deciding) == 0 {
+		return false
+	}
+	var names []string
+	for _, key := range []string{"docvalue_fields", "fields", "stored_fields"} {
+		list, ok := fieldNames(adapters.Get(q.members, key))
+		if !ok {
+			return true
+		}
+		names = append(names, list...)
+		if value, ok := adapters.Last(q.params, key); ok {
+			names = append(names, strings.Split(value, ",")...)
+		}
+	}
+	if scripts := adapters.Get(q.members, "script_fields"); scripts != nil {
+		members, err := adapters.Members(scripts)
+		if err != nil {
+			return true
+		}
+		for _, m := range members {
+			names = append(names, m.Key)
+		}
+	}
+	return len(names)+len(deciding) > maxExtracted || slices.ContainsFunc(names, func(name string) bool {
+		return strings.Contains(name, "*") || slices.ContainsFunc(deciding, func(d adapters.Deciding) bool { return d.Field == name })
+	})
+}
+
+// valuesIn returns how to read the deciding values among the fields extracted from a hit.
+func valuesIn(fields []adapters.Member) func(adapters.Deciding) []string {
+	return func(d adapters.Deciding) (values []string) {
+		elements, err := adapters.Elements(adapters.Get(fields, d.Field))
+		if err != nil {
+			return nil
+		}
+		for _, element := range elements {
+			text, ok := adapters.Text(element)
+			if !ok { // a number or a truth value
+				text = string(element)
+			}
+			values = append(values, text)
+		}
+		return values
+	}
+}
+
+// blames reports whether an error names one of the fields that we had extracted: a field without values by document, or of a type that is
+// no date, can't be.
+func blames(text []byte, deciding []adapters.Deciding) bool {
+	return slices.ContainsFunc(deciding, func(d adapters.Deciding) bool { return strings.Contains(string(text), "["+d.Field+"]") })
+}
+
+// refused sorts the engine's refusals by whose fault they can be.
+func (c *collapse) refused(reply *adapters.Reply) error {
+	err := refused(reply.Status)
+	switch {
+	case err != nil && c.plain: // the client's own search
+		return adapters.ErrRefused
+	case err != nil && reply.Status >= 500 && blames(reply.Body, c.deciding):
+		return adapters.ErrWidened
+	}
+	return err
+}

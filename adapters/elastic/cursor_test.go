@@ -1,0 +1,138 @@
+package elastic
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/rerank"
+)
+
+// shelf remembers cursors for a test.
+type shelf map[string]*rerank.Walk
+
+func (s shelf) Get(key string) (*rerank.Walk, bool) { w, ok := s[key]; return w, ok }
+func (s shelf) Put(key string, walk *rerank.Walk)   { s[key] = walk }
+
+func TestCursorsLeftAlone(t *testing.T) {
+	ranked, chooses, transitive := adapters.Scope{}, adapters.Scope{Chooses: true}, adapters.Scope{Transitive: true}
+	exports := adapters.Scope{Exports: true}
+	const after = `{"search_after":[1],"sort":["n"]}`
+	line := func(body string) string { return "{\"index\":\"news-1\"}\n" + body + "\n" }
+	for _, c := range []struct {
+		path, query, body string
+		scope             adapters.Scope
+		want              string
+	}{
+		{"/news-1/_search", "", after, ranked, ""},
+		{"/news-1/_search", "", after, chooses, "cursor"},
+		{"/news-1/_search", "", after, transitive, "cursor"},
+		{"/news-1/_search", "", `{"sort":["n"]}`, chooses, ""},
+		{"/news-1/_search", "", `{"search_after":[1],"sort":["n"],"from":3}`, ranked, "not_understood"},
+		{"/news-1/_search", "", `{"search_after":null,"sort":["n"],"from":3}`, ranked, ""},
+		{"/news-1/_search", "", `{"search_after":[1],"sort":["_score"],"knn":{"field":"v","query_vector":[1],"k":3}}`, ranked, "cursor"},
+		{"/news-1/_search", "", `{"search_after":[1],"sort":["_shard_doc"]}`, ranked, "export"},
+		{"/news-1/_search", "", `{"search_after":[1],"sort":["_shard_doc"]}`, exports, ""},
+		{"/news-1/_search", "neardup=on", `{"search_after":[1],"sort":["_shard_doc"]}`, ranked, ""},
+		{"/news-1/_search", "scroll=1m", `{"sort":["n"]}`, ranked, "export"},
+		{"/news-1/_search", "scroll=1m", `{"sort":["n"]}`, exports, ""},
+		{"/news-1/_search", "scroll=1m&neardup=on", ``, ranked, ""},
+		{"/news-1/_search", "scroll=1m&neardup=off", ``, exports, "off"},
+		{"/news-1/_search", "scroll=1m&neardup=on", ``, chooses, "cursor"},
+		{"/news-1/_search", "scroll=1m&neardup=on&format=yaml", ``, ranked, "format"},
+		{"/news-1/_search", "scroll=1m&neardup=on", `{"size":0}`, ranked, "size_zero"},
+		{"/news-1/_search", "", `{"slice":{"id":0,"max":2},"sort":["n"]}`, exports, ""},
+		{"/_msearch", "", line(after), ranked, "cursor"},
+		{"/_msearch", "", line(`{"sort":["_doc"]}`), ranked, "export"},
+		{"/_msearch", "", line(`{"sort":["_doc"]}`), exports, ""},
+	} {
+		class, r := searchFor(c.path, c.query, c.body)
+		plan := searchPlan(t, false)
+		plan.Scope = func(string) adapters.Scope { c.scope.Configured, c.scope.Window = true, 30; return c.scope }
+		if p := (Dialect{}).Search(class, r, plan); p.Reason != c.want || (p.Exchange == nil) != (c.want != "") {
+			t.Errorf("%s?%s %s: %q, want %q", c.path, c.query, c.body, p.Reason, c.want)
+		}
+	}
+}
+
+// TestCursorKeys tells cursors apart that lead into other lists, and knows one again however it is written.
+func TestCursorKeys(t *testing.T) {
+	key := func(path, query, body, sort string) string {
+		class, r := searchFor(path, query, body)
+		plan := searchPlan(t, false)
+		plan.Cursors = shelf{}
+		x := (Dialect{}).Search(class, r, plan).Exchange
+		if p, ok := x.(*pointed); ok {
+			x = p.inner
+		}
+		c, ok := x.(*cursored)
+		if !ok {
+			t.Fatalf("%s?%s %s: %T", path, query, body, x)
+		}
+		return c.key(c.q.pit(), []byte(sort))
+	}
+	const body = `{"query":{"match":{"a":"b"}},"sort":[{"n":"asc"},"id"]}`
+	plain := key("/news-1/_search", "", body, `[1,"x"]`)
+	for _, same := range [][4]string{
+		{"/news-1/_search", "", `{ "sort" : [ {"n" : "asc"}, "id" ] , "query":{"match":{"a":"b"}}, "size":7 }`, `[1.0, "\u0078"]`},
+		{"/news-1/_search", "pretty&filter_path=took", body[:len(body)-1] + `,"_source":["n"],"aggs":{},"search_after":[0,"y"],"highlight":{},"track_total_hits":true}`, `[1e0,"x"]`},
+		{"/news-1/_search", "size=3&neardup_explain", body, `[1,"x"]`},
+	} {
+		if got := key(same[0], same[1], same[2], same[3]); got != plain {
+			t.Errorf("%v has another key:\n%s\n%s", same, got, plain)
+		}
+	}
+	seen := map[string]bool{plain: true}
+	for _, other := range [][4]string{
+		{"/news-2/_search", "", body, `[1,"x"]`}, {"/news-1/_search", "", body, `[1,"y"]`}, {"/news-1/_search", "", body, `["1","x"]`}, {"/news-1/_search", "", body, `[null,"x"]`},
+		{"/news-1/_search", "routing=a", body, `[1,"x"]`}, {"/news-1/_search", "preference=a", body, `[1,"x"]`}, {"/news-1/_search", "q=a", body, `[1,"x"]`},
+		{"/news-1/_search", "", strings.Replace(body, `"b"`, `"c"`, 1), `[1,"x"]`}, {"/news-1/_search", "", strings.Replace(body, "asc", "desc", 1), `[1,"x"]`},
+		{"/news-1/_search", "neardup_keep=2", body, `[1,"x"]`}, {"/news-1/_search", "neardup_window=3", body, `[1,"x"]`}, {"/news-1/_search", "neardup_threshold=0.5", body, `[1,"x"]`},
+		{"/news-1/_search", "", body[:len(body)-1] + `,"min_score":3}`, `[1,"x"]`}, {"/news-1/_search", "", body[:len(body)-1] + `,"post_filter":{}}`, `[1,"x"]`},
+		{"/news-1/_search", "", body[:len(body)-1] + `,"pit":{"id":"p"}}`, `[1,"x"]`}, {"/news-1/_search", "", body[:len(body)-1] + `,"pit":{"id":"q","keep_alive":"1m"}}`, `[1,"x"]`},
+		{"/news-1/_search", "neardup=dry_run", body, `[1,"x"]`}, {"/news-1/_search", "", body, `[9007199254740993,"x"]`}, {"/news-1/_search", "", body, `[9007199254740992,"x"]`},
+	} {
+		got := key(other[0], other[1], other[2], other[3])
+		if seen[got] {
+			t.Errorf("%v has the key of another: %s", other, got)
+		}
+		seen[got] = true
+	}
+}
+
+// TestScrollMarksAreTakenOut puts the marks of a scroll into hits of all forms, and has them taken out again to the byte.
+func TestScrollMarksAreTakenOut(t *testing.T) {
+	mark := string(adapters.AppendString(nil, scrollMark+`{"window":30,"keep":2,"extracted":false}`))
+	for _, hit := range []string{
+		`{"_id":"1"%s}`, `{"_id":"1","_source":{"matched_queries":["neardup_scroll x"]}%s}`, "{\n  \"_id\" : \"1\"%s\n}",
+	} {
+		for with, without := range map[string]string{
+			`,"matched_queries":[` + mark + `]`: ``, `,"matched_queries":["a",` + mark + `]`: `,"matched_queries":["a"]`,
+			`,"matched_queries":[` + mark + `,"a","b"]`: `,"matched_queries":["a","b"]`, `,"matched_queries":{"a":1.0,` + mark + `:0.0}`: `,"matched_queries":{"a":1.0}`,
+			`,"matched_queries":{` + mark + `:0.0}`: ``, `,"fields":{"neardup_sketch":["x"]},"matched_queries":[` + mark + `]`: ``,
+			`,"fields":{"n":[1],"neardup_sketch":["x"]},"matched_queries":[` + mark + `]`: `,"fields":{"n":[1]}`,
+		} {
+			marked := []byte(fmt.Sprintf(hit, with))
+			marks := marksOf([][]byte{marked})
+			if marks == nil || marks.Keep != 2 || marks.Window != 30 {
+				t.Fatalf("%s: %+v", marked, marks)
+			}
+			got, err := marks.bare(marked)
+			if diff := cmp.Diff(fmt.Sprintf(hit, without), string(got)); diff != "" || err != nil {
+				t.Errorf("%v %s", err, diff)
+			}
+			cleaned := string(adapters.Cleaned(marked, Dialect{}.cuts(adapters.Class{Form: formScroll})))
+			if strings.Contains(strings.ReplaceAll(cleaned, `{"matched_queries":["neardup_scroll x"]}`, ""), "neardup") && !strings.Contains(with, "{"+mark) && !strings.Contains(with, ","+mark+":") {
+				t.Errorf("as it came it shows %s", cleaned)
+			}
+		}
+	}
+	for _, hit := range []string{`{}`, `{"matched_queries":[]}`, `{"matched_queries":["neardup_scroll "]}`, `{"matched_queries":["neardup_scroll {]"]}`, `[]`, `{"matched_queries":3}`} {
+		if marks := marksOf([][]byte{[]byte(hit)}); marks != nil {
+			t.Errorf("%s has marks %+v", hit, marks)
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package elastic
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/adapters/adaptertest"
+)
+
+// TestMovedListIsReadInAPointInTime has the list change between the reading of sketches and that of sources, once or with each
+// reading.
+func TestMovedListIsReadInAPointInTime(t *testing.T) {
+	rules := exchangeRules(t)
+	document := func(n int) adaptertest.Document {
+		text := fmt.Sprintf(`{"title":"%d","body":"number %d of many texts that have little in common but their length %d %d %d"}`, n, n, n*n, n*7, n*31)
+		encoded, err := rules[0].SketchOf([]byte(text))
+		if err != nil || encoded == nil {
+			t.Fatal("no sketch", err)
+		}
+		source := strings.TrimSuffix(text, "}") + `,"neardup_sketch":"` + encoded.Text + `"}`
+		return adaptertest.Document{Index: "news-1", ID: fmt.Sprint(n), Source: []byte(source)}
+	}
+	var documents []adaptertest.Document
+	for n := range 300 {
+		documents = append(documents, document(n))
+	}
+	still := Dialect{}.Search(Dialect{}.Classify(movedRequest()), movedRequest(), parsePlan(t, "window 250\n")).Exchange
+	var want []string
+	for reply := (*adapters.Reply)(nil); want == nil; {
+		ask, answer, err := still.Next(reply)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answer != nil {
+			want = fakeHits(answer.Body)[0]
+			break
+		}
+		ask.RawQuery = ""
+		reply = fakeEngine(ask, func([]string) []adaptertest.Document { return documents })
+	}
+	for name, refusal := range map[string]int{"granted": 0, "forbidden": 403, "unknown": 405, "failing": 500} {
+		for _, openSearch := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, openSearch), func(t *testing.T) {
+				d := Dialect{OpenSearch: openSearch}
+				request := movedRequest()
+				plan := parsePlan(t, "window 250\n")
+				parsed := d.Search(d.Classify(request), request, plan)
+				if parsed.Exchange == nil {
+					t.Fatal(parsed.Reason)
+				}
+				asked, searches := []string{}, 0
+				var reply *adapters.Reply
+				for {
+					ask, answer, err := parsed.Exchange.Next(reply)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if answer != nil {
+						checkPointed(t, d, asked, answer, refusal)
+						if diff := cmp.Diff(want, fakeHits(answer.Body)[0]); diff != "" && refusal == 0 {
+							t.Error(diff)
+						}
+						return
+					}
+					asked = append(asked, ask.Method+" "+ask.Path+"?"+ask.RawQuery)
+					if got := ask.Header["Authorization"]; len(got) != 1 || got[0] != "mine" {
+						t.Errorf("%s is asked with %v", ask.Path, got)
+					}
+					inPoint := ask.Path == "/_search"
+					switch {
+					case strings.HasSuffix(ask.Path, "/_pit") || strings.HasSuffix(ask.Path, "/point_in_time"):
+						if reply = fakeReply(200, []byte(`{"id":"p1","pit_id":"p1"}`)); refusal != 0 {
+							reply = fakeReply(refusal, fakeError("no"))
+						}
+						continue
+					case inPoint:
+						if strings.Contains(ask.RawQuery, "preference") || !bytes.Contains(ask.Body, []byte(`"pit":{"id":"p1"`)) {
+							t.Errorf("asked in the point in time: %s %s", ask.RawQuery, ask.Body)
+						}
+					default:
+						searches++
+					}
+					list := documents
+					if !inPoint { // a document comes in front of all others between any two readings
+						for n := range searches {
+							list = append([]adaptertest.Document{document(1000 + n)}, list...)
+						}
+					}
+					ask.Path, ask.RawQuery = "/news-1/_search", ""
+					ask.Body, _ = adapters.Cut(ask.Body, func(key string) bool { return key == "pit" })
+					reply = fakeEngine(ask, func([]string) []adaptertest.Document { return list })
+					if inPoint {
+						reply.Body = append([]byte(`{"pit_id":"p1",`), reply.Body[1:]...)
+					}
+				}
+			})
+		}
+	}
+}
+
+// checkPointed holds what was asked and answered to what it is to be where the list moved at once.
+func checkPointed(t *testing.T, d Dialect, asked []string, answer *adapters.Answer, refusal int) {
+	t.Helper()
+	open, closing := "POST /news-1/_pit?preference=me&keep_alive=1m", `DELETE /_pit?{"id":"p1"}`
+	if d.OpenSearch {
+		open, closing = "POST /news-1/_search/point_in_time?preference=me&keep_alive=1m", `DELETE /_search/point_in_time?{"pit_id":["p1"]}`
+	}
+	outside, inside := "POST /news-1/_search?preference=me&pretty", "POST /_search?pretty"
+	want := []string{outside, outside, open, inside, inside}
+	if refusal != 0 {
+		want = []string{outside, outside, open, outside}
+	}
+	if diff := cmp.Diff(want, asked); diff != "" {
+		t.Error(diff)
+	}
+	last := ""
+	if answer.After != nil {
+		last = fmt.Sprintf("%s %s?%s", answer.After.Method, answer.After.Path, answer.After.Body)
+	}
+	if closing != last && refusal == 0 || refusal != 0 && last != "" {
+		t.Errorf("in the end %q is asked", last)
+	}
+	hits := fakeHits(answer.Body)[0]
+	if len(hits) != 20 || bytes.Contains(answer.Body, []byte("pit_id")) || answer.Outcomes[0].Rounds != len(want) {
+		t.Errorf("%d hits in %d rounds: %.200s", len(hits), answer.Outcomes[0].Rounds, answer.Body)
+	}
+}
+
+func movedRequest() *adapters.Request {
+	return &adapters.Request{
+		Method: "POST", Path: "/news-1/_search", RawQuery: "preference=me&pretty",
+		Header: adapters.Header{"Authorization": {"mine"}, "Content-Type": {"application/json"}},
+		Body:   []byte(`{"from":150,"size":20,"query":{"match_all":{}}}`),
+	}
+}

@@ -1,0 +1,291 @@
+package elastic
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/elastic/go-elasticsearch/v8/typedapi/core/search"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/adapters/adaptertest"
+)
+
+// decide runs a page over versions of one text under a rule, and returns the ids of its hits, or why it is left to the engine.
+func (l *larder) decide(index, body string, rules ...*adapters.Rule) string {
+	l.t.Helper()
+	answer, err := l.answer(requestFor("POST", "/"+index+"/_search", "", body), planOf(rules, false, 0.3))
+	switch {
+	case errors.Is(err, adapters.ErrWidened):
+		return "refused"
+	case err != nil:
+		return err.Error()
+	case strings.Contains(string(answer.Body), "neardup_sketch"), answer.Status != 200:
+		return string(answer.Body)
+	}
+	var ids []string
+	for _, hit := range fakeHits(answer.Body)[0] {
+		_, id, _ := strings.Cut(idOf(l.t, hit), "\x00")
+		ids = append(ids, id)
+	}
+	return strings.Join(ids, " ")
+}
+
+// TestRealDecidingFields shows what becomes of each type of field as one that decides: it is read, or the search is refused for us and left
+// to the engine; or it has no values, and then nothing folds that needs them.
+func TestRealDecidingFields(t *testing.T) {
+	onBoth(t, func(t *testing.T, l *larder) {
+		index := l.name + "0"
+		l.create(index, `"title":{"type":"text","fields":{"raw":{"type":"keyword"}}},"body":{"type":"text"},"n":{"type":"integer"},"date":{"type":"date"},
+			"nanos":{"type":"date_nanos"},"long":{"type":"long"},"double":{"type":"double"},"keyword":{"type":"keyword"},"ip":{"type":"keyword"},
+			"bool":{"type":"boolean"},"o":{"properties":{"k":{"type":"keyword"}}},"c":{"type":"nested","properties":{"x":{"type":"keyword"}}}`, 1)
+		rule := pageRule(l)
+		documents := map[string]stored{}
+		for i := range 4 { // a and b are alike in all, c differs, d has nothing
+			id, same := string(rune('a'+i)), i < 2
+			pick := func(yes, no any) any {
+				if same {
+					return yes
+				}
+				return no
+			}
+			d := stored{source: map[string]any{"title": "one title", "body": sentence(1, i, 60), "n": i}}
+			if i < 3 {
+				for field, value := range map[string]any{
+					"date": pick("2024-01-02T03:04:05.678Z", "2024-03-02"), "nanos": pick("2024-01-02T03:04:05.123456789Z", "2024-03-02"), "long": pick(7, 8),
+					"double": pick(1.5, 2.5), "keyword": pick([]string{"x", "y"}, []string{"z"}), "ip": pick("::1", "::2"), "bool": pick(true, false),
+					"o": map[string]any{"k": pick("p", "q")}, "c": []any{map[string]any{"x": "p"}},
+				} {
+					d.source[field] = value
+				}
+			}
+			s, _ := rule.Sketch(textsOf(d))
+			d.sketch, documents[id] = s.String(), d
+		}
+		l.put(index, documents)
+		const list = `{"sort":["n"]}`
+		if got := l.decide(index, list, rule); got != "a" {
+			t.Fatalf("without a condition: %s", got)
+		}
+		for field, want := range map[string]string{
+			"date": "a c d", "nanos": "a c d", "long": "a c d", "double": "a c d", "keyword": "a c d", "ip": "a c d", "bool": "a c d", "o.k": "a c d",
+			"title.raw": "a", "unmapped": "a b c d", "o": "a b c d", "c.x": "a b c d", "title": "refused", "body": "refused",
+		} {
+			one := *rule
+			one.Together.Same = []string{field}
+			if got := l.decide(index, list, &one); got != want {
+				t.Errorf("same %s: %s, want %s", field, got, want)
+			}
+			if got := l.decide(index, `{"sort":["n"],"docvalue_fields":["n","`+strings.Replace(field, "title", "n", 1)+`"],"size":20}`, &one); got != want && field != "body" {
+				t.Errorf("same %s, extracted by the client too: %s, want %s", field, got, want)
+			}
+		}
+		for field, want := range map[string]string{
+			"date": "a c d", "nanos": "a c d", "long": "a b c d", "unmapped": "a b c d", "keyword": "refused", "bool": "refused", "title": "refused",
+		} {
+			one := *rule
+			one.Together.Within, one.Together.WithinField = time.Second.Milliseconds(), field
+			if got := l.decide(index, list, &one); got != want {
+				t.Errorf("within %s: %s, want %s", field, got, want)
+			}
+		}
+		for field, want := range map[string]string{"date": "c", "nanos": "c", "long": "a", "unmapped": "a", "keyword": "refused"} {
+			one := *rule
+			one.Choice, one.DateField = adapters.Choice{By: adapters.ByNewest}, field
+			if got := l.decide(index, list, &one); got != want {
+				t.Errorf("newest by %s: %s, want %s", field, got, want)
+			}
+		}
+		for field, want := range map[string]string{"long": "c", "double": "c", "keyword": "c", "bool": "a", "date": "c", "unmapped": "a", "n": "d", "title": "refused"} {
+			one := *rule
+			one.Choice = adapters.Choice{By: adapters.ByField, Field: field}
+			if got := l.decide(index, list, &one); got != want {
+				t.Errorf("greatest %s: %s, want %s", field, got, want)
+			}
+		}
+		l.checkOtherMapping(index, rule, documents)
+	})
+}
+
+// checkOtherMapping searches two indices, of which one can't give what decides: it fails alone, and the search is left to the engine.
+func (l *larder) checkOtherMapping(index string, rule *adapters.Rule, documents map[string]stored) {
+	other := l.name + "1"
+	l.create(other, `"title":{"type":"text"},"body":{"type":"text"},"n":{"type":"integer"},"keyword":{"type":"text"},"date":{"type":"keyword"}`, 1)
+	one := documents["d"]
+	one.source["keyword"] = "x"
+	l.put(other, map[string]stored{"e": one})
+	for _, change := range []func(*adapters.Rule){
+		func(r *adapters.Rule) { r.Together.Same = []string{"keyword"} },
+		func(r *adapters.Rule) { r.Together.Within, r.Together.WithinField = time.Hour.Milliseconds(), "date" },
+	} {
+		changed := *rule
+		change(&changed)
+		if got := l.decide(index+","+other, `{"sort":["n"]}`, &changed); got != "refused" {
+			l.t.Errorf("%s: %s", other, got)
+		}
+		answer, err := l.answer(requestFor("POST", "/_msearch", "", fmt.Sprintf("{\"index\":[%q,%q]}\n{\"sort\":[\"n\"]}\n{\"index\":%q}\n{\"sort\":[\"n\"]}\n", index, other, index)),
+			planOf(adapters.Rules{&changed}, false, 0.3))
+		if err != nil || len(fakeHits(answer.Body)[0]) != 5 || len(fakeHits(answer.Body)[1]) != 3 || answer.Outcomes[0].Reason != "refused" || answer.Outcomes[1].Reason != "" {
+			l.t.Errorf("%v %+v", err, answer)
+		}
+	}
+}
+
+// TestRealWithoutSketches: an index without a single sketch is collapsed at once, in one request, whatever of the source the client sees.
+func TestRealWithoutSketches(t *testing.T) {
+	onBoth(t, func(t *testing.T, l *larder) {
+		l.fillPages(seeded(t), 60, false)
+		rule := pageRule(l)
+		for _, source := range []string{
+			``, `"_source":true`, `"_source":false`, `"_source":["n"]`, `"_source":"title"`, `"_source":["t*","n"]`, `"_source":["o.y"]`,
+			`"_source":{"excludes":["body"]}`, `"_source":{"excludes":["body","title","n"]}`, `"_source":{"includes":["*"],"excludes":["title"]}`,
+			`"_source":{"includes":["c.x","body"],"excludes":["o"]}`, `"_source":{"includes":["none"]}`, `"_source":[]`,
+			`"script_fields":{"twice":{"script":"doc['n'].value*2"}}`, `"_source":false,"docvalue_fields":["n"]`,
+		} {
+			for _, params := range []string{"", "pretty", "_source_includes=n", "_source_excludes=body", "_source=title,o", "_source=false"} {
+				p := &page{rule: rule, size: 10}
+				body := strings.TrimPrefix(source+`,"sort":["n","_score"],"track_scores":true`, ",")
+				request := func(from, size int) *adapters.Request {
+					return requestFor("POST", "/"+l.name+"*/_search", params, fmt.Sprintf(`{%s,"from":%d,"size":%d}`, body, from, size))
+				}
+				p.raw = fakeHits([]byte(l.own(request(0, 1000))))[0]
+				p.hits = l.judged(rule, p.raw)
+				p.collapse()
+				name := params + " " + body
+				answer, err := l.answer(request(0, 10), planOf(adapters.Rules{rule}, true, 0.5))
+				if err != nil {
+					t.Errorf("%s: %v", name, err)
+					continue
+				}
+				if p.check(t, name, string(answer.Body), l.own(request(0, 10))); len(l.asked) != 1 {
+					t.Errorf("%s: asked %d times", name, len(l.asked))
+				}
+				answer, err = l.answer(request(0, 10), planOf(adapters.Rules{rule}, false, 0.5)) // the first search that sees it
+				if err != nil {
+					t.Errorf("%s: %v", name, err)
+					continue
+				}
+				if p.check(t, name, string(answer.Body), l.own(request(0, 10))); len(l.asked) > 2 {
+					t.Errorf("%s: asked %d times at first", name, len(l.asked))
+				}
+			}
+		}
+	})
+}
+
+// TestRealScatteredSources: the hits of a page of representatives stand far apart. Picked by id they are the same as read with all ranks
+// between them, to the byte, and the engine is asked no more often.
+func TestRealScatteredSources(t *testing.T) {
+	onBoth(t, func(t *testing.T, l *larder) {
+		r := seeded(t)
+		l.fillPages(r, 250, true)
+		picked := 0
+		for range searches(60) {
+			rule := pageRule(l)
+			rule.Window, rule.DateField, rule.Choice = 500, "at", adapters.Choice{By: adapters.ByNewest}
+			body, params := randomSearch(r)
+			request := requestFor("POST", "/"+l.name+"*/_search", params, fmt.Sprintf(`{%s"size":%d,"from":%d}`, strings.TrimPrefix(body+",", ","), 1+r.IntN(12), r.IntN(40)))
+			answers := []string{}
+			for _, ids := range []bool{true, false} {
+				plan := planOf(adapters.Rules{rule}, true, 0.3)
+				q, reason, err := parse(l.name+"*", adapters.Params(params), request.Body, adapters.Controls{})
+				if reason != "" || err != nil {
+					t.Fatal(reason, err)
+				}
+				c := newCollapse(l.d, q, plan, plan.Scope(q.target))
+				c.picks = c.picks && ids
+				l.asked = nil
+				answer, err := adaptertest.Run(&single{request: request, collapse: c}, func(ask *adapters.Request) *adapters.Reply {
+					l.asked = append(l.asked, ask)
+					return l.send(ask)
+				})
+				if err != nil {
+					t.Fatalf("%s: %v", request.Body, err)
+				}
+				last := string(l.asked[len(l.asked)-1].Body)
+				if is := strings.Contains(last, `{"ids":{"values":`); is && ids {
+					picked++
+				} else if is {
+					t.Errorf("picked: %s", last)
+				}
+				answers = append(answers, timeTaken.ReplaceAllString(string(answer.Body), ""))
+			}
+			if answers[0] != answers[1] {
+				t.Fatalf("?%s %s:\n picked %s\n read   %s", params, request.Body, answers[0], answers[1])
+			}
+		}
+		if picked == 0 {
+			t.Error("no page was picked")
+		}
+		t.Logf("%d pages were picked", picked)
+	})
+}
+
+// TestRealTypedClient decodes an expanded answer as Elastic's typed client does.
+func TestRealTypedClient(t *testing.T) {
+	onBoth(t, func(t *testing.T, l *larder) {
+		l.fillPages(seeded(t), 60, true)
+		body := `{"size":40,"neardup_expand":"source","neardup_explain":true,"query":{"nested":{"path":"c","query":{"match_all":{}},"inner_hits":{}}}}`
+		for _, params := range []string{"", "pretty", "typed_keys=true"} {
+			answer, err := l.answer(requestFor("POST", "/"+l.name+"*/_search", params, body), planOf(adapters.Rules{pageRule(l)}, false, 0.3))
+			if err != nil {
+				t.Fatal(err)
+			}
+			response := search.NewResponse()
+			if err := json.Unmarshal(answer.Body, response); err != nil {
+				t.Fatal(err)
+			}
+			folded := int64(0)
+			for _, hit := range response.Hits.Hits {
+				inner, own := hit.InnerHits["neardup"], hit.InnerHits["c"]
+				if own.Hits.Hits == nil || inner.Hits.Total == nil || len(hit.Fields["neardup_explain"]) == 0 {
+					t.Fatalf("%+v", hit)
+				}
+				folded += inner.Hits.Total.Value
+				for _, h := range inner.Hits.Hits {
+					if h.Id_ == nil || len(h.Source_) == 0 || len(h.Fields["neardup_agreement"]) == 0 {
+						t.Errorf("%+v", h)
+					}
+				}
+			}
+			if folded == 0 {
+				t.Error("nothing is folded")
+			}
+		}
+	})
+}
+
+// TestRealTemplate: a search by template is collapsed, and shows what is asked for, as the search that comes out of it.
+func TestRealTemplate(t *testing.T) {
+	onBoth(t, func(t *testing.T, l *larder) {
+		if !l.d.OpenSearch {
+			t.Skip("left alone on Elasticsearch")
+		}
+		l.fillPages(seeded(t), 60, true)
+		p := &page{rule: pageRule(l), size: 12}
+		p.rule.DateField, p.rule.Choice, p.rule.CollapsedTotals = "at", adapters.Choice{By: adapters.ByNewest}, true
+		p.show = adapters.Show{Expand: adapters.ExpandIDs, Collapsed: true}
+		request := func(size int, controls string) *adapters.Request {
+			return requestFor("POST", "/"+l.name+"*/_search/template", "", fmt.Sprintf(`{"source":"{\"size\":{{size}},\"sort\":[\"n\"]}","params":{"size":%d}%s}`, size, controls))
+		}
+		if reply := l.send(request(1, "")); reply.Status != 200 {
+			t.Skipf("no templates here: %s", reply.Body)
+		}
+		p.raw = fakeHits([]byte(l.own(request(1000, ""))))[0]
+		p.hits = l.judged(p.rule, p.raw)
+		p.collapse()
+		answer, err := l.answer(request(12, `,"neardup_expand":"ids"`), planOf(adapters.Rules{p.rule}, false, 0.3))
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := l.own(request(12, ""))
+		p.check(t, "template", string(answer.Body), own)
+		answer, err = l.answer(request(12, `,"neardup":"dry_run"`), planOf(adapters.Rules{p.rule}, false, 0.3))
+		if err != nil || timeTaken.ReplaceAllString(string(answer.Body), "") != timeTaken.ReplaceAllString(own, "") || !answer.Outcomes[0].DryRun {
+			t.Errorf("dry run: %v\n%s\nwant\n%s", err, answer.Body, own)
+		}
+	})
+}

@@ -1,0 +1,544 @@
+package elastic
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/rerank"
+	"github.com/neardup/sidecar/sketch"
+)
+
+const pageProperties = `"title":{"type":"text"},"body":{"type":"text"},"at":{"type":"date"},"n":{"type":"integer"},"k":{"type":"keyword"},
+	"host":{"type":"keyword"},"c":{"type":"nested","properties":{"x":{"type":"keyword"}}}`
+
+// fillPages makes two indices with versions of texts. Some have no sketch, some one of another scheme, some lack a field.
+func (l *larder) fillPages(r *rand.Rand, n int, sketched bool) {
+	l.t.Helper()
+	rule := pageRule(l)
+	for i, shards := range []int{2, 1} {
+		index := l.name + strconv.Itoa(i)
+		l.create(index, pageProperties, shards)
+		documents := map[string]stored{}
+		for j := range n {
+			family := 1000*i + j
+			if r.IntN(10) < 5 {
+				family = r.IntN(12)
+			}
+			d := stored{source: map[string]any{
+				"title": fmt.Sprintf("alpha t%d", family%9), "body": sentence(family, r.IntN(3), 40), "n": r.IntN(20),
+				"c": []any{map[string]any{"x": "p"}, map[string]any{"x": strconv.Itoa(j)}}, "f": 1.50, "o": map[string]any{"title": "x", "y": []any{1, nil}},
+			}}
+			if r.IntN(8) > 0 {
+				d.at = 1700000000000 + int64(r.IntN(40))*3600000
+				d.source["at"] = time.UnixMilli(d.at).UTC().Format("2006-01-02T15:04:05.000Z")
+			}
+			if r.IntN(8) > 0 {
+				d.source["host"] = []string{"a", "b", "c"}[r.IntN(3)]
+			}
+			if r.IntN(8) > 0 {
+				d.source["k"] = []string{[]string{"x", "y"}[r.IntN(2)], "z"}
+			}
+			if s, ok := rule.Sketch(textsOf(d)); ok && sketched && r.IntN(8) > 0 {
+				if r.IntN(10) == 0 {
+					s.Scheme++
+				}
+				d.sketch = s.String()
+			}
+			documents[fmt.Sprintf("d%d", j)] = d
+		}
+		l.put(index, documents)
+	}
+}
+
+func textsOf(d stored) []string {
+	return []string{d.source["title"].(string), d.source["body"].(string)}
+}
+
+func pageRule(l *larder) *adapters.Rule {
+	return &adapters.Rule{
+		Match: l.name + "*", Fields: []string{"title", "body"}, Profile: rerank.Profile{Threshold: 0.5, MinShingles: 8}, Window: 60,
+		VectorWindow: 100, Compute: true, Sketcher: sketcher(l.t),
+	}
+}
+
+// randomRule returns a rule with choices and conditions.
+func randomRule(l *larder, r *rand.Rand) *adapters.Rule {
+	rule := pageRule(l)
+	rule.Window, rule.DateField = []int{10, 40, 120, 400}[r.IntN(4)], "at"
+	rule.Profile.Keep, rule.Compute, rule.Transitive = 1+r.IntN(3)*r.IntN(2), r.IntN(4) > 0, r.IntN(5) == 0
+	rule.Choice = []adapters.Choice{
+		{}, {}, {By: adapters.ByNewest}, {By: adapters.ByOldest}, {By: adapters.ByLongest}, {By: adapters.ByField, Field: "n"},
+		{By: adapters.ByField, Field: "host", Ascending: true}, {By: adapters.ByPrefer, Field: "k", Values: []string{"y", "z"}},
+	}[r.IntN(8)]
+	if r.IntN(4) == 0 {
+		rule.Together.Within, rule.Together.WithinField = int64(1+r.IntN(20))*time.Hour.Milliseconds(), "at"
+	}
+	switch r.IntN(6) {
+	case 0:
+		rule.Together.Same = []string{"host"}
+	case 1:
+		rule.Together.Different = []string{"host"}
+	}
+	if rule.Profile.Measure = rerank.Resemblance; r.IntN(4) == 0 {
+		rule.Profile.Measure = rerank.Containment
+	}
+	return rule
+}
+
+// traits is what is known of a document beside its sketch, by what the test stored.
+func (d stored) traits(rule *adapters.Rule, s *sketch.Sketch) (t rerank.Traits) {
+	text := func(field string) []string {
+		switch v := d.source[field].(type) {
+		case nil:
+			return nil
+		case []string:
+			return v
+		default:
+			return []string{fmt.Sprint(v)}
+		}
+	}
+	t.At, t.Timed = d.at, d.at != 0
+	for _, field := range rule.Together.Same {
+		t.Same = strings.Join(text(field), ",")
+	}
+	for _, field := range rule.Together.Different {
+		t.Different = append(t.Different, text(field))
+	}
+	switch c := rule.Choice; c.By {
+	case adapters.ByNewest, adapters.ByOldest:
+		t.Merit = rerank.Merit{Known: t.Timed, Number: float64(d.at)}
+	case adapters.ByLongest:
+		t.Merit = rerank.Merit{Known: true, Number: float64(s.Shingles)}
+	case adapters.ByField:
+		if values := text(c.Field); values != nil {
+			n, err := strconv.ParseFloat(values[0], 64)
+			t.Merit = rerank.Merit{Known: true, Number: n}
+			if err != nil {
+				t.Merit.Text = values[0]
+			}
+		}
+	case adapters.ByPrefer:
+		for i := len(c.Values) - 1; i >= 0; i-- {
+			if slices.Contains(text(c.Field), c.Values[i]) {
+				t.Merit = rerank.Merit{Known: true, Number: float64(i)}
+			}
+		}
+	}
+	return t
+}
+
+// judged returns what is compared of the hits of the engine's own list.
+func (l *larder) judged(rule *adapters.Rule, raw []string) []rerank.Hit {
+	profile := rule.Profile
+	profile.Within, profile.Same, profile.Different = rule.Together.Within, rule.Together.Same != nil, rule.Together.Different != nil
+	profile.Chooses, profile.Ascending = !rule.Choice.Ranked(), rule.Choice.By == adapters.ByOldest || rule.Choice.By == adapters.ByPrefer || rule.Choice.Ascending
+	hits := make([]rerank.Hit, len(raw))
+	for i, text := range raw {
+		hits[i].ID = idOf(l.t, text)
+		d, ok := l.stored[hits[i].ID]
+		if !ok {
+			l.t.Fatalf("unknown hit %s", text)
+		}
+		s := rule.Decode(d.sketch)
+		if s == nil && rule.Compute {
+			computed, _ := rule.Sketch(textsOf(d))
+			s = &computed
+		}
+		if hits[i].Sketch = s; s != nil {
+			hits[i].Profile, hits[i].Traits = &profile, d.traits(rule, s)
+		}
+	}
+	return hits
+}
+
+func idOf(t *testing.T, hit string) string {
+	t.Helper()
+	var h struct {
+		Index string `json:"_index"`
+		ID    string `json:"_id"`
+	}
+	if err := json.Unmarshal([]byte(hit), &h); err != nil {
+		t.Fatalf("%v: %s", err, hit)
+	}
+	return h.Index + "\x00" + h.ID
+}
+
+// randomSearch returns the body of a search less from and size, and its parameters.
+func randomSearch(r *rand.Rand) (body, params string) {
+	pick := func(list ...string) string { return list[r.IntN(len(list))] }
+	parts := []string{
+		pick(``, `"query":{"match_all":{}}`, `"query":{"match":{"title":"alpha t1 t2"}}`, `"query":{"range":{"n":{"gte":2}}}`,
+			`"query":{"bool":{"must":[{"match":{"title":"alpha t3"}},{"nested":{"path":"c","query":{"match_all":{}},"inner_hits":{"size":1}}}]}}`),
+		pick(``, ``, `"sort":["n"]`, `"sort":[{"at":"desc"},"n"]`, `"sort":[{"k":{"order":"asc"}},"_score"],"track_scores":true`),
+		pick(``, ``, `"post_filter":{"range":{"n":{"lt":17}}}`, `"post_filter":{"bool":{"should":[{"term":{"host":{"value":"a","_name":"h"}}},{"range":{"n":{"lt":9,"_name":"l"}}}]}}`),
+		pick(``, `"highlight":{"fields":{"title":{}}}`),
+		pick(``, ``, `"aggs":{"a":{"terms":{"field":"host"}}}`, `"aggs":{"a":{"terms":{"field":"host"},"aggs":{"t":{"top_hits":{"size":2,"sort":["n","_doc"]}}}}}`),
+		pick(``, ``, `"fields":["title","at"]`, `"fields":["*"]`, `"docvalue_fields":["n","host"]`, `"docvalue_fields":[{"field":"at"}]`, `"docvalue_fields":["a*"]`,
+			`"script_fields":{"n":{"script":"doc['n'].value*2"}}`),
+		pick(``, ``, `"version":true,"seq_no_primary_term":true`, `"explain":true`, `"min_score":0.01`, `"stored_fields":["title"]`, `"stored_fields":["_source"]`),
+		pick(``, ``, `"track_total_hits":false`, `"track_total_hits":7`, `"track_total_hits":true`),
+		sourcePart(r),
+	}
+	parts = slices.DeleteFunc(parts, func(part string) bool { return part == "" })
+	if body = strings.Join(parts, ","); strings.Contains(body, `hits":7`) {
+		return body, pick("", "pretty")
+	}
+	return body, pick("", "", "pretty", "rest_total_hits_as_int=true", "typed_keys=true")
+}
+
+// sourcePart returns a source filter.
+func sourcePart(r *rand.Rand) string {
+	pick := func(list ...string) string { return list[r.IntN(len(list))] }
+	name := func() string {
+		return strconv.Quote(pick("title", "body", "n", "o", "o.title", "o.y", "c.x", "t*", "b*", "*y", "f", "title.x", "none", "at", "bo", "o.*"))
+	}
+	list := func() string {
+		var names []string
+		for range r.IntN(4) {
+			names = append(names, name())
+		}
+		return "[" + strings.Join(names, ",") + "]"
+	}
+	switch r.IntN(7) {
+	case 0:
+		return `"_source":false`
+	case 1:
+		return `"_source":` + name()
+	case 2:
+		return `"_source":` + list()
+	case 3:
+		return `"_source":{"includes":` + list() + `}`
+	case 4:
+		return `"_source":{"excludes":` + list() + `}`
+	case 5:
+		return `"_source":{"includes":` + list() + `,"excludes":` + list() + `}`
+	}
+	return ""
+}
+
+var timeTaken = regexp.MustCompile(`"took"( ?): ?\d+`)
+
+// around returns a reply less its hits, their total and how long it took.
+func around(t *testing.T, reply string) string {
+	t.Helper()
+	root, err := adapters.Members([]byte(reply))
+	if err != nil {
+		t.Fatalf("%v: %s", err, reply)
+	}
+	outer := adapters.Get(root, "hits")
+	for _, key := range []string{"hits", "total"} {
+		members, _ := adapters.Members(outer)
+		if adapters.Get(members, key) == nil {
+			continue
+		}
+		if outer, err = adapters.Set(outer, key, []byte("null")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, err := adapters.Set([]byte(reply), "hits", outer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return timeTaken.ReplaceAllString(string(out), `"took":0`)
+}
+
+// totalIn returns a reply's total, -1 if it has none, and its relation.
+func totalIn(t *testing.T, reply string) (total int, relation string) {
+	t.Helper()
+	var r struct {
+		Hits struct{ Total json.RawMessage }
+	}
+	if err := json.Unmarshal([]byte(reply), &r); err != nil {
+		t.Fatal(err)
+	}
+	var form struct {
+		Value    int
+		Relation string
+	}
+	if json.Unmarshal(r.Hits.Total, &form) == nil {
+		return form.Value, form.Relation
+	}
+	total, err := strconv.Atoi(string(r.Hits.Total))
+	if err != nil {
+		return -1, ""
+	}
+	return total, ""
+}
+
+// inner is what is shown of the hits folded into one.
+type inner struct {
+	Hits struct {
+		Total struct {
+			Value    int
+			Relation string
+		}
+		Hits []json.RawMessage
+	}
+}
+
+// split takes what we added out of a hit.
+func split(t *testing.T, hit string) (bare string, folded *inner, explanation, agreement string) {
+	t.Helper()
+	take := func(object []byte, outer, name string) (left, value []byte) {
+		members, err := adapters.Members(object)
+		if err != nil {
+			t.Fatalf("%v: %s", err, object)
+		}
+		within := adapters.Get(members, outer)
+		if within == nil {
+			return object, nil
+		}
+		inside, err := adapters.Members(within)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if value = adapters.Get(inside, name); value == nil {
+			return object, nil
+		}
+		if len(inside) == 1 {
+			left, err = adapters.Cut(object, func(key string) bool { return key == outer })
+		} else if within, err = adapters.Cut(within, func(key string) bool { return key == name }); err == nil {
+			left, err = adapters.Set(object, outer, within)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return left, value
+	}
+	left, value := take([]byte(hit), "inner_hits", "neardup")
+	if value != nil {
+		folded = &inner{}
+		if err := json.Unmarshal(value, folded); err != nil {
+			t.Fatalf("%v: %s", err, value)
+		}
+	}
+	left, agreed := take(left, "fields", "neardup_agreement")
+	left, why := take(left, "fields", "neardup_explain")
+	return string(left), folded, string(why), string(agreed)
+}
+
+// TestRealPages holds random pages under random rules against the definition: the engine's whole list, collapsed and sliced.
+func TestRealPages(t *testing.T) {
+	onBoth(t, func(t *testing.T, l *larder) {
+		r := seeded(t)
+		l.fillPages(r, 100, true)
+		var asks [8]int
+		for range searches(250) {
+			l.checkPage(r, &asks)
+			if t.Failed() {
+				break
+			}
+		}
+		t.Logf("searches by how often the engine was asked: %v", asks)
+	})
+}
+
+// page is one search of the test.
+type page struct {
+	rule       *adapters.Rule
+	from, size int
+	show       adapters.Show
+	controls   string
+	raw        []string // the engine's whole list
+	list       rerank.Collapsed
+	hits       []rerank.Hit
+	ranks      []int // of the page
+}
+
+func (l *larder) checkPage(r *rand.Rand, asks *[8]int) {
+	t := l.t
+	p := &page{rule: randomRule(l, r), from: r.IntN(90) * r.IntN(2), size: 1 + r.IntN(30)}
+	body, params := randomSearch(r)
+	target, multi := l.name+[]string{"*", "0", "1"}[r.IntN(3)], r.IntN(4) == 0
+	if multi {
+		params = ""
+	}
+	p.choose(r)
+	request := func(from, size int, controls string) *adapters.Request {
+		text := fmt.Sprintf(`{%s"from":%d,"size":%d%s}`, strings.TrimPrefix(body+",", ","), from, size, controls)
+		if multi {
+			return requestFor("POST", "/_msearch", "", fmt.Sprintf("{\"index\":%q}\n%s\n{\"index\":%q}\n{\"size\":0}\n", target, text, target))
+		}
+		return requestFor("POST", "/"+target+"/_search", params, text)
+	}
+	one := func(reply string) string {
+		if multi {
+			return string(fakeReplies([]byte(reply))[0])
+		}
+		return reply
+	}
+	whole := one(l.own(request(0, 1000, "")))
+	p.raw = fakeHits([]byte(whole))[0]
+	p.hits = l.judged(p.rule, p.raw)
+	p.collapse()
+	lacking := r.IntN(2) == 0
+	name := fmt.Sprintf("?%s %s\n rule %+v\n lacking %v", params, request(p.from, p.size, p.controls).Body, *p.rule, lacking)
+	answer, err := l.answer(request(p.from, p.size, p.controls), planOf(adapters.Rules{p.rule}, lacking, 0.3))
+	if err != nil || answer.Status != 200 {
+		t.Errorf("%s: %v %+v", name, err, answer)
+		return
+	}
+	asks[min(len(l.asked), len(asks)-1)]++
+	got, own := one(string(answer.Body)), one(l.own(request(p.from, p.size, "")))
+	if p.show.DryRun {
+		if diff := cmp.Diff(timeTaken.ReplaceAllString(own, ""), timeTaken.ReplaceAllString(got, "")); diff != "" {
+			t.Errorf("%s: a dry run is not the engine's own (-own +got):\n%s", name, diff)
+		}
+	} else {
+		p.check(t, name, got, own)
+	}
+	p.checkOutcome(t, name, answer.Outcomes[0])
+}
+
+// choose sets what the answer is to show.
+func (p *page) choose(r *rand.Rand) {
+	switch r.IntN(8) {
+	case 0:
+		p.controls, p.show.DryRun = `,"neardup":"dry_run"`, true
+	case 1:
+		p.controls, p.show.Expand = `,"neardup_expand":"ids"`, adapters.ExpandIDs
+	case 2:
+		p.controls, p.show.Expand = `,"neardup_expand":"source"`, adapters.ExpandSource
+	case 3:
+		p.controls, p.show.Expand, p.show.Explain = `,"neardup_explain":true`, adapters.ExpandIDs, true
+	case 4:
+		p.controls, p.show.Expand, p.show.Explain = `,"neardup_expand":"source","neardup_explain":"true"`, adapters.ExpandSource, true
+	}
+	if r.IntN(3) == 0 {
+		p.controls += `,"neardup_totals":"collapsed"`
+		p.show.Collapsed = true
+	}
+}
+
+// collapse is the definition.
+func (p *page) collapse() {
+	p.list = rerank.Collapse(p.hits, p.rule.Window, p.rule.Transitive)
+	ranks := slices.Clone(p.list.Shown)
+	for rank := p.rule.Window; rank < len(p.raw); rank++ {
+		ranks = append(ranks, rank)
+	}
+	p.ranks = ranks[min(p.from, len(ranks)):min(p.from+p.size, len(ranks))]
+}
+
+// check holds an answer against the definition and the engine's own.
+func (p *page) check(t *testing.T, name, got, own string) {
+	t.Helper()
+	hits := fakeHits([]byte(got))[0]
+	if len(hits) != len(p.ranks) {
+		t.Errorf("%s: %d hits, want %d\n%s", name, len(hits), len(p.ranks), got)
+		return
+	}
+	for i, rank := range p.ranks {
+		bare, folded, why, _ := split(t, hits[i])
+		if diff := cmp.Diff(p.raw[rank], bare); diff != "" {
+			t.Errorf("%s: hit %d of the page (-want +got):\n%s", name, i, diff)
+			return
+		}
+		if (folded != nil) != (p.show.Expand > adapters.ExpandOff) || (why != "") != p.show.Explain {
+			t.Errorf("%s: hit %d shows %v %s", name, i, folded, why)
+			return
+		}
+		if folded != nil {
+			p.checkFolded(t, fmt.Sprintf("%s: hit %d", name, i), rank, folded)
+		}
+	}
+	if diff := cmp.Diff(around(t, own), around(t, got)); diff != "" {
+		t.Errorf("%s: around the hits (-own +got):\n%s", name, diff)
+	}
+	total, relation := totalIn(t, own)
+	if p.show.Collapsed && total >= 0 {
+		if relation == "gte" {
+			total = min(len(p.raw), p.rule.Window)
+			if ownTotal, _ := totalIn(t, own); ownTotal > total {
+				total = ownTotal
+			}
+		}
+		total -= p.folded()
+	}
+	if n, is := totalIn(t, got); n != total || is != relation {
+		t.Errorf("%s: total %d %s, want %d %s", name, n, is, total, relation)
+	}
+}
+
+func (p *page) folded() (n int) {
+	for _, g := range p.list.Groups {
+		n += len(g.Folded)
+	}
+	return n
+}
+
+// checkFolded holds what is shown of the hits folded into one against the definition.
+func (p *page) checkFolded(t *testing.T, name string, rank int, got *inner) {
+	t.Helper()
+	var want []int
+	leader := rank
+	for _, g := range p.list.Groups {
+		if g.Representative == rank {
+			want, leader = g.Folded, g.Leader
+		}
+	}
+	exact := got.Hits.Total.Relation == "eq"
+	if len(want) != len(got.Hits.Hits) && (exact || len(got.Hits.Hits) > len(want)) || got.Hits.Total.Value != len(got.Hits.Hits) {
+		t.Errorf("%s: %d folded hits %+v, want %d", name, len(got.Hits.Hits), got.Hits.Total, len(want))
+		return
+	}
+	for i, raw := range got.Hits.Hits {
+		bare, _, why, agreement := split(t, string(raw))
+		if idOf(t, bare) != p.hits[want[i]].ID {
+			t.Errorf("%s: folded hit %d is %s, want %s", name, i, bare, p.hits[want[i]].ID)
+		}
+		if p.show.Expand == adapters.ExpandSource && bare != p.raw[want[i]] {
+			t.Errorf("%s: folded hit %d is\n%s, want\n%s", name, i, bare, p.raw[want[i]])
+		}
+		if p.show.Expand == adapters.ExpandIDs && (strings.Contains(bare, `"_source"`) || strings.Contains(bare, `"fields"`)) {
+			t.Errorf("%s: folded hit %d shows too much: %s", name, i, bare)
+		}
+		with := leader
+		if want[i] == leader {
+			with = rank
+		}
+		value := agreementOf(p.hits[want[i]], p.hits[with])
+		if agreement != fmt.Sprintf("[%.4f]", value) {
+			t.Errorf("%s: agreement %s, want %.4f", name, agreement, value)
+		}
+		if p.show.Explain && !strings.Contains(why, fmt.Sprintf(`"agreement":%.4f,"error":`, value)) {
+			t.Errorf("%s: explained by %s", name, why)
+		}
+	}
+}
+
+// agreementOf is what the profile's measure says of two hits.
+func agreementOf(a, b rerank.Hit) float64 {
+	if a.Profile.Measure == rerank.Containment {
+		if b.Sketch.Shingles < a.Sketch.Shingles {
+			a, b = b, a
+		}
+		e, _ := a.Sketch.Containment(b.Sketch)
+		return max(0, e.Value)
+	}
+	value, _ := a.Sketch.Agreement(b.Sketch)
+	return max(0, value)
+}
+
+func (p *page) checkOutcome(t *testing.T, name string, o adapters.Outcome) {
+	t.Helper()
+	if o.DryRun != p.show.DryRun || o.Reason != "" {
+		t.Errorf("%s: outcome %+v", name, o)
+	}
+	if o.Exact && o.Folded != p.folded() || o.Folded > p.folded() && !p.rule.Transitive && p.rule.Choice.Ranked() {
+		t.Errorf("%s: %d folded, want %d: %+v", name, o.Folded, p.folded(), o)
+	}
+	if p.show.Collapsed && len(p.raw) != p.rule.Window && o.Exact != (len(p.raw) < p.rule.Window) {
+		t.Errorf("%s: exact %v with %d hits and a window of %d", name, o.Exact, len(p.raw), p.rule.Window)
+	}
+}

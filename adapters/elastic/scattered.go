@@ -1,0 +1,148 @@
+package elastic
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/rerank"
+)
+
+// spanAlways is how many ranks are read in a row rather than picked: the ids would be no shorter.
+const spanAlways = 50
+
+// fetch is how the sources of some ranks are read: in a row from a rank on, or picked.
+type fetch struct {
+	ranks    []int // all that are wanted, ascending
+	from, to int
+	picked   bool
+}
+
+// fetchFor returns how to read the sources of the page's ranks and of further ones.
+func (c *collapse) fetchFor(span rerank.Span, more []int) fetch {
+	f := fetch{ranks: slices.Concat(span.Ranks, more)}
+	slices.Sort(f.ranks)
+	f.ranks = slices.Compact(f.ranks)
+	f.from, f.to = min(span.From, f.ranks[0]), max(span.To, f.ranks[len(f.ranks)-1]+1)
+	f.picked = c.picks && f.to-f.from > max(spanAlways, 3*len(f.ranks)) &&
+		!slices.ContainsFunc(f.ranks, func(rank int) bool { return c.pager.Hit(rank) == nil }) && c.indices(f.ranks) <= mostIndices
+	return f
+}
+
+// mostIndices is of how many indices hits are picked at most: each takes a clause, of which engines grant 1,024.
+const mostIndices = 64
+
+// indices returns in how many indices the hits of the ranks stand.
+func (c *collapse) indices(ranks []int) int {
+	names := map[string]bool{}
+	for _, d := range c.documents(ranks) {
+		names[d.index] = true
+	}
+	return len(names)
+}
+
+// documents returns which documents the ranks hold.
+func (c *collapse) documents(ranks []int) (list []document) {
+	for _, rank := range ranks {
+		index, id, _ := strings.Cut(c.pager.Hit(rank).ID, "\x00")
+		list = append(list, document{index, id})
+	}
+	return list
+}
+
+// picks reports whether a search with a further filter behind its query has the hits that are left as they were: with the same scores, in
+// the same order, and nothing else of the reply needed. A list of neighbours, one that is rescored and one that ends early depend on
+// what is collected, and so do hits in aggregations; the name of another cluster's index is none to filter by.
+func (q *query) picks() bool {
+	for _, key := range []string{"rescore", "retriever", "profile", "terminate_after"} {
+		if adapters.Get(q.members, key) != nil {
+			return false
+		}
+	}
+	_, early := adapters.Last(q.params, "terminate_after")
+	return !early && !q.inherits() && !bytes.Contains(q.body, []byte(`"knn"`)) && !remote(q.target)
+}
+
+// onlyThese returns a filter for the documents that also match the client's filter, if there is one.
+func onlyThese(client []byte, list []document) []byte {
+	byIndex := map[string][]string{}
+	var indices []string
+	for _, d := range list {
+		if byIndex[d.index] == nil {
+			indices = append(indices, d.index)
+		}
+		byIndex[d.index] = append(byIndex[d.index], d.id)
+	}
+	out := []byte(`{"bool":{"filter":[`)
+	if client != nil && string(client) != "null" {
+		out = append(append(out, client...), ',')
+	}
+	out = append(out, `{"bool":{"should":[`...)
+	for i, index := range indices {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(adapters.AppendString(append(out, `{"bool":{"filter":[{"term":{"_index":`...), index), `}},{"ids":{"values":`...)
+		out = append(append(out, stringsOf(byIndex[index])...), `}}]}}`...)
+	}
+	return append(out, `]}}]}}`...)
+}
+
+// sources are hits that were read as the client asked for them.
+type sources struct {
+	from  int
+	ranks []int // nil where they are in a row
+	list  [][]byte
+	texts bool // they show all sketched texts
+}
+
+// at returns the hit of a rank, nil if it is not there.
+func (s *sources) at(rank int) []byte {
+	place := rank - s.from
+	if s.ranks != nil {
+		found := false
+		if place, found = slices.BinarySearch(s.ranks, rank); !found {
+			return nil
+		}
+	}
+	if place < 0 || place >= len(s.list) {
+		return nil
+	}
+	return s.list[place]
+}
+
+// takeSources hands the hits of a reading of sources over, if they are of the documents whose sketches were read.
+func (c *collapse) takeSources(list [][]byte, hits []rerank.Hit) {
+	f := c.fetch
+	c.full = sources{from: f.from, list: list, texts: c.atHand()}
+	if f.picked {
+		c.full.ranks = f.ranks
+	}
+	for i, hit := range hits {
+		rank := f.from + i
+		if f.picked && i < len(f.ranks) {
+			rank = f.ranks[i]
+		}
+		if read := c.pager.Hit(rank); read != nil && read.ID != hit.ID {
+			c.pager.Pick(c.span, nil)
+			return
+		}
+	}
+	missing := func(rank int) bool { return c.full.at(rank) == nil && c.pager.Hit(rank) != nil }
+	if f.picked && len(hits) != len(f.ranks) || slices.ContainsFunc(f.ranks, missing) {
+		c.pager.Pick(c.span, nil)
+		return
+	}
+	if !f.picked {
+		first := min(c.span.From-f.from, len(hits))
+		c.pager.Take(c.span, hits[first:min(c.span.To-f.from, len(hits))])
+		return
+	}
+	picked := make([]rerank.Hit, len(c.span.Ranks))
+	for i, rank := range c.span.Ranks {
+		at, _ := slices.BinarySearch(f.ranks, rank)
+		picked[i] = hits[at]
+	}
+	c.pager.Pick(c.span, picked)
+}

@@ -1,0 +1,117 @@
+package typesense
+
+import (
+	"errors"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/rerank"
+)
+
+// judged judges the span's hits, with what was read beside them, and hands them to the pager; or, where texts lack that were not asked
+// for, has them asked. withTexts are hits with their texts: all of the span, or those that lacked them and no document in the others.
+func (c *collapse) judged(withTexts []hit) error {
+	if c.beside != nil && len(c.beside) != len(c.main) || withTexts != nil && len(withTexts) != len(c.main) {
+		return errMoved
+	}
+	judge := c.judge
+	if !c.pager.Judged(c.span) { // the page's own hits, of which the sketches are known
+		judge = adapters.NewJudge(nil, adapters.Controls{})
+	}
+	judge.Reset()
+	var lacks []int
+	hits, shown := make([]rerank.Hit, len(c.main)), make([]func(*adapters.Rule) []byte, len(c.main))
+	for i, h := range c.main {
+		if h.id == "" && !c.q.hidesID() {
+			return c.refused(errors.New("a hit without id"))
+		}
+		read, text := h, []byte(nil)
+		if c.beside != nil {
+			read = c.beside[i]
+		}
+		if withTexts != nil {
+			text = withTexts[i].document
+		}
+		if read.id != h.id || text != nil && withTexts[i].id != h.id {
+			return errMoved
+		}
+		shown[i] = c.document(h, text)
+		unread := judge.Unread
+		hits[i] = judge.Hit(adapters.Seen{
+			Index: c.index, ID: h.identity(), Stored: read.stored, Document: shown[i], Values: deciding(read.document),
+		})
+		hits[i].Pinned = h.curated
+		if judge.Unread > unread {
+			lacks = append(lacks, c.span.From+i)
+		}
+	}
+	if lacks != nil && withTexts == nil && c.readable() && !c.q.hidesID() {
+		c.lacks, c.texts = lacks, true
+		return nil
+	}
+	c.hand(hits, shown)
+	return nil
+}
+
+// filled judges the span's hits once more, now with the texts that lacked. If these are of other hits the list has moved: the span is then
+// read anew, with all of its texts.
+func (c *collapse) filled(list []hit) error {
+	lacks := c.lacks
+	c.lacks = nil
+	c.along = len(list) != len(lacks)
+	withTexts := make([]hit, len(c.main))
+	for i, rank := range lacks {
+		if c.along = c.along || list[i].id != c.main[rank-c.span.From].id; c.along {
+			return nil
+		}
+		withTexts[rank-c.span.From] = list[i]
+	}
+	return c.judged(withTexts)
+}
+
+// hand hands what was judged to the pager.
+func (c *collapse) hand(hits []rerank.Hit, shown []func(*adapters.Rule) []byte) {
+	if c.show.Explain && c.pager.Judged(c.span) {
+		c.documents = shown
+	}
+	if !c.span.SketchOnly {
+		if c.full = c.main; c.base == nil {
+			c.base = c.first
+		}
+	}
+	if c.span.Ranks != nil {
+		c.pager.Pick(c.span, hits)
+	} else {
+		c.pager.Take(c.span, hits)
+	}
+}
+
+// readable reports whether the client's key lets the texts of the collection's rule be seen.
+func (c *collapse) readable() bool {
+	rule := c.rules.For(c.index)
+	return rule != nil && c.q.mayRead(rule.Fields)
+}
+
+// document returns how to get at a hit's document with all of a rule's fields: text is that with the texts of rules that compute, if it was
+// read.
+func (c *collapse) document(h hit, text []byte) func(*adapters.Rule) []byte {
+	readable, sketchOnly := c.readable(), c.span.SketchOnly
+	return func(rule *adapters.Rule) []byte {
+		switch {
+		case !readable:
+			return nil
+		case text != nil && rule.Compute:
+			return unflattened(text)
+		case sketchOnly && !c.q.hidesID() || !c.q.seesText(rule.Fields):
+			return nil
+		}
+		return unflattened(h.document)
+	}
+}
+
+// identity tells whether two readings show the same hit. Where the id is hidden, it is all that is shown.
+func (h hit) identity() string {
+	if h.id == "" {
+		return "\x00" + string(h.document)
+	}
+	return h.id
+}

@@ -1,0 +1,58 @@
+package typesense
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+func TestDecidingValues(t *testing.T) {
+	const document = `{"id":"7","host":"a.example","tags":["x","y\u00e9"],"n":1.50,"ok":true,"none":null,"empty":[],"meta":{"lang":"en","deep":{"er":[1,2]}},
+		"list":[{"h":"a"},{"h":["b","c"]},{"g":1},3],"object":{"a":1},"dotted.name":"d","meta.lang":"old","un.der":"u",".odd":"o"}`
+	for field, want := range map[string][]string{
+		"id": {"7"}, "host": {"a.example"}, "tags": {"x", "yé"}, "n": {"1.50"}, "ok": {"true"}, "none": nil, "empty": nil, "nosuch": nil,
+		"meta": nil, "meta.lang": {"en"}, "meta.deep.er": {"1", "2"}, "meta.deep": nil, "list.h": {"a", "b", "c"}, "list": {"3"}, "object": nil,
+		"dotted.name": {"d"}, "un.der": {"u"}, "un": nil, "host.x": nil, "": nil,
+	} {
+		got := deciding([]byte(document))(adapters.Deciding{Field: field})
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s: %s", field, diff)
+		}
+	}
+}
+
+// Dates are Unix seconds, or milliseconds where they are too many for seconds.
+func TestDecidingDates(t *testing.T) {
+	for value, want := range map[string][]string{
+		"0": {"0"}, "1700000000": {"1700000000000"}, "-5": {"-5000"}, "1700000000123": {"1700000000123"}, "1700000000.25": {"1700000000250"},
+		"253402300799": {"253402300799000"}, "253402300800": {"253402300800"}, "-253402300800": {"-253402300800"}, "1.7e9": {"1700000000000"},
+		"9223372036854775807": {"9223372036854775807"}, "1e300": nil, `"1700000000"`: nil, `"2024-01-01"`: nil, "true": nil, "null": nil,
+		"[1,2]": {"1000", "2000"}, `[null,"x",3]`: {"3000"},
+	} {
+		got := deciding([]byte(`{"at":` + value + `}`))(adapters.Deciding{Field: "at", Date: true})
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s: %s", value, diff)
+		}
+	}
+}
+
+// A document that nests without end costs no more than to read it.
+func TestDecidingValuesOfDeepDocuments(t *testing.T) {
+	const depth = 30_000
+	document := []byte(`{"a":` + strings.Repeat("[", depth) + strings.Repeat("]", depth) + `,"b":` + strings.Repeat(`{"a":`, depth) + "1" + strings.Repeat("}", depth) + "}")
+	look := deciding(document)
+	began := time.Now()
+	for _, field := range []string{"a", "b", "b" + strings.Repeat(".a", depth)} {
+		if got := look(adapters.Deciding{Field: field}); len(got) > 0 {
+			t.Errorf("%.10s: %q", field, got)
+		}
+	}
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("took %v", took)
+	}
+}

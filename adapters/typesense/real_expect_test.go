@@ -1,0 +1,170 @@
+package typesense
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/url"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// read reads ranks of the engine's list directly, and how many it finds.
+func (b *bench) read(c trial, params url.Values, page, perPage int) (list []listed, found int) {
+	b.t.Helper()
+	whole, visible, keyed := clone(params), clone(params), clone(params)
+	whole.Del("include_fields")
+	whole.Del("exclude_fields")
+	if !c.named() {
+		visible.Set("exclude_fields", params.Get("exclude_fields")+","+adapters.SketchField)
+	}
+	if q := c.query(); !q.hidesID() { // what is read beside the client's hits is what its key lets be seen
+		for _, name := range []string{"include_fields", "exclude_fields"} {
+			keyed.Set(name, q.fixed[name])
+		}
+	}
+	for i, v := range []url.Values{whole, visible, keyed} {
+		v.Set("page", fmt.Sprint(page))
+		v.Set("per_page", fmt.Sprint(perPage))
+		var reply struct {
+			Found int
+			Hits  []json.RawMessage
+		}
+		body := b.must(200)(b.direct("GET", "/collections/NAME/documents/search?"+v.Encode(), ""))
+		if err := json.Unmarshal([]byte(body), &reply); err != nil {
+			b.t.Fatal(err)
+		}
+		found = reply.Found
+		for rank, raw := range reply.Hits {
+			switch i {
+			case 0:
+				list = append(list, b.listedFor(c, raw))
+			case 1:
+				list[rank].seen = raw
+			default:
+				h, err := parseHit(raw)
+				if err != nil {
+					b.t.Fatal(err)
+				}
+				decoder := json.NewDecoder(bytes.NewReader(h.document))
+				decoder.UseNumber()
+				if err := decoder.Decode(&list[rank].values); err != nil {
+					b.t.Fatal(err)
+				}
+			}
+		}
+	}
+	return list, found
+}
+
+// query is what counts of a trial's lists of fields.
+func (c trial) query() *query {
+	fixed := map[string]string{}
+	for name, value := range c.imposed {
+		fixed[name] = fmt.Sprint(value)
+	}
+	return &query{fixed: fixed, preset: c.preset != nil, include: fieldList(c.value("include_fields")), exclude: fieldList(c.value("exclude_fields"))}
+}
+
+// readsText reports whether the text can be had for a sketch.
+func (c trial) readsText() bool {
+	q := c.query()
+	return q.mayRead([]string{"body"}) && (!q.hidesID() || q.seesText([]string{"body"}))
+}
+
+// listedFor is a hit as what the client's key lets be seen makes it.
+func (b *bench) listedFor(c trial, raw []byte) listed {
+	h, err := parseHit(raw)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var document struct{ Body string }
+	if err := json.Unmarshal(h.document, &document); err != nil {
+		b.t.Fatal(err)
+	}
+	hit, fixed := listed{id: h.id, pinned: h.curated, body: document.Body}, c.query().fixed
+	shown := shows(fieldList(fixed["include_fields"]), fieldList(fixed["exclude_fields"]), []string{adapters.SketchField})
+	if c.readsText() || shown && b.rule.Decode(h.stored) != nil {
+		hit.sketch = &b.memo.sketch(b.rule, document.Body).Sketch
+	}
+	return hit
+}
+
+// expected is what a client must get.
+type expected struct {
+	viewed
+	ranks []int // of the page's hits, nil where they are those of the engine's own answer
+	hits  [][]byte
+	found int // -1 where it is the engine's own
+}
+
+// expect returns what the client must get of a search that the engine itself answers with own.
+func (b *bench) expect(c trial, own []byte) expected {
+	b.t.Helper()
+	params, window, perPage := c.effective(), c.window, c.number("per_page", 10)
+	var list []listed
+	for at := 1; len(list) == (at-1)*250; at++ {
+		next, _ := b.read(c, params, at, 250)
+		list = append(list, next...)
+	}
+	if limit := c.number("limit_hits", 0); limit > 0 {
+		if _, fixed := c.imposed["per_page"]; fixed {
+			limit = limit / perPage * perPage
+		}
+		list = list[:min(limit, len(list))]
+	}
+	window = cmp.Or(c.choice.number("neardup_window"), window)
+	near, all := parseNeighbours(c.value("vector_query")), 0
+	if near != nil {
+		near.k = max(near.own, c.least)
+		if _, fixed := c.imposed["per_page"]; fixed {
+			near.k = (near.k + perPage - 1) / perPage * perPage
+		}
+		params.Set("vector_query", near.raised())
+		if window = min(window, near.k); near.k > 0 {
+			var first []listed
+			first, all = b.read(c, params, 1, min(near.k, 250))
+			copy(list, first)
+		}
+		if page := c.number("page", 1); all == near.k && page*perPage <= near.k {
+			list = list[:min(near.k, len(list))]
+		}
+	}
+	d := definition{
+		rule: b.rule, threshold: cmp.Or(c.choice.share("neardup_threshold"), b.rule.Profile.Threshold),
+		keep: cmp.Or(c.choice.number("neardup_keep"), b.rule.Profile.Keep), window: window,
+	}
+	x := expected{viewed: viewed{definition: d, collapsed: d.collapse(list), list: list, hidesID: c.query().hidesID(), hasText: c.readsText()}, found: -1}
+	x.expand, x.explain = c.choice.shows()
+	members, err := adapters.Members(own)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	total := count(members, "found")
+	if c.choice.collapsed() {
+		x.whole, x.found = true, total-x.hidden
+		switch {
+		case near != nil && all == near.k && c.number("page", 1)*perPage > near.k: // there is more behind
+			x.found = total
+		case near != nil:
+			x.found = min(total, all-x.hidden)
+		}
+	}
+	x.whole = (x.whole || !b.rule.Choice.Ranked() || b.rule.Transitive) && c.value("limit_hits") == ""
+	if near != nil && !x.moved() {
+		if x.hits = cleanHits(b.t, own, c.named()); x.found >= 0 {
+			x.found = total
+		}
+		return x
+	}
+	if near != nil {
+		x.shown = x.shown[:min(len(x.shown), total)]
+	}
+	from := (c.number("page", 1) - 1) * perPage
+	x.ranks = x.shown[min(from, len(x.shown)):min(from+perPage, len(x.shown))]
+	for _, rank := range x.ranks {
+		x.hits = append(x.hits, list[rank].seen)
+	}
+	return x
+}

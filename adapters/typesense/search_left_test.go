@@ -1,0 +1,118 @@
+package typesense
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+func TestLeftAlone(t *testing.T) {
+	rule := newRule(t, "news", "body")
+	plan := planFor(adapters.Scope{}, rule)
+	for _, c := range []struct{ query, reason string }{
+		{"q=x", ""},
+		{"q=x&neardup=off", "off"},
+		{"q=x&group_by=n", "grouped"},
+		{"q=x&group_by=", ""},
+		{"q=x&vector_query=v:([])", "vector"},
+		{"q=*&vector_query=v:([1,2])", ""},
+		{"q=*&vector_query=v:([], id: 7, k: 3)", ""},
+		{"q=*&vector_query=v:([1],k:3", "vector"},
+		{"q=*&vector_query=v:([1],k:x)", "vector"},
+		{"q=*&preset=p&vector_query=v:([1])", "vector"},
+		{"q=x&limit_hits=5", "limit_hits"},
+		{"q=x&limit_hits=10", ""},
+		{"q=x&limit_hits=10&page=2", "limit_hits"},
+		{"q=x&limit_hits=ten", "not_understood"},
+		{"q=x&preset=p", ""},
+		{"q=x&vector_query=v:([1])&offset=5", "vector"},
+		{"q=x&limit=251", "per_page"},
+		{"q=x&limit=0", "size_zero"},
+		{"q=x&limit=some", "not_understood"},
+		{"q=x&offset=-1", "not_understood"},
+		{"q=x&conversation=true", "conversation"},
+		{"q=x&conversation=false", ""},
+		{"q=x&facet_by=n&facet_query=n:1", "size_zero"},
+		{"q=x&facet_by=n&facet_query=n:1&per_page=5", ""},
+		{"q=x&facet_by=n&facet_query=", ""},
+		{"q=x&page=0", "not_understood"},
+		{"q=x&page=-1", "not_understood"},
+		{"q=x&per_page=251", "per_page"},
+		{"q=x&per_page=ten", "not_understood"},
+		{"q=x&per_page=0", "size_zero"},
+		{"q=x&per_page=5&per_page=0", "size_zero"},
+		{"q=x&include_fields=ti*", "not_understood"},
+		{"q=x&use_cache=true", ""},
+		{"q=x&pinned_hits=1:1", ""},
+		{"q=x&x=" + strings.Repeat("a", 4000), "query_length"},
+	} {
+		s := search(get("/collections/news/documents/search?"+c.query), plan)
+		if got := s.Exchange == nil; s.Reason != c.reason || got != (c.reason != "") {
+			t.Errorf("%s: reason %q, left alone %v; want %q", c.query, s.Reason, got, c.reason)
+		}
+	}
+	if s := search(get("/collections/other/documents/search?q=x"), plan); s.Reason != "unconfigured" {
+		t.Errorf("another collection: %q", s.Reason)
+	}
+	for body, reason := range map[string]string{
+		`{"searches":[{"collection":"other","group_by":"n"},{"collection":"none","q":null}]}`:                        "unconfigured",
+		`{"searches":[{"collection":"other"},{"collection":"news","group_by":"n"}]}`:                                 "grouped",
+		`{"searches":[{"collection":"news","x-typesense-api-key":"a"},{"collection":"news"}]}`:                       "scoped_key",
+		`{"searches":[{"collection":"other","x-typesense-api-key":"a"},{"collection":"news","group_by":"n","q":1}]}`: "scoped_key",
+	} {
+		if s := search(post("/multi_search", body), plan); s.Reason != reason || s.Exchange != nil {
+			t.Errorf("%s: %q, want %q", body, s.Reason, reason)
+		}
+	}
+	if s := search(post("/multi_search?preset=p", `{"searches":[{"collection":"other"}]}`), plan); s.Reason != "preset" {
+		t.Errorf("a preset in the query of a multi-search: %q", s.Reason)
+	}
+	for _, body := range []string{``, `{}`, `[]`, `{"searches":[]}`, `{"searches":[{"collection":"news","q":null}]}`, `{"searches":[{"collection":"news"},3]}`, `{"searches":[/*x*/{"collection":"news"}]}`, `{"searches":[{"collection":"news"}],"union":true}`, `{"searches":[` + strings.Repeat(`{"collection":"news"},`, 50) + `{}]}`} {
+		r := post("/multi_search", body)
+		if s := search(r, plan); s.Exchange != nil || s.Reason != "not_understood" || string(s.Plain.Body) != body {
+			t.Errorf("%s: %+v", body, s)
+		}
+	}
+}
+
+// What a key imposes decides, too, whether a search is left alone, wherever the key stands.
+func TestLeftAloneForItsKey(t *testing.T) {
+	plan := planFor(adapters.Scope{}, newRule(t, "news", "body"))
+	for imposed, reason := range map[string]string{
+		`{"filter_by":"a:1","expires_at":1}`: "", `{"exclude_fields":"body"}`: "", `{"include_fields":"n"}`: "", `{"group_by":"n"}`: "grouped",
+		`{"page":1}`: "scoped_key", `{"limit_multi_searches":1}`: "",
+		`{"per_page":"7"}`: "", `{"per_page":300}`: "per_page", `{"per_page":0}`: "size_zero", `{"per_page":null}`: "",
+		`{"limit_hits":9}`: "limit_hits", `{"limit_hits":10}`: "", `{"preset":"p"}`: "preset", `{"vector_query":"v:([1])"}`: "vector",
+		`{"collection":"other"}`: "unconfigured", `{"collection":["other"]}`: "",
+	} {
+		for _, tail := range []string{"", "!", "\n=="} {
+			r := get("/collections/news/documents/search?q=*")
+			r.Header = adapters.Header{keyHeader: {scopedKey(imposed) + tail}}
+			if s := search(r, plan); s.Reason != reason {
+				t.Errorf("a key with %s: %q, want %q", imposed, s.Reason, reason)
+			}
+			r.RawQuery, r.Header = r.RawQuery+"&x-typesense-api-key="+url.QueryEscape(scopedKey(imposed)+tail), nil
+			if s := search(r, plan); s.Reason != reason {
+				t.Errorf("a key in the query with %s: %q, want %q", imposed, s.Reason, reason)
+			}
+		}
+		// A key of the search's own may not count beside one of the request.
+		body := fmt.Sprintf(`{"searches":[{"collection":"news","q":"*","x-typesense-api-key":%q}]}`, scopedKey(imposed))
+		if s := search(post("/multi_search", body), plan); (s.Exchange != nil) != (!steers(embedded(scopedKey(imposed)))) {
+			t.Errorf("a search's key with %s: %q", imposed, s.Reason)
+		}
+		r := post("/multi_search", body)
+		r.Header = nil
+		if s := search(r, plan); s.Reason != reason {
+			t.Errorf("a search's key with %s alone: %q, want %q", imposed, s.Reason, reason)
+		}
+	}
+	r := get("/collections/news/documents/search?q=x")
+	r.Header = adapters.Header{keyHeader: {scopedKey(`{"limit_multi_searches":0}`)}}
+	if s := search(r, plan); s.Reason != "scoped_key" || s.Exchange != nil {
+		t.Errorf("a key for no multi-search: %q", s.Reason)
+	}
+}

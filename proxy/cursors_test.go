@@ -1,0 +1,129 @@
+package proxy
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/rerank"
+	"github.com/neardup/sidecar/sketch"
+)
+
+// strolled returns a walk over n hits that do not fold, with ids of the length.
+func strolled(n, length int) *rerank.Walk {
+	w := new(rerank.Walk)
+	for i := range n {
+		s := &sketch.Sketch{Fingerprint: uint64(i + 1)}
+		w.Take(&rerank.Hit{ID: strings.Repeat("x", length), Sketch: s, Profile: &rerank.Profile{Threshold: 1, MinShingles: 1000}}, 1<<30)
+	}
+	return w
+}
+
+func asked(header string) client { return clientOf(adapters.Header{"Authorization": {header}}, "") }
+
+func TestCursorsAreBounded(t *testing.T) {
+	c := newCursors(Limits{CursorMemory: 100_000, CursorTTL: time.Minute})
+	r := rand.New(rand.NewPCG(1, 2))
+	for i := range 2000 {
+		c.of(asked(fmt.Sprint(r.IntN(3)))).Put(fmt.Sprint(r.IntN(300)), strolled(r.IntN(40), r.IntN(200)))
+		held := 0
+		for e := c.used.Front(); e != nil; e = e.Next() {
+			held += e.Value.(*cursor).walk.Bytes() + perCursor
+		}
+		if held != c.held || held > 100_000 || c.used.Len() != len(c.at) {
+			t.Fatalf("after %d: %d bytes are held, %d counted; %d cursors, %d keys", i, held, c.held, c.used.Len(), len(c.at))
+		}
+	}
+	if c.held < 50_000 {
+		t.Errorf("only %d bytes of 100,000 are used", c.held)
+	}
+	big := strolled(1000, 10)
+	c.of(asked("a")).Put("big", big)
+	if _, ok := c.of(asked("a")).Get("big"); ok || c.held == 0 {
+		t.Error("a walk larger than all there is was kept, or drove out the rest")
+	}
+}
+
+func TestCursorsForgetTheLeastUsed(t *testing.T) {
+	each := strolled(3, 3).Bytes() + perCursor
+	c := newCursors(Limits{CursorMemory: int64(3 * each), CursorTTL: time.Minute})
+	mine := c.of(asked("a"))
+	for _, key := range []string{"1", "2", "3"} {
+		mine.Put(key, strolled(3, 3))
+	}
+	mine.Get("1")
+	mine.Put("4", strolled(3, 3))
+	for key, want := range map[string]bool{"1": true, "2": false, "3": true, "4": true} {
+		if _, ok := mine.Get(key); ok != want {
+			t.Errorf("%s is there: %v", key, ok)
+		}
+	}
+}
+
+func TestCursorsExpire(t *testing.T) {
+	now := time.Unix(1000, 0)
+	c := newCursors(Limits{CursorMemory: 1 << 20, CursorTTL: time.Minute})
+	c.now = func() time.Time { return now }
+	mine := c.of(asked("a"))
+	mine.Put("1", strolled(1, 1))
+	now = now.Add(59 * time.Second)
+	mine.Put("2", strolled(1, 1))
+	if _, ok := mine.Get("1"); !ok {
+		t.Error("forgotten too early")
+	}
+	now = now.Add(time.Second)
+	if _, ok := mine.Get("1"); ok {
+		t.Error("not forgotten in time")
+	}
+	if _, ok := mine.Get("2"); !ok {
+		t.Error("the second is forgotten too early")
+	}
+	now = now.Add(time.Hour)
+	mine.Get("3")
+	if c.held != 0 || len(c.at) != 0 {
+		t.Errorf("%d bytes are held for what has expired", c.held)
+	}
+}
+
+// TestCursorsOfOthers looks with other credentials, and with keys that run into one another.
+func TestCursorsOfOthers(t *testing.T) {
+	c := newCursors(Limits{CursorMemory: 1 << 20, CursorTTL: time.Minute})
+	c.of(asked("a")).Put("key", strolled(1, 1))
+	for _, other := range []client{asked("b"), asked(""), asked("ak"), clientOf(nil, "api_key=a"), clientOf(adapters.Header{"X-User": {"a"}}, "")} {
+		for _, key := range []string{"key", "ey", ""} {
+			if _, ok := c.of(other).Get(key); ok {
+				t.Errorf("%q is found by another client", key)
+			}
+		}
+	}
+	if _, ok := c.of(asked("a")).Get("key"); !ok {
+		t.Error("not found by its own")
+	}
+	traced := clientOf(adapters.Header{"Authorization": {"a"}, "X-Request-Id": {"7"}}, "")
+	if _, ok := c.of(traced).Get("key"); !ok {
+		t.Error("not found where the request is another alone")
+	}
+}
+
+func TestCursorsAtOnce(t *testing.T) {
+	c := newCursors(Limits{CursorMemory: 20_000, CursorTTL: time.Millisecond})
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			r := rand.New(rand.NewPCG(uint64(i), 0))
+			mine := c.of(asked(fmt.Sprint(i % 2)))
+			for range 500 {
+				if w, ok := mine.Get(fmt.Sprint(r.IntN(20))); ok {
+					w = w.Clone()
+					w.Take(&rerank.Hit{}, 1)
+				}
+				mine.Put(fmt.Sprint(r.IntN(20)), strolled(r.IntN(10), 4))
+			}
+		})
+	}
+	wg.Wait()
+}
