@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -13,9 +14,9 @@ import (
 // compareFlags are what the command line asks of a comparison.
 type compareFlags struct {
 	offline
-	docs, pairs, preset string
-	threshold           float64
-	noTexts             bool
+	docs, pairs string
+	threshold   float64
+	noTexts     bool
 }
 
 func compareCommand() *cobra.Command {
@@ -38,7 +39,8 @@ search does. --threshold, or a threshold in the rule of a configuration, takes t
 are then the pairs whose resemblance is at or above it.
 
 The defaults apply, not the file config.yaml, unless --config names one. Of that file only the section sketch counts, and the
-fields, preset, threshold and min_shingles of its rule if there is one alone or --index names it.`,
+fields, sketch, preset, measure, threshold and min_shingles of its rule if there is one alone or --index names it. What else the
+rule asks of two hits (within, same, different) is said, not judged.`,
 		Example: `  sidecar compare old.txt new.html
   sidecar compare --docs docs.jsonl --pairs pairs.tsv > verdicts.tsv
   sidecar compare --docs docs.jsonl --fields title,body --pairs - --preset safe < pairs.tsv
@@ -63,7 +65,7 @@ fields, preset, threshold and min_shingles of its rule if there is one alone or 
 	f := cmd.Flags()
 	f.StringVar(&flags.docs, "docs", "", "`file` of documents, - for standard input")
 	f.StringVar(&flags.pairs, "pairs", "", "`file` of pairs of ids, - for standard input")
-	f.StringVar(&flags.preset, "preset", "", "judge by this `preset`: default, safe or thorough (by default that of the rule, or default)")
+	f.StringVar(&flags.preset, "preset", "", "judge by this `preset`: "+either(presetNames())+" (by default that of the rule, or default)")
 	f.Float64Var(&flags.threshold, "threshold", 0, "the least `resemblance` of near-duplicates, above 0, at most 1, in place of the preset's")
 	f.BoolVar(&flags.noTexts, "no-texts", false, "go by the sketches alone, as a search does")
 	return cmd
@@ -87,7 +89,7 @@ func (f *compareFlags) check(cmd *cobra.Command, args []string, many bool) error
 	case !many && len(f.fields) > 0:
 		return errors.New("--fields goes with --docs: a file is compared whole")
 	}
-	if _, known := rerank.Presets[f.preset]; f.preset != "" && !known {
+	if f.preset != "" && !slices.Contains(presetNames(), f.preset) {
 		return fmt.Errorf("--preset: %q is unknown: use %s", f.preset, either(presetNames()))
 	}
 	if cmd.Flags().Changed("threshold") && !(f.threshold > 0 && f.threshold <= 1) {
@@ -108,14 +110,20 @@ func (f *compareFlags) profile(g *ground) rerank.Profile {
 		i = *g.index
 	}
 	if f.preset != "" {
-		i = presetIndex(f.preset)
+		i = presetOf(f.preset).start(g.section)
 	}
 	if f.threshold > 0 {
 		i.Threshold = f.threshold
 	}
-	p := rerank.Presets[i.Preset]
+	p, known := rerank.Presets[i.Preset]
+	if !known {
+		p = rerank.Default
+	}
 	p.MinShingles = i.MinShingles
-	if i.Threshold != p.Threshold {
+	switch {
+	case i.Measure == string(rerank.Containment): // the second look is at the resemblance
+		p.Measure, p.Threshold, p.Check = rerank.Containment, i.Threshold, rerank.Check{}
+	case i.Threshold != p.Threshold:
 		p.Threshold, p.Check = i.Threshold, rerank.Check{From: i.Threshold - doubt, To: i.Threshold + doubt}
 	}
 	return f.checked(g, p)

@@ -139,7 +139,7 @@ func TestCompareRefuses(t *testing.T) {
 		{"- -", "", "error: two texts can't both be standard input"},
 		{"D nowhere", "", "error: open nowhere: no such file or directory"},
 		{"D D --fields a", "", "error: --fields goes with --docs: a file is compared whole"},
-		{"D D --preset careful", "", `error: --preset: "careful" is unknown: use default, safe or thorough`},
+		{"D D --preset careful", "", `error: --preset: "careful" is unknown: use default, safe, thorough, mirrors, news, `},
 		{"D D --threshold 0", "", "error: --threshold: 0 is out of range: use a number above 0, at most 1"},
 		{"D D --threshold 1.5", "", "error: --threshold: 1.5 is out of range"},
 		{"D D --output xml", "", `error: --output: "xml" is unknown: use text or json`},
@@ -159,9 +159,11 @@ func TestProfileOfFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.sketcher = sketcher
-	own := presetIndex("safe")
+	g.section = DefaultConfig().Sketch
+	own := presetOf("safe").start(g.section)
 	own.Threshold, own.MinShingles = 0.5, 3
-	usual := presetIndex("thorough")
+	usual, excerpts := presetOf("thorough").start(g.section), presetOf("plagiarism").start(g.section)
+	contained := rerank.Profile{Measure: rerank.Containment, Threshold: excerpts.Threshold, MinShingles: excerpts.MinShingles}
 	around := rerank.Check{From: 0.5 - doubt, To: 0.5 + doubt}
 	for _, c := range []struct {
 		name  string
@@ -170,12 +172,14 @@ func TestProfileOfFlags(t *testing.T) {
 		want  rerank.Profile
 	}{
 		{"nothing", compareFlags{}, nil, rerank.Default},
-		{"a preset", compareFlags{preset: "safe"}, nil, rerank.Safe},
+		{"a preset", compareFlags{offline: offline{preset: "safe"}}, nil, rerank.Safe},
 		{"a rule's preset", compareFlags{}, &usual, rerank.Thorough},
 		{"a rule of its own", compareFlags{}, &own, rerank.Profile{Threshold: 0.5, MinShingles: 3, Check: around}},
-		{"a preset over a rule", compareFlags{preset: "default"}, &own, rerank.Default},
+		{"a preset over a rule", compareFlags{offline: offline{preset: "default"}}, &own, rerank.Default},
 		{"a threshold", compareFlags{threshold: 0.5}, nil, rerank.Profile{Threshold: 0.5, MinShingles: rerank.Default.MinShingles, Check: around}},
-		{"the preset's own threshold", compareFlags{preset: "safe", threshold: rerank.Safe.Threshold}, nil, rerank.Safe},
+		{"a preset of containment", compareFlags{offline: offline{preset: "plagiarism"}}, &own, contained},
+		{"a rule's containment", compareFlags{}, &excerpts, contained},
+		{"the preset's own threshold", compareFlags{offline: offline{preset: "safe"}, threshold: rerank.Safe.Threshold}, nil, rerank.Safe},
 	} {
 		g.index = c.index
 		if diff := cmp.Diff(c.want, c.flags.profile(&g)); diff != "" {

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/neardup/sidecar/proxy"
-	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -111,19 +110,9 @@ type LimitsConfig struct {
 	EngineMaxBody Size    `mapstructure:"engine_max_body"`
 	MaxWindow     int     `mapstructure:"max_window"`
 	FallbackShare float64 `mapstructure:"fallback_share"`
-}
-
-// IndexConfig is one rule. Threshold and MinShingles are those of the preset where the file does not give them.
-type IndexConfig struct {
-	Match     string   `mapstructure:"match"`
-	Fields    []string `mapstructure:"fields"`
-	Preset    string   `mapstructure:"preset"`
-	Threshold float64  `mapstructure:"threshold"`
-	Window    int      `mapstructure:"window"`
-	Missing   string   `mapstructure:"missing"`
-	// VectorWindow is for the kinds elasticsearch and opensearch.
-	VectorWindow int `mapstructure:"vector_window"`
-	MinShingles  int `mapstructure:"min_shingles"`
+	// CursorMemory and CursorTTL are for the kinds elasticsearch and opensearch.
+	CursorMemory Size `mapstructure:"cursor_memory"`
+	CursorTTL    Span `mapstructure:"cursor_ttl"`
 }
 
 // What stands where config.yaml says nothing.
@@ -151,24 +140,13 @@ func DefaultEngine() EngineConfig {
 		Limits: LimitsConfig{
 			MaxReply: proxy.DefaultMaxReply, MaxSearchBody: proxy.DefaultMaxSearchBody, EngineMaxBody: proxy.DefaultEngineMaxBody,
 			MaxWindow: proxy.DefaultMaxWindow, FallbackShare: proxy.DefaultFallbackShare,
+			CursorMemory: proxy.DefaultCursorMemory, CursorTTL: Span(proxy.DefaultCursorTTL),
 		},
 	}
 }
 
 // DefaultIndex returns what an entry of indices begins with.
-func DefaultIndex() IndexConfig { return presetIndex(defaultPreset) }
-
-// presetIndex returns what an entry of indices with the preset begins with. An unknown preset sets what the default one does.
-func presetIndex(preset string) IndexConfig {
-	profile, known := rerank.Presets[preset]
-	if !known {
-		profile = rerank.Presets[defaultPreset]
-	}
-	return IndexConfig{
-		Preset: preset, Threshold: profile.Threshold, MinShingles: profile.MinShingles, Window: defaultWindow, Missing: "compute",
-		VectorWindow: defaultVectorWindow,
-	}
-}
+func DefaultIndex() IndexConfig { return presetOf(defaultPreset).start(DefaultConfig().Sketch) }
 
 // Size is a number of bytes, written as 64MB. As in the engines' own settings a KB is 1024 bytes.
 type Size int64

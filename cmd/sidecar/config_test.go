@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -49,29 +50,66 @@ func TestConfigYAMLIsTheManual(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What stands behind a # is what the preset sets.
-	plain := regexp.MustCompile(`(?m)^( +)#(\w+: )`).ReplaceAllString(string(text), "$1$2")
-	if got, err = parse([]byte(plain), environment()); err != nil || strings.Count(plain, "#") != strings.Count(string(text), "#")-2 {
+	// What stands behind a # is what the presets set.
+	commented := regexp.MustCompile(`(?m)^( +)#(\w+: )`)
+	plain := commented.ReplaceAllString(string(text), "$1$2")
+	if got, err = parse([]byte(plain), environment()); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(&want, got, cmpopts.IgnoreUnexported(Config{})); diff != "" {
+	if diff := cmp.Diff(&want, got, cmpopts.IgnoreUnexported(Config{}), cmpopts.EquateEmpty()); diff != "" {
 		t.Error(diff)
+	}
+	var behind []string
+	for _, match := range commented.FindAllStringSubmatch(string(text), -1) {
+		behind = append(behind, strings.TrimSuffix(match[2], ": "))
+	}
+	if diff := cmp.Diff(presetKeys(), behind, cmpopts.SortSlices(strings.Compare)); diff != "" {
+		t.Errorf("the keys that presets set (-), and those behind a # (+): %s", diff)
 	}
 	var thresholds, shingles []string
 	for _, name := range presetNames() {
-		thresholds = append(thresholds, fmt.Sprintf("%s %v", name, rerank.Presets[name].Threshold))
-		shingles = append(shingles, fmt.Sprintf("%s %d", name, rerank.Presets[name].MinShingles))
+		own := presetOf(name).start(DefaultConfig().Sketch)
+		thresholds = append(thresholds, fmt.Sprintf("%s %v", name, own.Threshold))
+		shingles = append(shingles, fmt.Sprintf("%s %d", name, own.MinShingles))
 	}
-	for _, figures := range [][]string{thresholds, shingles} {
-		if sentence := "The presets' own: " + strings.Join(figures, ", ") + "."; !strings.Contains(string(text), sentence) {
+	var windows, neighbours []string
+	for _, p := range presets {
+		own := p.start(DefaultConfig().Sketch)
+		if own.Window != defaultWindow {
+			windows = append(windows, fmt.Sprintf("%s %d", p.name, own.Window))
+		}
+		if own.VectorWindow != defaultVectorWindow {
+			neighbours = append(neighbours, fmt.Sprintf("%s %d", p.name, own.VectorWindow))
+		}
+	}
+	windows = append(windows, fmt.Sprintf("all others %d", defaultWindow))
+	neighbours = append(neighbours, fmt.Sprintf("all others %d", defaultVectorWindow))
+	flowing := regexp.MustCompile(`\n *# `).ReplaceAllString(string(text), " ")
+	for _, figures := range [][]string{thresholds, shingles, windows, neighbours} {
+		if sentence := "The presets' own: " + strings.Join(figures, ", ") + "."; !strings.Contains(flowing, sentence) {
 			t.Errorf("config.yaml does not say: %s", sentence)
 		}
 	}
 	for _, key := range allKeys(reflect.TypeFor[Config]()) {
-		if !strings.Contains(plain, " "+key+":") && !strings.Contains(plain, "\n"+key+":") {
+		if !regexp.MustCompile(`[ \n{]` + key + ":").MatchString(plain) {
 			t.Errorf("config.yaml says nothing about %s", key)
 		}
 	}
+}
+
+// presetKeys returns the keys of an entry of indices that presets set.
+func presetKeys() (keys []string) {
+	usual := reflect.ValueOf(DefaultIndex())
+	for field := range usual.Type().Fields() {
+		for _, p := range presets {
+			own := reflect.ValueOf(p.start(DefaultConfig().Sketch)).FieldByIndex(field.Index).Interface()
+			if key := field.Tag.Get("mapstructure"); key != "preset" && !reflect.DeepEqual(own, usual.FieldByIndex(field.Index).Interface()) {
+				keys = append(keys, key)
+				break
+			}
+		}
+	}
+	return keys
 }
 
 func TestParse(t *testing.T) {
@@ -83,12 +121,12 @@ engines:
     urls: ["https://${HOST}:9200/search"]
     on_failure: error
     credentials: {username: "${NOBODY:-admin}", password: "a$$b$c${SECRET}"}
-    limits: {max_reply: "${REPLY}", max_search_body: 3kb, engine_max_body: 12, max_window: "${WINDOW}"}
+    limits: {max_reply: "${REPLY}", max_search_body: 3kb, engine_max_body: 12, max_window: "${WINDOW}", cursor_memory: 1KB, cursor_ttl: "${TTL}"}
     tls: {insecure_skip_verify: "${TRUST}"}
     indices:
       - {match: "*", fields: [t], threshold: 1, window: 7, missing: alone, min_shingles: 0}
 `
-	got, err := parse([]byte(engine), environment("HOST", "search", "SECRET", "}{$", "REPLY", "2GB", "WINDOW", "7", "TRUST", "true", "NOBODY", ""))
+	got, err := parse([]byte(engine), environment("HOST", "search", "SECRET", "}{$", "REPLY", "2GB", "WINDOW", "7", "TRUST", "true", "NOBODY", "", "TTL", "1d1s"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,9 +138,11 @@ engines:
 	second.Name, second.Listen, second.Kind, second.URLs = "opensearch", "127.0.0.1:0", "opensearch", []string{"https://search:9200/search"}
 	second.OnFailure = "error"
 	second.Credentials = CredentialsConfig{Username: "admin", Password: "a$b$c}{$"}
-	second.Limits = LimitsConfig{2 << 30, 3 << 10, 12, 7, 0.05}
+	second.Limits = LimitsConfig{2 << 30, 3 << 10, 12, 7, 0.05, 1 << 10, day + Span(time.Second)}
 	second.TLS.InsecureSkipVerify = true
-	second.Indices = []IndexConfig{{"*", []string{"t"}, "default", 1, 7, "alone", 100, 0}}
+	index := DefaultIndex()
+	index.Match, index.Fields, index.Threshold, index.Window, index.Missing, index.MinShingles = "*", []string{"t"}, 1, 7, "alone", 0
+	second.Indices = []IndexConfig{index}
 	if diff := cmp.Diff([]EngineConfig{first, second}, got.Engines); diff != "" {
 		t.Error(diff)
 	}
@@ -177,6 +217,7 @@ func TestBadConfig(t *testing.T) {
 	if err != nil || len(files) < 20 {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
+	names := strings.NewReplacer("KINDS", either(kindNames()), "PRESETS", either(presetNames()))
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
 			text, err := os.ReadFile(file)
@@ -186,7 +227,7 @@ func TestBadConfig(t *testing.T) {
 			var want, got []string
 			for line := range strings.Lines(string(text)) {
 				if message, ok := strings.CutPrefix(line, "#: "); ok {
-					want = append(want, strings.ReplaceAll(strings.TrimSpace(message), "KINDS", either(kindNames())))
+					want = append(want, names.Replace(strings.TrimSpace(message)))
 				}
 			}
 			_, err = parse(text, environment("EMPTY", "", "WORD", "loud"))

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -42,8 +44,7 @@ func (c *Config) describe(w io.Writer) error {
 		}
 		fmt.Fprintf(&b, "engine %s: %s in front of %s %s, on failure: %s\n", e.Name, e.Listen, e.Kind, where, e.OnFailure)
 		for _, i := range e.Indices {
-			fmt.Fprintf(&b, "  %s: fields %s; %s; window %d; missing: %s\n",
-				i.Match, strings.Join(i.Fields, ", "), i.profile(), i.Window, i.Missing)
+			fmt.Fprintf(&b, "  %s: %s\n", i.Match, strings.Join(i.describe(c.Sketch), "; "))
 		}
 	}
 	_, err := io.WriteString(w, b.String())
@@ -72,16 +73,70 @@ func (s SketchConfig) describe() string {
 	return strings.Join(parts, ", ")
 }
 
+// describe returns the entry in short: what every entry has, and what differs from the defaults.
+func (i IndexConfig) describe(section SketchConfig) []string {
+	parts := []string{
+		"fields " + strings.Join(i.Fields, ", "), i.profile(), fmt.Sprintf("window %d", i.Window), "missing: " + i.Missing,
+	}
+	add := func(counts bool, format string, args ...any) {
+		if counts {
+			parts = append(parts, fmt.Sprintf(format, args...))
+		}
+	}
+	rule := i.rule(nil)
+	add(i.Sketch.Scheme().ID() != section.Scheme().ID(), "sketch of its own: %s", i.Sketch.describe())
+	add(i.Keep > 1, "%d of a group are shown", i.Keep)
+	add(!rule.Choice.Ranked(), "shown first: %s", i.chosen())
+	parts = append(parts, i.conditions()...)
+	add(i.Transitive, "transitive")
+	add(rule.CollapsedTotals, "totals: %s", i.Totals)
+	add(rule.Exports, "exports are collapsed too")
+	add(i.Expand != expandOff, "folded hits are shown (%s)", i.Expand)
+	add(i.DryRun, "dry run: nothing is folded")
+	add(!rule.Choice.Ranked() || i.Transitive || rule.CollapsedTotals, "a search reads the whole window")
+	return parts
+}
+
+// chosen says which member of a group is shown.
+func (i IndexConfig) chosen() string {
+	switch by := i.Representative.By; adapters.By(by) {
+	case adapters.ByNewest, adapters.ByOldest:
+		return by + " by " + i.DateField
+	}
+	return i.Representative.String()
+}
+
+// conditions returns what must hold for near-duplicates to fold.
+func (i IndexConfig) conditions() (list []string) {
+	if i.Within.Span > 0 {
+		list = append(list, fmt.Sprintf("only within %v by %s", i.Within.Span, cmp.Or(i.Within.Field, i.DateField)))
+	}
+	if len(i.Same) > 0 {
+		list = append(list, "only with the same "+strings.Join(i.Same, " and "))
+	}
+	if len(i.Different) > 0 {
+		list = append(list, "only with a different "+strings.Join(i.Different, " and "))
+	}
+	return list
+}
+
 // profile returns the preset in short, and what was given in place of its own values.
 func (i IndexConfig) profile() string {
-	preset := rerank.Presets[i.Preset]
-	text := fmt.Sprintf("preset %s: threshold %v", i.Preset, i.Threshold)
-	if i.Threshold != preset.Threshold {
-		text += fmt.Sprintf(" in place of %v", preset.Threshold)
+	own := presetOf(i.Preset).start(i.Sketch)
+	text := fmt.Sprintf("preset %s: ", i.Preset)
+	switch {
+	case i.Measure != own.Measure:
+		text += fmt.Sprintf("%s in place of %s, ", i.Measure, own.Measure)
+	case i.Measure != string(rerank.Resemblance):
+		text += i.Measure + ", "
+	}
+	text += fmt.Sprintf("threshold %v", i.Threshold)
+	if i.Threshold != own.Threshold {
+		text += fmt.Sprintf(" in place of %v", own.Threshold)
 	}
 	text += fmt.Sprintf(", min_shingles %d", i.MinShingles)
-	if i.MinShingles != preset.MinShingles {
-		text += fmt.Sprintf(" in place of %d", preset.MinShingles)
+	if i.MinShingles != own.MinShingles {
+		text += fmt.Sprintf(" in place of %d", own.MinShingles)
 	}
 	return text
 }

@@ -61,7 +61,7 @@ func (c *clinic) examined(t *testing.T, e EngineConfig) string {
 	p := patient{
 		doctor: &doctor{out: &out, text: true}, engine: &e, key: "engines[0]",
 		open: func(e *EngineConfig) (*opened, error) {
-			rules, err := e.rules(config.Sketch.Scheme())
+			rules, err := e.rules()
 			return &opened{config: e, rules: rules, store: ward{clinic: c, url: strings.Join(e.URLs, " ")}}, err
 		},
 		inspector: inspector{
@@ -99,8 +99,7 @@ func patientZero() EngineConfig {
 func healthy(t *testing.T) *clinic {
 	t.Helper()
 	e := patientZero()
-	config := DefaultConfig()
-	rules, err := e.rules(config.Sketch.Scheme())
+	rules, err := e.rules()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,6 +214,18 @@ var doctorCases = []struct {
 		clinic: func(c *clinic) { c.condition.Fields = 950 },
 		want: nodeLine + "warn  es: news-1 has 950 of the 1000 fields that it may have: raise that limit: " +
 			"beyond it the engine refuses new fields, and ours is one\n" + portLine + sniffedLine,
+	},
+	{
+		name: "fields that can't decide",
+		clinic: func(c *clinic) {
+			c.condition.Unfit = []adapters.Unfit{
+				{Deciding: adapters.Deciding{Field: "site"}}, {Deciding: adapters.Deciding{Field: "at", Date: true}, Why: "is of type long, not a date"},
+			}
+		},
+		want: nodeLine + "warn  es: news-1: the field site, by which hits fold or are chosen, is not declared: correct its name in engines[0].indices[0], " +
+			"or see that documents get it; without it none folds on that condition\n" +
+			"fail  es: news-1: the field at, by which hits fold or are chosen, is of type long, not a date: " +
+			"name another one in engines[0].indices[0]; by this one nothing is decided\n" + portLine + sniffedLine,
 	},
 	{
 		name:   "no documents",

@@ -58,6 +58,7 @@ func (p *patient) index(ctx context.Context, key string, index adapters.Index, r
 	}
 	share := p.sketches(index, rule, state, s)
 	p.texts(key, index, rule, state, s)
+	p.deciding(key, index, state)
 	if len(p.checks) == before {
 		p.good("index", "%s is ready: %s", index.Name, share)
 	}
@@ -133,6 +134,19 @@ func (p *patient) texts(key string, index adapters.Index, rule *adapters.Rule, s
 			p.doubt("fields", "correct "+key+".fields", "%s: the field %s is not declared, and has a text in none of %s looked at",
 				index.Name, field, count(s.Scanned, "document"))
 		}
+	}
+}
+
+// deciding looks at the fields by which hits fold, or are chosen, beside their sketches.
+func (p *patient) deciding(key string, index adapters.Index, state adapters.Condition) {
+	for _, field := range state.Unfit {
+		if field.Why == "" {
+			p.doubt("fields", "correct its name in "+key+", or see that documents get it; without it none folds on that condition",
+				"%s: the field %s, by which hits fold or are chosen, is not declared", index.Name, field.Field)
+			continue
+		}
+		p.bad("fields", "name another one in "+key+"; by this one nothing is decided",
+			"%s: the field %s, by which hits fold or are chosen, %s", index.Name, field.Field, field.Why)
 	}
 }
 

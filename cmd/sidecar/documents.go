@@ -131,11 +131,13 @@ type offline struct {
 	index  string
 	fields []string
 	output string
+	// preset, if not empty, brings in its own scheme.
+	preset string
 }
 
 func (o *offline) bind(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&o.index, "index", "", "the rule for the index with this `name` in the configuration gives the fields and the preset")
+	flags.StringVar(&o.index, "index", "", "the rule for the index with this `name` in the configuration gives the fields, the sketch and the preset")
 	flags.StringSliceVar(&o.fields, "fields", nil, "the `fields` that are compared, as in title,body (by default those of the rule, or title,text)")
 	flags.StringVar(&o.output, "output", "text", "`form` of what is printed: text, or json")
 }
@@ -145,8 +147,9 @@ type ground struct {
 	sketcher *sketch.Sketcher
 	// rule makes the sketches; it matches no index.
 	rule *adapters.Rule
-	// index is the rule of the configuration that was chosen, if any.
-	index *IndexConfig
+	// index is the rule of the configuration that was chosen, if any; section what its sketches, or all, are made by.
+	index   *IndexConfig
+	section SketchConfig
 }
 
 // ground returns what the flags ask for: the defaults where --config is not given.
@@ -154,8 +157,7 @@ func (o *offline) ground(cmd *cobra.Command) (*ground, error) {
 	if o.output != "text" && o.output != "json" {
 		return nil, fmt.Errorf("--output: %q is unknown: use text or json", o.output)
 	}
-	var g ground
-	scheme := sketch.DefaultScheme()
+	g := ground{section: DefaultConfig().Sketch}
 	if cmd.Flags().Changed("config") {
 		file, err := cmd.Flags().GetString("config")
 		if err != nil {
@@ -165,14 +167,20 @@ func (o *offline) ground(cmd *cobra.Command) (*ground, error) {
 		if err != nil {
 			return nil, err
 		}
-		scheme = c.Sketch.Scheme()
+		g.section = c.Sketch
 		if g.index, err = c.indexFor(o.index); err != nil {
 			return nil, err
+		}
+		if g.index != nil {
+			g.section = g.index.Sketch
 		}
 	} else if o.index != "" {
 		return nil, errors.New("--index names a rule of a configuration: name its file with --config")
 	}
-	sketcher, err := sketch.New(scheme)
+	if o.preset != "" {
+		g.section = presetOf(o.preset).start(g.section).Sketch
+	}
+	sketcher, err := sketch.New(g.section.Scheme())
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/elastic"
@@ -164,7 +165,7 @@ func (s *servers) assemble(c *Config, e *EngineConfig) (*front, error) {
 		s.last = append(s.last, s.serve(l, engine))
 		urls = []*url.URL{{Scheme: "http", Host: l.Addr().String()}}
 	}
-	rules, err := e.rules(c.Sketch.Scheme())
+	rules, err := e.rules()
 	if err != nil {
 		return nil, err
 	}
@@ -175,6 +176,7 @@ func (s *servers) assemble(c *Config, e *EngineConfig) (*front, error) {
 		Limits: proxy.Limits{
 			MaxReply: int64(e.Limits.MaxReply), MaxSearchBody: int64(e.Limits.MaxSearchBody), EngineMaxBody: int64(e.Limits.EngineMaxBody),
 			MaxWindow: e.Limits.MaxWindow, FallbackShare: e.Limits.FallbackShare,
+			CursorMemory: int64(e.Limits.CursorMemory), CursorTTL: time.Duration(e.Limits.CursorTTL),
 		},
 		FailClosed: e.OnFailure == "error", Log: s.log.With("engine", e.Name),
 	})
@@ -231,7 +233,7 @@ func (c *Config) open(e *EngineConfig) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	rules, err := e.rules(c.Sketch.Scheme())
+	rules, err := e.rules()
 	if err != nil {
 		return nil, err
 	}

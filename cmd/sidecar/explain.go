@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -58,9 +59,11 @@ type explanation struct {
 	BInA        *estimated `json:"containment_b_in_a"`
 	Coverage    float64    `json:"coverage"`
 	Verdicts    []verdict  `json:"verdicts"`
-	Shared      []passage  `json:"shared"`
-	Differing   []passage  `json:"differing"`
-	scheme      sketch.Scheme
+	// Asks are the conditions of the rule that texts can't show.
+	Asks      []string  `json:"rule_asks_too,omitempty"`
+	Shared    []passage `json:"shared"`
+	Differing []passage `json:"differing"`
+	scheme    sketch.Scheme
 }
 
 // explain prints why two texts are near-duplicates or not.
@@ -74,14 +77,18 @@ func (g *ground) explain(cmd *cobra.Command, f *compareFlags, fileA, fileB strin
 		return err
 	}
 	e.measure()
-	for _, name := range presetNames() {
+	for _, name := range slices.Sorted(maps.Keys(rerank.Presets)) {
 		e.judge(name, f.checked(g, rerank.Presets[name]))
 	}
+	_, judged := rerank.Presets[f.preset]
 	switch {
 	case f.threshold > 0:
 		e.judge("--threshold", f.profile(g))
+	case f.preset != "" && !judged:
+		e.judge(f.preset, f.profile(g))
 	case g.index != nil && f.preset == "":
 		e.judge(g.index.Match, f.profile(g))
+		e.Asks = g.index.conditions()
 	}
 	switch e.scheme.Features {
 	case sketch.Tags:
@@ -183,7 +190,10 @@ func (e *explanation) judge(name string, p rerank.Profile) {
 	})
 	v.NearDuplicate = near
 	v.BySketches, _ = p.NearDuplicates(a, b)
-	short := min(a.Shingles, b.Shingles)
+	short, word := min(a.Shingles, b.Shingles), "agreement"
+	if p.Measure == rerank.Containment {
+		word = "containment"
+	}
 	switch {
 	case e.SameText:
 		v.Why = "it is the same text, but perhaps for case and white space"
@@ -192,9 +202,9 @@ func (e *explanation) judge(name string, p rerank.Profile) {
 	case doubtful:
 		v.Why = fmt.Sprintf("the agreement %.4f leaves a doubt, and ", max(0, agreement)) + settled(p, resemblance, coverage)
 	case near:
-		v.Why = fmt.Sprintf("the agreement %.4f reaches %v", agreement, p.Threshold)
+		v.Why = fmt.Sprintf("the %s %.4f reaches %v", word, agreement, p.Threshold)
 	default:
-		v.Why = fmt.Sprintf("the agreement %.4f is below %v", max(0, agreement), p.Threshold)
+		v.Why = fmt.Sprintf("the %s %.4f is below %v", word, max(0, agreement), p.Threshold)
 	}
 	e.Verdicts = append(e.Verdicts, v)
 }
@@ -241,6 +251,9 @@ func (e *explanation) String() string {
 	b.WriteByte('\n')
 	for _, v := range e.Verdicts {
 		fmt.Fprintf(&b, "%-12s%s: %s%s\n", v.Profile, verdictWord(v.NearDuplicate), v.Why, v.aside())
+	}
+	if len(e.Asks) > 0 {
+		fmt.Fprintf(&b, "in a search they fold %s\n", strings.Join(e.Asks, ", "))
 	}
 	writePassages(&b, "Longest passages in both", e.Shared)
 	writePassages(&b, "Longest passages in one alone", e.Differing)

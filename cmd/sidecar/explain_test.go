@@ -136,6 +136,49 @@ func TestExplainTagsAndValues(t *testing.T) {
 	}
 }
 
+// TestExplainByARule has a rule judge an excerpt by containment, under a scheme of its own, and say what it asks for beside that.
+func TestExplainByARule(t *testing.T) {
+	config := write(t, `
+sketch: {words: 4}
+engines:
+  - indices:
+      - {match: n, fields: [t]}
+      - match: p
+        fields: [t]
+        preset: plagiarism
+        within: {field: at, span: 2d}
+        different: [host_field, owner]
+        host_field: site`)
+	whole, excerpt := file(t, numbered(600, 0)), file(t, strings.Join(strings.Fields(numbered(600, 0))[100:300], " "))
+	got := sidecar(t, "compare", "-c", config, "--index", "p", excerpt, whole)
+	for _, want := range []string{
+		"197 different shingles\n", "default     different: the agreement ", "p           near-duplicates: the containment 1.0000 reaches 0.6\n",
+		"in a search they fold only within 2d by at, only with a different site and owner\n",
+	} {
+		if !strings.Contains(got.stdout, want) {
+			t.Errorf("no %q in\n%s%s", want, got.stdout, got.stderr)
+		}
+	}
+	got = sidecar(t, "compare", "--preset", "plagiarism", excerpt, whole)
+	if want := "plagiarism  near-duplicates: the containment 1.0000 reaches 0.6\n"; !strings.Contains(got.stdout, want) {
+		t.Errorf("no %q in\n%s%s", want, got.stdout, got.stderr)
+	}
+	got = sidecar(t, "compare", "--preset", "goods", file(t, "red\nlarge coat\nwool\n"), file(t, "wool\nRED\n"))
+	if want := "3 words, 3 different shingles"; !strings.Contains(got.stdout, want) {
+		t.Errorf("no %q in\n%s%s", want, got.stdout, got.stderr)
+	}
+	got = sidecar(t, "compare", "-c", config, "--index", "p", excerpt, whole, "--output", "json")
+	if want := `"rule_asks_too": [`; !strings.Contains(got.stdout, want) {
+		t.Errorf("no %q in\n%s%s", want, got.stdout, got.stderr)
+	}
+	docs := documents("a", numbered(600, 0), "b", strings.Join(strings.Fields(numbered(600, 0))[100:300], " "))
+	got = piped(t, "a\tb\nb\ta\n", "compare", "-c", config, "--index", "p", "--docs", file(t, strings.ReplaceAll(docs, `"text"`, `"t"`)), "--pairs", "-")
+	if lines := strings.Split(got.stdout, "\n"); len(lines) != 4 || !strings.HasPrefix(lines[1], "a\tb\t1.0000\t0.0") || !strings.HasSuffix(lines[1], "\ttrue") ||
+		strings.TrimPrefix(lines[1], "a\tb") != strings.TrimPrefix(lines[2], "b\ta") {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestPassages(t *testing.T) {
 	for _, c := range []struct {
 		name, a, b        string

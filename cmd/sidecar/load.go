@@ -149,39 +149,69 @@ func leads(section, key string) bool {
 // decode takes the file's values over strictly: an unknown key or a wrong type is an error, and all of them are returned.
 func decode(v *viper.Viper, env lookup) (*Config, []*keyError) {
 	c := DefaultConfig()
-	err := v.Unmarshal(&c, func(d *mapstructure.DecoderConfig) {
-		d.WeaklyTypedInput = false
-		d.DecodeHook = func(from, to reflect.Value) (any, error) { return convert(from, to, env) }
-	})
+	f := filing{env: env, section: c.Sketch}
+	if section, ok := v.AllSettings()["sketch"]; ok {
+		// Entries of indices begin with it. What is wrong with it is found once more below.
+		f.section.Keep = slices.Clone(f.section.Keep)
+		alone := newYAML()
+		_ = alone.MergeConfigMap(map[string]any{"sketch": section})
+		_ = alone.UnmarshalKey("sketch", &f.section, f.strictly)
+	}
+	err := v.Unmarshal(&c, f.strictly)
 	errs := append(keyed(err), unknownKeys("", v.AllSettings(), reflect.TypeFor[Config]())...)
 	for i := range c.Engines {
 		if c.Engines[i].Name == "" {
 			c.Engines[i].Name = c.Engines[i].Kind
 		}
+		for j := range c.Engines[i].Indices {
+			c.Engines[i].Indices[j].named()
+		}
 	}
 	return &c, errs
 }
 
+// filing is what taking a file's values over goes by.
+type filing struct {
+	env lookup
+	// section is the section sketch.
+	section SketchConfig
+}
+
+// strictly has each value converted, and none of them guessed at.
+func (f *filing) strictly(d *mapstructure.DecoderConfig) {
+	d.WeaklyTypedInput = false
+	d.DecodeHook = f.convert
+}
+
 // convert prepares one value of the file for the place it goes to: variables are replaced, the entries of a list get their
 // defaults, and a value of another type than the place's is refused.
-func convert(from, to reflect.Value, env lookup) (any, error) {
+func (f *filing) convert(from, to reflect.Value) (any, error) {
 	if from.Kind() == reflect.String {
-		text, err := expand(from.String(), env)
+		text, err := expand(from.String(), f.env)
 		if err != nil {
 			return nil, err
 		}
-		return convertText(text, text != from.String(), to)
+		return f.convertText(text, text != from.String(), to)
 	}
 	value := from.Interface()
 	switch place := to.Addr().Interface().(type) {
 	case *EngineConfig:
 		*place = DefaultEngine()
-		place.Limits.EngineMaxBody = cmp.Or(kindOf(textOf(value, "kind", "", env)).maxBody, place.Limits.EngineMaxBody)
+		place.Limits.EngineMaxBody = cmp.Or(kindOf(textOf(value, "kind", "", f.env)).maxBody, place.Limits.EngineMaxBody)
 	case *IndexConfig:
-		*place = presetIndex(presetOf(value, env))
+		*place = presetOf(textOf(value, "preset", defaultPreset, f.env)).start(f.section)
+	case *RepresentativeConfig:
+		*place = RepresentativeConfig{}
+		if from.Kind() != reflect.Map {
+			return nil, &typeError{wantedRepresentative, value}
+		}
 	case *Size:
 		if n, whole := value.(int); !whole || n < 0 {
-			return nil, &typeError{"must be a size such as 64MB", value}
+			return nil, &typeError{wantedSize, value}
+		}
+	case *Span:
+		if value != 0 {
+			return nil, &typeError{wantedSpan, value}
 		}
 	}
 	want, ok := wanted(to.Kind(), from)
@@ -191,8 +221,12 @@ func convert(from, to reflect.Value, env lookup) (any, error) {
 	return value, nil
 }
 
-// presetOf returns the preset that an entry of indices names.
-func presetOf(entry any, env lookup) string { return textOf(entry, "preset", defaultPreset, env) }
+// What places of our own types take.
+const (
+	wantedSize           = "must be a size such as 64MB"
+	wantedSpan           = "must be a span such as 72h or 3d"
+	wantedRepresentative = "must be a word such as newest, or a section such as {field: votes, order: desc}"
+)
 
 // textOf returns the text of an entry's key, or what stands for it. Where it can't be read, decoding the key itself says why.
 func textOf(entry any, key, without string, env lookup) string {
@@ -229,25 +263,33 @@ func wanted(place reflect.Kind, value reflect.Value) (want string, ok bool) {
 }
 
 // convertText prepares a text. One that came out of a variable may stand for a number or a truth value.
-func convertText(text string, fromVariable bool, to reflect.Value) (any, error) {
-	if size, ok := to.Addr().Interface().(*Size); ok {
-		if size.UnmarshalText([]byte(text)) != nil {
-			return nil, &typeError{"must be a size such as 64MB", text}
+func (f *filing) convertText(text string, fromVariable bool, to reflect.Value) (any, error) {
+	switch place := to.Addr().Interface().(type) {
+	case *Size:
+		if place.UnmarshalText([]byte(text)) != nil {
+			return nil, &typeError{wantedSize, text}
 		}
-		return int64(*size), nil
+		return int64(*place), nil
+	case *Span:
+		if place.UnmarshalText([]byte(text)) != nil {
+			return nil, &typeError{wantedSpan, text}
+		}
+		return int64(*place), nil
+	case *RepresentativeConfig:
+		return RepresentativeConfig{By: text}, nil
 	}
 	if to.Kind() == reflect.String {
 		return text, nil
 	}
 	if fromVariable {
 		if n, err := strconv.Atoi(text); err == nil {
-			return convert(reflect.ValueOf(n), to, nil)
+			return f.convert(reflect.ValueOf(n), to)
 		}
-		if f, err := strconv.ParseFloat(text, 64); err == nil {
-			return convert(reflect.ValueOf(f), to, nil)
+		if x, err := strconv.ParseFloat(text, 64); err == nil {
+			return f.convert(reflect.ValueOf(x), to)
 		}
 		if b, err := strconv.ParseBool(text); err == nil {
-			return convert(reflect.ValueOf(b), to, nil)
+			return f.convert(reflect.ValueOf(b), to)
 		}
 	}
 	want, _ := wanted(to.Kind(), reflect.ValueOf(text))
@@ -300,7 +342,7 @@ func keyed(err error) []*keyError {
 
 // secret reports whether a key's value must not be shown.
 func secret(key string) bool {
-	return strings.Contains(key, ".credentials") || key == "sketch.seed"
+	return strings.Contains(key, ".credentials") || key == "sketch.seed" || strings.HasSuffix(key, ".sketch.seed")
 }
 
 // flat returns the single errors of joined ones.

@@ -154,6 +154,13 @@ func (j *judge) compare(a, b member) (near bool, agreement, deviation float64) {
 		return a.text().Compare(b.text())
 	})
 	estimate, _ := a.sketch.Resemblance(b.sketch)
+	if j.profile.Measure == rerank.Containment {
+		smaller, larger := a.sketch, b.sketch
+		if larger.Shingles < smaller.Shingles {
+			smaller, larger = larger, smaller
+		}
+		estimate, _ = smaller.Containment(larger)
+	}
 	return near, max(0, agreement), estimate.Error
 }
 

@@ -13,7 +13,6 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/jobs"
-	"github.com/neardup/sidecar/sketch"
 )
 
 // shelf is a store of some indices with a number of documents each, which are all written anew by every run.
@@ -76,7 +75,7 @@ func openedShelf(t *testing.T, s *shelf) *opened {
 		index.Match, index.Fields = match, []string{"title"}
 		e.Indices = append(e.Indices, index)
 	}
-	rules, err := e.rules(sketch.DefaultScheme())
+	rules, err := e.rules()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,6 +58,11 @@ func TestSketchCommand(t *testing.T) {
 sketch: {seed: "${UNSET_BUT_DEFAULT:-s}", words: 3}
 engines: [{urls: ["${NOT_SET_AT_ALL}"], nonsense: 1, indices: [{match: "n-*", fields: [body]}, {match: "m", fields: [a.b.c]}]}]`)
 	single := write(t, `engines: [{indices: [{match: "n-*", fields: [body]}]}]`)
+	schemes := write(t, `
+sketch: {seed: s, words: 3, keep: [case]}
+engines: [{indices: [{match: n, fields: [body]}, {match: m, fields: [a.b.c], sketch: {words: 1, keep: []}}, {match: g, preset: goods, fields: [text]}]}]`)
+	section := sketch.Scheme{Seed: "s", Words: 3, Keep: sketch.Keep{Case: true}}
+	single1, tagged := sketch.Scheme{Seed: "s", Words: 1}, sketch.Scheme{Seed: "s", Features: sketch.Tags, Keep: sketch.Keep{Case: true}}
 	row := func(scheme sketch.Scheme, id string, sketch string) string {
 		return fmt.Sprintf("%s\t%08x\t%s\n", id, scheme.ID(), sketch)
 	}
@@ -79,6 +84,12 @@ engines: [{urls: ["${NOT_SET_AT_ALL}"], nonsense: 1, indices: [{match: "n-*", fi
 		{"a rule by its match", "-c " + config + " --index m", rows(seeded, "", "", "", "",
 			stored(t, seeded, []string{"a.b.c"}, "deep words", "more words", "dotted words"))},
 		{"the only rule", "-c " + single, rows(plain, stored(t, plain, []string{"body"}, "Other"), "", "", "", "")},
+		{"a rule under the section", "-c " + schemes + " --index n", rows(section, stored(t, section, []string{"body"}, "Other"), "", "", "", "")},
+		{"a rule with a scheme of its own", "-c " + schemes + " --index m", rows(single1, "", "", "", "",
+			stored(t, single1, []string{"a.b.c"}, "deep words", "more words", "dotted words"))},
+		{"a rule with its preset's scheme", "-c " + schemes + " --index g", rows(tagged,
+			stored(t, tagged, []string{"text"}, "The evening ferry returns"), stored(t, tagged, []string{"text"}, "one two", "three four"),
+			stored(t, tagged, []string{"text"}, "... !"), "", "")},
 		{"fields win over the rule", "-c " + single + " --fields title,text", defaults},
 	} {
 		args := append([]string{"sketch"}, strings.Fields(c.args)...)
@@ -146,7 +157,7 @@ func TestSketchCommandRefuses(t *testing.T) {
 		{"--fields a,neardup_sketch", "", `error: --fields: "neardup_sketch" can't be sketched`},
 		{"--index a", "", "error: --index names a rule of a configuration: name its file with --config"},
 		{"-c nowhere.yaml", "", "error: read config: open nowhere.yaml: no such file or directory: name the file with --config"},
-		{"-c " + config, "", "error: " + config + `: engines[0].indices[0].preset: "careful" is unknown: use default, safe or thorough` +
+		{"-c " + config, "", "error: " + config + `: engines[0].indices[0].preset: "careful" is unknown: use ` + either(presetNames()) +
 			"\nerror: " + config + ": sketch.word: unknown key, did you mean words?"},
 		{"-c " + rules + " --index c", "", "error: --index: no rule is for c: the rules match a, b"},
 		{"-c " + unset, "", "error: " + unset + ": sketch.seed: the environment variable NEARDUP_TEST_UNSET is not set"},

@@ -22,7 +22,7 @@ A document has its id, a text or a number, in the field id. The fields that are 
 leads into an object. A sketch is the one that the sidecar stores for the same fields under the same configuration.
 
 The defaults apply, not the file config.yaml, unless --config names one. Of that file only the section sketch counts, and the
-fields of its rule if there is one alone or --index names it.
+fields and the sketch of its rule if there is one alone or --index names it.
 
 A line that can't be read ends it: what was printed before is whole.`,
 		Example: `  sidecar sketch docs.jsonl > sketches.tsv

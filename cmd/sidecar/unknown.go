@@ -49,7 +49,7 @@ func unknownKey(at, key string, known []string) *keyError {
 func keysOf(section reflect.Type) map[string]reflect.Type {
 	keys := map[string]reflect.Type{}
 	for field := range section.Fields() {
-		if key := field.Tag.Get("mapstructure"); key != "" {
+		if key := field.Tag.Get("mapstructure"); key != "" && key != "-" {
 			keys[key] = field.Type
 		}
 	}

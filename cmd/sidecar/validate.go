@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net"
 	"net/url"
 	"os"
@@ -15,8 +14,6 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/proxy"
-	"github.com/neardup/sidecar/rerank"
-	"github.com/neardup/sidecar/sketch"
 )
 
 // faults collects what is wrong, each with its key.
@@ -60,7 +57,7 @@ func (c *Config) Validate() []*keyError {
 	if c.Admin != "" {
 		f.address("admin", c.Admin)
 	}
-	c.Sketch.validate(&f)
+	c.Sketch.validate(&f, "sketch")
 	if len(c.Engines) == 0 {
 		f.add("engines", "must have at least one engine with listen, kind, urls and indices")
 	}
@@ -68,6 +65,9 @@ func (c *Config) Validate() []*keyError {
 	for i := range c.Engines {
 		e, key := &c.Engines[i], fmt.Sprintf("engines[%d]", i)
 		e.validate(&f, key)
+		for j, index := range e.Indices {
+			index.validateSketch(&f, fmt.Sprintf("%s.indices[%d]", key, j), &c.Sketch)
+		}
 		if other, taken := names[e.Name]; taken && e.Name != "" {
 			f.add(key+".name", "%q is the name of %s too: give each engine its own", e.Name, other)
 		}
@@ -83,19 +83,21 @@ func (c *Config) Validate() []*keyError {
 // validateOffline returns what makes the parts unusable that commands without an engine need.
 func (c *Config) validateOffline() []*keyError {
 	var f faults
-	c.Sketch.validate(&f)
+	c.Sketch.validate(&f, "sketch")
 	for i, e := range c.Engines {
 		for j, index := range e.Indices {
-			index.validate(&f, fmt.Sprintf("engines[%d].indices[%d]", i, j))
+			key := fmt.Sprintf("engines[%d].indices[%d]", i, j)
+			index.validate(&f, key)
+			index.validateSketch(&f, key, &c.Sketch)
 		}
 	}
 	return f
 }
 
-func (s SketchConfig) validate(f *faults) {
-	f.addAll("sketch", s.Scheme().Validate())
+func (s SketchConfig) validate(f *faults, section string) {
+	f.addAll(section, s.Scheme().Validate())
 	for i, kept := range s.Keep {
-		key := fmt.Sprintf("sketch.keep[%d]", i)
+		key := fmt.Sprintf("%s.keep[%d]", section, i)
 		f.oneOf(key, kept, keepCase, keepAccents, keepPunctuation)
 		if slices.Contains(s.Keep[:i], kept) {
 			f.add(key, "%q stands twice: drop one", kept)
@@ -277,10 +279,13 @@ func (l LimitsConfig) validate(f *faults, key string) {
 	for _, size := range []struct {
 		name  string
 		value Size
-	}{{"max_reply", l.MaxReply}, {"max_search_body", l.MaxSearchBody}, {"engine_max_body", l.EngineMaxBody}} {
+	}{{"max_reply", l.MaxReply}, {"max_search_body", l.MaxSearchBody}, {"engine_max_body", l.EngineMaxBody}, {"cursor_memory", l.CursorMemory}} {
 		if size.value < 1 {
 			f.add(key+"."+size.name, "must be more than 0, such as 64MB")
 		}
+	}
+	if l.CursorTTL <= 0 {
+		f.add(key+".cursor_ttl", "%v is out of range: use a span above 0, such as %v", l.CursorTTL, Span(proxy.DefaultCursorTTL))
 	}
 	if l.MaxWindow < 1 || l.MaxWindow > 1_000_000 {
 		f.add(key+".max_window", "%d is out of range: use 1 to 1000000 (%d is usual)", l.MaxWindow, proxy.DefaultMaxWindow)
@@ -304,18 +309,6 @@ func (e *EngineConfig) validateIndices(f *faults, engine string) {
 	}
 }
 
-// validate checks the entry by itself.
-func (i IndexConfig) validate(f *faults, key string) {
-	f.addAll(key, i.rule(nil).Validate())
-	f.oneOf(key+".missing", i.Missing, "compute", "alone")
-	f.oneOf(key+".preset", i.Preset, presetNames()...)
-	if i.MinShingles < 0 {
-		f.add(key+".min_shingles", "%d is out of range: use 0 or more (%d is usual)", i.MinShingles, rerank.Default.MinShingles)
-	}
-}
-
-func presetNames() []string { return slices.Sorted(maps.Keys(rerank.Presets)) }
-
 // validateOrder checks that an entry can match an index that no earlier one matches. A pattern that matches another one's text, in
 // which * is a letter like any other, matches all that the other does.
 func (e *EngineConfig) validateOrder(f *faults, key string, i int) {
@@ -331,25 +324,4 @@ func (e *EngineConfig) validateOrder(f *faults, key string, i int) {
 		}
 		return
 	}
-}
-
-// rule returns the entry as a rule.
-func (i IndexConfig) rule(sketcher *sketch.Sketcher) *adapters.Rule {
-	return &adapters.Rule{
-		Match: i.Match, Fields: i.Fields, Window: i.Window, VectorWindow: i.VectorWindow, Compute: i.Missing == "compute", Sketcher: sketcher,
-		Profile: rerank.Profile{Threshold: i.Threshold, MinShingles: i.MinShingles},
-	}
-}
-
-// rules returns the rules of the engine under the scheme.
-func (e *EngineConfig) rules(scheme sketch.Scheme) (adapters.Rules, error) {
-	sketcher, err := sketch.New(scheme)
-	if err != nil {
-		return nil, err
-	}
-	var rules adapters.Rules
-	for _, index := range e.Indices {
-		rules = append(rules, index.rule(sketcher))
-	}
-	return rules, nil
 }

@@ -111,6 +111,11 @@ func (s *searchRequest) fieldsOf(h hit) map[string][]any {
 				values = slices.Compact(values)
 			}
 			add(name, values)
+			if f.Type == "date" && slices.Contains(s.millis, name) {
+				for i, v := range values {
+					out[name][i] = text(v)
+				}
+			}
 		}
 	}
 	return out

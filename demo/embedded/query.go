@@ -230,6 +230,9 @@ func (x *index) exact(path, value string) (scores, error) {
 	if path == "_id" {
 		return x.where(func(d *document) bool { return d.id == value }), nil
 	}
+	if path == "_index" {
+		return x.where(func(*document) bool { return x.name == value }), nil
+	}
 	f := x.lookup(path)
 	if f == nil || f.Type == "object" {
 		return nil, nil

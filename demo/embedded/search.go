@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"maps"
 	"math"
 	"net/http"
 	"slices"
@@ -19,7 +20,9 @@ type searchRequest struct {
 	sort              []sortKey
 	source            sourceFilter
 	docValues, fields []string
-	track             int // how far hits are counted; -1 is not at all
+	millis            []string // the doc values that are shown as such
+	after             query    // what the hits must match beside the query; nil for nothing
+	track             int      // how far hits are counted; -1 is not at all
 	version, seqNo    bool
 	trackScores       bool
 }
@@ -50,10 +53,11 @@ type found struct {
 var bodyKeys = map[string]string{"query": "START_OBJECT", "from": "VALUE_NUMBER VALUE_STRING", "size": "VALUE_NUMBER VALUE_STRING",
 	"sort": "START_OBJECT START_ARRAY VALUE_STRING", "_source": "START_OBJECT START_ARRAY VALUE_STRING VALUE_BOOLEAN",
 	"docvalue_fields": "START_ARRAY", "fields": "START_ARRAY", "track_total_hits": "VALUE_BOOLEAN VALUE_NUMBER VALUE_STRING",
-	"version": "VALUE_BOOLEAN", "seq_no_primary_term": "VALUE_BOOLEAN", "track_scores": "VALUE_BOOLEAN", "timeout": "VALUE_STRING"}
+	"version": "VALUE_BOOLEAN", "seq_no_primary_term": "VALUE_BOOLEAN", "track_scores": "VALUE_BOOLEAN", "timeout": "VALUE_STRING",
+	"post_filter": "START_OBJECT"}
 
 // refusedKeys are keys that Elasticsearch takes.
-var refusedKeys = strings.Fields("aggs aggregations highlight suggest collapse knn rescore post_filter min_score pit script_fields stored_fields " +
+var refusedKeys = strings.Fields("aggs aggregations highlight suggest collapse knn rescore min_score pit script_fields stored_fields " +
 	"explain profile indices_boost runtime_mappings slice rank retriever ext stats terminate_after search_after")
 
 // readSearch reads a search's body.
@@ -94,6 +98,8 @@ func (s *searchRequest) read(m member) error {
 	switch m.key {
 	case "query":
 		s.query, err = parseQuery(v)
+	case "post_filter":
+		s.after, err = parseQuery(v)
 	case "from":
 		s.from, err = atoi(m.key, text(v))
 	case "size":
@@ -103,9 +109,12 @@ func (s *searchRequest) read(m member) error {
 	case "_source":
 		s.source, err = sourceFilterOf(m.value)
 	case "docvalue_fields":
-		s.docValues, err = fieldNames(m.key, v)
+		s.docValues, s.millis, err = fieldNames(m.key, v)
 	case "fields":
-		s.fields, err = fieldNames(m.key, v)
+		var formatted []string
+		if s.fields, formatted, err = fieldNames(m.key, v); err == nil && formatted != nil {
+			err = unsupported("format in " + m.key)
+		}
 	case "track_total_hits":
 		s.track, err = readTrack(text(v))
 	case "version":
@@ -139,19 +148,21 @@ func readTrack(s string) (int, error) {
 	return atoi("track_total_hits", s)
 }
 
-// fieldNames reads a list of names or {"field": name}.
-func fieldNames(key string, v any) ([]string, error) {
-	var out []string
+// fieldNames reads a list of names or {"field": name}, some of which want dates as milliseconds.
+func fieldNames(key string, v any) (names, millis []string, err error) {
 	for _, e := range v.([]any) {
 		if o, ok := e.(map[string]any); ok {
-			if o["format"] != nil || len(o) > 2 || o["field"] == nil {
-				return nil, unsupported("format in " + key)
+			format := o["format"]
+			if format != nil && format != "epoch_millis" || len(o) > 2 || o["field"] == nil {
+				return nil, nil, unsupported("format in " + key)
 			}
-			e = o["field"]
+			if e = o["field"]; format != nil {
+				millis = append(millis, text(e))
+			}
 		}
-		out = append(out, text(e))
+		names = append(names, text(e))
 	}
-	return out, nil
+	return names, millis, nil
 }
 
 func readSort(v any) ([]sortKey, error) {
@@ -262,7 +273,7 @@ func (s *searchRequest) find(indices []*index) (found, error) {
 		if err := s.check(x); err != nil {
 			return out, err
 		}
-		matches, err := s.query(x)
+		matches, err := s.matches(x)
 		if err != nil {
 			return out, err
 		}
@@ -287,6 +298,17 @@ func (s *searchRequest) find(indices []*index) (found, error) {
 		return cmp.Compare(a.order, b.order)
 	})
 	return out, nil
+}
+
+// matches returns the documents of an index that match.
+func (s *searchRequest) matches(x *index) (scores, error) {
+	matches, err := s.query(x)
+	if err != nil || s.after == nil {
+		return matches, err
+	}
+	left, err := s.after(x)
+	maps.DeleteFunc(matches, func(d *document, _ float64) bool { _, stays := left[d]; return !stays })
+	return matches, err
 }
 
 // check refuses what Elasticsearch refuses for this index.

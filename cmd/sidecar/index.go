@@ -1,0 +1,193 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/rerank"
+	"github.com/neardup/sidecar/sketch"
+)
+
+// IndexConfig is one rule. What the file does not give is the preset's.
+type IndexConfig struct {
+	Match        string   `mapstructure:"match"`
+	Fields       []string `mapstructure:"fields"`
+	Preset       string   `mapstructure:"preset"`
+	Measure      string   `mapstructure:"measure"`
+	Threshold    float64  `mapstructure:"threshold"`
+	MinShingles  int      `mapstructure:"min_shingles"`
+	Window       int      `mapstructure:"window"`
+	VectorWindow int      `mapstructure:"vector_window"`
+	Missing      string   `mapstructure:"missing"`
+
+	Keep           int                  `mapstructure:"keep"`
+	Representative RepresentativeConfig `mapstructure:"representative"`
+	DateField      string               `mapstructure:"date_field"`
+	HostField      string               `mapstructure:"host_field"`
+	Within         WithinConfig         `mapstructure:"within"`
+	// Same and Different hold the key host_field where a preset goes by the field that it names.
+	Same       []string `mapstructure:"same"`
+	Different  []string `mapstructure:"different"`
+	Transitive bool     `mapstructure:"transitive"`
+
+	Totals          string `mapstructure:"totals"`
+	CollapseExports bool   `mapstructure:"collapse_exports"`
+	Expand          string `mapstructure:"expand"`
+	DryRun          bool   `mapstructure:"dry_run"`
+
+	// Sketch is the section sketch with what the preset and the entry put over it.
+	Sketch SketchConfig `mapstructure:"sketch"`
+}
+
+// RepresentativeConfig is which member of a group is shown: a word, or a section.
+type RepresentativeConfig struct {
+	// By is the word; empty for a section.
+	By string `mapstructure:"-"`
+
+	Field  string   `mapstructure:"field"`
+	Order  string   `mapstructure:"order"`
+	Prefer string   `mapstructure:"prefer"`
+	Values []string `mapstructure:"values"`
+}
+
+// The values of order.
+const (
+	orderDesc = "desc"
+	orderAsc  = "asc"
+)
+
+// choice returns the section in the port's words.
+func (r RepresentativeConfig) choice() adapters.Choice {
+	switch {
+	case r.By != "":
+		return adapters.Choice{By: adapters.By(r.By)}
+	case r.Prefer != "":
+		return adapters.Choice{By: adapters.ByPrefer, Field: r.Prefer, Values: r.Values}
+	case r.Field != "":
+		return adapters.Choice{By: adapters.ByField, Field: r.Field, Ascending: r.Order == orderAsc}
+	}
+	return adapters.Choice{}
+}
+
+// String returns the choice in short.
+func (r RepresentativeConfig) String() string {
+	switch {
+	case r.By != "":
+		return r.By
+	case r.Prefer != "":
+		return fmt.Sprintf("by %s: %s", r.Prefer, strings.Join(r.Values, ", then "))
+	case r.Order == orderAsc:
+		return "the least " + r.Field
+	}
+	return "the greatest " + r.Field
+}
+
+// WithinConfig is how far apart the moments of near-duplicates may be.
+type WithinConfig struct {
+	// Field is empty for that of date_field.
+	Field string `mapstructure:"field"`
+	Span  Span   `mapstructure:"span"`
+}
+
+// Span is a time span, written as 72h or 3d.
+type Span time.Duration
+
+const day = Span(24 * time.Hour)
+
+// UnmarshalText reads a span; it implements [encoding.TextUnmarshaler].
+func (s *Span) UnmarshalText(text []byte) error {
+	rest, days := strings.TrimSpace(string(text)), int64(0)
+	if before, after, has := strings.Cut(rest, "d"); has {
+		n, err := strconv.ParseUint(before, 10, 16) // 179 years
+		if err != nil {
+			return errors.New("is no span")
+		}
+		days, rest = int64(n), cmp.Or(after, "0")
+	}
+	d, err := time.ParseDuration(rest)
+	sum := Span(days)*day + Span(d)
+	if err != nil || days > 0 && (d < 0 || sum < 0) {
+		return errors.New("is no span")
+	}
+	*s = sum
+	return nil
+}
+
+// String returns the span in whole days where it is such, otherwise as Go does.
+func (s Span) String() string {
+	if s >= day && s%day == 0 {
+		return fmt.Sprintf("%dd", s/day)
+	}
+	text := time.Duration(s).String()
+	for _, nothing := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, nothing) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
+}
+
+// The values of totals and expand.
+const (
+	totalsEngine    = "engine"
+	totalsCollapsed = "collapsed"
+	expandOff       = "off"
+	expandIDs       = "ids"
+	expandSource    = "source"
+)
+
+var expands = map[string]adapters.Expand{
+	expandOff: adapters.ExpandOff, expandIDs: adapters.ExpandIDs, expandSource: adapters.ExpandSource,
+}
+
+// rule returns the entry as a rule.
+func (i IndexConfig) rule(sketcher *sketch.Sketcher) *adapters.Rule {
+	return &adapters.Rule{
+		Match: i.Match, Fields: i.Fields, Sketcher: sketcher, Compute: i.Missing == "compute",
+		Window: i.Window, VectorWindow: i.VectorWindow,
+		Profile: rerank.Profile{
+			Threshold: i.Threshold, MinShingles: i.MinShingles, Measure: rerank.Measure(i.Measure), Keep: i.Keep,
+		},
+		Choice: i.Representative.choice(), DateField: i.DateField,
+		Together: adapters.Together{
+			Within: time.Duration(i.Within.Span).Milliseconds(), WithinField: cmp.Or(i.Within.Field, i.DateField),
+			Same: i.Same, Different: i.Different,
+		},
+		Transitive: i.Transitive, CollapsedTotals: i.Totals == totalsCollapsed, Exports: i.CollapseExports,
+		Expand: expands[i.Expand], DryRun: i.DryRun,
+	}
+}
+
+// sketchers makes each scheme's sketcher once.
+type sketchers map[uint32]*sketch.Sketcher
+
+func (s sketchers) of(scheme sketch.Scheme) (*sketch.Sketcher, error) {
+	id := scheme.ID()
+	if made, ok := s[id]; ok {
+		return made, nil
+	}
+	made, err := sketch.New(scheme)
+	if err == nil {
+		s[id] = made
+	}
+	return made, err
+}
+
+// rules returns the rules of the engine, each under its own scheme.
+func (e *EngineConfig) rules() (adapters.Rules, error) {
+	var rules adapters.Rules
+	made := sketchers{}
+	for _, index := range e.Indices {
+		sketcher, err := made.of(index.Sketch.Scheme())
+		if err != nil {
+			return nil, err
+		}
+		rules = append(rules, index.rule(sketcher))
+	}
+	return rules, nil
+}

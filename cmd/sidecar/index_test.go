@@ -1,0 +1,290 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/rerank"
+	"github.com/neardup/sidecar/sketch"
+)
+
+// entry returns the entry of indices with the keys, below a section sketch.
+func entry(t *testing.T, section, keys string) IndexConfig {
+	t.Helper()
+	text := "sketch: {" + section + `}
+engines: [{listen: ":1", kind: elasticsearch, urls: ["http://h:1"], indices: [{match: a, fields: [t], ` + keys + "}]}]"
+	c, err := parse([]byte(text), environment("PRESET", "versions", "BY", "newest", "SPAN", "3d", "KEEP", "2"))
+	if err != nil {
+		t.Fatalf("%s: %v", keys, err)
+	}
+	return c.Engines[0].Indices[0]
+}
+
+// TestRuleOfKeys reads entries of indices and holds them to the rules that they become.
+func TestRuleOfKeys(t *testing.T) {
+	for _, c := range []struct {
+		keys   string
+		change func(*adapters.Rule)
+	}{
+		{"match: a", func(*adapters.Rule) {}},
+		{"representative: rank, within: {}, same: [], different: [], keep: 1, transitive: false, totals: engine, expand: off, sketch: {}",
+			func(*adapters.Rule) {}},
+		{"measure: containment", func(r *adapters.Rule) { r.Profile.Measure = rerank.Containment }},
+		{`keep: "${KEEP}"`, func(r *adapters.Rule) { r.Profile.Keep = 2 }},
+		{"keep: 100", func(r *adapters.Rule) { r.Profile.Keep = 100 }},
+		{`representative: "${BY}", date_field: a.Date`, func(r *adapters.Rule) {
+			r.Choice, r.DateField = adapters.Choice{By: adapters.ByNewest}, "a.Date"
+			r.Together.WithinField = "a.Date"
+		}},
+		{"representative: oldest, date_field: d", func(r *adapters.Rule) {
+			r.Choice, r.DateField = adapters.Choice{By: adapters.ByOldest}, "d"
+			r.Together.WithinField = "d"
+		}},
+		{"representative: longest", func(r *adapters.Rule) { r.Choice = adapters.Choice{By: adapters.ByLongest} }},
+		{"representative: {field: Votes}", func(r *adapters.Rule) { r.Choice = adapters.Choice{By: adapters.ByField, Field: "Votes"} }},
+		{"representative: {field: v, order: asc}", func(r *adapters.Rule) {
+			r.Choice = adapters.Choice{By: adapters.ByField, Field: "v", Ascending: true}
+		}},
+		{"representative: {prefer: Host, values: [B.example, A.example]}", func(r *adapters.Rule) {
+			r.Choice = adapters.Choice{By: adapters.ByPrefer, Field: "Host", Values: []string{"B.example", "A.example"}}
+		}},
+		{`within: {span: "${SPAN}"}, date_field: d`, func(r *adapters.Rule) {
+			r.DateField, r.Together.Within, r.Together.WithinField = "d", (72 * time.Hour).Milliseconds(), "d"
+		}},
+		{"within: {span: 90m, field: At}, date_field: d", func(r *adapters.Rule) {
+			r.DateField, r.Together.Within, r.Together.WithinField = "d", (90 * time.Minute).Milliseconds(), "At"
+		}},
+		{"same: [Sku, host_field], host_field: H, different: [other]", func(r *adapters.Rule) {
+			r.Together.Same, r.Together.Different = []string{"Sku", "H"}, []string{"other"}
+		}},
+		{"transitive: true, totals: collapsed, collapse_exports: true, dry_run: true", func(r *adapters.Rule) {
+			r.Transitive, r.CollapsedTotals, r.Exports, r.DryRun = true, true, true, true
+		}},
+		{"expand: ids", func(r *adapters.Rule) { r.Expand = adapters.ExpandIDs }},
+		{"expand: source", func(r *adapters.Rule) { r.Expand = adapters.ExpandSource }},
+	} {
+		want := &adapters.Rule{
+			Match: "a", Fields: []string{"t"}, Window: 1000, VectorWindow: 100, Compute: true, Choice: adapters.Choice{By: adapters.ByRank},
+			Profile: rerank.Profile{
+				Threshold: rerank.Default.Threshold, MinShingles: rerank.Default.MinShingles, Measure: rerank.Resemblance, Keep: 1,
+			},
+		}
+		c.change(want)
+		if c.keys == "match: a" {
+			c.keys = "missing: compute"
+		}
+		got := entry(t, "", c.keys).rule(nil)
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s: %s", c.keys, diff)
+		}
+		if err := got.Validate(); err != nil {
+			t.Errorf("%s: %v", c.keys, err)
+		}
+	}
+}
+
+// TestPresetsOfKinds reads each preset with what it needs, and one with a key of the file over each of its own.
+func TestPresetsOfKinds(t *testing.T) {
+	for _, p := range presets {
+		needs := ""
+		for _, key := range p.needs {
+			needs += fmt.Sprintf(", %s: My%s", key, key)
+		}
+		got := entry(t, "", "preset: "+p.name+needs)
+		want := p.start(DefaultConfig().Sketch)
+		want.Match, want.Fields = "a", []string{"t"}
+		for _, key := range p.needs {
+			if key == hostField {
+				want.HostField = "My" + key
+			} else {
+				want.DateField = "My" + key
+			}
+		}
+		for _, list := range [][]string{want.Same, want.Different} {
+			for i := range list {
+				list[i] = "Myhost_field"
+			}
+		}
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s: %s", p.name, diff)
+		}
+		over := entry(t, "", "threshold: 0.5, min_shingles: 2, measure: resemblance, representative: rank, same: [x], different: [], expand: off, "+
+			"within: {span: 0s}, window: 9, vector_window: 7, sketch: {family: simhash, features: words, content: raw}, preset: "+p.name)
+		usual := DefaultIndex()
+		usual.Match, usual.Fields, usual.Preset, usual.Threshold, usual.MinShingles = "a", []string{"t"}, p.name, 0.5, 2
+		usual.Window = 9
+		usual.Same, usual.VectorWindow, usual.Sketch.Family, usual.Sketch.Features = []string{"x"}, 7, "simhash", "words"
+		usual.Sketch.Content = "raw"
+		if diff := cmp.Diff(usual, over, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s, and the file's own values: %s", p.name, diff)
+		}
+	}
+}
+
+// TestSketchOfARule reads entries with schemes of their own, whatever stands before what in the file.
+func TestSketchOfARule(t *testing.T) {
+	section := sketch.Scheme{
+		Family: sketch.FastSimilarity, Features: sketch.Auto, Words: 3, Characters: 3, Positions: 64, Bits: 8, Modulus: 16, Repeats: 4,
+		Content: sketch.ContentAll, Keep: sketch.Keep{Case: true, Accents: true}, Seed: "hunter2",
+	}
+	for _, c := range []struct {
+		keys   string
+		change func(*sketch.Scheme)
+	}{
+		{"missing: alone", func(*sketch.Scheme) {}},
+		{"sketch: {}", func(*sketch.Scheme) {}},
+		{"sketch: {words: 1, bits: 4}", func(s *sketch.Scheme) { s.Words, s.Bits = 1, 4 }},
+		{"sketch: {keep: [punctuation]}", func(s *sketch.Scheme) { s.Keep = sketch.Keep{Punctuation: true} }},
+		{"sketch: {keep: []}", func(s *sketch.Scheme) { s.Keep = sketch.Keep{} }},
+		{`sketch: {seed: ""}`, func(s *sketch.Scheme) { s.Seed = "" }},
+		{"preset: goods", func(s *sketch.Scheme) { s.Features = sketch.Tags }},
+		{"sketch: {features: value64, family: hamming}, preset: goods", func(s *sketch.Scheme) {
+			s.Features, s.Family = sketch.Value64, sketch.Hamming
+		}},
+	} {
+		want := section
+		c.change(&want)
+		const text = `
+engines: [{listen: ":1", kind: typesense, urls: ["http://h:1"], indices: [{match: a, fields: [t], %s}, {match: b, fields: [t]}]}]
+sketch: {words: 3, positions: 64, keep: [case, accents], seed: "${S}"}`
+		got, err := parse(fmt.Appendf(nil, text, c.keys), environment("S", "hunter2"))
+		if err != nil {
+			t.Errorf("%s: %v", c.keys, err)
+			continue
+		}
+		e := got.Engines[0]
+		for name, schemes := range map[string][2]sketch.Scheme{
+			"the entry": {want, e.Indices[0].Sketch.Scheme()}, "its neighbour": {section, e.Indices[1].Sketch.Scheme()},
+			"the section": {section, got.Sketch.Scheme()},
+		} {
+			if diff := cmp.Diff(schemes[0], schemes[1]); diff != "" {
+				t.Errorf("%s: %s has %s", c.keys, name, diff)
+			}
+		}
+		rules, err := e.rules()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, scheme := range []sketch.Scheme{want, section} {
+			if rules[i].Sketcher.SchemeID() != scheme.ID() {
+				t.Errorf("%s: rule %d makes sketches of another scheme", c.keys, i)
+			}
+		}
+	}
+}
+
+// TestConfigCheckOfARule holds the line on an entry to what is set in it.
+func TestConfigCheckOfARule(t *testing.T) {
+	file := write(t, `
+sketch: {seed: s}
+engines:
+  - listen: ":1"
+    kind: typesense
+    urls: ["http://h:1"]
+    indices:
+      - {match: m, fields: [t], preset: mirrors, host_field: host}
+      - {match: n, fields: [t], preset: news, date_field: at, within: {span: 36h}, keep: 2, expand: source, dry_run: true}
+      - {match: v, fields: [t], preset: versions, date_field: at, totals: collapsed, collapse_exports: true}
+      - {match: p, fields: [t], preset: plagiarism, measure: resemblance, threshold: 0.7}
+      - {match: g, fields: [tags], preset: goods, representative: {field: votes}, same: [sku, host_field], host_field: h, transitive: true}
+      - {match: h, fields: [t], representative: {prefer: host, values: [a, b]}, within: {field: d, span: 1h30m}, sketch: {bits: 8}}
+`)
+	own := func(preset string) string {
+		i := presetOf(preset).start(SketchConfig{})
+		return fmt.Sprintf("threshold %v, min_shingles %d; window %d; missing: compute; ", i.Threshold, i.MinShingles, i.Window)
+	}
+	const packed, whole = "128 positions of 8 bits", "; a search reads the whole window\n"
+	scheme := func(text string) string { return "sketch of its own: " + text + ", with a seed; " }
+	excerpts := presetOf("plagiarism").start(SketchConfig{}).Threshold
+	want := "  m: fields t; preset mirrors: " + own("mirrors") +
+		scheme("fast_similarity, features auto, 2 words, 3 characters, "+packed+", content useful") + "only with a different host\n" +
+		"  n: fields t; preset news: " + own("news") + "2 of a group are shown; only within 36h by at; folded hits are shown (source); " +
+		"dry run: nothing is folded\n" +
+		"  v: fields t; preset versions: " + own("versions") + "shown first: newest by at; totals: collapsed; exports are collapsed too" + whole +
+		"  p: fields t; preset plagiarism: resemblance in place of containment, " +
+		strings.Replace(own("plagiarism"), fmt.Sprint(excerpts), fmt.Sprintf("0.7 in place of %v", excerpts), 1) +
+		scheme("m_smallest, features auto, 2 words, 3 characters, 128 positions, content all") +
+		"shown first: longest; folded hits are shown (ids)" + whole +
+		"  g: fields tags; preset goods: " + own("goods") + scheme("fast_similarity, features tags, "+packed) +
+		"shown first: the greatest votes; only with the same sku and h; transitive" + whole +
+		"  h: fields t; preset default: " + own("default") + "shown first: by host: a, then b; only within 1h30m by d" + whole
+	got := sidecar(t, "config", "check", "-c", file)
+	_, lines, _ := strings.Cut(got.stdout, "on failure: open\n")
+	if diff := cmp.Diff(want, lines); diff != "" || got.code != 0 {
+		t.Error(diff, got.stderr)
+	}
+}
+
+func TestSpan(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		span time.Duration
+		back string
+	}{
+		{"72h", 72 * time.Hour, "3d"}, {"3d", 72 * time.Hour, "3d"}, {"1d12h", 36 * time.Hour, "36h"}, {"90m", 90 * time.Minute, "1h30m"}, {"5m", 5 * time.Minute, "5m"},
+		{"1h0m20s", time.Hour + 20*time.Second, "1h0m20s"}, {"30s", 30 * time.Second, "30s"}, {"0s", 0, "0s"}, {"0d", 0, "0s"}, {"0", 0, "0s"}, {" 36500d ", 876000 * time.Hour, "36500d"},
+		{"10m", 10 * time.Minute, "10m"}, {"250ms", 250 * time.Millisecond, "250ms"}, {"-3h", -3 * time.Hour, "-3h"},
+	} {
+		var s Span
+		if err := s.UnmarshalText([]byte(c.text)); err != nil || time.Duration(s) != c.span || s.String() != c.back {
+			t.Errorf("%q: %d %s %v", c.text, int64(s), s, err)
+		}
+	}
+	for _, text := range []string{"", "d", "3", "three days", "-1d", "1.5d", "3d3d", "70000d", "3h1d", "3 d", "1d-30h", "65535d3000000h", "65535d2000000h"} {
+		s := Span(7)
+		if err := s.UnmarshalText([]byte(text)); err == nil || s != 7 {
+			t.Errorf("%q was taken as %v", text, time.Duration(s))
+		}
+	}
+}
+
+// TestPresetsPage holds docs/presets.md to the presets: the table of their values, and an entry of indices for each kind.
+func TestPresetsPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/presets.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := map[string]string{}
+	for _, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
+		name := regexp.MustCompile(`preset: (\w+)`).FindStringSubmatch(block[1])[1]
+		blocks[name] = strings.ReplaceAll("\n"+block[1], "\n", "\n      ")
+	}
+	for _, p := range presets {
+		if _, known := rerank.Presets[p.name]; known {
+			continue
+		}
+		own, cells := p.start(DefaultConfig().Sketch), ""
+		needs := "|"
+		for _, key := range p.needs {
+			needs = "| `" + key + "` |"
+		}
+		for line := range strings.Lines(string(page)) {
+			if strings.HasPrefix(line, "| `"+p.name+"` | 0") {
+				cells = strings.TrimSpace(line)
+			}
+		}
+		if want := fmt.Sprintf("| `%s` | %v | %d | `", p.name, own.Threshold, own.MinShingles); !strings.HasPrefix(cells, want) || !strings.HasSuffix(cells, needs) {
+			t.Errorf("the row is %s, want %s … %s", cells, want, needs)
+		}
+		given := strings.Join(regexp.MustCompile("`([a-z_]+: .*?)`").FindAllString(cells, -1), ", ")
+		got := entry(t, "", "host_field: host_field, date_field: at, "+strings.ReplaceAll(given, "`", "")+
+			fmt.Sprintf(", threshold: %v, min_shingles: %d", own.Threshold, own.MinShingles))
+		want := entry(t, "", "host_field: host_field, date_field: at, preset: "+p.name)
+		want.Preset = got.Preset
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s: the preset (-), what the row says (+): %s", p.name, diff)
+		}
+		text := "engines:\n  - listen: ':1'\n    kind: elasticsearch\n    urls: ['http://h:1']\n    indices:" + blocks[p.name]
+		if c, err := parse([]byte(text), environment()); err != nil || c.Engines[0].Indices[0].Preset != p.name {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}

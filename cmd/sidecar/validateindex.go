@@ -1,0 +1,155 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/rerank"
+	"github.com/neardup/sidecar/sketch"
+)
+
+// validate checks the entry by itself, but for its sketch.
+func (i IndexConfig) validate(f *faults, key string) {
+	for _, e := range flat(i.rule(nil).Validate()) {
+		at, _, _ := strings.Cut(e.Error(), ": ")
+		if at != "within" && at != "representative" && !strings.Contains(at, " ") {
+			f.addAll(key, e) // what is left out is checked below, with the keys of the file
+		}
+	}
+	f.oneOf(key+".missing", i.Missing, "compute", "alone")
+	f.oneOf(key+".preset", i.Preset, presetNames()...)
+	f.oneOf(key+".measure", i.Measure, string(rerank.Resemblance), string(rerank.Containment))
+	f.oneOf(key+".totals", i.Totals, totalsEngine, totalsCollapsed)
+	f.oneOf(key+".expand", i.Expand, expandOff, expandIDs, expandSource)
+	if i.MinShingles < 0 {
+		f.add(key+".min_shingles", "%d is out of range: use 0 or more (%d is usual)", i.MinShingles, rerank.Default.MinShingles)
+	}
+	if i.Keep == 0 { // which the rule takes for 1
+		f.add(key+".keep", "0 is out of range: use 1 to %d", adapters.MaxKeep)
+	}
+	i.Representative.validate(f, key+".representative")
+	i.validateWithin(f, key+".within")
+	i.validateDeciding(f, key)
+	i.validateNeeds(f, key)
+}
+
+// validateSketch checks the entry's scheme where it has one of its own. What is wrong with the common one is said there.
+func (i IndexConfig) validateSketch(f *faults, key string, section *SketchConfig) {
+	var common, own faults
+	section.validate(&common, "sketch")
+	i.Sketch.validate(&own, "sketch")
+	for _, e := range own {
+		if !slices.ContainsFunc(common, func(c *keyError) bool { return c.Error() == e.Error() }) {
+			f.add(key+"."+e.key, "%w", e.err)
+		}
+	}
+	if i.Measure == string(rerank.Containment) && i.Sketch.Features == string(sketch.Value64) {
+		f.add(key+".measure", "containment needs sets, and %s has none: use resemblance", i.Sketch.Features)
+	}
+}
+
+// validateWithin checks the span; whether there is a field is one of the needs.
+func (i IndexConfig) validateWithin(f *faults, key string) {
+	switch w := i.Within; {
+	case w.Span < 0:
+		f.add(key+".span", "%v is below 0: use a span such as 72h or 3d", w.Span)
+	case w.Span > 0 && time.Duration(w.Span) < time.Millisecond:
+		f.add(key+".span", "%v is too short: moments are told by the millisecond", w.Span)
+	case w.Span == 0 && w.Field != "":
+		f.add(key+".span", "is 0: give the span within which hits fold, such as 72h or 3d")
+	}
+}
+
+// validateDeciding checks the names of the fields that decide what folds.
+func (i IndexConfig) validateDeciding(f *faults, key string) {
+	check := func(at, field string) {
+		switch {
+		case strings.HasPrefix(field, adapters.FieldPrefix) || strings.ContainsAny(field, "*,"):
+			f.add(key+"."+at, "%q can't decide what folds: name a single field of your documents", field)
+		}
+	}
+	check(dateField, i.DateField)
+	check(hostField, i.HostField)
+	check("within.field", i.Within.Field)
+	check("representative.field", i.Representative.Field)
+	check("representative.prefer", i.Representative.Prefer)
+	for _, list := range []struct {
+		key    string
+		fields []string
+	}{{"same", i.Same}, {"different", i.Different}} {
+		for n, field := range list.fields {
+			at := fmt.Sprintf("%s[%d]", list.key, n)
+			check(at, field)
+			switch {
+			case field == "":
+				f.add(key+"."+at, "is empty: name a field of your documents")
+			case slices.Contains(list.fields[:n], field):
+				f.add(key+"."+at, "%q stands twice: drop one", field)
+			case list.key == "different" && slices.Contains(i.Same, field):
+				f.add(key+"."+at, "%q stands in same too, and nothing would fold: drop one", field)
+			}
+		}
+	}
+}
+
+// validateNeeds checks that the fields are named that other keys go by.
+func (i IndexConfig) validateNeeds(f *faults, key string) {
+	who := func(need, otherwise string) string {
+		if p := presetOf(i.Preset); slices.Contains(p.needs, need) {
+			return "preset " + p.name
+		}
+		return otherwise
+	}
+	if i.HostField == "" && slices.Contains(slices.Concat(i.Same, i.Different), hostField) {
+		f.add(key+"."+hostField, "is empty, and %s goes by it: name the field that holds a document's host",
+			who(hostField, "same or different"))
+	}
+	if i.DateField != "" {
+		return
+	}
+	by := i.Representative.By
+	switch {
+	case by == string(adapters.ByNewest) || by == string(adapters.ByOldest):
+		f.add(key+"."+dateField, "is empty, and %s goes by it: name the field that holds a document's date",
+			who(dateField, "representative: "+by))
+	case i.Within.Span > 0 && i.Within.Field == "":
+		f.add(key+"."+dateField, "is empty, and %s goes by it: name the field that holds a document's date, or give within a field",
+			who(dateField, "within"))
+	}
+}
+
+func (r RepresentativeConfig) validate(f *faults, key string) {
+	if r.By != "" {
+		f.oneOf(key, r.By, representatives...)
+		return
+	}
+	switch {
+	case r.Field == "" && r.Prefer == "":
+		f.add(key, "is empty: use %s", either(representatives))
+	case r.Field != "" && r.Prefer != "":
+		f.add(key, "has both field and prefer: keep one")
+	case r.Prefer != "" && r.Order != "":
+		f.add(key+".order", "%q goes with field, not with prefer: the order of values counts", r.Order)
+	case r.Prefer != "" && len(r.Values) == 0:
+		f.add(key+".values", "is empty: list the values of %s, the one to show first", r.Prefer)
+	case r.Field != "" && len(r.Values) > 0:
+		f.add(key+".values", "goes with prefer: write {prefer: %s, values: […]}, or leave it out", r.Field)
+	}
+	if r.Order != "" {
+		f.oneOf(key+".order", r.Order, orderDesc, orderAsc)
+	}
+	for i, value := range r.Values {
+		if slices.Contains(r.Values[:i], value) {
+			f.add(fmt.Sprintf("%s.values[%d]", key, i), "%q stands twice: drop one", value)
+		}
+	}
+}
+
+// representatives are what representative can be: words, and examples of sections.
+var representatives = []string{
+	string(adapters.ByRank), string(adapters.ByNewest), string(adapters.ByOldest), string(adapters.ByLongest),
+	"{field: votes, order: desc}", "{prefer: host, values: [a.example]}",
+}
