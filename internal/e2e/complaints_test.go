@@ -60,6 +60,8 @@ func TestComplaintC26(t *testing.T) {
 				"a bad control":                call(t, e, "POST", through+"/c26-1/_search?neardup_threshold=2", body, header...).want(t, 400),
 				"a bad control in a template":  call(t, e, "POST", through+"/c26-1/_search/template", `{"neardup_window":0}`, header...).want(t, 400),
 				"a bad control in a multi":     call(t, e, "POST", through+"/c26-1/_msearch", "{}\n{\"neardup\":3}\n", header...).want(t, 400),
+				"a bad control of expansion":   call(t, e, "POST", through+"/c26-1/_search?neardup_expand=all", body, header...).want(t, 400),
+				"a bad control of totals":      call(t, e, "POST", through+"/c26-1/_search", `{"neardup_totals":"both"}`, header...).want(t, 400),
 				"an engine that is not there":  call(t, e, "GET", dead+"/c26-1/_doc/1", "", header...).want(t, 502),
 				"a search of one":              call(t, e, "POST", dead+"/c26-1/_search", body, header...).want(t, 502),
 				"a write to one":               call(t, e, "PUT", dead+"/c26-1/_doc/1", body, header...).want(t, 502),

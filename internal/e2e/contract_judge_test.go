@@ -1,0 +1,421 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// verdict is what a search has to be answered by the definition.
+type verdict struct {
+	wishes
+	list    []standing
+	fold    folding
+	page    []int // ranks
+	body    string
+	total   int  // the engine's, -1 where it gives none
+	atLeast bool // there are more by the engine's count
+	exactly bool
+	length  int // of a list of nearest neighbours
+	state   string
+}
+
+// expected works out what a search has to be answered.
+func (c *contract) expected(a ask) (v verdict, r reply) {
+	c.t.Helper()
+	v = verdict{list: c.judged(a), wishes: c.wishes(a), state: "collapsed"}
+	v.fold = collapse(v.list, v.window, v.transitive)
+	frame, r := c.send(c.e.URL, a, false)
+	shown := v.fold.shown
+	if a.near > 0 {
+		shown = c.nearest(a, &v)
+		v.length = len(shown)
+	}
+	switch {
+	case v.off:
+		v.state = "bypassed"
+	case v.dry:
+		v.state = "dry-run"
+	}
+	if v.state != "collapsed" {
+		shown, v.collapsed = nil, false
+		for rank := range v.list {
+			shown = append(shown, rank)
+		}
+	}
+	v.page = shown[min(a.from, len(shown)):min(a.from+a.size, len(shown))]
+	if r.status != 200 {
+		v.body = string(frame)
+		return v, r
+	}
+	var hits []string
+	for _, rank := range v.page {
+		hits = append(hits, v.list[rank].raw)
+	}
+	v.body = framed(c, string(untimed(frame)), hits)
+	var relation string
+	v.total, relation = totalOf(c, frame)
+	if v.atLeast = relation != "eq"; v.collapsed && v.total >= 0 && !v.atLeast {
+		total := v.total - v.fold.folded
+		if a.near > 0 {
+			total = v.length
+		}
+		v.body = withTotal(c, v.body, v.total, total)
+	}
+	v.exactly = len(v.list) <= v.window
+	return v, r
+}
+
+// framed returns a reply with other hits in it.
+func framed(c *contract, body string, hits []string) string {
+	c.t.Helper()
+	own := rawHits(c, []byte(body))
+	return strings.Replace(body, `"hits":`+string(own), `"hits":[`+strings.Join(hits, ",")+`]`, 1)
+}
+
+// rawHits returns the hits of a result as they stand.
+func rawHits(c *contract, result []byte) json.RawMessage {
+	c.t.Helper()
+	var outer struct{ Hits json.RawMessage }
+	if json.Unmarshal(result, &outer) != nil || c.typesense() || len(outer.Hits) == 0 {
+		return outer.Hits
+	}
+	var inner struct{ Hits json.RawMessage }
+	decode(c.t, outer.Hits, &inner)
+	return inner.Hits
+}
+
+// totalOf returns the total that a result states, -1 if none.
+func totalOf(c *contract, result []byte) (total int, relation string) {
+	c.t.Helper()
+	if c.typesense() {
+		var found struct{ Found *int }
+		decode(c.t, result, &found)
+		if found.Found == nil {
+			return -1, "eq"
+		}
+		return *found.Found, "eq"
+	}
+	var outer struct {
+		Hits struct{ Total json.RawMessage }
+	}
+	decode(c.t, result, &outer)
+	if len(outer.Hits.Total) == 0 {
+		return -1, "eq"
+	}
+	if n, err := strconv.Atoi(string(outer.Hits.Total)); err == nil {
+		return n, "eq"
+	}
+	var stated struct {
+		Value    int
+		Relation string
+	}
+	decode(c.t, outer.Hits.Total, &stated)
+	return stated.Value, stated.Relation
+}
+
+// withTotal returns a result with another total.
+func withTotal(c *contract, body string, from, to int) string {
+	for _, form := range []string{`"total":{"value":%d,`, `"total":%d,`, `"found":%d,`} {
+		if old := fmt.Sprintf(form, from); strings.Contains(body, old) {
+			return strings.Replace(body, old, fmt.Sprintf(form, to), 1)
+		}
+	}
+	c.t.Fatalf("no total of %d in %.300s", from, body)
+	return ""
+}
+
+// judge asks for a page through the sidecar and holds it against the definition. It returns what is wrong, "" if nothing is.
+func (c *contract) judge(a ask) (wrong string) {
+	c.t.Helper()
+	for range 4 {
+		v, direct := c.expected(a)
+		result, r := c.send(c.listeners[a.listener].base, a, true)
+		if wrong = c.compare(a, v, direct, result, r); wrong == "" {
+			return ""
+		}
+		if c.still(a, v.list) {
+			return wrong
+		}
+	}
+	return "the engine's list does not stand still, and: " + wrong
+}
+
+// still reports whether the engine's list is what it was, read anew.
+func (c *contract) still(a ask, list []standing) bool {
+	c.t.Helper()
+	clear(c.lists)
+	now := c.whole(a)
+	return slices.EqualFunc(list, now, func(x, y standing) bool { return x.raw == y.raw })
+}
+
+// compare returns what is wrong with an answer.
+func (c *contract) compare(a ask, v verdict, direct reply, result []byte, r reply) string {
+	c.t.Helper()
+	header := r.header.Get("Neardup")
+	if direct.status == 429 { // engines make only so many templates in a while
+		return ""
+	}
+	if direct.status != 200 {
+		if diff := cmp.Diff(string(untimed(direct.body)), string(untimed(r.body))); diff != "" || r.status != direct.status {
+			return fmt.Sprintf("status %d, directly %d; directly (-), through us (+): %.2000s", r.status, direct.status, diff)
+		}
+		return ""
+	}
+	if r.status != 200 {
+		return fmt.Sprintf("status %d: %.500s", r.status, r.body)
+	}
+	plain := string(untimed(result))
+	if v.collapsed && v.atLeast { // any number that is true of the list
+		stated, relation := totalOf(c, result)
+		if relation == "eq" || stated < v.total-v.fold.folded || stated > len(v.fold.shown) {
+			return fmt.Sprintf("total %d %s, where the engine's own is at least %d", stated, relation, v.total)
+		}
+		plain = withTotal(c, plain, stated, v.total)
+	}
+	if v.shows() {
+		var wrong string
+		if plain, wrong = c.stripped(a, v, plain, header); wrong != "" {
+			return wrong + "\nheader: " + header
+		}
+	}
+	if plain != v.body {
+		return fmt.Sprintf("header: %s\nranks by the definition: %v\nthe definition (-), the page (+):\n%s", header, v.page,
+			difference(c, v.body, plain))
+	}
+	if wrong := c.wrongBeside(a, r); wrong != "" {
+		return wrong
+	}
+	return c.wrongHeader(a, v, header)
+}
+
+// wrongBeside returns what is wrong with the search that stands beside, where controls are the first one's alone.
+func (c *contract) wrongBeside(a ask, r reply) string {
+	c.t.Helper()
+	if !a.beside || a.near > 0 || a.by != "" && a.by != "body" {
+		return ""
+	}
+	other := ask{shelves: a.shelves, listener: a.listener, form: "multi", size: 7, params: a.params}
+	if c.typesense() {
+		other.members = map[string]string{"q": "*", "query_by": "title"}
+	}
+	v, direct := c.expected(other)
+	var many struct{ Responses, Results []json.RawMessage }
+	decode(c.t, r.body, &many)
+	if list := append(many.Responses, many.Results...); len(list) == 2 && direct.status == 200 {
+		if got := string(untimed(list[1])); got != v.body && !v.shows() && !v.atLeast {
+			return "the search beside it: the definition (-), the page (+):\n" + difference(c, v.body, got)
+		}
+		return ""
+	}
+	return fmt.Sprintf("no two answers: %.500s", r.body)
+}
+
+// difference shows how two results differ, hit by hit.
+func difference(c *contract, want, got string) string {
+	var x, y []json.RawMessage
+	_ = json.Unmarshal(rawHits(c, []byte(want)), &x)
+	_ = json.Unmarshal(rawHits(c, []byte(got)), &y)
+	short := func(list []json.RawMessage) (names []string) {
+		for _, raw := range list {
+			var h struct {
+				Index    string `json:"_index"`
+				ID       string `json:"_id"`
+				Document struct{ ID string }
+			}
+			_ = json.Unmarshal(raw, &h)
+			names = append(names, h.Index+"/"+h.ID+h.Document.ID)
+		}
+		return names
+	}
+	if diff := cmp.Diff(short(x), short(y)); diff != "" {
+		return fmt.Sprintf("%.2500s", diff)
+	}
+	return fmt.Sprintf("%.2500s", cmp.Diff(want, got))
+}
+
+// stated are the figures of the header.
+func stated(header string) (state string, figures map[string]string) {
+	figures = map[string]string{}
+	state, rest, _ := strings.Cut(header, "; ")
+	for item := range strings.SplitSeq(rest, "; ") {
+		name, value, _ := strings.Cut(item, "=")
+		figures[name] = value
+	}
+	return state, figures
+}
+
+// wrongHeader returns what is wrong with the header.
+func (c *contract) wrongHeader(a ask, v verdict, header string) string {
+	state, figures := stated(header)
+	if state != v.state && !(a.beside && state == "collapsed") {
+		return fmt.Sprintf("header %q, want %s", header, v.state)
+	}
+	if state == "bypassed" {
+		if !a.beside && figures["reason"] != "off" {
+			return fmt.Sprintf("header %q, want reason=off", header)
+		}
+		return ""
+	}
+	if a.near > 0 || a.beside { // the figures are those of two lists
+		return ""
+	}
+	folded, err := strconv.Atoi(figures["folded"])
+	exact := figures["exact"] == "true"
+	last := -1 // the last rank that had to be known
+	for _, rank := range v.page {
+		last = max(last, min(rank, v.window-1))
+	}
+	least := 0
+	for _, f := range v.fold.groups {
+		for _, rank := range f.folded {
+			if rank < last && state == "collapsed" {
+				least++
+			}
+		}
+	}
+	switch {
+	case err != nil || figures["window"] != fmt.Sprint(v.window):
+		return fmt.Sprintf("header %q, want window=%d", header, v.window)
+	case v.total >= 0 && !v.atLeast && figures["raw"] != fmt.Sprint(v.total):
+		return fmt.Sprintf("header %q, want raw=%d", header, v.total)
+	case exact && !v.collapsed && folded != v.fold.folded:
+		return fmt.Sprintf("header %q, want folded=%d, since it is exact", header, v.fold.folded)
+	case folded > v.fold.folded || folded < least:
+		return fmt.Sprintf("header %q, want folded from %d to %d", header, least, v.fold.folded)
+	case v.collapsed && folded != v.fold.folded:
+		return fmt.Sprintf("header %q, want folded=%d, since totals are collapsed", header, v.fold.folded)
+	case v.collapsed && exact != v.exactly:
+		return fmt.Sprintf("header %q, want exact=%t: %d hits, window %d", header, v.exactly, len(v.list), v.window)
+	}
+	return ""
+}
+
+// fail reports what is wrong with a search, as small as it can be made.
+func (c *contract) fail(a ask, wrong string) {
+	c.t.Helper()
+	first := a
+	a, wrong = c.smaller(a, wrong)
+	var b strings.Builder
+	fmt.Fprintf(&b, "NEARDUP_SEED=%d\nfirst seen: %v\nsmallest: %v\n", c.seed, first, a)
+	method, path, body, header := c.request(a, true)
+	fmt.Fprintf(&b, "%s %s %s\n%s\n", method, path, header, body)
+	for _, s := range a.shelves {
+		rule := c.listeners[a.listener].rules[c.place(s)]
+		fmt.Fprintf(&b, "rule of %s:\n%s%d documents\n", s.index, rule.yaml(s.index), len(s.papers))
+		for _, id := range sortedKeys(s.papers) {
+			if d := s.papers[id]; len(s.papers) <= 12 {
+				fmt.Fprintf(&b, "  written by %d: %.400s\n", d.writer, d.json(c.t, c.typesense()))
+			}
+		}
+	}
+	c.t.Fatalf("%s%s", b.String(), wrong)
+}
+
+// smaller returns the smallest search, on the fewest documents, that still goes wrong.
+func (c *contract) smaller(a ask, wrong string) (ask, string) {
+	c.t.Helper()
+	for again := true; again; {
+		again = false
+		for _, simpler := range c.simpler(a) {
+			if w := c.judge(simpler); w != "" {
+				a, wrong, again = simpler, w, true
+				break
+			}
+		}
+	}
+	for _, s := range a.shelves {
+		tries := 120
+		for n := max(1, len(s.papers)/2); n >= 1 && tries > 0; n /= 2 {
+			for part := range slices.Chunk(sortedKeys(s.papers), n) {
+				if tries--; tries < 0 {
+					break
+				}
+				var gone []paper
+				for _, id := range part {
+					gone = append(gone, *s.papers[id])
+				}
+				c.remove(s, 0, part...)
+				if w := c.judge(a); w != "" {
+					wrong = w
+				} else {
+					c.write(s, gone...)
+				}
+			}
+		}
+	}
+	if w := c.judge(a); w != "" {
+		wrong = w
+	}
+	return a, wrong
+}
+
+// simpler returns searches with one thing less.
+func (c *contract) simpler(a ask) (list []ask) {
+	for name := range a.controls {
+		one := a.clone()
+		delete(one.controls, name)
+		list = append(list, one)
+	}
+	for name, value := range a.members {
+		if c.typesense() && (name == "q" || name == "query_by") || strings.Contains(value, "KKK") {
+			continue
+		}
+		one := a.clone()
+		delete(one.members, name)
+		list = append(list, one)
+	}
+	for name := range a.params {
+		one := a.clone()
+		delete(one.params, name)
+		list = append(list, one)
+	}
+	if len(a.shelves) > 1 {
+		for i := range a.shelves {
+			one := a.clone()
+			one.shelves = slices.Delete(one.shelves, i, i+1)
+			list = append(list, one)
+		}
+	}
+	if a.form == "multi" && (a.by == "url" || a.by == "") {
+		one := a.clone()
+		one.form, one.beside = "search", false
+		list = append(list, one)
+	}
+	if a.by != "url" && a.by != "" {
+		one := a.clone()
+		one.by = "url"
+		list = append(list, one)
+	}
+	if a.from > 0 {
+		one := a.clone()
+		one.from = 0
+		list = append(list, one)
+	}
+	return list
+}
+
+// shows reports whether the answer shows what was folded.
+func (v *verdict) shows() bool { return v.state == "collapsed" && v.expand != "off" }
+
+// nearest makes the list of a search for nearest neighbours its own where nothing folds in it; else it cuts what is shown of at least
+// as many as the rule's vector_window says to the length of the client's own.
+func (c *contract) nearest(a ask, v *verdict) []int {
+	c.t.Helper()
+	own := a.clone()
+	own.lone = true
+	list := c.judged(own)
+	looked := collapse(list, min(v.window, 100), v.transitive)
+	if c.typesense() { // there the longer list is looked at
+		looked = v.fold
+	}
+	if looked.folded == 0 || v.off || v.dry {
+		v.list, v.fold = list, collapse(list, v.window, v.transitive)
+		return v.fold.shown
+	}
+	return v.fold.shown[:min(len(list), len(v.fold.shown))]
+}
