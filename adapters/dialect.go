@@ -220,6 +220,11 @@ func (s *Scope) Add(r *Rule) {
 			s.Deciding = append(s.Deciding, d)
 		}
 	}
+	for _, field := range r.Fields {
+		if r.Compute && !slices.Contains(s.Texts, field) {
+			s.Texts = append(s.Texts, field)
+		}
+	}
 }
 
 // Scope is what is known of a search's target under the client's credentials.
@@ -237,8 +242,9 @@ type Scope struct {
 	CollapsedTotals, Exports bool
 	Expand                   Expand
 	DryRun                   bool
-	// Deciding are the fields whose values are needed of each hit.
+	// Deciding are the fields whose values are needed of each hit, Texts the sketched ones of the rules that compute missing sketches.
 	Deciding []Deciding
+	Texts    []string
 	// Rate and Margin are what searches of the target have taught of late: see [rerank.Widening].
 	Rate, Margin float64
 	// Lacking says that hits without a sketch were seen of late.

@@ -1,6 +1,7 @@
 package rerank
 
 import (
+	"encoding/binary"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -81,6 +82,50 @@ func TestIndexMissesNothing(t *testing.T) {
 	t.Logf("%d lists of %d, %d questions, %d near-duplicates", made, trials(1500), answers, pairs)
 	if made < trials(700) || answers < 10*made || pairs < answers/20 {
 		t.Error("too little was asked")
+	}
+}
+
+// valued makes the sketch of a set of numbers as m_smallest does, of at most 32 values.
+func valued(r *rand.Rand, set []uint64) *sketch.Sketch {
+	s := &sketch.Sketch{Scheme: 1, Form: sketch.Values, Bits: 64, Cut: len(set) > 32, Shingles: uint32(len(set)), Fingerprint: r.Uint64()}
+	for _, x := range slices.Sorted(slices.Values(set))[:min(32, len(set))] {
+		s.Payload = binary.BigEndian.AppendUint64(s.Payload, x)
+	}
+	return s
+}
+
+// TestCollapseOfManyLists: the same with lists of values, excerpts among them, by either measure.
+func TestCollapseOfManyLists(t *testing.T) {
+	r := rand.New(rand.NewPCG(45, 1))
+	for i := range max(2, trials(20)) {
+		p := &Profile{Threshold: 0.2 + 0.7*r.Float64(), Measure: []Measure{Resemblance, Containment}[i/2%2]}
+		hits := make([]Hit, 2*many)
+		sets := make([][]uint64, len(hits))
+		for rank := range hits {
+			for range 10 + r.IntN(90) {
+				sets[rank] = append(sets[rank], r.Uint64())
+			}
+			if of := r.IntN(rank + 1); of < rank && r.IntN(2) == 0 {
+				at := r.IntN(len(sets[of]))
+				sets[rank] = slices.Concat(sets[of][at:], sets[rank][:r.IntN(5)])
+			}
+			if hits[rank] = (Hit{Sketch: valued(r, sets[rank]), Profile: p}); r.IntN(15) == 0 {
+				hits[rank].Sketch = distinct(r)
+			}
+		}
+		for _, transitive := range []bool{false, true} {
+			groups := definedGroupsBy(hits, transitive, func(i, j int) bool {
+				is, _ := p.NearDuplicates(hits[i].Sketch, hits[j].Sketch)
+				return is
+			})
+			var got [][]int
+			for _, g := range Collapse(hits, len(hits), transitive).Groups {
+				got = append(got, slices.Concat([]int{g.Leader}, g.Folded))
+			}
+			if diff := cmp.Diff(groups, got); diff != "" || len(got) == len(hits) {
+				t.Fatalf("case %d, transitive %v: %s", i, transitive, diff)
+			}
+		}
 	}
 }
 

@@ -79,10 +79,15 @@ func definedNear(i, j Hit) bool {
 
 // definedGroups: the members of each group, by its first.
 func definedGroups(hits []Hit, transitive bool) [][]int {
+	return definedGroupsBy(hits, transitive, func(i, j int) bool { return definedNear(hits[i], hits[j]) })
+}
+
+// definedGroupsBy: the same, where it is known which hits may fold into which before them.
+func definedGroupsBy(hits []Hit, transitive bool, near func(i, j int) bool) [][]int {
 	var groups [][]int
 	if !transitive {
 		for i := range hits {
-			g := slices.IndexFunc(groups, func(members []int) bool { return definedNear(hits[i], hits[members[0]]) })
+			g := slices.IndexFunc(groups, func(members []int) bool { return near(i, members[0]) })
 			if g >= 0 {
 				groups[g] = append(groups[g], i)
 			} else {
@@ -93,7 +98,7 @@ func definedGroups(hits []Hit, transitive bool) [][]int {
 	}
 	edge := func(i, j int) bool {
 		i, j = max(i, j), min(i, j)
-		return !hits[i].Pinned && !hits[j].Pinned && definedNear(hits[i], hits[j])
+		return !hits[i].Pinned && !hits[j].Pinned && near(i, j)
 	}
 	of := make([]int, len(hits)) // the group of each, from 1
 	for i := range hits {
@@ -119,7 +124,7 @@ func definedGroups(hits []Hit, transitive bool) [][]int {
 		first := -1
 		for _, i := range group {
 			for p := group[0] - 1; p >= 0; p-- {
-				if hits[p].Pinned && definedNear(hits[i], hits[p]) && (first < 0 || p < first) {
+				if hits[p].Pinned && near(i, p) && (first < 0 || p < first) {
 					first = p
 				}
 			}

@@ -10,8 +10,10 @@ import (
 
 // Keys that a reading of sketches alone leaves out, and those that are asked once.
 var (
-	perHit = []string{"_source", "fields", "docvalue_fields", "stored_fields", "script_fields", "highlight", "explain", "version", "seq_no_primary_term"}
-	once   = []string{"aggs", "aggregations", "suggest", "profile"}
+	perHit = []string{
+		"_source", "fields", "docvalue_fields", "stored_fields", "script_fields", "highlight", "explain", "version", "seq_no_primary_term",
+	}
+	once = []string{"aggs", "aggregations", "suggest", "profile"}
 )
 
 // ofSource are the names by which a source filter stands in a body or a URL.

@@ -28,7 +28,10 @@ func decidingOf(list []adapters.Deciding) (fields []adapters.Deciding) {
 // apart reports whether what is judged is not to be read together with what the client has extracted: it could not be told from it, or
 // would change it. (Elasticsearch puts a hit's fields in another order when there is one more of them, where all come by "fields".)
 func (d Dialect) apart(q *query, deciding []adapters.Deciding) bool {
-	return len(deciding) > 0 && q.inherits() || !d.OpenSearch && adapters.Get(q.members, "fields") != nil && !q.patternsSketch() || q.collides(deciding)
+	if !d.OpenSearch && adapters.Get(q.members, "fields") != nil && !q.patternsSketch() {
+		return true
+	}
+	return len(deciding) > 0 && q.inherits() || q.collides(deciding)
 }
 
 // inherits reports whether hits stand elsewhere in the reply too, which show what the search's own hits are asked to: in an aggregation, or as

@@ -122,6 +122,9 @@ func (s *cursored) Next(reply *adapters.Reply) (*adapters.Request, *adapters.Ans
 			s.state = cursorOwn
 			break
 		}
+		if walk.Ranks() > 0 { // the more was shown, the more folds
+			s.page.Rate = max(s.page.Rate, float64(walk.Folded())/float64(walk.Ranks()))
+		}
 		s.resume(walk)
 	case s.state == cursorOwn:
 		return s.takeOwn(reply)
@@ -147,9 +150,6 @@ func (s *cursored) remembered() (*rerank.Walk, bool) {
 // resume begins the page behind what was walked.
 func (s *cursored) resume(walk *rerank.Walk) {
 	s.page.After, s.page.Window = walk, max(0, s.window-walk.Ranks())
-	if walk.Ranks() > 0 { // the more was shown, the more folds
-		s.page.Rate = max(s.page.Rate, float64(walk.Folded())/float64(walk.Ranks()))
-	}
 	s.readTexts(s.collapse.texts)
 	s.state = cursorWalks
 }
@@ -271,14 +271,17 @@ func (c collapse) judgedHits(list [][]byte, span rerank.Span, texts bool) (hits 
 
 // goOn goes on with the client's own page, behind what was walked before it.
 func (s *cursored) goOn(walk *rerank.Walk) (*adapters.Request, *adapters.Answer, error) {
+	own, at, rounds := s.own, s.span, s.rounds
+	s.own = nil
 	s.resume(walk)
-	rounds := s.rounds
-	if _, _, _, err := s.next(); err != nil { // it asks for no more than is at hand
+	body, void, _, err := s.next()
+	switch {
+	case err != nil:
 		return nil, nil, adapters.NotUnderstood(err)
+	case s.plain || s.span.To > at.To || s.span.SketchOnly != at.SketchOnly: // the page that is at hand is another reading
+		return s.ask(body, void), nil, nil
 	}
 	s.rounds = rounds
-	own := s.own
-	s.own = nil
 	return s.Next(own)
 }
 

@@ -174,8 +174,8 @@ func (c *collapse) add(content content) {
 	}
 }
 
-// pages returns pages that hold what is wanted of the span. No page of neighbours ends behind the number that is looked for, if the span does
-// not: the engine would look for more, and might find others.
+// pages returns pages that hold what is wanted of the span. No page of neighbours ends behind the number that is looked for, if the
+// span does not: the engine would look for more, and might find others.
 func (c *collapse) pages() []slice {
 	limit := c.limit()
 	if near := c.q.near; near != nil && c.span.To <= near.k {

@@ -4,12 +4,12 @@
 // the search of one collection, needs the same permission, and reads ranks beyond one page's 250 hits in one request. What the
 // client put in the query string stays there, less the few parameters that a reading steers; those go into the body.
 //
-// What decides beside the sketch (a host, a date) is read with it, and cut out again where the client did not ask for it. Dates are whole
+// What decides beside the sketch (a host, a date) is read with it, and not shown where the client did not ask for it. Dates are whole
 // numbers of Unix seconds; one that as seconds would lie beyond the year 9999 is taken for milliseconds, anything but a number for no date.
 // Of arrays all values count, of objects none. A key that hides a deciding field is obeyed: hits then lack it.
 //
-// Hits that stand scattered, as representatives do, are read in small pages of one request: any rank is a page of one. Folded hits are shown
-// in a member of the hit, beside its document:
+// Hits that stand scattered, as representatives do, are read in small pages of one request: any rank is a page of one. Folded hits are
+// shown in a member of the hit, beside its document:
 //
 //	"neardup": {"found": 1, "exact": true, "hits": [{"id": "7", "agreement": 0.9312, "document": {…}, "explain": {…}}], "explain": {…}}
 //

@@ -13,7 +13,7 @@ import (
 )
 
 // walked is how many documents are walked over.
-const walked = 1500
+const walked = 900
 
 // Walked page by page a long list shows every group once and in order, whatever is shown of each, in three requests a page at most (sketches, the
 // texts of hits without one, the page's hits); and what is deleted in between changes the pages that follow as it does the engine's own.
@@ -95,7 +95,7 @@ func TestRealNeighbours(t *testing.T) {
 		{Together: adapters.Together{Same: []string{"nosuch"}}}, // nothing folds
 	} {
 		choose.DateField = "at"
-		for _, k := range []int{2, 60, 200} {
+		for _, k := range []int{2, 60} {
 			for _, perPage := range []int{3, 40} {
 				for page := range 2 {
 					b.try(trial{
