@@ -11,9 +11,9 @@ import (
 	"github.com/neardup/sidecar/internal/engines"
 )
 
-// TestContractCursors walks lists by search_after, in a point in time and without: the pages together are the collapsed list, each is
-// full until it ends, and each hit is the engine's own. Where representatives are chosen by more than rank, and with components, the
-// walk is the engine's own.
+// TestContractCursors walks lists by search_after, in a point in time and without: the pages together are the collapsed list,
+// each is full until it ends, and each hit is the engine's own. Where representatives are chosen by more than rank, and with
+// components, the walk is the engine's own.
 func TestContractCursors(t *testing.T) {
 	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
 		c := randomContract(t, e, scale(6, 10), scale(300, 1500))
@@ -89,8 +89,9 @@ func (c *contract) walkCursor(a ask, frozen bool) {
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		c.t.Fatalf("NEARDUP_SEED=%d %v in a point in time: %v, rules:\n%s: the definition (-), the pages (+):\n%.3000s", c.seed, a, frozen,
-			c.listeners[a.listener].rules[c.place(a.shelves[0])].yaml(a.shelves[0].index), diff)
+		rule := c.listeners[a.listener].rules[c.place(a.shelves[0])].yaml(a.shelves[0].index)
+		c.t.Fatalf("NEARDUP_SEED=%d %v in a point in time: %v, rules:\n%s: the definition (-), the pages (+):\n%.3000s", c.seed, a,
+			frozen, rule, diff)
 	}
 }
 

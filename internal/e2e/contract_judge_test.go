@@ -138,7 +138,7 @@ func (c *contract) judge(a ask) (wrong string) {
 		if wrong = c.compare(a, v, direct, result, r); wrong == "" {
 			return ""
 		}
-		if c.still(a, v.list) {
+		if a.near > 0 || c.still(a, v.list) {
 			return wrong
 		}
 	}
@@ -402,18 +402,19 @@ func (c *contract) simpler(a ask) (list []ask) {
 // shows reports whether the answer shows what was folded.
 func (v *verdict) shows() bool { return v.state == "collapsed" && v.expand != "off" }
 
-// nearest makes the list of a search for nearest neighbours its own where nothing folds in it; else it cuts what is shown of at least
-// as many as the rule's vector_window says to the length of the client's own.
+// nearest makes the list of a search for nearest neighbours its own where nothing folds in it; else it cuts what is shown of at
+// least as many as the rule's vector_window says to the length of the client's own.
 func (c *contract) nearest(a ask, v *verdict) []int {
 	c.t.Helper()
 	own := a.clone()
 	own.lone = true
 	list := c.judged(own)
-	looked := collapse(list, min(v.window, 100), v.transitive)
-	if c.typesense() { // there the longer list is looked at
+	looked, alike := collapse(list, min(v.window, 100), v.transitive), false
+	if c.typesense() { // there the longer list is looked at, and what it brings in the place of others
 		looked = v.fold
+		alike = slices.ContainsFunc(looked.groups, func(g foldGroup) bool { return g.leader != g.representative })
 	}
-	if looked.folded == 0 || v.off || v.dry {
+	if looked.folded == 0 && !alike || v.off || v.dry {
 		v.list, v.fold = list, collapse(list, v.window, v.transitive)
 		return v.fold.shown
 	}

@@ -287,7 +287,7 @@ func (c *contract) wrongFolded(a ask, v verdict, group *foldGroup, rank int, sho
 	later, earlier := &v.list[max(rank, other)], &v.list[min(rank, other)]
 	agreement, same := agreementOf(later, earlier)
 	agreement = max(0, agreement) // chance takes an estimate below 0
-	if math.Abs(shown.agreement-math.Round(agreement*1e4)/1e4) > 1e-9 {
+	if !(math.Abs(shown.agreement-agreement) < 0.5001e-4) {
 		return fmt.Sprintf("%v has the agreement %v, want %.4f", own, shown.agreement, agreement)
 	}
 	if w := c.wrongSource(v, own, shown); w != "" {

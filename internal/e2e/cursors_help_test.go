@@ -64,6 +64,7 @@ func leaves(r *rand.Rand, n int, share float64) []leaf {
 // plant stores the leaves: most through the sidecar, the bare ones directly.
 func plant(t *testing.T, direct api, through, index string, shards int, list []leaf) {
 	t.Helper()
+	call(t, direct.e, "DELETE", direct.base+"/"+index, "") // of a run that was broken off
 	direct.drop(t, index)
 	call(t, direct.e, "PUT", through+"/"+index, fmt.Sprintf(`{"settings":{"number_of_shards":%d,"number_of_replicas":0,"max_result_window":20000},`+
 		`"mappings":{"properties":{"id":{"type":"keyword"},"title":{"type":"text"},"body":{"type":"text"},"place":{"type":"integer"},`+

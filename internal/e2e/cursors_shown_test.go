@@ -34,7 +34,10 @@ func TestCursorControls(t *testing.T) {
 				{name: "source filtered", more: `,"_source":["id"]`}, {name: "no source", more: `,"_source":false,"docvalue_fields":["place"]`},
 				{name: "fields", more: `,"fields":["*"],"_source":false`}, {name: "keep", url: "neardup_keep=3", keep: 3}, {name: "window", url: "neardup_window=40", window: 40},
 				{name: "keep in the body", more: `,"neardup_keep":2`, keep: 2}, {name: "threshold", url: "neardup_threshold=0.95", threshold: 0.95},
-				{name: "dry run", url: "neardup=dry_run", dry: 1}, {name: "aggregations", more: `,"aggs":{"n":{"max":{"field":"place"}}},"track_total_hits":true`},
+				{name: "dry run", url: "neardup=dry_run", dry: 1}, {name: "dry run of a small window", url: "neardup=dry_run&neardup_window=20", dry: 1},
+				{name: "totals of a small window", url: "neardup_totals=collapsed&neardup_window=40", window: 40},
+				{name: "expanded in a small window", url: "neardup_expand=source&neardup_window=40", more: `,"_source":["id"]`, window: 40},
+				{name: "aggregations", more: `,"aggs":{"n":{"max":{"field":"place"}}},"track_total_hits":true`},
 				{name: "no total", more: `,"track_total_hits":false`}, {name: "totals", url: "neardup_totals=collapsed"}, {name: "expanded", url: "neardup_expand=source&neardup_explain=true"},
 				{name: "filtered", url: "filter_path=pit_id,hits.hits._id,hits.hits.sort"},
 			} {
