@@ -26,12 +26,12 @@ engines:
 e2e:
 	NEARDUP_ENGINES=required $(GO) test -count=1 -timeout 30m -p 1 ./...
 
-# The long forms of tests: a bulk of a gigabyte in each form, minutes of concurrent writes and backfills, searches at random. About
-# half an hour.
+# The long forms of tests: a bulk of a gigabyte in each form, minutes of concurrent writes and backfills, searches at random, the search
+# contract over thousands of pages. About an hour and a half.
 soak:
-	NEARDUP_ENGINES=required NEARDUP_SOAK=1 $(GO) test -count=1 -timeout 120m -p 1 -v \
-	  -run 'InFlatMemory|RefusedImport|ConcurrentWrites|WritesAtRandom|BesideBackfill|AliasMoves|TestRealSearches|RandomSchedules|ScanOutlasts' \
-	  ./internal/e2e ./adapters/typesense
+	NEARDUP_ENGINES=required NEARDUP_SOAK=1 $(GO) test -count=1 -timeout 240m -p 1 -v \
+	  -run 'InFlatMemory|RefusedImport|ConcurrentWrites|WritesAtRandom|BesideBackfill|AliasMoves|TestRealSearches|RandomSchedules|ScanOutlasts|TestContract|TestCursorWalks|TestRealPages' \
+	  ./internal/e2e ./adapters/elastic ./adapters/typesense
 
 # Each fuzz target for FUZZTIME.
 FUZZTIME ?= 30s
