@@ -2,6 +2,7 @@ package adapters
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -72,7 +73,7 @@ var controls = []control{
 	}},
 	{"neardup_window", func(c *Controls, value string) error {
 		w, err := strconv.Atoi(value)
-		if err != nil || w < 1 {
+		if err != nil && !errors.Is(err, strconv.ErrRange) || w < 1 { // one out of range is the largest there is, and capped like any
 			return fmt.Errorf("must be a whole number of at least 1, not [%s]", value)
 		}
 		c.Window = w
@@ -119,18 +120,45 @@ func IsControl(name string) bool {
 	return name == "neardup" || strings.HasPrefix(name, FieldPrefix)
 }
 
+// maxShown is how many bytes of a bad value are quoted.
+const maxShown = 200
+
 // Set takes one control. The error names the control, its value and what to write instead.
 func (c *Controls) Set(name, value string) error {
 	for _, known := range controls {
 		if known.name != name {
 			continue
 		}
-		if err := known.set(c, value); err != nil {
+		if err := known.set(c, value); err != nil && len(value) > maxShown {
+			return fmt.Errorf("[%s] has a value of %d bytes, which it can't be", name, len(value))
+		} else if err != nil {
 			return fmt.Errorf("[%s] %w", name, err)
 		}
 		return nil
 	}
 	return fmt.Errorf("[%s] is unknown: the controls are %s", name, controlNames())
+}
+
+// MemberControls returns the controls among the members of an object, and whether there is one. Of one with the value null, which clients send
+// for an option that is not set, nothing is taken.
+func MemberControls(members []Member) (c Controls, found bool, err error) {
+	for _, m := range members {
+		if !IsControl(m.Key) {
+			continue
+		}
+		found = true
+		value, text := Text(m.Value)
+		if !text {
+			value = string(m.Value)
+		}
+		if !text && value == "null" {
+			continue
+		}
+		if err := c.Set(m.Key, value); err != nil {
+			return c, true, err
+		}
+	}
+	return c, found, nil
 }
 
 // Merge returns the controls with those of a narrower place (one search of many) put over them.

@@ -86,19 +86,12 @@ func (d larder) Search(c adapters.Class, r *adapters.Request, p adapters.Plan) a
 	controls, plain, err := adapters.TakeControls(r)
 	s := adapters.ParsedSearch{Plain: plain, Reason: "not_understood"}
 	members, malformed := adapters.Members(plain.Body)
-	for _, m := range members {
-		if adapters.IsControl(m.Key) {
-			value, ok := adapters.Text(m.Value)
-			if !ok {
-				value = string(m.Value)
-			}
-			err = errors.Join(err, controls.Set(m.Key, value))
-		}
-	}
-	if err != nil {
+	narrow, _, wrong := adapters.MemberControls(members)
+	if err = errors.Join(err, wrong); err != nil {
 		s.Refusal = d.ErrorReply(r, 400, err.Error())
 		return s
 	}
+	controls = controls.Merge(narrow)
 	if malformed != nil {
 		return s
 	}

@@ -77,26 +77,14 @@ func repeated(members []adapters.Member) bool {
 
 // takeControls takes our controls out of the body and puts them over those of the request.
 func (q *query) takeControls(members []adapters.Member) ([]adapters.Member, error) {
-	var narrow adapters.Controls
-	found := false
-	for _, m := range members {
-		if !adapters.IsControl(m.Key) {
-			continue
-		}
-		found = true
-		value, ok := adapters.Text(m.Value)
-		if !ok {
-			value = string(m.Value)
-		}
-		if err := narrow.Set(m.Key, value); err != nil {
-			return nil, fmt.Errorf("body: %w", err)
-		}
+	narrow, found, err := adapters.MemberControls(members)
+	if err != nil {
+		return nil, fmt.Errorf("body: %w", err)
 	}
 	if !found {
 		return members, nil
 	}
 	q.controls, q.stripped = q.controls.Merge(narrow), true
-	var err error
 	if q.body, err = adapters.Cut(q.body, adapters.IsControl); err != nil {
 		return nil, err
 	}
@@ -124,9 +112,10 @@ var urlParams = map[string]string{
 	"ccs_minimize_roundtrips": "", "allow_partial_search_results": "", "terminate_after": "", "explain": "", "version": "",
 	"seq_no_primary_term": "", "stats": "", "search_type": "", "pretty": "", "human": "", "error_trace": "", "suggest_field": "",
 	"suggest_mode": "", "suggest_size": "", "suggest_text": "", "max_concurrent_searches": "", "index": "",
-	"force_synthetic_source": "", "include_named_queries_score": "", "min_compatible_shard_node": "", "cancel_after_time_interval": "",
-	"phase_took": "",
-	"scroll":     "export", "format": "format", "filter_path": "", "source": "not_understood",
+	"force_synthetic_source": "", "include_named_queries_score": "", "min_compatible_shard_node": "",
+	"cancel_after_time_interval": "",
+	"phase_took":                 "",
+	"scroll":                     "export", "format": "format", "filter_path": "", "source": "not_understood",
 	"source_content_type": "not_understood", "search_pipeline": "not_understood", "verbose_pipeline": "not_understood",
 }
 
@@ -172,6 +161,9 @@ func (d Dialect) filtered(params []adapters.Param, body []byte) ([]byte, error) 
 // paramsReason returns why URL parameters leave a search alone, or nothing.
 func paramsReason(params []adapters.Param) string {
 	for _, p := range params {
+		if p.Raw == "" { // between two &, or behind the last
+			continue
+		}
 		reason, known := urlParams[p.Name]
 		if !known {
 			return "not_understood"
@@ -214,7 +206,8 @@ func (q *query) readPage() string {
 	}
 	source, stored := q.named("_source"), q.named("stored_fields")
 	bare := source == "" && adapters.Get(q.members, "script_fields") != nil // which come in place of the source
-	q.whole = stored == "" && !bare && (source == "" || source == "true") && q.named("_source_includes") == "" && q.named("_source_excludes") == ""
+	q.whole = stored == "" && !bare && (source == "" || source == "true") &&
+		q.named("_source_includes") == "" && q.named("_source_excludes") == ""
 	if strings.Contains(stored, "_none_") {
 		return "not_understood" // such hits have no id to tell them by
 	}
@@ -224,9 +217,9 @@ func (q *query) readPage() string {
 	return ""
 }
 
-// rescored returns how many ranks of a list do not depend on the size that is asked for. Each shard rescores the best hits of a window,
-// 10 where it is not given, and collects at least as many; with a size beyond that, hits come in with their first score,
-// and can end up in between.
+// rescored returns how many ranks of a list do not depend on the size that is asked for. Each shard rescores the best hits of
+// a window, 10 where it is not given, and collects at least as many; with a size beyond that, hits come in with their first
+// score, and can end up in between.
 func rescored(value []byte) int {
 	if value == nil {
 		return maxResultWindow

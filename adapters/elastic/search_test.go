@@ -16,51 +16,72 @@ import (
 
 // searchPlan knows the targets that begin with "news" and expects no hit to fold.
 func searchPlan(t testing.TB, lacking bool) adapters.Plan {
-	return adapters.Plan{Rules: adaptertest.Rules(t), MaxWindow: 100, Scope: func(target string) adapters.Scope {
-		return adapters.Scope{Configured: strings.HasPrefix(target, "news"), Window: 30, Lacking: lacking}
+	rules, behind := adaptertest.Rules(t), adapters.Scope{}
+	behind.Add(rules[0])
+	return adapters.Plan{Rules: rules, MaxWindow: 100, Scope: func(target string) adapters.Scope {
+		return adapters.Scope{Configured: strings.HasPrefix(target, "news"), Window: 30, Lacking: lacking, Texts: behind.Texts}
 	}}
 }
 
 func searchFor(path, query, body string) (adapters.Class, *adapters.Request) {
-	r := &adapters.Request{Method: "POST", Path: path, RawQuery: query, Header: adapters.Header{"Content-Type": {"application/json"}}, Body: []byte(body)}
+	r := &adapters.Request{Method: "POST", Path: path, RawQuery: query,
+		Header: adapters.Header{"Content-Type": {"application/json"}}, Body: []byte(body)}
 	return Dialect{}.Classify(r), r
 }
 
 func TestAsks(t *testing.T) {
 	const ours = `"docvalue_fields":["neardup_sketch"]`
+	const alone = `"_source":false,"seq_no_primary_term":true,"stored_fields":"_none_",` + ours
 	for _, c := range []struct {
 		name, query, body string
 		lacking           bool
 		wantQuery, want   string
 	}{
 		{"no body", "", ``, false, "", `{"from":0,"size":10,` + ours + `}`},
-		{"from and size stay where they stand", "", `{"size":3,"query":{"match_all":{}},"from":1}`, false, "", `{"query":{"match_all":{}},"from":0,"size":4,` + ours + `}`},
+		{"from and size stay where they stand", "", `{"size":3,"query":{"match_all":{}},"from":1}`, false, "",
+			`{"query":{"match_all":{}},"from":0,"size":4,` + ours + `}`},
 		{"in the URL", "size=3&q=a%20b&from=1&pretty", ``, false, "q=a%20b&pretty", `{"from":0,"size":4,` + ours + `}`},
 		{"the URL wins", "size=3", `{"size":5}`, false, "", `{"from":0,"size":3,` + ours + `}`},
 		{"white space", "", "{\n  \"query\" : {}\n}\n", false, "", "{\n  \"query\" : {},\"from\":0,\"size\":10," + ours + "\n}\n"},
-		{"controls go", "neardup=on&q=a&neardup_window=5", `{"neardup_threshold":0.9,"size":2}`, false, "q=a", `{"from":0,"size":2,` + ours + `}`},
+		{"controls go", "neardup=on&q=a&neardup_window=5", `{"neardup_threshold":0.9,"size":2}`, false, "q=a",
+			`{"from":0,"size":2,` + ours + `}`},
 		{"whole source", "", `{"_source":true}`, true, "", `{"_source":true,"from":0,"size":10,` + ours + `}`},
 		{"no source", "", `{"_source":false}`, false, "", `{"_source":false,"from":0,"size":10,` + ours + `}`},
 		{"no source, lacking", "", `{"_source":false}`, true, "", `{"_source":["body","title"],"from":0,"size":10,` + ours + `}`},
-		{"filtered in the URL, lacking", "_source_includes=n", ``, true, "", `{"from":0,"size":10,"_source":{"includes":["n","body","title"],"excludes":[]},` + ours + `}`},
+		{"filtered in the URL, lacking", "_source_includes=n", ``, true, "",
+			`{"from":0,"size":10,"_source":{"includes":["n","body","title"],"excludes":[]},` + ours + `}`},
 		{"one hidden, lacking", "_source=b*,t&_source_excludes=body,m", `{"_source":false}`, true, "",
 			`{"_source":{"includes":["b*","t","title"],"excludes":["m"]},"from":0,"size":10,` + ours + `}`},
 		{"all hidden, lacking", "", `{"_source":{"excludes":["title","body"]}}`, true, "",
 			`{"_source":{"includes":[],"excludes":["neardup_sketch"]},"from":0,"size":10,` + ours + `}`},
-		{"seen anyway, lacking", "", `{"_source":["title","body","n"]}`, true, "", `{"_source":["title","body","n"],"from":0,"size":10,` + ours + `}`},
-		{"not certain, lacking", "", `{"_source":{"excludes":["*y"]}}`, true, "", `{"from":0,"size":1,"_source":["body","title"],` + ours + `}`},
-		{"a script's fields, lacking", "", `{"script_fields":{}}`, true, "", `{"script_fields":{},"from":0,"size":10,"_source":["body","title"],` + ours + `}`},
-		{"client's fields", "", `{"fields":["n"]}`, false, "", `{"from":0,"size":1,"_source":false,` + ours + `}`},
+		{"seen anyway, lacking", "", `{"_source":["title","body","n"]}`, true, "",
+			`{"_source":["title","body","n"],"from":0,"size":10,` + ours + `}`},
+		{"not certain, lacking", "", `{"_source":{"excludes":["*y"]}}`, true, "",
+			`{"from":0,"size":1,"_source":["body","title"],` + ours + `}`},
+		{"a script's fields, lacking", "", `{"script_fields":{}}`, true, "",
+			`{"script_fields":{},"from":0,"size":10,"_source":["body","title"],` + ours + `}`},
+		{"client's fields", "", `{"fields":["n"]}`, false, "", `{"from":0,"size":1,` + alone + `}`},
 		{"a pattern that brings the sketch", "", `{"fields":["n*"]}`, false, "", `{"fields":["n*"],"from":0,"size":10}`},
-		{"client's fields, lacking", "", `{"_source":["n"],"fields":["n"]}`, true, "", `{"from":0,"size":1,"_source":["body","title"],` + ours + `}`},
-		{"all in the URL", "source=%7B%22size%22:3%7D&source_content_type=application/json&pretty", ``, false, "pretty", `{"from":0,"size":3,` + ours + `}`},
-		{"client's docvalue_fields", "", `{"docvalue_fields":[{"field":"n"}, "m"]}`, false, "", `{"docvalue_fields":[{"field":"n"}, "m","neardup_sketch"],"from":0,"size":10}`},
-		{"client's docvalue_fields in the URL", "docvalue_fields=n", ``, false, "docvalue_fields=n", `{"from":0,"size":10,` + ours + `}`},
-		{"client names our field", "", `{"docvalue_fields":[{"field":"neardup_sketch"}]}`, false, "", `{"docvalue_fields":[{"field":"neardup_sketch"}],"from":0,"size":10}`},
-		{"client names our field in the URL", "docvalue_fields=n,neardup_sketch", ``, false, "docvalue_fields=n,neardup_sketch", `{"from":0,"size":10}`},
-		{"sketches only", "from=60&_source=n&docvalue_fields=n&sort=n&suggest_field=title", `{"highlight":{},"fields":["n"],"aggs":{},"suggest":{},"explain":true,"track_scores":true}`, false,
-			"sort=n", `{"track_scores":true,"from":0,"size":1,"_source":false,` + ours + `}`},
-		{"sketches only, lacking", "", `{"from":60,"docvalue_fields":["n"]}`, true, "", `{"from":0,"size":1,"_source":["body","title"],` + ours + `}`},
+		{"client's fields, lacking", "", `{"_source":["n"],"fields":["n"]}`, true, "",
+			`{"from":0,"size":1,"_source":["body","title"],` + ours + `}`},
+		{"all in the URL", "source=%7B%22size%22:3%7D&source_content_type=application/json&pretty", ``, false, "pretty",
+			`{"from":0,"size":3,` + ours + `}`},
+		{"client's docvalue_fields", "", `{"docvalue_fields":[{"field":"n"}, "m"]}`, false, "",
+			`{"docvalue_fields":[{"field":"n"}, "m","neardup_sketch"],"from":0,"size":10}`},
+		{"client's docvalue_fields in the URL", "docvalue_fields=n", ``, false, "docvalue_fields=n",
+			`{"from":0,"size":10,` + ours + `}`},
+		{"client names our field", "", `{"docvalue_fields":[{"field":"neardup_sketch"}]}`, false, "",
+			`{"docvalue_fields":[{"field":"neardup_sketch"}],"from":0,"size":10}`},
+		{"client names our field in the URL", "docvalue_fields=n,neardup_sketch", ``, false, "docvalue_fields=n,neardup_sketch",
+			`{"from":0,"size":10}`},
+		{"sketches only", "from=60&_source=n&docvalue_fields=n&sort=n&suggest_field=title",
+			`{"highlight":{},"fields":["n"],"aggs":{},"suggest":{},"explain":true,"track_scores":true}`, false,
+			"sort=n", `{"track_scores":true,"from":0,"size":1,` + alone + `}`},
+		{"sketches only, nested hits", "", `{"from":60,"query":{"nested":{"inner_hits":{}}}}`, false, "",
+			`{"query":{"nested":{"inner_hits":{}}},"from":0,"size":1,"_source":false,` + ours + `}`},
+		{"sketches only, with ids", "neardup_expand=ids&from=60", ``, false, "", `{"from":0,"size":1,"_source":false,` + ours + `}`},
+		{"sketches only, lacking", "", `{"from":60,"docvalue_fields":["n"]}`, true, "",
+			`{"from":0,"size":1,"_source":["body","title"],` + ours + `}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			class, r := searchFor("/news-1/_search", c.query, c.body)
@@ -80,7 +101,8 @@ func TestAsks(t *testing.T) {
 			if diff := cmp.Diff(c.wantQuery, ask.RawQuery); diff != "" {
 				t.Error(diff)
 			}
-			if ask.Method != "POST" || ask.Path != "/news-1/_search" || !slices.Equal(ask.Header["Content-Type"], []string{"application/json"}) {
+			if ask.Method != "POST" || ask.Path != "/news-1/_search" || !slices.Equal(ask.Header["Content-Type"],
+				[]string{"application/json"}) {
 				t.Errorf("%+v", ask)
 			}
 		})
@@ -88,12 +110,14 @@ func TestAsks(t *testing.T) {
 }
 
 func TestAskOfABarePathGetsAContentType(t *testing.T) {
-	r := &adapters.Request{Method: "GET", Path: "/news-1/_search", RawQuery: "q=a", Header: adapters.Header{"Authorization": {"Basic x"}}}
+	r := &adapters.Request{Method: "GET", Path: "/news-1/_search", RawQuery: "q=a",
+		Header: adapters.Header{"Authorization": {"Basic x"}}}
 	ask, _, err := Dialect{}.Search(Dialect{}.Classify(r), r, searchPlan(t, false)).Exchange.Next(nil)
 	if err != nil || ask.Method != "GET" {
 		t.Fatal(ask, err)
 	}
-	if diff := cmp.Diff(adapters.Header{"Authorization": {"Basic x"}, "Content-Type": {"application/json"}}, ask.Header); diff != "" {
+	if diff := cmp.Diff(adapters.Header{"Authorization": {"Basic x"}, "Content-Type": {"application/json"}},
+		ask.Header); diff != "" {
 		t.Error(diff)
 	}
 	if len(r.Header) != 1 {
@@ -131,7 +155,8 @@ func TestLeftAlone(t *testing.T) {
 		{"/news-1/_search", "unheard_of=1", ``, "not_understood"},
 		{"/news-1/_search", "", `{"unheard_of":1}`, "not_understood"},
 		{"/news-1/_search", "", `{"query":`, "not_understood"},
-		{"/news-1/_search", "", `{"query":` + strings.Repeat("[", maxDepth+1) + strings.Repeat("]", maxDepth+1) + `}`, "not_understood"}, // the engine refuses it
+		{"/news-1/_search", "", `{"query":` + strings.Repeat("[", maxDepth+1) + strings.Repeat("]", maxDepth+1) + `}`,
+			"not_understood"}, // the engine refuses it
 		{"/news-1/_search", "", `{"size":"3"}`, ""},
 		{"/news-1/_search", "", `{"size":-1}`, "not_understood"},
 		{"/news-1/_search", "", `{"size":99999999999999999999}`, "not_understood"},
@@ -157,7 +182,8 @@ func TestLeftAlone(t *testing.T) {
 		class, r := searchFor(c.path, c.query, c.body)
 		parsed := Dialect{}.Search(class, r, searchPlan(t, false))
 		if parsed.Refusal != nil || parsed.Reason != c.want || (parsed.Exchange == nil) != (c.want != "") {
-			t.Errorf("%s?%s %s: %q, exchange %v, refusal %v; want %q", c.path, c.query, c.body, parsed.Reason, parsed.Exchange != nil, parsed.Refusal, c.want)
+			t.Errorf("%s?%s %s: %q, exchange %v, refusal %v; want %q", c.path, c.query, c.body, parsed.Reason, parsed.Exchange != nil,
+				parsed.Refusal, c.want)
 		}
 		if c.body != "" && !strings.Contains(c.body, "neardup") && string(parsed.Plain.Body) != c.body {
 			t.Errorf("%s: the plain body became %s", c.body, parsed.Plain.Body)
@@ -167,7 +193,8 @@ func TestLeftAlone(t *testing.T) {
 
 func TestLeftAloneForItsHeader(t *testing.T) {
 	for _, c := range []struct{ key, value, want string }{
-		{"Content-Type", "application/yaml", "format"}, {"Content-Type", "application/smile", "format"}, {"Accept", "application/cbor", "format"},
+		{"Content-Type", "application/yaml", "format"}, {"Content-Type", "application/smile", "format"}, {"Accept",
+			"application/cbor", "format"},
 		{"Content-Type", "application/vnd.elasticsearch+json;compatible-with=8", ""}, {"Accept", "text/html, */*", ""},
 		{"Authorization", "AWS4-HMAC-SHA256 Credential=x", "signed"}, {"Authorization", "ApiKey x", ""},
 	} {
@@ -180,7 +207,8 @@ func TestLeftAloneForItsHeader(t *testing.T) {
 }
 
 func TestControlsOfAMultiSearchAreCutOutOfItsPlainForm(t *testing.T) {
-	class, r := searchFor("/_msearch", "neardup_window=5", "{\"index\":\"news-1\"}\n{\"neardup\":\"off\",\"size\":3}\n{\"index\":\"logs-1\"}\n{ }\n")
+	class, r := searchFor("/_msearch", "neardup_window=5",
+		"{\"index\":\"news-1\"}\n{\"neardup\":\"off\",\"size\":3}\n{\"index\":\"logs-1\"}\n{ }\n")
 	parsed := Dialect{}.Search(class, r, searchPlan(t, false))
 	if want := "{\"index\":\"news-1\"}\n{\"size\":3}\n{\"index\":\"logs-1\"}\n{ }\n"; string(parsed.Plain.Body) != want || parsed.Plain.RawQuery != "" {
 		t.Errorf("?%s %q", parsed.Plain.RawQuery, parsed.Plain.Body)
@@ -205,8 +233,10 @@ func afterReply(t *testing.T, path, body, reply string) (*adapters.Request, *ada
 }
 
 func TestShardsThatCannotReadOurFieldMakeTheSearchPlain(t *testing.T) {
-	const reply = `{"_shards":{"failed":1,"failures":[{"reason":{"reason":"Fielddata is disabled on [neardup_sketch]"}}]},"hits":{"hits":[]}}`
-	if _, _, err := afterReply(t, "/news-1/_search", `{}`, reply); !errors.Is(err, adapters.ErrWidened) || errors.Is(err, adapters.ErrNotUnderstood) {
+	const reply = `{"_shards":{"failed":1,"failures":[{"reason":{"reason":"Fielddata is disabled on [neardup_sketch]"}}]},` +
+		`"hits":{"hits":[]}}`
+	if _, _, err := afterReply(t, "/news-1/_search", `{}`, reply); !errors.Is(err, adapters.ErrWidened) || errors.Is(err,
+		adapters.ErrNotUnderstood) {
 		t.Error(err)
 	}
 	ask, _, err := afterReply(t, "/_msearch", "{\"index\":\"news-1\"}\n{\"size\":3}\n", `{"responses":[`+reply+`]}`)
@@ -224,7 +254,8 @@ func TestFieldsAskedForTwice(t *testing.T) {
 	hit := func(id, fields string) string {
 		return `{"_index":"news-1","_id":"` + id + `","fields":{` + fields + `}}`
 	}
-	reply := `{"hits":{"total":2,"hits":[` + hit("1", `"neardup_sketch":[`+text+`,`+text+`],"n":[1]`) + `,` + hit("2", `"n":[2],"neardup_sketch":[`+text+`]`) + `]}}`
+	reply := `{"hits":{"total":2,"hits":[` + hit("1", `"neardup_sketch":[`+text+`,`+text+`],"n":[1]`) + `,` + hit("2",
+		`"n":[2],"neardup_sketch":[`+text+`]`) + `]}}`
 	_, answer, err := afterReply(t, "/news-1/_search", `{"docvalue_fields":["ne*","n"]}`, reply)
 	if err != nil {
 		t.Fatal(err)
@@ -238,26 +269,29 @@ func TestFieldsAskedForTwice(t *testing.T) {
 	}
 }
 
-// A client that hides the text, by what can't be widened for certain, gets it read in a reading of its own, and its hits as it asked for them.
+// A client that hides the text, by what can't be widened for certain, gets it read in a reading of its own, and its hits as
+// it asked for them.
 func TestHiddenTextIsReadApart(t *testing.T) {
 	class, r := searchFor("/news-1/_search", "", `{"_source":["n"],"fields":["n"],"size":2}`)
 	hit := func(id, rest string) string { return `{"_index":"news-1","_id":"` + id + `",` + rest + `}` }
 	const text = `"_source":{"title":"one two three four five six"}`
 	page := `{"hits":{"hits":[` + hit("1", `"_source":{"n":1},"fields":{"n":[1]}`) + `]}}`
 	var pages, apart int
-	answer, err := adaptertest.Run((Dialect{}).Search(class, r, searchPlan(t, true)).Exchange, func(ask *adapters.Request) *adapters.Reply {
-		reply := page
-		switch body := string(ask.Body); {
-		case strings.Contains(body, `"_source":["body","title"]`) && !strings.Contains(body, `"fields":["n"]`):
-			reply = `{"hits":{"hits":[` + hit("1", text) + `,` + hit("2", text) + `]}}`
-			apart++
-		case strings.Contains(body, `"_source":["n"],"fields":["n"]`) && strings.Contains(body, `"from":0,"size":1`) && !strings.Contains(body, "neardup"):
-			pages++
-		default:
-			t.Errorf("asked %s", body)
-		}
-		return &adapters.Reply{Status: 200, Body: []byte(reply)}
-	})
+	answer, err := adaptertest.Run((Dialect{}).Search(class, r, searchPlan(t, true)).Exchange,
+		func(ask *adapters.Request) *adapters.Reply {
+			reply := page
+			switch body := string(ask.Body); {
+			case strings.Contains(body, `"_source":["body","title"]`) && !strings.Contains(body, `"fields":["n"]`):
+				reply = `{"hits":{"hits":[` + hit("1", text) + `,` + hit("2", text) + `]}}`
+				apart++
+			case strings.Contains(body, `"_source":["n"],"fields":["n"]`) && strings.Contains(body,
+				`"from":0,"size":1`) && !strings.Contains(body, "neardup"):
+				pages++
+			default:
+				t.Errorf("asked %s", body)
+			}
+			return &adapters.Reply{Status: 200, Body: []byte(reply)}
+		})
 	if err != nil || string(answer.Body) != page || pages != 1 || apart == 0 {
 		t.Errorf("%+v %v, %d readings of texts, %d of the page", answer, err, apart, pages)
 	}
@@ -266,7 +300,8 @@ func TestHiddenTextIsReadApart(t *testing.T) {
 func TestErrorReply(t *testing.T) {
 	for _, d := range []Dialect{{}, {OpenSearch: true}} {
 		reply := d.ErrorReply(&adapters.Request{Header: adapters.Header{"X-Opaque-Id": {"a"}}}, 503, `no "answer"`)
-		const want = `{"error":{"root_cause":[{"type":"neardup_exception","reason":"no \"answer\""}],"type":"neardup_exception","reason":"no \"answer\""},"status":503}`
+		const want = `{"error":{"root_cause":[{"type":"neardup_exception","reason":"no \"answer\""}],"type":"neardup_exception",` +
+			`"reason":"no \"answer\""},"status":503}`
 		if reply.Status != 503 || string(reply.Body) != want {
 			t.Errorf("%d %s", reply.Status, reply.Body)
 		}
@@ -297,7 +332,8 @@ func TestPagesUpToTheEnginesLimit(t *testing.T) {
 			t.Fatal(err)
 		}
 		hits := fakeHits(answer.Body)[0]
-		if len(hits) != c.hits || !strings.Contains(hits[0], fmt.Sprintf(`"_id":"%d"`, c.first)) || answer.Outcomes[0].Limited != c.limited {
+		if len(hits) != c.hits || !strings.Contains(hits[0], fmt.Sprintf(`"_id":"%d"`,
+			c.first)) || answer.Outcomes[0].Limited != c.limited {
 			t.Errorf("from %d: %d hits, %+v: %s", c.from, len(hits), answer.Outcomes[0], hits)
 		}
 	}
@@ -307,7 +343,8 @@ func TestPagesUpToTheEnginesLimit(t *testing.T) {
 func TestControlsEverywhere(t *testing.T) {
 	values := map[string][2]string{ // good, bad
 		"neardup": {"on", "maybe"}, "neardup_threshold": {"0.5", "1.1"}, "neardup_keep": {"2", "0"}, "neardup_window": {"7", "-1"},
-		"neardup_expand": {"ids", "all"}, "neardup_explain": {"true", "why"}, "neardup_totals": {"collapsed", "some"}, "neardup_unknown": {"", "1"},
+		"neardup_expand": {"ids", "all"}, "neardup_explain": {"true", "why"}, "neardup_totals": {"collapsed", "some"},
+		"neardup_unknown": {"", "1"},
 	}
 	places := map[string]func(name, value string) (adapters.Class, *adapters.Request){
 		"url": func(n, v string) (adapters.Class, *adapters.Request) {
@@ -346,7 +383,8 @@ func TestControlsEverywhere(t *testing.T) {
 			}
 			class, r = request(name, value[0])
 			parsed := Dialect{OpenSearch: true}.Search(class, r, searchPlan(t, false))
-			if parsed.Refusal != nil || parsed.Exchange == nil || strings.Contains(string(parsed.Plain.Body)+parsed.Plain.RawQuery, "neardup") {
+			if parsed.Refusal != nil || parsed.Exchange == nil || strings.Contains(string(parsed.Plain.Body)+parsed.Plain.RawQuery,
+				"neardup") {
 				t.Errorf("%s: %s=%s: %q %+v", place, name, value[0], parsed.Reason, parsed.Plain)
 			}
 		}
@@ -356,8 +394,10 @@ func TestControlsEverywhere(t *testing.T) {
 // What a body says goes before the URL and the header, and numbers and truth values may stand as such.
 func TestControlsOfABody(t *testing.T) {
 	for body, want := range map[string]string{
-		`{"neardup_keep":2,"neardup_explain":true}`: "", `{"neardup_explain":false,"neardup_expand":"source"}`: "", `{"neardup_keep":{}}`: "keep", `{"neardup_expand":[1]}`: "expand",
-		`{"neardup_window":1.5}`: "window", `{"neardup_threshold":null}`: "threshold", `{"neardup":true}`: "", `{"neardup":null}`: "neardup",
+		`{"neardup_keep":2,"neardup_explain":true}`: "", `{"neardup_explain":false,"neardup_expand":"source"}`: "",
+		`{"neardup_keep":{}}`: "keep", `{"neardup_expand":[1]}`: "expand",
+		`{"neardup_window":1.5}`: "window", `{"neardup_threshold":null}`: "", `{"neardup":true}`: "",
+		`{"neardup":null}`: "", `{"neardup":"null"}`: "neardup",
 	} {
 		class, r := searchFor("/news-1/_search", "neardup_keep=3", body)
 		parsed := Dialect{}.Search(class, r, searchPlan(t, false))

@@ -101,24 +101,14 @@ func parse(body []byte, params []adapters.Param, key string, outer adapters.Cont
 
 // takeControls takes our controls out of the body and puts them over those of the request.
 func (q *query) takeControls(members []adapters.Member) ([]adapters.Member, error) {
-	if !slices.ContainsFunc(members, func(m adapters.Member) bool { return adapters.IsControl(m.Key) }) {
+	narrow, found, err := adapters.MemberControls(members)
+	if err != nil {
+		return nil, fmt.Errorf("search: %w", err)
+	}
+	if !found {
 		return members, nil
 	}
-	var narrow adapters.Controls
-	for _, m := range members {
-		if !adapters.IsControl(m.Key) {
-			continue
-		}
-		value, ok := adapters.Text(m.Value)
-		if !ok {
-			value = string(m.Value)
-		}
-		if err := narrow.Set(m.Key, value); err != nil {
-			return nil, fmt.Errorf("search: %w", err)
-		}
-	}
 	q.controls = q.controls.Merge(narrow)
-	var err error
 	if q.body, err = adapters.Cut(q.body, adapters.IsControl); err != nil {
 		return nil, err
 	}
