@@ -7,15 +7,15 @@ import "slices"
 // of the list.
 func (w *Walk) after(hits []Hit, window int) (c Collapsed, folded int) {
 	hits = hits[:min(max(window, 0), len(hits))]
-	before := w.Clone().leaders
+	more := map[int]int{} // how many members of a leader's group are shown beyond those of the walk
 	var groups [][]int
 	var leaders leaders
 	var kept []int
 	for rank := range hits {
 		hit := &hits[rank]
-		if at := earlier(before, hit); at >= 0 {
-			if l := &before[at]; l.shown < l.hit.Profile.Keep {
-				l.shown++
+		if at := earlier(w.leaders, hit); at >= 0 {
+			if l := &w.leaders[at]; l.shown+more[at] < l.hit.Profile.Keep {
+				more[at]++
 				kept = append(kept, rank)
 				continue
 			}
@@ -40,8 +40,8 @@ func earlier(leaders []walked, hit *Hit) int {
 	if hit.leads() {
 		return -1
 	}
-	for i := range leaders {
-		if near, _ := hit.Profile.Near(hit, &leaders[i].hit); near {
+	for i, l := range leaders {
+		if near, _ := hit.Profile.Near(hit, l.hit); near {
 			return i
 		}
 	}

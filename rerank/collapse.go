@@ -126,9 +126,9 @@ func (ls *leaders) add(hit *Hit, group int) {
 		return
 	}
 	ls.list = append(ls.list, leader{hit.Sketch, hit, group})
-	if len(ls.list) == many && ls.of != nil {
+	if n := len(ls.list); ls.of != nil && ls.index == nil && (n == many || n == manyLists && lists(hit.Sketch.Form)) {
 		if ls.index = newIndex(ls.of); ls.index != nil {
-			for _, l := range ls.list[:many-1] {
+			for _, l := range ls.list[:n-1] {
 				ls.index.add(l.sketch)
 			}
 		}

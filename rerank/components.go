@@ -1,5 +1,7 @@
 package rerank
 
+import "slices"
+
 // components returns the members of each connected component of the hits that are not pinned, by first member, ascending. A component
 // joins the first pinned hit before its own first member that one of its members is a near-duplicate of; otherwise a pinned hit is alone.
 func components(hits []Hit) [][]int {
@@ -38,7 +40,8 @@ func newForest(n int) forest { return ranks(n) }
 func (f forest) connect(hits []Hit) {
 	var index *index
 	var members []int // of which the index knows the number
-	if len(hits) >= many {
+	listed := func(h Hit) bool { return h.Sketch != nil && lists(h.Sketch.Form) }
+	if len(hits) >= many || len(hits) >= manyLists && slices.ContainsFunc(hits, listed) {
 		index = newIndex(hits)
 	}
 	for rank := range hits {

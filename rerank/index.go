@@ -3,6 +3,7 @@ package rerank
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"github.com/neardup/sidecar/sketch"
 )
@@ -23,18 +24,24 @@ type index struct {
 	// heads begins, for each value of a mark's hash, the chain of the entries that have it. An entry is of the hit with the number of, and
 	// next goes on; 0 ends.
 	heads, next, of []int32
-	// seen says for each hit at which question it was found last.
+	// seen says for each hit at which question it was found last, shared how many of its marks were, sketches what it is known by.
 	seen      []int32
+	shared    []int32
+	sketches  []*sketch.Sketch
 	questions int32
 	found     []int32
 }
 
 const (
-	// many is from how many hits on an index is worth its room and time.
-	many = 300
+	// many is from how many hits on an index is worth its room and time, manyLists the same where those are lists of values, which take
+	// fifty times as long to compare.
+	many      = 300
+	manyLists = 24
 	// maxEntries bounds the room: 12 bytes each, or some more.
 	maxEntries = 4 << 20
 	valueSize  = 8
+	// sameText is more marks than a sketch has.
+	sameText = 1 << 16
 )
 
 // newIndex returns an index for as many hits as stand in the list, or nil where it would find little or nothing faster.
@@ -46,7 +53,7 @@ func newIndex(hits []Hit) *index {
 		if s == nil {
 			continue
 		}
-		if !known && (s.Form == sketch.Values || s.Form == sketch.Sample || s.Form == sketch.Positions && s.Bits == 8) {
+		if !known && (lists(s.Form) || s.Form == sketch.Positions && s.Bits == 8) {
 			x.scheme, x.form, x.length, known = s.Scheme, s.Form, len(s.Payload), true
 		}
 		if p.Measure != Containment || x.listed() {
@@ -55,7 +62,7 @@ func newIndex(hits []Hit) *index {
 		entries += 1 + len(s.Payload)/valueSize
 	}
 	switch {
-	case !known || math.IsNaN(x.least):
+	case !known || math.IsNaN(x.least) || math.IsInf(x.least, 1): // nothing could be looked up
 		return nil
 	case x.listed():
 		if !(x.least > 0) {
@@ -85,12 +92,14 @@ func newIndex(hits []Hit) *index {
 }
 
 // listed reports whether sketches are lists of values.
-func (x *index) listed() bool { return x.form == sketch.Values || x.form == sketch.Sample }
+func (x *index) listed() bool { return lists(x.form) }
+
+func lists(form sketch.Form) bool { return form == sketch.Values || form == sketch.Sample }
 
 // add adds the next hit.
 func (x *index) add(s *sketch.Sketch) {
 	number := int32(len(x.seen))
-	x.seen = append(x.seen, 0)
+	x.seen, x.shared, x.sketches = append(x.seen, 0), append(x.shared, 0), append(x.sketches, s)
 	for m := range x.marks(s) {
 		head := x.head(s, m)
 		x.next, x.of = append(x.next, *head), append(x.of, number)
@@ -141,18 +150,39 @@ func (x *index) find(hit *Hit) ([]int32, bool) {
 	x.found, x.questions = x.found[:0], x.questions+1
 	steps := len(x.seen)
 	if x.listed() { // comparing lists takes far longer than going on in a chain
-		steps *= 16
+		steps *= 64
 	}
 	for m := range x.marks(hit.Sketch) {
+		weight := int32(1)
+		if m == 0 {
+			weight = sameText
+		}
 		for entry := *x.head(hit.Sketch, m); entry > 0; entry = x.next[entry] {
 			if steps--; steps < 0 {
 				return nil, false
 			}
-			if n := x.of[entry]; x.seen[n] != x.questions {
-				x.seen[n] = x.questions
+			n := x.of[entry]
+			if x.seen[n] != x.questions {
+				x.seen[n], x.shared[n] = x.questions, 0
 				x.found = append(x.found, n)
 			}
+			x.shared[n] += weight
 		}
 	}
+	if x.listed() {
+		x.found = slices.DeleteFunc(x.found, func(n int32) bool { return x.tooFew(hit, n) })
+	}
 	return x.found, true
+}
+
+// tooFew reports whether a list of values shares too few marks with a hit's to be a near-duplicate.
+func (x *index) tooFew(hit *Hit, n int32) bool {
+	if x.shared[n] >= sameText {
+		return false
+	}
+	a, b, contained := hit.Sketch, x.sketches[n], hit.Profile.Measure == Containment
+	if contained && b.Shingles < a.Shingles {
+		a, b = b, a
+	}
+	return a.AtMost(b, int(x.shared[n]), contained) < hit.Profile.Threshold
 }

@@ -192,4 +192,10 @@ func TestIndexGivesUp(t *testing.T) {
 	if groups := Collapse(hits, len(hits), false).Groups; len(groups) != len(hits) {
 		t.Errorf("%d groups, want %d", len(groups), len(hits))
 	}
+	for i := range hits {
+		hits[i].Profile = &Profile{Threshold: 0.64, Measure: Containment}
+	}
+	if newIndex(hits) != nil {
+		t.Error("an index is made that nothing can be looked up in")
+	}
 }

@@ -11,9 +11,9 @@ type Walk struct {
 	folded  int
 }
 
-// walked is a leader and how many members of its group were shown.
+// walked is a leader, which clones share, and how many members of its group were shown.
 type walked struct {
-	hit   Hit
+	hit   *Hit
 	shown int
 }
 
@@ -37,10 +37,13 @@ func (w *Walk) Leaders() int { return len(w.leaders) }
 func (w *Walk) Bytes() int {
 	n := 64
 	for i := range w.leaders {
-		h := &w.leaders[i].hit
-		n += 256 + len(h.ID) + len(h.Sketch.Payload) + h.Traits.bytes()
-		for basis, traits := range h.Others {
-			n += 256 + len(basis) + traits.bytes()
+		h := w.leaders[i].hit
+		n += 320 + len(h.ID) + len(h.Sketch.Payload) + h.Traits.bytes()
+		if len(h.Others) > 0 {
+			n += 768 // a map takes room for eight at once
+		}
+		for _, traits := range h.Others {
+			n += 256 + traits.bytes()
 		}
 	}
 	return n
@@ -48,16 +51,18 @@ func (w *Walk) Bytes() int {
 
 // bytes is how much memory the traits take beyond their own size.
 func (t *Traits) bytes() int {
-	n := len(t.Same) + len(t.Merit.Text)
+	n := 32 + len(t.Same) + len(t.Merit.Text)
 	for _, values := range t.Different {
+		n += 24
 		for _, v := range values {
-			n += 16 + len(v)
+			n += 32 + len(v)
 		}
 	}
 	return n
 }
 
-// Take walks over the next rank and reports whether its hit is shown. Beyond the window every hit is. The hit must not change afterwards.
+// Take walks over the next rank and reports whether its hit is shown. Beyond the window every hit is. What the hit refers to must not
+// change afterwards.
 func (w *Walk) Take(hit *Hit, window int) bool {
 	w.ranks++
 	if w.ranks > window || hit.Sketch == nil {
@@ -71,6 +76,7 @@ func (w *Walk) Take(hit *Hit, window int) bool {
 		w.folded++
 		return false
 	}
-	w.leaders = append(w.leaders, walked{*hit, 1})
+	leader := *hit // which does not keep the list that it is of
+	w.leaders = append(w.leaders, walked{&leader, 1})
 	return true
 }

@@ -1,8 +1,11 @@
 package rerank
 
 import (
+	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -57,5 +60,73 @@ func TestClonesOfAWalkAreIndependent(t *testing.T) {
 		if other.Leaders() > 0 && memory < 0 || walk.Bytes() < memory {
 			t.Fatalf("%d bytes after more hits than had taken %d", walk.Bytes(), memory)
 		}
+	}
+}
+
+// TestWalkBytesCoverItsMemory: what is counted of a walk is no less than what it takes, by and large, whatever its hits carry.
+func TestWalkBytesCoverItsMemory(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 8))
+	text := func(n int) string { return strings.Clone(strings.Repeat("x", n)) }
+	bases := []string{"one", "another", "a third", "a fourth", "5", "6", "7", "8", "9"}
+	for name, traits := range map[string]func() Traits{
+		"none": func() Traits { return Traits{} },
+		"all": func() Traits {
+			return Traits{Same: text(30), Different: [][]string{{text(10), text(20)}, {text(1)}, {text(5)}}, Merit: Merit{Known: true, Text: text(40)}}
+		},
+	} {
+		for _, others := range []int{0, 1, 3, 9} {
+			heap := func() int {
+				var m runtime.MemStats
+				runtime.GC()
+				runtime.ReadMemStats(&m)
+				return int(m.HeapAlloc)
+			}
+			walk, before := new(Walk), heap()
+			for range 5000 {
+				h := Hit{ID: text(30), Sketch: distinct(r), Profile: &Profile{Threshold: 1}, Traits: traits()}
+				for i := range others {
+					if h.Others == nil {
+						h.Others = map[string]Traits{}
+					}
+					h.Others[bases[i]] = traits()
+				}
+				walk.leaders = append(walk.leaders, walked{&h, 1})
+			}
+			walk = walk.Clone()
+			took, counted := heap()-before, walk.Bytes()
+			if took > counted {
+				t.Errorf("%s, %d others: takes %d bytes of %d counted", name, others, took, counted)
+			}
+			if counted > 2*took {
+				t.Errorf("%s, %d others: takes no more than %d bytes of %d counted", name, others, took, counted)
+			}
+			runtime.KeepAlive(walk)
+		}
+	}
+}
+
+// BenchmarkPageAfterWalk goes on by one page of 10 hits behind a walk that has shown so many leaders.
+func BenchmarkPageAfterWalk(b *testing.B) {
+	for _, leaders := range []int{100, 1000, 10_000} {
+		b.Run(fmt.Sprint(leaders), func(b *testing.B) {
+			walk, hits := new(Walk), noneFolds(leaders+12)
+			for i := range leaders {
+				walk.Take(&hits[i], 1<<20)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				p := NewPager(Page{Size: 10, Window: 1 << 20, After: walk, Rate: 0.1})
+				span, _ := p.Next()
+				p.Take(span, hits[leaders:][:min(span.To, 12)])
+				ranks, err := p.Ranks()
+				if err != nil {
+					b.Fatal(err)
+				}
+				next := walk.Clone()
+				for rank := range ranks[len(ranks)-1] + 1 {
+					next.Take(p.Hit(rank), 1<<20)
+				}
+			}
+		})
 	}
 }

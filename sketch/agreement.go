@@ -115,6 +115,28 @@ func (s *Sketch) within(t *Sketch) (Estimate, bool) {
 	return e, true
 }
 
+// AtMost returns what neither [Sketch.Agreement] nor, with contained, [Sketch.Containment] of two comparable lists of values exceeds that
+// have no more than so many values in common: a look at the lists' ends, where those go through all of both.
+func (s *Sketch) AtMost(t *Sketch, common int, contained bool) float64 {
+	looked := 0
+	switch {
+	case contained:
+		looked = certain(s.Payload, t.Payload, s.Cut, t.Cut)
+	case s.Cut && t.Cut:
+		looked = min(len(s.Payload), len(t.Payload)) / size
+	case s.Cut:
+		looked = len(s.Payload) / size
+	case t.Cut:
+		looked = len(t.Payload) / size
+	default:
+		looked = (len(s.Payload)+len(t.Payload))/size - common
+	}
+	if looked <= common {
+		return 1
+	}
+	return float64(common) / float64(looked)
+}
+
 // SameText reports whether both are sketches of the same text: same scheme, same fingerprint.
 func (s *Sketch) SameText(t *Sketch) bool {
 	return s.Scheme == t.Scheme && s.Fingerprint == t.Fingerprint && s.Shingles != 0 && t.Shingles != 0

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"slices"
+	"sort"
 )
 
 // permutations keeps for every position the least of an independent hash over all shingles: the row hashing of the Stanford slides,
@@ -132,34 +133,38 @@ func merge(a, b []byte, cutA, cutB bool) (looked, both int) {
 	return looked, both
 }
 
-// overlap looks at the values of a up to where both lists are known: how many there are, and how many of them stand in b. A list that was
-// cut is known up to its last value.
+// overlap looks at the values of a up to where both lists are known: how many there are, and how many of them stand in b.
 func overlap(a, b []byte, cutA, cutB bool) (looked, both int) {
-	limit := ^uint64(0)
-	for _, list := range []struct {
-		values []byte
-		cut    bool
-	}{{a, cutA}, {b, cutB}} {
-		if !list.cut {
-			continue
+	looked = certain(a, b, cutA, cutB)
+	for i, at := 0, 0; i < looked; i++ {
+		x := binary.BigEndian.Uint64(a[i*size:])
+		for at+size <= len(b) && binary.BigEndian.Uint64(b[at:]) < x {
+			at += size
 		}
-		if len(list.values) < size {
-			return 0, 0
-		}
-		limit = min(limit, binary.BigEndian.Uint64(list.values[len(list.values)-size:]))
-	}
-	for ; len(a) >= size; a = a[size:] {
-		x := binary.BigEndian.Uint64(a)
-		if x > limit {
+		if at+size > len(b) {
 			break
 		}
-		for len(b) >= size && binary.BigEndian.Uint64(b) < x {
-			b = b[size:]
-		}
-		looked++
-		if len(b) >= size && binary.BigEndian.Uint64(b) == x {
+		if binary.BigEndian.Uint64(b[at:]) == x {
 			both++
 		}
 	}
 	return looked, both
+}
+
+// certain returns how many values of a stand where both lists are known. A list that was cut is known up to its last value.
+func certain(a, b []byte, cutA, cutB bool) int {
+	limit := ^uint64(0)
+	for _, end := range []struct {
+		values []byte
+		cut    bool
+	}{{a, cutA}, {b, cutB}} {
+		if !end.cut {
+			continue
+		}
+		if len(end.values) < size {
+			return 0
+		}
+		limit = min(limit, binary.BigEndian.Uint64(end.values[len(end.values)-size:]))
+	}
+	return sort.Search(len(a)/size, func(i int) bool { return binary.BigEndian.Uint64(a[i*size:]) > limit })
 }
