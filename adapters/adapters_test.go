@@ -348,3 +348,19 @@ func FuzzCleanOfNothingIsTheIdentity(f *testing.F) {
 		}
 	})
 }
+
+func TestValueText(t *testing.T) {
+	for value, want := range map[string]string{
+		`"a\u0062"`: "ab", `"1.0"`: "1.0", `""`: "", "1": "1", "1.0": "1", "10e-1": "1", "1E0": "1", "0.5": "0.5", "5e-1": "0.5", "-0.0": "0", "1.50": "1.5",
+		"18446744073709551616": "18446744073709551616", "1e3": "1000", "1e999": "1e999", "true": "true", "false": "false",
+	} {
+		if got, ok := ValueText([]byte(value)); !ok || got != want {
+			t.Errorf("%s: %q %t, want %q", value, got, ok, want)
+		}
+	}
+	for _, value := range []string{"", "null", "{}", "[1]"} {
+		if got, ok := ValueText([]byte(value)); ok {
+			t.Errorf("%s: %q", value, got)
+		}
+	}
+}

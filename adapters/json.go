@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -120,6 +122,30 @@ func Text(value []byte) (string, bool) {
 		return "", false
 	}
 	return s, true
+}
+
+// ValueText returns a value as text: a string as it reads, a number in the one form for it (1, 1.0 and 1e0 are equal), true and false as
+// they stand. It returns false for what is neither.
+func ValueText(value []byte) (text string, ok bool) {
+	if len(value) == 0 {
+		return "", false
+	}
+	switch value[0] {
+	case '"':
+		return Text(value)
+	case '{', '[', 'n':
+		return "", false
+	case 't', 'f':
+		return string(value), true
+	}
+	if text = string(value); !strings.ContainsAny(text, ".eE") { // a whole number, be it larger than those of 53 bits
+		return text, true
+	}
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return text, true
+	}
+	return strconv.FormatFloat(n+0, 'f', -1, 64), true // -0 is 0
 }
 
 // Set returns the object with the member's value replaced where the key stands, and otherwise appended as the last member. All

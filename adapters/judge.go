@@ -2,6 +2,7 @@ package adapters
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
@@ -68,12 +69,21 @@ func (j *Judge) Hit(seen Seen) rerank.Hit {
 		if basis == hit.Profile.Basis {
 			continue
 		}
+		traits := other.traits(hit.Sketch, seen.Values)
+		if !telling(&traits) {
+			continue
+		}
 		if hit.Others == nil {
 			hit.Others = make(map[string]rerank.Traits, len(j.bases))
 		}
-		hit.Others[basis] = other.traits(hit.Sketch, seen.Values)
+		hit.Others[basis] = traits
 	}
 	return hit
+}
+
+// telling reports whether traits hold anything. Those of a rule whose indices are not searched do not, since its fields are not read.
+func telling(t *rerank.Traits) bool {
+	return t.Same != "" || t.Timed || t.Merit.Known || slices.ContainsFunc(t.Different, func(values []string) bool { return len(values) > 0 })
 }
 
 // sketch returns a hit's sketch: the one stored, or one computed from its text, or nil.

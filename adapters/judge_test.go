@@ -107,4 +107,8 @@ func TestTraitsOfSeveralRules(t *testing.T) {
 			}
 		})
 	}
+	bare := j.Hit(Seen{Index: "plain", Document: func(*Rule) []byte { return []byte(`{"title": "the ferry is back in town"}`) }})
+	if bare.Sketch == nil || bare.Others != nil {
+		t.Errorf("of fields that are not read a hit holds %v", bare.Others)
+	}
 }

@@ -11,7 +11,8 @@ import (
 // Keys that a reading of sketches alone leaves out, and those that are asked once.
 var (
 	perHit = []string{
-		"_source", "fields", "docvalue_fields", "stored_fields", "script_fields", "highlight", "explain", "version", "seq_no_primary_term",
+		"_source", "fields", "docvalue_fields", "stored_fields", "script_fields", "highlight", "explain", "version",
+		"seq_no_primary_term",
 	}
 	once = []string{"aggs", "aggregations", "suggest", "profile"}
 )
@@ -29,6 +30,7 @@ type reading struct {
 	judged     bool                // the sketches are looked at
 	deciding   []adapters.Deciding // and what hits are folded and chosen by beside them
 	only       []document          // the documents wanted, if not all
+	numbered   bool                // hits are told by their sequence numbers
 }
 
 // document is what tells a document from all others.
@@ -44,6 +46,9 @@ func (q *query) ask(r reading) (body []byte, void []string, err error) {
 	source := r.source
 	if r.sketchOnly {
 		void, source = append(void, perHit...), sourceOf(r.texts)
+	}
+	if r.numbered {
+		void = append(void, "seq_no_primary_term")
 	}
 	if source != nil {
 		void = append(void, ofSource[1:]...)
@@ -66,7 +71,10 @@ func (q *query) ask(r reading) (body []byte, void []string, err error) {
 		void = append(void, ofSource[0])
 	}
 	if r.only != nil {
-		set("post_filter", onlyThese(adapters.Get(q.members, "post_filter"), r.only))
+		set("post_filter", onlyThese(adapters.Get(q.members, "post_filter"), r.only, r.numbered))
+	}
+	if err == nil && r.numbered {
+		body, err = withNumbers(body, r.sketchOnly)
 	}
 	if err == nil && r.judged {
 		body, err = listed(body, "docvalue_fields", q.extractions(r))
@@ -109,10 +117,11 @@ func stringsOf(texts []string) []byte {
 	return append(list, ']')
 }
 
-// listsSketch reports whether the client itself asks for the sketch where we would, or by a pattern: OpenSearch answers a field asked for
-// twice with its values twice.
+// listsSketch reports whether the client itself asks for the sketch where we would, or by a pattern: OpenSearch answers a
+// field asked for twice with its values twice.
 func (q *query) listsSketch() bool {
-	if value, ok := adapters.Last(q.params, "docvalue_fields"); ok && slices.Contains(strings.Split(value, ","), adapters.SketchField) {
+	value, ok := adapters.Last(q.params, "docvalue_fields")
+	if ok && slices.Contains(strings.Split(value, ","), adapters.SketchField) {
 		return true
 	}
 	names, _ := fieldNames(adapters.Get(q.members, "docvalue_fields"))

@@ -8,11 +8,12 @@ import (
 	"github.com/neardup/sidecar/adapters"
 )
 
-// maxExtracted is how many fields a client may have extracted itself beside ours in one reading: the engine keeps them in a hash table,
-// whose order changes when it grows.
+// maxExtracted is how many fields a client may have extracted itself beside ours in one reading: the engine keeps them in a
+// hash table, whose order changes when it grows.
 const maxExtracted = 8
 
-// decidingOf returns the fields to extract for the conditions and choices of the rules, each once: as a date, if it is wanted as one too.
+// decidingOf returns the fields to extract for the conditions and choices of the rules, each once: as a date, if it is wanted
+// as one too.
 func decidingOf(list []adapters.Deciding) (fields []adapters.Deciding) {
 	for _, d := range list {
 		same := func(other adapters.Deciding) bool { return other.Field == d.Field }
@@ -25,8 +26,9 @@ func decidingOf(list []adapters.Deciding) (fields []adapters.Deciding) {
 	return fields
 }
 
-// apart reports whether what is judged is not to be read together with what the client has extracted: it could not be told from it, or
-// would change it. (Elasticsearch puts a hit's fields in another order when there is one more of them, where all come by "fields".)
+// apart reports whether what is judged is not to be read together with what the client has extracted: it could not be told
+// from it, or would change it. (Elasticsearch puts a hit's fields in another order when there is one more of them, where all
+// come by "fields".)
 func (d Dialect) apart(q *query, deciding []adapters.Deciding) bool {
 	if !d.OpenSearch && adapters.Get(q.members, "fields") != nil && !q.patternsSketch() {
 		return true
@@ -34,8 +36,8 @@ func (d Dialect) apart(q *query, deciding []adapters.Deciding) bool {
 	return len(deciding) > 0 && q.inherits() || q.collides(deciding)
 }
 
-// inherits reports whether hits stand elsewhere in the reply too, which show what the search's own hits are asked to: in an aggregation, or as
-// suggestions of whole documents. What we ask for in addition can't be told from it there.
+// inherits reports whether hits stand elsewhere in the reply too, which show what the search's own hits are asked to: in an
+// aggregation, or as suggestions of whole documents. What we ask for in addition can't be told from it there.
 func (q *query) inherits() bool {
 	return slices.ContainsFunc(q.members, func(m adapters.Member) bool {
 		switch m.Key {
@@ -87,18 +89,16 @@ func valuesIn(fields []adapters.Member) func(adapters.Deciding) []string {
 			return nil
 		}
 		for _, element := range elements {
-			text, ok := adapters.Text(element)
-			if !ok { // a number or a truth value
-				text = string(element)
+			if text, ok := adapters.ValueText(element); ok {
+				values = append(values, text)
 			}
-			values = append(values, text)
 		}
 		return values
 	}
 }
 
-// blames reports whether an error names one of the fields that we had extracted: a field without values by document, or of a type that is
-// no date, can't be.
+// blames reports whether an error names one of the fields that we had extracted: a field without values by document, or of a
+// type that is no date, can't be.
 func blames(text []byte, deciding []adapters.Deciding) bool {
 	return slices.ContainsFunc(deciding, func(d adapters.Deciding) bool { return strings.Contains(string(text), "["+d.Field+"]") })
 }

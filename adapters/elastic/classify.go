@@ -32,6 +32,8 @@ type Dialect struct {
 	// is empty the address under which the client reached us.
 	RewriteSniffing bool
 	Advertise       string
+	// Named has hits told by their ids alone, for engines that keep no sequence numbers to search by.
+	Named bool
 }
 
 var _ adapters.Dialect = Dialect{}
@@ -77,11 +79,11 @@ func segments(path string) []string {
 // steady are the endpoints that change no index, alias or template, whatever the method. What is not listed may do so: a look-up
 // too many costs little, a change that is missed costs documents.
 var steady = map[string]bool{
-	"_analyze": true, "_async_search": true, "_bulk": true, "_cache": true, "_count": true, "_create": true, "_delete_by_query": true,
-	"_doc": true, "_eql": true, "_explain": true, "_field_caps": true, "_flush": true, "_forcemerge": true, "_graph": true, "_knn_search": true,
-	"_mget": true, "_msearch": true, "_mtermvectors": true, "_mvt": true, "_pit": true, "_query": true, "_rank_eval": true, "_refresh": true,
-	"_render": true, "_search": true, "_search_shards": true, "_sql": true, "_tasks": true, "_terms_enum": true, "_termvectors": true,
-	"_update": true, "_update_by_query": true, "_validate": true,
+	"_analyze": true, "_async_search": true, "_bulk": true, "_cache": true, "_count": true, "_create": true,
+	"_delete_by_query": true, "_doc": true, "_eql": true, "_explain": true, "_field_caps": true, "_flush": true, "_forcemerge": true,
+	"_graph": true, "_knn_search": true, "_mget": true, "_msearch": true, "_mtermvectors": true, "_mvt": true, "_pit": true,
+	"_query": true, "_rank_eval": true, "_refresh": true, "_render": true, "_search": true, "_search_shards": true, "_sql": true,
+	"_tasks": true, "_terms_enum": true, "_termvectors": true, "_update": true, "_update_by_query": true, "_validate": true,
 }
 
 // alters reports whether a request that passes may change what stands behind a name.

@@ -10,11 +10,27 @@ import (
 )
 
 func TestClassify(t *testing.T) {
+	for _, c := range classified() {
+		got := Dialect{}.Classify(&adapters.Request{Method: c.method, Path: c.path})
+		got.Params = nil
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s %s (-want +got):\n%s", c.method, c.path, diff)
+		}
+		if got.Kind == adapters.Pass && got.Target != "" {
+			t.Errorf("%s %s: passes with a target", c.method, c.path)
+		}
+	}
+}
+
+// classification is a request and what it is.
+type classification struct {
+	method, path string
+	want         adapters.Class
+}
+
+func classified() []classification {
 	const pass, write, read, search = adapters.Pass, adapters.Write, adapters.Read, adapters.Search
-	for _, c := range []struct {
-		method, path string
-		want         adapters.Class
-	}{
+	return []classification{
 		{"POST", "/_bulk", adapters.Class{Kind: write, Form: formBulk, CleanWrite: true, Elsewhere: true}},
 		{"PUT", "/news-1/_bulk", adapters.Class{Kind: write, Target: "news-1", Form: formBulk, CleanWrite: true, Elsewhere: true}},
 		{"GET", "/_bulk", adapters.Class{}},
@@ -85,24 +101,17 @@ func TestClassify(t *testing.T) {
 		{"GET", "/_mapping/field/title", adapters.Class{Kind: read, Form: formMapping}},
 		{"GET", "/_cluster/state", adapters.Class{}},
 		{"GET", "/_plugins/_sql", adapters.Class{}},
-	} {
-		got := Dialect{}.Classify(&adapters.Request{Method: c.method, Path: c.path})
-		got.Params = nil
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%s %s (-want +got):\n%s", c.method, c.path, diff)
-		}
-		if got.Kind == pass && got.Target != "" {
-			t.Errorf("%s %s: passes with a target", c.method, c.path)
-		}
 	}
 }
 
 // TestAlters tells what may change an index from what can't.
 func TestAlters(t *testing.T) {
 	for _, request := range []string{
-		"POST /_aliases", "POST /news/_rollover", "POST /news/_rollover/news-2", "POST /news-1/_clone/news-2", "POST /_snapshot/s/1/_restore",
+		"POST /_aliases", "POST /news/_rollover", "POST /news/_rollover/news-2", "POST /news-1/_clone/news-2",
+		"POST /_snapshot/s/1/_restore",
 		"POST /news-1/_open", "POST /news-1/_close", "PUT /news-1", "DELETE /news-*", "DELETE /_all", "PUT /_all/_mapping",
-		"PUT /news-1/_settings", "PUT /_index_template/x", "POST /_component_template/x", "DELETE /news-1/_alias/news", "PUT /_data_stream/x",
+		"PUT /news-1/_settings", "PUT /_index_template/x", "POST /_component_template/x", "DELETE /news-1/_alias/news",
+		"PUT /_data_stream/x",
 		"POST /_plugins/_ism/add/news-1", "BREW /x/_unheard_of",
 	} {
 		if c := classOf(request); !c.Alters || c.Kind != adapters.Pass {
@@ -110,8 +119,10 @@ func TestAlters(t *testing.T) {
 		}
 	}
 	for _, request := range []string{
-		"GET /", "POST /news-1/_refresh", "POST /_refresh", "POST /news-1/_count", "DELETE /news-1/_doc/1", "POST /news-1/_delete_by_query",
-		"POST /news-1/_update_by_query", "DELETE /_search/scroll", "POST /news-1/_search/point_in_time", "POST /news-1/_pit", "DELETE /_pit",
+		"GET /", "POST /news-1/_refresh", "POST /_refresh", "POST /news-1/_count", "DELETE /news-1/_doc/1",
+		"POST /news-1/_delete_by_query",
+		"POST /news-1/_update_by_query", "DELETE /_search/scroll", "POST /news-1/_search/point_in_time", "POST /news-1/_pit",
+		"DELETE /_pit",
 		"POST /_all/_flush", "POST /news-1/_cache/clear", "POST /_analyze", "POST /_sql", "GET /_aliases", "HEAD /news-1", "OPTIONS *",
 		"POST /news-1/_search", "POST /_bulk", "POST /news-1/_doc", "GET /news-1/_mapping",
 	} {
@@ -128,15 +139,17 @@ func classOf(request string) adapters.Class {
 
 func TestClassifyShowsWhatIsNamed(t *testing.T) {
 	for query, want := range map[string]bool{
-		"": false, "_source=title": false, "_source=neard*": false, "_source_includes=title,neardup_sketch": true, "stored_fields=neardup%5Fsketch": true,
+		"": false, "_source=title": false, "_source=neard*": false, "_source_includes=title,neardup_sketch": true,
+		"stored_fields=neardup%5Fsketch": true,
 	} {
 		if got := (Dialect{}).Classify(&adapters.Request{Method: "GET", Path: "/news-1/_doc/1", RawQuery: query}).Shown; got != want {
 			t.Errorf("?%s: shown = %v", query, got)
 		}
 	}
 	for path, want := range map[string]bool{
-		"/news-1/_mapping/field/neard*": false, "/news-1/_mapping/field/title,neardup_sketch": true, "/_mapping/field/neardup%5Fsketch": true,
-		"/neardup_sketch/_mapping": false, "/news-1/_doc/neardup_sketch": false,
+		"/news-1/_mapping/field/neard*": false, "/news-1/_mapping/field/title,neardup_sketch": true,
+		"/_mapping/field/neardup%5Fsketch": true,
+		"/neardup_sketch/_mapping":         false, "/news-1/_doc/neardup_sketch": false,
 	} {
 		if got := (Dialect{}).Classify(&adapters.Request{Method: "GET", Path: path}).Shown; got != want {
 			t.Errorf("%s: shown = %v", path, got)

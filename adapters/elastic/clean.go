@@ -86,7 +86,8 @@ var inMapping = adapters.Cuts{
 	},
 	Prune: func(path []string, element bool) bool {
 		last := len(path) - 1
-		return last > 1 && path[last] == "_doc" && path[last-1] == "mappings" || slices.Equal(belowMappings(path), []string{"properties"})
+		return last > 1 && path[last] == "_doc" && path[last-1] == "mappings" ||
+			slices.Equal(belowMappings(path), []string{"properties"})
 	},
 }
 

@@ -9,49 +9,10 @@ import (
 	"github.com/neardup/sidecar/adapters"
 )
 
-// TestCleanReply cuts our field out of replies in the forms in which engines print them, and holds the rest to what they print where there
-// is no such field.
+// TestCleanReply cuts our field out of replies in the forms in which engines print them, and holds the rest to what they
+// print where there is no such field.
 func TestCleanReply(t *testing.T) {
-	const mapped = `"neardup_sketch":{"type":"binary","doc_values":true}`
-	for _, c := range []struct {
-		name, request, reply, want string
-		openSearch                 string // where it differs
-	}{
-		{name: "the only field extracted", request: "POST /news-1/_mget", reply: `{"docs":[{"_id":"1","fields":{"neardup_sketch":["x"]},"found":true}]}`, want: `{"docs":[{"_id":"1","found":true}]}`},
-		{name: "the only field highlighted", request: "GET /_search/scroll", reply: `{"hits":{"hits":[{"_id":"1","highlight":{"neardup_sketch":["x"]}}]}}`, want: `{"hits":{"hits":[{"_id":"1"}]}}`},
-		{name: "a source stays", request: "GET /news-1/_doc/1", reply: `{"_source":{"neardup_sketch":"x"}}`, want: `{"_source":{}}`},
-		{name: "a source printed", request: "GET /news-1/_doc/1", reply: "{\n  \"_source\" : {\n    \"neardup_sketch\" : \"x\"\n  }\n}\n", want: "{\n  \"_source\" : { }\n}\n"},
-		{name: "a script's result", request: "GET /_search/scroll", reply: `{"fields":{"x":[{"neardup_sketch":"x","a":1}]}}`, want: `{"fields":{"x":[{"a":1}]}}`},
-		{name: "the client's own, further down", request: "GET /news-1/_doc/1", reply: `{"_source":{"a":{"neardup_sketch":1,"_source":{"neardup_sketch":2},"fields":{"neardup_sketch":3}},"neardup_sketch":"x"}}`,
-			want: `{"_source":{"a":{"neardup_sketch":1,"_source":{"neardup_sketch":2},"fields":{"neardup_sketch":3}}}}`},
-		{name: "the only field of an index", request: "GET /news-1/_mapping", reply: `{"news-1":{"mappings":{"properties":{` + mapped + `}}}}`, want: `{"news-1":{"mappings":{}}}`},
-		{name: "of an index itself", request: "GET /news-1", reply: `{"news-1":{"aliases":{},"mappings":{"dynamic":"false","properties":{` + mapped + `}},"settings":{}}}`,
-			want: `{"news-1":{"aliases":{},"mappings":{"dynamic":"false"},"settings":{}}}`},
-		{name: "with a type", request: "GET /news-1/_mapping", reply: `{"news-1":{"mappings":{"_doc":{"properties":{` + mapped + `}}}}}`, want: `{"news-1":{"mappings":{}}}`},
-		{name: "with a type, of an index itself", request: "GET /news-1", reply: `{"news-1":{"mappings":{"_doc":{"properties":{` + mapped + `}}}}}`, want: `{"news-1":{"mappings":{"_doc":{}}}}`},
-		{name: "a field called so in an object", request: "GET /_mapping", reply: `{"mappings":{"mappings":{"properties":{"o":{"properties":{` + mapped + `}},` + mapped + `}}}}`,
-			want: `{"mappings":{"mappings":{"properties":{"o":{"properties":{` + mapped + `}}}}}}`},
-		{name: "in a list of fields", request: "GET /news-1/_mapping/field/*", reply: `{"news-1":{"mappings":{"neardup_sketch":{"full_name":"neardup_sketch","mapping":{` + mapped + `}}}}}`, want: `{"news-1":{"mappings":{}}}`},
-		{name: "in a template", request: "GET /_index_template/x", reply: `{"index_templates":[{"name":"x","index_template":{"template":{"mappings":{"properties":{` + mapped + `,"a":{}}}}}}]}`,
-			want: `{"index_templates":[{"name":"x","index_template":{"template":{"mappings":{"properties":{"a":{}}}}}}]}`},
-		{name: "in an old template", request: "GET /_template/x", reply: `{"x":{"mappings":{"properties":{` + mapped + `,"a":{}}}}}`, want: `{"x":{"mappings":{"properties":{"a":{}}}}}`},
-		{name: "capabilities", request: "GET /_field_caps", reply: `{"fields":{"neardup_sketch":{}}}`, want: `{"fields":{}}`},
-		{name: "usage", request: "GET /news-1/_field_usage_stats", reply: `{"news-1":{"shards":[{"stats":{"all_fields":{},"fields":{"neardup_sketch":{}}}}]}}`, want: `{"news-1":{"shards":[{"stats":{"all_fields":{},"fields":{}}}]}}`},
-		{name: "kept in part", request: "GET /news-1/_mget?filter_path=docs._source.n*", reply: `{"docs":[{"_source":{"neardup_sketch":"x"}},{"_source":{"neardup_sketch":"x","n":1}}]}`, want: `{"docs":[{"_source":{"n":1}}]}`},
-		{name: "kept in part and nothing left", request: "GET /news-1/_mget?filter_path=docs._source.near*", reply: `{"docs":[{"_source":{"neardup_sketch":"x"}},{"_source":{"neardup_sketch":"x"}}]}`, want: `{}`},
-		{name: "printed and nothing left", request: "GET /_mapping?pretty&filter_path=**.near*", reply: "{\n  \"a\" : {\n    \"mappings\" : {\n      \"properties\" : {\n        \"neardup_sketch\" : { }\n      }\n    }\n  }\n}\n", want: "{ }\n"},
-		{name: "kept whole", request: "GET /news-1/_doc/1?filter_path=_source", reply: `{"_source":{"neardup_sketch":"x"}}`, want: `{"_source":{}}`},
-		{name: "a mapping kept whole", request: "GET /_mapping?filter_path=*.mappings", reply: `{"a":{"mappings":{"properties":{` + mapped + `}}}}`, want: `{"a":{"mappings":{}}}`},
-		{name: "taken out in part", request: "GET /news-1/_doc/1?filter_path=-_source.title", reply: `{"_id":"1","_source":{"neardup_sketch":"x"}}`, want: `{"_id":"1"}`},
-		{name: "taken out further down", request: "GET /news-1/_doc/1?filter_path=-_source.o.title", reply: `{"_id":"1","_source":{"neardup_sketch":"x"}}`, want: `{"_id":"1","_source":{}}`, openSearch: `{"_id":"1"}`},
-		{name: "a source that stands alone is not filtered", request: "GET /news-1/_source/1?filter_path=a.b", reply: `{"neardup_sketch":"x","a":{"neardup_sketch":1}}`, want: `{"a":{"neardup_sketch":1}}`},
-		{name: "quoted", request: "PUT /news-1/_doc/1", reply: `{"error":{"reason":"x [Source: (byte[])\"{\"title\":\"a\",\"neardup_sketch\":\"AQ+/=\"}\n\"; line: 1]"}}`, want: `{"error":{"reason":"x [Source: (byte[])\"{\"title\":\"a\"}\n\"; line: 1]"}}`},
-		{name: "quoted and set to null", request: "POST /_bulk", reply: `{"items":[{"index":{"error":{"reason":"\"{\"title\":\"a\",\"neardup_sketch\":null}\""}}}]}`, want: `{"items":[{"index":{"error":{"reason":"\"{\"title\":\"a\"}\""}}}]}`},
-		{name: "quoted in another order", request: "POST /news-1/_update/1", reply: `{"error":{"reason":"\"{\"neardup_sketch\":\"AQ\",\"title\":\"a\"}\""}}`, want: `{"error":{"reason":"\"{\"title\":\"a\"}\""}}`},
-		{name: "quoted in the middle", request: "POST /news-1/_update_by_query", reply: `{"failures":[{"reason":"\"{\"a\":1,\"neardup_sketch\":\"AQ\",\"title\":\"a\"}\""}]}`, want: `{"failures":[{"reason":"\"{\"a\":1,\"title\":\"a\"}\""}]}`},
-		{name: "quoted to within our field", request: "PUT /news-1/_create/1", reply: `{"error":{"reason":"\"{\"a\":1,\"neardup_sketch\":\"AQ\"[truncated 140 bytes]; line: 1"}}`, want: `{"error":{"reason":"\"{\"a\":1}\"; line: 1"}}`},
-		{name: "spoken of", request: "PUT /news-1/_doc/1", reply: `{"error":{"reason":"no field [neardup_sketch]"}}`, want: `{"error":{"reason":"no field [neardup_sketch]"}}`},
-	} {
+	for _, c := range cleanReplies {
 		t.Run(c.name, func(t *testing.T) {
 			method, target, _ := strings.Cut(c.request, " ")
 			u, err := url.Parse(target)
@@ -78,3 +39,85 @@ func TestCleanReply(t *testing.T) {
 		})
 	}
 }
+
+// cleanReplies are replies with our field and without.
+var cleanReplies = []struct {
+	name, request, reply, want string
+	openSearch                 string // where it differs
+}{
+	{name: "the only field extracted", request: "POST /news-1/_mget",
+		reply: `{"docs":[{"_id":"1","fields":{"neardup_sketch":["x"]},"found":true}]}`, want: `{"docs":[{"_id":"1","found":true}]}`},
+	{name: "the only field highlighted", request: "GET /_search/scroll",
+		reply: `{"hits":{"hits":[{"_id":"1","highlight":{"neardup_sketch":["x"]}}]}}`, want: `{"hits":{"hits":[{"_id":"1"}]}}`},
+	{name: "a source stays", request: "GET /news-1/_doc/1", reply: `{"_source":{"neardup_sketch":"x"}}`, want: `{"_source":{}}`},
+	{name: "a source printed", request: "GET /news-1/_doc/1",
+		reply: "{\n  \"_source\" : {\n    \"neardup_sketch\" : \"x\"\n  }\n}\n", want: "{\n  \"_source\" : { }\n}\n"},
+	{name: "a script's result", request: "GET /_search/scroll", reply: `{"fields":{"x":[{"neardup_sketch":"x","a":1}]}}`,
+		want: `{"fields":{"x":[{"a":1}]}}`},
+	{name: "the client's own, further down", request: "GET /news-1/_doc/1",
+		reply: `{"_source":{"a":{"neardup_sketch":1,"_source":{"neardup_sketch":2},"fields":{"neardup_sketch":3}},` +
+			`"neardup_sketch":"x"}}`,
+		want: `{"_source":{"a":{"neardup_sketch":1,"_source":{"neardup_sketch":2},"fields":{"neardup_sketch":3}}}}`},
+	{name: "the only field of an index", request: "GET /news-1/_mapping",
+		reply: `{"news-1":{"mappings":{"properties":{` + mappedSketch + `}}}}`, want: `{"news-1":{"mappings":{}}}`},
+	{name: "of an index itself", request: "GET /news-1",
+		reply: `{"news-1":{"aliases":{},"mappings":{"dynamic":"false","properties":{` + mappedSketch + `}},"settings":{}}}`,
+		want:  `{"news-1":{"aliases":{},"mappings":{"dynamic":"false"},"settings":{}}}`},
+	{name: "with a type", request: "GET /news-1/_mapping",
+		reply: `{"news-1":{"mappings":{"_doc":{"properties":{` + mappedSketch + `}}}}}`, want: `{"news-1":{"mappings":{}}}`},
+	{name: "with a type, of an index itself", request: "GET /news-1",
+		reply: `{"news-1":{"mappings":{"_doc":{"properties":{` + mappedSketch + `}}}}}`, want: `{"news-1":{"mappings":{"_doc":{}}}}`},
+	{name: "a field called so in an object", request: "GET /_mapping",
+		reply: `{"mappings":{"mappings":{"properties":{"o":{"properties":{` + mappedSketch + `}},` + mappedSketch + `}}}}`,
+		want:  `{"mappings":{"mappings":{"properties":{"o":{"properties":{` + mappedSketch + `}}}}}}`},
+	{name: "in a list of fields", request: "GET /news-1/_mapping/field/*",
+		reply: `{"news-1":{"mappings":{"neardup_sketch":{"full_name":"neardup_sketch","mapping":{` + mappedSketch + `}}}}}`,
+		want:  `{"news-1":{"mappings":{}}}`},
+	{name: "in a template", request: "GET /_index_template/x",
+		reply: `{"index_templates":[{"name":"x","index_template":{"template":{"mappings":{"properties":{` + mappedSketch + `,` +
+			`"a":{}}}}}}]}`,
+		want: `{"index_templates":[{"name":"x","index_template":{"template":{"mappings":{"properties":{"a":{}}}}}}]}`},
+	{name: "in an old template", request: "GET /_template/x",
+		reply: `{"x":{"mappings":{"properties":{` + mappedSketch + `,"a":{}}}}}`, want: `{"x":{"mappings":{"properties":{"a":{}}}}}`},
+	{name: "capabilities", request: "GET /_field_caps", reply: `{"fields":{"neardup_sketch":{}}}`, want: `{"fields":{}}`},
+	{name: "usage", request: "GET /news-1/_field_usage_stats",
+		reply: `{"news-1":{"shards":[{"stats":{"all_fields":{},"fields":{"neardup_sketch":{}}}}]}}`,
+		want:  `{"news-1":{"shards":[{"stats":{"all_fields":{},"fields":{}}}]}}`},
+	{name: "kept in part", request: "GET /news-1/_mget?filter_path=docs._source.n*",
+		reply: `{"docs":[{"_source":{"neardup_sketch":"x"}},{"_source":{"neardup_sketch":"x","n":1}}]}`,
+		want:  `{"docs":[{"_source":{"n":1}}]}`},
+	{name: "kept in part and nothing left", request: "GET /news-1/_mget?filter_path=docs._source.near*",
+		reply: `{"docs":[{"_source":{"neardup_sketch":"x"}},{"_source":{"neardup_sketch":"x"}}]}`, want: `{}`},
+	{name: "printed and nothing left", request: "GET /_mapping?pretty&filter_path=**.near*",
+		reply: "{\n  \"a\" : {\n    \"mappings\" : {\n      \"properties\" : {\n        \"neardup_sketch\" : { }\n      }\n    " +
+			"}\n  }\n}\n", want: "{ }\n"},
+	{name: "kept whole", request: "GET /news-1/_doc/1?filter_path=_source", reply: `{"_source":{"neardup_sketch":"x"}}`,
+		want: `{"_source":{}}`},
+	{name: "a mapping kept whole", request: "GET /_mapping?filter_path=*.mappings",
+		reply: `{"a":{"mappings":{"properties":{` + mappedSketch + `}}}}`, want: `{"a":{"mappings":{}}}`},
+	{name: "taken out in part", request: "GET /news-1/_doc/1?filter_path=-_source.title",
+		reply: `{"_id":"1","_source":{"neardup_sketch":"x"}}`, want: `{"_id":"1"}`},
+	{name: "taken out further down", request: "GET /news-1/_doc/1?filter_path=-_source.o.title",
+		reply: `{"_id":"1","_source":{"neardup_sketch":"x"}}`, want: `{"_id":"1","_source":{}}`, openSearch: `{"_id":"1"}`},
+	{name: "a source that stands alone is not filtered", request: "GET /news-1/_source/1?filter_path=a.b",
+		reply: `{"neardup_sketch":"x","a":{"neardup_sketch":1}}`, want: `{"a":{"neardup_sketch":1}}`},
+	{name: "quoted", request: "PUT /news-1/_doc/1",
+		reply: `{"error":{"reason":"x [Source: (byte[])\"{\"title\":\"a\",\"neardup_sketch\":\"AQ+/=\"}\n\"; line: 1]"}}`,
+		want:  `{"error":{"reason":"x [Source: (byte[])\"{\"title\":\"a\"}\n\"; line: 1]"}}`},
+	{name: "quoted and set to null", request: "POST /_bulk",
+		reply: `{"items":[{"index":{"error":{"reason":"\"{\"title\":\"a\",\"neardup_sketch\":null}\""}}}]}`,
+		want:  `{"items":[{"index":{"error":{"reason":"\"{\"title\":\"a\"}\""}}}]}`},
+	{name: "quoted in another order", request: "POST /news-1/_update/1",
+		reply: `{"error":{"reason":"\"{\"neardup_sketch\":\"AQ\",\"title\":\"a\"}\""}}`,
+		want:  `{"error":{"reason":"\"{\"title\":\"a\"}\""}}`},
+	{name: "quoted in the middle", request: "POST /news-1/_update_by_query",
+		reply: `{"failures":[{"reason":"\"{\"a\":1,\"neardup_sketch\":\"AQ\",\"title\":\"a\"}\""}]}`,
+		want:  `{"failures":[{"reason":"\"{\"a\":1,\"title\":\"a\"}\""}]}`},
+	{name: "quoted to within our field", request: "PUT /news-1/_create/1",
+		reply: `{"error":{"reason":"\"{\"a\":1,\"neardup_sketch\":\"AQ\"[truncated 140 bytes]; line: 1"}}`,
+		want:  `{"error":{"reason":"\"{\"a\":1}\"; line: 1"}}`},
+	{name: "spoken of", request: "PUT /news-1/_doc/1", reply: `{"error":{"reason":"no field [neardup_sketch]"}}`,
+		want: `{"error":{"reason":"no field [neardup_sketch]"}}`},
+}
+
+const mappedSketch = `"neardup_sketch":{"type":"binary","doc_values":true}`

@@ -25,6 +25,8 @@ type collapse struct {
 
 	deciding []adapters.Deciding // the fields extracted beside the sketch
 	own      texts               // how the sketched texts come in the client's own reading
+	numbered bool                // hits are told by their sequence numbers
+	named    bool                // that can't be
 	apart    bool                // what is judged can't be read in the client's own reading
 	picks    bool                // sources may be picked by id; all but the page's hits then comes with the first sketches
 
@@ -42,8 +44,12 @@ type collapse struct {
 	empty     bool            // the page holds nothing; base is all that lacks
 	plain     bool            // the client's own search was asked, whose reply is the answer
 	rounds    int             // how often the engine was asked
+	coding    []string        // the content coding of its last reply with sources
 	longer    bool            // the list is one of more neighbours than the client's own
+	beside    bool            // of neighbours, hits elsewhere in the reply show what the client's own reading does
 	near      *neighbours     // until it is settled which list is collapsed; nil for most searches
+	most      int             // of more neighbours, how many the client's own list holds at most; 0 for any number
+	uncounted *uncounted      // until it is known how long the client's own list is
 }
 
 // newCollapse returns nil if the search is not understood.
@@ -57,21 +63,20 @@ func newCollapse(d Dialect, q *query, p adapters.Plan, scope adapters.Scope) *co
 		scope: scope, total: -1, listTotal: -1, near: near, deciding: decidingOf(scope.Deciding),
 	}
 	c.page = p.Page(q.from, q.size, scope, q.controls, q.limit)
-	if near != nil && q.inherits() {
-		return nil // all but the page's hits is that of a reading of ours
-	}
+	c.beside = near != nil && q.inherits()
 	c.own, c.apart = q.texts(c.fields()), d.apart(q, c.deciding)
+	c.begin(scope.Rate)
 	c.readTexts(scope.Lacking)
 	return c
 }
 
 // readTexts begins the page, with the texts of hits read beside their sketches or not. Where it is not certain which of them the
-// client sees, they are read in a reading of their own: asked for in the client's, they could not be told from what the client asked
-// for.
+// client sees, they are read in a reading of their own: asked for in the client's, they could not be told from what the
+// client asked for.
 func (c *collapse) readTexts(texts bool) {
 	c.texts = texts
 	c.page.SketchFirst = c.apart || c.show.DryRun || texts && !c.own.known
-	if c.near != nil {
+	if c.near != nil && !c.near.first {
 		// As far as the page goes at least: where the client's own list ends is to be seen.
 		c.page.First, c.page.SketchFirst = max(c.near.ranks, c.q.from+c.q.size), c.page.SketchFirst || c.near.mixed
 	}
@@ -81,16 +86,27 @@ func (c *collapse) readTexts(texts bool) {
 	if c.baseReply == nil {
 		c.picks = c.near == nil && c.q.picks() && (window || sources)
 	}
-	c.pager = rerank.NewPager(c.page)
+	c.pager, c.numbered = rerank.NewPager(c.page), c.numbers()
 }
 
 // baseInSketch reports whether a reading of sketches alone asks for all that stands beside the hits.
-func (c *collapse) baseInSketch() bool { return (c.near != nil || c.picks) && !c.show.DryRun }
+func (c *collapse) baseInSketch() bool {
+	return (c.near != nil || c.picks) && !c.beside && !c.show.DryRun
+}
+
+// basic reports whether the reading asked last can bring all that stands beside the hits.
+func (c *collapse) basic() bool {
+	return c.empty || !(c.beside && c.longer) && (!c.span.SketchOnly || c.baseInSketch())
+}
 
 // next returns the body to ask, with the URL parameters that it makes void, or false when the page is settled.
 func (c *collapse) next() (body []byte, void []string, more bool, err error) {
-	if c.plain {
+	switch {
+	case c.plain:
 		return nil, nil, false, nil
+	case c.uncounted != nil:
+		body, void, err = c.askCount()
+		return body, void, true, err
 	}
 	c.span, more = c.pager.Next()
 	if !more || c.show.DryRun && c.span.Ranks != nil {
@@ -106,7 +122,11 @@ func (c *collapse) next() (body []byte, void []string, more bool, err error) {
 	}
 	c.judged = !c.empty && c.pager.Judged(c.span)
 	c.rounds++
-	body, void, err = c.q.ask(c.reading())
+	q := c.q
+	if c.empty && c.longer {
+		q = c.client
+	}
+	body, void, err = q.ask(c.reading())
 	return body, void, true, err
 }
 
@@ -127,8 +147,9 @@ func (c *collapse) ended() (ready bool, err error) {
 func (c *collapse) reading() reading {
 	r := reading{
 		from: c.span.From, size: c.span.To - c.span.From, sketchOnly: c.span.SketchOnly,
-		settled: c.baseReply != nil || c.span.SketchOnly && !c.baseInSketch(),
+		settled: c.baseReply != nil || !c.basic(),
 	}
+	r.numbered = c.numbered
 	if r.judged = c.judged; r.judged {
 		r.deciding = c.deciding
 	}
@@ -161,33 +182,36 @@ func (c *collapse) foldedBehind(page []int) (ranks []int) {
 	return ranks
 }
 
-// fields returns the sketched fields of all rules that compute.
+// fields returns the sketched fields of the rules that compute, of those that match behind the target.
 func (c *collapse) fields() []string {
-	var fields []string
-	for _, rule := range c.rules {
-		if rule.Compute {
-			fields = append(fields, rule.Fields...)
-		}
-	}
+	fields := slices.Clone(c.scope.Texts)
 	slices.Sort(fields)
 	return slices.Compact(fields)
 }
 
 // take reads the reply to what next returned.
 func (c *collapse) take(reply *adapters.Reply) error {
-	if c.plain {
-		c.baseReply = reply
+	switch {
+	case c.plain:
+		c.baseReply, c.coding = reply, reply.Header["Content-Encoding"]
 		return nil
+	case c.uncounted != nil:
+		return c.takeCount(reply)
 	}
 	list, total, lowest, err := readHits(reply.Body, c.deciding)
 	if err != nil {
 		return err
 	}
+	if !c.span.SketchOnly {
+		c.coding = reply.Header["Content-Encoding"]
+	}
 	if !c.fetch.picked {
 		list = c.q.cut(list, c.fetch.from)
 	}
 	hits, err := c.comparable(list)
-	if err != nil {
+	if c.name(nil, err) {
+		return nil
+	} else if err != nil {
 		return err
 	}
 	if c.judged {
@@ -196,7 +220,7 @@ func (c *collapse) take(reply *adapters.Reply) error {
 			c.read.list = nil // no one looks at them any more
 		}
 	}
-	if c.baseReply == nil && (!c.span.SketchOnly || c.baseInSketch()) {
+	if c.baseReply == nil && c.basic() {
 		c.baseReply, c.total = reply, total
 	}
 	switch {
@@ -207,7 +231,7 @@ func (c *collapse) take(reply *adapters.Reply) error {
 		c.readTexts(true)
 	case c.judged && !c.span.SketchOnly && c.apart:
 		return errMoved // as above, what decides
-	case c.near != nil && c.settle(hits):
+	case c.near != nil && c.settle(reply, total, hits):
 	case c.span.Ranks != nil:
 		c.takeSources(list, hits)
 	default:
@@ -215,6 +239,7 @@ func (c *collapse) take(reply *adapters.Reply) error {
 			c.full = c.read
 		}
 		c.pager.Take(c.span, hits)
+		c.name(reply.Body, nil)
 	}
 	return nil
 }
@@ -233,25 +258,6 @@ func (c *collapse) comparable(list [][]byte) ([]rerank.Hit, error) {
 	return hits, nil
 }
 
-// settle decides, by the ranks of the client's own list that are looked at on every page, which list of neighbours is collapsed, and
-// reports whether it is the longer one, which is then to be read.
-func (c *collapse) settle(hits []rerank.Hit) bool {
-	near := c.near
-	c.near = nil
-	looked := hits[:min(near.ranks, len(hits), c.page.Window)]
-	if len(rerank.Collapse(looked, c.page.Window, c.page.Transitive).Shown) == len(looked) {
-		return false
-	}
-	longer := *c.q
-	longer.body, c.q, c.longer = near.raised, &longer, true
-	if len(hits) < c.span.To {
-		c.page.Length = len(hits)
-	}
-	c.page.First = 0
-	c.readTexts(c.texts)
-	return true
-}
-
 var errMoved = errors.New("the list moved between two readings")
 
 // hitsOf returns the hits of a reply as they stand, and the engine's count or -1.
@@ -260,9 +266,9 @@ func hitsOf(reply []byte) (list [][]byte, total int, err error) {
 	return list, total, err
 }
 
-// readHits returns the hits of a reply as they stand, and the engine's count or -1; lowest says that there may be more. A shard that failed
-// leaves its hits out: where that can be for what we asked, be it our field, a deciding one, or more ranks than an index of several
-// grants, that is ErrWidened.
+// readHits returns the hits of a reply as they stand, and the engine's count or -1; lowest says that there may be more. A
+// shard that failed leaves its hits out: where that can be for what we asked, be it our field, a deciding one, or more ranks
+// than an index of several grants, that is ErrWidened.
 func readHits(reply []byte, deciding []adapters.Deciding) (list [][]byte, total int, lowest bool, err error) {
 	root, err := adapters.Members(reply)
 	if err != nil {
@@ -286,11 +292,12 @@ func readHits(reply []byte, deciding []adapters.Deciding) (list [][]byte, total 
 	return list, total, lowest, err
 }
 
-// ours are words in the failures of shards that what we ask can be the reason of: limits of an index on ranks and extracted fields
-// (index.max_result_window and the like), our field mapped otherwise, memory and load. A shard that is not there, or can't run
-// the client's query, fails for the client's own search too.
+// ours are words in the failures of shards that what we ask can be the reason of: limits of an index on ranks and extracted
+// fields (index.max_result_window and the like), our field mapped otherwise, memory and load. A shard that is not there, or
+// can't run the client's query, fails for the client's own search too.
 var ours = [][]byte{
-	[]byte("[index.max_"), []byte(adapters.SketchField), []byte("circuit_breaking_exception"), []byte("rejected_execution_exception"),
+	[]byte("[index.max_"), []byte(adapters.SketchField), []byte("circuit_breaking_exception"),
+	[]byte("rejected_execution_exception"),
 }
 
 // failedForUs reports whether a shard failed that may answer the client's own search.
@@ -316,10 +323,13 @@ func (c *collapse) hit(raw []byte) (rerank.Hit, error) {
 	if err != nil {
 		return rerank.Hit{}, err
 	}
-	index, ok1 := adapters.Text(adapters.Get(members, "_index"))
-	id, ok2 := adapters.Text(adapters.Get(members, "_id"))
-	if !ok1 || !ok2 {
-		return rerank.Hit{}, errors.New("a hit without _index or _id")
+	index, ok := adapters.Text(adapters.Get(members, "_index"))
+	if !ok {
+		return rerank.Hit{}, errors.New("a hit without _index")
+	}
+	id, err := c.idOf(members)
+	if err != nil {
+		return rerank.Hit{}, err
 	}
 	if !c.judged {
 		return adapters.Unjudged(index, id), nil
@@ -356,8 +366,8 @@ func sourceIn(hit []adapters.Member) []byte {
 	return []byte("{}")
 }
 
-// storedSketch returns our field's value among the fields extracted from a hit, or nothing. OpenSearch gives it once for each time that
-// it was asked for, be it by a pattern of the client's.
+// storedSketch returns our field's value among the fields extracted from a hit, or nothing. OpenSearch gives it once for each
+// time that it was asked for, be it by a pattern of the client's.
 func storedSketch(fields []adapters.Member) string {
 	values, err := adapters.Elements(adapters.Get(fields, adapters.SketchField))
 	if err != nil || len(values) == 0 {

@@ -53,7 +53,8 @@ func subject(extra string) adaptertest.Subject {
 				body := fmt.Sprintf(`{"from":%d,"size":%d%s}`, s.From, s.Size, extra)
 				if len(searches) == 1 {
 					header := adapters.Header{"Content-Type": {"application/json"}}
-					return &adapters.Request{Method: "POST", Path: "/" + strings.Join(s.Target, ",") + "/_search", Header: header, Body: []byte(body)}
+					return &adapters.Request{Method: "POST", Path: "/" + strings.Join(s.Target, ",") + "/_search", Header: header,
+						Body: []byte(body)}
 				}
 				target, _ := json.Marshal(s.Target)
 				lines = fmt.Appendf(lines, "{\"index\":%s}\n%s\n", target, body)
@@ -121,15 +122,17 @@ func contractShow(documents ...string) []adaptertest.Read {
 		return adaptertest.Read{Request: adapters.Request{Method: method, Path: path}, Reply: reply}
 	}
 	return []adaptertest.Read{
-		read("GET", "/news-1/_source/0", documents[0]), read("GET", "/news-1/_doc/0", hits[0]), read("POST", "/_mget", `{"docs":[`+list+`]}`),
-		read("POST", "/news-1/_search", search), read("POST", "/_search/scroll", search), read("POST", "/_msearch", `{"responses":[`+search+`]}`),
+		read("GET", "/news-1/_source/0", documents[0]), read("GET", "/news-1/_doc/0", hits[0]), read("POST", "/_mget",
+			`{"docs":[`+list+`]}`),
+		read("POST", "/news-1/_search", search), read("POST", "/_search/scroll", search), read("POST", "/_msearch",
+			`{"responses":[`+search+`]}`),
 		read("POST", "/news-1/_update/0", `{"_id":"0","get":{"_source":`+documents[0]+`}}`),
 		read("POST", "/_bulk", `{"items":[{"update":{"get":{"_source":`+documents[0]+`}}}]}`),
 	}
 }
 
-// contractTargets leaves out the rule that computes what lacks where the client asks for fields of its own: texts can't be extracted
-// beside them, so a hit without a sketch stands alone.
+// contractTargets leaves out the rule that computes what lacks where the client asks for fields of its own: texts can't be
+// extracted beside them, so a hit without a sketch stands alone.
 func contractTargets(extra string) [][]string {
 	if strings.Contains(extra, `"fields"`) {
 		return [][]string{{"shop-1"}, {"logs-1"}}
@@ -139,12 +142,16 @@ func contractTargets(extra string) [][]string {
 
 func contractWrites() []adaptertest.Write {
 	write := func(enriched int, method, path string, lines ...string) adaptertest.Write {
-		return adaptertest.Write{Request: adapters.Request{Method: method, Path: path, Body: []byte(strings.Join(lines, "\n"))}, Enriched: enriched}
+		return adaptertest.Write{Request: adapters.Request{Method: method, Path: path, Body: []byte(strings.Join(lines, "\n"))},
+			Enriched: enriched}
 	}
 	return []adaptertest.Write{
-		write(2, "POST", "/_bulk", `{"index":{"_index":"news-1"}}`, `{"title":"one two","body":"three"}`, `{"create":{"_index":"shop-1","_id":"ü"}}`,
-			`{ "n" : 1e3, "title" : ["a", "b"] } `, `{"index":{"_index":"logs-1"}}`, `{"title":"one"}`, `{"delete":{"_index":"news-1","_id":"1"}}`, ``),
-		write(2, "PUT", "/news-1/_bulk", `{"update":{"_id":"1"}}`, `{"doc":{"title":"a b","body":"c"},"upsert":{"title":"x","body":"y"}}`,
+		write(2, "POST", "/_bulk", `{"index":{"_index":"news-1"}}`, `{"title":"one two","body":"three"}`,
+			`{"create":{"_index":"shop-1","_id":"ü"}}`,
+			`{ "n" : 1e3, "title" : ["a", "b"] } `, `{"index":{"_index":"logs-1"}}`, `{"title":"one"}`,
+			`{"delete":{"_index":"news-1","_id":"1"}}`, ``),
+		write(2, "PUT", "/news-1/_bulk", `{"update":{"_id":"1"}}`,
+			`{"doc":{"title":"a b","body":"c"},"upsert":{"title":"x","body":"y"}}`,
 			`{"update":{"_id":"2"}}`, `{"script":{"source":"ctx._source.n++"}}`, ``),
 		write(1, "POST", "/shop-1/_update/1", `{"doc":{"title":"x"}}`),
 		write(1, "POST", "/news-1/_doc", "{\n  \"title\" : \"one\",\n  \"body\" : null\n}\n"),
@@ -165,18 +172,27 @@ func contractReads() []adaptertest.Read {
 	}
 	const ours = `,"neardup_sketch":"x"`
 	reads := []adaptertest.Read{
-		read("GET", "/news-1/_doc/1", `{"_id":"1","_source":{"neardup_sketch":"x","title":"a"}}`, `{"_id":"1","_source":{"title":"a"}}`),
+		read("GET", "/news-1/_doc/1", `{"_id":"1","_source":{"neardup_sketch":"x","title":"a"}}`,
+			`{"_id":"1","_source":{"title":"a"}}`),
 		read("GET", "/news-1/_source/1", `{"title":"a","in":{"neardup_sketch":1}`+ours+`}`, `{"title":"a","in":{"neardup_sketch":1}}`),
-		read("POST", "/_mget", "{\n \"docs\" : [ { \"_source\" : { \"neardup_sketch\" : \"x\" } } ]\n}\n", "{\n \"docs\" : [ { \"_source\" : { } } ]\n}\n"),
-		read("GET", "/news-1", `{"news-1":{"mappings":{"properties":{`+mapping+`,"title":{"type":"text"}}}}}`, `{"news-1":{"mappings":{"properties":{"title":{"type":"text"}}}}}`),
-		read("GET", "/_mapping", `{"news-1":{"mappings":{"properties":{"title":{"type":"text"},`+mapping+`}}}}`, `{"news-1":{"mappings":{"properties":{"title":{"type":"text"}}}}}`),
-		read("GET", "/news-1/_mapping/field/*", `{"news-1":{"mappings":{"neardup_sketch":{"full_name":"neardup_sketch","mapping":{}}}}}`, `{"news-1":{"mappings":{}}}`),
-		read("GET", "/news-1/_field_caps", `{"indices":["news-1"],"fields":{"neardup_sketch":{"binary":{"searchable":false}},"n":{}}}`, `{"indices":["news-1"],"fields":{"n":{}}}`),
-		read("POST", "/news-1/_explain/1", `{"matched":true,"get":{"_source":{"n":1`+ours+`}}}`, `{"matched":true,"get":{"_source":{"n":1}}}`),
+		read("POST", "/_mget", "{\n \"docs\" : [ { \"_source\" : { \"neardup_sketch\" : \"x\" } } ]\n}\n",
+			"{\n \"docs\" : [ { \"_source\" : { } } ]\n}\n"),
+		read("GET", "/news-1", `{"news-1":{"mappings":{"properties":{`+mapping+`,"title":{"type":"text"}}}}}`,
+			`{"news-1":{"mappings":{"properties":{"title":{"type":"text"}}}}}`),
+		read("GET", "/_mapping", `{"news-1":{"mappings":{"properties":{"title":{"type":"text"},`+mapping+`}}}}`,
+			`{"news-1":{"mappings":{"properties":{"title":{"type":"text"}}}}}`),
+		read("GET", "/news-1/_mapping/field/*", `{"news-1":{"mappings":{"neardup_sketch":{"full_name":"neardup_sketch",`+
+			`"mapping":{}}}}}`, `{"news-1":{"mappings":{}}}`),
+		read("GET", "/news-1/_field_caps", `{"indices":["news-1"],"fields":{"neardup_sketch":{"binary":{"searchable":false}},`+
+			`"n":{}}}`, `{"indices":["news-1"],"fields":{"n":{}}}`),
+		read("POST", "/news-1/_explain/1", `{"matched":true,"get":{"_source":{"n":1`+ours+`}}}`,
+			`{"matched":true,"get":{"_source":{"n":1}}}`),
 		read("POST", "/news-1/_update/1", `{"_id":"1","get":{"_source":{"n":1`+ours+`}}}`, `{"_id":"1","get":{"_source":{"n":1}}}`),
-		read("POST", "/_bulk", `{"items":[{"update":{"get":{"_source":{"n":1`+ours+`}}}}]}`, `{"items":[{"update":{"get":{"_source":{"n":1}}}}]}`),
+		read("POST", "/_bulk", `{"items":[{"update":{"get":{"_source":{"n":1`+ours+`}}}}]}`,
+			`{"items":[{"update":{"get":{"_source":{"n":1}}}}]}`),
 	}
-	for _, path := range []string{"/_search/scroll", "/news-1/_search", "/_all/_search", "/news-1/_search/", "/news-1/_search/template"} {
+	for _, path := range []string{"/_search/scroll", "/news-1/_search", "/_all/_search", "/news-1/_search/",
+		"/news-1/_search/template"} {
 		reads = append(reads, read("POST", path, hits(ours), hits("")))
 	}
 	reads = append(reads, read("POST", "/_msearch", `{"responses":[`+hits(ours)+`]}`, `{"responses":[`+hits("")+`]}`))

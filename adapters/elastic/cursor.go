@@ -122,9 +122,6 @@ func (s *cursored) Next(reply *adapters.Reply) (*adapters.Request, *adapters.Ans
 			s.state = cursorOwn
 			break
 		}
-		if walk.Ranks() > 0 { // the more was shown, the more folds
-			s.page.Rate = max(s.page.Rate, float64(walk.Folded())/float64(walk.Ranks()))
-		}
 		s.resume(walk)
 	case s.state == cursorOwn:
 		return s.takeOwn(reply)
@@ -149,6 +146,9 @@ func (s *cursored) remembered() (*rerank.Walk, bool) {
 
 // resume begins the page behind what was walked.
 func (s *cursored) resume(walk *rerank.Walk) {
+	if walk.Ranks() > 0 { // the more was shown, the more folds
+		s.page.Rate = max(s.page.Rate, float64(walk.Folded())/float64(walk.Ranks()))
+	}
 	s.page.After, s.page.Window = walk, max(0, s.window-walk.Ranks())
 	s.readTexts(s.collapse.texts)
 	s.state = cursorWalks

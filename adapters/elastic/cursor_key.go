@@ -3,7 +3,10 @@ package elastic
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,22 +25,22 @@ var besides = strings.Fields(`
 `)
 
 // key returns what a cursor of the search is remembered under: all that decides which list it is a place in, and the place.
+// No two lists share one.
 func (s *cursored) key(pit string, sort []byte) string {
 	q := s.q
 	controls := fmt.Sprint(s.window, q.controls.Threshold, q.controls.Keep, s.show.DryRun)
-	parts := []string{"search_after", q.target, pit, controls}
-	var params []string
-	for _, p := range q.params {
-		if !slices.Contains(besides, p.Name) {
-			params = append(params, p.Name+"="+p.Value)
-		}
+	parts := []string{"search_after", q.target, pit, controls, canonical(sort)}
+	params := slices.DeleteFunc(slices.Clone(q.params), func(p adapters.Param) bool { return slices.Contains(besides, p.Name) })
+	// Stable, since the last of a name counts.
+	slices.SortStableFunc(params, func(a, b adapters.Param) int { return strings.Compare(a.Name, b.Name) })
+	for _, p := range params {
+		parts = append(parts, "?"+p.Name, p.Value)
 	}
-	slices.Sort(params)
-	list, err := adapters.Cut(q.body, func(key string) bool { return slices.Contains(besides, key) })
-	if err != nil {
-		list = q.body
+	members := slices.DeleteFunc(slices.Clone(q.members), func(m adapters.Member) bool { return slices.Contains(besides, m.Key) })
+	slices.SortFunc(members, func(a, b adapters.Member) int { return strings.Compare(a.Key, b.Key) })
+	for _, m := range members {
+		parts = append(parts, m.Key, canonical(m.Value))
 	}
-	parts = append(parts, strings.Join(params, "&"), canonical(list), canonical(sort))
 	var key strings.Builder
 	for _, part := range parts {
 		fmt.Fprintf(&key, "%d:%s", len(part), part)
@@ -45,42 +48,46 @@ func (s *cursored) key(pit string, sort []byte) string {
 	return key.String()
 }
 
-// canonical returns JSON in one way of writing it: without white space, members in the order of their keys, numbers by their
-// value. What is no JSON comes back as it is.
+// canonical returns JSON in one way of writing its tokens: clients write white space, numbers and strings in other ways than
+// engines. The members of an object stay in their order, which counts in a sort. What is no JSON comes back as it is.
 func canonical(data []byte) string {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
-		return string(data)
+	var out []byte
+	for {
+		token, err := d.Token()
+		switch {
+		case errors.Is(err, io.EOF):
+			return string(out)
+		case err != nil:
+			return string(data)
+		}
+		switch v := token.(type) {
+		case json.Number:
+			out = append(out, plainNumber(string(v))...)
+		case string:
+			out = adapters.AppendString(out, v)
+		default:
+			out = fmt.Append(out, v)
+		}
+		out = append(out, ' ')
 	}
-	out, err := json.Marshal(plainNumbers(v))
-	if err != nil {
-		return string(data)
-	}
-	return string(out)
 }
 
-// plainNumbers writes the numbers in a decoded value by their value: what a client reads as 1.0 it may send as 1.
-func plainNumbers(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		for key, value := range v {
-			v[key] = plainNumbers(value)
-		}
-	case []any:
-		for i, value := range v {
-			v[i] = plainNumbers(value)
-		}
-	case json.Number:
-		if _, err := strconv.ParseInt(string(v), 10, 64); err == nil {
-			return v
-		}
-		if f, err := v.Float64(); err == nil {
-			return json.Number(strconv.FormatFloat(f, 'g', -1, 64))
-		}
+// exact is up to where every whole number is a float64.
+const exact = 1 << 53
+
+// plainNumber returns a number in one way of writing it: what an engine writes as 1.0 a client may send as 1. Those of
+// which a float64 may not hold every digit stay as they are.
+func plainNumber(text string) string {
+	f, err := strconv.ParseFloat(text, 64)
+	switch {
+	case err != nil || math.Abs(f) >= exact:
+		return text
+	case f == math.Trunc(f):
+		return strconv.FormatInt(int64(f), 10)
 	}
-	return v
+	return strconv.FormatFloat(f, 'g', -1, 64)
 }
 
 // sortOf returns a hit's sort values, nil if it has none.

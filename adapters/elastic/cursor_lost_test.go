@@ -10,16 +10,19 @@ import (
 	"github.com/neardup/sidecar/adapters"
 )
 
-// TestLostCursors goes on from a cursor of which nothing is remembered: by the ranks in front of the page's first hit, as far as they can be had.
+// TestLostCursors goes on from a cursor of which nothing is remembered: by the ranks in front of the page's first hit, as far
+// as they can be had.
 func TestLostCursors(t *testing.T) {
 	texts := map[byte]string{
-		'a': "one text of some words that are its own", 'b': "another text whose words are quite different ones", 'c': "the third is about something else altogether again",
+		'a': "one text of some words that are its own", 'b': "another text whose words are quite different ones",
+		'c': "the third is about something else altogether again",
 	}
 	// Each hit is a letter for its text, its id and the value that it is sorted by.
 	hits := func(list string) string {
 		var out []string
 		for _, h := range strings.Fields(list) {
-			out = append(out, fmt.Sprintf(`{"_index":"news-1","_id":%q,"_score":null,"_source":{"title":%q},"sort":[%s]}`, h[:2], texts[h[0]], h[3:]))
+			out = append(out, fmt.Sprintf(`{"_index":"news-1","_id":%q,"_score":null,"_source":{"title":%q},"sort":[%s]}`, h[:2],
+				texts[h[0]], h[3:]))
 		}
 		return fmt.Sprintf(`{"hits":{"total":{"value":9,"relation":"eq"},"hits":[%s]}}`, strings.Join(out, ","))
 	}
@@ -42,10 +45,13 @@ func TestLostCursors(t *testing.T) {
 		{"no list", "[2]", "a3:3 a4:4", "", 200, 30, "a3", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			class, r := searchFor("/news-1/_search", "", `{"size":3,"sort":["n"],"search_after":`+c.after+`,"track_total_hits":true,"aggs":{"m":{}}}`)
+			class, r := searchFor("/news-1/_search", "",
+				`{"size":3,"sort":["n"],"search_after":`+c.after+`,"track_total_hits":true,"aggs":{"m":{}}}`)
 			plan, kept := searchPlan(t, false), shelf{}
 			plan.Cursors = kept
-			plan.Scope = func(string) adapters.Scope { return adapters.Scope{Configured: true, Window: c.window} }
+			plan.Scope = func(string) adapters.Scope {
+				return adapters.Scope{Configured: true, Window: c.window, Texts: []string{"title", "body"}}
+			}
 			x, asks := (Dialect{}).Search(class, r, plan).Exchange, 0
 			var reply *adapters.Reply
 			for {
@@ -59,7 +65,8 @@ func TestLostCursors(t *testing.T) {
 						got += idIn(t, h)
 					}
 					o := answer.Outcomes[0]
-					if got != c.want || o.CursorLost != c.lost || o.Window != c.window || o.Rounds != asks || (len(kept) > 0) == (c.lost || c.want == "") {
+					if got != c.want || o.CursorLost != c.lost || o.Window != c.window || o.Rounds != asks ||
+						(len(kept) > 0) == (c.lost || c.want == "") {
 						t.Errorf("%s, %+v after %d asks, %d kept", got, o, asks, len(kept))
 					}
 					return
@@ -74,7 +81,8 @@ func TestLostCursors(t *testing.T) {
 				case c.status == 0:
 					t.Errorf("the ranks before were asked for: %s", body)
 				default:
-					want := fmt.Sprintf(`{"sort":["n"],"track_total_hits":false,"from":0,"size":%d,"_source":["body","title"],"docvalue_fields":["neardup_sketch"]}`, c.window)
+					want := fmt.Sprintf(`{"sort":["n"],"track_total_hits":false,"from":0,"size":%d,"_source":["body","title"],`+
+						`"docvalue_fields":["neardup_sketch"]}`, c.window)
 					if diff := cmp.Diff(want, body); diff != "" && asks > 2 {
 						t.Error(diff)
 					}

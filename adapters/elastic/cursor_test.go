@@ -33,7 +33,8 @@ func TestCursorsLeftAlone(t *testing.T) {
 		{"/news-1/_search", "", `{"sort":["n"]}`, chooses, ""},
 		{"/news-1/_search", "", `{"search_after":[1],"sort":["n"],"from":3}`, ranked, "not_understood"},
 		{"/news-1/_search", "", `{"search_after":null,"sort":["n"],"from":3}`, ranked, ""},
-		{"/news-1/_search", "", `{"search_after":[1],"sort":["_score"],"knn":{"field":"v","query_vector":[1],"k":3}}`, ranked, "cursor"},
+		{"/news-1/_search", "", `{"search_after":[1],"sort":["_score"],"knn":{"field":"v","query_vector":[1],"k":3}}`, ranked,
+			"cursor"},
 		{"/news-1/_search", "", `{"search_after":[1],"sort":["_shard_doc"]}`, ranked, "export"},
 		{"/news-1/_search", "", `{"search_after":[1],"sort":["_shard_doc"]}`, exports, ""},
 		{"/news-1/_search", "neardup=on", `{"search_after":[1],"sort":["_shard_doc"]}`, ranked, ""},
@@ -78,22 +79,42 @@ func TestCursorKeys(t *testing.T) {
 	plain := key("/news-1/_search", "", body, `[1,"x"]`)
 	for _, same := range [][4]string{
 		{"/news-1/_search", "", `{ "sort" : [ {"n" : "asc"}, "id" ] , "query":{"match":{"a":"b"}}, "size":7 }`, `[1.0, "\u0078"]`},
-		{"/news-1/_search", "pretty&filter_path=took", body[:len(body)-1] + `,"_source":["n"],"aggs":{},"search_after":[0,"y"],"highlight":{},"track_total_hits":true}`, `[1e0,"x"]`},
+		{"/news-1/_search", "pretty&filter_path=took",
+			body[:len(body)-1] + `,"_source":["n"],"aggs":{},"search_after":[0,"y"],"highlight":{},"track_total_hits":true}`, `[1e0,"x"]`},
 		{"/news-1/_search", "size=3&neardup_explain", body, `[1,"x"]`},
 	} {
 		if got := key(same[0], same[1], same[2], same[3]); got != plain {
 			t.Errorf("%v has another key:\n%s\n%s", same, got, plain)
 		}
 	}
+	if key("/news-1/_search", "q=a&routing=b", body, `[1]`) != key("/news-1/_search", "routing=b&pretty&q=a", body, `[1]`) {
+		t.Error("the order of parameters counts")
+	}
 	seen := map[string]bool{plain: true}
 	for _, other := range [][4]string{
-		{"/news-2/_search", "", body, `[1,"x"]`}, {"/news-1/_search", "", body, `[1,"y"]`}, {"/news-1/_search", "", body, `["1","x"]`}, {"/news-1/_search", "", body, `[null,"x"]`},
-		{"/news-1/_search", "routing=a", body, `[1,"x"]`}, {"/news-1/_search", "preference=a", body, `[1,"x"]`}, {"/news-1/_search", "q=a", body, `[1,"x"]`},
-		{"/news-1/_search", "", strings.Replace(body, `"b"`, `"c"`, 1), `[1,"x"]`}, {"/news-1/_search", "", strings.Replace(body, "asc", "desc", 1), `[1,"x"]`},
-		{"/news-1/_search", "neardup_keep=2", body, `[1,"x"]`}, {"/news-1/_search", "neardup_window=3", body, `[1,"x"]`}, {"/news-1/_search", "neardup_threshold=0.5", body, `[1,"x"]`},
-		{"/news-1/_search", "", body[:len(body)-1] + `,"min_score":3}`, `[1,"x"]`}, {"/news-1/_search", "", body[:len(body)-1] + `,"post_filter":{}}`, `[1,"x"]`},
-		{"/news-1/_search", "", body[:len(body)-1] + `,"pit":{"id":"p"}}`, `[1,"x"]`}, {"/news-1/_search", "", body[:len(body)-1] + `,"pit":{"id":"q","keep_alive":"1m"}}`, `[1,"x"]`},
-		{"/news-1/_search", "neardup=dry_run", body, `[1,"x"]`}, {"/news-1/_search", "", body, `[9007199254740993,"x"]`}, {"/news-1/_search", "", body, `[9007199254740992,"x"]`},
+		{"/news-2/_search", "", body, `[1,"x"]`}, {"/news-1/_search", "", body, `[1,"y"]`}, {"/news-1/_search", "", body,
+			`["1","x"]`}, {"/news-1/_search", "", body, `[null,"x"]`},
+		{"/news-1/_search", "routing=a", body, `[1,"x"]`}, {"/news-1/_search", "preference=a", body, `[1,"x"]`}, {"/news-1/_search",
+			"q=a", body, `[1,"x"]`},
+		{"/news-1/_search", "", strings.Replace(body, `"b"`, `"c"`, 1), `[1,"x"]`}, {"/news-1/_search", "", strings.Replace(body,
+			"asc", "desc", 1), `[1,"x"]`},
+		{"/news-1/_search", "neardup_keep=2", body, `[1,"x"]`}, {"/news-1/_search", "neardup_window=3", body, `[1,"x"]`},
+		{"/news-1/_search", "neardup_threshold=0.5", body, `[1,"x"]`},
+		{"/news-1/_search", "", body[:len(body)-1] + `,"min_score":3}`, `[1,"x"]`}, {"/news-1/_search", "",
+			body[:len(body)-1] + `,"post_filter":{}}`, `[1,"x"]`},
+		{"/news-1/_search", "", body[:len(body)-1] + `,"pit":{"id":"p"}}`, `[1,"x"]`}, {"/news-1/_search", "",
+			body[:len(body)-1] + `,"pit":{"id":"q","keep_alive":"1m"}}`, `[1,"x"]`},
+		{"/news-1/_search", "df=a%26q%3Db", body, `[1,"x"]`}, {"/news-1/_search", "df=a&q=b", body, `[1,"x"]`},
+		{"/news-1/_search", "df=b&q=a", body, `[1,"x"]`}, {"/news-1/_search", "df=b%3Fqa", body, `[1,"x"]`},
+		{"/news-1/_search", "q=b&q=c", body, `[1,"x"]`}, {"/news-1/_search", "q=c&q=b", body, `[1,"x"]`},
+		{"/news-1/_search", "", `{"sort":{"n":"asc","m":"asc"}}`, `[1,"x"]`}, {"/news-1/_search", "",
+			`{"sort":{"m":"asc","n":"asc"}}`, `[1,"x"]`},
+		{"/news-1/_search", "", body, `[18446744073709551614,"x"]`}, {"/news-1/_search", "", body, `[18446744073709551615,"x"]`},
+		{"/news-1/_search", "", body, `[9007199254740993.0,"x"]`},
+		{"/news-1/_search", "", body, `["x","1"]`}, {"/news-1/_search", "", body, `["x 1"]`}, {"/news-1/_search", "", body,
+			`[true,"x"]`}, {"/news-1/_search", "", body, `["true","x"]`},
+		{"/news-1/_search", "neardup=dry_run", body, `[1,"x"]`}, {"/news-1/_search", "", body, `[9007199254740993,"x"]`},
+		{"/news-1/_search", "", body, `[9007199254740992,"x"]`},
 	} {
 		got := key(other[0], other[1], other[2], other[3])
 		if seen[got] {
@@ -111,12 +132,13 @@ func TestScrollMarksAreTakenOut(t *testing.T) {
 	} {
 		for with, without := range map[string]string{
 			`,"matched_queries":[` + mark + `]`: ``, `,"matched_queries":["a",` + mark + `]`: `,"matched_queries":["a"]`,
-			`,"matched_queries":[` + mark + `,"a","b"]`: `,"matched_queries":["a","b"]`, `,"matched_queries":{"a":1.0,` + mark + `:0.0}`: `,"matched_queries":{"a":1.0}`,
-			`,"matched_queries":{` + mark + `:0.0}`: ``, `,"fields":{"neardup_sketch":["x"]},"matched_queries":[` + mark + `]`: ``,
+			`,"matched_queries":[` + mark + `,"a","b"]`:     `,"matched_queries":["a","b"]`,
+			`,"matched_queries":{"a":1.0,` + mark + `:0.0}`: `,"matched_queries":{"a":1.0}`,
+			`,"matched_queries":{` + mark + `:0.0}`:         ``, `,"fields":{"neardup_sketch":["x"]},"matched_queries":[` + mark + `]`: ``,
 			`,"fields":{"n":[1],"neardup_sketch":["x"]},"matched_queries":[` + mark + `]`: `,"fields":{"n":[1]}`,
 		} {
 			marked := []byte(fmt.Sprintf(hit, with))
-			marks := marksOf([][]byte{marked})
+			marks := marksOf([][]byte{marked}, 1000)
 			if marks == nil || marks.Keep != 2 || marks.Window != 30 {
 				t.Fatalf("%s: %+v", marked, marks)
 			}
@@ -125,13 +147,15 @@ func TestScrollMarksAreTakenOut(t *testing.T) {
 				t.Errorf("%v %s", err, diff)
 			}
 			cleaned := string(adapters.Cleaned(marked, Dialect{}.cuts(adapters.Class{Form: formScroll})))
-			if strings.Contains(strings.ReplaceAll(cleaned, `{"matched_queries":["neardup_scroll x"]}`, ""), "neardup") && !strings.Contains(with, "{"+mark) && !strings.Contains(with, ","+mark+":") {
+			if strings.Contains(strings.ReplaceAll(cleaned, `{"matched_queries":["neardup_scroll x"]}`, ""),
+				"neardup") && !strings.Contains(with, "{"+mark) && !strings.Contains(with, ","+mark+":") {
 				t.Errorf("as it came it shows %s", cleaned)
 			}
 		}
 	}
-	for _, hit := range []string{`{}`, `{"matched_queries":[]}`, `{"matched_queries":["neardup_scroll "]}`, `{"matched_queries":["neardup_scroll {]"]}`, `[]`, `{"matched_queries":3}`} {
-		if marks := marksOf([][]byte{[]byte(hit)}); marks != nil {
+	for _, hit := range []string{`{}`, `{"matched_queries":[]}`, `{"matched_queries":["neardup_scroll "]}`,
+		`{"matched_queries":["neardup_scroll {]"]}`, `[]`, `{"matched_queries":3}`} {
+		if marks := marksOf([][]byte{[]byte(hit)}, 1000); marks != nil {
 			t.Errorf("%s has marks %+v", hit, marks)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/neardup/sidecar/adapters"
 )
 
-// ErrorReply returns an error of our own to the request, in the engine's shape and with the headers of its errors: the official clients
-// refuse to read a reply without the product's, and choose how to read it by the type.
+// ErrorReply returns an error of our own to the request, in the engine's shape and with the headers of its errors: the
+// official clients refuse to read a reply without the product's, and choose how to read it by the type.
 func (d Dialect) ErrorReply(r *adapters.Request, status int, reason string) *adapters.Reply {
 	kind := "neardup_exception"
 	if status == 400 {
@@ -39,8 +39,8 @@ func (d Dialect) ErrorReply(r *adapters.Request, status int, reason string) *ada
 	return &adapters.Reply{Status: status, Header: header, Body: body}
 }
 
-// errorType returns the media type of an error for a client that accepts these. Elasticsearch answers JSON in kind, with the parameters
-// that it was asked with, among them the version of the API.
+// errorType returns the media type of an error for a client that accepts these. Elasticsearch answers JSON in kind, with the
+// parameters that it was asked with, among them the version of the API.
 func errorType(accept []string) string {
 	if len(accept) != 1 || strings.Contains(accept[0], ",") {
 		return jsonType

@@ -9,12 +9,14 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cespare/xxhash/v2"
+
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
 )
 
-// fakeEngine answers a search or multi-search as the engine does whose ranked lists list returns: with from, size, source filters and
-// fields extracted, and a refusal of whatever else a body holds.
+// fakeEngine answers a search or multi-search as the engine does whose ranked lists list returns: with from, size, source
+// filters and fields extracted, and a refusal of whatever else a body holds.
 func fakeEngine(r *adapters.Request, list func(target []string) []adaptertest.Document) *adapters.Reply {
 	path := strings.Split(strings.Trim(r.Path, "/"), "/")
 	if params, err := url.ParseQuery(r.RawQuery); err != nil || len(params) > 0 {
@@ -56,6 +58,8 @@ type fakeBody struct {
 	Fields []string
 	Doc    []json.RawMessage `json:"docvalue_fields"`
 	Filter json.RawMessage   `json:"post_filter"`
+	Stored string            `json:"stored_fields"`
+	Seq    bool              `json:"seq_no_primary_term"`
 	Query  any
 	Sort   any
 	Aggs   any
@@ -77,10 +81,14 @@ func fakeSearch(body []byte, list []adaptertest.Document) ([]byte, int) {
 	}
 	if b.Filter != nil {
 		list = slices.DeleteFunc(slices.Clone(list), func(d adaptertest.Document) bool {
-			only := onlyThese(nil, []document{{d.Index, d.ID}}) // the fake knows ours alone
+			only := onlyThese(nil, []document{{d.Index, d.ID}}, false) // the fake knows ours alone
 			return !bytes.Contains(b.Filter, only[bytes.Index(only, []byte(`"_index":`)):bytes.Index(only, []byte(`}}`))]) ||
-				!bytes.Contains(b.Filter, strconv.AppendQuote(nil, d.ID))
+				!bytes.Contains(b.Filter, strconv.AppendQuote(nil, d.ID)) && !bytes.Contains(b.Filter, fmt.Append(nil, fakeNumber(d.ID)))
 		})
+	}
+	indices := map[string]bool{}
+	for _, d := range list {
+		indices[d.Index] = true
 	}
 	page := list[min(b.From, len(list)):min(b.From+size, len(list))]
 	hits := make([][]byte, len(page))
@@ -91,9 +99,12 @@ func fakeSearch(body []byte, list []adaptertest.Document) ([]byte, int) {
 	if b.Aggs != nil {
 		aggs = `,"aggregations":{"a":{"value":1}}`
 	}
-	return fmt.Appendf(nil, `{"took":1,"timed_out":false,"hits":{"total":{"value":%d,"relation":"eq"},"max_score":1.0,"hits":[%s]}%s}`,
-		len(list), bytes.Join(hits, []byte(",")), aggs), 200
+	return fmt.Appendf(nil, `{"took":1,"timed_out":false,"_shards":{"total":%d,"failed":0},"hits":{"total":{"value":%d,"relation":"eq"},"max_score":1.0,"hits":[%s]}%s}`,
+		len(indices), len(list), bytes.Join(hits, []byte(",")), aggs), 200
 }
+
+// fakeNumber is the sequence number of a document.
+func fakeNumber(id string) uint64 { return 1e12 + xxhash.Sum64String(id)%1e12 }
 
 // fakeListed reports whether a field is in a list of names, or of objects that hold one.
 func fakeListed(list []json.RawMessage, key string) bool {
@@ -109,7 +120,14 @@ func asBytes(list []json.RawMessage) (out [][]byte) {
 }
 
 func fakeHit(d adaptertest.Document, b fakeBody) []byte {
-	hit := fmt.Appendf(nil, `{"_index":%q,"_id":%q,"_score":1.0`, d.Index, d.ID)
+	hit := fmt.Appendf(nil, `{"_index":%q`, d.Index)
+	if b.Stored != "_none_" {
+		hit = fmt.Appendf(hit, `,"_id":%q`, d.ID)
+	}
+	if b.Seq {
+		hit = fmt.Appendf(hit, `,"_seq_no":%d,"_primary_term":1`, fakeNumber(d.ID))
+	}
+	hit = append(hit, `,"_score":1.0`...)
 	members, err := adapters.Members(d.Source)
 	if err != nil {
 		return []byte("null")

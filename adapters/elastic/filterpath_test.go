@@ -23,7 +23,8 @@ import (
 func TestMain(m *testing.M) { os.Exit(engines.Main(m)) }
 
 func TestFilterReply(t *testing.T) {
-	const body = `{"took":1,"hits":{"total":2,"hits":[{"_id":"1","_source":{ "a" : 1e3, "b":{"c":[]}, "x.y":"\u00e9😀" }},{"_id":"2","_source":{}}]},"empty":{}}`
+	const body = `{"took":1,"hits":{"total":2,"hits":[{"_id":"1","_source":{ "a" : 1e3, "b":{"c":[]}, "x.y":"\u00e9😀" }},` +
+		`{"_id":"2","_source":{}}]},"empty":{}}`
 	for _, c := range []struct{ filter, want, openSearch string }{
 		{"", body, ""},
 		{" , ", body, ""},
@@ -46,7 +47,8 @@ func TestFilterReply(t *testing.T) {
 		{"-hits,-empty", `{"took":1}`, ""},
 		{"took,-took", `{}`, ""},
 		{"-took,-hits.hits", `{"hits":{"total":2},"empty":{}}`, ""},
-		{"-", `{"took":1,"hits":{"total":2,"hits":[{"_id":"1","_source":{"a":1000.0,"b":{"c":[]},"x.y":"é\uD83D\uDE00"}},{"_id":"2","_source":{}}]},"empty":{}}`, "?"},
+		{"-", `{"took":1,"hits":{"total":2,"hits":[{"_id":"1","_source":{"a":1000.0,"b":{"c":[]},"x.y":"é\uD83D\uDE00"}},` +
+			`{"_id":"2","_source":{}}]},"empty":{}}`, "?"},
 	} {
 		for _, openSearch := range []bool{false, true} {
 			want := c.want
@@ -168,11 +170,13 @@ func prepareFilters(t *testing.T, e *engines.Engine, index string) {
 			resp.Body.Close()
 		}
 	})
-	sendFiltered(t, e, "PUT /"+index+` {"settings":{"number_of_replicas":0},"mappings":{"_meta":{"f":1.0e-7,"s":"😀"},"properties":{
-		"title":{"type":"text","fields":{"raw":{"type":"keyword"}}},"n":{"type":"double"},"sub":{"type":"nested"},"o":{"dynamic":true,"type":"object"},
+	sendFiltered(t, e, "PUT /"+index+` {"settings":{"number_of_replicas":0},"mappings":{"_meta":{"f":1.0e-7,"s":"😀"},
+		"properties":{"title":{"type":"text","fields":{"raw":{"type":"keyword"}}},"n":{"type":"double"},
+		"sub":{"type":"nested"},"o":{"dynamic":true,"type":"object"},
 		"s":{"type":"completion"}}}}`, "")
 	for i, doc := range []string{
-		`{ "title" : "one \u006fne 😀 \/" , "n":[1.10,1e3,-0,-0.0,0.30000000000000004,12345678.0,1e-7], "x.y":{"z":1}, "sub":[{"t":"a","u":[]},{"t":"b"}], "s":"one" }`,
+		`{ "title" : "one \u006fne 😀 \/" , "n":[1.10,1e3,-0,-0.0,0.30000000000000004,12345678.0,1e-7], "x.y":{"z":1}, ` +
+			`"sub":[{"t":"a","u":[]},{"t":"b"}], "s":"one" }`,
 		`{"title":["two one",null],"o":{"e":{},"l":[],"m":[{},[],{"q":{"e":{}}}],"n":null,"b":true},"n":2e-2 /* a comment */ }`,
 		`{}`, `{"title":"one","o":{"sub":9007199254740993},"\"q\"":"\u001f\u2028\u007f\t"}`,
 	} {
@@ -181,16 +185,21 @@ func prepareFilters(t *testing.T, e *engines.Engine, index string) {
 }
 
 func filterRequests(index string) []string {
-	search := `{"query":{"match":{"title":"one"}},"sort":["_score",{"n":{"order":"asc","missing":0}}],"highlight":{"fields":{"*":{}}},"fields":["*"],"explain":true,` +
+	search := `{"query":{"match":{"title":"one"}},"sort":["_score",{"n":{"order":"asc","missing":0}}],` +
+		`"highlight":{"fields":{"*":{}}},"fields":["*"],"explain":true,` +
 		`"aggs":{"a":{"terms":{"field":"title.raw"},"aggs":{"h":{"top_hits":{"size":1}},"s":{"stats":{"field":"n"}}}}},` +
 		`"suggest":{"g":{"prefix":"o","completion":{"field":"s"}},"t":{"text":"onne","term":{"field":"title"}}}}`
-	nested := `{"query":{"bool":{"should":[{"nested":{"path":"sub","query":{"match_all":{}},"inner_hits":{}}},{"match_all":{}}]}},"_source":["o.*","sub"]}`
+	nested := `{"query":{"bool":{"should":[{"nested":{"path":"sub","query":{"match_all":{}},"inner_hits":{}}},` +
+		`{"match_all":{}}]}},"_source":["o.*","sub"]}`
 	return []string{
 		"GET /" + index + "/_doc/0", "GET /" + index + "/_doc/1", "GET /" + index + "/_doc/2", "GET /" + index + "/_doc/nope",
-		"GET /" + index + "/_mapping", "GET /" + index, "GET /" + index + "/_mapping/field/*", "GET /" + index + "/_field_caps?fields=*",
-		"GET /" + index + `/_mget {"ids":["0","1","2","nope"]}`, "POST /" + index + "/_search " + search, "POST /" + index + "/_search " + nested,
+		"GET /" + index + "/_mapping", "GET /" + index, "GET /" + index + "/_mapping/field/*",
+		"GET /" + index + "/_field_caps?fields=*",
+		"GET /" + index + `/_mget {"ids":["0","1","2","nope"]}`, "POST /" + index + "/_search " + search,
+		"POST /" + index + "/_search " + nested,
 		"POST /" + index + "/_search?size=0", "POST /" + index + "/_search?rest_total_hits_as_int=true",
-		"POST /_msearch {\"index\":\"" + index + "\"}\n{\"size\":2}\n{\"index\":\"" + index + "-none\"}\n{}\n{\"index\":\"" + index + "\"}\n" + search + "\n",
+		"POST /_msearch {\"index\":\"" + index + "\"}\n{\"size\":2}\n{\"index\":\"" + index + "-none\"}\n{}\n" +
+			"{\"index\":\"" + index + "\"}\n" + search + "\n",
 		"GET /" + index + `/_explain/0 {"query":{"match":{"title":"one"}}}`, "GET /" + index + "/_termvectors/0?fields=*",
 		"GET /" + index + "/_count", "GET /" + index + "/_settings",
 	}

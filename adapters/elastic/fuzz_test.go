@@ -14,9 +14,12 @@ import (
 )
 
 var bulkSeeds = []string{
-	"{\"index\":{\"_index\":\"shop-1\"}}\n{\"title\":\"a\"}\n", "{\"create\":{}}\r\n{ \"title\" : [\"a\", 1] }\r\n\r\n{\"delete\":{\"_id\":\"1\"}}\n",
-	"{\"update\":{}}\n{\"doc\":{\"title\":\"a\"},\"upsert\":{}}\n", "{\"index\":{}}\n{\"neardup_sketch\":1,\"title\":\"a\"}\n", "{\"index\":{}\n\n{}", "\n{",
-	"{\"update\":{}}\n{\"doc\":{\"title\":null}}", "{\"index\":{}}\n{\"title\":\"a\",\"title\":\"b\"}\n", "{\"index\":{\"_index\":\"\\u0000\"}}\n\xff\n",
+	"{\"index\":{\"_index\":\"shop-1\"}}\n{\"title\":\"a\"}\n",
+	"{\"create\":{}}\r\n{ \"title\" : [\"a\", 1] }\r\n\r\n{\"delete\":{\"_id\":\"1\"}}\n",
+	"{\"update\":{}}\n{\"doc\":{\"title\":\"a\"},\"upsert\":{}}\n", "{\"index\":{}}\n{\"neardup_sketch\":1,\"title\":\"a\"}\n",
+	"{\"index\":{}\n\n{}", "\n{",
+	"{\"update\":{}}\n{\"doc\":{\"title\":null}}", "{\"index\":{}}\n{\"title\":\"a\",\"title\":\"b\"}\n",
+	"{\"index\":{\"_index\":\"\\u0000\"}}\n\xff\n",
 }
 
 func bulkThrough(t testing.TB, data []byte, rule func(string) *adapters.Rule) []byte {
@@ -118,7 +121,8 @@ func FuzzExchangeReply(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte, status int, multi bool) {
 		requests := asked
 		if multi {
-			requests = []struct{ path, query, body string }{{"/_msearch", "filter_path=**.h*", "{\"index\":\"news-1\"}\n{\"size\":2}\n{\"index\":\"logs\"}\n{}\n"}}
+			requests = []struct{ path, query, body string }{{"/_msearch", "filter_path=**.h*",
+				"{\"index\":\"news-1\"}\n{\"size\":2}\n{\"index\":\"logs\"}\n{}\n"}}
 		}
 		for _, request := range requests {
 			class, r := searchFor(request.path, request.query, request.body)
@@ -126,7 +130,8 @@ func FuzzExchangeReply(f *testing.F) {
 			var reply *adapters.Reply
 			for range 64 {
 				ask, answer, err := x.Next(reply)
-				if err != nil && !slices.ContainsFunc([]error{adapters.ErrRefused, adapters.ErrWidened, adapters.ErrNotUnderstood}, func(is error) bool { return errors.Is(err, is) }) {
+				if err != nil && !slices.ContainsFunc([]error{adapters.ErrRefused, adapters.ErrWidened, adapters.ErrNotUnderstood},
+					func(is error) bool { return errors.Is(err, is) }) {
 					t.Fatalf("%q: %v", body, err)
 				}
 				if answer != nil && !json.Valid(answer.Body) && json.Valid(body) {

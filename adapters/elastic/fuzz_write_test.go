@@ -12,9 +12,12 @@ import (
 
 // oddDocuments are JSON, and what is taken for it, of which bytes are easily lost.
 var oddDocuments = []string{
-	`{"title":"a","n":1e400,"z":-0,"f":1E+2,"d":1.50}`, `{"title":"a","title":"b","n":1,"n":2}`, `{"title":"x\ud800y\udc00","\u0074itle":1}`,
-	"\uFEFF{\"title\":\"a\"}", "/* { */{\"title\":/*,*/\"a\"/*}*/}// \"\n", "{\r\n \"title\" : \"a\"\r\n}\r\n", "{\"title\":\"a\xc0\x80\xed\xa0\x80\"}", "{\"title\":\"\x00\"}",
-	`{"title":"a","deep":` + strings.Repeat(`[{"a":`, 400) + "null" + strings.Repeat("}]", 400) + "}", strings.Repeat("[", 2000), `{"title":"a"} x`, `{"title":"a"}{"title":"b"}`, `{"title":"a"`,
+	`{"title":"a","n":1e400,"z":-0,"f":1E+2,"d":1.50}`, `{"title":"a","title":"b","n":1,"n":2}`,
+	`{"title":"x\ud800y\udc00","\u0074itle":1}`,
+	"\uFEFF{\"title\":\"a\"}", "/* { */{\"title\":/*,*/\"a\"/*}*/}// \"\n", "{\r\n \"title\" : \"a\"\r\n}\r\n",
+	"{\"title\":\"a\xc0\x80\xed\xa0\x80\"}", "{\"title\":\"\x00\"}",
+	`{"title":"a","deep":` + strings.Repeat(`[{"a":`, 400) + "null" + strings.Repeat("}]", 400) + "}", strings.Repeat("[", 2000),
+	`{"title":"a"} x`, `{"title":"a"}{"title":"b"}`, `{"title":"a"`,
 	`{"":{"":""},"title":[]}`, "{}", " { } ", "null", `"title"`, "", "\n", `{"title":{"title":"a"}}`, `{"title":NaN}`,
 }
 

@@ -28,7 +28,9 @@ type entry struct {
 	result       []byte // its element of the responses, when it is known
 }
 
-func (d Dialect) multi(c adapters.Class, plain *adapters.Request, controls adapters.Controls, p adapters.Plan) adapters.ParsedSearch {
+func (d Dialect) multi(
+	c adapters.Class, plain *adapters.Request, controls adapters.Controls, p adapters.Plan,
+) adapters.ParsedSearch {
 	s := adapters.ParsedSearch{Plain: plain, Reason: format(plain)}
 	if s.Reason != "" {
 		return s
@@ -88,7 +90,9 @@ func (m *multi) reason() string {
 }
 
 // parseEntry reads the two lines of one search; stripped says that controls were taken out. An error is a bad control.
-func (d Dialect) parseEntry(target string, header, body []byte, controls adapters.Controls, p adapters.Plan) (e *entry, stripped bool, err error) {
+func (d Dialect) parseEntry(
+	target string, header, body []byte, controls adapters.Controls, p adapters.Plan,
+) (e *entry, stripped bool, err error) {
 	e = &entry{header: header, body: body, reason: "not_understood"}
 	members, err := adapters.Members(header)
 	if err != nil && len(bytes.TrimSpace(header)) > 0 {
@@ -244,7 +248,8 @@ func (e *entry) takeElement(element []byte) {
 		status := string(adapters.Get(members, "status"))
 		asked := e.collapse
 		e.leave("refused")
-		if asked.plain || status != "400" && status != "" && !blames(element, asked.deciding) { // not for being widened: it is the answer
+		widened := status == "400" || status == "" || blames(element, asked.deciding)
+		if asked.plain || !widened { // it is the answer
 			e.result, e.again = element, false
 		}
 		return

@@ -28,7 +28,8 @@ func TestPatchOfABusyEngine(t *testing.T) {
 			sent++
 			w.WriteHeader(http.StatusTooManyRequests)
 		}), []*url.URL{{Scheme: "http", Host: "engine"}})(nil, "")
-		results, err := store.Patch(t.Context(), "news-1", nil, []adapters.Patch{{Stored: adapters.Stored{ID: "1", Source: []byte(`{}`), Version: version{}}, Sketch: "x"}})
+		results, err := store.Patch(t.Context(), "news-1", nil, []adapters.Patch{{Stored: adapters.Stored{ID: "1",
+			Source: []byte(`{}`), Version: version{}}, Sketch: "x"}})
 		if err != nil || !slices.Equal(results, []adapters.Result{adapters.Refused}) || sent != patchTries+1 {
 			t.Errorf("%v %v after %d bulks", results, err, sent)
 		}
@@ -40,7 +41,8 @@ func TestScanThatBreaksOff(t *testing.T) {
 	store := Open(handled(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/news-1/_search":
-			_, _ = w.Write([]byte(`{"_scroll_id":"s","_shards":{"failed":0},"hits":{"total":{"value":5},"hits":[{"_id":"1","_source":{}}]}}`))
+			_, _ = w.Write([]byte(`{"_scroll_id":"s","_shards":{"failed":0},"hits":{"total":{"value":5},"hits":[{"_id":"1",` +
+				`"_source":{}}]}}`))
 		case "/_search/scroll":
 			_, _ = w.Write([]byte(`{"_scroll_id":"s","_shards":{"failed":1},"hits":{"total":{"value":5},"hits":[]}}`))
 		default:

@@ -1,6 +1,8 @@
 package elastic
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strconv"
@@ -47,8 +49,8 @@ var opening = []string{"routing", "preference", "expand_wildcards"}
 
 // pointless are parameters that engines refuse beside a point in time, or whose meaning changes.
 var pointless = []string{
-	"index", "ccs_minimize_roundtrips", "ignore_throttled", "allow_no_indices", "ignore_unavailable", "request_cache", "terminate_after",
-	"search_type",
+	"index", "ccs_minimize_roundtrips", "ignore_throttled", "allow_no_indices", "ignore_unavailable", "request_cache",
+	"terminate_after", "search_type",
 }
 
 // points reports whether a search can be made in a point in time and its reply be told from the client's own.
@@ -181,8 +183,9 @@ func (s *pointed) byScore() bool {
 	if value, ok := adapters.Last(s.q.params, "sort"); ok {
 		return value == "_score" || value == "_score:desc" || value == ""
 	}
-	sort := canonical(adapters.Get(s.q.members, "sort"))
-	switch strings.TrimSuffix(strings.TrimPrefix(sort, "["), "]") {
+	var sort bytes.Buffer
+	_ = json.Compact(&sort, adapters.Get(s.q.members, "sort")) // it was read; without one nothing is written
+	switch strings.TrimSuffix(strings.TrimPrefix(sort.String(), "["), "]") {
 	case ``, `"_score"`, `{"_score":"desc"}`, `{"_score":{"order":"desc"}}`, `{"_score":{}}`:
 		return true
 	}

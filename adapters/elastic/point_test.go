@@ -17,7 +17,8 @@ import (
 func TestMovedListIsReadInAPointInTime(t *testing.T) {
 	rules := exchangeRules(t)
 	document := func(n int) adaptertest.Document {
-		text := fmt.Sprintf(`{"title":"%d","body":"number %d of many texts that have little in common but their length %d %d %d"}`, n, n, n*n, n*7, n*31)
+		text := fmt.Sprintf(`{"title":"%d","body":"number %d of many texts that have little in common but their length %d %d %d"}`,
+			n, n, n*n, n*7, n*31)
 		encoded, err := rules[0].SketchOf([]byte(text))
 		if err != nil || encoded == nil {
 			t.Fatal("no sketch", err)
@@ -108,7 +109,8 @@ func checkPointed(t *testing.T, d Dialect, asked []string, answer *adapters.Answ
 	t.Helper()
 	open, closing := "POST /news-1/_pit?preference=me&keep_alive=1m", `DELETE /_pit?{"id":"p1"}`
 	if d.OpenSearch {
-		open, closing = "POST /news-1/_search/point_in_time?preference=me&keep_alive=1m", `DELETE /_search/point_in_time?{"pit_id":["p1"]}`
+		open, closing = "POST /news-1/_search/point_in_time?preference=me&keep_alive=1m", `DELETE `+
+			`/_search/point_in_time?{"pit_id":["p1"]}`
 	}
 	outside, inside := "POST /news-1/_search?preference=me&pretty", "POST /_search?pretty"
 	want := []string{outside, outside, open, inside, inside}

@@ -55,7 +55,8 @@ var reads = map[string][]read{
 	"_knn_search":   {{methods: both, reason: "vector"}},
 	"_rank_eval":    {{methods: both, reason: "rank_eval"}},
 	"_fleet": {
-		{methods: both, rest: "_fleet_search", reason: "not_understood"}, {methods: both, rest: "_fleet_msearch", reason: "not_understood"},
+		{methods: both, rest: "_fleet_search", reason: "not_understood"},
+		{methods: both, rest: "_fleet_msearch", reason: "not_understood"},
 	},
 }
 

@@ -34,14 +34,15 @@ func (l *larder) decide(index, body string, rules ...*adapters.Rule) string {
 	return strings.Join(ids, " ")
 }
 
-// TestRealDecidingFields shows what becomes of each type of field as one that decides: it is read, or the search is refused for us and left
-// to the engine; or it has no values, and then nothing folds that needs them.
+// TestRealDecidingFields shows what becomes of each type of field as one that decides: it is read, or the search is refused
+// for us and left to the engine; or it has no values, and then nothing folds that needs them.
 func TestRealDecidingFields(t *testing.T) {
 	onBoth(t, func(t *testing.T, l *larder) {
 		index := l.name + "0"
-		l.create(index, `"title":{"type":"text","fields":{"raw":{"type":"keyword"}}},"body":{"type":"text"},"n":{"type":"integer"},"date":{"type":"date"},
-			"nanos":{"type":"date_nanos"},"long":{"type":"long"},"double":{"type":"double"},"keyword":{"type":"keyword"},"ip":{"type":"keyword"},
-			"bool":{"type":"boolean"},"o":{"properties":{"k":{"type":"keyword"}}},"c":{"type":"nested","properties":{"x":{"type":"keyword"}}}`, 1)
+		l.create(index, `"title":{"type":"text","fields":{"raw":{"type":"keyword"}}},"body":{"type":"text"},"n":{"type":"integer"},
+			"date":{"type":"date"},"nanos":{"type":"date_nanos"},"long":{"type":"long"},"double":{"type":"double"},
+			"keyword":{"type":"keyword"},"ip":{"type":"keyword"},"bool":{"type":"boolean"},"o":{"properties":{"k":{"type":"keyword"}}},
+			"c":{"type":"nested","properties":{"x":{"type":"keyword"}}}`, 1)
 		rule := pageRule(l)
 		documents := map[string]stored{}
 		for i := range 4 { // a and b are alike in all, c differs, d has nothing
@@ -55,9 +56,11 @@ func TestRealDecidingFields(t *testing.T) {
 			d := stored{source: map[string]any{"title": "one title", "body": sentence(1, i, 60), "n": i}}
 			if i < 3 {
 				for field, value := range map[string]any{
-					"date": pick("2024-01-02T03:04:05.678Z", "2024-03-02"), "nanos": pick("2024-01-02T03:04:05.123456789Z", "2024-03-02"), "long": pick(7, 8),
-					"double": pick(1.5, 2.5), "keyword": pick([]string{"x", "y"}, []string{"z"}), "ip": pick("::1", "::2"), "bool": pick(true, false),
-					"o": map[string]any{"k": pick("p", "q")}, "c": []any{map[string]any{"x": "p"}},
+					"date": pick("2024-01-02T03:04:05.678Z", "2024-03-02"), "nanos": pick("2024-01-02T03:04:05.123456789Z", "2024-03-02"),
+					"long":   pick(7, 8),
+					"double": pick(1.5, 2.5), "keyword": pick([]string{"x", "y"}, []string{"z"}), "ip": pick("::1", "::2"),
+					"bool": pick(true, false),
+					"o":    map[string]any{"k": pick("p", "q")}, "c": []any{map[string]any{"x": "p"}},
 				} {
 					d.source[field] = value
 				}
@@ -71,7 +74,8 @@ func TestRealDecidingFields(t *testing.T) {
 			t.Fatalf("without a condition: %s", got)
 		}
 		for field, want := range map[string]string{
-			"date": "a c d", "nanos": "a c d", "long": "a c d", "double": "a c d", "keyword": "a c d", "ip": "a c d", "bool": "a c d", "o.k": "a c d",
+			"date": "a c d", "nanos": "a c d", "long": "a c d", "double": "a c d", "keyword": "a c d", "ip": "a c d", "bool": "a c d",
+			"o.k":       "a c d",
 			"title.raw": "a", "unmapped": "a b c d", "o": "a b c d", "c.x": "a b c d", "title": "refused", "body": "refused",
 		} {
 			one := *rule
@@ -79,12 +83,14 @@ func TestRealDecidingFields(t *testing.T) {
 			if got := l.decide(index, list, &one); got != want {
 				t.Errorf("same %s: %s, want %s", field, got, want)
 			}
-			if got := l.decide(index, `{"sort":["n"],"docvalue_fields":["n","`+strings.Replace(field, "title", "n", 1)+`"],"size":20}`, &one); got != want && field != "body" {
+			if got := l.decide(index, `{"sort":["n"],"docvalue_fields":["n","`+strings.Replace(field, "title", "n", 1)+`"],"size":20}`,
+				&one); got != want && field != "body" {
 				t.Errorf("same %s, extracted by the client too: %s, want %s", field, got, want)
 			}
 		}
 		for field, want := range map[string]string{
-			"date": "a c d", "nanos": "a c d", "long": "a b c d", "unmapped": "a b c d", "keyword": "refused", "bool": "refused", "title": "refused",
+			"date": "a c d", "nanos": "a c d", "long": "a b c d", "unmapped": "a b c d", "keyword": "refused", "bool": "refused",
+			"title": "refused",
 		} {
 			one := *rule
 			one.Together.Within, one.Together.WithinField = time.Second.Milliseconds(), field
@@ -99,7 +105,8 @@ func TestRealDecidingFields(t *testing.T) {
 				t.Errorf("newest by %s: %s, want %s", field, got, want)
 			}
 		}
-		for field, want := range map[string]string{"long": "c", "double": "c", "keyword": "c", "bool": "a", "date": "c", "unmapped": "a", "n": "d", "title": "refused"} {
+		for field, want := range map[string]string{"long": "c", "double": "c", "keyword": "c", "bool": "a", "date": "c",
+			"unmapped": "a", "n": "d", "title": "refused"} {
 			one := *rule
 			one.Choice = adapters.Choice{By: adapters.ByField, Field: field}
 			if got := l.decide(index, list, &one); got != want {
@@ -110,10 +117,12 @@ func TestRealDecidingFields(t *testing.T) {
 	})
 }
 
-// checkOtherMapping searches two indices, of which one can't give what decides: it fails alone, and the search is left to the engine.
+// checkOtherMapping searches two indices, of which one can't give what decides: it fails alone, and the search is left to the
+// engine.
 func (l *larder) checkOtherMapping(index string, rule *adapters.Rule, documents map[string]stored) {
 	other := l.name + "1"
-	l.create(other, `"title":{"type":"text"},"body":{"type":"text"},"n":{"type":"integer"},"keyword":{"type":"text"},"date":{"type":"keyword"}`, 1)
+	l.create(other, `"title":{"type":"text"},"body":{"type":"text"},"n":{"type":"integer"},"keyword":{"type":"text"},`+
+		`"date":{"type":"keyword"}`, 1)
 	one := documents["d"]
 	one.source["keyword"] = "x"
 	l.put(other, map[string]stored{"e": one})
@@ -126,26 +135,31 @@ func (l *larder) checkOtherMapping(index string, rule *adapters.Rule, documents 
 		if got := l.decide(index+","+other, `{"sort":["n"]}`, &changed); got != "refused" {
 			l.t.Errorf("%s: %s", other, got)
 		}
-		answer, err := l.answer(requestFor("POST", "/_msearch", "", fmt.Sprintf("{\"index\":[%q,%q]}\n{\"sort\":[\"n\"]}\n{\"index\":%q}\n{\"sort\":[\"n\"]}\n", index, other, index)),
+		answer, err := l.answer(requestFor("POST", "/_msearch", "",
+			fmt.Sprintf("{\"index\":[%q,%q]}\n{\"sort\":[\"n\"]}\n{\"index\":%q}\n{\"sort\":[\"n\"]}\n", index, other, index)),
 			planOf(adapters.Rules{&changed}, false, 0.3))
-		if err != nil || len(fakeHits(answer.Body)[0]) != 5 || len(fakeHits(answer.Body)[1]) != 3 || answer.Outcomes[0].Reason != "refused" || answer.Outcomes[1].Reason != "" {
+		if err != nil || len(fakeHits(answer.Body)[0]) != 5 || len(fakeHits(answer.Body)[1]) != 3 ||
+			answer.Outcomes[0].Reason != "refused" || answer.Outcomes[1].Reason != "" {
 			l.t.Errorf("%v %+v", err, answer)
 		}
 	}
 }
 
-// TestRealWithoutSketches: an index without a single sketch is collapsed at once, in one request, whatever of the source the client sees.
+// TestRealWithoutSketches: an index without a single sketch is collapsed at once, in one request, whatever of the source the
+// client sees.
 func TestRealWithoutSketches(t *testing.T) {
 	onBoth(t, func(t *testing.T, l *larder) {
 		l.fillPages(seeded(t), 60, false)
 		rule := pageRule(l)
 		for _, source := range []string{
 			``, `"_source":true`, `"_source":false`, `"_source":["n"]`, `"_source":"title"`, `"_source":["t*","n"]`, `"_source":["o.y"]`,
-			`"_source":{"excludes":["body"]}`, `"_source":{"excludes":["body","title","n"]}`, `"_source":{"includes":["*"],"excludes":["title"]}`,
+			`"_source":{"excludes":["body"]}`, `"_source":{"excludes":["body","title","n"]}`,
+			`"_source":{"includes":["*"],"excludes":["title"]}`,
 			`"_source":{"includes":["c.x","body"],"excludes":["o"]}`, `"_source":{"includes":["none"]}`, `"_source":[]`,
 			`"script_fields":{"twice":{"script":"doc['n'].value*2"}}`, `"_source":false,"docvalue_fields":["n"]`,
 		} {
-			for _, params := range []string{"", "pretty", "_source_includes=n", "_source_excludes=body", "_source=title,o", "_source=false"} {
+			for _, params := range []string{"", "pretty", "_source_includes=n", "_source_excludes=body", "_source=title,o",
+				"_source=false"} {
 				p := &page{rule: rule, size: 10}
 				body := strings.TrimPrefix(source+`,"sort":["n","_score"],"track_scores":true`, ",")
 				request := func(from, size int) *adapters.Request {
@@ -176,8 +190,8 @@ func TestRealWithoutSketches(t *testing.T) {
 	})
 }
 
-// TestRealScatteredSources: the hits of a page of representatives stand far apart. Picked by id they are the same as read with all ranks
-// between them, to the byte, and the engine is asked no more often.
+// TestRealScatteredSources: the hits of a page of representatives stand far apart. Picked by id they are the same as read
+// with all ranks between them, to the byte, and the engine is asked no more often.
 func TestRealScatteredSources(t *testing.T) {
 	onBoth(t, func(t *testing.T, l *larder) {
 		r := seeded(t)
@@ -187,7 +201,8 @@ func TestRealScatteredSources(t *testing.T) {
 			rule := pageRule(l)
 			rule.Window, rule.DateField, rule.Choice = 500, "at", adapters.Choice{By: adapters.ByNewest}
 			body, params := randomSearch(r)
-			request := requestFor("POST", "/"+l.name+"*/_search", params, fmt.Sprintf(`{%s"size":%d,"from":%d}`, strings.TrimPrefix(body+",", ","), 1+r.IntN(12), r.IntN(40)))
+			request := requestFor("POST", "/"+l.name+"*/_search", params, fmt.Sprintf(`{%s"size":%d,"from":%d}`,
+				strings.TrimPrefix(body+",", ","), 1+r.IntN(12), r.IntN(40)))
 			answers := []string{}
 			for _, ids := range []bool{true, false} {
 				plan := planOf(adapters.Rules{rule}, true, 0.3)
@@ -228,9 +243,11 @@ func TestRealScatteredSources(t *testing.T) {
 func TestRealTypedClient(t *testing.T) {
 	onBoth(t, func(t *testing.T, l *larder) {
 		l.fillPages(seeded(t), 60, true)
-		body := `{"size":40,"neardup_expand":"source","neardup_explain":true,"query":{"nested":{"path":"c","query":{"match_all":{}},"inner_hits":{}}}}`
+		body := `{"size":40,"neardup_expand":"source","neardup_explain":true,"query":{"nested":{"path":"c",` +
+			`"query":{"match_all":{}},"inner_hits":{}}}}`
 		for _, params := range []string{"", "pretty", "typed_keys=true"} {
-			answer, err := l.answer(requestFor("POST", "/"+l.name+"*/_search", params, body), planOf(adapters.Rules{pageRule(l)}, false, 0.3))
+			answer, err := l.answer(requestFor("POST", "/"+l.name+"*/_search", params, body), planOf(adapters.Rules{pageRule(l)},
+				false, 0.3))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -269,7 +286,8 @@ func TestRealTemplate(t *testing.T) {
 		p.rule.DateField, p.rule.Choice, p.rule.CollapsedTotals = "at", adapters.Choice{By: adapters.ByNewest}, true
 		p.show = adapters.Show{Expand: adapters.ExpandIDs, Collapsed: true}
 		request := func(size int, controls string) *adapters.Request {
-			return requestFor("POST", "/"+l.name+"*/_search/template", "", fmt.Sprintf(`{"source":"{\"size\":{{size}},\"sort\":[\"n\"]}","params":{"size":%d}%s}`, size, controls))
+			return requestFor("POST", "/"+l.name+"*/_search/template", "",
+				fmt.Sprintf(`{"source":"{\"size\":{{size}},\"sort\":[\"n\"]}","params":{"size":%d}%s}`, size, controls))
 		}
 		if reply := l.send(request(1, "")); reply.Status != 200 {
 			t.Skipf("no templates here: %s", reply.Body)
@@ -284,7 +302,8 @@ func TestRealTemplate(t *testing.T) {
 		own := l.own(request(12, ""))
 		p.check(t, "template", string(answer.Body), own)
 		answer, err = l.answer(request(12, `,"neardup":"dry_run"`), planOf(adapters.Rules{p.rule}, false, 0.3))
-		if err != nil || timeTaken.ReplaceAllString(string(answer.Body), "") != timeTaken.ReplaceAllString(own, "") || !answer.Outcomes[0].DryRun {
+		if err != nil || timeTaken.ReplaceAllString(string(answer.Body), "") != timeTaken.ReplaceAllString(own,
+			"") || !answer.Outcomes[0].DryRun {
 			t.Errorf("dry run: %v\n%s\nwant\n%s", err, answer.Body, own)
 		}
 	})

@@ -17,8 +17,8 @@ import (
 	"github.com/neardup/sidecar/sketch"
 )
 
-const pageProperties = `"title":{"type":"text"},"body":{"type":"text"},"at":{"type":"date"},"n":{"type":"integer"},"k":{"type":"keyword"},
-	"host":{"type":"keyword"},"c":{"type":"nested","properties":{"x":{"type":"keyword"}}}`
+const pageProperties = `"title":{"type":"text"},"body":{"type":"text"},"at":{"type":"date"},"n":{"type":"integer"},
+	"k":{"type":"keyword"},"host":{"type":"keyword"},"c":{"type":"nested","properties":{"x":{"type":"keyword"}}}`
 
 // fillPages makes two indices with versions of texts. Some have no sketch, some one of another scheme, some lack a field.
 func (l *larder) fillPages(r *rand.Rand, n int, sketched bool) {
@@ -35,7 +35,8 @@ func (l *larder) fillPages(r *rand.Rand, n int, sketched bool) {
 			}
 			d := stored{source: map[string]any{
 				"title": fmt.Sprintf("alpha t%d", family%9), "body": sentence(family, r.IntN(3), 40), "n": r.IntN(20),
-				"c": []any{map[string]any{"x": "p"}, map[string]any{"x": strconv.Itoa(j)}}, "f": 1.50, "o": map[string]any{"title": "x", "y": []any{1, nil}},
+				"c": []any{map[string]any{"x": "p"}, map[string]any{"x": strconv.Itoa(j)}}, "f": 1.50, "o": map[string]any{"title": "x",
+					"y": []any{1, nil}},
 			}}
 			if r.IntN(8) > 0 {
 				d.at = 1700000000000 + int64(r.IntN(40))*3600000
@@ -140,7 +141,9 @@ func (d stored) traits(rule *adapters.Rule, s *sketch.Sketch) (t rerank.Traits) 
 func (l *larder) judged(rule *adapters.Rule, raw []string) []rerank.Hit {
 	profile := rule.Profile
 	profile.Within, profile.Same, profile.Different = rule.Together.Within, rule.Together.Same != nil, rule.Together.Different != nil
-	profile.Chooses, profile.Ascending = !rule.Choice.Ranked(), rule.Choice.By == adapters.ByOldest || rule.Choice.By == adapters.ByPrefer || rule.Choice.Ascending
+	by := rule.Choice.By
+	profile.Chooses = !rule.Choice.Ranked()
+	profile.Ascending = by == adapters.ByOldest || by == adapters.ByPrefer || rule.Choice.Ascending
 	hits := make([]rerank.Hit, len(raw))
 	for i, text := range raw {
 		hits[i].ID = idOf(l.t, text)
@@ -177,14 +180,19 @@ func randomSearch(r *rand.Rand) (body, params string) {
 	pick := func(list ...string) string { return list[r.IntN(len(list))] }
 	parts := []string{
 		pick(``, `"query":{"match_all":{}}`, `"query":{"match":{"title":"alpha t1 t2"}}`, `"query":{"range":{"n":{"gte":2}}}`,
-			`"query":{"bool":{"must":[{"match":{"title":"alpha t3"}},{"nested":{"path":"c","query":{"match_all":{}},"inner_hits":{"size":1}}}]}}`),
+			`"query":{"bool":{"must":[{"match":{"title":"alpha t3"}},{"nested":{"path":"c","query":{"match_all":{}},`+
+				`"inner_hits":{"size":1}}}]}}`),
 		pick(``, ``, `"sort":["n"]`, `"sort":[{"at":"desc"},"n"]`, `"sort":[{"k":{"order":"asc"}},"_score"],"track_scores":true`),
-		pick(``, ``, `"post_filter":{"range":{"n":{"lt":17}}}`, `"post_filter":{"bool":{"should":[{"term":{"host":{"value":"a","_name":"h"}}},{"range":{"n":{"lt":9,"_name":"l"}}}]}}`),
+		pick(``, ``, `"post_filter":{"range":{"n":{"lt":17}}}`,
+			`"post_filter":{"bool":{"should":[{"term":{"host":{"value":"a","_name":"h"}}},{"range":{"n":{"lt":9,"_name":"l"}}}]}}`),
 		pick(``, `"highlight":{"fields":{"title":{}}}`),
-		pick(``, ``, `"aggs":{"a":{"terms":{"field":"host"}}}`, `"aggs":{"a":{"terms":{"field":"host"},"aggs":{"t":{"top_hits":{"size":2,"sort":["n","_doc"]}}}}}`),
-		pick(``, ``, `"fields":["title","at"]`, `"fields":["*"]`, `"docvalue_fields":["n","host"]`, `"docvalue_fields":[{"field":"at"}]`, `"docvalue_fields":["a*"]`,
+		pick(``, ``, `"aggs":{"a":{"terms":{"field":"host"}}}`,
+			`"aggs":{"a":{"terms":{"field":"host"},"aggs":{"t":{"top_hits":{"size":2,"sort":["n","_doc"]}}}}}`),
+		pick(``, ``, `"fields":["title","at"]`, `"fields":["*"]`, `"docvalue_fields":["n","host"]`,
+			`"docvalue_fields":[{"field":"at"}]`, `"docvalue_fields":["a*"]`,
 			`"script_fields":{"n":{"script":"doc['n'].value*2"}}`),
-		pick(``, ``, `"version":true,"seq_no_primary_term":true`, `"explain":true`, `"min_score":0.01`, `"stored_fields":["title"]`, `"stored_fields":["_source"]`),
+		pick(``, ``, `"version":true,"seq_no_primary_term":true`, `"explain":true`, `"min_score":0.01`, `"stored_fields":["title"]`,
+			`"stored_fields":["_source"]`),
 		pick(``, ``, `"track_total_hits":false`, `"track_total_hits":7`, `"track_total_hits":true`),
 		sourcePart(r),
 	}
@@ -199,7 +207,8 @@ func randomSearch(r *rand.Rand) (body, params string) {
 func sourcePart(r *rand.Rand) string {
 	pick := func(list ...string) string { return list[r.IntN(len(list))] }
 	name := func() string {
-		return strconv.Quote(pick("title", "body", "n", "o", "o.title", "o.y", "c.x", "t*", "b*", "*y", "f", "title.x", "none", "at", "bo", "o.*"))
+		return strconv.Quote(pick("title", "body", "n", "o", "o.title", "o.y", "c.x", "t*", "b*", "*y", "f", "title.x", "none",
+			"at", "bo", "o.*"))
 	}
 	list := func() string {
 		var names []string
@@ -265,7 +274,8 @@ func (l *larder) checkPage(r *rand.Rand, asks *[8]int) {
 	request := func(from, size int, controls string) *adapters.Request {
 		text := fmt.Sprintf(`{%s"from":%d,"size":%d%s}`, strings.TrimPrefix(body+",", ","), from, size, controls)
 		if multi {
-			return requestFor("POST", "/_msearch", "", fmt.Sprintf("{\"index\":%q}\n%s\n{\"index\":%q}\n{\"size\":0}\n", target, text, target))
+			return requestFor("POST", "/_msearch", "", fmt.Sprintf("{\"index\":%q}\n%s\n{\"index\":%q}\n{\"size\":0}\n", target, text,
+				target))
 		}
 		return requestFor("POST", "/"+target+"/_search", params, text)
 	}

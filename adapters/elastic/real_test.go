@@ -37,7 +37,8 @@ type stored struct {
 func onBoth(t *testing.T, run func(t *testing.T, l *larder)) {
 	for _, kind := range []string{engines.Elasticsearch, engines.OpenSearch} {
 		t.Run(kind, func(t *testing.T) {
-			l := &larder{t: t, d: Dialect{OpenSearch: kind == engines.OpenSearch}, url: engines.Shared(t, kind).URL, stored: map[string]stored{}}
+			l := &larder{t: t, d: Dialect{OpenSearch: kind == engines.OpenSearch}, url: engines.Shared(t, kind).URL,
+				stored: map[string]stored{}}
 			l.name = fmt.Sprintf("nde_%s_%d_", strings.ToLower(strings.NewReplacer("/", "_", "Test", "").Replace(t.Name())), os.Getpid())
 			run(t, l)
 		})
@@ -47,7 +48,8 @@ func onBoth(t *testing.T, run func(t *testing.T, l *larder)) {
 // send sends a request to the engine itself.
 func (l *larder) send(r *adapters.Request) *adapters.Reply {
 	l.t.Helper()
-	request, err := http.NewRequestWithContext(l.t.Context(), r.Method, strings.TrimSuffix(l.url+r.Path+"?"+r.RawQuery, "?"), strings.NewReader(string(r.Body)))
+	request, err := http.NewRequestWithContext(l.t.Context(), r.Method, strings.TrimSuffix(l.url+r.Path+"?"+r.RawQuery, "?"),
+		strings.NewReader(string(r.Body)))
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -71,7 +73,8 @@ func requestFor(method, path, query, body string) *adapters.Request {
 	if strings.HasSuffix(path, "_bulk") || strings.HasSuffix(path, "_msearch") {
 		kind = "application/x-ndjson"
 	}
-	return &adapters.Request{Method: method, Path: path, RawQuery: query, Header: adapters.Header{"Content-Type": {kind}}, Body: []byte(body)}
+	return &adapters.Request{Method: method, Path: path, RawQuery: query, Header: adapters.Header{"Content-Type": {kind}},
+		Body: []byte(body)}
 }
 
 // must sends a request that has to succeed.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +13,7 @@ import (
 )
 
 // fillVectors makes an index whose versions of a text lie near one another as vectors too.
-func (l *larder) fillVectors(r *rand.Rand, index string, n int) {
+func (l *larder) fillVectors(r *rand.Rand, index string, n, shards int) {
 	l.t.Helper()
 	vector, settings := `{"type":"dense_vector","dims":4,"index":true,"similarity":"l2_norm"}`, ``
 	if l.d.OpenSearch {
@@ -21,7 +22,8 @@ func (l *larder) fillVectors(r *rand.Rand, index string, n int) {
 	}
 	l.send(requestFor("DELETE", "/"+index, "", ""))
 	l.drop(index)
-	l.must("PUT", "/"+index, `{"settings":{`+settings+`"number_of_shards":1,"number_of_replicas":0},"mappings":{"properties":{
+	l.must("PUT", "/"+index, `{"settings":{`+settings+fmt.Sprintf(`"number_of_shards":%d,`, shards)+`
+		"number_of_replicas":0},"mappings":{"properties":{
 		"neardup_sketch":{"type":"binary","doc_values":true},"v":`+vector+`,`+pageProperties+`}}}`)
 	documents := map[string]stored{}
 	for j := range n {
@@ -35,7 +37,8 @@ func (l *larder) fillVectors(r *rand.Rand, index string, n int) {
 			v = append(v, near.Float64()+0.01*r.Float64())
 		}
 		d := stored{at: 1700000000000 + int64(j)*3600000}
-		d.source = map[string]any{"title": "alpha", "body": sentence(family, r.IntN(3), 40), "v": v, "at": time.UnixMilli(d.at).UTC().Format(time.RFC3339)}
+		d.source = map[string]any{"title": "alpha", "body": sentence(family, r.IntN(3), 40), "v": v,
+			"at": time.UnixMilli(d.at).UTC().Format(time.RFC3339)}
 		if s, ok := pageRule(l).Sketch(textsOf(d)); ok && r.IntN(6) > 0 {
 			d.sketch = s.String()
 		}
@@ -44,53 +47,97 @@ func (l *larder) fillVectors(r *rand.Rand, index string, n int) {
 	l.put(index, documents)
 }
 
-// TestRealNeighbours holds searches for nearest neighbours against the definition: where nothing folds in the client's own list it is that,
-// and otherwise the list of more neighbours, collapsed and as long as the client's own at most.
+// nearby is a search for neighbours at random.
+type nearby struct {
+	form, vector, more string
+	k, candidates      int
+}
+
+// of returns its body with k neighbours.
+func (n nearby) of(k, from, size int, controls string) string {
+	clause := fmt.Sprintf(`"knn":{"field":"v","query_vector":%s,"k":%d,"num_candidates":%d%s}`, n.vector, k, max(n.candidates,
+		n.k, k), n.more)
+	switch n.form {
+	case "query":
+		clause = `"query":{` + clause + `}`
+	case "retriever":
+		clause = `"retriever":{` + clause + `}`
+	case "opensearch":
+		clause = fmt.Sprintf(`"query":{"knn":{"v":{"vector":%s,"k":%d%s}}}`, n.vector, k, n.more)
+	}
+	return fmt.Sprintf(`{%s,"_source":["at"],"from":%d,"size":%d%s}`, clause, from, size, controls)
+}
+
+// list returns the engine's own for k neighbours.
+func (n nearby) list(l *larder, index string, k int) []string {
+	return fakeHits([]byte(l.own(requestFor("POST", "/"+index+"/_search", "", n.of(k, 0, 1000, "")))))[0]
+}
+
+// TestRealNeighbours holds searches for nearest neighbours against the definition: where nothing folds in the first ranks of
+// the list of more neighbours it is the client's own, and otherwise that list, collapsed and as long as the client's own at
+// most.
 func TestRealNeighbours(t *testing.T) {
 	onBoth(t, func(t *testing.T, l *larder) {
 		r := seeded(t)
-		index := l.name + "v"
-		l.fillVectors(r, index, 150)
-		folds := 0
-		for range searches(60) {
-			k := 5 + r.IntN(20)
-			p := &page{rule: pageRule(l), from: r.IntN(8) * r.IntN(2), size: 1 + r.IntN(12)}
-			p.rule.DateField, p.rule.Choice = "at", []adapters.Choice{{}, {By: adapters.ByNewest}}[r.IntN(2)]
-			p.choose(r)
-			vector, _ := json.Marshal([]float64{r.Float64(), r.Float64(), r.Float64(), r.Float64()})
-			clause := func(k int) string {
-				if l.d.OpenSearch {
-					return fmt.Sprintf(`"query":{"knn":{"v":{"vector":%s,"k":%d}}}`, vector, k)
-				}
-				return fmt.Sprintf(`"knn":{"field":"v","query_vector":%s,"k":%d,"num_candidates":150}`, vector, k)
-			}
-			body := func(k, from, size int) *adapters.Request {
-				return requestFor("POST", "/"+index+"/_search", "", fmt.Sprintf(`{%s,"_source":["at"],"from":%d,"size":%d%s}`, clause(k), from, size, p.controls))
-			}
-			plain := func(k, from, size int) *adapters.Request {
-				return requestFor("POST", "/"+index+"/_search", "", strings.ReplaceAll(string(body(k, from, size).Body), p.controls+"}", "}"))
-			}
-			own := fakeHits([]byte(l.own(plain(k, 0, 100))))[0]
-			p.raw, p.hits = own, l.judged(p.rule, own)
-			p.collapse()
-			folded := p.folded() > 0
-			if folded {
-				folds++
-				p.raw = fakeHits([]byte(l.own(plain(100, 0, 100))))[0]
-				p.hits = l.judged(p.rule, p.raw)
-				p.collapse()
-				p.ranks = p.list.Shown[min(p.from, len(p.list.Shown), len(own)):min(p.from+p.size, len(p.list.Shown), len(own))]
-			}
-			answer, err := l.answer(body(k, p.from, p.size), planOf(adapters.Rules{p.rule}, r.IntN(2) == 0, 0.3))
-			if err != nil {
-				t.Fatalf("%s: %v", body(k, p.from, p.size).Body, err)
-			}
-			p.checkNeighbours(t, string(body(k, p.from, p.size).Body), string(answer.Body), own)
-		}
-		if folds == 0 {
-			t.Error("nothing folded")
+		for shards, n := range map[int]int{1: 150, 2: 90, 3: 450} {
+			index := fmt.Sprint(l.name, "v", shards)
+			l.fillVectors(r, index, n, shards)
+			t.Run(fmt.Sprint(shards), func(t *testing.T) { l.testNeighbours(t, r, index) })
 		}
 	})
+}
+
+func (l *larder) testNeighbours(t *testing.T, r *rand.Rand, index string) {
+	folds, once, asked := 0, 0, 0
+	forms := []string{"knn", "query", "retriever"}
+	if l.d.OpenSearch {
+		forms = []string{"opensearch"}
+	}
+	for range searches(60) {
+		near := nearby{form: forms[r.IntN(len(forms))], k: 5 + r.IntN(20), candidates: 40 + 80*r.IntN(2)}
+		near.more = []string{"", "", `,"filter":{"range":{"at":{"gte":"2023-11-15"}}}`,
+			`,"filter":{"range":{"at":{"lt":"2023-11-16"}}}`}[r.IntN(4)]
+		vector, _ := json.Marshal([]float64{r.Float64(), r.Float64(), r.Float64(), r.Float64()})
+		near.vector = string(vector)
+		p := &page{rule: pageRule(l), from: r.IntN(8) * r.IntN(2), size: 1 + r.IntN(12)}
+		p.rule.DateField, p.rule.Choice = "at", []adapters.Choice{{}, {By: adapters.ByNewest}}[r.IntN(2)]
+		p.choose(r)
+		own := near.list(l, index, near.k)
+		p.raw = near.list(l, index, 100)
+		p.hits = l.judged(p.rule, p.raw)
+		first := *p
+		looked := min(len(p.raw), len(own), 100)
+		first.raw, first.hits = p.raw[:looked], p.hits[:looked]
+		first.collapse()
+		if folded := first.folded() > 0; folded {
+			folds++
+			p.collapse()
+			shown := slices.Clone(p.list.Shown)
+			for rank := p.rule.Window; rank < len(p.raw); rank++ { // behind the window nothing folds
+				shown = append(shown, rank)
+			}
+			end := min(p.from+p.size, len(shown), len(own))
+			p.ranks = shown[min(p.from, end):end]
+		} else {
+			p.raw, p.hits = own, l.judged(p.rule, own)
+			p.collapse()
+		}
+		body := near.of(near.k, p.from, p.size, p.controls)
+		answer, err := l.answer(requestFor("POST", "/"+index+"/_search", "", body), planOf(adapters.Rules{p.rule}, r.IntN(2) == 0,
+			[]float64{0, 0.3}[r.IntN(2)]))
+		if err != nil {
+			t.Fatalf("%s: %v", body, err)
+		}
+		p.checkNeighbours(t, body, string(answer.Body), own)
+		if first.folded() > 0 && p.controls == "" && p.from == 0 && p.rule.Choice.Ranked() {
+			if asked++; answer.Outcomes[0].Rounds == 1 {
+				once++
+			}
+		}
+	}
+	if t.Logf("%d of %d first pages that fold in one request", once, asked); folds == 0 {
+		t.Error("nothing folded")
+	}
 }
 
 func (p *page) checkNeighbours(t *testing.T, name, got string, own []string) {

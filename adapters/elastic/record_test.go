@@ -75,7 +75,8 @@ func (r recorder) send(method, path, body string) *adapters.Reply {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return &adapters.Reply{Status: resp.StatusCode, Header: adapters.Header{}, Body: []byte(strings.NewReplacer(back...).Replace(string(reply)))}
+	return &adapters.Reply{Status: resp.StatusCode, Header: adapters.Header{},
+		Body: []byte(strings.NewReplacer(back...).Replace(string(reply)))}
 }
 
 func (r recorder) must(method, path, body string) {
@@ -85,8 +86,8 @@ func (r recorder) must(method, path, body string) {
 	}
 }
 
-// fill makes the corpus: versions of six reports. news-1 holds sketches, news-2 and logs-1 none, and shop-1 has our field mapped as a
-// text by mistake.
+// fill makes the corpus: versions of six reports. news-1 holds sketches, news-2 and logs-1 none, and shop-1 has our field
+// mapped as a text by mistake.
 func (r recorder) fill() {
 	r.t.Helper()
 	e := &adapters.Enricher{Rule: func(string, bool) (*adapters.Rule, bool) { return exchangeRules(r.t)[0], true }, Room: 1 << 20}
@@ -102,12 +103,14 @@ func (r recorder) fill() {
 		if name == "shop-1" {
 			ours = `"type":"text"`
 		}
-		r.must("PUT", "/"+name, `{"settings":{"number_of_shards":1,"number_of_replicas":0},"mappings":{"properties":{"neardup_sketch":{`+ours+
+		r.must("PUT", "/"+name, `{"settings":{"number_of_shards":1,"number_of_replicas":0},`+
+			`"mappings":{"properties":{"neardup_sketch":{`+ours+
 			`},"title":{"type":"text"},"body":{"type":"text"},"n":{"type":"integer"}}}}`)
 		var bulk []byte
 		for rank, version := range versions[:14-3*i] {
 			bulk = fmt.Appendf(bulk, "{\"index\":{\"_id\":\"%d\"}}\n", rank)
-			document := fmt.Appendf(nil, `{"n":%d,"title":"%s","body":"%s"}`, rank, titles[version[0]], fmt.Sprintf(bodies[version[0]], version[1]))
+			document := fmt.Appendf(nil, `{"n":%d,"title":"%s","body":"%s"}`, rank, titles[version[0]], fmt.Sprintf(bodies[version[0]],
+				version[1]))
 			if name == "news-1" {
 				document = e.Append(nil, name, document, false)
 			}
@@ -118,10 +121,12 @@ func (r recorder) fill() {
 }
 
 // versions are the report at each rank and its version: which ends in another number.
-var versions = [][2]int{{0, 1}, {0, 2}, {1, 1}, {0, 3}, {2, 1}, {1, 2}, {3, 1}, {3, 1}, {4, 1}, {0, 4}, {4, 2}, {5, 1}, {2, 2}, {5, 2}}
+var versions = [][2]int{{0, 1}, {0, 2}, {1, 1}, {0, 3}, {2, 1}, {1, 2}, {3, 1}, {3, 1}, {4, 1}, {0, 4}, {4, 2}, {5, 1}, {2,
+	2}, {5, 2}}
 
 var (
-	titles = []string{"River rises", "Market closes early", "New bridge opens", "Storm warning", "School wins prize", "Train delayed"}
+	titles = []string{"River rises", "Market closes early", "New bridge opens", "Storm warning", "School wins prize",
+		"Train delayed"}
 	bodies = []string{
 		"After three days of rain the river has reached the lower town, and the ferry is out of service until further notice %d",
 		"Traders went home at noon when the power failed in the old hall, and prices of wheat and barley hardly moved before it %d",

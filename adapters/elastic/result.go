@@ -64,7 +64,10 @@ func (c *collapse) shower() *shower {
 
 // collapsedTotal puts the collapsed list's total into the object around the hits, where that is asked for.
 func (c *collapse) collapsedTotal(outer []byte) ([]byte, error) {
-	if !c.show.Collapsed {
+	switch {
+	case !c.show.Collapsed && c.most > 0:
+		return withTotal(outer, 0, 0, c.most)
+	case !c.show.Collapsed:
 		return outer, nil
 	}
 	stats := c.pager.Stats()
@@ -79,6 +82,10 @@ func (c *collapse) collapsedTotal(outer []byte) ([]byte, error) {
 func (c *collapse) bare(hit []byte) ([]byte, error) {
 	if c.own.filter != nil && c.texts {
 		hit = c.own.cut(hit)
+	}
+	hit, err := c.unnumbered(hit)
+	if err != nil {
+		return nil, err
 	}
 	members, err := adapters.Members(hit)
 	if err != nil {

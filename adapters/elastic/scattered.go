@@ -51,9 +51,10 @@ func (c *collapse) documents(ranks []int) (list []document) {
 	return list
 }
 
-// picks reports whether a search with a further filter behind its query has the hits that are left as they were: with the same scores, in
-// the same order, and nothing else of the reply needed. A list of neighbours, one that is rescored and one that ends early depend on
-// what is collected, and so do hits in aggregations; the name of another cluster's index is none to filter by.
+// picks reports whether a search with a further filter behind its query has the hits that are left as they were: with the
+// same scores, in the same order, and nothing else of the reply needed. A list of neighbours, one that is rescored and one
+// that ends early depend on what is collected, and so do hits in aggregations; the name of another cluster's index is none to
+// filter by.
 func (q *query) picks() bool {
 	for _, key := range []string{"rescore", "retriever", "profile", "terminate_after"} {
 		if adapters.Get(q.members, key) != nil {
@@ -64,8 +65,9 @@ func (q *query) picks() bool {
 	return !early && !q.inherits() && !bytes.Contains(q.body, []byte(`"knn"`)) && !remote(q.target)
 }
 
-// onlyThese returns a filter for the documents that also match the client's filter, if there is one.
-func onlyThese(client []byte, list []document) []byte {
+// onlyThese returns a filter for the documents, told by their ids or sequence numbers, that also match the client's filter,
+// if there is one.
+func onlyThese(client []byte, list []document, numbered bool) []byte {
 	byIndex := map[string][]string{}
 	var indices []string
 	for _, d := range list {
@@ -83,8 +85,12 @@ func onlyThese(client []byte, list []document) []byte {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = append(adapters.AppendString(append(out, `{"bool":{"filter":[{"term":{"_index":`...), index), `}},{"ids":{"values":`...)
-		out = append(append(out, stringsOf(byIndex[index])...), `}}]}}`...)
+		ids := slices.Concat([]byte(`{"ids":{"values":`), stringsOf(byIndex[index]), []byte(`}}`))
+		if numbered {
+			ids = numbersOf(byIndex[index])
+		}
+		out = append(adapters.AppendString(append(out, `{"bool":{"filter":[{"term":{"_index":`...), index), `}},`...)
+		out = append(append(out, ids...), `]}}`...)
 	}
 	return append(out, `]}}]}}`...)
 }

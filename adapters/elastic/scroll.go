@@ -27,8 +27,7 @@ func (q *query) unscrolled() []adapters.Param {
 // marked.
 type scrolled struct {
 	d       Dialect
-	rules   adapters.Rules
-	cursors adapters.Cursors // nil where nothing is remembered
+	plan    adapters.Plan
 	request *adapters.Request
 	params  []adapters.Param // of the client
 	target  string
@@ -44,6 +43,10 @@ type scrolled struct {
 	raw    adapters.Outcome
 }
 
+// maxFolded is for how many pages in a row, of which every hit is folded, the next is asked for within one answer. Of the
+// last of them one hit is shown again: clients do not wait for ever, and what the engine sends them meanwhile would be gone.
+const maxFolded = 16
+
 // beginScroll returns the first page of a scroll.
 func (d Dialect) beginScroll(
 	asked *adapters.Request, q *query, p adapters.Plan, scope adapters.Scope,
@@ -56,7 +59,7 @@ func (d Dialect) beginScroll(
 		return nil, "not_understood"
 	}
 	return &scrolled{
-		d: d, rules: p.Rules, cursors: p.Cursors, request: asked, params: q.params, target: q.target,
+		d: d, plan: p, request: asked, params: q.params, target: q.target,
 		begins: true, asked: body, known: true, walk: new(rerank.Walk), first: marks,
 	}, ""
 }
@@ -77,11 +80,16 @@ func (d Dialect) scroll(plain *adapters.Request, controls adapters.Controls, p a
 	if body != nil {
 		plain.Body = body
 	}
-	if controls.Off {
+	switch {
+	case controls.Off:
 		s.Reason = "off"
+	case !d.filters(params):
+		s.Reason = "filter_path"
+	}
+	if s.Reason != "" {
 		return s
 	}
-	page := &scrolled{d: d, rules: p.Rules, cursors: p.Cursors, request: plain, params: params, outer: controls}
+	page := &scrolled{d: d, plan: p, request: plain, params: params, outer: controls}
 	if p.Cursors != nil && id != "" {
 		page.walk, page.known = p.Cursors.Get(scrollKey(id))
 	}
@@ -133,9 +141,12 @@ func (s *scrolled) Next(reply *adapters.Reply) (*adapters.Request, *adapters.Ans
 	}
 	marks := s.first
 	if marks == nil {
-		marks = marksOf(list)
+		marks = marksOf(list, s.plan.MaxWindow)
 	}
-	if marks == nil && !(s.known && len(list) == 0) {
+	if s.known && len(list) == 0 { // its end
+		marks = new(scrollMarks)
+	}
+	if marks == nil {
 		return nil, nil, adapters.Alone{Reason: "export"}
 	}
 	id := replyScroll(reply.Body)
@@ -143,11 +154,14 @@ func (s *scrolled) Next(reply *adapters.Reply) (*adapters.Request, *adapters.Ans
 	switch {
 	case err != nil:
 		return nil, nil, adapters.NotUnderstood(err)
-	case len(shown) == 0 && len(list) > 0 && id != "":
+	case len(shown) > 0 || len(list) == 0:
+	case id != "" && s.rounds < maxFolded:
 		return s.more(id), nil, nil
+	default: // an empty page would be taken for the end
+		shown, s.raw.CursorLost, s.raw.Exact = []int{0}, true, false
 	}
-	if s.known && s.cursors != nil && id != "" && len(list) > 0 {
-		s.cursors.Put(scrollKey(id), s.walk)
+	if s.known && s.plan.Cursors != nil && id != "" && len(list) > 0 {
+		s.plan.Cursors.Put(scrollKey(id), s.walk)
 	}
 	return s.answer(reply, list, shown, marks)
 }
@@ -214,18 +228,13 @@ func withType(header adapters.Header, ours bool) adapters.Header {
 // take walks over the hits of a page and returns the places of those that are shown.
 func (s *scrolled) take(list [][]byte, marks *scrollMarks, total int) (shown []int, err error) {
 	switch {
-	case marks == nil:
-		marks = &scrollMarks{}
-	case s.walk == nil || !s.known:
-		s.walk, s.known = new(rerank.Walk), false
-	case s.rounds == 1:
+	case !s.known:
+		s.walk = new(rerank.Walk)
+	case s.rounds == 1: // other requests can go on from what is remembered
 		s.walk = s.walk.Clone()
 	}
 	controls := adapters.Controls{Threshold: marks.Threshold, Keep: marks.Keep}
-	judge, before := adapters.NewJudge(s.rules, controls), 0
-	if s.walk != nil {
-		before = s.walk.Folded()
-	}
+	judge, before := adapters.NewJudge(s.plan.Rules, controls), s.walk.Folded()
 	for i, raw := range list {
 		hit, err := s.d.scrolledHit(raw, judge, marks)
 		if err != nil {
@@ -238,12 +247,10 @@ func (s *scrolled) take(list [][]byte, marks *scrollMarks, total int) (shown []i
 	o := &s.raw
 	o.Target, o.Window, o.CursorLost, o.DryRun = s.target, marks.Window, !s.known, marks.DryRun || s.outer.DryRun
 	o.Raw, o.Read, o.Without = max(o.Raw, total), o.Read+len(list), o.Without+judge.Lacking
-	if s.walk != nil {
-		o.Folded += s.walk.Folded() - before
-		o.Exact = s.known && (s.walk.Ranks() >= marks.Window || len(list) == 0)
-		if s.walk.Ranks() >= marks.Window {
-			s.walk.Forget()
-		}
+	o.Folded += s.walk.Folded() - before
+	beyond := s.walk.Ranks() >= marks.Window
+	if o.Exact = s.known && (beyond || len(list) == 0); beyond {
+		s.walk.Forget()
 	}
 	if o.DryRun {
 		shown = shown[:0]
@@ -289,7 +296,7 @@ func (s *scrolled) answer(
 		}
 	}
 	body, err := withHits(reply.Body, hits, func(outer []byte) ([]byte, error) { return outer, nil })
-	if err == nil && (marks == nil || !marks.Shown) {
+	if err == nil && !marks.Shown {
 		body = adapters.Cleaned(body, inDocument)
 	}
 	if err == nil {
@@ -314,8 +321,9 @@ func replyScroll(reply []byte) string {
 	return id
 }
 
-// marksOf returns what the scroll was begun with that a page's hits are of, nil if we did not begin it.
-func marksOf(list [][]byte) *scrollMarks {
+// marksOf returns what the scroll was begun with that a page's hits are of, nil if we did not begin it. Whoever begins one
+// can name a query like ours and so write any marks; the window stays bounded.
+func marksOf(list [][]byte, maxWindow int) *scrollMarks {
 	if len(list) == 0 {
 		return nil
 	}
@@ -327,6 +335,7 @@ func marksOf(list [][]byte) *scrollMarks {
 		text, ours := bytes.CutPrefix([]byte(name), []byte(scrollMark))
 		var marks scrollMarks
 		if ours && json.Unmarshal(text, &marks) == nil {
+			marks.Window = min(marks.Window, maxWindow)
 			return &marks
 		}
 	}

@@ -46,14 +46,14 @@ func (d Dialect) marked(q *query, p adapters.Plan, scope adapters.Scope) (*scrol
 		Shown: q.shown, Extracted: q.extracted, Texts: q.whole,
 	}
 	deciding := decidingOf(scope.Deciding)
-	if q.collides(deciding) {
+	if q.collides(deciding) || q.inherits() || bytes.Contains(q.body, []byte(`"inner_hits"`)) { // the hits in these are marked too
 		return nil, nil, errCollides
 	}
 	for _, field := range deciding {
 		m.Deciding = append(m.Deciding, field.Field)
 	}
 	// Later pages can hold hits without a sketch though the first has none.
-	if t := q.texts(computed(p.Rules)); !q.whole && t.known {
+	if t := q.texts(slices.Sorted(slices.Values(scope.Texts))); !q.whole && t.known {
 		m.Texts, m.Hidden, m.Bare, m.filter = true, t.hidden, t.all, t.filter
 	}
 	name, err := json.Marshal(m)
@@ -69,17 +69,6 @@ func (d Dialect) marked(q *query, p adapters.Plan, scope adapters.Scope) (*scrol
 		body, err = adapters.Set(body, "_source", m.filter)
 	}
 	return m, body, err
-}
-
-// computed returns the sketched fields of all rules that compute missing sketches.
-func computed(rules adapters.Rules) (fields []string) {
-	for _, rule := range rules {
-		if rule.Compute {
-			fields = append(fields, rule.Fields...)
-		}
-	}
-	slices.Sort(fields)
-	return slices.Compact(fields)
 }
 
 // everyNamed returns a filter that lets through what the client's does, if there is one, by a query of the name.
@@ -159,8 +148,9 @@ func queryNames(value []byte) (names []string) {
 }
 
 // unmark empties the name by which a hit is marked, in a page that could not be taken apart.
-func unmark(_ []string, quoted []byte) []byte {
-	if bytes.HasPrefix(quoted, []byte(`"`+scrollMark)) {
+func unmark(path []string, quoted []byte) []byte {
+	named := len(path) > 0 && path[len(path)-1] == "matched_queries" && !slices.Contains(path, "_source")
+	if named && bytes.HasPrefix(quoted, []byte(`"`+scrollMark)) {
 		return []byte(`""`)
 	}
 	return quoted

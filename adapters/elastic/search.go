@@ -55,8 +55,8 @@ func (d Dialect) Search(c adapters.Class, r *adapters.Request, p adapters.Plan) 
 	return s
 }
 
-// unpacked returns a search whose body stands in its URL, for clients that can't send one otherwise, with the body where it belongs; any
-// other as it is.
+// unpacked returns a search whose body stands in its URL, for clients that can't send one otherwise, with the body where it
+// belongs; any other as it is.
 func unpacked(r *adapters.Request) *adapters.Request {
 	params := adapters.Params(r.RawQuery)
 	source, ok1 := adapters.Last(params, "source")
@@ -127,7 +127,7 @@ func (s *single) Next(reply *adapters.Reply) (*adapters.Request, *adapters.Answe
 		return nil, nil, adapters.NotUnderstood(err)
 	}
 	answer := &adapters.Answer{Reply: *s.baseReply, Outcomes: []adapters.Outcome{s.outcome()}}
-	answer.Body = final
+	answer.Body, answer.Header = final, s.coded(answer.Header)
 	return nil, answer, nil
 }
 
@@ -140,6 +140,10 @@ func (s *single) ask(body []byte, void []string) *adapters.Request {
 		drop[name] = true
 	}
 	r.RawQuery = adapters.Query(s.q.params, func(name string) bool { return !drop[name] })
+	if s.span.SketchOnly { // to compress sketches takes the engine as long as to read them, and only halves them
+		r.Header = maps.Clone(r.Header)
+		delete(r.Header, "Accept-Encoding")
+	}
 	if len(r.Header["Content-Type"]) == 0 && len(s.request.Body) == 0 {
 		header := make(adapters.Header, len(r.Header)+1)
 		for k, v := range r.Header {
@@ -151,8 +155,18 @@ func (s *single) ask(body []byte, void []string) *adapters.Request {
 	return &r
 }
 
-// contentType returns the media type for a body that the client did not send. Elasticsearch wants it to be of the version of the API
-// that is accepted.
+// coded returns a reply's header with the content coding of the engine's last reply that was asked for as the client would
+// have it.
+func (s *single) coded(header adapters.Header) adapters.Header {
+	header = maps.Clone(header)
+	if delete(header, "Content-Encoding"); s.coding != nil {
+		header["Content-Encoding"] = s.coding
+	}
+	return header
+}
+
+// contentType returns the media type for a body that the client did not send. Elasticsearch wants it to be of the version of
+// the API that is accepted.
 func contentType(accept []string) string {
 	for _, value := range accept {
 		if strings.HasPrefix(value, "application/vnd.elasticsearch+json") {

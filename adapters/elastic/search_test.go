@@ -210,7 +210,8 @@ func TestControlsOfAMultiSearchAreCutOutOfItsPlainForm(t *testing.T) {
 	class, r := searchFor("/_msearch", "neardup_window=5",
 		"{\"index\":\"news-1\"}\n{\"neardup\":\"off\",\"size\":3}\n{\"index\":\"logs-1\"}\n{ }\n")
 	parsed := Dialect{}.Search(class, r, searchPlan(t, false))
-	if want := "{\"index\":\"news-1\"}\n{\"size\":3}\n{\"index\":\"logs-1\"}\n{ }\n"; string(parsed.Plain.Body) != want || parsed.Plain.RawQuery != "" {
+	want := "{\"index\":\"news-1\"}\n{\"size\":3}\n{\"index\":\"logs-1\"}\n{ }\n"
+	if string(parsed.Plain.Body) != want || parsed.Plain.RawQuery != "" {
 		t.Errorf("?%s %q", parsed.Plain.RawQuery, parsed.Plain.Body)
 	}
 	if parsed.Reason != "off" || parsed.Exchange != nil {

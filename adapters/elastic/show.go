@@ -80,7 +80,8 @@ func (s *shower) names(rank int) (index, id string) {
 	return index, id
 }
 
-// pair returns what is to be said of a rank beside its representative, with shingles that they share where both texts are at hand.
+// pair returns what is to be said of a rank beside its representative, with shingles that they share where both texts are at
+// hand.
 func (s *shower) pair(rank int) adapters.Pair {
 	pair := s.views.Pair(rank)
 	if !s.show.Explain {
@@ -153,7 +154,8 @@ func (s *shower) member(rank int) ([]byte, error) {
 		return nil, err
 	}
 	pair := s.pair(rank)
-	if hit, err = withField(hit, adapters.AgreementField, adapters.AppendAgreement(nil, pair.Agreement)); err != nil || !s.show.Explain {
+	hit, err = withField(hit, adapters.AgreementField, adapters.AppendAgreement(nil, pair.Agreement))
+	if err != nil || !s.show.Explain {
 		return hit, err
 	}
 	return withField(hit, adapters.ExplainField, pair.AppendExplanation(nil))
@@ -175,8 +177,9 @@ func withField(hit []byte, name string, value []byte) ([]byte, error) {
 	return adapters.Set(hit, "fields", fields)
 }
 
-// withTotal returns the object around a reply's hits with its total, in whichever form it has one, less the folded hits; read is how
-// many hits are known to be there, most how many the collapsed list has at most (0 for any number). Where there is no total none is added.
+// withTotal returns the object around a reply's hits with its total, in whichever form it has one, less the folded hits; read
+// is how many hits are known to be there, most how many the collapsed list has at most (0 for any number). Where there is no
+// total none is added.
 func withTotal(outer []byte, read, folded, most int) ([]byte, error) {
 	members, err := adapters.Members(outer)
 	if err != nil {

@@ -13,8 +13,8 @@ type sourceFilter struct {
 	includes, excludes []string
 }
 
-// sourceFilter reads the client's source filter. It returns false for a form that it does not know. What stands in the URL replaces what
-// stands in the body.
+// sourceFilter reads the client's source filter. It returns false for a form that it does not know. What stands in the URL
+// replaces what stands in the body.
 func (q *query) sourceFilter() (f sourceFilter, ok bool) {
 	inURL := false
 	for _, key := range ofSource {
@@ -102,8 +102,8 @@ type texts struct {
 	all    bool
 }
 
-// texts returns how the fields come, or can come, with the client's own hits. What is not certain, such as what a pattern with a wildcard in
-// the middle lets through, is left open.
+// texts returns how the fields come, or can come, with the client's own hits. What is not certain, such as what a pattern
+// with a wildcard in the middle lets through, is left open.
 func (q *query) texts(fields []string) (t texts) {
 	if q.whole {
 		return texts{known: true}
@@ -171,8 +171,8 @@ func (f sourceFilter) bars(field string) (excluded, known bool) {
 // leadsBelow reports whether a name is of something within the field.
 func leadsBelow(name, field string) bool { return strings.HasPrefix(name, field+".") }
 
-// json returns the filter as it stands in a body. It is never one that lets everything through: the engine writes a source anew that it
-// filters, and gives any other as it was stored.
+// json returns the filter as it stands in a body. It is never one that lets everything through: the engine writes a source
+// anew that it filters, and gives any other as it was stored.
 func (f sourceFilter) json() []byte {
 	if len(f.includes)+len(f.excludes) == 0 {
 		f.excludes = []string{adapters.SketchField}

@@ -107,7 +107,8 @@ func (s *Store) autoCreates(ctx context.Context, name string) bool {
 		Action struct {
 			Auto any `json:"auto_create_index"`
 		}
-		Flat any `json:"action.auto_create_index"` // a filter finds nothing in settings that are asked for in this form, so they are not
+		// A filter finds nothing in settings that are asked for in this form, so they are not.
+		Flat any `json:"action.auto_create_index"`
 	}
 	var settings struct{ Transient, Persistent, Defaults level }
 	yes := true

@@ -65,8 +65,8 @@ func (s *Store) Resolve(ctx context.Context, name string) ([]adapters.Index, err
 }
 
 func (s *Store) resolve(ctx context.Context, name string) ([]adapters.Index, map[string]found, error) {
-	// Whatever of a list is there, hidden indices too: more than a search may reach, and never less. A single name must be there: or else
-	// the error tells so, and what a name to be evaluated comes to.
+	// Whatever of a list is there, hidden indices too: more than a search may reach, and never less. A single name must be
+	// there: or else the error tells so, and what a name to be evaluated comes to.
 	yes, lenient := true, !one(name)
 	r := esapi.IndicesGetFieldMappingRequest{
 		Fields: []string{adapters.SketchField}, IgnoreUnavailable: &lenient, AllowNoIndices: &yes, ExpandWildcards: "all",
@@ -80,7 +80,8 @@ func (s *Store) resolve(ctx context.Context, name string) ([]adapters.Index, map
 	all := map[string]found{}
 	d, err := s.ask(ctx, r, &all)
 	switch refused, _ := errors.AsType[*refusal](err); {
-	case !lenient && (err == nil && len(all) == 0 || missing(err) && refused.reason == "{}"): // that nothing is there is told in other words
+	case !lenient && (err == nil && len(all) == 0 || missing(err) && refused.reason == "{}"):
+		// That nothing is there is told in other words.
 		return nil, nil, fmt.Errorf("resolve %s: its mapping is not shown (closed, blocked, or not granted)", name)
 	case missing(err):
 		return absentAs(err, name), nil, nil
@@ -198,8 +199,9 @@ func (s *Store) writtenByAlias(ctx context.Context, d Dialect, name string, list
 	}
 }
 
-// rollsOver reports whether the engine itself makes new indices behind the alias of an index: whether its lifecycle is managed. doubt is the answer
-// where it can't be found out: an alias that says which index it writes to is likely to be meant for that.
+// rollsOver reports whether the engine itself makes new indices behind the alias of an index: whether its lifecycle is
+// managed. doubt is the answer where it can't be found out: an alias that says which index it writes to is likely to be meant
+// for that.
 func (s *Store) rollsOver(ctx context.Context, index string, doubt bool) bool {
 	is, err := s.shape(ctx, index)
 	if err != nil {

@@ -62,9 +62,11 @@ func fieldMapping(indices ...string) string {
 		case "":
 			list = append(list, fmt.Sprintf(`%q:{"mappings":{}}`, name))
 		case "!":
-			list = append(list, fmt.Sprintf(`%q:{"mappings":{%q:{"mapping":{%q:%s}}}}`, name, adapters.SketchField, adapters.SketchField, ourField))
+			list = append(list, fmt.Sprintf(`%q:{"mappings":{%q:{"mapping":{%q:%s}}}}`, name, adapters.SketchField,
+				adapters.SketchField, ourField))
 		default:
-			list = append(list, fmt.Sprintf(`%q:{"mappings":{%q:{"mapping":{%q:%s}}}}`, name, adapters.SketchField, adapters.SketchField, markedField))
+			list = append(list, fmt.Sprintf(`%q:{"mappings":{%q:{"mapping":{%q:%s}}}}`, name, adapters.SketchField,
+				adapters.SketchField, markedField))
 		}
 	}
 	return "{" + strings.Join(list, ",") + "}"
@@ -101,32 +103,47 @@ func TestResolve(t *testing.T) {
 	}{
 		{"an index", "a-1", "a-1 ready", map[string]string{"GET /a-1" + lookUp: fieldMapping("a-1!")}},
 		{"nothing", "a-1", "", nil},
-		{"of another type", "a-1", "a-1 mapped", map[string]string{"GET /a-1" + lookUp: `{"a-1":{"mappings":{"neardup_sketch":{"mapping":{"neardup_sketch":{"type":"text"}}}}}}`}},
+		{"of another type", "a-1", "a-1 mapped",
+			map[string]string{"GET /a-1" + lookUp: `{"a-1":{"mappings":{"neardup_sketch":{"mapping":{"neardup_sketch":{"type":"text` +
+				`"}}}}}}`}},
 		{"a pattern", "a-%2A", "a-1 ready; a-2", map[string]string{"GET /a-%2A" + lookUp: fieldMapping("a-1!", "a-2")}},
-		{"an alias of one", "a", "a-1 ready", map[string]string{"GET /a" + lookUp: fieldMapping("a-1!"), "GET /_alias/a": `{"a-1":{"aliases":{"a":{}}}}`}},
+		{"an alias of one", "a", "a-1 ready", map[string]string{"GET /a" + lookUp: fieldMapping("a-1!"),
+			"GET /_alias/a": `{"a-1":{"aliases":{"a":{}}}}`}},
 		{"an alias of several", "a", "a-1 nowrite; a-2 ready", map[string]string{
-			"GET /a" + lookUp: fieldMapping("a-1", "a-2!"), "GET /_alias/a": `{"a-1":{"aliases":{"a":{}}},"a-2":{"aliases":{"a":{"is_write_index":true}}}}`, "GET /a-2": `{"a-2":{"settings":{},"mappings":{}}}`}},
+			"GET /a" + lookUp: fieldMapping("a-1", "a-2!"),
+			"GET /_alias/a":   `{"a-1":{"aliases":{"a":{}}},"a-2":{"aliases":{"a":{"is_write_index":true}}}}`,
+			"GET /a-2":        `{"a-2":{"settings":{},"mappings":{}}}`}},
 		{"an alias of several that none is written by", "a", "a-1; a-2 ready", map[string]string{
 			"GET /a" + lookUp: fieldMapping("a-1", "a-2!"), "GET /_alias/a": `{"a-1":{"aliases":{"a":{}}},"a-2":{"aliases":{"a":{}}}}`}},
-		{"an alias that the engine won't tell of", "a", "a-1; a-2 ready", map[string]string{"GET /a" + lookUp: fieldMapping("a-1", "a-2!"), "GET /_alias/a": `403 {}`}},
+		{"an alias that the engine won't tell of", "a", "a-1; a-2 ready", map[string]string{"GET /a" + lookUp: fieldMapping("a-1",
+			"a-2!"), "GET /_alias/a": `403 {}`}},
 		{"an alias of one that the engine rolls over", "a", "a-000002 ready moves", map[string]string{
 			"GET /a" + lookUp: fieldMapping("a-000002!"), "GET /_alias/a": `{"a-000002":{"aliases":{"a":{}}}}`, "GET /a-000002": managed}},
 		{"an alias that the engine rolls over", "a", "a-000001 ready nowrite; a-000002 ready moves", map[string]string{
-			"GET /a" + lookUp: fieldMapping("a-000001!", "a-000002!"), "GET /_alias/a": `{"a-000001":{"aliases":{"a":{}}},"a-000002":{"aliases":{"a":{"is_write_index":true}}}}`, "GET /a-000002": managed}},
+			"GET /a" + lookUp: fieldMapping("a-000001!", "a-000002!"),
+			"GET /_alias/a":   `{"a-000001":{"aliases":{"a":{}}},"a-000002":{"aliases":{"a":{"is_write_index":true}}}}`,
+			"GET /a-000002":   managed}},
 		{"an alias that the engine rolls over by a template", "a", "a-000002 ready", map[string]string{
-			"GET /a" + lookUp: fieldMapping("a-000002*"), "GET /_alias/a": `{"a-000002":{"aliases":{"a":{"is_write_index":true}}}}`, "GET /a-000002": managed}},
+			"GET /a" + lookUp: fieldMapping("a-000002*"), "GET /_alias/a": `{"a-000002":{"aliases":{"a":{"is_write_index":true}}}}`,
+			"GET /a-000002": managed}},
 		{"a data stream", "l-a", ".ds-l-a-2026.01.01-000001=l-a nowrite; .ds-l-a-2026.01.01-000002=l-a ready moves", map[string]string{
 			"GET /l-a" + lookUp: fieldMapping(".ds-l-a-2026.01.01-000001", ".ds-l-a-2026.01.01-000002!")}},
-		{"a data stream by a template", "l-a", ".ds-l-a-2026.01.01-000001=l-a nowrite; .ds-l-a-2026.01.01-1000000=l-a ready; .ds-l-a-2026.01.01-999999=l-a ready nowrite", map[string]string{
+		{"a data stream by a template", "l-a", ".ds-l-a-2026.01.01-000001=l-a nowrite; .ds-l-a-2026.01.01-1000000=l-a ready; " +
+			".ds-l-a-2026.01.01-999999=l-a ready nowrite", map[string]string{
 			"GET /l-a" + lookUp: fieldMapping(".ds-l-a-2026.01.01-000001", ".ds-l-a-2026.01.01-1000000*", ".ds-l-a-2026.01.01-999999*")}},
-		{"the alias of data streams", "all", ".ds-l-a-2026.01.01-000001=l-a ready nowrite; .ds-l-b-2026.01.01-000003=l-b ready", map[string]string{
-			"GET /all" + lookUp: fieldMapping(".ds-l-a-2026.01.01-000001*", ".ds-l-b-2026.01.01-000003*"), "GET /_alias/all": `{"l-a":{"aliases":{"all":{}}},"l-b":{"aliases":{"all":{"is_write_index":true}}}}`}},
+		{"the alias of data streams", "all", ".ds-l-a-2026.01.01-000001=l-a ready nowrite; .ds-l-b-2026.01.01-000003=l-b ready",
+			map[string]string{
+				"GET /all" + lookUp: fieldMapping(".ds-l-a-2026.01.01-000001*", ".ds-l-b-2026.01.01-000003*"),
+				"GET /_alias/all":   `{"l-a":{"aliases":{"all":{}}},"l-b":{"aliases":{"all":{"is_write_index":true}}}}`}},
 		{"a backing index", ".ds-l-a-2026.01.01-000001", ".ds-l-a-2026.01.01-000001=l-a ready", map[string]string{
 			"GET /.ds-l-a-2026.01.01-000001" + lookUp: fieldMapping(".ds-l-a-2026.01.01-000001!")}},
 		{"date math", "%3Ca-%7Bnow%2Fd%7D%3E", "a-2026.01.01 absent", map[string]string{
-			"GET /%3Ca-%7Bnow%2Fd%7D%3E" + lookUp: `404 {"error":{"type":"index_not_found_exception","reason":"no such index","index":"a-2026.01.01"}}`}},
-		{"date math finer than a day", "%3Ca-%7Bnow%2Fh%7D%3E", "a-2026.01.01 ready moves", map[string]string{"GET /%3Ca-%7Bnow%2Fh%7D%3E" + lookUp: fieldMapping("a-2026.01.01!")}},
-		{"date math finer than a day by a template", "%3Ca-%7Bnow%2Fh%7D%3E", "a-2026.01.01 ready", map[string]string{"GET /%3Ca-%7Bnow%2Fh%7D%3E" + lookUp: fieldMapping("a-2026.01.01*")}},
+			"GET /%3Ca-%7Bnow%2Fd%7D%3E" + lookUp: `404 {"error":{"type":"index_not_found_exception","reason":"no such index",` +
+				`"index":"a-2026.01.01"}}`}},
+		{"date math finer than a day", "%3Ca-%7Bnow%2Fh%7D%3E", "a-2026.01.01 ready moves",
+			map[string]string{"GET /%3Ca-%7Bnow%2Fh%7D%3E" + lookUp: fieldMapping("a-2026.01.01!")}},
+		{"date math finer than a day by a template", "%3Ca-%7Bnow%2Fh%7D%3E", "a-2026.01.01 ready",
+			map[string]string{"GET /%3Ca-%7Bnow%2Fh%7D%3E" + lookUp: fieldMapping("a-2026.01.01*")}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			asked, err := url.PathUnescape(c.asked)
@@ -151,7 +168,8 @@ func TestDateMathAtMidnight(t *testing.T) {
 		for _, c := range []struct {
 			wait time.Duration
 			want string
-		}{{0, "a-2000.01.01 ready moves"}, {10 * time.Second, "a-2000.01.01 ready"}, {23*time.Hour + 58*time.Minute, "a-2000.01.01 ready"}, {time.Minute, "a-2000.01.01 ready moves"}} {
+		}{{0, "a-2000.01.01 ready moves"}, {10 * time.Second, "a-2000.01.01 ready"}, {23*time.Hour + 58*time.Minute,
+			"a-2000.01.01 ready"}, {time.Minute, "a-2000.01.01 ready moves"}} {
 			time.Sleep(c.wait)
 			list, err := s.store().Resolve(t.Context(), "<a-{now/d}>")
 			if err != nil || state(list) != c.want {
@@ -162,71 +180,7 @@ func TestDateMathAtMidnight(t *testing.T) {
 }
 
 func TestPrepare(t *testing.T) {
-	const (
-		put      = `PUT /a-1/_mapping {"properties":{"neardup_sketch":` + ourField + `}}`
-		create   = "GET /_cluster/settings"
-		template = "GET /_index_template"
-		found    = "GET /a-1" + lookUp
-		is       = "GET /a-1"
-	)
-	unmapped := fieldMapping("a-1")
-	for _, c := range []struct {
-		name, want string
-		create     bool
-		answers    map[string]string
-		changes    []string
-	}{
-		{"few fields", "a-1 ready", false, map[string]string{found: unmapped, is: `{"a-1":{"settings":{},"mappings":{}}}`, "PUT /a-1/_mapping": "{}"}, []string{put}},
-		{"a limit that was set", "a-1 ready", false, map[string]string{
-			found: unmapped, is: `{"a-1":{"settings":{"index.mapping.total_fields.limit":"7"},"mappings":{"properties":{"a":{}}}}}`, "PUT /a-1/_settings": "{}", "PUT /a-1/_mapping": "{}",
-		}, []string{`PUT /a-1/_settings {"index.mapping.total_fields.limit":8}`, put}},
-		{"a limit that is crossed", "a-1 ready", false, map[string]string{
-			found: unmapped, is: `{"a-1":{"settings":{"index.mapping.total_fields.limit":"2"},"mappings":{"properties":{"a":{"fields":{"k":{}}},"o":{"properties":{"p":{}}}},"runtime":{"r":{}}}}}`, "PUT /a-1/_settings": "{}", "PUT /a-1/_mapping": "{}",
-		}, []string{`PUT /a-1/_settings {"index.mapping.total_fields.limit":6}`, put}},
-		{"many fields", "a-1 ready", false, map[string]string{
-			found: unmapped, is: `{"a-1":{"settings":{},"mappings":{"properties":{` + strings.TrimSuffix(manyProperties(500), ",") + `}}}}`, "PUT /a-1/_settings": "{}", "PUT /a-1/_mapping": "{}",
-		}, []string{`PUT /a-1/_settings {"index.mapping.total_fields.limit":1001}`, put}},
-		{"a limit that may not be raised", "a-1", false, map[string]string{
-			found: unmapped, is: `{"a-1":{"settings":{"index.mapping.total_fields.limit":"7"},"mappings":{}}}`, "PUT /a-1/_settings": "403 {}",
-		}, []string{`PUT /a-1/_settings {"index.mapping.total_fields.limit":8}`}},
-		{"a mapping that may not be changed", "a-1", false, map[string]string{
-			found: unmapped, is: `{"a-1":{"settings":{"index.mapping.total_fields.limit":"7"},"mappings":{}}}`, "PUT /a-1/_settings": "{}", "PUT /a-1/_mapping": "403 {}",
-			is + " in the end": `{"a-1":{"settings":{"index.mapping.total_fields.limit":"8"},"mappings":{}}}`,
-		}, []string{`PUT /a-1/_settings {"index.mapping.total_fields.limit":8}`, put, `PUT /a-1/_settings {"index.mapping.total_fields.limit":"7"}`}},
-		{"a mapping that may not be changed, and a limit that somebody set meanwhile", "a-1", false, map[string]string{
-			found: unmapped, is: `{"a-1":{"settings":{"index.mapping.total_fields.limit":"7"},"mappings":{}}}`, "PUT /a-1/_settings": "{}", "PUT /a-1/_mapping": "403 {}",
-			is + " in the end": `{"a-1":{"settings":{"index.mapping.total_fields.limit":"90"},"mappings":{}}}`,
-		}, []string{`PUT /a-1/_settings {"index.mapping.total_fields.limit":8}`, put}},
-		{"settings that may not be read", "a-1", false, map[string]string{found: unmapped, is: "403 {}"}, nil},
-		{"nothing there", "", false, nil, nil},
-		{"to be made", "a-1 ready", true, map[string]string{
-			create: `{"defaults":{"action.auto_create_index":"true"}}`, template: `{"index_templates":[]}`, "PUT /a-1": "{}", is: `{"a-1":{"settings":{},"mappings":{}}}`, "PUT /a-1/_mapping": "{}",
-		}, []string{"PUT /a-1", put}},
-		{"to be made with our field", "a-1 ready", true, map[string]string{
-			create: `{"defaults":{"action.auto_create_index":"true"}}`, template: `{"index_templates":[]}`, "PUT /a-1": "{}", is: `{"a-1":{"settings":{},"mappings":{"properties":{"neardup_sketch":` + markedField + `}}}}`,
-		}, []string{"PUT /a-1"}},
-		{"not to be made", "", true, map[string]string{create: `{"persistent":{"action":{"auto_create_index":"false"}},"defaults":{"action":{"auto_create_index":"true"}}}`, template: `{"index_templates":[]}`}, nil},
-		{"not to be made by a pattern", "", true, map[string]string{
-			create: `{"persistent":{"action":{"auto_create_index":"-a-*,+*"}},"defaults":{}}`, template: `{"index_templates":[]}`,
-		}, nil},
-		{"nothing known of the cluster's settings", "", true, map[string]string{create: `{}`, template: `{"index_templates":[]}`}, nil},
-		{"nothing known of templates", "", true, map[string]string{create: `{"defaults":{"action.auto_create_index":"true"}}`, template: `403 {}`}, nil},
-		{"the template declares it", "a-1 ready absent", true, map[string]string{
-			template: `{"index_templates":[{"name":"t","index_template":{"index_patterns":["a-*"],"data_stream":{}}}]}`,
-			"POST /_index_template/_simulate_index/a-1": `{"template":{"mappings":{"properties":{"neardup_sketch":` + ourField + `}}}}`,
-		}, nil},
-		{"a template with a pipeline", "", true, map[string]string{
-			create: `{"defaults":{"action.auto_create_index":"true"}}`, template: `{"index_templates":[{"name":"t","index_template":{"index_patterns":["a-*"],"_meta":{"managed":"by us"}}}]}`,
-			"POST /_index_template/_simulate_index/a-1": `{"template":{"settings":{"index":{"default_pipeline":"p"}}}}`,
-		}, nil},
-		{"a legacy template with a pipeline", "", true, map[string]string{
-			create: `{"defaults":{"action.auto_create_index":"true"}}`, template: `{"index_templates":[]}`, "GET /_template": `{"t":{"index_patterns":["a-*"],"order":0,"settings":{"index.final_pipeline":"p"},"mappings":{}}}`,
-		}, nil},
-		{"a data stream", "", true, map[string]string{
-			template: `{"index_templates":[{"name":"t","index_template":{"index_patterns":["a-*"],"data_stream":{}}},{"name":"u","index_template":{"index_patterns":["*"],"priority":-1,"allow_auto_create":true}}]}`,
-			"POST /_index_template/_simulate_index/a-1": `{"template":{}}`,
-		}, nil},
-	} {
+	for _, c := range preparations {
 		t.Run(c.name, func(t *testing.T) {
 			s := &prompted{answers: c.answers}
 			list, err := s.store().Prepare(t.Context(), "a-1", c.create)
@@ -243,6 +197,85 @@ func TestPrepare(t *testing.T) {
 	}
 }
 
+// preparations are what a writer finds of an index and does about it.
+var preparations = []struct {
+	name, want string
+	create     bool
+	answers    map[string]string
+	changes    []string
+}{
+	{"few fields", "a-1 ready", false, map[string]string{lookedUp: unmappedIndex,
+		itsSettings:         `{"a-1":{"settings":{},"mappings":{}}}`,
+		"PUT /a-1/_mapping": "{}"}, []string{putField}},
+	{"a limit that was set", "a-1 ready", false, map[string]string{
+		lookedUp: unmappedIndex, itsSettings: `{"a-1":{"settings":{"index.mapping.total_fields.limit":"7"},` +
+			`"mappings":{"properties":{"a":{}}}}}`,
+		"PUT /a-1/_settings": "{}", "PUT /a-1/_mapping": "{}",
+	}, []string{`PUT /a-1/_settings {"index.mapping.total_fields.limit":8}`, putField}},
+	{"a limit that is crossed", "a-1 ready", false, map[string]string{
+		lookedUp: unmappedIndex, itsSettings: `{"a-1":{"settings":{"index.mapping.total_fields.limit":"2"},` +
+			`"mappings":{"properties":{"a":{"fields":{"k":{}}},"o":{"properties":{"p":{}}}},"runtime":{"r":{}}}}}`,
+		"PUT /a-1/_settings": "{}", "PUT /a-1/_mapping": "{}",
+	}, []string{`PUT /a-1/_settings {"index.mapping.total_fields.limit":6}`, putField}},
+	{"many fields", "a-1 ready", false, map[string]string{
+		lookedUp: unmappedIndex,
+		itsSettings: `{"a-1":{"settings":{},"mappings":{"properties":{` + strings.TrimSuffix(manyProperties(500),
+			",") + `}}}}`, "PUT /a-1/_settings": "{}", "PUT /a-1/_mapping": "{}",
+	}, []string{`PUT /a-1/_settings {"index.mapping.total_fields.limit":1001}`, putField}},
+	{"a limit that may not be raised", "a-1", false, map[string]string{
+		lookedUp: unmappedIndex, itsSettings: `{"a-1":{"settings":{"index.mapping.total_fields.limit":"7"},"mappings":{}}}`,
+		"PUT /a-1/_settings": "403 {}",
+	}, []string{`PUT /a-1/_settings {"index.mapping.total_fields.limit":8}`}},
+	{"a mapping that may not be changed", "a-1", false, map[string]string{
+		lookedUp: unmappedIndex, itsSettings: `{"a-1":{"settings":{"index.mapping.total_fields.limit":"7"},"mappings":{}}}`,
+		"PUT /a-1/_settings": "{}", "PUT /a-1/_mapping": "403 {}",
+		itsSettings + " in the end": `{"a-1":{"settings":{"index.mapping.total_fields.limit":"8"},"mappings":{}}}`,
+	}, []string{`PUT /a-1/_settings {"index.mapping.total_fields.limit":8}`, putField,
+		`PUT /a-1/_settings {"index.mapping.total_fields.limit":"7"}`}},
+	{"a mapping that may not be changed, and a limit that somebody set meanwhile", "a-1", false, map[string]string{
+		lookedUp: unmappedIndex, itsSettings: `{"a-1":{"settings":{"index.mapping.total_fields.limit":"7"},"mappings":{}}}`,
+		"PUT /a-1/_settings": "{}", "PUT /a-1/_mapping": "403 {}",
+		itsSettings + " in the end": `{"a-1":{"settings":{"index.mapping.total_fields.limit":"90"},"mappings":{}}}`,
+	}, []string{`PUT /a-1/_settings {"index.mapping.total_fields.limit":8}`, putField}},
+	{"settings that may not be read", "a-1", false, map[string]string{lookedUp: unmappedIndex, itsSettings: "403 {}"}, nil},
+	{"nothing there", "", false, nil, nil},
+	{"to be made", "a-1 ready", true, map[string]string{
+		mayCreate: `{"defaults":{"action.auto_create_index":"true"}}`, itsTemplate: `{"index_templates":[]}`, "PUT /a-1": "{}",
+		itsSettings: `{"a-1":{"settings":{},"mappings":{}}}`, "PUT /a-1/_mapping": "{}",
+	}, []string{"PUT /a-1", putField}},
+	{"to be made with our field", "a-1 ready", true, map[string]string{
+		mayCreate: `{"defaults":{"action.auto_create_index":"true"}}`, itsTemplate: `{"index_templates":[]}`, "PUT /a-1": "{}",
+		itsSettings: `{"a-1":{"settings":{},"mappings":{"properties":{"neardup_sketch":` + markedField + `}}}}`,
+	}, []string{"PUT /a-1"}},
+	{"not to be made", "", true, map[string]string{mayCreate: `{"persistent":{"action":{"auto_create_index":"false"}},` +
+		`"defaults":{"action":{"auto_create_index":"true"}}}`, itsTemplate: `{"index_templates":[]}`}, nil},
+	{"not to be made by a pattern", "", true, map[string]string{
+		mayCreate: `{"persistent":{"action":{"auto_create_index":"-a-*,+*"}},"defaults":{}}`, itsTemplate: `{"index_templates":[]}`,
+	}, nil},
+	{"nothing known of the cluster's settings", "", true, map[string]string{mayCreate: `{}`,
+		itsTemplate: `{"index_templates":[]}`}, nil},
+	{"nothing known of templates", "", true, map[string]string{mayCreate: `{"defaults":{"action.auto_create_index":"true"}}`,
+		itsTemplate: `403 {}`}, nil},
+	{"the template declares it", "a-1 ready absent", true, map[string]string{
+		itsTemplate: `{"index_templates":[{"name":"t","index_template":{"index_patterns":["a-*"],"data_stream":{}}}]}`,
+		"POST /_index_template/_simulate_index/a-1": `{"template":{"mappings":{"properties":{"neardup_sketch":` + ourField + `}}}}`,
+	}, nil},
+	{"a template with a pipeline", "", true, map[string]string{
+		mayCreate:   `{"defaults":{"action.auto_create_index":"true"}}`,
+		itsTemplate: `{"index_templates":[{"name":"t","index_template":{"index_patterns":["a-*"],"_meta":{"managed":"by us"}}}]}`,
+		"POST /_index_template/_simulate_index/a-1": `{"template":{"settings":{"index":{"default_pipeline":"p"}}}}`,
+	}, nil},
+	{"a legacy template with a pipeline", "", true, map[string]string{
+		mayCreate: `{"defaults":{"action.auto_create_index":"true"}}`, itsTemplate: `{"index_templates":[]}`,
+		"GET /_template": `{"t":{"index_patterns":["a-*"],"order":0,"settings":{"index.final_pipeline":"p"},"mappings":{}}}`,
+	}, nil},
+	{"a data stream", "", true, map[string]string{
+		itsTemplate: `{"index_templates":[{"name":"t","index_template":{"index_patterns":["a-*"],"data_stream":{}}},{"name":"u",` +
+			`"index_template":{"index_patterns":["*"],"priority":-1,"allow_auto_create":true}}]}`,
+		"POST /_index_template/_simulate_index/a-1": `{"template":{}}`,
+	}, nil},
+}
+
 func manyProperties(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -256,7 +289,8 @@ func TestAllows(t *testing.T) {
 		setting, name string
 		want          bool
 	}{
-		{"true", "a", true}, {"false", "a", false}, {"a-*", "a-1", true}, {"a-*", "b", false}, {"+a-*,-b*", "a-1", true}, {"-a-1, +a-*", "a-1", false},
+		{"true", "a", true}, {"false", "a", false}, {"a-*", "a-1", true}, {"a-*", "b", false}, {"+a-*,-b*", "a-1", true},
+		{"-a-1, +a-*", "a-1", false},
 		{"-a-1, +a-*", "a-2", true}, {"+*", ".x", true}, {"-*", "x", false}, {"", "x", false},
 	} {
 		if got := allows(c.setting, c.name); got != c.want {
@@ -270,7 +304,8 @@ func TestMeet(t *testing.T) {
 		a, b string
 		want bool
 	}{
-		{"a", "a", true}, {"a", "b", false}, {"a*", "ab", true}, {"a*", "*b", true}, {"a*c", "ab*", true}, {"a*", "b*", false}, {"*", "", true}, {"", "a", false},
+		{"a", "a", true}, {"a", "b", false}, {"a*", "ab", true}, {"a*", "*b", true}, {"a*c", "ab*", true}, {"a*", "b*", false},
+		{"*", "", true}, {"", "a", false},
 		{"logs-*-x", "logs-a-*", true}, {"logs-*-x", "logs-a", false}, {"**", "*", true},
 	} {
 		if meet(c.a, c.b) != c.want || meet(c.b, c.a) != c.want {
@@ -278,3 +313,13 @@ func TestMeet(t *testing.T) {
 		}
 	}
 }
+
+const (
+	putField    = `PUT /a-1/_mapping {"properties":{"neardup_sketch":` + ourField + `}}`
+	mayCreate   = "GET /_cluster/settings"
+	itsTemplate = "GET /_index_template"
+	lookedUp    = "GET /a-1" + lookUp
+	itsSettings = "GET /a-1"
+)
+
+var unmappedIndex = fieldMapping("a-1")

@@ -130,7 +130,8 @@ func (s *Store) unfit(ctx context.Context, index string, fields []adapters.Decid
 		}
 		for name := range known.Fields {
 			if _, nested := known.Fields[name]["nested"]; nested && strings.HasPrefix(d.Field, name+".") {
-				list = append(list, adapters.Unfit{Deciding: d, Why: "stands in " + name + ", which is nested: its values belong to no document by itself"})
+				why := "stands in " + name + ", which is nested: its values belong to no document by itself"
+				list = append(list, adapters.Unfit{Deciding: d, Why: why})
 			}
 		}
 	}

@@ -109,8 +109,8 @@ func (s *Store) declare(ctx context.Context, index string) error {
 	return err
 }
 
-// lower puts a field limit back that was raised for nothing, unless somebody else has set it or declared our field meanwhile. One that stays
-// higher refuses nothing.
+// lower puts a field limit back that was raised for nothing, unless somebody else has set it or declared our field meanwhile.
+// One that stays higher refuses nothing.
 func (s *Store) lower(ctx context.Context, index string, from int, back string) {
 	is, err := s.shape(ctx, index)
 	if err != nil || is.field().fit() || is.Settings[limitSetting] != strconv.Itoa(from) {

@@ -55,8 +55,8 @@ type scanReply struct {
 	}
 }
 
-// Scan implements adapters.Store. It reads by scroll, which both engines have and which keeps one state of the index for as long as
-// the scan takes.
+// Scan implements adapters.Store. It reads by scroll, which both engines have and which keeps one state of the index for as
+// long as the scan takes.
 func (s *Store) Scan(ctx context.Context, index string, rule *adapters.Rule, yield func(adapters.Page) error) error {
 	merge, err := s.rewritable(ctx, index)
 	if err != nil {
@@ -72,7 +72,8 @@ func (s *Store) scroll(ctx context.Context, index, query string, merge bool, yie
 	}
 	var reply scanReply
 	query = `{"size":` + strconv.Itoa(scanPage) + `,` + query + `,"seq_no_primary_term":true,"track_total_hits":true}`
-	err := s.do(ctx, esapi.SearchRequest{Index: []string{url.PathEscape(index)}, Scroll: scanHeld, Body: strings.NewReader(query)}, &reply)
+	request := esapi.SearchRequest{Index: []string{url.PathEscape(index)}, Scroll: scanHeld, Body: strings.NewReader(query)}
+	err := s.do(ctx, request, &reply)
 	if err != nil {
 		return fmt.Errorf("scan %s: %w", index, err)
 	}
@@ -129,7 +130,8 @@ func (s *Store) rewritable(ctx context.Context, index string) (merge bool, err e
 	}
 	for name, m := range mappings {
 		if len(m.Mappings.Source) > 0 && string(m.Mappings.Source) != `{"enabled":true}` {
-			return false, fmt.Errorf("index %s keeps only a part of its documents (_source is %s): send the documents again instead", name, m.Mappings.Source)
+			return false, fmt.Errorf("index %s keeps only a part of its documents (_source is %s): send the documents again instead",
+				name, m.Mappings.Source)
 		}
 	}
 	var settings map[string]struct{ Settings map[string]string }
@@ -220,7 +222,9 @@ func oneLine(document []byte) []byte {
 }
 
 // patch sends one bulk and returns which of its documents the engine had no room for.
-func (s *Store) patch(ctx context.Context, index string, body []byte, which []int, results []adapters.Result) (busy []int, err error) {
+func (s *Store) patch(
+	ctx context.Context, index string, body []byte, which []int, results []adapters.Result,
+) (busy []int, err error) {
 	var reply struct {
 		Items []map[string]struct{ Status int }
 	}

@@ -218,7 +218,8 @@ func (s *Store) legacy(ctx context.Context) ([]blueprint, error) {
 		}
 		_ = json.Unmarshal(head.Mappings, &meta) // what is no such mark is none
 		list = append(list, blueprint{
-			name: name, patterns: head.Patterns, body: body, order: head.Order, managed: managed(meta.Meta), made: head.shape, legacy: true,
+			name: name, patterns: head.Patterns, body: body, order: head.Order, managed: managed(meta.Meta), made: head.shape,
+			legacy: true,
 		})
 	}
 	slices.SortFunc(list, func(a, b blueprint) int { return strings.Compare(a.name, b.name) })

@@ -9,7 +9,8 @@ import (
 	"github.com/neardup/sidecar/adapters"
 )
 
-// byTemplate is a search by template: the engine is asked to fill the template in, and the search that comes out of it is collapsed.
+// byTemplate is a search by template: the engine is asked to fill the template in, and the search that comes out of it is
+// collapsed.
 type byTemplate struct {
 	d        Dialect
 	request  *adapters.Request
@@ -21,7 +22,9 @@ type byTemplate struct {
 	search   *single // once the template is filled in
 }
 
-func (d Dialect) template(c adapters.Class, plain *adapters.Request, controls adapters.Controls, p adapters.Plan) adapters.ParsedSearch {
+func (d Dialect) template(
+	c adapters.Class, plain *adapters.Request, controls adapters.Controls, p adapters.Plan,
+) adapters.ParsedSearch {
 	s := adapters.ParsedSearch{Plain: plain, Reason: format(plain)}
 	if !d.OpenSearch && s.Reason == "" {
 		s.Reason = "template" // no Elasticsearch with templates was at hand to test it on

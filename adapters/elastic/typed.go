@@ -26,12 +26,14 @@ func speaksSeven(r *adapters.Request) bool {
 	return false
 }
 
-// untyped returns a path of version 7 of the API, in which a type stands behind the index, as one of version 8, in which none does.
+// untyped returns a path of version 7 of the API, in which a type stands behind the index, as one of version 8, in which none
+// does.
 func untyped(path []string) []string {
 	if len(path) == 3 && strings.HasPrefix(path[1], "_mapping") && path[2] != "field" {
 		return path[:2]
 	}
-	if len(path) < 2 || strings.HasPrefix(path[0], "_") && path[0] != "_all" || strings.HasPrefix(path[1], "_") && path[1] != "_doc" {
+	if len(path) < 2 || strings.HasPrefix(path[0], "_") && path[0] != "_all" ||
+		strings.HasPrefix(path[1], "_") && path[1] != "_doc" {
 		return path
 	}
 	index, own := path[0], path[1] == "_doc"

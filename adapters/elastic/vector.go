@@ -1,7 +1,6 @@
 package elastic
 
 import (
-	"bytes"
 	"slices"
 	"strconv"
 
@@ -11,38 +10,10 @@ import (
 // maxNeighbours is the engines' limit on k and num_candidates.
 const maxNeighbours = 10000
 
-// neighbours is what is special about a search for nearest neighbours. Its list is asked for as the client wrote it at first, down to
-// a fixed rank. Only if something folds there is it the list with more neighbours, on every page alike, and at most as long as
-// the client's own.
-type neighbours struct {
-	// raised is the body with more neighbours.
-	raised []byte
-	// ranks is down to where the client's own list is looked at.
-	ranks int
-	// mixed says that the list holds other hits than neighbours, so that it can be long.
-	mixed bool
-}
-
-// newNeighbours returns what is special about a search, nil if nothing is, and the search with what depends on its size written down.
-func newNeighbours(q *query, least int) (*neighbours, *query, error) {
-	pinned := *q
-	var err error
-	if pinned.body, err = raised(q.body, q.size, 0); err != nil {
-		return nil, nil, err
-	}
-	n := &neighbours{ranks: least}
-	if n.raised, err = raised(q.body, q.size, least); err != nil || bytes.Equal(n.raised, pinned.body) {
-		return nil, &pinned, err
-	}
-	query := adapters.Get(q.members, "query")
-	alone, _ := adapters.Members(query)
-	n.mixed = query != nil && (adapters.Get(q.members, "knn") != nil || len(alone) != 1 || alone[0].Key != "knn")
-	return n, &pinned, nil
-}
-
-// raised returns the search with the number of neighbours of every vector clause raised to least, where the client asks for fewer:
-// a list of neighbours is no longer than k, so there is nothing behind it to fill a page from which hits are folded. The body
-// itself comes back where there is nothing to raise. Clauses that only filter are left: there k decides which documents match.
+// raised returns the search with the number of neighbours of every vector clause raised to least, where the client asks for
+// fewer: a list of neighbours is no longer than k, so there is nothing behind it to fill a page from which hits are folded.
+// The body itself comes back where there is nothing to raise. Clauses that only filter are left: there k decides which
+// documents match.
 func raised(body []byte, size, least int) ([]byte, error) {
 	r := raise{size: size, least: min(least, maxNeighbours)}
 	return r.members(body, func(key string, value []byte) ([]byte, error) {
@@ -127,8 +98,8 @@ func (r raise) query(value []byte) ([]byte, error) {
 	return value, nil
 }
 
-// simpleRetriever reports whether a retriever's list is the same for every size. Those that rank or rescore the lists of others take a
-// window, often the size itself, over which they do so.
+// simpleRetriever reports whether a retriever's list is the same for every size. Those that rank or rescore the lists of
+// others take a window, often the size itself, over which they do so.
 func simpleRetriever(value []byte) bool {
 	members, err := adapters.Members(value)
 	if err != nil || len(members) != 1 {
@@ -156,9 +127,9 @@ func (r raise) retriever(value []byte) ([]byte, error) {
 	})
 }
 
-// clause raises the number of neighbours of one clause: {"field", "query_vector", "k", "num_candidates"} on Elasticsearch, where a
-// clause without k asks for as many as the search's size; {field: {"vector", "k"}} on OpenSearch, where one without k goes by
-// distance.
+// clause raises the number of neighbours of one clause: {"field", "query_vector", "k", "num_candidates"} on Elasticsearch,
+// where a clause without k asks for as many as the search's size; {field: {"vector", "k"}} on OpenSearch, where one without k
+// goes by distance.
 func (r raise) clause(value []byte) ([]byte, error) {
 	members, err := adapters.Members(value)
 	if err != nil {
@@ -166,7 +137,8 @@ func (r raise) clause(value []byte) ([]byte, error) {
 	}
 	if adapters.Get(members, "query_vector") == nil && adapters.Get(members, "query_vector_builder") == nil {
 		return r.members(value, func(_ string, value []byte) ([]byte, error) {
-			if members, err := adapters.Members(value); err == nil && adapters.Get(members, "vector") != nil && adapters.Get(members, "k") != nil {
+			members, err := adapters.Members(value)
+			if err == nil && adapters.Get(members, "vector") != nil && adapters.Get(members, "k") != nil {
 				return r.number(value, "k", 0)
 			}
 			return value, nil
@@ -179,8 +151,8 @@ func (r raise) clause(value []byte) ([]byte, error) {
 	return r.number(raised, "num_candidates", 0)
 }
 
-// number raises a number in the object. Where it lacks, what the engine takes instead is written down, if that is not 0: it would grow
-// with the size that we ask for.
+// number raises a number in the object. Where it lacks, what the engine takes instead is written down, if that is not 0: it
+// would grow with the size that we ask for.
 func (r raise) number(object []byte, key string, instead int) ([]byte, error) {
 	members, err := adapters.Members(object)
 	if err != nil {

@@ -50,45 +50,7 @@ func symbol(text string) string {
 }
 
 func TestBulk(t *testing.T) {
-	const s = `,"neardup_sketch":S`
-	for _, c := range []struct{ name, path, body, want, changes string }{
-		{"index in the action", "/_bulk", `{"index":{"_index":"shop-1"}}|{"title":"a"}|`, `{"index":{"_index":"shop-1"}}|{"title":"a"` + s + `}|`, "enriched"},
-		{"index in the path", "/shop-1/_bulk", `{"index":{}}|{"title":"a"}|`, `{"index":{}}|{"title":"a"` + s + `}|`, "enriched"},
-		{"the action's index wins", "/shop-1/_bulk", `{"index":{"_index":"logs"}}|{"title":"a"}|`, `{"index":{"_index":"logs"}}|{"title":"a"}|`, "untouched"},
-		{"no index at all", "/_bulk", `{"index":{}}|{"title":"a"}|`, `{"index":{}}|{"title":"a"}|`, ""},
-		{"create", "/shop-1/_bulk", `{"create":{"_id":"1"}}|{"title":"a"}|`, `{"create":{"_id":"1"}}|{"title":"a"` + s + `}|`, "enriched"},
-		{"delete has no document", "/shop-1/_bulk", `{"delete":{"_id":"1"}}|{"index":{}}|{"title":"a"}|`, `{"delete":{"_id":"1"}}|{"index":{}}|{"title":"a"` + s + `}|`, "enriched"},
-		{"update with doc", "/shop-1/_bulk", `{"update":{"_id":"1"}}|{"doc":{"title":"a"},"detect_noop":true}|`, `{"update":{"_id":"1"}}|{"doc":{"title":"a"` + s + `},"detect_noop":true}|`, "enriched"},
-		{"update of some fields", "/news-1/_bulk", `{"update":{"_id":"1"}}|{"doc":{"title":"a"}}|`, `{"update":{"_id":"1"}}|{"doc":{"title":"a","neardup_sketch":null}}|`, "cleared"},
-		{"update of no field", "/news-1/_bulk", `{"update":{"_id":"1"}}|{"doc":{"n":1}}|`, `{"update":{"_id":"1"}}|{"doc":{"n":1}}|`, "untouched"},
-		{"upsert", "/news-1/_bulk", `{"update":{"_id":"1"}}|{"upsert":{"title":"a"},"doc":{"n":1}}|`, `{"update":{"_id":"1"}}|{"upsert":{"title":"a"` + s + `},"doc":{"n":1}}|`, "untouched enriched"},
-		{"doc_as_upsert", "/news-1/_bulk", `{"update":{"_id":"1"}}|{"doc":{"title":"a"},"doc_as_upsert":true}|`, `{"update":{"_id":"1"}}|{"doc":{"title":"a","neardup_sketch":null},"doc_as_upsert":true}|`, "cleared"},
-		{"script", "/shop-1/_bulk", `{"update":{"_id":"1"}}|{"script":"x","upsert":{"title":"a"}}|`, `{"update":{"_id":"1"}}|{"script":"x","upsert":{"title":"a"` + s + `}}|`, "enriched"},
-		{"doc twice", "/shop-1/_bulk", `{"update":{}}|{"doc":{"title":"a"},"doc":{"title":"b"}}|`, `{"update":{}}|{"doc":{"title":"a"},"doc":{"title":"b"}}|`, ""},
-		{"CRLF", "/shop-1/_bulk", "{\"index\":{}}\r|{\"title\":\"a\"}\r|", "{\"index\":{}}\r|{\"title\":\"a\"" + s + "}\r|", "enriched"},
-		{"no last newline", "/shop-1/_bulk", `{"index":{}}|{"title":"a"}`, `{"index":{}}|{"title":"a"` + s + `}`, "enriched"},
-		{"an action alone", "/shop-1/_bulk", `{"index":{}}`, `{"index":{}}`, ""},
-		{"blank lines", "/shop-1/_bulk", `| |{"index":{}}|{"title":"a"}|||{"index":{}}||{"index":{}}|{"title":"b"}|`, `| |{"index":{}}|{"title":"a"` + s + `}|||{"index":{}}||{"index":{}}|{"title":"b"` + s + `}|`, "enriched enriched"},
-		{"broken document", "/shop-1/_bulk", `{"index":{}}|{"title":"a"|{"index":{}}|{"title":"b"}|`, `{"index":{}}|{"title":"a"|{"index":{}}|{"title":"b"` + s + `}|`, "unreadable enriched"},
-		{"broken action", "/shop-1/_bulk", `{"index":{}}|{"title":"a"}|{"index":{|{"title":"b"}|{"index":{}}|{"title":"b"}`, `{"index":{}}|{"title":"a"` + s + `}|{"index":{|{"title":"b"}|{"index":{}}|{"title":"b"}`, "enriched"},
-		{"action without its end", "/shop-1/_bulk", `{"index":{}|{"title":"b"}|`, `{"index":{}|{"title":"b"` + s + `}|`, "enriched"},
-		{"more behind an action", "/shop-1/_bulk", `{"index":{}} x|{"title":"a"}|{"index":{}}{}|{"title":"b"}|`, `{"index":{}} x|{"title":"a"` + s + `}|{"index":{}}{}|{"title":"b"` + s + `}|`, "enriched enriched"},
-		{"more behind an update", "/shop-1/_bulk", `{"update":{}}|{"doc":{"title":"a"}} x|{"update":{}}|{"doc":{"title":"a"}}}|`, `{"update":{}}|{"doc":{"title":"a"` + s + `}} x|{"update":{}}|{"doc":{"title":"a"` + s + `}}}|`, "enriched enriched"},
-		{"comments for lines", "/shop-1/_bulk", `/* x */|// y|{"index":{}}|{"title":"a"}|`, `/* x */|// y|{"index":{}}|{"title":"a"` + s + `}|`, "enriched"},
-		{"an index that is a number", "/shop-1/_bulk", `{"index":{"_index":12}}|{"title":"a"}|{"index":{"_index":null}}|{"title":"a"}|`, `{"index":{"_index":12}}|{"title":"a"}|{"index":{"_index":null}}|{"title":"a"` + s + `}|`, "untouched enriched"},
-		{"scripted upsert", "/shop-1/_bulk", `{"update":{}}|{"script":"x","scripted_upsert":true,"upsert":{"title":"a","neardup_sketch":"x"}}|`, `{"update":{}}|{"script":"x","scripted_upsert":true,"upsert":{"title":"a"}}|`, "scripted"},
-		{"scripted upsert in words", "/shop-1/_bulk", `{"update":{}}|{"scripted_upsert":"true","script":"x","upsert":{"title":"a"}}|`, `{"update":{}}|{"scripted_upsert":"true","script":"x","upsert":{"title":"a"}}|`, "scripted"},
-		{"no scripted upsert", "/shop-1/_bulk", `{"update":{}}|{"scripted_upsert":"false","script":"x","upsert":{"title":"a"}}|`, `{"update":{}}|{"scripted_upsert":"false","script":"x","upsert":{"title":"a"` + s + `}}|`, "enriched"},
-		{"a text that is not UTF-8", "/shop-1/_bulk", `{"index":{}}|{"title":"a` + "\xc0\x80" + `"}|{"update":{}}|{"doc":{"title":"a` + "\xed\xa0\x80" + `"}}|`, `{"index":{}}|{"title":"a` + "\xc0\x80" + `"}|{"update":{}}|{"doc":{"title":"a` + "\xed\xa0\x80" + `","neardup_sketch":null}}|`, "unreadable cleared"},
-		{"unknown action", "/shop-1/_bulk", `{"upsert":{}}|{"title":"a"}|{"index":{}}|{"title":"b"}|`, `{"upsert":{}}|{"title":"a"}|{"index":{}}|{"title":"b"}|`, ""},
-		{"two actions on a line", "/shop-1/_bulk", `{"index":{},"create":{}}|{"title":"a"}|`, `{"index":{},"create":{}}|{"title":"a"` + s + `}|`, "enriched"},
-		{"action without an object", "/shop-1/_bulk", `{"index":null}|{"title":"a"}|`, `{"index":null}|{"title":"a"}|`, ""},
-		{"a pipeline may drop what would create", "/news-created/_bulk", `{"index":{"pipeline":"drops"}}|{"title":"a"}|{"index":{"pipeline":"_none"}}|{"title":"a"}|`, `{"index":{"pipeline":"drops"}}|{"title":"a"}|{"index":{"pipeline":"_none"}}|{"title":"a"` + s + `}|`, "unprepared enriched"},
-		{"require_alias in words", "/news-created/_bulk", `{"index":{"require_alias":"true"}}|{"title":"a"}|{"index":{"require_data_stream":"false"}}|{"title":"a"}|`, `{"index":{"require_alias":"true"}}|{"title":"a"}|{"index":{"require_data_stream":"false"}}|{"title":"a"` + s + `}|`, "unprepared enriched"},
-		{"require_alias creates nothing", "/news-created/_bulk", `{"index":{"require_alias":true}}|{"title":"a"}|{"index":{}}|{"title":"a"}|`, `{"index":{"require_alias":true}}|{"title":"a"}|{"index":{}}|{"title":"a"` + s + `}|`, "unprepared enriched"},
-		{"client's own value", "/shop-1/_bulk", `{"index":{}}|{"neardup_sketch":"x","title":"a"}|`, `{"index":{}}|{"title":"a"` + s + `}|`, "enriched"},
-		{"nothing", "/shop-1/_bulk", ``, ``, ""},
-	} {
+	for _, c := range bulkBodies {
 		t.Run(c.name, func(t *testing.T) {
 			lines := strings.NewReplacer("|", "\n")
 			got, changes := enrichWith(t, "POST", c.path, "", strings.NewReader(lines.Replace(c.body)))
@@ -100,6 +62,88 @@ func TestBulk(t *testing.T) {
 			}
 		})
 	}
+}
+
+// bulkBodies are bodies of bulk requests as they come and as they go on.
+var bulkBodies = []struct{ name, path, body, want, changes string }{
+	{"index in the action", "/_bulk", `{"index":{"_index":"shop-1"}}|{"title":"a"}|`,
+		`{"index":{"_index":"shop-1"}}|{"title":"a"` + bulkSketch + `}|`, "enriched"},
+	{"index in the path", "/shop-1/_bulk", `{"index":{}}|{"title":"a"}|`, `{"index":{}}|{"title":"a"` + bulkSketch + `}|`,
+		"enriched"},
+	{"the action's index wins", "/shop-1/_bulk", `{"index":{"_index":"logs"}}|{"title":"a"}|`,
+		`{"index":{"_index":"logs"}}|{"title":"a"}|`, "untouched"},
+	{"no index at all", "/_bulk", `{"index":{}}|{"title":"a"}|`, `{"index":{}}|{"title":"a"}|`, ""},
+	{"create", "/shop-1/_bulk", `{"create":{"_id":"1"}}|{"title":"a"}|`, `{"create":{"_id":"1"}}|{"title":"a"` + bulkSketch + `}|`,
+		"enriched"},
+	{"delete has no document", "/shop-1/_bulk", `{"delete":{"_id":"1"}}|{"index":{}}|{"title":"a"}|`,
+		`{"delete":{"_id":"1"}}|{"index":{}}|{"title":"a"` + bulkSketch + `}|`, "enriched"},
+	{"update with doc", "/shop-1/_bulk", `{"update":{"_id":"1"}}|{"doc":{"title":"a"},"detect_noop":true}|`,
+		`{"update":{"_id":"1"}}|{"doc":{"title":"a"` + bulkSketch + `},"detect_noop":true}|`, "enriched"},
+	{"update of some fields", "/news-1/_bulk", `{"update":{"_id":"1"}}|{"doc":{"title":"a"}}|`,
+		`{"update":{"_id":"1"}}|{"doc":{"title":"a","neardup_sketch":null}}|`, "cleared"},
+	{"update of no field", "/news-1/_bulk", `{"update":{"_id":"1"}}|{"doc":{"n":1}}|`,
+		`{"update":{"_id":"1"}}|{"doc":{"n":1}}|`, "untouched"},
+	{"upsert", "/news-1/_bulk", `{"update":{"_id":"1"}}|{"upsert":{"title":"a"},"doc":{"n":1}}|`,
+		`{"update":{"_id":"1"}}|{"upsert":{"title":"a"` + bulkSketch + `},"doc":{"n":1}}|`, "untouched enriched"},
+	{"doc_as_upsert", "/news-1/_bulk", `{"update":{"_id":"1"}}|{"doc":{"title":"a"},"doc_as_upsert":true}|`,
+		`{"update":{"_id":"1"}}|{"doc":{"title":"a","neardup_sketch":null},"doc_as_upsert":true}|`, "cleared"},
+	{"script", "/shop-1/_bulk", `{"update":{"_id":"1"}}|{"script":"x","upsert":{"title":"a"}}|`,
+		`{"update":{"_id":"1"}}|{"script":"x","upsert":{"title":"a"` + bulkSketch + `}}|`, "enriched"},
+	{"doc twice", "/shop-1/_bulk", `{"update":{}}|{"doc":{"title":"a"},"doc":{"title":"b"}}|`,
+		`{"update":{}}|{"doc":{"title":"a"},"doc":{"title":"b"}}|`, ""},
+	{"CRLF", "/shop-1/_bulk", "{\"index\":{}}\r|{\"title\":\"a\"}\r|", "{\"index\":{}}\r|{\"title\":\"a\"" + bulkSketch + "}\r|",
+		"enriched"},
+	{"no last newline", "/shop-1/_bulk", `{"index":{}}|{"title":"a"}`, `{"index":{}}|{"title":"a"` + bulkSketch + `}`, "enriched"},
+	{"an action alone", "/shop-1/_bulk", `{"index":{}}`, `{"index":{}}`, ""},
+	{"blank lines", "/shop-1/_bulk", `| |{"index":{}}|{"title":"a"}|||{"index":{}}||{"index":{}}|{"title":"b"}|`,
+		`| |{"index":{}}|{"title":"a"` + bulkSketch + `}|||{"index":{}}||{"index":{}}|{"title":"b"` + bulkSketch + `}|`,
+		"enriched enriched"},
+	{"broken document", "/shop-1/_bulk", `{"index":{}}|{"title":"a"|{"index":{}}|{"title":"b"}|`,
+		`{"index":{}}|{"title":"a"|{"index":{}}|{"title":"b"` + bulkSketch + `}|`, "unreadable enriched"},
+	{"broken action", "/shop-1/_bulk", `{"index":{}}|{"title":"a"}|{"index":{|{"title":"b"}|{"index":{}}|{"title":"b"}`,
+		`{"index":{}}|{"title":"a"` + bulkSketch + `}|{"index":{|{"title":"b"}|{"index":{}}|{"title":"b"}`, "enriched"},
+	{"action without its end", "/shop-1/_bulk", `{"index":{}|{"title":"b"}|`, `{"index":{}|{"title":"b"` + bulkSketch + `}|`,
+		"enriched"},
+	{"more behind an action", "/shop-1/_bulk", `{"index":{}} x|{"title":"a"}|{"index":{}}{}|{"title":"b"}|`,
+		`{"index":{}} x|{"title":"a"` + bulkSketch + `}|{"index":{}}{}|{"title":"b"` + bulkSketch + `}|`, "enriched enriched"},
+	{"more behind an update", "/shop-1/_bulk", `{"update":{}}|{"doc":{"title":"a"}} x|{"update":{}}|{"doc":{"title":"a"}}}|`,
+		`{"update":{}}|{"doc":{"title":"a"` + bulkSketch + `}} x|{"update":{}}|{"doc":{"title":"a"` + bulkSketch + `}}}|`,
+		"enriched enriched"},
+	{"comments for lines", "/shop-1/_bulk", `/* x */|// y|{"index":{}}|{"title":"a"}|`,
+		`/* x */|// y|{"index":{}}|{"title":"a"` + bulkSketch + `}|`, "enriched"},
+	{"an index that is a number", "/shop-1/_bulk",
+		`{"index":{"_index":12}}|{"title":"a"}|{"index":{"_index":null}}|{"title":"a"}|`,
+		`{"index":{"_index":12}}|{"title":"a"}|{"index":{"_index":null}}|{"title":"a"` + bulkSketch + `}|`, "untouched enriched"},
+	{"scripted upsert", "/shop-1/_bulk", `{"update":{}}|{"script":"x","scripted_upsert":true,"upsert":{"title":"a",` +
+		`"neardup_sketch":"x"}}|`, `{"update":{}}|{"script":"x","scripted_upsert":true,"upsert":{"title":"a"}}|`, "scripted"},
+	{"scripted upsert in words", "/shop-1/_bulk",
+		`{"update":{}}|{"scripted_upsert":"true","script":"x","upsert":{"title":"a"}}|`,
+		`{"update":{}}|{"scripted_upsert":"true","script":"x","upsert":{"title":"a"}}|`, "scripted"},
+	{"no scripted upsert", "/shop-1/_bulk", `{"update":{}}|{"scripted_upsert":"false","script":"x","upsert":{"title":"a"}}|`,
+		`{"update":{}}|{"scripted_upsert":"false","script":"x","upsert":{"title":"a"` + bulkSketch + `}}|`, "enriched"},
+	{"a text that is not UTF-8", "/shop-1/_bulk",
+		`{"index":{}}|{"title":"a` + "\xc0\x80" + `"}|{"update":{}}|{"doc":{"title":"a` + "\xed\xa0\x80" + `"}}|`,
+		`{"index":{}}|{"title":"a` + "\xc0\x80" + `"}|{"update":{}}|{"doc":{"title":"a` + "\xed\xa0\x80" + `",` +
+			`"neardup_sketch":null}}|`, "unreadable cleared"},
+	{"unknown action", "/shop-1/_bulk", `{"upsert":{}}|{"title":"a"}|{"index":{}}|{"title":"b"}|`,
+		`{"upsert":{}}|{"title":"a"}|{"index":{}}|{"title":"b"}|`, ""},
+	{"two actions on a line", "/shop-1/_bulk", `{"index":{},"create":{}}|{"title":"a"}|`,
+		`{"index":{},"create":{}}|{"title":"a"` + bulkSketch + `}|`, "enriched"},
+	{"action without an object", "/shop-1/_bulk", `{"index":null}|{"title":"a"}|`, `{"index":null}|{"title":"a"}|`, ""},
+	{"a pipeline may drop what would create", "/news-created/_bulk",
+		`{"index":{"pipeline":"drops"}}|{"title":"a"}|{"index":{"pipeline":"_none"}}|{"title":"a"}|`,
+		`{"index":{"pipeline":"drops"}}|{"title":"a"}|{"index":{"pipeline":"_none"}}|{"title":"a"` + bulkSketch + `}|`,
+		"unprepared enriched"},
+	{"require_alias in words", "/news-created/_bulk",
+		`{"index":{"require_alias":"true"}}|{"title":"a"}|{"index":{"require_data_stream":"false"}}|{"title":"a"}|`,
+		`{"index":{"require_alias":"true"}}|{"title":"a"}|{"index":{"require_data_stream":"false"}}|{"title":"a"` + bulkSketch + `}|`,
+		"unprepared enriched"},
+	{"require_alias creates nothing", "/news-created/_bulk",
+		`{"index":{"require_alias":true}}|{"title":"a"}|{"index":{}}|{"title":"a"}|`,
+		`{"index":{"require_alias":true}}|{"title":"a"}|{"index":{}}|{"title":"a"` + bulkSketch + `}|`, "unprepared enriched"},
+	{"client's own value", "/shop-1/_bulk", `{"index":{}}|{"neardup_sketch":"x","title":"a"}|`,
+		`{"index":{}}|{"title":"a"` + bulkSketch + `}|`, "enriched"},
+	{"nothing", "/shop-1/_bulk", ``, ``, ""},
 }
 
 func TestOneDocument(t *testing.T) {
@@ -118,8 +162,10 @@ func TestOneDocument(t *testing.T) {
 		{"no object", "PUT", "/shop-1/_doc/1", "", `"title"`, `"title"`},
 		{"update", "POST", "/shop-1/_update/1", "", `{"doc":{"title":"a"}}`, `{"doc":{"title":"a"` + s + `}}`},
 		{"update clears", "POST", "/shop-1/_update/1", "", `{"doc":{"title":null}}`, `{"doc":{"title":null,"neardup_sketch":null}}`},
-		{"update of some", "POST", "/news-1/_update/1", "", `{"doc":{"body":"a"},"upsert":{"body":"a"}}`, `{"doc":{"body":"a","neardup_sketch":null},"upsert":{"body":"a"` + s + `}}`},
-		{"update by script", "POST", "/shop-1/_update/1", "", `{"script":"x","params":{"title":"a"}}`, `{"script":"x","params":{"title":"a"}}`},
+		{"update of some", "POST", "/news-1/_update/1", "", `{"doc":{"body":"a"},"upsert":{"body":"a"}}`,
+			`{"doc":{"body":"a","neardup_sketch":null},"upsert":{"body":"a"` + s + `}}`},
+		{"update by script", "POST", "/shop-1/_update/1", "", `{"script":"x","params":{"title":"a"}}`,
+			`{"script":"x","params":{"title":"a"}}`},
 		{"update with another doc", "POST", "/shop-1/_update/1", "", `{"doc":"title"}`, `{"doc":"title"}`},
 		{"broken update", "POST", "/shop-1/_update/1", "", `{"doc":{"title":"a"}`, `{"doc":{"title":"a"}`},
 	} {
@@ -201,3 +247,5 @@ func TestBulkStreams(t *testing.T) {
 		t.Errorf("the heap grew by %d MB over a bulk of %d MB", grown>>20, l.given>>20)
 	}
 }
+
+const bulkSketch = `,"neardup_sketch":S`

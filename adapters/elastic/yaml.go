@@ -11,8 +11,9 @@ import (
 // yamlHead is how the engines begin a reply in YAML; JSON never begins so.
 var yamlHead = []byte("---\n")
 
-// cleanYAML copies a reply in YAML less our field. The engines write each member on a line of its own and every text in quotes on one
-// line, so it is the line that begins with our name, and what stands below it: deeper, or as a list right under it.
+// cleanYAML copies a reply in YAML less our field. The engines write each member on a line of its own and every text in
+// quotes on one line, so it is the line that begins with our name, and what stands below it: deeper, or as a list right under
+// it.
 func cleanYAML(dst io.Writer, src *bufio.Reader) error {
 	w := bufio.NewWriterSize(dst, 32<<10)
 	dropped := -1 // how deep the member stands that is being left out

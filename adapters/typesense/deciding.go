@@ -52,7 +52,7 @@ func deciding(document []byte) func(adapters.Deciding) []string {
 		}
 		var values []string
 		visit(clean, d.Field, deepest, func(value []byte) {
-			text, ok := plainText(value)
+			text, ok := adapters.ValueText(value)
 			if d.Date {
 				text, ok = milliseconds(value)
 			}
@@ -103,14 +103,6 @@ func visitMembers(object []byte, path string, depth int, found func(value []byte
 			found(value)
 		})
 	}
-}
-
-// plainText returns a value that is neither object nor array as text: a string as it reads, anything else as it stands in JSON.
-func plainText(value []byte) (text string, ok bool) {
-	if value[0] == '"' {
-		return adapters.Text(value)
-	}
-	return string(value), true
 }
 
 // milliseconds returns a date as Unix milliseconds in digits, and false for what is none.

@@ -12,10 +12,10 @@ import (
 )
 
 func TestDecidingValues(t *testing.T) {
-	const document = `{"id":"7","host":"a.example","tags":["x","y\u00e9"],"n":1.50,"ok":true,"none":null,"empty":[],"meta":{"lang":"en","deep":{"er":[1,2]}},
+	const document = `{"id":"7","host":"a.example","tags":["x","y\u00e9"],"n":1.50,"whole":[1.0,1,10e-1,9007199254740993,-0.0],"ok":true,"none":null,"empty":[],"meta":{"lang":"en","deep":{"er":[1,2]}},
 		"list":[{"h":"a"},{"h":["b","c"]},{"g":1},3],"object":{"a":1},"dotted.name":"d","meta.lang":"old","un.der":"u",".odd":"o"}`
 	for field, want := range map[string][]string{
-		"id": {"7"}, "host": {"a.example"}, "tags": {"x", "yé"}, "n": {"1.50"}, "ok": {"true"}, "none": nil, "empty": nil, "nosuch": nil,
+		"id": {"7"}, "host": {"a.example"}, "tags": {"x", "yé"}, "n": {"1.5"}, "whole": {"1", "1", "1", "9007199254740993", "0"}, "ok": {"true"}, "none": nil, "empty": nil, "nosuch": nil,
 		"meta": nil, "meta.lang": {"en"}, "meta.deep.er": {"1", "2"}, "meta.deep": nil, "list.h": {"a", "b", "c"}, "list": {"3"}, "object": nil,
 		"dotted.name": {"d"}, "un.der": {"u"}, "un": nil, "host.x": nil, "": nil,
 	} {

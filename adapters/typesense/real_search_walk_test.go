@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -111,4 +112,33 @@ func TestRealNeighbours(t *testing.T) {
 		t.Errorf("%+v", sum)
 	}
 	t.Logf("%.2f requests for each of %d pages", float64(sum.asked)/float64(sum.pages), sum.pages)
+}
+
+// Totals of neighbours are those of the list that is cut into pages, and exact where it is known whole; where nothing folds they are the
+// engine's own, and so is what the header says of the list.
+func TestRealTotalsOfNeighbours(t *testing.T) {
+	for name, c := range map[string]struct {
+		documents             int
+		duplicates            float64
+		page, perPage         int
+		own, looked, foldable int // what the engine finds for the page, what it finds for the list, whether any of that folds
+	}{
+		"a page behind a list that holds all": {60, 0.6, 3, 40, 60, 60, 1},
+		"a page behind one of all unfolded":   {100, 0, 3, 40, 100, 100, 0},
+		"the first page where none folds":     {150, 0, 1, 10, 10, 10, 0},
+		"the last page of the list":           {150, 0.6, 3, 30, 90, 100, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, vectors, "body")
+			b.loadVectors(rand.New(rand.NewPCG(17, 3)), c.documents, c.duplicates)
+			b.rule.Window, b.rule.CollapsedTotals = 500, true
+			b.plan = planFor(adapters.Scope{Rate: 0.3, VectorWindow: 100}, b.rule)
+			query := fmt.Sprintf("q=*&page=%d&per_page=%d&vector_query=%s", c.page, c.perPage, url.QueryEscape("v:([0.5,0.4,0.6,0.5], k:10)"))
+			_, got, o := b.answer(b.request("GET", "/collections/NAME/documents/search?"+query, ""))
+			want := fmt.Sprintf(`"found":%d,`, min(c.own, c.looked-o.Folded))
+			if !strings.Contains(got, want) || !o.Exact || o.Limited || o.Raw != c.looked || min(o.Folded, 1) != c.foldable {
+				t.Errorf("want %s: %+v: %.300s", want, o, got)
+			}
+		})
+	}
 }

@@ -187,7 +187,7 @@ func TestFarPages(t *testing.T) {
 	rule.Window = 60
 	f := &fake{documents: memo{}.corpus(rand.New(rand.NewPCG(5, 1)), rule, 200, 0.5)}
 	left := 0
-	for page := 8_500_000; page < 8_700_000; page += 97 {
+	for page := 8_500_000; page < 8_700_000; page += 389 {
 		s := search(get(fmt.Sprintf("/collections/news/documents/search?q=x&per_page=249&page=%d", page)), planFor(adapters.Scope{}, rule))
 		if s.Exchange == nil {
 			left++

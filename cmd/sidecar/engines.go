@@ -72,7 +72,9 @@ var kinds = []kind{
 var ofElastic = inspector{elastic.Product, elastic.ConditionOf, elastic.Sampled, elastic.Anything}
 
 func elastically(e *EngineConfig) (adapters.Dialect, errorReply) {
-	d := elastic.Dialect{OpenSearch: e.Kind == kindOpenSearch, RewriteSniffing: e.RewriteSniffing, Advertise: e.Advertise}
+	d := elastic.Dialect{
+		OpenSearch: e.Kind == kindOpenSearch, RewriteSniffing: e.RewriteSniffing, Advertise: e.Advertise, Named: e.Kind == kindEmbedded,
+	}
 	return d, d.ErrorReply
 }
 
