@@ -44,9 +44,7 @@ func (h *Handler) once(w http.ResponseWriter, r *http.Request, s searching, pars
 		h.fallBack(w, r, s, errors.Join(adapters.ErrNotUnderstood, err))
 		return
 	}
-	if s.body.reason == "" { // else the body stays as it was sent
-		s.plain = first
-	}
+	s.plain = first
 	h.send(w, h.outgoing(r, s, ""), func(resp *http.Response) {
 		for range maxRounds {
 			reply, err := h.held(resp, parsed)
@@ -80,6 +78,7 @@ func (h *Handler) once(w http.ResponseWriter, r *http.Request, s searching, pars
 			resp.Status, resp.StatusCode, resp.Header, resp.Trailer = next.Status, next.StatusCode, next.Header, next.Trailer
 			resp.Body, resp.ContentLength, resp.TransferEncoding = next.Body, next.ContentLength, next.TransferEncoding
 		}
+		h.asItCame(resp, s, adapters.NotUnderstood(errEndless))
 	})
 }
 

@@ -80,6 +80,14 @@ func texts(pairs ...string) string {
 	return "[" + strings.Join(hits, ",") + "]"
 }
 
+// copies returns pages of one hit each, A, B and so on, all of one text.
+func copies(n int, text string) (pages []string) {
+	for i := range n {
+		pages = append(pages, texts(string(rune('A'+i)), text))
+	}
+	return pages
+}
+
 // onceIDs returns the ids in a reply.
 func onceIDs(t *testing.T, body string) (ids string) {
 	t.Helper()
@@ -114,6 +122,7 @@ func TestScrollPagesComeOnce(t *testing.T) {
 	}{
 		{"short pages", []string{texts("a", one, "b", one), texts("c", one, "d", two)}, []string{"a", "d", ""}, 3, 0},
 		{"pages without a hit left", []string{texts("a", one), texts("b", one), texts("c", one), texts("d", two)}, []string{"a", "d", ""}, 5, 0},
+		{"more pages without a hit left than one answer waits for", append(append([]string{texts("a", one)}, copies(20, one)...), texts("x", one, "d", two)), []string{"a", "P", "d", ""}, 23, 0},
 		{"nothing left to the end", []string{texts("a", one), texts("b", one), texts("c", one)}, []string{"a", ""}, 4, 0},
 		{"a refusal behind a page without a hit left", []string{texts("a", one), texts("b", one), "status"}, []string{"a", "503"}, 3, 0},
 		{"a break behind a page without a hit left", []string{texts("a", one), texts("b", one), "cut"}, []string{"a", "502"}, 3, 0},

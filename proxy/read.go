@@ -27,6 +27,9 @@ const (
 
 // read sends a read on. A field of ours that it names in its body is shown.
 func (h *Handler) read(w http.ResponseWriter, r *http.Request, class adapters.Class) {
+	if class.Reason != "" { // a search all the same: our controls mean nothing to the engine, which would refuse them
+		r = uncontrolled(r)
+	}
 	out := r.WithContext(r.Context())
 	if r.Body != nil && r.Body != http.NoBody && !class.Shown {
 		head, _, err := readUpTo(r.Body, heldBody)
@@ -47,6 +50,15 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, class adapters.Cl
 		out.Header.Del("Accept-Encoding")
 	}
 	h.sendAltering(w, out, func() bool { return class.Alters }, h.changeOf(class))
+}
+
+// uncontrolled returns a request less our controls.
+func uncontrolled(r *http.Request) *http.Request {
+	_, plain, _ := adapters.TakeControls(requestOf(r))
+	out, query := r.WithContext(r.Context()), *r.URL
+	query.RawQuery = plain.RawQuery
+	out.URL, out.Header = &query, http.Header(plain.Header)
+	return out
 }
 
 // signed reports whether a request is signed over what it is, so that nothing of it may change.

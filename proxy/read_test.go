@@ -180,6 +180,24 @@ func TestReadsThatAreSearches(t *testing.T) {
 	}
 }
 
+// TestReadsThatAreSearchesGoWithoutControls: in a read that is no search the names are the client's own.
+func TestReadsThatAreSearchesGoWithoutControls(t *testing.T) {
+	e := newEngine("news-1")
+	f := serve(t, e, nil)
+	for _, c := range []struct{ path, want, header string }{
+		{"/news-1/_rank_eval?neardup_keep=2&pretty&neardup=off", "/news-1/_rank_eval?pretty", ""},
+		{"/other-1/_eql/search?neardup_threshold=7", "/other-1/_eql/search", ""},
+		{"/news-1/_rank_eval?pretty&a=%41", "/news-1/_rank_eval?pretty&a=%41", ""},
+		{"/news-1/_doc/1?neardup_keep=2", "/news-1/_doc/1?neardup_keep=2", "off"},
+	} {
+		do(t, "GET", f.url+c.path, "", "Neardup-Control: off")
+		got := e.arrived()
+		if last := got[len(got)-1]; last.uri != c.want || last.header.Get("Neardup-Control") != c.header {
+			t.Errorf("%s: %s, %v", c.path, last.uri, last.header)
+		}
+	}
+}
+
 // TestUnreadableEncodings: a read is answered in an encoding that we can look into. Other requests go on as they came.
 func TestUnreadableEncodings(t *testing.T) {
 	e := newEngine("news-1")

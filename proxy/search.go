@@ -21,6 +21,8 @@ var errTooLarge = errors.New("larger than the limit")
 // engineStatus is the reason where the engine refused what we asked and might grant what the client asked.
 const engineStatus = "engine_status"
 
+var errEndless = errors.New("the exchange does not end")
+
 // maxRounds bounds how often one search may ask the engine, whatever its exchange says.
 const maxRounds = 64
 
@@ -331,7 +333,7 @@ func (h *Handler) converse(ctx context.Context, exchange adapters.Exchange) (*ad
 			return nil, nil, err
 		}
 	}
-	return nil, nil, adapters.NotUnderstood(errors.New("the exchange does not end"))
+	return nil, nil, adapters.NotUnderstood(errEndless)
 }
 
 // ask sends one request of an exchange and reads its reply, decoded. The header of a compressed reply goes on saying so.
