@@ -27,7 +27,8 @@ import (
 	"github.com/neardup/sidecar/sketch"
 )
 
-// The corpus of the benchmarks: invented words by Zipf's law, about 2 kB a text, of which three in ten are near-duplicates of one before.
+// The corpus of the benchmarks: invented words by Zipf's law, about 2 kB a text, of which three in ten are near-duplicates of one
+// before.
 const (
 	benchDocuments  = 12_000
 	benchDuplicates = 0.3

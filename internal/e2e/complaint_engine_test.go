@@ -17,7 +17,7 @@ import (
 // TestComplaintC06DocumentsWithoutTheKey is about a key that only some documents have: the engine makes one hit of all
 // others, so that a backfill has to be complete before the first collapsed page. Here a hit that can't be compared is shown.
 func TestComplaintC06DocumentsWithoutTheKey(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+	atOnce(t, engines.Kinds, func(t *testing.T, e *engines.Engine) {
 		d := openDesk(t, e.Kind)
 		alone := api{e, d.sidecar(e.URL, "missing: alone")}
 		list := articles(strewn(90, 0.5)...)
@@ -84,7 +84,7 @@ func (d *desk) onlyOneWithoutKey(raw []string) {
 // shows, and stands by, a member that is not its best, and groups that are spread over shards come twice while others are
 // lost; OpenSearch refuses. Here the list is collapsed as it is in the end.
 func TestComplaintC07CollapseAndRescore(t *testing.T) {
-	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
+	atOnce(t, elasticKinds, func(t *testing.T, e *engines.Engine) {
 		for _, shards := range []int{1, 3} {
 			t.Run(fmt.Sprintf("%d shards", shards), func(t *testing.T) { checkRescored(t, e, shards) })
 		}
@@ -143,7 +143,7 @@ func (d *desk) queried() int {
 // TestComplaintC09FoldedHitsCostNoFurtherQuery is about a collapsed search that takes ten times as long when it shows what
 // was folded: the engine runs one more query for each group of the page. Here they come out of what was read to collapse.
 func TestComplaintC09FoldedHitsCostNoFurtherQuery(t *testing.T) {
-	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
+	atOnce(t, elasticKinds, func(t *testing.T, e *engines.Engine) {
 		d := newDesk(t, e.Kind, articles(strewn(200, 0.4)...))
 		inner := func() found {
 			return d.search(d.direct, `{"size":10,"sort":[{"n":"asc"}],`+

@@ -16,7 +16,7 @@ import (
 // TestComplaintC01PagingACollapsedList is about how to page a collapsed list: the engine's total counts what it folded, so
 // the pages that it promises end in empty ones, and nothing says how many hits were left out.
 func TestComplaintC01PagingACollapsedList(t *testing.T) {
-	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
+	atOnce(t, elasticKinds, func(t *testing.T, e *engines.Engine) {
 		d := newDesk(t, e.Kind, articles(strewn(140, 0.6)...))
 		const size = 10
 		want := d.want()
@@ -57,7 +57,7 @@ func TestComplaintC01PagingACollapsedList(t *testing.T) {
 // TestComplaintC03PageCountsOfLibraries is about libraries that count pages by the engine's total: they offer some that are
 // empty. The rule has the total show the collapsed list, so that they need no change.
 func TestComplaintC03PageCountsOfLibraries(t *testing.T) {
-	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
+	atOnce(t, elasticKinds, func(t *testing.T, e *engines.Engine) {
 		d := newDesk(t, e.Kind, articles(strewn(130, 0.7)...), "totals: collapsed")
 		const size = 7
 		want := pagesOf(d.want(), size)
@@ -144,7 +144,7 @@ func (d *desk) pit(a api) string {
 // TestComplaintC04SearchAfterUnderAnySort is about a cursor through a collapsed list that is not sorted by the key: the
 // engines refuse it, since a group would come back on a later page, as it does for those who build it from a filter.
 func TestComplaintC04SearchAfterUnderAnySort(t *testing.T) {
-	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
+	atOnce(t, elasticKinds, func(t *testing.T, e *engines.Engine) {
 		d := newDesk(t, e.Kind, articles(strewn(150, 0.6)...))
 		refused := call(t, e, "POST", d.direct.base+"/"+d.index+"/_search",
 			`{"size":10,"sort":[{"at":"asc"}],"search_after":[0],"collapse":{"field":"dup"}}`)
@@ -187,7 +187,7 @@ func TestComplaintC04SearchAfterUnderAnySort(t *testing.T) {
 // TestComplaintC05TiebreakSort is about clients that add a second sort to break ties, with which the engine refuses the one
 // cursor through a collapsed list that it knows.
 func TestComplaintC05TiebreakSort(t *testing.T) {
-	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
+	atOnce(t, elasticKinds, func(t *testing.T, e *engines.Engine) {
 		d := newDesk(t, e.Kind, articles(strewn(90, 0.5)...))
 		tiebreak := "_shard_doc"
 		if e.Kind == engines.OpenSearch { // that knows no _shard_doc
@@ -225,7 +225,7 @@ func firstOf(texts map[string]string, ids []string) (list []string) {
 // short, and from the second one on they repeat groups and lose others. The processors are in none of the packages that the
 // tests' engine is put together from, so that the first half does by hand what they do.
 func TestComplaintC14FewerThanSize(t *testing.T) {
-	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
+	atOnce(t, elasticKinds, func(t *testing.T, e *engines.Engine) {
 		list := articles(slices.Concat(copies(4, 9), strewn(110, 0.5))...)
 		for i := range list {
 			list[i].N = i
@@ -254,7 +254,7 @@ func TestComplaintC14FewerThanSize(t *testing.T) {
 
 // TestComplaintC23EmptiedPages is about collapsing in the application: what is folded leaves a hole in the page.
 func TestComplaintC23EmptiedPages(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+	atOnce(t, engines.Kinds, func(t *testing.T, e *engines.Engine) {
 		d := newDesk(t, e.Kind, articles(copies(40, 4)...))
 		const size = 10
 		if left := firstOf(d.texts(), d.page(d.direct, 0, size, "").ids); len(left) != 3 {

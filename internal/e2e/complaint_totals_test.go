@@ -17,7 +17,7 @@ import (
 // TestComplaintC02TotalOfGroups is about how many groups there are: the engine's total counts hits, and its count refuses to
 // collapse.
 func TestComplaintC02TotalOfGroups(t *testing.T) {
-	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
+	atOnce(t, elasticKinds, func(t *testing.T, e *engines.Engine) {
 		d := newDesk(t, e.Kind, articles(strewn(160, 0.5)...))
 		want := len(d.want())
 		if got := d.collapsing(0, 10).total; got != len(d.list) {
@@ -85,7 +85,7 @@ func counted(t *testing.T, facets string) (sum int) {
 // TestComplaintC08Facets is about facets that count the hits that were folded away. That stays: they are the engine's own,
 // byte for byte, and the header says how many of the hits that they count are not shown.
 func TestComplaintC08Facets(t *testing.T) {
-	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
+	atOnce(t, elasticKinds, func(t *testing.T, e *engines.Engine) {
 		d := newDesk(t, e.Kind, articles(strewn(120, 0.5)...))
 		want := len(d.want())
 		own := d.search(d.direct, `{"size":10,"sort":[{"n":"asc"}],"collapse":{"field":"dup"},`+byKind+`}`, "")
@@ -108,7 +108,7 @@ func TestComplaintC08Facets(t *testing.T) {
 // TestComplaintC20TotalsThatMove is about Meilisearch, where totals and facets depend on how far a search has looked. Here
 // they are the same on every page of every size.
 func TestComplaintC20TotalsThatMove(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+	atOnce(t, engines.Kinds, func(t *testing.T, e *engines.Engine) {
 		d := newDesk(t, e.Kind, articles(strewn(150, 0.6)...))
 		want := len(d.want())
 		if e.Kind == engines.Typesense {
@@ -169,7 +169,7 @@ func TestComplaintC17FoundOfGroups(t *testing.T) {
 // TestComplaintC22OmittedEntries is about an engine that hides too much and does not say what: here the number of those left
 // out is told, each hit tells which they are, and one parameter shows the list as it was.
 func TestComplaintC22OmittedEntries(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+	atOnce(t, engines.Kinds, func(t *testing.T, e *engines.Engine) {
 		d := newDesk(t, e.Kind, articles(strewn(100, 0.6)...))
 		want := d.want()
 		hidden := len(d.list) - len(want)

@@ -105,7 +105,7 @@ func (d *desk) explained(f found) map[string]account {
 // helps: SharePoint folds by hashes that nobody can tune. The same on ours: a key that was stored is all or nothing, a
 // threshold can be set by rule and by request, and a reply says why a hit was folded.
 func TestComplaintC21FalseFolds(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+	atOnce(t, engines.Kinds, func(t *testing.T, e *engines.Engine) {
 		list := articles(strewn(60, 0.6)...)
 		words := strings.Fields(list[7].Body)
 		words[75], list[7].Title, list[7].Dup = "nineteen", list[0].Title, list[0].Dup // the contract of another year

@@ -33,7 +33,7 @@ func neighbours(kind string, k int) string {
 // of OpenSearch needs a plugin that the tests' engine lacks; its mix of a query for neighbours and one for a field has the
 // same trouble.
 func TestComplaintC13HybridSearch(t *testing.T) {
-	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
+	atOnce(t, elasticKinds, func(t *testing.T, e *engines.Engine) {
 		d := newDesk(t, e.Kind, onALine(articles(copies(30, 3)...)))
 		const size = 10
 		if e.Kind == engines.OpenSearch {
@@ -74,7 +74,7 @@ func TestComplaintC13HybridSearch(t *testing.T) {
 // repeat on later pages and lose their size with an offset. The same on ours: pages of groups of neighbours, one or two hits
 // of each.
 func TestComplaintC19PagesOfGroupsOfNeighbours(t *testing.T) {
-	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
+	atOnce(t, elasticKinds, func(t *testing.T, e *engines.Engine) {
 		d := newDesk(t, e.Kind, onALine(articles(copies(25, 4)...)))
 		const k, size = 20, 5
 		ask := func(from int) string { return fmt.Sprintf(`"from":%d,"size":%d,%s`, from, size, neighbours(e.Kind, k)) }
@@ -115,7 +115,7 @@ func chunks() (list []article) {
 // want copies left out on demand, with a count of them, and nothing else changed. The rule is the preset for chunks, in which
 // nothing is folded until a request asks.
 func TestComplaintC24RetrievedChunks(t *testing.T) {
-	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
+	atOnce(t, elasticKinds, func(t *testing.T, e *engines.Engine) {
 		d := newDesk(t, e.Kind, chunks(), "threshold: default", "preset: chunks", "dry_run: true", "fields: [body]")
 		const k = 6
 		search := fmt.Sprintf(`{"size":%d,%s}`, k, neighbours(e.Kind, k))

@@ -12,7 +12,7 @@ import (
 
 // TestComplaintC25 is about engines on which no plugin can be installed: a cluster as it comes out of its box collapses through us.
 func TestComplaintC25(t *testing.T) {
-	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
+	atOnce(t, elasticKinds, func(t *testing.T, e *engines.Engine) {
 		index := "c25-1"
 		through, direct := api{e, serve(t, e, setup{match: "c25-*"})}, api{e, e.URL}
 		var nodes struct {
@@ -37,7 +37,7 @@ func TestComplaintC25(t *testing.T) {
 
 // TestComplaintC26 is about proxies that break official clients: each answer that is our own carries what those of the engine's do.
 func TestComplaintC26(t *testing.T) {
-	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
+	atOnce(t, elasticKinds, func(t *testing.T, e *engines.Engine) {
 		through := serve(t, e, setup{match: "c26-*"})
 		api{e, e.URL}.drop(t, "c26-1")
 		api{e, through}.create(t, "c26-1")

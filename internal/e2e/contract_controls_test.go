@@ -80,22 +80,30 @@ func firstResult(t *testing.T, body []byte) []byte {
 // TestContractDefaultsChangeNothing has searches whose controls ask for nothing but the defaults: where nothing folds the answer
 // is the engine's own, byte for byte, and where something does the same as without them.
 func TestContractDefaultsChangeNothing(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+	atOnce(t, engines.Kinds, func(t *testing.T, e *engines.Engine) {
 		c := newContract(t, e, seeded(t), 2, [][]*terms{{plainTerms(), plainTerms()}})
 		for i, s := range c.shelves {
 			s.press = newPress(t, c.r)
 			s.press.even = true
 			c.fill(s, 60, []float64{0, 0.5}[i], func(i int) int { return []int{0, 0, past}[i%3] })
 		}
+		c.twins(c.shelves[1])
 		defaults := [][2]string{{"neardup", "on"}, {"neardup_threshold", "0.64"}, {"neardup_keep", "1"}, {"neardup_window", "1000"},
 			{"neardup_expand", "off"}, {"neardup_expand", "false"}, {"neardup_explain", "false"}, {"neardup_totals", "engine"}}
 		for i, s := range c.shelves {
+			folds := 0
 			for _, f := range forms(e, s.index) {
 				method, path, body := f.request("", "")
 				want := call(t, e, method, c.listeners[0].base+path, body).want(t, 200)
 				outcome := want.header.Get("Neardup")
-				if !strings.HasPrefix(outcome, "collapsed;") || strings.Contains(outcome, "folded=0;") != (i == 0) {
+				none := strings.Contains(outcome, "folded=0;")
+				// What is not read is not counted: a first reading of few ranks may see nothing fold.
+				if !strings.HasPrefix(outcome, "collapsed;") || i == 0 && !none ||
+					none && i > 0 && !strings.Contains(outcome, "exact=false") {
 					t.Errorf("%s: %s", f.name, outcome)
+				}
+				if !none {
+					folds++
 				}
 				if i == 0 {
 					want = call(t, e, method, e.URL+path, body).want(t, 200)
@@ -109,8 +117,22 @@ func TestContractDefaultsChangeNothing(t *testing.T) {
 					}
 				}
 			}
+			if (folds > 0) != (i > 0) {
+				t.Errorf("shelf %d: something folds in %d forms", i, folds)
+			}
 		}
 	})
+}
+
+// twins gives the first two papers of a shelf one text, and the last two, so that something folds on the first page of any order by id.
+func (c *contract) twins(s *shelf) {
+	c.t.Helper()
+	ids := sortedKeys(s.papers)
+	for at, id := range []string{ids[0], ids[1], ids[len(ids)-2], ids[len(ids)-1]} {
+		d := *s.papers[id]
+		d.title, d.body = "", strings.Join(s.press.sentences[at/2*9:][:9], ". ")
+		c.write(s, d)
+	}
 }
 
 // placed asks a search with one control in each of its places.
@@ -144,7 +166,7 @@ var badControls = map[string][]string{
 // TestContractBadControls has values that are refused, in every place of every form: the error names the control, in the shape of
 // the engine's own.
 func TestContractBadControls(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+	atOnce(t, engines.Kinds, func(t *testing.T, e *engines.Engine) {
 		c := newContract(t, e, seeded(t), 1, [][]*terms{{plainTerms()}})
 		c.fill(c.shelves[0], 12, 0.5, func(int) int { return 0 })
 		for _, f := range forms(e, c.shelves[0].index) {
@@ -160,13 +182,16 @@ func TestContractBadControls(t *testing.T) {
 						}
 					}
 				}
-				for _, odd := range []string{"{}", "[1]", "null"} {
+				for _, odd := range []string{"{}", "[1]"} {
 					if !f.bodied {
 						continue
 					}
 					if r := c.placed(f, name, "x", odd)["body"]; wrongRefusal(t, e, name, r) != "" {
 						t.Errorf("%s, %s:%s: %d %.400s", f.name, name, odd, r.status, r.body)
 					}
+				}
+				if r := c.placed(f, name, "x", "null")["body"]; f.bodied && (r.status != 200 || wrongRefusal(t, e, name, r) == "") {
+					t.Errorf("%s, %s:null is not taken for none: %d %.400s", f.name, name, r.status, r.body)
 				}
 			}
 		}
@@ -205,7 +230,7 @@ func wrongRefusal(t *testing.T, e *engines.Engine, name string, r reply) string 
 
 // TestContractUnconfigured has controls on an index that no rule matches: they are taken out, and the answer is the engine's own.
 func TestContractUnconfigured(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+	atOnce(t, engines.Kinds, func(t *testing.T, e *engines.Engine) {
 		c := newContract(t, e, seeded(t), 1, [][]*terms{{plainTerms()}})
 		other := &shelf{index: "un" + c.shelves[0].index, papers: map[string]*paper{}, press: newPress(t, c.r)}
 		c.make(other, e.URL, "date")

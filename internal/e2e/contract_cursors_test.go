@@ -15,7 +15,7 @@ import (
 // each is full until it ends, and each hit is the engine's own. Where representatives are chosen by more than rank, and with
 // components, the walk is the engine's own.
 func TestContractCursors(t *testing.T) {
-	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
+	atOnce(t, elasticKinds, func(t *testing.T, e *engines.Engine) {
 		c := randomContract(t, e, scale(6, 10), scale(300, 1500))
 		for range scale(12, 80) {
 			a := c.walkable()

@@ -144,7 +144,7 @@ func shownIDs(c *contract, result []byte) (ids []string) {
 // TestContractFiguresOfFirstPages measures, where three in ten documents are near-duplicates, how many first pages cost the
 // engine one request, and how many ranks are read for each one that was needed.
 func TestContractFiguresOfFirstPages(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+	atOnce(t, engines.Kinds, func(t *testing.T, e *engines.Engine) {
 		front := &tally{Handler: relay(t, e)}
 		server := httptest.NewServer(front)
 		t.Cleanup(server.Close)
@@ -155,7 +155,7 @@ func TestContractFiguresOfFirstPages(t *testing.T) {
 		for i, s := range c.shelves {
 			s.press = newPress(t, c.r)
 			s.press.even = true
-			c.fill(s, 1500, 0.42, func(int) int { return []int{0, past}[i] })
+			c.fill(s, scale(900, 1500), 0.42, func(int) int { return []int{0, past}[i] })
 		}
 		for i, s := range c.shelves {
 			for _, client := range figureClients {
@@ -170,11 +170,6 @@ func (c *contract) figures(front *tally, index, client string, s *shelf) {
 	c.t.Helper()
 	warm, measured, once, hold := scale(3, 15), scale(12, 250), 0, 0
 	all, fetched, wanted := 0, 0, 0
-	// Of neighbours the client's own list and the longer one are asked one after the other: decision 014.
-	split, single, within := client == "neighbours" && !c.typesense(), 0, "one request"
-	if split {
-		within = "at most two requests"
-	}
 	var report strings.Builder
 	for _, size := range []int{10, 20, 50, 100} {
 		settled, read, needs, folds := 0, 0, 0, 0
@@ -194,9 +189,6 @@ func (c *contract) figures(front *tally, index, client string, s *shelf) {
 				c.t.Errorf("NEARDUP_SEED=%d %v: %d requests, header %s", c.seed, a, searches, r.header.Get("Neardup"))
 			}
 			if searches == 1 {
-				single++
-			}
-			if searches == 1 || split && searches == 2 {
 				settled++
 			}
 			if figures["folded"] != "0" {
@@ -214,15 +206,11 @@ func (c *contract) figures(front *tally, index, client string, s *shelf) {
 		fetched, wanted = fetched+read, wanted+needs
 	}
 	share, over := float64(once)/float64(all), float64(fetched)/float64(wanted)
-	c.t.Logf("%s, %s: %.1f%% in %s (%.1f%% in one), %.2f ranks for each needed;%s", index, client, 100*share, within,
-		100*float64(single)/float64(all), over, report.String())
-	wantShare, wantOver := 0.95, 1.6
-	if split {
-		wantOver = 2
-	}
+	c.t.Logf("%s, %s: %.1f%% in one request, %.2f ranks for each needed;%s", index, client, 100*share, over, report.String())
+	const wantShare, wantOver = 0.95, 1.6
 	least := wantShare - 2.5*math.Sqrt(0.95*0.05/float64(all)) // so many could miss by chance where 95 % is the truth
 	if share < least || over > wantOver || hold < all/2 {
-		c.t.Errorf("NEARDUP_SEED=%d %s, %s: %.1f%% of first pages in %s (want %.0f), %.2f ranks for each needed (want %.1f), "+
-			"folds on %d of %d", c.seed, index, client, 100*share, within, 100*wantShare, over, wantOver, hold, all)
+		c.t.Errorf("NEARDUP_SEED=%d %s, %s: %.1f%% of first pages in one request (want %.0f), %.2f ranks for each needed (want %.1f), "+
+			"folds on %d of %d", c.seed, index, client, 100*share, 100*wantShare, over, wantOver, hold, all)
 	}
 }

@@ -27,7 +27,7 @@ type verdict struct {
 // expected works out what a search has to be answered.
 func (c *contract) expected(a ask) (v verdict, r reply) {
 	c.t.Helper()
-	v = verdict{list: c.judged(a), wishes: c.wishes(a), state: "collapsed"}
+	v = verdict{list: c.judged(a), wishes: c.wishes(a)}
 	v.fold = collapse(v.list, v.window, v.transitive)
 	frame, r := c.send(c.e.URL, a, false)
 	shown := v.fold.shown
@@ -35,12 +35,7 @@ func (c *contract) expected(a ask) (v verdict, r reply) {
 		shown = c.nearest(a, &v)
 		v.length = len(shown)
 	}
-	switch {
-	case v.off:
-		v.state = "bypassed"
-	case v.dry:
-		v.state = "dry-run"
-	}
+	v.state = v.wishes.state()
 	if v.state != "collapsed" {
 		shown, v.collapsed = nil, false
 		for rank := range v.list {
@@ -157,7 +152,7 @@ func (c *contract) still(a ask, list []standing) bool {
 func (c *contract) compare(a ask, v verdict, direct reply, result []byte, r reply) string {
 	c.t.Helper()
 	header := r.header.Get("Neardup")
-	if direct.status == 429 { // engines make only so many templates in a while
+	if direct.status == 429 || r.status == 429 && a.form == "template" { // engines make only so many in a while
 		return ""
 	}
 	if direct.status != 200 {
@@ -191,6 +186,44 @@ func (c *contract) compare(a ask, v verdict, direct reply, result []byte, r repl
 		return wrong
 	}
 	return c.wrongHeader(a, v, header)
+}
+
+// state is what the header says of such a search.
+func (w wishes) state() string {
+	switch {
+	case w.off:
+		return "bypassed"
+	case w.dry:
+		return "dry-run"
+	}
+	return "collapsed"
+}
+
+// stateBeside is the state of the search that stands beside another: the controls in the first one's body are not its own.
+func (c *contract) stateBeside(a ask) string {
+	wide, _, _ := strings.Cut(a.by, ">")
+	if wide == "body" {
+		wide = ""
+	}
+	other := a.clone()
+	if other.by, other.controls = wide, nil; wide != "" {
+		other.controls = a.at(wide)
+	}
+	if a.by == "header>url" {
+		other.controls = a.controls
+	}
+	return c.wishes(other).state()
+}
+
+// jointly is what the header says of two searches in one request.
+func jointly(one, other string) string {
+	switch {
+	case one == "bypassed":
+		return other
+	case other == "bypassed" || one == other:
+		return one
+	}
+	return "collapsed"
 }
 
 // wrongBeside returns what is wrong with the search that stands beside, where controls are the first one's alone.
@@ -252,11 +285,15 @@ func stated(header string) (state string, figures map[string]string) {
 // wrongHeader returns what is wrong with the header.
 func (c *contract) wrongHeader(a ask, v verdict, header string) string {
 	state, figures := stated(header)
-	if state != v.state && !(a.beside && state == "collapsed") {
-		return fmt.Sprintf("header %q, want %s", header, v.state)
+	want := v.state
+	if a.beside {
+		want = jointly(want, c.stateBeside(a))
+	}
+	if state != want {
+		return fmt.Sprintf("header %q, want %s", header, want)
 	}
 	if state == "bypassed" {
-		if !a.beside && figures["reason"] != "off" {
+		if figures["reason"] != "off" {
 			return fmt.Sprintf("header %q, want reason=off", header)
 		}
 		return ""
@@ -402,17 +439,21 @@ func (c *contract) simpler(a ask) (list []ask) {
 // shows reports whether the answer shows what was folded.
 func (v *verdict) shows() bool { return v.state == "collapsed" && v.expand != "off" }
 
-// nearest makes the list of a search for nearest neighbours its own where nothing folds in it; else it cuts what is shown of at
-// least as many as the rule's vector_window says to the length of the client's own.
+// nearest makes the list of a search for nearest neighbours its own where nothing folds in the ranks that are looked at; else it cuts
+// what is shown of at least as many as the rule's vector_window says to the length of the client's own.
 func (c *contract) nearest(a ask, v *verdict) []int {
 	c.t.Helper()
 	own := a.clone()
 	own.lone = true
 	list := c.judged(own)
-	looked, alike := collapse(list, min(v.window, 100), v.transitive), false
-	if c.typesense() { // there the longer list is looked at, and what it brings in the place of others
-		looked = v.fold
+	looked, alike := v.fold, false
+	switch _, beside := a.members["aggs"]; {
+	case c.typesense(): // the longer list is looked at, and what it brings in the place of others
 		alike = slices.ContainsFunc(looked.groups, func(g foldGroup) bool { return g.leader != g.representative })
+	case beside: // aggregations are of the client's own list, so that it is asked for first
+		looked = collapse(list, min(v.window, 100), v.transitive)
+	default:
+		looked = collapse(v.list, min(v.window, 100, len(list)), v.transitive)
 	}
 	if looked.folded == 0 && !alike || v.off || v.dry {
 		v.list, v.fold = list, collapse(list, v.window, v.transitive)

@@ -21,7 +21,7 @@ func TestCursorSeveralSidecars(t *testing.T) {
 			e := engines.Shared(t, kind)
 			direct := api{e, e.URL}
 			r := rand.New(rand.NewPCG(23, uint64(len(kind))))
-			list := leaves(r, 700, 0.5)
+			list := leaves(r, brief(250, 700), 0.5)
 			rule := func(window int, limits string) string {
 				return walking(t, e, walkRule{match: "several-*", window: window, limits: limits})
 			}

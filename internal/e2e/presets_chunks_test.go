@@ -14,7 +14,7 @@ import (
 // TestPresetChunks retrieves passages by the distance of their vectors. Each was cut out three times, a few words on and shorter: the page
 // holds as many different ones as were asked for.
 func TestPresetChunks(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+	atOnce(t, engines.Kinds, func(t *testing.T, e *engines.Engine) {
 		const index, passages, size = "preset-chunks", 40, 10
 		through := api{e, serveFile(t, ruled(t, e, fmt.Sprintf("match: %q, fields: [body], preset: chunks", index)))}
 		through.vectorShelf(t, index)

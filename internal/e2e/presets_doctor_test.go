@@ -49,7 +49,7 @@ func TestPresetsOnTheEmbeddedEngine(t *testing.T) {
 
 // TestDoctorOnDecidingFields has doctor look at the fields by which hits are to fold.
 func TestDoctorOnDecidingFields(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+	atOnce(t, engines.Kinds, func(t *testing.T, e *engines.Engine) {
 		const index = "preset-doctor"
 		direct := api{e, e.URL}
 		items := []item{{Body: "some words of a text that is there", Host: "a.example", at: time.Unix(1e9, 0)}}

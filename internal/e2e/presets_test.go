@@ -243,7 +243,7 @@ func inFrame(host string, article []string) string {
 
 // TestPresetMirrors has the same article on several hosts, each with its own frame, and twice on some of them.
 func TestPresetMirrors(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+	atOnce(t, engines.Kinds, func(t *testing.T, e *engines.Engine) {
 		w, hosts := newWriter(1), []string{"a.example", "bb.example", "ccc.example"}
 		var items []item
 		for range 8 {
@@ -274,7 +274,7 @@ func numbered(w writer, items []item) {
 
 // TestPresetNews has an agency's report in several papers within days, and printed again a year later.
 func TestPresetNews(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+	atOnce(t, engines.Kinds, func(t *testing.T, e *engines.Engine) {
 		w, began := newWriter(2), time.Date(2024, 2, 27, 18, 30, 0, 0, time.UTC)
 		var items []item
 		for n := range 8 {
@@ -297,7 +297,7 @@ func TestPresetNews(t *testing.T) {
 
 // TestPresetVersions has versions of texts, of which the newest is shown wherever it ranks, and one without a date never.
 func TestPresetVersions(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+	atOnce(t, engines.Kinds, func(t *testing.T, e *engines.Engine) {
 		w, began := newWriter(3), time.Date(1999, 12, 31, 23, 59, 59, 0, time.UTC)
 		var items []item
 		for range 8 {
@@ -321,7 +321,7 @@ func TestPresetVersions(t *testing.T) {
 
 // TestPresetPlagiarism has texts and excerpts of them, some with words replaced: the whole is shown, and which excerpts fold into it.
 func TestPresetPlagiarism(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+	atOnce(t, engines.Kinds, func(t *testing.T, e *engines.Engine) {
 		w := newWriter(14)
 		var items []item
 		for range 6 {
@@ -377,7 +377,7 @@ func folded(t *testing.T, e *engines.Engine, r reply) (counts []int) {
 
 // TestPresetPlagiarismBehindExcerpts has an excerpt rank before its whole: the whole is shown in its place.
 func TestPresetPlagiarismBehindExcerpts(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+	atOnce(t, engines.Kinds, func(t *testing.T, e *engines.Engine) {
 		w := newWriter(5)
 		var items []item
 		for range 6 {
@@ -396,7 +396,7 @@ func TestPresetPlagiarismBehindExcerpts(t *testing.T) {
 
 // TestPresetSoft404 has error pages under other addresses on several hosts, which answer them with 200, and articles between.
 func TestPresetSoft404(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+	atOnce(t, engines.Kinds, func(t *testing.T, e *engines.Engine) {
 		w := newWriter(6)
 		var items []item
 		for h := range 4 {
@@ -424,7 +424,7 @@ func TestPresetSoft404(t *testing.T) {
 
 // TestPresetGoods has things that are known by their tags, whatever is said of them.
 func TestPresetGoods(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+	atOnce(t, engines.Kinds, func(t *testing.T, e *engines.Engine) {
 		w := newWriter(8)
 		var items []item
 		for range 8 {
