@@ -80,12 +80,8 @@ func TestCursorPythonScan(t *testing.T) {
 func TestCursorGoClients(t *testing.T) {
 	for _, kind := range walkers {
 		t.Run(kind, func(t *testing.T) {
-			e := engines.Shared(t, kind)
-			direct := api{e, e.URL}
-			list := leaves(rand.New(rand.NewPCG(61, 1)), 300, 0.5)
-			base := serveFile(t, walking(t, e, walkRule{match: "goclient-*", window: 1000}))
-			plant(t, direct, base, "goclient-1", 2, list)
-			j := newJudge(t, direct, list, 1000)
+			o := newOrchard(t, kind, "goclient", 61, 300, 0.5, 2)
+			e, base, j := o.e, o.base, o.judge
 			raw := walk{e: e, bases: always(e.URL), index: "goclient-1", query: `{"match_all":{}}`, sort: `[{"share":"desc"},"id"]`, size: 2000}.run(t).ids
 			for _, pit := range []bool{false, true} {
 				got := elasticWalk

@@ -311,3 +311,20 @@ func gunzip(t *testing.T, data []byte) []byte {
 	}
 	return plain
 }
+
+// orchard is an index of leaves behind a sidecar, and who judges what is seen of it.
+type orchard struct {
+	e    *engines.Engine
+	base string // the sidecar's URL
+	*judge
+}
+
+// newOrchard plants n leaves, of which a share are near-duplicates, in the index name-1.
+func newOrchard(t *testing.T, kind, name string, seed uint64, n int, share float64, shards int) orchard {
+	t.Helper()
+	e := engines.Shared(t, kind)
+	direct, list := api{e, e.URL}, leaves(rand.New(rand.NewPCG(seed, 1)), n, share)
+	base := serveFile(t, walking(t, e, walkRule{match: name + "-*", window: 1000}))
+	plant(t, direct, base, name+"-1", shards, list)
+	return orchard{e, base, newJudge(t, direct, list, 1000)}
+}

@@ -75,12 +75,8 @@ func TestCursorControls(t *testing.T) {
 func TestCursorTotals(t *testing.T) {
 	for _, kind := range walkers {
 		t.Run(kind, func(t *testing.T) {
-			e := engines.Shared(t, kind)
-			direct := api{e, e.URL}
-			list := leaves(rand.New(rand.NewPCG(43, 1)), 300, 0.5)
-			base := serveFile(t, walking(t, e, walkRule{match: "totals-*", window: 1000}))
-			plant(t, direct, base, "totals-1", 2, list)
-			j := newJudge(t, direct, list, 1000)
+			o := newOrchard(t, kind, "totals", 43, 300, 0.5, 2)
+			e, base, j := o.e, o.base, o.judge
 			raw := walk{e: e, bases: always(e.URL), index: "totals-1", query: `{"match_all":{}}`, sort: `["id"]`, size: 2000}.run(t).ids
 			want := j.collapsed(raw)
 			after, seen := "", []string{}
@@ -141,12 +137,8 @@ func TestCursorTotals(t *testing.T) {
 func TestCursorExports(t *testing.T) {
 	for _, kind := range walkers {
 		t.Run(kind, func(t *testing.T) {
-			e := engines.Shared(t, kind)
-			direct := api{e, e.URL}
-			list := leaves(rand.New(rand.NewPCG(47, 1)), 400, 0.6)
-			base := serveFile(t, walking(t, e, walkRule{match: "exports-*", window: 1000}))
-			plant(t, direct, base, "exports-1", 2, list)
-			j := newJudge(t, direct, list, 1000)
+			o := newOrchard(t, kind, "exports", 47, 400, 0.6, 2)
+			e, base, j := o.e, o.base, o.judge
 			order := map[string]string{engines.Elasticsearch: `["_shard_doc"]`, engines.OpenSearch: `["id"]`}[kind]
 			for _, slice := range []string{"", `,"slice":{"id":0,"max":2}`, `,"slice":{"id":1,"max":2}`} {
 				w := walk{e: e, bases: always(e.URL), index: "exports-1", query: `{"match_all":{}}`, sort: order, size: 30, pit: true, more: slice}
