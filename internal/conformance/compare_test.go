@@ -31,6 +31,7 @@ var own = []string{"Neardup", "Date", "Content-Length", "Transfer-Encoding"}
 type comparison struct {
 	first, second, through *exchange
 	place                  int
+	shown                  map[string]bool // the texts of the hits in the replies before it, through the sidecar
 	found                  []difference
 }
 
@@ -38,8 +39,9 @@ type comparison struct {
 // these two may differ in the third as well.
 func compare(first, second, through []exchange) []difference {
 	var list []difference
+	shown := map[string]bool{}
 	for i := range min(len(first), len(second), len(through)) {
-		c := comparison{first: &first[i], second: &second[i], through: &through[i], place: i + 1}
+		c := comparison{first: &first[i], second: &second[i], through: &through[i], place: i + 1, shown: shown}
 		c.compare()
 		list = append(list, c.found...)
 	}
@@ -110,8 +112,13 @@ func (c *comparison) bodies() {
 		}
 		return
 	}
+	defer c.show(through)
 	if folded([]exchange{*c.through}) > 0 {
-		if how := unfold(first, second, through); how != "" {
+		earlier := c.shown
+		if !c.through.goesOn {
+			earlier = nil
+		}
+		if how := unfold(first, second, through, earlier); how != "" {
 			c.add("fold", "%s", how)
 			return
 		}
@@ -119,6 +126,17 @@ func (c *comparison) bodies() {
 		c.add("layout", "%.300q, directly %.300q", c.through.body, c.second.body)
 	}
 	c.values(flat(first), flat(second), flat(through))
+}
+
+// show takes down the texts of a reply's hits: pages that go on from it leave out what has them.
+func (c *comparison) show(reply any) {
+	for _, list := range lists(reply) {
+		for _, hit := range list["hits"].([]any) {
+			if text := textsOf(hit); text != "" {
+				c.shown[text] = true
+			}
+		}
+	}
 }
 
 var (

@@ -2,20 +2,21 @@ package conformance
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
 
 // unfold takes out of the engine's own replies the hits that the sidecar folded, having checked that each has the text of one
-// that stays above it. It says what is wrong, or nothing.
-func unfold(first, second, through any) string {
+// that stays above it, or of one on an earlier page. It says what is wrong, or nothing.
+func unfold(first, second, through any, earlier map[string]bool) string {
 	a, b, c := lists(first), lists(second), lists(through)
 	if len(a) != len(b) || len(b) != len(c) {
 		return fmt.Sprintf("%d lists of hits, directly %d", len(c), len(b))
 	}
 	for i := range b {
 		for _, direct := range []map[string]any{a[i], b[i]} {
-			left, how := stay(direct["hits"].([]any), c[i]["hits"].([]any))
+			left, how := stay(direct["hits"].([]any), c[i]["hits"].([]any), earlier)
 			if how != "" {
 				return how
 			}
@@ -42,8 +43,9 @@ func lists(reply any) []map[string]any {
 }
 
 // stay returns the direct hits that are among those through the sidecar.
-func stay(direct, through []any) (left []any, how string) {
+func stay(direct, through []any, earlier map[string]bool) (left []any, how string) {
 	above := map[string]bool{}
+	maps.Copy(above, earlier)
 	for _, hit := range direct {
 		text := textsOf(hit)
 		if slices.ContainsFunc(through, func(other any) bool { return nameOf(other) == nameOf(hit) }) {

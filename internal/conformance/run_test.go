@@ -24,6 +24,7 @@ type exchange struct {
 	status int
 	header http.Header
 	body   []byte // decompressed
+	goesOn bool   // it goes on from a page before it
 }
 
 // runner runs sections against one address, or, where reads is set, what only reads against that one.
@@ -187,6 +188,7 @@ func (u *run) send(a *api, c call, in instruction) (*exchange, error) {
 	if x.body, err = readBody(resp); err != nil {
 		return nil, fmt.Errorf("%s %s: %w", c.method, x.url, err)
 	}
+	x.goesOn = bytes.Contains(body, []byte(`"search_after"`))
 	u.trace = append(u.trace, x)
 	return &x, nil
 }
