@@ -68,11 +68,11 @@ type program struct {
 // run, is no success.
 var programs = map[string][]program{
 	engines.Elasticsearch: {
-		{"opensearch", "", 1, 1, 1},
-		{"elasticsearch", "7", 1, 1, 0},
+		{"opensearch", "", 300, 300, 40},
+		{"elasticsearch", "7", 85, 85, 5},
 	},
 	engines.OpenSearch: {
-		{"opensearch", "", 1, 1, 1},
+		{"opensearch", "", 350, 350, 40},
 		{"elasticsearch", "", 0, 1, 1}, // what it has beside the other one is of no use there
 	},
 }
