@@ -177,7 +177,7 @@ func (c *collapse) folds(hits []rerank.Hit) bool {
 // settleLonger is settle where the longer list is read.
 func (c *collapse) settleLonger(reply *adapters.Reply, total int, hits []rerank.Hit) bool {
 	near := c.near
-	length, known := near.length(total, shardsOf(reply))
+	length, known := near.length(total, shardsOf(reply.Body))
 	ranks := min(length, near.ranks, c.page.Window)
 	switch folds := c.folds(hits[:min(ranks, len(hits))]); {
 	case folds && !known:
@@ -234,8 +234,8 @@ func (c *collapse) goOn(read rerank.Span, hits []rerank.Hit, length int) {
 }
 
 // shardsOf returns how many shards answered a search.
-func shardsOf(reply *adapters.Reply) int {
-	root, err := adapters.Members(reply.Body)
+func shardsOf(reply []byte) int {
+	root, err := adapters.Members(reply)
 	if err != nil {
 		return 0
 	}

@@ -63,7 +63,7 @@ func (c *collapse) unnumbered(hit []byte) ([]byte, error) {
 // name begins the page anew if its hits have to be told by their ids: some lack a number, or sources are to be picked from
 // several shards, which share numbers.
 func (c *collapse) name(reply []byte, err error) bool {
-	if err == nil && c.numbered && c.span.SketchOnly && c.picks && shards(reply) != "1" {
+	if err == nil && c.numbered && c.span.SketchOnly && c.picks && shardsOf(reply) != 1 {
 		if span, more := c.pager.Next(); more && span.Ranks != nil && c.fetchFor(span, nil).picked {
 			err = errUnnumbered
 		}
@@ -74,19 +74,6 @@ func (c *collapse) name(reply []byte, err error) bool {
 	c.named = true
 	c.readTexts(c.texts)
 	return true
-}
-
-// shards returns on how many shards a search ran, as it stands in its reply.
-func shards(reply []byte) string {
-	root, err := adapters.Members(reply)
-	if err != nil {
-		return ""
-	}
-	members, err := adapters.Members(adapters.Get(root, "_shards"))
-	if err != nil {
-		return ""
-	}
-	return string(adapters.Get(members, "total"))
 }
 
 // withNumbers returns the body of a reading whose hits come with their sequence numbers, and of sketches alone without anything

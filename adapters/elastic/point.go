@@ -225,7 +225,7 @@ func (s *pointed) outside(reply *adapters.Reply) (*adapters.Reply, error) {
 	}
 	out := *reply
 	if changed {
-		if out.Body, err = withHits(out.Body, list, func(outer []byte) ([]byte, error) { return outer, nil }); err != nil {
+		if out.Body, err = withHits(out.Body, list, nil); err != nil {
 			return nil, err
 		}
 	}

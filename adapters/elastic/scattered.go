@@ -76,11 +76,7 @@ func onlyThese(client []byte, list []document, numbered bool) []byte {
 		}
 		byIndex[d.index] = append(byIndex[d.index], d.id)
 	}
-	out := []byte(`{"bool":{"filter":[`)
-	if client != nil && string(client) != "null" {
-		out = append(append(out, client...), ',')
-	}
-	out = append(out, `{"bool":{"should":[`...)
+	out := []byte(`{"bool":{"should":[`)
 	for i, index := range indices {
 		if i > 0 {
 			out = append(out, ',')
@@ -92,7 +88,16 @@ func onlyThese(client []byte, list []document, numbered bool) []byte {
 		out = append(adapters.AppendString(append(out, `{"bool":{"filter":[{"term":{"_index":`...), index), `}},`...)
 		out = append(append(out, ids...), `]}}`...)
 	}
-	return append(out, `]}}]}}`...)
+	return filteredToo(client, append(out, `]}}`...))
+}
+
+// filteredToo returns a filter that lets through what the client's does, if there is one, and ours does as well.
+func filteredToo(client, ours []byte) []byte {
+	out := []byte(`{"bool":{"filter":[`)
+	if client != nil && string(client) != "null" {
+		out = append(append(out, client...), ',')
+	}
+	return append(append(out, ours...), `]}}`...)
 }
 
 // sources are hits that were read as the client asked for them.

@@ -295,7 +295,7 @@ func (s *scrolled) answer(
 			return nil, nil, adapters.NotUnderstood(err)
 		}
 	}
-	body, err := withHits(reply.Body, hits, func(outer []byte) ([]byte, error) { return outer, nil })
+	body, err := withHits(reply.Body, hits, nil)
 	if err == nil && !marks.Shown {
 		body = adapters.Cleaned(body, inDocument)
 	}

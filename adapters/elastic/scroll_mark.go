@@ -73,11 +73,7 @@ func (d Dialect) marked(q *query, p adapters.Plan, scope adapters.Scope) (*scrol
 
 // everyNamed returns a filter that lets through what the client's does, if there is one, by a query of the name.
 func everyNamed(client []byte, name string) []byte {
-	out := []byte(`{"bool":{"filter":[`)
-	if client != nil && string(client) != "null" {
-		out = append(append(out, client...), ',')
-	}
-	return append(adapters.AppendString(append(out, `{"match_all":{"_name":`...), name), `}}]}}`...)
+	return filteredToo(client, append(adapters.AppendString([]byte(`{"match_all":{"_name":`), name), `}}`...))
 }
 
 // texts returns how the sketched texts come.

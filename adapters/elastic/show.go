@@ -207,7 +207,8 @@ func withTotal(outer []byte, read, folded, most int) ([]byte, error) {
 	return adapters.Set(outer, "total", value)
 }
 
-// withHits returns a reply with the hits in place of its own, and with what edit makes of the object around them.
+// withHits returns a reply with the hits in place of its own, and with what edit, if it is not nil, makes of the object around
+// them.
 func withHits(reply []byte, hits [][]byte, edit func(outer []byte) ([]byte, error)) ([]byte, error) {
 	root, err := adapters.Members(reply)
 	if err != nil {
@@ -221,8 +222,10 @@ func withHits(reply []byte, hits [][]byte, edit func(outer []byte) ([]byte, erro
 	if outer, err = adapters.Set(outer, "hits", joinLike(adapters.Get(members, "hits"), hits)); err != nil {
 		return nil, err
 	}
-	if outer, err = edit(outer); err != nil {
-		return nil, err
+	if edit != nil {
+		if outer, err = edit(outer); err != nil {
+			return nil, err
+		}
 	}
 	return adapters.Set(reply, "hits", outer)
 }

@@ -138,16 +138,22 @@ func (c *contract) walkable() ask {
 	return a
 }
 
+// walkableIn is a walkable search whose whole list takes no more than about so many pages.
+func (c *contract) walkableIn(pages int) ask {
+	a := c.walkable()
+	a.size = max(a.size, len(c.whole(a))/pages+1)
+	if c.typesense() {
+		a.size = min(a.size, 250)
+	}
+	return a
+}
+
 // TestContractWalks walks whole lists: the pages together are the collapsed list, every document of it once.
 func TestContractWalks(t *testing.T) {
 	atOnce(t, engines.Kinds, func(t *testing.T, e *engines.Engine) {
 		c := randomContract(t, e, scale(4, 10), scale(300, 1500))
 		for range scale(4, 40) {
-			a := c.walkable()
-			a.size = max(a.size, len(c.whole(a))/scale(8, 60)+1)
-			if c.typesense() {
-				a.size = min(a.size, 250)
-			}
+			a := c.walkableIn(scale(8, 60))
 			ids := c.walk(a, func() {})
 			list, w := c.judged(a), c.wishes(a)
 			want := namesOf(c, list, collapse(list, w.window, w.transitive).shown)
@@ -184,11 +190,7 @@ func TestContractWalksOverAChangingList(t *testing.T) {
 	atOnce(t, engines.Kinds, func(t *testing.T, e *engines.Engine) {
 		c := randomContract(t, e, scale(4, 10), scale(300, 1500))
 		for range scale(3, 40) {
-			a := c.walkable()
-			a.size = max(a.size, len(c.whole(a))/scale(6, 30)+1)
-			if c.typesense() {
-				a.size = min(a.size, 250)
-			}
+			a := c.walkableIn(scale(6, 30))
 			c.walk(a, func() {
 				s := pick(c.r, a.shelves...)
 				if ids := sortedKeys(s.papers); len(ids) > 8 {
