@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/neardup/sidecar/sketch"
 )
 
 // Change is what enriching did to one document.
@@ -54,6 +56,10 @@ type Enricher struct {
 	LastCounts bool
 	// Strict says that the engine refuses comments: a document with one stays as it stands.
 	Strict bool
+	// Cluster, if set, returns the cluster of a document with the sketch, or "" where it is alone in its own. Number, if set, returns
+	// numbers of which none comes twice, for the clusters of documents without a sketch.
+	Cluster func(index string, rule *Rule, s *sketch.Sketch) string
+	Number  func() uint64
 	// Room is how many bytes may be added before the engine's limit on a body could be crossed. Half of it is kept for clearing stale
 	// sketches, which has to go on when no more are added.
 	Room int64
@@ -116,46 +122,88 @@ func (e *Enricher) append(dst []byte, index string, document []byte, partial boo
 		}
 		document = bare
 	}
-	value, change := rule.value(found, partial)
-	if value != nil && !prepared {
-		value, change = nil, Unprepared
+	fields, change := e.fields(rule, index, found, partial)
+	if fields != nil && !prepared {
+		fields, change = nil, Unprepared
 		if partial && e.Clears != nil && e.Clears(index) {
-			value, change = []byte("null"), Cleared
+			fields, change = clearedSketch, Cleared
 		}
 	}
-	if value != nil && int64(len(value)+len(SketchField)+4) > e.Room-e.kept {
-		value, change = nil, Oversized
+	if fields != nil && int64(len(fields)+1) > e.Room-e.kept {
+		fields, change = nil, Oversized
 		if partial { // a stale sketch must not stay: this one costs next to nothing
-			value, change = []byte("null"), Cleared
+			fields, change = rule.cleared(0), Cleared
 		}
 	}
-	if value == nil && own && e.LastCounts {
-		value = []byte("null")
+	if fields == nil && own && e.LastCounts {
+		fields = clearedSketch
 	}
-	if value == nil {
+	if fields == nil {
 		return append(dst, document...), change
 	}
-	return appendMember(dst, document, last, SketchField, value), change
+	return appendMembers(dst, document, last, fields), change
 }
 
-// value returns what our field gets, nil for nothing at all.
-func (r *Rule) value(found texts, partial bool) ([]byte, Change) {
+// clearedSketch clears a sketch, and nothing else of ours.
+var clearedSketch = []byte(`"` + SketchField + `":null`)
+
+// cleared returns the members that clear what a rule stores. Instead of none, the document gets a cluster of its own, of the number;
+// 0 clears that too.
+func (r *Rule) cleared(number uint64) []byte {
+	fields := clearedSketch
+	if r.Bands > 0 {
+		fields = append(slices.Clip(fields), `,"`+BandsField+`":null`...)
+	}
+	switch {
+	case r.Clusters && number == 0:
+		fields = append(slices.Clip(fields), `,"`+ClusterField+`":null`...)
+	case r.Clusters:
+		fields = Ours{Cluster: r.ClusterID(number)}.members(slices.Clip(fields))
+	}
+	return fields
+}
+
+// fields returns the members that a document gets, nil for nothing at all.
+func (e *Enricher) fields(r *Rule, index string, found texts, partial bool) ([]byte, Change) {
 	switch {
 	case partial && found.touched == 0 && !found.grazed:
 		return nil, Untouched
 	case partial && (found.touched < len(r.Fields) || found.nested || found.odd):
-		return []byte("null"), Cleared
+		return r.cleared(e.number()), Cleared
 	case found.odd:
-		return nil, Unreadable
+		return e.alone(r), Unreadable
 	}
 	s, ok := r.Sketch(found.list())
 	switch {
 	case ok:
-		return AppendString(nil, s.String()), Enriched
+		o := Ours{Sketch: s.String(), Bands: r.BandKeys(&s)}
+		if r.Clusters && e.Cluster != nil {
+			o.Cluster = e.Cluster(index, r, &s)
+		}
+		if r.Clusters && o.Cluster == "" {
+			o.Cluster = r.ClusterID(s.Fingerprint)
+		}
+		return o.Fields(partial && r.Bands > 0 && len(o.Bands) == 0), Enriched
 	case partial:
-		return []byte("null"), Cleared
+		return r.cleared(e.number()), Cleared
 	}
-	return nil, Textless
+	return e.alone(r), Textless
+}
+
+// alone returns the members of a document without a sketch: those of a cluster of its own, if the rule has clusters.
+func (e *Enricher) alone(r *Rule) []byte {
+	if !r.Clusters {
+		return nil
+	}
+	return Ours{Cluster: r.ClusterID(e.number())}.Fields(false)
+}
+
+// number returns what tells a document without a sketch from all others.
+func (e *Enricher) number() uint64 {
+	if e.Number == nil {
+		return 0
+	}
+	return e.Number()
 }
 
 // SketchOf returns the sketch of a whole document's JSON and what stands in our field of it, decoded. Both are nil where there is
@@ -190,11 +238,7 @@ func HasSketch(document []byte) bool {
 // WithSketch returns the document's JSON with our field set to the sketch's text, or without our field where the text is empty, and
 // every other byte as it stands.
 func WithSketch(document []byte, text string) ([]byte, error) {
-	document, err := Cut(document, Our)
-	if err != nil || text == "" {
-		return document, err
-	}
-	return Set(document, SketchField, AppendString(nil, text))
+	return WithOurs(document, Ours{Sketch: text})
 }
 
 // texts is what was found of a rule's fields in a document, a list for each field in the rule's order.

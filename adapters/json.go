@@ -165,11 +165,13 @@ func Set(object []byte, key string, value []byte) ([]byte, error) {
 	if len(members) > 0 {
 		last = members[len(members)-1].end
 	}
-	return appendMember(make([]byte, 0, len(object)+len(key)+len(value)+4), object, last, key, value), nil
+	member := append(append(append(append(make([]byte, 0, len(key)+len(value)+3), '"'), key...), '"', ':'), value...)
+	return appendMembers(make([]byte, 0, len(object)+len(member)+1), object, last, member), nil
 }
 
-// appendMember appends the object to dst with one more member right behind the last one, which ends at last, 0 if there is none.
-func appendMember(dst, object []byte, last int, key string, value []byte) []byte {
+// appendMembers appends the object to dst with more members, in JSON without braces, right behind the last one, which ends at last, 0
+// if there is none.
+func appendMembers(dst, object []byte, last int, members []byte) []byte {
 	at := last
 	if last == 0 { // right behind the brace, before which comments may stand
 		s := begin(object)
@@ -179,8 +181,7 @@ func appendMember(dst, object []byte, last int, key string, value []byte) []byte
 	if last > 0 {
 		dst = append(dst, ',')
 	}
-	dst = append(append(append(dst, '"'), key...), '"', ':')
-	return append(append(dst, value...), object[at:]...)
+	return append(append(dst, members...), object[at:]...)
 }
 
 // Cut returns the object less the members that drop names. All other bytes stay. The object itself is returned if there is none.

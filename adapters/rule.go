@@ -12,15 +12,6 @@ import (
 	"github.com/neardup/sidecar/sketch"
 )
 
-// Field names of ours in the engine's documents. Every one begins with FieldPrefix.
-const (
-	FieldPrefix = "neardup_"
-	SketchField = "neardup_sketch"
-)
-
-// Our reports whether a field name is one of ours.
-func Our(field string) bool { return field == SketchField }
-
 // Rule says what to do with the documents of the indices it matches. It is immutable once used.
 type Rule struct {
 	// Match is an index name or a pattern with * for any run of characters. A pattern never matches a name that begins with a
@@ -50,9 +41,28 @@ type Rule struct {
 	// Expand says what is shown of the folded hits, DryRun that nothing is folded but counted.
 	Expand Expand
 	DryRun bool
+	// Bands is how many bands of Rows positions each are stored with the sketch, as terms to look documents up by; 0 is none.
+	Bands, Rows int
+	// Clusters says that each document carries the id of its cluster; Native that a search at the rule's own threshold is collapsed by
+	// the engine itself, over these.
+	Clusters, Native bool
+	// OnDuplicate is what happens to a new document that is a near-duplicate of one that is stored.
+	OnDuplicate OnDuplicate
 	// Sketcher makes the sketches.
 	Sketcher *sketch.Sketcher
 }
+
+// OnDuplicate is what happens at write time to a document that is a near-duplicate of one that is stored.
+type OnDuplicate int
+
+const (
+	// IndexDuplicates: nothing. The default.
+	IndexDuplicates OnDuplicate = iota
+	// TagDuplicates: it gets that one's cluster.
+	TagDuplicates
+	// SkipDuplicates: if it would create an id that is not there, it is not indexed.
+	SkipDuplicates
+)
 
 // Validate reports, joined, what makes the rule unusable.
 func (r *Rule) Validate() error {

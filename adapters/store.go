@@ -13,10 +13,11 @@ type Store interface {
 	// engine itself would make it at a first write; where the engine would declare our fields there by itself, or where that
 	// is in doubt, nothing is made. An index that can't be prepared comes back with Ready false and is no error.
 	Prepare(ctx context.Context, name string, create bool) ([]Index, error)
-	// Scan reads every document of one concrete index, page by page, as of one moment where the engine can. It stops at the first
-	// error of the engine or of yield.
-	Scan(ctx context.Context, index string, rule *Rule, yield func(Page) error) error
-	// Patch stores sketches for documents that Scan read, and gives way to whatever happened to them since. It returns one
+	// Scan reads the documents of one concrete index that are selected, page by page, as of one moment where the engine can. It stops
+	// at the first error of the engine or of yield. Without a rule what it reads of a document holds our fields and those that are
+	// selected.
+	Scan(ctx context.Context, index string, rule *Rule, s Selection, yield func(Page) error) error
+	// Patch stores our fields of documents that Scan read, and gives way to whatever happened to them since. It returns one
 	// result for each patch, in order; the error is for the request as a whole.
 	Patch(ctx context.Context, index string, rule *Rule, patches []Patch) ([]Result, error)
 }
@@ -53,6 +54,52 @@ type Page struct {
 	// Total is how many documents the scan will yield in all, as far as the engine says; 0 if it does not.
 	Total     int
 	Documents []Stored
+	// After is where a scan of the same selection goes on behind this page, at any later time; empty where it can only begin anew.
+	After string
+}
+
+// Selection says which documents a scan reads, and how much of them. The zero value is all of all.
+type Selection struct {
+	// Part is one share of the index, as the adapter's Split names it; empty is the whole.
+	Part string
+	// After goes on behind a page.
+	After string
+	// Query, in the engine's own words (a query in JSON, or a filter), narrows the scan further.
+	Query string
+	// Lacking leaves out documents in which all fields of ours that the rule stores are set, Marked those in which none is, as far as
+	// the engine can tell: some of these may come all the same.
+	Lacking, Marked bool
+	// IDs, if not nil, are the documents to read, in any order; what is not there does not come.
+	IDs []string
+	// Bands, if not nil, reads documents that hold one of the band keys.
+	Bands []int64
+	// Limit is how many documents are read at most; 0 is no bound.
+	Limit int
+	// Random reads Limit documents chosen at random.
+	Random bool
+	// Brief reads no text, but our fields alone and Fields; such documents can't be patched.
+	Brief bool
+	// Fields are to be read beside the rule's.
+	Fields []string
+}
+
+// Journal keeps the entries of jobs in the engine, where workers on any machine find them. Safe for concurrent use.
+type Journal interface {
+	// Append stores an entry under its number in a part of a job, and returns false, storing nothing, if there is one under this
+	// number already: of any number of workers that try, one succeeds.
+	Append(ctx context.Context, job string, e Entry) (bool, error)
+	// Entries returns the entries of a job that were appended before the call, in the order of their parts and numbers, or of all jobs
+	// where the name is empty.
+	Entries(ctx context.Context, job string) ([]Entry, error)
+	// Drop removes the entries of a part of a job with a number below the given one, or all of the job where the part is negative.
+	Drop(ctx context.Context, job string, part, below int) error
+}
+
+// Entry is one entry of a job.
+type Entry struct {
+	Job          string
+	Part, Number int
+	Data         []byte
 }
 
 // Stored is a document as the engine holds it.
@@ -64,10 +111,10 @@ type Stored struct {
 	Version any
 }
 
-// Patch is a sketch for a stored document; an empty one clears what stands there.
+// Patch is what our fields of a stored document are to hold; a field without a value is taken out.
 type Patch struct {
 	Stored
-	Sketch string
+	Ours
 }
 
 // Result is what became of a patch.

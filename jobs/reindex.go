@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/cespare/xxhash/v2"
 	"golang.org/x/time/rate"
 
 	"github.com/neardup/sidecar/adapters"
@@ -72,7 +73,7 @@ func Reindex(ctx context.Context, store adapters.Store, index string, rule *adap
 		r.limiter = rate.NewLimiter(rate.Limit(perSecond), r.batch)
 		r.limiter.AllowN(time.Now(), r.batch)
 	}
-	err := store.Scan(ctx, index, rule, func(p adapters.Page) error { return r.page(ctx, p) })
+	err := store.Scan(ctx, index, rule, adapters.Selection{}, func(p adapters.Page) error { return r.page(ctx, p) })
 	if err != nil && !errors.Is(err, errEnough) {
 		return r.progress, fmt.Errorf("reindex %s: %w", index, err)
 	}
@@ -121,16 +122,14 @@ func (r *reindex) enough() bool {
 // look counts a document, or makes its patch pending.
 func (r *reindex) look(document adapters.Stored) {
 	r.progress.Scanned++
-	computed, stored := r.rule.SketchOf(document.Source)
+	wanted, right := r.rule.Wanted(document.Source, xxhash.Sum64String(document.ID))
 	switch {
-	case computed == nil && adapters.HasSketch(document.Source): // of a text that is no longer there
-		r.pending = append(r.pending, adapters.Patch{Stored: document})
-	case computed == nil:
+	case !right:
+		r.pending = append(r.pending, adapters.Patch{Stored: document, Ours: wanted})
+	case wanted.Sketch == "":
 		r.progress.Textless++
-	case stored != nil && stored.Text == computed.Text:
-		r.progress.Skipped++
 	default:
-		r.pending = append(r.pending, adapters.Patch{Stored: document, Sketch: computed.Text})
+		r.progress.Skipped++
 	}
 }
 

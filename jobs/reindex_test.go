@@ -62,7 +62,7 @@ func (m *memory) Prepare(context.Context, string, bool) ([]adapters.Index, error
 	return nil, errors.New("not part of this test")
 }
 
-func (m *memory) Scan(ctx context.Context, _ string, _ *adapters.Rule, yield func(adapters.Page) error) error {
+func (m *memory) Scan(ctx context.Context, _ string, _ *adapters.Rule, _ adapters.Selection, yield func(adapters.Page) error) error {
 	m.mu.Lock()
 	var all []adapters.Stored
 	for _, id := range slices.Sorted(maps.Keys(m.sources)) {

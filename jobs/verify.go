@@ -28,13 +28,13 @@ const maxExamples = 5
 // Wrong returns how many documents hold a comparable sketch that is not of their text.
 func (f Findings) Wrong() int { return f.Stale + f.Emptied }
 
-// Verify reads the documents that the store's scan yields of one concrete index, computes their sketches and compares them with
+// Verify reads the documents that are selected of one concrete index, computes their sketches and compares them with
 // what is stored. It writes nothing. The findings returned are right on an error too. report, if not nil, is called from the same
 // goroutine after every page.
 func Verify(
-	ctx context.Context, store adapters.Store, index string, rule *adapters.Rule, report func(Findings),
+	ctx context.Context, store adapters.Store, index string, rule *adapters.Rule, s adapters.Selection, report func(Findings),
 ) (f Findings, err error) {
-	err = store.Scan(ctx, index, rule, func(p adapters.Page) error {
+	err = store.Scan(ctx, index, rule, s, func(p adapters.Page) error {
 		f.Total = p.Total
 		for _, document := range p.Documents {
 			f.Count(rule, document)

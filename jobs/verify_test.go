@@ -65,7 +65,7 @@ func TestVerifyTellsThemApart(t *testing.T) {
 	for condition, document := range conditions(t, rule) {
 		t.Run(condition, func(t *testing.T) {
 			m := newMemory(10, map[string]string{"one": document("the ferry was late again")})
-			got, err := Verify(t.Context(), m, "news", rule, nil)
+			got, err := Verify(t.Context(), m, "news", rule, adapters.Selection{}, nil)
 			var want Findings
 			if want.add(condition); want.Wrong() > 0 {
 				want.Examples = []string{"one"}
@@ -102,7 +102,7 @@ func TestVerifyCounts(t *testing.T) {
 		}
 		want.Examples = append(want.Examples, wrong[:min(len(wrong), maxExamples)]...)
 		var last Findings
-		got, err := Verify(t.Context(), m, "news", rule, func(f Findings) { last = f })
+		got, err := Verify(t.Context(), m, "news", rule, adapters.Selection{}, func(f Findings) { last = f })
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Fatal(err, diff)
 		}
@@ -119,7 +119,7 @@ func TestVerifyCounts(t *testing.T) {
 		if differ := got.Absent + got.Incomparable + got.Wrong(); progress.Written != differ || progress.Skipped != got.Right {
 			t.Errorf("reindex wrote %d documents of %d and skipped %d of %d", progress.Written, differ, progress.Skipped, got.Right)
 		}
-		after, err := Verify(t.Context(), m, "news", rule, nil)
+		after, err := Verify(t.Context(), m, "news", rule, adapters.Selection{}, nil)
 		if err != nil || after.Right+after.Textless != after.Scanned {
 			t.Errorf("after reindex: %+v, %v", after, err)
 		}
@@ -136,12 +136,12 @@ func TestVerifyBreaksOff(t *testing.T) {
 		}
 		return nil
 	}
-	if got, err := Verify(t.Context(), m, "news", rule, nil); !errors.Is(err, broken) || got.Scanned != 12 || got.Absent != 12 {
+	if got, err := Verify(t.Context(), m, "news", rule, adapters.Selection{}, nil); !errors.Is(err, broken) || got.Scanned != 12 || got.Absent != 12 {
 		t.Errorf("%+v %v", got, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	m.onPage = nil
-	got, err := Verify(ctx, m, "news", rule, func(Findings) { cancel() })
+	got, err := Verify(ctx, m, "news", rule, adapters.Selection{}, func(Findings) { cancel() })
 	if !errors.Is(err, context.Canceled) || got.Scanned != 4 {
 		t.Errorf("%+v %v", got, err)
 	}

@@ -222,7 +222,7 @@ func handler(t testing.TB, nodes []string, change func(*proxy.Engine)) front {
 		change(&e)
 	}
 	if e.Open == nil {
-		e.Open = elastic.Open(e.Transport, e.URLs)
+		e.Open = elastic.Open(e.Transport, e.URLs, e.Rules)
 	}
 	h, err := proxy.New(e)
 	if err != nil {

@@ -154,7 +154,7 @@ func (x *shelf) scan(t *testing.T, index string, want map[string]string) map[str
 		x.Settle(t, index)
 	}
 	all := map[string]adapters.Stored{}
-	err := x.store.Scan(t.Context(), index, x.rule, func(p adapters.Page) error {
+	err := x.store.Scan(t.Context(), index, x.rule, adapters.Selection{}, func(p adapters.Page) error {
 		if len(p.Documents) == 0 || p.Total != 0 && p.Total != len(want) {
 			t.Errorf("a page of %d documents, of %d; there are %d", len(p.Documents), p.Total, len(want))
 		}
@@ -186,16 +186,16 @@ func (x *shelf) testScan(t *testing.T) {
 	want := x.fill(t, index, 20)
 	x.scan(t, index, want)
 	enough, pages := errors.New("enough"), 0
-	err := x.store.Scan(t.Context(), index, x.rule, func(adapters.Page) error { pages++; return enough })
+	err := x.store.Scan(t.Context(), index, x.rule, adapters.Selection{}, func(adapters.Page) error { pages++; return enough })
 	if !errors.Is(err, enough) || pages != 1 {
 		t.Errorf("an error of yield's: %v after %d pages", err, pages)
 	}
-	if err := x.store.Scan(t.Context(), x.Prefix+"none", x.rule, func(adapters.Page) error { return nil }); err == nil {
+	if err := x.store.Scan(t.Context(), x.Prefix+"none", x.rule, adapters.Selection{}, func(adapters.Page) error { return nil }); err == nil {
 		t.Error("no error for an index that is not there")
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if err := x.store.Scan(ended, index, x.rule, func(adapters.Page) error { return nil }); !errors.Is(err, context.Canceled) {
+	if err := x.store.Scan(ended, index, x.rule, adapters.Selection{}, func(adapters.Page) error { return nil }); !errors.Is(err, context.Canceled) {
 		t.Errorf("a scan that is called off: %v", err)
 	}
 }
@@ -205,7 +205,7 @@ func (x *shelf) patches(t *testing.T, index string, want map[string]string) (lis
 	t.Helper()
 	for _, d := range x.scan(t, index, want) {
 		if computed, stored := x.rule.SketchOf(d.Source); computed != nil && (stored == nil || stored.Text != computed.Text) {
-			list = append(list, adapters.Patch{Stored: d, Sketch: computed.Text})
+			list = append(list, adapters.Patch{Stored: d, Ours: adapters.Ours{Sketch: computed.Text}})
 		}
 	}
 	slices.SortFunc(list, func(a, b adapters.Patch) int { return cmp.Compare(a.ID, b.ID) })

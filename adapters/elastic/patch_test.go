@@ -27,9 +27,9 @@ func TestPatchOfABusyEngine(t *testing.T) {
 		store := Open(handled(func(w http.ResponseWriter, _ *http.Request) {
 			sent++
 			w.WriteHeader(http.StatusTooManyRequests)
-		}), []*url.URL{{Scheme: "http", Host: "engine"}})(nil, "")
+		}), []*url.URL{{Scheme: "http", Host: "engine"}}, nil)(nil, "")
 		results, err := store.Patch(t.Context(), "news-1", nil, []adapters.Patch{{Stored: adapters.Stored{ID: "1",
-			Source: []byte(`{}`), Version: version{}}, Sketch: "x"}})
+			Source: []byte(`{}`), Version: version{}}, Ours: adapters.Ours{Sketch: "x"}}})
 		if err != nil || !slices.Equal(results, []adapters.Result{adapters.Refused}) || sent != patchTries+1 {
 			t.Errorf("%v %v after %d bulks", results, err, sent)
 		}
@@ -48,9 +48,9 @@ func TestScanThatBreaksOff(t *testing.T) {
 		default:
 			_, _ = w.Write([]byte(`{}`))
 		}
-	}), []*url.URL{{Scheme: "http", Host: "engine"}})(nil, "")
+	}), []*url.URL{{Scheme: "http", Host: "engine"}}, nil)(nil, "")
 	seen := 0
-	err := store.Scan(t.Context(), "news-1", nil, func(p adapters.Page) error { seen += len(p.Documents); return nil })
+	err := store.Scan(t.Context(), "news-1", nil, adapters.Selection{}, func(p adapters.Page) error { seen += len(p.Documents); return nil })
 	if err == nil || seen != 1 {
 		t.Errorf("a scan that broke off after %d of 5 documents ended with %v", seen, err)
 	}

@@ -22,6 +22,7 @@ type Store struct {
 	perform performer
 	// shared is what the stores of one engine know in common, whatever their credentials.
 	shared *shared
+	rules  adapters.Rules
 }
 
 // shared keeps the field limits that we have raised, so that no trouble raises one twice.
@@ -33,11 +34,11 @@ type shared struct {
 var _ adapters.Store = (*Store)(nil)
 
 // Open returns a function that opens a store which acts with a client's headers and query. Requests go to the first URL that
-// answers.
-func Open(transport http.RoundTripper, urls []*url.URL) func(header adapters.Header, query string) adapters.Store {
+// answers. The rules say which fields of ours an index needs.
+func Open(transport http.RoundTripper, urls []*url.URL, rules adapters.Rules) func(header adapters.Header, query string) adapters.Store {
 	common := &shared{limits: map[string]int{}}
 	return func(header adapters.Header, query string) adapters.Store {
-		return &Store{performer{transport, urls, http.Header(header), query}, common}
+		return &Store{performer{transport, urls, http.Header(header), query}, common, rules}
 	}
 }
 
@@ -82,19 +83,14 @@ func (p performer) Perform(r *http.Request) (*http.Response, error) {
 	return nil, last
 }
 
-// request is any request type of esapi.
-type request interface {
-	Do(ctx context.Context, transport esapi.Transport) (*esapi.Response, error)
-}
-
 // do sends a request and decodes its JSON into to, if to is not nil. An answer of 300 or above is a *refusal.
-func (s *Store) do(ctx context.Context, r request, to any) error {
+func (s *Store) do(ctx context.Context, r esapi.Request, to any) error {
 	_, err := s.ask(ctx, r, to)
 	return err
 }
 
 // ask is do that tells which engine answered as well.
-func (s *Store) ask(ctx context.Context, r request, to any) (Dialect, error) {
+func (s *Store) ask(ctx context.Context, r esapi.Request, to any) (Dialect, error) {
 	resp, err := r.Do(ctx, s.perform)
 	if err != nil {
 		return Dialect{}, err

@@ -57,7 +57,7 @@ func onEngine(u *url.URL) adaptertest.StoreSubject {
 		return "/" + index + "/" + endpoint + "/" + url.PathEscape(id)
 	}
 	return adaptertest.StoreSubject{
-		Open:   func(*testing.T) adapters.Store { return Open(http.DefaultTransport, []*url.URL{u})(nil, "") },
+		Open:   func(*testing.T) adapters.Store { return Open(http.DefaultTransport, []*url.URL{u}, nil)(nil, "") },
 		Prefix: fmt.Sprintf("neardup_test_store_%d_", os.Getpid()),
 		Make: func(t *testing.T, name string) {
 			must(t, "PUT", "/"+name, `{"settings":{"number_of_shards":1,"number_of_replicas":0},"mappings":{"properties":{`+

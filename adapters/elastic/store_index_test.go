@@ -43,7 +43,7 @@ func (s *prompted) store() adapters.Store {
 			_, answer, _ = strings.Cut(answer, " ")
 		}
 		_, _ = io.WriteString(w, answer)
-	}), []*url.URL{{Scheme: "http", Host: "engine"}})(nil, "")
+	}), []*url.URL{{Scheme: "http", Host: "engine"}}, nil)(nil, "")
 }
 
 func readerOf(r *http.Request) io.Reader {

@@ -57,7 +57,12 @@ type scanReply struct {
 
 // Scan implements adapters.Store. It reads by scroll, which both engines have and which keeps one state of the index for as
 // long as the scan takes.
-func (s *Store) Scan(ctx context.Context, index string, rule *adapters.Rule, yield func(adapters.Page) error) error {
+func (s *Store) Scan(
+	ctx context.Context, index string, rule *adapters.Rule, sel adapters.Selection, yield func(adapters.Page) error,
+) error {
+	if sel.Random {
+		return s.sample(ctx, index, rule, sel.Limit, yield)
+	}
 	merge, err := s.rewritable(ctx, index)
 	if err != nil {
 		return fmt.Errorf("scan %s: %w", index, err)
@@ -192,14 +197,10 @@ func bulkOf(patches []adapters.Patch, waiting []int) (n int, body []byte, err er
 		}
 		op, document := "index", []byte(nil)
 		if v.merge {
-			value := []byte("null")
-			if p.Sketch != "" {
-				value = adapters.AppendString(nil, p.Sketch)
-			}
-			op, document = "update", fmt.Appendf(nil, `{"doc":{%q:%s}}`, adapters.SketchField, value)
+			op, document = "update", fmt.Appendf(nil, `{"doc":{%s}}`, p.Fields(true))
 		} else {
 			meta["pipeline"] = "_none"
-			if document, err = adapters.WithSketch(p.Source, p.Sketch); err != nil {
+			if document, err = adapters.WithOurs(p.Source, p.Ours); err != nil {
 				return 0, nil, fmt.Errorf("document %s: %w", p.ID, err)
 			}
 		}

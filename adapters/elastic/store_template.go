@@ -254,7 +254,7 @@ func (t *blueprint) inherit(all []blueprint) {
 }
 
 // simulated returns what an index is like that is made from a composable template and all that it is composed of.
-func (s *Store) simulated(ctx context.Context, r request) (shape, error) {
+func (s *Store) simulated(ctx context.Context, r esapi.Request) (shape, error) {
 	var reply struct {
 		Template struct {
 			Mappings json.RawMessage

@@ -56,7 +56,7 @@ func (b *bench) store() adapters.Store {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return Open(nil, []*url.URL{u})(adapters.Header{keyHeader: {b.key}}, "")
+	return Open(nil, []*url.URL{u}, nil)(adapters.Header{keyHeader: {b.key}}, "")
 }
 
 // send sends a request as it stands.

@@ -103,7 +103,7 @@ func TestRealStrangeDocuments(t *testing.T) {
 				t.Errorf("an error line is %s, not %s", after, before)
 			}
 			read := 0
-			err := b.store().Scan(t.Context(), b.collection, b.rule, func(p adapters.Page) error {
+			err := b.store().Scan(t.Context(), b.collection, b.rule, adapters.Selection{}, func(p adapters.Page) error {
 				read += len(p.Documents)
 				return nil
 			})

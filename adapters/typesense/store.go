@@ -21,18 +21,20 @@ import (
 // store is the I/O half of the adapter. It talks to the first node that accepts a connection.
 type store struct {
 	nodes []*api.Client
+	// rules say which fields of ours a collection needs.
+	rules adapters.Rules
 }
 
 var _ adapters.Store = (*store)(nil)
 
 // Open returns a function that opens a store on the engine's nodes with one client's headers, and with the API key of its query if that
 // holds one. A nil transport is http.DefaultTransport.
-func Open(transport http.RoundTripper, urls []*url.URL) func(header adapters.Header, query string) adapters.Store {
+func Open(transport http.RoundTripper, urls []*url.URL, rules adapters.Rules) func(header adapters.Header, query string) adapters.Store {
 	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse // the key is for this server alone
 	}}
 	return func(header adapters.Header, query string) adapters.Store {
-		s := &store{}
+		s := &store{rules: rules}
 		for _, u := range urls {
 			s.nodes = append(s.nodes, &api.Client{
 				Server: strings.TrimRight(u.String(), "/") + "/", Client: client, RequestEditors: []api.RequestEditorFn{credentials(header, query)},

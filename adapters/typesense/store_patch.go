@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/typesense/typesense-go/v2/typesense/api"
 
 	"github.com/neardup/sidecar/adapters"
@@ -55,9 +56,9 @@ func portion(patches []adapters.Patch) int {
 
 // patching is a patch on its way.
 type patching struct {
-	at     int // among the patches
-	id     string
-	sketch string // empty clears what stands there
+	at   int // among the patches
+	id   string
+	ours adapters.Ours // what is not there is cleared
 }
 
 func (s *store) patch(
@@ -69,10 +70,10 @@ func (s *store) patch(
 	}
 	results, left := make([]adapters.Result, len(patches)), []patching{}
 	for i, p := range patches {
-		one := patching{i, p.ID, p.Sketch}
+		one := patching{i, p.ID, p.Ours}
 		if source, there := now[p.ID]; there {
 			right := false
-			if one.sketch, right = wanted(rule, source); right {
+			if one.ours, right = rule.Wanted(source, xxhash.Sum64String(p.ID)); right {
 				results[i] = adapters.Changed
 				continue
 			}
@@ -85,20 +86,11 @@ func (s *store) patch(
 		}
 		for i := range left {
 			if try == tries {
-				left[i].sketch = ""
+				left[i].ours = adapters.Ours{}
 			}
 		}
 	}
 	return results, nil
-}
-
-// wanted returns what our field of a stored document is to hold, and whether it does.
-func wanted(rule *adapters.Rule, source []byte) (text string, right bool) {
-	computed, stored := rule.SketchOf(source)
-	if computed == nil {
-		return "", !adapters.HasSketch(source)
-	}
-	return computed.Text, stored != nil && stored.Text == computed.Text
 }
 
 // update sends patches and sets their results by the documents that the engine answers. It returns those that left a document
@@ -108,11 +100,11 @@ func (s *store) update(
 ) (unfit []patching, err error) {
 	var lines []byte
 	for _, p := range patches {
-		value := []byte("null")
-		if p.sketch != "" {
-			value = adapters.AppendString(nil, p.sketch)
+		fields := p.ours.Fields(false)
+		if p.ours.Sketch == "" {
+			fields = []byte(`"` + adapters.SketchField + `":null`)
 		}
-		lines = appendUpdate(lines, p.id, value)
+		lines = appendUpdate(lines, p.id, fields)
 	}
 	n := 0
 	err = s.importReturning(ctx, index, lines, func(line []byte) error {
@@ -125,12 +117,12 @@ func (s *store) update(
 		if results[p.at] = result; document == nil {
 			return err
 		}
-		fitting, right := wanted(rule, unflattened(document))
+		fitting, right := rule.Wanted(unflattened(document), xxhash.Sum64String(p.id))
 		if right {
 			return nil
 		}
 		results[p.at] = adapters.Changed
-		if p.sketch != "" { // else it was cleared, as it was meant to be
+		if p.ours.Sketch != "" { // else it was cleared, as it was meant to be
 			unfit = append(unfit, patching{p.at, p.id, fitting})
 		}
 		return nil
@@ -162,11 +154,10 @@ func (s *store) importReturning(ctx context.Context, index string, lines []byte,
 	return eachLine(resp, yield)
 }
 
-// appendUpdate appends a line that sets our field of a document.
-func appendUpdate(lines []byte, id string, value []byte) []byte {
+// appendUpdate appends a line that sets our fields of a document.
+func appendUpdate(lines []byte, id string, fields []byte) []byte {
 	lines = adapters.AppendString(append(lines, `{"id":`...), id)
-	lines = append(append(lines, `,"`+adapters.SketchField+`":`...), value...)
-	return append(lines, '}', '\n')
+	return append(append(append(lines, ','), fields...), '}', '\n')
 }
 
 // updated reads one line of an import's reply: the document as it was left, if it was updated.

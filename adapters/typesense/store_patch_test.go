@@ -35,7 +35,7 @@ func (g *gaps) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // stopping returns a store that stops in its gaps.
 func (b *bench) stopping(at func(answered int)) adapters.Store {
-	return Open(&gaps{at: at}, b.urls()[1:])(adapters.Header{keyHeader: {b.key}}, "")
+	return Open(&gaps{at: at}, b.urls()[1:], nil)(adapters.Header{keyHeader: {b.key}}, "")
 }
 
 // meddler writes to a collection beside a backfill: through the sidecar in small, or past it. Bodies are of two kinds that have
@@ -187,7 +187,7 @@ func TestRealPatchGivesWay(t *testing.T) {
 			b.must(201)(b.direct("POST", documentsPath, document))
 			b.must(201)(b.through("POST", documentsPath, strings.Replace(document, id, twin, 1)))
 			source := b.must(200)(b.direct("GET", path(id), ""))
-			sketch, _ := wanted(b.rule, []byte(source))
+			ours, _ := b.rule.Wanted([]byte(source), 0)
 			requests := 0
 			gap := func(answered int) {
 				if requests = answered; at == everywhere || at == answered {
@@ -195,7 +195,7 @@ func TestRealPatchGivesWay(t *testing.T) {
 				}
 				stale += b.judged("n:=" + group)
 			}
-			patches := []adapters.Patch{{Stored: adapters.Stored{ID: id, Source: []byte(source)}, Sketch: sketch}}
+			patches := []adapters.Patch{{Stored: adapters.Stored{ID: id, Source: []byte(source)}, Ours: ours}}
 			results, err := b.stopping(gap).Patch(t.Context(), b.collection, b.rule, patches)
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
@@ -210,7 +210,7 @@ func TestRealPatchGivesWay(t *testing.T) {
 			if state == "stale" && !(w.keeps && (at == everywhere || at == last)) {
 				t.Errorf("%s: %v after %d requests: %s", name, results, last, now)
 			}
-			if _, right := wanted(b.rule, []byte(now)); results[0] == adapters.Patched && at < last && at != everywhere && !right {
+			if _, right := b.rule.Wanted([]byte(now), 0); results[0] == adapters.Patched && at < last && at != everywhere && !right {
 				t.Errorf("%s: said to be patched, and is %s", name, state)
 			}
 		}
@@ -328,9 +328,9 @@ func TestRealScanGoesOn(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			b.must(200)(b.direct("DELETE", documentsPath+"?filter_by="+url.QueryEscape("n:>=0"), ""))
 			b.load(rand.New(rand.NewPCG(1, 2)), documents)
-			store := Open(&broken{after: c.after}, b.urls()[1:])(adapters.Header{keyHeader: {b.key}}, "")
+			store := Open(&broken{after: c.after}, b.urls()[1:], nil)(adapters.Header{keyHeader: {b.key}}, "")
 			seen, deleted, pages := map[string]int{}, map[string]bool{}, 0
-			err := store.Scan(t.Context(), b.collection, b.rule, func(p adapters.Page) error {
+			err := store.Scan(t.Context(), b.collection, b.rule, adapters.Selection{}, func(p adapters.Page) error {
 				for _, d := range p.Documents {
 					seen[d.ID]++
 				}
@@ -369,7 +369,7 @@ func TestRealScanOutlastsTheEngine(t *testing.T) {
 	}
 	b.must(200)(b.direct("POST", documentsPath+"/import", lines.String()))
 	seen := map[string]int{}
-	err := b.store().Scan(t.Context(), b.collection, b.rule, func(p adapters.Page) error {
+	err := b.store().Scan(t.Context(), b.collection, b.rule, adapters.Selection{}, func(p adapters.Page) error {
 		if len(seen) == 0 {
 			time.Sleep(70 * time.Second)
 		}

@@ -32,7 +32,12 @@ func storedFields(rule *adapters.Rule) []string {
 
 // Scan implements adapters.Store. It reads an export, which is a stream as of the moment it begins. The engine cuts one of which
 // nothing is read for a minute, as a throttled job may: then another is begun, and read on behind what was yielded.
-func (s *store) Scan(ctx context.Context, index string, rule *adapters.Rule, yield func(adapters.Page) error) error {
+func (s *store) Scan(
+	ctx context.Context, index string, rule *adapters.Rule, sel adapters.Selection, yield func(adapters.Page) error,
+) error {
+	if sel.Random {
+		return s.sample(ctx, index, rule, sel.Limit, yield)
+	}
 	c, err := s.collection(ctx, index)
 	if err != nil {
 		return err

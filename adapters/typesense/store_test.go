@@ -18,7 +18,7 @@ import (
 func (b *bench) scan() map[string]adapters.Stored {
 	b.t.Helper()
 	all := map[string]adapters.Stored{}
-	err := b.store().Scan(b.t.Context(), b.collection, b.rule, func(p adapters.Page) error {
+	err := b.store().Scan(b.t.Context(), b.collection, b.rule, adapters.Selection{}, func(p adapters.Page) error {
 		if p.Total == 0 || len(p.Documents) > batch {
 			b.t.Errorf("a page of %d documents of %d", len(p.Documents), p.Total)
 		}
@@ -38,7 +38,7 @@ func (b *bench) patches() []adapters.Patch {
 	var list []adapters.Patch
 	for _, d := range b.scan() {
 		if computed, stored := b.rule.SketchOf(d.Source); computed != nil && (stored == nil || stored.Text != computed.Text) {
-			list = append(list, adapters.Patch{Stored: d, Sketch: computed.Text})
+			list = append(list, adapters.Patch{Stored: d, Ours: adapters.Ours{Sketch: computed.Text}})
 		}
 	}
 	return list
@@ -74,11 +74,11 @@ func TestRealPrepareAndResolve(t *testing.T) {
 	if err != nil || len(all) == 0 {
 		t.Errorf("all collections: %v %v", all, err)
 	}
-	if _, err := Open(nil, b.urls())(nil, "x=1&"+keyParam+"=wrong").Resolve(ctx, b.collection); err == nil || !strings.Contains(err.Error(), "401") {
+	if _, err := Open(nil, b.urls(), nil)(nil, "x=1&"+keyParam+"=wrong").Resolve(ctx, b.collection); err == nil || !strings.Contains(err.Error(), "401") {
 		t.Errorf("a wrong key: %v", err)
 	}
 	query := "x=1&" + keyParam + "=" + url.QueryEscape(b.key)
-	if got, err := Open(nil, b.urls())(nil, query).Resolve(ctx, b.collection); err != nil || len(got) != 1 {
+	if got, err := Open(nil, b.urls(), nil)(nil, query).Resolve(ctx, b.collection); err != nil || len(got) != 1 {
 		t.Errorf("the key in the query: %v %v", got, err)
 	}
 }
@@ -183,11 +183,11 @@ func TestRealScanStopsAtYieldsError(t *testing.T) {
 	b := newBench(t, articles, "body")
 	b.load(rand.New(rand.NewPCG(1, 1)), 300)
 	enough, pages := errors.New("enough"), 0
-	err := b.store().Scan(t.Context(), b.collection, b.rule, func(adapters.Page) error { pages++; return enough })
+	err := b.store().Scan(t.Context(), b.collection, b.rule, adapters.Selection{}, func(adapters.Page) error { pages++; return enough })
 	if !errors.Is(err, enough) || pages != 1 {
 		t.Errorf("%v after %d pages", err, pages)
 	}
-	if err := b.store().Scan(t.Context(), b.collection+"_none", b.rule, func(adapters.Page) error { return nil }); err == nil {
+	if err := b.store().Scan(t.Context(), b.collection+"_none", b.rule, adapters.Selection{}, func(adapters.Page) error { return nil }); err == nil {
 		t.Error("no error for a collection that is not there")
 	}
 }

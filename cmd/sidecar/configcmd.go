@@ -93,6 +93,9 @@ func (i IndexConfig) describe(section SketchConfig) []string {
 	add(rule.Exports, "exports are collapsed too")
 	add(i.Expand != expandOff, "folded hits are shown (%s)", i.Expand)
 	add(i.DryRun, "dry run: nothing is folded")
+	add(rule.Bands > 0, "%d bands of %d rows", rule.Bands, rule.Rows)
+	add(i.OnDuplicate != onDuplicateIndex, "on_duplicate: %s", i.OnDuplicate)
+	add(i.Native, "native: collapsed by the engine")
 	add(!rule.Choice.Ranked() || i.Transitive || rule.CollapsedTotals, "a search reads the whole window")
 	return parts
 }

@@ -41,7 +41,7 @@ func (w ward) Resolve(_ context.Context, name string) ([]adapters.Index, error) 
 	return []adapters.Index{w.index}, nil
 }
 
-func (w ward) Scan(_ context.Context, _ string, _ *adapters.Rule, yield func(adapters.Page) error) error {
+func (w ward) Scan(_ context.Context, _ string, _ *adapters.Rule, _ adapters.Selection, yield func(adapters.Page) error) error {
 	if w.breaks != nil {
 		return w.breaks
 	}
@@ -75,7 +75,6 @@ func (c *clinic) examined(t *testing.T, e EngineConfig) string {
 			condition: func(context.Context, adapters.Store, adapters.Index, *adapters.Rule) (adapters.Condition, error) {
 				return c.condition, nil
 			},
-			sampled: func(store adapters.Store, _ int) adapters.Store { return store },
 			anything: func(index string, _ []string) *adapters.Request {
 				return &adapters.Request{Method: "GET", Path: "/" + index}
 			},

@@ -72,7 +72,7 @@ func (p *patient) index(ctx context.Context, key string, index adapters.Index, r
 func (p *patient) sample(ctx context.Context, index adapters.Index, rule *adapters.Rule) (sample, error) {
 	s := sample{texts: map[string]int{}}
 	err := within(ctx, func(ctx context.Context) error {
-		return p.sampled(p.store, sampleSize).Scan(ctx, index.Name, rule, func(page adapters.Page) error {
+		return p.store.Scan(ctx, index.Name, rule, adapters.Selection{Random: true, Limit: sampleSize}, func(page adapters.Page) error {
 			for _, document := range page.Documents {
 				s.Count(rule, document)
 				for _, field := range rule.Fields {

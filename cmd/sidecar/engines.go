@@ -41,7 +41,7 @@ type kind struct {
 	// sniffed says that there are clients of it that ask for the nodes' addresses.
 	sniffed bool
 	speak   func(e *EngineConfig) (adapters.Dialect, errorReply)
-	open    func(transport http.RoundTripper, urls []*url.URL) func(header adapters.Header, query string) adapters.Store
+	open    func(transport http.RoundTripper, urls []*url.URL, rules adapters.Rules) func(header adapters.Header, query string) adapters.Store
 	inspector
 }
 
@@ -64,12 +64,12 @@ var kinds = []kind{
 		speak: func(*EngineConfig) (adapters.Dialect, errorReply) {
 			return typesense.Dialect{}, typesense.Dialect{}.ErrorReply
 		},
-		open: typesense.Open, inspector: inspector{typesense.Product, typesense.ConditionOf, typesense.Sampled, typesense.Anything},
+		open: typesense.Open, inspector: inspector{typesense.Product, typesense.ConditionOf, typesense.Anything},
 	},
 	{name: kindEmbedded, speak: elastically, open: elastic.Open, inspector: ofElastic},
 }
 
-var ofElastic = inspector{elastic.Product, elastic.ConditionOf, elastic.Sampled, elastic.Anything}
+var ofElastic = inspector{elastic.Product, elastic.ConditionOf, elastic.Anything}
 
 func elastically(e *EngineConfig) (adapters.Dialect, errorReply) {
 	d := elastic.Dialect{
@@ -174,7 +174,7 @@ func (s *servers) assemble(c *Config, e *EngineConfig) (*front, error) {
 	k := kindOf(e.Kind)
 	dialect, inShape := k.speak(e)
 	handler, err := proxy.New(proxy.Engine{
-		Dialect: dialect, Open: k.open(transport, urls), ErrorReply: inShape, Rules: rules, URLs: urls, Transport: transport,
+		Dialect: dialect, Open: k.open(transport, urls, rules), ErrorReply: inShape, Rules: rules, URLs: urls, Transport: transport,
 		Limits: proxy.Limits{
 			MaxReply: int64(e.Limits.MaxReply), MaxSearchBody: int64(e.Limits.MaxSearchBody), EngineMaxBody: int64(e.Limits.EngineMaxBody),
 			MaxWindow: e.Limits.MaxWindow, FallbackShare: e.Limits.FallbackShare,
@@ -239,5 +239,5 @@ func (c *Config) open(e *EngineConfig) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &opened{config: e, rules: rules, store: kindOf(e.Kind).open(transport, urls)(e.header(), "")}, nil
+	return &opened{config: e, rules: rules, store: kindOf(e.Kind).open(transport, urls, rules)(e.header(), "")}, nil
 }

@@ -40,6 +40,10 @@ type IndexConfig struct {
 	Expand          string `mapstructure:"expand"`
 	DryRun          bool   `mapstructure:"dry_run"`
 
+	Bands       string `mapstructure:"bands"`
+	OnDuplicate string `mapstructure:"on_duplicate"`
+	Native      bool   `mapstructure:"native"`
+
 	// Sketch is the section sketch with what the preset and the entry put over it.
 	Sketch SketchConfig `mapstructure:"sketch"`
 }
@@ -145,9 +149,46 @@ var expands = map[string]adapters.Expand{
 	expandOff: adapters.ExpandOff, expandIDs: adapters.ExpandIDs, expandSource: adapters.ExpandSource,
 }
 
+// The values of on_duplicate, and those of bands that are words.
+const (
+	onDuplicateIndex = "index"
+	onDuplicateTag   = "tag"
+	onDuplicateSkip  = "skip"
+	bandsOff         = "off"
+	bandsAuto        = "auto"
+)
+
+var onDuplicates = map[string]adapters.OnDuplicate{
+	onDuplicateIndex: adapters.IndexDuplicates, onDuplicateTag: adapters.TagDuplicates, onDuplicateSkip: adapters.SkipDuplicates,
+}
+
+// bands returns how many bands of how many rows the sketches have; 0 is none. Other than off, auto and BxR is an error.
+func (i IndexConfig) bands() (bands, rows int, err error) {
+	switch i.Bands {
+	case bandsOff, "":
+		return 0, 0, nil
+	case bandsAuto:
+		bands, rows = adapters.ChooseBands(i.Sketch.Positions, i.Threshold)
+		return bands, rows, nil
+	}
+	before, after, _ := strings.Cut(i.Bands, "x")
+	bands, err = strconv.Atoi(before)
+	if err == nil {
+		rows, err = strconv.Atoi(after)
+	}
+	if err != nil || bands < 1 || rows < 1 || bands*rows > i.Sketch.Positions {
+		return 0, 0, fmt.Errorf("%q is unknown: use off, auto, or bands and rows such as 32x4, whose product is at most the %d positions of a sketch",
+			i.Bands, i.Sketch.Positions)
+	}
+	return bands, rows, nil
+}
+
 // rule returns the entry as a rule.
 func (i IndexConfig) rule(sketcher *sketch.Sketcher) *adapters.Rule {
+	bands, rows, _ := i.bands() // which was validated
 	return &adapters.Rule{
+		Bands: bands, Rows: rows, OnDuplicate: onDuplicates[i.OnDuplicate], Native: i.Native,
+		Clusters: i.Native || i.OnDuplicate == onDuplicateTag,
 		Match: i.Match, Fields: i.Fields, Sketcher: sketcher, Compute: i.Missing == "compute",
 		Window: i.Window, VectorWindow: i.VectorWindow,
 		Profile: rerank.Profile{

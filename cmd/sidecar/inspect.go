@@ -10,8 +10,6 @@ import (
 type inspector struct {
 	product   func(context.Context, adapters.Store) (adapters.Product, error)
 	condition func(context.Context, adapters.Store, adapters.Index, *adapters.Rule) (adapters.Condition, error)
-	// sampled returns a store that scans so many documents of an index at most.
-	sampled func(store adapters.Store, n int) adapters.Store
 	// anything returns a search of an index, in these of its text fields.
 	anything func(index string, fields []string) *adapters.Request
 }

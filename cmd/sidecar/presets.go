@@ -87,7 +87,7 @@ func (p preset) start(section SketchConfig) IndexConfig {
 	i := IndexConfig{
 		Preset: p.name, Window: defaultWindow, Missing: "compute", VectorWindow: defaultVectorWindow,
 		Measure: string(rerank.Resemblance), Keep: 1, Representative: RepresentativeConfig{By: "rank"},
-		Totals: totalsEngine, Expand: expandOff, Sketch: section,
+		Totals: totalsEngine, Expand: expandOff, Sketch: section, Bands: bandsOff, OnDuplicate: onDuplicateIndex,
 	}
 	presets[0].set(&i)
 	p.set(&i)

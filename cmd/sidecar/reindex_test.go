@@ -45,7 +45,7 @@ func (s *shelf) Prepare(_ context.Context, name string, create bool) ([]adapters
 	return []adapters.Index{{Name: name, Ready: why == "", Why: why}}, nil
 }
 
-func (s *shelf) Scan(_ context.Context, index string, _ *adapters.Rule, yield func(adapters.Page) error) error {
+func (s *shelf) Scan(_ context.Context, index string, _ *adapters.Rule, _ adapters.Selection, yield func(adapters.Page) error) error {
 	if index == s.breaks {
 		return errors.New("the engine answered 503")
 	}

@@ -24,6 +24,7 @@ func (i IndexConfig) validate(f *faults, key string) {
 	f.oneOf(key+".measure", i.Measure, string(rerank.Resemblance), string(rerank.Containment))
 	f.oneOf(key+".totals", i.Totals, totalsEngine, totalsCollapsed)
 	f.oneOf(key+".expand", i.Expand, expandOff, expandIDs, expandSource)
+	i.validateStored(f, key)
 	if i.MinShingles < 0 {
 		f.add(key+".min_shingles", "%d is out of range: use 0 or more (%d is usual)", i.MinShingles, rerank.Default.MinShingles)
 	}
@@ -48,6 +49,43 @@ func (i IndexConfig) validateSketch(f *faults, key string, section *SketchConfig
 	}
 	if i.Measure == string(rerank.Containment) && i.Sketch.Features == string(sketch.Value64) {
 		f.add(key+".measure", "containment needs sets, and %s has none: use resemblance", i.Sketch.Features)
+	}
+}
+
+// validateStored checks what is stored beside the sketch.
+func (i IndexConfig) validateStored(f *faults, key string) {
+	f.oneOf(key+".on_duplicate", i.OnDuplicate, onDuplicateIndex, onDuplicateTag, onDuplicateSkip)
+	bands, _, err := i.bands()
+	if err != nil {
+		f.add(key+".bands", "%w", err)
+		return
+	}
+	if family := sketch.Family(i.Sketch.Family); bands > 0 &&
+		family != sketch.FastSimilarity && family != sketch.Permutations && family != sketch.SimHash {
+		f.add(key+".bands", "sketches of family %s have no bands: use off, or another family", family)
+	}
+	if bands == 0 && (i.OnDuplicate == onDuplicateTag || i.OnDuplicate == onDuplicateSkip) {
+		f.add(key+".bands", "is off, and on_duplicate: %s looks documents up by their bands: use auto", i.OnDuplicate)
+	}
+	i.validateClusters(f, key)
+}
+
+// validateClusters checks that a rule which goes by clusters decides by agreement alone, as clusters do.
+func (i IndexConfig) validateClusters(f *faults, key string) {
+	at, what := "on_duplicate", i.OnDuplicate
+	switch {
+	case i.Native:
+		at, what = "native", "true"
+	case i.OnDuplicate != onDuplicateTag && i.OnDuplicate != onDuplicateSkip:
+		return
+	}
+	switch {
+	case i.Within.Span > 0 || len(i.Same) > 0 || len(i.Different) > 0:
+		f.add(key+"."+at, "%s goes by agreement alone, and within, same or different is set: drop one of the two", what)
+	case i.Measure == string(rerank.Containment):
+		f.add(key+"."+at, "%s goes by resemblance, and measure is containment: drop one of the two", what)
+	case i.Native && i.Keep > 1:
+		f.add(key+".native", "true shows one hit of a cluster, and keep is %d: drop one of the two", i.Keep)
 	}
 }
 

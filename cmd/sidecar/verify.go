@@ -181,13 +181,10 @@ func (v *verification) index(ctx context.Context, e *opened, index adapters.Inde
 	if rule == nil {
 		return fmt.Errorf("engine %s: index %s: %s", e.config.Name, index.Name, index.Why)
 	}
-	store := e.store
-	if v.flags.sample > 0 {
-		store = e.config.inspector().sampled(store, v.flags.sample)
-	}
+	selected := adapters.Selection{Random: v.flags.sample > 0, Limit: v.flags.sample}
 	title := e.config.Name + ": " + index.Name
 	start, meter := time.Now(), newMeter(v.err, title)
-	f, err := jobs.Verify(ctx, store, index.Name, rule, func(f jobs.Findings) {
+	f, err := jobs.Verify(ctx, e.store, index.Name, rule, selected, func(f jobs.Findings) {
 		meter.at(f.Scanned, f.Total, fmt.Sprintf("%d right, %d stale", f.Right, f.Wrong()))
 	})
 	meter.end()

@@ -21,7 +21,7 @@ type stocked struct {
 	sources map[string][]string
 }
 
-func (s *stocked) Scan(_ context.Context, index string, _ *adapters.Rule, yield func(adapters.Page) error) error {
+func (s *stocked) Scan(_ context.Context, index string, _ *adapters.Rule, _ adapters.Selection, yield func(adapters.Page) error) error {
 	if index == s.breaks {
 		return errors.New("the engine answered 503")
 	}

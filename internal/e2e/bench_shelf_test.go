@@ -173,10 +173,10 @@ func (s *shop) serve(index string, rule adapters.Rule, limits proxy.Limits) *cle
 	e := proxy.Engine{Rules: adapters.Rules{&rule}, URLs: []*url.URL{u}, Transport: c.engine, Limits: limits}
 	if s.typesense() {
 		e.Dialect, e.ErrorReply = ts.Dialect{}, ts.Dialect{}.ErrorReply
-		e.Open = ts.Open(c.engine, e.URLs)
+		e.Open = ts.Open(c.engine, e.URLs, e.Rules)
 	} else {
 		d := es.Dialect{OpenSearch: s.e.Kind == engines.OpenSearch}
-		e.Dialect, e.ErrorReply, e.Open = d, d.ErrorReply, es.Open(c.engine, e.URLs)
+		e.Dialect, e.ErrorReply, e.Open = d, d.ErrorReply, es.Open(c.engine, e.URLs, e.Rules)
 	}
 	handler, err := proxy.New(e)
 	if err != nil {

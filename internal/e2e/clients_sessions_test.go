@@ -145,10 +145,19 @@ func readSession(t *testing.T, out []byte) (s session) {
 	return s
 }
 
+// alternatives are what stands between the alternatives of a query that is explained. Which comes first depends on how many fields the
+// mapping has, and on the run of the engine.
+var alternatives = regexp.MustCompile(` \| |[()]`)
+
 // settle takes what is volatile out of a value.
 func settle(value any) {
 	switch value := value.(type) {
 	case map[string]any:
+		if text, ok := value["explanation"].(string); ok {
+			list := alternatives.Split(text, -1)
+			slices.Sort(list)
+			value["explanation"] = strings.Join(list, "\n")
+		}
 		maps.DeleteFunc(value, func(key string, _ any) bool { return slices.Contains(volatile, strings.ToLower(key)) })
 		for _, member := range value {
 			settle(member)

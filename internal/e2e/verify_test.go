@@ -319,19 +319,19 @@ func TestSamplesHoldNoDocumentTwice(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		open, sampled := elasticadapter.Open, elasticadapter.Sampled
+		open := elasticadapter.Open
 		if direct.typesense() {
-			open, sampled = typesenseadapter.Open, typesenseadapter.Sampled
+			open = typesenseadapter.Open
 		}
 		header := adapters.Header{}
 		if e.Key != "" {
 			header["X-Typesense-Api-Key"] = []string{e.Key}
 		}
-		store, rule := open(http.DefaultTransport, []*url.URL{at})(header, ""), &adapters.Rule{Fields: []string{"title"}}
+		store, rule := open(http.DefaultTransport, []*url.URL{at}, nil)(header, ""), &adapters.Rule{Fields: []string{"title"}}
 		samples := map[string]bool{}
 		for range 5 {
 			n, ids := 75, map[string]bool{}
-			err := sampled(store, n).Scan(t.Context(), verified, rule, func(p adapters.Page) error {
+			err := store.Scan(t.Context(), verified, rule, adapters.Selection{Random: true, Limit: n}, func(p adapters.Page) error {
 				for _, d := range p.Documents {
 					ids[d.ID] = true
 				}

@@ -1,0 +1,204 @@
+package adapters
+
+import (
+	"encoding/base32"
+	"encoding/binary"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/neardup/sidecar/sketch"
+)
+
+// Field names of ours in the engine's documents. Every one begins with FieldPrefix.
+const (
+	FieldPrefix = "neardup_"
+	// SketchField holds the stored form of the sketch. It is not indexed.
+	SketchField = "neardup_sketch"
+	// BandsField holds the sketch's band keys, whole numbers, indexed. It is there only for a rule with bands.
+	BandsField = "neardup_bands"
+	// ClusterField holds the id of the document's cluster, a short text, indexed. It is there only for a rule with clusters.
+	ClusterField = "neardup_cluster"
+)
+
+// Our reports whether a field name is one of ours.
+func Our(field string) bool {
+	return strings.HasPrefix(field, FieldPrefix) && (field == SketchField || field == BandsField || field == ClusterField)
+}
+
+// Ours is what our fields of a document hold. A zero member is a field that is not there.
+type Ours struct {
+	// Sketch is the stored form of its sketch.
+	Sketch string
+	// Bands are its band keys: see [Rule.BandKeys].
+	Bands []int64
+	// Cluster is the id of its cluster: see [Rule.ClusterID].
+	Cluster string
+}
+
+// Equal reports whether two documents' fields hold the same.
+func (o Ours) Equal(p Ours) bool {
+	return o.Sketch == p.Sketch && o.Cluster == p.Cluster && slices.Equal(o.Bands, p.Bands)
+}
+
+// members appends the fields that are there to an object's members, each with a comma in front.
+func (o Ours) members(dst []byte) []byte {
+	if o.Sketch != "" {
+		dst = AppendString(append(dst, `,"`+SketchField+`":`...), o.Sketch)
+	}
+	if len(o.Bands) > 0 {
+		dst = append(dst, `,"`+BandsField+`":[`...)
+		for i, key := range o.Bands {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = strconv.AppendInt(dst, key, 10)
+		}
+		dst = append(dst, ']')
+	}
+	if o.Cluster != "" {
+		dst = AppendString(append(dst, `,"`+ClusterField+`":`...), o.Cluster)
+	}
+	return dst
+}
+
+// Fields returns the fields as the members of an object, in JSON without the braces; with every is null what is not there.
+func (o Ours) Fields(every bool) []byte {
+	list := o.members(nil)
+	if every {
+		for _, absent := range []struct {
+			is    bool
+			field string
+		}{{o.Sketch == "", SketchField}, {len(o.Bands) == 0, BandsField}, {o.Cluster == "", ClusterField}} {
+			if absent.is {
+				list = append(list, `,"`+absent.field+`":null`...)
+			}
+		}
+	}
+	if len(list) > 0 {
+		list = list[1:]
+	}
+	return list
+}
+
+// OursOf returns what our fields of a document's JSON hold. What is not of their form counts as not there.
+func OursOf(document []byte) (o Ours) {
+	members, err := Members(document)
+	if err != nil {
+		return o
+	}
+	o.Sketch, _ = Text(Get(members, SketchField))
+	o.Cluster, _ = Text(Get(members, ClusterField))
+	keys, _ := Elements(Get(members, BandsField))
+	for _, key := range keys {
+		n, err := strconv.ParseInt(string(key), 10, 64)
+		if err != nil {
+			return Ours{Sketch: o.Sketch, Cluster: o.Cluster}
+		}
+		o.Bands = append(o.Bands, n)
+	}
+	return o
+}
+
+// HasOurs reports whether anything stands in a field of ours in a document's JSON, whatever it is.
+func HasOurs(document []byte) bool {
+	members, err := Members(document)
+	return err == nil && slices.ContainsFunc(members, func(m Member) bool { return Our(m.Key) && string(m.Value) != "null" })
+}
+
+// WithOurs returns the document's JSON with our fields set to these, without those that are not among them, and every other byte as
+// it stands.
+func WithOurs(document []byte, o Ours) ([]byte, error) {
+	document, err := Cut(document, Our)
+	list := o.Fields(false)
+	if err != nil || len(list) == 0 {
+		return document, err
+	}
+	members, err := Members(document)
+	if err != nil {
+		return nil, err
+	}
+	last := 0
+	if len(members) > 0 {
+		last = members[len(members)-1].end
+	}
+	return appendMembers(nil, document, last, list), nil
+}
+
+// BandKeys returns the keys of a sketch's bands as they are stored, one for each of the rule's bands: numbers below 2^32, which both
+// kinds of engine index as whole numbers. None without bands, or where the sketch has none. Two sketches of one scheme that share a
+// key are candidates and no more: of n documents, some n·Bands/2^32 share one with another by chance.
+func (r *Rule) BandKeys(s *sketch.Sketch) []int64 {
+	if r.Bands == 0 || s == nil {
+		return nil
+	}
+	wide, ok := s.AppendBands(make([]uint64, 0, r.Bands), r.Bands, r.Rows)
+	if !ok {
+		return nil
+	}
+	keys := make([]int64, len(wide))
+	for i, key := range wide {
+		keys[i] = int64(key >> 32)
+	}
+	return keys
+}
+
+// ChooseBands returns the bands and rows over so many positions by which all but one in a hundred pairs of the resemblance are found,
+// with as many rows as that allows: more rows let fewer others through. Where none do, rows is 1.
+func ChooseBands(positions int, threshold float64) (bands, rows int) {
+	const found = 0.99
+	for rows = min(positions, 16); rows > 1; rows-- {
+		if sketch.Candidate(threshold, positions/rows, rows) >= found {
+			break
+		}
+	}
+	return positions / rows, rows
+}
+
+// ClusterMark is what cluster ids made under the rule begin with: four characters that stand for all that decides what is in a
+// cluster. An id with another mark was made under another threshold or scheme.
+func (r *Rule) ClusterMark() string {
+	text := strings.Join([]string{
+		strconv.FormatUint(uint64(r.Sketcher.SchemeID()), 16), strconv.Itoa(int(r.Source())),
+		strconv.FormatUint(math.Float64bits(r.Profile.Threshold), 16), strconv.Itoa(r.Profile.MinShingles), string(r.Profile.Measure),
+	}, "/")
+	return idText(xxhash.Sum64String(text))[:4]
+}
+
+// ClusterID returns a cluster's id under the rule, of 17 small letters and digits. The number is the least fingerprint among the
+// cluster's members; of a document that is alone its own, so that the same text always has the same id. A document without a text
+// takes a number of its own.
+func (r *Rule) ClusterID(number uint64) string { return r.ClusterMark() + idText(number) }
+
+var idEncoding = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(base32.NoPadding)
+
+// idText returns a number as 13 characters, which sort as the numbers do.
+func idText(number uint64) string {
+	return idEncoding.EncodeToString(binary.BigEndian.AppendUint64(nil, number))
+}
+
+// Wanted returns what our fields of a stored document are to hold under the rule, and whether they do. A cluster that stands there
+// with a right sketch and the rule's mark stays; else the document is alone in one. number is what a document without a text takes
+// for its cluster.
+func (r *Rule) Wanted(document []byte, number uint64) (want Ours, right bool) {
+	computed, stored := r.SketchOf(document)
+	have := OursOf(document)
+	fits := computed != nil && stored != nil && computed.Text == stored.Text
+	if computed != nil {
+		want.Sketch, want.Bands = computed.Text, r.BandKeys(&computed.Sketch)
+		number = computed.Fingerprint
+	}
+	if r.Clusters {
+		want.Cluster = r.ClusterID(number)
+		if strings.HasPrefix(have.Cluster, want.Cluster[:4]) && (fits || computed == nil) {
+			want.Cluster = have.Cluster
+		}
+	}
+	if want.Equal(Ours{}) {
+		return want, !HasOurs(document)
+	}
+	return want, have.Equal(want)
+}
