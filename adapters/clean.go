@@ -376,3 +376,19 @@ func (c *cleaner) name(quoted []byte) string {
 	}
 	return name
 }
+
+// NamesOurs reports whether one of our fields is named anywhere in a text.
+func NamesOurs[T string | []byte](text T) bool {
+	for rest := []byte(text); ; {
+		at := bytes.Index(rest, []byte(FieldPrefix))
+		if at < 0 {
+			return false
+		}
+		rest = rest[at+len(FieldPrefix):]
+		for _, field := range [...]string{SketchField, BandsField, ClusterField} {
+			if bytes.HasPrefix(rest, []byte(field[len(FieldPrefix):])) {
+				return true
+			}
+		}
+	}
+}

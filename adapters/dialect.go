@@ -54,6 +54,10 @@ type Class struct {
 	Kind Kind
 	// Target is the index, alias or pattern named in the path, unescaped; empty where the body names it or nothing does.
 	Target string
+	// ID is the id of the document that the path of a write names; empty where the body does, or the engine makes one up.
+	ID string
+	// Splices says that the reply to this write comes in the form in which it can be taken apart: see Enricher.Replies.
+	Splices bool
 	// Form is the dialect's own name of the endpoint. It means nothing to anyone else.
 	Form string
 	// Params is the dialect's own reading of the query, kept from Classify for the steps that follow.
@@ -186,6 +190,12 @@ type Outcome struct {
 	Short, Guessed bool
 	// CursorLost says that what earlier pages of a cursor showed was not known any more, so that the page was collapsed by itself.
 	CursorLost bool
+	// Native says that the engine collapsed the whole list itself, by clusters; Read and Window are then zero.
+	Native bool
+	// Fell, if not empty, says why a search was collapsed at query time that was to be native, in one word of the documentation's list;
+	// Unfit that it was for what is stored, which other searches of the target will find too.
+	Fell  string
+	Unfit bool
 }
 
 // Plan is what a dialect is told for a search.
@@ -249,4 +259,8 @@ type Scope struct {
 	Rate, Margin float64
 	// Lacking says that hits without a sketch were seen of late.
 	Lacking bool
+	// Native is the rule by whose clusters the engine may collapse a search itself, the one of all that is behind the target; nil if there
+	// is none such. Fell, if not empty, says why it may not for a while: see [Outcome].
+	Native *Rule
+	Fell   string
 }

@@ -1,6 +1,7 @@
 package adapters
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -47,6 +48,8 @@ type Enricher struct {
 	Count func(Change)
 	// NoCreate says that the operation at hand creates no index, whatever its document.
 	NoCreate bool
+	// Makes says that a partial document may make one that is not there, for which the engine refuses null in an indexed text.
+	Makes bool
 	// Unsure says that the engine may keep less of a document than it was sent: none is then given a sketch of what was sent.
 	Unsure bool
 	// Doubts, if set, reports whether the engine may store a text as something else: a document with such a text gets no sketch.
@@ -56,16 +59,35 @@ type Enricher struct {
 	LastCounts bool
 	// Strict says that the engine refuses comments: a document with one stays as it stands.
 	Strict bool
-	// Cluster, if set, returns the cluster of a document with the sketch, or "" where it is alone in its own. Number, if set, returns
-	// numbers of which none comes twice, for the clusters of documents without a sketch.
-	Cluster func(index string, rule *Rule, s *sketch.Sketch) string
-	Number  func() uint64
+	// Starts, if set, is told of each operation of the write before its document comes, and reports whether it stays in the write.
+	Starts func(o Operation) bool
+	// Sketch, if set, makes the sketches in place of the rule.
+	Sketch func(rule *Rule, texts []string) (sketch.Sketch, bool)
+	// Cluster, if set, is told of each document that gets a sketch, and returns its cluster, or "" where it is alone in its own.
+	Cluster func(o Operation, rule *Rule, s *sketch.Sketch, partial bool) string
+	// Number, if set, returns a number for the cluster of a document without a sketch: the same for the same document, if it has an
+	// id, and for no other.
+	Number func(o Operation, rule *Rule) uint64
+	// Replies is set by the dialect, in EnrichWrite, to what takes apart the reply to this write; nil where none of its operations can
+	// be left out.
+	Replies *Replies
 	// Room is how many bytes may be added before the engine's limit on a body could be crossed. Half of it is kept for clearing stale
 	// sketches, which has to go on when no more are added.
 	Room int64
 
 	kept  int64
 	began bool
+	at    Operation
+	count int
+}
+
+// Start is called by a dialect with each operation of a write, whose number it sets, before the documents of it are appended. It reports
+// whether the operation stays in the write.
+func (e *Enricher) Start(o Operation) bool {
+	o.Number = e.count
+	e.count++
+	e.at = o
+	return e.Starts == nil || e.Starts(o)
 }
 
 // Append appends the document to dst, enriched by the rule of its index. A partial document is one that the engine merges into
@@ -122,26 +144,43 @@ func (e *Enricher) append(dst []byte, index string, document []byte, partial boo
 		}
 		document = bare
 	}
-	fields, change := e.fields(rule, index, found, partial)
+	fields, change := e.fields(rule, found, partial, prepared)
 	if fields != nil && !prepared {
 		fields, change = nil, Unprepared
 		if partial && e.Clears != nil && e.Clears(index) {
-			fields, change = clearedSketch, Cleared
+			known := *rule
+			known.Clusters = rule.Clusters && !e.Makes
+			fields, change = known.cleared(0), Cleared
 		}
 	}
 	if fields != nil && int64(len(fields)+1) > e.Room-e.kept {
 		fields, change = nil, Oversized
 		if partial { // a stale sketch must not stay: this one costs next to nothing
-			fields, change = rule.cleared(0), Cleared
+			fields, change = rule.cleared(e.number(rule, partial)), Cleared
 		}
 	}
-	if fields == nil && own && e.LastCounts {
-		fields = clearedSketch
+	if own && e.LastCounts {
+		fields = outdone(members, fields)
 	}
 	if fields == nil {
 		return append(dst, document...), change
 	}
 	return appendMembers(dst, document, last, fields), change
+}
+
+// outdone returns the fields with null for each other one of ours of which a document has a value of the client's own.
+func outdone(members []Member, fields []byte) []byte {
+	for _, field := range []string{SketchField, BandsField, ClusterField} {
+		named := []byte(`"` + field + `":`)
+		if bytes.Contains(fields, named) || !slices.ContainsFunc(members, func(m Member) bool { return m.Key == field }) {
+			continue
+		}
+		if fields = slices.Clip(fields); len(fields) > 0 {
+			fields = append(fields, ',')
+		}
+		fields = append(append(fields, named...), "null"...)
+	}
+	return fields
 }
 
 // clearedSketch clears a sketch, and nothing else of ours.
@@ -164,46 +203,59 @@ func (r *Rule) cleared(number uint64) []byte {
 }
 
 // fields returns the members that a document gets, nil for nothing at all.
-func (e *Enricher) fields(r *Rule, index string, found texts, partial bool) ([]byte, Change) {
+func (e *Enricher) fields(r *Rule, found texts, partial, prepared bool) ([]byte, Change) {
 	switch {
 	case partial && found.touched == 0 && !found.grazed:
 		return nil, Untouched
 	case partial && (found.touched < len(r.Fields) || found.nested || found.odd):
-		return r.cleared(e.number()), Cleared
+		return r.cleared(e.number(r, partial)), Cleared
 	case found.odd:
 		return e.alone(r), Unreadable
 	}
-	s, ok := r.Sketch(found.list())
+	sketching := (*Rule).Sketch
+	if e.Sketch != nil {
+		sketching = e.Sketch
+	}
+	s, ok := sketching(r, found.list())
 	switch {
 	case ok:
 		o := Ours{Sketch: s.String(), Bands: r.BandKeys(&s)}
-		if r.Clusters && e.Cluster != nil {
-			o.Cluster = e.Cluster(index, r, &s)
+		if e.Cluster != nil && prepared {
+			o.Cluster = e.Cluster(e.at, r, &s, partial)
 		}
-		if r.Clusters && o.Cluster == "" {
+		switch {
+		case !r.Clusters:
+			o.Cluster = ""
+		case o.Cluster == "":
 			o.Cluster = r.ClusterID(s.Fingerprint)
 		}
-		return o.Fields(partial && r.Bands > 0 && len(o.Bands) == 0), Enriched
+		fields := o.Fields(false)
+		if partial && r.Bands > 0 && len(o.Bands) == 0 {
+			fields = append(fields, `,"`+BandsField+`":null`...)
+		}
+		return fields, Enriched
 	case partial:
-		return r.cleared(e.number()), Cleared
+		return r.cleared(e.number(r, partial)), Cleared
 	}
 	return e.alone(r), Textless
 }
 
 // alone returns the members of a document without a sketch: those of a cluster of its own, if the rule has clusters.
 func (e *Enricher) alone(r *Rule) []byte {
-	if !r.Clusters {
+	number := e.number(r, false)
+	if !r.Clusters || number == 0 {
 		return nil
 	}
-	return Ours{Cluster: r.ClusterID(e.number())}.Fields(false)
+	return Ours{Cluster: r.ClusterID(number)}.Fields(false)
 }
 
-// number returns what tells a document without a sketch from all others.
-func (e *Enricher) number() uint64 {
-	if e.Number == nil {
+// number returns what tells a document without a sketch from all others; 0 where nothing does: a partial document without an id may be
+// meant for many.
+func (e *Enricher) number(r *Rule, partial bool) uint64 {
+	if e.Number == nil || !r.Clusters || partial && e.at.ID == "" && !e.Makes {
 		return 0
 	}
-	return e.Number()
+	return e.Number(e.at, r)
 }
 
 // SketchOf returns the sketch of a whole document's JSON and what stands in our field of it, decoded. Both are nil where there is

@@ -128,9 +128,10 @@ func WithOurs(document []byte, o Ours) ([]byte, error) {
 	return appendMembers(nil, document, last, list), nil
 }
 
-// BandKeys returns the keys of a sketch's bands as they are stored, one for each of the rule's bands: numbers below 2^32, which both
-// kinds of engine index as whole numbers. None without bands, or where the sketch has none. Two sketches of one scheme that share a
-// key are candidates and no more: of n documents, some n·Bands/2^32 share one with another by chance.
+// BandKeys returns the keys of a sketch's bands as they are stored, one for each of the rule's bands: numbers from -2^32 to -1, which
+// both kinds of engine index as whole numbers, and for which nobody looks who searches all fields. None without bands, or where the
+// sketch has none. Two sketches of one scheme that share a key are candidates and no more: of n documents, some n·Bands/2^32 share
+// one with another by chance.
 func (r *Rule) BandKeys(s *sketch.Sketch) []int64 {
 	if r.Bands == 0 || s == nil {
 		return nil
@@ -141,7 +142,7 @@ func (r *Rule) BandKeys(s *sketch.Sketch) []int64 {
 	}
 	keys := make([]int64, len(wide))
 	for i, key := range wide {
-		keys[i] = int64(key >> 32)
+		keys[i] = -1 - int64(key>>32)
 	}
 	return keys
 }
@@ -158,17 +159,17 @@ func ChooseBands(positions int, threshold float64) (bands, rows int) {
 	return positions / rows, rows
 }
 
-// ClusterMark is what cluster ids made under the rule begin with: four characters that stand for all that decides what is in a
+// ClusterMark is what cluster ids made under the rule begin with: four characters, the first one that no word begins with, that stand for all that decides what is in a
 // cluster. An id with another mark was made under another threshold or scheme.
 func (r *Rule) ClusterMark() string {
 	text := strings.Join([]string{
 		strconv.FormatUint(uint64(r.Sketcher.SchemeID()), 16), strconv.Itoa(int(r.Source())),
 		strconv.FormatUint(math.Float64bits(r.Profile.Threshold), 16), strconv.Itoa(r.Profile.MinShingles), string(r.Profile.Measure),
 	}, "/")
-	return idText(xxhash.Sum64String(text))[:4]
+	return "_" + idText(xxhash.Sum64String(text))[:3]
 }
 
-// ClusterID returns a cluster's id under the rule, of 17 small letters and digits. The number is the least fingerprint among the
+// ClusterID returns a cluster's id under the rule, of 17 characters. The number is the least fingerprint among the
 // cluster's members; of a document that is alone its own, so that the same text always has the same id. A document without a text
 // takes a number of its own.
 func (r *Rule) ClusterID(number uint64) string { return r.ClusterMark() + idText(number) }

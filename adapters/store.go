@@ -1,6 +1,9 @@
 package adapters
 
-import "context"
+import (
+	"context"
+	"errors"
+)
 
 // Store is the I/O half of an adapter, bound to one set of credentials. All methods are safe for concurrent use. Errors carry the
 // engine's own words and what to do.
@@ -79,7 +82,7 @@ type Selection struct {
 	Random bool
 	// Brief reads no text, but our fields alone and Fields; such documents can't be patched.
 	Brief bool
-	// Fields are to be read beside the rule's.
+	// Fields are to be read beside the rule's; AllFields stands for all there are.
 	Fields []string
 }
 
@@ -130,4 +133,10 @@ const (
 	Gone
 	// Refused: the engine would not take it.
 	Refused
+	// Busy: the engine had no room for it just now, and it may be sent again as it is.
+	Busy
 )
+
+// ErrBusy is within the errors of Scan and Patch that say that the engine had no room for a request just now. A patch sent again does no
+// harm, and a scan can go on behind the last page.
+var ErrBusy = errors.New("the engine is busy")

@@ -109,6 +109,7 @@ func Test(t *testing.T, s Subject) {
 	t.Run("writes", func(t *testing.T) { testWrites(t, s) })
 	t.Run("changes", func(t *testing.T) { testChanges(t, s) })
 	t.Run("documents", func(t *testing.T) { testDocuments(t, s) })
+	t.Run("operations", func(t *testing.T) { testOperations(t, s) })
 	t.Run("reads", func(t *testing.T) { testReads(t, s) })
 	t.Run("errors", func(t *testing.T) { testErrors(t, s) })
 	t.Run("at once", func(t *testing.T) { testAtOnce(t, s) })

@@ -59,6 +59,9 @@ func (larder) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, e *ada
 		if len(bytes.TrimSpace(document)) == 0 {
 			return document
 		}
+		if !e.Start(adapters.Operation{Form: c.Form, Index: c.Target}) { // which stays out of the write
+			return nil
+		}
 		return e.Append(nil, c.Target, document, partial)
 	}
 	if c.Form == onEachLine {

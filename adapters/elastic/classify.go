@@ -57,9 +57,10 @@ func (d Dialect) Classify(r *adapters.Request) adapters.Class {
 	}
 	params := adapters.Params(r.RawQuery)
 	c.Params = params
-	c.Shown = c.Form == formMapping && strings.Contains(path[len(path)-1], adapters.SketchField)
+	c.Splices = (c.Form == formBulk || c.Form == formDoc) && splices(r, params)
+	c.Shown = c.Form == formMapping && adapters.NamesOurs(path[len(path)-1])
 	for _, p := range params {
-		c.Shown = c.Shown || strings.Contains(p.Value, adapters.SketchField)
+		c.Shown = c.Shown || adapters.NamesOurs(p.Value)
 	}
 	return c
 }
@@ -113,16 +114,19 @@ func classify(method string, path []string) adapters.Class {
 		}
 		return adapters.Class{}
 	}
-	named := target != ""
+	named, id := target != "", ""
+	if len(path) == 2 {
+		id = path[1]
+	}
 	switch endpoint, rest := path[0], len(path)-1; {
 	case endpoint == "_bulk" && write && rest == 0:
 		return adapters.Class{Kind: adapters.Write, Target: target, Form: formBulk, CleanWrite: true, Elsewhere: true}
 	case endpoint == "_doc" && named && (method == "POST" && rest <= 1 || method == "PUT" && rest == 1):
-		return adapters.Class{Kind: adapters.Write, Target: target, Form: formDoc, CleanWrite: true}
+		return adapters.Class{Kind: adapters.Write, Target: target, ID: id, Form: formDoc, CleanWrite: true}
 	case endpoint == "_create" && named && write && rest == 1:
-		return adapters.Class{Kind: adapters.Write, Target: target, Form: formDoc, CleanWrite: true}
+		return adapters.Class{Kind: adapters.Write, Target: target, ID: id, Form: formDoc, CleanWrite: true}
 	case endpoint == "_update" && named && method == "POST" && rest == 1:
-		return adapters.Class{Kind: adapters.Write, Target: target, Form: formUpdate, CleanWrite: true}
+		return adapters.Class{Kind: adapters.Write, Target: target, ID: id, Form: formUpdate, CleanWrite: true}
 	case endpoint == "_search" && rest == 0 && (read || method == "POST"):
 		return adapters.Class{Kind: adapters.Search, Target: target, Form: formSearch}
 	case endpoint == "_search" && rest == 1 && path[1] == "template" && (read || method == "POST"):

@@ -23,7 +23,7 @@ func (d Dialect) CleanReply(c adapters.Class, dst io.Writer, src io.Reader) erro
 	return adapters.Clean(dst, r, d.cuts(c))
 }
 
-// cuts returns what is cut out of a reply of the class. With a filter_path it is what the engine would filter if our field were
+// cuts returns what is cut out of a reply of the class. With a filter_path it is what the engine would filter if our fields were
 // not there: containers that it then has nothing to keep of go too.
 func (d Dialect) cuts(c adapters.Class) adapters.Cuts {
 	cuts := inDocument
@@ -54,10 +54,10 @@ func (d Dialect) cuts(c adapters.Class) adapters.Cuts {
 	return cuts
 }
 
-// atTop cuts our field out of a document that stands alone.
+// atTop cuts our fields out of a document that stands alone.
 var atTop = adapters.Cuts{Drop: func(path []string) bool { return len(path) == 1 && adapters.Our(path[0]) }}
 
-// inDocument cuts our field out of a document's source, and out of what is extracted or highlighted beside it: of a script's
+// inDocument cuts our fields out of a document's source, and out of what is extracted or highlighted beside it: of a script's
 // result too, which may be the source. The engine leaves out what it finds nothing for, but for a source.
 var inDocument = adapters.Cuts{
 	Drop: func(path []string) bool {
@@ -68,7 +68,7 @@ var inDocument = adapters.Cuts{
 		if i := slices.Index(path, "_source"); i >= 0 && i < last {
 			return i == last-1 // what is further down is the client's own
 		}
-		return path[last-1] == "highlight" || slices.Contains(path[:last], "fields")
+		return path[last-1] == "highlight" || path[last-1] == "term_vectors" || slices.Contains(path[:last], "fields")
 	},
 	Prune: func(path []string, element bool) bool {
 		name := path[len(path)-1]
@@ -76,7 +76,7 @@ var inDocument = adapters.Cuts{
 	},
 }
 
-// inMapping cuts our field out of the mappings of indices and templates, which stand below a name, and out of the list of fields
+// inMapping cuts our fields out of the mappings of indices and templates, which stand below a name, and out of the list of fields
 // in their place. A mapping without fields has no list of them. Who asks for version 7 of the API can have a type above them,
 // which then is not there either, but in an index's own description.
 var inMapping = adapters.Cuts{
@@ -105,22 +105,30 @@ func belowMappings(path []string) []string {
 	return nil
 }
 
-// quoted is where a document of an error's text, which stands in a string of the reply, has our field: with the comma in front of
-// it, or behind it where it comes first. Engines quote the beginning of a document alone.
-var quoted = regexp.MustCompile(`(,?)\\"` + adapters.SketchField + `\\":(?:\\"[^"\\]*(?:\\"(\[truncated \d+ bytes\])?)|null)(,?)`)
+// A document that an error's text quotes, which stands in a string of the reply, has our fields in a row: with the comma in front of
+// them, or behind them where they come first. Engines quote the beginning of a document alone.
+const (
+	quotedOurs = `\\"neardup_(?:sketch|bands|cluster)\\":(?:\\"[^"\\]*\\"|\[[-\d,]*\]|null)`
+	// quotedBegun is what can stand behind the beginning of a name, up to anywhere in its value.
+	quotedBegun = `(?:\\"(?::(?:\\"[^"\\]*|\[[-\d,]*|nu?l?l?)?)?)?`
+)
 
-// unquote takes our field out of a document that an error's text quotes.
+var (
+	quoted = regexp.MustCompile(`(,?)` + quotedOurs + `(?:,` + quotedOurs + `)*(,?)`)
+	// quotedShort is where the quoting ends among our fields, which are the document's last.
+	quotedShort = regexp.MustCompile(`,?(?:(?:` + quotedOurs + `,)*` + quotedOurs + `(?:,(?:\\"[a-z_]*` + quotedBegun + `)?)?|` +
+		`\\"neardup_[a-z]*` + quotedBegun + `)\\"\[truncated \d+ bytes\]`)
+)
+
+// unquote takes our fields out of a document that an error's text quotes.
 func unquote(text []byte) []byte {
-	if !bytes.Contains(text, []byte(adapters.SketchField)) {
+	if !bytes.Contains(text, []byte(adapters.FieldPrefix)) {
 		return text
 	}
+	text = quotedShort.ReplaceAllLiteral(text, []byte(`}\"`)) // without ours it is quoted whole
 	return quoted.ReplaceAllFunc(text, func(found []byte) []byte {
-		parts := quoted.FindSubmatch(found)
-		switch {
-		case len(parts[2]) > 0: // what it quotes ends in our field, which is the document's last: without it, it is quoted whole
-			return []byte(`}\"`)
-		case len(parts[1]) > 0: // the comma behind it stays
-			return parts[3]
+		if parts := quoted.FindSubmatch(found); len(parts[1]) > 0 { // the comma behind them stays
+			return parts[2]
 		}
 		return nil
 	})

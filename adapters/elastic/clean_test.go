@@ -121,3 +121,26 @@ var cleanReplies = []struct {
 }
 
 const mappedSketch = `"neardup_sketch":{"type":"binary","doc_values":true}`
+
+// TestQuotedShort has an error's text quote a document that ends among our fields, wherever that is.
+func TestQuotedShort(t *testing.T) {
+	escaped := func(text string) string { return strings.ReplaceAll(text, `"`, `\"`) }
+	ours := adapters.Ours{Sketch: "AQgq1Zz+/w==", Bands: []int64{-4294967296, -7, -1}, Cluster: "_3k9abcdefghijklm"}
+	for what, bare := range map[string]string{"behind": `{"a":"[1]"}`, "alone": `{}`} {
+		whole, err := adapters.WithOurs([]byte(bare), ours)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reply := func(quoted string) []byte { return []byte("(byte[])" + escaped(`"`+quoted) + "; line: 1") }
+		if got, want := unquote(reply(string(whole)+`"`)), reply(bare+`"`); !bytes.Equal(got, want) {
+			t.Errorf("%s: %s, not %s", what, got, want)
+		}
+		begins := strings.Index(string(whole), adapters.FieldPrefix) + len(adapters.FieldPrefix)
+		for at := begins; at < len(whole); at++ {
+			got, want := unquote(reply(string(whole[:at])+`"[truncated 9 bytes]`)), reply(bare+`"`)
+			if !bytes.Equal(got, want) {
+				t.Errorf("%s, cut at %d: %s, not %s", what, at, got, want)
+			}
+		}
+	}
+}

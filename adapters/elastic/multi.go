@@ -21,6 +21,7 @@ type multi struct {
 type entry struct {
 	header, body []byte // the client's two lines, less our controls
 	*collapse           // nil: asked as it is
+	native       *attempt
 	reason       string
 	shown        bool
 	target       string
@@ -123,7 +124,9 @@ func (d Dialect) parseEntry(
 	}
 	if e.collapse = newCollapse(d, q, p, scope); e.collapse == nil {
 		e.reason = "not_understood"
+		return e, q.stripped, nil
 	}
+	e.native = d.newAttempt(q, scope)
 	return e, q.stripped, nil
 }
 
@@ -199,6 +202,9 @@ func (e *entry) ask() (body []byte, more bool) {
 	if e.collapse == nil {
 		return e.body, true
 	}
+	if body, _ = e.native.asks(); body != nil {
+		return body, true
+	}
 	body, _, more, err := e.next()
 	if err == nil && !more {
 		e.result, err = e.collapse.result()
@@ -239,6 +245,10 @@ func (e *entry) takeElement(element []byte) {
 		e.result = element
 		return
 	}
+	if e.native.open() {
+		e.takeNative(element)
+		return
+	}
 	members, err := adapters.Members(element)
 	if err != nil {
 		e.leave("not_understood")
@@ -270,7 +280,7 @@ func (m *multi) answer() (*adapters.Answer, error) {
 		results[i] = e.result
 		outcome := adapters.Outcome{Target: e.target, Reason: e.reason, Again: e.again}
 		if e.collapse != nil {
-			outcome = e.outcome()
+			outcome = e.collapsedOutcome()
 		} else if !e.shown {
 			results[i] = adapters.Cleaned(e.result, inDocument)
 		}

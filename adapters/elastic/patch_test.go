@@ -1,12 +1,14 @@
 package elastic
 
 import (
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/neardup/sidecar/adapters"
 )
@@ -20,38 +22,121 @@ func (h handled) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// TestPatchOfABusyEngine has no room for a bulk however often it is sent: nothing of it counts as written.
+// TestPatchOfABusyEngine has no room for a bulk, or for one of its documents: it is told so, and nothing is sent again.
 func TestPatchOfABusyEngine(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	for _, c := range []struct {
+		status int
+		reply  string
+		want   []adapters.Result
+	}{
+		{429, `{}`, []adapters.Result{adapters.Busy, adapters.Busy}}, {503, ``, []adapters.Result{adapters.Busy, adapters.Busy}},
+		{200, `{"items":[{"index":{"status":429}},{"index":{"status":200}}]}`, []adapters.Result{adapters.Busy, adapters.Patched}},
+		{200, `{"items":[{"index":{"status":409}},{"index":{"status":400}}]}`, []adapters.Result{adapters.Changed, adapters.Refused}},
+	} {
 		sent := 0
 		store := Open(handled(func(w http.ResponseWriter, _ *http.Request) {
 			sent++
-			w.WriteHeader(http.StatusTooManyRequests)
+			w.WriteHeader(c.status)
+			_, _ = w.Write([]byte(c.reply))
 		}), []*url.URL{{Scheme: "http", Host: "engine"}}, nil)(nil, "")
-		results, err := store.Patch(t.Context(), "news-1", nil, []adapters.Patch{{Stored: adapters.Stored{ID: "1",
-			Source: []byte(`{}`), Version: version{}}, Ours: adapters.Ours{Sketch: "x"}}})
-		if err != nil || !slices.Equal(results, []adapters.Result{adapters.Refused}) || sent != patchTries+1 {
-			t.Errorf("%v %v after %d bulks", results, err, sent)
+		patch := adapters.Patch{Stored: adapters.Stored{ID: "1", Source: []byte(`{}`), Version: version{}}, Ours: adapters.Ours{Sketch: "x"}}
+		results, err := store.Patch(t.Context(), "news-1", nil, []adapters.Patch{patch, patch})
+		if err != nil || !slices.Equal(results, c.want) || sent != 1 {
+			t.Errorf("%d %s: %v %v after %d bulks", c.status, c.reply, results, err, sent)
 		}
-	})
+	}
 }
 
-// TestScanThatBreaksOff loses its shards on the second page.
-func TestScanThatBreaksOff(t *testing.T) {
-	store := Open(handled(func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/news-1/_search":
-			_, _ = w.Write([]byte(`{"_scroll_id":"s","_shards":{"failed":0},"hits":{"total":{"value":5},"hits":[{"_id":"1",` +
-				`"_source":{}}]}}`))
-		case "/_search/scroll":
-			_, _ = w.Write([]byte(`{"_scroll_id":"s","_shards":{"failed":1},"hits":{"total":{"value":5},"hits":[]}}`))
-		default:
-			_, _ = w.Write([]byte(`{}`))
+// served answers the requests of a scan of an index with one shard as an engine would, as far as pages does not.
+func served(t *testing.T, pages func(r *http.Request, body string) (status int, reply string)) adapters.Store {
+	return Open(handled(func(w http.ResponseWriter, r *http.Request) {
+		body := ""
+		if r.Body != nil {
+			all, err := io.ReadAll(r.Body)
+			if err != nil {
+				t.Error(err)
+			}
+			body = string(all)
 		}
+		status, reply := pages(r, body)
+		switch {
+		case status != 0:
+		case strings.HasSuffix(r.URL.Path, "/_settings/index.number_of_shards,index.final_pipeline"):
+			status, reply = 200, `{"news-1":{"settings":{"index.number_of_shards":"1"}}}`
+		case strings.Contains(body, `"size":0`):
+			status, reply = 200, `{"hits":{"total":{"value":5},"hits":[]}}`
+		default:
+			status, reply = 200, `{}`
+		}
+		w.Header().Set("X-Elastic-Product", "Elasticsearch")
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(reply))
 	}), []*url.URL{{Scheme: "http", Host: "engine"}}, nil)(nil, "")
+}
+
+func hitsFrom(from, n int) string {
+	var list []string
+	for i := range n {
+		list = append(list, fmt.Sprintf(`{"_id":"%d","_seq_no":%d,"_primary_term":1,"_source":{"n":"\"]}\\"}}`, from+i, from+i))
+	}
+	return `"_shards":{"failed":0},"hits":{"total":{"value":5},"hits":[` + strings.Join(list, ",") + `]}}`
+}
+
+// TestScanThatBreaksOff loses its shards on the second page of a scroll.
+func TestScanThatBreaksOff(t *testing.T) {
+	store := served(t, func(r *http.Request, body string) (int, string) {
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/_pit"):
+			return 403, `{"error":{"type":"security_exception","reason":"no"}}`
+		case r.URL.Path == "/_search/scroll":
+			return 200, `{"_scroll_id":"s","_shards":{"failed":1},"hits":{"total":{"value":5},"hits":[]}}`
+		case r.URL.Query().Has("scroll"):
+			return 200, `{"_scroll_id":"s",` + hitsFrom(0, 1)
+		}
+		return 0, ""
+	})
 	seen := 0
 	err := store.Scan(t.Context(), "news-1", nil, adapters.Selection{}, func(p adapters.Page) error { seen += len(p.Documents); return nil })
 	if err == nil || seen != 1 {
 		t.Errorf("a scan that broke off after %d of 5 documents ended with %v", seen, err)
+	}
+}
+
+// TestScanLosesItsPoint has a point in time expire between two pages: a new one goes on behind the last.
+func TestScanLosesItsPoint(t *testing.T) {
+	opened, asked := 0, []string{}
+	const gone = `{"error":{"type":"search_phase_execution_exception","reason":"all shards failed"}}`
+	store := served(t, func(r *http.Request, body string) (int, string) {
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/_pit") && r.Method == "POST":
+			opened++
+			return 200, fmt.Sprintf(`{"id":"p%d"}`, opened)
+		case r.URL.Path == "/_search":
+			_, after, _ := strings.Cut(body, `"search_after":[`)
+			after, _, _ = strings.Cut(after, "]")
+			if asked = append(asked, fmt.Sprintf("p%d after %s", opened, after)); len(asked) == 2 {
+				return 404, gone
+			}
+			if after == "" {
+				return 200, "{" + hitsFrom(0, 100)
+			}
+			return 200, "{" + hitsFrom(100, 5)
+		}
+		return 0, ""
+	})
+	var ids []string
+	last := ""
+	err := store.Scan(t.Context(), "news-1", nil, adapters.Selection{}, func(p adapters.Page) error {
+		for _, d := range p.Documents {
+			ids = append(ids, d.ID)
+		}
+		last = p.After
+		return nil
+	})
+	if err != nil || len(ids) != 105 || ids[104] != "104" || last != "105" {
+		t.Errorf("%d documents, then %s, and %v", len(ids), last, err)
+	}
+	if want := []string{"p1 after ", "p1 after 99", "p2 after 99"}; !slices.Equal(asked, want) {
+		t.Errorf("asked %q, not %q", asked, want)
 	}
 }

@@ -25,7 +25,7 @@ type query struct {
 	limit int
 	// whole says that hits come with their whole source, from which a missing sketch can be computed.
 	whole bool
-	// extracted says that the client itself has our field extracted beside the source.
+	// extracted says that the client itself has the sketch extracted beside the source.
 	extracted bool
 	// stripped says that controls were taken out of the body.
 	stripped bool
@@ -55,9 +55,9 @@ func parse(target string, params []adapters.Param, body []byte, outer adapters.C
 		return q, "", err
 	}
 	q.members = members
-	q.shown = strings.Contains(string(body), adapters.SketchField)
+	q.shown = adapters.NamesOurs(body)
 	for _, p := range params {
-		q.shown = q.shown || strings.Contains(p.Value, adapters.SketchField)
+		q.shown = q.shown || adapters.NamesOurs(p.Value)
 	}
 	if reason := q.check(); reason != "" {
 		return q, reason, nil

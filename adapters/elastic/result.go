@@ -109,8 +109,11 @@ func (c *collapse) bare(hit []byte) ([]byte, error) {
 
 // extracted reports whether a field is extracted from the hits for us alone.
 func (c *collapse) extracted(field string) bool {
-	if adapters.Our(field) {
+	switch {
+	case field == adapters.SketchField:
 		return !c.q.extracted
+	case adapters.Our(field):
+		return !c.q.shown
 	}
 	return !c.apart && slices.ContainsFunc(c.deciding, func(d adapters.Deciding) bool { return d.Field == field })
 }

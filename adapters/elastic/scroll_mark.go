@@ -89,7 +89,11 @@ func (m *scrollMarks) bare(hit []byte) ([]byte, error) {
 	}
 	if fields := adapters.Get(members, "fields"); fields != nil {
 		left, err := adapters.Cut(fields, func(key string) bool {
-			return adapters.Our(key) && !m.Extracted || slices.Contains(m.Deciding, key)
+			only := adapters.Our(key) && !m.Shown
+			if key == adapters.SketchField {
+				only = !m.Extracted
+			}
+			return only || slices.Contains(m.Deciding, key)
 		})
 		if err != nil {
 			return nil, err

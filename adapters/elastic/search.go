@@ -51,6 +51,7 @@ func (d Dialect) Search(c adapters.Class, r *adapters.Request, p adapters.Plan) 
 	}
 	if s.Reason = q.left(scope); s.Reason == "" {
 		s.Exchange, s.Reason = d.exchange(asked, q, p, scope)
+		s.Exchange = d.natively(asked, q, scope, s.Exchange)
 	}
 	return s
 }

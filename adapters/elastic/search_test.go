@@ -53,7 +53,7 @@ func TestAsks(t *testing.T) {
 		{"one hidden, lacking", "_source=b*,t&_source_excludes=body,m", `{"_source":false}`, true, "",
 			`{"_source":{"includes":["b*","t","title"],"excludes":["m"]},"from":0,"size":10,` + ours + `}`},
 		{"all hidden, lacking", "", `{"_source":{"excludes":["title","body"]}}`, true, "",
-			`{"_source":{"includes":[],"excludes":["neardup_sketch"]},"from":0,"size":10,` + ours + `}`},
+			`{"_source":{"includes":[],"excludes":["neardup_sketch","neardup_bands","neardup_cluster"]},"from":0,"size":10,` + ours + `}`},
 		{"seen anyway, lacking", "", `{"_source":["title","body","n"]}`, true, "",
 			`{"_source":["title","body","n"],"from":0,"size":10,` + ours + `}`},
 		{"not certain, lacking", "", `{"_source":{"excludes":["*y"]}}`, true, "",

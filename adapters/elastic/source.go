@@ -175,7 +175,7 @@ func leadsBelow(name, field string) bool { return strings.HasPrefix(name, field+
 // anew that it filters, and gives any other as it was stored.
 func (f sourceFilter) json() []byte {
 	if len(f.includes)+len(f.excludes) == 0 {
-		f.excludes = []string{adapters.SketchField}
+		f.excludes = ourFields
 	}
 	out := append([]byte(`{"includes":`), stringsOf(f.includes)...)
 	return append(append(append(out, `,"excludes":`...), stringsOf(f.excludes)...), '}')

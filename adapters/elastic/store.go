@@ -27,16 +27,19 @@ type Store struct {
 
 // shared keeps the field limits that we have raised, so that no trouble raises one twice.
 type shared struct {
-	mu     sync.Mutex // held while our field is being declared
-	limits map[string]int
+	mu     sync.Mutex // held while our fields are being declared
+	limits map[string]lifted
 }
+
+// lifted is a field limit that we have set, and by how many fields it is higher than it was.
+type lifted struct{ to, by int }
 
 var _ adapters.Store = (*Store)(nil)
 
 // Open returns a function that opens a store which acts with a client's headers and query. Requests go to the first URL that
 // answers. The rules say which fields of ours an index needs.
 func Open(transport http.RoundTripper, urls []*url.URL, rules adapters.Rules) func(header adapters.Header, query string) adapters.Store {
-	common := &shared{limits: map[string]int{}}
+	common := &shared{limits: map[string]lifted{}}
 	return func(header adapters.Header, query string) adapters.Store {
 		return &Store{performer{transport, urls, http.Header(header), query}, common, rules}
 	}
@@ -119,6 +122,12 @@ type refusal struct {
 
 func (r *refusal) Error() string {
 	return fmt.Sprintf("the engine answered %d: %s", r.status, r.reason)
+}
+
+// Is reports whether an error of this kind says what target does.
+func (r *refusal) Is(target error) bool {
+	busy := r.status == http.StatusTooManyRequests || r.status == http.StatusServiceUnavailable
+	return target == adapters.ErrBusy && busy
 }
 
 // missing reports whether err says that an index is not there.

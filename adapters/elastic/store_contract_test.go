@@ -22,12 +22,14 @@ func TestRealStore(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			adaptertest.TestStore(t, onEngine(u))
+			subject, jobs := onEngine(u)
+			adaptertest.TestStore(t, subject)
+			adaptertest.TestStoreJobs(t, subject, jobs)
 		})
 	}
 }
 
-func onEngine(u *url.URL) adaptertest.StoreSubject {
+func onEngine(u *url.URL) (adaptertest.StoreSubject, adaptertest.StoreJobs) {
 	send := func(method, path, body string) (int, string) {
 		r, err := http.NewRequest(method, u.String()+path, strings.NewReader(body)) // a clean-up's test is over
 		if err != nil {
@@ -56,15 +58,24 @@ func onEngine(u *url.URL) adaptertest.StoreSubject {
 	path := func(endpoint, index, id string) string {
 		return "/" + index + "/" + endpoint + "/" + url.PathEscape(id)
 	}
-	return adaptertest.StoreSubject{
-		Open:   func(*testing.T) adapters.Store { return Open(http.DefaultTransport, []*url.URL{u}, nil)(nil, "") },
-		Prefix: fmt.Sprintf("neardup_test_store_%d_", os.Getpid()),
-		Make: func(t *testing.T, name string) {
-			must(t, "PUT", "/"+name, `{"settings":{"number_of_shards":1,"number_of_replicas":0},"mappings":{"properties":{`+
-				`"title":{"type":"text"},"body":{"type":"text"},"n":{"type":"integer"}}}}`)
+	making := func(shards int) func(t *testing.T, name string) {
+		return func(t *testing.T, name string) {
+			must(t, "PUT", "/"+name, fmt.Sprintf(`{"settings":{"number_of_shards":%d,"number_of_replicas":0},"mappings":{"properties":{`+
+				`"title":{"type":"text"},"body":{"type":"text"},"n":{"type":"integer"}}}}`, shards))
 			t.Cleanup(func() { send("DELETE", "/"+name, "") })
-		},
-		Alias: func(t *testing.T, alias, name string) { must(t, "PUT", "/"+name+"/_alias/"+alias, "") },
+		}
+	}
+	open := func(_ *testing.T, rules adapters.Rules) adapters.Store {
+		return Open(http.DefaultTransport, []*url.URL{u}, rules)(nil, "")
+	}
+	jobs := adaptertest.StoreJobs{
+		Open: open, Wide: making(3), Query: `{"range":{"n":{"lt":5}}}`, Split: Split, Journal: JournalOf, Remove: Remove,
+	}
+	return adaptertest.StoreSubject{
+		Open:   func(t *testing.T) adapters.Store { return open(t, nil) },
+		Prefix: fmt.Sprintf("neardup_test_store_%d_", os.Getpid()),
+		Make:   making(1),
+		Alias:  func(t *testing.T, alias, name string) { must(t, "PUT", "/"+name+"/_alias/"+alias, "") },
 		Put: func(t *testing.T, index, id, document string) {
 			must(t, "PUT", path("_doc", index, id), document)
 		},
@@ -72,5 +83,5 @@ func onEngine(u *url.URL) adaptertest.StoreSubject {
 		Drop:   func(t *testing.T, index, id string) { must(t, "DELETE", path("_doc", index, id), "") },
 		Settle: func(t *testing.T, index string) { must(t, "POST", "/"+index+"/_refresh", "") },
 		IDs:    []string{"a`b", " lead", "a,b", "a]b", "a/b", "é", `a"b`, `a\b`, "a&&b", "a b?c#d%41", "a+b", ":", "*", "-1", "_x"},
-	}
+	}, jobs
 }

@@ -63,7 +63,7 @@ func (s *Store) firstWrite(ctx context.Context, name string) firstWrite {
 	}
 	is, err := s.simulated(ctx, esapi.IndicesSimulateIndexTemplateRequest{Name: url.PathEscape(name)})
 	switch {
-	case err == nil && is.field().fit():
+	case err == nil && is.fields().fit(kept(s.rules.For(name))):
 		return declares
 	case t.streams, is.piped(): // a document that a pipeline sends elsewhere, or nowhere, makes no index here
 		return unsure

@@ -2,6 +2,7 @@ package elastic
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -14,51 +15,34 @@ import (
 	"github.com/neardup/sidecar/adapters"
 )
 
-// The mark of a template in the declaration of our field. An index that carries it was made from a template that declares the
-// field, so the next one made behind the same name will have it too.
-const (
-	markKey   = "declared_by"
-	markValue = "template"
-)
-
-// declared is how our field is mapped in an index.
-type declared struct {
-	Type      string            `json:"type"`
-	DocValues bool              `json:"doc_values"`
-	Meta      map[string]string `json:"meta"`
-}
-
-func (d declared) fit() bool    { return d.Type == "binary" && d.DocValues }
-func (d declared) marked() bool { return d.Meta[markKey] == markValue }
-
-// found is what the engine says of our field in one index.
+// found is what the engine says of our fields in one index.
 type found struct {
-	Mappings map[string]struct{ Mapping map[string]declared }
+	Mappings map[string]struct{ Mapping map[string]json.RawMessage }
 }
 
-func (f found) field() declared {
-	return f.Mappings[adapters.SketchField].Mapping[adapters.SketchField]
+func (f found) fields() declarations {
+	ds := declarations{}
+	for _, field := range ourFields {
+		ds.take(field, f.Mappings[field].Mapping[field])
+	}
+	return ds
 }
 
 // index returns what is known of an index of that name.
-func (f found) index(d Dialect, name string) adapters.Index {
+func (s *Store) index(f found, d Dialect, name string) adapters.Index {
 	i := adapters.Index{Name: name}
 	if as := d.ruleName(name); as != name {
 		i.As = as
 	}
-	field := f.field()
-	i.Mapped, i.Ready = field.Type != "", field.fit()
-	switch {
-	case !i.Mapped:
-		i.Why = "the field " + adapters.SketchField + " is not mapped: run setup with credentials that may change the mapping"
-	case !i.Ready:
-		i.Why = fmt.Sprintf("the field %s is mapped as %s, not as binary with doc values: reindex into a new index",
-			adapters.SketchField, field.Type)
-	}
+	is, fields := f.fields(), s.needed(i)
+	i.Mapped, i.Ready, i.Why = is[adapters.SketchField].Type != "", is.fit(fields), is.why(fields)
 	return i
 }
 
-// Resolve implements adapters.Store. One request tells both the concrete names and how our field is mapped there.
+// needed returns the fields of ours that documents of an index hold.
+func (s *Store) needed(i adapters.Index) []string { return kept(s.rules.Of(i)) }
+
+// Resolve implements adapters.Store. One request tells both the concrete names and how our fields are mapped there.
 func (s *Store) Resolve(ctx context.Context, name string) ([]adapters.Index, error) {
 	list, _, err := s.resolve(ctx, name)
 	return list, err
@@ -69,7 +53,7 @@ func (s *Store) resolve(ctx context.Context, name string) ([]adapters.Index, map
 	// there: or else the error tells so, and what a name to be evaluated comes to.
 	yes, lenient := true, !one(name)
 	r := esapi.IndicesGetFieldMappingRequest{
-		Fields: []string{adapters.SketchField}, IgnoreUnavailable: &lenient, AllowNoIndices: &yes, ExpandWildcards: "all",
+		Fields: kept(s.rules...), IgnoreUnavailable: &lenient, AllowNoIndices: &yes, ExpandWildcards: "all",
 	}
 	if name != "" {
 		r.Index = []string{url.PathEscape(name)}
@@ -90,7 +74,9 @@ func (s *Store) resolve(ctx context.Context, name string) ([]adapters.Index, map
 	}
 	var list []adapters.Index
 	for index, f := range all {
-		list = append(list, f.index(d, index))
+		if index != JournalIndex || name == JournalIndex {
+			list = append(list, s.index(f, d, index))
+		}
 	}
 	slices.SortFunc(list, func(a, b adapters.Index) int { return strings.Compare(a.Name, b.Name) })
 	if one(name) && (len(list) > 1 || len(list) == 1 && list[0].Name != name) {
@@ -157,12 +143,12 @@ func writesTo(list []adapters.Index, written string) {
 // move marks the index that is written to as one of a name that moves, unless the next one is known to declare our field as well.
 func (s *Store) move(list []adapters.Index, all map[string]found, why string) {
 	for i := range list {
-		if list[i].NoWrite || all[list[i].Name].field().marked() {
+		if list[i].NoWrite || all[list[i].Name].fields().marked(s.needed(list[i])) {
 			continue
 		}
 		list[i].Moves = true
 		if list[i].Ready {
-			list[i].Why = why + ", and no template declares the field " + adapters.SketchField +
+			list[i].Why = why + ", and no template declares the field " + strings.Join(s.needed(list[i]), ", ") +
 				" there: run setup with credentials that may change templates"
 		}
 	}
@@ -230,10 +216,10 @@ func (s *Store) Prepare(ctx context.Context, name string, create bool) ([]adapte
 		}
 	}
 	for i, index := range list {
-		if index.Mapped || index.Absent {
+		if index.Ready || index.Absent {
 			continue
 		}
-		if err := s.declare(ctx, index.Name); err != nil {
+		if err := s.declare(ctx, index.Name, s.needed(index)); err != nil {
 			list[i].Why = err.Error()
 			continue
 		}

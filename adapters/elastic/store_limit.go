@@ -3,24 +3,19 @@ package elastic
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
-
-	"github.com/neardup/sidecar/adapters"
 )
 
 const (
 	// limitSetting bounds how many fields a mapping may hold; fieldLimit is what it is where nobody set it.
 	limitSetting = "index.mapping.total_fields.limit"
 	fieldLimit   = 1000
-	// ourField is how our field is declared in an index: stored with the document, readable as doc values, not indexed.
-	ourField = `{"type":"binary","doc_values":true}`
-	// markedField is how it is declared in a template.
-	markedField = `{"type":"binary","doc_values":true,"meta":{"` + markKey + `":"` + markValue + `"}}`
 )
 
 // shape is what an index is made with.
@@ -44,14 +39,8 @@ func (s *Store) shape(ctx context.Context, index string) (shape, error) {
 	return one, nil
 }
 
-// field returns how our field is mapped there.
-func (s shape) field() (d declared) {
-	var m struct{ Properties map[string]json.RawMessage }
-	if json.Unmarshal(s.Mappings, &m) == nil {
-		_ = json.Unmarshal(m.Properties[adapters.SketchField], &d) // what is no declaration is none
-	}
-	return d
-}
+// fields returns how our fields are mapped there.
+func (s shape) fields() declarations { return declarationsIn(s.Mappings) }
 
 // fieldsOf counts the fields of a mapping as the engine does: objects, fields of fields, aliases and runtime fields are fields
 // too.
@@ -67,53 +56,60 @@ func fieldsOf(mapping json.RawMessage) int {
 	return n
 }
 
-// raisedLimit returns the limit under which one field more leaves the documents as much room as they had, and whether it has to
+// raisedLimit returns the limit under which some fields more leave the documents as much room as they had, and whether it has to
 // be set. A limit that nobody set and that is far away stays.
-func raisedLimit(limit string, fields int) (to int, set bool) {
+func raisedLimit(limit string, fields, more int) (to int, set bool) {
 	n, err := strconv.Atoi(limit)
 	if err != nil {
 		n = fieldLimit
 	}
-	return max(n, fields) + 1, err == nil || fields >= n/2
+	return max(n, fields) + more, err == nil || fields >= n/2
 }
 
-// declare puts our field into the mapping of an index that lacks it. A place for it is made first, or it is not declared: it must
-// not take one that a document may need.
-func (s *Store) declare(ctx context.Context, index string) error {
+// declare puts those of our fields into the mapping of an index that it lacks. A place for them is made first, or they are not
+// declared: they must not take one that a document may need.
+func (s *Store) declare(ctx context.Context, index string, fields []string) error {
 	s.shared.mu.Lock()
 	defer s.shared.mu.Unlock()
 	is, err := s.shape(ctx, index)
-	if err != nil || is.field().fit() { // by a template, or another was faster
+	if err != nil || is.fields().fit(fields) { // by a template, or another was faster
 		return err
 	}
+	if unfit := is.fields().unfit(fields); unfit != "" {
+		return errors.New(is.fields().why(fields))
+	}
+	lacking := is.fields().undeclared(fields)
 	old, was := is.Settings[limitSetting].(string)
-	to, raise := raisedLimit(old, fieldsOf(is.Mappings))
-	if ours := s.shared.limits[index]; ours > 0 && old == strconv.Itoa(ours) { // raised before, and then something failed
-		to, raise = ours, false
+	to, raise := raisedLimit(old, fieldsOf(is.Mappings), len(lacking))
+	if ours := s.shared.limits[index]; ours.to > 0 && old == strconv.Itoa(ours.to) && ours.by >= len(lacking) {
+		to, raise = ours.to, false // raised before, and then something failed
 	}
 	if raise {
-		s.shared.limits[index] = to
+		s.shared.limits[index] = lifted{to, len(lacking)}
 		if err := s.limit(ctx, index, strconv.Itoa(to)); err != nil {
-			return fmt.Errorf("raise %s of %s to %d, so that our field takes no place of the documents': %w", limitSetting, index, to, err)
+			return fmt.Errorf("raise %s of %s to %d, so that our fields take no place of the documents': %w", limitSetting, index, to, err)
 		}
 	}
-	body := strings.NewReader(`{"properties":{"` + adapters.SketchField + `":` + ourField + `}}`)
+	body := strings.NewReader(properties(lacking, func(field string) string { return declaration(field, false) }))
 	err = s.do(ctx, esapi.IndicesPutMappingRequest{Index: []string{url.PathEscape(index)}, Body: body}, nil)
-	if err != nil && raise && refusedBy(err) {
+	switch {
+	case err == nil: // what is raised is taken
+		delete(s.shared.limits, index)
+	case raise && refusedBy(err):
 		back := "null"
 		if was {
 			back = strconv.Quote(old)
 		}
-		s.lower(ctx, index, to, back)
+		s.lower(ctx, index, to, back, fields)
 	}
 	return err
 }
 
-// lower puts a field limit back that was raised for nothing, unless somebody else has set it or declared our field meanwhile.
+// lower puts a field limit back that was raised for nothing, unless somebody else has set it or declared our fields meanwhile.
 // One that stays higher refuses nothing.
-func (s *Store) lower(ctx context.Context, index string, from int, back string) {
+func (s *Store) lower(ctx context.Context, index string, from int, back string, fields []string) {
 	is, err := s.shape(ctx, index)
-	if err != nil || is.field().fit() || is.Settings[limitSetting] != strconv.Itoa(from) {
+	if err != nil || is.fields().fit(fields) || is.Settings[limitSetting] != strconv.Itoa(from) {
 		return
 	}
 	if s.limit(ctx, index, back) == nil {

@@ -82,26 +82,27 @@ func (s *Store) amend(ctx context.Context, t blueprint, rules adapters.Rules, dr
 		}
 		t.made = is
 	}
-	field := t.made.field()
+	is, fields := t.made.fields(), kept(t.patterns.of(rules)...)
 	switch {
-	case field.fit() && field.marked():
+	case is.fit(fields) && is.marked(fields):
 		done.Ready = true
 		return done
 	case t.managed:
-		done.Why = "it is the engine's own: declare the field in a component template of yours that it is composed of, as " +
-			markedField
+		done.Why = "it is the engine's own: declare in a component template of yours that it is composed of " +
+			properties(fields, func(field string) string { return declaration(field, true) })
 		return done
 	case !t.patterns.within(rules):
 		done.Why = "it also makes indices that no rule matches"
 		return done
-	case field.Type != "" && !field.fit():
-		done.Why = fmt.Sprintf("it declares the field as %s, not as binary with doc values", field.Type)
+	case is.unfit(fields) != "":
+		field := is.unfit(fields)
+		done.Why = fmt.Sprintf("it declares the field %s as %s, not as %s", field, is[field].Type, meant(field))
 		return done
 	case t.rival != "":
 		done.Why = "template " + t.rival + " sets " + limitSetting + " over it: set it here"
 		return done
 	}
-	body, err := t.with(field.Type == "")
+	body, err := t.with(fields)
 	if err == nil && !dry {
 		err = s.put(ctx, t, body)
 	}
@@ -113,21 +114,33 @@ func (s *Store) amend(ctx context.Context, t blueprint, rules adapters.Rules, dr
 	return done
 }
 
-// with returns the template's body with our field declared, and with one more place for it where it has none yet.
-func (t blueprint) with(place bool) ([]byte, error) {
-	in, limitAt := []string{"template"}, []string{"settings", "index", "mapping", "total_fields", "limit"}
-	if t.legacy {
-		in, limitAt = nil, []string{"settings", limitSetting}
+// with returns the template's body with the fields declared, and with more places for those that it has none for yet.
+func (t blueprint) with(fields []string) ([]byte, error) {
+	in, limitAt := t.paths()
+	body, err := t.body, error(nil)
+	is := t.made.fields()
+	for _, field := range fields {
+		if err == nil {
+			body, err = setAt(body, []byte(declaration(field, true)), slices.Concat(in, []string{"mappings", "properties", field})...)
+		}
 	}
-	body, err := setAt(t.body, []byte(markedField), slices.Concat(in, []string{"mappings", "properties", adapters.SketchField})...)
 	limit, _ := t.made.Settings[limitSetting].(string)
-	if to, raise := raisedLimit(limit, fieldsOf(t.made.Mappings)); err == nil && place && raise {
+	more := len(is.undeclared(fields))
+	if to, raise := raisedLimit(limit, fieldsOf(t.made.Mappings), more); err == nil && more > 0 && raise {
 		body, err = setAt(body, strconv.AppendQuote(nil, strconv.Itoa(to)), slices.Concat(in, limitAt)...)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("template %s is not understood: %w", t.name, err)
 	}
 	return body, nil
+}
+
+// paths returns where in a template's body what it makes stands, and where in that the field limit.
+func (t blueprint) paths() (in, limit []string) {
+	if t.legacy {
+		return nil, []string{"settings", limitSetting}
+	}
+	return []string{"template"}, []string{"settings", "index", "mapping", "total_fields", "limit"}
 }
 
 // setAt returns the object with the value set at the end of the path, along which objects are made where they lack.
@@ -299,11 +312,12 @@ func (s *Store) mark(ctx context.Context, rules adapters.Rules, composable, read
 			name = index.Name
 		}
 		older := index.As != "" && newest(list, index.As) != index.Name
-		done := !index.Ready || all[index.Name].field().marked()
+		fields := kept(rules.Of(index))
+		done := !index.Ready || all[index.Name].fields().marked(fields)
 		if name == "" || older || done || rules.Of(index) == nil || !next(name, composable, ready) {
 			continue
 		}
-		body := strings.NewReader(`{"properties":{"` + adapters.SketchField + `":` + markedField + `}}`)
+		body := strings.NewReader(properties(fields, func(field string) string { return declaration(field, true) }))
 		errs = append(errs, s.do(ctx, esapi.IndicesPutMappingRequest{Index: []string{url.PathEscape(index.Name)}, Body: body}, nil))
 	}
 	return errors.Join(errs...)
@@ -317,6 +331,16 @@ func next(name string, composable, ready []blueprint) bool {
 		return slices.ContainsFunc(ready, func(t blueprint) bool { return !t.legacy && t.name == composable[first].name })
 	}
 	return slices.ContainsFunc(ready, is)
+}
+
+// of returns the rules that an index of the patterns can be matched by.
+func (p patterns) of(rules adapters.Rules) (list []*adapters.Rule) {
+	for _, rule := range rules {
+		if p.meets(rule.Match) {
+			list = append(list, rule)
+		}
+	}
+	return list
 }
 
 // within reports whether a rule matches whatever the patterns do.

@@ -40,7 +40,7 @@ func (d Dialect) template(
 		return s
 	}
 	plain.Body = q.body
-	s.Shown = strings.Contains(string(q.body), adapters.SketchField)
+	s.Shown = adapters.NamesOurs(q.body)
 	scope := p.Scope(c.Target)
 	switch {
 	case s.Reason != "":

@@ -3,6 +3,7 @@ package elastic
 import (
 	"bytes"
 	"io"
+	"slices"
 
 	"github.com/neardup/sidecar/adapters"
 )
@@ -10,14 +11,25 @@ import (
 // EnrichWrite implements adapters.Dialect.
 func (d Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, e *adapters.Enricher) error {
 	e.NoCreate = mayNotCreate(c)
+	e.Replies = d.replies(c)
 	switch c.Form {
 	case formBulk:
 		b := bulk{e: e, target: c.Target, noCreate: e.NoCreate}
 		return adapters.EditLines(dst, src, b.edit)
 	case formUpdate:
-		return adapters.EditWhole(dst, src, func(body []byte) []byte { return update(e, nil, c.Target, body) })
+		return adapters.EditWhole(dst, src, func(body []byte) []byte {
+			if !e.Start(adapters.Operation{Form: c.Form, Index: c.Target, ID: c.ID}) {
+				return nil
+			}
+			return update(e, nil, c.Target, body)
+		})
 	}
-	return adapters.EditWhole(dst, src, func(body []byte) []byte { return e.Append(nil, c.Target, body, false) })
+	return adapters.EditWhole(dst, src, func(body []byte) []byte {
+		if !e.Start(adapters.Operation{Form: c.Form, Index: c.Target, ID: c.ID, Creates: c.Splices}) {
+			return nil
+		}
+		return e.Append(nil, c.Target, body, false)
+	})
 }
 
 // mayNotCreate reports whether the engine may end up making no index for a document that it is sent: where one has to be there,
@@ -96,6 +108,7 @@ type bulk struct {
 	noCreate  bool
 	op, index string // of the action whose document comes next; op is empty where an action does
 	broken    bool   // an action could not be read: the engine will refuse the bulk, and the rest stays as it stands
+	left      bool   // the operation at hand stays out of the bulk
 	out       []byte
 }
 
@@ -109,6 +122,13 @@ func (b *bulk) edit(line []byte) []byte {
 		if line == nil || !adapters.Blank(line) {
 			b.action(line)
 		}
+		if b.left {
+			b.left = b.op != ""
+			return nil
+		}
+	case b.left:
+		b.left = false
+		return nil
 	case b.index == "":
 	case op == "update":
 		b.out = update(b.e, b.out[:0], b.index, line)
@@ -122,31 +142,48 @@ func (b *bulk) edit(line []byte) []byte {
 
 // action takes an action line.
 func (b *bulk) action(line []byte) {
-	op, index, noCreate, ok := action(line, b.target)
-	if b.broken = !ok; op == "delete" { // no document comes
+	o, noCreate, ok := action(line, b.target)
+	if b.broken = !ok; b.broken { // nothing of such a bulk can be left out
+		b.e.Replies = nil
 		return
 	}
-	b.op, b.index, b.e.NoCreate = op, index, b.noCreate || noCreate
+	o.Creates = o.Creates && b.e.Replies != nil
+	b.left = !b.e.Start(o)
+	if o.Form != "delete" { // else no document comes
+		b.op, b.index, b.e.NoCreate = o.Form, o.Index, b.noCreate || noCreate
+	}
 }
 
 // action reads an action line as the engines do: its first member counts, whatever follows it.
-func action(line []byte, target string) (op, index string, noCreate, ok bool) {
+func action(line []byte, target string) (o adapters.Operation, noCreate, ok bool) {
 	first, ok := adapters.First(line)
 	if !ok {
-		return "", "", false, false
+		return o, false, false
 	}
 	meta, err := adapters.Members(first.Value)
 	if err != nil {
-		return "", "", false, false
+		return o, false, false
 	}
 	switch first.Key {
 	case "index", "create", "update", "delete":
 		pipeline := adapters.Get(meta, "pipeline")
 		noCreate = yes(adapters.Get(meta, "require_alias")) || yes(adapters.Get(meta, "require_data_stream")) ||
 			pipeline != nil && string(pipeline) != `"_none"`
-		return first.Key, named(adapters.Get(meta, "_index"), target), noCreate, true
+		o = adapters.Operation{
+			Form: first.Key, Index: named(adapters.Get(meta, "_index"), target), ID: named(adapters.Get(meta, "_id"), ""),
+			Creates: (first.Key == "index" || first.Key == "create") && !twice(meta) && simple(meta),
+		}
+		return o, noCreate, true
 	}
-	return "", "", false, false
+	return o, false, false
+}
+
+// simple reports whether an action says nothing but where its document goes.
+func simple(meta []adapters.Member) bool {
+	return !slices.ContainsFunc(meta, func(m adapters.Member) bool {
+		_, text := adapters.Text(m.Value)
+		return m.Key != "_index" && m.Key != "_id" || !text
+	})
 }
 
 // named returns the name in an action, which any value will do for that is no object or list, or the target where there is none.

@@ -11,7 +11,7 @@ import (
 // yamlHead is how the engines begin a reply in YAML; JSON never begins so.
 var yamlHead = []byte("---\n")
 
-// cleanYAML copies a reply in YAML less our field. The engines write each member on a line of its own and every text in
+// cleanYAML copies a reply in YAML less our fields. The engines write each member on a line of its own and every text in
 // quotes on one line, so it is the line that begins with our name, and what stands below it: deeper, or as a list right under
 // it.
 func cleanYAML(dst io.Writer, src *bufio.Reader) error {
@@ -22,7 +22,7 @@ func cleanYAML(dst io.Writer, src *bufio.Reader) error {
 		if whole {
 			text := bytes.TrimLeft(line, " ")
 			switch depth := len(line) - len(text); {
-			case bytes.HasPrefix(text, ourYAML):
+			case ourLine(text):
 				dropped = depth
 			case dropped >= 0 && (depth > dropped || depth == dropped && bytes.HasPrefix(text, []byte("- "))):
 			default:
@@ -44,5 +44,8 @@ func cleanYAML(dst io.Writer, src *bufio.Reader) error {
 	}
 }
 
-// ourYAML is how our field's line begins.
-var ourYAML = []byte(adapters.SketchField + ":")
+// ourLine reports whether a line begins with the name of one of our fields.
+func ourLine(text []byte) bool {
+	name, _, found := bytes.Cut(text, []byte(":"))
+	return found && adapters.Our(string(name))
+}

@@ -41,15 +41,18 @@ func (Dialect) Classify(r *adapters.Request) adapters.Class {
 		name, _ := action(params)
 		dirty, _ := adapters.Last(params, "dirty_values")
 		dirty = strings.ToLower(dirty)
+		returned, _ := adapters.Last(params, "return_id")
 		c.Params = writing{
 			partial: r.Method == "PATCH" || name == "update" || name == "emplace",
 			creates: r.Method != "PATCH" && name == "emplace",
 			drops:   strings.Contains(dirty, "drop"),
 			keeps:   dirty == "reject",
+			named:   returned == "true",
 		}
+		c.Splices = splices(c.Form, r.Method, params)
 	}
 	include, _ := adapters.Last(params, "include_fields")
-	c.Shown = slices.Contains(fieldList(include), adapters.SketchField)
+	c.Shown = slices.ContainsFunc(fieldList(include), adapters.Our)
 	return c
 }
 
@@ -144,7 +147,7 @@ func classifyOne(c *adapters.Class, method, name string, params []adapters.Param
 	case method == "POST" && name == "import" && known:
 		c.Kind, c.Form, c.CleanWrite = adapters.Write, formImport, true
 	case method == "PATCH":
-		c.Kind, c.Form, c.CleanWrite = adapters.Write, formDocument, true
+		c.Kind, c.Form, c.CleanWrite, c.ID = adapters.Write, formDocument, true, decode(name)
 	}
 }
 

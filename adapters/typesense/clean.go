@@ -48,10 +48,10 @@ var inDeleted = adapters.Cuts{Drop: func(path []string) bool {
 // atTop cuts our fields out of a document.
 var atTop = adapters.Cuts{Drop: func(path []string) bool { return len(path) == 1 && adapters.Our(path[0]) }}
 
-// cleanImported cuts our field out of one line of an import's reply. On success the line can hold the stored document as an object; on
+// cleanImported cuts our fields out of one line of an import's reply. On success the line can hold the stored document as an object; on
 // an error it holds the raw line that was sent, as a string.
 func cleanImported(line []byte) []byte {
-	if !bytes.Contains(line, []byte(adapters.SketchField)) {
+	if !namesOurs(line) {
 		return line
 	}
 	members, err := adapters.Members(line)
@@ -77,7 +77,8 @@ func cleanImported(line []byte) []byte {
 }
 
 // cutSpliced cuts what enriching added out of a raw line that stands as a JSON string. Only what has the form of our splice is cut: the
-// last member of a well-formed object, without white space of its own.
+// last members of a well-formed object, each another field of ours, without white space of their own. Where the client names one of
+// these too, ours stand behind it.
 func cutSpliced(escaped []byte) []byte {
 	text, ok := adapters.Text(escaped)
 	if !ok {
@@ -88,21 +89,32 @@ func cutSpliced(escaped []byte) []byte {
 	if err != nil || len(members) == 0 || !adapters.Strict(raw) {
 		return escaped
 	}
-	last := members[len(members)-1]
-	inner, err := json.Marshal(string(last.Value)) // base64 in quotes, or null: nothing in it is escaped but the quotes
-	if err != nil || last.Key != adapters.SketchField {
+	var spliced []byte
+	first, seen := len(members), map[string]bool{}
+	for ; first > 0; first-- {
+		m := members[first-1]
+		if !adapters.Our(m.Key) || seen[m.Key] {
+			break
+		}
+		seen[m.Key] = true
+		spliced = append([]byte(`,"`+m.Key+`":`+string(m.Value)), spliced...)
+	}
+	if len(spliced) == 0 {
 		return escaped
 	}
-	spliced := append([]byte(`\"`+adapters.SketchField+`\":`), inner[1:len(inner)-1]...)
-	at := bytes.LastIndex(escaped[:zero(escaped)], spliced)
+	if first == 0 { // nothing stands before ours
+		spliced = spliced[1:]
+	}
+	inner, err := json.Marshal(string(spliced)) // base64, short ids, numbers or null: nothing in them is escaped but the quotes
+	if err != nil {
+		return escaped
+	}
+	inner = inner[1 : len(inner)-1]
+	at := bytes.LastIndex(escaped[:zero(escaped)], inner)
 	if at < 0 {
 		return escaped
 	}
-	start := at
-	if escaped[at-1] == ',' {
-		start--
-	}
-	return append(append([]byte{}, escaped[:start]...), escaped[at+len(spliced):]...)
+	return append(append([]byte{}, escaped[:at]...), escaped[at+len(inner):]...)
 }
 
 // zero returns where the first zero byte of the text stands in a JSON string, or its length.
@@ -119,9 +131,9 @@ func zero(escaped []byte) int {
 	return len(escaped)
 }
 
-// cleanSchema cuts our field out of the schema of a collection, or of a list of collections.
+// cleanSchema cuts our fields out of the schema of a collection, or of a list of collections.
 func cleanSchema(reply []byte) []byte {
-	if !bytes.Contains(reply, []byte(adapters.SketchField)) {
+	if !namesOurs(reply) {
 		return reply
 	}
 	collections, err := adapters.Elements(reply)

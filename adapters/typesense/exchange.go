@@ -30,10 +30,11 @@ const mostAsks = 64 * maxSearches
 type entry struct {
 	q        *query
 	collapse *collapse // nil: asked as it is
-	reason   string    // why it is left alone
-	again    bool      // asked once more, as it is
-	pending  int       // how many searches of the round are its own
-	result   []byte    // when it is known
+	native   *nativeSearch
+	reason   string // why it is left alone
+	again    bool   // asked once more, as it is
+	pending  int    // how many searches of the round are its own
+	result   []byte // when it is known
 }
 
 // Next implements adapters.Exchange.
@@ -132,6 +133,9 @@ func (x *exchange) take() error {
 			e.result = own[0]
 			e.again = e.again && !refusing(own[0]) // else it was the client's own search that the engine refuses
 			continue
+		case e.native.open():
+			e.result = e.native.take(own)
+			continue
 		}
 		err := e.collapse.take(own)
 		if err == nil {
@@ -197,6 +201,11 @@ func (e *entry) next() ([][]byte, error) {
 	case e.collapse == nil:
 		return [][]byte{e.q.base}, nil
 	}
+	if e.native.open() {
+		if bodies := e.native.next(); bodies != nil {
+			return bodies, nil
+		}
+	}
 	asks, err := e.collapse.next()
 	if err != nil {
 		return nil, err
@@ -226,7 +235,7 @@ func (x *exchange) answer() (*adapters.Answer, error) {
 		results[i] = e.result
 		outcome := adapters.Outcome{Target: e.q.target, Reason: e.reason, Again: e.again}
 		if e.collapse != nil {
-			outcome = e.collapse.outcome()
+			outcome = e.native.outcome(e.collapse)
 		} else {
 			results[i] = e.q.clean(e.result)
 		}

@@ -92,7 +92,7 @@ func parse(body []byte, params []adapters.Param, key string, outer adapters.Cont
 	}
 	q.target = values["collection"]
 	q.include, q.exclude = fieldList(values["include_fields"]), fieldList(values["exclude_fields"])
-	q.shown = slices.Contains(q.include, adapters.SketchField)
+	q.shown = slices.ContainsFunc(q.include, adapters.Our)
 	if reason = q.check(values); reason == "" && !sure {
 		reason = "scoped_key"
 	}

@@ -56,7 +56,17 @@ func (b *bench) store() adapters.Store {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return Open(nil, []*url.URL{u}, nil)(adapters.Header{keyHeader: {b.key}}, "")
+	var rules adapters.Rules
+	if b.rule != nil {
+		rules = append(rules, b.rule)
+	}
+	return Open(nil, []*url.URL{u}, rules)(adapters.Header{keyHeader: {b.key}}, "")
+}
+
+// whole has the rule store all three fields of ours.
+func (b *bench) whole() *bench {
+	b.rule.Bands, b.rule.Rows, b.rule.Clusters = 16, 8, true
+	return b
 }
 
 // send sends a request as it stands.

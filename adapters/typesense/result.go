@@ -47,6 +47,14 @@ type refusal struct {
 
 func (r *refusal) Error() string { return fmt.Sprintf("the engine answers %d: %s", r.code, r.reason) }
 
+// HTTPStatus is for adapters.StatusOf.
+func (r *refusal) HTTPStatus() int { return r.code }
+
+// Is implements the interface of errors.Is: the engine has no room for the request just now.
+func (r *refusal) Is(target error) bool { return target == adapters.ErrBusy && busy(r.code) }
+
+func busy(code int) bool { return code == 429 || code == 503 }
+
 // final says that the refusal can't be for anything that a reading added to the search: nothing it adds names a thing that could be
 // missing.
 func (r *refusal) final() bool {
@@ -81,13 +89,8 @@ func parseResult(raw []byte, a ask) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if reason := adapters.Get(members, "error"); reason != nil {
-		code, err := strconv.Atoi(string(adapters.Get(members, "code")))
-		text, ok := adapters.Text(reason)
-		if err != nil || !ok {
-			return nil, errors.New("an error without code or reason")
-		}
-		return nil, &refusal{code, text}
+	if err := refusalIn(members); err != nil {
+		return nil, err
 	}
 	r := &result{raw: raw}
 	asked, err := adapters.Members(adapters.Get(members, "request_params"))
@@ -122,6 +125,20 @@ func parseResult(raw []byte, a ask) (*result, error) {
 		}
 	}
 	return r, nil
+}
+
+// refusalIn returns the engine's own error in a result, nil if there is none.
+func refusalIn(result []adapters.Member) error {
+	reason := adapters.Get(result, "error")
+	if reason == nil {
+		return nil
+	}
+	code, err := strconv.Atoi(string(adapters.Get(result, "code")))
+	text, ok := adapters.Text(reason)
+	if err != nil || !ok {
+		return errors.New("an error without code or reason")
+	}
+	return &refusal{code, text}
 }
 
 // count returns a whole number, or -1.

@@ -192,7 +192,7 @@ func parseEntry(body []byte, params []adapters.Param, key string, controls adapt
 	if e.reason != "" {
 		return e, nil
 	}
-	e.collapse = newCollapse(q, p, scope)
+	e.collapse, e.native = newCollapse(q, p, scope), newNative(q, params, scope)
 	return e, nil
 }
 

@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 
 	"github.com/typesense/typesense-go/v2/typesense/api"
@@ -118,6 +117,7 @@ type collection struct {
 		Name  string
 		Type  string
 		Index *bool
+		Facet bool
 	}
 }
 
@@ -151,107 +151,11 @@ func (s *store) collections(ctx context.Context, name string) ([]collection, err
 		return nil, fmt.Errorf("list collections: %w", err)
 	}
 	for _, c := range all {
-		if name == "" || adapters.Matches(name, c.Name) {
+		if c.Name != JournalIndex && (name == "" || adapters.Matches(name, c.Name)) {
 			matching = append(matching, c)
 		}
 	}
 	return matching, nil
-}
-
-// index says how our field stands in a collection; declared is false where it does not.
-func (c collection) index() (i adapters.Index, declared bool) {
-	i.Name = c.Name
-	for _, f := range c.Fields {
-		if f.Name != adapters.SketchField {
-			continue
-		}
-		switch {
-		case f.Type != "string":
-			i.Why = fmt.Sprintf("field %s is declared as %s: drop it from the schema of %s", f.Name, f.Type, c.Name)
-		case f.Index == nil || *f.Index:
-			i.Why = fmt.Sprintf("field %s is indexed, which takes memory for nothing: drop it from the schema of %s", f.Name, c.Name)
-		default:
-			i.Ready, i.Mapped = true, true
-		}
-		return i, true
-	}
-	i.Mapped = true // a null is left out
-	i.Why = fmt.Sprintf("field %s is not declared in %s", adapters.SketchField, c.Name)
-	return i, false
-}
-
-// detected reports whether our field was declared by the engine alone: a document came with a sketch before we had declared it (an
-// alias was moved, or a collection made anew, just then), and the schema takes fields up as they come.
-func (c collection) detected() bool {
-	ours, dynamic := false, false
-	for _, f := range c.Fields {
-		if f.Name == adapters.SketchField {
-			ours = f.Type == "string" && (f.Index == nil || *f.Index)
-			continue
-		}
-		pattern, err := regexp.Compile("^(?:" + f.Name + ")$")
-		dynamic = dynamic || err == nil && pattern.MatchString(adapters.SketchField)
-	}
-	return ours && dynamic
-}
-
-// Resolve implements adapters.Store.
-func (s *store) Resolve(ctx context.Context, name string) ([]adapters.Index, error) {
-	collections, err := s.collections(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	var list []adapters.Index
-	for _, c := range collections {
-		index, _ := c.index()
-		list = append(list, index)
-	}
-	return list, nil
-}
-
-// field declares our field: stored and returned, and not indexed.
-const field = `{"name":"` + adapters.SketchField + `","type":"string","index":false,"optional":true}`
-
-// declaration adds our field to a schema; redeclaration puts it in the place of one that stands there.
-const (
-	declaration   = `{"fields":[` + field + `]}`
-	redeclaration = `{"fields":[{"name":"` + adapters.SketchField + `","drop":true},` + field + `]}`
-)
-
-// Prepare implements adapters.Store. It never makes a collection, since no write to the engine would.
-func (s *store) Prepare(ctx context.Context, name string, _ bool) ([]adapters.Index, error) {
-	collections, err := s.collections(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	var list []adapters.Index
-	for _, c := range collections {
-		index, declared := c.index()
-		switch {
-		case !declared:
-			index = s.declare(ctx, c.Name, declaration)
-		case c.detected():
-			index = s.declare(ctx, c.Name, redeclaration)
-		}
-		list = append(list, index)
-	}
-	return list, nil
-}
-
-// declare adds our field and looks at what stands there then: another may have added it in the meantime.
-func (s *store) declare(ctx context.Context, name, change string) adapters.Index {
-	_, refused := s.get(func(c *api.Client) (*http.Response, error) {
-		return c.UpdateCollectionWithBody(ctx, name, "application/json", strings.NewReader(change))
-	})
-	c, err := s.collection(ctx, name)
-	if err != nil {
-		return adapters.Index{Name: name, Why: errors.Join(refused, err).Error()}
-	}
-	index, declared := c.index()
-	if !declared && refused != nil {
-		index.Why += ": " + refused.Error()
-	}
-	return index
 }
 
 // importLines sends documents to be merged into those that are stored, and returns the reply's lines.

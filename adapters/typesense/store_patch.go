@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/typesense/typesense-go/v2/typesense/api"
@@ -56,24 +55,79 @@ func portion(patches []adapters.Patch) int {
 
 // patching is a patch on its way.
 type patching struct {
-	at   int // among the patches
-	id   string
-	ours adapters.Ours // what is not there is cleared
+	adapters.Patch
+	at   int           // among the patches
+	ours adapters.Ours // what is to be written; what is not there is cleared
+	// strips says that all that is ours is to go from a document whose text could be sketched, or that no rule matches.
+	strips bool
 }
+
+// patchingOf takes up a patch. Without a rule there is nothing that our fields could rightly hold.
+func patchingOf(rule *adapters.Rule, at int, p adapters.Patch) patching {
+	one := patching{Patch: p, at: at, ours: p.Ours}
+	if rule == nil {
+		one.strips, one.ours = true, adapters.Ours{}
+	} else if p.Ours.Equal(adapters.Ours{}) {
+		want, _ := rule.Wanted(p.Source, numberOf(p.ID))
+		one.strips = !want.Equal(adapters.Ours{})
+	}
+	return one
+}
+
+// wanted returns what our fields of a document, as it stands now, are to hold by the patch, and whether they do. The patch's cluster
+// is right as long as the text is the one that was read.
+func (p patching) wanted(rule *adapters.Rule, source []byte) (want adapters.Ours, right bool) {
+	if p.strips {
+		return want, !adapters.HasOurs(source)
+	}
+	want, right = rule.Wanted(source, numberOf(p.ID))
+	switch {
+	case !rule.Clusters:
+		return want, right
+	case p.Cluster != "" && p.Sketch == want.Sketch:
+		want.Cluster = p.Cluster
+	case want.Sketch == "": // what stands there may be the cluster that the patch gave to a text which is gone
+		want.Cluster = rule.ClusterID(numberOf(p.ID))
+	}
+	return want, adapters.OursOf(source).Equal(want)
+}
+
+// outdone reports whether another has written our fields since the document was read, or to a document that is to be stripped a text
+// too, and rightly so.
+func (p patching) outdone(rule *adapters.Rule, source []byte) bool {
+	if rule == nil {
+		return false
+	}
+	if _, right := rule.Wanted(source, numberOf(p.ID)); !right {
+		return false
+	}
+	if !adapters.OursOf(source).Equal(adapters.OursOf(p.Source)) {
+		return true
+	}
+	then, _ := rule.SketchOf(p.Source)
+	now, _ := rule.SketchOf(source)
+	return p.strips && (then == nil) != (now == nil)
+}
+
+// numberOf returns the number that a document without a text takes for its cluster.
+func numberOf(id string) uint64 { return xxhash.Sum64String(id) }
 
 func (s *store) patch(
 	ctx context.Context, index string, rule *adapters.Rule, patches []adapters.Patch,
 ) ([]adapters.Result, error) {
-	now, err := s.documents(ctx, index, rule, patches)
-	if err != nil {
-		return nil, fmt.Errorf("read documents of %s: %w", index, err)
+	now := map[string][]byte{}
+	if rule != nil {
+		var err error
+		if now, err = s.documents(ctx, index, rule, patches); err != nil {
+			return nil, fmt.Errorf("read documents of %s: %w", index, err)
+		}
 	}
 	results, left := make([]adapters.Result, len(patches)), []patching{}
 	for i, p := range patches {
-		one := patching{i, p.ID, p.Ours}
+		one := patchingOf(rule, i, p)
 		if source, there := now[p.ID]; there {
 			right := false
-			if one.ours, right = rule.Wanted(source, xxhash.Sum64String(p.ID)); right {
+			if one.ours, right = one.wanted(rule, source); right || one.outdone(rule, source) {
 				results[i] = adapters.Changed
 				continue
 			}
@@ -81,30 +135,36 @@ func (s *store) patch(
 		left = append(left, one)
 	}
 	for try := 1; len(left) > 0; try++ {
+		var err error
 		if left, err = s.update(ctx, index, rule, left, results); err != nil || try > tries {
 			return results, err
 		}
 		for i := range left {
 			if try == tries {
-				left[i].ours = adapters.Ours{}
+				left[i].ours = cleared(rule, left[i].ID)
 			}
 		}
 	}
 	return results, nil
 }
 
+// cleared returns what stands for no sketch: a cluster of its own has a document nevertheless.
+func cleared(rule *adapters.Rule, id string) (none adapters.Ours) {
+	if rule.Clusters {
+		none.Cluster = rule.ClusterID(numberOf(id))
+	}
+	return none
+}
+
 // update sends patches and sets their results by the documents that the engine answers. It returns those that left a document
-// with another sketch than its text has, each with that text's own.
+// with another sketch than its text has, each with that text's own. What is null is left out of the document, whether the field is
+// declared or not.
 func (s *store) update(
 	ctx context.Context, index string, rule *adapters.Rule, patches []patching, results []adapters.Result,
 ) (unfit []patching, err error) {
 	var lines []byte
 	for _, p := range patches {
-		fields := p.ours.Fields(false)
-		if p.ours.Sketch == "" {
-			fields = []byte(`"` + adapters.SketchField + `":null`)
-		}
-		lines = appendUpdate(lines, p.id, fields)
+		lines = appendUpdate(lines, p.ID, p.ours.Fields(true))
 	}
 	n := 0
 	err = s.importReturning(ctx, index, lines, func(line []byte) error {
@@ -117,13 +177,14 @@ func (s *store) update(
 		if results[p.at] = result; document == nil {
 			return err
 		}
-		fitting, right := rule.Wanted(unflattened(document), xxhash.Sum64String(p.id))
+		fitting, right := p.wanted(rule, unflattened(document))
 		if right {
 			return nil
 		}
 		results[p.at] = adapters.Changed
 		if p.ours.Sketch != "" { // else it was cleared, as it was meant to be
-			unfit = append(unfit, patching{p.at, p.id, fitting})
+			p.ours = fitting
+			unfit = append(unfit, p)
 		}
 		return nil
 	})
@@ -168,8 +229,11 @@ func updated(line []byte) (document []byte, result adapters.Result, err error) {
 	}
 	switch document = adapters.Get(members, "document"); {
 	case string(adapters.Get(members, "success")) != "true":
-		if string(adapters.Get(members, "code")) == "404" {
+		switch code := count(members, "code"); {
+		case code == 404:
 			return nil, adapters.Gone, nil
+		case busy(code):
+			return nil, adapters.Busy, nil
 		}
 		return nil, adapters.Refused, nil
 	case len(document) == 0 || document[0] != '{':
@@ -182,19 +246,20 @@ func updated(line []byte) (document []byte, result adapters.Result, err error) {
 func (s *store) documents(
 	ctx context.Context, index string, rule *adapters.Rule, patches []adapters.Patch,
 ) (map[string][]byte, error) {
-	var quoted []string
-	for _, p := range patches {
-		if !strings.Contains(p.ID, "`") {
-			quoted = append(quoted, "`"+p.ID+"`")
-		}
+	ids := make([]string, len(patches))
+	for i, p := range patches {
+		ids[i] = p.ID
 	}
 	found := map[string][]byte{}
-	if len(quoted) == 0 {
-		return found, nil
+	filters, _ := idFilters(ids)
+	for _, filter := range filters {
+		got, err := s.list(ctx, index, listing{filter, readFields(rule, adapters.Selection{}), 1, batch})
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range got.documents {
+			found[d.ID] = d.Source
+		}
 	}
-	documents, err := s.list(ctx, index, rule, "id:["+strings.Join(quoted, ",")+"]", 1, len(quoted))
-	for _, d := range documents {
-		found[d.ID] = d.Source
-	}
-	return found, err
+	return found, nil
 }

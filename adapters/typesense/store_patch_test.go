@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -35,7 +36,7 @@ func (g *gaps) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // stopping returns a store that stops in its gaps.
 func (b *bench) stopping(at func(answered int)) adapters.Store {
-	return Open(&gaps{at: at}, b.urls()[1:], nil)(adapters.Header{keyHeader: {b.key}}, "")
+	return Open(&gaps{at: at}, b.urls()[1:], adapters.Rules{b.rule})(adapters.Header{keyHeader: {b.key}}, "")
 }
 
 // meddler writes to a collection beside a backfill: through the sidecar in small, or past it. Bodies are of two kinds that have
@@ -107,9 +108,22 @@ var meddling = []struct {
 	}},
 }
 
-// state says what stands in our field of a document: the sketch of its text, nothing, or another sketch.
+// state says what stands in our fields of a document: what its text has, less than that, or something else's.
 func (b *bench) state(source []byte) string {
 	computed, stored := b.rule.SketchOf(source)
+	d, err := storedDocument(source)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	o := adapters.OursOf(source)
+	var keys []int64
+	clusters := []string{"", b.rule.ClusterID(0), b.rule.ClusterID(numberOf(d.ID))} // no cluster, or one that stands for no text
+	if computed != nil {
+		keys, clusters = b.rule.BandKeys(&computed.Sketch), append(clusters, b.rule.ClusterID(computed.Fingerprint))
+	}
+	if !slices.Contains(clusters, o.Cluster) || o.Bands != nil && !slices.Equal(o.Bands, keys) {
+		return "stale"
+	}
 	switch {
 	case !adapters.HasSketch(source):
 		return "absent"
@@ -172,7 +186,15 @@ func (b *bench) judged(filter string) (stale int) {
 // every way. What stands there in the end is the sketch of its text or none; a search in between folds nothing by another text's
 // sketch.
 func TestRealPatchGivesWay(t *testing.T) {
-	b := newBench(t, articles, "title", "body")
+	for name, fields := range ours {
+		t.Run(name, func(t *testing.T) { testPatchGivesWay(t, fields(newBench(t, articles, "title", "body"))) })
+	}
+}
+
+// ours are the fields that rules store.
+var ours = map[string]func(*bench) *bench{"sketches": func(b *bench) *bench { return b }, "all fields": (*bench).whole}
+
+func testPatchGivesWay(t *testing.T, b *bench) {
 	const everywhere = -1
 	stale := 0
 	for kind, w := range meddling {
@@ -224,7 +246,13 @@ func TestRealPatchGivesWay(t *testing.T) {
 // TestRealRandomSchedules patches some documents at once while others write to them at random; those who write past the sidecar
 // replace whole documents. Its long form runs under make soak.
 func TestRealRandomSchedules(t *testing.T) {
-	b, lasting := newBench(t, articles, "title", "body"), 3*time.Second
+	for name, fields := range ours {
+		t.Run(name, func(t *testing.T) { testRandomSchedules(t, fields(newBench(t, articles, "title", "body"))) })
+	}
+}
+
+func testRandomSchedules(t *testing.T, b *bench) {
+	lasting := 3 * time.Second
 	if os.Getenv("NEARDUP_SOAK") != "" {
 		lasting = 5 * time.Minute
 	}

@@ -15,29 +15,61 @@ const (
 	sampleRun = 25
 )
 
-// sample reads n documents of a collection in short runs chosen at random, fewer where the last run is short, and all where there are
-// no more. A page far down a list took the engine a tenth of a second for each 300,000 documents.
-func (s *store) sample(ctx context.Context, index string, rule *adapters.Rule, n int, yield func(adapters.Page) error) error {
-	c, err := s.collection(ctx, index)
+// sample reads so many documents in short runs chosen at random, fewer where the last run is short, and all where there are no more.
+// A page far down a list took the engine a tenth of a second for each 300,000 documents.
+func (r *reading) sample(ctx context.Context) error {
+	n := r.left
+	documents, err := r.count(ctx)
 	if err != nil {
 		return err
 	}
-	if n >= c.NumDocuments {
-		return s.Scan(ctx, index, rule, adapters.Selection{}, yield)
+	if n >= documents {
+		return r.read(ctx)
 	}
+	r.total = n
 	run := min(batch, max(sampleRun, n/sampleRequests))
-	all, wanted := (c.NumDocuments+run-1)/run, (n+run-1)/run // pages
-	for i, left := 0, n; i < wanted && left > 0; i++ {
+	all, wanted := (documents+run-1)/run, (n+run-1)/run // pages
+	for i := range wanted {
 		first, next := i*all/wanted, (i+1)*all/wanted // a stretch of pages, of which one is read
-		documents, err := s.list(ctx, index, rule, "", 1+first+rand.IntN(next-first), run)
+		got, err := r.store.list(ctx, r.index, listing{
+			filter: r.sel.Query, include: readFields(r.rule, r.sel), page: 1 + first + rand.IntN(next-first), perPage: run,
+		})
 		if err != nil {
 			return err
 		}
-		documents = documents[:min(len(documents), left)]
-		left -= len(documents)
-		if err := yield(adapters.Page{Total: n, Documents: documents}); err != nil {
+		if err := r.hand(got.documents); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// draw reads all that is selected and yields so many of these at random, each set of that size as likely as any other.
+func (r *reading) draw(ctx context.Context) error {
+	var drawn []adapters.Stored
+	n, passed := r.left, 0
+	all := *r
+	all.left = -1
+	all.yield = func(p adapters.Page) error {
+		for _, d := range p.Documents {
+			if passed++; len(drawn) < n {
+				drawn = append(drawn, d)
+			} else if i := rand.IntN(passed); i < n {
+				drawn[i] = d
+			}
+		}
+		return nil
+	}
+	if err := all.read(ctx); err != nil {
+		return err
+	}
+	r.total = len(drawn)
+	for len(drawn) > 0 {
+		page := drawn[:min(batch, len(drawn))]
+		if err := r.hand(page); err != nil {
+			return err
+		}
+		drawn = drawn[len(page):]
 	}
 	return nil
 }

@@ -4,11 +4,11 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/typesense/typesense-go/v2/typesense/api"
@@ -23,50 +23,169 @@ const (
 	batchBytes = 8 << 20
 )
 
-// storedFields returns what a sketch is computed from and compared with.
-func storedFields(rule *adapters.Rule) []string {
-	computing := *rule
-	computing.Compute = true
-	return append([]string{"id", adapters.SketchField}, textFields(adapters.Rules{&computing})...)
+// reading is a scan under way.
+type reading struct {
+	store *store
+	index string
+	rule  *adapters.Rule
+	sel   adapters.Selection
+	share share
+	ids   map[string]bool // of the selection; nil for any
+	yield func(adapters.Page) error
+	// total is how many documents are selected, 0 where that is not known, and left how many more may be yielded; below 0 is no bound.
+	total, left int
+	// stop is why no more are to be yielded.
+	stop error
 }
 
-// Scan implements adapters.Store. It reads an export, which is a stream as of the moment it begins. The engine cuts one of which
-// nothing is read for a minute, as a throttled job may: then another is begun, and read on behind what was yielded.
+// errEnough stops a reading that has read what was asked for.
+var errEnough = errors.New("enough is read")
+
+// readFields returns the fields that are read: ours and those asked for, and unless it is to be brief the texts that a sketch is
+// computed from. Nothing stands for all fields.
+func readFields(rule *adapters.Rule, sel adapters.Selection) string {
+	if slices.Contains(sel.Fields, adapters.AllFields) {
+		return ""
+	}
+	fields := []string{"id", adapters.SketchField, adapters.BandsField, adapters.ClusterField}
+	if rule != nil && !sel.Brief {
+		fields = append(fields, rooted(rule.Fields)...)
+	}
+	for _, field := range rooted(sel.Fields) {
+		if !slices.Contains(fields, field) {
+			fields = append(fields, field)
+		}
+	}
+	return strings.Join(fields, ",")
+}
+
+// Scan implements adapters.Store. A whole collection, a share of it and what a filter lets through are read from an export, in the
+// order in which the documents were made; documents by their ids or bands are looked up by search, which takes no more than the right
+// to search. Which of them lack our fields no filter can tell: these are sorted out here.
 func (s *store) Scan(
 	ctx context.Context, index string, rule *adapters.Rule, sel adapters.Selection, yield func(adapters.Page) error,
 ) error {
-	if sel.Random {
-		return s.sample(ctx, index, rule, sel.Limit, yield)
-	}
-	c, err := s.collection(ctx, index)
+	part, err := parsePart(sel.Part)
 	if err != nil {
 		return err
 	}
-	e := export{store: s, index: index, include: strings.Join(storedFields(rule), ","), yield: yield, total: c.NumDocuments}
+	if sel.After != "" {
+		return fmt.Errorf("scan %s: this engine knows no place to go on from: begin anew", index)
+	}
+	r := &reading{store: s, index: index, rule: rule, sel: sel, share: part, yield: yield, left: -1}
+	if sel.Limit > 0 {
+		r.left = sel.Limit
+	}
+	switch {
+	case sel.Random && sel.Limit > 0 && !r.sifts() && sel.IDs == nil && sel.Bands == nil:
+		err = r.sample(ctx)
+	case sel.Random && sel.Limit > 0:
+		err = r.draw(ctx)
+	default:
+		err = r.read(ctx)
+	}
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
+}
+
+// read reads all that is selected, in order.
+func (r *reading) read(ctx context.Context) error {
+	if r.sel.IDs != nil || r.sel.Bands != nil {
+		return r.lookUp(ctx)
+	}
+	var err error
+	if r.total, err = r.count(ctx); err != nil {
+		return err
+	}
+	return r.export(ctx)
+}
+
+// sifts reports whether documents are sorted out after they were read.
+func (r *reading) sifts() bool { return r.share.of > 1 || r.sel.Lacking || r.sel.Marked }
+
+// wanted reports whether a document that was read is one of those selected.
+func (r *reading) wanted(d adapters.Stored) bool {
+	if !r.share.holds(d.ID) || r.sel.Marked && !adapters.HasOurs(d.Source) {
+		return false
+	}
+	if !r.sel.Lacking {
+		return true
+	}
+	have := adapters.OursOf(d.Source)
+	return have.Sketch == "" || r.rule != nil && (r.rule.Bands > 0 && have.Bands == nil || r.rule.Clusters && have.Cluster == "")
+}
+
+// hand yields documents, no more than are left.
+func (r *reading) hand(documents []adapters.Stored) error {
+	if r.left >= 0 && len(documents) > r.left {
+		documents = documents[:r.left]
+	}
+	if len(documents) > 0 {
+		if r.stop = r.yield(adapters.Page{Total: r.total, Documents: documents}); r.stop != nil {
+			return r.stop
+		}
+	}
+	if r.left >= 0 {
+		if r.left -= len(documents); r.left == 0 {
+			r.stop = errEnough
+		}
+	}
+	return r.stop
+}
+
+// count returns how many documents are selected, of a share about, and 0 where only reading them tells.
+func (r *reading) count(ctx context.Context) (int, error) {
+	all := 0
+	if r.sel.Query == "" {
+		c, err := r.store.collection(ctx, r.index)
+		if err != nil {
+			return 0, err
+		}
+		all = c.NumDocuments
+	} else {
+		found, err := r.store.list(ctx, r.index, listing{filter: r.sel.Query, include: "id", page: 1})
+		if err != nil {
+			return 0, fmt.Errorf("search %s: %w", r.index, err)
+		}
+		all = found.found
+	}
+	if r.sel.Lacking || r.sel.Marked {
+		return 0, nil
+	}
+	return r.share.size(all), nil
+}
+
+// export reads exports, each a stream as of the moment it begins. The engine cuts one of which nothing is read for a minute, as a
+// throttled job may: then another is begun, and read on behind what was read.
+func (r *reading) export(ctx context.Context) error {
+	e := export{reading: r}
 	for {
-		before := e.yielded
+		before := e.seen
 		err := e.read(ctx)
 		_, refused := errors.AsType[*refusal](err)
 		switch {
-		case e.stop != nil:
-			return e.stop
+		case r.stop != nil:
+			return r.stop
 		case err == nil && !e.behind:
-			return nil
-		case err != nil && (refused || ctx.Err() != nil || e.yielded == before):
-			return fmt.Errorf("export %s: %w", index, err)
+			return r.hand(e.kept)
+		case err != nil && (refused || ctx.Err() != nil || e.seen == before):
+			return fmt.Errorf("export %s: %w", r.index, err)
 		}
-		e.behind = err != nil // without an error, all that was yielded last is gone: once more from the start
+		e.behind = err != nil // without an error, all that was read last is gone: once more from the start
 	}
 }
 
-// export is a scan under way.
+// export is the reading of a list that may take several exports.
 type export struct {
-	store          *store
-	index, include string
-	yield          func(adapters.Page) error
-	total, yielded int
-	stop           error
-	// last are the ids that were yielded last; behind says that reading is to go on behind them. The order of an export is that in
+	*reading
+	// kept are the documents that are selected and not yet yielded, size how many bytes they have.
+	kept []adapters.Stored
+	size int
+	// seen is how many documents were read in all.
+	seen int
+	// last are the ids that were read last; behind says that reading is to go on behind them. The order of an export is that in
 	// which the documents were made, whatever is updated, deleted or added.
 	last   map[string]bool
 	behind bool
@@ -74,9 +193,15 @@ type export struct {
 
 // read reads one export to its end.
 func (e *export) read(ctx context.Context) error {
-	resp, err := e.store.do(func(c *api.Client) (*http.Response, error) {
-		return c.ExportDocuments(ctx, e.index, &api.ExportDocumentsParams{IncludeFields: &e.include})
-	})
+	include, filter := readFields(e.rule, e.sel), e.sel.Query
+	params := &api.ExportDocumentsParams{}
+	if include != "" {
+		params.IncludeFields = &include
+	}
+	if filter != "" {
+		params.FilterBy = &filter
+	}
+	resp, err := e.store.do(func(c *api.Client) (*http.Response, error) { return c.ExportDocuments(ctx, e.index, params) })
 	if err != nil {
 		return err
 	}
@@ -97,25 +222,42 @@ func (e *export) read(ctx context.Context) error {
 		if size += len(document.Source); len(documents) < batch && size < batchBytes {
 			return nil
 		}
-		err = e.hand(documents)
+		err = e.keep(documents)
 		documents, size = nil, 0
 		return err
 	})
 	if err == nil && len(documents) > 0 {
-		return e.hand(documents)
+		return e.keep(documents)
 	}
 	return err
 }
 
-// hand yields documents.
-func (e *export) hand(documents []adapters.Stored) error {
+// keep takes documents that were read, and yields what is selected of them as soon as that is worth it.
+func (e *export) keep(documents []adapters.Stored) error {
 	e.last = map[string]bool{}
 	for _, d := range documents {
 		e.last[d.ID] = true
+		if !e.wanted(d) {
+			continue
+		}
+		if len(e.kept) == batch || len(e.kept) > 0 && e.size+len(d.Source) > 2*batchBytes {
+			if err := e.flush(); err != nil {
+				return err
+			}
+		}
+		e.kept, e.size = append(e.kept, d), e.size+len(d.Source)
 	}
-	e.yielded += len(documents)
-	e.stop = e.yield(adapters.Page{Total: e.total, Documents: documents})
-	return e.stop
+	e.seen += len(documents)
+	if len(e.kept) == batch || e.size >= batchBytes {
+		return e.flush()
+	}
+	return nil
+}
+
+func (e *export) flush() error {
+	documents := e.kept
+	e.kept, e.size = nil, 0
+	return e.hand(documents)
 }
 
 // eachLine calls yield with each line of a reply that is not empty, and closes it. An engine's refusal is a *refusal.
@@ -151,42 +293,4 @@ func storedDocument(source []byte) (adapters.Stored, error) {
 		return adapters.Stored{}, errors.New("a document without id")
 	}
 	return adapters.Stored{ID: id, Source: unflattened(source)}, nil
-}
-
-// list returns one page of the documents that a filter lets through, of all where it is empty.
-func (s *store) list(
-	ctx context.Context, index string, rule *adapters.Rule, filter string, page, perPage int,
-) ([]adapters.Stored, error) {
-	a := ask{content: texts, page: page, perPage: perPage}
-	search, err := json.Marshal(map[string]any{
-		"collection": index, "q": "*", "filter_by": filter, "page": a.page, "per_page": a.perPage,
-		"include_fields": strings.Join(storedFields(rule), ","),
-	})
-	if err != nil {
-		return nil, err
-	}
-	body := append(append([]byte(`{"searches":[`), search...), `]}`...)
-	reply, err := s.get(func(c *api.Client) (*http.Response, error) {
-		return c.MultiSearchWithBody(ctx, &api.MultiSearchParams{}, "application/json", bytes.NewReader(body))
-	})
-	if err != nil {
-		return nil, err
-	}
-	root, err := adapters.Members(reply)
-	if err != nil {
-		return nil, err
-	}
-	results, err := adapters.Elements(adapters.Get(root, "results"))
-	if err != nil || len(results) != 1 {
-		return nil, fmt.Errorf("%w: %s", adapters.ErrNotUnderstood, reply[:min(len(reply), 200)])
-	}
-	r, err := parseResult(results[0], a)
-	if err != nil {
-		return nil, err
-	}
-	var documents []adapters.Stored
-	for _, h := range r.hits {
-		documents = append(documents, adapters.Stored{ID: h.id, Source: unflattened(h.document)})
-	}
-	return documents, nil
 }

@@ -33,12 +33,12 @@ func (b *bench) scan() map[string]adapters.Stored {
 	return all
 }
 
-// patches returns a patch for each document that lacks its sketch.
+// patches returns a patch for each document that lacks what is ours.
 func (b *bench) patches() []adapters.Patch {
 	var list []adapters.Patch
 	for _, d := range b.scan() {
-		if computed, stored := b.rule.SketchOf(d.Source); computed != nil && (stored == nil || stored.Text != computed.Text) {
-			list = append(list, adapters.Patch{Stored: d, Ours: adapters.Ours{Sketch: computed.Text}})
+		if want, right := b.rule.Wanted(d.Source, numberOf(d.ID)); !right {
+			list = append(list, adapters.Patch{Stored: d, Ours: want})
 		}
 	}
 	return list

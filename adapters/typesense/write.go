@@ -19,6 +19,7 @@ type writing struct {
 	creates bool // into nothing, if there is nothing
 	drops   bool // values that do not fit the schema are left out of it
 	keeps   bool // they are never made to fit
+	named   bool // the reply to an import tells the ids
 }
 
 // EnrichWrite implements adapters.Dialect. Documents of update, emplace and PATCH count as partial: the engine merges them into
@@ -26,7 +27,8 @@ type writing struct {
 func (Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, e *adapters.Enricher) error {
 	how, _ := c.Params.(writing)
 	e.NoCreate = true // no write makes a collection
-	e.LastCounts, e.Strict = true, true
+	e.LastCounts, e.Strict, e.Makes = true, true, how.partial && how.creates
+	e.Replies = replies(c)
 	if !how.keeps {
 		e.Doubts = coerced
 	}
@@ -35,10 +37,19 @@ func (Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, e *ad
 	}
 	var out []byte
 	enrich := func(document []byte) []byte {
-		if c.Target == "" || len(bytes.TrimSpace(document)) == 0 { // no name would stand for all collections
+		if len(bytes.TrimSpace(document)) == 0 {
+			if len(bytes.Trim(document, "\r\n")) > 0 { // what the engine answers to such a line is its own affair
+				e.Replies = nil
+			}
 			return document
 		}
 		read, whole := legible(document)
+		if !e.Start(operation(c, e, how, read, whole)) {
+			return nil
+		}
+		if c.Target == "" { // no name would stand for all collections
+			return document
+		}
 		e.Unsure = how.drops || !whole
 		out = e.Append(out[:0], c.Target, read, how.partial)
 		if len(read) < len(document) {
@@ -115,36 +126,4 @@ func nameIn(object []byte, key string) string {
 	}
 	name, _ := adapters.Text(adapters.Get(members, key))
 	return name
-}
-
-// declared returns a new collection's schema with our field declared behind the client's own, if a rule matches the collection's
-// name. A schema that the engine may refuse, and one that names our field itself, stays as it is.
-func declared(schema []byte, e *adapters.Enricher) []byte {
-	name := nameIn(schema, "name")
-	if name == "" || bytes.Contains(schema, []byte(adapters.SketchField)) {
-		return schema
-	}
-	members, err := adapters.Members(schema)
-	if err != nil {
-		return schema
-	}
-	seen := map[string]bool{}
-	for _, m := range members {
-		if seen[m.Key] {
-			return schema
-		}
-		seen[m.Key] = true
-	}
-	fields, err := adapters.Elements(adapters.Get(members, "fields"))
-	if err != nil || len(fields) == 0 {
-		return schema
-	}
-	if rule, _ := e.Rule(name, false); rule == nil {
-		return schema
-	}
-	out, err := adapters.Set(schema, "fields", array(append(fields, []byte(field))))
-	if err != nil {
-		return schema
-	}
-	return out
 }

@@ -1,0 +1,162 @@
+package elastic
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/elastic/go-elasticsearch/v8/esapi"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// JournalIndex is the index in which the entries of jobs are kept. It is hidden: no pattern of a client's reaches it.
+const JournalIndex = "neardup-jobs"
+
+// journalShape is what it is made with. What templates say is outdone, as far as it could change or refuse an entry.
+const journalShape = `{"settings":{"index":{"hidden":true,"number_of_shards":1,"auto_expand_replicas":"0-1",` +
+	`"default_pipeline":"_none","final_pipeline":"_none"}},"mappings":{"dynamic":false,"properties":{` +
+	`"job":{"type":"keyword"},"part":{"type":"long"},"number":{"type":"long"},"data":{"type":"binary"}}}}`
+
+// journalPage is how many entries are read at once.
+const journalPage = 1000
+
+// journal implements adapters.Journal: an entry is a document whose id is made of its job, part and number, and no id is given
+// twice.
+type journal struct {
+	s    *Store
+	mu   sync.Mutex
+	made bool
+}
+
+var _ adapters.Journal = (*journal)(nil)
+
+// JournalOf returns the journal of jobs that the engine behind a store of this package keeps.
+func JournalOf(store adapters.Store) adapters.Journal {
+	s, ok := store.(*Store)
+	if !ok {
+		return nil
+	}
+	return &journal{s: s}
+}
+
+// make makes the index, unless it is there.
+func (j *journal) make(ctx context.Context) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.made {
+		return nil
+	}
+	err := j.s.do(ctx, esapi.IndicesCreateRequest{Index: JournalIndex, Body: strings.NewReader(journalShape)}, nil)
+	if r, refused := errors.AsType[*refusal](err); refused && strings.HasPrefix(r.reason, "resource_already_exists_exception") {
+		err = nil
+	}
+	j.made = err == nil
+	return err
+}
+
+type journalEntry struct {
+	Job    string `json:"job"`
+	Part   int    `json:"part"`
+	Number int    `json:"number"`
+	Data   []byte `json:"data"`
+}
+
+// Append implements adapters.Journal.
+func (j *journal) Append(ctx context.Context, job string, e adapters.Entry) (bool, error) {
+	failed := func(err error) (bool, error) {
+		return false, fmt.Errorf("index %s, where jobs are kept: %w", JournalIndex, err)
+	}
+	unmade := j.make(ctx)
+	if unmade != nil && !forbidden(unmade) { // it may be there, and making it not be granted
+		return failed(unmade)
+	}
+	body, err := json.Marshal(journalEntry{Job: job, Part: e.Part, Number: e.Number, Data: e.Data})
+	if err != nil {
+		return failed(err)
+	}
+	err = j.s.do(ctx, esapi.CreateRequest{
+		Index: JournalIndex, DocumentID: journalID(job, e), Body: strings.NewReader(string(body)),
+	}, nil)
+	r, refused := errors.AsType[*refusal](err)
+	switch {
+	case refused && r.status == http.StatusConflict:
+		return false, nil
+	case missing(err):
+		return failed(cmp.Or(unmade, err))
+	case err != nil:
+		return failed(err)
+	}
+	return true, nil
+}
+
+// journalID returns the id of an entry, escaped for a path.
+func journalID(job string, e adapters.Entry) string {
+	return url.PathEscape(job + " " + strconv.Itoa(e.Part) + " " + strconv.Itoa(e.Number))
+}
+
+// Entries implements adapters.Journal.
+func (j *journal) Entries(ctx context.Context, job string) (list []adapters.Entry, err error) {
+	err = j.s.do(ctx, esapi.IndicesRefreshRequest{Index: []string{JournalIndex}}, nil)
+	for after := ""; err == nil; {
+		var reply struct {
+			Hits struct {
+				Hits []struct {
+					Source journalEntry `json:"_source"`
+					Sort   json.RawMessage
+				}
+			}
+		}
+		body := `{"size":` + strconv.Itoa(journalPage) + `,"track_total_hits":false,"sort":["job","part","number"]` + after +
+			`,"query":` + ofJob(job) + `}`
+		if err = j.s.do(ctx, post(JournalIndex+"/_search", "", body), &reply); err != nil {
+			break
+		}
+		for _, h := range reply.Hits.Hits {
+			e := h.Source
+			list = append(list, adapters.Entry{Job: e.Job, Part: e.Part, Number: e.Number, Data: e.Data})
+			after = `,"search_after":` + string(h.Sort)
+		}
+		if len(reply.Hits.Hits) < journalPage {
+			return list, nil
+		}
+	}
+	if missing(err) {
+		return nil, nil
+	}
+	return nil, fmt.Errorf("index %s, where jobs are kept: %w", JournalIndex, err)
+}
+
+// ofJob returns the query for a job's entries that fulfil some more clauses, or for all entries.
+func ofJob(job string, more ...string) string {
+	if job != "" {
+		more = append(more, `{"term":{"job":`+string(adapters.AppendString(nil, job))+`}}`)
+	}
+	return `{"bool":{"filter":[` + strings.Join(more, ",") + `]}}`
+}
+
+// Drop implements adapters.Journal.
+func (j *journal) Drop(ctx context.Context, job string, part, below int) error {
+	query := ofJob(job)
+	if part >= 0 {
+		query = ofJob(job, `{"term":{"part":`+strconv.Itoa(part)+`}}`, `{"range":{"number":{"lt":`+strconv.Itoa(below)+`}}}`)
+	}
+	err := j.s.do(ctx, esapi.IndicesRefreshRequest{Index: []string{JournalIndex}}, nil)
+	if err == nil {
+		yes := true
+		err = j.s.do(ctx, esapi.DeleteByQueryRequest{
+			Index: []string{JournalIndex}, Body: strings.NewReader(`{"query":` + query + `}`), Conflicts: "proceed", Refresh: &yes,
+		}, nil)
+	}
+	if err != nil && !missing(err) {
+		return fmt.Errorf("index %s, where jobs are kept: %w", JournalIndex, err)
+	}
+	return nil
+}

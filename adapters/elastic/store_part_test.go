@@ -1,0 +1,118 @@
+package elastic
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// TestParts splits shards of all sizes: the parts hold each number of each shard once, the last one all that are to come, and a name
+// is read back as what was named.
+func TestParts(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	for range 2000 {
+		all := make([]held, 1+random.IntN(4))
+		total := 0
+		for i := range all {
+			h := held{documents: random.IntN([]int{1, 3, 50, 100_000}[random.IntN(4)])}
+			if h.documents > 0 {
+				h.begin = random.Int64N(100)
+				h.end = h.begin + int64(h.documents) + random.Int64N(50)
+			}
+			if h.documents > 0 && random.IntN(2) == 0 {
+				at := h.begin
+				for range 100 {
+					h.at = append(h.at, at)
+					at = min(at+random.Int64N(2+int64(h.documents)/50), h.end)
+				}
+			}
+			all[i], total = h, total+h.documents
+		}
+		n := 1 + random.IntN(6)
+		names := parted(all, n)
+		if want := min(n, total/2); len(names) < want/2 || len(names) > 1+max(mostPieces, n) {
+			t.Errorf("%d parts of %+v, not some %d", len(names), all, want)
+		}
+		ends := make([]int64, len(all)) // up to where each shard is in a part
+		for i, name := range names {
+			p, err := parsePart(name)
+			if err != nil || p.String() != name || p.open() != (i == len(names)-1) {
+				t.Fatalf("part %d of %d, %s: %v, %v", i, len(names), name, p, err)
+			}
+			for _, s := range p {
+				if s.from != ends[s.shard] {
+					t.Fatalf("%q: shard %d goes on at %d, behind %d", names, s.shard, s.from, ends[s.shard])
+				}
+				ends[s.shard] = s.to
+			}
+		}
+		for shard, end := range ends {
+			if end != -1 {
+				t.Errorf("%q: shard %d ends at %d", names, shard, end)
+			}
+		}
+	}
+}
+
+// TestPartsThatAreNone reads names and marks of no part.
+func TestPartsThatAreNone(t *testing.T) {
+	for _, text := range []string{"", "0", "0:", "0:1", "0:-", "0:-5", "a:0-1", "0:0-1,", "-1:0-", "0:5-3", "1/4", "0:0-9223372036854775808"} {
+		if p, err := parsePart(text); err == nil {
+			t.Errorf("%q is %v", text, p)
+		}
+	}
+	for _, after := range []string{"x", "1", "1,2,3", "1,-2", "1,"} {
+		if err := (part{{0, 0, 5}, {1, 0, -1}}).from(after); err == nil {
+			t.Errorf("%q is a mark", after)
+		}
+	}
+}
+
+// FuzzTakeHits holds the reader of replies to encoding/json, on what is JSON; on what is not it comes to an end.
+func FuzzTakeHits(f *testing.F) {
+	f.Add([]byte(`{"took":1,"_shards":{"failed":0},"hits":{"total":{"value":2,"relation":"eq"},"hits":[{"_id":"a\"\\","_seq_no":7,` +
+		`"_routing":"r","_primary_term":1,"_source":{"a":[1,{"b":"}]\\\"{"}],"_id":"x"},"sort":[7]},{"_id":"é","_seq_no":8}]}}`))
+	f.Add([]byte("{\n \"docs\" : [ { \"_id\" : \"1\" , \"found\" : true } , {\"_id\":\"2\",\"error\":{\"type\":\"t\"}} ] }"))
+	f.Add([]byte(`{"hits":{"hits":[]}}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		for cut := range min(len(body), 200) {
+			_, _ = takeHits(body[:cut])
+		}
+		got, err := takeHits(body)
+		var want struct {
+			Hits struct {
+				Hits []struct {
+					ID     string          `json:"_id"`
+					Source json.RawMessage `json:"_source"`
+				} `json:"hits"`
+			} `json:"hits"`
+		}
+		members, malformed := adapters.Members(body)
+		once := map[string]bool{}
+		for _, m := range members {
+			once[m.Key] = !once[m.Key] && m.Key == m.Key
+		}
+		if malformed != nil || err != nil || adapters.Get(members, "docs") != nil || json.Unmarshal(body, &want) != nil {
+			return
+		}
+		if inner, _ := adapters.Members(adapters.Get(members, "hits")); len(members) != len(once) || len(inner) > 2 {
+			return // of members that stand twice, who counts is the reader's affair
+		}
+		var a, b []string
+		for _, h := range want.Hits.Hits {
+			a = append(a, h.ID+" "+string(h.Source))
+		}
+		for _, h := range got.hits {
+			b = append(b, h.id+" "+string(h.source))
+		}
+		if diff := cmp.Diff(a, b); diff != "" && len(want.Hits.Hits) > 0 {
+			t.Error(diff)
+		}
+	})
+}

@@ -1,0 +1,230 @@
+package elastic
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// mostTerms is how many terms one clause takes: engines grant 65,536.
+const mostTerms = 60000
+
+// filter sets the query of what is selected, beside the part.
+func (r *scan) filter(ctx context.Context, rule *adapters.Rule) error {
+	var filters []string
+	if q := strings.TrimSpace(r.sel.Query); q != "" {
+		if members, err := adapters.Members([]byte(q)); err != nil || len(members) == 0 {
+			return fmt.Errorf(`the query %q is no query in JSON, such as {"term":{"language":"en"}}`, q)
+		}
+		filters = append(filters, q)
+	}
+	if r.sel.IDs != nil && (len(filters) > 0 || r.sel.Bands != nil || r.sel.Part != "" || r.sel.Lacking || r.sel.Marked) {
+		filters = append(filters, `{"ids":{"values":`+string(stringsOf(r.sel.IDs))+`}}`)
+	}
+	if r.sel.Bands != nil {
+		filters = append(filters, anyBand(r.sel.Bands))
+	}
+	if r.sel.Lacking || r.sel.Marked {
+		list, err := r.s.Resolve(ctx, r.index)
+		if err != nil {
+			return err
+		}
+		known := len(list) == 1 && list[0].Mapped // else the engine can't tell which documents have the field
+		if r.sel.Lacking && known {
+			filters = append(filters, `{"bool":{"must_not":{"bool":{"filter":[`+strings.Join(existing(kept(rule)), ",")+`]}}}}`)
+		}
+		if r.sel.Marked && known {
+			filters = append(filters, `{"bool":{"should":[`+strings.Join(existing(ourFields), ",")+`]}}`)
+		}
+	}
+	if len(filters) > 0 {
+		r.query = `{"bool":{"filter":[` + strings.Join(filters, ",") + `]}}`
+	}
+	return nil
+}
+
+// existing returns for each field a query for documents that have something in it.
+func existing(fields []string) (list []string) {
+	for _, field := range fields {
+		list = append(list, `{"exists":{"field":"`+field+`"}}`)
+	}
+	return list
+}
+
+// anyBand returns a query for documents with one of the band keys.
+func anyBand(keys []int64) string {
+	var clauses []string
+	for begin := 0; begin == 0 || begin < len(keys); begin += mostTerms {
+		var list []byte
+		for i, key := range keys[begin:min(len(keys), begin+mostTerms)] {
+			if i > 0 {
+				list = append(list, ',')
+			}
+			list = strconv.AppendInt(list, key, 10)
+		}
+		clauses = append(clauses, `{"terms":{"`+adapters.BandsField+`":[`+string(list)+`]}}`)
+	}
+	return `{"bool":{"should":[` + strings.Join(clauses, ",") + `]}}`
+}
+
+// look reads what one search finds.
+func (r *scan) look(ctx context.Context) error {
+	body := `{"size":` + strconv.Itoa(r.sel.Limit) + `,` + r.source + `"sort":["_seq_no"],"track_total_hits":false,` +
+		`"seq_no_primary_term":true,"query":` + r.query + `}`
+	found, err := r.search(ctx, post(r.index+"/_search", "", body), scanLimit)
+	if err != nil {
+		return err
+	}
+	return r.give(found.hits, "", found.length)
+}
+
+// sample reads documents chosen at random, all where there are no more: their ids first, which take little room, and then
+// themselves.
+func (r *scan) sample(ctx context.Context) error {
+	if !r.sel.Brief {
+		if err := r.refresh(ctx); err != nil {
+			return err
+		}
+	}
+	n := r.sel.Limit
+	within := r.query
+	if within == "" {
+		within = `{"match_all":{}}`
+	}
+	body := fmt.Sprintf(`"_source":false,"track_total_hits":true,"query":{"function_score":{"query":%s,"boost_mode":"replace",`+
+		`"random_score":{"seed":%d,"field":"_seq_no"}}}}`, within, rand.Uint32())
+	if n > 0 && n <= maxResultWindow {
+		found, err := r.search(ctx, post(r.index+"/_search", "", `{"size":`+strconv.Itoa(n)+`,`+body), scanLimit)
+		if err != nil {
+			return err
+		}
+		r.total = len(found.hits)
+		return r.fetch(ctx, found.hits)
+	}
+	found, err := r.search(ctx, post(r.index+"/_search", scrolling, `{"size":`+strconv.Itoa(scanMost)+`,`+body), scanLimit)
+	if err != nil {
+		return err
+	}
+	if r.total = found.total; n > 0 {
+		r.total = min(n, r.total)
+	}
+	return r.scrolled(ctx, found, func(found foundHits) error { return r.fetch(ctx, found.hits) })
+}
+
+// byIDs reads the documents with these ids. One that was stored with a routing of its own is looked for as of the last refresh, but not
+// where it has to be quick.
+func (r *scan) byIDs(ctx context.Context, ids []string) error {
+	if r.sel.Brief {
+		r.size = max(r.size, min(len(ids), maxResultWindow))
+	}
+	wanted := make([]scanned, len(ids))
+	for i, id := range ids {
+		wanted[i].id = id
+	}
+	return r.fetch(ctx, wanted)
+}
+
+// fetch reads documents as they are at this moment.
+func (r *scan) fetch(ctx context.Context, wanted []scanned) error {
+	var missing []string
+	for len(wanted) > 0 {
+		n := min(r.want(), len(wanted))
+		if n == 0 {
+			return errEnough
+		}
+		found, err := r.search(ctx, post(r.index+"/_mget", "", r.gets(wanted[:n])), scanLimit)
+		if tooLong(err) && n > 1 {
+			r.size = n / 2
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		there := found.hits[:0]
+		for i, d := range found.hits {
+			astray := i < n && wanted[i].routing == "" && !r.sel.Brief
+			switch {
+			case d.found:
+				there = append(there, d)
+			case d.failed != "" && !(astray && strings.HasPrefix(d.failed, "routing_missing_exception")):
+				return fmt.Errorf("document %s: %s", d.id, d.failed)
+			case astray:
+				missing = append(missing, wanted[i].id)
+			}
+		}
+		wanted = wanted[n:]
+		if err := r.give(there, "", found.length); err != nil {
+			return err
+		}
+	}
+	return r.routed(ctx, missing)
+}
+
+// gets returns the body of a request for some documents.
+func (r *scan) gets(list []scanned) string {
+	var b []byte
+	for i, d := range list {
+		b = append(b, [...]string{`{"docs":[{`, `,{`}[min(i, 1)]+r.source+`"_id":`...)
+		if b = adapters.AppendString(b, d.id); d.routing != "" {
+			b = adapters.AppendString(append(b, `,"routing":`...), d.routing)
+		}
+		b = append(b, '}')
+	}
+	return string(append(b, `]}`...))
+}
+
+// routed reads those of the documents that stand elsewhere than their ids say.
+func (r *scan) routed(ctx context.Context, ids []string) error {
+	for len(ids) > 0 {
+		n := min(len(ids), scanMost)
+		body := `{"size":` + strconv.Itoa(maxResultWindow) + `,"_source":false,"track_total_hits":false,"query":{"ids":{"values":` +
+			string(stringsOf(ids[:n])) + `}}}`
+		found, err := r.search(ctx, post(r.index+"/_search", "", body), scanLimit)
+		if err != nil {
+			return err
+		}
+		var list []scanned
+		for _, d := range found.hits {
+			if d.routing != "" {
+				list = append(list, d)
+			}
+		}
+		if err := r.fetch(ctx, list); err != nil {
+			return err
+		}
+		ids = ids[n:]
+	}
+	return nil
+}
+
+// scrolling are the parameters of a search that is to be scrolled.
+var scrolling = "scroll=" + strconv.Itoa(int(scanHeld/time.Minute)) + "m"
+
+// scrolled hands on what a scroll has found, page by page.
+func (r *scan) scrolled(ctx context.Context, found foundHits, each func(foundHits) error) error {
+	defer func() { // with time of its own: ctx may have ended the scan. It would end by itself, later
+		body, _ := json.Marshal(map[string]string{"scroll_id": found.cursor})
+		r.s.after(ctx, raw{"DELETE", "/_search/scroll", "", string(body)})
+	}()
+	for len(found.hits) > 0 {
+		if err := each(found); err != nil {
+			return err
+		}
+		body, err := json.Marshal(map[string]string{"scroll": strings.TrimPrefix(scrolling, "scroll="), "scroll_id": found.cursor})
+		if err != nil {
+			return err
+		}
+		last := found.cursor
+		if found, err = r.search(ctx, raw{"POST", "/_search/scroll", "", string(body)}, 0); err != nil {
+			found.cursor = last
+			return err
+		}
+	}
+	return nil
+}

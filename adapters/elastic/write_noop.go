@@ -1,0 +1,167 @@
+package elastic
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// plainParams are the parameters of a write that change nothing of what is written, nor of the form of the reply.
+var plainParams = []string{"error_trace", "timeout", "wait_for_active_shards"}
+
+// splices reports whether the reply to a write comes as JSON with all of its members and nothing beside.
+func splices(r *adapters.Request, params []adapters.Param) bool {
+	if speaksSeven(r) {
+		return false
+	}
+	for _, accept := range r.Header["Accept"] {
+		for one := range strings.SplitSeq(strings.ToLower(accept), ",") {
+			kind, _, _ := strings.Cut(strings.TrimSpace(one), ";")
+			switch strings.TrimSpace(kind) {
+			case "", "*/*", jsonType, vendorType + "json", vendorType + "x-ndjson", "application/x-ndjson":
+			default:
+				return false
+			}
+		}
+	}
+	return !slices.ContainsFunc(params, func(p adapters.Param) bool { return !slices.Contains(plainParams, p.Name) })
+}
+
+// replies returns what takes the reply to a write apart, nil where nothing of it may be left out. An update always goes on.
+func (d Dialect) replies(c adapters.Class) *adapters.Replies {
+	switch {
+	case !c.Splices:
+	case c.Form == formBulk:
+		return &adapters.Replies{Split: splitBulk, NoOp: bulkNoOp, Join: d.joinBulk, Status: 200}
+	case c.Form == formDoc:
+		return &adapters.Replies{Split: whole, NoOp: noOp, Join: alone, Status: 200}
+	}
+	return nil
+}
+
+// splitBulk returns the items of a bulk's reply.
+func splitBulk(reply []byte) (items [][]byte, refused []bool, err error) {
+	members, err := adapters.Members(reply)
+	if err != nil {
+		return nil, nil, adapters.NotUnderstood(err)
+	}
+	if items, err = adapters.Elements(adapters.Get(members, "items")); err != nil {
+		return nil, nil, adapters.NotUnderstood(err)
+	}
+	for _, item := range items {
+		_, outcome, err := itemOf(item)
+		if err != nil {
+			return nil, nil, err
+		}
+		status := adapters.Get(outcome, "status")
+		if len(status) != 3 {
+			return nil, nil, fmt.Errorf("%w: an item without a status", adapters.ErrNotUnderstood)
+		}
+		refused = append(refused, status[0] != '2')
+	}
+	return items, refused, nil
+}
+
+// itemOf returns the action of an item of a bulk's reply and what it says of it.
+func itemOf(item []byte) (action string, outcome []adapters.Member, err error) {
+	first, ok := adapters.First(item)
+	if !ok {
+		return "", nil, fmt.Errorf("%w: an item without an action", adapters.ErrNotUnderstood)
+	}
+	outcome, err = adapters.Members(first.Value)
+	return first.Key, outcome, err
+}
+
+// joinBulk returns a bulk's reply with other items.
+func (d Dialect) joinBulk(reply []byte, items [][]byte) ([]byte, error) {
+	if reply == nil {
+		reply = []byte(`{"errors":false,"took":0}`)
+		if d.OpenSearch {
+			reply = []byte(`{"took":0,"errors":false}`)
+		}
+	}
+	return adapters.Set(reply, "items", list(items))
+}
+
+// list returns a JSON array of the elements.
+func list(elements [][]byte) []byte {
+	out := []byte{'['}
+	for i, element := range elements {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, element...)
+	}
+	return append(out, ']')
+}
+
+// bulkNoOp returns the item of an operation that changes nothing.
+func bulkNoOp(o adapters.Operation, of adapters.Standing) ([]byte, error) {
+	d := documentOf(of)
+	if of.Stored == nil {
+		_, outcome, err := itemOf(of.Entry)
+		if err != nil {
+			return nil, err
+		}
+		d = described(outcome)
+	}
+	if d.shards == "" { // of how many copies an index has, a read tells nothing
+		d.shards = `{"total":1,"successful":1,"failed":0}`
+	}
+	item := adapters.AppendString([]byte{'{'}, o.Form)
+	return append(append(d.append(append(item, ':')), `,"status":200}`...), '}'), nil
+}
+
+// noOp returns the reply to the writing of one document that changes nothing.
+func noOp(_ adapters.Operation, of adapters.Standing) ([]byte, error) {
+	d := documentOf(of)
+	d.shards = `{"total":0,"successful":0,"failed":0}`
+	return append(d.append(nil), '}'), nil
+}
+
+// answered is what a reply to a write says of a document, each value as it stands in JSON.
+type answered struct{ index, id, version, shards, seqNo, primaryTerm string }
+
+// append appends the object of a no-op, up to its last brace.
+func (s answered) append(dst []byte) []byte {
+	for i, m := range []struct{ key, value string }{
+		{"_index", s.index}, {"_id", s.id}, {"_version", s.version}, {"result", `"noop"`}, {"_shards", s.shards}, {"_seq_no", s.seqNo},
+		{"_primary_term", s.primaryTerm},
+	} {
+		if i == 0 {
+			dst = append(dst, '{')
+		} else if m.value != "" {
+			dst = append(dst, ',')
+		}
+		if m.value != "" {
+			dst = append(append(adapters.AppendString(dst, m.key), ':'), m.value...)
+		}
+	}
+	return dst
+}
+
+// documentOf returns the state of a stored document.
+func documentOf(of adapters.Standing) answered {
+	if of.Stored == nil {
+		return answered{}
+	}
+	s := answered{index: string(adapters.AppendString(nil, of.Index)), id: string(adapters.AppendString(nil, of.Stored.ID))}
+	if v, ok := of.Stored.Version.(version); ok {
+		s.version, s.seqNo, s.primaryTerm = fmt.Sprint(v.number), fmt.Sprint(v.seqNo), fmt.Sprint(v.primaryTerm)
+	}
+	return s
+}
+
+// described returns the state that an item tells.
+func described(outcome []adapters.Member) answered {
+	get := func(key string) string { return string(adapters.Get(outcome, key)) }
+	return answered{get("_index"), get("_id"), get("_version"), get("_shards"), get("_seq_no"), get("_primary_term")}
+}
+
+// whole takes the reply to the writing of one document as its only entry.
+func whole(reply []byte) ([][]byte, []bool, error) { return [][]byte{reply}, []bool{false}, nil }
+
+// alone is the entry that is the whole reply.
+func alone(_ []byte, entries [][]byte) ([]byte, error) { return entries[0], nil }

@@ -1,0 +1,122 @@
+package elastic
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// operationsOf returns the operations that a write tells of.
+func operationsOf(t *testing.T, d Dialect, r *adapters.Request) (list []adapters.Operation, e *adapters.Enricher) {
+	t.Helper()
+	e = &adapters.Enricher{
+		Rule:   func(string, bool) (*adapters.Rule, bool) { return nil, false },
+		Starts: func(o adapters.Operation) bool { list = append(list, o); return true },
+	}
+	if err := d.EnrichWrite(d.Classify(r), io.Discard, bytes.NewReader(r.Body), e); err != nil {
+		t.Fatal(err)
+	}
+	return list, e
+}
+
+// TestOperations: whatever is in doubt of a write, nothing of it is left out.
+func TestOperations(t *testing.T) {
+	const doc = "\n{\"title\":\"a\"}\n"
+	for _, c := range []struct {
+		name, method, path, query, body string
+		header                          adapters.Header
+		creates                         []bool // nil if no reply can be taken apart
+	}{
+		{"bulk", "POST", "/_bulk", "", `{"index":{"_index":"i","_id":"1"}}` + doc + `{"create":{"_index":"i"}}` + doc + `{"update":{"_index":"i","_id":"1"}}` +
+			"\n{\"doc\":{}}\n" + `{"delete":{"_index":"i","_id":"1"}}`, nil, []bool{true, true, false, false}},
+		{"actions that say more", "POST", "/i/_bulk", "", `{"index":{"_id":"1","routing":"x"}}` + doc + `{"index":{"if_seq_no":1,"if_primary_term":1,"_id":"1"}}` + doc +
+			`{"index":{"_id":"1","version":3,"version_type":"external"}}` + doc + `{"index":{"pipeline":"p"}}` + doc + `{"index":{"require_alias":true}}` + doc +
+			`{"create":{"_id":7}}` + doc + `{"index":{"_id":"1","_id":"2"}}` + doc + `{"index":{"dynamic_templates":{}}}` + doc + `{"index":{}}` + doc, nil,
+			[]bool{false, false, false, false, false, false, false, false, true}},
+		{"broken", "POST", "/i/_bulk", "", `{"index":{}}` + doc + `{"what":{}}` + doc, nil, nil},
+		{"timeout", "POST", "/i/_bulk", "timeout=1m", `{"index":{}}` + doc, nil, []bool{true}},
+		{"filter_path", "POST", "/i/_bulk", "filter_path=errors", `{"index":{}}` + doc, nil, nil},
+		{"refresh", "POST", "/i/_bulk", "refresh=true", `{"index":{}}` + doc, nil, nil},
+		{"routing", "POST", "/i/_bulk", "routing=x", `{"index":{}}` + doc, nil, nil},
+		{"pipeline", "POST", "/i/_bulk", "pipeline=x", `{"index":{}}` + doc, nil, nil},
+		{"pretty", "POST", "/i/_bulk", "pretty", `{"index":{}}` + doc, nil, nil},
+		{"yaml", "POST", "/i/_bulk", "", `{"index":{}}` + doc, adapters.Header{"Accept": {"application/yaml"}}, nil},
+		{"version 7", "POST", "/i/_bulk", "", `{"index":{}}` + doc, adapters.Header{
+			"Accept": {"application/vnd.elasticsearch+json;compatible-with=7"}, "Content-Type": {"application/vnd.elasticsearch+x-ndjson;compatible-with=7"}}, nil},
+		{"version 8", "POST", "/i/_bulk", "", `{"index":{}}` + doc, adapters.Header{"Accept": {"application/vnd.elasticsearch+json;compatible-with=8"}}, []bool{true}},
+		{"one", "PUT", "/i/_doc/1", "", `{}`, nil, []bool{true}}, {"one to be made", "PUT", "/i/_create/1", "", `{}`, nil, []bool{true}}, {"one without an id", "POST", "/i/_doc", "", `{}`, nil, []bool{true}},
+		{"one on a condition", "PUT", "/i/_doc/1", "if_seq_no=1&if_primary_term=1", `{}`, nil, nil}, {"one of a version", "PUT", "/i/_doc/1", "version=5&version_type=external", `{}`, nil, nil},
+		{"one refreshed", "PUT", "/i/_doc/1", "refresh=wait_for", `{}`, nil, nil}, {"an update", "POST", "/i/_update/1", "", `{"doc":{}}`, nil, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			list, e := operationsOf(t, Dialect{}, &adapters.Request{Method: c.method, Path: c.path, RawQuery: c.query, Header: c.header, Body: []byte(c.body)})
+			var creates []bool
+			for _, o := range list {
+				creates = append(creates, o.Creates)
+			}
+			if e.Replies == nil {
+				creates = nil
+			}
+			if diff := cmp.Diff(c.creates, creates); diff != "" {
+				t.Errorf("%s\n%+v", diff, list)
+			}
+		})
+	}
+}
+
+// TestNoOps holds what stands for an operation that was left out to what both engines were seen to answer to an update without a change.
+func TestNoOps(t *testing.T) {
+	stored := adapters.Standing{Index: "i", Stored: &adapters.Stored{ID: "o\"ther", Version: version{seqNo: 7, primaryTerm: 2, number: 3}}}
+	sibling := adapters.Standing{Index: "i", Entry: []byte(`{"index":{"_index":"i","_id":"a","_version":1,"result":"created","_shards":{"total":2,"successful":1,"failed":0},"_seq_no":0,"_primary_term":1,"status":201}}`)}
+	for _, c := range []struct {
+		name string
+		make func(adapters.Operation, adapters.Standing) ([]byte, error)
+		of   adapters.Standing
+		want string
+	}{
+		{"one", noOp, stored, `{"_index":"i","_id":"o\"ther","_version":3,"result":"noop","_shards":{"total":0,"successful":0,"failed":0},"_seq_no":7,"_primary_term":2}`},
+		{"in a bulk", bulkNoOp, stored, `{"create":{"_index":"i","_id":"o\"ther","_version":3,"result":"noop","_shards":{"total":1,"successful":1,"failed":0},"_seq_no":7,"_primary_term":2,"status":200}}`},
+		{"of the same bulk", bulkNoOp, sibling, `{"create":{"_index":"i","_id":"a","_version":1,"result":"noop","_shards":{"total":2,"successful":1,"failed":0},"_seq_no":0,"_primary_term":1,"status":200}}`},
+	} {
+		got, err := c.make(adapters.Operation{Form: "create"}, c.of)
+		if diff := cmp.Diff(c.want, string(got)); diff != "" || err != nil {
+			t.Errorf("%s: %v %s", c.name, err, diff)
+		}
+	}
+	for openSearch, want := range map[bool]string{false: `{"errors":false,"took":0,"items":[{"index":1}]}`, true: `{"took":0,"errors":false,"items":[{"index":1}]}`} {
+		if got, err := (Dialect{OpenSearch: openSearch}).joinBulk(nil, [][]byte{[]byte(`{"index":1}`)}); string(got) != want || err != nil {
+			t.Errorf("%s, want %s (%v)", got, want, err)
+		}
+	}
+}
+
+// FuzzSplitBulk takes any reply apart, and if that can be done puts it together as it was.
+func FuzzSplitBulk(f *testing.F) {
+	for _, reply := range []string{
+		`{"errors":true,"took":0,"items":[{"update":{"_index":"w","status":200}},{"create":{"status":409,"error":{}}}]}`, `{"took":1,"errors":false,"items":[ ]}`, `{"items":[{"index":{"status":2}}]}`, `[]`,
+	} {
+		f.Add(reply)
+	}
+	f.Fuzz(func(t *testing.T, reply string) {
+		items, refused, err := splitBulk([]byte(reply))
+		if err != nil {
+			return
+		}
+		if len(items) != len(refused) {
+			t.Fatalf("%d items, %d outcomes", len(items), len(refused))
+		}
+		joined, err := Dialect{}.joinBulk([]byte(reply), items)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, _, err := splitBulk(joined)
+		if diff := cmp.Diff(items, again); diff != "" || err != nil || strings.Count(string(joined), `"status"`) != strings.Count(reply, `"status"`) {
+			t.Errorf("%s becomes %s: %v %s", reply, joined, err, diff)
+		}
+	})
+}

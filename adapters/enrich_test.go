@@ -1,0 +1,237 @@
+package adapters
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/sketch"
+)
+
+// clustered returns a rule of title and body that stores all of our fields.
+func clustered(t testing.TB) *Rule {
+	t.Helper()
+	rule := testRule(t, "title", "body")
+	rule.Bands, rule.Rows, rule.Clusters = 4, 3, true
+	return rule
+}
+
+// made returns our fields of a document with the texts, alone in its cluster.
+func made(t testing.TB, r *Rule, texts ...string) Ours {
+	t.Helper()
+	s, ok := r.Sketch(texts)
+	if !ok {
+		t.Fatalf("%q has no sketch", texts)
+	}
+	o := Ours{Sketch: s.String(), Bands: r.BandKeys(&s)}
+	if r.Clusters {
+		o.Cluster = r.ClusterID(s.Fingerprint)
+	}
+	if len(o.Bands) != r.Bands {
+		t.Fatal(o.Bands)
+	}
+	return o
+}
+
+// TestAppendOurs holds documents to what they get of all fields of ours.
+func TestAppendOurs(t *testing.T) {
+	rule := clustered(t)
+	both := string(made(t, rule, "a b c", "d").Fields(false))
+	own := string(Ours{Cluster: rule.ClusterID(7)}.Fields(false))
+	cleared := `"neardup_sketch":null,"neardup_bands":null,`
+	const forged = `"neardup_bands":[1],"neardup_cluster":"x"`
+	for _, c := range []struct {
+		name, doc, want string
+		partial         bool
+		change          Change
+		set             func(e *Enricher)
+	}{
+		{"whole", `{"title":"a b c","body":"d"}`, `{"title":"a b c","body":"d",` + both + `}`, false, Enriched, nil},
+		{"every field", `{"title":"a b c","body":"d"}`, `{"title":"a b c","body":"d",` + both + `}`, true, Enriched, nil},
+		{"some fields", `{"title":"a"}`, `{"title":"a",` + cleared + own + `}`, true, Cleared, nil},
+		{"no word in any", `{"title":"?","body":null}`, `{"title":"?","body":null,` + cleared + own + `}`, true, Cleared, nil},
+		{"no field", `{"n":1}`, `{"n":1}`, true, Untouched, nil},
+		{"no word", `{"n":1}`, `{"n":1,` + own + `}`, false, Textless, nil},
+		{"odd", `{"title":5}`, `{"title":5,` + own + `}`, false, Unreadable, nil},
+		{"nothing to number it by", `{"n":1}`, `{"n":1}`, false, Textless, func(e *Enricher) { e.Number = nil }},
+		{"an update of many", `{"title":"a"}`, `{"title":"a",` + cleared + `"neardup_cluster":null}`, true, Cleared, func(e *Enricher) { e.Start(Operation{}) }},
+		{"an update of many that makes one", `{"title":"a"}`, `{"title":"a",` + cleared + own + `}`, true, Cleared, func(e *Enricher) { e.Start(Operation{}); e.Makes = true }},
+		{"not prepared", `{"title":"a b c","body":"d"}`, `{"title":"a b c","body":"d"}`, false, Unprepared, unprepared},
+		{"not prepared, cleared", `{"title":"a b c","body":"d"}`, `{"title":"a b c","body":"d",` + cleared + `"neardup_cluster":null}`, true, Cleared, unprepared},
+		{"not prepared, making", `{"title":"a"}`, `{"title":"a","neardup_sketch":null,"neardup_bands":null}`, true, Cleared, func(e *Enricher) { unprepared(e); e.Makes = true }},
+		{"no room", `{"title":"a b c","body":"d"}`, `{"title":"a b c","body":"d"}`, false, Oversized, func(e *Enricher) { e.Room = 100 }},
+		{"no room, cleared", `{"title":"a b c","body":"d"}`, `{"title":"a b c","body":"d",` + cleared + own + `}`, true, Cleared, func(e *Enricher) { e.Room = 100 }},
+		{"own values", `{` + forged + `,"title":"a b c","neardup_sketch":"x","body":"d"}`, `{"title":"a b c","body":"d",` + both + `}`, false, Enriched, nil},
+		{"own values, untouched", `{"n":1,` + forged + `}`, `{"n":1}`, true, Untouched, nil},
+		{"own values outdone", `{"title":"a b c",` + forged + `,"body":"d"}`, `{"title":"a b c",` + forged + `,"body":"d",` + both + `}`, false, Enriched, last},
+		{"own values outdone, textless", `{` + forged + `}`, `{` + forged + `,` + own + `,"neardup_bands":null}`, false, Textless, last},
+		{"own values outdone, untouched", `{"n":1,` + forged + `}`, `{"n":1,` + forged + `,"neardup_bands":null,"neardup_cluster":null}`, true, Untouched, last},
+		{"own values outdone, unprepared", `{"title":"a",` + forged + `}`, `{"title":"a",` + forged + `,"neardup_bands":null,"neardup_cluster":null}`, false, Unprepared,
+			func(e *Enricher) { last(e); unprepared(e); e.Clears = nil }},
+		{"a cluster that was found", `{"title":"a b c","body":"d"}`, strings.Replace(`{"title":"a b c","body":"d",`+both+`}`, made(t, rule, "a b c", "d").Cluster, "found", 1), false, Enriched, found},
+		{"a cluster that was found, not prepared", `{"title":"a b c","body":"d"}`, `{"title":"a b c","body":"d"}`, false, Unprepared, func(e *Enricher) { found(e); unprepared(e) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var changes []Change
+			e := enricher(rule, true, &changes)
+			e.Number = func(Operation, *Rule) uint64 { return 7 }
+			e.Start(Operation{ID: "1"})
+			if c.set != nil {
+				c.set(e)
+			}
+			if diff := cmp.Diff(c.want, string(e.Append(nil, "news-1", []byte(c.doc), c.partial))); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff([]Change{c.change}, changes); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func unprepared(e *Enricher) {
+	rule := e.Rule
+	e.Rule = func(index string, whole bool) (*Rule, bool) { r, _ := rule(index, whole); return r, false }
+	e.Clears = func(string) bool { return true }
+}
+
+func last(e *Enricher) { e.LastCounts = true }
+
+func found(e *Enricher) {
+	e.Cluster = func(Operation, *Rule, *sketch.Sketch, bool) string { return "found" }
+}
+
+// Where the rule stores no clusters, none is ever sent, and null only for what it stores: a strict mapping knows no more.
+func TestAppendOnlyWhatTheRuleStores(t *testing.T) {
+	for _, bands := range []int{0, 4} {
+		rule := testRule(t, "title")
+		rule.Bands, rule.Rows = bands, 3
+		for _, doc := range []string{`{"title":"a b"}`, `{"title":null}`, `{"n":1}`, `{"title":5}`} {
+			for _, partial := range []bool{false, true} {
+				var changes []Change
+				e := enricher(rule, true, &changes)
+				found(e)
+				e.Number = func(Operation, *Rule) uint64 { return 7 }
+				got := e.Append(nil, "news-1", []byte(doc), partial)
+				if bytes.Contains(got, []byte(ClusterField)) || bands == 0 && bytes.Contains(got, []byte(BandsField)) {
+					t.Errorf("%s becomes %s", doc, got)
+				}
+			}
+		}
+	}
+}
+
+// TestStart: operations are numbered in their order, and those that are to go are told of.
+func TestStart(t *testing.T) {
+	var told []int
+	e := &Enricher{Starts: func(o Operation) bool { told = append(told, o.Number); return o.ID != "b" }}
+	for i, id := range []string{"a", "b", "c"} {
+		if stays := e.Start(Operation{ID: id, Number: 9}); stays != (i != 1) {
+			t.Errorf("%s stays: %v", id, stays)
+		}
+	}
+	if diff := cmp.Diff([]int{0, 1, 2}, told); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// effective returns what an engine takes for the value of a field, where of two members the last one counts; nothing for null.
+func effective(t *testing.T, document []byte, field string) (value string) {
+	t.Helper()
+	members, err := Members(document)
+	if err != nil {
+		t.Fatalf("%s: %v", document, err)
+	}
+	for _, m := range members {
+		if m.Key == field {
+			value = strings.TrimSuffix(string(m.Value), "null")
+		}
+	}
+	return value
+}
+
+// TestEnrichedAtRandom holds random documents under random rules to the promise: the client's bytes and behind them what is right, or null, or
+// nothing; never a value of the client's own.
+func TestEnrichedAtRandom(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	pick := func(list ...string) string { return list[random.IntN(len(list))] }
+	for range 20_000 {
+		rule := testRule(t, "title", "body")
+		if random.IntN(3) > 0 {
+			rule.Bands, rule.Rows = 4, 3
+		}
+		rule.Clusters = random.IntN(3) > 0
+		members := []string{}
+		for _, m := range []string{
+			`"title":` + pick(`"a b c d e"`, `"é"`, `null`, `"?"`, `7`, `["x","y"]`), `"body":` + pick(`"f g"`, `"\u0061"`, `null`, `{}`), `"n":1`,
+			`"neardup_sketch":` + pick(`"own"`, `null`, `[1]`), `"neardup_bands":` + pick(`[1,2]`, `"own"`, `null`), `"neardup_cluster":` + pick(`"own"`, `{"own":1}`),
+		} {
+			if random.IntN(2) == 0 {
+				members = append(members, m)
+			}
+		}
+		random.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
+		document := []byte("{" + strings.Join(members, pick(",", " , ")) + "}")
+		partial, lastCounts, prepared := random.IntN(2) == 0, random.IntN(2) == 0, random.IntN(4) > 0
+		var changes []Change
+		e := enricher(rule, prepared, &changes)
+		e.LastCounts = lastCounts
+		e.Clears = func(string) bool { return true }
+		e.Room = []int64{1 << 20, 300, 0}[random.IntN(3)]
+		e.Number = func(Operation, *Rule) uint64 { return 7 }
+		e.Start(Operation{ID: "1"})
+		room := e.Room
+		got := e.Append(nil, "news-1", document, partial)
+		what := fmt.Sprintf("%s (partial %v, last %v, prepared %v, room %d, bands %d, clusters %v) → %s", document, partial, lastCounts, prepared, room, rule.Bands, rule.Clusters, got)
+		if added := int64(len(got) - len(document)); room-added != e.Room {
+			t.Fatalf("%s: %d bytes were added, %d are accounted for", what, added, room-e.Room)
+		}
+		checkEnriched(t, what, rule, document, got, lastCounts)
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+func checkEnriched(t *testing.T, what string, rule *Rule, document, got []byte, lastCounts bool) {
+	t.Helper()
+	if lastCounts {
+		end := bytes.LastIndexByte(document, '}')
+		if !bytes.HasPrefix(got, document[:end]) {
+			t.Errorf("%s: the client's bytes differ", what)
+		}
+	} else {
+		sent, err := Cut(document, Our)
+		bare, err2 := Cut(got, Our)
+		if err != nil || err2 != nil || !bytes.Equal(sent, bare) {
+			t.Errorf("%s: less our fields it is %s, not %s (%v, %v)", what, bare, sent, err, err2)
+		}
+	}
+	computed, _ := rule.SketchOf(document)
+	want := Ours{}
+	if computed != nil {
+		want = Ours{Sketch: computed.Text, Bands: rule.BandKeys(&computed.Sketch)}
+	}
+	if s := effective(t, got, SketchField); s != "" && s != `"`+want.Sketch+`"` {
+		t.Errorf("%s: the sketch is not that of the text, %q", what, want.Sketch)
+	}
+	if bands := effective(t, got, BandsField); bands != "" && !slices.Equal(OursOf([]byte(`{"neardup_bands":`+bands+`}`)).Bands, want.Bands) {
+		t.Errorf("%s: the bands are not %v", what, want.Bands)
+	}
+	cluster, right := effective(t, got, ClusterField), []string{"", `"` + rule.ClusterID(7) + `"`}
+	if computed != nil {
+		right[1] = `"` + rule.ClusterID(computed.Fingerprint) + `"`
+		right = append(right, `"`+rule.ClusterID(7)+`"`) // of a partial document that is cleared
+	}
+	if !slices.Contains(right, cluster) || !rule.Clusters && cluster != "" {
+		t.Errorf("%s: the cluster is none of %q", what, right)
+	}
+}

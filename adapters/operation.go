@@ -1,0 +1,40 @@
+package adapters
+
+// Operation is one operation of a write, as a dialect reads it.
+type Operation struct {
+	// Number is its place among the operations of the write, from 0: the engine's reply has an entry for each, in this order.
+	Number int
+	// Form is the dialect's own name of what it does.
+	Form string
+	// Index is the name that it goes to. ID is the document's; empty where the engine makes one up.
+	Index, ID string
+	// Creates says that it stores a whole document, and that nothing in the request makes more of it: no version, routing or pipeline.
+	// If there is no document with the id, it can be left out of the write as if it changed nothing.
+	Creates bool
+}
+
+// Standing is the document that stands for one whose operation is left out of a write.
+type Standing struct {
+	// Index is the concrete index that it is in.
+	Index string
+	// Stored is the document as a scan read it; nil where it is one of the same write, of which Entry is then the entry in the reply.
+	Stored *Stored
+	Entry  []byte
+	// Reply is what the engine answered to Replies.Fetch.
+	Reply []byte
+}
+
+// Replies takes the engine's reply to a write apart, and puts together one with entries for operations that were left out.
+type Replies struct {
+	// Split returns the entries of a successful reply, one for each operation that was sent, and of each whether the engine refused it.
+	Split func(reply []byte) (entries [][]byte, refused []bool, err error)
+	// NoOp returns the entry of an operation that changes nothing, in the engine's own form for it.
+	NoOp func(o Operation, of Standing) ([]byte, error)
+	// Join returns the reply with these entries. Where nothing was sent, and so there is no reply, it is nil.
+	Join func(reply []byte, entries [][]byte) ([]byte, error)
+	// Fetch, if set, returns what asks the engine for a document by its id, as far as method and path go; NoOp needs the answer.
+	Fetch func(o Operation, id string) *Request
+	// Status and ContentType are those of a successful reply where nothing was sent; an empty type is that of an error.
+	Status      int
+	ContentType string
+}

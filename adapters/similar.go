@@ -1,0 +1,357 @@
+package adapters
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/neardup/sidecar/rerank"
+	"github.com/neardup/sidecar/sketch"
+)
+
+const (
+	// maxCandidates is how many documents that share a band are compared at most.
+	maxCandidates = 10_000
+	// doubtful is how far an agreement may lie from the threshold for the texts to decide where they are read: at 128 positions more
+	// than two standard errors.
+	doubtful = 0.1
+	// textsAtOnce is how many documents are read at a time for their texts.
+	textsAtOnce = 50
+)
+
+// Likeness says which near-duplicates of a document are asked for.
+type Likeness struct {
+	// Threshold is the least agreement, in place of the rule's; 0 is the rule's.
+	Threshold float64
+	// Size is how many are returned at most, the most alike; at least 1.
+	Size int
+	// Source asks for the documents themselves. Their texts being at hand, the exact resemblance decides where the agreement is
+	// within 0.1 of the threshold.
+	Source bool
+	// Room is how many bytes of documents are returned at most; 0 is no bound. More is an [ErrRoom].
+	Room int64
+	// Scan compares with all sketches of an index, where none can be looked up by their bands or none is to be missed.
+	Scan bool
+	// Except is the index and the id of a document that is not among the answers: the one that is asked about.
+	Except Alike
+}
+
+// Alike is one document that is a near-duplicate of another.
+type Alike struct {
+	Index string `json:"index"`
+	ID    string `json:"id"`
+	// Agreement is what the rule's measure estimates from both sketches, and Error its standard error.
+	Agreement float64 `json:"agreement"`
+	Error     float64 `json:"error"`
+	// SameText says that both texts are equal but for case and space.
+	SameText bool `json:"same_text"`
+	// Resemblance is exact, of both texts; nil where they were not read.
+	Resemblance *float64 `json:"resemblance,omitempty"`
+	// Source is the document less our fields.
+	Source json.RawMessage `json:"source,omitempty"`
+}
+
+// Searched says how one index was searched.
+type Searched struct {
+	Index     string  `json:"index"`
+	Threshold float64 `json:"threshold"`
+	// Compared is how many sketches the document's was compared with; Cut says that there were more, which were left out.
+	Compared int  `json:"compared"`
+	Cut      bool `json:"cut,omitempty"`
+	// Recall is the chance that a document whose resemblance is the threshold shares a band and so was compared: 1 for all that was
+	// scanned, nil where it is not known.
+	Recall *float64 `json:"recall,omitempty"`
+}
+
+// Similar is what was found.
+type Similar struct {
+	// Total is how many near-duplicates there are by the sketches; Alike the most alike of them.
+	Total    int        `json:"total"`
+	Alike    []Alike    `json:"similar"`
+	Searched []Searched `json:"indices"`
+}
+
+// ErrRoom: the documents that were found are larger than there is room for.
+var ErrRoom = errors.New("the documents that were found are too large")
+
+// ErrNoBands: an index has no bands to look documents up by.
+var ErrNoBands = errors.New("no bands are stored there")
+
+// Document returns the document with the id in the first of the indices that has it, with the texts of that index's rule, and where
+// it is; nil where none has it. The error says what could not be read on the way.
+func (rs Rules) Document(ctx context.Context, store Store, indices []Index, id string) (source []byte, at Alike, err error) {
+	for _, index := range indices {
+		one := store.Scan(ctx, index.Name, rs.Of(index), Selection{IDs: []string{id}}, func(p Page) error {
+			for _, d := range p.Documents {
+				source, at = d.Source, Alike{Index: index.Name, ID: d.ID}
+			}
+			return nil
+		})
+		if source != nil {
+			return source, at, nil
+		}
+		err = errors.Join(err, one)
+	}
+	return nil, at, err
+}
+
+// Similar looks for the near-duplicates of a document in indices, in each under its own rule; an index without one is left out.
+// The document is JSON; one that has none of the rule's fields but a text named text is that text. Near-duplicates are what folds
+// in a search: conditions of the rule on other fields are not looked at.
+func (rs Rules) Similar(ctx context.Context, store Store, indices []Index, document []byte, l Likeness) (Similar, error) {
+	all := Similar{Alike: []Alike{}, Searched: []Searched{}}
+	for _, index := range indices {
+		rule := rs.Of(index)
+		if rule == nil || index.Absent {
+			continue
+		}
+		one, err := rule.similar(ctx, store, index.Name, document, l)
+		if err != nil {
+			return all, err
+		}
+		all.Total += one.Total
+		all.Alike = append(all.Alike, one.Alike...)
+		all.Searched = append(all.Searched, one.Searched...)
+	}
+	slices.SortFunc(all.Alike, moreAlike)
+	all.Alike = all.Alike[:min(len(all.Alike), l.Size)]
+	return all, nil
+}
+
+// moreAlike orders what was found: equal texts first, then by agreement, then by name.
+func moreAlike(a, b Alike) int {
+	if a.SameText != b.SameText {
+		if a.SameText {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(b.Agreement, a.Agreement), cmp.Compare(a.Index, b.Index), cmp.Compare(a.ID, b.ID))
+}
+
+// likening is the search of one index.
+type likening struct {
+	Likeness
+	rule    *Rule
+	profile rerank.Profile
+	index   string
+	sketch  sketch.Sketch
+	text    *sketch.Text // where texts are compared
+	found   Similar
+	seen    Searched
+	read    int // documents in all
+}
+
+func (r *Rule) similar(ctx context.Context, store Store, index string, document []byte, l Likeness) (Similar, error) {
+	texts := r.TextsOf(document)
+	s, ok := r.Sketch(texts)
+	if !ok {
+		return Similar{}, nil
+	}
+	k := likening{Likeness: l, rule: r, profile: r.Profile, index: index, sketch: s}
+	if l.Threshold > 0 {
+		k.profile.Threshold = l.Threshold
+	}
+	if l.Source && k.exact() {
+		k.text = r.Sketcher.Text(texts...)
+	}
+	k.seen = Searched{Index: index, Threshold: k.profile.Threshold}
+	selection, err := k.selection()
+	if err != nil {
+		return k.found, err
+	}
+	if err := store.Scan(ctx, index, r, selection, k.page); err != nil {
+		return k.found, err
+	}
+	k.seen.Cut = selection.Limit > 0 && k.read >= selection.Limit
+	k.found.Searched = []Searched{k.seen}
+	k.trim(k.kept())
+	if l.Source {
+		err = k.readAlike(ctx, store)
+	}
+	k.trim(l.Size)
+	return k.found, err
+}
+
+// exact reports whether the measure has an exact value that the texts tell.
+func (k *likening) exact() bool {
+	return k.profile.Measure != rerank.Containment && k.rule.Sketcher.Scheme().Features != sketch.Value64
+}
+
+// selection returns what is read to be compared.
+func (k *likening) selection() (Selection, error) {
+	certain := 1.0
+	if k.Scan {
+		k.seen.Recall = &certain
+		return Selection{Brief: true, Marked: true}, nil
+	}
+	keys := k.rule.BandKeys(&k.sketch)
+	if len(keys) == 0 {
+		return Selection{}, fmt.Errorf("index %s: %w: set bands: auto in its entry of the configuration and run setup and reindex, "+
+			"or compare with all sketches (sidecar similar --scan)", k.index, ErrNoBands)
+	}
+	if k.profile.Measure != rerank.Containment {
+		recall := sketch.Candidate(k.profile.Threshold, k.rule.Bands, k.rule.Rows)
+		k.seen.Recall = &recall
+	}
+	return Selection{Brief: true, Bands: keys, Limit: maxCandidates}, nil
+}
+
+// kept is how many are held while there may be more: enough that as many as are asked for are left when texts decide.
+func (k *likening) kept() int { return 4*k.Size + textsAtOnce }
+
+// page compares a page of documents.
+func (k *likening) page(p Page) error {
+	for _, d := range p.Documents {
+		k.read++
+		if d.ID == k.Except.ID && k.index == k.Except.Index {
+			continue
+		}
+		s := k.rule.Decode(OursOf(d.Source).Sketch)
+		if s == nil {
+			continue
+		}
+		k.seen.Compared++
+		near, agreement := k.profile.NearDuplicates(&k.sketch, s)
+		if near {
+			k.found.Total++
+		}
+		if near || k.doubts(s, agreement) {
+			k.found.Alike = append(k.found.Alike, k.alike(d.ID, s, agreement))
+		}
+	}
+	if len(k.found.Alike) > 2*k.kept() {
+		k.trim(k.kept())
+	}
+	return nil
+}
+
+// doubts reports whether the texts decide about a document with the sketch.
+func (k *likening) doubts(s *sketch.Sketch, agreement float64) bool {
+	least := uint32(max(0, k.profile.MinShingles))
+	return k.text != nil && !s.SameText(&k.sketch) && min(s.Shingles, k.sketch.Shingles) >= least &&
+		agreement >= k.profile.Threshold-doubtful && agreement < k.profile.Threshold+doubtful
+}
+
+func (k *likening) alike(id string, s *sketch.Sketch, agreement float64) Alike {
+	a := Alike{Index: k.index, ID: id, Agreement: agreement, SameText: s.SameText(&k.sketch)}
+	estimate, ok := s.Resemblance(&k.sketch)
+	if k.profile.Measure == rerank.Containment {
+		small, large := s, &k.sketch
+		if large.Shingles < small.Shingles {
+			small, large = large, small
+		}
+		estimate, ok = small.Containment(large)
+	}
+	if ok {
+		a.Error = estimate.Error
+	}
+	return a
+}
+
+func (k *likening) trim(n int) {
+	slices.SortFunc(k.found.Alike, moreAlike)
+	k.found.Alike = k.found.Alike[:min(n, len(k.found.Alike))]
+}
+
+// readAlike reads the documents that were found, the most alike first, until there are enough; and where there is a doubt looks at
+// their texts. What can't be read any more is left out.
+func (k *likening) readAlike(ctx context.Context, store Store) error {
+	var list []Alike
+	room := k.Room
+	for some := range slices.Chunk(k.found.Alike, textsAtOnce) {
+		if len(list) >= k.Size {
+			break
+		}
+		sources, ids := map[string][]byte{}, make([]string, len(some))
+		for i, a := range some {
+			ids[i] = a.ID
+		}
+		err := store.Scan(ctx, k.index, k.rule, Selection{IDs: ids, Fields: []string{AllFields}}, func(p Page) error {
+			for _, d := range p.Documents {
+				sources[d.ID] = d.Source
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		for _, a := range some {
+			source, there := sources[a.ID]
+			if !there || !k.decide(&a, source) {
+				continue
+			}
+			if room -= int64(len(a.Source)); k.Room > 0 && room < 0 {
+				return fmt.Errorf("%w: ask for fewer, or without their source", ErrRoom)
+			}
+			if list = append(list, a); len(list) == k.Size {
+				break
+			}
+		}
+	}
+	k.found.Alike = list
+	return nil
+}
+
+// decide takes up a document's source and reports whether it is a near-duplicate.
+func (k *likening) decide(a *Alike, source []byte) bool {
+	bare, err := Cut(source, Our)
+	if err != nil {
+		return false
+	}
+	a.Source = bare
+	near := a.SameText || a.Agreement >= k.profile.Threshold
+	if k.text == nil {
+		return near
+	}
+	if s, ok := k.rule.Sketch(k.rule.TextsOf(source)); ok { // else its text is hidden from the client
+		resemblance, _ := k.text.Compare(k.rule.Sketcher.Text(k.rule.TextsOf(source)...))
+		a.Resemblance = &resemblance
+		if k.doubts(&s, a.Agreement) {
+			return resemblance >= k.profile.Threshold
+		}
+	}
+	return near
+}
+
+// AllFields stands in a Selection for all fields that there are.
+const AllFields = "*"
+
+// StatusOf returns the HTTP status with which an engine refused what a store's error is about; 0 if it did not.
+func StatusOf(err error) int {
+	var refusal interface {
+		error
+		HTTPStatus() int
+	}
+	if errors.As(err, &refusal) {
+		return refusal.HTTPStatus()
+	}
+	return 0
+}
+
+// TextField is what a bare text is called where a document is asked for.
+const TextField = "text"
+
+// TextsOf returns the texts of the rule's fields in a document's JSON. One that has none of these fields but a text of the name
+// text stands for that text. What is no text or no document has none.
+func (r *Rule) TextsOf(document []byte) []string {
+	members, _, err := r.members(document)
+	if err != nil {
+		return nil
+	}
+	found := r.find(members)
+	if found.odd {
+		return nil
+	}
+	if found.touched == 0 && !found.grazed {
+		if all, err := Members(document); err == nil {
+			if text, ok := Text(Get(all, TextField)); ok {
+				return []string{text}
+			}
+		}
+	}
+	return found.list()
+}

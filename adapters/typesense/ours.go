@@ -1,0 +1,90 @@
+package typesense
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// ourField is one of our fields as it is to be declared.
+type ourField struct {
+	name, kind   string
+	index, facet bool
+}
+
+// The sketch is stored and returned, and not indexed. Documents are looked up by their bands, and grouped by their cluster.
+var (
+	sketchField  = ourField{name: adapters.SketchField, kind: "string"}
+	bandsField   = ourField{name: adapters.BandsField, kind: "int64[]", index: true}
+	clusterField = ourField{name: adapters.ClusterField, kind: "string", index: true, facet: true}
+)
+
+// fieldsOf returns the fields of ours that a rule stores; without a rule it is the sketch.
+func fieldsOf(rule *adapters.Rule) []ourField {
+	list := []ourField{sketchField}
+	if rule != nil && rule.Bands > 0 {
+		list = append(list, bandsField)
+	}
+	if rule != nil && rule.Clusters {
+		list = append(list, clusterField)
+	}
+	return list
+}
+
+// declaration returns the field as it stands in a schema.
+func (f ourField) declaration() string {
+	how := `,"index":false`
+	switch {
+	case f.facet:
+		how = `,"facet":true`
+	case f.index:
+		how = ""
+	}
+	return `{"name":"` + f.name + `","type":"` + f.kind + `"` + how + `,"optional":true}`
+}
+
+// namesOurs reports whether a text holds the name of a field of ours.
+func namesOurs(text []byte) bool {
+	return bytes.Contains(text, []byte(adapters.FieldPrefix)) && slices.ContainsFunc(ourNames, func(name []byte) bool {
+		return bytes.Contains(text, name)
+	})
+}
+
+var ourNames = [][]byte{[]byte(adapters.SketchField), []byte(adapters.BandsField), []byte(adapters.ClusterField)}
+
+// declared returns a new collection's schema with our fields declared behind the client's own, if a rule matches the collection's
+// name. A schema that the engine may refuse, and one that names a field of ours itself, stays as it is.
+func declared(schema []byte, e *adapters.Enricher) []byte {
+	name := nameIn(schema, "name")
+	if name == "" || namesOurs(schema) {
+		return schema
+	}
+	members, err := adapters.Members(schema)
+	if err != nil {
+		return schema
+	}
+	seen := map[string]bool{}
+	for _, m := range members {
+		if seen[m.Key] {
+			return schema
+		}
+		seen[m.Key] = true
+	}
+	fields, err := adapters.Elements(adapters.Get(members, "fields"))
+	if err != nil || len(fields) == 0 {
+		return schema
+	}
+	rule, _ := e.Rule(name, false)
+	if rule == nil {
+		return schema
+	}
+	for _, ours := range fieldsOf(rule) {
+		fields = append(fields, []byte(ours.declaration()))
+	}
+	out, err := adapters.Set(schema, "fields", array(fields))
+	if err != nil {
+		return schema
+	}
+	return out
+}

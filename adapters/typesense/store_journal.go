@@ -1,0 +1,142 @@
+package typesense
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/typesense/typesense-go/v2/typesense/api"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// JournalIndex is the collection that journals are kept in. It is ours: no pattern of names leads to it.
+const JournalIndex = "neardup_jobs"
+
+// journalSchema declares it. An entry's id is its job, part and number, and the engine makes no document under an id that is there.
+// The job's name is indexed as a hash, which holds nothing that a filter could misread.
+const journalSchema = `{"name":"` + JournalIndex + `","fields":[{"name":"key","type":"string"},{"name":"part","type":"int64"},` +
+	`{"name":"number","type":"int64"},{"name":"job","type":"string","index":false,"optional":true},` +
+	`{"name":"data","type":"string","index":false,"optional":true}]}`
+
+type journal struct{ *store }
+
+// JournalOf returns the journal of jobs that the store's engine keeps, nil for a store of another adapter.
+func JournalOf(st adapters.Store) adapters.Journal {
+	if s, ok := st.(*store); ok {
+		return journal{s}
+	}
+	return nil
+}
+
+// journalled is an entry as it is stored.
+type journalled struct {
+	ID     string `json:"id"`
+	Key    string `json:"key"`
+	Job    string `json:"job"`
+	Part   int    `json:"part"`
+	Number int    `json:"number"`
+	Data   []byte `json:"data"`
+}
+
+func jobKey(job string) string { return fmt.Sprintf("%016x", xxhash.Sum64String(job)) }
+
+// Append implements adapters.Journal.
+func (j journal) Append(ctx context.Context, job string, e adapters.Entry) (bool, error) {
+	key := jobKey(job)
+	document, err := json.Marshal(journalled{fmt.Sprintf("%s-%d-%d", key, e.Part, e.Number), key, job, e.Part, e.Number, e.Data})
+	if err != nil {
+		return false, err
+	}
+	create := func() error {
+		_, err := j.get(func(c *api.Client) (*http.Response, error) {
+			return c.IndexDocumentWithBody(ctx, JournalIndex, &api.IndexDocumentParams{}, "application/json", bytes.NewReader(document))
+		})
+		return err
+	}
+	err = create()
+	if isNotFound(err) {
+		_, made := j.get(func(c *api.Client) (*http.Response, error) {
+			return c.CreateCollectionWithBody(ctx, "application/json", strings.NewReader(journalSchema))
+		})
+		if made != nil && !conflicts(made) {
+			return false, fmt.Errorf("make the collection %s, where jobs are kept: %w", JournalIndex, made)
+		}
+		err = create()
+	}
+	switch {
+	case conflicts(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("append to the journal in %s: %w", JournalIndex, err)
+	}
+	return true, nil
+}
+
+// conflicts reports whether the engine says that there is one already.
+func conflicts(err error) bool {
+	r, ok := errors.AsType[*refusal](err)
+	return ok && r.code == http.StatusConflict
+}
+
+// Entries implements adapters.Journal.
+func (j journal) Entries(ctx context.Context, job string) ([]adapters.Entry, error) {
+	params := &api.ExportDocumentsParams{}
+	if job != "" {
+		filter := "key:=" + jobKey(job)
+		params.FilterBy = &filter
+	}
+	resp, err := j.do(func(c *api.Client) (*http.Response, error) { return c.ExportDocuments(ctx, JournalIndex, params) })
+	if err != nil {
+		return nil, fmt.Errorf("read the journal in %s: %w", JournalIndex, err)
+	}
+	var list []adapters.Entry
+	err = eachLine(resp, func(line []byte) error {
+		var e journalled
+		if err := json.Unmarshal(line, &e); err != nil {
+			return err
+		}
+		if job == "" || e.Job == job {
+			list = append(list, adapters.Entry{Job: e.Job, Part: e.Part, Number: e.Number, Data: e.Data})
+		}
+		return nil
+	})
+	if err != nil && !isNotFound(err) {
+		return nil, fmt.Errorf("read the journal in %s: %w", JournalIndex, err)
+	}
+	slices.SortFunc(list, func(a, b adapters.Entry) int {
+		return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Part, b.Part), cmp.Compare(a.Number, b.Number))
+	})
+	return list, nil
+}
+
+// Drop implements adapters.Journal.
+func (j journal) Drop(ctx context.Context, job string, part, below int) error {
+	filter := "key:=" + jobKey(job)
+	if part >= 0 {
+		filter += fmt.Sprintf(" && part:=%d && number:<%d", part, below)
+	}
+	_, err := j.get(func(c *api.Client) (*http.Response, error) {
+		return c.DeleteDocuments(ctx, JournalIndex, &api.DeleteDocumentsParams{FilterBy: &filter})
+	})
+	if err != nil && !isNotFound(err) {
+		return fmt.Errorf("drop entries of the journal in %s: %w", JournalIndex, err)
+	}
+	return nil
+}
+
+// dropJournals deletes the collection of journals, if there is one.
+func (s *store) dropJournals(ctx context.Context) error {
+	_, err := s.get(func(c *api.Client) (*http.Response, error) { return c.DeleteCollection(ctx, JournalIndex) })
+	if err != nil && !isNotFound(err) {
+		return fmt.Errorf("delete the collection %s: %w", JournalIndex, err)
+	}
+	return nil
+}

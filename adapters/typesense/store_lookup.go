@@ -1,0 +1,213 @@
+package typesense
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/typesense/typesense-go/v2/typesense/api"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+const (
+	// idsAtOnce is how many ids one search looks up: as many as a page holds. bandsAtOnce is how many band keys: a filter over so many
+	// took the engine 8 ms.
+	idsAtOnce   = batch
+	bandsAtOnce = 5000
+)
+
+// listing is one page of the documents that a filter lets through, of all where it is empty.
+type listing struct {
+	filter, include string
+	page, perPage   int
+}
+
+// pageOf is the answer: the documents, and how many there are on all pages.
+type pageOf struct {
+	documents []adapters.Stored
+	found     int
+	// full says that the page is as long as it can be.
+	full bool
+}
+
+// list reads a page in a search of its own, whose filter can be as long as it takes.
+func (s *store) list(ctx context.Context, index string, l listing) (pageOf, error) {
+	search, err := json.Marshal(map[string]any{
+		"collection": index, "q": "*", "filter_by": l.filter, "page": l.page, "per_page": l.perPage, "include_fields": l.include,
+	})
+	if err != nil {
+		return pageOf{}, err
+	}
+	body := append(append([]byte(`{"searches":[`), search...), `]}`...)
+	reply, err := s.get(func(c *api.Client) (*http.Response, error) {
+		return c.MultiSearchWithBody(ctx, &api.MultiSearchParams{}, "application/json", bytes.NewReader(body))
+	})
+	if err != nil {
+		return pageOf{}, err
+	}
+	root, err := adapters.Members(reply)
+	if err != nil {
+		return pageOf{}, err
+	}
+	results, err := adapters.Elements(adapters.Get(root, "results"))
+	if err != nil || len(results) != 1 {
+		return pageOf{}, fmt.Errorf("%w: %s", adapters.ErrNotUnderstood, reply[:min(len(reply), 200)])
+	}
+	r, err := parseResult(results[0], ask{content: texts, page: l.page, perPage: l.perPage})
+	if err != nil {
+		return pageOf{}, err
+	}
+	out := pageOf{found: r.found, full: l.perPage > 0 && len(r.hits) == l.perPage}
+	for _, h := range r.hits {
+		if h.id == "" {
+			return pageOf{}, errors.New("the key hides the documents' ids: use one that does not")
+		}
+		out.documents = append(out.documents, adapters.Stored{ID: h.id, Source: unflattened(h.document)})
+	}
+	return out, nil
+}
+
+// both returns a filter that lets through what both do; an empty one lets all through.
+func both(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return "(" + a + ") && (" + b + ")"
+}
+
+// lookUp reads documents by their ids, their bands or both, each once.
+func (r *reading) lookUp(ctx context.Context) error {
+	var filters, odd []string
+	if r.sel.IDs != nil {
+		filters, odd = idFilters(r.sel.IDs)
+		r.ids = map[string]bool{}
+		for _, id := range r.sel.IDs {
+			r.ids[id] = true
+		}
+	}
+	if r.sel.Bands != nil {
+		filters = r.bandFilters(filters)
+	}
+	seen := map[string]bool{}
+	for _, filter := range filters {
+		for page := 1; ; page++ {
+			got, err := r.store.list(ctx, r.index, listing{
+				filter: both(r.sel.Query, filter), include: readFields(r.rule, r.sel), page: page, perPage: batch,
+			})
+			if err != nil {
+				return r.explained(err)
+			}
+			if err := r.hand(r.fresh(got.documents, seen)); err != nil {
+				return err
+			}
+			if !got.full {
+				break
+			}
+		}
+	}
+	return r.fetch(ctx, odd, seen)
+}
+
+// fresh returns those of the documents that are selected and not yet seen. A filter may find an id that is merely like one it names.
+func (r *reading) fresh(documents []adapters.Stored, seen map[string]bool) (list []adapters.Stored) {
+	for _, d := range documents {
+		if !seen[d.ID] && (r.ids == nil || r.ids[d.ID]) && r.wanted(d) {
+			list = append(list, d)
+		}
+		seen[d.ID] = true
+	}
+	return list
+}
+
+// idFilters returns filters for so many ids, and those that none can name.
+func idFilters(ids []string) (filters, odd []string) {
+	for chunk := range slices.Chunk(ids, idsAtOnce) {
+		var quoted []string
+		for _, id := range chunk {
+			if strings.Contains(id, "`") || strings.TrimSpace(id) != id {
+				odd = append(odd, id)
+				continue
+			}
+			quoted = append(quoted, "`"+id+"`")
+		}
+		if len(quoted) > 0 {
+			filters = append(filters, "id:["+strings.Join(quoted, ",")+"]")
+		}
+	}
+	return filters, odd
+}
+
+// bandFilters returns filters for the band keys, each together with each of others if there are ids to look up.
+func (r *reading) bandFilters(others []string) (filters []string) {
+	if r.sel.IDs == nil {
+		others = []string{""}
+	}
+	for chunk := range slices.Chunk(r.sel.Bands, bandsAtOnce) {
+		keys := make([]string, len(chunk))
+		for i, key := range chunk {
+			keys[i] = strconv.FormatInt(key, 10)
+		}
+		filter := adapters.BandsField + ":[" + strings.Join(keys, ",") + "]"
+		for _, other := range others {
+			filters = append(filters, both(other, filter))
+		}
+	}
+	return filters
+}
+
+// fetch reads the documents with ids that no filter can name, one by one. The engine lets no one see what a key's own filter hides, and
+// so such a key is refused here.
+func (r *reading) fetch(ctx context.Context, ids []string, seen map[string]bool) error {
+	if len(ids) > 0 && r.sel.Query != "" {
+		return fmt.Errorf("look up documents of %s: a filter can't be put on the id %q: leave the query out", r.index, ids[0])
+	}
+	include := strings.Split(readFields(r.rule, r.sel), ",")
+	for _, id := range ids {
+		source, err := r.store.get(func(c *api.Client) (*http.Response, error) { return c.GetDocument(ctx, r.index, id) })
+		if isNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("read document %q of %s: %w", id, r.index, err)
+		}
+		if source, err = adapters.Cut(source, func(key string) bool { return include[0] != "" && !slices.Contains(include, key) }); err != nil {
+			return err
+		}
+		d, err := storedDocument(source)
+		if err != nil {
+			return err
+		}
+		if r.sel.Bands != nil && !slices.ContainsFunc(adapters.OursOf(d.Source).Bands, func(key int64) bool {
+			return slices.Contains(r.sel.Bands, key)
+		}) {
+			continue
+		}
+		if err := r.hand(r.fresh([]adapters.Stored{d}, seen)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// explained says what to do about a search that the engine refuses because our field is not there.
+func (r *reading) explained(err error) error {
+	if no, ok := errors.AsType[*refusal](err); ok && r.sel.Bands != nil && strings.Contains(no.reason, adapters.BandsField) {
+		return fmt.Errorf("collection %s stores no bands: set bands: auto in its entry of the configuration, and run setup and reindex: %w",
+			r.index, err)
+	}
+	return fmt.Errorf("look up documents of %s: %w", r.index, err)
+}
+
+// DocumentOf returns the request for a stored document, without credentials.
+func DocumentOf(index, id string) *adapters.Request {
+	escaped := func(name string) string { return strings.ReplaceAll(url.PathEscape(name), "+", "%2B") } // a space to the engine
+	return &adapters.Request{Method: http.MethodGet, Path: "/collections/" + escaped(index) + "/documents/" + escaped(id)}
+}

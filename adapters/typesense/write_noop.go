@@ -1,0 +1,127 @@
+package typesense
+
+import (
+	"bytes"
+	"fmt"
+	"net/url"
+	"slices"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// formNamed is the form of an operation of an import whose reply tells the ids.
+const formNamed = "named"
+
+// plainParams are the parameters of a write that change nothing of what is written, nor of the form of the reply.
+var plainParams = []string{"action", "dirty_values", "batch_size", "return_id", keyParam}
+
+// splices reports whether the reply to a write comes in a form in which it can be taken apart, without the documents beside it.
+func splices(form, method string, params []adapters.Param) bool {
+	named, given := adapters.Last(params, "return_id")
+	return (form == formImport || form == formDocument) && method == "POST" &&
+		(!given || named == "true" || named == "false") &&
+		!slices.ContainsFunc(params, func(p adapters.Param) bool { return !slices.Contains(plainParams, p.Name) })
+}
+
+// operation returns the operation of which a document is at hand, as far as the engine reads it.
+func operation(c adapters.Class, e *adapters.Enricher, how writing, read []byte, whole bool) adapters.Operation {
+	o := adapters.Operation{Form: c.Form, Index: c.Target, ID: c.ID}
+	if e.Starts == nil && e.Number == nil || o.ID != "" { // nobody asks for more
+		return o
+	}
+	plain := e.Replies != nil && whole && !how.partial && c.Target != ""
+	o.ID, o.Creates = idOf(read)
+	o.Creates = o.Creates && plain
+	if how.named && c.Form == formImport {
+		o.Form = formNamed
+	}
+	return o
+}
+
+// idOf returns the id of a document, and whether there is no doubt about it: it is a text, or there is none.
+func idOf(document []byte) (id string, sure bool) {
+	members, err := adapters.Members(document)
+	if err != nil {
+		return "", false
+	}
+	sure = true
+	for i, m := range members {
+		if m.Key != "id" {
+			continue
+		}
+		text, ok := adapters.Text(m.Value)
+		twice := slices.ContainsFunc(members[:i], func(other adapters.Member) bool { return other.Key == m.Key })
+		id, sure = text, sure && ok && text != "" && !twice
+	}
+	return id, sure
+}
+
+// replies returns what takes the reply to a write apart, nil where nothing of it may be left out.
+func replies(c adapters.Class) *adapters.Replies {
+	switch {
+	case !c.Splices:
+	case c.Form == formImport:
+		return &adapters.Replies{Split: splitImport, NoOp: importNoOp, Join: joinImport, Status: 200, ContentType: "text/plain; charset=utf8"}
+	default:
+		return &adapters.Replies{Split: wholeReply, NoOp: noOp, Join: firstEntry, Fetch: fetch, Status: 201}
+	}
+	return nil
+}
+
+// splitImport returns the lines of an import's reply.
+func splitImport(reply []byte) (lines [][]byte, refused []bool, err error) {
+	if len(reply) == 0 {
+		return nil, nil, nil
+	}
+	lines = bytes.Split(bytes.TrimSuffix(reply, []byte("\n")), []byte("\n"))
+	for _, line := range lines {
+		members, err := adapters.Members(line)
+		success := string(adapters.Get(members, "success"))
+		if err != nil || success != "true" && success != "false" {
+			return nil, nil, fmt.Errorf("%w: %.200s", adapters.ErrNotUnderstood, line)
+		}
+		refused = append(refused, success == "false")
+	}
+	return lines, refused, nil
+}
+
+// joinImport returns an import's reply of other lines. The last one has no line end.
+func joinImport(_ []byte, lines [][]byte) ([]byte, error) {
+	return bytes.Join(lines, []byte("\n")), nil
+}
+
+// importNoOp returns the line of a document that changes nothing: the engine knows no other success.
+func importNoOp(o adapters.Operation, of adapters.Standing) ([]byte, error) {
+	if o.Form != formNamed {
+		return []byte(`{"success":true}`), nil
+	}
+	var id []byte
+	if of.Stored != nil {
+		id = adapters.AppendString(nil, of.Stored.ID)
+	} else {
+		members, err := adapters.Members(of.Entry)
+		if id = adapters.Get(members, "id"); err != nil || id == nil {
+			return nil, fmt.Errorf("%w: a line without an id", adapters.ErrNotUnderstood)
+		}
+	}
+	return append(append([]byte(`{"id":`), id...), `,"success":true}`...), nil
+}
+
+// wholeReply takes the reply to the writing of one document as its only entry.
+func wholeReply(reply []byte) ([][]byte, []bool, error) { return [][]byte{reply}, []bool{false}, nil }
+
+// firstEntry is the entry that is the whole reply.
+func firstEntry(_ []byte, entries [][]byte) ([]byte, error) { return entries[0], nil }
+
+// noOp returns the reply to the writing of one document that changes nothing: what is stored.
+func noOp(_ adapters.Operation, of adapters.Standing) ([]byte, error) {
+	if _, err := adapters.Members(of.Reply); err != nil {
+		return nil, adapters.NotUnderstood(err)
+	}
+	return of.Reply, nil
+}
+
+// fetch returns the request for a document.
+func fetch(o adapters.Operation, id string) *adapters.Request {
+	return &adapters.Request{Method: "GET", Path: "/collections/" + url.PathEscape(o.Index) + "/documents/" + url.PathEscape(id)}
+}
