@@ -1,48 +1,351 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
-	"github.com/cespare/xxhash/v2"
-	"golang.org/x/time/rate"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/neardup/sidecar/adapters"
 )
 
-const (
-	// maxBatch is how many documents go to the engine in one request at most: a few hundred short strings, far below any limit
-	// on a body.
-	maxBatch = 500
-	// grace is how long a batch that is under way when the run is cancelled may take to end, so that it is counted.
-	grace = 10 * time.Second
-)
+// Job is what a reindex works on: one concrete index under one rule.
+type Job struct {
+	Store adapters.Store
+	Index string
+	Rule  *adapters.Rule
+	// Split names at least n parts of the index, in which together each document is once, if it has as many; the last takes in what is
+	// written later. Nil is the whole as one part.
+	Split func(ctx context.Context, n int) ([]string, error)
+	// Journal keeps the checkpoint and the leases. Nil keeps them in this process alone.
+	Journal adapters.Journal
+}
 
-// Options say how much a run may do. The zero value has no limits.
+// Options say how a run goes about it. The zero value has no limits.
 type Options struct {
-	// DocumentsPerSecond bounds the documents written in a second; 0 is no bound. Reading is not throttled, so that a run that is
-	// started again gets quickly past what is done.
-	DocumentsPerSecond float64
-	// MaxDocuments ends the run when so many documents were sent to be written; 0 is no bound. The next run goes on from there.
-	MaxDocuments int
+	// Slices is how many parts are worked on at once; 0 is one.
+	Slices int
+	// Pace bounds what is written; nil has no rate. Runs may share one.
+	Pace *Pace
+	// MaxDocs ends the run when so many documents were sent to be written; 0 is no bound.
+	MaxDocs int
+	// Query, in the engine's own words, narrows the documents down.
+	Query string
 	// DryRun writes nothing. Written then counts what would have been written.
 	DryRun bool
+	// Resume goes on with the newest run there is, finished or broken off. Otherwise only one that others are at work on is joined.
+	Resume bool
+	// Worker is this process among all workers; empty is a name made up. Dead, if set, says of another's that it is known to have ended.
+	Worker string
+	Dead   func(worker string) bool
+}
+
+// Report is what a run, or a watch, came to.
+type Report struct {
+	Progress
+	// Took is how long it took.
+	Took time.Duration
+	// Parts is how many the index was worked through in, PartsDone how many of them by this worker; Workers are the slices of it.
+	Parts, PartsDone, Workers int
+	// Resumed says that the parts are those of an earlier run, or of one that others are at work on.
+	Resumed bool
+	// Taken counts leases that were taken over from workers that had ended, Lost those that others took over from this one.
+	Taken, Lost int
+	// Retries counts documents and requests that were sent again because the engine had no room; Waited is how long nothing was sent for
+	// that. Both are of all that shares the pace.
+	Retries int
+	Waited  time.Duration
+	// Unkept says why no checkpoint is kept in the engine, if none is.
+	Unkept error
+}
+
+// PerSecond returns how many documents were read in a second.
+func (r Report) PerSecond() float64 {
+	if r.Took <= 0 {
+		return 0
+	}
+	return float64(r.Scanned) / r.Took.Seconds()
+}
+
+// grace is how long a batch that is under way when the run is cancelled may take to end, so that it is counted.
+const grace = 10 * time.Second
+
+// Reindex brings our fields of the documents of one concrete index up to date with the rule. It returns when all parts of the
+// index are done, those of other workers too. The report is right on an error too: a batch that is under way when ctx ends is waited
+// for and counted. progress, if not nil, is called after every batch, by one goroutine at a time.
+func Reindex(ctx context.Context, job Job, o Options, progress func(Progress)) (Report, error) {
+	r := newRun(job, o, progress)
+	err := r.pass(ctx, o.Resume)
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return r.end(err)
+}
+
+// run is a reindex, or a watch, under way.
+type run struct {
+	Job
+	options Options
+	pace    *Pace
+	board   *board
+	tally   tally
+	start   time.Time
+	left    budget
+
+	mu     sync.Mutex
+	report Report
+}
+
+func newRun(job Job, o Options, progress func(Progress)) *run {
+	o.Slices = max(1, o.Slices)
+	r := &run{Job: job, options: o, pace: o.Pace, start: time.Now(), tally: tally{report: progress}}
+	if o.MaxDocs > 0 {
+		r.left.limited, r.left.documents = true, o.MaxDocs
+	}
+	if r.pace == nil {
+		r.pace = NewPace(0)
+	}
+	r.pace.serve(o.Slices)
+	if r.Journal == nil || o.DryRun {
+		r.Journal = &ledger{}
+	}
+	worker := o.Worker
+	if worker == "" {
+		worker = "a worker"
+	}
+	r.board = newBoard(r.Journal, jobName(job, o.Query), worker+"/"+token(), o.Dead)
+	r.report.Workers = o.Slices
+	return r
+}
+
+// end completes the report.
+func (r *run) end(err error) (Report, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := r.report
+	out.Progress = r.tally.now()
+	out.Took = time.Since(r.start)
+	out.Retries, out.Waited = r.pace.waits()
+	r.board.mu.Lock()
+	out.Parts, out.Taken, out.Lost = len(r.board.plan.Parts), r.board.taken, r.board.lost
+	r.board.mu.Unlock()
+	if err != nil {
+		return out, fmt.Errorf("reindex %s: %w", r.Index, err)
+	}
+	return out, nil
+}
+
+// pass works through the parts until all are done.
+func (r *run) pass(ctx context.Context, resume bool) error {
+	for {
+		if err := r.join(ctx, resume); err != nil {
+			return err
+		}
+		err := r.work(ctx)
+		if !errors.Is(err, errSuperseded) {
+			return err
+		}
+		resume = true
+	}
+}
+
+// join joins or begins a run. Where the engine keeps no journal for these credentials the run has none: the sketches that are stored
+// are a checkpoint too, if a slow one.
+func (r *run) join(ctx context.Context, resume bool) error {
+	parts := func() (plan, error) { return r.plan(ctx) }
+	err := r.retry(ctx, func() error { return r.board.join(ctx, resume, parts) })
+	if unkept, ok := errors.AsType[*journalError](err); ok && ctx.Err() == nil && !r.options.Resume {
+		r.report.Unkept = unkept
+		r.board.journal = &ledger{}
+		err = r.board.join(ctx, false, parts)
+	}
+	if err != nil {
+		return err
+	}
+	r.report.Resumed = r.report.Resumed || r.board.plan.ID != r.board.worker
+	r.tally.total(r.board.plan.Total)
+	return nil
+}
+
+// plan splits the index.
+func (r *run) plan(ctx context.Context) (p plan, err error) {
+	err = r.Store.Scan(ctx, r.Index, r.Rule, adapters.Selection{Query: r.options.Query, Brief: true, Limit: 1}, func(page adapters.Page) error {
+		p.Total = page.Total
+		return nil
+	})
+	if err != nil {
+		return p, err
+	}
+	p.Parts = []string{""}
+	if r.Split != nil {
+		if p.Parts, err = r.Split(ctx, r.options.Slices); err != nil {
+			return p, fmt.Errorf("split: %w", err)
+		}
+	}
+	if n := len(p.Parts); n == 0 || n > maxParts-2 {
+		return p, fmt.Errorf("split: %d parts", n)
+	}
+	return p, nil
+}
+
+// work has the slices work on parts until there are none left.
+func (r *run) work(ctx context.Context) error {
+	slices, ctx := errgroup.WithContext(ctx)
+	looking, stop := context.WithCancel(ctx)
+	defer stop()
+	var working sync.WaitGroup
+	for range r.options.Slices {
+		working.Add(1)
+		slices.Go(func() error {
+			defer working.Done()
+			return r.slice(ctx)
+		})
+	}
+	slices.Go(func() error { return r.look(looking) })
+	working.Wait()
+	stop()
+	return slices.Wait()
+}
+
+// look keeps an eye on the others: on how far they are, and on whether the job was begun anew.
+func (r *run) look(ctx context.Context) error {
+	for {
+		scanned, err := r.board.elsewhere(ctx)
+		if errors.Is(err, errSuperseded) {
+			return err
+		}
+		if err == nil { // else it is tried again
+			r.tally.all(scanned)
+		}
+		if sleep(ctx, r.board.lease/2) != nil {
+			return nil
+		}
+	}
+}
+
+// slice works on one part after the other.
+func (r *run) slice(ctx context.Context) error {
+	for {
+		var h *holding
+		err := r.retry(ctx, func() (err error) {
+			h, err = r.board.claim(ctx)
+			return err
+		})
+		if err != nil || h == nil {
+			return err
+		}
+		switch err := r.part(ctx, h, func(ctx context.Context) error { return r.scan(ctx, h) }); {
+		case errors.Is(err, errLost):
+			r.board.lose()
+		case err != nil:
+			return err
+		default:
+			r.mu.Lock()
+			r.report.PartsDone++
+			r.mu.Unlock()
+		}
+	}
+}
+
+// part does the work on a part while it is held, and gives it back.
+func (r *run) part(ctx context.Context, h *holding, do func(context.Context) error) error {
+	err := r.holding(ctx, h, func(ctx context.Context) error {
+		if err := do(ctx); err != nil {
+			return err
+		}
+		return r.retry(ctx, func() error { return h.release(ctx, true) })
+	})
+	if err != nil && !errors.Is(err, errLost) {
+		leave, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
+		defer cancel()
+		_ = h.release(leave, false) // else the lease ends by itself
+	}
+	return err
+}
+
+// holding does something while the part is held. Its ctx ends when the part is lost.
+func (r *run) holding(ctx context.Context, h *holding, do func(context.Context) error) error {
+	ctx, lose := context.WithCancelCause(ctx)
+	var keeping sync.WaitGroup
+	keeping.Go(func() { h.keep(ctx, lose) })
+	err := do(ctx)
+	if cause := context.Cause(ctx); errors.Is(cause, errLost) {
+		err = errLost
+	}
+	lose(nil)
+	keeping.Wait()
+	return err
+}
+
+// retry does something again while the engine is busy.
+func (r *run) retry(ctx context.Context, do func() error) error {
+	for {
+		err := do()
+		if !errors.Is(err, adapters.ErrBusy) || ctx.Err() != nil {
+			return err
+		}
+		if tired := r.pace.refused(); tired != nil {
+			return fmt.Errorf("%w: %w", tired, err)
+		}
+		if err := r.pace.rest(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// scan works through what is left of a part. What was written when the engine broke off is not read again, where it can go on.
+func (r *run) scan(ctx context.Context, h *holding) error {
+	return r.retry(ctx, func() error {
+		part, after := h.begin()
+		return r.pipe(ctx, h, adapters.Selection{Part: part, After: after, Query: r.options.Query})
+	})
+}
+
+// errEnough ends a run when MaxDocs is reached.
+var errEnough = errors.New("enough documents")
+
+// budget is how many documents may still be sent.
+type budget struct {
+	mu        sync.Mutex
+	limited   bool
+	documents int
+}
+
+// take returns how many of n documents may be sent.
+func (b *budget) take(n int) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.limited {
+		return n
+	}
+	n = min(n, b.documents)
+	b.documents -= n
+	return n
+}
+
+// back gives back what was not sent.
+func (b *budget) back(n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.documents += n
 }
 
 // Progress counts documents.
 type Progress struct {
-	// Total is how many there are as far as the engine says, else 0.
-	Total int
-	// Scanned were read. All that follow are among them; what was read and not yet sent when a run breaks off is counted
-	// nowhere else.
+	// Total is how many there are as far as the engine says, else 0. All is how many of them were read by all workers of the job, as
+	// far as is known.
+	Total, All int
+	// Scanned were read, and what follows was found or done. All that follow are among them.
 	Scanned int
-	// Written got their sketch; Skipped had it already; Textless have no word to sketch, or can't be read.
+	// Written got their fields; Skipped had them already; Textless have no word to sketch, or can't be read, and hold what they should.
 	Written, Skipped, Textless int
 	// Changed and Gone were changed or deleted after they were read and were left alone; Refused the engine would not take.
 	Changed, Gone, Refused int
-	// Cut says that MaxDocuments ended the run.
+	// Cut says that MaxDocs ended the run.
 	Cut bool
 }
 
@@ -52,155 +355,79 @@ func (p Progress) Sent() int { return p.Written + p.Changed + p.Gone + p.Refused
 // Add returns the sum of the counts of two runs.
 func (p Progress) Add(q Progress) Progress {
 	return Progress{
-		Total: p.Total + q.Total, Scanned: p.Scanned + q.Scanned,
+		Total: p.Total + q.Total, All: p.All + q.All, Scanned: p.Scanned + q.Scanned,
 		Written: p.Written + q.Written, Skipped: p.Skipped + q.Skipped, Textless: p.Textless + q.Textless,
 		Changed: p.Changed + q.Changed, Gone: p.Gone + q.Gone, Refused: p.Refused + q.Refused,
 		Cut: p.Cut || q.Cut,
 	}
 }
 
-// Reindex brings the sketches of one concrete index up to date with the rule. The progress returned is right on an error too: a
-// batch that is under way when ctx ends is waited for and counted. report, if not nil, is called from the same goroutine after
-// every page and every batch.
-func Reindex(ctx context.Context, store adapters.Store, index string, rule *adapters.Rule, o Options, report func(Progress)) (Progress, error) {
-	r := reindex{store: store, index: index, rule: rule, options: o, report: report, batch: maxBatch}
-	if r.report == nil {
-		r.report = func(Progress) {}
-	}
-	if perSecond := o.DocumentsPerSecond; perSecond > 0 {
-		// Batches of at most a second's worth, and none for free at the start: the rate holds over any stretch from the start.
-		r.batch = min(maxBatch, max(1, int(perSecond)))
-		r.limiter = rate.NewLimiter(rate.Limit(perSecond), r.batch)
-		r.limiter.AllowN(time.Now(), r.batch)
-	}
-	err := store.Scan(ctx, index, rule, adapters.Selection{}, func(p adapters.Page) error { return r.page(ctx, p) })
-	if err != nil && !errors.Is(err, errEnough) {
-		return r.progress, fmt.Errorf("reindex %s: %w", index, err)
-	}
-	return r.progress, nil
-}
-
-// errEnough ends a scan when MaxDocuments is reached.
-var errEnough = errors.New("enough documents")
-
-type reindex struct {
-	store    adapters.Store
-	index    string
-	rule     *adapters.Rule
-	options  Options
-	report   func(Progress)
-	limiter  *rate.Limiter // nil without a throttle
-	batch    int
-	pending  []adapters.Patch
+// tally is the progress of all slices.
+type tally struct {
+	mu       sync.Mutex
 	progress Progress
+	seen     int // what this process had read when the others were looked at
+	report   func(Progress)
 }
 
-// page handles one page of the scan. Nothing is pending afterwards: a version is never older than the page it came with.
-func (r *reindex) page(ctx context.Context, p adapters.Page) error {
-	r.progress.Total = p.Total
-	for _, document := range p.Documents {
-		r.look(document)
-		if len(r.pending) == r.batch || r.enough() {
-			if err := r.flush(ctx); err != nil {
-				return err
-			}
-		}
-		if r.enough() {
-			r.progress.Cut = true
-			return errEnough
-		}
+// add adds counts.
+func (t *tally) add(p Progress) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p.Total, p.All = 0, 0
+	t.progress = t.progress.Add(p)
+	t.tell()
+}
+
+// total sets how many documents there are, all how many are read by all workers.
+func (t *tally) total(n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.progress.Total = n
+}
+
+func (t *tally) all(scanned int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.progress.All, t.seen = max(t.progress.All, scanned), t.progress.Scanned
+	t.tell()
+}
+
+func (t *tally) tell() {
+	if t.report != nil {
+		t.report(t.estimate())
 	}
-	err := r.flush(ctx)
-	r.report(r.progress)
-	return err
 }
 
-func (r *reindex) enough() bool {
-	return r.options.MaxDocuments > 0 && r.progress.Sent()+len(r.pending) >= r.options.MaxDocuments
+// estimate returns the progress, with what was read since the others were looked at.
+func (t *tally) estimate() Progress {
+	p := t.progress
+	p.All = max(p.Scanned, p.All+p.Scanned-t.seen)
+	if p.Total > 0 {
+		p.All = min(p.All, max(p.Total, p.Scanned))
+	}
+	return p
 }
 
-// look counts a document, or makes its patch pending.
-func (r *reindex) look(document adapters.Stored) {
-	r.progress.Scanned++
-	wanted, right := r.rule.Wanted(document.Source, xxhash.Sum64String(document.ID))
-	switch {
-	case !right:
-		r.pending = append(r.pending, adapters.Patch{Stored: document, Ours: wanted})
-	case wanted.Sketch == "":
-		r.progress.Textless++
+func (t *tally) now() Progress {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.estimate()
+}
+
+// counted adds a result to the counts.
+func (p *Progress) counted(result adapters.Result) {
+	switch result {
+	case adapters.Patched:
+		p.Written++
+	case adapters.Changed:
+		p.Changed++
+	case adapters.Gone:
+		p.Gone++
 	default:
-		r.progress.Skipped++
+		p.Refused++
 	}
 }
 
-// flush sends what is pending, when the throttle allows.
-func (r *reindex) flush(ctx context.Context) error {
-	if len(r.pending) == 0 {
-		return ctx.Err()
-	}
-	if r.options.DryRun {
-		r.progress.Written += len(r.pending)
-		r.pending = r.pending[:0]
-		return ctx.Err()
-	}
-	if err := r.wait(ctx); err != nil {
-		return err
-	}
-	patching, stop := afterwards(ctx)
-	defer stop()
-	results, err := r.store.Patch(patching, r.index, r.rule, r.pending)
-	if err != nil {
-		return fmt.Errorf("write sketches: %w", err)
-	}
-	if len(results) != len(r.pending) {
-		return fmt.Errorf("write sketches: %d results for %d documents", len(results), len(r.pending))
-	}
-	r.count(results)
-	r.pending = r.pending[:0]
-	r.report(r.progress)
-	return nil
-}
-
-func (r *reindex) count(results []adapters.Result) {
-	for _, result := range results {
-		switch result {
-		case adapters.Patched:
-			r.progress.Written++
-		case adapters.Changed:
-			r.progress.Changed++
-		case adapters.Gone:
-			r.progress.Gone++
-		default:
-			r.progress.Refused++
-		}
-	}
-}
-
-// wait blocks until the throttle lets the pending documents through. rate.Limiter.WaitN would fail ahead of time where ctx has a
-// deadline; a run with a deadline does what it can until then.
-func (r *reindex) wait(ctx context.Context) error {
-	if err := ctx.Err(); err != nil || r.limiter == nil {
-		return err
-	}
-	timer := time.NewTimer(r.limiter.ReserveN(time.Now(), len(r.pending)).Delay())
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// afterwards returns a context that outlives ctx by the grace.
-func afterwards(ctx context.Context) (patching context.Context, stop func()) {
-	patching, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	unhook := context.AfterFunc(ctx, func() {
-		select {
-		case <-time.After(grace):
-			cancel()
-		case <-patching.Done():
-		}
-	})
-	return patching, func() { unhook(); cancel() }
-}
+// orElse returns why ctx ended if it did, or else the error.
+func orElse(ctx context.Context, err error) error { return cmp.Or(context.Cause(ctx), err) }

@@ -3,11 +3,7 @@ package jobs
 import (
 	"context"
 	"errors"
-	"fmt"
-	"maps"
 	"math/rand/v2"
-	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,142 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
-	"github.com/neardup/sidecar/rerank"
-	"github.com/neardup/sidecar/sketch"
 )
-
-// memory is a Store of one index in memory, with places to make trouble at.
-type memory struct {
-	mu       sync.Mutex
-	sources  map[string]string
-	versions map[string]int
-	pageSize int
-	writes   int
-
-	// onPage is called before a page is yielded; onPatch before a batch is applied and says how much of it to apply before
-	// failing. Either may be nil.
-	onPage  func() error
-	onPatch func(batch int) (apply int, err error)
-	refuse  map[string]bool
-}
-
-var _ adapters.Store = (*memory)(nil)
-
-func newMemory(pageSize int, sources map[string]string) *memory {
-	m := &memory{sources: maps.Clone(sources), versions: map[string]int{}, pageSize: pageSize, refuse: map[string]bool{}}
-	return m
-}
-
-func (m *memory) put(id, source string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.sources[id] = source
-	m.versions[id]++
-}
-
-func (m *memory) remove(id string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.sources, id)
-}
-
-func (m *memory) Resolve(context.Context, string) ([]adapters.Index, error) {
-	return nil, errors.New("not part of this test")
-}
-
-func (m *memory) Prepare(context.Context, string, bool) ([]adapters.Index, error) {
-	return nil, errors.New("not part of this test")
-}
-
-func (m *memory) Scan(ctx context.Context, _ string, _ *adapters.Rule, _ adapters.Selection, yield func(adapters.Page) error) error {
-	m.mu.Lock()
-	var all []adapters.Stored
-	for _, id := range slices.Sorted(maps.Keys(m.sources)) {
-		all = append(all, adapters.Stored{ID: id, Source: []byte(m.sources[id]), Version: m.versions[id]})
-	}
-	m.mu.Unlock()
-	for chunk := range slices.Chunk(all, m.pageSize) {
-		if m.onPage != nil {
-			if err := m.onPage(); err != nil {
-				return err
-			}
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := yield(adapters.Page{Total: len(all), Documents: chunk}); err != nil {
-			return fmt.Errorf("scan: %w", err)
-		}
-	}
-	return nil
-}
-
-func (m *memory) Patch(ctx context.Context, _ string, _ *adapters.Rule, patches []adapters.Patch) ([]adapters.Result, error) {
-	apply, failure := len(patches), error(nil)
-	if m.onPatch != nil {
-		apply, failure = m.onPatch(len(patches))
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	var results []adapters.Result
-	for _, p := range patches[:apply] {
-		results = append(results, m.patch(p))
-	}
-	return results, failure
-}
-
-func (m *memory) patch(p adapters.Patch) adapters.Result {
-	source, ok := m.sources[p.ID]
-	switch {
-	case !ok:
-		return adapters.Gone
-	case m.versions[p.ID] != p.Version:
-		return adapters.Changed
-	case m.refuse[p.ID]:
-		return adapters.Refused
-	}
-	patched, err := adapters.WithSketch([]byte(source), p.Sketch)
-	if err != nil {
-		return adapters.Refused
-	}
-	m.sources[p.ID] = string(patched)
-	m.versions[p.ID]++
-	m.writes++
-	return adapters.Patched
-}
-
-func testRule(t testing.TB) *adapters.Rule {
-	t.Helper()
-	sketcher, err := sketch.New(sketch.DefaultScheme())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &adapters.Rule{Match: "news", Fields: []string{"title"}, Profile: rerank.Profile{Threshold: 0.8}, Window: 100, Sketcher: sketcher}
-}
-
-func documents(n int) map[string]string {
-	sources := map[string]string{}
-	for i := range n {
-		sources[fmt.Sprintf("%04d", i)] = fmt.Sprintf(`{"title":"the ferry number %d was late again on the way to Saltmere"}`, i)
-	}
-	return sources
-}
-
-// wrong returns the ids of the documents whose sketch is not the one their text has.
-func (m *memory) wrong(rule *adapters.Rule) []string {
-	var ids []string
-	for id, source := range m.sources {
-		computed, stored := rule.SketchOf([]byte(source))
-		if computed != nil && (stored == nil || stored.Text != computed.Text) {
-			ids = append(ids, id)
-		}
-	}
-	slices.Sort(ids)
-	return ids
-}
 
 func TestReindexCounts(t *testing.T) {
 	rule := testRule(t)
@@ -166,22 +27,22 @@ func TestReindexCounts(t *testing.T) {
 	m.refuse["refused"] = true
 
 	var last Progress
-	got, err := Reindex(t.Context(), m, "news", rule, Options{}, func(p Progress) { last = p })
+	got, err := Reindex(t.Context(), m.job(rule), Options{}, func(p Progress) { last = p })
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Progress{Total: 10, Scanned: 10, Written: 7, Textless: 2, Refused: 1}
-	if diff := cmp.Diff(want, got); diff != "" {
+	want := Progress{Total: 10, All: 10, Scanned: 10, Written: 7, Textless: 2, Refused: 1}
+	if diff := cmp.Diff(want, got.Progress); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(got, last); diff != "" {
+	if diff := cmp.Diff(got.Progress, last); diff != "" {
 		t.Errorf("the last report differs: %s", diff)
 	}
 	if diff := cmp.Diff([]string{"refused"}, m.wrong(rule)); diff != "" {
 		t.Error(diff)
 	}
-	again, err := Reindex(t.Context(), m, "news", rule, Options{}, nil)
-	if diff := cmp.Diff(Progress{Total: 10, Scanned: 10, Skipped: 7, Textless: 2, Refused: 1}, again); diff != "" || err != nil {
+	again, err := Reindex(t.Context(), m.job(rule), Options{}, nil)
+	if diff := cmp.Diff(Progress{Total: 10, All: 10, Scanned: 10, Skipped: 7, Textless: 2, Refused: 1}, again.Progress); diff != "" || err != nil {
 		t.Error(err, diff)
 	}
 }
@@ -193,8 +54,8 @@ func TestReindexClearsStaleSketches(t *testing.T) {
 	m := newMemory(3, map[string]string{
 		"emptied": `{"title":"","neardup_sketch":"` + old.Text + `"}`, "odd": `{"n":1,"neardup_sketch":"x"}`, "cleared": `{"title":"","neardup_sketch":null}`,
 	})
-	got, err := Reindex(t.Context(), m, "news", rule, Options{}, nil)
-	if diff := cmp.Diff(Progress{Total: 3, Scanned: 3, Written: 2, Textless: 1}, got); diff != "" || err != nil {
+	got, err := Reindex(t.Context(), m.job(rule), Options{}, nil)
+	if diff := cmp.Diff(Progress{Total: 3, All: 3, Scanned: 3, Written: 2, Textless: 1}, got.Progress); diff != "" || err != nil {
 		t.Error(err, diff)
 	}
 	if m.sources["emptied"] != `{"title":""}` || m.sources["odd"] != `{"n":1}` {
@@ -204,8 +65,8 @@ func TestReindexClearsStaleSketches(t *testing.T) {
 
 func TestReindexDryRunWritesNothing(t *testing.T) {
 	m := newMemory(4, documents(10))
-	got, err := Reindex(t.Context(), m, "news", testRule(t), Options{DryRun: true}, nil)
-	if diff := cmp.Diff(Progress{Total: 10, Scanned: 10, Written: 10}, got); diff != "" || err != nil {
+	got, err := Reindex(t.Context(), m.job(testRule(t)), Options{DryRun: true}, nil)
+	if diff := cmp.Diff(Progress{Total: 10, All: 10, Scanned: 10, Written: 10}, got.Progress); diff != "" || err != nil {
 		t.Error(err, diff)
 	}
 	if m.writes != 0 {
@@ -220,9 +81,9 @@ func TestReindexGivesWay(t *testing.T) {
 		m.remove("0005")
 		return batch, nil
 	}
-	got, err := Reindex(t.Context(), m, "news", rule, Options{}, nil)
-	want := Progress{Total: 10, Scanned: 10, Written: 8, Changed: 1, Gone: 1}
-	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+	got, err := Reindex(t.Context(), m.job(rule), Options{}, nil)
+	want := Progress{Total: 10, All: 10, Scanned: 10, Written: 8, Changed: 1, Gone: 1}
+	if diff := cmp.Diff(want, got.Progress); diff != "" || err != nil {
 		t.Error(err, diff)
 	}
 	if got, want := m.sources["0003"], `{"title":"rewritten while we were away"}`; got != want {
@@ -232,14 +93,15 @@ func TestReindexGivesWay(t *testing.T) {
 
 func TestReindexMaxDocumentsGoesOn(t *testing.T) {
 	m, rule := newMemory(4, documents(10)), testRule(t)
+	// What is written comes to lie last.
 	for run, want := range []Progress{
-		{Total: 10, Scanned: 3, Written: 3, Cut: true},
-		{Total: 10, Scanned: 6, Skipped: 3, Written: 3, Cut: true},
-		{Total: 10, Scanned: 9, Skipped: 6, Written: 3, Cut: true},
-		{Total: 10, Scanned: 10, Skipped: 9, Written: 1},
+		{Total: 10, All: 3, Scanned: 3, Written: 3, Cut: true},
+		{Total: 10, All: 3, Scanned: 3, Written: 3, Cut: true},
+		{Total: 10, All: 3, Scanned: 3, Written: 3, Cut: true},
+		{Total: 10, All: 10, Scanned: 10, Skipped: 9, Written: 1},
 	} {
-		got, err := Reindex(t.Context(), m, "news", rule, Options{MaxDocuments: 3}, nil)
-		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		got, err := Reindex(t.Context(), m.job(rule), Options{MaxDocs: 3}, nil)
+		if diff := cmp.Diff(want, got.Progress); diff != "" || err != nil {
 			t.Errorf("run %d: %v %s", run, err, diff)
 		}
 	}
@@ -280,10 +142,10 @@ func TestReindexAfterAnyInterruption(t *testing.T) {
 				return batch, nil
 			}
 			if trouble == 4 {
-				options.MaxDocuments = 1 + rnd.IntN(20)
+				options.MaxDocs = 1 + rnd.IntN(20)
 			}
 			before := m.writes
-			got, err := Reindex(ctx, m, "news", rule, options, nil)
+			got, err := Reindex(ctx, m.job(rule), options, nil)
 			cancel()
 			if err != nil && !errors.Is(err, broken) && !errors.Is(err, context.Canceled) {
 				t.Fatal(err)
@@ -315,7 +177,7 @@ func TestReindexKeepsTheRate(t *testing.T) {
 					t.Errorf("%v/s: %d written after %v", c.perSecond, p.Written, time.Since(start))
 				}
 			}
-			got, err := Reindex(t.Context(), m, "news", testRule(t), Options{DocumentsPerSecond: c.perSecond}, report)
+			got, err := Reindex(t.Context(), m.job(testRule(t)), Options{Pace: NewPace(c.perSecond)}, report)
 			if err != nil || got.Written != c.documents {
 				t.Fatalf("%v: %+v", err, got)
 			}
@@ -332,7 +194,7 @@ func TestReindexWorksUntilItsDeadline(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10500*time.Millisecond)
 		defer cancel()
 		m := newMemory(1000, documents(100))
-		got, err := Reindex(ctx, m, "news", testRule(t), Options{DocumentsPerSecond: 2}, nil)
+		got, err := Reindex(ctx, m.job(testRule(t)), Options{Pace: NewPace(2)}, nil)
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("error: %v", err)
 		}
@@ -354,7 +216,7 @@ func TestReindexWaitsForTheBatchUnderWay(t *testing.T) {
 			m := newMemory(30, documents(60))
 			slow := &slowStore{memory: m, takes: c.takes, started: cancel}
 			start := time.Now()
-			got, err := Reindex(ctx, slow, "news", testRule(t), Options{}, nil)
+			got, err := Reindex(ctx, Job{Store: slow, Index: "news", Rule: testRule(t)}, Options{}, nil)
 			if !errors.Is(err, context.Canceled) {
 				t.Errorf("%s: error: %v", c.name, err)
 			}
@@ -388,7 +250,7 @@ func (s *slowStore) Patch(ctx context.Context, index string, rule *adapters.Rule
 func TestReindexRefusesAStoreThatMiscounts(t *testing.T) {
 	m := newMemory(10, documents(10))
 	m.onPatch = func(batch int) (int, error) { return batch - 1, nil }
-	if _, err := Reindex(t.Context(), m, "news", testRule(t), Options{}, nil); err == nil {
+	if _, err := Reindex(t.Context(), m.job(testRule(t)), Options{}, nil); err == nil {
 		t.Error("9 results for 10 documents were taken")
 	}
 }

@@ -3,11 +3,16 @@ package jobs
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cespare/xxhash/v2"
 
 	"github.com/neardup/sidecar/adapters"
 )
 
-// Findings counts documents by what stands in their sketch field. Each that was scanned is counted in one of the others.
+// Findings counts documents by what stands in their fields of ours. Each that was scanned is counted once among what is said of
+// its sketch, and beside that once for its bands and once for its cluster where these are not right.
 type Findings struct {
 	// Total is how many there are to scan as far as the engine says, else 0; Scanned were read.
 	Total, Scanned int
@@ -18,46 +23,173 @@ type Findings struct {
 	Absent, Incomparable int
 	// Stale hold the sketch of another text than theirs; Emptied hold one and have no text. Both may fold where they should not.
 	Stale, Emptied int
-	// Examples are the ids of the first few that are stale or emptied.
+	// BandsAbsent lack the bands that the rule stores: no look-up finds them. BandsStale hold the right sketch and those of
+	// another text or of another setting of bands: look-ups miss them.
+	BandsAbsent, BandsStale int
+	// ClusterAbsent lack a cluster, ClusterForeign have one that was made under another threshold or scheme: searches of such an
+	// index are not left to the engine. ClusterStale have one under this rule and not the sketch that it was made from.
+	ClusterAbsent, ClusterForeign, ClusterStale int
+	// Leftover hold bands or a cluster, which the rule does not store.
+	Leftover int
+	// Examples are the ids of the first few in which something stands that is not of their text.
 	Examples []string
+	// Repaired, Changed, Gone and Refused are what became of the documents that were to be mended: mended, changed by their
+	// writers again and again, deleted, not taken by the engine.
+	Repaired, Changed, Gone, Refused int
+	// Remaining is how many of Wrong were not mended.
+	Remaining int
 }
 
 // maxExamples is how many ids are kept: enough to look at what changed them.
 const maxExamples = 5
 
-// Wrong returns how many documents hold a comparable sketch that is not of their text.
-func (f Findings) Wrong() int { return f.Stale + f.Emptied }
+// Wrong returns how many documents hold a comparable sketch that is not of their text, or the right one and bands or a cluster
+// that are not.
+func (f Findings) Wrong() int { return f.Stale + f.Emptied + f.BandsStale + f.ClusterStale }
 
-// Verify reads the documents that are selected of one concrete index, computes their sketches and compares them with
-// what is stored. It writes nothing. The findings returned are right on an error too. report, if not nil, is called from the same
-// goroutine after every page.
-func Verify(
-	ctx context.Context, store adapters.Store, index string, rule *adapters.Rule, s adapters.Selection, report func(Findings),
-) (f Findings, err error) {
-	err = store.Scan(ctx, index, rule, s, func(p adapters.Page) error {
-		f.Total = p.Total
-		for _, document := range p.Documents {
-			f.Count(rule, document)
-		}
-		if report != nil {
-			report(f)
-		}
-		return ctx.Err()
-	})
-	if err != nil {
-		return f, fmt.Errorf("verify %s: %w", index, err)
-	}
-	return f, nil
+// VerifyOptions say what a verification does beside looking.
+type VerifyOptions struct {
+	// Repair gives every document what its fields of ours should hold.
+	Repair bool
+	// RequestsPerSecond bounds the documents written in a second; 0 is no bound.
+	RequestsPerSecond float64
 }
 
-// Count counts one document.
-func (f *Findings) Count(rule *adapters.Rule, document adapters.Stored) {
+// Verify reads the documents that are selected of one concrete index, computes what our fields should hold and compares it with
+// what is stored. It writes nothing unless it repairs. The findings returned are right on an error too. report, if not nil, is
+// called from the same goroutine after every page.
+func Verify(
+	ctx context.Context, store adapters.Store, index string, rule *adapters.Rule, s adapters.Selection, o VerifyOptions,
+	report func(Findings),
+) (Findings, error) {
+	v := verification{store: store, index: index, rule: rule, options: o, pace: paceOf(o.RequestsPerSecond)}
+	f := &v.findings
+	err := store.Scan(ctx, index, rule, s, func(p adapters.Page) error {
+		f.Total = p.Total
+		for _, document := range p.Documents {
+			wrong := f.Wrong()
+			if right := f.Count(rule, document); !right {
+				v.pend(document, f.Wrong() > wrong)
+			}
+		}
+		err := v.mend(ctx)
+		if report != nil {
+			report(*f)
+		}
+		return err
+	})
+	for look := 0; err == nil && len(v.again) > 0 && look < removeLooks; look++ {
+		if err = sleep(ctx, removePause<<look); err == nil {
+			err = v.look(ctx)
+		}
+	}
+	f.Changed, f.Remaining = len(v.again), v.remaining()
+	if err != nil {
+		return *f, fmt.Errorf("verify %s: %w", index, err)
+	}
+	return *f, nil
+}
+
+// verification is one under way.
+type verification struct {
+	store    adapters.Store
+	index    string
+	rule     *adapters.Rule
+	options  VerifyOptions
+	pace     *Pace
+	findings Findings
+	pending  []adapters.Patch
+	// unmended are the documents in which something stale stands, as far as they are known not to be mended; again are those to be
+	// looked at again.
+	unmended map[string]bool
+	again    []string
+}
+
+func (v *verification) remaining() int { return len(v.unmended) }
+
+// pend makes a document wait for being mended. stale says that it counts among those that do harm.
+func (v *verification) pend(document adapters.Stored, stale bool) {
+	if !v.options.Repair {
+		return
+	}
+	if stale {
+		if v.unmended == nil {
+			v.unmended = map[string]bool{}
+		}
+		v.unmended[document.ID] = true
+	}
+	want, _ := v.rule.Wanted(document.Source, numberOf(document.ID))
+	v.pending = append(v.pending, adapters.Patch{Stored: document, Ours: want})
+}
+
+// numberOf is what a document without a text takes for its cluster.
+func numberOf(id string) uint64 { return xxhash.Sum64String(id) }
+
+// mend writes what is pending.
+func (v *verification) mend(ctx context.Context) error {
+	list := v.pending
+	v.pending = nil
+	if err := patchAll(ctx, v.store, v.index, v.rule, list, v.pace, v.count); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+// count counts what became of one document.
+func (v *verification) count(id string, result adapters.Result) {
+	switch result {
+	case adapters.Patched:
+		v.findings.Repaired++
+		delete(v.unmended, id)
+	case adapters.Changed:
+		v.again = append(v.again, id)
+	case adapters.Gone:
+		v.findings.Gone++
+		delete(v.unmended, id)
+	default:
+		v.findings.Refused++
+	}
+}
+
+// look judges the documents again that changed before they could be mended. One whose writer left it right needs nothing.
+func (v *verification) look(ctx context.Context) error {
+	ids := v.again
+	v.again = nil
+	seen := map[string]bool{}
+	err := v.store.Scan(ctx, v.index, v.rule, adapters.Selection{IDs: ids}, func(p adapters.Page) error {
+		for _, document := range p.Documents {
+			seen[document.ID] = true
+			delete(v.unmended, document.ID)
+			var f Findings
+			if right := f.Count(v.rule, document); !right {
+				v.pend(document, f.Wrong() > 0)
+			}
+		}
+		return v.mend(ctx)
+	})
+	for _, id := range ids {
+		switch {
+		case seen[id]:
+		case err != nil:
+			v.again = append(v.again, id)
+		default:
+			v.findings.Gone++
+			delete(v.unmended, id)
+		}
+	}
+	return err
+}
+
+// Count counts one document, and reports whether all that stands in its fields of ours is as it should be.
+func (f *Findings) Count(rule *adapters.Rule, document adapters.Stored) (right bool) {
 	f.Scanned++
 	computed, stored := rule.SketchOf(document.Source)
+	fits := false
 	switch {
 	case stored == nil && adapters.HasSketch(document.Source):
 		f.Incomparable++
 	case stored == nil && computed == nil:
+		fits = true
 		f.Textless++
 	case stored == nil:
 		f.Absent++
@@ -68,7 +200,41 @@ func (f *Findings) Count(rule *adapters.Rule, document adapters.Stored) {
 		f.Stale++
 		f.example(document.ID)
 	default:
+		fits = true
 		f.Right++
+	}
+	want, right := rule.Wanted(document.Source, numberOf(document.ID))
+	if !right {
+		f.beside(rule, document, want, fits, stored != nil && !fits)
+	}
+	return right
+}
+
+// beside counts what stands beside the sketch, which fits or not. counted says that the document is among those that do harm
+// already: each is so once.
+func (f *Findings) beside(rule *adapters.Rule, document adapters.Stored, want adapters.Ours, fits, counted bool) {
+	have := adapters.OursOf(document.Source)
+	if rule.Bands == 0 && len(have.Bands) > 0 || !rule.Clusters && have.Cluster != "" {
+		f.Leftover++
+	}
+	switch {
+	case rule.Bands == 0 || slices.Equal(have.Bands, want.Bands):
+	case len(have.Bands) == 0:
+		f.BandsAbsent++
+	case fits && !counted:
+		f.BandsStale++
+		counted = true
+		f.example(document.ID)
+	}
+	switch {
+	case !rule.Clusters || have.Cluster == want.Cluster:
+	case have.Cluster == "":
+		f.ClusterAbsent++
+	case !strings.HasPrefix(have.Cluster, rule.ClusterMark()):
+		f.ClusterForeign++
+	case !counted:
+		f.ClusterStale++
+		f.example(document.ID)
 	}
 }
 

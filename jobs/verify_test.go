@@ -65,7 +65,7 @@ func TestVerifyTellsThemApart(t *testing.T) {
 	for condition, document := range conditions(t, rule) {
 		t.Run(condition, func(t *testing.T) {
 			m := newMemory(10, map[string]string{"one": document("the ferry was late again")})
-			got, err := Verify(t.Context(), m, "news", rule, adapters.Selection{}, nil)
+			got, err := Verify(t.Context(), m, "news", rule, adapters.Selection{}, VerifyOptions{}, nil)
 			var want Findings
 			if want.add(condition); want.Wrong() > 0 {
 				want.Examples = []string{"one"}
@@ -91,10 +91,9 @@ func TestVerifyCounts(t *testing.T) {
 	slices.Sort(names)
 	for range 30 {
 		m, want, wrong := newMemory(1+rnd.IntN(40), nil), Findings{}, []string{}
-		m.sources = map[string]string{}
 		for i := range rnd.IntN(200) {
 			id, condition := fmt.Sprintf("%04d", i), names[rnd.IntN(len(names))]
-			m.sources[id] = kinds[condition](fmt.Sprintf("the ferry number %d was late", i))
+			m.put(id, kinds[condition](fmt.Sprintf("the ferry number %d was late", i)))
 			before := want.Wrong()
 			if want.add(condition); want.Wrong() > before {
 				wrong = append(wrong, id)
@@ -102,7 +101,7 @@ func TestVerifyCounts(t *testing.T) {
 		}
 		want.Examples = append(want.Examples, wrong[:min(len(wrong), maxExamples)]...)
 		var last Findings
-		got, err := Verify(t.Context(), m, "news", rule, adapters.Selection{}, func(f Findings) { last = f })
+		got, err := Verify(t.Context(), m, "news", rule, adapters.Selection{}, VerifyOptions{}, func(f Findings) { last = f })
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Fatal(err, diff)
 		}
@@ -112,14 +111,14 @@ func TestVerifyCounts(t *testing.T) {
 		if m.writes != 0 {
 			t.Fatalf("verify wrote %d documents", m.writes)
 		}
-		progress, err := Reindex(t.Context(), m, "news", rule, Options{}, nil)
+		progress, err := Reindex(t.Context(), m.job(rule), Options{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if differ := got.Absent + got.Incomparable + got.Wrong(); progress.Written != differ || progress.Skipped != got.Right {
 			t.Errorf("reindex wrote %d documents of %d and skipped %d of %d", progress.Written, differ, progress.Skipped, got.Right)
 		}
-		after, err := Verify(t.Context(), m, "news", rule, adapters.Selection{}, nil)
+		after, err := Verify(t.Context(), m, "news", rule, adapters.Selection{}, VerifyOptions{}, nil)
 		if err != nil || after.Right+after.Textless != after.Scanned {
 			t.Errorf("after reindex: %+v, %v", after, err)
 		}
@@ -136,12 +135,13 @@ func TestVerifyBreaksOff(t *testing.T) {
 		}
 		return nil
 	}
-	if got, err := Verify(t.Context(), m, "news", rule, adapters.Selection{}, nil); !errors.Is(err, broken) || got.Scanned != 12 || got.Absent != 12 {
+	got, err := Verify(t.Context(), m, "news", rule, adapters.Selection{}, VerifyOptions{}, nil)
+	if !errors.Is(err, broken) || got.Scanned != 12 || got.Absent != 12 {
 		t.Errorf("%+v %v", got, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	m.onPage = nil
-	got, err := Verify(ctx, m, "news", rule, adapters.Selection{}, func(Findings) { cancel() })
+	got, err = Verify(ctx, m, "news", rule, adapters.Selection{}, VerifyOptions{}, func(Findings) { cancel() })
 	if !errors.Is(err, context.Canceled) || got.Scanned != 4 {
 		t.Errorf("%+v %v", got, err)
 	}

@@ -64,12 +64,20 @@ var kinds = []kind{
 		speak: func(*EngineConfig) (adapters.Dialect, errorReply) {
 			return typesense.Dialect{}, typesense.Dialect{}.ErrorReply
 		},
-		open: typesense.Open, inspector: inspector{typesense.Product, typesense.ConditionOf, typesense.Anything},
+		open: typesense.Open, inspector: ofTypesense,
 	},
 	{name: kindEmbedded, speak: elastically, open: elastic.Open, inspector: ofElastic},
 }
 
-var ofElastic = inspector{elastic.Product, elastic.ConditionOf, elastic.Anything}
+var ofElastic = inspector{
+	product: elastic.Product, condition: elastic.ConditionOf, anything: elastic.Anything,
+	document: elastic.DocumentOf, split: elastic.Split, journal: elastic.JournalOf, remove: elastic.Remove,
+}
+
+var ofTypesense = inspector{
+	product: typesense.Product, condition: typesense.ConditionOf, anything: typesense.Anything,
+	document: typesense.DocumentOf, split: typesense.Split, journal: typesense.JournalOf, remove: typesense.Remove,
+}
 
 func elastically(e *EngineConfig) (adapters.Dialect, errorReply) {
 	d := elastic.Dialect{
@@ -175,6 +183,7 @@ func (s *servers) assemble(c *Config, e *EngineConfig) (*front, error) {
 	dialect, inShape := k.speak(e)
 	handler, err := proxy.New(proxy.Engine{
 		Dialect: dialect, Open: k.open(transport, urls, rules), ErrorReply: inShape, Rules: rules, URLs: urls, Transport: transport,
+		Document: k.document,
 		Limits: proxy.Limits{
 			MaxReply: int64(e.Limits.MaxReply), MaxSearchBody: int64(e.Limits.MaxSearchBody), EngineMaxBody: int64(e.Limits.EngineMaxBody),
 			MaxWindow: e.Limits.MaxWindow, FallbackShare: e.Limits.FallbackShare,

@@ -189,7 +189,7 @@ func (i IndexConfig) rule(sketcher *sketch.Sketcher) *adapters.Rule {
 	return &adapters.Rule{
 		Bands: bands, Rows: rows, OnDuplicate: onDuplicates[i.OnDuplicate], Native: i.Native,
 		Clusters: i.Native || i.OnDuplicate == onDuplicateTag,
-		Match: i.Match, Fields: i.Fields, Sketcher: sketcher, Compute: i.Missing == "compute",
+		Match:    i.Match, Fields: i.Fields, Sketcher: sketcher, Compute: i.Missing == "compute",
 		Window: i.Window, VectorWindow: i.VectorWindow,
 		Profile: rerank.Profile{
 			Threshold: i.Threshold, MinShingles: i.MinShingles, Measure: rerank.Measure(i.Measure), Keep: i.Keep,

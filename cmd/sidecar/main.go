@@ -70,6 +70,7 @@ their text; hits on their way out are left out where a better ranked one says ne
 	}
 	root.PersistentFlags().StringP("config", "c", defaultConfigFile, "configuration `file`")
 	root.AddCommand(serveCommand(), setupCommand(), reindexCommand(), verifyCommand(), doctorCommand(), sketchCommand(), compareCommand(),
+		calibrateCommand(), removeCommand(), similarCommand(), clusterCommand(),
 		configCommand(), readyCommand(), demoCommand(), versionCommand())
 	return root
 }

@@ -21,6 +21,9 @@ type meter struct {
 	title string
 	bar   *progressbar.ProgressBar // nil off a terminal
 	next  time.Time
+	// first is how many were scanned when the meter was first told, at the moment start: those of earlier runs among them.
+	first int
+	start time.Time
 }
 
 // newMeter returns a meter that writes to w.
@@ -37,11 +40,14 @@ func newMeter(w io.Writer, title string) *meter {
 
 // show takes the progress of a reindex so far.
 func (m *meter) show(p jobs.Progress) {
-	m.at(p.Scanned, p.Total, fmt.Sprintf("%d written, %d right already", p.Written, p.Skipped))
+	m.at(p.All, p.Total, fmt.Sprintf("%d written, %d right already", p.Written, p.Skipped))
 }
 
 // at takes how many documents were scanned of how many, 0 for a number that is not known, and what else there is to say of them.
 func (m *meter) at(scanned, total int, more string) {
+	if m.start.IsZero() {
+		m.start, m.first = time.Now(), scanned
+	}
 	if m.bar != nil {
 		if total := int64(total); total > 0 && total != m.bar.GetMax64() {
 			m.bar.ChangeMax64(total)
@@ -55,8 +61,21 @@ func (m *meter) at(scanned, total int, more string) {
 		if total > 0 {
 			of = fmt.Sprintf(" of %d", total)
 		}
-		_, _ = fmt.Fprintf(m.w, "%s: %d%s scanned, %s\n", m.title, scanned, of, more)
+		_, _ = fmt.Fprintf(m.w, "%s: %d%s scanned, %s%s\n", m.title, scanned, of, more, m.left(now, scanned, total))
 	}
+}
+
+// left returns how fast it goes, and how long it will take at that rate.
+func (m *meter) left(now time.Time, scanned, total int) string {
+	rate := float64(scanned-m.first) / now.Sub(m.start).Seconds()
+	if rate <= 0 {
+		return ""
+	}
+	text := fmt.Sprintf(", %.0f documents/s", rate)
+	if total > scanned {
+		text += fmt.Sprintf(", %v left", time.Duration(float64(total-scanned)/rate*float64(time.Second)).Round(time.Second))
+	}
+	return text
 }
 
 // end takes the bar away.

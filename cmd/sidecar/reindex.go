@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,8 +16,11 @@ import (
 
 // reindexFlags are what the command line asks of a reindex.
 type reindexFlags struct {
-	engine, index string
-	jobs.Options
+	engine, index, query, output string
+	slices, maxDocs              int
+	perSecond                    float64
+	dryRun, resume               bool
+	watch                        time.Duration
 }
 
 func reindexCommand() *cobra.Command {
@@ -25,16 +29,26 @@ func reindexCommand() *cobra.Command {
 		Use:   "reindex",
 		Short: "Give documents that are stored already their sketches",
 		Long: `Reindex reads every document of the indices that a rule matches, and stores the sketch of each that has none or a wrong
-one. Nothing else in a document changes, and a document that changes meanwhile is left to its writer.
+one, with its bands and cluster where the rule has them. Nothing else in a document changes, and a document that changes meanwhile is
+left to its writer.
 
-The sketches stored are the checkpoint: broken off in any way, the same command goes on where it stopped, and run again
-it writes nothing.
+It works on parts of the index, --slices of them at once. How far it is stands in the engine: the same command on other machines
+joins in, each part being one worker's at a time, and the parts of a worker that was killed are taken over. With --resume a job that
+was broken off goes on where it stopped, on any machine; without, it begins anew, reads what is right already and writes only the
+rest. When the engine has no room it goes slower until it has.
+
+--watch stays when all is done, and keeps filling in what live updates cleared, until it is interrupted.
 
 Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused some documents.`,
+		Example: `  sidecar reindex --dry-run
+  sidecar reindex --index news-2024 --slices 4 --requests-per-second 2000
+  sidecar reindex --index news-2024 --resume
+  sidecar reindex --index news-2024 --query '{"range":{"date":{"gte":"now-1d"}}}' --output json
+  sidecar reindex --watch=30s`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if f.DocumentsPerSecond < 0 || f.MaxDocuments < 0 {
-				return errors.New("--documents-per-second and --max-documents can't be negative: use 0 for no bound")
+			if err := f.validate(); err != nil {
+				return err
 			}
 			c, err := configOf(cmd)
 			if err != nil {
@@ -51,17 +65,50 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
 	flags := cmd.Flags()
 	flags.StringVar(&f.engine, "engine", "", "only the engine with this `name`")
 	flags.StringVar(&f.index, "index", "", "only the indices behind this `name`: an index, an alias or a pattern")
-	flags.Float64Var(&f.DocumentsPerSecond, "documents-per-second", 0, "write at most so many documents in a second; 0 is no bound")
-	flags.IntVar(&f.MaxDocuments, "max-documents", 0, "stop after writing so many documents; 0 is no bound")
-	flags.BoolVar(&f.DryRun, "dry-run", false, "write nothing, not even to a mapping: say what would be written")
+	flags.StringVar(&f.query, "query", "", "only the documents that it finds: a `query` in the engine's own words (a query in JSON, or a filter)")
+	flags.IntVar(&f.slices, "slices", 2, "work on so many parts of an index at once")
+	flags.Float64Var(&f.perSecond, "requests-per-second", 0, "write at most so many documents in a second; 0 is no bound")
+	flags.IntVar(&f.maxDocs, "max-docs", 0, "stop after writing so many documents; 0 is no bound")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "write nothing, not even to a mapping: say what would be written")
+	flags.BoolVar(&f.resume, "resume", false, "go on where the last run of the same job stopped")
+	flags.DurationVar(&f.watch, "watch", 0, "stay, and look again after each such `interval`")
+	flags.Lookup("watch").NoOptDefVal = "30s"
+	flags.StringVar(&f.output, "output", "text", "`text` or json")
 	return cmd
 }
+
+// validate returns what is wrong with the flags.
+func (f *reindexFlags) validate() error {
+	switch {
+	case f.perSecond < 0 || f.maxDocs < 0:
+		return errors.New("--requests-per-second and --max-docs can't be negative: use 0 for no bound")
+	case f.slices < 1 || f.slices > maxSlices:
+		return fmt.Errorf("--slices: %d is out of range: use 1 to %d", f.slices, maxSlices)
+	case f.watch < 0 || f.watch > 0 && f.watch < time.Second:
+		return fmt.Errorf("--watch: %v is too short: use at least 1s", f.watch)
+	case f.watch > 0 && (f.dryRun || f.maxDocs > 0):
+		return errors.New("--watch has no end: leave --dry-run and --max-docs away")
+	}
+	return validOutput(f.output)
+}
+
+// maxSlices is how many parts are worked on at once at most.
+const maxSlices = 64
 
 // reindexRun is one run of the command.
 type reindexRun struct {
 	flags    reindexFlags
 	out, err io.Writer
 	total    jobs.Progress
+	paces    map[*opened]*jobs.Pace
+	list     []reindexed
+	watched  []watching
+}
+
+// watching is an index to be watched when all are done.
+type watching struct {
+	engine *opened
+	index  adapters.Index
 }
 
 // engines works through the engines. What fails for one index does not keep it from the next.
@@ -81,17 +128,23 @@ func (r *reindexRun) engines(ctx context.Context, engines []*opened) error {
 			errs = append(errs, r.index(ctx, e, index))
 		}
 	}
-	if ctx.Err() != nil {
-		return errors.Join(append(errs, errors.New("interrupted: the same command goes on where this one stopped"))...)
+	switch {
+	case ctx.Err() != nil:
+		errs = append(errs, errors.New("interrupted: go on where this run stopped with --resume"))
+	case r.flags.watch > 0 && len(r.watched) > 0:
+		errs = append(errs, r.watch(ctx))
 	}
-	if !matched && errors.Join(errs...) == nil {
+	errs = append(errs, r.close())
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	if !matched {
 		if r.flags.index != "" {
 			return fmt.Errorf("no index behind %s: see the names of your indices, and the rules with: sidecar config check", r.flags.index)
 		}
-		_, _ = fmt.Fprintln(r.out, "nothing to do: no index matches a rule")
-	}
-	if err := errors.Join(errs...); err != nil {
-		return err
+		if r.flags.output == "text" {
+			_, _ = fmt.Fprintln(r.out, "nothing to do: no index matches a rule")
+		}
 	}
 	if r.total.Refused > 0 {
 		return errRefused
@@ -109,7 +162,7 @@ func (r *reindexRun) indices(ctx context.Context, e *opened) ([]adapters.Index, 
 		}
 	}
 	look := e.prepare
-	if r.flags.DryRun {
+	if r.flags.dryRun {
 		look = e.matching
 	}
 	var all []adapters.Index
@@ -129,40 +182,88 @@ func (r *reindexRun) indices(ctx context.Context, e *opened) ([]adapters.Index, 
 	return all, nil
 }
 
+// job returns the job of an index, and how it is gone about.
+func (r *reindexRun) job(e *opened, index adapters.Index) (jobs.Job, jobs.Options) {
+	i := e.config.inspector()
+	job := jobs.Job{Store: e.store, Index: index.Name, Rule: e.rules.Of(index)}
+	if i.split != nil {
+		job.Split = func(ctx context.Context, n int) ([]string, error) { return i.split(ctx, e.store, index.Name, n) }
+	}
+	if i.journal != nil {
+		job.Journal = i.journal(e.store)
+	}
+	if r.paces == nil {
+		r.paces = map[*opened]*jobs.Pace{}
+	}
+	if r.paces[e] == nil {
+		r.paces[e] = jobs.NewPace(r.flags.perSecond)
+	}
+	return job, jobs.Options{
+		Slices: r.flags.slices, Pace: r.paces[e], MaxDocs: r.flags.maxDocs, Query: r.flags.query, DryRun: r.flags.dryRun,
+		Resume: r.flags.resume, Worker: workerName(), Dead: workerDead,
+	}
+}
+
 // index works through one index and prints its summary.
 func (r *reindexRun) index(ctx context.Context, e *opened, index adapters.Index) error {
 	rule := e.rules.Of(index)
-	if rule == nil || !index.Ready && !r.flags.DryRun {
+	if rule == nil || !index.Ready && !r.flags.dryRun {
 		return fmt.Errorf("engine %s: index %s is not ready: %s", e.config.Name, index.Name, index.Why)
 	}
-	options := r.flags.Options
-	if options.MaxDocuments > 0 {
-		options.MaxDocuments -= r.total.Sent()
+	job, options := r.job(e, index)
+	if options.MaxDocs > 0 {
+		options.MaxDocs -= r.total.Sent()
 	}
-	title := e.config.Name + ": " + index.Name
-	start, meter := time.Now(), newMeter(r.err, title)
-	progress, err := jobs.Reindex(ctx, e.store, index.Name, rule, options, meter.show)
+	meter := newMeter(r.err, e.config.Name+": "+index.Name)
+	report, err := jobs.Reindex(ctx, job, options, meter.show)
 	meter.end()
-	r.total = r.total.Add(progress)
-	if r.flags.MaxDocuments > 0 && r.total.Sent() >= r.flags.MaxDocuments {
+	r.total = r.total.Add(report.Progress)
+	if r.flags.maxDocs > 0 && r.total.Sent() >= r.flags.maxDocs {
 		r.total.Cut = true
 	}
-	_, _ = fmt.Fprintln(r.out, summary(title, progress, time.Since(start), r.flags.DryRun))
+	r.print(e, index, report, err)
+	if err == nil && !report.Cut {
+		r.watched = append(r.watched, watching{e, index})
+	}
 	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("engine %s: %w", e.config.Name, err)
 	}
 	return nil
 }
 
-// summary returns the line that ends the work on one index.
-func summary(title string, p jobs.Progress, took time.Duration, dryRun bool) string {
-	written, note := "written", ""
-	if dryRun {
-		written = "to be written"
+// watch keeps looking at all indices until ctx ends.
+func (r *reindexRun) watch(ctx context.Context) error {
+	_, _ = fmt.Fprintf(r.err, "all is done: watching %d indices, each every %v, until interrupted\n", len(r.watched), r.flags.watch)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	reports, errs := make([]jobs.Report, len(r.watched)), make([]error, len(r.watched))
+	var all sync.WaitGroup
+	for i, w := range r.watched {
+		job, options := r.job(w.engine, w.index)
+		title := w.engine.config.Name + ": " + w.index.Name
+		all.Go(func() {
+			if reports[i], errs[i] = jobs.Watch(ctx, job, options, r.flags.watch, watchLines(r.err, title)); errs[i] != nil {
+				errs[i] = fmt.Errorf("engine %s: watch: %w", w.engine.config.Name, errs[i])
+				stop()
+			}
+		})
 	}
-	if p.Cut {
-		note = ", stopped at --max-documents"
+	all.Wait()
+	for i, w := range r.watched {
+		r.total = r.total.Add(reports[i].Progress)
+		r.print(w.engine, w.index, reports[i], errs[i])
 	}
-	return fmt.Sprintf("%s: %d scanned, %d %s, %d right already, %d without text, %d changed meanwhile, %d gone, %d refused, in %s%s",
-		title, p.Scanned, p.Written, written, p.Skipped, p.Textless, p.Changed, p.Gone, p.Refused, took.Round(10*time.Millisecond), note)
+	return errors.Join(errs...)
+}
+
+// watchLines returns what writes a line when something was written, every so often.
+func watchLines(w io.Writer, title string) func(jobs.Progress) {
+	var next time.Time
+	last := 0
+	return func(p jobs.Progress) {
+		if now := time.Now(); p.Sent() > last && now.After(next) {
+			last, next = p.Sent(), now.Add(meterEvery)
+			_, _ = fmt.Fprintf(w, "%s: watching: %d written, %d refused\n", title, p.Written, p.Refused)
+		}
+	}
 }

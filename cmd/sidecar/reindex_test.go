@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
-	"github.com/neardup/sidecar/jobs"
 )
 
 // shelf is a store of some indices with a number of documents each, which are all written anew by every run.
@@ -69,7 +68,7 @@ func (s *shelf) Patch(_ context.Context, index string, _ *adapters.Rule, patches
 // openedShelf returns the store as an engine with rules for news-* and books.
 func openedShelf(t *testing.T, s *shelf) *opened {
 	t.Helper()
-	e := &EngineConfig{Name: "shelf", Kind: kindElasticsearch}
+	e := &EngineConfig{Name: "shelf"} // of no kind that is known
 	for _, match := range []string{"news-*", "books"} {
 		index := DefaultIndex()
 		index.Match, index.Fields = match, []string{"title"}
@@ -83,7 +82,7 @@ func openedShelf(t *testing.T, s *shelf) *opened {
 }
 
 // took is the part of a summary that differs between runs.
-var took = regexp.MustCompile(`, 0 changed meanwhile, 0 gone(, \d+ refused), in [\d.]+m?s`)
+var took = regexp.MustCompile(`, 0 changed meanwhile, 0 gone(, \d+ refused), in [\d.]+[mµ]?s \([^)]*\)`)
 
 var fullShelf = map[string]int{"news-1": 3, "news-2": 2, "books": 4, "private": 5, ".news-3": 1}
 
@@ -112,13 +111,13 @@ shelf: news-2: 2 scanned, 2 written, 0 right already, 0 without text, 0 refused
 		prepared: []string{"books", "news-1", "news-2"},
 	},
 	{
-		name: "dry run", shelf: shelf{documents: fullShelf}, flags: reindexFlags{index: "books", Options: jobs.Options{DryRun: true}},
+		name: "dry run", shelf: shelf{documents: fullShelf}, flags: reindexFlags{index: "books", dryRun: true},
 		out: "shelf: books: 4 scanned, 4 to be written, 0 right already, 0 without text, 0 refused\n",
 	},
 	{
-		name: "max documents over several indices", shelf: shelf{documents: fullShelf}, flags: reindexFlags{Options: jobs.Options{MaxDocuments: 4}},
+		name: "max documents over several indices", shelf: shelf{documents: fullShelf}, flags: reindexFlags{maxDocs: 4},
 		out: `shelf: news-1: 3 scanned, 3 written, 0 right already, 0 without text, 0 refused
-shelf: news-2: 1 scanned, 1 written, 0 right already, 0 without text, 0 refused, stopped at --max-documents
+shelf: news-2: 1 scanned, 1 written, 0 right already, 0 without text, 0 refused, stopped at --max-docs
 `,
 		prepared: []string{"news-1", "news-2", "books"},
 	},
@@ -155,6 +154,7 @@ func TestReindexCommand(t *testing.T) {
 	for _, c := range reindexCases {
 		t.Run(c.name, func(t *testing.T) {
 			var out, stderr strings.Builder
+			c.flags.output = "text"
 			r := reindexRun{flags: c.flags, out: &out, err: &stderr}
 			err := r.engines(t.Context(), []*opened{openedShelf(t, &c.shelf)})
 			if diff := cmp.Diff(c.out, took.ReplaceAllString(out.String(), "$1")); diff != "" {

@@ -76,7 +76,7 @@ func TestCommandsRefuseWhatTheyDoNotKnow(t *testing.T) {
 		{"config chek", `error: unknown command "chek" for "sidecar config"`},
 		{"serve now", `error: unknown command "now" for "sidecar serve"`},
 		{"reindex --fast", "error: unknown flag: --fast"},
-		{"reindex --max-documents -1", "error: --documents-per-second and --max-documents can't be negative"},
+		{"reindex --max-docs -1", "error: --requests-per-second and --max-docs can't be negative"},
 		{"serve -c nowhere.yaml", "error: read config: open nowhere.yaml: no such file or directory: name the file with --config"},
 		{"reindex --engine other -c ../../config.yaml", "error: --engine: there is no engine other: the names are elasticsearch"},
 		{"setup -c " + embedded, "error: an embedded engine lives inside serve alone"},
@@ -94,7 +94,7 @@ func TestInterruptedBeforeItBegan(t *testing.T) {
 	cancel()
 	var stdout, stderr strings.Builder
 	code := run(ctx, []string{"reindex", "-c", "../../config.yaml"}, strings.NewReader(""), &stdout, &stderr)
-	if code != exitFailed || !strings.Contains(stderr.String(), "error: interrupted: the same command goes on") {
+	if code != exitFailed || !strings.Contains(stderr.String(), "error: interrupted: go on where this run stopped with --resume") {
 		t.Errorf("%d %s", code, stderr.String())
 	}
 }

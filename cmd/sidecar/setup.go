@@ -21,9 +21,13 @@ func setupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "setup",
 		Short: "Prepare the indices of every rule and the templates they are made from, with the operator's credentials",
-		Long: `Setup declares the sketch field in every index that a rule matches, and in your own index templates if what they are for
-is matched as a whole. It makes no template, leaves alone the engine's own, changes no document and may be run at any time; what is
-prepared already stays as it is. It prints one line for each index and template.`,
+		Long: `Setup declares our fields in every index that a rule matches, and in your own index templates if what they are for is matched
+as a whole: the sketch, and for rules with bands and clusters (bands, on_duplicate, native) these. It makes no template, leaves alone
+the engine's own, changes no document and may be run at any time; what is prepared already stays as it is. Run it again when a rule
+gets bands or clusters: until its indices declare them, documents are stored without sketches. It prints one line for each index
+and template.`,
+		Example: `  sidecar setup --config config.yaml
+  sidecar setup --dry-run --engine news`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := configOf(cmd)

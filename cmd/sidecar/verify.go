@@ -20,6 +20,7 @@ import (
 type verifyFlags struct {
 	engine, index, output string
 	sample                int
+	jobs.VerifyOptions
 }
 
 // Ends of verify and doctor. What was found has been printed.
@@ -32,9 +33,10 @@ func verifyCommand() *cobra.Command {
 	var f verifyFlags
 	cmd := &cobra.Command{
 		Use:   "verify",
-		Short: "Say whether the sketches that are stored are those of the documents' texts",
-		Long: `Verify reads every document of the indices that a rule matches, computes its sketch, and compares it with the one that is
-stored. It writes nothing. For each index it counts the documents whose sketch is
+		Short: "Say whether the sketches that are stored are those of the documents' texts, and mend them",
+		Long: `Verify reads every document of the indices that a rule matches, computes what our fields should hold, and compares it
+with what is stored. It writes nothing unless --repair is given. For each index it counts the documents whose sketch
+is
 
   right                right
   absent               not there, or cleared: searches compute it
@@ -43,13 +45,20 @@ stored. It writes nothing. For each index it counts the documents whose sketch i
   textless with one    there, though the document has no text any more, which is stale too
   without text         not there, because there is no word to sketch
 
-What is absent, incomparable or stale is mended by: sidecar reindex
+Where the rule stores bands or clusters, it counts apart those that are absent, those that are stale (they are not of
+the right sketch beside them: look-ups miss the document, or searches in native mode fold it wrongly), clusters that
+are foreign (made under another threshold or scheme), and what is left over of a rule that stored them.
+
+--repair mends all of that, in the documents that it looks at. A document that changes meanwhile is not overwritten but looked at
+again. Without it, what is absent, incomparable or stale is mended by: sidecar reindex
 
 --sample looks at so many documents of each index, chosen at random, in place of all.
 
-Exit code 0: none is stale. 1: some are. 2: something could not be read, or the command line or the configuration is wrong.`,
+Exit code 0: none is stale. 1: some are; with --repair, some could not be mended. 2: something could not be read or
+written, or the command line or the configuration is wrong.`,
 		Example: `  sidecar verify
-  sidecar verify --index news-2024 --sample 1000 --output json`,
+  sidecar verify --index news-2024 --sample 1000 --output json
+  sidecar verify --index news-2024 --repair --requests-per-second 500`,
 		Args: func(cmd *cobra.Command, args []string) error { return troubled(cobra.NoArgs(cmd, args)) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return troubled(f.run(cmd))
@@ -60,6 +69,8 @@ Exit code 0: none is stale. 1: some are. 2: something could not be read, or the 
 	flags.StringVar(&f.engine, "engine", "", "only the engine with this `name`")
 	flags.StringVar(&f.index, "index", "", "only the indices behind this `name`: an index, an alias or a pattern")
 	flags.IntVar(&f.sample, "sample", 0, "look at so many documents of each index; 0 is all of them")
+	flags.BoolVar(&f.Repair, "repair", false, "mend what is not as it should be")
+	flags.Float64Var(&f.RequestsPerSecond, "requests-per-second", 0, "mend at most so many documents in a second; 0 is no bound")
 	flags.StringVar(&f.output, "output", "text", "`text` or json")
 	return cmd
 }
@@ -83,6 +94,12 @@ func validOutput(output string) error {
 func (f *verifyFlags) run(cmd *cobra.Command) error {
 	if f.sample < 0 {
 		return errors.New("--sample can't be negative: use 0 to look at all documents")
+	}
+	if f.RequestsPerSecond < 0 {
+		return errors.New("--requests-per-second can't be negative: use 0 for no bound")
+	}
+	if f.RequestsPerSecond > 0 && !f.Repair {
+		return errors.New("--requests-per-second bounds what is written: it goes with --repair")
 	}
 	if err := validOutput(f.output); err != nil {
 		return err
@@ -110,10 +127,30 @@ type verified struct {
 	Stale    int      `json:"stale"`
 	Emptied  int      `json:"textless_with_sketch"`
 	Textless int      `json:"textless"`
-	Examples []string `json:"examples"`
-	Seconds  float64  `json:"seconds"`
+	Bands    *besides `json:"bands,omitempty"`
+	Cluster  *besides `json:"cluster,omitempty"`
+	// Leftover hold what the rule does not store.
+	Leftover int       `json:"left_over,omitempty"`
+	Repair   *repaired `json:"repair,omitempty"`
+	Examples []string  `json:"examples"`
+	Seconds  float64   `json:"seconds"`
 	// Whole says that it was read to its end; a sample is none.
 	Whole bool `json:"whole"`
+}
+
+// besides is what was found in a field beside the sketch that the rule stores.
+type besides struct {
+	Absent  int `json:"absent"`
+	Foreign int `json:"foreign"`
+	Stale   int `json:"stale"`
+}
+
+// repaired is what became of what was to be mended.
+type repaired struct {
+	Mended  int `json:"mended"`
+	Changed int `json:"changed_meanwhile"`
+	Gone    int `json:"gone"`
+	Refused int `json:"refused"`
 }
 
 // verification is one run of the command.
@@ -121,7 +158,8 @@ type verification struct {
 	flags    verifyFlags
 	out, err io.Writer
 	list     []verified
-	wrong    int
+	// wrong is how many stale documents were found; left how many of all that was found is as it should not be.
+	wrong, left int
 }
 
 // engines works through the engines. What fails for one index does not keep it from the next.
@@ -144,7 +182,7 @@ func (v *verification) engines(ctx context.Context, engines []*opened) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	if v.wrong > 0 {
+	if v.left > 0 {
 		return errFound
 	}
 	return nil
@@ -161,8 +199,12 @@ func (v *verification) indices(ctx context.Context, e *opened) ([]adapters.Index
 	}
 	var all []adapters.Index
 	var errs []error
+	look := e.matching
+	if v.flags.Repair {
+		look = e.prepare
+	}
 	for _, name := range names {
-		indices, err := e.matching(ctx, name)
+		indices, err := look(ctx, name)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("engine %s: %w", e.config.Name, err))
 		}
@@ -181,19 +223,27 @@ func (v *verification) index(ctx context.Context, e *opened, index adapters.Inde
 	if rule == nil {
 		return fmt.Errorf("engine %s: index %s: %s", e.config.Name, index.Name, index.Why)
 	}
+	if v.flags.Repair && !index.Ready {
+		return fmt.Errorf("engine %s: index %s is not ready: %s", e.config.Name, index.Name, index.Why)
+	}
 	selected := adapters.Selection{Random: v.flags.sample > 0, Limit: v.flags.sample}
 	title := e.config.Name + ": " + index.Name
 	start, meter := time.Now(), newMeter(v.err, title)
-	f, err := jobs.Verify(ctx, e.store, index.Name, rule, selected, func(f jobs.Findings) {
+	f, err := jobs.Verify(ctx, e.store, index.Name, rule, selected, v.flags.VerifyOptions, func(f jobs.Findings) {
 		meter.at(f.Scanned, f.Total, fmt.Sprintf("%d right, %d stale", f.Right, f.Wrong()))
 	})
 	meter.end()
 	v.wrong += f.Wrong()
+	v.left += f.Wrong()
+	if v.flags.Repair {
+		v.left += max(f.Remaining, f.Changed+f.Refused) - f.Wrong()
+	}
 	found := verified{
 		Engine: e.config.Name, Index: index.Name, Scanned: f.Scanned, Right: f.Right, Absent: f.Absent, Other: f.Incomparable,
 		Stale: f.Stale, Emptied: f.Emptied, Textless: f.Textless, Examples: append([]string{}, f.Examples...),
 		Seconds: time.Since(start).Round(time.Millisecond).Seconds(), Whole: err == nil && v.flags.sample == 0,
 	}
+	found.add(rule, f, v.flags.Repair)
 	v.list = append(v.list, found)
 	if v.flags.output == "text" {
 		_, _ = io.WriteString(v.out, found.String())
@@ -204,6 +254,20 @@ func (v *verification) index(ctx context.Context, e *opened, index adapters.Inde
 	return nil
 }
 
+// add adds what was found beside the sketches, as far as the rule stores it.
+func (f *verified) add(rule *adapters.Rule, found jobs.Findings, repair bool) {
+	if rule.Bands > 0 {
+		f.Bands = &besides{Absent: found.BandsAbsent, Stale: found.BandsStale}
+	}
+	if rule.Clusters {
+		f.Cluster = &besides{Absent: found.ClusterAbsent, Foreign: found.ClusterForeign, Stale: found.ClusterStale}
+	}
+	f.Leftover = found.Leftover
+	if repair {
+		f.Repair = &repaired{Mended: found.Repaired, Changed: found.Changed, Gone: found.Gone, Refused: found.Refused}
+	}
+}
+
 // String returns the findings as lines for people.
 func (f verified) String() string {
 	var b strings.Builder
@@ -211,6 +275,18 @@ func (f verified) String() string {
 	fmt.Fprintf(&b, "%s: %d scanned, %d right, %d absent, %d incomparable, %d stale, %d textless with a sketch, %d without text",
 		title, f.Scanned, f.Right, f.Absent, f.Other, f.Stale, f.Emptied, f.Textless)
 	fmt.Fprintf(&b, ", in %s\n", time.Duration(f.Seconds*1e9).Round(10*time.Millisecond))
+	if bands := f.Bands; bands != nil {
+		fmt.Fprintf(&b, "%s: bands: %d absent, %d stale\n", title, bands.Absent, bands.Stale)
+	}
+	if c := f.Cluster; c != nil {
+		fmt.Fprintf(&b, "%s: clusters: %d absent, %d foreign, %d stale\n", title, c.Absent, c.Foreign, c.Stale)
+	}
+	if f.Leftover > 0 {
+		fmt.Fprintf(&b, "%s: %d with bands or a cluster left over, which the rule does not store\n", title, f.Leftover)
+	}
+	if r := f.Repair; r != nil {
+		fmt.Fprintf(&b, "%s: %d mended, %d changed meanwhile, %d gone, %d refused\n", title, r.Mended, r.Changed, r.Gone, r.Refused)
+	}
 	if len(f.Examples) > 0 {
 		fmt.Fprintf(&b, "%s: stale, for example: %s\n", title, strings.Join(f.Examples, " "))
 	}

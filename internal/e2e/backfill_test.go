@@ -79,7 +79,7 @@ func TestBackfill(t *testing.T) {
 // killHalfway starts a slow reindex and ends it without warning.
 func killHalfway(t *testing.T, file string) {
 	t.Helper()
-	cmd := command(t, context.Background(), "reindex", "--config", file, "--documents-per-second", "60")
+	cmd := command(t, context.Background(), "reindex", "--config", file, "--requests-per-second", "60")
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {

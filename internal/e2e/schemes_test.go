@@ -59,7 +59,7 @@ func TestSchemes(t *testing.T) {
 			changed := api{e, serveFile(t, file)}
 			succeed(t, "verify", "-c", file, "--index", indices[0]).has(t, "30 right, 0 absent, 0 incomparable, 0 stale")
 			succeed(t, "verify", "-c", file, "--index", indices[1]).has(t, "0 right, 0 absent, 30 incomparable, 0 stale")
-			succeed(t, "reindex", "-c", file, "--index", indices[1], "--max-documents", "11").has(t, "11 written")
+			succeed(t, "reindex", "-c", file, "--index", indices[1], "--max-docs", "11").has(t, "11 written")
 			separate(t, changed, indices[:2], shelves, folds{near: f.near}) // halfway through a backfill
 			succeed(t, "reindex", "-c", file).has(t, "schemes-a: 30 scanned, 0 written", "schemes-b: 30 scanned, 19 written", "schemes-c: 30 scanned, 0 written")
 			if through.typesense() {

@@ -362,7 +362,7 @@ func TestVerifySamples(t *testing.T) {
 				t.Errorf("of a sample of %d: %+v", n, got)
 			}
 		}
-		if out, code := sidecar(t, "reindex", "--config", file, "--max-documents", fmt.Sprint(len(list)/2)); code != 0 {
+		if out, code := sidecar(t, "reindex", "--config", file, "--max-docs", fmt.Sprint(len(list)/2)); code != 0 {
 			t.Fatalf("reindex ended with %d: %s", code, out)
 		}
 		// Half are sketched, in the engine's order: a sample that is not spread over all of them would have them all, or none.

@@ -1,5 +1,5 @@
 // Package engines starts real search engines for tests: Elasticsearch, OpenSearch and Typesense, on loopback, with a
-// data directory of their own that is gone afterwards.
+// data directory of their own that is gone afterwards. [StartFlink] does the same with an Apache Flink.
 //
 // [Start] gives a test an engine to itself; [Shared] gives all tests of a package the same one, which spares 5 to 10
 // seconds each time. Both take what they need from the cache that prepare.sh fills.
@@ -64,8 +64,13 @@ func kindNames() (names []string) {
 	return names
 }
 
-// kindOf returns the kind with the name, which tests have from [Kinds].
-func kindOf(name string) kind { return kinds[slices.Index(Kinds, name)] }
+// kindOf returns the kind with the name, which tests have from [Kinds] or which is Flink's.
+func kindOf(name string) kind {
+	if name == flinkKind.name {
+		return flinkKind
+	}
+	return kinds[slices.Index(Kinds, name)]
+}
 
 // Engine is a running search server. It is safe for concurrent use; tests that share one keep apart by the names of
 // their indices.

@@ -36,6 +36,7 @@ const exitPortTaken = 75
 type guard struct {
 	cmd  *exec.Cmd
 	hold io.Closer // the engine lives while this is open
+	dir  string    // of the scripts and of the engine's data
 }
 
 // launch starts an engine of this kind on free ports and waits until it answers. After an error nothing is left.
@@ -83,7 +84,7 @@ func launchIn(dir, kind string) (*Engine, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	g := &guard{cmd: cmd, hold: hold}
+	g := &guard{cmd: cmd, hold: hold, dir: dir}
 	report, _ := bufio.NewReader(out).ReadString('\n') // a short report is a bad report
 	e, err := parseReport(kind, report)
 	if err != nil {

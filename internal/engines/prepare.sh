@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# prepare.sh: fetches everything the tests with real engines need into the cache, once: the three engines, their clients in
+# prepare.sh: fetches everything the tests with real engines need into the cache, once: the three engines, Flink, their clients in
 # Python and JavaScript, and a browser. Prints where each one is; run again, it does nothing.
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")" || exit 1
 
 jobs=()
-for install in "./elasticsearch.sh install" "./opensearch.sh install" "./typesense.sh install" "../clients/install.sh python" \
+for install in "./elasticsearch.sh install" "./opensearch.sh install" "./typesense.sh install" "./flink.sh install" "../clients/install.sh python" \
   "../clients/install.sh javascript"; do
   bash $install & jobs+=($!)
 done

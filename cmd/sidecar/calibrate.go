@@ -1,0 +1,234 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/jobs/calibrate"
+	"github.com/neardup/sidecar/sketch"
+	"github.com/neardup/sidecar/sketch/content"
+)
+
+// calibrateFlags are what the command line asks of a calibration.
+type calibrateFlags struct {
+	engine, index, output, html string
+	calibrate.Options
+}
+
+func calibrateCommand() *cobra.Command {
+	f := calibrateFlags{Options: calibrate.DefaultOptions}
+	cmd := &cobra.Command{
+		Use:   "calibrate",
+		Short: "Say which threshold the documents of an index speak for",
+		Long: `Calibrate reads documents of the indices that a rule matches and writes nothing. It shows
+
+  - how far pairs of documents agree: random pairs, and candidates, which are found by their bands since near-duplicates are
+    rare among pairs drawn at random
+  - pairs of every level of agreement, with what they share and what differs, and their exact resemblance beside it
+  - how sure the sketches are: the error of the agreements, and p(r), how probable it is that a pair of resemblance r folds
+  - what each threshold makes of the documents: how many fold, and how many lie so near to it that chance decides
+  - a suggested threshold and the reason, or that the documents do not tell
+
+Up to --documents of an index are read; of a larger one so many chosen at random, or, where its rule has bands and they are
+stored, --sample documents are looked up in the whole of it.
+
+--html writes a report with plots as one file that asks for nothing from elsewhere. It quotes your documents: give it to those
+who may read them.`,
+		Example: `  sidecar calibrate --index news-2024
+  sidecar calibrate --index news-2024 --html report.html
+  sidecar calibrate --engine archive --sample 5000 --output json > calibration.json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.engine, "engine", "", "only the engine with this `name`")
+	flags.StringVar(&f.index, "index", "", "only the indices behind this `name`: an index, an alias or a pattern")
+	flags.IntVar(&f.Sample, "sample", f.Sample, "compare so many documents at random")
+	flags.IntVar(&f.Documents, "documents", f.Documents, "read so many documents of an index at most")
+	flags.IntVar(&f.Pairs, "pairs", f.Pairs, "compare so many pairs of each level by their texts")
+	flags.IntVar(&f.Examples, "examples", f.Examples, "show so many pairs of each level")
+	flags.Uint64Var(&f.Seed, "seed", f.Seed, "what is chosen: the same seed chooses the same of the same documents")
+	flags.StringVar(&f.html, "html", "", "write a report with plots to this `file`")
+	flags.StringVar(&f.output, "output", "text", "`text` or json")
+	return cmd
+}
+
+func (f *calibrateFlags) check() error {
+	for _, n := range []struct {
+		flag         string
+		value, least int
+	}{{"--sample", f.Sample, 2}, {"--documents", f.Documents, 2}, {"--pairs", f.Pairs, 1}, {"--examples", f.Examples, 0}} {
+		if n.value < n.least {
+			return fmt.Errorf("%s: %d is too few: use at least %d", n.flag, n.value, n.least)
+		}
+	}
+	return validOutput(f.output)
+}
+
+func (f *calibrateFlags) run(cmd *cobra.Command) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	c, err := configOf(cmd)
+	if err != nil {
+		return err
+	}
+	engines, err := c.openAll(f.engine)
+	if err != nil {
+		return err
+	}
+	r := calibrateRun{flags: *f, out: cmd.OutOrStdout(), err: cmd.ErrOrStderr(), list: []calibrated{}}
+	return r.engines(cmd.Context(), engines)
+}
+
+// calibrated is what was found in one index.
+type calibrated struct {
+	Engine string `json:"engine"`
+	*calibrate.Report
+	Seconds float64 `json:"seconds"`
+}
+
+// calibrateRun is one run of the command.
+type calibrateRun struct {
+	flags    calibrateFlags
+	out, err io.Writer
+	list     []calibrated
+}
+
+// engines works through the engines. What fails for one index does not keep it from the next.
+func (r *calibrateRun) engines(ctx context.Context, engines []*opened) error {
+	var errs []error
+	for _, e := range engines {
+		v := verification{flags: verifyFlags{index: r.flags.index}}
+		indices, err := v.indices(ctx, e)
+		errs = append(errs, err)
+		for _, index := range indices {
+			if ctx.Err() == nil {
+				errs = append(errs, r.index(ctx, e, index))
+			}
+		}
+	}
+	if ctx.Err() != nil {
+		return errors.Join(append(errs, errInterrupted)...)
+	}
+	if len(r.list) == 0 && errors.Join(errs...) == nil {
+		if r.flags.index != "" {
+			return fmt.Errorf("no index behind %s: see the names of your indices, and the rules with: sidecar config check", r.flags.index)
+		}
+		if r.flags.output == "text" {
+			_, err := fmt.Fprintln(r.out, "nothing to do: no index matches a rule")
+			return err
+		}
+	}
+	if r.flags.output == "json" {
+		errs = append(errs, writeJSON(r.out, struct {
+			Indices []calibrated `json:"indices"`
+		}{r.list}))
+	}
+	if r.flags.html != "" && len(r.list) > 0 {
+		errs = append(errs, writeReport(r.flags.html, r.list))
+		_, _ = fmt.Fprintf(r.err, "report written to %s\n", r.flags.html)
+	}
+	return errors.Join(errs...)
+}
+
+// index looks at one index and prints what it found.
+func (r *calibrateRun) index(ctx context.Context, e *opened, index adapters.Index) error {
+	rule := e.rules.Of(index)
+	if rule == nil {
+		return fmt.Errorf("engine %s: index %s: %s", e.config.Name, index.Name, index.Why)
+	}
+	if rule.Sketcher.Scheme().Features == sketch.Value64 {
+		return fmt.Errorf("engine %s: index %s: its sketches are values made elsewhere, not of texts: there is nothing to calibrate by",
+			e.config.Name, index.Name)
+	}
+	options := r.flags.Options
+	options.Texts = textsOf(rule)
+	start, meter := time.Now(), newMeter(r.err, e.config.Name+": "+index.Name)
+	options.Progress = func(read, total int) { meter.at(read, total, "comparing them comes next") }
+	report, err := calibrate.Run(ctx, e.store, index.Name, rule, options)
+	meter.end()
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return fmt.Errorf("engine %s: %w", e.config.Name, err)
+	}
+	differ(rule.Sketcher.Scheme(), report)
+	found := calibrated{Engine: e.config.Name, Report: report, Seconds: time.Since(start).Round(time.Millisecond).Seconds()}
+	r.list = append(r.list, found)
+	if r.flags.output == "text" {
+		_, err = io.WriteString(r.out, found.String())
+	}
+	return err
+}
+
+// textsOf returns what reads the texts of a document under a rule.
+func textsOf(rule *adapters.Rule) func([]byte) []string {
+	return func(source []byte) []string {
+		members, err := adapters.Members(source)
+		if err != nil {
+			return nil
+		}
+		var d document
+		for _, field := range rule.Fields {
+			if d.descend(members, field, field) != nil {
+				return nil // which has no sketch either
+			}
+		}
+		return d.texts
+	}
+}
+
+// differing is how many passages of a kind are shown of a pair.
+const differing = 3
+
+// differ fills in what the examples share and what one of them alone has.
+func differ(scheme sketch.Scheme, report *calibrate.Report) {
+	for l := range report.Levels {
+		for e := range report.Levels[l].Examples {
+			x := &report.Levels[l].Examples[e]
+			w := scheme.Words
+			if scheme.Features == sketch.Tags {
+				w = 1
+			}
+			shared, alone := passages(wordsOf(scheme, x.A.Texts), wordsOf(scheme, x.B.Texts), w)
+			for _, p := range shared[:min(len(shared), differing)] {
+				x.Shared = append(x.Shared, p.Text)
+			}
+			for _, p := range alone {
+				switch {
+				case p.In == "a" && len(x.OnlyA) < differing:
+					x.OnlyA = append(x.OnlyA, p.Text)
+				case p.In == "b" && len(x.OnlyB) < differing:
+					x.OnlyB = append(x.OnlyB, p.Text)
+				}
+			}
+		}
+	}
+}
+
+// wordsOf returns the words of a document's texts as they are compared.
+func wordsOf(scheme sketch.Scheme, texts []string) (words []string) {
+	for _, text := range texts {
+		if scheme.Features == sketch.Tags {
+			words = append(words, text)
+			continue
+		}
+		if scheme.Content != sketch.ContentRaw && content.IsHTML(text) {
+			if scheme.Content == sketch.ContentUseful {
+				text = content.Useful(text)
+			} else {
+				text = content.Text(text)
+			}
+		}
+		words = append(words, sketch.Words(text)...)
+	}
+	return words
+}

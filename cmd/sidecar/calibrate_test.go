@@ -1,0 +1,210 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"golang.org/x/net/html"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/jobs/calibrate"
+)
+
+// library is a shelf of which it is known what stands in it: versions of texts, one with a title that is markup.
+type library struct {
+	stocked
+}
+
+func (l *library) Scan(ctx context.Context, index string, rule *adapters.Rule, s adapters.Selection,
+	yield func(adapters.Page) error) error {
+	return l.stocked.Scan(ctx, index, rule, s, func(p adapters.Page) error {
+		p.Documents = slices.DeleteFunc(p.Documents, func(d adapters.Stored) bool {
+			return s.IDs != nil && !slices.Contains(s.IDs,
+				d.ID)
+		})
+		return yield(p)
+	})
+}
+
+const hostile = `<script>alert(1)</script></title><b onclick='x'>"'&amp; \u001b[31m \u202e`
+
+func openedLibrary(t *testing.T) *opened {
+	t.Helper()
+	l := &library{}
+	l.shelf = shelf{documents: map[string]int{"news-1": 60, "news-2": 0}}
+	l.sources = map[string][]string{}
+	for i := range 60 {
+		text := hostile
+		for w := range 80 {
+			word := fmt.Sprintf("w%dx%d", i/2, w)
+			if i%2 == 1 && w < i {
+				word = "changed" + word
+			}
+			text += " " + word
+		}
+		source, err := json.Marshal(map[string]string{"title": text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.sources["news-1"] = append(l.sources["news-1"], string(source))
+	}
+	e := openedShelf(t, &l.shelf)
+	e.store = l
+	return e
+}
+
+// calibrateShelf runs the command on the library.
+func calibrateShelf(t *testing.T, flags calibrateFlags) (string, error) {
+	t.Helper()
+	flags.Options = calibrate.DefaultOptions
+	var out strings.Builder
+	r := calibrateRun{flags: flags, out: &out, err: io.Discard, list: []calibrated{}}
+	err := r.engines(t.Context(), []*opened{openedLibrary(t)})
+	return out.String(), err
+}
+
+// TestCalibrateFitsATerminal reads the text as a terminal does: no line is too long, and nothing in it is obeyed.
+func TestCalibrateFitsATerminal(t *testing.T) {
+	out, err := calibrateShelf(t, calibrateFlags{output: "text"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(out) {
+		line = strings.TrimSuffix(line, "\n")
+		if utf8.RuneCountInString(line) > textWidth || strings.HasSuffix(line, " ") {
+			t.Errorf("%d characters: %q", utf8.RuneCountInString(line), line)
+		}
+	}
+	if strings.ContainsAny(out, "\x1b\u202e\r\t") {
+		t.Error("what a terminal obeys got through")
+	}
+	for _, part := range []string{
+		"shelf: news-1: 60 documents, 60 read", "Suggested threshold", "Pairs by agreement", "What each threshold makes",
+		"p(r) at the threshold 0.64",
+		"Agreement and exact value", "Pairs at 0.9", "A alone: ", "B alone: ", "both   : ", "0.88 safe",
+		"shelf: news-2: 0 documents",
+	} {
+		if !strings.Contains(out, part) {
+			t.Errorf("%q is missing in:\n%s", part, out)
+		}
+	}
+}
+
+func TestCalibrateJSON(t *testing.T) {
+	out, err := calibrateShelf(t, calibrateFlags{index: "news-1", output: "json"})
+	var report struct {
+		Indices []struct {
+			Engine, Index string
+			Levels        []struct{ Examples []map[string]any }
+			Suggestion    struct{ Threshold float64 }
+		}
+	}
+	if err != nil || json.Unmarshal([]byte(out), &report) != nil || len(report.Indices) != 1 {
+		t.Fatalf("%v: %s", err, out)
+	}
+	r := report.Indices[0]
+	if r.Engine != "shelf" || r.Index != "news-1" || r.Suggestion.Threshold == 0 || len(r.Levels) != 10 ||
+		len(r.Levels[8].Examples) == 0 {
+		t.Errorf("%+v", r)
+	}
+	if strings.Contains(out, "Texts") || strings.Contains(out, `"texts"`) {
+		t.Error("whole texts of documents got out")
+	}
+}
+
+// TestCalibratePage reads the report as a browser does. What documents say is text in it, and nothing in it asks for anything.
+func TestCalibratePage(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "report.html")
+	if _, err := calibrateShelf(t, calibrateFlags{output: "text", html: file}); err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := html.Parse(bytes.NewReader(page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts, shown := map[string]int{}, false
+	for n := range root.Descendants() {
+		if n.Type == html.TextNode && strings.Contains(n.Data, "<script>alert(1)</script>") {
+			shown = true
+		}
+		if n.Type != html.ElementNode {
+			continue
+		}
+		counts[n.Data]++
+		for _, a := range n.Attr {
+			if a.Key == "src" || a.Key == "href" || strings.HasPrefix(a.Key, "on") || strings.Contains(a.Val, "url(") {
+				t.Errorf("%s=%q in a %s", a.Key, a.Val, n.Data)
+			}
+		}
+		if n.Data == "svg" && (attribute(n, "role") != "img" || attribute(n, "aria-label") == "") {
+			t.Error("a picture that can't be read out")
+		}
+	}
+	for _, active := range []string{"script", "b", "img", "link", "iframe", "object", "a", "form"} {
+		if counts[active] > 0 {
+			t.Errorf("%d of %s", counts[active], active)
+		}
+	}
+	if !shown || counts["svg"] != 8 || counts["table"] < 8 || strings.Contains(string(page), "NaN") ||
+		strings.Contains(string(page), "ZgotmplZ") {
+		t.Errorf("the title is shown: %v; %v", shown, counts)
+	}
+	if bytes.Contains(page, []byte("http:")) || bytes.Contains(page, []byte("https:")) || bytes.Contains(page, []byte("@import")) {
+		t.Error("the page names something elsewhere")
+	}
+}
+
+func attribute(n *html.Node, key string) string {
+	for _, a := range n.Attr {
+		if a.Key == key {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+// TestReplaceFile leaves what stood there where the new one does not become whole, and nothing beside it.
+func TestReplaceFile(t *testing.T) {
+	folder := t.TempDir()
+	file := filepath.Join(folder, "report.html")
+	for _, text := range []string{"one", "two"} {
+		if err := replaceFile(file, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	full := errors.New("the disk is full")
+	err := replaceFile(file, func(w io.Writer) error { _, _ = io.WriteString(w, "half of"); return full })
+	if got, _ := os.ReadFile(file); !errors.Is(err, full) || string(got) != "two" {
+		t.Errorf("%v, and there stands %q", err, got)
+	}
+	if left, _ := os.ReadDir(folder); len(left) != 1 {
+		t.Errorf("left behind: %v", left)
+	}
+	if err := replaceFile(filepath.Join(folder, "none", "report.html"), nil); err == nil || !strings.Contains(err.Error(),
+		"name a file in a folder") {
+		t.Error(err)
+	}
+}
+
+func TestBar(t *testing.T) {
+	for share, want := range map[float64]string{0: "    ", 0.5: "██  ", 1: "████", 2: "████", -1: "    ", 0.03: "▏   ",
+		0.3: "█▎  "} {
+		if got := bar(share, 4); got != want {
+			t.Errorf("%v: %q, want %q", share, got, want)
+		}
+	}
+}

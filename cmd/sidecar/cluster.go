@@ -1,0 +1,283 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/jobs/cluster"
+	"github.com/neardup/sidecar/sketch"
+)
+
+// clusterFlags are what the command line asks of a clustering.
+type clusterFlags struct {
+	engine, index, input, id string
+	fields                   []string
+	hostField, algorithm     string
+	threshold                float64
+	memory                   memorySize
+	common                   int
+	tempDir, output, report  string
+	write                    bool
+	flink                    flinkFlags
+}
+
+// onFlink is what --engine says where the pairs are to be found on an Apache Flink.
+const onFlink = "flink"
+
+func clusterCommand() *cobra.Command {
+	f := clusterFlags{memory: cluster.DefaultMemory}
+	cmd := &cobra.Command{
+		Use:   "cluster --index NAME | --input FILE",
+		Short: "Group the near-duplicates of a whole index, or of a file of documents",
+		Long: `Cluster finds the near-duplicates among all documents of an index, or of a file that needs no engine, and groups them: two
+documents are joined if they agree at or above the threshold and are long enough, or have the same text; a cluster is what
+hangs together. What comes out depends neither on the order of the documents nor on the memory.
+
+  bands    compares documents that share a band of their sketches. Fast; misses a pair now and then. The default.
+  broder   counts the shingles that each two documents share, by sorting. Exact; for up to some hundred thousand documents.
+  exact    joins equal texts alone.
+
+A file has one JSON object in each line, gzipped if its name ends in .gz; - is standard input. For a file the defaults apply unless
+--config names a configuration, of which the section sketch counts, and the rule if there is one alone or --index names it.
+
+--output writes each document with its cluster, the size of that, and the agreement with its first: as JSON lines, or as CSV where
+the name ends in .csv. The file appears when it is whole. --write stores the ids of the clusters in the engine's documents, where
+the rule has native: true or on_duplicate: tag; it writes only what changes, and leaves alone what changed meanwhile.
+
+--memory bounds what grows with the texts; beyond that there are some 40 bytes for each document. What does not fit goes to
+temporary files, which vanish however the run ends.
+
+Exit code 0: done. 1: failed or interrupted, and no file was written. 3: done, and the engine refused some documents.`,
+		Example: `  sidecar cluster --index news-2024
+  sidecar cluster --index news-2024 --write
+  sidecar cluster --input lyrics.jsonl.gz --fields title,text --output clusters.csv
+  sidecar cluster --input pages.jsonl --id url --fields body --host-field url --report json > report.json
+  sidecar cluster --config config.yaml --index links --input links.jsonl --algorithm broder --common 200 --temp-dir /big/disk`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.engine, "engine", "", "the index is on the engine with this `name`; or flink, to have the pairs found on an Apache Flink")
+	flags.StringVar(&f.index, "index", "", "cluster the index with this `name`; with --input: the rule to go by")
+	flags.StringVar(&f.input, "input", "", "cluster the documents of this `file`, - for standard input")
+	flags.StringVar(&f.id, "id", "id", "the `field` of a file's documents that holds their id, a text or a number")
+	flags.StringSliceVar(&f.fields, "fields", nil, "the `fields` of a file's documents that are compared (by default those of the rule, or title,text)")
+	flags.StringVar(&f.hostField, "host-field", "", "the `field` that holds a document's host or URL, for the report (by default the rule's host_field)")
+	flags.StringVar(&f.algorithm, "algorithm", "", "`way` to find near-duplicates: bands, broder or exact (by default bands, or broder where sketches have none)")
+	flags.Float64Var(&f.threshold, "threshold", 0, "the least `agreement` of near-duplicates, above 0, at most 1 (by default the rule's)")
+	flags.Var(&f.memory, "memory", "`bytes` to work in, such as 512m or 4g")
+	flags.IntVar(&f.common, "common", cluster.DefaultCommon, "broder leaves out shingles that more than so many texts have")
+	flags.StringVar(&f.tempDir, "temp-dir", "", "`directory` for temporary files (by default the system's)")
+	flags.StringVar(&f.output, "output", "", "write the clusters to this `file`: .jsonl or .csv")
+	flags.BoolVar(&f.write, "write", false, "store the ids of the clusters in the engine's documents")
+	flags.StringVar(&f.report, "report", "text", "`form` of the report: text or json")
+	f.flink.add(flags)
+	return cmd
+}
+
+// check returns what is wrong with the flags by themselves.
+func (f *clusterFlags) check(cmd *cobra.Command) error {
+	switch {
+	case f.input == "" && f.index == "":
+		return errors.New("nothing to cluster: name an index with --index, or a file with --input")
+	case f.input != "" && f.write:
+		return errors.New("--write stores clusters in an index: it does not go with --input")
+	case f.input == "" && (len(f.fields) > 0 || cmd.Flags().Changed("id")):
+		return errors.New("--fields and --id go with --input: the fields of an index are those of its rule")
+	case f.algorithm != "" && !slices.Contains(cluster.Algorithms, cluster.Algorithm(f.algorithm)):
+		return fmt.Errorf("--algorithm: %q is unknown: use bands, broder or exact", f.algorithm)
+	case cmd.Flags().Changed("threshold") && !(f.threshold > 0 && f.threshold <= 1):
+		return fmt.Errorf("--threshold: %v is out of range: use a number above 0, at most 1 (0.64 is usual)", f.threshold)
+	case f.common < 2:
+		return fmt.Errorf("--common: %d is too few: use at least 2 (%d is usual)", f.common, cluster.DefaultCommon)
+	case f.report != "text" && f.report != "json":
+		return fmt.Errorf("--report: %q is unknown: use text or json", f.report)
+	case f.output != "" && !strings.HasSuffix(f.output, ".jsonl") && !strings.HasSuffix(f.output, ".csv"):
+		return fmt.Errorf("--output: %q is of no known kind: use a name that ends in .jsonl or .csv", f.output)
+	case f.write && f.algorithm == string(cluster.Exact):
+		return errors.New("--write: searches take a cluster for all near-duplicates, and exact finds equal texts alone: use bands or broder")
+	case f.engine == onFlink && f.algorithm != "" && f.algorithm != string(cluster.Bands):
+		return fmt.Errorf("--engine flink: finds the pairs of bands alone, not of %s", f.algorithm)
+	}
+	return nil
+}
+
+// clustering is one run of the command.
+type clustering struct {
+	flags    *clusterFlags
+	out, err io.Writer
+	corpus   *cluster.Corpus
+	rule     *adapters.Rule
+	// algorithm is the one that was asked for, or the sketches' own.
+	algorithm cluster.Algorithm
+	// began is when the run did, next when the next line of progress is due.
+	began, next time.Time
+}
+
+func (f *clusterFlags) run(cmd *cobra.Command) error {
+	if err := errors.Join(f.check(cmd), f.flink.check(f.engine)); err != nil {
+		return err
+	}
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(max(int64(f.memory), 64<<20)))
+	c := &clustering{flags: f, out: cmd.OutOrStdout(), err: cmd.ErrOrStderr(), began: time.Now()}
+	err := c.run(cmd)
+	if c.corpus != nil {
+		c.corpus.Close()
+	}
+	if cmd.Context().Err() != nil {
+		return errors.New("interrupted: nothing of --output is written, and --write goes on where it stopped when it is run again")
+	}
+	return hinted(err)
+}
+
+// hinted adds to an error of temporary files what to do about it.
+func hinted(err error) error {
+	switch {
+	case !errors.Is(err, cluster.ErrTemporary):
+		return err
+	case errors.Is(err, syscall.ENOSPC):
+		return fmt.Errorf("%w: name a directory with more room with --temp-dir, or give more --memory", err)
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%w: name a directory that can be written to with --temp-dir", err)
+	}
+	return err
+}
+
+func (c *clustering) run(cmd *cobra.Command) error {
+	ctx := cmd.Context()
+	var source *indexSource
+	var err error
+	if c.flags.input != "" {
+		err = c.readFile(cmd)
+	} else {
+		source, err = c.readIndex(cmd)
+	}
+	if err != nil {
+		return err
+	}
+	if err := c.join(cmd); err != nil {
+		return err
+	}
+	report, err := c.save(ctx)
+	if err != nil {
+		return err
+	}
+	var written *cluster.Written
+	if source != nil && c.flags.write {
+		w, err := source.write(ctx, c)
+		if err != nil {
+			return errors.Join(err, c.print(report, &w))
+		}
+		written = &w
+	}
+	if err := c.print(report, written); err != nil {
+		return err
+	}
+	if written != nil && written.Refused > 0 {
+		return errRefused
+	}
+	return nil
+}
+
+// begin makes the corpus of documents under the rule, with the threshold of the flags.
+func (c *clustering) begin(rule *adapters.Rule) (err error) {
+	copied := *rule
+	if c.flags.threshold > 0 && c.flags.threshold != rule.Profile.Threshold {
+		copied.Profile.Threshold, copied.Bands, copied.Rows = c.flags.threshold, 0, 0
+	}
+	c.rule = &copied
+	if c.algorithm = cluster.Algorithm(c.flags.algorithm); c.algorithm == "" {
+		c.algorithm = cluster.AlgorithmFor(rule.Sketcher.Scheme())
+	}
+	c.corpus, err = cluster.New(cluster.Options{
+		Rule: c.rule, Algorithm: c.algorithm, Memory: int64(c.flags.memory), Common: c.flags.common,
+		Dir: c.flags.tempDir, Progress: c.progress,
+	})
+	return err
+}
+
+// progress prints a line now and then on what is being done.
+func (c *clustering) progress(step string, done, of int) {
+	now := time.Now()
+	if now.Before(c.next) {
+		return
+	}
+	c.next = now.Add(meterEvery)
+	if of > 0 {
+		step += fmt.Sprintf(": %.0f %%", 100*float64(done)/float64(of))
+	}
+	_, _ = fmt.Fprintf(c.err, "cluster: %s\n", step)
+}
+
+// join finds the clusters.
+func (c *clustering) join(cmd *cobra.Command) error {
+	c.next = time.Now().Add(meterEvery)
+	if c.flags.engine != onFlink {
+		return c.corpus.Cluster(cmd.Context())
+	}
+	seek, err := c.flags.flink.seeker(cmd, c.corpus, c.rule)
+	if err != nil {
+		return err
+	}
+	return c.corpus.ClusterBy(cmd.Context(), seek)
+}
+
+// document makes what the corpus takes of one document. Its sketch is made in place, and is good as long as that of s.
+func (c *clustering) document(d *cluster.Document, s *sketch.Sketch, texts []string) {
+	if !c.rule.Sketcher.SketchInto(s, texts...) {
+		return
+	}
+	s.Source, d.Sketch = c.rule.Source(), s
+	if c.corpus.NeedsShingles() {
+		d.Shingles = c.rule.Sketcher.Shingles(texts...)
+	}
+}
+
+// save visits the clusters, writes them where --output says, and returns the report.
+func (c *clustering) save(ctx context.Context) (*cluster.Report, error) {
+	if c.flags.output == "" {
+		return c.corpus.Report(ctx, nil)
+	}
+	out, err := newClusterFile(c.flags.output)
+	if err != nil {
+		return nil, err
+	}
+	defer out.drop()
+	report, err := c.corpus.Report(ctx, out.add)
+	if err != nil {
+		return nil, err
+	}
+	return report, out.keep()
+}
+
+// memorySize is a number of bytes, written as 512m, 1g or as elsewhere.
+type memorySize Size
+
+// Set reads a size; with String and Type it implements [pflag.Value].
+func (m *memorySize) Set(text string) error {
+	if n := len(text); n > 0 && strings.ContainsRune("kKmMgG", rune(text[n-1])) {
+		text += "B"
+	}
+	var size Size
+	if err := size.UnmarshalText([]byte(text)); err != nil || size < 1 {
+		return errors.New("is no size: use one such as 512m or 4g")
+	}
+	*m = memorySize(size)
+	return nil
+}
+
+func (m *memorySize) String() string { return Size(*m).String() }
+
+// Type is what the help calls it.
+func (m *memorySize) Type() string { return "bytes" }

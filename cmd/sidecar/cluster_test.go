@@ -1,0 +1,205 @@
+package main
+
+import (
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// poem is a text that is long enough to be compared.
+const poem = "the ferry left the harbour of saltmere at seven and came back at nine with forty sheep and a letter for the mayor"
+
+// pages are documents in lines: a and b are near-duplicates, c and d are equal but for case, e is alone, f has no text.
+var pages = strings.Join([]string{
+	`{"id":"a","url":"https://one.example/1","text":"` + poem + `"}`,
+	`{"id":"b","url":"https://two.example/1","text":"` + poem + ` again"}`,
+	`{"id":"c","url":"https://one.example/2","title":"Short","text":"words"}`,
+	`{"id":"d","url":"two.example","title":"short","text":"WORDS"}`,
+	`{"id":5,"url":7,"text":"something else that nobody has written anywhere in any other of these lines"}`,
+	`{"id":"f, \"g\"","text":"…"}`,
+}, "\n") + "\n"
+
+// clusterLine is a line of --output.
+type clusterLine struct {
+	ID, Cluster string
+	Size        int
+	Agreement   float64
+}
+
+func clusterLines(t *testing.T, file string) map[string]clusterLine {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]clusterLine{}
+	for line := range strings.Lines(string(text)) {
+		var l clusterLine
+		if err := json.Unmarshal([]byte(line), &l); err != nil {
+			t.Fatal(err)
+		}
+		found[l.ID] = l
+	}
+	return found
+}
+
+func TestClusterFile(t *testing.T) {
+	dir := t.TempDir()
+	input, out := filepath.Join(dir, "pages.jsonl"), filepath.Join(dir, "out.jsonl")
+	if err := os.WriteFile(input, []byte(pages), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, algorithm := range []string{"bands", "broder"} {
+		got := sidecar(t, "cluster", "--input", input, "--algorithm", algorithm, "--output", out, "--host-field", "url")
+		if got.code != 0 || !strings.Contains(got.stdout, "2 clusters of 4 documents, 2 documents alone") {
+			t.Fatalf("%+v", got)
+		}
+		lines := clusterLines(t, out)
+		if len(lines) != 6 || lines["a"].Cluster != lines["b"].Cluster || lines["c"].Cluster != lines["d"].Cluster {
+			t.Errorf("%s: %+v", algorithm, lines)
+		}
+		if l := lines["c"]; l.Size != 2 || l.Agreement != 1 || lines["d"].Agreement != 1 {
+			t.Errorf("%s: same texts are %+v", algorithm, l)
+		}
+		if a, b := lines["a"].Agreement, lines["b"].Agreement; min(a, b) < 0.64 || max(a, b) != 1 || min(a, b) == 1 {
+			t.Errorf("%s: a and b agree with their first by %v and %v", algorithm, a, b)
+		}
+		if l := lines[`f, "g"`]; l.Size != 1 || len(l.Cluster) != 17 || lines["5"].Size != 1 {
+			t.Errorf("%s: %+v", algorithm, l)
+		}
+	}
+	whole, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var packed strings.Builder
+	z := gzip.NewWriter(&packed)
+	_, _ = z.Write([]byte(pages))
+	_ = z.Close()
+	if err := os.WriteFile(input+".gz", []byte(packed.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sidecar(t, "cluster", "--input", input+".gz", "--output", out, "--memory", "1k", "--temp-dir", dir)
+	again, err := os.ReadFile(out)
+	if diff := cmp.Diff(string(whole), string(again)); diff != "" || err != nil {
+		t.Errorf("packed: %s, %v", diff, err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) != 3 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestClusterCSV(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out.csv")
+	if got := piped(t, pages, "cluster", "--input", "-", "--algorithm", "exact", "--output", out); got.code != 0 {
+		t.Fatalf("%+v", got)
+	}
+	text, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	if len(lines) != 7 || lines[0] != "id,cluster,size,agreement" || !strings.HasPrefix(lines[6], `"f, ""g""",`) || !strings.HasSuffix(lines[6], ",1,1.0000") {
+		t.Errorf("%q", lines)
+	}
+}
+
+func TestClusterReport(t *testing.T) {
+	config := write(t, `engines: [{indices: [{match: "p-*", fields: [text], threshold: 0.9, host_field: url}]}]`)
+	got := piped(t, pages, "cluster", "--input", "-", "--config", config, "--index", "p-1", "--report", "json", "--threshold", "0.5")
+	var report struct {
+		Algorithm string
+		Threshold float64
+		Bands     int
+		Documents int
+		Texts     int
+		Clusters  int
+		Largest   []struct {
+			Size, Hosts int
+			IDs         []string
+		}
+		LeftOut struct{ Textless int } `json:"left_out"`
+	}
+	if err := json.Unmarshal([]byte(got.stdout), &report); err != nil || got.code != 0 {
+		t.Fatalf("%+v: %v", got, err)
+	}
+	if report.Threshold != 0.5 || report.Algorithm != "bands" || report.Bands == 0 || report.Documents != 6 || report.Texts != 4 {
+		t.Errorf("%+v", report)
+	}
+	if report.LeftOut.Textless != 1 || report.Clusters != 2 || report.Largest[0].Hosts != 2 {
+		t.Errorf("%+v", report)
+	}
+}
+
+// TestClusterOfLists holds that sketches without bands are clustered by their values, and hosts are found where fields lie below them.
+func TestClusterOfLists(t *testing.T) {
+	config := write(t, `engines: [{indices: [{match: "p-*", fields: [text], host_field: url.keyword, sketch: {family: m_smallest}}]}]`)
+	got := piped(t, pages, "cluster", "--input", "-", "--config", config)
+	if got.code != 0 || !strings.Contains(got.stdout, "by broder at") || !strings.Contains(got.stdout, "2 clusters of 4 documents") ||
+		!strings.Contains(got.stdout, ", 2 hosts: ") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestClusterRefuses(t *testing.T) {
+	dir := t.TempDir()
+	broken := file(t, pages+"{\n")
+	lists := write(t, `{"sketch":{"family":"m_smallest"}}`)
+	long := filepath.Join(dir, "long.jsonl")
+	var b strings.Builder
+	for i := range 20000 {
+		fmt.Fprintf(&b, `{"id":%d,"text":"number %d of very many"}`+"\n", i, i)
+	}
+	if err := os.WriteFile(long, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(dir, "out.jsonl")
+	for _, test := range []struct{ args, want string }{
+		{"", "nothing to cluster: name an index"},
+		{"--input x --write", "--write stores clusters in an index"},
+		{"--index x --fields a", "--fields and --id go with --input"},
+		{"--input x --algorithm magic", `--algorithm: "magic" is unknown`},
+		{"--input x --threshold 2", "--threshold: 2 is out of range"},
+		{"--input x --common 1", "--common: 1 is too few"},
+		{"--input x --memory lots", `invalid argument "lots" for "--memory" flag: is no size`},
+		{"--input x --output y.txt", `--output: "y.txt" is of no known kind`},
+		{"--input x --report html", `--report: "html" is unknown`},
+		{"--input " + lists + " --config " + lists + " --algorithm bands", "algorithm bands: sketches of family m_smallest have no bands"},
+		{"--index x --write --algorithm exact", "--write: searches take a cluster for all near-duplicates"},
+		{"--input x --engine other", "--engine: a file is on no engine"},
+		{"--input " + dir + "/none", "open " + dir + "/none: no such file"},
+		{"--input " + broken + " --output " + out, broken + ":7: is no JSON object"},
+		{"--input " + broken + " --id nr --output " + out, broken + `:1: has no field "nr": name the field that holds the id with --id`},
+		{"--input " + long + " --memory 1k --temp-dir " + dir + "/none", "temporary file in " + dir + "/none: "},
+		{"--input " + long + " --output " + dir + "/none/out.csv", "--output: open " + dir + "/none/"},
+	} {
+		got := sidecar(t, append([]string{"cluster"}, strings.Fields(test.args)...)...)
+		if got.code != exitFailed || !strings.HasPrefix(got.stderr, "error: "+test.want) || got.stdout != "" {
+			t.Errorf("cluster %s: %+v", test.args, got)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) != 1 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestClusterInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var stdout, stderr strings.Builder
+	out := filepath.Join(t.TempDir(), "out.csv")
+	code := run(ctx, []string{"cluster", "--input", file(t, pages), "--output", out}, strings.NewReader(""), &stdout, &stderr)
+	if code != exitFailed || !strings.HasPrefix(stderr.String(), "error: interrupted: nothing of --output is written") {
+		t.Errorf("%d %s", code, stderr.String())
+	}
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(out), "*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/jobs/cluster"
+	"github.com/neardup/sidecar/jobs/flink"
+	"github.com/neardup/sidecar/rerank"
+)
+
+// flinkFlags are what the command line says of that Flink.
+type flinkFlags struct {
+	gateway, shared, sharedURI string
+	parallelism                int
+}
+
+func (f *flinkFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.gateway, "gateway", "", "with --engine flink: `address` of its SQL gateway, such as http://flink:8083")
+	flags.StringVar(&f.shared, "shared", "", "with --engine flink: `directory` that its taskmanagers see too")
+	flags.StringVar(&f.sharedURI, "shared-uri", "", "with --engine flink: what the taskmanagers call it, where not the same: `file:///path`")
+	flags.IntVar(&f.parallelism, "parallelism", 0, "with --engine flink: how many parts the work is cut into; 0 leaves it to Flink")
+}
+
+// check returns what is wrong with the flags beside --engine.
+func (f *flinkFlags) check(engine string) error {
+	if engine != onFlink {
+		if *f != (flinkFlags{}) {
+			return errors.New("--gateway, --shared, --shared-uri, --parallelism: go with --engine flink alone: add that, or drop them")
+		}
+		return nil
+	}
+	var errs []error
+	if f.gateway == "" {
+		errs = append(errs, errors.New("--gateway: is missing: give the address of Flink's SQL gateway, such as http://flink:8083"))
+	}
+	if f.shared == "" {
+		errs = append(errs, errors.New("--shared: is missing: name a directory that Flink's taskmanagers see too"))
+	} else if info, err := os.Stat(f.shared); err != nil || !info.IsDir() {
+		errs = append(errs, fmt.Errorf("--shared: %q is no directory here: name one that Flink's taskmanagers see too", f.shared))
+	}
+	if f.parallelism < 0 {
+		errs = append(errs, fmt.Errorf("--parallelism: %d is out of range: use 1 or more, or 0 for what Flink is set to", f.parallelism))
+	}
+	return errors.Join(errs...)
+}
+
+// seeker returns what finds the pairs of the corpus on Flink.
+func (f *flinkFlags) seeker(cmd *cobra.Command, c *cluster.Corpus, rule *adapters.Rule) (cluster.Seeker, error) {
+	if err := f.check(onFlink); err != nil {
+		return nil, err
+	}
+	job := &flink.Job{
+		Gateway: f.gateway, Shared: f.shared, SharedURI: f.sharedURI, Parallelism: f.parallelism,
+		Log: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)),
+	}
+	job.Bands, job.Rows = c.Shape()
+	if rule.Profile.Measure != rerank.Containment { // of which candidates are compared by the caller alone
+		job.Threshold = rule.Profile.Threshold
+	}
+	return job.Seek, nil
+}

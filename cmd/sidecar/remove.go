@@ -1,0 +1,300 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/adapters/elastic"
+	"github.com/neardup/sidecar/adapters/typesense"
+	"github.com/neardup/sidecar/jobs"
+)
+
+// removeFlags are what the command line asks of a removal.
+type removeFlags struct {
+	engine, index, output string
+	yes, jobs             bool
+	jobs.RemoveOptions
+}
+
+func removeCommand() *cobra.Command {
+	var f removeFlags
+	cmd := &cobra.Command{
+		Use:   "remove --index NAME",
+		Short: "Take our fields out of an index again",
+		Long: `Remove takes our fields out of every document of the indices behind a name, and then their declarations out of the
+index, as far as the engine can do that; it says what stays and how to be rid of it. Every other byte of a document
+stays as it was: it is again what it was before the sidecar came. A document that changes meanwhile is not overwritten
+but looked at again.
+
+No rule need match the index. A sidecar that serves under one would write the fields again, which remove can't see:
+take the rule out of its configuration and start it anew, or stop it, and then remove.
+
+--jobs drops the journals of reindex on these indices as well, in which it keeps how far it is, and where no other is
+left all that they were kept in.
+
+On a terminal it asks before it writes; elsewhere it needs --yes. Run again, it goes on where it was broken off.
+
+Exit code 0: nothing of ours is left. 1: failed, interrupted, or some documents changed again and again. 3: the engine
+refused some.`,
+		Example: `  sidecar remove --index news-2024 --dry-run
+  sidecar remove --index news-2024
+  sidecar remove --index 'news-*' --engine archive --yes --jobs`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.engine, "engine", "", "only the engine with this `name`")
+	flags.StringVar(&f.index, "index", "", "the indices behind this `name`: an index, an alias or a pattern")
+	flags.BoolVar(&f.DryRun, "dry-run", false, "write nothing: say how many documents hold something of ours")
+	flags.BoolVar(&f.yes, "yes", false, "do not ask")
+	flags.BoolVar(&f.jobs, "jobs", false, "drop the journals of jobs too")
+	flags.Float64Var(&f.RequestsPerSecond, "requests-per-second", 0, "write at most so many documents in a second; 0 is no bound")
+	flags.StringVar(&f.output, "output", "text", "`text` or json")
+	return cmd
+}
+
+func (f *removeFlags) run(cmd *cobra.Command) error {
+	if f.index == "" {
+		return errors.New("--index is needed: name the index, alias or pattern to take our fields out of")
+	}
+	if f.RequestsPerSecond < 0 {
+		return errors.New("--requests-per-second can't be negative: use 0 for no bound")
+	}
+	if err := validOutput(f.output); err != nil {
+		return err
+	}
+	c, err := configOf(cmd)
+	if err != nil {
+		return err
+	}
+	engines, err := c.openAll(f.engine)
+	if err != nil {
+		return err
+	}
+	r := removeRun{flags: *f, in: cmd.InOrStdin(), out: cmd.OutOrStdout(), err: cmd.ErrOrStderr(), list: []removed{},
+		undeclare: undeclare}
+	return r.engines(cmd.Context(), engines)
+}
+
+// removed is what became of one index.
+type removed struct {
+	Engine  string  `json:"engine"`
+	Index   string  `json:"index"`
+	Scanned int     `json:"scanned"`
+	Found   int     `json:"found"`
+	Cleaned int     `json:"cleaned"`
+	Gone    int     `json:"gone"`
+	Refused int     `json:"refused"`
+	Left    int     `json:"left"`
+	DryRun  bool    `json:"dry_run"`
+	Note    string  `json:"note,omitempty"`
+	Seconds float64 `json:"seconds"`
+}
+
+// removeRun is one run of the command.
+type removeRun struct {
+	flags         removeFlags
+	in            io.Reader
+	out, err      io.Writer
+	list          []removed
+	refused, left int
+	// undeclare takes the declarations of our fields out of an index, or out of what the journals are kept in.
+	undeclare func(ctx context.Context, e *opened, index string) (note string, err error)
+}
+
+func undeclare(ctx context.Context, e *opened, index string) (note string, err error) {
+	return e.config.inspector().remove(ctx, e.store, index)
+}
+
+// target is an index to be worked on.
+type target struct {
+	engine *opened
+	index  adapters.Index
+}
+
+// engines works through the indices of all engines. What fails for one index does not keep it from the next.
+func (r *removeRun) engines(ctx context.Context, engines []*opened) error {
+	targets, err := r.targets(ctx, engines)
+	if err != nil {
+		return err
+	}
+	if len(targets) == 0 && !r.flags.jobs {
+		return fmt.Errorf("no index behind %s: see the names of your indices", r.flags.index)
+	}
+	if err := r.confirm(targets); err != nil {
+		return err
+	}
+	var errs []error
+	for _, t := range targets {
+		if ctx.Err() == nil {
+			errs = append(errs, r.index(ctx, t.engine, t.index))
+		}
+	}
+	for _, e := range engines {
+		if r.flags.jobs && !r.flags.DryRun && ctx.Err() == nil {
+			errs = append(errs, r.journals(ctx, e, e.config.inspector().journal(e.store)))
+		}
+	}
+	if ctx.Err() != nil {
+		errs = append(errs, errors.New("interrupted: the same command goes on where this one stopped"))
+	}
+	if r.flags.output == "json" {
+		errs = append(errs, writeJSON(r.out, map[string]any{"indices": r.list}))
+	}
+	if r.left > 0 {
+		errs = append(errs, fmt.Errorf("%s changed whenever they were to be written: run it again when less is written",
+			count(r.left, "document")))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	if r.refused > 0 {
+		return errRefused
+	}
+	return nil
+}
+
+// targets returns the indices behind the name, in whatever engine.
+func (r *removeRun) targets(ctx context.Context, engines []*opened) ([]target, error) {
+	var list []target
+	for _, e := range engines {
+		indices, err := e.store.Resolve(ctx, r.flags.index)
+		if err != nil {
+			return nil, fmt.Errorf("engine %s: %w", e.config.Name, err)
+		}
+		for _, index := range indices {
+			if !index.Absent {
+				list = append(list, target{e, index})
+			}
+		}
+	}
+	return list, nil
+}
+
+// errUnconfirmed ends a removal that nobody wanted after all.
+var errUnconfirmed = errors.New("nothing was changed")
+
+// confirm asks whether the fields are to go, where there is someone to ask.
+func (r *removeRun) confirm(targets []target) error {
+	if r.flags.yes || r.flags.DryRun {
+		return nil
+	}
+	file, ok := r.in.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) {
+		return errors.New("--yes is needed where there is no terminal to ask on; see what would go with --dry-run")
+	}
+	_, _ = fmt.Fprintln(r.err, "This takes our fields out of every document of:")
+	for _, t := range targets {
+		rule := ""
+		if t.engine.rules.Of(t.index) != nil {
+			rule = " (a rule matches it: a sidecar that serves under it would write them again)"
+		}
+		_, _ = fmt.Fprintf(r.err, "  %s: %s%s\n", t.engine.config.Name, t.index.Name, rule)
+	}
+	_, _ = fmt.Fprint(r.err, "Go on? [y/N] ")
+	answer, err := bufio.NewReader(r.in).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return nil
+	}
+	return errUnconfirmed
+}
+
+// index works through one index and prints its summary.
+func (r *removeRun) index(ctx context.Context, e *opened, index adapters.Index) error {
+	title := e.config.Name + ": " + index.Name
+	start, meter := time.Now(), newMeter(r.err, title)
+	counts, err := jobs.Remove(ctx, e.store, index.Name, r.flags.RemoveOptions, func(c jobs.Removal) {
+		meter.at(c.Scanned, c.Total, fmt.Sprintf("%d hold something of ours, %d cleaned", c.Found, c.Cleaned))
+	})
+	meter.end()
+	found := removed{
+		Engine: e.config.Name, Index: index.Name, Scanned: counts.Scanned, Found: counts.Found, Cleaned: counts.Cleaned,
+		Gone:    counts.Gone,
+		Refused: counts.Refused, Left: counts.Left, DryRun: r.flags.DryRun,
+	}
+	r.refused, r.left = r.refused+counts.Refused, r.left+counts.Left
+	clean := err == nil && counts.Left+counts.Refused == 0
+	if clean && !r.flags.DryRun { // a declaration goes after the last value
+		found.Note, err = r.undeclare(ctx, e, index.Name)
+	}
+	found.Seconds = time.Since(start).Round(time.Millisecond).Seconds()
+	r.list = append(r.list, found)
+	if r.flags.output == "text" {
+		_, _ = io.WriteString(r.out, found.String())
+	}
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("engine %s: %w", e.config.Name, err)
+	}
+	return nil
+}
+
+// String returns what became of an index as lines for people.
+func (f removed) String() string {
+	title := f.Engine + ": " + f.Index
+	took := time.Duration(f.Seconds * 1e9).Round(10 * time.Millisecond)
+	if f.DryRun {
+		return fmt.Sprintf("%s: %d scanned, %d hold something of ours, in %s\n", title, f.Scanned, f.Found, took)
+	}
+	line := fmt.Sprintf("%s: %d scanned, %d held something of ours, %d cleaned, %d gone, %d refused, %d left, in %s\n",
+		title, f.Scanned, f.Found, f.Cleaned, f.Gone, f.Refused, f.Left, took)
+	if f.Note != "" {
+		line += title + ": " + f.Note + "\n"
+	}
+	return line
+}
+
+// journals drops the journals of jobs on the indices that were worked on, and the journal's own index when no other is left.
+func (r *removeRun) journals(ctx context.Context, e *opened, journal adapters.Journal) error {
+	entries, err := journal.Entries(ctx, "")
+	if err != nil {
+		return fmt.Errorf("engine %s: read the journals of jobs: %w", e.config.Name, err)
+	}
+	dropped, others := map[string]bool{}, map[string]bool{}
+	for _, entry := range entries {
+		index := jobs.IndexOf(entry.Job)
+		ours := slices.ContainsFunc(r.list, func(f removed) bool { return f.Engine == e.config.Name && f.Index == index })
+		switch {
+		case !ours:
+			others[entry.Job] = true
+		case !dropped[entry.Job]:
+			dropped[entry.Job] = true
+			if err := journal.Drop(ctx, entry.Job, -1, 0); err != nil {
+				return fmt.Errorf("engine %s: drop the journal of %s: %w", e.config.Name, entry.Job, err)
+			}
+		}
+	}
+	state := "no other was left, and so the journal itself went"
+	if len(others) > 0 {
+		state = "those of other indices stay: " + strings.Join(slices.Sorted(maps.Keys(others)), ", ")
+	} else if _, err := r.undeclare(ctx, e, journalOf(e.config.Kind)); err != nil {
+		return fmt.Errorf("engine %s: remove the journal of jobs: %w", e.config.Name, err)
+	}
+	if r.flags.output == "text" {
+		_, _ = fmt.Fprintf(r.out, "%s: %s dropped; %s\n", e.config.Name, count(len(dropped), "job's journal"), state)
+	}
+	return nil
+}
+
+// journalOf returns where an engine of the kind keeps the journals of jobs.
+func journalOf(kind string) string {
+	if kind == kindTypesense {
+		return typesense.JournalIndex
+	}
+	return elastic.JournalIndex
+}

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// marked is a shelf whose documents hold our fields until they are taken out.
+type marked struct {
+	shelf
+	clean   map[string]bool
+	patched int
+}
+
+func (m *marked) Scan(_ context.Context, index string, _ *adapters.Rule, s adapters.Selection,
+	yield func(adapters.Page) error) error {
+	if index == m.breaks {
+		return errors.New("the engine answered 503")
+	}
+	page := adapters.Page{Total: m.documents[index]}
+	for i := range m.documents[index] {
+		source := `{"title":"one two","neardup_sketch":"x"}`
+		if m.clean[fmt.Sprint(index, i)] {
+			source = `{"title":"one two"}`
+		}
+		page.Documents = append(page.Documents, adapters.Stored{ID: fmt.Sprint(i), Source: []byte(source)})
+	}
+	return yield(page)
+}
+
+func (m *marked) Patch(ctx context.Context, index string, rule *adapters.Rule, patches []adapters.Patch) ([]adapters.Result,
+	error) {
+	for _, p := range patches {
+		if rule != nil || !p.Equal(adapters.Ours{}) {
+			return nil, errors.New("a removal writes nothing of ours")
+		}
+		m.patched++
+		if index != m.refuses {
+			m.clean[index+p.ID] = true
+		}
+	}
+	return m.shelf.Patch(ctx, index, rule, patches)
+}
+
+func TestRemoveCommand(t *testing.T) {
+	const news1 = "shelf: news-1: 2 scanned, 2 held something of ours, 2 cleaned, 0 gone, 0 refused, 0 left\n"
+	const note = "shelf: news-1: the mapping keeps it\n"
+	for _, c := range []struct {
+		name, index, refuses, breaks string
+		dry, broken                  bool
+		out, err                     string
+		patched                      int
+		undeclared                   []string
+	}{
+		{name: "one index", index: "news-1", out: news1 + note, patched: 2, undeclared: []string{"news-1"}},
+		{
+			name: "an index without a rule", index: "private", patched: 1, undeclared: []string{"private"},
+			out: "shelf: private: 1 scanned, 1 held something of ours, 1 cleaned, 0 gone, 0 refused, 0 left\n",
+		},
+		{name: "a dry run", index: "news-1", dry: true, out: "shelf: news-1: 2 scanned, 2 hold something of ours\n"},
+		{
+			name: "what is refused keeps its declaration", index: "news-*", refuses: "news-2", err: errRefused.Error(), patched: 3,
+			undeclared: []string{"news-1"},
+			out:        news1 + note + "shelf: news-2: 1 scanned, 1 held something of ours, 0 cleaned, 0 gone, 1 refused, 0 left\n",
+		},
+		{
+			name: "an index that breaks does not hide the others", index: "news-*", breaks: "news-1", patched: 1,
+			undeclared: []string{"news-2"},
+			err:        "engine shelf: remove from news-1: the engine answered 503",
+			out: "shelf: news-1: 0 scanned, 0 held something of ours, 0 cleaned, 0 gone, 0 refused, 0 left\n" +
+				"shelf: news-2: 1 scanned, 1 held something of ours, 1 cleaned, 0 gone, 0 refused, 0 left\n",
+		},
+		{name: "no such index", index: "none", err: "no index behind none: see the names of your indices"},
+		{
+			name: "a declaration that stays put", index: "private", broken: true, patched: 1, undeclared: []string{"private"},
+			err: "engine shelf: the engine answered 403",
+			out: "shelf: private: 1 scanned, 1 held something of ours, 1 cleaned, 0 gone, 0 refused, 0 left\n",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := &marked{shelf: shelf{documents: map[string]int{"news-1": 2, "news-2": 1, "private": 1}}, clean: map[string]bool{}}
+			m.refuses, m.breaks = c.refuses, c.breaks
+			e := openedShelf(t, &m.shelf)
+			e.store = m
+			var out strings.Builder
+			var undeclared []string
+			r := removeRun{flags: removeFlags{index: c.index, yes: true, output: "text"}, in: strings.NewReader(""), out: &out,
+				err: io.Discard}
+			r.flags.DryRun = c.dry
+			r.undeclare = func(_ context.Context, _ *opened, index string) (string, error) {
+				undeclared = append(undeclared, index)
+				if c.broken {
+					return "", errors.New("the engine answered 403")
+				}
+				if index == "news-1" {
+					return "the mapping keeps it", nil
+				}
+				return "", nil
+			}
+			err := r.engines(t.Context(), []*opened{e})
+			if diff := cmp.Diff(c.out, tookSeconds.ReplaceAllString(out.String(), "\n")); diff != "" {
+				t.Error(diff)
+			}
+			if got := fmt.Sprint(err); got != c.err && (err != nil || c.err != "") {
+				t.Errorf("error: %s, want %s", got, c.err)
+			}
+			if diff := cmp.Diff(c.undeclared, undeclared); diff != "" || m.patched != c.patched {
+				t.Errorf("%d patched, undeclared %s", m.patched, diff)
+			}
+		})
+	}
+}
+
+// TestRemoveAsks writes nothing where nobody said that it may.
+func TestRemoveAsks(t *testing.T) {
+	m := &marked{shelf: shelf{documents: map[string]int{"news-1": 2}}, clean: map[string]bool{}}
+	e := openedShelf(t, &m.shelf)
+	e.store = m
+	r := removeRun{flags: removeFlags{index: "news-1", output: "text"}, in: strings.NewReader("y\n"), out: io.Discard,
+		err: io.Discard}
+	if err := r.engines(t.Context(), []*opened{e}); err == nil || !strings.Contains(err.Error(), "--yes") || m.patched > 0 {
+		t.Errorf("%v, %d patched", err, m.patched)
+	}
+}
+
+func TestRemoveRefusesFlags(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"remove", "error: --index is needed"},
+		{"remove news-1", `error: unknown command "news-1" for "sidecar remove"`},
+		{"remove --index a --requests-per-second -1", "error: --requests-per-second can't be negative"},
+		{"remove --index a --output xml", `error: --output: "xml" is unknown`},
+		{"calibrate --sample 1", "error: --sample: 1 is too few: use at least 2"},
+		{"calibrate --pairs 0", "error: --pairs: 0 is too few: use at least 1"},
+		{"calibrate --output html", `error: --output: "html" is unknown`},
+	} {
+		got := sidecar(t, strings.Fields(c.args)...)
+		if got.code != exitFailed || !strings.HasPrefix(got.stderr, c.want) {
+			t.Errorf("sidecar %s: code %d, %s", c.args, got.code, got.stderr)
+		}
+	}
+}
+
+// drawer is a journal in memory.
+type drawer struct{ entries []adapters.Entry }
+
+func (d *drawer) Append(context.Context, string, adapters.Entry) (bool, error) {
+	panic("not asked for")
+}
+
+func (d *drawer) Entries(context.Context, string) ([]adapters.Entry, error) { return d.entries, nil }
+
+func (d *drawer) Drop(_ context.Context, job string, part, _ int) error {
+	if part >= 0 {
+		return errors.New("a part alone")
+	}
+	var kept []adapters.Entry
+	for _, e := range d.entries {
+		if e.Job != job {
+			kept = append(kept, e)
+		}
+	}
+	d.entries = kept
+	return nil
+}
+
+// TestRemoveDropsJournals keeps the journals of what it did not work on, and what they are kept in.
+func TestRemoveDropsJournals(t *testing.T) {
+	for _, c := range []struct {
+		name, others string
+		undeclared   int
+	}{{"none but ours", "", 1}, {"another index", "reindex:books:01", 0}, {"another kind of job", "cluster:news-1", 0}} {
+		t.Run(c.name, func(t *testing.T) {
+			d, undeclared := &drawer{}, 0
+			for part := range 3 {
+				d.entries = append(d.entries, adapters.Entry{Job: "reindex:news-1:0a", Part: part},
+					adapters.Entry{Job: "reindex:news-1:0b", Part: part})
+			}
+			if c.others != "" {
+				d.entries = append(d.entries, adapters.Entry{Job: c.others})
+			}
+			e := openedShelf(t, &shelf{})
+			var out strings.Builder
+			r := removeRun{flags: removeFlags{output: "text"}, out: &out, list: []removed{{Engine: "shelf", Index: "news-1"}}}
+			r.undeclare = func(context.Context, *opened, string) (string, error) { undeclared++; return "", nil }
+			if err := r.journals(t.Context(), e, d); err != nil {
+				t.Fatal(err)
+			}
+			left := 0
+			if c.others != "" {
+				left = 1
+			}
+			if undeclared != c.undeclared || len(d.entries) != left || !strings.Contains(out.String(), c.others) {
+				t.Errorf("%d undeclared, %v left: %s", undeclared, d.entries, out.String())
+			}
+		})
+	}
+}

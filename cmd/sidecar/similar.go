@@ -1,0 +1,227 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// similarFlags are what the command line asks of a search for near-duplicates.
+type similarFlags struct {
+	engine, index, output string
+	adapters.Likeness
+}
+
+// maxStdin bounds what is read from standard input.
+const maxStdin = 64 << 20
+
+func similarCommand() *cobra.Command {
+	var f similarFlags
+	cmd := &cobra.Command{
+		Use:   "similar --index NAME ID | -",
+		Short: "Find the near-duplicates of a stored document, or of a text on standard input",
+		Long: `Similar looks up, by the bands that are stored with the sketches, which documents of an index are near-duplicates of one
+of its documents, or of the text or JSON document on standard input (-). Behind an alias or a pattern each index is searched
+under its own rule. What is found is what would fold in a search: an agreement at or above the threshold, or the same text.
+Conditions of the rule on other fields (within, same, different) are not looked at.
+
+It prints for each its index and id, the agreement of the two sketches, the standard error of that, and whether the texts are
+the same; the most alike first. --source shows the documents too. Their texts being at hand, the exact resemblance is shown,
+and it decides where the agreement lies within 0.1 of the threshold.
+
+Bands are stored where the rule says so (bands: auto). They are chosen so that of pairs at the rule's threshold 99 in 100 are
+found; below it fewer are, and the share is shown. --scan compares with every sketch of the index instead: it misses none,
+needs no bands, and takes as long as it takes to read them all.
+
+Exit code 0: done, whatever was found. 1: failed.`,
+		Example: `  sidecar similar --index news-2024 4711
+  sidecar similar --index news-* --threshold 0.5 --size 100 --output json 4711
+  sidecar similar --index news-2024 --source - < article.txt
+  echo '{"title": "Storm over Sylt", "body": "..."}' | sidecar similar --index news-2024 --scan -`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return errors.New("similar takes the id of a document, or - for standard input, as in: sidecar similar --index news-2024 4711")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(cmd); err != nil {
+				return err
+			}
+			c, err := configOf(cmd)
+			if err != nil {
+				return err
+			}
+			return f.run(cmd, c, args[0])
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.engine, "engine", "", "only the engine with this `name`")
+	flags.StringVar(&f.index, "index", "", "the `name` of an index, an alias or a pattern")
+	flags.Float64Var(&f.Threshold, "threshold", 0, "the least `agreement`, above 0, at most 1, in place of the rule's")
+	flags.IntVar(&f.Size, "size", 10, "print at most so many, the most alike")
+	flags.BoolVar(&f.Source, "source", false, "show the documents, and let their texts decide where the sketches leave a doubt")
+	flags.BoolVar(&f.Scan, "scan", false, "compare with all sketches, without bands")
+	flags.StringVar(&f.output, "output", "text", "`text` or json")
+	return cmd
+}
+
+func (f *similarFlags) check(cmd *cobra.Command) error {
+	switch {
+	case f.index == "":
+		return errors.New("--index is missing: name the index, alias or pattern to look in")
+	case cmd.Flags().Changed("threshold") && !(f.Threshold > 0 && f.Threshold <= 1):
+		return fmt.Errorf("--threshold: %v is out of range: use a number above 0, at most 1", f.Threshold)
+	case f.Size < 1:
+		return fmt.Errorf("--size: %d is out of range: use at least 1", f.Size)
+	}
+	return validOutput(f.output)
+}
+
+func (f *similarFlags) run(cmd *cobra.Command, c *Config, id string) error {
+	engines, err := c.openAll(f.engine)
+	if err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	e, indices, err := f.behind(ctx, engines)
+	if err != nil {
+		return err
+	}
+	var document []byte
+	if id == "-" {
+		document, err = typed(cmd.InOrStdin())
+	} else {
+		if document, f.Except, err = e.rules.Document(ctx, e.store, indices, id); err == nil && document == nil {
+			err = fmt.Errorf("there is no such document: %s in %s", id, f.index)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("engine %s: %w", e.config.Name, err)
+	}
+	found, err := e.rules.Similar(ctx, e.store, indices, document, f.Likeness)
+	if err != nil {
+		return fmt.Errorf("engine %s: %w", e.config.Name, err)
+	}
+	if f.output == "json" {
+		return writeJSON(cmd.OutOrStdout(), found)
+	}
+	return f.print(cmd.OutOrStdout(), found)
+}
+
+// behind returns the one engine that has indices behind the name, and these.
+func (f *similarFlags) behind(ctx context.Context, engines []*opened) (one *opened, indices []adapters.Index, err error) {
+	var others []string
+	for _, e := range engines {
+		matching, err := e.matching(ctx, f.index)
+		if err != nil {
+			return nil, nil, fmt.Errorf("engine %s: %w", e.config.Name, err)
+		}
+		var ruled []adapters.Index
+		for _, index := range matching {
+			if e.rules.Of(index) != nil && !index.Absent {
+				ruled = append(ruled, index)
+				continue
+			}
+			others = append(others, fmt.Sprintf("index %s: %s", index.Name, index.Why))
+		}
+		switch {
+		case len(ruled) == 0:
+		case one != nil:
+			return nil, nil, fmt.Errorf("--index: both the engines %s and %s have %s: choose one with --engine",
+				one.config.Name, e.config.Name, f.index)
+		default:
+			one, indices = e, ruled
+		}
+	}
+	switch {
+	case one == nil && len(others) > 0:
+		return nil, nil, errors.New(strings.Join(others, "; "))
+	case one == nil:
+		return nil, nil, fmt.Errorf("no index behind %s: see the names of your indices, and the rules with: sidecar config check", f.index)
+	}
+	return one, indices, nil
+}
+
+// typed reads a document from standard input: a JSON object, or else a text.
+func typed(in io.Reader) ([]byte, error) {
+	raw, err := io.ReadAll(io.LimitReader(in, maxStdin+1))
+	if err != nil {
+		return nil, fmt.Errorf("standard input: %w", err)
+	}
+	if len(raw) > maxStdin {
+		return nil, fmt.Errorf("standard input: is longer than %d bytes: it holds one document", maxStdin)
+	}
+	if trimmed := bytes.TrimSpace(raw); len(trimmed) > 0 && trimmed[0] == '{' {
+		if _, err := adapters.Members(trimmed); err == nil {
+			return trimmed, nil
+		}
+	}
+	return json.Marshal(map[string]string{adapters.TextField: string(raw)})
+}
+
+// print prints what was found as a table.
+func (f *similarFlags) print(out io.Writer, found adapters.Similar) error {
+	var b bytes.Buffer
+	for _, s := range found.Searched {
+		fmt.Fprintf(&b, "%s: threshold %v, compared with %d", s.Index, s.Threshold, s.Compared)
+		if s.Cut {
+			b.WriteString(" (there are more)")
+		}
+		if s.Recall != nil {
+			fmt.Fprintf(&b, ", finds %.1f %% of pairs at the threshold", 100**s.Recall)
+		}
+		b.WriteByte('\n')
+	}
+	switch {
+	case len(found.Searched) == 0:
+		b.WriteString("nothing to look for: the document has no word in the fields that are compared\n")
+	case len(found.Alike) == 0:
+		b.WriteString("no near-duplicates\n")
+	default:
+		f.table(&b, found)
+	}
+	_, err := out.Write(b.Bytes())
+	return err
+}
+
+func (f *similarFlags) table(b *bytes.Buffer, found adapters.Similar) {
+	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprint(w, "INDEX\tID\tAGREEMENT\t±\tSAME TEXT\tRESEMBLANCE\n")
+	for _, a := range found.Alike {
+		same, resemblance := "", ""
+		if a.SameText {
+			same = "yes"
+		}
+		if a.Resemblance != nil {
+			resemblance = fmt.Sprintf("%.3f", *a.Resemblance)
+		}
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%.3f\t%.3f\t%s\t%s\n", a.Index, inTable(a.ID), a.Agreement, a.Error, same, resemblance)
+	}
+	_ = w.Flush()
+	if found.Total > len(found.Alike) {
+		fmt.Fprintf(b, "%d by their sketches in all: show more with --size\n", found.Total)
+	}
+	for _, a := range found.Alike {
+		if f.Source {
+			fmt.Fprintf(b, "%s/%s: %s\n", a.Index, inTable(a.ID), a.Source)
+		}
+	}
+}
+
+// inTable returns an id as it stands in a table: quoted where it would break that.
+func inTable(id string) string {
+	if strings.ContainsFunc(id, func(r rune) bool { return r < ' ' }) {
+		return fmt.Sprintf("%q", id)
+	}
+	return id
+}

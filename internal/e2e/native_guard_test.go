@@ -1,0 +1,150 @@
+package e2e
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/demo/corpus"
+	"github.com/neardup/sidecar/internal/engines"
+)
+
+// TestNativeGuards takes the id from a document, or gives it one of another rule: nothing is hidden for it, on any page.
+func TestNativeGuards(t *testing.T) {
+	other := nativeRule(t)
+	other.Profile.Threshold = 0.5
+	if other.ClusterMark() == nativeRule(t).ClusterMark() {
+		t.Fatal("the mark does not tell rules apart")
+	}
+	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+		c := newClustered(t, e, "native-guard", cliquesOnly(t))
+		whole, raw := maps.Clone(c.ids), c.raw(t, c.index, "the")
+		for _, g := range []struct {
+			name string
+			// change gives the documents of the ranks in the engine's list other ids.
+			change func(rank int, id string) string
+		}{
+			{"the first", func(rank int, id string) string { return either(rank == 0, "", id) }},
+			{"one in the middle", func(rank int, id string) string { return either(rank == 40, "", id) }},
+			{"all", func(int, string) string { return "" }},
+			{"of another rule", func(rank int, id string) string { return either(rank == 3, other.ClusterID(7), id) }},
+			{"two of another rule in one cluster", func(rank int, id string) string { return either(rank == 40 || rank == 41, other.ClusterID(7), id) }},
+			{"all of another rule", func(_ int, id string) string { return other.ClusterMark() + id[4:] }},
+			{"no id at all", func(rank int, id string) string { return either(rank == 5, "x", id) }},
+		} {
+			t.Run(g.name, func(t *testing.T) {
+				for rank, id := range raw {
+					c.ids[id] = g.change(rank, whole[id])
+				}
+				c.write(t, c.list)
+				want := c.collapsed(c.raw(t, c.index, "the"))            // what is deleted changes scores
+				fresh := api{e, serveFile(t, nativeFile(t, e, c.index))} // which remembers nothing
+				for _, from := range []int{30, 0} {
+					p := fresh.search(t, c.index, "the", from, 10, "")
+					isntNative(t, p.outcome, adapters.Unclustered)
+					if diff := cmp.Diff(want[from:from+10], p.ids); diff != "" {
+						t.Errorf("from %d: the definition (-), the page (+): %s", from, diff)
+					}
+				}
+			})
+		}
+	})
+}
+
+func either(yes bool, a, b string) string {
+	if yes {
+		return a
+	}
+	return b
+}
+
+// TestNativeUndeclared: an index without our field is collapsed at query time.
+func TestNativeUndeclared(t *testing.T) {
+	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+		index, list := "native-bare", cliquesOnly(t)
+		direct, through := api{e, e.URL}, api{e, serveFile(t, nativeFile(t, e, "native-bare"))}
+		direct.drop(t, index)
+		direct.create(t, index)
+		direct.load(t, index, list)
+		o := newOracle(t, direct, list)
+		p := through.search(t, index, "the", 0, 10, "")
+		isntNative(t, p.outcome, adapters.NativeRefused)
+		if diff := cmp.Diff(o.list(t, index, "the")[:10], p.ids); diff != "" {
+			t.Error(diff)
+		}
+		empty := through.search(t, index, "nothingmatchesthis", 0, 10, "")
+		if len(empty.ids) != 0 {
+			t.Errorf("%q: %s", empty.ids, empty.outcome)
+		}
+	})
+}
+
+// TestNativeControls: what the engine's collapse can't do takes query time, without a reason: it is what the client asked for.
+func TestNativeControls(t *testing.T) {
+	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+		c := newClustered(t, e, "native-controls", cliquesOnly(t))
+		for _, control := range []string{
+			"&neardup_threshold=0.9", "&neardup_keep=2", "&neardup_window=100", "&neardup_expand=ids", "&neardup_explain=true",
+		} {
+			isntNative(t, c.through.search(t, c.index, "the", 0, 10, control).outcome, "")
+		}
+		for _, control := range []string{"&neardup_threshold=0.7", "&neardup_keep=1", "&neardup=on", "&neardup_expand=off"} {
+			isNative(t, c.through.search(t, c.index, "the", 0, 10, control).outcome)
+		}
+		if off := c.through.search(t, c.index, "the", 0, 10, "&neardup=off").outcome; off != "bypassed; reason=off" {
+			t.Error(off)
+		}
+		if dry := c.through.search(t, c.index, "the", 0, 10, "&neardup=dry_run").outcome; !strings.HasPrefix(dry, "dry-run; raw=") || strings.Contains(dry, "native") {
+			t.Error(dry)
+		}
+	})
+}
+
+// TestNativeCursors: scrolls and pages behind a cursor take query time, and go on well from a page that was native.
+func TestNativeCursors(t *testing.T) {
+	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
+		c := newClustered(t, e, "native-cursors", cliquesOnly(t))
+		at := "/" + c.index + "/_search"
+		sort := `"sort":[{"at":"asc"},{"id":"asc"}]`
+		ask := func(base, more string) ([]string, reply) {
+			r := call(t, e, "POST", base+at, `{"size":10,"query":{"match":{"body":"the"}},`+sort+more+`}`).want(t, 200)
+			ids, _ := idsOf(t, r)
+			return ids, r
+		}
+		raw, _ := idsOf(t, call(t, e, "POST", e.URL+at, `{"size":1000,"query":{"match":{"body":"the"}},`+sort+`}`).want(t, 200))
+		want := c.collapsed(raw)
+		ids, first := ask(c.through.base, "")
+		isNative(t, first.header.Get("Neardup"))
+		got := slices.Clone(ids)
+		for page := 1; page < 6; page++ {
+			last := ids[len(ids)-1]
+			i := slices.IndexFunc(c.list, func(d corpus.Document) bool { return d.ID == last })
+			var r reply
+			ids, r = ask(c.through.base, fmt.Sprintf(`,"search_after":[%d,%q]`, i%13, last))
+			isntNative(t, r.header.Get("Neardup"), "")
+			got = append(got, ids...)
+		}
+		if diff := cmp.Diff(want[:60], got); diff != "" {
+			t.Errorf("a walk by search_after: %s", diff)
+		}
+		for _, export := range []string{at + "?scroll=1m&neardup=on", at + "?neardup=on&sort=_doc"} {
+			r := call(t, e, "POST", c.through.base+export, `{"query":{"match":{"body":"the"}}}`).want(t, 200)
+			isntNative(t, r.header.Get("Neardup"), "")
+		}
+		if r := call(t, e, "POST", c.through.base+at, `{"collapse":{"field":"host"}}`); r.header.Get("Neardup") != "bypassed; reason=client_collapse" {
+			t.Error(r.header.Get("Neardup"))
+		}
+		for _, body := range []string{
+			`{"min_score":0.1}`, `{"profile":true}`, `{"terminate_after":50}`, `{"rescore":{"window_size":50,"query":{"rescore_query":{"match":{"title":"old"}}}}}`,
+			`{"aggs":{"t":{"top_hits":{"size":1}}}}`,
+		} {
+			r := call(t, e, "POST", c.through.base+at, body).want(t, 200)
+			isntNative(t, r.header.Get("Neardup"), "")
+		}
+	})
+}

@@ -1,0 +1,108 @@
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/internal/engines"
+)
+
+// atQueryTime is a control that changes nothing but that a search is collapsed at query time.
+const atQueryTime = "&neardup_window=1000"
+
+// TestNativePages walks all pages of searches that the engine collapses: each is the first of every cluster in the engine's own list; and
+// where clusters are groups, the same page that query time gives.
+func TestNativePages(t *testing.T) {
+	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+		for _, c := range []*clustered{newClustered(t, e, "native-cliques", cliquesOnly(t)), newClustered(t, e, "native-all", documents(t))} {
+			folded, differ := 0, 0
+			for _, q := range queries {
+				raw := c.raw(t, c.index, q)
+				want := c.byCluster(raw)
+				folded += len(raw) - len(want)
+				for _, size := range []int{10, 60} {
+					if diff := cmp.Diff(slices.Collect(slices.Chunk(want, size)), c.through.whole(t, c.index, q, size, "")); diff != "" {
+						t.Errorf("%s: %q in pages of %d: %s", c.index, q, size, diff)
+					}
+				}
+				first := c.through.search(t, c.index, q, 0, 10, "")
+				isNative(t, first.outcome)
+				late := c.through.search(t, c.index, q, 9000, 10, "")
+				if isNative(t, late.outcome); len(late.ids) != 0 {
+					t.Errorf("%s: %q behind its end: %q", c.index, q, late.ids)
+				}
+				if figures := fmt.Sprintf("raw=%d; folded=%d;", len(raw), len(raw)-len(want)); !strings.Contains(first.outcome, figures) {
+					t.Errorf("%s: %q: %s, want %s", c.index, q, first.outcome, figures)
+				}
+				for _, size := range []int{13, 60} {
+					slow := c.through.whole(t, c.index, q, size, atQueryTime)
+					if diff := cmp.Diff(slices.Collect(slices.Chunk(c.collapsed(raw), size)), slow); diff != "" {
+						t.Errorf("%s: %q at query time: %s", c.index, q, diff)
+					}
+					if same := cmp.Equal(slow, slices.Collect(slices.Chunk(want, size))); !same {
+						differ++
+					}
+				}
+			}
+			if folded < 200 {
+				t.Errorf("%s: only %d hits fold", c.index, folded)
+			}
+			if c.index == "native-cliques" && differ > 0 {
+				t.Errorf("%d walks differ from query time's where every cluster is a group", differ)
+			}
+			t.Logf("%s: %d documents, %d hits fold, %d walks differ from query time's", c.index, len(c.list), folded, differ)
+		}
+	})
+}
+
+// TestNativeTotals: the engine's total, or the number of clusters where that is asked for; Typesense's is of groups unless it is asked for
+// the other.
+func TestNativeTotals(t *testing.T) {
+	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+		c := newClustered(t, e, "native-totals", documents(t))
+		always := api{e, serveFile(t, nativeFile(t, e, c.index, "totals: collapsed"))}
+		for _, q := range queries {
+			raw := c.raw(t, c.index, q)
+			groups := len(c.byCluster(raw))
+			usual, exact := len(raw), "false"
+			if c.direct.typesense() {
+				usual, exact = groups, "true"
+			}
+			for _, ask := range []struct {
+				through api
+				params  string
+				want    int
+			}{{c.through, "", usual}, {c.through, "&neardup_totals=engine", len(raw)}, {c.through, "&neardup_totals=collapsed", groups},
+				{always, "", groups}, {always, "&neardup_totals=engine", len(raw)}} {
+				p := ask.through.search(t, c.index, q, 0, 10, ask.params)
+				isNative(t, p.outcome)
+				if p.total != ask.want || !strings.Contains(p.outcome, "; exact="+exact+"; ") {
+					t.Errorf("%q%s: total %d, want %d: %s", q, ask.params, p.total, ask.want, p.outcome)
+				}
+			}
+		}
+	})
+}
+
+// TestNativeEverything: Typesense 0.24 groups no more than the first hits of a search for everything that nothing narrows, sorts or counts.
+// Asked by us it groups all.
+func TestNativeEverything(t *testing.T) {
+	e := engines.Shared(t, engines.Typesense)
+	c := newClustered(t, e, "native-everything", documents(t))
+	for _, params := range []string{"", "&filter_by=at:<9", "&sort_by=at:asc", "&sort_by=at:desc&filter_by=at:>2", "&facet_by=host", "&facet_by=host&sort_by=at:asc"} {
+		for _, q := range []string{"*", " * "} {
+			raw := slices.Concat(c.direct.whole(t, c.index, q, 250, params)...)
+			want := c.byCluster(raw)
+			for _, size := range []int{4, 10, 250} {
+				if diff := cmp.Diff(slices.Collect(slices.Chunk(want, size)), c.through.whole(t, c.index, q, size, params)); diff != "" {
+					t.Errorf("%q%s in pages of %d: %s", q, params, size, diff)
+				}
+			}
+			isNative(t, c.through.search(t, c.index, q, 0, 10, params).outcome)
+		}
+	}
+}

@@ -1,0 +1,402 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/engines"
+)
+
+// besides runs a test on every engine, on all at the same time: it waits more than it works.
+func besides(t *testing.T, test func(t *testing.T, e *engines.Engine)) {
+	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+		t.Parallel()
+		test(t, e)
+	})
+}
+
+// reindexed is what reindex reports of one index in JSON.
+type reindexed struct {
+	Index        string
+	Scanned      int
+	Written      int
+	Right        int
+	Changed      int `json:"changed_meanwhile"`
+	Refused      int
+	Cut, Whole   bool
+	Documents    int
+	Parts        int
+	PartsDone    int `json:"parts_done"`
+	Resumed      bool
+	Taken        int `json:"leases_taken_over"`
+	Retries      int
+	Seconds      float64
+	PerSecond    float64 `json:"documents_per_second"`
+	NoCheckpoint string  `json:"no_checkpoint"`
+}
+
+// reindex runs the command to its end and returns its report of the one index there is, what it complained of, and its exit code.
+func reindex(t *testing.T, args ...string) (r reindexed, complaint string, code int) {
+	t.Helper()
+	cmd := command(t, t.Context(), append([]string{"reindex", "--output", "json"}, args...)...)
+	var out, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &stderr
+	code = exitCode(t, cmd.Run())
+	var list struct{ Indices []reindexed }
+	if err := json.Unmarshal(out.Bytes(), &list); err != nil || len(list.Indices) > 1 {
+		t.Errorf("reindex printed %s%s (%v)", out.Bytes(), stderr.Bytes(), err)
+	}
+	if len(list.Indices) == 1 {
+		r = list.Indices[0]
+	}
+	return r, stderr.String(), code
+}
+
+// jobIndex makes an index of so many short documents, past the sidecar, with the ids d0, d1, ….
+func jobIndex(t *testing.T, direct api, index string, documents int) {
+	t.Helper()
+	direct.drop(t, index)
+	direct.create(t, index)
+	var lines strings.Builder
+	for i := range documents {
+		if !direct.typesense() {
+			fmt.Fprintf(&lines, `{"index":{"_index":%q,"_id":"d%d"}}`+"\n", index, i)
+		}
+		fmt.Fprintf(&lines, `{"id":"d%d","title":"ferry %d","body":"boat %d leaves the harbour in the rain, and of %d others none does"}`+"\n", i, i, i, i*i)
+	}
+	direct.loadLines(t, index, lines.String())
+}
+
+// unfit returns how many documents have no sketch, and what is wrong with the first that has another text's.
+func unfit(t *testing.T, direct api, index string) (lacking int, why string) {
+	t.Helper()
+	rule := ruleOfTests(t)
+	for id, h := range stored(t, direct, index) {
+		if !adapters.HasSketch(h.source) {
+			lacking++
+		} else if is := wrong(rule, h.source); is != "" {
+			why = id + ": " + is
+		}
+	}
+	return lacking, why
+}
+
+// TestReindexResumes kills a run with kill -9 and resumes it: what was done is not written again, nor even read where the engine can go on
+// behind it.
+func TestReindexResumes(t *testing.T) {
+	besides(t, func(t *testing.T, e *engines.Engine) {
+		const index, documents = "rj-kill", 600
+		direct := api{e, e.URL}
+		jobIndex(t, direct, index, documents)
+		file := config(t, e, setup{match: index})
+		cmd := command(t, context.Background(), "reindex", "--config", file, "--requests-per-second", "200", "--slices", "3")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(1800 * time.Millisecond)
+		_ = cmd.Process.Kill()
+		if err := cmd.Wait(); err == nil {
+			t.Fatal("reindex ended by itself")
+		}
+		left, _ := settled(t, direct, index)
+		if left == 0 || left == documents {
+			t.Fatalf("%d of %d documents lack a sketch: the kill was not halfway", left, documents)
+		}
+		got, complaint, code := reindex(t, "--config", file, "--resume")
+		if code != 0 || got.Written != left || !got.Resumed || got.Changed+got.Refused != 0 || got.NoCheckpoint != "" {
+			t.Errorf("%d were left, resumed with %d: %+v %s", left, code, got, complaint)
+		}
+		if lacking, why := unfit(t, direct, index); lacking > 0 || why != "" {
+			t.Errorf("%d lack a sketch, %s", lacking, why)
+		}
+		if !direct.typesense() {
+			for id, h := range stored(t, direct, index) {
+				if !strings.HasPrefix(h.version, "2/") {
+					t.Errorf("%s was written otherwise than once: %s", id, h.version)
+				}
+			}
+		}
+		if got, _, code = reindex(t, "--config", file, "--resume"); code != 0 || got.Scanned != 0 || !got.Resumed {
+			t.Errorf("resumed when all was done: %d %+v", code, got)
+		}
+		if got, _, code = reindex(t, "--config", file); code != 0 || got.Scanned != documents || got.Written != 0 || got.Resumed {
+			t.Errorf("begun anew: %d %+v", code, got)
+		}
+	})
+}
+
+// settled is unfit when what a killed process had sent has come to rest.
+func settled(t *testing.T, direct api, index string) (lacking int, why string) {
+	t.Helper()
+	for last := -1; ; time.Sleep(300 * time.Millisecond) {
+		if lacking, why = unfit(t, direct, index); lacking == last {
+			return lacking, why
+		}
+		last = lacking
+	}
+}
+
+// TestReindexShared has two workers on one index while clients write to it: together they do all, each a part of it, and every document
+// is right in the end.
+func TestReindexShared(t *testing.T) {
+	besides(t, func(t *testing.T, e *engines.Engine) {
+		const index, documents = "rj-shared", 700
+		s := setup{match: index}
+		through, direct := api{e, serve(t, e, s)}, api{e, e.URL}
+		jobIndex(t, direct, index, documents)
+		file := config(t, e, s)
+		live, stop := context.WithCancel(t.Context())
+		var writing, working sync.WaitGroup
+		var writes atomic.Int64
+		writing.Go(func() {
+			for i := 0; live.Err() == nil; i++ {
+				through.loadLines(t, index, liveLines(through, index, i))
+				writes.Add(1)
+			}
+		})
+		reports := make([]reindexed, 2)
+		for i := range reports {
+			working.Go(func() {
+				got, complaint, code := reindex(t, "--config", file, "--requests-per-second", "300")
+				if code != 0 || got.NoCheckpoint != "" {
+					t.Errorf("worker %d ended with %d: %+v %s", i, code, got, complaint)
+				}
+				reports[i] = got
+			})
+		}
+		working.Wait()
+		stop()
+		writing.Wait()
+		if lacking, why := unfit(t, direct, index); lacking > 0 || why != "" {
+			t.Errorf("%d lack a sketch, %s", lacking, why)
+		}
+		a, b := reports[0], reports[1]
+		if a.Parts != b.Parts || a.PartsDone+b.PartsDone != a.Parts || a.Resumed == b.Resumed {
+			t.Errorf("parts: %+v %+v", a, b)
+		}
+		if a.Parts > 1 && (a.PartsDone == 0 || b.PartsDone == 0) {
+			t.Errorf("one did it all: %+v %+v", a, b)
+		}
+		t.Logf("%d writes of 3 meanwhile; %+v %+v", writes.Load(), a, b)
+	})
+}
+
+// liveLines returns three documents to be written.
+func liveLines(a api, index string, i int) string {
+	var lines strings.Builder
+	for k := range 3 {
+		id := (i*3 + k) * 7 % 700
+		if !a.typesense() {
+			fmt.Fprintf(&lines, `{"index":{"_index":%q,"_id":"d%d"}}`+"\n", index, id)
+		}
+		fmt.Fprintf(&lines, `{"id":"d%d","title":"live %d","body":"what client number %d wrote for the %d time is its own"}`+"\n", id, i, k, i)
+	}
+	return lines.String()
+}
+
+// TestReindexWatches clears sketches while reindex --watch is there: they come back, and a signal ends it with exit code 0.
+func TestReindexWatches(t *testing.T) {
+	besides(t, func(t *testing.T, e *engines.Engine) {
+		const index = "rj-watch"
+		s := setup{match: index}
+		through, direct := api{e, serve(t, e, s)}, api{e, e.URL}
+		jobIndex(t, direct, index, 60)
+		cmd := command(t, context.Background(), "reindex", "--config", config(t, e, s), "--watch=1s")
+		var out bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &out
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		filled := func(documents int) {
+			t.Helper()
+			for end := time.Now().Add(15 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+				lacking, why := unfit(t, direct, index)
+				if lacking == 0 && why == "" && len(stored(t, direct, index)) == documents {
+					return
+				}
+				if time.Now().After(end) {
+					t.Fatalf("%d lack a sketch, %s: %s", lacking, why, out.String())
+				}
+			}
+		}
+		filled(60)
+		for i := range 3 {
+			through.patch(t, index, fmt.Sprint("d", i), `{"title":"another title"}`) // of one sketched field of two: clears
+		}
+		if !direct.typesense() {
+			direct.loadLines(t, index, `{"index":{"_index":"`+index+`","_id":"new"}}`+"\n"+`{"id":"new","title":"past","body":"written past the sidecar"}`+"\n")
+		} else {
+			direct.loadLines(t, index, `{"id":"new","title":"past","body":"written past the sidecar"}`)
+		}
+		if lacking, _ := unfit(t, direct, index); lacking == 0 {
+			t.Error("nothing was cleared")
+		}
+		filled(61)
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("ended with %v: %s", err, out.String())
+		}
+	})
+}
+
+// patch updates a part of a document.
+func (a api) patch(t *testing.T, index, id, part string) {
+	t.Helper()
+	if a.typesense() {
+		call(t, a.e, "PATCH", a.base+"/collections/"+index+"/documents/"+id, part).want(t, 201)
+		return
+	}
+	call(t, a.e, "POST", a.base+"/"+index+"/_update/"+id+"?refresh=true", `{"doc":`+part+`}`).want(t, 200)
+}
+
+// TestReindexSome takes a part of an index by a query, some more by --max-docs, and all when the scheme changes.
+func TestReindexSome(t *testing.T) {
+	besides(t, func(t *testing.T, e *engines.Engine) {
+		const index = "rj-some"
+		direct := api{e, e.URL}
+		jobIndex(t, direct, index, 90)
+		s := setup{match: index}
+		file, query := config(t, e, s), `{"terms":{"id":["d1","d2","d3","d50"]}}`
+		if direct.typesense() {
+			query = "id:[d1,d2,d3,d50]"
+		}
+		steps := []struct {
+			args             []string
+			scanned, written int
+			whole            bool
+		}{
+			{[]string{"--dry-run"}, 90, 90, true},
+			{[]string{"--query", query}, 4, 4, true},
+			{[]string{"--query", query}, 4, 0, true},
+			{[]string{"--max-docs", "20"}, -1, 20, false},
+			{[]string{"--max-docs", "20", "--resume"}, -1, 20, false},
+			{[]string{"--resume"}, -1, 46, true},
+		}
+		for _, step := range steps {
+			got, complaint, code := reindex(t, append([]string{"--config", file}, step.args...)...)
+			if code != 0 || got.Written != step.written || got.Whole != step.whole || got.Cut == step.whole || step.scanned >= 0 && got.Scanned != step.scanned {
+				t.Errorf("%v: %d %+v %s", step.args, code, got, complaint)
+			}
+		}
+		if lacking, why := unfit(t, direct, index); lacking > 0 || why != "" {
+			t.Errorf("%d lack a sketch, %s", lacking, why)
+		}
+		other := withRules(t, file, index, "title")
+		if got, _, code := reindex(t, "--config", other); code != 0 || got.Written != 90 {
+			t.Errorf("under another scheme: %d %+v", code, got)
+		}
+		if got, complaint, code := reindex(t, "--config", file, "--query", "{nonsense"); code != 1 || complaint == "" {
+			t.Errorf("a query that is none: %d %+v %s", code, got, complaint)
+		}
+	})
+}
+
+// faults passes requests on to an engine, but for those that it answers itself.
+func faults(t *testing.T, e *engines.Engine, answer func(r *http.Request) (status int, body string)) string {
+	t.Helper()
+	u, err := url.Parse(e.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine := httputil.NewSingleHostReverseProxy(u)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		status, body := answer(r)
+		if status == 0 {
+			engine.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(body))
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// writing reports whether a request writes documents of the index.
+func writing(r *http.Request, index string) bool {
+	return strings.Contains(r.URL.Path, "/"+index+"/") && (strings.HasSuffix(r.URL.Path, "/_bulk") || strings.HasSuffix(r.URL.Path, "/import"))
+}
+
+// TestReindexGivesWay has the engine be too busy for the first writes and searches: none of the documents is given up.
+func TestReindexGivesWay(t *testing.T) {
+	besides(t, func(t *testing.T, e *engines.Engine) {
+		const index = "rj-busy"
+		direct := api{e, e.URL}
+		jobIndex(t, direct, index, 300)
+		var asked, refused atomic.Int64
+		url := faults(t, e, func(r *http.Request) (int, string) {
+			if n := asked.Add(1); writing(r, index) && refused.Load() < 4 || n%9 == 0 && strings.Contains(r.URL.Path, index) && r.Method == "POST" {
+				refused.Add(1)
+				status := 429 + 74*int(n%2)
+				return status, fmt.Sprintf(`{"error":{"type":"es_rejected_execution_exception","reason":"no room"},"message":"no room","status":%d}`, status)
+			}
+			return 0, ""
+		})
+		got, complaint, code := reindex(t, "--config", config(t, e, setup{match: index, urls: []string{url}}))
+		if code != 0 || got.Written != 300 || got.Refused != 0 || got.Retries == 0 || refused.Load() < 4 {
+			t.Errorf("%d refusals, ended with %d: %+v %s", refused.Load(), code, got, complaint)
+		}
+		if lacking, why := unfit(t, direct, index); lacking > 0 || why != "" {
+			t.Errorf("%d lack a sketch, %s", lacking, why)
+		}
+	})
+}
+
+// TestReindexReadOnly gives the job credentials that may read alone: the error says so, in the engine's words.
+func TestReindexReadOnly(t *testing.T) {
+	besides(t, func(t *testing.T, e *engines.Engine) {
+		const index = "rj-readonly"
+		s, direct := setup{match: index}, api{e, e.URL}
+		jobIndex(t, direct, index, 20)
+		if out, code := sidecar(t, "setup", "--config", config(t, e, s)); code != 0 {
+			t.Fatal(out)
+		}
+		says := "security_exception"
+		if direct.typesense() {
+			var key struct {
+				ID    int
+				Value string
+			}
+			actions := `["collections:get","collections:list","documents:get","documents:export","documents:search"]`
+			body := call(t, e, "POST", e.URL+"/keys", `{"description":"reads","actions":`+actions+`,"collections":["`+index+`"]}`).want(t, 201).body
+			if err := json.Unmarshal(body, &key); err != nil {
+				t.Fatal(err)
+			}
+			defer call(t, e, "DELETE", fmt.Sprint(e.URL, "/keys/", key.ID), "")
+			s.key, says = key.Value, "401"
+		} else {
+			s.urls = []string{faults(t, e, func(r *http.Request) (int, string) {
+				if r.Method == "PUT" || r.Method == "DELETE" || strings.Contains(r.URL.Path, "_bulk") || strings.Contains(r.URL.Path, "_create") ||
+					r.Method == "POST" && strings.Contains(r.URL.Path, "/_doc") {
+					return 403, `{"error":{"type":"security_exception","reason":"action is unauthorized for user [reader]"},"status":403}`
+				}
+				return 0, ""
+			})}
+		}
+		got, complaint, code := reindex(t, "--config", config(t, e, s))
+		if code != 1 || got.Written != 0 || !strings.Contains(complaint, says) {
+			t.Errorf("ended with %d: %+v %s", code, got, complaint)
+		}
+		t.Log(complaint)
+		if got, complaint, code = reindex(t, "--dry-run", "--config", config(t, e, s)); code != 0 || got.Written != 20 {
+			t.Errorf("a dry run ended with %d: %+v %s", code, got, complaint)
+		}
+		if lacking, _ := unfit(t, direct, index); lacking != 20 {
+			t.Errorf("%d of 20 lack a sketch", lacking)
+		}
+	})
+}

@@ -1,0 +1,185 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/engines"
+)
+
+// richly gives a configuration file one rule that has all three of our fields stored.
+func richly(t *testing.T, file, match string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, _, _ := strings.Cut(string(text), "    indices:\n")
+	head += fmt.Sprintf("    indices:\n      - {match: %q, fields: [title, body], bands: auto, native: true}\n", match)
+	if err := os.WriteFile(file, []byte(head), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// oddDocuments are documents in forms that no encoder of ours would write, by their ids.
+var oddDocuments = map[string]string{
+	"plain":    `{"title":"the ferry was late again on the way to Saltmere","body":"one two three four five six seven eight nine"}`,
+	"spaced":   `{ "title" : "the ferry was late" , "body":"again"  ,"n" : 1.10e0 }`,
+	"order":    `{"z":1,"body":"in an order of its own","a":{"c":[{"y":null}, {"y":2}],"b":true},"title":"zulu first"}`,
+	"escapes":  `{"title":"\u0065scaped \/ \ud83d\ude00 \"quoted\" \\ \t","body":"caf\u00e9 and café, \u003cb\u003e<b>"}`,
+	"numbers":  `{"title":"large and small","body":"numbers","big":9007199254740993,"tiny":1e-7,"minus":-0.0}`,
+	"list":     `{"title":"a list","body":"of texts and of nothing","tags":[],"none":null,"empty":{}}`,
+	"wordless": `{"title":"…","body":"—"}`,
+	"prefixed": `{"title":"a field that looks like ours","body":"and is not","neardup_like":"the client's own"}`,
+	"nested":   `{"title":"ours but not at the top","body":"stays","deep":{"neardup_sketch":"the client's own"}}`,
+}
+
+// brokenLines are documents of several lines, which no bulk takes.
+var brokenLines = map[string]string{
+	"lines": "{\n  \"title\": \"over several\",\r\n\t\"body\": \"lines of text, each with its own end\"\n}",
+	"ahead": "  \n{\"title\":\"blanks ahead\",\"body\":\"and behind of it all\" }\n ",
+}
+
+// put writes documents one by one.
+func (f *fixture) put(t *testing.T, a api, index string, list map[string]string) {
+	t.Helper()
+	for id, document := range list {
+		if a.typesense() {
+			with, err := adapters.Set([]byte(strings.TrimSpace(document)), "id", adapters.AppendString(nil, id))
+			if err != nil {
+				t.Fatal(err)
+			}
+			call(t, a.e, "POST", a.base+"/collections/"+index+"/documents?action=upsert", string(with)).want(t, 201)
+			continue
+		}
+		call(t, a.e, "PUT", a.base+"/"+index+"/_doc/"+url.PathEscape(id), document).want(t, 201)
+	}
+}
+
+func sources(all map[string]hit) map[string]string {
+	out := map[string]string{}
+	for id, h := range all {
+		out[id] = string(h.source)
+	}
+	return out
+}
+
+// TestRemove enriches odd documents, once on their way in and once by a repair, and takes our fields out again: each has to be
+// what the engine made of the same bytes without us.
+func TestRemove(t *testing.T) {
+	for _, way := range []string{"written through the sidecar", "repaired"} {
+		t.Run(way, func(t *testing.T) {
+			eachEngine(t, func(t *testing.T, e *engines.Engine) { removeAfter(t, e, way == "repaired") })
+		})
+	}
+}
+
+func removeAfter(t *testing.T, e *engines.Engine, repaired bool) {
+	const plain, index = "removed-plain", "removed-1"
+	direct := api{e, e.URL}
+	f := &fixture{direct: direct}
+	for _, name := range []string{plain, index} {
+		direct.drop(t, name)
+		direct.create(t, name)
+	}
+	file := richly(t, config(t, e, setup{match: index}), index)
+	f.put(t, direct, plain, oddDocuments)
+	f.put(t, direct, plain, brokenLines)
+	if out, code := sidecar(t, "setup", "--config", file); code != 0 {
+		t.Fatalf("setup ended with %d: %s", code, out)
+	}
+	if repaired {
+		f.put(t, direct, index, oddDocuments)
+		f.put(t, direct, index, brokenLines)
+		if out, code := sidecar(t, "verify", "--config", file, "--repair"); code != 0 {
+			t.Fatalf("verify ended with %d: %s", code, out)
+		}
+	} else {
+		through := api{e, serveFile(t, file)}
+		f.put(t, through, index, oddDocuments)
+		f.put(t, through, index, brokenLines)
+	}
+	before := stored(t, direct, index)
+	for id, h := range before {
+		if o := adapters.OursOf(h.source); o.Cluster == "" || id != "wordless" && (o.Sketch == "" || len(o.Bands) == 0) {
+			t.Fatalf("%s was not enriched: %s", id, h.source)
+		}
+	}
+	foreign := withRules(t, config(t, e, setup{match: "elsewhere"}), "elsewhere", "title") // no rule for the index any more
+	out, code := sidecar(t, "remove", "--config", foreign, "--index", index, "--dry-run")
+	if code != 0 || number(t, out, "hold something") != len(before) {
+		t.Errorf("a dry run ended with %d: %s", code, out)
+	}
+	if out, code = sidecar(t, "remove", "--config", foreign, "--index", index); code != 1 || !strings.Contains(out, "--yes") {
+		t.Errorf("without --yes it ended with %d: %s", code, out)
+	}
+	if diff := cmp.Diff(versions(before), versions(stored(t, direct, index))); diff != "" {
+		t.Fatalf("it wrote: %s", diff)
+	}
+	out, code = sidecar(t, "remove", "--config", foreign, "--index", index, "--yes")
+	if code != 0 || number(t, out, "cleaned") != len(before) {
+		t.Fatalf("remove ended with %d: %s", code, out)
+	}
+	if diff := cmp.Diff(sources(stored(t, direct, plain)), sources(stored(t, direct, index))); diff != "" {
+		t.Errorf("the documents are not what they were: %s", diff)
+	}
+	checkDeclarations(t, direct, index, out)
+	after := versions(stored(t, direct, index))
+	if out, code = sidecar(t, "remove", "--config", foreign, "--index", index, "--yes"); code != 0 || number(t, out,
+		"held something") != 0 {
+		t.Errorf("again it ended with %d: %s", code, out)
+	}
+	if diff := cmp.Diff(after, versions(stored(t, direct, index))); diff != "" {
+		t.Errorf("again it wrote: %s", diff)
+	}
+}
+
+// checkDeclarations holds what the engine declares against what remove said of it.
+func checkDeclarations(t *testing.T, direct api, index, out string) {
+	t.Helper()
+	path := "/" + index + "/_mapping"
+	if direct.typesense() {
+		path = "/collections/" + index
+	}
+	declared := string(call(t, direct.e, "GET", direct.base+path, "").want(t, 200).body)
+	for _, field := range []string{adapters.SketchField, adapters.BandsField, adapters.ClusterField} {
+		if strings.Contains(declared, `"`+field+`"`) != strings.Contains(out, field) {
+			t.Errorf("%s: remove said %s, and the engine declares %s", field, out, declared)
+		}
+	}
+}
+
+// TestRemoveOfWhatIsNotThere names no index, one that is not there, and a pattern.
+func TestRemoveOfWhatIsNotThere(t *testing.T) {
+	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+		file := config(t, e, setup{match: "removed-*"})
+		if out, code := sidecar(t, "remove", "--config", file, "--index", "removed-none", "--yes"); code != 1 ||
+			!strings.Contains(out, "no index behind") {
+			t.Errorf("it ended with %d: %s", code, out)
+		}
+		direct := api{e, e.URL}
+		for _, index := range []string{"removed-1", "removed-2"} {
+			direct.drop(t, index)
+			direct.create(t, index)
+		}
+		out, code := sidecar(t, "remove", "--config", file, "--index", "removed-*", "--yes", "--output", "json")
+		var report struct {
+			Indices []struct {
+				Index string
+				Found int
+			}
+		}
+		if err := json.Unmarshal([]byte(out), &report); err != nil || code != 0 || len(report.Indices) != 2 ||
+			report.Indices[0].Found != 0 {
+			t.Errorf("it ended with %d, %v: %s", code, err, out)
+		}
+	})
+}

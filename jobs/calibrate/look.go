@@ -1,0 +1,239 @@
+package calibrate
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/sketch"
+)
+
+// Level is the pairs whose agreement is nearest to a tenth.
+type Level struct {
+	Level float64 `json:"level"`
+	// Estimated is how many pairs there are among the candidates, Compared how many of these were compared by their texts.
+	Estimated float64 `json:"pairs"`
+	Compared  int     `json:"compared"`
+	Error
+	Examples []Example `json:"examples"`
+}
+
+// Error is how far agreements lie from the truth.
+type Error struct {
+	Pairs int `json:"pairs_measured"`
+	// Agreement and Exact are means.
+	Agreement float64 `json:"mean_agreement"`
+	Exact     float64 `json:"mean_exact"`
+	// Measured is the root of the mean square of their difference, Promised that of the standard errors that the sketches tell.
+	Measured float64 `json:"rmse"`
+	Promised float64 `json:"promised"`
+
+	squares, promises float64
+}
+
+func (e *Error) add(agreement, exact, promised float64) {
+	e.Pairs++
+	e.Agreement += agreement
+	e.Exact += exact
+	e.squares += (agreement - exact) * (agreement - exact)
+	e.promises += promised * promised
+}
+
+// close makes means of sums.
+func (e *Error) close() {
+	if n := float64(e.Pairs); n > 0 {
+		e.Agreement, e.Exact = e.Agreement/n, e.Exact/n
+		e.Measured, e.Promised = math.Sqrt(e.squares/n), math.Sqrt(e.promises/n)
+	}
+}
+
+// Example is a pair to look at.
+type Example struct {
+	A         Side    `json:"a"`
+	B         Side    `json:"b"`
+	Agreement float64 `json:"agreement"`
+	// Error is the agreement's standard error as the sketches tell it.
+	Error float64 `json:"error"`
+	Exact float64 `json:"exact"`
+	// Shared are the longest runs of words that both have, OnlyA and OnlyB those of one alone: for whoever has the words to fill in.
+	Shared []string `json:"shared"`
+	OnlyA  []string `json:"only_a"`
+	OnlyB  []string `json:"only_b"`
+}
+
+// Side is a document of an example.
+type Side struct {
+	ID       string `json:"id"`
+	Title    string `json:"title"`
+	Shingles int    `json:"shingles"`
+	// Texts are those that are compared.
+	Texts []string `json:"-"`
+}
+
+// pair is one that may be looked at.
+type pair struct {
+	a, b     int // of docs
+	value    float64
+	priority uint64
+}
+
+// pool keeps the pairs of a level with the least priorities, each once.
+type pool struct{ pairs []pair }
+
+// pool offers a pair to its level.
+func (c *calibration) pool(a, b int, value float64) {
+	level := int(math.Round(value * 10))
+	if level < 1 || level > 10 {
+		return
+	}
+	ranks := [2]uint64{c.docs[a].rank, c.docs[b].rank}
+	if ranks[1] < ranks[0] {
+		a, b, ranks[0], ranks[1] = b, a, ranks[1], ranks[0]
+	}
+	p := pair{a, b, value, (ranks[0]*0x9e3779b97f4a7c15 ^ ranks[1]) * 0xff51afd7ed558ccd}
+	list := &c.pools[level]
+	most := max(1, c.options.Pairs)
+	if list.pairs = append(list.pairs, p); len(list.pairs) >= 4*most {
+		list.trim(most)
+	}
+}
+
+func (p *pool) trim(most int) {
+	slices.SortFunc(p.pairs, func(x, y pair) int {
+		return cmp.Or(cmp.Compare(x.priority, y.priority), cmp.Compare(x.a, y.a), cmp.Compare(x.b, y.b))
+	})
+	p.pairs = slices.CompactFunc(p.pairs, func(x, y pair) bool { return x.a == y.a && x.b == y.b })
+	p.pairs = p.pairs[:min(most, len(p.pairs))]
+}
+
+// seenText is a document whose text was read.
+type seenText struct {
+	set   []uint64
+	texts []string
+}
+
+// fetched is how many documents are read by their ids in one request.
+const fetched = 100
+
+// look reads the texts of the pairs of each level, and holds their exact resemblance beside the agreement.
+func (c *calibration) look(ctx context.Context) error {
+	var ids []string
+	shown := map[string]bool{}
+	for level := range c.pools {
+		c.pools[level].trim(c.options.Pairs)
+		for n, p := range c.pools[level].pairs {
+			for _, i := range []int{p.a, p.b} {
+				ids = append(ids, c.docs[i].id)
+				shown[c.docs[i].id] = shown[c.docs[i].id] || n < c.options.Examples
+			}
+		}
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	sketches := map[string]uint64{}
+	for i := range c.docs {
+		sketches[c.docs[i].id] = c.docs[i].sketch.Fingerprint
+	}
+	seen := map[string]seenText{}
+	for chunk := range slices.Chunk(ids, fetched) {
+		err := c.store.Scan(ctx, c.index, c.rule, adapters.Selection{IDs: chunk}, func(p adapters.Page) error {
+			for _, d := range p.Documents {
+				texts := c.options.Texts(d.Source)
+				if c.rule.Sketcher.Fingerprint(texts...) != sketches[d.ID] { // it changed meanwhile
+					continue
+				}
+				s := seenText{set: c.rule.Sketcher.Shingles(texts...)}
+				if shown[d.ID] {
+					s.texts = texts
+				}
+				seen[d.ID] = s
+			}
+			return ctx.Err()
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for level := 1; level <= 10; level++ {
+		c.report.Levels = append(c.report.Levels, c.level(level, seen))
+	}
+	c.report.Error.close()
+	return nil
+}
+
+// level sums up one level.
+func (c *calibration) level(tenth int, seen map[string]seenText) Level {
+	l := Level{Level: float64(tenth) / 10, Examples: []Example{}}
+	h := &c.report.Candidates
+	for _, bin := range []int{2*tenth - 1, 2 * tenth} {
+		if bin < Bins {
+			l.Estimated += h.Estimated[bin]
+		}
+	}
+	for _, p := range c.pools[tenth].pairs {
+		a, b := &c.docs[p.a], &c.docs[p.b]
+		x, okX := seen[a.id]
+		y, okY := seen[b.id]
+		if !okX || !okY || x.set == nil {
+			continue
+		}
+		exact, deviation := sketch.Resemblance(x.set, y.set), 0.0
+		if c.ofResemblance() {
+			e, _ := a.sketch.Resemblance(&b.sketch)
+			deviation = e.Error
+		} else {
+			smaller, larger, other := a, b, [2][]uint64{x.set, y.set}
+			if b.sketch.Shingles < a.sketch.Shingles {
+				smaller, larger, other = b, a, [2][]uint64{y.set, x.set}
+			}
+			e, _ := smaller.sketch.Containment(&larger.sketch)
+			exact, deviation = sketch.Containment(other[0], other[1]), e.Error
+		}
+		l.Compared++
+		l.add(p.value, exact, deviation)
+		c.report.Error.add(p.value, exact, deviation)
+		c.report.Curve.take(exact, p.value >= c.report.Threshold)
+		if len(l.Examples) < c.options.Examples && x.texts != nil && y.texts != nil {
+			l.Examples = append(l.Examples, Example{
+				A: side(a, x), B: side(b, y), Agreement: p.value, Error: deviation, Exact: exact,
+			})
+		}
+	}
+	l.close()
+	return l
+}
+
+func side(d *document, s seenText) Side {
+	return Side{ID: d.id, Title: title(s.texts), Shingles: int(d.sketch.Shingles), Texts: s.texts}
+}
+
+// titleLength is how many characters of a text stand for it.
+const titleLength = 80
+
+// title returns the beginning of the first text that has any.
+func title(texts []string) string {
+	for _, text := range texts {
+		length := 0
+		var b []rune
+		blank := false
+		for _, r := range text {
+			if r <= ' ' || r == '\u00a0' {
+				blank = length > 0
+				continue
+			}
+			if blank {
+				b, blank = append(b, ' '), false
+			}
+			b = append(b, r)
+			if length++; len(b) >= titleLength {
+				return string(b) + "…"
+			}
+		}
+		if length > 0 {
+			return string(b)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,297 @@
+package calibrate
+
+import (
+	"cmp"
+	"encoding/binary"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/neardup/sidecar/rerank"
+	"github.com/neardup/sidecar/sketch"
+)
+
+const (
+	// allPairs is up to how many units every pair is compared: some eight million, in a fifth of a second.
+	allPairs = 4000
+	// randomPairs is how many pairs of the sample are compared at random at most.
+	randomPairs = 2_000_000
+	// maxCandidates is how many pairs bands may bring together, as far as that can be told in advance.
+	maxCandidates = 10_000_000
+	// maxBucket is how many units of one band are compared each with each; of more, each with so many that follow.
+	maxBucket = 64
+	// maxWeight bounds what one pair stands for where bands miss most of its like.
+	maxWeight = 4
+	// maxBands is how many bands are made in memory at most.
+	maxBands = 64
+	// maxRows is how many positions a band has at most: of those that are bits it takes many.
+	maxRows = 32
+)
+
+// unit is a text: all documents that have it. They are compared with others as one.
+type unit struct {
+	first, size int // of docs
+	// judged says that its shares are counted: all units but those that were found by looking up.
+	judged bool
+	// partners counts the documents at or above each of the thresholds, without the unit's own.
+	partners [len(thresholds)]float32
+	// near has a bit for each hundredth of agreement at which there is a partner.
+	near [2]uint64
+}
+
+func (u *unit) mark(value float64) {
+	bit := min(127, int(max(0, value)*100+0.5))
+	u.near[bit/64] |= 1 << (bit % 64)
+}
+
+// marked reports whether there is a partner at an agreement from low to high.
+func (u *unit) marked(low, high float64) bool {
+	for bit := max(0, int(low*100+0.5)); bit <= min(127, int(high*100+0.5)); bit++ {
+		if u.near[bit/64]&(1<<(bit%64)) != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// unite makes units of the documents with the same text.
+func (c *calibration) unite() {
+	byText := map[uint64]int{}
+	for i := range c.docs {
+		d := &c.docs[i]
+		if at, known := byText[d.sketch.Fingerprint]; known {
+			c.units[at].size++
+			continue
+		}
+		byText[d.sketch.Fingerprint] = len(c.units)
+		c.units = append(c.units, unit{first: i, size: 1, judged: true})
+	}
+	h := &c.report.Candidates
+	for _, u := range c.units {
+		h.Same += float64(u.size) * float64(u.size-1) / 2
+		c.report.Copies += u.size - 1
+	}
+}
+
+// found is a value of a pair, and for how many pairs it stands.
+type found struct{ value, weight float64 }
+
+// reach says for how many pairs one stands that was found by the report's bands.
+func (c *calibration) reach(value float64) found {
+	f := found{value, 1}
+	if c.report.Bands > 0 {
+		f.weight = min(maxWeight, 1/max(1e-9, sketch.Candidate(c.matching(max(0, value)), c.report.Bands, c.report.Rows)))
+	}
+	return f
+}
+
+// count counts a pair of units.
+func (c *calibration) count(i, j int, f found) {
+	c.tell(i, j, f)
+	c.partner(i, j, f.value)
+	c.partner(j, i, f.value)
+}
+
+// tell counts a pair of units among the candidates.
+func (c *calibration) tell(i, j int, f found) {
+	u, v := &c.units[i], &c.units[j]
+	h := &c.report.Candidates
+	if c.docs[u.first].sketch.SameText(&c.docs[v.first].sketch) {
+		h.Same++
+		return
+	}
+	h.Pairs++
+	h.add(f.value, float64(u.size)*float64(v.size), f.weight)
+	c.pool(u.first, v.first, f.value)
+}
+
+// partner counts the second of two units as a partner of the first.
+func (c *calibration) partner(i, j int, value float64) {
+	u, v := &c.units[i], &c.units[j]
+	a, b := &c.docs[u.first].sketch, &c.docs[v.first].sketch
+	same := a.SameText(b)
+	if !same && min(int64(a.Shingles), int64(b.Shingles)) < int64(c.rule.Profile.MinShingles) {
+		return
+	}
+	for t, threshold := range thresholds {
+		if same || value >= threshold {
+			u.partners[t] += float32(v.size)
+		}
+	}
+	if !same { // of the same text nothing is left to chance
+		u.mark(value)
+	}
+}
+
+// randomPairs compares pairs of the sample, all of them where that is no more than enough.
+func (c *calibration) randomPairs() {
+	sample, h := c.docs[:c.report.Sample], &c.report.Random
+	visit := func(i, j int) {
+		a, b := &sample[i].sketch, &sample[j].sketch
+		h.Pairs++
+		if a.SameText(b) {
+			h.Same++
+			return
+		}
+		value := c.value(a, b)
+		h.add(value, 1, 1)
+		c.pool(i, j, value)
+	}
+	n := len(sample)
+	if n*(n-1)/2 <= randomPairs {
+		for i := range n {
+			for j := i + 1; j < n; j++ {
+				visit(i, j)
+			}
+		}
+		return
+	}
+	random := rand.New(rand.NewPCG(c.options.Seed, 1))
+	for range randomPairs {
+		i, j := random.IntN(n), random.IntN(n-1)
+		if j >= i {
+			j++
+		}
+		visit(min(i, j), max(i, j))
+	}
+}
+
+// candidates compares all pairs, or those that share a band or a value.
+func (c *calibration) candidates() {
+	r, n := &c.report, len(c.units)
+	if n <= allPairs {
+		r.Way = ByAll
+		for i := range n {
+			for j := i + 1; j < n; j++ {
+				c.meetUnits(i, j)
+			}
+		}
+		return
+	}
+	if r.Bands, r.Rows = c.bands(); r.Bands > 0 {
+		r.Way = ByBands
+		c.banded()
+		return
+	}
+	r.Way = ByValues
+	c.listed()
+}
+
+// meetUnits compares two units.
+func (c *calibration) meetUnits(i, j int) {
+	c.report.Compared++
+	c.count(i, j, c.reach(c.value(&c.docs[c.units[i].first].sketch, &c.docs[c.units[j].first].sketch)))
+}
+
+// bands returns the fewest rows by which no more candidates are to be expected than can be compared, in all and of one band,
+// going by the random pairs; none for sketches that have no bands.
+func (c *calibration) bands() (bands, rows int) {
+	if len(c.docs) == 0 {
+		return 0, 0
+	}
+	positions := c.report.Positions
+	if _, ok := c.docs[0].sketch.AppendBands(nil, 1, 1); !ok {
+		return 0, 0
+	}
+	n, h := float64(len(c.units)), &c.report.Random
+	for rows = 2; rows < min(maxRows, positions); rows++ {
+		bands = min(maxBands, positions/rows)
+		share, one := 0.0, 0.0 // of pairs that share a band, and a certain one
+		for bin, pairs := range h.Found {
+			q := c.matching((float64(bin) + 0.5) / Bins)
+			share += pairs / float64(max(1, h.Pairs)) * sketch.Candidate(q, bands, rows)
+			one += pairs / float64(max(1, h.Pairs)) * sketch.Candidate(q, 1, rows)
+		}
+		if share*n*(n-1)/2 <= maxCandidates && one*n <= maxBucket/2 {
+			break
+		}
+	}
+	return min(maxBands, positions/rows), rows
+}
+
+// banded compares the units that share a band, each pair once.
+func (c *calibration) banded() {
+	r := &c.report
+	keys := make([]uint64, 0, len(c.units)*r.Bands)
+	for _, u := range c.units {
+		keys, _ = c.docs[u.first].sketch.AppendBands(keys, r.Bands, r.Rows)
+	}
+	key := func(unit, band int) uint64 { return keys[unit*r.Bands+band] }
+	order := make([]int, len(c.units))
+	for band := range r.Bands {
+		for i := range order {
+			order[i] = i
+		}
+		slices.SortFunc(order, func(i, j int) int { return cmp.Or(cmp.Compare(key(i, band), key(j, band)), cmp.Compare(i, j)) })
+		for from := 0; from < len(order); {
+			to := from + 1
+			for to < len(order) && key(order[to], band) == key(order[from], band) {
+				to++
+			}
+			c.bucket(order[from:to], func(i, j int) bool { // an earlier band has brought them together
+				for b := range band {
+					if key(i, b) == key(j, b) {
+						return true
+					}
+				}
+				return false
+			})
+			from = to
+		}
+	}
+}
+
+// bucket compares the units of one band.
+func (c *calibration) bucket(units []int, met func(i, j int) bool) {
+	for n, i := range units {
+		to := min(len(units), n+1+maxBucket)
+		c.report.Capped = c.report.Capped || to < len(units)
+		for _, j := range units[n+1 : to] {
+			if met(i, j) {
+				continue
+			}
+			c.meetUnits(i, j)
+		}
+	}
+}
+
+// maxValues is by how many of its least values a sketch that has no bands is found: of a pair of resemblance 0.3 all but one in
+// three hundred share one of 16.
+const maxValues = 16
+
+// listed compares the units whose sketches are lists of values and share one of the least, each pair once.
+func (c *calibration) listed() {
+	type entry struct {
+		value uint64
+		unit  int
+	}
+	values := func(unit int) []uint64 {
+		payload := c.docs[c.units[unit].first].sketch.Payload
+		var list []uint64
+		for at := 0; at+8 <= len(payload) && len(list) < maxValues; at += 8 {
+			list = append(list, binary.BigEndian.Uint64(payload[at:]))
+		}
+		return list
+	}
+	var entries []entry
+	for unit := range c.units {
+		for _, value := range values(unit) {
+			entries = append(entries, entry{value, unit})
+		}
+	}
+	slices.SortFunc(entries, func(a, b entry) int { return cmp.Or(cmp.Compare(a.value, b.value), cmp.Compare(a.unit, b.unit)) })
+	var units []int
+	for i, e := range entries {
+		units = append(units, e.unit)
+		if i+1 < len(entries) && entries[i+1].value == e.value {
+			continue
+		}
+		c.bucket(units, func(a, b int) bool { // a lesser value has brought them together
+			others := values(b)
+			return slices.ContainsFunc(values(a), func(value uint64) bool { return value < e.value && slices.Contains(others, value) })
+		})
+		units = units[:0]
+	}
+}
+
+// ofResemblance reports whether the threshold is held against resemblance.
+func (c *calibration) ofResemblance() bool { return c.rule.Profile.Measure != rerank.Containment }

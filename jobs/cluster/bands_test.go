@@ -1,0 +1,253 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"math"
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/sketch"
+)
+
+// TestPairs holds the rule of a bucket by its words.
+func TestPairs(t *testing.T) {
+	for _, texts := range []int{0, 1, 2, 49, 50, 51, 200} {
+		var got, want [][2]int
+		Pairs(texts, func(a, b int) bool { got = append(got, [2]int{a, b}); return true })
+		for a := range texts {
+			for b := range texts {
+				if a < b && (b < 50 || a == 0) {
+					want = append(want, [2]int{a, b})
+				}
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%d texts: %s", texts, diff)
+		}
+	}
+}
+
+// TestKeys holds that buckets are made of the keys that are stored in the engines.
+func TestKeys(t *testing.T) {
+	rule := ruleOf(t, sketch.DefaultScheme(), 0.64, 1)
+	c, err := New(Options{Rule: rule, Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	stored := *rule
+	stored.Bands, stored.Rows = c.Shape()
+	s, _ := rule.Sketcher.Sketch("some words that are to be looked up by bands")
+	keys, err := c.keys(nil, &s, stored.Bands)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var high []int64
+	for _, key := range keys {
+		high = append(high, -1-int64(key>>32)) // stored as a negative number
+	}
+	if diff := cmp.Diff(stored.BandKeys(&s), high); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestRecall holds the share of pairs that bands find to what sketch.Candidate says of it: pairs of sketches that agree in each position
+// by chance, every pair with none of the others.
+func TestRecall(t *testing.T) {
+	const pairs = 4000
+	for _, test := range []struct {
+		bands, rows int
+		r           float64
+	}{
+		{32, 4, 0.3}, {32, 4, 0.5}, {32, 4, 0.64}, {16, 8, 0.7}, {16, 8, 0.8}, {8, 16, 0.9}, {25, 5, 0.5},
+	} {
+		t.Run(fmt.Sprintf("%dx%d at %v", test.bands, test.rows, test.r), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(uint64(test.bands), 5))
+			rule := ruleOf(t, sketch.DefaultScheme(), 0.05, 8) // so low that candidates are joined
+			rule.Bands, rule.Rows = test.bands, test.rows
+			var list []Document
+			for i := range pairs {
+				s := sketch.Sketch{Scheme: rule.Sketcher.SchemeID(), Form: sketch.Positions, Bits: 8, Shingles: 100, Fingerprint: r.Uint64()}
+				other := s
+				other.Fingerprint = r.Uint64()
+				for range 128 {
+					a, b := byte(r.Uint32()), byte(1+r.IntN(255))
+					if r.Float64() < test.r {
+						b = 0
+					}
+					s.Payload, other.Payload = append(s.Payload, a), append(other.Payload, a+b)
+				}
+				list = append(list, Document{ID: fmt.Sprint(i, "a"), Sketch: &s}, Document{ID: fmt.Sprint(i, "b"), Sketch: &other})
+			}
+			found := 0
+			for _, line := range clustered(t, Options{Rule: rule}, list) {
+				if strings.Fields(line)[2] == "2" {
+					found++
+				}
+			}
+			want, got := sketch.Candidate(test.r, test.bands, test.rows), float64(found)/2/pairs
+			if deviation := math.Sqrt(want * (1 - want) / pairs); math.Abs(got-want) > 4*deviation+1e-3 {
+				t.Errorf("%.4f of the pairs were found, want %.4f", got, want)
+			}
+		})
+	}
+}
+
+// refines reports whether every cluster of fine lies within one of coarse.
+func refines(fine, coarse []string) bool {
+	in, of := map[string]string{}, map[string]string{}
+	for _, line := range coarse {
+		fields := strings.Fields(line)
+		in[fields[1]] = fields[0]
+	}
+	for _, line := range fine {
+		fields := strings.Fields(line)
+		if at, known := of[fields[0]]; known && at != in[fields[1]] {
+			return false
+		}
+		of[fields[0]] = in[fields[1]]
+	}
+	return true
+}
+
+// TestOneWithinTheOther holds that exact clusters lie within those of bands, these within those of all pairs that agree; and that a lower
+// threshold only makes clusters grow.
+func TestOneWithinTheOther(t *testing.T) {
+	for seed := range uint64(5) {
+		r := rand.New(rand.NewPCG(seed, 6))
+		rule := ruleOf(t, sketch.DefaultScheme(), 0.64, 8)
+		list := documents(rule, texts(r, 300, 150))
+		exact := clustered(t, Options{Rule: rule, Algorithm: Exact}, list)
+		bands := clustered(t, Options{Rule: rule}, list)
+		all := *rule
+		all.Bands, all.Rows = 32, 1
+		every := clustered(t, Options{Rule: &all}, list)
+		lower := all
+		lower.Profile.Threshold = 0.4
+		lowered := clustered(t, Options{Rule: &lower}, list)
+		if !refines(exact, bands) || !refines(bands, every) || !refines(every, lowered) {
+			t.Errorf("seed %d: one is not within the other", seed)
+		}
+		if refines(lowered, exact) {
+			t.Errorf("seed %d: the texts are too unlike to show anything", seed)
+		}
+	}
+}
+
+// TestFamilies holds that each family that has bands is clustered as all its pairs are.
+func TestFamilies(t *testing.T) {
+	for _, test := range []struct {
+		scheme    sketch.Scheme
+		threshold float64
+	}{
+		{sketch.Scheme{Family: sketch.Permutations}, 0.64},
+		{sketch.Scheme{Bits: 2}, 0.64},
+		{sketch.Scheme{Family: sketch.SimHash, Positions: 512}, 0.8},
+	} {
+		t.Run(fmt.Sprint(test.scheme.Family, test.scheme.Bits), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(3, 7))
+			rule := ruleOf(t, test.scheme, test.threshold, 8)
+			rule.Bands, rule.Rows = 128, 1
+			list := documents(rule, texts(r, 45, 120))
+			near := brute(func(a, b Document) bool { near, _ := rule.Profile.NearDuplicates(a.Sketch, b.Sketch); return near })
+			if diff := cmp.Diff(sorted(near(list, rule), list), sorted(clustered(t, Options{Rule: rule}, list), list)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestReadyValues clusters 64-bit values that came ready: no pair is missed.
+func TestReadyValues(t *testing.T) {
+	for _, threshold := range []float64{0.8, 0.9, 0.95, 0.97, 1} {
+		rule := ruleOf(t, sketch.Scheme{Family: sketch.Hamming, Features: sketch.Value64}, threshold, 8)
+		r := rand.New(rand.NewPCG(uint64(100*threshold), 11))
+		var list []Document
+		var values []uint64
+		for i := range 400 {
+			value := r.Uint64()
+			if i > 0 && r.IntN(3) > 0 {
+				value = values[r.IntN(i)]
+				for range r.IntN(14) {
+					value ^= 1 << r.IntN(64)
+				}
+			}
+			values = append(values, value)
+			s, _ := rule.Sketcher.Sketch(fmt.Sprintf("%016x", value))
+			list = append(list, Document{ID: fmt.Sprint(i), Sketch: &s})
+		}
+		near := brute(func(a, b Document) bool { near, _ := rule.Profile.NearDuplicates(a.Sketch, b.Sketch); return near })
+		if diff := cmp.Diff(sorted(near(list, rule), list), sorted(clustered(t, Options{Rule: rule}, list), list)); diff != "" {
+			t.Errorf("%v: %s", threshold, diff)
+		}
+		masks := masksFor(threshold)
+		t.Logf("%v: %d tables of %d bits", threshold, len(masks), bits.OnesCount64(masks[0]))
+	}
+}
+
+// TestElsewhere holds that pairs found elsewhere by the same rule make the same clusters.
+func TestElsewhere(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 8))
+	rule := ruleOf(t, sketch.DefaultScheme(), 0.64, 8)
+	list := documents(rule, texts(r, 800, 100))
+	want := clustered(t, Options{Rule: rule}, list)
+	stored := *rule
+	seek := func(_ context.Context, texts iter.Seq2[*sketch.Sketch, error]) (iter.Seq2[[2]uint64, error], error) {
+		buckets := map[[2]int64][]uint64{}
+		for s, err := range texts {
+			if err != nil {
+				return nil, err
+			}
+			for band, key := range stored.BandKeys(s) {
+				at := [2]int64{int64(band), key}
+				buckets[at] = append(buckets[at], s.Fingerprint)
+			}
+		}
+		return func(yield func([2]uint64, error) bool) {
+			for _, bucket := range buckets {
+				slices.Sort(bucket)
+				Pairs(len(bucket), func(a, b int) bool { return yield([2]uint64{bucket[a], bucket[b]}, nil) })
+			}
+		}, nil
+	}
+	got := runBy(t, Options{Rule: rule}, list, func(c *Corpus, ctx context.Context) error {
+		stored.Bands, stored.Rows = c.Shape()
+		return c.ClusterBy(ctx, seek)
+	})
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	lists := ruleOf(t, sketch.Scheme{Family: sketch.MSmallest}, 0.64, 8)
+	ready := ruleOf(t, sketch.Scheme{Family: sketch.Hamming, Features: sketch.Value64}, 0.9, 8)
+	plain := ruleOf(t, sketch.DefaultScheme(), 0.64, 8)
+	for name, o := range map[string]Options{
+		"bands of lists":       {Rule: lists, Algorithm: Bands},
+		"sets of ready values": {Rule: ready, Algorithm: Broder},
+		"unknown":              {Rule: plain, Algorithm: "magic"},
+		"too many bands":       {Rule: &adapters.Rule{Sketcher: plain.Sketcher, Profile: plain.Profile, Bands: 32, Rows: 8}},
+	} {
+		if _, err := New(o); err == nil {
+			t.Errorf("%s: was taken", name)
+		}
+	}
+	c, err := New(Options{Rule: plain, Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	s, _ := lists.Sketcher.Sketch("a text of another scheme")
+	if err := c.Add(Document{ID: "x", Sketch: &s}); err == nil || !strings.Contains(err.Error(), "another scheme") {
+		t.Errorf("a sketch of another scheme was taken: %v", err)
+	}
+}

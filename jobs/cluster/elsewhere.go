@@ -1,0 +1,76 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/neardup/sidecar/sketch"
+)
+
+// Seeker finds pairs of near-duplicates, or of candidates, among texts. The Fingerprint of each sketch is the text's number, so that the
+// order of the numbers is that of the true fingerprints; a sketch is good until the next one comes. The pairs are of numbers.
+type Seeker func(ctx context.Context, texts iter.Seq2[*sketch.Sketch, error]) (iter.Seq2[[2]uint64, error], error)
+
+// ClusterBy is [Corpus.Cluster] by Bands where the pairs are found elsewhere, by the rule of the package's description. What the seeker
+// finds is compared again before it is joined. It gets the texts alone that are long enough to be compared.
+func (c *Corpus) ClusterBy(ctx context.Context, seek Seeker) error {
+	if c.options.Algorithm != Bands {
+		return fmt.Errorf("algorithm %s: only the pairs of bands can be found elsewhere", c.options.Algorithm)
+	}
+	if c.form == sketch.Ready {
+		return errors.New("ready values have no bands that could be looked for elsewhere")
+	}
+	if err := c.Number(ctx); err != nil {
+		return err
+	}
+	pairs, err := seek(ctx, c.texts(ctx))
+	if err != nil {
+		return err
+	}
+	r := c.Reader()
+	for p, err := range pairs {
+		if err == nil && max(p[0], p[1]) >= uint64(len(c.at)) {
+			err = fmt.Errorf("a pair names the text %d, of %d", max(p[0], p[1]), len(c.at))
+		}
+		if err == nil && p[0] != p[1] {
+			err = c.try(r, uint32(min(p[0], p[1])), uint32(max(p[0], p[1])))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// errStopped ends a scan whose reader has had enough.
+var errStopped = errors.New("stopped")
+
+// texts visits the texts that are long enough to be compared, from the caller's goroutine, in no order.
+func (c *Corpus) texts(ctx context.Context) iter.Seq2[*sketch.Sketch, error] {
+	return func(yield func(*sketch.Sketch, error) bool) {
+		scan := c.scanner(func(number uint32, s *sketch.Sketch) error {
+			if !c.compared(s) {
+				return nil
+			}
+			s.Fingerprint = uint64(number)
+			if !yield(s, nil) {
+				return errStopped
+			}
+			return nil
+		})
+		for chunk := range c.sketches.length() {
+			err := ctx.Err()
+			if err == nil {
+				err = scan(chunk)
+			}
+			if err != nil {
+				if !errors.Is(err, errStopped) {
+					yield(nil, err)
+				}
+				return
+			}
+		}
+	}
+}

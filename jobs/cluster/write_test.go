@@ -1,0 +1,190 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/sketch"
+)
+
+// shelf is a Store of one index in memory.
+type shelf struct {
+	adapters.Store
+	mu       sync.Mutex
+	sources  map[string]string
+	versions map[string]int
+	refused  map[string]bool
+	// busy is how many more requests are turned away; inPatch is called once before a patch is applied.
+	busy    int
+	inPatch func()
+	written int
+}
+
+func (s *shelf) Scan(_ context.Context, _ string, _ *adapters.Rule, sel adapters.Selection, yield func(adapters.Page) error) error {
+	s.mu.Lock()
+	if s.busy > 0 {
+		s.busy--
+		s.mu.Unlock()
+		return fmt.Errorf("scan: %w", adapters.ErrBusy)
+	}
+	var p adapters.Page
+	for _, id := range sel.IDs {
+		if source, there := s.sources[id]; there {
+			p.Documents = append(p.Documents, adapters.Stored{ID: id, Source: []byte(source), Version: s.versions[id]})
+		}
+	}
+	s.mu.Unlock()
+	return yield(p)
+}
+
+func (s *shelf) Patch(_ context.Context, _ string, _ *adapters.Rule, patches []adapters.Patch) (results []adapters.Result, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if do := s.inPatch; do != nil {
+		s.inPatch = nil
+		do()
+	}
+	for _, p := range patches {
+		source, there := s.sources[p.ID]
+		switch {
+		case !there:
+			results = append(results, adapters.Gone)
+		case s.versions[p.ID] != p.Version:
+			results = append(results, adapters.Changed)
+		case s.refused[p.ID]:
+			results = append(results, adapters.Refused)
+		case s.busy > 0:
+			s.busy--
+			results = append(results, adapters.Busy)
+		default:
+			with, err := adapters.WithOurs([]byte(source), p.Ours)
+			if err != nil {
+				return nil, err
+			}
+			s.sources[p.ID] = string(with)
+			s.versions[p.ID]++
+			s.written++
+			results = append(results, adapters.Patched)
+		}
+	}
+	return results, nil
+}
+
+// corpusOf adds what stands on the shelf to a corpus and clusters it.
+func corpusOf(t *testing.T, rule *adapters.Rule, s *shelf) *Corpus {
+	t.Helper()
+	c, err := New(Options{Rule: rule, Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	for id, source := range s.sources {
+		d := Document{ID: id, Cluster: adapters.OursOf([]byte(source)).Cluster}
+		if computed, _ := rule.SketchOf([]byte(source)); computed != nil {
+			d.Sketch = &computed.Sketch
+		}
+		if err := c.Add(d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Cluster(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// shelved returns a shelf of texts, and one without.
+func shelved(t *testing.T, n int) (*adapters.Rule, *shelf) {
+	t.Helper()
+	rule := ruleOf(t, sketch.DefaultScheme(), 0.64, 8)
+	rule.Clusters = true
+	s := &shelf{sources: map[string]string{}, versions: map[string]int{}, refused: map[string]bool{}}
+	for i, text := range texts(rand.New(rand.NewPCG(11, 10)), n, 60) {
+		s.sources[fmt.Sprintf("d%05d", i)] = fmt.Sprintf(`{"n":%d,"text":"%s"}`, i, text)
+	}
+	s.sources["empty"] = `{"text":""}`
+	return rule, s
+}
+
+func TestWrite(t *testing.T) {
+	rule, s := shelved(t, 2600)
+	before := map[string]string{}
+	for id, source := range s.sources {
+		before[id] = source
+	}
+	s.busy = 3
+	c := corpusOf(t, rule, s)
+	got, err := c.Write(t.Context(), s, "x", rule, nil)
+	if diff := cmp.Diff(Written{Written: len(before)}, got); diff != "" || err != nil {
+		t.Fatal(diff, err)
+	}
+	err = c.Each(t.Context(), func(m *Member) error {
+		source := []byte(s.sources[m.ID])
+		if have := adapters.OursOf(source).Cluster; have != m.Cluster {
+			t.Errorf("%s has the cluster %s, want %s", m.ID, have, m.Cluster)
+		}
+		if _, right := rule.Wanted(source, xxhash.Sum64String(m.ID)); !right {
+			t.Errorf("%s is not as a reindex leaves it: %s", m.ID, source)
+		}
+		if plain, err := adapters.Cut(source, adapters.Our); err != nil || string(plain) != before[m.ID] {
+			t.Errorf("%s is changed otherwise: %s, %v", m.ID, source, err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.written = 0
+	got, err = corpusOf(t, rule, s).Write(t.Context(), s, "x", rule, nil)
+	if diff := cmp.Diff(Written{Right: len(before)}, got); diff != "" || err != nil || s.written > 0 {
+		t.Errorf("a second run: %s, %v, %d documents were written", diff, err, s.written)
+	}
+}
+
+// TestWriteGivesWay holds that what changed since it was read is left alone, whenever that was.
+func TestWriteGivesWay(t *testing.T) {
+	rule, s := shelved(t, 100)
+	c := corpusOf(t, rule, s)
+	const rewritten = `{"text":"a text that was written meanwhile and is about something else altogether"}`
+	s.sources["d00001"] = rewritten // before it is read again
+	s.sources["empty"] = rewritten
+	delete(s.sources, "d00002")
+	s.sources["d00003"] = strings.Replace(s.sources["d00003"], "{", `{"seen":1,`, 1) // another field
+	s.refused["d00004"] = true
+	s.inPatch = func() { // after
+		s.sources["d00005"] = rewritten
+		s.versions["d00005"]++
+		delete(s.sources, "d00006")
+	}
+	got, err := c.Write(t.Context(), s, "x", rule, nil)
+	if diff := cmp.Diff(Written{Written: 101 - 6, Changed: 3, Gone: 2, Refused: 1}, got); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+	for _, id := range []string{"d00001", "d00005", "empty"} {
+		if s.sources[id] != rewritten {
+			t.Errorf("%s was written over: %s", id, s.sources[id])
+		}
+	}
+}
+
+func TestWriteFails(t *testing.T) {
+	rule, s := shelved(t, 100)
+	c := corpusOf(t, rule, s)
+	s.refused["d00004"] = true
+	ctx, cancel := context.WithCancel(t.Context())
+	s.busy = 1 << 30
+	s.inPatch = cancel
+	cancel()
+	if _, err := c.Write(ctx, s, "x", rule, nil); !errors.Is(err, context.Canceled) || s.written > 0 {
+		t.Errorf("cancelled: %v, %d written", err, s.written)
+	}
+}

@@ -1,0 +1,250 @@
+package flink
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Times and sizes of the talk with a gateway.
+const (
+	callLimit   = 30 * time.Second // for one request; none of them waits for a job
+	stopLimit   = time.Minute      // for the end of a job that is told to end
+	stopPause   = 200 * time.Millisecond
+	silentLimit = time.Minute      // how long a gateway that went away is waited for while a job runs
+	firstPoll   = 20 * time.Millisecond
+	lastPoll    = time.Second
+	replyLimit  = 16 << 20 // bytes of one reply; what we ask for are states and lists of jobs
+)
+
+// gateway is the REST interface of a SQL gateway, version 1, which all gateways from Flink 1.16 on speak.
+type gateway struct {
+	base   *url.URL
+	client *http.Client
+}
+
+func newGateway(address string) (*gateway, error) {
+	base, err := url.Parse(strings.TrimRight(address, "/"))
+	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
+		return nil, fmt.Errorf("gateway: %q is no address: write it as http://host:8083", redacted(base, address))
+	}
+	return &gateway{base: base, client: &http.Client{}}, nil
+}
+
+// redacted is an address as messages show it: a password in it stays hidden.
+func redacted(base *url.URL, address string) string {
+	if base != nil {
+		return base.Redacted()
+	}
+	if _, rest, ok := strings.Cut(address, "@"); ok {
+		return "…@" + rest
+	}
+	return address
+}
+
+// call sends one request and decodes the reply into the value that into points to.
+func (g *gateway) call(ctx context.Context, method, path string, body, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	var payload io.Reader // none at all with GET: the gateway answers a GET with a body with 500
+	if body != nil {
+		data, err := json.Marshal(body)
+		if err != nil {
+			return err
+		}
+		payload = bytes.NewReader(data)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, g.base.JoinPath("v1", path).String(), payload)
+	if err != nil {
+		return err
+	}
+	if body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := g.client.Do(r)
+	if err != nil {
+		if u, ok := errors.AsType[*url.Error](err); ok {
+			err = u.Err // without the whole address, which can hold a password
+		}
+		return &unreachable{g.base.Redacted(), err}
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(resp.Body, replyLimit))
+	if err != nil {
+		return &unreachable{g.base.Redacted(), err}
+	}
+	if resp.StatusCode != http.StatusOK {
+		return refusal(resp.Status, data)
+	}
+	if into == nil {
+		return nil
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		return fmt.Errorf("gateway %s: its reply to %s /v1/%s is not what a SQL gateway sends: is this the address of Flink's SQL gateway "+
+			"(port 8083 by default), not of its web interface? %w", g.base.Redacted(), method, path, err)
+	}
+	return nil
+}
+
+// unreachable says that no reply came. It may pass.
+type unreachable struct {
+	address string
+	cause   error
+}
+
+func (u *unreachable) Error() string {
+	return fmt.Sprintf("gateway %s: %v: is Flink's SQL gateway running there?", u.address, u.cause)
+}
+
+func (u *unreachable) Unwrap() error { return u.cause }
+
+// session is one of the gateway's: it holds properties and the tables that statements declare, and ends with close.
+type session struct {
+	g      *gateway
+	handle string
+}
+
+// open opens a session of the name with these properties.
+func (g *gateway) open(ctx context.Context, name string, properties map[string]string) (*session, error) {
+	var reply struct{ SessionHandle string }
+	body := map[string]any{"sessionName": name, "properties": properties}
+	if err := g.call(ctx, http.MethodPost, "sessions", body, &reply); err != nil {
+		return nil, fmt.Errorf("open a session: %w", err)
+	}
+	if reply.SessionHandle == "" {
+		return nil, fmt.Errorf("gateway %s: opened a session without a handle: is this the address of Flink's SQL gateway?", g.base.Redacted())
+	}
+	return &session{g, reply.SessionHandle}, nil
+}
+
+// close ends the session. A gateway ends it by itself after some minutes without a request.
+func (s *session) close(ctx context.Context) error {
+	return s.g.call(ctx, http.MethodDelete, "sessions/"+s.handle, nil, nil)
+}
+
+// States of an operation at its end.
+const (
+	finished = "FINISHED"
+	failed   = "ERROR"
+	canceled = "CANCELED"
+	timeout  = "TIMEOUT"
+)
+
+// run runs one statement and waits for its end, that of its job included. Where ctx ends first the statement is cancelled; a job
+// that it has started goes on: see [stop].
+func (s *session) run(ctx context.Context, statement string) (rows [][]any, err error) {
+	var reply struct{ OperationHandle string }
+	if err := s.g.call(ctx, http.MethodPost, "sessions/"+s.handle+"/statements", map[string]string{"statement": statement}, &reply); err != nil {
+		return nil, err
+	}
+	path := "sessions/" + s.handle + "/operations/" + reply.OperationHandle
+	state, err := s.wait(ctx, path)
+	if err != nil {
+		if ctx.Err() != nil {
+			late, cancel := context.WithTimeout(context.WithoutCancel(ctx), callLimit)
+			defer cancel()
+			_ = s.g.call(late, http.MethodPost, path+"/cancel", nil, nil) // the session is closed next, which cancels as well
+		}
+		return nil, err
+	}
+	switch state {
+	case finished, failed: // why an operation failed is told to whoever asks for its result
+		return s.result(ctx, path)
+	case canceled:
+		return nil, errors.New("the statement was cancelled by somebody else")
+	}
+	return nil, fmt.Errorf("the statement ended as %q", state)
+}
+
+// wait returns the state in which an operation ended. A gateway that can't be reached is asked again for a while: the job does not
+// depend on it.
+func (s *session) wait(ctx context.Context, path string) (string, error) {
+	pause := firstPoll
+	heard := time.Now()
+	for {
+		var reply struct{ Status string }
+		err := s.g.call(ctx, http.MethodGet, path+"/status", nil, &reply)
+		if _, away := errors.AsType[*unreachable](err); err != nil && (!away || ctx.Err() != nil || time.Since(heard) > silentLimit) {
+			return "", errors.Join(ctx.Err(), err)
+		}
+		switch reply.Status {
+		case finished, failed, canceled, timeout, "CLOSED":
+			return reply.Status, nil
+		}
+		if err == nil {
+			heard = time.Now()
+		}
+		select {
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case <-time.After(pause):
+			pause = min(pause*3/2, lastPoll)
+		}
+	}
+}
+
+// result reads all rows that an ended operation has to show.
+func (s *session) result(ctx context.Context, path string) (rows [][]any, err error) {
+	for token := 0; ; token++ {
+		var page struct {
+			ResultType string
+			Results    struct{ Data []struct{ Fields []any } }
+		}
+		if err := s.g.call(ctx, http.MethodGet, fmt.Sprintf("%s/result/%d", path, token), nil, &page); err != nil {
+			return nil, err
+		}
+		for _, row := range page.Results.Data {
+			rows = append(rows, row.Fields)
+		}
+		switch page.ResultType {
+		case "PAYLOAD":
+		case "NOT_READY":
+			token--
+			select {
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			case <-time.After(firstPoll):
+			}
+		default: // EOS
+			return rows, nil
+		}
+	}
+}
+
+// stop cancels the job of the name, if it runs, and waits until it has ended. It does so in a session of its own, since the gateway makes the
+// statements of one session wait for each other.
+func (g *gateway) stop(ctx context.Context, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, stopLimit)
+	defer cancel()
+	s, err := g.open(ctx, name+"-stop", nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = s.close(ctx) }()
+	for told := false; ; told = true {
+		jobs, err := s.run(ctx, "SHOW JOBS")
+		if err != nil {
+			return fmt.Errorf("list the jobs: %w", err)
+		}
+		running := slices.DeleteFunc(jobs, func(job []any) bool { // id, name, state, start
+			return len(job) < 3 || job[1] != name || job[2] == "FINISHED" || job[2] == "FAILED" || job[2] == "CANCELED"
+		})
+		if len(running) == 0 {
+			return nil
+		}
+		for _, job := range running {
+			if _, err := s.run(ctx, fmt.Sprintf("STOP JOB '%v'", job[0])); err != nil && !told {
+				return fmt.Errorf("stop the job %v: %w", job[0], err)
+			}
+		}
+		time.Sleep(stopPause)
+	}
+}

@@ -1,0 +1,149 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// holding is a part that this worker holds.
+type holding struct {
+	board  *board
+	part   int
+	worker string
+	turn   chan struct{} // holds the one who appends
+	number int           // of the newest entry of ours, for who has the turn
+	over   bool          // the last entry is there, likewise
+
+	mu   sync.Mutex
+	ends time.Time
+	record
+}
+
+// begin returns where a scan of the part goes on, or begins anew.
+func (h *holding) begin() (part, after string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.After == "" {
+		h.Scanned = 0
+	}
+	return h.Part, h.After
+}
+
+// note remembers, for the next entry, how far the part is done.
+func (h *holding) note(after string, scanned int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if after != "" {
+		h.After = after
+	}
+	h.Scanned += scanned
+}
+
+// renew appends an entry that holds the part for a further while. With errLost it is another's, or may be.
+func (h *holding) renew(ctx context.Context) error {
+	began := time.Now()
+	return h.say(ctx, began.Add(h.board.lease), func(r *record) { r.Until, r.For = began.Add(h.board.lease).Round(0), h.board.lease })
+}
+
+// release appends the last entry: that the part is done, or free.
+func (h *holding) release(ctx context.Context, done bool) error {
+	err := h.say(ctx, time.Time{}, func(r *record) { r.Until, r.For, r.Done = time.Time{}, 0, done })
+	b := h.board
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	close(b.changed)
+	b.changed = make(chan struct{})
+	return err
+}
+
+// say appends an entry of what is known now, changed in some way. The part is ours until ends if it comes through.
+func (h *holding) say(ctx context.Context, ends time.Time, change func(*record)) error {
+	select {
+	case h.turn <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { <-h.turn }()
+	if h.over {
+		return nil
+	}
+	h.mu.Lock()
+	r := h.record
+	h.mu.Unlock()
+	change(&r)
+	if err := h.append(ctx, r); err != nil {
+		return err
+	}
+	h.over = ends.IsZero()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ends = ends
+	return nil
+}
+
+// append appends an entry behind the newest of ours, and removes those before.
+func (h *holding) append(ctx context.Context, r record) error {
+	r.Worker = h.worker
+	data, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	b := h.board
+	for appended := false; ; {
+		if appended, err = b.journal.Append(ctx, b.job, adapters.Entry{Job: b.job, Part: h.part, Number: h.number + 1, Data: data}); err != nil {
+			return &journalError{err}
+		}
+		// Nobody else can have the number now. But one that was removed could be had again, by who looked before it was there: so
+		// what counts is that it is the newest.
+		_, _, at, _, err := b.read(ctx)
+		if err != nil {
+			return err
+		}
+		switch newest := at[h.part]; {
+		case newest.Worker != h.worker || newest.number <= h.number:
+			return errLost
+		case appended && newest.number == h.number+1:
+			h.number++
+		default: // ours, of a request whose answer was lost
+			h.number = newest.number
+			continue
+		}
+		break
+	}
+	_ = b.journal.Drop(ctx, b.job, h.part, h.number) // else the next one does it
+	return nil
+}
+
+// held fails unless the part is ours for certain.
+func (h *holding) held(ctx context.Context) error {
+	h.mu.Lock()
+	ends := h.ends
+	h.mu.Unlock()
+	// Both clocks: one of them may have stood still with the machine.
+	if now := time.Now(); now.Before(ends) && now.Round(0).Before(ends.Round(0)) {
+		return context.Cause(ctx)
+	}
+	return h.renew(ctx)
+}
+
+// keep renews the lease until ctx ends, and calls lose if it is lost.
+func (h *holding) keep(ctx context.Context, lose func(error)) {
+	every := h.board.lease / beats
+	for sleep(ctx, every) == nil {
+		trying, cancel := context.WithTimeout(ctx, h.board.lease/2)
+		err := h.renew(trying)
+		cancel()
+		h.mu.Lock()
+		late := !h.ends.IsZero() && !time.Now().Before(h.ends)
+		h.mu.Unlock()
+		if ctx.Err() == nil && (errors.Is(err, errLost) || late) {
+			lose(errLost)
+			return
+		}
+	}
+}

@@ -1,0 +1,327 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+var errKilled = errors.New("killed")
+
+// site is one worker's way to the engine. It can be cut at any moment, as kill -9 does: what was sent may have come through,
+// and no answer comes back.
+type site struct {
+	name    string
+	memory  *memory
+	ledger  *ledger
+	rnd     *rand.Rand
+	clock   time.Duration // by how much the worker's clock is ahead
+	trouble float64       // share of the journal's answers that are lost
+	// jammed is until when the journal can't be reached.
+	mu     sync.Mutex
+	jammed time.Time
+	killed chan struct{}
+	trust  bool // that only holders write
+	fail   func(format string, args ...any)
+}
+
+func (s *site) chance(share float64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.rnd.Float64() < share
+}
+
+// way waits for as long as a request takes, and fails once the worker was killed.
+func (s *site) way(ctx context.Context) error {
+	s.mu.Lock()
+	took := time.Duration(s.rnd.Int64N(int64(200 * time.Millisecond)))
+	s.mu.Unlock()
+	select {
+	case <-time.After(took):
+	case <-s.killed:
+	case <-ctx.Done():
+	}
+	select {
+	case <-s.killed:
+		return errKilled
+	default:
+		return ctx.Err()
+	}
+}
+
+func (s *site) Resolve(context.Context, string) ([]adapters.Index, error) { return nil, nil }
+
+func (s *site) Prepare(context.Context, string, bool) ([]adapters.Index, error) { return nil, nil }
+
+func (s *site) Scan(
+	ctx context.Context, index string, rule *adapters.Rule, sel adapters.Selection, yield func(adapters.Page) error,
+) error {
+	return s.memory.Scan(ctx, index, rule, sel, func(p adapters.Page) error {
+		if err := s.way(ctx); err != nil {
+			return err
+		}
+		return yield(p)
+	})
+}
+
+func (s *site) Patch(ctx context.Context, index string, rule *adapters.Rule, patches []adapters.Patch) ([]adapters.Result, error) {
+	if s.trust {
+		s.holds(patches)
+	}
+	if err := s.way(ctx); err != nil && !s.chance(0.5) { // else it arrives all the same
+		return nil, err
+	}
+	results, err := s.memory.Patch(context.WithoutCancel(ctx), index, rule, patches)
+	if late := s.way(ctx); late != nil {
+		return nil, late
+	}
+	return results, err
+}
+
+// holds fails the test where another worker has taken the part over that the patches are of.
+func (s *site) holds(patches []adapters.Patch) {
+	entries, _ := s.ledger.Entries(context.Background(), "")
+	newest := map[int]record{}
+	for _, e := range entries {
+		if e.Part > 0 {
+			var r record
+			_ = json.Unmarshal(e.Data, &r)
+			newest[e.Part] = r
+		}
+	}
+	for _, p := range patches {
+		held, others := false, ""
+		for _, r := range newest {
+			if within(r.Part, p.ID, p.Version.(int)) {
+				held = held || strings.HasPrefix(r.Worker, s.name+"/")
+				others += r.Worker + " "
+			}
+		}
+		if !held {
+			s.fail("%s writes %s, which is held by %s", s.name, p.ID, others)
+			return
+		}
+	}
+}
+
+// reach is the way to the journal, which may be jammed.
+func (s *site) reach(ctx context.Context) error {
+	s.mu.Lock()
+	wait := time.Until(s.jammed)
+	s.mu.Unlock()
+	if wait > 0 {
+		select {
+		case <-time.After(wait):
+		case <-s.killed:
+		case <-ctx.Done():
+		}
+	}
+	return s.way(ctx)
+}
+
+func (s *site) Append(ctx context.Context, job string, e adapters.Entry) (bool, error) {
+	if err := s.reach(ctx); err != nil {
+		return false, err
+	}
+	var r record
+	if json.Unmarshal(e.Data, &r) == nil && e.Part > 0 && r.For > 0 {
+		r.Until = r.Until.Add(s.clock)
+		e.Data, _ = json.Marshal(r)
+	}
+	appended, err := s.ledger.Append(ctx, job, e)
+	if s.chance(s.trouble) {
+		return s.ledger.Append(ctx, job, e) // sent twice, by a transport that tries again
+	}
+	if s.chance(s.trouble) {
+		return false, fmt.Errorf("%w: the answer was lost", adapters.ErrBusy)
+	}
+	if err := s.way(ctx); err != nil {
+		return false, err
+	}
+	return appended, err
+}
+
+func (s *site) Entries(ctx context.Context, job string) ([]adapters.Entry, error) {
+	if err := s.reach(ctx); err != nil {
+		return nil, err
+	}
+	return s.ledger.Entries(ctx, job)
+}
+
+func (s *site) Drop(ctx context.Context, job string, part, below int) error {
+	if err := s.reach(ctx); err != nil || s.chance(s.trouble) {
+		return err
+	}
+	return s.ledger.Drop(ctx, job, part, below)
+}
+
+// crowd is an engine with a job that many workers share.
+type crowd struct {
+	*memory
+	ledger ledger
+	rule   *adapters.Rule
+	rnd    *rand.Rand
+	split  func(context.Context, int) ([]string, error)
+	fail   func(format string, args ...any)
+	n      int
+	total  Report
+	mu     sync.Mutex
+}
+
+func newCrowd(t *testing.T, rnd *rand.Rand, fail func(string, ...any)) *crowd {
+	c := &crowd{memory: newMemory(1+rnd.IntN(40), documents(200+rnd.IntN(600))), rule: testRule(t), rnd: rnd, fail: fail}
+	c.split = func(_ context.Context, n int) ([]string, error) { return c.ranges(nil, n*(1+n%3)) }
+	if rnd.IntN(3) == 0 {
+		c.split = shares
+	}
+	return c
+}
+
+// worker starts a worker of the crowd, which is killed after a while if that is above 0. With resume it goes on where others were.
+func (c *crowd) worker(t *testing.T, all *sync.WaitGroup, resume bool, dies time.Duration, change func(*site)) {
+	c.n++
+	s := &site{
+		name: fmt.Sprintf("w%d", c.n), memory: c.memory, ledger: &c.ledger, rnd: rand.New(rand.NewPCG(c.rnd.Uint64(), 0)),
+		killed: make(chan struct{}), fail: c.fail,
+	}
+	if change != nil {
+		change(s)
+	}
+	slices := 1 + c.rnd.IntN(4)
+	all.Go(func() {
+		if dies > 0 {
+			timer := time.AfterFunc(dies, func() { close(s.killed) })
+			defer timer.Stop()
+		}
+		job := Job{Store: s, Index: "news", Rule: c.rule, Split: c.split, Journal: s}
+		got, err := Reindex(t.Context(), job, Options{Slices: slices, Worker: s.name, Resume: resume}, nil)
+		if err != nil && !errors.Is(err, errKilled) {
+			c.fail("%s: %v", s.name, err)
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.total.Progress = c.total.Add(got.Progress)
+		c.total.Taken += got.Taken
+		c.total.Lost += got.Lost
+		c.total.PartsDone += got.PartsDone
+		c.total.Parts = got.Parts
+	})
+}
+
+// seeds runs a test of a crowd a number of times, each in a time of its own.
+func seeds(t *testing.T, n int, test func(t *testing.T, rnd *rand.Rand, fail func(string, ...any))) {
+	t.Helper()
+	first := rand.Uint64()
+	for i := range n {
+		seed := first + uint64(i)
+		synctest.Test(t, func(t *testing.T) {
+			test(t, rand.New(rand.NewPCG(seed, 0)), func(format string, args ...any) {
+				t.Errorf("seed %d: %s", seed, fmt.Sprintf(format, args...))
+			})
+		})
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// TestWorkersShareAJob has several workers begin at once: each part is done once, and no document read for nothing.
+func TestWorkersShareAJob(t *testing.T) {
+	seeds(t, 20, func(t *testing.T, rnd *rand.Rand, fail func(string, ...any)) {
+		c := newCrowd(t, rnd, fail)
+		var all sync.WaitGroup
+		for range 1 + rnd.IntN(6) {
+			c.worker(t, &all, false, 0, func(s *site) { s.trust = true })
+		}
+		all.Wait()
+		n := len(c.sources)
+		if wrong := c.wrong(c.rule); len(wrong) > 0 || len(c.twice()) > 0 || c.writes != n {
+			fail("wrong %v, twice %v, %d writes for %d documents", wrong, c.twice(), c.writes, n)
+		}
+		if c.total.Written != n || c.total.Changed != 0 || c.total.PartsDone != c.total.Parts || c.total.Taken+c.total.Lost != 0 {
+			fail("%d documents: %+v", n, c.total)
+		}
+	})
+}
+
+// TestWorkersDie kills workers at random, jams their ways to the journal, loses answers, and has live writers at work. In the end, when
+// a last worker was left in peace, each document is right, and none was written twice in one state. Nobody writes what another
+// has taken over.
+func TestWorkersDie(t *testing.T) {
+	taken, lost, changed := 0, 0, 0
+	seeds(t, 40, func(t *testing.T, rnd *rand.Rand, fail func(string, ...any)) {
+		c := newCrowd(t, rnd, fail)
+		var all, writers sync.WaitGroup
+		live, stop := context.WithCancel(t.Context())
+		writing := rand.New(rand.NewPCG(rnd.Uint64(), 1))
+		writers.Go(func() { c.live(live, writing) })
+		begun := rnd.IntN(2) == 0 // all workers start with --resume, or none
+		for range 2 + rnd.IntN(8) {
+			dies := time.Duration(1 + rnd.Int64N(int64(40*time.Second)))
+			c.worker(t, &all, begun, dies, func(s *site) {
+				s.trust, s.trouble = true, 0.1
+				// Within what clocks may differ by: else a run at work may be taken for one that was broken off.
+				s.clock = time.Duration(rnd.IntN(40)-20) * time.Second
+				if rnd.IntN(2) == 0 {
+					s.jammed = time.Now().Add(time.Duration(rnd.Int64N(int64(30 * time.Second))))
+				}
+			})
+			time.Sleep(time.Duration(rnd.Int64N(int64(8 * time.Second))))
+		}
+		c.worker(t, &all, true, 0, nil)
+		all.Wait()
+		stop()
+		writers.Wait()
+		if wrong := c.wrong(c.rule); len(wrong) > 0 || len(c.twice()) > 0 {
+			fail("wrong %v, twice %v", wrong, c.twice())
+		}
+		taken, lost, changed = taken+c.total.Taken, lost+c.total.Lost, changed+c.total.Changed
+	})
+	t.Logf("%d leases taken over, %d lost, %d documents changed meanwhile", taken, lost, changed)
+	if taken == 0 || lost == 0 || changed == 0 {
+		t.Error("too little happened")
+	}
+}
+
+// live writes documents with their sketches, as through the sidecar, until ctx ends.
+func (c *crowd) live(ctx context.Context, rnd *rand.Rand) {
+	for ctx.Err() == nil {
+		id := fmt.Sprintf("%04d", rnd.IntN(1000))
+		source := fmt.Sprintf(`{"title":"the ferry of %d was early for once in %d"}`, rnd.IntN(9), rnd.IntN(99))
+		computed, _ := c.rule.SketchOf([]byte(source))
+		whole, err := adapters.WithSketch([]byte(source), computed.Text)
+		if err != nil {
+			c.fail("%v", err)
+		}
+		if rnd.IntN(10) == 0 {
+			c.remove(id)
+		} else {
+			c.put(id, string(whole))
+		}
+		_ = sleep(ctx, time.Duration(rnd.Int64N(int64(300*time.Millisecond))))
+	}
+}
+
+// TestClocksApart has workers whose clocks are hours apart.
+func TestClocksApart(t *testing.T) {
+	seeds(t, 40, func(t *testing.T, rnd *rand.Rand, fail func(string, ...any)) {
+		c := newCrowd(t, rnd, fail)
+		var all sync.WaitGroup
+		for i := range 2 + rnd.IntN(4) {
+			c.worker(t, &all, true, 0, func(s *site) { s.trust, s.clock = true, time.Duration(i-2)*time.Hour })
+		}
+		all.Wait()
+		if wrong := c.wrong(c.rule); len(wrong) > 0 || len(c.twice()) > 0 || c.writes != len(c.sources) || c.total.Changed > 0 {
+			fail("wrong %v, twice %v, %d writes for %d documents, %+v", wrong, c.twice(), c.writes, len(c.sources), c.total)
+		}
+	})
+}

@@ -1,0 +1,56 @@
+package jobs
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// ledger is a journal of one process, for a run that is to leave nothing in the engine.
+type ledger struct {
+	mu      sync.Mutex
+	entries []adapters.Entry // in their order
+}
+
+var _ adapters.Journal = (*ledger)(nil)
+
+func order(a, b adapters.Entry) int {
+	return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Part, b.Part), cmp.Compare(a.Number, b.Number))
+}
+
+// Append implements adapters.Journal.
+func (l *ledger) Append(_ context.Context, job string, e adapters.Entry) (bool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e.Job = job
+	at, there := slices.BinarySearchFunc(l.entries, e, order)
+	if !there {
+		l.entries = slices.Insert(l.entries, at, e)
+	}
+	return !there, nil
+}
+
+// Entries implements adapters.Journal.
+func (l *ledger) Entries(_ context.Context, job string) (found []adapters.Entry, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, e := range l.entries {
+		if job == "" || e.Job == job {
+			found = append(found, e)
+		}
+	}
+	return found, nil
+}
+
+// Drop implements adapters.Journal.
+func (l *ledger) Drop(_ context.Context, job string, part, below int) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.entries = slices.DeleteFunc(l.entries, func(e adapters.Entry) bool {
+		return e.Job == job && (part < 0 || e.Part == part && e.Number < below)
+	})
+	return nil
+}

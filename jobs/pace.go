@@ -1,0 +1,210 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+const (
+	// maxBatch is how many documents go to the engine in one request at most: as many as engines send in jobs of their own.
+	maxBatch = 1000
+	// firstPause and lastPause bound how long is waited before what the engine had no room for is sent again.
+	firstPause = 250 * time.Millisecond
+	lastPause  = 30 * time.Second
+	// patience is how long the engine may have no room for anything at all before a run ends with an error.
+	patience = 10 * time.Minute
+	// steps is how many undisturbed rounds lead from nothing to the full pace again.
+	steps = 20
+)
+
+// Pace says when how many documents may be written. All slices of all runs of a process may share one. It holds a rate, if there is one,
+// and gives way to an engine that has no room: the number of documents under way is halved whenever the engine refuses some for the
+// time being, and grows by a fixed step with each round that it takes (additive increase, multiplicative decrease).
+type Pace struct {
+	limiter *rate.Limiter // nil without a rate
+	batch   int           // documents in one request at most
+
+	mu       sync.Mutex
+	window   float64 // documents that may be under way
+	most     int     // the largest window
+	underway int
+	// round counts the halvings, so that of all requests that were under way together one alone halves.
+	round   int
+	pause   time.Duration
+	resume  time.Time // nothing is sent before
+	dry     time.Time // since when the engine took nothing; zero while it does
+	changed chan struct{}
+	retries int
+	waited  time.Duration
+}
+
+// NewPace returns a pace of so many documents in a second, 0 for no bound. Nothing is free at the start: the rate holds over any stretch
+// from there.
+func NewPace(perSecond float64) *Pace {
+	p := &Pace{batch: maxBatch, changed: make(chan struct{})}
+	if perSecond > 0 {
+		p.batch = min(maxBatch, max(1, int(perSecond)))
+		p.limiter = rate.NewLimiter(rate.Limit(perSecond), p.batch)
+		p.limiter.AllowN(time.Now(), p.batch)
+	}
+	return p
+}
+
+// serve has the pace let through what so many slices can send at once.
+func (p *Pace) serve(slices int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if most := p.batch * slices; most > p.most {
+		p.most, p.window = most, float64(most)
+	}
+}
+
+// ticket is leave to send some documents.
+type ticket struct{ documents, round int }
+
+// take blocks until some of n documents may be sent, and says how many. Each ticket has to be settled.
+func (p *Pace) take(ctx context.Context, n int) (ticket, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return ticket{}, context.Cause(ctx)
+		}
+		t, changed, wait := p.enter(n)
+		if t.documents > 0 {
+			if p.limiter == nil {
+				return t, nil
+			}
+			// rate.Limiter.WaitN would fail ahead of time where ctx has a deadline; a run with a deadline does what it can until then.
+			if err := sleep(ctx, p.limiter.ReserveN(time.Now(), t.documents).Delay()); err != nil {
+				p.leave(t.documents)
+				return ticket{}, err
+			}
+			return t, nil
+		}
+		if err := p.await(ctx, changed, wait); err != nil {
+			return ticket{}, err
+		}
+	}
+}
+
+// enter takes what may be sent now, or says what to wait for: a change, or an end of the pause.
+func (p *Pace) enter(n int) (t ticket, changed <-chan struct{}, wait time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if wait = time.Until(p.resume); wait > 0 {
+		return ticket{}, p.changed, wait
+	}
+	if room := int(p.window) - p.underway; room > 0 {
+		t = ticket{min(n, room, p.batch), p.round}
+		p.underway += t.documents
+		return t, nil, 0
+	}
+	return ticket{}, p.changed, lastPause
+}
+
+func (p *Pace) leave(documents int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.underway -= documents
+	p.wake()
+}
+
+// wake tells those who wait in take to look again.
+func (p *Pace) wake() {
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+// await waits for a change or an end of the wait.
+func (p *Pace) await(ctx context.Context, changed <-chan struct{}, wait time.Duration) error {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-changed:
+	case <-timer.C:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// settle ends a ticket. busy is how many of its documents the engine had no room for; all other are dealt with.
+func (p *Pace) settle(t ticket, busy int) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	defer p.wake()
+	p.underway -= t.documents
+	p.retries += busy
+	if busy < t.documents {
+		p.dry, p.pause = time.Time{}, 0
+	}
+	if busy == 0 {
+		p.window = min(float64(p.most), p.window+max(1, float64(p.most)/steps*float64(t.documents)/max(1, p.window)))
+		return nil
+	}
+	return p.yield(t.round, busy == t.documents)
+}
+
+// yield gives way, once for all that was sent in a round.
+func (p *Pace) yield(round int, nothing bool) error {
+	now := time.Now()
+	if nothing && p.dry.IsZero() {
+		p.dry = now
+	}
+	if nothing && now.Sub(p.dry) > patience {
+		return fmt.Errorf("the engine has had no room for anything for %v: see to it, and go on with --resume", patience)
+	}
+	if round != p.round {
+		return nil
+	}
+	p.round++
+	p.window = max(1, p.window/2)
+	p.pause = min(lastPause, max(firstPause, p.pause*2))
+	pause := p.pause + rand.N(p.pause/2) // not all workers at once
+	p.resume = now.Add(pause)
+	p.waited += pause
+	return nil
+}
+
+// refused gives way to an engine that had no room for a request of another kind.
+func (p *Pace) refused() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	defer p.wake()
+	p.retries++
+	return p.yield(p.round, true)
+}
+
+// rest waits until the pause of the moment is over.
+func (p *Pace) rest(ctx context.Context) error {
+	p.mu.Lock()
+	wait := time.Until(p.resume)
+	p.mu.Unlock()
+	return sleep(ctx, wait)
+}
+
+// waits returns how many documents and requests were sent again, and for how long nothing was sent for that.
+func (p *Pace) waits() (retries int, waited time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.retries, p.waited
+}
+
+// sleep waits, and returns why ctx ended if it did.
+func sleep(ctx context.Context, wait time.Duration) error {
+	if wait <= 0 {
+		return context.Cause(ctx)
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

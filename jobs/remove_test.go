@@ -1,0 +1,169 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// odd are documents in forms that no encoder of ours would write.
+var odd = []string{
+	`{"title":"the ferry was late again"}`,
+	"{ \"title\" : \"the ferry\\u0020was \\ud83d\\ude00 late\" ,\n\t\"n\":1.10e0 }",
+	`{"title":"one two three","n":9007199254740993,"a":{"b":[1, 2,{"neardup_sketch":"a nested one is the client's"}]}}`,
+	`{"b":2,"a":1,"title":["x y z","y z q"],"é":"\u00e9"}`,
+	`{}`, `{ }`, `{"title":"…"}`, `{"title":null}`, `{"n":1}`,
+	`{"neardup_other":"is not ours","title":"four five six"}`,
+	"{\"title\":\"\u2028 \\/ \\\" <b>bold</b> & more\"}",
+}
+
+// enriched returns the documents as they stand with our fields, and as they were.
+func enriched(t testing.TB, rule *adapters.Rule, n int) (with, without map[string]string) {
+	t.Helper()
+	with, without = map[string]string{}, map[string]string{}
+	for i := range n {
+		id, source := fmt.Sprintf("%04d", i), odd[i%len(odd)]
+		want, _ := rule.Wanted([]byte(source), numberOf(id))
+		document, err := adapters.WithOurs([]byte(source), want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		with[id], without[id] = string(document), source
+	}
+	return with, without
+}
+
+func TestRemoveLeavesNothing(t *testing.T) {
+	for _, rule := range []*adapters.Rule{testRule(t), richRule(t)} {
+		with, without := enriched(t, rule, 3*len(odd))
+		with["cleared"], without["cleared"] = `{"title":"a","neardup_sketch":null}`, `{"title":"a"}`
+		with["twice"], without["twice"] = `{"neardup_bands":[1],"title":"a","neardup_cluster":7, "neardup_bands":[2]}`, `{"title":"a"}`
+		found := 0
+		for id := range with {
+			if with[id] != without[id] {
+				found++
+			}
+		}
+		m := byID{newMemory(7, with)}
+		dry, err := Remove(t.Context(), m, "news", RemoveOptions{DryRun: true}, nil)
+		if diff := cmp.Diff(Removal{Total: len(with), Scanned: len(with), Found: found}, dry); diff != "" || err != nil ||
+			m.writes != 0 {
+			t.Error(err, m.writes, diff)
+		}
+		got, err := Remove(t.Context(), m, "news", RemoveOptions{}, nil)
+		want := Removal{Total: len(with), Scanned: len(with), Found: found, Cleaned: found}
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Error(err, diff)
+		}
+		if diff := cmp.Diff(without, m.sources); diff != "" {
+			t.Error(diff)
+		}
+		if again, err := Remove(t.Context(), m, "news", RemoveOptions{}, nil); err != nil || again.Found != 0 || m.writes != found {
+			t.Errorf("again: %+v, %v, %d writes", again, err, m.writes)
+		}
+	}
+}
+
+// TestRemoveWhileOthersWrite changes and deletes documents between being read and being written: what was written meanwhile
+// stays, less our fields, and every document is counted once.
+func TestRemoveWhileOthersWrite(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	rule := richRule(t)
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			with, without := enriched(t, rule, 60)
+			m := byID{newMemory(1+rnd.IntN(30), with)}
+			m.onPatch = func(batch int) (int, error) {
+				if id := fmt.Sprintf("%04d", rnd.IntN(60)); rnd.IntN(2) == 0 {
+					if _, there := without[id]; !there {
+						return batch, nil
+					}
+					if rnd.IntN(3) == 0 {
+						m.memory.remove(id)
+						delete(without, id)
+						return batch, nil
+					}
+					text := fmt.Sprintf(`{"title":"written meanwhile %d"}`, rnd.Int())
+					want, _ := rule.Wanted([]byte(text), 0)
+					document, _ := adapters.WithOurs([]byte(text), want)
+					without[id] = text
+					m.put(id, string(document))
+				}
+				return batch, nil
+			}
+			m.room = func(batch int) int { return rnd.IntN(batch + 1) }
+			got, err := Remove(t.Context(), m, "news", RemoveOptions{}, nil)
+			if err != nil || got.Found != got.Cleaned+got.Gone+got.Refused+got.Left {
+				t.Fatalf("%+v, %v", got, err)
+			}
+			m.onPatch, m.room = nil, nil
+			if got, err = Remove(t.Context(), m, "news", RemoveOptions{}, nil); err != nil ||
+				got.Left != 0 { // what was written behind the scan
+				t.Fatalf("%+v, %v", got, err)
+			}
+			if diff := cmp.Diff(without, maps.Clone(m.sources)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestRemoveSaysWhatIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rule, version := testRule(t), 0
+		with, _ := enriched(t, rule, 3)
+		m := byID{newMemory(10, with)}
+		m.refuse["0001"] = true
+		m.onPatch = func(batch int) (int, error) {
+			version++
+			m.put("0000", fmt.Sprintf(`{"title":"version %d","neardup_sketch":"x"}`, version))
+			return batch, nil
+		}
+		got, err := Remove(t.Context(), m, "news", RemoveOptions{}, nil)
+		if want := (Removal{Total: 3, Scanned: 3, Found: 3, Cleaned: 1, Refused: 1, Left: 1}); got != want || err != nil {
+			t.Errorf("%+v, %v", got, err)
+		}
+	})
+}
+
+func TestRemoveBreaksOff(t *testing.T) {
+	with, without := enriched(t, testRule(t), 40)
+	broken := errors.New("the line went dead")
+	m, batches := byID{newMemory(10, with)}, 0
+	m.onPatch = func(batch int) (int, error) {
+		if batches++; batches == 2 {
+			return batch / 2, broken
+		}
+		return batch, nil
+	}
+	if got, err := Remove(t.Context(), m, "news", RemoveOptions{}, nil); !errors.Is(err, broken) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	m.onPatch = func(batch int) (int, error) {
+		cancel() // the batch that is under way ends, and is counted
+		return batch, nil
+	}
+	before := m.writes
+	if got, err := Remove(ctx, m, "news", RemoveOptions{}, nil); !errors.Is(err, context.Canceled) ||
+		got.Cleaned != m.writes-before || got.Cleaned == 0 {
+		t.Errorf("%+v, %v, %d writes", got, err, m.writes-before)
+	}
+	m.onPatch = nil
+	if _, err := Remove(t.Context(), m, "news", RemoveOptions{}, nil); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(without, m.sources); diff != "" {
+		t.Error(diff)
+	}
+}

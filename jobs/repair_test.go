@@ -1,0 +1,188 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// byID is a memory that reads documents by their ids too, as engines do.
+type byID struct{ *memory }
+
+func (m byID) Scan(ctx context.Context, index string, rule *adapters.Rule, s adapters.Selection,
+	yield func(adapters.Page) error) error {
+	return m.memory.Scan(ctx, index, rule, s, func(p adapters.Page) error {
+		p.Documents = slices.DeleteFunc(slices.Clone(p.Documents), func(d adapters.Stored) bool {
+			return s.IDs != nil && !slices.Contains(s.IDs, d.ID)
+		})
+		return yield(p)
+	})
+}
+
+// richRule is a rule that stores all three fields.
+func richRule(t testing.TB) *adapters.Rule {
+	rule := testRule(t)
+	rule.Bands, rule.Rows, rule.Clusters = 16, 8, true
+	return rule
+}
+
+// TestVerifyLooksBesideTheSketch spoils one thing in a document that is right.
+func TestVerifyLooksBesideTheSketch(t *testing.T) {
+	rule := richRule(t)
+	other := *rule
+	other.Profile.Threshold = 0.9
+	text := `{"title":"the ferry was late again on the way to Saltmere"}`
+	right, _ := rule.Wanted([]byte(text), 1)
+	another, _ := rule.Wanted([]byte(`{"title":"quite another thing altogether in every word"}`), 1)
+	plain := *rule
+	plain.Bands, plain.Rows, plain.Clusters = 0, 0, false
+	for _, c := range []struct {
+		name string
+		rule *adapters.Rule
+		have adapters.Ours
+		text string
+		want Findings
+	}{
+		{"all right", rule, right, text, Findings{Right: 1}},
+		{"a cluster of others", rule, adapters.Ours{Sketch: right.Sketch, Bands: right.Bands, Cluster: another.Cluster}, text,
+			Findings{Right: 1}},
+		{"no bands", rule, adapters.Ours{Sketch: right.Sketch, Cluster: right.Cluster}, text, Findings{Right: 1, BandsAbsent: 1}},
+		{
+			"stale bands", rule, adapters.Ours{Sketch: right.Sketch, Bands: another.Bands, Cluster: right.Cluster}, text,
+			Findings{Right: 1, BandsStale: 1, Examples: []string{"one"}},
+		},
+		{"no cluster", rule, adapters.Ours{Sketch: right.Sketch, Bands: right.Bands}, text, Findings{Right: 1, ClusterAbsent: 1}},
+		{
+			"a foreign cluster", rule, adapters.Ours{Sketch: right.Sketch, Bands: right.Bands, Cluster: other.ClusterID(7)}, text,
+			Findings{Right: 1, ClusterForeign: 1},
+		},
+		{"nothing", rule, adapters.Ours{}, text, Findings{Absent: 1, BandsAbsent: 1, ClusterAbsent: 1}},
+		{
+			"a cluster alone", rule, adapters.Ours{Cluster: another.Cluster}, text,
+			Findings{Absent: 1, BandsAbsent: 1, ClusterStale: 1, Examples: []string{"one"}},
+		},
+		{"all of another text is stale once", rule, another, text, Findings{Stale: 1, Examples: []string{"one"}}},
+		{"without text and cluster", rule, adapters.Ours{}, `{"title":"…"}`, Findings{Textless: 1, ClusterAbsent: 1}},
+		{"left over", &plain, right, text, Findings{Right: 1, Leftover: 1}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			source, err := adapters.WithOurs([]byte(c.text), c.have)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := byID{newMemory(10, map[string]string{"one": string(source)})}
+			c.want.Total, c.want.Scanned = 1, 1
+			got, err := Verify(t.Context(), m, "news", c.rule, adapters.Selection{}, VerifyOptions{}, nil)
+			if diff := cmp.Diff(c.want, got); diff != "" || err != nil || m.writes != 0 {
+				t.Error(err, m.writes, diff)
+			}
+			if _, err = Verify(t.Context(), m, "news", c.rule, adapters.Selection{}, VerifyOptions{Repair: true}, nil); err != nil {
+				t.Fatal(err)
+			}
+			if want, fits := c.rule.Wanted([]byte(m.sources["one"]), numberOf("one")); !fits {
+				t.Errorf("after the repair %s, want %+v", m.sources["one"], want)
+			}
+		})
+	}
+}
+
+// TestRepair mends documents of every condition, while others write, and counts what became of each.
+func TestRepair(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	rule := testRule(t)
+	kinds := conditions(t, rule)
+	var names []string
+	for name := range kinds {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for range 30 {
+		synctest.Test(t, func(t *testing.T) {
+			m := byID{newMemory(1+rnd.IntN(40), nil)}
+			n := 1 + rnd.IntN(200)
+			for i := range n {
+				m.put(fmt.Sprintf("%04d", i), kinds[names[rnd.IntN(len(names))]](fmt.Sprintf("the ferry number %d was late", i)))
+			}
+			refused := fmt.Sprintf("%04d", rnd.IntN(n))
+			m.refuse[refused] = true
+			_, fine := rule.Wanted([]byte(m.sources[refused]), 0)
+			m.onPatch = func(batch int) (int, error) {
+				if rnd.IntN(3) == 0 {
+					id := fmt.Sprintf("%04d", rnd.IntN(n))
+					if _, there := m.sources[id]; there && id != refused {
+						m.put(id, kinds[names[rnd.IntN(len(names))]]("written meanwhile"))
+					}
+				}
+				return batch, nil
+			}
+			got, err := Verify(t.Context(), m, "news", rule, adapters.Selection{}, VerifyOptions{Repair: true}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := map[bool]int{false: 1, true: 0}[fine]; got.Refused != want || got.Remaining > got.Refused+got.Changed {
+				t.Errorf("%d refused, want %d; %d remain", got.Refused, want, got.Remaining)
+			}
+			m.onPatch = nil
+			m.refuse = map[string]bool{}
+			again, err := Verify(t.Context(), m, "news", rule, adapters.Selection{}, VerifyOptions{Repair: true}, nil)
+			if err != nil || again.Refused+again.Changed+again.Remaining != 0 {
+				t.Errorf("%+v, %v", again, err)
+			}
+			last, err := Verify(t.Context(), m, "news", rule, adapters.Selection{}, VerifyOptions{}, nil)
+			if err != nil || last.Right+last.Textless != last.Scanned {
+				t.Errorf("after all: %+v, %v", last, err)
+			}
+		})
+	}
+}
+
+// TestRepairGivesWay has a writer change the same document whenever it is to be mended.
+func TestRepairGivesWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rule := testRule(t)
+		stale, _ := rule.SketchOf([]byte(`{"title":"of another text"}`))
+		m := byID{newMemory(10, nil)}
+		m.put("busy", `{"title":"version 0","neardup_sketch":"`+stale.Text+`"}`)
+		version := 0
+		m.onPatch = func(batch int) (int, error) {
+			version++
+			m.put("busy", fmt.Sprintf(`{"title":"version %d","neardup_sketch":"%s"}`, version, stale.Text))
+			return batch, nil
+		}
+		got, err := Verify(t.Context(), m, "news", rule, adapters.Selection{}, VerifyOptions{Repair: true}, nil)
+		if err != nil || got.Changed != 1 || got.Remaining != 1 || got.Repaired != 0 || m.writes != 0 {
+			t.Errorf("%+v, %v, %d writes", got, err, m.writes)
+		}
+		if !strings.Contains(m.sources["busy"], fmt.Sprintf("version %d", version)) {
+			t.Errorf("a changed document was overwritten: %s", m.sources["busy"])
+		}
+	})
+}
+
+// TestRepairKeepsTheRate mends no faster than it was told.
+func TestRepairKeepsTheRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, start := byID{newMemory(30, documents(100))}, time.Now()
+		got, err := Verify(t.Context(), m, "news", testRule(t), adapters.Selection{}, VerifyOptions{Repair: true,
+			RequestsPerSecond: 10},
+			func(f Findings) {
+				if allowed := 10 * time.Since(start).Seconds(); float64(f.Repaired) > allowed+0.01 {
+					t.Errorf("%d mended after %v", f.Repaired, time.Since(start))
+				}
+			})
+		if err != nil || got.Repaired != 100 {
+			t.Errorf("%+v, %v", got, err)
+		}
+	})
+}
