@@ -27,6 +27,9 @@ const (
 	doubted = time.Second
 	// triedFor is how long an index that could not be prepared is left alone.
 	triedFor = 10 * time.Second
+	// unfitFor is how long a target is searched at query time alone after the engine could not collapse by its clusters. It weighs a
+	// request in vain against the time until one sees that they are all there again.
+	unfitFor = 30 * time.Second
 	// maxNames bounds how many names are remembered over all credentials, an index behind a name being as good as one.
 	maxNames = 4096
 	// lookingUp bounds how long a request waits for what is behind a name.
@@ -63,7 +66,10 @@ func clientOf(header adapters.Header, rawQuery string) client {
 			c.header[key] = values
 		}
 	}
-	c.query = adapters.Query(adapters.Params(rawQuery), func(name string) bool { return strings.Contains(strings.ToLower(name), "key") })
+	c.query = adapters.Query(adapters.Params(rawQuery), func(name string) bool {
+		name = strings.ToLower(name)
+		return strings.Contains(name, "key") && !strings.HasSuffix(name, "keys") // several are no one's: an engine may refuse them elsewhere
+	})
 	sum := sha256.New()
 	for _, key := range slices.Sorted(maps.Keys(c.header)) {
 		if !slices.Contains(tracingHeaders, key) {
@@ -99,6 +105,9 @@ type entry struct {
 	lacking  bool  // hits without a sketch were seen last
 	seen     bool  // widening and lacking were learned
 	purse    purse // what its searches may cost in second sendings
+
+	fell  string    // why the engine could not collapse by the clusters behind it
+	unfit time.Time // when that was seen last; zero if never
 }
 
 // catalog remembers what is behind the names that clients use, apart for each set of credentials.
@@ -234,7 +243,29 @@ func (c *catalog) scope(ctx context.Context, who client, target string) adapters
 			s.Add(rule)
 		}
 	}
+	if s.Native = c.native(e); s.Native != nil && time.Since(e.unfit) < unfitFor {
+		s.Fell = e.fell
+	}
 	return s
+}
+
+// native returns the rule that all indices behind a name share, if it is known and lets the engine collapse by clusters; or nil.
+func (c *catalog) native(e entry) *adapters.Rule {
+	if e.failed {
+		return nil
+	}
+	var shared *adapters.Rule
+	for _, i := range e.indices {
+		rule := c.rules.Of(i)
+		switch {
+		case i.Absent:
+			continue
+		case rule == nil || !rule.GoesNative() || shared != nil && rule != shared:
+			return nil
+		}
+		shared = rule
+	}
+	return shared
 }
 
 // mayName reports whether a rule matches an index that a target may stand for by its name, whatever is behind it: a closed index, or one
@@ -258,13 +289,19 @@ func (c *catalog) touches(rule *adapters.Rule, target string, e entry) bool {
 
 // learn takes what a search showed of its target.
 func (c *catalog) learn(who client, o adapters.Outcome) {
-	if o.Reason != "" || o.Read == 0 {
+	if !o.Unfit && (o.Reason != "" || o.Read == 0) {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.names[entryKey(who, o.Target)]
 	if e == nil {
+		return
+	}
+	if o.Unfit {
+		e.fell, e.unfit = o.Fell, time.Now()
+	}
+	if o.Reason != "" || o.Read == 0 {
 		return
 	}
 	e.widening = e.widening.Learn(rerank.Stats{Read: o.Read, Folded: o.Folded, Short: o.Short, Guessed: o.Guessed})

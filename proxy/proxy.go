@@ -70,6 +70,9 @@ type Engine struct {
 	Open func(header adapters.Header, query string) adapters.Store
 	// ErrorReply returns an error of the proxy's own to a request, in the engine's shape.
 	ErrorReply func(r *adapters.Request, status int, reason string) *adapters.Reply
+	// Document, if set, returns the engine's own request for a stored document, without credentials. What the engine answers to it where
+	// it does not show the document is the answer to who asks for its near-duplicates.
+	Document func(index, id string) *adapters.Request
 	// Rules say which documents are sketched and how hits fold.
 	Rules adapters.Rules
 	// URLs are the engine's nodes: scheme and host, and a path if the engine has one in front of it.
@@ -91,6 +94,8 @@ type Handler struct {
 	catalog *catalog
 	cursors *cursors
 	counts  counts
+	pauses  pauses
+	recent  recent
 }
 
 // New returns the handler of an engine, or what is missing.
@@ -120,6 +125,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r.Body = back.body
 	}
 	w = back
+	if h.ours(w, r) {
+		return
+	}
 	class := h.Dialect.Classify(requestOf(r))
 	h.counts.add("requests", class.Kind.String())
 	if class.Hasty {

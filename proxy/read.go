@@ -72,7 +72,7 @@ func names(head []byte, r *http.Request) bool {
 			return false
 		}
 	}
-	return bytes.Contains(head, []byte(adapters.SketchField))
+	return adapters.NamesOurs(head)
 }
 
 // changeOf returns what is done to the reply to a request of the class: our fields are cut out, unless they can't be in it or are

@@ -281,7 +281,8 @@ func (h *Handler) account(s searching, answer *adapters.Answer) {
 
 // outcomeLine sums up what was done with the searches of a request.
 func outcomeLine(outcomes []adapters.Outcome, took time.Duration) string {
-	sum, left := adapters.Outcome{Exact: true, DryRun: len(outcomes) > 0}, 0
+	some := len(outcomes) > 0
+	sum, left := adapters.Outcome{Exact: true, DryRun: some, Native: some}, 0
 	reasons := []string{}
 	for _, o := range outcomes {
 		if o.Reason != "" {
@@ -291,8 +292,12 @@ func outcomeLine(outcomes []adapters.Outcome, took time.Duration) string {
 		sum.Raw, sum.Folded = sum.Raw+o.Raw, sum.Folded+o.Folded
 		sum.Rounds, sum.Window = max(sum.Rounds, o.Rounds), max(sum.Window, o.Window)
 		sum.Exact, sum.DryRun, sum.CursorLost = sum.Exact && o.Exact, sum.DryRun && o.DryRun, sum.CursorLost || o.CursorLost
+		sum.Native = sum.Native && o.Native
 		if o.Limited {
 			reasons = append(reasons, "engine_limit")
+		}
+		if o.Fell != "" {
+			reasons = append(reasons, o.Fell)
 		}
 	}
 	reason := ""
@@ -302,15 +307,18 @@ func outcomeLine(outcomes []adapters.Outcome, took time.Duration) string {
 	if left > 0 && left == len(outcomes) {
 		return "bypassed" + reason
 	}
-	verb, cursor := "collapsed", ""
+	verb, cursor, native := "collapsed", "", ""
 	if sum.DryRun {
 		verb = "dry-run"
 	}
 	if sum.CursorLost {
 		cursor = "; cursor=lost"
 	}
-	return fmt.Sprintf("%s%s; raw=%d; folded=%d; exact=%t; rounds=%d; window=%d%s; took=%s",
-		verb, reason, sum.Raw, sum.Folded, sum.Exact, sum.Rounds, sum.Window, cursor, took.Round(100*time.Microsecond))
+	if sum.Native {
+		native = "; native"
+	}
+	return fmt.Sprintf("%s%s; raw=%d; folded=%d; exact=%t; rounds=%d; window=%d%s%s; took=%s",
+		verb, reason, sum.Raw, sum.Folded, sum.Exact, sum.Rounds, sum.Window, cursor, native, took.Round(100*time.Microsecond))
 }
 
 // errUnreachable: the engine gave no answer at all.

@@ -16,7 +16,7 @@ const (
 	// lookAhead is how much of a write's body is read before the first byte is sent on. A body that ends within it goes on with its
 	// length, as most clients send theirs.
 	lookAhead = 1 << 20
-	// plainAhead is how large such a body may be when it is decompressed.
+	// plainAhead is how large such a body may be when it is decompressed, and of any where a rule has near-duplicates looked up.
 	plainAhead = 8 << 20
 	// unknownRoom is the share of the engine's body limit that may be added to a body whose length is not known beforehand.
 	unknownRoom = 16
@@ -50,7 +50,11 @@ func (h *Handler) readable(r *http.Request, class adapters.Class) bool {
 // write sends a write on with its documents enriched: whole with its length where it is small, as most are, or else as a stream. If
 // the client breaks off, the request to the engine is cut off too, never ended as if it were whole.
 func (h *Handler) write(w http.ResponseWriter, r *http.Request, class adapters.Class) {
-	raw, whole, err := readUpTo(r.Body, lookAhead)
+	ahead := int64(lookAhead)
+	if h.looks() { // for what can be found out of a body that is held
+		ahead = plainAhead
+	}
+	raw, whole, err := readUpTo(r.Body, ahead)
 	if err != nil {
 		h.unreachable(w, r, err)
 		return
@@ -92,10 +96,12 @@ func (h *Handler) sendRaw(w http.ResponseWriter, r *http.Request, class adapters
 
 // writeWhole sends on a body that is at hand, as it was sent if nothing in it changes.
 func (h *Handler) writeWhole(w http.ResponseWriter, r *http.Request, class adapters.Class, raw, plain []byte) {
-	class.Shown = class.Shown || class.Alters && bytes.Contains(plain, []byte(adapters.SketchField))
+	class.Shown = class.Shown || class.Alters && adapters.NamesOurs(plain)
 	var enriched bytes.Buffer
 	var makes atomic.Bool
+	found := h.look(r, class, plain, &makes)
 	e := h.enricher(r, int64(len(plain)), &makes)
+	found.apply(e)
 	enriched.Grow(len(plain) + len(plain)/4)
 	err := guarded(func() error {
 		return h.Dialect.EnrichWrite(class, &enriched, bytes.NewReader(plain), e)
@@ -103,6 +109,12 @@ func (h *Handler) writeWhole(w http.ResponseWriter, r *http.Request, class adapt
 	if err != nil {
 		h.counts.add("passed", "failed")
 		h.Log.Error("write could not be enriched", "error", err.Error())
+		found = nil // nothing is left out of what was sent
+	}
+	found.count()
+	if found.nothing() {
+		found.answer(w, r)
+		return
 	}
 	out := r.Clone(r.Context())
 	body := raw
@@ -114,7 +126,7 @@ func (h *Handler) writeWhole(w http.ResponseWriter, r *http.Request, class adapt
 	}
 	out.Header.Del("Content-Length")
 	out.Body, out.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	h.forwardWrite(w, out, class, &makes)
+	h.forwardWrite(w, out, class, &makes, found, plain)
 }
 
 // writeStream sends on a body while it is read.
@@ -125,6 +137,7 @@ func (h *Handler) writeStream(w http.ResponseWriter, r *http.Request, class adap
 	}
 	var makes atomic.Bool
 	e := h.enricher(r, length, &makes)
+	e.Cluster = h.tooLong()
 	pipe, into := io.Pipe()
 	defer pipe.Close() // ends the copying below if the engine answers early
 	out := r.Clone(r.Context())
@@ -140,12 +153,16 @@ func (h *Handler) writeStream(w http.ResponseWriter, r *http.Request, class adap
 		}
 		into.CloseWithError(err)
 	}()
-	h.forwardWrite(w, out, class, &makes)
+	h.forwardWrite(w, out, class, &makes, nil, nil)
 }
 
-// forwardWrite sends an enriched write on. One that makes an index ends what is known of the names that now lead to it as well.
-func (h *Handler) forwardWrite(w http.ResponseWriter, r *http.Request, class adapters.Class, makes *atomic.Bool) {
-	if accepted := readable(r.Header["Accept-Encoding"]); accepted != nil && class.CleanWrite && !class.Shown {
+// forwardWrite sends an enriched write on. One that makes an index ends what is known of the names that now lead to it as well. What was
+// found out about its documents, if anything, completes the reply; plain is the body as the client sent it.
+func (h *Handler) forwardWrite(
+	w http.ResponseWriter, r *http.Request, class adapters.Class, makes *atomic.Bool, found *findings, plain []byte,
+) {
+	complete := found.completing(r, plain)
+	if accepted := readable(r.Header["Accept-Encoding"]); accepted != nil && (class.CleanWrite && !class.Shown || complete != nil) {
 		r.Header["Accept-Encoding"] = accepted
 	}
 	change, told := h.changeOf(class), false
@@ -158,6 +175,10 @@ func (h *Handler) forwardWrite(w http.ResponseWriter, r *http.Request, class ada
 	send(w, r, func(resp *http.Response) {
 		if told = true; makes.Load() && resp.StatusCode < 300 {
 			h.catalog.forget()
+		}
+		found.remember(resp.StatusCode)
+		if complete != nil {
+			complete(resp)
 		}
 		if change != nil {
 			change(resp)
@@ -205,6 +226,9 @@ func (h *Handler) enricher(r *http.Request, length int64, makes *atomic.Bool) *a
 	e.Clears = func(index string) bool {
 		_, fit, _ := h.catalog.rule(r.Context(), who, index, false)
 		return fit != unfit
+	}
+	if h.looks() {
+		e.Number = h.numbers(r, who)
 	}
 	return e
 }

@@ -1,0 +1,381 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"io"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"sync/atomic"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/sketch"
+)
+
+// newcomer is a document of a write that gets a sketch.
+type newcomer struct {
+	op      adapters.Operation
+	rule    *adapters.Rule
+	sketch  sketch.Sketch
+	keys    []int64
+	partial bool
+	index   string // as the engine has it
+	cluster string
+	// standing is the document that stands for it, where its operation is left out of the write.
+	standing *candidate
+	// reply is what the engine answers of that document, where the answer to this operation is made of it.
+	reply []byte
+}
+
+// findings is what is found out about the documents of a body before it is sent. It is for one request.
+type findings struct {
+	h       *Handler
+	who     client
+	class   adapters.Class
+	replies *adapters.Replies
+	ops     []adapters.Operation
+	// mentions is how many operations have the id, whatever index they go to: a name may be an alias.
+	mentions map[string]int
+	seen     []*newcomer
+	by       map[place]*newcomer
+	memo     []sketched
+	// left are the newcomers of the operations that are left out of the write.
+	left map[int]*newcomer
+}
+
+// place is where a document stands in a write: an update can have two.
+type place struct {
+	op      int
+	partial bool
+}
+
+// sketched is a sketch that was made of the texts.
+type sketched struct {
+	rule   *adapters.Rule
+	texts  []string
+	sketch sketch.Sketch
+	ok     bool
+}
+
+// looks reports whether a rule asks for a look at what is stored before a document is.
+func (h *Handler) looks() bool {
+	return slices.ContainsFunc(h.Rules, func(r *adapters.Rule) bool { return r.Clusters || r.OnDuplicate != adapters.IndexDuplicates })
+}
+
+// look reads a write once before it is sent, and finds out what its documents are near-duplicates of. It returns nil where no rule asks
+// for that, and where nothing is known.
+func (h *Handler) look(r *http.Request, class adapters.Class, plain []byte, makes *atomic.Bool) *findings {
+	if !h.looks() {
+		return nil
+	}
+	f := &findings{
+		h: h, who: clientOf(adapters.Header(r.Header), r.URL.RawQuery), class: class,
+		mentions: map[string]int{}, by: map[place]*newcomer{}, left: map[int]*newcomer{},
+	}
+	e := h.enricher(r, 0, makes)
+	e.Count, e.Room = nil, math.MaxInt64/2
+	e.Starts, e.Sketch, e.Cluster = f.start, f.make, f.meet
+	err := guarded(func() error {
+		if err := h.Dialect.EnrichWrite(class, io.Discard, bytes.NewReader(plain), e); err != nil {
+			return err
+		}
+		f.replies = e.Replies
+		if len(f.seen) > 0 {
+			f.judge(r.Context())
+			f.fetch(r)
+		}
+		return nil
+	})
+	if err != nil { // the documents are stored as if nothing were known of any other
+		h.counts.add("duplicates", "failed")
+		h.Log.Error("write could not be looked through", "error", err.Error())
+		return nil
+	}
+	return f
+}
+
+func (f *findings) start(o adapters.Operation) bool {
+	f.ops = append(f.ops, o)
+	if o.ID != "" {
+		f.mentions[o.ID]++
+	}
+	return true
+}
+
+func (f *findings) make(rule *adapters.Rule, texts []string) (sketch.Sketch, bool) {
+	s, ok := rule.Sketch(texts)
+	f.memo = append(f.memo, sketched{rule, texts, s, ok})
+	return s, ok
+}
+
+func (f *findings) meet(o adapters.Operation, rule *adapters.Rule, s *sketch.Sketch, partial bool) string {
+	if rule.Clusters || rule.OnDuplicate != adapters.IndexDuplicates {
+		n := &newcomer{op: o, rule: rule, sketch: *s, keys: rule.BandKeys(s), partial: partial}
+		f.seen = append(f.seen, n)
+		f.by[place{o.Number, partial}] = n
+	}
+	return ""
+}
+
+// apply has what was found out stored with the documents, and what is to be left out left out.
+func (f *findings) apply(e *adapters.Enricher) {
+	if f == nil {
+		return
+	}
+	e.Starts = func(o adapters.Operation) bool { return f.left[o.Number] == nil }
+	e.Sketch, e.Cluster = f.made(), f.cluster
+}
+
+// made returns what makes the sketches once more, in the same order, as far as they are made already.
+func (f *findings) made() func(*adapters.Rule, []string) (sketch.Sketch, bool) {
+	next := 0
+	return func(rule *adapters.Rule, texts []string) (sketch.Sketch, bool) {
+		for next < len(f.memo) {
+			m := f.memo[next]
+			next++
+			if m.rule == rule && slices.Equal(m.texts, texts) {
+				return m.sketch, m.ok
+			}
+		}
+		return rule.Sketch(texts)
+	}
+}
+
+func (f *findings) cluster(o adapters.Operation, rule *adapters.Rule, s *sketch.Sketch, partial bool) string {
+	n := f.by[place{o.Number, partial}]
+	if n == nil || n.rule != rule || !n.sketch.SameText(s) {
+		return ""
+	}
+	return n.cluster
+}
+
+// nothing reports whether nothing of the write is left to be sent.
+func (f *findings) nothing() bool { return f != nil && len(f.left) > 0 && len(f.left) == len(f.ops) }
+
+// count tells of the operations that are left out.
+func (f *findings) count() {
+	if f != nil && len(f.left) > 0 {
+		f.h.counts.addN("documents", "skipped", int64(len(f.left)))
+	}
+}
+
+// numbers returns what numbers documents without a sketch: those with an id by that and the index that they go to, the others at random.
+func (h *Handler) numbers(r *http.Request, who client) func(adapters.Operation, *adapters.Rule) uint64 {
+	return func(o adapters.Operation, _ *adapters.Rule) uint64 {
+		if o.ID == "" {
+			return max(rand.Uint64(), 1)
+		}
+		name := o.Index
+		if index, err := h.catalog.concrete(r.Context(), who, name); err == nil && index != "" {
+			name = index
+		}
+		sum := sha256.New()
+		part(sum, name)
+		part(sum, o.ID)
+		return max(binary.BigEndian.Uint64(sum.Sum(nil)), 1)
+	}
+}
+
+// tooLong returns what stands in for a look at the documents of a body that is not held whole.
+func (h *Handler) tooLong() func(adapters.Operation, *adapters.Rule, *sketch.Sketch, bool) string {
+	return func(_ adapters.Operation, rule *adapters.Rule, _ *sketch.Sketch, _ bool) string {
+		if rule.OnDuplicate != adapters.IndexDuplicates {
+			h.counts.add("duplicates", "too_long")
+		}
+		return ""
+	}
+}
+
+// fetch asks for the documents that the answers are made of. Where one can't be had, the write goes on.
+func (f *findings) fetch(r *http.Request) {
+	if f.replies == nil || f.replies.Fetch == nil {
+		return
+	}
+	for number, n := range f.left {
+		if n.standing.stored == nil {
+			continue
+		}
+		ask := f.replies.Fetch(n.op, n.standing.id)
+		ask.RawQuery, ask.Header = f.who.query, f.who.header
+		ctx, cancel := context.WithTimeout(r.Context(), lookFor)
+		reply, err := f.h.ask(ctx, ask)
+		cancel()
+		if err != nil || reply.Status != http.StatusOK {
+			f.h.counts.add("duplicates", "failed")
+			delete(f.left, number)
+			continue
+		}
+		n.reply = reply.Body
+	}
+}
+
+// answer answers a write of which nothing is left to be sent.
+func (f *findings) answer(w http.ResponseWriter, r *http.Request) {
+	var body []byte
+	var clean bytes.Buffer
+	err := guarded(func() error {
+		entries, _, err := f.entries(nil, nil)
+		if err == nil {
+			body, err = f.replies.Join(nil, entries)
+		}
+		if err == nil {
+			err = f.h.Dialect.CleanReply(f.class, &clean, bytes.NewReader(body))
+		}
+		return err
+	})
+	if err != nil {
+		f.h.Log.Error("write could not be answered", "error", err.Error())
+		f.h.refuse(w, r, http.StatusBadGateway, unanswered)
+		return
+	}
+	reply := f.h.ErrorReply(requestOf(r), f.replies.Status, "")
+	if f.replies.ContentType != "" {
+		reply.Header["Content-Type"] = []string{f.replies.ContentType}
+	}
+	reply.Body = clean.Bytes()
+	writeReply(w, reply)
+}
+
+// unanswered is the error where the reply to a write of which operations were left out can't be completed.
+const unanswered = "on_duplicate: skip left documents out of this write, and its reply could not be understood: send it again"
+
+// entries returns an entry for each operation of the write, given those of what was sent. Those with the returned numbers are not there:
+// what was to stand for them was refused.
+func (f *findings) entries(sent [][]byte, refused []bool) (all [][]byte, missing []int, err error) {
+	if len(sent) != len(f.ops)-len(f.left) {
+		return nil, nil, adapters.ErrNotUnderstood
+	}
+	all, failed := make([][]byte, len(f.ops)), make([]bool, len(f.ops))
+	for i := range f.ops {
+		if f.left[i] == nil {
+			all[i], failed[i] = sent[0], refused[0]
+			sent, refused = sent[1:], refused[1:]
+		}
+	}
+	for i, o := range f.ops {
+		n := f.left[i]
+		if n == nil {
+			continue
+		}
+		of := adapters.Standing{Index: n.standing.index, Stored: n.standing.stored, Reply: n.reply}
+		if other := n.standing.newcomer; other != nil {
+			if failed[other.op.Number] {
+				missing = append(missing, i)
+				continue
+			}
+			of.Entry = all[other.op.Number]
+		}
+		if all[i], err = f.replies.NoOp(o, of); err != nil {
+			return nil, nil, err
+		}
+	}
+	return all, missing, nil
+}
+
+// completing returns what puts the answers to the operations that were left out into the reply; nil where none was.
+func (f *findings) completing(r *http.Request, plain []byte) func(*http.Response) {
+	if f == nil || len(f.left) == 0 {
+		return nil
+	}
+	return func(resp *http.Response) {
+		if resp.StatusCode >= 300 { // the engine refused all of it
+			return
+		}
+		err := guarded(func() error { return f.complete(r, plain, resp) })
+		if err == nil {
+			return
+		}
+		f.h.counts.add("duplicates", "unanswered")
+		f.h.Log.Error("reply to a write could not be completed", "error", err.Error())
+		reply := f.h.ErrorReply(requestOf(r), http.StatusBadGateway, unanswered)
+		resp.StatusCode, resp.Status = reply.Status, http.StatusText(reply.Status)
+		resp.Header = http.Header(reply.Header)
+		putBody(resp, reply.Body)
+	}
+}
+
+func (f *findings) complete(r *http.Request, plain []byte, resp *http.Response) error {
+	raw, whole, err := readUpTo(resp.Body, f.h.Limits.MaxReply)
+	if err != nil || !whole {
+		return adapters.NotUnderstood(errTooLarge)
+	}
+	reply, err := f.h.decoded(resp, raw)
+	if err != nil {
+		return err
+	}
+	sent, refused, err := f.replies.Split(reply.Body)
+	if err != nil {
+		return err
+	}
+	all, missing, err := f.entries(sent, refused)
+	if err != nil {
+		return err
+	}
+	if len(missing) > 0 {
+		f.send(r, plain, all, missing)
+	}
+	joined, err := f.replies.Join(reply.Body, all)
+	if err != nil {
+		return err
+	}
+	resp.Header.Del("Content-Encoding")
+	putBody(resp, joined)
+	return nil
+}
+
+// putBody puts another body in the place of a response's.
+func putBody(resp *http.Response, body []byte) {
+	resp.Body = readCloser{bytes.NewReader(body), resp.Body}
+	resp.ContentLength = int64(len(body))
+	resp.Header.Del("Content-Length")
+	resp.TransferEncoding = nil
+}
+
+// send sends the operations that have no entry after all, since what was to stand for them was refused. Where that fails they share its
+// fate: the client learns that they are not stored.
+func (f *findings) send(r *http.Request, plain []byte, all [][]byte, missing []int) {
+	again := *f
+	again.left = map[int]*newcomer{}
+	for i := range f.ops {
+		if !slices.Contains(missing, i) {
+			again.left[i] = &newcomer{}
+		}
+	}
+	var body bytes.Buffer
+	var makes atomic.Bool
+	e := f.h.enricher(r, 0, &makes)
+	again.apply(e)
+	entries, err := again.sent(r, &body, plain, e)
+	if err != nil || len(entries) != len(missing) {
+		f.h.counts.addN("duplicates", "unsent", int64(len(missing)))
+	}
+	for i, number := range missing {
+		if all[number] = all[f.left[number].standing.newcomer.op.Number]; err == nil && len(entries) == len(missing) {
+			all[number] = entries[i]
+		}
+	}
+}
+
+// sent sends a part of the write and returns the entries of its reply.
+func (f *findings) sent(r *http.Request, body *bytes.Buffer, plain []byte, e *adapters.Enricher) ([][]byte, error) {
+	if err := f.h.Dialect.EnrichWrite(f.class, body, bytes.NewReader(plain), e); err != nil {
+		return nil, err
+	}
+	header := r.Header.Clone()
+	header.Del("Content-Encoding")
+	reply, err := f.h.ask(r.Context(), &adapters.Request{
+		Method: r.Method, Path: rawPath(r), RawQuery: r.URL.RawQuery, Header: adapters.Header(header), Body: body.Bytes(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	if reply.Status >= 300 {
+		return nil, adapters.ErrRefused
+	}
+	entries, _, err := f.replies.Split(reply.Body)
+	return entries, err
+}

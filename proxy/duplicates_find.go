@@ -1,0 +1,365 @@
+package proxy
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/sketch"
+)
+
+const (
+	// lookFor is how long a write waits for what it is a near-duplicate of.
+	lookFor = time.Second
+	// lookKeys is how many band keys one look-up asks for, lookLimit how many documents it answers with at most.
+	lookKeys, lookLimit = 60000, 5000
+	// maxCompared is with how many candidates a document is compared.
+	maxCompared = 256
+	// pausedFor is how long no look-up is made where the last one failed: a client that may not search is not made to wait for each write.
+	pausedFor = 5 * time.Second
+	// maxPaused bounds how many such failures are remembered.
+	maxPaused = 1024
+)
+
+// candidate is a document that a newcomer may be a near-duplicate of: one that is stored, or one of the same write.
+type candidate struct {
+	id, index string
+	sketch    *sketch.Sketch
+	text      string // of the sketch, where it is stored
+	cluster   string
+	stored    *adapters.Stored
+	newcomer  *newcomer
+}
+
+// group is the newcomers of one write that go to one index.
+type group struct {
+	name      string // as the write has it
+	index     string // as the engine has it
+	rule      *adapters.Rule
+	newcomers []*newcomer
+	store     adapters.Store
+	stored    []*candidate
+	own       map[string]adapters.Ours // of the documents that are updated
+	whole     bool                     // all look-ups answered
+}
+
+// judge gives every newcomer its cluster, and finds the operations that are to be left out.
+func (f *findings) judge(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, lookFor)
+	defer cancel()
+	for _, g := range f.groups() {
+		err := f.lookUp(ctx, g)
+		if err != nil {
+			f.fail(g, err)
+		}
+		g.whole = err == nil
+		f.settle(g)
+		if err := f.verify(ctx, g); err != nil {
+			f.fail(g, err)
+		}
+	}
+}
+
+// groups returns the newcomers by index and rule, in their order.
+func (f *findings) groups() (list []*group) {
+	for _, n := range f.seen {
+		i := slices.IndexFunc(list, func(g *group) bool { return g.name == n.op.Index && g.rule == n.rule })
+		if i < 0 {
+			i = len(list)
+			list = append(list, &group{name: n.op.Index, rule: n.rule, own: map[string]adapters.Ours{}})
+		}
+		list[i].newcomers = append(list[i].newcomers, n)
+	}
+	return list
+}
+
+// fail counts a look-up that failed, and makes no other for a while.
+func (f *findings) fail(g *group, err error) {
+	reason := "failed"
+	switch {
+	case errors.Is(err, errPaused):
+		reason = "paused"
+	case errors.Is(err, errUnresolved):
+		reason = "unresolved"
+	case errors.Is(err, context.DeadlineExceeded):
+		reason = "late"
+	}
+	f.h.counts.addN("duplicates", reason, int64(len(g.newcomers)))
+	if reason == "failed" || reason == "late" {
+		f.h.Log.Warn("no look at what is stored", "index", g.name, "error", err.Error())
+		f.h.pauses.add(entryKey(f.who, g.name))
+	}
+}
+
+var (
+	errPaused     = errors.New("the last look-up failed a moment ago")
+	errUnresolved = errors.New("the name leads to several indices, or to one that could not be found out")
+)
+
+// concrete returns the index that documents written to a name go to; nothing where it is not there yet.
+func (c *catalog) concrete(ctx context.Context, who client, name string) (string, error) {
+	e := c.lookup(ctx, who, name)
+	if e.failed {
+		return "", errUnresolved
+	}
+	found := ""
+	for _, i := range e.indices {
+		switch {
+		case !written(i) || i.Absent:
+		case found != "":
+			return "", errUnresolved
+		default:
+			found = i.Name
+		}
+	}
+	return found, nil
+}
+
+// lookUp reads what is stored of the documents that are updated, and what the others may be near-duplicates of.
+func (f *findings) lookUp(ctx context.Context, g *group) (err error) {
+	if g.index, err = f.h.catalog.concrete(ctx, f.who, g.name); err != nil || g.index == "" {
+		return err
+	}
+	var ids []string
+	keys := map[int64]bool{}
+	for _, n := range g.newcomers {
+		if n.partial && g.rule.Clusters && n.op.ID != "" {
+			ids = append(ids, n.op.ID)
+		}
+		for _, key := range n.keys {
+			keys[key] = g.rule.OnDuplicate != adapters.IndexDuplicates
+		}
+	}
+	maps.DeleteFunc(keys, func(_ int64, wanted bool) bool { return !wanted })
+	if len(ids) == 0 && len(keys) == 0 {
+		return nil
+	}
+	if f.h.pauses.has(entryKey(f.who, g.name)) {
+		return errPaused
+	}
+	g.store = f.h.Open(f.who.header, f.who.query)
+	if len(ids) > 0 {
+		err = f.scan(ctx, g, adapters.Selection{IDs: ids, Brief: true}, func(d adapters.Stored) { g.own[d.ID] = adapters.OursOf(d.Source) })
+	}
+	seen := map[string]bool{}
+	for some := range slices.Chunk(slices.Sorted(maps.Keys(keys)), lookKeys) {
+		if err != nil {
+			return err
+		}
+		err = f.scan(ctx, g, adapters.Selection{Bands: some, Brief: true, Limit: lookLimit}, func(d adapters.Stored) {
+			if c := g.candidate(d); c != nil && !seen[c.id] {
+				seen[c.id] = true
+				g.stored = append(g.stored, c)
+			}
+		})
+	}
+	if len(seen) >= lookLimit {
+		f.h.counts.add("duplicates", "cut")
+	}
+	return err
+}
+
+// scan reads some documents of the group's index.
+func (f *findings) scan(ctx context.Context, g *group, s adapters.Selection, each func(adapters.Stored)) error {
+	err := g.store.Scan(ctx, g.index, g.rule, s, func(p adapters.Page) error {
+		for _, d := range p.Documents {
+			each(d)
+		}
+		return nil
+	})
+	if err != nil && ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return err
+}
+
+// candidate returns a stored document as a candidate; nil where it has no sketch that could be compared.
+func (g *group) candidate(d adapters.Stored) *candidate {
+	have := adapters.OursOf(d.Source)
+	s := g.rule.Decode(have.Sketch)
+	if s == nil {
+		return nil
+	}
+	c := &candidate{id: d.ID, index: g.index, sketch: s, text: have.Sketch, cluster: have.Cluster, stored: &d}
+	if !strings.HasPrefix(c.cluster, g.rule.ClusterMark()) { // it is alone, as far as is known
+		c.cluster = g.rule.ClusterID(s.Fingerprint)
+	}
+	return c
+}
+
+// settle goes over a group's newcomers in their order.
+func (f *findings) settle(g *group) {
+	shelves := map[int64][]*candidate{}
+	put := func(c *candidate, keys []int64) {
+		for _, key := range keys {
+			shelves[key] = append(shelves[key], c)
+		}
+	}
+	slices.SortFunc(g.stored, func(a, b *candidate) int { return strings.Compare(a.id, b.id) })
+	for _, c := range g.stored {
+		put(c, g.rule.BandKeys(c.sketch))
+	}
+	for _, n := range g.newcomers {
+		n.index = g.index
+		list := append(n.candidates(shelves), f.h.recent.find(entryKey(f.who, g.name), n)...)
+		f.tag(g, n, list)
+		if f.mayGo(g, n) {
+			n.standing = best(n, list, func(c *candidate) bool { return f.stands(n, c) })
+		}
+		if n.standing == nil {
+			put(&candidate{id: n.op.ID, sketch: &n.sketch, cluster: n.cluster, newcomer: n}, n.keys)
+		}
+	}
+}
+
+// candidates returns the documents that share a band with the newcomer, no more than it is compared with.
+func (n *newcomer) candidates(shelves map[int64][]*candidate) (list []*candidate) {
+	seen := map[*candidate]bool{}
+	for _, key := range n.keys {
+		for _, c := range shelves[key] {
+			if seen[c] {
+				continue
+			}
+			if seen[c] = true; len(seen) > maxCompared {
+				return list
+			}
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// tag gives a newcomer its cluster: the one that it has already, if its text is what is stored, or that of what it is most alike.
+func (f *findings) tag(g *group, n *newcomer, list []*candidate) {
+	if !g.rule.Clusters {
+		return
+	}
+	text := n.sketch.String()
+	own := g.own[n.op.ID]
+	for _, c := range list {
+		if n.op.ID != "" && c.id == n.op.ID && c.stored != nil && own.Sketch == "" {
+			own = adapters.Ours{Sketch: c.text, Cluster: c.cluster}
+		}
+	}
+	if own.Sketch == text && strings.HasPrefix(own.Cluster, g.rule.ClusterMark()) {
+		n.cluster = own.Cluster
+		return
+	}
+	n.cluster = g.rule.ClusterID(n.sketch.Fingerprint)
+	if g.rule.OnDuplicate == adapters.IndexDuplicates {
+		return
+	}
+	if c := best(n, list, func(c *candidate) bool { return n.op.ID == "" || c.id != n.op.ID }); c != nil {
+		n.cluster = c.cluster
+		f.h.counts.add("duplicates", "tagged")
+	}
+}
+
+// best returns the candidate that the newcomer is most alike, of those that fit, or nil if it is a near-duplicate of none. Of those that
+// are as much alike it is the one of the least cluster, and of these the first.
+func best(n *newcomer, list []*candidate, fits func(*candidate) bool) (found *candidate) {
+	alike := 0.0
+	for _, c := range list {
+		if !fits(c) {
+			continue
+		}
+		near, agreement := n.rule.Profile.NearDuplicates(&n.sketch, c.sketch)
+		if !near {
+			continue
+		}
+		if found == nil || cmp.Or(cmp.Compare(agreement, alike), strings.Compare(found.cluster, c.cluster)) > 0 {
+			found, alike = c, agreement
+		}
+	}
+	return found
+}
+
+// mayGo reports whether the operation of a newcomer may be left out, if something stands for it.
+func (f *findings) mayGo(g *group, n *newcomer) bool {
+	t := g.rule.Together
+	return g.rule.OnDuplicate == adapters.SkipDuplicates && g.whole && f.replies != nil && n.op.Creates && !n.partial &&
+		t.Within == 0 && len(t.Same) == 0 && len(t.Different) == 0 && (n.op.ID == "" || f.mentions[n.op.ID] == 1)
+}
+
+// stands reports whether a document can stand for a newcomer: it is another one, and the write leaves it as it is or stores it whole.
+func (f *findings) stands(n *newcomer, c *candidate) bool {
+	switch {
+	case c.id != "" && c.id == n.op.ID:
+		return false
+	case c.id == "" && c.stored != nil: // it was written without an id
+		return false
+	case c.newcomer != nil:
+		return !c.newcomer.partial && (c.id == "" || f.mentions[c.id] == 1)
+	}
+	return f.mentions[c.id] == 0
+}
+
+// verify looks up as of now what the operations go by that are to be left out: that there is no such document yet, and that the other one
+// is there as it was found. The others stay.
+func (f *findings) verify(ctx context.Context, g *group) error {
+	ids := map[string]bool{}
+	var going []*newcomer
+	for _, n := range g.newcomers {
+		if n.standing == nil {
+			continue
+		}
+		going = append(going, n)
+		for _, id := range []string{n.op.ID, n.standing.id} {
+			if id != "" && (id == n.op.ID || n.standing.stored != nil) {
+				ids[id] = true
+			}
+		}
+	}
+	there := map[string]*adapters.Stored{}
+	if len(ids) > 0 && g.index != "" {
+		err := f.scan(ctx, g, adapters.Selection{IDs: slices.Sorted(maps.Keys(ids)), Brief: true}, func(d adapters.Stored) { there[d.ID] = &d })
+		if err != nil {
+			return err
+		}
+	}
+	for _, n := range going {
+		if n.op.ID != "" && there[n.op.ID] != nil {
+			continue
+		}
+		if n.standing.stored != nil {
+			now := there[n.standing.id]
+			if now == nil || adapters.OursOf(now.Source).Sketch != n.standing.text {
+				continue
+			}
+			n.standing.stored = now
+		}
+		f.left[n.op.Number] = n
+	}
+	return nil
+}
+
+// pauses remembers for a while which look-ups failed.
+type pauses struct {
+	mu    sync.Mutex
+	until map[string]time.Time
+}
+
+func (p *pauses) add(key string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	if len(p.until) >= maxPaused {
+		maps.DeleteFunc(p.until, func(_ string, until time.Time) bool { return now.After(until) })
+	}
+	if p.until == nil || len(p.until) >= maxPaused {
+		p.until = map[string]time.Time{}
+	}
+	p.until[key] = now.Add(pausedFor)
+}
+
+func (p *pauses) has(key string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return time.Now().Before(p.until[key])
+}

@@ -1,0 +1,415 @@
+package proxy_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/adapters/elastic"
+	"github.com/neardup/sidecar/proxy"
+)
+
+// TestTag holds documents to the cluster that they are stored with.
+func TestTag(t *testing.T) {
+	for _, c := range []struct {
+		name, body string
+		native     bool // without a look at near-duplicates
+		want       []string
+	}{
+		{"alone", line("index 1", told(5, 0)), false, []string{"5"}},
+		{"near one that is stored", line("index 1", told(1, 2)), false, []string{"a"}},
+		{"the same text", line("index 1", told(1, 0)), false, []string{"a"}},
+		{"near two that are stored", line("index 1", told(3, 1)), false, []string{"b"}},
+		{"near one without a cluster under this rule", line("index 1", told(2, 1)), false, []string{"2"}},
+		{"one behind the other", line("index 1", told(5, 0)) + line("create", told(5, 1)) + line("index 3", told(6, 1)) + line("index 4", told(5, 2)), false, []string{"5", "5", "6.1", "5"}},
+		{"written again", line("index stored1", told(1, 0)), false, []string{"a"}},
+		{"written anew", line("index stored1", told(5, 0)), false, []string{"5"}},
+		{"near its own former text", line("index stored2", told(2, 1)), false, []string{"2.1"}},
+		{"twice in one body", line("index 1", told(5, 0)) + line("index 1", told(5, 1)), false, []string{"5", "5.1"}},
+		{"an update without a change", line("update stored1", told(1, 0)), false, []string{"a"}},
+		{"an update to another text", line("update stored1", told(5, 0)), false, []string{"5"}},
+		{"an update to what another one is near", line("update stored2", told(1, 1)), false, []string{"a"}},
+		{"an update without a change, untagged", line("update stored1", told(1, 0)), true, []string{"a"}},
+		{"an update to another text, untagged", line("update stored1", told(5, 0)), true, []string{"5"}},
+		{"near one that is stored, untagged", line("index 1", told(1, 2)), true, []string{"1.2"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			on := adapters.TagDuplicates
+			if c.native {
+				on = adapters.IndexDuplicates
+			}
+			b := newBank(t, "news-1", on, true)
+			mark := b.rule.ClusterMark()
+			b.docs["stored1"] = enrichedBy(b.rule, told(1, 0), mark+"aaaaaaaaaaaaa")
+			b.docs["stored2"] = enrichedBy(b.rule, told(2, 0), "other mark")
+			b.docs["stored3"], b.docs["stored4"] = enrichedBy(b.rule, told(3, 0), mark+"ccccccccccccc"), enrichedBy(b.rule, told(3, 0), mark+"bbbbbbbbbbbbb")
+			f := b.front(t)
+			names := map[string]string{mark + "aaaaaaaaaaaaa": "a", mark + "bbbbbbbbbbbbb": "b"}
+			for n, name := range map[[2]int]string{{1, 0}: "1", {2, 0}: "2", {5, 0}: "5", {5, 1}: "5.1", {6, 1}: "6.1", {2, 1}: "2.1", {1, 2}: "1.2"} {
+				s, _ := b.rule.Sketch([]string{told(n[0], n[1])})
+				names[b.rule.ClusterID(s.Fingerprint)] = name
+			}
+			for range 2 { // in whatever order the engine answers
+				if a := do(t, "POST", f.url+"/news-1/_bulk", c.body); a.status != 200 {
+					t.Fatalf("%d %s", a.status, a.body)
+				}
+				var got []string
+				for _, cluster := range clusters(b.lastSent(t)) {
+					got = append(got, names[cluster])
+				}
+				if diff := cmp.Diff(c.want, got); diff != "" {
+					t.Error(diff)
+				}
+				for _, id := range []string{"1", "3", "4", "auto1"} {
+					delete(b.docs, id)
+				}
+				b.docs["stored1"], b.docs["stored2"] = enrichedBy(b.rule, told(1, 0), mark+"aaaaaaaaaaaaa"), enrichedBy(b.rule, told(2, 0), "other mark")
+			}
+		})
+	}
+}
+
+// TestSkip holds bulks to what is sent of them and what is answered.
+func TestSkip(t *testing.T) {
+	for _, c := range []struct {
+		name, body string
+		left       []int // operations that are not sent, by number
+		want       []string
+	}{
+		{"alone", line("index 1", told(5, 0)), nil, []string{"index 1 done"}},
+		{"near one that is stored", line("index 1", told(5, 0)) + line("create", told(1, 1)), []int{1}, []string{"index 1 done", "create stored1 noop"}},
+		{"all of it", line("index 1", told(1, 0)) + line("create", told(2, 1)), []int{0, 1}, []string{"index stored1 noop", "create stored2 noop"}},
+		{"an id that is there", line("index stored2", told(1, 1)), nil, []string{"index stored2 done"}},
+		{"itself", line("index stored1", told(1, 0)), nil, []string{"index stored1 done"}},
+		{"an update", line("update stored2", told(1, 0)), nil, []string{"update stored2 done"}},
+		{"what stands for it goes", line("index 1", told(1, 1)) + line("delete stored1", ""), nil, []string{"index 1 done", "delete stored1 done"}},
+		{"what stands for it changes", line("update stored1", told(5, 0)) + line("index 1", told(1, 1)), nil, []string{"update stored1 done", "index 1 done"}},
+		{"written twice", line("index 1", told(1, 1)) + line("index 1", told(5, 0)), nil, []string{"index 1 done", "index 1 done"}},
+		{"of the same bulk", line("index 1", told(5, 0)) + line("index", told(5, 1)) + line("delete x", "") + line("index 4", told(5, 2)), []int{1, 3},
+			[]string{"index 1 done", "index 1 noop", "delete x done", "index 1 noop"}},
+		{"of the same bulk, by an id that the engine makes", line("index", told(5, 0)) + line("index 2", told(5, 1)), []int{1}, []string{"index auto1 done", "index auto1 noop"}},
+		{"of the same bulk, deleted", line("index 1", told(5, 0)) + line("index 2", told(5, 1)) + line("delete 1", ""), nil, []string{"index 1 done", "index 2 done", "delete 1 done"}},
+		{"of the same bulk, an update", line("update 1", told(5, 0)) + line("index 2", told(5, 1)), nil, []string{"update 1 done", "index 2 done"}},
+		{"of the same bulk, refused", line("index no", told(5, 0)) + line("index 2", told(5, 1)) + line("index 3", told(6, 0)), nil, []string{"index no 429", "index 2 done", "index 3 done"}},
+		{"of the same bulk, both refused", line("index no", told(5, 0)) + line("index no2", told(5, 1)), nil, []string{"index no 429", "index no2 429"}},
+		{"with a routing", `{"index":{"_id":"1","routing":"x"}}` + "\n" + `{"title":"` + told(1, 0) + `"}` + "\n", nil, []string{"index 1 done"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBank(t, "news-1", adapters.SkipDuplicates, false)
+			b.put("stored1", told(1, 0))
+			b.put("stored2", told(2, 0))
+			b.refused = map[string]bool{"no": true, "no2": true}
+			f := b.front(t)
+			a := do(t, "POST", f.url+"/news-1/_bulk", c.body)
+			if diff := cmp.Diff(c.want, results(t, a.body)); diff != "" || a.status != 200 {
+				t.Errorf("%d %s: %s", a.status, a.body, diff)
+			}
+			if len(c.want) > len(c.left) && !strings.Contains(a.body, `"took":3,`) || !strings.HasPrefix(a.header.Get("Content-Type"), "application/json") {
+				t.Errorf("%v %s", a.header, a.body)
+			}
+			sent := strings.Join(b.sent, "")
+			if refused := strings.Contains(c.name, "refused"); !refused && cut(sent) != without(c.body, c.left) {
+				t.Errorf("sent was\n%s", cut(sent))
+			}
+			if n := f.Counts()["documents skipped"]; !strings.Contains(c.name, "refused") && n != int64(len(c.left)) {
+				t.Errorf("%d are counted as skipped", n)
+			}
+		})
+	}
+}
+
+// cut returns a bulk less our fields.
+func cut(body string) string {
+	var b strings.Builder
+	for l := range strings.Lines(body) {
+		for _, field := range []string{adapters.SketchField, adapters.BandsField, adapters.ClusterField} {
+			if at := strings.Index(l, `,"`+field+`":`); at >= 0 {
+				value := l[at+len(field)+4:]
+				end := strings.IndexAny(value[1:], `"]`) + 2
+				l = l[:at] + value[end:]
+			}
+		}
+		b.WriteString(l)
+	}
+	return b.String()
+}
+
+// without returns a bulk less the operations with these numbers.
+func without(body string, numbers []int) string {
+	var b strings.Builder
+	number := -1
+	document := false
+	for l := range strings.Lines(body) {
+		if !document {
+			number++
+		}
+		document = !document && !strings.HasPrefix(l, `{"delete"`)
+		gone := false
+		for _, n := range numbers {
+			gone = gone || n == number
+		}
+		if !gone {
+			b.WriteString(l)
+		}
+	}
+	return b.String()
+}
+
+// TestSkipOne holds single documents to the answer to one that changes nothing.
+func TestSkipOne(t *testing.T) {
+	b := newBank(t, "news-1", adapters.SkipDuplicates, false)
+	b.put("stored1", told(1, 0))
+	f := b.front(t)
+	document := `{"title":"` + told(1, 1) + `"}`
+	for _, c := range []struct{ method, path, want string }{
+		{"PUT", "/news-1/_doc/1", ""}, {"POST", "/news-1/_doc", ""}, {"PUT", "/news-1/_create/1", ""},
+		{"PUT", "/news-1/_doc/stored1", "sent"}, {"PUT", "/news-1/_doc/1?refresh=true", "sent"}, {"PUT", "/news-1/_doc/1?routing=x", "sent"}, {"PUT", "/news-1/_doc/1?filter_path=_id", "sent"},
+		{"PUT", "/news-1/_doc/1?version=3&version_type=external", "sent"}, {"PUT", "/news-1/_doc/1?pipeline=p", "sent"},
+	} {
+		b.sent = nil
+		b.docs = map[string]string{"stored1": enrichedBy(b.rule, told(1, 0), "")}
+		a := do(t, c.method, f.url+c.path, document)
+		if sent := len(b.sent) > 0; sent != (c.want == "sent") {
+			t.Errorf("%s %s: sent is %v, answered %s", c.method, c.path, sent, a.body)
+		}
+		if noop := strings.Contains(a.body, `"_id":"stored1","result":"noop"`); c.want == "" && (!noop || a.status != 200 || a.header.Get("X-Elastic-Product") == "") {
+			t.Errorf("%s %s: %d %s %v", c.method, c.path, a.status, a.body, a.header)
+		}
+	}
+}
+
+// TestDuplicatesFailOpen: whatever becomes of a look-up, the write goes on as if nothing were asked for.
+func TestDuplicatesFailOpen(t *testing.T) {
+	refused := errors.New("the engine answered 403: no")
+	for _, c := range []struct {
+		name, reason string
+		fault        func(ctx context.Context, s adapters.Selection) error
+	}{
+		{"refused", "failed", func(context.Context, adapters.Selection) error { return refused }},
+		{"busy", "failed", func(context.Context, adapters.Selection) error { return adapters.ErrBusy }},
+		{"late", "late", func(ctx context.Context, _ adapters.Selection) error { <-ctx.Done(); return ctx.Err() }},
+		{"a panic", "failed", func(context.Context, adapters.Selection) error { panic("a bug") }},
+		{"refused bands", "failed", func(_ context.Context, s adapters.Selection) error {
+			if s.Bands != nil {
+				return refused
+			}
+			return nil
+		}},
+		{"refused ids", "failed", func(_ context.Context, s adapters.Selection) error {
+			if s.IDs != nil {
+				return refused
+			}
+			return nil
+		}},
+	} {
+		for _, on := range []adapters.OnDuplicate{adapters.TagDuplicates, adapters.SkipDuplicates} {
+			t.Run(c.name, func(t *testing.T) {
+				b := newBank(t, "news-1", on, on == adapters.TagDuplicates)
+				b.put("stored1", told(1, 0))
+				b.fault = c.fault
+				f := b.front(t)
+				body := line("index 1", told(1, 1)) + line("update 2", told(3, 0)) + line("create", told(1, 2))
+				if on == adapters.SkipDuplicates && c.name == "refused ids" {
+					body = strings.ReplaceAll(body, told(1, 2), told(2, 2)) // or else the two stand for one another
+				}
+				began := time.Now()
+				a := do(t, "POST", f.url+"/news-1/_bulk", body)
+				if diff := cmp.Diff([]string{"index 1 done", "update 2 done", "create auto1 done"}, results(t, a.body)); diff != "" || cut(b.lastSent(t)) != body {
+					t.Errorf("%s\n%s", diff, b.lastSent(t))
+				}
+				if took := time.Since(began); took > 3*time.Second {
+					t.Errorf("it took %v", took)
+				}
+				if f.Counts()["duplicates "+c.reason] == 0 || f.Counts()["documents enriched"] != 3 {
+					t.Errorf("%v", f.Counts())
+				}
+				if c.name == "a panic" {
+					return
+				}
+				scans := len(b.scans)
+				do(t, "POST", f.url+"/news-1/_bulk", body)
+				if len(b.scans) != scans || f.Counts()["duplicates paused"] == 0 {
+					t.Errorf("it asks again at once: %v", f.Counts())
+				}
+			})
+		}
+	}
+}
+
+// TestRepliesOfSkipped: a reply that can't be completed is never passed off as the answer; one that refuses all of a write is it.
+func TestRepliesOfSkipped(t *testing.T) {
+	body := line("index 1", told(5, 0)) + line("create", told(1, 1))
+	for _, c := range []struct {
+		name   string
+		reply  func(w http.ResponseWriter, status int, body string)
+		accept string
+		status int
+		want   string
+	}{
+		{"refused as a whole", func(w http.ResponseWriter, _ int, _ string) {
+			w.WriteHeader(429)
+			io.WriteString(w, `{"error":"busy"}`)
+		}, "", 429, `{"error":"busy"}`},
+		{"no JSON", func(w http.ResponseWriter, _ int, _ string) { io.WriteString(w, `<html>`) }, "", 502, "on_duplicate"},
+		{"too few items", func(w http.ResponseWriter, _ int, _ string) { io.WriteString(w, `{"errors":false,"items":[]}`) }, "", 502, "on_duplicate"},
+		{"in gzip", func(w http.ResponseWriter, _ int, body string) {
+			w.Header().Set("Content-Encoding", "gzip")
+			io.WriteString(w, zipped(body))
+		}, "gzip", 200, `"_id":"stored1"`},
+		{"in gzip, broken", func(w http.ResponseWriter, _ int, body string) {
+			w.Header().Set("Content-Encoding", "gzip")
+			io.WriteString(w, body)
+		}, "gzip", 502, "on_duplicate"},
+		{"breaking off", func(w http.ResponseWriter, _ int, body string) {
+			w.Header().Set("Content-Length", "1000")
+			io.WriteString(w, body)
+		}, "", 502, "on_duplicate"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBank(t, "news-1", adapters.SkipDuplicates, false)
+			b.put("stored1", told(1, 0))
+			b.reply = c.reply
+			a := do(t, "POST", b.front(t).url+"/news-1/_bulk", body, "Accept-Encoding: br, "+c.accept)
+			if a.status != c.status || !strings.Contains(a.body, c.want) {
+				t.Errorf("%d %s", a.status, a.body)
+			}
+		})
+	}
+}
+
+// TestDuplicatesOfStreams: a body that is not held whole is stored as it is, and counted.
+func TestDuplicatesOfStreams(t *testing.T) {
+	b := newBank(t, "news-1", adapters.SkipDuplicates, true)
+	b.put("stored1", told(1, 0))
+	f := b.front(t)
+	body := line("index 1", told(1, 1)) + fat("news-1", 1100)
+	do(t, "POST", f.url+"/news-1/_bulk", body)
+	if n := f.Counts()["duplicates too_long"]; n != 1101 || len(b.scans) > 0 || cut(b.lastSent(t)) != body {
+		t.Errorf("%d are counted, %d look-ups, %d of %d bytes", n, len(b.scans), len(cut(b.lastSent(t))), len(body))
+	}
+}
+
+// TestSkipWhatChanges: a document that goes, changes or comes between the two looks lets the write go on.
+func TestSkipWhatChanges(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		happen func(b *bank)
+		want   string
+	}{
+		{"nothing", func(*bank) {}, "index stored1 noop"},
+		{"it goes", func(b *bank) { delete(b.docs, "stored1") }, "index 1 done"},
+		{"it changes", func(b *bank) { b.docs["stored1"] = enrichedBy(b.rule, told(5, 0), "") }, "index 1 done"},
+		{"it changes a little", func(b *bank) { b.docs["stored1"] = enrichedBy(b.rule, told(1, 7), "") }, "index 1 done"},
+		{"the new one comes", func(b *bank) { b.docs["1"] = enrichedBy(b.rule, told(5, 0), "") }, "index 1 done"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBank(t, "news-1", adapters.SkipDuplicates, false)
+			b.put("stored1", told(1, 0))
+			b.fault = func(_ context.Context, s adapters.Selection) error {
+				if b.mu.Lock(); s.IDs != nil {
+					c.happen(b)
+				}
+				b.mu.Unlock()
+				return nil
+			}
+			a := do(t, "POST", b.front(t).url+"/news-1/_bulk", line("index 1", told(1, 1)))
+			if diff := cmp.Diff([]string{c.want}, results(t, a.body)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// stumbling fails at the second look at a body.
+type stumbling struct {
+	elastic.Dialect
+	looks *int
+}
+
+func (s stumbling) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, e *adapters.Enricher) error {
+	if *s.looks++; *s.looks == 2 {
+		return errors.New("stumbled")
+	}
+	return s.Dialect.EnrichWrite(c, dst, src, e)
+}
+
+// TestSkipOfWhatIsNotEnriched: where the body goes on as it came, so does the reply.
+func TestSkipOfWhatIsNotEnriched(t *testing.T) {
+	b := newBank(t, "news-1", adapters.SkipDuplicates, false)
+	b.put("stored1", told(1, 0))
+	looks := 0
+	f := serve(t, b.engine, func(e *proxy.Engine) {
+		e.Rules, e.Dialect = adapters.Rules{b.rule}, stumbling{looks: &looks}
+		e.Open = func(adapters.Header, string) adapters.Store { return b }
+	})
+	body := line("index 1", told(1, 1)) + line("create", told(5, 0))
+	a := do(t, "POST", f.url+"/news-1/_bulk", body)
+	if diff := cmp.Diff([]string{"index 1 done", "create auto1 done"}, results(t, a.body)); diff != "" || b.lastSent(t) != body || looks != 2 {
+		t.Errorf("%s\n%s", diff, b.lastSent(t))
+	}
+}
+
+// TestDuplicatesOfAMomentAgo: what was written through the sidecar is known before searches find it, to the same client alone, and stands for
+// another only while it is there.
+func TestDuplicatesOfAMomentAgo(t *testing.T) {
+	b := newBank(t, "news-1", adapters.SkipDuplicates, true)
+	b.unseen = true
+	f := b.front(t)
+	send := func(lines string, want string, headers ...string) {
+		t.Helper()
+		a := do(t, "POST", f.url+"/news-1/_bulk", lines, headers...)
+		if diff := cmp.Diff([]string{want}, results(t, a.body)); diff != "" {
+			t.Error(diff)
+		}
+	}
+	send(line("index 1", told(1, 0)), "index 1 done")
+	send(line("index 2", told(1, 1)), "index 1 noop")
+	send(line("index 3", told(1, 1)), "index 3 done", "Authorization: Basic other")
+	first := clusters(b.sent[0])
+	if others := clusters(b.lastSent(t)); len(first) != 1 || cmp.Equal(first, others) {
+		t.Errorf("another client's document got cluster %q", others)
+	}
+	send(line("update 9", told(1, 1)), "update 9 done")
+	if diff := cmp.Diff(first, clusters(b.lastSent(t))); diff != "" {
+		t.Errorf("an update: %s", diff)
+	}
+	send(line("index", told(2, 0)), "index auto1 done") // whose id is not known to us
+	send(line("index 4", told(2, 1)), "index 4 done")
+	delete(b.docs, "1")
+	send(line("index 5", told(1, 2)), "index 5 done")
+	b.refused = map[string]bool{"6": true}
+	send(line("index 6", told(3, 0)), "index 6 429")
+	send(line("index 7", told(3, 1)), "index 7 done")
+}
+
+// TestMuchOfAMomentAgo: what is remembered is bounded, and the latest of it is there.
+func TestMuchOfAMomentAgo(t *testing.T) {
+	b := newBank(t, "news-1", adapters.SkipDuplicates, false)
+	b.unseen = true
+	f := b.front(t)
+	const piece, pieces = 500, 45
+	for i := range pieces {
+		var lines strings.Builder
+		for n := range piece {
+			lines.WriteString(line(fmt.Sprintf("index p%dn%d", i, n), told(i*piece+n, 0)))
+		}
+		do(t, "POST", f.url+"/news-1/_bulk", lines.String())
+	}
+	again := func(i, n int) string {
+		return results(t, do(t, "POST", f.url+"/news-1/_bulk", line("index x", told(i*piece+n, 1))).body)[0]
+	}
+	if got := again(pieces-1, 7); !strings.HasSuffix(got, "noop") {
+		t.Errorf("the latest is forgotten: %s", got)
+	}
+	if got := again(0, 7); got != "index x done" {
+		t.Errorf("the first is remembered: %s", got)
+	}
+}

@@ -1,0 +1,89 @@
+package proxy_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/neardup/sidecar/proxy"
+)
+
+// nativeEngine collapses by clusters where it is asked to; aliens is how many of its documents have no id of the rule's.
+func nativeEngine(t *testing.T, mark string, aliens *int) (e *engine, asked *int) {
+	e, asked = newEngine("news-1", "other-1"), new(int)
+	plain := searching(t)
+	e.answer = func(w http.ResponseWriter, a arrival) {
+		if !strings.Contains(string(a.body), `"collapse"`) {
+			plain(w, a)
+			return
+		}
+		*asked++
+		hit := `{"_index":"news-1","_id":"%d","_source":{},"fields":{"neardup_cluster":["%s0000000000%d"]}}`
+		fmt.Fprintf(w, `{"took":1,"_shards":{"failed":0},"hits":{"total":{"value":4,"relation":"eq"},"hits":[`+hit+","+hit+
+			`]},"aggregations":{"neardup_native":{"doc_count":4,"alien":{"doc_count":%d},"clusters":{"value":2}}}}`,
+			0, mark, 0, 2, mark, 2, *aliens)
+	}
+	return e, asked
+}
+
+// TestNativeIsTriedAgain: a target whose documents lack clusters is searched at query time for half a minute, for the client that saw it.
+func TestNativeIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := rule(t)
+		r.Native, r.Clusters = true, true
+		aliens := 0
+		e, asked := nativeEngine(t, r.ClusterMark(), &aliens)
+		f := handler(t, []string{"http://engine"}, func(p *proxy.Engine) {
+			p.Transport, p.Rules[0] = inMemory{e}, r
+		})
+		expect := func(path string, wantIDs, wantLine string, wantAsked int, headers ...string) {
+			t.Helper()
+			before := *asked
+			rec := f.ask("POST", path, `{}`, headers...)
+			got := ids(rec.Body.String())
+			line, _, _ := strings.Cut(rec.Header().Get("Neardup"), "; took=")
+			if got != wantIDs || line != wantLine || *asked-before != wantAsked {
+				t.Errorf("%s: %q %q, the engine asked to collapse %d times; want %q %q and %d", path, got, line, *asked-before, wantIDs, wantLine, wantAsked)
+			}
+		}
+		const native, slow = "collapsed; raw=4; folded=2; exact=false; rounds=1; window=0; native", "collapsed; raw=4; folded=1; exact=true; rounds=1; window=100"
+		fell := func(rounds int) string {
+			return fmt.Sprintf("collapsed; reason=unclustered; raw=4; folded=1; exact=true; rounds=%d; window=100", rounds)
+		}
+		expect("/news-1/_search", "0 2", native, 1)
+		aliens = 1
+		expect("/news-1/_search", "0 2 3", fell(2), 1)
+		aliens = 0
+		for range 29 {
+			expect("/news-1/_search", "0 2 3", fell(1), 0)
+			time.Sleep(time.Second)
+		}
+		expect("/news-1/_search?neardup_threshold=0.9", "0 2 3", slow, 0)
+		expect("/news-1/_search", "0 2", native, 1, "Authorization: of another client")
+		time.Sleep(time.Second)
+		expect("/news-1/_search", "0 2", native, 1)
+		expect("/_search", "0 2 3", slow, 0)
+	})
+}
+
+// TestPluralIsNoCredential: a parameter such as typed_keys is no key, and not sent where it means nothing.
+func TestPluralIsNoCredential(t *testing.T) {
+	e := searchEngine(t)
+	f := near(t, e)
+	for _, query := range []string{"?typed_keys=true", "?typed_keys=false", ""} {
+		if rec := f.ask("POST", "/news-1/_search"+query, `{}`); ids(rec.Body.String()) != "0 2 3" {
+			t.Error(rec.Body)
+		}
+	}
+	for _, a := range e.lookups() {
+		if strings.Contains(a.uri, "typed_keys") {
+			t.Errorf("a look-up carries it: %s", a)
+		}
+	}
+	if n := len(e.lookups()); n != 1 {
+		t.Errorf("%d look-ups for one client", n)
+	}
+}

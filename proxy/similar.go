@@ -1,0 +1,337 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+const (
+	// ownPrefix begins the paths that are ours. No engine has an index or an endpoint of the name.
+	ownPrefix = "/_neardup/"
+	// similarFor bounds how long such a request takes.
+	similarFor = 10 * time.Second
+	// defaultAlike and maxAlike are how many near-duplicates are answered.
+	defaultAlike, maxAlike = 10, 1000
+)
+
+// likenessAsk is a request for near-duplicates, or for the comparison of two documents.
+type likenessAsk struct {
+	index, id        string
+	stored, compares bool // the document is one that the engine has; two are compared
+}
+
+// similarOf reads a method and an escaped path; it reports false for what is none of ours.
+func similarOf(method, path string) (a likenessAsk, ours bool) {
+	rest, ours := strings.CutPrefix(path, ownPrefix)
+	if !ours {
+		return a, false
+	}
+	parts := strings.Split(rest, "/")
+	for i, part := range parts {
+		plain, err := url.PathUnescape(part)
+		if err != nil || plain == "" {
+			return a, false
+		}
+		parts[i] = plain
+	}
+	switch {
+	case method == http.MethodPost && len(parts) == 1 && parts[0] == "compare":
+		return likenessAsk{compares: true}, true
+	case method == http.MethodPost && len(parts) == 2 && parts[1] == "similar":
+		return likenessAsk{index: parts[0]}, true
+	case method == http.MethodGet && len(parts) == 3 && parts[1] == "similar":
+		return likenessAsk{index: parts[0], id: parts[2], stored: true}, true
+	}
+	return a, false
+}
+
+// likenessOf reads what the query says of a likeness.
+func likenessOf(rawQuery string) (l adapters.Likeness, err error) {
+	l.Size = defaultAlike
+	params := adapters.Params(rawQuery)
+	if text, given := adapters.Last(params, "threshold"); given {
+		l.Threshold, err = strconv.ParseFloat(text, 64)
+		if err != nil || !(l.Threshold > 0 && l.Threshold <= 1) {
+			return l, fmt.Errorf("threshold: %q is out of range: use a number above 0, at most 1", text)
+		}
+	}
+	if text, given := adapters.Last(params, "size"); given {
+		l.Size, err = strconv.Atoi(text)
+		if err != nil || l.Size < 1 || l.Size > maxAlike {
+			return l, fmt.Errorf("size: %q is out of range: use 1 to %d", text, maxAlike)
+		}
+	}
+	switch text, given := adapters.Last(params, "source"); {
+	case !given, text == "false":
+	case text == "true", text == "":
+		l.Source = true
+	default:
+		return l, fmt.Errorf("source: %q is unknown: use true or false", text)
+	}
+	return l, nil
+}
+
+// ours answers a request for near-duplicates, and reports false for any other request, and for one of an index that no rule
+// matches: that goes to the engine as it came.
+func (h *Handler) ours(w http.ResponseWriter, r *http.Request) bool {
+	path := rawPath(r)
+	if !strings.HasPrefix(path, ownPrefix) || signed(r) { // a look-up under another request's signature would be refused
+		return false
+	}
+	ask, ours := similarOf(r.Method, path)
+	if !ours {
+		return false
+	}
+	within, cancel := context.WithTimeout(r.Context(), similarFor)
+	defer cancel()
+	s := similarity{h: h, w: w, r: r, ask: ask, who: clientOf(adapters.Header(r.Header), r.URL.RawQuery)}
+	if ask.compares {
+		return s.compare(within)
+	}
+	if s.indices = s.configured(within, ask.index); len(s.indices) == 0 {
+		return false
+	}
+	h.counts.add("requests", "similar")
+	if err := guarded(func() error { return s.answer(within) }); err != nil {
+		s.fail(err)
+	}
+	return true
+}
+
+// similarity is one such request.
+type similarity struct {
+	h       *Handler
+	w       http.ResponseWriter
+	r       *http.Request
+	ask     likenessAsk
+	who     client
+	indices []adapters.Index
+	// unknown says that what is behind the name could not be found out.
+	unknown bool
+}
+
+// configured returns the indices behind a name that a rule matches. Where a client may not know what is behind it, as one that
+// may search alone, the name stands for itself.
+func (s *similarity) configured(ctx context.Context, name string) (list []adapters.Index) {
+	e := s.h.catalog.lookup(ctx, s.who, name)
+	if e.failed {
+		if s.h.Rules.For(name) == nil || strings.ContainsAny(name, "*,") {
+			return nil
+		}
+		s.unknown = true
+		return []adapters.Index{{Name: name}}
+	}
+	for _, index := range e.indices {
+		if !index.Absent && s.h.Rules.Of(index) != nil {
+			list = append(list, index)
+		}
+	}
+	return list
+}
+
+// badRequest is what a client asked for wrongly, with the status of the answer.
+type badRequest struct {
+	status int
+	reason string
+}
+
+func (b badRequest) Error() string { return b.reason }
+
+// errAnswered: the engine's own answer went to the client already.
+var errAnswered = errors.New("answered")
+
+func (s *similarity) answer(ctx context.Context) error {
+	began := time.Now()
+	likeness, err := likenessOf(s.r.URL.RawQuery)
+	if err != nil {
+		return badRequest{http.StatusBadRequest, err.Error()}
+	}
+	likeness.Room = s.h.Limits.MaxReply
+	store := s.h.Open(s.who.header, s.who.query)
+	var document []byte
+	if s.ask.stored {
+		document, likeness.Except, err = s.stored(ctx, store)
+	} else {
+		document, err = s.body()
+	}
+	if err != nil {
+		return err
+	}
+	found, err := s.h.Rules.Similar(ctx, store, s.indices, document, likeness)
+	if err != nil {
+		return err
+	}
+	return s.reply(struct {
+		Took int64 `json:"took"`
+		adapters.Similar
+	}{time.Since(began).Milliseconds(), found})
+}
+
+// stored returns the document that is asked about. One that the client does not find goes its own way: the engine says why.
+func (s *similarity) stored(ctx context.Context, store adapters.Store) ([]byte, adapters.Alike, error) {
+	source, as, failed := s.h.Rules.Document(ctx, store, s.indices, s.ask.id)
+	if source != nil {
+		return source, as, nil
+	}
+	if ctx.Err() != nil || s.h.Document == nil {
+		if failed == nil {
+			failed = badRequest{http.StatusNotFound, fmt.Sprintf("no document %s in %s", s.ask.id, s.ask.index)}
+		}
+		return nil, as, failed
+	}
+	request := s.h.Document(s.indices[0].Name, s.ask.id)
+	request.RawQuery, request.Header = s.who.query, s.who.header
+	reply, err := s.h.ask(ctx, request)
+	switch {
+	case err != nil:
+		return nil, as, err
+	case reply.Status < 300: // it has come just now, or a search does not show it
+		return nil, as, errors.Join(failed, badRequest{
+			http.StatusNotFound, fmt.Sprintf("document %s in %s is not to be searched, or not yet", s.ask.id, s.ask.index),
+		})
+	}
+	writeReply(s.w, reply)
+	return nil, as, errAnswered
+}
+
+// body reads the request's body, which is an object.
+func (s *similarity) body() ([]byte, error) {
+	body, err := s.h.readSearch(adapters.Class{}, s.r)
+	switch {
+	case err != nil:
+		return nil, err
+	case body.reason == "too_large":
+		return nil, badRequest{http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", s.h.Limits.MaxSearchBody)}
+	case body.reason != "":
+		return nil, badRequest{http.StatusBadRequest, "the body can't be read: " + body.reason}
+	}
+	if _, err := adapters.Members(body.plain); err != nil {
+		return nil, badRequest{http.StatusBadRequest, `the body is no JSON object: send a document, or {"text": "…"}`}
+	}
+	return body.plain, nil
+}
+
+// compare answers what is to be said of the two documents in the body, by the rule of the index that it names.
+func (s *similarity) compare(ctx context.Context) bool {
+	head, whole, err := readUpTo(s.r.Body, s.h.Limits.MaxSearchBody)
+	rest := s.r.Body
+	s.r.Body = io.NopCloser(bytes.NewReader(head))
+	restore := func() { s.r.Body = readCloser{io.MultiReader(bytes.NewReader(head), rest), rest} }
+	if err != nil {
+		s.fail(err)
+		return true
+	}
+	if !whole { // which index it is for stands anywhere in it
+		restore()
+		return false
+	}
+	body, err := s.body()
+	var members []adapters.Member
+	if err == nil {
+		members, err = adapters.Members(body)
+	}
+	name, _ := adapters.Text(adapters.Get(members, "index"))
+	if err == nil && name != "" {
+		s.indices = s.configured(ctx, name)
+	}
+	if len(s.indices) == 0 {
+		restore()
+		return false
+	}
+	s.h.counts.add("requests", "compare")
+	if err := guarded(func() error { return s.compared(ctx, members) }); err != nil {
+		s.fail(err)
+	}
+	return true
+}
+
+// nobody is the id of no document. To look for it takes no more than the right to search.
+const nobody = adapters.FieldPrefix + "nobody"
+
+func (s *similarity) compared(ctx context.Context, members []adapters.Member) error {
+	likeness, err := likenessOf(s.r.URL.RawQuery)
+	if err != nil {
+		return badRequest{http.StatusBadRequest, err.Error()}
+	}
+	a, b := adapters.Get(members, "a"), adapters.Get(members, "b")
+	for _, document := range [][]byte{a, b} {
+		if len(document) == 0 || document[0] != '{' {
+			return badRequest{http.StatusBadRequest, `a, b: both have to be objects: send two documents, or {"text": "…"}`}
+		}
+	}
+	index := s.indices[0]
+	if s.unknown { // is the client one that the engine knows at all?
+		one := adapters.Selection{IDs: []string{nobody}, Brief: true}
+		err := s.h.Open(s.who.header, s.who.query).Scan(ctx, index.Name, s.h.Rules.Of(index), one, func(adapters.Page) error { return nil })
+		if err != nil {
+			return err
+		}
+	}
+	return s.reply(struct {
+		Index string `json:"index"`
+		adapters.Comparison
+	}{index.Name, s.h.Rules.Of(index).Compare(a, b, likeness.Threshold)})
+}
+
+// reply answers a value as JSON, with the headers of the engine's answers.
+func (s *similarity) reply(value any) error {
+	var body bytes.Buffer
+	encoder := json.NewEncoder(&body)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return err
+	}
+	reply := s.h.ErrorReply(requestOf(s.r), http.StatusOK, "")
+	reply.Header["Content-Type"] = []string{"application/json"}
+	reply.Body = body.Bytes()
+	writeReply(s.w, reply)
+	return nil
+}
+
+// fail answers an error in the engine's shape, with the engine's own status where it refused.
+func (s *similarity) fail(err error) {
+	bad, isBad := errors.AsType[badRequest](err)
+	status := adapters.StatusOf(err)
+	switch {
+	case errors.Is(err, errAnswered):
+		return
+	case s.r.Context().Err() != nil, errors.Is(err, errBrokenOff):
+		s.h.unreachable(s.w, s.r, err)
+	case errors.Is(err, context.DeadlineExceeded):
+		s.h.refuse(s.w, s.r, http.StatusGatewayTimeout, "looking for near-duplicates took longer than "+similarFor.String())
+	case errors.Is(err, adapters.ErrNoBands):
+		s.h.refuse(s.w, s.r, http.StatusBadRequest, err.Error())
+	case errors.Is(err, adapters.ErrRoom):
+		s.h.refuse(s.w, s.r, http.StatusRequestEntityTooLarge, err.Error())
+	case status >= http.StatusBadRequest:
+		s.h.refuse(s.w, s.r, status, err.Error())
+	case isBad:
+		s.h.refuse(s.w, s.r, bad.status, bad.reason)
+	case errors.Is(err, errPanicked):
+		s.h.Log.Error("near-duplicates could not be looked for", "error", err.Error())
+		s.h.refuse(s.w, s.r, http.StatusInternalServerError, "near-duplicates could not be looked for")
+	default:
+		s.h.unreachable(s.w, s.r, unnamed{err, s.who.hide(err.Error())})
+	}
+}
+
+// unnamed is an error without what is secret in its text.
+type unnamed struct {
+	error
+	text string
+}
+
+func (u unnamed) Error() string { return u.text }
+
+func (u unnamed) Unwrap() error { return u.error }

@@ -1,0 +1,213 @@
+package proxy_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/proxy"
+)
+
+// shelf is a store in memory that tells who asked.
+type shelf struct {
+	documents map[string]string // by id
+	indices   []adapters.Index
+	resolves  error
+	scans     func(ctx context.Context, s adapters.Selection) error // before a scan
+	asked     []string
+}
+
+type reader struct {
+	adapters.Store
+	*shelf
+	key string
+}
+
+func (r reader) Resolve(context.Context, string) ([]adapters.Index, error) {
+	return r.indices, r.resolves
+}
+
+func (r reader) Scan(
+	ctx context.Context, index string, _ *adapters.Rule, s adapters.Selection, yield func(adapters.Page) error,
+) error {
+	r.asked = append(r.asked, r.key+" "+index)
+	if r.scans != nil {
+		if err := r.scans(ctx, s); err != nil {
+			return err
+		}
+	}
+	for id, source := range r.documents {
+		keys := adapters.OursOf([]byte(source)).Bands
+		if s.IDs != nil && !slices.Contains(s.IDs, id) ||
+			s.Bands != nil && !slices.ContainsFunc(keys, func(key int64) bool { return slices.Contains(s.Bands, key) }) {
+			continue
+		}
+		if err := yield(adapters.Page{Documents: []adapters.Stored{{ID: id, Source: []byte(source)}}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shelved starts a sidecar before a store in memory and an engine that answers 418 to all that gets to it.
+func shelved(t testing.TB, s *shelf, change func(*proxy.Engine)) front {
+	t.Helper()
+	r := rule(t)
+	r.Bands, r.Rows = 32, 4
+	if s.documents == nil {
+		s.documents = map[string]string{}
+		for i := range 20 {
+			text := fmt.Sprintf(`{"title":"the story of number %d as it was told to us by the elders of the town on the day %d of the year"}`, i/4, i/4)
+			want, _ := r.Wanted([]byte(text), 0)
+			source, err := adapters.WithOurs([]byte(text), want)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.documents[fmt.Sprint(i)] = string(source)
+		}
+	}
+	engine := newEngine()
+	engine.answer = func(w http.ResponseWriter, a arrival) {
+		w.WriteHeader(http.StatusTeapot)
+		_, _ = io.WriteString(w, `{"said":"engine: `+a.method+` `+strings.ReplaceAll(a.uri, `"`, "")+` `+fmt.Sprint(len(a.body))+`"}`)
+	}
+	return serve(t, engine, func(e *proxy.Engine) {
+		e.Rules = adapters.Rules{r}
+		e.Open = func(header adapters.Header, _ string) adapters.Store {
+			return reader{shelf: s, key: http.Header(header).Get("Authorization")}
+		}
+		e.Document = func(index, id string) *adapters.Request {
+			return &adapters.Request{Method: "GET", Path: "/" + index + "/_doc/" + id}
+		}
+		if change != nil {
+			change(e)
+		}
+	})
+}
+
+// refusing is an engine's refusal.
+type refusing int
+
+func (r refusing) Error() string   { return fmt.Sprintf("the engine answered %d", int(r)) }
+func (r refusing) HTTPStatus() int { return int(r) }
+
+// TestSimilarAnswers: each request is answered from the store under its own credentials, or by the engine.
+func TestSimilarAnswers(t *testing.T) {
+	news := []adapters.Index{{Name: "news-1"}}
+	for name, c := range map[string]struct {
+		shelf             shelf
+		method, uri, sent string
+		status            int
+		says              string
+	}{
+		"stored":              {shelf{indices: news}, "GET", "/_neardup/news-1/similar/1", "", 200, `"total":3`},
+		"posted":              {shelf{indices: news}, "POST", "/_neardup/news-1/similar?size=2", `{"title":"the story of number 2 as it was told to us by the elders of the town on the day 2 of the year"}`, 200, `"total":4`},
+		"gone":                {shelf{indices: news}, "GET", "/_neardup/news-1/similar/none", "", 418, "/news-1/_doc/none"},
+		"refused":             {shelf{indices: news, scans: func(context.Context, adapters.Selection) error { return refusing(403) }}, "GET", "/_neardup/news-1/similar/1", "", 418, "/news-1/_doc/1"},
+		"look-up refused":     {shelf{indices: news, scans: noBands(refusing(403))}, "GET", "/_neardup/news-1/similar/1", "", 403, "the engine answered 403"},
+		"look-up fails":       {shelf{indices: news, scans: noBands(errors.New("broken"))}, "POST", "/_neardup/news-1/similar", `{"title":"a word"}`, 502, "can't be reached"},
+		"look-up panics":      {shelf{indices: news, scans: func(context.Context, adapters.Selection) error { panic("bug") }}, "POST", "/_neardup/news-1/similar", `{"title":"a word"}`, 500, "could not be looked for"},
+		"late":                {shelf{indices: news, scans: noBands(context.DeadlineExceeded)}, "POST", "/_neardup/news-1/similar", `{"title":"a word"}`, 504, "longer than"},
+		"not configured":      {shelf{indices: []adapters.Index{{Name: "other"}}}, "GET", "/_neardup/other/similar/1", "", 418, "engine: GET /_neardup/other/similar/1 0"},
+		"nothing there":       {shelf{}, "POST", "/_neardup/news-1/similar", `{"title":"a word"}`, 418, "engine: POST /_neardup/news-1/similar 18"},
+		"unknown, matches":    {shelf{resolves: refusing(401)}, "POST", "/_neardup/news-1/similar", `{"title":"a word"}`, 200, `"index":"news-1"`},
+		"unknown, a pattern":  {shelf{resolves: refusing(401)}, "POST", "/_neardup/news-*/similar", `{"title":"a word"}`, 418, "engine: POST"},
+		"other method":        {shelf{indices: news}, "DELETE", "/_neardup/news-1/similar/1", "", 418, "engine: DELETE"},
+		"no text":             {shelf{indices: news}, "POST", "/_neardup/news-1/similar", `{"title":"?"}`, 200, `"total":0,"similar":[],"indices":[]`},
+		"no object":           {shelf{indices: news}, "POST", "/_neardup/news-1/similar", `[1]`, 400, "no JSON object"},
+		"size":                {shelf{indices: news}, "GET", "/_neardup/news-1/similar/1?size=1001", "", 400, "size"},
+		"compared":            {shelf{indices: news}, "POST", "/_neardup/compare", `{"index":"news-1","a":{"title":"a b c d e"},"b":{"text":"a b c d e f"}}`, 200, `"a_in_b":1,`},
+		"compared elsewhere":  {shelf{indices: []adapters.Index{{Name: "other"}}}, "POST", "/_neardup/compare", `{"index":"other","a":{},"b":{}}`, 418, "engine: POST /_neardup/compare 31"},
+		"compared in nothing": {shelf{indices: news}, "POST", "/_neardup/compare", `{"a":{},"b":{}}`, 418, "engine: POST /_neardup/compare 15"},
+		"compared with none":  {shelf{indices: news}, "POST", "/_neardup/compare", `{"index":"news-1","a":{}}`, 400, "both have to be objects"},
+		"compared by one who may search": {shelf{resolves: refusing(401)}, "POST", "/_neardup/compare",
+			`{"index":"news-1","a":{"title":"a b c d e"},"b":{}}`, 200, `"folds":false`},
+		"compared by nobody": {shelf{resolves: refusing(401), scans: func(context.Context, adapters.Selection) error { return refusing(401) }},
+			"POST", "/_neardup/compare", `{"index":"news-1","a":{"title":"a b c d e"},"b":{}}`, 401, "the engine answered 401"},
+		"no body": {shelf{indices: news}, "POST", "/_neardup/compare", ``, 418, "engine: POST /_neardup/compare 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := shelved(t, &c.shelf, nil)
+			got := do(t, c.method, f.url+c.uri, c.sent, "Authorization: key of a client")
+			if got.status != c.status || !strings.Contains(got.body, c.says) {
+				t.Errorf("%d %s", got.status, got.body)
+			}
+			if got.status == 200 && got.header.Get("X-Elastic-Product") == "" || strings.Contains(got.body, "neardup_") && got.status == 200 {
+				t.Errorf("%v %s", got.header, got.body)
+			}
+			for _, asked := range c.shelf.asked {
+				if asked != "key of a client news-1" {
+					t.Errorf("asked as %s", asked)
+				}
+			}
+		})
+	}
+}
+
+// noBands has look-ups by bands fail.
+func noBands(err error) func(context.Context, adapters.Selection) error {
+	return func(_ context.Context, s adapters.Selection) error {
+		if s.Bands != nil {
+			return err
+		}
+		return nil
+	}
+}
+
+// TestSimilarLimits: what is too large is refused, before it is read whole; compressed bodies count as what they are; the source of what
+// is found has bounds too.
+func TestSimilarLimits(t *testing.T) {
+	s := &shelf{indices: []adapters.Index{{Name: "news-1"}}}
+	f := shelved(t, s, func(e *proxy.Engine) { e.Limits.MaxSearchBody, e.Limits.MaxReply = 1000, 600 })
+	long := `{"title":"` + strings.Repeat("word ", 1000) + `"}`
+	for name, c := range map[string]struct {
+		uri, body, header string
+		status            int
+	}{
+		"long":        {"/_neardup/news-1/similar", long, "X-A: b", 413},
+		"long zipped": {"/_neardup/news-1/similar", zipped(long), "Content-Encoding: gzip", 413},
+		"zipped":      {"/_neardup/news-1/similar", zipped(`{"title":"words enough"}`), "Content-Encoding: gzip", 200},
+		"not zipped":  {"/_neardup/news-1/similar", `{"title":"words enough"}`, "Content-Encoding: gzip", 400},
+		"encoding":    {"/_neardup/news-1/similar", `x`, "Content-Encoding: br", 400},
+		"compared":    {"/_neardup/compare", `{"index":"news-1","a":` + long + `}`, "X-A: b", 418},
+		"sources": {
+			"/_neardup/news-1/similar?source=true&size=1000&threshold=0.1",
+			`{"title":"the story of number 2 as it was told to us by the elders of the town on the day 2 of the year"}`, "X-A: b", 413,
+		},
+	} {
+		if got := do(t, "POST", f.url+c.uri, c.body, c.header); got.status != c.status {
+			t.Errorf("%s: %d %s", name, got.status, got.body)
+		}
+	}
+}
+
+// TestSimilarBrokenOff: a client that goes away ends the look-up.
+func TestSimilarBrokenOff(t *testing.T) {
+	ended := make(chan struct{})
+	s := &shelf{indices: []adapters.Index{{Name: "news-1"}}}
+	s.scans = func(ctx context.Context, _ adapters.Selection) error {
+		<-ctx.Done()
+		close(ended)
+		return ctx.Err()
+	}
+	f := shelved(t, s, nil)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	r, _ := http.NewRequestWithContext(ctx, "POST", f.url+"/_neardup/news-1/similar", strings.NewReader(`{"title":"a word"}`))
+	if resp, err := client.Do(r); err == nil {
+		resp.Body.Close()
+		t.Errorf("answered %d", resp.StatusCode)
+	}
+	select {
+	case <-ended:
+	case <-time.After(5 * time.Second):
+		t.Error("the look-up goes on")
+	}
+}
