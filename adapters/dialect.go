@@ -193,9 +193,9 @@ type Outcome struct {
 	// Native says that the engine collapsed the whole list itself, by clusters; Read and Window are then zero.
 	Native bool
 	// Fell, if not empty, says why a search was collapsed at query time that was to be native, in one word of the documentation's list;
-	// Unfit that it was for what is stored, which other searches of the target will find too.
-	Fell  string
-	Unfit bool
+	// Tried that the engine was asked in vain, Unfit that this was for what is stored, which other searches of the target will find too.
+	Fell         string
+	Tried, Unfit bool
 }
 
 // Plan is what a dialect is told for a search.

@@ -44,6 +44,9 @@ type Enricher struct {
 	Rule func(index string, whole bool) (rule *Rule, prepared bool)
 	// Clears, if set, says of an index that is not prepared whether our field can be cleared there all the same.
 	Clears func(index string) bool
+	// ClearsAll, if set, says of such an index whether each field that the rule stores is known there; otherwise our sketch
+	// alone is cleared.
+	ClearsAll func(index string) bool
 	// Count, if set, is told of every document.
 	Count func(Change)
 	// NoCreate says that the operation at hand creates no index, whatever its document.
@@ -68,8 +71,8 @@ type Enricher struct {
 	// Number, if set, returns a number for the cluster of a document without a sketch: the same for the same document, if it has an
 	// id, and for no other.
 	Number func(o Operation, rule *Rule) uint64
-	// Replies is set by the dialect, in EnrichWrite, to what takes apart the reply to this write; nil where none of its operations can
-	// be left out.
+	// Replies is set by the dialect, in EnrichWrite, to what takes apart the reply to this write; nil where none of its
+	// operations can be left out.
 	Replies *Replies
 	// Room is how many bytes may be added before the engine's limit on a body could be crossed. Half of it is kept for clearing stale
 	// sketches, which has to go on when no more are added.
@@ -81,8 +84,8 @@ type Enricher struct {
 	count int
 }
 
-// Start is called by a dialect with each operation of a write, whose number it sets, before the documents of it are appended. It reports
-// whether the operation stays in the write.
+// Start is called by a dialect with each operation of a write, whose number it sets, before the documents of it are appended.
+// It reports whether the operation stays in the write.
 func (e *Enricher) Start(o Operation) bool {
 	o.Number = e.count
 	e.count++
@@ -149,7 +152,10 @@ func (e *Enricher) append(dst []byte, index string, document []byte, partial boo
 		fields, change = nil, Unprepared
 		if partial && e.Clears != nil && e.Clears(index) {
 			known := *rule
-			known.Clusters = rule.Clusters && !e.Makes
+			if e.ClearsAll == nil || !e.ClearsAll(index) {
+				known.Bands, known.Clusters = 0, false
+			}
+			known.Clusters = known.Clusters && !e.Makes
 			fields, change = known.cleared(0), Cleared
 		}
 	}
@@ -249,8 +255,8 @@ func (e *Enricher) alone(r *Rule) []byte {
 	return Ours{Cluster: r.ClusterID(number)}.Fields(false)
 }
 
-// number returns what tells a document without a sketch from all others; 0 where nothing does: a partial document without an id may be
-// meant for many.
+// number returns what tells a document without a sketch from all others; 0 where nothing does: a partial document without an
+// id may be meant for many.
 func (e *Enricher) number(r *Rule, partial bool) uint64 {
 	if e.Number == nil || !r.Clusters || partial && e.at.ID == "" && !e.Makes {
 		return 0

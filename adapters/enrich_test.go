@@ -64,6 +64,7 @@ func TestAppendOurs(t *testing.T) {
 		{"an update of many that makes one", `{"title":"a"}`, `{"title":"a",` + cleared + own + `}`, true, Cleared, func(e *Enricher) { e.Start(Operation{}); e.Makes = true }},
 		{"not prepared", `{"title":"a b c","body":"d"}`, `{"title":"a b c","body":"d"}`, false, Unprepared, unprepared},
 		{"not prepared, cleared", `{"title":"a b c","body":"d"}`, `{"title":"a b c","body":"d",` + cleared + `"neardup_cluster":null}`, true, Cleared, unprepared},
+		{"not prepared, and not all is known", `{"title":"a"}`, `{"title":"a","neardup_sketch":null}`, true, Cleared, func(e *Enricher) { unprepared(e); e.ClearsAll = nil }},
 		{"not prepared, making", `{"title":"a"}`, `{"title":"a","neardup_sketch":null,"neardup_bands":null}`, true, Cleared, func(e *Enricher) { unprepared(e); e.Makes = true }},
 		{"no room", `{"title":"a b c","body":"d"}`, `{"title":"a b c","body":"d"}`, false, Oversized, func(e *Enricher) { e.Room = 100 }},
 		{"no room, cleared", `{"title":"a b c","body":"d"}`, `{"title":"a b c","body":"d",` + cleared + own + `}`, true, Cleared, func(e *Enricher) { e.Room = 100 }},
@@ -99,6 +100,7 @@ func unprepared(e *Enricher) {
 	rule := e.Rule
 	e.Rule = func(index string, whole bool) (*Rule, bool) { r, _ := rule(index, whole); return r, false }
 	e.Clears = func(string) bool { return true }
+	e.ClearsAll = e.Clears
 }
 
 func last(e *Enricher) { e.LastCounts = true }

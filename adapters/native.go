@@ -16,7 +16,8 @@ const (
 	Moved = "moved"
 )
 
-// GoesNative reports whether the engine can collapse at the rule's own settings, over the ids of clusters: these know agreement alone.
+// GoesNative reports whether the engine can collapse at the rule's own settings, over the ids of clusters: these know agreement
+// alone.
 func (r *Rule) GoesNative() bool {
 	return r.Native && r.Profile.Keep <= 1 && r.Profile.Measure != rerank.Containment && r.basis() == ""
 }
@@ -27,8 +28,8 @@ func (r *Rule) Clustered(id string) bool {
 	return len(id) > len(mark) && strings.HasPrefix(id, mark)
 }
 
-// NativeUnder returns the rule by whose clusters the engine may collapse a search over the scope, nil where what the controls ask for
-// takes query time. It is nil too where such a search fell back of late: fell then says why.
+// NativeUnder returns the rule by whose clusters the engine may collapse a search over the scope, nil where what the controls ask
+// for takes query time. It is nil too where such a search fell back of late: fell then says why.
 func (s Scope) NativeUnder(c Controls) (r *Rule, fell string) {
 	r, show := s.Native, s.Show(c)
 	switch {

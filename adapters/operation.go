@@ -8,8 +8,8 @@ type Operation struct {
 	Form string
 	// Index is the name that it goes to. ID is the document's; empty where the engine makes one up.
 	Index, ID string
-	// Creates says that it stores a whole document, and that nothing in the request makes more of it: no version, routing or pipeline.
-	// If there is no document with the id, it can be left out of the write as if it changed nothing.
+	// Creates says that it stores a whole document, and that nothing in the request makes more of it: no version, routing or
+	// pipeline. If there is no document with the id, it can be left out of the write as if it changed nothing.
 	Creates bool
 }
 
@@ -17,7 +17,8 @@ type Operation struct {
 type Standing struct {
 	// Index is the concrete index that it is in.
 	Index string
-	// Stored is the document as a scan read it; nil where it is one of the same write, of which Entry is then the entry in the reply.
+	// Stored is the document as a scan read it; nil where it is one of the same write, of which Entry is then the entry in the
+	// reply.
 	Stored *Stored
 	Entry  []byte
 	// Reply is what the engine answered to Replies.Fetch.
@@ -26,7 +27,8 @@ type Standing struct {
 
 // Replies takes the engine's reply to a write apart, and puts together one with entries for operations that were left out.
 type Replies struct {
-	// Split returns the entries of a successful reply, one for each operation that was sent, and of each whether the engine refused it.
+	// Split returns the entries of a successful reply, one for each operation that was sent, and of each whether the engine
+	// refused it.
 	Split func(reply []byte) (entries [][]byte, refused []bool, err error)
 	// NoOp returns the entry of an operation that changes nothing, in the engine's own form for it.
 	NoOp func(o Operation, of Standing) ([]byte, error)

@@ -34,6 +34,8 @@ type Index struct {
 	Ready bool
 	// Mapped says that our field is known there, be it otherwise than we would declare it: clearing it does no harm.
 	Mapped bool
+	// Known says so of each field of ours that its rule stores.
+	Known bool
 	// Why says, for an operator, why it is not ready, or why it moves.
 	Why string
 	// NoWrite says that documents written to the name go to another index behind it.

@@ -16,26 +16,28 @@ import (
 	"github.com/neardup/sidecar/adapters"
 )
 
-// A job is shared by any number of workers through the entries of a journal, to which an entry can be appended under a number only
-// if there is none under it yet. So of several that see the same newest entry one alone appends the next, and that is all the
-// agreement there is. Former entries are removed, after which their numbers could be taken again: so whoever appended one looks
-// whether it is the newest.
+// A job is shared by any number of workers through the entries of a journal, to which an entry can be appended under a number
+// only if there is none under it yet. So of several that see the same newest entry one alone appends the next, and that is all
+// the agreement there is. Former entries are removed, after which their numbers could be taken again: so whoever appended one
+// looks whether it is the newest.
 //
 // The entries of part 0 are plans: each begins a run, and says which parts of the index it has. The newest counts. Each part of
 // the run has entries of its own, numbered apart from those of all other runs. The newest says who holds the part and how far it
 // is done; whoever appends the next one holds it, and who can't has lost it.
 //
-// A lease holds until its holder has not renewed it for leaseFor. The holder measures that from before it sent its entry, by its own
-// clock; another worker from when it first saw the entry, by its own. So clocks need not agree, as long as they run about equally fast.
-// The time that is written in an entry serves for one thing: a run whose leases all ended long ago, by more than clocks differ, is
-// not joined but begun anew.
+// A lease holds until its holder has not renewed it for leaseFor. The holder measures that from before it sent its entry, by its
+// own clock; another worker from when it first saw the entry, by its own. So clocks need not agree, as long as they run about
+// equally fast. The time that is written in an entry serves for one thing: a run whose leases all ended long ago, by more than
+// clocks differ, is not joined but begun anew.
 //
 // What a lease can't prevent is that a request which was sent in time arrives late. Writes are conditional: it does no harm.
 
 const (
-	// leaseFor is how long a lease holds without being renewed: long enough for a pause of the engine, short enough for those who wait
-	// for the part of a worker that was killed.
+	// leaseFor is how long a lease holds without being renewed: long enough for a pause of the engine, short enough for those who
+	// wait for the part of a worker that was killed.
 	leaseFor = 10 * time.Second
+	// watchFor is the same of the watch, which is held for days and by which nobody is kept waiting.
+	watchFor = time.Minute
 	// beats is how often a lease is renewed in that time.
 	beats = 4
 	// clocks is by how much the clocks of machines may differ.
@@ -57,7 +59,8 @@ var (
 type journalError struct{ err error }
 
 func (e *journalError) Error() string {
-	return fmt.Sprintf("keep the job's checkpoint: %v: give the job credentials that may write it, or look only, with --dry-run", e.err)
+	const hint = "give the job credentials that may write it, or look only, with --dry-run"
+	return fmt.Sprintf("keep the job's checkpoint: %v: %s", e.err, hint)
 }
 
 func (e *journalError) Unwrap() error { return e.err }
@@ -277,22 +280,22 @@ func (b *board) claim(ctx context.Context) (*holding, error) {
 			if s.Part == "" {
 				s.Part = p.Parts[i]
 			}
-			if h, err := b.take(ctx, partOf(run, i), s); h != nil || err != nil {
+			if h, err := b.take(ctx, partOf(run, i), s, b.lease); h != nil || err != nil {
 				return h, err
 			}
 		}
 		if !left {
 			return nil, nil
 		}
-		if err := b.pause(ctx, changed); err != nil {
+		if err := pause(ctx, changed, b.lease/beats); err != nil {
 			return nil, err
 		}
 	}
 }
 
 // pause waits until something may have changed.
-func (b *board) pause(ctx context.Context, changed <-chan struct{}) error {
-	timer := time.NewTimer(b.lease / beats)
+func pause(ctx context.Context, changed <-chan struct{}, most time.Duration) error {
+	timer := time.NewTimer(most)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -311,12 +314,14 @@ func (b *board) change() <-chan struct{} {
 }
 
 // take appends the entry that makes this worker the holder of a part. It returns nil if another was faster.
-func (b *board) take(ctx context.Context, part int, s standing) (*holding, error) {
+func (b *board) take(ctx context.Context, part int, s standing, lease time.Duration) (*holding, error) {
 	b.mu.Lock()
 	b.holdings++
 	worker := fmt.Sprintf("%s/%d", b.worker, b.holdings)
 	b.mu.Unlock()
-	h := &holding{board: b, part: part, worker: worker, number: s.number, record: s.record, turn: make(chan struct{}, 1)}
+	h := &holding{
+		board: b, part: part, lease: lease, worker: worker, number: s.number, record: s.record, turn: make(chan struct{}, 1),
+	}
 	err := h.renew(ctx)
 	if errors.Is(err, errLost) {
 		return nil, nil
@@ -372,18 +377,18 @@ func (b *board) claimWatch(ctx context.Context) (*holding, error) {
 			s.Part, s.After = watched(run, p, at)
 		}
 		if s.number == 0 || b.ended(part, s) {
-			if h, err := b.take(ctx, part, s); h != nil || err != nil {
+			if h, err := b.take(ctx, part, s, watchFor); h != nil || err != nil {
 				return h, err
 			}
 		}
-		if err := b.pause(ctx, b.change()); err != nil {
+		if err := pause(ctx, b.change(), watchFor/beats); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// watched returns where a watch begins: behind what the last part held when it was read. An engine that can't go on behind anything is
-// read whole again and again.
+// watched returns where a watch begins: behind what the last part held when it was read. An engine that can't go on behind
+// anything is read whole again and again.
 func watched(run int, p plan, at map[int]standing) (part, after string) {
 	for i := range p.Parts {
 		if after = at[partOf(run, i)].After; after != "" {
@@ -399,7 +404,8 @@ func token() string { return strconv.FormatUint(rand.Uint64(), 36) }
 // jobName returns the name of a job: that of all workers that do the same to the same index.
 func jobName(job Job, query string) string {
 	r := job.Rule
-	text := fmt.Sprintf("%x/%x/%d/%d/%t/%s/%s", r.Sketcher.SchemeID(), r.Source(), r.Bands, r.Rows, r.Clusters, r.ClusterMark(), query)
+	text := fmt.Sprintf("%x/%x/%d/%d/%t/%s/%s",
+		r.Sketcher.SchemeID(), r.Source(), r.Bands, r.Rows, r.Clusters, r.ClusterMark(), query)
 	return fmt.Sprintf("%s%s:%016x", jobPrefix, job.Index, xxhash.Sum64String(text))
 }
 

@@ -14,6 +14,7 @@ import (
 type holding struct {
 	board  *board
 	part   int
+	lease  time.Duration
 	worker string
 	turn   chan struct{} // holds the one who appends
 	number int           // of the newest entry of ours, for who has the turn
@@ -47,7 +48,8 @@ func (h *holding) note(after string, scanned int) {
 // renew appends an entry that holds the part for a further while. With errLost it is another's, or may be.
 func (h *holding) renew(ctx context.Context) error {
 	began := time.Now()
-	return h.say(ctx, began.Add(h.board.lease), func(r *record) { r.Until, r.For = began.Add(h.board.lease).Round(0), h.board.lease })
+	ends := began.Add(h.lease)
+	return h.say(ctx, ends, func(r *record) { r.Until, r.For = ends.Round(0), h.lease })
 }
 
 // release appends the last entry: that the part is done, or free.
@@ -95,7 +97,8 @@ func (h *holding) append(ctx context.Context, r record) error {
 	}
 	b := h.board
 	for appended := false; ; {
-		if appended, err = b.journal.Append(ctx, b.job, adapters.Entry{Job: b.job, Part: h.part, Number: h.number + 1, Data: data}); err != nil {
+		entry := adapters.Entry{Job: b.job, Part: h.part, Number: h.number + 1, Data: data}
+		if appended, err = b.journal.Append(ctx, b.job, entry); err != nil {
 			return &journalError{err}
 		}
 		// Nobody else can have the number now. But one that was removed could be had again, by who looked before it was there: so
@@ -133,9 +136,9 @@ func (h *holding) held(ctx context.Context) error {
 
 // keep renews the lease until ctx ends, and calls lose if it is lost.
 func (h *holding) keep(ctx context.Context, lose func(error)) {
-	every := h.board.lease / beats
+	every := h.lease / beats
 	for sleep(ctx, every) == nil {
-		trying, cancel := context.WithTimeout(ctx, h.board.lease/2)
+		trying, cancel := context.WithTimeout(ctx, h.lease/2)
 		err := h.renew(trying)
 		cancel()
 		h.mu.Lock()

@@ -18,9 +18,9 @@ import (
 	"github.com/neardup/sidecar/sketch"
 )
 
-// memory is a Store of one index in memory, with places to make trouble at. Its documents are in the order in which they were written
-// last, as on an engine that numbers its writes; parts are ranges of these numbers ("1-10", "11-"), or shares of the ids ("0/2"), which
-// can't be gone on with.
+// memory is a Store of one index in memory, with places to make trouble at. Its documents are in the order in which they were
+// written last, as on an engine that numbers its writes; parts are ranges of these numbers ("1-10", "11-"), or shares of the ids
+// ("0/2"), which can't be gone on with.
 type memory struct {
 	mu       sync.Mutex
 	sources  map[string]string

@@ -22,9 +22,9 @@ const (
 	steps = 20
 )
 
-// Pace says when how many documents may be written. All slices of all runs of a process may share one. It holds a rate, if there is one,
-// and gives way to an engine that has no room: the number of documents under way is halved whenever the engine refuses some for the
-// time being, and grows by a fixed step with each round that it takes (additive increase, multiplicative decrease).
+// Pace says when how many documents may be written. All slices of all runs of a process may share one. It holds a rate, if there
+// is one, and gives way to an engine that has no room: the number of documents under way is halved whenever the engine refuses
+// some for the time being, and grows by a fixed step with each round that it takes (additive increase, multiplicative decrease).
 type Pace struct {
 	limiter *rate.Limiter // nil without a rate
 	batch   int           // documents in one request at most
@@ -43,8 +43,8 @@ type Pace struct {
 	waited  time.Duration
 }
 
-// NewPace returns a pace of so many documents in a second, 0 for no bound. Nothing is free at the start: the rate holds over any stretch
-// from there.
+// NewPace returns a pace of so many documents in a second, 0 for no bound. Nothing is free at the start: the rate holds over any
+// stretch from there.
 func NewPace(perSecond float64) *Pace {
 	p := &Pace{batch: maxBatch, changed: make(chan struct{})}
 	if perSecond > 0 {

@@ -18,8 +18,8 @@ type Job struct {
 	Store adapters.Store
 	Index string
 	Rule  *adapters.Rule
-	// Split names at least n parts of the index, in which together each document is once, if it has as many; the last takes in what is
-	// written later. Nil is the whole as one part.
+	// Split names at least n parts of the index, in which together each document is once, if it has as many; the last takes in what
+	// is written later. Nil is the whole as one part.
 	Split func(ctx context.Context, n int) ([]string, error)
 	// Journal keeps the checkpoint and the leases. Nil keeps them in this process alone.
 	Journal adapters.Journal
@@ -39,7 +39,8 @@ type Options struct {
 	DryRun bool
 	// Resume goes on with the newest run there is, finished or broken off. Otherwise only one that others are at work on is joined.
 	Resume bool
-	// Worker is this process among all workers; empty is a name made up. Dead, if set, says of another's that it is known to have ended.
+	// Worker is this process among all workers; empty is a name made up. Dead, if set, says of another's that it is known to have
+	// ended.
 	Worker string
 	Dead   func(worker string) bool
 }
@@ -55,8 +56,8 @@ type Report struct {
 	Resumed bool
 	// Taken counts leases that were taken over from workers that had ended, Lost those that others took over from this one.
 	Taken, Lost int
-	// Retries counts documents and requests that were sent again because the engine had no room; Waited is how long nothing was sent for
-	// that. Both are of all that shares the pace.
+	// Retries counts documents and requests that were sent again because the engine had no room; Waited is how long nothing was sent
+	// for that. Both are of all that shares the pace.
 	Retries int
 	Waited  time.Duration
 	// Unkept says why no checkpoint is kept in the engine, if none is.
@@ -75,8 +76,8 @@ func (r Report) PerSecond() float64 {
 const grace = 10 * time.Second
 
 // Reindex brings our fields of the documents of one concrete index up to date with the rule. It returns when all parts of the
-// index are done, those of other workers too. The report is right on an error too: a batch that is under way when ctx ends is waited
-// for and counted. progress, if not nil, is called after every batch, by one goroutine at a time.
+// index are done, those of other workers too. The report is right on an error too: a batch that is under way when ctx ends is
+// waited for and counted. progress, if not nil, is called after every batch, by one goroutine at a time.
 func Reindex(ctx context.Context, job Job, o Options, progress func(Progress)) (Report, error) {
 	r := newRun(job, o, progress)
 	err := r.pass(ctx, o.Resume)
@@ -153,8 +154,8 @@ func (r *run) pass(ctx context.Context, resume bool) error {
 	}
 }
 
-// join joins or begins a run. Where the engine keeps no journal for these credentials the run has none: the sketches that are stored
-// are a checkpoint too, if a slow one.
+// join joins or begins a run. Where the engine keeps no journal for these credentials the run has none: the sketches that are
+// stored are a checkpoint too, if a slow one.
 func (r *run) join(ctx context.Context, resume bool) error {
 	parts := func() (plan, error) { return r.plan(ctx) }
 	err := r.retry(ctx, func() error { return r.board.join(ctx, resume, parts) })
@@ -173,7 +174,8 @@ func (r *run) join(ctx context.Context, resume bool) error {
 
 // plan splits the index.
 func (r *run) plan(ctx context.Context) (p plan, err error) {
-	err = r.Store.Scan(ctx, r.Index, r.Rule, adapters.Selection{Query: r.options.Query, Brief: true, Limit: 1}, func(page adapters.Page) error {
+	first := adapters.Selection{Query: r.options.Query, Brief: true, Limit: 1}
+	err = r.Store.Scan(ctx, r.Index, r.Rule, first, func(page adapters.Page) error {
 		p.Total = page.Total
 		return nil
 	})
@@ -341,7 +343,8 @@ type Progress struct {
 	Total, All int
 	// Scanned were read, and what follows was found or done. All that follow are among them.
 	Scanned int
-	// Written got their fields; Skipped had them already; Textless have no word to sketch, or can't be read, and hold what they should.
+	// Written got their fields; Skipped had them already; Textless have no word to sketch, or can't be read, and hold what they
+	// should.
 	Written, Skipped, Textless int
 	// Changed and Gone were changed or deleted after they were read and were left alone; Refused the engine would not take.
 	Changed, Gone, Refused int

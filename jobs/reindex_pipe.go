@@ -132,7 +132,9 @@ func (r *run) write(ctx context.Context, h *holding, b *batch) error {
 }
 
 // send writes some of the patches, and returns those that are left, first those that the engine had no room for.
-func (r *run) send(ctx context.Context, h *holding, patches []adapters.Patch) (counts Progress, left []adapters.Patch, err error) {
+func (r *run) send(
+	ctx context.Context, h *holding, patches []adapters.Patch,
+) (counts Progress, left []adapters.Patch, err error) {
 	if r.options.DryRun {
 		n := r.left.take(len(patches))
 		counts = Progress{Scanned: n, Written: n, Cut: n < len(patches)}

@@ -7,8 +7,8 @@ import (
 )
 
 // Watch goes on where a run of the same job ended, or first helps it to its end: again and again, with so long a pause between,
-// it gives documents that changed their fields where they lack them. Of several workers that watch one does, and another takes its place
-// when it ends. It returns when ctx ends, which is no error.
+// it gives documents that changed their fields where they lack them. Of several workers that watch one does, and another takes
+// its place when it ends. It returns when ctx ends, which is no error.
 func Watch(ctx context.Context, job Job, o Options, every time.Duration, progress func(Progress)) (Report, error) {
 	o.MaxDocs, o.Resume = 0, true
 	r := newRun(job, o, progress)

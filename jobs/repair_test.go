@@ -71,6 +71,10 @@ func TestVerifyLooksBesideTheSketch(t *testing.T) {
 			Findings{Absent: 1, BandsAbsent: 1, ClusterStale: 1, Examples: []string{"one"}},
 		},
 		{"all of another text is stale once", rule, another, text, Findings{Stale: 1, Examples: []string{"one"}}},
+		{
+			"of another scheme", rule, adapters.Ours{Sketch: "AQAA", Bands: another.Bands, Cluster: other.ClusterID(7)}, text,
+			Findings{Incomparable: 1, ClusterForeign: 1},
+		},
 		{"without text and cluster", rule, adapters.Ours{}, `{"title":"…"}`, Findings{Textless: 1, ClusterAbsent: 1}},
 		{"left over", &plain, right, text, Findings{Right: 1, Leftover: 1}},
 	} {

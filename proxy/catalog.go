@@ -23,12 +23,13 @@ const (
 	// seconds, for each name in use, against the time in which we can miss an index made anew behind our back: documents enriched for
 	// a mapping that is no longer there may be refused.
 	known = 2 * time.Second
-	// doubted is how long a failure to find them out is remembered, or that there is nothing behind a name.
+	// doubted is how long a failure to find them out is remembered, that there is nothing behind a name, or that a search could not go
+	// the engine's own way.
 	doubted = time.Second
 	// triedFor is how long an index that could not be prepared is left alone.
 	triedFor = 10 * time.Second
-	// unfitFor is how long a target is searched at query time alone after the engine could not collapse by its clusters. It weighs a
-	// request in vain against the time until one sees that they are all there again.
+	// unfitFor is how long a target is searched at query time alone after the engine could not collapse by the clusters that are stored.
+	// It weighs a request in vain against the time until one sees that they are all there again. Other failures count for doubted.
 	unfitFor = 30 * time.Second
 	// maxNames bounds how many names are remembered over all credentials, an index behind a name being as good as one.
 	maxNames = 4096
@@ -106,8 +107,8 @@ type entry struct {
 	seen     bool  // widening and lacking were learned
 	purse    purse // what its searches may cost in second sendings
 
-	fell  string    // why the engine could not collapse by the clusters behind it
-	unfit time.Time // when that was seen last; zero if never
+	fell   string    // why the engine could not collapse by the clusters behind it
+	native time.Time // when it is to be asked to again; zero if it never failed
 }
 
 // catalog remembers what is behind the names that clients use, apart for each set of credentials.
@@ -243,7 +244,7 @@ func (c *catalog) scope(ctx context.Context, who client, target string) adapters
 			s.Add(rule)
 		}
 	}
-	if s.Native = c.native(e); s.Native != nil && time.Since(e.unfit) < unfitFor {
+	if s.Native = c.native(e); s.Native != nil && time.Now().Before(e.native) {
 		s.Fell = e.fell
 	}
 	return s
@@ -289,7 +290,7 @@ func (c *catalog) touches(rule *adapters.Rule, target string, e entry) bool {
 
 // learn takes what a search showed of its target.
 func (c *catalog) learn(who client, o adapters.Outcome) {
-	if !o.Unfit && (o.Reason != "" || o.Read == 0) {
+	if !o.Tried && (o.Reason != "" || o.Read == 0) {
 		return
 	}
 	c.mu.Lock()
@@ -298,8 +299,11 @@ func (c *catalog) learn(who client, o adapters.Outcome) {
 	if e == nil {
 		return
 	}
-	if o.Unfit {
-		e.fell, e.unfit = o.Fell, time.Now()
+	if o.Tried {
+		e.fell, e.native = o.Fell, time.Now().Add(doubted)
+		if o.Unfit {
+			e.native = time.Now().Add(unfitFor)
+		}
 	}
 	if o.Reason != "" || o.Read == 0 {
 		return

@@ -63,11 +63,13 @@ type sketched struct {
 
 // looks reports whether a rule asks for a look at what is stored before a document is.
 func (h *Handler) looks() bool {
-	return slices.ContainsFunc(h.Rules, func(r *adapters.Rule) bool { return r.Clusters || r.OnDuplicate != adapters.IndexDuplicates })
+	return slices.ContainsFunc(h.Rules, func(r *adapters.Rule) bool {
+		return r.Clusters || r.OnDuplicate != adapters.IndexDuplicates
+	})
 }
 
-// look reads a write once before it is sent, and finds out what its documents are near-duplicates of. It returns nil where no rule asks
-// for that, and where nothing is known.
+// look reads a write once before it is sent, and finds out what its documents are near-duplicates of. It returns nil where no
+// rule asks for that, and where nothing is known.
 func (h *Handler) look(r *http.Request, class adapters.Class, plain []byte, makes *atomic.Bool) *findings {
 	if !h.looks() {
 		return nil
@@ -163,7 +165,8 @@ func (f *findings) count() {
 	}
 }
 
-// numbers returns what numbers documents without a sketch: those with an id by that and the index that they go to, the others at random.
+// numbers returns what numbers documents without a sketch: those with an id by that and the index that they go to, the others
+// at random.
 func (h *Handler) numbers(r *http.Request, who client) func(adapters.Operation, *adapters.Rule) uint64 {
 	return func(o adapters.Operation, _ *adapters.Rule) uint64 {
 		if o.ID == "" {
@@ -243,8 +246,8 @@ func (f *findings) answer(w http.ResponseWriter, r *http.Request) {
 // unanswered is the error where the reply to a write of which operations were left out can't be completed.
 const unanswered = "on_duplicate: skip left documents out of this write, and its reply could not be understood: send it again"
 
-// entries returns an entry for each operation of the write, given those of what was sent. Those with the returned numbers are not there:
-// what was to stand for them was refused.
+// entries returns an entry for each operation of the write, given those of what was sent. Those with the returned numbers are
+// not there: what was to stand for them was refused.
 func (f *findings) entries(sent [][]byte, refused []bool) (all [][]byte, missing []int, err error) {
 	if len(sent) != len(f.ops)-len(f.left) {
 		return nil, nil, adapters.ErrNotUnderstood
@@ -335,8 +338,8 @@ func putBody(resp *http.Response, body []byte) {
 	resp.TransferEncoding = nil
 }
 
-// send sends the operations that have no entry after all, since what was to stand for them was refused. Where that fails they share its
-// fate: the client learns that they are not stored.
+// send sends the operations that have no entry after all, since what was to stand for them was refused. Where that fails they
+// share its fate: the client learns that they are not stored.
 func (f *findings) send(r *http.Request, plain []byte, all [][]byte, missing []int) {
 	again := *f
 	again.left = map[int]*newcomer{}

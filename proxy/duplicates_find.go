@@ -21,7 +21,8 @@ const (
 	lookKeys, lookLimit = 60000, 5000
 	// maxCompared is with how many candidates a document is compared.
 	maxCompared = 256
-	// pausedFor is how long no look-up is made where the last one failed: a client that may not search is not made to wait for each write.
+	// pausedFor is how long no look-up is made where the last one failed: a client that may not search is not made to wait for
+	// each write.
 	pausedFor = 5 * time.Second
 	// maxPaused bounds how many such failures are remembered.
 	maxPaused = 1024
@@ -31,7 +32,6 @@ const (
 type candidate struct {
 	id, index string
 	sketch    *sketch.Sketch
-	text      string // of the sketch, where it is stored
 	cluster   string
 	stored    *adapters.Stored
 	newcomer  *newcomer
@@ -121,6 +121,12 @@ func (c *catalog) concrete(ctx context.Context, who client, name string) (string
 	return found, nil
 }
 
+// known reports whether all of our fields are known wherever documents written to the name go.
+func (c *catalog) known(ctx context.Context, who client, name string) bool {
+	e := c.lookup(ctx, who, name)
+	return !slices.ContainsFunc(e.indices, func(i adapters.Index) bool { return written(i) && !i.Ready && !i.Known })
+}
+
 // lookUp reads what is stored of the documents that are updated, and what the others may be near-duplicates of.
 func (f *findings) lookUp(ctx context.Context, g *group) (err error) {
 	if g.index, err = f.h.catalog.concrete(ctx, f.who, g.name); err != nil || g.index == "" {
@@ -145,7 +151,9 @@ func (f *findings) lookUp(ctx context.Context, g *group) (err error) {
 	}
 	g.store = f.h.Open(f.who.header, f.who.query)
 	if len(ids) > 0 {
-		err = f.scan(ctx, g, adapters.Selection{IDs: ids, Brief: true}, func(d adapters.Stored) { g.own[d.ID] = adapters.OursOf(d.Source) })
+		err = f.scan(ctx, g, adapters.Selection{IDs: ids, Brief: true}, func(d adapters.Stored) {
+			g.own[d.ID] = adapters.OursOf(d.Source)
+		})
 	}
 	seen := map[string]bool{}
 	for some := range slices.Chunk(slices.Sorted(maps.Keys(keys)), lookKeys) {
@@ -186,7 +194,7 @@ func (g *group) candidate(d adapters.Stored) *candidate {
 	if s == nil {
 		return nil
 	}
-	c := &candidate{id: d.ID, index: g.index, sketch: s, text: have.Sketch, cluster: have.Cluster, stored: &d}
+	c := &candidate{id: d.ID, index: g.index, sketch: s, cluster: have.Cluster, stored: &d}
 	if !strings.HasPrefix(c.cluster, g.rule.ClusterMark()) { // it is alone, as far as is known
 		c.cluster = g.rule.ClusterID(s.Fingerprint)
 	}
@@ -205,9 +213,10 @@ func (f *findings) settle(g *group) {
 	for _, c := range g.stored {
 		put(c, g.rule.BandKeys(c.sketch))
 	}
+	place := entryKey(f.who, g.name)
 	for _, n := range g.newcomers {
 		n.index = g.index
-		list := append(n.candidates(shelves), f.h.recent.find(entryKey(f.who, g.name), n)...)
+		list := append(n.candidates(shelves), f.h.recent.find(place, n)...)
 		f.tag(g, n, list)
 		if f.mayGo(g, n) {
 			n.standing = best(n, list, func(c *candidate) bool { return f.stands(n, c) })
@@ -244,7 +253,7 @@ func (f *findings) tag(g *group, n *newcomer, list []*candidate) {
 	own := g.own[n.op.ID]
 	for _, c := range list {
 		if n.op.ID != "" && c.id == n.op.ID && c.stored != nil && own.Sketch == "" {
-			own = adapters.Ours{Sketch: c.text, Cluster: c.cluster}
+			own = adapters.Ours{Sketch: c.sketch.String(), Cluster: c.cluster}
 		}
 	}
 	if own.Sketch == text && strings.HasPrefix(own.Cluster, g.rule.ClusterMark()) {
@@ -261,8 +270,8 @@ func (f *findings) tag(g *group, n *newcomer, list []*candidate) {
 	}
 }
 
-// best returns the candidate that the newcomer is most alike, of those that fit, or nil if it is a near-duplicate of none. Of those that
-// are as much alike it is the one of the least cluster, and of these the first.
+// best returns the candidate that the newcomer is most alike, of those that fit, or nil if it is a near-duplicate of none. Of
+// those that are as much alike it is the one of the least cluster, and of these the first.
 func best(n *newcomer, list []*candidate, fits func(*candidate) bool) (found *candidate) {
 	alike := 0.0
 	for _, c := range list {
@@ -287,7 +296,8 @@ func (f *findings) mayGo(g *group, n *newcomer) bool {
 		t.Within == 0 && len(t.Same) == 0 && len(t.Different) == 0 && (n.op.ID == "" || f.mentions[n.op.ID] == 1)
 }
 
-// stands reports whether a document can stand for a newcomer: it is another one, and the write leaves it as it is or stores it whole.
+// stands reports whether a document can stand for a newcomer: it is another one, and the write leaves it as it is or stores
+// it whole.
 func (f *findings) stands(n *newcomer, c *candidate) bool {
 	switch {
 	case c.id != "" && c.id == n.op.ID:
@@ -300,8 +310,8 @@ func (f *findings) stands(n *newcomer, c *candidate) bool {
 	return f.mentions[c.id] == 0
 }
 
-// verify looks up as of now what the operations go by that are to be left out: that there is no such document yet, and that the other one
-// is there as it was found. The others stay.
+// verify looks up as of now what the operations go by that are to be left out: that there is no such document yet, and that
+// the other one is there as it was found. The others stay.
 func (f *findings) verify(ctx context.Context, g *group) error {
 	ids := map[string]bool{}
 	var going []*newcomer
@@ -318,7 +328,8 @@ func (f *findings) verify(ctx context.Context, g *group) error {
 	}
 	there := map[string]*adapters.Stored{}
 	if len(ids) > 0 && g.index != "" {
-		err := f.scan(ctx, g, adapters.Selection{IDs: slices.Sorted(maps.Keys(ids)), Brief: true}, func(d adapters.Stored) { there[d.ID] = &d })
+		sel := adapters.Selection{IDs: slices.Sorted(maps.Keys(ids)), Brief: true}
+		err := f.scan(ctx, g, sel, func(d adapters.Stored) { there[d.ID] = &d })
 		if err != nil {
 			return err
 		}
@@ -329,7 +340,7 @@ func (f *findings) verify(ctx context.Context, g *group) error {
 		}
 		if n.standing.stored != nil {
 			now := there[n.standing.id]
-			if now == nil || adapters.OursOf(now.Source).Sketch != n.standing.text {
+			if now == nil || adapters.OursOf(now.Source).Sketch != n.standing.sketch.String() {
 				continue
 			}
 			n.standing.stored = now

@@ -9,15 +9,17 @@ import (
 )
 
 const (
-	// recentMost is how many documents each of the two halves of what was written of late holds: some 6 MB.
+	// recentMost is how many documents each of the two halves of what was written of late holds: some 8 MB with 32 bands.
 	recentMost = 8192
-	// recentFor is how long a half is added to at most, and then kept. Engines show to searches what was written after a second by default,
-	// and after half a minute where an operator has them load much.
+	// recentHeads is how many chains their bands are in, a power of two.
+	recentHeads = 1 << 18
+	// recentFor is how long a half is added to at most, and then kept. Engines show to searches what was written after a second
+	// by default, and after half a minute where an operator has them load much.
 	recentFor = 30 * time.Second
 )
 
-// recent remembers documents that were written through us a moment ago and that the engine may not show to searches yet, apart for each
-// client and name. That one is there still is for others to find out.
+// recent remembers documents that were written through us a moment ago and that the engine may not show to searches yet,
+// apart for each client and name. That one is there still is for others to find out.
 type recent struct {
 	mu         sync.Mutex
 	young, old *half
@@ -27,12 +29,16 @@ type recent struct {
 type half struct {
 	began time.Time
 	docs  []remembered
-	// heads leads from a band key to the last node that has it, counted from 1, and each node to the one before.
-	heads map[uint64]int32
+	// heads leads from a slot to the last node in it, counted from 1, and each node to the one before.
+	heads []int32
 	nodes []node
 }
 
-type node struct{ doc, next int32 }
+// node is one band of a document; rest is what its slot leaves of the band.
+type node struct {
+	doc, next int32
+	rest      uint32
+}
 
 type remembered struct {
 	place string
@@ -40,11 +46,12 @@ type remembered struct {
 	*candidate
 }
 
-func newHalf(now time.Time) *half { return &half{began: now, heads: map[uint64]int32{}} }
+func newHalf(now time.Time) *half { return &half{began: now, heads: make([]int32, recentHeads)} }
 
-// slot returns the key of a band in a place, of which few others share it.
-func slot(place string, key int64) uint64 {
-	return binary.LittleEndian.Uint64([]byte(place)) + uint64(key)*0x9e3779b97f4a7c15
+// slot returns where a band is kept that a document in a place has.
+func slot(place string, key int64) (head uint32, rest uint32) {
+	h := (binary.LittleEndian.Uint64([]byte(place)) ^ uint64(key)) * 0x9e3779b97f4a7c15
+	return uint32(h>>32) % recentHeads, uint32(h)
 }
 
 // turn forgets what is old.
@@ -68,9 +75,9 @@ func (r *recent) add(place string, rule *adapters.Rule, c *candidate, keys []int
 	h := r.young
 	h.docs = append(h.docs, remembered{place, rule, c})
 	for _, key := range keys {
-		at := slot(place, key)
-		h.nodes = append(h.nodes, node{int32(len(h.docs) - 1), h.heads[at]})
-		h.heads[at] = int32(len(h.nodes))
+		head, rest := slot(place, key)
+		h.nodes = append(h.nodes, node{int32(len(h.docs) - 1), h.heads[head], rest})
+		h.heads[head] = int32(len(h.nodes))
 	}
 }
 
@@ -85,9 +92,10 @@ func (r *recent) find(place string, n *newcomer) (list []*candidate) {
 			continue
 		}
 		for _, key := range n.keys {
-			for at := h.heads[slot(place, key)]; at > 0 && len(list) < maxCompared; at = h.nodes[at-1].next {
-				d := h.docs[h.nodes[at-1].doc]
-				if d.place == place && d.rule == n.rule && !seen[d.candidate] {
+			head, rest := slot(place, key)
+			for at := h.heads[head]; at > 0 && len(list) < maxCompared; at = h.nodes[at-1].next {
+				band := h.nodes[at-1]
+				if d := h.docs[band.doc]; band.rest == rest && d.place == place && d.rule == n.rule && !seen[d.candidate] {
 					seen[d.candidate] = true
 					list = append(list, d.candidate)
 				}
@@ -102,12 +110,18 @@ func (f *findings) remember(status int) {
 	if f == nil || status >= 300 {
 		return
 	}
+	places := map[string]string{}
 	for _, n := range f.seen {
 		if n.rule.OnDuplicate == adapters.IndexDuplicates || n.partial || f.left[n.op.Number] != nil {
 			continue
 		}
+		place, made := places[n.op.Index]
+		if !made {
+			place = entryKey(f.who, n.op.Index)
+			places[n.op.Index] = place
+		}
 		s := n.sketch
-		c := &candidate{id: n.op.ID, index: n.index, sketch: &s, text: s.String(), cluster: n.cluster, stored: &adapters.Stored{ID: n.op.ID}}
-		f.h.recent.add(entryKey(f.who, n.op.Index), n.rule, c, n.keys)
+		c := &candidate{id: n.op.ID, index: n.index, sketch: &s, cluster: n.cluster, stored: &adapters.Stored{ID: n.op.ID}}
+		f.h.recent.add(place, n.rule, c, n.keys)
 	}
 }

@@ -2,6 +2,7 @@ package proxy_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -22,6 +23,10 @@ func nativeEngine(t *testing.T, mark string, aliens *int) (e *engine, asked *int
 		}
 		*asked++
 		hit := `{"_index":"news-1","_id":"%d","_source":{},"fields":{"neardup_cluster":["%s0000000000%d"]}}`
+		if *aliens < 0 {
+			io.WriteString(w, `{"_shards":{"failed":0},"hits":{}}`)
+			return
+		}
 		fmt.Fprintf(w, `{"took":1,"_shards":{"failed":0},"hits":{"total":{"value":4,"relation":"eq"},"hits":[`+hit+","+hit+
 			`]},"aggregations":{"neardup_native":{"doc_count":4,"alien":{"doc_count":%d},"clusters":{"value":2}}}}`,
 			0, mark, 0, 2, mark, 2, *aliens)
@@ -29,7 +34,8 @@ func nativeEngine(t *testing.T, mark string, aliens *int) (e *engine, asked *int
 	return e, asked
 }
 
-// TestNativeIsTriedAgain: a target whose documents lack clusters is searched at query time for half a minute, for the client that saw it.
+// TestNativeIsTriedAgain: a target whose documents lack clusters is searched at query time for half a minute, for the client that saw it;
+// where it is not that, for a second.
 func TestNativeIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := rule(t)
@@ -66,6 +72,13 @@ func TestNativeIsTriedAgain(t *testing.T) {
 		time.Sleep(time.Second)
 		expect("/news-1/_search", "0 2", native, 1)
 		expect("/_search", "0 2 3", slow, 0)
+		aliens = -1 // a reply that no one understands
+		odd := strings.Replace(fell(2), "unclustered", "not_understood", 1)
+		expect("/news-1/_search", "0 2 3", odd, 1)
+		aliens = 0
+		expect("/news-1/_search", "0 2 3", strings.Replace(odd, "rounds=2", "rounds=1", 1), 0)
+		time.Sleep(time.Second)
+		expect("/news-1/_search", "0 2", native, 1)
 	})
 }
 

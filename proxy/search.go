@@ -273,6 +273,12 @@ func (h *Handler) account(s searching, answer *adapters.Answer) {
 			h.counts.add("collapsed", "")
 			h.counts.addN("folded", "", int64(o.Folded))
 		}
+		if o.Native {
+			h.counts.add("native", "")
+		}
+		if o.Fell != "" {
+			h.counts.add("native_fell", o.Fell)
+		}
 		if o.CursorLost {
 			h.counts.add("cursor_lost", "")
 		}

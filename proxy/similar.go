@@ -224,6 +224,9 @@ func (s *similarity) body() ([]byte, error) {
 
 // compare answers what is to be said of the two documents in the body, by the rule of the index that it names.
 func (s *similarity) compare(ctx context.Context) bool {
+	if s.r.Body == nil {
+		return false
+	}
 	head, whole, err := readUpTo(s.r.Body, s.h.Limits.MaxSearchBody)
 	rest := s.r.Body
 	s.r.Body = io.NopCloser(bytes.NewReader(head))

@@ -47,8 +47,8 @@ func (h *Handler) readable(r *http.Request, class adapters.Class) bool {
 	return r.Body != nil && r.Body != http.NoBody
 }
 
-// write sends a write on with its documents enriched: whole with its length where it is small, as most are, or else as a stream. If
-// the client breaks off, the request to the engine is cut off too, never ended as if it were whole.
+// write sends a write on with its documents enriched: whole with its length where it is small, as most are, or else as a
+// stream. If the client breaks off, the request to the engine is cut off too, never ended as if it were whole.
 func (h *Handler) write(w http.ResponseWriter, r *http.Request, class adapters.Class) {
 	ahead := int64(lookAhead)
 	if h.looks() { // for what can be found out of a body that is held
@@ -156,8 +156,8 @@ func (h *Handler) writeStream(w http.ResponseWriter, r *http.Request, class adap
 	h.forwardWrite(w, out, class, &makes, nil, nil)
 }
 
-// forwardWrite sends an enriched write on. One that makes an index ends what is known of the names that now lead to it as well. What was
-// found out about its documents, if anything, completes the reply; plain is the body as the client sent it.
+// forwardWrite sends an enriched write on. One that makes an index ends what is known of the names that now lead to it as
+// well. What was found out about its documents, if anything, completes the reply; plain is the body as the client sent it.
 func (h *Handler) forwardWrite(
 	w http.ResponseWriter, r *http.Request, class adapters.Class, makes *atomic.Bool, found *findings, plain []byte,
 ) {
@@ -189,8 +189,8 @@ func (h *Handler) forwardWrite(
 	}
 }
 
-// declaring has our field declared in the index that a request of the class makes, when the engine has made it and before the client
-// knows.
+// declaring has our field declared in the index that a request of the class makes, when the engine has made it and before the
+// client knows.
 func (h *Handler) declaring(r *http.Request, class adapters.Class, change func(*http.Response)) func(*http.Response) {
 	if class.Makes == "" {
 		return change
@@ -227,6 +227,7 @@ func (h *Handler) enricher(r *http.Request, length int64, makes *atomic.Bool) *a
 		_, fit, _ := h.catalog.rule(r.Context(), who, index, false)
 		return fit != unfit
 	}
+	e.ClearsAll = func(index string) bool { return h.catalog.known(r.Context(), who, index) }
 	if h.looks() {
 		e.Number = h.numbers(r, who)
 	}

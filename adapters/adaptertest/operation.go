@@ -11,8 +11,8 @@ import (
 	"github.com/neardup/sidecar/adapters"
 )
 
-// testOperations holds the dialect to telling of each operation of a write, in order, and to leaving out those that are to go and nothing
-// else; and, where it says that replies can be taken apart, to putting them together again.
+// testOperations holds the dialect to telling of each operation of a write, in order, and to leaving out those that are to go
+// and nothing else; and, where it says that replies can be taken apart, to putting them together again.
 func testOperations(t *testing.T, s Subject) {
 	const some = 4
 	for _, partial := range []bool{false, true} {

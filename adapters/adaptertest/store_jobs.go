@@ -245,6 +245,11 @@ func (x *benchOfJobs) testSelections(t *testing.T) {
 		{"bands", adapters.Selection{Bands: bands, Brief: true, Limit: 100}, []string{"d17", "d3"}},
 		{"bands of none", adapters.Selection{Bands: []int64{1}, Limit: 100}, nil},
 		{"bands without a limit", adapters.Selection{Bands: bands}, []string{"d17", "d3"}},
+		{"bands in brief without a limit", adapters.Selection{Bands: bands, Brief: true}, []string{"d17", "d3"}},
+		{"bands up to a high limit", adapters.Selection{Bands: bands, Brief: true, Limit: 50000}, []string{"d17", "d3"}},
+		{"bands among ids in brief", adapters.Selection{Bands: bands, IDs: []string{"d3", "d4"}, Brief: true}, []string{"d3"}},
+		{"a query among ids in brief", adapters.Selection{Query: x.Query, IDs: []string{"d3", "d9"}, Brief: true}, []string{"d3"}},
+		{"a query by chance", adapters.Selection{Query: x.Query, Random: true, Limit: 50000, Brief: true}, []string{"d0", "d1", "d2", "d3", "d4", "half"}},
 		{"all in brief", adapters.Selection{Brief: true}, everything},
 		{"all by chance", adapters.Selection{Random: true, Limit: 1000}, everything},
 	} {

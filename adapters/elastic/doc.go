@@ -2,6 +2,8 @@
 // uses them.
 //
 // The sketch is stored as the field neardup_sketch: binary with doc values, so that a search can ask for
-// it by docvalue_fields whatever the client's source filter. A search is asked as the client wrote it, with from and size
-// widened; the reply's own bytes become the client's page.
+// it by docvalue_fields whatever the client's source filter. For rules that have them, its bands are stored as neardup_bands, numbers
+// to be looked up by, and the document's cluster as neardup_cluster, a keyword. Jobs keep their journal in an index of its own.
+//
+// A search is asked as the client wrote it, with from and size widened; the reply's own bytes become the client's page.
 package elastic

@@ -10,9 +10,9 @@ import (
 	"github.com/neardup/sidecar/adapters"
 )
 
-// In native mode a search goes to the engine once, as the client wrote it, with the engine's own collapse over the ids of clusters. Beside
-// the page it counts, over the whole list: how many hits and clusters there are, and how many hits have no id of the rule's. Is there a
-// single one of these the engine may have hidden what is no near-duplicate, and the search is collapsed at query time.
+// In native mode a search goes to the engine once, as the client wrote it, with the engine's own collapse over ids of clusters.
+// Beside the page it counts over the whole list: how many hits and clusters there are, and how many hits lack an id of the rule.
+// If there is one, the engine may have hidden what is no near-duplicate: then the search is collapsed at query time.
 
 // nativeCounts is the name of our aggregation, alien and clusters those of its parts.
 const (
@@ -21,8 +21,8 @@ const (
 	clusters     = "clusters"
 )
 
-// mostAggregations is how many aggregations of the client's can stand beside ours: engines answer them in the order of a hash table,
-// which changes when that grows, at 12.
+// mostAggregations is how many aggregations of the client's can stand beside ours: engines answer them in the order of a hash
+// table, which changes when that grows, at 12.
 const mostAggregations = 10
 
 // nativeList is one search that the engine collapses.
@@ -34,7 +34,8 @@ type nativeList struct {
 	raw, clusters int
 }
 
-// newNative returns the search as one that the engine collapses, nil if it is one for query time; fell says why it is that for a while.
+// newNative returns the search as one that the engine collapses, nil if it is one for query time; fell says why it is that for a
+// while.
 func (d Dialect) newNative(q *query, scope adapters.Scope) (n *nativeList, fell string) {
 	rule, fell := scope.NativeUnder(q.controls)
 	if rule == nil && fell == "" || !d.collapsesOver(q) {
@@ -46,8 +47,8 @@ func (d Dialect) newNative(q *query, scope adapters.Scope) (n *nativeList, fell 
 	return &nativeList{q: q, rule: rule, show: scope.Show(q.controls)}, ""
 }
 
-// collapsesOver reports whether the engine's own collapse of a search is what ours would be, and its reply the client's own but for
-// what can be taken out again.
+// collapsesOver reports whether the engine's own collapse of a search is what ours would be, and its reply the client's own but
+// for what can be taken out again.
 func (d Dialect) collapsesOver(q *query) bool {
 	switch {
 	case q.after != nil, q.export, q.scrolls(), q.limit != maxResultWindow, q.shown, remote(q.target),
@@ -104,8 +105,8 @@ func (n *nativeList) ask() (body []byte, void []string, err error) {
 	return body, []string{"filter_path"}, err
 }
 
-// counts returns our aggregation: over what is collapsed, which is what the client's post_filter lets through. Ids of the rule begin with
-// its mark; all others sort before it, or behind all that do.
+// counts returns our aggregation: over what is collapsed, which is what the client's post_filter lets through. Ids of the rule
+// begin with its mark; all others sort before it, or behind all that do.
 func (n *nativeList) counts() []byte {
 	filter := adapters.Get(n.q.members, "post_filter")
 	if filter == nil || string(filter) == "null" {
@@ -230,8 +231,8 @@ func clusterOf(hit []byte) string {
 	return id
 }
 
-// withClusters returns the object around a reply's hits with the number of clusters for its total, in whichever form it has one. Where
-// the engine counts up to a limit alone, and there are more clusters than that, its own stays true.
+// withClusters returns the object around a reply's hits with the number of clusters for its total, in whichever form it has one.
+// Where the engine counts up to a limit alone, and there are more clusters than that, its own stays true.
 func withClusters(outer []byte, clusters int) ([]byte, error) {
 	members, err := adapters.Members(outer)
 	if err != nil {

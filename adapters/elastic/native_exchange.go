@@ -3,6 +3,7 @@ package elastic
 import (
 	"bytes"
 	"errors"
+	"slices"
 
 	"github.com/neardup/sidecar/adapters"
 )
@@ -62,7 +63,7 @@ func (a *attempt) fall(err error) {
 
 // told puts into the outcome of a search that went on at query time why it did.
 func (a *attempt) told(o *adapters.Outcome) {
-	if o.Fell, o.Unfit = a.fell, a.unfit; a.asked {
+	if o.Fell, o.Tried, o.Unfit = a.fell, a.asked, a.unfit; a.asked {
 		o.Rounds++
 	}
 }
@@ -121,7 +122,9 @@ func (n *native) Next(reply *adapters.Reply) (*adapters.Request, *adapters.Answe
 
 // blamesCollapse reports whether the engine's failure can be for what we asked.
 func blamesCollapse(reply *adapters.Reply) bool {
-	return reply.Status >= 500 && (bytes.Contains(reply.Body, []byte("collapse")) || bytes.Contains(reply.Body, []byte(adapters.FieldPrefix)))
+	return reply.Status >= 500 && slices.ContainsFunc([]string{"collapse", adapters.FieldPrefix}, func(word string) bool {
+		return bytes.Contains(reply.Body, []byte(word))
+	})
 }
 
 // takeNative takes the engine's element of a multi-search. Where it is an error, query time shows whose fault that is.

@@ -105,14 +105,15 @@ func (r recorder) fill() {
 		}
 		r.must("PUT", "/"+name, `{"settings":{"number_of_shards":1,"number_of_replicas":0},`+
 			`"mappings":{"properties":{"neardup_sketch":{`+ours+
-			`},"title":{"type":"text"},"body":{"type":"text"},"n":{"type":"integer"}}}}`)
+			`},"neardup_cluster":{"type":"keyword"},"title":{"type":"text"},"body":{"type":"text"},"n":{"type":"integer"}}}}`)
 		var bulk []byte
 		for rank, version := range versions[:14-3*i] {
 			bulk = fmt.Appendf(bulk, "{\"index\":{\"_id\":\"%d\"}}\n", rank)
 			document := fmt.Appendf(nil, `{"n":%d,"title":"%s","body":"%s"}`, rank, titles[version[0]], fmt.Sprintf(bodies[version[0]],
 				version[1]))
-			if name == "news-1" {
+			if name == "news-1" { // with the report for its cluster
 				document = e.Append(nil, name, document, false)
+				document, _ = adapters.Set(document, adapters.ClusterField, fmt.Appendf(nil, "%q", exchangeRules(r.t)[0].ClusterID(uint64(version[0]))))
 			}
 			bulk = append(append(bulk, document...), '\n')
 		}

@@ -35,7 +35,8 @@ func (s *Store) index(f found, d Dialect, name string) adapters.Index {
 		i.As = as
 	}
 	is, fields := f.fields(), s.needed(i)
-	i.Mapped, i.Ready, i.Why = is[adapters.SketchField].Type != "", is.fit(fields), is.why(fields)
+	i.Mapped, i.Known = is[adapters.SketchField].Type != "", len(is.undeclared(fields)) == 0
+	i.Ready, i.Why = is.fit(fields), is.why(fields)
 	return i
 }
 
@@ -223,7 +224,7 @@ func (s *Store) Prepare(ctx context.Context, name string, create bool) ([]adapte
 			list[i].Why = err.Error()
 			continue
 		}
-		list[i].Ready, list[i].Mapped, list[i].Why = true, true, ""
+		list[i].Ready, list[i].Mapped, list[i].Known, list[i].Why = true, true, true, ""
 	}
 	return list, nil
 }

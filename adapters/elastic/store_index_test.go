@@ -20,6 +20,7 @@ import (
 type prompted struct {
 	answers map[string]string
 	changes []string
+	rules   adapters.Rules
 }
 
 func (s *prompted) store() adapters.Store {
@@ -43,7 +44,7 @@ func (s *prompted) store() adapters.Store {
 			_, answer, _ = strings.Cut(answer, " ")
 		}
 		_, _ = io.WriteString(w, answer)
-	}), []*url.URL{{Scheme: "http", Host: "engine"}}, nil)(nil, "")
+	}), []*url.URL{{Scheme: "http", Host: "engine"}}, s.rules)(nil, "")
 }
 
 func readerOf(r *http.Request) io.Reader {

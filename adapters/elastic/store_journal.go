@@ -1,7 +1,6 @@
 package elastic
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -55,8 +54,14 @@ func (j *journal) make(ctx context.Context) error {
 		return nil
 	}
 	err := j.s.do(ctx, esapi.IndicesCreateRequest{Index: JournalIndex, Body: strings.NewReader(journalShape)}, nil)
-	if r, refused := errors.AsType[*refusal](err); refused && strings.HasPrefix(r.reason, "resource_already_exists_exception") {
+	r, refused := errors.AsType[*refusal](err)
+	switch {
+	case refused && strings.HasPrefix(r.reason, "resource_already_exists_exception"):
 		err = nil
+	case forbidden(err): // it may be there all the same. If not, a first entry must not make it in another shape
+		if j.s.do(ctx, esapi.IndicesExistsRequest{Index: []string{JournalIndex}}, nil) == nil {
+			err = nil
+		}
 	}
 	j.made = err == nil
 	return err
@@ -74,9 +79,8 @@ func (j *journal) Append(ctx context.Context, job string, e adapters.Entry) (boo
 	failed := func(err error) (bool, error) {
 		return false, fmt.Errorf("index %s, where jobs are kept: %w", JournalIndex, err)
 	}
-	unmade := j.make(ctx)
-	if unmade != nil && !forbidden(unmade) { // it may be there, and making it not be granted
-		return failed(unmade)
+	if err := j.make(ctx); err != nil {
+		return failed(err)
 	}
 	body, err := json.Marshal(journalEntry{Job: job, Part: e.Part, Number: e.Number, Data: e.Data})
 	if err != nil {
@@ -89,8 +93,6 @@ func (j *journal) Append(ctx context.Context, job string, e adapters.Entry) (boo
 	switch {
 	case refused && r.status == http.StatusConflict:
 		return false, nil
-	case missing(err):
-		return failed(cmp.Or(unmade, err))
 	case err != nil:
 		return failed(err)
 	}

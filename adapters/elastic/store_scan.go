@@ -38,7 +38,7 @@ func (s *Store) Scan(
 			err = r.sample(ctx)
 		case sel.IDs != nil && r.query == "":
 			err = r.byIDs(ctx, sel.IDs)
-		case sel.Bands != nil && sel.Part == "" && sel.Limit > 0 && sel.Limit <= maxResultWindow:
+		case r.looks():
 			err = r.look(ctx)
 		default:
 			err = r.walk(ctx)
@@ -75,8 +75,8 @@ type scan struct {
 
 // begin finds out what has to be known before the first page.
 func (r *scan) begin(ctx context.Context, rule *adapters.Rule) error {
-	if r.sel.Brief && r.sel.Random || r.sel.Brief && (r.sel.IDs != nil || r.sel.Bands != nil) {
-		return r.filter(ctx, rule) // nothing of it will be written, and it has to be quick
+	if r.sel.Brief && (r.sel.Random || r.sel.Part != "" || r.sel.IDs != nil || r.looks()) {
+		return r.filter(ctx, rule) // nothing of it will be written, and some of it has to be quick
 	}
 	made, err := r.s.made(ctx, r.index)
 	if err == nil {
@@ -87,6 +87,11 @@ func (r *scan) begin(ctx context.Context, rule *adapters.Rule) error {
 		err = fmt.Errorf("the index keeps only a part of its documents (_source is %s): send the documents again instead", made.whole)
 	}
 	return err
+}
+
+// looks reports whether one search finds all that is selected.
+func (r *scan) looks() bool {
+	return r.sel.Bands != nil && r.sel.Part == "" && r.sel.After == "" && r.sel.Limit > 0 && r.sel.Limit <= maxResultWindow
 }
 
 // sourceFor returns which part of the documents is read, as a member of a search's body.

@@ -30,6 +30,13 @@ const (
 
 // walk reads the documents of a part, or of all, page by page.
 func (r *scan) walk(ctx context.Context) error {
+	if r.sel.Part == "" && r.shards == 0 {
+		made, err := r.s.made(ctx, r.index)
+		if err != nil {
+			return err
+		}
+		r.shards = made.shards
+	}
 	part, err := r.part()
 	if err != nil {
 		return err
@@ -45,6 +52,9 @@ func (r *scan) walk(ctx context.Context) error {
 		return err
 	}
 	for i := range part {
+		if part[i].to >= 0 && part[i].from >= part[i].to { // read before
+			continue
+		}
 		w := &shardWalk{scan: r, share: &part[i], part: part, settled: settled}
 		if err := w.run(ctx); err != nil {
 			return err

@@ -10,16 +10,15 @@ import (
 	"github.com/neardup/sidecar/adapters"
 )
 
-// In native mode a search is asked twice in one request: as the client wrote it, with the engine's own group_by over the ids of clusters
-// and one hit of each group; and for no hit, ungrouped. The second shows what grouping would change, the client's facets and the number
-// of hits, and counts the clusters among them: engines up to 0.24 put all documents without an id into one group, so that there is a group
-// more than clusters where there is such a document.
+// In native mode a search is asked twice in one request: as the client wrote it, with the engine's own group_by over the ids of
+// clusters and one hit of each group; and for no hit, ungrouped. The second shows what grouping would change, the client's facets
+// and the number of hits, and counts the clusters among them: engines up to 0.24 put all documents without an id into one group,
+// so that there is a group more than clusters where there is such a document.
 
 // nativeSearch is one search that the engine groups. A nil one is of a search for query time alone.
 type nativeSearch struct {
 	q    *query
 	rule *adapters.Rule
-	show adapters.Show
 	// everything says that the search lists all documents in no order of the client's, and faceted what it wants counted.
 	everything bool
 	faceted    string
@@ -53,6 +52,10 @@ func newNative(q *query, params []adapters.Param, scope adapters.Scope) *nativeS
 	}
 	values, _ := effective(members, params)
 	maps.Copy(values, q.fixed)
+	filter, given := values["filter_by"]
+	if _, grouped := values["group_by"]; grouped || given && filter == "" { // in the query string it would stand in the way of ours
+		return nil
+	}
 	for name, value := range values {
 		if value != "" && slices.Contains(notNative, name) || strings.Contains(value, adapters.FieldPrefix) {
 			return nil
@@ -64,8 +67,8 @@ func newNative(q *query, params []adapters.Param, scope adapters.Scope) *nativeS
 		}
 	}
 	return &nativeSearch{
-		q: q, rule: rule, show: scope.Show(q.controls), fell: fell, faceted: values["facet_by"],
-		everything: strings.TrimSpace(values["q"]) == "*" && values["filter_by"] == "" && values["sort_by"] == "",
+		q: q, rule: rule, fell: fell, faceted: values["facet_by"],
+		everything: strings.TrimSpace(values["q"]) == "*" && filter == "" && values["sort_by"] == "",
 	}
 }
 
@@ -84,7 +87,9 @@ func (n *nativeSearch) next() (bodies [][]byte) {
 		page = append(page, set{"filter_by", text(adapters.ClusterField + ":!=" + none)})
 	}
 	facets := strings.TrimPrefix(n.faceted+","+adapters.ClusterField, ",")
-	counts := []set{{"page", []byte("1")}, {"per_page", []byte("0")}, {"facet_by", text(facets)}, {"enable_analytics", text("false")}}
+	counts := []set{
+		{"page", []byte("1")}, {"per_page", []byte("0")}, {"facet_by", text(facets)}, {"enable_analytics", text("false")},
+	}
 	if n.faceted == "" {
 		counts = append(counts, set{"max_facet_values", strconv.AppendInt(nil, mostListed, 10)})
 	}
@@ -292,7 +297,7 @@ func (n *nativeSearch) outcome(c *collapse) adapters.Outcome {
 	}
 	o := c.outcome()
 	if n != nil {
-		if o.Fell, o.Unfit = n.fell, n.unfit; n.asked {
+		if o.Fell, o.Tried, o.Unfit = n.fell, n.asked, n.unfit; n.asked {
 			o.Rounds++
 		}
 	}

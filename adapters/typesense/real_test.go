@@ -34,6 +34,8 @@ type bench struct {
 	counts     map[adapters.Change]int
 	outcomes   []adapters.Outcome
 	memo       memo
+	// assigned are clusters that patches give to texts, by fingerprint; nil for each text's own.
+	assigned map[uint64]string
 }
 
 func newBench(t *testing.T, schema string, fields ...string) *bench {
@@ -67,6 +69,12 @@ func (b *bench) store() adapters.Store {
 func (b *bench) whole() *bench {
 	b.rule.Bands, b.rule.Rows, b.rule.Clusters = 16, 8, true
 	return b
+}
+
+// assigning has patches give documents the clusters of others.
+func (b *bench) assigning() *bench {
+	b.assigned = map[uint64]string{}
+	return b.whole()
 }
 
 // send sends a request as it stands.

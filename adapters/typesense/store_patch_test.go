@@ -120,6 +120,7 @@ func (b *bench) state(source []byte) string {
 	clusters := []string{"", b.rule.ClusterID(0), b.rule.ClusterID(numberOf(d.ID))} // no cluster, or one that stands for no text
 	if computed != nil {
 		keys, clusters = b.rule.BandKeys(&computed.Sketch), append(clusters, b.rule.ClusterID(computed.Fingerprint))
+		clusters = append(clusters, b.assigned[computed.Fingerprint])
 	}
 	if !slices.Contains(clusters, o.Cluster) || o.Bands != nil && !slices.Equal(o.Bands, keys) {
 		return "stale"
@@ -186,13 +187,16 @@ func (b *bench) judged(filter string) (stale int) {
 // every way. What stands there in the end is the sketch of its text or none; a search in between folds nothing by another text's
 // sketch.
 func TestRealPatchGivesWay(t *testing.T) {
-	for name, fields := range ours {
+	for _, name := range []string{"sketches", "clusters of others"} {
+		fields := ours[name]
 		t.Run(name, func(t *testing.T) { testPatchGivesWay(t, fields(newBench(t, articles, "title", "body"))) })
 	}
 }
 
 // ours are the fields that rules store.
-var ours = map[string]func(*bench) *bench{"sketches": func(b *bench) *bench { return b }, "all fields": (*bench).whole}
+var ours = map[string]func(*bench) *bench{
+	"sketches": func(b *bench) *bench { return b }, "all fields": (*bench).whole, "clusters of others": (*bench).assigning,
+}
 
 func testPatchGivesWay(t *testing.T, b *bench) {
 	const everywhere = -1
@@ -210,6 +214,11 @@ func testPatchGivesWay(t *testing.T, b *bench) {
 			b.must(201)(b.through("POST", documentsPath, strings.Replace(document, id, twin, 1)))
 			source := b.must(200)(b.direct("GET", path(id), ""))
 			ours, _ := b.rule.Wanted([]byte(source), 0)
+			if b.assigned != nil {
+				computed, _ := b.rule.SketchOf([]byte(source))
+				ours.Cluster = b.rule.ClusterID(99)
+				b.assigned[computed.Fingerprint] = ours.Cluster
+			}
 			requests := 0
 			gap := func(answered int) {
 				if requests = answered; at == everywhere || at == answered {
@@ -246,7 +255,8 @@ func testPatchGivesWay(t *testing.T, b *bench) {
 // TestRealRandomSchedules patches some documents at once while others write to them at random; those who write past the sidecar
 // replace whole documents. Its long form runs under make soak.
 func TestRealRandomSchedules(t *testing.T) {
-	for name, fields := range ours {
+	for _, name := range []string{"sketches", "all fields"} {
+		fields := ours[name]
 		t.Run(name, func(t *testing.T) { testRandomSchedules(t, fields(newBench(t, articles, "title", "body"))) })
 	}
 }
@@ -413,5 +423,36 @@ func TestRealScanOutlastsTheEngine(t *testing.T) {
 		if n != 1 {
 			t.Errorf("%s was read %d times", id, n)
 		}
+	}
+}
+
+// TestRealClusters: a job gives documents their clusters, in which a later backfill finds nothing to do; documents whose text it did
+// not read keep their own.
+func TestRealClusters(t *testing.T) {
+	b := newBench(t, articles, "title", "body").whole()
+	all := b.stocked(40)
+	if _, err := b.store().Patch(t.Context(), b.collection, b.rule, b.patches()); err != nil {
+		t.Fatal(err)
+	}
+	var patches []adapters.Patch
+	cluster := b.rule.ClusterID(77)
+	for _, d := range b.scan() {
+		o := adapters.OursOf(d.Source)
+		o.Cluster = cluster
+		patches = append(patches, adapters.Patch{Stored: d, Ours: o})
+	}
+	const another = "d20"
+	b.must(201)(b.through("PATCH", path(another), `{"title":"some other title","body":"some other words, and more of them"}`))
+	results, err := b.store().Patch(t.Context(), b.collection, b.rule, patches)
+	if err != nil || len(results) != len(all) {
+		t.Fatal(results, err)
+	}
+	for id, d := range b.scan() {
+		if o := adapters.OursOf(d.Source); (o.Cluster == cluster) != (id != another) || o.Cluster == "" || o.Bands == nil || b.rule.Decode(o.Sketch) == nil {
+			t.Errorf("%s has %+v", id, o)
+		}
+	}
+	if left := b.patches(); len(left) > 0 {
+		t.Errorf("%d documents are to be patched again", len(left))
 	}
 }

@@ -63,7 +63,7 @@ func (c collection) look(ours ourField) (how fitness, why string) {
 // index says how our fields stand in a collection that the rule is for, and what would declare those that lack, or that the engine
 // declared in another way; nothing if there is nothing to be done.
 func (c collection) index(rule *adapters.Rule) (i adapters.Index, change string) {
-	i.Name, i.Mapped = c.Name, true // a null is left out
+	i.Name, i.Mapped, i.Known = c.Name, true, true // a null is left out, be the field declared or not
 	var wrong, changes []string
 	for _, ours := range fieldsOf(rule) {
 		how, why := c.look(ours)

@@ -126,7 +126,7 @@ func TestRealSelections(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 1))
-	for range 120 {
+	for range 80 {
 		sel, selects := anySelection(r, b, all)
 		want := 0
 		for id := range all {

@@ -49,8 +49,8 @@ func TestRealPrepareAndResolve(t *testing.T) {
 	ctx, s := t.Context(), b.store()
 	b.must(200)(b.direct("PUT", "/aliases/NAME_alias", `{"collection_name":"NAME"}`))
 	t.Cleanup(func() { b.direct("DELETE", "/aliases/NAME_alias", "") })
-	notReady := []adapters.Index{{Name: b.collection, Mapped: true, Why: "field neardup_sketch is not declared in " + b.collection}}
-	ready := []adapters.Index{{Name: b.collection, Ready: true, Mapped: true}}
+	notReady := []adapters.Index{{Name: b.collection, Mapped: true, Known: true, Why: "field neardup_sketch is not declared in " + b.collection}}
+	ready := []adapters.Index{{Name: b.collection, Ready: true, Mapped: true, Known: true}}
 	check := func(name string, want []adapters.Index, f func(context.Context, string) ([]adapters.Index, error)) {
 		t.Helper()
 		got, err := f(ctx, name)

@@ -34,6 +34,7 @@ func (Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, e *ad
 	}
 	if how.partial && !how.creates {
 		e.Clears = func(string) bool { return true } // a null does no harm to what is stored, however the field is declared
+		e.ClearsAll = e.Clears
 	}
 	var out []byte
 	enrich := func(document []byte) []byte {

@@ -61,7 +61,9 @@ func replies(c adapters.Class) *adapters.Replies {
 	switch {
 	case !c.Splices:
 	case c.Form == formImport:
-		return &adapters.Replies{Split: splitImport, NoOp: importNoOp, Join: joinImport, Status: 200, ContentType: "text/plain; charset=utf8"}
+		return &adapters.Replies{
+			Split: splitImport, NoOp: importNoOp, Join: joinImport, Status: 200, ContentType: "text/plain; charset=utf8",
+		}
 	default:
 		return &adapters.Replies{Split: wholeReply, NoOp: noOp, Join: firstEntry, Fetch: fetch, Status: 201}
 	}

@@ -194,6 +194,7 @@ func differ(scheme sketch.Scheme, report *calibrate.Report) {
 	for l := range report.Levels {
 		for e := range report.Levels[l].Examples {
 			x := &report.Levels[l].Examples[e]
+			x.Shared, x.OnlyA, x.OnlyB = []string{}, []string{}, []string{}
 			w := scheme.Words
 			if scheme.Features == sketch.Tags {
 				w = 1

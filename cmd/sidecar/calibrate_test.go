@@ -200,6 +200,15 @@ func TestReplaceFile(t *testing.T) {
 	}
 }
 
+func TestPlain(t *testing.T) {
+	if got := plain("a\x1b[31m\u202eb\u0085c\nd\u2029é東京", 100); got != "a [31m b c d é東京" {
+		t.Errorf("%q", got)
+	}
+	if got := plain("東京都知事", 3); got != "東京…" {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestBar(t *testing.T) {
 	for share, want := range map[float64]string{0: "    ", 0.5: "██  ", 1: "████", 2: "████", -1: "    ", 0.03: "▏   ",
 		0.3: "█▎  "} {

@@ -58,23 +58,27 @@ the rule has native: true or on_duplicate: tag; it writes only what changes, and
 --memory bounds what grows with the texts; beyond that there are some 40 bytes for each document. What does not fit goes to
 temporary files, which vanish however the run ends.
 
-Exit code 0: done. 1: failed or interrupted, and no file was written. 3: done, and the engine refused some documents.`,
+--engine flink has the pairs found by an Apache Flink that runs already, through its SQL gateway; all else stays here, and so does
+what comes out: see docs/clusters.md.
+
+Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused some documents.`,
 		Example: `  sidecar cluster --index news-2024
   sidecar cluster --index news-2024 --write
   sidecar cluster --input lyrics.jsonl.gz --fields title,text --output clusters.csv
   sidecar cluster --input pages.jsonl --id url --fields body --host-field url --report json > report.json
+  sidecar cluster --index news-2024 --write --engine flink --gateway http://flink:8083 --shared /mnt/shared
   sidecar cluster --config config.yaml --index links --input links.jsonl --algorithm broder --common 200 --temp-dir /big/disk`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.engine, "engine", "", "the index is on the engine with this `name`; or flink, to have the pairs found on an Apache Flink")
+	flags.StringVar(&f.engine, "engine", "", "the index is on the engine with this `name`; or flink: find pairs on an Apache Flink")
 	flags.StringVar(&f.index, "index", "", "cluster the index with this `name`; with --input: the rule to go by")
 	flags.StringVar(&f.input, "input", "", "cluster the documents of this `file`, - for standard input")
 	flags.StringVar(&f.id, "id", "id", "the `field` of a file's documents that holds their id, a text or a number")
-	flags.StringSliceVar(&f.fields, "fields", nil, "the `fields` of a file's documents that are compared (by default those of the rule, or title,text)")
-	flags.StringVar(&f.hostField, "host-field", "", "the `field` that holds a document's host or URL, for the report (by default the rule's host_field)")
-	flags.StringVar(&f.algorithm, "algorithm", "", "`way` to find near-duplicates: bands, broder or exact (by default bands, or broder where sketches have none)")
+	flags.StringSliceVar(&f.fields, "fields", nil, "the `fields` of a file that are compared (by default those of the rule, or title,text)")
+	flags.StringVar(&f.hostField, "host-field", "", "the `field` with a host or a URL, for the report (by default the rule's host_field)")
+	flags.StringVar(&f.algorithm, "algorithm", "", "bands, broder or exact: the `way` (by default bands, or broder where sketches have none)")
 	flags.Float64Var(&f.threshold, "threshold", 0, "the least `agreement` of near-duplicates, above 0, at most 1 (by default the rule's)")
 	flags.Var(&f.memory, "memory", "`bytes` to work in, such as 512m or 4g")
 	flags.IntVar(&f.common, "common", cluster.DefaultCommon, "broder leaves out shingles that more than so many texts have")
@@ -113,6 +117,13 @@ func (f *clusterFlags) check(cmd *cobra.Command) error {
 	return nil
 }
 
+const (
+	// leastMemory is what the collector of garbage is left however little memory there is to be, and aDocument what each document
+	// takes beside it.
+	leastMemory = 64 << 20
+	aDocument   = 48
+)
+
 // clustering is one run of the command.
 type clustering struct {
 	flags    *clusterFlags
@@ -129,14 +140,14 @@ func (f *clusterFlags) run(cmd *cobra.Command) error {
 	if err := errors.Join(f.check(cmd), f.flink.check(f.engine)); err != nil {
 		return err
 	}
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(max(int64(f.memory), 64<<20)))
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(max(int64(f.memory), leastMemory)))
 	c := &clustering{flags: f, out: cmd.OutOrStdout(), err: cmd.ErrOrStderr(), began: time.Now()}
 	err := c.run(cmd)
 	if c.corpus != nil {
 		c.corpus.Close()
 	}
-	if cmd.Context().Err() != nil {
-		return errors.New("interrupted: nothing of --output is written, and --write goes on where it stopped when it is run again")
+	if err != nil && cmd.Context().Err() != nil {
+		return errors.New("interrupted: a file of --output is there only if it is whole, and what --write has stored stands: run it again")
 	}
 	return hinted(err)
 }
@@ -223,6 +234,7 @@ func (c *clustering) progress(step string, done, of int) {
 // join finds the clusters.
 func (c *clustering) join(cmd *cobra.Command) error {
 	c.next = time.Now().Add(meterEvery)
+	debug.SetMemoryLimit(max(int64(c.flags.memory), leastMemory) + aDocument*int64(c.corpus.Documents()))
 	if c.flags.engine != onFlink {
 		return c.corpus.Cluster(cmd.Context())
 	}

@@ -39,7 +39,8 @@ func (c *clustering) readIndex(cmd *cobra.Command) (*indexSource, error) {
 	return s, nil
 }
 
-// readAll adds all documents to a corpus: by their sketches, or by their texts where these are needed or most sketches are not there.
+// readAll adds all documents to a corpus: by their sketches, or by their texts where these are needed or most sketches are not
+// there.
 func (s *indexSource) readAll(ctx context.Context, c *clustering) error {
 	if err := c.begin(s.rule); err != nil {
 		return err
@@ -100,8 +101,8 @@ func (s *indexSource) writable(ctx context.Context, f *clusterFlags) error {
 		return fmt.Errorf("--write: the rule of %s stores no clusters: set native: true, or on_duplicate: tag", s.index.Name)
 	}
 	if f.threshold > 0 && f.threshold != s.rule.Profile.Threshold {
-		return fmt.Errorf("--write: searches take stored clusters for those of the rule's threshold, %v: leave --threshold out, or change the rule",
-			s.rule.Profile.Threshold)
+		const other = "--write: searches take stored clusters for those of the rule's threshold, %v: leave --threshold out, or change the rule"
+		return fmt.Errorf(other, s.rule.Profile.Threshold)
 	}
 	prepared, err := s.prepare(ctx, s.index.Name)
 	if err != nil {

@@ -51,7 +51,8 @@ func (s *scanned) Scan(_ context.Context, _ string, _ *adapters.Rule, sel adapte
 	return nil
 }
 
-// TestClusterOfIndex reads an index in which all, some or no sketches are stored: the clusters are the same, and so few texts are read as can be.
+// TestClusterOfIndex reads an index in which all, some or no sketches are stored: the clusters are the same, and so few texts are
+// read as can be.
 func TestClusterOfIndex(t *testing.T) {
 	sketcher, err := sketch.New(sketch.DefaultScheme())
 	if err != nil {
@@ -70,7 +71,8 @@ func TestClusterOfIndex(t *testing.T) {
 			s := &scanned{sources: map[string]string{}}
 			for n := range documents {
 				id := fmt.Sprintf("d%04d", n)
-				source := fmt.Sprintf(`{"host":"h%d","text":"number %d of the many texts of which each tenth is told once more in this place"}`, n%5, n%1000*n%1000)
+				const form = `{"host":"h%d","text":"number %d of the many texts of which each tenth is told once more in this place"}`
+				source := fmt.Sprintf(form, n%5, n%1000*n%1000)
 				lacks := test.every[:3] == "all" || test.every[:3] == "one" && n%10 == 3
 				if computed, _ := rule.SketchOf([]byte(source)); !lacks {
 					with, err := adapters.WithSketch([]byte(source), computed.Text)

@@ -145,8 +145,8 @@ func (s *fileSource) read(line []byte) (d document, host string, err error) {
 	return d, hostIn(members, s.hostField), nil
 }
 
-// hostIn returns the host that stands in a field of a document, or the one of the URL there; nothing where there is none. A field such as
-// host.keyword, which an engine indexes beside the one that documents have, is found under the name of that one.
+// hostIn returns the host that stands in a field of a document, or the one of the URL there; nothing where there is none. A field
+// such as host.keyword, which an engine indexes beside the one that documents have, is found under the name of that one.
 func hostIn(members []adapters.Member, field string) string {
 	var d document
 	if field == "" || d.descend(members, field, field) != nil {

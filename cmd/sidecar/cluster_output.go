@@ -174,7 +174,8 @@ func (p *textReport) hosts(r *cluster.Report) {
 		if i == 0 {
 			p.printf("one short text under many ids (\"not found\" that says 200?):\n")
 		}
-		p.printf("  %s: %d pages, %.0f %% of the host's, %d shingles: %s …\n", s.Host, s.Pages, 100*s.Share, s.Shingles, strings.Join(s.IDs, " "))
+		p.printf("  %s: %d pages, %.0f %% of the host's, %d shingles: %s …\n", s.Host, s.Pages, 100*s.Share, s.Shingles,
+			strings.Join(s.IDs, " "))
 	}
 	for i, f := range r.Farms[:min(shown, len(r.Farms))] {
 		if i == 0 {

@@ -106,7 +106,8 @@ func TestClusterCSV(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	if len(lines) != 7 || lines[0] != "id,cluster,size,agreement" || !strings.HasPrefix(lines[6], `"f, ""g""",`) || !strings.HasSuffix(lines[6], ",1,1.0000") {
+	if len(lines) != 7 || lines[0] != "id,cluster,size,agreement" ||
+		!strings.HasPrefix(lines[6], `"f, ""g""",`) || !strings.HasSuffix(lines[6], ",1,1.0000") {
 		t.Errorf("%q", lines)
 	}
 }
@@ -138,7 +139,8 @@ func TestClusterReport(t *testing.T) {
 	}
 }
 
-// TestClusterOfLists holds that sketches without bands are clustered by their values, and hosts are found where fields lie below them.
+// TestClusterOfLists holds that sketches without bands are clustered by their values, and hosts are found where fields lie below
+// them.
 func TestClusterOfLists(t *testing.T) {
 	config := write(t, `engines: [{indices: [{match: "p-*", fields: [text], host_field: url.keyword, sketch: {family: m_smallest}}]}]`)
 	got := piped(t, pages, "cluster", "--input", "-", "--config", config)
@@ -196,7 +198,7 @@ func TestClusterInterrupted(t *testing.T) {
 	var stdout, stderr strings.Builder
 	out := filepath.Join(t.TempDir(), "out.csv")
 	code := run(ctx, []string{"cluster", "--input", file(t, pages), "--output", out}, strings.NewReader(""), &stdout, &stderr)
-	if code != exitFailed || !strings.HasPrefix(stderr.String(), "error: interrupted: nothing of --output is written") {
+	if code != exitFailed || !strings.HasPrefix(stderr.String(), "error: interrupted: a file of --output is there only if it is whole") {
 		t.Errorf("%d %s", code, stderr.String())
 	}
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(out), "*")); len(left) > 0 {

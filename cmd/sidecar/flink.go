@@ -24,7 +24,7 @@ type flinkFlags struct {
 func (f *flinkFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.gateway, "gateway", "", "with --engine flink: `address` of its SQL gateway, such as http://flink:8083")
 	flags.StringVar(&f.shared, "shared", "", "with --engine flink: `directory` that its taskmanagers see too")
-	flags.StringVar(&f.sharedURI, "shared-uri", "", "with --engine flink: what the taskmanagers call it, where not the same: `file:///path`")
+	flags.StringVar(&f.sharedURI, "shared-uri", "", "with --engine flink: what they call it, if not the same: `file:///path`")
 	flags.IntVar(&f.parallelism, "parallelism", 0, "with --engine flink: how many parts the work is cut into; 0 leaves it to Flink")
 }
 
@@ -46,7 +46,7 @@ func (f *flinkFlags) check(engine string) error {
 		errs = append(errs, fmt.Errorf("--shared: %q is no directory here: name one that Flink's taskmanagers see too", f.shared))
 	}
 	if f.parallelism < 0 {
-		errs = append(errs, fmt.Errorf("--parallelism: %d is out of range: use 1 or more, or 0 for what Flink is set to", f.parallelism))
+		errs = append(errs, fmt.Errorf("--parallelism: %d is out of range: use 1 or more; 0 leaves it to Flink", f.parallelism))
 	}
 	return errors.Join(errs...)
 }

@@ -28,14 +28,14 @@ func reindexCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reindex",
 		Short: "Give documents that are stored already their sketches",
-		Long: `Reindex reads every document of the indices that a rule matches, and stores the sketch of each that has none or a wrong
-one, with its bands and cluster where the rule has them. Nothing else in a document changes, and a document that changes meanwhile is
-left to its writer.
+		Long: `Reindex reads every document of the indices that a rule matches, and stores the sketch of each that has none or a
+wrong one, with its bands and cluster where the rule has them. Nothing else in a document changes, and a document that changes
+meanwhile is left to its writer.
 
-It works on parts of the index, --slices of them at once. How far it is stands in the engine: the same command on other machines
-joins in, each part being one worker's at a time, and the parts of a worker that was killed are taken over. With --resume a job that
-was broken off goes on where it stopped, on any machine; without, it begins anew, reads what is right already and writes only the
-rest. When the engine has no room it goes slower until it has.
+It works on parts of the index, --slices of them at once. How far it is stands in the engine: the same command on other
+machines joins in, each part being one worker's at a time, and the parts of a worker that was killed are taken over. With --resume
+a job that was broken off goes on where it stopped, on any machine; without, it begins anew, reads what is right already and
+writes the rest alone. When the engine has no room it goes slower until it has.
 
 --watch stays when all is done, and keeps filling in what live updates cleared, until it is interrupted.
 
@@ -65,7 +65,7 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
 	flags := cmd.Flags()
 	flags.StringVar(&f.engine, "engine", "", "only the engine with this `name`")
 	flags.StringVar(&f.index, "index", "", "only the indices behind this `name`: an index, an alias or a pattern")
-	flags.StringVar(&f.query, "query", "", "only the documents that it finds: a `query` in the engine's own words (a query in JSON, or a filter)")
+	flags.StringVar(&f.query, "query", "", "only the documents found by a `query` in the engine's words: JSON, or a filter")
 	flags.IntVar(&f.slices, "slices", 2, "work on so many parts of an index at once")
 	flags.Float64Var(&f.perSecond, "requests-per-second", 0, "write at most so many documents in a second; 0 is no bound")
 	flags.IntVar(&f.maxDocs, "max-docs", 0, "stop after writing so many documents; 0 is no bound")

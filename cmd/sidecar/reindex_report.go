@@ -48,7 +48,8 @@ type reindexed struct {
 // print prints the line that ends the work on one index, or keeps it for the end.
 func (r *reindexRun) print(e *opened, index adapters.Index, report jobs.Report, err error) {
 	if report.Unkept != nil {
-		_, _ = fmt.Fprintf(r.err, "%s: %s: others can't join in, and --resume has nothing to go on from: %v\n", e.config.Name, index.Name, report.Unkept)
+		const so = "others can't join in, and --resume has nothing to go on from"
+		_, _ = fmt.Fprintf(r.err, "%s: %s: %s: %v\n", e.config.Name, index.Name, so, report.Unkept)
 	}
 	if r.flags.output == "text" {
 		_, _ = fmt.Fprintln(r.out, summary(e.config.Name+": "+index.Name, report, r.flags.dryRun))

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// workerName returns the name under which this process takes part in a job: its machine, and whatever tells it from all other processes
-// that ever ran there, as far as the system tells. A process that has ended can so be known on its own machine at once.
+// workerName returns the name under which this process takes part in a job: its machine, and whatever tells it from all other
+// processes that ever ran there, as far as the system tells. A process that has ended can so be known on its own machine at once.
 func workerName() string {
 	host, _ := os.Hostname()
 	host = strings.Map(func(r rune) rune {
@@ -21,8 +21,8 @@ func workerName() string {
 	return fmt.Sprintf("%s:%s:%d:%s", host, machine(), os.Getpid(), startOf(os.Getpid()))
 }
 
-// workerDead reports whether the worker of the name is known to have ended: a process of this machine since it was started, which is
-// not there.
+// workerDead reports whether the worker of the name is known to have ended: a process of this machine since it was started, which
+// is not there.
 func workerDead(worker string) bool {
 	name, _, _ := strings.Cut(worker, "/")
 	parts := strings.Split(name, ":")
@@ -33,8 +33,8 @@ func workerDead(worker string) bool {
 	return err == nil && startOf(pid) != parts[3]
 }
 
-// machine returns what tells this machine, since it was started, and this space of process ids from all others; empty where the system
-// does not say.
+// machine returns what tells this machine, since it was started, and this space of process ids from all others; empty where the
+// system does not say.
 func machine() string {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil || len(boot) < 8 {

@@ -160,6 +160,8 @@ type verification struct {
 	list     []verified
 	// wrong is how many stale documents were found; left how many of all that was found is as it should not be.
 	wrong, left int
+	// unready says that there was an index that could not be written to.
+	unready bool
 }
 
 // engines works through the engines. What fails for one index does not keep it from the next.
@@ -224,6 +226,7 @@ func (v *verification) index(ctx context.Context, e *opened, index adapters.Inde
 		return fmt.Errorf("engine %s: index %s: %s", e.config.Name, index.Name, index.Why)
 	}
 	if v.flags.Repair && !index.Ready {
+		v.unready = true
 		return fmt.Errorf("engine %s: index %s is not ready: %s", e.config.Name, index.Name, index.Why)
 	}
 	selected := adapters.Selection{Random: v.flags.sample > 0, Limit: v.flags.sample}
@@ -295,7 +298,7 @@ func (f verified) String() string {
 
 // close prints what comes last: the whole as JSON, or that there was nothing.
 func (v *verification) close() error {
-	if len(v.list) == 0 && v.flags.index != "" {
+	if len(v.list) == 0 && v.flags.index != "" && !v.unready {
 		return fmt.Errorf("no index behind %s: see the names of your indices, and the rules with: sidecar config check", v.flags.index)
 	}
 	if v.flags.output == "json" {

@@ -171,3 +171,58 @@ func TestVerifyInterrupted(t *testing.T) {
 		t.Errorf("error: %v", err)
 	}
 }
+
+// mending is a stock that may be written to.
+type mending struct {
+	*stocked
+	result adapters.Result
+}
+
+func (m *mending) Patch(_ context.Context, _ string, _ *adapters.Rule, patches []adapters.Patch) ([]adapters.Result, error) {
+	results := make([]adapters.Result, len(patches))
+	for i := range results {
+		results[i] = m.result
+	}
+	return results, nil
+}
+
+func (m *mending) Prepare(ctx context.Context, name string, create bool) ([]adapters.Index, error) {
+	return m.shelf.Prepare(ctx, name, create)
+}
+
+// TestVerifyRepairEnds: what was mended is no longer found, and what could not be mended is.
+func TestVerifyRepairEnds(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		result adapters.Result
+		unfit  string
+		out    string
+		err    string
+	}{
+		{name: "mended", out: "shelf: books: 2 mended, 0 changed meanwhile, 0 gone, 0 refused\n"},
+		{
+			name: "refused", result: adapters.Refused, err: errFound.Error(),
+			out: "shelf: books: 0 mended, 0 changed meanwhile, 0 gone, 2 refused\n",
+		},
+		{name: "an index that is not ready", unfit: "it is full", err: "engine shelf: index books is not ready: it is full"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e, s := openedStock(t)
+			s.unready = map[string]string{}
+			if c.unfit != "" {
+				s.unready["books"] = c.unfit
+			}
+			e.store = &mending{s, c.result}
+			var out strings.Builder
+			v := verification{flags: verifyFlags{index: "books", output: "text"}, out: &out, err: io.Discard}
+			v.flags.Repair = true
+			err := v.engines(t.Context(), []*opened{e})
+			if got := fmt.Sprint(err); got != c.err && (err != nil || c.err != "") {
+				t.Errorf("error: %s, want %s", got, c.err)
+			}
+			if !strings.Contains(out.String(), c.out) {
+				t.Errorf("printed %s, want %s", out.String(), c.out)
+			}
+		})
+	}
+}

@@ -40,7 +40,7 @@ func TestClusterBrokenOff(t *testing.T) {
 				t.Fatal(err)
 			}
 			code := exitCode(t, cmd.Wait())
-			if signal == syscall.SIGTERM && (code != 1 || !strings.Contains(said.String(), "error: interrupted: nothing of --output is written")) {
+			if signal == syscall.SIGTERM && (code != 1 || !strings.Contains(said.String(), "error: interrupted: a file of --output")) {
 				t.Errorf("ended with %d: %s", code, said.String())
 			}
 			left, err := os.ReadDir(dir)

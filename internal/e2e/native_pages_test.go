@@ -106,3 +106,71 @@ func TestNativeEverything(t *testing.T) {
 		}
 	}
 }
+
+// TestNativeAsWritten: documents that come through the sidecar have an id each, of a cluster that only the same text shares, so that
+// searches are native before any job has run. One whose text a partial update changes in part is in a cluster of its own: it is shown.
+func TestNativeAsWritten(t *testing.T) {
+	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+		index, list := "native-written", documents(t)
+		direct, through := api{e, e.URL}, api{e, serveFile(t, nativeFile(t, e, index))}
+		direct.drop(t, index)
+		through.create(t, index)
+		through.load(t, index, list)
+		o := newOracle(t, direct, list)
+		raw := o.raw(t, index, "the")
+		seen := map[uint64]bool{}
+		var want []string
+		folded := ""
+		for _, id := range raw {
+			if number := o.sketches[id].Fingerprint; !seen[number] {
+				seen[number] = true
+				want = append(want, id)
+			} else {
+				folded = id
+			}
+		}
+		if len(want) == len(raw) {
+			t.Fatal("no two documents have the same text")
+		}
+		if diff := cmp.Diff(slices.Collect(slices.Chunk(want, 60)), through.whole(t, index, "the", 60, "")); diff != "" {
+			t.Error(diff)
+		}
+		isNative(t, through.search(t, index, "the", 0, 10, "").outcome)
+		if direct.typesense() {
+			call(t, e, "PATCH", through.base+"/collections/"+index+"/documents/"+folded, `{"title":"the new title"}`).want(t, 201)
+		} else {
+			call(t, e, "POST", through.base+"/"+index+"/_update/"+folded+"?refresh=true", `{"doc":{"title":"the new title"}}`).want(t, 200)
+		}
+		isNative(t, through.search(t, index, "the", 0, 10, "").outcome)
+		if shown := slices.Concat(through.whole(t, index, "the", 60, "")...); !slices.Contains(shown, folded) {
+			t.Errorf("%s has a text of its own and is not shown", folded)
+		}
+	})
+}
+
+// TestNativeAfterTheJob: the clusters that the job stores are those of the definition, and so are the pages.
+func TestNativeAfterTheJob(t *testing.T) {
+	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+		index, list := "native-job", documents(t)
+		file := nativeFile(t, e, index)
+		direct, through := api{e, e.URL}, api{e, serveFile(t, file)}
+		direct.drop(t, index)
+		through.create(t, index)
+		through.load(t, index, list)
+		if out, code := sidecar(t, "cluster", "--config", file, "--index", index, "--write"); code != 0 {
+			t.Fatalf("cluster ended with %d: %s", code, out)
+		}
+		direct.refresh(t, index)
+		c := &clustered{oracle: newOracle(t, direct, list), index: index, ids: map[string]string{}}
+		for id, number := range clustersOf(t).least {
+			c.ids[id] = nativeRule(t).ClusterID(number)
+		}
+		for _, q := range queries {
+			want := c.byCluster(c.raw(t, index, q))
+			if diff := cmp.Diff(slices.Collect(slices.Chunk(want, 20)), through.whole(t, index, q, 20, "")); diff != "" {
+				t.Errorf("%q: %s", q, diff)
+			}
+			isNative(t, through.search(t, index, q, 0, 10, "").outcome)
+		}
+	})
+}

@@ -13,6 +13,7 @@
 //	NEARDUP_ENGINES=off                tests with engines are skipped (unless CI=true)
 //	NEARDUP_ELASTICSEARCH_URL, NEARDUP_OPENSEARCH_URL, NEARDUP_TYPESENSE_URL, NEARDUP_TYPESENSE_KEY
 //	                                   an engine that runs already is used and left as it is
+//	NEARDUP_FLINK_URL                  the same for a SQL gateway, of a Flink on this machine with its REST interface one port above
 //
 // In any other case a test whose engine cannot be had is skipped, with the reason.
 package engines

@@ -15,8 +15,8 @@ import (
 // flinkKind is no search engine, so it is none of [Kinds].
 var flinkKind = kind{name: "flink", health: "/v1/info", companion: 1}
 
-// Flink is a running Apache Flink of one jobmanager, two taskmanagers of one slot each and a SQL gateway, all on loopback. It shares
-// the file system with the tests.
+// Flink is a running Apache Flink of one jobmanager, two taskmanagers of one slot each and a SQL gateway, all on loopback. It
+// shares the file system with the tests.
 type Flink struct {
 	Gateway string // address of the SQL gateway
 	Web     string // address of the jobmanager's REST interface
@@ -75,7 +75,8 @@ func (f *Flink) Taskmanagers(t testing.TB) (pids []int) {
 // AddTaskmanager starts one more.
 func (f *Flink) AddTaskmanager(t testing.TB) {
 	t.Helper()
-	cmd := exec.Command("bash", filepath.Join(f.dir, "flink.sh"), "taskmanager", "--port", f.port, "--data", filepath.Join(f.dir, "data"), "--heap", heap)
+	script, data := filepath.Join(f.dir, "flink.sh"), filepath.Join(f.dir, "data")
+	cmd := exec.Command("bash", script, "taskmanager", "--port", f.port, "--data", data, "--heap", heap)
 	cmd.WaitDelay = 10 * time.Second
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("start a taskmanager: %v: %s", err, out)

@@ -101,9 +101,9 @@ launch() {
   local port i
   for port in $((PORT + 2)) $((PORT + 3)); do if taken "$port"; then log "port $port is taken"; exit 75; fi; done
   configure
-  process jobmanager 320m "$HOME_DIR/lib/*" org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint --configDir "$DATA/conf" \
+  process jobmanager 320m "$HOME_DIR/lib/*" -XX:TieredStopAtLevel=1 org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint --configDir "$DATA/conf" \
     --executionMode cluster
-  process gateway 384m "$HOME_DIR/lib/*:$HOME_DIR/gateway/*" org.apache.flink.table.gateway.SqlGateway
+  process gateway 384m "$HOME_DIR/lib/*:$HOME_DIR/gateway/*" -XX:TieredStopAtLevel=1 org.apache.flink.table.gateway.SqlGateway
   for ((i = 0; i < 150; i++)); do taken $((PORT + 2)) && break; sleep 0.2; done # a taskmanager too early waits 10 s for its next try
   taskmanager 1; taskmanager 2
 }

@@ -123,6 +123,8 @@ type calibration struct {
 	pools [11]pool
 	// middle is what median returned.
 	middle int
+	// looked is how many documents look-ups have read.
+	looked int
 }
 
 // Run looks at one concrete index.
@@ -132,7 +134,7 @@ func Run(ctx context.Context, store adapters.Store, index string, rule *adapters
 	c.report = Report{
 		Index: index, Scheme: fmt.Sprintf("%08x", rule.Sketcher.SchemeID()), Family: string(scheme.Family), Positions: scheme.Positions,
 		Measure:   string(cmp.Or(rule.Profile.Measure, rerank.Resemblance)),
-		Threshold: rule.Profile.Threshold, MinShingles: rule.Profile.MinShingles, Seed: o.Seed,
+		Threshold: rule.Profile.Threshold, MinShingles: rule.Profile.MinShingles, Seed: o.Seed, Notes: []string{}, Presets: []Share{},
 	}
 	if err := c.read(ctx); err != nil {
 		return nil, fmt.Errorf("calibrate %s: %w", index, err)

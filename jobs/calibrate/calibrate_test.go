@@ -136,6 +136,29 @@ func TestStoredBandsSayTheSame(t *testing.T) {
 	}
 }
 
+// TestCopiesCount has ten copies of a text and one that is near it: all but one of the eleven fold.
+func TestCopiesCount(t *testing.T) {
+	m := newMemory(t, sketch.DefaultScheme())
+	for i := range 10 {
+		m.add(t, fmt.Sprintf("copy-%d", i), words("w", 100))
+	}
+	m.add(t, "near", words("w", 98)+"one more")
+	m.add(t, "other", words("x", 100))
+	r := run(t, m, nil)
+	if got := r.Shares[8].Folded; math.Abs(got-10.0/12) > 1e-9 || r.Copies != 9 || r.Candidates.Same != 45 {
+		t.Errorf("%v fold, %d copies, %v pairs of the same text", got, r.Copies, r.Candidates.Same)
+	}
+	at := 0.0
+	for bin, n := range r.Candidates.Found {
+		if n == 10 {
+			at = float64(bin) / Bins
+		}
+	}
+	if at < 0.85 || r.Levels[8].Compared+r.Levels[9].Compared == 0 {
+		t.Errorf("the pairs of the near one are at %v: %v", at, r.Candidates.Found)
+	}
+}
+
 // TestOddIndices have little to say, and are said to: no number of their reports is none.
 func TestOddIndices(t *testing.T) {
 	for name, fill := range map[string]func(m *memory){

@@ -78,6 +78,7 @@ func (c *calibration) curve() {
 		}
 		k.Points = append(k.Points, p)
 	}
+	k.Measured = []Measured{}
 	for bin, n := range k.taken {
 		if n[0] > 0 {
 			m := Measured{Resemblance: (float64(bin) + 0.5) / Bins, Pairs: n[0], Folds: float64(n[1]) / float64(n[0])}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/cespare/xxhash/v2"
@@ -97,8 +98,14 @@ func (c *calibration) choose() {
 	c.report.Sample = min(c.options.Sample, len(c.docs))
 }
 
-// lookedUp is how many documents are looked up in one request.
-const lookedUp = 16
+const (
+	// lookedUp is how many documents are looked up in one request.
+	lookedUp = 16
+	// maxLooked is how many documents all look-ups may read: where bands bring so many together, fewer are looked up.
+	maxLooked = 200_000
+	// maxOne is how many one request may find: as many as engines grant in one. To go by a part of what there is would miss partners.
+	maxOne = 10_000
+)
 
 // lookUp compares the documents of the sample with those of the whole index that share a stored band.
 func (c *calibration) lookUp(ctx context.Context) error {
@@ -111,31 +118,58 @@ func (c *calibration) lookUp(ctx context.Context) error {
 		places[d.id] = i
 	}
 	for at := 0; at < len(sample); at += lookedUp {
-		batch := sample[at:min(at+lookedUp, len(sample))]
-		byKey := map[int64][]int{}
-		var keys []int64
-		for i, d := range batch {
-			for _, key := range d.bands {
-				byKey[key] = append(byKey[key], at+i)
-				keys = append(keys, key)
+		if c.looked >= maxLooked {
+			for i := at; i < len(sample); i++ {
+				c.units[i].judged = false
 			}
+			c.report.Sample = at
+			c.report.Notes = append(c.report.Notes, fmt.Sprintf("Bands bring so many documents together that %d of the sample were looked up, "+
+				"not %d: more rows bring fewer together (bands: BxR).", at, len(sample)))
+			break
 		}
-		slices.Sort(keys)
-		seen := map[[2]int]bool{}
-		s := adapters.Selection{Bands: slices.Compact(keys), Brief: true, Limit: lookedUp * maxBucket}
-		err := c.store.Scan(ctx, c.index, c.rule, s, func(p adapters.Page) error {
-			for _, stored := range p.Documents {
-				c.meet(stored, byKey, places, seen)
-			}
-			c.report.Capped = c.report.Capped || p.Total > lookedUp*maxBucket
-			return ctx.Err()
-		})
-		if err != nil {
+		to := min(at+lookedUp, len(sample))
+		if err := c.lookUpSome(ctx, at, to, places); err != nil {
 			return err
 		}
 		if c.options.Progress != nil {
-			c.options.Progress(at+len(batch), len(sample))
+			c.options.Progress(to, len(sample))
 		}
+	}
+	return nil
+}
+
+// lookUpSome looks up the documents of the sample from one place to another.
+func (c *calibration) lookUpSome(ctx context.Context, from, to int, places map[string]int) error {
+	byKey := map[int64][]int{}
+	var keys []int64
+	for i := from; i < to; i++ {
+		for _, key := range c.docs[i].bands {
+			byKey[key] = append(byKey[key], i)
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	var found []adapters.Stored
+	s := adapters.Selection{Bands: slices.Compact(keys), Brief: true, Limit: maxOne}
+	err := c.store.Scan(ctx, c.index, c.rule, s, func(p adapters.Page) error {
+		found = append(found, p.Documents...)
+		return ctx.Err()
+	})
+	if err != nil {
+		return err
+	}
+	c.looked += len(found)
+	if len(found) >= maxOne && to-from > 1 { // there may be more: each half has fewer
+		middle := (from + to) / 2
+		if err := c.lookUpSome(ctx, from, middle, places); err != nil {
+			return err
+		}
+		return c.lookUpSome(ctx, middle, to, places)
+	}
+	c.report.Capped = c.report.Capped || len(found) >= maxOne
+	seen := map[[2]int]bool{}
+	for _, stored := range found {
+		c.meet(stored, byKey, places, seen)
 	}
 	return nil
 }

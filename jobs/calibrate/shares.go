@@ -63,7 +63,11 @@ func (c *calibration) share(name string, threshold float64) Share {
 			s.Contested += float64(u.size)
 		}
 	}
-	documents += c.report.Textless
+	if c.report.Textless > 0 && c.report.Way == ByStored && documents > 0 { // as many as among all that were read
+		documents += c.report.Textless * documents / max(1, c.report.Read-c.report.Textless)
+	} else {
+		documents += c.report.Textless
+	}
 	if documents == 0 {
 		return s
 	}

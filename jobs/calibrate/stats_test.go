@@ -83,6 +83,24 @@ func itoa(n int) string {
 	return itoa(n/10) + string(rune('0'+n%10))
 }
 
+// TestReach: a pair that bands find with a probability stands for as many as there are to one that is found.
+func TestReach(t *testing.T) {
+	c := calibration{rule: newMemory(t, sketch.DefaultScheme()).rule}
+	if f := c.reach(0.4); f != (found{0.4, 1}) {
+		t.Errorf("without bands %+v", f)
+	}
+	c.report.Bands, c.report.Rows = 32, 4
+	for _, value := range []float64{0.95, 0.5, 0.4} {
+		want := 1 / sketch.Candidate(value+(1-value)/256, 32, 4)
+		if f := c.reach(value); math.Abs(f.weight-want) > 1e-9 || f.value != value {
+			t.Errorf("%+v, want a weight of %v", f, want)
+		}
+	}
+	if f := c.reach(-0.01); f.weight != maxWeight {
+		t.Errorf("%+v of two that have nothing in common", f)
+	}
+}
+
 // heights makes contested documents along the thresholds of points between which they lie on a line.
 func heights(points ...[2]int) (list [101]int) {
 	for i := 1; i < len(points); i++ {
@@ -112,6 +130,14 @@ func TestSuggest(t *testing.T) {
 		{"a valley here", 0.64, 500, heights([2]int{0, 300}, [2]int{55, 0}, [2]int{75, 0}, [2]int{100, 300}), Kept, 0.64, 0.64},
 		{"a present one that is as good", 0.58, 500, heights([2]int{0, 300}, [2]int{55, 0}, [2]int{75, 0}, [2]int{100, 300}), Kept,
 			0.58, 0.58},
+		{
+			"another that is hardly better", 0.88, 500,
+			heights([2]int{0, 300}, [2]int{55, 100}, [2]int{64, 12}, [2]int{70, 9}, [2]int{75, 100}, [2]int{100, 300}), Valley, 0.64, 0.64,
+		},
+		{
+			"a dent of chance", 0.64, 300,
+			heights([2]int{0, 300}, [2]int{30, 36}, [2]int{60, 12}, [2]int{80, 8}, [2]int{84, 1}, [2]int{90, 9}, [2]int{100, 9}), Flat, 0.64, 0.64,
+		},
 		{"flat", 0.64, 500, heights([2]int{0, 100}, [2]int{100, 100}), Flat, 0.64, 0.64},
 		{"flat, another present", 0.88, 500, heights([2]int{0, 100}, [2]int{100, 100}), Flat, 0.64, 0.64},
 		{"a slope", 0.64, 500, heights([2]int{0, 300}, [2]int{100, 20}), Flat, 0.64, 0.64},

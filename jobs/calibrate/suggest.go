@@ -152,19 +152,23 @@ func Suggest(f Facts) Suggestion {
 
 // sides returns how many documents are contested at the heights below and above a hundredth.
 func (f *Facts) sides(at int) (below, above int) {
-	return slices.Max(f.Contested[min(at, max(15, at-30)) : at+1]), slices.Max(f.Contested[at:])
+	return slices.Max(f.Contested[min(at, 15) : at+1]), slices.Max(f.Contested[at:])
 }
 
-// valley reports whether a hundredth lies well below the heights on both sides.
+// valley reports whether a hundredth lies well below the heights on both sides: by a good part, and by three times what chance accounts
+// for, since it was picked as the lowest of many.
 func (f *Facts) valley(at int) bool {
 	below, above := f.sides(at)
-	return float64(f.Contested[at]) <= lower*float64(min(below, above))
+	side := min(below, above)
+	return float64(f.Contested[at]) <= lower*float64(side) && beyond(f.Contested[at], side, 3)
 }
 
 // clearly reports whether fewer documents are contested at a than at b, by more than chance accounts for.
-func (f *Facts) clearly(a, b int) bool {
-	fewer := f.Contested[b] - f.Contested[a]
-	return float64(fewer) > 2*math.Sqrt(float64(f.Contested[b]+f.Contested[a]+1))
+func (f *Facts) clearly(a, b int) bool { return beyond(f.Contested[a], f.Contested[b], 2) }
+
+// beyond reports whether one count exceeds another by so many standard deviations of their difference.
+func beyond(less, more int, deviations float64) bool {
+	return float64(more-less) > deviations*math.Sqrt(float64(more+less+1))
 }
 
 // least returns the hundredth at which the fewest documents are contested, distance from the base held against it.

@@ -50,16 +50,18 @@ func (c *Corpus) chooseBands() error {
 		c.options.Rule = &rule
 	}
 	if rule.Bands < 1 || rule.Rows < 1 || rule.Bands*rule.Rows > positions {
-		return fmt.Errorf("algorithm bands: %d bands of %d rows don't fit into the %d positions of a sketch", rule.Bands, rule.Rows, positions)
+		const misfit = "algorithm bands: %d bands of %d rows don't fit into the %d positions of a sketch: set bands: auto"
+		return fmt.Errorf(misfit, rule.Bands, rule.Rows, positions)
 	}
 	return nil
 }
 
-// Shape returns how many bands of how many rows Bands goes by; of ready values in how many tables by how many bits they are looked up.
+// Shape returns how many bands of how many rows Bands goes by; of ready values in how many tables by how many bits they are
+// looked up.
 func (c *Corpus) Shape() (bands, rows int) { return c.options.Rule.Bands, c.options.Rule.Rows }
 
-// keys appends the keys of the first so many bands of a sketch: those of [sketch.Sketch.AppendBands], of which the high halves count, as
-// adapters.Rule.BandKeys stores them but for the sign.
+// keys appends the keys of the first so many bands of a sketch: those of [sketch.Sketch.AppendBands], of which the high halves
+// count, as adapters.Rule.BandKeys stores them but for the sign.
 func (c *Corpus) keys(room []uint64, s *sketch.Sketch, bands int) ([]uint64, error) {
 	if s.Form == sketch.Ready {
 		return c.readyKeys(room, s.Payload, bands), nil
@@ -71,8 +73,8 @@ func (c *Corpus) keys(room []uint64, s *sketch.Sketch, bands int) ([]uint64, err
 	return keys, nil
 }
 
-// eachSketch visits the sketches of all texts on all cores, in no order. work is called for each of so many goroutines at its beginning,
-// and what it returns for each text, with a sketch that is good until the next call.
+// eachSketch visits the sketches of all texts on all cores, in no order. work is called for each of so many goroutines at its
+// beginning, and what it returns for each text, with a sketch that is good until the next call.
 func (c *Corpus) eachSketch(ctx context.Context, work func() func(number uint32, s *sketch.Sketch) error) error {
 	return parallel(ctx, c.sketches.length(), func() func(int) error { return c.scanner(work()) })
 }
@@ -137,8 +139,8 @@ func (c *Corpus) compared(s *sketch.Sketch) bool {
 	return s.Form == sketch.Ready || int64(s.Shingles) >= int64(c.options.Rule.Profile.MinShingles)
 }
 
-// joinBands joins the near-duplicates among the candidates of all buckets. As many bands are gone through at a time as there is memory
-// for, one at least; each takes 8 bytes for every text, and as much again while it is sorted.
+// joinBands joins the near-duplicates among the candidates of all buckets. As many bands are gone through at a time as there is
+// memory for, one at least; each takes 8 bytes for every text, and as much again while it is sorted.
 func (c *Corpus) joinBands(ctx context.Context) error {
 	memory := c.options.Memory / 4
 	if !c.sketches.whole() {

@@ -35,6 +35,60 @@ func TestPairs(t *testing.T) {
 	}
 }
 
+// TestBuckets holds that texts too short to be compared take no place in a bucket, and that of more than 50 the rest is compared
+// with the first alone.
+func TestBuckets(t *testing.T) {
+	rule := ruleOf(t, sketch.DefaultScheme(), 0.64, 8)
+	rule.Bands, rule.Rows = 1, 4
+	at := func(fingerprint uint64, shingles uint32, rest byte) Document {
+		s := sketch.Sketch{Scheme: rule.Sketcher.SchemeID(), Form: sketch.Positions, Bits: 8, Shingles: shingles, Fingerprint: fingerprint}
+		for i := range 128 {
+			s.Payload = append(s.Payload, byte(i))
+			if i >= 4 {
+				s.Payload[i] += rest
+			}
+		}
+		return Document{ID: fmt.Sprint(fingerprint), Sketch: &s}
+	}
+	var list []Document
+	for i := range uint64(60) {
+		list = append(list, at(i, 7, 0))
+	}
+	list = append(list, at(1000, 100, 0), at(1001, 100, 1), at(1002, 100, 1)) // the last two are near-duplicates
+	for i := range uint64(50) {
+		list = append(list, at(2000+i, 100, byte(10+i)))
+	}
+	list = append(list, at(3000, 100, 2), at(3001, 100, 2)) // these too, but they are past the first 50, and unlike the first
+	list = append(list, at(1<<63, 100, 0))                  // this one is like the first; as a signed number it would be before all
+	c, err := New(Options{Rule: rule, Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for _, d := range list {
+		if err := c.Add(d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Cluster(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	joined := map[string][]string{}
+	err = c.Each(t.Context(), func(m *Member) error {
+		if m.Size > 1 {
+			joined[m.Cluster] = append(joined[m.Cluster], m.ID)
+		}
+		return nil
+	})
+	want := map[string][]string{rule.ClusterID(1000): {"1000", fmt.Sprint(uint64(1 << 63))}, rule.ClusterID(1001): {"1001", "1002"}}
+	if diff := cmp.Diff(want, joined); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+	if diff := cmp.Diff(Left{CutBuckets: 1, CutTexts: 56}, c.Left()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestKeys holds that buckets are made of the keys that are stored in the engines.
 func TestKeys(t *testing.T) {
 	rule := ruleOf(t, sketch.DefaultScheme(), 0.64, 1)
@@ -59,8 +113,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestRecall holds the share of pairs that bands find to what sketch.Candidate says of it: pairs of sketches that agree in each position
-// by chance, every pair with none of the others.
+// TestRecall holds the share of pairs that bands find to what sketch.Candidate says of it: pairs of sketches that agree in each
+// position by chance, every pair with none of the others.
 func TestRecall(t *testing.T) {
 	const pairs = 4000
 	for _, test := range []struct {
@@ -118,8 +172,8 @@ func refines(fine, coarse []string) bool {
 	return true
 }
 
-// TestOneWithinTheOther holds that exact clusters lie within those of bands, these within those of all pairs that agree; and that a lower
-// threshold only makes clusters grow.
+// TestOneWithinTheOther holds that exact clusters lie within those of bands, these within those of all pairs that agree; and that
+// a lower threshold only makes clusters grow.
 func TestOneWithinTheOther(t *testing.T) {
 	for seed := range uint64(5) {
 		r := rand.New(rand.NewPCG(seed, 6))

@@ -13,13 +13,14 @@ import (
 	"github.com/neardup/sidecar/sketch"
 )
 
-// planted adds so many sketches of 128 positions to a corpus, of which three in ten are near-duplicates of an earlier one, by chance
-// from equal to a third of the positions other. It is as if their texts had 200 shingles.
+// planted adds so many sketches of 128 positions to a corpus, of which three in ten are near-duplicates of an earlier one, by
+// chance from equal to a third of the positions other. It is as if their texts had 200 shingles.
 func planted(b testing.TB, c *Corpus, n int) {
 	r := rand.New(rand.NewPCG(uint64(n), 4))
 	const bases = 1 << 14
 	recent := make([][]byte, 0, bases)
-	s := sketch.Sketch{Scheme: c.options.Rule.Sketcher.SchemeID(), Form: sketch.Positions, Bits: 8, Shingles: 200, Payload: make([]byte, 128)}
+	scheme := c.options.Rule.Sketcher.SchemeID()
+	s := sketch.Sketch{Scheme: scheme, Form: sketch.Positions, Bits: 8, Shingles: 200, Payload: make([]byte, 128)}
 	id := []byte("https://www.example.org/articles/")
 	for i := range n {
 		for at := 0; at < 128; at += 8 {
@@ -60,8 +61,8 @@ func peak() float64 {
 	return float64(kb) / 1024
 }
 
-// BenchmarkBands clusters sketches, from adding the first to visiting the last member, with a memory of 1 GB. With NEARDUP_SOAK it goes up to ten
-// millions.
+// BenchmarkBands clusters sketches, from adding the first to visiting the last member, with a memory of 1 GB. With NEARDUP_SOAK
+// it goes up to ten millions.
 func BenchmarkBands(b *testing.B) {
 	sizes := []int{10_000, 100_000}
 	if os.Getenv("NEARDUP_SOAK") != "" {

@@ -50,8 +50,8 @@ func (c *Corpus) joinShared(ctx context.Context) error {
 	})
 }
 
-// listPairs turns ⟨shingle, document⟩ into ⟨a, b, 1⟩ for each pair of texts that share a shingle, and ⟨a, shingle⟩ for the shingles of which
-// no pairs are listed because too many texts have them.
+// listPairs turns ⟨shingle, document⟩ into ⟨a, b, 1⟩ for each pair of texts that share a shingle, and ⟨a, shingle⟩ for the
+// shingles of which no pairs are listed because too many texts have them.
 func (c *Corpus) listPairs(ctx context.Context, triplets, omitted *sorter) error {
 	var group []uint32 // the texts that have the shingle
 	shingle, over := uint64(0), 0
@@ -85,7 +85,8 @@ func (c *Corpus) listPairs(ctx context.Context, triplets, omitted *sorter) error
 		}
 		document := uint32(p.lo)
 		number := c.number[document]
-		if number == none || c.at[number] != document || int64(c.sizes[document]) < int64(c.options.Rule.Profile.MinShingles) && c.stride > 0 {
+		short := c.stride > 0 && int64(c.sizes[document]) < int64(c.options.Rule.Profile.MinShingles)
+		if number == none || c.at[number] != document || short {
 			return nil
 		}
 		switch {

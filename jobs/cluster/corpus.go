@@ -47,18 +47,19 @@ const (
 
 // Options say how documents are clustered. A zero member takes its default.
 type Options struct {
-	// Rule has the scheme of the sketches, says what near-duplicates are (Profile), and names clusters. Its Bands and Rows are taken for
-	// Bands; where it has none, they are chosen for its threshold ([adapters.ChooseBands]).
+	// Rule has the scheme of the sketches, says what near-duplicates are (Profile), and names clusters. Its Bands and Rows are
+	// taken for Bands; where it has none, they are chosen for its threshold ([adapters.ChooseBands]).
 	Rule      *adapters.Rule
 	Algorithm Algorithm
-	// Memory is how many bytes are held at most of what grows with the texts: sketches, names, what is being sorted. Beyond that there are
-	// some 40 bytes for each document, and what the caller holds.
+	// Memory is how many bytes are held at most of what grows with the texts: sketches, names, what is being sorted. Beyond that
+	// there are some 40 bytes for each document, and what the caller holds.
 	Memory int64
 	// Common is in how many texts a shingle may occur for Broder to list the pairs of them.
 	Common int
 	// Dir is where temporary files are made; empty is the system's own place for them.
 	Dir string
-	// Progress, if not nil, is told now and then what is being done and how much of it is; of how much, or 0 where that is not known.
+	// Progress, if not nil, is told now and then what is being done and how much of it is; of how much, or 0 where that is not
+	// known.
 	Progress func(step string, done, of int)
 }
 
@@ -71,7 +72,8 @@ type Document struct {
 	// Shingles is its set as sketch.Sketcher.Shingles returns it; needed where [Corpus.NeedsShingles]: without, it is joined by its
 	// fingerprint alone.
 	Shingles []uint64
-	// Host is the host that its URL names, Cluster the cluster that is stored with it; either may be empty. They come back in Member.
+	// Host is the host that its URL names, Cluster the cluster that is stored with it; either may be empty. They come back in
+	// Member.
 	Host, Cluster string
 }
 
@@ -87,8 +89,8 @@ type Left struct {
 	CutTexts   int `json:"cut_texts"`
 }
 
-// Corpus is a corpus that is clustered: documents are added, then numbered, joined, and visited. Its methods are called one after the
-// other from one goroutine, but for those that say otherwise.
+// Corpus is a corpus that is clustered: documents are added, then numbered, joined, and visited. Its methods are called one after
+// the other from one goroutine, but for those that say otherwise.
 type Corpus struct {
 	options Options
 	scratch scratch
@@ -109,8 +111,8 @@ type Corpus struct {
 	// sizes has the number of shingles of each document, for Broder, and all is their sum.
 	sizes []uint32
 	all   int
-	// surprise has for each text how improbable its set is, in bits: the sum of log2(texts / texts that have it) over its elements, but
-	// for the common ones. For Broder over tags alone.
+	// surprise has for each text how improbable its set is, in bits: the sum of log2(texts / texts that have it) over its
+	// elements, but for the common ones. For Broder over tags alone.
 	surprise []float32
 	// number has each document's text, none where it has none; at each text's document.
 	number, at []uint32
@@ -195,8 +197,8 @@ func (c *Corpus) shape(s sketch.Scheme) error {
 	return nil
 }
 
-// NeedsShingles reports whether documents have to come with their shingles: Broder goes by them, unless the sketches hold values of the
-// set themselves (m_smallest, zero_mod_m).
+// NeedsShingles reports whether documents have to come with their shingles: Broder goes by them, unless the sketches hold values
+// of the set themselves (m_smallest, zero_mod_m).
 func (c *Corpus) NeedsShingles() bool { return c.options.Algorithm == Broder && c.stride > 0 }
 
 // progress tells how far the work has come.

@@ -9,12 +9,13 @@ import (
 	"github.com/neardup/sidecar/sketch"
 )
 
-// Seeker finds pairs of near-duplicates, or of candidates, among texts. The Fingerprint of each sketch is the text's number, so that the
-// order of the numbers is that of the true fingerprints; a sketch is good until the next one comes. The pairs are of numbers.
+// Seeker finds pairs of near-duplicates, or of candidates, among texts. The Fingerprint of each sketch is the text's number, so
+// that the order of the numbers is that of the true fingerprints; a sketch is good until the next one comes. The pairs are of
+// numbers.
 type Seeker func(ctx context.Context, texts iter.Seq2[*sketch.Sketch, error]) (iter.Seq2[[2]uint64, error], error)
 
-// ClusterBy is [Corpus.Cluster] by Bands where the pairs are found elsewhere, by the rule of the package's description. What the seeker
-// finds is compared again before it is joined. It gets the texts alone that are long enough to be compared.
+// ClusterBy is [Corpus.Cluster] by Bands where the pairs are found elsewhere, by the rule of the package's description. What the
+// seeker finds is compared again before it is joined. It gets the texts alone that are long enough to be compared.
 func (c *Corpus) ClusterBy(ctx context.Context, seek Seeker) error {
 	if c.options.Algorithm != Bands {
 		return fmt.Errorf("algorithm %s: only the pairs of bands can be found elsewhere", c.options.Algorithm)

@@ -2,8 +2,8 @@ package cluster
 
 import "sync/atomic"
 
-// Forest holds the connected components of numbers as they are joined: each number leads to a lesser one of its component, or is the
-// least. Which components come out does not depend on the order in which numbers are joined. It is safe for concurrent use.
+// Forest holds the connected components of numbers as they are joined: each number leads to a lesser one of its component, or is
+// the least. Which components come out does not depend on the order in which numbers are joined. It is safe for concurrent use.
 type Forest []atomic.Uint32
 
 // NewForest returns a forest of n numbers, each alone.

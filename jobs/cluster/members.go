@@ -16,23 +16,24 @@ type Member struct {
 	// Cluster is the id of its cluster, Size how many documents that has.
 	Cluster string
 	Size    int
-	// Agreement is that with the cluster's first, 0 to 1, and 1 for an equal text: what the rule's measure estimates from the sketches.
+	// Agreement is that with the cluster's first, 0 to 1, and 1 for an equal text: what the rule's measure estimates from the
+	// sketches.
 	Agreement float64
 	// First says that it is the cluster's first: of least fingerprint, and of least id among those.
 	First bool
-	// Shingles is how many it has, Text the number of its text, Fingerprint what stands in its sketch. A document without text has none.
+	// Shingles is how many it has, Text the number of its text, Fingerprint what stands in its sketch. A document without text
+	// has none.
 	Shingles    uint32
 	Text        uint32
 	Fingerprint uint64
 	Textless    bool
-	place       uint32
 }
 
 // inBlock is about how many members are made ready as one piece of work.
 const inBlock = 1 << 12
 
-// Each visits all documents in the order of their clusters and, within one, of their ids; those without text, each of them alone, come
-// last. It may be called again. A member is good until yield returns.
+// Each visits all documents in the order of their clusters and, within one, of their ids; those without text, each of them alone,
+// come last. It may be called again. A member is good until yield returns.
 func (c *Corpus) Each(ctx context.Context, yield func(*Member) error) error {
 	order, ends := c.ordered()
 	rule := *c.options.Rule
@@ -114,34 +115,35 @@ func (c *Corpus) ordered() (order, ends []uint32) {
 func (r *Reader) appendCluster(list []Member, documents []uint32, name func(uint64) string) ([]Member, error) {
 	c, from := r.c, len(list)
 	root := c.forest.Of(c.number[documents[0]])
-	leader := c.at[root]
 	id := ""
+	if len(documents) > 1 {
+		leader, err := r.document(c.at[root], r.other, &r.second) // where it stays
+		if err != nil {
+			return list, err
+		}
+		id = name(leader.fingerprint)
+	}
 	for _, document := range documents {
-		m := Member{Size: len(documents), Agreement: 1, Text: c.number[document], place: document}
 		h, err := r.document(document, r.room, &r.first)
 		if err != nil {
 			return list, err
 		}
+		if id == "" {
+			id = name(h.fingerprint)
+		}
+		m := Member{Cluster: id, Size: len(documents), Agreement: 1, Text: c.number[document]}
 		m.Shingles, m.Fingerprint = r.first.Shingles, h.fingerprint
 		if m.ID, m.Host, m.Stored, err = c.name(h.named); err != nil {
 			return list, err
 		}
 		if m.Text != root {
-			_, agreement, err := r.compare(leader, document)
-			if err != nil {
-				return list, err
-			}
+			_, agreement := c.options.Rule.Profile.NearDuplicates(&r.second, &r.first)
 			m.Agreement = min(1, max(0, agreement))
-		} else if id == "" {
-			id = name(h.fingerprint)
 		}
 		list = append(list, m)
 	}
 	members := list[from:]
 	slices.SortFunc(members, func(a, b Member) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Host, b.Host)) })
-	for i := range members {
-		members[i].Cluster = id
-	}
 	members[slices.IndexFunc(members, func(m Member) bool { return m.Text == root })].First = true
 	return list, nil
 }
@@ -161,7 +163,7 @@ func (c *Corpus) eachTextless(ctx context.Context, yield func(*Member) error) er
 		if err != nil {
 			return err
 		}
-		m := Member{Size: 1, Agreement: 1, First: true, Textless: true, place: uint32(document), Text: none}
+		m := Member{Size: 1, Agreement: 1, First: true, Textless: true, Text: none}
 		if m.ID, m.Host, m.Stored, err = c.name(h.named); err != nil {
 			return err
 		}

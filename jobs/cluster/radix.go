@@ -24,8 +24,8 @@ const (
 	apart = 1 << 14
 )
 
-// sortPairs sorts in place on all cores: by one byte after the other from the highest on ("American flag sort", McIlroy and others 1993),
-// a handful by comparing.
+// sortPairs sorts in place on all cores: by one byte after the other from the highest on ("American flag sort", McIlroy and
+// others 1993), a handful by comparing.
 func sortPairs(list []pair) {
 	limit := make(chan struct{}, runtime.GOMAXPROCS(0))
 	var wait sync.WaitGroup
@@ -91,8 +91,8 @@ func flag(list []pair, shift uint) (bounds [257]int, one bool) {
 	return bounds, false
 }
 
-// sortKeys sorts numbers by their high 32 bits and keeps the order of those that are equal there. room is as long as the list; the
-// result is one of the two.
+// sortKeys sorts numbers by their high 32 bits and keeps the order of those that are equal there. room is as long as the list;
+// the result is one of the two.
 func sortKeys(list, room []uint64) []uint64 {
 	const digit, mask = 11, 1<<11 - 1
 	var count [3][1 << digit]uint32

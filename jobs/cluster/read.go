@@ -72,15 +72,10 @@ func (r *Reader) Sketch(number uint32) (*sketch.Sketch, error) {
 
 // Near reports whether two texts are near-duplicates by the rule's profile, and their agreement.
 func (r *Reader) Near(a, b uint32) (near bool, agreement float64, err error) {
-	return r.compare(r.c.at[a], r.c.at[b])
-}
-
-// compare is Near of two documents.
-func (r *Reader) compare(a, b uint32) (near bool, agreement float64, err error) {
-	if _, err := r.document(a, r.room, &r.first); err != nil {
+	if _, err := r.document(r.c.at[a], r.room, &r.first); err != nil {
 		return false, 0, err
 	}
-	if _, err := r.document(b, r.other, &r.second); err != nil {
+	if _, err := r.document(r.c.at[b], r.other, &r.second); err != nil {
 		return false, 0, err
 	}
 	near, agreement = r.c.options.Rule.Profile.NearDuplicates(&r.first, &r.second)

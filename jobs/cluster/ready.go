@@ -9,9 +9,10 @@ import (
 // mostTables is how many tables ready values are looked up in at most.
 const mostTables = 100
 
-// masksFor returns masks of 64 bits such that any two values with a share of equal bits of at least the threshold are equal under one of
-// them: of m blocks, values that differ in d bits have m-d that are equal, whichever these are (Manku, Jain, Das Sarma: "Detecting
-// Near-Duplicates for Web Crawling", WWW 2007). More blocks make longer masks, under which fewer others meet, and more of them.
+// masksFor returns masks of 64 bits such that any two values with a share of equal bits of at least the threshold are equal under
+// one of them: of m blocks, values that differ in d bits have m-d that are equal, whichever these are (Manku, Jain, Das Sarma:
+// "Detecting Near-Duplicates for Web Crawling", WWW 2007). More blocks make longer masks, under which fewer others meet, and more
+// of them.
 func masksFor(threshold float64) []uint64 {
 	differ := int(math.Floor(64*(1-threshold) + 1e-9))
 	best := []uint64{0} // all values in one bucket

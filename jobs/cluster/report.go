@@ -64,8 +64,8 @@ type Suspect struct {
 	IDs      []string `json:"ids"`
 }
 
-// Farm is a cluster of sets that share more than chance explains: so many elements, which Expected documents would have together if each
-// document took its elements independently, by how frequent they are.
+// Farm is a cluster of sets that share more than chance explains: so many elements, which Expected documents would have together
+// if each document took its elements independently, by how frequent they are.
 type Farm struct {
 	Cluster  string   `json:"cluster"`
 	Size     int      `json:"size"`
@@ -99,12 +99,26 @@ type reporter struct {
 	names   []string
 	pages   []int // of each host
 	common  *sorter
-	cluster []Member
+	cluster gathered
+}
+
+// gathered is what is kept of the cluster at hand.
+type gathered struct {
+	size  int
+	first Member
+	// others are some ids beside the first's.
+	others []string
+	texts  map[uint32]bool
+	hosts  []onHost
+	at     map[uint32]int // where each host is among them
 }
 
 // Report visits all documents as [Corpus.Each] does, and returns what there is to say of them. yield may be nil.
 func (c *Corpus) Report(ctx context.Context, yield func(*Member) error) (*Report, error) {
-	r := &reporter{c: c, hosts: map[string]uint32{}, common: newSorter(&c.scratch, c.options.Memory/8, true)}
+	r := &reporter{
+		c: c, hosts: map[string]uint32{}, common: newSorter(&c.scratch, c.options.Memory/8, true),
+		cluster: gathered{texts: map[uint32]bool{}, at: map[uint32]int{}},
+	}
 	defer r.common.free()
 	r.report = Report{
 		Documents: c.documents, Texts: len(c.at), Left: c.left, Sizes: []SizeClass{}, Largest: []Sample{}, Mirrors: []Mirror{},
@@ -114,15 +128,9 @@ func (c *Corpus) Report(ctx context.Context, yield func(*Member) error) (*Report
 		if m.Size == 1 {
 			r.report.Alone++
 			r.host(m.Host)
-		} else {
-			if len(r.cluster) < m.Size {
-				r.cluster = append(r.cluster, *m)
-			}
-			if len(r.cluster) == m.Size {
-				if err := r.take(); err != nil {
-					return err
-				}
-				r.cluster = r.cluster[:0]
+		} else if r.gather(m); r.cluster.size == m.Size {
+			if err := r.take(); err != nil {
+				return err
 			}
 		}
 		if yield == nil {
@@ -157,40 +165,47 @@ type onHost struct {
 	ids   []string
 }
 
-// take takes a cluster of two or more.
-func (r *reporter) take() error {
-	size := len(r.cluster)
-	r.report.Clusters++
-	r.report.Clustered += size
-	class := &r.classes[bitLength(size-1)]
-	class.Clusters++
-	class.Documents += size
-	at := map[uint32]int{}
-	var hosts []onHost
-	var first *Member
-	texts := map[uint32]bool{}
-	for i := range r.cluster {
-		m := &r.cluster[i]
-		if m.First {
-			first = m
-		}
-		texts[m.Text] = true
-		if host := r.host(m.Host); host != none {
-			n, known := at[host]
-			if !known {
-				n = len(hosts)
-				at[host], hosts = n, append(hosts, onHost{host: host})
-			}
-			hosts[n].pages++
-			if len(hosts[n].ids) < samples {
-				hosts[n].ids = append(hosts[n].ids, m.ID)
-			}
-		}
+// gather takes a member of the cluster at hand.
+func (r *reporter) gather(m *Member) {
+	c := &r.cluster
+	c.size++
+	c.texts[m.Text] = true
+	if m.First {
+		c.first = *m
+	} else if len(c.others) < samples-1 {
+		c.others = append(c.others, m.ID)
 	}
-	r.largest(first, len(texts), len(hosts))
-	r.suspects(first, hosts)
-	r.farm(first, len(hosts))
-	return r.mirrors(hosts)
+	host := r.host(m.Host)
+	if host == none {
+		return
+	}
+	n, known := c.at[host]
+	if !known {
+		n = len(c.hosts)
+		c.at[host], c.hosts = n, append(c.hosts, onHost{host: host})
+	}
+	c.hosts[n].pages++
+	if len(c.hosts[n].ids) < samples {
+		c.hosts[n].ids = append(c.hosts[n].ids, m.ID)
+	}
+}
+
+// take counts the cluster at hand, which is whole, and makes room for the next.
+func (r *reporter) take() error {
+	c := &r.cluster
+	r.report.Clusters++
+	r.report.Clustered += c.size
+	class := &r.classes[bitLength(c.size-1)]
+	class.Clusters++
+	class.Documents += c.size
+	r.largest(c)
+	r.suspects(c)
+	r.farm(c)
+	err := r.mirrors(c.hosts)
+	clear(c.texts)
+	clear(c.at)
+	c.size, c.others, c.hosts = 0, c.others[:0], c.hosts[:0]
+	return err
 }
 
 func bitLength(n int) (bits int) {
@@ -200,16 +215,8 @@ func bitLength(n int) (bits int) {
 	return bits
 }
 
-// ids returns some ids of the cluster at hand, the first's before all.
-func (r *reporter) ids(first *Member) []string {
-	ids := []string{first.ID}
-	for i := range r.cluster {
-		if m := &r.cluster[i]; len(ids) < samples && !m.First {
-			ids = append(ids, m.ID)
-		}
-	}
-	return ids
-}
+// ids returns some ids, the first's before all.
+func (c *gathered) ids() []string { return append([]string{c.first.ID}, c.others...) }
 
 // keep puts an entry into a list of the foremost, by an order that leaves no ties.
 func keep[T any](list []T, entry T, order func(a, b T) int) []T {
@@ -218,21 +225,22 @@ func keep[T any](list []T, entry T, order func(a, b T) int) []T {
 	return list[:min(len(list), MostListed)]
 }
 
-func (r *reporter) largest(first *Member, texts, hosts int) {
-	if n := len(r.report.Largest); n == MostListed && r.report.Largest[n-1].Size >= first.Size {
+func (r *reporter) largest(c *gathered) {
+	if n := len(r.report.Largest); n == MostListed && r.report.Largest[n-1].Size >= c.size {
 		return
 	}
-	entry := Sample{Cluster: first.Cluster, Size: first.Size, Texts: texts, Hosts: hosts, IDs: r.ids(first)}
+	entry := Sample{Cluster: c.first.Cluster, Size: c.size, Texts: len(c.texts), Hosts: len(c.hosts), IDs: c.ids()}
 	r.report.Largest = keep(r.report.Largest, entry, func(a, b Sample) int {
 		return cmp.Or(cmp.Compare(b.Size, a.Size), cmp.Compare(a.Cluster, b.Cluster))
 	})
 }
 
-func (r *reporter) suspects(first *Member, hosts []onHost) {
+func (r *reporter) suspects(c *gathered) {
+	first := &c.first
 	if first.Shingles > mostShingles {
 		return
 	}
-	for _, h := range hosts {
+	for _, h := range c.hosts {
 		if h.pages >= leastPages {
 			entry := Suspect{Host: r.names[h.host], Cluster: first.Cluster, Pages: h.pages, Shingles: int(first.Shingles), IDs: h.ids}
 			r.report.Soft404 = keep(r.report.Soft404, entry, func(a, b Suspect) int {
@@ -242,8 +250,9 @@ func (r *reporter) suspects(first *Member, hosts []onHost) {
 	}
 }
 
-func (r *reporter) farm(first *Member, hosts int) {
-	if r.c.surprise == nil || first.Size < leastMembers || hosts == 1 {
+func (r *reporter) farm(c *gathered) {
+	first := &c.first
+	if r.c.surprise == nil || c.size < leastMembers || len(c.hosts) == 1 {
 		return
 	}
 	expected := float64(len(r.c.at)) * math.Exp2(-float64(r.c.surprise[first.Text]))
@@ -251,7 +260,7 @@ func (r *reporter) farm(first *Member, hosts int) {
 		return
 	}
 	entry := Farm{
-		Cluster: first.Cluster, Size: first.Size, Hosts: hosts, Elements: int(first.Shingles), Expected: expected, IDs: r.ids(first),
+		Cluster: first.Cluster, Size: c.size, Hosts: len(c.hosts), Elements: int(first.Shingles), Expected: expected, IDs: c.ids(),
 	}
 	r.report.Farms = keep(r.report.Farms, entry, func(a, b Farm) int {
 		return cmp.Or(cmp.Compare(b.Size, a.Size), cmp.Compare(a.Cluster, b.Cluster))

@@ -123,3 +123,29 @@ func TestFarms(t *testing.T) {
 		t.Errorf("suspects: %+v", got.Farms)
 	}
 }
+
+// TestCommonShingles counts what more texts have than are compared for it.
+func TestCommonShingles(t *testing.T) {
+	rule := ruleOf(t, sketch.DefaultScheme(), 0.64, 8)
+	c, err := New(Options{Rule: rule, Algorithm: Broder, Common: 4, Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for i := range 7 {
+		text := page(fmt.Sprint("t", i), 20) + "all have this"
+		if i < 4 {
+			text += " of four here"
+		}
+		s, _ := rule.Sketcher.Sketch(text)
+		if err := c.Add(Document{ID: fmt.Sprint(i), Sketch: &s, Shingles: rule.Sketcher.Shingles(text)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Cluster(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(Left{CommonShingles: 2, CommonTexts: 7}, c.Left()); diff != "" { // "all have" and "have this"
+		t.Error(diff)
+	}
+}

@@ -10,7 +10,8 @@ import (
 
 const pairSize = 16
 
-// sorter sorts any number of pairs in bounded memory: it sorts as many as fit, writes each such run to a file, and merges the runs.
+// sorter sorts any number of pairs in bounded memory: it sorts as many as fit, writes each such run to a file, and merges the
+// runs.
 type sorter struct {
 	scratch *scratch
 	// most is how many pairs are held in memory.

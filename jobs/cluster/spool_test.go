@@ -79,6 +79,9 @@ func TestSorter(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			if spilled := sorter.file != nil; spilled != (!sum && memory < 1<<20) {
+				t.Errorf("sum %v, %d bytes: spilled is %v", sum, memory, spilled)
+			}
 			var got []pair
 			if err := sorter.each(t.Context(), func(p pair) error { got = append(got, p); return nil }); err != nil {
 				t.Fatal(err)

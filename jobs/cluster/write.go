@@ -47,9 +47,11 @@ type writer struct {
 }
 
 // Write stores the clusters of the documents of one concrete index, whose ids the corpus' documents have: of those alone whose
-// Document.Cluster is another one. A document whose text changed since it was added is left to a later run; one without a right sketch gets
-// it too. The count is right on an error too. report, if not nil, is called now and then.
-func (c *Corpus) Write(ctx context.Context, store adapters.Store, index string, rule *adapters.Rule, report func(Written)) (Written, error) {
+// Document.Cluster is another one. A document whose text changed since it was added is left to a later run; one without a right
+// sketch gets it too. The count is right on an error too. report, if not nil, is called now and then.
+func (c *Corpus) Write(
+	ctx context.Context, store adapters.Store, index string, rule *adapters.Rule, report func(Written),
+) (Written, error) {
 	w := &writer{store: store, index: index, rule: rule}
 	batches := [][]Member{nil}
 	flush := func() error {

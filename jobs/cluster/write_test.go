@@ -157,6 +157,8 @@ func TestWriteGivesWay(t *testing.T) {
 	const rewritten = `{"text":"a text that was written meanwhile and is about something else altogether"}`
 	s.sources["d00001"] = rewritten // before it is read again
 	s.sources["empty"] = rewritten
+	const emptied = `{"text":""}`
+	s.sources["d00007"] = emptied
 	delete(s.sources, "d00002")
 	s.sources["d00003"] = strings.Replace(s.sources["d00003"], "{", `{"seen":1,`, 1) // another field
 	s.refused["d00004"] = true
@@ -166,8 +168,11 @@ func TestWriteGivesWay(t *testing.T) {
 		delete(s.sources, "d00006")
 	}
 	got, err := c.Write(t.Context(), s, "x", rule, nil)
-	if diff := cmp.Diff(Written{Written: 101 - 6, Changed: 3, Gone: 2, Refused: 1}, got); diff != "" || err != nil {
+	if diff := cmp.Diff(Written{Written: 101 - 7, Changed: 4, Gone: 2, Refused: 1}, got); diff != "" || err != nil {
 		t.Error(diff, err)
+	}
+	if s.sources["d00007"] != emptied {
+		t.Errorf("a document whose text is gone was written over: %s", s.sources["d00007"])
 	}
 	for _, id := range []string{"d00001", "d00005", "empty"} {
 		if s.sources[id] != rewritten {

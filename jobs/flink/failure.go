@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// refusal is the error that stands for a reply which is none of 200. A gateway sends two texts: a sentence that says nothing, and a
-// trace of Java's stack, of which the causes alone are kept.
+// refusal is the error that stands for a reply which is none of 200. A gateway sends two texts: a sentence that says nothing, and
+// a trace of Java's stack, of which the causes alone are kept.
 func refusal(status string, body []byte) error {
 	var reply struct{ Errors []string }
 	if json.Unmarshal(body, &reply) != nil || len(reply.Errors) == 0 {
@@ -16,19 +16,25 @@ func refusal(status string, body []byte) error {
 	return fmt.Errorf("flink: %s", cause(strings.Join(reply.Errors, "\n")))
 }
 
+const (
+	noSlot      = "no task slot is free: start taskmanagers, or ask for less with --parallelism"
+	notShared   = "the directory of --shared must be the same on every taskmanager, and readable there"
+	notWritable = "the user that runs Flink must be able to read and write the directory of --shared"
+)
+
 // hints are what an operator can do about causes that come often.
 var hints = []struct{ in, hint string }{
-	{"NoResourceAvailableException", "no task slot is free: start taskmanagers, or ask for less with --parallelism"},
-	{"Could not acquire the minimum required resources", "no task slot is free: start taskmanagers, or ask for less with --parallelism"},
+	{"NoResourceAvailableException", noSlot},
+	{"Could not acquire the minimum required resources", noSlot},
 	{"Insufficient number of network buffers", "raise taskmanager.memory.network.max, or ask for less with --parallelism"},
-	{"Could not allocate the required slot", "no task slot is free: start taskmanagers, or ask for less with --parallelism"},
-	{"does not exist or the user running Flink", "the directory of --shared must be the same on every taskmanager and readable there"},
-	{"FileNotFoundException", "the directory of --shared must be the same on every taskmanager and readable there"},
-	{"Permission denied", "the user that runs Flink must be able to read and write the directory of --shared"},
-	{"Mkdirs failed", "the user that runs Flink must be able to read and write the directory of --shared"},
+	{"Could not allocate the required slot", noSlot},
+	{"does not exist or the user running Flink", notShared},
+	{"FileNotFoundException", notShared},
+	{"Permission denied", notWritable},
+	{"Mkdirs failed", notWritable},
 	{"Connection refused", "the gateway can't reach Flink's jobmanager: see rest.address in its configuration"},
 	{"OutOfMemoryError", "a taskmanager has too little memory: see taskmanager.memory in its configuration"},
-	{"Not found: /v1/", "this is Flink's web interface, or something else: give the address of its SQL gateway, port 8083 by default"},
+	{"Not found: /v1/", "this may be Flink's web interface: give the address of its SQL gateway, port 8083 by default"},
 	{"Session '", "the gateway was started anew, or closed the session: run the command again"},
 }
 
@@ -48,7 +54,8 @@ func cause(trace string) string {
 		if class, said, ok := strings.Cut(rest, ": "); ok && strings.Contains(class, ".") && !strings.Contains(class, " ") {
 			text = class[strings.LastIndexByte(class, '.')+1:] + ": " + said // of a class the packages say nothing
 		}
-		if text = strings.TrimSpace(text); text != "" && text != "Internal server error." && (len(list) == 0 || list[len(list)-1] != text) {
+		text = strings.TrimSpace(text)
+		if text != "" && text != "Internal server error." && (len(list) == 0 || list[len(list)-1] != text) {
 			list = append(list, text)
 		}
 	}

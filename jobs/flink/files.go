@@ -64,13 +64,8 @@ type row struct {
 }
 
 func (w *row) set(r *run, s *sketch.Sketch) error {
-	banded := s
-	if s.Form == sketch.Ready { // 64 bits, which are taken as sides
-		sides := *s
-		sides.Form, banded = sketch.Sides, &sides
-	}
 	var ok bool
-	if w.keys, ok = banded.AppendBands(w.keys[:0], r.Bands, r.Rows); !ok {
+	if w.keys, ok = s.AppendBands(w.keys[:0], r.Bands, r.Rows); !ok {
 		return fmt.Errorf("the sketch of text %d has no %d bands of %d rows", s.Fingerprint, r.Bands, r.Rows)
 	}
 	if !r.shape.takes(s) {
@@ -91,8 +86,8 @@ func (w *row) set(r *run, s *sketch.Sketch) error {
 	return nil
 }
 
-// committed returns the files of a directory that a job has committed. It writes into a directory that begins with a dot, and moves whole
-// files out of that at its very end.
+// committed returns the files of a directory that a job has committed. It writes into a directory that begins with a dot, and
+// moves whole files out of that at its very end.
 func committed(dir string) (files []string, err error) {
 	list, err := os.ReadDir(dir)
 	for _, f := range list {

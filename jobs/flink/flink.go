@@ -22,37 +22,37 @@ import (
 type Job struct {
 	// Gateway is the address of the SQL gateway, such as http://flink:8083. A name and a password in it are sent along.
 	Gateway string
-	// Shared is a directory that this process and all taskmanagers see. SharedURI is what they call it, where that is another name:
-	// file:///mnt/shared; empty is the same path.
+	// Shared is a directory that this process and all taskmanagers see. SharedURI is what they call it, where that is another
+	// name: file:///mnt/shared; empty is the same path.
 	Shared, SharedURI string
 	// Parallelism is in how many parts the work is cut; 0 leaves it to Flink's configuration.
 	Parallelism int
 	// Bands and Rows are how the sketches are cut: see [sketch.Sketch.AppendBands].
 	Bands, Rows int
-	// Threshold is the least agreement of a pair. At 0 all candidates are yielded, and so they are of sketches whose agreement is not a
-	// share of equal positions.
+	// Threshold is the least agreement of a pair. At 0 all candidates are yielded, and so they are of sketches whose agreement is
+	// not a share of equal positions.
 	Threshold float64
 	// Log, if there is one, is told what is done.
 	Log *slog.Logger
 }
 
-// Restarts of a job after the loss of a taskmanager, and of whatever else fails. Between them Flink waits for a while.
+// Restarts of a job after the loss of a taskmanager, and of whatever else fails, and how long Flink waits before each. One loss can take
+// several, until Flink has noticed what else went with it: within some 20 seconds, as it is set by default.
 const (
-	restarts     = 10
-	restartPause = 5 * time.Second
+	restarts     = 30
+	restartPause = 2 * time.Second
 )
 
-// Seek finds the pairs among texts, which are told apart by their fingerprints: numbers below 2^63, each of which occurs once. A sketch is looked at
-// before the next one is asked for. It returns when the job has ended. The pairs are to be iterated once, the lower number
-// comes first in each, and each pair comes once; with their end the directory of the run is removed.
-//
-// A pair that shares a band may lack only where a bucket has more than 50 texts: see jobs/cluster.
+// Seek finds the pairs among texts, which are told apart by their fingerprints: numbers below 2^63, each of which occurs once. A
+// sketch is looked at before the next one is asked for. It returns when the job has ended. The pairs are to be iterated once,
+// which removes the directory of the run; each comes once, the lower number first.
 func (j *Job) Seek(ctx context.Context, texts iter.Seq2[*sketch.Sketch, error]) (iter.Seq2[[2]uint64, error], error) {
 	g, err := newGateway(j.Gateway)
 	if err != nil {
 		return nil, err
 	}
-	r := &run{Job: j, g: g, name: "neardup-" + strings.ToLower(rand.Text()[:10])}
+	job := *j
+	r := &run{Job: &job, g: g, name: "neardup-" + strings.ToLower(rand.Text()[:10])}
 	if r.Log == nil {
 		r.Log = slog.New(slog.DiscardHandler)
 	}
@@ -60,14 +60,15 @@ func (j *Job) Seek(ctx context.Context, texts iter.Seq2[*sketch.Sketch, error]) 
 		return nil, errors.Join(fmt.Errorf("job %s: %w", r.name, err), r.clear())
 	}
 	return func(yield func([2]uint64, error) bool) {
-		more := true
-		for pair, err := range pairsIn(r.pairs) {
-			if more = yield(pair, err); !more {
-				break
+		defer func() {
+			if err := r.clear(); err != nil { // the pairs are good all the same
+				r.Log.Warn("files are left", "job", r.name, "error", err)
 			}
-		}
-		if err := r.clear(); err != nil && more {
-			yield([2]uint64{}, err)
+		}()
+		for pair, err := range pairsIn(r.pairs) {
+			if !yield(pair, err) || err != nil {
+				return
+			}
 		}
 	}, nil
 }
@@ -144,7 +145,8 @@ func (r *run) lay() error {
 	return nil
 }
 
-// probe has Flink copy a word from a file to another, before much is written: that tells within seconds whether the directory is shared.
+// probe has Flink copy a word from a file to another, before much is written: that tells within seconds whether the directory is
+// shared.
 func (r *run) probe(ctx context.Context) error {
 	given := filepath.Join(r.dir, "given", "word.csv")
 	if err := os.WriteFile(given, []byte(r.name+"\n"), r.mode&^0o111); err != nil {
@@ -168,12 +170,16 @@ func (r *run) probe(ctx context.Context) error {
 		return err
 	}
 	for _, file := range files {
-		if word, err := os.ReadFile(file); err == nil && strings.TrimSpace(string(word)) == r.name {
+		word, err := os.ReadFile(file)
+		if err != nil {
+			return fmt.Errorf("%w: this user must be able to read what Flink's user writes: let both be in the group of --shared", err)
+		}
+		if strings.TrimSpace(string(word)) == r.name {
 			return nil
 		}
 	}
-	return fmt.Errorf("what Flink wrote to %s/taken is not in %s/taken here: --shared must be one directory, on every taskmanager and here",
-		r.location, r.dir)
+	return fmt.Errorf("what Flink wrote to %s/taken is not in %s/taken here: --shared must be one directory, on every taskmanager "+
+		"and here", r.location, r.dir)
 }
 
 // clear removes what the run has laid down.

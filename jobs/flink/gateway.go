@@ -19,7 +19,7 @@ const (
 	callLimit   = 30 * time.Second // for one request; none of them waits for a job
 	stopLimit   = time.Minute      // for the end of a job that is told to end
 	stopPause   = 200 * time.Millisecond
-	silentLimit = time.Minute      // how long a gateway that went away is waited for while a job runs
+	silentLimit = time.Minute // how long a gateway that went away is waited for while a job runs
 	firstPoll   = 20 * time.Millisecond
 	lastPoll    = time.Second
 	replyLimit  = 16 << 20 // bytes of one reply; what we ask for are states and lists of jobs
@@ -88,8 +88,8 @@ func (g *gateway) call(ctx context.Context, method, path string, body, into any)
 		return nil
 	}
 	if err := json.Unmarshal(data, into); err != nil {
-		return fmt.Errorf("gateway %s: its reply to %s /v1/%s is not what a SQL gateway sends: is this the address of Flink's SQL gateway "+
-			"(port 8083 by default), not of its web interface? %w", g.base.Redacted(), method, path, err)
+		return fmt.Errorf("gateway %s: its reply to %s /v1/%s is not what a SQL gateway sends: give the address of Flink's SQL "+
+			"gateway, port 8083 by default: %w", g.base.Redacted(), method, path, err)
 	}
 	return nil
 }
@@ -120,7 +120,7 @@ func (g *gateway) open(ctx context.Context, name string, properties map[string]s
 		return nil, fmt.Errorf("open a session: %w", err)
 	}
 	if reply.SessionHandle == "" {
-		return nil, fmt.Errorf("gateway %s: opened a session without a handle: is this the address of Flink's SQL gateway?", g.base.Redacted())
+		return nil, fmt.Errorf("gateway %s: its session has no handle: give the address of Flink's SQL gateway", g.base.Redacted())
 	}
 	return &session{g, reply.SessionHandle}, nil
 }
@@ -142,7 +142,8 @@ const (
 // that it has started goes on: see [stop].
 func (s *session) run(ctx context.Context, statement string) (rows [][]any, err error) {
 	var reply struct{ OperationHandle string }
-	if err := s.g.call(ctx, http.MethodPost, "sessions/"+s.handle+"/statements", map[string]string{"statement": statement}, &reply); err != nil {
+	body := map[string]string{"statement": statement}
+	if err := s.g.call(ctx, http.MethodPost, "sessions/"+s.handle+"/statements", body, &reply); err != nil {
 		return nil, err
 	}
 	path := "sessions/" + s.handle + "/operations/" + reply.OperationHandle
@@ -164,8 +165,8 @@ func (s *session) run(ctx context.Context, statement string) (rows [][]any, err 
 	return nil, fmt.Errorf("the statement ended as %q", state)
 }
 
-// wait returns the state in which an operation ended. A gateway that can't be reached is asked again for a while: the job does not
-// depend on it.
+// wait returns the state in which an operation ended. A gateway that can't be reached is asked again for a while: the job does
+// not depend on it.
 func (s *session) wait(ctx context.Context, path string) (string, error) {
 	pause := firstPoll
 	heard := time.Now()
@@ -219,8 +220,8 @@ func (s *session) result(ctx context.Context, path string) (rows [][]any, err er
 	}
 }
 
-// stop cancels the job of the name, if it runs, and waits until it has ended. It does so in a session of its own, since the gateway makes the
-// statements of one session wait for each other.
+// stop cancels the job of the name, if it runs, and waits until it has ended. It does so in a session of its own, since the
+// gateway makes the statements of one session wait for each other.
 func (g *gateway) stop(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, stopLimit)
 	defer cancel()

@@ -10,9 +10,12 @@ type shape struct {
 	least            int // equal ones that make the agreement
 }
 
+// mostCompared is how many positions are compared in SQL at most. Flink compiles each: 128 take a second or two, 512 a minute.
+const mostCompared = 256
+
 // shapeOf returns the shape of a job over sketches like this one.
 func shapeOf(s *sketch.Sketch, threshold float64) shape {
-	if s.Form != sketch.Positions || threshold <= 0 {
+	if s.Form != sketch.Positions || threshold <= 0 || 8*len(s.Payload)/int(s.Bits) > mostCompared {
 		return shape{}
 	}
 	h := shape{positions: 8 * len(s.Payload) / int(s.Bits), width: int(s.Bits)}
@@ -27,8 +30,8 @@ func (h shape) takes(s *sketch.Sketch) bool {
 	return h.least == 0 || s.Form == sketch.Positions && int(s.Bits) == h.width && 8*len(s.Payload) == h.positions*h.width
 }
 
-// leastEqual returns in how many positions two sketches are equal at least where they agree at the threshold: asked of the very function that
-// compares sketches, so that no rounding differs.
+// leastEqual returns in how many positions two sketches are equal at least where they agree at the threshold: asked of the very
+// function that compares sketches, so that no rounding differs.
 func (h shape) leastEqual(like *sketch.Sketch, threshold float64) int {
 	a, b := *like, *like
 	a.Payload, b.Payload = make([]byte, len(like.Payload)), make([]byte, len(like.Payload))

@@ -6,18 +6,19 @@ import (
 	"strings"
 )
 
-// bucketCap is how many members of a bucket make pairs with each other. A further one makes a pair with the first alone, so a bucket of any
-// size stays linear.
+// bucketCap is how many members of a bucket make pairs with each other. A further one makes a pair with the first alone, so a
+// bucket of any size stays linear.
 const bucketCap = 50
 
-// statements are what runs in the session; the last one is the job. texts and pairs are where the files lie. Of a text there is one row:
+// statements are what runs in the session; the last one is the job. texts and pairs are where the files lie. Of a text there is
+// one row:
 //
 //	id     its number
 //	bands  the keys of its bands, made in Go: two languages never hash differently
 //	w0, …  the positions of its sketch, as many to a number as fit, where the job is to compare them
 //
-// The job in words: the members of each bucket in order of their numbers, each with what stands before it; the candidates, each once;
-// those of them whose sketches are equal in positions enough.
+// The job in words: the members of each bucket in order of their numbers, each with what stands before it; the candidates, each
+// once; those of them whose sketches are equal in positions enough.
 func (r *run) statements(texts, pairs string) []string {
 	var words strings.Builder
 	for i := range r.shape.words() {
@@ -34,9 +35,10 @@ func onFiles(location string) string {
 	return "'connector' = 'filesystem', 'format' = 'csv', 'path' = '" + strings.ReplaceAll(location, "'", "''") + "'"
 }
 
-// candidates says the rule in one pass over the sorted members. A join of the buckets with themselves says it too, reads the members
-// three times and takes twice as long.
-var candidates = strings.NewReplacer("{cap}", strconv.Itoa(bucketCap), "{before}", strconv.Itoa(bucketCap-1)).Replace(`WITH members AS (
+// candidates says the rule in one pass over the sorted members. A join of the buckets with themselves says it too, reads the
+// members three times and takes twice as long.
+var candidates = strings.NewReplacer("{cap}", strconv.Itoa(bucketCap), "{before}", strconv.Itoa(bucketCap-1)).Replace(`WITH
+members AS (
   SELECT id, band FROM texts CROSS JOIN UNNEST(bands) AS u (band)
 ), ranked AS (
   SELECT id, ROW_NUMBER() OVER w AS place, FIRST_VALUE(id) OVER w AS leader,
@@ -56,8 +58,8 @@ func (s shape) query() string {
 		s.equal() + " >= " + strconv.Itoa(s.least)
 }
 
-// equal is the number of positions in which two sketches are equal. Flink's SQL has neither a loop nor operators on bits, so it stands
-// written out, with divisions by constants: under a microsecond a pair.
+// equal is the number of positions in which two sketches are equal. Flink's SQL has neither a loop nor operators on bits, so it
+// stands written out, with divisions by constants: under a microsecond a pair.
 func (s shape) equal() string {
 	terms := make([]string, s.positions)
 	for i := range terms {
@@ -67,5 +69,15 @@ func (s shape) equal() string {
 		}
 		terms[i] = fmt.Sprintf("CASE WHEN %s = %s THEN 1 ELSE 0 END", digit("x"), digit("y"))
 	}
-	return strings.Join(terms, " + ")
+	return sum(terms)
+}
+
+// sum adds up terms by halves: Flink goes through an expression by recursion, and some hundred additions in a row are too deep
+// for it.
+func sum(terms []string) string {
+	if len(terms) == 1 {
+		return terms[0]
+	}
+	half := len(terms) / 2
+	return "(" + sum(terms[:half]) + " + " + sum(terms[half:]) + ")"
 }

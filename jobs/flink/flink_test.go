@@ -1,0 +1,392 @@
+package flink
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/sketch"
+)
+
+// positions returns a sketch of positions at random.
+func positions(r *rand.Rand, number uint64, count, bits int) *sketch.Sketch {
+	s := &sketch.Sketch{Scheme: 1, Form: sketch.Positions, Bits: uint8(bits), Fingerprint: number, Shingles: 9}
+	s.Payload = make([]byte, count*bits/8)
+	for i := range s.Payload {
+		s.Payload[i] = byte(r.Uint32())
+	}
+	return s
+}
+
+// near returns a sketch of which some positions are those of another.
+func near(r *rand.Rand, s *sketch.Sketch) *sketch.Sketch {
+	other, share := *s, r.Float64()
+	other.Payload = slices.Clone(s.Payload)
+	for i := range other.Payload {
+		if r.Float64() > share {
+			other.Payload[i] = byte(r.Uint32())
+		}
+	}
+	return &other
+}
+
+// equal counts as the SQL does, over the same numbers.
+func (s shape) equalWords(a, b []int64) (count int) {
+	for i := range s.positions {
+		word, at := i/s.perWord(), i%s.perWord()
+		digit := func(w int64) int64 { return w / (int64(1) << (at * s.width)) % (1 << s.width) }
+		if digit(a[word]) == digit(b[word]) {
+			count++
+		}
+	}
+	return count
+}
+
+// TestWordsSayWhatAgreementSays holds the comparison in numbers of 63 bits to the sketches' own agreement, pair by pair.
+func TestWordsSayWhatAgreementSays(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, bits := range []int{1, 2, 4, 8} {
+		for _, count := range []int{8, 64, 128, 256} {
+			both := [2]int{}
+			for range 2000 {
+				a := positions(r, 0, count, bits)
+				b := near(r, a)
+				threshold := r.Float64()
+				s := shapeOf(a, threshold)
+				agreement, ok := a.Agreement(b)
+				if !ok {
+					t.Fatal("not comparable")
+				}
+				if s.least == 0 { // every pair is a candidate
+					continue
+				}
+				x, y := s.appendWords(nil, a.Payload), s.appendWords(nil, b.Payload)
+				if len(x) != s.words() || slices.Min(x) < 0 {
+					t.Fatalf("%d numbers, want %d: %v", len(x), s.words(), x)
+				}
+				got, want := s.equalWords(x, y) >= s.least, agreement >= threshold
+				if got != want {
+					t.Fatalf("%d positions of %d bits: agreement %v, threshold %v: got %t", count, bits, agreement, threshold, got)
+				}
+				if got {
+					both[1]++
+				} else {
+					both[0]++
+				}
+			}
+			if min(both[0], both[1]) < 100 {
+				t.Errorf("%d positions of %d bits: %v pairs below and above: the test shows little", count, bits, both)
+			}
+		}
+	}
+}
+
+func TestWhatIsNotComparedInSQL(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	sides := positions(r, 0, 128, 1)
+	sides.Form = sketch.Sides
+	for name, s := range map[string]shape{"sides": shapeOf(sides, 0.7), "no threshold": shapeOf(positions(r, 0, 128, 8), 0)} {
+		if s.words() != 0 || strings.Contains(s.query(), "JOIN texts") {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+}
+
+// TestCommittedFilesAlone has files beside the committed ones, as failed attempts leave them.
+func TestCommittedFilesAlone(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("part-1", "1,2\n3,4\n")
+	write("part-2", "")
+	write(".staging_1/attempt=0/part-1", "7,8\n")
+	write(".part-3.inprogress.1", "5,6\n")
+	write("_SUCCESS", "")
+	var got [][2]uint64
+	for pair, err := range pairsIn(dir) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, pair)
+	}
+	if diff := cmp.Diff([][2]uint64{{1, 2}, {3, 4}}, got); diff != "" {
+		t.Error(diff)
+	}
+	for _, text := range []string{"1\n", "1,2", "1,x\n", "2,1\n", "1,1\n", "-1,2\n", "\n", "1,2,3\n"} {
+		write("part-2", "8,9\n"+text)
+		var last error
+		for _, err := range pairsIn(dir) {
+			last = err
+		}
+		if last == nil || !strings.Contains(last.Error(), "line 2 is no pair") {
+			t.Errorf("%q: %v", text, last)
+		}
+	}
+}
+
+func TestCause(t *testing.T) {
+	trace := func(lines ...string) string {
+		body, err := json.Marshal(map[string][]string{"errors": {"Internal server error.", strings.Join(lines, "\n")}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(body)
+	}
+	for _, c := range []struct{ name, body, want string }{
+		{"the deepest causes", trace("<Exception on server side:", "org.apache.X: Failed", "\tat a.b(C.java:1)",
+			"Caused by: org.apache.flink.A: one", "\tat d", "\t... 4 more", "Caused by: org.ValidationException: two: three",
+			"Caused by: java.io.IOException: disk full", "\tat e"),
+			"flink: ValidationException: two: three: IOException: disk full"},
+		{"a hint", trace("org.X: y",
+			"Caused by: java.io.FileNotFoundException: /a does not exist or the user running Flink may not read it"),
+			"and readable there)"},
+		{"another server of Flink's", `{"errors":["Not found: /v1/sessions"]}`, "Not found: /v1/sessions (this may be Flink's"},
+		{"no reason", `{"errors":["Internal server error."]}`, "flink: no reason given"},
+		{"no JSON", "<html>", `flink answered 500 Oh: "<html>"`},
+	} {
+		if got := refusal("500 Oh", []byte(c.body)).Error(); !strings.Contains(got, c.want) || strings.Contains(got, "\tat") {
+			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// fake is a gateway that knows no SQL: every statement ends at once but the job, with what the test says.
+type fake struct {
+	mu         sync.Mutex
+	statements []string
+	open       int
+	polls      int // of the job
+	state      func(polls int) (state string, status int)
+	list       [][]any // SHOW JOBS
+	insert     func(statement string)
+}
+
+func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	reply := func(v any) { _ = json.NewEncoder(w).Encode(v) }
+	if r.Method == http.MethodGet && r.ContentLength != 0 {
+		w.WriteHeader(http.StatusInternalServerError)
+		return
+	}
+	path := strings.Split(strings.Trim(r.URL.Path, "/"), "/") // v1 sessions S operations O status
+	switch {
+	case r.Method == http.MethodPost && len(path) == 2:
+		f.open++
+		reply(map[string]string{"sessionHandle": "s" + strconv.Itoa(f.open)})
+	case r.Method == http.MethodDelete:
+		f.open--
+		reply(map[string]string{})
+	case path[len(path)-1] == "statements":
+		var body struct{ Statement string }
+		_ = json.NewDecoder(r.Body).Decode(&body)
+		f.statements = append(f.statements, body.Statement)
+		if strings.HasPrefix(body.Statement, "INSERT") {
+			f.insert(body.Statement)
+		}
+		reply(map[string]string{"operationHandle": strconv.Itoa(len(f.statements) - 1)})
+	case path[len(path)-1] == "cancel":
+		reply(map[string]string{})
+	default:
+		n, _ := strconv.Atoi(path[4])
+		statement := f.statements[n]
+		if path[5] == "status" {
+			state, status := "FINISHED", 200
+			if strings.HasPrefix(statement, "INSERT INTO pairs") {
+				f.polls++
+				state, status = f.state(f.polls)
+			}
+			if status == 0 { // gone away
+				panic(http.ErrAbortHandler)
+			}
+			w.WriteHeader(status)
+			reply(map[string]string{"status": state})
+			return
+		}
+		if state, _ := f.state(f.polls); state == "ERROR" && strings.HasPrefix(statement, "INSERT INTO pairs") {
+			w.WriteHeader(500)
+			reply(map[string][]string{"errors": {"Internal server error.", "x\nCaused by: java.io.IOException: no space left"}})
+			return
+		}
+		rows := []map[string]any{}
+		if statement == "SHOW JOBS" {
+			for _, row := range f.list {
+				rows = append(rows, map[string]any{"fields": row})
+			}
+		}
+		if strings.HasPrefix(statement, "STOP JOB") {
+			f.list = nil
+		}
+		reply(map[string]any{"resultType": "EOS", "results": map[string]any{"data": rows}})
+	}
+}
+
+func startFake(t *testing.T, state func(polls int) (string, int)) (*fake, *Job) {
+	t.Helper()
+	f := &fake{state: state}
+	server := httptest.NewServer(f)
+	t.Cleanup(server.Close)
+	j := &Job{Gateway: server.URL, Shared: t.TempDir(), Bands: 4, Rows: 2, Threshold: 0.7}
+	f.insert = func(statement string) {
+		runs, err := filepath.Glob(filepath.Join(j.Shared, "neardup-*"))
+		if err != nil || len(runs) != 1 {
+			t.Errorf("runs: %v, %v", runs, err)
+			return
+		}
+		out, text := "pairs", "0,1\n"
+		if strings.HasPrefix(statement, "INSERT INTO taken") {
+			out, text = "taken", filepath.Base(runs[0])+"\n"
+		} else {
+			f.list = [][]any{{"other", "somebody's", "RUNNING", "now"}, {"ours", filepath.Base(runs[0]), "RUNNING", "now"}}
+		}
+		if err := os.WriteFile(filepath.Join(runs[0], out, "part-0"), []byte(text), 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+	return f, j
+}
+
+func some(count int) iter.Seq2[*sketch.Sketch, error] {
+	return func(yield func(*sketch.Sketch, error) bool) {
+		r := rand.New(rand.NewPCG(3, 4))
+		for n := range count {
+			if !yield(positions(r, uint64(n), 8, 8), nil) {
+				return
+			}
+		}
+	}
+}
+
+// finish checks that nothing of a run is left: no session, no file.
+func (f *fake) finish(t *testing.T, j *Job) {
+	t.Helper()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	left, err := os.ReadDir(j.Shared)
+	if err != nil || len(left) > 0 || f.open != 0 {
+		t.Errorf("left: %v, %v; %d sessions", left, err, f.open)
+	}
+}
+
+// TestGatewayGoesAway has the gateway not answer for some polls.
+func TestGatewayGoesAway(t *testing.T) {
+	f, j := startFake(t, func(polls int) (string, int) {
+		if polls < 6 {
+			return "RUNNING", 200 * (polls % 2)
+		}
+		return "FINISHED", 200
+	})
+	pairs, err := j.Seek(t.Context(), some(20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pair, err := range pairs {
+		if err != nil || pair != [2]uint64{0, 1} {
+			t.Errorf("%v, %v", pair, err)
+		}
+	}
+	f.finish(t, j)
+}
+
+func TestJobFails(t *testing.T) {
+	f, j := startFake(t, func(int) (string, int) { return "ERROR", 200 })
+	_, err := j.Seek(t.Context(), some(20))
+	if err == nil || !strings.Contains(err.Error(), "IOException: no space left") {
+		t.Error(err)
+	}
+	f.finish(t, j)
+}
+
+// TestInterruptStopsTheJob has the context end while the job runs: ours is stopped, nobody else's is.
+func TestInterruptStopsTheJob(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	f, j := startFake(t, func(polls int) (string, int) {
+		if polls == 3 {
+			cancel()
+		}
+		return "RUNNING", 200
+	})
+	if _, err := j.Seek(ctx, some(20)); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	stops := slices.DeleteFunc(f.statements, func(s string) bool { return !strings.HasPrefix(s, "STOP") })
+	if diff := cmp.Diff([]string{"STOP JOB 'ours'"}, stops); diff != "" {
+		t.Error(diff)
+	}
+	f.finish(t, j)
+}
+
+// TestTextsFail has the texts end in an error, and sketches that do not fit together.
+func TestTextsFail(t *testing.T) {
+	bad := errors.New("bad")
+	for name, last := range map[string]func() (*sketch.Sketch, error){
+		"error":      func() (*sketch.Sketch, error) { return nil, bad },
+		"other form": func() (*sketch.Sketch, error) { return positions(rand.New(rand.NewPCG(1, 1)), 99, 16, 8), nil },
+		"no bands":   func() (*sketch.Sketch, error) { return positions(rand.New(rand.NewPCG(1, 1)), 99, 4, 8), nil },
+	} {
+		f, j := startFake(t, func(int) (string, int) { return "FINISHED", 200 })
+		_, err := j.Seek(t.Context(), func(yield func(*sketch.Sketch, error) bool) {
+			for s, err := range some(fileTexts + 1) {
+				if !yield(s, err) {
+					return
+				}
+			}
+			yield(last())
+		})
+		if err == nil || name == "error" && !errors.Is(err, bad) {
+			t.Errorf("%s: %v", name, err)
+		}
+		f.finish(t, j)
+	}
+}
+
+// TestNoTexts asks nothing of Flink but whether it is there.
+func TestNoTexts(t *testing.T) {
+	f, j := startFake(t, func(int) (string, int) { return "FINISHED", 200 })
+	pairs, err := j.Seek(t.Context(), some(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pair, err := range pairs {
+		t.Error(pair, err)
+	}
+	f.finish(t, j)
+}
+
+func TestAddresses(t *testing.T) {
+	for _, address := range []string{"", "flink:8083", "ftp://x", "http://", "://a:secret@b"} {
+		if _, err := newGateway(address); err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%q: %v", address, err)
+		}
+	}
+	j := &Job{Gateway: "http://me:secret@127.0.0.1:1", Shared: t.TempDir(), Bands: 4, Rows: 2}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	_, err := j.Seek(ctx, some(1))
+	if text := fmt.Sprint(err); strings.Contains(text, "secret") || !strings.Contains(text, "SQL gateway running") {
+		t.Error(text)
+	}
+}

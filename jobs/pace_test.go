@@ -1,0 +1,186 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// TestBusyEngine has an engine with room for so many documents at a time, and none for a while, under several slices: each
+// document is written in the end, and no more is sent than is needed to find out how much room there is.
+func TestBusyEngine(t *testing.T) {
+	seeds(t, 30, func(t *testing.T, rnd *rand.Rand, fail func(string, ...any)) {
+		m, rule := newMemory(1+rnd.IntN(400), documents(500+rnd.IntN(3000))), testRule(t)
+		n, room, start := len(m.sources), 1+rnd.IntN(600), time.Now()
+		from, to := time.Duration(rnd.IntN(5))*time.Second, time.Duration(rnd.IntN(60))*time.Second
+		sent := 0
+		m.room = func(batch int) int {
+			sent += batch
+			if at := time.Since(start); at >= from && at < to {
+				return 0
+			}
+			return room
+		}
+		slow := &slowStore{memory: m, takes: 100 * time.Millisecond, started: func() {}}
+		job := Job{Store: slow, Index: "news", Rule: rule, Split: m.ranges}
+		got, err := Reindex(t.Context(), job, Options{Slices: 1 + rnd.IntN(4)}, nil)
+		if err != nil || got.Written != n || got.Refused != 0 || got.Changed != 0 || len(m.wrong(rule)) > 0 || m.writes != n {
+			fail("%d documents, room for %d: %v %+v, %d writes", n, room, err, got, m.writes)
+		}
+		if sent-got.Retries != n || got.Retries > 0 != (got.Waited > 0) {
+			fail("%d sent, %d again, %v waited, %d documents", sent, got.Retries, got.Waited, n)
+		}
+		if sent > 4*n+20000 {
+			fail("%d sent for %d documents with room for %d", sent, n, room)
+		}
+	})
+}
+
+// TestEngineWithoutRoom ends when the engine has had no room for anything for long, with an error.
+func TestEngineWithoutRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, start := newMemory(100, documents(300)), time.Now()
+		m.room = func(int) int { return 0 }
+		got, err := Reindex(t.Context(), m.job(testRule(t)), Options{}, nil)
+		if took := time.Since(start); err == nil || took < patience || took > patience+2*lastPause || got.Written+got.Refused != 0 {
+			t.Errorf("after %v: %v %+v", took, err, got)
+		}
+	})
+}
+
+// TestBusyScan breaks reading off with a busy engine again and again: it goes on behind what was written.
+func TestBusyScan(t *testing.T) {
+	seeds(t, 30, func(t *testing.T, rnd *rand.Rand, fail func(string, ...any)) {
+		m, rule := newMemory(20, documents(400+rnd.IntN(400))), testRule(t)
+		var mu sync.Mutex
+		m.onPage = func() error {
+			mu.Lock()
+			defer mu.Unlock()
+			if rnd.IntN(8) == 0 {
+				return fmt.Errorf("no room: %w", adapters.ErrBusy)
+			}
+			return nil
+		}
+		job := m.job(rule)
+		job.Split = m.ranges
+		got, err := Reindex(t.Context(), job, Options{Slices: 2}, nil)
+		if n := len(m.sources); err != nil || got.Written != n || got.Changed != 0 || m.writes != n || got.Scanned > n+n/4 {
+			fail("%d documents: %v %+v", n, err, got)
+		}
+	})
+}
+
+// TestRateOfSlices has all slices together keep the rate.
+func TestRateOfSlices(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, start := newMemory(50, documents(900)), time.Now()
+		job := m.job(testRule(t))
+		job.Split = m.ranges
+		progress := func(p Progress) {
+			if allowed := 30 * time.Since(start).Seconds(); float64(p.Written) > allowed+0.01 {
+				t.Errorf("%d written after %v", p.Written, time.Since(start))
+			}
+		}
+		got, err := Reindex(t.Context(), job, Options{Slices: 4, Pace: NewPace(30)}, progress)
+		if took := time.Since(start); err != nil || got.Written != 900 || took > 31*time.Second {
+			t.Errorf("%v: %v %+v", took, err, got)
+		}
+	})
+}
+
+// TestMaxDocsOfSlices has all slices together send as many as they may, and no more.
+func TestMaxDocsOfSlices(t *testing.T) {
+	seeds(t, 30, func(t *testing.T, rnd *rand.Rand, fail func(string, ...any)) {
+		m, rule := newMemory(1+rnd.IntN(40), documents(300)), testRule(t)
+		job, left := m.job(rule), 300
+		job.Split, job.Journal = m.ranges, &ledger{}
+		for left > 0 {
+			most := 1 + rnd.IntN(120)
+			got, err := Reindex(t.Context(), job, Options{Slices: 1 + rnd.IntN(4), MaxDocs: most, Resume: rnd.IntN(2) == 0}, nil)
+			if err != nil || got.Written != min(most, left) || got.Cut != (most < left) {
+				fail("%d left, %d allowed: %v %+v", left, most, err, got)
+				return
+			}
+			left -= got.Written
+		}
+		if m.writes != 300 || len(m.wrong(rule)) > 0 {
+			fail("%d writes", m.writes)
+		}
+	})
+}
+
+// closed is a journal that these credentials may not write.
+type closed struct{ ledger }
+
+var errForbidden = errors.New("the engine answered 403")
+
+func (c *closed) Append(context.Context, string, adapters.Entry) (bool, error) {
+	return false, errForbidden
+}
+
+// TestWithoutJournal runs without a checkpoint where none can be kept, and says so; a resume has nothing to go on from.
+func TestWithoutJournal(t *testing.T) {
+	m, rule := newMemory(10, documents(30)), testRule(t)
+	job := m.job(rule)
+	job.Journal = &closed{}
+	if got, err := Reindex(t.Context(), job, Options{Resume: true}, nil); !errors.Is(err, errForbidden) || m.writes > 0 {
+		t.Errorf("%v %+v", err, got)
+	}
+	got, err := Reindex(t.Context(), job, Options{}, nil)
+	if err != nil || got.Written != 30 || !errors.Is(got.Unkept, errForbidden) {
+		t.Errorf("%v %+v", err, got)
+	}
+}
+
+// TestWatch fills what is cleared and written past the sidecar, with an engine that goes on behind a page and with one that
+// can't. A second watcher takes over from one that is killed, and a run that begins anew is not in their way.
+func TestWatch(t *testing.T) {
+	seeds(t, 6, func(t *testing.T, rnd *rand.Rand, fail func(string, ...any)) {
+		c := newCrowd(t, rnd, fail)
+		c.pageSize += 20
+		ctx, cancel := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		sites := make([]*site, 2)
+		for i := range sites {
+			s := &site{
+				name: fmt.Sprint("w", i), memory: c.memory, ledger: &c.ledger, rnd: rand.New(rand.NewPCG(rnd.Uint64(), 0)), killed: make(chan struct{}), fail: fail,
+			}
+			sites[i] = s
+			job := Job{Store: s, Index: "news", Rule: c.rule, Split: c.split, Journal: s}
+			all.Go(func() {
+				if _, err := Watch(ctx, job, Options{Worker: s.name}, 30*time.Second, nil); err != nil && !errors.Is(err, errKilled) {
+					fail("%s: %v", s.name, err)
+				}
+			})
+		}
+		for round := range 6 {
+			time.Sleep(5 * time.Minute)
+			if wrong := c.wrong(c.rule); len(wrong) > 0 {
+				fail("round %d: %v", round, wrong)
+			}
+			for range 20 {
+				id := fmt.Sprintf("%04d", rnd.IntN(900))
+				c.put(id, fmt.Sprintf(`{"title":"cleared in round %d, as %d","neardup_sketch":null}`, round, rnd.IntN(1000)))
+			}
+			switch round {
+			case 2:
+				close(sites[rnd.IntN(2)].killed)
+			case 4:
+				c.worker(t, &all, false, 0, nil)
+			}
+		}
+		time.Sleep(5 * time.Minute)
+		if wrong := c.wrong(c.rule); len(wrong) > 0 || len(c.twice()) > 0 {
+			fail("in the end: %v, twice %v", wrong, c.twice())
+		}
+		cancel()
+		all.Wait()
+	})
+}
