@@ -40,6 +40,9 @@ type Index struct {
 	Why string
 	// NoWrite says that documents written to the name go to another index behind it.
 	NoWrite bool
+	// Routed says that documents written to the name may be stored elsewhere than where their ids lead: the name has a routing, or
+	// whether it has could not be found out.
+	Routed bool
 	// Moves says that the engine may lead the name to another index at any time, one in which our field need not be declared.
 	Moves bool
 	// Absent says that the index is not there: the first write would make it, declared as Ready says.

@@ -71,6 +71,8 @@ type plan struct {
 	ID    string    `json:"id"`
 	Begun time.Time `json:"begun"`
 	Parts []string  `json:"parts"`
+	// Of is the identity of the index that it splits.
+	Of string `json:"of,omitempty"`
 	// Total is how many documents there are, as far as the engine says.
 	Total int `json:"total,omitempty"`
 }
@@ -95,6 +97,7 @@ type record struct {
 // standing is the newest entry of a part.
 type standing struct {
 	number int
+	data   []byte // as it was appended
 	record
 }
 
@@ -108,6 +111,8 @@ type sighting struct {
 type board struct {
 	journal     adapters.Journal
 	job, worker string
+	// identity is that of the index: a plan of another one counts for nothing.
+	identity string
 	// dead, if set, says of another worker that it is known to have ended.
 	dead  func(worker string) bool
 	lease time.Duration
@@ -145,7 +150,7 @@ func (b *board) read(ctx context.Context) (run int, p plan, at map[int]standing,
 		if e.Part/maxParts != run || e.Part == 0 || e.Number < at[e.Part].number {
 			continue
 		}
-		s := standing{number: e.Number}
+		s := standing{number: e.Number, data: e.Data}
 		if json.Unmarshal(e.Data, &s.record) != nil {
 			s.record = record{} // of another version: free, from the start
 		}
@@ -176,14 +181,14 @@ func (b *board) join(ctx context.Context, resume bool, parts func() (plan, error
 		if err != nil {
 			return err
 		}
-		if len(p.Parts) > 0 && (resume || b.live(run, p, at)) {
+		if len(p.Parts) > 0 && p.Of == b.identity && (resume || b.live(run, p, at)) {
 			b.adopt(run, p)
 			return nil
 		}
 		if p, err = parts(); err != nil {
 			return err
 		}
-		p.ID, p.Begun = b.worker, time.Now()
+		p.ID, p.Begun, p.Of = b.worker, time.Now(), b.identity
 		data, err := json.Marshal(p)
 		if err != nil {
 			return err

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -96,9 +97,10 @@ func (h *holding) append(ctx context.Context, r record) error {
 		return err
 	}
 	b := h.board
-	for appended := false; ; {
+	for {
 		entry := adapters.Entry{Job: b.job, Part: h.part, Number: h.number + 1, Data: data}
-		if appended, err = b.journal.Append(ctx, b.job, entry); err != nil {
+		appended, err := b.journal.Append(ctx, b.job, entry)
+		if err != nil {
 			return &journalError{err}
 		}
 		// Nobody else can have the number now. But one that was removed could be had again, by who looked before it was there: so
@@ -110,7 +112,7 @@ func (h *holding) append(ctx context.Context, r record) error {
 		switch newest := at[h.part]; {
 		case newest.Worker != h.worker || newest.number <= h.number:
 			return errLost
-		case appended && newest.number == h.number+1:
+		case newest.number == h.number+1 && (appended || bytes.Equal(newest.data, data)): // a transport may have sent it twice
 			h.number++
 		default: // ours, of a request whose answer was lost
 			h.number = newest.number

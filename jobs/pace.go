@@ -179,6 +179,13 @@ func (p *Pace) refused() error {
 	return p.yield(p.round, true)
 }
 
+// served says that the engine has done a request of another kind: what it refuses from now on is a new lack of room.
+func (p *Pace) served() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.dry, p.pause = time.Time{}, 0
+}
+
 // rest waits until the pause of the moment is over.
 func (p *Pace) rest(ctx context.Context) error {
 	p.mu.Lock()

@@ -184,3 +184,40 @@ func TestWatch(t *testing.T) {
 		all.Wait()
 	})
 }
+
+// TestSeldomBusy has an engine without room for a read once in a while, over longer than it may have none at all, where there is
+// nothing to write: each time is a new one.
+func TestSeldomBusy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, last := newMemory(10, documents(30)), time.Now()
+		m.onPage = func() error {
+			if time.Since(last) > patience/2 {
+				last = time.Now()
+				return fmt.Errorf("no room: %w", adapters.ErrBusy)
+			}
+			return nil
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*patience)
+		defer cancel()
+		got, err := Watch(ctx, m.job(testRule(t)), Options{}, time.Minute, nil)
+		if err != nil || got.Retries < 10 {
+			t.Errorf("%v %+v", err, got)
+		}
+	})
+}
+
+// TestWatchWithoutJournal watches without a checkpoint where none can be kept.
+func TestWatchWithoutJournal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, rule := newMemory(10, documents(30)), testRule(t)
+		job := m.job(rule)
+		job.Journal = &closed{}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		time.AfterFunc(time.Minute, func() { m.put("late", `{"title":"written past the sidecar"}`) })
+		got, err := Watch(ctx, job, Options{}, time.Minute, nil)
+		if err != nil || got.Written != 31 || !errors.Is(got.Unkept, errForbidden) {
+			t.Errorf("%v %+v", err, got)
+		}
+	})
+}

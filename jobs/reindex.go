@@ -21,6 +21,9 @@ type Job struct {
 	// Split names at least n parts of the index, in which together each document is once, if it has as many; the last takes in what
 	// is written later. Nil is the whole as one part.
 	Split func(ctx context.Context, n int) ([]string, error)
+	// Identity returns what tells the index from another that was made under its name: of that one no checkpoint is gone by. Nil is
+	// an index that none takes the place of.
+	Identity func(ctx context.Context) (string, error)
 	// Journal keeps the checkpoint and the leases. Nil keeps them in this process alone.
 	Journal adapters.Journal
 }
@@ -147,6 +150,9 @@ func (r *run) pass(ctx context.Context, resume bool) error {
 			return err
 		}
 		err := r.work(ctx)
+		if err == nil {
+			err = r.same(ctx)
+		}
 		if !errors.Is(err, errSuperseded) {
 			return err
 		}
@@ -154,11 +160,37 @@ func (r *run) pass(ctx context.Context, resume bool) error {
 	}
 }
 
+// identify asks for the index's identity.
+func (r *run) identify(ctx context.Context) (identity string, err error) {
+	if r.Identity == nil {
+		return "", nil
+	}
+	err = r.retry(ctx, func() (err error) {
+		identity, err = r.Identity(ctx)
+		return err
+	})
+	return identity, err
+}
+
+// same fails if the index is another one than when the run was joined.
+func (r *run) same(ctx context.Context) error {
+	identity, err := r.identify(ctx)
+	if err == nil && identity != r.board.identity {
+		return errSuperseded
+	}
+	return err
+}
+
 // join joins or begins a run. Where the engine keeps no journal for these credentials the run has none: the sketches that are
 // stored are a checkpoint too, if a slow one.
 func (r *run) join(ctx context.Context, resume bool) error {
+	identity, err := r.identify(ctx)
+	if err != nil {
+		return err
+	}
+	r.board.identity = identity
 	parts := func() (plan, error) { return r.plan(ctx) }
-	err := r.retry(ctx, func() error { return r.board.join(ctx, resume, parts) })
+	err = r.retry(ctx, func() error { return r.board.join(ctx, resume, parts) })
 	if unkept, ok := errors.AsType[*journalError](err); ok && ctx.Err() == nil && !r.options.Resume {
 		r.report.Unkept = unkept
 		r.board.journal = &ledger{}
@@ -287,6 +319,9 @@ func (r *run) holding(ctx context.Context, h *holding, do func(context.Context) 
 func (r *run) retry(ctx context.Context, do func() error) error {
 	for {
 		err := do()
+		if err == nil {
+			r.pace.served()
+		}
 		if !errors.Is(err, adapters.ErrBusy) || ctx.Err() != nil {
 			return err
 		}

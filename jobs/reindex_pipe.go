@@ -54,9 +54,11 @@ func (b *batch) look(rule *adapters.Rule, document adapters.Stored) {
 func (r *run) pipe(ctx context.Context, h *holding, s adapters.Selection) error {
 	steps, ctx := errgroup.WithContext(ctx)
 	pages, batches := make(chan adapters.Page), make(chan *batch)
+	var busy error // what was read before is written all the same
 	steps.Go(func() error {
 		defer close(pages)
-		return r.Store.Scan(ctx, r.Index, r.Rule, s, func(p adapters.Page) error {
+		err := r.Store.Scan(ctx, r.Index, r.Rule, s, func(p adapters.Page) error {
+			r.pace.served()
 			select {
 			case pages <- p:
 				return nil
@@ -64,6 +66,10 @@ func (r *run) pipe(ctx context.Context, h *holding, s adapters.Selection) error 
 				return context.Cause(ctx)
 			}
 		})
+		if errors.Is(err, adapters.ErrBusy) {
+			busy, err = err, nil
+		}
+		return err
 	})
 	steps.Go(func() error {
 		defer close(batches)
@@ -77,7 +83,10 @@ func (r *run) pipe(ctx context.Context, h *holding, s adapters.Selection) error 
 		}
 		return nil
 	})
-	return steps.Wait()
+	if err := steps.Wait(); err != nil {
+		return err
+	}
+	return busy
 }
 
 // sketch makes batches of pages. One is handed on as soon as the writer is ready for it, be it small.

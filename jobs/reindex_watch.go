@@ -10,7 +10,7 @@ import (
 // it gives documents that changed their fields where they lack them. Of several workers that watch one does, and another takes
 // its place when it ends. It returns when ctx ends, which is no error.
 func Watch(ctx context.Context, job Job, o Options, every time.Duration, progress func(Progress)) (Report, error) {
-	o.MaxDocs, o.Resume = 0, true
+	o.MaxDocs = 0
 	r := newRun(job, o, progress)
 	err := r.watch(ctx, every)
 	if ctx.Err() != nil {
@@ -50,6 +50,9 @@ func (r *run) rounds(ctx context.Context, every time.Duration) error {
 				return err
 			}
 			if err := sleep(ctx, every); err != nil {
+				return err
+			}
+			if err := r.same(ctx); err != nil {
 				return err
 			}
 			if _, err := r.board.elsewhere(ctx); errors.Is(err, errSuperseded) {

@@ -47,6 +47,7 @@ type group struct {
 	stored    []*candidate
 	own       map[string]adapters.Ours // of the documents that are updated
 	whole     bool                     // all look-ups answered
+	routed    bool                     // the name routes documents: by their ids alone they are not found
 }
 
 // judge gives every newcomer its cluster, and finds the operations that are to be left out.
@@ -127,11 +128,18 @@ func (c *catalog) known(ctx context.Context, who client, name string) bool {
 	return !slices.ContainsFunc(e.indices, func(i adapters.Index) bool { return written(i) && !i.Ready && !i.Known })
 }
 
+// routed reports whether documents written to the name can be stored elsewhere than their ids say.
+func (c *catalog) routed(ctx context.Context, who client, name string) bool {
+	e := c.lookup(ctx, who, name)
+	return slices.ContainsFunc(e.indices, func(i adapters.Index) bool { return written(i) && i.Routed })
+}
+
 // lookUp reads what is stored of the documents that are updated, and what the others may be near-duplicates of.
 func (f *findings) lookUp(ctx context.Context, g *group) (err error) {
 	if g.index, err = f.h.catalog.concrete(ctx, f.who, g.name); err != nil || g.index == "" {
 		return err
 	}
+	g.routed = f.h.catalog.routed(ctx, f.who, g.name)
 	var ids []string
 	keys := map[int64]bool{}
 	for _, n := range g.newcomers {
@@ -292,7 +300,7 @@ func best(n *newcomer, list []*candidate, fits func(*candidate) bool) (found *ca
 // mayGo reports whether the operation of a newcomer may be left out, if something stands for it.
 func (f *findings) mayGo(g *group, n *newcomer) bool {
 	t := g.rule.Together
-	return g.rule.OnDuplicate == adapters.SkipDuplicates && g.whole && f.replies != nil && n.op.Creates && !n.partial &&
+	return g.rule.OnDuplicate == adapters.SkipDuplicates && g.whole && !g.routed && f.replies != nil && n.op.Creates && !n.partial &&
 		t.Within == 0 && len(t.Same) == 0 && len(t.Different) == 0 && (n.op.ID == "" || f.mentions[n.op.ID] == 1)
 }
 
@@ -305,7 +313,7 @@ func (f *findings) stands(n *newcomer, c *candidate) bool {
 	case c.id == "" && c.stored != nil: // it was written without an id
 		return false
 	case c.newcomer != nil:
-		return !c.newcomer.partial && (c.id == "" || f.mentions[c.id] == 1)
+		return c.newcomer.op.Creates && !c.newcomer.partial && (c.id == "" || f.mentions[c.id] == 1)
 	}
 	return f.mentions[c.id] == 0
 }

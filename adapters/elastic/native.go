@@ -62,7 +62,8 @@ func (d Dialect) collapsesOver(q *query) bool {
 		}
 	}
 	// A list of neighbours differs with how many are asked for; and what the client says of a field of ours is for the engine alone.
-	for _, word := range []string{`"knn"`, `"neural"`, `"hybrid"`, adapters.FieldPrefix} {
+	// Nobody writes a letter as an escape, from \u005f on, but who may mean one of these words.
+	for _, word := range []string{`"knn"`, `"neural"`, `"hybrid"`, adapters.FieldPrefix, `\u005`, `\u006`, `\u007`} {
 		if bytes.Contains(q.body, []byte(word)) {
 			return false
 		}

@@ -159,11 +159,18 @@ func (s *Store) move(list []adapters.Index, all map[string]found, why string) {
 func (s *Store) writtenByAlias(ctx context.Context, d Dialect, name string, list []adapters.Index, all map[string]found) {
 	var targets map[string]struct {
 		Aliases map[string]struct {
-			Write *bool `json:"is_write_index"`
+			Write   *bool  `json:"is_write_index"`
+			Routing string `json:"index_routing"`
 		}
 	}
 	if err := s.do(ctx, esapi.IndicesGetAliasRequest{Name: []string{url.PathEscape(name)}}, &targets); err != nil {
+		for i := range list {
+			list[i].Routed = true
+		}
 		return
+	}
+	for i := range list {
+		list[i].Routed = targets[list[i].Name].Aliases[name].Routing != ""
 	}
 	target, explicit := "", false
 	for index, t := range targets {

@@ -146,6 +146,20 @@ func (s *Store) made(ctx context.Context, index string) (m made, err error) {
 	return m, err
 }
 
+// IdentityOf returns what the engine tells an index by, whatever others are made under its name.
+func IdentityOf(ctx context.Context, store adapters.Store, index string) (string, error) {
+	s, ok := store.(*Store)
+	if !ok {
+		return "", errForeign
+	}
+	var settings map[string]struct{ Settings map[string]string }
+	yes := true
+	err := s.do(ctx, esapi.IndicesGetSettingsRequest{
+		Index: []string{url.PathEscape(index)}, Name: []string{"index.uuid"}, FlatSettings: &yes,
+	}, &settings)
+	return settings[index].Settings["index.uuid"], err
+}
+
 // give hands on some documents, which are of one reply of that length.
 func (r *scan) give(documents []scanned, after string, length int) error {
 	r.pace(len(documents), length)

@@ -15,7 +15,11 @@ func (d Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, e *
 	switch c.Form {
 	case formBulk:
 		b := bulk{e: e, target: c.Target, noCreate: e.NoCreate}
-		return adapters.EditLines(dst, src, b.edit)
+		err := adapters.EditLines(dst, src, b.edit)
+		if b.op != "" { // an action without a document has no place in the reply
+			e.Replies = nil
+		}
+		return err
 	case formUpdate:
 		return adapters.EditWhole(dst, src, func(body []byte) []byte {
 			if !e.Start(adapters.Operation{Form: c.Form, Index: c.Target, ID: c.ID}) {
@@ -25,7 +29,7 @@ func (d Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, e *
 		})
 	}
 	return adapters.EditWhole(dst, src, func(body []byte) []byte {
-		if !e.Start(adapters.Operation{Form: c.Form, Index: c.Target, ID: c.ID, Creates: c.Splices}) {
+		if !e.Start(adapters.Operation{Form: c.Form, Index: c.Target, ID: c.ID, Creates: c.Splices && (c.ID == "" || acceptable(c.ID))}) {
 			return nil
 		}
 		return e.Append(nil, c.Target, body, false)
@@ -116,6 +120,9 @@ type bulk struct {
 func (b *bulk) edit(line []byte) []byte {
 	op := b.op
 	b.op = ""
+	if line == nil || line[len(line)-1] != '\n' { // engines refuse a bulk as a whole that does not end with a line's end
+		b.e.Replies = nil
+	}
 	switch {
 	case b.broken:
 	case op == "":
@@ -142,7 +149,7 @@ func (b *bulk) edit(line []byte) []byte {
 
 // action takes an action line.
 func (b *bulk) action(line []byte) {
-	o, noCreate, ok := action(line, b.target)
+	o, noCreate, ok := action(line, b.target, b.e.Starts != nil || b.e.Number != nil)
 	if b.broken = !ok; b.broken { // nothing of such a bulk can be left out
 		b.e.Replies = nil
 		return
@@ -154,8 +161,9 @@ func (b *bulk) action(line []byte) {
 	}
 }
 
-// action reads an action line as the engines do: its first member counts, whatever follows it.
-func action(line []byte, target string) (o adapters.Operation, noCreate, ok bool) {
+// action reads an action line as the engines do: its first member counts, whatever follows it. Which document it is about, and
+// whether it can be left out, is read where that is wanted.
+func action(line []byte, target string, wanted bool) (o adapters.Operation, noCreate, ok bool) {
 	first, ok := adapters.First(line)
 	if !ok {
 		return o, false, false
@@ -169,9 +177,10 @@ func action(line []byte, target string) (o adapters.Operation, noCreate, ok bool
 		pipeline := adapters.Get(meta, "pipeline")
 		noCreate = yes(adapters.Get(meta, "require_alias")) || yes(adapters.Get(meta, "require_data_stream")) ||
 			pipeline != nil && string(pipeline) != `"_none"`
-		o = adapters.Operation{
-			Form: first.Key, Index: named(adapters.Get(meta, "_index"), target), ID: named(adapters.Get(meta, "_id"), ""),
-			Creates: (first.Key == "index" || first.Key == "create") && !twice(meta) && simple(meta),
+		o = adapters.Operation{Form: first.Key, Index: named(adapters.Get(meta, "_index"), target)}
+		if wanted {
+			o.ID = named(adapters.Get(meta, "_id"), "")
+			o.Creates = (first.Key == "index" || first.Key == "create") && !twice(meta) && simple(meta)
 		}
 		return o, noCreate, true
 	}
@@ -181,8 +190,8 @@ func action(line []byte, target string) (o adapters.Operation, noCreate, ok bool
 // simple reports whether an action says nothing but where its document goes.
 func simple(meta []adapters.Member) bool {
 	return !slices.ContainsFunc(meta, func(m adapters.Member) bool {
-		_, text := adapters.Text(m.Value)
-		return m.Key != "_index" && m.Key != "_id" || !text
+		text, ok := adapters.Text(m.Value)
+		return m.Key != "_index" && m.Key != "_id" || !ok || m.Key == "_id" && !acceptable(text)
 	})
 }
 

@@ -29,6 +29,12 @@ func splices(r *adapters.Request, params []adapters.Param) bool {
 	return !slices.ContainsFunc(params, func(p adapters.Param) bool { return !slices.Contains(plainParams, p.Name) })
 }
 
+// maxID is how many bytes an id may have: the engine refuses longer ones.
+const maxID = 512
+
+// acceptable reports whether the engine takes a text for an id.
+func acceptable(id string) bool { return id != "" && len(id) <= maxID }
+
 // replies returns what takes the reply to a write apart, nil where nothing of it may be left out. An update always goes on.
 func (d Dialect) replies(c adapters.Class) *adapters.Replies {
 	switch {
@@ -41,7 +47,8 @@ func (d Dialect) replies(c adapters.Class) *adapters.Replies {
 	return nil
 }
 
-// splitBulk returns the items of a bulk's reply.
+// splitBulk returns the items of a bulk's reply. What a pipeline drops, of which the engine says that nothing was to be done, stores no
+// more than what it refuses.
 func splitBulk(reply []byte) (items [][]byte, refused []bool, err error) {
 	members, err := adapters.Members(reply)
 	if err != nil {
@@ -59,7 +66,7 @@ func splitBulk(reply []byte) (items [][]byte, refused []bool, err error) {
 		if len(status) != 3 {
 			return nil, nil, fmt.Errorf("%w: an item without a status", adapters.ErrNotUnderstood)
 		}
-		refused = append(refused, status[0] != '2')
+		refused = append(refused, status[0] != '2' || string(adapters.Get(outcome, "result")) == `"noop"`)
 	}
 	return items, refused, nil
 }

@@ -33,7 +33,12 @@ func TestOperations(t *testing.T) {
 		creates                         []bool // nil if no reply can be taken apart
 	}{
 		{"bulk", "POST", "/_bulk", "", `{"index":{"_index":"i","_id":"1"}}` + doc + `{"create":{"_index":"i"}}` + doc + `{"update":{"_index":"i","_id":"1"}}` +
-			"\n{\"doc\":{}}\n" + `{"delete":{"_index":"i","_id":"1"}}`, nil, []bool{true, true, false, false}},
+			"\n{\"doc\":{}}\n" + `{"delete":{"_index":"i","_id":"1"}}` + "\n", nil, []bool{true, true, false, false}},
+		{"an action without a document", "POST", "/i/_bulk", "", `{"index":{}}` + doc + `{"index":{}}` + "\n", nil, nil},
+		{"cut off", "POST", "/i/_bulk", "", `{"index":{}}` + doc + `{"index":{}}` + "\n{}", nil, nil},
+		{"ids that are none", "POST", "/i/_bulk", "", `{"index":{"_id":""}}` + doc + `{"index":{"_id":"` + strings.Repeat("é", 257) + `"}}` + doc + `{"index":{"_id":"` + strings.Repeat("é", 256) + `"}}` + doc, nil,
+			[]bool{false, false, true}},
+		{"one of an id that is none", "PUT", "/i/_doc/" + strings.Repeat("x", 513), "", `{}`, nil, []bool{false}},
 		{"actions that say more", "POST", "/i/_bulk", "", `{"index":{"_id":"1","routing":"x"}}` + doc + `{"index":{"if_seq_no":1,"if_primary_term":1,"_id":"1"}}` + doc +
 			`{"index":{"_id":"1","version":3,"version_type":"external"}}` + doc + `{"index":{"pipeline":"p"}}` + doc + `{"index":{"require_alias":true}}` + doc +
 			`{"create":{"_id":7}}` + doc + `{"index":{"_id":"1","_id":"2"}}` + doc + `{"index":{"dynamic_templates":{}}}` + doc + `{"index":{}}` + doc, nil,
@@ -92,6 +97,16 @@ func TestNoOps(t *testing.T) {
 		if got, err := (Dialect{OpenSearch: openSearch}).joinBulk(nil, [][]byte{[]byte(`{"index":1}`)}); string(got) != want || err != nil {
 			t.Errorf("%s, want %s (%v)", got, want, err)
 		}
+	}
+}
+
+// TestDroppedIsNotStored: what a pipeline drops comes with a status of 200.
+func TestDroppedIsNotStored(t *testing.T) {
+	_, refused, err := splitBulk([]byte(`{"errors":false,"took":0,"items":[` +
+		`{"index":{"_index":"i","_id":"a","_version":-3,"result":"noop","_shards":{"total":0,"successful":0,"failed":0},"status":200}},` +
+		`{"index":{"_index":"i","_id":"b","_version":1,"result":"created","status":201}},{"index":{"_index":"i","_id":"c","status":400,"error":{}}}]}`))
+	if diff := cmp.Diff([]bool{true, false, true}, refused); diff != "" || err != nil {
+		t.Error(diff, err)
 	}
 }
 

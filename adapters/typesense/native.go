@@ -46,8 +46,11 @@ var notNative = []string{
 // newNative returns nil for a search that is none for the engine.
 func newNative(q *query, params []adapters.Param, scope adapters.Scope) *nativeSearch {
 	rule, fell := scope.NativeUnder(q.controls)
+	if rule == nil && fell == "" || q.unseen() || q.near != nil || q.shown {
+		return nil
+	}
 	members, err := adapters.Members(q.body)
-	if rule == nil && fell == "" || q.unseen() || q.near != nil || q.shown || err != nil {
+	if err != nil {
 		return nil
 	}
 	values, _ := effective(members, params)

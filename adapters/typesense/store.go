@@ -112,7 +112,8 @@ func isNotFound(err error) bool {
 // collection is what the engine says of a collection.
 type collection struct {
 	Name         string
-	NumDocuments int `json:"num_documents"`
+	NumDocuments int   `json:"num_documents"`
+	CreatedAt    int64 `json:"created_at"` // in seconds
 	Fields       []struct {
 		Name  string
 		Type  string

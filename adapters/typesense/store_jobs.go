@@ -35,6 +35,16 @@ func Split(_ context.Context, st adapters.Store, index string, n int) ([]string,
 	return parts, nil
 }
 
+// IdentityOf returns when a collection was made, which tells it from another that was made under its name.
+func IdentityOf(ctx context.Context, st adapters.Store, index string) (string, error) {
+	s, ok := st.(*store)
+	if !ok {
+		return "", errForeign
+	}
+	c, err := s.collection(ctx, index)
+	return strconv.FormatInt(c.CreatedAt, 10), err
+}
+
 // share is a part of a collection; the zero value is all of it.
 type share struct{ number, of uint64 }
 

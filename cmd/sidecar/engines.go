@@ -71,12 +71,12 @@ var kinds = []kind{
 
 var ofElastic = inspector{
 	product: elastic.Product, condition: elastic.ConditionOf, anything: elastic.Anything,
-	document: elastic.DocumentOf, split: elastic.Split, journal: elastic.JournalOf, remove: elastic.Remove,
+	document: elastic.DocumentOf, split: elastic.Split, identity: elastic.IdentityOf, journal: elastic.JournalOf, remove: elastic.Remove,
 }
 
 var ofTypesense = inspector{
 	product: typesense.Product, condition: typesense.ConditionOf, anything: typesense.Anything,
-	document: typesense.DocumentOf, split: typesense.Split, journal: typesense.JournalOf, remove: typesense.Remove,
+	document: typesense.DocumentOf, split: typesense.Split, identity: typesense.IdentityOf, journal: typesense.JournalOf, remove: typesense.Remove,
 }
 
 func elastically(e *EngineConfig) (adapters.Dialect, errorReply) {

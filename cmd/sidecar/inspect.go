@@ -17,6 +17,8 @@ type inspector struct {
 	// split returns the names of n parts of a concrete index, for [adapters.Selection]: together all its documents, each once. Parts
 	// of one name hold the same at any time and on any machine; the last takes in documents that come later. There may be fewer than n.
 	split func(ctx context.Context, store adapters.Store, index string, n int) ([]string, error)
+	// identity tells a concrete index from another that was made under its name.
+	identity func(ctx context.Context, store adapters.Store, index string) (string, error)
 	// journal returns the journal of jobs that the store's engine keeps.
 	journal func(adapters.Store) adapters.Journal
 	// remove takes the declarations of our fields out of a concrete index, as far as the engine can. note says, for an operator, what

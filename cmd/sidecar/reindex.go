@@ -189,6 +189,9 @@ func (r *reindexRun) job(e *opened, index adapters.Index) (jobs.Job, jobs.Option
 	if i.split != nil {
 		job.Split = func(ctx context.Context, n int) ([]string, error) { return i.split(ctx, e.store, index.Name, n) }
 	}
+	if i.identity != nil {
+		job.Identity = func(ctx context.Context) (string, error) { return i.identity(ctx, e.store, index.Name) }
+	}
 	if i.journal != nil {
 		job.Journal = i.journal(e.store)
 	}

@@ -1,0 +1,96 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// rebuilt is a job of an index that is made again under its name, with as many documents, all without a sketch, and their numbers
+// from the start.
+type rebuilt struct {
+	*memory
+	times atomic.Int32
+}
+
+func (r *rebuilt) again(n int) {
+	r.mu.Lock()
+	clear(r.sources)
+	clear(r.versions)
+	r.clock = 0
+	r.mu.Unlock()
+	r.times.Add(1)
+	for id, source := range documents(n) {
+		r.put(id, source)
+	}
+}
+
+func (r *rebuilt) job(rule *adapters.Rule, journal adapters.Journal) Job {
+	return Job{Store: r, Index: "news", Rule: rule, Split: r.ranges, Journal: journal, Identity: func(context.Context) (string, error) {
+		return strconv.Itoa(int(r.times.Load())), nil
+	}}
+}
+
+// TestIndexMadeAnew must not go by the checkpoint of an index that is gone: the numbers of its successor begin anew.
+func TestIndexMadeAnew(t *testing.T) {
+	for _, broken := range []bool{false, true} {
+		t.Run(fmt.Sprintf("broken off %t", broken), func(t *testing.T) {
+			m, rule, journal := &rebuilt{memory: newMemory(10, documents(100))}, testRule(t), &ledger{}
+			if broken {
+				m.onPatch = func(int) (int, error) { return 5, errors.New("the line went dead") }
+			}
+			if _, err := Reindex(t.Context(), m.job(rule, journal), Options{Slices: 2}, nil); (err != nil) != broken {
+				t.Fatal(err)
+			}
+			m.onPatch = nil
+			m.again(100)
+			got, err := Reindex(t.Context(), m.job(rule, journal), Options{Slices: 2, Resume: true}, nil)
+			if err != nil || got.Written != 100 || got.Resumed || len(m.wrong(rule)) > 0 {
+				t.Errorf("%v %+v", err, got)
+			}
+			if got, err = Reindex(t.Context(), m.job(rule, journal), Options{Resume: true}, nil); err != nil || got.Scanned > 0 || !got.Resumed {
+				t.Errorf("the run that is done was begun again: %v %+v", err, got)
+			}
+		})
+	}
+}
+
+// TestIndexMadeAnewUnderway has the index made anew in the middle of a run, and then while it is watched.
+func TestIndexMadeAnewUnderway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, rule, journal := &rebuilt{memory: newMemory(10, documents(300))}, testRule(t), &ledger{}
+		pages := 0
+		m.onPage = func() error {
+			if pages++; pages == 20 {
+				m.again(200)
+			}
+			return nil
+		}
+		if got, err := Reindex(t.Context(), m.job(rule, journal), Options{}, nil); err != nil || len(m.wrong(rule)) > 0 {
+			t.Errorf("%v %+v: %d are wrong", err, got, len(m.wrong(rule)))
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			if _, err := Watch(ctx, m.job(rule, journal), Options{}, time.Minute, nil); err != nil {
+				t.Error(err)
+			}
+		}()
+		time.Sleep(3 * time.Minute)
+		m.again(100)
+		time.Sleep(3 * time.Minute)
+		if wrong := m.wrong(rule); len(wrong) > 0 {
+			t.Errorf("%d are wrong after three rounds", len(wrong))
+		}
+		cancel()
+		<-done
+	})
+}
