@@ -1,7 +1,7 @@
 # Two commands for a newcomer: make demo, make test.
 GO ?= go
 
-.PHONY: demo test check engines e2e soak fuzz bench bench-parts quality build clean
+.PHONY: demo test check engines e2e soak fuzz bench bench-parts bench-e2e quality build clean
 
 # See it work: an embedded engine, a small corpus, one search without and with; nothing is installed.
 demo:
@@ -27,11 +27,11 @@ e2e:
 	NEARDUP_ENGINES=required $(GO) test -count=1 -timeout 30m -p 1 ./...
 
 # The long forms of tests: a bulk of a gigabyte in each form, minutes of concurrent writes and backfills, searches at random, the search
-# contract over thousands of pages. About an hour and a half.
+# contract over thousands of pages, jobs over a million documents, clusters on Flink. About two hours.
 soak:
 	NEARDUP_ENGINES=required NEARDUP_SOAK=1 $(GO) test -count=1 -timeout 240m -p 1 -v \
-	  -run 'InFlatMemory|RefusedImport|ConcurrentWrites|WritesAtRandom|BesideBackfill|AliasMoves|TestRealSearches|RandomSchedules|ScanOutlasts|TestContract|TestCursor|TestRealPages' \
-	  ./internal/e2e ./adapters/elastic ./adapters/typesense
+	  -run 'InFlatMemory|RefusedImport|ConcurrentWrites|WritesAtRandom|BesideBackfill|AliasMoves|TestRealSearches|RandomSchedules|ScanOutlasts|TestContract|TestCursor|TestRealPages|TestDuplicatesOfScribblers|TestReindex|TestFlinkClusters|Million' \
+	  ./internal/e2e ./adapters/elastic ./adapters/typesense ./jobs/cluster
 
 # Each fuzz target for FUZZTIME.
 FUZZTIME ?= 30s
@@ -48,6 +48,11 @@ bench:
 # The benchmarks of single parts.
 bench-parts:
 	$(GO) test -run '^$$' -bench . -benchmem ./sketch/... ./rerank ./adapters/...
+	NEARDUP_SOAK=1 $(GO) test -run '^$$' -bench Bands -benchtime 1x -timeout 30m ./jobs/cluster
+
+# Reindexing beside the engine's own update by query, and native searches beside those collapsed at query time, on real engines.
+bench-e2e:
+	NEARDUP_ENGINES=required NEARDUP_SOAK=1 $(GO) test -count=1 -timeout 60m -p 1 -v -run 'TestReindexSpeed' -bench BenchmarkNative -benchtime 150x ./internal/e2e
 
 # Precision and recall on labelled sets: make quality PRACTICE=<folder of folders>; without it on the project's own.
 quality:

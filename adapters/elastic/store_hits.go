@@ -119,7 +119,7 @@ func (r *scan) search(ctx context.Context, request raw, limit int64) (foundHits,
 // here.
 func takeHits(body []byte) (f foundHits, err error) {
 	f.length = len(body)
-	failed := 0
+	failed, late := 0, false
 	list := func(value []byte) {
 		elements(value, func(hit []byte) {
 			d := scanned{seqNo: -1}
@@ -150,6 +150,8 @@ func takeHits(body []byte) (f foundHits, err error) {
 					failed = int(number(value))
 				}
 			})
+		case "timed_out": // a limit of the cluster's own, with which it answers what it has found so far
+			late = string(value) == "true"
 		case "_scroll_id", "pit_id":
 			f.cursor, _ = adapters.Text(value)
 		}
@@ -157,6 +159,8 @@ func takeHits(body []byte) (f foundHits, err error) {
 	switch {
 	case !whole:
 		return f, fmt.Errorf("a reply that is not understood: %.100q", body)
+	case late:
+		return f, fmt.Errorf("it was not done within search.default_search_timeout: %w", adapters.ErrBusy)
 	case failed > 0:
 		return f, fmt.Errorf("%d shards failed: run it again when the index is whole", failed)
 	}

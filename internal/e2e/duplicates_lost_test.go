@@ -42,10 +42,10 @@ func TestSkipStandsOnWhatIsStored(t *testing.T) {
 			through, direct := skipping(t, e, index)
 			pipeline := direct.base + "/_ingest/pipeline/stands-drop"
 			call(t, e, "PUT", pipeline, `{"processors":[{"drop":{"if":"ctx.drop != null"}}]}`).want(t, 200)
-			t.Cleanup(func() {
+			defer func() {
 				call(t, e, "PUT", direct.base+"/"+index+"/_settings", `{"index.default_pipeline":null}`)
-				call(t, e, "DELETE", pipeline, "")
-			})
+				call(t, e, "DELETE", pipeline, "").want(t, 200)
+			}()
 			dropped := func(n int) string { return strings.Replace(saying(n), "{", `{"drop":1,`, 1) }
 			repeated := `{"index":{"_id":"again"}}` + "\n" + saying(1) + "\n"
 			for _, c := range []struct {
