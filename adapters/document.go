@@ -171,7 +171,7 @@ func (e *Enricher) append(dst []byte, index string, document []byte, partial boo
 	if fields == nil {
 		return append(dst, document...), change
 	}
-	return appendMembers(dst, document, last, fields), change
+	return appendMembers(dst, document, last, "", fields), change
 }
 
 // outdone returns the fields with null for each other one of ours of which a document has a value of the client's own.

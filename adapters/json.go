@@ -165,13 +165,12 @@ func Set(object []byte, key string, value []byte) ([]byte, error) {
 	if len(members) > 0 {
 		last = members[len(members)-1].end
 	}
-	member := append(append(append(append(make([]byte, 0, len(key)+len(value)+3), '"'), key...), '"', ':'), value...)
-	return appendMembers(make([]byte, 0, len(object)+len(member)+1), object, last, member), nil
+	return appendMembers(make([]byte, 0, len(object)+len(key)+len(value)+4), object, last, key, value), nil
 }
 
 // appendMembers appends the object to dst with more members, in JSON without braces, right behind the last one, which ends at last, 0
-// if there is none.
-func appendMembers(dst, object []byte, last int, members []byte) []byte {
+// if there is none. With a key they are the value of one member of that name.
+func appendMembers(dst, object []byte, last int, key string, members []byte) []byte {
 	at := last
 	if last == 0 { // right behind the brace, before which comments may stand
 		s := begin(object)
@@ -180,6 +179,9 @@ func appendMembers(dst, object []byte, last int, members []byte) []byte {
 	dst = append(dst, object[:at]...)
 	if last > 0 {
 		dst = append(dst, ',')
+	}
+	if key != "" {
+		dst = append(append(append(dst, '"'), key...), '"', ':')
 	}
 	return append(append(dst, members...), object[at:]...)
 }

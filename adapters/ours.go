@@ -125,7 +125,7 @@ func WithOurs(document []byte, o Ours) ([]byte, error) {
 	if len(members) > 0 {
 		last = members[len(members)-1].end
 	}
-	return appendMembers(nil, document, last, list), nil
+	return appendMembers(nil, document, last, "", list), nil
 }
 
 // BandKeys returns the keys of a sketch's bands as they are stored, one for each of the rule's bands: numbers from -2^32 to -1, which

@@ -125,6 +125,7 @@ type board struct {
 	changed  chan struct{} // closed when a part was given back or done
 	taken    int           // leases of others that had ended and were taken over
 	lost     int           // leases that others took over
+	anew     bool          // the run to be resumed was of another index
 }
 
 func newBoard(journal adapters.Journal, job, worker string, dead func(string) bool) *board {
@@ -185,6 +186,7 @@ func (b *board) join(ctx context.Context, resume bool, parts func() (plan, error
 			b.adopt(run, p)
 			return nil
 		}
+		anew := resume && len(p.Parts) > 0
 		if p, err = parts(); err != nil {
 			return err
 		}
@@ -202,6 +204,9 @@ func (b *board) join(ctx context.Context, resume bool, parts func() (plan, error
 			continue
 		}
 		b.adopt(run+1, p)
+		b.mu.Lock()
+		b.anew = b.anew || anew
+		b.mu.Unlock()
 		b.sweep(ctx, old)
 		return nil
 	}

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"testing"
 	"testing/synctest"
@@ -90,9 +91,15 @@ func TestDeadWorker(t *testing.T) {
 }
 
 // echo is a journal over a transport that sends everything twice, and tells of the second time.
-type echo struct{ ledger }
+type echo struct {
+	ledger
+	times int
+}
 
 func (e *echo) Append(ctx context.Context, job string, entry adapters.Entry) (bool, error) {
+	if e.times++; e.times > 100 {
+		return false, errors.New("this has no end")
+	}
 	if _, err := e.ledger.Append(ctx, job, entry); err != nil {
 		return false, err
 	}
@@ -117,6 +124,27 @@ func TestEntriesSentTwice(t *testing.T) {
 		defer cancel()
 		if err := h.append(ctx, r); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// TestAnswerLost has the answer to an entry be lost, after which a later state is what comes to stand, not that entry.
+func TestAnswerLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, _, h := held(t)
+		early, err := json.Marshal(record{Worker: h.worker, For: leaseFor})
+		if err != nil {
+			t.Fatal(err)
+		}
+		entry := adapters.Entry{Part: h.part, Number: h.number + 1, Data: early}
+		if first, err := a.journal.Append(t.Context(), a.job, entry); err != nil || !first {
+			t.Fatal(first, err)
+		}
+		if err := h.release(t.Context(), true); err != nil {
+			t.Error(err)
+		}
+		if r := standsAt(a.journal.(*ledger), h.part); !r.Done {
+			t.Errorf("the part stands at %+v", r)
 		}
 	})
 }

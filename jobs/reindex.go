@@ -57,6 +57,8 @@ type Report struct {
 	Parts, PartsDone, Workers int
 	// Resumed says that the parts are those of an earlier run, or of one that others are at work on.
 	Resumed bool
+	// Anew says that the run to go on with was of an index in whose place there is another now, and that all was begun anew.
+	Anew bool
 	// Taken counts leases that were taken over from workers that had ended, Lost those that others took over from this one.
 	Taken, Lost int
 	// Retries counts documents and requests that were sent again because the engine had no room; Waited is how long nothing was sent
@@ -99,6 +101,7 @@ type run struct {
 	tally   tally
 	start   time.Time
 	left    budget
+	begun   func() // a page of what is to be read first is there, or none comes
 
 	mu     sync.Mutex
 	report Report
@@ -106,7 +109,7 @@ type run struct {
 
 func newRun(job Job, o Options, progress func(Progress)) *run {
 	o.Slices = max(1, o.Slices)
-	r := &run{Job: job, options: o, pace: o.Pace, start: time.Now(), tally: tally{report: progress}}
+	r := &run{Job: job, options: o, pace: o.Pace, start: time.Now(), tally: tally{report: progress}, begun: func() {}}
 	if o.MaxDocs > 0 {
 		r.left.limited, r.left.documents = true, o.MaxDocs
 	}
@@ -135,7 +138,7 @@ func (r *run) end(err error) (Report, error) {
 	out.Took = time.Since(r.start)
 	out.Retries, out.Waited = r.pace.waits()
 	r.board.mu.Lock()
-	out.Parts, out.Taken, out.Lost = len(r.board.plan.Parts), r.board.taken, r.board.lost
+	out.Parts, out.Taken, out.Lost, out.Anew = len(r.board.plan.Parts), r.board.taken, r.board.lost, r.board.anew
 	r.board.mu.Unlock()
 	if err != nil {
 		return out, fmt.Errorf("reindex %s: %w", r.Index, err)
@@ -226,16 +229,27 @@ func (r *run) plan(ctx context.Context) (p plan, err error) {
 	return p, nil
 }
 
-// work has the slices work on parts until there are none left.
+// work has the slices work on parts until there are none left. The first one begins alone, with the open part if that is free:
+// what the others write comes to lie there, and is not read once more when it was looked at before.
 func (r *run) work(ctx context.Context) error {
 	slices, ctx := errgroup.WithContext(ctx)
 	looking, stop := context.WithCancel(ctx)
 	defer stop()
+	begun := make(chan struct{})
+	r.begun = sync.OnceFunc(func() { close(begun) })
 	var working sync.WaitGroup
-	for range r.options.Slices {
+	for i := range r.options.Slices {
 		working.Add(1)
 		slices.Go(func() error {
 			defer working.Done()
+			if i > 0 {
+				select {
+				case <-begun:
+				case <-ctx.Done():
+					return context.Cause(ctx)
+				}
+			}
+			defer r.begun()
 			return r.slice(ctx)
 		})
 	}
@@ -272,7 +286,9 @@ func (r *run) slice(ctx context.Context) error {
 		if err != nil || h == nil {
 			return err
 		}
-		switch err := r.part(ctx, h, func(ctx context.Context) error { return r.scan(ctx, h) }); {
+		err = r.part(ctx, h, func(ctx context.Context) error { return r.scan(ctx, h) })
+		r.begun()
+		switch {
 		case errors.Is(err, errLost):
 			r.board.lose()
 		case err != nil:

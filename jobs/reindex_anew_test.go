@@ -52,10 +52,10 @@ func TestIndexMadeAnew(t *testing.T) {
 			m.onPatch = nil
 			m.again(100)
 			got, err := Reindex(t.Context(), m.job(rule, journal), Options{Slices: 2, Resume: true}, nil)
-			if err != nil || got.Written != 100 || got.Resumed || len(m.wrong(rule)) > 0 {
+			if err != nil || got.Written != 100 || got.Resumed || !got.Anew || len(m.wrong(rule)) > 0 {
 				t.Errorf("%v %+v", err, got)
 			}
-			if got, err = Reindex(t.Context(), m.job(rule, journal), Options{Resume: true}, nil); err != nil || got.Scanned > 0 || !got.Resumed {
+			if got, err = Reindex(t.Context(), m.job(rule, journal), Options{Resume: true}, nil); err != nil || got.Scanned > 0 || !got.Resumed || got.Anew {
 				t.Errorf("the run that is done was begun again: %v %+v", err, got)
 			}
 		})

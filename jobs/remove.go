@@ -47,8 +47,8 @@ func Remove(
 	}
 	// All are read, not those alone that are marked: of a field that a partial update cleared the engine knows nothing, and yet
 	// there stands a null.
-	err := store.Scan(ctx, index, nil, adapters.Selection{}, func(p adapters.Page) error {
-		r.counts.Total = p.Total
+	err := scanOn(ctx, store, index, nil, adapters.Selection{}, r.pace, func(p adapters.Page) error {
+		r.counts.Total = max(r.counts.Total, p.Total)
 		return r.page(ctx, p, true)
 	})
 	for look := 0; err == nil && len(r.changed) > 0 && look < removeLooks; look++ {
@@ -138,6 +138,29 @@ func paceOf(perSecond float64) *Pace {
 	p := NewPace(perSecond)
 	p.serve(1)
 	return p
+}
+
+// scanOn is a scan that waits while the engine has no room, and goes on behind the last page, where the engine can.
+func scanOn(
+	ctx context.Context, store adapters.Store, index string, rule *adapters.Rule, s adapters.Selection, pace *Pace,
+	yield func(adapters.Page) error,
+) error {
+	for begun := false; ; {
+		err := store.Scan(ctx, index, rule, s, func(p adapters.Page) error {
+			begun, s.After = true, p.After
+			pace.served()
+			return yield(p)
+		})
+		if !errors.Is(err, adapters.ErrBusy) || begun && (s.After == "" || s.Limit > 0) {
+			return err
+		}
+		if tired := pace.refused(); tired != nil {
+			return fmt.Errorf("%w: %w", tired, err)
+		}
+		if err := pace.rest(ctx); err != nil {
+			return err
+		}
+	}
 }
 
 // patchAll writes documents as the pace allows, and sends again what the engine had no room for. A request that is under way

@@ -64,8 +64,8 @@ func Verify(
 ) (Findings, error) {
 	v := verification{store: store, index: index, rule: rule, options: o, pace: paceOf(o.RequestsPerSecond)}
 	f := &v.findings
-	err := store.Scan(ctx, index, rule, s, func(p adapters.Page) error {
-		f.Total = p.Total
+	err := scanOn(ctx, store, index, rule, s, v.pace, func(p adapters.Page) error {
+		f.Total = max(f.Total, p.Total)
 		for _, document := range p.Documents {
 			wrong := f.Wrong()
 			if right := f.Count(rule, document); !right {

@@ -351,7 +351,9 @@ func (f *findings) verify(ctx context.Context, g *group) error {
 			if now == nil || adapters.OursOf(now.Source).Sketch != n.standing.sketch.String() {
 				continue
 			}
-			n.standing.stored = now
+			c := *n.standing // which other requests may hold as well
+			c.stored = now
+			n.standing = &c
 		}
 		f.left[n.op.Number] = n
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -388,6 +389,24 @@ func TestDuplicatesOfAMomentAgo(t *testing.T) {
 	b.refused = map[string]bool{"6": true}
 	send(line("index 6", told(3, 0)), "index 6 429")
 	send(line("index 7", told(3, 1)), "index 7 done")
+}
+
+// TestDuplicatesAtOnce: requests that find the same document of a moment ago share it, and change nothing of it.
+func TestDuplicatesAtOnce(t *testing.T) {
+	b := newBank(t, "news-1", adapters.SkipDuplicates, true)
+	b.unseen = true
+	f := b.front(t)
+	do(t, "POST", f.url+"/news-1/_bulk", line("index 1", told(1, 0)))
+	var all sync.WaitGroup
+	for i := range 16 {
+		all.Go(func() {
+			a := do(t, "POST", f.url+"/news-1/_bulk", line(fmt.Sprintf("index x%d", i), told(1, 1)))
+			if got := results(t, a.body); len(got) != 1 || got[0] != "index 1 noop" {
+				t.Error(got)
+			}
+		})
+	}
+	all.Wait()
 }
 
 // TestMuchOfAMomentAgo: what is remembered is bounded, and the latest of it is there.

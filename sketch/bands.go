@@ -1,10 +1,5 @@
 package sketch
 
-import (
-	"encoding/base64"
-	"encoding/binary"
-)
-
 // AppendBands appends one key for each band of the sketch: a 64-bit hash of some of its positions, one after the other. Two
 // documents share a key where they agree in all positions of a band, so an exact-match index over the keys finds candidates: a
 // pair of resemblance r is one with the probability that [Candidate] tells. Keys of different bands and of different schemes
@@ -37,10 +32,4 @@ func (s *Sketch) AppendBands(keys []uint64, bands, rows int) ([]uint64, bool) {
 		keys = append(keys, h)
 	}
 	return keys, true
-}
-
-// BandTerm returns a key of [Sketch.AppendBands] as a term for an exact-match index: the 11 characters of its unpadded URL-safe
-// base64, big-endian.
-func BandTerm(key uint64) string {
-	return base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint64(nil, key))
 }

@@ -139,13 +139,3 @@ func TestBandsBySimulation(t *testing.T) {
 		}
 	}
 }
-
-func TestBandTerm(t *testing.T) {
-	for key, want := range map[uint64]string{
-		0: "AAAAAAAAAAA", 1: "AAAAAAAAAAE", math.MaxUint64: "__________8", 0xfbf0 << 48: "-_AAAAAAAAA",
-	} {
-		if got := BandTerm(key); got != want {
-			t.Errorf("BandTerm(%#x) = %q, want %q", key, got, want)
-		}
-	}
-}

@@ -130,19 +130,19 @@ func ExampleScheme_characters() {
 // Candidates for near-duplicates are found by an exact-match index over bands.
 func ExampleSketch_AppendBands() {
 	s := sketcher(nil)
-	index := map[string][]string{}
+	index := map[uint64][]string{}
 	for name, text := range map[string]string{"news": news, "other": other} {
 		k, _ := s.Sketch(text)
 		keys, _ := k.AppendBands(nil, 16, 8)
 		for _, key := range keys {
-			index[sketch.BandTerm(key)] = append(index[sketch.BandTerm(key)], name)
+			index[key] = append(index[key], name)
 		}
 	}
 	k, _ := s.Sketch(repost)
 	keys, _ := k.AppendBands(nil, 16, 8)
 	found := map[string]bool{}
 	for _, key := range keys {
-		for _, name := range index[sketch.BandTerm(key)] {
+		for _, name := range index[key] {
 			found[name] = true
 		}
 	}

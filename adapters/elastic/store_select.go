@@ -75,7 +75,7 @@ func anyBand(keys []int64) string {
 
 // look reads what one search finds.
 func (r *scan) look(ctx context.Context) error {
-	body := `{"size":` + strconv.Itoa(r.sel.Limit) + `,` + r.source + `"sort":["_seq_no"],"track_total_hits":false,` +
+	body := `{"size":` + strconv.Itoa(r.sel.Limit) + `,` + r.source + bySeqNo + `,"track_total_hits":false,` +
 		`"seq_no_primary_term":true,"query":` + r.query + `}`
 	found, err := r.search(ctx, post(r.index+"/_search", "", body), scanLimit)
 	if err != nil {

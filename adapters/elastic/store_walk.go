@@ -26,6 +26,10 @@ const (
 	scanHeld = 30 * time.Minute
 	// pointTries is how many points in time are lost, without a page from them, before the scan fails.
 	pointTries = 3
+	// bySeqNo puts hits in the order of their numbers. An index that never had a document nor a mapping knows not even these.
+	bySeqNo = `"sort":[{"_seq_no":{"unmapped_type":"long"}}]`
+	// pointsAhead is how many points in time are held at once at most.
+	pointsAhead = 20
 )
 
 // walk reads the documents of a part, or of all, page by page.
@@ -51,11 +55,29 @@ func (r *scan) walk(ctx context.Context) error {
 	if r.total, err = r.count(ctx, part); err != nil {
 		return err
 	}
-	for i := range part {
-		if part[i].to >= 0 && part[i].from >= part[i].to { // read before
+	return r.walks(ctx, part, settled)
+}
+
+// walks reads one share after the other, those of an open part as of before the first page, where the engine grants so many points
+// in time: what is written once that is there is found behind them.
+func (r *scan) walks(ctx context.Context, p part, settled map[int]int64) error {
+	var all []*shardWalk
+	defer func() {
+		for _, w := range all {
+			w.close(ctx)
+		}
+	}()
+	for i := range p {
+		if p[i].to >= 0 && p[i].from >= p[i].to { // read before
 			continue
 		}
-		w := &shardWalk{scan: r, share: &part[i], part: part, settled: settled}
+		w := &shardWalk{scan: r, share: &p[i], part: p, settled: settled}
+		if p[i].to < 0 && r.sel.Part != "" && len(all) > 0 && len(all) < pointsAhead {
+			_ = w.open(ctx) // else it is opened when its turn comes
+		}
+		all = append(all, w)
+	}
+	for _, w := range all {
 		if err := w.run(ctx); err != nil {
 			return err
 		}
@@ -252,6 +274,7 @@ func (w *shardWalk) close(ctx context.Context) {
 		return
 	}
 	name := string(adapters.AppendString(nil, w.point))
+	w.point = ""
 	if w.d.OpenSearch {
 		w.s.after(ctx, raw{http.MethodDelete, "/_search/point_in_time", "", `{"pit_id":[` + name + `]}`})
 		return
@@ -268,14 +291,14 @@ func (w *shardWalk) page(ctx context.Context, n int) (foundHits, error) {
 	whole := *w.share
 	whole.from = 0 // told by the cursor; alike on all pages, the query can be kept
 	body := `{"pit":{"id":` + string(adapters.AppendString(nil, w.point)) + `,"keep_alive":"` + pointHeld + `"},"size":` +
-		strconv.Itoa(n) + `,` + w.source + behind + `"sort":["_seq_no"],"seq_no_primary_term":true,"track_total_hits":false,"query":` +
+		strconv.Itoa(n) + `,` + w.source + behind + bySeqNo + `,"seq_no_primary_term":true,"track_total_hits":false,"query":` +
 		w.within(whole) + `}`
 	return w.search(ctx, raw{http.MethodPost, "/_search", "", body}, scanLimit)
 }
 
 // scroll reads the share by scroll.
 func (w *shardWalk) scroll(ctx context.Context, begin int64) error {
-	body := `{"size":` + strconv.Itoa(scanFirst) + `,` + w.source + `"sort":["_seq_no"],"seq_no_primary_term":true,"query":` +
+	body := `{"size":` + strconv.Itoa(scanFirst) + `,` + w.source + bySeqNo + `,"seq_no_primary_term":true,"query":` +
 		w.within(*w.share) + `}`
 	found, err := w.search(ctx, post(w.index+"/_search", scrolling+"&"+w.share.preference(), body), 0)
 	if err != nil {

@@ -1,6 +1,7 @@
 package elastic
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -47,8 +48,8 @@ func (d Dialect) replies(c adapters.Class) *adapters.Replies {
 	return nil
 }
 
-// splitBulk returns the items of a bulk's reply. What a pipeline drops, of which the engine says that nothing was to be done, stores no
-// more than what it refuses.
+// splitBulk returns the items of a bulk's reply. What a pipeline drops is as good as refused: it comes as a no-op without a version, for
+// which a negative number stands.
 func splitBulk(reply []byte) (items [][]byte, refused []bool, err error) {
 	members, err := adapters.Members(reply)
 	if err != nil {
@@ -66,7 +67,7 @@ func splitBulk(reply []byte) (items [][]byte, refused []bool, err error) {
 		if len(status) != 3 {
 			return nil, nil, fmt.Errorf("%w: an item without a status", adapters.ErrNotUnderstood)
 		}
-		refused = append(refused, status[0] != '2' || string(adapters.Get(outcome, "result")) == `"noop"`)
+		refused = append(refused, status[0] != '2' || bytes.HasPrefix(adapters.Get(outcome, "_version"), []byte("-")))
 	}
 	return items, refused, nil
 }

@@ -41,18 +41,25 @@ func TestDecidingDates(t *testing.T) {
 	}
 }
 
-// A document that nests without end costs no more than to read it.
+// A document that nests without end costs no more than to read it: eight times the depth takes some eight times as long, not 64 times.
 func TestDecidingValuesOfDeepDocuments(t *testing.T) {
-	const depth = 30_000
-	document := []byte(`{"a":` + strings.Repeat("[", depth) + strings.Repeat("]", depth) + `,"b":` + strings.Repeat(`{"a":`, depth) + "1" + strings.Repeat("}", depth) + "}")
-	look := deciding(document)
-	began := time.Now()
-	for _, field := range []string{"a", "b", "b" + strings.Repeat(".a", depth)} {
-		if got := look(adapters.Deciding{Field: field}); len(got) > 0 {
-			t.Errorf("%.10s: %q", field, got)
+	best := func(depth int) (least time.Duration) {
+		document := []byte(`{"a":` + strings.Repeat("[", depth) + strings.Repeat("]", depth) +
+			`,"b":` + strings.Repeat(`{"a":`, depth) + "1" + strings.Repeat("}", depth) + "}")
+		for try := range 5 {
+			look, began := deciding(document), time.Now()
+			for _, field := range []string{"a", "b", "b" + strings.Repeat(".a", depth)} {
+				if got := look(adapters.Deciding{Field: field}); len(got) > 0 {
+					t.Errorf("%.10s: %q", field, got)
+				}
+			}
+			if took := time.Since(began); try == 0 || took < least {
+				least = took
+			}
 		}
+		return least
 	}
-	if took := time.Since(began); took > time.Second {
-		t.Errorf("took %v", took)
+	if short, long := best(4_000), best(32_000); long > 30*short {
+		t.Errorf("%v for the eightfold depth of what takes %v", long, short)
 	}
 }

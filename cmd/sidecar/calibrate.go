@@ -132,8 +132,10 @@ func (r *calibrateRun) engines(ctx context.Context, engines []*opened) error {
 		}{r.list}))
 	}
 	if r.flags.html != "" && len(r.list) > 0 {
-		errs = append(errs, writeReport(r.flags.html, r.list))
-		_, _ = fmt.Fprintf(r.err, "report written to %s\n", r.flags.html)
+		err := writeReport(r.flags.html, r.list)
+		if errs = append(errs, err); err == nil {
+			_, _ = fmt.Fprintf(r.err, "report written to %s\n", r.flags.html)
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -109,12 +111,19 @@ func (f *clusterFlags) check(cmd *cobra.Command) error {
 		return fmt.Errorf("--report: %q is unknown: use text or json", f.report)
 	case f.output != "" && !strings.HasSuffix(f.output, ".jsonl") && !strings.HasSuffix(f.output, ".csv"):
 		return fmt.Errorf("--output: %q is of no known kind: use a name that ends in .jsonl or .csv", f.output)
+	case f.output != "" && !isFolder(filepath.Dir(f.output)): // rather now than after hours
+		return fmt.Errorf("--output: there is no directory %s: name a file in one that you may write to", filepath.Dir(f.output))
 	case f.write && f.algorithm == string(cluster.Exact):
 		return errors.New("--write: searches take a cluster for all near-duplicates, and exact finds equal texts alone: use bands or broder")
 	case f.engine == onFlink && f.algorithm != "" && f.algorithm != string(cluster.Bands):
 		return fmt.Errorf("--engine flink: finds the pairs of bands alone, not of %s", f.algorithm)
 	}
 	return nil
+}
+
+func isFolder(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
 }
 
 const (

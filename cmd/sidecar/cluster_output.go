@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"crypto/rand"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -27,7 +28,10 @@ type clusterFile struct {
 }
 
 func newClusterFile(name string) (*clusterFile, error) {
-	file, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
+	// not os.CreateTemp, which knows nothing of who else may read files here: see umask(2)
+	const readable = 0o666
+	hidden := filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+"."+rand.Text())
+	file, err := os.OpenFile(hidden, os.O_WRONLY|os.O_CREATE|os.O_EXCL, readable)
 	if err != nil {
 		return nil, fmt.Errorf("--output: %w", err)
 	}
@@ -69,8 +73,7 @@ func (f *clusterFile) keep() error {
 			return fmt.Errorf("--output: %w", err)
 		}
 	}
-	const readable = 0o644
-	err := errors.Join(f.out.Flush(), f.file.Chmod(readable), f.file.Sync(), f.file.Close())
+	err := errors.Join(f.out.Flush(), f.file.Sync(), f.file.Close())
 	if err == nil {
 		err = os.Rename(f.file.Name(), f.name)
 	}

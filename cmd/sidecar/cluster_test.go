@@ -180,7 +180,7 @@ func TestClusterRefuses(t *testing.T) {
 		{"--input " + broken + " --output " + out, broken + ":7: is no JSON object"},
 		{"--input " + broken + " --id nr --output " + out, broken + `:1: has no field "nr": name the field that holds the id with --id`},
 		{"--input " + long + " --memory 1k --temp-dir " + dir + "/none", "temporary file in " + dir + "/none: "},
-		{"--input " + long + " --output " + dir + "/none/out.csv", "--output: open " + dir + "/none/"},
+		{"--input nowhere --output " + dir + "/none/out.csv", "--output: there is no directory " + dir + "/none: name a file"},
 	} {
 		got := sidecar(t, append([]string{"cluster"}, strings.Fields(test.args)...)...)
 		if got.code != exitFailed || !strings.HasPrefix(got.stderr, "error: "+test.want) || got.stdout != "" {

@@ -33,6 +33,7 @@ type reindexed struct {
 	PartsDone int  `json:"parts_done"`
 	Slices    int  `json:"slices"`
 	Resumed   bool `json:"resumed"`
+	Anew      bool `json:"index_made_anew"`
 	TakenOver int  `json:"leases_taken_over"`
 	Lost      int  `json:"leases_lost"`
 	// Retries are documents and requests that were sent again; Waited is how long nothing was sent for that.
@@ -51,6 +52,9 @@ func (r *reindexRun) print(e *opened, index adapters.Index, report jobs.Report, 
 		const so = "others can't join in, and --resume has nothing to go on from"
 		_, _ = fmt.Fprintf(r.err, "%s: %s: %s: %v\n", e.config.Name, index.Name, so, report.Unkept)
 	}
+	if report.Anew {
+		_, _ = fmt.Fprintf(r.err, "%s: %s: the index was made anew since the last run, and so was the job begun\n", e.config.Name, index.Name)
+	}
 	if r.flags.output == "text" {
 		_, _ = fmt.Fprintln(r.out, summary(e.config.Name+": "+index.Name, report, r.flags.dryRun))
 		return
@@ -59,7 +63,7 @@ func (r *reindexRun) print(e *opened, index adapters.Index, report jobs.Report, 
 		Engine: e.config.Name, Index: index.Name, DryRun: r.flags.dryRun, Scanned: report.Scanned, Written: report.Written,
 		Right: report.Skipped, Textless: report.Textless, Changed: report.Changed, Gone: report.Gone, Refused: report.Refused,
 		Cut: report.Cut, Whole: err == nil && !report.Cut, Total: report.Total, All: report.All, Parts: report.Parts,
-		PartsDone: report.PartsDone, Slices: report.Workers, Resumed: report.Resumed, TakenOver: report.Taken, Lost: report.Lost,
+		PartsDone: report.PartsDone, Slices: report.Workers, Resumed: report.Resumed, Anew: report.Anew, TakenOver: report.Taken, Lost: report.Lost,
 		Retries: report.Retries, Waited: seconds(report.Waited), Seconds: seconds(report.Took), PerSecond: math.Round(report.PerSecond()),
 	}
 	if err != nil {

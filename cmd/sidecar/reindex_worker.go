@@ -30,7 +30,12 @@ func workerDead(worker string) bool {
 		return false
 	}
 	pid, err := strconv.Atoi(parts[2])
-	return err == nil && startOf(pid) != parts[3]
+	if err != nil {
+		return false
+	}
+	start := startOf(pid)
+	// Where not even the first process is shown, those of others are hidden (hidepid), and may well be there.
+	return start != parts[3] && (start != "" || startOf(1) != "")
 }
 
 // machine returns what tells this machine, since it was started, and this space of process ids from all others; empty where the

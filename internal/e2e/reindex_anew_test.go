@@ -22,7 +22,7 @@ func TestReindexOfAnIndexMadeAnew(t *testing.T) {
 		})
 		time.Sleep(1100 * time.Millisecond) // Typesense tells collections apart by the second
 		jobIndex(t, direct, index, documents)
-		if got, complaint, code := reindex(t, "--config", file, "--resume"); code != 0 || got.Written != documents || got.Resumed {
+		if got, complaint, code := reindex(t, "--config", file, "--resume"); code != 0 || got.Written != documents || got.Resumed || !got.Anew {
 			t.Errorf("%d %+v %s", code, got, complaint)
 		}
 		if lacking, why := unfit(t, direct, index); lacking > 0 || why != "" {

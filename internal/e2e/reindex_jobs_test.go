@@ -41,7 +41,8 @@ type reindexed struct {
 	Parts        int
 	PartsDone    int `json:"parts_done"`
 	Resumed      bool
-	Taken        int `json:"leases_taken_over"`
+	Anew         bool `json:"index_made_anew"`
+	Taken        int  `json:"leases_taken_over"`
 	Retries      int
 	Seconds      float64
 	PerSecond    float64 `json:"documents_per_second"`
@@ -279,13 +280,16 @@ func TestReindexSome(t *testing.T) {
 			whole            bool
 		}{
 			{[]string{"--dry-run"}, 90, 90, true},
-			{[]string{"--query", query}, -1, 4, true}, // what is written may be read once more
+			{[]string{"--query", query}, 4, 4, true},
 			{[]string{"--query", query}, 4, 0, true},
-			{[]string{"--max-docs", "20"}, -1, 20, false},
-			{[]string{"--max-docs", "20", "--resume"}, -1, 20, false},
-			{[]string{"--resume"}, -1, 46, true},
+			{[]string{"--max-docs", "20"}, 24, 20, false},
+			{[]string{"--max-docs", "20", "--resume"}, 24, 20, false},
+			{[]string{"--resume"}, 50, 46, true},
 		}
-		for _, step := range steps {
+		for i, step := range steps {
+			if i > 2 && direct.typesense() { // can't go on anywhere, and says of no part what comes first
+				step.scanned = -1
+			}
 			got, complaint, code := reindex(t, append([]string{"--config", file}, step.args...)...)
 			if code != 0 || got.Written != step.written || got.Whole != step.whole || got.Cut == step.whole || step.scanned >= 0 && got.Scanned != step.scanned {
 				t.Errorf("%v: %d %+v %s", step.args, code, got, complaint)

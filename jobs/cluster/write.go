@@ -120,6 +120,8 @@ func (w *writer) batch(ctx context.Context, members []Member) error {
 	})
 	if err == nil {
 		err = w.patch(ctx, patches, &n)
+	} else {
+		n.Gone = 0 // what did not come may have been still to come
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

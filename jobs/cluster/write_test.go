@@ -193,3 +193,21 @@ func TestWriteFails(t *testing.T) {
 		t.Errorf("cancelled: %v, %d written", err, s.written)
 	}
 }
+
+// torn is a shelf whose reading breaks off.
+type torn struct{ *shelf }
+
+var errTorn = errors.New("the line went dead")
+
+func (s torn) Scan(context.Context, string, *adapters.Rule, adapters.Selection, func(adapters.Page) error) error {
+	return errTorn
+}
+
+// TestWriteCountsWhatIsKnown must not count as deleted what could not be read.
+func TestWriteCountsWhatIsKnown(t *testing.T) {
+	rule, s := shelved(t, 100)
+	got, err := corpusOf(t, rule, s).Write(t.Context(), torn{s}, "x", rule, nil)
+	if diff := cmp.Diff(Written{}, got); diff != "" || !errors.Is(err, errTorn) {
+		t.Error(diff, err)
+	}
+}
