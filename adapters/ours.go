@@ -159,8 +159,8 @@ func ChooseBands(positions int, threshold float64) (bands, rows int) {
 	return positions / rows, rows
 }
 
-// ClusterMark is what cluster ids made under the rule begin with: four characters, the first one that no word begins with, that stand for all that decides what is in a
-// cluster. An id with another mark was made under another threshold or scheme.
+// ClusterMark is what cluster ids made under the rule begin with: four characters, the first one that no word begins with, that stand
+// for all that decides what is in a cluster. An id with another mark was made under another threshold or scheme.
 func (r *Rule) ClusterMark() string {
 	text := strings.Join([]string{
 		strconv.FormatUint(uint64(r.Sketcher.SchemeID()), 16), strconv.Itoa(int(r.Source())),
