@@ -155,8 +155,19 @@ func (f *flink) same(t *testing.T, documents int) {
 	f.holds(t, in, want)
 }
 
-// lost kills a taskmanager as soon as it works, and starts another in its place.
+// lost kills a taskmanager while it works, and starts another in its place. Where the job is over before that, it takes one of more
+// documents.
 func (f *flink) lost(t *testing.T, documents int) {
+	for try := range 3 {
+		if f.lostOne(t, documents<<(2*try)) {
+			return
+		}
+	}
+	t.Error("no taskmanager was killed at its work: the jobs were too short")
+}
+
+// lostOne reports whether the job was hit.
+func (f *flink) lostOne(t *testing.T, documents int) bool {
 	in := clusterInput{file: kindred(t, documents)}
 	want := in.inProcess(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -181,19 +192,24 @@ func (f *flink) lost(t *testing.T, documents int) {
 		cancel()
 	}()
 	job := <-killed
-	f.AddTaskmanager(t)
+	if job != "" {
+		f.AddTaskmanager(t)
+	}
 	<-done
 	if job == "" {
-		t.Fatal("no taskmanager was killed: the job was too short")
+		t.Logf("%d documents: over before a taskmanager could be killed", documents)
+		return false
 	}
 	var history struct {
 		ExceptionHistory struct {
 			Entries []struct{ ExceptionName string }
 		}
 	}
-	if err := f.web(t.Context(), "/jobs/"+job+"/exceptions", &history); err != nil || len(history.ExceptionHistory.Entries) == 0 {
-		t.Errorf("the job knows of no failure, so the kill hit nothing: %v", err)
+	if err := f.web(t.Context(), "/jobs/"+job+"/exceptions", &history); err != nil {
+		t.Error(err)
 	}
+	t.Logf("%d documents: the job knows of %d failures", documents, len(history.ExceptionHistory.Entries))
+	return len(history.ExceptionHistory.Entries) > 0
 }
 
 // running returns the jobs that run.
