@@ -75,11 +75,7 @@ func (f *calibrateFlags) run(cmd *cobra.Command) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	c, err := configOf(cmd)
-	if err != nil {
-		return err
-	}
-	engines, err := c.openAll(f.engine)
+	engines, err := openFor(cmd, f.engine)
 	if err != nil {
 		return err
 	}

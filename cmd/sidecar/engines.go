@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/elastic"
 	"github.com/neardup/sidecar/adapters/typesense"
@@ -202,6 +204,15 @@ type opened struct {
 	config *EngineConfig
 	rules  adapters.Rules
 	store  adapters.Store
+}
+
+// openFor opens for a command the engine with the name, or all that the configuration has where it is empty.
+func openFor(cmd *cobra.Command, name string) ([]*opened, error) {
+	c, err := configOf(cmd)
+	if err != nil {
+		return nil, err
+	}
+	return c.openAll(name)
 }
 
 // openAll opens the engine with the name, or all of them where it is empty.

@@ -50,11 +50,7 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
 			if err := f.validate(); err != nil {
 				return err
 			}
-			c, err := configOf(cmd)
-			if err != nil {
-				return err
-			}
-			engines, err := c.openAll(f.engine)
+			engines, err := openFor(cmd, f.engine)
 			if err != nil {
 				return err
 			}

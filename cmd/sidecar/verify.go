@@ -104,11 +104,7 @@ func (f *verifyFlags) run(cmd *cobra.Command) error {
 	if err := validOutput(f.output); err != nil {
 		return err
 	}
-	c, err := configOf(cmd)
-	if err != nil {
-		return err
-	}
-	engines, err := c.openAll(f.engine)
+	engines, err := openFor(cmd, f.engine)
 	if err != nil {
 		return err
 	}
