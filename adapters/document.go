@@ -293,12 +293,6 @@ func HasSketch(document []byte) bool {
 	return err == nil && value != nil && string(value) != "null"
 }
 
-// WithSketch returns the document's JSON with our field set to the sketch's text, or without our field where the text is empty, and
-// every other byte as it stands.
-func WithSketch(document []byte, text string) ([]byte, error) {
-	return WithOurs(document, Ours{Sketch: text})
-}
-
 // texts is what was found of a rule's fields in a document, a list for each field in the rule's order.
 type texts struct {
 	byField [][]string

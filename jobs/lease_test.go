@@ -301,7 +301,7 @@ func (c *crowd) live(ctx context.Context, rnd *rand.Rand) {
 		id := fmt.Sprintf("%04d", rnd.IntN(1000))
 		source := fmt.Sprintf(`{"title":"the ferry of %d was early for once in %d"}`, rnd.IntN(9), rnd.IntN(99))
 		computed, _ := c.rule.SketchOf([]byte(source))
-		whole, err := adapters.WithSketch([]byte(source), computed.Text)
+		whole, err := adapters.WithOurs([]byte(source), adapters.Ours{Sketch: computed.Text})
 		if err != nil {
 			c.fail("%v", err)
 		}

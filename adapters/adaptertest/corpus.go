@@ -58,7 +58,7 @@ func newCorpus(t testing.TB, s Subject, random *rand.Rand, most int) *corpus {
 					by.Sketcher = foreign
 				}
 				if sketched, _ := by.SketchOf(d.Source); sketched != nil {
-					if d.Source, err = adapters.WithSketch(d.Source, sketched.Text); err != nil {
+					if d.Source, err = adapters.WithOurs(d.Source, adapters.Ours{Sketch: sketched.Text}); err != nil {
 						t.Fatal(err)
 					}
 				}

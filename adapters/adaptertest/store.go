@@ -287,7 +287,7 @@ func (x *shelf) testGivesWay(t *testing.T) {
 	patches := x.patches(t, index, want)
 	const other = `{"title":"another text","body":"by another","n":7}`
 	sketched, _ := x.rule.SketchOf([]byte(other))
-	own, err := adapters.WithSketch([]byte(other), sketched.Text)
+	own, err := adapters.WithOurs([]byte(other), adapters.Ours{Sketch: sketched.Text})
 	if err != nil {
 		t.Fatal(err)
 	}

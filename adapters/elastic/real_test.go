@@ -117,7 +117,7 @@ func (l *larder) put(index string, documents map[string]stored) {
 			l.t.Fatal(err)
 		}
 		if d.sketch != "" {
-			if line, err = adapters.WithSketch(line, d.sketch); err != nil {
+			if line, err = adapters.WithOurs(line, adapters.Ours{Sketch: d.sketch}); err != nil {
 				l.t.Fatal(err)
 			}
 		}

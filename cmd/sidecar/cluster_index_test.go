@@ -75,7 +75,7 @@ func TestClusterOfIndex(t *testing.T) {
 				source := fmt.Sprintf(form, n%5, n%1000*n%1000)
 				lacks := test.every[:3] == "all" || test.every[:3] == "one" && n%10 == 3
 				if computed, _ := rule.SketchOf([]byte(source)); !lacks {
-					with, err := adapters.WithSketch([]byte(source), computed.Text)
+					with, err := adapters.WithOurs([]byte(source), adapters.Ours{Sketch: computed.Text})
 					if err != nil {
 						t.Fatal(err)
 					}
