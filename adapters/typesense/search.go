@@ -3,6 +3,7 @@ package typesense
 import (
 	"bytes"
 	"slices"
+	"strings"
 
 	"github.com/neardup/sidecar/adapters"
 )
@@ -200,9 +201,13 @@ func parseEntry(body []byte, params []adapters.Param, key string, controls adapt
 // something: the cache does not tell keys apart, and readings for two clients can be alike where their own searches are not.
 func unsteered(params []adapters.Param, entries ...*entry) string {
 	imposed := slices.ContainsFunc(entries, func(e *entry) bool { return len(e.q.fixed) > 0 })
-	return adapters.Query(params, func(name string) bool {
+	query := adapters.Query(params, func(name string) bool {
 		return !slices.Contains(steered, name) && !(imposed && name == "use_cache")
 	})
+	if strings.HasPrefix(query, "?") && !strings.HasPrefix(params[0].Raw, "?") {
+		query = "_&" + query // the engine overlooks a "?" at the very beginning alone
+	}
+	return query
 }
 
 func without(params []adapters.Param, drop func(name string) bool) []adapters.Param {

@@ -18,6 +18,7 @@ import (
 var queryPieces = []string{
 	"&", "&", "&", "&", "&", "&&", "&&&", ";", "=", "%zz", "%26", "%3D", "+", "%20", "?", ",", "q=alpha", "q=*", "q=owls", "q",
 	"query_by=title", "query_by=body,title",
+	"facet_by=k&&", "sort_by=n:asc&&", "?q=owls",
 	"per_page=1", "per_page=2", "per_page=", "per_page=07", "per_page=+1", "per_page=-1", "per_page=1e1", "per_page=251", "page=1",
 	"page=2", "page=%31", "page=x", "p%61ge=2", "PAGE=2",
 	"filter_by=n:>1", "filter_by=n:<4", "filter_by=k:=a", "filter_by=n:%3E1%26%26n:%3C4", "filter_by=", "include_fields=id",

@@ -1,0 +1,39 @@
+package typesense
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// TestQueryOf holds what the server was seen to make of queries.
+func TestQueryOf(t *testing.T) {
+	for query, want := range map[string][]string{
+		"q=a&page=2":      {"q=a", "page=2"},
+		"?q=a":            {"q=a"},
+		"q=a&":            {"q=a", "="},
+		"f=a&&b&page=2":   {"f=a&&b", "page=2"},
+		"facet_by=k&&":    {"facet_by=k&"},
+		"facet_by=k&&&":   {"facet_by=k&&"},
+		"q=%61+b&p%61ge=": {"q=a b", "p%61ge="},
+	} {
+		params, got := queryOf(query), []string(nil)
+		for _, p := range params {
+			got = append(got, p.Name+"="+p.Value)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", query, diff)
+		}
+		if joined := adapters.Query(params, func(string) bool { return true }); joined != query {
+			t.Errorf("%s is put together as %s", query, joined)
+		}
+	}
+}
+
+func TestUnsteeredKeepsAQuestionMark(t *testing.T) {
+	if got := unsteered(queryOf("page=1&?q=a")); got != "_&?q=a" {
+		t.Errorf("%s: the engine would read q", got)
+	}
+}
