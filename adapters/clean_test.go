@@ -201,3 +201,23 @@ func BenchmarkClean(b *testing.B) {
 		})
 	}
 }
+
+// TestTextOfOverlongCharacters: Elasticsearch and OpenSearch read such bytes as the characters, so a name of ours may be spelled so.
+func TestTextOfOverlongCharacters(t *testing.T) {
+	for spelled, want := range map[string]string{
+		"\xc1\xaeeardup_sketch":     SketchField,
+		"\xe0\x81\xaeeardup_sketch": SketchField,
+		"\xe0\xa4\xa8\xe0\xa4\xae":  "नम",
+		"é":                         "é",
+		"a\xc1":                     "a\xc1",
+	} {
+		if got, ok := Text([]byte(`"` + spelled + `"`)); !ok || got != want {
+			t.Errorf("%q reads %q, want %q", spelled, got, want)
+		}
+	}
+	for _, name := range []string{SketchField, SketchField + ".", BandsField + "..", ClusterField + "."} {
+		if !Our(name) {
+			t.Errorf("%s is not ours", name)
+		}
+	}
+}

@@ -22,6 +22,9 @@ type Request struct {
 	// Header is read and never changed; a dialect that needs another header makes a copy.
 	Header Header
 	Body   []byte
+	// Ahead says of a request of an exchange that it asks for what the client's search follows from: that is still to be asked for the
+	// first time.
+	Ahead bool
 }
 
 // Reply is an HTTP reply that was read whole and decoded (no Content-Encoding is left on Body).
@@ -121,7 +124,9 @@ type ParsedSearch struct {
 type Exchange interface {
 	// Next takes the engine's reply to the request it returned last (nil at first) and returns the next request, or the answer.
 	// On an error the search can't be collapsed: [ErrRefused] says that the reply itself is the answer, any other that the
-	// plain search is to be sent.
+	// plain search is to be sent. Later on nil stands for a reply that did not come while there was time: [Plan] then says so. The
+	// answer is then the client's own page where a reply at hand holds it whole, in an [Outcome] with the reason [Deadline]; or of
+	// several searches what is asked is the client's own ones that lack; or the error is [ErrLate].
 	Next(reply *Reply) (*Request, *Answer, error)
 }
 
@@ -151,6 +156,9 @@ func ReasonOf(err error) string {
 	if alone, ok := errors.AsType[Alone](err); ok {
 		return alone.Reason
 	}
+	if late(err) {
+		return Deadline
+	}
 	return "not_understood"
 }
 
@@ -178,6 +186,8 @@ type Outcome struct {
 	Raw int
 	// Read is how many ranks were looked at, Folded how many of these were folded, Without how many had no sketch stored.
 	Read, Folded, Without int
+	// Sketches are those of the hits that were looked at.
+	Sketches Sketches
 	// Exact says that Folded is final for the whole window.
 	Exact bool
 	// Limited says that the engine's paging limit ended the list.
@@ -205,6 +215,8 @@ type Plan struct {
 	Scope func(target string) Scope
 	// MaxWindow caps the window that a request may ask for.
 	MaxWindow int
+	// Late, if not nil, says that the time for collapsing the search is over, from then on for good. It is asked wherever work can grow.
+	Late func() bool
 	// Cursors remembers, for this client alone, what pages of a cursor have shown. It is nil where nothing is remembered.
 	Cursors Cursors
 }

@@ -3,11 +3,7 @@ package adapters
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
-	"strconv"
-	"strings"
-	"unicode/utf8"
 )
 
 // ErrMalformed: the bytes are not JSON of the form asked for.
@@ -108,46 +104,6 @@ func Get(members []Member, key string) []byte {
 	return nil
 }
 
-// Text returns the decoded string, and false if value is no JSON string.
-func Text(value []byte) (string, bool) {
-	if len(value) < 2 || value[0] != '"' {
-		return "", false
-	}
-	inner := value[1 : len(value)-1]
-	if bytes.IndexByte(inner, '\\') < 0 {
-		return string(inner), true
-	}
-	var s string
-	if json.Unmarshal(value, &s) != nil {
-		return "", false
-	}
-	return s, true
-}
-
-// ValueText returns a value as text: a string as it reads, a number in the one form for it (1, 1.0 and 1e0 are equal), true and false as
-// they stand. It returns false for what is neither.
-func ValueText(value []byte) (text string, ok bool) {
-	if len(value) == 0 {
-		return "", false
-	}
-	switch value[0] {
-	case '"':
-		return Text(value)
-	case '{', '[', 'n':
-		return "", false
-	case 't', 'f':
-		return string(value), true
-	}
-	if text = string(value); !strings.ContainsAny(text, ".eE") { // a whole number, be it larger than those of 53 bits
-		return text, true
-	}
-	n, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		return text, true
-	}
-	return strconv.FormatFloat(n+0, 'f', -1, 64), true // -0 is 0
-}
-
 // Set returns the object with the member's value replaced where the key stands, and otherwise appended as the last member. All
 // other bytes stay.
 func Set(object []byte, key string, value []byte) ([]byte, error) {
@@ -157,7 +113,7 @@ func Set(object []byte, key string, value []byte) ([]byte, error) {
 	}
 	for _, m := range members {
 		if m.Key == key {
-			out := append(make([]byte, 0, len(object)+len(value)), object[:m.end-len(m.Value)]...)
+			out := append(make([]byte, 0, len(object)-len(m.Value)+len(value)), object[:m.end-len(m.Value)]...)
 			return append(append(out, value...), object[m.end:]...), nil
 		}
 	}
@@ -455,21 +411,4 @@ func (s *scanner) digits() int {
 		s.at++
 	}
 	return s.at - start
-}
-
-// AppendString appends s as a JSON string, keeping every byte that JSON lets stand; invalid UTF-8 becomes U+FFFD.
-func AppendString(dst []byte, s string) []byte {
-	const hex = "0123456789abcdef"
-	dst = append(dst, '"')
-	for _, r := range s {
-		switch {
-		case r == '"' || r == '\\':
-			dst = append(dst, '\\', byte(r))
-		case r < 0x20:
-			dst = append(dst, '\\', 'u', '0', '0', hex[r>>4], hex[r&15])
-		default:
-			dst = utf8.AppendRune(dst, r)
-		}
-	}
-	return append(dst, '"')
 }

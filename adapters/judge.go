@@ -21,6 +21,10 @@ type Judge struct {
 	Lacking int
 	// Unread counts those of them whose text would have to be read for a sketch to be computed.
 	Unread int
+	// now counts the hits judged since Reset, before those of all former times.
+	now, before Sketches
+	// Late, if not nil, is asked before each sketch that is computed; once it says so none is any more, and what was judged is of no use.
+	Late func() bool
 }
 
 // NewJudge returns a Judge for a search under the controls.
@@ -34,8 +38,33 @@ func NewJudge(rules Rules, controls Controls) *Judge {
 	return j
 }
 
-// Reset sets the counts to zero: the hits are about to be read anew.
-func (j *Judge) Reset() { j.Lacking, j.Unread = 0, 0 }
+// Sketches counts hits by where their sketch is from; each is one of these.
+type Sketches struct {
+	// Stored had it stored. Of Computed nothing was stored, and it was made of their text. Missing had none, and none could be made, or the
+	// rule says to make none.
+	Stored, Computed, Missing int
+	// Stale had that of another text stored, Foreign one of another scheme or other fields, or something that is no sketch: it was made of
+	// their text where that could be.
+	Stale, Foreign int
+}
+
+// Plus returns the sum of two.
+func (s Sketches) Plus(o Sketches) Sketches {
+	return Sketches{
+		s.Stored + o.Stored, s.Computed + o.Computed, s.Missing + o.Missing, s.Stale + o.Stale, s.Foreign + o.Foreign,
+	}
+}
+
+// Reset sets the counts to zero: hits are about to be judged, other ones or those whose texts were not at hand.
+func (j *Judge) Reset() {
+	if j.Unread == 0 {
+		j.before = j.before.Plus(j.now)
+	}
+	j.now, j.Lacking, j.Unread = Sketches{}, 0, 0
+}
+
+// Sketches returns where the sketches of all hits are from that were judged so far, those that were judged anew once.
+func (j *Judge) Sketches() Sketches { return j.before.Plus(j.now) }
 
 // Unjudged returns the hit of a concrete index where only which document it is matters.
 func Unjudged(index, id string) rerank.Hit { return rerank.Hit{ID: index + "\x00" + id} }
@@ -88,10 +117,20 @@ func telling(t *rerank.Traits) bool {
 
 // sketch returns a hit's sketch: the one stored, or one computed from its text, or nil.
 func (j *Judge) sketch(rule *Rule, seen *Seen) *sketch.Sketch {
-	if s := rule.Decode(seen.Stored); s != nil && j.believes(rule, s, seen.Document) {
+	s := rule.Decode(seen.Stored)
+	if s != nil && j.believes(rule, s, seen.Document) {
+		j.now.Stored++
 		return s
 	}
 	j.Lacking++
+	count := &j.now.Missing
+	switch {
+	case s != nil:
+		count = &j.now.Stale
+	case seen.Stored != "":
+		count = &j.now.Foreign
+	}
+	*count++
 	if !rule.Compute {
 		return nil
 	}
@@ -100,9 +139,16 @@ func (j *Judge) sketch(rule *Rule, seen *Seen) *sketch.Sketch {
 		j.Unread++
 		return nil
 	}
+	if j.Late != nil && j.Late() {
+		return nil
+	}
 	computed, _ := rule.SketchOf(source)
 	if computed == nil {
 		return nil
+	}
+	if seen.Stored == "" {
+		j.now.Missing--
+		j.now.Computed++
 	}
 	return &computed.Sketch
 }
@@ -144,6 +190,7 @@ func (p Plan) Page(from, size int, scope Scope, controls Controls, limit int) re
 		Whole:      scope.Chooses || scope.collapsed(controls),
 		Transitive: scope.Transitive,
 		Sources:    scope.expand(controls) == ExpandSource,
+		Late:       p.Late,
 	}
 }
 

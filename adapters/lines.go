@@ -10,17 +10,72 @@ import (
 // MaxDocument bounds how much of a body is held in memory at a time. A document, or a line, that is longer passes as it stands.
 const MaxDocument = 32 << 20
 
+// Long is a body of which more than a piece may have to be held at a time.
+type Long struct {
+	io.Reader
+	// Room is asked for room for so many bytes more, and told with a negative number of those that are free again. Where there is none, a
+	// line or document that is longer passes as it stands.
+	Room func(n int) bool
+}
+
+// piece is how much of a line, or a document, is held without asking for room.
+const piece = 64 << 10
+
+// longest is a line or document that is being held.
+type longest struct {
+	room func(n int) bool // nil: there is room
+	held []byte
+	had  int
+}
+
+func newLongest(src io.Reader) *longest {
+	l := new(longest)
+	if long, ok := src.(*Long); ok {
+		l.room = long.Room
+	}
+	return l
+}
+
+// fits makes room for n more bytes, and for what they are edited into. It reports false where there is none.
+func (l *longest) fits(n int) bool {
+	if n += len(l.held); n <= cap(l.held) {
+		return true
+	}
+	more := max(n, 2*cap(l.held))
+	if l.room != nil && more > piece {
+		if !l.room(2*more - l.had) {
+			return false
+		}
+		l.had = 2 * more
+	}
+	l.held = append(make([]byte, 0, more), l.held...)
+	return true
+}
+
+// clear ends the line. A long one's memory is given back.
+func (l *longest) clear() {
+	if l.held = l.held[:0]; l.had > 0 {
+		l.room(-l.had)
+		l.held, l.had = nil, 0
+	}
+}
+
 // EditWhole copies src to dst with its content edited. Where src fails nothing is written.
 func EditWhole(dst io.Writer, src io.Reader, edit func(body []byte) []byte) error {
-	body, err := io.ReadAll(io.LimitReader(src, MaxDocument+1))
-	if err != nil {
-		return err
+	l := newLongest(src)
+	defer l.clear()
+	for len(l.held) <= MaxDocument && l.fits(bytes.MinRead) {
+		n, err := src.Read(l.held[len(l.held):cap(l.held)])
+		l.held = l.held[:len(l.held)+n]
+		switch {
+		case errors.Is(err, io.EOF) && len(l.held) <= MaxDocument:
+			_, err := dst.Write(edit(l.held))
+			return err
+		case err != nil && !errors.Is(err, io.EOF):
+			return err
+		}
 	}
-	if len(body) > MaxDocument {
-		_, err := io.Copy(dst, io.MultiReader(bytes.NewReader(body), src))
-		return err
-	}
-	_, err = dst.Write(edit(body))
+	_, err := io.Copy(dst, io.MultiReader(bytes.NewReader(l.held), src))
 	return err
 }
 
@@ -28,34 +83,44 @@ func EditWhole(dst io.Writer, src io.Reader, edit func(body []byte) []byte) erro
 // too long, edit is called with nil and what it returns is left out. Lines are good until edit returns, and what it returns until
 // it is called again. Where src fails nothing of the line at hand is edited.
 func EditLines(dst io.Writer, src io.Reader, edit func(line []byte) []byte) error {
-	w := bufio.NewWriterSize(dst, 64<<10)
-	return errors.Join(editLines(w, bufio.NewReaderSize(src, 64<<10), edit), w.Flush())
+	line := newLongest(src)
+	defer line.clear()
+	w := bufio.NewWriterSize(dst, piece)
+	return errors.Join(line.edit(w, bufio.NewReaderSize(src, piece), edit), w.Flush())
 }
 
-func editLines(w *bufio.Writer, r *bufio.Reader, edit func(line []byte) []byte) error {
-	var line []byte
+func (l *longest) edit(w *bufio.Writer, r *bufio.Reader, edit func(line []byte) []byte) error {
 	long := false // the line at hand is being copied as it stands
 	for {
-		piece, err := r.ReadSlice('\n')
+		part, err := r.ReadSlice('\n')
 		ended := err == nil || errors.Is(err, io.EOF)
 		if !ended && !errors.Is(err, bufio.ErrBufferFull) {
 			return err
 		}
-		line = append(line, piece...)
-		if long = long || len(line) > MaxDocument; !long && !ended {
-			continue
-		}
-		out := line
-		if ended && long {
-			edit(nil)
-		} else if ended && len(line) > 0 {
-			out = edit(line)
+		var out []byte
+		switch {
+		case !long && len(l.held)+len(part) <= MaxDocument && l.fits(len(part)):
+			if l.held = append(l.held, part...); !ended {
+				continue
+			}
+			if out = l.held; len(out) > 0 {
+				out = edit(out)
+			}
+		default:
+			if !long {
+				if _, err := w.Write(l.held); err != nil {
+					return err
+				}
+			}
+			if long, out = true, part; ended {
+				edit(nil)
+			}
 		}
 		if _, err := w.Write(out); err != nil {
 			return err
 		}
-		line, long = line[:0], long && !ended
-		if errors.Is(err, io.EOF) {
+		l.clear()
+		if long = long && !ended; errors.Is(err, io.EOF) {
 			return nil
 		}
 	}

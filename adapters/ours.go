@@ -24,9 +24,13 @@ const (
 	ClusterField = "neardup_cluster"
 )
 
-// Our reports whether a field name is one of ours.
+// Our reports whether a field name is one of ours. Dots at its end count for nothing, as Elasticsearch and OpenSearch have it.
 func Our(field string) bool {
-	return strings.HasPrefix(field, FieldPrefix) && (field == SketchField || field == BandsField || field == ClusterField)
+	if !strings.HasPrefix(field, FieldPrefix) {
+		return false
+	}
+	field = strings.TrimRight(field, ".")
+	return field == SketchField || field == BandsField || field == ClusterField
 }
 
 // Ours is what our fields of a document hold. A zero member is a field that is not there.

@@ -5,13 +5,16 @@ import "slices"
 // after returns the collapsed list of hits that follow what was walked, window of them being within the window, and how many of
 // them fold into leaders that were walked. Those, and the further members of the leaders' groups that are shown, are in no group
 // of the list.
-func (w *Walk) after(hits []Hit, window int) (c Collapsed, folded int) {
+func (w *Walk) after(hits []Hit, window int, p *pace) (c Collapsed, folded int) {
 	hits = hits[:min(max(window, 0), len(hits))]
 	more := map[int]int{} // how many members of a leader's group are shown beyond those of the walk
 	var groups [][]int
 	var leaders leaders
 	var kept []int
 	for rank := range hits {
+		if p.out(rank) {
+			break
+		}
 		hit := &hits[rank]
 		if at := earlier(w.leaders, hit); at >= 0 {
 			if l := &w.leaders[at]; l.shown+more[at] < l.hit.Profile.Keep {

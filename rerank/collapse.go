@@ -75,19 +75,27 @@ type Collapsed struct {
 // Collapse returns the collapsed list of the first window hits. The ranks beyond the window belong to no group. With transitive, hits are
 // grouped by connected components, otherwise by leaders.
 func Collapse(hits []Hit, window int, transitive bool) Collapsed {
+	return collapse(hits, window, transitive, &pace{})
+}
+
+// collapse is Collapse at a pace: what it returns where the time is over is of no use.
+func collapse(hits []Hit, window int, transitive bool, p *pace) Collapsed {
 	hits = hits[:min(max(window, 0), len(hits))]
 	group := grouped
 	if transitive {
 		group = components
 	}
-	return shown(hits, group(hits))
+	return shown(hits, group(hits, p))
 }
 
 // grouped returns the members of each group, by leader, ascending.
-func grouped(hits []Hit) [][]int {
+func grouped(hits []Hit, p *pace) [][]int {
 	var groups [][]int
 	leaders, alone := leaders{of: hits}, ranks(len(hits))
 	for rank := range hits {
+		if p.out(rank) {
+			break
+		}
 		if g := leaders.group(&hits[rank]); g >= 0 {
 			groups[g] = append(groups[g], rank)
 			continue

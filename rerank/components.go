@@ -4,10 +4,10 @@ import "slices"
 
 // components returns the members of each connected component of the hits that are not pinned, by first member, ascending. A component
 // joins the first pinned hit before its own first member that one of its members is a near-duplicate of; otherwise a pinned hit is alone.
-func components(hits []Hit) [][]int {
+func components(hits []Hit, p *pace) [][]int {
 	f := newForest(len(hits))
-	f.connect(hits)
-	f.adopt(hits)
+	f.connect(hits, p)
+	f.adopt(hits, p)
 	groups := make([][]int, 0, len(hits))
 	at, alone := make([]int, len(hits)), ranks(len(hits))
 	for rank := range hits {
@@ -37,7 +37,7 @@ type forest []int
 func newForest(n int) forest { return ranks(n) }
 
 // connect joins the hits that are near-duplicates and not pinned.
-func (f forest) connect(hits []Hit) {
+func (f forest) connect(hits []Hit, p *pace) {
 	var index *index
 	var members []int // of which the index knows the number
 	listed := func(h Hit) bool { return h.Sketch != nil && lists(h.Sketch.Form) }
@@ -45,6 +45,9 @@ func (f forest) connect(hits []Hit) {
 		index = newIndex(hits)
 	}
 	for rank := range hits {
+		if p.out(rank) {
+			return
+		}
 		if hits[rank].leads() {
 			continue
 		}
@@ -91,7 +94,7 @@ func (f forest) join(a, b int) {
 }
 
 // adopt joins components to the pinned hits that they belong to.
-func (f forest) adopt(hits []Hit) {
+func (f forest) adopt(hits []Hit, pace *pace) {
 	var pinned []int
 	for rank := range hits {
 		if hits[rank].Pinned && hits[rank].Sketch != nil {
@@ -103,6 +106,9 @@ func (f forest) adopt(hits []Hit) {
 	}
 	into := make(map[int]int) // the pinned hit of a component, by its first member
 	for rank := range hits {
+		if pace.out(rank) {
+			return
+		}
 		if hits[rank].leads() {
 			continue
 		}

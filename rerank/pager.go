@@ -43,6 +43,8 @@ type Page struct {
 	Transitive bool
 	// Sources has every rank that is read come with its sources: folded hits are to be shown with theirs.
 	Sources bool
+	// Late, if not nil, says that the time is over: the page is then given up with ErrLate.
+	Late func() bool
 	// After, if not nil, is what was walked in front of the list, whose leaders go on hiding; Window counts from the list's beginning. Such
 	// a list is grouped by leaders, and its groups show their leaders.
 	After *Walk
@@ -145,10 +147,15 @@ func (p *Pager) Take(span Span, hits []Hit) {
 		return
 	}
 	p.hits, p.end = hits, unknown
+	pace := pace{late: p.page.Late}
 	if p.page.After != nil {
-		p.list, p.earlier = p.page.After.after(hits, p.page.Window)
+		p.list, p.earlier = p.page.After.after(hits, p.page.Window, &pace)
 	} else {
-		p.list = Collapse(hits, p.page.Window, p.page.Transitive)
+		p.list = collapse(hits, p.page.Window, p.page.Transitive, &pace)
+	}
+	if pace.over {
+		p.err = ErrLate
+		return
 	}
 	if len(hits) < span.To {
 		p.end = len(hits)
@@ -273,7 +280,7 @@ func (p *Pager) missing() int {
 // Judged reports whether the sketches of a reading that Next returned are looked at, not only which documents it holds.
 func (p *Pager) Judged(span Span) bool { return span.SketchOnly || p.whole }
 
-// Ranks returns the engine's ranks of the page's hits, in the order of the page, when Next has returned false; or ErrUnsettled.
+// Ranks returns the engine's ranks of the page's hits, in the order of the page, when Next has returned false; or ErrUnsettled or ErrLate.
 func (p *Pager) Ranks() ([]int, error) {
 	if p.err != nil {
 		return nil, p.err

@@ -50,6 +50,8 @@ type collapse struct {
 	near      *neighbours     // until it is settled which list is collapsed; nil for most searches
 	most      int             // of more neighbours, how many the client's own list holds at most; 0 for any number
 	uncounted *uncounted      // until it is known how long the client's own list is
+	late      func() bool     // says that the time for the search is over; nil if there is all the time
+	ownPage   *ownPage        // once a reading held it
 }
 
 // newCollapse returns nil if the search is not understood.
@@ -60,8 +62,9 @@ func newCollapse(d Dialect, q *query, p adapters.Plan, scope adapters.Scope) *co
 	}
 	c := &collapse{
 		d: d, q: pinned, client: q, rules: p.Rules, judge: adapters.NewJudge(p.Rules, q.controls), show: scope.Show(q.controls),
-		scope: scope, total: -1, listTotal: -1, near: near, deciding: decidingOf(scope.Deciding),
+		scope: scope, total: -1, listTotal: -1, near: near, deciding: decidingOf(scope.Deciding), late: p.Late,
 	}
+	c.judge.Late = p.Late
 	c.page = p.Page(q.from, q.size, scope, q.controls, q.limit)
 	c.beside = near != nil && q.inherits()
 	c.own, c.apart = q.texts(c.fields()), d.apart(q, c.deciding)
@@ -104,6 +107,8 @@ func (c *collapse) next() (body []byte, void []string, more bool, err error) {
 	switch {
 	case c.plain:
 		return nil, nil, false, nil
+	case c.uncounted != nil && c.struck():
+		return nil, nil, false, adapters.ErrLate
 	case c.uncounted != nil:
 		body, void, err = c.askCount()
 		return body, void, true, err
@@ -113,12 +118,18 @@ func (c *collapse) next() (body []byte, void []string, more bool, err error) {
 		if ready, err := c.ended(); ready || err != nil {
 			return nil, nil, false, err
 		}
+		if c.struck() {
+			return nil, nil, false, adapters.ErrLate
+		}
 		if c.rounds++; c.show.DryRun {
 			c.plain = true
 			return c.client.body, []string{"filter_path"}, true, nil
 		}
 		c.rounds--
 		c.empty, c.span = true, rerank.Span{From: c.q.from, To: c.q.from + c.q.size}
+	}
+	if c.struck() {
+		return nil, nil, false, adapters.ErrLate
 	}
 	c.judged = !c.empty && c.pager.Judged(c.span)
 	c.rounds++
@@ -208,6 +219,7 @@ func (c *collapse) take(reply *adapters.Reply) error {
 	if !c.fetch.picked {
 		list = c.q.cut(list, c.fetch.from)
 	}
+	c.keep(reply, list)
 	hits, err := c.comparable(list)
 	if c.name(nil, err) {
 		return nil
@@ -250,9 +262,15 @@ func (c *collapse) comparable(list [][]byte) ([]rerank.Hit, error) {
 	hits := make([]rerank.Hit, len(list))
 	var err error
 	for i, raw := range list {
+		if i%betweenLooks == 0 && c.judged && c.struck() {
+			return nil, adapters.ErrLate
+		}
 		if hits[i], err = c.hit(raw); err != nil {
 			return nil, err
 		}
+	}
+	if c.judged && c.judge.Lacking > 0 && c.struck() {
+		return nil, adapters.ErrLate
 	}
 	c.lacking = max(c.lacking, c.judge.Lacking)
 	return hits, nil

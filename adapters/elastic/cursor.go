@@ -113,6 +113,17 @@ const (
 
 // Next implements adapters.Exchange.
 func (s *cursored) Next(reply *adapters.Reply) (*adapters.Request, *adapters.Answer, error) {
+	if reply == nil && s.state != cursorBegins { // none came in time
+		return s.lately()
+	}
+	ask, answer, err := s.advance(reply)
+	if isLate(err) {
+		return s.lately()
+	}
+	return ask, answer, err
+}
+
+func (s *cursored) advance(reply *adapters.Reply) (*adapters.Request, *adapters.Answer, error) {
 	switch {
 	case s.state == cursorBegins && s.q.after == nil:
 		s.state = cursorWalks
@@ -129,7 +140,7 @@ func (s *cursored) Next(reply *adapters.Reply) (*adapters.Request, *adapters.Ans
 		return s.takeBefore(reply)
 	}
 	ask, answer, err := s.single.Next(reply)
-	if answer != nil {
+	if answer != nil && !answer.WasLate() {
 		s.remember()
 		s.told(&answer.Outcomes[0])
 	}
@@ -165,8 +176,12 @@ func (s *cursored) takeOwn(reply *adapters.Reply) (*adapters.Request, *adapters.
 	} else if err != nil {
 		return nil, nil, adapters.NotUnderstood(err)
 	}
+	s.keep(reply, s.q.cut(list, s.fetch.from))
 	if s.own = reply; len(list) == 0 {
 		return s.goOn(new(rerank.Walk))
+	}
+	if s.struck() {
+		return nil, nil, adapters.ErrLate
 	}
 	s.state = cursorBefore
 	return s.askBefore(s.collapse.texts)
@@ -207,6 +222,8 @@ func (s *cursored) takeBefore(reply *adapters.Reply) (*adapters.Request, *adapte
 		walk, err = s.rebuilt(reply.Body)
 	}
 	switch {
+	case isLate(err):
+		return nil, nil, err
 	case errors.Is(err, errMoved) && !s.early: // hits lack sketches
 		return s.askBefore(true)
 	case err != nil || walk == nil: // the engine grants no reading so long, or the list has moved
@@ -238,6 +255,9 @@ func (s *cursored) rebuilt(reply []byte) (*rerank.Walk, error) {
 	}
 	walk, cursor := new(rerank.Walk), canonical(s.q.after)
 	for rank := range hits {
+		if rank%betweenLooks == 0 && s.struck() {
+			return nil, adapters.ErrLate
+		}
 		if hits[rank].ID == first.ID {
 			return walk, nil
 		}
@@ -257,13 +277,20 @@ func (s *cursored) rebuilt(reply []byte) (*rerank.Walk, error) {
 // judgedHits returns what is compared of the hits of a reading that is none of the page's; errMoved if texts lack.
 func (c collapse) judgedHits(list [][]byte, span rerank.Span, texts bool) (hits []rerank.Hit, err error) {
 	c.span, c.texts, c.judged, c.judge = span, texts, true, adapters.NewJudge(c.rules, c.q.controls)
+	c.judge.Late = c.late
 	hits = make([]rerank.Hit, len(list))
 	for i, raw := range list {
+		if i%betweenLooks == 0 && c.struck() {
+			return nil, adapters.ErrLate
+		}
 		if hits[i], err = c.hit(raw); err != nil {
 			return nil, err
 		}
 	}
-	if c.judge.Unread > 0 && span.SketchOnly && !texts {
+	switch {
+	case c.judge.Lacking > 0 && c.struck():
+		return nil, adapters.ErrLate
+	case c.judge.Unread > 0 && span.SketchOnly && !texts:
 		return nil, errMoved
 	}
 	return hits, nil
@@ -299,6 +326,9 @@ func (s *cursored) remember() {
 		walk = s.page.After.Clone()
 	}
 	for r := range rank + 1 {
+		if r%betweenLooks == 0 && s.struck() { // the next page finds it out
+			return
+		}
 		hit := s.pager.Hit(r)
 		if hit == nil {
 			hit = &rerank.Hit{}

@@ -12,6 +12,7 @@ import (
 type multi struct {
 	d       Dialect
 	request *adapters.Request
+	plan    adapters.Plan
 	entries []*entry
 	pending []*entry // asked last, in order
 	base    *adapters.Reply
@@ -40,7 +41,10 @@ func (d Dialect) multi(
 		s.Reason = "not_understood"
 		return s
 	}
-	m := &multi{d: d, request: plain}
+	m := &multi{d: d, request: plain, plan: p}
+	if bytes.Count(plain.Body, []byte("\n")) > 2*adapters.MaxSearches {
+		return d.bare(c, plain, controls, adapters.TooLarge)
+	}
 	collapsing, stripped := false, false
 	for lines := plain.Body; len(lines) > 0; {
 		var header, body []byte
@@ -50,6 +54,9 @@ func (d Dialect) multi(
 		if blank := len(bytes.TrimSpace(body)) == 0; !ended || blank { // the engine says so
 			s.Reason = "not_understood"
 			return s
+		}
+		if p.Struck() {
+			return d.bare(c, plain, controls, adapters.Deadline)
 		}
 		e, cut, err := d.parseEntry(c.Target, header, body, controls, p)
 		if err != nil {
@@ -172,6 +179,12 @@ func (m *multi) Next(reply *adapters.Reply) (*adapters.Request, *adapters.Answer
 			return nil, nil, adapters.NotUnderstood(err)
 		}
 	}
+	switch {
+	case reply == nil && m.base != nil: // none came in time
+		m.lately()
+	case m.base == nil && m.plan.Struck():
+		return nil, nil, adapters.ErrLate
+	}
 	m.pending = m.pending[:0]
 	asks := map[*entry][]byte{}
 	for _, e := range m.entries {
@@ -209,7 +222,11 @@ func (e *entry) ask() (body []byte, more bool) {
 	if err == nil && !more {
 		e.result, err = e.collapse.result()
 	}
-	if err != nil {
+	switch {
+	case isLate(err):
+		e.lately()
+		return e.body, e.result == nil
+	case err != nil:
 		e.leave(adapters.ReasonOf(err))
 		return e.body, true
 	}
@@ -265,6 +282,8 @@ func (e *entry) takeElement(element []byte) {
 		return
 	}
 	switch err := e.take(&adapters.Reply{Body: element}); {
+	case isLate(err):
+		e.lately()
 	case errors.Is(err, adapters.ErrWidened):
 		e.leave("refused")
 	case err != nil:

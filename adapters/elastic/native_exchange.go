@@ -90,6 +90,9 @@ func (d Dialect) natively(asked *adapters.Request, q *query, scope adapters.Scop
 // Next implements adapters.Exchange.
 func (n *native) Next(reply *adapters.Reply) (*adapters.Request, *adapters.Answer, error) {
 	if n.open() && reply == nil {
+		if n.asked { // none came in time
+			return nil, nil, adapters.ErrLate
+		}
 		if body, void := n.asks(); body != nil {
 			return n.single.ask(body, void), nil, nil
 		}

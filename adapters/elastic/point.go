@@ -67,6 +67,9 @@ func (d Dialect) points(asked *adapters.Request, q *query) bool {
 
 // Next implements adapters.Exchange.
 func (s *pointed) Next(reply *adapters.Reply) (*adapters.Request, *adapters.Answer, error) {
+	if reply == nil && s.rounds+s.c.rounds > 0 { // none came in time
+		return s.lately()
+	}
 	switch s.state {
 	case pointOpens:
 		if reply.Status >= 300 {
@@ -79,7 +82,7 @@ func (s *pointed) Next(reply *adapters.Reply) (*adapters.Request, *adapters.Answ
 		if s.rounds += s.c.rounds; s.wanted != nil { // which is never sent
 			s.rounds--
 		}
-		s.inner, s.c = s.again(0)
+		s.begin(0)
 	case pointHolds:
 		var ask *adapters.Request
 		var err error
@@ -91,6 +94,8 @@ func (s *pointed) Next(reply *adapters.Reply) (*adapters.Request, *adapters.Answ
 		}
 		if reply, ask, err = s.arrived(reply); err != nil {
 			return s.forgo()
+		} else if ask != nil && s.c.struck() {
+			return s.lately()
 		} else if ask != nil {
 			s.rounds++
 			return ask, nil, nil
@@ -100,11 +105,32 @@ func (s *pointed) Next(reply *adapters.Reply) (*adapters.Request, *adapters.Answ
 	ask, answer, err := s.inner.Next(reply)
 	moved := s.c.pager.Moved() > before || errors.Is(err, errMoved) || errors.Is(err, rerank.ErrUnsettled)
 	limited := answer != nil && answer.Outcomes[0].Limited
+	if s.state == pointReads && (moved || limited) && s.c.struck() {
+		if answer != nil {
+			return s.through(nil, answer, nil)
+		}
+		return s.lately()
+	}
 	if s.state == pointReads && (moved || limited) {
 		s.wanted, s.short, s.failed = ask, answer, err
 		return s.open()
 	}
 	return s.through(ask, answer, err)
+}
+
+// begin begins the search anew. What the client's own page can be cut from stays.
+func (s *pointed) begin(limit int) {
+	own := s.c.ownPage
+	s.inner, s.c = s.again(limit)
+	s.c.ownPage = own
+}
+
+// lately ends a search for which the time is over.
+func (s *pointed) lately() (*adapters.Request, *adapters.Answer, error) {
+	if s.short != nil { // what there is up to the engine's limit
+		return s.through(nil, s.short, nil)
+	}
+	return s.through((&single{request: s.request, collapse: s.c}).lately())
 }
 
 // open asks for a point in time.
@@ -132,7 +158,7 @@ func (s *pointed) forgo() (*adapters.Request, *adapters.Answer, error) {
 	if !began {
 		return s.wanted, nil, s.failed
 	}
-	s.inner, s.c = s.again(s.q.limit)
+	s.begin(s.q.limit)
 	ask, answer, err := s.inner.Next(nil)
 	return s.through(ask, answer, err)
 }

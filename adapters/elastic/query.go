@@ -2,7 +2,6 @@ package elastic
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -67,12 +66,11 @@ func parse(target string, params []adapters.Param, body []byte, outer adapters.C
 
 // repeated reports whether a key stands more than once.
 func repeated(members []adapters.Member) bool {
-	for i, m := range members {
-		if slices.ContainsFunc(members[:i], func(other adapters.Member) bool { return other.Key == m.Key }) {
-			return true
-		}
+	seen := make(map[string]struct{}, len(members))
+	for _, m := range members {
+		seen[m.Key] = struct{}{}
 	}
-	return false
+	return len(seen) < len(members)
 }
 
 // takeControls takes our controls out of the body and puts them over those of the request.

@@ -93,7 +93,8 @@ func (l *larder) testNeighbours(t *testing.T, r *rand.Rand, index string) {
 	if l.d.OpenSearch {
 		forms = []string{"opensearch"}
 	}
-	for range searches(60) {
+	var late lateSum
+	for round := range searches(60) {
 		near := nearby{form: forms[r.IntN(len(forms))], k: 5 + r.IntN(20), candidates: 40 + 80*r.IntN(2)}
 		near.more = []string{"", "", `,"filter":{"range":{"at":{"gte":"2023-11-15"}}}`,
 			`,"filter":{"range":{"at":{"lt":"2023-11-16"}}}`}[r.IntN(4)]
@@ -129,11 +130,18 @@ func (l *larder) testNeighbours(t *testing.T, r *rand.Rand, index string) {
 			t.Fatalf("%s: %v", body, err)
 		}
 		p.checkNeighbours(t, body, string(answer.Body), own)
+		if round%10 == 0 {
+			l.strikes(r, body, requestFor("POST", "/"+index+"/_search", "", body),
+				requestFor("POST", "/"+index+"/_search", "", near.of(near.k, p.from, p.size, "")), planOf(adapters.Rules{p.rule}, false, 0.3), &late)
+		}
 		if first.folded() > 0 && p.controls == "" && p.from == 0 && p.rule.Choice.Ranked() {
 			if asked++; answer.Outcomes[0].Rounds == 1 {
 				once++
 			}
 		}
+	}
+	if late.plain == 0 {
+		t.Errorf("too few that are late: %+v", late)
 	}
 	if t.Logf("%d of %d first pages that fold in one request", once, asked); folds == 0 {
 		t.Error("nothing folded")

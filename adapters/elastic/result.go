@@ -17,6 +17,9 @@ func (c *collapse) result() ([]byte, error) {
 		}
 		page, shows := make([][]byte, len(ranks)), c.shower()
 		for i, rank := range ranks {
+			if c.show.Explain && c.struck() {
+				return nil, adapters.ErrLate
+			}
 			if page[i], err = shows.full(rank); err == nil {
 				page[i], err = shows.hit(rank, page[i])
 			}
@@ -122,7 +125,7 @@ func (c *collapse) extracted(field string) bool {
 func (c *collapse) outcome() adapters.Outcome {
 	stats := c.pager.Stats()
 	o := adapters.OutcomeOf(c.q.target, c.page, stats, c.lacking, c.total)
-	o.Rounds, o.DryRun = c.rounds, c.show.DryRun
+	o.Rounds, o.DryRun, o.Sketches = c.rounds, c.show.DryRun, c.judge.Sketches()
 	if o.DryRun || c.longer {
 		o.Raw = max(c.listTotal, stats.Read)
 	}

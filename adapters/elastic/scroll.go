@@ -155,12 +155,12 @@ func (s *scrolled) Next(reply *adapters.Reply) (*adapters.Request, *adapters.Ans
 	case err != nil:
 		return nil, nil, adapters.NotUnderstood(err)
 	case len(shown) > 0 || len(list) == 0:
-	case id != "" && s.rounds < maxFolded:
+	case id != "" && s.rounds < maxFolded && !s.plan.Struck():
 		return s.more(id), nil, nil
 	default: // an empty page would be taken for the end
 		shown, s.raw.CursorLost, s.raw.Exact = []int{0}, true, false
 	}
-	if s.known && s.plan.Cursors != nil && id != "" && len(list) > 0 {
+	if s.known && s.plan.Cursors != nil && id != "" && len(list) > 0 && s.raw.Reason == "" {
 		s.plan.Cursors.Put(scrollKey(id), s.walk)
 	}
 	return s.answer(reply, list, shown, marks)
@@ -235,7 +235,11 @@ func (s *scrolled) take(list [][]byte, marks *scrollMarks, total int) (shown []i
 	}
 	controls := adapters.Controls{Threshold: marks.Threshold, Keep: marks.Keep}
 	judge, before := adapters.NewJudge(s.plan.Rules, controls), s.walk.Folded()
+	judge.Late = s.plan.Late
 	for i, raw := range list {
+		if i%betweenLooks == 0 && s.plan.Struck() || judge.Lacking > 0 && s.plan.Struck() {
+			return s.whole(list), nil
+		}
 		hit, err := s.d.scrolledHit(raw, judge, marks)
 		if err != nil {
 			return nil, err
@@ -244,10 +248,14 @@ func (s *scrolled) take(list [][]byte, marks *scrollMarks, total int) (shown []i
 			shown = append(shown, i)
 		}
 	}
+	if judge.Lacking > 0 && s.plan.Struck() {
+		return s.whole(list), nil
+	}
 	o := &s.raw
 	o.Target, o.Window, o.CursorLost, o.DryRun = s.target, marks.Window, !s.known, marks.DryRun || s.outer.DryRun
 	o.Raw, o.Read, o.Without = max(o.Raw, total), o.Read+len(list), o.Without+judge.Lacking
 	o.Folded += s.walk.Folded() - before
+	o.Sketches = o.Sketches.Plus(judge.Sketches())
 	beyond := s.walk.Ranks() >= marks.Window
 	if o.Exact = s.known && (beyond || len(list) == 0); beyond {
 		s.walk.Forget()
@@ -259,6 +267,15 @@ func (s *scrolled) take(list [][]byte, marks *scrollMarks, total int) (shown []i
 		}
 	}
 	return shown, nil
+}
+
+// whole shows all hits of a page for which the time is over. It comes but once.
+func (s *scrolled) whole(list [][]byte) (shown []int) {
+	for i := range list {
+		shown = append(shown, i)
+	}
+	s.raw = adapters.LateOutcome(s.target)
+	return shown
 }
 
 // scrolledHit returns what is compared of a hit.

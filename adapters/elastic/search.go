@@ -89,7 +89,7 @@ func format(r *adapters.Request) string {
 			}
 		}
 	}
-	if len(r.Header["Authorization"]) == 1 && strings.HasPrefix(r.Header["Authorization"][0], "AWS4-") {
+	if adapters.Signed(r.Header, r.RawQuery) {
 		return "signed"
 	}
 	return ""
@@ -103,6 +103,17 @@ type single struct {
 
 // Next implements adapters.Exchange.
 func (s *single) Next(reply *adapters.Reply) (*adapters.Request, *adapters.Answer, error) {
+	if reply == nil && s.rounds > 0 { // none came in time
+		return s.lately()
+	}
+	ask, answer, err := s.step(reply)
+	if isLate(err) {
+		return s.lately()
+	}
+	return ask, answer, err
+}
+
+func (s *single) step(reply *adapters.Reply) (*adapters.Request, *adapters.Answer, error) {
 	if reply != nil {
 		if err := s.refused(reply); err != nil {
 			return nil, nil, err

@@ -249,7 +249,11 @@ func joinLike(array []byte, elements [][]byte) []byte {
 			between = array[at(0)+len(old[0]) : at(1)]
 		}
 	}
-	out := append([]byte{}, lead...)
+	size := len(lead) + len(tail)
+	for _, element := range elements {
+		size += len(between) + len(element)
+	}
+	out := append(make([]byte, 0, size), lead...)
 	for i, element := range elements {
 		if i > 0 {
 			out = append(out, between...)

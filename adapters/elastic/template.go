@@ -63,7 +63,7 @@ func (t *byTemplate) Next(reply *adapters.Reply) (*adapters.Request, *adapters.A
 		return t.searched(reply)
 	case reply == nil:
 		r := *t.request
-		r.Method, r.Path, r.RawQuery = "POST", "/_render/template", ""
+		r.Method, r.Path, r.RawQuery, r.Ahead = "POST", "/_render/template", "", true
 		return &r, nil, nil
 	case reply.Status == 429 || reply.Status >= 500:
 		return nil, nil, adapters.ErrRefused

@@ -35,6 +35,8 @@ type collapse struct {
 	most   int         // the size of the largest page that the engine grants
 	atOnce int         // how many searches can be asked in one request
 
+	ownPage *ownPage // once a reading held it
+
 	documents []func(*adapters.Rule) []byte // of each rank judged, where reasons are given: its document, nil if it is not at hand
 }
 
@@ -43,7 +45,7 @@ func newCollapse(q *query, p adapters.Plan, scope adapters.Scope) *collapse {
 		q: q, plan: p, scope: scope, show: scope.Show(q.controls), rules: p.Rules, judge: adapters.NewJudge(p.Rules, q.controls),
 		texts: scope.Lacking, most: maxPerPage, atOnce: maxSearches,
 	}
-	c.judge.Doubting = true // a backfill's sketch can be of a former text
+	c.judge.Doubting, c.judge.Late = true, p.Late // a backfill's sketch can be of a former text
 	c.begin()
 	return c
 }
@@ -102,6 +104,9 @@ func (c *collapse) narrow(err error) bool {
 // next returns what to ask, nothing when the page is settled.
 func (c *collapse) next() ([]ask, error) {
 	c.asked = nil
+	if c.lacks != nil && c.struck() {
+		return nil, adapters.ErrLate
+	}
 	if c.lacks != nil {
 		c.add(texts)
 		c.rounds++
@@ -128,6 +133,9 @@ func (c *collapse) next() ([]ask, error) {
 		c.asked = []ask{{content: frame, page: c.q.page, perPage: c.q.perPage, facets: true}}
 	}
 	if len(c.asked) > 0 {
+		if c.struck() {
+			return nil, adapters.ErrLate
+		}
 		c.rounds++
 	}
 	return c.asked, nil
@@ -254,6 +262,7 @@ func (c *collapse) sort(results []*result, asked []ask) error {
 			return c.filled(list)
 		case asked[i].content == full:
 			c.main, c.first = list, results[i].raw
+			c.keep(list, c.first)
 		case c.span.SketchOnly:
 			c.main, c.beside = list, list
 		default:

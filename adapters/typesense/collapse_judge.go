@@ -21,6 +21,9 @@ func (c *collapse) judged(withTexts []hit) error {
 	var lacks []int
 	hits, shown := make([]rerank.Hit, len(c.main)), make([]func(*adapters.Rule) []byte, len(c.main))
 	for i, h := range c.main {
+		if i%betweenLooks == 0 && c.struck() {
+			return adapters.ErrLate
+		}
 		if h.id == "" && !c.q.hidesID() {
 			return c.refused(errors.New("a hit without id"))
 		}
@@ -43,6 +46,9 @@ func (c *collapse) judged(withTexts []hit) error {
 		if judge.Unread > unread {
 			lacks = append(lacks, c.span.From+i)
 		}
+	}
+	if judge.Lacking > 0 && c.struck() {
+		return adapters.ErrLate
 	}
 	if lacks != nil && withTexts == nil && c.readable() && !c.q.hidesID() {
 		c.lacks, c.texts = lacks, true

@@ -26,6 +26,9 @@ func (c *collapse) result() ([]byte, error) {
 	views := adapters.NewViews(c.pager.Groups(), c.rank, c.pager.Stats().Ended, c.page.Window)
 	hits := make([][]byte, len(list))
 	for i, h := range list {
+		if c.show.Explain && c.struck() {
+			return nil, adapters.ErrLate
+		}
 		if hits[i], err = c.q.bare(h.hit); err == nil && c.show.Expand > adapters.ExpandOff {
 			hits[i], err = c.expanded(hits[i], h.rank, views)
 		}
@@ -185,7 +188,7 @@ func (c *collapse) shared(rank, other int) []string {
 // outcome returns what was done.
 func (c *collapse) outcome() adapters.Outcome {
 	o := adapters.OutcomeOf(c.q.target, c.page, c.pager.Stats(), c.judge.Lacking, c.found)
-	o.Rounds, o.DryRun = c.rounds, c.show.DryRun
+	o.Rounds, o.DryRun, o.Sketches = c.rounds, c.show.DryRun, c.judge.Sketches()
 	if near := c.q.near; near != nil && !near.unfolded { // what is folded is of the longer list
 		o.Raw = max(o.Raw, near.all)
 		o.Limited = o.Limited && !(near.within && near.k <= c.limit())

@@ -29,6 +29,7 @@ const mostAsks = 64 * maxSearches
 // entry is one search of the request.
 type entry struct {
 	q        *query
+	plan     adapters.Plan
 	collapse *collapse // nil: asked as it is
 	native   *nativeSearch
 	reason   string // why it is left alone
@@ -39,6 +40,15 @@ type entry struct {
 
 // Next implements adapters.Exchange.
 func (x *exchange) Next(reply *adapters.Reply) (*adapters.Request, *adapters.Answer, error) {
+	late := reply == nil && x.bodies != nil // none came in time
+	switch {
+	case !late && reply == nil && x.entries[0].plan.Struck():
+		return nil, nil, adapters.ErrLate
+	case late:
+		if err := x.lately(); err != nil {
+			return nil, nil, err
+		}
+	}
 	if reply != nil {
 		if err := refused(reply.Status); err != nil {
 			return nil, nil, err
@@ -46,10 +56,20 @@ func (x *exchange) Next(reply *adapters.Reply) (*adapters.Request, *adapters.Ans
 		if err := x.receive(reply); err != nil {
 			return nil, nil, adapters.NotUnderstood(err)
 		}
-		if len(x.results) < len(x.bodies) {
+		short := len(x.results) < len(x.bodies)
+		if short && !x.entries[0].plan.Struck() {
 			return x.ask()
 		}
-		if err := x.take(); err != nil {
+		err := adapters.ErrLate
+		if !short {
+			err = x.take()
+		}
+		switch {
+		case isLate(err):
+			if err := x.lately(); err != nil {
+				return nil, nil, err
+			}
+		case err != nil:
 			return x.fail(err)
 		}
 	}
@@ -145,6 +165,10 @@ func (x *exchange) take() error {
 			e.collapse, e.reason, e.result = nil, own.reason, own.raw
 			continue
 		}
+		if isLate(err) && !x.single {
+			e.lately()
+			continue
+		}
 		if x.single {
 			return err
 		}
@@ -180,6 +204,15 @@ func (x *exchange) gather() error {
 	x.bodies, x.results = nil, nil
 	for _, e := range x.entries {
 		bodies, err := e.next()
+		if isLate(err) {
+			if e.lately(); e.result != nil {
+				e.pending = 0
+				continue
+			}
+			if !x.single {
+				bodies, err = [][]byte{e.q.base}, nil
+			}
+		}
 		if err != nil && x.single {
 			return err
 		}

@@ -7,23 +7,20 @@ import (
 )
 
 // queryOf takes a raw query apart as the engine does: names stand for themselves, escapes are read in values alone, and of several
-// "&" in a row none separates, and one at the end counts for nothing. Joined with "&" the Raw parts are the query again. (Source: the
-// engine's parse_query_string.)
+// "&" in a row none separates, one in front of all does, and one at the end counts for nothing. Joined with "&" the Raw parts are the
+// query again. (Source: the engine's parse_query_string.)
 func queryOf(rawQuery string) []adapters.Param {
 	if rawQuery == "" {
 		return nil
 	}
 	var list []adapters.Param
 	add := func(raw, text string) {
-		if len(list) == 0 {
-			text = strings.TrimPrefix(text, "?")
-		}
 		name, value, _ := strings.Cut(text, "=")
 		list = append(list, adapters.Param{Raw: raw, Name: name, Value: decode(value)})
 	}
 	start, last := 0, len(rawQuery)-1
 	for i := range rawQuery {
-		alone := i > 0 && rawQuery[i] == '&' && rawQuery[i-1] != '&' && (i == last || rawQuery[i+1] != '&')
+		alone := rawQuery[i] == '&' && (i == 0 || rawQuery[i-1] != '&') && (i == last || rawQuery[i+1] != '&')
 		if alone {
 			add(rawQuery[start:i], rawQuery[start:i])
 			start = i + 1

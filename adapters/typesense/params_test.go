@@ -12,7 +12,8 @@ import (
 func TestQueryOf(t *testing.T) {
 	for query, want := range map[string][]string{
 		"q=a&page=2":      {"q=a", "page=2"},
-		"?q=a":            {"q=a"},
+		"?q=a":            {"?q=a"},
+		"&q=a":            {"=", "q=a"},
 		"q=a&":            {"q=a", "="},
 		"f=a&&b&page=2":   {"f=a&&b", "page=2"},
 		"facet_by=k&&":    {"facet_by=k&"},
@@ -29,11 +30,5 @@ func TestQueryOf(t *testing.T) {
 		if joined := adapters.Query(params, func(string) bool { return true }); joined != query {
 			t.Errorf("%s is put together as %s", query, joined)
 		}
-	}
-}
-
-func TestUnsteeredKeepsAQuestionMark(t *testing.T) {
-	if got := unsteered(queryOf("page=1&?q=a")); got != "_&?q=a" {
-		t.Errorf("%s: the engine would read q", got)
 	}
 }

@@ -3,7 +3,6 @@ package typesense
 import (
 	"bytes"
 	"slices"
-	"strings"
 
 	"github.com/neardup/sidecar/adapters"
 )
@@ -39,7 +38,7 @@ func (d Dialect) single(
 	// The collection is the path's, or the query's: target says which. What limits a multi-search means nothing here.
 	steering := without(params, func(name string) bool { return name == "collection" || name == limitSearches })
 	body := append(adapters.AppendString([]byte(`{"collection":`), target), '}')
-	e, err := parseEntry(body, steering, keyOf(plain, params), controls, p)
+	e, err := parseEntry(body, steering, keyOf(plain, params), controls, p, "")
 	if err != nil {
 		s.Refusal = d.ErrorReply(plain, 400, err.Error())
 		return s
@@ -92,11 +91,14 @@ func (d Dialect) multi(
 	if err != nil || len(searches) == 0 {
 		return s
 	}
-	x := &exchange{body: plain.Body}
+	x, reason := &exchange{body: plain.Body}, ""
 	collapsing, stripped, sound := false, false, known(root)
 	bodies := make([][]byte, len(searches))
 	for i, body := range searches {
-		e, err := parseEntry(body, params, keyOf(plain, params), controls, p)
+		if reason == "" {
+			reason = leftOf(len(searches), p)
+		}
+		e, err := parseEntry(body, params, keyOf(plain, params), controls, p, reason)
 		if err != nil {
 			s.Refusal = d.ErrorReply(plain, 400, err.Error())
 			return s
@@ -107,12 +109,18 @@ func (d Dialect) multi(
 		s.Shown = s.Shown || e.q.shown
 		stripped = stripped || !bytes.Equal(bodies[i], body)
 		collapsing, sound = collapsing || e.collapse != nil, sound && e.q.base != nil
-		x.entries = append(x.entries, e)
+		if reason == "" {
+			x.entries = append(x.entries, e)
+		}
 	}
 	if stripped {
 		if plain.Body, err = adapters.Set(plain.Body, "searches", array(bodies)); err != nil {
 			return s
 		}
+	}
+	if reason != "" {
+		s.Reason = reason
+		return s
 	}
 	x.most = mostSearches(params, x.entries[0])
 	_, replaced := adapters.Last(params, "preset") // then the engine does not read the body
@@ -142,6 +150,18 @@ func (d Dialect) multi(
 	r.RawQuery = unsteered(params, x.entries...)
 	x.request, s.Reason, s.Exchange = &r, "", x
 	return s
+}
+
+// leftOf returns why a multi-search of so many is left alone, whatever it asks for, or nothing. All that is done to its searches is then to
+// take our controls out.
+func leftOf(searches int, p adapters.Plan) string {
+	switch {
+	case searches > adapters.MaxSearches:
+		return adapters.TooLarge
+	case p.Struck():
+		return adapters.Deadline
+	}
+	return ""
 }
 
 // mixed reports whether the keys of later searches may not be looked at for that of an earlier one: the server's own key, which
@@ -177,13 +197,20 @@ func known(root []adapters.Member) bool {
 	return searches == 1
 }
 
-// parseEntry reads one search and decides whether it is collapsed. An error is a bad control.
-func parseEntry(body []byte, params []adapters.Param, key string, controls adapters.Controls, p adapters.Plan) (*entry, error) {
+// parseEntry reads one search and decides whether it is collapsed; left, if not empty, says why it is not whatever it is. An error is a
+// bad control.
+func parseEntry(
+	body []byte, params []adapters.Param, key string, controls adapters.Controls, p adapters.Plan, left string,
+) (*entry, error) {
 	q, reason, err := parse(body, params, key, controls)
 	if err != nil {
 		return nil, err
 	}
-	e := &entry{q: q, reason: reason}
+	e := &entry{q: q, plan: p, reason: reason}
+	if left != "" {
+		e.reason = left
+		return e, nil
+	}
 	scope := adapters.Scope{}
 	if q.target != "" {
 		if scope = p.Scope(q.target); !scope.Configured {
@@ -201,13 +228,9 @@ func parseEntry(body []byte, params []adapters.Param, key string, controls adapt
 // something: the cache does not tell keys apart, and readings for two clients can be alike where their own searches are not.
 func unsteered(params []adapters.Param, entries ...*entry) string {
 	imposed := slices.ContainsFunc(entries, func(e *entry) bool { return len(e.q.fixed) > 0 })
-	query := adapters.Query(params, func(name string) bool {
+	return adapters.Query(params, func(name string) bool {
 		return !slices.Contains(steered, name) && !(imposed && name == "use_cache")
 	})
-	if strings.HasPrefix(query, "?") && !strings.HasPrefix(params[0].Raw, "?") {
-		query = "_&" + query // the engine overlooks a "?" at the very beginning alone
-	}
-	return query
 }
 
 func without(params []adapters.Param, drop func(name string) bool) []adapters.Param {

@@ -1,0 +1,50 @@
+package adaptertest
+
+import (
+	"errors"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// Clock is the time for one search, which is over when a test wants it to be.
+type Clock struct {
+	// Call is at which look at the time it is over, Round from 1 on the request whose reply does not come in time; 0 for never.
+	Call, Round int
+	// Calls and Rounds are how many there were.
+	Calls, Rounds int
+	over          bool
+}
+
+// Late is for [adapters.Plan].
+func (c *Clock) Late() bool {
+	c.Calls++
+	c.over = c.over || c.Calls == c.Call
+	return c.over
+}
+
+// Over reports whether the time was over.
+func (c *Clock) Over() bool { return c.over }
+
+// Run leads an exchange to its end, as [Run] does, while there is time. What is asked after that is answered too.
+func (c *Clock) Run(exchange adapters.Exchange, engine func(*adapters.Request) *adapters.Reply) (*adapters.Answer, error) {
+	var reply *adapters.Reply
+	after := 0
+	for range maxAsks {
+		request, answer, err := exchange.Next(reply)
+		if err != nil || answer != nil {
+			return answer, err
+		}
+		if c.over {
+			after++
+		}
+		if after > 1 {
+			return nil, errors.New("the engine is asked more than once after the time was over")
+		}
+		if c.Rounds++; c.Rounds == c.Round {
+			c.over, reply = true, nil
+			continue
+		}
+		reply = engine(request)
+	}
+	return nil, errors.New("the exchange does not end")
+}

@@ -1,0 +1,155 @@
+package elastic
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/adapters/adaptertest"
+)
+
+// lateSum is what became of searches for which the time was over.
+type lateSum struct{ cut, plain, collapsed int }
+
+// strikes has the time for a search be over at every look at the time, or at some of many, and while every reply but the first is awaited.
+// The answer is then the engine's own to the client's search, or the one that is given in time.
+func (l *larder) strikes(r *rand.Rand, name string, request, own *adapters.Request, plan adapters.Plan, sum *lateSum) {
+	t := l.t
+	t.Helper()
+	untimed := func(body []byte) string { return timeTaken.ReplaceAllString(string(body), `"took":0`) }
+	run := func(clock *adaptertest.Clock) (*adapters.Answer, error) {
+		plan.Late = clock.Late
+		parsed := l.d.Search(l.d.Classify(request), request, plan)
+		if parsed.Exchange == nil {
+			return nil, adapters.Alone{Reason: parsed.Reason}
+		}
+		return clock.Run(parsed.Exchange, l.send)
+	}
+	var all adaptertest.Clock
+	inTime, err := run(&all)
+	if alone, ok := errors.AsType[adapters.Alone](err); ok && alone.Reason == "cursor" {
+		return
+	}
+	if err != nil {
+		t.Errorf("%s: %v", name, err)
+		return
+	}
+	var clocks []adaptertest.Clock
+	for round := 2; round <= all.Rounds; round++ {
+		clocks = append(clocks, adaptertest.Clock{Round: round})
+	}
+	calls := r.Perm(all.Calls)
+	for _, call := range slices.Compact(slices.Sorted(slices.Values(append([]int{0, all.Calls - 1}, calls[:min(len(calls), 8)]...)))) {
+		clocks = append(clocks, adaptertest.Clock{Call: call + 1})
+	}
+	// Of several searches each has its own answer.
+	parts := func(body []byte) (list []string) {
+		if strings.HasSuffix(request.Path, "_msearch") {
+			root, _ := adapters.Members([]byte(untimed(body)))
+			elements, err := adapters.Elements(adapters.Get(root, "responses"))
+			if err != nil {
+				t.Fatalf("%v: %s", err, body)
+			}
+			for _, element := range elements {
+				list = append(list, string(element))
+			}
+			return list
+		}
+		return []string{untimed(body)}
+	}
+	want := parts([]byte(l.own(own)))
+	for _, clock := range clocks {
+		answer, err := run(&clock)
+		alone, isAlone := errors.AsType[adapters.Alone](err)
+		switch {
+		case errors.Is(err, adapters.ErrLate), isAlone && alone.Reason == adapters.Deadline:
+			sum.plain++ // and the engine's own answer it will be
+			continue
+		case err != nil:
+			t.Errorf("%s: %+v: %v", name, clock, err)
+			return
+		case answer.Status != 200 || answer.WasLate() && !clock.Over():
+			t.Errorf("%s: %+v, status %d", name, clock, answer.Status)
+			return
+		}
+		got, collapsed := parts(answer.Body), parts(inTime.Body)
+		for i, o := range answer.Outcomes {
+			like, of := want[i], "the engine's own"
+			switch o.Reason {
+			case "":
+				sum.collapsed++
+				like, of = collapsed[i], "what there was in time"
+			case adapters.Deadline:
+				sum.cut++
+			}
+			if diff := cmp.Diff(like, got[i]); diff != "" {
+				t.Errorf("%s: %+v: search %d, %+v, is not %s (-want +got):\n%s", name, clock, i, o, of, diff)
+			}
+		}
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// TestRealLate has the time for random pages under random rules be over at every point.
+func TestRealLate(t *testing.T) {
+	onBoth(t, func(t *testing.T, l *larder) {
+		r := seeded(t)
+		l.fillPages(r, 60, true)
+		var sum lateSum
+		for range searches(10) {
+			l.late(r, &sum)
+			if t.Failed() {
+				return
+			}
+		}
+		t.Logf("%+v", sum)
+		if sum.cut < 5 || sum.plain < 5 {
+			t.Errorf("too few to tell: %+v", sum)
+		}
+	})
+}
+
+func (l *larder) late(r *rand.Rand, sum *lateSum) {
+	p := &page{rule: randomRule(l, r), from: r.IntN(60) * r.IntN(2) * r.IntN(2), size: 1 + r.IntN(20)}
+	body, params := randomSearch(r)
+	target, multi, after := l.name+[]string{"*", "0", "1"}[r.IntN(3)], r.IntN(4) == 0, ""
+	p.choose(r)
+	if r.IntN(4) == 0 { // behind a cursor
+		multi, p.from = false, 0
+		body = strings.TrimPrefix(withoutSort(body)+`,"sort":["n",{"at":{"order":"asc","missing":0}}]`, ",")
+		after = fmt.Sprintf(`,"search_after":[%d,%d]`, r.IntN(20), 1700000000000+int64(r.IntN(40))*3600000)
+	}
+	request := func(controls string) *adapters.Request {
+		text := fmt.Sprintf(`{%s"from":%d,"size":%d%s%s}`, strings.TrimPrefix(body+",", ","), p.from, p.size, after, controls)
+		if multi {
+			return requestFor("POST", "/_msearch", "", fmt.Sprintf("{\"index\":%q}\n%s\n{\"index\":%q}\n%s\n{\"index\":%q}\n{\"size\":0}\n",
+				target, text, l.name+"1", fmt.Sprintf(`{"size":7%s}`, controls), target))
+		}
+		return requestFor("POST", "/"+target+"/_search", params, text)
+	}
+	name := fmt.Sprintf("?%s %s\n rule %+v", params, request(p.controls).Body, *p.rule)
+	l.strikes(r, name, request(p.controls), request(""), planOf(adapters.Rules{p.rule}, r.IntN(2) == 0, []float64{0, 0.3}[r.IntN(2)]), sum)
+}
+
+// withoutSort returns a search's parts less the sort.
+func withoutSort(body string) string {
+	members, err := adapters.Members([]byte("{" + body + "}"))
+	if err != nil {
+		panic(err)
+	}
+	var parts []string
+	for _, m := range members {
+		if m.Key != "sort" && m.Key != "track_scores" {
+			parts = append(parts, fmt.Sprintf("%q:%s", m.Key, m.Value))
+		}
+	}
+	return strings.Join(parts, ",")
+}

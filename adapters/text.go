@@ -1,0 +1,116 @@
+package adapters
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Text returns the decoded string, and false if value is no JSON string. A character that is written in more bytes of UTF-8 than it needs
+// reads as that character, as Elasticsearch and OpenSearch have it: a name of ours may be spelled so.
+func Text(value []byte) (string, bool) {
+	if len(value) < 2 || value[0] != '"' {
+		return "", false
+	}
+	if overlong(value) {
+		value = shortened(value)
+	}
+	inner := value[1 : len(value)-1]
+	if bytes.IndexByte(inner, '\\') < 0 {
+		return string(inner), true
+	}
+	var s string
+	if json.Unmarshal(value, &s) != nil {
+		return "", false
+	}
+	return s, true
+}
+
+// overlong reports whether a text holds a character of two or three bytes that fewer would do for. UTF-8 forbids those; parsers that take
+// the bits without a look take them.
+func overlong(text []byte) bool {
+	for _, lead := range []byte{0xC0, 0xC1, 0xE0} {
+		for rest := text; ; rest = rest[1:] {
+			at := bytes.IndexByte(rest, lead)
+			if at < 0 {
+				break
+			}
+			rest = rest[at:]
+			if _, n := long(rest); n > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// long returns the character that text begins with and its bytes, if they are more than it needs; else 0 bytes.
+func long(text []byte) (c rune, bytes int) {
+	follows := func(i int) bool { return i < len(text) && text[i]&0xC0 == 0x80 }
+	switch {
+	case len(text) == 0:
+	case text[0]&0xFE == 0xC0 && follows(1):
+		return rune(text[0]&0x1F)<<6 | rune(text[1]&0x3F), 2
+	case text[0] == 0xE0 && follows(1) && text[1] < 0xA0 && follows(2):
+		return rune(text[1]&0x3F)<<6 | rune(text[2]&0x3F), 3
+	}
+	return 0, 0
+}
+
+// shortened returns a JSON string in which such characters are escaped.
+func shortened(quoted []byte) []byte {
+	out := make([]byte, 0, len(quoted)+16)
+	for i := 0; i < len(quoted); {
+		c, n := long(quoted[i:])
+		if n == 0 {
+			out, i = append(out, quoted[i]), i+1
+			continue
+		}
+		out, i = fmt.Appendf(out, `\u%04x`, c), i+n
+	}
+	return out
+}
+
+// ValueText returns a value as text: a string as it reads, a number in the one form for it (1, 1.0 and 1e0 are equal), true and false as
+// they stand. It returns false for what is neither.
+func ValueText(value []byte) (text string, ok bool) {
+	if len(value) == 0 {
+		return "", false
+	}
+	switch value[0] {
+	case '"':
+		return Text(value)
+	case '{', '[', 'n':
+		return "", false
+	case 't', 'f':
+		return string(value), true
+	}
+	if text = string(value); !strings.ContainsAny(text, ".eE") { // a whole number, be it larger than those of 53 bits
+		return text, true
+	}
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return text, true
+	}
+	return strconv.FormatFloat(n+0, 'f', -1, 64), true // -0 is 0
+}
+
+// AppendString appends s as a JSON string, keeping every byte that JSON lets stand; invalid UTF-8 becomes U+FFFD.
+func AppendString(dst []byte, s string) []byte {
+	const hex = "0123456789abcdef"
+	dst = append(dst, '"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			dst = append(dst, '\\', byte(r))
+		case r < 0x20:
+			dst = append(dst, '\\', 'u', '0', '0', hex[r>>4], hex[r&15])
+		default:
+			dst = utf8.AppendRune(dst, r)
+		}
+	}
+	return append(dst, '"')
+}
