@@ -7,6 +7,7 @@ import (
 	"hash"
 	"log/slog"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -97,6 +98,7 @@ func entryKey(who client, name string) string {
 type entry struct {
 	indices  []adapters.Index
 	failed   bool      // they could not be found out
+	passing  bool      // nor is it for the client's rights, so that it may be otherwise in a moment
 	asked    int       // the turn at which the engine was asked
 	until    time.Time // when this is to be found out anew
 	prepared int       // the turn at which preparing ended
@@ -156,6 +158,9 @@ const (
 // index if there is none; absent, that it is so and that we have not made the index before.
 func (c *catalog) rule(ctx context.Context, who client, name string, whole bool) (rule *adapters.Rule, fit fit, absent bool) {
 	e := c.lookup(ctx, who, name)
+	if e.passing && len(e.indices) == 0 {
+		e = c.insist(ctx, who, name, e)
+	}
 	if e.failed {
 		if fit = fitOf(e.indices); fit == fits {
 			fit = clears // the index may be another one by now
@@ -343,6 +348,7 @@ func (c *catalog) prepare(ctx context.Context, who client, name string, create b
 const (
 	resolving = "resolve "
 	preparing = "prepare "
+	again     = "again "
 )
 
 // find returns what is known of the name, asking the engine unless it was asked in the same way a moment ago. Clients with the same
@@ -388,8 +394,11 @@ func (c *catalog) fresh(key, how string) (e entry, turn int, ok bool) {
 	if held := c.names[key]; held != nil {
 		e = *held
 		ok = e.asked > c.change && time.Now().Before(e.until)
-		if how == preparing {
+		switch how {
+		case preparing:
 			ok = time.Since(e.tried) < triedFor
+		case again:
+			ok = ok && !e.failed
 		}
 	}
 	c.turn++
@@ -413,6 +422,8 @@ func (c *catalog) keep(key, how string, turn int, indices []adapters.Index, err 
 	made := !there(e.indices) && there(indices)
 	c.held += len(indices) - len(e.indices)
 	e.indices, e.failed, e.asked, e.until = indices, err != nil, turn, time.Now().Add(known)
+	status := adapters.StatusOf(err)
+	e.passing = err != nil && (status < 400 || status == http.StatusTooManyRequests || status >= 500)
 	if err != nil || !there(indices) {
 		e.until = time.Now().Add(doubted)
 	}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // coding returns the content coding that we ask the engine for on behalf of a client that accepts these: of those that we read,
@@ -62,7 +63,11 @@ func encoded(r *http.Request) bool {
 // decoder returns a compressed body without its encoding, gzip or deflate. What engines take as deflate has the header of zlib or none.
 func decoder(encoding string, body io.Reader) (io.Reader, error) {
 	if !strings.EqualFold(encoding, "deflate") {
-		return gzip.NewReader(body)
+		z, ok := unzippers.Get().(*gzip.Reader)
+		if !ok {
+			return gzip.NewReader(body)
+		}
+		return z, z.Reset(body)
 	}
 	b := bufio.NewReader(body)
 	if head, err := b.Peek(2); err == nil && head[0]&0x0f == 8 && (int(head[0])<<8|int(head[1]))%31 == 0 {
@@ -71,20 +76,17 @@ func decoder(encoding string, body io.Reader) (io.Reader, error) {
 	return flate.NewReader(b), nil
 }
 
-// decode decompresses a body up to the limit, beyond which it is errTooLarge.
-func decode(encoding string, body []byte, limit int64) ([]byte, error) {
-	plain, err := decoder(encoding, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	head, whole, err := readUpTo(plain, limit)
-	if err == nil && !whole {
-		err = errTooLarge
-	}
-	return head, err
-}
-
 func gzipped(data []byte) []byte { return encode("gzip", data) }
+
+// unzippers are decoders and zippers encoders that were used before: the one takes some 40 kB, the other some 800.
+var unzippers, zippers sync.Pool
+
+// reuse keeps a decoder for another body. It is not to be read from any more.
+func reuse(decoder io.Reader) {
+	if z, ok := decoder.(*gzip.Reader); ok {
+		unzippers.Put(z)
+	}
+}
 
 type readCloser struct {
 	io.Reader

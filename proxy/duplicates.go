@@ -31,6 +31,9 @@ type newcomer struct {
 	reply []byte
 }
 
+// perLook is about how many bytes are held for each byte of a write that is looked through: its texts, its sketches and its bands.
+const perLook = 2
+
 // findings is what is found out about the documents of a body before it is sent. It is for one request.
 type findings struct {
 	h       *Handler
@@ -78,6 +81,10 @@ func (h *Handler) look(r *http.Request, class adapters.Class, plain []byte, make
 		h: h, who: clientOf(adapters.Header(r.Header), r.URL.RawQuery), class: class,
 		mentions: map[string]int{}, by: map[place]*newcomer{}, left: map[int]*newcomer{},
 	}
+	if !holdOf(r.Context()).take(perLook * int64(len(plain))) {
+		h.counts.add("duplicates", busy)
+		return nil
+	}
 	e := h.enricher(r, 0, makes)
 	e.Count, e.Room = nil, math.MaxInt64/2
 	e.Starts, e.Sketch, e.Cluster = f.start, f.make, f.meet
@@ -94,7 +101,7 @@ func (h *Handler) look(r *http.Request, class adapters.Class, plain []byte, make
 	})
 	if err != nil { // the documents are stored as if nothing were known of any other
 		h.counts.add("duplicates", "failed")
-		h.Log.Error("write could not be looked through", "error", err.Error())
+		h.Log.Error("write could not be looked through", "error", unquoted(err))
 		return nil
 	}
 	return f
@@ -231,7 +238,7 @@ func (f *findings) answer(w http.ResponseWriter, r *http.Request) {
 		return err
 	})
 	if err != nil {
-		f.h.Log.Error("write could not be answered", "error", err.Error())
+		f.h.Log.Error("write could not be answered", "error", unquoted(err))
 		f.h.refuse(w, r, http.StatusBadGateway, unanswered)
 		return
 	}
@@ -293,7 +300,7 @@ func (f *findings) completing(r *http.Request, plain []byte) func(*http.Response
 			return
 		}
 		f.h.counts.add("duplicates", "unanswered")
-		f.h.Log.Error("reply to a write could not be completed", "error", err.Error())
+		f.h.Log.Error("reply to a write could not be completed", "error", unquoted(err))
 		reply := f.h.ErrorReply(requestOf(r), http.StatusBadGateway, unanswered)
 		resp.StatusCode, resp.Status = reply.Status, http.StatusText(reply.Status)
 		resp.Header = http.Header(reply.Header)
@@ -302,11 +309,12 @@ func (f *findings) completing(r *http.Request, plain []byte) func(*http.Response
 }
 
 func (f *findings) complete(r *http.Request, plain []byte, resp *http.Response) error {
-	raw, whole, err := readUpTo(resp.Body, f.h.Limits.MaxReply)
+	var sure *hold // the client has to be told, whatever else is held
+	raw, whole, err := sure.read(resp.Body, f.h.Limits.MaxReply, resp.ContentLength)
 	if err != nil || !whole {
 		return adapters.NotUnderstood(errTooLarge)
 	}
-	reply, err := f.h.decoded(resp, raw)
+	reply, err := f.h.decoded(sure, resp, raw)
 	if err != nil {
 		return err
 	}
@@ -370,7 +378,7 @@ func (f *findings) sent(r *http.Request, body *bytes.Buffer, plain []byte, e *ad
 	}
 	header := r.Header.Clone()
 	header.Del("Content-Encoding")
-	reply, err := f.h.ask(r.Context(), &adapters.Request{
+	reply, err := f.h.askOn(r.Context(), nil, &adapters.Request{
 		Method: r.Method, Path: rawPath(r), RawQuery: r.URL.RawQuery, Header: adapters.Header(header), Body: body.Bytes(),
 	})
 	if err != nil {

@@ -93,7 +93,7 @@ func (f *findings) fail(g *group, err error) {
 	}
 	f.h.counts.addN("duplicates", reason, int64(len(g.newcomers)))
 	if reason == "failed" || reason == "late" {
-		f.h.Log.Warn("no look at what is stored", "index", g.name, "error", err.Error())
+		f.h.Log.Warn("no look at what is stored", "index", g.name, "error", unquoted(err))
 		f.h.pauses.add(entryKey(f.who, g.name))
 	}
 }

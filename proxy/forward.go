@@ -23,13 +23,20 @@ func NewTransport() *http.Transport {
 	return &http.Transport{
 		DialContext:           (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 		DisableCompression:    true,
-		ForceAttemptHTTP2:     false,
+		Protocols:             http1(),
 		MaxIdleConns:          1024,
 		MaxIdleConnsPerHost:   256,
 		IdleConnTimeout:       90 * time.Second,
 		TLSHandshakeTimeout:   5 * time.Second,
 		ExpectContinueTimeout: time.Second,
 	}
+}
+
+// http1 is HTTP/1.1 alone, by TLS too: what a client sent in it goes on in it, where another version would have it translated.
+func http1() *http.Protocols {
+	p := new(http.Protocols)
+	p.SetHTTP1(true)
+	return p
 }
 
 // forwarding are the headers that ReverseProxy takes away and that go on as the client sent them.
@@ -42,10 +49,14 @@ func (h *Handler) newForward() *httputil.ReverseProxy {
 	return &httputil.ReverseProxy{
 		Transport:     h.nodes,
 		FlushInterval: -1,
+		BufferPool:    pieces,
 		ErrorLog:      log.New(io.Discard, "", 0),
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.Out.URL.RawQuery = p.In.URL.RawQuery // as sent: ReverseProxy drops what it can't parse
-			p.Out.Trailer = p.In.Trailer           // the same map: it is filled when the body ends
+			restore(p.Out.Header, p.In.Header)
+			p.Out.Header.Del("Upgrade") // no other protocol is spoken past us: Typesense would take up HTTP/2 on the connection
+			p.Out.Header.Del("Connection")
+			p.Out.Trailer = p.In.Trailer // the same map: it is filled when the body ends
 			for _, key := range forwarding {
 				if values, ok := p.In.Header[key]; ok {
 					p.Out.Header[key] = values
@@ -59,6 +70,19 @@ func (h *Handler) newForward() *httputil.ReverseProxy {
 			return nil
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) { h.unreachable(w, r, err) },
+	}
+}
+
+// restore puts back what a client names in Connection and is no header of one connection: no engine obeys that, and without its key, its
+// type or the user that it acts for, a request is another one.
+func restore(out, in http.Header) {
+	for _, line := range in["Connection"] {
+		for name := range strings.SplitSeq(line, ",") {
+			name = http.CanonicalHeaderKey(strings.TrimSpace(name))
+			if values, ok := in[name]; ok && !slices.Contains(hopHeaders, name) {
+				out[name] = values
+			}
+		}
 	}
 }
 
@@ -109,15 +133,18 @@ var errBrokenOff = errors.New("the client broke off")
 // off, ends as if it were whole.
 type source struct {
 	io.ReadCloser
-	err   error
-	ended atomic.Bool
+	err    error
+	ended  atomic.Bool
+	waited *atomic.Int64 // nanoseconds
 }
 
 func (s *source) Read(p []byte) (int, error) {
 	if s.err != nil {
 		return 0, s.err
 	}
+	start := clock()
 	n, err := s.ReadCloser.Read(p)
+	s.waited.Add(int64(clock() - start))
 	if err != nil && err != io.EOF {
 		err = errors.Join(errBrokenOff, err)
 	}
@@ -131,6 +158,9 @@ func (s *source) Read(p []byte) (int, error) {
 func (h *Handler) unreachable(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil || errors.Is(err, errBrokenOff) {
 		h.counts.add("broken_off", "")
+		if u := underwayOf(r.Context()); u != nil {
+			u.gone = true
+		}
 		panic(http.ErrAbortHandler) // the way in which net/http is told to cut the connection
 	}
 	if errors.Is(err, errEncoding) {
@@ -138,7 +168,7 @@ func (h *Handler) unreachable(w http.ResponseWriter, r *http.Request, err error)
 		h.refuse(w, r, http.StatusBadRequest, "the body is not of its Content-Encoding")
 		return
 	}
-	h.Log.Warn("engine unreachable", "method", r.Method, "error", err.Error())
+	h.Log.Warn("engine unreachable", "method", methodOf(r), "error", unquoted(err))
 	status := http.StatusBadGateway
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() && !isDial(err) {
 		status = http.StatusGatewayTimeout
@@ -153,6 +183,7 @@ type nodes struct {
 	urls    []*url.URL
 	next    http.RoundTripper
 	once    http.RoundTripper // next, but that it uses no connection again; nil if that can't be had
+	meter   meter
 	granted set
 	mu      sync.Mutex
 	turn    int
@@ -169,18 +200,27 @@ func usingOnce(transport http.RoundTripper) http.RoundTripper {
 	}
 	t = t.Clone()
 	t.MaxIdleConnsPerHost = -1
-	dial := t.DialContext
-	if dial == nil {
-		dial = new(net.Dialer).DialContext
+	if t.DialContext == nil {
+		t.DialContext = new(net.Dialer).DialContext
 	}
-	t.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err := dial(ctx, network, addr)
+	t.DialContext = answering(t.DialContext)
+	if t.DialTLSContext != nil {
+		t.DialTLSContext = answering(t.DialTLSContext)
+	}
+	return t
+}
+
+type dial = func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// answering returns a way to connect whose connections are answered ones.
+func answering(connect dial) dial {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := connect(ctx, network, addr)
 		if err != nil {
 			return nil, err
 		}
 		return answered{conn}, nil
 	}
-	return t
 }
 
 // answered is a connection to an engine that may answer and close before it has read all. A transport that can't write the rest gives up,
@@ -199,10 +239,11 @@ func (c answered) Write(p []byte) (int, error) {
 // downFor is how long a node that could not be dialled is left out.
 const downFor = 5 * time.Second
 
-// RoundTrip implements http.RoundTripper. The request's URL gives path and query alone.
-func (n *nodes) RoundTrip(r *http.Request) (*http.Response, error) {
+// try sends a request to one node after the other until one takes it.
+func (n *nodes) try(r *http.Request) (*http.Response, error) {
 	order := n.order()
 	alone, key := n.alone(r)
+	alone = alone || resent(r)
 	via := n.next
 	if alone && n.once != nil {
 		via = n.once
@@ -230,6 +271,18 @@ func (n *nodes) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 	}
 	return nil, errors.New("no node")
+}
+
+// resent reports whether net/http takes a request for one that may be sent twice, though it may change something: it does so for these
+// headers. On a connection that is used once it never does.
+func resent(r *http.Request) bool {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
+		return false
+	}
+	_, one := r.Header["Idempotency-Key"]
+	_, other := r.Header["X-Idempotency-Key"]
+	return one || other
 }
 
 // longHead is how long a request's head may be, in bytes, for its connection to be used again. To one that it finds too long (4 kB of

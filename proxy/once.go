@@ -33,7 +33,7 @@ func (h *Handler) giveBack(ctx context.Context, last *adapters.Request) {
 }
 
 // once answers a search that the engine answers but once: whatever can't be collapsed of the reply goes to the client as it came.
-func (h *Handler) once(w http.ResponseWriter, r *http.Request, s searching, parsed adapters.ParsedSearch, began time.Time) {
+func (h *Handler) once(w http.ResponseWriter, r *http.Request, s searching, parsed adapters.ParsedSearch, began time.Time, watch *watch) {
 	exchange := parsed.Exchange
 	var first *adapters.Request
 	err := guarded(func() (err error) {
@@ -45,9 +45,13 @@ func (h *Handler) once(w http.ResponseWriter, r *http.Request, s searching, pars
 		return
 	}
 	s.plain = first
+	held := holdOf(r.Context())
+	watch.stop()
 	h.send(w, h.outgoing(r, s, ""), func(resp *http.Response) {
+		watch.goOn()
+		defer held.end()
 		for range maxRounds {
-			reply, err := h.held(resp, parsed)
+			reply, err := h.held(held, resp, parsed)
 			var ask *adapters.Request
 			var answer *adapters.Answer
 			if err == nil {
@@ -65,6 +69,7 @@ func (h *Handler) once(w http.ResponseWriter, r *http.Request, s searching, pars
 				h.giveBack(r.Context(), answer.After)
 				answer.Header = maps.Clone(answer.Header)
 				answer.Header[adapters.OutcomeHeader] = []string{outcomeLine(answer.Outcomes, time.Since(began))}
+				h.settled(r.Context(), int64(len(answer.Body)))
 				replace(resp, &answer.Reply)
 				return
 			}
@@ -88,6 +93,8 @@ func (h *Handler) asItCame(resp *http.Response, s searching, err error) {
 	switch {
 	case errors.Is(err, errTooLarge):
 		reason = "too_large"
+	case errors.Is(err, errBusy):
+		reason = busy
 	case errors.Is(err, adapters.ErrRefused):
 		h.counts.add("passed", "refused")
 		return
@@ -99,8 +106,8 @@ func (h *Handler) asItCame(resp *http.Response, s searching, err error) {
 
 // held reads a reply whole, which stays there to be read as it came; but not one of which the beginning tells that it can't be
 // collapsed.
-func (h *Handler) held(resp *http.Response, parsed adapters.ParsedSearch) (*adapters.Reply, error) {
-	body, whole, err := readUpTo(resp.Body, min(heldReply, h.Limits.MaxReply))
+func (h *Handler) held(held *hold, resp *http.Response, parsed adapters.ParsedSearch) (*adapters.Reply, error) {
+	body, whole, err := held.read(resp.Body, min(heldReply, h.Limits.MaxReply), resp.ContentLength)
 	encoded := resp.Header.Get("Content-Encoding") != ""
 	if err == nil && !whole && !encoded && !bytes.Contains(body, []byte(parsed.Once)) {
 		resp.Body = readCloser{io.MultiReader(bytes.NewReader(body), resp.Body), resp.Body}
@@ -108,11 +115,13 @@ func (h *Handler) held(resp *http.Response, parsed adapters.ParsedSearch) (*adap
 	}
 	if err == nil && !whole {
 		var more []byte
-		more, whole, err = readUpTo(resp.Body, h.Limits.MaxReply-int64(len(body)))
+		more, whole, err = held.read(resp.Body, h.Limits.MaxReply-int64(len(body)), -1)
 		body = append(body, more...)
 	}
 	rest := io.Reader(bytes.NewReader(body))
 	switch {
+	case errors.Is(err, errBusy):
+		rest = io.MultiReader(rest, resp.Body)
 	case err != nil:
 		rest = io.MultiReader(rest, failing{err})
 	case !whole:
@@ -122,7 +131,7 @@ func (h *Handler) held(resp *http.Response, parsed adapters.ParsedSearch) (*adap
 	if err != nil {
 		return nil, err
 	}
-	return h.decoded(resp, body)
+	return h.decoded(held, resp, body)
 }
 
 // replace puts a reply that was read whole in the place of a response, compressed if its header says so.

@@ -21,6 +21,9 @@ const (
 	DefaultFallbackShare = 0.05
 	DefaultCursorMemory  = 16 << 20
 	DefaultCursorTTL     = 5 * time.Minute // what the engines' manuals keep a scroll or a point in time for, at most
+	DefaultDeadline      = 200 * time.Millisecond
+	DefaultMaxSearches   = 1000
+	DefaultMaxHeld       = 256 << 20
 )
 
 // Limits bound what one request may cost. Zero values stand for the defaults.
@@ -38,6 +41,12 @@ type Limits struct {
 	// CursorMemory bounds, in bytes, what is remembered of clients' cursors; CursorTTL is for how long each page's is.
 	CursorMemory int64
 	CursorTTL    time.Duration
+	// Deadline bounds what collapsing a search may take beside the engine's first answer: our own work, and all further requests.
+	Deadline time.Duration
+	// MaxSearches is how many searches are held at once to be collapsed. MaxHeld bounds, in bytes, the bodies and replies that are held at
+	// once by all requests.
+	MaxSearches int
+	MaxHeld     int64
 }
 
 func (l Limits) withDefaults() Limits {
@@ -59,6 +68,13 @@ func (l Limits) withDefaults() Limits {
 	if l.CursorTTL <= 0 {
 		l.CursorTTL = DefaultCursorTTL
 	}
+	if l.Deadline <= 0 {
+		l.Deadline = DefaultDeadline
+	}
+	if l.MaxSearches <= 0 {
+		l.MaxSearches = DefaultMaxSearches
+	}
+	set(&l.MaxHeld, DefaultMaxHeld)
 	return l
 }
 
@@ -82,7 +98,11 @@ type Engine struct {
 	Limits    Limits
 	// FailClosed answers an error where a search can't be collapsed, rather than the search as the engine answers it.
 	FailClosed bool
-	// Log, if set, gets a line for each anomaly.
+	// Metrics, if set, are counted with; they can outlive the Handler. Without, it has its own.
+	Metrics *Metrics
+	// Traces, if set, says where spans go.
+	Traces *Traces
+	// Log, if set, gets a line for each anomaly, and at debug one for each request.
 	Log *slog.Logger
 }
 
@@ -96,6 +116,7 @@ type Handler struct {
 	counts  counts
 	pauses  pauses
 	recent  recent
+	holds   holds
 }
 
 // New returns the handler of an engine, or what is missing.
@@ -110,26 +131,34 @@ func New(e Engine) (*Handler, error) {
 	if e.Transport == nil {
 		e.Transport = NewTransport()
 	}
-	nodes := &nodes{urls: e.URLs, next: e.Transport, once: usingOnce(e.Transport)}
+	if e.Metrics == nil {
+		e.Metrics = NewMetrics(nil)
+	}
+	nodes := &nodes{urls: e.URLs, next: e.Transport, once: usingOnce(e.Transport), meter: meter{e.Metrics, e.Traces}}
 	h := &Handler{Engine: e, nodes: nodes, catalog: newCatalog(e), cursors: newCursors(e.Limits)}
+	h.holds.most, h.holds.mostSearches = e.Limits.MaxHeld, int64(e.Limits.MaxSearches)
 	h.forward = h.newForward()
+	h.counts.metrics = e.Metrics
+	e.Metrics.serves(h)
 	return h, nil
 }
 
 // ServeHTTP decides what a request is and sends it down its flow.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	back := reply{ResponseWriter: w}
-	if r.Body != nil && r.Body != http.NoBody {
-		back.body = &source{ReadCloser: r.Body}
-		r = r.WithContext(r.Context())
-		r.Body = back.body
-	}
-	w = back
+	u, r := h.begin(w, r)
+	defer h.end(u, r)
+	u.hold.all = &h.holds
+	defer u.hold.release()
+	h.serve(u, r)
+	u.ended = true
+}
+
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	if h.ours(w, r) {
 		return
 	}
 	class := h.Dialect.Classify(requestOf(r))
-	h.counts.add("requests", class.Kind.String())
+	h.is(r.Context(), class.Kind.String())
 	if class.Hasty {
 		r = r.WithContext(context.WithValue(r.Context(), hasty{}, class.Target))
 	}

@@ -32,15 +32,15 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, class adapters.Cl
 	}
 	out := r.WithContext(r.Context())
 	if r.Body != nil && r.Body != http.NoBody && !class.Shown {
-		head, _, err := readUpTo(r.Body, heldBody)
-		if err != nil {
+		head, _, err := holdOf(r.Context()).read(r.Body, heldBody, r.ContentLength)
+		if err != nil && !errors.Is(err, errBusy) {
 			h.unreachable(w, r, err)
 			return
 		}
 		class.Shown = names(head, r)
 		out.Body = readCloser{io.MultiReader(bytes.NewReader(head), r.Body), r.Body}
 	}
-	if accepted := readable(r.Header["Accept-Encoding"]); accepted != nil && !class.Shown {
+	if accepted := readable(r.Header["Accept-Encoding"]); accepted != nil && !class.Shown && !signed(r) {
 		out.Header = r.Header.Clone()
 		out.Header["Accept-Encoding"] = accepted
 	}
@@ -62,15 +62,17 @@ func uncontrolled(r *http.Request) *http.Request {
 }
 
 // signed reports whether a request is signed over what it is, so that nothing of it may change.
-func signed(r *http.Request) bool { return strings.HasPrefix(r.Header.Get("Authorization"), "AWS4-") }
+func signed(r *http.Request) bool { return adapters.Signed(adapters.Header(r.Header), r.URL.RawQuery) }
 
 // names reports whether the beginning of a body names a field of ours.
 func names(head []byte, r *http.Request) bool {
 	if encoded(r) {
 		var err error
-		if head, err = decode(r.Header.Get("Content-Encoding"), head, plainAhead); err != nil {
+		held := holdOf(r.Context())
+		if head, err = held.decode(r.Header.Get("Content-Encoding"), head, plainAhead); err != nil {
 			return false
 		}
+		defer held.give(int64(len(head)))
 	}
 	return adapters.NamesOurs(head)
 }
@@ -119,11 +121,11 @@ func (h *Handler) cleaner(class adapters.Class) func(*http.Response) {
 		if resp.Request.Method == http.MethodHead || !textual(resp.Header.Get("Content-Type")) || !decodable(encoding) {
 			return
 		}
-		a := &ahead{body: resp.Body, encoding: encoding, length: resp.ContentLength, found: class.Rewrites}
+		a := &ahead{body: resp.Body, encoding: encoding, length: resp.ContentLength, found: class.Rewrites, hold: holdOf(resp.Request.Context())}
 		a.look()
 		switch {
 		case (a.broken || a.ended) && !a.found, a.corrupt, !class.Rewrites && !h.mayConcern(class, resp.Request): // as it came
-		case a.ended && a.plain <= plainAhead:
+		case a.ended && a.plain <= plainAhead && a.hold.take(2*a.plain):
 			h.cleanWhole(class, resp, a)
 			return
 		default:
@@ -140,12 +142,14 @@ type ahead struct {
 	encoding string
 	length   int64 // as sent, -1 where it is not known
 
+	hold    *hold        // has room for what is held
 	held    bytes.Buffer // what was read, as sent
 	plain   int64        // how much that is, decoded
 	found   bool         // something in it may be ours
 	ended   bool         // that is all of it
 	broken  bool         // the engine broke off
 	corrupt bool         // it is not of its encoding
+	busy    bool         // there is no room for more of it
 	err     error        // of the engine
 }
 
@@ -157,6 +161,7 @@ func (a *ahead) Read(p []byte) (int, error) {
 	}
 	n, err := a.body.Read(p[:min(len(p), room)])
 	a.held.Write(p[:n])
+	a.busy = a.busy || !a.hold.take(int64(n))
 	if err != nil && err != io.EOF {
 		a.err = err
 	}
@@ -166,7 +171,7 @@ func (a *ahead) Read(p []byte) (int, error) {
 // look reads until it is known what becomes of the reply: to its end, or until it can't be held whole.
 func (a *ahead) look() {
 	if a.length > 0 {
-		a.held.Grow(int(min(a.length, heldReply)) + bytes.MinRead)
+		a.held.Grow(int(min(a.length, likelyPiece)) + bytes.MinRead)
 	}
 	var plain io.Reader = a
 	if a.encoding != "" {
@@ -177,7 +182,9 @@ func (a *ahead) look() {
 		}
 	}
 	needle := []byte(adapters.FieldPrefix)
-	buffer, kept := make([]byte, 32<<10), 0 // the end of the last piece is kept: a name may stand across two
+	piece := pieces.Get()
+	defer pieces.Put(piece)
+	buffer, kept := piece, 0 // the end of the last piece is kept: a name may stand across two
 	for !a.settled() {
 		n, err := plain.Read(buffer[kept:])
 		a.plain += int64(n)
@@ -195,7 +202,7 @@ func (a *ahead) look() {
 // gained from holding all of it.
 func (a *ahead) settled() bool {
 	long := a.plain > plainAhead || a.length < 0 && a.held.Len() > streamAhead
-	return a.length > heldReply || a.plain > maxLooked || a.found && long
+	return a.length > heldReply || a.plain > maxLooked || a.found && long || a.busy
 }
 
 // stop takes the error that ended looking.
@@ -229,7 +236,8 @@ func (h *Handler) cleanWhole(class adapters.Class, resp *http.Response, a *ahead
 	plain := a.held.Bytes()
 	if a.encoding != "" {
 		var err error
-		if plain, err = decode(a.encoding, plain, plainAhead); err != nil {
+		var counted *hold // there is room already
+		if plain, err = counted.decode(a.encoding, plain, plainAhead); err != nil {
 			return
 		}
 	}
@@ -303,9 +311,19 @@ func encoder(encoding string, dst io.Writer) io.WriteCloser {
 
 func encode(encoding string, data []byte) []byte {
 	var b bytes.Buffer
+	if z, ok := zippers.Get().(*gzip.Writer); ok && encoding != "deflate" {
+		z.Reset(&b)
+		_, _ = z.Write(data) // a Buffer takes every write, here and below
+		_ = z.Close()
+		zippers.Put(z)
+		return b.Bytes()
+	}
 	z := encoder(encoding, &b)
-	_, _ = z.Write(data) // a Buffer takes every write
+	_, _ = z.Write(data)
 	_ = z.Close()
+	if z, ok := z.(*gzip.Writer); ok {
+		zippers.Put(z)
+	}
 	return b.Bytes()
 }
 

@@ -51,3 +51,9 @@ func shortened(text string) string {
 	}
 	return text
 }
+
+// quotes are what errors quote of that which they are about.
+var quotes = regexp.MustCompile(`"(?:[^"\\]|\\.)*"?`)
+
+// unquoted returns an error's text without what it quotes: that can be of a reply, and so of a document or of what a client said.
+func unquoted(err error) string { return shortened(quotes.ReplaceAllString(err.Error(), `"…"`)) }

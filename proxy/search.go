@@ -30,22 +30,34 @@ const maxRounds = 64
 // wrote it and says why.
 func (h *Handler) search(w http.ResponseWriter, r *http.Request, class adapters.Class) {
 	began := time.Now()
+	if signed(r) { // nothing of it may change, so nothing of it is read
+		_, plain, _ := adapters.TakeControls(requestOf(r))
+		h.plain(w, r, searching{class: class, plain: plain, body: searchBody{reason: "signed"}}, "signed")
+		return
+	}
 	body, err := h.readSearch(class, r)
 	if err != nil {
 		h.unreachable(w, r, err)
 		return
 	}
+	held, watch := holdOf(r.Context()), newWatch(h.Limits.Deadline)
+	if body.reason == "" && !held.begin() {
+		body.reason = busy
+	}
 	request := requestOf(r)
 	request.Body = body.plain
 	who := clientOf(request.Header, request.RawQuery)
-	scope := func(target string) adapters.Scope { return h.catalog.scope(r.Context(), who, target) }
-	plan := adapters.Plan{Rules: h.Rules, MaxWindow: h.Limits.MaxWindow, Scope: scope, Cursors: h.cursors.of(who)}
+	scope := func(target string) adapters.Scope {
+		defer watch.lookUp()()
+		return h.catalog.scope(r.Context(), who, target)
+	}
+	plan := adapters.Plan{Rules: h.Rules, MaxWindow: h.Limits.MaxWindow, Scope: scope, Cursors: h.cursors.of(who), Late: watch.late}
 	parsed := h.parse(class, request, &body, plan)
 	class.Shown = class.Shown || parsed.Shown
 	s := searching{who: who, class: class, plain: parsed.Plain, body: body}
 	switch {
 	case parsed.Refusal != nil:
-		h.counts.add("refused", "")
+		h.counts.add("control_refused", "")
 		writeReply(w, parsed.Refusal)
 		return
 	case parsed.Exchange == nil && !concerned(class, parsed, scope):
@@ -54,26 +66,34 @@ func (h *Handler) search(w http.ResponseWriter, r *http.Request, class adapters.
 	case body.reason != "":
 		h.leave(w, r, s, body.reason)
 		return
+	case parsed.Reason == adapters.Deadline || parsed.Reason == adapters.TooLarge:
+		h.leave(w, r, s, parsed.Reason)
+		return
 	case parsed.Exchange == nil:
 		h.plain(w, r, s, parsed.Reason)
 		return
 	case parsed.Once != "":
-		h.once(w, r, s, parsed, began)
+		h.once(w, r, s, parsed, began, watch)
 		return
 	case !h.catalog.allow(who, class.Target):
 		h.leave(w, r, s, "budget")
 		return
 	}
-	answer, refusal, err := h.converse(r.Context(), parsed.Exchange)
+	answer, refusal, err := h.converse(r.Context(), parsed.Exchange, watch)
 	switch {
+	case err == nil && h.FailClosed && answer.WasLate():
+		h.giveBack(r.Context(), answer.After)
+		h.leave(w, r, s, adapters.Deadline)
 	case err == nil:
 		h.giveBack(r.Context(), answer.After)
-		h.collapsed(w, s, answer, began)
+		h.collapsed(r.Context(), w, s, answer, began)
 	case errors.Is(err, adapters.ErrRefused):
 		h.counts.add("passed", "refused")
 		writeReply(w, refusal)
 	case errors.Is(err, errUnreachable):
 		h.unreachable(w, r, err)
+	case errors.Is(err, adapters.ErrLate) && !watch.asked:
+		h.leave(w, r, s, adapters.Deadline)
 	default:
 		h.fallBack(w, r, s, err)
 	}
@@ -102,8 +122,11 @@ func (h *Handler) readSearch(class adapters.Class, r *http.Request) (b searchBod
 		b.reason = "too_large"
 		return b, nil
 	}
-	whole := false
-	if b.raw, whole, err = readUpTo(r.Body, h.Limits.MaxSearchBody); err != nil {
+	whole, held := false, holdOf(r.Context())
+	if b.raw, whole, err = held.read(r.Body, h.Limits.MaxSearchBody, r.ContentLength); errors.Is(err, errBusy) {
+		b.reason = busy
+		return b, nil
+	} else if err != nil {
 		return b, err
 	}
 	encoding := strings.ToLower(r.Header.Get("Content-Encoding"))
@@ -113,11 +136,16 @@ func (h *Handler) readSearch(class adapters.Class, r *http.Request) (b searchBod
 	case class.Verbatim:
 		b.plain = b.raw
 	case encoded(r):
-		if b.plain, err = decode(encoding, b.raw, h.Limits.MaxSearchBody); errors.Is(err, errTooLarge) {
+		b.plain, err = held.decode(encoding, b.raw, h.Limits.MaxSearchBody)
+		switch {
+		case errors.Is(err, errTooLarge):
 			b.reason = "too_large"
-		} else if err != nil {
+		case errors.Is(err, errBusy):
+			b.reason = busy
+		case err != nil:
 			b.reason = "encoding"
 		}
+		err = nil
 	case encoding != "" && encoding != "identity":
 		b.reason = "encoding"
 	default:
@@ -135,7 +163,7 @@ func (h *Handler) parse(class adapters.Class, request *adapters.Request, body *s
 		return nil
 	})
 	if err != nil {
-		h.Log.Error("search could not be taken apart", "error", err.Error())
+		h.Log.Error("search could not be taken apart", "error", unquoted(err))
 		body.reason = "not_understood"
 	}
 	if body.reason != "" {
@@ -164,6 +192,7 @@ const unconfigured = "unconfigured"
 // plain sends the search as the client wrote it, less our controls. The reply of an index that is none of our business stays as it
 // is.
 func (h *Handler) plain(w http.ResponseWriter, r *http.Request, s searching, reason string) {
+	h.settled(r.Context(), int64(len(s.body.raw)+len(s.body.plain)))
 	h.counts.add("passed", reason)
 	out := h.outgoing(r, s, reason)
 	clean := h.cleanerOf(s)
@@ -197,7 +226,7 @@ func (h *Handler) outgoing(r *http.Request, s searching, reason string) *http.Re
 	query := *r.URL
 	query.RawQuery = s.plain.RawQuery
 	out.URL, out.Header = &query, http.Header(maps.Clone(s.plain.Header))
-	if accepted := readable(out.Header["Accept-Encoding"]); accepted != nil && !s.class.Shown && reason != unconfigured {
+	if accepted := readable(out.Header["Accept-Encoding"]); accepted != nil && !s.class.Shown && reason != unconfigured && !signed(r) {
 		out.Header["Accept-Encoding"] = accepted
 	}
 	switch {
@@ -238,8 +267,11 @@ func (h *Handler) fallBack(w http.ResponseWriter, r *http.Request, s searching, 
 		reason = engineStatus
 	case errors.Is(err, errTooLarge):
 		reason = "too_large"
+	case errors.Is(err, errBusy):
+		reason = busy
+	case errors.Is(err, adapters.ErrLate):
 	default:
-		h.Log.Warn("search could not be collapsed", "error", err.Error())
+		h.Log.Warn("search could not be collapsed", "error", unquoted(err))
 	}
 	if !h.FailClosed || reason == engineStatus {
 		h.catalog.spend(s.who, s.class.Target)
@@ -248,7 +280,7 @@ func (h *Handler) fallBack(w http.ResponseWriter, r *http.Request, s searching, 
 }
 
 // collapsed writes the answer of an exchange.
-func (h *Handler) collapsed(w http.ResponseWriter, s searching, answer *adapters.Answer, began time.Time) {
+func (h *Handler) collapsed(ctx context.Context, w http.ResponseWriter, s searching, answer *adapters.Answer, began time.Time) {
 	if slices.ContainsFunc(answer.Outcomes, func(o adapters.Outcome) bool { return o.Again }) {
 		h.catalog.spend(s.who, s.class.Target) // one request more, however many searches it held
 	}
@@ -256,32 +288,22 @@ func (h *Handler) collapsed(w http.ResponseWriter, s searching, answer *adapters
 	reply := answer.Reply
 	reply.Header = maps.Clone(reply.Header)
 	reply.Header[adapters.OutcomeHeader] = []string{outcomeLine(answer.Outcomes, time.Since(began))}
+	h.settled(ctx, int64(len(reply.Body)))
 	writeReply(w, &reply)
+}
+
+// settled gives back what a search took, whose answer is known, but for so many bytes: the client may take its time.
+func (h *Handler) settled(ctx context.Context, held int64) {
+	t := holdOf(ctx)
+	t.end()
+	t.only(held)
 }
 
 // account counts what was done and learns from it.
 func (h *Handler) account(s searching, answer *adapters.Answer) {
 	for _, o := range answer.Outcomes {
 		h.catalog.learn(s.who, o)
-		switch {
-		case o.Reason != "":
-			h.counts.add("passed", o.Reason)
-		case o.DryRun:
-			h.counts.add("dry_run", "")
-			h.counts.addN("would_fold", "", int64(o.Folded))
-		default:
-			h.counts.add("collapsed", "")
-			h.counts.addN("folded", "", int64(o.Folded))
-		}
-		if o.Native {
-			h.counts.add("native", "")
-		}
-		if o.Fell != "" {
-			h.counts.add("native_fell", o.Fell)
-		}
-		if o.CursorLost {
-			h.counts.add("cursor_lost", "")
-		}
+		h.counts.outcome(o)
 	}
 }
 
@@ -330,9 +352,11 @@ func outcomeLine(outcomes []adapters.Outcome, took time.Duration) string {
 // errUnreachable: the engine gave no answer at all.
 var errUnreachable = errors.New("no answer")
 
-// converse asks the engine until the exchange ends. With adapters.ErrRefused comes the reply that is the answer.
-func (h *Handler) converse(ctx context.Context, exchange adapters.Exchange) (*adapters.Answer, *adapters.Reply, error) {
+// converse asks the engine until the exchange ends. With adapters.ErrRefused comes the reply that is the answer. The engine may take all
+// the time for what it is asked first, and for the client's own search.
+func (h *Handler) converse(ctx context.Context, exchange adapters.Exchange, watch *watch) (*adapters.Answer, *adapters.Reply, error) {
 	var reply *adapters.Reply
+	first, own := true, false
 	for range maxRounds {
 		var ask *adapters.Request
 		var answer *adapters.Answer
@@ -343,7 +367,21 @@ func (h *Handler) converse(ctx context.Context, exchange adapters.Exchange) (*ad
 		if err != nil || answer != nil {
 			return answer, reply, err
 		}
-		if reply, err = h.ask(ctx, ask); err != nil {
+		switch {
+		case first:
+			first, watch.asked = ask.Ahead, true
+			watch.stop()
+			reply, err = h.ask(ctx, ask)
+			watch.goOn()
+		case watch.over && own:
+			err = adapters.ErrLate
+		case watch.over: // what is asked is the client's own, where no reply at hand holds it
+			own = true
+			reply, err = h.ask(ctx, ask)
+		default:
+			reply, err = watch.within(ctx, func(ctx context.Context) (*adapters.Reply, error) { return h.ask(ctx, ask) })
+		}
+		if err != nil {
 			return nil, nil, err
 		}
 	}
@@ -352,19 +390,30 @@ func (h *Handler) converse(ctx context.Context, exchange adapters.Exchange) (*ad
 
 // ask sends one request of an exchange and reads its reply, decoded. The header of a compressed reply goes on saying so.
 func (h *Handler) ask(ctx context.Context, ask *adapters.Request) (*adapters.Reply, error) {
+	return h.askOn(ctx, holdOf(ctx), ask)
+}
+
+// askOn is ask where the reply is held on another account than the request's.
+func (h *Handler) askOn(ctx context.Context, held *hold, ask *adapters.Request) (*adapters.Reply, error) {
 	resp, err := h.roundTrip(ctx, ask)
 	if err != nil {
 		return nil, err
 	}
 	defer resp.Body.Close()
-	body, whole, err := readUpTo(resp.Body, h.Limits.MaxReply)
-	if err != nil {
+	body, whole, err := held.readReply(resp.Body, h.Limits.MaxReply, resp.ContentLength)
+	if errors.Is(err, errBusy) {
+		return nil, err
+	} else if err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnreachable, err)
 	}
 	if !whole {
 		return nil, errTooLarge
 	}
-	return h.decoded(resp, body)
+	reply, err := h.decoded(held, resp, body)
+	if err == nil && resp.Header.Get("Content-Encoding") != "" {
+		held.give(int64(len(body)))
+	}
+	return reply, err
 }
 
 // roundTrip sends one request of an exchange.
@@ -383,12 +432,14 @@ func (h *Handler) roundTrip(ctx context.Context, ask *adapters.Request) (*http.R
 }
 
 // decoded returns a reply with its body, as it was sent, decoded. Its header goes on saying how it was sent.
-func (h *Handler) decoded(resp *http.Response, body []byte) (reply *adapters.Reply, err error) {
+func (h *Handler) decoded(held *hold, resp *http.Response, body []byte) (reply *adapters.Reply, err error) {
 	reply = &adapters.Reply{Status: resp.StatusCode, Header: adapters.Header(resp.Header), Body: body}
 	switch encoding := resp.Header.Get("Content-Encoding"); encoding {
 	case "", "identity":
 	case "gzip", "x-gzip", "deflate":
-		if reply.Body, err = decode(encoding, body, h.Limits.MaxReply); err != nil {
+		if reply.Body, err = held.decode(encoding, body, h.Limits.MaxReply); errors.Is(err, errBusy) {
+			return nil, err
+		} else if err != nil {
 			return nil, adapters.NotUnderstood(err)
 		}
 	default:
@@ -415,11 +466,6 @@ func askHeader(header adapters.Header) http.Header {
 	}
 	if len(out["User-Agent"]) == 0 {
 		out["User-Agent"] = []string{""} // or else Go puts in its own
-	}
-	for _, name := range header["Connection"] {
-		for hop := range strings.SplitSeq(name, ",") {
-			delete(out, http.CanonicalHeaderKey(strings.TrimSpace(hop)))
-		}
 	}
 	return out
 }

@@ -21,6 +21,8 @@ const (
 	ownPrefix = "/_neardup/"
 	// similarFor bounds how long such a request takes.
 	similarFor = 10 * time.Second
+	// perQuestion is about what one such request holds beside its body, in bytes: sketches of some hundred documents.
+	perQuestion = 256 << 10
 	// defaultAlike and maxAlike are how many near-duplicates are answered.
 	defaultAlike, maxAlike = 10, 1000
 )
@@ -102,7 +104,7 @@ func (h *Handler) ours(w http.ResponseWriter, r *http.Request) bool {
 	if s.indices = s.configured(within, ask.index); len(s.indices) == 0 {
 		return false
 	}
-	h.counts.add("requests", "similar")
+	h.is(r.Context(), "similar")
 	if err := guarded(func() error { return s.answer(within) }); err != nil {
 		s.fail(err)
 	}
@@ -157,6 +159,10 @@ func (s *similarity) answer(ctx context.Context) error {
 	if err != nil {
 		return badRequest{http.StatusBadRequest, err.Error()}
 	}
+	held := holdOf(ctx)
+	if !held.begin() || !held.take(perQuestion) {
+		return errBusy
+	}
 	likeness.Room = s.h.Limits.MaxReply
 	store := s.h.Open(s.who.header, s.who.query)
 	var document []byte
@@ -196,6 +202,8 @@ func (s *similarity) stored(ctx context.Context, store adapters.Store) ([]byte, 
 	switch {
 	case err != nil:
 		return nil, as, err
+	case reply.Status < 300 && failed != nil && (adapters.StatusOf(failed) == 0 || adapters.StatusOf(failed) >= 500):
+		return nil, as, failed // it may well be there
 	case reply.Status < 300: // it has come just now, or a search does not show it
 		return nil, as, errors.Join(failed, badRequest{
 			http.StatusNotFound, fmt.Sprintf("document %s in %s is not to be searched, or not yet", s.ask.id, s.ask.index),
@@ -211,6 +219,8 @@ func (s *similarity) body() ([]byte, error) {
 	switch {
 	case err != nil:
 		return nil, err
+	case body.reason == busy:
+		return nil, errBusy
 	case body.reason == "too_large":
 		return nil, badRequest{http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", s.h.Limits.MaxSearchBody)}
 	case body.reason != "":
@@ -227,7 +237,7 @@ func (s *similarity) compare(ctx context.Context) bool {
 	if s.r.Body == nil {
 		return false
 	}
-	head, whole, err := readUpTo(s.r.Body, s.h.Limits.MaxSearchBody)
+	head, whole, err := holdOf(ctx).read(s.r.Body, s.h.Limits.MaxSearchBody, s.r.ContentLength)
 	rest := s.r.Body
 	s.r.Body = io.NopCloser(bytes.NewReader(head))
 	restore := func() { s.r.Body = readCloser{io.MultiReader(bytes.NewReader(head), rest), rest} }
@@ -252,7 +262,7 @@ func (s *similarity) compare(ctx context.Context) bool {
 		restore()
 		return false
 	}
-	s.h.counts.add("requests", "compare")
+	s.h.is(ctx, "compare")
 	if err := guarded(func() error { return s.compared(ctx, members) }); err != nil {
 		s.fail(err)
 	}
@@ -311,6 +321,9 @@ func (s *similarity) fail(err error) {
 		return
 	case s.r.Context().Err() != nil, errors.Is(err, errBrokenOff):
 		s.h.unreachable(s.w, s.r, err)
+	case errors.Is(err, errBusy):
+		s.h.counts.add("failed", busy)
+		s.h.refuse(s.w, s.r, http.StatusServiceUnavailable, "too many searches, or too many bytes, are held just now (reason=busy): ask again later")
 	case errors.Is(err, context.DeadlineExceeded):
 		s.h.refuse(s.w, s.r, http.StatusGatewayTimeout, "looking for near-duplicates took longer than "+similarFor.String())
 	case errors.Is(err, adapters.ErrNoBands):
@@ -322,7 +335,7 @@ func (s *similarity) fail(err error) {
 	case isBad:
 		s.h.refuse(s.w, s.r, bad.status, bad.reason)
 	case errors.Is(err, errPanicked):
-		s.h.Log.Error("near-duplicates could not be looked for", "error", err.Error())
+		s.h.Log.Error("near-duplicates could not be looked for", "error", unquoted(err))
 		s.h.refuse(s.w, s.r, http.StatusInternalServerError, "near-duplicates could not be looked for")
 	default:
 		s.h.unreachable(s.w, s.r, unnamed{err, s.who.hide(err.Error())})

@@ -33,18 +33,24 @@ func (h *Handler) readable(r *http.Request, class adapters.Class) bool {
 	switch strings.ToLower(r.Header.Get("Content-Encoding")) {
 	case "", "identity", "gzip", "x-gzip", "deflate":
 	default:
-		h.counts.add("passed", "encoding")
+		h.counts.add("write_passed", "encoding")
 		return false
 	}
-	if contentType := r.Header.Get("Content-Type"); strings.Contains(contentType, "cbor") || strings.Contains(contentType, "smile") || strings.Contains(contentType, "yaml") {
-		h.counts.add("passed", "format")
+	if kind := mediaType(r); strings.Contains(kind, "cbor") || strings.Contains(kind, "smile") || strings.Contains(kind, "yaml") {
+		h.counts.add("write_passed", "format")
 		return false
 	}
 	if signed(r) {
-		h.counts.add("passed", "signed")
+		h.counts.add("write_passed", "signed")
 		return false
 	}
 	return r.Body != nil && r.Body != http.NoBody
+}
+
+// mediaType returns the type of a body without its parameters, in which a client may name another.
+func mediaType(r *http.Request) string {
+	kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+	return strings.ToLower(kind)
 }
 
 // write sends a write on with its documents enriched: whole with its length where it is small, as most are, or else as a
@@ -54,8 +60,9 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, class adapters.C
 	if h.looks() { // for what can be found out of a body that is held
 		ahead = plainAhead
 	}
-	raw, whole, err := readUpTo(r.Body, ahead)
-	if err != nil {
+	held := holdOf(r.Context())
+	raw, whole, err := held.read(r.Body, ahead, r.ContentLength)
+	if err != nil && !errors.Is(err, errBusy) { // then it streams
 		h.unreachable(w, r, err)
 		return
 	}
@@ -64,14 +71,14 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, class adapters.C
 	if whole {
 		plain := raw
 		if compressed {
-			plain, err = decode(r.Header.Get("Content-Encoding"), raw, plainAhead)
+			plain, err = held.decode(r.Header.Get("Content-Encoding"), raw, plainAhead)
 		}
 		switch {
-		case err == nil:
+		case err == nil && held.take(enrichedRoom(len(plain))):
 			h.writeWhole(w, r, class, raw, plain)
 			return
-		case !errors.Is(err, errTooLarge): // not the compressed body it says it is: the engine says so
-			h.counts.add("passed", "encoding")
+		case err != nil && !errors.Is(err, errTooLarge) && !errors.Is(err, errBusy): // not the compressed body it says it is: the engine says so
+			h.counts.add("write_passed", "encoding")
 			h.sendRaw(w, r, class, raw)
 			return
 		}
@@ -79,7 +86,7 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, class adapters.C
 	plain := body
 	if compressed {
 		if plain, err = decoder(r.Header.Get("Content-Encoding"), body); err != nil {
-			h.counts.add("passed", "encoding")
+			h.counts.add("write_passed", "encoding")
 			h.sendRaw(w, r, class, raw) // which holds all of what was read, a header being short
 			return
 		}
@@ -102,13 +109,13 @@ func (h *Handler) writeWhole(w http.ResponseWriter, r *http.Request, class adapt
 	found := h.look(r, class, plain, &makes)
 	e := h.enricher(r, int64(len(plain)), &makes)
 	found.apply(e)
-	enriched.Grow(len(plain) + len(plain)/4)
+	enriched.Grow(int(enrichedRoom(len(plain))))
 	err := guarded(func() error {
 		return h.Dialect.EnrichWrite(class, &enriched, bytes.NewReader(plain), e)
 	})
 	if err != nil {
-		h.counts.add("passed", "failed")
-		h.Log.Error("write could not be enriched", "error", err.Error())
+		h.counts.add("write_passed", "failed")
+		h.Log.Error("write could not be enriched", "error", unquoted(err))
 		found = nil // nothing is left out of what was sent
 	}
 	found.count()
@@ -129,6 +136,9 @@ func (h *Handler) writeWhole(w http.ResponseWriter, r *http.Request, class adapt
 	h.forwardWrite(w, out, class, &makes, found, plain)
 }
 
+// enrichedRoom is how much room is taken for a body of the length with its documents enriched.
+func enrichedRoom(length int) int64 { return int64(length + length/4) }
+
 // writeStream sends on a body while it is read.
 func (h *Handler) writeStream(w http.ResponseWriter, r *http.Request, class adapters.Class, plain io.Reader) {
 	length, compressed := int64(-1), encoded(r) && !class.Verbatim
@@ -145,9 +155,10 @@ func (h *Handler) writeStream(w http.ResponseWriter, r *http.Request, class adap
 		out.Header.Del("Content-Encoding")
 	}
 	out.Header.Del("Content-Length")
-	out.Body, out.ContentLength = pipe, -1
+	out.Body, out.ContentLength = making(r.Context(), pipe), -1
 	go func() {
-		err := guarded(func() error { return h.Dialect.EnrichWrite(class, into, plain, e) })
+		long := &adapters.Long{Reader: plain, Room: holdOf(r.Context()).room}
+		err := guarded(func() error { return h.Dialect.EnrichWrite(class, into, long, e) })
 		if err != nil && !errors.Is(err, errBrokenOff) && compressed {
 			err = errors.Join(errEncoding, err)
 		}
@@ -192,7 +203,7 @@ func (h *Handler) forwardWrite(
 // declaring has our field declared in the index that a request of the class makes, when the engine has made it and before the
 // client knows.
 func (h *Handler) declaring(r *http.Request, class adapters.Class, change func(*http.Response)) func(*http.Response) {
-	if class.Makes == "" {
+	if class.Makes == "" || signed(r) { // a look-up under another request's signature would be refused
 		return change
 	}
 	return func(resp *http.Response) {
@@ -246,10 +257,3 @@ func guarded(step func() error) (err error) {
 
 // errPanicked: a step of the dialect panicked.
 var errPanicked = errors.New("a bug in the adapter")
-
-// readUpTo reads at most n bytes and says whether that is all there is.
-func readUpTo(r io.Reader, n int64) (head []byte, whole bool, err error) {
-	var b bytes.Buffer
-	read, err := io.Copy(&b, io.LimitReader(r, n+1))
-	return b.Bytes(), read <= n, err
-}

@@ -1,0 +1,179 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"sync/atomic"
+)
+
+// errBusy: the requests of the engine hold as many bytes as they may.
+var errBusy = errors.New("too much is held at once")
+
+// busy is the reason where a search is left alone because too many others, or too many bytes, are held just now.
+const busy = "busy"
+
+// holds counts what all requests to an engine hold at once: searches, and bytes of bodies and replies.
+type holds struct {
+	most, mostSearches int64
+	bytes, searches    atomic.Int64
+	usual              atomic.Int64 // how long the engine's replies to searches are of late
+}
+
+// hold is what one request holds. A nil one is not counted. It is safe for concurrent use.
+type hold struct {
+	all    *holds
+	bytes  atomic.Int64
+	search atomic.Bool
+}
+
+// take takes room for n more bytes, and reports false where there is none: whatever they were to be used for goes on without.
+func (t *hold) take(n int64) bool {
+	if t == nil || n <= 0 {
+		return true
+	}
+	if t.all.bytes.Add(n) > t.all.most {
+		t.all.bytes.Add(-n)
+		return false
+	}
+	t.bytes.Add(n)
+	return true
+}
+
+// give gives the room for n bytes back.
+func (t *hold) give(n int64) {
+	if t != nil {
+		t.bytes.Add(-n)
+		t.all.bytes.Add(-n)
+	}
+}
+
+// only gives back all but the room for n bytes.
+func (t *hold) only(n int64) {
+	if t != nil {
+		t.give(max(t.bytes.Load()-n, 0))
+	}
+}
+
+// room is take for the lines and documents of a body that streams: a negative n gives room back.
+func (t *hold) room(n int) bool {
+	if n < 0 {
+		t.give(int64(-n))
+		return true
+	}
+	return t.take(int64(n))
+}
+
+// begin takes a place among the searches that are held at once, and reports false where there is none.
+func (t *hold) begin() bool {
+	if t == nil || t.search.Load() {
+		return true
+	}
+	if t.all.searches.Add(1) > t.all.mostSearches {
+		t.all.searches.Add(-1)
+		return false
+	}
+	t.search.Store(true)
+	return true
+}
+
+// end gives the place back.
+func (t *hold) end() {
+	if t != nil && t.search.Swap(false) {
+		t.all.searches.Add(-1)
+	}
+}
+
+// release gives everything back.
+func (t *hold) release() {
+	t.end()
+	t.give(t.bytes.Load())
+}
+
+// holdOf returns what the request holds on whose behalf something is done, nil for none.
+func holdOf(ctx context.Context) *hold {
+	if u := underwayOf(ctx); u != nil {
+		return &u.hold
+	}
+	return nil
+}
+
+// HeldBytes is how many bytes of bodies and replies are held at once.
+func (h *Handler) HeldBytes() int64 { return h.holds.bytes.Load() }
+
+const (
+	// firstPiece is how much is read at once of what may be of any length, likelyPiece of what says how long it is: who sends it may take
+	// all the time in the world, and what it says is no reason to hold room for it.
+	firstPiece, likelyPiece = 4 << 10, 64 << 10
+	// usualMost is how much is read at once of a reply that is taken to be as long as the last ones.
+	usualMost = 1 << 20
+)
+
+// readReply is read for a reply of the engine. One that does not say how long it is is read as if it were as long as the last ones, and
+// some more: put together from pieces it would take twice its room.
+func (t *hold) readReply(r io.Reader, n, length int64) (head []byte, whole bool, err error) {
+	first := int64(firstPiece)
+	if t == nil {
+		return t.read(r, n, length)
+	}
+	if usual := &t.all.usual; length < 0 {
+		first = min(max(first, usual.Load()*9/8), usualMost)
+		defer func() { usual.Store((usual.Load()*3 + int64(len(head))) / 4) }()
+	}
+	return t.readFrom(r, n, length, first)
+}
+
+// read reads at most n bytes and says whether that is all there is. length is how long it says it is, -1 where it does not. With errBusy
+// there is no room for more than what is returned.
+func (t *hold) read(r io.Reader, n, length int64) (head []byte, whole bool, err error) {
+	return t.readFrom(r, n, length, firstPiece)
+}
+
+func (t *hold) readFrom(r io.Reader, n, length, first int64) (head []byte, whole bool, err error) {
+	if length >= 0 {
+		first = min(length, likelyPiece)
+	}
+	room := min(first, n) + 1 // to see that there is no more
+	if !t.take(room) {
+		return nil, false, errBusy
+	}
+	head = make([]byte, 0, room)
+	for {
+		got, err := r.Read(head[len(head):cap(head)])
+		head = head[:len(head)+got]
+		switch {
+		case int64(len(head)) > n:
+			return head, false, nil
+		case err == io.EOF:
+			return head, true, nil
+		case err != nil:
+			return head, false, err
+		case len(head) < cap(head):
+			continue
+		}
+		longer := min(2*room, n+1)
+		if length >= room {
+			longer = min(longer, length+1)
+		}
+		if !t.take(longer - room) {
+			return head, false, errBusy
+		}
+		head = append(make([]byte, 0, longer), head...)
+		room = longer
+	}
+}
+
+// decode decompresses a body up to the limit, beyond which it is errTooLarge.
+func (t *hold) decode(encoding string, body []byte, limit int64) ([]byte, error) {
+	plain, err := decoder(encoding, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	head, whole, err := t.read(plain, limit, -1)
+	reuse(plain)
+	if err == nil && !whole {
+		err = errTooLarge
+	}
+	return head, err
+}

@@ -1,0 +1,272 @@
+package proxy_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/neardup/sidecar/proxy"
+)
+
+// TestDeadline: a search that takes too long beside the engine's first answer is answered as the engine answers the client's own, cut from
+// the reply at hand or asked for; whatever the engine takes for the first answer.
+func TestDeadline(t *testing.T) {
+	for _, c := range []struct {
+		name, body, query string
+		slow              int // from which request on the engine is slow, from 1 on
+		deadline          time.Duration
+		closed            bool
+		want, reason      string
+		status, asked     int
+	}{
+		{"in time", `{}`, "", 9, time.Minute, false, "0 2 3", "", 200, 1},
+		{"the first answer takes its time", `{}`, "", 1, 150 * time.Millisecond, false, "0 2 3", "", 200, 1},
+		{"none at all", `{"size":2}`, "", 9, 1, false, "0 1", "deadline", 200, 1},
+		{"none at all, a deep page", `{"from":2,"size":2}`, "", 9, 1, false, "2 3", "deadline", 200, 1},
+		{"none at all, fails closed", `{}`, "", 9, 1, true, "", "", 503, 0},
+		{"the second request, no page at hand", `{"size":2}`, "?neardup_totals=collapsed", 2, 50 * time.Millisecond, false, "0 1", "deadline", 200, 3},
+		{"the second request fails closed", `{"size":2}`, "?neardup_totals=collapsed", 2, 50 * time.Millisecond, true, "", "", 503, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := searchEngine(t)
+			plain, n := e.answer, 0
+			var mu sync.Mutex
+			e.answer = func(w http.ResponseWriter, a arrival) {
+				mu.Lock()
+				n++
+				slow := n == c.slow
+				mu.Unlock()
+				if slow {
+					time.Sleep(400 * time.Millisecond)
+				}
+				plain(w, a)
+			}
+			f := serve(t, e, func(e *proxy.Engine) {
+				e.Limits.Deadline, e.FailClosed = c.deadline, c.closed
+				if strings.Contains(c.query, "totals") {
+					e.Rules[0].Window = 100
+				}
+			})
+			a := do(t, "POST", f.url+"/news-1/_search"+c.query, c.body)
+			got := len(e.arrived())
+			if a.status != c.status || ids(a.body) != c.want || a.status == 200 && strings.Contains(a.body, "neardup_") || got != c.asked && !strings.Contains(c.query, "totals") {
+				t.Errorf("%d %v, asked %d times: %s", a.status, a.header, got, a.body)
+			}
+			if reason := a.header.Get("Neardup"); (c.reason != "") != strings.HasPrefix(reason, "bypassed; reason=deadline") {
+				t.Errorf("Neardup: %s", reason)
+			}
+		})
+	}
+}
+
+// TestBusy: beyond the limits on what is held at once searches pass as the client wrote them, and nothing fails.
+func TestBusy(t *testing.T) {
+	t.Run("searches", func(t *testing.T) {
+		e := searchEngine(t)
+		plain, begun, goOn := e.answer, make(chan bool, 9), make(chan bool)
+		e.answer = func(w http.ResponseWriter, a arrival) {
+			if strings.Contains(string(a.body), "docvalue") {
+				begun <- true
+				<-goOn
+			}
+			plain(w, a)
+		}
+		f := serve(t, e, func(e *proxy.Engine) { e.Limits.MaxSearches = 1 })
+		var first answer
+		var wg sync.WaitGroup
+		wg.Go(func() { first = do(t, "POST", f.url+"/news-1/_search", `{"size":3}`) })
+		<-begun
+		second := do(t, "POST", f.url+"/news-1/_search", `{"size":3}`)
+		close(goOn)
+		wg.Wait()
+		if ids(first.body) != "0 2 3" || ids(second.body) != "0 1 2" || second.header.Get("Neardup") != "bypassed; reason=busy" {
+			t.Errorf("%v\n%v", first, second)
+		}
+		if third := do(t, "POST", f.url+"/news-1/_search", `{"size":3}`); ids(third.body) != "0 2 3" {
+			t.Errorf("a place was not given back: %v", third)
+		}
+	})
+	pad := strings.Repeat("x", 600<<10)
+	for _, c := range []struct{ name, method, path, body, want string }{
+		{"search body", "POST", "/news-1/_search", `{"size":2,"_name":"` + pad + `"}`, "0 1"},
+		{"search reply", "POST", "/news-1/_search", `{"size":2}`, "0 1"},
+		{"read", "GET", "/news-1/_mget", `{"ids":["0"]}`, "0 1 2 3"},
+		{"read body", "POST", "/news-1/_mget", `{"ids":["` + pad + `"]}`, "0 1 2 3"},
+		{"write", "POST", "/news-1/_bulk", bulk("news-1", 9000), "0 1 2 3"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := searchEngine(t)
+			plain := e.answer
+			e.answer = func(w http.ResponseWriter, a arrival) {
+				if i := strings.Index(string(a.body), `,"_name"`); i > 0 {
+					a.body = append(a.body[:i:i], '}')
+				}
+				if !strings.HasSuffix(strings.Split(a.uri, "?")[0], "_search") {
+					a.body = nil
+				}
+				io.WriteString(w, strings.Repeat(" ", 600<<10))
+				plain(w, a)
+			}
+			f := serve(t, e, func(e *proxy.Engine) { e.Limits.MaxHeld = 300 << 10 })
+			a := do(t, c.method, f.url+c.path, c.body)
+			if a.status != 200 || ids(a.body) != c.want || strings.Contains(a.body, "neardup_sketch") {
+				t.Errorf("%d %v %.200s", a.status, a.header, strings.TrimSpace(a.body))
+			}
+			if strings.Contains(c.name, "search") && a.header.Get("Neardup") != "bypassed; reason=busy" {
+				t.Errorf("Neardup: %s", a.header.Get("Neardup"))
+			}
+			if c.name == "write" {
+				if got := e.arrived()[0]; strings.Count(string(got.body), "\n") != 18000 || strings.Count(string(got.body), `"neardup_sketch"`) != 9000 {
+					t.Errorf("%d lines of %d bytes came", strings.Count(string(got.body), "\n"), len(got.body))
+				}
+			}
+			eventually(t, "all is given back", func() bool { return f.HeldBytes() == 0 })
+		})
+	}
+}
+
+// TestBombs: what is small on the way and large in memory, or deep, or never ends, passes or is refused by the engine, in little memory.
+func TestBombs(t *testing.T) {
+	var bomb bytes.Buffer
+	z := gzip.NewWriter(&bomb)
+	for range 100 {
+		z.Write(make([]byte, 1<<20))
+	}
+	z.Close()
+	deep := strings.Repeat(`{"a":`, 100_000) + "1" + strings.Repeat("}", 100_000)
+	deepList := strings.Repeat(`[`, 100_000) + strings.Repeat("]", 100_000)
+	many := `{` + strings.Join(strings.Fields(strings.Repeat(`"k":1, `, 200_000)), "") + `"z":1}`
+	keys := regexp.MustCompile(`"k"`)
+	n := 0
+	many = keys.ReplaceAllStringFunc(many, func(string) string { n++; return fmt.Sprintf("%q", fmt.Sprint(n)) })
+	for _, c := range []struct {
+		name, path, body string
+		headers          []string
+		reply            func(w http.ResponseWriter)
+		want             string
+	}{
+		{"search in gzip", "/news-1/_search", bomb.String(), []string{"Content-Encoding: gzip"}, nil, "bypassed; reason=too_large"},
+		{"deep search", "/news-1/_search", `{"query":` + deep + `}`, nil, nil, "bypassed; reason=not_understood"},
+		{"deep list", "/news-1/_search", `{"query":` + deepList + `}`, nil, nil, "bypassed; reason=not_understood"},
+		{"many keys", "/news-1/_search", many, nil, nil, "bypassed"},
+		{"many searches", "/news-1/_msearch", strings.Repeat("{}\n{}\n", 200_000), nil, nil, "bypassed; reason=too_large"},
+		{"reply in gzip", "/news-1/_search", `{}`, []string{"Accept-Encoding: gzip"}, func(w http.ResponseWriter) {
+			w.Header().Set("Content-Encoding", "gzip")
+			w.Write(bomb.Bytes())
+		}, "bypassed; reason=too_large"},
+		{"deep reply", "/news-1/_search", `{}`, nil, func(w http.ResponseWriter) {
+			fmt.Fprintf(w, `{"hits":{"hits":[{"_index":"news-1","_id":"1","_source":%s}]}}`, deep)
+		}, ""},
+		{"deep document", "/news-1/_bulk", "{\"index\":{}}\n" + deep + "\n", nil, nil, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := newEngine("news-1")
+			e.answer = func(w http.ResponseWriter, a arrival) {
+				if c.reply != nil {
+					c.reply(w)
+					return
+				}
+				w.WriteHeader(http.StatusBadRequest)
+				io.WriteString(w, `{"error":"no"}`)
+			}
+			f := serve(t, e, func(e *proxy.Engine) { e.Limits.MaxReply, e.Limits.Deadline = 8<<20, 10*time.Second })
+			began := time.Now()
+			a := do(t, "POST", f.url+c.path, c.body, c.headers...)
+			took := time.Since(began)
+			got := e.arrived()
+			last := got[len(got)-1]
+			want := 200
+			if c.reply == nil {
+				want = 400
+			}
+			if a.status != want || !strings.HasPrefix(a.header.Get("Neardup"), c.want) || took > 8*time.Second {
+				t.Errorf("%d after %v, Neardup: %s", a.status, took, a.header.Get("Neardup"))
+			}
+			if c.reply == nil && string(last.body) != c.body {
+				t.Errorf("the engine got %d bytes of %d", len(last.body), len(c.body))
+			}
+			eventually(t, "all is given back", func() bool { return f.HeldBytes() == 0 })
+		})
+	}
+}
+
+// endless is a body that goes on for so many bytes, of one kind.
+type endless struct{ left int64 }
+
+func (e *endless) Read(p []byte) (int, error) {
+	if e.left <= 0 {
+		return 0, io.EOF
+	}
+	n := min(int64(len(p)), e.left)
+	for i := range p[:n] {
+		p[i] = 'x'
+	}
+	e.left -= n
+	return int(n), nil
+}
+
+// TestEndlessBodies: a search and a bulk's line that go on and on pass in pieces.
+func TestEndlessBodies(t *testing.T) {
+	if testing.Short() {
+		t.Skip("moves half a gigabyte")
+	}
+	for _, path := range []string{"/news-1/_search", "/news-1/_bulk"} {
+		t.Run(path, func(t *testing.T) {
+			var n int64
+			f := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if got, _ := io.Copy(io.Discard, r.Body); strings.HasPrefix(r.URL.Path, path) {
+					n = got
+				}
+				w.Header().Set("X-Elastic-Product", "Elasticsearch")
+				w.Header().Set("Content-Type", "application/json")
+				io.WriteString(w, "{}")
+			}), func(e *proxy.Engine) { e.Limits.EngineMaxBody = 1 << 40 })
+			const length = 256 << 20
+			most := int64(0)
+			stop := make(chan bool)
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				for {
+					select {
+					case <-stop:
+						return
+					case <-time.After(5 * time.Millisecond):
+						most = max(most, f.HeldBytes())
+					}
+				}
+			})
+			a, err := try(t, "POST", f.url+path, io.MultiReader(strings.NewReader("{\"index\":{}}\n"), &endless{length}))
+			close(stop)
+			wg.Wait()
+			if err != nil || a.status != 200 || n != length+int64(len("{\"index\":{}}\n")) {
+				t.Errorf("%v %v, %d bytes came", err, a, n)
+			}
+			if most > 100<<20 {
+				t.Errorf("%d bytes were held", most)
+			}
+		})
+	}
+}
+
+// BenchmarkCollapsedSearch collapses a page of ten from an engine that answers at once.
+func BenchmarkCollapsedSearch(b *testing.B) {
+	e := searchEngine(b)
+	f := serve(b, e, nil)
+	random := rand.New(rand.NewPCG(1, 1))
+	for b.Loop() {
+		if a := do(b, "POST", f.url+"/news-1/_search", fmt.Sprintf(`{"size":%d}`, 2+random.IntN(2))); a.status != 200 {
+			b.Fatal(a)
+		}
+		e.mu.Lock()
+		e.log = e.log[:0]
+		e.mu.Unlock()
+	}
+}

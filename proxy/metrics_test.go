@@ -1,0 +1,389 @@
+package proxy_test
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/neardup/sidecar/proxy"
+)
+
+// exported returns what a registry shows: the value of each series as "name label=value", of histograms their count, and their
+// sum behind _sum.
+func exported(t testing.TB, from prometheus.Gatherer) map[string]float64 {
+	t.Helper()
+	families, err := from.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]float64{}
+	for _, family := range families {
+		for _, m := range family.Metric {
+			key := strings.TrimPrefix(family.GetName(), "neardup_")
+			labels := ""
+			for _, pair := range m.Label {
+				labels += " " + pair.GetName() + "=" + pair.GetValue()
+			}
+			switch family.GetType() {
+			case dto.MetricType_COUNTER:
+				all[key+labels] = m.Counter.GetValue()
+			case dto.MetricType_GAUGE:
+				all[key+labels] = m.Gauge.GetValue()
+			default:
+				all[key+labels] = float64(m.Histogram.GetSampleCount())
+				all[key+"_sum"+labels] = m.Histogram.GetSampleSum()
+			}
+		}
+	}
+	return all
+}
+
+// metered is a sidecar whose metrics can be read.
+type metered struct {
+	front
+	*prometheus.Registry
+}
+
+func serveMetered(t testing.TB, e http.Handler, change func(*proxy.Engine)) metered {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	f := serve(t, e, func(e *proxy.Engine) {
+		e.Metrics = proxy.NewMetrics(registry)
+		e.Open = nil
+		if change != nil {
+			change(e)
+		}
+	})
+	return metered{f, registry}
+}
+
+// want fails the test unless the series come to have the values.
+func (m metered) want(t *testing.T, want map[string]float64) {
+	t.Helper()
+	var got map[string]float64
+	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		got = exported(t, m.Registry)
+		good := true
+		for key, value := range want {
+			v, ok := got[key]
+			good = good && ok && v == value
+		}
+		if good {
+			return
+		}
+	}
+	for key, value := range want {
+		if got[key] != value {
+			t.Errorf("%s is %v, want %v", key, got[key], value)
+		}
+	}
+	t.Logf("%v", got)
+}
+
+func TestMetricsOfEachFlow(t *testing.T) {
+	e := newEngine("news-1", "other-1")
+	e.answer = func(w http.ResponseWriter, a arrival) {
+		if strings.Contains(a.uri, "_search") {
+			searching(t)(w, a)
+			return
+		}
+		io.WriteString(w, `{"took":1,"errors":false,"items":[]}`)
+	}
+	m := serveMetered(t, e, nil)
+	do(t, "GET", m.url+"/_cat/health", "")
+	do(t, "GET", m.url+"/news-1/_doc/1", "")
+	do(t, "POST", m.url+"/_bulk", bulk("news-1", 3)+bulk("other-1", 2))
+	do(t, "POST", m.url+"/news-1/_doc/1", `{"title":"x"}`, "Content-Encoding: zstd")
+	refills := 0.0
+	for _, query := range []string{"", "?neardup=dry_run"} {
+		var rounds float64
+		_, text, _ := strings.Cut(do(t, "POST", m.url+"/news-1/_search"+query, `{}`).header.Get("Neardup"), "rounds=")
+		if _, err := fmt.Sscan(strings.ReplaceAll(text, ";", " "), &rounds); err != nil {
+			t.Fatal(err)
+		}
+		refills += rounds - 1
+	}
+	do(t, "POST", m.url+"/news-1/_search?neardup=off", `{}`)
+	do(t, "POST", m.url+"/news-1/_search?neardup=perhaps", `{}`)
+	do(t, "POST", m.url+"/other-1/_search", `{}`)
+	m.want(t, map[string]float64{
+		"requests_total kind=pass": 1, "requests_total kind=read": 1, "requests_total kind=write": 2, "requests_total kind=search": 5,
+		"documents_total change=enriched":                     3,
+		"writes_bypassed_total reason=encoding":               1,
+		"searches_total outcome=collapsed reason=":            1,
+		"searches_total outcome=dry_run reason=":              1,
+		"searches_total outcome=bypassed reason=off":          1,
+		"searches_total outcome=bypassed reason=unconfigured": 1,
+		"searches_total outcome=refused reason=control":       1,
+		"folded_total":                          1,
+		"would_fold_total":                      1,
+		"hits_total sketch=stored":              8,
+		"hits_total sketch=missing":             0,
+		"requests_in_flight":                    0,
+		"engine_seconds kind=search":            4, // the bad control never came there
+		"added_seconds kind=search":             5,
+		"added_seconds kind=pass":               1,
+		"engine_errors_total what=dial":         0,
+		"clients_gone_total":                    0,
+		"cursors":                               0,
+		"refill_rounds_total":                   refills,
+		"searches_total outcome=native reason=": 0,
+	})
+}
+
+// TestTimesApart: of a request's time the engine's is what was waited for it, the client's is no one's, and the rest is ours.
+func TestTimesApart(t *testing.T) {
+	const pause = 60 * time.Millisecond
+	slow := func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		time.Sleep(pause)
+		w.Header().Set("Content-Type", "text/csv")
+		io.WriteString(w, "first")
+		w.(http.Flusher).Flush()
+		time.Sleep(pause)
+		io.WriteString(w, "second")
+	}
+	m := serveMetered(t, http.HandlerFunc(slow), nil)
+	body, into := io.Pipe()
+	go func() {
+		io.WriteString(into, "a")
+		time.Sleep(3 * pause) // the client's own time
+		io.WriteString(into, "b")
+		into.Close()
+	}()
+	if a, err := try(t, "POST", m.url+"/_some/thing", body); err != nil || a.body != "firstsecond" {
+		t.Fatal(a, err)
+	}
+	m.want(t, map[string]float64{"engine_seconds kind=pass": 1, "added_seconds kind=pass": 1})
+	got := exported(t, m.Registry)
+	engine, added := got["engine_seconds_sum kind=pass"], got["added_seconds_sum kind=pass"]
+	if engine < 2*pause.Seconds() || engine > 2*pause.Seconds()+0.05 {
+		t.Errorf("the engine's time is %v s, which paused for %v s", engine, 2*pause.Seconds())
+	}
+	if added > 0.05 {
+		t.Errorf("%v s are ours", added)
+	}
+}
+
+// TestOwnTimeOfStreams: what enriching a long write takes, while it streams, is ours and not the engine's.
+func TestOwnTimeOfStreams(t *testing.T) {
+	e := newEngine("news-1")
+	m := serveMetered(t, e, nil)
+	before := exported(t, m.Registry)
+	began := time.Now()
+	do(t, "POST", m.url+"/_bulk", bulk("news-1", 30000), "Content-Type: application/x-ndjson")
+	took := time.Since(began).Seconds()
+	m.want(t, map[string]float64{"engine_seconds kind=write": 1, "documents_total change=enriched": before["documents_total change=enriched"] + 30000})
+	got := exported(t, m.Registry)
+	engine, added := got["engine_seconds_sum kind=write"], got["added_seconds_sum kind=write"]
+	if t.Logf("of %.3f s %.3f are the engine's, %.3f ours", took, engine, added); added < engine/2 || engine+added > took {
+		t.Errorf("of %v s %v are the engine's, %v ours", took, engine, added)
+	}
+}
+
+// breaking returns an engine on a socket that does to a connection what is said, once a request has come.
+func breaking(t *testing.T, do func(net.Conn)) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Read(make([]byte, 4096))
+			do(conn)
+			conn.Close()
+		}
+	}()
+	return "http://" + l.Addr().String()
+}
+
+func TestEngineErrorsByWhatHappened(t *testing.T) {
+	nowhere := breaking(t, func(net.Conn) {})
+	for _, c := range []struct {
+		name, what string
+		harm       func(net.Conn)
+	}{
+		{"no one listens", "dial", nil},
+		{"no answer", "cut", func(net.Conn) {}},
+		{"half a header", "cut", func(c net.Conn) { io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 1") }},
+		{"half a reply", "cut", func(c net.Conn) { io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf") }},
+		{"half a chunk", "cut", func(c net.Conn) { io.WriteString(c, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n64\r\nhalf") }},
+		{"no HTTP", "garbage", func(c net.Conn) { io.WriteString(c, "SSH-2.0-OpenSSH_9\r\n\r\n") }},
+		{"bad chunks", "garbage", func(c net.Conn) {
+			io.WriteString(c, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhalf\r\n")
+		}},
+		{"too slow", "timeout", func(net.Conn) { time.Sleep(300 * time.Millisecond) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			registry := prometheus.NewRegistry()
+			node := nowhere
+			if c.harm != nil {
+				node = breaking(t, c.harm)
+			}
+			transport := proxy.NewTransport()
+			transport.ResponseHeaderTimeout = 100 * time.Millisecond
+			if c.what == "dial" {
+				transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
+					return nil, &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("refused")}
+				}
+			}
+			f := serveNodes(t, []string{node}, func(e *proxy.Engine) { e.Metrics, e.Transport = proxy.NewMetrics(registry), transport })
+			_, _ = try(t, "GET", f.url+"/_cat/health", nil) // what the client sees is another test's
+			want := map[string]float64{}
+			for _, what := range []string{"dial", "cut", "garbage", "timeout"} {
+				want["engine_errors_total what="+what] = map[bool]float64{true: 1}[what == c.what]
+			}
+			metered{f, registry}.want(t, want)
+		})
+	}
+}
+
+// TestUntrustedEngine: where TLS fails there was no connection, whoever does not trust whom.
+func TestUntrustedEngine(t *testing.T) {
+	unknown := httptest.NewTLSServer(http.NotFoundHandler())
+	defer unknown.Close()
+	asks := httptest.NewUnstartedServer(http.NotFoundHandler())
+	asks.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert, MaxVersion: tls.VersionTLS12}
+	asks.StartTLS()
+	defer asks.Close()
+	plain := httptest.NewServer(http.NotFoundHandler())
+	defer plain.Close()
+	for name, node := range map[string]string{
+		"a certificate of nobody we know": unknown.URL, "wants one of us": asks.URL, "speaks no TLS": strings.Replace(plain.URL, "http:", "https:", 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			registry := prometheus.NewRegistry()
+			f := serveNodes(t, []string{node}, func(e *proxy.Engine) {
+				transport := proxy.NewTransport()
+				transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: node == asks.URL}
+				e.Metrics, e.Transport = proxy.NewMetrics(registry), transport
+			})
+			if a := do(t, "GET", f.url+"/_cat/health", ""); a.status != http.StatusBadGateway {
+				t.Errorf("%d %s", a.status, a.body)
+			}
+			metered{f, registry}.want(t, map[string]float64{"engine_errors_total what=dial": 1, "engine_errors_total what=garbage": 0})
+		})
+	}
+}
+
+// TestClientsThatGo are counted as such and never as errors of the engine.
+func TestClientsThatGo(t *testing.T) {
+	waiting := make(chan bool)
+	m := serveMetered(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		waiting <- true
+		<-r.Context().Done()
+	}), nil)
+	for _, path := range []string{"/_cat/health", "/news-1/_doc/1"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			<-waiting
+			cancel()
+		}()
+		r, err := http.NewRequestWithContext(ctx, "GET", m.url+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp, err := client.Do(r); err == nil {
+			resp.Body.Close()
+			t.Fatal("an answer")
+		}
+	}
+	m.want(t, map[string]float64{
+		"clients_gone_total": 2, "engine_errors_total what=cut": 0, "engine_errors_total what=garbage": 0, "engine_errors_total what=timeout": 0,
+		"requests_in_flight": 0, "added_seconds kind=pass": 0,
+	})
+}
+
+// TestReasonsAreBounded: whatever reasons come, a label takes few values.
+func TestReasonsAreBounded(t *testing.T) {
+	m := proxy.NewMetrics(nil)
+	seen := map[string]bool{}
+	for i := range 1000 {
+		seen[proxy.ReasonOf(m, fmt.Sprintf("reason_%d", i))] = true
+	}
+	if len(seen) > 65 || !seen["other"] || !seen["reason_0"] {
+		t.Errorf("%d values", len(seen))
+	}
+	for _, text := range []string{"in the form of a sentence", "Upper", "", strings.Repeat("x", 40), "ä"} {
+		if got := proxy.ReasonOf(proxy.NewMetrics(nil), text); got != "other" && text != "" {
+			t.Errorf("%q is %q", text, got)
+		}
+	}
+}
+
+// TestMetricsOutliveHandlers: an engine's next handler goes on counting, and what a former one held is gone with it.
+func TestMetricsOutliveHandlers(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	metrics := proxy.NewMetrics(registry)
+	e := newEngine("news-1")
+	ask := func() {
+		f := serve(t, e, func(e *proxy.Engine) { e.Metrics = metrics })
+		do(t, "GET", f.url+"/_cat/health", "")
+	}
+	ask()
+	ask()
+	metered{Registry: registry}.want(t, map[string]float64{"requests_total kind=pass": 2})
+	for range 3 {
+		runtime.GC()
+	}
+	metered{Registry: registry}.want(t, map[string]float64{"cursors": 0, "held_bytes": 0})
+	if again := prometheus.NewRegistry(); again.Register(metrics) != nil {
+		t.Error("it is no collector of its own")
+	}
+}
+
+// TestClientsThatGoWhileCleaned: nor does it matter how far the reply has come, and whether it is looked through.
+func TestClientsThatGoWhileCleaned(t *testing.T) {
+	waiting := make(chan bool)
+	m := serveMetered(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.URL.Path, "_mapping") || strings.Contains(r.URL.Path, "_alias") {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, `{"_source":{`)
+		w.(http.Flusher).Flush()
+		waiting <- true
+		<-r.Context().Done()
+	}), nil)
+	for _, path := range []string{"/news-1/_doc/1", "/_cat/health", "/_all/_mget"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			<-waiting
+			time.Sleep(20 * time.Millisecond)
+			cancel()
+		}()
+		r, err := http.NewRequestWithContext(ctx, "GET", m.url+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp, err := client.Do(r); err == nil {
+			if _, err = io.Copy(io.Discard, resp.Body); err == nil {
+				t.Error("it ends whole")
+			}
+			resp.Body.Close()
+		}
+	}
+	m.want(t, map[string]float64{
+		"clients_gone_total": 3, "requests_in_flight": 0,
+		"engine_errors_total what=cut": 0, "engine_errors_total what=garbage": 0, "engine_errors_total what=timeout": 0,
+	})
+}
