@@ -2,53 +2,268 @@ package main
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
+	"log/slog"
+	"net"
 	"net/http"
+	"net/http/pprof"
+	"net/netip"
 	"net/url"
+	"os"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// probeTimeout bounds how long an engine may take to show that it is there.
-const probeTimeout = 2 * time.Second
+const (
+	// probeTimeout bounds how long an engine may take to show that it is there.
+	probeTimeout = 2 * time.Second
+	// probedFor is how long what was found out of the engines is told again: whoever asks often does not ask them more often.
+	probedFor = time.Second
+)
 
-// status answers on the admin listener.
+// status answers on the admin listener. Its fields but draining are set before handler.
 type status struct {
-	probes   []probe
 	draining atomic.Bool
+	pprof    bool    // profiles are shown
+	meters   *meters // nil for none
+	host     string  // the host that the configuration names, under which the pages can be asked for; empty for none
+
+	probes atomic.Pointer[[]probe]
+	recent [2]probed // of all nodes, and of as many as it took
 }
 
-// handler returns the admin listener's pages: /livez says that the process runs, /readyz that every engine can be reached and
-// nothing is being shut down, /version what is running.
+// set takes the engines that the sidecar is ready with.
+func (s *status) set(probes []probe) {
+	s.probes.Store(&probes)
+	for i := range s.recent {
+		s.recent[i].forget()
+	}
+}
+
+// handler returns the admin listener's pages. They change nothing, are for people and machines that may see how the sidecar
+// does, and are no place for secrets: there is no log-in.
 func (s *status) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { page(w, http.StatusOK, "ok") })
-	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) { page(w, http.StatusOK, versionLine()) })
 	mux.HandleFunc("GET /readyz", s.ready)
-	return mux
+	mux.Handle("GET /version", s.guarded(http.HandlerFunc(showVersion)))
+	mux.Handle("GET /{$}", s.guarded(http.HandlerFunc(s.index)))
+	if s.meters != nil {
+		mux.Handle("GET /metrics", s.guarded(s.meters.handler()))
+	}
+	if s.pprof {
+		mux.Handle("GET /debug/pprof/", s.guarded(styled(pprof.Index)))
+		mux.Handle("GET /debug/pprof/cmdline", s.guarded(http.NotFoundHandler())) // it would show what the command line holds
+		mux.Handle("GET /debug/pprof/profile", s.guarded(http.HandlerFunc(pprof.Profile)))
+		mux.Handle("GET /debug/pprof/symbol", s.guarded(http.HandlerFunc(pprof.Symbol)))
+		mux.Handle("GET /debug/pprof/trace", s.guarded(http.HandlerFunc(pprof.Trace)))
+	}
+	return withHeaders(mux)
 }
 
-func (s *status) ready(w http.ResponseWriter, r *http.Request) {
-	code, lines := http.StatusOK, []string{}
-	if s.draining.Load() {
-		code, lines = http.StatusServiceUnavailable, append(lines, "draining")
-	}
-	for _, p := range s.probes {
-		line := "engine " + p.name + ": ok"
-		if err := p.reach(r.Context()); err != nil {
-			code, line = http.StatusServiceUnavailable, fmt.Sprintf("engine %s: can't be reached: %v", p.name, err)
+// metricsAlone returns the page of all metrics and no other.
+func (s *status) metricsAlone() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", s.guarded(s.meters.handler()))
+	return withHeaders(mux)
+}
+
+// withHeaders puts adminHeaders on every reply.
+func withHeaders(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for key, value := range adminHeaders {
+			w.Header().Set(key, value)
 		}
-		lines = append(lines, line)
+		h.ServeHTTP(w, r)
+	})
+}
+
+// adminHeaders keep browsers from doing anything with a page but showing it.
+var adminHeaders = map[string]string{
+	"Cache-Control":                "no-store",
+	"Content-Security-Policy":      "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+	"Cross-Origin-Opener-Policy":   "same-origin",
+	"Cross-Origin-Resource-Policy": "same-origin",
+	"Referrer-Policy":              "no-referrer",
+	"X-Content-Type-Options":       "nosniff",
+	"X-Frame-Options":              "DENY",
+}
+
+// styled serves a page that has its style inside it.
+func styled(h http.HandlerFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
+		h(w, r)
+	})
+}
+
+// guarded keeps out the pages of strangers whose name was made to lead here (DNS rebinding): their browser shows such a page's
+// scripts what we answer to a request that names their host. See ownHost.
+func (s *status) guarded(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !s.ownHost(r.Host) {
+			page(w, http.StatusMisdirectedRequest, "this host is not known here: ask by address, or set admin to this name and its port")
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// private are the ends of names that public DNS gives to no one.
+var private = []string{".localhost", ".local", ".internal", ".home.arpa", ".svc"}
+
+// ownHost reports whether a Host header is one that no stranger can have made to lead here: an address, a name without a dot or
+// of a private domain (as machines, containers and services have), this machine's own name, or that of the configuration.
+func (s *status) ownHost(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
 	}
-	page(w, code, strings.Join(lines, "\n"))
+	host = strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
+	if _, err := netip.ParseAddr(host); err == nil || !strings.Contains(host, ".") {
+		return true // among them none: no browser leaves it out
+	}
+	own, _ := os.Hostname()
+	if strings.EqualFold(host, own) || strings.EqualFold(host, s.host) {
+		return true
+	}
+	return slices.ContainsFunc(private, func(end string) bool { return strings.HasSuffix(host, end) })
+}
+
+// warnOpen writes a line where others than this machine can reach the admin listener.
+func (s *status) warnOpen(log *slog.Logger, addr net.Addr) {
+	tcp, ok := addr.(*net.TCPAddr)
+	if !ok || tcp.IP.IsLoopback() {
+		return
+	}
+	shows := "health, version, engines' addresses, metrics"
+	if s.pprof {
+		shows += ", profiles of memory and processor"
+	}
+	log.Warn("others can reach the admin listener, which asks for no credentials", "addr", addr.String(), "shows", shows)
+}
+
+//go:embed admin.html
+var indexPage string
+
+func (s *status) index(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	text := indexPage
+	if s.pprof {
+		text = strings.Replace(text, "</ul>", "<li><a href=\"/debug/pprof/\">/debug/pprof/</a>: profiles</li>\n</ul>", 1)
+	}
+	_, _ = fmt.Fprint(w, text) // a reader that has gone needs no answer, here and below
+}
+
+func showVersion(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Query().Get("output") == "json" || strings.Contains(r.Header.Get("Accept"), "application/json") {
+		w.Header().Set("Content-Type", "application/json")
+		_ = writeJSON(w, versionOf())
+		return
+	}
+	page(w, http.StatusOK, versionLine())
 }
 
 func page(w http.ResponseWriter, code int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(code)
-	_, _ = fmt.Fprintln(w, text) // a reader that has gone needs no answer
+	_, _ = fmt.Fprintln(w, text)
+}
+
+// ready answers whether every engine can be reached and nothing is being shut down; with verbose, which nodes can be.
+func (s *status) ready(w http.ResponseWriter, r *http.Request) {
+	verbose := r.URL.Query().Has("verbose")
+	if verbose && !s.ownHost(r.Host) {
+		verbose = false
+	}
+	code, lines := http.StatusOK, []string{}
+	if s.draining.Load() {
+		code, lines = http.StatusServiceUnavailable, append(lines, mark(verbose, false)+"draining")
+	}
+	which := 1
+	if verbose {
+		which = 0
+	}
+	for _, found := range s.recent[which].get(func() []reached { return s.reach(verbose) }) {
+		line := mark(verbose, found.err == nil) + "engine " + found.name + ": ok"
+		if found.err != nil {
+			code = http.StatusServiceUnavailable
+			why := strings.ReplaceAll(found.err.Error(), "\n", "; ")
+			line = fmt.Sprintf("%sengine %s: can't be reached: %s", mark(verbose, false), found.name, why)
+		}
+		lines = append(lines, line)
+		if verbose {
+			lines = append(lines, found.nodes...)
+		}
+	}
+	if verbose {
+		if s.meters != nil && s.meters.stale.Load() {
+			lines = append(lines, "[!] config: the last one read was not taken, the log says why: the one before is in use")
+		} else {
+			lines = append(lines, "[+] config: in use as it was last read")
+		}
+		lines = append(lines, map[bool]string{true: "ready", false: "not ready"}[code == http.StatusOK])
+	}
+	page(w, code, strings.Join(lines, "\n"))
+}
+
+func mark(verbose, good bool) string {
+	switch {
+	case !verbose:
+		return ""
+	case good:
+		return "[+] "
+	}
+	return "[-] "
+}
+
+// reach asks all engines at once.
+func (s *status) reach(all bool) []reached {
+	var probes []probe
+	if p := s.probes.Load(); p != nil {
+		probes = *p
+	}
+	list := make([]reached, len(probes))
+	var wg sync.WaitGroup
+	for i, p := range probes {
+		wg.Go(func() { list[i] = p.reach(context.Background(), all) })
+	}
+	wg.Wait()
+	return list
+}
+
+// reached is what was found out of an engine.
+type reached struct {
+	name  string
+	err   error    // why no node answers
+	nodes []string // a line for each
+}
+
+// probed is what was found out a moment ago. Whoever asks meanwhile waits for the same.
+type probed struct {
+	mu    sync.Mutex
+	at    time.Time
+	found []reached
+}
+
+func (p *probed) get(find func() []reached) []reached {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.at.IsZero() || time.Since(p.at) > probedFor {
+		p.found = find()
+		p.at = time.Now()
+	}
+	return p.found
+}
+
+func (p *probed) forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.at = time.Time{}
 }
 
 // probe finds out whether an engine can be reached.
@@ -58,33 +273,52 @@ type probe struct {
 	transport http.RoundTripper
 }
 
-// reach returns nil if any node answers, whatever it says: without credentials most of them refuse.
-func (p probe) reach(ctx context.Context) error {
+// reach asks the nodes at once, and waits for the first answer or for all of them. An engine can be reached if any node
+// answers, whatever it says: without credentials most of them refuse.
+func (p probe) reach(ctx context.Context, all bool) reached {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	answers := make(chan error, len(p.urls))
-	for _, u := range p.urls {
-		go func() { answers <- p.ask(ctx, u) }()
+	type answer struct {
+		node int
+		line string
+		err  error
 	}
+	answers := make(chan answer, len(p.urls))
+	for i, u := range p.urls {
+		go func() {
+			began := time.Now()
+			status, err := p.ask(ctx, u)
+			line := fmt.Sprintf("    %s://%s: answers %d in %v", u.Scheme, u.Host, status, time.Since(began).Round(100*time.Microsecond))
+			if err != nil {
+				line = fmt.Sprintf("    %s://%s: %v", u.Scheme, u.Host, err)
+			}
+			answers <- answer{i, line, err}
+		}()
+	}
+	found, good := reached{name: p.name, nodes: make([]string, len(p.urls))}, false
 	var errs []error
 	for range p.urls {
-		err := <-answers
-		if err == nil {
-			return nil
+		a := <-answers
+		found.nodes[a.node] = a.line
+		if good = good || a.err == nil; good && !all {
+			break
 		}
-		errs = append(errs, err)
+		errs = append(errs, a.err)
 	}
-	return errors.Join(errs...)
+	if !good {
+		found.err = errors.Join(errs...)
+	}
+	return found
 }
 
-func (p probe) ask(ctx context.Context, u *url.URL) error {
+func (p probe) ask(ctx context.Context, u *url.URL) (int, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	response, err := p.transport.RoundTrip(request)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	return response.Body.Close()
+	return response.StatusCode, response.Body.Close()
 }

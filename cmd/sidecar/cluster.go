@@ -32,13 +32,14 @@ type clusterFlags struct {
 	tempDir, output, report  string
 	write                    bool
 	flink                    flinkFlags
+	metrics                  *jobMetrics
 }
 
 // onFlink is what --engine says where the pairs are to be found on an Apache Flink.
 const onFlink = "flink"
 
 func clusterCommand() *cobra.Command {
-	f := clusterFlags{memory: cluster.DefaultMemory}
+	f := clusterFlags{memory: cluster.DefaultMemory, metrics: new(jobMetrics)}
 	cmd := &cobra.Command{
 		Use:   "cluster --index NAME | --input FILE",
 		Short: "Group the near-duplicates of a whole index, or of a file of documents",
@@ -89,6 +90,7 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
 	flags.BoolVar(&f.write, "write", false, "store the ids of the clusters in the engine's documents")
 	flags.StringVar(&f.report, "report", "text", "`form` of the report: text or json")
 	f.flink.add(flags)
+	f.metrics.add(flags)
 	return cmd
 }
 
@@ -151,6 +153,10 @@ func (f *clusterFlags) run(cmd *cobra.Command) error {
 	}
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(max(int64(f.memory), leastMemory)))
 	c := &clustering{flags: f, out: cmd.OutOrStdout(), err: cmd.ErrOrStderr(), began: time.Now()}
+	if err := f.metrics.start("cluster", c.err); err != nil {
+		return err
+	}
+	defer f.metrics.stop()
 	err := c.run(cmd)
 	if c.corpus != nil {
 		c.corpus.Close()
@@ -229,6 +235,7 @@ func (c *clustering) begin(rule *adapters.Rule) (err error) {
 
 // progress prints a line now and then on what is being done.
 func (c *clustering) progress(step string, done, of int) {
+	c.flags.metrics.stepped(step, done, of)
 	now := time.Now()
 	if now.Before(c.next) {
 		return

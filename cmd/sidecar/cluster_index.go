@@ -141,6 +141,7 @@ const (
 func (s *indexSource) read(ctx context.Context, c *clustering, brief bool) error {
 	meter := newMeter(c.err, s.config.Name+": "+s.index.Name)
 	defer meter.end()
+	shown := c.flags.metrics.index(s.config.Name)
 	selection := adapters.Selection{Brief: brief, Fields: s.hostFields()}
 	var lacking []string
 	lacked := 0
@@ -161,6 +162,8 @@ func (s *indexSource) read(ctx context.Context, c *clustering, brief bool) error
 			}
 		}
 		meter.at(c.corpus.Documents(), p.Total, "read")
+		shown.at(c.corpus.Documents(), p.Total)
+		shown.count(map[string]int{"scanned": c.corpus.Documents()})
 		if lacked += len(lacking); lacked > mostLacking && 2*lacked > c.corpus.Documents() {
 			return errTexts
 		}
@@ -236,7 +239,12 @@ func (s *indexSource) shingles(source []byte, fingerprint uint64) []uint64 {
 func (s *indexSource) write(ctx context.Context, c *clustering) (cluster.Written, error) {
 	meter := newMeter(c.err, s.config.Name+": "+s.index.Name)
 	defer meter.end()
-	return c.corpus.Write(ctx, s.store, s.index.Name, s.rule, func(w cluster.Written) {
+	shown := c.flags.metrics.index(s.config.Name)
+	written, err := c.corpus.Write(ctx, s.store, s.index.Name, s.rule, func(w cluster.Written) {
 		meter.at(w.Written+w.Right+w.Changed+w.Gone+w.Refused, c.corpus.Documents(), fmt.Sprintf("%d clusters written", w.Written))
+		shown.at(w.Written+w.Right+w.Changed+w.Gone+w.Refused, c.corpus.Documents())
+		shown.clustered(w)
 	})
+	shown.end(err)
+	return written, err
 }

@@ -57,6 +57,7 @@ func (c *clustering) readFile(cmd *cobra.Command) error {
 	}
 	meter := newMeter(c.err, name)
 	defer meter.end()
+	shown := c.flags.metrics.index("")
 	err = eachBatch(cmd.Context(), src, s.batch, func(list []cluster.Document) error {
 		for _, d := range list {
 			if err := c.corpus.Add(d); err != nil {
@@ -64,6 +65,8 @@ func (c *clustering) readFile(cmd *cobra.Command) error {
 			}
 		}
 		meter.at(c.corpus.Documents(), 0, "read")
+		shown.at(c.corpus.Documents(), 0)
+		shown.count(map[string]int{"scanned": c.corpus.Documents()})
 		return nil
 	})
 	if err == nil && c.corpus.Documents() > 0 && !s.held.Load() {

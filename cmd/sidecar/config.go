@@ -16,11 +16,13 @@ import (
 type Config struct {
 	Log     LogConfig      `mapstructure:"log"`
 	Admin   string         `mapstructure:"admin"`
+	Traces  TracesConfig   `mapstructure:"traces"`
 	Sketch  SketchConfig   `mapstructure:"sketch"`
 	Engines []EngineConfig `mapstructure:"engines"`
 
-	// file is where it was read from, for messages.
-	file string
+	// file is where it was read from, for messages; files are those that ${file:…} named there.
+	file  string
+	files []string
 }
 
 // LogConfig is the section log.
@@ -41,7 +43,7 @@ type SketchConfig struct {
 	Repeats    int      `mapstructure:"repeats"`
 	Content    string   `mapstructure:"content"`
 	Keep       []string `mapstructure:"keep"`
-	Seed       string   `mapstructure:"seed"`
+	Seed       Secret   `mapstructure:"seed"`
 }
 
 // What keep may name.
@@ -61,7 +63,7 @@ func (s SketchConfig) Scheme() sketch.Scheme {
 			Accents:     slices.Contains(s.Keep, keepAccents),
 			Punctuation: slices.Contains(s.Keep, keepPunctuation),
 		},
-		Seed: s.Seed,
+		Seed: s.Seed.reveal(),
 	}
 }
 
@@ -69,7 +71,7 @@ func (s SketchConfig) Scheme() sketch.Scheme {
 func sketchConfig(s sketch.Scheme) SketchConfig {
 	return SketchConfig{
 		Family: string(s.Family), Features: string(s.Features), Words: s.Words, Characters: s.Characters, Positions: s.Positions,
-		Bits: s.Bits, Modulus: s.Modulus, Repeats: s.Repeats, Content: string(s.Content), Keep: []string{}, Seed: s.Seed,
+		Bits: s.Bits, Modulus: s.Modulus, Repeats: s.Repeats, Content: string(s.Content), Keep: []string{}, Seed: secretOf(s.Seed),
 	}
 }
 
@@ -79,6 +81,7 @@ type EngineConfig struct {
 	Listen      string            `mapstructure:"listen"`
 	Kind        string            `mapstructure:"kind"`
 	URLs        []string          `mapstructure:"urls"`
+	ListenTLS   ListenTLSConfig   `mapstructure:"listen_tls"`
 	Credentials CredentialsConfig `mapstructure:"credentials"`
 	TLS         TLSConfig         `mapstructure:"tls"`
 	OnFailure   string            `mapstructure:"on_failure"`
@@ -91,15 +94,24 @@ type EngineConfig struct {
 
 // CredentialsConfig is what jobs and setup present to an engine. Live traffic carries its client's own.
 type CredentialsConfig struct {
-	APIKey   string `mapstructure:"api_key"`
-	Username string `mapstructure:"username"`
-	Password string `mapstructure:"password"`
-	Bearer   string `mapstructure:"bearer"`
+	APIKey   Secret `mapstructure:"api_key"`
+	Username Secret `mapstructure:"username"`
+	Password Secret `mapstructure:"password"`
+	Bearer   Secret `mapstructure:"bearer"`
 }
 
-// TLSConfig says how an engine behind https is trusted.
+// ListenTLSConfig says how clients connect by TLS. Without a certificate they come by plain HTTP.
+type ListenTLSConfig struct {
+	CertFile     string `mapstructure:"cert_file"`
+	KeyFile      string `mapstructure:"key_file"`
+	ClientCAFile string `mapstructure:"client_ca_file"`
+}
+
+// TLSConfig says how an engine behind https is trusted, and what it is shown.
 type TLSConfig struct {
 	CAFile             string `mapstructure:"ca_file"`
+	CertFile           string `mapstructure:"cert_file"`
+	KeyFile            string `mapstructure:"key_file"`
 	InsecureSkipVerify bool   `mapstructure:"insecure_skip_verify"`
 }
 
@@ -113,6 +125,12 @@ type LimitsConfig struct {
 	// CursorMemory and CursorTTL are for the kinds elasticsearch and opensearch.
 	CursorMemory Size `mapstructure:"cursor_memory"`
 	CursorTTL    Span `mapstructure:"cursor_ttl"`
+	// Of all requests to the engine together.
+	Deadline      Span `mapstructure:"deadline"`
+	MaxSearches   int  `mapstructure:"max_searches"`
+	MaxHeld       Size `mapstructure:"max_held"`
+	HeaderTimeout Span `mapstructure:"header_timeout"`
+	IdleTimeout   Span `mapstructure:"idle_timeout"`
 }
 
 // What stands where config.yaml says nothing.
@@ -129,6 +147,7 @@ func DefaultConfig() Config {
 	return Config{
 		Log:    LogConfig{Level: "info", Format: "text"},
 		Admin:  defaultAdmin,
+		Traces: TracesConfig{Sample: defaultSample},
 		Sketch: sketchConfig(sketch.DefaultScheme()),
 	}
 }
@@ -141,6 +160,8 @@ func DefaultEngine() EngineConfig {
 			MaxReply: proxy.DefaultMaxReply, MaxSearchBody: proxy.DefaultMaxSearchBody, EngineMaxBody: proxy.DefaultEngineMaxBody,
 			MaxWindow: proxy.DefaultMaxWindow, FallbackShare: proxy.DefaultFallbackShare,
 			CursorMemory: proxy.DefaultCursorMemory, CursorTTL: Span(proxy.DefaultCursorTTL),
+			Deadline: Span(proxy.DefaultDeadline), MaxSearches: proxy.DefaultMaxSearches, MaxHeld: proxy.DefaultMaxHeld,
+			HeaderTimeout: Span(readHeaderTimeout), IdleTimeout: Span(idleTimeout),
 		},
 	}
 }

@@ -121,7 +121,8 @@ engines:
     urls: ["https://${HOST}:9200/search"]
     on_failure: error
     credentials: {username: "${NOBODY:-admin}", password: "a$$b$c${SECRET}"}
-    limits: {max_reply: "${REPLY}", max_search_body: 3kb, engine_max_body: 12, max_window: "${WINDOW}", cursor_memory: 1KB, cursor_ttl: "${TTL}"}
+    limits: {max_reply: "${REPLY}", max_search_body: 3kb, engine_max_body: 12, max_window: "${WINDOW}", cursor_memory: 1KB, cursor_ttl: "${TTL}", deadline: 1ns, max_searches: 3,
+      max_held: 2MB, header_timeout: 1s, idle_timeout: 1d}
     tls: {insecure_skip_verify: "${TRUST}"}
     indices:
       - {match: "*", fields: [t], threshold: 1, window: 7, missing: alone, min_shingles: 0}
@@ -137,8 +138,10 @@ engines:
 	first.Indices[0].Match, first.Indices[0].Fields = "Books", []string{"a.b"}
 	second.Name, second.Listen, second.Kind, second.URLs = "opensearch", "127.0.0.1:0", "opensearch", []string{"https://search:9200/search"}
 	second.OnFailure = "error"
-	second.Credentials = CredentialsConfig{Username: "admin", Password: "a$b$c}{$"}
-	second.Limits = LimitsConfig{2 << 30, 3 << 10, 12, 7, 0.05, 1 << 10, day + Span(time.Second)}
+	second.Credentials = CredentialsConfig{Username: secretOf("admin"), Password: secretOf("a$b$c}{$")}
+	second.Limits = LimitsConfig{
+		2 << 30, 3 << 10, 12, 7, 0.05, 1 << 10, day + Span(time.Second), 1, 3, 2 << 20, Span(time.Second), day,
+	}
 	second.TLS.InsecureSkipVerify = true
 	index := DefaultIndex()
 	index.Match, index.Fields, index.Threshold, index.Window, index.Missing, index.MinShingles = "*", []string{"t"}, 1, 7, "alone", 0

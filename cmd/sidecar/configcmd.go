@@ -29,6 +29,19 @@ func configCommand() *cobra.Command {
 			}
 			return c.describe(cmd.OutOrStdout())
 		},
+	}, &cobra.Command{
+		Use:   "print",
+		Short: "Show all of what the configuration amounts to, as YAML and without secrets",
+		Long: `Print writes every key with its value: variables and files are replaced, presets applied, defaults filled in. In the place of a
+secret (credentials, the seed, what a URL may hide) stands … and nothing else, so that the output can be shown to others.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := configOf(cmd)
+			if err != nil {
+				return err
+			}
+			return c.print(cmd.OutOrStdout())
+		},
 	})
 	return parent
 }
@@ -42,7 +55,7 @@ func (c *Config) describe(w io.Writer) error {
 		if e.Kind == kindEmbedded {
 			where = "inside the sidecar"
 		}
-		fmt.Fprintf(&b, "engine %s: %s in front of %s %s, on failure: %s\n", e.Name, e.Listen, e.Kind, where, e.OnFailure)
+		fmt.Fprintf(&b, "engine %s: %s%s in front of %s %s, on failure: %s\n", e.Name, e.Listen, e.ListenTLS.describe(), e.Kind, where, e.OnFailure)
 		for _, i := range e.Indices {
 			fmt.Fprintf(&b, "  %s: %s\n", i.Match, strings.Join(i.describe(c.Sketch), "; "))
 		}
@@ -68,8 +81,8 @@ func (s SketchConfig) describe() string {
 	add(family == sketch.ZeroModM, "modulus %d, %d repeats", s.Modulus, s.Repeats)
 	add(features != sketch.Tags && features != sketch.Value64, "content %s", s.Content)
 	add(len(s.Keep) > 0 && features != sketch.Value64, "%s kept", strings.Join(s.Keep, " and "))
-	add(s.Seed != "", "with a seed")
-	add(s.Seed == "", "without a seed: anyone can craft texts that collide")
+	add(s.Seed.set(), "with a seed")
+	add(!s.Seed.set(), "without a seed: anyone can craft texts that collide")
 	return strings.Join(parts, ", ")
 }
 

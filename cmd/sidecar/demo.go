@@ -62,14 +62,18 @@ type demo struct {
 }
 
 func (d *demo) run(ctx context.Context, listen, pageAt string, once bool) error {
-	s := &servers{log: d.log, failed: make(chan error, 1)}
+	engine, err := newInside()
+	if err != nil {
+		return err
+	}
+	s := &servers{log: d.log, meters: newMeters(), tracing: newTracing(d.log), failed: make(chan error, 1), doors: map[string]*door{}, embedded: map[string]*inside{"demo": engine}}
 	defer s.close()
 	c, e := DefaultConfig(), DefaultEngine()
 	i := DefaultIndex()
 	i.Match, i.Fields, i.Threshold = demoIndex, []string{"title", "body"}, demoThreshold
 	e.Name, e.Kind, e.Indices = "demo", kindEmbedded, []IndexConfig{i}
 	c.Engines = []EngineConfig{e}
-	front, err := s.assemble(&c, &c.Engines[0])
+	front, err := s.assemble(&c, &c.Engines[0], engine)
 	if err != nil {
 		return err
 	}
@@ -113,8 +117,10 @@ func (s *servers) listenNear(address string, h http.Handler) (string, error) {
 			return "", err
 		}
 	}
-	s.running = append(s.running, s.serve(l, h))
-	return "http://" + l.Addr().String(), nil
+	at := l.Addr().String()
+	s.doors[at] = &door{key: at, sockets: []net.Listener{l}, log: s.log, failed: s.failed}
+	s.doors[at].put(h, manner{header: readHeaderTimeout, idle: idleTimeout})
+	return "http://" + at, nil
 }
 
 // page returns the handler of the page: the page itself, the engine below /plain/, the sidecar below /collapsed/.

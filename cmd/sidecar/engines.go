@@ -1,23 +1,20 @@
 package main
 
 import (
-	"crypto/tls"
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"net"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/elastic"
 	"github.com/neardup/sidecar/adapters/typesense"
-	"github.com/neardup/sidecar/demo/embedded"
 	"github.com/neardup/sidecar/proxy"
 )
 
@@ -115,26 +112,15 @@ func kindOfProduct(product string) kind {
 func (e *EngineConfig) header() adapters.Header {
 	c, h := e.Credentials, http.Header{}
 	switch {
-	case c.APIKey != "":
+	case c.APIKey.set():
 		k := kindOf(e.Kind)
-		h.Set(k.keyHeader, k.keyScheme+c.APIKey)
-	case c.Bearer != "":
-		h.Set("Authorization", "Bearer "+c.Bearer)
-	case c.Username != "":
-		h.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(c.Username+":"+c.Password)))
+		h.Set(k.keyHeader, k.keyScheme+c.APIKey.reveal())
+	case c.Bearer.set():
+		h.Set("Authorization", "Bearer "+c.Bearer.reveal())
+	case c.Username.set():
+		h.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(c.Username.reveal()+":"+c.Password.reveal())))
 	}
 	return adapters.Header(h)
-}
-
-// transport returns what carries requests to the engine.
-func (e *EngineConfig) transport() (*http.Transport, error) {
-	roots, err := e.TLS.roots()
-	if err != nil {
-		return nil, fmt.Errorf("tls.ca_file: %w", err)
-	}
-	t := proxy.NewTransport()
-	t.TLSClientConfig = &tls.Config{RootCAs: roots, InsecureSkipVerify: e.TLS.InsecureSkipVerify}
-	return t, nil
 }
 
 // nodes returns the engine's URLs, which are validated.
@@ -155,11 +141,13 @@ type front struct {
 	handler   http.Handler
 	urls      []*url.URL
 	transport http.RoundTripper
+	// certificates are what the engine is shown and trusted by; nil where no file is named.
+	certificates *certificates
 }
 
-// assemble puts together what stands in front of the engine. An embedded engine is started.
-func (s *servers) assemble(c *Config, e *EngineConfig) (*front, error) {
-	transport, err := e.transport()
+// assemble puts together what stands in front of the engine, which is given if it is an embedded one.
+func (s *servers) assemble(c *Config, e *EngineConfig, engine *inside) (*front, error) {
+	transport, trust, err := e.transport(s.log)
 	if err != nil {
 		return nil, err
 	}
@@ -167,15 +155,8 @@ func (s *servers) assemble(c *Config, e *EngineConfig) (*front, error) {
 	if err != nil {
 		return nil, err
 	}
-	if e.Kind == kindEmbedded {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, fmt.Errorf("start the embedded engine: %w", err)
-		}
-		engine := embedded.New()
-		s.closers = append(s.closers, engine)
-		s.last = append(s.last, s.serve(l, engine))
-		urls = []*url.URL{{Scheme: "http", Host: l.Addr().String()}}
+	if engine != nil {
+		urls = []*url.URL{{Scheme: "http", Host: engine.addr.String()}}
 	}
 	rules, err := e.rules()
 	if err != nil {
@@ -183,20 +164,17 @@ func (s *servers) assemble(c *Config, e *EngineConfig) (*front, error) {
 	}
 	k := kindOf(e.Kind)
 	dialect, inShape := k.speak(e)
+	metrics, traces := s.meters.engine(e.Name), s.tracing.of(e)
 	handler, err := proxy.New(proxy.Engine{
-		Dialect: dialect, Open: k.open(transport, urls, rules), ErrorReply: inShape, Rules: rules, URLs: urls, Transport: transport,
-		Document: k.document,
-		Limits: proxy.Limits{
-			MaxReply: int64(e.Limits.MaxReply), MaxSearchBody: int64(e.Limits.MaxSearchBody), EngineMaxBody: int64(e.Limits.EngineMaxBody),
-			MaxWindow: e.Limits.MaxWindow, FallbackShare: e.Limits.FallbackShare,
-			CursorMemory: int64(e.Limits.CursorMemory), CursorTTL: time.Duration(e.Limits.CursorTTL),
-		},
+		Dialect: dialect, Open: k.open(metrics.Transport(transport, traces), urls, rules), ErrorReply: inShape, Rules: rules, URLs: urls, Transport: transport,
+		Document: k.document, Metrics: metrics, Traces: traces,
+		Limits:     e.Limits.proxied(),
 		FailClosed: e.OnFailure == "error", Log: s.log.With("engine", e.Name),
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &front{handler: handler, urls: urls, transport: transport}, nil
+	return &front{handler: handler, urls: urls, transport: transport, certificates: trust}, nil
 }
 
 // opened is an engine as jobs and setup see it, under the operator's credentials.
@@ -247,7 +225,7 @@ func (c *Config) open(e *EngineConfig) (*opened, error) {
 	if e.Kind == kindEmbedded {
 		return nil, errEmbedded
 	}
-	transport, err := e.transport()
+	transport, _, err := e.transport(slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err
 	}
@@ -259,5 +237,5 @@ func (c *Config) open(e *EngineConfig) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &opened{config: e, rules: rules, store: kindOf(e.Kind).open(transport, urls, rules)(e.header(), "")}, nil
+	return &opened{config: e, rules: rules, store: kindOf(e.Kind).open(e.discreet(transport), urls, rules)(e.header(), "")}, nil
 }

@@ -12,9 +12,9 @@ var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 // lookup returns the value of an environment variable and whether it is set, as os.LookupEnv does.
 type lookup func(name string) (string, bool)
 
-// expand replaces ${NAME} by the variable's value, ${NAME:-default} by the default where the variable is unset or empty, and $$
-// by a dollar sign. Any other dollar sign stands for itself.
-func expand(text string, env lookup) (string, error) {
+// expand replaces ${NAME} by the variable's value, ${NAME:-default} by the default where the variable is unset or empty,
+// ${file:/path} by what file makes of the path, and $$ by a dollar sign. Any other dollar sign stands for itself.
+func expand(text string, env lookup, file func(path string) (string, error)) (string, error) {
 	var out strings.Builder
 	for {
 		before, rest, found := strings.Cut(text, "$")
@@ -28,9 +28,9 @@ func expand(text string, env lookup) (string, error) {
 		case strings.HasPrefix(rest, "{"):
 			inner, after, closed := strings.Cut(rest[1:], "}")
 			if !closed {
-				return "", errors.New("has ${ without }: write ${NAME}, or $$ for a dollar sign")
+				return "", errors.New("has ${ without }: write ${NAME} or ${file:/path}, or $$ for a dollar sign")
 			}
-			value, err := variable(inner, env)
+			value, err := placed(inner, env, file)
 			if err != nil {
 				return "", err
 			}
@@ -43,11 +43,19 @@ func expand(text string, env lookup) (string, error) {
 	}
 }
 
+// placed returns what stands for the text between ${ and }.
+func placed(inner string, env lookup, file func(path string) (string, error)) (string, error) {
+	if path, found := strings.CutPrefix(inner, "file:"); found {
+		return file(path)
+	}
+	return variable(inner, env)
+}
+
 // variable returns the value of NAME or NAME:-default.
 func variable(inner string, env lookup) (string, error) {
 	name, fallback, hasFallback := strings.Cut(inner, ":-")
 	if !variableName.MatchString(name) {
-		return "", errors.New("has ${…} around what is no name of a variable: write ${NAME}, or $$ for a dollar sign")
+		return "", errors.New("has ${…} around what is no name of a variable: write ${NAME} or ${file:/path}, or $$ for a dollar sign")
 	}
 	value, set := env(name)
 	switch {

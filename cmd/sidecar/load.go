@@ -158,6 +158,7 @@ func decode(v *viper.Viper, env lookup) (*Config, []*keyError) {
 		_ = alone.UnmarshalKey("sketch", &f.section, f.strictly)
 	}
 	err := v.Unmarshal(&c, f.strictly)
+	c.files = f.files
 	errs := append(keyed(err), unknownKeys("", v.AllSettings(), reflect.TypeFor[Config]())...)
 	for i := range c.Engines {
 		if c.Engines[i].Name == "" {
@@ -175,6 +176,18 @@ type filing struct {
 	env lookup
 	// section is the section sketch.
 	section SketchConfig
+	// files are those whose text stands for ${file:…}.
+	files []string
+}
+
+// expand replaces what stands for something else in a text, and notes which files that is in.
+func (f *filing) expand(text string) (string, error) {
+	return expand(text, f.env, func(path string) (string, error) {
+		if !slices.Contains(f.files, path) {
+			f.files = append(f.files, path)
+		}
+		return secretFile(path)
+	})
 }
 
 // strictly has each value converted, and none of them guessed at.
@@ -187,7 +200,7 @@ func (f *filing) strictly(d *mapstructure.DecoderConfig) {
 // defaults, and a value of another type than the place's is refused.
 func (f *filing) convert(from, to reflect.Value) (any, error) {
 	if from.Kind() == reflect.String {
-		text, err := expand(from.String(), f.env)
+		text, err := f.expand(from.String())
 		if err != nil {
 			return nil, err
 		}
@@ -197,14 +210,16 @@ func (f *filing) convert(from, to reflect.Value) (any, error) {
 	switch place := to.Addr().Interface().(type) {
 	case *EngineConfig:
 		*place = DefaultEngine()
-		place.Limits.EngineMaxBody = cmp.Or(kindOf(textOf(value, "kind", "", f.env)).maxBody, place.Limits.EngineMaxBody)
+		place.Limits.EngineMaxBody = cmp.Or(kindOf(f.textOf(value, "kind", "")).maxBody, place.Limits.EngineMaxBody)
 	case *IndexConfig:
-		*place = presetOf(textOf(value, "preset", defaultPreset, f.env)).start(f.section)
+		*place = presetOf(f.textOf(value, "preset", defaultPreset)).start(f.section)
 	case *RepresentativeConfig:
 		*place = RepresentativeConfig{}
 		if from.Kind() != reflect.Map {
 			return nil, &typeError{wantedRepresentative, value}
 		}
+	case *Secret:
+		return nil, &typeError{wantedText, value}
 	case *Size:
 		if n, whole := value.(int); !whole || n < 0 {
 			return nil, &typeError{wantedSize, value}
@@ -223,19 +238,20 @@ func (f *filing) convert(from, to reflect.Value) (any, error) {
 
 // What places of our own types take.
 const (
+	wantedText           = "must be text: put it in quotes"
 	wantedSize           = "must be a size such as 64MB"
 	wantedSpan           = "must be a span such as 72h or 3d"
 	wantedRepresentative = "must be a word such as newest, or a section such as {field: votes, order: desc}"
 )
 
 // textOf returns the text of an entry's key, or what stands for it. Where it can't be read, decoding the key itself says why.
-func textOf(entry any, key, without string, env lookup) string {
+func (f *filing) textOf(entry any, key, without string) string {
 	section, _ := entry.(map[string]any)
 	text, ok := section[key].(string)
 	if !ok {
 		return without
 	}
-	text, err := expand(text, env)
+	text, err := f.expand(text)
 	if err != nil {
 		return without
 	}
@@ -247,7 +263,7 @@ func wanted(place reflect.Kind, value reflect.Value) (want string, ok bool) {
 	kind := value.Kind()
 	switch place {
 	case reflect.String:
-		return "must be text: put it in quotes", false // text never comes here
+		return wantedText, false // text never comes here
 	case reflect.Bool:
 		return "must be true or false", kind == reflect.Bool
 	case reflect.Int, reflect.Int64:
@@ -265,6 +281,8 @@ func wanted(place reflect.Kind, value reflect.Value) (want string, ok bool) {
 // convertText prepares a text. One that came out of a variable may stand for a number or a truth value.
 func (f *filing) convertText(text string, fromVariable bool, to reflect.Value) (any, error) {
 	switch place := to.Addr().Interface().(type) {
+	case *Secret:
+		return secretOf(text), nil
 	case *Size:
 		if place.UnmarshalText([]byte(text)) != nil {
 			return nil, &typeError{wantedSize, text}

@@ -43,7 +43,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return exitDone
 	}
 	for _, e := range flat(err) {
-		if e != errRefused && e != errFound && e != errTrouble {
+		if e != errRefused && e != errFound && e != errTrouble && e != errTold {
 			_, _ = fmt.Fprintf(stderr, "error: %s\n", strings.TrimSpace(e.Error()))
 		}
 	}
@@ -59,6 +59,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 // errRefused ends a job that left refused documents behind. Its summary has said so.
 var errRefused = errors.New("documents were refused")
 
+// errTold ends a command that has said in its log what is wrong.
+var errTold = errors.New("it is in the log")
+
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "sidecar",
@@ -71,7 +74,8 @@ their text; hits on their way out are left out where a better ranked one says ne
 	root.PersistentFlags().StringP("config", "c", defaultConfigFile, "configuration `file`")
 	root.AddCommand(serveCommand(), setupCommand(), reindexCommand(), verifyCommand(), doctorCommand(), sketchCommand(), compareCommand(),
 		calibrateCommand(), removeCommand(), similarCommand(), clusterCommand(),
-		configCommand(), readyCommand(), demoCommand(), versionCommand())
+		configCommand(), readyCommand(), demoCommand(), versionCommand(), manCommand())
+	completeFlags(root)
 	return root
 }
 

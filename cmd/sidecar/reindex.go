@@ -21,10 +21,11 @@ type reindexFlags struct {
 	perSecond                    float64
 	dryRun, resume               bool
 	watch                        time.Duration
+	metrics                      *jobMetrics
 }
 
 func reindexCommand() *cobra.Command {
-	var f reindexFlags
+	f := reindexFlags{metrics: new(jobMetrics)}
 	cmd := &cobra.Command{
 		Use:   "reindex",
 		Short: "Give documents that are stored already their sketches",
@@ -54,6 +55,10 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
 			if err != nil {
 				return err
 			}
+			if err := f.metrics.start("reindex", cmd.ErrOrStderr()); err != nil {
+				return err
+			}
+			defer f.metrics.stop()
 			r := reindexRun{flags: f, out: cmd.OutOrStdout(), err: cmd.ErrOrStderr()}
 			return r.engines(cmd.Context(), engines)
 		},
@@ -70,6 +75,7 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
 	flags.DurationVar(&f.watch, "watch", 0, "stay, and look again after each such `interval`")
 	flags.Lookup("watch").NoOptDefVal = "30s"
 	flags.StringVar(&f.output, "output", "text", "`text` or json")
+	f.metrics.add(flags)
 	return cmd
 }
 
@@ -213,9 +219,14 @@ func (r *reindexRun) index(ctx context.Context, e *opened, index adapters.Index)
 	if options.MaxDocs > 0 {
 		options.MaxDocs -= r.total.Sent()
 	}
-	meter := newMeter(r.err, e.config.Name+": "+index.Name)
-	report, err := jobs.Reindex(ctx, job, options, meter.show)
+	meter, shown := newMeter(r.err, e.config.Name+": "+index.Name), r.flags.metrics.index(e.config.Name)
+	report, err := jobs.Reindex(ctx, job, options, func(p jobs.Progress) {
+		meter.show(p)
+		shown.reindexed(p)
+	})
 	meter.end()
+	shown.slowed(report.Retries, report.Waited)
+	shown.end(err)
 	r.total = r.total.Add(report.Progress)
 	if r.flags.maxDocs > 0 && r.total.Sent() >= r.flags.maxDocs {
 		r.total.Cut = true
@@ -239,9 +250,13 @@ func (r *reindexRun) watch(ctx context.Context) error {
 	var all sync.WaitGroup
 	for i, w := range r.watched {
 		job, options := r.job(w.engine, w.index)
-		title := w.engine.config.Name + ": " + w.index.Name
+		lines, shown := watchLines(r.err, w.engine.config.Name+": "+w.index.Name), r.flags.metrics.index(w.engine.config.Name)
+		show := func(p jobs.Progress) {
+			lines(p)
+			shown.reindexed(p)
+		}
 		all.Go(func() {
-			if reports[i], errs[i] = jobs.Watch(ctx, job, options, r.flags.watch, watchLines(r.err, title)); errs[i] != nil {
+			if reports[i], errs[i] = jobs.Watch(ctx, job, options, r.flags.watch, show); errs[i] != nil {
 				errs[i] = fmt.Errorf("engine %s: watch: %w", w.engine.config.Name, errs[i])
 				stop()
 			}

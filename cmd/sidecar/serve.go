@@ -7,179 +7,298 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/http"
+	"os"
+	"os/signal"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 )
 
 const (
-	// readHeaderTimeout and idleTimeout are the only time limits on a connection: a write may stream its body for hours, and a
-	// search takes as long as the engine lets it.
-	readHeaderTimeout = 30 * time.Second
-	idleTimeout       = 2 * time.Minute
-	// drain is how long requests under way may take to end after a signal.
-	drain = 30 * time.Second
+	// defaultDrain is how long requests under way may take to end after a signal.
+	defaultDrain = 30 * time.Second
+	// linger is how long the connections of an address that is given up stay open for the next request, whose reply tells the
+	// client to come elsewhere. Closing an idle one can cross with a request on its way.
+	linger = 5 * time.Second
 )
 
 func serveCommand() *cobra.Command {
-	return &cobra.Command{
+	s := servers{}
+	command := &cobra.Command{
 		Use:   "serve",
 		Short: "Stand in front of the engines and serve until a signal comes",
-		Long: `Serve listens at every engine's address and passes requests on to the engine. On SIGINT or SIGTERM it takes no new
-connection, lets the requests under way end within 30 seconds, and ends.`,
+		Long: `Serve listens at every engine's address and passes requests on to the engine.
+
+SIGHUP, and a change of the configuration or of a file it names (certificates, secrets), loads it anew. What did not change
+goes on as it is; a configuration that is wrong is not taken, and one line of the log says why.
+
+On SIGINT or SIGTERM /readyz says so at once, the listeners close after --drain-delay, the requests under way end within
+--drain, and serve ends. A second signal ends it at once. Exit code 0: all requests ended; 1: it could not start, or requests
+were cut off.
+
+Under systemd it tells when it is ready, reloading and stopping, answers to a watchdog, and takes over sockets that are called
+as an engine is (or admin).`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := configOf(cmd)
+			if s.drain < 0 || s.delay < 0 {
+				return errors.New("--drain and --drain-delay can't be negative")
+			}
+			file, err := cmd.Flags().GetString("config")
 			if err != nil {
 				return err
 			}
-			return serve(cmd.Context(), c, c.Log.logger(cmd.ErrOrStderr()))
+			keepSmall(cmd.Context())
+			return s.run(cmd.Context(), file, cmd.ErrOrStderr())
 		},
 	}
+	flags := command.Flags()
+	flags.DurationVar(&s.drain, "drain", defaultDrain, "at the end, give requests under way so `long`")
+	flags.BoolVar(&s.pprof, "pprof", false, "show profiles on the admin listener, at /debug/pprof/")
+	flags.DurationVar(&s.delay, "drain-delay", 0, "at the end, take connections for so `long`, while /readyz says that it drains")
+	return command
 }
 
-// logger returns the logger of the section.
-func (l LogConfig) logger(w io.Writer) *slog.Logger {
-	level, _ := l.level() // validated
-	options := &slog.HandlerOptions{Level: level}
-	if l.Format == "json" {
-		return slog.New(slog.NewJSONHandler(w, options))
+// servers are what one process serves.
+type servers struct {
+	drain, delay time.Duration
+	log          *slog.Logger
+	book         *logbook // where the log's lines go
+	manager      manager
+	passed       sockets
+	pprof        bool
+
+	status  status
+	meters  *meters
+	tracing *tracing
+	failed  chan error
+
+	config    *Config
+	units     map[string]*unit     // by the engine's name
+	entrances map[string]*entrance // by the engine's name
+	doors     map[string]*door     // by key
+	embedded  map[string]*inside   // by the engine's name: one keeps its documents while its rules change
+	// certified are the certificates of each engine, some of them nil.
+	certified atomic.Pointer[map[string][]*certificates]
+
+	leaving sync.WaitGroup // servers that are given up
+	hurry   chan struct{}  // closed when those need not linger
+	cut     atomic.Int64   // requests that were cut off
+}
+
+// run serves what a configuration file says until ctx ends or a listener fails.
+func (s *servers) run(ctx context.Context, file string, out io.Writer) error {
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
+	signal.Ignore(syscall.SIGPIPE) // who reads the log may end; what is served goes on
+	watch := newWatch(file)
+	c, err := Load(file, os.LookupEnv)
+	if err != nil {
+		return err
 	}
-	return slog.New(slog.NewTextHandler(w, options))
+	s.begin(c, out)
+	defer s.close()
+	err = s.all(ctx, c, watch, hangup)
+	if err != nil && s.book.json() {
+		s.log.Error("ended", "error", oneLine(err))
+		return errTold
+	}
+	return err
 }
 
-// serve serves until ctx ends or a listener fails.
-func serve(ctx context.Context, c *Config, log *slog.Logger) error {
-	s := &servers{log: log, failed: make(chan error, 1)}
-	if err := s.bind(c); err != nil {
-		s.close()
+// all serves from beginning to end.
+func (s *servers) all(ctx context.Context, c *Config, watch *watch, hangup <-chan os.Signal) (err error) {
+	if s.passed, err = passedSockets(); err != nil {
 		return err
 	}
 	if err := s.start(c); err != nil {
-		s.close()
 		return err
 	}
-	var failure error
-	select {
-	case <-ctx.Done():
-		log.Info("draining", "at_most", drain.String())
-	case failure = <-s.failed:
-	}
-	s.shutdown()
-	return failure
+	s.manager.ready(s.summary())
+	failure := s.loop(ctx, watch, hangup)
+	return errors.Join(failure, s.end(failure == nil))
 }
 
-// servers are the HTTP servers of one process.
-type servers struct {
-	log    *slog.Logger
-	failed chan error
-
-	listeners []net.Listener // one for each engine, in the order of the configuration
-	admin     net.Listener   // nil without one
-	status    status
-
-	running []*http.Server // the engines' servers
-	last    []*http.Server // what is needed until the last of those has ended
-	closers []io.Closer    // embedded engines
+// begin sets up what there is before anything is served.
+func (s *servers) begin(c *Config, out io.Writer) {
+	s.book = newLogbook(out, c.Log)
+	s.log = slog.New(s.book)
+	slog.SetDefault(s.log)
+	quietStandardLog(s.log)
+	s.manager = manager{s.log}
+	s.meters = newMeters()
+	s.meters.certificates(s.expiries)
+	s.tracing = newTracing(s.log)
+	s.certified.Store(&map[string][]*certificates{})
+	s.failed, s.hurry = make(chan error, 1), make(chan struct{})
+	s.units, s.doors, s.embedded = map[string]*unit{}, map[string]*door{}, map[string]*inside{}
 }
 
-// bind opens every listener, or reports all that can't be opened.
-func (s *servers) bind(c *Config) error {
-	var errs []error
-	listen := func(key, address string) net.Listener {
-		l, err := net.Listen("tcp", address)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w: choose another address, or stop what holds this one", key, err))
-		}
-		return l
-	}
-	for i, e := range c.Engines {
-		if l := listen(fmt.Sprintf("engines[%d].listen", i), e.Listen); l != nil {
-			s.listeners = append(s.listeners, l)
-		}
-	}
-	if c.Admin != "" {
-		s.admin = listen("admin", c.Admin)
-	}
-	return errors.Join(errs...)
-}
-
-// start puts the engines together and begins to serve.
+// start serves the first configuration.
 func (s *servers) start(c *Config) error {
-	var handlers []*front
-	for i := range c.Engines {
-		e := &c.Engines[i]
-		h, err := s.assemble(c, e)
-		if err != nil {
-			return fmt.Errorf("engines[%d]: %w", i, err)
-		}
-		handlers = append(handlers, h)
-		s.status.probes = append(s.status.probes, probe{name: e.Name, urls: h.urls, transport: h.transport})
+	p, err := s.plan(c)
+	if err != nil {
+		return err
 	}
-	for i, h := range handlers {
-		e, l := &c.Engines[i], s.listeners[i]
-		s.running = append(s.running, s.serve(l, h.handler))
-		s.log.Info("listening", "engine", e.Name, "addr", l.Addr().String(), "kind", e.Kind, "urls", strings.Join(e.URLs, ","), "rules", len(e.Indices))
+	if err := s.unclaimed(p); err != nil {
+		p.drop()
+		return err
 	}
-	if s.admin != nil {
-		s.last = append(s.last, s.serve(s.admin, s.status.handler()))
-		s.log.Info("admin listening", "addr", s.admin.Addr().String())
-	}
+	s.log.Info("starting", "version", versionLine(), "pid", os.Getpid(), "config", c.file,
+		"engines", len(c.Engines), "rules", c.ruleCount())
+	s.commit(p)
 	return nil
 }
 
-// serve begins to serve on a listener.
-func (s *servers) serve(l net.Listener, h http.Handler) *http.Server {
-	server := &http.Server{
-		Handler: h, ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout,
-		DisableGeneralOptionsHandler: true, // OPTIONS * is the engine's to answer
-		ErrorLog:                     slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
-	}
-	go func() {
-		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			select {
-			case s.failed <- fmt.Errorf("serve %s: %w", l.Addr(), err):
-			default: // one reason to end is enough
-			}
+// unclaimed returns an error if sockets were passed that nothing listens on.
+func (s *servers) unclaimed(p *plan) error {
+	claimed, names := map[net.Listener]bool{}, []string{}
+	for _, d := range p.doors {
+		for _, socket := range d.sockets {
+			claimed[socket] = true
 		}
-	}()
-	return server
+	}
+	for _, e := range p.config.Engines {
+		names = append(names, e.Name)
+	}
+	return s.passed.unclaimed(claimed, append(names, adminName))
 }
 
-// shutdown lets the requests under way end, and cuts off those that take longer than the drain.
-func (s *servers) shutdown() {
-	s.status.draining.Store(true)
-	ctx, cancel := context.WithTimeout(context.Background(), drain)
-	defer cancel()
-	var wg sync.WaitGroup
-	for _, server := range s.running {
-		wg.Go(func() {
-			if err := server.Shutdown(ctx); err != nil {
-				s.log.Warn("requests cut off", "error", err.Error())
-				_ = server.Close() // nothing is left to be done about it
-			}
-		})
+func (c *Config) ruleCount() (n int) {
+	for _, e := range c.Engines {
+		n += len(e.Indices)
 	}
-	wg.Wait()
-	s.close()
+	return n
+}
+
+// summary says in short what is served.
+func (s *servers) summary() string {
+	return fmt.Sprintf("%d engines by %d rules of %s", len(s.config.Engines), s.config.ruleCount(), s.config.file)
+}
+
+// loop does what has to be done while requests are served, until ctx ends or a listener fails.
+func (s *servers) loop(ctx context.Context, watch *watch, hangup <-chan os.Signal) error {
+	look, aging := time.NewTicker(lookEvery), time.NewTicker(ageEvery)
+	defer look.Stop()
+	defer aging.Stop()
+	watched, stop := s.manager.watched()
+	defer stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-s.failed:
+			return err
+		case <-hangup:
+			watch.read()
+			s.reload("signal")
+		case <-look.C:
+			if watch.changed() {
+				s.reload("file")
+			}
+		case <-aging.C:
+			s.refresh()
+		case <-watched:
+			s.manager.alive()
+		}
+	}
+}
+
+// end lets the requests under way end, and cuts off those that take longer than the drain. In an orderly end clients have the
+// delay to find out that they are to go elsewhere.
+func (s *servers) end(orderly bool) error {
+	s.status.draining.Store(true)
+	s.manager.stopping()
+	busy := s.busy()
+	s.log.Info("draining", "requests", busy, "delay", s.delay.String(), "at_most", s.drain.String())
+	for _, d := range s.doors {
+		d.server.Load().closing.Store(!d.admin)
+	}
+	stop := s.keepAlive()
+	defer stop()
+	if orderly {
+		time.Sleep(s.delay)
+	}
+	began := time.Now()
+	close(s.hurry)
+	for _, d := range s.doors {
+		if !d.admin {
+			s.giveUp(d)
+		}
+	}
+	s.leaving.Wait()
+	if n := s.cut.Load(); n > 0 {
+		return fmt.Errorf("requests were cut off at the end of the drain of %v: %d: give them longer with --drain", s.drain, n)
+	}
+	s.log.Info("drained", "took", time.Since(began).Round(time.Millisecond).String())
+	return nil
+}
+
+// keepAlive answers to the watchdog until stop.
+func (s *servers) keepAlive() (stop func()) {
+	watched, stopTicks := s.manager.watched()
+	done := make(chan struct{})
+	if watched != nil {
+		go func() {
+			for {
+				select {
+				case <-watched:
+					s.manager.alive()
+				case <-done:
+					return
+				}
+			}
+		}()
+	}
+	return func() {
+		stopTicks()
+		close(done)
+	}
+}
+
+// busy returns how many requests are under way.
+func (s *servers) busy() (n int64) {
+	for _, d := range s.doors {
+		if !d.admin {
+			n += d.server.Load().busy.Load()
+		}
+	}
+	return n
 }
 
 // close frees everything at once.
 func (s *servers) close() {
-	for _, server := range append(s.running, s.last...) {
-		_ = server.Close()
-	}
-	for _, l := range append(s.listeners, s.admin) {
-		if l != nil {
-			_ = l.Close()
+	for _, d := range s.doors {
+		d.shut()
+		if server := d.server.Load(); server != nil {
+			_ = server.Close() // nothing is left to be done about it
 		}
 	}
-	for _, c := range s.closers {
-		if err := c.Close(); err != nil {
-			s.log.Warn("embedded engine", "error", err.Error())
+	for name, engine := range s.embedded {
+		if err := engine.close(); err != nil {
+			s.log.Warn("embedded engine", "engine", name, "error", err.Error())
 		}
 	}
+	for _, u := range s.units {
+		u.release()
+	}
+	s.tracing.close()
+	for _, list := range s.passed {
+		for _, socket := range list {
+			_ = socket.Close() // most are closed by now
+		}
+	}
+}
+
+// urlsOf returns an engine's nodes for a line of the log.
+func urlsOf(u *unit) string {
+	var urls []string
+	for _, node := range u.front.urls {
+		urls = append(urls, node.String())
+	}
+	return strings.Join(urls, ",")
 }

@@ -20,7 +20,7 @@ func unknownKeys(path string, value any, place reflect.Type) []*keyError {
 			}
 		}
 	case map[string]any:
-		if place.Kind() != reflect.Struct {
+		if place.Kind() != reflect.Struct || len(keysOf(place)) == 0 {
 			return nil
 		}
 		known := keysOf(place)

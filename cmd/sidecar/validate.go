@@ -1,13 +1,11 @@
 package main
 
 import (
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/url"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,6 +55,7 @@ func (c *Config) Validate() []*keyError {
 	if c.Admin != "" {
 		f.address("admin", c.Admin)
 	}
+	c.Traces.validate(&f, "traces")
 	c.Sketch.validate(&f, "sketch")
 	if len(c.Engines) == 0 {
 		f.add("engines", "must have at least one engine with listen, kind, urls and indices")
@@ -177,9 +176,7 @@ func (e *EngineConfig) validate(f *faults, key string) {
 	e.validateSniffing(f, key)
 	e.validateURLs(f, key+".urls")
 	e.Credentials.validate(f, key+".credentials", e.Kind)
-	if _, err := e.TLS.roots(); err != nil {
-		f.add(key+".tls.ca_file", "%w", err)
-	}
+	e.validateTLS(f, key)
 	e.Limits.validate(f, key+".limits")
 	e.validateIndices(f, key)
 }
@@ -226,11 +223,11 @@ func (e *EngineConfig) validateURLs(f *faults, key string) {
 		case err != nil && strings.Contains(text, "@"):
 			f.add(at, "is no URL: write http://host:port, and put user and password under credentials")
 		case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-			f.add(at, "%q is no URL of an engine: write http://host:port or https://host:port", text)
+			f.add(at, "%q is no URL of an engine: write http://host:port or https://host:port", shownURL(text))
 		case u.User != nil:
 			f.add(at, "holds a user name: write %s://%s and put user and password under credentials", u.Scheme, u.Host)
 		case u.RawQuery != "" || u.Fragment != "":
-			f.add(at, "%q has a query: write http://host:port, with a path if the engine stands below one", text)
+			f.add(at, "%q has a query: write http://host:port, with a path if the engine stands below one", shownURL(text))
 		default:
 			schemes[u.Scheme] = true
 		}
@@ -242,37 +239,21 @@ func (e *EngineConfig) validateURLs(f *faults, key string) {
 
 // validate checks that there is one way to log in at most, and one that the kind of engine knows.
 func (c CredentialsConfig) validate(f *faults, key, kind string) {
-	if (c.Username == "") != (c.Password == "") {
+	if c.Username.set() != c.Password.set() {
 		f.add(key, "username and password go together: set both or none")
 	}
 	ways := 0
-	for _, set := range []string{c.APIKey, c.Username + c.Password, c.Bearer} {
-		if set != "" {
+	for _, set := range []bool{c.APIKey.set(), c.Username.set() || c.Password.set(), c.Bearer.set()} {
+		if set {
 			ways++
 		}
 	}
 	if ways > 1 {
 		f.add(key, "has more than one of api_key, username with password, and bearer: keep one")
 	}
-	if kindOf(kind).keysOnly && c.APIKey == "" && ways > 0 {
+	if kindOf(kind).keysOnly && !c.APIKey.set() && ways > 0 {
 		f.add(key, "%s knows no users and no bearer tokens: set api_key", kind)
 	}
-}
-
-// roots returns the certificates to trust, nil for those of the system.
-func (t TLSConfig) roots() (*x509.CertPool, error) {
-	if t.CAFile == "" {
-		return nil, nil
-	}
-	pem, err := os.ReadFile(t.CAFile)
-	if err != nil {
-		return nil, fmt.Errorf("can't be read: %w", err)
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("%s holds no certificate: name a PEM file", t.CAFile)
-	}
-	return pool, nil
 }
 
 func (l LimitsConfig) validate(f *faults, key string) {
@@ -293,6 +274,7 @@ func (l LimitsConfig) validate(f *faults, key string) {
 	if !(l.FallbackShare > 0 && l.FallbackShare <= 1) {
 		f.add(key+".fallback_share", "%v is out of range: use a number above 0, at most 1 (%v is usual)", l.FallbackShare, proxy.DefaultFallbackShare)
 	}
+	l.validateTogether(f, key)
 }
 
 func (e *EngineConfig) validateIndices(f *faults, engine string) {

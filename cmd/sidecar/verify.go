@@ -20,6 +20,7 @@ import (
 type verifyFlags struct {
 	engine, index, output string
 	sample                int
+	metrics               *jobMetrics
 	jobs.VerifyOptions
 }
 
@@ -30,7 +31,7 @@ var (
 )
 
 func verifyCommand() *cobra.Command {
-	var f verifyFlags
+	f := verifyFlags{metrics: new(jobMetrics)}
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Say whether the sketches that are stored are those of the documents' texts, and mend them",
@@ -72,6 +73,7 @@ written, or the command line or the configuration is wrong.`,
 	flags.BoolVar(&f.Repair, "repair", false, "mend what is not as it should be")
 	flags.Float64Var(&f.RequestsPerSecond, "requests-per-second", 0, "mend at most so many documents in a second; 0 is no bound")
 	flags.StringVar(&f.output, "output", "text", "`text` or json")
+	f.metrics.add(flags)
 	return cmd
 }
 
@@ -108,6 +110,10 @@ func (f *verifyFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	if err := f.metrics.start("verify", cmd.ErrOrStderr()); err != nil {
+		return err
+	}
+	defer f.metrics.stop()
 	v := verification{flags: *f, out: cmd.OutOrStdout(), err: cmd.ErrOrStderr(), list: []verified{}}
 	return v.engines(cmd.Context(), engines)
 }
@@ -227,11 +233,13 @@ func (v *verification) index(ctx context.Context, e *opened, index adapters.Inde
 	}
 	selected := adapters.Selection{Random: v.flags.sample > 0, Limit: v.flags.sample}
 	title := e.config.Name + ": " + index.Name
-	start, meter := time.Now(), newMeter(v.err, title)
+	start, meter, shown := time.Now(), newMeter(v.err, title), v.flags.metrics.index(e.config.Name)
 	f, err := jobs.Verify(ctx, e.store, index.Name, rule, selected, v.flags.VerifyOptions, func(f jobs.Findings) {
 		meter.at(f.Scanned, f.Total, fmt.Sprintf("%d right, %d stale", f.Right, f.Wrong()))
+		shown.verified(f)
 	})
 	meter.end()
+	shown.end(err)
 	v.wrong += f.Wrong()
 	v.left += f.Wrong()
 	if v.flags.Repair {

@@ -11,33 +11,63 @@ import (
 // version is set when a release is built: -ldflags "-X main.version=v1.2.3".
 var version string
 
+// revision is set likewise: the hash of the commit.
+var revision string
+
 func versionCommand() *cobra.Command {
-	return &cobra.Command{
+	output := ""
+	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := validOutput(output); err != nil {
+				return err
+			}
+			if output == "json" {
+				return writeJSON(cmd.OutOrStdout(), versionOf())
+			}
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), versionLine())
 			return err
 		},
 	}
+	cmd.Flags().StringVar(&output, "output", "text", "`text` or json")
+	return cmd
+}
+
+// versionInfo says what is running.
+type versionInfo struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision"` // empty where the build does not know it
+	Go       string `json:"go"`
+	OS       string `json:"os"`
+	Arch     string `json:"arch"`
+}
+
+func versionOf() versionInfo {
+	v := versionInfo{Version: version, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+	v.Revision = revision[:min(len(revision), 12)]
+	if info, ok := debug.ReadBuildInfo(); ok {
+		if v.Version == "" {
+			v.Version = info.Main.Version
+		}
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" && len(s.Value) >= 12 && revision == "" {
+				v.Revision = s.Value[:12]
+			}
+		}
+	}
+	if v.Version == "" {
+		v.Version = "(devel)"
+	}
+	return v
 }
 
 // versionLine returns version, revision where the build knows it, and what it was built with.
 func versionLine() string {
-	name, revision := version, ""
-	if info, ok := debug.ReadBuildInfo(); ok {
-		if name == "" {
-			name = info.Main.Version
-		}
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" && len(s.Value) >= 12 {
-				revision = " " + s.Value[:12]
-			}
-		}
+	v := versionOf()
+	if v.Revision != "" {
+		v.Revision = " " + v.Revision
 	}
-	if name == "" {
-		name = "(devel)"
-	}
-	return fmt.Sprintf("sidecar %s%s %s %s/%s", name, revision, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("sidecar %s%s %s %s/%s", v.Version, v.Revision, v.Go, v.OS, v.Arch)
 }

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/activation"
+	"github.com/coreos/go-systemd/v22/daemon"
+)
+
+// sockets are what the service manager opened for us (LISTEN_FDS), by name.
+type sockets map[string][]net.Listener
+
+// passedSockets takes over the sockets that the service manager passed; none where it passed none.
+func passedSockets() (sockets, error) {
+	var passed sockets
+	for _, file := range activation.Files(true) {
+		socket, err := net.FileListener(file)
+		_ = file.Close() // the listener has a descriptor of its own
+		if err != nil {
+			return nil, fmt.Errorf("the socket %s was passed and takes no connections: %w: pass one with ListenStream=", file.Name(), err)
+		}
+		if passed == nil {
+			passed = sockets{}
+		}
+		passed[file.Name()] = append(passed[file.Name()], socket)
+	}
+	return passed, nil
+}
+
+// of returns the sockets for what has the name and the configured address: those with that name, or without a known name the
+// one that is bound to the address.
+func (s sockets) of(name, address string) []net.Listener {
+	if list := s[name]; list != nil {
+		return list
+	}
+	for _, list := range s {
+		for _, socket := range list {
+			if socket.Addr().String() == address {
+				return []net.Listener{socket}
+			}
+		}
+	}
+	return nil
+}
+
+// unclaimed returns an error that names the sockets which the configuration has no use for: clients would wait at them for ever.
+func (s sockets) unclaimed(claimed map[net.Listener]bool, names []string) error {
+	var left []string
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		for _, socket := range s[name] {
+			if !claimed[socket] {
+				left = append(left, fmt.Sprintf("%s (%s)", name, socket.Addr()))
+			}
+		}
+	}
+	if left == nil {
+		return nil
+	}
+	return fmt.Errorf("sockets were passed that nothing listens on: %s: set FileDescriptorName= to one of %s",
+		strings.Join(left, ", "), strings.Join(names, ", "))
+}
+
+// manager tells the service manager (NOTIFY_SOCKET) how things stand. Without one it does nothing.
+type manager struct{ log *slog.Logger }
+
+func (m manager) tell(states ...string) {
+	if _, err := daemon.SdNotify(false, strings.Join(states, "\n")); err != nil {
+		m.log.Warn("the service manager can't be told", "state", states[0], "error", err.Error())
+	}
+}
+
+func (m manager) ready(summary string) { m.tell(daemon.SdNotifyReady, "STATUS=serving "+summary) }
+
+func (m manager) reloading() {
+	m.tell(daemon.SdNotifyReloading, strings.TrimSpace(daemon.SdNotifyMonotonicUsec()))
+}
+
+func (m manager) stopping() { m.tell(daemon.SdNotifyStopping, "STATUS=draining") }
+
+// watched returns a channel that ticks as often as the service manager wants to hear from us, or nil if it does not.
+func (m manager) watched() (ticks <-chan time.Time, stop func()) {
+	every, err := daemon.SdWatchdogEnabled(false)
+	if err != nil || every <= 0 {
+		return nil, func() {}
+	}
+	ticker := time.NewTicker(every / 2)
+	return ticker.C, ticker.Stop
+}
+
+func (m manager) alive() { m.tell(daemon.SdNotifyWatchdog) }

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// statusBefore returns a status with one engine of the nodes.
+func statusBefore(t *testing.T, nodes ...string) *status {
+	t.Helper()
+	s, p := &status{}, probe{name: "e", transport: &http.Transport{}}
+	for _, node := range nodes {
+		u, err := url.Parse(node)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.urls = append(p.urls, u)
+	}
+	s.set([]probe{p})
+	return s
+}
+
+// TestReadyAsksSeldom: whoever asks often whether the sidecar is ready costs the engine nothing, and nobody waits long for one that is silent.
+func TestReadyAsksSeldom(t *testing.T) {
+	var asked atomic.Int64
+	engine := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	defer engine.Close()
+	h := statusBefore(t, engine.URL).handler()
+	var all sync.WaitGroup
+	for i := range 200 {
+		all.Go(func() {
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, httptest.NewRequest("GET", []string{"/readyz", "/readyz?verbose"}[i%2], nil))
+			if w.Code != http.StatusOK {
+				t.Errorf("%d %s", w.Code, w.Body)
+			}
+		})
+	}
+	if all.Wait(); asked.Load() > 4 {
+		t.Errorf("the engine was asked %d times", asked.Load())
+	}
+}
+
+// TestReadyWithASilentNode: a node that takes connections and says nothing holds up no answer where another speaks, and else no longer than
+// the bound. What is shown of a node is its address alone.
+func TestReadyWithASilentNode(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	engine := httptest.NewServer(http.NotFoundHandler())
+	defer engine.Close()
+	quiet := "http://user:hunter2@" + silent.Addr().String() + "/?key=hunter2"
+	for _, c := range []struct {
+		nodes  []string
+		path   string
+		code   int
+		within time.Duration
+	}{
+		{[]string{quiet, engine.URL}, "/readyz", 200, probeTimeout / 2},
+		{[]string{quiet, engine.URL}, "/readyz?verbose", 200, 2 * probeTimeout},
+		{[]string{quiet}, "/readyz?verbose", 503, 2 * probeTimeout},
+	} {
+		w, began := httptest.NewRecorder(), time.Now()
+		statusBefore(t, c.nodes...).handler().ServeHTTP(w, httptest.NewRequest("GET", "http://localhost"+c.path, nil))
+		if took := time.Since(began); w.Code != c.code || took > c.within || strings.Contains(w.Body.String(), "hunter2") {
+			t.Errorf("%s of %d nodes: %d after %v: %s", c.path, len(c.nodes), w.Code, took, w.Body)
+		}
+	}
+}

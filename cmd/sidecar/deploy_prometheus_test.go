@@ -1,0 +1,328 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.yaml.in/yaml/v3"
+)
+
+// exported returns the names of all series that a sidecar exports, with those of histograms' parts.
+func exported(t *testing.T) map[string]bool {
+	t.Helper()
+	m := newMeters()
+	m.engine("one")
+	described := make(chan *prometheus.Desc)
+	go func() { m.registry.Describe(described); close(described) }()
+	names, fqName := map[string]bool{}, regexp.MustCompile(`fqName: "([^"]+)"`)
+	for d := range described {
+		found := fqName.FindStringSubmatch(d.String())
+		for _, part := range []string{"", "_bucket", "_sum", "_count"} {
+			names[found[1]+part] = true
+		}
+	}
+	if len(names) < 80 {
+		t.Fatalf("only %d names", len(names))
+	}
+	return names
+}
+
+// prometheusRules are the parts of a file of rules that matter here.
+type prometheusRules struct {
+	Groups []struct {
+		Name     string
+		Interval string
+		Rules    []struct {
+			Record, Alert, Expr, For string
+			Labels, Annotations      map[string]string
+		}
+	}
+}
+
+func rulesOf(t *testing.T, name string) (r prometheusRules) {
+	t.Helper()
+	f, err := os.Open(filepath.Join("../../deploy/prometheus", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	decoder := yaml.NewDecoder(f)
+	decoder.KnownFields(true)
+	if err := decoder.Decode(&r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+var (
+	metricName   = regexp.MustCompile(`[a-z_]+:?neardup_[a-z0-9_:]+|\b(?:neardup|go|process)_[a-z0-9_]+|\bup\b`)
+	quotedInExpr = regexp.MustCompile(`"[^"]*"`)
+)
+
+// namesIn returns the names of metrics in an expression.
+func namesIn(expr string) []string {
+	return metricName.FindAllString(quotedInExpr.ReplaceAllString(expr, `""`), -1)
+}
+
+// knownNames are the names that expressions may use: what is exported, what recording rules make of it, and what Prometheus adds.
+func knownNames(t *testing.T) map[string]bool {
+	names := exported(t)
+	names["up"] = true
+	for _, group := range rulesOf(t, "recording.yaml").Groups {
+		for _, rule := range group.Rules {
+			names[rule.Record] = true
+		}
+	}
+	return names
+}
+
+// TestPrometheusRulesUseWhatIsExported compares names, and each alert with the page that explains it.
+func TestPrometheusRulesUseWhatIsExported(t *testing.T) {
+	known, used := knownNames(t), 0
+	runbook, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests, err := os.ReadFile("../../deploy/prometheus/tests.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{"recording.yaml", "alerts.yaml"} {
+		for _, group := range rulesOf(t, file).Groups {
+			for _, rule := range group.Rules {
+				name := rule.Record + rule.Alert
+				for _, metric := range namesIn(rule.Expr) {
+					if used++; !known[metric] {
+						t.Errorf("%s uses %s, which nothing exports", name, metric)
+					}
+				}
+				if !strings.Contains(string(tests), name) {
+					t.Errorf("%s has no test in tests.yaml", name)
+				}
+				if rule.Alert == "" {
+					continue
+				}
+				_, section, found := strings.Cut(rule.Annotations["runbook"], "docs/operations.md#")
+				if heading := regexp.MustCompile(`(?mi)^#+ ` + section + `\b|^\| \*\*` + section + `\*\*`); !found || !heading.Match(runbook) {
+					t.Errorf("%s leads to %q, which docs/operations.md does not have", name, rule.Annotations["runbook"])
+				}
+				if severity := rule.Labels["severity"]; severity != "page" && severity != "ticket" || rule.Annotations["summary"] == "" {
+					t.Errorf("%s lacks a severity of page or ticket, or a summary", name)
+				}
+			}
+		}
+	}
+	if used < 30 {
+		t.Errorf("only %d names found", used)
+	}
+}
+
+// dashboard is deploy/grafana/neardup.json as far as it is checked.
+type dashboard struct {
+	UID        string
+	Title      string
+	Schema     int `json:"schemaVersion"`
+	ID         *int
+	Panels     []dashboardPanel
+	Templating struct {
+		List []struct {
+			Name, Type, Definition string
+			Datasource             struct{ Type, UID string }
+		}
+	}
+}
+
+type dashboardPanel struct {
+	ID          int
+	Type, Title string
+	Description string
+	GridPos     struct{ X, Y, W, H int }
+	Datasource  struct{ Type, UID string }
+	FieldConfig struct{ Defaults struct{ Unit string } }
+	Targets     []struct {
+		RefID      string
+		Expr       string
+		Datasource struct{ Type, UID string }
+	}
+}
+
+func readDashboard(t *testing.T) (d dashboard) {
+	t.Helper()
+	text, err := os.ReadFile("../../deploy/grafana/neardup.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &d); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// expressions returns all queries of the dashboard, with variables as a reader might set them.
+func (d dashboard) expressions() (list []string) {
+	set := strings.NewReplacer("$job", "neardup", "$instance", ".*", "$engine", ".*")
+	for _, p := range d.Panels {
+		for _, target := range p.Targets {
+			list = append(list, set.Replace(target.Expr))
+		}
+	}
+	for _, v := range d.Templating.List {
+		if inner, found := strings.CutPrefix(v.Definition, "label_values("); found {
+			list = append(list, set.Replace(inner[:strings.LastIndex(inner, ",")]))
+		}
+	}
+	return list
+}
+
+// TestDashboardIsSound checks what Grafana goes by: ids, places that do not overlap, the datasource as a variable everywhere, variables that
+// are defined, and names of metrics that exist.
+func TestDashboardIsSound(t *testing.T) {
+	d, known := readDashboard(t), knownNames(t)
+	if d.UID == "" || d.Title == "" || d.Schema < 36 || d.ID != nil {
+		t.Errorf("uid %q, title %q, schema %d, id %v", d.UID, d.Title, d.Schema, d.ID)
+	}
+	variables := map[string]bool{}
+	for _, v := range d.Templating.List {
+		variables[v.Name] = true
+		if v.Type != "datasource" && v.Datasource.UID != "${datasource}" {
+			t.Errorf("the variable %s asks %q", v.Name, v.Datasource.UID)
+		}
+	}
+	ids, taken := map[int]bool{}, map[string]string{}
+	for _, p := range d.Panels {
+		if ids[p.ID] || p.ID == 0 || p.Title == "" {
+			t.Errorf("%q: its id %d is taken, or it has no title", p.Title, p.ID)
+		}
+		ids[p.ID] = true
+		for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
+			for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
+				at := fmt.Sprint(x, " ", y)
+				if taken[at] != "" || x >= 24 {
+					t.Fatalf("%q lies over %q, or beyond the edge", p.Title, taken[at])
+				}
+				taken[at] = p.Title
+			}
+		}
+		if p.Type == "row" {
+			continue
+		}
+		if p.Datasource.UID != "${datasource}" || len(p.Targets) == 0 || p.Type != "table" && p.FieldConfig.Defaults.Unit == "" {
+			t.Errorf("%q lacks a datasource, a query or a unit", p.Title)
+		}
+		var refs []string
+		for _, target := range p.Targets {
+			if slices.Contains(refs, target.RefID) || target.Datasource.UID != "${datasource}" {
+				t.Errorf("%q: the query %s is there twice, or asks elsewhere", p.Title, target.RefID)
+			}
+			refs = append(refs, target.RefID)
+			for _, name := range regexp.MustCompile(`\$([a-z]+)`).FindAllStringSubmatch(target.Expr, -1) {
+				if !variables[name[1]] {
+					t.Errorf("%q uses $%s, which is not defined", p.Title, name[1])
+				}
+			}
+		}
+	}
+	for _, expr := range d.expressions() {
+		names := namesIn(expr)
+		for _, name := range names {
+			if !known[name] {
+				t.Errorf("%s: nothing exports %s", expr, name)
+			}
+		}
+		if len(names) == 0 {
+			t.Errorf("%s has no metric", expr)
+		}
+	}
+}
+
+// prometheusTool returns the path of promtool or prometheus. Where there is none and none can be fetched the test is skipped; in CI it fails.
+func prometheusTool(t *testing.T, name string) string {
+	t.Helper()
+	if testing.Short() || os.Getenv("NEARDUP_ENGINES") == "off" {
+		t.Skip("it may have to be fetched")
+	}
+	out, err := exec.CommandContext(t.Context(), "bash", "../../deploy/prometheus/check.sh", "path", name).Output()
+	if err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal(err)
+		}
+		t.Skipf("%v", err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// TestPromtool has promtool check the rules and the example configuration, run the rules' tests, and parse the dashboard's expressions.
+func TestPromtool(t *testing.T) {
+	promtool := prometheusTool(t, "promtool")
+	out, err := exec.CommandContext(t.Context(), "bash", "../../deploy/prometheus/check.sh").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "Unit Testing:  tests.yaml\n  SUCCESS") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	var rules strings.Builder
+	rules.WriteString("groups:\n  - name: dashboard\n    rules:\n")
+	for i, expr := range readDashboard(t).expressions() {
+		fmt.Fprintf(&rules, "      - {record: \"dashboard:%d\", expr: %q}\n", i, expr)
+	}
+	file := filepath.Join(t.TempDir(), "dashboard.yaml")
+	if err := os.WriteFile(file, []byte(rules.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.CommandContext(t.Context(), promtool, "check", "rules", file).CombinedOutput(); err != nil {
+		t.Errorf("the dashboard's expressions: %v\n%s", err, out)
+	}
+}
+
+// TestPromtoolLintsTheExport has promtool look at the page of metrics itself.
+func TestPromtoolLintsTheExport(t *testing.T) {
+	promtool := prometheusTool(t, "promtool")
+	r := started(t, embeddedConfig("threshold: 0.7"))
+	fill(t, r.base(t, "one"))
+	page := httptest.NewRecorder()
+	r.meters.handler().ServeHTTP(page, httptest.NewRequest("GET", "/metrics", nil))
+	lint := exec.CommandContext(t.Context(), promtool, "check", "metrics")
+	lint.Stdin = page.Body
+	if out, err := lint.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestPrometheusScrapes has a real Prometheus scrape a sidecar, load the rules, and answer the dashboard's questions.
+func TestPrometheusScrapes(t *testing.T) {
+	prometheus := prometheusTool(t, "prometheus")
+	r := started(t, embeddedConfig("threshold: 0.7"))
+	base := r.base(t, "one")
+	fill(t, base)
+	for range 20 {
+		ids(t, base)
+	}
+	s := scraper(t, prometheus, strings.TrimPrefix(r.base(t, "admin"), "http://"))
+	s.await(t, `up{job="neardup"} == 1`)
+	s.await(t, `sum(neardup_searches_total{outcome="collapsed", engine="one"}) >= 20`)
+	s.await(t, `sum(neardup_folded_total{engine="one"}) >= 20`)
+	s.await(t, `neardup_config_reloads_total{result="ok"} == 0`)
+	r.become(t, "engines: [")
+	s.await(t, `neardup_config_reloads_total{result="failed"} == 1`)
+	r.become(t, embeddedConfig("threshold: 0.8"))
+	s.await(t, `neardup_config_reloads_total{result="ok"} == 1`)
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(200 * time.Millisecond) {
+		// Traffic, so that there are rates.
+		ids(t, base)
+		if s.holds(t, `sum(job_engine_outcome:neardup_searches:rate5m{outcome="collapsed"}) > 0 and max(job_engine:neardup_search_engine_seconds:p99_5m) > 0`) {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the recording rules give nothing")
+		}
+	}
+	s.healthy(t)
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/neardup/sidecar/proxy"
+)
+
+// engineLabel says which engine of the configuration a metric is of.
+const engineLabel = "engine"
+
+// meters are the metrics of one process. They live as long as it, whatever is reloaded. They are safe for concurrent use.
+type meters struct {
+	registry *prometheus.Registry
+	reloads  *prometheus.CounterVec
+	// stale says that the last configuration read was not taken.
+	stale atomic.Bool
+
+	mu      sync.Mutex
+	engines map[string]*proxy.Metrics
+	expiry  func() map[string]time.Time
+}
+
+func newMeters() *meters {
+	m := &meters{registry: newRegistry(), engines: map[string]*proxy.Metrics{}}
+	m.reloads = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "neardup_config_reloads_total", Help: "Configurations read after the first: ok, or failed: the one before stays.",
+	}, []string{"result"})
+	for _, result := range []string{"ok", "failed"} {
+		m.reloads.WithLabelValues(result)
+	}
+	stale := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "neardup_config_stale", Help: "1 while the configuration read last was not taken and the one before stays, else 0.",
+	}, func() float64 {
+		if m.stale.Load() {
+			return 1
+		}
+		return 0
+	})
+	m.registry.MustRegister(m.reloads, stale, expiries{m})
+	return m
+}
+
+// newRegistry returns a registry with what every command shows of its process.
+func newRegistry() *prometheus.Registry {
+	r := prometheus.NewRegistry()
+	v := versionOf()
+	build := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "neardup_build_info", Help: "1; the labels say what is running.",
+		ConstLabels: prometheus.Labels{"version": v.Version, "revision": v.Revision, "goversion": v.Go},
+	})
+	build.Set(1)
+	r.MustRegister(build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return r
+}
+
+// engine returns the metrics of the engine with the name: the same ones as long as it is not dropped.
+func (m *meters) engine(name string) *proxy.Metrics {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.engines[name] == nil {
+		m.engines[name] = proxy.NewMetrics(m.labelled(name))
+	}
+	return m.engines[name]
+}
+
+func (m *meters) labelled(name string) prometheus.Registerer {
+	return prometheus.WrapRegistererWith(prometheus.Labels{engineLabel: name}, m.registry)
+}
+
+// keep drops the metrics of all engines but those with the names.
+func (m *meters) keep(names []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for name, engine := range m.engines {
+		if !slices.Contains(names, name) {
+			m.labelled(name).Unregister(engine)
+			delete(m.engines, name)
+		}
+	}
+}
+
+// reloaded counts a configuration that was read after the first.
+func (m *meters) reloaded(ok bool) {
+	result := "ok"
+	if !ok {
+		result = "failed"
+	}
+	m.stale.Store(!ok)
+	m.reloads.WithLabelValues(result).Inc()
+}
+
+// certificates takes what says, by engine, when the first of its certificates ends; the zero time is none. It is asked at each
+// scrape.
+func (m *meters) certificates(expiry func() map[string]time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.expiry = expiry
+}
+
+// handler returns the page of all metrics.
+func (m *meters) handler() http.Handler { return pageOf(m.registry) }
+
+func pageOf(r *prometheus.Registry) http.Handler {
+	return promhttp.HandlerFor(r, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: 4})
+}
+
+// expiries collects when certificates end.
+type expiries struct{ *meters }
+
+var expiryDesc = prometheus.NewDesc("neardup_certificate_expiry_seconds",
+	"When the first of the engine's certificates ends that we show to clients or to it, in Unix time.", []string{engineLabel}, nil)
+
+// Describe implements prometheus.Collector.
+func (expiries) Describe(to chan<- *prometheus.Desc) { to <- expiryDesc }
+
+// Collect implements prometheus.Collector.
+func (e expiries) Collect(to chan<- prometheus.Metric) {
+	e.mu.Lock()
+	expiry := e.expiry
+	e.mu.Unlock()
+	if expiry == nil {
+		return
+	}
+	ends := expiry()
+	for _, name := range slices.Sorted(maps.Keys(ends)) {
+		if end := ends[name]; !end.IsZero() {
+			to <- prometheus.MustNewConstMetric(expiryDesc, prometheus.GaugeValue, float64(end.Unix()), name)
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+)
+
+// TestMetricsPageIsDocumented holds docs/metrics.md to what is exported: each metric with its type and labels, and no other;
+// and each value of a label that is there from the beginning.
+func TestMetricsPageIsDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := map[string]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `(neardup_[a-z_]+)` \\| (\\w+) \\|([^|]*)\\|").FindAllStringSubmatch(string(text), -1) {
+		labels := regexp.MustCompile("`([a-z]+)`").FindAllStringSubmatch(row[3], -1)
+		names := []string{}
+		for _, label := range labels {
+			names = append(names, label[1])
+		}
+		documented[row[1]] = row[2] + " " + strings.Join(names, ",")
+	}
+
+	m := newMeters()
+	m.certificates(func() map[string]time.Time { return map[string]time.Time{"x": time.Now()} })
+	m.engine("x")
+	j := &jobMetrics{}
+	job := j.register("reindex")
+	j.documents.WithLabelValues("x", "scanned")
+	exported, types := map[string]string{}, map[string]string{}
+	for own, registry := range map[string]*prometheus.Registry{engineLabel: m.registry, commandLabel: job} {
+		descs := make(chan *prometheus.Desc, 1000)
+		registry.Describe(descs)
+		close(descs)
+		for desc := range descs {
+			name, labels := described(desc.String())
+			if !strings.HasPrefix(name, "neardup_") {
+				continue
+			}
+			kept := slices.DeleteFunc(labels, func(label string) bool {
+				return label == own && name != "neardup_certificate_expiry_seconds" // said above the tables
+			})
+			slices.Sort(kept)
+			exported[name] = strings.Join(kept, ",")
+		}
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, family := range families {
+			types[family.GetName()] = strings.ToLower(family.GetType().String())
+			if name := family.GetName(); strings.HasPrefix(name, "neardup_") && name != "neardup_build_info" {
+				explained(t, string(text), family)
+			}
+		}
+	}
+	if len(exported) < 30 {
+		t.Fatalf("only %d metrics: %v", len(exported), exported)
+	}
+	for name, labels := range exported {
+		kind := types[name]
+		if kind == "" { // a vector without a series yet: the end of its name tells
+			kind = map[bool]string{true: "counter", false: "gauge"}[strings.HasSuffix(name, "_total")]
+		}
+		exported[name] = kind + " " + labels
+	}
+	if diff := cmp.Diff(documented, exported); diff != "" {
+		t.Errorf("docs/metrics.md says (-), the registry has (+):\n%s", diff)
+	}
+}
+
+// explained fails the test unless the text says what each value of a label means.
+func explained(t *testing.T, text string, family *dto.MetricFamily) {
+	t.Helper()
+	for _, series := range family.Metric {
+		for _, pair := range series.Label {
+			if value := pair.GetValue(); value != "" && value != "x" && value != "scanned" && !strings.Contains(text, "`"+value+"`") {
+				t.Errorf("docs/metrics.md does not say what %s=%q of %s is", pair.GetName(), value, family.GetName())
+			}
+		}
+	}
+}
+
+// described returns name and labels of a metric's description, as the client library writes it.
+func described(text string) (name string, labels []string) {
+	parts := regexp.MustCompile(`fqName: "([^"]*)", help: ".*", constLabels: \{(.*)\}, variableLabels: \{(.*)\}\}$`).FindStringSubmatch(text)
+	for pair := range strings.SplitSeq(parts[2], ",") {
+		if key, _, ok := strings.Cut(pair, "="); ok {
+			labels = append(labels, key)
+		}
+	}
+	for label := range strings.SplitSeq(parts[3], ",") {
+		if label != "" {
+			labels = append(labels, label)
+		}
+	}
+	return parts[1], labels
+}
+
+// TestOwnHost: which names in a Host header a stranger's page can't have come by.
+func TestOwnHost(t *testing.T) {
+	s := &status{host: "Metrics.Example.Com"}
+	for host, own := range map[string]bool{
+		"127.0.0.1:9600": true, "127.0.0.1": true, "[::1]:9600": true, "::1": true, "[fe80::1%25eth0]:1": true, "10.1.2.3:80": true,
+		"localhost": true, "LOCALHOST:9600": true, "x.localhost": true, "sidecar:9600": true, "sidecar.": true, "": true,
+		"a.b.svc": true, "a.b.svc.cluster.local:9600": true, "host.docker.internal": true, "box.home.arpa": true,
+		"metrics.example.com:9600": true, "METRICS.EXAMPLE.COM.": true,
+		"example.com": false, "metrics.example.com.evil.example": false, "127.0.0.1.nip.io": false, "localhost.example.com:9600": false, "local.example": false,
+		"0x7f.1.example": false, "svc.example": false,
+	} {
+		if got := s.ownHost(host); got != own {
+			t.Errorf("%q: %v", host, got)
+		}
+	}
+}
+
+// TestMetersOfEngines: an engine's metrics are the same across reloads, and go with it.
+func TestMetersOfEngines(t *testing.T) {
+	m := newMeters()
+	a := m.engine("a")
+	if m.engine("b") == a || m.engine("a") != a {
+		t.Error("engines share metrics, or get others")
+	}
+	count := func() (n int) {
+		families, err := m.registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, family := range families {
+			if family.GetName() == "neardup_folded_total" {
+				n = len(family.Metric)
+			}
+		}
+		return n
+	}
+	if n := count(); n != 2 {
+		t.Errorf("%d engines", n)
+	}
+	m.keep([]string{"a"})
+	if n := count(); n != 1 || m.engine("a") != a {
+		t.Errorf("%d engines are left", n)
+	}
+	m.reloaded(false)
+	if !m.stale.Load() {
+		t.Error("not stale")
+	}
+	if m.reloaded(true); m.stale.Load() {
+		t.Error("stale")
+	}
+}
+
+// TestTracesSection: what is wrong with an endpoint is said without showing what may be secret in it.
+func TestTracesSection(t *testing.T) {
+	for endpoint, good := range map[string]bool{
+		"": true, "http://127.0.0.1:4318": true, "https://traces.example/otlp/": true,
+		"127.0.0.1:4318": false, "grpc://x:4317": false, "http://user:hunter2@x:4318": false, "http://x:4318/?key=hunter2": false, "user:hunter2@x": false,
+	} {
+		var f faults
+		TracesConfig{Endpoint: endpoint, Sample: 1}.validate(&f, "traces")
+		if text := fmt.Sprint(f); (len(f) == 0) != good || strings.Contains(text, "hunter2") {
+			t.Errorf("%s: %s", endpoint, text)
+		}
+	}
+	for _, sample := range []float64{-0.1, 1.5} {
+		var f faults
+		if (TracesConfig{Sample: sample}).validate(&f, "traces"); len(f) == 0 {
+			t.Errorf("%v is taken", sample)
+		}
+	}
+}

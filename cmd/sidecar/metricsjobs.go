@@ -1,0 +1,181 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/pflag"
+
+	"github.com/neardup/sidecar/jobs"
+	"github.com/neardup/sidecar/jobs/cluster"
+)
+
+// commandLabel says which command it is. (What scrapes has a label job of its own.)
+const commandLabel = "command"
+
+// jobMetrics show how far a job is, while it runs. The zero value and nil show nothing. They are safe for concurrent use.
+type jobMetrics struct {
+	address string // of the flag; empty for none
+
+	server    *http.Server
+	documents *prometheus.CounterVec
+	indices   *prometheus.CounterVec
+	of, done  *prometheus.GaugeVec
+	step      *prometheus.GaugeVec
+	retries   prometheus.Gauge
+	waited    prometheus.Gauge
+}
+
+// add adds the flag.
+func (j *jobMetrics) add(flags *pflag.FlagSet) {
+	flags.StringVar(&j.address, "metrics", "", "while it runs, show /metrics for Prometheus at this `address`, such as 127.0.0.1:9601")
+}
+
+// start shows the metrics of the job, if the flag says where. What it returns is followed by stop.
+func (j *jobMetrics) start(job string, log io.Writer) error {
+	if j.address == "" {
+		return nil
+	}
+	l, err := net.Listen("tcp", j.address)
+	if err != nil {
+		return fmt.Errorf("--metrics: %w: name a free address, such as 127.0.0.1:9601", err)
+	}
+	status := status{meters: &meters{registry: j.register(job)}}
+	status.host, _, _ = net.SplitHostPort(j.address) // it was just listened on
+	j.server = &http.Server{Handler: status.metricsAlone(), ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout}
+	go func() {
+		if err := j.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			_, _ = fmt.Fprintf(log, "--metrics: %v\n", err) // the job goes on without
+		}
+	}()
+	_, _ = fmt.Fprintf(log, "metrics: http://%s/metrics\n", l.Addr())
+	return nil
+}
+
+// stop ends showing.
+func (j *jobMetrics) stop() {
+	if j.server != nil {
+		_ = j.server.Close() // nothing is left to be done about it
+	}
+}
+
+// register makes the metrics of a job.
+func (j *jobMetrics) register(job string) *prometheus.Registry {
+	r := newRegistry()
+	to := prometheus.WrapRegistererWith(prometheus.Labels{commandLabel: job}, r)
+	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
+		v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "neardup_job_" + name, Help: help}, labels)
+		to.MustRegister(v)
+		return v
+	}
+	gauges := func(name, help string, labels ...string) *prometheus.GaugeVec {
+		v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "neardup_job_" + name, Help: help}, labels)
+		to.MustRegister(v)
+		return v
+	}
+	j.documents = counters("documents_total", "Documents by what was found or done; scanned are all of them.", engineLabel, "what")
+	j.indices = counters("indices_total", "Indices that the job is through with: done, or failed.", engineLabel, "result")
+	j.of = gauges("index_documents", "Documents of the index at hand, 0 where the engine does not say.", engineLabel)
+	j.done = gauges("index_scanned", "Documents of the index at hand that were read, by all workers of the job.", engineLabel)
+	j.step = gauges("step_ratio", "How much of a step of cluster is done, 0 to 1.", "step")
+	j.retries = gauges("retries", "Documents and requests that were sent again because the engine had no room.").WithLabelValues()
+	j.waited = gauges("waited_seconds", "How long nothing was sent because the engine had no room.").WithLabelValues()
+	return r
+}
+
+// indexMetrics are those of one index at hand.
+type indexMetrics struct {
+	all    *jobMetrics // nil where nothing is shown
+	engine string
+	mu     sync.Mutex
+	last   map[string]int
+}
+
+// index begins with an index.
+func (j *jobMetrics) index(engine string) *indexMetrics {
+	m := &indexMetrics{engine: engine, last: map[string]int{}}
+	if j != nil && j.server != nil {
+		m.all = j
+		m.at(0, 0)
+	}
+	return m
+}
+
+// at takes how many documents were read of how many.
+func (m *indexMetrics) at(scanned, total int) {
+	if m.all != nil {
+		m.all.done.WithLabelValues(m.engine).Set(float64(scanned))
+		m.all.of.WithLabelValues(m.engine).Set(float64(total))
+	}
+}
+
+// count takes how many of what there were so far.
+func (m *indexMetrics) count(counts map[string]int) {
+	if m.all == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for what, n := range counts {
+		if more := n - m.last[what]; more > 0 {
+			m.all.documents.WithLabelValues(m.engine, what).Add(float64(more))
+			m.last[what] = n
+		}
+	}
+}
+
+// end ends the index.
+func (m *indexMetrics) end(err error) {
+	if m.all == nil {
+		return
+	}
+	result := "done"
+	if err != nil {
+		result = "failed"
+	}
+	m.all.indices.WithLabelValues(m.engine, result).Inc()
+}
+
+// reindexed takes the progress of a reindex.
+func (m *indexMetrics) reindexed(p jobs.Progress) {
+	m.at(p.All, p.Total)
+	m.count(map[string]int{
+		"scanned": p.Scanned, "written": p.Written, "right": p.Skipped, "textless": p.Textless, "changed": p.Changed, "gone": p.Gone,
+		"refused": p.Refused,
+	})
+}
+
+// slowed takes what became of a run's waiting for the engine.
+func (m *indexMetrics) slowed(retries int, waited time.Duration) {
+	if m.all != nil {
+		m.all.retries.Set(float64(retries))
+		m.all.waited.Set(waited.Seconds())
+	}
+}
+
+// verified takes what a verification has found.
+func (m *indexMetrics) verified(f jobs.Findings) {
+	m.at(f.Scanned, f.Total)
+	m.count(map[string]int{
+		"scanned": f.Scanned, "right": f.Right, "textless": f.Textless, "absent": f.Absent, "incomparable": f.Incomparable,
+		"stale": f.Wrong(), "mended": f.Repaired, "changed": f.Changed, "gone": f.Gone, "refused": f.Refused,
+	})
+}
+
+// clustered takes what became of clusters that are stored.
+func (m *indexMetrics) clustered(w cluster.Written) {
+	m.count(map[string]int{"written": w.Written, "right": w.Right, "changed": w.Changed, "gone": w.Gone, "refused": w.Refused})
+}
+
+// stepped takes how much of a step is done.
+func (j *jobMetrics) stepped(step string, done, of int) {
+	if j != nil && j.server != nil {
+		j.step.WithLabelValues(step).Set(float64(done) / float64(max(of, done, 1)))
+	}
+}

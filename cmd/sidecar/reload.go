@@ -1,0 +1,385 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/neardup/sidecar/demo/embedded"
+)
+
+// adminName is what stands for the admin listener among engines' names.
+const adminName = "admin"
+
+const (
+	// readHeaderTimeout and idleTimeout are the only time limits on a connection, if the configuration says nothing else: a
+	// write may stream its body for hours, and a search takes as long as the engine lets it.
+	readHeaderTimeout = 30 * time.Second
+	idleTimeout       = 2 * time.Minute
+)
+
+// unit is what stands in front of one engine. It is made of the engine's section, and replaced as a whole where that changes:
+// with it what was learned, so it stays where nothing changed.
+type unit struct {
+	made  EngineConfig // as essence gives it
+	front *front
+	busy  atomic.Int64 // requests under way
+	gone  atomic.Bool  // no new ones come
+}
+
+// ServeHTTP implements http.Handler.
+func (u *unit) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	u.busy.Add(1)
+	defer func() {
+		if u.busy.Add(-1) == 0 && u.gone.Load() {
+			u.release()
+		}
+	}()
+	u.front.handler.ServeHTTP(w, r)
+}
+
+// retire ends the unit with the last of its requests.
+func (u *unit) retire() {
+	u.gone.Store(true)
+	u.release()
+}
+
+// release closes the connections to the engine that no request is using.
+func (u *unit) release() {
+	if pool, ok := u.front.transport.(interface{ CloseIdleConnections() }); ok {
+		pool.CloseIdleConnections()
+	}
+}
+
+// essence returns what of an engine's section a unit is made of: not how clients come in, nor what jobs log in with.
+func (e *EngineConfig) essence() EngineConfig {
+	made := *e
+	made.Listen, made.ListenTLS, made.Credentials = "", ListenTLSConfig{}, CredentialsConfig{}
+	made.Limits.HeaderTimeout, made.Limits.IdleTimeout = 0, 0
+	return made
+}
+
+// entrance is what the clients of one engine are shown where they come by TLS.
+type entrance struct {
+	section      ListenTLSConfig
+	certificates *certificates // nil without TLS
+}
+
+// inside is an embedded engine, on a loopback address of its own.
+type inside struct {
+	engine *embedded.Engine
+	server *http.Server
+	addr   net.Addr
+}
+
+func newInside() (*inside, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("start the embedded engine: %w", err)
+	}
+	i := &inside{engine: embedded.New(), addr: l.Addr()}
+	i.server = &http.Server{Handler: i.engine, ReadHeaderTimeout: readHeaderTimeout, DisableGeneralOptionsHandler: true}
+	go func() { _ = i.server.Serve(l) }() // it ends with close
+	return i, nil
+}
+
+func (i *inside) close() error { return errors.Join(i.server.Close(), i.engine.Close()) }
+
+// plan is a configuration that can be served: all that can fail has been done, and nothing that serves has been touched.
+type plan struct {
+	config    *Config
+	units     map[string]*unit
+	entrances map[string]*entrance
+	doors     map[string]*door
+	keys      []string // of the engines' doors, in their order
+	embedded  map[string]*inside
+	undo      []func()
+}
+
+// drop frees what was made for a plan that is not carried out.
+func (p *plan) drop() {
+	for _, undo := range p.undo {
+		undo()
+	}
+}
+
+// plan makes whatever of a configuration is not there yet, or reports all that can't be made.
+func (s *servers) plan(c *Config) (*plan, error) {
+	p := &plan{
+		config: c, units: map[string]*unit{}, entrances: map[string]*entrance{}, doors: map[string]*door{},
+		embedded: map[string]*inside{},
+	}
+	var errs []error
+	for i := range c.Engines {
+		e := &c.Engines[i]
+		d, err := s.planDoor(p, fmt.Sprintf("engines[%d].listen", i), e.Name, e.Listen)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		p.keys = append(p.keys, d.key)
+		if err := errors.Join(s.planEntrance(p, e), s.planUnit(p, c, e)); err != nil {
+			errs = append(errs, fmt.Errorf("engines[%d].%w", i, err))
+		}
+	}
+	if c.Admin != "" {
+		if _, err := s.planDoor(p, adminName, adminName, c.Admin); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if len(errs) > 0 {
+		p.drop()
+		return nil, errors.Join(errs...)
+	}
+	return p, nil
+}
+
+// planUnit keeps the engine's unit where its section did not change, and makes one where it did.
+func (s *servers) planUnit(p *plan, c *Config, e *EngineConfig) error {
+	if e.Kind == kindEmbedded {
+		if p.embedded[e.Name] = s.embedded[e.Name]; p.embedded[e.Name] == nil {
+			engine, err := newInside()
+			if err != nil {
+				return err
+			}
+			p.embedded[e.Name] = engine
+			p.undo = append(p.undo, func() { _ = engine.close() }) // nobody used it
+		}
+	}
+	if old := s.units[e.Name]; old != nil && reflect.DeepEqual(old.made, e.essence()) {
+		p.units[e.Name] = old
+		return nil
+	}
+	front, err := s.assemble(c, e, p.embedded[e.Name])
+	if err != nil {
+		return err
+	}
+	u := &unit{made: e.essence(), front: front}
+	p.undo = append(p.undo, u.retire)
+	p.units[e.Name] = u
+	return nil
+}
+
+// planEntrance keeps what the engine's clients are shown, or reads it anew where other files are named.
+func (s *servers) planEntrance(p *plan, e *EngineConfig) error {
+	if old := s.entrances[e.Name]; old != nil && old.section == e.ListenTLS {
+		p.entrances[e.Name] = old
+		return nil
+	}
+	certificates, err := e.certificatesForClients(s.log)
+	p.entrances[e.Name] = &entrance{e.ListenTLS, certificates}
+	return err
+}
+
+// planDoor finds the door of an address, or opens its socket.
+func (s *servers) planDoor(p *plan, config, name, address string) (*door, error) {
+	passed := slices.Clone(s.passed.of(name, address))
+	d := &door{key: address, admin: config == adminName, log: s.log, failed: s.failed, sockets: passed}
+	switch {
+	case d.sockets != nil:
+		d.key = "passed " + d.addr().String()
+	case d.admin || strings.HasSuffix(address, ":0"):
+		d.key = name + " " + address
+	}
+	if p.doors[d.key] != nil {
+		return nil, fmt.Errorf("%s: the socket %s was passed for another: name each after its engine", config, d.addr())
+	}
+	if old := s.doors[d.key]; old != nil {
+		p.doors[d.key] = old
+		return old, nil
+	}
+	if d.sockets == nil {
+		socket, err := net.Listen("tcp", address)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w: %s", config, err, s.insteadOf(address, err))
+		}
+		d.sockets = []net.Listener{socket}
+	}
+	p.doors[d.key] = d
+	p.undo = append(p.undo, d.shut)
+	return d, nil
+}
+
+// insteadOf says what can be done where an address can't be listened on.
+func (s *servers) insteadOf(address string, err error) string {
+	if _, port, _ := net.SplitHostPort(address); errors.Is(err, syscall.EADDRINUSE) {
+		for _, d := range s.doors {
+			if _, taken, _ := net.SplitHostPort(d.addr().String()); taken == port {
+				return "this sidecar holds the port at " + d.addr().String() + ": choose another port, or restart it"
+			}
+		}
+	}
+	return "choose another address, or stop what holds this one"
+}
+
+// commit carries a plan out: from here on nothing can fail.
+func (s *servers) commit(p *plan) {
+	before := servers{units: s.units, doors: s.doors, embedded: s.embedded}
+	s.config, s.units, s.entrances, s.doors, s.embedded = p.config, p.units, p.entrances, p.doors, p.embedded
+	s.book.set(p.config.Log)
+	if err := s.tracing.apply(p.config.Traces); err != nil {
+		s.log.Error("traces go on as before", "error", err.Error())
+	}
+	var probes []probe
+	var names []string
+	certified := map[string][]*certificates{}
+	for i := range p.config.Engines {
+		e := &p.config.Engines[i]
+		d, u := p.doors[p.keys[i]], p.units[e.Name]
+		shown := s.entrances[e.Name].certificates
+		s.leave(d.put(u, manner{time.Duration(e.Limits.HeaderTimeout), time.Duration(e.Limits.IdleTimeout), shown.forClients()}))
+		names = append(names, e.Name)
+		certified[e.Name] = []*certificates{shown, u.front.certificates}
+		probes = append(probes, probe{name: e.Name, urls: u.front.urls, transport: u.front.transport})
+		if before.doors[d.key] == nil {
+			s.log.Info("listening", "engine", e.Name, "addr", d.addr().String(), "kind", e.Kind, "urls", urlsOf(u),
+				"rules", len(e.Indices))
+		}
+	}
+	s.status.set(probes)
+	s.meters.keep(names)
+	s.certified.Store(&certified)
+	for key, d := range p.doors {
+		if d.admin && before.doors[key] == nil {
+			s.putAdmin(d)
+		}
+	}
+	s.discard(&before)
+}
+
+// putAdmin has a door answer for the process itself.
+func (s *servers) putAdmin(d *door) {
+	host, _, _ := net.SplitHostPort(s.config.Admin) // validated
+	s.status.meters, s.status.pprof, s.status.host = s.meters, s.pprof, host
+	d.put(s.status.handler(), manner{header: readHeaderTimeout, idle: idleTimeout})
+	s.log.Info("admin listening", "addr", d.addr().String())
+	s.status.warnOpen(s.log, d.addr())
+}
+
+// refresh reads certificates anew, of which each keeps what it has where its files are not sound, and warns of those that end
+// soon.
+func (s *servers) refresh() {
+	for _, list := range *s.certified.Load() {
+		for _, c := range list {
+			_ = c.Reload() // it says so itself
+		}
+	}
+}
+
+// expiries returns when the first of each engine's certificates ends.
+func (s *servers) expiries() map[string]time.Time {
+	ends := map[string]time.Time{}
+	for name, list := range *s.certified.Load() {
+		ends[name] = earliest(list...)
+	}
+	return ends
+}
+
+// discard gives up what is not served any more.
+func (s *servers) discard(before *servers) {
+	for key, d := range before.doors {
+		if s.doors[key] == nil {
+			s.log.Info("not listening any more", "addr", d.addr().String())
+			s.giveUp(d)
+		}
+	}
+	for name, u := range before.units {
+		if s.units[name] != u {
+			u.retire()
+		}
+	}
+	for name, engine := range before.embedded {
+		if s.embedded[name] == nil {
+			s.leaving.Go(func() {
+				s.linger()
+				_ = engine.close() // nobody asks it any more
+			})
+		}
+	}
+}
+
+// giveUp closes a door.
+func (s *servers) giveUp(d *door) {
+	d.shut()
+	for name, list := range s.passed {
+		s.passed[name] = slices.DeleteFunc(list, func(socket net.Listener) bool { return slices.Contains(d.sockets, socket) })
+	}
+	s.leave(d.server.Load())
+}
+
+// leave ends a server that gets no new connections, if there is one, with the last of its requests or after the drain.
+func (s *servers) leave(server *server) {
+	if server == nil {
+		return
+	}
+	s.leaving.Go(func() {
+		s.linger()
+		ctx, cancel := context.WithTimeout(context.Background(), s.drain)
+		defer cancel()
+		if n := server.quit(ctx); n > 0 {
+			s.cut.Add(n)
+			s.log.Warn("requests cut off", "addr", server.door.addr().String(), "requests", n)
+		}
+	})
+}
+
+// linger waits, unless everything ends.
+func (s *servers) linger() {
+	timer := time.NewTimer(linger)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-s.hurry:
+	}
+}
+
+// reload serves what the configuration says now; or goes on as before, if it can't be served.
+func (s *servers) reload(why string) {
+	s.manager.reloading()
+	defer func() { s.manager.ready(s.summary()) }()
+	began := time.Now()
+	s.refresh()
+	c, err := Load(s.config.file, os.LookupEnv)
+	var p *plan
+	if err == nil {
+		p, err = s.plan(c)
+	}
+	if err != nil {
+		s.meters.reloaded(false)
+		s.log.Error("configuration not reloaded, the one before stays", "why", why, "config", s.config.file, "error", oneLine(err))
+		return
+	}
+	made := s.made(p)
+	s.commit(p)
+	s.meters.reloaded(true)
+	s.log.Info("configuration reloaded", "why", why, "config", c.file, "engines", len(c.Engines), "rules", c.ruleCount(),
+		"made_anew", strings.Join(made, ","), "took", time.Since(began).Round(time.Microsecond).String())
+}
+
+// made returns the names of the engines whose units a plan replaces.
+func (s *servers) made(p *plan) (names []string) {
+	for _, e := range p.config.Engines {
+		if p.units[e.Name] != s.units[e.Name] {
+			names = append(names, e.Name)
+		}
+	}
+	return names
+}
+
+// oneLine returns joined errors as one line.
+func oneLine(err error) string {
+	var all []string
+	for _, e := range flat(err) {
+		all = append(all, e.Error())
+	}
+	return strings.Join(all, "; ")
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"sync/atomic"
+)
+
+// handler returns what writes lines as the section says.
+func (l LogConfig) handler(w io.Writer) slog.Handler {
+	level, _ := l.level() // validated
+	options := &slog.HandlerOptions{Level: level}
+	if l.Format == "json" {
+		return slog.NewJSONHandler(w, options)
+	}
+	return slog.NewTextHandler(w, options)
+}
+
+// logbook is where log lines go; how they look, and which of them are written, can change while it is in use. It implements
+// slog.Handler.
+type logbook struct {
+	out  io.Writer
+	kept *atomic.Pointer[slog.Handler]
+	// with is what a logger that was made of this one says in each line.
+	with []func(slog.Handler) slog.Handler
+}
+
+func newLogbook(out io.Writer, l LogConfig) *logbook {
+	b := &logbook{out: out, kept: new(atomic.Pointer[slog.Handler])}
+	b.set(l)
+	return b
+}
+
+func (b *logbook) set(l LogConfig) {
+	h := l.handler(b.out)
+	b.kept.Store(&h)
+}
+
+// json reports whether machines are to read the lines.
+func (b *logbook) json() bool {
+	_, json := (*b.kept.Load()).(*slog.JSONHandler)
+	return json
+}
+
+// Enabled implements slog.Handler.
+func (b *logbook) Enabled(ctx context.Context, level slog.Level) bool {
+	return (*b.kept.Load()).Enabled(ctx, level)
+}
+
+// Handle implements slog.Handler.
+func (b *logbook) Handle(ctx context.Context, r slog.Record) error {
+	h := *b.kept.Load()
+	for _, with := range b.with {
+		h = with(h)
+	}
+	return h.Handle(ctx, r)
+}
+
+// WithAttrs implements slog.Handler.
+func (b *logbook) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return b.plus(func(h slog.Handler) slog.Handler { return h.WithAttrs(attrs) })
+}
+
+// WithGroup implements slog.Handler.
+func (b *logbook) WithGroup(name string) slog.Handler {
+	return b.plus(func(h slog.Handler) slog.Handler { return h.WithGroup(name) })
+}
+
+func (b *logbook) plus(with func(slog.Handler) slog.Handler) *logbook {
+	// A copy: two loggers made of one must not share the place behind its last.
+	return &logbook{b.out, b.kept, append(b.with[:len(b.with):len(b.with)], with)}
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// lookEvery is how often the files are looked at. Looking, rather than being told, sees through editors that rename, links
+// that are turned round and file systems that tell nobody, alike; and takes some microseconds.
+const lookEvery = time.Second
+
+// ageEvery is how often certificates are looked at for their age.
+const ageEvery = time.Minute
+
+// watch notices when the configuration, or a file it names, says something else.
+type watch struct {
+	file    string
+	applied string // what the files said when they were last read
+	last    string // what they said at the last look
+}
+
+func newWatch(file string) *watch {
+	w := &watch{file: file}
+	w.read()
+	return w
+}
+
+// read takes note of what the files say now.
+func (w *watch) read() {
+	w.last = fingerprint(w.file)
+	w.applied = w.last
+}
+
+// changed reports whether the files say something else than when they were last read, and did at the look before already: who
+// is still writing gets the time to end.
+func (w *watch) changed() bool {
+	now := fingerprint(w.file)
+	settled := now == w.last
+	w.last = now
+	if !settled || now == w.applied {
+		return false
+	}
+	w.applied = now
+	return true
+}
+
+// fingerprint stands for what a configuration file and the files it names say. One that can't be read says why.
+func fingerprint(file string) string {
+	sum := sha256.New()
+	text, err := os.ReadFile(file)
+	fmt.Fprintf(sum, "%d:%s%v\n", len(text), text, err)
+	for _, name := range filesIn(text) {
+		said, err := readBounded(name, maxPEMFile) // no pipe, which would keep us waiting
+		fmt.Fprintf(sum, "%q %d:%s%v\n", name, len(said), said, err)
+	}
+	return string(sum.Sum(nil))
+}
+
+var fileReference = regexp.MustCompile(`\$\{file:([^}]+)\}`)
+
+// filesIn returns the files that the text of a configuration names: in ${file:…}, and under keys that end in _file. A text
+// that can't be taken apart names none.
+func filesIn(text []byte) []string {
+	v, err := readYAML(text)
+	if err != nil {
+		return nil
+	}
+	names := map[string]bool{}
+	gather(v.AllSettings(), names)
+	return slices.Sorted(maps.Keys(names))
+}
+
+func gather(value any, names map[string]bool) {
+	switch value := value.(type) {
+	case map[string]any:
+		for key, below := range value {
+			if name, ok := below.(string); ok && strings.HasSuffix(key, "_file") {
+				if name, err := expand(name, os.LookupEnv, secretFile); err == nil && name != "" {
+					names[name] = true
+				}
+			}
+			gather(below, names)
+		}
+	case []any:
+		for _, below := range value {
+			gather(below, names)
+		}
+	case string:
+		for _, found := range fileReference.FindAllStringSubmatch(value, -1) {
+			names[strings.TrimSpace(found[1])] = true
+		}
+	}
+}

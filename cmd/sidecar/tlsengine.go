@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/neardup/sidecar/proxy"
+)
+
+// pemAge is how old what was read of the files may be when the engine is dialled: jobs have nobody else who looks.
+const pemAge = 10 * time.Second
+
+// transport returns what carries requests to the engine, and what it is shown and trusted by: nil where no file is named.
+func (e *EngineConfig) transport(log *slog.Logger) (*http.Transport, *certificates, error) {
+	log = log.With("engine", e.Name)
+	c, err := newCertificates(e.TLS.files(), log)
+	if err != nil {
+		return nil, nil, err
+	}
+	if e.TLS.InsecureSkipVerify {
+		log.Warn("any certificate of the engine is trusted: drop tls.insecure_skip_verify, and name its authority in tls.ca_file")
+	}
+	t := proxy.NewTransport()
+	d := &engineDialer{
+		certificates: c, trusting: e.TLS.InsecureSkipVerify, tcp: t.DialContext, limit: t.TLSHandshakeTimeout, log: log,
+	}
+	t.DialTLSContext = d.dial
+	if c != nil {
+		c.changed = t.CloseIdleConnections // no new request goes out as before; those under way end
+	}
+	return t, c, nil
+}
+
+// engineDialer connects to an engine by TLS. Each connection is made by what the files hold at the moment, where a transport's
+// own TLSClientConfig would trust the same authorities for ever.
+type engineDialer struct {
+	certificates *certificates // nil: the system's authorities, and nothing to show
+	trusting     bool
+	tcp          func(ctx context.Context, network, addr string) (net.Conn, error)
+	limit        time.Duration // of the handshake
+	log          *slog.Logger
+	warned       atomic.Int64 // when the engine's certificate was warned of, in nanoseconds since 1970
+}
+
+// dial returns a connection whose handshake is done. A handshake that fails is a failed dial: nothing of a request was sent, so
+// that another node may be tried.
+func (d *engineDialer) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	d.certificates.refresh(pemAge)
+	raw, err := d.tcp(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		host = addr
+	}
+	ctx, cancel := context.WithTimeout(ctx, d.limit)
+	defer cancel()
+	conn := tls.Client(raw, d.config(host))
+	if err := conn.HandshakeContext(ctx); err != nil {
+		_ = raw.Close() // there is an error to tell already
+		return nil, &net.OpError{Op: "dial", Net: network, Addr: raw.RemoteAddr(), Err: d.explain(err)}
+	}
+	d.look(addr, conn.ConnectionState().PeerCertificates)
+	return &engineConn{Conn: conn, dialer: d}, nil
+}
+
+// config returns the configuration of one connection. No protocol is named, and so HTTP/1.1 it is: see onlyHTTP1.
+func (d *engineDialer) config(host string) *tls.Config {
+	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: host, InsecureSkipVerify: d.trusting}
+	if d.certificates == nil {
+		return config
+	}
+	m := d.certificates.current.Load()
+	config.RootCAs = m.pool
+	if m.pair != nil {
+		// Not Certificates: of these one is left out whose authority the engine does not name, and the engine would only say that
+		// there was none.
+		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return m.pair, nil }
+	}
+	return config
+}
+
+// look warns of an engine's certificate that ends soon, once a day.
+func (d *engineDialer) look(addr string, chain []*x509.Certificate) {
+	if len(chain) == 0 {
+		return
+	}
+	until, last := chain[0].NotAfter, d.warned.Load()
+	now := time.Now()
+	if until.Sub(now) > soon || now.Sub(time.Unix(0, last)) < warnAgain || !d.warned.CompareAndSwap(last, now.UnixNano()) {
+		return
+	}
+	d.log.Warn("the engine's certificate ends soon: renew it there", "addr", addr, "until", moment(until))
+}
+
+// maxReason is how much is told of why a handshake failed, in bytes, so that the hint behind it is seen.
+const maxReason = 200
+
+// handshakeError is why there is no connection by TLS, and what to do about it.
+type handshakeError struct {
+	err  error
+	hint string
+}
+
+func (e *handshakeError) Error() string {
+	text := e.err.Error()
+	if len(text) > maxReason { // a certificate may be for any number of names
+		text = text[:maxReason] + "…"
+	}
+	return "TLS: " + text + ": " + e.hint
+}
+
+func (e *handshakeError) Unwrap() error { return e.err }
+
+// explain adds to an error what to do about it.
+func (d *engineDialer) explain(err error) error {
+	if hint := d.hint(err); hint != "" {
+		return &handshakeError{err, hint}
+	}
+	return fmt.Errorf("TLS: %w", err)
+}
+
+func (d *engineDialer) hint(err error) string {
+	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
+		return "renew the engine's certificate, or set the clock of this machine"
+	}
+	if wrong, ok := errors.AsType[x509.HostnameError](err); ok {
+		return "write in urls a name that the engine's certificate is for, or have one made for " + wrong.Host
+	}
+	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
+		return "name the certificate of the authority that signed the engine's in tls.ca_file"
+	}
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+		return "what answers there speaks no TLS: write http:// in urls if that is meant"
+	}
+	switch {
+	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded):
+		return fmt.Sprintf("the handshake did not end within %v: see whether the engine is overloaded, or speaks no TLS there", d.limit)
+	case errors.Is(err, io.EOF):
+		return "the engine closed the connection in the handshake: see its log"
+	case mentions(err, "unsupported protocol version", "protocol version not supported"):
+		return "TLS 1.2 is the oldest that the sidecar speaks: allow it in the engine"
+	}
+	return d.hintOfAlert(err)
+}
+
+// hintOfAlert returns what to do about an alert of the engine.
+func (d *engineDialer) hintOfAlert(err error) string {
+	if op, ok := errors.AsType[*net.OpError](err); !ok || op.Op != "remote error" {
+		return ""
+	}
+	if !mentions(err, "certificate", "access denied", "handshake failure") {
+		return ""
+	}
+	if d.certificates == nil || d.certificates.current.Load().pair == nil {
+		return "the engine may ask for a certificate of ours: set tls.cert_file and tls.key_file"
+	}
+	return "the engine does not take the certificate in tls.cert_file: see that it has not expired, is made for clients, " +
+		"and is of an authority that the engine trusts"
+}
+
+// mentions reports whether an error's text has one of the words in it: crypto/tls has no types for these.
+func mentions(err error, words ...string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(err.Error(), w) })
+}
+
+// engineConn is a connection to an engine by TLS. In TLS 1.3 an engine that does not take our certificate says so only where its
+// first reply would stand.
+type engineConn struct {
+	net.Conn
+	dialer *engineDialer
+}
+
+// Read implements net.Conn.
+func (c *engineConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "remote error" {
+		err = c.dialer.explain(err)
+	}
+	return n, err
+}

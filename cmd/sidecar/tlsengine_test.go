@@ -1,0 +1,299 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/neardup/sidecar/internal/engines"
+)
+
+// behindTLS is an engine that answers "ok" by TLS.
+func behindTLS(t *testing.T, config *tls.Config) string {
+	t.Helper()
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, r.Proto)
+	}))
+	server.Config.ErrorLog = serverErrors(new(lines).logger())
+	server.Listener = tls.NewListener(server.Listener, config)
+	server.Start()
+	t.Cleanup(server.Close)
+	return "https://" + server.Listener.Addr().String()
+}
+
+// pairOf returns a certificate with its key.
+func pairOf(t *testing.T, a *engines.Authority, c engines.Certificate) tls.Certificate {
+	t.Helper()
+	pair, err := tls.X509KeyPair(a.Issue(t, c))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pair
+}
+
+// ask sends one request on a connection of its own.
+func ask(transport *http.Transport, url string) (string, error) { return askOn(transport, url, true) }
+
+// askOn sends one request, on a connection that another one left open if there is one.
+func askOn(transport *http.Transport, url string, last bool) (string, error) {
+	request, err := http.NewRequest(http.MethodGet, url, nil)
+	if err != nil {
+		return "", err
+	}
+	request.Close = last
+	resp, err := transport.RoundTrip(request)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	return string(body), err
+}
+
+// plainPort returns what answers a connection without TLS, or not at all.
+func plainPort(t *testing.T, answer func(net.Conn)) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			t.Cleanup(func() { _ = conn.Close() })
+			go answer(conn)
+		}
+	}()
+	return "https://" + l.Addr().String()
+}
+
+// TestEngineByTLS connects to engines that are as they should be and to others: every failure says what to do about it, and is a failed dial
+// where nothing of the request can have been read.
+func TestEngineByTLS(t *testing.T) {
+	known, unknown := engines.NewAuthority(t, "known"), engines.NewAuthority(t, "unknown")
+	good := pairOf(t, known, engines.Certificate{Name: "engine"})
+	asking := func(certificate tls.Certificate, max uint16) *tls.Config {
+		return &tls.Config{Certificates: []tls.Certificate{certificate}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: known.Pool(), MaxVersion: max}
+	}
+	p := newPEMs(t)
+	p.put(known, engines.Certificate{Name: "sidecar"})
+	p.write(p.ca, known.PEM)
+	strange := newPEMs(t)
+	strange.put(unknown, engines.Certificate{Name: "strange"})
+	trust, shows, shownStrange := TLSConfig{CAFile: p.ca}, TLSConfig{CAFile: p.ca, CertFile: p.cert, KeyFile: p.key}, TLSConfig{CAFile: p.ca, CertFile: strange.cert, KeyFile: strange.key}
+	serving := func(c tls.Certificate) string { return behindTLS(t, &tls.Config{Certificates: []tls.Certificate{c}}) }
+	for _, c := range []struct {
+		name string
+		tls  TLSConfig
+		url  string
+		hint string // empty where it answers
+		late bool   // the engine says no only after the handshake
+	}{
+		{"trusted", trust, serving(good), "", false},
+		{"HTTP/2 offered", trust, behindTLS(t, &tls.Config{Certificates: []tls.Certificate{good}, NextProtos: []string{"h2", "http/1.1"}}), "", false},
+		{"by name", trust, strings.Replace(serving(good), "127.0.0.1", "localhost", 1), "", false},
+		{"unknown authority", trust, serving(pairOf(t, unknown, engines.Certificate{})), "name the certificate of the authority that signed the engine's in tls.ca_file", false},
+		{"the system's authorities", TLSConfig{}, serving(good), "name the certificate of the authority that signed the engine's in tls.ca_file", false},
+		{"any authority", TLSConfig{InsecureSkipVerify: true}, serving(good), "", false},
+		{"another name", trust, serving(pairOf(t, known, engines.Certificate{Hosts: []string{"es.example"}})), "write in urls a name that the engine's certificate is for", false},
+		{"another address", trust, serving(pairOf(t, known, engines.Certificate{Hosts: []string{"127.0.0.2"}})), "write in urls a name that the engine's certificate is for", false},
+		{"expired", trust, serving(pairOf(t, known, engines.Certificate{From: time.Unix(0, 0), Until: time.Unix(1e9, 0)})), "renew the engine's certificate, or set the clock of this machine", false},
+		{"not yet valid", trust, serving(pairOf(t, known, engines.Certificate{From: time.Unix(1e10, 0), Until: time.Unix(2e10, 0)})), "renew the engine's certificate, or set the clock", false},
+		{"TLS 1.1", trust, behindTLS(t, &tls.Config{Certificates: []tls.Certificate{good}, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}), "TLS 1.2 is the oldest that the sidecar speaks", false},
+		{"asks for a certificate, 1.2", shows, behindTLS(t, asking(good, tls.VersionTLS12)), "", false},
+		{"asks for a certificate, 1.3", shows, behindTLS(t, asking(good, 0)), "", false},
+		{"asks and gets none, 1.2", trust, behindTLS(t, asking(good, tls.VersionTLS12)), "set tls.cert_file and tls.key_file", false},
+		{"asks and gets none, 1.3", trust, behindTLS(t, asking(good, 0)), "set tls.cert_file and tls.key_file", true},
+		{"asks and gets a strange one, 1.2", shownStrange, behindTLS(t, asking(good, tls.VersionTLS12)), "the engine does not take the certificate in tls.cert_file", false},
+		{"asks and gets a strange one, 1.3", shownStrange, behindTLS(t, asking(good, 0)), "the engine does not take the certificate in tls.cert_file", true},
+		{"plain HTTP", trust, plainPort(t, func(c net.Conn) { _, _ = io.WriteString(c, "HTTP/1.1 400 Bad Request\r\n\r\n") }), "speaks no TLS: write http:// in urls", false},
+		{"hangs up", trust, plainPort(t, func(c net.Conn) { _, _ = io.ReadAtLeast(c, make([]byte, 1<<10), 20); _ = c.(*net.TCPConn).CloseWrite() }), "closed the connection in the handshake: see its log", false},
+		{"says nothing", trust, plainPort(t, func(net.Conn) {}), "the handshake did not end within 300ms", false},
+		{"drips", trust, plainPort(t, func(c net.Conn) {
+			for _, b := range []byte("\x16\x03\x03\x40\x00\x02") { // the beginning of a long record
+				_, _ = c.Write([]byte{b})
+				time.Sleep(100 * time.Millisecond)
+			}
+		}), "the handshake did not end within 300ms", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := EngineConfig{Name: "e", TLS: c.tls}
+			transport, _, err := e.transport(new(lines).logger())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(c.hint, "300ms") {
+				(&shortened{transport}).handshakes(t, &e, 300*time.Millisecond)
+			}
+			began := time.Now()
+			body, err := ask(transport, c.url)
+			if took := time.Since(began); took > 2*time.Second {
+				t.Errorf("took %v", took)
+			}
+			if c.hint == "" {
+				if err != nil || body != "HTTP/1.1" {
+					t.Errorf("%q: %v", body, err)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), "TLS: ") || !strings.Contains(err.Error(), c.hint) {
+				t.Fatalf("%v, want a hint %q", err, c.hint)
+			}
+			op, ok := errors.AsType[*net.OpError](err)
+			if dial := ok && op.Op == "dial"; dial == c.late {
+				t.Errorf("a failed dial: %v, want %v: %v", dial, !c.late, err)
+			}
+		})
+	}
+}
+
+// shortened has a transport's handshakes end sooner.
+type shortened struct{ transport *http.Transport }
+
+func (s *shortened) handshakes(t *testing.T, e *EngineConfig, limit time.Duration) {
+	t.Helper()
+	c, err := newCertificates(e.TLS.files(), new(lines).logger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &engineDialer{certificates: c, tcp: s.transport.DialContext, limit: limit, log: new(lines).logger()}
+	s.transport.DialTLSContext = d.dial
+}
+
+// TestEngineTrustReload has the engine get a certificate of another authority, and ask for another one of ours: after the files changed the
+// same transport reaches it, and a request under way ends on the connection it began on.
+func TestEngineTrustReload(t *testing.T) {
+	before, after := engines.NewAuthority(t, "before"), engines.NewAuthority(t, "after")
+	p := newPEMs(t)
+	p.put(before, engines.Certificate{Name: "old"})
+	p.write(p.ca, before.PEM)
+	e := EngineConfig{Name: "e", TLS: TLSConfig{CAFile: p.ca, CertFile: p.cert, KeyFile: p.key}}
+	transport, held, err := e.transport(new(lines).logger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	serving := func(a *engines.Authority) *tls.Config {
+		return &tls.Config{Certificates: []tls.Certificate{pairOf(t, a, engines.Certificate{})}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: a.Pool()}
+	}
+	old, renewed := behindTLS(t, serving(before)), behindTLS(t, serving(after))
+	if _, err := askOn(transport, old, false); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ask(transport, renewed); err == nil {
+		t.Fatal("an authority that is not known is trusted")
+	}
+	slow := make(chan struct{})
+	held2 := behindSlow(t, serving(before), slow)
+	underway := make(chan error, 1)
+	go func() { _, err := ask(transport, held2); underway <- err }()
+	<-slow
+	p.put(after, engines.Certificate{Name: "new"})
+	p.write(p.ca, after.PEM)
+	if err := held.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ask(transport, renewed); err != nil {
+		t.Errorf("after the change: %v", err)
+	}
+	if _, err := askOn(transport, old, false); err == nil {
+		t.Error("an authority that is trusted no more still is, or an idle connection was used")
+	}
+	slow <- struct{}{}
+	if err := <-underway; err != nil {
+		t.Errorf("a request under way was cut: %v", err)
+	}
+}
+
+// behindSlow is an engine that tells when a request has come, and answers when it is told to.
+func behindSlow(t *testing.T, config *tls.Config, step chan struct{}) string {
+	t.Helper()
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		step <- struct{}{}
+		<-step
+		_, _ = io.WriteString(w, "ok")
+	}))
+	server.Listener = tls.NewListener(server.Listener, config)
+	server.Start()
+	t.Cleanup(server.Close)
+	return "https://" + server.Listener.Addr().String()
+}
+
+// TestJobsReadAnew dials after the files changed, with nobody to call Reload, as a job that runs for days does.
+func TestJobsReadAnew(t *testing.T) {
+	before, after := engines.NewAuthority(t, "before"), engines.NewAuthority(t, "after")
+	p := newPEMs(t)
+	p.write(p.ca, before.PEM)
+	e := EngineConfig{TLS: TLSConfig{CAFile: p.ca}}
+	transport, held, err := e.transport(new(lines).logger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := behindTLS(t, &tls.Config{Certificates: []tls.Certificate{pairOf(t, after, engines.Certificate{})}})
+	p.write(p.ca, append(before.PEM, after.PEM...))
+	if _, err := ask(transport, url); err == nil {
+		t.Fatal("an authority that is not known is trusted")
+	}
+	held.read.Store(time.Now().Add(-pemAge).UnixNano())
+	deadline := time.Now().Add(5 * time.Second)
+	for {
+		if _, err = ask(transport, url); err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// TestEngineEndsSoon warns of an engine's certificate once.
+func TestEngineEndsSoon(t *testing.T) {
+	authority := engines.NewAuthority(t, "a")
+	p := newPEMs(t)
+	p.write(p.ca, authority.PEM)
+	var log lines
+	e := EngineConfig{Name: "e", TLS: TLSConfig{CAFile: p.ca}}
+	transport, _, err := e.transport(log.logger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := behindTLS(t, &tls.Config{Certificates: []tls.Certificate{pairOf(t, authority, engines.Certificate{Until: time.Now().Add(time.Hour)})}})
+	for range 3 {
+		if _, err := ask(transport, url); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if text := log.take(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "the engine's certificate ends soon: renew it there") || !strings.Contains(text, "engine=e") {
+		t.Errorf("logged %s", text)
+	}
+}
+
+// TestDialEnds has the caller give up while the engine says nothing.
+func TestDialEnds(t *testing.T) {
+	e := EngineConfig{TLS: TLSConfig{InsecureSkipVerify: true}}
+	transport, _, err := e.transport(new(lines).logger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, plainPort(t, func(net.Conn) {}), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	if _, err := transport.RoundTrip(request); err == nil || time.Since(began) > time.Second {
+		t.Errorf("%v after %v", err, time.Since(began))
+	}
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/neardup/sidecar/proxy"
+)
+
+const (
+	// serviceName is how spans call the sidecar where OTEL_SERVICE_NAME does not say otherwise.
+	serviceName = "neardup-sidecar"
+	// flushing bounds how long spans that are left at the end may take to be sent.
+	flushing = 5 * time.Second
+	// complainEvery is how often it is logged that spans can't be sent.
+	complainEvery = time.Minute
+	// otlpPath is where a receiver of OTLP over HTTP takes spans, below its address.
+	otlpPath = "/v1/traces"
+)
+
+// TracesConfig is the section traces.
+type TracesConfig struct {
+	Endpoint string  `mapstructure:"endpoint"`
+	Sample   float64 `mapstructure:"sample"`
+}
+
+// defaultSample is the share of traces that are recorded of those that begin here.
+const defaultSample = 0.01
+
+func (c TracesConfig) validate(f *faults, key string) {
+	if c.Sample < 0 || c.Sample > 1 {
+		f.add(key+".sample", "%v is out of range: use 0 to 1", c.Sample)
+	}
+	if c.Endpoint == "" {
+		return
+	}
+	u, err := url.Parse(c.Endpoint)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		f.add(key+".endpoint", "%q is no URL of a receiver: write one such as http://127.0.0.1:4318", shownURL(c.Endpoint))
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		f.add(key+".endpoint", "must not hold credentials or a query: put them into OTEL_EXPORTER_OTLP_HEADERS")
+	}
+}
+
+// tracing sends spans to a receiver, or makes none. It is safe for concurrent use.
+type tracing struct {
+	log    *slog.Logger
+	tracer atomic.Pointer[trace.Tracer]
+
+	mu       sync.Mutex
+	config   TracesConfig
+	provider *sdk.TracerProvider // nil for none
+	said     time.Time           // when it was last logged that spans can't be sent
+}
+
+func newTracing(log *slog.Logger) *tracing {
+	t := &tracing{log: log}
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(t.complain)) // or it would write lines of its own form
+	return t
+}
+
+// of returns where the spans of an engine go.
+func (t *tracing) of(e *EngineConfig) *proxy.Traces {
+	return &proxy.Traces{Engine: e.Name, System: e.Kind, Tracer: &t.tracer}
+}
+
+// complain takes the errors of sending spans.
+func (t *tracing) complain(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if now := time.Now(); now.Sub(t.said) > complainEvery {
+		t.said = now
+		t.log.Warn("traces can't be sent", "error", err.Error())
+	}
+}
+
+// apply takes a configuration; spans of requests under way go where those of the one before went.
+func (t *tracing) apply(c TracesConfig) error {
+	t.mu.Lock()
+	old, same := t.provider, t.config == c
+	t.mu.Unlock()
+	if same {
+		return nil
+	}
+	var provider *sdk.TracerProvider
+	if c.Endpoint != "" && !strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") {
+		var err error
+		if provider, err = newProvider(c); err != nil {
+			return fmt.Errorf("traces: %w", err)
+		}
+		tracer := provider.Tracer("github.com/neardup/sidecar", trace.WithInstrumentationVersion(versionOf().Version))
+		t.tracer.Store(&tracer)
+	} else {
+		t.tracer.Store(nil)
+	}
+	t.mu.Lock()
+	t.provider, t.config = provider, c
+	t.mu.Unlock()
+	if old != nil {
+		go t.flush(old)
+	}
+	return nil
+}
+
+// close sends what is left, and ends.
+func (t *tracing) close() {
+	t.mu.Lock()
+	provider := t.provider
+	t.provider, t.config = nil, TracesConfig{}
+	t.mu.Unlock()
+	t.tracer.Store(nil)
+	if provider != nil {
+		t.flush(provider)
+	}
+}
+
+func (t *tracing) flush(provider *sdk.TracerProvider) {
+	ctx, cancel := context.WithTimeout(context.Background(), flushing)
+	defer cancel()
+	if err := provider.Shutdown(ctx); err != nil {
+		t.complain(errors.Join(errors.New("some were not sent at the end"), err))
+	}
+}
+
+// newProvider returns what makes spans and sends them in batches. What the configuration does not say, the environment does:
+// OTEL_* as OpenTelemetry has it.
+func newProvider(c TracesConfig) (*sdk.TracerProvider, error) {
+	endpoint := strings.TrimSuffix(c.Endpoint, "/")
+	if !strings.HasSuffix(endpoint, otlpPath) {
+		endpoint += otlpPath
+	}
+	exporter, err := otlptracehttp.New(context.Background(), otlptracehttp.WithEndpointURL(endpoint))
+	if err != nil {
+		return nil, err
+	}
+	v := versionOf()
+	about, err := resource.New(context.Background(),
+		resource.WithAttributes(semconv.ServiceName(serviceName), semconv.ServiceVersion(v.Version)),
+		resource.WithTelemetrySDK(), resource.WithHost(), resource.WithFromEnv())
+	if err != nil && !errors.Is(err, resource.ErrPartialResource) {
+		return nil, err
+	}
+	options := []sdk.TracerProviderOption{sdk.WithBatcher(exporter), sdk.WithResource(about)}
+	if cmp.Or(os.Getenv("OTEL_TRACES_SAMPLER"), os.Getenv("OTEL_TRACES_SAMPLER_ARG")) == "" {
+		options = append(options, sdk.WithSampler(sdk.ParentBased(sdk.TraceIDRatioBased(c.Sample))))
+	}
+	return sdk.NewTracerProvider(options...), nil
+}
