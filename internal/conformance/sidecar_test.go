@@ -48,6 +48,7 @@ engines:
   - listen: 127.0.0.1:0
     kind: %s
     urls: [%q]
+    limits: {deadline: 30s}
     indices:
       - {match: %q, fields: [%s], threshold: 1, missing: %s}
 `, kind, url, match, strings.Join(fields, ", "), missing)

@@ -113,7 +113,7 @@ func (c *contract) config() string {
 	fmt.Fprintf(&b, "log: {format: json}\nadmin: \"\"\nsketch: {seed: %q}\nengines:\n", seed)
 	for i, l := range c.listeners {
 		fmt.Fprintf(&b, "  - name: l%d\n    listen: 127.0.0.1:0\n    kind: %s\n    urls: [%q]\n%s", i, c.e.Kind, c.e.URL, credentials)
-		fmt.Fprintf(&b, "    limits: {max_window: %d}\n    indices:\n", contractMaxWindow)
+		fmt.Fprintf(&b, "    limits: {max_window: %d, deadline: 30s}\n    indices:\n", contractMaxWindow)
 		for k, r := range l.rules {
 			b.WriteString(r.yaml(c.shelves[k].index))
 		}

@@ -36,7 +36,7 @@ func ruled(t *testing.T, e *engines.Engine, rules ...string) (file string) {
 	if e.Key != "" {
 		credentials = ", credentials: {api_key: " + e.Key + "}"
 	}
-	text := fmt.Sprintf("log: {format: json}\nadmin: \"\"\nsketch: {seed: %q}\nengines: [{listen: \"127.0.0.1:0\", kind: %s, urls: [%q]%s, indices: [{%s}]}]\n",
+	text := fmt.Sprintf("log: {format: json}\nadmin: \"\"\nsketch: {seed: %q}\nengines: [{listen: \"127.0.0.1:0\", kind: %s, urls: [%q]%s, limits: {deadline: 30s}, indices: [{%s}]}]\n",
 		seed, e.Kind, e.URL, credentials, strings.Join(rules, "}, {"))
 	file = filepath.Join(t.TempDir(), "config.yaml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

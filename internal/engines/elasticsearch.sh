@@ -31,12 +31,33 @@ SH
 launch() {
   local jdk; jdk=$(java_home 17 99 "${ES_JAVA_HOME:-}")
   java_config elasticsearch.yml
-  printf '%s\n' 'xpack.security.enabled: false' 'xpack.security.autoconfiguration.enabled: false' >>"$DATA/config/elasticsearch.yml"
+  printf '%s\n' 'xpack.security.autoconfiguration.enabled: false' >>"$DATA/config/elasticsearch.yml"
   cp "$HOME_DIR"/config/{role_mapping.yml,roles.yml,users,users_roles} "$DATA/config/"
+  secure
   if [ -n "$NOBODY" ]; then chown -R 65534:65534 "$DATA"; fi
   cd "$DATA"
   java_env ES_JAVA_HOME="$jdk" ES_PATH_CONF="$DATA/config" ES_TMPDIR="$DATA/tmp" \
     timeout "$START_LIMIT" "${RUNAS[@]}" "$HOME_DIR/bin/elasticsearch" -d </dev/null
+}
+
+# secure has clients come by TLS with a certificate, where PEM files are given. The password is neardup-test.
+secure() {
+  if [ -z "$PEMS" ]; then
+    echo 'xpack.security.enabled: false' >>"$DATA/config/elasticsearch.yml"
+    return
+  fi
+  cp "$PEMS"/{tls.crt,tls.key,ca.crt} "$DATA/config/"
+  cat >>"$DATA/config/elasticsearch.yml" <<'YML'
+xpack.security.enabled: true
+xpack.security.http.ssl.enabled: true
+xpack.security.http.ssl.certificate: tls.crt
+xpack.security.http.ssl.key: tls.key
+xpack.security.http.ssl.certificate_authorities: ca.crt
+xpack.security.http.ssl.client_authentication: required
+xpack.security.authc.realms.file.file1.order: 0
+YML
+  echo 'neardup:$2a$04$abcdefghijklmnopqrstuuhSJ0pkILDCtxZKNK5ewaS4MZQ1xAi7i' >"$DATA/config/users"
+  echo 'superuser:neardup' >"$DATA/config/users_roles"
 }
 
 healthy() { get "$URL/_cluster/health?wait_for_status=yellow&timeout=5s" >/dev/null && get "$URL/" >/dev/null; }

@@ -15,7 +15,8 @@
 # MARK (an argument that only this server has on its command line), defines fetch, launch and healthy, and calls run.
 #
 # Environment: NEARDUP_CACHE (default ${XDG_CACHE_HOME:-~/.cache}/neardup), MVN, JAVA_HOME, ES_JAVA_HOME,
-# OPENSEARCH_JAVA_HOME.
+# OPENSEARCH_JAVA_HOME; NEARDUP_ENGINE_TLS, a folder with tls.crt, tls.key and ca.crt (PEM): clients come by TLS then, and to Elasticsearch
+# with a certificate of ca.crt and as the user neardup with the password neardup-test.
 set -euo pipefail
 
 START_LIMIT=150     # seconds until a server must answer; 10 to 30 are usual
@@ -40,7 +41,10 @@ arguments() {
   HOME_DIR=$CACHE/$NAME-$VERSION
   DATA=${DATA:-$CACHE/run/$NAME-$PORT}
   case $DATA in /*) ;; *) DATA=$PWD/$DATA;; esac
-  URL=http://127.0.0.1:$PORT
+  URL=http://127.0.0.1:$PORT PEMS=${NEARDUP_ENGINE_TLS:-} ASK=()
+  if [ -n "$PEMS" ]; then
+    URL=https://127.0.0.1:$PORT ASK=(--cacert "$PEMS/ca.crt" --cert "$PEMS/tls.crt" --key "$PEMS/tls.key" -u neardup:neardup-test)
+  fi
 }
 
 # The Java servers refuse uid 0. For root they run in a user namespace in which root looks like uid 1000: files stay
@@ -135,7 +139,7 @@ YML
 
 java_env() { env -u JAVA_TOOL_OPTIONS -u _JAVA_OPTIONS -u JAVA_OPTS -u ES_JAVA_OPTS -u OPENSEARCH_JAVA_OPTS -u JAVA_HOME "$@"; }
 
-get() { curl -fsS -m 10 --noproxy '*' "$@" 2>/dev/null; }
+get() { curl -fsS -m 10 --noproxy '*' "${ASK[@]}" "$@" 2>/dev/null; }
 taken() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
 # pid prints our server's process id. The mark holds the data directory, so nobody else's process is ever meant; it is

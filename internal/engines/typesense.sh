@@ -36,10 +36,11 @@ PY
 
 launch() {
   mkdir -p "$DATA/data"
+  if [ -n "$PEMS" ]; then set -- --ssl-certificate="$PEMS/tls.crt" --ssl-certificate-key="$PEMS/tls.key"; fi
   # Without a peering address the server picks that of an interface, and refuses to start where it finds none.
   setsid "$HOME_DIR/typesense-server" --data-dir="$DATA/data" --api-key="${TYPESENSE_API_KEY:-xyz}" \
     --api-address=127.0.0.1 --api-port="$PORT" --peering-address=127.0.0.1 --peering-port="$PEER" \
-    --enable-cors=true --thread-pool-size=8 >"$DATA/server.log" 2>&1 </dev/null &
+    --enable-cors=true --thread-pool-size=8 "$@" >"$DATA/server.log" 2>&1 </dev/null &
 }
 
 healthy() { [ "$(get "$URL/health")" = '{"ok":true}' ]; }

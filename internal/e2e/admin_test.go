@@ -1,0 +1,171 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/neardup/sidecar/internal/engines"
+)
+
+// asking sends a GET to the admin listener under a host, "" for its own.
+func asking(t *testing.T, url, host string, header ...string) (int, http.Header, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if host != "" {
+		r.Host = host
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, resp.Header, string(body)
+}
+
+// TestAdminPages asks the built program for each page.
+func TestAdminPages(t *testing.T) {
+	e := engines.Shared(t, engines.Elasticsearch)
+	node := strings.TrimPrefix(e.URL, "http://")
+	w := monitor(t, config(t, e, setup{match: "x-*", urls: []string{e.URL, "http://127.0.0.1:1"}}), nil)
+	for _, c := range []struct {
+		path, host string
+		header     []string
+		status     int
+		has        []string
+	}{
+		{"/livez", "", nil, 200, []string{"ok"}},
+		{"/readyz", "", nil, 200, []string{"engine elasticsearch: ok"}},
+		{"/readyz?verbose", "", nil, 200, []string{"[+] engine elasticsearch: ok", "http://" + node + ": answers ", "http://127.0.0.1:1: dial", "[+] config", "\nready"}},
+		{"/version", "", nil, 200, []string{"sidecar "}},
+		{"/version?output=json", "", nil, 200, []string{`"go": "go1.`}},
+		{"/version", "", []string{"Accept", "application/json"}, 200, []string{`"version": "`}},
+		{"/", "", nil, 200, []string{`href="/metrics"`, `href="/readyz?verbose"`}},
+		{"/metrics", "", nil, 200, []string{"neardup_build_info{", "go_goroutines", "process_open_fds"}},
+		{"/nothing", "", nil, 404, nil},
+		{"/debug/pprof/", "", nil, 404, nil},
+		// Names under which a page of a stranger can't have come here, and one under which it can.
+		{"/metrics", "localhost:1", nil, 200, nil},
+		{"/metrics", "[::1]:9600", nil, 200, nil},
+		{"/metrics", "sidecar", nil, 200, nil},
+		{"/metrics", "sidecar.search.svc", nil, 200, nil},
+		{"/metrics", "sidecar.search.svc.cluster.local:9600", nil, 200, nil},
+		{"/metrics", "rebound.example.com", nil, 421, nil},
+		{"/metrics", "127.0.0.1.example.com:9600", nil, 421, nil},
+		{"/", "rebound.example.com", nil, 421, nil},
+		{"/version", "rebound.example.com", nil, 421, nil},
+		{"/livez", "health.example.com", nil, 200, []string{"ok"}},
+	} {
+		status, header, body := asking(t, w.admin+c.path, c.host, c.header...)
+		if status != c.status {
+			t.Errorf("%s of %q: %d, want %d", c.path, c.host, status, c.status)
+		}
+		for _, text := range c.has {
+			if !strings.Contains(body, text) {
+				t.Errorf("%s does not say %q: %s", c.path, text, body)
+			}
+		}
+		for _, name := range []string{"X-Content-Type-Options", "Content-Security-Policy", "Cache-Control", "X-Frame-Options", "Referrer-Policy"} {
+			if header.Get(name) == "" {
+				t.Errorf("%s has no %s", c.path, name)
+			}
+		}
+	}
+	if _, _, body := asking(t, w.admin+"/readyz?verbose", "rebound.example.com"); strings.Contains(body, node) {
+		t.Errorf("a stranger's page is shown %s", body)
+	}
+	if resp, err := http.Post(w.admin+"/metrics", "text/plain", strings.NewReader("x")); err != nil || resp.StatusCode != 405 {
+		t.Errorf("POST: %v %v", resp, err)
+	} else {
+		resp.Body.Close()
+	}
+	w.stop(t)
+}
+
+// TestAdminReadyFollows: an engine that goes, and the end of the sidecar.
+func TestAdminReadyFollows(t *testing.T) {
+	e := engines.Shared(t, engines.Elasticsearch)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) })}
+	go func() { _ = engine.Serve(l) }()
+	w := monitor(t, config(t, e, setup{match: "x-*", urls: []string{"http://" + l.Addr().String()}}), nil, "--drain-delay", "2s", "--pprof")
+	if status, _, body := asking(t, w.admin+"/readyz", ""); status != 200 {
+		t.Errorf("an engine that wants credentials is there: %d %s", status, body)
+	}
+	if status, _, body := asking(t, w.admin+"/debug/pprof/goroutine?debug=1", ""); status != 200 || !strings.Contains(body, "goroutine profile") {
+		t.Errorf("--pprof: %d", status)
+	}
+	for _, path := range []string{"/debug/pprof/cmdline", "/debug/pprof/heap"} {
+		if status, _, _ := asking(t, w.admin+path, "rebound.example.com"); status != 421 {
+			t.Errorf("%s for a stranger: %d", path, status)
+		}
+	}
+	engine.Close()
+	became := func(want int, text string) {
+		t.Helper()
+		status, body := 0, ""
+		for deadline := time.Now().Add(8 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+			if status, _, body = asking(t, w.admin+"/readyz?verbose", ""); status == want && strings.Contains(body, text) {
+				return
+			}
+		}
+		t.Errorf("%d %s, want %d with %q", status, body, want, text)
+	}
+	became(503, "[-] engine elasticsearch: can't be reached: dial tcp")
+	done := make(chan bool)
+	go func() {
+		became(503, "[-] draining")
+		close(done)
+	}()
+	w.stop(t)
+	<-done
+}
+
+// TestAdminWarnsWhereItIsOpen: on an address that others reach, a line of the log says what they see.
+func TestAdminWarnsWhereItIsOpen(t *testing.T) {
+	e := engines.Shared(t, engines.Elasticsearch)
+	file := config(t, e, setup{match: "x-*"})
+	for address, warns := range map[string]bool{"0.0.0.0:0": true, "127.0.0.1:0": false} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed := strings.Replace(string(text), "admin: 127.0.0.1:0", "admin: "+address, 1)
+		other := file + strings.ReplaceAll(address, ":", "-") + ".yaml"
+		if err := os.WriteFile(other, []byte(changed), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		w := monitor(t, other, nil)
+		w.stop(t)
+		got := false
+		for _, text := range w.lines() {
+			var line struct{ Level, Msg, Shows string }
+			if err := json.Unmarshal([]byte(text), &line); err != nil {
+				t.Fatal(err)
+			}
+			got = got || line.Level == "WARN" && strings.Contains(line.Shows, "metrics")
+		}
+		if got != warns {
+			t.Errorf("%s: warned %v: %s", address, got, fmt.Sprint(w.lines()))
+		}
+	}
+}

@@ -1,0 +1,262 @@
+package e2e
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/internal/engines"
+)
+
+// smuggled is what one client sends on one connection. What is hidden in it only a receiver sees who reads the
+// bytes in another way than they are to be read.
+type smuggled struct {
+	name, raw string
+	// want are the requests that an engine may see: method, the path's last part and body.
+	want []string
+}
+
+// smugglings are requests whose end, length or number receivers are known to disagree about (RFC 9112, sections 2, 6, 7 and 11).
+func smugglings(path, key string) []smuggled {
+	const chunks = "Transfer-Encoding: chunked\r\n"
+	host := "Host: h\r\n" + key
+	hidden := "DELETE " + path + "hidden HTTP/1.1\r\n" + host + "\r\n"
+	post := "POST " + path + "post HTTP/1.1\r\n" + host
+	length := func(n int) string { return fmt.Sprintf("Content-Length: %d\r\n", n) }
+	return []smuggled{
+		{"CL and TE", post + length(len("0\r\n\r\n"+hidden)) + chunks + "\r\n0\r\n\r\n" + hidden, []string{"POST post ",
+			"DELETE hidden "}},
+		{"TE and CL", post + chunks + length(3) + "\r\n" + "8\r\nSMUGGLED\r\n0\r\n\r\n", []string{"POST post SMUGGLED"}},
+		{"CL twice", post + length(0) + length(len(hidden)) + "\r\n" + hidden, nil},
+		{"CL twice alike", post + length(2) + length(2) + "\r\nab", []string{"POST post ab"}},
+		{"CL in a list", post + "Content-Length: 0, 5\r\n\r\n" + hidden, nil},
+		{"CL in a list alike", post + "Content-Length: 2, 2\r\n\r\nab", nil},
+		{"CL signed", post + "Content-Length: +5\r\n\r\nabcde", nil},
+		{"CL below zero", post + "Content-Length: -1\r\n\r\n" + hidden, nil},
+		{"CL hexadecimal", post + "Content-Length: 0x2\r\n\r\nab", nil},
+		{"CL with a space inside", post + "Content-Length: 0 5\r\n\r\n" + hidden, nil},
+		{"CL too large", post + "Content-Length: 18446744073709551616\r\n\r\n" + hidden, nil},
+		{"CL empty", post + "Content-Length: \r\n\r\n" + hidden, nil},
+		{"space before colon", post + "Content-Length : 5\r\n\r\nabcde", nil},
+		{"space before TE colon", post + "Transfer-Encoding : chunked\r\n" + length(4) + "\r\n0\r\n\r\n" + hidden, nil},
+		{"folded TE", post + "Transfer-Encoding:\r\n chunked\r\n" + length(4) + "\r\n0\r\n\r\n", []string{"POST post "}},
+		{"folded header", "GET " + path + "get HTTP/1.1\r\n" + host + "X: a\r\n  Transfer-Encoding: chunked\r\n\r\n",
+			[]string{"GET get "}},
+		{"TE unknown", post + "Transfer-Encoding: xchunked\r\n" + length(0) + "\r\n" + hidden, nil},
+		{"TE identity", post + "Transfer-Encoding: identity\r\n" + length(2) + "\r\nab", nil},
+		{"TE twice", post + chunks + "Transfer-Encoding: identity\r\n\r\n0\r\n\r\n" + hidden, nil},
+		{"TE in a list", post + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n" + hidden, nil},
+		{"TE with a tab", post + "Transfer-Encoding:\tchunked\r\n" + length(4) + "\r\n0\r\n\r\n", []string{"POST post "}},
+		{"TE with a vertical tab", post + "Transfer-Encoding: \x0bchunked\r\n" + length(4) + "\r\n0\r\n\r\n" + hidden, nil},
+		{"TE in quotes", post + "Transfer-Encoding: \"chunked\"\r\n" + length(4) + "\r\n0\r\n\r\n" + hidden, nil},
+		{"chunk extension", post + chunks + "\r\n2;a=b\r\nab\r\n0;x\r\n\r\n", []string{"POST post ab"}},
+		{"chunk extension with a line end", post + chunks + "\r\n2;a\nb\r\nab\r\n0\r\n\r\n" + hidden, nil},
+		{"chunk size with a prefix", post + chunks + "\r\n0x2\r\nab\r\n0\r\n\r\n" + hidden, nil},
+		{"chunk size signed", post + chunks + "\r\n+2\r\nab\r\n0\r\n\r\n" + hidden, nil},
+		{"chunk size too large", post + chunks + "\r\n10000000000000002\r\nab\r\n0\r\n\r\n" + hidden, nil},
+		{"chunk size missing", post + chunks + "\r\n\r\nab\r\n0\r\n\r\n" + hidden, nil},
+		{"chunk longer than said", post + chunks + "\r\n1\r\nabc\r\n0\r\n\r\n" + hidden, nil},
+		{"chunk ended by a bare LF", post + chunks + "\r\n2\nab\r\n0\r\n\r\n" + hidden, nil},
+		{"trailer", post + chunks + "Trailer: X-T\r\n\r\n2\r\nab\r\n0\r\nX-T: 1\r\n\r\n", []string{"POST post ab"}},
+		{"trailer of a length", post + chunks + "Trailer: Content-Length\r\n\r\n2\r\nab\r\n0\r\nContent-Length: 99\r\n\r\n", nil},
+		{"trailer that was not told", post + chunks + "\r\n2\r\nab\r\n0\r\nTransfer-Encoding: chunked\r\nContent-Length: 9\r\n\r\n",
+			[]string{"POST post ab"}},
+		{"bare LF", "GET " + path + "get HTTP/1.1\nHost: h\n\n", []string{"GET get "}},
+		{"bare CR in a value", "GET " + path + "get HTTP/1.1\r\n" + host + "X: a\rTransfer-Encoding: chunked\r\n\r\n", nil},
+		{"NUL in a value", "GET " + path + "get HTTP/1.1\r\n" + host + "X: a\x00b\r\n\r\n", nil},
+		{"no colon", "GET " + path + "get HTTP/1.1\r\n" + host + "Garbage\r\n\r\n", nil},
+		{"empty name", "GET " + path + "get HTTP/1.1\r\n" + host + ": x\r\n\r\n", nil},
+		{"space in front", "GET " + path + "get HTTP/1.1\r\n X: a\r\n" + host + "\r\n", nil},
+		{"two hosts", "GET " + path + "get HTTP/1.1\r\n" + host + "Host: other\r\n\r\n", nil},
+		{"no host", "GET " + path + "get HTTP/1.1\r\n\r\n", nil},
+		{"body of a GET", "GET " + path + "get HTTP/1.1\r\n" + host + length(len(hidden)) + "\r\n" + hidden, []string{"GET get " +
+			strings.Replace(hidden, path, "", 1)}},
+		{"body of a GET in chunks", "GET " + path + "get HTTP/1.1\r\n" + host + chunks + "\r\n2\r\nab\r\n0\r\n\r\n",
+			[]string{"GET get ab"}},
+		{"1.0 with chunks", "POST " + path + "post HTTP/1.0\r\n" + host + chunks + "\r\n0\r\n\r\n" + hidden, []string{"POST post "}},
+		{"1.0 kept alive", "GET " + path + "a HTTP/1.0\r\n" + host + "Connection: keep-alive\r\n\r\nGET " + path + "b HTTP/1.0\r\n" +
+			host + "\r\n", []string{"GET a ", "GET b "}},
+		{"1.0 not kept alive", "GET " + path + "a HTTP/1.0\r\n" + host + "\r\n" + hidden, []string{"GET a "}},
+		{"closed by the client", "GET " + path + "a HTTP/1.1\r\n" + host + "Connection: close\r\n\r\n" + hidden, []string{"GET a "}},
+		{"0.9", "GET " + path + "get\r\n\r\n", nil},
+		{"2.0", "GET " + path + "get HTTP/2.0\r\n" + host + "\r\n", nil},
+		{"prior knowledge", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00", []string{"PRI * "}},
+		{"upgrade to h2c", "GET " + path + "get HTTP/1.1\r\n" + host +
+			"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA\r\n\r\n",
+			[]string{"GET get "}},
+		{"upgrade to a websocket", "GET " + path + "get HTTP/1.1\r\n" + host +
+			"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n", []string{"GET get "}},
+		{"pipelined", "GET " + path + "a HTTP/1.1\r\n" + host + "\r\n" + post + length(2) + "\r\nabGET " + path + "b HTTP/1.1\r\n" +
+			host + "Connection: close\r\n\r\n", []string{"GET a ", "POST post ab", "GET b "}},
+		{"expect", post + "Expect: 100-continue\r\n" + length(2) + "\r\nab", []string{"POST post ab"}},
+		{"expect nothing known", post + "Expect: 200-ok\r\n" + length(2) + "\r\nab", nil},
+		{"absolute form", "GET http://other" + path + "get HTTP/1.1\r\n" + host + "\r\n", []string{"GET get "}},
+		{"control bytes in the path", "GET " + path + "get\x01\x7f HTTP/1.1\r\n" + host + "\r\n", nil},
+		{"tab in the request line", "GET " + path + "get\tHTTP/1.1\r\n" + host + "\r\n", nil},
+		{"a line in the path", "GET " + path + "get%0d%0aX:%20y HTTP/1.1\r\n" + host + "\r\n", []string{"GET get%0d%0aX:%20y "}},
+		{"odd method", "G@T " + path + "get HTTP/1.1\r\n" + host + "\r\n", nil},
+		{"lines in front", "\r\n\r\nGET PATHget HTTP/1.1\r\n" + host + "\r\n", nil},
+	}
+}
+
+// TestAttackSmuggling sends such requests over a bare connection to a sidecar in front of an engine that tells what it sees. It sees
+// the requests that the client made and no other, or none where the sidecar refuses; and whoever asks next gets their own answer.
+func TestAttackSmuggling(t *testing.T) {
+	for _, kind := range []string{engines.Elasticsearch, engines.Typesense} {
+		t.Run(kind, func(t *testing.T) {
+			w := &witness{}
+			server := httptest.NewServer(w)
+			t.Cleanup(server.Close)
+			e := &engines.Engine{Kind: kind, URL: server.URL, Key: "k"}
+			base := serve(t, e, setup{match: "satk-*"})
+			addr := strings.TrimPrefix(base, "http://")
+			path := "/_cat/"
+			if kind == engines.Typesense {
+				path = "/presets/"
+			}
+			for i, c := range smugglings(path, "") {
+				w.reset()
+				answers := onTheWire(t, addr, c.raw)
+				seen := w.reset()
+				for j := range 3 { // the next ones on the connections to the engine
+					mark := fmt.Sprintf("%sown-%d-%d", path, i, j)
+					if r := call(t, e, "GET", base+mark, ""); string(r.body) != "GET "+mark {
+						t.Fatalf("%s: the next client asks for %s and gets %q", c.name, mark, r.body)
+					}
+				}
+				for k := range seen {
+					seen[k] = strings.ReplaceAll(seen[k], path, "")
+				}
+				refusals := len(refused.FindAllString(answers, -1))
+				if len(seen) == 0 && refusals == 1 { // always good
+					continue
+				}
+				if diff := cmp.Diff(c.want, seen); diff != "" {
+					t.Errorf("%s: the engine saw other requests (-want +got): %s, the client got %.200q", c.name, diff, answers)
+				}
+				if got := strings.Count(answers, "HTTP/1.") - strings.Count(answers, " 100 Continue") - refusals; got > len(c.want) {
+					t.Errorf("%s: %d answers to %d requests: %.300q", c.name, got, len(c.want), answers)
+				}
+				if strings.Contains(answers, " 101 ") {
+					t.Errorf("%s: the connection became another protocol's: %.200q", c.name, answers)
+				}
+			}
+		})
+	}
+}
+
+// refused is the beginning of an answer by which a server takes no request.
+var refused = regexp.MustCompile(`HTTP/1\.[01] (4|501|505)`)
+
+// witness is an engine that remembers what it sees, and says which request it answers.
+type witness struct {
+	mu   sync.Mutex
+	seen []string
+}
+
+// ServeHTTP implements http.Handler.
+func (w *witness) ServeHTTP(out http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	w.mu.Lock()
+	if err == nil { // one that broke off is no request
+		w.seen = append(w.seen, r.Method+" "+r.RequestURI+" "+string(body))
+	}
+	w.mu.Unlock()
+	if up := r.Header.Get("Upgrade"); up != "" { // as an engine that would take it up
+		if conn, buffer, err := http.NewResponseController(out).Hijack(); err == nil {
+			fmt.Fprintf(buffer, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n", up)
+			_ = buffer.Flush()
+			_ = conn.Close()
+			return
+		}
+	}
+	fmt.Fprint(out, r.Method+" "+r.RequestURI)
+}
+
+// reset returns what was seen and forgets it.
+func (w *witness) reset() (seen []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	seen, w.seen = w.seen, nil
+	return slices.DeleteFunc(seen, func(s string) bool { return strings.Contains(s, "/own-") })
+}
+
+// onTheWire sends bytes as they stand over one connection and returns all that comes back until the other side closes or is silent.
+func onTheWire(t *testing.T, addr, raw string) string {
+	t.Helper()
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_, _ = io.WriteString(conn, raw) // a server that refuses early may reset the connection
+	var b strings.Builder
+	in := bufio.NewReader(conn)
+	for wait := time.Second; ; wait = 30 * time.Millisecond {
+		_ = conn.SetReadDeadline(time.Now().Add(wait))
+		piece := make([]byte, 4096)
+		n, err := in.Read(piece)
+		b.Write(piece[:n])
+		if err != nil {
+			return b.String()
+		}
+	}
+}
+
+// TestAttackSmugglingEngines sends the same to sidecars in front of real engines: whoever asks next gets their own answer, and nothing
+// that was hidden was carried out.
+func TestAttackSmugglingEngines(t *testing.T) {
+	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+		if e.Kind == engines.OpenSearch && os.Getenv("NEARDUP_SOAK") == "" {
+			t.Skip("it reads requests by the same library as Elasticsearch: with NEARDUP_SOAK=1")
+		}
+		index := "satk-wire"
+		direct := api{e, e.URL}
+		direct.drop(t, index)
+		base := serve(t, e, setup{match: index})
+		through := api{e, base}
+		through.create(t, index)
+		for _, id := range []string{"own0", "hidden", "own2"} {
+			through.loadLines(t, index, lineFor(e, index, id))
+		}
+		key, path := "", "/"+index+"/_doc/"
+		if e.Key != "" {
+			key, path = "X-Typesense-Api-Key: "+e.Key+"\r\n", "/collections/"+index+"/documents/"
+		}
+		for _, c := range smugglings(path, key) {
+			if slices.ContainsFunc(c.want, func(w string) bool { return strings.Contains(w, "hidden") }) {
+				continue // it may be seen
+			}
+			answers := onTheWire(t, strings.TrimPrefix(base, "http://"), c.raw)
+			if strings.Contains(answers, " 101 ") {
+				t.Errorf("%s: the connection became another protocol's: %.200q", c.name, answers)
+			}
+			for _, id := range []string{"own0", "hidden", "own2"} {
+				if r := call(t, e, "GET", base+path+id, ""); r.status != 200 || !strings.Contains(string(r.body), `"`+id+`"`) {
+					t.Fatalf("%s: the next client asks for %s and gets %d %.200q", c.name, id, r.status, r.body)
+				}
+			}
+		}
+	})
+}
+
+// lineFor returns a document in the form in which several are written.
+func lineFor(e *engines.Engine, index, id string) string {
+	line := fmt.Sprintf(`{"id":%q,"title":"news","body":"of some words"}`+"\n", id)
+	if e.Kind == engines.Typesense {
+		return line
+	}
+	return fmt.Sprintf(`{"index":{"_index":%q,"_id":%q}}`+"\n", index, id) + line
+}

@@ -1,0 +1,335 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/neardup/sidecar/internal/chaos"
+	inject "github.com/neardup/sidecar/internal/faults"
+)
+
+// harm is one kind of fault: it is done, undone, and told of.
+type harm struct {
+	name string
+	do   func(s *chaosStack) chaos.Fault
+	in   int // how many cards of a deck
+}
+
+// throughUs are the ways on which the sidecar stands.
+var throughUs = []string{byPort, byFront, byTLS}
+
+// chaosInFront is the way on which the relay in front of it stands, and chaosBroken what that can do.
+var chaosInFront, chaosBroken = []string{byFront}, []string{chaos.Broken}
+
+// Messages of the sidecar's log.
+const saidReloaded, saidNotReloaded = "configuration reloaded", "configuration not reloaded"
+
+// unreachable is what clients of a proxy get where clients of the engine find no connection.
+var unreachable = []string{chaos.Broken, "502", "504"}
+
+func (s *chaosStack) harms() []harm {
+	list := []harm{
+		{"sidecar killed mid-bulk", func(s *chaosStack) chaos.Fault { return s.kill(chaos.Bulk) }, 2},
+		{"sidecar killed mid-search", func(s *chaosStack) chaos.Fault { return s.kill(chaos.Search) }, 2},
+		{"sidecar killed mid-write", func(s *chaosStack) chaos.Fault { return s.kill(chaos.Single) }, 1},
+		{"sidecar stopped and continued", (*chaosStack).pause, 2},
+		{"sidecar restarted gracefully", func(s *chaosStack) chaos.Fault { return s.restart() }, 2},
+		{"little memory", (*chaosStack).pressure, 1},
+		{"configuration reloaded", func(s *chaosStack) chaos.Fault { return s.reload(true, saidReloaded) }, 2},
+		{"configuration reloaded, nothing new", func(s *chaosStack) chaos.Fault { return s.reload(false, saidReloaded) }, 1},
+		{"bad configuration", (*chaosStack).badConfig, 1},
+		{"engine side cut", func(s *chaosStack) chaos.Fault { return s.struck(s.back, s.cut(), unreachable, nil) }, 12},
+		{"engine side slow", func(s *chaosStack) chaos.Fault { return s.struck(s.back, s.slow(), nil, nil) }, 4},
+		{"engine answers 429, 503, 413", (*chaosStack).status, 4},
+		{"engine answers garbage", (*chaosStack).garbage, 5},
+		{"engine can't be reached", (*chaosStack).refuse, 1},
+		{"engine side connections cut", func(s *chaosStack) chaos.Fault { return s.cutAll(s.back, unreachable, nil) }, 1},
+		{"client side cut", func(s *chaosStack) chaos.Fault {
+			return s.struck(s.front, s.cut(), chaosBroken, chaosInFront)
+		}, 5},
+		{"client side slow", func(s *chaosStack) chaos.Fault { return s.struck(s.front, s.slow(), nil, chaosInFront) }, 2},
+		{"client side connections cut", func(s *chaosStack) chaos.Fault { return s.cutAll(s.front, chaosBroken, chaosInFront) }, 1},
+	}
+	if s.tls != "" {
+		list = append(list, harm{"certificate reloaded", (*chaosStack).newCertificate, 2})
+	}
+	if s.owned != nil {
+		list = append(list, harm{"engine stopped and continued", (*chaosStack).pauseEngine, 1})
+	}
+	return list
+}
+
+// await waits until an operation of a kind is under way, and a moment longer.
+func (s *chaosStack) await(kind string) {
+	for end := time.Now().Add(3 * time.Second); s.run.UnderWay(kind) == 0 && time.Now().Before(end); {
+		time.Sleep(200 * time.Microsecond)
+	}
+	time.Sleep(time.Duration(s.rand.Int64N(int64(4 * time.Millisecond))))
+}
+
+// settle ends a fault: what it hit has come to its end by then, or does so soon.
+func (s *chaosStack) settle(f chaos.Fault, bit func(chaos.Seen) bool) chaos.Fault {
+	f.End = time.Now().Add(100 * time.Millisecond)
+	time.Sleep(250 * time.Millisecond)
+	f.Bit = f.Bit || bit != nil && slices.ContainsFunc(s.run.Between(f.Begin, f.End), bit)
+	return f
+}
+
+func failed(o chaos.Seen) bool { return o.Failed && o.Way != byHand }
+
+// kill kills the sidecar with -9 while an operation of the kind is under way.
+func (s *chaosStack) kill(kind string) chaos.Fault {
+	s.await(kind)
+	f := chaos.Fault{Allows: []string{chaos.Broken}, Ways: throughUs, Begin: time.Now()}
+	s.end(syscall.SIGKILL)
+	time.Sleep(time.Duration(s.rand.IntN(100)) * time.Millisecond)
+	s.start()
+	return s.settle(f, func(o chaos.Seen) bool { return failed(o) && o.Kind == kind })
+}
+
+// crossing is how long before its connection ends a request may have been sent that nobody reads.
+const crossing = 2 * time.Second
+
+// longer reports whether an operation was under way at a moment and took that long.
+func longer(at time.Time, pause time.Duration) func(chaos.Seen) bool {
+	return func(o chaos.Seen) bool {
+		return o.Way != byHand && !o.Begin.After(at) && !o.End.Before(at) && o.End.Sub(o.Begin) >= pause/2
+	}
+}
+
+// pause stops the sidecar for a moment: nothing but time may be lost.
+func (s *chaosStack) pause() chaos.Fault {
+	s.await("")
+	f, pause := chaos.Fault{Ways: throughUs, Begin: time.Now()}, time.Duration(100+s.rand.IntN(700))*time.Millisecond
+	s.signal(syscall.SIGSTOP)
+	time.Sleep(pause)
+	s.signal(syscall.SIGCONT)
+	return s.settle(f, longer(f.Begin.Add(pause-time.Millisecond), pause))
+}
+
+func (s *chaosStack) pauseEngine() chaos.Fault {
+	s.await("")
+	f, pause := chaos.Fault{Begin: time.Now()}, time.Duration(200+s.rand.IntN(1300))*time.Millisecond
+	for _, sig := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGCONT} {
+		if err := s.owned.signal(sig); err != nil {
+			s.t.Error(err)
+		}
+		if sig == syscall.SIGSTOP {
+			time.Sleep(pause)
+		}
+	}
+	return s.settle(f, longer(f.Begin.Add(pause-time.Millisecond), pause))
+}
+
+// killEngine kills the engine with -9 in the midst of its work, and starts it again over its data.
+func (s *chaosStack) killEngine() chaos.Fault {
+	s.await(chaos.Bulk)
+	f := chaos.Fault{Allows: append([]string{"500", "503", "429", chaos.TimeOut}, unreachable...), Begin: time.Now()}
+	if err := s.owned.signal(syscall.SIGKILL); err != nil {
+		s.t.Error(err)
+	}
+	time.Sleep(300 * time.Millisecond)
+	if err := s.owned.restart(); err != nil {
+		s.t.Error(err)
+	}
+	return s.settle(f, failed)
+}
+
+// restart ends the sidecar as an operator does: what is under way is answered, and only what comes before the next one listens is
+// not.
+func (s *chaosStack) restart(env ...string) chaos.Fault {
+	s.await("")
+	at := time.Now()
+	// A request can cross with the end of the connection on which it comes, the later the busier the machine is. That none is cut off
+	// which the sidecar has begun to read, it says itself.
+	f := chaos.Fault{Allows: []string{chaos.Broken}, Ways: throughUs, Begin: at.Add(-crossing), Later: true}
+	s.end(syscall.SIGTERM)
+	s.start(env...)
+	return s.settle(f, func(o chaos.Seen) bool {
+		return o.Way != byHand && (o.Failed || o.Begin.Before(at) && o.End.After(at))
+	})
+}
+
+// pressure has the sidecar run with so little memory that it collects garbage all the time.
+func (s *chaosStack) pressure() chaos.Fault {
+	f := s.restart("GOMEMLIMIT=8MiB", "GOGC=5")
+	time.Sleep(time.Second)
+	s.mu.Lock()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
+	s.mu.Unlock()
+	if err != nil {
+		s.t.Error(err)
+	}
+	f.Bit = false
+	for line := range strings.Lines(string(status)) {
+		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			kilobytes, _ := strconv.Atoi(strings.Fields(rest)[0])
+			f.Bit = kilobytes > 8<<10 && len(s.run.Between(f.End, time.Now())) > 0
+		}
+	}
+	return f
+}
+
+// heard waits for a further line of the sidecar's log.
+func (s *chaosStack) heard(message string, before int) bool {
+	for range 300 {
+		if s.said(message) > before {
+			return true
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return false
+}
+
+// reload has the sidecar read its configuration again under load, changed or not. No client may notice.
+func (s *chaosStack) reload(change bool, message string) chaos.Fault {
+	before := s.said(message)
+	s.await("")
+	f := chaos.Fault{Begin: time.Now()}
+	if change {
+		s.configure()
+	}
+	s.signal(syscall.SIGHUP)
+	done := s.heard(message, before)
+	f = s.settle(f, func(o chaos.Seen) bool { return o.Way != byHand })
+	f.Bit = f.Bit && done
+	return f
+}
+
+// badConfig gives the sidecar a configuration that can't be served, and then the old one back.
+func (s *chaosStack) badConfig() chaos.Fault {
+	good, err := os.ReadFile(s.file)
+	if err != nil {
+		s.t.Error(err)
+	}
+	for _, text := range []string{"engines: [", strings.Replace(string(good), "threshold: 0.7", "threshold: 7", 1)} {
+		if err := os.WriteFile(s.file, []byte(text), 0o600); err != nil {
+			s.t.Error(err)
+		}
+		f := s.reload(false, saidNotReloaded)
+		if err := os.WriteFile(s.file, good, 0o600); err != nil {
+			s.t.Error(err)
+		}
+		if text != "engines: [" || !f.Bit {
+			return f
+		}
+	}
+	return chaos.Fault{}
+}
+
+// newCertificate puts another certificate in the place of the sidecar's.
+func (s *chaosStack) newCertificate() chaos.Fault {
+	s.await("")
+	f := chaos.Fault{Begin: time.Now()}
+	s.authority.issue(s.t)
+	s.signal(syscall.SIGHUP)
+	shown := false
+	for end := time.Now().Add(3 * time.Second); !shown && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		n, ok := s.serial()
+		shown = ok && n == s.authority.serial
+	}
+	f = s.settle(f, func(o chaos.Seen) bool { return o.Way == byTLS })
+	f.Bit = f.Bit && shown
+	return f
+}
+
+// cut is the end of a connection at any place of an exchange.
+func (s *chaosStack) cut() inject.Fault {
+	harms := []inject.Harm{inject.Cut, inject.Reset}
+	return inject.Fault{At: inject.Places[s.rand.IntN(len(inject.Places))], Do: harms[s.rand.IntN(2)]}
+}
+
+// slow is a pause at any place of an exchange, or bytes that come by and by from there on.
+func (s *chaosStack) slow() inject.Fault {
+	at := inject.Places[s.rand.IntN(len(inject.Places))]
+	if s.rand.IntN(3) == 0 {
+		return inject.Fault{At: at, Do: inject.Drip, Size: 4096, For: time.Millisecond}
+	}
+	return inject.Fault{At: at, Do: inject.Stall, For: time.Duration(50+s.rand.IntN(1000)) * time.Millisecond}
+}
+
+// of matches the requests of an operation of some kind.
+func (s *chaosStack) of() (kind string, match func(inject.Request) bool) {
+	kind = []string{chaos.Bulk, chaos.Bulk, chaos.Search, chaos.Single}[s.rand.IntN(4)]
+	return kind, func(r inject.Request) bool {
+		bulk := strings.Contains(r.Target, "_bulk") || strings.Contains(r.Target, "/import")
+		search := strings.Contains(r.Target, "search")
+		switch kind {
+		case chaos.Bulk:
+			return bulk
+		case chaos.Search:
+			return search
+		}
+		return !bulk && !search
+	}
+}
+
+// struck does a fault to the next operation of some kind.
+func (s *chaosStack) struck(relay *inject.Relay, harm inject.Fault, allows, ways []string) chaos.Fault {
+	kind, match := s.of()
+	relay.Forget()
+	if ways == nil {
+		ways = throughUs
+	}
+	f := chaos.Fault{Name: kind + ", " + harm.String(), Allows: allows, Ways: ways, Begin: time.Now()}
+	relay.Script(inject.Where(match, inject.First(1, harm)))
+	for end := time.Now().Add(2 * time.Second); relay.Bites() == 0 && time.Now().Before(end); {
+		time.Sleep(5 * time.Millisecond)
+	}
+	relay.Script(nil)
+	f.Bit = relay.Bites() > 0
+	return s.settle(f, nil)
+}
+
+// refusals of an engine that has enough, in the words of each.
+func (s *chaosStack) status() chaos.Fault {
+	status := []int{429, 503, 413}[s.rand.IntN(3)]
+	body := fmt.Sprintf(`{"message":"no: %d"}`, status)
+	if !s.server(byPort).Typesense {
+		body = fmt.Sprintf(`{"error":{"root_cause":[{"type":"no","reason":"no"}],"type":"no","reason":"no"},"status":%d}`, status)
+	}
+	at, allows := inject.RequestWhole, []string{strconv.Itoa(status)}
+	if s.rand.IntN(3) == 0 { // the body is not read: a client may see the connection end
+		at, allows = inject.RequestHeader, append(allows, unreachable...)
+	}
+	name := "answered with " + strconv.Itoa(status) + " at " + at.String()
+	return s.struck(s.back, inject.Fault{Name: name, At: at, Do: inject.Answer, Reply: inject.Made(status, body)}, allows, nil)
+}
+
+func (s *chaosStack) garbage() chaos.Fault {
+	names := make([]string, 0, len(inject.Garbage))
+	for name := range inject.Garbage {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	name := names[s.rand.IntN(len(names))]
+	lie := inject.Fault{Name: name, Do: inject.Alter, Change: inject.Garbage[name]}
+	return s.struck(s.back, lie, append([]string{chaos.Garbage}, unreachable...), nil)
+}
+
+// refuse closes the engine's port for a moment.
+func (s *chaosStack) refuse() chaos.Fault {
+	s.await("")
+	f := chaos.Fault{Allows: unreachable, Ways: throughUs, Begin: time.Now()}
+	s.back.Refuse(s.rand.IntN(2) == 0)
+	time.Sleep(time.Duration(50+s.rand.IntN(400)) * time.Millisecond)
+	if err := s.back.Restore(); err != nil {
+		s.t.Error(err)
+	}
+	return s.settle(f, failed)
+}
+
+func (s *chaosStack) cutAll(relay *inject.Relay, allows, ways []string) chaos.Fault {
+	s.await("")
+	if ways == nil {
+		ways = throughUs
+	}
+	f := chaos.Fault{Allows: allows, Ways: ways, Begin: time.Now()}
+	relay.CutAll(s.rand.IntN(2) == 0)
+	return s.settle(f, failed)
+}

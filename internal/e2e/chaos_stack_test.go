@@ -1,0 +1,269 @@
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/neardup/sidecar/internal/chaos"
+	"github.com/neardup/sidecar/internal/engines"
+	inject "github.com/neardup/sidecar/internal/faults"
+	"github.com/neardup/sidecar/rerank"
+	"github.com/neardup/sidecar/sketch"
+)
+
+// Ways by which a client comes to the engine.
+const (
+	byPort  = "port"  // the sidecar's own
+	byFront = "front" // a relay in front of the sidecar
+	byTLS   = "tls"   // the sidecar's other listener
+	byHand  = "hand"  // past the sidecar: what happens there the engine did
+)
+
+// chaosStack is one engine with a sidecar in front of it, relays on both sides of that, and what is done to them.
+type chaosStack struct {
+	t     *testing.T
+	e     *engines.Engine
+	owned *ownEngine // nil where the engine is shared, and so is not to be killed
+	run   *chaos.Run
+	rand  *rand.Rand
+
+	front, back *inject.Relay
+	addr, tls   string // where the sidecar listens; tls is empty where it can't
+	file        string // its configuration
+	revision    int    // of that
+	authority   *authority
+
+	mu    sync.Mutex
+	cmd   *exec.Cmd
+	ended chan struct{}
+	logs  []string
+}
+
+const chaosPlain, chaosSkip, chaosTag, chaosHand = "chaos-plain", "chaos-skip", "chaos-tag", "nochaos-hand"
+
+// newChaosStack starts sidecar and relays, and makes the indices.
+func newChaosStack(t *testing.T, e *engines.Engine, owned *ownEngine, seed uint64) *chaosStack {
+	t.Helper()
+	s := &chaosStack{t: t, e: e, owned: owned, rand: rand.New(rand.NewPCG(seed, 5))}
+	s.run = chaos.NewRun(seed, chaosRule(t, e), e.Kind == engines.Typesense, func(a, b *sketch.Sketch) bool {
+		is, _ := (&rerank.Profile{Threshold: 0.7, MinShingles: 8}).NearDuplicates(a, b)
+		return is
+	})
+	s.back = inject.Start(t, e.URL)
+	s.back.Keep(-1)
+	s.addr, s.tls = freeAddress(t), freeAddress(t)
+	s.front = inject.Start(t, "http://"+s.addr)
+	s.front.Keep(-1)
+	dir := t.TempDir()
+	s.file = filepath.Join(dir, "config.yaml")
+	s.authority = newAuthority(t, dir)
+	s.authority.issue(t)
+	s.configure()
+	s.start()
+	t.Cleanup(func() { s.end(syscall.SIGTERM) })
+	if !s.speaksTLS() {
+		t.Log("no TLS listener: certificates are not reloaded")
+		s.end(syscall.SIGTERM)
+		s.tls = ""
+		s.configure()
+		s.start()
+	}
+	for _, index := range []string{chaosPlain, chaosSkip, chaosTag} {
+		if err := s.server(byPort).Make(t.Context(), index); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.server(byHand).Make(t.Context(), chaosHand); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func chaosRule(t *testing.T, e *engines.Engine) chaos.Rule {
+	t.Helper()
+	scheme := sketch.DefaultScheme()
+	scheme.Seed = seed
+	sketcher, err := sketch.New(scheme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return chaos.Rule{Sketcher: sketcher, Fields: []string{"title", "body"}, Exact: e.Kind != engines.Typesense}
+}
+
+// freeAddress returns an address on which a server can be started again and again: out of the range of outgoing connections.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	for range 100 {
+		addr := fmt.Sprintf("127.0.0.1:%d", 10000+rand.IntN(9000))
+		if l, err := net.Listen("tcp", addr); err == nil {
+			l.Close()
+			return addr
+		}
+	}
+	t.Fatal("no free port")
+	return ""
+}
+
+// configure writes the configuration in its next revision, by which one limit differs.
+func (s *chaosStack) configure() {
+	s.revision++
+	var b strings.Builder
+	fmt.Fprintf(&b, "log: {format: json}\nadmin: 127.0.0.1:0\nsketch: {seed: %q}\nengines:\n", seed)
+	for _, way := range []string{byPort, byTLS} {
+		listen, more := s.addr, ""
+		if way == byTLS {
+			listen, more = s.tls, fmt.Sprintf("    listen_tls: {cert_file: %q, key_file: %q}\n", s.authority.cert, s.authority.key)
+		}
+		if listen == "" {
+			continue
+		}
+		fmt.Fprintf(&b, "  - name: %s\n    listen: %s\n    kind: %s\n    urls: [%q]\n%s", way, listen, s.e.Kind, s.back.URL(), more)
+		fmt.Fprintf(&b, "    limits: {max_reply: %dMB}\n    indices:\n", 32+s.revision%2)
+		const bands = ", bands: auto, on_duplicate: "
+		for _, rule := range []string{chaosSkip + bands + "skip", chaosTag + bands + "tag", "chaos-*"} {
+			fmt.Fprintf(&b, "      - {match: %s, fields: [title, body], threshold: 0.7, min_shingles: 8, window: 1000}\n", rule)
+		}
+	}
+	if err := os.WriteFile(s.file, []byte(b.String()), 0o600); err != nil {
+		s.t.Error(err)
+	}
+}
+
+// server returns the engine as clients of the way see it.
+func (s *chaosStack) server(way string) chaos.Server {
+	client := chaos.NewClient(20 * time.Second)
+	out := chaos.Server{Typesense: s.e.Kind == engines.Typesense, Key: s.e.Key, Client: client}
+	out.Base = map[string]string{byPort: "http://" + s.addr, byFront: s.front.URL(), byTLS: "https://" + s.tls, byHand: s.e.URL}[way]
+	if way == byTLS {
+		chaos.Trust(client, &tls.Config{RootCAs: s.authority.pool})
+	}
+	return out
+}
+
+// speaksTLS reports whether the other listener does.
+func (s *chaosStack) speaksTLS() bool {
+	_, ok := s.serial()
+	return ok
+}
+
+// serial returns the number of the certificate that the sidecar shows.
+func (s *chaosStack) serial() (n int64, ok bool) {
+	dialer := tls.Dialer{NetDialer: &net.Dialer{Timeout: 2 * time.Second}, Config: &tls.Config{RootCAs: s.authority.pool}}
+	conn, err := dialer.DialContext(s.t.Context(), "tcp", s.tls)
+	if err != nil {
+		return 0, false
+	}
+	defer conn.Close()
+	return conn.(*tls.Conn).ConnectionState().PeerCertificates[0].SerialNumber.Int64(), true
+}
+
+// start starts the sidecar and waits until it listens.
+func (s *chaosStack) start(env ...string) {
+	path, err := binary()
+	if err != nil {
+		s.t.Error(err)
+		return
+	}
+	cmd := exec.CommandContext(context.Background(), path, "serve", "--config", s.file)
+	cmd.Env = append(os.Environ(), env...)
+	out, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		s.t.Error(err)
+		return
+	}
+	listening, ended := make(chan struct{}), make(chan struct{})
+	s.mu.Lock()
+	s.cmd, s.ended = cmd, ended
+	s.mu.Unlock()
+	want := 1
+	if s.tls != "" {
+		want = 2
+	}
+	go func() {
+		defer close(ended)
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			if s.note(lines.Text()) == "listening" {
+				if want--; want == 0 {
+					close(listening)
+				}
+			}
+		}
+		_ = cmd.Wait() // how it ended is for whoever ended it
+	}()
+	select {
+	case <-listening:
+	case <-ended:
+		s.t.Errorf("%s: the sidecar ended before it listened: %s", s.e.Kind, strings.Join(s.lately(5), "\n"))
+	case <-time.After(20 * time.Second):
+		s.t.Errorf("%s: the sidecar does not listen after 20 s", s.e.Kind)
+	}
+}
+
+// note keeps a line of the sidecar's log and returns its message.
+func (s *chaosStack) note(line string) string {
+	if strings.Contains(line, "panic") || strings.Contains(line, "DATA RACE") || strings.HasPrefix(line, "goroutine ") {
+		s.t.Errorf("%s: %s", s.e.Kind, line)
+	}
+	s.mu.Lock()
+	s.logs = append(s.logs, line)
+	s.mu.Unlock()
+	var entry struct{ Msg string }
+	_ = json.Unmarshal([]byte(line), &entry) // another line has no message
+	return entry.Msg
+}
+
+// said counts the lines of the sidecar's log with the message.
+func (s *chaosStack) said(message string) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, line := range s.logs {
+		if strings.Contains(line, `"msg":"`+message) {
+			n++
+		}
+	}
+	return n
+}
+
+// lately returns the last lines of the sidecar's log.
+func (s *chaosStack) lately(n int) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.logs[max(0, len(s.logs)-n):]
+}
+
+// signal sends the sidecar a signal.
+func (s *chaosStack) signal(sig syscall.Signal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.cmd.Process.Signal(sig); err != nil {
+		s.t.Errorf("%s: %v", sig, err)
+	}
+}
+
+// end sends the sidecar a signal and waits until it has ended.
+func (s *chaosStack) end(sig syscall.Signal) {
+	s.signal(sig)
+	select {
+	case <-s.ended:
+	case <-time.After(40 * time.Second):
+		s.t.Errorf("%s: the sidecar has not ended 40 s after %s", s.e.Kind, sig)
+		s.signal(syscall.SIGKILL)
+		<-s.ended
+	}
+}

@@ -1,0 +1,233 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/neardup/sidecar/internal/chaos"
+	"github.com/neardup/sidecar/internal/engines"
+)
+
+// chaosPlan is how much is done.
+type chaosPlan struct {
+	faults, each int            // how many are to bite: in all, and on each engine at least
+	atMost       time.Duration  // for them
+	kills        map[string]int // of each kind of engine, where it is then the test's own; a Java server takes its time to start
+	count        atomic.Int64   // of those that have bitten
+}
+
+// TestChaos lets writers and searchers work while sidecar, engine and the connections between are harmed at random, and holds what
+// is stored afterwards against what the clients were told: see package chaos. The long form is for make chaos.
+func TestChaos(t *testing.T) {
+	plan := &chaosPlan{faults: 60, each: 12, atMost: 45 * time.Second, kills: map[string]int{engines.Typesense: 2}}
+	if soaking() {
+		plan = &chaosPlan{faults: 1050, each: 150, atMost: 30 * time.Minute}
+		plan.kills = map[string]int{engines.Typesense: 20, engines.Elasticsearch: 4, engines.OpenSearch: 4}
+	}
+	start := seeded(t)
+	stacks := make([]*chaosStack, len(engines.Kinds))
+	for i, kind := range engines.Kinds {
+		var owned *ownEngine
+		var e *engines.Engine
+		if plan.kills[kind] > 0 {
+			owned = ownEngineOf(t, kind)
+			e = owned.Engine
+		} else {
+			e = engines.Shared(t, kind)
+		}
+		stacks[i] = newChaosStack(t, e, owned, start+uint64(i))
+	}
+	var all sync.WaitGroup
+	for i, s := range stacks {
+		all.Go(func() {
+			stop := s.work(start + uint64(i))
+			s.havoc(plan)
+			stop()
+		})
+	}
+	all.Wait()
+	bit, total := 0, chaos.Figures{}
+	for _, s := range stacks {
+		n, figures := s.verdict(t)
+		bit += n
+		total.Add(figures)
+	}
+	t.Logf("%d faults bit; judged: %+v", bit, total)
+	if least := map[bool]int{false: 40, true: 1000}[soaking()]; bit < least {
+		t.Errorf("%d faults bit, and should be %d at least", bit, least)
+	}
+	if total.Sketched*4 < total.Stored {
+		t.Errorf("of %d documents %d have a sketch", total.Stored, total.Sketched)
+	}
+}
+
+// work sets writers and searchers to work, and returns what lets them come to an end.
+func (s *chaosStack) work(seed uint64) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	writer := func(name, index, way string) {
+		w := &chaos.Writer{Run: s.run, Name: name, Index: index, Way: way, Server: s.server(way), Pause: 40 * time.Millisecond}
+		w.Fresh = index == chaosSkip
+		all.Go(func() { w.Work(ctx, seed) })
+	}
+	searcher := func(n uint64, way string) {
+		w := &chaos.Searcher{Run: s.run, Way: way, Server: s.server(way), Pause: 50 * time.Millisecond}
+		w.Indices = []string{chaosPlain, chaosPlain, chaosSkip, chaosTag}
+		all.Go(func() { w.Work(ctx, seed+n) })
+	}
+	writer("a", chaosPlain, byPort)
+	writer("b", chaosPlain, byPort)
+	writer("c", chaosPlain, byFront)
+	writer("d", chaosSkip, byPort)
+	writer("e", chaosSkip, byFront)
+	writer("f", chaosTag, byPort)
+	writer("h", chaosHand, byHand)
+	writer("i", chaosHand, byHand)
+	searcher(100, byPort)
+	searcher(101, byFront)
+	if s.tls != "" {
+		writer("g", chaosPlain, byTLS)
+		searcher(102, byTLS)
+	}
+	return func() {
+		cancel()
+		all.Wait()
+	}
+}
+
+// havoc does one fault after the other until enough have bitten.
+func (s *chaosStack) havoc(plan *chaosPlan) {
+	begin, bit, killed, kills := time.Now(), 0, 0, plan.kills[s.e.Kind]
+	time.Sleep(500 * time.Millisecond)
+	var deck []harm
+	for (bit < plan.each || int(plan.count.Load()) < plan.faults) && time.Since(begin) < plan.atMost {
+		var h harm
+		if killed < kills && bit >= (killed+1)*plan.each/(kills+1) {
+			killed++
+			h = harm{"engine killed", (*chaosStack).killEngine, 1}
+		} else {
+			if len(deck) == 0 {
+				deck = s.shuffled()
+			}
+			h, deck = deck[0], deck[1:]
+		}
+		f := h.do(s)
+		f.Name = strings.TrimSuffix(h.name+": "+f.Name, ": ")
+		s.run.Diary.Did(f)
+		if f.Bit {
+			plan.count.Add(1)
+			if bit++; bit%50 == 0 {
+				s.t.Logf("%s: %d faults after %v", s.e.Kind, bit, time.Since(begin).Round(time.Second))
+			}
+		}
+		time.Sleep(time.Duration(s.rand.IntN(150)) * time.Millisecond)
+	}
+}
+
+// shuffled returns a deck of faults: each of them, some more often, in any order.
+func (s *chaosStack) shuffled() (deck []harm) {
+	for _, h := range s.harms() {
+		for range h.in {
+			deck = append(deck, h)
+		}
+	}
+	s.rand.Shuffle(len(deck), func(i, j int) { deck[i], deck[j] = deck[j], deck[i] })
+	return deck
+}
+
+// verdict reads what is stored from the engine and judges everything.
+func (s *chaosStack) verdict(t *testing.T) (bit int, figures chaos.Figures) {
+	t.Helper()
+	findings := s.run.Findings()
+	for _, index := range []string{chaosPlain, chaosSkip, chaosTag, chaosHand} {
+		stored, err := s.server(byHand).Fetch(t.Context(), index)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		rule := s.run.Rule
+		rule.Plain = index == chaosHand
+		list, n := s.run.Ledger.Judge(index, stored, rule)
+		findings = append(findings, list...)
+		if figures.Add(n); rule.Plain {
+			figures.Sketched += n.Stored // it has none to count
+		}
+		if err := s.server(byHand).Drop(t.Context(), index); err != nil {
+			t.Log(err)
+		}
+	}
+	engine, byItself := 0, 0
+	for _, f := range findings {
+		if s.lostByTheEngine(f) {
+			if engine++; engine <= 5 {
+				t.Logf("%s: by the engine: %v", s.e.Kind, f)
+			}
+			if f.Index == chaosHand {
+				byItself++
+			}
+			continue
+		}
+		t.Errorf("%s: %v", s.e.Kind, f)
+	}
+	if n := s.said("requests cut off"); n > 0 {
+		t.Errorf("%s: the sidecar cut off requests %d times as it ended", s.e.Kind, n)
+	}
+	hits, misses := s.run.Diary.Bites()
+	alone := s.run.Direct(byHand, 5*time.Second)
+	troubles, unexplained := s.run.Diary.Troubles()
+	for _, trouble := range unexplained {
+		t.Errorf("%s: no fault explains %v", s.e.Kind, trouble)
+	}
+	for _, n := range hits {
+		bit += n
+	}
+	operations, pages := s.run.Operations()
+	t.Logf("%s: %d faults bit, %d did not; operations %v, answers %v; pages %v; judged %+v",
+		s.e.Kind, bit, sum(misses), operations, s.run.Ledger.Counts(), pages, figures)
+	t.Logf("%s: %d troubles, %d of them past the sidecar and of no fault; %d unexplained", s.e.Kind, troubles, alone, len(unexplained))
+	t.Logf("%s: %d findings, of which the engine's own %d, %d of them past the sidecar", s.e.Kind, len(findings), engine, byItself)
+	t.Logf("%s: %s\nin detail: %s\nmissed: %s", s.e.Kind, table(coarse(hits)), table(hits), table(misses))
+	return bit, figures
+}
+
+// lostByTheEngine reports whether an engine that may lose what it acknowledged right before it was killed has done so: a Typesense,
+// which loses it for clients of its own as well.
+func (s *chaosStack) lostByTheEngine(f chaos.Finding) bool {
+	if f.What != chaos.Lost || s.e.Kind != engines.Typesense {
+		return false
+	}
+	return slices.ContainsFunc(s.run.Diary.Faults(), func(o chaos.Fault) bool {
+		return strings.HasPrefix(o.Name, "engine killed") && f.At.After(o.Begin.Add(-5*time.Second)) && f.At.Before(o.End)
+	})
+}
+
+func sum(counts map[string]int) (n int) {
+	for _, m := range counts {
+		n += m
+	}
+	return n
+}
+
+// coarse adds up what differs in details alone.
+func coarse(counts map[string]int) map[string]int {
+	out := map[string]int{}
+	for name, n := range counts {
+		out[strings.Split(name, ":")[0]] += n
+	}
+	return out
+}
+
+func table(counts map[string]int) string {
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		lines = append(lines, fmt.Sprintf("%d %s", counts[name], name))
+	}
+	return strings.Join(lines, "; ")
+}

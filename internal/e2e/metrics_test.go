@@ -1,0 +1,243 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/neardup/sidecar/internal/engines"
+)
+
+// monitored is a sidecar whose admin listener and log are looked at.
+type monitored struct {
+	base, admin string
+	cmd         *exec.Cmd
+	ended       chan error
+
+	mu  sync.Mutex
+	log []string
+}
+
+// monitor starts a sidecar with a configuration file. It ends with the test, or by stop.
+func monitor(t *testing.T, file string, env []string, args ...string) *monitored {
+	t.Helper()
+	w := &monitored{cmd: command(t, context.Background(), append([]string{"serve", "--config", file}, args...)...), ended: make(chan error, 1)}
+	w.cmd.Env = append(os.Environ(), env...)
+	logs, err := w.cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.cmd.Process.Kill() })
+	listening := make(chan bool)
+	go func() {
+		lines := bufio.NewScanner(logs)
+		lines.Buffer(nil, 1<<20)
+		for lines.Scan() {
+			var line struct{ Msg, Addr string }
+			_ = json.Unmarshal(lines.Bytes(), &line) // whether it is JSON is for the test to say
+			w.mu.Lock()
+			w.log = append(w.log, lines.Text())
+			w.mu.Unlock()
+			switch line.Msg {
+			case "listening":
+				w.base = "http://" + line.Addr
+			case "admin listening":
+				w.admin = "http://" + line.Addr
+			default:
+				continue
+			}
+			if w.base != "" && w.admin != "" {
+				close(listening)
+			}
+		}
+		w.ended <- w.cmd.Wait()
+	}()
+	select {
+	case <-listening:
+	case err := <-w.ended:
+		t.Fatalf("the sidecar ended: %v %s", err, w.lines())
+	case <-time.After(20 * time.Second):
+		t.Fatalf("the sidecar does not listen: %s", w.lines())
+	}
+	return w
+}
+
+func (w *monitored) lines() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]string{}, w.log...)
+}
+
+// stop ends the sidecar in an orderly way, and returns how long that took.
+func (w *monitored) stop(t *testing.T) time.Duration {
+	t.Helper()
+	began := time.Now()
+	if err := w.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-w.ended:
+		if err != nil {
+			t.Errorf("serve ended with %v: %s", err, w.lines())
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("it does not end")
+	}
+	return time.Since(began)
+}
+
+// scraped returns the page of metrics, and the value of each series by its name and labels.
+func scraped(t *testing.T, admin string) (text string, series map[string]float64) {
+	t.Helper()
+	resp, err := http.Get(admin + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != 200 {
+		t.Fatal(resp.StatusCode, err)
+	}
+	series = map[string]float64{}
+	for line := range strings.Lines(string(body)) {
+		if name, value, found := cutLast(strings.TrimSpace(line), " "); found && !strings.HasPrefix(line, "#") {
+			if series[name], err = strconv.ParseFloat(value, 64); err != nil {
+				t.Fatal(line, err)
+			}
+		}
+	}
+	return string(body), series
+}
+
+func cutLast(text, sep string) (before, after string, found bool) {
+	i := strings.LastIndex(text, sep)
+	if i < 0 {
+		return text, "", false
+	}
+	return text[:i], text[i+len(sep):], true
+}
+
+// TestMetricsOfEngines: what a real engine's traffic shows on /metrics of the built program: what was sent, and nothing of what
+// it said.
+func TestMetricsOfEngines(t *testing.T) {
+	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+		const index = "meter-canary"
+		w := monitor(t, config(t, e, setup{match: "meter-*"}), nil)
+		direct, through := api{e, e.URL}, api{e, w.base}
+		direct.drop(t, index)
+		through.create(t, index)
+		list := documents(t)[:120]
+		through.load(t, index, list)
+		found := through.search(t, index, "*", 0, 10, "")
+		through.search(t, index, "canaryword", 0, 10, "&neardup=off")
+		folded := 0
+		if _, rest, ok := strings.Cut(found.outcome, "folded="); ok {
+			_, _ = fmt.Sscanf(rest, "%d", &folded)
+		}
+		text, series := scraped(t, w.admin)
+		of := func(name, labels string) float64 {
+			return series["neardup_"+name+"{"+strings.Replace(labels, "ENGINE", fmt.Sprintf("engine=%q", e.Kind), 1)+"}"]
+		}
+		for deadline := time.Now().Add(5 * time.Second); of("requests_in_flight", "ENGINE") > 0 && time.Now().Before(deadline); {
+			time.Sleep(20 * time.Millisecond) // the last request's client has its answer before we are done with it
+			text, series = scraped(t, w.admin)
+		}
+		for name, want := range map[string][2]float64{
+			"documents enriched": {of("documents_total", `change="enriched",ENGINE`), float64(len(list))},
+			"searches":           {of("requests_total", `ENGINE,kind="search"`), 2},
+			"searches timed":     {of("engine_seconds_count", `ENGINE,kind="search"`), 2},
+			"ours timed":         {of("added_seconds_count", `ENGINE,kind="search"`), 2},
+			"collapsed":          {of("searches_total", `ENGINE,outcome="collapsed",reason=""`), 1},
+			"off":                {of("searches_total", `ENGINE,outcome="bypassed",reason="off"`), 1},
+			"folded":             {of("folded_total", "ENGINE"), float64(folded)},
+			"under way":          {of("requests_in_flight", "ENGINE"), 0},
+			"held":               {of("held_bytes", "ENGINE"), 0},
+			"errors":             {of("engine_errors_total", `ENGINE,what="cut"`), 0},
+		} {
+			if want[0] != want[1] {
+				t.Errorf("%s: %v, want %v", name, want[0], want[1])
+			}
+		}
+		if of("hits_total", `ENGINE,sketch="stored"`) < 10 || of("engine_seconds_sum", `ENGINE,kind="write"`) <= 0 {
+			t.Errorf("%s", text)
+		}
+		for _, canary := range []string{"canary", list[0].Title, e.Key + "\"", "127.0.0.1"} {
+			if canary != "\"" && strings.Contains(text, canary) {
+				t.Errorf("the page holds %q", canary)
+			}
+		}
+		w.stop(t)
+	})
+}
+
+// TestMetricsOfJobs: a job shows how far it is while it runs.
+func TestMetricsOfJobs(t *testing.T) {
+	e := engines.Shared(t, engines.Elasticsearch)
+	const index = "meterjob-1"
+	direct := api{e, e.URL}
+	direct.drop(t, index)
+	direct.create(t, index)
+	direct.load(t, index, documents(t)[:200])
+	file := config(t, e, setup{match: "meterjob-*"})
+	for _, c := range []struct {
+		name string
+		args []string
+		want map[string]float64
+	}{
+		{"reindex", []string{"--watch=1s"}, map[string]float64{
+			`neardup_job_documents_total{command="reindex",engine="elasticsearch",what="written"}`: 200,
+			`neardup_job_indices_total{command="reindex",engine="elasticsearch",result="done"}`:    1,
+			`neardup_job_waited_seconds{command="reindex"}`:                                        0,
+		}},
+	} {
+		cmd := command(t, t.Context(), append([]string{c.name, "--config", file, "--index", index, "--metrics", "127.0.0.1:0"}, c.args...)...)
+		stderr, err := cmd.StderrPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(stderr)
+		admin := ""
+		for admin == "" && lines.Scan() {
+			if rest, ok := strings.CutPrefix(lines.Text(), "metrics: "); ok {
+				admin = strings.TrimSuffix(rest, "/metrics")
+			}
+		}
+		go func() { _, _ = io.Copy(io.Discard, stderr) }()
+		good := false
+		for deadline := time.Now().Add(15 * time.Second); !good && time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+			_, series := scraped(t, admin)
+			good = true
+			for name, value := range c.want {
+				got, ok := series[name]
+				good = good && got == value && (ok || value == 0)
+			}
+		}
+		if text, _ := scraped(t, admin); !good {
+			t.Errorf("%s %v: %s", c.name, c.args, text)
+		}
+		_ = cmd.Process.Signal(syscall.SIGINT)
+		_ = cmd.Wait() // it was interrupted
+	}
+	out, code := sidecar(t, "verify", "--config", file, "--index", index, "--metrics", "127.0.0.1:1x")
+	if code != 2 || !strings.Contains(out, "--metrics") || !bytes.Contains([]byte(out), []byte("127.0.0.1:9601")) {
+		t.Errorf("%d %s", code, out)
+	}
+}

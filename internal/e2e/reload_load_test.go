@@ -1,0 +1,333 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/neardup/sidecar/demo/corpus"
+	"github.com/neardup/sidecar/internal/engines"
+)
+
+// engineText returns a configuration with one entry in front of the engine for each pair of name and rule.
+func engineText(e *engines.Engine, listen map[string]string, match string, entries ...[2]string) string {
+	var b strings.Builder
+	b.WriteString("log: {format: json}\nadmin: 127.0.0.1:0\nsketch: {seed: " + seed + "}\nengines:\n")
+	for _, entry := range entries {
+		fmt.Fprintf(&b, "  - name: %s\n    listen: %q\n    kind: %s\n    urls: [%q]\n    indices: [{match: %q, fields: [title, body], window: 1000, %s}]\n",
+			entry[0], listen[entry[0]], e.Kind, e.URL, match, entry[1])
+	}
+	return b.String()
+}
+
+// hammer is a client that goes on asking over connections it keeps.
+type hammer struct {
+	e    *engines.Engine
+	base string
+	http *http.Client
+
+	asked, wrote atomic.Int64
+	mu           sync.Mutex
+	failures     []string
+	acknowledged []string // ids
+}
+
+func (h *hammer) fail(format string, args ...any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.failures = append(h.failures, fmt.Sprintf(format, args...))
+}
+
+// do sends a request once: nothing is tried again.
+func (h *hammer) do(ctx context.Context, method, path, body string) (int, []byte, error) {
+	r, err := http.NewRequestWithContext(ctx, method, h.base+path, io.NopCloser(strings.NewReader(body))) // no GetBody: the transport can't repeat it
+	if err != nil {
+		return 0, nil, err
+	}
+	r.ContentLength = int64(len(body))
+	if body == "" {
+		r.Body = nil
+	}
+	r.Header.Set("Content-Type", "application/json")
+	if h.e.Key != "" {
+		r.Header.Set("X-Typesense-Api-Key", h.e.Key)
+	}
+	resp, err := h.http.Do(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, data, err
+}
+
+// page searches once and returns the ids of the hits, or what went wrong.
+func (h *hammer) page(index string) string {
+	method, path, body := "POST", "/"+index+"/_search", `{"size":50,"query":{"match_all":{}},"sort":[{"id":"asc"}],"_source":false}`
+	if h.e.Kind == engines.Typesense {
+		method, path, body = "GET", "/collections/"+index+"/documents/search?q=*&query_by=title,body&per_page=50&include_fields=id", ""
+	}
+	status, data, err := h.do(context.Background(), method, path, body)
+	if err != nil || status != 200 {
+		return fmt.Sprint(status, err, string(data))
+	}
+	return idsInReply(data)
+}
+
+// search asks until ctx ends; each answer must be one of those known.
+func (h *hammer) search(ctx context.Context, index string, known map[string]bool) {
+	for ctx.Err() == nil {
+		if got := h.page(index); !known[got] {
+			h.fail("search: %s", got)
+		}
+		h.asked.Add(1)
+	}
+}
+
+// idsInReply returns the ids of a reply's hits.
+func idsInReply(data []byte) string {
+	var body struct {
+		Hits json.RawMessage
+	}
+	if err := json.Unmarshal(data, &body); err != nil {
+		return err.Error()
+	}
+	var elastic struct {
+		Hits []struct {
+			ID string `json:"_id"`
+		}
+	}
+	var typesense []struct{ Document struct{ ID string } }
+	var ids []string
+	if json.Unmarshal(body.Hits, &elastic) == nil {
+		for _, hit := range elastic.Hits {
+			ids = append(ids, hit.ID)
+		}
+	} else if json.Unmarshal(body.Hits, &typesense) == nil {
+		for _, hit := range typesense {
+			ids = append(ids, hit.Document.ID)
+		}
+	}
+	return strings.Join(ids, " ")
+}
+
+// write writes documents until ctx ends, one by one and in bulk.
+func (h *hammer) write(ctx context.Context, index, prefix string) {
+	for i := 0; ctx.Err() == nil; i++ {
+		time.Sleep(2 * time.Millisecond) // the engine has other clients
+		ids := []string{fmt.Sprintf("%s%d", prefix, i)}
+		method, path, body := "PUT", "/"+index+"/_doc/"+ids[0], `{"id":"`+ids[0]+`","title":"a title","body":"some words of it"}`
+		if h.e.Kind == engines.Typesense {
+			method, path = "POST", "/collections/"+index+"/documents"
+		}
+		if i%2 == 1 {
+			body = ""
+			for n := range 20 {
+				id := fmt.Sprintf("%s%d-%d", prefix, i, n)
+				ids = append(ids[:n], id)
+				if h.e.Kind != engines.Typesense {
+					body += `{"index":{"_index":"` + index + `","_id":"` + id + `"}}` + "\n"
+				}
+				body += `{"id":"` + id + `","title":"title ` + id + `","body":"some words of it"}` + "\n"
+			}
+			method, path = "POST", "/_bulk"
+			if h.e.Kind == engines.Typesense {
+				path = "/collections/" + index + "/documents/import"
+			}
+		}
+		status, data, err := h.do(context.Background(), method, path, body)
+		h.wrote.Add(1)
+		if err != nil || status != 200 && status != 201 || strings.Contains(string(data), `"errors":true`) || strings.Contains(string(data), `"success":false`) {
+			h.fail("write: %d %v %.200s", status, err, data)
+			continue
+		}
+		h.mu.Lock()
+		h.acknowledged = append(h.acknowledged, ids...)
+		h.mu.Unlock()
+	}
+}
+
+// TestReloadUnderLoad reloads 200 times, each time with another rule, while clients search and write over connections that they keep,
+// without ever trying again. No request fails, each search is answered as one of the rules says, what was acknowledged is stored, and
+// the first search after a reload is answered by the rule of the day.
+func TestReloadUnderLoad(t *testing.T) {
+	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+		index, written := "o-reload-1", "o-reload-2"
+		direct := api{e, e.URL}
+		for _, name := range []string{index, written} {
+			direct.drop(t, name)
+			direct.create(t, name)
+		}
+		rules := []string{"threshold: 0.7", "threshold: 0.7, dry_run: true", "threshold: 0.95"}
+		listen := map[string]string{"one": "127.0.0.1:0"}
+		text := func(i int) string { return engineText(e, listen, "o-reload-*", [2]string{"one", rules[i%len(rules)]}) }
+		d := daemonOf(t, text(0))
+		base := d.base(t, "one")
+		few := slices.DeleteFunc(documents(t), func(d corpus.Document) bool { return !strings.HasPrefix(d.ID, "a00") })
+		api{e, base}.load(t, index, few)
+
+		h := &hammer{e: e, base: base, http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8}}}
+		known, of := map[string]bool{}, make([]string, len(rules))
+		for i := range rules {
+			d.reload(t, text(i))
+			of[i] = h.page(index)
+			known[of[i]] = true
+		}
+		if len(known) != len(rules) {
+			t.Fatalf("the rules can't be told apart: %v", of)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		for i := range 2 {
+			wg.Go(func() { h.search(ctx, index, known) })
+			wg.Go(func() { h.write(ctx, written, fmt.Sprintf("w%d-", i)) })
+		}
+		for i := range 200 {
+			d.reload(t, text(i+1))
+			if i%10 == 0 && h.page(index) != of[(i+1)%len(rules)] {
+				t.Errorf("reload %d did not take effect", i)
+			}
+		}
+		cancel()
+		wg.Wait()
+		for i, failure := range h.failures {
+			if i < 10 {
+				t.Error(failure)
+			}
+		}
+		if h.asked.Load() < 20 || h.wrote.Load() < 20 {
+			t.Errorf("only %d searches and %d writes", h.asked.Load(), h.wrote.Load())
+		}
+		t.Logf("%d searches and %d writes during 200 reloads, %d failed", h.asked.Load(), h.wrote.Load(), len(h.failures))
+		allStored(t, e, written, h.acknowledged)
+		if failed := d.with("configuration not reloaded"); len(failed) > 0 {
+			t.Error(failed[0])
+		}
+		d.signal(t, syscall.SIGTERM)
+		if code := d.ended(t); code != 0 {
+			t.Errorf("exit code %d", code)
+		}
+	})
+}
+
+// storedIn returns how many documents an index holds.
+func storedIn(t *testing.T, e *engines.Engine, index string) int {
+	t.Helper()
+	path := "/collections/" + index
+	if e.Kind != engines.Typesense {
+		call(t, e, "POST", e.URL+"/"+index+"/_refresh", "").want(t, 200)
+		path = "/" + index + "/_count"
+	}
+	var body struct {
+		Count     int
+		Documents int `json:"num_documents"`
+	}
+	if err := json.Unmarshal(call(t, e, "GET", e.URL+path, "").want(t, 200).body, &body); err != nil {
+		t.Fatal(err)
+	}
+	return body.Count + body.Documents
+}
+
+// allStored checks directly that an index holds as many documents as were acknowledged, and a share of them one by one.
+func allStored(t *testing.T, e *engines.Engine, index string, ids []string) {
+	t.Helper()
+	direct := api{e, e.URL}
+	if n := storedIn(t, e, index); n != len(ids) {
+		t.Errorf("%d documents are stored, %d were acknowledged", n, len(ids))
+	}
+	for i := 0; i < len(ids); i += 1 + len(ids)/50 {
+		direct.get(t, index, ids[i])
+	}
+}
+
+// TestReloadKeepsCursors walks a scroll of an engine whose section stays as it is, through reloads of another: the walk collapses across
+// its pages as one without any reload does. It also leaves an engine out and takes it in again.
+func TestReloadKeepsCursors(t *testing.T) {
+	e, index := engines.Shared(t, engines.Elasticsearch), "o-reload-3"
+	direct := api{e, e.URL}
+	direct.drop(t, index)
+	direct.create(t, index)
+	listen := map[string]string{"stays": port(t), "changes": port(t)}
+	text := func(i int) string {
+		entries := [][2]string{{"changes", fmt.Sprintf("threshold: 0.%d", 60+i%30)}, {"stays", "threshold: 0.7"}}
+		if i%4 == 3 {
+			entries = entries[1:]
+		}
+		return engineText(e, listen, "o-reload-*", entries...)
+	}
+	d := daemonOf(t, text(0))
+	base := d.base(t, "stays")
+	api{e, base}.load(t, index, documents(t))
+	walk := func(between func(page int)) (pages []string) {
+		r := call(t, e, "POST", base+"/"+index+"/_search?scroll=1m", `{"size":10,"query":{"match_all":{}},"sort":[{"id":"asc"}],"_source":false}`).want(t, 200)
+		for n := 0; ; n++ {
+			ids := idsInReply(r.body)
+			if r.header.Get("Neardup") != "" {
+				pages = append(pages, ids+" | "+r.header.Get("Neardup"))
+			}
+			var body struct {
+				ID string `json:"_scroll_id"`
+			}
+			if err := json.Unmarshal(r.body, &body); err != nil || ids == "" {
+				return pages
+			}
+			between(n)
+			r = call(t, e, "POST", base+"/_search/scroll", `{"scroll":"1m","scroll_id":"`+body.ID+`"}`).want(t, 200)
+		}
+	}
+	want := walk(func(int) {})
+	got := walk(func(n int) { d.reload(t, text(n+1)) })
+	if len(want) < 10 || strings.Join(want, "\n") != strings.Join(got, "\n") {
+		t.Errorf("without reloads:\n%s\nwith them:\n%s", strings.Join(want, "\n"), strings.Join(got, "\n"))
+	}
+	if made := d.with("configuration reloaded"); len(made) < 10 || strings.Contains(made[0]["made_anew"].(string), "stays") {
+		t.Errorf("the log says %v", made)
+	}
+}
+
+// TestReloadOnFileChange changes the file and says nothing: the sidecar finds out. A bad one it does not take.
+func TestReloadOnFileChange(t *testing.T) {
+	text := func(rule string) string { return embeddedText("one", "127.0.0.1:0", rule) }
+	d := daemonOf(t, text(""))
+	d.write(t, text(", threshold: 0.8"))
+	d.await(t, "configuration reloaded", 1)
+	d.write(t, text(", threshold: 8"))
+	bad := d.await(t, "configuration not reloaded", 1)
+	if said, _ := bad[0]["error"].(string); bad[0]["level"] != "ERROR" || !strings.Contains(said, "engines[0].indices[0].threshold: 8") {
+		t.Errorf("the log says %v", bad[0])
+	}
+	_, metrics := statusAt(t, d.base(t, "")+"/metrics")
+	for _, line := range []string{`neardup_config_reloads_total{result="ok"} 1`, `neardup_config_reloads_total{result="failed"} 1`} {
+		if !strings.Contains(metrics, line) {
+			t.Errorf("metrics lack %s", line)
+		}
+	}
+	// Written in place, in pieces, without an end for a while.
+	f, err := os.OpenFile(d.file, os.O_WRONLY|os.O_TRUNC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := text(", threshold: 0.9")
+	for _, piece := range []string{whole[:len(whole)/2], whole[len(whole)/2:]} {
+		if _, err := f.WriteString(piece); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(300 * time.Millisecond)
+	}
+	f.Close()
+	d.await(t, "configuration reloaded", 2)
+	d.signal(t, syscall.SIGTERM)
+	if code := d.ended(t); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}

@@ -1,0 +1,265 @@
+package e2e
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	common "go.opentelemetry.io/proto/otlp/common/v1"
+	traces "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/neardup/sidecar/internal/engines"
+)
+
+// receiver takes spans by OTLP over HTTP.
+type receiver struct {
+	mu       sync.Mutex
+	raw      bytes.Buffer
+	spans    []*traces.Span
+	resource string
+	header   http.Header
+}
+
+// ServeHTTP implements http.Handler.
+func (c *receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err == nil && r.Header.Get("Content-Encoding") == "gzip" {
+		var z *gzip.Reader
+		if z, err = gzip.NewReader(bytes.NewReader(body)); err == nil {
+			body, err = io.ReadAll(z)
+		}
+	}
+	var sent collector.ExportTraceServiceRequest
+	if err == nil {
+		err = proto.Unmarshal(body, &sent)
+	}
+	if err != nil || r.URL.Path != "/v1/traces" {
+		w.WriteHeader(400)
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.raw.Write(body)
+	c.header = r.Header.Clone()
+	for _, resource := range sent.ResourceSpans {
+		c.resource = fmt.Sprint(resource.Resource)
+		for _, scope := range resource.ScopeSpans {
+			c.spans = append(c.spans, scope.Spans...)
+		}
+	}
+	w.Header().Set("Content-Type", "application/x-protobuf")
+}
+
+func attributeOf(s *traces.Span, key string) string {
+	for _, a := range s.Attributes {
+		if a.Key != key {
+			continue
+		}
+		switch v := a.Value.Value.(type) {
+		case *common.AnyValue_StringValue:
+			return v.StringValue
+		case *common.AnyValue_IntValue:
+			return fmt.Sprint(v.IntValue)
+		}
+	}
+	return ""
+}
+
+// noting stands in front of an engine and notes the headers of requests: those of a path, of all for the empty one.
+func noting(t *testing.T, e *engines.Engine) (base string, noted func(path string) []http.Header) {
+	t.Helper()
+	target, err := url.Parse(e.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	by := map[string][]http.Header{}
+	pass := &httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(target) }}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		by[r.URL.Path] = append(by[r.URL.Path], r.Header.Clone())
+		by[""] = append(by[""], r.Header.Clone())
+		mu.Unlock()
+		pass.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL, func(path string) []http.Header {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(by[path])
+	}
+}
+
+// traced returns a configuration file with a section traces.
+func traced(t *testing.T, file, section string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, append(text, "traces: "+section+"\n"...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+const (
+	clientTrace  = "4bf92f3577b34da6a3ce929d0e0e4736"
+	clientSpan   = "00f067aa0ba902b7"
+	clientParent = "00-" + clientTrace + "-" + clientSpan + "-01"
+)
+
+// TestTraces decodes what the built program exports of a request to a real engine, whose parent is the client's span.
+func TestTraces(t *testing.T) {
+	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+		const index = "traced-canary"
+		c := &receiver{}
+		at := httptest.NewServer(c)
+		defer at.Close()
+		node, noted := noting(t, e)
+		file := traced(t, config(t, e, setup{match: "traced-*", urls: []string{node}}), `{endpoint: "`+at.URL+`", sample: 0}`)
+		w := monitor(t, file, []string{"OTEL_SERVICE_NAME=", "OTEL_EXPORTER_OTLP_HEADERS=x-tenant=blue", "OTEL_RESOURCE_ATTRIBUTES=deployment.environment.name=proof"})
+		direct, through := api{e, e.URL}, api{e, w.base}
+		direct.drop(t, index)
+		through.create(t, index)
+		through.load(t, index, documents(t)[:60])
+		path, body := "/"+index+"/_search", `{"query":{"match":{"title":"canaryquery"}}}`
+		if through.typesense() {
+			path, body = "/collections/"+index+"/documents/search?q=canaryquery&query_by=title", ""
+		}
+		call(t, e, map[bool]string{true: "GET", false: "POST"}[body == ""], w.base+path, body, "Traceparent", clientParent, "Tracestate", "vendor=state",
+			"Authorization", "").want(t, 200)
+		unsampled := strings.TrimSuffix(clientParent, "1") + "0"
+		call(t, e, "GET", w.base+"/health/unsampled", "", "Traceparent", unsampled)
+		if took := w.stop(t); took > 8*time.Second {
+			t.Errorf("the end took %v", took)
+		}
+
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		var server *traces.Span
+		var asked []*traces.Span
+		for _, s := range c.spans {
+			switch {
+			case hex.EncodeToString(s.TraceId) != clientTrace:
+				t.Errorf("a span of another trace: %v", s)
+			case s.Kind == traces.Span_SPAN_KIND_SERVER:
+				server = s
+			case s.Kind == traces.Span_SPAN_KIND_CLIENT:
+				asked = append(asked, s)
+			}
+		}
+		if server == nil || len(asked) == 0 || len(c.spans) != len(asked)+1 {
+			t.Fatalf("%v", c.spans)
+		}
+		if hex.EncodeToString(server.ParentSpanId) != clientSpan || attributeOf(server, "neardup.kind") != "search" ||
+			attributeOf(server, "http.response.status_code") != "200" || attributeOf(server, "neardup.engine") != e.Kind {
+			t.Errorf("%v", server)
+		}
+		searched := false
+		for _, s := range asked {
+			if !bytes.Equal(s.ParentSpanId, server.SpanId) || attributeOf(s, "db.system.name") != e.Kind || attributeOf(s, "db.operation.name") == "" ||
+				attributeOf(s, "server.address") == "" || s.StartTimeUnixNano < server.StartTimeUnixNano || s.EndTimeUnixNano > server.EndTimeUnixNano {
+				t.Errorf("%v", s)
+			}
+			searched = searched || attributeOf(s, "db.operation.name") == "search"
+		}
+		if !searched {
+			t.Errorf("%v", asked)
+		}
+		for _, secret := range []string{"canary", "Authorization", "traced-", e.Key + "\""} {
+			if secret != "\"" && bytes.Contains(c.raw.Bytes(), []byte(secret)) {
+				t.Errorf("the spans hold %q", secret)
+			}
+		}
+		if c.header.Get("X-Tenant") != "blue" || !strings.Contains(c.resource, "neardup-sidecar") || !strings.Contains(c.resource, "proof") {
+			t.Errorf("%v %s", c.header, c.resource)
+		}
+		ours := false
+		for _, header := range noted("") {
+			got := header.Get("Traceparent")
+			ours = ours || slices.ContainsFunc(asked, func(s *traces.Span) bool {
+				return got == "00-"+clientTrace+"-"+hex.EncodeToString(s.SpanId)+"-01" && header.Get("Tracestate") == "vendor=state"
+			})
+		}
+		if !ours {
+			t.Errorf("the engine got %v", noted(""))
+		}
+		if got := noted("/health/unsampled"); len(got) != 1 || got[0].Get("Traceparent") != unsampled {
+			t.Errorf("one that is not recorded came as %v", got)
+		}
+	})
+}
+
+// TestTracesOff: without a receiver, trace headers reach the engine as they were sent, whatever they say.
+func TestTracesOff(t *testing.T) {
+	e := engines.Shared(t, engines.Elasticsearch)
+	node, noted := noting(t, e)
+	w := monitor(t, config(t, e, setup{match: "traced-*", urls: []string{node}}), []string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1"})
+	for i, headers := range [][]string{
+		{"Traceparent", clientParent, "Tracestate", "b=1, a=2,  c", "Baggage", "x=y"}, {"Traceparent", "no such thing", "Tracestate", ""},
+		{"Traceparent", strings.ToUpper(clientParent), "Tracestate", strings.Repeat("k=v,", 300)}, {"B3", "0"}, {},
+	} {
+		path := fmt.Sprintf("/_cat/nothing/%d", i)
+		call(t, e, "GET", w.base+path, "", headers...)
+		call(t, e, "POST", fmt.Sprintf("%s/traced-%d/_search", w.base, i), `{}`, headers...)
+		for _, p := range []string{path, fmt.Sprintf("/traced-%d/_search", i)} {
+			got := noted(p)
+			if len(got) != 1 {
+				t.Fatalf("%s came %d times", p, len(got))
+			}
+			for _, name := range []string{"Traceparent", "Tracestate", "Baggage", "B3"} {
+				want := ""
+				if at := slices.Index(headers, name); at >= 0 {
+					want = headers[at+1]
+				}
+				if value := strings.Join(got[0].Values(name), "|"); value != want {
+					t.Errorf("%s came as %q, was %q", name, value, want)
+				}
+			}
+		}
+	}
+	w.stop(t)
+}
+
+// TestTracesWithoutAReceiver: one that does not answer costs neither requests nor the end much.
+func TestTracesWithoutAReceiver(t *testing.T) {
+	e := engines.Shared(t, engines.Elasticsearch)
+	hang := make(chan bool)
+	dead := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-hang:
+		case <-r.Context().Done():
+		}
+	}))
+	defer dead.Close()
+	defer close(hang)
+	w := monitor(t, traced(t, config(t, e, setup{match: "traced-*"}), `{endpoint: "`+dead.URL+`", sample: 1}`), nil)
+	began := time.Now()
+	for range 50 {
+		call(t, e, "GET", w.base+"/", "").want(t, 200)
+	}
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("50 requests took %v", took)
+	}
+	if took := w.stop(t); took > 8*time.Second {
+		t.Errorf("the end took %v", took)
+	}
+	if !slices.ContainsFunc(w.lines(), func(line string) bool { return strings.Contains(line, `"msg":"traces can't be sent"`) }) {
+		t.Errorf("nothing is said of it: %v", w.lines())
+	}
+}

@@ -1,0 +1,114 @@
+package engines
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"testing"
+	"time"
+)
+
+// Authority signs certificates for tests.
+type Authority struct {
+	// PEM is its own certificate.
+	PEM  []byte
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+}
+
+// NewAuthority makes an authority that nobody knows yet.
+func NewAuthority(t testing.TB, name string) *Authority {
+	t.Helper()
+	key := newKey(t)
+	template := &x509.Certificate{
+		SerialNumber: serial(t), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().AddDate(2, 0, 0),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Authority{PEM: block("CERTIFICATE", der), cert: cert, key: key}
+}
+
+// Certificate says what a certificate is for.
+type Certificate struct {
+	Name string
+	// Hosts are names and addresses; none stands for 127.0.0.1 and localhost.
+	Hosts []string
+	// From and Until, where they are zero, stand for an hour ago and for a year ahead.
+	From, Until time.Time
+}
+
+// Issue makes a certificate, for servers and clients, and its key, both as PEM.
+func (a *Authority) Issue(t testing.TB, c Certificate) (cert, key []byte) {
+	t.Helper()
+	if c.Hosts == nil {
+		c.Hosts = []string{"127.0.0.1", "localhost"}
+	}
+	if c.From.IsZero() {
+		c.From = time.Now().Add(-time.Hour)
+	}
+	if c.Until.IsZero() {
+		c.Until = time.Now().AddDate(1, 0, 0)
+	}
+	template := &x509.Certificate{
+		SerialNumber: serial(t), Subject: pkix.Name{CommonName: c.Name}, NotBefore: c.From, NotAfter: c.Until,
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	for _, host := range c.Hosts {
+		if ip := net.ParseIP(host); ip != nil {
+			template.IPAddresses = append(template.IPAddresses, ip)
+		} else {
+			template.DNSNames = append(template.DNSNames, host)
+		}
+	}
+	pair := newKey(t)
+	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, &pair.PublicKey, a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(pair)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return block("CERTIFICATE", der), block("PRIVATE KEY", private)
+}
+
+// Pool returns what trusts the authority alone.
+func (a *Authority) Pool() *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AddCert(a.cert)
+	return pool
+}
+
+func newKey(t testing.TB) *ecdsa.PrivateKey {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+func serial(t testing.TB) *big.Int {
+	t.Helper()
+	n, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func block(kind string, der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+}

@@ -1,0 +1,268 @@
+package faults
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// UnknownHost is the URL of a host that no resolver knows (RFC 6761).
+const UnknownHost = "http://nowhere.invalid:9200"
+
+// Relay passes connections on to a server and does harm by a script. It is safe for concurrent use.
+type Relay struct {
+	addr string
+
+	mu       sync.Mutex
+	keep     int
+	isBlind  bool
+	target   string
+	listener net.Listener
+	script   Script
+	links    map[*link]bool
+	seen     []*Exchange
+	n        int
+	wait     sync.WaitGroup
+}
+
+// Start returns a relay to a server, given as URL or host:port, that ends with the test.
+func Start(t testing.TB, target string) *Relay {
+	t.Helper()
+	r, err := New(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Close)
+	return r
+}
+
+// New returns a relay to a server, given as URL or host:port.
+func New(target string) (*Relay, error) {
+	r := &Relay{links: map[*link]bool{}, keep: 1 << 20}
+	r.Target(target)
+	if err := r.listen("127.0.0.1:0"); err != nil {
+		return nil, err
+	}
+	r.addr = r.listener.Addr().String()
+	return r, nil
+}
+
+// Addr returns the relay's host:port.
+func (r *Relay) Addr() string { return r.addr }
+
+// URL returns the relay's address as http URL.
+func (r *Relay) URL() string { return "http://" + r.addr }
+
+// Target leads connections that are made from now on to another server.
+func (r *Relay) Target(target string) {
+	if strings.Contains(target, "//") {
+		if u, err := url.Parse(target); err == nil {
+			target = u.Host
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.target = target
+}
+
+// Script sets what happens to requests from now on; nil lets all pass.
+func (r *Relay) Script(s Script) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.script = s
+}
+
+// Keep sets how many bytes of each request's body Seen shows: 1 MB unless told.
+func (r *Relay) Keep(n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.keep = n
+}
+
+// Blind lets the relay pass bytes from now on without looking into them, as TLS wants it.
+func (r *Relay) Blind() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.isBlind = true
+}
+
+// Seen returns what came by since the last Forget, in the order in which it began. What is still under way is in it as far as
+// it is.
+func (r *Relay) Seen() []Exchange {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list := make([]Exchange, len(r.seen))
+	for i, x := range r.seen {
+		list[i] = *x
+		list[i].Body, list[i].Back = slices.Clone(x.Body), slices.Clone(x.Back)
+	}
+	return list
+}
+
+// Forget empties what Seen returns.
+func (r *Relay) Forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seen = nil
+}
+
+// Bites returns how many faults did harm since the last Forget.
+func (r *Relay) Bites() (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, x := range r.seen {
+		if x.Bit {
+			n++
+		}
+	}
+	return n
+}
+
+// Open returns how many connections are open.
+func (r *Relay) Open() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.links)
+}
+
+// CutAll ends all connections, by RST or by FIN, and lets new ones in.
+func (r *Relay) CutAll(reset bool) {
+	r.mu.Lock()
+	links := make([]*link, 0, len(r.links))
+	for l := range r.links {
+		links = append(links, l)
+	}
+	r.mu.Unlock()
+	for _, l := range links {
+		l.close(reset)
+	}
+}
+
+// Refuse closes the port, so that no new connection can be made, and all connections.
+func (r *Relay) Refuse(reset bool) {
+	r.mu.Lock()
+	if r.listener != nil {
+		_ = r.listener.Close()
+		r.listener = nil
+	}
+	r.mu.Unlock()
+	r.CutAll(reset)
+}
+
+// Restore opens the port again after Refuse.
+func (r *Relay) Restore() error {
+	for range 50 { // the port may still be on its way out
+		if err := r.listen(r.addr); err == nil {
+			return nil
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return fmt.Errorf("faults: %s can't be listened on again", r.addr)
+}
+
+// Close ends the relay and all its connections.
+func (r *Relay) Close() {
+	r.Refuse(false)
+	r.wait.Wait()
+}
+
+func (r *Relay) listen(addr string) error {
+	listener, err := net.Listen("tcp", addr)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.listener != nil {
+		return errors.Join(errors.New("faults: listens already"), listener.Close())
+	}
+	r.listener = listener
+	r.wait.Add(1)
+	go r.accept(listener)
+	return nil
+}
+
+func (r *Relay) accept(listener net.Listener) {
+	defer r.wait.Done()
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		r.mu.Lock()
+		if r.listener != listener { // refused meanwhile
+			r.mu.Unlock()
+			_ = conn.Close()
+			return
+		}
+		l := newLink(r, conn)
+		r.links[l] = true
+		r.wait.Add(1)
+		blind := r.isBlind
+		r.mu.Unlock()
+		go func() {
+			defer r.wait.Done()
+			defer func() {
+				l.close(false)
+				r.mu.Lock()
+				delete(r.links, l)
+				r.mu.Unlock()
+			}()
+			if blind {
+				l.blind()
+				return
+			}
+			l.serve()
+		}()
+	}
+}
+
+// begin notes a request and asks the script.
+func (r *Relay) begin(q Request) (*Exchange, *Fault) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.n++
+	q.N = r.n
+	x := &Exchange{Request: q}
+	r.seen = append(r.seen, x)
+	if r.script == nil {
+		return x, nil
+	}
+	f := r.script(q)
+	if f != nil {
+		x.Fault = f.String()
+	}
+	return x, f
+}
+
+// note changes what is seen of an exchange.
+func (r *Relay) note(change func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	change()
+}
+
+// ClosedPort returns the URL of a port on which nothing listens.
+func ClosedPort(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return "http://" + l.Addr().String()
+}
+
+// BlackHole returns the URL of a server that takes connections and never answers, until the test ends.
+func BlackHole(t testing.TB) string {
+	t.Helper()
+	r := Start(t, "127.0.0.1:0")
+	r.Script(Always(Fault{At: RequestLine, Do: Stall}))
+	return r.URL()
+}
