@@ -1,0 +1,38 @@
+package jobs
+
+import (
+	"testing"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// FuzzJournal has anything for entries of a journal, as who may write the engine can put there: a worker reads them without harm, and
+// takes part in nothing that is no plan.
+func FuzzJournal(f *testing.F) {
+	f.Add(0, 1, []byte(`{"id":"a","parts":["x","y"]}`), 1025, 3, []byte(`{"worker":"w","for":1000000000,"part":"x","after":"9"}`))
+	f.Add(0, -1, []byte(`{"parts":null}`), -5, 0, []byte(`{"done":true}`))
+	f.Add(0, 1<<40, []byte(`[]`), 1<<62, 1, []byte(`{"until":"9999-12-31T00:00:00Z","scanned":-1}`))
+	f.Fuzz(func(t *testing.T, part, number int, data []byte, part2, number2 int, data2 []byte) {
+		l := &ledger{}
+		for _, e := range []adapters.Entry{{Job: "j", Part: part, Number: number, Data: data}, {Job: "j", Part: part2,
+			Number: number2, Data: data2}} {
+			if _, err := l.Append(t.Context(), "j", e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b := newBoard(l, "j", "me", nil)
+		run, p, at, _, err := b.read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = b.live(run, p, at)
+		for i, s := range at {
+			_ = b.ended(i, s)
+		}
+		_, _ = watched(run, p, at)
+		ours := plan{Parts: []string{"one"}}
+		if err := b.join(t.Context(), false, func() (plan, error) { return ours, nil }); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
