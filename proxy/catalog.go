@@ -7,7 +7,6 @@ import (
 	"hash"
 	"log/slog"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -422,8 +421,7 @@ func (c *catalog) keep(key, how string, turn int, indices []adapters.Index, err 
 	made := !there(e.indices) && there(indices)
 	c.held += len(indices) - len(e.indices)
 	e.indices, e.failed, e.asked, e.until = indices, err != nil, turn, time.Now().Add(known)
-	status := adapters.StatusOf(err)
-	e.passing = err != nil && (status < 400 || status == http.StatusTooManyRequests || status >= 500)
+	e.passing = err != nil && passing(err)
 	if err != nil || !there(indices) {
 		e.until = time.Now().Add(doubted)
 	}

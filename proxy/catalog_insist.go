@@ -2,6 +2,8 @@ package proxy
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"time"
 
 	"github.com/neardup/sidecar/adapters"
@@ -32,4 +34,11 @@ func (c *catalog) insist(ctx context.Context, who client, name string, e entry) 
 		u.insisted.Store(true)
 	}
 	return e
+}
+
+// passing reports whether what kept the engine from telling may be over in a moment. An engine that does not answer has been waited for
+// long enough.
+func passing(err error) bool {
+	status := adapters.StatusOf(err)
+	return !errors.Is(err, context.DeadlineExceeded) && (status < 400 || status == http.StatusTooManyRequests || status >= 500)
 }

@@ -187,7 +187,7 @@ func TestBombs(t *testing.T) {
 			if c.reply == nil {
 				want = 400
 			}
-			if a.status != want || !strings.HasPrefix(a.header.Get("Neardup"), c.want) || took > 8*time.Second {
+			if a.status != want || !strings.HasPrefix(a.header.Get("Neardup"), c.want) || took > time.Minute { // some would take hours
 				t.Errorf("%d after %v, Neardup: %s", a.status, took, a.header.Get("Neardup"))
 			}
 			if c.reply == nil && string(last.body) != c.body {
