@@ -204,14 +204,11 @@ func (x *exchange) gather() error {
 	x.bodies, x.results = nil, nil
 	for _, e := range x.entries {
 		bodies, err := e.next()
-		if isLate(err) {
-			if e.lately(); e.result != nil {
-				e.pending = 0
-				continue
+		if isLate(err) { // for all of them: those before it would ask in this round for what they can't take in the next
+			if err := x.lately(); err != nil {
+				return err
 			}
-			if !x.single {
-				bodies, err = [][]byte{e.q.base}, nil
-			}
+			return x.gather()
 		}
 		if err != nil && x.single {
 			return err
