@@ -35,14 +35,17 @@ release-check:
 engines:
 	bash internal/engines/prepare.sh
 
+# Packages whose tests start engines go one after the other.
+ON_ENGINES = elastic|typesense|cmd/sidecar|conformance|e2e|engines|proxy
 e2e:
-	NEARDUP_ENGINES=required $(GO) test -count=1 -timeout 30m -p 1 $$($(GO) list ./... | grep -v /internal/packages)
+	NEARDUP_ENGINES=required $(GO) test -count=1 -timeout 15m $$($(GO) list ./... | grep -vE '/(packages|$(ON_ENGINES))$$')
+	NEARDUP_ENGINES=required $(GO) test -count=1 -timeout 30m -p 1 $$($(GO) list ./... | grep -E '/($(ON_ENGINES))$$')
 
 # The long forms of tests: a bulk of a gigabyte in each form, minutes of concurrent writes and backfills, searches at random, the search
 # contract over thousands of pages, jobs over a million documents, clusters on Flink. About two hours.
 soak:
 	NEARDUP_ENGINES=required NEARDUP_SOAK=1 $(GO) test -count=1 -timeout 240m -p 1 -v \
-	  -run 'InFlatMemory|RefusedImport|ConcurrentWrites|WritesAtRandom|BesideBackfill|AliasMoves|TestRealSearches|RandomSchedules|ScanOutlasts|TestContract|TestCursor|TestRealPages|TestDuplicatesOfScribblers|TestReindex|TestFlinkClusters|Million' \
+	  -run 'InFlatMemory|RefusedImport|ConcurrentWrites|WritesAtRandom|BesideBackfill|AliasMoves|TestRealSearches|RandomSchedules|ScanOutlasts|TestContract|TestCursor|TestRealPages|TestDuplicatesOfScribblers|TestReindex|TestFlinkClusters|Million|SoakMixed|MemoryUnderLoad|TestFailures|TestNoWriteTwice|TestTLSElasticsearch|TestAttack|TestSigned|TestRealLate' \
 	  ./internal/e2e ./adapters/elastic ./adapters/typesense ./jobs/cluster
 
 # A thousand faults over all three engines while writers and searchers work, and a ledger of what they were told held against what is
@@ -60,7 +63,7 @@ fuzz:
 
 # Known vulnerabilities of what is linked, by the Go team's database (GOVULNDB names another).
 vuln:
-	$(GO) run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./...
+	$(GO) run golang.org/x/vuln/cmd/govulncheck@v1.8.0 ./...
 
 # Text to sketch beside other libraries in one run: about 4 minutes, the first time some more for what is fetched.
 bench:

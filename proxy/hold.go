@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync"
 	"sync/atomic"
 )
 
@@ -24,7 +25,9 @@ type holds struct {
 // hold is what one request holds. A nil one is not counted. It is safe for concurrent use.
 type hold struct {
 	all    *holds
-	bytes  atomic.Int64
+	mu     sync.Mutex
+	bytes  int64
+	ended  bool // all was given back: what still goes on for the request counts no more
 	search atomic.Bool
 }
 
@@ -33,27 +36,44 @@ func (t *hold) take(n int64) bool {
 	if t == nil || n <= 0 {
 		return true
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ended {
+		return false
+	}
 	if t.all.bytes.Add(n) > t.all.most {
 		t.all.bytes.Add(-n)
 		return false
 	}
-	t.bytes.Add(n)
+	t.bytes += n
 	return true
 }
 
 // give gives the room for n bytes back.
 func (t *hold) give(n int64) {
-	if t != nil {
-		t.bytes.Add(-n)
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.back(n)
+}
+
+func (t *hold) back(n int64) {
+	if !t.ended {
+		t.bytes -= n
 		t.all.bytes.Add(-n)
 	}
 }
 
 // only gives back all but the room for n bytes.
 func (t *hold) only(n int64) {
-	if t != nil {
-		t.give(max(t.bytes.Load()-n, 0))
+	if t == nil {
+		return
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.back(max(t.bytes-n, 0))
 }
 
 // room is take for the lines and documents of a body that streams: a negative n gives room back.
@@ -85,10 +105,13 @@ func (t *hold) end() {
 	}
 }
 
-// release gives everything back.
+// release gives everything back, for good: a body that was streaming may be let go of only after that.
 func (t *hold) release() {
 	t.end()
-	t.give(t.bytes.Load())
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.back(t.bytes)
+	t.ended = true
 }
 
 // holdOf returns what the request holds on whose behalf something is done, nil for none.

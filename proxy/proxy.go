@@ -23,7 +23,7 @@ const (
 	DefaultCursorTTL     = 5 * time.Minute // what the engines' manuals keep a scroll or a point in time for, at most
 	DefaultDeadline      = 200 * time.Millisecond
 	DefaultMaxSearches   = 1000
-	DefaultMaxHeld       = 256 << 20
+	DefaultMaxHeld       = 128 << 20 // some 400 MB of memory
 )
 
 // Limits bound what one request may cost. Zero values stand for the defaults.

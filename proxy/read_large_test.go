@@ -82,6 +82,9 @@ func replying(encoding, reply string, chunked bool) *engine {
 // megabytes, and then with the same content; of others whatever its size.
 func TestRepliesKeepTheirBytes(t *testing.T) {
 	for _, size := range []int{0, 100, 1 << 20, 7 << 20, 9 << 20} {
+		if testing.Short() && size == 7<<20 {
+			continue
+		}
 		body := `{"_id":"1","_source":{"text":"` + noise(size) + `","b" : 1e3}}`
 		for _, encoding := range []string{"", "gzip", "deflate"} {
 			if encoding == "deflate" && size > 1<<20 {
@@ -116,6 +119,9 @@ func TestRepliesKeepTheirBytes(t *testing.T) {
 // TestLongRepliesAreCleaned whatever their size and their index.
 func TestLongRepliesAreCleaned(t *testing.T) {
 	for _, size := range []int{100, 2 << 20, 6 << 20, 9 << 20} {
+		if testing.Short() && size == 6<<20 {
+			continue
+		}
 		one := `{"_id":"1","_source":{"text":"` + noise(size/2) + `"`
 		with, without := one+`,"neardup_sketch":"x"}}`, one+`}}`
 		for _, encoding := range []string{"", "gzip", "deflate"} {
@@ -177,6 +183,9 @@ func TestNameAcrossPieces(t *testing.T) {
 
 // TestLongRepliesInLittleMemory reads 300 MB through a sidecar, of which it cuts a fourth of a percent.
 func TestLongRepliesInLittleMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("moves hundreds of megabytes")
+	}
 	one := []byte(hit(1) + ",")
 	for name, index := range map[string]string{"cleaned": "news-1", "of another index": "other-1"} {
 		t.Run(name, func(t *testing.T) {

@@ -89,6 +89,7 @@ func (h *Handler) search(w http.ResponseWriter, r *http.Request, class adapters.
 		h.collapsed(r.Context(), w, s, answer, began)
 	case errors.Is(err, adapters.ErrRefused):
 		h.counts.add("passed", "refused")
+		h.settled(r.Context(), int64(len(refusal.Body)))
 		writeReply(w, refusal)
 	case errors.Is(err, errUnreachable):
 		h.unreachable(w, r, err)

@@ -92,7 +92,7 @@ func (d Dialect) bare(c adapters.Class, plain *adapters.Request, controls adapte
 	s := adapters.ParsedSearch{Plain: plain, Reason: reason}
 	out := make([]byte, 0, len(plain.Body))
 	for lines := plain.Body; len(lines) > 0; {
-		header, rest, _ := bytes.Cut(lines, []byte("\n"))
+		header, rest, parted := bytes.Cut(lines, []byte("\n"))
 		body, rest, ended := bytes.Cut(rest, []byte("\n"))
 		lines = rest
 		q, _, err := parse(c.Target, nil, body, controls)
@@ -103,8 +103,10 @@ func (d Dialect) bare(c adapters.Class, plain *adapters.Request, controls adapte
 		if s.Shown = s.Shown || q.shown; q.stripped {
 			body = bytes.ReplaceAll(q.body, []byte("\n"), []byte(" "))
 		}
-		out = append(append(append(out, header...), '\n'), body...)
-		if ended {
+		if out = append(out, header...); parted {
+			out = append(out, '\n')
+		}
+		if out = append(out, body...); ended {
 			out = append(out, '\n')
 		}
 	}

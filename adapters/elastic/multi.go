@@ -3,6 +3,7 @@ package elastic
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
@@ -185,14 +186,10 @@ func (m *multi) Next(reply *adapters.Reply) (*adapters.Request, *adapters.Answer
 	case m.base == nil && m.plan.Struck():
 		return nil, nil, adapters.ErrLate
 	}
-	m.pending = m.pending[:0]
-	asks := map[*entry][]byte{}
-	for _, e := range m.entries {
-		body, more := e.ask()
-		if more {
-			m.pending = append(m.pending, e)
-			asks[e] = body
-		}
+	asks := m.asks()
+	if slices.ContainsFunc(m.entries, func(e *entry) bool { return e.reason == adapters.Deadline }) {
+		m.lately() // for all of them: the others would ask now for what they can't take in the next round
+		asks = m.asks()
 	}
 	if len(m.pending) > 0 {
 		r := *m.request
@@ -205,6 +202,19 @@ func (m *multi) Next(reply *adapters.Reply) (*adapters.Request, *adapters.Answer
 		return nil, nil, adapters.NotUnderstood(err)
 	}
 	return nil, answer, nil
+}
+
+// asks returns what the entries ask next, which are then pending.
+func (m *multi) asks() map[*entry][]byte {
+	m.pending = m.pending[:0]
+	asks := map[*entry][]byte{}
+	for _, e := range m.entries {
+		if body, more := e.ask(); more {
+			m.pending = append(m.pending, e)
+			asks[e] = body
+		}
+	}
+	return asks
 }
 
 // ask returns what the entry asks next, or false when its result is known. A search that can't be collapsed is asked as it is.

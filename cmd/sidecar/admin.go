@@ -26,13 +26,14 @@ const (
 	probedFor = time.Second
 )
 
-// status answers on the admin listener. Its fields but draining are set before handler.
+// status answers on the admin listener. Its fields pprof and meters are set before handler.
 type status struct {
 	draining atomic.Bool
 	pprof    bool    // profiles are shown
 	meters   *meters // nil for none
-	host     string  // the host that the configuration names, under which the pages can be asked for; empty for none
 
+	// host is the one that the configuration names, under which the pages can be asked for; nil for none.
+	host   atomic.Pointer[string]
 	probes atomic.Pointer[[]probe]
 	recent [2]probed // of all nodes, and of as many as it took
 }
@@ -128,7 +129,7 @@ func (s *status) ownHost(host string) bool {
 		return true // among them none: no browser leaves it out
 	}
 	own, _ := os.Hostname()
-	if strings.EqualFold(host, own) || strings.EqualFold(host, s.host) {
+	if named := s.host.Load(); strings.EqualFold(host, own) || named != nil && strings.EqualFold(host, *named) {
 		return true
 	}
 	return slices.ContainsFunc(private, func(end string) bool { return strings.HasSuffix(host, end) })

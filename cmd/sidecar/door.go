@@ -137,6 +137,9 @@ func (d *door) accept(socket net.Listener) {
 func passing(err error) bool {
 	for _, code := range []syscall.Errno{
 		syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED, syscall.ECONNRESET, syscall.EINTR,
+		// What Linux tells of the connection at hand: see accept(2).
+		syscall.EPERM, syscall.EPROTO, syscall.ENOPROTOOPT, syscall.ENETDOWN, syscall.ENETUNREACH, syscall.EHOSTDOWN, syscall.EHOSTUNREACH,
+		syscall.EOPNOTSUPP,
 	} {
 		if errors.Is(err, code) {
 			return true

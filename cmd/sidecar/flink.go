@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -22,7 +24,7 @@ type flinkFlags struct {
 }
 
 func (f *flinkFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.gateway, "gateway", "", "with --engine flink: `address` of its SQL gateway, such as http://flink:8083")
+	flags.StringVar(&f.gateway, "gateway", "", "with --engine flink: `address` of its SQL gateway, such as http://flink:8083; a password in it as ${NAME} or ${file:/path}")
 	flags.StringVar(&f.shared, "shared", "", "with --engine flink: `directory` that its taskmanagers see too")
 	flags.StringVar(&f.sharedURI, "shared-uri", "", "with --engine flink: what they call it, if not the same: `file:///path`")
 	flags.IntVar(&f.parallelism, "parallelism", 0, "with --engine flink: how many parts the work is cut into; 0 leaves it to Flink")
@@ -39,6 +41,8 @@ func (f *flinkFlags) check(engine string) error {
 	var errs []error
 	if f.gateway == "" {
 		errs = append(errs, errors.New("--gateway: is missing: give the address of Flink's SQL gateway, such as http://flink:8083"))
+	} else if _, err := f.address(os.LookupEnv); err != nil {
+		errs = append(errs, fmt.Errorf("--gateway: %w", err))
 	}
 	if f.shared == "" {
 		errs = append(errs, errors.New("--shared: is missing: name a directory that Flink's taskmanagers see too"))
@@ -51,13 +55,44 @@ func (f *flinkFlags) check(engine string) error {
 	return errors.Join(errs...)
 }
 
+// address returns the gateway's address, with name and password as a URL has them where they came from the environment or a file.
+// Others on the machine see a command line, so no password may stand there itself.
+func (f *flinkFlags) address(env lookup) (string, error) {
+	scheme, rest, _ := strings.Cut(f.gateway, "://")
+	at := strings.LastIndexByte(rest, '@')
+	if at < 0 {
+		return f.gateway, nil
+	}
+	name, password, both := strings.Cut(rest[:at], ":")
+	if password != "" && !strings.Contains(password, "${") {
+		return "", errors.New("holds a password, and others on this machine see command lines: write ${NAME} or ${file:/path} in its place, " +
+			"in single quotes, and put it into that environment variable or file")
+	}
+	name, err := expand(name, env, secretFile)
+	if err != nil {
+		return "", err
+	}
+	if password, err = expand(password, env, secretFile); err != nil {
+		return "", err
+	}
+	user := url.User(name)
+	if both {
+		user = url.UserPassword(name, password)
+	}
+	return scheme + "://" + user.String() + rest[at:], nil
+}
+
 // seeker returns what finds the pairs of the corpus on Flink.
 func (f *flinkFlags) seeker(cmd *cobra.Command, c *cluster.Corpus, rule *adapters.Rule) (cluster.Seeker, error) {
 	if err := f.check(onFlink); err != nil {
 		return nil, err
 	}
+	gateway, err := f.address(os.LookupEnv)
+	if err != nil {
+		return nil, err
+	}
 	job := &flink.Job{
-		Gateway: f.gateway, Shared: f.shared, SharedURI: f.sharedURI, Parallelism: f.parallelism,
+		Gateway: gateway, Shared: f.shared, SharedURI: f.sharedURI, Parallelism: f.parallelism,
 		Log: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)),
 	}
 	job.Bands, job.Rows = c.Shape()

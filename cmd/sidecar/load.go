@@ -86,6 +86,26 @@ func parseOffline(text []byte, env lookup) (*Config, error) {
 	return c.unless(errs, c.validateOffline())
 }
 
+// parseAdmin reads and validates the key admin alone.
+func parseAdmin(text []byte, env lookup) (*Config, error) {
+	all, err := readYAML(text)
+	if err != nil {
+		return nil, err
+	}
+	v := newYAML()
+	if admin, ok := all.AllSettings()["admin"]; ok {
+		if err := v.MergeConfigMap(map[string]any{"admin": admin}); err != nil {
+			return nil, err
+		}
+	}
+	c, errs := decode(v, env)
+	var f faults
+	if c.Admin != "" {
+		f.address("admin", c.Admin)
+	}
+	return c.unless(errs, f)
+}
+
 func newYAML() *viper.Viper {
 	// No key holds "::", so none is taken apart; one with a dot is a wrong key like any other.
 	v := viper.NewWithOptions(viper.KeyDelimiter("::"))

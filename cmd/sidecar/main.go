@@ -18,8 +18,14 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	ctx, stop := context.WithCancel(context.Background())
+	first := make(chan os.Signal, 1)
+	signal.Notify(first, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-first
+		signal.Stop(first) // a second one ends the process at once: from now on, not a moment after what follows from the first
+		stop()
+	}()
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 

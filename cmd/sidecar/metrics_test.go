@@ -109,7 +109,8 @@ func described(text string) (name string, labels []string) {
 
 // TestOwnHost: which names in a Host header a stranger's page can't have come by.
 func TestOwnHost(t *testing.T) {
-	s := &status{host: "Metrics.Example.Com"}
+	s, named := &status{}, "Metrics.Example.Com"
+	s.host.Store(&named)
 	for host, own := range map[string]bool{
 		"127.0.0.1:9600": true, "127.0.0.1": true, "[::1]:9600": true, "::1": true, "[fe80::1%25eth0]:1": true, "10.1.2.3:80": true,
 		"localhost": true, "LOCALHOST:9600": true, "x.localhost": true, "sidecar:9600": true, "sidecar.": true, "": true,

@@ -47,7 +47,8 @@ func (j *jobMetrics) start(job string, log io.Writer) error {
 		return fmt.Errorf("--metrics: %w: name a free address, such as 127.0.0.1:9601", err)
 	}
 	status := status{meters: &meters{registry: j.register(job)}}
-	status.host, _, _ = net.SplitHostPort(j.address) // it was just listened on
+	host, _, _ := net.SplitHostPort(j.address) // it was just listened on
+	status.host.Store(&host)
 	j.server = &http.Server{Handler: status.metricsAlone(), ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout}
 	go func() {
 		if err := j.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {

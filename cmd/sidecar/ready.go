@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 
 	"github.com/spf13/cobra"
 )
@@ -14,10 +15,15 @@ func readyCommand() *cobra.Command {
 		Use:   "ready",
 		Short: "Ask the sidecar that runs with this configuration whether it is ready",
 		Long: `Ready reads /readyz of the admin listener. Exit code 0: ready. 1: not ready, or not running. It is meant for health
-checks in containers, where there is no other client.`,
+checks in containers, where there is no other client. Of the configuration it reads admin alone: what else is wrong with it
+is no news of a sidecar that goes on with the one before.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := configOf(cmd)
+			file, err := cmd.Flags().GetString("config")
+			if err != nil {
+				return err
+			}
+			c, err := load(file, os.LookupEnv, parseAdmin)
 			if err != nil {
 				return err
 			}

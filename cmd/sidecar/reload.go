@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -236,7 +237,7 @@ func (s *servers) commit(p *plan) {
 		e := &p.config.Engines[i]
 		d, u := p.doors[p.keys[i]], p.units[e.Name]
 		shown := s.entrances[e.Name].certificates
-		s.leave(d.put(u, manner{time.Duration(e.Limits.HeaderTimeout), time.Duration(e.Limits.IdleTimeout), shown.forClients()}))
+		s.leave(true, d.put(u, manner{time.Duration(e.Limits.HeaderTimeout), time.Duration(e.Limits.IdleTimeout), shown.forClients()}))
 		names = append(names, e.Name)
 		certified[e.Name] = []*certificates{shown, u.front.certificates}
 		probes = append(probes, probe{name: e.Name, urls: u.front.urls, transport: u.front.transport})
@@ -245,6 +246,8 @@ func (s *servers) commit(p *plan) {
 				"rules", len(e.Indices))
 		}
 	}
+	host, _, _ := net.SplitHostPort(p.config.Admin) // validated
+	s.status.host.Store(&host)
 	s.status.set(probes)
 	s.meters.keep(names)
 	s.certified.Store(&certified)
@@ -258,8 +261,6 @@ func (s *servers) commit(p *plan) {
 
 // putAdmin has a door answer for the process itself.
 func (s *servers) putAdmin(d *door) {
-	host, _, _ := net.SplitHostPort(s.config.Admin) // validated
-	s.status.meters, s.status.pprof, s.status.host = s.meters, s.pprof, host
 	d.put(s.status.handler(), manner{header: readHeaderTimeout, idle: idleTimeout})
 	s.log.Info("admin listening", "addr", d.addr().String())
 	s.status.warnOpen(s.log, d.addr())
@@ -313,23 +314,46 @@ func (s *servers) giveUp(d *door) {
 	for name, list := range s.passed {
 		s.passed[name] = slices.DeleteFunc(list, func(socket net.Listener) bool { return slices.Contains(d.sockets, socket) })
 	}
-	s.leave(d.server.Load())
+	s.leave(false, d.server.Load())
 }
 
-// leave ends a server that gets no new connections, if there is one, with the last of its requests or after the drain.
-func (s *servers) leave(server *server) {
+// leave ends a server that gets no new connections, if there is one, with the last of its requests or when patience is over.
+func (s *servers) leave(stays bool, server *server) {
 	if server == nil {
 		return
 	}
 	s.leaving.Go(func() {
 		s.linger()
-		ctx, cancel := context.WithTimeout(context.Background(), s.drain)
+		ctx, cancel := s.patience(stays)
 		defer cancel()
 		if n := server.quit(ctx); n > 0 {
 			s.cut.Add(n)
 			s.log.Warn("requests cut off", "addr", server.door.addr().String(), "requests", n)
 		}
 	})
+}
+
+// patience is how long requests under way at a server that gets no new connections may take: the drain, from now on or, where the address
+// stays and only how clients come in has changed, from when everything ends.
+func (s *servers) patience(stays bool) (context.Context, context.CancelFunc) {
+	if !stays {
+		return context.WithTimeout(context.Background(), s.drain)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	hurry := s.hurry
+	go func() {
+		select {
+		case <-hurry:
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case <-time.After(s.drain):
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
 }
 
 // linger waits, unless everything ends.
@@ -354,6 +378,7 @@ func (s *servers) reload(why string) {
 		p, err = s.plan(c)
 	}
 	if err != nil {
+		s.meters.keep(slices.Collect(maps.Keys(s.units))) // and none of engines that were not taken
 		s.meters.reloaded(false)
 		s.log.Error("configuration not reloaded, the one before stays", "why", why, "config", s.config.file, "error", oneLine(err))
 		return

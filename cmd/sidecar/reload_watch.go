@@ -18,6 +18,9 @@ const lookEvery = time.Second
 // ageEvery is how often certificates are looked at for their age.
 const ageEvery = time.Minute
 
+// maxConfigFile bounds, in bytes, a configuration that is looked at for changes.
+const maxConfigFile = 64 << 20
+
 // watch notices when the configuration, or a file it names, says something else.
 type watch struct {
 	file    string
@@ -53,7 +56,7 @@ func (w *watch) changed() bool {
 // fingerprint stands for what a configuration file and the files it names say. One that can't be read says why.
 func fingerprint(file string) string {
 	sum := sha256.New()
-	text, err := os.ReadFile(file)
+	text, err := readBounded(file, maxConfigFile) // no pipe, which can be read but once
 	fmt.Fprintf(sum, "%d:%s%v\n", len(text), text, err)
 	for _, name := range filesIn(text) {
 		said, err := readBounded(name, maxPEMFile) // no pipe, which would keep us waiting

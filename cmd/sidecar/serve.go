@@ -132,6 +132,7 @@ func (s *servers) begin(c *Config, out io.Writer) {
 	s.manager = manager{s.log}
 	s.meters = newMeters()
 	s.meters.certificates(s.expiries)
+	s.status.meters, s.status.pprof = s.meters, s.pprof
 	s.tracing = newTracing(s.log)
 	s.certified.Store(&map[string][]*certificates{})
 	s.failed, s.hurry = make(chan error, 1), make(chan struct{})
@@ -213,7 +214,7 @@ func (s *servers) loop(ctx context.Context, watch *watch, hangup <-chan os.Signa
 func (s *servers) end(orderly bool) error {
 	s.status.draining.Store(true)
 	s.manager.stopping()
-	busy := s.busy()
+	busy, cut := s.busy(), s.cut.Load()
 	s.log.Info("draining", "requests", busy, "delay", s.delay.String(), "at_most", s.drain.String())
 	for _, d := range s.doors {
 		d.server.Load().closing.Store(!d.admin)
@@ -231,7 +232,7 @@ func (s *servers) end(orderly bool) error {
 		}
 	}
 	s.leaving.Wait()
-	if n := s.cut.Load(); n > 0 {
+	if n := s.cut.Load() - cut; n > 0 {
 		return fmt.Errorf("requests were cut off at the end of the drain of %v: %d: give them longer with --drain", s.drain, n)
 	}
 	s.log.Info("drained", "took", time.Since(began).Round(time.Millisecond).String())

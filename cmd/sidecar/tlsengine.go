@@ -116,8 +116,8 @@ type handshakeError struct {
 }
 
 func (e *handshakeError) Error() string {
-	text := e.err.Error()
-	if len(text) > maxReason { // a certificate may be for any number of names
+	text := strings.ReplaceAll(e.err.Error(), `"`, "'") // what stands in quotes is left out of the log, and one may be cut off
+	if len(text) > maxReason {                          // a certificate may be for any number of names
 		text = text[:maxReason] + "…"
 	}
 	return "TLS: " + text + ": " + e.hint

@@ -151,10 +151,6 @@ var knownOnWire = []known{
 		names: []string{"something behind a request without a body"}, aspects: []string{"extra"},
 	},
 	{
-		why:   "what Connection names is not passed on (RFC 9110, 7.6.1)",
-		names: []string{"a connection header that names another"}, aspects: []string{"header x-opaque-id"},
-	},
-	{
 		why:   "the engine is asked in HTTP/1.1, in which it compresses for who takes it",
 		names: []string{"compressed on HTTP/1.0"},
 	},

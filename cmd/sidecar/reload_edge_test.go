@@ -1,0 +1,155 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestReloadCutsNothingAtAnAddressThatStays changes how long connections of one engine may be idle and removes another, each with a request
+// under way that takes longer than the drain: the first ends whole, the second is cut off.
+func TestReloadCutsNothingAtAnAddressThatStays(t *testing.T) {
+	arrived, answer := make(chan struct{}), make(chan struct{})
+	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "first ")
+		_ = http.NewResponseController(w).Flush()
+		arrived <- struct{}{}
+		<-answer
+		_, _ = io.WriteString(w, "last")
+	}))
+	defer backend.Close()
+	engine := func(name, more string) string {
+		return fmt.Sprintf("  - {kind: elasticsearch, name: %s, listen: \"127.0.0.1:0\", urls: [%q], indices: [{match: a, fields: [t]}]%s}\n", name, backend.URL, more)
+	}
+	const head = "admin: \"\"\nengines:\n"
+	r := started(t, head+engine("stays", "")+engine("goes", ""))
+	r.drain = 100 * time.Millisecond
+	bodies := map[string]chan string{"stays": make(chan string, 1), "goes": make(chan string, 1)}
+	for name, body := range bodies {
+		base := r.base(t, name)
+		go func() {
+			response, err := http.Get(base + "/slow")
+			if err != nil {
+				body <- err.Error()
+				return
+			}
+			defer func() { _ = response.Body.Close() }()
+			text, err := io.ReadAll(response.Body)
+			body <- fmt.Sprint(string(text), err)
+		}()
+		<-arrived
+	}
+	r.become(t, head+engine("stays", ", limits: {idle_timeout: 1m}"))
+	if got := <-bodies["goes"]; !strings.HasSuffix(got, "EOF") {
+		t.Errorf("at the address that is given up: %q", got)
+	}
+	time.Sleep(5 * r.drain)
+	close(answer)
+	if got := <-bodies["stays"]; got != "first last<nil>" {
+		t.Errorf("at the address that stays: %q\n%s", got, r.log)
+	}
+}
+
+// TestReloadThatFailsLeavesNoMetrics fails with one engine that could be served and one that could not.
+func TestReloadThatFailsLeavesNoMetrics(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
+	r := started(t, embeddedConfig("threshold: 0.7"))
+	entry := "  - {kind: embedded, name: %s, listen: %q, indices: [{match: a, fields: [t]}]}\n"
+	r.become(t, embeddedConfig("threshold: 0.7")+fmt.Sprintf(entry, "two", "127.0.0.1:0")+fmt.Sprintf(entry, "three", taken.Addr()))
+	page := httptest.NewRecorder()
+	r.meters.handler().ServeHTTP(page, httptest.NewRequest("GET", "/metrics", nil))
+	if text := page.Body.String(); strings.Contains(text, `engine="two"`) || !strings.Contains(text, `engine="one"`) ||
+		!strings.Contains(text, "neardup_config_stale 1") {
+		t.Error(text)
+	}
+}
+
+// TestReloadMovesAdmin moves the admin listener while somebody asks the old one: for the race detector.
+func TestReloadMovesAdmin(t *testing.T) {
+	text := func(admin string) string {
+		return strings.Replace(embeddedConfig("threshold: 0.7"), "admin: 127.0.0.1:0", "admin: "+admin, 1)
+	}
+	first, second := freePort(t), strings.Replace(freePort(t), "127.0.0.1", "localhost", 1)
+	r := started(t, text(first))
+	handler := r.status.handler()
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer close(stop)
+	wg.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "http://of.a.stranger/version", nil))
+			}
+		}
+	})
+	r.become(t, text(second))
+	response, err := http.Get("http://" + second + "/version")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	if named := r.status.host.Load(); response.StatusCode != http.StatusOK || named == nil || *named != "localhost" {
+		t.Errorf("%s, and the pages are known as %v", response.Status, named)
+	}
+}
+
+// TestWatchOfAPipe serves a configuration that can be read but once, as a shell's <(…).
+func TestWatchOfAPipe(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "config.yaml")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		if err := os.WriteFile(pipe, []byte(embeddedConfig("threshold: 0.7")), 0o600); err != nil {
+			t.Error(err)
+		}
+	}()
+	w := newWatch(pipe)
+	c, err := Load(pipe, os.LookupEnv)
+	if err != nil || len(c.Engines) != 1 {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if w.changed() {
+			t.Error("it is taken for changed")
+		}
+	}
+}
+
+// TestReadyReadsAdminAlone has a sidecar that runs asked by a configuration that it has not taken.
+func TestReadyReadsAdminAlone(t *testing.T) {
+	r := started(t, embeddedConfig("threshold: 0.7"))
+	at := strings.TrimPrefix(r.base(t, "admin"), "http://")
+	for name, c := range map[string]struct{ text, want string }{
+		"a wrong value":              {"admin: " + at + "\nengines: [{kind: embedded, threshold: 7}]\n", ""},
+		"a variable of another user": {"admin: " + at + "\nsketch: {seed: \"${NEARDUP_NOT_SET}\"}\n", ""},
+		"none":                       {"admin: \"\"\n", "admin is empty"},
+		"no address":                 {"admin: here\n", `admin: "here" is no address`},
+		"another type":               {"admin: [1]\n", "admin: must be"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var stdout, stderr strings.Builder
+			code := run(t.Context(), []string{"ready", "--config", write(t, c.text)}, nil, &stdout, &stderr)
+			if (code == exitDone) != (c.want == "") || !strings.Contains(stderr.String(), c.want) {
+				t.Errorf("%d %s%s", code, stdout.String(), stderr.String())
+			}
+		})
+	}
+}

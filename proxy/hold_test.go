@@ -1,0 +1,39 @@
+package proxy
+
+import (
+	"sync"
+	"testing"
+)
+
+// TestHoldEnds: what goes on for a request that was answered, such as a body that streams, neither takes room nor gives any back twice.
+func TestHoldEnds(t *testing.T) {
+	all := &holds{most: 100, mostSearches: 1}
+	t.Run("in order", func(t *testing.T) {
+		h := &hold{all: all}
+		if !h.begin() || !h.take(60) || h.take(41) || !h.room(40) || h.room(1) {
+			t.Fatalf("%d of 100 bytes are held", all.bytes.Load())
+		}
+		h.release()
+		h.room(-40)
+		h.only(0)
+		if h.take(1) || all.bytes.Load() != 0 || all.searches.Load() != 0 {
+			t.Errorf("%d bytes and %d searches are held", all.bytes.Load(), all.searches.Load())
+		}
+	})
+	t.Run("at once", func(t *testing.T) {
+		for range 1000 {
+			h := &hold{all: all}
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				if h.room(50) {
+					h.room(-50)
+				}
+			})
+			h.take(20)
+			h.release()
+			if wg.Wait(); all.bytes.Load() != 0 {
+				t.Fatalf("%d bytes are held", all.bytes.Load())
+			}
+		}
+	})
+}
