@@ -51,7 +51,7 @@ soak:
 # A thousand faults over all three engines while writers and searchers work, and a ledger of what they were told held against what is
 # stored: about 25 minutes. NEARDUP_SEED repeats the faults of a run.
 chaos:
-	NEARDUP_ENGINES=required NEARDUP_SOAK=1 $(GO) test -count=1 -timeout 60m -v -run 'TestChaos$$$$' ./internal/e2e
+	NEARDUP_ENGINES=required NEARDUP_SOAK=1 $(GO) test -count=1 -timeout 60m -v -run 'TestChaos$$' ./internal/e2e
 
 # Each fuzz target for FUZZTIME.
 FUZZTIME ?= 30s

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestHoldEnds: what goes on for a request that was answered, such as a body that streams, neither takes room nor gives any back twice.
+// TestHoldEnds: what goes on for a request that was answered, such as a body that streams, takes no room and gives none back
+// twice.
 func TestHoldEnds(t *testing.T) {
 	all := &holds{most: 100, mostSearches: 1}
 	t.Run("in order", func(t *testing.T) {

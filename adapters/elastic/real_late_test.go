@@ -111,7 +111,7 @@ func TestRealLate(t *testing.T) {
 			}
 		}
 		t.Logf("%+v", sum)
-		if sum.cut < 5 || sum.plain < 5 {
+		if !testing.Short() && (sum.cut < 5 || sum.plain < 5) {
 			t.Errorf("too few to tell: %+v", sum)
 		}
 	})
