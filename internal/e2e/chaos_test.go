@@ -182,7 +182,14 @@ func (s *chaosStack) verdict(t *testing.T) (bit int, figures chaos.Figures) {
 	hits, misses := s.run.Diary.Bites()
 	alone := s.run.Direct(byHand, 5*time.Second)
 	troubles, unexplained := s.run.Diary.Troubles()
+	lagging := 0
 	for _, trouble := range unexplained {
+		// That server refuses in these words while it catches up with what it has to write, after a kill or under load. Neither the
+		// sidecar nor a relay has them.
+		if s.e.Kind == engines.Typesense && trouble.What == "503" && strings.Contains(trouble.Text, "Not Ready or Lagging") {
+			lagging++
+			continue
+		}
 		t.Errorf("%s: no fault explains %v", s.e.Kind, trouble)
 	}
 	for _, n := range hits {
@@ -191,7 +198,8 @@ func (s *chaosStack) verdict(t *testing.T) (bit int, figures chaos.Figures) {
 	operations, pages := s.run.Operations()
 	t.Logf("%s: %d faults bit, %d did not; operations %v, answers %v; pages %v; judged %+v",
 		s.e.Kind, bit, sum(misses), operations, s.run.Ledger.Counts(), pages, figures)
-	t.Logf("%s: %d troubles, %d of them past the sidecar and of no fault; %d unexplained", s.e.Kind, troubles, alone, len(unexplained))
+	t.Logf("%s: %d troubles, %d of them past the sidecar and of no fault; %d unexplained, of which the engine said %d times that it lags",
+		s.e.Kind, troubles, alone, len(unexplained), lagging)
 	t.Logf("%s: %d findings, of which the engine's own %d, %d of them past the sidecar", s.e.Kind, len(findings), engine, byItself)
 	t.Logf("%s: %s\nin detail: %s\nmissed: %s", s.e.Kind, table(coarse(hits)), table(hits), table(misses))
 	return bit, figures
