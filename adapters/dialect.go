@@ -156,7 +156,7 @@ func ReasonOf(err error) string {
 	if alone, ok := errors.AsType[Alone](err); ok {
 		return alone.Reason
 	}
-	if late(err) {
+	if IsLate(err) {
 		return Deadline
 	}
 	return "not_understood"

@@ -36,5 +36,5 @@ func (a *Answer) WasLate() bool {
 	return false
 }
 
-// late reports whether an error says that the time was over.
-func late(err error) bool { return errors.Is(err, ErrLate) }
+// IsLate reports whether an error says that the time was over.
+func IsLate(err error) bool { return errors.Is(err, ErrLate) }

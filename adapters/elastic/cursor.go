@@ -117,7 +117,7 @@ func (s *cursored) Next(reply *adapters.Reply) (*adapters.Request, *adapters.Ans
 		return s.lately()
 	}
 	ask, answer, err := s.advance(reply)
-	if isLate(err) {
+	if adapters.IsLate(err) {
 		return s.lately()
 	}
 	return ask, answer, err
@@ -222,7 +222,7 @@ func (s *cursored) takeBefore(reply *adapters.Reply) (*adapters.Request, *adapte
 		walk, err = s.rebuilt(reply.Body)
 	}
 	switch {
-	case isLate(err):
+	case adapters.IsLate(err):
 		return nil, nil, err
 	case errors.Is(err, errMoved) && !s.early: // hits lack sketches
 		return s.askBefore(true)

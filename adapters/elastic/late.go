@@ -2,7 +2,6 @@ package elastic
 
 import (
 	"bytes"
-	"errors"
 
 	"github.com/neardup/sidecar/adapters"
 )
@@ -113,6 +112,3 @@ func (d Dialect) bare(c adapters.Class, plain *adapters.Request, controls adapte
 	plain.Body = out
 	return s
 }
-
-// isLate reports whether an error says that the time was over.
-func isLate(err error) bool { return errors.Is(err, adapters.ErrLate) }

@@ -233,7 +233,7 @@ func (e *entry) ask() (body []byte, more bool) {
 		e.result, err = e.collapse.result()
 	}
 	switch {
-	case isLate(err):
+	case adapters.IsLate(err):
 		e.lately()
 		return e.body, e.result == nil
 	case err != nil:
@@ -292,7 +292,7 @@ func (e *entry) takeElement(element []byte) {
 		return
 	}
 	switch err := e.take(&adapters.Reply{Body: element}); {
-	case isLate(err):
+	case adapters.IsLate(err):
 		e.lately()
 	case errors.Is(err, adapters.ErrWidened):
 		e.leave("refused")

@@ -107,7 +107,7 @@ func (s *single) Next(reply *adapters.Reply) (*adapters.Request, *adapters.Answe
 		return s.lately()
 	}
 	ask, answer, err := s.step(reply)
-	if isLate(err) {
+	if adapters.IsLate(err) {
 		return s.lately()
 	}
 	return ask, answer, err

@@ -65,7 +65,7 @@ func (x *exchange) Next(reply *adapters.Reply) (*adapters.Request, *adapters.Ans
 			err = x.take()
 		}
 		switch {
-		case isLate(err):
+		case adapters.IsLate(err):
 			if err := x.lately(); err != nil {
 				return nil, nil, err
 			}
@@ -165,7 +165,7 @@ func (x *exchange) take() error {
 			e.collapse, e.reason, e.result = nil, own.reason, own.raw
 			continue
 		}
-		if isLate(err) && !x.single {
+		if adapters.IsLate(err) && !x.single {
 			e.lately()
 			continue
 		}
@@ -204,7 +204,7 @@ func (x *exchange) gather() error {
 	x.bodies, x.results = nil, nil
 	for _, e := range x.entries {
 		bodies, err := e.next()
-		if isLate(err) { // for all of them: those before it would ask in this round for what they can't take in the next
+		if adapters.IsLate(err) { // for all of them: those before it would ask in this round for what they can't take in the next
 			if err := x.lately(); err != nil {
 				return err
 			}

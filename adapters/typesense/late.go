@@ -1,8 +1,6 @@
 package typesense
 
 import (
-	"errors"
-
 	"github.com/neardup/sidecar/adapters"
 )
 
@@ -76,6 +74,3 @@ func (x *exchange) lately() error {
 	}
 	return nil
 }
-
-// isLate reports whether an error says that the time was over.
-func isLate(err error) bool { return errors.Is(err, adapters.ErrLate) }
