@@ -20,6 +20,9 @@ const (
 // MaxSearches is how many searches one request may hold to be collapsed. Each of them is kept in some 4 kB while they are answered.
 const MaxSearches = 1000
 
+// BetweenLooks is how many hits a dialect judges between two looks at the time, beside the one before each sketch that is computed.
+const BetweenLooks = 4
+
 // Struck reports whether the time for the search is over.
 func (p Plan) Struck() bool { return p.Late != nil && p.Late() }
 

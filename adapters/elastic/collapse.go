@@ -262,7 +262,7 @@ func (c *collapse) comparable(list [][]byte) ([]rerank.Hit, error) {
 	hits := make([]rerank.Hit, len(list))
 	var err error
 	for i, raw := range list {
-		if i%betweenLooks == 0 && c.judged && c.struck() {
+		if i%adapters.BetweenLooks == 0 && c.judged && c.struck() {
 			return nil, adapters.ErrLate
 		}
 		if hits[i], err = c.hit(raw); err != nil {

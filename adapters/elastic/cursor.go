@@ -255,7 +255,7 @@ func (s *cursored) rebuilt(reply []byte) (*rerank.Walk, error) {
 	}
 	walk, cursor := new(rerank.Walk), canonical(s.q.after)
 	for rank := range hits {
-		if rank%betweenLooks == 0 && s.struck() {
+		if rank%adapters.BetweenLooks == 0 && s.struck() {
 			return nil, adapters.ErrLate
 		}
 		if hits[rank].ID == first.ID {
@@ -280,7 +280,7 @@ func (c collapse) judgedHits(list [][]byte, span rerank.Span, texts bool) (hits 
 	c.judge.Late = c.late
 	hits = make([]rerank.Hit, len(list))
 	for i, raw := range list {
-		if i%betweenLooks == 0 && c.struck() {
+		if i%adapters.BetweenLooks == 0 && c.struck() {
 			return nil, adapters.ErrLate
 		}
 		if hits[i], err = c.hit(raw); err != nil {
@@ -326,7 +326,7 @@ func (s *cursored) remember() {
 		walk = s.page.After.Clone()
 	}
 	for r := range rank + 1 {
-		if r%betweenLooks == 0 && s.struck() { // the next page finds it out
+		if r%adapters.BetweenLooks == 0 && s.struck() { // the next page finds it out
 			return
 		}
 		hit := s.pager.Hit(r)

@@ -6,9 +6,6 @@ import (
 	"github.com/neardup/sidecar/adapters"
 )
 
-// betweenLooks is how many hits are judged between two looks at the time, beside the one before each sketch that is computed.
-const betweenLooks = 4
-
 // ownPage is a reading that holds the client's own page whole, and the search as it was when that came.
 type ownPage struct {
 	collapse

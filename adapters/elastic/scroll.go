@@ -237,7 +237,7 @@ func (s *scrolled) take(list [][]byte, marks *scrollMarks, total int) (shown []i
 	judge, before := adapters.NewJudge(s.plan.Rules, controls), s.walk.Folded()
 	judge.Late = s.plan.Late
 	for i, raw := range list {
-		if i%betweenLooks == 0 && s.plan.Struck() || judge.Lacking > 0 && s.plan.Struck() {
+		if i%adapters.BetweenLooks == 0 && s.plan.Struck() || judge.Lacking > 0 && s.plan.Struck() {
 			return s.whole(list), nil
 		}
 		hit, err := s.d.scrolledHit(raw, judge, marks)

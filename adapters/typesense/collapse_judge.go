@@ -21,7 +21,7 @@ func (c *collapse) judged(withTexts []hit) error {
 	var lacks []int
 	hits, shown := make([]rerank.Hit, len(c.main)), make([]func(*adapters.Rule) []byte, len(c.main))
 	for i, h := range c.main {
-		if i%betweenLooks == 0 && c.struck() {
+		if i%adapters.BetweenLooks == 0 && c.struck() {
 			return adapters.ErrLate
 		}
 		if h.id == "" && !c.q.hidesID() {

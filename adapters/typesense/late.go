@@ -1,11 +1,6 @@
 package typesense
 
-import (
-	"github.com/neardup/sidecar/adapters"
-)
-
-// betweenLooks is how many hits are judged between two looks at the time, beside the one before each sketch that is computed.
-const betweenLooks = 4
+import "github.com/neardup/sidecar/adapters"
 
 // ownPage is a reading that holds the client's own page whole.
 type ownPage struct {
