@@ -13,6 +13,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -74,7 +75,7 @@ func (d *engineDialer) dial(ctx context.Context, network, addr string) (net.Conn
 		return nil, &net.OpError{Op: "dial", Net: network, Addr: raw.RemoteAddr(), Err: d.explain(err)}
 	}
 	d.look(addr, conn.ConnectionState().PeerCertificates)
-	return &engineConn{Conn: conn, dialer: d}, nil
+	return &engineConn{Conn: conn, dialer: d, ended: make(chan struct{})}, nil
 }
 
 // config returns the configuration of one connection. No protocol is named, and so HTTP/1.1 it is: see onlyHTTP1.
@@ -178,17 +179,50 @@ func mentions(err error, words ...string) bool {
 }
 
 // engineConn is a connection to an engine by TLS. In TLS 1.3 an engine that does not take our certificate says so only where its
-// first reply would stand.
+// first reply would stand, and a request that is being written then only finds the connection closed: it is told what was read.
 type engineConn struct {
 	net.Conn
 	dialer *engineDialer
+	ended  chan struct{} // closed when reading failed
+	end    sync.Once
+	alert  error // what the engine said as it hung up; read after ended is closed
 }
+
+// lastWord is how long a write that failed waits for what reading finds: it is there already, or is not coming.
+const lastWord = 100 * time.Millisecond
 
 // Read implements net.Conn.
 func (c *engineConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "remote error" {
+	if err == nil {
+		return n, nil
+	}
+	op, ok := errors.AsType[*net.OpError](err)
+	said := ok && op.Op == "remote error"
+	if said {
 		err = c.dialer.explain(err)
+	}
+	c.end.Do(func() {
+		if said {
+			c.alert = err
+		}
+		close(c.ended)
+	})
+	return n, err
+}
+
+// Write implements net.Conn.
+func (c *engineConn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	if err == nil {
+		return n, nil
+	}
+	select {
+	case <-c.ended:
+		if c.alert != nil {
+			err = c.alert
+		}
+	case <-time.After(lastWord):
 	}
 	return n, err
 }

@@ -297,3 +297,35 @@ func TestDialEnds(t *testing.T) {
 		t.Errorf("%v after %v", err, time.Since(began))
 	}
 }
+
+// TestAlertOfWrites has an engine refuse our certificate while a request is being written: the error is what the engine said, not that
+// the connection is closed.
+func TestAlertOfWrites(t *testing.T) {
+	known, unknown := engines.NewAuthority(t, "known"), engines.NewAuthority(t, "unknown")
+	strange := newPEMs(t)
+	strange.put(unknown, engines.Certificate{Name: "strange"})
+	strange.write(strange.ca, known.PEM)
+	at := behindTLS(t, &tls.Config{
+		Certificates: []tls.Certificate{pairOf(t, known, engines.Certificate{})}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: known.Pool(),
+	})
+	e := EngineConfig{Name: "e", TLS: TLSConfig{CAFile: strange.ca, CertFile: strange.cert, KeyFile: strange.key}}
+	transport, _, err := e.transport(new(lines).logger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := strings.Repeat("a", 1<<20)
+	for range 50 {
+		request, err := http.NewRequest(http.MethodPut, at, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := transport.RoundTrip(request)
+		if err == nil {
+			_ = resp.Body.Close()
+			t.Fatal("the engine took the request")
+		}
+		if !strings.Contains(err.Error(), "the engine does not take the certificate in tls.cert_file") {
+			t.Fatalf("%v, want what the engine said", err)
+		}
+	}
+}
