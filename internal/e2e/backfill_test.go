@@ -20,7 +20,7 @@ import (
 // TestBackfill indexes the corpus directly, looks at it through the sidecar before any document has a sketch, and lets reindex
 // store them, killed halfway and started again.
 func TestBackfill(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+	sideBySide(t, func(t *testing.T, e *engines.Engine) {
 		index, list := "fill-1", documents(t)
 		direct := api{e, e.URL}
 		direct.drop(t, index)

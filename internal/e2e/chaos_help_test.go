@@ -34,8 +34,7 @@ type ownEngine struct {
 // ownEngineOf starts an engine for the test alone, whatever the environment names.
 func ownEngineOf(t *testing.T, kind string) *ownEngine {
 	t.Helper()
-	t.Setenv("NEARDUP_"+strings.ToUpper(kind)+"_URL", "")
-	e := engines.Start(t, kind)
+	e := engines.Own(t, kind)
 	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", e.PID))
 	if err != nil {
 		t.Skip(err) // no Linux

@@ -425,9 +425,8 @@ func killedEngine(t *testing.T, b *faultBench) {
 		b.bit++ // takes half a minute
 		return
 	}
-	t.Setenv("NEARDUP_"+strings.ToUpper(b.e.Kind)+"_URL", "")
 	var own *faultBench
-	start := func() *engines.Engine { return engines.Start(t, b.e.Kind) }
+	start := func() *engines.Engine { return engines.Own(t, b.e.Kind) }
 	own = newBench(t, start())
 	for i, at := range []int{3, 6, 4, 8} {
 		k := own.kinds[at]

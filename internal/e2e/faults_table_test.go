@@ -81,7 +81,7 @@ var failures = []failure{
 
 // TestFailures drives every row of the table on every engine; in the short form on Elasticsearch and Typesense.
 func TestFailures(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+	sideBySide(t, func(t *testing.T, e *engines.Engine) {
 		if !long && e.Kind == engines.OpenSearch {
 			return
 		}

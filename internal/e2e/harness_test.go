@@ -278,3 +278,13 @@ func eachEngine(t *testing.T, test func(t *testing.T, e *engines.Engine)) {
 		t.Run(kind, func(t *testing.T) { test(t, engines.Shared(t, kind)) })
 	}
 }
+
+// sideBySide is eachEngine for tests that wait more than they work: on all engines at the same time.
+func sideBySide(t *testing.T, test func(t *testing.T, e *engines.Engine)) {
+	for _, kind := range engines.Kinds {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			test(t, engines.Shared(t, kind))
+		})
+	}
+}

@@ -18,7 +18,7 @@ import (
 // canaries in paths' queries, bodies, headers, credentials, over requests that succeed, fail, are broken, or meet an engine
 // that does harm.
 func TestLogLines(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+	sideBySide(t, func(t *testing.T, e *engines.Engine) {
 		const index = "logged-1"
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {

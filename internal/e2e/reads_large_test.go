@@ -12,7 +12,10 @@ import (
 
 // TestLargeReads reads some fifty megabytes in one reply, and as a page of a scroll.
 func TestLargeReads(t *testing.T) {
-	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
+	sideBySide(t, func(t *testing.T, e *engines.Engine) {
+		if e.Kind == engines.Typesense {
+			return
+		}
 		index, ids := "reads-large", []string{}
 		r := rand.New(rand.NewPCG(41, 42))
 		for i := range 6000 {

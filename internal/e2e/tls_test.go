@@ -48,9 +48,8 @@ func ownTLS(t *testing.T, kind string) {
 	if err := os.Chmod(p.dir, 0o755); err != nil { // an engine may run as another user
 		t.Fatal(err)
 	}
-	t.Setenv("NEARDUP_"+strings.ToUpper(kind)+"_URL", "")
 	t.Setenv("NEARDUP_ENGINE_TLS", p.dir)
-	e := engines.Start(t, kind)
+	e := engines.Own(t, kind)
 	if !strings.HasPrefix(e.URL, "https://") {
 		t.Fatalf("it is at %s", e.URL)
 	}

@@ -84,12 +84,23 @@ type Engine struct {
 	guard *guard // nil for one that ran already
 }
 
-// Start returns an engine for t alone and stops it when t ends.
+// Start returns an engine for t alone, or the one that the environment names, and stops it when t ends if it has started it.
 func Start(t testing.TB, kind string) *Engine {
+	t.Helper()
+	return start(t, kind, acquire)
+}
+
+// Own starts an engine for t alone, whatever the environment names, and stops it when t ends.
+func Own(t testing.TB, kind string) *Engine {
+	t.Helper()
+	return start(t, kind, launchAgain)
+}
+
+func start(t testing.TB, kind string, get func(kind string) (*Engine, error)) *Engine {
 	t.Helper()
 	known(t, kind)
 	skipIfOff(t)
-	e, err := acquire(kind)
+	e, err := get(kind)
 	if err != nil {
 		Unavailable(t, err)
 	}
@@ -183,7 +194,11 @@ func acquire(kind string) (*Engine, error) {
 	if url := os.Getenv("NEARDUP_" + strings.ToUpper(kind) + "_URL"); url != "" {
 		return connect(kind, strings.TrimRight(url, "/"))
 	}
-	// A clash of ports is rare but real where packages are tested side by side.
+	return launchAgain(kind)
+}
+
+// launchAgain starts an engine. A clash of ports is rare but real where packages are tested side by side.
+func launchAgain(kind string) (*Engine, error) {
 	var err error
 	for range 4 {
 		var e *Engine
