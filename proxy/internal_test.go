@@ -14,14 +14,14 @@ func TestOutcomeLine(t *testing.T) {
 		outcomes []adapters.Outcome
 		want     string
 	}{
-		{[]adapters.Outcome{good}, "collapsed; raw=3; folded=1; exact=true; rounds=1; window=10; took=1ms"},
+		{[]adapters.Outcome{good}, "collapsed; raw=3; folded=1; exact=true; rounds=1; window=10; took=1.0ms"},
 		{[]adapters.Outcome{refused}, "bypassed; reason=refused"},
 		{[]adapters.Outcome{refused, {Reason: "off"}, refused}, "bypassed; reason=off,refused"},
-		{[]adapters.Outcome{refused, good}, "collapsed; reason=refused; raw=3; folded=1; exact=true; rounds=1; window=10; took=1ms"},
-		{[]adapters.Outcome{{Raw: 3, Rounds: 1, Window: 10, DryRun: true}}, "dry-run; raw=3; folded=0; exact=false; rounds=1; window=10; took=1ms"},
-		{[]adapters.Outcome{{Raw: 3, Rounds: 2, Window: 10, CursorLost: true}}, "collapsed; raw=3; folded=0; exact=false; rounds=2; window=10; cursor=lost; took=1ms"},
-		{[]adapters.Outcome{{Raw: 3, DryRun: true}, good}, "collapsed; raw=6; folded=1; exact=false; rounds=1; window=10; took=1ms"},
-		{nil, "collapsed; raw=0; folded=0; exact=true; rounds=0; window=0; took=1ms"},
+		{[]adapters.Outcome{refused, good}, "collapsed; reason=refused; raw=3; folded=1; exact=true; rounds=1; window=10; took=1.0ms"},
+		{[]adapters.Outcome{{Raw: 3, Rounds: 1, Window: 10, DryRun: true}}, "dry-run; raw=3; folded=0; exact=false; rounds=1; window=10; took=1.0ms"},
+		{[]adapters.Outcome{{Raw: 3, Rounds: 2, Window: 10, CursorLost: true}}, "collapsed; raw=3; folded=0; exact=false; rounds=2; window=10; cursor=lost; took=1.0ms"},
+		{[]adapters.Outcome{{Raw: 3, DryRun: true}, good}, "collapsed; raw=6; folded=1; exact=false; rounds=1; window=10; took=1.0ms"},
+		{nil, "collapsed; raw=0; folded=0; exact=true; rounds=0; window=0; took=1.0ms"},
 	} {
 		if got := outcomeLine(c.outcomes, time.Millisecond); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)

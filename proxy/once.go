@@ -68,7 +68,7 @@ func (h *Handler) once(w http.ResponseWriter, r *http.Request, s searching, pars
 				h.account(s, answer)
 				h.giveBack(r.Context(), answer.After)
 				answer.Header = maps.Clone(answer.Header)
-				answer.Header[adapters.OutcomeHeader] = []string{outcomeLine(answer.Outcomes, time.Since(began))}
+				say(answer.Header, outcomeLine(answer.Outcomes, time.Since(began)))
 				h.settled(r.Context(), int64(len(answer.Body)))
 				replace(resp, &answer.Reply)
 				return
@@ -100,7 +100,7 @@ func (h *Handler) asItCame(resp *http.Response, s searching, err error) {
 		return
 	}
 	h.counts.add("passed", reason)
-	resp.Header.Set(adapters.OutcomeHeader, "bypassed; reason="+reason)
+	say(resp.Header, "bypassed; reason="+reason)
 	h.cleanerOf(s)(resp)
 }
 

@@ -90,7 +90,7 @@ func (h *Handler) changeOf(class adapters.Class) func(*http.Response) {
 	return func(resp *http.Response) {
 		if h.mayConcern(class, resp.Request) {
 			h.counts.add("passed", class.Reason)
-			resp.Header.Set(adapters.OutcomeHeader, "bypassed; reason="+class.Reason)
+			say(resp.Header, "bypassed; reason="+class.Reason)
 		}
 		if clean != nil {
 			clean(resp)

@@ -205,7 +205,7 @@ func (h *Handler) plain(w http.ResponseWriter, r *http.Request, s searching, rea
 		return
 	}
 	h.send(w, out, func(resp *http.Response) {
-		resp.Header.Set(adapters.OutcomeHeader, "bypassed; reason="+reason)
+		say(resp.Header, "bypassed; reason="+reason)
 		clean(resp)
 		if reason == engineStatus && resp.StatusCode >= 400 && resp.StatusCode < 500 {
 			h.catalog.refund(s.who, s.class.Target) // it was the client's own search that the engine refuses
@@ -288,7 +288,7 @@ func (h *Handler) collapsed(ctx context.Context, w http.ResponseWriter, s search
 	h.account(s, answer)
 	reply := answer.Reply
 	reply.Header = maps.Clone(reply.Header)
-	reply.Header[adapters.OutcomeHeader] = []string{outcomeLine(answer.Outcomes, time.Since(began))}
+	say(reply.Header, outcomeLine(answer.Outcomes, time.Since(began)))
 	h.settled(ctx, int64(len(reply.Body)))
 	writeReply(w, &reply)
 }
@@ -308,7 +308,16 @@ func (h *Handler) account(s searching, answer *adapters.Answer) {
 	}
 }
 
-// outcomeLine sums up what was done with the searches of a request.
+// say puts what was done into the header of a reply. Where scripts of other origins may read the reply, they may read that too: without
+// being named there it is kept from them (Fetch standard, CORS-safelisted response-header names).
+func say(header http.Header, outcome string) {
+	header.Set(adapters.OutcomeHeader, outcome)
+	if header.Get("Access-Control-Allow-Origin") != "" {
+		header["Access-Control-Expose-Headers"] = append(slices.Clone(header["Access-Control-Expose-Headers"]), adapters.OutcomeHeader)
+	}
+}
+
+// outcomeLine sums up what was done with the searches of a request, in ASCII as header fields are (RFC 9110, section 5.5).
 func outcomeLine(outcomes []adapters.Outcome, took time.Duration) string {
 	some := len(outcomes) > 0
 	sum, left := adapters.Outcome{Exact: true, DryRun: some, Native: some}, 0
@@ -346,8 +355,8 @@ func outcomeLine(outcomes []adapters.Outcome, took time.Duration) string {
 	if sum.Native {
 		native = "; native"
 	}
-	return fmt.Sprintf("%s%s; raw=%d; folded=%d; exact=%t; rounds=%d; window=%d%s%s; took=%s",
-		verb, reason, sum.Raw, sum.Folded, sum.Exact, sum.Rounds, sum.Window, cursor, native, took.Round(100*time.Microsecond))
+	return fmt.Sprintf("%s%s; raw=%d; folded=%d; exact=%t; rounds=%d; window=%d%s%s; took=%.1fms",
+		verb, reason, sum.Raw, sum.Folded, sum.Exact, sum.Rounds, sum.Window, cursor, native, float64(took)/float64(time.Millisecond))
 }
 
 // errUnreachable: the engine gave no answer at all.

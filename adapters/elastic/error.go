@@ -2,6 +2,7 @@ package elastic
 
 import (
 	"encoding/json"
+	"maps"
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
@@ -30,7 +31,7 @@ func (d Dialect) ErrorReply(r *adapters.Request, status int, reason string) *ada
 	}
 	header := adapters.Header{"Content-Type": {"application/json; charset=UTF-8"}}
 	if !d.OpenSearch {
-		header["Content-Type"] = []string{errorType(r.Header["Accept"])}
+		header["Content-Type"] = []string{d.bodyType(r.Header["Accept"])}
 		header["X-Elastic-Product"] = []string{"Elasticsearch"}
 	}
 	if id := r.Header["X-Opaque-Id"]; len(id) > 0 {
@@ -39,10 +40,11 @@ func (d Dialect) ErrorReply(r *adapters.Request, status int, reason string) *ada
 	return &adapters.Reply{Status: status, Header: header, Body: body}
 }
 
-// errorType returns the media type of an error for a client that accepts these. Elasticsearch answers JSON in kind, with the
-// parameters that it was asked with, among them the version of the API.
-func errorType(accept []string) string {
-	if len(accept) != 1 || strings.Contains(accept[0], ",") {
+// bodyType returns the media type of JSON of ours towards either side, for a client that accepts these: of an error, and of a body that
+// the client did not send. Elasticsearch answers JSON in kind, with the parameters that it was asked with, among them the version of the API, and
+// wants a body to be of the version that is accepted. Of several types in one value it takes note of none, OpenSearch of none at all.
+func (d Dialect) bodyType(accept []string) string {
+	if d.OpenSearch || len(accept) != 1 || strings.Contains(accept[0], ",") {
 		return jsonType
 	}
 	parts := strings.Split(accept[0], ";")
@@ -57,6 +59,16 @@ func errorType(accept []string) string {
 		return jsonType
 	}
 	return strings.Join(parts, ";")
+}
+
+// withType returns the header for a request whose body is JSON of ours.
+func (d Dialect) withType(header adapters.Header) adapters.Header {
+	header = maps.Clone(header)
+	if header == nil {
+		header = adapters.Header{}
+	}
+	header["Content-Type"] = []string{d.bodyType(header["Accept"])}
+	return header
 }
 
 const (

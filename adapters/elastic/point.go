@@ -287,7 +287,7 @@ func (s *pointed) closing() *adapters.Request {
 		r.Path = "/_search/point_in_time"
 		r.Body = append(adapters.AppendString([]byte(`{"pit_id":[`), s.point), `]}`...)
 	}
-	r.Header = withType(r.Header, true)
+	r.Header = s.d.withType(r.Header)
 	return &r
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"maps"
 	"slices"
 
 	"github.com/neardup/sidecar/adapters"
@@ -177,7 +176,9 @@ func (s *scrolled) ask() *adapters.Request {
 		r.RawQuery = adapters.Query(s.params, func(name string) bool {
 			return filters(name) && !(s.first.texts().filter != nil && slices.Contains(void, name))
 		})
-		r.Header = withType(r.Header, len(s.request.Body) == 0)
+		if len(s.request.Body) == 0 {
+			r.Header = s.d.withType(r.Header)
+		}
 	case s.known: // a scroll of which our marks are to be seen
 		r.RawQuery = adapters.Query(s.params, filters)
 	}
@@ -195,7 +196,7 @@ func (s *scrolled) more(id string) *adapters.Request {
 	r.RawQuery = adapters.Query(s.params, func(name string) bool {
 		return slices.Contains([]string{"rest_total_hits_as_int", "pretty", "human", "error_trace", "typed_keys"}, name)
 	})
-	r.Header = withType(r.Header, true)
+	r.Header = s.d.withType(r.Header)
 	return &r
 }
 
@@ -210,19 +211,6 @@ func (s *scrolled) keepAlive() []byte {
 		return adapters.AppendString(nil, alive)
 	}
 	return nil
-}
-
-// withType returns the header for a request whose body is JSON of ours, if it is.
-func withType(header adapters.Header, ours bool) adapters.Header {
-	if !ours {
-		return header
-	}
-	header = maps.Clone(header)
-	if header == nil {
-		header = adapters.Header{}
-	}
-	header["Content-Type"] = []string{contentType(header["Accept"])}
-	return header
 }
 
 // take walks over the hits of a page and returns the places of those that are shown.
