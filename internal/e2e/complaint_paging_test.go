@@ -222,7 +222,7 @@ func firstOf(texts map[string]string, ids []string) (list []string) {
 }
 
 // TestComplaintC14FewerThanSize is about OpenSearch's processors oversample, collapse and truncate_hits: pages come back
-// short, and from the second one on they repeat groups and lose others. The processors are in none of the packages that the
+// short, and from the second one on they repeat groups. The processors are in none of the packages that the
 // tests' engine is put together from, so that the first half does by hand what they do.
 func TestComplaintC14FewerThanSize(t *testing.T) {
 	atOnce(t, elasticKinds, func(t *testing.T, e *engines.Engine) {
