@@ -4,7 +4,7 @@ GO ?= go
 VERSION ?= $(shell git describe --tags --dirty 2>/dev/null)
 REVISION ?= $(shell git rev-parse HEAD 2>/dev/null)
 
-.PHONY: demo test check packages engines e2e soak chaos fuzz vuln bench bench-parts bench-e2e quality release-check build man clean
+.PHONY: demo test check packages engines e2e first-minute soak chaos fuzz vuln bench bench-parts bench-e2e quality release-check build man clean
 
 # See it work: an embedded engine, a small corpus, one search without and with; nothing is installed.
 demo:
@@ -47,6 +47,10 @@ soak:
 	NEARDUP_ENGINES=required NEARDUP_SOAK=1 $(GO) test -count=1 -timeout 240m -p 1 -v \
 	  -run 'InFlatMemory|RefusedImport|ConcurrentWrites|WritesAtRandom|BesideBackfill|AliasMoves|TestRealSearches|RandomSchedules|ScanOutlasts|TestContract|TestCursor|TestRealPages|TestDuplicatesOfScribblers|TestReindex|TestFlinkClusters|Million|SoakMixed|MemoryUnderLoad|TestFailures|TestNoWriteTwice|TestTLSElasticsearch|TestAttack|TestSigned|TestRealLate' \
 	  ./internal/e2e ./adapters/elastic ./adapters/typesense ./jobs/cluster
+
+# From git clone to the first collapsed page of a cluster, as README says it, with nothing built or fetched before.
+first-minute:
+	NEARDUP_ENGINES=required NEARDUP_SOAK=1 $(GO) test -count=1 -v -run TestFirstMinute ./internal/e2e
 
 # A thousand faults over all three engines while writers and searchers work, and a ledger of what they were told held against what is
 # stored: about 25 minutes. NEARDUP_SEED repeats the faults of a run.

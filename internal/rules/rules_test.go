@@ -96,7 +96,9 @@ var allowed = map[string][]string{
 	"jobs/flink":           {"sketch"},
 	"demo/corpus":          {},
 	"demo/embedded":        {},
-	"demo/page":            {},
+	"playground":           {"sketch", "sketch/content", "rerank", "adapters", "proxy"},
+	"examples/search":      {},
+	"examples/library":     {"sketch", "rerank"},
 	"internal/engines":     {},
 	"internal/clients":     {"internal/engines"},
 	"cmd/sidecar":          nil, // anything
@@ -105,9 +107,12 @@ var allowed = map[string][]string{
 	"bench":                nil, // a module of its own
 	"bench/fieldtypes":     nil,
 	"internal/differ":      {},
+	"internal/docs":        {},
+	"internal/jsonshape":   {},
 	"internal/faults":      {},
 	"internal/chaos":       {"sketch"},
 	"internal/packages":    {},
+	"internal/pictures":    {},
 	"tools/inspect":        nil, // a module of its own
 }
 

@@ -1,0 +1,138 @@
+package pictures
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// elsewhere are the pictures that another test draws: the lecture's curve, by sketch.
+var elsewhere = []string{"curve.svg"}
+
+var image = regexp.MustCompile(`!\[([^\]]*)\]\((?:docs/)?images/([a-z0-9-]+\.svg)\)`)
+
+var (
+	// figure is a number in a text.
+	figure = regexp.MustCompile(`\d+(\.\d+)?`)
+	// markup is what of a picture can't be read in it.
+	markup = regexp.MustCompile(`(?s)<style>.*</style>|<title.*</desc>|<[^>]*>`)
+)
+
+func figuresOf(text string) (list []float64) {
+	for _, n := range figure.FindAllString(text, -1) {
+		v, _ := strconv.ParseFloat(n, 64) // is one by its form
+		list = append(list, v)
+	}
+	return list
+}
+
+// TestPicturesAreShown holds that every picture is drawn by a test and stands on a page, with a text for those who don't see it whose
+// figures are in the picture.
+func TestPicturesAreShown(t *testing.T) {
+	shown := map[string]bool{}
+	drawing := func(name string) string {
+		text, err := os.ReadFile(filepath.Join(folder, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return markup.ReplaceAllString(string(text), " ")
+	}
+	for _, pattern := range []string{"../../docs/*.md", "../../README.md"} {
+		pages, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range pages {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range image.FindAllStringSubmatch(string(text), -1) {
+				shown[m[2]] = true
+				if len(m[1]) < 40 {
+					t.Errorf("%s shows %s and says only %q of it", path, m[2], m[1])
+				}
+				for _, n := range figuresOf(m[1]) {
+					if !slices.Contains(figuresOf(drawing(m[2])), n) {
+						t.Errorf("%s says %v of %s, which is not in it", path, n, m[2])
+					}
+				}
+			}
+		}
+	}
+	drawn := map[string]bool{}
+	for name := range pictures {
+		drawn[name] = true
+	}
+	for _, name := range elsewhere {
+		drawn[name] = true
+	}
+	files, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if !drawn[f.Name()] {
+			t.Errorf("docs/images/%s is drawn by no test", f.Name())
+		}
+		if !shown[f.Name()] {
+			t.Errorf("docs/images/%s stands on no page", f.Name())
+		}
+	}
+}
+
+var (
+	decision = regexp.MustCompile(`(?m)^# (\d{3}): (.+)$`)
+	entry    = regexp.MustCompile(`(?m)^\| \[(\d{3})\]\(([^)]+)\) \| (.+?) \|`)
+	replaced = regexp.MustCompile(`(?m)^Status: superseded by \[(\d{3})\]`)
+)
+
+// TestDecisionsAreListed holds the index of the decisions to the folder: every one with its number, file and title, in their
+// order, and those that another has replaced with that one's number.
+func TestDecisionsAreListed(t *testing.T) {
+	const dir = "../../docs/decisions/"
+	paths, err := filepath.Glob(dir + "[0-9]*.md")
+	if err != nil || len(paths) < 20 {
+		t.Fatal(len(paths), err)
+	}
+	index, err := os.ReadFile(dir + "README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want, got []string
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Base(path)
+		m := decision.FindStringSubmatch(string(text))
+		if m == nil || !strings.HasPrefix(name, m[1]+"-") {
+			t.Errorf("%s has no heading with its number", name)
+			continue
+		}
+		title := m[2]
+		if by := replaced.FindStringSubmatch(string(text)); by != nil {
+			title += fmt.Sprintf(" (replaced by %s)", by[1])
+		}
+		want = append(want, fmt.Sprintf("%s %s %s", m[1], name, title))
+	}
+	for _, m := range entry.FindAllStringSubmatch(string(index), -1) {
+		got = append(got, strings.Join(m[1:], " "))
+	}
+	for i := range max(len(want), len(got)) {
+		switch {
+		case i >= len(got):
+			t.Errorf("the index lacks %s", want[i])
+		case i >= len(want):
+			t.Errorf("the index has %s, which does not exist", got[i])
+		case got[i] != want[i]:
+			t.Errorf("the index has %q, the folder %q", got[i], want[i])
+		}
+	}
+}

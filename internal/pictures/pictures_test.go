@@ -1,0 +1,129 @@
+package pictures
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/neardup/sidecar/sketch"
+)
+
+var update = flag.Bool("update", false, "draw the pictures anew")
+
+const folder = "../../docs/images"
+
+// pictures are all that are drawn here, by the names of their files.
+var pictures = map[string]func() ([]byte, error){
+	"sketch.svg":    drawShingles,
+	"fold.svg":      drawFold,
+	"threshold.svg": drawThreshold,
+	"error.svg":     drawError,
+	"valley.svg":    drawValley,
+	"flow.svg":      drawFlow,
+}
+
+// simulated are the pictures with dots that were counted among some ten thousand pairs of texts.
+var simulated = []string{"threshold.svg", "error.svg"}
+
+// simulates leaves a test out of the short form, which runs with the race detector and would take a minute over it.
+func simulates(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("sketches some ten thousand pairs of texts")
+	}
+}
+
+// TestPictures holds every picture against the one in the tree, and the tree to those that are drawn.
+func TestPictures(t *testing.T) {
+	for name, draw := range pictures {
+		t.Run(name, func(t *testing.T) {
+			if slices.Contains(simulated, name) {
+				simulates(t)
+			}
+			got, err := draw()
+			if err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(folder, name)
+			if *update {
+				if err := os.WriteFile(path, got, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(got, want) {
+				t.Errorf("%s is not what the code draws: go test ./internal/pictures -update, and look at it", path)
+			}
+			wellFormed(t, got)
+		})
+	}
+}
+
+// wellFormed reports what is no XML, and what would ask for something from elsewhere or run.
+func wellFormed(t *testing.T, svg []byte) {
+	t.Helper()
+	d := xml.NewDecoder(bytes.NewReader(svg))
+	var seen []string
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		element, ok := token.(xml.StartElement)
+		if !ok {
+			continue
+		}
+		if !slices.Contains(seen, element.Name.Local) {
+			seen = append(seen, element.Name.Local)
+		}
+		for _, a := range element.Attr {
+			if a.Name.Local == "href" || a.Name.Local == "src" || a.Name.Local == "onload" {
+				t.Errorf("%s has a %s", element.Name.Local, a.Name.Local)
+			}
+		}
+	}
+	for _, name := range seen {
+		if !slices.Contains([]string{"svg", "title", "desc", "style", "rect", "path", "text", "tspan", "circle"}, name) {
+			t.Errorf("has an element %s", name)
+		}
+	}
+	for _, name := range []string{"title", "desc", "style"} {
+		if !slices.Contains(seen, name) {
+			t.Errorf("has no %s", name)
+		}
+	}
+	if bytes.Contains(svg, []byte("url(")) || bytes.Contains(svg, []byte("@import")) {
+		t.Error("its style asks for something from elsewhere")
+	}
+}
+
+// TestShinglesAreThoseOfTheSketcher holds the shingles that are shown to those that are sketched.
+func TestShinglesAreThoseOfTheSketcher(t *testing.T) {
+	s := sketcher(nil)
+	for _, text := range []string{report, reprint, unlike} {
+		var one []uint64
+		for _, shingle := range shinglesOf(text) {
+			one = append(one, s.Shingles(shingle)...)
+		}
+		slices.Sort(one)
+		if !slices.Equal(slices.Compact(one), s.Shingles(text)) {
+			t.Errorf("%q has other shingles", text)
+		}
+	}
+	common, union := commonOf(shinglesOf(report), shinglesOf(reprint))
+	if got, want := float64(common)/float64(union), sketch.Resemblance(s.Shingles(report), s.Shingles(reprint)); got != want {
+		t.Errorf("a resemblance of %v is shown, %v is exact", got, want)
+	}
+}

@@ -1,0 +1,59 @@
+package rerank_test
+
+import (
+	"fmt"
+	"log"
+
+	"github.com/neardup/sidecar/rerank"
+	"github.com/neardup/sidecar/sketch"
+)
+
+// What docs/library.md shows: a ranked list of your own, and what is left of it.
+func ExampleCollapse() {
+	ranked := []string{
+		"From Monday the late ferry to Saltmere leaves at ten every evening, the council decided.",
+		"From Monday the late ferry to Saltmere sails at ten every evening, the council decided. (Agency)",
+		"The library in Saltmere stays open until midnight for a month, to see who comes.",
+	}
+	s, err := sketch.New(sketch.Scheme{Seed: "chosen once"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	hits := make([]rerank.Hit, len(ranked))
+	for rank, text := range ranked {
+		if k, ok := s.Sketch(text); ok { // a hit without a sketch stays by itself
+			hits[rank] = rerank.Hit{Sketch: &k, Profile: &rerank.Default}
+		}
+	}
+	for _, g := range rerank.Collapse(hits, len(hits), false).Groups {
+		fmt.Printf("%.30s… and %d like it\n", ranked[g.Representative], len(g.Folded))
+	}
+	// Output:
+	// From Monday the late ferry to … and 1 like it
+	// The library in Saltmere stays … and 0 like it
+}
+
+// A profile says when two hits fold: here from 0.5 on, and only those of different hosts, of which the longest is shown.
+func ExampleProfile() {
+	s, err := sketch.New(sketch.Scheme{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	profile := rerank.Profile{Threshold: 0.5, MinShingles: 8, Different: true, Chooses: true}
+	hit := func(host, text string) rerank.Hit {
+		k, _ := s.Sketch(text)
+		traits := rerank.Traits{Different: [][]string{{host}}, Merit: rerank.Merit{Known: true, Number: float64(k.Shingles)}}
+		return rerank.Hit{ID: host, Sketch: &k, Profile: &profile, Traits: traits}
+	}
+	hits := []rerank.Hit{
+		hit("gazette.example", "From Monday the late ferry to Saltmere leaves at ten every evening, the council decided."),
+		hit("gazette.example", "From Monday the late ferry to Saltmere leaves at ten every evening, the council decided!"),
+		hit("wire.example", "From Monday the late ferry to Saltmere leaves at ten every evening, the council decided. (Agency)"),
+	}
+	for _, g := range rerank.Collapse(hits, len(hits), false).Groups {
+		fmt.Println(hits[g.Representative].ID, "for ranks", g.Leader, g.Folded)
+	}
+	// Output:
+	// wire.example for ranks 0 [0]
+	// gazette.example for ranks 1 []
+}
