@@ -82,6 +82,16 @@ func (h *Handler) begin(w http.ResponseWriter, r *http.Request) (*underway, *htt
 	return u, r
 }
 
+// Times are how long a request took: waiting for the engine, in our own work, and in all.
+type Times struct{ Engine, Own, Total time.Duration }
+
+type timesKey struct{}
+
+// WithTimes returns a context for one request to a Handler, whose times are in t when the Handler has answered it.
+func WithTimes(ctx context.Context, t *Times) context.Context {
+	return context.WithValue(ctx, timesKey{}, t)
+}
+
 // is takes what kind of request it is.
 func (h *Handler) is(ctx context.Context, kind string) {
 	h.counts.add("requests", kind)
@@ -102,6 +112,9 @@ func (h *Handler) end(u *underway, r *http.Request) {
 		h.counts.add("broken_off", "") // while the reply was looked through or copied
 	}
 	u.endSpan(h.Traces)
+	if t, wanted := u.Context.Value(timesKey{}).(*Times); wanted {
+		*t = Times{Engine: engine, Own: max(took-engine-client, 0), Total: took}
+	}
 	if h.Log.Enabled(context.Background(), slog.LevelDebug) {
 		h.Log.Debug("request", "kind", u.kind, "method", u.method, "status", u.status, "whole", u.ended, "took", took.String(),
 			"engine_took", engine.String(), "trace_id", u.traceID(r.Header))

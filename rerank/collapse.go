@@ -226,7 +226,7 @@ func choose(hits []Hit, members, in []int) Group {
 		if hits[leader].Pinned {
 			sorted = best[1:]
 		}
-		slices.SortStableFunc(sorted, func(a, b int) int { return profile.order(profile.merit(&hits[a]), profile.merit(&hits[b])) })
+		slices.SortStableFunc(sorted, func(a, b int) int { return profile.Compare(&hits[a], &hits[b]) })
 	}
 	keep := min(max(profile.Keep, 1), len(best))
 	g.Representative, in[leader] = best[0], best[0]
@@ -241,6 +241,15 @@ func choose(hits []Hit, members, in []int) Group {
 	slices.Sort(g.Kept)
 	slices.Sort(g.Folded)
 	return g
+}
+
+// Compare compares two members of a group whose leader has the profile: negative where the first is shown rather than the second, 0 where
+// their ranks decide.
+func (p *Profile) Compare(a, b *Hit) int {
+	if !p.Chooses {
+		return 0
+	}
+	return p.order(p.merit(a), p.merit(b))
 }
 
 // merit is a member's merit by the leader's profile.

@@ -1,0 +1,112 @@
+package elastic
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// notInNames are the characters that no index's name holds.
+const notInNames = `\/*?"<>| ,#:`
+
+// LookFor returns the request of a look.
+func LookFor(l adapters.Look) (*adapters.Request, error) {
+	odd := strings.ContainsAny(l.Index, notInNames) || strings.ContainsAny(l.Index[:min(1, len(l.Index))], "_-+")
+	if odd || strings.Trim(l.Index, ".") == "" {
+		return nil, fmt.Errorf("index: %q is no single index: name one of those that there are", l.Index)
+	}
+	wanted := []byte(`{"match_all":{}}`)
+	if l.Words != "" {
+		wanted = adapters.AppendString([]byte(`{"multi_match":{"lenient":true,"query":`), l.Words)
+		wanted = append(append(append(wanted, `,"fields":`...), stringsOf(l.Fields)...), `}}`...)
+	}
+	shown := slices.Clone(l.Fields)
+	for _, field := range l.Titles {
+		if !slices.Contains(shown, field) {
+			shown = append(shown, field)
+		}
+	}
+	body := strconv.AppendInt([]byte(`{"track_total_hits":true,"size":`), int64(l.Size), 10)
+	body = append(append(append(append(body, `,"query":`...), wanted...), `,"_source":`...), sourceOf(shown)...)
+	body = append(body, '}')
+	if l.Judged {
+		var err error
+		r := reading{sketchOnly: true, judged: true, deciding: decidingOf(l.Deciding)}
+		if body, err = listed(body, "docvalue_fields", new(query).extractions(r)); err != nil {
+			return nil, err
+		}
+	}
+	header := adapters.Header{"Content-Type": {jsonType}, "Accept": {jsonType}}
+	for key, values := range l.Header {
+		header[key] = values
+	}
+	return &adapters.Request{
+		Method: "POST", Path: "/" + url.PathEscape(l.Index) + "/_search", Header: header, Body: body,
+	}, nil
+}
+
+// LookedAt reads the reply to a look. Where the engine refused, the error is of its own words and status.
+func (d Dialect) LookedAt(l adapters.Look, reply *adapters.Reply) (adapters.Looked, error) {
+	if reply.Status >= 300 {
+		return adapters.Looked{}, refusalOf(reply.Status, reply.Body)
+	}
+	list, total, _, err := readHits(reply.Body, l.Deciding)
+	if errors.Is(err, adapters.ErrWidened) {
+		return adapters.Looked{}, &refusal{status: 400, reason: failureIn(reply.Body)}
+	}
+	if err != nil {
+		return adapters.Looked{}, adapters.NotUnderstood(err)
+	}
+	looked := adapters.Looked{Total: total}
+	for _, raw := range list {
+		hit, err := d.lookedHit(raw)
+		if err != nil {
+			return adapters.Looked{}, adapters.NotUnderstood(err)
+		}
+		looked.Hits = append(looked.Hits, hit)
+	}
+	return looked, nil
+}
+
+func (d Dialect) lookedHit(raw []byte) (h adapters.LookedHit, err error) {
+	members, err := adapters.Members(raw)
+	if err != nil {
+		return h, err
+	}
+	index, ok := adapters.Text(adapters.Get(members, "_index"))
+	id, identified := adapters.Text(adapters.Get(members, "_id"))
+	if !ok || !identified {
+		return h, errors.New("a hit without _index or _id")
+	}
+	extracted, _ := adapters.Members(adapters.Get(members, "fields")) // there are none where none has a value
+	h.Name, h.Document = index, sourceIn(members)
+	h.Seen = adapters.Seen{
+		Index: d.ruleName(index), ID: id, Stored: storedSketch(extracted), Values: valuesIn(extracted),
+	}
+	document := h.Document
+	h.Seen.Document = func(*adapters.Rule) []byte { return document }
+	if score := adapters.Get(members, "_score"); score != nil && string(score) != "null" {
+		h.Score = score
+	}
+	return h, nil
+}
+
+// failureIn returns the reason of the first failure of a shard.
+func failureIn(reply []byte) string {
+	root, _ := adapters.Members(reply)
+	shards, _ := adapters.Members(adapters.Get(root, "_shards"))
+	failures, _ := adapters.Elements(adapters.Get(shards, "failures"))
+	for _, failure := range failures {
+		members, _ := adapters.Members(failure)
+		reason, _ := adapters.Members(adapters.Get(members, "reason"))
+		if text, ok := adapters.Text(adapters.Get(reason, "reason")); ok {
+			return "a shard failed: " + text
+		}
+	}
+	return "a shard failed"
+}

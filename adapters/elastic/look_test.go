@@ -1,0 +1,135 @@
+package elastic
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// TestLookFor: the request names one index, quotes what was typed, and reads what the judge needs where it is asked to.
+func TestLookFor(t *testing.T) {
+	for _, name := range []string{
+		"", ".", "..", "_all", "_doc", "-a", "+a", "*", "a*", "a,b", "a/b", `a\b`, "a?b", "<a-{now/d}>", "c:a", "a b", "a#b",
+		`a"b`, "a|b", "/_bulk",
+	} {
+		if r, err := LookFor(adapters.Look{Index: name}); err == nil {
+			t.Errorf("%q: %s", name, r.Path)
+		}
+	}
+	l := adapters.Look{
+		Index: "ä%20.b", Words: "say \"hi\"\n}", Size: 7, Fields: []string{"title", `a"b`}, Titles: []string{"name", "title"},
+		Judged: true, Header: adapters.Header{"Authorization": {"x"}}, Deciding: []adapters.Deciding{{Field: "at", Date: true}, {Field: "host"}},
+	}
+	r, err := LookFor(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const body = `{"track_total_hits":true,"size":7,"query":{"multi_match":{"lenient":true,` +
+		`"query":"say \"hi\"\u000a}","fields":["title","a\"b"]}},` +
+		`"_source":["title","a\"b","name"],"docvalue_fields":["neardup_sketch",{"field":"at","format":"epoch_millis"},"host"]}`
+	if string(r.Body) != body || !json.Valid(r.Body) || r.Path != "/%C3%A4%2520.b/_search" || r.Method != "POST" ||
+		r.Header["Authorization"][0] != "x" {
+		t.Errorf("%s %s %v\n%s", r.Method, r.Path, r.Header, r.Body)
+	}
+	if class := (Dialect{}).Classify(r); class.Kind != adapters.Search {
+		t.Errorf("it is a %s", class.Kind)
+	}
+	if r, err = LookFor(adapters.Look{Index: "a", Size: 1, Fields: []string{"b"}}); err != nil ||
+		string(r.Body) != `{"track_total_hits":true,"size":1,"query":{"match_all":{}},"_source":["b"]}` {
+		t.Errorf("%v %s", err, r.Body)
+	}
+}
+
+// TestLookedAt: hits are read as a search that is collapsed reads them, and refusals are the engine's own.
+func TestLookedAt(t *testing.T) {
+	reply := `{"hits":{"total":{"value":9,"relation":"eq"},"hits":[
+{"_index":".ds-logs-2026.01.02-000003","_id":"1","_score":1.25,"_source":{"b":"x"},"fields":{"neardup_sketch":["abc"],"host":["h","i"]}},
+{"_index":"a","_id":"2","_score":null}]}}`
+	got, err := Dialect{}.LookedAt(adapters.Look{}, &adapters.Reply{Status: 200, Body: []byte(reply)})
+	if err != nil || got.Total != 9 || len(got.Hits) != 2 || got.Doubting {
+		t.Fatalf("%v %+v", err, got)
+	}
+	first, second := got.Hits[0], got.Hits[1]
+	if first.Index != "logs" || first.Name != ".ds-logs-2026.01.02-000003" || first.ID != "1" || first.Stored != "abc=" ||
+		string(first.Score) != "1.25" || string(first.Document) != `{"b":"x"}` ||
+		fmt.Sprint(first.Values(adapters.Deciding{Field: "host"})) != "[h i]" {
+		t.Errorf("%+v", first)
+	}
+	if second.Score != nil || string(second.Seen.Document(nil)) != "{}" || second.Stored != "" {
+		t.Errorf("%+v", second)
+	}
+	for _, c := range []struct {
+		status int
+		body   string
+		want   int
+	}{
+		{403, `{"error":{"type":"security_exception","reason":"no"},"status":403}`, 403},
+		{200, `{"_shards":{"failed":1,"failures":[{"reason":{"type":"x","reason":"[host] is a text"}}]},"hits":{"hits":[]}}`, 400},
+		{200, `{"hits":{"hits":[{"_id":"1"}]}}`, 0},
+		{200, `nothing`, 0},
+	} {
+		look := adapters.Look{Deciding: []adapters.Deciding{{Field: "host"}}}
+		_, err := Dialect{}.LookedAt(look, &adapters.Reply{Status: c.status, Body: []byte(c.body)})
+		if err == nil || adapters.StatusOf(err) != c.want || c.want == 0 && !errors.Is(err, adapters.ErrNotUnderstood) {
+			t.Errorf("%s: %v", c.body, err)
+		}
+	}
+}
+
+// TestRealListed: the indices come with how many documents they hold, data streams as themselves, and hidden ones only where a
+// rule says so.
+func TestRealListed(t *testing.T) {
+	onBoth(t, func(t *testing.T, l *larder) {
+		name := strings.ReplaceAll(strings.ToLower(l.name), "_", "-")
+		for i, index := range []string{name + "a", name + "b", "." + name + "c", "." + name + "d"} {
+			l.create(index, `"body":{"type":"text"}`, 1)
+			l.must("POST", "/"+index+"/_bulk?refresh=true", strings.Repeat("{\"index\":{}}\n{\"body\":\"x\"}\n", i+1))
+		}
+		want := map[string]int{"a": 1, "b": 2, ".c": 3}
+		if l.d.OpenSearch { // where a test can be rid of one again
+			want["stream"] = 1
+			l.stream(name + "stream")
+		}
+		u, err := url.Parse(l.url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rules := adapters.Rules{{Match: "." + name + "c"}}
+		list, err := Listed(t.Context(), Open(http.DefaultTransport, []*url.URL{u}, rules)(nil, ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := map[string]int{}
+		for _, i := range list {
+			if strings.Contains(i.Name, name) {
+				found[strings.Replace(i.Name, name, "", 1)] = i.Documents
+			}
+		}
+		if diff := cmp.Diff(want, found); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// stream makes a data stream with one document, until the test ends.
+func (l *larder) stream(name string) {
+	l.t.Helper()
+	l.t.Cleanup(func() {
+		for _, path := range []string{"/_data_stream/", "/_index_template/"} {
+			request, _ := http.NewRequest("DELETE", l.url+path+name, nil) // the test's context is done
+			if resp, err := http.DefaultClient.Do(request); err == nil {
+				_ = resp.Body.Close()
+			}
+		}
+	})
+	l.must("PUT", "/_index_template/"+name, `{"index_patterns":["`+name+`"],"data_stream":{},"priority":500}`)
+	l.must("POST", "/"+name+"/_doc?refresh=true", `{"@timestamp":"2026-01-01T00:00:00Z","body":"x"}`)
+}

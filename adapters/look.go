@@ -1,0 +1,55 @@
+package adapters
+
+// What a person who looks at lists asks of an engine: which indices there are, and a search of the words that were typed. Each
+// adapter has functions that make the requests and read the replies. None of them changes anything.
+
+// Look is a search of typed words in one index.
+type Look struct {
+	Index, Words string
+	// Size is how many ranks are read.
+	Size int
+	// Header carries the credentials with which it is made.
+	Header Header
+	// Fields are the text fields to search in and to show, Titles further ones to show.
+	Fields, Titles []string
+	// Judged says that what hits are folded and chosen by is read too: our field and the Deciding ones.
+	Judged   bool
+	Deciding []Deciding
+}
+
+// Looked is the list that a look found.
+type Looked struct {
+	// Total is the engine's count, -1 where it gave none.
+	Total int
+	Hits  []LookedHit
+	// Doubting is that of a [Judge] of the hits.
+	Doubting bool
+}
+
+// LookedHit is a hit of a look.
+type LookedHit struct {
+	// Seen is what a [Judge] takes, ID the document's own id and Document its JSON as far as it was read.
+	Seen
+	Document []byte
+	// Name is the concrete index, be it other than the one that rules are matched against.
+	Name string
+	// Score is a JSON number, nil where there is none. Pinned is that of a [rerank.Hit].
+	Score  []byte
+	Pinned bool
+}
+
+// Listed is a concrete index and how many documents it holds, -1 where that is not told.
+type Listed struct {
+	Index
+	Documents int
+}
+
+// FieldTexts returns the texts of the rule's fields in a whole document's JSON, a list for each field in the rule's order.
+func (r *Rule) FieldTexts(document []byte) [][]string {
+	members, _, err := r.members(document)
+	if err != nil {
+		return make([][]string, len(r.Fields))
+	}
+	found := r.find(members)
+	return found.byField
+}

@@ -1,0 +1,70 @@
+package typesense
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// LookFor returns the request of a look.
+func LookFor(l adapters.Look) (*adapters.Request, error) {
+	if strings.ContainsAny(l.Index, "/*,") || strings.Trim(l.Index, ".") == "" {
+		return nil, fmt.Errorf("index: %q is no single collection: name one of those that there are", l.Index)
+	}
+	words, shown := l.Words, append([]string{"id"}, rooted(slices.Concat(l.Fields, l.Titles))...)
+	if words == "" {
+		words = "*"
+	}
+	if l.Judged {
+		shown = append(append(shown, adapters.SketchField), decidingFields(l.Deciding)...)
+	}
+	params := url.Values{
+		"q": {words}, "query_by": {strings.Join(l.Fields, ",")}, "per_page": {strconv.Itoa(l.Size)},
+		"include_fields": {strings.Join(shown, ",")}, "highlight_fields": {nothing},
+	}
+	query := params.Encode()
+	if len(query) > maxQuery-maxQuery/8 { // what a control adds has room too
+		return nil, errors.New("query: it is too long for this engine: type fewer words")
+	}
+	return &adapters.Request{
+		Method: "GET", Path: "/collections/" + url.PathEscape(l.Index) + "/documents/search", RawQuery: query, Header: l.Header,
+	}, nil
+}
+
+// LookedAt reads the reply to a look. Where the engine refused, the error is of its own words and status.
+func LookedAt(l adapters.Look, reply *adapters.Reply) (adapters.Looked, error) {
+	if err := refusalOf(reply.Status, reply.Body); err != nil {
+		return adapters.Looked{}, err
+	}
+	result, err := parseResult(reply.Body, ask{content: asSent})
+	if err != nil {
+		return adapters.Looked{}, adapters.NotUnderstood(err)
+	}
+	key := keyOf(&adapters.Request{Header: l.Header}, nil)
+	q := query{fixed: embedded(key)}
+	looked := adapters.Looked{Total: result.found, Doubting: true} // as in a search that is collapsed
+	for _, h := range result.hits {
+		if h.id == "" {
+			return adapters.Looked{}, adapters.NotUnderstood(errors.New("a hit without id"))
+		}
+		document := unflattened(h.document)
+		hit := adapters.LookedHit{Document: document, Name: result.collection, Pinned: h.curated}
+		hit.Seen = adapters.Seen{Index: result.collection, ID: h.id, Stored: h.stored, Values: deciding(h.document)}
+		hit.Seen.Document = func(rule *adapters.Rule) []byte {
+			if !q.mayRead(rule.Fields) {
+				return nil
+			}
+			return document
+		}
+		if members, err := adapters.Members(h.raw); err == nil {
+			hit.Score = adapters.Get(members, "text_match")
+		}
+		looked.Hits = append(looked.Hits, hit)
+	}
+	return looked, nil
+}
