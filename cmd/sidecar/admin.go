@@ -17,6 +17,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/neardup/sidecar/playground"
 )
 
 const (
@@ -26,11 +28,13 @@ const (
 	probedFor = time.Second
 )
 
-// status answers on the admin listener. Its fields pprof and meters are set before handler.
+// status answers on the admin listener. Its fields pprof, meters and plays are set before handler.
 type status struct {
 	draining atomic.Bool
-	pprof    bool    // profiles are shown
-	meters   *meters // nil for none
+	pprof    bool                // profiles are shown
+	meters   *meters             // nil for none
+	plays    *playground.Handler // nil for none
+	playing  atomic.Bool         // it is shown
 
 	// host is the one that the configuration names, under which the pages can be asked for; nil for none.
 	host   atomic.Pointer[string]
@@ -54,6 +58,7 @@ func (s *status) handler() http.Handler {
 	mux.HandleFunc("GET /readyz", s.ready)
 	mux.Handle("GET /version", s.guarded(http.HandlerFunc(showVersion)))
 	mux.Handle("GET /{$}", s.guarded(http.HandlerFunc(s.index)))
+	mux.Handle(playground.Prefix, s.guarded(http.HandlerFunc(s.play)))
 	if s.meters != nil {
 		mux.Handle("GET /metrics", s.guarded(s.meters.handler()))
 	}
@@ -142,6 +147,9 @@ func (s *status) warnOpen(log *slog.Logger, addr net.Addr) {
 		return
 	}
 	shows := "health, version, engines' addresses, metrics"
+	if s.playing.Load() {
+		shows += ", a page that searches the engines with the credentials of whoever types them, or with none"
+	}
 	if s.pprof {
 		shows += ", profiles of memory and processor"
 	}
@@ -151,7 +159,35 @@ func (s *status) warnOpen(log *slog.Logger, addr net.Addr) {
 //go:embed admin.html
 var indexPage string
 
-func (s *status) index(w http.ResponseWriter, _ *http.Request) {
+// links are the pages beside the playground.
+func (s *status) links() []playground.Link {
+	list := []playground.Link{
+		{Path: "/livez", Says: "the process runs"}, {Path: "/readyz?verbose", Says: "the engines can be reached"},
+	}
+	if s.meters != nil {
+		list = append(list, playground.Link{Path: "/metrics", Says: "counters and times for Prometheus"})
+	}
+	list = append(list, playground.Link{Path: "/version", Says: "what is running"})
+	if s.pprof {
+		list = append(list, playground.Link{Path: "/debug/pprof/", Says: "profiles"})
+	}
+	return list
+}
+
+// play answers for the playground, where it is shown.
+func (s *status) play(w http.ResponseWriter, r *http.Request) {
+	if s.plays == nil || !s.playing.Load() {
+		page(w, http.StatusNotFound, "the playground is off: playground: true in the configuration turns it on")
+		return
+	}
+	s.plays.ServeHTTP(w, r)
+}
+
+func (s *status) index(w http.ResponseWriter, r *http.Request) {
+	if s.plays != nil && s.playing.Load() {
+		s.plays.ServeHTTP(w, r)
+		return
+	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	text := indexPage
 	if s.pprof {

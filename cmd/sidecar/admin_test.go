@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -73,6 +75,40 @@ func TestReadyWithASilentNode(t *testing.T) {
 		statusBefore(t, c.nodes...).handler().ServeHTTP(w, httptest.NewRequest("GET", "http://localhost"+c.path, nil))
 		if took := time.Since(began); w.Code != c.code || took > c.within || strings.Contains(w.Body.String(), "hunter2") {
 			t.Errorf("%s of %d nodes: %d after %v: %s", c.path, len(c.nodes), w.Code, took, w.Body)
+		}
+	}
+}
+
+// TestOthersAreWarnedOf: where others than this machine can reach the admin listener, a line says so and what they are shown.
+func TestOthersAreWarnedOf(t *testing.T) {
+	const search = "searches the engines"
+	for _, c := range []struct {
+		address        string
+		playing, warns bool
+	}{{"127.0.0.1", true, false}, {"::1", true, false}, {"0.0.0.0", true, true}, {"::", false, true}, {"10.1.2.3", false, true}} {
+		var s status
+		s.playing.Store(c.playing)
+		var log strings.Builder
+		s.warnOpen(slog.New(slog.NewTextHandler(&log, nil)), &net.TCPAddr{IP: net.ParseIP(c.address), Port: 9600})
+		if line := log.String(); (line != "") != c.warns || strings.Contains(line, search) != (c.warns && c.playing) {
+			t.Errorf("%+v: %s", c, line)
+		}
+	}
+}
+
+// TestPlaygroundByAddress: without a word in the file the playground is on where none but this machine can reach it, and what the file says
+// holds everywhere.
+func TestPlaygroundByAddress(t *testing.T) {
+	for admin, on := range map[string]bool{
+		"127.0.0.1:9600": true, "127.9.9.9:9600": true, "[::1]:9600": true, "localhost:9600": true, "LocalHost:9600": true,
+		"0.0.0.0:9600": false, ":9600": false, "[::]:9600": false, "10.1.2.3:9600": false, "search.example:9600": false, "localhost.example:9600": false,
+	} {
+		for line, want := range map[string]bool{"": on, "playground: true": true, "playground: false": false} {
+			text := fmt.Sprintf("admin: %q\n%s\nengines: [{listen: \"127.0.0.1:0\", kind: embedded, indices: [{match: a, fields: [b]}]}]\n", admin, line)
+			c, err := parse([]byte(text), func(string) (string, bool) { return "", false })
+			if err != nil || c.Playground != want {
+				t.Errorf("%s: %v, want %t", text, err, want)
+			}
 		}
 	}
 }

@@ -39,7 +39,9 @@ Up to --documents of an index are read; of a larger one so many chosen at random
 stored, --sample documents are looked up in the whole of it.
 
 --html writes a report with plots as one file that asks for nothing from elsewhere. It quotes your documents: give it to those
-who may read them.`,
+who may read them.
+
+Exit code 0: done. 1: failed or interrupted, for one index at least.`,
 		Example: `  sidecar calibrate --index news-2024
   sidecar calibrate --index news-2024 --html report.html
   sidecar calibrate --engine archive --sample 5000 --output json > calibration.json`,
@@ -55,7 +57,7 @@ who may read them.`,
 	flags.IntVar(&f.Examples, "examples", f.Examples, "show so many pairs of each level")
 	flags.Uint64Var(&f.Seed, "seed", f.Seed, "what is chosen: the same seed chooses the same of the same documents")
 	flags.StringVar(&f.html, "html", "", "write a report with plots to this `file`")
-	flags.StringVar(&f.output, "output", "text", "`text` or json")
+	addOutput(flags, &f.output)
 	return cmd
 }
 
@@ -81,6 +83,11 @@ func (f *calibrateFlags) run(cmd *cobra.Command) error {
 	}
 	r := calibrateRun{flags: *f, out: cmd.OutOrStdout(), err: cmd.ErrOrStderr(), list: []calibrated{}}
 	return r.engines(cmd.Context(), engines)
+}
+
+// calibrateResult is what is reported in JSON.
+type calibrateResult struct {
+	Indices []calibrated `json:"indices"`
 }
 
 // calibrated is what was found in one index.
@@ -117,15 +124,13 @@ func (r *calibrateRun) engines(ctx context.Context, engines []*opened) error {
 		if r.flags.index != "" {
 			return fmt.Errorf("no index behind %s: see the names of your indices, and the rules with: sidecar config check", r.flags.index)
 		}
-		if r.flags.output == "text" {
+		if r.flags.output == formText {
 			_, err := fmt.Fprintln(r.out, "nothing to do: no index matches a rule")
 			return err
 		}
 	}
-	if r.flags.output == "json" {
-		errs = append(errs, writeJSON(r.out, struct {
-			Indices []calibrated `json:"indices"`
-		}{r.list}))
+	if r.flags.output == formJSON {
+		errs = append(errs, writeJSON(r.out, calibrateResult{r.list}))
 	}
 	if r.flags.html != "" && len(r.list) > 0 {
 		err := writeReport(r.flags.html, r.list)
@@ -156,12 +161,12 @@ func (r *calibrateRun) index(ctx context.Context, e *opened, index adapters.Inde
 		if ctx.Err() != nil {
 			return nil
 		}
-		return fmt.Errorf("engine %s: %w", e.config.Name, err)
+		return e.failed(err)
 	}
 	differ(rule.Sketcher.Scheme(), report)
 	found := calibrated{Engine: e.config.Name, Report: report, Seconds: time.Since(start).Round(time.Millisecond).Seconds()}
 	r.list = append(r.list, found)
-	if r.flags.output == "text" {
+	if r.flags.output == formText {
 		_, err = io.WriteString(r.out, found.String())
 	}
 	return err

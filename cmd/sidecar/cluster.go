@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,9 +31,11 @@ type clusterFlags struct {
 	memory                   memorySize
 	common                   int
 	tempDir, output, report  string
-	write                    bool
-	flink                    flinkFlags
-	metrics                  *jobMetrics
+	// file is what output names, unless that is a form.
+	file    string
+	write   bool
+	flink   flinkFlags
+	metrics *jobMetrics
 }
 
 // onFlink is what --engine says where the pairs are to be found on an Apache Flink.
@@ -54,8 +57,9 @@ hangs together. What comes out depends neither on the order of the documents nor
 A file has one JSON object in each line, gzipped if its name ends in .gz; - is standard input. For a file the defaults apply unless
 --config names a configuration, of which the section sketch counts, and the rule if there is one alone or --index names it.
 
---output writes each document with its cluster, the size of that, and the agreement with its first: as JSON lines, or as CSV where
-the name ends in .csv. The file appears when it is whole. --write stores the ids of the clusters in the engine's documents, where
+A report is printed, as text or as JSON (--output json). Where --output names a file, each document goes there with its cluster, the
+size of that, and the agreement with its first: as JSON lines, or as CSV where the name ends in .csv; the file appears when it is
+whole, and --report json prints the report as JSON beside it. --write stores the ids of the clusters in the engine's documents, where
 the rule has native: true or on_duplicate: tag; it writes only what changes, and leaves alone what changed meanwhile.
 
 --memory bounds what grows with the texts; beyond that there are some 40 bytes for each document. What does not fit goes to
@@ -68,7 +72,8 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
 		Example: `  sidecar cluster --index news-2024
   sidecar cluster --index news-2024 --write
   sidecar cluster --input lyrics.jsonl.gz --fields title,text --output clusters.csv
-  sidecar cluster --input pages.jsonl --id url --fields body --host-field url --report json > report.json
+  sidecar cluster --input pages.jsonl --id url --fields body --host-field url --output json > report.json
+  sidecar cluster --input pages.jsonl --id url --fields body --output clusters.jsonl --report json
   sidecar cluster --index news-2024 --write --engine flink --gateway http://flink:8083 --shared /mnt/shared
   sidecar cluster --config config.yaml --index links --input links.jsonl --algorithm broder --common 200 --temp-dir /big/disk`,
 		Args: cobra.NoArgs,
@@ -86,9 +91,9 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
 	flags.Var(&f.memory, "memory", "`bytes` to work in, such as 512m or 4g")
 	flags.IntVar(&f.common, "common", cluster.DefaultCommon, "broder leaves out shingles that more than so many texts have")
 	flags.StringVar(&f.tempDir, "temp-dir", "", "`directory` for temporary files (by default the system's)")
-	flags.StringVar(&f.output, "output", "", "write the clusters to this `file`: .jsonl or .csv")
+	flags.StringVar(&f.output, "output", "", "the `form` of the report: text or json; or write the clusters to this file: .jsonl or .csv")
 	flags.BoolVar(&f.write, "write", false, "store the ids of the clusters in the engine's documents")
-	flags.StringVar(&f.report, "report", "text", "`form` of the report: text or json")
+	flags.StringVar(&f.report, "report", "", "the `form` of the report, text or json, where --output names a file")
 	f.flink.add(flags)
 	f.metrics.add(flags)
 	return cmd
@@ -96,6 +101,9 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
 
 // check returns what is wrong with the flags by themselves.
 func (f *clusterFlags) check(cmd *cobra.Command) error {
+	if err := f.checkOutput(); err != nil {
+		return err
+	}
 	switch {
 	case f.input == "" && f.index == "":
 		return errors.New("nothing to cluster: name an index with --index, or a file with --input")
@@ -109,16 +117,32 @@ func (f *clusterFlags) check(cmd *cobra.Command) error {
 		return fmt.Errorf("--threshold: %v is out of range: use a number above 0, at most 1 (0.64 is usual)", f.threshold)
 	case f.common < 2:
 		return fmt.Errorf("--common: %d is too few: use at least 2 (%d is usual)", f.common, cluster.DefaultCommon)
-	case f.report != "text" && f.report != "json":
-		return fmt.Errorf("--report: %q is unknown: use text or json", f.report)
-	case f.output != "" && !strings.HasSuffix(f.output, ".jsonl") && !strings.HasSuffix(f.output, ".csv"):
-		return fmt.Errorf("--output: %q is of no known kind: use a name that ends in .jsonl or .csv", f.output)
-	case f.output != "" && !isFolder(filepath.Dir(f.output)): // rather now than after hours
-		return fmt.Errorf("--output: there is no directory %s: name a file in one that you may write to", filepath.Dir(f.output))
 	case f.write && f.algorithm == string(cluster.Exact):
 		return errors.New("--write: searches take a cluster for all near-duplicates, and exact finds equal texts alone: use bands or broder")
 	case f.engine == onFlink && f.algorithm != "" && f.algorithm != string(cluster.Bands):
 		return fmt.Errorf("--engine flink: finds the pairs of bands alone, not of %s", f.algorithm)
+	}
+	return nil
+}
+
+// checkOutput tells apart what --output can be, and returns what is wrong with it and --report.
+func (f *clusterFlags) checkOutput() error {
+	switch {
+	case f.output == formText || f.output == formJSON:
+		if f.report != "" && f.report != f.output {
+			return fmt.Errorf("--report: %s is another form than --output %s: drop one of them", f.report, f.output)
+		}
+		f.report = f.output
+	case f.output == "":
+	case !strings.HasSuffix(f.output, ".jsonl") && !strings.HasSuffix(f.output, ".csv"):
+		return fmt.Errorf("--output: %q is of no known kind: use text or json, or a file whose name ends in .jsonl or .csv", f.output)
+	case !isFolder(filepath.Dir(f.output)): // rather now than after hours
+		return fmt.Errorf("--output: there is no directory %s: name a file in one that you may write to", filepath.Dir(f.output))
+	default:
+		f.file = f.output
+	}
+	if f.report = cmp.Or(f.report, formText); f.report != formText && f.report != formJSON {
+		return fmt.Errorf("--report: %q is unknown: use text or json", f.report)
 	}
 	return nil
 }
@@ -274,10 +298,10 @@ func (c *clustering) document(d *cluster.Document, s *sketch.Sketch, texts []str
 
 // save visits the clusters, writes them where --output says, and returns the report.
 func (c *clustering) save(ctx context.Context) (*cluster.Report, error) {
-	if c.flags.output == "" {
+	if c.flags.file == "" {
 		return c.corpus.Report(ctx, nil)
 	}
-	out, err := newClusterFile(c.flags.output)
+	out, err := newClusterFile(c.flags.file)
 	if err != nil {
 		return nil, err
 	}

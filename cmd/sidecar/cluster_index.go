@@ -34,7 +34,7 @@ func (c *clustering) readIndex(cmd *cobra.Command) (*indexSource, error) {
 		return nil, err
 	}
 	if err := s.readAll(cmd.Context(), c); err != nil {
-		return nil, fmt.Errorf("engine %s: %w", s.config.Name, err)
+		return nil, s.failed(err)
 	}
 	return s, nil
 }
@@ -73,7 +73,7 @@ func (c *clustering) find(ctx context.Context, config *Config) (*indexSource, er
 	for _, e := range engines {
 		indices, err := e.matching(ctx, c.flags.index)
 		if err != nil {
-			return nil, fmt.Errorf("engine %s: %w", e.config.Name, err)
+			return nil, e.failed(err)
 		}
 		for _, index := range indices {
 			if rule := e.rules.Of(index); rule != nil {
@@ -106,7 +106,7 @@ func (s *indexSource) writable(ctx context.Context, f *clusterFlags) error {
 	}
 	prepared, err := s.prepare(ctx, s.index.Name)
 	if err != nil {
-		return fmt.Errorf("engine %s: %w", s.config.Name, err)
+		return s.failed(err)
 	}
 	for _, index := range prepared {
 		if !index.Ready {

@@ -32,7 +32,7 @@ func (c *clustering) readFile(cmd *cobra.Command) error {
 	if f.engine != "" && f.engine != onFlink {
 		return errors.New("--engine: a file is on no engine: use --index without --input, or --engine flink")
 	}
-	o := offline{index: f.index, fields: f.fields, output: "text"}
+	o := offline{index: f.index, fields: f.fields, output: formText}
 	g, err := o.ground(cmd)
 	if err != nil {
 		return err

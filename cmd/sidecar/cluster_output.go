@@ -89,21 +89,24 @@ func (f *clusterFile) drop() {
 	_ = os.Remove(f.file.Name())
 }
 
+// clusterResult is what is reported in JSON.
+type clusterResult struct {
+	Algorithm cluster.Algorithm `json:"algorithm"`
+	Threshold float64           `json:"threshold"`
+	Bands     int               `json:"bands,omitempty"`
+	Rows      int               `json:"rows,omitempty"`
+	*cluster.Report
+	Written *cluster.Written `json:"written,omitempty"`
+}
+
 // print prints the report, and what was written to the engine if anything was to be.
 func (c *clustering) print(r *cluster.Report, w *cluster.Written) error {
 	bands, rows := c.corpus.Shape()
 	if c.algorithm != cluster.Bands {
 		bands, rows = 0, 0
 	}
-	if c.flags.report == "json" {
-		return writeJSON(c.out, struct {
-			Algorithm cluster.Algorithm `json:"algorithm"`
-			Threshold float64           `json:"threshold"`
-			Bands     int               `json:"bands,omitempty"`
-			Rows      int               `json:"rows,omitempty"`
-			*cluster.Report
-			Written *cluster.Written `json:"written,omitempty"`
-		}{c.algorithm, c.rule.Profile.Threshold, bands, rows, r, w})
+	if c.flags.report == formJSON {
+		return writeJSON(c.out, clusterResult{c.algorithm, c.rule.Profile.Threshold, bands, rows, r, w})
 	}
 	p := textReport{w: c.out}
 	p.title(c, r)
@@ -134,10 +137,14 @@ func (p *textReport) title(c *clustering, r *cluster.Report) {
 	if bands, rows := c.corpus.Shape(); c.algorithm == cluster.Bands {
 		by += fmt.Sprintf(" (%d of %d rows)", bands, rows)
 	}
-	p.printf("%d documents, %d different texts: by %s at %v, in %s\n", r.Documents, r.Texts, by, c.rule.Profile.Threshold,
-		time.Since(c.began).Round(10*time.Millisecond))
-	p.printf("%d clusters of %d documents, %d documents alone: %d documents are near-duplicates of another one\n",
-		r.Clusters, r.Clustered, r.Alone, r.Clustered-r.Clusters)
+	p.printf("%s, %s: by %s at %v, in %s\n", count(r.Documents, "document"), count(r.Texts, "different text"), by,
+		c.rule.Profile.Threshold, time.Since(c.began).Round(10*time.Millisecond))
+	are := "are near-duplicates"
+	if r.Clustered-r.Clusters == 1 {
+		are = "is a near-duplicate"
+	}
+	p.printf("%s of %s, %s alone: %s %s of another one\n", count(r.Clusters, "cluster"), count(r.Clustered, "document"),
+		count(r.Alone, "document"), count(r.Clustered-r.Clusters, "document"), are)
 }
 
 // shown is how many entries of a list are printed; JSON has all.
@@ -149,13 +156,13 @@ func (p *textReport) sizes(r *cluster.Report) {
 		if class.From == class.To {
 			of = strconv.Itoa(class.To)
 		}
-		p.printf("  of %s: %d clusters, %d documents\n", of, class.Clusters, class.Documents)
+		p.printf("  of %s: %s, %s\n", of, count(class.Clusters, "cluster"), count(class.Documents, "document"))
 	}
 	for i, s := range r.Largest[:min(shown, len(r.Largest))] {
 		if i == 0 {
 			p.printf("largest clusters:\n")
 		}
-		p.printf("  %s: %d documents, %d texts%s: %s …\n", s.Cluster, s.Size, s.Texts, onHosts(s.Hosts), strings.Join(s.IDs, " "))
+		p.printf("  %s: %s, %s%s: %s\n", s.Cluster, count(s.Size, "document"), count(s.Texts, "text"), onHosts(s.Hosts), someOf(s.IDs, s.Size))
 	}
 }
 
@@ -163,7 +170,16 @@ func onHosts(n int) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", %d hosts", n)
+	return ", " + count(n, "host")
+}
+
+// someOf returns ids, and that they are not all of so many.
+func someOf(ids []string, all int) string {
+	text := strings.Join(ids, " ")
+	if len(ids) < all {
+		text += " …"
+	}
+	return text
 }
 
 func (p *textReport) hosts(r *cluster.Report) {
@@ -177,15 +193,15 @@ func (p *textReport) hosts(r *cluster.Report) {
 		if i == 0 {
 			p.printf("one short text under many ids (\"not found\" that says 200?):\n")
 		}
-		p.printf("  %s: %d pages, %.0f %% of the host's, %d shingles: %s …\n", s.Host, s.Pages, 100*s.Share, s.Shingles,
-			strings.Join(s.IDs, " "))
+		p.printf("  %s: %s, %.0f %% of the host's, %s: %s\n", s.Host, count(s.Pages, "page"), 100*s.Share, count(s.Shingles, "shingle"),
+			someOf(s.IDs, s.Pages))
 	}
 	for i, f := range r.Farms[:min(shown, len(r.Farms))] {
 		if i == 0 {
 			p.printf("sets shared beyond chance (link farms?):\n")
 		}
-		p.printf("  %s: %d documents share %d elements, %.1g expected%s: %s …\n", f.Cluster, f.Size, f.Elements, f.Expected, onHosts(f.Hosts),
-			strings.Join(f.IDs, " "))
+		p.printf("  %s: %s share %s, %.1g expected%s: %s\n", f.Cluster, count(f.Size, "document"), count(f.Elements, "element"),
+			f.Expected, onHosts(f.Hosts), someOf(f.IDs, f.Size))
 	}
 }
 
@@ -193,7 +209,7 @@ func (p *textReport) hosts(r *cluster.Report) {
 func (p *textReport) left(r *cluster.Report) {
 	l := r.Left
 	if l.Textless > 0 {
-		p.printf("left out: %d documents without text, each alone\n", l.Textless)
+		p.printf("left out: %s without text, each alone\n", count(l.Textless, "document"))
 	}
 	if l.CommonShingles > 0 {
 		p.printf("left out: %d shingles that are in too many texts (up to %d): pairs that share these alone were not found\n",

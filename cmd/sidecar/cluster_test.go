@@ -170,7 +170,7 @@ func TestClusterRefuses(t *testing.T) {
 		{"--input x --algorithm magic", `--algorithm: "magic" is unknown`},
 		{"--input x --threshold 2", "--threshold: 2 is out of range"},
 		{"--input x --common 1", "--common: 1 is too few"},
-		{"--input x --memory lots", `invalid argument "lots" for "--memory" flag: is no size`},
+		{"--input x --memory lots", `--memory: "lots" is no size: use one such as 512m or 4g`},
 		{"--input x --output y.txt", `--output: "y.txt" is of no known kind`},
 		{"--input x --report html", `--report: "html" is unknown`},
 		{"--input " + lists + " --config " + lists + " --algorithm bands", "algorithm bands: sketches of family m_smallest have no bands"},

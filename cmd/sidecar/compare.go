@@ -40,12 +40,19 @@ are then the pairs whose resemblance is at or above it.
 
 The defaults apply, not the file config.yaml, unless --config names one. Of that file only the section sketch counts, and the
 fields, sketch, preset, measure, threshold and min_shingles of its rule if there is one alone or --index names it. What else the
-rule asks of two hits (within, same, different) is said, not judged.`,
+rule asks of two hits (within, same, different) is said, not judged.
+
+Exit code 0: done, whatever was found. 1: failed or interrupted.`,
 		Example: `  sidecar compare old.txt new.html
   sidecar compare --docs docs.jsonl --pairs pairs.tsv > verdicts.tsv
   sidecar compare --docs docs.jsonl --fields title,body --pairs - --preset safe < pairs.tsv
   sidecar compare --config config.yaml --index news-2024 --docs docs.jsonl --pairs pairs.tsv --no-texts --output json`,
-		Args: cobra.MaximumNArgs(2),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 2 {
+				return fmt.Errorf("compare takes two files, and got %d: for more give --docs and --pairs", len(args))
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			many := cmd.Flags().Changed("docs") || cmd.Flags().Changed("pairs")
 			if err := flags.check(cmd, args, many); err != nil {

@@ -13,11 +13,13 @@ import (
 type completer func(cmd *cobra.Command) ([]string, cobra.ShellCompDirective)
 
 // completeFlags tells a command and those below it what the values of their flags may be: names that the configuration holds,
-// files
-// where the help says that a flag takes one, and else nothing.
+// files where the help says that a flag takes one, and else nothing. So are arguments where a command takes none.
 func completeFlags(parent *cobra.Command) {
 	for _, cmd := range parent.Commands() {
 		completeFlags(cmd)
+	}
+	if parent.Args != nil && parent.ValidArgsFunction == nil && !parent.HasSubCommands() && parent.Args(parent, []string{"x"}) != nil {
+		parent.ValidArgsFunction = cobra.NoFileCompletions
 	}
 	parent.LocalFlags().VisitAll(func(flag *pflag.Flag) {
 		if flag.Value.Type() == "bool" {
@@ -53,8 +55,10 @@ func completerOf(cmd *cobra.Command, flag *pflag.Flag) completer {
 		return words(cobra.ShellCompDirectiveNoFileComp, presetNames()...)
 	case flag.Name == "algorithm":
 		return words(cobra.ShellCompDirectiveNoFileComp, "bands", "broder", "exact")
+	case flag.Name == "output" && cmd.Name() == "cluster": // or a file
+		return words(cobra.ShellCompDirectiveDefault, formText, formJSON)
 	case flag.Name == "report", flag.Name == "output" && value != "file":
-		return words(cobra.ShellCompDirectiveNoFileComp, "text", "json")
+		return words(cobra.ShellCompDirectiveNoFileComp, formText, formJSON)
 	case value == "directory":
 		return words(cobra.ShellCompDirectiveFilterDirs)
 	case value == "file" || strings.HasPrefix(value, "file:"):
@@ -71,8 +75,7 @@ func words(directive cobra.ShellCompDirective, list ...string) completer {
 type names struct{ engines, indices []string }
 
 // configured returns the names in the configuration that the command line names. It need not be valid, nor its variables be
-// set: a
-// name that holds one is left out, and without a file there are none.
+// set: a name that holds one is left out, and without a file there are none.
 func configured(cmd *cobra.Command) (n names) {
 	file, err := cmd.Flags().GetString("config")
 	if err != nil {

@@ -14,11 +14,14 @@ import (
 
 // Config is what config.yaml says. config.yaml at the root of the repository explains every key.
 type Config struct {
-	Log     LogConfig      `mapstructure:"log"`
-	Admin   string         `mapstructure:"admin"`
-	Traces  TracesConfig   `mapstructure:"traces"`
-	Sketch  SketchConfig   `mapstructure:"sketch"`
-	Engines []EngineConfig `mapstructure:"engines"`
+	Log   LogConfig `mapstructure:"log"`
+	Admin string    `mapstructure:"admin"`
+	// Playground says that the admin listener shows the page to look at what is folded. Where the file does not say, it does if Admin
+	// is of this machine alone.
+	Playground bool           `mapstructure:"playground"`
+	Traces     TracesConfig   `mapstructure:"traces"`
+	Sketch     SketchConfig   `mapstructure:"sketch"`
+	Engines    []EngineConfig `mapstructure:"engines"`
 
 	// file is where it was read from, for messages; files are those that ${file:…} named there.
 	file  string
@@ -145,8 +148,8 @@ const (
 // DefaultConfig returns the configuration of an empty file: no engine yet.
 func DefaultConfig() Config {
 	return Config{
-		Log:    LogConfig{Level: "info", Format: "text"},
-		Admin:  defaultAdmin,
+		Log:   LogConfig{Level: "info", Format: "text"},
+		Admin: defaultAdmin, Playground: true,
 		Traces: TracesConfig{Sample: defaultSample},
 		Sketch: sketchConfig(sketch.DefaultScheme()),
 	}

@@ -2,8 +2,10 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,34 +18,156 @@ import (
 func configCommand() *cobra.Command {
 	parent := &cobra.Command{
 		Use: "config", Short: "Look at the configuration", Args: cobra.NoArgs,
+		Long: `Config says what is wrong with a configuration (check), or all that it amounts to (print). Neither asks an engine:
+what does is sidecar doctor.`,
+		Example: `  sidecar config check
+  sidecar config print --config /etc/neardup/config.yaml`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	parent.AddCommand(&cobra.Command{
+	parent.AddCommand(configCheckCommand(), configPrintCommand())
+	return parent
+}
+
+func configCheckCommand() *cobra.Command {
+	output := ""
+	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Report everything that is wrong with the configuration, or its rules in short",
-		Args:  cobra.NoArgs,
+		Long: `Check reads the configuration and reports everything that is wrong with it, each with its key, its value and what to
+do; or, where nothing is, its rules in short: what all of them have, and what differs from the defaults.
+
+With --output json what is wrong is part of the result: the list errors.
+
+Exit code 0: it can be served. 1: it can't.`,
+		Example: `  sidecar config check
+  sidecar config check --config /etc/neardup/config.yaml
+  sidecar config check --output json`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := validOutput(output); err != nil {
+				return err
+			}
 			c, err := configOf(cmd)
+			if output == formJSON {
+				return printChecked(cmd, c, err)
+			}
 			if err != nil {
 				return err
 			}
 			return c.describe(cmd.OutOrStdout())
 		},
-	}, &cobra.Command{
+	}
+	addOutput(cmd.Flags(), &output)
+	return cmd
+}
+
+func configPrintCommand() *cobra.Command {
+	output := ""
+	cmd := &cobra.Command{
 		Use:   "print",
-		Short: "Show all of what the configuration amounts to, as YAML and without secrets",
-		Long: `Print writes every key with its value: variables and files are replaced, presets applied, defaults filled in. In the place of a
-secret (credentials, the seed, what a URL may hide) stands … and nothing else, so that the output can be shown to others.`,
+		Short: "Show all of what the configuration amounts to, as YAML or JSON and without secrets",
+		Long: `Print writes every key with its value: variables and files are replaced, presets applied, defaults filled in. In the
+place of a secret (credentials, the seed, what a URL may hide) stands … and nothing else, so that the output can be shown to
+others. It is YAML, and read again, but for the secrets, it is the same configuration; with --output json it is the same as JSON.
+
+Exit code 0: done. 1: something is wrong with the configuration.`,
+		Example: `  sidecar config print
+  sidecar config print --output json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := validOutput(output); err != nil {
+				return err
+			}
 			c, err := configOf(cmd)
 			if err != nil {
 				return err
 			}
+			if output == formJSON {
+				return writeJSON(cmd.OutOrStdout(), c.tree())
+			}
 			return c.print(cmd.OutOrStdout())
 		},
-	})
-	return parent
+	}
+	addOutput(cmd.Flags(), &output)
+	return cmd
+}
+
+// checkedConfig is what check found, as it is reported in JSON.
+type checkedConfig struct {
+	File string `json:"file"`
+	// OK says that there are no errors, and that the rest is filled in.
+	OK      bool            `json:"ok"`
+	Errors  []wrongKey      `json:"errors"`
+	Sketch  string          `json:"sketch,omitempty"`
+	Engines []checkedEngine `json:"engines,omitempty"`
+}
+
+// wrongKey is what is wrong with one key; the key is empty for what is wrong with the whole.
+type wrongKey struct {
+	Key   string `json:"key"`
+	Error string `json:"error"`
+}
+
+// checkedEngine is one engine in short.
+type checkedEngine struct {
+	Name      string        `json:"name"`
+	Kind      string        `json:"kind"`
+	Listen    string        `json:"listen"`
+	URLs      []string      `json:"urls"`
+	OnFailure string        `json:"on_failure"`
+	Rules     []checkedRule `json:"rules"`
+}
+
+// checkedRule is one rule in short: what differs from the defaults is text for people.
+type checkedRule struct {
+	Match     string   `json:"match"`
+	Fields    []string `json:"fields"`
+	Preset    string   `json:"preset"`
+	Threshold float64  `json:"threshold"`
+	Window    int      `json:"window"`
+	Summary   []string `json:"summary"`
+}
+
+// printChecked prints what check found. A file that can't be read is no finding.
+func printChecked(cmd *cobra.Command, c *Config, err error) error {
+	found := checkedConfig{OK: err == nil, Errors: []wrongKey{}}
+	found.File, _ = cmd.Flags().GetString("config")
+	if _, unreadable := errors.AsType[*fs.PathError](err); unreadable {
+		return err
+	}
+	for _, e := range flat(err) {
+		wrong := wrongKey{Error: strings.TrimPrefix(e.Error(), found.File+": ")}
+		if at, ok := errors.AsType[*keyError](e); ok {
+			wrong = wrongKey{at.key, at.err.Error()}
+		}
+		found.Errors = append(found.Errors, wrong)
+	}
+	if c != nil && err == nil {
+		found.Sketch = c.Sketch.describe()
+		for _, e := range c.Engines {
+			found.Engines = append(found.Engines, e.checked(c.Sketch))
+		}
+	}
+	if failed := writeJSON(cmd.OutOrStdout(), found); failed != nil || err == nil {
+		return failed
+	}
+	return errPrinted
+}
+
+// checked returns an engine in short.
+func (e *EngineConfig) checked(section SketchConfig) checkedEngine {
+	one := checkedEngine{
+		Name: e.Name, Kind: e.Kind, Listen: e.Listen, URLs: []string{}, OnFailure: e.OnFailure, Rules: []checkedRule{},
+	}
+	for _, url := range e.URLs {
+		one.URLs = append(one.URLs, redactURL(url))
+	}
+	for _, i := range e.Indices {
+		one.Rules = append(one.Rules, checkedRule{
+			Match: i.Match, Fields: i.Fields, Preset: i.Preset, Threshold: i.Threshold, Window: i.Window, Summary: i.describe(section),
+		})
+	}
+	return one
 }
 
 // describe writes the configuration in short, without secrets.

@@ -19,6 +19,46 @@ func (c *Config) print(w io.Writer) error {
 	return err
 }
 
+// tree returns the same for JSON: sections as objects with their keys, and each value as a number, a truth value or a text.
+func (c *Config) tree() any { return branch(reflect.ValueOf(*c)) }
+
+func branch(value reflect.Value) any {
+	if text, ok := scalar(value); ok {
+		switch value.Kind() {
+		case reflect.Bool, reflect.Float64:
+			return value.Interface()
+		case reflect.Int, reflect.Int64:
+			if _, written := value.Interface().(fmt.Stringer); !written { // which a size or a span is
+				return value.Interface()
+			}
+			return text
+		case reflect.String:
+			return redactURL(value.String())
+		}
+		if shown, ok := value.Interface().(RepresentativeConfig); ok {
+			return shown.By
+		}
+		return fmt.Sprint(value.Interface())
+	}
+	switch value.Kind() {
+	case reflect.Slice:
+		list := []any{}
+		for i := range value.Len() {
+			list = append(list, branch(value.Index(i)))
+		}
+		return list
+	case reflect.Struct:
+		section := map[string]any{}
+		for field, below := range value.Fields() {
+			if key := field.Tag.Get("mapstructure"); key != "" && key != "-" {
+				section[key] = branch(below)
+			}
+		}
+		return section
+	}
+	return fmt.Sprint(value) // nothing in a configuration is of another kind: TestConfigPrint
+}
+
 // yamlWriter writes sections of a configuration as YAML.
 type yamlWriter struct{ out strings.Builder }
 

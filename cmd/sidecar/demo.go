@@ -10,8 +10,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/http/httputil"
-	"net/url"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -19,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/neardup/sidecar/demo/corpus"
-	demopage "github.com/neardup/sidecar/demo/page"
+	"github.com/neardup/sidecar/playground"
 )
 
 // The walk-through's own choices. Its threshold lies between the versions of one article and the look-alikes of the corpus.
@@ -40,8 +38,13 @@ func demoCommand() *cobra.Command {
 		Use:   "demo",
 		Short: "See it work: an embedded engine, a small corpus, one search without and with",
 		Long: `Demo starts an embedded search engine and a sidecar in front of it, writes a corpus of articles through the sidecar, and
-prints the same searches as the engine answers them and as the sidecar does. Then it goes on running, with a page to
-look at and requests to try. Nothing is installed and nothing is kept.`,
+prints the same searches as the engine answers them and as the sidecar does. Then it goes on running, with the playground to
+look at what folds at which threshold (docs/playground.md), and requests to try. Nothing is installed and nothing is kept.
+
+Exit code 0: done, or ended by a signal. 1: failed.`,
+		Example: `  sidecar demo
+  sidecar demo --once
+  sidecar demo --page 127.0.0.1:8080`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d := demo{out: cmd.OutOrStdout(), log: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))}
@@ -66,11 +69,16 @@ func (d *demo) run(ctx context.Context, listen, pageAt string, once bool) error 
 	if err != nil {
 		return err
 	}
-	s := &servers{log: d.log, meters: newMeters(), tracing: newTracing(d.log), failed: make(chan error, 1), doors: map[string]*door{}, embedded: map[string]*inside{"demo": engine}}
+	s := &servers{
+		log: d.log, meters: newMeters(), tracing: newTracing(d.log), failed: make(chan error, 1), doors: map[string]*door{},
+		embedded: map[string]*inside{"demo": engine},
+	}
+	s.status.meters, s.status.plays = s.meters, playground.New()
 	defer s.close()
 	c, e := DefaultConfig(), DefaultEngine()
 	i := DefaultIndex()
 	i.Match, i.Fields, i.Threshold = demoIndex, []string{"title", "body"}, demoThreshold
+	i.DateField, i.HostField = "published_at", "host.keyword" // for presets that go by them
 	e.Name, e.Kind, e.Indices = "demo", kindEmbedded, []IndexConfig{i}
 	c.Engines = []EngineConfig{e}
 	front, err := s.assemble(&c, &c.Engines[0], engine)
@@ -78,10 +86,13 @@ func (d *demo) run(ctx context.Context, listen, pageAt string, once bool) error 
 		return err
 	}
 	d.engine = front.urls[0].String()
-	if d.before, err = s.listenNear(listen, front.handler); err != nil {
+	u := &unit{front: front}
+	if d.before, err = s.listenNear(listen, u); err != nil {
 		return err
 	}
-	page, err := s.listenNear(pageAt, d.page())
+	s.status.set([]probe{{name: e.Name, urls: front.urls, transport: front.transport}})
+	s.play(&c, map[string]*unit{e.Name: u})
+	page, err := s.listenNear(pageAt, s.status.handler())
 	if err != nil {
 		return err
 	}
@@ -121,24 +132,6 @@ func (s *servers) listenNear(address string, h http.Handler) (string, error) {
 	s.doors[at] = &door{key: at, sockets: []net.Listener{l}, log: s.log, failed: s.failed}
 	s.doors[at].put(h, manner{header: readHeaderTimeout, idle: idleTimeout})
 	return "http://" + at, nil
-}
-
-// page returns the handler of the page: the page itself, the engine below /plain/, the sidecar below /collapsed/.
-func (d *demo) page() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		_, _ = w.Write(demopage.Index) // a browser that went away needs no page
-	})
-	mux.Handle("/plain/", http.StripPrefix("/plain", onwards(d.engine)))
-	mux.Handle("/collapsed/", http.StripPrefix("/collapsed", onwards(d.before)))
-	return mux
-}
-
-// onwards sends requests on to a base URL of the walk-through's own.
-func onwards(base string) http.Handler {
-	host := strings.TrimPrefix(base, "http://")
-	return &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "http", Host: host}) }}
 }
 
 // load writes the corpus through the sidecar in one bulk.

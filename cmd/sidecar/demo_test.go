@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"regexp"
 	"strings"
@@ -29,8 +30,8 @@ func TestDemoPrintsBothLists(t *testing.T) {
 	}
 }
 
-// TestDemoPage asks for what the page asks for: ten hits from the engine, and ten through the sidecar of which hardly any two are
-// versions of one article.
+// TestDemoPage asks what the page asks: the engine's list, of which many hits are versions of one article, and what is left of it
+// when it is collapsed, of which hardly any two are.
 func TestDemoPage(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -52,41 +53,48 @@ func TestDemoPage(t *testing.T) {
 	if found == nil {
 		t.Fatalf("no page in:\n%s", text.String())
 	}
-	if status, html := call(t, "GET", found[1]+"/", ""); status != 200 || !strings.Contains(html, "<h1>") {
+	if status, html := call(t, "GET", found[1]+"/", ""); status != 200 || !strings.Contains(html, "<title>") {
 		t.Errorf("the page: %d %.100s", status, html)
 	}
 	group := map[string]string{}
 	for _, d := range corpus.Documents() {
 		group[d.ID] = d.Group
 	}
-	repeats := map[string]int{}
-	for _, base := range []string{"/plain", "/collapsed"} {
-		_, body := call(t, "POST", found[1]+base+"/news/_search", `{"size":60,"query":{"match":{"body":"the old town by the river and its people"}},"_source":false}`)
-		var result struct {
-			Hits struct {
-				Hits []struct {
-					ID string `json:"_id"`
-				}
-			}
+	for _, preset := range append(presetNames(), "") {
+		body := fmt.Sprintf(`{"engine":"demo","index":"news","preset":%q,"query":"the old town by the river and its people"}`, preset)
+		status, text := call(t, "POST", found[1]+"/playground/api/search", body)
+		var page lookedAt
+		if err := json.Unmarshal([]byte(text), &page); err != nil || status != 200 || len(page.Hits) != 200 {
+			t.Fatalf("preset %s: %d %v, %d hits: %.200s", preset, status, err, len(page.Hits), text)
 		}
-		if err := json.Unmarshal([]byte(body), &result); err != nil || len(result.Hits.Hits) != 60 {
-			t.Fatalf("%s: %v, %d hits: %.200s", base, err, len(result.Hits.Hits), body)
+		if preset != "" {
+			continue
 		}
-		seen := map[string]bool{}
-		for _, h := range result.Hits.Hits {
-			if seen[group[h.ID]] {
-				repeats[base]++
-			}
-			seen[group[h.ID]] = true
+		var all []string
+		for _, hit := range page.Hits {
+			all = append(all, hit.ID)
 		}
-	}
-	t.Logf("repeated articles among 60 hits: %v", repeats)
-	if repeats["/collapsed"] > 3 || repeats["/plain"] < 15 {
-		t.Errorf("repeated articles among 60 hits: %v", repeats)
+		plain, collapsed := repeats(all[:60], group), repeats(page.Sidecar.IDs[:60], group)
+		t.Logf("repeated articles among 60 hits: %d, collapsed %d", plain, collapsed)
+		if collapsed > 3 || plain < 15 {
+			t.Errorf("repeated articles among 60 hits: %d, collapsed %d", plain, collapsed)
+		}
 	}
 	stop()
 	go func() { _, _ = io.Copy(io.Discard, read) }()
 	if code := <-ended; code != 0 {
 		t.Errorf("exit code %d", code)
 	}
+}
+
+// repeats counts the hits whose article one before them is of.
+func repeats(ids []string, group map[string]string) (n int) {
+	seen := map[string]bool{}
+	for _, id := range ids {
+		if seen[group[id]] {
+			n++
+		}
+		seen[group[id]] = true
+	}
+	return n
 }

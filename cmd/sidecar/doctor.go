@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,10 +25,12 @@ func doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check everything that the sidecar needs, and say what to do",
-		Long: `Doctor looks at the configuration, at each node of each engine, at the indices of each rule and at the sidecar that runs
-with this configuration, if there is one. It prints a line for each check: ok, warn or fail, what it found, and what to do
-about it. It changes nothing: whether the credentials suffice to write is found out with an update of a document that is not
-there. It reads up to 100 documents of each index, chosen at random.
+		Long: `Doctor looks at the configuration, at each node of each engine, at the indices of each rule and at the sidecar that
+runs with this configuration, if there is one: whether it is valid, the engine's version, the credentials, the
+mapping, how many documents have their sketches, and a search, directly and through the sidecar. It prints a line for
+each check: ok, warn or fail, what it found, and what to do about it. It changes nothing: whether the credentials
+suffice to write is found out with an update of a document that is not there. It reads up to 100 documents of each
+index, chosen at random.
 
 Exit code 0: no check failed. 1: some did.`,
 		Example: `  sidecar doctor
@@ -37,7 +40,7 @@ Exit code 0: no check failed. 1: some did.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.engine, "engine", "", "only the engine with this `name`")
-	flags.StringVar(&f.output, "output", "text", "`text` or json")
+	addOutput(flags, &f.output)
 	return cmd
 }
 
@@ -45,10 +48,11 @@ func (f *doctorFlags) run(cmd *cobra.Command) error {
 	if err := validOutput(f.output); err != nil {
 		return err
 	}
-	d := doctor{out: cmd.OutOrStdout(), text: f.output == "text", checks: []check{}}
+	d := doctor{out: cmd.OutOrStdout(), text: f.output == formText, checks: []check{}}
 	c, err := configOf(cmd)
 	for _, e := range flat(err) {
-		d.fail("", "configuration", e.Error(), "")
+		text, hint := hintIn(e.Error())
+		d.fail("", "configuration", text, cmp.Or(hint, "see: sidecar config check"))
 	}
 	if err == nil {
 		if err := d.all(cmd.Context(), c, f.engine); err != nil {
@@ -75,7 +79,8 @@ func (d *doctor) all(ctx context.Context, c *Config, name string) error {
 			continue
 		}
 		p := patient{
-			doctor: d, engine: &c.Engines[i], key: fmt.Sprintf("engines[%d]", i), inspector: c.Engines[i].inspector(), open: c.open,
+			doctor: d, engine: &c.Engines[i], key: fmt.Sprintf("engines[%d]", i), inspector: c.Engines[i].inspector(),
+			open: c.open, reach: c.Engines[i].reach,
 		}
 		p.examine(ctx)
 		if ctx.Err() != nil {
@@ -92,21 +97,28 @@ const (
 	stateFail = "fail"
 )
 
+// colours are those of the states.
+var colours = map[string]string{stateOK: green, stateWarn: yellow, stateFail: red}
+
 // check is what one check found.
 type check struct {
 	State string `json:"state"`
 	// Engine is its name, empty for what is common to all.
 	Engine string `json:"engine,omitempty"`
-	// Check is what was looked at: configuration, node, rule, index, sketches, fields, rights, sniffing or listener.
+	// Check is what was looked at: configuration, node, credentials, rule, index, sketches, fields, rights, search, listener or
+	// sniffing.
 	Check string `json:"check"`
 	Text  string `json:"text"`
-	// Hint is what to do; empty where that is nothing, or the text says it.
+	// Hint is what to do; empty where all is well.
 	Hint string `json:"hint,omitempty"`
 }
 
 // String returns the check as a line for people.
-func (c check) String() string {
-	line := fmt.Sprintf("%-4s  ", c.State)
+func (c check) String() string { return c.line(fmt.Sprintf("%-4s", c.State)) }
+
+// line returns it with its state as it is to be shown.
+func (c check) line(state string) string {
+	line := state + "  "
 	if c.Engine != "" {
 		line += c.Engine + ": "
 	}
@@ -139,8 +151,20 @@ func (d *doctor) fail(engine, what, text, hint string) {
 func (d *doctor) add(c check) {
 	d.checks = append(d.checks, c)
 	if d.text {
-		_, _ = fmt.Fprintln(d.out, c)
+		_, _ = fmt.Fprintln(d.out, c.line(painted(d.out, colours[c.State], fmt.Sprintf("%-4s", c.State))))
 	}
+}
+
+// hintIn takes an error apart that says at its end what to do, as ours do; a hint may be a command behind a colon of its own.
+func hintIn(text string) (what, hint string) {
+	at := strings.LastIndex(text, ": ")
+	if at >= 0 && strings.HasPrefix(text[at:], ": sidecar ") {
+		at = strings.LastIndex(text[:at], ": ")
+	}
+	if at < 0 {
+		return text, ""
+	}
+	return text[:at], text[at+2:]
 }
 
 // found returns how many checks ended in the state.

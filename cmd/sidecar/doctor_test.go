@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/engines"
 )
 
 // clinic is an engine as doctor sees it, with a place for each thing that can be wrong.
@@ -23,8 +26,10 @@ type clinic struct {
 	condition adapters.Condition
 	sources   []string // of the one index
 	breaks    error    // of reading them
-	index     adapters.Index
-	indices   map[string][]adapters.Index // by name, in place of the one index
+	// unsearchable says that the engine refuses searches.
+	unsearchable bool
+	index        adapters.Index
+	indices      map[string][]adapters.Index // by name, in place of the one index
 }
 
 // ward is a store of the clinic at one URL.
@@ -64,6 +69,7 @@ func (c *clinic) examined(t *testing.T, e EngineConfig) string {
 			rules, err := e.rules()
 			return &opened{config: e, rules: rules, store: ward{clinic: c, url: strings.Join(e.URLs, " ")}}, err
 		},
+		reach: func() (http.RoundTripper, error) { return directly{c}, nil },
 		inspector: inspector{
 			product: func(_ context.Context, store adapters.Store) (adapters.Product, error) {
 				product, ok := c.products[store.(ward).url]
@@ -81,7 +87,28 @@ func (c *clinic) examined(t *testing.T, e EngineConfig) string {
 		},
 	}
 	p.examine(t.Context())
-	return out.String()
+	for _, found := range p.checks {
+		if found.State != stateOK && found.Hint == "" {
+			t.Errorf("nothing says what to do: %v", found)
+		}
+	}
+	return tookTime.ReplaceAllString(out.String(), "answered in TIME")
+}
+
+var tookTime = regexp.MustCompile(`answered in \S+`)
+
+// directly carries requests to the engine.
+type directly struct{ *clinic }
+
+func (d directly) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Host != "a:9200" {
+		return nil, fmt.Errorf("nothing is at %s", r.URL.Host)
+	}
+	recorder := httptest.NewRecorder()
+	if d.unsearchable {
+		http.Error(recorder, "no\n rights", http.StatusForbidden)
+	}
+	return recorder.Result(), nil
 }
 
 // patientZero is an engine with one rule, behind a listener that is chosen at start.
@@ -118,9 +145,13 @@ func healthy(t *testing.T) *clinic {
 }
 
 const (
-	nodeLine    = "ok    es: http://a:9200 is Elasticsearch 8.19.13\n"
+	bareNode    = "ok    es: http://a:9200 is Elasticsearch 8.19.13\n"
+	loginLine   = "ok    es: it answers without credentials, and none are configured\n"
+	nodeLine    = bareNode + loginLine
 	indexLine   = "ok    es: news-1 is ready: 30 documents, of which 100 % have a sketch\n"
-	portLine    = "ok    es: it listens at a port that is chosen when it starts, so it can't be asked\n"
+	searchLine  = "ok    es: a search of news-1, asked of the engine itself: answered in TIME\n"
+	portLine    = searchLine + barePort
+	barePort    = "ok    es: it listens at a port that is chosen when it starts, so it can't be asked\n"
 	sniffedLine = "warn  es: clients that sniff are told 10.0.0.1:9200, and go there past the sidecar: " +
 		"set engines[0].rewrite_sniffing: true, or switch sniffing off in the clients\n"
 )
@@ -158,7 +189,7 @@ var doctorCases = []struct {
 			c.products["http://a:9200"] = adapters.Product{Name: "Elasticsearch", Version: "8.190.0"}
 		},
 		want: "warn  es: http://a:9200 is Elasticsearch 8.190.0, which is not tested: 8.19 is: " +
-			"try what your clients do through the sidecar before you rely on it\n" + indexLine + portLine +
+			"try what your clients do through the sidecar before you rely on it\n" + loginLine + indexLine + portLine +
 			"ok    es: the nodes' addresses are not told to these credentials: " +
 			"whether clients that sniff would go past the sidecar can't be seen\n",
 	},
@@ -175,23 +206,23 @@ var doctorCases = []struct {
 		clinic: func(c *clinic) {
 			c.products["http://b:9200"] = adapters.Product{Name: "Elasticsearch", Version: "8.19.0", Cluster: "d"}
 		},
-		want: nodeLine + "ok    es: http://b:9200 is Elasticsearch 8.19.0\n" +
+		want: bareNode + "ok    es: http://b:9200 is Elasticsearch 8.19.0\n" +
 			"fail  es: http://b:9200 belongs to another cluster than the nodes before it: " +
-			"give each cluster an entry of its own in engines, and engines[0].urls the nodes of one\n" +
+			"give each cluster an entry of its own in engines, and engines[0].urls the nodes of one\n" + loginLine +
 			indexLine + portLine + sniffedLine,
 	},
 	{
 		name:   "no index yet",
 		clinic: func(c *clinic) { c.indices = map[string][]adapters.Index{} },
 		want: nodeLine + "warn  es: news-* matches no index yet: it holds for the first one of that name; " +
-			"if there should be one, correct engines[0].indices[0].match\n" + portLine + sniffedLine,
+			"if there should be one, correct engines[0].indices[0].match\n" + barePort + sniffedLine,
 	},
 	{
 		name:   "an alias",
 		clinic: func(c *clinic) { c.index.Name = "old" },
 		want: nodeLine + "warn  es: news-* leads to old, and no rule matches it: " +
 			"a rule's match is compared with the names of indices, not with aliases: name the index in engines[0].indices[0].match\n" +
-			portLine + sniffedLine,
+			barePort + sniffedLine,
 	},
 	{
 		name: "not ready, and may not be made so",
@@ -199,7 +230,7 @@ var doctorCases = []struct {
 			c.index.Ready, c.index.Why = false, "it is not declared"
 			c.condition.Refused = errors.New("change its mapping: the engine answered 403: no")
 		},
-		want: nodeLine + "fail  es: news-1 is not ready: it is not declared\n" +
+		want: nodeLine + "fail  es: news-1 is not ready: it is not declared: what hinders it comes next\n" +
 			"fail  es: news-1: the engine would not let us change its mapping: the engine answered 403: no: " +
 			"setup and reindex need it: see the index, and what engines[0].credentials may do\n" + portLine + sniffedLine,
 	},
@@ -229,13 +260,13 @@ var doctorCases = []struct {
 	{
 		name:   "no documents",
 		clinic: func(c *clinic) { c.condition.Documents, c.condition.Sketched, c.sources = 0, 0, nil },
-		want:   nodeLine + "ok    es: news-1 is ready: no documents yet\n" + portLine + sniffedLine,
+		want:   nodeLine + "ok    es: news-1 is ready: no documents yet\n" + barePort + sniffedLine,
 	},
 	{
 		name:   "documents that can't be read",
 		clinic: func(c *clinic) { c.breaks = errors.New("scan news-1: the engine answered 403: no") },
 		want: nodeLine + "fail  es: news-1: its documents can't be read: scan news-1: the engine answered 403: no: " +
-			"reindex reads them in the same way\n" + portLine + sniffedLine,
+			"reindex reads them in the same way\n" + barePort + sniffedLine,
 	},
 	{
 		name: "half of them sketched, the rest without text",
@@ -313,19 +344,30 @@ var doctorCases = []struct {
 		clinic: func(c *clinic) {
 			c.products["http://a:9200"] = adapters.Product{Name: "Elasticsearch", Version: "8.19.13", Nodes: []string{"here/127.0.0.1:1"}}
 		},
-		want: nodeLine + indexLine + "warn  es: no sidecar runs at 127.0.0.1:1: start it with: sidecar serve\n" +
+		want: nodeLine + indexLine + searchLine + "warn  es: no sidecar runs at 127.0.0.1:1: start it with: sidecar serve\n" +
 			"ok    es: clients that sniff are told the sidecar's own address\n",
 	},
 	{
 		name:   "Typesense",
 		engine: func(e *EngineConfig) { e.Kind = kindTypesense },
 		clinic: func(c *clinic) { c.products["http://a:9200"] = adapters.Product{Name: "Typesense", Version: "0.24.1"} },
-		want:   "ok    es: http://a:9200 is Typesense 0.24.1\n" + indexLine + portLine,
+		want:   "ok    es: http://a:9200 is Typesense 0.24.1\n" + loginLine + indexLine + portLine,
+	},
+	{
+		name:   "a search that is refused",
+		clinic: func(c *clinic) { c.unsearchable = true },
+		want: nodeLine + indexLine + "fail  es: a search of news-1, asked of the engine itself, failed: 403 Forbidden: no rights: " +
+			"see the engine's log, and whether engines[0].credentials may search\n" + barePort + sniffedLine,
+	},
+	{
+		name:   "credentials",
+		engine: func(e *EngineConfig) { e.Credentials.APIKey = secretOf("key") },
+		want:   bareNode + "ok    es: it takes the api_key in engines[0].credentials\n" + indexLine + portLine + sniffedLine,
 	},
 	{
 		name:   "embedded",
 		engine: func(e *EngineConfig) { e.Kind, e.URLs = kindEmbedded, nil },
-		want:   "ok    es: the embedded engine lives inside serve: there is nothing to look at from outside\n" + portLine,
+		want:   "ok    es: the embedded engine lives inside serve: there is nothing to look at from outside\n" + barePort,
 	},
 }
 
@@ -358,7 +400,7 @@ func TestDoctorAsksTheSidecar(t *testing.T) {
 			"warn  es: a search of news-1 through the sidecar at HOST is left alone (bypassed; reason=format, in "},
 		{"no sidecar", "", 200,
 			"fail  es: a search of news-1 at HOST is answered without the header Neardup: no sidecar, or one with other rules: "},
-		{"an error", "", 502, "fail  es: a search of news-1 through the sidecar at HOST failed: 502 Bad Gateway: no engine\n"},
+		{"an error", "", 502, "fail  es: a search of news-1 through the sidecar at HOST failed: 502 Bad Gateway: no engine: see its log; `sidecar ready` says"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var asked []string
@@ -382,6 +424,39 @@ func TestDoctorAsksTheSidecar(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestDoctorAsksByTLS asks a sidecar that shows its certificate, one that shows another, and one that asks for one.
+func TestDoctorAsksByTLS(t *testing.T) {
+	authority := engines.NewAuthority(t, "an authority")
+	p, other := newPEMs(t), newPEMs(t)
+	p.put(authority, engines.Certificate{Name: "first"})
+	other.put(authority, engines.Certificate{Name: "second"})
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Neardup", "collapsed")
+	}))
+	pair, err := tls.LoadX509KeyPair(p.cert, p.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
+	server.StartTLS()
+	defer server.Close()
+	e := patientZero()
+	e.Listen = strings.TrimPrefix(server.URL, "https://")
+	e.ListenTLS = ListenTLSConfig{CertFile: p.cert, KeyFile: p.key}
+	says := func(e EngineConfig, want string) {
+		t.Helper()
+		if got := healthy(t).examined(t, e); !strings.Contains(got, want) {
+			t.Errorf("got %s\nwant %s", got, want)
+		}
+	}
+	says(e, "ok    es: a search of news-1 through the sidecar at "+e.Listen+": collapsed, in ")
+	asking := e
+	asking.ListenTLS.ClientCAFile = p.cert
+	says(asking, "ok    es: something listens at "+e.Listen+"; it asks for a client's certificate, so it was not asked")
+	e.ListenTLS = ListenTLSConfig{CertFile: other.cert, KeyFile: other.key}
+	says(e, "it shows another certificate than that in "+other.cert)
 }
 
 func TestDoctorCommand(t *testing.T) {

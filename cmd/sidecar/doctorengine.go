@@ -1,17 +1,13 @@
 package main
 
 import (
-	"bytes"
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/neardup/sidecar/adapters"
 )
@@ -23,13 +19,17 @@ type patient struct {
 	key    string // of the engine in the configuration
 	inspector
 	open func(*EngineConfig) (*opened, error)
+	// reach returns what carries requests to the engine.
+	reach func() (http.RoundTripper, error)
 	*opened
-	// is what the engine says of itself.
+	// is what the engine says of itself, and at the address of the first node that does.
 	is adapters.Product
-	// search is an index with documents to search, and fields with text in it.
+	at string
+	// search is an index with documents to search, one that is ready where there is one, and fields with text in it.
 	search struct {
 		index  string
 		fields []string
+		ready  bool
 	}
 }
 
@@ -55,10 +55,12 @@ func (p *patient) examine(ctx context.Context) {
 	if !p.nodes(ctx) {
 		return
 	}
+	p.credentials()
 	seen := map[string]bool{}
 	for i, rule := range p.rules {
 		p.rule(ctx, fmt.Sprintf("%s.indices[%d]", p.key, i), rule, seen)
 	}
+	p.directly(ctx)
 	running := p.listener(ctx)
 	if p.engine.sniffed() {
 		p.sniffing(ctx, running)
@@ -75,7 +77,7 @@ func (p *patient) expected() string {
 func (p *patient) nodes(ctx context.Context) bool {
 	var err error
 	if p.opened, err = p.open(p.engine); err != nil {
-		p.bad("node", "", "%v", err)
+		p.bad("node", "correct what it says in "+p.key, "%v", err)
 		return false
 	}
 	products, errs := make([]adapters.Product, len(p.engine.URLs)), make([]error, len(p.engine.URLs))
@@ -99,6 +101,7 @@ func (p *patient) nodes(ctx context.Context) bool {
 		}
 		if p.node(text, product) {
 			usable++
+			p.at = cmp.Or(p.at, text)
 		}
 		if p.is.Cluster != "" && product.Cluster != "" && p.is.Cluster != product.Cluster {
 			p.bad("node", fmt.Sprintf("give each cluster an entry of its own in engines, and %s.urls the nodes of one", p.key),
@@ -222,75 +225,4 @@ func few(list []string) string {
 		return "nothing"
 	}
 	return strings.Join(list, ", ")
-}
-
-// listener sends a search through the sidecar that runs, and returns where it does, nil if nowhere.
-func (p *patient) listener(ctx context.Context) *url.URL {
-	host, port, _ := net.SplitHostPort(p.engine.Listen) // validated
-	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		host = "localhost"
-	}
-	at := net.JoinHostPort(host, port)
-	if port == "0" {
-		p.good("listener", "it listens at a port that is chosen when it starts, so it can't be asked")
-		return nil
-	}
-	connection, err := (&net.Dialer{Timeout: probeTimeout}).DialContext(ctx, "tcp", at)
-	if err != nil {
-		p.doubt("listener", "start it with: sidecar serve", "no sidecar runs at %s", at)
-		return nil
-	}
-	_ = connection.Close()
-	running := &url.URL{Scheme: "http", Host: at}
-	if p.search.index == "" {
-		p.good("listener", "something listens at %s; no index has documents to search for, so it was not asked", at)
-		return running
-	}
-	var outcome string
-	err = within(ctx, func(ctx context.Context) (err error) {
-		outcome, err = p.searchThrough(ctx, running)
-		return err
-	})
-	switch {
-	case err != nil:
-		p.bad("listener", "", "a search of %s through the sidecar at %s failed: %v", p.search.index, at, err)
-	case outcome == "":
-		p.bad("listener", "see what runs there, and restart it with this configuration",
-			"a search of %s at %s is answered without the header Neardup: no sidecar, or one with other rules", p.search.index, at)
-	case strings.HasPrefix(outcome, "bypassed"):
-		p.doubt("listener", "README.md lists the reasons",
-			"a search of %s through the sidecar at %s is left alone (%s)", p.search.index, at, outcome)
-	default:
-		p.good("listener", "a search of %s through the sidecar at %s: %s", p.search.index, at, outcome)
-	}
-	return running
-}
-
-// searchThrough searches through the sidecar and returns its header on what it did.
-func (p *patient) searchThrough(ctx context.Context, at *url.URL) (string, error) {
-	search := p.anything(p.search.index, p.search.fields)
-	r, err := http.NewRequestWithContext(ctx, search.Method, at.String()+search.Path+"?"+search.RawQuery, bytes.NewReader(search.Body))
-	if err != nil {
-		return "", err
-	}
-	r.Header = http.Header(p.engine.header())
-	client := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
-	began := time.Now()
-	resp, err := client.Do(r)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
-	if err != nil {
-		return "", err
-	}
-	if resp.StatusCode != http.StatusOK {
-		return "", errors.New(resp.Status + ": " + strings.Join(strings.Fields(string(body[:min(len(body), 300)])), " "))
-	}
-	outcome := resp.Header.Get("Neardup")
-	if outcome != "" {
-		outcome += fmt.Sprintf(", in %s", time.Since(began).Round(time.Millisecond))
-	}
-	return outcome, nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -33,16 +34,16 @@ func (p *patient) index(ctx context.Context, key string, index adapters.Index, r
 		return err
 	})
 	if err != nil {
-		p.bad("index", "", "%s: %v", index.Name, err)
+		p.bad("index", fmt.Sprintf("%s.credentials must be allowed to read what stands there", p.key), "%s: %v", index.Name, err)
 		return
 	}
 	before := len(p.checks)
 	if !index.Ready {
-		hint := "run: sidecar setup"
-		if strings.Contains(index.Why, "setup") || state.Refused != nil {
-			hint = "" // it says so, or what comes next does
+		why, hint := hintIn(index.Why)
+		if hint == "" && state.Refused != nil {
+			hint = "what hinders it comes next"
 		}
-		p.bad("index", hint, "%s is not ready: %s", index.Name, index.Why)
+		p.bad("index", cmp.Or(hint, "run: sidecar setup"), "%s is not ready: %s", index.Name, why)
 	}
 	if state.Refused != nil {
 		p.bad("rights", fmt.Sprintf("setup and reindex need it: see the index, and what %s.credentials may do", p.key),
@@ -63,8 +64,9 @@ func (p *patient) index(ctx context.Context, key string, index adapters.Index, r
 		p.good("index", "%s is ready: %s", index.Name, share)
 	}
 	declared := without(rule.Fields, state.Undeclared)
-	if p.search.index == "" && index.Ready && s.Scanned > 0 && len(declared) > 0 {
-		p.search.index, p.search.fields = index.Name, declared
+	better := p.search.index == "" || index.Ready && !p.search.ready
+	if better && s.Scanned > 0 && len(declared) > 0 {
+		p.search.index, p.search.fields, p.search.ready = index.Name, declared, index.Ready
 	}
 }
 

@@ -139,7 +139,7 @@ func (o *offline) bind(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&o.index, "index", "", "the rule for the index with this `name` in the configuration gives the fields, the sketch and the preset")
 	flags.StringSliceVar(&o.fields, "fields", nil, "the `fields` that are compared, as in title,body (by default those of the rule, or title,text)")
-	flags.StringVar(&o.output, "output", "text", "`form` of what is printed: text, or json")
+	addOutput(flags, &o.output)
 }
 
 // ground is what the commands that need no engine work under.
@@ -154,8 +154,8 @@ type ground struct {
 
 // ground returns what the flags ask for: the defaults where --config is not given.
 func (o *offline) ground(cmd *cobra.Command) (*ground, error) {
-	if o.output != "text" && o.output != "json" {
-		return nil, fmt.Errorf("--output: %q is unknown: use text or json", o.output)
+	if err := validOutput(o.output); err != nil {
+		return nil, err
 	}
 	g := ground{section: DefaultConfig().Sketch}
 	if cmd.Flags().Changed("config") {

@@ -42,6 +42,7 @@ type kind struct {
 	speak   func(e *EngineConfig) (adapters.Dialect, errorReply)
 	open    func(transport http.RoundTripper, urls []*url.URL, rules adapters.Rules) func(header adapters.Header, query string) adapters.Store
 	inspector
+	looker func(e *EngineConfig) looker
 }
 
 // errorReply returns an error of the sidecar's own to a request, in the engine's shape.
@@ -51,11 +52,11 @@ type errorReply func(r *adapters.Request, status int, reason string) *adapters.R
 var kinds = []kind{
 	{
 		name: kindElasticsearch, product: "Elasticsearch", version: "8.19", keyHeader: "Authorization", keyScheme: "ApiKey ",
-		sniffed: true, speak: elastically, open: elastic.Open, inspector: ofElastic,
+		sniffed: true, speak: elastically, open: elastic.Open, inspector: ofElastic, looker: elasticLooker,
 	},
 	{
 		name: kindOpenSearch, product: "OpenSearch", version: "2.19", keyHeader: "Authorization", keyScheme: "ApiKey ",
-		sniffed: true, speak: elastically, open: elastic.Open, inspector: ofElastic,
+		sniffed: true, speak: elastically, open: elastic.Open, inspector: ofElastic, looker: elasticLooker,
 	},
 	{
 		name: kindTypesense, product: "Typesense", version: "0.24", keyHeader: "X-Typesense-Api-Key", keysOnly: true,
@@ -63,9 +64,9 @@ var kinds = []kind{
 		speak: func(*EngineConfig) (adapters.Dialect, errorReply) {
 			return typesense.Dialect{}, typesense.Dialect{}.ErrorReply
 		},
-		open: typesense.Open, inspector: ofTypesense,
+		open: typesense.Open, inspector: ofTypesense, looker: typesenseLooker,
 	},
-	{name: kindEmbedded, speak: elastically, open: elastic.Open, inspector: ofElastic},
+	{name: kindEmbedded, speak: elastically, open: elastic.Open, inspector: ofElastic, looker: elasticLooker},
 }
 
 var ofElastic = inspector{
@@ -139,6 +140,7 @@ func (e *EngineConfig) nodes() ([]*url.URL, error) {
 // front is what stands in front of one engine.
 type front struct {
 	handler   http.Handler
+	rules     adapters.Rules
 	urls      []*url.URL
 	transport http.RoundTripper
 	// certificates are what the engine is shown and trusted by; nil where no file is named.
@@ -162,19 +164,23 @@ func (s *servers) assemble(c *Config, e *EngineConfig, engine *inside) (*front, 
 	if err != nil {
 		return nil, err
 	}
-	k := kindOf(e.Kind)
-	dialect, inShape := k.speak(e)
-	metrics, traces := s.meters.engine(e.Name), s.tracing.of(e)
-	handler, err := proxy.New(proxy.Engine{
-		Dialect: dialect, Open: k.open(metrics.Transport(transport, traces), urls, rules), ErrorReply: inShape, Rules: rules, URLs: urls, Transport: transport,
-		Document: k.document, Metrics: metrics, Traces: traces,
-		Limits:     e.Limits.proxied(),
-		FailClosed: e.OnFailure == "error", Log: s.log.With("engine", e.Name),
-	})
+	f := &front{rules: rules, urls: urls, transport: transport, certificates: trust}
+	f.handler, err = f.proxy(e, rules, s.meters.engine(e.Name), s.tracing.of(e), s.log.With("engine", e.Name))
 	if err != nil {
 		return nil, err
 	}
-	return &front{handler: handler, urls: urls, transport: transport, certificates: trust}, nil
+	return f, nil
+}
+
+// proxy returns a handler of requests to the engine by some rules.
+func (f *front) proxy(e *EngineConfig, rules adapters.Rules, metrics *proxy.Metrics, traces *proxy.Traces, log *slog.Logger) (http.Handler, error) {
+	k := kindOf(e.Kind)
+	dialect, inShape := k.speak(e)
+	return proxy.New(proxy.Engine{
+		Dialect: dialect, Open: k.open(metrics.Transport(f.transport, traces), f.urls, rules), ErrorReply: inShape, Rules: rules,
+		URLs: f.urls, Transport: f.transport, Document: k.document, Metrics: metrics, Traces: traces, Limits: e.Limits.proxied(),
+		FailClosed: e.OnFailure == "error", Log: log,
+	})
 }
 
 // opened is an engine as jobs and setup see it, under the operator's credentials.

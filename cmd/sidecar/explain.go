@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -97,11 +96,9 @@ func (g *ground) explain(cmd *cobra.Command, f *compareFlags, fileA, fileB strin
 	default:
 		e.Shared, e.Differing = passages(e.A.words, e.B.words, e.scheme.Words)
 	}
-	if f.output == "json" {
-		encoder := json.NewEncoder(cmd.OutOrStdout())
-		encoder.SetEscapeHTML(false)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(&e)
+	e.Shared, e.Differing = append([]passage{}, e.Shared...), append([]passage{}, e.Differing...) // lists in JSON, if empty ones
+	if f.output == formJSON {
+		return writeJSON(cmd.OutOrStdout(), &e)
 	}
 	_, err = io.WriteString(cmd.OutOrStdout(), e.String())
 	return err
@@ -114,7 +111,7 @@ func (g *ground) side(cmd *cobra.Command, file string) (*side, error) {
 		return nil, err
 	}
 	defer src.Close()
-	data, err := io.ReadAll(src)
+	data, err := io.ReadAll(untilDone{cmd.Context(), src})
 	if err != nil {
 		return nil, err
 	}

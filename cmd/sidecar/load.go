@@ -28,7 +28,7 @@ func Load(file string, env lookup) (*Config, error) {
 func load(file string, env lookup, parse func(text []byte, env lookup) (*Config, error)) (*Config, error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("read config: %w: name the file with --config", err)
+		return nil, fmt.Errorf("read config: %w: name the file with --config, or write one with: sidecar init", err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read config: %w", err)
@@ -52,6 +52,9 @@ func parse(text []byte, env lookup) (*Config, error) {
 		return nil, err
 	}
 	c, errs := decode(v, env)
+	if !v.IsSet("playground") {
+		c.Playground = local(c.Admin)
+	}
 	return c.unless(errs, c.Validate())
 }
 

@@ -7,11 +7,9 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -32,7 +30,7 @@ func main() {
 // Exit codes.
 const (
 	exitDone    = 0
-	exitFailed  = 1
+	exitFailed  = 1 // or what was asked is not so
 	exitTrouble = 2 // of verify, which says with 1 what it found
 	exitRefused = 3 // the job came to its end, and the engine refused some documents
 )
@@ -42,24 +40,13 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(stdout)
+	out := &results{w: stdout}
+	root.SetOut(out)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
-	if err == nil {
-		return exitDone
-	}
-	for _, e := range flat(err) {
-		if e != errRefused && e != errFound && e != errTrouble && e != errTold {
-			_, _ = fmt.Fprintf(stderr, "error: %s\n", strings.TrimSpace(e.Error()))
-		}
-	}
-	switch {
-	case errors.Is(err, errRefused):
-		return exitRefused
-	case errors.Is(err, errTrouble):
-		return exitTrouble
-	}
-	return exitFailed
+	cmd, err := root.ExecuteContextC(ctx)
+	err = out.alsoLost(err)
+	complain(cmd, args, err, stderr)
+	return exitCode(err)
 }
 
 // errRefused ends a job that left refused documents behind. Its summary has said so.
@@ -72,15 +59,21 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "sidecar",
 		Short: "Collapse near-duplicate search results, in front of Elasticsearch, OpenSearch or Typesense",
-		Long: `sidecar stands in front of a search engine and speaks its API. Documents on their way in get a small sketch of
-their text; hits on their way out are left out where a better ranked one says nearly the same.`,
-		SilenceErrors: true,
-		SilenceUsage:  true,
+		Long:  rootLong,
+		Example: `  sidecar init http://localhost:9200
+  sidecar doctor
+  sidecar serve
+  sidecar verify --index news-2024 --output json`,
+		PersistentPreRun: note,
+		SilenceErrors:    true,
+		SilenceUsage:     true,
 	}
-	root.PersistentFlags().StringP("config", "c", defaultConfigFile, "configuration `file`")
-	root.AddCommand(serveCommand(), setupCommand(), reindexCommand(), verifyCommand(), doctorCommand(), sketchCommand(), compareCommand(),
+	root.PersistentFlags().StringP("config", "c", defaultConfigFile, "the configuration `file`")
+	root.AddCommand(initCommand(), serveCommand(), setupCommand(), reindexCommand(), verifyCommand(), doctorCommand(), sketchCommand(), compareCommand(),
 		calibrateCommand(), removeCommand(), similarCommand(), clusterCommand(),
 		configCommand(), readyCommand(), demoCommand(), versionCommand(), manCommand())
+	grouped(root)
+	fitting(root)
 	completeFlags(root)
 	return root
 }

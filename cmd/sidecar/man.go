@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,11 +15,19 @@ import (
 // manCommand writes the manual. It is there for those who build packages.
 func manCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:    "man DIRECTORY",
-		Short:  "Write a manual page for each command",
-		Long:   "Man writes sidecar.1 and, for each command, a page such as sidecar-serve.1 into a directory, which it makes.",
-		Hidden: true,
-		Args:   cobra.ExactArgs(1),
+		Use:   "man DIRECTORY",
+		Short: "Write a manual page for each command",
+		Long: `Man writes sidecar.1 and, for each command, a page such as sidecar-serve.1 into a directory, which it makes.
+
+Exit code 0: done. 1: failed.`,
+		Example: `  sidecar man man1`,
+		Hidden:  true,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return errors.New("man takes the directory to write to, as in: sidecar man man1")
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return fmt.Errorf("make the directory of the manual: %w", err)

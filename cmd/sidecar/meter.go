@@ -3,11 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
 
 	"github.com/neardup/sidecar/jobs"
 )
@@ -15,7 +13,7 @@ import (
 // meterEvery is how often a line is written where there is no terminal.
 const meterEvery = 5 * time.Second
 
-// meter shows a job's progress: a bar on a terminal, a line every few seconds elsewhere.
+// meter shows a job's progress: a bar on a terminal that can draw one, a line every few seconds elsewhere.
 type meter struct {
 	w     io.Writer
 	title string
@@ -29,7 +27,7 @@ type meter struct {
 // newMeter returns a meter that writes to w.
 func newMeter(w io.Writer, title string) *meter {
 	m := &meter{w: w, title: title, next: time.Now().Add(meterEvery)}
-	if file, ok := w.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+	if movable(w) {
 		m.bar = progressbar.NewOptions64(-1,
 			progressbar.OptionSetWriter(w), progressbar.OptionSetDescription(title), progressbar.OptionShowCount(),
 			progressbar.OptionShowIts(), progressbar.OptionSetItsString("documents"), progressbar.OptionThrottle(100*time.Millisecond),

@@ -31,7 +31,7 @@ type judge struct {
 
 // comparePairs prints a line for each pair.
 func (g *ground) comparePairs(cmd *cobra.Command, f *compareFlags) error {
-	j := judge{profile: f.profile(g), json: f.output == "json"}
+	j := judge{profile: f.profile(g), json: f.output == formJSON}
 	src, name, err := open(cmd, f.pairs)
 	if err != nil {
 		return err

@@ -6,47 +6,84 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
 
+// maxReady bounds what is read of the admin listener's answer, in bytes.
+const maxReady = 1 << 20
+
 func readyCommand() *cobra.Command {
-	return &cobra.Command{
+	output := ""
+	cmd := &cobra.Command{
 		Use:   "ready",
 		Short: "Ask the sidecar that runs with this configuration whether it is ready",
-		Long: `Ready reads /readyz of the admin listener. Exit code 0: ready. 1: not ready, or not running. It is meant for health
-checks in containers, where there is no other client. Of the configuration it reads admin alone: what else is wrong with it
-is no news of a sidecar that goes on with the one before.`,
+		Long: `Ready reads /readyz of the admin listener and prints what it says: a line for each engine. It is meant for health
+checks in containers, where there is no other client. Of the configuration it reads admin alone: what else is wrong with it is
+no news of a sidecar that goes on with the one before.
+
+Exit code 0: ready. 1: not ready, or not running.`,
+		Example: `  sidecar ready
+  sidecar ready --config /etc/neardup/config.yaml --output json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			file, err := cmd.Flags().GetString("config")
-			if err != nil {
+			if err := validOutput(output); err != nil {
 				return err
 			}
-			c, err := load(file, os.LookupEnv, parseAdmin)
-			if err != nil {
-				return err
-			}
-			if c.Admin == "" {
-				return errors.New("admin is empty: there is no listener to ask")
-			}
-			request, err := http.NewRequestWithContext(cmd.Context(), http.MethodGet, "http://"+c.Admin+"/readyz", nil)
-			if err != nil {
-				return err
-			}
-			client := &http.Client{Timeout: 2 * probeTimeout, Transport: &http.Transport{}}
-			response, err := client.Do(request)
-			if err != nil {
-				return fmt.Errorf("ask the admin listener: %w", err)
-			}
-			defer func() { _ = response.Body.Close() }()
-			if _, err := io.Copy(cmd.OutOrStdout(), response.Body); err != nil {
-				return fmt.Errorf("ask the admin listener: %w", err)
-			}
-			if response.StatusCode != http.StatusOK {
-				return errors.New("not ready")
-			}
-			return nil
+			return askReady(cmd, output)
 		},
 	}
+	addOutput(cmd.Flags(), &output)
+	return cmd
+}
+
+// readiness is what the admin listener says, as it is reported in JSON.
+type readiness struct {
+	Ready bool `json:"ready"`
+	// Status is that of HTTP, Lines are what it says of each engine.
+	Status int      `json:"status"`
+	Lines  []string `json:"lines"`
+}
+
+func askReady(cmd *cobra.Command, output string) error {
+	file, err := cmd.Flags().GetString("config")
+	if err != nil {
+		return err
+	}
+	c, err := load(file, os.LookupEnv, parseAdmin)
+	if err != nil {
+		return err
+	}
+	if c.Admin == "" {
+		return errors.New("admin is empty: there is no listener to ask: set it to an address such as 127.0.0.1:9600")
+	}
+	request, err := http.NewRequestWithContext(cmd.Context(), http.MethodGet, "http://"+c.Admin+"/readyz", nil)
+	if err != nil {
+		return err
+	}
+	client := &http.Client{Timeout: 2 * probeTimeout, Transport: &http.Transport{}}
+	response, err := client.Do(request)
+	if err != nil {
+		const hint = "see that sidecar serve runs, and with this configuration"
+		return fmt.Errorf("ask the admin listener: %w: %s", err, hint)
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxReady))
+	if err != nil {
+		return fmt.Errorf("ask the admin listener: %w", err)
+	}
+	ready := response.StatusCode == http.StatusOK
+	if output == formJSON {
+		lines := strings.FieldsFunc(string(text), func(r rune) bool { return r == '\n' })
+		if err := writeJSON(cmd.OutOrStdout(), readiness{ready, response.StatusCode, append([]string{}, lines...)}); err != nil {
+			return err
+		}
+	} else if _, err := cmd.OutOrStdout().Write(text); err != nil {
+		return err
+	}
+	if !ready {
+		return errors.New("not ready")
+	}
+	return nil
 }

@@ -74,16 +74,17 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
 	flags.BoolVar(&f.resume, "resume", false, "go on where the last run of the same job stopped")
 	flags.DurationVar(&f.watch, "watch", 0, "stay, and look again after each such `interval`")
 	flags.Lookup("watch").NoOptDefVal = "30s"
-	flags.StringVar(&f.output, "output", "text", "`text` or json")
+	addOutput(flags, &f.output)
 	f.metrics.add(flags)
 	return cmd
 }
 
 // validate returns what is wrong with the flags.
 func (f *reindexFlags) validate() error {
+	bounds := errors.Join(unbounded("requests-per-second", f.perSecond), unbounded("max-docs", float64(f.maxDocs)))
 	switch {
-	case f.perSecond < 0 || f.maxDocs < 0:
-		return errors.New("--requests-per-second and --max-docs can't be negative: use 0 for no bound")
+	case bounds != nil:
+		return bounds
 	case f.slices < 1 || f.slices > maxSlices:
 		return fmt.Errorf("--slices: %d is out of range: use 1 to %d", f.slices, maxSlices)
 	case f.watch < 0 || f.watch > 0 && f.watch < time.Second:
@@ -144,7 +145,7 @@ func (r *reindexRun) engines(ctx context.Context, engines []*opened) error {
 		if r.flags.index != "" {
 			return fmt.Errorf("no index behind %s: see the names of your indices, and the rules with: sidecar config check", r.flags.index)
 		}
-		if r.flags.output == "text" {
+		if r.flags.output == formText {
 			_, _ = fmt.Fprintln(r.out, "nothing to do: no index matches a rule")
 		}
 	}
@@ -172,7 +173,7 @@ func (r *reindexRun) indices(ctx context.Context, e *opened) ([]adapters.Index, 
 	for _, name := range names {
 		indices, err := look(ctx, name)
 		if err != nil {
-			return all, fmt.Errorf("engine %s: prepare %s: %w", e.config.Name, name, err)
+			return all, e.failed(fmt.Errorf("prepare %s: %w", name, err))
 		}
 		for _, index := range indices {
 			if !seen[index.Name] {
@@ -236,7 +237,7 @@ func (r *reindexRun) index(ctx context.Context, e *opened, index adapters.Index)
 		r.watched = append(r.watched, watching{e, index})
 	}
 	if err != nil && ctx.Err() == nil {
-		return fmt.Errorf("engine %s: %w", e.config.Name, err)
+		return e.failed(err)
 	}
 	return nil
 }
@@ -257,7 +258,7 @@ func (r *reindexRun) watch(ctx context.Context) error {
 		}
 		all.Go(func() {
 			if reports[i], errs[i] = jobs.Watch(ctx, job, options, r.flags.watch, show); errs[i] != nil {
-				errs[i] = fmt.Errorf("engine %s: watch: %w", w.engine.config.Name, errs[i])
+				errs[i] = w.engine.failed(fmt.Errorf("watch: %w", errs[i]))
 				stop()
 			}
 		})

@@ -10,6 +10,11 @@ import (
 	"github.com/neardup/sidecar/jobs"
 )
 
+// reindexResult is what is reported in JSON.
+type reindexResult struct {
+	Indices []reindexed `json:"indices"`
+}
+
 // reindexed is what came of one index, as it is reported in JSON.
 type reindexed struct {
 	Engine   string `json:"engine"`
@@ -55,7 +60,7 @@ func (r *reindexRun) print(e *opened, index adapters.Index, report jobs.Report, 
 	if report.Anew {
 		_, _ = fmt.Fprintf(r.err, "%s: %s: the index was made anew since the last run, and so was the job begun\n", e.config.Name, index.Name)
 	}
-	if r.flags.output == "text" {
+	if r.flags.output == formText {
 		_, _ = fmt.Fprintln(r.out, summary(e.config.Name+": "+index.Name, report, r.flags.dryRun))
 		return
 	}
@@ -79,12 +84,10 @@ func seconds(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds
 
 // close prints what is printed at the end.
 func (r *reindexRun) close() error {
-	if r.flags.output != "json" {
+	if r.flags.output != formJSON {
 		return nil
 	}
-	return writeJSON(r.out, struct {
-		Indices []reindexed `json:"indices"`
-	}{append([]reindexed{}, r.list...)})
+	return writeJSON(r.out, reindexResult{append([]reindexed{}, r.list...)})
 }
 
 // summary returns the line that ends the work on one index.

@@ -249,6 +249,7 @@ func (s *servers) commit(p *plan) {
 	host, _, _ := net.SplitHostPort(p.config.Admin) // validated
 	s.status.host.Store(&host)
 	s.status.set(probes)
+	s.play(p.config, p.units)
 	s.meters.keep(names)
 	s.certified.Store(&certified)
 	for key, d := range p.doors {

@@ -61,16 +61,16 @@ refused some.`,
 	flags.BoolVar(&f.yes, "yes", false, "do not ask")
 	flags.BoolVar(&f.jobs, "jobs", false, "drop the journals of jobs too")
 	flags.Float64Var(&f.RequestsPerSecond, "requests-per-second", 0, "write at most so many documents in a second; 0 is no bound")
-	flags.StringVar(&f.output, "output", "text", "`text` or json")
+	addOutput(flags, &f.output)
 	return cmd
 }
 
 func (f *removeFlags) run(cmd *cobra.Command) error {
 	if f.index == "" {
-		return errors.New("--index is needed: name the index, alias or pattern to take our fields out of")
+		return errors.New("--index is missing: name the index, alias or pattern to take our fields out of")
 	}
-	if f.RequestsPerSecond < 0 {
-		return errors.New("--requests-per-second can't be negative: use 0 for no bound")
+	if err := unbounded("requests-per-second", f.RequestsPerSecond); err != nil {
+		return err
 	}
 	if err := validOutput(f.output); err != nil {
 		return err
@@ -82,6 +82,11 @@ func (f *removeFlags) run(cmd *cobra.Command) error {
 	r := removeRun{flags: *f, in: cmd.InOrStdin(), out: cmd.OutOrStdout(), err: cmd.ErrOrStderr(), list: []removed{},
 		undeclare: undeclare}
 	return r.engines(cmd.Context(), engines)
+}
+
+// removeResult is what is reported in JSON.
+type removeResult struct {
+	Indices []removed `json:"indices"`
 }
 
 // removed is what became of one index.
@@ -129,7 +134,7 @@ func (r *removeRun) engines(ctx context.Context, engines []*opened) error {
 	if len(targets) == 0 && !r.flags.jobs {
 		return fmt.Errorf("no index behind %s: see the names of your indices", r.flags.index)
 	}
-	if err := r.confirm(targets); err != nil {
+	if err := r.confirm(ctx, targets); err != nil {
 		return err
 	}
 	var errs []error
@@ -146,8 +151,8 @@ func (r *removeRun) engines(ctx context.Context, engines []*opened) error {
 	if ctx.Err() != nil {
 		errs = append(errs, errors.New("interrupted: the same command goes on where this one stopped"))
 	}
-	if r.flags.output == "json" {
-		errs = append(errs, writeJSON(r.out, map[string]any{"indices": r.list}))
+	if r.flags.output == formJSON {
+		errs = append(errs, writeJSON(r.out, removeResult{r.list}))
 	}
 	if r.left > 0 {
 		errs = append(errs, fmt.Errorf("%s changed whenever they were to be written: run it again when less is written",
@@ -168,7 +173,7 @@ func (r *removeRun) targets(ctx context.Context, engines []*opened) ([]target, e
 	for _, e := range engines {
 		indices, err := e.store.Resolve(ctx, r.flags.index)
 		if err != nil {
-			return nil, fmt.Errorf("engine %s: %w", e.config.Name, err)
+			return nil, e.failed(err)
 		}
 		for _, index := range indices {
 			if !index.Absent {
@@ -183,7 +188,7 @@ func (r *removeRun) targets(ctx context.Context, engines []*opened) ([]target, e
 var errUnconfirmed = errors.New("nothing was changed")
 
 // confirm asks whether the fields are to go, where there is someone to ask.
-func (r *removeRun) confirm(targets []target) error {
+func (r *removeRun) confirm(ctx context.Context, targets []target) error {
 	if r.flags.yes || r.flags.DryRun {
 		return nil
 	}
@@ -200,7 +205,7 @@ func (r *removeRun) confirm(targets []target) error {
 		_, _ = fmt.Fprintf(r.err, "  %s: %s%s\n", t.engine.config.Name, t.index.Name, rule)
 	}
 	_, _ = fmt.Fprint(r.err, "Go on? [y/N] ")
-	answer, err := bufio.NewReader(r.in).ReadString('\n')
+	answer, err := bufio.NewReader(untilDone{ctx, r.in}).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
@@ -231,11 +236,11 @@ func (r *removeRun) index(ctx context.Context, e *opened, index adapters.Index) 
 	}
 	found.Seconds = time.Since(start).Round(time.Millisecond).Seconds()
 	r.list = append(r.list, found)
-	if r.flags.output == "text" {
+	if r.flags.output == formText {
 		_, _ = io.WriteString(r.out, found.String())
 	}
 	if err != nil && ctx.Err() == nil {
-		return fmt.Errorf("engine %s: %w", e.config.Name, err)
+		return e.failed(err)
 	}
 	return nil
 }
@@ -259,7 +264,7 @@ func (f removed) String() string {
 func (r *removeRun) journals(ctx context.Context, e *opened, journal adapters.Journal) error {
 	entries, err := journal.Entries(ctx, "")
 	if err != nil {
-		return fmt.Errorf("engine %s: read the journals of jobs: %w", e.config.Name, err)
+		return e.failed(fmt.Errorf("read the journals of jobs: %w", err))
 	}
 	dropped, others := map[string]bool{}, map[string]bool{}
 	for _, entry := range entries {
@@ -271,7 +276,7 @@ func (r *removeRun) journals(ctx context.Context, e *opened, journal adapters.Jo
 		case !dropped[entry.Job]:
 			dropped[entry.Job] = true
 			if err := journal.Drop(ctx, entry.Job, -1, 0); err != nil {
-				return fmt.Errorf("engine %s: drop the journal of %s: %w", e.config.Name, entry.Job, err)
+				return e.failed(fmt.Errorf("drop the journal of %s: %w", entry.Job, err))
 			}
 		}
 	}
@@ -279,9 +284,9 @@ func (r *removeRun) journals(ctx context.Context, e *opened, journal adapters.Jo
 	if len(others) > 0 {
 		state = "those of other indices stay: " + strings.Join(slices.Sorted(maps.Keys(others)), ", ")
 	} else if _, err := r.undeclare(ctx, e, journalOf(e.config.Kind)); err != nil {
-		return fmt.Errorf("engine %s: remove the journal of jobs: %w", e.config.Name, err)
+		return e.failed(fmt.Errorf("remove the journal of jobs: %w", err))
 	}
-	if r.flags.output == "text" {
+	if r.flags.output == formText {
 		_, _ = fmt.Fprintf(r.out, "%s: %s dropped; %s\n", e.config.Name, count(len(dropped), "job's journal"), state)
 	}
 	return nil

@@ -133,9 +133,9 @@ func TestRemoveAsks(t *testing.T) {
 
 func TestRemoveRefusesFlags(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
-		{"remove", "error: --index is needed"},
-		{"remove news-1", `error: unknown command "news-1" for "sidecar remove"`},
-		{"remove --index a --requests-per-second -1", "error: --requests-per-second can't be negative"},
+		{"remove", "error: --index is missing"},
+		{"remove news-1", `error: sidecar remove takes no argument, and got "news-1": did you mean --index news-1? see: sidecar remove --help`},
+		{"remove --index a --requests-per-second -1", "error: --requests-per-second: -1 is out of range: use a number above 0, or 0 for no bound"},
 		{"remove --index a --output xml", `error: --output: "xml" is unknown`},
 		{"calibrate --sample 1", "error: --sample: 1 is too few: use at least 2"},
 		{"calibrate --pairs 0", "error: --pairs: 0 is too few: use at least 1"},

@@ -292,6 +292,17 @@ engines:
 			if diff := cmp.Diff(want, again, cmpopts.IgnoreUnexported(Config{}), same, cmpopts.EquateEmpty()); diff != "" {
 				t.Error(diff)
 			}
+			// JSON is YAML too. Only a dollar sign stands there as it is.
+			inJSON := sidecar(t, "config", "print", "-c", file, "--output", "json")
+			if !json.Valid([]byte(inJSON.stdout)) || strings.Contains(inJSON.stdout+inJSON.stderr, canary) {
+				t.Fatalf("%+v", inJSON)
+			}
+			if again, err = parse([]byte(strings.ReplaceAll(inJSON.stdout, "$", "$$")), environment()); err != nil {
+				t.Fatalf("%v: %s", err, inJSON.stdout)
+			}
+			if diff := cmp.Diff(want, again, cmpopts.IgnoreUnexported(Config{}), same, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("in JSON: %s", diff)
+			}
 		})
 	}
 }

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/neardup/sidecar/playground"
 )
 
 const (
@@ -41,11 +43,15 @@ On SIGINT or SIGTERM /readyz says so at once, the listeners close after --drain-
 were cut off.
 
 Under systemd it tells when it is ready, reloading and stopping, answers to a watchdog, and takes over sockets that are called
-as an engine is (or admin).`,
+as an engine is (or admin). It prints nothing: its log goes to standard error, as text or as JSON (log.format in the configuration).`,
+		Example: `  sidecar serve
+  sidecar serve --config /etc/neardup/config.yaml --drain 60s`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if s.drain < 0 || s.delay < 0 {
-				return errors.New("--drain and --drain-delay can't be negative")
+			for flag, span := range map[string]time.Duration{"--drain": s.drain, "--drain-delay": s.delay} {
+				if span < 0 {
+					return fmt.Errorf("%s: %v is out of range: use a span such as 30s, or 0s for none", flag, span)
+				}
 			}
 			file, err := cmd.Flags().GetString("config")
 			if err != nil {
@@ -56,9 +62,9 @@ as an engine is (or admin).`,
 		},
 	}
 	flags := command.Flags()
-	flags.DurationVar(&s.drain, "drain", defaultDrain, "at the end, give requests under way so `long`")
+	flags.DurationVar(&s.drain, "drain", defaultDrain, "at the end, give requests under way this `span` to end")
 	flags.BoolVar(&s.pprof, "pprof", false, "show profiles on the admin listener, at /debug/pprof/")
-	flags.DurationVar(&s.delay, "drain-delay", 0, "at the end, take connections for so `long`, while /readyz says that it drains")
+	flags.DurationVar(&s.delay, "drain-delay", 0, "at the end, take connections for this `span` more, while /readyz says that it drains")
 	return command
 }
 
@@ -70,6 +76,7 @@ type servers struct {
 	manager      manager
 	passed       sockets
 	pprof        bool
+	listening    func() // told once all listen; nil: nobody is
 
 	status  status
 	meters  *meters
@@ -119,6 +126,9 @@ func (s *servers) all(ctx context.Context, c *Config, watch *watch, hangup <-cha
 		return err
 	}
 	s.manager.ready(s.summary())
+	if s.listening != nil {
+		s.listening()
+	}
 	failure := s.loop(ctx, watch, hangup)
 	return errors.Join(failure, s.end(failure == nil))
 }
@@ -132,7 +142,7 @@ func (s *servers) begin(c *Config, out io.Writer) {
 	s.manager = manager{s.log}
 	s.meters = newMeters()
 	s.meters.certificates(s.expiries)
-	s.status.meters, s.status.pprof = s.meters, s.pprof
+	s.status.meters, s.status.pprof, s.status.plays = s.meters, s.pprof, playground.New()
 	s.tracing = newTracing(s.log)
 	s.certified.Store(&map[string][]*certificates{})
 	s.failed, s.hurry = make(chan error, 1), make(chan struct{})

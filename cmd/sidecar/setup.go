@@ -17,7 +17,7 @@ import (
 
 func setupCommand() *cobra.Command {
 	var engine string
-	var dryRun bool
+	r := setupRun{Indices: []setupIndex{}, Templates: []setupTemplate{}}
 	cmd := &cobra.Command{
 		Use:   "setup",
 		Short: "Prepare the indices of every rule and the templates they are made from, with the operator's credentials",
@@ -25,69 +25,130 @@ func setupCommand() *cobra.Command {
 as a whole: the sketch, and for rules with bands and clusters (bands, on_duplicate, native) these. It makes no template, leaves alone
 the engine's own, changes no document and may be run at any time; what is prepared already stays as it is. Run it again when a rule
 gets bands or clusters: until its indices declare them, documents are stored without sketches. It prints one line for each index
-and template.`,
+and template.
+
+Exit code 0: all is ready, or with --dry-run, all was looked at. 1: failed, or something is not ready.`,
 		Example: `  sidecar setup --config config.yaml
-  sidecar setup --dry-run --engine news`,
+  sidecar setup --dry-run --engine news
+  sidecar setup --dry-run --output json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := configOf(cmd)
+			if err := validOutput(r.output); err != nil {
+				return err
+			}
+			engines, err := openFor(cmd, engine)
 			if err != nil {
 				return err
 			}
-			engines, err := c.openAll(engine)
-			if err != nil {
-				return err
-			}
-			var errs []error
-			for _, e := range engines {
-				errs = append(errs, e.setup(cmd.Context(), cmd.OutOrStdout(), dryRun))
-			}
-			return errors.Join(errs...)
+			r.out = cmd.OutOrStdout()
+			return r.engines(cmd.Context(), engines)
 		},
 	}
 	cmd.Flags().StringVar(&engine, "engine", "", "only the engine with this `name`")
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "change nothing, say what lacks")
+	cmd.Flags().BoolVar(&r.dryRun, "dry-run", false, "change nothing: say what lacks")
+	addOutput(cmd.Flags(), &r.output)
 	return cmd
 }
 
-// setup prepares what the rules match and prints a line for each index and template. The error joins what could not be prepared; a
-// dry run has none of these.
-func (e *opened) setup(ctx context.Context, out io.Writer, dryRun bool) error {
+// setupRun is one run of the command, and what it found, as it is reported in JSON.
+type setupRun struct {
+	Indices   []setupIndex    `json:"indices"`
+	Templates []setupTemplate `json:"templates"`
+
+	output string
+	dryRun bool
+	out    io.Writer
+}
+
+// setupIndex is what became of an index.
+type setupIndex struct {
+	Engine string `json:"engine"`
+	// Index is empty for a rule that no index matches yet, which Rule then names.
+	Index string `json:"index,omitempty"`
+	Rule  string `json:"rule,omitempty"`
+	Ready bool   `json:"ready"`
+	Why   string `json:"why,omitempty"` // it is not ready
+	// Pipelines change documents after they were sketched.
+	Pipelines []string `json:"pipelines,omitempty"`
+}
+
+// setupTemplate is what became of a template. Of one that is left alone, Ready says nothing.
+type setupTemplate struct {
+	Engine   string `json:"engine"`
+	Template string `json:"template"`
+	Ready    bool   `json:"ready"`
+	State    string `json:"state"`
+}
+
+// printf prints a line for people.
+func (r *setupRun) printf(format string, values ...any) {
+	if r.output == formText {
+		_, _ = fmt.Fprintf(r.out, format, values...)
+	}
+}
+
+// engines works through the engines. What fails for one does not keep it from the next.
+func (r *setupRun) engines(ctx context.Context, engines []*opened) error {
+	var errs []error
+	for _, e := range engines {
+		if ctx.Err() == nil {
+			errs = append(errs, r.engine(ctx, e))
+		}
+	}
+	if ctx.Err() != nil {
+		return errInterrupted
+	}
+	if r.output == formJSON {
+		errs = append(errs, writeJSON(r.out, r))
+	}
+	return errors.Join(errs...)
+}
+
+// engine prepares what the rules match and prints a line for each index and template. The error joins what could not be
+// prepared; a dry run has none of these.
+func (r *setupRun) engine(ctx context.Context, e *opened) error {
 	var errs []error
 	seen := map[string]bool{}
 	look := e.prepare
-	if dryRun {
+	if r.dryRun {
 		look = e.matching
 	}
 	for _, rule := range e.rules {
 		indices, err := look(ctx, rule.Match)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("engine %s: prepare %s: %w", e.config.Name, rule.Match, err))
+			errs = append(errs, e.failed(fmt.Errorf("prepare %s: %w", rule.Match, err)))
+			if unreachable(err) || ctx.Err() != nil {
+				return errors.Join(errs...)
+			}
 			continue
 		}
 		if len(indices) == 0 {
-			_, _ = fmt.Fprintf(out, "%s: %s: no index matches yet\n", e.config.Name, rule.Match)
+			r.Indices = append(r.Indices, setupIndex{Engine: e.config.Name, Rule: rule.Match, Why: "no index matches yet"})
+			r.printf("%s: %s: no index matches yet\n", e.config.Name, rule.Match)
 		}
 		for _, index := range indices {
 			if seen[index.Name] {
 				continue
 			}
 			seen[index.Name] = true
+			one := setupIndex{Engine: e.config.Name, Index: index.Name, Ready: index.Ready}
 			if index.Ready {
-				_, _ = fmt.Fprintf(out, "%s: %s: ready\n", e.config.Name, index.Name)
-				continue
+				r.printf("%s: %s: ready\n", e.config.Name, index.Name)
+			} else {
+				one.Why = index.Why
+				r.printf("%s: %s: not ready: %s\n", e.config.Name, index.Name, index.Why)
 			}
-			_, _ = fmt.Fprintf(out, "%s: %s: not ready: %s\n", e.config.Name, index.Name, index.Why)
-			if !dryRun {
+			r.Indices = append(r.Indices, one)
+			if !index.Ready && !r.dryRun {
 				errs = append(errs, fmt.Errorf("engine %s: index %s is not ready: %s", e.config.Name, index.Name, index.Why))
 			}
 		}
 	}
-	return errors.Join(append(errs, e.templates(ctx, out, dryRun), e.pipelines(ctx, out))...)
+	return errors.Join(append(errs, r.templates(ctx, e), r.pipelines(ctx, e))...)
 }
 
 // pipelines prints a line for each index whose documents the engine changes after they were sketched.
-func (e *opened) pipelines(ctx context.Context, out io.Writer) error {
+func (r *setupRun) pipelines(ctx context.Context, e *opened) error {
 	store, has := e.store.(*elastic.Store)
 	if !has {
 		return nil
@@ -95,21 +156,26 @@ func (e *opened) pipelines(ctx context.Context, out io.Writer) error {
 	found, err := store.Pipelines(ctx, e.rules)
 	for _, index := range slices.Sorted(maps.Keys(found)) {
 		const note = "note: the ingest pipeline %s runs after documents are sketched: if it changes a sketched field, run reindex"
-		_, _ = fmt.Fprintf(out, "%s: %s: "+note+"\n", e.config.Name, index, strings.Join(found[index], ", "))
+		r.printf("%s: %s: "+note+"\n", e.config.Name, index, strings.Join(found[index], ", "))
+		for i := range r.Indices {
+			if r.Indices[i].Engine == e.config.Name && r.Indices[i].Index == index {
+				r.Indices[i].Pipelines = found[index]
+			}
+		}
 	}
 	if err != nil {
-		return fmt.Errorf("engine %s: %w", e.config.Name, err)
+		return e.failed(err)
 	}
 	return nil
 }
 
 // templates prepares the templates of an engine that has such, and prints a line for each.
-func (e *opened) templates(ctx context.Context, out io.Writer, dryRun bool) error {
+func (r *setupRun) templates(ctx context.Context, e *opened) error {
 	store, has := e.store.(*elastic.Store)
 	if !has {
 		return nil
 	}
-	list, err := store.Templates(ctx, e.rules, dryRun)
+	list, err := store.Templates(ctx, e.rules, r.dryRun)
 	errs := []error{err}
 	for _, t := range list {
 		state := "left alone: " + t.Why
@@ -124,10 +190,12 @@ func (e *opened) templates(ctx context.Context, out io.Writer, dryRun bool) erro
 		case t.Ready:
 			state = "ready"
 		}
-		_, _ = fmt.Fprintf(out, "%s: template %s: %s\n", e.config.Name, t.Name, state)
+		one := setupTemplate{Engine: e.config.Name, Template: t.Name, Ready: t.Ready && t.Err == nil, State: state}
+		r.Templates = append(r.Templates, one)
+		r.printf("%s: template %s: %s\n", e.config.Name, t.Name, state)
 	}
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("engine %s: %w", e.config.Name, err)
+		return e.failed(err)
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ Bands are stored where the rule says so (bands: auto). They are chosen so that o
 found; below it fewer are, and the share is shown. --scan compares with every sketch of the index instead: it misses none,
 needs no bands, and takes as long as it takes to read them all.
 
-Exit code 0: done, whatever was found. 1: failed.`,
+Exit code 0: done, whatever was found. 1: failed or interrupted.`,
 		Example: `  sidecar similar --index news-2024 4711
   sidecar similar --index news-* --threshold 0.5 --size 100 --output json 4711
   sidecar similar --index news-2024 --source - < article.txt
@@ -53,6 +53,7 @@ Exit code 0: done, whatever was found. 1: failed.`,
 			}
 			return nil
 		},
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(cmd); err != nil {
 				return err
@@ -71,7 +72,7 @@ Exit code 0: done, whatever was found. 1: failed.`,
 	flags.IntVar(&f.Size, "size", 10, "print at most so many, the most alike")
 	flags.BoolVar(&f.Source, "source", false, "show the documents, and let their texts decide where the sketches leave a doubt")
 	flags.BoolVar(&f.Scan, "scan", false, "compare with all sketches, without bands")
-	flags.StringVar(&f.output, "output", "text", "`text` or json")
+	addOutput(flags, &f.output)
 	return cmd
 }
 
@@ -99,20 +100,20 @@ func (f *similarFlags) run(cmd *cobra.Command, c *Config, id string) error {
 	}
 	var document []byte
 	if id == "-" {
-		document, err = typed(cmd.InOrStdin())
+		document, err = typed(untilDone{ctx, cmd.InOrStdin()})
 	} else {
 		if document, f.Except, err = e.rules.Document(ctx, e.store, indices, id); err == nil && document == nil {
 			err = fmt.Errorf("there is no such document: %s in %s", id, f.index)
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("engine %s: %w", e.config.Name, err)
+		return e.failed(err)
 	}
 	found, err := e.rules.Similar(ctx, e.store, indices, document, f.Likeness)
 	if err != nil {
-		return fmt.Errorf("engine %s: %w", e.config.Name, err)
+		return e.failed(err)
 	}
-	if f.output == "json" {
+	if f.output == formJSON {
 		return writeJSON(cmd.OutOrStdout(), found)
 	}
 	return f.print(cmd.OutOrStdout(), found)
@@ -124,7 +125,7 @@ func (f *similarFlags) behind(ctx context.Context, engines []*opened) (one *open
 	for _, e := range engines {
 		matching, err := e.matching(ctx, f.index)
 		if err != nil {
-			return nil, nil, fmt.Errorf("engine %s: %w", e.config.Name, err)
+			return nil, nil, e.failed(err)
 		}
 		var ruled []adapters.Index
 		for _, index := range matching {

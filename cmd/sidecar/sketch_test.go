@@ -161,7 +161,7 @@ func TestSketchCommandRefuses(t *testing.T) {
 			"\nerror: " + config + ": sketch.word: unknown key, did you mean words?"},
 		{"-c " + rules + " --index c", "", "error: --index: no rule is for c: the rules match a, b"},
 		{"-c " + unset, "", "error: " + unset + ": sketch.seed: the environment variable NEARDUP_TEST_UNSET is not set"},
-		{"a b", "", "error: accepts at most 1 arg(s), received 2"},
+		{"a b", "", "error: sketch takes one file, and got 2"},
 	} {
 		got := piped(t, c.stdin, append([]string{"sketch"}, strings.Fields(c.args)...)...)
 		if got.code != exitFailed || !strings.HasPrefix(got.stderr, c.want) {

@@ -24,11 +24,18 @@ leads into an object. A sketch is the one that the sidecar stores for the same f
 The defaults apply, not the file config.yaml, unless --config names one. Of that file only the section sketch counts, and the
 fields and the sketch of its rule if there is one alone or --index names it.
 
-A line that can't be read ends it: what was printed before is whole.`,
+A line that can't be read ends it: what was printed before is whole.
+
+Exit code 0: done. 1: failed or interrupted.`,
 		Example: `  sidecar sketch docs.jsonl > sketches.tsv
   sidecar sketch --fields headline,body.text --output json docs.jsonl
   zcat docs.jsonl.gz | sidecar sketch --config config.yaml --index news-2024`,
-		Args: cobra.MaximumNArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return fmt.Errorf("sketch takes one file, and got %d: run it for each, or join them as in: cat *.jsonl | sidecar sketch", len(args))
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			g, err := flags.ground(cmd)
 			if err != nil {
@@ -38,7 +45,7 @@ A line that can't be read ends it: what was printed before is whole.`,
 			if len(args) > 0 {
 				file = args[0]
 			}
-			return g.sketch(cmd, file, flags.output == "json")
+			return g.sketch(cmd, file, flags.output == formJSON)
 		},
 	}
 	flags.bind(cmd)

@@ -131,6 +131,13 @@ func listensAt(listen string, u *url.URL) bool {
 	return port == at && (strings.EqualFold(host, u.Hostname()) || here(host) && here(u.Hostname()))
 }
 
+// local reports whether none but this machine can reach an address.
+func local(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	ip := net.ParseIP(host)
+	return err == nil && (strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback())
+}
+
 // here reports whether a host is this one, whatever its name: loopback or no host in particular.
 func here(host string) bool {
 	if host == "" || strings.EqualFold(host, "localhost") {

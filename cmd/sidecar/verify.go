@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -72,7 +71,7 @@ written, or the command line or the configuration is wrong.`,
 	flags.IntVar(&f.sample, "sample", 0, "look at so many documents of each index; 0 is all of them")
 	flags.BoolVar(&f.Repair, "repair", false, "mend what is not as it should be")
 	flags.Float64Var(&f.RequestsPerSecond, "requests-per-second", 0, "mend at most so many documents in a second; 0 is no bound")
-	flags.StringVar(&f.output, "output", "text", "`text` or json")
+	addOutput(flags, &f.output)
 	f.metrics.add(flags)
 	return cmd
 }
@@ -85,20 +84,12 @@ func troubled(err error) error {
 	return errors.Join(err, errTrouble)
 }
 
-// validOutput returns what is wrong with a flag --output.
-func validOutput(output string) error {
-	if output != "text" && output != "json" {
-		return fmt.Errorf("--output: %q is unknown: use text or json", output)
-	}
-	return nil
-}
-
 func (f *verifyFlags) run(cmd *cobra.Command) error {
 	if f.sample < 0 {
-		return errors.New("--sample can't be negative: use 0 to look at all documents")
+		return fmt.Errorf("--sample: %d is out of range: use a number above 0, or 0 to look at all documents", f.sample)
 	}
-	if f.RequestsPerSecond < 0 {
-		return errors.New("--requests-per-second can't be negative: use 0 for no bound")
+	if err := unbounded("requests-per-second", f.RequestsPerSecond); err != nil {
+		return err
 	}
 	if f.RequestsPerSecond > 0 && !f.Repair {
 		return errors.New("--requests-per-second bounds what is written: it goes with --repair")
@@ -116,6 +107,13 @@ func (f *verifyFlags) run(cmd *cobra.Command) error {
 	defer f.metrics.stop()
 	v := verification{flags: *f, out: cmd.OutOrStdout(), err: cmd.ErrOrStderr(), list: []verified{}}
 	return v.engines(cmd.Context(), engines)
+}
+
+// verifyResult is what is reported in JSON.
+type verifyResult struct {
+	Indices []verified `json:"indices"`
+	// Stale are those of all indices, the emptied ones among them.
+	Stale int `json:"stale"`
 }
 
 // verified is what was found in one index.
@@ -182,7 +180,7 @@ func (v *verification) engines(ctx context.Context, engines []*opened) error {
 	if ctx.Err() != nil {
 		errs = append(errs, errInterrupted)
 	}
-	errs = append(errs, v.close())
+	errs = append(errs, v.close(errors.Join(errs...) != nil))
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
@@ -210,7 +208,7 @@ func (v *verification) indices(ctx context.Context, e *opened) ([]adapters.Index
 	for _, name := range names {
 		indices, err := look(ctx, name)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("engine %s: %w", e.config.Name, err))
+			errs = append(errs, e.failed(err))
 		}
 		for _, index := range indices {
 			if !slices.ContainsFunc(all, func(i adapters.Index) bool { return i.Name == index.Name }) {
@@ -252,11 +250,11 @@ func (v *verification) index(ctx context.Context, e *opened, index adapters.Inde
 	}
 	found.add(rule, f, v.flags.Repair)
 	v.list = append(v.list, found)
-	if v.flags.output == "text" {
+	if v.flags.output == formText {
 		_, _ = io.WriteString(v.out, found.String())
 	}
 	if err != nil && ctx.Err() == nil {
-		return fmt.Errorf("engine %s: %w", e.config.Name, err)
+		return e.failed(err)
 	}
 	return nil
 }
@@ -300,28 +298,17 @@ func (f verified) String() string {
 	return b.String()
 }
 
-// close prints what comes last: the whole as JSON, or that there was nothing.
-func (v *verification) close() error {
+// close prints what comes last: the whole as JSON, or that there was nothing, unless that was because something failed.
+func (v *verification) close(failed bool) error {
 	if len(v.list) == 0 && v.flags.index != "" && !v.unready {
 		return fmt.Errorf("no index behind %s: see the names of your indices, and the rules with: sidecar config check", v.flags.index)
 	}
-	if v.flags.output == "json" {
-		return writeJSON(v.out, struct {
-			Indices []verified `json:"indices"`
-			Stale   int        `json:"stale"`
-		}{v.list, v.wrong})
+	if v.flags.output == formJSON {
+		return writeJSON(v.out, verifyResult{v.list, v.wrong})
 	}
-	if len(v.list) > 0 {
+	if len(v.list) > 0 || failed {
 		return nil
 	}
 	_, err := fmt.Fprintln(v.out, "nothing to do: no index matches a rule")
 	return err
-}
-
-// writeJSON writes a value as JSON for people and programs.
-func writeJSON(w io.Writer, value any) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(value)
 }

@@ -147,13 +147,14 @@ engines:
 `)
 	for _, c := range []struct{ args, want string }{
 		{"verify --fast", "error: unknown flag: --fast"},
-		{"verify now", `error: unknown command "now" for "sidecar verify"`},
-		{"verify --sample -1", "error: --sample can't be negative: use 0 to look at all documents"},
-		{"verify --sample x", `error: invalid argument "x" for "--sample" flag`},
+		{"verify now", `error: sidecar verify takes no argument, and got "now": did you mean --index now?`},
+		{"verify --sample -1", "error: --sample: -1 is out of range: use a number above 0, or 0 to look at all documents"},
+		{"verify --sample x", `error: --sample: "x" is no whole number`},
 		{"verify --output xml", `error: --output: "xml" is unknown: use text or json`},
 		{"verify -c nowhere.yaml", "error: read config: open nowhere.yaml: no such file or directory"},
 		{"verify -c " + embedded, "error: an embedded engine lives inside serve alone"},
-		{"verify -c " + dead, "error: engine opensearch: resolve a: dial tcp 127.0.0.1:1: connect: connection refused"},
+		{"verify -c " + dead, "error: engine opensearch: resolve a: dial tcp 127.0.0.1:1: connect: connection refused: " +
+			"see that it runs and that its urls in the configuration are right, or ask sidecar doctor\n"},
 	} {
 		got := sidecar(t, strings.Fields(c.args)...)
 		if got.code != exitTrouble || !strings.HasPrefix(got.stderr, c.want) || strings.Contains(got.stderr, errTrouble.Error()) {

@@ -19,19 +19,24 @@ func versionCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  cobra.NoArgs,
+		Long: `Version prints the version, the revision that it was built from where the build knows it, and what it was built with and for.
+
+Exit code 0.`,
+		Example: `  sidecar version
+  sidecar version --output json`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := validOutput(output); err != nil {
 				return err
 			}
-			if output == "json" {
+			if output == formJSON {
 				return writeJSON(cmd.OutOrStdout(), versionOf())
 			}
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), versionLine())
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&output, "output", "text", "`text` or json")
+	addOutput(cmd.Flags(), &output)
 	return cmd
 }
 

@@ -1,0 +1,416 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/neardup/sidecar/internal/jsonshape"
+)
+
+// asSidecar in the environment has the test's own binary be the sidecar: runs has it run its arguments, parses has it go no further than to
+// understand them.
+const (
+	asSidecar = "NEARDUP_TEST_AS_SIDECAR"
+	runs      = "runs"
+	parses    = "parses"
+)
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(asSidecar) {
+	case runs:
+		main()
+	case parses:
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		if err := understood(os.Args[1:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// understood returns what is wrong with a command line, as far as it can be told without carrying it out.
+func understood(args []string) error {
+	cmd, rest, err := newRoot().Find(args)
+	if err != nil {
+		return err
+	}
+	if err := cmd.ParseFlags(rest); err != nil {
+		return err
+	}
+	if !cmd.Runnable() {
+		return fmt.Errorf("%s does nothing by itself", cmd.CommandPath())
+	}
+	return cmd.ValidateArgs(cmd.Flags().Args())
+}
+
+// shell returns a shell that runs a script in the folder, where the command sidecar is the test's own binary.
+func shell(t testing.TB, mode, folder, script string) *exec.Cmd {
+	t.Helper()
+	own, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := t.TempDir()
+	text := fmt.Sprintf("#!/bin/sh\n%s=%s exec '%s' \"$@\"\n", asSidecar, mode, own)
+	if err := os.WriteFile(filepath.Join(bin, "sidecar"), []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "bash", "-e", "-o", "pipefail", "-c", script)
+	cmd.Dir, cmd.Env = folder, append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	return cmd
+}
+
+// ours visits the commands that people see and that do something, less those of the library.
+func ours(do func(cmd *cobra.Command)) {
+	eachCommand(newRoot(), func(cmd *cobra.Command) {
+		if cmd.Runnable() && cmd.Name() != "help" && !strings.Contains(cmd.CommandPath(), "completion") {
+			do(cmd)
+		}
+	})
+}
+
+// printsNone are the commands without --output text|json, and why.
+var printsNone = map[string]string{
+	"sidecar config": "prints its help",
+	"sidecar serve":  "writes a log alone, in the form of log.format",
+	"sidecar demo":   "is a walk-through for people",
+	"sidecar init":   "writes a configuration: its --output is a file",
+	"sidecar man":    "writes pages",
+}
+
+// TestCommandTree holds what the help of every command has: what it does in short and at length, what it ends with, examples, flags that say
+// what they are for, and --output where it prints something.
+func TestCommandTree(t *testing.T) {
+	found := 0
+	ours(func(cmd *cobra.Command) {
+		found++
+		path := cmd.CommandPath()
+		wrong := func(format string, values ...any) { t.Errorf(path+": "+format, values...) }
+		if s := cmd.Short; s == "" || strings.HasSuffix(s, ".") || s[:1] != strings.ToUpper(s[:1]) {
+			wrong("its short text %q is no sentence without a full stop", s)
+		}
+		name := strings.ToUpper(cmd.Name()[:1]) + cmd.Name()[1:]
+		if !strings.HasPrefix(cmd.Long, name+" ") {
+			wrong("its long text does not begin with %s", name)
+		}
+		if !strings.Contains(cmd.Long, "Exit code 0") && !cmd.HasSubCommands() {
+			wrong("its long text says no exit code")
+		}
+		if !strings.HasPrefix(cmd.Example, "  ") {
+			wrong("it has no example, or one that is not indented by two spaces")
+		}
+		cmd.NonInheritedFlags().VisitAll(func(flag *pflag.Flag) {
+			if flag.Usage == "" || strings.HasSuffix(flag.Usage, ".") {
+				wrong("--%s: %q is no text without a full stop", flag.Name, flag.Usage)
+			}
+			if value, _ := pflag.UnquoteUsage(flag); value == "string" || value == "strings" {
+				wrong("--%s: its text does not say what to call its value", flag.Name)
+			}
+		})
+		flag := cmd.Flags().Lookup("output")
+		forms := flag != nil && strings.Contains(flag.Usage, "text") && strings.Contains(flag.Usage, "json")
+		if _, none := printsNone[path]; forms == none {
+			wrong("--output with text and json: %v", forms)
+		}
+		if cmd.Parent() == cmd.Root() && cmd.GroupID == "" {
+			wrong("it stands in no group")
+		}
+	})
+	for path, want := range map[string]string{
+		"sidecar verify": "012", "sidecar reindex": "013", "sidecar cluster": "013", "sidecar remove": "013", "sidecar serve": "01", "sidecar ready": "01",
+		"sidecar version": "0",
+	} {
+		cmd, _, err := newRoot().Find(strings.Fields(path)[1:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, codes, _ := strings.Cut(cmd.Long, "Exit code")
+		codes, _, _ = strings.Cut(codes, "\n\n")
+		got := ""
+		for _, code := range regexp.MustCompile(`(?:^| )(\d)[:.]`).FindAllStringSubmatch(codes, -1) {
+			got += code[1]
+		}
+		if got != want {
+			t.Errorf("%s: its text has the exit codes %q, want %q", path, got, want)
+		}
+	}
+	if found < 17 {
+		t.Errorf("only %d commands found", found)
+	}
+	if slices.ContainsFunc(newRoot().Commands(), func(c *cobra.Command) bool { return c.GroupID == "" && c.Name() != "help" }) {
+		t.Error("a command stands in no group")
+	}
+}
+
+// TestExamplesAreUnderstood has a shell take the examples of every command apart, and the command understand what it is given.
+func TestExamplesAreUnderstood(t *testing.T) {
+	folder := t.TempDir()
+	for _, name := range []string{"article.txt", "pairs.tsv", "docs.jsonl", "docs.jsonl.gz"} {
+		if err := os.WriteFile(filepath.Join(folder, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eachCommand(newRoot(), func(cmd *cobra.Command) {
+		if cmd.Example == "" {
+			return
+		}
+		t.Run(cmd.CommandPath(), func(t *testing.T) {
+			t.Parallel()
+			script := "zcat() { cat \"$@\"; }\n"
+			for line := range strings.Lines(cmd.Example) {
+				script += strings.TrimSpace(line) + " || { echo " + quotedForShell(strings.TrimSpace(line)) + " >&2; exit 1; }\n"
+			}
+			if out, err := shell(t, parses, folder, script).CombinedOutput(); err != nil {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
+	})
+}
+
+func quotedForShell(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+// TestErrorsInJSON has every command fail where it is asked for JSON: nothing is on standard output, and each line of standard error is an
+// object with the error. Without --output json the same text stands behind the word error.
+func TestErrorsInJSON(t *testing.T) {
+	nowhere := filepath.Join(t.TempDir(), "none.yaml")
+	tested := 0
+	ours(func(cmd *cobra.Command) {
+		if _, none := printsNone[cmd.CommandPath()]; none {
+			return
+		}
+		tested++
+		name := strings.Fields(cmd.CommandPath())[1:]
+		for _, wrong := range [][]string{{"--no-such-flag"}, {"--config", nowhere, "--no-such-flag=x"}, {"--config"}, {"--help=x"}, {"--config", nowhere, "too", "many", "words"}} {
+			args := append(slices.Clone(name), append([]string{"--output", "json"}, wrong...)...)
+			got := sidecar(t, args...)
+			if got.stdout != "" || got.code == exitDone {
+				t.Errorf("%q ends with %d: %s", args, got.code, got.stdout)
+			}
+			texts := errorsIn(t, got.stderr)
+			plain := sidecar(t, append(slices.Clone(name), wrong...)...)
+			if want := "error: " + strings.Join(texts, "\nerror: ") + "\n"; plain.stderr != want || plain.code != got.code || len(texts) == 0 {
+				t.Errorf("%q ends with %d: %sand in JSON with %d: %s", args, plain.code, plain.stderr, got.code, got.stderr)
+			}
+		}
+	})
+	if tested < 13 {
+		t.Errorf("only %d commands found", tested)
+	}
+}
+
+// TestErrorsOfAFile: what a file is called is no form of errors.
+func TestErrorsOfAFile(t *testing.T) {
+	if got := sidecar(t, "init", "--output", "json", "--no-such-flag"); got.stderr != "error: unknown flag: --no-such-flag: see: sidecar init --help\n" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// errorsIn returns the errors in standard error as a program reads it.
+func errorsIn(t *testing.T, stderr string) (texts []string) {
+	t.Helper()
+	for line := range strings.Lines(stderr) {
+		var object struct{ Error, Note string }
+		if err := json.Unmarshal([]byte(line), &object); err != nil || (object.Error == "") == (object.Note == "") {
+			t.Errorf("%q is no object with an error or a note: %v", line, err)
+		}
+		if object.Error != "" {
+			texts = append(texts, object.Error)
+		}
+	}
+	return texts
+}
+
+// TestNotesInJSON holds that what a command has to say beside its result can be read by programs too.
+func TestNotesInJSON(t *testing.T) {
+	docs := file(t, `{"id":"a","headline":"some words"}`+"\n")
+	const want = "no document has a field title or text: name the fields of your documents with --fields"
+	got := sidecar(t, "sketch", "--output", "json", docs)
+	if got.code != exitDone || got.stderr != `{"note":"`+docs+": "+want+"\"}\n" {
+		t.Errorf("%+v", got)
+	}
+	if got = sidecar(t, "sketch", docs); got.stderr != "note: "+docs+": "+want+"\n" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestClusterFormsOfReport: --output is the form of the report, or a file beside which --report is.
+func TestClusterFormsOfReport(t *testing.T) {
+	input, out := file(t, pages), filepath.Join(t.TempDir(), "out.csv")
+	for args, want := range map[string]bool{
+		"": false, "--output text": false, "--output json": true, "--report json": true, "--output json --report json": true,
+		"--output " + out: false, "--output " + out + " --report json": true,
+	} {
+		got := sidecar(t, append([]string{"cluster", "--input", input}, strings.Fields(args)...)...)
+		if got.code != exitDone || json.Valid([]byte(got.stdout)) != want {
+			t.Errorf("cluster %s: %+v", args, got)
+		}
+	}
+	if _, err := os.Stat(out); err != nil {
+		t.Error(err)
+	}
+	if text := sidecar(t, "cluster", "--input", input).stdout; strings.Contains(text, "…") || !strings.Contains(text, ", 1 text: c d\n") || strings.Contains(text, " 1 documents") {
+		t.Errorf("all ids of its clusters are shown, and singular is singular: %s", text)
+	}
+	got := sidecar(t, "cluster", "--input", input, "--output", "json", "--report", "text")
+	if got.code != exitFailed || !slices.Equal(errorsIn(t, got.stderr), []string{"--report: text is another form than --output json: drop one of them"}) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestConfigCheckInJSON: what is wrong is the result, and a file that can't be read is an error.
+func TestConfigCheckInJSON(t *testing.T) {
+	bad := write(t, "admin: x\nlog: {level: loud}\nengines: []\n")
+	got := sidecar(t, "config", "check", "--output", "json", "-c", bad)
+	var found checkedConfig
+	if err := json.Unmarshal([]byte(got.stdout), &found); err != nil || got.code != exitFailed || got.stderr != "" || found.OK || found.File != bad {
+		t.Errorf("%+v, %v", got, err)
+	}
+	var keys []string
+	for _, wrong := range found.Errors {
+		keys = append(keys, wrong.Key)
+	}
+	if !slices.Equal(keys, []string{"admin", "engines", "log.level"}) || found.Errors[2].Error != `"loud" is unknown: use debug, info, warn or error` {
+		t.Errorf("%+v", found.Errors)
+	}
+	broken := sidecar(t, "config", "check", "--output", "json", "-c", write(t, "a: [\n"))
+	if err := json.Unmarshal([]byte(broken.stdout), &found); err != nil || len(found.Errors) != 1 || found.Errors[0].Key != "" ||
+		!strings.HasPrefix(found.Errors[0].Error, "is no well-formed YAML: ") {
+		t.Errorf("%+v, %v", broken, err)
+	}
+	good := sidecar(t, "config", "check", "--output", "json", "-c", "../../config.yaml")
+	if err := json.Unmarshal([]byte(good.stdout), &found); err != nil || good.code != exitDone || !found.OK || len(found.Errors) > 0 ||
+		found.Engines[0].Rules[0].Match != "news-*" || found.Engines[0].URLs[0] != "http://127.0.0.1:9200" {
+		t.Errorf("%+v, %v", good, err)
+	}
+	if gone := sidecar(t, "config", "check", "--output", "json", "-c", bad+".none"); gone.stdout != "" || len(errorsIn(t, gone.stderr)) != 1 {
+		t.Errorf("%+v", gone)
+	}
+}
+
+// TestReadyCommand asks a sidecar that runs, and one that does not.
+func TestReadyCommand(t *testing.T) {
+	r := started(t, embeddedConfig("threshold: 0.7"))
+	file := write(t, "admin: "+strings.TrimPrefix(r.base(t, "admin"), "http://")+"\n")
+	if got := sidecar(t, "ready", "-c", file); got.code != exitDone || got.stdout != "engine one: ok\n" || got.stderr != "" {
+		t.Errorf("%+v", got)
+	}
+	got := sidecar(t, "ready", "-c", file, "--output", "json")
+	if err := jsonshape.Check(printsJSON["ready"][0].keys, []byte(got.stdout)); err != nil || got.code != exitDone || got.stderr != "" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	r.status.draining.Store(true)
+	var found readiness
+	got = sidecar(t, "ready", "-c", file, "--output", "json")
+	if err := json.Unmarshal([]byte(got.stdout), &found); err != nil || got.code != exitFailed || found.Ready || found.Status != 503 || found.Lines[0] != "draining" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if texts := errorsIn(t, got.stderr); !slices.Equal(texts, []string{"not ready"}) {
+		t.Errorf("%q", texts)
+	}
+	got = sidecar(t, "ready", "-c", write(t, "admin: 127.0.0.1:1\n"))
+	if got.code != exitFailed || got.stdout != "" || !strings.HasSuffix(got.stderr, ": see that sidecar serve runs, and with this configuration\n") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestSetupInJSON has setup find indices that are ready, one that is not, and a rule that nothing matches.
+func TestSetupInJSON(t *testing.T) {
+	s := &shelf{documents: map[string]int{"news-1": 1, "news-2": 1}, unready: map[string]string{"news-2": "it is read-only"}}
+	var out strings.Builder
+	r := setupRun{out: &out, output: formJSON, Indices: []setupIndex{}, Templates: []setupTemplate{}}
+	if err := r.engines(t.Context(), []*opened{openedShelf(t, s)}); len(flat(err)) != 1 {
+		t.Errorf("%v", err)
+	}
+	if err := jsonshape.Check(printsJSON["setup"][0].keys, []byte(out.String())); err != nil {
+		t.Errorf("%v: %s", err, out.String())
+	}
+	var found setupRun
+	if err := json.Unmarshal([]byte(out.String()), &found); err != nil || len(found.Indices) < 3 || !found.Indices[0].Ready ||
+		found.Indices[1].Ready || found.Indices[1].Why != "it is read-only" || found.Indices[2].Rule == "" {
+		t.Errorf("%v: %s", err, out.String())
+	}
+}
+
+// TestUnreachableEngine: each command that asks an engine says once which one it could not ask and what to do, and nothing else.
+func TestUnreachableEngine(t *testing.T) {
+	file := write(t, `engines: [{kind: opensearch, listen: "127.0.0.1:0", urls: ["http://127.0.0.1:1"], indices: [{match: a, fields: [t]}]}]`)
+	for _, line := range []string{
+		"setup", "setup --dry-run", "reindex", "reindex --dry-run", "verify", "verify --repair", "calibrate", "similar --index a 1", "similar --index a -",
+		"cluster --index a", "remove --index a --yes",
+	} {
+		for _, form := range []string{formText, formJSON} {
+			got := sidecar(t, append(strings.Fields(line), "-c", file, "--output", form)...)
+			texts := []string{strings.TrimSuffix(strings.TrimPrefix(got.stderr, "error: "), "\n")}
+			if form == formJSON {
+				texts = errorsIn(t, got.stderr)
+			}
+			const hint = ": see that it runs and that its urls in the configuration are right, or ask sidecar doctor"
+			if len(texts) != 1 || !strings.HasPrefix(texts[0], "engine opensearch: ") || !strings.HasSuffix(texts[0], "connection refused"+hint) {
+				t.Errorf("%s: %s", line, got.stderr)
+			}
+			if got.code == exitDone || form == formText && got.stdout != "" || got.stdout != "" && !json.Valid([]byte(got.stdout)) {
+				t.Errorf("%s: %d %s", line, got.code, got.stdout)
+			}
+		}
+	}
+}
+
+// TestErrorsAreHarmless: what an engine answers is quoted without what a terminal would obey.
+func TestErrorsAreHarmless(t *testing.T) {
+	engine := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(400)
+		_, _ = io.WriteString(w, `{"error":{"reason":"\u001b[2J\u001b]0;title\u0007 and \u009b2J","type":"x"},"status":400}`)
+	}))
+	defer engine.Close()
+	file := write(t, fmt.Sprintf(`engines: [{kind: opensearch, listen: "127.0.0.1:0", urls: [%q], indices: [{match: a, fields: [t]}]}]`, engine.URL))
+	got := sidecar(t, "verify", "-c", file)
+	if !strings.Contains(got.stderr, "[2J") || strings.ContainsAny(got.stderr, "\x1b\x07\u009b") {
+		t.Errorf("%q", got.stderr)
+	}
+}
+
+// TestRefusedCredentials: what the engine refuses us for says what to change.
+func TestRefusedCredentials(t *testing.T) {
+	for status, want := range map[int]string{
+		401: ": set its credentials in the configuration to those that it knows",
+		403: ": give the user of its credentials in the configuration the rights, which sidecar doctor looks at",
+		503: "",
+	} {
+		engine := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
+		defer engine.Close()
+		file := write(t, fmt.Sprintf(`engines: [{kind: opensearch, listen: "127.0.0.1:0", urls: [%q], indices: [{match: a, fields: [t]}]}]`, engine.URL))
+		got := sidecar(t, "verify", "-c", file)
+		first, _, _ := strings.Cut(got.stderr, "\n")
+		if got.code != exitTrouble || !strings.Contains(first, fmt.Sprint("the engine answered ", status)) || !strings.HasSuffix(first, want) ||
+			want == "" && strings.Contains(first, "configuration") {
+			t.Errorf("%d: %+v", status, got)
+		}
+	}
+}
+
+// TestConfigHidesWhatURLsHide: a text that is a URL is printed without what it may hide, in either form.
+func TestConfigHidesWhatURLsHide(t *testing.T) {
+	file := write(t, `engines: [{kind: embedded, listen: "127.0.0.1:0", indices: [{match: a, fields: ["http://user:hunter2@host/x"]}]}]`)
+	for _, form := range []string{formText, formJSON} {
+		got := sidecar(t, "config", "print", "-c", file, "--output", form)
+		if got.code != exitDone || strings.Contains(got.stdout, "hunter2") || !strings.Contains(got.stdout, "http://…@host/x") {
+			t.Errorf("%+v", got)
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// reach returns what carries requests to the engine.
+func (e *EngineConfig) reach() (http.RoundTripper, error) {
+	transport, _, err := e.transport(slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, err
+	}
+	return e.discreet(transport), nil
+}
+
+// credentials says what jobs log in with, which the engine has taken.
+func (p *patient) credentials() {
+	if p.is.Name == "" {
+		return // it does not tell these what it is; what they may do is seen below
+	}
+	with := ""
+	switch c := p.engine.Credentials; {
+	case c.APIKey.set():
+		with = "api_key"
+	case c.Bearer.set():
+		with = "bearer"
+	case c.Username.set():
+		with = "username and password"
+	default:
+		p.good("credentials", "it answers without credentials, and none are configured")
+		return
+	}
+	p.good("credentials", "it takes the %s in %s.credentials", with, p.key)
+}
+
+// directly sends a search to the engine itself.
+func (p *patient) directly(ctx context.Context) {
+	if p.search.index == "" {
+		return // which the listener's line says
+	}
+	var took time.Duration
+	err := within(ctx, func(ctx context.Context) error {
+		transport, err := p.reach()
+		if err != nil {
+			return err
+		}
+		at, err := url.Parse(p.at)
+		if err == nil {
+			_, took, err = p.searchAt(ctx, at, transport)
+		}
+		return err
+	})
+	if err != nil {
+		p.bad("search", fmt.Sprintf("see the engine's log, and whether %s.credentials may search", p.key),
+			"a search of %s, asked of the engine itself, failed: %v", p.search.index, err)
+		return
+	}
+	p.good("search", "a search of %s, asked of the engine itself: answered in %s", p.search.index, took.Round(time.Millisecond))
+}
+
+// listener sends a search through the sidecar that runs, and returns where it does, nil if nowhere.
+func (p *patient) listener(ctx context.Context) *url.URL {
+	host, port, _ := net.SplitHostPort(p.engine.Listen) // validated
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "localhost"
+	}
+	at := net.JoinHostPort(host, port)
+	if port == "0" {
+		p.good("listener", "it listens at a port that is chosen when it starts, so it can't be asked")
+		return nil
+	}
+	connection, err := (&net.Dialer{Timeout: probeTimeout}).DialContext(ctx, "tcp", at)
+	if err != nil {
+		p.doubt("listener", "start it with: sidecar serve", "no sidecar runs at %s", at)
+		return nil
+	}
+	_ = connection.Close()
+	running := &url.URL{Scheme: "http", Host: at}
+	transport := &http.Transport{DisableKeepAlives: true}
+	if own := p.engine.ListenTLS; own.CertFile != "" {
+		running.Scheme, transport.TLSClientConfig = "https", ourOwn(own)
+		if own.ClientCAFile != "" {
+			p.good("listener", "something listens at %s; it asks for a client's certificate, so it was not asked", at)
+			return running
+		}
+	}
+	if p.search.index == "" {
+		p.good("listener", "something listens at %s; no index has documents to search for, so it was not asked", at)
+		return running
+	}
+	p.through(ctx, running, transport)
+	return running
+}
+
+// ourOwn trusts the certificate that clients are shown, whatever its authority and its names are, and no other one.
+func ourOwn(files ListenTLSConfig) *tls.Config {
+	return &tls.Config{
+		MinVersion:         tls.VersionTLS12,
+		InsecureSkipVerify: true, // what it stands for is looked at below
+		VerifyConnection: func(state tls.ConnectionState) error {
+			pair, err := tls.LoadX509KeyPair(files.CertFile, files.KeyFile)
+			if err != nil {
+				return err
+			}
+			if len(state.PeerCertificates) == 0 || !bytes.Equal(pair.Certificate[0], state.PeerCertificates[0].Raw) {
+				return fmt.Errorf("it shows another certificate than that in %s", files.CertFile)
+			}
+			return nil
+		},
+	}
+}
+
+// through sends a search through the sidecar that runs, and says what came of it.
+func (p *patient) through(ctx context.Context, running *url.URL, transport http.RoundTripper) {
+	index, at := p.search.index, running.Host
+	var outcome string
+	var took time.Duration
+	err := within(ctx, func(ctx context.Context) (err error) {
+		outcome, took, err = p.searchAt(ctx, running, transport)
+		return err
+	})
+	outcome, reason := strings.TrimSpace(outcome), ""
+	if _, after, has := strings.Cut(outcome, "reason="); has {
+		reason, _, _ = strings.Cut(after, ";")
+	}
+	switch {
+	case err != nil:
+		p.bad("listener", "see its log; `sidecar ready` says whether it reaches the engine",
+			"a search of %s through the sidecar at %s failed: %v", index, at, err)
+	case outcome == "":
+		p.bad("listener", "see what runs there, and restart it with this configuration",
+			"a search of %s at %s is answered without the header Neardup: no sidecar, or one with other rules", index, at)
+	case strings.HasPrefix(outcome, "bypassed"):
+		p.doubt("listener", fmt.Sprintf("docs/controls.md says what the reason %s means", reason),
+			"a search of %s through the sidecar at %s is left alone (%s, in %s)", index, at, outcome, took.Round(time.Millisecond))
+	default:
+		p.good("listener", "a search of %s through the sidecar at %s: %s, in %s", index, at, outcome, took.Round(time.Millisecond))
+	}
+}
+
+// searchAt sends the search to an address, and returns the header by which a sidecar says what it did, and how long it took.
+func (p *patient) searchAt(ctx context.Context, at *url.URL, transport http.RoundTripper) (outcome string, took time.Duration, err error) {
+	search := p.anything(p.search.index, p.search.fields)
+	to := strings.TrimSuffix(at.String(), "/") + search.Path + "?" + search.RawQuery
+	r, err := http.NewRequestWithContext(ctx, search.Method, to, bytes.NewReader(search.Body))
+	if err != nil {
+		return "", 0, err
+	}
+	r.Header = http.Header(p.engine.header())
+	client := &http.Client{Timeout: patience, Transport: transport}
+	began := time.Now()
+	resp, err := client.Do(r)
+	if err != nil {
+		return "", 0, err
+	}
+	defer func() { _ = resp.Body.Close() }() // what counts was read
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
+	if err != nil {
+		return "", 0, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return "", 0, errors.New(resp.Status + ": " + strings.Join(strings.Fields(string(body[:min(len(body), 300)])), " "))
+	}
+	return resp.Header.Get("Neardup"), time.Since(began), nil
+}

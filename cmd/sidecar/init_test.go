@@ -1,0 +1,478 @@
+package main
+
+import (
+	"context"
+	"encoding/pem"
+	"fmt"
+	"net"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+func TestInit(t *testing.T) {
+	empty := articles()
+	empty.documents = nil
+	logs := func(field string) *surveyedIndex {
+		return &surveyedIndex{fields: map[string]string{field: "text"}, documents: []string{fmt.Sprintf(`{%q:"a line of a log with some words"}`, field)}}
+	}
+	nested := &surveyedIndex{
+		fields:    map[string]string{"meta": "object", "meta.title": "text", "parts": "nested", "parts.text": "text", "k": "keyword", "k.words": "text"},
+		documents: []string{`{"meta":{"title":"A title of five words"},"parts":[{"text":"one part of a text"},{"text":"and another part"}],"k":"words are here too"}`},
+	}
+	hidden := articles()
+	hidden.attributes = []string{"hidden"}
+	closed := articles()
+	closed.attributes = []string{"closed"}
+	aliased := articles()
+	aliased.aliases = []string{"shop"}
+	stream := articles()
+	stream.stream = true
+	numbers := &surveyedIndex{fields: map[string]string{"n": "long", "host": "keyword"}, documents: []string{`{"n":1,"host":"a"}`}}
+	for _, c := range []struct {
+		name    string
+		indices map[string]*surveyedIndex
+		args    []string
+		want    []string
+		says    []string // patterns of what the file and the output say
+	}{
+		{
+			name: "an index", indices: map[string]*surveyedIndex{"news": articles()}, want: []string{"news: title body"},
+			says: []string{
+				`# news: 5 documents\.\n +# Of all of them, 2 are near-duplicates`, `url +100 % +\d+ +left out: no sentences`, `#date_field: published_at`,
+				`#host_field: host`, `news  5 documents  title, body  2 of 5 near-duplicates`,
+			},
+		},
+		{
+			name: "what looks alike", want: []string{"shop-v*: title body", "logs-*: message"},
+			indices: map[string]*surveyedIndex{"logs-2026.01": logs("message"), "logs-2026.02": logs("message"), "shop-v7": aliased},
+			says:    []string{`# logs-\*: 2 indices, 2 documents`, `Now: logs-2026\.02, logs-2026\.01`, `Aliases that lead there: shop;`},
+		},
+		{
+			name: "what looks alike by name alone", want: []string{"data-1: message", "data-2: note"},
+			indices: map[string]*surveyedIndex{"data-1": logs("message"), "data-2": logs("note")},
+		},
+		{
+			name: "a pattern that takes another one's index", want: []string{"logs-errors: note", "logs-*: message"},
+			indices: map[string]*surveyedIndex{"logs-1": logs("message"), "logs-2": logs("message"), "logs-errors": logs("note")},
+		},
+		{
+			name: "objects and forms of fields", indices: map[string]*surveyedIndex{"n": nested}, want: []string{"n: meta.title parts.text k"},
+		},
+		{
+			name: "a data stream", indices: map[string]*surveyedIndex{"reports-app-default": stream}, want: []string{"reports-app-default: title body"},
+			says: []string{"a data stream, 5 documents"},
+		},
+		{
+			name: "an empty index", indices: map[string]*surveyedIndex{"news": empty}, want: []string{"news: title body"},
+			says: []string{"no document to look at, so the fields are chosen by their names"},
+		},
+		{
+			name: "what is left alone", want: []string{"news: title body"},
+			indices: map[string]*surveyedIndex{
+				"news": articles(), "secret": hidden, "old": closed, "metrics": numbers, ".kibana": articles(), "neardup-jobs": articles(),
+			},
+			says: []string{"# +secret: is hidden", "# +old: is closed", "# +metrics: no field holds a text"},
+		},
+		{
+			name: "a hidden one by its name", indices: map[string]*surveyedIndex{"secret": hidden, "news": articles()},
+			args: []string{"--index", "secret"}, want: []string{"secret: title body"},
+		},
+		{
+			name: "a pattern and an alias", args: []string{"--index", "shop,lo*"}, want: []string{"shop-v*: title body", "lo*: message"},
+			indices: map[string]*surveyedIndex{"logs-2026.01": logs("message"), "logs-2026.02": logs("message"), "shop-v7": aliased, "news": articles()},
+		},
+		{
+			name: "documents without a source", want: []string{"news: title body"}, says: []string{"show no text .is their source kept"},
+			indices: map[string]*surveyedIndex{"news": {fields: map[string]string{"title": "text", "body": "text"}, documents: []string{"", ""}}},
+		},
+		{
+			name: "keywords alone", want: []string{"line: k"},
+			indices: map[string]*surveyedIndex{
+				"line":  {fields: map[string]string{"k": "keyword"}, documents: []string{`{"k":"a line of five words"}`}},
+				"label": {fields: map[string]string{"k": "keyword"}, documents: []string{`{"k":"a few words"}`}},
+			},
+		},
+		{
+			name: "no text", indices: map[string]*surveyedIndex{"metrics": numbers}, want: []string{"news-*: title body"},
+			says: []string{"The engine holds no index with texts yet", "holds no index with texts yet: the rule that is written is an example"},
+		},
+		{name: "nothing", want: []string{"news-*: title body"}},
+		{
+			name: "odd names", indices: map[string]*surveyedIndex{"true": articles(), "$x": articles(), "été": articles()},
+			want: []string{"$x: title body", "true: title body", "été: title body"},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := &surveyedEngine{t: t, version: "8.19.13", indices: c.indices}
+			got, text := surveyedFor(t, append(c.args, e.at())...)
+			if got.code != exitDone || got.stderr != "" {
+				t.Fatalf("%+v", got)
+			}
+			rules := ruled(t, text)
+			slices.Sort(c.want)
+			ordered := slices.Clone(rules)
+			slices.Sort(ordered)
+			if diff := cmp.Diff(c.want, ordered); diff != "" {
+				t.Errorf("%s\n%s", diff, text)
+			}
+			for _, pattern := range c.says {
+				if !regexp.MustCompile(pattern).MatchString(text + got.stdout) {
+					t.Errorf("nothing says %q:\n%s%s", pattern, text, got.stdout)
+				}
+			}
+			for line := range strings.Lines(text) {
+				if len([]rune(line)) > 150 {
+					t.Errorf("a long line: %s", line)
+				}
+			}
+		})
+	}
+}
+
+// TestInitOnHundreds meets hundreds of names that have nothing in common, of which few hold texts.
+func TestInitOnHundreds(t *testing.T) {
+	e := &surveyedEngine{t: t, version: "8.19.13", indices: map[string]*surveyedIndex{}}
+	name := func(kind string, i int) string {
+		return kind + strings.Repeat("x", 1+i/26) + string(rune('a'+i%26))
+	}
+	for i := range 200 { // with more documents than those with texts
+		e.indices[name("metrics-", i)] = &surveyedIndex{fields: map[string]string{"host": "keyword"}, documents: slices.Repeat([]string{`{"host":"a"}`}, 20)}
+	}
+	for i := range 60 {
+		e.indices[name("articles-", i)] = articles()
+	}
+	for i := range 300 { // which comes behind the others
+		e.indices[name("numbers-", i)] = &surveyedIndex{fields: map[string]string{"n": "long"}, documents: []string{`{"n":1}`}}
+	}
+	got, text := surveyedFor(t, e.at())
+	if got.code != exitDone {
+		t.Fatalf("%+v", got)
+	}
+	rules := ruled(t, text)
+	if len(rules) != sampled || slices.ContainsFunc(rules, func(r string) bool { return !strings.HasPrefix(r, "articles-") }) {
+		t.Errorf("%d rules: %q", len(rules), rules)
+	}
+	if n := e.described.Load(); n != surveyed {
+		t.Errorf("the fields of %d were asked for", n)
+	}
+	if lines := strings.Count(text, "\n"); lines > 1000 || !strings.Contains(text, "not looked at, as there are many: name it with --index") {
+		t.Errorf("%d lines: %s", lines, text)
+	}
+}
+
+// TestInitOffersWhatIsValid takes the mark from each choice in a comment: what comes is valid too.
+func TestInitOffersWhatIsValid(t *testing.T) {
+	i := articles()
+	i.fields["vector"] = "dense_vector"
+	e := &surveyedEngine{t: t, version: "8.19.13", indices: map[string]*surveyedIndex{"news": i}}
+	got, text := surveyedFor(t, e.at())
+	if got.code != exitDone {
+		t.Fatalf("%+v", got)
+	}
+	t.Setenv("NEARDUP_SEED", "x")
+	t.Setenv(userVariable, "a")
+	t.Setenv(passwordVariable, "b")
+	without := strings.Replace(text, "        preset: default\n", "", 1)
+	needed := regexp.MustCompile(`(?m)^( *)#((date|host)_field: )`).ReplaceAllString(without, "$1$2")
+	choice := regexp.MustCompile(`(?m)^( *)#([a-z_]+:( .*)?)\n((?:\s*#  [a-z_]+: .*\n)*)`)
+	found := 0
+	for _, at := range choice.FindAllStringIndex(needed, -1) {
+		found++
+		taken := regexp.MustCompile(`(?m)^( *)#`).ReplaceAllString(needed[at[0]:at[1]], "$1")
+		if _, err := parse([]byte(needed[:at[0]]+taken+needed[at[1]:]), os.LookupEnv); err != nil {
+			t.Errorf("%v where this is chosen: %s", err, taken)
+		}
+	}
+	if found < 8 {
+		t.Errorf("%d choices in %s", found, text)
+	}
+	if _, err := parse([]byte(without+"        preset: news\n"), os.LookupEnv); err == nil {
+		t.Error("a preset without its field passes: the test is none")
+	}
+}
+
+func TestInitEndsWithWords(t *testing.T) {
+	good := func(t *testing.T) *surveyedEngine {
+		return &surveyedEngine{t: t, version: "8.19.13", indices: map[string]*surveyedIndex{"news": articles()}}
+	}
+	locked := func(s *surveyedEngine) { s.locked = true }
+	for _, c := range []struct {
+		name   string
+		change func(*surveyedEngine)
+		env    map[string]string
+		args   []string
+		code   int
+		want   string // pattern of both streams
+	}{
+		{name: "locked", change: locked, code: exitFailed, want: `Elasticsearch wants credentials: export ENGINE_USERNAME and ENGINE_PASSWORD, or ENGINE_API_KEY, and run it again`},
+		{
+			name: "wrong credentials", change: locked, env: map[string]string{keyVariable: "canary"}, code: exitFailed,
+			want: "Elasticsearch does not take the credentials in ENGINE_API_KEY: correct them",
+		},
+		{name: "a name without password", env: map[string]string{userVariable: "a"}, code: exitFailed, want: "go together: export both or none"},
+		{name: "good credentials", change: locked, env: map[string]string{userVariable: "elastic", passwordVariable: "canary-password"}, want: "title, body"},
+		{name: "an old version", change: func(s *surveyedEngine) { s.version = "7.17.3" }, want: "note: Elasticsearch 7.17.3 is not tested: 8.19 is"},
+		{
+			name: "no list", change: func(s *surveyedEngine) { s.unlisted = true }, code: exitFailed,
+			want: "may not list what it holds: export .* of someone who may, or name indices with --index",
+		},
+		{name: "no list, but names", change: func(s *surveyedEngine) { s.unlisted = true }, args: []string{"--index", "news"}, want: "news .*title, body"},
+		{name: "no documents to be read", change: func(s *surveyedEngine) { s.unread = true }, want: "news  5 documents  title, body"},
+		{name: "another index", args: []string{"--index", "x"}, code: exitFailed, want: "--index: the engine holds no x: it holds news"},
+		{
+			name: "a web page", change: func(s *surveyedEngine) { s.distorted = "<html>" }, code: exitFailed,
+			want: "is neither Elasticsearch, OpenSearch nor Typesense: name the engine's own address",
+		},
+		{name: "a wrong address to listen at", args: []string{"--listen", "9201"}, code: exitFailed, want: `--listen: "9201" is no address`},
+		{name: "serve what is printed", args: []string{"--serve", "--output", "-"}, code: exitFailed, want: "--serve needs a file"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for name, value := range c.env {
+				t.Setenv(name, value)
+			}
+			e := good(t)
+			if c.change != nil {
+				c.change(e)
+			}
+			got, text := surveyedFor(t, append(c.args, e.at())...)
+			if got.code != c.code || !regexp.MustCompile(c.want).MatchString(got.stdout+got.stderr) {
+				t.Errorf("%+v", got)
+			}
+			if login := "    credentials:\n      username: ${ENGINE_USERNAME:-}\n"; text != "" && strings.Contains(text, login) != (len(c.env) > 0) {
+				t.Errorf("%s", text)
+			}
+			if (text == "") != (c.code != exitDone) {
+				t.Errorf("it ended with %d, and wrote: %s", got.code, text)
+			}
+			for _, secret := range []string{"canary", surveyedLogin} {
+				if strings.Contains(text+got.stdout+got.stderr, secret) {
+					t.Errorf("it shows a secret: %+v: %s", got, text)
+				}
+			}
+		})
+	}
+	for at, want := range map[string]string{
+		"http://127.0.0.1:1":         "no engine can be reached at http://127.0.0.1:1: .*refused: start it, or name .*sidecar demo",
+		"http://user:pw@127.0.0.1:1": "the URL holds a user name, .*: write http://127.0.0.1:1, and export",
+		"ftp://a":                    "is no URL of an engine: write http://host:port",
+	} {
+		if got, text := surveyedFor(t, at); got.code != exitFailed || !regexp.MustCompile(want).MatchString(got.stderr) || text != "" {
+			t.Errorf("%s: %+v", at, got)
+		}
+	}
+}
+
+// TestInitWritesNothingOver looks at what is there already, and at the manual in its place.
+func TestInitWritesNothingOver(t *testing.T) {
+	e := &surveyedEngine{t: t, version: "8.19.13", indices: map[string]*surveyedIndex{"news": articles()}}
+	at := e.at()
+	manual, err := os.ReadFile(filepath.Join("..", "..", "config.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	put := func(name, text string) {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	holds := func(name, want string) {
+		t.Helper()
+		if text, err := os.ReadFile(name); err != nil || !strings.HasPrefix(string(text), want) {
+			t.Errorf("%s: %v: %.80s", name, err, text)
+		}
+	}
+	const written = "# Written by `sidecar init` for Elasticsearch 8.19.13 at http://"
+	put("config.yaml", "mine")
+	got := sidecar(t, "init", at)
+	if got.code != exitFailed || !strings.Contains(got.stderr, "config.yaml is there already: run it with: sidecar serve; or write it anew with --force") {
+		t.Errorf("%+v", got)
+	}
+	holds("config.yaml", "mine")
+	if got := sidecar(t, "init", "http://127.0.0.1:1"); !strings.Contains(got.stderr, "is there already") { // before anybody is asked
+		t.Errorf("%+v", got)
+	}
+	if got := sidecar(t, "init", "--output", "other name.yaml", at); got.code != exitDone ||
+		!strings.Contains(got.stdout, "sidecar serve --config 'other name.yaml'") {
+		t.Errorf("%+v", got)
+	}
+	holds("other name.yaml", written)
+	if got := sidecar(t, "init", "--force", at); got.code != exitDone {
+		t.Errorf("%+v", got)
+	}
+	holds("config.yaml", written)
+	put("config.yaml", string(manual))
+	for _, args := range [][]string{{}, {"--force"}} {
+		if got := sidecar(t, append([]string{"init", at}, args...)...); got.code != exitDone ||
+			!strings.Contains(got.stdout, "sidecar serve --config config.local.yaml") {
+			t.Errorf("%+v", got)
+		}
+		holds("config.yaml", string(manual))
+		holds(localConfigFile, written)
+	}
+	if got := sidecar(t, "init", at); got.code != exitFailed || !strings.Contains(got.stderr, "sidecar serve --config config.local.yaml") {
+		t.Errorf("%+v", got)
+	}
+	got = sidecar(t, "init", "--output", "-", at)
+	if got.code != exitDone || !strings.HasPrefix(got.stdout, written) || !strings.Contains(got.stderr, "news ") {
+		t.Errorf("%+v", got)
+	}
+	ruled(t, got.stdout)
+}
+
+// TestInitOnPorts has the usual ports taken.
+func TestInitOnPorts(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	n := newcomer{flags: &initFlags{}}
+	taken := l.Addr().String()
+	got := n.free(taken, "clients come")
+	if host, _, err := net.SplitHostPort(got); err != nil || host != "127.0.0.1" || got == taken {
+		t.Errorf("%s for %s", got, taken)
+	}
+	n.engine.Listen = got
+	if other := n.free(got, "x"); other == got {
+		t.Errorf("%s twice", got)
+	}
+	if len(n.notes) != 2 || n.notes[0] != taken+" is taken: clients come at "+got {
+		t.Errorf("notes %q", n.notes)
+	}
+}
+
+// TestInitOrdersRules holds any set of names against what the loader says of their order.
+func TestInitOrdersRules(t *testing.T) {
+	for _, names := range [][]string{
+		{"a*", "ab", "ab*", "a*b*", "*", "b"}, {"logs-*", "logs-2026-*", "logs-*-app", "logs-x"}, {"x*y*z", "x*yz", "xy*z", "xyz"},
+	} {
+		var list []*candidate
+		for _, name := range names {
+			list = append(list, &candidate{match: name})
+		}
+		list = ordered(list)
+		if len(list) != len(names) {
+			t.Fatalf("%d of %d are left", len(list), len(names))
+		}
+		for i, c := range list {
+			for _, earlier := range list[:i] {
+				if adapters.Matches(earlier.match, c.match) {
+					t.Errorf("%s takes what stands behind it: %s", earlier.match, c.match)
+				}
+			}
+		}
+	}
+}
+
+func TestInitGroups(t *testing.T) {
+	for _, c := range []struct{ names, want string }{
+		{"news", "news"},
+		{"news-2026.01", "news-*"},
+		{"logs-2026.01 logs-2026.02", "logs-*"},
+		{"logs-000001", "logs-*"},
+		{"logs-2026.01-app logs-2026.02-app logs-2026.01-web", "logs-*-app logs-*-web"},
+		{"v1 v2", "v1 v2"}, // v* says nothing
+		{"team1-docs team2-docs", "team*-docs"},
+		{"web3", "web3"},
+		{"2026.01 2026.02", "2026.01 2026.02"},
+		{"articles_en articles_de", "articles_en articles_de"},
+	} {
+		var holdings []adapters.Holding
+		for name := range strings.FieldsSeq(c.names) {
+			holdings = append(holdings, adapters.Holding{Name: name})
+		}
+		var got []string
+		for _, g := range groupsOf(holdings) {
+			got = append(got, g.match)
+		}
+		slices.Sort(got)
+		want := strings.Fields(c.want)
+		slices.Sort(want)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", c.names, diff)
+		}
+	}
+}
+
+// TestInitAsks is asked to choose, and to log in.
+func TestInitAsks(t *testing.T) {
+	for _, c := range []struct {
+		answer string
+		want   []bool
+	}{
+		{"", []bool{true, true, true}}, {"2", []bool{false, true, false}}, {"1, 3", []bool{true, false, true}}, {"3 1", []bool{true, false, true}},
+		{"4", nil}, {"0", nil}, {"all", nil},
+	} {
+		got, err := chosen(c.answer, 3)
+		if (err == nil) != (c.want != nil) || err == nil && !slices.Equal(got, c.want) {
+			t.Errorf("%q: %v, %v", c.answer, got, err)
+		}
+	}
+}
+
+// TestInitSearches types what init says into a shell's words.
+func TestInitSearches(t *testing.T) {
+	n := newcomer{flags: &initFlags{}, surveyor: surveyors[0]}
+	n.engine.Kind, n.engine.Listen = kindElasticsearch, "127.0.0.1:9201"
+	if got, want := n.search(), `curl 'localhost:9201/news/_search?q=example'`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	n.candidates = []*candidate{
+		{match: "a", texts: texts{chosen: []string{"t"}}, members: []adapters.Holding{{Name: "a"}}},
+		{match: "logs-*", texts: texts{chosen: []string{"t"}, duplicates: 3, word: "ferry"}, members: []adapters.Holding{{Name: "logs-1"}, {Name: "logs-2"}}},
+	}
+	n.with(CredentialsConfig{Username: secretOf("o'neill")}, userVariable, passwordVariable)
+	if got, want := n.search(), `curl -u 'o'\''neill' 'localhost:9201/logs-%2A/_search?q=ferry'`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	n.surveyor, n.engine.Kind = surveyors[1], kindTypesense
+	n.with(CredentialsConfig{APIKey: secretOf("x")}, keyVariable)
+	want := `curl -H "X-Typesense-Api-Key: $ENGINE_API_KEY" 'localhost:9201/collections/logs-2/documents/search?q=ferry&query_by=t'`
+	if got := n.search(); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// TestInitOnTLS meets an engine that speaks TLS alone, under a certificate that nobody vouches for.
+func TestInitOnTLS(t *testing.T) {
+	e := &surveyedEngine{t: t, version: "8.19.13", indices: map[string]*surveyedIndex{"news": articles()}}
+	server := httptest.NewTLSServer(e)
+	defer server.Close()
+	u, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []string{server.URL, "http://" + u.Host} {
+		got, text := surveyedFor(t, at)
+		if got.code != exitFailed || text != "" || !strings.Contains(got.stderr, "knows no authority that vouches for its certificate: give that of the authority with --ca-file") {
+			t.Errorf("%s: %+v", at, got)
+		}
+	}
+	got, text := surveyedFor(t, "--insecure", "http://"+u.Host)
+	if got.code != exitDone || !strings.Contains(got.stdout, "note: the engine speaks TLS: it is at "+server.URL) ||
+		!strings.Contains(text, "insecure_skip_verify: true") || !strings.Contains(text, server.URL) {
+		t.Errorf("%+v: %s", got, text)
+	}
+	ca := filepath.Join(t.TempDir(), "ca file.pem")
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, text = surveyedFor(t, "--ca-file", ca, server.URL)
+	if got.code != exitDone || !strings.Contains(text, "ca_file: \""+ca+`"`) {
+		t.Errorf("%+v: %s", got, text)
+	}
+	if len(chainOf(context.Background(), &url.URL{Scheme: "http", Host: "127.0.0.1:1"})) > 0 {
+		t.Error("nothing shows a certificate")
+	}
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// talk is a conversation with whoever runs a command. Nobody can be asked where no terminal is in front of him.
+type talk struct {
+	out   io.Writer
+	lines *bufio.Reader // nil where nobody can be asked
+	from  *os.File      // the terminal
+}
+
+func newTalk(ctx context.Context, in io.Reader, out io.Writer) *talk {
+	t := &talk{out: out}
+	if from, ok := in.(*os.File); ok && onTerminal(in) && onTerminal(out) {
+		t.from, t.lines = from, bufio.NewReader(untilDone{ctx, in})
+	}
+	return t
+}
+
+// able reports whether there is somebody to ask.
+func (t *talk) able() bool { return t.lines != nil }
+
+// say writes a line.
+func (t *talk) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(t.out, format+"\n", args...) // a terminal that is gone is found out by asking
+}
+
+// ask asks a question and returns the answer without the white space around it.
+func (t *talk) ask(ctx context.Context, question string) (string, error) {
+	_, _ = io.WriteString(t.out, question) // as above
+	line, err := t.lines.ReadString('\n')
+	if ctx.Err() != nil {
+		return "", errInterrupted
+	}
+	if errors.Is(err, io.EOF) && line == "" {
+		return "", errors.New("there was no answer")
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	}
+	return strings.TrimSpace(line), nil
+}
+
+// secret asks for what is not shown while it is typed. The terminal is as it was afterwards, also when the context ends first.
+func (t *talk) secret(ctx context.Context, question string) (string, error) {
+	_, _ = io.WriteString(t.out, question) // as above
+	if t.from == nil {
+		return t.ask(ctx, "")
+	}
+	before, err := term.GetState(int(t.from.Fd()))
+	if err != nil {
+		return "", err
+	}
+	type typed struct {
+		text []byte
+		err  error
+	}
+	done := make(chan typed, 1)
+	go func() {
+		text, err := term.ReadPassword(int(t.from.Fd()))
+		done <- typed{text, err}
+	}()
+	select {
+	case got := <-done:
+		t.say("")
+		if errors.Is(got.err, io.EOF) {
+			return "", errors.New("there was no answer")
+		}
+		return strings.TrimSpace(string(got.text)), got.err
+	case <-ctx.Done():
+		_ = term.Restore(int(t.from.Fd()), before) // it is the last that can be done for it
+		t.say("")
+		return "", errInterrupted
+	}
+}

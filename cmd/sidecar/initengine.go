@@ -1,0 +1,334 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/adapters/elastic"
+	"github.com/neardup/sidecar/adapters/typesense"
+)
+
+// The environment variables that hold credentials, as a configuration that init writes names them.
+const (
+	userVariable     = "ENGINE_USERNAME"
+	passwordVariable = "ENGINE_PASSWORD"
+	keyVariable      = "ENGINE_API_KEY"
+)
+
+// surveyor is what init asks of one kind of engine. The stores are those of the kind's adapter.
+type surveyor struct {
+	kind      string // or one that shares its adapter
+	recognize func(context.Context, adapters.Store) (r adapters.Recognition, ours bool, err error)
+	holdings  func(context.Context, adapters.Store) ([]adapters.Holding, error)
+	count     func(ctx context.Context, store adapters.Store, names []string) (int, error)
+	fields    func(ctx context.Context, store adapters.Store, names []string) ([]adapters.Field, error)
+	documents func(ctx context.Context, store adapters.Store, name string, fields []string, n int) ([][]byte, error)
+	words     func(index string, fields []string, words string) *adapters.Request
+}
+
+// surveyors are asked in this order whether an engine is theirs.
+var surveyors = []surveyor{
+	{
+		kindElasticsearch, elastic.Recognize, elastic.Holdings, elastic.DocumentsIn, elastic.Fields, elastic.Documents, elastic.Words,
+	},
+	{
+		kindTypesense, typesense.Recognize, typesense.Holdings, typesense.DocumentsIn, typesense.Fields, typesense.Documents,
+		typesense.Words,
+	},
+}
+
+// newcomer is an engine that init gets to know, and what it made of that.
+type newcomer struct {
+	flags *initFlags
+	talk  *talk
+	file  string // where the configuration goes
+
+	engine EngineConfig // as far as it is known
+	admin  string
+	// variables are those that the configuration takes credentials from, nil where the engine wants none.
+	variables []string
+	surveyor
+	is    adapters.Recognition
+	store adapters.Store
+
+	candidates []*candidate // what to make rules of
+	left       []*candidate // what not, each with the reason
+	notes      []string
+	// typed says that the credentials were typed, and are in no environment.
+	typed bool
+}
+
+// errStranger says that nothing we know answers.
+var errStranger = errors.New("no engine of ours")
+
+// meet finds out what the engine at an address is, and logs in where it wants that.
+func (n *newcomer) meet(ctx context.Context, at string) error {
+	u, err := engineURL(at)
+	if err != nil {
+		return err
+	}
+	n.engine = DefaultEngine()
+	n.engine.Name, n.engine.URLs = "engine", []string{u.String()}
+	n.engine.TLS = n.flags.tls()
+	err = n.recognize(ctx) // before any secret goes there: it may go in clear, and to who knows whom
+	if err != nil && u.Scheme == "http" && ctx.Err() == nil && speaksTLS(ctx, u) {
+		u.Scheme = "https"
+		n.engine.URLs = []string{u.String()}
+		n.notes = append(n.notes, "the engine speaks TLS: it is at "+u.String())
+		err = n.recognize(ctx)
+	}
+	if _, unknown := errors.AsType[x509.UnknownAuthorityError](err); unknown && n.talk.able() {
+		if err = n.trust(ctx, u); err == nil {
+			err = n.recognize(ctx)
+		}
+	}
+	if err == nil {
+		err = n.logIn(ctx)
+	}
+	if err != nil {
+		return unmet(ctx, u, err)
+	}
+	if n.engine.Kind = kindOfProduct(n.is.Name).name; n.engine.Kind == "" {
+		return unmet(ctx, u, errStranger)
+	}
+	n.engine.Name = n.engine.Kind
+	return nil
+}
+
+// tls returns what the command line says of certificates, with files that are found from anywhere.
+func (f *initFlags) tls() TLSConfig {
+	whole := func(file string) string {
+		if at, err := filepath.Abs(file); file != "" && err == nil {
+			return at
+		}
+		return file
+	}
+	return TLSConfig{
+		CAFile: whole(f.caFile), CertFile: whole(f.certFile), KeyFile: whole(f.keyFile), InsecureSkipVerify: f.insecure,
+	}
+}
+
+// engineURL returns the address of an engine as a URL. A host and port alone mean http.
+func engineURL(text string) (*url.URL, error) {
+	if !strings.Contains(text, "://") {
+		text = "http://" + text
+	}
+	text = strings.TrimRight(text, "/")
+	e := EngineConfig{URLs: []string{text}}
+	var f faults
+	e.validateURLs(&f, "URL")
+	switch u, err := url.Parse(text); {
+	case err == nil && u.User != nil:
+		return nil, fmt.Errorf("the URL holds a user name, and what stands in a command line is seen by others: "+
+			"write %s://%s, and export %s and %s", u.Scheme, u.Host, userVariable, passwordVariable)
+	case len(f) > 0:
+		return nil, f[0].err
+	default:
+		return u, nil
+	}
+}
+
+// logIn shows the engine the credentials of the environment, and asks for others where it wants some.
+func (n *newcomer) logIn(ctx context.Context) error {
+	if err := n.fromEnvironment(os.LookupEnv); err != nil {
+		return err
+	}
+	if len(n.variables) > 0 {
+		if err := n.recognize(ctx); err != nil {
+			return err
+		}
+	}
+	if n.is.Locked {
+		return n.unlock(ctx)
+	}
+	return nil
+}
+
+// fromEnvironment takes the credentials that the environment holds.
+func (n *newcomer) fromEnvironment(env lookup) error {
+	get := func(name string) Secret {
+		text, _ := env(name)
+		return secretOf(text)
+	}
+	user, password, key := get(userVariable), get(passwordVariable), get(keyVariable)
+	switch {
+	case key.set():
+		n.with(CredentialsConfig{APIKey: key}, keyVariable)
+	case user.set() != password.set():
+		return fmt.Errorf("%s and %s go together: export both or none", userVariable, passwordVariable)
+	case user.set():
+		n.with(CredentialsConfig{Username: user, Password: password}, userVariable, passwordVariable)
+	}
+	return nil
+}
+
+func (n *newcomer) with(c CredentialsConfig, variables ...string) {
+	n.engine.Credentials, n.variables = c, variables
+}
+
+// recognize asks what answers at the engine's address.
+func (n *newcomer) recognize(ctx context.Context) error {
+	for _, s := range surveyors {
+		n.engine.Kind = s.kind
+		c := DefaultConfig()
+		o, err := c.open(&n.engine)
+		if err != nil {
+			return err
+		}
+		ours := false
+		err = within(ctx, func(ctx context.Context) (err error) {
+			n.is, ours, err = s.recognize(ctx, o.store)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if ours {
+			n.surveyor, n.store = s, o.store
+			return nil
+		}
+	}
+	return errStranger
+}
+
+// unlock asks for credentials until the engine takes some.
+func (n *newcomer) unlock(ctx context.Context) error {
+	const tries = 3
+	if !n.talk.able() {
+		if len(n.variables) > 0 {
+			return fmt.Errorf("%s does not take the credentials in %s: correct them, and run it again",
+				n.called(), strings.Join(n.variables, " and "))
+		}
+		return fmt.Errorf("%s wants credentials: %s, and run it again", n.called(), toExport(n.engine.Kind))
+	}
+	for range tries {
+		if err := n.prompt(ctx); err != nil {
+			return err
+		}
+		if err := n.recognize(ctx); err != nil || !n.is.Locked {
+			return err
+		}
+		n.talk.say("%s does not take these.", n.called())
+	}
+	return fmt.Errorf("%s takes none of these credentials: %s, or ask who runs it", n.called(), toExport(n.engine.Kind))
+}
+
+// called returns what to call the engine.
+func (n *newcomer) called() string { return cmp.Or(n.is.Name, "the engine") }
+
+// toExport says which variables to set for a kind of engine.
+func toExport(kind string) string {
+	if kindOf(kind).keysOnly {
+		return "export " + keyVariable
+	}
+	return "export " + userVariable + " and " + passwordVariable + ", or " + keyVariable
+}
+
+// prompt asks for credentials.
+func (n *newcomer) prompt(ctx context.Context) error {
+	n.typed = true
+	const asIs = "They are for this survey, and are not written."
+	who := n.called()
+	if kindOf(n.engine.Kind).keysOnly {
+		key, err := n.talk.secret(ctx, who+" wants an API key. "+asIs+"\nKey (it is not shown): ")
+		n.with(CredentialsConfig{APIKey: secretOf(key)}, keyVariable)
+		return err
+	}
+	user, err := n.talk.ask(ctx, who+" wants to know who asks. "+asIs+"\nUser name (empty: an API key): ")
+	if err != nil {
+		return err
+	}
+	if user == "" {
+		key, err := n.talk.secret(ctx, "API key (it is not shown): ")
+		n.with(CredentialsConfig{APIKey: secretOf(key)}, keyVariable)
+		return err
+	}
+	password, err := n.talk.secret(ctx, "Password (it is not shown): ")
+	n.with(CredentialsConfig{Username: secretOf(user), Password: secretOf(password)}, userVariable, passwordVariable)
+	return err
+}
+
+// speaksTLS reports whether what listens at an address begins with a handshake.
+func speaksTLS(ctx context.Context, u *url.URL) bool { return len(chainOf(ctx, u)) > 0 }
+
+// chainOf returns the certificates that are shown at an address, nil where none are. Nothing is sent there.
+func chainOf(ctx context.Context, u *url.URL) []*x509.Certificate {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	host := u.Host
+	if u.Port() == "" {
+		host = net.JoinHostPort(u.Hostname(), "443")
+	}
+	d := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}} // only to see what is shown
+	connection, err := d.DialContext(ctx, "tcp", host)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = connection.Close() }() // there is nothing in it
+	return connection.(*tls.Conn).ConnectionState().PeerCertificates
+}
+
+// trust shows a certificate that nobody vouches for, and keeps it where a person says that it is the engine's.
+func (n *newcomer) trust(ctx context.Context, u *url.URL) error {
+	chain := chainOf(ctx, u)
+	if len(chain) == 0 {
+		return fmt.Errorf("%s shows no certificate", u)
+	}
+	last := chain[len(chain)-1]
+	sum := sha256.Sum256(last.Raw)
+	n.talk.say("This machine knows no authority that vouches for the certificate of %s:", u)
+	n.talk.say("  subject  %s\n  issuer   %s\n  until    %s\n  SHA-256  %X",
+		last.Subject, last.Issuer, last.NotAfter.UTC().Format(time.DateOnly), sum)
+	answer, err := n.talk.ask(ctx, "Compare the last line with what the engine's operator says. Trust it from now on? [y/N] ")
+	if err != nil {
+		return err
+	}
+	if !strings.EqualFold(answer, "y") && !strings.EqualFold(answer, "yes") {
+		return errors.New("the certificate is not trusted: give that of its authority with --ca-file FILE")
+	}
+	file, err := filepath.Abs(filepath.Join(filepath.Dir(n.file), "engine-ca.pem"))
+	if err != nil {
+		return err
+	}
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: last.Raw})
+	if err := os.WriteFile(file, text, 0o644); err != nil {
+		return fmt.Errorf("keep the certificate: %w: give it with --ca-file FILE", err)
+	}
+	n.engine.TLS.CAFile = file
+	n.notes = append(n.notes, "the certificate is kept in "+file)
+	return nil
+}
+
+// unmet returns why an engine could not be asked, and what to do about it.
+func unmet(ctx context.Context, u *url.URL, err error) error {
+	const other = "name the engine's own address: sidecar init http://host:port"
+	_, unknown := errors.AsType[x509.UnknownAuthorityError](err)
+	op, network := errors.AsType[*net.OpError](err)
+	switch {
+	case ctx.Err() != nil:
+		return errInterrupted
+	case errors.Is(err, errStranger):
+		return fmt.Errorf("what answers at %s is neither Elasticsearch, OpenSearch nor Typesense: %s", u, other)
+	case unknown:
+		return fmt.Errorf("%s: this machine knows no authority that vouches for its certificate: "+
+			"give that of the authority with --ca-file FILE (Elasticsearch keeps it in config/certs/http_ca.crt, OpenSearch in config/root-ca.pem), or try it out with --insecure", u)
+	case network && op.Op == "dial" && !strings.Contains(err.Error(), "TLS"):
+		return fmt.Errorf("no engine can be reached at %s: %w: start it, or %s (without any engine: sidecar demo)", u, err, other)
+	case strings.Contains(err.Error(), "no answer within"):
+		return fmt.Errorf("%s: %w: see whether it is overloaded, or %s", u, err, other)
+	}
+	return fmt.Errorf("%s: %w", u, err)
+}

@@ -1,0 +1,362 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/sketch"
+)
+
+const (
+	// mostFields is how many fields init chooses for a rule.
+	mostFields = 5
+	// littleText is which share of the longest field's text another one must have to be chosen, but for titles.
+	littleText = 20
+	// sampledMembers is of how many indices of a candidate documents are read.
+	sampledMembers = 4
+	// fewWords is below how many words a text that many documents share is no duplicate but a label.
+	fewWords = 5
+	// leastWords is how many words a text has at least, leastInNames where it is none that is searched by words.
+	leastWords, leastInNames = 2, 4
+	// manyFields is from how many fields on documents are read whole rather than by their names.
+	manyFields = 50
+)
+
+// texts are what init found in the documents of a candidate.
+type texts struct {
+	looked int // documents
+	fields []fieldTexts
+	chosen []string
+	// duplicates is how many of the documents are near-duplicates of one before them.
+	duplicates int
+	// word is one to search for, empty where none suggests itself.
+	word string
+	// html says that many of them are marked up.
+	html bool
+	// date, host and vector are fields that other presets go by, empty where there are none.
+	date, host, vector string
+	// least is how many words a text must have on average.
+	least int
+	// unread says why no document was read.
+	unread string
+}
+
+// fieldTexts are what documents hold in one field.
+type fieldTexts struct {
+	name  string
+	in    int // documents
+	words int // in all of them
+	// why says why it is not chosen; empty where it is.
+	why string
+
+	values map[int]string // by document
+	single int            // values without white space between two words
+}
+
+// average returns how many words there are where there is a text.
+func (f *fieldTexts) average() int { return (f.words + f.in/2) / max(1, f.in) }
+
+// candidateFields returns the fields that may hold texts of a document: those that are searched by words, or have a form that is.
+// Where there is none, what is looked up as a whole.
+func candidateFields(fields []adapters.Field) (list []adapters.Field) {
+	for _, f := range fields {
+		form := func(g adapters.Field) bool { return g.Of == f.Name && g.Kind == adapters.TextKind }
+		if f.Of == "" && (f.Kind == adapters.TextKind || slices.ContainsFunc(fields, form)) {
+			list = append(list, f)
+		}
+	}
+	if len(list) > 0 {
+		return list
+	}
+	for _, f := range fields {
+		if f.Of == "" && f.Kind == adapters.NameKind {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// read reads documents of a candidate and chooses among its fields.
+func (n *newcomer) read(ctx context.Context, c *candidate) error {
+	var names []string
+	for _, f := range candidateFields(c.fields) {
+		names = append(names, f.Name)
+	}
+	if len(names) == 0 {
+		return errNoText
+	}
+	c.others(kindOf(n.engine.Kind).keysOnly)
+	asked := names
+	if len(names) > manyFields {
+		asked = []string{adapters.AllFields}
+	}
+	documents := n.sampleOf(ctx, c, asked)
+	c.texts.looked = len(documents)
+	c.texts.take(names, documents)
+	c.texts.least = leastWords
+	if c.searchable() == 0 {
+		c.texts.least = leastInNames
+	}
+	if len(documents) == 0 {
+		c.texts.byName()
+		return nil
+	}
+	if c.texts.choose(); len(c.texts.chosen) == 0 {
+		return errNoText
+	}
+	c.texts.alike(documents)
+	return nil
+}
+
+// sampleOf reads documents of a candidate's newest members: of each a share.
+func (n *newcomer) sampleOf(ctx context.Context, c *candidate, fields []string) (documents [][]byte) {
+	newest := c.members[max(0, len(c.members)-sampledMembers):]
+	for i, m := range slices.Backward(newest) { // what the empty ones leave goes to the older
+		share := (sampleSize - len(documents) + i) / (i + 1)
+		list, err := n.documents(ctx, n.store, m.Name, fields, share)
+		if err != nil {
+			c.texts.unread = err.Error()
+			break
+		}
+		documents = append(documents, list...)
+	}
+	return documents
+}
+
+var (
+	hostNames = []string{"host", "hostname", "domain", "site", "website"}
+	dateNames = []string{"published", "date", "created", "timestamp", "updated", "time"}
+	titles    = []string{"title", "headline", "subject", "heading", "name"}
+	bodies    = []string{"body", "content", "text", "message", "description", "article", "abstract", "summary"}
+)
+
+// last returns the last part of a field's name, in small letters.
+func last(name string) string { return strings.ToLower(name[strings.LastIndexByte(name, '.')+1:]) }
+
+// others finds the fields that other presets go by. anyText says that the engine can decide by any field with texts.
+func (c *candidate) others(anyText bool) {
+	best := len(dateNames)
+	for _, f := range c.fields {
+		named := f.Kind == adapters.NameKind || anyText && f.Kind == adapters.TextKind
+		at := slices.IndexFunc(dateNames, func(word string) bool { return strings.Contains(last(f.Name), word) })
+		switch {
+		case f.Kind == adapters.DateKind && (c.texts.date == "" || at >= 0 && at < best):
+			c.texts.date = f.Name
+			if at >= 0 {
+				best = at
+			}
+		case f.Kind == adapters.VectorKind:
+			c.texts.vector = f.Name
+		case named && slices.Contains(hostNames, last(cmp.Or(f.Of, f.Name))):
+			c.texts.host = f.Name
+		}
+	}
+}
+
+var markup = regexp.MustCompile(`(?i)</?(p|div|br|span|a|h[1-6]|ul|li|td|body|html)\b[^>]*>`)
+
+// take notes what stands in the fields of some documents.
+func (t *texts) take(names []string, documents [][]byte) {
+	marked := 0
+	t.fields = make([]fieldTexts, len(names))
+	for i, name := range names {
+		t.fields[i] = fieldTexts{name: name, values: map[int]string{}}
+	}
+	rule := adapters.Rule{Fields: names}
+	for d, document := range documents {
+		has := false
+		for i, values := range rule.FieldTexts(document) {
+			value := strings.Join(values, "\n")
+			words := len(sketch.Words(value))
+			if words == 0 {
+				continue
+			}
+			f := &t.fields[i]
+			f.in, f.words = f.in+1, f.words+words
+			f.values[d] = value
+			ascii := strings.IndexFunc(value, func(r rune) bool { return r > unicode.MaxASCII }) < 0
+			if ascii && len(strings.Fields(value)) == 1 {
+				f.single++
+			}
+			has = has || markup.MatchString(value)
+		}
+		if has {
+			marked++
+		}
+	}
+	t.html = marked*2 > len(documents)
+}
+
+// byName chooses by the fields' names, where there is nothing else to go by.
+func (t *texts) byName() {
+	var known []string
+	for _, list := range [][]string{titles, bodies} {
+		for _, word := range list {
+			for _, f := range t.fields {
+				if last(f.name) == word && !slices.Contains(known, f.name) {
+					known = append(known, f.name)
+				}
+			}
+		}
+	}
+	for _, f := range t.fields {
+		if len(known) == 0 && len(t.chosen) < mostFields {
+			t.chosen = append(t.chosen, f.name)
+		}
+	}
+	t.chosen = append(t.chosen, known[:min(len(known), mostFields)]...)
+}
+
+// choose chooses among the fields by what stands in them: titles first, then the longest.
+func (t *texts) choose() {
+	isTitle := func(f *fieldTexts) int {
+		if slices.Contains(titles, last(f.name)) && f.average() <= 40 {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(t.fields, func(a, b fieldTexts) int {
+		return cmp.Or(cmp.Compare(isTitle(&a), isTitle(&b)), cmp.Compare(b.words, a.words), strings.Compare(a.name, b.name))
+	})
+	longest := 0
+	for i := range t.fields {
+		if f := &t.fields[i]; f.unfit(t.least) == "" {
+			longest = max(longest, f.words)
+		}
+	}
+	for i := range t.fields {
+		f := &t.fields[i]
+		f.why = f.unfit(t.least)
+		if f.why == "" && isTitle(f) == 1 && f.words*littleText < longest {
+			f.why = "little text beside the others"
+		}
+		for j := range t.fields[:i] {
+			if f.why == "" && t.fields[j].why == "" && f.repeats(&t.fields[j]) {
+				f.why = "says the same as " + t.fields[j].name
+			}
+		}
+		if f.why == "" && len(t.chosen) == mostFields {
+			f.why = "there are longer ones"
+		}
+		if f.why == "" {
+			t.chosen = append(t.chosen, f.name)
+		}
+	}
+}
+
+// unfit says why a field is none to compare by, empty where nothing speaks against it.
+func (f *fieldTexts) unfit(least int) string {
+	different := map[string]bool{}
+	for _, value := range f.values {
+		different[value] = true
+	}
+	switch {
+	case f.in == 0:
+		return "empty"
+	case f.average() < least:
+		return "few words"
+	case f.single*10 >= f.in*9:
+		return "no sentences"
+	case f.average() < fewWords && f.in >= 10 && len(different)*5 <= f.in:
+		return "the same few in many documents"
+	}
+	return ""
+}
+
+// repeats reports whether a field mostly says the same as another one.
+func (f *fieldTexts) repeats(other *fieldTexts) bool {
+	both, same := 0, 0
+	for d, value := range f.values {
+		if theirs, has := other.values[d]; has {
+			both++
+			if strings.TrimSpace(value) == strings.TrimSpace(theirs) {
+				same++
+			}
+		}
+	}
+	return both > 0 && same*10 >= both*9
+}
+
+// alike compares the documents with one another as a search would, and finds a word to search for.
+func (t *texts) alike(documents [][]byte) {
+	index := DefaultIndex()
+	index.Fields = t.chosen
+	sketcher, err := sketch.New(index.Sketch.Scheme())
+	if err != nil {
+		return // of the defaults none is wrong
+	}
+	rule := index.rule(sketcher)
+	sketches := make([]*sketch.Sketch, len(documents))
+	var pairs [][2]int
+	for i, document := range documents {
+		computed, _ := rule.SketchOf(document)
+		if computed == nil {
+			continue
+		}
+		sketches[i] = &computed.Sketch
+		for j, other := range sketches[:i] {
+			if other == nil {
+				continue
+			}
+			if near, _ := rule.Profile.NearDuplicates(sketches[i], other); near {
+				pairs = append(pairs, [2]int{i, j})
+				t.duplicates++
+				break
+			}
+		}
+	}
+	t.word = t.telling(pairs)
+}
+
+// telling returns a word by which a search finds near-duplicates, or many documents where there are none.
+func (t *texts) telling(pairs [][2]int) string {
+	i := slices.IndexFunc(t.fields, func(f fieldTexts) bool { return f.name == t.chosen[0] })
+	field := &t.fields[i]
+	in := map[string]int{} // documents by word
+	by := map[int]map[string]bool{}
+	for d, value := range field.values {
+		by[d] = map[string]bool{}
+		for _, word := range sketch.Words(value) {
+			if typeable(word) && !by[d][word] {
+				by[d][word] = true
+				in[word]++
+			}
+		}
+	}
+	best, most := "", 0
+	better := func(word string, count int) {
+		if count > most || count == most && word < best {
+			best, most = word, count
+		}
+	}
+	inPairs := map[string]int{}
+	for _, pair := range pairs {
+		for word := range by[pair[0]] {
+			if by[pair[1]][word] {
+				inPairs[word]++
+			}
+		}
+	}
+	for word, count := range inPairs {
+		better(word, 1000*count/in[word]+count)
+	}
+	if best != "" {
+		return best
+	}
+	for word, count := range in {
+		if count*2 <= len(field.values) || len(field.values) < 4 {
+			better(word, count)
+		}
+	}
+	return best
+}
+
+// typeable reports whether a word can be typed anywhere.
+func typeable(word string) bool {
+	return len(word) > 3 && strings.IndexFunc(word, func(r rune) bool { return r < 'a' || r > 'z' }) < 0
+}

@@ -1,0 +1,376 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+const (
+	// surveyed is how many candidates are asked for their documents and fields, and sampled how many of these for documents.
+	surveyed, sampled = 300, 40
+	// askedAtOnce is how many candidates are looked at at a time, and askedMembers how many indices of one.
+	askedAtOnce, askedMembers = 4, 20
+)
+
+// candidate is what may become one rule: an index, or several that look alike.
+type candidate struct {
+	match   string
+	members []adapters.Holding // by name, of which the newest is the last
+	// documents is how many there are, -1 where that is not told.
+	documents int
+	fields    []adapters.Field
+	texts     texts
+	// why says why it is left alone; empty where it is not.
+	why string
+}
+
+func (c *candidate) names() (names []string) {
+	for _, m := range c.members[max(0, len(c.members)-askedMembers):] {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+// searchable returns 1 where a field is searched by words, else 0.
+func (c *candidate) searchable() int {
+	if slices.ContainsFunc(c.fields, func(f adapters.Field) bool { return f.Kind == adapters.TextKind }) {
+		return 1
+	}
+	return 0
+}
+
+// number is a number in a name, be it a date or a version.
+var number = regexp.MustCompile(`[0-9]+([._-][0-9]+)*`)
+
+// serial is a name that another of its kind follows: with a date, or with a number as the engines give them.
+var serial = regexp.MustCompile(`(^|[^0-9])(19|20)[0-9]{2}[._-]?[0-9]{2}|-[0-9]{6}$`)
+
+// alike returns the pattern of names that differ from this one in their numbers alone, empty where that says nothing.
+func alike(name string) string {
+	pattern := number.ReplaceAllString(name, "*")
+	letters := strings.Trim(strings.ReplaceAll(pattern, "*", ""), "._-")
+	if pattern == name || len(letters) < 2 {
+		return ""
+	}
+	return pattern
+}
+
+// groupsOf puts what looks alike together. An index of which there is one keeps its name, unless that shows that others come.
+func groupsOf(holdings []adapters.Holding) (list []*candidate) {
+	by := map[string][]adapters.Holding{}
+	for _, h := range holdings {
+		if pattern := alike(h.Name); pattern != "" {
+			by[pattern] = append(by[pattern], h)
+		}
+	}
+	done := map[string]bool{}
+	for _, h := range holdings {
+		pattern := alike(h.Name)
+		members := by[pattern]
+		others := len(members) > 1 || !h.Stream && (len(h.Aliases) > 0 || serial.MatchString(h.Name))
+		switch {
+		case pattern == "" || !others:
+			list = append(list, &candidate{match: h.Name, members: []adapters.Holding{h}})
+		case !done[pattern]:
+			done[pattern] = true
+			list = append(list, &candidate{match: pattern, members: members})
+		}
+	}
+	return list
+}
+
+// look finds out what the engine holds, and which of it can be collapsed.
+func (n *newcomer) look(ctx context.Context) error {
+	candidates, err := n.list(ctx)
+	if err != nil {
+		return interruptedBy(ctx, err)
+	}
+	if len(candidates) > sampled && n.talk.able() {
+		n.talk.say("Looking at %d names …", len(candidates))
+	}
+	const unseen = "not looked at, as there are many: name it with --index"
+	for _, c := range candidates[min(len(candidates), surveyed):] {
+		c.why = unseen
+	}
+	if err := n.each(ctx, candidates, n.describe); err != nil {
+		return err
+	}
+	candidates = n.apart(candidates)
+	slices.SortStableFunc(candidates, func(a, b *candidate) int {
+		return cmp.Or(b.searchable()-a.searchable(), cmp.Compare(b.documents, a.documents))
+	})
+	seen := 0
+	for _, c := range candidates {
+		switch {
+		case c.why != "":
+		case seen < sampled:
+			seen++
+		default:
+			c.why = unseen
+		}
+	}
+	if err := n.each(ctx, candidates, n.read); err != nil {
+		return err
+	}
+	for _, c := range candidates {
+		if c.why == "" {
+			n.candidates = append(n.candidates, c)
+		} else {
+			n.left = append(n.left, c)
+		}
+	}
+	return nil
+}
+
+// interruptedBy returns errInterrupted where the context ended, and else the error.
+func interruptedBy(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return errInterrupted
+	}
+	return err
+}
+
+// each has some candidates looked at, a few at a time, that are not left alone.
+func (n *newcomer) each(ctx context.Context, list []*candidate, look func(context.Context, *candidate) error) error {
+	var g errgroup.Group
+	g.SetLimit(askedAtOnce)
+	for _, c := range list {
+		if c.why != "" {
+			continue
+		}
+		g.Go(func() error {
+			if err := within(ctx, func(ctx context.Context) error { return look(ctx, c) }); err != nil {
+				c.why = err.Error()
+			}
+			return nil
+		})
+	}
+	_ = g.Wait() // none returns an error
+	if ctx.Err() != nil {
+		return errInterrupted
+	}
+	return nil
+}
+
+// list returns what the engine holds as candidates, or what the command line names of it.
+func (n *newcomer) list(ctx context.Context) (list []*candidate, err error) {
+	var holdings []adapters.Holding
+	err = within(ctx, func(ctx context.Context) error {
+		holdings, err = n.holdings(ctx, n.store)
+		return err
+	})
+	status := adapters.StatusOf(err)
+	switch {
+	case err != nil && status >= http.StatusBadRequest && len(n.flags.indices) > 0:
+		n.notes = append(n.notes, "the engine does not say what it holds: the names of --index are taken as they are")
+		for _, name := range n.flags.indices {
+			list = append(list, &candidate{match: name, members: []adapters.Holding{{Name: name}}})
+		}
+		return list, nil
+	case status == http.StatusForbidden || status == http.StatusUnauthorized:
+		return nil, fmt.Errorf("%w: these credentials may not list what it holds: %s of someone who may, or name indices with --index",
+			err, toExport(n.engine.Kind))
+	case err != nil && n.untested() != "":
+		return nil, fmt.Errorf("%w: %s is not tested, and may know no such list: name indices with --index", err, n.product())
+	case err != nil:
+		return nil, err
+	case len(n.flags.indices) > 0:
+		return n.wanted(holdings)
+	}
+	var open []adapters.Holding
+	for _, h := range holdings {
+		if h.Why != "" {
+			n.left = append(n.left, &candidate{match: h.Name, members: []adapters.Holding{h}, why: h.Why})
+			continue
+		}
+		open = append(open, h)
+	}
+	return groupsOf(open), nil
+}
+
+// wanted returns the candidates that --index names: a pattern or an index as it stands, an alias as what it leads to.
+func (n *newcomer) wanted(holdings []adapters.Holding) (list []*candidate, err error) {
+	for _, name := range n.flags.indices {
+		c := &candidate{match: name}
+		var behind []adapters.Holding
+		for _, h := range holdings {
+			switch {
+			case adapters.Matches(name, h.Name):
+				c.members = append(c.members, h)
+			case slices.Contains(h.Aliases, name):
+				behind = append(behind, h)
+			}
+		}
+		switch {
+		case len(c.members) > 0:
+			list = append(list, c)
+		case len(behind) > 0:
+			list = append(list, groupsOf(behind)...)
+		default:
+			var names []string
+			for _, h := range holdings {
+				names = append(names, h.Name)
+			}
+			return nil, fmt.Errorf("--index: the engine holds no %s: it holds %s", name, few(names))
+		}
+	}
+	var once []*candidate
+	for _, c := range list {
+		if slices.ContainsFunc(once, func(other *candidate) bool { return other.match == c.match }) {
+			continue
+		}
+		shut := func(h adapters.Holding) bool { return h.Shut }
+		if first := c.members[0]; len(slices.DeleteFunc(slices.Clone(c.members), shut)) == 0 {
+			c.why = first.Why
+		}
+		c.members = slices.DeleteFunc(c.members, func(h adapters.Holding) bool { return h.Shut && c.why == "" })
+		once = append(once, c)
+	}
+	return once, nil
+}
+
+// describe asks for a candidate's documents and fields.
+func (n *newcomer) describe(ctx context.Context, c *candidate) error {
+	c.documents = -1
+	fields, err := n.fields(ctx, n.store, c.names())
+	if err != nil {
+		return err
+	}
+	if c.fields = fields; len(candidateFields(fields)) == 0 {
+		return errNoText
+	}
+	var all []string
+	for _, m := range c.members {
+		all = append(all, m.Name)
+	}
+	if documents, err := n.count(ctx, n.store, all); err == nil { // else it goes without
+		c.documents = documents
+	}
+	return nil
+}
+
+// apart takes candidates apart whose members look alike by name alone: no field with texts is common to those that have some.
+func (n *newcomer) apart(list []*candidate) (out []*candidate) {
+	for _, c := range list {
+		if len(c.members) < 2 || c.members[0].Stream || len(n.flags.indices) > 0 || c.common() {
+			out = append(out, c)
+			continue
+		}
+		for _, m := range c.members {
+			alone := &candidate{match: m.Name, members: []adapters.Holding{m}, documents: -1}
+			for _, f := range c.fields {
+				if !slices.Contains(f.Lacking, m.Name) {
+					alone.fields = append(alone.fields, f)
+				}
+			}
+			out = append(out, alone)
+		}
+	}
+	return out
+}
+
+// common reports whether there is nothing that speaks against one rule for all members.
+func (c *candidate) common() bool {
+	having := map[string]int{} // members by field
+	texts := 0
+	for _, name := range c.names() {
+		has := false
+		for _, f := range candidateFields(c.fields) {
+			if !slices.Contains(f.Lacking, name) {
+				having[f.Name]++
+				has = true
+			}
+		}
+		if has {
+			texts++
+		}
+	}
+	for _, n := range having {
+		if n == texts {
+			return true
+		}
+	}
+	return texts == 0
+}
+
+// choose has a person choose among the candidates, where there are several and somebody to ask, and puts them into the order in
+// which rules have to stand.
+func (n *newcomer) choose(ctx context.Context) error {
+	n.candidates = ordered(n.candidates)
+	if !n.talk.able() || n.flags.serve || len(n.flags.indices) > 0 || len(n.candidates) < 2 {
+		return nil
+	}
+	n.talk.say("%s at %s holds texts in:", n.product(), n.engine.URLs[0])
+	n.talk.say("%s", strings.TrimSuffix(listed(n.candidates, true), "\n"))
+	for {
+		answer, err := n.talk.ask(ctx, "Which of them? Numbers with commas between, or nothing for all: ")
+		if err != nil {
+			return err
+		}
+		taken, err := chosen(answer, len(n.candidates))
+		if err != nil {
+			n.talk.say("%v", err)
+			continue
+		}
+		var kept []*candidate
+		for i, c := range n.candidates {
+			if taken[i] {
+				kept = append(kept, c)
+				continue
+			}
+			c.why = "not chosen"
+			n.left = append(n.left, c)
+		}
+		n.candidates = kept
+		return nil
+	}
+}
+
+// ordered returns candidates in an order in which each rule can match: the first match wins, so a pattern stands behind whatever
+// else it takes.
+func ordered(list []*candidate) (out []*candidate) {
+	left := slices.Clone(list)
+	for len(left) > 0 {
+		next := max(0, slices.IndexFunc(left, func(c *candidate) bool {
+			return !slices.ContainsFunc(left, func(other *candidate) bool {
+				return c != other && adapters.Matches(c.match, other.match)
+			})
+		}))
+		out = append(out, left[next])
+		left = slices.Delete(left, next, next+1)
+	}
+	return out
+}
+
+// chosen returns which of so many an answer takes.
+func chosen(answer string, of int) ([]bool, error) {
+	taken := make([]bool, of)
+	words := strings.FieldsFunc(answer, func(r rune) bool { return r == ',' || r == ' ' })
+	for _, word := range words {
+		i, err := strconv.Atoi(word)
+		if err != nil || i < 1 || i > of {
+			return nil, fmt.Errorf("%q is none of them: write numbers from 1 to %d, such as 1,2", word, of)
+		}
+		taken[i-1] = true
+	}
+	if len(words) == 0 {
+		for i := range taken {
+			taken[i] = true
+		}
+	}
+	return taken, nil
+}
+
+// errNoText is why a candidate is left alone that has nothing to compare.
+var errNoText = errors.New("no field holds a text")

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// The forms of what is printed.
+const (
+	formText = "text"
+	formJSON = "json"
+)
+
+// addOutput adds the flag that says in which form results are printed.
+func addOutput(flags *pflag.FlagSet, output *string) {
+	flags.StringVar(output, "output", formText, "the `form` of what is printed: text or json")
+}
+
+// validOutput returns what is wrong with a flag --output.
+func validOutput(output string) error {
+	if output != formText && output != formJSON {
+		return fmt.Errorf("--output: %q is unknown: use text or json", output)
+	}
+	return nil
+}
+
+// writeJSON writes a value as JSON for people and programs.
+func writeJSON(w io.Writer, value any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
+}
+
+// asksJSON reports whether the command line asks for JSON, also where it could not be read to its end.
+func asksJSON(cmd *cobra.Command, args []string) bool {
+	for _, name := range []string{"output", "report"} {
+		flag := cmd.Flags().Lookup(name)
+		if flag == nil {
+			continue
+		}
+		switch value, _ := pflag.UnquoteUsage(flag); {
+		case value == "file":
+			return false
+		case flag.Value.String() == formJSON:
+			return true
+		}
+	}
+	for i, arg := range args {
+		switch {
+		case arg == "--":
+			return false
+		case arg == "--output=json", arg == "--output" && i+1 < len(args) && args[i+1] == formJSON:
+			return true
+		}
+	}
+	return false
+}
+
+// noted is what stands for standard error where results are JSON and nobody looks on: each line becomes an object, so that a
+// program can read that stream too.
+type noted struct{ w io.Writer }
+
+// Write takes whole lines; with it noted implements [io.Writer].
+func (n noted) Write(lines []byte) (int, error) {
+	for line := range strings.Lines(string(lines)) {
+		if line = strings.TrimPrefix(strings.TrimSpace(line), "note: "); line == "" {
+			continue
+		}
+		if err := jsonLine(n.w, "note", line); err != nil {
+			return 0, err
+		}
+	}
+	return len(lines), nil
+}
+
+// jsonLine writes a line with an object of one key.
+func jsonLine(w io.Writer, key, text string) error {
+	_, err := fmt.Fprintf(w, "{%q:%s}\n", key, adapters.AppendString(nil, text))
+	return err
+}
+
+// note has a command write objects to standard error where that is what its reader expects.
+func note(cmd *cobra.Command, args []string) {
+	if w := cmd.ErrOrStderr(); asksJSON(cmd, args) && !onTerminal(w) {
+		cmd.SetErr(noted{w})
+	}
+}
+
+// silent are the ends of commands that have said all there is to say.
+var silent = []error{errRefused, errFound, errTrouble, errTold, errPrinted}
+
+// errPrinted ends a command that has printed what is wrong as its result.
+var errPrinted = errors.New("it is in the result")
+
+// complain writes what went wrong to standard error: a line for each error, or an object.
+func complain(cmd *cobra.Command, args []string, err error, stderr io.Writer) {
+	for _, e := range flat(err) {
+		if slices.Contains(silent, e) {
+			continue
+		}
+		text := strings.TrimSpace(misused(cmd, e).Error())
+		if asksJSON(cmd, args) {
+			_ = jsonLine(stderr, "error", text) // there is no one left to tell, here and below
+			continue
+		}
+		_, _ = fmt.Fprintf(stderr, "%s %s\n", painted(stderr, red, "error:"), harmless(text))
+	}
+}
+
+// harmless returns a text without what a terminal would obey: errors quote engines and files.
+func harmless(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
+}
+
+// exitCode returns what the program ends with.
+func exitCode(err error) int {
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.Is(err, errRefused):
+		return exitRefused
+	case errors.Is(err, errTrouble):
+		return exitTrouble
+	}
+	return exitFailed
+}
+
+// failed returns an error of the engine, and what to do about it where that is plain.
+func (e *opened) failed(err error) error {
+	hint := ""
+	switch status := adapters.StatusOf(err); {
+	case status == http.StatusUnauthorized:
+		hint = ": set its credentials in the configuration to those that it knows"
+	case status == http.StatusForbidden:
+		hint = ": give the user of its credentials in the configuration the rights, which sidecar doctor looks at"
+	case unreachable(err):
+		hint = ": see that it runs and that its urls in the configuration are right, or ask sidecar doctor"
+	}
+	return fmt.Errorf("engine %s: %w%s", e.config.Name, err, hint)
+}
+
+// unreachable reports whether an engine could not be asked at all.
+func unreachable(err error) bool {
+	_, network := errors.AsType[net.Error](err)
+	return network && adapters.StatusOf(err) == 0 && !errors.Is(err, context.Canceled)
+}
+
+// untilDone is a reader that ends with errInterrupted when the context does, whatever it waits for.
+type untilDone struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+// Read implements [io.Reader].
+func (u untilDone) Read(p []byte) (int, error) {
+	type got struct {
+		text []byte
+		err  error
+	}
+	done := make(chan got, 1)
+	go func() {
+		own := make([]byte, len(p)) // as p may be used again while this still waits
+		n, err := u.r.Read(own)
+		done <- got{own[:n], err}
+	}()
+	select {
+	case g := <-done:
+		return copy(p, g.text), g.err
+	case <-u.ctx.Done():
+		return 0, errInterrupted
+	}
+}

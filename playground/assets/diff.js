@@ -1,0 +1,146 @@
+// The words by which two texts differ: Myers' algorithm ("An O(ND) Difference Algorithm and Its Variations", 1986) in linear
+// space. Words are compared much as sketches do: without case, accents, punctuation and white space.
+
+const segmenter = globalThis.Intl?.Segmenter && new Intl.Segmenter(undefined, { granularity: 'word' })
+const wordy = /[\p{L}\p{N}]/u
+const parts = /[\p{L}\p{M}\p{N}]+|[^\p{L}\p{M}\p{N}]+/gu
+
+// tokens cuts a text into its words, in scripts without spaces too: {text, key, rest}. key is what is compared, rest stands
+// between the word and the next. The list's own before is what stands before the first.
+export function tokens (text) {
+  const list = []
+  list.before = ''
+  for (const { segment } of segmenter
+    ? segmenter.segment(text)
+    : Array.from(text.matchAll(parts), ([segment]) => ({ segment }))) {
+    if (wordy.test(segment)) list.push({ text: segment, key: folded(segment), rest: '' })
+    else if (list.length) list.at(-1).rest += segment
+    else list.before += segment
+  }
+  return list
+}
+
+// accents are the marks in which editions of one text differ, and the Arabic elongation.
+const accents = new RegExp(
+  '[\\u0300-\\u036f\\u1ab0-\\u1aff\\u1dc0-\\u1dff\\u20d0-\\u20ff\\ufe20-\\ufe2f' + // Latin, Greek, Cyrillic
+    '\\u0591-\\u05bd\\u05bf\\u05c1\\u05c2\\u05c4\\u05c5\\u05c7' + // Hebrew
+    '\\u0610-\\u061a\\u0640\\u064b-\\u065f\\u0670\\u06d6-\\u06dc\\u06df-\\u06e4\\u06e7\\u06e8\\u06ea-\\u06ed]', // Arabic
+  'g'
+)
+
+const folded = word =>
+  word
+    .normalize('NFKD')
+    .replace(accents, '')
+    .toUpperCase()
+    .toLowerCase()
+    .replaceAll('ς', 'σ')
+    .replace(/[^\p{L}\p{M}\p{N}]/gu, '')
+    .normalize('NFKC')
+
+// The paths that are tried before a place to cut is taken that may not be the best: two texts without a common word would
+// otherwise take seconds.
+const PATIENCE = 2500
+
+// diff returns what became of a to give b, as runs {kind, from, to}: kind "same" and "gone" are tokens of a, "new" tokens of b.
+export function diff (a, b) {
+  const numbers = new Map()
+  const number = ({ key }) => {
+    if (!numbers.has(key)) numbers.set(key, numbers.size)
+    return numbers.get(key)
+  }
+  const x = Int32Array.from(a, number)
+  const y = Int32Array.from(b, number)
+  const gone = new Uint8Array(x.length)
+  const fresh = new Uint8Array(y.length)
+  compare(x, 0, x.length, y, 0, y.length, gone, fresh)
+  return runs(gone, fresh)
+}
+
+function runs (gone, fresh) {
+  const list = []
+  const add = (kind, from, to) => {
+    if (to > from) list.push({ kind, from, to })
+  }
+  for (let i = 0, j = 0; i < gone.length || j < fresh.length;) {
+    const [a, b] = [i, j]
+    while (i < gone.length && gone[i]) i++
+    while (j < fresh.length && fresh[j]) j++
+    add('gone', a, i)
+    add('new', b, j)
+    const same = i
+    while (i < gone.length && j < fresh.length && !gone[i] && !fresh[j]) {
+      i++
+      j++
+    }
+    add('same', same, i)
+  }
+  return list
+}
+
+// compare marks in x[a:b] what is gone and in y[c:d] what is new.
+function compare (x, a, b, y, c, d, gone, fresh) {
+  for (;;) {
+    while (a < b && c < d && x[a] === y[c]) {
+      a++
+      c++
+    }
+    while (a < b && c < d && x[b - 1] === y[d - 1]) {
+      b--
+      d--
+    }
+    if (a === b || c === d) {
+      gone.fill(1, a, b)
+      fresh.fill(1, c, d)
+      return
+    }
+    const [i, j] = middle(x, a, b, y, c, d)
+    compare(x, a, i, y, c, j, gone, fresh)
+    a = i
+    c = j
+  }
+}
+
+// middle returns a point on a shortest path, somewhere in its middle, by walking from both ends until the two meet.
+function middle (x, a, b, y, c, d) {
+  const n = b - a
+  const m = d - c
+  const zero = Math.min(n + m, PATIENCE) + 1
+  const size = 2 * zero + 1
+  const forth = new Int32Array(size).fill(-1) // how far along x the paths from the start come, by diagonal
+  const back = new Int32Array(size).fill(-1) // the same from the end
+  forth[zero + 1] = back[zero + 1] = 0
+  const delta = n - m
+  for (let cost = 0; cost < zero; cost++) {
+    for (let k = -cost; k <= cost; k += 2) {
+      let i =
+        k === -cost || (k !== cost && forth[zero + k - 1] < forth[zero + k + 1]) ? forth[zero + k + 1] : forth[zero + k - 1] + 1
+      while (i < n && i - k < m && i - k >= 0 && x[a + i] === y[c + i - k]) i++
+      forth[zero + k] = i
+      const other = delta - k
+      if (delta % 2 && Math.abs(other) < cost && i + back[zero + other] >= n && inside(i, i - k, n, m)) return [a + i, c + i - k]
+    }
+    for (let k = -cost; k <= cost; k += 2) {
+      let i = k === -cost || (k !== cost && back[zero + k - 1] < back[zero + k + 1]) ? back[zero + k + 1] : back[zero + k - 1] + 1
+      while (i < n && i - k < m && i - k >= 0 && x[b - 1 - i] === y[d - 1 - i + k]) i++
+      back[zero + k] = i
+      const other = delta - k
+      if (delta % 2 === 0 && Math.abs(other) <= cost && i + forth[zero + other] >= n && inside(i, i - k, n, m))
+        return [b - i, d - i + k]
+    }
+  }
+  return farthest(forth, zero, n, m, a, c)
+}
+
+const inside = (i, j, n, m) => i >= 0 && j >= 0 && i <= n && j <= m
+
+// farthest returns the point that the paths from the start have come farthest to.
+function farthest (forth, zero, n, m, a, c) {
+  let best = [0, 0]
+  for (let k = -zero + 1; k < zero; k++) {
+    const i = Math.min(forth[zero + k], n)
+    const j = i - k
+    if (inside(i, j, n, m) && i + j > best[0] + best[1] && i + j < n + m) best = [i, j]
+  }
+  return [a + best[0], c + best[1]]
+}

@@ -1,0 +1,31 @@
+// Elements and numbers. Text goes into the page as text alone.
+
+export const byId = id => document.getElementById(id)
+
+// make returns an element with attributes, and children that are elements or text; what is null or false is left out.
+export function make (name, attributes, ...children) {
+  return fill(document.createElement(name), attributes, children)
+}
+
+export function draw (name, attributes, ...children) {
+  return fill(document.createElementNS('http://www.w3.org/2000/svg', name), attributes, children)
+}
+
+function fill (element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes ?? {})) {
+    if (typeof value === 'function') element.addEventListener(name, value)
+    else if (value !== null && value !== false && value !== undefined) element.setAttribute(name, value === true ? '' : value)
+  }
+  element.append(...children.flat().filter(child => child !== null && child !== false && child !== undefined))
+  return element
+}
+
+// spoken is text for those who listen.
+export const spoken = text => make('span', { class: 'spoken' }, text)
+
+const whole = new Intl.NumberFormat('en', { useGrouping: true })
+export const count = n => whole.format(n).replaceAll(',', '\u202f')
+export const counted = (n, one, more = one + 's') => `${count(n)} ${n === 1 ? one : more}`
+export const two = x => x.toFixed(2)
+export const three = x => x.toFixed(3)
+export const millis = ms => `${ms >= 99.5 ? count(Math.round(ms)) : ms.toFixed(1)}\u202fms`

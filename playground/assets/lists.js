@@ -1,0 +1,309 @@
+// The two lists: the engine's with what becomes of each hit, and the collapsed one with what folded into each.
+//
+// A view has the reply, near (fold.neighbours), folded (fold.fold), threshold, open (ranks whose words are shown), words (the
+// elements made for them, by both ranks), and jump(rank), which leads to a hit in the collapsed list.
+
+import { deviation } from './curve.js'
+import { diff, tokens } from './diff.js'
+import { scale } from './chart.js'
+import { counted, make, spoken, two } from './dom.js'
+import { between } from './fold.js'
+
+const few = 4 // folded versions that are shown at once
+const snippetLength = 400
+
+// engineItem is a rank of the engine's list.
+export function engineItem (view, rank) {
+  const { hits } = view.reply
+  const group = view.folded.groups[view.folded.group[rank]]
+  const isFolded = group?.folded.includes(rank)
+  const several = group && group.folded.length + group.kept.length > 0
+  return make(
+    'li',
+    {
+      class: 'hit' + (isFolded ? ' gone' : several ? ' leads' : ''),
+      'data-rank': rank,
+      'data-group': several ? view.folded.group[rank] : null
+    },
+    make('span', { class: 'rank' }, spoken('rank '), String(rank + 1)),
+    heading(view, hits[rank]),
+    snippet(view, hits[rank]),
+    make('p', { class: 'meta' }, fate(view, rank, group, isFolded), about(view, rank))
+  )
+}
+
+// fate says in the engine's list what becomes of a hit.
+function fate (view, rank, group, isFolded) {
+  if (!group) return make('span', { class: 'tag' }, 'beyond the window')
+  if (isFolded) {
+    return make(
+      'button',
+      { type: 'button', class: 'tag fold', click: () => view.jump(rank) },
+      `folds into ${group.representative + 1}`,
+      spoken(', show it')
+    )
+  }
+  if (group.folded.length && rank === group.representative) {
+    return make(
+      'button',
+      { type: 'button', class: 'tag keep', click: () => view.jump(rank) },
+      `stands for ${group.folded.length + group.kept.length + 1}`,
+      spoken(', show it')
+    )
+  }
+  return null
+}
+
+// collapsedItem is a place of the collapsed list.
+export function collapsedItem (view, place) {
+  const rank = view.folded.shown[place]
+  const hit = view.reply.hits[rank]
+  const number = view.folded.group[rank]
+  const group = view.folded.groups[number]
+  const several = group && group.folded.length + group.kept.length > 0
+  const moved = rank === place ? null : make('span', null, `rank ${rank + 1}`)
+  return make(
+    'li',
+    { class: 'hit' + (several ? ' leads' : ''), 'data-rank': rank, 'data-group': several ? number : null },
+    make('span', { class: 'rank' }, spoken('place '), String(place + 1)),
+    heading(view, hit),
+    snippet(view, hit),
+    make(
+      'p',
+      { class: 'meta' },
+      moved,
+      group ? null : make('span', { class: 'tag' }, 'beyond the window'),
+      beside(view, rank, group),
+      about(view, rank)
+    ),
+    nearly(view, rank, group),
+    group?.representative === rank && group.folded.length > 0 && versions(view, group),
+    whole(view, hit)
+  )
+}
+
+// beside says of a further member that is shown for whom it is one.
+function beside (view, rank, group) {
+  if (!group || group.representative === rank) return null
+  return make('span', { class: 'tag keep' }, `shown beside rank ${group.representative + 1}`)
+}
+
+// nearly says to which earlier hit a hit that stays comes close.
+function nearly (view, rank, group) {
+  if (!group || group.leader !== rank) return null
+  const leads = new Set(view.folded.groups.map(g => g.leader))
+  const close = view.near[rank].filter(
+    n =>
+      leads.has(n.rank) &&
+      n.agreement < view.threshold &&
+      n.agreement >= view.threshold - deviation(view.reply.curve, n.agreement)
+  )
+  if (!close.length) return null
+  const best = close.reduce((a, b) => (b.agreement > a.agreement ? b : a))
+  return make(
+    'p',
+    { class: 'nearly' },
+    `Nearly folds into rank ${best.rank + 1}: ${two(best.agreement)}, less than one standard error below.`
+  )
+}
+
+const texts = (view, hit) => view.reply.rule.fields.map(name => hit.fields[name] ?? '')
+
+function heading (view, hit) {
+  return make('h3', { dir: 'auto', lang: '' }, hit.title || shorten(texts(view, hit)[0] ?? '', 80) || hit.id)
+}
+
+function snippet (view, hit) {
+  const rest = texts(view, hit)
+    .filter(text => text && text !== hit.title)
+    .join(' ')
+  return rest ? make('p', { class: 'snippet', dir: 'auto', lang: '' }, shorten(rest, snippetLength)) : null
+}
+
+const shorten = (text, most) => (text.length > most ? (text.slice(0, most).toWellFormed?.() ?? text.slice(0, most)) : text)
+
+// about is what else is known of a hit.
+function about (view, rank) {
+  const hit = view.reply.hits[rank]
+  const parts = [make('span', { class: 'id' }, hit.id)]
+  if (view.reply.hits.some(other => other.index !== hit.index)) parts.push(make('span', null, hit.index))
+  if (Number.isFinite(hit.score)) parts.push(make('span', null, `score ${Number(hit.score.toPrecision(4))}`))
+  if (hit.pinned) parts.push(make('span', { class: 'tag' }, 'pinned: never folds'))
+  if (hit.sketch === 'none') parts.push(make('span', { class: 'tag' }, 'no sketch: never folds'))
+  else if (hit.stale) parts.push(make('span', { class: 'tag' }, 'changed past the sidecar'))
+  else if (hit.sketch === 'computed') parts.push(make('span', null, 'sketch computed'))
+  if (hit.sketch !== 'none' && hit.shingles < view.reply.rule.min_shingles)
+    parts.push(make('span', null, `${counted(hit.shingles, 'shingle')}: folds only with the same text`))
+  return parts
+}
+
+// versions lists what folded into a representative.
+function versions (view, group) {
+  const items = group.folded.map(rank => version(view, group, rank))
+  const box = make('div', { class: 'versions' }, make('h4', null, counted(items.length, 'folded version')))
+  const list = make('ul', { role: 'list' }, items.slice(0, few))
+  box.append(list)
+  const show = () => {
+    list.append(...items.slice(few))
+  }
+  if (items.length > few && group.folded.slice(few).some(rank => view.open.has(rank))) show()
+  else if (items.length > few) {
+    const more = make(
+      'button',
+      {
+        type: 'button',
+        class: 'plain more',
+        click: () => {
+          show()
+          items[few].querySelector('summary').focus()
+          more.remove()
+        }
+      },
+      counted(items.length - few, 'more version')
+    )
+    box.append(more)
+  }
+  return box
+}
+
+// version is a folded hit; its words are compared when it is opened.
+function version (view, group, rank) {
+  const hit = view.reply.hits[rank]
+  const other = view.reply.hits[group.representative]
+  const key = `${group.representative} ${rank}`
+  const box = view.words.get(key) ?? make('div', { class: 'words' })
+  const show = () => {
+    if (!box.childNodes.length) box.append(...differences(view.reply.rule.fields, other, hit, group.representative))
+    view.words.set(key, box)
+  }
+  const summary = make(
+    'summary',
+    null,
+    measured(view, group, rank),
+    make('span', { class: 'which' }, `rank ${rank + 1}`),
+    hit.title === other.title
+      ? make('span', { class: 'name id' }, hit.id)
+      : make('span', { class: 'name', dir: 'auto', lang: '' }, hit.title || hit.id)
+  )
+  const details = make('details', { 'data-version': rank, open: view.open.has(rank) }, summary, box)
+  details.addEventListener('toggle', () => {
+    details.open ? view.open.add(rank) : view.open.delete(rank)
+    if (details.open) show()
+  })
+  if (details.open) show()
+  return make('li', null, details)
+}
+
+// measured is the agreement with the representative or, where these two could not fold, with the leader.
+function measured (view, group, rank) {
+  const { curve } = view.reply
+  const pair = between(view.near, group.representative, rank)
+  if (!pair) {
+    const led = between(view.near, group.leader, rank)
+    return make('span', { class: 'agreement' }, led ? `${two(led.agreement)} with rank ${group.leader + 1}` : 'by way of others')
+  }
+  if (pair.same) return make('span', { class: 'agreement' }, scale(1, 0, view.threshold), make('span', null, 'same text'))
+  const error = deviation(curve, pair.agreement)
+  const close = pair.agreement < view.threshold + error
+  return make(
+    'span',
+    { class: 'agreement' },
+    scale(pair.agreement, error, view.threshold),
+    spoken('agreement '),
+    make('span', null, `${two(pair.agreement)} ± ${two(error)}`),
+    close && make('span', { class: 'tag' }, pair.agreement < view.threshold ? 'by way of others' : 'only just')
+  )
+}
+
+// differences are the fields of two hits, with the words that only one of them has.
+function differences (names, other, hit, rank) {
+  const compared = names.map(name => {
+    const [a, b] = [tokens(other.fields[name] ?? ''), tokens(hit.fields[name] ?? '')]
+    return { name, a, b, runs: diff(a, b) }
+  })
+  const sum = kind =>
+    compared.reduce((n, { runs }) => n + runs.reduce((m, run) => m + (run.kind === kind ? run.to - run.from : 0), 0), 0)
+  const [gone, fresh] = [sum('gone'), sum('new')]
+  const equal = names.every(name => other.fields[name] === hit.fields[name])
+  const head = make(
+    'p',
+    { class: 'note' },
+    gone + fresh
+      ? [
+          make('ins', null, counted(fresh, 'word')),
+          ' only here, ',
+          make('del', null, counted(gone, 'word')),
+          ` only in rank ${rank + 1}.`
+        ]
+      : equal
+        ? 'Nothing differs.'
+        : 'No word differs, only case, signs or white space.',
+    hit.cut || other.cut ? ' Long texts are cut here; the sketches are of the whole.' : null
+  )
+  return [head, ...compared.filter(({ runs }) => runs.some(run => run.kind !== 'same')).map(one => field(one, rank))]
+}
+
+function field ({ name, a, b, runs }, rank) {
+  const text = make('p', { class: 'text', dir: 'auto', lang: '' }, a.before)
+  runs.forEach(({ kind, from, to }, i) => {
+    if (kind === 'same') text.append(...same(a, from, to, i === 0, i === runs.length - 1))
+    else if (kind === 'gone') {
+      const replaced = runs[i + 1]?.kind === 'new'
+      text.append(
+        make('del', null, spoken(`only in rank ${rank + 1}: `), words(a, from, to)),
+        spoken(';'),
+        replaced ? ' ' : a[to - 1].rest
+      )
+    } else text.append(make('ins', null, spoken('only here: '), words(b, from, to)), spoken(';'), b[to - 1].rest)
+  })
+  return make('div', { class: 'part' }, make('p', { class: 'name' }, name), text)
+}
+
+// words are tokens as text, without what stands behind the last.
+function words (list, from, to) {
+  let text = ''
+  for (let i = from; i < to; i++) text += list[i].text + (i < to - 1 ? list[i].rest : '')
+  return text
+}
+
+const around = 12 // equal words that are shown beside others
+
+// same shows a run of equal words, a long one shortened.
+function same (list, from, to, first, last) {
+  const text = (from, to) => (to > from ? words(list, from, to) + list[to - 1].rest : '')
+  const start = first ? from : Math.min(to, from + around)
+  const end = last ? to : Math.max(from, to - around)
+  if (end - start < 2 * around) return [text(from, to)]
+  const button = make(
+    'button',
+    { type: 'button', class: 'plain elided', 'aria-label': `Show ${end - start} equal words` },
+    `… ${end - start} equal words …`
+  )
+  button.addEventListener('click', () => {
+    const shown = make('span', { tabindex: '-1' }, text(start, end))
+    button.replaceWith(shown)
+    shown.focus()
+  })
+  return [text(from, start), button, ' ', text(end, to)]
+}
+
+// whole is a hit's own text, made when it is opened.
+function whole (view, hit) {
+  const box = make('div', { class: 'words' })
+  const details = make('details', { class: 'whole' }, make('summary', null, 'Text', spoken(` of ${hit.title || hit.id}`)), box)
+  details.addEventListener('toggle', () => {
+    if (!details.open || box.childNodes.length) return
+    for (const name of view.reply.rule.fields) {
+      box.append(
+        make(
+          'div',
+          { class: 'part' },
+          make('p', { class: 'name' }, name),
+          make('p', { class: 'text', dir: 'auto', lang: '' }, hit.fields[name] ?? '')
+        )
+      )
+    }
+    if (hit.cut) box.append(make('p', { class: 'note' }, 'Long texts are cut here; the sketch is of the whole.'))
+  })
+  return details
+}

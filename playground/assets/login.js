@@ -1,0 +1,86 @@
+// The form for the user's own credentials.
+
+import { forget, give, kept, known } from './api.js'
+import { byId } from './dom.js'
+
+export class Login {
+  // changed is called when there are other credentials for the engine.
+  constructor (changed) {
+    this.changed = changed
+    byId('credentials').addEventListener('submit', event => {
+      event.preventDefault()
+      this.take()
+    })
+    byId('forget').addEventListener('click', () => {
+      forget(this.engine.name)
+      this.clear()
+      this.open(false)
+      byId('login-open').focus()
+      this.changed()
+    })
+    byId('login-open').addEventListener('click', () => {
+      this.open(byId('credentials').hidden)
+      if (!byId('credentials').hidden) this.focus()
+    })
+    byId('way').addEventListener('change', () => this.choose())
+  }
+
+  get way () {
+    return this.engine.credentials === 'key' ? 'key' : document.querySelector('input[name=way]:checked').value
+  }
+
+  // use makes the form that of an engine.
+  use (engine) {
+    this.engine = engine
+    byId('credentials-engine').textContent = engine.name
+    byId('way').hidden = engine.credentials === 'key'
+    byId('keep').checked = kept(engine.name)
+    this.clear()
+    this.choose()
+    this.open(false)
+  }
+
+  choose () {
+    const key = this.way === 'key'
+    byId('key-field').hidden = !key
+    byId('user-field').hidden = byId('password-field').hidden = key
+  }
+
+  clear () {
+    for (const id of ['user', 'password', 'key']) byId(id).value = ''
+  }
+
+  open (wanted) {
+    const given = known(this.engine.name) !== undefined
+    byId('credentials').hidden = !wanted
+    byId('login').hidden = this.engine.credentials === 'none'
+    byId('login-open').setAttribute('aria-expanded', wanted)
+    byId('forget-field').hidden = !given
+    byId('login-state').textContent = given
+      ? kept(this.engine.name)
+        ? 'kept in this tab'
+        : 'kept until the page is left'
+      : 'none given'
+  }
+
+  // ask shows the form because the engine wants credentials.
+  ask () {
+    this.open(true)
+    this.focus()
+  }
+
+  focus () {
+    byId(this.way === 'key' ? 'key' : 'user').focus()
+  }
+
+  take () {
+    const value = id => byId(id).value
+    const given = this.way === 'key' ? { key: value('key').trim() } : { user: value('user'), password: value('password') }
+    if (!given.key && !given.user) return this.focus()
+    give(this.engine.name, given, byId('keep').checked)
+    this.clear()
+    this.open(false)
+    byId('query').focus()
+    this.changed()
+  }
+}

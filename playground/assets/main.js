@@ -1,0 +1,424 @@
+// The page: what was chosen, what was asked, what is shown.
+
+import { engines, indices, known, Problem, search } from './api.js'
+import { byId, count, counted, make, two } from './dom.js'
+import { fold, nearest, neighbours } from './fold.js'
+import { least } from './chart.js'
+import { collapsedItem, engineItem } from './lists.js'
+import { Login } from './login.js'
+import { Pages } from './pager.js'
+import { copy, showReply, showThreshold } from './panel.js'
+
+let most = 200 // hits that a reply has
+
+const chosen = { engine: '', index: '', query: '', preset: '', threshold: null, window: null }
+const view = { reply: null, open: new Set(), words: new Map(), jump }
+let there = { engines: [], indices: [], presets: [] }
+let asking = new AbortController()
+
+const pages = {
+  engine: new Pages('engine', rank => engineItem(view, rank)),
+  collapsed: new Pages('collapsed', place => collapsedItem(view, place))
+}
+const login = new Login(() => list().catch(trouble))
+
+const engine = () => there.engines.find(one => one.name === chosen.engine)
+const rule = () => engine()?.rules[there.indices.find(one => one.name === chosen.index)?.rule ?? -1]
+
+// ---- the address
+
+function readAddress () {
+  const hash = new URLSearchParams(location.hash.slice(1))
+  const number = (name, from, to) => {
+    const n = hash.has(name) ? Number(hash.get(name)) : NaN
+    return n >= from && n <= to ? n : null
+  }
+  chosen.engine = hash.get('engine') ?? ''
+  chosen.index = hash.get('index') ?? ''
+  chosen.query = hash.get('q') ?? ''
+  chosen.preset = there.presets.some(one => one.name === hash.get('preset')) ? hash.get('preset') : ''
+  chosen.threshold = number('threshold', least, 1)
+  chosen.window = Math.floor(number('window', 1, most)) || null
+}
+
+function address () {
+  const hash = new URLSearchParams({ engine: chosen.engine, index: chosen.index, q: chosen.query })
+  if (view.reply) hash.set('threshold', view.threshold)
+  if (chosen.preset) hash.set('preset', chosen.preset)
+  if (chosen.window) hash.set('window', chosen.window)
+  return '#' + hash
+}
+
+let shown = '' // the address of what is shown
+let writing = 0 // the timer that is to write it
+
+// writeAddress gives the page the address of what it shows; add makes it a step that the browser can go back from.
+function writeAddress (add) {
+  clearTimeout(writing)
+  writing = 0
+  if (shown !== location.hash) history[add ? 'pushState' : 'replaceState'](null, '', shown)
+}
+
+// ---- choices
+
+function options (select, list, value) {
+  select.replaceChildren(...list.map(({ value, text, disabled }) => make('option', { value, disabled }, text)))
+  select.value = value
+}
+
+function showEngines () {
+  options(
+    byId('engine'),
+    there.engines.map(({ name, kind }) => ({ value: name, text: name === kind ? name : `${name} (${kind})` })),
+    chosen.engine
+  )
+  byId('engine-field').hidden = there.engines.length < 2
+}
+
+// showIndices offers the indices; where the engine lists none to the user, a name can be typed.
+function showIndices (typed) {
+  const field = byId('index-field')
+  const old = byId('index')
+  const element = typed
+    ? make('input', { id: 'index', autocapitalize: 'none', spellcheck: 'false', value: chosen.index })
+    : make('select', { id: 'index' })
+  if (!typed) {
+    options(
+      element,
+      there.indices.map(({ name, documents, rule }) => ({
+        value: name,
+        text: name + (rule < 0 ? ' (no rule)' : documents >= 0 ? ` (${count(documents)})` : ''),
+        disabled: rule < 0
+      })),
+      chosen.index
+    )
+    element.disabled = !there.indices.length
+  }
+  element.addEventListener('change', () => pickIndex(element.value))
+  field.replaceChild(element, old)
+}
+
+function showPresets () {
+  const own = rule()
+  options(
+    byId('preset'),
+    [
+      { value: '', text: own?.preset ? `as configured: ${own.preset}` : 'as configured' },
+      ...there.presets.map(({ name, threshold, needs }) => ({
+        value: name,
+        text: `${name}, ${threshold}${needs?.length ? `; needs ${needs.join(', ')}` : ''}`
+      }))
+    ],
+    chosen.preset
+  )
+}
+
+const showWindow = () => {
+  byId('window').value = chosen.window ?? view.reply?.rule.window ?? Math.min(rule()?.window ?? most, most)
+}
+
+async function pickEngine (name) {
+  chosen.engine = there.engines.some(one => one.name === name) ? name : there.engines[0].name
+  showEngines()
+  there.indices = []
+  showIndices(false)
+  login.use(engine())
+  await list()
+}
+
+// list asks which indices there are, and searches the one that is chosen.
+async function list () {
+  renew()
+  clear('Looking which indices there are …')
+  busy()
+  try {
+    there.indices = (await indices({ engine: chosen.engine }, asking.signal)).indices
+  } catch (error) {
+    if (!error.refused) throw error
+    if (!known(chosen.engine)) {
+      clear(`${chosen.engine} asks for credentials: give your own.`)
+      return login.ask()
+    }
+    showIndices(true)
+    throw new Problem(
+      error.status,
+      error.message,
+      `${error.hint} If these credentials may search but not list, type the name of an index.`
+    )
+  }
+  const served = there.indices.filter(one => one.rule >= 0)
+  if (!served.some(one => one.name === chosen.index)) chosen.index = served[0]?.name ?? ''
+  showIndices(false)
+  showPresets()
+  if (!served.length) {
+    return clear(
+      there.indices.length
+        ? 'No rule matches any index here. Add one to indices in config.yaml, with the name or a pattern in match.'
+        : 'This engine has no index yet.'
+    )
+  }
+  await find()
+}
+
+async function pickIndex (name) {
+  Object.assign(chosen, { index: name, preset: '', threshold: null, window: null })
+  showPresets()
+  await find(true).catch(trouble)
+}
+
+// pickPreset looks at the index under a preset; where that can't be, it says why and leaves all as it was.
+async function pickPreset (name) {
+  const before = { ...chosen }
+  Object.assign(chosen, { preset: name, threshold: null, window: null })
+  try {
+    await find(true)
+  } catch (error) {
+    if (!(error instanceof Problem) || error.refused || !view.reply) throw error
+    Object.assign(chosen, before)
+    showPresets()
+    showWindow()
+    warn(error)
+  }
+}
+
+// ---- a search
+
+function renew () {
+  asking.abort()
+  asking = new AbortController()
+}
+
+// find asks for what is chosen and shows it; add makes it a step that the browser can go back from.
+async function find (add) {
+  renew()
+  const { signal } = asking
+  cancelAnimationFrame(drawing)
+  if (writing) writeAddress()
+  byId('query').value = chosen.query
+  showWindow()
+  byId('problem').hidden = true
+  busy()
+  if (!view.reply) byId('empty').textContent = 'Searching …'
+  try {
+    const reply = await search(question(), signal)
+    Object.assign(view, { reply, near: neighbours(reply.hits, reply.pairs) })
+    view.open.clear()
+    view.words.clear()
+    pages.engine.page = pages.collapsed.page = 0
+    showReply(reply, most)
+    showPresets()
+    showWindow()
+    refold()
+    writeAddress(add)
+  } catch (error) {
+    if (error.refused && !known(chosen.engine)) {
+      clear(`${chosen.engine} asks for credentials: give your own.`)
+      return login.ask()
+    }
+    throw error
+  } finally {
+    if (!signal.aborted) idle()
+  }
+}
+
+function question () {
+  const asked = { engine: chosen.engine, index: chosen.index, query: chosen.query }
+  if (chosen.window) asked.window = chosen.window
+  if (chosen.preset) asked.preset = chosen.preset
+  if (chosen.threshold) asked.threshold = chosen.threshold
+  return asked
+}
+
+const busy = () => byId('main').setAttribute('aria-busy', 'true')
+const idle = () => byId('main').setAttribute('aria-busy', 'false')
+
+// trouble shows what went wrong, and leaves out what was given up for something else.
+function trouble (error) {
+  if (error.name === 'AbortError') return
+  idle()
+  clear('')
+  warn(error instanceof Problem ? error : new Problem(0, `The page made a mistake: ${error.message}`, 'Load it anew.'))
+  if (error.refused) login.ask()
+}
+
+function warn ({ message, hint }) {
+  byId('problem').replaceChildren(make('p', null, make('strong', null, message)), ...(hint ? [make('p', null, hint)] : []))
+  byId('problem').hidden = false
+}
+
+// clear takes the results away and says why there are none.
+function clear (why) {
+  view.reply = null
+  idle()
+  byId('problem').hidden = true
+  byId('bench').hidden = true
+  byId('empty').hidden = !why
+  byId('empty').textContent = why
+}
+
+// ---- the results
+
+// refold folds what is at hand by what is chosen, and shows it.
+function refold () {
+  const { reply, near } = view
+  view.threshold = chosen.threshold ?? reply.rule.threshold
+  shown = address()
+  view.chosenWindow = chosen.window
+  view.preset = chosen.preset
+  const window = chosen.window ?? reply.rule.window
+  view.best = nearest(near, window)
+  view.folded = fold(reply.hits, near, {
+    threshold: view.threshold,
+    window,
+    keep: reply.rule.keep,
+    transitive: reply.rule.transitive
+  })
+  const found = reply.hits.length > 0
+  byId('empty').hidden = found
+  byId('bench').hidden = !found
+  if (!found) {
+    byId('empty').textContent = chosen.query
+      ? `The engine finds nothing for “${chosen.query}” in ${chosen.index}.`
+      : `${chosen.index} is empty.`
+    return
+  }
+  showThreshold(view)
+  summarise()
+  pages.engine.show(reply.hits.length)
+  pages.collapsed.show(view.folded.shown.length)
+}
+
+let speaking
+function summarise () {
+  const { reply, folded } = view
+  const gone = reply.hits.length - folded.shown.length
+  const groups = folded.groups.filter(group => group.folded.length).length
+  const hits = counted(reply.hits.length, 'hit')
+  const highest = view.best.reduce((a, b) => Math.max(a, b), 0)
+  byId('summary').replaceChildren(
+    make('b', null, hits),
+    ...(gone
+      ? [' → ', make('b', null, count(folded.shown.length)), ` shown: ${count(gone)} folded into ${count(groups)}.`]
+      : [
+          highest >= least
+            ? `: none folds at ${two(view.threshold)}; the greatest agreement is ${two(highest)}.`
+            : ': no two of them are alike.'
+        ])
+  )
+  byId('engine-count').textContent = count(reply.hits.length)
+  byId('collapsed-count').textContent = count(folded.shown.length)
+  clearTimeout(speaking)
+  speaking = setTimeout(() => {
+    byId('said').textContent = `At ${two(view.threshold)}: ${byId('summary').textContent}`
+  }, 500)
+}
+
+// jump leads from the engine's list to where a hit is in the collapsed one.
+function jump (rank) {
+  const { folded } = view
+  const group = folded.groups[folded.group[rank]]
+  const isFolded = group.folded.includes(rank)
+  document.querySelector('input[name=which][value=collapsed]').checked = true
+  byId('lists').dataset.which = 'collapsed'
+  if (isFolded) view.open.add(rank)
+  pages.collapsed.turnTo(folded.shown.indexOf(group.representative))
+  pages.collapsed.show(folded.shown.length)
+  const item = byId('collapsed-list').querySelector(`[data-rank="${group.representative}"]`)
+  const target = item.querySelector(isFolded ? `[data-version="${rank}"] summary` : 'summary')
+  target.focus({ preventScroll: true })
+  target.scrollIntoView({ block: 'center' })
+}
+
+// ---- what the user does
+
+let drawing = 0
+const later = () => {
+  cancelAnimationFrame(drawing)
+  drawing = requestAnimationFrame(() => view.reply && refold())
+  clearTimeout(writing)
+  writing = setTimeout(writeAddress, 300) // browsers allow no more than some changes a second
+}
+
+function setThreshold (value) {
+  if (!(value >= least && value <= 1)) return
+  chosen.threshold = value
+  later()
+}
+
+// light marks the members of a group in both lists.
+function light (event) {
+  const group = event.target.closest?.('[data-group]')?.dataset.group
+  for (const item of document.querySelectorAll('[data-group]')) item.classList.toggle('lit', item.dataset.group === group)
+}
+
+function listen () {
+  byId('ask').addEventListener('submit', event => {
+    event.preventDefault()
+    chosen.query = byId('query').value
+    find(true).catch(trouble)
+  })
+  byId('engine').addEventListener('change', event => {
+    Object.assign(chosen, { index: '', preset: '', threshold: null, window: null })
+    pickEngine(event.target.value).catch(trouble)
+  })
+  byId('preset').addEventListener('change', event => pickPreset(event.target.value).catch(trouble))
+  byId('threshold').addEventListener('input', event => setThreshold(event.target.valueAsNumber))
+  byId('exactly').addEventListener('input', event => setThreshold(event.target.valueAsNumber))
+  byId('exactly').addEventListener('change', event => {
+    event.target.value = view.threshold
+  })
+  byId('configured').addEventListener('click', () => {
+    chosen.threshold = null
+    later()
+  })
+  byId('window').addEventListener('input', event => {
+    const window = Math.floor(event.target.valueAsNumber)
+    if (!(window >= 1 && window <= most)) return
+    chosen.window = window
+    later()
+  })
+  byId('copy').addEventListener('click', copy)
+  byId('which').addEventListener('change', event => {
+    byId('lists').dataset.which = event.target.value
+  })
+  byId('table')
+    .closest('details')
+    .addEventListener('toggle', () => view.reply && showThreshold(view))
+  for (const name of ['mouseover', 'focusin']) byId('lists').addEventListener(name, light)
+  byId('lists').addEventListener('mouseleave', light)
+  new ResizeObserver(() => view.reply && showThreshold(view)).observe(byId('curve'))
+  window.addEventListener('popstate', () => {
+    clearTimeout(writing)
+    writing = 0
+    readAddress()
+    view.reply = null
+    pickEngine(chosen.engine).catch(trouble)
+  })
+}
+
+// place puts what one reads last behind the lists where these stand below one another.
+function place () {
+  const narrow = matchMedia('(max-width: 45.99rem)')
+  const put = () => (narrow.matches ? byId('bench') : byId('tune')).append(byId('facts'))
+  narrow.addEventListener('change', put)
+  put()
+}
+
+async function start () {
+  listen()
+  place()
+  const { version, engines: list, presets, links = [], ranks = most } = await engines()
+  most = ranks
+  there = { engines: list, presets, indices: [] }
+  byId('version').textContent = version
+  const listed = [...byId('links').children].map(link => link.getAttribute('href'))
+  for (const { path, says } of links)
+    if (!listed.includes(path))
+      byId('links').append(' ', make('a', { href: path, title: says }, path.replaceAll('/', ' ').trim()))
+  byId('window').max = most
+  if (!list.length) return clear('The configuration names no engine: add one to engines in config.yaml.')
+  readAddress()
+  await pickEngine(chosen.engine)
+}
+
+start().catch(trouble)

@@ -1,0 +1,304 @@
+package playground
+
+import (
+	"context"
+	"embed"
+	"encoding/json"
+	"io/fs"
+	"mime"
+	"net/http"
+	"path"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+const (
+	// Prefix begins the paths of everything but the page itself, which is served at /.
+	Prefix = "/playground/"
+	// MaxRanks is how many ranks of a list are looked at.
+	MaxRanks = 200
+	// MaxBody bounds a request's body, MaxReply an engine's reply, in bytes.
+	MaxBody  = 64 << 10
+	MaxReply = 32 << 20
+	// MaxText is how many bytes of a field's text are shown.
+	MaxText = 20 << 10
+	// timeout bounds what one request may take, atOnce is how many searches are worked on at once.
+	timeout = 20 * time.Second
+	atOnce  = 4
+)
+
+// Policy is the Content-Security-Policy of the page and of all that it loads.
+const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
+	"frame-ancestors 'none'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
+
+// Engine is one engine that can be looked at, as far as the playground knows it. All functions are safe for concurrent use.
+type Engine struct {
+	Name, Kind string
+	// Credentials says what it takes: "password" (or a key), "key" or "none".
+	Credentials string
+	Rules       []Rule
+	// Authorize returns the headers by which it takes credentials.
+	Authorize func(Credentials) adapters.Header
+	// Listed returns its indices, seen with such headers.
+	Listed func(context.Context, adapters.Header) ([]adapters.Listed, error)
+	// Ask makes the request of a look, and Read reads the reply.
+	Ask  func(adapters.Look) (*adapters.Request, error)
+	Read func(adapters.Look, *adapters.Reply) (adapters.Looked, error)
+	// View returns how the indices of a rule are looked at under a preset, or under the rule's own where it is empty.
+	View func(rule int, preset string) (*View, error)
+	// Match returns the number of the rule of an index, or -1.
+	Match func(index string) int
+}
+
+// Rule is one rule of an engine in short.
+type Rule struct {
+	Match     string   `json:"match"`
+	Fields    []string `json:"fields"`
+	Threshold float64  `json:"threshold"`
+	Window    int      `json:"window"`
+	Preset    string   `json:"preset"`
+}
+
+// View is how an index is looked at: a rule, or what another preset makes of it.
+type View struct {
+	// Rules are those of the engine with Rule, the one of the index, in its place. Handler collapses by them.
+	Rules   adapters.Rules
+	Rule    *adapters.Rule
+	Handler http.Handler
+	Preset  string
+	// MaxWindow caps the window.
+	MaxWindow int
+	// Conditions say in words on what near-duplicates fold beside their agreement, Representative which of a group is shown.
+	Conditions     []string
+	Representative string
+	// YAML is the entry of a configuration that gives this, with one line for the threshold and one for the window.
+	YAML string
+}
+
+// Preset is a name for what a rule begins with.
+type Preset struct {
+	Name      string  `json:"name"`
+	Threshold float64 `json:"threshold"`
+	// Needs are the keys that a rule must have for it.
+	Needs []string `json:"needs"`
+}
+
+// Link is another page that is served beside this one.
+type Link struct {
+	Path string `json:"path"`
+	Says string `json:"says"`
+}
+
+// Scene is all that can be looked at. It is not changed once it is set.
+type Scene struct {
+	Version string
+	Engines []Engine
+	Presets []Preset
+	Links   []Link
+}
+
+// Credentials are what the page's user gives. They stand in no log and no error.
+type Credentials struct {
+	User     string `json:"user"`
+	Password string `json:"password"`
+	Key      string `json:"key"`
+}
+
+// Handler serves the page and its questions. It is safe for concurrent use.
+type Handler struct {
+	scene atomic.Pointer[Scene]
+	slots chan struct{}
+	mux   *http.ServeMux
+}
+
+//go:embed assets
+var embedded embed.FS
+
+// New returns a handler with nothing to look at yet: see [Handler.Set].
+func New() *Handler {
+	h := &Handler{slots: make(chan struct{}, atOnce), mux: http.NewServeMux()}
+	h.Set(&Scene{})
+	h.mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { asset(w, "index.html") })
+	h.mux.HandleFunc("GET "+Prefix+"{file}", func(w http.ResponseWriter, r *http.Request) { asset(w, r.PathValue("file")) })
+	h.mux.HandleFunc("GET "+Prefix+"api/engines", h.engines)
+	h.mux.HandleFunc(Prefix+"api/indices", h.question(h.indices))
+	h.mux.HandleFunc(Prefix+"api/search", h.question(h.search))
+	return h
+}
+
+// Set has the handler serve another scene from the next request on.
+func (h *Handler) Set(s *Scene) { h.scene.Store(s) }
+
+// ServeHTTP implements http.Handler.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Security-Policy", Policy)
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	h.mux.ServeHTTP(w, r)
+}
+
+// types are those of the files that there are, whatever the machine's own table says.
+var types = map[string]string{
+	".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
+	".svg": "image/svg+xml",
+}
+
+// asset answers one of the embedded files.
+func asset(w http.ResponseWriter, name string) {
+	text, err := fs.ReadFile(embedded, path.Join("assets", path.Base(name)))
+	if err != nil {
+		answer(w, http.StatusNotFound, failure{Error: "there is no such file", Hint: "The page is at /."})
+		return
+	}
+	kind := types[path.Ext(name)]
+	if kind == "" {
+		kind = mime.TypeByExtension(path.Ext(name))
+	}
+	w.Header().Set("Content-Type", kind)
+	_, _ = w.Write(text) // a reader that has gone needs no answer, here and below
+}
+
+// engines answers what can be looked at. No engine is asked.
+func (h *Handler) engines(w http.ResponseWriter, _ *http.Request) {
+	type engine struct {
+		Name        string `json:"name"`
+		Kind        string `json:"kind"`
+		Credentials string `json:"credentials"`
+		Rules       []Rule `json:"rules"`
+	}
+	s := h.scene.Load()
+	list := []engine{}
+	for _, e := range s.Engines {
+		list = append(list, engine{e.Name, e.Kind, e.Credentials, append([]Rule{}, e.Rules...)})
+	}
+	answer(w, http.StatusOK, struct {
+		Version string   `json:"version"`
+		Engines []engine `json:"engines"`
+		Presets []Preset `json:"presets"`
+		Links   []Link   `json:"links"`
+		Ranks   int      `json:"ranks"`
+	}{s.Version, list, append([]Preset{}, s.Presets...), append([]Link{}, s.Links...), MaxRanks})
+}
+
+// asked is the body of a question.
+type asked struct {
+	Engine      string      `json:"engine"`
+	Index       string      `json:"index"`
+	Query       string      `json:"query"`
+	Window      int         `json:"window"`
+	Threshold   float64     `json:"threshold"`
+	Preset      string      `json:"preset"`
+	Credentials Credentials `json:"credentials"`
+}
+
+// question serves one kind of question: answerTo returns what is answered, or a *failure.
+func (h *Handler) question(answerTo func(context.Context, *Engine, *asked) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		a, refused := read(w, r)
+		if refused != nil {
+			answer(w, refused.status, refused)
+			return
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), timeout)
+		defer cancel()
+		select {
+		case h.slots <- struct{}{}:
+			defer func() { <-h.slots }()
+		case <-ctx.Done():
+			refused = fail(http.StatusServiceUnavailable, "too many searches are worked on just now", "Try again in a moment.")
+			answer(w, refused.status, refused)
+			return
+		}
+		engine := h.engine(a.Engine)
+		if engine == nil {
+			refused = fail(http.StatusNotFound, "there is no engine "+short(a.Engine), "Reload the page: the configuration has changed.")
+			answer(w, refused.status, refused)
+			return
+		}
+		reply, err := any(nil), a.Credentials.check()
+		if err == nil {
+			reply, err = answerTo(ctx, engine, a)
+		}
+		if err != nil {
+			refused = explained(ctx, err, a.Credentials)
+			answer(w, refused.status, refused)
+			return
+		}
+		answer(w, http.StatusOK, reply)
+	}
+}
+
+// engine returns the engine with the name, nil if there is none.
+func (h *Handler) engine(name string) *Engine {
+	s := h.scene.Load()
+	for i := range s.Engines {
+		if s.Engines[i].Name == name {
+			return &s.Engines[i]
+		}
+	}
+	return nil
+}
+
+// indexed is an index as it is answered.
+type indexed struct {
+	Name      string `json:"name"`
+	Documents int    `json:"documents"`
+	// Rule is the number of its rule, -1 for none.
+	Rule int `json:"rule"`
+}
+
+// maxListed is how many indices are answered.
+const maxListed = 2000
+
+// list is the answer to a question for indices. Note says, if not empty, why there may be more.
+type list struct {
+	Indices []indexed `json:"indices"`
+	Note    string    `json:"note,omitempty"`
+}
+
+// unlisted is the note to credentials that may not list indices.
+const unlisted = "The engine does not tell these credentials which indices there are: these are the names in the rules."
+
+// indices answers the engine's indices, those with a rule first. Credentials that may search and no more are told the names in
+// the rules.
+func (h *Handler) indices(ctx context.Context, e *Engine, a *asked) (any, error) {
+	all, err := e.Listed(ctx, e.Authorize(a.Credentials))
+	status := adapters.StatusOf(err)
+	if status == http.StatusForbidden || status == http.StatusUnauthorized && e.Credentials == "key" && a.Credentials.Key != "" {
+		if named := e.named(); len(named) > 0 {
+			return list{named, unlisted}, nil
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	ruled, others := []indexed{}, []indexed{}
+	for _, l := range all {
+		if i := (indexed{l.Name, l.Documents, e.Match(l.Name)}); i.Rule >= 0 {
+			ruled = append(ruled, i)
+		} else {
+			others = append(others, i)
+		}
+	}
+	ruled = append(ruled, others...)
+	return list{Indices: ruled[:min(len(ruled), maxListed)]}, nil
+}
+
+// named returns the indices that rules name, and no pattern.
+func (e *Engine) named() (names []indexed) {
+	for i, rule := range e.Rules {
+		if !strings.Contains(rule.Match, "*") && e.Match(rule.Match) == i {
+			names = append(names, indexed{rule.Match, -1, i})
+		}
+	}
+	return names
+}
+
+// answer writes a value as JSON.
+func answer(w http.ResponseWriter, status int, value any) {
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(value)
+}
