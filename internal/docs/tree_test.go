@@ -1,0 +1,105 @@
+package docs
+
+import (
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// index is the page from which all others can be reached.
+const index = "docs/README.md"
+
+func load(t *testing.T) *Tree {
+	t.Helper()
+	tree, err := Load(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(tree.Pages) < 40 {
+		t.Fatalf("only %d pages found", len(tree.Pages))
+	}
+	return tree
+}
+
+// TestPages checks every page of the tree.
+func TestPages(t *testing.T) {
+	tree, g := load(t), program(t)
+	for _, name := range tree.Names() {
+		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
+			p := tree.Pages[name]
+			faults := slices.Concat(p.Faults, tree.CheckLinks(p), tree.CheckNames(p), g.CheckBlocks(p))
+			for _, f := range faults {
+				t.Errorf("%s, line %d: %s", name, f.Line, f.What)
+			}
+			if _, err := p.Steps(); err != nil && len(faults) == 0 {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+	}
+}
+
+// TestIndexReachesAll follows the links from the index of the docs.
+func TestIndexReachesAll(t *testing.T) {
+	tree := load(t)
+	if tree.Pages[index] == nil {
+		t.Fatalf("there is no %s", index)
+	}
+	reached := tree.Reached(index)
+	for _, name := range tree.Names() {
+		if strings.HasPrefix(name, "docs/") && !reached[name] {
+			t.Errorf("%s can't be reached from %s", name, index)
+		}
+	}
+}
+
+// TestQueriesNameMetrics holds the names in queries to Prometheus to those that docs/metrics.md explains.
+func TestQueriesNameMetrics(t *testing.T) {
+	tree := load(t)
+	explained := map[string]bool{}
+	for _, s := range tree.Pages["docs/metrics.md"].Spans {
+		explained[s.Text] = true
+	}
+	queries, suffix := 0, regexp.MustCompile(`_(bucket|sum|count)$`)
+	for _, name := range tree.Names() {
+		for _, b := range tree.Pages[name].Blocks {
+			if b.Language != "promql" {
+				continue
+			}
+			queries++
+			for _, metric := range regexp.MustCompile(`\bneardup_\w+`).FindAllString(b.Text, -1) {
+				if !explained[metric] && !explained[suffix.ReplaceAllString(metric, "")] {
+					t.Errorf("%s, line %d: %s is none of docs/metrics.md", name, b.Line, metric)
+				}
+			}
+		}
+	}
+	if queries == 0 {
+		t.Error("no page has a query")
+	}
+}
+
+// TestReasonsNameTests looks for the tests that stand in for blocks which are not run.
+func TestReasonsNameTests(t *testing.T) {
+	defined := map[string]bool{}
+	for _, text := range sources(t)["go"] {
+		for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllStringSubmatch(text, -1) {
+			defined[m[1]] = true
+		}
+	}
+	tree, named := load(t), 0
+	for _, name := range tree.Names() {
+		for _, b := range tree.Pages[name].Blocks {
+			reason, _ := b.Marker("not run")
+			for _, test := range regexp.MustCompile(`\bTest[A-Z]\w*`).FindAllString(reason, -1) {
+				if named++; !defined[test] {
+					t.Errorf("%s, line %d: there is no %s", name, b.Line, test)
+				}
+			}
+		}
+	}
+	if named == 0 {
+		t.Error("no reason names a test")
+	}
+}

@@ -1,0 +1,330 @@
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/neardup/sidecar/internal/docs"
+	"github.com/neardup/sidecar/internal/engines"
+)
+
+// TestDocs runs the commands in the project's pages: those of each page in front of each engine that it names, as package docs
+// says. NEARDUP_DOCS names one page.
+func TestDocs(t *testing.T) {
+	tree, err := docs.Load(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := 0
+	for _, engine := range slices.Concat(engines.Kinds, []string{"none"}) {
+		var names []string // pages in front of this engine
+		steps := map[string][]*docs.Step{}
+		for _, name := range tree.Names() {
+			if only := os.Getenv("NEARDUP_DOCS"); only != "" && only != name {
+				continue
+			}
+			byEngine, err := tree.Pages[name].Steps()
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if steps[name] = byEngine[engine]; len(steps[name]) > 0 {
+				names = append(names, name)
+				blocks += len(steps[name])
+			}
+		}
+		// Pages in front of one engine go one after the other: they share the names of indices.
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			for _, name := range names {
+				t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) { runPage(t, tree.Pages[name], engine, steps[name]) })
+			}
+		})
+	}
+	if blocks == 0 {
+		t.Error("no page has a block that is run")
+	}
+}
+
+// runPage runs the steps of a page in front of one engine. Where one of them goes on, as a sidecar does, the page's links to this machine
+// are followed in the end.
+func runPage(t *testing.T, page *docs.Page, engine string, steps []*docs.Step) {
+	p := newWalkthrough(t, engine)
+	p.had(t, steps)
+	var indices, made []string
+	prepared, served, serving := false, false, false
+	for _, s := range steps {
+		serving = serving || s.How.Served || s.How.Background
+		indices, made = append(indices, s.How.Indices...), append(made, s.How.Makes...)
+		prepared, served = prepared || s.How.Prepared, served || s.How.Served
+	}
+	for _, index := range indices {
+		p.load(t, index)
+	}
+	for _, index := range made {
+		p.claim(t, index)
+	}
+	var first string
+	if len(indices) > 0 {
+		p.configure(t, indices)
+	}
+	if prepared {
+		first += "sidecar setup\nsidecar reindex\n"
+		for _, index := range indices {
+			if engine != engines.Typesense {
+				first += fmt.Sprintf("curl -X POST %s/%s/_refresh\n", p.engine.URL, index)
+			}
+		}
+	}
+	var before, after []*docs.Step
+	if first != "" {
+		before = append(before, &docs.Step{Block: &docs.Block{Text: first}})
+	}
+	if served {
+		before = append(before, &docs.Step{Block: &docs.Block{Text: "sidecar serve\n"}, How: docs.How{Background: true}})
+	}
+	for _, link := range page.Local() {
+		if serving {
+			after = append(after, &docs.Step{Block: &docs.Block{Text: "curl -o /dev/null " + link + "\n"}})
+		}
+	}
+	run := docs.Run{
+		Folder: p.folder, Tree: p.tree, Limit: time.Minute, Lead: p.lead, Back: p.back,
+		Env: []string{"PATH=" + p.programs + string(os.PathListSeparator) + os.Getenv("PATH"), "ENGINE_API_KEY=" + p.key()},
+	}
+	begin := time.Now()
+	if err := run.Do(t.Context(), slices.Concat(before, steps, after)); err != nil {
+		t.Errorf("%s, %v", page.Path, err)
+	}
+	t.Logf("%d blocks in %.1f s", len(steps), time.Since(begin).Seconds())
+}
+
+// walkthrough is what a page's commands are run in: a folder with ./sidecar and deploy/, programs that stand in for others, and
+// where its addresses lead.
+type walkthrough struct {
+	engine                 *engines.Engine // nil for none
+	folder, tree, programs string
+	there, here            *strings.Replacer
+}
+
+// usualPorts are those in pages where a sidecar, or something else that a page starts, listens.
+var usualPorts = []string{"9201", "9202", "8109", "9600", "9601", "8000"}
+
+// theirs are the ports of engines in pages.
+var theirs = map[string]string{engines.Elasticsearch: "9200", engines.OpenSearch: "9200", engines.Typesense: "8108"}
+
+func newWalkthrough(t *testing.T, kind string) *walkthrough {
+	t.Helper()
+	tree, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &walkthrough{folder: t.TempDir(), programs: t.TempDir(), tree: tree}
+	var there, here []string
+	if kind != "none" {
+		p.engine = engines.Shared(t, kind)
+		u, err := url.Parse(p.engine.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, host := range []string{"localhost:", "127.0.0.1:"} {
+			there = append(there, host+theirs[kind], u.Host)
+		}
+		here = append(here, u.Host, "localhost:"+theirs[kind])
+		if p.engine.Key != "" {
+			there = append(there, "KEY=xyz", "KEY="+p.engine.Key)
+		}
+	}
+	free := freePorts(t, len(usualPorts))
+	for i, port := range usualPorts {
+		there, here = append(there, ":"+port, ":"+free[i]), append(here, ":"+free[i], ":"+port)
+	}
+	p.there, p.here = strings.NewReplacer(there...), strings.NewReplacer(append(here, "127.0.0.1:", "localhost:")...)
+	p.stand(t)
+	return p
+}
+
+func (p *walkthrough) lead(text string) string { return p.there.Replace(text) }
+
+// back also says localhost for 127.0.0.1, of which a reader sees either.
+func (p *walkthrough) back(text string) string {
+	return strings.ReplaceAll(p.here.Replace(text), "127.0.0.1", "localhost")
+}
+
+func (p *walkthrough) key() string {
+	if p.engine == nil {
+		return ""
+	}
+	return p.engine.Key
+}
+
+// ofSidecar is the built program, of which init writes the addresses that the page leads to.
+const ofSidecar = `#!/usr/bin/env bash
+case " $* " in
+*' init '*)
+  %[1]s "$@" || exit
+  sed -E -i -e 's/^( *(- )?listen: .*):[0-9]+/\1%[2]s/' -e 's/^(admin: .*):[0-9]+/\1%[3]s/' *.yaml 2>/dev/null || true ;;
+*) exec %[1]s "$@" ;;
+esac
+`
+
+// ofCurl is a curl that fails where it is answered with an error.
+const ofCurl = `#!/usr/bin/env bash
+exec %s -q -sS --fail-with-body --max-time 30 "$@"
+`
+
+// stand puts these programs in place.
+func (p *walkthrough) stand(t *testing.T) {
+	t.Helper()
+	built, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	curl, err := exec.LookPath("curl")
+	if err != nil {
+		engines.Unavailable(t, err)
+	}
+	for name, text := range map[string]string{
+		"sidecar": fmt.Sprintf(ofSidecar, built, p.lead(p.door()), p.lead(":9600")), "curl": fmt.Sprintf(ofCurl, curl),
+	} {
+		if err := os.WriteFile(filepath.Join(p.programs, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	links := map[string]string{"sidecar": filepath.Join(p.programs, "sidecar"), "deploy": filepath.Join(p.tree, "deploy")}
+	for from, to := range links {
+		if err := os.Symlink(to, filepath.Join(p.folder, from)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// door is the port at which pages have the sidecar in front of the engine.
+func (p *walkthrough) door() string {
+	if p.engine != nil && p.engine.Kind == engines.Typesense {
+		return ":8109"
+	}
+	return ":9201"
+}
+
+// had has the programs found that the steps need, and ends the test where one is not to be had.
+func (p *walkthrough) had(t *testing.T, steps []*docs.Step) {
+	t.Helper()
+	for _, s := range steps {
+		for _, name := range s.How.Needs {
+			path := whereabouts(t, p.tree, name)
+			if path == "" {
+				engines.Unavailable(t, fmt.Errorf("line %d: %s is missing", s.Block.Line, name))
+			}
+			if err := os.Symlink(path, filepath.Join(p.programs, name)); err != nil && !errors.Is(err, os.ErrExist) {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// claim sees to it that an index is gone when the test ends. One that is there already is somebody's.
+func (p *walkthrough) claim(t *testing.T, index string) {
+	t.Helper()
+	a := api{p.engine, p.engine.URL}
+	path := "/" + index
+	if a.typesense() {
+		path = "/collections/" + index
+	}
+	if got := call(t, p.engine, "GET", p.engine.URL+path, ""); got.status != 404 {
+		t.Fatalf("%s has an index %s: it is not ours to write to", p.engine.URL, index)
+	}
+	a.drop(t, index)
+}
+
+// load fills an index with the sample corpus.
+func (p *walkthrough) load(t *testing.T, index string) {
+	t.Helper()
+	p.claim(t, index)
+	a := api{p.engine, p.engine.URL}
+	a.create(t, index)
+	a.load(t, index, documents(t))
+	a.refresh(t, index)
+}
+
+// configure writes a configuration with a rule for each of the indices.
+func (p *walkthrough) configure(t *testing.T, indices []string) {
+	t.Helper()
+	rules := ""
+	for _, index := range indices {
+		rules += fmt.Sprintf("      - {match: %s, fields: [title, body], bands: auto, on_duplicate: tag}\n", index)
+	}
+	credentials := ""
+	if p.key() != "" {
+		credentials = "    credentials: {api_key: \"${ENGINE_API_KEY}\"}\n"
+	}
+	text := p.lead(fmt.Sprintf(`admin: 127.0.0.1:9600
+engines:
+  - listen: 127.0.0.1%s
+    kind: %s
+    urls: [%s]
+%s    limits: %s
+    indices:
+%s`, p.door(), p.engine.Kind, p.engine.URL, credentials, patient(""), rules))
+	if err := os.WriteFile(filepath.Join(p.folder, "config.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// freePorts returns ports at which nothing listens.
+func freePorts(t *testing.T, n int) (ports []string) {
+	t.Helper()
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close() // when all are found, so that they differ
+		_, port, err := net.SplitHostPort(l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ports = append(ports, port)
+	}
+	return ports
+}
+
+// pinned are the programs that internal/packages makes, in its cache.
+var pinned = []string{"helm", "kubeconform"}
+
+// whereabouts returns where a program is, or "". A pinned one is made where no test may be left out.
+func whereabouts(t *testing.T, tree, name string) string {
+	t.Helper()
+	if !slices.Contains(pinned, name) {
+		path, _ := exec.LookPath(name) // "" says that it is missing
+		return path
+	}
+	if engines.Required() {
+		out, err := exec.CommandContext(t.Context(), "bash", filepath.Join(tree, "internal", "packages", "tools.sh"), name).Output()
+		if err != nil {
+			t.Logf("%s can't be made: %v", name, err)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	cache := os.Getenv("NEARDUP_CACHE")
+	if cache == "" {
+		folder, err := os.UserCacheDir()
+		if err != nil {
+			return ""
+		}
+		cache = filepath.Join(folder, "neardup")
+	}
+	made, _ := filepath.Glob(filepath.Join(cache, "tools", name+"-*", name)) // the pattern is well formed
+	if len(made) == 0 {
+		return ""
+	}
+	return made[0]
+}
