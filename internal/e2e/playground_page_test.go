@@ -301,6 +301,9 @@ func checkMoves(t *testing.T, through api, index, q string, at []slid, seen []pa
 		if s.Threshold != at[n].threshold || s.Window != at[n].window || s.AskedByLooking != 0 || len(s.Asked) != len(seen[0].Asked) {
 			t.Errorf("%s: %v %d, %q were asked", about, s.Threshold, s.Window, s.Asked)
 		}
+		if strings.Contains(s.Looked, "another list") {
+			t.Errorf("%s: the page says: %s", about, s.Looked)
+		}
 		folded += checkFolded(t, about, s)
 	}
 	if folded == 0 {

@@ -205,10 +205,10 @@ async function find (add) {
     view.open.clear()
     view.words.clear()
     pages.engine.page = pages.collapsed.page = 0
-    showReply(reply, most)
     showPresets()
     showWindow()
     refold()
+    showReply(reply, most, agrees())
     writeAddress(add)
   } catch (error) {
     if (error.refused && !known(chosen.engine)) {
@@ -286,6 +286,13 @@ function refold () {
   summarise()
   pages.engine.show(reply.hits.length)
   pages.collapsed.show(view.folded.shown.length)
+}
+
+// agrees tells whether the sidecar's own answer to the search that was just made is what is shown; undefined where it gave none.
+function agrees () {
+  const { reply, folded } = view
+  if (!/^collapsed(?!.*native)/.test(reply.sidecar.outcome)) return undefined
+  return folded.shown.map(rank => reply.hits[rank].id).join('\n') === reply.sidecar.ids.join('\n')
 }
 
 let speaking

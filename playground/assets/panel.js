@@ -32,8 +32,9 @@ export function showThreshold (view) {
   if (byId('table').closest('details').open) byId('table').replaceChildren(curveTable(reply.curve, threshold, best))
 }
 
-// showReply draws what depends on the reply alone.
-export function showReply (reply, looked) {
+// showReply draws what depends on the reply alone; looked is how many hits one has at most, agrees whether the sidecar itself answers
+// what is shown.
+export function showReply (reply, looked, agrees) {
   const { timing, rule, sidecar } = reply
   const own = timing.own_ms
   byId('timing').replaceChildren(
@@ -68,7 +69,8 @@ export function showReply (reply, looked) {
         'Sketch',
         `${rule.family}${rule.k ? `, ${rule.k} positions` : ''}${rule.bits ? ` of ${counted(rule.bits, 'bit')}` : ''}`
       ),
-      term('', 'Neardup', make('code', null, sidecar.outcome || sidecar.error || `status ${sidecar.status}`))
+      term('', 'Neardup', make('code', null, sidecar.outcome || sidecar.error || `status ${sidecar.status}`)),
+      agrees && term('', 'Checked', 'the sidecar answers the list that is shown')
     )
   )
   const notes = []
@@ -77,6 +79,9 @@ export function showReply (reply, looked) {
     notes.push(`The page looks at the first ${count(reply.hits.length)}${all}.`)
   }
   if (/^bypassed/.test(sidecar.outcome)) notes.push(`The sidecar itself left this search as it was (${sidecar.outcome}).`)
+  if (agrees === false) {
+    notes.push('The sidecar’s own answer is another list: the index has changed meanwhile, or sketches in it are of other texts.')
+  }
   byId('looked').textContent = notes.join(' ')
   byId('window-says').textContent = `Hits that are compared; in this page at most ${count(looked)}.`
 }
