@@ -102,6 +102,7 @@ var wallClock = map[string]string{
 	"adapters/elastic/store_index.go": "names of date math: TestDateMathAtMidnight",
 	"jobs/lease.go":                   "whether others are at work: TestClocksApart",
 	"jobs/lease_holding.go":           "a lease ends by whichever clock says so first: TestClocksApart",
+	"cmd/sidecar/initengine.go":       "when a certificate expires",
 	"cmd/sidecar/metrics.go":          "when a certificate expires",
 	"cmd/sidecar/tls.go":              "when a certificate expires, and which file was read last",
 	"cmd/sidecar/tlsengine.go":        "when a certificate expires",
@@ -112,7 +113,7 @@ var timeOfDay = regexp.MustCompile(`\.(UTC|Unix|UnixNano|UnixMilli|UnixMicro|Tru
 // jumpingClock reads the sources for what depends on the time of day.
 func jumpingClock(t *testing.T, b *faultBench) {
 	root := filepath.Join("..", "..")
-	for _, dir := range []string{"sketch", "rerank", "adapters", "proxy", "jobs", "cmd"} {
+	for _, dir := range []string{"sketch", "rerank", "adapters", "proxy", "jobs", "playground", "cmd"} {
 		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "adaptertest") {
 				return err
