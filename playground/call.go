@@ -39,8 +39,12 @@ func call(ctx context.Context, h http.Handler, ask *adapters.Request, control st
 	}
 	w := &recorder{header: http.Header{}, status: http.StatusOK, stop: cancel}
 	defer func() {
-		if p := recover(); p != nil { // a reply that was cut off, or a bug: either way there is none
+		switch p := recover(); p {
+		case nil:
+		case http.ErrAbortHandler: // a reply that was cut off
 			reply, err = nil, errCut
+		default:
+			panic(p) // a bug, which is told as any other one
 		}
 		if w.over {
 			reply, err = nil, errOversized

@@ -22,6 +22,7 @@ type failure struct {
 	Hint  string `json:"hint"`
 
 	status int
+	cause  error // what Error does not say, for the log
 }
 
 // refusal is a failure as an error of Go.
@@ -29,11 +30,13 @@ type refusal struct{ failure }
 
 func (r *refusal) Error() string { return r.failure.Error }
 
-func fail(status int, what, hint string) *failure { return &failure{what, hint, status} }
+func fail(status int, what, hint string) *failure {
+	return &failure{Error: what, Hint: hint, status: status}
+}
 
 // Wrong returns the error of what a user asked for wrongly, with a sentence on what to do.
 func Wrong(what, hint string) error {
-	return &refusal{failure{what, hint, http.StatusBadRequest}}
+	return &refusal{*fail(http.StatusBadRequest, what, hint)}
 }
 
 // hide returns what is said less the user's own secrets: engines quote what they were sent.
@@ -127,8 +130,12 @@ func explained(ctx context.Context, err error, c Credentials) *failure {
 	case errors.Is(err, adapters.ErrNotUnderstood):
 		return fail(http.StatusBadGateway, "the engine's reply is not understood",
 			"Look whether the engine is of the kind that the configuration says, with sidecar doctor.")
+	case errors.Is(err, errCut):
+		return fail(http.StatusBadGateway, text, "Try again; if it stays so, look into the engine's log.")
 	}
-	return fail(http.StatusBadGateway, "the engine can't be reached", whether)
+	unknown := fail(http.StatusBadGateway, "the engine can't be reached", whether)
+	unknown.cause = err
+	return unknown
 }
 
 // short returns a text as far as it is shown.

@@ -5,6 +5,7 @@ import (
 	"embed"
 	"encoding/json"
 	"io/fs"
+	"log/slog"
 	"mime"
 	"net/http"
 	"path"
@@ -98,6 +99,8 @@ type Scene struct {
 	Engines []Engine
 	Presets []Preset
 	Links   []Link
+	// Log gets the reasons that are not shown; nil for none.
+	Log *slog.Logger
 }
 
 // Credentials are what the page's user gives. They stand in no log and no error.
@@ -223,6 +226,9 @@ func (h *Handler) question(answerTo func(context.Context, *Engine, *asked) (any,
 		}
 		if err != nil {
 			refused = explained(ctx, err, a.Credentials)
+			if log := h.scene.Load().Log; log != nil && refused.cause != nil {
+				log.Warn("playground: engine unreachable", "engine", engine.Name, "error", short(a.Credentials.hide(refused.cause.Error())))
+			}
 			answer(w, refused.status, refused)
 			return
 		}
@@ -259,7 +265,8 @@ type list struct {
 }
 
 // unlisted is the note to credentials that may not list indices.
-const unlisted = "The engine does not tell these credentials which indices there are: these are the names in the rules."
+const unlisted = "The engine does not tell these credentials which indices there are. Those that rules name are offered, " +
+	"others can be typed."
 
 // indices answers the engine's indices, those with a rule first. Credentials that may search and no more are told the names in
 // the rules.
@@ -298,7 +305,12 @@ func (e *Engine) named() (names []indexed) {
 
 // answer writes a value as JSON.
 func answer(w http.ResponseWriter, status int, value any) {
+	text, err := json.Marshal(value)
+	if err != nil { // what an engine sent as a number is none
+		status = http.StatusBadGateway
+		text, _ = json.Marshal(failure{Error: "the engine's reply is not understood", Hint: whether})
+	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(value)
+	_, _ = w.Write(append(text, '\n'))
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -160,11 +161,32 @@ func TestSecretsAreNotTold(t *testing.T) {
 		}
 	}
 	p := scene(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
-	for _, path := range []string{"search", "indices"} {
+	var log strings.Builder
+	p.scene.Load().Log = slog.New(slog.NewTextHandler(&log, nil))
+	for path, want := range map[string]string{"search": errCut.Error(), "indices": "the engine can't be reached"} {
 		w := ask(p, path, good)
-		if text := w.Body.String(); w.Code != 502 || strings.Contains(text, "hunter2") || strings.Contains(text, "k3y") {
+		text := w.Body.String()
+		if w.Code != 502 || strings.Contains(text, "hunter2") || strings.Contains(text, "k3y") || !strings.Contains(text, want) {
 			t.Errorf("%s: %d %s", path, w.Code, text)
 		}
+	}
+	if said := log.String(); strings.Count(said, "\n") != 1 || !strings.Contains(said, `error="dial ann:……"`) {
+		t.Errorf("the log says why, and no secret: %s", said)
+	}
+}
+
+// TestBugsAreTold: a panic that is no reply cut off comes out, to where those are logged, and leaves room for the next search.
+func TestBugsAreTold(t *testing.T) {
+	p := scene(t, func(http.ResponseWriter, *http.Request) { panic("a bug") })
+	for range 2 * atOnce {
+		func() {
+			defer func() {
+				if raised := recover(); raised != "a bug" {
+					t.Errorf("it panics with %v", raised)
+				}
+			}()
+			ask(p, "search", good)
+		}()
 	}
 }
 
@@ -257,9 +279,8 @@ func TestBounds(t *testing.T) {
 	})
 	t.Run("gone user", func(t *testing.T) {
 		began := time.Now()
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		defer cancel()
-		p := scene(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+		ctx, leave := context.WithCancel(t.Context())
+		p := scene(t, func(_ http.ResponseWriter, r *http.Request) { leave(); <-r.Context().Done() })
 		r := httptest.NewRequestWithContext(ctx, "POST", Prefix+"api/search", strings.NewReader(good))
 		r.Header.Set("Content-Type", "application/json")
 		w := httptest.NewRecorder()
@@ -283,6 +304,29 @@ func TestBounds(t *testing.T) {
 		}
 		close(leave)
 	})
+	t.Run("more hits than were asked for", func(t *testing.T) {
+		p := scene(t, func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, strings.Repeat("a\n", 10*MaxRanks))
+		})
+		var f struct{ Hits []any }
+		w := ask(p, "search", good)
+		if err := json.Unmarshal(w.Body.Bytes(), &f); err != nil || len(f.Hits) != MaxRanks {
+			t.Errorf("%v: %d hits", err, len(f.Hits))
+		}
+	})
+	t.Run("a score that is no number", func(t *testing.T) {
+		p := scene(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "a") })
+		e := &p.scene.Load().Engines[0]
+		read := e.Read
+		e.Read = func(l adapters.Look, reply *adapters.Reply) (adapters.Looked, error) {
+			list, err := read(l, reply)
+			list.Hits[0].Score = []byte("NaN")
+			return list, err
+		}
+		if w := ask(p, "search", good); w.Code != 502 || !strings.Contains(w.Body.String(), "not understood") {
+			t.Errorf("%d %q", w.Code, w.Body)
+		}
+	})
 	t.Run("long texts", func(t *testing.T) {
 		long := strings.Repeat("ä", MaxText)
 		p := scene(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, long+"\n"+long+" and more") })
@@ -304,6 +348,25 @@ func TestBounds(t *testing.T) {
 			t.Error("the whole texts are not the same")
 		}
 	})
+}
+
+// TestWindowIsCapped: no window is larger than the configuration allows, and the page is told how large one may be.
+func TestWindowIsCapped(t *testing.T) {
+	p := scene(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "a ferry\na ferry") })
+	view, err := p.scene.Load().Engines[0].View(0, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ allowed, asked, window, most int }{
+		{1000, 0, 200, 200}, {1000, 150, 150, 200}, {1000, 500, 200, 200}, {50, 0, 50, 50}, {50, 150, 50, 50}, {50, 7, 7, 50},
+	} {
+		view.MaxWindow = c.allowed
+		var f found
+		w := ask(p, "search", fmt.Sprintf(`{"engine":"e","index":"news","window":%d}`, c.asked))
+		if err := json.Unmarshal(w.Body.Bytes(), &f); err != nil || f.Rule.Window != c.window || f.Rule.MaxWindow != c.most {
+			t.Errorf("%+v: %v %d %d", c, err, f.Rule.Window, f.Rule.MaxWindow)
+		}
+	}
 }
 
 // TestAssets: the page and its files are served with their types and under the policy, and nothing else is.

@@ -59,7 +59,9 @@ type shown struct {
 	Fields    []string `json:"fields"`
 	Threshold float64  `json:"threshold"`
 	// Window is what was collapsed over: no more than MaxRanks.
-	Window         int      `json:"window"`
+	Window int `json:"window"`
+	// MaxWindow is the largest that can be asked for.
+	MaxWindow      int      `json:"max_window"`
 	Preset         string   `json:"preset"`
 	Keep           int      `json:"keep"`
 	Transitive     bool     `json:"transitive"`
@@ -175,7 +177,9 @@ func (l *looking) plain(ctx context.Context) (adapters.Looked, error) {
 	if err != nil {
 		return adapters.Looked{}, err
 	}
-	return l.engine.Read(look, reply)
+	list, err := l.engine.Read(look, reply)
+	list.Hits = list.Hits[:min(len(list.Hits), MaxRanks)] // whatever was asked for: each is compared with all before it
+	return list, err
 }
 
 // The places that a sketch can be from.
@@ -294,7 +298,8 @@ func (l *looking) rule() shown {
 	r := l.view.Rule
 	scheme := r.Sketcher.Scheme()
 	return shown{
-		Match: r.Match, Fields: r.Fields, Threshold: r.Profile.Threshold, Window: l.window, Preset: l.view.Preset,
+		Match: r.Match, Fields: r.Fields, Threshold: r.Profile.Threshold, Preset: l.view.Preset,
+		Window: l.window, MaxWindow: min(l.view.MaxWindow, MaxRanks),
 		Keep: max(r.Profile.Keep, 1), Transitive: r.Transitive, MinShingles: r.Profile.MinShingles,
 		Measure:    string(cmp.Or(r.Profile.Measure, rerank.Resemblance)),
 		Conditions: append([]string{}, l.view.Conditions...), Representative: l.view.Representative,

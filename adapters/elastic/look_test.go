@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -117,6 +118,25 @@ func TestRealListed(t *testing.T) {
 			t.Error(diff)
 		}
 	})
+}
+
+// TestListedByAnyName: names are counted that JSON and Go quote differently.
+func TestListedByAnyName(t *testing.T) {
+	const name = "a\u200b\U000e0001\x7f"
+	list, err := Listed(t.Context(), storeAt(t, func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasSuffix(r.URL.Path, "/_search") {
+			_, _ = fmt.Fprintf(w, `{"%s":{"mappings":{}}}`, name)
+			return
+		}
+		body, err := io.ReadAll(r.Body)
+		if err != nil || !json.Valid(body) {
+			t.Errorf("%v: %q", err, body)
+		}
+		_, _ = fmt.Fprintf(w, `{"aggregations":{"each":{"buckets":{"%s":{"doc_count":7}}}}}`, name)
+	}))
+	if err != nil || len(list) != 1 || list[0].Name != name || list[0].Documents != 7 {
+		t.Errorf("%v %+v", err, list)
+	}
 }
 
 // stream makes a data stream with one document, until the test ends.

@@ -121,6 +121,9 @@ type refusal struct {
 }
 
 func (r *refusal) Error() string {
+	if r.reason == "" {
+		return fmt.Sprintf("the engine answered %d", r.status)
+	}
 	return fmt.Sprintf("the engine answered %d: %s", r.status, r.reason)
 }
 

@@ -55,18 +55,9 @@ func Recognize(ctx context.Context, store adapters.Store) (r adapters.Recognitio
 
 // productOf returns what an engine says of itself in its first reply, be it a refusal.
 func productOf(header http.Header, body []byte) (p adapters.Product, ours bool) {
-	const elasticsearch, opensearch = "Elasticsearch", "OpenSearch"
-	var about struct {
-		Version struct{ Number, Distribution string }
-		Cluster string `json:"cluster_uuid"`
-		Tagline string
-	}
-	if json.Unmarshal(body, &about) == nil && about.Version.Number != "" && about.Tagline != "" {
-		p = adapters.Product{Name: elasticsearch, Version: about.Version.Number, Cluster: about.Cluster}
-		if about.Version.Distribution == "opensearch" || strings.Contains(about.Tagline, opensearch) {
-			p.Name = opensearch
-		}
-		return p, true
+	var said about
+	if json.Unmarshal(body, &said) == nil && said.Version.Number != "" && said.Tagline != "" {
+		return said.product(), true
 	}
 	asks := strings.Join(header.Values("Www-Authenticate"), " ")
 	switch {

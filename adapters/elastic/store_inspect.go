@@ -22,26 +22,41 @@ func Product(ctx context.Context, store adapters.Store) (adapters.Product, error
 	if !ok {
 		return adapters.Product{}, errForeign
 	}
-	var about struct {
-		Version struct{ Number, Distribution string }
-		Cluster string `json:"cluster_uuid"`
-		Tagline string
-	}
-	err := s.do(ctx, esapi.InfoRequest{}, &about)
+	var said about
+	err := s.do(ctx, esapi.InfoRequest{}, &said)
 	if forbidden(err) {
 		return adapters.Product{Nodes: s.nodes(ctx)}, nil
 	}
-	if _, odd := errors.AsType[*json.SyntaxError](err); odd || err == nil && about.Version.Number == "" {
+	if _, odd := errors.AsType[*json.SyntaxError](err); odd || err == nil && said.Version.Number == "" {
 		return adapters.Product{}, errors.New("what answers there is neither Elasticsearch nor OpenSearch")
 	}
 	if err != nil {
 		return adapters.Product{}, err
 	}
-	p := adapters.Product{Name: "Elasticsearch", Version: about.Version.Number, Cluster: about.Cluster, Nodes: s.nodes(ctx)}
-	if about.Version.Distribution == "opensearch" || strings.Contains(about.Tagline, "OpenSearch") {
-		p.Name = "OpenSearch"
-	}
+	p := said.product()
+	p.Nodes = s.nodes(ctx)
 	return p, nil
+}
+
+// The names of the engines, as they give them.
+const (
+	elasticsearch = "Elasticsearch"
+	opensearch    = "OpenSearch"
+)
+
+// about is what an engine says of itself at its root.
+type about struct {
+	Version struct{ Number, Distribution string }
+	Cluster string `json:"cluster_uuid"`
+	Tagline string
+}
+
+func (a *about) product() adapters.Product {
+	p := adapters.Product{Name: elasticsearch, Version: a.Version.Number, Cluster: a.Cluster}
+	if a.Version.Distribution == "opensearch" || strings.Contains(a.Tagline, opensearch) {
+		p.Name = opensearch
+	}
+	return p
 }
 
 var errForeign = errors.New("a store of another adapter")

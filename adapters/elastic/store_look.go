@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
@@ -58,7 +57,8 @@ func (s *Store) countAll(ctx context.Context, list []adapters.Listed) error {
 	var names, queries []string
 	for _, l := range list {
 		names = append(names, url.PathEscape(l.Name))
-		queries = append(queries, strconv.Quote(l.Name)+`:{"terms":{"_index":[`+strconv.Quote(l.Name)+`]}}`)
+		name := string(adapters.AppendString(nil, l.Name))
+		queries = append(queries, name+`:{"terms":{"_index":[`+name+`]}}`)
 	}
 	var reply struct {
 		Aggregations struct {

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/neardup/sidecar/internal/engines"
 )
 
 // statusBefore returns a status with one engine of the nodes.
@@ -109,6 +111,22 @@ func TestPlaygroundByAddress(t *testing.T) {
 			if err != nil || c.Playground != want {
 				t.Errorf("%s: %v, want %t", text, err, want)
 			}
+		}
+	}
+}
+
+// TestPlaygroundWithoutACertificate: where an engine's clients have to show a certificate, no page that asks for none is on by itself.
+func TestPlaygroundWithoutACertificate(t *testing.T) {
+	p := newPEMs(t)
+	authority := engines.NewAuthority(t, "an authority")
+	p.put(authority, engines.Certificate{Name: "first"})
+	p.write(p.ca, authority.PEM)
+	for line, want := range map[string]bool{"": false, "playground: true": true} {
+		text := fmt.Sprintf("%s\nengines: [{listen: \"127.0.0.1:0\", kind: embedded, indices: [{match: a, fields: [b]}], "+
+			"listen_tls: {cert_file: %q, key_file: %q, client_ca_file: %q}}]\n", line, p.cert, p.key, p.ca)
+		c, err := parse([]byte(text), func(string) (string, bool) { return "", false })
+		if err != nil || c.Playground != want {
+			t.Errorf("%s: %v, want %t", text, err, want)
 		}
 	}
 }

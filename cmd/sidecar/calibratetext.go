@@ -149,7 +149,7 @@ func writeCurve(b *strings.Builder, r *calibrate.Report) {
 	if k.Positions > 0 {
 		line = fmt.Sprintf("%d of %d positions have to agree. ", k.Matches, k.Positions)
 	}
-	line += fmt.Sprintf("One pair in twenty folds at %.2f, all but one at %.2f; the standard error at the threshold is %.3f.",
+	line += fmt.Sprintf("One pair in twenty folds at %.2f, nineteen in twenty at %.2f; the standard error at the threshold is %.3f.",
 		k.From, k.To, k.Error)
 	b.WriteString(wrapped(line, "  "))
 	fmt.Fprintf(b, "  %-6s %7s %-*s %s\n", "r", "p(r)", barWidth+1, "", "measured on pairs of this index")

@@ -17,7 +17,7 @@ type Config struct {
 	Log   LogConfig `mapstructure:"log"`
 	Admin string    `mapstructure:"admin"`
 	// Playground says that the admin listener shows the page to look at what is folded. Where the file does not say, it does if Admin
-	// is of this machine alone.
+	// is of this machine alone and no engine's clients have to show a certificate, which the page would search without.
 	Playground bool           `mapstructure:"playground"`
 	Traces     TracesConfig   `mapstructure:"traces"`
 	Sketch     SketchConfig   `mapstructure:"sketch"`

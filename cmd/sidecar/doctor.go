@@ -118,7 +118,7 @@ func (c check) String() string { return c.line(fmt.Sprintf("%-4s", c.State)) }
 
 // line returns it with its state as it is to be shown.
 func (c check) line(state string) string {
-	line := state + "  "
+	line := ""
 	if c.Engine != "" {
 		line += c.Engine + ": "
 	}
@@ -126,7 +126,7 @@ func (c check) line(state string) string {
 	if c.Hint != "" {
 		line += ": " + c.Hint
 	}
-	return strings.ReplaceAll(line, "\n", "; ") // of joined errors
+	return state + "  " + harmless(strings.ReplaceAll(line, "\n", "; ")) // of joined errors
 }
 
 // doctor collects the checks of one run, and prints each as it is made.

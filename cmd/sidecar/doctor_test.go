@@ -459,6 +459,32 @@ func TestDoctorAsksByTLS(t *testing.T) {
 	says(e, "it shows another certificate than that in "+other.cert)
 }
 
+// TestDoctorGivesCredentialsToNoOther: what answers may lead elsewhere, and the credentials do not go there.
+func TestDoctorGivesCredentialsToNoOther(t *testing.T) {
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("asked elsewhere, with %q", r.Header.Get("X-Typesense-Api-Key"))
+	}))
+	defer other.Close()
+	server := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
+	defer server.Close()
+	e, c := patientZero(), healthy(t)
+	e.Kind, e.Listen, e.Credentials.APIKey = kindTypesense, strings.TrimPrefix(server.URL, "http://"), secretOf("key")
+	c.products["http://a:9200"] = adapters.Product{Name: "Typesense", Version: "0.24.1"}
+	if got := c.examined(t, e); !strings.Contains(got, "failed: 307 Temporary Redirect") {
+		t.Error(got)
+	}
+}
+
+// TestDoctorMovesNoTerminal: engines and documents are quoted as text.
+func TestDoctorMovesNoTerminal(t *testing.T) {
+	var out strings.Builder
+	d := doctor{out: &out, text: true}
+	d.fail("es", "sketches", "stale, such as \x1b[2J1", "see \u009b2J")
+	if got, want := out.String(), "fail  es: stale, such as \uFFFD[2J1: see \uFFFD2J\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestDoctorCommand(t *testing.T) {
 	bad := write(t, "admin: x\nengines: []\n")
 	got := sidecar(t, "doctor", "-c", bad)

@@ -158,7 +158,9 @@ func (p *patient) searchAt(ctx context.Context, at *url.URL, transport http.Roun
 		return "", 0, err
 	}
 	r.Header = http.Header(p.engine.header())
-	client := &http.Client{Timeout: patience, Transport: transport}
+	client := &http.Client{Timeout: patience, Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse // the credentials are for this address alone
+	}}
 	began := time.Now()
 	resp, err := client.Do(r)
 	if err != nil {

@@ -116,7 +116,7 @@ func (f *initFlags) run(cmd *cobra.Command, at string) error {
 	} else if err := writeConfig(file, text, f.force); err != nil {
 		return err
 	}
-	if _, err := io.WriteString(tell, n.told()); err != nil {
+	if _, err := io.WriteString(tell, harmless(n.told())); err != nil {
 		return err
 	}
 	if !f.serve {

@@ -84,6 +84,10 @@ func TestInit(t *testing.T) {
 			says: []string{"# +secret: is hidden", "# +old: is closed", "# +metrics: no field holds a text"},
 		},
 		{
+			name: "a name that no rule can have", indices: map[string]*surveyedIndex{"my news": articles(), "news": articles()}, want: []string{"news: title body"},
+			says: []string{`# +my news: no rule can be written for it: match: "my news" is no single name`},
+		},
+		{
 			name: "a hidden one by its name", indices: map[string]*surveyedIndex{"secret": hidden, "news": articles()},
 			args: []string{"--index", "secret"}, want: []string{"secret: title body"},
 		},

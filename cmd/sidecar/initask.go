@@ -30,9 +30,9 @@ func newTalk(ctx context.Context, in io.Reader, out io.Writer) *talk {
 // able reports whether there is somebody to ask.
 func (t *talk) able() bool { return t.lines != nil }
 
-// say writes a line.
+// say writes a line. What an engine or its certificate says in it is not obeyed by the terminal.
 func (t *talk) say(format string, args ...any) {
-	_, _ = fmt.Fprintf(t.out, format+"\n", args...) // a terminal that is gone is found out by asking
+	_, _ = io.WriteString(t.out, harmless(fmt.Sprintf(format, args...))+"\n") // a terminal that is gone is found out by asking
 }
 
 // ask asks a question and returns the answer without the white space around it.

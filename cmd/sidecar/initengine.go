@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -299,17 +300,27 @@ func (n *newcomer) trust(ctx context.Context, u *url.URL) error {
 	if !strings.EqualFold(answer, "y") && !strings.EqualFold(answer, "yes") {
 		return errors.New("the certificate is not trusted: give that of its authority with --ca-file FILE")
 	}
-	file, err := filepath.Abs(filepath.Join(filepath.Dir(n.file), "engine-ca.pem"))
-	if err != nil {
-		return err
-	}
-	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: last.Raw})
-	if err := os.WriteFile(file, text, 0o644); err != nil {
+	if n.engine.TLS.CAFile, err = keep(last, filepath.Dir(n.file)); err != nil {
 		return fmt.Errorf("keep the certificate: %w: give it with --ca-file FILE", err)
 	}
-	n.engine.TLS.CAFile = file
-	n.notes = append(n.notes, "the certificate is kept in "+file)
+	n.notes = append(n.notes, "the certificate is kept in "+n.engine.TLS.CAFile)
 	return nil
+}
+
+// keep puts a certificate into a folder, and returns in which file. Another engine's, which a configuration may name, stays.
+func keep(c *x509.Certificate, folder string) (string, error) {
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})
+	for _, name := range []string{"engine-ca.pem", fmt.Sprintf("engine-ca-%x.pem", sha256.Sum256(c.Raw))} {
+		file, err := filepath.Abs(filepath.Join(folder, name))
+		if err != nil {
+			return "", err
+		}
+		if there, err := os.ReadFile(file); err == nil && !bytes.Equal(there, text) {
+			continue
+		}
+		return file, os.WriteFile(file, text, 0o644)
+	}
+	return "", fmt.Errorf("other files are in its place in %s", folder)
 }
 
 // unmet returns why an engine could not be asked, and what to do about it.

@@ -125,12 +125,25 @@ func (n *newcomer) look(ctx context.Context) error {
 	}
 	for _, c := range candidates {
 		if c.why == "" {
+			c.why = c.noRule()
+		}
+		if c.why == "" {
 			n.candidates = append(n.candidates, c)
 		} else {
 			n.left = append(n.left, c)
 		}
 	}
 	return nil
+}
+
+// noRule says why a configuration takes no rule for a candidate, empty where it takes one.
+func (c *candidate) noRule() string {
+	index := DefaultIndex()
+	index.Match, index.Fields = c.match, c.texts.chosen
+	if wrong := flat(index.rule(nil).Validate()); len(wrong) > 0 {
+		return "no rule can be written for it: " + wrong[0].Error()
+	}
+	return ""
 }
 
 // interruptedBy returns errInterrupted where the context ended, and else the error.

@@ -7,10 +7,13 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"unicode"
 )
 
-// product returns what the engine is.
-func (n *newcomer) product() string { return strings.TrimSpace(n.is.Name + " " + n.is.Version) }
+// product returns what the engine is, by its own words: they are no lines of our file.
+func (n *newcomer) product() string {
+	return comment(strings.TrimSpace(n.is.Name + " " + n.is.Version))
+}
 
 // untested returns a warning of a version that we do not test against, or nothing.
 func (n *newcomer) untested() string {
@@ -397,10 +400,10 @@ func (n *newcomer) writeLeft(line liner) {
 	}
 }
 
-// comment returns a text as it can stand in one line of a comment.
+// comment returns a text as it can stand in one line of a comment: YAML ends lines at more than line ends, and takes no control characters.
 func comment(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 || r == 0xfeff {
+		if unicode.IsControl(r) || slices.Contains([]rune{0x2028, 0x2029, 0xfeff, 0xfffe, 0xffff}, r) {
 			return ' '
 		}
 		return r

@@ -53,7 +53,7 @@ func parse(text []byte, env lookup) (*Config, error) {
 	}
 	c, errs := decode(v, env)
 	if !v.IsSet("playground") {
-		c.Playground = local(c.Admin)
+		c.Playground = local(c.Admin) && !c.asksForCertificates()
 	}
 	return c.unless(errs, c.Validate())
 }

@@ -35,7 +35,7 @@ func typesenseLooker(*EngineConfig) looker {
 
 // play has the playground show what a configuration says, by the units that serve it.
 func (s *servers) play(c *Config, units map[string]*unit) {
-	scene := &playground.Scene{Version: versionLine(), Links: s.status.links()}
+	scene := &playground.Scene{Version: versionLine(), Links: s.status.links(), Log: s.log}
 	for _, p := range presets {
 		scene.Presets = append(scene.Presets, playground.Preset{
 			Name: p.name, Threshold: p.start(c.Sketch).Threshold, Needs: append([]string{}, p.needs...),

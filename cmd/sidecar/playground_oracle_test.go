@@ -66,6 +66,7 @@ func TestPlaygroundFoldsAsTheSidecarDoes(t *testing.T) {
 	}
 	for _, kind := range playGrounds {
 		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
 			g := grounded(t, kind)
 			random := rand.New(rand.NewPCG(3, uint64(len(kind))))
 			r := started(t, g.config(""))

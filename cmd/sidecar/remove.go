@@ -202,7 +202,7 @@ func (r *removeRun) confirm(ctx context.Context, targets []target) error {
 		if t.engine.rules.Of(t.index) != nil {
 			rule = " (a rule matches it: a sidecar that serves under it would write them again)"
 		}
-		_, _ = fmt.Fprintf(r.err, "  %s: %s%s\n", t.engine.config.Name, t.index.Name, rule)
+		_, _ = fmt.Fprintf(r.err, "  %s: %s%s\n", t.engine.config.Name, harmless(t.index.Name), rule)
 	}
 	_, _ = fmt.Fprint(r.err, "Go on? [y/N] ")
 	answer, err := bufio.NewReader(untilDone{ctx, r.in}).ReadString('\n')

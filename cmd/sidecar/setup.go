@@ -83,7 +83,7 @@ type setupTemplate struct {
 // printf prints a line for people.
 func (r *setupRun) printf(format string, values ...any) {
 	if r.output == formText {
-		_, _ = fmt.Fprintf(r.out, format, values...)
+		_, _ = io.WriteString(r.out, harmless(fmt.Sprintf(format, values...)))
 	}
 }
 

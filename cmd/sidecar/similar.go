@@ -191,7 +191,7 @@ func (f *similarFlags) print(out io.Writer, found adapters.Similar) error {
 	default:
 		f.table(&b, found)
 	}
-	_, err := out.Write(b.Bytes())
+	_, err := io.WriteString(out, harmless(b.String()))
 	return err
 }
 

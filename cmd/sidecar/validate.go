@@ -138,6 +138,11 @@ func local(address string) bool {
 	return err == nil && (strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback())
 }
 
+// asksForCertificates reports whether an engine's clients have to show one.
+func (c *Config) asksForCertificates() bool {
+	return slices.ContainsFunc(c.Engines, func(e EngineConfig) bool { return e.ListenTLS.ClientCAFile != "" })
+}
+
 // here reports whether a host is this one, whatever its name: loopback or no host in particular.
 func here(host string) bool {
 	if host == "" || strings.EqualFold(host, "localhost") {

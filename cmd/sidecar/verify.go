@@ -295,7 +295,7 @@ func (f verified) String() string {
 	if len(f.Examples) > 0 {
 		fmt.Fprintf(&b, "%s: stale, for example: %s\n", title, strings.Join(f.Examples, " "))
 	}
-	return b.String()
+	return harmless(b.String())
 }
 
 // close prints what comes last: the whole as JSON, or that there was nothing, unless that was because something failed.

@@ -330,7 +330,7 @@ func typed(t *testing.T, line string, exchanges []shownThenTyped) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), minute/2)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "script", "-qec", line, "/dev/null")
+	cmd := exec.CommandContext(ctx, "script", "-qec", "tty >tty; "+line, "/dev/null")
 	cmd.Dir = t.TempDir()
 	cmd.Env = append(os.Environ(), "SHELL=/bin/bash", "TERM=xterm", "ENGINE_API_KEY=", "ENGINE_USERNAME=", "ENGINE_PASSWORD=")
 	in, err := cmd.StdinPipe()
@@ -362,7 +362,9 @@ func typed(t *testing.T, line string, exchanges []shownThenTyped) string {
 		if !read(e.shows) {
 			t.Fatalf("it never showed %q: %s", e.shows, shown)
 		}
-		time.Sleep(50 * time.Millisecond) // until what is typed is not shown any more
+		if strings.Contains(e.shows, "not shown") {
+			unseen(t, ctx, filepath.Join(cmd.Dir, "tty"))
+		}
 		if _, err := in.Write([]byte(e.types + "\n")); err != nil {
 			t.Fatal(err)
 		}
@@ -375,4 +377,21 @@ func typed(t *testing.T, line string, exchanges []shownThenTyped) string {
 		}
 	}
 	return shown
+}
+
+// unseen waits until a terminal, whose name stands in a file, shows no more what is typed.
+func unseen(t *testing.T, ctx context.Context, file string) {
+	t.Helper()
+	for ctx.Err() == nil {
+		name, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		state, err := exec.CommandContext(ctx, "stty", "-F", strings.TrimSpace(string(name)), "-a").Output()
+		if err == nil && strings.Contains(string(state), " -echo ") {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Fatal("what is typed is still shown")
 }

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"crypto/x509"
+	"encoding/pem"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// TestInitBelievesNoEngine: what an engine says of itself adds no line to the file, and moves no terminal.
+func TestInitBelievesNoEngine(t *testing.T) {
+	odd := articles()
+	odd.attributes = []string{"closed"}
+	e := &surveyedEngine{
+		t: t, version: "8.19.13\ntraces: {endpoint: \"http://evil.example\"} #\x1b[2J\u009b2J",
+		indices: map[string]*surveyedIndex{"news": articles(), "old\x1b[2J": odd, "odd\u0085\u0090": articles()},
+	}
+	got, text := surveyedFor(t, e.at())
+	if got.code != exitDone {
+		t.Fatalf("%+v", got)
+	}
+	if c, err := parse([]byte(text), os.LookupEnv); err != nil || c.Traces.Endpoint != "" || len(c.Engines[0].Indices) != 1 {
+		t.Errorf("%v: %s", err, text)
+	}
+	for _, shown := range []string{got.stdout, text} {
+		if strings.ContainsFunc(shown, func(r rune) bool { return r != '\n' && unicode.IsControl(r) }) {
+			t.Errorf("%q", shown)
+		}
+	}
+	var out strings.Builder
+	(&talk{out: &out}).say("  subject  %s", "CN=a\x1b[8m")
+	if strings.Contains(out.String(), "\x1b") {
+		t.Errorf("%q", &out)
+	}
+}
+
+// TestInitKeepsCertificates beside those that are kept already.
+func TestInitKeepsCertificates(t *testing.T) {
+	folder := t.TempDir()
+	var files []string
+	for _, raw := range []string{"one", "another", "one", "another"} {
+		file, err := keep(&x509.Certificate{Raw: []byte(raw)}, folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(file)
+		if block, _ := pem.Decode(text); err != nil || block == nil || string(block.Bytes) != raw {
+			t.Errorf("%s: %v: %s", file, err, text)
+		}
+		files = append(files, file)
+	}
+	if files[0] != filepath.Join(folder, "engine-ca.pem") || files[1] == files[0] || files[2] != files[0] || files[3] != files[1] {
+		t.Errorf("%q", files)
+	}
+}
+
+// TestResultsMoveNoTerminal: indices, ids and documents are shown as text.
+func TestResultsMoveNoTerminal(t *testing.T) {
+	const evil = "a\x1b[2J\u009b2J"
+	var out strings.Builder
+	out.WriteString(verified{Engine: "e", Index: evil, Examples: []string{evil}}.String())
+	(&setupRun{out: &out, output: formText}).printf("%s: not ready: %s\n", evil, evil)
+	found := adapters.Similar{
+		Searched: []adapters.Searched{{Index: evil}}, Alike: []adapters.Alike{{Index: "a\u009b2J", ID: "b\u009b2J", Source: []byte(`"\u009b2J"`)}},
+	}
+	if err := (&similarFlags{Likeness: adapters.Likeness{Source: true}}).print(&out, found); err != nil {
+		t.Fatal(err)
+	}
+	if text := out.String(); strings.Contains(text, "\x1b") || strings.Contains(text, "\u009b") || !strings.Contains(text, "2J") {
+		t.Errorf("%q", text)
+	}
+}
