@@ -226,29 +226,46 @@ func checkPreset(t *testing.T, through api, index string, seen []pageSeen) {
 	}
 }
 
-// TestPlaygroundNamedIndex: a key that may search but not list finds its way by the index's name.
+// TestPlaygroundNamedIndex: a key that may search but not list finds its way by the index's name, also where a rule names another index.
 func TestPlaygroundNamedIndex(t *testing.T) {
 	e := engines.Shared(t, engines.Typesense)
-	index := fmt.Sprintf("w-named-%d", os.Getpid())
+	index, other := fmt.Sprintf("w-named-%d", os.Getpid()), fmt.Sprintf("w-named-%d-other", os.Getpid())
 	direct := api{e, e.URL}
-	direct.create(t, index)
-	direct.drop(t, index)
-	direct.load(t, index, documents(t)[:30])
+	for n, name := range []string{index, other} {
+		direct.create(t, name)
+		direct.drop(t, name)
+		direct.load(t, name, documents(t)[40*n:40*n+30])
+	}
 	var key struct {
 		ID    int
 		Value string
 	}
-	readInto(t, call(t, e, "POST", e.URL+"/keys", fmt.Sprintf(`{"description":"w","actions":["documents:search"],"collections":[%q]}`, index)).want(t, 201).body, &key)
+	const rights = `{"description":"w","actions":["documents:search"],"collections":["w-named-.*"]}`
+	readInto(t, call(t, e, "POST", e.URL+"/keys", rights).want(t, 201).body, &key)
 	defer func() { call(t, e, "DELETE", fmt.Sprintf("%s/keys/%d", e.URL, key.ID), "") }()
-	w := monitor(t, config(t, e, setup{match: "w-named-*"}), nil)
-	seen := sawPages(t, visitPage(t, w.admin, pageVisit{Name: "named", Steps: []map[string]any{
-		act("login", "key", key.Value), act("look"), act("name", "text", index), act("look"),
-	}})["named"])
+	file := config(t, e, setup{match: "w-named-*"})
+	steps := []map[string]any{act("login", "key", key.Value), act("look"), act("name", "text", index), act("look")}
+	seen := sawPages(t, visitPage(t, monitor(t, file, nil).admin, pageVisit{Name: "named", Steps: steps})["named"])
 	if s := seen[0]; !strings.Contains(s.Problem, "type the name of an index") {
 		t.Errorf("a key that may not list: %q", s.Problem)
 	}
 	if diff := cmp.Diff(direct.typed(t, index, "", ""), hitIDs(seen[1].Engine)); diff != "" {
 		t.Errorf("%q: %s", seen[1].Problem, diff)
+	}
+
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := "    indices:\n      - {match: " + other + ", fields: [title, body]}\n"
+	if err := os.WriteFile(file, []byte(strings.Replace(string(text), "    indices:\n", rules, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	seen = sawPages(t, visitPage(t, monitor(t, file, nil).admin, pageVisit{Name: "other", Steps: steps})["other"])
+	for n, name := range []string{other, index} {
+		if diff := cmp.Diff(direct.typed(t, name, "", ""), hitIDs(seen[n].Engine)); diff != "" {
+			t.Errorf("%s, %q: %s", name, seen[n].Problem, diff)
+		}
 	}
 }
 

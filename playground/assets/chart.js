@@ -84,7 +84,7 @@ function bars (best, threshold, x, y) {
 export function described (curve, threshold, measure) {
   const { from, to } = doubt(curve, threshold)
   const error = three(deviation(curve, threshold))
-  const where = `one pair in twenty folds at a ${measure} of ${two(from)}, all but one at ${two(to)}`
+  const where = `one pair in twenty folds at a ${measure} of ${two(from)}, nineteen in twenty at ${two(to)}`
   return `At ${two(threshold)}, ${where}; the standard error there is ${error}.`
 }
 

@@ -69,7 +69,7 @@ export function deviation (curve, agreement) {
   return Math.sqrt((share * (1 - share)) / curve.positions) / slope(curve.matching, agreement)
 }
 
-// doubt returns between which resemblances chance decides: from one pair in twenty folding to all but one.
+// doubt returns between which resemblances chance decides: from one pair in twenty folding to nineteen.
 export function doubt (curve, threshold) {
   const p = folds(curve, threshold)
   const where = share => {

@@ -13,7 +13,7 @@ let most = 200 // hits that a reply has
 
 const chosen = { engine: '', index: '', query: '', preset: '', threshold: null, window: null }
 const view = { reply: null, open: new Set(), words: new Map(), jump }
-let there = { engines: [], indices: [], presets: [] }
+let there = { engines: [], indices: [], note: '', presets: [] }
 let asking = new AbortController()
 
 const pages = {
@@ -75,12 +75,19 @@ function showEngines () {
   byId('engine-field').hidden = there.engines.length < 2
 }
 
-// showIndices offers the indices; where the engine lists none to the user, a name can be typed.
+// showIndices offers the indices; where the engine does not list all to the user, a name can be typed.
 function showIndices (typed) {
   const field = byId('index-field')
   const old = byId('index')
   const element = typed
-    ? make('input', { id: 'index', autocapitalize: 'none', spellcheck: 'false', value: chosen.index })
+    ? make('input', {
+        id: 'index',
+        list: 'names',
+        autocapitalize: 'none',
+        spellcheck: 'false',
+        value: chosen.index,
+        'aria-describedby': 'index-says'
+      })
     : make('select', { id: 'index' })
   if (!typed) {
     options(
@@ -94,6 +101,9 @@ function showIndices (typed) {
     )
     element.disabled = !there.indices.length
   }
+  byId('names').replaceChildren(...there.indices.map(({ name }) => make('option', { value: name })))
+  byId('index-says').textContent = there.note
+  byId('index-says').hidden = !there.note
   element.addEventListener('change', () => pickIndex(element.value))
   field.replaceChild(element, old)
 }
@@ -115,12 +125,13 @@ function showPresets () {
 
 const showWindow = () => {
   byId('window').value = chosen.window ?? view.reply?.rule.window ?? Math.min(rule()?.window ?? most, most)
+  byId('window').max = view.reply?.rule.max_window ?? most
 }
 
 async function pickEngine (name) {
   chosen.engine = there.engines.some(one => one.name === name) ? name : there.engines[0].name
   showEngines()
-  there.indices = []
+  Object.assign(there, { indices: [], note: '' })
   showIndices(false)
   login.use(engine())
   await list()
@@ -132,7 +143,7 @@ async function list () {
   clear('Looking which indices there are …')
   busy()
   try {
-    there.indices = (await indices({ engine: chosen.engine }, asking.signal)).indices
+    Object.assign(there, { note: '' }, await indices({ engine: chosen.engine }, asking.signal))
   } catch (error) {
     if (!error.refused) throw error
     if (!known(chosen.engine)) {
@@ -147,8 +158,9 @@ async function list () {
     )
   }
   const served = there.indices.filter(one => one.rule >= 0)
-  if (!served.some(one => one.name === chosen.index)) chosen.index = served[0]?.name ?? ''
-  showIndices(false)
+  const named = there.note && chosen.index // in the address, and may be there though it is not listed
+  if (!named && !served.some(one => one.name === chosen.index)) chosen.index = served[0]?.name ?? ''
+  showIndices(Boolean(there.note))
   showPresets()
   if (!served.length) {
     return clear(
@@ -202,6 +214,7 @@ async function find (add) {
   try {
     const reply = await search(question(), signal)
     Object.assign(view, { reply, near: neighbours(reply.hits, reply.pairs) })
+    if (chosen.window) chosen.window = reply.rule.window // no more than the configuration allows
     view.open.clear()
     view.words.clear()
     pages.engine.page = pages.collapsed.page = 0
@@ -309,7 +322,9 @@ function summarise () {
       : [
           highest >= least
             ? `: none folds at ${two(view.threshold)}; the greatest agreement is ${two(highest)}.`
-            : ': no two of them are alike.'
+            : reply.hits.length > 1
+              ? ': no two of them are alike.'
+              : '.'
         ])
   )
   byId('engine-count').textContent = count(reply.hits.length)
@@ -380,7 +395,7 @@ function listen () {
   })
   byId('window').addEventListener('input', event => {
     const window = Math.floor(event.target.valueAsNumber)
-    if (!(window >= 1 && window <= most)) return
+    if (!(window >= 1 && window <= (view.reply?.rule.max_window ?? most))) return
     chosen.window = window
     later()
   })
@@ -416,13 +431,12 @@ async function start () {
   place()
   const { version, engines: list, presets, links = [], ranks = most } = await engines()
   most = ranks
-  there = { engines: list, presets, indices: [] }
+  there = { engines: list, presets, indices: [], note: '' }
   byId('version').textContent = version
   const listed = [...byId('links').children].map(link => link.getAttribute('href'))
   for (const { path, says } of links)
     if (!listed.includes(path))
       byId('links').append(' ', make('a', { href: path, title: says }, path.replaceAll('/', ' ').trim()))
-  byId('window').max = most
   if (!list.length) return clear('The configuration names no engine: add one to engines in config.yaml.')
   readAddress()
   await pickEngine(chosen.engine)

@@ -83,7 +83,7 @@ export function showReply (reply, looked, agrees) {
     notes.push('The sidecar’s own answer is another list: the index has changed meanwhile, or sketches in it are of other texts.')
   }
   byId('looked').textContent = notes.join(' ')
-  byId('window-says').textContent = `Hits that are compared; in this page at most ${count(looked)}.`
+  byId('window-says').textContent = `Hits that are compared; at most ${count(rule.max_window)} in this page.`
 }
 
 const term = (name, title, value) => make('div', name ? { class: name } : null, make('dt', null, title), make('dd', null, value))
