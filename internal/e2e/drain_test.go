@@ -134,6 +134,7 @@ func TestDrain(t *testing.T) {
 			}
 		}
 
+		d.serves(t, 2) // what was written can be as far as a connection that is not accepted yet
 		d.signal(t, syscall.SIGTERM)
 		if busy := d.await(t, "draining", 1)[0]["requests"]; busy != 2.0 {
 			t.Errorf("%v requests are under way", busy)
@@ -190,6 +191,18 @@ func stuck(t *testing.T) *engines.Engine {
 	return &engines.Engine{Kind: engines.Elasticsearch, URL: "http://" + l.Addr().String()}
 }
 
+// serves waits until so many requests for the engine one are under way.
+func (d *daemon) serves(t *testing.T, n int) {
+	t.Helper()
+	line := fmt.Sprintf("neardup_requests_in_flight{engine=\"one\"} %d\n", n)
+	for began := time.Now(); time.Since(began) < 10*time.Second; time.Sleep(time.Millisecond) {
+		if _, metrics := statusAt(t, d.base(t, "")+"/metrics"); strings.Contains(metrics, line) {
+			return
+		}
+	}
+	t.Fatalf("there are not %d requests under way", n)
+}
+
 // TestDrainEnds has requests that never end: at the end of the drain, or at a second signal, the sidecar does.
 func TestDrainEnds(t *testing.T) {
 	e := stuck(t)
@@ -197,11 +210,7 @@ func TestDrainEnds(t *testing.T) {
 	begin := func(t *testing.T, flags ...string) (*daemon, <-chan answerOf) {
 		d := daemonOf(t, text, flags...)
 		answer := under(e, "GET", d.base(t, "one")+"/slow", nil)
-		for began := time.Now(); time.Since(began) < 10*time.Second; time.Sleep(time.Millisecond) {
-			if _, metrics := statusAt(t, d.base(t, "")+"/metrics"); strings.Contains(metrics, `neardup_requests_in_flight{engine="one"} 1`) {
-				break
-			}
-		}
+		d.serves(t, 1)
 		d.signal(t, syscall.SIGTERM)
 		if busy := d.await(t, "draining", 1)[0]["requests"]; busy != 1.0 {
 			t.Errorf("%v requests are under way", busy)
