@@ -35,17 +35,7 @@ func TestReloadCutsNothingAtAnAddressThatStays(t *testing.T) {
 	r.drain = 100 * time.Millisecond
 	bodies := map[string]chan string{"stays": make(chan string, 1), "goes": make(chan string, 1)}
 	for name, body := range bodies {
-		base := r.base(t, name)
-		go func() {
-			response, err := http.Get(base + "/slow")
-			if err != nil {
-				body <- err.Error()
-				return
-			}
-			defer func() { _ = response.Body.Close() }()
-			text, err := io.ReadAll(response.Body)
-			body <- fmt.Sprint(string(text), err)
-		}()
+		go read(r.base(t, name)+"/slow", body)
 		<-arrived
 	}
 	r.become(t, head+engine("stays", ", limits: {idle_timeout: 1m}"))

@@ -229,6 +229,18 @@ func TestReloadMovesWhatMoved(t *testing.T) {
 	}
 }
 
+// read sends what a request is answered, and the error that the answer ends with.
+func read(url string, got chan<- string) {
+	response, err := http.Get(url)
+	if err != nil {
+		got <- err.Error()
+		return
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	got <- fmt.Sprint(string(body), err)
+}
+
 // TestReloadLetsRequestsEnd replaces and removes an engine under requests that have begun.
 func TestReloadLetsRequestsEnd(t *testing.T) {
 	arrived, answer := make(chan struct{}), make(chan struct{})
@@ -252,16 +264,7 @@ func TestReloadLetsRequestsEnd(t *testing.T) {
 	for _, name := range []string{"stays", "goes"} {
 		base := r.base(t, name)
 		bases = append(bases, base)
-		go func() {
-			response, err := http.Get(base + "/slow")
-			if err != nil {
-				bodies <- err.Error()
-				return
-			}
-			defer func() { _ = response.Body.Close() }()
-			body, err := io.ReadAll(response.Body)
-			bodies <- fmt.Sprint(string(body), err)
-		}()
+		go read(base+"/slow", bodies)
 		<-arrived
 	}
 	one, _, _ := strings.Cut(strings.TrimPrefix(text, "admin: \"\"\nengines:\n"), "\n")

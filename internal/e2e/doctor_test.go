@@ -165,17 +165,8 @@ func TestDoctorOnCredentials(t *testing.T) {
 	holds(t, checks, "warn", "node", "does not tell these credentials what it is")
 	holds(t, checks, "fail", "rule", "doctor-2: .*401")
 
-	reply := call(t, e, "POST", e.URL+"/keys", `{"description":"reads","collections":["doctor-2"],`+
-		`"actions":["collections:get","documents:search","documents:export"]}`).want(t, 201)
-	var key struct {
-		ID    int
-		Value string
-	}
-	if err := json.Unmarshal(reply.body, &key); err != nil {
-		t.Fatal(err)
-	}
-	defer call(t, e, "DELETE", fmt.Sprintf("%s/keys/%d", e.URL, key.ID), "")
-	checks = doctor(t, config(t, e, setup{match: "doctor-2", key: key.Value}))
+	key := newKey(t, e, `"collections:get","documents:search","documents:export"`, `"doctor-2"`)
+	checks = doctor(t, config(t, e, setup{match: "doctor-2", key: key}))
 	holds(t, checks, "fail", "index", "doctor-2 is not ready")
 	holds(t, checks, "fail", "rights", `change its schema: .*401.*\n?.*write its documents: .*401`)
 }

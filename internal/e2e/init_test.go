@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -228,16 +227,7 @@ func TestInitOnCollections(t *testing.T) {
 	if out, code, _ := surveyed(t, &wrong, e.URL); code != 1 || !strings.Contains(out, "Typesense does not take the credentials in ENGINE_API_KEY") {
 		t.Errorf("init ended with %d: %s", code, out)
 	}
-	reply := call(t, e, "POST", e.URL+"/keys", `{"description":"searches","collections":["initc_*"],"actions":["documents:search","debug:list"]}`).want(t, 201)
-	var key struct {
-		ID    int
-		Value string
-	}
-	if err := json.Unmarshal(reply.body, &key); err != nil {
-		t.Fatal(err)
-	}
-	defer call(t, e, "DELETE", fmt.Sprintf("%s/keys/%d", e.URL, key.ID), "")
-	wrong.Key = key.Value
+	wrong.Key = newKey(t, e, `"documents:search","debug:list"`, `"initc_*"`)
 	if out, code, _ := surveyed(t, &wrong, e.URL); code != 1 || !strings.Contains(out, "export ENGINE_API_KEY") {
 		t.Errorf("init ended with %d: %s", code, out)
 	}

@@ -236,15 +236,9 @@ func TestPlaygroundNamedIndex(t *testing.T) {
 		direct.drop(t, name)
 		direct.load(t, name, documents(t)[40*n:40*n+30])
 	}
-	var key struct {
-		ID    int
-		Value string
-	}
-	const rights = `{"description":"w","actions":["documents:search"],"collections":["w-named-.*"]}`
-	readInto(t, call(t, e, "POST", e.URL+"/keys", rights).want(t, 201).body, &key)
-	defer func() { call(t, e, "DELETE", fmt.Sprintf("%s/keys/%d", e.URL, key.ID), "") }()
+	key := newKey(t, e, `"documents:search"`, `"w-named-.*"`)
 	file := config(t, e, setup{match: "w-named-*"})
-	steps := []map[string]any{act("login", "key", key.Value), act("look"), act("name", "text", index), act("look")}
+	steps := []map[string]any{act("login", "key", key), act("look"), act("name", "text", index), act("look")}
 	seen := sawPages(t, visitPage(t, monitor(t, file, nil).admin, pageVisit{Name: "named", Steps: steps})["named"])
 	if s := seen[0]; !strings.Contains(s.Problem, "type the name of an index") {
 		t.Errorf("a key that may not list: %q", s.Problem)
