@@ -43,8 +43,9 @@ func earlier(leaders []walked, hit *Hit) int {
 	if hit.leads() {
 		return -1
 	}
-	for i, l := range leaders {
-		if near, _ := hit.Profile.Near(hit, l.hit); near {
+	p := newProbe(hit)
+	for i := range leaders {
+		if l := &leaders[i]; !p.apart(&l.outline) && p.near(l.hit) {
 			return i
 		}
 	}

@@ -33,6 +33,24 @@ func BenchmarkCollapse(b *testing.B) {
 	}
 }
 
+// BenchmarkCollapseFolding measures hits of which three in ten fold.
+func BenchmarkCollapseFolding(b *testing.B) {
+	for _, n := range []int{22, 100, 300, 840, 2000, 10_000} {
+		r, hits := rand.New(rand.NewPCG(9, 9)), noneFolds(n)
+		for i := range hits {
+			if i > 0 && r.Float64() < 0.3 {
+				hits[i].Sketch = drift(r, hits[r.IntN(i)].Sketch, r.IntN(15))
+			}
+		}
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				Collapse(hits, n, false)
+			}
+		})
+	}
+}
+
 // BenchmarkWalk measures a walk of which nothing folds.
 func BenchmarkWalk(b *testing.B) {
 	hits := noneFolds(100)

@@ -124,20 +124,20 @@ type leaders struct {
 }
 
 type leader struct {
-	sketch *sketch.Sketch // the hit's, at hand for the comparisons
-	hit    *Hit
-	group  int
+	outline
+	hit   *Hit
+	group int
 }
 
 func (ls *leaders) add(hit *Hit, group int) {
 	if hit.Sketch == nil {
 		return
 	}
-	ls.list = append(ls.list, leader{hit.Sketch, hit, group})
+	ls.list = append(ls.list, leader{outlineOf(hit.Sketch), hit, group})
 	if n := len(ls.list); ls.of != nil && ls.index == nil && (n == many || n == manyLists && lists(hit.Sketch.Form)) {
 		if ls.index = newIndex(ls.of); ls.index != nil {
 			for _, l := range ls.list[:n-1] {
-				ls.index.add(l.sketch)
+				ls.index.add(l.hit.Sketch)
 			}
 		}
 	}
@@ -151,23 +151,14 @@ func (ls *leaders) group(hit *Hit) int {
 	if hit.leads() {
 		return -1
 	}
-	p := hit.Profile
 	if ls.index != nil {
 		if found, ok := ls.index.find(hit); ok {
 			return ls.first(hit, found)
 		}
 	}
-	if p.plain() {
-		for _, l := range ls.list { // as Near does, in the innermost loop
-			agreement, comparable := hit.Sketch.Agreement(l.sketch)
-			if comparable && agreement >= p.Threshold && p.long(hit.Sketch, l.sketch) || hit.Sketch.SameText(l.sketch) {
-				return l.group
-			}
-		}
-		return -1
-	}
-	for _, l := range ls.list {
-		if near, _ := p.Near(hit, l.hit); near {
+	p := newProbe(hit)
+	for i := range ls.list {
+		if l := &ls.list[i]; !p.apart(&l.outline) && p.near(l.hit) {
 			return l.group
 		}
 	}

@@ -39,9 +39,9 @@ func newForest(n int) forest { return ranks(n) }
 // connect joins the hits that are near-duplicates and not pinned.
 func (f forest) connect(hits []Hit, p *pace) {
 	var index *index
-	var members []int // of which the index knows the number
+	var members []leader // each its own group; the index knows their numbers
 	listed := func(h Hit) bool { return h.Sketch != nil && lists(h.Sketch.Form) }
-	if len(hits) >= many || len(hits) >= manyLists && slices.ContainsFunc(hits, listed) {
+	if len(hits) >= many/2 || len(hits) >= manyLists && slices.ContainsFunc(hits, listed) {
 		index = newIndex(hits)
 	}
 	for rank := range hits {
@@ -52,7 +52,7 @@ func (f forest) connect(hits []Hit, p *pace) {
 			continue
 		}
 		f.link(hits, rank, members, index)
-		members = append(members, rank)
+		members = append(members, leader{outlineOf(hits[rank].Sketch), &hits[rank], rank})
 		if index != nil {
 			index.add(hits[rank].Sketch)
 		}
@@ -60,22 +60,23 @@ func (f forest) connect(hits []Hit, p *pace) {
 }
 
 // link joins a hit to those of the members that it may fold into.
-func (f forest) link(hits []Hit, rank int, members []int, index *index) {
-	try := func(other int) {
-		if f.of(rank) != f.of(other) && near(hits, rank, other) {
-			f.join(rank, other)
+func (f forest) link(hits []Hit, rank int, members []leader, index *index) {
+	p := newProbe(&hits[rank])
+	try := func(m *leader) {
+		if !p.apart(&m.outline) && f.of(rank) != f.of(m.group) && p.near(m.hit) {
+			f.join(rank, m.group)
 		}
 	}
 	if index != nil {
 		if found, ok := index.find(&hits[rank]); ok {
 			for _, n := range found {
-				try(members[n])
+				try(&members[n])
 			}
 			return
 		}
 	}
-	for _, other := range members {
-		try(other)
+	for i := range members {
+		try(&members[i])
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 func FuzzPager(f *testing.F) {
 	f.Add(uint64(1), uint64(2), uint8(60), uint8(0), uint8(10), uint8(50), uint8(0), uint8(0), uint16(0))
 	f.Add(uint64(3), uint64(4), uint8(200), uint8(90), uint8(20), uint8(120), uint8(150), uint8(30), uint16(0x3ff))
+	f.Add(uint64(5), uint64(6), uint8(200), uint8(0), uint8(20), uint8(120), uint8(150), uint8(30), uint16(0x401))
 	f.Fuzz(func(t *testing.T, one, two uint64, n, from, size, window, limit, length uint8, flags uint16) {
 		r := rand.New(rand.NewPCG(one, two))
 		flag := func(bit int) bool { return flags>>bit&1 == 1 }
@@ -21,6 +22,9 @@ func FuzzPager(f *testing.F) {
 		page := Page{
 			From: int(from), Size: int(size), Window: int(window), Limit: int(limit), Length: int(length), Rate: r.Float64(), Margin: 4 * r.Float64(),
 			SketchFirst: flag(1), Sources: flag(2), Whole: !ranked || flag(3), Transitive: !ranked && flag(4),
+		}
+		if flag(10) {
+			page.HitBytes = float64(r.IntN(100_000))
 		}
 		if flag(5) {
 			page.First = r.IntN(int(n) + 1)

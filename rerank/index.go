@@ -33,9 +33,9 @@ type index struct {
 }
 
 const (
-	// many is from how many hits on an index is worth its room and time, manyLists the same where those are lists of values, which take
-	// fifty times as long to compare.
-	many      = 300
+	// many is from how many leaders on an index is worth its room and time, manyLists the same where those are lists of values, which take
+	// hundreds of times as long to compare.
+	many      = 1200
 	manyLists = 24
 	// maxEntries bounds the room: 12 bytes each, or some more.
 	maxEntries = 4 << 20
@@ -69,10 +69,7 @@ func newIndex(hits []Hit) *index {
 			return nil
 		}
 	default:
-		// The agreement of e equal positions is (256e - k) / 255k: see sketch.Sketch.Agreement.
-		k := float64(x.length)
-		equal := int(math.Ceil((255*k*max(x.least, 0)+k)/256 - 1e-6))
-		x.groups = max(x.length-equal, 0) + 1
+		x.groups = max(x.length-leastEqual(x.length, x.least), 0) + 1
 		x.width = min(x.length/x.groups, 8)
 		entries = len(hits) * (x.groups + 1)
 		if x.width < 2 {

@@ -99,7 +99,7 @@ func TestCollapseOfManyLists(t *testing.T) {
 	r := rand.New(rand.NewPCG(45, 1))
 	for i := range max(2, trials(20)) {
 		p := &Profile{Threshold: 0.2 + 0.7*r.Float64(), Measure: []Measure{Resemblance, Containment}[i/2%2]}
-		hits := make([]Hit, 2*many)
+		hits := make([]Hit, 25*manyLists)
 		sets := make([][]uint64, len(hits))
 		for rank := range hits {
 			for range 10 + r.IntN(90) {
@@ -161,11 +161,15 @@ func TestIndexFindsTheLeastAlike(t *testing.T) {
 	}
 }
 
-// TestCollapseOfManyIsItsDefinition: lists so long that an index is made.
+// TestCollapseOfManyIsItsDefinition: lists of some hundred hits, and some so long that an index is made.
 func TestCollapseOfManyIsItsDefinition(t *testing.T) {
 	r := rand.New(rand.NewPCG(42, 1))
-	for i := range trials(40) {
-		hits, transitive := lookalikes(r, randomKind(r, false), 2*many+r.IntN(200)), i%2 == 0
+	for i := range trials(44) {
+		n := 600 + r.IntN(200)
+		if i%11 < 2 {
+			n += 2*many - 600
+		}
+		hits, transitive := lookalikes(r, randomKind(r, false), n), i%2 == 0
 		list, _, groups := defined(hits, len(hits), transitive)
 		got := Collapse(hits, len(hits), transitive)
 		if diff := cmp.Diff(groups, got.Groups, cmpopts.EquateEmpty()); diff != "" || !slices.Equal(list, got.Shown) {

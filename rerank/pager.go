@@ -14,6 +14,8 @@ const (
 	// fullReading is up to how many ranks are read with their sources in one request rather than as sketches first: below it the
 	// second request costs more than the sources it saves.
 	fullReading = 50
+	// mostSurplus is for how many bytes of hits that are of no use a reading with sources is still cheaper than a second request.
+	mostSurplus = 64 << 10
 	// maxReadings bounds how often a page may ask the engine. Every reading at least doubles the ranks read, so the largest
 	// window is reached before.
 	maxReadings = 16
@@ -30,6 +32,8 @@ type Page struct {
 	// Rate is the share of hits expected to fold, 0 to 1, and Margin how many standard deviations more than that are allowed for, 0 being
 	// DefaultMargin. They decide only how far the first reading goes: see [Widening].
 	Rate, Margin float64
+	// HitBytes is about how long a hit with its sources is, 0 where that is not known: of long ones the sketches are read first.
+	HitBytes float64
 	// SketchFirst has sketches read before any sources: a reading with sources does not show all that is needed for a sketch.
 	SketchFirst bool
 	// First is how many ranks the first reading holds at least, as far as they are of use.
@@ -68,8 +72,8 @@ type Span struct {
 }
 
 // Pager finds one page of the collapsed list in a few readings of the engine's list. Every answer is cut from readings that agree
-// with one another: either one reading held everything, or the reading of the page's hits showed the same documents at the
-// same ranks as the reading of the sketches did. (Ranks beyond the window are not read twice, so a list that changes meanwhile
+// with one another: either one reading held everything, or the reading of the page's hits showed the same documents as the
+// reading of the sketches did, at the same ranks where it shows ranks (a list that is picked from, see [Pager.Pick], shows none). (Ranks beyond the window are not read twice, so a list that changes meanwhile
 // can shift them, as it does between any two pages of the engine's own.) A Pager is for one page and not safe for concurrent use.
 //
 //	for {
@@ -108,7 +112,8 @@ func NewPager(page Page) *Pager {
 	case page.Whole:
 		p.whole = max(page.Window, page.end()) <= fullReading
 	default:
-		p.whole = page.From == 0 || p.firstReading() <= fullReading
+		first := p.firstReading()
+		p.whole = (page.From == 0 || first <= fullReading) && float64(first-page.Size)*page.HitBytes <= mostSurplus
 	}
 	p.next = p.clamp(p.firstReading())
 	return p
@@ -346,6 +351,8 @@ type Stats struct {
 	// Short says that more had to be read than the first reading, Guessed that how far that one went was a guess: it did not go by the
 	// window.
 	Short, Guessed bool
+	// HitBytes is how long the hits were with their sources, in the mean; 0 where none were read so. A Pager does not see it.
+	HitBytes int
 }
 
 // Stats returns what the readings so far showed.

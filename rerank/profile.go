@@ -103,9 +103,6 @@ func (p *Profile) Near(hit, other *Hit) (near bool, agreement float64) {
 // conditional reports whether the profile asks for more than the agreement.
 func (p *Profile) conditional() bool { return p.Same || p.Different || p.Within > 0 }
 
-// plain reports whether the profile goes by the agreement alone.
-func (p *Profile) plain() bool { return p.Measure != Containment && !p.conditional() }
-
 // together reports whether the conditions beside the agreement hold.
 func (p *Profile) together(hit, other *Hit) bool {
 	a, b := hit.traits(p.Basis), other.traits(p.Basis)

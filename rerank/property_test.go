@@ -119,6 +119,9 @@ func still(hits []Hit, picks bool) *engine {
 // randomPage draws a page over lists of about n hits.
 func randomPage(r *rand.Rand, n int) Page {
 	page := Page{From: r.IntN(n + 10), Size: 1 + r.IntN(250), Window: 1 + r.IntN(n+20), Rate: r.Float64(), SketchFirst: r.IntN(4) == 0}
+	if r.IntN(3) == 0 {
+		page.HitBytes = float64(r.IntN(100_000))
+	}
 	if r.IntN(2) == 0 {
 		page.Size = 1 + r.IntN(12)
 	}
@@ -191,6 +194,9 @@ func TestPagesMakeUpTheCollapsedList(t *testing.T) {
 		k, n, size := randomKind(r, ranked), 50+r.IntN(250), 1+r.IntN(60)
 		hits := k.list(r, n)
 		page := Page{Size: size, Window: 10 + r.IntN(n), Rate: r.Float64(), Whole: !ranked, Transitive: !ranked && r.IntN(2) == 0}
+		if i%3 == 0 {
+			page.HitBytes = 1 << 20
+		}
 		list, _, _ := defined(hits, page.Window, page.Transitive)
 		var walked []string
 		for {

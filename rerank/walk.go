@@ -11,8 +11,9 @@ type Walk struct {
 	folded  int
 }
 
-// walked is a leader, which clones share, and how many members of its group were shown.
+// walked is a leader, whose hit clones share, and how many members of its group were shown.
 type walked struct {
+	outline
 	hit   *Hit
 	shown int
 }
@@ -38,7 +39,7 @@ func (w *Walk) Bytes() int {
 	n := 64
 	for i := range w.leaders {
 		h := w.leaders[i].hit
-		n += 320 + len(h.ID) + len(h.Sketch.Payload) + h.Traits.bytes()
+		n += 360 + len(h.ID) + len(h.Sketch.Payload) + h.Traits.bytes()
 		if len(h.Others) > 0 {
 			n += 768 // a map takes room for eight at once
 		}
@@ -77,6 +78,6 @@ func (w *Walk) Take(hit *Hit, window int) bool {
 		return false
 	}
 	leader := *hit // which does not keep the list that it is of
-	w.leaders = append(w.leaders, walked{&leader, 1})
+	w.leaders = append(w.leaders, walked{outlineOf(leader.Sketch), &leader, 1})
 	return true
 }

@@ -90,7 +90,7 @@ func TestWalkBytesCoverItsMemory(t *testing.T) {
 					}
 					h.Others[bases[i]] = traits()
 				}
-				walk.leaders = append(walk.leaders, walked{&h, 1})
+				walk.leaders = append(walk.leaders, walked{hit: &h, shown: 1})
 			}
 			walk = walk.Clone()
 			took, counted := heap()-before, walk.Bytes()

@@ -21,6 +21,8 @@ const (
 type Widening struct {
 	// Rate and Margin are those of [Page]; both 0 until something is known.
 	Rate, Margin float64
+	// HitBytes is that of [Page] too.
+	HitBytes float64
 }
 
 // Learn returns the Widening after one more search. The rate is a moving mean over the last few. The margin follows a quantile: it grows where
@@ -30,9 +32,15 @@ func (w Widening) Learn(s Stats) Widening {
 	if s.Read == 0 {
 		return w
 	}
+	switch {
+	case s.HitBytes > 0 && w.HitBytes == 0:
+		w.HitBytes = float64(s.HitBytes)
+	case s.HitBytes > 0:
+		w.HitBytes = 0.8*w.HitBytes + 0.2*float64(s.HitBytes)
+	}
 	rate := float64(s.Folded) / float64(s.Read)
-	if w == (Widening{}) {
-		w = Widening{Rate: rate, Margin: DefaultMargin}
+	if w.Margin == 0 {
+		w.Rate, w.Margin = rate, DefaultMargin
 	} else {
 		w.Rate = 0.8*w.Rate + 0.2*rate
 	}

@@ -143,3 +143,64 @@ func TestFirstPagesTakeOneReading(t *testing.T) {
 		}
 	}
 }
+
+// TestLongHitsComeWithSourcesOnce: of a first page of long hits the sketches are read first, and then the sources of its own hits alone.
+func TestLongHitsComeWithSourcesOnce(t *testing.T) {
+	r := rand.New(rand.NewPCG(61, 1))
+	for _, c := range []struct {
+		bytes    float64
+		readings int
+	}{{0, 1}, {2_000, 1}, {20_000, 2}, {1 << 20, 2}} {
+		hits := noneFolds(100)
+		for i, of := range strewn(r, len(hits), 0.3) {
+			if of >= 0 {
+				hits[i].Sketch = hits[of].Sketch
+			}
+		}
+		p, sources, readings := NewPager(Page{Size: 10, Window: 1000, Rate: 0.3, HitBytes: c.bytes}), 0, 0
+		for {
+			span, more := p.Next()
+			if !more {
+				break
+			}
+			readings++
+			if span.Ranks == nil {
+				if !span.SketchOnly {
+					sources += span.To
+				}
+				p.Take(span, hits[:span.To])
+				continue
+			}
+			var picked []Hit
+			for _, rank := range span.Ranks {
+				picked = append(picked, hits[rank])
+			}
+			sources += len(picked)
+			p.Pick(span, picked)
+		}
+		if ranks, err := p.Ranks(); err != nil || len(ranks) != 10 {
+			t.Fatalf("%v, %v", ranks, err)
+		}
+		if readings != c.readings || readings == 2 && sources != 10 {
+			t.Errorf("hits of %v bytes: %d readings, %d sources", c.bytes, readings, sources)
+		}
+	}
+}
+
+// TestLearnsHowLongHitsAre: a mean over the last few searches that tell.
+func TestLearnsHowLongHitsAre(t *testing.T) {
+	w := Widening{}.Learn(Stats{Read: 10, Folded: 3})
+	if w.HitBytes != 0 || w.Rate != 0.3 {
+		t.Errorf("%+v", w)
+	}
+	w = w.Learn(Stats{Read: 10, Folded: 3, HitBytes: 1000})
+	if w.HitBytes != 1000 {
+		t.Errorf("%+v", w)
+	}
+	for range 20 {
+		w = w.Learn(Stats{Read: 10, Folded: 3, HitBytes: 3000}).Learn(Stats{Read: 10, Folded: 3})
+	}
+	if w.HitBytes < 2900 || w.HitBytes > 3000 {
+		t.Errorf("%+v", w)
+	}
+}

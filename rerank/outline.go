@@ -1,0 +1,81 @@
+package rerank
+
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+
+	"github.com/neardup/sidecar/sketch"
+)
+
+// outline is what two sketches of positions are told apart by without a look at them whole: the two lowest bits of each position. Two
+// positions that differ in these bits differ, and three in four that differ do so in these bits. So of sketches that have nothing to do with
+// one another about 96 positions of 128 are seen to differ, far more than near-duplicates may have.
+type outline struct {
+	low, high   [outlined / 64]uint64 // of each position the lowest bit and the one beside it; all 0 where that is not what a sketch holds
+	fingerprint uint64
+}
+
+// outlined is how many positions an outline has room for: as many as a sketch has by default.
+const outlined = 128
+
+// outlines reports whether a sketch has an outline.
+func outlines(s *sketch.Sketch) bool {
+	return s.Form == sketch.Positions && s.Bits == 8 && len(s.Payload) <= outlined
+}
+
+// outlineOf returns a sketch's outline.
+func outlineOf(s *sketch.Sketch) outline {
+	o := outline{fingerprint: s.Fingerprint}
+	if !outlines(s) {
+		return o
+	}
+	var payload [outlined]byte
+	copy(payload[:], s.Payload)
+	for i := 0; i < outlined; i += 8 {
+		eight := binary.LittleEndian.Uint64(payload[i:])
+		o.low[i/64] |= lowest(eight) << (i % 64)
+		o.high[i/64] |= lowest(eight>>1) << (i % 64)
+	}
+	return o
+}
+
+// lowest returns the lowest bits of eight bytes.
+func lowest(eight uint64) uint64 { return (eight & 0x0101010101010101) * 0x0102040810204080 >> 56 }
+
+// probe is a hit that is held against many others.
+type probe struct {
+	hit *Hit
+	outline
+	most int // in how many positions near-duplicates by the hit's profile differ at most, as far as that is known
+}
+
+func newProbe(hit *Hit) probe {
+	p := probe{hit: hit, outline: outlineOf(hit.Sketch), most: outlined}
+	if outlines(hit.Sketch) && hit.Profile.Measure != Containment {
+		k := len(hit.Sketch.Payload)
+		p.most = k - leastEqual(k, hit.Profile.Threshold)
+	}
+	return p
+}
+
+// leastEqual returns how many of k positions of 8 bits are equal at least where the agreement reaches a threshold: that of e equal ones
+// is (256e - k) / 255k, see [sketch.Sketch.Agreement].
+func leastEqual(k int, threshold float64) int {
+	if !(threshold > 0) {
+		return 0
+	}
+	return int(math.Ceil((255*float64(k)*threshold+float64(k))/256 - 1e-6))
+}
+
+// apart reports whether the outlines show that the hit does not fold into another one.
+func (p *probe) apart(o *outline) bool {
+	differ := bits.OnesCount64((p.low[0]^o.low[0])|(p.high[0]^o.high[0])) + bits.OnesCount64((p.low[1]^o.low[1])|(p.high[1]^o.high[1]))
+	return differ > p.most && p.fingerprint != o.fingerprint
+}
+
+// near reports whether the hit may fold into another one.
+func (p *probe) near(other *Hit) bool {
+	is, _ := p.hit.Profile.Near(p.hit, other)
+	return is
+}
