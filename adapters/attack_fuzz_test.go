@@ -91,7 +91,7 @@ func FuzzText(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, value []byte) {
 		s := scanner{data: value, deepest: maxDepth}
-		if s.str() != nil || s.at != len(value) {
+		if !s.str() || s.at != len(value) {
 			return // no one asks for the text of anything else
 		}
 		text, ok := Text(value)

@@ -12,6 +12,8 @@ import (
 type Cuts struct {
 	// Drop reports whether the member that the path leads to goes.
 	Drop func(path []string) bool
+	// Ours says that Drop reports true for names of our fields alone.
+	Ours bool
 	// Prune, if set, reports whether the object or array that the path leads to goes too, with its key, if nothing is left in it
 	// of what was there. element says that it is an element of the array that the path leads to. Containers that were empty
 	// before stay, and so does the outermost value.
@@ -42,14 +44,6 @@ func Clean(dst io.Writer, src io.Reader, cuts Cuts) error {
 		err = nil
 	}
 	return errors.Join(err, c.w.Flush())
-}
-
-// Cleaned returns data as [Clean] copies it.
-func Cleaned(data []byte, cuts Cuts) []byte {
-	var out bytes.Buffer
-	out.Grow(len(data))
-	_ = Clean(&out, bytes.NewReader(data), cuts) // neither end fails
-	return out.Bytes()
 }
 
 type cleaner struct {
@@ -239,9 +233,9 @@ func (c *cleaner) run() error {
 		return err
 	}
 	ahead, _ := c.r.Peek(min(c.r.Buffered(), 16<<10))
-	n := 0
-	for n < len(ahead) && ahead[n] != '"' && ahead[n] != '\\' {
-		n++
+	n := plain(ahead)
+	for n < len(ahead) && ahead[n] < 0x20 { // Clean copies more than is well-formed
+		n += 1 + plain(ahead[n+1:])
 	}
 	if len(c.held)+n >= maxHeld {
 		return ErrMalformed

@@ -25,13 +25,23 @@ type Request struct {
 	// Ahead says of a request of an exchange that it asks for what the client's search follows from: that is still to be asked for the
 	// first time.
 	Ahead bool
+	// Beside are requests of an exchange that go to the engine together with this one, at most MaxAtOnce with it. Of one that is Once there
+	// are none.
+	Beside []*Request
 }
+
+// MaxAtOnce bounds how many requests of one exchange are under way at a time. (More readings at once than an engine has idle cores take
+// no less time, and each searches anew.)
+const MaxAtOnce = 4
 
 // Reply is an HTTP reply that was read whole and decoded (no Content-Encoding is left on Body).
 type Reply struct {
 	Status int
 	Header Header
 	Body   []byte
+	// Beside are the replies to the requests that went beside, in their order. Of several replies the first that is no success stands for
+	// all, with none beside it.
+	Beside []*Reply
 }
 
 // Kind is what a request means to us.
@@ -198,6 +208,8 @@ type Outcome struct {
 	DryRun bool
 	// Short and Guessed are those of [rerank.Stats]: how well it was guessed how many ranks to read at first.
 	Short, Guessed bool
+	// HitBytes is how long the hits were that came with their whole source, in the mean; 0 where none did.
+	HitBytes int
 	// CursorLost says that what earlier pages of a cursor showed was not known any more, so that the page was collapsed by itself.
 	CursorLost bool
 	// Native says that the engine collapsed the whole list itself, by clusters; Read and Window are then zero.
@@ -269,6 +281,8 @@ type Scope struct {
 	Texts    []string
 	// Rate and Margin are what searches of the target have taught of late: see [rerank.Widening].
 	Rate, Margin float64
+	// HitBytes is that of [rerank.Widening] too.
+	HitBytes float64
 	// Lacking says that hits without a sketch were seen of late.
 	Lacking bool
 	// Native is the rule by whose clusters the engine may collapse a search itself, the one of all that is behind the target; nil if there

@@ -64,7 +64,7 @@ type Enricher struct {
 	Strict bool
 	// Starts, if set, is told of each operation of the write before its document comes, and reports whether it stays in the write.
 	Starts func(o Operation) bool
-	// Sketch, if set, makes the sketches in place of the rule.
+	// Sketch, if set, makes the sketches in place of the rule, and may keep the list of texts.
 	Sketch func(rule *Rule, texts []string) (sketch.Sketch, bool)
 	// Cluster, if set, is told of each document that gets a sketch, and returns its cluster, or "" where it is alone in its own.
 	Cluster func(o Operation, rule *Rule, s *sketch.Sketch, partial bool) string
@@ -82,6 +82,11 @@ type Enricher struct {
 	began bool
 	at    Operation
 	count int
+	// room that one document after the other is worked on in
+	list   []Member
+	found  texts
+	made   sketch.Sketch
+	fields []byte
 }
 
 // Start is called by a dialect with each operation of a write, whose number it sets, before the documents of it are appended.
@@ -129,12 +134,14 @@ func (e *Enricher) append(dst []byte, index string, document []byte, partial boo
 	if rule == nil {
 		return append(dst, document...), Untouched
 	}
-	members, last, err := rule.members(document)
-	if err != nil || e.Strict && !Strict(document) {
+	members, last, err := rule.appendMembers(e.list[:0], document, e.Strict)
+	if err != nil {
 		return append(dst, document...), Unreadable
 	}
-	found := rule.find(members)
-	found.odd = found.odd || e.Unsure || e.Doubts != nil && slices.ContainsFunc(found.list(), e.Doubts)
+	defer e.clear(members)
+	found := &e.found
+	rule.findIn(found, members)
+	found.odd = found.odd || e.Unsure || e.Doubts != nil && slices.ContainsFunc(found.list, e.Doubts)
 	// A client's own value of our field is never stored, whatever else happens to the document.
 	own := slices.ContainsFunc(members, func(m Member) bool { return Our(m.Key) })
 	if own && !e.LastCounts {
@@ -147,7 +154,7 @@ func (e *Enricher) append(dst []byte, index string, document []byte, partial boo
 		}
 		document = bare
 	}
-	fields, change := e.fields(rule, found, partial, prepared)
+	fields, change := e.members(rule, found, partial, prepared)
 	if fields != nil && !prepared {
 		fields, change = nil, Unprepared
 		if partial && e.Clears != nil && e.Clears(index) {
@@ -208,8 +215,15 @@ func (r *Rule) cleared(number uint64) []byte {
 	return fields
 }
 
-// fields returns the members that a document gets, nil for nothing at all.
-func (e *Enricher) fields(r *Rule, found texts, partial, prepared bool) ([]byte, Change) {
+// clear lets go of the last document, so that none is held while the next one is awaited.
+func (e *Enricher) clear(members []Member) {
+	clear(members)
+	clear(e.found.list)
+	e.list = members[:0]
+}
+
+// members returns the members that a document gets, nil for nothing at all. They are good until the next document.
+func (e *Enricher) members(r *Rule, found *texts, partial, prepared bool) ([]byte, Change) {
 	switch {
 	case partial && found.touched == 0 && !found.grazed:
 		return nil, Untouched
@@ -218,16 +232,12 @@ func (e *Enricher) fields(r *Rule, found texts, partial, prepared bool) ([]byte,
 	case found.odd:
 		return e.alone(r), Unreadable
 	}
-	sketching := (*Rule).Sketch
-	if e.Sketch != nil {
-		sketching = e.Sketch
-	}
-	s, ok := sketching(r, found.list())
+	s, ok := e.sketch(r, found.list)
 	switch {
 	case ok:
-		o := Ours{Sketch: s.String(), Bands: r.BandKeys(&s)}
+		o := Ours{Bands: r.BandKeys(s)}
 		if e.Cluster != nil && prepared {
-			o.Cluster = e.Cluster(e.at, r, &s, partial)
+			o.Cluster = e.Cluster(e.at, r, s, partial)
 		}
 		switch {
 		case !r.Clusters:
@@ -235,15 +245,33 @@ func (e *Enricher) fields(r *Rule, found texts, partial, prepared bool) ([]byte,
 		case o.Cluster == "":
 			o.Cluster = r.ClusterID(s.Fingerprint)
 		}
-		fields := o.Fields(false)
+		fields := append(e.fields[:0], `"`+SketchField+`":"`...)
+		fields, _ = s.AppendText(fields) // none of its characters needs an escape; what was just made has a stored form
+		fields = o.members(append(fields, '"'))
 		if partial && r.Bands > 0 && len(o.Bands) == 0 {
 			fields = append(fields, `,"`+BandsField+`":null`...)
 		}
+		e.fields = fields
 		return fields, Enriched
 	case partial:
 		return r.cleared(e.number(r, partial)), Cleared
 	}
 	return e.alone(r), Textless
+}
+
+// sketch returns the sketch of the texts, good until the next document where no one keeps it, and false if they hold no word.
+func (e *Enricher) sketch(r *Rule, texts []string) (*sketch.Sketch, bool) {
+	if e.Sketch != nil || e.Cluster != nil {
+		sketching := (*Rule).Sketch
+		if e.Sketch != nil {
+			sketching, texts = e.Sketch, slices.Clone(texts)
+		}
+		s, ok := sketching(r, texts)
+		return &s, ok
+	}
+	ok := r.Sketcher.SketchInto(&e.made, texts...)
+	e.made.Source = r.Source()
+	return &e.made, ok
 }
 
 // alone returns the members of a document without a sketch: those of a cluster of its own, if the rule has clusters.
@@ -280,7 +308,7 @@ func (r *Rule) SketchOf(document []byte) (computed, stored *Encoded) {
 	if found.odd {
 		return nil, stored
 	}
-	if s, ok := r.Sketch(found.list()); ok {
+	if s, ok := r.Sketch(found.list); ok {
 		computed = &Encoded{Sketch: s, Text: s.String()}
 	}
 	return computed, stored
@@ -293,10 +321,12 @@ func HasSketch(document []byte) bool {
 	return err == nil && value != nil && string(value) != "null"
 }
 
-// texts is what was found of a rule's fields in a document, a list for each field in the rule's order.
+// texts is what was found of a rule's fields in a document.
 type texts struct {
-	byField [][]string
-	seen    []bool
+	// list are the texts, field after field in the rule's order.
+	list []string
+	// seen says that the document sets the field at hand.
+	seen bool
 	// touched is how many of the fields the document sets.
 	touched int
 	// grazed says that it sets an object above a field without the field: merged into an object that keeps it, but put in the place
@@ -309,26 +339,38 @@ type texts struct {
 	odd bool
 }
 
-func (t *texts) list() []string {
-	var all []string
-	for _, values := range t.byField {
-		all = append(all, values...)
-	}
-	return all
-}
-
 // members returns those members of a document that concern the rule: our field, and what leads to a sketched one. (A list of all takes
 // many times a document's memory.) last is where the last of all ends, 0 if there is none.
 func (r *Rule) members(document []byte) (list []Member, last int, err error) {
-	err = parse(document, '{', func(start, colon, value, end int) bool {
-		key, ok := Text(document[start:colon])
-		if Our(key) || slices.ContainsFunc(r.Fields, func(field string) bool { return leads(key, field) }) {
-			list = append(list, Member{Key: key, Value: document[value:end], start: start, end: end})
+	return r.appendMembers(nil, document, false)
+}
+
+// appendMembers appends to a list what members returns. With strict a document with comments is malformed.
+func (r *Rule) appendMembers(list []Member, document []byte, strict bool) (_ []Member, last int, err error) {
+	d := Reader{s: scanner{data: document, deepest: maxDepth, strict: strict}}
+	if bytes.HasPrefix(document, byteOrderMark) {
+		d.s.at = len(byteOrderMark)
+	}
+	if d.s.space(); !d.Enter('{') {
+		return list, 0, ErrMalformed
+	}
+	for d.Next() {
+		key := d.Key()
+		value := d.Value()
+		if r.concerns(string(key)) {
+			list = append(list, Member{Key: string(key), Value: value, start: d.key, end: d.s.at})
 		}
-		last = end
-		return ok
-	})
-	return list, last, err
+		last = d.s.at
+	}
+	if !d.Done() {
+		return list, last, ErrMalformed
+	}
+	return list, last, nil
+}
+
+// concerns reports whether a member of the name is our field, or leads to a sketched one.
+func (r *Rule) concerns(name string) bool {
+	return Our(name) || slices.ContainsFunc(r.Fields, func(field string) bool { return leads(name, field) })
 }
 
 // leads reports whether a name is the path of a field, or of an object that the field is in.
@@ -337,23 +379,31 @@ func leads(name, path string) bool {
 	return ok && (below == "" || below[0] == '.')
 }
 
-// find collects the texts of the rule's fields. A dotted field is found as nested objects or as a dotted key.
+// find collects the texts of the rule's fields.
 func (r *Rule) find(members []Member) texts {
-	t := texts{byField: make([][]string, len(r.Fields)), seen: make([]bool, len(r.Fields))}
-	for i, field := range r.Fields {
-		t.descend(i, members, field)
-		if t.seen[i] {
+	var t texts
+	r.findIn(&t, members)
+	return t
+}
+
+// findIn collects the texts of the rule's fields in t, whose room it takes. A dotted field is found as nested objects or as a dotted key.
+func (r *Rule) findIn(t *texts, members []Member) {
+	*t = texts{list: t.list[:0]}
+	for _, field := range r.Fields {
+		t.seen = false
+		t.descend(members, field)
+		if t.seen {
 			t.touched++
 			t.nested = t.nested || strings.Contains(field, ".")
 		}
 	}
-	return t
 }
 
 // descend follows a path from an object's members. Where it leads from several of them to the field, the one with the shortest
 // name, in which the field is the deepest, counts: the others are copies that an engine has written down beside it.
-func (t *texts) descend(field int, members []Member, path string) {
-	var led []Member
+func (t *texts) descend(members []Member, path string) {
+	var room [4]Member
+	led := room[:0]
 	for i, m := range members {
 		if leads(m.Key, path) {
 			t.odd = t.odd || slices.ContainsFunc(members[:i], func(other Member) bool { return other.Key == m.Key })
@@ -361,48 +411,48 @@ func (t *texts) descend(field int, members []Member, path string) {
 		}
 	}
 	slices.SortStableFunc(led, func(a, b Member) int { return len(a.Key) - len(b.Key) })
-	before := t.seen[field]
-	t.seen[field] = false
+	before := t.seen
+	t.seen = false
 	for _, m := range led {
-		if t.seen[field] {
+		if t.seen {
 			break
 		}
 		if m.Key == path {
-			t.seen[field] = true
-			t.collect(field, m.Value)
+			t.seen = true
+			t.collect(m.Value)
 			continue
 		}
 		t.grazed = true
-		t.into(field, m.Value, path[len(m.Key)+1:])
+		t.into(m.Value, path[len(m.Key)+1:])
 	}
-	t.seen[field] = t.seen[field] || before
+	t.seen = t.seen || before
 }
 
 // into follows a path into a value. What is no object, and so replaces whatever stood below it, touches the field.
-func (t *texts) into(field int, value []byte, path string) {
+func (t *texts) into(value []byte, path string) {
 	switch value[0] {
 	case '{':
 		if members, err := Members(value); err == nil {
-			t.descend(field, members, path)
+			t.descend(members, path)
 		}
 	case '[':
-		t.seen[field] = true
-		leaves(value, func(leaf []byte) { t.into(field, leaf, path) })
+		t.seen = true
+		leaves(value, func(leaf []byte) { t.into(leaf, path) })
 	default:
-		t.seen[field] = true
+		t.seen = true
 	}
 }
 
 // collect takes the texts of a field's value: a string, or each of a list of strings. Null is no text.
-func (t *texts) collect(field int, value []byte) {
+func (t *texts) collect(value []byte) {
 	switch value[0] {
 	case '"':
 		t.odd = t.odd || !utf8.Valid(value)
 		if text, ok := Text(value); ok {
-			t.byField[field] = append(t.byField[field], text)
+			t.list = append(t.list, text)
 		}
 	case '[':
-		leaves(value, func(leaf []byte) { t.collect(field, leaf) })
+		leaves(value, func(leaf []byte) { t.collect(leaf) })
 	case 'n':
 	default:
 		t.odd = true

@@ -14,6 +14,9 @@ type Judge struct {
 	controls Controls
 	profiles map[*Rule]*rerank.Profile
 	bases    map[string]*Rule // of what the rules decide by, where it is anything; a rule of each
+	ruled    bool             // rule is that of index
+	index    string
+	rule     *Rule
 	// Doubting says that a stored sketch is believed only after a look at the text, wherever that is at hand: for engines that store
 	// a backfill's sketch whatever became of the document.
 	Doubting bool
@@ -73,9 +76,14 @@ func Unjudged(index, id string) rerank.Hit { return rerank.Hit{ID: index + "\x00
 type Seen struct {
 	// Index is the concrete index, ID the document's, Stored the text in our field ("" if there is none).
 	Index, ID, Stored string
+	// Key, if not empty, is what tells the hit from all others in place of Index and ID.
+	Key string
 	// Document returns the hit's JSON with all of the rule's fields; nil if it is not at hand. It is called where no usable sketch is stored
 	// and the rule says to compute one, and for every hit by a Judge that doubts.
 	Document func(*Rule) []byte
+	// Members are, where they are known, those of what Document returns that may lead to a field of the rule, in their order. nil has it read
+	// from that.
+	Members []Member
 	// Values returns the values of a deciding field, none if the hit has none; of one that is a date Unix milliseconds in digits. A nil
 	// Values shows none. See [Rule.Deciding].
 	Values func(Deciding) []string
@@ -83,8 +91,11 @@ type Seen struct {
 
 // Hit returns what package rerank compares of a hit.
 func (j *Judge) Hit(seen Seen) rerank.Hit {
-	hit := Unjudged(seen.Index, seen.ID)
-	rule := j.rules.For(seen.Index)
+	hit := rerank.Hit{ID: seen.Key}
+	if seen.Key == "" {
+		hit = Unjudged(seen.Index, seen.ID)
+	}
+	rule := j.Rule(seen.Index)
 	if rule == nil {
 		return hit
 	}
@@ -118,7 +129,7 @@ func telling(t *rerank.Traits) bool {
 // sketch returns a hit's sketch: the one stored, or one computed from its text, or nil.
 func (j *Judge) sketch(rule *Rule, seen *Seen) *sketch.Sketch {
 	s := rule.Decode(seen.Stored)
-	if s != nil && j.believes(rule, s, seen.Document) {
+	if s != nil && j.believes(rule, s, seen) {
 		j.now.Stored++
 		return s
 	}
@@ -154,15 +165,26 @@ func (j *Judge) sketch(rule *Rule, seen *Seen) *sketch.Sketch {
 }
 
 // Rule returns the rule of a concrete index, nil if there is none.
-func (j *Judge) Rule(index string) *Rule { return j.rules.For(index) }
+func (j *Judge) Rule(index string) *Rule {
+	if !j.ruled || j.index != index { // most hits are of the index that the one before is of
+		j.ruled, j.index, j.rule = true, index, j.rules.For(index)
+	}
+	return j.rule
+}
 
 // believes reports whether a stored sketch is that of the hit's text, as far as that can be seen.
-func (j *Judge) believes(rule *Rule, s *sketch.Sketch, document func(*Rule) []byte) bool {
+func (j *Judge) believes(rule *Rule, s *sketch.Sketch, seen *Seen) bool {
 	if !j.Doubting {
 		return true
 	}
-	source := document(rule)
-	return source == nil || rule.Fits(s, source)
+	switch source := seen.Document(rule); {
+	case source == nil:
+		return true
+	case seen.Members != nil:
+		return rule.fits(s, seen.Members)
+	default:
+		return rule.Fits(s, source)
+	}
 }
 
 // profile returns the rule's profile under the controls.

@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
+	"sync"
 )
 
 // MaxDocument bounds how much of a body is held in memory at a time. A document, or a line, that is longer passes as it stands.
@@ -85,9 +87,23 @@ func EditWhole(dst io.Writer, src io.Reader, edit func(body []byte) []byte) erro
 func EditLines(dst io.Writer, src io.Reader, edit func(line []byte) []byte) error {
 	line := newLongest(src)
 	defer line.clear()
-	w := bufio.NewWriterSize(dst, piece)
-	return errors.Join(line.edit(w, bufio.NewReaderSize(src, piece), edit), w.Flush())
+	r, w := lineReaders.Get().(*bufio.Reader), lineWriters.Get().(*bufio.Writer)
+	r.Reset(src)
+	w.Reset(dst)
+	defer func() { // nothing of this write is kept
+		r.Reset(nil)
+		w.Reset(nil)
+		lineReaders.Put(r)
+		lineWriters.Put(w)
+	}()
+	return errors.Join(line.edit(w, r, edit), w.Flush())
 }
+
+// lineReaders and lineWriters are kept for the next write: many a body is shorter than these two.
+var (
+	lineReaders = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, piece) }}
+	lineWriters = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, piece) }}
+)
 
 func (l *longest) edit(w *bufio.Writer, r *bufio.Reader, edit func(line []byte) []byte) error {
 	long := false // the line at hand is being copied as it stands
@@ -99,13 +115,15 @@ func (l *longest) edit(w *bufio.Writer, r *bufio.Reader, edit func(line []byte) 
 		}
 		var out []byte
 		switch {
+		case !long && ended && len(l.held) == 0: // it stands in the reader's buffer whole, as most do
+			if len(part) > 0 {
+				out = edit(slices.Clip(part))
+			}
 		case !long && len(l.held)+len(part) <= MaxDocument && l.fits(len(part)):
 			if l.held = append(l.held, part...); !ended {
 				continue
 			}
-			if out = l.held; len(out) > 0 {
-				out = edit(out)
-			}
+			out = edit(l.held)
 		default:
 			if !long {
 				if _, err := w.Write(l.held); err != nil {
@@ -130,7 +148,7 @@ func (l *longest) edit(w *bufio.Writer, r *bufio.Reader, edit func(line []byte) 
 // what follows.
 func Head(data []byte) []byte {
 	s := begin(data)
-	if s.value(0) != nil {
+	if !s.value(0) {
 		return nil
 	}
 	return data[:s.at]

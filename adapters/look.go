@@ -50,6 +50,11 @@ func (r *Rule) FieldTexts(document []byte) [][]string {
 	if err != nil {
 		return make([][]string, len(r.Fields))
 	}
-	found := r.find(members)
-	return found.byField
+	byField := make([][]string, len(r.Fields))
+	for i, field := range r.Fields {
+		var found texts
+		found.descend(members, field)
+		byField[i] = found.list
+	}
+	return byField
 }

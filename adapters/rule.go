@@ -156,7 +156,15 @@ func Matches(pattern, name string) bool {
 
 // Source is the mark of the rule's fields in the sketches it makes: a sketch of other fields is a sketch of another text.
 func (r *Rule) Source() uint16 {
-	h := xxhash.Sum64String(strings.Join(r.Fields, "\x00"))
+	var d xxhash.Digest // over the fields with a zero byte between each two
+	d.Reset()
+	for i, field := range r.Fields {
+		if i > 0 {
+			_, _ = d.WriteString("\x00")
+		}
+		_, _ = d.WriteString(field)
+	}
+	h := d.Sum64()
 	return uint16(h ^ h>>16 ^ h>>32 ^ h>>48)
 }
 
@@ -180,11 +188,13 @@ func (r *Rule) Decode(text string) *sketch.Sketch {
 // Fits reports whether a sketch that Decode returned is of the text of a whole document's JSON, without making another.
 func (r *Rule) Fits(s *sketch.Sketch, document []byte) bool {
 	members, _, err := r.members(document)
-	if err != nil {
-		return false
-	}
+	return err == nil && r.fits(s, members)
+}
+
+// fits is Fits of a document of which these members lead to the rule's fields.
+func (r *Rule) fits(s *sketch.Sketch, members []Member) bool {
 	found := r.find(members)
-	return !found.odd && r.Sketcher.Fingerprint(found.list()...) == s.Fingerprint
+	return !found.odd && r.Sketcher.Fingerprint(found.list...) == s.Fingerprint
 }
 
 // Encoded is a sketch together with its stored form.

@@ -353,5 +353,5 @@ func (r *Rule) TextsOf(document []byte) []string {
 			}
 		}
 	}
-	return found.list()
+	return found.list
 }

@@ -243,5 +243,5 @@ func (r *Rule) texts(document []byte) []string {
 		return nil
 	}
 	found := r.find(members)
-	return found.list()
+	return found.list
 }

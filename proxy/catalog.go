@@ -141,6 +141,13 @@ func (c *catalog) forget() {
 	c.change = c.turn
 }
 
+// changed returns a number that is another one after a change of indices.
+func (c *catalog) changed() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.change
+}
+
 // fit says what may be added to the documents that are written to a name.
 type fit int
 
@@ -241,7 +248,7 @@ func (c *catalog) scope(ctx context.Context, who client, target string) adapters
 	e := c.lookup(ctx, who, target)
 	s := adapters.Scope{Rate: rerank.DefaultRate, Lacking: e.lacking}
 	if e.seen {
-		s.Rate, s.Margin = e.widening.Rate, e.widening.Margin
+		s.Rate, s.Margin, s.HitBytes = e.widening.Rate, e.widening.Margin, e.widening.HitBytes
 	}
 	for _, rule := range c.rules {
 		if c.touches(rule, target, e) {
@@ -312,7 +319,8 @@ func (c *catalog) learn(who client, o adapters.Outcome) {
 	if o.Reason != "" || o.Read == 0 {
 		return
 	}
-	e.widening = e.widening.Learn(rerank.Stats{Read: o.Read, Folded: o.Folded, Short: o.Short, Guessed: o.Guessed})
+	seen := rerank.Stats{Read: o.Read, Folded: o.Folded, Short: o.Short, Guessed: o.Guessed, HitBytes: o.HitBytes}
+	e.widening = e.widening.Learn(seen)
 	e.lacking, e.seen = o.Without > 0, true
 }
 

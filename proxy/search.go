@@ -381,15 +381,15 @@ func (h *Handler) converse(ctx context.Context, exchange adapters.Exchange, watc
 		case first:
 			first, watch.asked = ask.Ahead, true
 			watch.stop()
-			reply, err = h.ask(ctx, ask)
+			reply, err = h.askAll(ctx, ask)
 			watch.goOn()
 		case watch.over && own:
 			err = adapters.ErrLate
 		case watch.over: // what is asked is the client's own, where no reply at hand holds it
 			own = true
-			reply, err = h.ask(ctx, ask)
+			reply, err = h.askAll(ctx, ask)
 		default:
-			reply, err = watch.within(ctx, func(ctx context.Context) (*adapters.Reply, error) { return h.ask(ctx, ask) })
+			reply, err = watch.within(ctx, func(ctx context.Context) (*adapters.Reply, error) { return h.askAll(ctx, ask) })
 		}
 		if err != nil {
 			return nil, nil, err
@@ -397,91 +397,6 @@ func (h *Handler) converse(ctx context.Context, exchange adapters.Exchange, watc
 	}
 	return nil, nil, adapters.NotUnderstood(errEndless)
 }
-
-// ask sends one request of an exchange and reads its reply, decoded. The header of a compressed reply goes on saying so.
-func (h *Handler) ask(ctx context.Context, ask *adapters.Request) (*adapters.Reply, error) {
-	return h.askOn(ctx, holdOf(ctx), ask)
-}
-
-// askOn is ask where the reply is held on another account than the request's.
-func (h *Handler) askOn(ctx context.Context, held *hold, ask *adapters.Request) (*adapters.Reply, error) {
-	resp, err := h.roundTrip(ctx, ask)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close()
-	body, whole, err := held.readReply(resp.Body, h.Limits.MaxReply, resp.ContentLength)
-	if errors.Is(err, errBusy) {
-		return nil, err
-	} else if err != nil {
-		return nil, fmt.Errorf("%w: %w", errUnreachable, err)
-	}
-	if !whole {
-		return nil, errTooLarge
-	}
-	reply, err := h.decoded(held, resp, body)
-	if err == nil && resp.Header.Get("Content-Encoding") != "" {
-		held.give(int64(len(body)))
-	}
-	return reply, err
-}
-
-// roundTrip sends one request of an exchange.
-func (h *Handler) roundTrip(ctx context.Context, ask *adapters.Request) (*http.Response, error) {
-	r, err := http.NewRequestWithContext(ctx, ask.Method, "http://engine/", bytes.NewReader(ask.Body))
-	if err != nil {
-		return nil, adapters.NotUnderstood(err)
-	}
-	r.RequestURI, r.URL.RawQuery = ask.Path, ask.RawQuery // as in a client's request, whose path goes on as it stands
-	r.Header = askHeader(ask.Header)
-	resp, err := h.nodes.RoundTrip(r)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errUnreachable, err)
-	}
-	return resp, nil
-}
-
-// decoded returns a reply with its body, as it was sent, decoded. Its header goes on saying how it was sent.
-func (h *Handler) decoded(held *hold, resp *http.Response, body []byte) (reply *adapters.Reply, err error) {
-	reply = &adapters.Reply{Status: resp.StatusCode, Header: adapters.Header(resp.Header), Body: body}
-	switch encoding := resp.Header.Get("Content-Encoding"); encoding {
-	case "", "identity":
-	case "gzip", "x-gzip", "deflate":
-		if reply.Body, err = held.decode(encoding, body, h.Limits.MaxReply); errors.Is(err, errBusy) {
-			return nil, err
-		} else if err != nil {
-			return nil, adapters.NotUnderstood(err)
-		}
-	default:
-		return nil, adapters.NotUnderstood(fmt.Errorf("content encoding %q", encoding))
-	}
-	return reply, nil
-}
-
-// askHeader returns the client's headers for a request of an exchange: its own less those of its body and its connection.
-func askHeader(header adapters.Header) http.Header {
-	out := http.Header{}
-	for key, values := range header {
-		switch key {
-		case "Accept", "Content-Type":
-		default:
-			if slices.Contains(bodyHeaders, key) {
-				continue
-			}
-		}
-		out[key] = values
-	}
-	if coding := coding(header["Accept-Encoding"]); coding != "" {
-		out["Accept-Encoding"] = []string{coding}
-	}
-	if len(out["User-Agent"]) == 0 {
-		out["User-Agent"] = []string{""} // or else Go puts in its own
-	}
-	return out
-}
-
-// hopHeaders concern one connection and are not passed on.
-var hopHeaders = []string{"Connection", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Content-Length"}
 
 // writeReply writes a reply that was read whole, compressed if its header says so.
 func writeReply(w http.ResponseWriter, reply *adapters.Reply) {

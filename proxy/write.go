@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/neardup/sidecar/adapters"
 )
@@ -227,10 +228,18 @@ func (h *Handler) enricher(r *http.Request, length int64, makes *atomic.Bool) *a
 		e.Room = h.Limits.EngineMaxBody / unknownRoom
 	}
 	who := clientOf(adapters.Header(r.Header), r.URL.RawQuery)
+	var last ruled
 	e.Rule = func(index string, whole bool) (*adapters.Rule, bool) {
+		change := h.catalog.changed()
+		if last.holds(index, whole, change) {
+			return last.rule, true
+		}
 		rule, fit, absent := h.catalog.rule(r.Context(), who, index, whole)
 		if absent {
 			makes.Store(true)
+		}
+		if last = (ruled{}); rule != nil && fit == fits && !absent {
+			last = ruled{index, whole, rule, change, time.Now().Add(ruledFor)}
 		}
 		return rule, fit == fits
 	}
@@ -243,6 +252,22 @@ func (h *Handler) enricher(r *http.Request, length int64, makes *atomic.Bool) *a
 		e.Number = h.numbers(r, who)
 	}
 	return e
+}
+
+// ruledFor is how long the documents of one write take the rule of the one before that went to the same name. It is little beside known.
+const ruledFor = 100 * time.Millisecond
+
+// ruled is the rule of the last document of a write whose index was prepared.
+type ruled struct {
+	index  string
+	whole  bool
+	rule   *adapters.Rule
+	change int // the catalog's when it was asked
+	until  time.Time
+}
+
+func (l *ruled) holds(index string, whole bool, change int) bool {
+	return l.rule != nil && l.index == index && l.whole == whole && l.change == change && time.Now().Before(l.until)
 }
 
 // guarded runs a step of the dialect and turns its panic, a bug of ours that no client is to pay for, into an error.

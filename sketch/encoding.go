@@ -83,13 +83,18 @@ func (s Sketch) String() string {
 	return string(text)
 }
 
+// strict refuses what encoding gives no text: base64 with bits left over.
+var strict = base64.StdEncoding.Strict()
+
 // UnmarshalText reads a stored form; it implements [encoding.TextUnmarshaler]. On an error s is left unchanged. What it accepts,
 // MarshalText gives back byte for byte.
 func (s *Sketch) UnmarshalText(text []byte) error {
 	if len(text) > base64.StdEncoding.EncodedLen(headerSize+binary.MaxVarintLen32+maxPayload) {
 		return fmt.Errorf("%w: %d characters are too long", ErrMalformed, len(text))
 	}
-	raw, err := base64.StdEncoding.Strict().AppendDecode(nil, text)
+	raw := make([]byte, base64.StdEncoding.DecodedLen(len(text)))
+	n, err := strict.Decode(raw, text)
+	raw = raw[:n]
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrMalformed, err)
 	}

@@ -44,7 +44,9 @@ func (c *Clock) Run(exchange adapters.Exchange, engine func(*adapters.Request) *
 			c.over, reply = true, nil
 			continue
 		}
-		reply = engine(request)
+		if reply, err = askAll(request, engine); err != nil {
+			return nil, err
+		}
 	}
 	return nil, errors.New("the exchange does not end")
 }

@@ -3,6 +3,7 @@ package adaptertest
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -28,9 +29,34 @@ func Run(exchange adapters.Exchange, engine func(*adapters.Request) *adapters.Re
 		if err != nil || answer != nil {
 			return answer, err
 		}
-		reply = engine(request)
+		if reply, err = askAll(request, engine); err != nil {
+			return nil, err
+		}
 	}
 	return nil, errors.New("the exchange does not end")
+}
+
+// askAll asks an engine for a request and those beside it.
+func askAll(r *adapters.Request, engine func(*adapters.Request) *adapters.Reply) (*adapters.Reply, error) {
+	if 1+len(r.Beside) > adapters.MaxAtOnce {
+		return nil, fmt.Errorf("%d requests at once", 1+len(r.Beside))
+	}
+	reply := engine(r)
+	first := *reply
+	for _, beside := range r.Beside {
+		next := engine(beside)
+		if len(beside.Beside) > 0 {
+			return nil, errors.New("requests beside one that goes beside")
+		}
+		if first.Status/100 == 2 && next.Status/100 != 2 {
+			return next, nil
+		}
+		first.Beside = append(first.Beside, next)
+	}
+	if first.Status/100 != 2 {
+		return reply, nil
+	}
+	return &first, nil
 }
 
 // trial is a request with all that it takes to answer it.

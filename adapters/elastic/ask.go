@@ -31,6 +31,7 @@ type reading struct {
 	deciding   []adapters.Deciding // and what hits are folded and chosen by beside them
 	only       []document          // the documents wanted, if not all
 	numbered   bool                // hits are told by their sequence numbers
+	uncounted  bool                // how many hits there are in all is at hand, or comes later: to count them takes a look at each
 }
 
 // document is what tells a document from all others.
@@ -39,6 +40,9 @@ type document struct{ index, id string }
 // ask returns the body of a reading, and the names of URL parameters that it makes void.
 func (q *query) ask(r reading) (body []byte, void []string, err error) {
 	void = []string{"from", "size", "filter_path"}
+	if r.uncounted {
+		void = append(void, "track_total_hits")
+	}
 	if r.settled {
 		void = append(void, once...)
 		void = append(void, "suggest_field", "suggest_mode", "suggest_size", "suggest_text")
@@ -70,8 +74,14 @@ func (q *query) ask(r reading) (body []byte, void []string, err error) {
 		set("_source", source)
 		void = append(void, ofSource[0])
 	}
-	if r.only != nil {
-		set("post_filter", onlyThese(adapters.Get(q.members, "post_filter"), r.only, r.numbered))
+	if r.uncounted {
+		set("track_total_hits", []byte("false"))
+	}
+	switch {
+	case r.only != nil && q.narrows():
+		set("query", within(adapters.Get(q.members, "query"), theseDocuments(r.only, r.numbered)))
+	case r.only != nil:
+		set("post_filter", filteredToo(adapters.Get(q.members, "post_filter"), theseDocuments(r.only, r.numbered)))
 	}
 	if err == nil && r.numbered {
 		body, err = withNumbers(body, r.sketchOnly)

@@ -60,6 +60,7 @@ var atTop = adapters.Cuts{Drop: func(path []string) bool { return len(path) == 1
 // inDocument cuts our fields out of a document's source, and out of what is extracted or highlighted beside it: of a script's
 // result too, which may be the source. The engine leaves out what it finds nothing for, but for a source.
 var inDocument = adapters.Cuts{
+	Ours: true,
 	Drop: func(path []string) bool {
 		last := len(path) - 1
 		if last == 0 || !adapters.Our(path[last]) {

@@ -1,11 +1,8 @@
 package elastic
 
 import (
-	"bytes"
 	"errors"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/rerank"
@@ -28,7 +25,9 @@ type collapse struct {
 	numbered bool                // hits are told by their sequence numbers
 	named    bool                // that can't be
 	apart    bool                // what is judged can't be read in the client's own reading
-	picks    bool                // sources may be picked by id; all but the page's hits then comes with the first sketches
+	picks    bool                // sources may be picked; all but the page's hits then comes with the first sketches
+	scatters bool                // the page's hits can stand anywhere in the window
+	alone    bool                // hits told by their sequence numbers are all of one shard
 
 	span      rerank.Span     // what was asked last
 	fetch     fetch           // how its sources were asked for
@@ -37,12 +36,14 @@ type collapse struct {
 	read      sources         // the last reading whose sketches were looked at
 	full      sources         // the last reading with sources
 	baseReply *adapters.Reply // the first that holds everything but the page's hits
+	base      frame           // it, around its hits
 	total     int             // the engine's count, -1 where it gave none
 	listTotal int             // that of the list that is collapsed
 	lowest    bool            // the engine says that there may be more
 	lacking   int             // hits without a sketch, of the longest reading
 	empty     bool            // the page holds nothing; base is all that lacks
 	plain     bool            // the client's own search was asked, whose reply is the answer
+	hitBytes  int             // how long the hits of the last reading with sources are, in the mean; 0 where the client wants but a part of them
 	rounds    int             // how often the engine was asked
 	coding    []string        // the content coding of its last reply with sources
 	longer    bool            // the list is one of more neighbours than the client's own
@@ -85,9 +86,14 @@ func (c *collapse) readTexts(texts bool) {
 	}
 	window, sources := c.page.Whole || c.page.Transitive, c.show.Expand == adapters.ExpandSource
 	// Else the page's and those folded into it are read when it is known which they are.
+	c.page.HitBytes = 0
+	if c.weighs() && !texts {
+		c.page.HitBytes = c.scope.HitBytes
+	}
+	c.scatters = window || sources
 	c.page.Sources = sources && !window && c.page.From == 0 && !c.page.SketchFirst
 	if c.baseReply == nil {
-		c.picks = c.near == nil && c.q.picks() && (window || sources)
+		c.picks = c.near == nil && c.q.picks()
 	}
 	c.pager, c.numbered = rerank.NewPager(c.page), c.numbers()
 }
@@ -160,7 +166,7 @@ func (c *collapse) reading() reading {
 		from: c.span.From, size: c.span.To - c.span.From, sketchOnly: c.span.SketchOnly,
 		settled: c.baseReply != nil || !c.basic(),
 	}
-	r.numbered = c.numbered
+	r.numbered, r.uncounted = c.numbered, r.settled && !c.totals() && c.q.picks()
 	if r.judged = c.judged; r.judged {
 		r.deciding = c.deciding
 	}
@@ -181,6 +187,11 @@ func (c *collapse) reading() reading {
 	return r
 }
 
+// totals reports whether the engine's count is wanted of the reading asked last, whatever stands beside its hits.
+func (c *collapse) totals() bool {
+	return c.near != nil || c.longer || c.judged && (c.show.Collapsed || c.show.DryRun)
+}
+
 // foldedBehind returns the ranks folded into those of the page, if they are to be shown with their sources.
 func (c *collapse) foldedBehind(page []int) (ranks []int) {
 	if c.show.Expand == adapters.ExpandSource {
@@ -191,6 +202,21 @@ func (c *collapse) foldedBehind(page []int) (ranks []int) {
 		}
 	}
 	return ranks
+}
+
+// weighs reports whether it matters how long the hits are: where they come with their whole source, and need not.
+func (c *collapse) weighs() bool { return c.q.whole && c.near == nil && c.q.picks() && c.q.narrows() }
+
+// weigh notes how long the hits of the reading asked last are, if they come as the client wants them.
+func (c *collapse) weigh(list []hit) {
+	if c.span.SketchOnly || len(list) == 0 || !c.weighs() {
+		return
+	}
+	c.hitBytes = 0
+	for i := range list {
+		c.hitBytes += len(list[i].raw)
+	}
+	c.hitBytes /= len(list)
 }
 
 // fields returns the sketched fields of the rules that compute, of those that match behind the target.
@@ -209,31 +235,33 @@ func (c *collapse) take(reply *adapters.Reply) error {
 	case c.uncounted != nil:
 		return c.takeCount(reply)
 	}
-	list, total, lowest, err := readHits(reply.Body, c.deciding)
+	l, err := readListing(reply.Body, c.deciding)
 	if err != nil {
 		return err
 	}
 	if !c.span.SketchOnly {
 		c.coding = reply.Header["Content-Encoding"]
 	}
+	c.weigh(l.hits)
 	if !c.fetch.picked {
-		list = c.q.cut(list, c.fetch.from)
+		l.hits = c.q.cut(l.hits, c.fetch.from)
 	}
-	c.keep(reply, list)
-	hits, err := c.comparable(list)
+	c.keep(reply, l.hits)
+	hits, err := c.comparable(l.hits)
 	if c.name(nil, err) {
 		return nil
 	} else if err != nil {
 		return err
 	}
+	list := rawOf(l.hits)
 	if c.judged {
-		c.read, c.listTotal, c.lowest = sources{list: list, texts: c.atHand()}, total, lowest
+		c.read, c.listTotal, c.lowest = sources{list: list, texts: c.atHand()}, l.total, l.lowest
 		if c.span.SketchOnly && c.show.Expand == adapters.ExpandOff && !c.show.DryRun {
 			c.read.list = nil // no one looks at them any more
 		}
 	}
 	if c.baseReply == nil && c.basic() {
-		c.baseReply, c.total = reply, total
+		c.baseReply, c.base, c.total = reply, l.frame, l.total
 	}
 	switch {
 	case c.empty:
@@ -243,7 +271,7 @@ func (c *collapse) take(reply *adapters.Reply) error {
 		c.readTexts(true)
 	case c.judged && !c.span.SketchOnly && c.apart:
 		return errMoved // as above, what decides
-	case c.near != nil && c.settle(reply, total, hits):
+	case c.near != nil && c.settle(reply, l.total, hits):
 	case c.span.Ranks != nil:
 		c.takeSources(list, hits)
 	default:
@@ -257,17 +285,11 @@ func (c *collapse) take(reply *adapters.Reply) error {
 }
 
 // comparable returns what is compared of the hits, and counts those that lack a sketch.
-func (c *collapse) comparable(list [][]byte) ([]rerank.Hit, error) {
+func (c *collapse) comparable(list []hit) ([]rerank.Hit, error) {
 	c.judge.Reset()
-	hits := make([]rerank.Hit, len(list))
-	var err error
-	for i, raw := range list {
-		if i%adapters.BetweenLooks == 0 && c.judged && c.struck() {
-			return nil, adapters.ErrLate
-		}
-		if hits[i], err = c.hit(raw); err != nil {
-			return nil, err
-		}
+	hits, err := c.judgeHits(list)
+	if err != nil {
+		return nil, err
 	}
 	if c.judged && c.judge.Lacking > 0 && c.struck() {
 		return nil, adapters.ErrLate
@@ -276,97 +298,41 @@ func (c *collapse) comparable(list [][]byte) ([]rerank.Hit, error) {
 	return hits, nil
 }
 
-var errMoved = errors.New("the list moved between two readings")
-
-// hitsOf returns the hits of a reply as they stand, and the engine's count or -1.
-func hitsOf(reply []byte) (list [][]byte, total int, err error) {
-	list, total, _, err = readHits(reply, nil)
-	return list, total, err
-}
-
-// readHits returns the hits of a reply as they stand, and the engine's count or -1; lowest says that there may be more. A
-// shard that failed leaves its hits out: where that can be for what we asked, be it our field, a deciding one, or more ranks
-// than an index of several grants, that is ErrWidened.
-func readHits(reply []byte, deciding []adapters.Deciding) (list [][]byte, total int, lowest bool, err error) {
-	root, err := adapters.Members(reply)
-	if err != nil {
-		return nil, 0, false, err
-	}
-	if failedForUs(adapters.Get(root, "_shards"), deciding) {
-		return nil, 0, false, adapters.ErrWidened
-	}
-	outer, err := adapters.Members(adapters.Get(root, "hits"))
-	if err != nil {
-		return nil, 0, false, err
-	}
-	count := adapters.Get(outer, "total")
-	if members, err := adapters.Members(count); err == nil {
-		count, lowest = adapters.Get(members, "value"), string(adapters.Get(members, "relation")) == `"gte"`
-	}
-	if total, err = strconv.Atoi(string(count)); err != nil {
-		total = -1
-	}
-	list, err = adapters.Elements(adapters.Get(outer, "hits"))
-	return list, total, lowest, err
-}
-
-// ours are words in the failures of shards that what we ask can be the reason of: limits of an index on ranks and extracted
-// fields (index.max_result_window and the like), our field mapped otherwise, memory and load. A shard that is not there, or
-// can't run the client's query, fails for the client's own search too.
-var ours = [][]byte{
-	[]byte("[index.max_"), []byte(adapters.SketchField), []byte("circuit_breaking_exception"),
-	[]byte("rejected_execution_exception"),
-}
-
-// failedForUs reports whether a shard failed that may answer the client's own search.
-func failedForUs(shards []byte, deciding []adapters.Deciding) bool {
-	members, err := adapters.Members(shards)
-	if err != nil {
-		return false
-	}
-	if failed := adapters.Get(members, "failed"); failed == nil || string(failed) == "0" {
-		return false
-	}
-	failures, err := adapters.Elements(adapters.Get(members, "failures"))
-	if err != nil {
-		return true
-	}
-	return slices.ContainsFunc(failures, func(failure []byte) bool {
-		return blames(failure, deciding) || slices.ContainsFunc(ours, func(word []byte) bool { return bytes.Contains(failure, word) })
-	})
-}
-
-func (c *collapse) hit(raw []byte) (rerank.Hit, error) {
-	members, err := adapters.Members(raw)
-	if err != nil {
-		return rerank.Hit{}, err
-	}
-	index, ok := adapters.Text(adapters.Get(members, "_index"))
-	if !ok {
-		return rerank.Hit{}, errors.New("a hit without _index")
-	}
-	id, err := c.idOf(members)
-	if err != nil {
-		return rerank.Hit{}, err
-	}
-	if !c.judged {
-		return adapters.Unjudged(index, id), nil
-	}
-	extracted, _ := adapters.Members(adapters.Get(members, "fields")) // there are none where none has a value
-	seen := adapters.Seen{Index: c.d.ruleName(index), ID: id, Stored: storedSketch(extracted)}
-	if len(c.deciding) > 0 {
-		seen.Values = valuesIn(extracted)
-	}
-	seen.Document = func(*adapters.Rule) []byte {
+// judgeHits returns what is compared of the hits of the reading asked last.
+func (c *collapse) judgeHits(list []hit) ([]rerank.Hit, error) {
+	hits := make([]rerank.Hit, len(list))
+	var told teller
+	var at *hit
+	document := func(*adapters.Rule) []byte {
 		if !c.atHand() {
 			return nil
 		}
-		return sourceIn(members)
+		return orEmpty(at.at(at.source))
 	}
-	hit := c.judge.Hit(seen)
-	hit.ID = adapters.Unjudged(index, id).ID // two indices can stand behind one name
-	return hit, nil
+	for i := range list {
+		if i%adapters.BetweenLooks == 0 && c.judged && c.struck() {
+			return nil, adapters.ErrLate
+		}
+		at = &list[i]
+		index, key, err := told.of(c, at)
+		switch {
+		case err != nil:
+			return nil, err
+		case !c.judged:
+			hits[i] = rerank.Hit{ID: key}
+			continue
+		}
+		seen := adapters.Seen{Index: index, Key: key, Stored: sketchIn(at.at(at.sketch)), Document: document}
+		if len(c.deciding) > 0 {
+			fields, _ := adapters.Members(at.at(at.fields)) // there are none where none has a value
+			seen.Values = valuesIn(fields)
+		}
+		hits[i] = c.judge.Hit(seen)
+	}
+	return hits, nil
 }
+
+var errMoved = errors.New("the list moved between two readings")
 
 // atHand reports whether the reading asked last shows the texts of its hits.
 func (c *collapse) atHand() bool {
@@ -374,36 +340,4 @@ func (c *collapse) atHand() bool {
 		return c.texts
 	}
 	return c.own.known && (c.own.filter == nil || c.texts && c.judged)
-}
-
-// sourceIn returns a hit's source, of which there is none where no field of it was let through.
-func sourceIn(hit []adapters.Member) []byte {
-	if source := adapters.Get(hit, "_source"); source != nil {
-		return source
-	}
-	return []byte("{}")
-}
-
-// storedSketch returns our field's value among the fields extracted from a hit, or nothing. OpenSearch gives it once for each
-// time that it was asked for, be it by a pattern of the client's.
-func storedSketch(fields []adapters.Member) string {
-	values, err := adapters.Elements(adapters.Get(fields, adapters.SketchField))
-	if err != nil || len(values) == 0 {
-		return ""
-	}
-	for _, value := range values[1:] {
-		if !bytes.Equal(value, values[0]) {
-			return ""
-		}
-	}
-	text, _ := adapters.Text(values[0])
-	return padded(text)
-}
-
-// padded returns base64 with the padding that OpenSearch leaves out when it shows a binary field.
-func padded(text string) string {
-	if missing := -len(text) & 3; missing < 3 && !strings.HasSuffix(text, "=") {
-		return text + "=="[:missing]
-	}
-	return text
 }

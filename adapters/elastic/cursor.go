@@ -47,7 +47,7 @@ func (q *query) leftAmong(scope adapters.Scope) string {
 }
 
 // cut returns the part of a reading that was asked for: behind a cursor every reading begins at the cursor.
-func (q *query) cut(list [][]byte, from int) [][]byte {
+func (q *query) cut(list []hit, from int) []hit {
 	if q.after == nil {
 		return list
 	}
@@ -170,14 +170,14 @@ func (s *cursored) takeOwn(reply *adapters.Reply) (*adapters.Request, *adapters.
 	if err := s.refused(reply); err != nil {
 		return nil, nil, err
 	}
-	list, _, _, err := readHits(reply.Body, s.deciding)
+	l, err := readListing(reply.Body, s.deciding)
 	if errors.Is(err, adapters.ErrWidened) {
 		return nil, nil, err
 	} else if err != nil {
 		return nil, nil, adapters.NotUnderstood(err)
 	}
-	s.keep(reply, s.q.cut(list, s.fetch.from))
-	if s.own = reply; len(list) == 0 {
+	s.keep(reply, s.q.cut(l.hits, s.fetch.from))
+	if s.own = reply; len(l.hits) == 0 {
 		return s.goOn(new(rerank.Walk))
 	}
 	if s.struck() {
@@ -235,11 +235,12 @@ func (s *cursored) takeBefore(reply *adapters.Reply) (*adapters.Request, *adapte
 // rebuilt returns what was shown in front of the client's own page by the first ranks of the list, nil where that can't be told;
 // errMoved if sketches have to be computed from texts.
 func (s *cursored) rebuilt(reply []byte) (*rerank.Walk, error) {
-	list, _, _, err := readHits(reply, s.deciding)
+	l, err := readListing(reply, s.deciding)
 	if err != nil {
 		return nil, err
 	}
-	own, _, err := hitsOf(s.own.Body)
+	list := l.hits
+	own, err := readListing(s.own.Body, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -249,7 +250,7 @@ func (s *cursored) rebuilt(reply []byte) (*rerank.Walk, error) {
 	}
 	unjudged := *s.collapse
 	unjudged.judged = false
-	first, err := unjudged.hit(own[0])
+	first, err := unjudged.judgeHits(own.hits[:1])
 	if err != nil {
 		return nil, err
 	}
@@ -258,11 +259,11 @@ func (s *cursored) rebuilt(reply []byte) (*rerank.Walk, error) {
 		if rank%adapters.BetweenLooks == 0 && s.struck() {
 			return nil, adapters.ErrLate
 		}
-		if hits[rank].ID == first.ID {
+		if hits[rank].ID == first[0].ID {
 			return walk, nil
 		}
 		hit := &hits[rank]
-		if tied := rank > 0 && canonical(sortOf(list[rank])) == cursor && canonical(sortOf(list[rank-1])) == cursor; tied {
+		if tied := rank > 0 && canonical(list[rank].at(list[rank].sort)) == cursor && canonical(list[rank-1].at(list[rank-1].sort)) == cursor; tied {
 			hit = &rerank.Hit{} // the cursor leads past it, shown or not: it hides nothing
 		}
 		walk.Take(hit, s.window)
@@ -275,17 +276,11 @@ func (s *cursored) rebuilt(reply []byte) (*rerank.Walk, error) {
 }
 
 // judgedHits returns what is compared of the hits of a reading that is none of the page's; errMoved if texts lack.
-func (c collapse) judgedHits(list [][]byte, span rerank.Span, texts bool) (hits []rerank.Hit, err error) {
+func (c collapse) judgedHits(list []hit, span rerank.Span, texts bool) (hits []rerank.Hit, err error) {
 	c.span, c.texts, c.judged, c.judge = span, texts, true, adapters.NewJudge(c.rules, c.q.controls)
 	c.judge.Late = c.late
-	hits = make([]rerank.Hit, len(list))
-	for i, raw := range list {
-		if i%adapters.BetweenLooks == 0 && c.struck() {
-			return nil, adapters.ErrLate
-		}
-		if hits[i], err = c.hit(raw); err != nil {
-			return nil, err
-		}
+	if hits, err = c.judgeHits(list); err != nil {
+		return nil, err
 	}
 	switch {
 	case c.judge.Lacking > 0 && c.struck():

@@ -60,7 +60,8 @@ type fakeBody struct {
 	Filter json.RawMessage   `json:"post_filter"`
 	Stored string            `json:"stored_fields"`
 	Seq    bool              `json:"seq_no_primary_term"`
-	Query  any
+	Query  json.RawMessage
+	Totals *bool `json:"track_total_hits"`
 	Sort   any
 	Aggs   any
 }
@@ -79,11 +80,15 @@ func fakeSearch(body []byte, list []adaptertest.Document) ([]byte, int) {
 	if b.From < 0 || size < 0 || b.From > maxResultWindow || b.From+size > maxResultWindow {
 		return fakeError("Result window is too large"), 400
 	}
-	if b.Filter != nil {
+	filter := b.Filter
+	if bytes.HasPrefix(b.Query, []byte(`{"bool":{"must":[`)) {
+		filter = b.Query
+	}
+	if filter != nil {
 		list = slices.DeleteFunc(slices.Clone(list), func(d adaptertest.Document) bool {
-			only := onlyThese(nil, []document{{d.Index, d.ID}}, false) // the fake knows ours alone
-			return !bytes.Contains(b.Filter, only[bytes.Index(only, []byte(`"_index":`)):bytes.Index(only, []byte(`}}`))]) ||
-				!bytes.Contains(b.Filter, strconv.AppendQuote(nil, d.ID)) && !bytes.Contains(b.Filter, fmt.Append(nil, fakeNumber(d.ID)))
+			only := theseDocuments([]document{{d.Index, d.ID}}, false) // the fake knows ours alone
+			named := bytes.Contains(filter, only[bytes.Index(only, []byte(`"_index":`)):bytes.Index(only, []byte(`}}`))])
+			return !(named && bytes.Contains(filter, strconv.AppendQuote(nil, d.ID)) || bytes.Contains(filter, fmt.Append(nil, fakeNumber(d.ID))))
 		})
 	}
 	indices := map[string]bool{}
@@ -95,12 +100,15 @@ func fakeSearch(body []byte, list []adaptertest.Document) ([]byte, int) {
 	for i, document := range page {
 		hits[i] = fakeHit(document, b)
 	}
-	aggs := ""
+	aggs, total := "", fmt.Sprintf(`"total":{"value":%d,"relation":"eq"},`, len(list))
+	if b.Totals != nil && !*b.Totals {
+		total = ""
+	}
 	if b.Aggs != nil {
 		aggs = `,"aggregations":{"a":{"value":1}}`
 	}
-	return fmt.Appendf(nil, `{"took":1,"timed_out":false,"_shards":{"total":%d,"failed":0},"hits":{"total":{"value":%d,"relation":"eq"},"max_score":1.0,"hits":[%s]}%s}`,
-		len(indices), len(list), bytes.Join(hits, []byte(",")), aggs), 200
+	return fmt.Appendf(nil, `{"took":1,"timed_out":false,"_shards":{"total":%d,"failed":0},"hits":{%s"max_score":1.0,"hits":[%s]}%s}`,
+		len(indices), total, bytes.Join(hits, []byte(",")), aggs), 200
 }
 
 // fakeNumber is the sequence number of a document.

@@ -10,14 +10,14 @@ import (
 type ownPage struct {
 	collapse
 	reply *adapters.Reply
-	list  [][]byte // from rank 0 on
+	list  []hit // from rank 0 on
 }
 
 // struck reports whether the time for the search is over.
 func (c *collapse) struck() bool { return c.late != nil && c.late() }
 
 // keep keeps a reading that holds the client's own page whole: the first of the client's own list that shows all that it asked for.
-func (c *collapse) keep(reply *adapters.Reply, list [][]byte) {
+func (c *collapse) keep(reply *adapters.Reply, list []hit) {
 	if c.ownPage == nil && c.baseReply == nil && c.basic() && !c.span.SketchOnly && !c.longer && !c.fetch.picked && c.fetch.from == 0 &&
 		(c.fetch.to >= c.q.from+c.q.size) {
 		c.ownPage = &ownPage{*c, reply, list}
@@ -41,11 +41,11 @@ func (o *ownPage) body() ([]byte, error) {
 	hits := make([][]byte, len(page))
 	for i, hit := range page {
 		var err error
-		if hits[i], err = o.bare(hit); err != nil {
+		if hits[i], err = o.bare(hit.raw); err != nil {
 			return nil, err
 		}
 	}
-	body, err := withHits(o.reply.Body, hits, nil)
+	body, err := withHits(o.reply.Body, hits)
 	if err != nil || o.q.shown {
 		return body, err
 	}

@@ -55,16 +55,16 @@ func (d Dialect) LookedAt(l adapters.Look, reply *adapters.Reply) (adapters.Look
 	if reply.Status >= 300 {
 		return adapters.Looked{}, refusalOf(reply.Status, reply.Body)
 	}
-	list, total, _, err := readHits(reply.Body, l.Deciding)
+	read, err := readListing(reply.Body, l.Deciding)
 	if errors.Is(err, adapters.ErrWidened) {
 		return adapters.Looked{}, &refusal{status: 400, reason: failureIn(reply.Body)}
 	}
 	if err != nil {
 		return adapters.Looked{}, adapters.NotUnderstood(err)
 	}
-	looked := adapters.Looked{Total: total}
-	for _, raw := range list {
-		hit, err := d.lookedHit(raw)
+	looked := adapters.Looked{Total: read.total}
+	for i := range read.hits {
+		hit, err := d.lookedHit(read.hits[i].raw)
 		if err != nil {
 			return adapters.Looked{}, adapters.NotUnderstood(err)
 		}

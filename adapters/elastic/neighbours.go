@@ -235,16 +235,15 @@ func (c *collapse) goOn(read rerank.Span, hits []rerank.Hit, length int) {
 
 // shardsOf returns how many shards answered a search.
 func shardsOf(reply []byte) int {
-	root, err := adapters.Members(reply)
-	if err != nil {
-		return 0
+	r := adapters.NewReader(reply)
+	for r.Enter('{'); r.Next(); { // they stand in front of the hits
+		if string(r.Key()) == "_shards" {
+			shards, _ := adapters.Members(r.Value())
+			n, _ := strconv.Atoi(string(adapters.Get(shards, "total"))) // 0 is none known
+			return n
+		}
 	}
-	shards, err := adapters.Members(adapters.Get(root, "_shards"))
-	if err != nil {
-		return 0
-	}
-	n, _ := strconv.Atoi(string(adapters.Get(shards, "total"))) // 0 is none known
-	return n
+	return 0
 }
 
 // uncounted is a longer list in which something folds, when it is to be found out how long the client's own is.
@@ -262,17 +261,18 @@ func (c *collapse) askCount() (body []byte, void []string, err error) {
 
 // takeCount takes its reply, which holds all that stands beside the client's hits.
 func (c *collapse) takeCount(reply *adapters.Reply) error {
-	_, total, err := hitsOf(reply.Body)
+	l, err := readListing(reply.Body, nil)
 	if err != nil {
 		return err
 	}
+	total := l.total
 	read := c.uncounted
 	c.uncounted = nil
 	if !c.folds(read.hits[:min(len(read.hits), max(total, 0), read.near.ranks)]) {
 		c.askOwn()
 		return nil
 	}
-	c.baseReply, c.total, c.most = reply, total, 0
+	c.baseReply, c.base, c.total, c.most = reply, l.frame, total, 0
 	c.goOn(read.span, read.hits, total)
 	return nil
 }

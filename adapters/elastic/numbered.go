@@ -3,7 +3,6 @@ package elastic
 import (
 	"bytes"
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
@@ -36,20 +35,21 @@ func (q *query) asksNumbers() bool {
 	return value == "true" || inURL && value == ""
 }
 
-// idOf returns what tells a hit from the others of its index.
-func (c *collapse) idOf(hit []adapters.Member) (id string, err error) {
+// appendID appends what tells a hit from the others of its index.
+func (c *collapse) appendID(dst []byte, h *hit) ([]byte, error) {
 	if c.numbered {
-		number, term := adapters.Get(hit, "_seq_no"), adapters.Get(hit, "_primary_term")
+		number, term := h.at(h.number), h.at(h.term)
 		if len(number) == 0 || number[0] == '-' || len(term) == 0 { // an index can be without them
-			return "", errUnnumbered
+			return nil, errUnnumbered
 		}
-		return string(number) + "." + string(term) + "." + string(adapters.Get(hit, "sort")), nil
+		dst = append(append(append(dst, number...), '.'), term...)
+		return append(append(dst, '.'), h.at(h.sort)...), nil
 	}
-	id, ok := adapters.Text(adapters.Get(hit, "_id"))
+	id, ok := adapters.Text(h.at(h.id))
 	if !ok {
-		return "", errors.New("a hit without _id")
+		return nil, errors.New("a hit without _id")
 	}
-	return id, nil
+	return append(dst, id...), nil
 }
 
 // unnumbered returns a hit less the sequence numbers that only we asked for.
@@ -60,12 +60,17 @@ func (c *collapse) unnumbered(hit []byte) ([]byte, error) {
 	return adapters.Cut(hit, func(key string) bool { return key == "_seq_no" || key == "_primary_term" })
 }
 
-// name begins the page anew if its hits have to be told by their ids: some lack a number, or sources are to be picked from
+// name notes whether the hits are of one shard, and begins the page anew if its hits have to be told by their ids: some lack a number, or sources are to be picked from
 // several shards, which share numbers.
 func (c *collapse) name(reply []byte, err error) bool {
-	if err == nil && c.numbered && c.span.SketchOnly && c.picks && shardsOf(reply) != 1 {
-		if span, more := c.pager.Next(); more && span.Ranks != nil && c.fetchFor(span, nil).picked {
-			err = errUnnumbered
+	if err == nil && c.numbered && c.span.SketchOnly && c.picks {
+		c.alone = shardsOf(reply) == 1
+	}
+	if err == nil && c.numbered && c.span.SketchOnly && c.scatters && !c.alone {
+		if span, more := c.pager.Next(); more && span.Ranks != nil {
+			if f := c.fetchFor(span, nil); f.wide() && c.pickable(&f) {
+				err = errUnnumbered
+			}
 		}
 	}
 	if !errors.Is(err, errUnnumbered) {
@@ -86,14 +91,14 @@ func withNumbers(body []byte, sketchOnly bool) ([]byte, error) {
 	return body, err
 }
 
-// numbersOf returns a filter for documents that are told by their sequence numbers.
-func numbersOf(ids []string) []byte {
+// numbersOf returns a filter for documents of one shard that are told by their sequence numbers.
+func numbersOf(list []document) []byte {
 	out := []byte(`{"terms":{"_seq_no":[`)
-	for i, id := range slices.Sorted(slices.Values(ids)) {
+	for i, d := range list {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		number, _, _ := strings.Cut(id, ".")
+		number, _, _ := strings.Cut(d.id, ".")
 		out = append(out, number...)
 	}
 	return append(out, `]}}`...)

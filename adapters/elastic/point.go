@@ -251,7 +251,7 @@ func (s *pointed) outside(reply *adapters.Reply) (*adapters.Reply, error) {
 	}
 	out := *reply
 	if changed {
-		if out.Body, err = withHits(out.Body, list, nil); err != nil {
+		if out.Body, err = withHits(out.Body, list); err != nil {
 			return nil, err
 		}
 	}

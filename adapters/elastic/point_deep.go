@@ -132,7 +132,7 @@ func (r *deepReading) take(s *pointed, reply *adapters.Reply) (*adapters.Reply, 
 func (r *deepReading) ended(s *pointed) (*adapters.Reply, *adapters.Request, error) {
 	out := *r.first
 	var err error
-	if out.Body, err = withHits(out.Body, r.list, nil); err != nil {
+	if out.Body, err = withHits(out.Body, r.list); err != nil {
 		return nil, nil, err
 	}
 	plain, err := s.outside(&out)

@@ -137,6 +137,7 @@ func movedRequest() *adapters.Request {
 	return &adapters.Request{
 		Method: "POST", Path: "/news-1/_search", RawQuery: "preference=me&pretty",
 		Header: adapters.Header{"Authorization": {"mine"}, "Content-Type": {"application/json"}},
-		Body:   []byte(`{"from":150,"size":20,"query":{"match_all":{}}}`),
+		// The page's hits can't be picked from such a list: they are read where they stood.
+		Body: []byte(`{"from":150,"size":20,"query":{"percolate":{}}}`),
 	}
 }

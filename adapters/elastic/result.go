@@ -27,14 +27,15 @@ func (c *collapse) result() ([]byte, error) {
 				return nil, err
 			}
 		}
-		if body, err = withHits(body, page, c.collapsedTotal); err != nil {
-			return nil, err
-		}
+		body = c.base.with(page, c.collapsedTotal())
 	}
 	if c.q.shown {
 		return body, nil
 	}
-	return adapters.Cleaned(body, inDocument), nil
+	if c.plain { // it is the engine's own
+		return adapters.Cleaned(body, inDocument), nil
+	}
+	return adapters.CleanedInPlace(body, inDocument), nil
 }
 
 // shower returns what shows the groups of the ranks read.
@@ -65,20 +66,21 @@ func (c *collapse) shower() *shower {
 	}
 }
 
-// collapsedTotal puts the collapsed list's total into the object around the hits, where that is asked for.
-func (c *collapse) collapsedTotal(outer []byte) ([]byte, error) {
+// collapsedTotal returns what stands in place of the reply's total where that of the collapsed list is asked for, nil elsewhere.
+func (c *collapse) collapsedTotal() []byte {
+	total := c.base.of(c.base.count)
 	switch {
 	case !c.show.Collapsed && c.most > 0:
-		return withTotal(outer, 0, 0, c.most)
+		return totalOf(total, 0, 0, c.most)
 	case !c.show.Collapsed:
-		return outer, nil
+		return nil
 	}
 	stats := c.pager.Stats()
 	read, folded := min(stats.Read, c.page.Window), stats.Folded // alike on all pages
 	if before := c.page.After; before != nil {
 		read, folded = read+before.Ranks(), folded+before.Folded()
 	}
-	return withTotal(outer, max(c.listTotal, read), folded, c.page.Length)
+	return totalOf(total, max(c.listTotal, read), folded, c.page.Length)
 }
 
 // bare returns a hit less what we asked for: the fields extracted, and texts that the client does not see.
@@ -89,6 +91,9 @@ func (c *collapse) bare(hit []byte) ([]byte, error) {
 	hit, err := c.unnumbered(hit)
 	if err != nil {
 		return nil, err
+	}
+	if !c.q.shown && c.show.Expand == adapters.ExpandOff && (c.apart || len(c.deciding) == 0) {
+		return hit, nil // our fields are all that was extracted for us: they go from the whole reply at once
 	}
 	members, err := adapters.Members(hit)
 	if err != nil {
@@ -125,6 +130,7 @@ func (c *collapse) extracted(field string) bool {
 func (c *collapse) outcome() adapters.Outcome {
 	stats := c.pager.Stats()
 	o := adapters.OutcomeOf(c.q.target, c.page, stats, c.lacking, c.total)
+	o.HitBytes = c.hitBytes
 	o.Rounds, o.DryRun, o.Sketches = c.rounds, c.show.DryRun, c.judge.Sketches()
 	if o.DryRun || c.longer {
 		o.Raw = max(c.listTotal, stats.Read)

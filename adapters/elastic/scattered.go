@@ -9,8 +9,13 @@ import (
 	"github.com/neardup/sidecar/rerank"
 )
 
-// spanAlways is how many ranks are read in a row rather than picked: the ids would be no shorter.
-const spanAlways = 50
+const (
+	// spanAlways is how many ranks are read in a row rather than picked where all hits are scored again either way: the ids would be no
+	// shorter.
+	spanAlways = 50
+	// mostPicked is how many are picked at most from a row that is no longer than that or not much longer than they are.
+	mostPicked = 1000
+)
 
 // fetch is how the sources of some ranks are read: in a row from a rank on, or picked.
 type fetch struct {
@@ -25,9 +30,17 @@ func (c *collapse) fetchFor(span rerank.Span, more []int) fetch {
 	slices.Sort(f.ranks)
 	f.ranks = slices.Compact(f.ranks)
 	f.from, f.to = min(span.From, f.ranks[0]), max(span.To, f.ranks[len(f.ranks)-1]+1)
-	f.picked = c.picks && f.to-f.from > max(spanAlways, 3*len(f.ranks)) &&
-		!slices.ContainsFunc(f.ranks, func(rank int) bool { return c.pager.Hit(rank) == nil }) && c.indices(f.ranks) <= mostIndices
+	worth := f.wide() || c.q.narrows() && len(f.ranks) <= mostPicked
+	f.picked = worth && (!c.numbered || c.alone) && c.pickable(&f)
 	return f
+}
+
+// wide reports whether the ranks lie so far apart that it is worth to have hits scored again to pick them.
+func (f *fetch) wide() bool { return f.to-f.from > max(spanAlways, 3*len(f.ranks)) }
+
+// pickable reports whether it is known which documents the ranks hold, and the search can pick them.
+func (c *collapse) pickable(f *fetch) bool {
+	return c.picks && !slices.ContainsFunc(f.ranks, func(rank int) bool { return c.pager.Hit(rank) == nil }) && c.indices(f.ranks) <= mostIndices
 }
 
 // mostIndices is of how many indices hits are picked at most: each takes a clause, of which engines grant 1,024.
@@ -65,9 +78,35 @@ func (q *query) picks() bool {
 	return !early && !q.inherits() && !bytes.Contains(q.body, []byte(`"knn"`)) && !remote(q.target)
 }
 
-// onlyThese returns a filter for the documents, told by their ids or sequence numbers, that also match the client's filter,
-// if there is one.
-func onlyThese(client []byte, list []document, numbered bool) []byte {
+// narrows reports whether a search that picks can do so within its query, so that no other hits are scored: each that is left has the
+// score it had, since nothing else in the query counts. It can't where the query itself shows in a hit, as what is highlighted or
+// explained does, where the engine takes the query at the top alone, or where it looks for one of its clauses there.
+func (q *query) narrows() bool {
+	for _, key := range []string{"highlight", "explain"} {
+		if adapters.Get(q.members, key) != nil {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(q.params, func(p adapters.Param) bool { return p.Name == "q" || p.Name == "explain" }) &&
+		!slices.ContainsFunc(topClauses, func(clause string) bool { return bytes.Contains(q.body, []byte(clause)) })
+}
+
+// topClauses stand at the top of a query, or mean something else within another one.
+var topClauses = []string{`"hybrid"`, `"percolate"`, `"neural"`, `"semantic"`, `"inner_hits"`}
+
+// within returns the client's query, less all hits that a filter leaves out.
+func within(client, filter []byte) []byte {
+	if client == nil || string(client) == "null" {
+		client = []byte(`{"match_all":{}}`)
+	}
+	return slices.Concat([]byte(`{"bool":{"must":[`), client, []byte(`],"filter":[`), filter, []byte(`]}}`))
+}
+
+// theseDocuments returns a filter for the documents, told by their ids or, those of one shard, by their sequence numbers.
+func theseDocuments(list []document, numbered bool) []byte {
+	if numbered {
+		return numbersOf(list)
+	}
 	byIndex := map[string][]string{}
 	var indices []string
 	for _, d := range list {
@@ -82,13 +121,10 @@ func onlyThese(client []byte, list []document, numbered bool) []byte {
 			out = append(out, ',')
 		}
 		ids := slices.Concat([]byte(`{"ids":{"values":`), stringsOf(byIndex[index]), []byte(`}}`))
-		if numbered {
-			ids = numbersOf(byIndex[index])
-		}
 		out = append(adapters.AppendString(append(out, `{"bool":{"filter":[{"term":{"_index":`...), index), `}},`...)
 		out = append(append(out, ids...), `]}}`...)
 	}
-	return filteredToo(client, append(out, `]}}`...))
+	return append(out, `]}}`...)
 }
 
 // filteredToo returns a filter that lets through what the client's does, if there is one, and ours does as well.

@@ -300,7 +300,7 @@ func (s *scrolled) answer(
 			return nil, nil, adapters.NotUnderstood(err)
 		}
 	}
-	body, err := withHits(reply.Body, hits, nil)
+	body, err := withHits(reply.Body, hits)
 	if err == nil && !marks.Shown {
 		body = adapters.Cleaned(body, inDocument)
 	}

@@ -177,59 +177,6 @@ func withField(hit []byte, name string, value []byte) ([]byte, error) {
 	return adapters.Set(hit, "fields", fields)
 }
 
-// withTotal returns the object around a reply's hits with its total, in whichever form it has one, less the folded hits; read
-// is how many hits are known to be there, most how many the collapsed list has at most (0 for any number). Where there is no
-// total none is added.
-func withTotal(outer []byte, read, folded, most int) ([]byte, error) {
-	members, err := adapters.Members(outer)
-	if err != nil {
-		return nil, err
-	}
-	total := adapters.Get(members, "total")
-	count, form := total, []adapters.Member(nil)
-	if form, err = adapters.Members(total); err == nil {
-		count = adapters.Get(form, "value")
-	}
-	n, err := strconv.Atoi(string(count))
-	if err != nil || n < 0 {
-		return outer, nil
-	}
-	n = max(n, read) - folded
-	if most > 0 {
-		n = min(n, most)
-	}
-	value := strconv.AppendInt(nil, int64(n), 10)
-	if form != nil {
-		if value, err = adapters.Set(total, "value", value); err != nil {
-			return nil, err
-		}
-	}
-	return adapters.Set(outer, "total", value)
-}
-
-// withHits returns a reply with the hits in place of its own, and with what edit, if it is not nil, makes of the object around
-// them.
-func withHits(reply []byte, hits [][]byte, edit func(outer []byte) ([]byte, error)) ([]byte, error) {
-	root, err := adapters.Members(reply)
-	if err != nil {
-		return nil, err
-	}
-	outer := adapters.Get(root, "hits")
-	members, err := adapters.Members(outer)
-	if err != nil {
-		return nil, err
-	}
-	if outer, err = adapters.Set(outer, "hits", joinLike(adapters.Get(members, "hits"), hits)); err != nil {
-		return nil, err
-	}
-	if edit != nil {
-		if outer, err = edit(outer); err != nil {
-			return nil, err
-		}
-	}
-	return adapters.Set(reply, "hits", outer)
-}
-
 // joinLike returns an array of the elements with the white space of the array that they stood in, so that a pretty-printed reply
 // stays one.
 func joinLike(array []byte, elements [][]byte) []byte {

@@ -164,27 +164,41 @@ func (b *bulk) action(line []byte) {
 // action reads an action line as the engines do: its first member counts, whatever follows it. Which document it is about, and
 // whether it can be left out, is read where that is wanted.
 func action(line []byte, target string, wanted bool) (o adapters.Operation, noCreate, ok bool) {
-	first, ok := adapters.First(line)
-	if !ok {
+	d := adapters.NewReader(line)
+	if !d.Enter('{') || !d.Next() {
 		return o, false, false
 	}
-	meta, err := adapters.Members(first.Value)
-	if err != nil {
-		return o, false, false
-	}
-	switch first.Key {
+	form, value := string(d.Key()), d.Value()
+	switch form {
 	case "index", "create", "update", "delete":
-		pipeline := adapters.Get(meta, "pipeline")
-		noCreate = yes(adapters.Get(meta, "require_alias")) || yes(adapters.Get(meta, "require_data_stream")) ||
-			pipeline != nil && string(pipeline) != `"_none"`
-		o = adapters.Operation{Form: first.Key, Index: named(adapters.Get(meta, "_index"), target)}
-		if wanted {
-			o.ID = named(adapters.Get(meta, "_id"), "")
-			o.Creates = (first.Key == "index" || first.Key == "create") && !twice(meta) && simple(meta)
-		}
-		return o, noCreate, true
+	default:
+		return o, false, false
 	}
-	return o, false, false
+	m := adapters.NewReader(value)
+	if !m.Enter('{') {
+		return o, false, false
+	}
+	var index, pipeline, alias, stream []byte
+	for m.Next() { // the last of a name counts
+		switch string(m.Key()) {
+		case "_index":
+			index = m.Value()
+		case "pipeline":
+			pipeline = m.Value()
+		case "require_alias":
+			alias = m.Value()
+		case "require_data_stream":
+			stream = m.Value()
+		}
+	}
+	noCreate = yes(alias) || yes(stream) || pipeline != nil && string(pipeline) != `"_none"`
+	o = adapters.Operation{Form: form, Index: named(index, target)}
+	if wanted {
+		meta, _ := adapters.Members(value) // which is well-formed
+		o.ID = named(adapters.Get(meta, "_id"), "")
+		o.Creates = (form == "index" || form == "create") && !twice(meta) && simple(meta)
+	}
+	return o, noCreate, true
 }
 
 // simple reports whether an action says nothing but where its document goes.

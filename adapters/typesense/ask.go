@@ -112,3 +112,11 @@ func textFields(rules adapters.Rules) []string {
 	}
 	return rooted(fields)
 }
+
+// sketched returns the sketched fields of all rules.
+func sketched(rules adapters.Rules) (fields []string) {
+	for _, rule := range rules {
+		fields = append(fields, rule.Fields...)
+	}
+	return fields
+}

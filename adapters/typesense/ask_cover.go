@@ -16,6 +16,14 @@ type sizes struct{ least, most int }
 func cover(from, to int, sizes sizes, limit int) []slice {
 	var list []slice
 	to = max(to, from+1)
+	if pages := (to + sizes.most - 1) / sizes.most; from == 0 && sizes.least < sizes.most { // alike, since they are read at once
+		if size := max((to+pages-1)/pages, sizes.least); size*pages <= limit {
+			for page := range pages {
+				list = append(list, slice{page + 1, size})
+			}
+			return list
+		}
+	}
 	for at := from; at < to; {
 		best := farthest(at, to, sizes, limit)
 		if best.size == 0 {

@@ -27,8 +27,8 @@ type collapse struct {
 	texts  bool        // texts are read along wherever the client's own content may hide them
 	along  bool        // they are, of however many ranks
 	full   []hit       // of the last reading in the client's content
-	base   []byte      // the first result in that content: it holds everything but the page's hits
-	first  []byte      // the first result of the reading at hand
+	base   *result     // the first result in that content: it holds everything but the page's hits
+	first  *result     // the first result of the reading at hand
 	found  int         // the engine's total
 	index  string      // the collection's real name
 	rounds int         // how often the engine was asked
@@ -37,7 +37,7 @@ type collapse struct {
 
 	ownPage *ownPage // once a reading held it
 
-	documents []func(*adapters.Rule) []byte // of each rank judged, where reasons are given: its document, nil if it is not at hand
+	sights []sight // of each rank judged, where reasons are given
 }
 
 func newCollapse(q *query, p adapters.Plan, scope adapters.Scope) *collapse {
@@ -204,26 +204,25 @@ func (c *collapse) wanted() []int {
 }
 
 // take reads the results of what next returned.
-func (c *collapse) take(raw [][]byte) error {
+func (c *collapse) take(results []*result) error {
 	asked := c.asked
 	if len(asked) > 0 && (asked[0].content == asSent || asked[0].own) {
-		if done, err := c.takeOwn(raw[0], asked[0]); done || err != nil {
+		if done, err := c.takeOwn(results[0], asked[0]); done || err != nil {
 			return err
 		}
-		if raw, asked = raw[1:], asked[1:]; len(raw) == 0 {
+		if results, asked = results[1:], asked[1:]; len(results) == 0 {
 			return nil
 		}
 	}
-	results := make([]*result, len(raw))
-	for i := range raw {
-		var err error
-		if results[i], err = parseResult(raw[i], asked[i]); c.narrow(err) {
+	for i, r := range results {
+		err := r.check(asked[i])
+		if c.narrow(err) {
 			return nil
 		}
 		if err != nil {
 			return c.refused(err)
 		}
-		if c.q.near == nil && results[i].near() {
+		if c.q.near == nil && r.near() {
 			return c.refused(adapters.Alone{Reason: "vector", Searched: true}) // newer engines make vectors of texts by themselves
 		}
 	}
@@ -236,7 +235,7 @@ func (c *collapse) take(raw [][]byte) error {
 		near.cut = near.all == max(near.k, asked[0].page*asked[0].perPage)
 	}
 	if asked[0].content == frame {
-		c.base = results[0].raw
+		c.base = results[0]
 		return nil
 	}
 	return c.sort(results, asked)
@@ -261,7 +260,7 @@ func (c *collapse) sort(results []*result, asked []ask) error {
 		case c.lacks != nil:
 			return c.filled(list)
 		case asked[i].content == full:
-			c.main, c.first = list, results[i].raw
+			c.main, c.first = list, results[i]
 			c.keep(list, c.first)
 		case c.span.SketchOnly:
 			c.main, c.beside = list, list
@@ -279,8 +278,12 @@ func (c *collapse) sort(results []*result, asked []ask) error {
 // join returns the hits of the span from pages in order, which must show the same hits where they overlap, and none twice.
 func (c *collapse) join(results []*result, asked []ask) ([]hit, error) {
 	start := (asked[0].page - 1) * asked[0].perPage
-	list, ended := []hit{}, false
-	ranks := map[string]int{}
+	most := 0
+	for _, r := range results {
+		most += len(r.hits)
+	}
+	list, ended := make([]hit, 0, most), false
+	ranks := make(map[string]int, most)
 	for i, r := range results {
 		from := (asked[i].page-1)*asked[i].perPage - start
 		if ended && len(r.hits) > 0 && from+len(r.hits) > len(list) || r.collection != c.index {

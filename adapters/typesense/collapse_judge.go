@@ -19,29 +19,38 @@ func (c *collapse) judged(withTexts []hit) error {
 	}
 	judge.Reset()
 	var lacks []int
-	hits, shown := make([]rerank.Hit, len(c.main)), make([]func(*adapters.Rule) []byte, len(c.main))
-	for i, h := range c.main {
+	hits := make([]rerank.Hit, len(c.main))
+	sights := make([]sight, len(c.main))
+	at := sight{readable: c.readable(), bare: c.span.SketchOnly && !c.q.hidesID()}
+	document := func(rule *adapters.Rule) []byte { return at.document(c.q, rule) }
+	for i := range c.main {
+		h := &c.main[i]
 		if i%adapters.BetweenLooks == 0 && c.struck() {
 			return adapters.ErrLate
 		}
 		if h.id == "" && !c.q.hidesID() {
 			return c.refused(errors.New("a hit without id"))
 		}
-		read, text := h, []byte(nil)
+		read := h
 		if c.beside != nil {
-			read = c.beside[i]
+			read = &c.beside[i]
 		}
-		if withTexts != nil {
-			text = withTexts[i].document
+		if at.shown, at.text = h, nil; withTexts != nil && withTexts[i].document != nil {
+			at.text = &withTexts[i]
 		}
-		if read.id != h.id || text != nil && withTexts[i].id != h.id {
+		if read.id != h.id || at.text != nil && at.text.id != h.id {
 			return errMoved
 		}
-		shown[i] = c.document(h, text)
+		sights[i] = at
 		unread := judge.Unread
-		hits[i] = judge.Hit(adapters.Seen{
-			Index: c.index, ID: h.identity(), Stored: read.stored, Document: shown[i], Values: deciding(read.document),
-		})
+		seen := adapters.Seen{Index: c.index, ID: h.identity(), Stored: read.stored, Document: document}
+		if at.text == nil && !h.dotted {
+			seen.Members = h.members
+		}
+		if len(c.scope.Deciding) > 0 {
+			seen.Values = deciding(read.document)
+		}
+		hits[i] = judge.Hit(seen)
 		hits[i].Pinned = h.curated
 		if judge.Unread > unread {
 			lacks = append(lacks, c.span.From+i)
@@ -54,7 +63,7 @@ func (c *collapse) judged(withTexts []hit) error {
 		c.lacks, c.texts = lacks, true
 		return nil
 	}
-	c.hand(hits, shown)
+	c.hand(hits, sights)
 	return nil
 }
 
@@ -75,9 +84,9 @@ func (c *collapse) filled(list []hit) error {
 }
 
 // hand hands what was judged to the pager.
-func (c *collapse) hand(hits []rerank.Hit, shown []func(*adapters.Rule) []byte) {
+func (c *collapse) hand(hits []rerank.Hit, sights []sight) {
 	if c.show.Explain && c.pager.Judged(c.span) {
-		c.documents = shown
+		c.sights = sights
 	}
 	if !c.span.SketchOnly {
 		if c.full = c.main; c.base == nil {
@@ -97,25 +106,28 @@ func (c *collapse) readable() bool {
 	return rule != nil && c.q.mayRead(rule.Fields)
 }
 
-// document returns how to get at a hit's document with all of a rule's fields: text is that with the texts of rules that compute, if it was
-// read.
-func (c *collapse) document(h hit, text []byte) func(*adapters.Rule) []byte {
-	readable, sketchOnly := c.readable(), c.span.SketchOnly
-	return func(rule *adapters.Rule) []byte {
-		switch {
-		case !readable:
-			return nil
-		case text != nil && rule.Compute:
-			return unflattened(text)
-		case sketchOnly && !c.q.hidesID() || !c.q.seesText(rule.Fields):
-			return nil
-		}
-		return unflattened(h.document)
+// sight is what was read of a hit beside its sketch.
+type sight struct {
+	shown, text *hit // as shown in the span's content, and with the texts of rules that compute, nil if those were not read
+	readable    bool // see readable
+	bare        bool // shown are no more than the id and what is judged
+}
+
+// document returns the hit's document with all of a rule's fields, nil if it is not at hand.
+func (s sight) document(q *query, rule *adapters.Rule) []byte {
+	switch {
+	case !s.readable:
+		return nil
+	case s.text != nil && rule.Compute:
+		return s.text.plain()
+	case s.bare || !q.seesText(rule.Fields):
+		return nil
 	}
+	return s.shown.plain()
 }
 
 // identity tells whether two readings show the same hit. Where the id is hidden, it is all that is shown.
-func (h hit) identity() string {
+func (h *hit) identity() string {
 	if h.id == "" {
 		return "\x00" + string(h.document)
 	}

@@ -35,12 +35,11 @@ func (c *collapse) lead() {
 }
 
 // takeOwn reads the result of the client's own search. It is done with the round if what was read beside it was of no use.
-func (c *collapse) takeOwn(raw []byte, a ask) (done bool, err error) {
-	r, err := parseResult(raw, a)
-	if err != nil {
+func (c *collapse) takeOwn(r *result, a ask) (done bool, err error) {
+	if err := r.check(a); err != nil {
 		return false, err
 	}
-	c.base, c.found, c.index = raw, r.found, r.collection
+	c.base, c.found, c.index = r, r.found, r.collection
 	if near := c.q.near; near != nil {
 		near.hits, near.length = r.hits, r.found
 		return false, nil
@@ -49,13 +48,13 @@ func (c *collapse) takeOwn(raw []byte, a ask) (done bool, err error) {
 	case !c.q.unseen():
 		return false, nil
 	case r.grouped:
-		return false, &settled{"grouped", raw}
+		return false, &settled{"grouped", r.raw}
 	case r.perPage == 0:
-		return false, &settled{"size_zero", raw}
+		return false, &settled{"size_zero", r.raw}
 	case r.perPage < 0 || r.first < 0 || r.perPage > maxPerPage:
-		return false, &settled{c.q.inTheWay(), raw}
+		return false, &settled{c.q.inTheWay(), r.raw}
 	case r.near():
-		return false, &settled{"vector", raw}
+		return false, &settled{"vector", r.raw}
 	case r.first == c.q.first && r.perPage == c.q.perPage:
 		return false, nil
 	}
@@ -68,7 +67,7 @@ func (c *collapse) takeOwn(raw []byte, a ask) (done bool, err error) {
 // way of all others.
 func (c *collapse) refused(err error) error {
 	if c.q.unseen() && c.base != nil {
-		return &settled{c.q.inTheWay(), c.base}
+		return &settled{c.q.inTheWay(), c.base.raw}
 	}
 	return err
 }
@@ -131,7 +130,8 @@ func (c *collapse) unfoldedHits() []placed {
 		at[c.rank(rank).ID] = rank
 	}
 	var list []placed
-	for _, h := range c.q.near.hits {
+	for i := range c.q.near.hits {
+		h := &c.q.near.hits[i]
 		rank, ok := at[adapters.Unjudged(c.index, h.identity()).ID]
 		if !ok {
 			rank = -1

@@ -10,38 +10,49 @@ import (
 
 // placed is a hit and its rank in the list that was read, -1 if it is not in there.
 type placed struct {
-	hit
+	*hit
 	rank int
 }
 
 // result returns the result that the client gets, when next has returned nothing.
 func (c *collapse) result() ([]byte, error) {
 	if c.show.DryRun {
-		return c.q.clean(c.base), nil
+		return c.q.clean(c.base.raw), nil
 	}
 	list, err := c.pageHits()
 	if err != nil {
 		return nil, err
 	}
-	views := adapters.NewViews(c.pager.Groups(), c.rank, c.pager.Stats().Ended, c.page.Window)
-	hits := make([][]byte, len(list))
+	found := -1
+	if c.show.Collapsed {
+		found, _ = c.total()
+	}
+	return c.q.present(c.base, found, func(dst []byte) ([]byte, error) { return c.appendHits(dst, list) })
+}
+
+// appendHits appends the page's hits as the client gets them.
+func (c *collapse) appendHits(dst []byte, list []placed) (_ []byte, err error) {
+	var views *adapters.Views
+	if c.show.Expand > adapters.ExpandOff {
+		views = adapters.NewViews(c.pager.Groups(), c.rank, c.pager.Stats().Ended, c.page.Window)
+	}
 	for i, h := range list {
 		if c.show.Explain && c.struck() {
 			return nil, adapters.ErrLate
 		}
-		if hits[i], err = c.q.bare(h.hit); err == nil && c.show.Expand > adapters.ExpandOff {
-			hits[i], err = c.expanded(hits[i], h.rank, views)
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		if views == nil {
+			dst, err = c.q.appendBare(dst, h.hit)
+		} else {
+			dst, err = c.appendExpanded(dst, h, views)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	raw, err := c.q.present(c.base, hits)
-	if err == nil && c.show.Collapsed {
-		total, _ := c.total()
-		raw, err = replace(raw, "found", strconv.AppendInt(nil, int64(total), 10))
-	}
-	return raw, err
+	return dst, nil
 }
 
 // pageHits returns the page's hits.
@@ -74,12 +85,12 @@ func (c *collapse) ranks() ([]int, error) {
 }
 
 // source returns the hit of a rank in the client's content, and false if it was not read in it.
-func (c *collapse) source(rank int) (h hit, ok bool) {
+func (c *collapse) source(rank int) (h *hit, ok bool) {
 	at, ok := c.pager.At(rank)
 	if !ok || at >= len(c.full) {
-		return hit{}, false
+		return nil, false
 	}
-	return c.full[at], true
+	return &c.full[at], true
 }
 
 // rank returns what was read of a rank, nil if there is none such.
@@ -115,8 +126,13 @@ func (c *collapse) total() (hits int, exact bool) {
 	return min(near.length, max(near.all-folded, 0)), exact
 }
 
-// expanded returns a hit with what is folded into it.
-func (c *collapse) expanded(raw []byte, rank int, views *adapters.Views) ([]byte, error) {
+// appendExpanded appends a hit with what is folded into it.
+func (c *collapse) appendExpanded(dst []byte, h placed, views *adapters.Views) ([]byte, error) {
+	raw, err := c.q.bare(h.hit)
+	if err != nil {
+		return nil, err
+	}
+	rank := h.rank
 	folded, exact := views.Folded(rank)
 	out := strconv.AppendInt([]byte(`{"found":`), int64(len(folded)), 10)
 	out = append(strconv.AppendBool(append(out, `,"exact":`...), exact), `,"hits":[`...)
@@ -124,7 +140,6 @@ func (c *collapse) expanded(raw []byte, rank int, views *adapters.Views) ([]byte
 		if i > 0 {
 			out = append(out, ',')
 		}
-		var err error
 		if out, err = c.appendFolded(out, member, views); err != nil {
 			return nil, err
 		}
@@ -138,7 +153,8 @@ func (c *collapse) expanded(raw []byte, rank int, views *adapters.Views) ([]byte
 		}
 		out = views.AppendExplanation(append(out, `,"explain":`...), rank, c.rules.For(c.index), leader)
 	}
-	return adapters.Set(raw, "neardup", append(out, '}'))
+	raw, err = adapters.Set(raw, "neardup", append(out, '}'))
+	return append(dst, raw...), err
 }
 
 // appendID appends the id of a rank's document as a member.
@@ -175,10 +191,10 @@ func (c *collapse) appendFolded(dst []byte, rank int, views *adapters.Views) ([]
 // shared returns shingles that the documents of two ranks have in common, nil where not both are at hand.
 func (c *collapse) shared(rank, other int) []string {
 	rule := c.rules.For(c.index)
-	if rule == nil || max(rank, other) >= len(c.documents) {
+	if rule == nil || max(rank, other) >= len(c.sights) {
 		return nil
 	}
-	a, b := c.documents[rank](rule), c.documents[other](rule)
+	a, b := c.sights[rank].document(c.q, rule), c.sights[other].document(c.q, rule)
 	if a == nil || b == nil {
 		return nil
 	}

@@ -1,8 +1,9 @@
 // Package typesense is the adapter for Typesense.
 //
 // Every search is asked as a multi-search, whatever the client used: it takes parameters of any length, answers the same bytes as
-// the search of one collection, needs the same permission, and reads ranks beyond one page's 250 hits in one request. What the
-// client put in the query string stays there, less the few parameters that a reading steers; those go into the body.
+// the search of one collection, and needs the same permission. Ranks beyond one page's 250 hits are read in a few requests side by side:
+// the engine does the searches of one request one after the other. What the client put in the query string stays there, less the few
+// parameters that a reading steers; those go into the body.
 //
 // What decides beside the sketch (a host, a date) is read with it, and not shown where the client did not ask for it. Dates are whole
 // numbers of Unix seconds; one that as seconds would lie beyond the year 9999 is taken for milliseconds, anything but a number for no date.

@@ -56,13 +56,20 @@ type fake struct {
 	documents []map[string]any
 	of        func(collection string) []map[string]any // in their place, if set; nil is no such collection
 	obeys     bool                                     // limit and offset, as releases from 0.25 on do by their source
-	asked     int
-	searches  []map[string]any // all that it was asked
+	asked     int                                      // how often; what goes side by side counts once
+	beside    map[*adapters.Request]bool               // those that went beside another
+	searches  []map[string]any                         // all that it was asked
 }
 
 // reply answers a multi-search, or the search of one collection.
 func (f *fake) reply(r *adapters.Request) *adapters.Reply {
-	f.asked++
+	if !f.beside[r] {
+		f.asked++
+		f.beside = map[*adapters.Request]bool{}
+	}
+	for _, other := range r.Beside {
+		f.beside[other] = true
+	}
 	if strings.Contains(r.RawQuery, "neardup=") || strings.Contains(r.RawQuery+string(r.Body), "neardup_window") {
 		return fakeReply(400, fakeError("a control"))
 	}

@@ -5,45 +5,48 @@ import "github.com/neardup/sidecar/adapters"
 // ownPage is a reading that holds the client's own page whole.
 type ownPage struct {
 	hits []hit // from rank 0 on
-	raw  []byte
+	in   *result
 }
 
 // struck reports whether the time for the search is over.
 func (c *collapse) struck() bool { return c.plan.Struck() }
 
 // keep keeps a reading in the client's own content that begins with the list: it holds the client's own page whole.
-func (c *collapse) keep(list []hit, raw []byte) {
+func (c *collapse) keep(list []hit, in *result) {
 	if c.ownPage == nil && c.base == nil && !c.leads() && !c.span.SketchOnly && c.span.From == 0 && c.wanted() == nil &&
 		c.span.To >= c.q.first+c.q.perPage {
-		c.ownPage = &ownPage{list, raw}
+		c.ownPage = &ownPage{list, in}
 	}
 }
 
 // ownReply returns the client's own page, nil if no reply held it.
 func (c *collapse) ownReply() []byte {
 	var hits []hit
-	raw := c.base
+	in := c.base
 	switch {
-	case c.leads() && raw == nil:
+	case c.leads() && in == nil:
 		return nil
 	case c.leads() && (c.q.unseen() || c.show.DryRun):
-		return c.q.clean(raw)
+		return c.q.clean(in.raw)
 	case c.leads():
 		hits = c.q.near.hits
 	case c.ownPage == nil:
 		return nil
 	default:
-		hits, raw = c.ownPage.hits, c.ownPage.raw
+		hits, in = c.ownPage.hits, c.ownPage.in
 		hits = hits[min(c.q.first, len(hits)):min(c.q.first+c.q.perPage, len(hits))]
 	}
-	shown := make([][]byte, len(hits))
-	for i, h := range hits {
-		var err error
-		if shown[i], err = c.q.bare(h); err != nil {
-			return nil
+	body, err := c.q.present(in, -1, func(dst []byte) (_ []byte, err error) {
+		for i := range hits {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			if dst, err = c.q.appendBare(dst, &hits[i]); err != nil {
+				return nil, err
+			}
 		}
-	}
-	body, err := c.q.present(raw, shown)
+		return dst, nil
+	})
 	if err != nil {
 		return nil
 	}
@@ -58,7 +61,7 @@ func (e *entry) lately() {
 
 // lately gives up collapsing the searches whose results did not come while there was time.
 func (x *exchange) lately() error {
-	x.bodies, x.results = nil, nil
+	x.asks, x.results = nil, nil
 	for _, e := range x.entries {
 		if e.collapse == nil || e.result != nil {
 			continue

@@ -52,7 +52,7 @@ func LookedAt(l adapters.Look, reply *adapters.Reply) (adapters.Looked, error) {
 		if h.id == "" {
 			return adapters.Looked{}, adapters.NotUnderstood(errors.New("a hit without id"))
 		}
-		document := unflattened(h.document)
+		document := h.plain()
 		hit := adapters.LookedHit{Document: document, Name: result.collection, Pinned: h.curated}
 		hit.Seen = adapters.Seen{Index: result.collection, ID: h.id, Stored: h.stored, Values: deciding(h.document)}
 		hit.Seen.Document = func(rule *adapters.Rule) []byte {

@@ -1,6 +1,7 @@
 package typesense
 
 import (
+	"bytes"
 	"errors"
 	"maps"
 	"slices"
@@ -169,7 +170,14 @@ func (n *nativeSearch) collapsed(results [][]byte) ([]byte, error) {
 	case n.found != ids:
 		return nil, errMoved
 	}
-	if frame, err = n.q.present(frame, hits); err != nil {
+	reader, found := adapters.NewReader(frame), -1
+	if n.q.controls.Collapsed == nil || *n.q.controls.Collapsed {
+		found = n.found
+	}
+	frame, err = n.q.present(readResult(&reader, frame, element{}), found, func(dst []byte) ([]byte, error) {
+		return append(dst, bytes.Join(hits, []byte{','})...), nil
+	})
+	if err != nil {
 		return nil, err
 	}
 	grouped, err := adapters.Members(results[0])
@@ -178,11 +186,8 @@ func (n *nativeSearch) collapsed(results [][]byte) ([]byte, error) {
 	}
 	for _, name := range []string{"search_cutoff", "search_time_ms"} {
 		if value := adapters.Get(grouped, name); value != nil && err == nil {
-			frame, err = replace(frame, name, value)
+			frame, err = adapters.Set(frame, name, value)
 		}
-	}
-	if err == nil && (n.q.controls.Collapsed == nil || *n.q.controls.Collapsed) {
-		frame, err = replace(frame, "found", strconv.AppendInt(nil, int64(n.found), 10))
 	}
 	return frame, err
 }
@@ -288,7 +293,7 @@ func (n *nativeSearch) hitOf(group []byte) ([]byte, error) {
 	case h.near:
 		return nil, errors.New("the list is one of neighbours")
 	}
-	return n.q.bare(h)
+	return n.q.bare(&h)
 }
 
 // outcome returns what was done, of the search at query time where it went on there.

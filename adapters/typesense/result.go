@@ -2,6 +2,7 @@ package typesense
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -22,6 +23,9 @@ type result struct {
 	// groups in place of hits.
 	page, first, perPage int
 	grouped              bool
+	places               places
+	members              []adapters.Member // room for those of the hits
+	err                  error             // why it can't be taken for an answer, or a *refusal
 }
 
 // hit is one hit as it stands.
@@ -29,9 +33,14 @@ type hit struct {
 	raw      []byte
 	id       string
 	document []byte
-	stored   string // what stands in our field
-	curated  bool   // the operator put it in its place
-	near     bool   // it is a neighbour of a vector, or ranked as one
+	stored   string            // what stands in our field
+	curated  bool              // the operator put it in its place
+	near     bool              // it is a neighbour of a vector, or ranked as one
+	dotted   bool              // the document has a name with a dot in it
+	members  []adapters.Member // of the document, those that may lead to a sketched text
+	// at is where in raw the document stands, ours where in raw our fields do; unmarked says that they stand in another way.
+	at, ours extent
+	unmarked bool
 }
 
 // near reports whether the list is one of neighbours, wholly or in part: then it differs with how many ranks are asked for.
@@ -83,48 +92,32 @@ func refused(status int) error {
 	return nil
 }
 
-// parseResult reads the answer to an ask. A *refusal is the engine's own error.
+// parseResult reads the answer to an ask that stands alone. A *refusal is the engine's own error.
 func parseResult(raw []byte, a ask) (*result, error) {
-	members, err := adapters.Members(raw)
-	if err != nil {
-		return nil, err
+	reader := adapters.NewReader(raw)
+	r := readResult(&reader, raw, element{hits: a.perPage})
+	if !reader.Done() {
+		return nil, adapters.ErrMalformed
 	}
-	if err := refusalIn(members); err != nil {
-		return nil, err
-	}
-	r := &result{raw: raw}
-	asked, err := adapters.Members(adapters.Get(members, "request_params"))
-	if err != nil {
-		return nil, err
-	}
-	r.page, r.perPage = count(members, "page"), count(asked, "per_page")
-	r.grouped = adapters.Get(members, "grouped_hits") != nil
-	if r.first = count(members, "offset"); r.page > 0 && r.perPage >= 0 {
-		r.first = (r.page - 1) * r.perPage
-	}
+	return r, r.check(a)
+}
+
+// check reports whether the result can be the answer to an ask. A *refusal is the engine's own error.
+func (r *result) check(a ask) error {
+	switch {
+	case r.err != nil:
+		return r.err
 	// A scoped key that could not be read, or a newer engine's option, could have put another page in its place.
-	if a.content != asSent && (r.page != a.page || r.perPage != a.perPage || r.grouped) {
-		return nil, errors.New("the reply is of another page than was asked for")
+	case a.content != asSent && (r.page != a.page || r.perPage != a.perPage || r.grouped):
+		return errors.New("the reply is of another page than was asked for")
+	case r.found < 0 || r.collection == "":
+		return errors.New("a result without found or collection_name")
+	case r.hits == nil:
+		return errors.New("a result without hits")
+	case len(r.hits) > r.perPage:
+		return errors.New("more hits than were asked for")
 	}
-	r.collection, _ = adapters.Text(adapters.Get(asked, "collection_name"))
-	r.found, err = strconv.Atoi(string(adapters.Get(members, "found")))
-	if err != nil || r.collection == "" {
-		return nil, errors.New("a result without found or collection_name")
-	}
-	list, err := adapters.Elements(adapters.Get(members, "hits"))
-	if err != nil {
-		return nil, err
-	}
-	if len(list) > r.perPage {
-		return nil, errors.New("more hits than were asked for")
-	}
-	r.hits = make([]hit, len(list))
-	for i, raw := range list {
-		if r.hits[i], err = parseHit(raw); err != nil {
-			return nil, err
-		}
-	}
-	return r, nil
+	return nil
 }
 
 // refusalIn returns the engine's own error in a result, nil if there is none.
@@ -133,55 +126,65 @@ func refusalIn(result []adapters.Member) error {
 	if reason == nil {
 		return nil
 	}
-	code, err := strconv.Atoi(string(adapters.Get(result, "code")))
+	return newRefusal(reason, adapters.Get(result, "code"))
+}
+
+// newRefusal returns the engine's own error.
+func newRefusal(reason, code []byte) error {
+	number, err := strconv.Atoi(string(code))
 	text, ok := adapters.Text(reason)
 	if err != nil || !ok {
 		return errors.New("an error without code or reason")
 	}
-	return &refusal{code, text}
+	return &refusal{number, text}
 }
 
 // count returns a whole number, or -1.
 func count(members []adapters.Member, key string) int {
-	n, err := strconv.Atoi(string(adapters.Get(members, key)))
-	if err != nil {
-		return -1
-	}
-	return n
+	return whole(adapters.Get(members, key))
 }
 
-// parseHit takes a hit apart. Its id is empty if it is not shown.
+// parseHit takes a hit apart that stands alone. Its id is empty if it is not shown.
 func parseHit(raw []byte) (hit, error) {
-	members, err := adapters.Members(raw)
-	if err != nil {
-		return hit{}, err
+	r := adapters.NewReader(raw)
+	h, ok := (&result{}).readHit(&r, raw, nil)
+	if !r.Done() || !ok {
+		return hit{}, adapters.ErrMalformed
 	}
-	h := hit{raw: raw, document: adapters.Get(members, "document")}
-	inside, err := adapters.Members(h.document)
-	if err != nil {
-		return hit{}, err
-	}
-	h.id, _ = adapters.Text(adapters.Get(inside, "id"))
-	h.curated = string(adapters.Get(members, "curated")) == "true"
-	h.near = adapters.Get(members, "vector_distance") != nil || adapters.Get(members, "hybrid_search_info") != nil
-	h.stored, _ = adapters.Text(adapters.Get(inside, adapters.SketchField))
 	return h, nil
 }
 
-// bare returns the hit as the client asked for it.
-func (q *query) bare(h hit) ([]byte, error) {
-	document, err := q.bareDocument(h)
-	if err != nil {
-		return nil, err
+// appendBare appends the hit as the client asked for it.
+func (q *query) appendBare(dst []byte, h *hit) ([]byte, error) {
+	if h.unmarked || q.shown || !q.preset && !q.sees("id") {
+		document, err := q.bareDocument(h)
+		if err != nil {
+			return nil, err
+		}
+		return append(append(append(dst, h.raw[:h.at.from]...), document...), h.raw[h.at.to:]...), nil
 	}
-	if len(document) == len(h.document) {
-		return h.raw, nil
-	}
-	return adapters.Set(h.raw, "document", document)
+	from, to := h.marked()
+	return append(append(dst, h.raw[:from]...), h.raw[to:]...), nil
 }
 
+// marked returns what of the hit our fields take, with the comma that goes with them.
+func (h *hit) marked() (from, to int) {
+	from, to = h.ours.from, h.ours.to
+	switch {
+	case from == to:
+	case h.raw[to] == ',':
+		to++
+	case h.raw[from-1] == ',':
+		from--
+	}
+	return from, to
+}
+
+// bare returns the hit as the client asked for it.
+func (q *query) bare(h *hit) ([]byte, error) { return q.appendBare(make([]byte, 0, len(h.raw)), h) }
+
 // bareDocument returns the hit's document as the client asked for it.
-func (q *query) bareDocument(h hit) ([]byte, error) {
+func (q *query) bareDocument(h *hit) ([]byte, error) {
 	return adapters.Cut(h.document, func(key string) bool {
 		return key == "id" && !q.preset && !q.sees("id") || adapters.Our(key) && !(q.shown && q.sees(key))
 	})
@@ -195,41 +198,45 @@ func (q *query) clean(raw []byte) []byte {
 	return adapters.Cleaned(raw, inHit)
 }
 
-// present puts the page's hits into a result and makes it one of the client's own page.
-func (q *query) present(raw []byte, hits [][]byte) ([]byte, error) {
-	if q.unseen() { // it is the client's own already
-		return adapters.Set(raw, "hits", array(hits))
-	}
-	members, err := adapters.Members(raw)
-	if err != nil {
-		return nil, err
-	}
-	page, perPage := strconv.AppendInt(nil, int64(q.page), 10), strconv.AppendInt(nil, int64(q.perPage), 10)
-	asked := adapters.Get(members, "request_params")
-	if asked, err = replace(asked, "per_page", perPage); err != nil {
-		return nil, err
-	}
-	if asked, err = replace(asked, "page", page); err != nil {
-		return nil, err
-	}
-	for _, m := range []struct {
-		key   string
+// present puts other hits, which write appends, into a result and makes it one of the client's own page. A found below 0 stays as it is.
+func (q *query) present(r *result, found int, write func(dst []byte) ([]byte, error)) ([]byte, error) {
+	type edit struct {
+		extent
 		value []byte
-	}{{"hits", array(hits)}, {"page", page}, {"request_params", asked}} {
-		if raw, err = adapters.Set(raw, m.key, m.value); err != nil {
+	}
+	text := func(n int) []byte { return strconv.AppendInt(nil, int64(n), 10) }
+	edits := []edit{{extent: r.places.hits}}
+	if !q.unseen() { // else it is the client's own already
+		edits = append(edits, edit{r.places.page, text(q.page)}, edit{r.places.perPage, text(q.perPage)}, edit{r.places.copied, text(q.page)})
+	}
+	if found >= 0 {
+		edits = append(edits, edit{r.places.found, text(found)})
+	}
+	slices.SortFunc(edits, func(a, b edit) int { return cmp.Compare(a.from, b.from) })
+	out, at := make([]byte, 0, len(r.raw)), 0
+	for _, e := range edits {
+		if e.extent == (extent{}) {
+			continue
+		}
+		out = append(append(out, r.raw[at:e.from]...), e.value...)
+		if at = e.to; e.value != nil {
+			continue
+		}
+		var err error
+		if out, err = write(append(out, '[')); err != nil {
 			return nil, err
 		}
+		out = append(out, ']')
 	}
-	return raw, nil
+	return append(out, r.raw[at:]...), nil
 }
 
-// replace sets a member where it stands.
-func replace(object []byte, key string, value []byte) ([]byte, error) {
-	members, err := adapters.Members(object)
-	if err != nil || adapters.Get(members, key) == nil {
-		return object, err
+// plain returns the hit's document [unflattened].
+func (h *hit) plain() []byte {
+	if !h.dotted {
+		return h.document
 	}
-	return adapters.Set(object, key, value)
+	return unflattened(h.document)
 }
 
 // unflattened returns a stored document less the flattened copies of its nested fields ("meta.text" beside "meta"): engines up to 0.24

@@ -70,7 +70,7 @@ func (s *store) list(ctx context.Context, index string, l listing) (pageOf, erro
 		if h.id == "" {
 			return pageOf{}, errors.New("the key hides the documents' ids: use one that does not")
 		}
-		out.documents = append(out.documents, adapters.Stored{ID: h.id, Source: unflattened(h.document)})
+		out.documents = append(out.documents, adapters.Stored{ID: h.id, Source: h.plain()})
 	}
 	return out, nil
 }

@@ -82,8 +82,15 @@ func coerced(text string) bool {
 	if text == "" {
 		return cut
 	}
-	if strings.EqualFold(text, "true") || strings.EqualFold(text, "false") {
-		return true
+	switch c := text[0] | 0x20; {
+	case c == 't' || c == 'f':
+		return strings.EqualFold(text, "true") || strings.EqualFold(text, "false")
+	case c == 'i' || c == 'n':
+		if len(text) > len("infinity") { // no copy of a long text is made for an error that says it is no number
+			return hexadecimal.MatchString(text)
+		}
+	case c > '9' || c < '+':
+		return false // as nearly all texts, without more of a look
 	}
 	_, err := strconv.ParseFloat(text, 64)
 	return err == nil || errors.Is(err, strconv.ErrRange) || hexadecimal.MatchString(text)

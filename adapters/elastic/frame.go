@@ -1,0 +1,104 @@
+package elastic
+
+import (
+	"bytes"
+	"strconv"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// frame is a reply to a search around its hits: where other ones are put in their place.
+type frame struct {
+	reply []byte
+	// count and array are where the count of hits and the list of them stand; the zero extent is nowhere.
+	count, array extent
+	// first and last are those of the hits in the list, second that of the one behind the first.
+	first, second, last extent
+}
+
+// of returns what stands in an extent of the reply, nil if it is nowhere.
+func (f *frame) of(e extent) []byte {
+	if e.to == 0 {
+		return nil
+	}
+	return f.reply[e.from:e.to]
+}
+
+// with returns the reply with the hits in place of its own, and with another total if that is not nil. Between the hits stands the white
+// space that stood between its own, so that a pretty-printed reply stays one.
+func (f *frame) with(hits [][]byte, total []byte) []byte {
+	lead, between, tail := f.around(len(hits))
+	size := len(f.reply) - len(f.of(f.array)) + len(lead) + len(tail) + len(total)
+	for _, hit := range hits {
+		size += len(between) + len(hit)
+	}
+	out, at := make([]byte, 0, size), int32(0)
+	if total != nil && f.count.to <= f.array.from {
+		out, at = append(append(out, f.reply[:f.count.from]...), total...), f.count.to
+	}
+	out = append(append(out, f.reply[at:f.array.from]...), lead...)
+	for i, hit := range hits {
+		if i > 0 {
+			out = append(out, between...)
+		}
+		out = append(out, hit...)
+	}
+	out, at = append(out, tail...), f.array.to
+	if total != nil && f.count.from >= at {
+		out, at = append(append(out, f.reply[at:f.count.from]...), total...), f.count.to
+	}
+	return append(out, f.reply[at:]...)
+}
+
+// around returns what stands in front of, between and behind so many hits in the list.
+func (f *frame) around(hits int) (lead, between, tail []byte) {
+	array := f.of(f.array)
+	switch held := f.first.to > 0; {
+	case hits == 0 && !held:
+		return array, nil, nil
+	case hits == 0 && bytes.IndexByte(array, '\n') >= 0:
+		return []byte("[ ]"), nil, nil
+	case hits == 0 || !held:
+		return []byte("["), []byte(","), []byte("]")
+	}
+	lead, between, tail = f.reply[f.array.from:f.first.from], []byte(","), f.reply[f.last.to:f.array.to]
+	if f.second.to > 0 {
+		between = f.reply[f.first.to:f.second.from]
+	}
+	return lead, between, tail
+}
+
+// withHits returns a reply with the hits in place of its own.
+func withHits(reply []byte, hits [][]byte) ([]byte, error) {
+	l, err := readListing(reply, nil)
+	if err != nil {
+		return nil, err
+	}
+	return l.with(hits, nil), nil
+}
+
+// totalOf returns what stands in place of a reply's total, in whichever form it has one, less the folded hits; read is how many hits are
+// known to be there, most how many the collapsed list has at most (0 for any number). It returns nil where there is none.
+func totalOf(total []byte, read, folded, most int) []byte {
+	count := total
+	form, err := adapters.Members(total)
+	if err == nil {
+		count = adapters.Get(form, "value")
+	}
+	n, invalid := strconv.Atoi(string(count))
+	if invalid != nil || n < 0 {
+		return nil
+	}
+	n = max(n, read) - folded
+	if most > 0 {
+		n = min(n, most)
+	}
+	value := strconv.AppendInt(nil, int64(n), 10)
+	if err != nil {
+		return value
+	}
+	if value, err = adapters.Set(total, "value", value); err != nil {
+		return nil
+	}
+	return value
+}

@@ -1,0 +1,90 @@
+package elastic
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/adapters/adaptertest"
+)
+
+// pickedQueries are queries of all kinds; within each another scorer may be at work when few documents are left.
+var pickedQueries = []string{
+	`{"match_all":{}}`, `{"match_all":{"boost":2.5,"_name":"all"}}`, ``,
+	`{"match":{"body":{"query":"%s","_name":"m"}}}`, `{"match":{"body":{"query":"%s","minimum_should_match":2}}}`,
+	`{"multi_match":{"query":"%s","fields":["title^3","body"],"type":"most_fields"}}`,
+	`{"multi_match":{"query":"%s","fields":["title","body"],"type":"cross_fields"}}`,
+	`{"dis_max":{"tie_breaker":0.3,"queries":[{"match":{"body":"%s"}},{"match":{"title":"alpha t1 t2"}},{"term":{"host":"a"}}]}}`,
+	`{"bool":{"should":[{"match":{"body":"%s"}},{"range":{"n":{"gte":5,"_name":"r"}}},{"term":{"host":{"value":"b","boost":0.7}}}]}}`,
+	`{"bool":{"must":[{"bool":{"must":[{"match":{"title":"alpha"}},{"match":{"body":"%s"}}]}}],"should":[{"term":{"host":"c"}}],"must_not":[{"term":{"n":3}}]}}`,
+	`{"bool":{"filter":[{"range":{"n":{"lt":15}}}]}}`, `{"constant_score":{"filter":{"exists":{"field":"host"}},"boost":1.7}}`,
+	`{"boosting":{"positive":{"match":{"body":"%s"}},"negative":{"term":{"host":"a"}},"negative_boost":0.2}}`,
+	`{"function_score":{"query":{"match":{"body":"%s"}},"functions":[{"field_value_factor":{"field":"n","missing":1,"modifier":"ln2p"}},{"filter":{"term":{"host":"a"}},"weight":3}],"score_mode":"sum","boost_mode":"multiply"}}`,
+	`{"function_score":{"query":{"match_all":{}},"random_score":{"seed":7,"field":"_seq_no"}}}`,
+	`{"script_score":{"query":{"match":{"body":"%s"}},"script":{"source":"_score * 0.3 + doc['n'].value"}}}`,
+	`{"query_string":{"query":"%s","fields":["body","title"]}}`, `{"nested":{"path":"c","score_mode":"max","query":{"exists":{"field":"c.x"}}}}`,
+	`{"fuzzy":{"title":"alpho"}}`, `{"prefix":{"title":"t"}}`, `{"match_phrase":{"title":"alpha t3"}}`,
+	`{"more_like_this":{"fields":["body"],"like":"%s","min_term_freq":1,"min_doc_freq":1}}`,
+}
+
+// TestRealPickedPages: the hits of a deep page, picked by a filter beside the client's query, are those read in their row, to the byte:
+// with the same scores, names of matching clauses and sort values.
+func TestRealPickedPages(t *testing.T) {
+	onBoth(t, func(t *testing.T, l *larder) {
+		r := seeded(t)
+		l.fillPages(r, 300, true)
+		pick := func(list ...string) string { return list[r.IntN(len(list))] }
+		picked := 0
+		for range searches(80) {
+			rule := pageRule(l)
+			rule.Window = 500
+			query := pick(pickedQueries...)
+			if strings.Contains(query, "%s") {
+				query = fmt.Sprintf(query, sentence(r.IntN(12), 0, 6))
+			}
+			body := `"query":` + query
+			if query == "" {
+				body = `"timeout":"1m"`
+			}
+			for _, part := range []string{
+				pick(``, ``, `"sort":["n"]`, `"sort":["_score",{"at":"desc"}]`, `"sort":[{"at":"desc"},"_score"],"track_scores":true`),
+				pick(``, ``, `"min_score":0.5`, `"post_filter":{"range":{"n":{"lt":17,"_name":"p"}}}`), pick(``, ``, `"track_scores":true`),
+				pick(``, `"aggs":{"a":{"terms":{"field":"host"}}}`), pick(``, `"version":true`, `"indices_boost":[{"`+l.name+`1":1.3}]`),
+				pick(``, ``, `"track_total_hits":20`, `"track_total_hits":false`),
+			} {
+				if key, _, _ := strings.Cut(part, ":"); part != "" && !strings.Contains(body, key+":") {
+					body += "," + part
+				}
+			}
+			target := "/" + l.name + pick("1", "1", "1", "*") + "/_search"
+			request := requestFor("POST", target, "", fmt.Sprintf(`{%s,"size":%d,"from":%d}`, body, 1+r.IntN(12), 40+r.IntN(80)))
+			answers := []string{}
+			for _, picks := range []bool{true, false} {
+				plan := planOf(adapters.Rules{rule}, false, 0.3)
+				q, reason, err := parse(strings.Split(target, "/")[1], nil, request.Body, adapters.Controls{})
+				if reason != "" || err != nil {
+					t.Fatal(reason, err)
+				}
+				c := newCollapse(l.d, q, plan, plan.Scope(q.target))
+				c.picks = c.picks && picks
+				answer, err := adaptertest.Run(&single{request: request, collapse: c}, func(ask *adapters.Request) *adapters.Reply {
+					if c.fetch.picked {
+						picked++
+					}
+					return l.send(ask)
+				})
+				if err != nil {
+					t.Fatalf("%s: %v", request.Body, err)
+				}
+				answers = append(answers, timeTaken.ReplaceAllString(string(answer.Body), ""))
+			}
+			if answers[0] != answers[1] {
+				t.Fatalf("%s %s:\n picked %s\n read   %s", target, request.Body, answers[0], answers[1])
+			}
+		}
+		if t.Logf("%d pages were picked", picked); picked < searches(80)/3 {
+			t.Error("few of them")
+		}
+	})
+}

@@ -1,0 +1,277 @@
+package elastic
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// listing is what is read of the reply to a search, in one pass over it.
+type listing struct {
+	frame
+	hits  []hit
+	total int // the engine's count, -1 where it gave none
+	// lowest says that there may be more than total.
+	lowest bool
+}
+
+// hit is a hit as it stands, and where in it the parts of it are that we look at.
+type hit struct {
+	raw                                                   []byte
+	index, id, number, term, sort, source, fields, sketch extent
+}
+
+// extent is where in a hit a part of it stands; the zero extent is nowhere.
+type extent struct{ from, to int32 }
+
+// span returns an extent. No reply is longer than it can say.
+func span(from, to int) extent { return extent{int32(from), int32(to)} }
+
+// at returns a part of the hit, nil if it has none such.
+func (h *hit) at(p extent) []byte {
+	if p.to == 0 {
+		return nil
+	}
+	return h.raw[p.from:p.to]
+}
+
+// readListing reads the reply to a search. A shard that failed leaves its hits out: where that can be for what we asked, be it our field,
+// a deciding one, or more ranks than an index of several grants, that is ErrWidened.
+func readListing(reply []byte, deciding []adapters.Deciding) (l listing, err error) {
+	r := adapters.NewReader(reply)
+	var shards []byte
+	whole := false
+	for r.Enter('{'); r.Next(); {
+		switch string(r.Key()) {
+		case "_shards":
+			shards = r.Value()
+		case "hits":
+			whole = l.readOuter(&r, reply)
+		}
+	}
+	switch {
+	case !r.Done():
+		return listing{}, adapters.ErrMalformed
+	case failedForUs(shards, deciding):
+		return listing{}, adapters.ErrWidened
+	case !whole:
+		return listing{}, adapters.ErrMalformed
+	}
+	return l, nil
+}
+
+// readOuter reads the object around a reply's hits. It returns false if it is none or holds no hits.
+func (l *listing) readOuter(r *adapters.Reader, reply []byte) (whole bool) {
+	*l = listing{frame: frame{reply: reply}}
+	var count []byte
+	if !r.Enter('{') {
+		return false
+	}
+	for r.Next() {
+		switch string(r.Key()) {
+		case "total":
+			from := r.At()
+			count = r.Value()
+			l.count = span(from, r.At())
+		case "hits":
+			whole = l.readHits(r, reply)
+		}
+	}
+	if members, err := adapters.Members(count); err == nil {
+		count, l.lowest = adapters.Get(members, "value"), string(adapters.Get(members, "relation")) == `"gte"`
+	}
+	var err error
+	if l.total, err = strconv.Atoi(string(count)); err != nil {
+		l.total = -1
+	}
+	return whole
+}
+
+func (l *listing) readHits(r *adapters.Reader, reply []byte) (whole bool) {
+	l.hits, l.first, l.second, l.last = nil, extent{}, extent{}, extent{}
+	start := r.At()
+	if !r.Enter('[') {
+		return false
+	}
+	for r.Next() {
+		if len(l.hits) == 1 { // most are about as long as the first
+			l.hits = slices.Grow(l.hits, (len(reply)-r.At())/(len(l.hits[0].raw)+1)+1)
+		}
+		from := r.At()
+		l.hits = append(l.hits, readHit(r, reply))
+		l.last = span(from, r.At())
+		switch len(l.hits) {
+		case 1:
+			l.first = l.last
+		case 2:
+			l.second = l.last
+		}
+	}
+	l.array = span(start, r.At())
+	return true
+}
+
+// readHit reads the hit that comes next. What is no object has no parts.
+func readHit(r *adapters.Reader, reply []byte) (h hit) {
+	start := r.At()
+	if !r.Enter('{') {
+		return hit{raw: r.Value()}
+	}
+	for r.Next() {
+		var p *extent
+		switch string(r.Key()) {
+		case "_index":
+			p = &h.index
+		case "_id":
+			p = &h.id
+		case "_seq_no":
+			p = &h.number
+		case "_primary_term":
+			p = &h.term
+		case "sort":
+			p = &h.sort
+		case "_source":
+			p = &h.source
+		case "fields":
+			h.readFields(r, start)
+			continue
+		default:
+			continue
+		}
+		from := r.At()
+		r.Value()
+		*p = span(from-start, r.At()-start)
+	}
+	h.raw = reply[start:r.At()]
+	return h
+}
+
+// readFields reads what is extracted from a hit that starts there, and where in it our field is.
+func (h *hit) readFields(r *adapters.Reader, start int) {
+	from := r.At()
+	h.sketch = extent{}
+	if !r.Enter('{') {
+		r.Value()
+	} else {
+		for r.Next() {
+			if string(r.Key()) == adapters.SketchField {
+				at := r.At()
+				r.Value()
+				h.sketch = span(at-start, r.At()-start)
+			}
+		}
+	}
+	h.fields = span(from-start, r.At()-start)
+}
+
+// rawOf returns hits as they stand.
+func rawOf(hits []hit) [][]byte {
+	list := make([][]byte, len(hits))
+	for i := range hits {
+		list[i] = hits[i].raw
+	}
+	return list
+}
+
+// hitsOf returns the hits of a reply as they stand, and the engine's count or -1.
+func hitsOf(reply []byte) (list [][]byte, total int, err error) {
+	l, err := readListing(reply, nil)
+	return rawOf(l.hits), l.total, err
+}
+
+// ours are words in the failures of shards that what we ask can be the reason of: limits of an index on ranks and extracted
+// fields (index.max_result_window and the like), our field mapped otherwise, memory and load. A shard that is not there, or
+// can't run the client's query, fails for the client's own search too.
+var ours = [][]byte{
+	[]byte("[index.max_"), []byte(adapters.SketchField), []byte("circuit_breaking_exception"),
+	[]byte("rejected_execution_exception"),
+}
+
+// failedForUs reports whether a shard failed that may answer the client's own search.
+func failedForUs(shards []byte, deciding []adapters.Deciding) bool {
+	members, err := adapters.Members(shards)
+	if err != nil {
+		return false
+	}
+	if failed := adapters.Get(members, "failed"); failed == nil || string(failed) == "0" {
+		return false
+	}
+	failures, err := adapters.Elements(adapters.Get(members, "failures"))
+	if err != nil {
+		return true
+	}
+	return slices.ContainsFunc(failures, func(failure []byte) bool {
+		return blames(failure, deciding) || slices.ContainsFunc(ours, func(word []byte) bool { return bytes.Contains(failure, word) })
+	})
+}
+
+// sourceIn returns a hit's source, of which there is none where no field of it was let through.
+func sourceIn(hit []adapters.Member) []byte { return orEmpty(adapters.Get(hit, "_source")) }
+
+func orEmpty(source []byte) []byte {
+	if source == nil {
+		return []byte("{}")
+	}
+	return source
+}
+
+// storedSketch returns our field's value among the fields extracted from a hit, or nothing.
+func storedSketch(fields []adapters.Member) string {
+	return sketchIn(adapters.Get(fields, adapters.SketchField))
+}
+
+// sketchIn returns the sketch in a list of values, or nothing. OpenSearch gives it once for each time that it was asked for, be it by a
+// pattern of the client's.
+func sketchIn(values []byte) string {
+	var first []byte
+	alike := true
+	r := adapters.NewReader(values)
+	for r.Enter('['); r.Next(); {
+		value := r.Value()
+		if first == nil {
+			first = value
+		}
+		alike = alike && bytes.Equal(value, first)
+	}
+	if !alike {
+		return ""
+	}
+	text, _ := adapters.Text(first)
+	return padded(text)
+}
+
+// padded returns base64 with the padding that OpenSearch leaves out when it shows a binary field.
+func padded(text string) string {
+	if missing := -len(text) & 3; missing < 3 && !strings.HasSuffix(text, "=") {
+		return text + "=="[:missing]
+	}
+	return text
+}
+
+// teller finds what tells one hit from another, as the hits of a reading are judged.
+type teller struct {
+	index []byte // of the last hit, as it stands
+	name  string // the same, decoded
+	rule  string // and as rules are matched against it
+	key   []byte // room
+}
+
+// of returns the index that rules are matched against for a hit and what tells it from all others.
+func (t *teller) of(c *collapse, h *hit) (rule, key string, err error) {
+	if index := h.at(h.index); t.index == nil || !bytes.Equal(index, t.index) {
+		name, ok := adapters.Text(index)
+		if !ok {
+			return "", "", errors.New("a hit without _index")
+		}
+		t.index, t.name, t.rule = index, name, c.d.ruleName(name)
+	}
+	t.key = append(append(t.key[:0], t.name...), 0) // two indices can stand behind one name
+	if t.key, err = c.appendID(t.key, h); err != nil {
+		return "", "", err
+	}
+	return t.rule, string(t.key), nil
+}

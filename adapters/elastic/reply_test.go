@@ -1,0 +1,128 @@
+package elastic
+
+import (
+	"bytes"
+	"strconv"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// FuzzListing holds what one pass reads of any reply, and the hits put in its place, against the same done a member after the other.
+func FuzzListing(f *testing.F) {
+	const hit = `{"_index":"news-1","_id":"1","_seq_no":3,"_primary_term":1,"sort":[1],"_source":{"a":1},"fields":{"neardup_sketch":["AQ=="],"n":[1]}}`
+	for _, s := range []string{
+		`{"took":1,"_shards":{"total":1,"failed":0},"hits":{"total":{"value":3,"relation":"gte"},"max_score":1.0,"hits":[` + hit + `,` + hit + `]},"aggregations":{}}`,
+		"{\n \"hits\" : {\n  \"total\" : 7,\n  \"hits\" : [\n   " + hit + " ,\n   " + hit + "\n  ]\n }\n}", `{"hits":{"hits":[],"total":0}}`, `{"hits":{"hits":[ ]}}`,
+		"{\"hits\":{\"hits\":[\n " + hit + "\n]}}", `{"hits":{"hits":[1,{}, "a"]}}`, `{"hits":[]}`, `{"hits":{}}`, `{}`, `{"hits":{"hits":{}}}`, `{"hits":{"hits":[{"fields":1}]}}`,
+		`{"_shards":{"failed":1},"hits":{"hits":[]}}`, `{"_shards":{"failed":1,"failures":[{"reason":"[index.max_result_window]"}]},"hits":{"hits":[]}}`,
+		`{"hits":{"total":-1,"hits":[{"_id":"1","_id":"2","fields":{"neardup_sketch":["A","A"]}},{"fields":{"neardup_sketch":["A","B"]}}]}}`,
+	} {
+		f.Add([]byte(s), uint8(1))
+	}
+	f.Fuzz(func(t *testing.T, reply []byte, keep uint8) {
+		got, err := readListing(reply, nil)
+		want, wantErr := slowListing(reply)
+		if (err == nil) != (wantErr == nil) || wantErr == adapters.ErrWidened && err != wantErr {
+			if again, _ := adapters.Members(reply); !repeated(again) { // of two objects of one name the last counts, whatever the first is
+				t.Fatalf("%q: %v, want %v", reply, err, wantErr)
+			}
+		}
+		if err != nil || wantErr != nil {
+			return
+		}
+		if diff := cmp.Diff(want.hits, rawOf(got.hits)); diff != "" || want.total != got.total || want.lowest != got.lowest {
+			t.Fatalf("%q: %d %t, want %d %t: %s", reply, got.total, got.lowest, want.total, want.lowest, diff)
+		}
+		for i := range got.hits {
+			h := &got.hits[i]
+			members, _ := adapters.Members(h.raw)
+			fields, _ := adapters.Members(adapters.Get(members, "fields"))
+			for key, e := range map[string]extent{"_index": h.index, "_id": h.id, "_seq_no": h.number, "_primary_term": h.term, "sort": h.sort,
+				"_source": h.source, "fields": h.fields} {
+				if !bytes.Equal(h.at(e), adapters.Get(members, key)) {
+					t.Fatalf("%q: %s is %q", h.raw, key, h.at(e))
+				}
+			}
+			if sketchIn(h.at(h.sketch)) != storedSketch(fields) {
+				t.Fatalf("%q: the sketch is %q", h.raw, h.at(h.sketch))
+			}
+		}
+		hits := want.hits[:min(int(keep), len(want.hits))]
+		if root, _ := adapters.Members(reply); repeated(root) || repeated(want.outer) {
+			return
+		}
+		slow, err := slowWithHits(reply, hits)
+		if fast, fastErr := withHits(reply, hits); err != nil || fastErr != nil || !bytes.Equal(fast, slow) {
+			t.Fatalf("%q with %d hits is\n%q %v, want\n%q %v", reply, len(hits), fast, fastErr, slow, err)
+		}
+		if counted := got.with(hits, []byte("12345")); adapters.Get(want.outer, "total") != nil {
+			again, err := readListing(counted, nil)
+			if err != nil || again.total != 12345 || len(again.hits) != len(hits) {
+				t.Fatalf("%q with a total is %q: %v", reply, counted, err)
+			}
+		}
+	})
+}
+
+// slowList is what is read of a reply.
+type slowList struct {
+	outer  []adapters.Member
+	hits   [][]byte
+	total  int
+	lowest bool
+}
+
+func slowListing(reply []byte) (l slowList, err error) {
+	root, err := adapters.Members(reply)
+	if err != nil {
+		return l, err
+	}
+	if failedForUs(adapters.Get(root, "_shards"), nil) {
+		return l, adapters.ErrWidened
+	}
+	if l.outer, err = adapters.Members(adapters.Get(root, "hits")); err != nil {
+		return l, err
+	}
+	count := adapters.Get(l.outer, "total")
+	if members, err := adapters.Members(count); err == nil {
+		count, l.lowest = adapters.Get(members, "value"), string(adapters.Get(members, "relation")) == `"gte"`
+	}
+	if l.total, err = strconv.Atoi(string(count)); err != nil {
+		l.total = -1
+	}
+	elements, err := adapters.Elements(adapters.Get(l.outer, "hits"))
+	l.hits = append([][]byte{}, elements...)
+	return l, err
+}
+
+func slowWithHits(reply []byte, hits [][]byte) ([]byte, error) {
+	root, err := adapters.Members(reply)
+	if err != nil {
+		return nil, err
+	}
+	outer := adapters.Get(root, "hits")
+	members, err := adapters.Members(outer)
+	if err != nil {
+		return nil, err
+	}
+	if outer, err = adapters.Set(outer, "hits", joinLike(adapters.Get(members, "hits"), hits)); err != nil {
+		return nil, err
+	}
+	return adapters.Set(reply, "hits", outer)
+}
+
+// A page of hits costs the sidecar a few allocations for each, however long they are.
+func TestReadingAReplyAllocatesLittle(t *testing.T) {
+	hits := bytes.Repeat([]byte(`{"_index":"news-1","_id":"1","_source":{"title":"a title","body":"a \"body\"\n"},"fields":{"neardup_sketch":["AQ=="]}},`), 100)
+	reply := append(append([]byte(`{"_shards":{"total":1,"failed":0},"hits":{"total":{"value":100,"relation":"eq"},"hits":[`), hits[:len(hits)-1]...), `]}}`...)
+	if n := testing.AllocsPerRun(20, func() {
+		if l, err := readListing(reply, nil); err != nil || len(l.hits) != 100 {
+			t.Fatal(err)
+		}
+	}); n > 20 {
+		t.Errorf("%v allocations for 100 hits", n)
+	}
+}

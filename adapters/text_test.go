@@ -1,0 +1,36 @@
+package adapters
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// What is decoded here is what encoding/json decodes, and what it refuses is left to it.
+func FuzzUnescaped(f *testing.F) {
+	for _, inner := range []string{
+		``, `a`, `\n\t\r\b\f\/\\\"`, `\u00e9 \u00E9\ud83d\ude00`, `\ud83d`, `\ude00`, `\ud83d\ud83d\ude00`, `\ud83d\u0041`, `\ud83d\n`, `\u12`, `\u12g4`, `\x`, `\`,
+		"a\nb\\n", "\xff\\n", `"`, `\n"`, strings.Repeat("a", 17) + `\n` + strings.Repeat("é", 9), `\u0000\uffff`, `\"\`,
+	} {
+		f.Add(inner)
+	}
+	f.Fuzz(func(t *testing.T, inner string) {
+		var want string
+		err := json.Unmarshal([]byte(`"`+inner+`"`), &want)
+		got, ok := unescaped([]byte(inner))
+		if ok && (err != nil || got != want) {
+			t.Errorf("%q gave %q, want %q, %v", inner, got, want, err)
+		}
+		if !ok && err == nil && strings.ToValidUTF8(inner, "") == inner {
+			t.Errorf("%q is left to encoding/json, which reads %q", inner, want)
+		}
+	})
+}
+
+func TestTextAllocatesItsResultAlone(t *testing.T) {
+	quoted := []byte(`"` + strings.Repeat(`a line \"of\" it\n`, 100) + `"`)
+	var text string
+	if n := testing.AllocsPerRun(100, func() { text, _ = Text(quoted) }); n != 1 || len(text) != 1500 {
+		t.Errorf("%v allocations for %d bytes, want 1 for 1500", n, len(text))
+	}
+}

@@ -1,0 +1,291 @@
+package typesense
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/adapters/adaptertest"
+)
+
+// memberwise is a result as [adapters.Members] and [adapters.Elements] take it apart, and as Cut and Set put it together: one pass for each
+// level and each change.
+type memberwise struct {
+	raw     []byte
+	members []adapters.Member
+	params  []adapters.Member
+	hits    []memberHit
+}
+
+type memberHit struct {
+	raw, document []byte
+	members       []adapters.Member
+	inside        []adapters.Member
+}
+
+func readMemberwise(raw []byte) (r memberwise, ok bool) {
+	var err error
+	r.raw = raw
+	if r.members, err = adapters.Members(raw); err != nil || adapters.Get(r.members, "error") != nil {
+		return r, false
+	}
+	if r.params, err = adapters.Members(adapters.Get(r.members, "request_params")); err != nil {
+		return r, false
+	}
+	list, err := adapters.Elements(adapters.Get(r.members, "hits"))
+	if err != nil {
+		return r, false
+	}
+	for _, raw := range list {
+		h := memberHit{raw: raw}
+		if h.members, err = adapters.Members(raw); err != nil {
+			return r, false
+		}
+		h.document = adapters.Get(h.members, "document")
+		if h.inside, err = adapters.Members(h.document); err != nil {
+			return r, false
+		}
+		r.hits = append(r.hits, h)
+	}
+	return r, true
+}
+
+// doubled reports whether a name that matters stands twice: then the result is not taken.
+func (r memberwise) doubled() bool {
+	twice := func(members []adapters.Member, names ...string) bool {
+		return slices.ContainsFunc(names, func(name string) bool {
+			n := 0
+			for _, m := range members {
+				if m.Key == name {
+					n++
+				}
+			}
+			return n > 1
+		})
+	}
+	return twice(r.members, "hits", "request_params", "page", "found") || twice(r.params, "per_page", "page") ||
+		slices.ContainsFunc(r.hits, func(h memberHit) bool { return twice(h.members, "document") })
+}
+
+func (h memberHit) bare(q *query) []byte {
+	document, err := adapters.Cut(h.document, func(key string) bool {
+		return key == "id" && !q.preset && !q.sees("id") || adapters.Our(key) && !(q.shown && q.sees(key))
+	})
+	if err != nil {
+		return nil
+	}
+	raw, _ := adapters.Set(h.raw, "document", document)
+	return raw
+}
+
+func (r memberwise) present(q *query, found int) []byte {
+	var hits [][]byte
+	for _, h := range slices.Backward(r.hits) {
+		hits = append(hits, h.bare(q))
+	}
+	raw, _ := adapters.Set(r.raw, "hits", array(hits))
+	set := func(object []byte, key string, n int) []byte {
+		members, _ := adapters.Members(object)
+		if adapters.Get(members, key) == nil {
+			return object
+		}
+		object, _ = adapters.Set(object, key, strconv.AppendInt(nil, int64(n), 10))
+		return object
+	}
+	if found >= 0 {
+		raw = set(raw, "found", found)
+	}
+	if q.unseen() {
+		return raw
+	}
+	raw = set(raw, "page", q.page)
+	params := set(set(adapters.Get(r.members, "request_params"), "per_page", q.perPage), "page", q.page)
+	raw, _ = adapters.Set(raw, "request_params", params)
+	return raw
+}
+
+// A result that is read in one pass, and the answer made of its pieces, are what its members make.
+func FuzzResultsAreReadAsTheirMembers(f *testing.F) {
+	for _, document := range []string{
+		`{"id":"1","neardup_sketch":"s","title":"a"}`, `{"neardup_sketch":"s"}`, `{"id":"1","neardup_sketch":"s"}`, `{"neardup_sketch":"s","z":1}`,
+		`{"a.b":1,"neardup_bands":[1],"neardup_cluster":"c","neardup_sketch":"s","title":["x","y\n"]}`, `{"neardup_bands":[1],"id":"1","neardup_sketch":"s"}`,
+		`{ "id" : "1" , "neardup_sketch" : "s" }`, `{"id":"1",/* c */"neardup_sketch":"s"}`, `{"neardup_sketch":"s","neardup_sketch":"t"}`, `{}`, `[]`, `null`,
+	} {
+		f.Add(`{"facet_counts":[],"found":7,"hits":[{"document":` + document + `,"highlights":[]},{"curated":true,"document":{"id":"2"},"vector_distance":0.5}],` +
+			`"out_of":9,"page":1,"request_params":{"collection_name":"news","per_page":10,"q":"x"},"search_cutoff":false}`)
+	}
+	for _, s := range []string{
+		`{"code":404,"error":"Not found."}`, `{"hits":[],"hits":[],"page":1,"found":0,"request_params":{"per_page":10,"page":1,"collection_name":"c"}}`,
+		`{"request_params":{"per_page":10,"collection_name":"c"},"page":1,"hits":[{"document":{}}],"found":3}`, `{"found":"3"}`, `{"hits":3}`,
+		`{"found":0,"hits":[{"document":true,"document":{}}],"page":1,"request_params":{"collection_name":"0","per_page":10}}`,
+	} {
+		f.Add(s)
+	}
+	queries := []*query{
+		{page: 3, perPage: 2}, {page: 3, perPage: 2, exclude: []string{"id"}}, {page: 3, perPage: 2, shown: true, include: []string{"neardup_sketch", "title"}},
+		{page: 3, perPage: 2, preset: true},
+	}
+	texts := []string{"title", "meta.text"}
+	f.Fuzz(func(t *testing.T, raw string) {
+		body := []byte(`{"results":[` + raw + `]}`)
+		results, err := readResults(body, []element{{hits: 1, read: true, texts: texts}})
+		if err != nil || len(results) != 1 {
+			return // other tests hold the scanner
+		}
+		r := results[0]
+		want, ok := readMemberwise([]byte(raw))
+		wrong := r.check(ask{page: 1, perPage: 10})
+		if !ok || want.doubled() {
+			if wrong == nil {
+				t.Fatalf("taken: %s", raw)
+			}
+			return
+		}
+		found, page, perPage := count(want.members, "found"), count(want.members, "page"), count(want.params, "per_page")
+		if wrong != nil {
+			if collection, _ := adapters.Text(adapters.Get(want.params, "collection_name")); page == 1 && perPage == 10 && found >= 0 && collection != "" &&
+				len(want.hits) <= 10 && adapters.Get(want.members, "grouped_hits") == nil {
+				t.Fatalf("%v: %s", wrong, raw)
+			}
+			return
+		}
+		if strings.TrimSpace(raw) == raw && raw[0] == '{' && string(r.raw) != raw || r.found != found || r.page != page || r.perPage != perPage || len(r.hits) != len(want.hits) {
+			t.Fatalf("%+v of %s", r, raw)
+		}
+		for i := range r.hits {
+			checkHit(t, &r.hits[i], want.hits[i], texts)
+		}
+		for _, q := range queries {
+			for _, found := range []int{-1, 5} {
+				got, err := q.present(r, found, func(dst []byte) ([]byte, error) {
+					for i := len(r.hits) - 1; i >= 0; i-- {
+						if dst, err = q.appendBare(dst, &r.hits[i]); i > 0 {
+							dst = append(dst, ',')
+						}
+						if err != nil {
+							return nil, err
+						}
+					}
+					return dst, nil
+				})
+				if want := want.present(q, found); err != nil || !bytes.Equal(got, want) {
+					t.Fatalf("%+v %v\ngot  %s\nwant %s", q, err, got, want)
+				}
+			}
+		}
+	})
+}
+
+func checkHit(t *testing.T, h *hit, want memberHit, texts []string) {
+	t.Helper()
+	id, _ := adapters.Text(adapters.Get(want.inside, "id"))
+	stored, _ := adapters.Text(adapters.Get(want.inside, adapters.SketchField))
+	near := adapters.Get(want.members, "vector_distance") != nil || adapters.Get(want.members, "hybrid_search_info") != nil
+	if !bytes.Equal(h.raw, want.raw) || !bytes.Equal(h.document, want.document) || h.id != id || h.stored != stored || h.near != near ||
+		h.curated != (string(adapters.Get(want.members, "curated")) == "true") {
+		t.Fatalf("%+v of %s", h, want.raw)
+	}
+	if !bytes.Equal(h.plain(), unflattened(want.document)) {
+		t.Fatalf("%s of %s", h.plain(), want.document)
+	}
+	var members []string
+	for _, m := range want.inside {
+		if slices.ContainsFunc(texts, func(text string) bool { return strings.HasPrefix(text, m.Key) }) {
+			members = append(members, m.Key+string(m.Value))
+		}
+	}
+	var got []string
+	for _, m := range h.members {
+		got = append(got, m.Key+string(m.Value))
+	}
+	if !slices.Equal(members, got) {
+		t.Fatalf("%q, want %q", got, members)
+	}
+}
+
+// The searches of a round go in as few requests as there are hundreds of bare hits, at most as many as may be under way at once, in their order
+// and each with about as many hits; and no request holds more searches than it may.
+func TestPartsOfARound(t *testing.T) {
+	random := rand.New(rand.NewPCG(searchSeed(t), 1))
+	for range 3000 {
+		list, hits := make([]element, 1+random.IntN(20)), 0
+		for i := range list {
+			list[i] = element{hits: random.IntN(251), bare: random.IntN(2) == 0}
+			if list[i].bare {
+				hits += list[i].hits
+			}
+		}
+		most := 1 + random.IntN(50)
+		sent := parts(list, most)
+		at := 0
+		for _, p := range sent {
+			bare := !slices.ContainsFunc(list[at:at+p.searches], func(e element) bool { return !e.bare })
+			if at += p.searches; p.searches < 1 || p.searches > most || p.bare != bare {
+				t.Fatalf("%+v of %+v, %d in a request", sent, list, most)
+			}
+		}
+		if len(sent) > adapters.MaxAtOnce || at > len(list) || at < len(list) && (len(sent) < adapters.MaxAtOnce || at < most) {
+			t.Fatalf("%+v of %+v, %d in a request", sent, list, most)
+		}
+		if most >= len(list) && (len(sent) > max(hits/worthARequest, 1) || at < len(list)) {
+			t.Fatalf("%d requests for %d hits", len(sent), hits)
+		}
+	}
+	if sent := parts([]element{{hits: 100}, {hits: 110}, {hits: 250}}, maxSearches); len(sent) != 1 {
+		t.Errorf("pages in the client's content go in %d requests", len(sent))
+	}
+	for _, c := range []struct{ hits, want []int }{
+		{[]int{10, 10}, []int{2}}, {[]int{90, 90}, []int{2}}, {[]int{10, 202, 202, 202}, []int{2, 1, 1}}, {[]int{250, 250, 250, 250}, []int{1, 1, 1, 1}},
+		{slices.Repeat([]int{250}, 10), []int{3, 2, 3, 2}}, {[]int{150, 150}, []int{1, 1}},
+	} {
+		var list []element
+		for _, n := range c.hits {
+			list = append(list, element{hits: n, bare: true})
+		}
+		var got []int
+		for _, p := range parts(list, maxSearches) {
+			got = append(got, p.searches)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%v: %v, want %v", c.hits, got, c.want)
+		}
+	}
+}
+
+// A deep page's sketches are asked for in pages of one size that go together and come uncompressed; the client's answer is coded as the
+// reply in its own content is.
+func TestSketchesComeTogetherAndUncompressed(t *testing.T) {
+	rule := newRule(t, "news", "body")
+	f := &fake{documents: memo{}.corpus(rand.New(rand.NewPCG(3, 3)), rule, 900, 0.3)}
+	rule.Compute = false // else texts are read where sketches lack
+	r := get("/collections/news/documents/search?q=x&page=40")
+	r.Header = adapters.Header{"Accept-Encoding": {"gzip"}}
+	var rounds []string
+	answer, err := adaptertest.Run(search(r, planFor(adapters.Scope{Rate: 0.3}, rule)).Exchange, func(r *adapters.Request) *adapters.Reply {
+		searches, _ := fakeSearches(r)
+		perPage, _ := fakeNumber(searches[0], "per_page", 10)
+		rounds = append(rounds, fmt.Sprint(len(r.Beside), len(searches), perPage > 100, r.Header["Accept-Encoding"]))
+		reply := *f.reply(r)
+		if len(r.Header["Accept-Encoding"]) > 0 {
+			reply.Header = adapters.Header{"Content-Encoding": {"gzip"}}
+		}
+		return &reply
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"2 1 true []", "0 1 true []", "0 1 true []", "0 1 false [gzip]"}
+	if !slices.Equal(rounds, want) || !slices.Equal(answer.Header["Content-Encoding"], []string{"gzip"}) || answer.Outcomes[0].Rounds != 2 {
+		t.Errorf("%q, %v, %+v", rounds, answer.Header, answer.Outcomes)
+	}
+	var shown struct{ Hits []json.RawMessage }
+	if err := json.Unmarshal(answer.Body, &shown); err != nil || len(shown.Hits) != 10 {
+		t.Errorf("%v: %s", err, answer.Body)
+	}
+}

@@ -1,0 +1,139 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// askAll sends a request of an exchange together with those beside it.
+func (h *Handler) askAll(ctx context.Context, ask *adapters.Request) (*adapters.Reply, error) {
+	if len(ask.Beside) == 0 {
+		return h.ask(ctx, ask)
+	}
+	asks := append([]*adapters.Request{ask}, ask.Beside...)
+	if len(asks) > adapters.MaxAtOnce {
+		return nil, adapters.NotUnderstood(errors.New("too many requests at once"))
+	}
+	if u := underwayOf(ctx); u != nil { // each counts the time for itself
+		before, start := u.engine.Load(), clock()
+		defer func() { u.engine.Store(before + int64(clock()-start)) }()
+	}
+	replies := make([]*adapters.Reply, len(asks))
+	group, ctx := errgroup.WithContext(ctx)
+	for i, ask := range asks {
+		group.Go(func() error {
+			return guarded(func() (err error) {
+				if replies[i], err = h.ask(ctx, ask); err == nil && replies[i].Status/100 != 2 {
+					err = errUnsuccessful
+				}
+				return err
+			})
+		})
+	}
+	err := group.Wait()
+	if errors.Is(err, errUnsuccessful) {
+		i := slices.IndexFunc(replies, func(r *adapters.Reply) bool { return r != nil && r.Status/100 != 2 })
+		return replies[i], nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	replies[0].Beside = replies[1:]
+	return replies[0], nil
+}
+
+// errUnsuccessful: one of several requests that go together was refused, and the others are of no use.
+var errUnsuccessful = errors.New("no success")
+
+// ask sends one request of an exchange and reads its reply, decoded. The header of a compressed reply goes on saying so.
+func (h *Handler) ask(ctx context.Context, ask *adapters.Request) (*adapters.Reply, error) {
+	return h.askOn(ctx, holdOf(ctx), ask)
+}
+
+// askOn is ask where the reply is held on another account than the request's.
+func (h *Handler) askOn(ctx context.Context, held *hold, ask *adapters.Request) (*adapters.Reply, error) {
+	resp, err := h.roundTrip(ctx, ask)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, whole, err := held.readReply(resp.Body, h.Limits.MaxReply, resp.ContentLength)
+	if errors.Is(err, errBusy) {
+		return nil, err
+	} else if err != nil {
+		return nil, fmt.Errorf("%w: %w", errUnreachable, err)
+	}
+	if !whole {
+		return nil, errTooLarge
+	}
+	reply, err := h.decoded(held, resp, body)
+	if err == nil && resp.Header.Get("Content-Encoding") != "" {
+		held.give(int64(len(body)))
+	}
+	return reply, err
+}
+
+// roundTrip sends one request of an exchange.
+func (h *Handler) roundTrip(ctx context.Context, ask *adapters.Request) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, ask.Method, "http://engine/", bytes.NewReader(ask.Body))
+	if err != nil {
+		return nil, adapters.NotUnderstood(err)
+	}
+	r.RequestURI, r.URL.RawQuery = ask.Path, ask.RawQuery // as in a client's request, whose path goes on as it stands
+	r.Header = askHeader(ask.Header)
+	resp, err := h.nodes.RoundTrip(r)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errUnreachable, err)
+	}
+	return resp, nil
+}
+
+// decoded returns a reply with its body, as it was sent, decoded. Its header goes on saying how it was sent.
+func (h *Handler) decoded(held *hold, resp *http.Response, body []byte) (reply *adapters.Reply, err error) {
+	reply = &adapters.Reply{Status: resp.StatusCode, Header: adapters.Header(resp.Header), Body: body}
+	switch encoding := resp.Header.Get("Content-Encoding"); encoding {
+	case "", "identity":
+	case "gzip", "x-gzip", "deflate":
+		if reply.Body, err = held.decode(encoding, body, h.Limits.MaxReply); errors.Is(err, errBusy) {
+			return nil, err
+		} else if err != nil {
+			return nil, adapters.NotUnderstood(err)
+		}
+	default:
+		return nil, adapters.NotUnderstood(fmt.Errorf("content encoding %q", encoding))
+	}
+	return reply, nil
+}
+
+// askHeader returns the client's headers for a request of an exchange: its own less those of its body and its connection.
+func askHeader(header adapters.Header) http.Header {
+	out := http.Header{}
+	for key, values := range header {
+		switch key {
+		case "Accept", "Content-Type":
+		default:
+			if slices.Contains(bodyHeaders, key) {
+				continue
+			}
+		}
+		out[key] = values
+	}
+	if coding := coding(header["Accept-Encoding"]); coding != "" {
+		out["Accept-Encoding"] = []string{coding}
+	}
+	if len(out["User-Agent"]) == 0 {
+		out["User-Agent"] = []string{""} // or else Go puts in its own
+	}
+	return out
+}
+
+// hopHeaders concern one connection and are not passed on.
+var hopHeaders = []string{"Connection", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Content-Length"}

@@ -1,0 +1,103 @@
+package proxy_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/adapters/elastic"
+	"github.com/neardup/sidecar/proxy"
+)
+
+// together is a dialect whose searches ask for so many things at once and answer with what came, in order.
+type together struct {
+	elastic.Dialect
+	asks int
+}
+
+func (d together) Search(_ adapters.Class, r *adapters.Request, _ adapters.Plan) adapters.ParsedSearch {
+	return adapters.ParsedSearch{Plain: r, Exchange: d}
+}
+
+// Next implements adapters.Exchange.
+func (d together) Next(reply *adapters.Reply) (*adapters.Request, *adapters.Answer, error) {
+	if reply == nil {
+		var asks []*adapters.Request
+		for n := range d.asks {
+			asks = append(asks, &adapters.Request{Method: "POST", Path: "/part/" + string(rune('a'+n))})
+		}
+		asks[0].Beside = asks[1:]
+		return asks[0], nil, nil
+	}
+	if reply.Status != 200 {
+		return nil, nil, adapters.ErrRefused
+	}
+	body := string(reply.Body)
+	for _, beside := range reply.Beside {
+		body += string(beside.Body)
+	}
+	return nil, &adapters.Answer{Reply: adapters.Reply{Status: 200, Header: adapters.Header{}, Body: []byte(body)}}, nil
+}
+
+// What an exchange asks for together is under way together, and comes back in its order; where one of it is refused, that is the answer,
+// and where more is asked for than may be, the client's own search is sent.
+func TestRequestsTogether(t *testing.T) {
+	for _, c := range []struct {
+		name, odd string // what becomes of the second
+		asks      int
+		status    int
+		want      string
+	}{
+		{"all", "", adapters.MaxAtOnce, 200, "abcd"},
+		{"refused", "refuse", 3, 429, "no"},
+		{"cut", "cut", 3, 502, "can't be reached"},
+		{"too many", "", adapters.MaxAtOnce + 1, 200, "own"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			here, all := atomic.Int64{}, make(chan struct{})
+			e := newEngine("news-1")
+			e.answer = func(w http.ResponseWriter, a arrival) {
+				part, ok := strings.CutPrefix(a.uri, "/part/")
+				if !ok {
+					_, _ = io.WriteString(w, "own")
+					return
+				}
+				if here.Add(1) == int64(c.asks) {
+					close(all)
+				}
+				select {
+				case <-all:
+				case <-time.After(10 * time.Second):
+					t.Error("a request waits for another")
+				}
+				switch {
+				case part == "b" && c.odd == "cut":
+					panic(http.ErrAbortHandler)
+				case part == "b" && c.odd == "refuse":
+					w.WriteHeader(http.StatusTooManyRequests)
+					part = "no"
+				}
+				time.Sleep(time.Duration(max('e'-int(part[0]), 0)) * time.Millisecond) // the last answers first
+				_, _ = io.WriteString(w, part)
+			}
+			behind := httptest.NewServer(e)
+			defer behind.Close()
+			f := handler(t, []string{behind.URL}, func(e *proxy.Engine) { e.Dialect = together{asks: c.asks} })
+			var times proxy.Times
+			r := httptest.NewRequestWithContext(proxy.WithTimes(t.Context(), &times), "POST", "/news-1/_search", strings.NewReader("{}"))
+			w := httptest.NewRecorder()
+			f.ServeHTTP(w, r)
+			if w.Code != c.status || !strings.Contains(w.Body.String(), c.want) {
+				t.Errorf("got %d %q", w.Code, w.Body)
+			}
+			if times.Own <= 0 || times.Total < times.Engine+times.Own {
+				t.Errorf("the engine's time counts more than once: %+v", times)
+			}
+		})
+	}
+}
