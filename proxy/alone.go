@@ -9,31 +9,30 @@ import (
 	"github.com/neardup/sidecar/adapters"
 )
 
-// hasty marks a request to an engine that may answer before it has read the body and then never answers on that connection again: what
-// is left of the body, were it a few bytes, is in its way. So is what it has not yet taken in of a long body when it refuses that (beyond
-// 196,605 bytes in Typesense). Nor does such an engine leave out the body of an answer to HEAD. Whoever got the connection next would
-// wait for ever, or for another's answer. Its value is the request's target.
-type hasty struct{}
-
-// hastyBody is how long the body of such a request may be, in bytes, for its connection to be used again.
+// hastyBody is how long the body of a hasty request may be, in bytes, for its connection to be used again.
 const hastyBody = 128 << 10
 
 // alone reports whether a request gets a connection of its own, which is closed behind it, and under what key note is to remember what
-// becomes of it. A client's first request of a kind is alone until one was granted: an engine that refuses a client's credentials does so
-// early, one that grants them reads what was sent.
+// becomes of it.
+//
+// A hasty engine may answer before it has read the body and then never answers on that connection again: what is left of the body, were it
+// a few bytes, is in its way. So is what it has not yet taken in of a long body when it refuses that (beyond 196,605 bytes in Typesense).
+// Nor does such an engine leave out the body of an answer to HEAD. Whoever got the connection next would wait for ever, or for another's
+// answer. A client's first request of a kind is alone until one was granted: an engine that refuses a client's credentials does so early,
+// one that grants them reads what was sent.
 func (n *nodes) alone(r *http.Request) (yes bool, key string) {
-	target, marked := r.Context().Value(hasty{}).(string)
+	u := underwayOf(r.Context())
 	switch {
 	case long(r):
 		return true, ""
-	case !marked:
+	case u == nil || !u.hasty:
 		return false, ""
 	case r.Method == http.MethodHead:
 		return true, ""
 	case r.Body == nil || r.Body == http.NoBody:
 		return false, ""
 	}
-	key = kindOf(r, target)
+	key = kindOf(r, u.target)
 	return r.ContentLength < 0 || r.ContentLength > hastyBody || !n.granted.has(key), key
 }
 

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
-	"log"
 	"net"
 	"net/http"
-	"net/http/httputil"
 	"net/url"
 	"slices"
 	"strings"
@@ -37,61 +35,6 @@ func http1() *http.Protocols {
 	p := new(http.Protocols)
 	p.SetHTTP1(true)
 	return p
-}
-
-// forwarding are the headers that ReverseProxy takes away and that go on as the client sent them.
-var forwarding = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"}
-
-type responseChange struct{}
-
-// newForward returns the reverse proxy through which everything goes that is not answered by us.
-func (h *Handler) newForward() *httputil.ReverseProxy {
-	return &httputil.ReverseProxy{
-		Transport:     h.nodes,
-		FlushInterval: -1,
-		BufferPool:    pieces,
-		ErrorLog:      log.New(io.Discard, "", 0),
-		Rewrite: func(p *httputil.ProxyRequest) {
-			p.Out.URL.RawQuery = p.In.URL.RawQuery // as sent: ReverseProxy drops what it can't parse
-			restore(p.Out.Header, p.In.Header)
-			p.Out.Header.Del("Upgrade") // no other protocol is spoken past us: Typesense would take up HTTP/2 on the connection
-			p.Out.Header.Del("Connection")
-			p.Out.Trailer = p.In.Trailer // the same map: it is filled when the body ends
-			for _, key := range forwarding {
-				if values, ok := p.In.Header[key]; ok {
-					p.Out.Header[key] = values
-				}
-			}
-		},
-		ModifyResponse: func(resp *http.Response) error {
-			if change, ok := resp.Request.Context().Value(responseChange{}).(func(*http.Response)); ok {
-				change(resp)
-			}
-			return nil
-		},
-		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) { h.unreachable(w, r, err) },
-	}
-}
-
-// restore puts back what a client names in Connection and is no header of one connection: no engine obeys that, and without its key, its
-// type or the user that it acts for, a request is another one.
-func restore(out, in http.Header) {
-	for _, line := range in["Connection"] {
-		for name := range strings.SplitSeq(line, ",") {
-			name = http.CanonicalHeaderKey(strings.TrimSpace(name))
-			if values, ok := in[name]; ok && !slices.Contains(hopHeaders, name) {
-				out[name] = values
-			}
-		}
-	}
-}
-
-// send sends a request on and answers with what comes back. change, if not nil, gets the response before the client does.
-func (h *Handler) send(w http.ResponseWriter, r *http.Request, change func(*http.Response)) {
-	if change != nil {
-		r = r.WithContext(context.WithValue(r.Context(), responseChange{}, change))
-	}
-	h.forward.ServeHTTP(w, r)
 }
 
 // unasked are the headers that net/http adds to a reply that lacks them.
@@ -239,7 +182,7 @@ func (c answered) Write(p []byte) (int, error) {
 // downFor is how long a node that could not be dialled is left out.
 const downFor = 5 * time.Second
 
-// try sends a request to one node after the other until one takes it.
+// try sends a request, whose URL it changes, to one node after the other until one takes it.
 func (n *nodes) try(r *http.Request) (*http.Response, error) {
 	order := n.order()
 	alone, key := n.alone(r)
@@ -248,13 +191,18 @@ func (n *nodes) try(r *http.Request) (*http.Response, error) {
 	if alone && n.once != nil {
 		via = n.once
 	}
+	from, body := r.URL, r.Body
 	for i, node := range order {
-		out := r.WithContext(r.Context())
-		out.URL, out.Host = at(node, r), node.Host
+		out := r
+		if i > 0 { // a transport may still look at the one before
+			out = r.WithContext(r.Context())
+		}
+		out.URL, out.Body = from, body
+		out.URL, out.Host = at(node, out), node.Host
 		out.Close = alone && n.once == nil
 		last := i == len(order)-1
-		if r.Body != nil && r.Body != http.NoBody && !last {
-			out.Body = io.NopCloser(r.Body) // a transport closes the body even if it never read it
+		if body != nil && body != http.NoBody && !last {
+			out.Body = io.NopCloser(body) // a transport closes the body even if it never read it
 		}
 		resp, err := via.RoundTrip(out)
 		switch {

@@ -41,6 +41,8 @@ type underway struct {
 	made           *made        // what is sent to the engine, where it is made meanwhile
 	hold           hold         // of bodies and replies
 	insisted       atomic.Bool  // the engine was asked again for names, in vain
+	hasty          bool         // see alone
+	target         string       // what the request is about, to one that is hasty
 
 	first answer // the engine's first, so that it costs no allocation
 	taken atomic.Bool

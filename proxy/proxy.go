@@ -1,11 +1,9 @@
 package proxy
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"net/http"
-	"net/http/httputil"
 	"net/url"
 	"time"
 
@@ -110,7 +108,6 @@ type Engine struct {
 type Handler struct {
 	Engine
 	nodes   *nodes
-	forward *httputil.ReverseProxy
 	catalog *catalog
 	cursors *cursors
 	counts  counts
@@ -137,7 +134,6 @@ func New(e Engine) (*Handler, error) {
 	nodes := &nodes{urls: e.URLs, next: e.Transport, once: usingOnce(e.Transport), meter: meter{e.Metrics, e.Traces}}
 	h := &Handler{Engine: e, nodes: nodes, catalog: newCatalog(e), cursors: newCursors(e.Limits)}
 	h.holds.most, h.holds.mostSearches = e.Limits.MaxHeld, int64(e.Limits.MaxSearches)
-	h.forward = h.newForward()
 	h.counts.metrics = e.Metrics
 	e.Metrics.serves(h)
 	return h, nil
@@ -153,15 +149,14 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	u.ended = true
 }
 
-func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) serve(u *underway, r *http.Request) {
+	w := http.ResponseWriter(u)
 	if h.ours(w, r) {
 		return
 	}
 	class := h.Dialect.Classify(requestOf(r))
 	h.is(r.Context(), class.Kind.String())
-	if class.Hasty {
-		r = r.WithContext(context.WithValue(r.Context(), hasty{}, class.Target))
-	}
+	u.hasty, u.target = class.Hasty, class.Target
 	switch {
 	case class.Kind == adapters.Write && h.readable(r, class):
 		h.write(w, r, class)

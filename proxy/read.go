@@ -2,13 +2,14 @@ package proxy
 
 import (
 	"bytes"
-	"compress/gzip"
-	"compress/zlib"
 	"errors"
 	"io"
 	"net/http"
 	"strconv"
 	"strings"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zlib"
 
 	"github.com/neardup/sidecar/adapters"
 )
