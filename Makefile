@@ -4,7 +4,7 @@ GO ?= go
 VERSION ?= $(shell git describe --tags --dirty 2>/dev/null)
 REVISION ?= $(shell git rev-parse HEAD 2>/dev/null)
 
-.PHONY: demo test check packages engines e2e first-minute soak chaos fuzz vuln bench bench-parts bench-e2e quality release-check build man clean
+.PHONY: demo test check packages engines e2e first-minute soak chaos fuzz vuln bench bench-parts bench-e2e bench-jobs quality release-check build man clean
 
 # See it work: an embedded engine, a small corpus, one search without and with; nothing is installed.
 demo:
@@ -20,7 +20,7 @@ check:
 	$(GO) tool staticcheck ./...
 	NEARDUP_ENGINES=off CI= $(GO) test -race -shuffle=on -short $$($(GO) list ./... | grep -v /internal/e2e)
 	GOARCH=386 $(GO) vet ./sketch/... ./rerank ./adapters/...
-	cd bench && $(GO) vet ./... && $(GO) test ./...
+	cd bench && $(GO) vet ./... && NEARDUP_ENGINES=off CI= $(GO) test ./...
 
 # The binary built twice, deb and rpm (the deb installed into a throw-away root), systemd unit, Dockerfile, compose file, Helm chart and the
 # workflows, with tools that are built once from tools/ into the cache: about 2 minutes the first time, then 15 s.
@@ -40,6 +40,7 @@ ON_ENGINES = elastic|typesense|cmd/sidecar|conformance|e2e|engines|proxy
 e2e:
 	NEARDUP_ENGINES=required $(GO) test -count=1 -timeout 15m $$($(GO) list ./... | grep -vE '/(packages|$(ON_ENGINES))$$')
 	NEARDUP_ENGINES=required $(GO) test -count=1 -timeout 30m -p 1 $$($(GO) list ./... | grep -E '/($(ON_ENGINES))$$')
+	cd bench && NEARDUP_ENGINES=required $(GO) test -count=1 -timeout 10m ./e2e
 
 # The long forms of tests: a bulk of a gigabyte in each form, minutes of concurrent writes and backfills, searches at random, the search
 # contract over thousands of pages, jobs over a million documents, clusters on Flink. About two hours.
@@ -78,8 +79,14 @@ bench-parts:
 	$(GO) test -run '^$$' -bench . -benchmem ./sketch/... ./rerank ./adapters/...
 	NEARDUP_SOAK=1 $(GO) test -run '^$$' -bench Bands -benchtime 1x -timeout 30m ./jobs/cluster
 
-# Reindexing beside the engine's own update by query, and native searches beside those collapsed at query time, on real engines.
+# The built sidecar beside bare proxies and the engines alone, on real engines, and how its cost grows: half an hour. It writes
+# docs/performance.json, from which the tables of docs/performance.md and the curves are made. E2E='-only passed,pages -out /tmp/parts.json' for parts of it, elsewhere.
 bench-e2e:
+	cd bench && NEARDUP_ENGINES=required $(GO) run ./e2e $(E2E)
+	$(GO) test -count=1 -run 'TestPerformance|TestPictures/growth' ./internal/pictures -update
+
+# Reindexing beside the engine's own update by query, and native searches beside those collapsed at query time, on real engines.
+bench-jobs:
 	NEARDUP_ENGINES=required NEARDUP_SOAK=1 $(GO) test -count=1 -timeout 60m -p 1 -v -run 'TestReindexSpeed' -bench BenchmarkNative -benchtime 150x ./internal/e2e
 
 # Precision and recall on labelled sets: make quality PRACTICE=<folder of folders>; without it on the project's own.

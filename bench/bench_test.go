@@ -6,10 +6,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/neardup/sidecar/bench/internal/corpora"
 )
 
 // near are two texts of 60 words that differ in one: 53 of 61 shingles are common.
-var near = corpus{name: "near", documents: []string{text(-1), text(30)}}
+var near = corpus{Name: "near", Documents: []string{text(-1), text(30)}}
 
 func text(changed int) string {
 	list := make([]string, 60)
@@ -23,7 +25,7 @@ func text(changed int) string {
 }
 
 func TestGoContendersEstimateResemblance(t *testing.T) {
-	exact, err := meanResemblance(near.documents)
+	exact, err := meanResemblance(near.Documents)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,9 +51,9 @@ func TestIdiomaticWords(t *testing.T) {
 }
 
 func TestFirst(t *testing.T) {
-	c := corpus{documents: []string{"12345", "123", "1234"}}
+	c := corpus{Documents: []string{"12345", "123", "1234"}}
 	for _, tc := range []struct{ bytes, count, size int }{{0, 1, 5}, {7, 1, 5}, {8, 2, 8}, {99, 3, 12}} {
-		if count, size := c.first(tc.bytes); count != tc.count || size != tc.size {
+		if count, size := c.First(tc.bytes); count != tc.count || size != tc.size {
 			t.Errorf("first(%d) = %d, %d; want %d, %d", tc.bytes, count, size, tc.count, tc.size)
 		}
 	}
@@ -87,7 +89,7 @@ func TestVerdict(t *testing.T) {
 // An absent peer keeps its line, and a failed cell says why.
 func TestReportDropsNothing(t *testing.T) {
 	r := report{
-		corpora:    corpora{"synth": {name: "synth", documents: near.documents}},
+		corpora:    corpora.Corpora{"synth": {Name: "synth", Documents: near.Documents}},
 		contenders: []contender{{name: ours}, {name: "peer", absent: errors.New("no\nsuch | tool")}, {name: "broken"}},
 		results: map[key]cell{
 			{ours, "synth"}:     {documents: 2, bytes: 200, seconds: 1},

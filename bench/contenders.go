@@ -8,6 +8,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/dgryski/go-minhash"
+	"github.com/neardup/sidecar/bench/internal/corpora"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -15,6 +16,9 @@ const (
 	shingleWords = 4
 	positions    = 128
 )
+
+// corpus is a list of documents.
+type corpus = corpora.Corpus
 
 // contender is one line of the table.
 type contender struct {
@@ -59,9 +63,9 @@ func goContenders() []contender {
 		{name: copying, madeOf: "Go", notes: "copies the document: a ceiling", pass: timed(copyAll)},
 		{name: hashing, madeOf: "Go", notes: "hashes the document as a whole: the 100 % line", pass: timed(hashAll)},
 		{name: hashCold, madeOf: "Go", notes: "the same; no text lies in a cache", pass: timedFrom(memory.documents, hashAll)},
-		ourContender(ours, ourNotes, jobScheme(), corpus.all),
+		ourContender(ours, ourNotes, jobScheme(), corpus.All),
 		ourContender(oursCold, "the same; no text lies in a cache", jobScheme(), memory.documents),
-		ourContender(oursSet, defaultNotes(), sketch.DefaultScheme(), corpus.all),
+		ourContender(oursSet, defaultNotes(), sketch.DefaultScheme(), corpus.All),
 		{name: idiom, madeOf: "Go", limit: 8e6, notes: "lower case, `strings.Fields`, punctuation trimmed, " +
 			"xxhash64 of each shingle string, 128 multiply-shift hashes", pass: timed(idiomaticAll), agree: agreeing(idiomaticSignature)},
 		{name: "dgryski/go-minhash", madeOf: "Go", limit: 8e6, notes: "`MinWise`; has no tokeniser: shingles of idiomatic Go",
@@ -100,16 +104,16 @@ func ourContender(name, notes string, scheme sketch.Scheme, source func(corpus) 
 	}
 	agree := func(pairs corpus) (float64, error) {
 		sum := 0.0
-		for i := 0; i+1 < len(pairs.documents); i += 2 {
-			a, _ := s.Sketch(pairs.documents[i])
-			b, _ := s.Sketch(pairs.documents[i+1])
+		for i := 0; i+1 < len(pairs.Documents); i += 2 {
+			a, _ := s.Sketch(pairs.Documents[i])
+			b, _ := s.Sketch(pairs.Documents[i+1])
 			agreement, comparable := a.Agreement(&b)
 			if !comparable {
 				return 0, fmt.Errorf("pair %d is not comparable", i/2)
 			}
 			sum += agreement
 		}
-		return sum / float64(len(pairs.documents)/2), nil
+		return sum / float64(len(pairs.Documents)/2), nil
 	}
 	return contender{name: name, madeOf: "Go", notes: notes, pass: timedFrom(source, all), agree: agree}
 }
@@ -121,7 +125,7 @@ func sketchOne(s *sketch.Sketcher, into *sketch.Sketch, text string) bool {
 
 // timed makes a pass of a loop over documents.
 func timed(all func(documents []string)) func(corpus, int) (float64, error) {
-	return timedFrom(corpus.all, all)
+	return timedFrom(corpus.All, all)
 }
 
 // timedFrom is timed with the documents from elsewhere than the corpus itself.
@@ -148,10 +152,10 @@ func cpuTime() time.Duration {
 func agreeing(signature func(text string) []uint64) func(corpus) (float64, error) {
 	return func(pairs corpus) (float64, error) {
 		equal := 0
-		for i := 0; i+1 < len(pairs.documents); i += 2 {
-			equal += equalPositions(signature(pairs.documents[i]), signature(pairs.documents[i+1]))
+		for i := 0; i+1 < len(pairs.Documents); i += 2 {
+			equal += equalPositions(signature(pairs.Documents[i]), signature(pairs.Documents[i+1]))
 		}
-		return float64(equal) / positions / float64(len(pairs.documents)/2), nil
+		return float64(equal) / positions / float64(len(pairs.Documents)/2), nil
 	}
 }
 

@@ -8,9 +8,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"time"
+
+	"github.com/neardup/sidecar/bench/internal/corpora"
 )
 
 func main() {
@@ -25,14 +26,14 @@ func run() error {
 	documents := flag.Int("documents", 10000, "how many documents a corpus has at most")
 	goOnly := flag.Bool("go", false, "leave the peers of other languages out")
 	flag.Parse()
-	if _, err := os.Stat("corpus.py"); err != nil {
+	if _, err := os.Stat("peers"); err != nil {
 		return fmt.Errorf("run it in its own folder (cd bench && go run .): %w", err)
 	}
-	cache, err := cacheFolder()
+	cache, err := corpora.Cache()
 	if err != nil {
 		return err
 	}
-	corpora, missing, err := prepareCorpora(cache, *documents)
+	all, missing, err := corpora.Prepare(cache, *documents)
 	if err != nil {
 		return fmt.Errorf("prepare corpora: %w", err)
 	}
@@ -44,36 +45,19 @@ func run() error {
 	}
 	runtime.GOMAXPROCS(1) // one core each; the peers' processes set the same for themselves
 	start := time.Now()
-	agreements, err := checkAgreement(corpora, contenders)
+	agreements, err := checkAgreement(all, contenders)
 	if err != nil {
 		return err
 	}
-	results := measure(corpora, contenders, *rounds)
-	parts, err := measureParts(corpora.documents("synth"))
+	results := measure(all, contenders, *rounds)
+	parts, err := measureParts(all["synth"].Documents)
 	if err != nil {
 		return err
 	}
-	r := report{corpora: corpora, missing: missing, contenders: contenders, results: results, agreements: agreements, parts: parts}
+	r := report{corpora: all, missing: missing, contenders: contenders, results: results, agreements: agreements, parts: parts}
 	r.print(os.Stdout, *rounds, time.Since(start))
 	fmt.Fprintln(os.Stderr, "checksum of the Go contenders:", sink)
 	return nil
-}
-
-// cacheFolder returns the folder for all that is fetched or made, and makes it.
-func cacheFolder() (string, error) {
-	base := os.Getenv("NEARDUP_CACHE")
-	if base == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", fmt.Errorf("find the cache (set NEARDUP_CACHE): %w", err)
-		}
-		base = filepath.Join(home, ".cache", "neardup")
-	}
-	folder, err := filepath.Abs(filepath.Join(base, "bench"))
-	if err != nil {
-		return "", err
-	}
-	return folder, os.MkdirAll(folder, 0o755)
 }
 
 // key names a cell of the table.
@@ -94,13 +78,13 @@ func (c cell) megabytesPerSecond() float64 { return float64(c.bytes) / 1e6 / c.s
 const visit = 150 * time.Millisecond
 
 // measure lets the contenders take turns at each corpus, round after round, so that a slow minute of the machine hits them all.
-func measure(corpora corpora, contenders []contender, rounds int) map[key]cell {
+func measure(all corpora.Corpora, contenders []contender, rounds int) map[key]cell {
 	results := map[key]cell{}
 	for round := range rounds {
 		start := time.Now()
-		for _, c := range corpora.timed() {
+		for _, c := range all.Timed() {
 			for _, who := range contenders {
-				k := key{who.name, c.name}
+				k := key{who.name, c.Name}
 				if who.absent != nil || results[k].err != nil {
 					continue
 				}
@@ -121,7 +105,7 @@ func better(a, b cell) cell {
 
 // visit makes passes over as much of the corpus as the contender is given and returns the best.
 func (c contender) visit(on corpus) cell {
-	count, size := on.first(cmp.Or(c.limit, len(on.text)))
+	count, size := on.First(cmp.Or(c.limit, len(on.Text)))
 	best := cell{documents: count, bytes: size}
 	for start := time.Now(); best.seconds == 0 || time.Since(start) < visit; {
 		seconds, err := c.pass(on, count)
@@ -137,9 +121,9 @@ func (c contender) visit(on corpus) cell {
 }
 
 // checkAgreement asks every contender for the mean agreement over the pairs of near-duplicates.
-func checkAgreement(corpora corpora, contenders []contender) (map[string]float64, error) {
-	pairs := corpora["pairs"]
-	exact, err := meanResemblance(pairs.documents)
+func checkAgreement(all corpora.Corpora, contenders []contender) (map[string]float64, error) {
+	pairs := all["pairs"]
+	exact, err := meanResemblance(pairs.Documents)
 	if err != nil {
 		return nil, err
 	}

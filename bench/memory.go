@@ -15,10 +15,10 @@ type copies struct {
 
 // documents returns the documents of the copy that was read longest ago.
 func (c *copies) documents(of corpus) []string {
-	if c.name != of.name {
-		*c = copies{name: of.name}
-		for range memorySize/len(of.text) + 1 {
-			text := strings.Clone(of.text)
+	if c.name != of.Name {
+		*c = copies{name: of.Name}
+		for range memorySize/len(of.Text) + 1 {
+			text := strings.Clone(of.Text)
 			c.texts = append(c.texts, strings.Split(strings.TrimSuffix(text, "\n"), "\n"))
 		}
 	}

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/neardup/sidecar/bench/internal/corpora"
 )
 
 // patience is how long a peer may take over one answer.
@@ -132,7 +136,7 @@ func (p *process) ask(wanted int, fields ...string) ([]float64, error) {
 
 func (p *process) pass(name string) func(corpus, int) (float64, error) {
 	return func(on corpus, documents int) (float64, error) {
-		values, err := p.ask(2, "time", name, strconv.Itoa(documents), on.path)
+		values, err := p.ask(2, "time", name, strconv.Itoa(documents), on.Path)
 		if err != nil {
 			return 0, err
 		}
@@ -142,7 +146,7 @@ func (p *process) pass(name string) func(corpus, int) (float64, error) {
 
 func (p *process) agree(name string) func(corpus) (float64, error) {
 	return func(pairs corpus) (float64, error) {
-		values, err := p.ask(1, "agree", name, pairs.path)
+		values, err := p.ask(1, "agree", name, pairs.Path)
 		if err != nil {
 			return 0, err
 		}
@@ -154,7 +158,7 @@ func (p *process) agree(name string) func(corpus) (float64, error) {
 func prepareRust(cache string) (*exec.Cmd, error) {
 	target := filepath.Join(cache, "rust")
 	environment := []string{"CARGO_TARGET_DIR=" + target, "RUSTFLAGS=-C target-cpu=native"}
-	if err := command(filepath.Join("peers", "rust"), environment, "cargo", "build", "--release", "--locked"); err != nil {
+	if err := corpora.Command(filepath.Join("peers", "rust"), environment, "cargo", "build", "--release", "--locked"); err != nil {
 		return nil, err
 	}
 	return exec.Command(filepath.Join(target, "release", "peers")), nil
@@ -164,10 +168,10 @@ func prepareRust(cache string) (*exec.Cmd, error) {
 func preparePython(cache string) (*exec.Cmd, error) {
 	requirements := filepath.Join("peers", "requirements.txt")
 	folder, err := once(cache, "python", requirements, func(folder string) error {
-		if err := command("", nil, "python3", "-m", "venv", folder); err != nil {
+		if err := corpora.Command("", nil, "python3", "-m", "venv", folder); err != nil {
 			return err
 		}
-		return command("", nil, filepath.Join(folder, "bin", "pip"), "install", "--quiet", "-r", requirements)
+		return corpora.Command("", nil, filepath.Join(folder, "bin", "pip"), "install", "--quiet", "-r", requirements)
 	})
 	if err != nil {
 		return nil, err
@@ -182,7 +186,7 @@ func prepareLucene(cache string) (*exec.Cmd, error) {
 	}
 	project := filepath.Join("peers", "lucene", "pom.xml")
 	folder, err := once(cache, "lucene", project, func(folder string) error {
-		return command("", nil, "mvn", "-q", "-f", project, "dependency:copy-dependencies", "-DoutputDirectory="+folder)
+		return corpora.Command("", nil, "mvn", "-q", "-f", project, "dependency:copy-dependencies", "-DoutputDirectory="+folder)
 	})
 	if err != nil {
 		return nil, err
@@ -209,4 +213,22 @@ func once(cache, name, file string, make func(folder string) error) (string, err
 		return "", err
 	}
 	return folder, os.WriteFile(done, nil, 0o644)
+}
+
+// fingerprint names the content of files, for folders of the cache that must not outlive it.
+func fingerprint(files ...string) (string, error) {
+	h := sha256.New()
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			return "", err
+		}
+		h.Write(data)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:4]), nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }

@@ -10,11 +10,13 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/neardup/sidecar/bench/internal/corpora"
 )
 
 // report is all that a run has found.
 type report struct {
-	corpora    corpora
+	corpora    corpora.Corpora
 	missing    []string
 	contenders []contender
 	results    map[key]cell
@@ -25,8 +27,8 @@ type report struct {
 func (r report) print(w io.Writer, rounds int, took time.Duration) {
 	fmt.Fprintf(w, "%s, %s/%s, %s; best of %d rounds; one core for each contender; %.0f s.\n\n",
 		runtime.Version(), runtime.GOOS, runtime.GOARCH, processor(), rounds, took.Seconds())
-	for _, c := range r.corpora.timed() {
-		fmt.Fprintf(w, "- %s: %d documents of %d bytes\n", c.name, len(c.documents), len(c.text)/len(c.documents)-1)
+	for _, c := range r.corpora.Timed() {
+		fmt.Fprintf(w, "- %s: %d documents of %d bytes\n", c.Name, len(c.Documents), len(c.Text)/len(c.Documents)-1)
 	}
 	for _, m := range r.missing {
 		fmt.Fprintf(w, "- missing: %s\n", m)
@@ -42,15 +44,15 @@ func (r report) print(w io.Writer, rounds int, took time.Duration) {
 
 func (r report) printSpeeds(w io.Writer) {
 	header := []string{"contender", "made of"}
-	for _, c := range r.corpora.timed() {
-		header = append(header, c.name)
+	for _, c := range r.corpora.Timed() {
+		header = append(header, c.Name)
 	}
 	row(w, append(header, "agreement", "its job, where it differs")...)
 	row(w, slices.Repeat([]string{"---"}, len(header)+2)...)
 	for _, who := range r.ordered() {
 		cells := []string{who.name, who.madeOf}
-		for _, c := range r.corpora.timed() {
-			cells = append(cells, r.speed(who, c.name))
+		for _, c := range r.corpora.Timed() {
+			cells = append(cells, r.speed(who, c.Name))
 		}
 		agreement, notes := "", who.notes
 		if a, ok := r.agreements[who.name]; ok {
@@ -65,8 +67,8 @@ func (r report) printSpeeds(w io.Writer) {
 		{"share of xxhash64", ours, hashing}, {"share of xxhash64, from memory", oursCold, hashCold},
 	} {
 		share := []string{line.what, "ours"}
-		for _, c := range r.corpora.timed() {
-			share = append(share, percent(r.times(line.sketching, line.hashing, c.name)))
+		for _, c := range r.corpora.Timed() {
+			share = append(share, percent(r.times(line.sketching, line.hashing, c.Name)))
 		}
 		row(w, append(share, "", "")...)
 	}

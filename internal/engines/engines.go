@@ -2,7 +2,7 @@
 // data directory of their own that is gone afterwards. [StartFlink] does the same with an Apache Flink.
 //
 // [Start] gives a test an engine to itself; [Shared] gives all tests of a package the same one, which spares 5 to 10
-// seconds each time. Both take what they need from the cache that prepare.sh fills.
+// seconds each time; [Acquire] and [Launch] are for programs. All take what they need from the cache that prepare.sh fills.
 //
 // An engine never outlives the test process, however that ends: each runs under a guard, a small shell process that
 // holds one end of a pipe and purges the engine when the other end, held by the test process, is closed.
@@ -94,6 +94,27 @@ func Start(t testing.TB, kind string) *Engine {
 func Own(t testing.TB, kind string) *Engine {
 	t.Helper()
 	return start(t, kind, launchAgain)
+}
+
+// Acquire is [Start] for a program that is no test: it returns the engine that the environment names, or one that it starts and that
+// release stops, or says why there is none.
+func Acquire(kind string) (e *Engine, release func() error, err error) {
+	return forProgram(kind, acquire)
+}
+
+// Launch is [Own] for a program that is no test.
+func Launch(kind string) (e *Engine, release func() error, err error) {
+	return forProgram(kind, launchAgain)
+}
+
+func forProgram(kind string, get func(kind string) (*Engine, error)) (e *Engine, release func() error, err error) {
+	if !slices.Contains(Kinds, kind) {
+		return nil, nil, fmt.Errorf("engines: unknown kind %q", kind)
+	}
+	if e, err = get(kind); err != nil {
+		return nil, nil, err
+	}
+	return e, e.stop, nil
 }
 
 func start(t testing.TB, kind string, get func(kind string) (*Engine, error)) *Engine {

@@ -36,9 +36,9 @@ func theory(r float64, k int) float64 {
 	return math.Sqrt(q*(1-q)/float64(k)) * 256 / 255
 }
 
-// measured is the root of the mean square of agreement less resemblance, for every length of sketch, over pairs of texts of n
+// errorsOf is the root of the mean square of agreement less resemblance, for every length of sketch, over pairs of texts of n
 // shingles.
-func measured(n int, r float64) (exact float64, errs []float64) {
+func errorsOf(n int, r float64) (exact float64, errs []float64) {
 	source := newSource(uint64(n) + uint64(math.Round(1000*r)))
 	squares := make([]float64, len(lengths))
 	var sketchers []*sketch.Sketcher
@@ -66,7 +66,7 @@ var measuredErrors = sync.OnceValue(func() map[int][][]float64 {
 	all := map[int][][]float64{}
 	for _, n := range []int{longTexts, shortTexts} {
 		for _, kind := range kinds {
-			_, errs := measured(n, kind.resemblance)
+			_, errs := errorsOf(n, kind.resemblance)
 			all[n] = append(all[n], errs)
 		}
 	}

@@ -66,7 +66,7 @@ func TestPicturesAreShown(t *testing.T) {
 		}
 	}
 	drawn := map[string]bool{}
-	for name := range pictures {
+	for name := range allPictures(t) {
 		drawn[name] = true
 	}
 	for _, name := range elsewhere {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,6 +29,16 @@ var pictures = map[string]func() ([]byte, error){
 	"flow.svg":      drawFlow,
 }
 
+// allPictures are these, and the curves of docs/performance.json.
+func allPictures(t *testing.T) map[string]func() ([]byte, error) {
+	t.Helper()
+	all := maps.Clone(pictures)
+	for _, c := range performance(t).Curves {
+		all[growthFile(c)] = func() ([]byte, error) { return drawGrowth(c) }
+	}
+	return all
+}
+
 // simulated are the pictures with dots that were counted among some ten thousand pairs of texts.
 var simulated = []string{"threshold.svg", "error.svg"}
 
@@ -41,7 +52,7 @@ func simulates(t *testing.T) {
 
 // TestPictures holds every picture against the one in the tree, and the tree to those that are drawn.
 func TestPictures(t *testing.T) {
-	for name, draw := range pictures {
+	for name, draw := range allPictures(t) {
 		t.Run(name, func(t *testing.T) {
 			if slices.Contains(simulated, name) {
 				simulates(t)

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/neardup/sidecar/internal/measured"
+)
+
+// comparison is what contenders that took turns at one rate have shown.
+type comparison struct {
+	contenders []*contender
+	rate       float64
+	samples    [][]sample // by contender, then by round
+}
+
+// pace says how contenders are attacked.
+type pace struct {
+	// rate is how many requests a second; 0 has it found: share of what the slowest can do at most.
+	rate, share float64
+	rounds      int
+	length      time.Duration
+}
+
+// pace is the usual one.
+func (b *bench) pace() pace {
+	if b.short {
+		return pace{share: .3, rounds: 1, length: 300 * time.Millisecond}
+	}
+	return pace{share: .4, rounds: 6, length: 2 * time.Second}
+}
+
+// compare checks every reply once, then has the contenders take turns, each round beginning with another one, at one rate that all
+// of them can take. A reply that is not as it should be is an error.
+func (b *bench) compare(list []*contender, p pace) (*comparison, error) {
+	c := &comparison{rate: p.rate}
+	for _, one := range list {
+		if one.absent == "" {
+			c.contenders = append(c.contenders, one)
+		}
+	}
+	slowest := 0.0
+	for _, one := range c.contenders {
+		if err := one.checkAll(b.ctx); err != nil {
+			return nil, err
+		}
+		most, err := one.probe(b.ctx, 8, p.length/3)
+		if err != nil {
+			return nil, err
+		}
+		b.log("%s: %.0f requests a second at most", one.name, most)
+		if slowest == 0 || most < slowest {
+			slowest = most
+		}
+	}
+	if c.rate == 0 {
+		c.rate = max(1, p.share*slowest)
+	}
+	c.samples = make([][]sample, len(c.contenders))
+	for round := range p.rounds {
+		for i := range c.contenders {
+			i := (i + round) % len(c.contenders)
+			s, err := c.contenders[i].attack(b.ctx, c.rate, p.length)
+			if err != nil {
+				return nil, err
+			}
+			c.samples[i] = append(c.samples[i], s)
+		}
+	}
+	return c, nil
+}
+
+// index returns the place of a contender, or -1 if it did not take part.
+func (c *comparison) index(name string) int {
+	return slices.IndexFunc(c.contenders, func(one *contender) bool { return one.name == name })
+}
+
+// figure is the median over the rounds of a figure of one contender.
+func (c *comparison) figure(name string, of func(sample) float64) float64 {
+	return medianOf(c.samples[c.index(name)], of)
+}
+
+// cpu is the processor time that a contender's own process takes for a request, in milliseconds.
+func (c *comparison) cpu(name string) float64 {
+	return c.figure(name, func(s sample) float64 { return s.proxy })
+}
+
+// The figures that are compared, in milliseconds.
+func p50(s sample) float64 { return s.p50 }
+func p95(s sample) float64 { return s.p95 }
+func p99(s sample) float64 { return s.p99 }
+
+// ratio judges a figure of one contender divided by another one's, round by round.
+func (c *comparison) ratio(what, ours, against string, of func(sample) float64) measured.Verdict {
+	a, z := c.index(ours), c.index(against)
+	if a < 0 || z < 0 {
+		return measured.Verdict{Of: what, Against: against, Unit: "×", Absent: against + " did not take part"}
+	}
+	return over(what, against, "×", quotients(c.samples[a], c.samples[z], of))
+}
+
+// over is the verdict on what rounds have shown: the median, and how far they lie apart.
+func over(what, against, unit string, rounds []float64) measured.Verdict {
+	return measured.Verdict{Of: what, Against: against, Unit: unit, Value: median(rounds), Low: slices.Min(rounds), High: slices.Max(rounds)}
+}
+
+// quotients divides a figure by another one, round by round.
+func quotients[T any](of, by []T, figure func(T) float64) (list []float64) {
+	for round := range of {
+		list = append(list, figure(of[round])/figure(by[round]))
+	}
+	return list
+}
+
+// medianOf is the median of a figure over the rounds.
+func medianOf[T any](rounds []T, figure func(T) float64) float64 {
+	var list []float64
+	for _, r := range rounds {
+		list = append(list, figure(r))
+	}
+	return median(list)
+}
+
+// rows are the contenders with their figures: p50, p95, p99, the rate, and processor time for each request by process.
+func (c *comparison) rows(all []*contender) []measured.Contender {
+	var list []measured.Contender
+	for _, one := range all {
+		if one.absent != "" {
+			list = append(list, measured.Contender{Name: one.name, Absent: one.absent})
+			continue
+		}
+		f := map[string]float64{
+			"p50": c.figure(one.name, p50), "p95": c.figure(one.name, p95), "p99": c.figure(one.name, p99),
+			"rate": c.figure(one.name, func(s sample) float64 { return s.rate }),
+		}
+		if v := c.figure(one.name, func(s sample) float64 { return s.cpu["engine"] }); v > 0 {
+			f["engine CPU"] = v
+		}
+		if v := c.cpu(one.name); v > 0 && one.watch[0].name != "engine" {
+			f["CPU"], f["per core-second"] = v, 1000/v
+		}
+		if v := c.figure(one.name, func(s sample) float64 { return s.engine }); v > 0 {
+			f["engine"], f["own"] = v, c.figure(one.name, func(s sample) float64 { return s.own })
+		}
+		list = append(list, measured.Contender{Name: one.name, Figures: f})
+	}
+	return list
+}
+
+// timeColumns are the columns of the figures that rows returns.
+var timeColumns = []measured.Column{
+	{Name: "p50", Unit: "ms"}, {Name: "p95", Unit: "ms"}, {Name: "p99", Unit: "ms"}, {Name: "rate", Unit: "requests a second"},
+	{Name: "CPU", Unit: "ms a request"}, {Name: "per core-second", Unit: "requests"}, {Name: "engine CPU", Unit: "ms a request"},
+}
+
+// median returns the middle of a list, or the mean of its two middles.
+func median(list []float64) float64 {
+	if len(list) == 0 {
+		return 0
+	}
+	list = slices.Sorted(slices.Values(list))
+	return (list[(len(list)-1)/2] + list[len(list)/2]) / 2
+}
+
+// within judges a figure: at most so much.
+func within(v measured.Verdict, target float64) measured.Verdict {
+	v.Target = target
+	return v
+}
+
+// reaching judges a figure: at least so much.
+func reaching(v measured.Verdict, target float64) measured.Verdict {
+	v.Target, v.AtLeast = target, true
+	return v
+}
+
+// judged gives the limit to a figure that misses its target.
+func judged(v measured.Verdict, limit string) measured.Verdict {
+	if v.Absent == "" && !v.Reached() {
+		v.Limit = limit
+	}
+	return v
+}
+
+func (b *bench) log(format string, args ...any) {
+	fmt.Fprintf(b.progress, "%s  %s\n", time.Since(b.began).Round(time.Second), fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/measured"
+)
+
+// The short form of all parts, on real engines: every part has its figures, none of them is zero or none, and all targets are judged.
+func TestShort(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes a minute")
+	}
+	environment := os.Environ()
+	for _, kind := range engines.Kinds {
+		e, name := engines.Start(t, kind), "NEARDUP_"+strings.ToUpper(kind)
+		environment = append(environment, name+"_URL="+e.URL, name+"_KEY="+e.Key)
+	}
+	folder := t.TempDir()
+	program, out := filepath.Join(folder, "e2e"), filepath.Join(folder, "short.json")
+	if said, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, "-short", "-out", out)
+	cmd.Dir, cmd.Env = "..", environment
+	began := time.Now()
+	if said, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	t.Logf("it took %.0f s", time.Since(began).Seconds())
+	r, err := measured.Read(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// So many targets each part has, on three engines.
+	wanted := map[string]int{"passed": 9, "pages": 3 + 6*2 + 2, "own": 4, "writes": 12, "size": 5, "memory": 2}
+	for _, table := range r.Tables {
+		targets := 0
+		for _, row := range table.Rows {
+			for _, v := range row.Verdicts {
+				if v.Target > 0 {
+					targets++
+				}
+			}
+		}
+		if targets != wanted[table.Name] {
+			t.Errorf("%s has %d targets, want %d", table.Name, targets, wanted[table.Name])
+		}
+		delete(wanted, table.Name)
+	}
+	if len(wanted) > 0 {
+		t.Errorf("parts are missing: %v", wanted)
+	}
+	if len(r.Curves) == 0 || len(r.Versions) == 0 || r.Machine == "" {
+		t.Errorf("%d curves, versions %v, machine %q", len(r.Curves), r.Versions, r.Machine)
+	}
+	if slices.ContainsFunc(r.Versions, func(v measured.Version) bool { return v.Version == "" }) {
+		t.Errorf("versions %v", r.Versions)
+	}
+}

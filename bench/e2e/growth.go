@@ -1,0 +1,205 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/neardup/sidecar/internal/measured"
+)
+
+// The lines of the curves.
+const (
+	through = "collapsed, through the sidecar"
+	plain   = "the plain search, direct"
+	grouped = "the engine's own collapse, direct"
+)
+
+// scenario lets one thing grow at one engine, and adds to the panels of its curves.
+type scenario struct {
+	curves []measured.Curve
+	grow   func(g *growing) error
+}
+
+// growing is a scenario under way at one engine.
+type growing struct {
+	*bench
+	engine *engine
+	panels []measured.Panel // one for each of the scenario's curves
+}
+
+// growth measures how costs grow, a scenario after the other.
+func (b *bench) growth() error {
+	for _, s := range []scenario{byWindow, bySource, byDuplicates, byClients, byDocuments, bySidecars} {
+		if err := s.run(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run lets the thing grow at every engine, and adds the curves to the report.
+func (s scenario) run(b *bench) error {
+	for _, e := range b.engines {
+		b.log("growth: %s, %s", s.curves[0].Name, e.name)
+		g := &growing{bench: b, engine: e, panels: make([]measured.Panel, len(s.curves))}
+		if err := s.grow(g); err != nil {
+			return fmt.Errorf("%s, %s: %w", s.curves[0].Name, e.name, err)
+		}
+		for i := range s.curves {
+			g.panels[i].Name = e.name
+			s.curves[i].Panels = append(s.curves[i].Panels, g.panels[i])
+		}
+	}
+	b.report.Curves = append(b.report.Curves, s.curves...)
+	return nil
+}
+
+// steps are the values that a scenario goes through; the short form has the first two.
+func (b *bench) steps(values ...float64) []float64 {
+	if b.short {
+		return values[:2]
+	}
+	return values
+}
+
+// add puts a point at the end of a line of a panel.
+func (g *growing) add(curve int, name string, tail bool, x, y float64) {
+	p := &g.panels[curve]
+	i := slices.IndexFunc(p.Lines, func(l measured.Line) bool { return l.Name == name && l.Tail == tail })
+	if i < 0 {
+		i = len(p.Lines)
+		p.Lines = append(p.Lines, measured.Line{Name: name, Tail: tail})
+	}
+	p.Lines[i].Points = append(p.Lines[i].Points, measured.Point{X: x, Y: y})
+}
+
+// turns checks every reply once, then has the contenders take turns, each with so many clients that wait for their answers, and
+// returns for each the medians of the rounds.
+func (b *bench) turns(list []*contender, clients, rounds int, length time.Duration) ([]sample, error) {
+	if b.short {
+		rounds, length = 1, 200*time.Millisecond
+	}
+	samples := make([][]sample, len(list))
+	for _, c := range list {
+		if err := c.checkAll(b.ctx); err != nil {
+			return nil, err
+		}
+	}
+	for round := range rounds {
+		for i := range list {
+			i := (i + round) % len(list)
+			s, err := list[i].closed(b.ctx, clients, length)
+			if err != nil {
+				return nil, err
+			}
+			samples[i] = append(samples[i], s)
+		}
+	}
+	var medians []sample
+	for _, rounds := range samples {
+		of := func(figure func(sample) float64) float64 {
+			var all []float64
+			for _, s := range rounds {
+				all = append(all, figure(s))
+			}
+			return median(all)
+		}
+		m := sample{p50: of(p50), p95: of(p95), p99: of(p99), rate: of(func(s sample) float64 { return s.rate })}
+		m.cpu = map[string]float64{}
+		for name := range rounds[0].cpu {
+			m.cpu[name] = of(func(s sample) float64 { return s.cpu[name] })
+		}
+		medians = append(medians, m)
+	}
+	return medians, nil
+}
+
+// alone has the contenders take turns with one client, and adds the median time of each to its line.
+func (g *growing) alone(x float64, list ...*contender) error {
+	medians, err := g.turns(list, 1, 3, 500*time.Millisecond)
+	for i, m := range medians {
+		g.add(0, list[i].name, false, x, m.p50)
+	}
+	return err
+}
+
+// page is a contender that asks for page 1 of ten hits, with controls of the sidecar such as neardup_window=10 or members of the search.
+func (g *growing) page(name, base, index string, words []string, s search, controls ...string) *contender {
+	s.size = 10
+	mark := "?"
+	if g.engine.typesense() {
+		mark = "&"
+	}
+	if len(controls) > 0 {
+		s.more += mark + strings.Join(controls, "&")
+	}
+	c := &contender{name: name, base: base, collapsed: name != plain && name != grouped}
+	for _, w := range words {
+		c.requests = append(c.requests, g.engine.request(index, w, s))
+	}
+	c.check = func(r reply) error {
+		if n, err := g.engine.hits(r); err != nil || n != s.size {
+			return fmt.Errorf("%d hits: %w", n, cmp.Or(err, errors.New("a page has ten")))
+		}
+		return nil
+	}
+	return c
+}
+
+// stock stores the documents of a shelf from one number to another, through an address, several requests at the same time.
+func (g *growing) stock(base, index string, s shelf, from, to int) error {
+	each := max(1, min(1000, 4<<20/(s.bytes+200))) // documents to a write
+	var next atomic.Int64
+	next.Store(int64(from))
+	group, ctx := errgroup.WithContext(g.ctx)
+	for range loaders {
+		group.Go(func() error {
+			for {
+				last := int(next.Add(int64(each)))
+				if last-each >= to || ctx.Err() != nil {
+					return ctx.Err()
+				}
+				var part []document
+				for i := last - each; i < min(last, to); i++ {
+					part = append(part, g.texts.document(s, i))
+				}
+				r, err := send(ctx, base, g.engine.write(index, part))
+				if err == nil {
+					err = g.engine.written(r)
+				}
+				if err != nil {
+					return fmt.Errorf("store in %s: %w", index, err)
+				}
+			}
+		})
+	}
+	return group.Wait()
+}
+
+// common are words that nearly every document has.
+func (t *texts) common(s shelf) []string {
+	const sampled = 100
+	found := map[string]int{}
+	for i := range min(s.count, sampled) {
+		words := strings.Fields(t.document(s, i).Body)
+		slices.Sort(words)
+		for _, w := range slices.Compact(words) {
+			if strings.Trim(w, "abcdefghijklmnopqrstuvwxyz") == "" {
+				found[w]++
+			}
+		}
+	}
+	var words []string
+	for w := range found {
+		words = append(words, w)
+	}
+	slices.SortFunc(words, func(a, b string) int { return cmp.Or(found[b]-found[a], strings.Compare(a, b)) })
+	return words[:min(5, len(words))]
+}

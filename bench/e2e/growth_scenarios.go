@@ -1,0 +1,277 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/neardup/sidecar/internal/measured"
+)
+
+// patient are limits under which everything is collapsed, however long it takes and however much it is.
+const patient = unhurried + ", max_window: 10000, max_held: 2GB, max_reply: 256MB"
+
+// few returns a smaller number in the short form.
+func (b *bench) few(count, short int) int {
+	if b.short {
+		return short
+	}
+	return count
+}
+
+// opened starts a sidecar and fills an index through it; what ends both is to be called in any case.
+func (g *growing) opened(s shelf) (sidecar *process, index string, end func(), err error) {
+	if sidecar, err = g.sidecar(g.engine, setup{limits: patient}); err != nil {
+		return nil, "", func() {}, err
+	}
+	index = indexName("growth")
+	err = g.engine.fill(g.ctx, sidecar.base, index, g.texts, s)
+	return sidecar, index, func() {
+		g.engine.drop(index)
+		if err := sidecar.stop(); err != nil {
+			g.log("%v", err)
+		}
+	}, err
+}
+
+// byWindow has the window grow: over a list that is longer, page 1 as it is, and with totals of the collapsed list, which read all of it.
+var byWindow = scenario{[]measured.Curve{{
+	Name: "window", Title: "Page 1, by the ranks of the window", Across: "ranks in the window", Up: "p50, ms",
+	Notes: []string{"Searches whose list is longer than the largest window, in 25,000 documents of 1 kB, 30 % of them near-duplicates. " +
+		"Totals of the collapsed list (`neardup_totals=collapsed`) read the sketches of the whole window for each page; a page alone reads what it needs."},
+}}, func(g *growing) error {
+	s := shelf{g.few(25_000, 500), 1000, .3}
+	sidecar, index, end, err := g.opened(s)
+	defer end()
+	if err != nil {
+		return err
+	}
+	words := g.texts.common(s)[:2]
+	for _, window := range g.steps(10, 30, 100, 300, 1000, 3000, 10_000) {
+		control := fmt.Sprintf("neardup_window=%.0f", window)
+		if err := g.alone(window,
+			g.page(through, sidecar.base, index, words, search{}, control),
+			g.page(plain, g.engine.base, index, words, search{}),
+			g.page("collapsed, the whole window read", sidecar.base, index, words, search{}, control, "neardup_totals=collapsed"),
+		); err != nil {
+			return err
+		}
+	}
+	return nil
+}}
+
+// bySource has the documents grow, which are in each hit.
+var bySource = scenario{[]measured.Curve{{
+	Name: "source", Title: "Page 1, by the size of a hit's source", Across: "size of a source, kB", Up: "p50, ms",
+	Notes: []string{"Ten hits with their whole source, all of it text that is sketched and searched; 60 to 2,000 documents in an " +
+		"index, 30 % of them near-duplicates."},
+}}, func(g *growing) error {
+	for _, size := range g.steps(1, 10, 100, 1000) {
+		s := shelf{max(60, min(2000, int(20_000/size))), int(size) * 1000, .3}
+		sidecar, index, end, err := g.opened(s)
+		if err == nil {
+			words := g.texts.common(s)[:2]
+			err = g.alone(size, g.page(through, sidecar.base, index, words, search{}),
+				g.page(plain, g.engine.base, index, words, search{}))
+		}
+		end()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}}
+
+// byDuplicates has the share of near-duplicates grow.
+var byDuplicates = scenario{[]measured.Curve{{
+	Name: "duplicates", Title: "Page 1, by the share of near-duplicates", Across: "near-duplicates, %", Up: "p50, ms",
+	Notes: []string{"Ten hits, in 4,000 documents of 2 kB. The more folds, the further is read for a page of ten. The engine collapses " +
+		"by a stored id of the group."},
+}}, func(g *growing) error {
+	for _, share := range g.steps(0, 10, 30, 50, 70, 90) {
+		s := shelf{g.few(4000, 600), 2000, share / 100}
+		sidecar, index, end, err := g.opened(s)
+		if err == nil {
+			words := g.texts.queries(s, 20)
+			err = g.alone(share, g.page(through, sidecar.base, index, words, search{}),
+				g.page(plain, g.engine.base, index, words, search{}),
+				g.page(grouped, g.engine.base, index, words, search{grouped: true}))
+		}
+		end()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}}
+
+// byClients has the number of clients grow that wait for their answers.
+var byClients = scenario{[]measured.Curve{{
+	Name: "concurrency", Title: "Searches a second, by the number of clients", Across: "clients at the same time", Up: "searches a second",
+	Notes: []string{"Page 1 of ten hits, in 10,000 documents of 2 kB, 30 % of them near-duplicates. Each client waits for its answer and " +
+		"asks again. Clients, sidecar and engine share the machine's cores: from some clients on all of these are busy."},
+}, {
+	Name: "latency", Title: "Time of a search, by the number of clients", Across: "clients at the same time", Up: "ms",
+	Notes: []string{"The same run: medians, and dashed the slowest of a hundred. Once all cores are busy a search waits in proportion to " +
+		"the number of clients."},
+}}, func(g *growing) error {
+	s := shelf{g.few(10_000, 500), 2000, .3}
+	sidecar, index, end, err := g.opened(s)
+	defer end()
+	if err != nil {
+		return err
+	}
+	words := g.texts.queries(s, 50)
+	list := []*contender{
+		g.page(through, sidecar.base, index, words, search{}), g.page(plain, g.engine.base, index, words, search{}),
+	}
+	for _, clients := range g.steps(1, 3, 10, 30, 100, 500) {
+		medians, err := g.turns(list, int(clients), 2, 1500*time.Millisecond)
+		if err != nil {
+			return err
+		}
+		for i, m := range medians {
+			g.add(0, list[i].name, false, clients, m.rate)
+			g.add(1, list[i].name, false, clients, m.p50)
+			g.add(1, list[i].name, true, clients, m.p99)
+		}
+	}
+	return nil
+}}
+
+// byDocuments has the index grow.
+var byDocuments = scenario{[]measured.Curve{{
+	Name: "index", Title: "Page 1, by the documents in the index", Across: "documents", Up: "p50, ms",
+	Notes: []string{"Ten hits, documents of 500 bytes, 30 % of them near-duplicates, written through the sidecar; the same searches at all " +
+		"sizes, so their lists grow with the index."},
+}}, func(g *growing) error {
+	steps := []float64{10_000, 30_000, 100_000, 300_000, 1_000_000}
+	if g.short {
+		steps = []float64{500, 1000}
+	}
+	s := shelf{int(steps[len(steps)-1]), 500, .3}
+	sidecar, err := g.sidecar(g.engine, setup{limits: patient})
+	if err != nil {
+		return err
+	}
+	index := indexName("growth")
+	defer func() {
+		g.engine.drop(index)
+		if err := sidecar.stop(); err != nil {
+			g.log("%v", err)
+		}
+	}()
+	if err := g.engine.create(g.ctx, sidecar.base, index); err != nil {
+		return err
+	}
+	words, stored := g.texts.queries(s, 20), 0
+	for _, documents := range steps {
+		if err := g.stock(sidecar.base, index, s, stored, int(documents)); err != nil {
+			return err
+		}
+		stored = int(documents)
+		if !g.engine.typesense() {
+			if err := g.engine.do(g.ctx, g.engine.base, request{method: "POST", path: "/" + index + "/_refresh"}, nil); err != nil {
+				return err
+			}
+		}
+		if err := g.alone(documents, g.page(through, sidecar.base, index, words, search{}),
+			g.page(plain, g.engine.base, index, words, search{}),
+			g.page(grouped, g.engine.base, index, words, search{grouped: true})); err != nil {
+			return err
+		}
+	}
+	return nil
+}}
+
+// bySidecars has the number of sidecars grow behind one balancer, each with one core.
+var bySidecars = scenario{[]measured.Curve{{
+	Name: "sidecars", Title: "Requests a second, by the number of sidecars behind HAProxy", Across: "sidecars", Up: "requests a second",
+	Notes: []string{"32 clients ask HAProxy, which hands requests to sidecars that may use one core each (`GOMAXPROCS=1`). Passed through is " +
+		"a request that costs the engine next to nothing (`GET /`, `GET /health`). Clients, HAProxy, sidecars and engine share the " +
+		"machine's cores, so their number is the limit."},
+}, {
+	Name: "sidecars-cpu", Title: "Processor time of a request, by the number of sidecars", Across: "sidecars",
+	Up: "ms of processor time a request",
+	Notes: []string{"The same run: sidecars share nothing, so what a request costs them all together does not depend on how " +
+		"many there are."},
+}}, func(g *growing) error {
+	s := shelf{g.few(5000, 500), 2000, .3}
+	_, index, end, err := g.opened(s)
+	defer end()
+	if err != nil {
+		return err
+	}
+	words := g.texts.queries(s, 20)
+	var sidecars []*process
+	defer func() {
+		for _, p := range sidecars {
+			if err := p.stop(); err != nil {
+				g.log("%v", err)
+			}
+		}
+	}()
+	for _, count := range g.steps(1, 2, 3, 4) {
+		p, err := g.oneCore()
+		if err != nil {
+			return err
+		}
+		p.name = fmt.Sprintf("sidecar %.0f", count)
+		sidecars = append(sidecars, p)
+		if err := g.balanced(sidecars, index, words); err != nil {
+			return err
+		}
+	}
+	return nil
+}}
+
+// oneCore starts a sidecar that may use one core.
+func (g *growing) oneCore() (*process, error) {
+	b := *g.bench
+	b.program = filepath.Join(g.folder, "one-core")
+	script := fmt.Sprintf("#!/bin/sh\nGOMAXPROCS=1 exec %q \"$@\"\n", g.program)
+	if err := os.WriteFile(b.program, []byte(script), 0o755); err != nil {
+		return nil, err
+	}
+	return b.sidecar(g.engine, setup{limits: patient})
+}
+
+// balanced measures what so many sidecars behind a balancer do.
+func (g *growing) balanced(sidecars []*process, index string, words []string) error {
+	var to []string
+	for _, p := range sidecars {
+		to = append(to, p.base)
+	}
+	balancer, err := g.haproxy(to...)
+	if err != nil {
+		for i := range g.panels {
+			g.panels[i].Absent = err.Error()
+		}
+		return nil
+	}
+	defer func() {
+		if err := balancer.stop(); err != nil {
+			g.log("%v", err)
+		}
+	}()
+	pass := &contender{name: "passed through", base: balancer.base, watch: sidecars}
+	path := "/"
+	if g.engine.typesense() {
+		path = "/health"
+	}
+	pass.requests = []request{{method: "GET", path: path, header: g.engine.header()}}
+	page := g.page(through, balancer.base, index, words, search{})
+	page.watch = sidecars
+	list := []*contender{page, pass}
+	medians, err := g.turns(list, 32, 2, 1500*time.Millisecond)
+	for i, m := range medians {
+		spent := 0.0
+		for _, each := range m.cpu {
+			spent += each
+		}
+		g.add(0, list[i].name, false, float64(len(sidecars)), m.rate)
+		g.add(1, list[i].name, false, float64(len(sidecars)), spent)
+	}
+	return err
+}

@@ -1,0 +1,234 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/measured"
+)
+
+// Names of contenders of pages, beside direct and ours.
+const (
+	ownCollapse = "the engine's own collapse"
+	ownPipeline = "oversample, collapse, truncate_hits"
+	asMany      = "direct, as many ranks"
+)
+
+// unhurried lets no search give up because the machine is busy: on time alone it then would be answered uncollapsed.
+const unhurried = "deadline: 60s"
+
+// page is a page that is compared.
+type page struct {
+	what   string
+	search search
+	// most is what ours may take beside the plain page.
+	most float64
+}
+
+// pages measures a collapsed page beside the same page of the engine.
+func (b *bench) pages() error {
+	s := shelf{count: 20_000, bytes: 2000, duplicates: .3}
+	deep := 50
+	if b.short {
+		s.count, deep = 1000, 2
+	}
+	t := measured.Table{
+		Name: "pages", Title: "Collapsed pages",
+		Columns: append(slices.Clone(timeColumns), measured.Column{Name: "engine", Unit: "ms a request"}, measured.Column{Name: "own", Unit: "ms a request"}),
+		Notes: []string{
+			fmt.Sprintf("%d documents of 2 kB (%s), 30 %% of them near-duplicates of another one, in one shard; searches of two words each, ten hits a page.",
+				s.count, b.texts.source),
+			"The engine's own collapse (`collapse`, `group_by`) and the search pipeline go by a stored field that names each document's group: " +
+				"made with the documents, without a mistake.",
+			"“" + asMany + "” is what the engine alone takes to show what the sidecar reads: on page 1 that many hits, " +
+				"on later ones that many sketches and nothing else.",
+			"*engine* is the mean time the sidecar waited for the engine, *own* what it took besides, by its own metrics.",
+		},
+	}
+	for _, e := range b.engines {
+		rows, err := b.pagesOf(e, s, deep)
+		if err != nil {
+			return fmt.Errorf("%s: %w", e.name, err)
+		}
+		t.Rows = append(t.Rows, rows...)
+	}
+	b.report.Tables = append(b.report.Tables, t)
+	return nil
+}
+
+func (b *bench) pagesOf(e *engine, s shelf, deep int) (rows []measured.Row, err error) {
+	p, err := b.sidecar(e, setup{limits: unhurried})
+	if err != nil {
+		return nil, err
+	}
+	defer p.stop()
+	index := indexName("pages")
+	defer e.drop(index)
+	if e.kind == engines.OpenSearch {
+		defer e.do(context.WithoutCancel(b.ctx), e.base, request{method: "DELETE", path: "/_search/pipeline/" + index}, nil)
+	}
+	if err := e.fill(b.ctx, p.base, index, b.texts, s); err != nil {
+		return nil, err
+	}
+	first := 1.2
+	if e.typesense() {
+		first = 1.5
+	}
+	words := b.texts.queries(s, 50)
+	if b.short {
+		words = words[:10]
+	}
+	for _, one := range []page{
+		{"page 1", search{size: 10}, first},
+		{"page 1, gzip", search{size: 10, gzip: true}, first},
+		{fmt.Sprintf("page %d", deep), search{from: 10 * (deep - 1), size: 10}, 2},
+	} {
+		b.log("%s, %s", e.name, one.what)
+		row, err := b.page(e, p, index, words, one)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", one.what, err)
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+// page compares the ways to one page.
+func (b *bench) page(e *engine, p *process, index string, words []string, one page) (measured.Row, error) {
+	row := measured.Row{What: one.what, Engine: e.name}
+	full := func(r reply) error {
+		n, err := e.hits(r)
+		if err == nil && (n == 0 || n < one.search.size && !b.short) {
+			err = fmt.Errorf("%d hits: %.300s", n, r.body)
+		}
+		return err
+	}
+	asked := func(base, name string, s search) *contender {
+		c := &contender{name: name, base: base, check: full, watch: []*process{e.process}}
+		for _, w := range words {
+			c.requests = append(c.requests, e.request(index, w, s))
+		}
+		return c
+	}
+	plain := asked(e.base, direct, one.search)
+	through := asked(p.base, ours, one.search)
+	through.collapsed, through.clocks, through.watch = true, p.admin, []*process{p, e.process}
+	grouped := one.search
+	grouped.grouped = true
+	list := []*contender{plain, through, asked(e.base, ownCollapse, grouped)}
+	if e.kind == engines.OpenSearch {
+		piped := one.search
+		piped.more = "?search_pipeline=" + index
+		c := asked(e.base, ownPipeline, piped)
+		c.check = nil // what it oversampled may be too little to fill a page
+		c.absent = b.pipeline(e, index)
+		list = append(list, c)
+	}
+	read, err := b.ranksRead(through)
+	if err != nil {
+		return row, err
+	}
+	many := asked(e.base, asMany, e.asMany(one.search, read))
+	many.check = nil
+	if one.search.from > 0 && e.typesense() {
+		many.requests = e.sketches(index, words, read)
+	}
+	list = append(list, many)
+	found, err := b.compare(list, b.pace())
+	if err != nil {
+		return row, err
+	}
+	row.Contenders = found.rows(list)
+	limit := fmt.Sprintf("%s, %.0f of them: %.1f ms at the median, the plain page %.1f ms; the sidecar's own processor time %.2f ms a request",
+		asMany, read, found.figure(asMany, p50), found.figure(direct, p50), found.cpu(ours))
+	row.Verdicts = []measured.Verdict{judged(within(found.ratio("p50", ours, direct, p50), one.most), limit)}
+	beside := found.ratio("p50", ours, ownCollapse, p50)
+	if one.search.from == 0 {
+		beside = judged(within(beside, 1.1), limit)
+	}
+	row.Verdicts = append(row.Verdicts, beside)
+	if e.kind == engines.OpenSearch && one.search.from == 0 {
+		row.Verdicts = append(row.Verdicts, judged(within(found.ratio("p50", ours, ownPipeline, p50), 1), limit))
+	}
+	row.Verdicts = append(row.Verdicts, found.ratio("p99", ours, direct, p99), found.ratio("p50 of "+asMany, asMany, direct, p50))
+	return row, nil
+}
+
+// ranksRead asks a sidecar each of the searches, once so that it learns how much folds, and returns how many ranks it then reads in the
+// mean.
+func (b *bench) ranksRead(c *contender) (float64, error) {
+	if err := c.checkAll(b.ctx); err != nil {
+		return 0, err
+	}
+	before, err := readClocks(b.ctx, c.clocks)
+	if err == nil {
+		err = c.checkAll(b.ctx)
+	}
+	if err != nil {
+		return 0, err
+	}
+	after, err := readClocks(b.ctx, c.clocks)
+	if err == nil && after.stored-before.stored < after.hits-before.hits {
+		err = fmt.Errorf("of %.0f hits only %.0f have a stored sketch", after.hits-before.hits, after.stored-before.stored)
+	}
+	return (after.hits - before.hits) / float64(len(c.requests)), err
+}
+
+// asMany is a search for so many ranks: with what is shown of them for the first page, their sketches alone for later ones.
+func (e *engine) asMany(s search, ranks float64) search {
+	many := search{size: int(ranks + .5), gzip: s.gzip}
+	if s.from > 0 && !e.typesense() {
+		many.more = `,"_source":false,"stored_fields":"_none_","track_total_hits":false,"docvalue_fields":["neardup_sketch"]`
+	}
+	return many
+}
+
+// sketches are requests for so many ranks' sketches of Typesense, which gives no more than 250 hits at once.
+func (e *engine) sketches(index string, words []string, ranks float64) (list []request) {
+	for _, w := range words {
+		var searches []map[string]any
+		for at := 0; at < int(ranks+.5); at += 250 {
+			searches = append(searches, map[string]any{
+				"collection": index, "q": w, "query_by": "title,body", "drop_tokens_threshold": 10000, "per_page": 250, "page": 1 + at/250,
+				"include_fields": "neardup_sketch", "highlight_fields": "none", "highlight_full_fields": "none",
+			})
+		}
+		body, _ := json.Marshal(map[string]any{"searches": searches}) // texts and numbers
+		list = append(list, request{"POST", "/multi_search", e.header(), body})
+	}
+	return list
+}
+
+// pipeline makes the search pipeline that oversamples, collapses and cuts, or says why there is none.
+func (b *bench) pipeline(e *engine, name string) (absent string) {
+	var nodes struct {
+		Nodes map[string]struct {
+			Pipelines map[string][]struct{ Type string } `json:"search_pipelines"`
+		}
+	}
+	if err := e.do(b.ctx, e.base, request{method: "GET", path: "/_nodes/search_pipelines"}, &nodes); err != nil {
+		return err.Error()
+	}
+	known := map[string]bool{}
+	for _, node := range nodes.Nodes {
+		for _, list := range node.Pipelines {
+			for _, processor := range list {
+				known[processor.Type] = true
+			}
+		}
+	}
+	for _, wanted := range []string{"oversample", "collapse", "truncate_hits"} {
+		if !known[wanted] {
+			return "the engine at hand lacks the processor " + wanted
+		}
+	}
+	err := e.do(b.ctx, e.base, request{method: "PUT", path: "/_search/pipeline/" + name, body: []byte(
+		`{"request_processors":[{"oversample":{"sample_factor":2}}],"response_processors":[{"collapse":{"field":"cluster"}},{"truncate_hits":{}}]}`)}, nil)
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/neardup/sidecar/internal/measured"
+	"github.com/neardup/sidecar/sketch"
+	"golang.org/x/sync/errgroup"
+)
+
+// writers is how many clients write at once, each waiting for its answers.
+const writers = 4
+
+// load is what a way of writing took for the documents of one turn.
+type load struct {
+	perSecond     float64 // documents
+	proxy, engine float64 // processor time in ms for a thousand documents
+}
+
+// prepared names the contender whose documents come with their sketches.
+const prepared = "direct, sketches in the documents"
+
+// way is a way of writing: to which process, into an index that was made at which address.
+type way struct {
+	name  string
+	by    *process
+	made  string
+	bulks []request
+}
+
+// writes measures how fast documents are stored through the sidecar, and what it takes for that.
+func (b *bench) writes() error {
+	t := measured.Table{
+		Name: "writes", Title: "Writes",
+		Columns: []measured.Column{
+			{Name: "documents", Unit: "a second"}, {Name: "CPU", Unit: "ms for 1,000 documents"}, {Name: "engine CPU", Unit: "ms for 1,000 documents"},
+		},
+		Notes: []string{fmt.Sprintf("Documents of 2 kB in bulks (`_bulk`, `import`), by %d clients that each wait for the answer, into an index made anew for each turn; "+
+			"nothing is refreshed meanwhile. `on_duplicate: index`. “"+prepared+"” shows what the engine itself pays for storing them.", writers)},
+	}
+	for _, e := range b.engines {
+		for _, each := range []int{200, 1000} {
+			row, err := b.writesOf(e, each)
+			if err != nil {
+				return fmt.Errorf("%s: %w", e.name, err)
+			}
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	b.report.Tables = append(b.report.Tables, t)
+	return nil
+}
+
+// writesOf has the ways of writing take turns, with bulks of so many documents.
+func (b *bench) writesOf(e *engine, each int) (measured.Row, error) {
+	row := measured.Row{What: fmt.Sprintf("bulks of %d", each), Engine: e.name}
+	s, rounds := shelf{count: 20_000, bytes: 2000, duplicates: .3}, 5
+	if e.typesense() {
+		s.count = 8000
+	}
+	if b.short {
+		s.count, rounds = 2*each, 0
+	}
+	index := indexName("writes")
+	defer e.drop(index)
+	bulks, sketched, err := b.bulks(e, index, s, each)
+	if err != nil {
+		return row, err
+	}
+	sidecar, err := b.sidecar(e, setup{})
+	if err != nil {
+		return row, err
+	}
+	defer sidecar.stop()
+	bare, err := b.bare(e.base, false)
+	if err != nil {
+		return row, err
+	}
+	defer bare.stop()
+	ways := []way{
+		{direct, e.process, e.base, bulks}, {ours, sidecar, sidecar.base, bulks}, {goes, bare, e.base, bulks}, {prepared, e.process, sidecar.base, sketched},
+	}
+	turns := make([][]load, len(ways))
+	for round := range rounds + 1 {
+		for i := range ways {
+			i := (i + round) % len(ways)
+			l, err := b.write(e, ways[i], index, s.count)
+			if err != nil {
+				return row, fmt.Errorf("%s: %w", ways[i].name, err)
+			}
+			if round > 0 || b.short { // the first warms up
+				turns[i] = append(turns[i], l)
+			}
+			b.log("%s, bulks of %d, %s: %.0f documents a second", e.name, each, ways[i].name, l.perSecond)
+		}
+	}
+	rate := func(l load) float64 { return l.perSecond }
+	for i, way := range ways {
+		figures := map[string]float64{
+			"documents": medianOf(turns[i], rate), "engine CPU": medianOf(turns[i], func(l load) float64 { return l.engine }),
+		}
+		if way.by != e.process {
+			figures["CPU"] = medianOf(turns[i], func(l load) float64 { return l.proxy })
+		}
+		row.Contenders = append(row.Contenders, measured.Contender{Name: way.name, Figures: figures})
+	}
+	limit := fmt.Sprintf("direct with sketches already in the documents, which the engine stores alike, %.2f×; through %s %.2f×; "+
+		"processor time for 1,000 documents: the sidecar %.0f ms, the engine %.0f ms, for documents without sketches %.0f ms",
+		median(quotients(turns[3], turns[0], rate)), goes, median(quotients(turns[2], turns[0], rate)),
+		row.Contenders[1].Figures["CPU"], row.Contenders[1].Figures["engine CPU"], row.Contenders[0].Figures["engine CPU"])
+	var shares []float64
+	for _, l := range turns[1] {
+		shares = append(shares, 100*l.proxy/l.engine)
+	}
+	row.Verdicts = []measured.Verdict{
+		judged(reaching(over("documents a second", direct, "×", quotients(turns[1], turns[0], rate)), .95), limit),
+		judged(within(over("the sidecar's processor time", "the engine's", "%", shares), 15), limit),
+		over("documents a second", goes, "×", quotients(turns[1], turns[2], rate)),
+		over("documents a second", prepared, "×", quotients(turns[1], turns[3], rate)),
+	}
+	return row, nil
+}
+
+// bulks are the writes of a shelf's documents, without and with sketches in them.
+func (b *bench) bulks(e *engine, index string, s shelf, each int) (plain, sketched []request, err error) {
+	sketcher, err := sketch.New(sketch.DefaultScheme())
+	if err != nil {
+		return nil, nil, err
+	}
+	for from := 0; from < s.count; from += each {
+		var part []document
+		for i := from; i < min(from+each, s.count); i++ {
+			part = append(part, b.texts.document(s, i))
+		}
+		plain = append(plain, e.write(index, part))
+		for i := range part {
+			made, _ := sketcher.Sketch(part[i].Title + "\n" + part[i].Body)
+			part[i].Sketch = made.String()
+		}
+		sketched = append(sketched, e.write(index, part))
+	}
+	return plain, sketched, nil
+}
+
+// write stores the documents of one turn in a new index.
+func (b *bench) write(e *engine, w way, index string, documents int) (l load, err error) {
+	by := w.by
+	if err := e.create(b.ctx, w.made, index); err != nil {
+		return l, err
+	}
+	before, err := by.cpu()
+	if err != nil {
+		return l, err
+	}
+	engineBefore, err := e.process.cpu()
+	if err != nil {
+		return l, err
+	}
+	began := time.Now()
+	var next atomic.Int64
+	var group errgroup.Group
+	for range writers {
+		group.Go(func() error {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(w.bulks) {
+					return nil
+				}
+				r, err := send(b.ctx, by.base, w.bulks[i])
+				if err == nil {
+					err = e.written(r)
+				}
+				if err != nil {
+					return err
+				}
+			}
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return l, err
+	}
+	took := time.Since(began).Seconds()
+	after, err := by.cpu()
+	if err != nil {
+		return l, err
+	}
+	engineAfter, err := e.process.cpu()
+	thousands := float64(documents) / 1000
+	return load{
+		perSecond: float64(documents) / took,
+		proxy:     (after - before).Seconds() * 1000 / thousands, engine: (engineAfter - engineBefore).Seconds() * 1000 / thousands,
+	}, err
+}

@@ -1,0 +1,329 @@
+package pictures
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/neardup/sidecar/internal/measured"
+)
+
+const (
+	performancePage = "../../docs/performance.md"
+	performanceData = "../../docs/performance.json"
+
+	endToEnd      = "<!-- drawn: end to end -->\n"
+	endOfEndToEnd = "<!-- end of end to end -->"
+)
+
+// figureOf writes a measurement with three digits, and more only where they stand before the point.
+func figureOf(v float64) string {
+	switch {
+	case v >= 1000:
+		return thousands(int(v + 0.5))
+	case v >= 100:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	case v >= 10:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	case v >= 0.1:
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 2, 64)
+}
+
+// inUnit writes a figure with its unit.
+func inUnit(v float64, unit string) string { return figureOf(v) + " " + unit }
+
+// row writes a row of a table.
+func row(b *strings.Builder, cells ...string) {
+	for _, c := range cells {
+		fmt.Fprintf(b, "| %s ", strings.ReplaceAll(strings.Join(strings.Fields(c), " "), "|", "/"))
+	}
+	b.WriteString("|\n")
+}
+
+// header writes the head of a table. Its sides say of every column whether it stands left or right, the last for all that follow.
+func header(b *strings.Builder, sides string, cells ...string) {
+	row(b, cells...)
+	for i := range cells {
+		if sides[min(i, len(sides)-1)] == 'l' {
+			b.WriteString("|---")
+		} else {
+			b.WriteString("|---:")
+		}
+	}
+	b.WriteString("|\n")
+}
+
+// judged says whether a target was reached, and what stood in the way.
+func judged(v measured.Verdict) string {
+	switch {
+	case v.Absent != "":
+		return v.Absent
+	case v.Reached():
+		return "reached"
+	}
+	off := max(v.Value-v.Target, v.Target-v.Value)
+	by := inUnit(off, v.Unit)
+	if off < v.Target/100 {
+		by = "less than 1 %"
+	}
+	return strings.TrimSuffix(fmt.Sprintf("**missed** by %s: %s", by, v.Limit), ": ")
+}
+
+// seen writes the figure of a verdict, with how far the rounds lay apart.
+func seen(v measured.Verdict) string {
+	switch {
+	case v.Absent != "":
+		return "–"
+	case v.Low > 0 && v.High > v.Low:
+		return fmt.Sprintf("%s (%s–%s)", inUnit(v.Value, v.Unit), figureOf(v.Low), figureOf(v.High))
+	}
+	return inUnit(v.Value, v.Unit)
+}
+
+// wantedTable holds every target of the run beside what was seen.
+func wantedTable(r measured.Report) string {
+	var b strings.Builder
+	header(&b, "lllrrl", "what", "engine", "against", "wanted", "seen", "")
+	for _, t := range r.Tables {
+		for _, comparison := range t.Rows {
+			for _, v := range comparison.Verdicts {
+				sign := "≤ "
+				if v.AtLeast {
+					sign = "≥ "
+				}
+				if v.Target != 0 {
+					row(&b, comparison.What+", "+v.Of, cmp.Or(comparison.Engine, "–"), cmp.Or(v.Against, "–"),
+						sign+grouped(v.Target)+" "+v.Unit, seen(v), judged(v))
+				}
+			}
+		}
+	}
+	return b.String()
+}
+
+// toldTable holds the ratios of one part for which there is no target; it is empty where there are none.
+func toldTable(t measured.Table) string {
+	var b strings.Builder
+	for _, comparison := range t.Rows {
+		for _, v := range comparison.Verdicts {
+			if v.Target != 0 {
+				continue
+			}
+			if b.Len() == 0 {
+				header(&b, "lllrl", "what", "engine", "against", "seen", "")
+			}
+			row(&b, comparison.What+", "+v.Of, cmp.Or(comparison.Engine, "–"), cmp.Or(v.Against, "–"), seen(v), cmp.Or(v.Absent, v.Limit))
+		}
+	}
+	if b.Len() > 0 {
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// figuresTable holds what each contender of one part took, without the columns that nobody has a figure for.
+func figuresTable(t measured.Table) string {
+	var b strings.Builder
+	cells := []string{"what", "engine", "contender"}
+	columns := slices.DeleteFunc(slices.Clone(t.Columns), func(c measured.Column) bool {
+		return !slices.ContainsFunc(t.Rows, func(r measured.Row) bool {
+			return slices.ContainsFunc(r.Contenders, func(who measured.Contender) bool { return who.Figures[c.Name] != 0 })
+		})
+	})
+	for _, c := range columns {
+		cells = append(cells, strings.TrimSuffix(c.Name+", "+c.Unit, ", "))
+	}
+	header(&b, "lllr", cells...)
+	for _, comparison := range t.Rows {
+		for _, who := range comparison.Contenders {
+			cells := []string{comparison.What, cmp.Or(comparison.Engine, "–"), who.Name}
+			for i, c := range columns {
+				v, found := who.Figures[c.Name]
+				switch {
+				case found:
+					cells = append(cells, figureOf(v))
+				case i == 0 && who.Absent != "":
+					cells = append(cells, who.Absent)
+				default:
+					cells = append(cells, "–")
+				}
+			}
+			row(&b, cells...)
+		}
+	}
+	return b.String()
+}
+
+// curveTable holds the points of a curve.
+func curveTable(c measured.Curve) string {
+	var at []float64
+	for _, p := range c.Panels {
+		for _, l := range p.Lines {
+			for i, point := range l.Points {
+				if i >= len(at) {
+					at = append(at, point.X)
+				}
+			}
+		}
+	}
+	var b strings.Builder
+	cells := []string{c.Up}
+	for _, x := range at {
+		cells = append(cells, grouped(x))
+	}
+	header(&b, "lr", cells...)
+	for _, p := range c.Panels {
+		if p.Absent != "" {
+			row(&b, append([]string{p.Name + ": " + p.Absent}, make([]string, len(at))...)...)
+		}
+		for _, l := range p.Lines {
+			cells := []string{strings.TrimPrefix(p.Name+", "+l.Name+tail(l, " (p99)"), ", ")}
+			for i := range at {
+				if i < len(l.Points) {
+					cells = append(cells, figureOf(l.Points[i].Y))
+				} else {
+					cells = append(cells, "–")
+				}
+			}
+			row(&b, cells...)
+		}
+	}
+	return b.String()
+}
+
+// performanceSection is the part of docs/performance.md that a run writes.
+func performanceSection(r measured.Report) string {
+	var b strings.Builder
+	var versions []string
+	for _, v := range r.Versions {
+		versions = append(versions, v.Name+" "+v.Version)
+	}
+	fmt.Fprintf(&b, "\nMeasured on %s in %.0f minutes by `%s` on %s: %s.\n\n",
+		r.Date, r.Minutes, r.Command, r.Machine, strings.Join(versions, ", "))
+	for _, n := range r.Notes {
+		fmt.Fprintf(&b, "- %s\n", n)
+	}
+	fmt.Fprintf(&b, "\n### What was wanted\n\n%s", wantedTable(r))
+	for _, t := range r.Tables {
+		fmt.Fprintf(&b, "\n### %s\n\n", t.Title)
+		if len(t.Notes) > 0 {
+			fmt.Fprintf(&b, "%s\n\n", strings.Join(t.Notes, " "))
+		}
+		b.WriteString(toldTable(t) + figuresTable(t))
+	}
+	if len(r.Curves) > 0 {
+		b.WriteString("\n### How cost grows\n")
+	}
+	for _, c := range r.Curves {
+		fmt.Fprintf(&b, "\n![%s: %s over %s, a panel for each engine, the same figures as in the table below](images/%s)\n\n",
+			c.Title, c.Up, c.Across, growthFile(c))
+		if len(c.Notes) > 0 {
+			fmt.Fprintf(&b, "%s\n\n", strings.Join(c.Notes, " "))
+		}
+		b.WriteString(curveTable(c))
+	}
+	return b.String() + "\n"
+}
+
+func growthFile(c measured.Curve) string { return "growth-" + c.Name + ".svg" }
+
+// performance is what the last run has measured.
+func performance(t *testing.T) measured.Report {
+	t.Helper()
+	r, err := measured.Read(performanceData)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestPerformance holds the section of docs/performance.md to docs/performance.json; TestPictures does it with the curves.
+func TestPerformance(t *testing.T) {
+	r := performance(t)
+	text, err := os.ReadFile(performancePage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, found := strings.Cut(string(text), endToEnd)
+	got, after, ended := strings.Cut(rest, endOfEndToEnd)
+	if !found || !ended {
+		t.Fatalf("there is nothing between %q and %q", endToEnd, endOfEndToEnd)
+	}
+	if want := performanceSection(r); got != want {
+		if !*update {
+			t.Error("docs/performance.md is not what docs/performance.json says: go test ./internal/pictures -run Performance -update")
+			return
+		}
+		if err := os.WriteFile(performancePage, []byte(head+endToEnd+want+endOfEndToEnd+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestPerformanceSays holds what the tables say of a report that was made up: a target that is reached, one that is missed, with its
+// limit, a figure that is only told, and what did not take part.
+func TestPerformanceSays(t *testing.T) {
+	verdict := func(v measured.Verdict) measured.Verdict {
+		v.Of, v.Against, v.Unit = "p50", "direct", "×"
+		return v
+	}
+	r := measured.Report{Tables: []measured.Table{{
+		Name: "pages", Title: "Pages", Notes: []string{"One.", "Two."},
+		Columns: []measured.Column{{Name: "p50", Unit: "ms"}, {Name: "p99", Unit: "ms"}, {Name: "none"}},
+		Rows: []measured.Row{{
+			What: "page 1", Engine: "OpenSearch",
+			Contenders: []measured.Contender{
+				{Name: "direct", Figures: map[string]float64{"p50": 1.234, "p99": 1234}},
+				{Name: "half", Figures: map[string]float64{"p99": 12.34}},
+				{Name: "pipeline", Absent: "no | such\nthing"},
+			},
+			Verdicts: []measured.Verdict{
+				verdict(measured.Verdict{Value: 1.2, Low: 1.1, High: 1.4, Target: 1.2}),
+				verdict(measured.Verdict{Value: 1.5, Target: 1.2, Limit: "the engine takes 2 of 3 ms"}),
+				verdict(measured.Verdict{Value: 0.9, Target: 0.95, AtLeast: true}),
+				verdict(measured.Verdict{Value: 0.9499, Target: 0.95, AtLeast: true}), verdict(measured.Verdict{Value: 0.9}),
+				verdict(measured.Verdict{Target: 1.1, Absent: "no pipeline"}),
+			},
+		}},
+	}}, Curves: []measured.Curve{{
+		Name: "window", Title: "T", Across: "ranks", Up: "ms", Notes: []string{"Three."}, Panels: []measured.Panel{
+			{Name: "A", Lines: []measured.Line{
+				{Name: "x", Points: []measured.Point{{X: 10, Y: 1}, {X: 1000, Y: 0.012}}},
+				{Name: "x", Tail: true, Points: []measured.Point{{X: 10, Y: 2}}},
+			}},
+			{Name: "B", Absent: "why"},
+		},
+	}}}
+	got := performanceSection(r)
+	for _, want := range []string{
+		"| page 1, p50 | OpenSearch | direct | ≤ 1.2 × | 1.20 × (1.10–1.40) | reached |\n",
+		"| page 1, p50 | OpenSearch | direct | ≤ 1.2 × | 1.50 × | **missed** by 0.30 ×: the engine takes 2 of 3 ms |\n",
+		"| page 1, p50 | OpenSearch | direct | ≥ 0.95 × | 0.90 × | **missed** by 0.05 × |\n",
+		"| page 1, p50 | OpenSearch | direct | ≥ 0.95 × | 0.95 × | **missed** by less than 1 % |\n",
+		"| page 1, p50 | OpenSearch | direct | ≤ 1.1 × | – | no pipeline |\n",
+		"\n| what | engine | against | seen |  |\n|---|---|---|---:|---|\n| page 1, p50 | OpenSearch | direct | 0.90 × |  |\n\n",
+		"\n### Pages\n\nOne. Two.\n\n", "\n| what | engine | contender | p50, ms | p99, ms |\n|---|---|---|---:|---:|\n",
+		"| page 1 | OpenSearch | direct | 1.23 | 1,234 |\n", "| page 1 | OpenSearch | half | – | 12.3 |\n",
+		"| page 1 | OpenSearch | pipeline | no / such thing | – |\n",
+		"](images/growth-window.svg)\n\nThree.\n\n| ms | 10 | 1,000 |\n|---|---:|---:|\n",
+		"| A, x | 1.00 | 0.012 |\n| A, x (p99) | 2.00 | – |\n| B: why |  |  |\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("there is no %q in\n%s", want, got)
+		}
+	}
+	svg, err := drawGrowth(r.Curves[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	wellFormed(t, svg)
+	if _, err := drawGrowth(measured.Curve{Name: "empty"}); err == nil {
+		t.Error("a curve without points is drawn")
+	}
+}
