@@ -160,6 +160,9 @@ func (r *Rule) traits(s *sketch.Sketch, values func(Deciding) []string) (t reran
 
 // joined returns the values of all fields as one text, empty where one lacks.
 func joined(fields []string, values func(Deciding) []string) string {
+	if len(fields) == 0 { // as most rules have it
+		return ""
+	}
 	var b strings.Builder
 	for _, field := range fields {
 		list := slices.Sorted(slices.Values(values(Deciding{field, false})))

@@ -8,7 +8,8 @@ func Cleaned(data []byte, cuts Cuts) []byte {
 	return cleaned(data, cuts, false)
 }
 
-// CleanedInPlace is [Cleaned] of data that no one else has: what is left can take the place of it.
+// CleanedInPlace is [Cleaned] of data that no one else has and that is known to be well-formed, as what was read by [Reader] is: what is left
+// can take the place of it.
 func CleanedInPlace(data []byte, cuts Cuts) []byte {
 	return cleaned(data, cuts, true)
 }
@@ -16,6 +17,7 @@ func CleanedInPlace(data []byte, cuts Cuts) []byte {
 func cleaned(data []byte, cuts Cuts, inPlace bool) []byte {
 	if cuts.Ours && cuts.Edit == nil {
 		k := knife{Cuts: cuts, s: begin(data), keys: make([]extent, 0, 8)}
+		k.s.trusted = inPlace
 		if k.whole() {
 			return k.rest(inPlace)
 		}
@@ -33,6 +35,7 @@ type knife struct {
 	keys  []extent // those that lead to where the knife stands, with their quotes
 	path  []string // the first of them, decoded
 	known int      // how many of path are those of keys
+	texts []string // names that were decoded before: a reply has the same again and again
 	gone  []extent // what goes, in order
 }
 
@@ -163,8 +166,26 @@ func (k *knife) names() []string {
 			k.path = append(k.path, "")
 		}
 		if name := &k.path[k.known]; *name != string(quoted[1:len(quoted)-1]) || !simple(quoted) {
-			*name, _ = keyText(quoted)
+			*name = k.text(quoted)
 		}
 	}
 	return k.path[:len(k.keys)]
+}
+
+// text returns a name, decoded.
+func (k *knife) text(quoted []byte) string {
+	if !simple(quoted) {
+		text, _ := keyText(quoted)
+		return text
+	}
+	for _, text := range k.texts {
+		if text == string(quoted[1:len(quoted)-1]) {
+			return text
+		}
+	}
+	text := string(quoted[1 : len(quoted)-1])
+	if len(k.texts) < 8 {
+		k.texts = append(k.texts, text)
+	}
+	return text
 }

@@ -189,6 +189,7 @@ func FuzzCleaned(f *testing.F) {
 		"{\"_source\":{\n \"neardup_sketch\" : 1\n}}", `{"fields":[{"neardup_sketch":1}, {"neardup_sketch":2,"a":3}, {}]}`, `{"_source":{"neardup\u005fsketch":1,"neardup_sketch.":2}}`,
 		`{"_source":{"neardup_sketch":1 , "neardup_bands":2 , "a":3 /* */, "neardup_cluster":4}}`, `{"_source":{"neardup_sketch":{"neardup_sketch":1}}, "x":[[{"fields":{"neardup_sketch":1}}]]}`,
 		`{"_source":{"neardup_sketch":1}} {"_source":{"neardup_sketch":1}}`, `{"_source":{"neardup_sketch":1}`, "{\"_source\":{\"\xc1\xaeeardup_sketch\":1}}",
+		`{"a":"\\","b\"":"x\\\"y","_source":{"c":"\"neardup_sketch\":1","neardup_sketch":"\\\\","d\\":"{"},"fields":{"neardup_sketch":["\"]"]}}`,
 	} {
 		f.Add([]byte(s))
 	}
@@ -201,6 +202,10 @@ func FuzzCleaned(f *testing.F) {
 			}
 			if got := Cleaned(data, inHits); !bytes.Equal(got, want.Bytes()) {
 				t.Fatalf("%q becomes\n%q, want\n%q", data, got, want.Bytes())
+			}
+			s := begin(data)
+			if !s.value(0) || len(bytes.TrimRight(data[s.at:], " \t\r\n")) > 0 {
+				continue // what is cut in place is known to be well-formed
 			}
 			if got := CleanedInPlace(bytes.Clone(data), inHits); !bytes.Equal(got, want.Bytes()) {
 				t.Fatalf("%q becomes\n%q in place, want\n%q", data, got, want.Bytes())
