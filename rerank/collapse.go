@@ -151,12 +151,12 @@ func (ls *leaders) group(hit *Hit) int {
 	if hit.leads() {
 		return -1
 	}
+	p := newProbe(hit)
 	if ls.index != nil {
 		if found, ok := ls.index.find(hit); ok {
-			return ls.first(hit, found)
+			return ls.first(&p, found)
 		}
 	}
-	p := newProbe(hit)
 	for i := range ls.list {
 		if l := &ls.list[i]; !p.apart(&l.outline) && p.near(l.hit) {
 			return l.group
@@ -165,14 +165,12 @@ func (ls *leaders) group(hit *Hit) int {
 	return -1
 }
 
-// first returns the group of the first of some leaders that hit folds into, or -1.
-func (ls *leaders) first(hit *Hit, some []int32) int {
+// first returns the group of the first of some leaders that a hit folds into, or -1.
+func (ls *leaders) first(p *probe, some []int32) int {
 	least := int32(len(ls.list))
 	for _, i := range some {
-		if i < least {
-			if near, _ := hit.Profile.Near(hit, ls.list[i].hit); near {
-				least = i
-			}
+		if l := &ls.list[i]; i < least && !p.apart(&l.outline) && p.near(l.hit) {
+			least = i
 		}
 	}
 	if int(least) == len(ls.list) {
