@@ -21,6 +21,8 @@ type pace struct {
 	rate, share float64
 	rounds      int
 	length      time.Duration
+	// enough is how many requests a turn has at least: it takes up to three times as long for them.
+	enough float64
 }
 
 // pace is the usual one.
@@ -28,7 +30,7 @@ func (b *bench) pace() pace {
 	if b.short {
 		return pace{share: .3, rounds: 1, length: 300 * time.Millisecond}
 	}
-	return pace{share: .4, rounds: 6, length: 2 * time.Second}
+	return pace{share: .4, rounds: 5, length: 1200 * time.Millisecond, enough: 60}
 }
 
 // compare checks every reply once, then has the contenders take turns, each round beginning with another one, at one rate that all
@@ -57,11 +59,12 @@ func (b *bench) compare(list []*contender, p pace) (*comparison, error) {
 	if c.rate == 0 {
 		c.rate = max(1, p.share*slowest)
 	}
+	length := max(p.length, min(3*p.length, time.Duration(p.enough/c.rate*float64(time.Second))))
 	c.samples = make([][]sample, len(c.contenders))
 	for round := range p.rounds {
 		for i := range c.contenders {
 			i := (i + round) % len(c.contenders)
-			s, err := c.contenders[i].attack(b.ctx, c.rate, p.length)
+			s, err := c.contenders[i].attack(b.ctx, c.rate, length)
 			if err != nil {
 				return nil, err
 			}
@@ -100,6 +103,30 @@ func (c *comparison) ratio(what, ours, against string, of func(sample) float64) 
 	return over(what, against, "×", quotients(c.samples[a], c.samples[z], of))
 }
 
+// forTail is how many requests a turn must have for its p99 to be told: with fewer that is the slowest or the one before.
+const forTail = 200
+
+// tailless says why there are no p99, if so.
+func (c *comparison) tailless() string {
+	for _, rounds := range c.samples {
+		for _, s := range rounds {
+			if s.requests < forTail {
+				return fmt.Sprintf("a turn has %d requests, too few for a p99", s.requests)
+			}
+		}
+	}
+	return ""
+}
+
+// tailRatio is ratio for the p99.
+func (c *comparison) tailRatio(ours, against string) measured.Verdict {
+	v := c.ratio("p99", ours, against, p99)
+	if why := c.tailless(); v.Absent == "" && why != "" {
+		v = measured.Verdict{Of: v.Of, Against: against, Unit: v.Unit, Absent: why}
+	}
+	return v
+}
+
 // over is the verdict on what rounds have shown: the median, and how far they lie apart.
 func over(what, against, unit string, rounds []float64) measured.Verdict {
 	return measured.Verdict{Of: what, Against: against, Unit: unit, Value: median(rounds), Low: slices.Min(rounds), High: slices.Max(rounds)}
@@ -122,7 +149,8 @@ func medianOf[T any](rounds []T, figure func(T) float64) float64 {
 	return median(list)
 }
 
-// rows are the contenders with their figures: p50, p95, p99, the rate, and processor time for each request by process.
+// rows are the contenders with their figures: p50, p95, p99, the rate, requests in a turn, the size of a reply, and processor time for each
+// request by process.
 func (c *comparison) rows(all []*contender) []measured.Contender {
 	var list []measured.Contender
 	for _, one := range all {
@@ -131,8 +159,13 @@ func (c *comparison) rows(all []*contender) []measured.Contender {
 			continue
 		}
 		f := map[string]float64{
-			"p50": c.figure(one.name, p50), "p95": c.figure(one.name, p95), "p99": c.figure(one.name, p99),
-			"rate": c.figure(one.name, func(s sample) float64 { return s.rate }),
+			"p50": c.figure(one.name, p50), "p95": c.figure(one.name, p95),
+			"rate":     c.figure(one.name, func(s sample) float64 { return s.rate }),
+			"requests": c.figure(one.name, func(s sample) float64 { return float64(s.requests) }),
+			"reply":    c.figure(one.name, func(s sample) float64 { return s.kilobytes }),
+		}
+		if c.tailless() == "" {
+			f["p99"] = c.figure(one.name, p99)
 		}
 		if v := c.figure(one.name, func(s sample) float64 { return s.cpu["engine"] }); v > 0 {
 			f["engine CPU"] = v
@@ -151,6 +184,7 @@ func (c *comparison) rows(all []*contender) []measured.Contender {
 // timeColumns are the columns of the figures that rows returns.
 var timeColumns = []measured.Column{
 	{Name: "p50", Unit: "ms"}, {Name: "p95", Unit: "ms"}, {Name: "p99", Unit: "ms"}, {Name: "rate", Unit: "requests a second"},
+	{Name: "requests", Unit: "a turn"}, {Name: "reply", Unit: "kB"},
 	{Name: "CPU", Unit: "ms a request"}, {Name: "per core-second", Unit: "requests"}, {Name: "engine CPU", Unit: "ms a request"},
 }
 

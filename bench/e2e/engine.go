@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/neardup/sidecar/internal/engines"
 	"golang.org/x/sync/errgroup"
@@ -112,7 +113,9 @@ func (e *engine) drop(index string) {
 	if e.typesense() {
 		path = "/collections/" + index
 	}
-	_ = e.do(context.Background(), e.base, request{method: "DELETE", path: path}, nil) // mostly there is none
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	_ = e.do(ctx, e.base, request{method: "DELETE", path: path}, nil) // mostly there is none
 }
 
 // write is the request that stores documents.

@@ -34,16 +34,6 @@ type growing struct {
 	panels []measured.Panel // one for each of the scenario's curves
 }
 
-// growth measures how costs grow, a scenario after the other.
-func (b *bench) growth() error {
-	for _, s := range []scenario{byWindow, bySource, byDuplicates, byClients, byDocuments, bySidecars} {
-		if err := s.run(b); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // run lets the thing grow at every engine, and adds the curves to the report.
 func (s scenario) run(b *bench) error {
 	for _, e := range b.engines {
@@ -80,17 +70,21 @@ func (g *growing) add(curve int, name string, tail bool, x, y float64) {
 	p.Lines[i].Points = append(p.Lines[i].Points, measured.Point{X: x, Y: y})
 }
 
-// turns checks every reply once, then has the contenders take turns, each with so many clients that wait for their answers, and
-// returns for each the medians of the rounds.
+// turns checks every reply once, if that was not done before, then has the contenders take turns, each with so many clients that wait for
+// their answers, and returns for each the medians of the rounds.
 func (b *bench) turns(list []*contender, clients, rounds int, length time.Duration) ([]sample, error) {
 	if b.short {
 		rounds, length = 1, 200*time.Millisecond
 	}
 	samples := make([][]sample, len(list))
 	for _, c := range list {
+		if c.checked {
+			continue
+		}
 		if err := c.checkAll(b.ctx); err != nil {
 			return nil, err
 		}
+		c.checked = true
 	}
 	for round := range rounds {
 		for i := range list {
@@ -123,7 +117,7 @@ func (b *bench) turns(list []*contender, clients, rounds int, length time.Durati
 
 // alone has the contenders take turns with one client, and adds the median time of each to its line.
 func (g *growing) alone(x float64, list ...*contender) error {
-	medians, err := g.turns(list, 1, 3, 500*time.Millisecond)
+	medians, err := g.turns(list, 1, 3, 300*time.Millisecond)
 	for i, m := range medians {
 		g.add(0, list[i].name, false, x, m.p50)
 	}

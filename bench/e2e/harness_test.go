@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -42,11 +43,28 @@ func TestAttack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.p50 <= 0 || s.p95 < s.p50 || s.p99 < s.p95 || s.rate < 100 || s.rate > 250 || s.proxy <= 0 || s.cpu["test"] != s.proxy {
+	if s.p50 <= 0 || s.p95 < s.p50 || s.p99 < s.p95 || s.rate <= 0 || s.requests == 0 || s.requests > 110 || s.kilobytes <= 0 || s.proxy <= 0 ||
+		s.cpu["test"] != s.proxy {
 		t.Errorf("%+v", s)
 	}
 	if s, err = c.closed(t.Context(), 4, 200*time.Millisecond); err != nil || s.p50 <= 0 || s.p99 < s.p50 || s.rate <= 0 || s.proxy <= 0 {
 		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// However little time there is, each request is asked, and none more often than another.
+func TestWholePasses(t *testing.T) {
+	var asked [3]atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked[r.URL.Path[1]-'0'].Add(1) }))
+	defer s.Close()
+	c := &contender{name: "c", base: s.URL, requests: []request{{method: "GET", path: "/0"}, {method: "GET", path: "/1"}, {method: "GET", path: "/2"}}}
+	for _, length := range []time.Duration{0, 50 * time.Millisecond} {
+		if _, err := c.closed(t.Context(), 1, length); err != nil {
+			t.Fatal(err)
+		}
+		if n := asked[0].Load(); n == 0 || asked[1].Load() != n || asked[2].Load() != n {
+			t.Errorf("asked %d, %d and %d times", n, asked[1].Load(), asked[2].Load())
+		}
 	}
 }
 
@@ -105,6 +123,9 @@ func TestVerdicts(t *testing.T) {
 	if absent := c.ratio("p50", ours, nginx, p50); absent.Absent == "" || judged(within(absent, 1), "why").Limit != "" {
 		t.Errorf("%+v", absent)
 	}
+	if v := c.tailRatio(ours, direct); !strings.Contains(v.Absent, "too few") {
+		t.Errorf("a p99 of no requests: %+v", v)
+	}
 	if got := c.figure(direct, p50); got != 2 {
 		t.Errorf("median %v", got)
 	}
@@ -150,6 +171,9 @@ func TestProcesses(t *testing.T) {
 func TestChoose(t *testing.T) {
 	if all, err := choose(""); err != nil || len(all) != len(parts) {
 		t.Errorf("%d of %d parts, %v", len(all), len(parts), err)
+	}
+	if some, err := choose("own,growth"); err != nil || len(some) != 7 || some[1].name != "window" || some[6].name != "sidecars" {
+		t.Errorf("%v, %v", some, err)
 	}
 	if one, err := choose("size,passed"); err != nil || len(one) != 2 || one[1].name != "passed" {
 		t.Errorf("%v, %v", one, err)

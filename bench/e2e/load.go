@@ -46,6 +46,8 @@ type contender struct {
 	watch []*process
 	// clocks is the address of a sidecar's metrics, which part the time of a search into the engine's and ours.
 	clocks string
+	// checked is set where checkAll has found nothing wrong and need not be called again.
+	checked bool
 	// absent says why it can't take part.
 	absent string
 }
@@ -53,7 +55,9 @@ type contender struct {
 // sample is what one attack has found. Times are in milliseconds.
 type sample struct {
 	p50, p95, p99 float64
+	requests      int                // that these are of
 	rate          float64            // answered requests a second
+	kilobytes     float64            // of a reply's body as it came, in the mean
 	cpu           map[string]float64 // processor time for each request, by the process's name
 	proxy         float64            // that of the first of the watched
 	engine, own   float64            // means of what a search waited for the engine, and of what the sidecar took besides
@@ -62,7 +66,7 @@ type sample struct {
 // client reads replies as they come: what is compressed stays so.
 var client = &http.Client{
 	Transport: &http.Transport{MaxIdleConnsPerHost: 2000, DisableCompression: true},
-	Timeout:   time.Minute,
+	Timeout:   5 * time.Minute, // to merge, or to reindex, on a busy machine
 }
 
 // send sends a request to an address.
@@ -115,11 +119,13 @@ func (c *contender) probe(ctx context.Context, clients int, length time.Duration
 	return s.rate, err
 }
 
-// closed asks as fast as so many clients can that wait for each answer.
+// closed asks as fast as so many clients can that wait for each answer, for whole passes through the requests: those of a slow contender
+// are the same as those of a fast one.
 func (c *contender) closed(ctx context.Context, clients int, length time.Duration) (sample, error) {
 	began, spent := time.Now(), c.spent()
 	deadline := began.Add(length)
-	var next atomic.Int64
+	pass := int64(len(c.requests))
+	var next, last atomic.Int64 // how many have begun; the end of the last pass, once it is known
 	var mutex sync.Mutex
 	var times []float64
 	var wrong error
@@ -127,9 +133,15 @@ func (c *contender) closed(ctx context.Context, clients int, length time.Duratio
 	for range clients {
 		group.Go(func() {
 			var own []float64
-			for time.Now().Before(deadline) && ctx.Err() == nil {
-				asked := time.Now()
-				r, err := send(ctx, c.base, c.requests[int(next.Add(1))%len(c.requests)])
+			for ctx.Err() == nil {
+				n, asked := next.Add(1)-1, time.Now()
+				if asked.After(deadline) {
+					last.CompareAndSwap(0, max(pass, (n+pass-1)/pass*pass))
+				}
+				if end := last.Load(); end > 0 && n >= end {
+					break
+				}
+				r, err := send(ctx, c.base, c.requests[n%pass])
 				if err == nil {
 					err = c.fault(r.status, r.header, r.body)
 				}
@@ -155,12 +167,12 @@ func (c *contender) closed(ctx context.Context, clients int, length time.Duratio
 	}
 	slices.Sort(times)
 	at := func(q float64) float64 { return times[min(len(times)-1, int(q*float64(len(times))))] }
-	s := sample{p50: at(.5), p95: at(.95), p99: at(.99), rate: float64(len(times)) / time.Since(began).Seconds()}
+	s := sample{p50: at(.5), p95: at(.95), p99: at(.99), requests: len(times), rate: float64(len(times)) / time.Since(began).Seconds()}
 	s.cpu, s.proxy = c.perRequest(spent, len(times))
 	return s, nil
 }
 
-// attack sends requests at a constant rate, whether earlier ones are answered or not (open loop), and measures from when each was due.
+// attack sends requests at a constant rate, whether earlier ones are answered or not (open loop), and measures from when each was sent.
 func (c *contender) attack(ctx context.Context, rate float64, length time.Duration) (sample, error) {
 	attacker := vegeta.NewAttacker(vegeta.Client(client), vegeta.Workers(16), vegeta.MaxWorkers(2000))
 	every := vegeta.Rate{Freq: int(math.Round(rate * 1000)), Per: 1000 * time.Second}
@@ -202,6 +214,7 @@ func (c *contender) attack(ctx context.Context, rate float64, length time.Durati
 	ms := func(d time.Duration) float64 { return d.Seconds() * 1000 }
 	s := sample{
 		p50: ms(m.Latencies.P50), p95: ms(m.Latencies.P95), p99: ms(m.Latencies.P99), rate: m.Throughput,
+		requests: int(m.Requests), kilobytes: m.BytesIn.Mean / 1000,
 	}
 	s.cpu, s.proxy = c.perRequest(spent, int(m.Requests))
 	after, err := readClocks(ctx, c.clocks)

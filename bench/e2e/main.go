@@ -61,24 +61,37 @@ var parts = []part{
 	{"writes", (*bench).writes},
 	{"size", (*bench).size},
 	{"memory", (*bench).memory},
-	{"growth", (*bench).growth},
+	{"window", byWindow.run},
+	{"source", bySource.run},
+	{"duplicates", byDuplicates.run},
+	{"concurrency", byClients.run},
+	{"index", byDocuments.run},
+	{"sidecars", bySidecars.run},
 }
 
+// growth is what -only calls the last parts together.
+const growth = "window,source,duplicates,concurrency,index,sidecars"
+
 func run() error {
-	only := flag.String("only", "", "the parts to run, with commas between them; all, unless given")
+	only := flag.String("only", "", "the parts to run, with commas between them (growth: all curves); all, unless given")
 	short := flag.Bool("short", false, "a tiny form of everything, whose figures mean nothing")
 	out := flag.String("out", filepath.Join("..", "docs", "performance.json"), "the file to write")
 	kinds := flag.String("engines", strings.Join(engines.Kinds, ","), "the engines to run on, with commas between them")
 	program := flag.String("sidecar", "", "the sidecar's program; built, unless given")
 	listen := flag.String("bare", "", "be the bare reverse proxy, listening here (for the program's own use)")
 	to := flag.String("to", "", "where the bare reverse proxy sends requests")
-	pooled := flag.Bool("pooled", false, "whether the bare reverse proxy keeps its buffers")
+	tuned := flag.Bool("tuned", false, "whether the bare reverse proxy keeps its buffers and collects garbage as seldom as the sidecar")
 	flag.Parse()
 	if *listen != "" {
-		return serveBare(*listen, *to, *pooled)
+		return serveBare(*listen, *to, *tuned)
 	}
 	if _, err := os.Stat(filepath.Join("..", "cmd", "sidecar")); err != nil {
 		return fmt.Errorf("run it in bench (cd bench && go run ./e2e): %w", err)
+	}
+	elsewhere := false
+	flag.Visit(func(f *flag.Flag) { elsewhere = elsewhere || f.Name == "out" })
+	if (*only != "" || *short) && !elsewhere {
+		return errors.New("say by -out where the results of parts go: docs/performance.json is of whole runs")
 	}
 	chosen, err := choose(*only)
 	if err != nil {
@@ -100,7 +113,7 @@ func run() error {
 	for _, p := range chosen {
 		b.log("part %s", p.name)
 		if err := p.run(b); err != nil {
-			return fmt.Errorf("%s: %w", p.name, err)
+			return errors.Join(fmt.Errorf("%s: %w", p.name, err), b.keep())
 		}
 	}
 	b.report.Minutes = math.Round(time.Since(b.began).Minutes()*10) / 10
@@ -110,13 +123,27 @@ func run() error {
 	return b.report.Write(*out)
 }
 
+// keep writes what a run has measured until something failed, but not to where the results of whole runs are.
+func (b *bench) keep() error {
+	if len(b.report.Tables)+len(b.report.Curves) == 0 {
+		return nil
+	}
+	path := filepath.Join(os.TempDir(), "neardup-bench-e2e-unfinished.json")
+	b.log("what was measured before is in %s", path)
+	return b.report.Write(path)
+}
+
 // choose returns the parts of these names.
 func choose(only string) ([]part, error) {
 	if only == "" {
 		return parts, nil
 	}
+	names := strings.Split(only, ",")
+	if i := slices.Index(names, "growth"); i >= 0 {
+		names = slices.Replace(names, i, i+1, strings.Split(growth, ",")...)
+	}
 	var list []part
-	for name := range strings.SplitSeq(only, ",") {
+	for _, name := range names {
 		i := slices.IndexFunc(parts, func(p part) bool { return p.name == name })
 		if i < 0 {
 			return nil, fmt.Errorf("there is no part %q", name)
@@ -171,11 +198,12 @@ func (b *bench) describe(command string) {
 	r.Notes = []string{
 		"Everything runs on this one machine: engines, proxies and the load. So only ratios within a row say anything, and those of a " +
 			"busy machine little.",
-		"Contenders of a row are asked the same, at the same constant rate, whether earlier requests are answered or not (open loop, by " +
-			"vegeta), in turns, each round beginning with another one; figures are medians over the rounds. All are warm: each has " +
-			"answered every request once and then as many as it could.",
-		"Every reply is looked at: its status, how many hits it has, and whether the sidecar says that it is collapsed. One that is not as " +
-			"it should be ends the run.",
+		"Contenders of a row are asked the same, in turns, each round beginning with another one; figures are medians over the rounds. " +
+			"Requests that pass and pages are asked for at the same constant rate, whether earlier requests are answered or not (open loop, by " +
+			"vegeta), of contenders that are warm: each has answered every request once and then as many as it could. All else is asked by " +
+			"clients that wait for each answer.",
+		"Every reply's status is looked at, and whether the sidecar says that it is collapsed; how many hits there are, once for each " +
+			"request and contender. A reply that is not as it should be ends the run.",
 	}
 	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
 		r.Notes = append(r.Notes, "Load average of the machine when the run began: "+strings.Fields(string(text))[0]+".")

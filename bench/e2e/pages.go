@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -41,6 +42,7 @@ func (b *bench) pages() error {
 		Notes: []string{
 			fmt.Sprintf("%d documents of 2 kB (%s), 30 %% of them near-duplicates of another one, in one shard; searches of two words each, ten hits a page.",
 				s.count, b.texts.source),
+			"The engine alone is asked for the same documents in an index of their own, which has no sketches.",
 			"The engine's own collapse (`collapse`, `group_by`) and the search pipeline go by a stored field that names each document's group: " +
 				"made with the documents, without a mistake.",
 			"“" + asMany + "” is what the engine alone takes to show what the sidecar reads: on page 1 that many hits, " +
@@ -73,6 +75,11 @@ func (b *bench) pagesOf(e *engine, s shelf, deep int) (rows []measured.Row, err 
 	if err := e.fill(b.ctx, p.base, index, b.texts, s); err != nil {
 		return nil, err
 	}
+	bare := without(index)
+	defer e.drop(bare)
+	if err := e.fill(b.ctx, e.base, bare, b.texts, s); err != nil {
+		return nil, err
+	}
 	first := 1.2
 	if e.typesense() {
 		first = 1.5
@@ -96,6 +103,9 @@ func (b *bench) pagesOf(e *engine, s shelf, deep int) (rows []measured.Row, err 
 	return rows, nil
 }
 
+// without names the index of the same documents without sketches: what a client would have otherwise.
+func without(index string) string { return index + "-without" }
+
 // page compares the ways to one page.
 func (b *bench) page(e *engine, p *process, index string, words []string, one page) (measured.Row, error) {
 	row := measured.Row{What: one.what, Engine: e.name}
@@ -106,23 +116,23 @@ func (b *bench) page(e *engine, p *process, index string, words []string, one pa
 		}
 		return err
 	}
-	asked := func(base, name string, s search) *contender {
+	asked := func(base, index, name string, s search) *contender {
 		c := &contender{name: name, base: base, check: full, watch: []*process{e.process}}
 		for _, w := range words {
 			c.requests = append(c.requests, e.request(index, w, s))
 		}
 		return c
 	}
-	plain := asked(e.base, direct, one.search)
-	through := asked(p.base, ours, one.search)
+	plain := asked(e.base, without(index), direct, one.search)
+	through := asked(p.base, index, ours, one.search)
 	through.collapsed, through.clocks, through.watch = true, p.admin, []*process{p, e.process}
 	grouped := one.search
 	grouped.grouped = true
-	list := []*contender{plain, through, asked(e.base, ownCollapse, grouped)}
+	list := []*contender{plain, through, asked(e.base, without(index), ownCollapse, grouped)}
 	if e.kind == engines.OpenSearch {
 		piped := one.search
 		piped.more = "?search_pipeline=" + index
-		c := asked(e.base, ownPipeline, piped)
+		c := asked(e.base, without(index), ownPipeline, piped)
 		c.check = nil // what it oversampled may be too little to fill a page
 		c.absent = b.pipeline(e, index)
 		list = append(list, c)
@@ -131,8 +141,8 @@ func (b *bench) page(e *engine, p *process, index string, words []string, one pa
 	if err != nil {
 		return row, err
 	}
-	many := asked(e.base, asMany, e.asMany(one.search, read))
-	many.check = nil
+	many := asked(e.base, index, asMany, e.asMany(one.search, read))
+	many.check = e.someHits
 	if one.search.from > 0 && e.typesense() {
 		many.requests = e.sketches(index, words, read)
 	}
@@ -153,7 +163,7 @@ func (b *bench) page(e *engine, p *process, index string, words []string, one pa
 	if e.kind == engines.OpenSearch && one.search.from == 0 {
 		row.Verdicts = append(row.Verdicts, judged(within(found.ratio("p50", ours, ownPipeline, p50), 1), limit))
 	}
-	row.Verdicts = append(row.Verdicts, found.ratio("p99", ours, direct, p99), found.ratio("p50 of "+asMany, asMany, direct, p50))
+	row.Verdicts = append(row.Verdicts, found.tailRatio(ours, direct), found.ratio("p50 of "+asMany, asMany, direct, p50))
 	return row, nil
 }
 
@@ -200,6 +210,36 @@ func (e *engine) sketches(index string, words []string, ranks float64) (list []r
 		list = append(list, request{"POST", "/multi_search", e.header(), body})
 	}
 	return list
+}
+
+// someHits says what is wrong with a reply to one or several searches of which each must have hits.
+func (e *engine) someHits(r reply) error {
+	body, err := unzipped(r)
+	if err != nil {
+		return err
+	}
+	var several struct{ Results []json.RawMessage }
+	if err := json.Unmarshal(body, &several); err != nil {
+		return err
+	}
+	if several.Results == nil {
+		several.Results = []json.RawMessage{body}
+	}
+	sum := 0
+	for _, one := range several.Results { // a later one may lie behind the end of the list
+		if bytes.Contains(one[:min(100, len(one))], []byte(`"error"`)) {
+			return fmt.Errorf("refused: %.300s", one)
+		}
+		n, err := e.hits(reply{body: one})
+		if err != nil {
+			return err
+		}
+		sum += n
+	}
+	if sum == 0 {
+		return fmt.Errorf("no hits: %.300s", body)
+	}
+	return nil
 }
 
 // pipeline makes the search pipeline that oversamples, collapses and cuts, or says why there is none.

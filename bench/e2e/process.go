@@ -54,9 +54,10 @@ func start(ctx context.Context, name, base string, ready func(line string) bool,
 			}
 		}
 		p.done <- cmd.Wait()
-		close(up)
 	}()
 	if ready == nil {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel() // nobody looks at the port of what has ended
 		go func() {
 			if reachable(ctx, base) == nil {
 				up <- true
@@ -64,13 +65,12 @@ func start(ctx context.Context, name, base string, ready func(line string) bool,
 		}()
 	}
 	select {
-	case ok := <-up:
-		if ok {
-			return p, nil
-		}
-		return nil, fmt.Errorf("start %s: %w: %s", name, <-p.done, last)
-	case <-time.After(20 * time.Second):
-		return nil, errors.Join(fmt.Errorf("start %s: it did not listen within 20 s", name), p.stop())
+	case <-up:
+		return p, nil
+	case err := <-p.done:
+		return nil, fmt.Errorf("start %s: it ended (%v): %s", name, err, last)
+	case <-time.After(time.Minute):
+		return nil, errors.Join(fmt.Errorf("start %s: it did not listen within a minute", name), p.stop())
 	}
 }
 

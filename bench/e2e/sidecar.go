@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strings"
 )
 
@@ -88,12 +89,13 @@ const (
 	direct = "direct"
 	ours   = "sidecar"
 	goes   = "ReverseProxy"
+	tuned  = "ReverseProxy, tuned"
 	nginx  = "nginx"
 	hap    = "HAProxy"
 )
 
 // bare starts Go's own reverse proxy, and nothing else, as a process of its own.
-func (b *bench) bare(to string, pooled bool) (*process, error) {
+func (b *bench) bare(to string, tuned bool) (*process, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -102,7 +104,7 @@ func (b *bench) bare(to string, pooled bool) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	return start(b.ctx, goes, base, nil, self, "-bare", strings.TrimPrefix(base, "http://"), "-to", to, fmt.Sprintf("-pooled=%t", pooled))
+	return start(b.ctx, goes, base, nil, self, "-bare", strings.TrimPrefix(base, "http://"), "-to", to, fmt.Sprintf("-tuned=%t", tuned))
 }
 
 // free is an address that nobody listens at.
@@ -111,8 +113,9 @@ func free() (string, error) {
 	return fmt.Sprintf("http://127.0.0.1:%d", port), err
 }
 
-// serveBare is what the process of bare does.
-func serveBare(listen, to string, pooled bool) error {
+// serveBare is what the process of bare does: nothing but the standard library's proxy as it comes or, tuned, with buffers that are kept and a
+// garbage collector that waits as long as the sidecar's.
+func serveBare(listen, to string, tuned bool) error {
 	upstream, err := url.Parse(to)
 	if err != nil {
 		return err
@@ -121,8 +124,9 @@ func serveBare(listen, to string, pooled bool) error {
 		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(upstream) },
 		Transport: &http.Transport{MaxIdleConns: 4096, MaxIdleConnsPerHost: 4096, DisableCompression: true},
 	}
-	if pooled {
+	if tuned {
 		proxy.BufferPool = &pool{}
+		debug.SetGCPercent(400)
 	}
 	return http.ListenAndServe(listen, proxy)
 }

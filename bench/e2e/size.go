@@ -16,7 +16,7 @@ import (
 
 // size measures what a document takes in the engine's files, without a sketch and with one.
 func (b *bench) size() error {
-	s := shelf{count: 50_000, bytes: 2000, duplicates: .3}
+	s := shelf{count: 20_000, bytes: 2000, duplicates: .3}
 	if b.short {
 		s.count = 500
 	}

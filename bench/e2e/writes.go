@@ -56,9 +56,9 @@ func (b *bench) writes() error {
 // writesOf has the ways of writing take turns, with bulks of so many documents.
 func (b *bench) writesOf(e *engine, each int) (measured.Row, error) {
 	row := measured.Row{What: fmt.Sprintf("bulks of %d", each), Engine: e.name}
-	s, rounds := shelf{count: 20_000, bytes: 2000, duplicates: .3}, 5
+	s, rounds := shelf{count: 12_000, bytes: 2000, duplicates: .3}, 4
 	if e.typesense() {
-		s.count = 8000
+		s.count = 4000
 	}
 	if b.short {
 		s.count, rounds = 2*each, 0
@@ -111,12 +111,12 @@ func (b *bench) writesOf(e *engine, each int) (measured.Row, error) {
 		median(quotients(turns[3], turns[0], rate)), goes, median(quotients(turns[2], turns[0], rate)),
 		row.Contenders[1].Figures["CPU"], row.Contenders[1].Figures["engine CPU"], row.Contenders[0].Figures["engine CPU"])
 	var shares []float64
-	for _, l := range turns[1] {
-		shares = append(shares, 100*l.proxy/l.engine)
+	for round, l := range turns[1] { // what the engine takes for our field does not count
+		shares = append(shares, 100*l.proxy/turns[0][round].engine)
 	}
 	row.Verdicts = []measured.Verdict{
 		judged(reaching(over("documents a second", direct, "×", quotients(turns[1], turns[0], rate)), .95), limit),
-		judged(within(over("the sidecar's processor time", "the engine's", "%", shares), 15), limit),
+		judged(within(over("the sidecar's processor time", "the engine's, direct", "%", shares), 15), limit),
 		over("documents a second", goes, "×", quotients(turns[1], turns[2], rate)),
 		over("documents a second", prepared, "×", quotients(turns[1], turns[3], rate)),
 	}
