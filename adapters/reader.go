@@ -50,8 +50,8 @@ func (r *Reader) Next() bool {
 	if r.bad || r.depth == 0 {
 		return false
 	}
-	if r.due {
-		r.Value()
+	if r.due && r.Value() == nil {
+		return false
 	}
 	open := r.open[r.depth-1]
 	r.s.space()

@@ -99,7 +99,7 @@ func (l *listing) readHits(r *adapters.Reader, reply []byte) (whole bool) {
 	}
 	for r.Next() {
 		if len(l.hits) == 1 { // most are about as long as the first
-			l.hits = slices.Grow(l.hits, (len(reply)-r.At())/(len(l.hits[0].raw)+1)+1)
+			l.hits = slices.Grow(l.hits, min((len(reply)-r.At())/(len(l.hits[0].raw)+1)+1, maxResultWindow))
 		}
 		from := r.At()
 		l.hits = append(l.hits, readHit(r, reply))

@@ -40,7 +40,27 @@ func (f *fetch) wide() bool { return f.to-f.from > max(spanAlways, 3*len(f.ranks
 
 // pickable reports whether it is known which documents the ranks hold, and the search can pick them.
 func (c *collapse) pickable(f *fetch) bool {
-	return c.picks && !slices.ContainsFunc(f.ranks, func(rank int) bool { return c.pager.Hit(rank) == nil }) && c.indices(f.ranks) <= mostIndices
+	return c.picks && !slices.ContainsFunc(f.ranks, func(rank int) bool { return c.pager.Hit(rank) == nil }) &&
+		c.indices(f.ranks) <= mostIndices && !c.shared(f.ranks)
+}
+
+// shared reports whether one of the ranks' hits is told by what another hit is told by, too: documents that were written with different
+// routing can have one id between them.
+func (c *collapse) shared(ranks []int) bool {
+	wanted := make(map[string]int, len(ranks))
+	for _, rank := range ranks {
+		wanted[c.pager.Hit(rank).ID] = 0
+	}
+	for rank := 0; c.pager.Hit(rank) != nil; rank++ {
+		id := c.pager.Hit(rank).ID
+		if n, ok := wanted[id]; ok {
+			if n > 0 {
+				return true
+			}
+			wanted[id] = 1
+		}
+	}
+	return false
 }
 
 // mostIndices is of how many indices hits are picked at most: each takes a clause, of which engines grant 1,024.
