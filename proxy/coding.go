@@ -3,15 +3,16 @@ package proxy
 import (
 	"bufio"
 	"bytes"
+	"compress/flate"
+	"compress/gzip"
+	"compress/zlib"
 	"io"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync"
 
-	"github.com/klauspost/compress/flate"
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zlib"
+	fastzlib "github.com/klauspost/compress/zlib"
 )
 
 // coding returns the content coding that we ask the engine for on behalf of a client that accepts these: of those that we read,
@@ -47,7 +48,7 @@ func coded(coding string, data []byte) []byte {
 		return gzipped(data)
 	case "deflate":
 		var b bytes.Buffer
-		z, _ := zlib.NewWriterLevel(&b, zlib.BestSpeed) // the level is a valid one, and a Buffer takes every write
+		z, _ := fastzlib.NewWriterLevel(&b, fastzlib.BestSpeed) // the level is a valid one, and a Buffer takes every write
 		_, _ = z.Write(data)
 		_ = z.Close()
 		return b.Bytes()
@@ -61,7 +62,8 @@ func encoded(r *http.Request) bool {
 	return strings.HasSuffix(encoding, "gzip") || encoding == "deflate"
 }
 
-// decoder returns a compressed body without its encoding, gzip or deflate. What engines take as deflate has the header of zlib or none.
+// decoder returns a compressed body without its encoding, gzip or deflate. What engines take as deflate has the header of zlib or none. The
+// standard library decodes: klauspost/compress, which encodes, takes a stream that is cut within the head of a further member for a whole one.
 func decoder(encoding string, body io.Reader) (io.Reader, error) {
 	if !strings.EqualFold(encoding, "deflate") {
 		z, ok := unzippers.Get().(*gzip.Reader)

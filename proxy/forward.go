@@ -182,7 +182,7 @@ func (c answered) Write(p []byte) (int, error) {
 // downFor is how long a node that could not be dialled is left out.
 const downFor = 5 * time.Second
 
-// try sends a request, whose URL it changes, to one node after the other until one takes it.
+// try sends a request, which is its to change, to one node after the other until one takes it.
 func (n *nodes) try(r *http.Request) (*http.Response, error) {
 	order := n.order()
 	alone, key := n.alone(r)

@@ -303,6 +303,9 @@ func harm(err error) string {
 	if isDial(err) || isHandshake(err) {
 		return "dial"
 	}
+	if errors.Is(err, context.Canceled) { // another request of the same round was refused, or the client has gone
+		return "canceled"
+	}
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() || errors.Is(err, os.ErrDeadlineExceeded) {
 		return "timeout"
 	}

@@ -10,8 +10,8 @@ type pool struct{ sync.Pool }
 
 var pieces = &pool{sync.Pool{New: func() any { return new([pieceSize]byte) }}}
 
-// Get implements httputil.BufferPool.
+// Get returns a buffer of pieceSize bytes, to be given back by Put.
 func (p *pool) Get() []byte { return p.Pool.Get().(*[pieceSize]byte)[:] }
 
-// Put implements httputil.BufferPool.
+// Put takes back what Get returned.
 func (p *pool) Put(piece []byte) { p.Pool.Put((*[pieceSize]byte)(piece)) }

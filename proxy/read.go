@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zlib"
+	fastgzip "github.com/klauspost/compress/gzip"
+	fastzlib "github.com/klauspost/compress/zlib"
 
 	"github.com/neardup/sidecar/adapters"
 )
@@ -303,16 +303,16 @@ func decodable(encoding string) bool {
 // encoder returns what writes a reply in an encoding that can be read.
 func encoder(encoding string, dst io.Writer) io.WriteCloser {
 	if encoding == "deflate" {
-		z, _ := zlib.NewWriterLevel(dst, zlib.BestSpeed) // the level is a valid one, here and below
+		z, _ := fastzlib.NewWriterLevel(dst, fastzlib.BestSpeed) // the level is a valid one, here and below
 		return z
 	}
-	z, _ := gzip.NewWriterLevel(dst, gzip.BestSpeed)
+	z, _ := fastgzip.NewWriterLevel(dst, fastgzip.BestSpeed)
 	return z
 }
 
 func encode(encoding string, data []byte) []byte {
 	var b bytes.Buffer
-	if z, ok := zippers.Get().(*gzip.Writer); ok && encoding != "deflate" {
+	if z, ok := zippers.Get().(*fastgzip.Writer); ok && encoding != "deflate" {
 		z.Reset(&b)
 		_, _ = z.Write(data) // a Buffer takes every write, here and below
 		_ = z.Close()
@@ -322,7 +322,7 @@ func encode(encoding string, data []byte) []byte {
 	z := encoder(encoding, &b)
 	_, _ = z.Write(data)
 	_ = z.Close()
-	if z, ok := z.(*gzip.Writer); ok {
+	if z, ok := z.(*fastgzip.Writer); ok {
 		zippers.Put(z)
 	}
 	return b.Bytes()

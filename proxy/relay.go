@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// headWaits is how long the head of a reply of unknown length waits for the first bytes behind it. Most come together, and go out together;
+// headWaits is how long the head of a reply waits for the first bytes behind it, and these for more. Most come together, and go out together;
 // an engine that takes its time over them is not to keep a client from knowing that it answers.
 const headWaits = time.Millisecond
 
@@ -204,18 +204,16 @@ func trail(w http.ResponseWriter, resp *http.Response) {
 	}
 }
 
-// pour copies a reply's body. Each piece of one whose length is not known goes out when it comes: who makes it may take any time for the
-// next. One whose length is known is there already, and goes out in the pieces that it comes in.
+// pour copies a reply's body. What came of it goes out where what follows takes a while, and each piece of one whose length is not known at
+// once: who makes it may take any time for the next. Of one that breaks off the client has what came.
 func pour(w http.ResponseWriter, resp *http.Response) error {
 	if resp.Body == http.NoBody {
 		return nil
 	}
 	piece := pieces.Get()
 	defer pieces.Put(piece)
-	read := resp.Body.Read
-	if resp.ContentLength < 0 {
-		read = announcing(w, read)
-	}
+	out := outlet{http.NewResponseController(w), resp.Body}
+	read := out.announcing(resp.ContentLength >= 0)
 	for {
 		n, err := read(piece)
 		if n > 0 {
@@ -227,34 +225,51 @@ func pour(w http.ResponseWriter, resp *http.Response) error {
 		case err == io.EOF:
 			return nil
 		case err != nil:
+			_ = out.to.Flush() // the client's side can have gone as well
 			return err
 		case n > 0 && resp.ContentLength < 0:
-			if err := http.NewResponseController(w).Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
+			if err := out.to.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
 				return err
 			}
 		}
 	}
 }
 
-// announcing returns read, but that the head of the reply goes out where the first reading takes long.
-func announcing(w http.ResponseWriter, read func([]byte) (int, error)) func([]byte) (int, error) {
+// outlet is a body on its way from an engine to a client.
+type outlet struct {
+	to   *http.ResponseController
+	body io.Reader
+}
+
+// announcing returns the body's Read, but that what was written so far goes out where a reading takes long: the first, before which that is
+// the head of the reply, and with each every one.
+func (o outlet) announcing(each bool) func([]byte) (int, error) {
 	var mu sync.Mutex
-	begun := false
+	waits := true
 	late := time.AfterFunc(headWaits, func() {
 		mu.Lock()
 		defer mu.Unlock()
-		if !begun {
-			_ = http.NewResponseController(w).Flush() // the writing that follows fails too
+		if waits {
+			_ = o.to.Flush() // the writing that follows fails too
 		}
 	})
+	first := true
 	return func(piece []byte) (int, error) {
-		n, err := read(piece)
-		if !begun {
-			late.Stop()
-			mu.Lock()
-			begun = true
-			mu.Unlock()
+		if !first && !each {
+			return o.body.Read(piece)
 		}
+		if !first {
+			mu.Lock()
+			waits = true
+			mu.Unlock()
+			late.Reset(headWaits)
+		}
+		first = false
+		n, err := o.body.Read(piece)
+		late.Stop()
+		mu.Lock()
+		waits = false
+		mu.Unlock()
 		return n, err
 	}
 }

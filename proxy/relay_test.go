@@ -193,27 +193,66 @@ func TestRelaysAsTheStandardLibrary(t *testing.T) {
 	}
 }
 
-// TestHeadsComeAtOnce has an engine say that it answers, and no more until the client knows.
+// TestHeadsComeAtOnce has an engine say that it answers, or give the beginning of its answer, and no more until the client knows.
 func TestHeadsComeAtOnce(t *testing.T) {
-	known := make(chan struct{})
-	f := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_ = http.NewResponseController(w).Flush()
-		select {
-		case <-known:
-		case <-time.After(10 * time.Second):
-			t.Error("the client was not told")
-		}
-		_, _ = io.WriteString(w, "{}")
-	}), nil)
-	resp, err := client.Get(f.url + "/_whatever")
-	if err != nil {
-		t.Fatal(err)
+	for name, c := range map[string]struct{ length, begun string }{
+		"of unknown length": {}, "begun": {begun: "{"}, "of known length": {length: "2"}, "of known length, begun": {"2", "{"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			known := make(chan struct{})
+			f := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				if c.length != "" {
+					w.Header().Set("Content-Length", c.length)
+				}
+				_, _ = io.WriteString(w, c.begun)
+				_ = http.NewResponseController(w).Flush()
+				select {
+				case <-known:
+				case <-time.After(10 * time.Second):
+					t.Error("the client was not told")
+				}
+				_, _ = io.WriteString(w, "{}"[len(c.begun):])
+			}), nil)
+			resp, err := client.Get(f.url + "/_whatever")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			begun := make([]byte, len(c.begun))
+			if _, err := io.ReadFull(resp.Body, begun); err != nil || string(begun) != c.begun {
+				t.Errorf("%q, %v", begun, err)
+			}
+			close(known)
+			if body, err := io.ReadAll(resp.Body); string(begun)+string(body) != "{}" || err != nil {
+				t.Errorf("%q, %v", body, err)
+			}
+		})
 	}
-	defer resp.Body.Close()
-	close(known)
-	if body, err := io.ReadAll(resp.Body); string(body) != "{}" || err != nil {
-		t.Errorf("%q, %v", body, err)
+}
+
+// TestRepliesThatBreakOff: the client has what came of a reply, and sees that there should be more.
+func TestRepliesThatBreakOff(t *testing.T) {
+	for _, head := range []string{"Content-Length: 200\r\n\r\n{\"_id\"", "Transfer-Encoding: chunked\r\n\r\n6\r\n{\"_id\"\r\n"} {
+		f := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			conn, _, err := w.(http.Hijacker).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_, _ = io.WriteString(conn, "HTTP/1.1 201 Created\r\nContent-Type: application/json\r\n"+head)
+			conn.Close()
+		}), nil)
+		resp, err := client.Post(f.url+"/_whatever", "application/json", strings.NewReader("{}"))
+		if err != nil {
+			t.Errorf("%q: %v", head, err)
+			continue
+		}
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusCreated || string(body) != `{"_id"` || err == nil {
+			t.Errorf("%q: %d, %q, %v", head, resp.StatusCode, body, err)
+		}
 	}
 }
 

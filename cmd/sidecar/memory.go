@@ -2,10 +2,10 @@ package main
 
 import (
 	"context"
-	"math"
 	"os"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync"
 	"time"
 )
 
@@ -26,28 +26,33 @@ const (
 	quietBytes, worthBytes = 256 << 10, 2 << 20
 )
 
-// keepSmall has the garbage collector keep the process small until ctx ends, and what is not used given back where it idles. The limit moves
-// with what is in use, so that it never works for nothing. Where GOMEMLIMIT or GOGC is set, that counts.
-func keepSmall(ctx context.Context) {
-	limited := debug.SetMemoryLimit(-1) != math.MaxInt64
-	if !limited && os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(collectAt)
-	}
-	go func() {
-		if !limited {
-			defer debug.SetMemoryLimit(math.MaxInt64)
+// keepSmall has the garbage collector keep the process small until what it returns is called, and what is not used given back where it idles. The
+// limit moves with what is in use, so that it never works for nothing; GOMEMLIMIT is a ceiling to it. Where GOGC is set, that counts.
+func keepSmall() (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ceiling := debug.SetMemoryLimit(-1)
+	restore := func() { debug.SetMemoryLimit(ceiling) }
+	if os.Getenv("GOGC") == "" {
+		usual := debug.SetGCPercent(collectAt)
+		restore = func() {
+			debug.SetGCPercent(usual)
+			debug.SetMemoryLimit(ceiling)
 		}
-		use := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/heap/allocs:bytes"}}
+	}
+	var done sync.WaitGroup
+	done.Go(func() {
+		defer restore()
+		use := newUse()
 		tick := time.NewTicker(betweenMemory)
 		defer tick.Stop()
 		var rest rest
 		for limit := int64(0); ; {
-			metrics.Read(use)
-			if wanted := memoryFor(int64(use[0].Value.Uint64())); wanted != limit && !limited {
+			live, allocated := use.read()
+			if wanted := min(memoryFor(live), ceiling); wanted != limit {
 				limit = wanted
 				debug.SetMemoryLimit(limit)
 			}
-			if rest.begins(use[1].Value.Uint64()) {
+			if rest.begins(allocated) {
 				debug.FreeOSMemory()
 				dropProgram()
 			}
@@ -57,7 +62,30 @@ func keepSmall(ctx context.Context) {
 			case <-tick.C:
 			}
 		}
-	}()
+	})
+	return func() {
+		cancel()
+		done.Wait()
+	}
+}
+
+// use reads what memory is in use.
+type use []metrics.Sample
+
+func newUse() use {
+	return use{
+		{Name: "/gc/heap/live:bytes"}, {Name: "/gc/heap/allocs:bytes"}, {Name: "/memory/classes/total:bytes"},
+		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/unused:bytes"},
+		{Name: "/memory/classes/heap/free:bytes"}, {Name: "/memory/classes/heap/released:bytes"},
+	}
+}
+
+// read returns how many bytes are in use, those of stacks and of the runtime itself, which the limit counts as well, among them; and how many
+// have been allocated so far.
+func (u use) read() (live int64, allocated uint64) {
+	metrics.Read(u)
+	at := func(i int) int64 { return int64(u[i].Value.Uint64()) }
+	return at(0) + max(at(2)-at(3)-at(4)-at(5)-at(6), 0), u[1].Value.Uint64()
 }
 
 // memoryFor returns how much memory there is to be where so much is in use, in steps, since to set it stops everything for a moment.

@@ -57,7 +57,7 @@ as an engine is (or admin). It prints nothing: its log goes to standard error, a
 			if err != nil {
 				return err
 			}
-			keepSmall(cmd.Context())
+			defer keepSmall()()
 			return s.run(cmd.Context(), file, cmd.ErrOrStderr())
 		},
 	}
