@@ -246,6 +246,14 @@ func performance(t *testing.T) measured.Report {
 // TestPerformance holds the section of docs/performance.md to docs/performance.json; TestPictures does it with the curves.
 func TestPerformance(t *testing.T) {
 	r := performance(t)
+	for _, part := range []string{"passed", "pages", "own", "writes", "size", "memory"} {
+		if !slices.ContainsFunc(r.Tables, func(table measured.Table) bool { return table.Name == part }) {
+			t.Errorf("docs/performance.json has no table %s: it is not of a whole run", part)
+		}
+	}
+	if len(r.Curves) != 8 {
+		t.Errorf("docs/performance.json has %d curves of 8", len(r.Curves))
+	}
 	text, err := os.ReadFile(performancePage)
 	if err != nil {
 		t.Fatal(err)
