@@ -35,13 +35,14 @@ release-check:
 engines:
 	bash internal/engines/prepare.sh
 
-# Packages whose tests start engines go one after the other. The short form of bench-e2e, in which nothing is timed, goes beside those that
-# start none.
-ON_ENGINES = elastic|typesense|cmd/sidecar|conformance|e2e|engines|proxy
+# Packages whose tests start engines go one after the other, but for two that mostly wait for theirs and in which nothing is timed: the
+# suites of the engines and the short form of bench-e2e go beside the tests that start none.
+ON_ENGINES = elastic|typesense|cmd/sidecar|e2e|engines|proxy
 e2e:
 	(cd bench && NEARDUP_ENGINES=required $(GO) test -count=1 -timeout 15m ./e2e) & bench=$$!; \
-	NEARDUP_ENGINES=required $(GO) test -count=1 -timeout 15m $$($(GO) list ./... | grep -vE '/(packages|$(ON_ENGINES))$$'); \
-	code=$$?; wait $$bench && exit $$code
+	NEARDUP_ENGINES=required $(GO) test -count=1 -timeout 25m ./internal/conformance & suites=$$!; \
+	NEARDUP_ENGINES=required $(GO) test -count=1 -timeout 15m $$($(GO) list ./... | grep -vE '/(packages|conformance|$(ON_ENGINES))$$'); \
+	code=$$?; wait $$bench || code=1; wait $$suites || code=1; exit $$code
 	NEARDUP_ENGINES=required $(GO) test -count=1 -timeout 30m -p 1 $$($(GO) list ./... | grep -E '/($(ON_ENGINES))$$')
 
 # The long forms of tests: a bulk of a gigabyte in each form, minutes of concurrent writes and backfills, searches at random, the search
