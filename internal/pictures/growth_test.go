@@ -38,7 +38,7 @@ func scaleOf(values []float64) scale {
 	}
 	s := scale{log: true}
 	steps := []float64{1, 2, 5}
-	if most/least > 100 {
+	if most/least >= 100 {
 		steps = []float64{1}
 	}
 	for power := math.Floor(math.Log10(least)); ; power++ {
@@ -102,6 +102,17 @@ func grouped(v float64) string {
 		return thousands(int(math.Round(v)))
 	}
 	return strconv.FormatFloat(v, 'f', -1, 64)
+}
+
+// short writes a value for the axis below, where marks are near one another.
+func short(v float64) string {
+	switch {
+	case v >= 1e6:
+		return grouped(v/1e6) + " M"
+	case v >= 1e4:
+		return grouped(v/1e3) + " k"
+	}
+	return grouped(v)
 }
 
 // names of the lines of a curve, each once, in order: the colours go by it.
@@ -179,7 +190,7 @@ func (d *drawing) growthPanel(p plot, panel measured.Panel, names []string, belo
 	for _, v := range below.marks {
 		x := p.x(below.at(v))
 		d.line(x, p.bottom, x, p.bottom+6, "axis")
-		d.text(x, p.bottom+21, "middle small", grouped(v))
+		d.text(x, p.bottom+21, "middle small", short(v))
 	}
 	d.line(p.left, p.bottom, p.right, p.bottom, "axis")
 	if panel.Absent != "" {
