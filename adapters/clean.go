@@ -256,7 +256,7 @@ func (c *cleaner) container(open byte, depth int, element bool) (emptied bool, e
 			return false, err
 		}
 	}
-	for kept, dropped := false, false; ; {
+	for kept, dropped, gone := false, false, false; ; {
 		from := len(c.held)
 		more, err := c.more(!kept && !dropped, open+2) // both brackets close two behind where they open
 		switch {
@@ -271,7 +271,10 @@ func (c *cleaner) container(open byte, depth int, element bool) (emptied bool, e
 		default:
 			return false, c.emit()
 		}
-		gone, err := c.member(open, depth, from, kept)
+		if kept && !gone { // what stands in front of the comma belongs to the one before it, which stays
+			from = len(c.held) - 1
+		}
+		gone, err = c.member(open, depth, from, kept)
 		if err != nil {
 			return false, err
 		}

@@ -89,8 +89,8 @@ func (k *knife) container(open byte, depth int, element bool) (emptied, ok bool)
 		return false, false
 	}
 	s.at++
-	// from is where the last member ends, be it kept or dropped.
-	for from, kept, dropped := s.at, false, false; ; from = s.at {
+	// from is where the last member ends, be it kept or gone.
+	for from, kept, dropped, gone := s.at, false, false, false; ; from = s.at {
 		s.space()
 		if s.take(open + 2) {
 			return dropped && !kept && k.emptied(from, element), true
@@ -100,13 +100,16 @@ func (k *knife) container(open byte, depth int, element bool) (emptied, ok bool)
 			if !s.take(',') {
 				return false, false
 			}
-			if !kept { // the comma behind what was dropped
+			switch {
+			case !kept: // the comma behind what was dropped
 				k.gone = append(k.gone, extent{from: from, to: s.at})
+			case !gone: // what stands in front of the comma belongs to the one before it, which stays
+				from = s.at - 1
 			}
 			s.space()
 		}
-		gone, ok := k.member(open, depth)
-		if !ok {
+		var ok bool
+		if gone, ok = k.member(open, depth); !ok {
 			return false, false
 		}
 		if gone {

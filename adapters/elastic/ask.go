@@ -40,7 +40,10 @@ type document struct{ index, id string }
 // ask returns the body of a reading, and the names of URL parameters that it makes void.
 func (q *query) ask(r reading) (body []byte, void []string, err error) {
 	void = []string{"from", "size", "filter_path"}
-	if r.uncounted {
+	// Where OpenSearch does not count it passes over shards and segments whose values all sort before the cursor, with the documents in them
+	// that have no value, which sort behind it (2.19, a sort without "missing"). So there it counts.
+	uncounted := r.uncounted && q.after == nil
+	if uncounted {
 		void = append(void, "track_total_hits")
 	}
 	if r.settled {
@@ -74,7 +77,7 @@ func (q *query) ask(r reading) (body []byte, void []string, err error) {
 		set("_source", source)
 		void = append(void, ofSource[0])
 	}
-	if r.uncounted {
+	if uncounted {
 		set("track_total_hits", []byte("false"))
 	}
 	switch {

@@ -13,7 +13,7 @@ type deepReading struct {
 	whole    *adapters.Request // as the search asks for it
 	from, to int
 	step     deepStep
-	first    *adapters.Reply // the ranks up to the limit, nil where none are wanted
+	first    *adapters.Reply // the ranks up to the limit, or the list's first where they are not wanted, for what stands beside the hits
 	list     [][]byte
 	cursor   []byte
 	rank     int // the first behind the cursor
@@ -49,12 +49,13 @@ func deepOf(body []byte) *deepReading {
 // sorts reports whether the piece under way needs hits with their sort values.
 func (r *deepReading) sorts() bool { return r.step != deepFirst }
 
+// beyond reports whether no rank up to the limit is wanted.
+func (r *deepReading) beyond() bool { return r.from >= maxResultWindow }
+
 // next returns the request for the next piece.
 func (r *deepReading) next(s *pointed, whole *adapters.Request) (*adapters.Request, error) {
 	if r.whole == nil {
-		if r.whole = whole; r.from >= maxResultWindow {
-			r.step = deepBorder
-		}
+		r.whole = whole
 	}
 	out := *r.whole
 	var err error
@@ -64,9 +65,18 @@ func (r *deepReading) next(s *pointed, whole *adapters.Request) (*adapters.Reque
 		}
 	}
 	number := func(key string, n int) { set(key, strconv.AppendInt(nil, int64(n), 10)) }
+	count := func(value string) {
+		set("track_total_hits", []byte(value))
+		out.RawQuery = adapters.Query(adapters.Params(out.RawQuery), func(name string) bool {
+			return name != "track_total_hits" && name != "rest_total_hits_as_int"
+		})
+	}
 	switch r.step {
 	case deepFirst:
-		number("size", maxResultWindow-r.from)
+		if r.beyond() {
+			number("from", 0)
+		}
+		number("size", max(1, maxResultWindow-r.from)) // without a hit there is no best score
 		return &out, err
 	case deepBorder:
 		ask := reading{from: maxResultWindow - bordering, size: bordering, sketchOnly: true, settled: true}
@@ -75,14 +85,12 @@ func (r *deepReading) next(s *pointed, whole *adapters.Request) (*adapters.Reque
 			return nil, err
 		}
 		out = *(&single{request: s.request, collapse: s.c}).ask(body, void)
-		set("track_total_hits", []byte("false"))
-		out.RawQuery = adapters.Query(adapters.Params(out.RawQuery), func(name string) bool {
-			return name != "track_total_hits" && name != "rest_total_hits_as_int"
-		})
+		count("false")
 	case deepRest:
 		number("from", 0)
 		number("size", r.to-r.rank)
 		set("search_after", r.cursor)
+		count("true") // no hit is passed over then: see query.ask
 	}
 	if s.byScore() {
 		set("sort", scoreSort)
@@ -100,8 +108,11 @@ func (r *deepReading) take(s *pointed, reply *adapters.Reply) (*adapters.Reply, 
 	}
 	switch r.step {
 	case deepFirst:
-		r.first, r.list = reply, list
-		if r.step = deepBorder; len(list) < maxResultWindow-r.from { // the list ends before
+		r.first, r.step = reply, deepBorder
+		if r.beyond() {
+			break
+		}
+		if r.list = list; len(list) < maxResultWindow-r.from { // the list ends before
 			return r.ended(s)
 		}
 	case deepBorder:
@@ -119,9 +130,6 @@ func (r *deepReading) take(s *pointed, reply *adapters.Reply) (*adapters.Reply, 
 	case deepRest:
 		known := max(r.from, maxResultWindow) - r.rank // or not wanted
 		r.list = append(r.list, list[min(known, len(list)):]...)
-		if r.first == nil {
-			r.first = reply
-		}
 		return r.ended(s)
 	}
 	ask, err := r.next(s, nil)

@@ -93,10 +93,7 @@ func (c *collapse) bare(hit []byte) ([]byte, error) {
 		return nil, err
 	}
 	if !c.q.shown && c.show.Expand == adapters.ExpandOff && (c.apart || len(c.deciding) == 0) {
-		// Our fields are all that was extracted for us: they go from the whole reply at once, unless white space of the document is in front.
-		if at := bytes.LastIndex(hit, []byte(`,"fields":`)); at < 1 || hit[at-1] > ' ' {
-			return hit, nil
-		}
+		return hit, nil // our fields are all that was extracted for us: they go from the whole reply at once
 	}
 	members, err := adapters.Members(hit)
 	if err != nil {

@@ -65,6 +65,33 @@ func TestCursorSeveralSidecars(t *testing.T) {
 	}
 }
 
+// TestCursorBehindTheLastValue walks lists sorted by fields that many documents lack, which sort behind all others. OpenSearch passes over
+// them behind the last value where it is asked not to count; pages are read in several readings here, and most forget the cursor at once.
+func TestCursorBehindTheLastValue(t *testing.T) {
+	for _, kind := range walkers {
+		t.Run(kind, func(t *testing.T) {
+			e := engines.Shared(t, kind)
+			list := leaves(rand.New(rand.NewPCG(23, 0)), 250, 0.5)
+			file := func(limits string) string {
+				return walking(t, e, walkRule{match: "behind-*", window: 1000, limits: limits})
+			}
+			bases := []string{serveFile(t, file("{cursor_ttl: 1ms}")), serveFile(t, file(""))}
+			plant(t, api{e, e.URL}, bases[0], "behind-1", 2, list)
+			j := newJudge(t, api{e, e.URL}, list, 1000)
+			for i := range 24 {
+				base := bases[i/2%2]
+				w := walk{e: e, index: "behind-1", query: `{"match_all":{}}`, sort: `[{"word":"asc"},"id"]`, size: 16 + i, pit: i%2 == 1}
+				w.bases = func() string { time.Sleep(2 * time.Millisecond); return base }
+				raw := walk{e: e, bases: always(e.URL), index: w.index, query: w.query, sort: w.sort, size: 2000}.run(t)
+				got := w.run(t)
+				if diff := cmp.Diff(j.collapsed(raw.ids), got.ids); diff != "" {
+					t.Errorf("pages of %d, pit %v: headers %q: %s", w.size, w.pit, got.headers, diff)
+				}
+			}
+		})
+	}
+}
+
 // TestCursorTies sorts by what many documents share, without anything to tell them apart: what the engine's own cursor gives,
 // less what folds into something shown.
 func TestCursorTies(t *testing.T) {
