@@ -19,7 +19,7 @@ import (
 // client and the engine agree on is what passes.
 func NewTransport() *http.Transport {
 	return &http.Transport{
-		DialContext:           (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		DialContext:           measuring((&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext),
 		DisableCompression:    true,
 		Protocols:             http1(),
 		MaxIdleConns:          1024,

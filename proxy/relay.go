@@ -44,9 +44,10 @@ func (h *Handler) send(w http.ResponseWriter, r *http.Request, change func(*http
 	if change != nil {
 		change(resp)
 	}
+	begun := s.arriving.begun(resp)
 	announce(w.Header(), resp)
 	w.WriteHeader(resp.StatusCode)
-	if err := pour(w, resp); err != nil {
+	if err := pour(w, resp, begun); err != nil {
 		if r.Context().Value(http.ServerContextKey) != nil { // whoever else calls us has no connection to cut
 			panic(http.ErrAbortHandler)
 		}
@@ -58,9 +59,10 @@ func (h *Handler) send(w http.ResponseWriter, r *http.Request, change func(*http
 
 // sent is a request of a client on its way to the engine.
 type sent struct {
-	w     http.ResponseWriter
-	trace httptrace.ClientTrace
-	body  lent
+	w        http.ResponseWriter
+	trace    httptrace.ClientTrace
+	body     lent
+	arriving arriving
 
 	mu   sync.Mutex
 	done bool // there is a reply: what comes before one is too late
@@ -68,7 +70,7 @@ type sent struct {
 
 // request returns the request as it goes on, which is the engine's to change.
 func (s *sent) request(r *http.Request) *http.Request {
-	s.trace.Got1xxResponse = s.early
+	s.trace.GotConn, s.trace.Got1xxResponse = s.connected, s.early
 	out := r.WithContext(httptrace.WithClientTrace(r.Context(), &s.trace))
 	out.Close = false
 	out.Header = onwards(r.Header)
@@ -80,6 +82,13 @@ func (s *sent) request(r *http.Request) *http.Request {
 	return out
 }
 
+// connected takes the connection that the request goes out on.
+func (s *sent) connected(info httptrace.GotConnInfo) {
+	if s.arriving.conn, _ = info.Conn.(*measuredConn); s.arriving.conn != nil {
+		s.arriving.from = s.arriving.conn.read.Load()
+	}
+}
+
 // early passes a 1xx reply on.
 func (s *sent) early(status int, header textproto.MIMEHeader) error {
 	s.mu.Lock()
@@ -87,6 +96,7 @@ func (s *sent) early(status int, header textproto.MIMEHeader) error {
 	if s.done {
 		return nil
 	}
+	s.arriving.conn = nil // what has arrived is not the reply alone
 	to := s.w.Header()
 	kept := maps.Clone(to)
 	clear(to)
@@ -205,23 +215,30 @@ func trail(w http.ResponseWriter, resp *http.Response) {
 }
 
 // pour copies a reply's body. What came of it goes out where what follows takes a while, and each piece of one whose length is not known at
-// once: who makes it may take any time for the next. Of one that breaks off the client has what came.
-func pour(w http.ResponseWriter, resp *http.Response) error {
+// once: who makes it may take any time for the next. Of one that breaks off the client has what came. begun says that some of it is there: to
+// set a timer for each reply took 0.08 of 0.58 ms of processor time at 430 requests a second.
+func pour(w http.ResponseWriter, resp *http.Response, begun bool) error {
 	if resp.Body == http.NoBody {
 		return nil
 	}
 	piece := pieces.Get()
 	defer pieces.Put(piece)
-	out := outlet{http.NewResponseController(w), resp.Body}
-	read := out.announcing(resp.ContentLength >= 0)
-	for {
-		n, err := read(piece)
+	out := &outlet{to: http.NewResponseController(w), body: resp.Body, each: resp.ContentLength >= 0}
+	for waits, left := !begun, resp.ContentLength; ; {
+		var n int
+		var err error
+		if waits {
+			n, err = out.announcing(piece)
+		} else {
+			n, err = resp.Body.Read(piece)
+		}
+		left -= int64(n)
 		if n > 0 {
 			if _, err := w.Write(piece[:n]); err != nil {
 				return err
 			}
 		}
-		switch {
+		switch waits = left != 0; { // or all that can come is the end
 		case err == io.EOF:
 			return nil
 		case err != nil:
@@ -239,37 +256,43 @@ func pour(w http.ResponseWriter, resp *http.Response) error {
 type outlet struct {
 	to   *http.ResponseController
 	body io.Reader
+	each bool // a reading that takes long has what was written go out, and not the first alone
+
+	late  *time.Timer
+	mu    sync.Mutex
+	waits bool
 }
 
-// announcing returns the body's Read, but that what was written so far goes out where a reading takes long: the first, before which that is
-// the head of the reply, and with each every one.
-func (o outlet) announcing(each bool) func([]byte) (int, error) {
-	var mu sync.Mutex
-	waits := true
-	late := time.AfterFunc(headWaits, func() {
-		mu.Lock()
-		defer mu.Unlock()
-		if waits {
-			_ = o.to.Flush() // the writing that follows fails too
-		}
-	})
-	first := true
-	return func(piece []byte) (int, error) {
-		if !first && !each {
-			return o.body.Read(piece)
-		}
-		if !first {
-			mu.Lock()
-			waits = true
-			mu.Unlock()
-			late.Reset(headWaits)
-		}
-		first = false
-		n, err := o.body.Read(piece)
-		late.Stop()
-		mu.Lock()
-		waits = false
-		mu.Unlock()
-		return n, err
+// announcing is the body's Read, but that what was written so far goes out where a reading takes long: the first, before which that is the
+// head of the reply, and with each every one.
+func (o *outlet) announcing(piece []byte) (int, error) {
+	switch {
+	case o.late == nil:
+		o.waits = true
+		o.late = time.AfterFunc(headWaits, o.announce)
+	case !o.each:
+		return o.body.Read(piece)
+	default:
+		o.wait(true)
+		o.late.Reset(headWaits)
+	}
+	n, err := o.body.Read(piece)
+	o.late.Stop()
+	o.wait(false)
+	return n, err
+}
+
+func (o *outlet) wait(waits bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.waits = waits
+}
+
+// announce has what was written go out.
+func (o *outlet) announce() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.waits {
+		_ = o.to.Flush() // the writing that follows fails too
 	}
 }

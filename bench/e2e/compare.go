@@ -89,6 +89,11 @@ func (c *comparison) cpu(name string) float64 {
 	return c.figure(name, func(s sample) float64 { return s.proxy })
 }
 
+// engineCPU is the engine's, in milliseconds.
+func (c *comparison) engineCPU(name string) float64 {
+	return c.figure(name, func(s sample) float64 { return s.cpu["engine"] })
+}
+
 // The figures that are compared, in milliseconds.
 func p50(s sample) float64 { return s.p50 }
 func p95(s sample) float64 { return s.p95 }
@@ -167,7 +172,7 @@ func (c *comparison) rows(all []*contender) []measured.Contender {
 		if c.tailless() == "" {
 			f["p99"] = c.figure(one.name, p99)
 		}
-		if v := c.figure(one.name, func(s sample) float64 { return s.cpu["engine"] }); v > 0 {
+		if v := c.engineCPU(one.name); v > 0 {
 			f["engine CPU"] = v
 		}
 		if v := c.cpu(one.name); v > 0 && one.watch[0].name != "engine" {

@@ -45,8 +45,8 @@ func (b *bench) pages() error {
 			"The engine alone is asked for the same documents in an index of their own, which has no sketches.",
 			"The engine's own collapse (`collapse`, `group_by`) and the search pipeline go by a stored field that names each document's group: " +
 				"made with the documents, without a mistake.",
-			"“" + asMany + "” is what the engine alone takes to show what the sidecar reads: on page 1 that many hits, " +
-				"on later ones that many sketches and nothing else.",
+			"“" + asMany + "” is what the engine alone takes to show what the sidecar reads: on page 1 that many hits with their sketches, " +
+				"on later ones that many sketches and nothing else. nginx shows the plain page, and what it takes to stand in between at all.",
 			"*engine* is the mean time the sidecar waited for the engine, *own* what it took besides, by its own metrics.",
 		},
 	}
@@ -147,13 +147,26 @@ func (b *bench) page(e *engine, p *process, index string, words []string, one pa
 		many.requests = e.sketches(index, words, read)
 	}
 	list = append(list, many)
+	by := asked("", without(index), nginx, one.search)
+	if hop, err := b.nginx(e.base); err != nil {
+		by.absent = err.Error()
+	} else {
+		defer hop.stop()
+		by.base, by.watch = hop.base, []*process{hop, e.process}
+	}
+	list = append(list, by)
 	found, err := b.compare(list, b.pace())
 	if err != nil {
 		return row, err
 	}
 	row.Contenders = found.rows(list)
-	limit := fmt.Sprintf("%s, %.0f of them: %.1f ms at the median, the plain page %.1f ms; the sidecar's own processor time %.2f ms a request",
-		asMany, read, found.figure(asMany, p50), found.figure(direct, p50), found.cpu(ours))
+	limit := fmt.Sprintf("at the median the plain page takes %.1f ms, %s, %.0f of them, %.1f ms; processor time a request: the engine %.1f ms for the plain page, "+
+		"%.1f ms for as many ranks, %.1f ms through the sidecar, which takes %.1f ms",
+		found.figure(direct, p50), asMany, read, found.figure(asMany, p50),
+		found.engineCPU(direct), found.engineCPU(asMany), found.engineCPU(ours), found.cpu(ours))
+	if by.absent == "" {
+		limit += fmt.Sprintf("; the plain page through nginx %.1f ms", found.figure(nginx, p50))
+	}
 	row.Verdicts = []measured.Verdict{judged(within(found.ratio("p50", ours, direct, p50), one.most), limit)}
 	beside := found.ratio("p50", ours, ownCollapse, p50)
 	if one.search.from == 0 {
@@ -163,7 +176,8 @@ func (b *bench) page(e *engine, p *process, index string, words []string, one pa
 	if e.kind == engines.OpenSearch && one.search.from == 0 {
 		row.Verdicts = append(row.Verdicts, judged(within(found.ratio("p50", ours, ownPipeline, p50), 1), limit))
 	}
-	row.Verdicts = append(row.Verdicts, found.tailRatio(ours, direct), found.ratio("p50 of "+asMany, asMany, direct, p50))
+	row.Verdicts = append(row.Verdicts, found.tailRatio(ours, direct), found.ratio("p50 of "+asMany, asMany, direct, p50),
+		found.ratio("p50 of "+nginx, nginx, direct, p50))
 	return row, nil
 }
 
@@ -190,8 +204,12 @@ func (b *bench) ranksRead(c *contender) (float64, error) {
 // asMany is a search for so many ranks: with what is shown of them for the first page, their sketches alone for later ones.
 func (e *engine) asMany(s search, ranks float64) search {
 	many := search{size: int(ranks + .5), gzip: s.gzip}
-	if s.from > 0 && !e.typesense() {
+	switch {
+	case e.typesense(): // a document's sketch is one of its fields
+	case s.from > 0:
 		many.more = `,"_source":false,"stored_fields":"_none_","track_total_hits":false,"docvalue_fields":["neardup_sketch"]`
+	default:
+		many.more = `,"docvalue_fields":["neardup_sketch"]`
 	}
 	return many
 }
