@@ -75,6 +75,7 @@ func (r *Reader) Next() bool {
 		return r.fail()
 	}
 	r.colon = r.s.at
+	r.s.count(r.key)
 	if r.s.space(); !r.s.take(':') {
 		return r.fail()
 	}
@@ -105,6 +106,12 @@ func (r *Reader) Value() []byte {
 	}
 	return r.s.data[start:r.s.at]
 }
+
+// CountNames has the keys counted from there on that can be names of fields of ours, however deep they stand.
+func (r *Reader) CountNames() { r.s.counts = true }
+
+// Names returns how many there were. [Cuts] that are ours cut nothing of other members.
+func (r *Reader) Names() int { return r.s.named }
 
 // At returns where in the document the reader stands.
 func (r *Reader) At() int { return r.s.at }

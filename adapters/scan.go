@@ -14,6 +14,8 @@ type scanner struct {
 	deepest int
 	strict  bool // comments are none
 	trusted bool // the strings are known to be well-formed: only where they end is looked for
+	counts  bool // keys that can be names of fields of ours are counted
+	named   int  // so many there were
 }
 
 // begin returns a scanner that stands at the first value in data.
@@ -123,14 +125,23 @@ func (s *scanner) object(depth int) bool {
 
 // key goes over a member's key and what stands between it and its value.
 func (s *scanner) key() bool {
+	start := s.at
 	if !s.str() {
 		return false
 	}
+	s.count(start)
 	if s.space(); !s.take(':') {
 		return false
 	}
 	s.space()
 	return true
+}
+
+// count counts the key that starts there and was gone over.
+func (s *scanner) count(start int) {
+	if s.counts && mayBeOurs(s.data[start:s.at]) {
+		s.named++
+	}
 }
 
 // array goes over an array that stands at the depth.

@@ -2,6 +2,8 @@ package elastic
 
 import (
 	"bytes"
+	"cmp"
+	"slices"
 	"strconv"
 
 	"github.com/neardup/sidecar/adapters"
@@ -14,6 +16,9 @@ type frame struct {
 	count, array extent
 	// first and last are those of the hits in the list, second that of the one behind the first.
 	first, second, last extent
+	// gone is what goes of the list with our fields, in order; told says that nothing else in the reply goes with them.
+	gone []extent
+	told bool
 }
 
 // of returns what stands in an extent of the reply, nil if it is nowhere.
@@ -27,27 +32,59 @@ func (f *frame) of(e extent) []byte {
 // with returns the reply with the hits in place of its own, and with another total if that is not nil. Between the hits stands the white
 // space that stood between its own, so that a pretty-printed reply stays one.
 func (f *frame) with(hits [][]byte, total []byte) []byte {
+	out, _ := f.pieces(hits, total, false)
+	return bytes.Join(out, nil)
+}
+
+// bare returns what with does, less our fields. It returns false where it is not known where all of them are.
+func (f *frame) bare(hits [][]byte, total []byte) ([]byte, bool) {
+	if !f.told {
+		return nil, false
+	}
+	out, ok := f.pieces(hits, total, true)
+	if !ok {
+		return nil, false
+	}
+	return bytes.Join(out, nil), true
+}
+
+// pieces returns what with puts together, of which bare leaves out what goes of the hits: false if one of them is none of the reply's.
+func (f *frame) pieces(hits [][]byte, total []byte, bare bool) (out [][]byte, ok bool) {
 	lead, between, tail := f.around(len(hits))
-	size := len(f.reply) - len(f.of(f.array)) + len(lead) + len(tail) + len(total)
-	for _, hit := range hits {
-		size += len(between) + len(hit)
-	}
-	out, at := make([]byte, 0, size), int32(0)
+	out, at := make([][]byte, 0, 2*len(hits)+len(f.gone)+7), int32(0)
 	if total != nil && f.count.to <= f.array.from {
-		out, at = append(append(out, f.reply[:f.count.from]...), total...), f.count.to
+		out, at = append(out, f.reply[:f.count.from], total), f.count.to
 	}
-	out = append(append(out, f.reply[at:f.array.from]...), lead...)
+	out = append(out, f.reply[at:f.array.from], lead)
 	for i, hit := range hits {
 		if i > 0 {
-			out = append(out, between...)
+			out = append(out, between)
 		}
-		out = append(out, hit...)
+		if !bare {
+			out = append(out, hit)
+		} else if out, ok = f.appendBare(out, hit); !ok {
+			return nil, false
+		}
 	}
-	out, at = append(out, tail...), f.array.to
+	out, at = append(out, tail), f.array.to
 	if total != nil && f.count.from >= at {
-		out, at = append(append(out, f.reply[at:f.count.from]...), total...), f.count.to
+		out, at = append(out, f.reply[at:f.count.from], total), f.count.to
 	}
-	return append(out, f.reply[at:]...)
+	return append(out, f.reply[at:]), true
+}
+
+// appendBare appends what stays of one of the reply's hits.
+func (f *frame) appendBare(out [][]byte, hit []byte) ([][]byte, bool) {
+	start := cap(f.reply) - cap(hit) // hits share the reply's memory
+	if len(hit) == 0 || start < 0 || start+len(hit) > len(f.reply) || &f.reply[start] != &hit[0] {
+		return nil, false
+	}
+	from, to := int32(start), int32(start+len(hit))
+	i, _ := slices.BinarySearchFunc(f.gone, from, func(g extent, from int32) int { return cmp.Compare(g.from, from) })
+	for ; i < len(f.gone) && f.gone[i].from < to; i++ {
+		out, from = append(out, f.reply[from:f.gone[i].from]), f.gone[i].to
+	}
+	return append(out, f.reply[from:to]), true
 }
 
 // around returns what stands in front of, between and behind so many hits in the list.

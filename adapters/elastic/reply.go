@@ -17,6 +17,7 @@ type listing struct {
 	total int // the engine's count, -1 where it gave none
 	// lowest says that there may be more than total.
 	lowest bool
+	marked int // how many names what is gone holds
 }
 
 // hit is a hit as it stands, and where in it the parts of it are that we look at.
@@ -43,6 +44,7 @@ func (h *hit) at(p extent) []byte {
 // a deciding one, or more ranks than an index of several grants, that is ErrWidened.
 func readListing(reply []byte, deciding []adapters.Deciding) (l listing, err error) {
 	r := adapters.NewReader(reply)
+	r.CountNames()
 	var shards []byte
 	whole := false
 	for r.Enter('{'); r.Next(); {
@@ -61,6 +63,7 @@ func readListing(reply []byte, deciding []adapters.Deciding) (l listing, err err
 	case !whole:
 		return listing{}, adapters.ErrMalformed
 	}
+	l.told = l.marked == r.Names()
 	return l, nil
 }
 
@@ -93,16 +96,18 @@ func (l *listing) readOuter(r *adapters.Reader, reply []byte) (whole bool) {
 
 func (l *listing) readHits(r *adapters.Reader, reply []byte) (whole bool) {
 	l.hits, l.first, l.second, l.last = nil, extent{}, extent{}, extent{}
+	l.gone, l.marked = nil, 0
 	start := r.At()
 	if !r.Enter('[') {
 		return false
 	}
 	for r.Next() {
 		if len(l.hits) == 1 { // most are about as long as the first
-			l.hits = slices.Grow(l.hits, min((len(reply)-r.At())/(len(l.hits[0].raw)+1)+1, maxResultWindow))
+			n := min((len(reply)-r.At())/(len(l.hits[0].raw)+1)+1, maxResultWindow)
+			l.hits, l.gone = slices.Grow(l.hits, n), slices.Grow(l.gone, n*len(l.gone))
 		}
 		from := r.At()
-		l.hits = append(l.hits, readHit(r, reply))
+		l.hits = append(l.hits, l.readHit(r, reply))
 		l.last = span(from, r.At())
 		switch len(l.hits) {
 		case 1:
@@ -116,13 +121,14 @@ func (l *listing) readHits(r *adapters.Reader, reply []byte) (whole bool) {
 }
 
 // readHit reads the hit that comes next. What is no object has no parts.
-func readHit(r *adapters.Reader, reply []byte) (h hit) {
+func (l *listing) readHit(r *adapters.Reader, reply []byte) (h hit) {
 	start := r.At()
 	if !r.Enter('{') {
 		return hit{raw: r.Value()}
 	}
-	for r.Next() {
+	for end := r.At(); r.Next(); end = r.At() {
 		var p *extent
+		from := r.At()
 		switch string(r.Key()) {
 		case "_index":
 			p = &h.index
@@ -135,37 +141,78 @@ func readHit(r *adapters.Reader, reply []byte) (h hit) {
 		case "sort":
 			p = &h.sort
 		case "_source":
-			p = &h.source
-		case "fields":
-			h.readFields(r, start)
+			l.readSource(r, reply)
+			h.source = span(from-start, r.At()-start)
 			continue
-		default:
+		case "fields":
+			if ours := h.readFields(r, start); ours > 0 {
+				l.mark(reply, end, r.At(), ours)
+			}
 			continue
 		}
-		from := r.At()
-		r.Value()
-		*p = span(from-start, r.At()-start)
+		if r.Value(); p != nil {
+			*p = span(from-start, r.At()-start)
+		}
 	}
 	h.raw = reply[start:r.At()]
 	return h
 }
 
-// readFields reads what is extracted from a hit that starts there, and where in it our field is.
-func (h *hit) readFields(r *adapters.Reader, start int) {
+// readSource reads a hit's source, and marks our fields at the top of it.
+func (l *listing) readSource(r *adapters.Reader, reply []byte) {
+	if !r.Enter('{') {
+		r.Value()
+		return
+	}
+	for end := r.At(); r.Next(); end = r.At() {
+		ours := our(r.Key())
+		if r.Value(); ours {
+			l.mark(reply, end, r.At(), 1)
+		}
+	}
+}
+
+// our reports whether a key names a field of ours.
+func our(key []byte) bool {
+	return bytes.HasPrefix(key, []byte(adapters.FieldPrefix)) && adapters.Our(string(key))
+}
+
+// mark marks a member that goes with so many of our names, and stands between two places. Only such are marked as engines write them where
+// they don't print prettily: right behind the comma behind another one.
+func (l *listing) mark(reply []byte, from, to, names int) {
+	if bytes.HasPrefix(reply[from:to], []byte(`,"`)) {
+		l.gone = append(l.gone, span(from, to))
+		l.marked += names
+	}
+}
+
+// readFields reads what is extracted from a hit that starts there, and where in it our field is. It returns how many of our names there are,
+// 0 where there are others too.
+func (h *hit) readFields(r *adapters.Reader, start int) (ours int) {
 	from := r.At()
 	h.sketch = extent{}
+	others := false
 	if !r.Enter('{') {
 		r.Value()
 	} else {
 		for r.Next() {
-			if string(r.Key()) == adapters.SketchField {
+			if key := r.Key(); string(key) == adapters.SketchField {
 				at := r.At()
 				r.Value()
 				h.sketch = span(at-start, r.At()-start)
+				ours++
+			} else if our(key) {
+				ours++
+			} else {
+				others = true
 			}
 		}
 	}
 	h.fields = span(from-start, r.At()-start)
+	if others {
+		return 0
+	}
+	return ours
 }
 
 // rawOf returns hits as they stand.

@@ -3,6 +3,7 @@ package elastic
 import (
 	"bytes"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,6 +20,11 @@ func FuzzListing(f *testing.F) {
 		"{\"hits\":{\"hits\":[\n " + hit + "\n]}}", `{"hits":{"hits":[1,{}, "a"]}}`, `{"hits":[]}`, `{"hits":{}}`, `{}`, `{"hits":{"hits":{}}}`, `{"hits":{"hits":[{"fields":1}]}}`,
 		`{"_shards":{"failed":1},"hits":{"hits":[]}}`, `{"_shards":{"failed":1,"failures":[{"reason":"[index.max_result_window]"}]},"hits":{"hits":[]}}`,
 		`{"hits":{"total":-1,"hits":[{"_id":"1","_id":"2","fields":{"neardup_sketch":["A","A"]}},{"fields":{"neardup_sketch":["A","B"]}}]}}`,
+		ourHits(``, ``, ``), ourHits(` `, ``, ``), ourHits(``, `,"neardup_x":1`, ``), ourHits(``, ``, `,"n":[1]`), ourHits(``, `,"o":{"neardup_sketch":1}`, ``),
+		ourHits(``, `,"neardup_bands":[1],"b":{}`, `,"neardup_bands":[1]`), ourHits(``, `,"n\u0065ardup_bands":[1]`, ``), ourHits("\n", `,"a":1`, ``),
+		`{"hits":{"hits":[{"_id":"1","_source":{"neardup_sketch":"AQ=="},"fields":{"neardup_sketch":["AQ=="]}}]}}`,
+		`{"hits":{"hits":[{"_id":"1","_source":{"a":1,"neardup_sketch":"AQ=="},"_source":{"a":1,"neardup_sketch":"AQ=="},"fields":{}}]}}`,
+		`{"hits":{"hits":[{"fields":{"neardup_sketch":["AQ=="]}}],"hits":[{"_id":"1","fields":{"neardup_sketch":["AQ=="]}}]},"hits":{"hits":[1]}}`,
 	} {
 		f.Add([]byte(s), uint8(1))
 	}
@@ -58,6 +64,12 @@ func FuzzListing(f *testing.F) {
 		if fast, fastErr := withHits(reply, hits); err != nil || fastErr != nil || !bytes.Equal(fast, slow) {
 			t.Fatalf("%q with %d hits is\n%q %v, want\n%q %v", reply, len(hits), fast, fastErr, slow, err)
 		}
+		for _, total := range [][]byte{nil, []byte("12345")} {
+			whole := got.with(hits, total)
+			if bare, ok := got.bare(rawOf(got.hits)[:len(hits)], total); ok && !bytes.Equal(bare, adapters.Cleaned(whole, inDocument)) {
+				t.Fatalf("%q with %d hits less ours is\n%q, want\n%q", reply, len(hits), bare, adapters.Cleaned(whole, inDocument))
+			}
+		}
 		if counted := got.with(hits, []byte("12345")); adapters.Get(want.outer, "total") != nil {
 			again, err := readListing(counted, nil)
 			if err != nil || again.total != 12345 || len(again.hits) != len(hits) {
@@ -65,6 +77,34 @@ func FuzzListing(f *testing.F) {
 			}
 		}
 	})
+}
+
+// ourHits returns a reply with two hits of which each holds our fields, with something in front of some commas, more in the source and more
+// among the fields.
+func ourHits(space, source, fields string) string {
+	h := `{"_id":"1","_source":{"a":"neardup_sketch"` + space + `,"neardup_sketch":"AQ=="` + source + `},"fields":{"neardup_sketch":["AQ=="]` + fields + `}}`
+	return `{"took":1,"hits":{"total":2,"hits":[` + h + `,` + h + `]},"aggregations":{"t":{"hits":{"hits":[{"_source":{"b":1}}]}}}}`
+}
+
+// What engines write is put together less our fields at once.
+func TestOursAreToldAsTheReplyIsRead(t *testing.T) {
+	for reply, told := range map[string]bool{
+		ourHits(``, ``, ``): true, ourHits(``, `,"neardup_bands":[1]`, ``): true, ourHits(` `, ``, ``): false, ourHits(``, ``, `,"n":[1]`): false,
+		ourHits(``, `,"neardup_x":1`, ``): false, strings.Replace(ourHits(``, ``, ``), `"b":1`, `"b":1,"neardup_sketch":""`, 1): false,
+	} {
+		l, err := readListing([]byte(reply), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page := rawOf(l.hits[1:])
+		got, ok := l.bare(page, nil)
+		if want := adapters.Cleaned(l.with(page, nil), inDocument); ok != told || ok && !bytes.Equal(got, want) {
+			t.Errorf("%s is %t %s, want %s", reply, ok, got, want)
+		}
+		if _, ok := l.bare([][]byte{bytes.Clone(page[0])}, nil); ok {
+			t.Error("a hit from elsewhere is told by the reply")
+		}
+	}
 }
 
 // slowList is what is read of a reply.

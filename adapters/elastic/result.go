@@ -27,7 +27,13 @@ func (c *collapse) result() ([]byte, error) {
 				return nil, err
 			}
 		}
-		body = c.base.with(page, c.collapsedTotal())
+		total := c.collapsedTotal()
+		if !c.q.shown {
+			if body, ok := c.base.bare(page, total); ok {
+				return body, nil
+			}
+		}
+		body = c.base.with(page, total)
 	}
 	if c.q.shown {
 		return body, nil
