@@ -90,8 +90,8 @@ func collapse(hits []Hit, window int, transitive bool, p *pace) Collapsed {
 
 // grouped returns the members of each group, by leader, ascending.
 func grouped(hits []Hit, p *pace) [][]int {
-	var groups [][]int
-	leaders, alone := leaders{of: hits}, ranks(len(hits))
+	groups := make([][]int, 0, len(hits)) // few fold
+	leaders, alone := leaders{of: hits, list: make([]leader, 0, len(hits))}, ranks(len(hits))
 	for rank := range hits {
 		if p.out(rank) {
 			break

@@ -87,11 +87,11 @@ type Pager struct {
 	page     Page
 	hits     []Hit // ranks [0, len(hits)) of the last reading from rank 0
 	list     Collapsed
-	earlier  int         // how many hits fold into leaders in front of the list
-	end      int         // the length of the engine's list, or unknown
-	full     map[int]int // the ranks whose sources are at hand, all from one reading, and their places in it
-	whole    bool        // read everything with sources in one reading, from rank 0
-	next     int         // up to where the next reading from rank 0 goes; 0 when no more is needed
+	earlier  int    // how many hits fold into leaders in front of the list
+	end      int    // the length of the engine's list, or unknown
+	full     places // the ranks whose sources are at hand, all from one reading, and their places in it
+	whole    bool   // read everything with sources in one reading, from rank 0
+	next     int    // up to where the next reading from rank 0 goes; 0 when no more is needed
 	readings int
 	short    bool // the first reading was not enough
 	moved    int  // how often a reading showed that the list had moved
@@ -130,7 +130,8 @@ func (p *Pager) Next() (Span, bool) {
 	if p.next > 0 {
 		return Span{To: p.next, SketchOnly: !p.whole}, true
 	}
-	ranks := slices.Sorted(slices.Values(p.ranks()))
+	ranks := p.ranks()
+	slices.Sort(ranks)
 	if !slices.ContainsFunc(ranks, func(rank int) bool { return !p.has(rank) }) {
 		return Span{}, false
 	}
@@ -139,8 +140,23 @@ func (p *Pager) Next() (Span, bool) {
 
 // has reports whether the sources of a rank are at hand.
 func (p *Pager) has(rank int) bool {
-	_, ok := p.full[rank]
+	_, ok := p.full.of(rank)
 	return ok
+}
+
+// places are those of ranks in a reading: of some in a row from first on, or of those picked.
+type places struct {
+	first, count int
+	picked       map[int]int
+}
+
+// of returns the place of a rank, and false if it has none.
+func (p *places) of(rank int) (place int, ok bool) {
+	if p.picked != nil {
+		place, ok = p.picked[rank]
+		return place, ok
+	}
+	return rank - p.first, rank >= p.first && rank < p.first+p.count
 }
 
 // Take adds the hits read for the span that Next returned last.
@@ -166,7 +182,7 @@ func (p *Pager) Take(span Span, hits []Hit) {
 		p.end = len(hits)
 	}
 	if p.whole {
-		p.full = from(0, len(hits))
+		p.full = places{count: len(hits)}
 	}
 	p.next = p.missing()
 	p.short = p.short || p.next > 0 && p.readings == 1
@@ -182,14 +198,14 @@ func (p *Pager) Pick(span Span, hits []Hit) {
 		case i < len(hits) && (rank >= len(p.hits) || hits[i].ID == p.hits[rank].ID):
 			full[rank] = i
 		case i == len(hits) && rank >= len(p.hits):
-			p.full, p.end = full, rank
+			p.full, p.end = places{picked: full}, rank
 			return
 		default:
 			p.restart(span.To)
 			return
 		}
 	}
-	p.full = full
+	p.full = places{picked: full}
 }
 
 // restart reads the list again, with all sources at once.
@@ -199,15 +215,6 @@ func (p *Pager) restart(to int) {
 		to = max(to, len(p.hits))
 	}
 	p.whole, p.next = true, to
-}
-
-// from returns the places of n ranks in a row.
-func from(rank, n int) map[int]int {
-	full := make(map[int]int, n)
-	for i := range n {
-		full[rank+i] = i
-	}
-	return full
 }
 
 // takePage accepts the sources of the page's ranks if they are of the documents whose sketches were read. Otherwise the list has
@@ -222,7 +229,7 @@ func (p *Pager) takePage(span Span, hits []Hit) {
 		p.restart(span.To)
 		return
 	}
-	p.full = from(span.From, len(hits))
+	p.full = places{first: span.From, count: len(hits)}
 	if end < span.To {
 		p.end = end
 	}
@@ -303,6 +310,9 @@ func (p *Pager) ranks() []int {
 		end = min(end, p.page.Limit)
 	}
 	var ranks []int
+	if size := min(p.page.end(), end) - p.page.From; size > 0 {
+		ranks = make([]int, 0, min(size, len(p.hits)))
+	}
 	for at := p.page.From; at < p.page.end(); at++ {
 		rank := 0
 		switch {
@@ -323,8 +333,7 @@ func (p *Pager) ranks() []int {
 
 // At returns the place of a rank's hit in the reading that holds the page's sources, and false if they are not in it.
 func (p *Pager) At(rank int) (place int, ok bool) {
-	place, ok = p.full[rank]
-	return place, ok
+	return p.full.of(rank)
 }
 
 // Hit returns what was read of a rank, and nil if it was not looked at.
