@@ -95,6 +95,9 @@ func FuzzText(f *testing.F) {
 			return // no one asks for the text of anything else
 		}
 		text, ok := Text(value)
+		if got, same := TextBytes(value); string(got) != text || same != ok {
+			t.Fatalf("%q is %q %t as bytes, %q %t else", value, got, same, text, ok)
+		}
 		var plain []byte
 		for i := 0; i < len(value); {
 			switch {

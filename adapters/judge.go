@@ -26,6 +26,9 @@ type Judge struct {
 	Unread int
 	// now counts the hits judged since Reset, before those of all former times.
 	now, before Sketches
+	// sketches and payloads are room for those of the hits to come, which need none of their own.
+	sketches []sketch.Sketch
+	payloads []byte
 	// Late, if not nil, is asked before each sketch that is computed; once it says so none is any more, and what was judged is of no use.
 	Late func() bool
 }
@@ -74,8 +77,10 @@ func Unjudged(index, id string) rerank.Hit { return rerank.Hit{ID: index + "\x00
 
 // Seen is what an engine shows of a hit.
 type Seen struct {
-	// Index is the concrete index, ID the document's, Stored the text in our field ("" if there is none).
-	Index, ID, Stored string
+	// Index is the concrete index, ID the document's.
+	Index, ID string
+	// Stored is the text in our field, empty if there is none.
+	Stored []byte
 	// Key, if not empty, is what tells the hit from all others in place of Index and ID.
 	Key string
 	// Document returns the hit's JSON with all of the rule's fields; nil if it is not at hand. It is called where no usable sketch is stored
@@ -128,7 +133,7 @@ func telling(t *rerank.Traits) bool {
 
 // sketch returns a hit's sketch: the one stored, or one computed from its text, or nil.
 func (j *Judge) sketch(rule *Rule, seen *Seen) *sketch.Sketch {
-	s := rule.Decode(seen.Stored)
+	s := j.decode(rule, seen.Stored)
 	if s != nil && j.believes(rule, s, seen) {
 		j.now.Stored++
 		return s
@@ -138,7 +143,7 @@ func (j *Judge) sketch(rule *Rule, seen *Seen) *sketch.Sketch {
 	switch {
 	case s != nil:
 		count = &j.now.Stale
-	case seen.Stored != "":
+	case len(seen.Stored) > 0:
 		count = &j.now.Foreign
 	}
 	*count++
@@ -157,11 +162,31 @@ func (j *Judge) sketch(rule *Rule, seen *Seen) *sketch.Sketch {
 	if computed == nil {
 		return nil
 	}
-	if seen.Stored == "" {
+	if len(seen.Stored) == 0 {
 		j.now.Missing--
 		j.now.Computed++
 	}
 	return &computed.Sketch
+}
+
+// decode is the rule's Decode of what is stored, in the judge's room.
+func (j *Judge) decode(rule *Rule, stored []byte) *sketch.Sketch {
+	if len(stored) == 0 {
+		return nil
+	}
+	if n := len(j.sketches); n == cap(j.sketches) {
+		j.sketches = make([]sketch.Sketch, 0, min(max(2*n, 8), 64))
+	}
+	if cap(j.payloads)-len(j.payloads) < len(stored) {
+		j.payloads = make([]byte, 0, max(len(stored), min(max(2*cap(j.payloads), 1<<10), 8<<10)))
+	}
+	s := &j.sketches[:len(j.sketches)+1][len(j.sketches)]
+	room, err := s.UnmarshalTextIn(j.payloads, stored)
+	if err != nil || !rule.comparable(s) {
+		return nil
+	}
+	j.sketches, j.payloads = j.sketches[:len(j.sketches)+1], room
+	return s
 }
 
 // Rule returns the rule of a concrete index, nil if there is none.

@@ -1,6 +1,7 @@
 package adapters
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -48,7 +49,7 @@ func TestDoubt(t *testing.T) {
 			if c.stored != "" {
 				stored = sketchOf(c.stored)
 			}
-			hit := j.Hit(Seen{Index: "news-1", ID: "1", Stored: stored, Document: func(*Rule) []byte {
+			hit := j.Hit(Seen{Index: "news-1", ID: "1", Stored: []byte(stored), Document: func(*Rule) []byte {
 				if c.document == "" {
 					return nil
 				}
@@ -66,6 +67,47 @@ func TestDoubt(t *testing.T) {
 				t.Errorf("sketch %q, want %q; %d lacking, %d unread", got, want, j.Lacking, j.Unread)
 			}
 		})
+	}
+}
+
+// The sketches of all hits of a search stand beside one another, whatever was stored between them.
+func TestStoredSketchesNeedLittleRoomOfTheirOwn(t *testing.T) {
+	sketcher, err := sketch.New(sketch.DefaultScheme())
+	if err != nil {
+		t.Fatal(err)
+	}
+	rule := &Rule{Match: "*", Fields: []string{"title"}, Profile: rerank.Profile{Threshold: 0.5}, Window: 10, Sketcher: sketcher}
+	other := &Rule{Fields: []string{"body"}, Sketcher: sketcher}
+	var stored [][]byte
+	var want []string
+	for i := range 200 {
+		text := []string{fmt.Sprintf("the text of number %d", i)}
+		s, _ := rule.Sketch(text)
+		foreign, _ := other.Sketch(text)
+		stored = append(stored, []byte(s.String()), []byte("no sketch"), []byte(foreign.String()), nil)
+		want = append(want, s.String(), "", "", "")
+	}
+	hits := make([]rerank.Hit, len(stored))
+	judge := func(malformed bool) {
+		j := NewJudge(Rules{rule}, Controls{})
+		for i := range stored {
+			if i%4 != 1 || malformed { // which takes an error
+				hits[i] = j.Hit(Seen{Index: "news", Key: "x", Stored: stored[i]})
+			}
+		}
+	}
+	judge(true)
+	for i, hit := range hits {
+		got := ""
+		if hit.Sketch != nil {
+			got = hit.Sketch.String()
+		}
+		if got != want[i] {
+			t.Fatalf("%d: %q, want %q", i, got, want[i])
+		}
+	}
+	if n := testing.AllocsPerRun(5, func() { judge(false) }); n > 50 {
+		t.Errorf("%v allocations for %d hits", n, len(stored))
 	}
 }
 

@@ -179,10 +179,15 @@ func (r *Rule) Sketch(texts []string) (sketch.Sketch, bool) {
 // sketch is not comparable and counts as absent.
 func (r *Rule) Decode(text string) *sketch.Sketch {
 	var s sketch.Sketch
-	if s.UnmarshalText([]byte(text)) != nil || s.Scheme != r.Sketcher.SchemeID() || s.Source != r.Source() {
+	if s.UnmarshalText([]byte(text)) != nil || !r.comparable(&s) {
 		return nil
 	}
 	return &s
+}
+
+// comparable reports whether a stored sketch is one of the rule's.
+func (r *Rule) comparable(s *sketch.Sketch) bool {
+	return s.Scheme == r.Sketcher.SchemeID() && s.Source == r.Source()
 }
 
 // Fits reports whether a sketch that Decode returned is of the text of a whole document's JSON, without making another.

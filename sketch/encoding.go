@@ -89,25 +89,31 @@ var strict = base64.StdEncoding.Strict()
 // UnmarshalText reads a stored form; it implements [encoding.TextUnmarshaler]. On an error s is left unchanged. What it accepts,
 // MarshalText gives back byte for byte.
 func (s *Sketch) UnmarshalText(text []byte) error {
+	_, err := s.UnmarshalTextIn(make([]byte, 0, base64.StdEncoding.DecodedLen(len(text))), text)
+	return err
+}
+
+// UnmarshalTextIn is [Sketch.UnmarshalText] in memory that is at hand: what s holds is appended to room, which s shares from then on. It
+// returns the longer room; on an error s and room are as they were.
+func (s *Sketch) UnmarshalTextIn(room, text []byte) ([]byte, error) {
 	if len(text) > base64.StdEncoding.EncodedLen(headerSize+binary.MaxVarintLen32+maxPayload) {
-		return fmt.Errorf("%w: %d characters are too long", ErrMalformed, len(text))
+		return room, fmt.Errorf("%w: %d characters are too long", ErrMalformed, len(text))
 	}
-	raw := make([]byte, base64.StdEncoding.DecodedLen(len(text)))
-	n, err := strict.Decode(raw, text)
-	raw = raw[:n]
+	longer, err := strict.AppendDecode(room, text)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrMalformed, err)
+		return room, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
+	raw := longer[len(room):len(longer):len(longer)]
 	t, err := decode(raw)
 	if err != nil {
-		return err
+		return room, err
 	}
 	// Go's decoder skips line breaks inside the text; the stored form has none.
 	if base64.StdEncoding.EncodedLen(len(raw)) != len(text) {
-		return fmt.Errorf("%w: white space inside", ErrMalformed)
+		return room, fmt.Errorf("%w: white space inside", ErrMalformed)
 	}
 	*s = t
-	return nil
+	return longer, nil
 }
 
 func decode(raw []byte) (Sketch, error) {
@@ -121,7 +127,8 @@ func decode(raw []byte) (Sketch, error) {
 		return Sketch{}, fmt.Errorf("%w: %d bytes, the header alone has %d", ErrMalformed, len(raw), headerSize)
 	}
 	shingles, n := binary.Uvarint(raw[headerSize:])
-	if n <= 0 || shingles == 0 || shingles > math.MaxUint32 || len(binary.AppendUvarint(nil, shingles)) != n {
+	var shortest [binary.MaxVarintLen64]byte
+	if n <= 0 || shingles == 0 || shingles > math.MaxUint32 || binary.PutUvarint(shortest[:], shingles) != n {
 		return Sketch{}, fmt.Errorf("%w: number of shingles", ErrMalformed)
 	}
 	t := Sketch{

@@ -212,7 +212,16 @@ func FuzzUnmarshalText(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		before := Sketch{Scheme: 7, Payload: []byte{1, 2}}
 		got := before
-		if err := got.UnmarshalText(data); err != nil {
+		err := got.UnmarshalText(data)
+		room, among := append(make([]byte, 0, 300), "kept"...), before
+		longer, amongErr := among.UnmarshalTextIn(room, data)
+		if diff := cmp.Diff(got, among); diff != "" || (err == nil) != (amongErr == nil) || string(longer[:4]) != "kept" || err != nil && len(longer) > 4 {
+			t.Fatalf("in room at hand: %v, want %v, %q: %s", amongErr, err, longer, diff)
+		}
+		if err == nil && cap(among.Payload) > len(among.Payload) {
+			t.Fatal("the payload can grow into the room of the next")
+		}
+		if err != nil {
 			if !errors.Is(err, ErrMalformed) && !errors.Is(err, ErrVersion) {
 				t.Fatalf("unnamed error %v", err)
 			}

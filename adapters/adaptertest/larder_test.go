@@ -209,7 +209,7 @@ func (x *finding) take(reply *adapters.Reply) error {
 		}
 		stored, _ := adapters.Text(adapters.Get(inside, adapters.SketchField))
 		hits[i] = x.judge.Hit(adapters.Seen{
-			Index: x.target, ID: id, Stored: stored, Document: func(*adapters.Rule) []byte { return document },
+			Index: x.target, ID: id, Stored: []byte(stored), Document: func(*adapters.Rule) []byte { return document },
 		})
 	}
 	x.reply, x.items, x.total = reply, items, total

@@ -267,13 +267,17 @@ func orEmpty(source []byte) []byte {
 }
 
 // storedSketch returns our field's value among the fields extracted from a hit, or nothing.
-func storedSketch(fields []adapters.Member) string {
+func storedSketch(fields []adapters.Member) []byte {
 	return sketchIn(adapters.Get(fields, adapters.SketchField))
 }
 
 // sketchIn returns the sketch in a list of values, or nothing. OpenSearch gives it once for each time that it was asked for, be it by a
 // pattern of the client's.
-func sketchIn(values []byte) string {
+func sketchIn(values []byte) []byte {
+	if end := len(values) - 2; end > 2 && values[1] == '"' && bytes.IndexByte(values[2:], '"') == end-2 && values[end+1] == ']' { // the one in most
+		text, _ := adapters.TextBytes(values[1 : end+1])
+		return padded(text)
+	}
 	var first []byte
 	alike := true
 	r := adapters.NewReader(values)
@@ -285,16 +289,16 @@ func sketchIn(values []byte) string {
 		alike = alike && bytes.Equal(value, first)
 	}
 	if !alike {
-		return ""
+		return nil
 	}
-	text, _ := adapters.Text(first)
+	text, _ := adapters.TextBytes(first)
 	return padded(text)
 }
 
 // padded returns base64 with the padding that OpenSearch leaves out when it shows a binary field.
-func padded(text string) string {
-	if missing := -len(text) & 3; missing < 3 && !strings.HasSuffix(text, "=") {
-		return text + "=="[:missing]
+func padded(text []byte) []byte {
+	if missing := -len(text) & 3; missing < 3 && !bytes.HasSuffix(text, []byte("=")) {
+		return append(text[:len(text):len(text)], "=="[:missing]...)
 	}
 	return text
 }
@@ -305,6 +309,7 @@ type teller struct {
 	name  string // the same, decoded
 	rule  string // and as rules are matched against it
 	key   []byte // room
+	keys  strings.Builder
 }
 
 // of returns the index that rules are matched against for a hit and what tells it from all others.
@@ -320,5 +325,11 @@ func (t *teller) of(c *collapse, h *hit) (rule, key string, err error) {
 	if t.key, err = c.appendID(t.key, h); err != nil {
 		return "", "", err
 	}
-	return t.rule, string(t.key), nil
+	if t.keys.Cap()-t.keys.Len() < len(t.key) { // what tells the hits before keeps theirs
+		t.keys.Reset()
+		t.keys.Grow(max(len(t.key), 1<<10))
+	}
+	start := t.keys.Len()
+	t.keys.Write(t.key)
+	return t.rule, t.keys.String()[start:], nil
 }

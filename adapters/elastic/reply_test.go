@@ -52,7 +52,7 @@ func FuzzListing(f *testing.F) {
 					t.Fatalf("%q: %s is %q", h.raw, key, h.at(e))
 				}
 			}
-			if sketchIn(h.at(h.sketch)) != storedSketch(fields) {
+			if slow := slowSketch(fields); string(sketchIn(h.at(h.sketch))) != slow {
 				t.Fatalf("%q: the sketch is %q", h.raw, h.at(h.sketch))
 			}
 		}
@@ -105,6 +105,24 @@ func TestOursAreToldAsTheReplyIsRead(t *testing.T) {
 			t.Error("a hit from elsewhere is told by the reply")
 		}
 	}
+}
+
+// slowSketch is the sketch among the fields extracted from a hit, decoded a member after the other.
+func slowSketch(fields []adapters.Member) string {
+	values, _ := adapters.Elements(adapters.Get(fields, adapters.SketchField))
+	for _, value := range values {
+		if !bytes.Equal(value, values[0]) {
+			return ""
+		}
+	}
+	if len(values) == 0 {
+		return ""
+	}
+	text, _ := adapters.Text(values[0])
+	if missing := -len(text) & 3; missing < 3 && !strings.HasSuffix(text, "=") {
+		text += "=="[:missing]
+	}
+	return text
 }
 
 // slowList is what is read of a reply.

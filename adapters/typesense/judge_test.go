@@ -157,11 +157,11 @@ func BenchmarkDoubt(b *testing.B) {
 			hit  func(j *adapters.Judge, i int)
 		}{
 			{"believe", func(j *adapters.Judge, i int) {
-				j.Hit(adapters.Seen{Index: "news", ID: "1", Stored: stored[i]})
+				j.Hit(adapters.Seen{Index: "news", ID: "1", Stored: []byte(stored[i])})
 			}},
 			{"look", func(j *adapters.Judge, i int) {
 				j.Doubting = true
-				j.Hit(adapters.Seen{Index: "news", ID: "1", Stored: stored[i], Document: look(documents[i])})
+				j.Hit(adapters.Seen{Index: "news", ID: "1", Stored: []byte(stored[i]), Document: look(documents[i])})
 			}},
 			{"compute", func(j *adapters.Judge, i int) {
 				j.Hit(adapters.Seen{Index: "news", ID: "1", Document: look(documents[i])})

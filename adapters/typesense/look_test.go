@@ -64,12 +64,12 @@ func TestLookedAt(t *testing.T) {
 		t.Fatalf("%v %+v", err, got)
 	}
 	first, second := got.Hits[0], got.Hits[1]
-	if first.Index != "a" || first.Name != "a" || first.ID != "1" || first.Stored != "abc" ||
+	if first.Index != "a" || first.Name != "a" || first.ID != "1" || string(first.Stored) != "abc" ||
 		string(first.Score) != "578730123365711993" || !first.Pinned || strings.Contains(string(first.Document), "meta.text") ||
 		fmt.Sprint(first.Values(adapters.Deciding{Field: "at", Date: true})) != "[1700000000000]" {
 		t.Errorf("%+v %s", first, first.Document)
 	}
-	if second.Score != nil || second.Pinned || second.Stored != "" {
+	if second.Score != nil || second.Pinned || len(second.Stored) > 0 {
 		t.Errorf("%+v", second)
 	}
 	rule := &adapters.Rule{Fields: []string{"body"}}

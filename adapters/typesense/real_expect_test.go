@@ -85,7 +85,7 @@ func (b *bench) listedFor(c trial, raw []byte) listed {
 	}
 	hit, fixed := listed{id: h.id, pinned: h.curated, body: document.Body}, c.query().fixed
 	shown := shows(fieldList(fixed["include_fields"]), fieldList(fixed["exclude_fields"]), []string{adapters.SketchField})
-	if c.readsText() || shown && b.rule.Decode(h.stored) != nil {
+	if c.readsText() || shown && b.rule.Decode(string(h.stored)) != nil {
 		hit.sketch = &b.memo.sketch(b.rule, document.Body).Sketch
 	}
 	return hit

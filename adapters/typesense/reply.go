@@ -178,7 +178,7 @@ func (h *hit) readDocument(r *adapters.Reader, body []byte, start int, texts []s
 			h.id, _ = adapters.Text(value)
 		case ours:
 			if string(key) == adapters.SketchField {
-				h.stored, _ = adapters.Text(value)
+				h.stored, _ = adapters.TextBytes(value)
 			}
 			h.mark(body, end, r.At(), start)
 		}

@@ -187,7 +187,7 @@ func checkHit(t *testing.T, h *hit, want memberHit, texts []string) {
 	id, _ := adapters.Text(adapters.Get(want.inside, "id"))
 	stored, _ := adapters.Text(adapters.Get(want.inside, adapters.SketchField))
 	near := adapters.Get(want.members, "vector_distance") != nil || adapters.Get(want.members, "hybrid_search_info") != nil
-	if !bytes.Equal(h.raw, want.raw) || !bytes.Equal(h.document, want.document) || h.id != id || h.stored != stored || h.near != near ||
+	if !bytes.Equal(h.raw, want.raw) || !bytes.Equal(h.document, want.document) || h.id != id || string(h.stored) != stored || h.near != near ||
 		h.curated != (string(adapters.Get(want.members, "curated")) == "true") {
 		t.Fatalf("%+v of %s", h, want.raw)
 	}

@@ -33,7 +33,7 @@ type hit struct {
 	raw      []byte
 	id       string
 	document []byte
-	stored   string            // what stands in our field
+	stored   []byte            // what stands in our field
 	curated  bool              // the operator put it in its place
 	near     bool              // it is a neighbour of a vector, or ranked as one
 	dotted   bool              // the document has a name with a dot in it
