@@ -1,6 +1,10 @@
 package rerank
 
-import "slices"
+import (
+	"bytes"
+	"slices"
+	"strings"
+)
 
 // Walk is a collapsed list that is walked in pieces, each from where the last one ended, as a client's cursor does. It remembers the
 // leaders, so that what they stand for does not come back. It shows the first-ranked members of each group: choosing others would
@@ -77,7 +81,16 @@ func (w *Walk) Take(hit *Hit, window int) bool {
 		w.folded++
 		return false
 	}
-	leader := *hit // which does not keep the list that it is of
-	w.leaders = append(w.leaders, walked{outlineOf(leader.Sketch), &leader, 1})
+	leader := detached(hit)
+	w.leaders = append(w.leaders, walked{outlineOf(leader.Sketch), leader, 1})
 	return true
+}
+
+// detached returns a copy of a hit with a name and a sketch of its own: it does not keep the list that the hit is of, nor memory that all of
+// that shares.
+func detached(hit *Hit) *Hit {
+	leader, own := *hit, *hit.Sketch
+	own.Payload = bytes.Clone(own.Payload)
+	leader.ID, leader.Sketch = strings.Clone(leader.ID), &own
+	return &leader
 }

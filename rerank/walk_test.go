@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/neardup/sidecar/sketch"
 )
 
 // TestWalkShowsTheCollapsedList: in pieces of any size, each from a copy of what the last one left.
@@ -129,4 +131,29 @@ func BenchmarkPageAfterWalk(b *testing.B) {
 			}
 		})
 	}
+}
+
+// TestWalksKeepNothingElse: what is remembered of one hit does not keep the memory that the hits of its reading share.
+func TestWalksKeepNothingElse(t *testing.T) {
+	const shared = 1 << 20
+	held := make([]*Walk, 32)
+	before := live()
+	for i := range held {
+		names, payloads := strings.Repeat("x", shared), make([]byte, shared)
+		s := sketch.Sketch{Form: sketch.Positions, Bits: 8, Payload: payloads[:128:128], Shingles: 3}
+		held[i] = new(Walk)
+		held[i].Take(&Hit{ID: names[:10], Sketch: &s, Profile: &Profile{Threshold: 0.7, Keep: 1}}, 10)
+	}
+	if grown := live() - before; grown > 8*shared {
+		t.Errorf("%d walks of one hit each keep %d bytes", len(held), grown)
+	}
+	runtime.KeepAlive(held)
+}
+
+// live is how many bytes are reachable.
+func live() int {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
 }
