@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/neardup/sidecar/sketch"
 )
@@ -97,6 +98,9 @@ func FuzzText(f *testing.F) {
 		text, ok := Text(value)
 		if got, same := TextBytes(value); string(got) != text || same != ok {
 			t.Fatalf("%q is %q %t as bytes, %q %t else", value, got, same, text, ok)
+		}
+		if got, same := decoded(value, utf8.Valid(value)); got != text || same != ok {
+			t.Fatalf("%q is %q %t where it is known to be valid, %q %t else", value, got, same, text, ok)
 		}
 		var plain []byte
 		for i := 0; i < len(value); {

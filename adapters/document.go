@@ -447,8 +447,9 @@ func (t *texts) into(value []byte, path string) {
 func (t *texts) collect(value []byte) {
 	switch value[0] {
 	case '"':
-		t.odd = t.odd || !utf8.Valid(value)
-		if text, ok := Text(value); ok {
+		valid := utf8.Valid(value)
+		t.odd = t.odd || !valid
+		if text, ok := decoded(value, valid); ok {
 			t.list = append(t.list, text)
 		}
 	case '[':

@@ -29,6 +29,7 @@ type Judge struct {
 	// sketches and payloads are room for those of the hits to come, which need none of their own.
 	sketches []sketch.Sketch
 	payloads []byte
+	found    texts // room for those that a stored sketch is held against
 	// Late, if not nil, is asked before each sketch that is computed; once it says so none is any more, and what was judged is of no use.
 	Late func() bool
 }
@@ -206,7 +207,7 @@ func (j *Judge) believes(rule *Rule, s *sketch.Sketch, seen *Seen) bool {
 	case source == nil:
 		return true
 	case seen.Members != nil:
-		return rule.fits(s, seen.Members)
+		return rule.fits(&j.found, s, seen.Members)
 	default:
 		return rule.Fits(s, source)
 	}

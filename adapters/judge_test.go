@@ -111,6 +111,34 @@ func TestStoredSketchesNeedLittleRoomOfTheirOwn(t *testing.T) {
 	}
 }
 
+// A look at a text of two fields takes no more memory than the two decoded.
+func TestALookAtTheTextAllocatesLittle(t *testing.T) {
+	sketcher, err := sketch.New(sketch.DefaultScheme())
+	if err != nil {
+		t.Fatal(err)
+	}
+	rule := &Rule{Match: "*", Fields: []string{"title", "body"}, Profile: rerank.Profile{Threshold: 0.5}, Window: 10, Sketcher: sketcher}
+	document := []byte(`{"title":"one \"title\" of it","body":"a body\n of some more words"}`)
+	computed, _ := rule.SketchOf(document)
+	members, err := Members(document)
+	if err != nil || computed == nil {
+		t.Fatal(err, computed)
+	}
+	seen := Seen{Index: "news", Key: "x", Stored: []byte(computed.Text), Members: members, Document: func(*Rule) []byte { return document }}
+	if n := testing.AllocsPerRun(5, func() {
+		j := NewJudge(Rules{rule}, Controls{})
+		j.Doubting = true
+		for range 100 {
+			j.Hit(seen)
+		}
+		if j.Sketches().Stored != 100 {
+			t.Error("a sound sketch is doubted")
+		}
+	}); n > 225 {
+		t.Errorf("%v allocations for 100 hits", n)
+	}
+}
+
 func TestTraitsOfSeveralRules(t *testing.T) {
 	sketcher, err := sketch.New(sketch.DefaultScheme())
 	if err != nil {

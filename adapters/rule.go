@@ -193,12 +193,13 @@ func (r *Rule) comparable(s *sketch.Sketch) bool {
 // Fits reports whether a sketch that Decode returned is of the text of a whole document's JSON, without making another.
 func (r *Rule) Fits(s *sketch.Sketch, document []byte) bool {
 	members, _, err := r.members(document)
-	return err == nil && r.fits(s, members)
+	var found texts
+	return err == nil && r.fits(&found, s, members)
 }
 
-// fits is Fits of a document of which these members lead to the rule's fields.
-func (r *Rule) fits(s *sketch.Sketch, members []Member) bool {
-	found := r.find(members)
+// fits is Fits of a document of which these members lead to the rule's fields. It finds the texts in room that is at hand.
+func (r *Rule) fits(found *texts, s *sketch.Sketch, members []Member) bool {
+	r.findIn(found, members)
 	return !found.odd && r.Sketcher.Fingerprint(found.list...) == s.Fingerprint
 }
 

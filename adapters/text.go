@@ -13,18 +13,24 @@ import (
 
 // Text returns the decoded string, and false if value is no JSON string. A character that is written in more bytes of UTF-8 than it needs
 // reads as that character, as Elasticsearch and OpenSearch have it: a name of ours may be spelled so.
-func Text(value []byte) (string, bool) {
+func Text(value []byte) (string, bool) { return decoded(value, false) }
+
+// decoded is Text of a value that may be known to be valid UTF-8.
+func decoded(value []byte, valid bool) (string, bool) {
 	if len(value) < 2 || value[0] != '"' {
 		return "", false
 	}
-	if overlong(value) {
+	if !valid && overlong(value) {
 		value = shortened(value)
 	}
 	inner := value[1 : len(value)-1]
 	if bytes.IndexByte(inner, '\\') < 0 {
 		return string(inner), true
 	}
-	if s, ok := unescaped(inner); ok {
+	if !valid {
+		valid = utf8.Valid(inner)
+	}
+	if s, ok := unescaped(inner, valid); ok {
 		return s, true
 	}
 	var s string
@@ -44,9 +50,9 @@ func TextBytes(value []byte) ([]byte, bool) {
 }
 
 // unescaped returns what stands between the quotes of a JSON string, decoded as encoding/json does, in a fifth of its time. It returns
-// false for what is odd: not UTF-8, or nothing that may stand there.
-func unescaped(inner []byte) (string, bool) {
-	if !utf8.Valid(inner) {
+// false for what is odd: not valid UTF-8, or nothing that may stand there.
+func unescaped(inner []byte, valid bool) (string, bool) {
+	if !valid {
 		return "", false
 	}
 	var b strings.Builder
