@@ -111,31 +111,20 @@ func TestStoredSketchesNeedLittleRoomOfTheirOwn(t *testing.T) {
 	}
 }
 
-// A look at a text of two fields takes no more memory than the two decoded.
-func TestALookAtTheTextAllocatesLittle(t *testing.T) {
-	sketcher, err := sketch.New(sketch.DefaultScheme())
+// To find the texts of two fields takes no more memory than the two decoded, in room that was used before.
+func TestTextsAreFoundInRoomAtHand(t *testing.T) {
+	rule := &Rule{Fields: []string{"title", "body"}}
+	members, err := Members([]byte(`{"title":"one \"title\" of it","body":"a body\n of some more words"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	rule := &Rule{Match: "*", Fields: []string{"title", "body"}, Profile: rerank.Profile{Threshold: 0.5}, Window: 10, Sketcher: sketcher}
-	document := []byte(`{"title":"one \"title\" of it","body":"a body\n of some more words"}`)
-	computed, _ := rule.SketchOf(document)
-	members, err := Members(document)
-	if err != nil || computed == nil {
-		t.Fatal(err, computed)
+	var found texts
+	if n := testing.AllocsPerRun(50, func() { rule.findIn(&found, members) }); n > 2 {
+		t.Errorf("%v allocations", n)
 	}
-	seen := Seen{Index: "news", Key: "x", Stored: []byte(computed.Text), Members: members, Document: func(*Rule) []byte { return document }}
-	if n := testing.AllocsPerRun(5, func() {
-		j := NewJudge(Rules{rule}, Controls{})
-		j.Doubting = true
-		for range 100 {
-			j.Hit(seen)
-		}
-		if j.Sketches().Stored != 100 {
-			t.Error("a sound sketch is doubted")
-		}
-	}); n > 225 {
-		t.Errorf("%v allocations for 100 hits", n)
+	want := texts{list: []string{"one \"title\" of it", "a body\n of some more words"}}
+	if diff := cmp.Diff(want.list, found.list); diff != "" || found.odd {
+		t.Error(diff)
 	}
 }
 
