@@ -37,8 +37,9 @@ engines:
 	bash internal/engines/prepare.sh
 
 # What starts engines goes in three lanes side by side, each with engines of its own: the tests of the built program in two halves, and all
-# else. They mostly wait, so that the cores are busy and no more.
-HALF = ^Test[A-E]
+# else. They mostly wait, so that the cores are busy and no more. sketch takes minutes for its statistics in full: check has their short
+# form, soak the long one.
+HALF = ^Test[A-L]
 ON_ENGINES = elastic|typesense|cmd/sidecar|e2e|engines|proxy|conformance
 e2e: lane-1 lane-2 lane-3
 lane-1:
@@ -47,13 +48,14 @@ lane-1:
 lane-2:
 	NEARDUP_ENGINES=required $(GO) test -count=1 -timeout 30m -skip '$(HALF)' ./internal/e2e
 lane-3:
-	NEARDUP_ENGINES=required $(GO) test -count=1 -timeout 15m $$($(GO) list ./... | grep -vE '/(packages|$(ON_ENGINES))$$')
+	NEARDUP_ENGINES=required $(GO) test -count=1 -timeout 15m $$($(GO) list ./... | grep -vE '/(packages|sketch|$(ON_ENGINES))$$')
 	NEARDUP_ENGINES=required $(GO) test -count=1 -timeout 30m -p 1 $$($(GO) list ./... | grep -E '/(elastic|typesense|cmd/sidecar|proxy|conformance)$$')
 	cd bench && NEARDUP_ENGINES=required $(GO) test -count=1 -timeout 15m ./e2e
 
 # The long forms of tests: a bulk of a gigabyte in each form, minutes of concurrent writes and backfills, searches at random, the search
-# contract over thousands of pages, jobs over a million documents, clusters on Flink. About two hours.
+# contract over thousands of pages, jobs over a million documents, clusters on Flink, the statistics of sketches. About two hours.
 soak:
+	$(GO) test -count=1 -timeout 30m ./sketch
 	NEARDUP_ENGINES=required NEARDUP_SOAK=1 $(GO) test -count=1 -timeout 240m -p 1 -v \
 	  -run 'InFlatMemory|RefusedImport|ConcurrentWrites|WritesAtRandom|BesideBackfill|AliasMoves|TestRealSearches|RandomSchedules|ScanOutlasts|TestContract|TestCursor|TestRealPages|TestDuplicatesOfScribblers|TestReindex|TestFlinkClusters|Million|SoakMixed|MemoryUnderLoad|TestFailures|TestNoWriteTwice|TestTLSElasticsearch|TestAttack|TestSigned|TestRealLate' \
 	  ./internal/e2e ./adapters/elastic ./adapters/typesense ./jobs/cluster

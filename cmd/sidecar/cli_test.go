@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -67,7 +68,10 @@ func shell(t testing.TB, mode, folder, script string) *exec.Cmd {
 	}
 	bin := t.TempDir()
 	text := fmt.Sprintf("#!/bin/sh\n%s=%s exec '%s' \"$@\"\n", asSidecar, mode, own)
-	if err := os.WriteFile(filepath.Join(bin, "sidecar"), []byte(text), 0o700); err != nil {
+	syscall.ForkLock.RLock() // a process that another test starts must not hold the file open for writing: it could not be run
+	err = os.WriteFile(filepath.Join(bin, "sidecar"), []byte(text), 0o700)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), "bash", "-e", "-o", "pipefail", "-c", script)
