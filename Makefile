@@ -4,7 +4,7 @@ GO ?= go
 VERSION ?= $(shell git describe --tags --dirty 2>/dev/null)
 REVISION ?= $(shell git rev-parse HEAD 2>/dev/null)
 
-.PHONY: demo test check packages engines e2e lane-1 lane-2 lane-3 first-minute soak chaos fuzz vuln bench bench-parts bench-e2e bench-jobs quality release-check build man clean
+.PHONY: demo test check packages engines e2e lane-1 lane-2 lane-3 lane-4 first-minute soak chaos fuzz vuln bench bench-parts bench-e2e bench-jobs quality release-check build man clean
 
 # See it work: an embedded engine, a small corpus, one search without and with; nothing is installed.
 demo:
@@ -13,7 +13,7 @@ demo:
 # Everything: formatting, vet, static analysis, unit, property and contract tests with the race detector, then the built program
 # in front of real Elasticsearch, OpenSearch and Typesense servers, which are fetched once and stopped again.
 test: check packages engines
-	+$(MAKE) --no-print-directory -k -j 3 e2e
+	+$(MAKE) --no-print-directory -k -j 4 e2e
 
 check:
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt -w $$unformatted"; exit 1; fi
@@ -36,20 +36,21 @@ release-check:
 engines:
 	bash internal/engines/prepare.sh
 
-# What starts engines goes in three lanes side by side, each with engines of its own: the tests of the built program in two halves, and all
-# else. They mostly wait, so that the cores are busy and no more. sketch takes minutes for its statistics in full: check has their short
-# form, soak the long one.
+# What starts engines goes in four lanes side by side, each with engines of its own: the tests of the built program in two halves, the other
+# packages, and what mostly waits. sketch takes minutes for its statistics in full: check has their short form, soak the long one.
 HALF = ^Test[A-L]
-ON_ENGINES = elastic|typesense|cmd/sidecar|e2e|engines|proxy|conformance
-e2e: lane-1 lane-2 lane-3
+ON_ENGINES = elastic|typesense|cmd/sidecar|proxy
+e2e: lane-1 lane-2 lane-3 lane-4
 lane-1:
 	NEARDUP_ENGINES=required $(GO) test -count=1 -timeout 30m -run '$(HALF)' ./internal/e2e
 	NEARDUP_ENGINES=required $(GO) test -count=1 -timeout 15m ./internal/engines
 lane-2:
 	NEARDUP_ENGINES=required $(GO) test -count=1 -timeout 30m -skip '$(HALF)' ./internal/e2e
 lane-3:
-	NEARDUP_ENGINES=required $(GO) test -count=1 -timeout 15m $$($(GO) list ./... | grep -vE '/(packages|sketch|$(ON_ENGINES))$$')
-	NEARDUP_ENGINES=required $(GO) test -count=1 -timeout 30m -p 1 $$($(GO) list ./... | grep -E '/(elastic|typesense|cmd/sidecar|proxy|conformance)$$')
+	NEARDUP_ENGINES=required $(GO) test -count=1 -timeout 15m $$($(GO) list ./... | grep -vE '/(packages|conformance|e2e|engines|sketch|$(ON_ENGINES))$$')
+	NEARDUP_ENGINES=required $(GO) test -count=1 -timeout 30m -p 1 $$($(GO) list ./... | grep -E '/($(ON_ENGINES))$$')
+lane-4:
+	NEARDUP_ENGINES=required $(GO) test -count=1 -timeout 25m ./internal/conformance
 	cd bench && NEARDUP_ENGINES=required $(GO) test -count=1 -timeout 15m ./e2e
 
 # The long forms of tests: a bulk of a gigabyte in each form, minutes of concurrent writes and backfills, searches at random, the search
