@@ -4,7 +4,7 @@ GO ?= go
 VERSION ?= $(shell git describe --tags --dirty 2>/dev/null)
 REVISION ?= $(shell git rev-parse HEAD 2>/dev/null)
 
-.PHONY: demo test check packages engines e2e lane-1 lane-2 lane-3 lane-4 first-minute soak chaos fuzz vuln bench bench-parts bench-e2e bench-jobs quality release-check build man clean
+.PHONY: demo test check packages engines e2e lane-1 lane-2 lane-3 lane-4 lane-5 first-minute soak chaos fuzz vuln bench bench-parts bench-e2e bench-jobs quality release-check build man clean
 
 # See it work: an embedded engine, a small corpus, one search without and with; nothing is installed.
 demo:
@@ -13,7 +13,7 @@ demo:
 # Everything: formatting, vet, static analysis, unit, property and contract tests with the race detector, then the built program
 # in front of real Elasticsearch, OpenSearch and Typesense servers, which are fetched once and stopped again.
 test: check packages engines
-	+$(MAKE) --no-print-directory -k -j 4 e2e
+	+$(MAKE) --no-print-directory -k -j 3 e2e
 
 check:
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt -w $$unformatted"; exit 1; fi
@@ -36,11 +36,11 @@ release-check:
 engines:
 	bash internal/engines/prepare.sh
 
-# What starts engines goes in four lanes side by side, each with engines of its own: the tests of the built program in two halves, the other
-# packages, and what mostly waits. sketch takes minutes for its statistics in full: check has their short form, soak the long one.
+# What starts engines goes in lanes, three of them side by side, each with engines of its own: the tests of the built program in two halves, the
+# other packages, and then what mostly waits. More at a time only get into each other's way. sketch takes minutes for its statistics in full: check has their short form, soak the long one.
 HALF = ^Test[A-L]
 ON_ENGINES = elastic|typesense|cmd/sidecar|proxy
-e2e: lane-1 lane-2 lane-3 lane-4
+e2e: lane-1 lane-2 lane-3 lane-4 lane-5
 lane-1:
 	NEARDUP_ENGINES=required $(GO) test -count=1 -timeout 30m -run '$(HALF)' ./internal/e2e
 	NEARDUP_ENGINES=required $(GO) test -count=1 -timeout 15m ./internal/engines
@@ -51,6 +51,7 @@ lane-3:
 	NEARDUP_ENGINES=required $(GO) test -count=1 -timeout 30m -p 1 $$($(GO) list ./... | grep -E '/($(ON_ENGINES))$$')
 lane-4:
 	NEARDUP_ENGINES=required $(GO) test -count=1 -timeout 25m ./internal/conformance
+lane-5:
 	cd bench && NEARDUP_ENGINES=required $(GO) test -count=1 -timeout 15m ./e2e
 
 # The long forms of tests: a bulk of a gigabyte in each form, minutes of concurrent writes and backfills, searches at random, the search
