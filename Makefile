@@ -36,8 +36,9 @@ release-check:
 engines:
 	bash internal/engines/prepare.sh
 
-# What starts engines goes in lanes, three of them side by side, each with engines of its own: the tests of the built program in two halves, the
-# other packages, and then what mostly waits. More at a time only get into each other's way. sketch takes minutes for its statistics in full: check has their short form, soak the long one.
+# What starts engines goes in lanes, three of them side by side, each with engines of its own: the tests of the built program in two halves,
+# the other packages, and then what mostly waits. More at a time only get into each other's way. sketch takes minutes for its statistics in
+# full: check has their short form, soak the long one.
 HALF = ^Test[A-L]
 ON_ENGINES = elastic|typesense|cmd/sidecar|proxy
 e2e: lane-1 lane-2 lane-3 lane-4 lane-5

@@ -27,11 +27,10 @@ func decoded(value []byte, valid bool) (string, bool) {
 	if bytes.IndexByte(inner, '\\') < 0 {
 		return string(inner), true
 	}
-	if !valid {
-		valid = utf8.Valid(inner)
-	}
-	if s, ok := unescaped(inner, valid); ok {
-		return s, true
+	if valid || utf8.Valid(inner) {
+		if s, ok := unescaped(inner); ok {
+			return s, true
+		}
 	}
 	var s string
 	if json.Unmarshal(value, &s) != nil {
@@ -49,12 +48,9 @@ func TextBytes(value []byte) ([]byte, bool) {
 	return []byte(text), ok
 }
 
-// unescaped returns what stands between the quotes of a JSON string, decoded as encoding/json does, in a fifth of its time. It returns
-// false for what is odd: not valid UTF-8, or nothing that may stand there.
-func unescaped(inner []byte, valid bool) (string, bool) {
-	if !valid {
-		return "", false
-	}
+// unescaped returns what stands between the quotes of a JSON string of valid UTF-8, decoded as encoding/json does, in a fifth of its time.
+// It returns false for what may not stand there.
+func unescaped(inner []byte) (string, bool) {
 	var b strings.Builder
 	b.Grow(len(inner)) // no escape stands for more bytes than it has
 	for {

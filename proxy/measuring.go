@@ -45,11 +45,6 @@ func (a *arriving) begun(resp *http.Response) bool {
 	if a.conn == nil || resp.ContentLength < looseHead {
 		return false
 	}
-	head := len(resp.Proto) + len(resp.Status) + len(" \r\n\r\n")
-	for key, values := range resp.Header {
-		for _, value := range values {
-			head += len(key) + len(value) + len(": \r\n")
-		}
-	}
+	head := len(resp.Proto) + len(resp.Status) + len(" \r\n\r\n") + lines(resp.Header)
 	return a.conn.read.Load()-a.from > int64(head+looseHead)
 }

@@ -77,13 +77,7 @@ func TestWalkBytesCoverItsMemory(t *testing.T) {
 		},
 	} {
 		for _, others := range []int{0, 1, 3, 9} {
-			heap := func() int {
-				var m runtime.MemStats
-				runtime.GC()
-				runtime.ReadMemStats(&m)
-				return int(m.HeapAlloc)
-			}
-			walk, before := new(Walk), heap()
+			walk, before := new(Walk), live()
 			for range 5000 {
 				h := Hit{ID: text(30), Sketch: distinct(r), Profile: &Profile{Threshold: 1}, Traits: traits()}
 				for i := range others {
@@ -95,7 +89,7 @@ func TestWalkBytesCoverItsMemory(t *testing.T) {
 				walk.leaders = append(walk.leaders, walked{hit: &h, shown: 1})
 			}
 			walk = walk.Clone()
-			took, counted := heap()-before, walk.Bytes()
+			took, counted := live()-before, walk.Bytes()
 			if took > counted {
 				t.Errorf("%s, %d others: takes %d bytes of %d counted", name, others, took, counted)
 			}

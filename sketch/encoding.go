@@ -89,7 +89,7 @@ var strict = base64.StdEncoding.Strict()
 // UnmarshalText reads a stored form; it implements [encoding.TextUnmarshaler]. On an error s is left unchanged. What it accepts,
 // MarshalText gives back byte for byte.
 func (s *Sketch) UnmarshalText(text []byte) error {
-	_, err := s.UnmarshalTextIn(make([]byte, 0, base64.StdEncoding.DecodedLen(len(text))), text)
+	_, err := s.UnmarshalTextIn(nil, text)
 	return err
 }
 

@@ -2,14 +2,12 @@ package e2e
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -39,19 +37,15 @@ func TestBackfill(t *testing.T) {
 		}
 
 		file := config(t, e, setup{match: "fill-*"})
-		killHalfway(t, file)
-		half := sketched(t, direct, index)
-		if half == 0 || half == len(list) {
-			t.Fatalf("%d of %d documents have a sketch: the kill was not halfway", half, len(list))
-		}
+		lacking := killHalfway(t, direct, index, len(list), "--config", file, "--requests-per-second", "60")
 		o.checkPages(t, computing, index, "") // half done, the pages are the same
 
 		out, code := sidecar(t, "reindex", "--config", file)
 		if code != 0 {
 			t.Fatalf("reindex ended with %d: %s", code, out)
 		}
-		if written := number(t, out, "written"); written != len(list)-half {
-			t.Errorf("the second run wrote %d documents, %d lacked a sketch: %s", written, len(list)-half, out)
+		if written := number(t, out, "written"); written != lacking {
+			t.Errorf("the second run wrote %d documents, %d lacked a sketch: %s", written, lacking, out)
 		}
 		after := stored(t, direct, index)
 		if len(after) != len(list) {
@@ -74,24 +68,6 @@ func TestBackfill(t *testing.T) {
 			t.Errorf("a further run wrote documents: %s", diff)
 		}
 	})
-}
-
-// killHalfway starts a slow reindex and ends it without warning.
-func killHalfway(t *testing.T, file string) {
-	t.Helper()
-	cmd := command(t, context.Background(), "reindex", "--config", file, "--requests-per-second", "60")
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	time.Sleep(2500 * time.Millisecond)
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Wait(); err == nil {
-		t.Fatalf("reindex ended by itself: %s", out.Bytes())
-	}
 }
 
 func number(t *testing.T, out, word string) int {
@@ -161,23 +137,6 @@ func versions(all map[string]hit) map[string]string {
 		out[id] = h.version
 	}
 	return out
-}
-
-// sketched returns how many documents have a sketch, once that has come to rest: what a killed process had sent may still be at work.
-func sketched(t *testing.T, direct api, index string) int {
-	t.Helper()
-	for last := -1; ; time.Sleep(time.Second) {
-		n := 0
-		for _, h := range stored(t, direct, index) {
-			if bytes.Contains(h.source, []byte(adapters.SketchField)) {
-				n++
-			}
-		}
-		if n == last {
-			return n
-		}
-		last = n
-	}
 }
 
 // TestSetup prepares indices that are there already, and says what it did.

@@ -103,19 +103,7 @@ func TestReindexResumes(t *testing.T) {
 		direct := api{e, e.URL}
 		jobIndex(t, direct, index, documents)
 		file := config(t, e, setup{match: index})
-		cmd := command(t, context.Background(), "reindex", "--config", file, "--requests-per-second", "200", "--slices", "3")
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(1800 * time.Millisecond)
-		_ = cmd.Process.Kill()
-		if err := cmd.Wait(); err == nil {
-			t.Fatal("reindex ended by itself")
-		}
-		left, _ := settled(t, direct, index)
-		if left == 0 || left == documents {
-			t.Fatalf("%d of %d documents lack a sketch: the kill was not halfway", left, documents)
-		}
+		left := killHalfway(t, direct, index, documents, "--config", file, "--requests-per-second", "200", "--slices", "3")
 		got, complaint, code := reindex(t, "--config", file, "--resume")
 		if code != 0 || got.Written != left || !got.Resumed || got.Changed+got.Refused != 0 || got.NoCheckpoint != "" {
 			t.Errorf("%d were left, resumed with %d: %+v %s", left, code, got, complaint)
@@ -137,6 +125,31 @@ func TestReindexResumes(t *testing.T) {
 			t.Errorf("begun anew: %d %+v", code, got)
 		}
 	})
+}
+
+// killHalfway starts a slow reindex, ends it without warning when it has stored a third of the sketches, and returns how many
+// documents still lack theirs.
+func killHalfway(t *testing.T, direct api, index string, documents int, args ...string) (lacking int) {
+	t.Helper()
+	cmd := command(t, context.Background(), append([]string{"reindex"}, args...)...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if lacking, _ = unfit(t, direct, index); lacking <= documents*2/3 {
+			break
+		}
+	}
+	_ = cmd.Process.Kill()
+	if err := cmd.Wait(); err == nil {
+		t.Fatalf("reindex ended by itself: %s", out.Bytes())
+	}
+	if lacking, _ = settled(t, direct, index); lacking == 0 || lacking == documents {
+		t.Fatalf("%d of %d documents lack a sketch: the kill was not halfway: %s", lacking, documents, out.Bytes())
+	}
+	return lacking
 }
 
 // settled is unfit when what a killed process had sent has come to rest.
