@@ -248,7 +248,7 @@ func serveNodes(t testing.TB, nodes []string, change func(*proxy.Engine)) front 
 	server.Config.DisableGeneralOptionsHandler = true
 	server.Start()
 	t.Cleanup(server.Close)
-	if transport, ok := f.Transport.(*http.Transport); ok {
+	if transport, ok := f.Transport.(interface{ CloseIdleConnections() }); ok {
 		t.Cleanup(transport.CloseIdleConnections)
 	}
 	f.url = server.URL

@@ -41,10 +41,10 @@ func (h *Handler) send(w http.ResponseWriter, r *http.Request, change func(*http
 	}
 	defer resp.Body.Close()
 	dropHops(resp.Header)
+	begun := begun(resp.Body)
 	if change != nil {
 		change(resp)
 	}
-	begun := s.arriving.begun(resp)
 	announce(w.Header(), resp)
 	w.WriteHeader(resp.StatusCode)
 	if err := pour(w, resp, begun); err != nil {
@@ -59,10 +59,9 @@ func (h *Handler) send(w http.ResponseWriter, r *http.Request, change func(*http
 
 // sent is a request of a client on its way to the engine.
 type sent struct {
-	w        http.ResponseWriter
-	trace    httptrace.ClientTrace
-	body     lent
-	arriving arriving
+	w     http.ResponseWriter
+	trace httptrace.ClientTrace
+	body  lent
 
 	mu   sync.Mutex
 	done bool // there is a reply: what comes before one is too late
@@ -70,7 +69,7 @@ type sent struct {
 
 // request returns the request as it goes on, which is the engine's to change.
 func (s *sent) request(r *http.Request) *http.Request {
-	s.trace.GotConn, s.trace.Got1xxResponse = s.connected, s.early
+	s.trace.Got1xxResponse = s.early
 	out := r.WithContext(httptrace.WithClientTrace(r.Context(), &s.trace))
 	out.Close = false
 	out.Header = onwards(r.Header)
@@ -82,13 +81,6 @@ func (s *sent) request(r *http.Request) *http.Request {
 	return out
 }
 
-// connected takes the connection that the request goes out on.
-func (s *sent) connected(info httptrace.GotConnInfo) {
-	if s.arriving.conn, _ = info.Conn.(*measuredConn); s.arriving.conn != nil {
-		s.arriving.from = s.arriving.conn.read.Load()
-	}
-}
-
 // early passes a 1xx reply on.
 func (s *sent) early(status int, header textproto.MIMEHeader) error {
 	s.mu.Lock()
@@ -96,7 +88,6 @@ func (s *sent) early(status int, header textproto.MIMEHeader) error {
 	if s.done {
 		return nil
 	}
-	s.arriving.conn = nil // what has arrived is not the reply alone
 	to := s.w.Header()
 	kept := maps.Clone(to)
 	clear(to)

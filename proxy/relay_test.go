@@ -29,7 +29,7 @@ func standard(t *testing.T, engine string) (addr string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	transport := proxy.NewTransport()
+	transport := proxy.NewTransport().Transport
 	t.Cleanup(transport.CloseIdleConnections)
 	pass := &httputil.ReverseProxy{
 		Transport: transport, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"io"
 	"net"
-	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -15,7 +14,7 @@ import (
 )
 
 // overTLS is a transport that dials by TLS in a way of its own, and how often it did.
-func overTLS(authority *engines.Authority) (transport *http.Transport, dialled *atomic.Int64) {
+func overTLS(authority *engines.Authority) (transport *proxy.Transport, dialled *atomic.Int64) {
 	dialled = new(atomic.Int64)
 	transport = proxy.NewTransport()
 	transport.DialTLSContext = func(ctx context.Context, network, addr string) (net.Conn, error) {

@@ -9,7 +9,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -24,7 +23,7 @@ import (
 const pemAge = 10 * time.Second
 
 // transport returns what carries requests to the engine, and what it is shown and trusted by: nil where no file is named.
-func (e *EngineConfig) transport(log *slog.Logger) (*http.Transport, *certificates, error) {
+func (e *EngineConfig) transport(log *slog.Logger) (*proxy.Transport, *certificates, error) {
 	log = log.With("engine", e.Name)
 	c, err := newCertificates(e.TLS.files(), log)
 	if err != nil {
@@ -181,7 +180,7 @@ func mentions(err error, words ...string) bool {
 // engineConn is a connection to an engine by TLS. In TLS 1.3 an engine that does not take our certificate says so only where its
 // first reply would stand, and a request that is being written then only finds the connection closed: it is told what was read.
 type engineConn struct {
-	net.Conn
+	*tls.Conn
 	dialer *engineDialer
 	ended  chan struct{} // closed when reading failed
 	end    sync.Once

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/proxy"
 )
 
 // behindTLS is an engine that answers "ok" by TLS.
@@ -39,10 +40,10 @@ func pairOf(t *testing.T, a *engines.Authority, c engines.Certificate) tls.Certi
 }
 
 // ask sends one request on a connection of its own.
-func ask(transport *http.Transport, url string) (string, error) { return askOn(transport, url, true) }
+func ask(transport http.RoundTripper, url string) (string, error) { return askOn(transport, url, true) }
 
 // askOn sends one request, on a connection that another one left open if there is one.
-func askOn(transport *http.Transport, url string, last bool) (string, error) {
+func askOn(transport http.RoundTripper, url string, last bool) (string, error) {
 	request, err := http.NewRequest(http.MethodGet, url, nil)
 	if err != nil {
 		return "", err
@@ -159,7 +160,7 @@ func TestEngineByTLS(t *testing.T) {
 }
 
 // shortened has a transport's handshakes end sooner.
-type shortened struct{ transport *http.Transport }
+type shortened struct{ transport *proxy.Transport }
 
 func (s *shortened) handshakes(t *testing.T, e *EngineConfig, limit time.Duration) {
 	t.Helper()

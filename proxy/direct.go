@@ -1,0 +1,309 @@
+package proxy
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
+	"sync"
+	"time"
+)
+
+// Transport carries requests to an engine. A short one is written, and its reply read, by the goroutine that asks; an [http.Transport] has
+// two of its own for each connection, and each time that one hands something to another a thread may have to be woken. All that is not
+// short is the http.Transport's, and so is how connections are made.
+type Transport struct {
+	*http.Transport
+	idle idle
+}
+
+// shortBody is how long the body of a short request may be, in bytes: no longer than an http.Transport, too, would wait for all of it
+// before the engine sees the first byte.
+const shortBody = 4 << 10
+
+// short reports whether a request is one: nothing but its bytes and the reply's will go over the connection.
+func (t *Transport) short(r *http.Request) bool {
+	switch r.URL.Scheme {
+	case "http":
+	case "https":
+		if t.DialTLSContext == nil {
+			return false
+		}
+	default:
+		return false
+	}
+	for _, key := range []string{"Connection", "Expect", "Upgrade"} {
+		if _, ok := r.Header[key]; ok {
+			return false
+		}
+	}
+	bodiless := r.Body == nil || r.Body == http.NoBody
+	return tellsClosed && t.ResponseHeaderTimeout == 0 && !r.Close && len(r.TransferEncoding) == 0 && len(r.Trailer) == 0 &&
+		(bodiless || r.ContentLength > 0 && r.ContentLength <= shortBody)
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !t.short(r) {
+		return t.Transport.RoundTrip(r)
+	}
+	request := requests.Get().(*bytes.Buffer)
+	defer requests.Put(request)
+	request.Reset()
+	if err := write(request, r); err != nil {
+		return nil, err
+	}
+	for anew := false; ; anew = true {
+		c, err := t.connection(r, anew)
+		if err != nil {
+			return nil, err
+		}
+		resp, err := c.exchange(r, request.Bytes())
+		if err == nil || !c.again(r) {
+			return resp, err
+		}
+	}
+}
+
+// requests are buffers for short requests.
+var requests = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// write writes a request to a buffer. An error is that of its body.
+func write(to *bytes.Buffer, r *http.Request) error {
+	if r.Body == nil || r.Body == http.NoBody {
+		return r.Write(to)
+	}
+	body, out := &failed{ReadCloser: r.Body}, *r
+	out.Body = body
+	if err := out.Write(to); body.err == nil {
+		return err
+	}
+	return body.err
+}
+
+// failed is a body that remembers its error: net/http hides it from [errors.Is].
+type failed struct {
+	io.ReadCloser
+	err error // nil for none but the end
+}
+
+// Read implements io.Reader.
+func (f *failed) Read(p []byte) (int, error) {
+	n, err := f.ReadCloser.Read(p)
+	if err != io.EOF {
+		f.err = err
+	}
+	return n, err
+}
+
+// CloseIdleConnections closes the connections that no request is using.
+func (t *Transport) CloseIdleConnections() {
+	t.Transport.CloseIdleConnections()
+	t.idle.close()
+}
+
+// connection returns a connection to the host of a request: one that was used before and is still open, unless it is to be made anew.
+func (t *Transport) connection(r *http.Request, anew bool) (*direct, error) {
+	host := r.URL.Scheme + "://" + r.URL.Host
+	for !anew {
+		c := t.idle.get(host)
+		if c == nil {
+			break
+		}
+		if c.open() {
+			c.used = true
+			return c, nil
+		}
+		c.cut()
+	}
+	connect, port := t.DialContext, "80"
+	if r.URL.Scheme == "https" {
+		connect, port = t.DialTLSContext, "443"
+	}
+	address := r.URL.Host
+	if r.URL.Port() == "" {
+		address = net.JoinHostPort(r.URL.Hostname(), port)
+	}
+	conn, err := connect(r.Context(), "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	c := &direct{Conn: conn, of: t, host: host}
+	c.buffered = bufio.NewReader(c)
+	return c, nil
+}
+
+// direct is a connection to an engine for one request after the other.
+type direct struct {
+	net.Conn
+	of       *Transport
+	host     string
+	buffered *bufio.Reader
+
+	since   time.Duration // the end of its last exchange, as clock tells it
+	used    bool          // it has had an earlier request
+	wrote   bool          // something of the request
+	arrived bool          // something of the reply
+	left    int64         // how much may still be read
+	quiet   func() bool
+}
+
+// longestHead is how long the heads of a reply may be in all, in bytes: as long as for an http.Transport.
+const longestHead = 10 << 20
+
+var errLongHead = errors.New("the head of the reply is too long")
+
+// Read implements io.Reader.
+func (c *direct) Read(p []byte) (int, error) {
+	if c.left <= 0 {
+		return 0, errLongHead
+	}
+	n, err := c.Conn.Read(p)
+	c.left -= int64(n)
+	c.arrived = c.arrived || n > 0
+	return n, err
+}
+
+// cut ends the connection, and with it what waits for it.
+func (c *direct) cut() { _ = c.Close() }
+
+// open reports whether the engine has neither closed the connection nor said anything unasked.
+func (c *direct) open() bool {
+	if c.quiet == nil {
+		conn := c.Conn
+		if t, ok := conn.(interface{ NetConn() net.Conn }); ok { // by TLS
+			conn = t.NetConn()
+		}
+		c.quiet = quiet(conn)
+	}
+	return c.quiet()
+}
+
+// exchange sends a request and returns the reply, whose body gives the connection back.
+func (c *direct) exchange(r *http.Request, request []byte) (*http.Response, error) {
+	ctx := r.Context()
+	c.wrote, c.arrived, c.left = false, false, longestHead
+	stop := context.AfterFunc(ctx, c.cut)
+	resp, err := c.ask(r, request)
+	if err != nil {
+		stop()
+		c.cut()
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return nil, err
+	}
+	c.left = math.MaxInt64
+	body := &coming{ReadCloser: resp.Body, ctx: ctx, conn: c, stop: stop, keeps: !resp.Close, begun: c.buffered.Buffered() > 0}
+	if resp.Body == http.NoBody {
+		body.end(io.EOF, body.keeps)
+		return resp, nil
+	}
+	resp.Body = body
+	return resp, nil
+}
+
+// ask sends a request and returns the reply to it, of which the body is still to come.
+func (c *direct) ask(r *http.Request, request []byte) (*http.Response, error) {
+	n, failed := c.Write(request)
+	c.wrote = n > 0
+	if failed != nil { // the engine has hung up, and may have said why
+		if _, err := c.buffered.Peek(1); err == io.EOF {
+			return nil, failed
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	trace := httptrace.ContextClientTrace(r.Context())
+	for {
+		resp, err := http.ReadResponse(c.buffered, r)
+		if err != nil {
+			return nil, err
+		}
+		if resp.StatusCode/100 != 1 || resp.StatusCode == http.StatusSwitchingProtocols {
+			resp.Close = resp.Close || failed != nil || resp.StatusCode < 200
+			return resp, nil
+		}
+		if trace != nil && trace.Got1xxResponse != nil {
+			if err := trace.Got1xxResponse(resp.StatusCode, textproto.MIMEHeader(resp.Header)); err != nil {
+				return nil, err
+			}
+			c.left = longestHead
+		}
+	}
+}
+
+// again reports whether a request that failed on the connection may be sent on another one: the engine had closed it before, and either
+// nothing was sent or it does no harm to send that twice.
+func (c *direct) again(r *http.Request) bool {
+	if !c.used || c.arrived || r.Context().Err() != nil {
+		return false
+	}
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
+		return true
+	}
+	return !c.wrote
+}
+
+// coming is the body of a reply on its connection.
+type coming struct {
+	io.ReadCloser
+	ctx   context.Context // of the request
+	conn  *direct
+	stop  func() bool // the connection is no longer cut with the request
+	keeps bool        // the engine keeps the connection open
+	begun bool        // some of it was there with the head
+	err   error       // of reading on, once it has ended
+}
+
+// Read implements io.Reader.
+func (b *coming) Read(p []byte) (int, error) {
+	if b.err != nil {
+		return 0, b.err
+	}
+	n, err := b.ReadCloser.Read(p)
+	switch {
+	case err == io.EOF:
+		b.end(io.EOF, b.keeps)
+	case err != nil:
+		if b.ctx.Err() != nil {
+			err = context.Cause(b.ctx)
+		}
+		b.end(err, false)
+	}
+	return n, err
+}
+
+// Close implements io.Closer. A connection with more of the reply to come is closed.
+func (b *coming) Close() error {
+	if b.err == nil {
+		b.end(http.ErrBodyReadAfterClose, false)
+	}
+	return nil
+}
+
+// end gives the connection back, for another request if it is good for one.
+func (b *coming) end(err error, good bool) {
+	b.err = err
+	if !b.stop() || !good || b.conn.buffered.Buffered() > 0 {
+		b.conn.cut()
+		return
+	}
+	b.conn.of.idle.put(b.conn)
+}
+
+// begun reports whether some of a reply's body was there with its head, as far as that can be told.
+func begun(body io.ReadCloser) bool {
+	if a, ok := body.(*answer); ok {
+		body = a.ReadCloser
+	}
+	b, ok := body.(*coming)
+	return ok && b.begun
+}
