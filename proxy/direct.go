@@ -44,7 +44,7 @@ func (t *Transport) short(r *http.Request) bool {
 		}
 	}
 	bodiless := r.Body == nil || r.Body == http.NoBody
-	return tellsClosed && t.ResponseHeaderTimeout == 0 && !r.Close && len(r.TransferEncoding) == 0 && len(r.Trailer) == 0 &&
+	return tellsClosed && t.ResponseHeaderTimeout == 0 && r.Method != http.MethodConnect && !r.Close && len(r.TransferEncoding) == 0 && len(r.Trailer) == 0 &&
 		(bodiless || r.ContentLength > 0 && r.ContentLength <= shortBody)
 }
 
@@ -60,6 +60,9 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	for anew := false; ; anew = true {
+		if r.Context().Err() != nil {
+			return nil, context.Cause(r.Context())
+		}
 		c, err := t.connection(r, anew)
 		if err != nil {
 			return nil, err
@@ -134,9 +137,7 @@ func (t *Transport) connection(r *http.Request, anew bool) (*direct, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &direct{Conn: conn, of: t, host: host}
-	c.buffered = bufio.NewReader(c)
-	return c, nil
+	return &direct{Conn: conn, of: t, host: host}, nil
 }
 
 // direct is a connection to an engine for one request after the other.
@@ -144,7 +145,7 @@ type direct struct {
 	net.Conn
 	of       *Transport
 	host     string
-	buffered *bufio.Reader
+	buffered *bufio.Reader // during an exchange
 
 	since   time.Duration // the end of its last exchange, as clock tells it
 	used    bool          // it has had an earlier request
@@ -189,10 +190,13 @@ func (c *direct) open() bool {
 func (c *direct) exchange(r *http.Request, request []byte) (*http.Response, error) {
 	ctx := r.Context()
 	c.wrote, c.arrived, c.left = false, false, longestHead
+	c.buffered = readers.Get().(*bufio.Reader)
+	c.buffered.Reset(c)
 	stop := context.AfterFunc(ctx, c.cut)
 	resp, err := c.ask(r, request)
 	if err != nil {
 		stop()
+		c.done()
 		c.cut()
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
@@ -207,6 +211,18 @@ func (c *direct) exchange(r *http.Request, request []byte) (*http.Response, erro
 	}
 	resp.Body = body
 	return resp, nil
+}
+
+// readers are what replies are read through. They have room for most whole: each piece of its own that goes on to the client wakes it.
+var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, pieceSize) }}
+
+// done ends an exchange. It reports whether nothing has come behind the reply.
+func (c *direct) done() bool {
+	nothing := c.buffered.Buffered() == 0
+	c.buffered.Reset(nil)
+	readers.Put(c.buffered)
+	c.buffered = nil
+	return nothing
 }
 
 // ask sends a request and returns the reply to it, of which the body is still to come.
@@ -260,11 +276,15 @@ type coming struct {
 	stop  func() bool // the connection is no longer cut with the request
 	keeps bool        // the engine keeps the connection open
 	begun bool        // some of it was there with the head
-	err   error       // of reading on, once it has ended
+
+	mu  sync.Mutex
+	err error // of reading on, once it has ended
 }
 
 // Read implements io.Reader.
 func (b *coming) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if b.err != nil {
 		return 0, b.err
 	}
@@ -283,6 +303,11 @@ func (b *coming) Read(p []byte) (int, error) {
 
 // Close implements io.Closer. A connection with more of the reply to come is closed.
 func (b *coming) Close() error {
+	if !b.mu.TryLock() { // someone waits for more: that ends first
+		b.conn.cut()
+		b.mu.Lock()
+	}
+	defer b.mu.Unlock()
 	if b.err == nil {
 		b.end(http.ErrBodyReadAfterClose, false)
 	}
@@ -292,7 +317,8 @@ func (b *coming) Close() error {
 // end gives the connection back, for another request if it is good for one.
 func (b *coming) end(err error, good bool) {
 	b.err = err
-	if !b.stop() || !good || b.conn.buffered.Buffered() > 0 {
+	nothing := b.conn.done()
+	if !b.stop() || !good || !nothing {
 		b.conn.cut()
 		return
 	}

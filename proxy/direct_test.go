@@ -264,7 +264,11 @@ func TestDirectConnectionsAreCut(t *testing.T) {
 	for _, c := range []struct {
 		name, reply string
 		close       bool // and not given up
-	}{{"before the reply", "", false}, {"in the reply", half, false}, {"closed early", half, true}} {
+		waits       bool // somebody waits for more of it meanwhile
+	}{
+		{"before the reply", "", false, false}, {"in the reply", half, false, false}, {"in the reply, while waiting", half, false, true},
+		{"closed early", half, true, false}, {"closed while waiting", half, true, true},
+	} {
 		t.Run(c.name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			s := speaking(t, func(conn net.Conn, _ int, _ *http.Request) bool {
@@ -279,14 +283,31 @@ func TestDirectConnectionsAreCut(t *testing.T) {
 				if _, err = io.ReadFull(resp.Body, make([]byte, 2)); err != nil {
 					t.Fatal(err)
 				}
+				end := cancel
 				if c.close {
-					_ = resp.Body.Close()
+					end = func() { _ = resp.Body.Close() }
+				}
+				waited := make(chan error, 1)
+				if c.waits {
+					go func() {
+						_, err := io.ReadAll(resp.Body)
+						waited <- err
+					}()
+					time.Sleep(10 * time.Millisecond)
 				} else {
-					cancel()
+					waited <- io.ErrUnexpectedEOF
+				}
+				end()
+				if <-waited == nil {
+					t.Error("half a reply counts as whole")
 				}
 				_, err = io.ReadAll(resp.Body)
 			}
-			if want := map[bool]error{true: http.ErrBodyReadAfterClose, false: context.Canceled}[c.close]; !errors.Is(err, want) {
+			want := map[bool]error{true: http.ErrBodyReadAfterClose, false: context.Canceled}[c.close]
+			if c.close && c.waits {
+				want = net.ErrClosed
+			}
+			if !errors.Is(err, want) {
 				t.Errorf("%v, want %v", err, want)
 			}
 			select {
