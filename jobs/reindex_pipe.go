@@ -157,13 +157,14 @@ func (r *run) send(
 	if err != nil {
 		return counts, nil, err
 	}
-	n := r.left.take(ticket.documents)
-	if err = h.held(ctx); n == 0 {
-		counts.Cut, err = true, errEnough
+	n := 0
+	if err = h.held(ctx); err == nil { // what is taken is sent, though others find nothing left and end the run
+		if n = r.left.take(ticket.documents); n == 0 {
+			counts.Cut, err = true, errEnough
+		}
 	}
 	if err != nil {
 		r.pace.leave(ticket.documents)
-		r.left.back(n)
 		return counts, nil, err
 	}
 	counts, busy, err := r.patch(ctx, patches[:n])
