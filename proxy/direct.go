@@ -11,31 +11,33 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
+	"net/url"
+	"slices"
+	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/net/http/httpguts"
 )
 
-// Transport carries requests to an engine. A short one is written, and its reply read, by the goroutine that asks; an [http.Transport] has
-// two of its own for each connection, and each time that one hands something to another a thread may have to be woken. All that is not
-// short is the http.Transport's, and so is how connections are made.
+// Transport carries requests to an engine; [NewTransport] makes one. A short one is written, and its reply read, by the goroutine that asks;
+// an [http.Transport] has two of its own for each connection, and each time that one hands something to another a thread may have to be
+// woken. All that is not short is the http.Transport's.
 type Transport struct {
 	*http.Transport
 	idle idle
 }
 
-// shortBody is how long the body of a short request may be, in bytes: no longer than an http.Transport, too, would wait for all of it
-// before the engine sees the first byte.
-const shortBody = 4 << 10
+// shortBody is how long the body of a short request may be, in bytes: a connection takes so much at once, whether or not the engine reads.
+const shortBody = 16 << 10
 
-// short reports whether a request is one: nothing but its bytes and the reply's will go over the connection.
+// short reports whether a request is one: nothing but its bytes, which are at hand, and the reply's will go over the connection. By TLS none
+// is: a reply that nobody asked for can wait there unseen.
 func (t *Transport) short(r *http.Request) bool {
-	switch r.URL.Scheme {
-	case "http":
-	case "https":
-		if t.DialTLSContext == nil {
-			return false
-		}
-	default:
+	if !tellsClosed || r.URL == nil || r.URL.Scheme != "http" || r.URL.Hostname() == "" || t.DialContext == nil || t.ResponseHeaderTimeout > 0 {
+		return false
+	}
+	if r.Method == http.MethodConnect || r.Close || len(r.TransferEncoding) > 0 || len(r.Trailer) > 0 || !sound(r) {
 		return false
 	}
 	for _, key := range []string{"Connection", "Expect", "Upgrade"} {
@@ -43,15 +45,31 @@ func (t *Transport) short(r *http.Request) bool {
 			return false
 		}
 	}
-	bodiless := r.Body == nil || r.Body == http.NoBody
-	return tellsClosed && t.ResponseHeaderTimeout == 0 && r.Method != http.MethodConnect && !r.Close && len(r.TransferEncoding) == 0 && len(r.Trailer) == 0 &&
-		(bodiless || r.ContentLength > 0 && r.ContentLength <= shortBody)
+	return bodiless(r) || r.GetBody != nil && r.ContentLength > 0 && r.ContentLength <= shortBody
+}
+
+func bodiless(r *http.Request) bool { return r.Body == nil || r.Body == http.NoBody }
+
+// sound reports whether a request can be written as it is. Of others an http.Transport says what is wrong.
+func sound(r *http.Request) bool {
+	if !httpguts.ValidHeaderFieldName(r.Method) || r.Header == nil {
+		return false
+	}
+	for key, values := range r.Header {
+		if !httpguts.ValidHeaderFieldName(key) || slices.ContainsFunc(values, func(v string) bool { return !httpguts.ValidHeaderFieldValue(v) }) {
+			return false
+		}
+	}
+	return !strings.ContainsFunc(r.URL.Host, func(c rune) bool { return c >= 0x80 })
 }
 
 // RoundTrip implements http.RoundTripper.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !t.short(r) {
 		return t.Transport.RoundTrip(r)
+	}
+	if r.Body != nil {
+		defer r.Body.Close() // it is not read: whoever sends the request to another node may still do so
 	}
 	request := requests.Get().(*bytes.Buffer)
 	defer requests.Put(request)
@@ -74,36 +92,22 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// requests are buffers for short requests.
-var requests = sync.Pool{New: func() any { return new(bytes.Buffer) }}
-
-// write writes a request to a buffer. An error is that of its body.
+// write writes a request to a buffer.
 func write(to *bytes.Buffer, r *http.Request) error {
-	if r.Body == nil || r.Body == http.NoBody {
+	if bodiless(r) {
 		return r.Write(to)
 	}
-	body, out := &failed{ReadCloser: r.Body}, *r
-	out.Body = body
-	if err := out.Write(to); body.err == nil {
+	body, err := r.GetBody()
+	if err != nil {
 		return err
 	}
-	return body.err
+	out := *r
+	out.Body = body
+	return out.Write(to)
 }
 
-// failed is a body that remembers its error: net/http hides it from [errors.Is].
-type failed struct {
-	io.ReadCloser
-	err error // nil for none but the end
-}
-
-// Read implements io.Reader.
-func (f *failed) Read(p []byte) (int, error) {
-	n, err := f.ReadCloser.Read(p)
-	if err != io.EOF {
-		f.err = err
-	}
-	return n, err
-}
+// requests are buffers for short requests.
+var requests = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // CloseIdleConnections closes the connections that no request is using.
 func (t *Transport) CloseIdleConnections() {
@@ -125,19 +129,36 @@ func (t *Transport) connection(r *http.Request, anew bool) (*direct, error) {
 		}
 		c.cut()
 	}
-	connect, port := t.DialContext, "80"
-	if r.URL.Scheme == "https" {
-		connect, port = t.DialTLSContext, "443"
+	return t.dial(r.Context(), host, r.URL)
+}
+
+// dial connects to a host. Who asks may give up before there is a connection: that is no fault of the host's, and another request gets it.
+func (t *Transport) dial(ctx context.Context, host string, u *url.URL) (*direct, error) {
+	type dialled struct {
+		*direct
+		err error
 	}
-	address := r.URL.Host
-	if r.URL.Port() == "" {
-		address = net.JoinHostPort(r.URL.Hostname(), port)
+	address, age, done := u.Host, t.idle.age(), make(chan dialled)
+	if u.Port() == "" {
+		address = net.JoinHostPort(u.Hostname(), "80")
 	}
-	conn, err := connect(r.Context(), "tcp", address)
-	if err != nil {
-		return nil, err
+	go func() {
+		conn, err := t.DialContext(context.WithoutCancel(ctx), "tcp", address)
+		d := dialled{&direct{Conn: conn, of: t, host: host, age: age}, err}
+		select {
+		case done <- d:
+		case <-ctx.Done():
+			if err == nil {
+				t.idle.put(d.direct)
+			}
+		}
+	}()
+	select {
+	case d := <-done:
+		return d.direct, d.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
-	return &direct{Conn: conn, of: t, host: host}, nil
 }
 
 // direct is a connection to an engine for one request after the other.
@@ -145,6 +166,7 @@ type direct struct {
 	net.Conn
 	of       *Transport
 	host     string
+	age      int           // of the Transport's, when it was made
 	buffered *bufio.Reader // during an exchange
 
 	since   time.Duration // the end of its last exchange, as clock tells it
@@ -177,11 +199,7 @@ func (c *direct) cut() { _ = c.Close() }
 // open reports whether the engine has neither closed the connection nor said anything unasked.
 func (c *direct) open() bool {
 	if c.quiet == nil {
-		conn := c.Conn
-		if t, ok := conn.(interface{ NetConn() net.Conn }); ok { // by TLS
-			conn = t.NetConn()
-		}
-		c.quiet = quiet(conn)
+		c.quiet = quiet(c.Conn)
 	}
 	return c.quiet()
 }
@@ -256,14 +274,14 @@ func (c *direct) ask(r *http.Request, request []byte) (*http.Response, error) {
 }
 
 // again reports whether a request that failed on the connection may be sent on another one: the engine had closed it before, and either
-// nothing was sent or it does no harm to send that twice.
+// nothing was sent or it does no harm to send that twice. (What a body says may do some: the next page of a scroll is asked for by GET too.)
 func (c *direct) again(r *http.Request) bool {
 	if !c.used || c.arrived || r.Context().Err() != nil {
 		return false
 	}
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
-		return true
+		return bodiless(r) || !c.wrote
 	}
 	return !c.wrote
 }
@@ -279,6 +297,9 @@ type coming struct {
 
 	mu  sync.Mutex
 	err error // of reading on, once it has ended
+
+	own  sync.Mutex
+	over bool // the connection is no longer this reply's
 }
 
 // Read implements io.Reader.
@@ -304,7 +325,11 @@ func (b *coming) Read(p []byte) (int, error) {
 // Close implements io.Closer. A connection with more of the reply to come is closed.
 func (b *coming) Close() error {
 	if !b.mu.TryLock() { // someone waits for more: that ends first
-		b.conn.cut()
+		b.own.Lock()
+		if !b.over {
+			b.conn.cut()
+		}
+		b.own.Unlock()
 		b.mu.Lock()
 	}
 	defer b.mu.Unlock()
@@ -318,6 +343,9 @@ func (b *coming) Close() error {
 func (b *coming) end(err error, good bool) {
 	b.err = err
 	nothing := b.conn.done()
+	b.own.Lock()
+	b.over = true
+	b.own.Unlock()
 	if !b.stop() || !good || !nothing {
 		b.conn.cut()
 		return

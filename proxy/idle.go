@@ -11,7 +11,15 @@ type idle struct {
 	mu    sync.Mutex
 	hosts map[string][]*direct // the one that was used last is at the end
 	n     int
-	sweep *time.Timer // nil as long as there was none
+	sweep *time.Timer // nil for none
+	ages  int         // how often all were closed: what is older is not kept
+}
+
+// age returns the age that connections are made in.
+func (i *idle) age() int {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.ages
 }
 
 // get returns the connection to a host that was used last, and nil for none.
@@ -30,10 +38,10 @@ func (i *idle) get(host string) *direct {
 	return c
 }
 
-// put keeps a connection for another request, or closes it where there are enough.
+// put keeps a connection for another request, or closes it where there are enough or all were to be closed meanwhile.
 func (i *idle) put(c *direct) {
 	i.mu.Lock()
-	full := i.n >= c.of.MaxIdleConns || len(i.hosts[c.host]) >= c.of.MaxIdleConnsPerHost
+	full := c.age != i.ages || i.n >= c.of.MaxIdleConns || len(i.hosts[c.host]) >= c.of.MaxIdleConnsPerHost
 	if !full {
 		if i.hosts == nil {
 			i.hosts = map[string][]*direct{}
@@ -84,5 +92,10 @@ func (i *idle) expire(limit time.Duration) {
 	}
 }
 
-// close closes all of them.
-func (i *idle) close() { i.expire(0) }
+// close closes all of them, and those that are in use once they no longer are.
+func (i *idle) close() {
+	i.mu.Lock()
+	i.ages++
+	i.mu.Unlock()
+	i.expire(0)
+}

@@ -235,12 +235,19 @@ func (h *Handler) outgoing(r *http.Request, s searching, reason string) *http.Re
 	case s.body.reason != "":
 		out.Body = readCloser{io.MultiReader(bytes.NewReader(s.body.raw), r.Body), r.Body}
 	case bytes.Equal(s.plain.Body, s.body.plain):
-		out.Body = io.NopCloser(bytes.NewReader(s.body.raw))
+		setBody(out, s.body.raw)
 	default:
 		out.Header.Del("Content-Encoding")
-		out.Body, out.ContentLength = io.NopCloser(bytes.NewReader(s.plain.Body)), int64(len(s.plain.Body))
+		setBody(out, s.plain.Body)
+		out.ContentLength = int64(len(s.plain.Body))
 	}
 	return out
+}
+
+// setBody gives a request a body that is at hand.
+func setBody(r *http.Request, body []byte) {
+	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	r.Body, _ = r.GetBody() // which has no error
 }
 
 // leave sends a search that is to be collapsed and that we could not collapse, or answers an error where the operator wants that.

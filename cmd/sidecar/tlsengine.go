@@ -180,7 +180,7 @@ func mentions(err error, words ...string) bool {
 // engineConn is a connection to an engine by TLS. In TLS 1.3 an engine that does not take our certificate says so only where its
 // first reply would stand, and a request that is being written then only finds the connection closed: it is told what was read.
 type engineConn struct {
-	*tls.Conn
+	net.Conn
 	dialer *engineDialer
 	ended  chan struct{} // closed when reading failed
 	end    sync.Once
