@@ -24,7 +24,7 @@ type Runner struct {
 	AddrOf  func(*Case) string // if set, of a single case
 	Kind    string             // of the server there
 	Side    string             // the way that leads there
-	Timeout time.Duration      // for a case, 30 s if zero
+	Timeout time.Duration      // for a case, 30 s if zero and for what sets up
 	// Header are lines that stand in the header of every request which says nothing of that name, unless it goes without or is given
 	// as bytes.
 	Header []string
@@ -64,7 +64,7 @@ func (r *Runner) play(c *Case) ([]Reply, error) {
 	}
 	defer conn.Close()
 	timeout := r.Timeout
-	if timeout == 0 {
+	if timeout == 0 || strings.HasPrefix(c.Name, "setup") {
 		timeout = 30 * time.Second
 	}
 	if err := conn.SetDeadline(time.Now().Add(timeout)); err != nil {

@@ -103,7 +103,7 @@ func TestSameAnswersOfAWholeServer(t *testing.T) {
 // TestSameAnswersOnTheWire does the same with what a text file can't hold: HTTP as it may be spoken, and misspoken.
 func TestSameAnswersOnTheWire(t *testing.T) {
 	eachFamily(t, func(f *family) []known { return f.onWire }, func(t *testing.T, d *diffing) {
-		d.timeout = 2 * time.Second
+		d.timeout = 4 * time.Second
 		d.diff(t, d.family.wire())
 	}, func(*family) int { return 1 })
 }
