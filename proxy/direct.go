@@ -117,9 +117,8 @@ func (t *Transport) CloseIdleConnections() {
 
 // connection returns a connection to the host of a request: one that was used before and is still open, unless it is to be made anew.
 func (t *Transport) connection(r *http.Request, anew bool) (*direct, error) {
-	host := r.URL.Scheme + "://" + r.URL.Host
 	for !anew {
-		c := t.idle.get(host)
+		c := t.idle.get(r.URL.Host)
 		if c == nil {
 			break
 		}
@@ -129,11 +128,11 @@ func (t *Transport) connection(r *http.Request, anew bool) (*direct, error) {
 		}
 		c.cut()
 	}
-	return t.dial(r.Context(), host, r.URL)
+	return t.dial(r.Context(), r.URL)
 }
 
 // dial connects to a host. Who asks may give up before there is a connection: that is no fault of the host's, and another request gets it.
-func (t *Transport) dial(ctx context.Context, host string, u *url.URL) (*direct, error) {
+func (t *Transport) dial(ctx context.Context, u *url.URL) (*direct, error) {
 	type dialled struct {
 		*direct
 		err error
@@ -144,7 +143,7 @@ func (t *Transport) dial(ctx context.Context, host string, u *url.URL) (*direct,
 	}
 	go func() {
 		conn, err := t.DialContext(context.WithoutCancel(ctx), "tcp", address)
-		d := dialled{&direct{Conn: conn, of: t, host: host, age: age}, err}
+		d := dialled{&direct{Conn: conn, of: t, host: u.Host, age: age}, err}
 		select {
 		case done <- d:
 		case <-ctx.Done():

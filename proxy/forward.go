@@ -244,17 +244,13 @@ const longHead = 3 << 10
 
 // long reports whether the head of a request is so long.
 func long(r *http.Request) bool {
-	return len(r.RequestURI)+len(r.URL.RawQuery)+lines(r.Header) > longHead
-}
-
-// lines returns how many bytes the lines of a header are.
-func lines(header http.Header) (n int) {
-	for key, values := range header {
+	n := len(r.RequestURI) + len(r.URL.RawQuery)
+	for key, values := range r.Header {
 		for _, value := range values {
 			n += len(key) + len(value) + len(": \r\n")
 		}
 	}
-	return n
+	return n > longHead
 }
 
 // rawPath returns the path as it stands in the request line. URL.EscapedPath writes some of its bytes in another way, among them the

@@ -45,6 +45,9 @@ func (c *Case) For(kind, side string) bool {
 	return (len(c.Only) == 0 || slices.Contains(c.Only, kind)) && !slices.Contains(c.Not, side)
 }
 
+// SetsUp reports whether the case makes what others need, as its name then says.
+func (c *Case) SetsUp() bool { return strings.HasPrefix(c.Name, "setup") }
+
 // Parse reads a case file. name stands in errors and in Case.Where.
 func Parse(name, text string) ([]Case, error) {
 	p := parser{file: name}

@@ -64,7 +64,7 @@ func (r *Runner) play(c *Case) ([]Reply, error) {
 	}
 	defer conn.Close()
 	timeout := r.Timeout
-	if timeout == 0 || strings.HasPrefix(c.Name, "setup") {
+	if timeout == 0 || c.SetsUp() {
 		timeout = 30 * time.Second
 	}
 	if err := conn.SetDeadline(time.Now().Add(timeout)); err != nil {

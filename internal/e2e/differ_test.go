@@ -206,7 +206,7 @@ func (d *diffing) play(t *testing.T, side string, cases []differ.Case) []differ.
 	r := differ.Runner{Addr: d.sides[side], Kind: d.kind, Side: side, Timeout: d.timeout, Vars: own, Header: d.header}
 	if side == sideLate {
 		r.AddrOf = func(c *differ.Case) string {
-			if strings.HasPrefix(c.Name, "setup") {
+			if c.SetsUp() {
 				return d.sides[sideDirect]
 			}
 			return d.sides[sideRuled]
