@@ -1,0 +1,6 @@
+//go:build race
+
+package effort
+
+// Race reports whether the race detector watches this run.
+const Race = true
