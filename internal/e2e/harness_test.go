@@ -22,8 +22,11 @@ import (
 	"github.com/neardup/sidecar/internal/engines"
 )
 
-// binary is the built sidecar, made at first use and removed by TestMain.
+// binary is the sidecar that NEARDUP_SIDECAR names, or one that is built at first use and removed by TestMain.
 var binary = sync.OnceValues(func() (string, error) {
+	if path := os.Getenv("NEARDUP_SIDECAR"); path != "" {
+		return path, nil
+	}
 	dir, err := os.MkdirTemp("", "neardup-e2e-")
 	if err != nil {
 		return "", err
@@ -42,7 +45,7 @@ var binary = sync.OnceValues(func() (string, error) {
 
 func TestMain(m *testing.M) {
 	code := engines.Main(m)
-	if path, err := binary(); err == nil {
+	if path, err := binary(); err == nil && os.Getenv("NEARDUP_SIDECAR") == "" {
 		_ = os.RemoveAll(filepath.Dir(path))
 	}
 	os.Exit(code)

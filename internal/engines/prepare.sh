@@ -1,16 +1,22 @@
 #!/usr/bin/env bash
-# prepare.sh: fetches everything the tests with real engines need into the cache, once: the three engines, Flink, their clients in
-# Python and JavaScript, and a browser. Prints where each one is; run again, it does nothing.
+# prepare.sh [engines|python|javascript|browser|flink|suites]…: fetches what the tests with real engines need into the cache, once: the three engines,
+# their clients, a browser, Flink, the engines' own test suites; all of it where nothing is named. Prints where each one is; run again, it does nothing.
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")" || exit 1
+[ $# -gt 0 ] || set -- engines python javascript browser flink suites
 
 jobs=()
-for install in "./elasticsearch.sh install" "./opensearch.sh install" "./typesense.sh install" "./flink.sh install" "../clients/install.sh python" \
-  "../clients/install.sh javascript"; do
-  bash $install & jobs+=($!)
+fetch() { bash "$@" & jobs+=($!); }
+for what in "$@"; do
+  case $what in
+    engines) for engine in elasticsearch opensearch typesense; do fetch $engine.sh install; done;;
+    python|javascript) fetch ../clients/install.sh "$what";;
+    flink|suites) fetch "$what.sh" install;;
+    # A browser can't be fetched into the cache: where it is missing and can't be installed, only CI needs it.
+    browser) { bash ../clients/install.sh browser || [ "${CI:-}" != true ]; } & jobs+=($!);;
+    *) echo "prepare.sh: unknown: $what" >&2; exit 2;;
+  esac
 done
-# A browser can't be fetched into the cache: where it is missing and can't be installed, only CI needs it.
-bash ../clients/install.sh browser || [ "${CI:-}" != true ] & jobs+=($!)
 failed=0
 for job in "${jobs[@]}"; do wait "$job" || failed=1; done
 exit $failed

@@ -117,6 +117,8 @@ var allowed = map[string][]string{
 	"internal/chaos":         {"sketch"},
 	"internal/packages":      {},
 	"internal/pictures":      {},
+	"tools/mutate":           {},
+	"tools/test":             {"internal/engines"},
 	"tools/inspect":          nil, // a module of its own
 }
 

@@ -1,0 +1,63 @@
+// Command mutate measures what the tests notice. It breaks the product at random places, one at a time, and runs the tests that reach the place:
+// a test that fails has noticed. What it prints, by package, is the share of broken places that some test notices, and every place that none did.
+//
+// A break is small: a condition turned round, a bound moved by one, a statement left out, an error dropped (sites.go). All breaks are compiled into one
+// build, each behind a number that the environment switches on (schema.go), so the whole run compiles once. A first pass runs every test alone and
+// notes which places it reaches; the second pass runs, for each place, only those tests, the package's own first (run.go).
+//
+// The same seed and sources give the same places. Two figures are not held against each other unless the sources are the same.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"time"
+)
+
+// product are the packages that are broken: everything that ships, without demo and test helpers.
+var product = []string{"./cmd/sidecar", "./proxy", "./adapters", "./adapters/elastic", "./adapters/typesense", "./sketch", "./sketch/content", "./rerank",
+	"./jobs", "./jobs/calibrate", "./jobs/cluster", "./jobs/flink", "./playground"}
+
+func main() {
+	seed := flag.Uint64("seed", 1, "which places are drawn")
+	count := flag.Int("n", 300, "how many places are broken")
+	all := flag.Bool("all", false, "also run the long forms and, on real engines, internal/e2e: for what the short tests did not notice")
+	budget := flag.Duration("budget", 3*time.Minute, "the longest that the tests with -all may take for one place; the shortest tests go first")
+	out := flag.String("out", "", "a file for the result of each place, as JSON lines; places that it holds already are not tried again")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, *seed, *count, *all, *budget, *out); err != nil {
+		fmt.Fprintln(os.Stderr, "mutate:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, seed uint64, count int, all bool, budget time.Duration, out string) error {
+	sites, err := draw(seed, count)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "neardup-mutate-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	overlay, err := writeOverlay(dir, sites)
+	if err != nil {
+		return err
+	}
+	r := &runner{dir: dir, overlay: overlay, sites: sites, budget: budget}
+	results, err := readResults(out, sites)
+	if err != nil {
+		return err
+	}
+	if err := r.judge(ctx, results, out, all); err != nil {
+		return err
+	}
+	report(os.Stdout, sites, results)
+	return nil
+}

@@ -1,0 +1,186 @@
+// Command test is what make test and make test-all run: a list of steps in two lanes, side by side, with one engine of each kind for the whole run.
+// The engines start while the code compiles, and stop with this program, however it ends.
+//
+// A step that fails does not stop the others. The last lines are those of go test, one for each package.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/neardup/sidecar/internal/engines"
+)
+
+func main() {
+	plans := map[string]func() plan{"check": checkPlan, "main": mainPlan, "all": allPlan}
+	if len(os.Args) != 2 || plans[os.Args[1]] == nil {
+		fmt.Fprintln(os.Stderr, "usage: go run ./tools/test check|main|all")
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if !execute(ctx, plans[os.Args[1]]()) {
+		os.Exit(1)
+	}
+}
+
+// plan is what a run does.
+type plan struct {
+	intro   string
+	prepare []string // what prepare.sh fetches
+	lanes   [][]step
+}
+
+// step is a command of a lane. A go test command is run with -json, so that progress and failures can be shown.
+type step struct {
+	name    string
+	args    []string
+	dir     string
+	env     []string
+	engines bool // waits until the engines answer, and gets their addresses
+}
+
+// onEngines are the packages whose tests ask real engines, each on indices of its own.
+var onEngines = []string{"./internal/engines", "./adapters/elastic", "./adapters/typesense", "./cmd/sidecar"}
+
+// concurrent are the packages in which goroutines meet.
+var concurrent = []string{"./proxy", "./jobs/...", "./cmd/sidecar", "./adapters/elastic", "./adapters/typesense"}
+
+var withoutEngines = []string{"NEARDUP_ENGINES=off", "CI="}
+
+// checks are the steps of make check, and of make test beside its main job.
+func checks() []step {
+	return []step{
+		{name: "gofmt", args: []string{"gofmt", "-l", "."}},
+		{name: "unit", args: goTest("-short", "-shuffle=on", "-timeout=10m", packagesBut("internal/e2e", "internal/conformance", "internal/packages")), env: withoutEngines},
+		{name: "vet", args: []string{"go", "vet", "./..."}},
+		{name: "staticcheck", args: []string{"go", "tool", "staticcheck", "./..."}},
+	}
+}
+
+func checkPlan() plan {
+	return plan{
+		intro: "make check: gofmt, vet, staticcheck, all tests that need no engine, in their short form. On two cores: 2 minutes, 4 with nothing compiled yet.",
+		lanes: [][]step{checks()},
+	}
+}
+
+func mainPlan() plan {
+	return plan{
+		intro: `make test: gofmt, vet, staticcheck, all unit, property, contract and fuzz-seed tests in their short form, and the main job on real
+Elasticsearch, OpenSearch and Typesense: documents in through their official clients, collapsed pages out, a reindex killed and resumed, a dead engine.
+On two cores: 3 minutes, 5 with nothing compiled yet, 10 with nothing fetched yet. make test-all runs everything else.`,
+		prepare: []string{"engines", "python"},
+		lanes: [][]step{
+			checks(),
+			{
+				{name: "main job", args: goTest("-run=^TestMainJob", "-timeout=10m", "./internal/e2e"), engines: true},
+			},
+		},
+	}
+}
+
+func allPlan() plan {
+	return plan{
+		intro: `make test-all: the long forms of all tests; the race detector where goroutines meet; on real engines everything that is claimed of them; packages,
+documentation, examples and clients. On two cores: 25 minutes. It holds no gofmt, vet of the root module or staticcheck: make test does.`,
+		prepare: []string{"engines", "python", "javascript", "browser", "flink", "suites"},
+		lanes: [][]step{
+			{
+				{name: "race", args: goTest("-race", "-short", "-timeout=15m", strings.Join(concurrent, " ")), env: withoutEngines},
+				{name: "long forms", args: goTest("-timeout=20m", packagesBut("internal/e2e", "internal/conformance", "internal/packages", "internal/engines", "adapters/elastic", "adapters/typesense", "cmd/sidecar"))},
+				{name: "32 bits", args: []string{"go", "vet", "./sketch/...", "./rerank", "./adapters/..."}, env: []string{"GOARCH=386"}},
+				{name: "vet of what a tag or a module keeps apart", args: []string{"go", "vet", "-tags=goclient", "./internal/e2e"}},
+				{name: "packages", args: goTest("-timeout=20m", "./internal/packages"), env: []string{"NEARDUP_PACKAGES=required"}},
+			},
+			{
+				{name: "engines", args: goTest("-p=1", "-timeout=20m", strings.Join(onEngines, " ")), engines: true},
+				{name: "e2e", args: goTest("-tags=goclient", "-timeout=30m", "./internal/e2e"), engines: true},
+				{name: "conformance", args: goTest("-timeout=20m", "./internal/conformance"), engines: true},
+				{name: "bench", args: []string{"go", "vet", "./..."}, dir: "bench"},
+				{name: "bench, a short run", args: goTest("-timeout=15m", "./..."), dir: "bench", engines: true},
+			},
+		},
+	}
+}
+
+// goTest returns a command; the arguments may hold several words.
+func goTest(args ...string) []string {
+	return append([]string{"go", "test", "-json", "-vet=off", "-count=1"}, strings.Fields(strings.Join(args, " "))...)
+}
+
+// packagesBut lists the packages of the root module but those in the given folders.
+func packagesBut(folders ...string) string {
+	out, err := exec.Command("go", "list", "./...").Output()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "go list:", err)
+		os.Exit(1)
+	}
+	var list []string
+next:
+	for path := range strings.FieldsSeq(string(out)) {
+		for _, folder := range folders {
+			if strings.HasSuffix(path, "/"+folder) {
+				continue next
+			}
+		}
+		list = append(list, path)
+	}
+	return strings.Join(list, " ")
+}
+
+// startEngines starts an engine of each kind and returns a function that waits for them and gives the environment that names them, and one that
+// stops them.
+func startEngines() (await func() ([]string, error), stop func()) {
+	type started struct {
+		env     []string
+		err     error
+		release func() error
+	}
+	ready := make(chan started, len(engines.Kinds))
+	for _, kind := range engines.Kinds {
+		go func() {
+			e, release, err := engines.Acquire(kind)
+			s := started{err: err, release: release}
+			if err == nil {
+				name := "NEARDUP_" + strings.ToUpper(kind)
+				s.env = []string{name + "_URL=" + e.URL, name + "_KEY=" + e.Key}
+			}
+			ready <- s
+		}()
+	}
+	var all []started
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range engines.Kinds {
+			all = append(all, <-ready)
+		}
+	}()
+	await = func() (env []string, err error) {
+		<-done
+		for _, s := range all {
+			if s.err != nil {
+				return nil, s.err
+			}
+			env = append(env, s.env...)
+		}
+		return append(env, "NEARDUP_ENGINES=required"), nil
+	}
+	stop = func() {
+		<-done
+		for _, s := range all {
+			if s.err == nil {
+				if err := s.release(); err != nil {
+					fmt.Fprintln(os.Stderr, "stop an engine:", err)
+				}
+			}
+		}
+	}
+	return await, stop
+}
