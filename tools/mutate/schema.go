@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"os"
@@ -31,12 +32,7 @@ func writeOverlay(dir string, sites []*site) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		slices.SortStableFunc(list, func(a, b *site) int {
-			if a.start != b.start {
-				return a.start - b.start
-			}
-			return b.end - a.end
-		})
+		sortSites(list)
 		broken := render(string(text), 0, len(text), list)
 		if err := put(path, imported(broken)); err != nil {
 			return "", err
@@ -55,6 +51,19 @@ func writeOverlay(dir string, sites []*site) (string, error) {
 	}
 	overlay := filepath.Join(dir, "overlay.json")
 	return overlay, os.WriteFile(overlay, data, 0o600)
+}
+
+// sortSites sorts the sites of a file by where they begin, outer ones first. Of two over the same text the one that takes it whole is the outer one.
+func sortSites(list []*site) {
+	whole := func(s *site) int {
+		if len(s.parts) == 1 {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(list, func(a, b *site) int {
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end), cmp.Compare(whole(a), whole(b)))
+	})
 }
 
 // imported adds the import of breaks behind the package clause, on its line, so that lines keep their numbers.
