@@ -24,8 +24,8 @@ var product = []string{"./cmd/sidecar", "./proxy", "./adapters", "./adapters/ela
 func main() {
 	seed := flag.Uint64("seed", 1, "which places are drawn")
 	count := flag.Int("n", 300, "how many places are broken")
-	all := flag.Bool("all", false, "also run the long forms and, on real engines, internal/e2e: for what the short tests did not notice")
-	budget := flag.Duration("budget", 3*time.Minute, "the longest that the tests with -all may take for one place; the shortest tests go first")
+	all := flag.Bool("all", false, "also run the tests on real engines, for what the short ones did not notice: the main job, then internal/e2e and the adapters")
+	budget := flag.Duration("budget", 20*time.Second, "the longest that the tests with -all may take for one place, by package; the shortest tests go first, longer ones are left out")
 	out := flag.String("out", "", "a file for the result of each place, as JSON lines; places that it holds already are not tried again")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

@@ -37,7 +37,7 @@ func report(w io.Writer, sites []*site, results map[int]*result) {
 		}
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "\npackage\tbroken\tnoticed by short tests\tby all that ran\t")
+	fmt.Fprintln(t, "\npackage\tbroken\tnoticed by make test\tby all that ran\t")
 	for _, name := range slices.Sorted(maps.Keys(rows)) {
 		r := rows[name]
 		fmt.Fprintf(t, "%s\t%d\t%d (%.0f %%)\t%d (%.0f %%)\t\n", name, r.places, r.short, 100*float64(r.short)/float64(r.places), r.long, 100*float64(r.long)/float64(r.places))

@@ -19,6 +19,9 @@ import (
 	"time"
 )
 
+// mainJob begins the names of the tests on real engines that are part of make test.
+const mainJob = "TestMainJob"
+
 // test is one test function, of a package's short form or of its long one.
 type test struct {
 	pkg     *suite
@@ -32,6 +35,7 @@ type suite struct {
 	path   string // from the module's root
 	binary string
 	long   bool // run with -all alone: without -short, on real engines
+	first  bool // the main job
 }
 
 // result is what became of one site.
@@ -42,7 +46,7 @@ type result struct {
 	Break   string
 	Reached int    // tests that reach it
 	By      string // the package whose tests noticed it, or nothing
-	Long    bool   // noticed by the long forms alone
+	Long    bool   // noticed by make test-all alone
 	Tried   bool   // with -all: the long forms were tried
 }
 
@@ -111,13 +115,19 @@ func (r *runner) tests(ctx context.Context, long bool, open []*site) ([]*test, e
 		suites = append(suites, s)
 	}
 	var tests []*test
+	var jobs *suite
 	for _, s := range suites {
 		out, err := s.command(ctx, "-test.list", ".").Output()
 		if err != nil {
 			return nil, fmt.Errorf("list the tests of %s: %w", s.path, err)
 		}
 		for name := range strings.FieldsSeq(string(out)) {
-			if regexp.MustCompile("^(Test|Fuzz|Example)").MatchString(name) {
+			if strings.HasPrefix(name, mainJob) {
+				job := *s
+				job.first = true
+				jobs = cmp.Or(jobs, &job)
+				tests = append(tests, &test{pkg: jobs, name: name})
+			} else if regexp.MustCompile("^(Test|Fuzz|Example)").MatchString(name) {
 				tests = append(tests, &test{pkg: s, name: name})
 			}
 		}
@@ -137,7 +147,7 @@ func (r *runner) tests(ctx context.Context, long bool, open []*site) ([]*test, e
 		return nil, err
 	}
 	if len(left) > 0 {
-		fmt.Printf("left out, since they fail alone without a break: %s\n", strings.Join(left, ", "))
+		fmt.Printf("left out, since they fail alone without a break, or take too long: %s\n", strings.Join(left, ", "))
 	}
 	return tests, nil
 }
@@ -172,7 +182,11 @@ func (r *runner) reach(ctx context.Context, t *test) (passed bool, err error) {
 	}
 	file.Close()
 	defer os.Remove(file.Name())
-	cmd := t.pkg.command(ctx, "-test.run", "^"+t.name+"$", "-test.timeout", "600s")
+	limit := 10 * time.Minute
+	if t.pkg.long && !t.pkg.first {
+		limit = r.budget
+	}
+	cmd := t.pkg.command(ctx, "-test.run", "^"+t.name+"$", "-test.timeout", limit.String())
 	cmd.Env = append(cmd.Env, "NEARDUP_BREAKS_REACHED="+file.Name())
 	start := time.Now()
 	ran := cmd.Run()
@@ -213,31 +227,32 @@ func (r *runner) try(ctx context.Context, open []*site, tests []*test, results m
 			}
 		}
 		slices.SortStableFunc(suites, func(a, b *suite) int {
+			if a.first != b.first {
+				return map[bool]int{true: -1, false: 1}[a.first]
+			}
 			if own := strings.HasSuffix(a.path, "/"+s.Package); own != strings.HasSuffix(b.path, "/"+s.Package) {
 				return map[bool]int{true: -1, false: 1}[own]
 			}
 			return cmp.Compare(total(reaching[a]), total(reaching[b]))
 		})
 		res := &result{ID: s.ID, File: s.File, Line: s.Line, Break: s.Break, Reached: n, Tried: long}
-		var spent time.Duration
 		for _, p := range suites {
 			list := reaching[p]
 			if long {
 				slices.SortFunc(list, func(a, b *test) int { return cmp.Compare(a.took, b.took) })
-				for len(list) > 0 && spent+total(list) > r.budget {
+				for len(list) > 0 && total(list) > r.budget {
 					list = list[:len(list)-1]
 				}
 			}
 			if len(list) == 0 {
 				continue
 			}
-			spent += total(list)
 			failed, err := p.fails(ctx, s.ID, list)
 			if err != nil {
 				return err
 			}
 			if failed {
-				res.By, res.Long = filepath.ToSlash(mustRel(p.path)), long
+				res.By, res.Long = filepath.ToSlash(mustRel(p.path)), long && !isMainJob(list[0])
 				break
 			}
 		}
@@ -253,6 +268,9 @@ func (r *runner) try(ctx context.Context, open []*site, tests []*test, results m
 		return appendResult(out, res)
 	})
 }
+
+// isMainJob reports whether a test on real engines is part of make test. Main jobs are a suite of their own.
+func isMainJob(t *test) bool { return strings.HasPrefix(t.name, mainJob) }
 
 func mustRel(path string) string {
 	here, err := os.Getwd()
