@@ -72,12 +72,10 @@ func (s goTypesense) searches() {
 		"no hits":         func(p *params) { p.Q = new("nothingmatchesthis") },
 	} {
 		asked := s.words("the town", widen)
-		got, err := main.Search(s.ctx, &asked)
-		s.same(step, got, err)
+		s.as(step)(main.Search(s.ctx, &asked))
 	}
 	asked := s.words("*")
-	nowhere, err := s.held("nowhere").Search(s.ctx, &asked)
-	s.same("nowhere", nowhere, err)
+	s.as("nowhere")(s.held("nowhere").Search(s.ctx, &asked))
 }
 
 func (s goTypesense) several() {
@@ -110,94 +108,14 @@ func (s goTypesense) several() {
 		}
 		return got[0], nil
 	})
-	failing, err := perform(common, entry{Collection: s.index("nowhere"), Q: new("x")},
-		entry{Collection: s.index("main"), Q: new("x"), QueryBy: new("nothing")})
-	s.same("multi that fails", failing, err)
-	none, err := perform(common)
-	s.same("multi of nothing", none, err)
-	many, err := perform(common, slices.Repeat([]entry{{Collection: s.index("main"), Q: new("*")}}, 51)...)
-	s.same("multi, too many", many, err)
+	s.as("multi that fails")(perform(common, entry{Collection: s.index("nowhere"), Q: new("x")},
+		entry{Collection: s.index("main"), Q: new("x"), QueryBy: new("nothing")}))
+	s.as("multi of nothing")(perform(common))
+	s.as("multi, too many")(perform(common, slices.Repeat([]entry{{Collection: s.index("main"), Q: new("*")}}, 51)...))
 	raw, err := s.client.MultiSearch.PerformWithContentType(s.ctx, common, tsapi.MultiSearchSearchesParameter{
 		Searches: []entry{{Collection: s.index("nowhere"), Q: new("x")}}}, "text/plain")
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	s.same("multi as plain text", []any{raw.Status(), raw.HTTPResponse.Header.Get("Content-Type"), string(raw.Body)}, nil)
-}
-
-func (s goTypesense) curation() {
-	main := s.client.Collection(s.index("main"))
-	synonym, err := main.Synonyms().Upsert(s.ctx, "towns", &tsapi.SearchSynonymSchema{
-		Root: new("hamlet"), Synonyms: []string{"town", "village"}})
-	s.same("synonym", synonym, err)
-	synonyms, err := main.Synonyms().Retrieve(s.ctx)
-	s.same("synonym: all", synonyms, err)
-	s.paged("synonyms", main.Documents(), 14, s.words("hamlet"))
-	synonym, err = main.Synonym("towns").Delete(s.ctx)
-	s.same("synonym: delete", synonym, err)
-
-	override, err := main.Overrides().Upsert(s.ctx, "pinned", &tsapi.SearchOverrideSchema{
-		Rule:     tsapi.SearchOverrideRule{Query: "pinned old", Match: "exact"},
-		Includes: &[]tsapi.SearchOverrideInclude{{Id: s.list[1].ID, Position: 1}},
-		Excludes: &[]tsapi.SearchOverrideExclude{{Id: s.list[2].ID}},
-	})
-	s.same("override", override, err)
-	overrides, err := main.Overrides().Retrieve(s.ctx)
-	s.same("override: all", overrides, err)
-	asked := s.words("pinned old", func(p *tsapi.SearchCollectionParams) { p.PerPage = new(1) })
-	curated, err := main.Documents().Search(s.ctx, &asked)
-	s.same("curated", curated, err)
-	s.paged("curated off", main.Documents(), 14, s.words("pinned old", func(p *tsapi.SearchCollectionParams) {
-		p.EnableOverrides = new(false)
-	}))
-	override, err = main.Override("pinned").Delete(s.ctx)
-	s.same("override: delete", override, err)
-
-	var value tsapi.PresetUpsertSchema_Value
-	if err := value.FromSearchParameters(tsapi.SearchParameters{
-		Q: "the town", QueryBy: "title,body", SortBy: new("n:asc"), PerPage: new(6)}); err != nil {
-		s.t.Fatal(err)
-	}
-	preset, err := s.client.Presets().Upsert(s.ctx, s.index("preset"), &tsapi.PresetUpsertSchema{Value: value})
-	s.same("preset", preset, err)
-	s.search("preset", 6, func(from int) (any, error) {
-		return main.Documents().Search(s.ctx, &tsapi.SearchCollectionParams{Preset: new(s.index("preset")), Page: new(from/6 + 1)})
-	})
-	dropped, err := s.client.Preset(s.index("preset")).Delete(s.ctx)
-	s.same("preset: delete", dropped, err)
-}
-
-func (s goTypesense) keys() {
-	value := s.index("search-only")
-	key, err := s.client.Keys().Create(s.ctx, &tsapi.ApiKeySchema{
-		Actions: []string{"documents:search"}, Collections: []string{s.index(".*")}, Value: &value, ExpiresAt: new(int64(64723363199))})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	number := *key.Id
-	key.Id = nil // the engine counts it up
-	s.same("key", key, nil)
-	key, err = s.client.Key(number).Retrieve(s.ctx)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	key.Id = nil
-	s.same("key: retrieve", key, nil)
-	s.paged("key: searches", s.connect(value).Collection(s.index("main")).Documents(), 10, s.words("old"))
-	for step, embedded := range map[string]map[string]any{
-		"filtered":     {"filter_by": "n:>2"},
-		"without body": {"exclude_fields": "body"},
-		"of a size":    {"per_page": 10, "filter_by": "n:<6"},
-	} {
-		scoped, err := s.client.Keys().GenerateScopedSearchKey(value, embedded)
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		s.paged("key: "+step, s.connect(scoped).Collection(s.index("main")).Documents(), 10,
-			s.words("the town", func(p *tsapi.SearchCollectionParams) { p.FilterBy = new("n:<7") }))
-	}
-	refused, err := s.connect("wrong").Collection(s.index("main")).Documents().Create(s.ctx, s.list[0])
-	s.same("key: wrong", refused, err)
-	dropped, err := s.client.Key(number).Delete(s.ctx)
-	s.same("key: delete", dropped != nil, err)
 }

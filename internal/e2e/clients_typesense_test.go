@@ -21,7 +21,7 @@ import (
 )
 
 // withKey runs a program that is given the engine's key.
-func withKey(file string) func(*testing.T, string, string, []corpus.Document) []byte {
+func withKey(file string) clientRun {
 	return func(t *testing.T, base, prefix string, list []corpus.Document) []byte {
 		key := engines.Shared(t, engines.Typesense).Key
 		return clients.Run(t, file, "--url", base, "--key", key, "--index", prefix, "--corpus", corpusFile(t, list))
@@ -66,8 +66,6 @@ func goTypesenseSession(t *testing.T, base, prefix string, list []corpus.Documen
 	s.schemas()
 	s.searches()
 	s.several()
-	s.curation()
-	s.keys()
 	return marshal(t, s.session)
 }
 
@@ -89,6 +87,11 @@ func (s goTypesense) same(step string, value any, err error) {
 		value, err = map[string]any{"status": refused.Status, "body": string(refused.Body)}, nil
 	}
 	s.recorder.same(step, value, err)
+}
+
+// as is same for what a call returns.
+func (s goTypesense) as(step string) func(value any, err error) {
+	return func(value any, err error) { s.same(step, value, err) }
 }
 
 // document returns a document of the corpus with fields of other types.
@@ -120,29 +123,23 @@ func (s goTypesense) collections() {
 		if _, twice := s.Same[step]; twice {
 			step += " twice"
 		}
-		made, err := s.client.Collections().Create(s.ctx, s.schema(name))
-		s.same(step, made, err)
+		s.as(step)(s.client.Collections().Create(s.ctx, s.schema(name)))
 	}
-	auto, err := s.client.Collections().Create(s.ctx, &tsapi.CollectionSchema{
-		Name: s.index("auto"), EnableNestedFields: new(true), Fields: []tsapi.Field{{Name: ".*", Type: "auto"}}})
-	s.same("create with fields found", auto, err)
-	one, err := s.client.Collection(s.index("main")).Retrieve(s.ctx)
-	s.same("retrieve", one, err)
-	nowhere, err := s.client.Collection(s.index("nowhere")).Retrieve(s.ctx)
-	s.same("retrieve nothing", nowhere, err)
+	s.as("create with fields found")(s.client.Collections().Create(s.ctx, &tsapi.CollectionSchema{
+		Name: s.index("auto"), EnableNestedFields: new(true), Fields: []tsapi.Field{{Name: ".*", Type: "auto"}}}))
+	s.as("retrieve")(s.client.Collection(s.index("main")).Retrieve(s.ctx))
+	s.as("retrieve nothing")(s.client.Collection(s.index("nowhere")).Retrieve(s.ctx))
 	all, err := s.client.Collections().Retrieve(s.ctx)
 	all = slices.DeleteFunc(all, func(c *tsapi.CollectionResponse) bool { return !strings.HasPrefix(c.Name, s.index("")) })
 	slices.SortFunc(all, func(a, b *tsapi.CollectionResponse) int { return strings.Compare(a.Name, b.Name) })
 	s.same("retrieve all", all, err)
-	healthy, err := s.client.Health(s.ctx, time.Minute)
-	s.same("healthy", healthy, err)
+	s.as("healthy")(s.client.Health(s.ctx, time.Minute))
 }
 
 func (s goTypesense) imports() {
 	work := s.held("work")
 	load := func(step, name, action string, list ...any) {
-		replies, err := s.held(name).Import(s.ctx, list, &tsapi.ImportDocumentsParams{Action: &action, BatchSize: new(11)})
-		s.same(step, replies, err)
+		s.as(step)(s.held(name).Import(s.ctx, list, &tsapi.ImportDocumentsParams{Action: &action, BatchSize: new(11)}))
 	}
 	load("import", "main", "create", s.part(0, len(s.list))...)
 	load("import into fields found", "auto", "create", s.part(0, 9)...)
@@ -218,8 +215,7 @@ func (s goTypesense) documents() {
 			return work.Delete(s.ctx, &tsapi.DeleteDocumentsParams{FilterBy: new("n:=4"), BatchSize: new(10)})
 		}},
 	} {
-		got, err := c.ask()
-		s.same("document: "+c.step, got, err)
+		s.as("document: " + c.step)(c.ask())
 	}
 	for _, name := range []string{"main", "work", "nowhere"} {
 		body, err := s.held(name).Export(s.ctx)
@@ -228,24 +224,8 @@ func (s goTypesense) documents() {
 }
 
 func (s goTypesense) schemas() {
-	work, aliases := s.client.Collection(s.index("work")), s.client.Aliases()
-	for step, field := range map[string]tsapi.Field{
-		"add":  {Name: "later", Type: "string", Optional: new(true)},
-		"drop": {Name: "host", Drop: new(true)},
-		"bad":  {Name: "title", Type: "int32"},
-	} {
-		changed, err := work.Update(s.ctx, &tsapi.CollectionUpdateSchema{Fields: []tsapi.Field{field}})
-		s.same("schema: "+step, changed, err)
-	}
-	alias, err := aliases.Upsert(s.ctx, s.index("alias"), &tsapi.CollectionAliasSchema{CollectionName: s.index("main")})
-	s.same("alias", alias, err)
-	alias, err = s.client.Alias(s.index("alias")).Retrieve(s.ctx)
-	s.same("alias: retrieve", alias, err)
-	all, err := aliases.Retrieve(s.ctx)
-	all = slices.DeleteFunc(all, func(a *tsapi.CollectionAlias) bool { return !strings.HasPrefix(*a.Name, s.index("")) })
-	s.same("alias: all", all, err)
-	for _, name := range []string{"auto", "auto"} {
-		dropped, err := s.client.Collection(s.index(name)).Delete(s.ctx)
-		s.same(fmt.Sprint("collection: delete ", err == nil), dropped, err)
-	}
+	s.as("schema: add")(s.client.Collection(s.index("work")).Update(s.ctx, &tsapi.CollectionUpdateSchema{
+		Fields: []tsapi.Field{{Name: "later", Type: "string", Optional: new(true)}}}))
+	s.as("alias")(s.client.Aliases().Upsert(s.ctx, s.index("alias"), &tsapi.CollectionAliasSchema{CollectionName: s.index("main")}))
+	s.as("collection: delete")(s.client.Collection(s.index("auto")).Delete(s.ctx))
 }
