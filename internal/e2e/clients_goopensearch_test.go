@@ -108,8 +108,6 @@ func (s goOpenSearch) documents() {
 	body := func(d corpus.Document) *bytes.Reader { return bytes.NewReader(marshal(s.t, d)) }
 	s.answer("index")(c.Index(s.ctx, osapi.IndexReq{Index: work, DocumentID: "1", Body: body(s.list[0])}))
 	s.answer("create twice")(c.Document.Create(s.ctx, osapi.DocumentCreateReq{Index: work, DocumentID: "1", Body: body(s.list[1])}))
-	s.answer("conflict")(c.Index(s.ctx, osapi.IndexReq{Index: work, DocumentID: "1", Body: body(s.list[1]),
-		Params: osapi.IndexParams{IfSeqNo: new(7), IfPrimaryTerm: new(1)}}))
 	for _, u := range []struct{ step, id, body string }{
 		{"whole", "1", `{"doc":` + string(marshal(s.t, s.list[2])) + `}`},
 		{"part", "1", `{"doc":{"title":"half of it"}}`},
@@ -123,16 +121,10 @@ func (s goOpenSearch) documents() {
 		s.answer("update " + u.step)(c.Update(s.ctx, osapi.UpdateReq{Index: work, DocumentID: u.id, Body: strings.NewReader(u.body)}))
 		s.answer("after update " + u.step)(c.Document.Get(s.ctx, osapi.DocumentGetReq{Index: work, DocumentID: u.id}))
 	}
-	query := `{"query":` + sessionText + `}`
-	s.answer("source")(c.Document.Source(s.ctx, osapi.DocumentSourceReq{Index: main, DocumentID: first}))
-	s.answer("explain")(c.Document.Explain(s.ctx, osapi.DocumentExplainReq{
-		Index: main, DocumentID: first, Body: strings.NewReader(query)}))
 	ids := strings.NewReader(`{"ids":["` + first + `","nowhere","` + s.list[3].ID + `"]}`)
 	s.answer("mget")(c.MGet(s.ctx, osapi.MGetReq{Index: main, Body: ids}))
 	s.answer("delete")(c.Document.Delete(s.ctx, osapi.DocumentDeleteReq{
 		Index: work, DocumentID: "2", Params: osapi.DocumentDeleteParams{Refresh: "true"}}))
-	s.answer("delete by query")(c.Document.DeleteByQuery(s.ctx, osapi.DocumentDeleteByQueryReq{
-		Indices: []string{work}, Body: strings.NewReader(`{"query":{"ids":{"values":["3"]}}}`)}))
 }
 
 // asked returns a search from a rank on, with more of its body.
@@ -145,21 +137,13 @@ func (s goOpenSearch) searches() {
 	c, main := s.client, []string{s.index("main")}
 	for step, more := range map[string]string{
 		"text": ``,
-		"all of a hit": `,"_source":["t*"],"fields":["url"],"docvalue_fields":["id"],"explain":true,"version":true,` +
-			`"highlight":{"fields":{"*":{}}}`,
-		"aggregations": `,"aggs":{"hosts":{"terms":{"field":"host","order":{"_key":"asc"}}},` +
-			`"years":{"date_histogram":{"field":"published_at","calendar_interval":"year"}}}`,
-		"what follows": `,"post_filter":{"exists":{"field":"url"}},"track_total_hits":true,` +
-			`"suggest":{"spelling":{"text":"rivr","term":{"field":"body"}}}`,
+		"all of a hit": `,"_source":["t*"],"fields":["url"],"docvalue_fields":["id"],"explain":true,"version":true,"track_total_hits":true,` +
+			`"highlight":{"fields":{"*":{}}},"post_filter":{"exists":{"field":"url"}},"aggs":{"hosts":{"terms":{"field":"host","order":{"_key":"asc"}}}}`,
 	} {
 		s.search(step, 12, func(from int) (any, error) {
 			return c.Search(s.ctx, &osapi.SearchReq{Indices: main, Body: asked(from, 12, more)})
 		})
 	}
-	s.search("everything", 30, func(from int) (any, error) {
-		return c.Search(s.ctx, &osapi.SearchReq{Indices: main, Params: osapi.SearchParams{
-			Sort: []string{"id:desc"}, From: &from, Size: new(30)}})
-	})
 	s.search("in the URL", 8, func(from int) (any, error) {
 		return c.Search(s.ctx, &osapi.SearchReq{Indices: main, Params: osapi.SearchParams{
 			Query: "title:old OR body:river", Sort: []string{"_score", "id:asc"}, From: &from, Size: new(8), TypedKeys: new(true)}})

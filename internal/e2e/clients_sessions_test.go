@@ -108,7 +108,7 @@ func readSession(t *testing.T, out []byte) (s session) {
 	if err := d.Decode(&s); err != nil {
 		t.Fatalf("%v: %.500s", err, out)
 	}
-	if len(s.Same) < 30 || len(s.Searches) < 5 {
+	if len(s.Same) < 30 || len(s.Searches) < 4 {
 		t.Fatalf("%d and %d steps: the session is not whole", len(s.Same), len(s.Searches))
 	}
 	for _, pages := range []map[string][]any{s.Searches, s.Cursors} {
