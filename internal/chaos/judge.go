@@ -51,13 +51,7 @@ type Rule struct {
 
 // Figures count what was judged.
 type Figures struct {
-	Stored, Sketched, Exact, Versions, Autos, Left int
-}
-
-// Add adds other figures.
-func (f *Figures) Add(o Figures) {
-	f.Stored, f.Sketched, f.Exact = f.Stored+o.Stored, f.Sketched+o.Sketched, f.Exact+o.Exact
-	f.Versions, f.Autos, f.Left = f.Versions+o.Versions, f.Autos+o.Autos, f.Left+o.Left
+	Stored, Sketched int
 }
 
 // Judge holds what is stored in an index against what the answers say.
@@ -96,22 +90,6 @@ func (l *Ledger) Judge(index string, stored []Stored, rule Rule) (findings []Fin
 	}
 	v.groups(stored)
 	return v.findings, v.figures
-}
-
-// CheckRead returns what is wrong with a document as a client that wrote it reads it right afterwards; source is nil where there
-// is none.
-func (l *Ledger) CheckRead(index, id string, source []byte, rule Rule) []Finding {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	v := &verdict{ledger: l, index: index, rule: rule, byID: map[string]*Stored{}}
-	if source != nil {
-		v.byID[id] = &Stored{ID: id, Source: source}
-	}
-	if bytes.Contains(source, []byte(prefix)) {
-		v.find(BadPage, id, fmt.Sprintf("it shows a field of ours: %s", source), time.Time{})
-	}
-	v.document(id, l.places[place{index, id}])
-	return v.findings
 }
 
 type verdict struct {
@@ -156,7 +134,6 @@ func (v *verdict) document(id string, writes []*Write) {
 		v.find(what, id, fmt.Sprintf("it is %s, and should be %s", s.Source, show(h.states)), h.last)
 	}
 	if h.versioned && s.Version > 0 {
-		v.figures.Versions++
 		if s.Version > h.most {
 			v.find(Doubled, id, fmt.Sprintf("it has version %d after %d to %d writes", s.Version, h.least, h.most), h.last)
 		}
@@ -168,7 +145,6 @@ func (v *verdict) document(id string, writes []*Write) {
 
 // auto judges a document whose id the engine made up, and returns the ids under which it is stored.
 func (v *verdict) auto(w *Write) (ids []string) {
-	v.figures.Autos++
 	found := v.byMark[w.mark]
 	for _, s := range found {
 		ids = append(ids, s.ID)
@@ -201,7 +177,6 @@ func withID(body []byte, id string) []byte {
 
 // left judges a document for which another one stands: that one is there, and of the same subject.
 func (v *verdict) left(w *Write) {
-	v.figures.Left++
 	other := v.byID[w.Other]
 	if other == nil {
 		v.find(Lost, w.ID, fmt.Sprintf("%s was said to stand for it, and is not there", w.Other), w.End)
@@ -224,7 +199,6 @@ func (v *verdict) isOne(source []byte, states []state) bool {
 		case s.body == nil:
 		case s.exact && v.rule.Exact:
 			if spliced(s.body, source) {
-				v.figures.Exact++
 				return true
 			}
 		default:

@@ -1,8 +1,6 @@
 package chaos
 
 import (
-	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -21,14 +19,14 @@ func ruleOfTests(t *testing.T) Rule {
 }
 
 // enriched returns a document as the sidecar has it stored: with the sketch of the texts behind its last member.
-func enriched(t *testing.T, rule Rule, document, title, body string) []byte {
+func enriched(t *testing.T, rule Rule, document, title, body string) string {
 	t.Helper()
 	s, ok := rule.Sketcher.Sketch(title, body)
 	text, err := s.MarshalText()
 	if !ok || err != nil {
 		t.Fatal(ok, err)
 	}
-	return []byte(strings.TrimSuffix(document, "}") + `,"neardup_sketch":"` + string(text) + `"}`)
+	return strings.TrimSuffix(document, "}") + `,"neardup_sketch":"` + string(text) + `"}`
 }
 
 const (
@@ -103,6 +101,15 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// written returns a ledger in which documents were stored, by their ids.
+func written(documents map[string]string) *Ledger {
+	l := NewLedger()
+	for id, body := range documents {
+		l.Finish(l.Start(Write{Index: "i", ID: id, Kind: Put, Body: []byte(body)}), Result{Answer: Done})
+	}
+	return l
+}
+
 func wantFindings(t *testing.T, l *Ledger, stored []Stored, rule Rule, want []string) {
 	t.Helper()
 	findings, _ := l.Judge("i", stored, rule)
@@ -119,46 +126,38 @@ func wantFindings(t *testing.T, l *Ledger, stored []Stored, rule Rule, want []st
 // TestJudgeOfFields feeds it documents with our fields, right and wrong.
 func TestJudgeOfFields(t *testing.T) {
 	rule := ruleOfTests(t)
-	right := string(enriched(t, rule, one, titleOne, bodyOne))
-	with := func(members string) string { return strings.TrimSuffix(right, "}") + "," + members + "}" }
+	past := rule
+	past.Plain = true
+	right := enriched(t, rule, one, titleOne, bodyOne)
+	with := func(document, members string) string { return strings.TrimSuffix(document, "}") + "," + members + "}" }
 	for _, c := range []struct {
 		name, stored string
-		plain        bool
+		rule         Rule
 		want         []string
 	}{
-		{"right", right, false, nil},
-		{"absent", one, false, nil},
-		{"cleared", strings.TrimSuffix(one, "}") + `,"neardup_sketch":null}`, false, nil},
-		{"of another text", string(enriched(t, rule, one, titleOne, bodyOne+" or so")), false, []string{Stale}},
-		{"of another field's text", string(enriched(t, rule, one, "", bodyOne)), false, []string{Stale}},
-		{"no sketch at all", strings.TrimSuffix(one, "}") + `,"neardup_sketch":"forged"}`, false, []string{Stale}},
-		{"past the sidecar", right, true, []string{Stale}},
-		{"bands without a sketch", strings.TrimSuffix(one, "}") + `,"neardup_bands":[1,2]}`, false, []string{Stale}},
-		{"bands", with(`"neardup_bands":[1,2]`), false, nil},
-		{"in front", `{"neardup_sketch":null,` + one[1:], false, []string{Altered}},
-		{"beside a stranger", with(`"stranger":1`), false, []string{Altered}},
+		{"right", right, rule, nil},
+		{"cleared", with(one, `"neardup_sketch":null`), rule, nil},
+		{"of another text", enriched(t, rule, one, titleOne, bodyOne+" or so"), rule, []string{Stale}},
+		{"of another field's text", enriched(t, rule, one, "", bodyOne), rule, []string{Stale}},
+		{"no sketch at all", with(one, `"neardup_sketch":"forged"`), rule, []string{Stale}},
+		{"past the sidecar", right, past, []string{Stale}},
+		{"bands without a sketch", with(one, `"neardup_bands":[1,2]`), rule, []string{Stale}},
+		{"bands", with(right, `"neardup_bands":[1,2]`), rule, nil},
+		{"in front", `{"neardup_sketch":null,` + one[1:], rule, []string{Altered}},
+		{"beside a stranger", with(right, `"stranger":1`), rule, []string{Altered}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			l, rule := NewLedger(), rule
-			rule.Plain = c.plain
-			l.Finish(l.Start(Write{Index: "i", ID: "x", Kind: Put, Body: []byte(one)}), Result{Answer: Done})
-			wantFindings(t, l, []Stored{{ID: "x", Source: []byte(c.stored)}}, rule, c.want)
+			wantFindings(t, written(map[string]string{"x": one}), []Stored{{ID: "x", Source: []byte(c.stored)}}, c.rule, c.want)
 		})
 	}
 	t.Run("a cluster of two texts, and bands that differ", func(t *testing.T) {
-		l := NewLedger()
-		var stored []Stored
-		for i, document := range []string{one, two, strings.Replace(one, "m1", "m3", 1)} {
-			id := fmt.Sprint(i)
-			l.Finish(l.Start(Write{Index: "i", ID: id, Kind: Put, Body: []byte(document)}), Result{Answer: Done})
-			sketched := document
-			if i != 1 {
-				sketched = string(enriched(t, rule, document, titleOne, bodyOne))
-				sketched = strings.TrimSuffix(sketched, "}") + fmt.Sprintf(`,"neardup_bands":[%d]}`, i)
-			}
-			stored = append(stored, Stored{ID: id, Source: []byte(strings.TrimSuffix(sketched, "}") + `,"neardup_cluster":"c"}`)})
+		again := strings.Replace(one, "m1", "m3", 1)
+		stored := []Stored{
+			{ID: "0", Source: []byte(with(right, `"neardup_bands":[0],"neardup_cluster":"c"`))},
+			{ID: "1", Source: []byte(with(two, `"neardup_cluster":"c"`))},
+			{ID: "2", Source: []byte(with(enriched(t, rule, again, titleOne, bodyOne), `"neardup_bands":[2],"neardup_cluster":"c"`))},
 		}
-		wantFindings(t, l, stored, rule, []string{Stale, Stale, Stale})
+		wantFindings(t, written(map[string]string{"0": one, "1": two, "2": again}), stored, rule, []string{Stale, Stale, Stale})
 	})
 }
 
@@ -202,93 +201,37 @@ func TestJudgeOfVersions(t *testing.T) {
 	}
 }
 
-// TestJudgeOfAnEngineThatForgets has the workload's own documents stored as they should be, and then one thing go wrong at random.
-func TestJudgeOfAnEngineThatForgets(t *testing.T) {
-	rule, r := ruleOfTests(t), rand.New(rand.NewPCG(1, 2))
-	for n := range 300 {
-		texts, l := newTexts(uint64(n), n%2 == 0), NewLedger()
-		var stored []Stored
-		for i := range 20 {
-			body := texts.document(r, "", texts.topic(r, 50), 0)
-			id := fmt.Sprint("d", i)
-			l.Finish(l.Start(Write{Index: "i", ID: id, Kind: Put, Body: body}), Result{Answer: Done})
-			title, text := textOf(object(body), "title"), textOf(object(body), "body")
-			gap := strings.TrimRight(strings.TrimSuffix(string(body), "}"), " ")
-			sketched := enriched(t, rule, gap+"}", title, text)
-			stored = append(stored, Stored{ID: id, Source: append(sketched[:len(sketched)-1], body[len(gap):]...)})
-		}
-		wantFindings(t, l, stored, rule, nil)
-		i := r.IntN(len(stored))
-		switch want := []string{Lost, Altered, Stale}[n%3]; want {
-		case Lost:
-			wantFindings(t, l, slices.Delete(slices.Clone(stored), i, i+1), rule, []string{Lost})
-		case Altered: // one byte of it
-			source := slices.Clone(stored[i].Source)
-			at := strings.Index(string(source), `"mark":"m`) + len(`"mark":"m`)
-			source[at] ^= 1
-			broken := slices.Clone(stored)
-			broken[i].Source = source
-			wantFindings(t, l, broken, rule, []string{Altered})
-		case Stale: // the sketch of another
-			other := (i + 1) % len(stored)
-			sketchOf := func(s Stored) string { return textOf(object(s.Source), "neardup_sketch") }
-			broken := slices.Clone(stored)
-			broken[i].Source = []byte(strings.Replace(string(stored[i].Source), sketchOf(stored[i]), sketchOf(stored[other]), 1))
-			wantFindings(t, l, broken, rule, []string{Stale})
-		}
-	}
-}
-
 // TestPages feeds it pages, right and wrong.
 func TestPages(t *testing.T) {
 	rule := ruleOfTests(t)
 	near := func(a, b *sketch.Sketch) bool { return a.SameText(b) }
-	copyOfOne := strings.Replace(one, "m1", "m3", 1)
-	l := NewLedger()
-	for id, body := range map[string]string{"a": one, "b": two, "c": copyOfOne} {
-		l.Finish(l.Start(Write{Index: "i", ID: id, Kind: Put, Body: []byte(body)}), Result{Answer: Done})
-	}
+	copyOfOne, auto := strings.Replace(one, "m1", "m3", 1), strings.Replace(two, "m2", "m4", 1)
+	l := written(map[string]string{"a": one, "b": two, "c": copyOfOne})
 	l.Finish(l.Start(Write{Index: "i", ID: "a", Kind: Part, Body: []byte(partial)}), Result{Answer: Unknown})
-	l.Finish(l.Start(Write{Index: "i", Kind: Auto, Body: []byte(strings.Replace(two, "m2", "m4", 1))}), Result{Answer: Unknown})
-	hit := func(id, source string) Stored { return Stored{ID: id, Source: []byte(source)} }
+	l.Finish(l.Start(Write{Index: "i", Kind: Auto, Body: []byte(auto)}), Result{Answer: Unknown})
 	for _, c := range []struct {
 		name, outcome string
-		hits          []Stored
+		hits          [][2]string
 		body          string
 		want          int
 	}{
-		{"right", "collapsed; raw=2", []Stored{hit("a", one), hit("b", two)}, "", 0},
-		{"a part that may have come", "collapsed", []Stored{hit("a", onePartial)}, "", 0},
-		{"an id that the engine made up", "collapsed", []Stored{hit("e77", strings.Replace(two, "m2", "m4", 1))}, "", 0},
-		{"twice", "bypassed", []Stored{hit("a", one), hit("a", one)}, "", 1},
-		{"near-duplicates", "collapsed; raw=2", []Stored{hit("a", one), hit("c", copyOfOne)}, "", 1},
-		{"near-duplicates, left alone", "bypassed; reason=budget", []Stored{hit("a", one), hit("c", copyOfOne)}, "", 0},
-		{"never sent", "collapsed", []Stored{hit("a", strings.Replace(one, "seven", "eight", 1))}, "", 1},
-		{"of another document", "collapsed", []Stored{hit("a", two)}, "", 1},
-		{"of nobody", "collapsed", []Stored{hit("z", `{"mark":"m9"}`)}, "", 1},
+		{"right", "collapsed; raw=2", [][2]string{{"a", one}, {"b", two}}, "", 0},
+		{"a part that may have come", "collapsed", [][2]string{{"a", onePartial}}, "", 0},
+		{"an id that the engine made up", "collapsed", [][2]string{{"e77", auto}}, "", 0},
+		{"twice", "bypassed", [][2]string{{"a", one}, {"a", one}}, "", 1},
+		{"near-duplicates", "collapsed; raw=2", [][2]string{{"a", one}, {"c", copyOfOne}}, "", 1},
+		{"near-duplicates, left alone", "bypassed; reason=budget", [][2]string{{"a", one}, {"c", copyOfOne}}, "", 0},
+		{"never sent", "collapsed", [][2]string{{"a", strings.Replace(one, "seven", "eight", 1)}}, "", 1},
+		{"of another document", "collapsed", [][2]string{{"a", two}}, "", 1},
+		{"of nobody", "collapsed", [][2]string{{"z", `{"mark":"m9"}`}}, "", 1},
 		{"a field of ours", "collapsed", nil, `{"neardup_sketch":1}`, 1},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			if got := l.CheckPage(Page{Index: "i", Outcome: c.outcome, Hits: c.hits, Body: []byte(c.body)}, rule, near); len(got) != c.want {
-				t.Errorf("%d findings, want %d: %v", len(got), c.want, got)
-			}
-		})
-	}
-}
-
-// TestReads feeds it what a client reads of a document that it wrote.
-func TestReads(t *testing.T) {
-	l, rule := NewLedger(), ruleOfTests(t)
-	l.Finish(l.Start(Write{Index: "i", ID: "x", Kind: Put, Body: []byte(one)}), Result{Answer: Done})
-	for source, want := range map[string]int{
-		one: 0, "": 1, two: 1, string(enriched(t, rule, one, titleOne, bodyOne)): 1, strings.Replace(one, ", ", ",", 1): 1,
-	} {
-		got := l.CheckRead("i", "x", []byte(source), rule)
-		if source == "" {
-			got = l.CheckRead("i", "x", nil, rule)
+		p := Page{Index: "i", Outcome: c.outcome, Body: []byte(c.body)}
+		for _, h := range c.hits {
+			p.Hits = append(p.Hits, Stored{ID: h[0], Source: []byte(h[1])})
 		}
-		if len(got) != want {
-			t.Errorf("%q: %d findings, want %d: %v", source, len(got), want, got)
+		if got := l.CheckPage(p, rule, near); len(got) != c.want {
+			t.Errorf("%s: %d findings, want %d: %v", c.name, len(got), c.want, got)
 		}
 	}
 }
@@ -296,31 +239,29 @@ func TestReads(t *testing.T) {
 // TestTroubles has errors in and out of the time and the reach of a fault.
 func TestTroubles(t *testing.T) {
 	at := func(s int) time.Time { return time.Unix(int64(1000+s), 0) }
-	fault := Fault{Allows: []string{Broken, "502"}, Ways: []string{"a"}, Begin: at(10), End: at(20)}
-	later := Fault{Allows: []string{TimeOut}, Begin: at(30), End: at(40), Later: true}
+	d := &Diary{}
+	d.Did(Fault{Allows: []string{Broken, "502"}, Ways: []string{"a"}, Begin: at(10), End: at(20)})
+	d.Did(Fault{Allows: []string{TimeOut}, Begin: at(30), End: at(40), Later: true})
 	for _, c := range []struct {
-		name      string
-		trouble   Trouble
-		explained bool
+		name       string
+		way, what  string
+		begin, end int
+		explained  bool
 	}{
-		{"within", Trouble{Way: "a", What: Broken, Begin: at(12), End: at(13)}, true},
-		{"across its beginning", Trouble{Way: "a", What: "502", Begin: at(5), End: at(11)}, true},
-		{"across its end", Trouble{Way: "a", What: "502", Begin: at(19), End: at(25)}, true},
-		{"before", Trouble{Way: "a", What: Broken, Begin: at(1), End: at(9)}, false},
-		{"after", Trouble{Way: "a", What: Broken, Begin: at(21), End: at(22)}, false},
-		{"another way", Trouble{Way: "b", What: Broken, Begin: at(12), End: at(13)}, false},
-		{"another word", Trouble{Way: "a", What: Garbage, Begin: at(12), End: at(13)}, false},
-		{"what was under way is spared", Trouble{Way: "b", What: TimeOut, Begin: at(29), End: at(35)}, false},
-		{"what came later is not", Trouble{Way: "b", What: TimeOut, Begin: at(31), End: at(50)}, true},
+		{"within", "a", Broken, 12, 13, true},
+		{"across its beginning", "a", "502", 5, 11, true},
+		{"across its end", "a", "502", 19, 25, true},
+		{"before", "a", Broken, 1, 9, false},
+		{"after", "a", Broken, 21, 22, false},
+		{"another way", "b", Broken, 12, 13, false},
+		{"another word", "a", Garbage, 12, 13, false},
+		{"what was under way is spared", "b", TimeOut, 29, 35, false},
+		{"what came later is not", "b", TimeOut, 31, 50, true},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			d := &Diary{}
-			d.Did(fault)
-			d.Did(later)
-			d.Met(c.trouble)
-			if all, unexplained := d.Troubles(); all != 1 || len(unexplained) == 0 != c.explained {
-				t.Errorf("%d unexplained", len(unexplained))
-			}
-		})
+		d.troubles = nil
+		d.Met(Trouble{Way: c.way, What: c.what, Begin: at(c.begin), End: at(c.end)})
+		if all, unexplained := d.Troubles(); all != 1 || len(unexplained) == 0 != c.explained {
+			t.Errorf("%s: %d unexplained", c.name, len(unexplained))
+		}
 	}
 }

@@ -109,24 +109,6 @@ func (l *Ledger) Finish(w *Write, r Result) {
 	}
 }
 
-// Counts returns how many writes got which answer.
-func (l *Ledger) Counts() map[Answer]int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	counts := map[Answer]int{}
-	for _, list := range l.places {
-		for _, w := range list {
-			counts[w.Answer]++
-		}
-	}
-	for _, list := range l.autos {
-		for _, w := range list {
-			counts[w.Answer]++
-		}
-	}
-	return counts
-}
-
 // sent returns what is wrong with a document that a client was shown: it is made of nothing but values that were sent for it.
 func (l *Ledger) sent(index, id string, source []byte) string {
 	members := object(source)

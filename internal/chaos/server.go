@@ -2,18 +2,14 @@ package chaos
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -60,21 +56,13 @@ type form int
 const (
 	plain form = iota
 	chunked
-	compressed
 )
 
 // send sends a request and reads the answer whole.
 func (s Server) send(ctx context.Context, method, path string, body []byte, as form) reply {
 	var in io.Reader = bytes.NewReader(body)
-	switch as {
-	case chunked:
+	if as == chunked {
 		in = io.MultiReader(in) // of which net/http does not know the length
-	case compressed:
-		var b bytes.Buffer
-		z := gzip.NewWriter(&b)
-		_, _ = z.Write(body) // into memory
-		_ = z.Close()
-		in = &b
 	}
 	if body == nil {
 		in = nil
@@ -85,9 +73,6 @@ func (s Server) send(ctx context.Context, method, path string, body []byte, as f
 	}
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
-	}
-	if as == compressed {
-		r.Header.Set("Content-Encoding", "gzip")
 	}
 	if s.Key != "" {
 		r.Header.Set("X-Typesense-Api-Key", s.Key)
@@ -246,28 +231,6 @@ func (s Server) one(ctx context.Context, w *Write, as form) (Result, reply) {
 	return it.result(w), r
 }
 
-// read asks for one document; it is nil where there is none.
-func (s Server) read(ctx context.Context, index, id string) ([]byte, reply) {
-	path := "/" + index + "/_source/" + id
-	if s.Typesense {
-		path = "/collections/" + index + "/documents/" + id
-	}
-	r := s.send(ctx, "GET", path, nil, plain)
-	switch {
-	case r.trouble != "":
-		return nil, r
-	case r.status == http.StatusNotFound && says(r.body, `"message"`, `"resource_not_found_exception"`):
-		return nil, r
-	case r.status != http.StatusOK || mark(object(r.body)) == "":
-		r.trouble, r.why = Garbage, fmt.Sprintf("status %d of a read: %.300s", r.status, r.body)
-	}
-	return r.body, r
-}
-
-func says(body []byte, words ...string) bool {
-	return slices.ContainsFunc(words, func(word string) bool { return bytes.Contains(body, []byte(word)) })
-}
-
 // search asks for a page. A page is nil where there was trouble.
 func (s Server) search(ctx context.Context, index, words string, from, size int) (*Page, reply) {
 	if s.Typesense {
@@ -349,21 +312,4 @@ func (s Server) Make(ctx context.Context, index string) error {
 		return fmt.Errorf("make %s: status %d %s %.300s", index, r.status, r.why, r.body)
 	}
 	return nil
-}
-
-// Drop removes an index.
-func (s Server) Drop(ctx context.Context, index string) error {
-	path := "/" + index
-	if s.Typesense {
-		path = "/collections/" + index
-	}
-	if r := s.send(ctx, "DELETE", path, nil, plain); r.trouble != "" {
-		return errors.New(strings.TrimSpace("drop " + index + ": " + r.why))
-	}
-	return nil
-}
-
-// Trust has a client of [NewClient] speak TLS with what the configuration says.
-func Trust(client *http.Client, c *tls.Config) {
-	client.Transport.(*http.Transport).TLSClientConfig = c
 }

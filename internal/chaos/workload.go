@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -24,7 +23,6 @@ type Run struct {
 	under    map[string]int // operations under way, by kind
 	seen     []Seen
 	findings []Finding
-	pages    map[string]int
 }
 
 // Kinds of operations, for [Run.UnderWay].
@@ -32,7 +30,6 @@ const (
 	Bulk   = "bulk"
 	Single = "write"
 	Search = "search"
-	Read   = "read"
 )
 
 // Seen is one operation that is over.
@@ -46,7 +43,7 @@ type Seen struct {
 func NewRun(seed uint64, rule Rule, ascii bool, near func(a, b *sketch.Sketch) bool) *Run {
 	return &Run{
 		Ledger: NewLedger(), Diary: &Diary{}, Rule: rule, Near: near, texts: newTexts(seed, ascii),
-		under: map[string]int{}, pages: map[string]int{},
+		under: map[string]int{},
 	}
 }
 
@@ -97,17 +94,6 @@ func (r *Run) Direct(way string, long time.Duration) (n int) {
 		}
 	}
 	return n
-}
-
-// Operations returns how many operations are over, by kind, and how many pages were judged, by what the sidecar said of them.
-func (r *Run) Operations() (operations, pages map[string]int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	operations = map[string]int{}
-	for _, s := range r.seen {
-		operations[s.Kind]++
-	}
-	return operations, r.pages
 }
 
 // Findings returns what was wrong with pages and documents that clients read.
@@ -162,13 +148,10 @@ type Writer struct {
 func (w *Writer) Work(ctx context.Context, seed uint64) {
 	w.Rand, w.now = rand.New(rand.NewPCG(seed, uint64(len(w.Name))<<32|uint64(w.Name[len(w.Name)-1]))), map[string]string{}
 	for ctx.Err() == nil {
-		switch {
-		case w.IntN(3) == 0:
+		if w.IntN(3) == 0 {
 			w.several()
-		case w.IntN(4) == 0 && len(w.live) > 0:
-			w.look(w.live[w.IntN(len(w.live))])
-		default:
-			w.single()
+		} else {
+			w.alone(w.choose([]Kind{Put, Put, Create, Part, Part, Part, Delete, Auto}[w.IntN(8)], nil, 0), w.as(), true)
 		}
 		time.Sleep(time.Duration(w.Int64N(int64(w.Pause) + 1)))
 	}
@@ -246,21 +229,8 @@ func (w *Writer) finish(entry *Write, r Result) (lost bool) {
 	return false
 }
 
-func (w *Writer) form() form { return []form{plain, plain, chunked, compressed}[w.IntN(4)] }
-
-// as returns how a body is sent: a Typesense reads none that is compressed.
-func (w *Writer) as() form {
-	f := w.form()
-	if w.Server.Typesense && f == compressed {
-		return plain
-	}
-	return f
-}
-
-func (w *Writer) single() {
-	kind := []Kind{Put, Put, Create, Part, Part, Part, Delete, Auto}[w.IntN(8)]
-	w.alone(w.choose(kind, nil, 0), w.as(), true)
-}
+// as returns how a body is sent.
+func (w *Writer) as() form { return []form{plain, plain, chunked}[w.IntN(3)] }
 
 // alone sends one write by itself, and again where there was no answer, as clients do, but for one that would be doubled by that.
 func (w *Writer) alone(entry *Write, as form, again bool) {
@@ -272,19 +242,6 @@ func (w *Writer) alone(entry *Write, as form, again bool) {
 	})
 	if w.finish(entry, got) && again && entry.Kind != Auto && w.IntN(2) == 0 {
 		w.again(entry)
-	}
-}
-
-// look reads a document and holds it against what was written.
-func (w *Writer) look(id string) {
-	var source []byte
-	var got reply
-	w.Run.during(Read, w.Way, func() reply {
-		source, got = w.Server.read(context.Background(), w.Index, id)
-		return got
-	})
-	if got.trouble == "" {
-		w.Run.note(w.Run.Ledger.CheckRead(w.Index, id, source, w.Run.Rule)...)
 	}
 }
 
@@ -371,22 +328,7 @@ func (s *Searcher) Work(ctx context.Context, seed uint64) {
 		})
 		if page != nil {
 			s.Run.note(s.Run.Ledger.CheckPage(*page, s.Run.Rule, s.Run.Near)...)
-			s.Run.mu.Lock()
-			s.Run.pages[outcome(page.Outcome)]++
-			s.Run.mu.Unlock()
 		}
 		time.Sleep(time.Duration(r.Int64N(int64(s.Pause) + 1)))
 	}
-}
-
-// outcome returns what the sidecar did, less the figures.
-func outcome(header string) string {
-	parts := strings.Split(header, ";")
-	word := strings.TrimSpace(parts[0])
-	for _, part := range parts[1:] {
-		if part = strings.TrimSpace(part); strings.HasPrefix(part, "reason=") {
-			word += " " + part
-		}
-	}
-	return word
 }

@@ -85,7 +85,6 @@ def main():
     with Elasticsearch(s.args.url, request_timeout=60, http_compress=True, sniff_on_start=False) as client:
         steps.bulk_helpers(s, client, helpers)
         steps.documents(s, client)
-        steps.large_bodies(s, client, helpers)
     with Elasticsearch(s.args.url, request_timeout=60) as client:
         steps.scans(s, client, helpers)
         steps.indices(s, client)

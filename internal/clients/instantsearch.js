@@ -1,6 +1,6 @@
 // InstantSearch with Typesense's adapter in a browser: a page served from loopback, its origin another than the engine's.
 //
-//	instantsearch.js --url URL --key KEY --index NAME --corpus FILE.jsonl --browser CHROMIUM --dead URL [--skip VISIT]…
+//	instantsearch.js --url URL --key KEY --index NAME --corpus FILE.jsonl --browser CHROMIUM --dead URL
 //
 // It loads the documents into two collections, uses the page as a visitor does, once for each of several configurations, and
 // prints {visit: {steps, requests, complaints}}. A step is what the page shows: the list that it is a page of, which page, of how
@@ -19,7 +19,7 @@ const { Client } = require('typesense')
 const string = { type: 'string' }
 const { values: args } = parseArgs({
   options: {
-    url: string, key: string, index: string, corpus: string, browser: string, dead: string, skip: { ...string, multiple: true }
+    url: string, key: string, index: string, corpus: string, browser: string, dead: string
   }
 })
 const main = `${args.index}-main`
@@ -193,12 +193,6 @@ const visits = {
     await visit.refine('2', '2')
     await visit.leaf('refined')
   },
-  async 'with caches' (visit) {
-    const server = { useServerSideSearchCache: true, cacheSearchResultsForSeconds: 0 }
-    await visit.open({ adapter: { server, additionalSearchParameters: { cache_ttl: 60 } } })
-    await visit.type('old')
-    await visit.leaf('typed')
-  },
   // The key in a header, and a body of another type, which the browser asks leave for.
   async 'with a header' (visit) {
     await visit.open({ adapter: { server: { sendApiKeyAsQueryParam: false, additionalHeaders: { 'X-Own': 'header' } } } })
@@ -209,11 +203,6 @@ const visits = {
     await visit.open({ adapter: { additionalSearchParameters: { neardup_threshold: 0.95 } } })
     await visit.type('old')
     await visit.leaf('at 0.95')
-  },
-  async 'turned off' (visit) {
-    await visit.open({ adapter: { additionalSearchParameters: { neardup: 'off' } } })
-    await visit.type('old')
-    await visit.leaf('as it is')
   },
   async replies (visit) {
     const search = '/documents/search?q=old&query_by=title'
@@ -255,7 +244,7 @@ async function run () {
   })
   const shown = {}
   try {
-    for (const name of Object.keys(visits).filter(name => !args.skip?.includes(name))) {
+    for (const name of Object.keys(visits)) {
       const context = await browser.newContext()
       const visit = new Visit(await context.newPage(), `http://127.0.0.1:${server.address().port}/`)
       await visits[name](visit).catch(async error => {

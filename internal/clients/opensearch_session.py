@@ -57,11 +57,8 @@ def main():
         steps.bulk_helpers(s, client, helpers)
         steps.documents(s, client)
     with OpenSearch(s.args.url, timeout=60, connection_class=opensearchpy.RequestsHttpConnection) as client:
-        steps.scans(s, client, helpers)
-        steps.large_bodies(s, client, helpers)
         steps.indices(s, client)
         steps.searches(s, client)
-        steps.special_indices(s, client)
         own(s, client)
     asyncio.run(steps.asynchronous(s, AsyncOpenSearch(s.args.url, timeout=60, http_compress=True), helpers))
     s.show()

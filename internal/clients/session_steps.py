@@ -1,8 +1,5 @@
 """The steps that the sessions of the Elasticsearch and the OpenSearch client share, whose calls have the same shape."""
 
-import hashlib
-import json
-
 import search_api
 from session import plain
 
@@ -84,20 +81,6 @@ def scans(s, client, helpers):
             pages.append(reply["hits"])
         return pages, client.clear_scroll(body={"scroll_id": [reply["_scroll_id"]]})
     s.same("scroll", scroll)
-
-
-def large_bodies(s, client, helpers):
-    """Requests and replies of some megabytes, which no one holds whole."""
-    index = s.index("large")
-    copies = [{**d, "id": f"{d['id']}-{i}"} for i in range(1500 // len(s.documents)) for d in s.documents]
-
-    def digest(hits):
-        kept = sorted(json.dumps([hit["_id"], hit["_source"]], sort_keys=True) for hit in hits)
-        return [len(kept), sum(map(len, kept)), hashlib.sha256("".join(kept).encode()).hexdigest()]
-    s.same("large bulk", helpers.bulk, client, [action(d, index) for d in copies], chunk_size=len(copies), refresh=True)
-    s.same("large mget", lambda: digest(client.mget(index=index, body={"ids": [d["id"] for d in copies]})["docs"]))
-    s.same("large scan", lambda: digest(helpers.scan(client, index=index, size=len(copies))))
-    s.same("large search", lambda: digest(client.search(index=index, body={"size": len(copies), "sort": "_doc"})["hits"]["hits"]))
 
 
 def documents(s, client):

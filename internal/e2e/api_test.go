@@ -3,7 +3,6 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -39,19 +38,7 @@ func (a api) drop(t *testing.T, index string) {
 	if a.typesense() {
 		path = "/collections/" + index
 	}
-	t.Cleanup(func() {
-		r, err := http.NewRequest("DELETE", a.e.URL+path, nil)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		r.Header.Set("X-Typesense-Api-Key", a.e.Key)
-		if resp, err := http.DefaultClient.Do(r); err != nil {
-			t.Error(err)
-		} else {
-			resp.Body.Close()
-		}
-	})
+	t.Cleanup(func() { a.clear(t, path) })
 }
 
 // load writes the documents in one request.
@@ -164,5 +151,12 @@ func (a api) refresh(t *testing.T, index string) {
 	t.Helper()
 	if !a.typesense() {
 		call(t, a.e, "POST", a.e.URL+"/"+index+"/_refresh", "").want(t, 200)
+	}
+}
+
+// eachDialect runs a test on one engine of each dialect: Elasticsearch and OpenSearch share one.
+func eachDialect(t *testing.T, test func(t *testing.T, e *engines.Engine)) {
+	for _, kind := range []string{engines.Elasticsearch, engines.Typesense} {
+		t.Run(kind, func(t *testing.T) { test(t, engines.Shared(t, kind)) })
 	}
 }

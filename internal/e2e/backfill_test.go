@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,7 +17,8 @@ import (
 // TestBackfill indexes the corpus directly, looks at it through the sidecar before any document has a sketch, and lets reindex
 // store them, killed halfway and started again.
 func TestBackfill(t *testing.T) {
-	sideBySide(t, func(t *testing.T, e *engines.Engine) {
+	eachDialect(t, func(t *testing.T, e *engines.Engine) {
+		t.Parallel()
 		index, list := "fill-1", documents(t)
 		direct := api{e, e.URL}
 		direct.drop(t, index)
@@ -137,53 +137,4 @@ func versions(all map[string]hit) map[string]string {
 		out[id] = h.version
 	}
 	return out
-}
-
-// TestSetup prepares indices that are there already, and says what it did.
-func TestSetup(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e *engines.Engine) {
-		index, direct := "setup-1", api{e, e.URL}
-		direct.drop(t, index)
-		direct.create(t, index)
-		file := config(t, e, setup{match: "setup-*"})
-		for range 2 {
-			out, code := sidecar(t, "setup", "--config", file)
-			if code != 0 || !strings.Contains(out, index) || !strings.Contains(out, "ready") {
-				t.Fatalf("setup ended with %d: %s", code, out)
-			}
-		}
-		path := "/" + index + "/_mapping"
-		if direct.typesense() {
-			path = "/collections/" + index
-		}
-		if body := call(t, e, "GET", e.URL+path, "").want(t, 200).body; !bytes.Contains(body, []byte(adapters.SketchField)) {
-			t.Errorf("our field is not declared: %s", body)
-		}
-	})
-}
-
-// TestReindexClearsStaleSketches empties a text behind the sidecar's back.
-func TestReindexClearsStaleSketches(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e *engines.Engine) {
-		index, list := "stale-1", documents(t)[:5]
-		direct, through := api{e, e.URL}, api{e, serve(t, e, setup{match: "stale-*"})}
-		direct.drop(t, index)
-		through.create(t, index)
-		through.load(t, index, list)
-		id := list[2].ID
-		if direct.typesense() {
-			call(t, e, "PATCH", direct.base+"/collections/"+index+"/documents/"+id, `{"title":"","body":""}`).want(t, 201)
-		} else {
-			call(t, e, "POST", direct.base+"/"+index+"/_update/"+id, `{"doc":{"title":"","body":""}}`).want(t, 200)
-		}
-		file := config(t, e, setup{match: "stale-*"})
-		if out, code := sidecar(t, "reindex", "--config", file); code != 0 || number(t, out, "written") != 1 {
-			t.Fatalf("reindex ended with %d: %s", code, out)
-		}
-		for _, d := range list {
-			if has := adapters.HasSketch(direct.get(t, index, d.ID)); has != (d.ID != id) {
-				t.Errorf("%s has a sketch: %v", d.ID, has)
-			}
-		}
-	})
 }

@@ -1,9 +1,7 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -11,10 +9,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -90,11 +86,10 @@ func benchCorpus() []benchDocument {
 // benchQuery is what the n-th search looks for: two words that together some thousands of documents have.
 func benchQuery(n int) string { return benchWord(40+n%17) + " " + benchWord(60+n%23) }
 
-// shop is an engine with the indices of the benchmarks: with sketches, with those for excerpts, and without any.
+// shop is an engine before which benchmarks run.
 type shop struct {
-	b                     *testing.B
-	e                     *engines.Engine
-	sketched, parts, bare string
+	b *testing.B
+	e *engines.Engine
 }
 
 func (s *shop) typesense() bool { return s.e.Kind == engines.Typesense }
@@ -111,52 +106,8 @@ func benchRule(b *testing.B, family sketch.Family) adapters.Rule {
 	}
 }
 
-// excerptRule is that of the preset for plagiarism.
-func excerptRule(b *testing.B, window int) adapters.Rule {
-	b.Helper()
-	rule := benchRule(b, sketch.MSmallest)
-	rule.Profile.Measure, rule.Profile.Threshold, rule.Profile.MinShingles = rerank.Containment, 0.6, 24
-	rule.Choice, rule.Expand, rule.Window = adapters.Choice{By: adapters.ByLongest}, adapters.ExpandIDs, window
-	return rule
-}
-
-// watched measures how long the engine takes for requests, up to the last byte of each reply.
-type watched struct {
-	next  http.RoundTripper
-	spent atomic.Int64
-}
-
-// RoundTrip implements http.RoundTripper.
-func (w *watched) RoundTrip(r *http.Request) (*http.Response, error) {
-	began := time.Now()
-	resp, err := w.next.RoundTrip(r)
-	if err != nil {
-		return resp, err
-	}
-	resp.Body = &watchedBody{resp.Body, func() { w.spent.Add(int64(time.Since(began))) }}
-	return resp, nil
-}
-
-type watchedBody struct {
-	io.ReadCloser
-	ended func()
-}
-
-// Read implements io.Reader.
-func (b *watchedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if err != nil && b.ended != nil {
-		b.ended()
-		b.ended = nil
-	}
-	return n, err
-}
-
 // clerk is a sidecar in front of the shop's engine, in this process.
-type clerk struct {
-	base   string
-	engine *watched
-}
+type clerk struct{ base string }
 
 // serve starts a sidecar with a rule for an index.
 func (s *shop) serve(index string, rule adapters.Rule, limits proxy.Limits) *clerk {
@@ -169,14 +120,13 @@ func (s *shop) serve(index string, rule adapters.Rule, limits proxy.Limits) *cle
 	if err != nil {
 		s.b.Fatal(err)
 	}
-	c := &clerk{engine: &watched{next: proxy.NewTransport()}}
-	e := proxy.Engine{Rules: adapters.Rules{&rule}, URLs: []*url.URL{u}, Transport: c.engine, Limits: limits}
+	transport := proxy.NewTransport()
+	e := proxy.Engine{Rules: adapters.Rules{&rule}, URLs: []*url.URL{u}, Transport: transport, Limits: limits}
 	if s.typesense() {
-		e.Dialect, e.ErrorReply = ts.Dialect{}, ts.Dialect{}.ErrorReply
-		e.Open = ts.Open(c.engine, e.URLs, e.Rules)
+		e.Dialect, e.ErrorReply, e.Open = ts.Dialect{}, ts.Dialect{}.ErrorReply, ts.Open(transport, e.URLs, e.Rules)
 	} else {
 		d := es.Dialect{OpenSearch: s.e.Kind == engines.OpenSearch}
-		e.Dialect, e.ErrorReply, e.Open = d, d.ErrorReply, es.Open(c.engine, e.URLs, e.Rules)
+		e.Dialect, e.ErrorReply, e.Open = d, d.ErrorReply, es.Open(transport, e.URLs, e.Rules)
 	}
 	handler, err := proxy.New(e)
 	if err != nil {
@@ -184,8 +134,34 @@ func (s *shop) serve(index string, rule adapters.Rule, limits proxy.Limits) *cle
 	}
 	server := httptest.NewServer(handler)
 	s.b.Cleanup(server.Close)
-	c.base = server.URL
-	return c
+	return &clerk{server.URL}
+}
+
+// purchase is the page that a benchmark asks for.
+type purchase struct {
+	index string
+	// from and size cut the page. control are parameters for the sidecar, members further members of the search or parameters of its URL.
+	from, size       int
+	control, members string
+	wants            string // what the sidecar says of it
+}
+
+// buy asks for the n-th search's page, of the sidecar or of the engine.
+func (s *shop) buy(base string, p purchase, n int, collapsed bool) {
+	s.b.Helper()
+	if !collapsed {
+		p.control = ""
+	}
+	method, at := "POST", base+"/"+p.index+"/_search?"+p.control
+	body := fmt.Sprintf(`{"query":{"match":{"body":%q}},"from":%d,"size":%d%s}`, benchQuery(n), p.from, p.size, p.members)
+	if s.typesense() {
+		method, body = "GET", ""
+		at = fmt.Sprintf("%s/collections/%s/documents/search?query_by=title,body&drop_tokens_threshold=10000&q=%s&per_page=%d&page=%d%s&%s",
+			base, p.index, url.QueryEscape(benchQuery(n)), p.size, 1+p.from/p.size, p.members, p.control)
+	}
+	if _, said := s.send(method, at, body); collapsed && !strings.HasPrefix(said, p.wants+";") {
+		s.b.Fatalf("the sidecar says %q", said)
+	}
 }
 
 // send sends a request and returns the reply's body and what the sidecar says of it.
@@ -209,58 +185,6 @@ func (s *shop) send(method, url, body string) (reply []byte, said string) {
 		s.b.Fatalf("%s %s: status %d, %v: %.500s", method, url, resp.StatusCode, err, reply)
 	}
 	return reply, resp.Header.Get("Neardup")
-}
-
-// openShop makes the indices, which are gone when the benchmark ends.
-func openShop(b *testing.B, kind string) *shop {
-	b.Helper()
-	s := &shop{b: b, e: engines.Shared(b, kind)}
-	name := func(what string) string { return fmt.Sprintf("bench-%d-%s", os.Getpid(), what) }
-	s.sketched, s.parts, s.bare = name("sketched"), name("parts"), name("bare")
-	documents := benchCorpus()
-	s.fill(s.serve(s.sketched, benchRule(b, ""), proxy.Limits{}).base, s.sketched, documents)
-	s.fill(s.serve(s.parts, excerptRule(b, 1000), proxy.Limits{}).base, s.parts, documents)
-	s.fill(s.e.URL, s.bare, documents)
-	return s
-}
-
-// fill makes one index, writing through an address.
-func (s *shop) fill(base, index string, documents []benchDocument) {
-	s.b.Helper()
-	at, drop := base+"/"+index, s.e.URL+"/"+index
-	if s.typesense() {
-		at, drop = base+"/collections/"+index+"/documents", s.e.URL+"/collections/"+index
-	}
-	s.b.Cleanup(func() { s.send("DELETE", drop, "") })
-	if s.typesense() {
-		s.send("POST", base+"/collections", fmt.Sprintf(`{"name":%q,"fields":[{"name":"title","type":"string"},`+
-			`{"name":"body","type":"string"},{"name":"at","type":"int64"}]}`, index))
-	} else {
-		s.send("PUT", at, `{"settings":{"number_of_shards":1,"number_of_replicas":0,"refresh_interval":"-1"},"mappings":{"properties":`+
-			`{"id":{"type":"keyword"},"title":{"type":"text"},"body":{"type":"text"},"at":{"type":"date","format":"epoch_second"}}}}`)
-	}
-	for part := range slices.Chunk(documents, 1000) {
-		var lines bytes.Buffer
-		for _, d := range part {
-			line, err := json.Marshal(d)
-			if err != nil {
-				s.b.Fatal(err)
-			}
-			if !s.typesense() {
-				fmt.Fprintf(&lines, "{\"index\":{\"_id\":%q}}\n", d.ID)
-			}
-			lines.Write(append(line, '\n'))
-		}
-		path := "/_bulk"
-		if s.typesense() {
-			path = "/import?action=create"
-		}
-		s.send("POST", at+path, lines.String())
-	}
-	if !s.typesense() {
-		s.send("POST", s.e.URL+"/"+index+"/_forcemerge?max_num_segments=1", "")
-		s.send("POST", s.e.URL+"/"+index+"/_refresh", "")
-	}
 }
 
 // median returns the middle of some figures.

@@ -3,7 +3,6 @@ package e2e
 import (
 	"bufio"
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -28,7 +27,6 @@ import (
 const (
 	byPort  = "port"  // the sidecar's own
 	byFront = "front" // a relay in front of the sidecar
-	byTLS   = "tls"   // the sidecar's other listener
 	byHand  = "hand"  // past the sidecar: what happens there the engine did
 )
 
@@ -41,10 +39,9 @@ type chaosStack struct {
 	rand  *rand.Rand
 
 	front, back *inject.Relay
-	addr, tls   string // where the sidecar listens; tls is empty where it can't
+	addr        string // where the sidecar listens
 	file        string // its configuration
 	revision    int    // of that
-	authority   *authority
 
 	mu    sync.Mutex
 	cmd   *exec.Cmd
@@ -64,30 +61,18 @@ func newChaosStack(t *testing.T, e *engines.Engine, owned *ownEngine, seed uint6
 	})
 	s.back = inject.Start(t, e.URL)
 	s.back.Keep(-1)
-	s.addr, s.tls = freeAddress(t), freeAddress(t)
+	s.addr = freeAddress(t)
 	s.front = inject.Start(t, "http://"+s.addr)
 	s.front.Keep(-1)
-	dir := t.TempDir()
-	s.file = filepath.Join(dir, "config.yaml")
-	s.authority = newAuthority(t, dir)
-	s.authority.issue(t)
+	s.file = filepath.Join(t.TempDir(), "config.yaml")
 	s.configure()
 	s.start()
 	t.Cleanup(func() { s.end(syscall.SIGTERM) })
-	if !s.speaksTLS() {
-		t.Log("no TLS listener: certificates are not reloaded")
-		s.end(syscall.SIGTERM)
-		s.tls = ""
-		s.configure()
-		s.start()
-	}
-	for _, index := range []string{chaosPlain, chaosSkip, chaosTag} {
-		if err := s.server(byPort).Make(t.Context(), index); err != nil {
+	for index, way := range map[string]string{chaosPlain: byPort, chaosSkip: byPort, chaosTag: byPort, chaosHand: byHand} {
+		if err := s.server(way).Make(t.Context(), index); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if err := s.server(byHand).Make(t.Context(), chaosHand); err != nil {
-		t.Fatal(err)
+		api{e, e.URL}.drop(t, index)
 	}
 	return s
 }
@@ -122,20 +107,11 @@ func (s *chaosStack) configure() {
 	s.revision++
 	var b strings.Builder
 	fmt.Fprintf(&b, "log: {format: json}\nadmin: 127.0.0.1:0\nsketch: {seed: %q}\nengines:\n", seed)
-	for _, way := range []string{byPort, byTLS} {
-		listen, more := s.addr, ""
-		if way == byTLS {
-			listen, more = s.tls, fmt.Sprintf("    listen_tls: {cert_file: %q, key_file: %q}\n", s.authority.cert, s.authority.key)
-		}
-		if listen == "" {
-			continue
-		}
-		fmt.Fprintf(&b, "  - name: %s\n    listen: %s\n    kind: %s\n    urls: [%q]\n%s", way, listen, s.e.Kind, s.back.URL(), more)
-		fmt.Fprintf(&b, "    limits: {max_reply: %dMB}\n    indices:\n", 32+s.revision%2)
-		const bands = ", bands: auto, on_duplicate: "
-		for _, rule := range []string{chaosSkip + bands + "skip", chaosTag + bands + "tag", "chaos-*"} {
-			fmt.Fprintf(&b, "      - {match: %s, fields: [title, body], threshold: 0.7, min_shingles: 8, window: 1000}\n", rule)
-		}
+	fmt.Fprintf(&b, "  - listen: %s\n    kind: %s\n    urls: [%q]\n", s.addr, s.e.Kind, s.back.URL())
+	fmt.Fprintf(&b, "    limits: {max_reply: %dMB}\n    indices:\n", 32+s.revision%2)
+	const bands = ", bands: auto, on_duplicate: "
+	for _, rule := range []string{chaosSkip + bands + "skip", chaosTag + bands + "tag", "chaos-*"} {
+		fmt.Fprintf(&b, "      - {match: %s, fields: [title, body], threshold: 0.7, min_shingles: 8, window: 1000}\n", rule)
 	}
 	if err := os.WriteFile(s.file, []byte(b.String()), 0o600); err != nil {
 		s.t.Error(err)
@@ -144,41 +120,18 @@ func (s *chaosStack) configure() {
 
 // server returns the engine as clients of the way see it.
 func (s *chaosStack) server(way string) chaos.Server {
-	client := chaos.NewClient(20 * time.Second)
-	out := chaos.Server{Typesense: s.e.Kind == engines.Typesense, Key: s.e.Key, Client: client}
-	out.Base = map[string]string{byPort: "http://" + s.addr, byFront: s.front.URL(), byTLS: "https://" + s.tls, byHand: s.e.URL}[way]
-	if way == byTLS {
-		chaos.Trust(client, &tls.Config{RootCAs: s.authority.pool})
-	}
-	return out
-}
-
-// speaksTLS reports whether the other listener does.
-func (s *chaosStack) speaksTLS() bool {
-	_, ok := s.serial()
-	return ok
-}
-
-// serial returns the number of the certificate that the sidecar shows.
-func (s *chaosStack) serial() (n int64, ok bool) {
-	dialer := tls.Dialer{NetDialer: &net.Dialer{Timeout: 2 * time.Second}, Config: &tls.Config{RootCAs: s.authority.pool}}
-	conn, err := dialer.DialContext(s.t.Context(), "tcp", s.tls)
-	if err != nil {
-		return 0, false
-	}
-	defer conn.Close()
-	return conn.(*tls.Conn).ConnectionState().PeerCertificates[0].SerialNumber.Int64(), true
+	base := map[string]string{byPort: "http://" + s.addr, byFront: s.front.URL(), byHand: s.e.URL}[way]
+	return chaos.Server{Typesense: s.e.Kind == engines.Typesense, Key: s.e.Key, Base: base, Client: chaos.NewClient(20 * time.Second)}
 }
 
 // start starts the sidecar and waits until it listens.
-func (s *chaosStack) start(env ...string) {
+func (s *chaosStack) start() {
 	path, err := binary()
 	if err != nil {
 		s.t.Error(err)
 		return
 	}
 	cmd := exec.CommandContext(context.Background(), path, "serve", "--config", s.file)
-	cmd.Env = append(os.Environ(), env...)
 	out, err := cmd.StderrPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -191,17 +144,11 @@ func (s *chaosStack) start(env ...string) {
 	s.mu.Lock()
 	s.cmd, s.ended = cmd, ended
 	s.mu.Unlock()
-	want := 1
-	if s.tls != "" {
-		want = 2
-	}
 	go func() {
 		defer close(ended)
 		for lines := bufio.NewScanner(out); lines.Scan(); {
 			if s.note(lines.Text()) == "listening" {
-				if want--; want == 0 {
-					close(listening)
-				}
+				close(listening)
 			}
 		}
 		_ = cmd.Wait() // how it ended is for whoever ended it
@@ -209,9 +156,11 @@ func (s *chaosStack) start(env ...string) {
 	select {
 	case <-listening:
 	case <-ended:
-		s.t.Errorf("%s: the sidecar ended before it listened: %s", s.e.Kind, strings.Join(s.lately(5), "\n"))
-	case <-time.After(20 * time.Second):
-		s.t.Errorf("%s: the sidecar does not listen after 20 s", s.e.Kind)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.t.Errorf("%s: the sidecar ended before it listened: %s", s.e.Kind, strings.Join(s.logs[max(0, len(s.logs)-5):], "\n"))
+	case <-time.After(time.Minute):
+		s.t.Errorf("%s: the sidecar does not listen after a minute", s.e.Kind)
 	}
 }
 
@@ -238,13 +187,6 @@ func (s *chaosStack) said(message string) (n int) {
 		}
 	}
 	return n
-}
-
-// lately returns the last lines of the sidecar's log.
-func (s *chaosStack) lately(n int) []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.logs[max(0, len(s.logs)-n):]
 }
 
 // signal sends the sidecar a signal.

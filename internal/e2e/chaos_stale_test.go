@@ -11,7 +11,7 @@ import (
 // TestStaleSketchAfterAFailedLookUp has the sidecar's own look at an index fail once, for a reason of the moment, before a part of a
 // sketched text is changed by its first write: the sketch of the former text must not stay.
 func TestStaleSketchAfterAFailedLookUp(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+	eachDialect(t, func(t *testing.T, e *engines.Engine) {
 		const index = "chaosstale-1"
 		const document = `{"id":"x","title":"a title of words","body":"the ferry crosses the river at seven in the morning"}`
 		method, put, update := "PUT", "/"+index+"/_doc/x", "/"+index+"/_update/x"

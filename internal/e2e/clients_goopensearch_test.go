@@ -37,7 +37,6 @@ func goOpenSearchSession(t *testing.T, base, prefix string, list []corpus.Docume
 	s := goOpenSearch{newRecorder(t), t.Context(), prefix, list, client}
 	s.bulkIndexer()
 	s.documents()
-	s.indices()
 	s.searches()
 	s.cursors()
 	return marshal(t, s.session)
@@ -46,51 +45,52 @@ func goOpenSearchSession(t *testing.T, base, prefix string, list []corpus.Docume
 func (s goOpenSearch) index(name string) string { return s.prefix + "-" + name }
 
 // answer records a reply and its status and headers.
-func (s goOpenSearch) answer(step string, reply interface{ Inspect() osapi.Inspect }, err error) {
-	s.t.Helper()
-	if reply.Inspect().Response == nil {
-		s.t.Fatalf("%s: no reply: %v", step, err)
+func (s goOpenSearch) answer(step string) func(reply interface{ Inspect() osapi.Inspect }, err error) {
+	return func(reply interface{ Inspect() osapi.Inspect }, err error) {
+		if reply.Inspect().Response == nil {
+			s.t.Fatalf("%s: no reply: %v", step, err)
+		}
+		s.same(step, []any{reply, reply.Inspect().Response.StatusCode, reply.Inspect().Response.Header}, err)
 	}
-	s.same(step, []any{reply, reply.Inspect().Response.StatusCode, reply.Inspect().Response.Header}, err)
 }
 
 // bulkIndexer has many workers write at once, so that of the results only what depends on no order is recorded.
 func (s goOpenSearch) bulkIndexer() {
-	fields := strings.NewReader(sessionFields)
-	created, err := s.client.Indices.Create(s.ctx, osapi.IndicesCreateReq{Index: s.index("main"), Body: fields})
-	s.answer("create index", created, err)
+	s.answer("create index")(s.client.Indices.Create(s.ctx, osapi.IndicesCreateReq{Index: s.index("main"), Body: strings.NewReader(sessionFields)}))
+	whole := func(action string) (items []osutil.BulkIndexerItem) {
+		for _, d := range s.list {
+			items = append(items, osutil.BulkIndexerItem{Action: action, DocumentID: d.ID, Body: bytes.NewReader(marshal(s.t, d))})
+		}
+		return items
+	}
 	for _, c := range []struct {
 		step, index string
 		config      osutil.BulkIndexerConfig
 		items       []osutil.BulkIndexerItem
 	}{
-		{"many workers", "crowd", osutil.BulkIndexerConfig{
-			NumWorkers: 6, FlushBytes: 9_000, FlushInterval: 20 * time.Millisecond, Refresh: "true"}, s.whole("index")},
-		{"one worker", "main", osutil.BulkIndexerConfig{NumWorkers: 1, Refresh: "wait_for"}, s.whole("create")},
-		{"all kinds", "crowd", osutil.BulkIndexerConfig{NumWorkers: 1, Refresh: "true"}, s.mixed()},
+		{"many workers", "crowd", osutil.BulkIndexerConfig{NumWorkers: 6, FlushBytes: 9_000, FlushInterval: 20 * time.Millisecond}, whole("index")},
+		{"one worker", "main", osutil.BulkIndexerConfig{NumWorkers: 1}, whole("create")},
 	} {
 		var mu sync.Mutex
 		var results []string
-		note := func(item osutil.BulkIndexerItem, r osapi.BulkRespItem) {
+		note := func(item osutil.BulkIndexerItem, r osapi.BulkRespItem, err error) {
 			mu.Lock()
 			defer mu.Unlock()
+			if err != nil {
+				s.t.Error(err)
+			}
 			results = append(results, fmt.Sprintln(item.DocumentID, item.Action, r.Status, r.Result, string(marshal(s.t, r.Error))))
 		}
-		c.config.Client, c.config.Index = s.client, s.index(c.index)
+		c.config.Client, c.config.Index, c.config.Refresh = s.client, s.index(c.index), "true"
 		c.config.OnError = func(_ context.Context, err error) { s.t.Error(err) }
 		indexer, err := osutil.NewBulkIndexer(c.config)
 		if err != nil {
 			s.t.Fatal(err)
 		}
 		for _, item := range c.items {
-			item.OnSuccess = func(_ context.Context, item osutil.BulkIndexerItem, r osapi.BulkRespItem) {
-				note(item, r)
-			}
+			item.OnSuccess = func(_ context.Context, item osutil.BulkIndexerItem, r osapi.BulkRespItem) { note(item, r, nil) }
 			item.OnFailure = func(_ context.Context, item osutil.BulkIndexerItem, r osapi.BulkRespItem, err error) {
-				if err != nil {
-					s.t.Error(err)
-				}
-				note(item, r)
+				note(item, r, err)
 			}
 			if err := indexer.Add(s.ctx, item); err != nil {
 				s.t.Fatal(err)
@@ -99,101 +99,32 @@ func (s goOpenSearch) bulkIndexer() {
 		err = indexer.Close(s.ctx)
 		n := indexer.Stats()
 		slices.Sort(results)
-		counts := []uint64{n.NumAdded, n.NumFlushed, n.NumFailed, n.NumIndexed, n.NumCreated, n.NumUpdated, n.NumDeleted}
-		s.same(c.step, []any{results, counts}, err)
-	}
-}
-
-// whole returns the documents as items of a bulk.
-func (s goOpenSearch) whole(action string) (items []osutil.BulkIndexerItem) {
-	for _, d := range s.list {
-		items = append(items, osutil.BulkIndexerItem{Action: action, DocumentID: d.ID, Body: bytes.NewReader(marshal(s.t, d))})
-	}
-	return items
-}
-
-// mixed returns items of every kind, some of which fail.
-func (s goOpenSearch) mixed() []osutil.BulkIndexerItem {
-	part := func(body string) *strings.Reader { return strings.NewReader(body) }
-	title := string(marshal(s.t, s.list[50].Title))
-	return []osutil.BulkIndexerItem{
-		{Action: "create", Index: s.index("main"), DocumentID: s.list[0].ID, Body: part("{}")},
-		{Action: "delete", DocumentID: s.list[1].ID},
-		{Action: "delete", DocumentID: "nowhere"},
-		{Action: "index", Index: s.index("main"), DocumentID: "bad", Body: part(`{"published_at":"no date"}`)},
-		{Action: "update", DocumentID: s.list[2].ID, Body: part(`{"doc":{"title":` + title + `}}`)},
-		{Action: "update", DocumentID: "made", Body: part(`{"doc":{"title":` + title + `},"doc_as_upsert":true}`)},
-		{Action: "update", DocumentID: "nowhere", Body: part(`{"doc":{"n":1}}`)},
+		s.same(c.step, []any{results, n.NumAdded, n.NumFlushed, n.NumFailed, n.NumIndexed, n.NumCreated, n.NumUpdated, n.NumDeleted}, err)
 	}
 }
 
 func (s goOpenSearch) documents() {
 	c, work, main, first := s.client, s.index("work"), s.index("main"), s.list[0].ID
 	body := func(d corpus.Document) *bytes.Reader { return bytes.NewReader(marshal(s.t, d)) }
-	index, err := c.Index(s.ctx, osapi.IndexReq{Index: work, DocumentID: "1", Body: body(s.list[0])})
-	s.answer("index", index, err)
-	create, err := c.Document.Create(s.ctx, osapi.DocumentCreateReq{Index: work, DocumentID: "1", Body: body(s.list[1])})
-	s.answer("create twice", create, err)
-	conflict, err := c.Index(s.ctx, osapi.IndexReq{Index: work, DocumentID: "1", Body: body(s.list[1]),
-		Params: osapi.IndexParams{IfSeqNo: new(7), IfPrimaryTerm: new(1)}})
-	s.answer("conflict", conflict, err)
+	s.answer("index")(c.Index(s.ctx, osapi.IndexReq{Index: work, DocumentID: "1", Body: body(s.list[0])}))
+	s.answer("create twice")(c.Document.Create(s.ctx, osapi.DocumentCreateReq{Index: work, DocumentID: "1", Body: body(s.list[1])}))
 	for _, u := range []struct{ step, id, body string }{
 		{"whole", "1", `{"doc":` + string(marshal(s.t, s.list[2])) + `}`},
 		{"part", "1", `{"doc":{"title":"half of it"}}`},
 		{"other field", "1", `{"doc":{"n":1}}`},
-		{"nothing", "1", `{"doc":{"n":1}}`},
 		{"with source", "1", `{"doc":{"n":2},"_source":true}`},
 		{"doc_as_upsert", "2", `{"doc":` + string(marshal(s.t, s.list[3])) + `,"doc_as_upsert":true}`},
 		{"upsert", "3", `{"doc":{"n":1},"upsert":` + string(marshal(s.t, s.list[4])) + `}`},
 		{"script", "1", `{"script":"ctx._source.n = 5"}`},
 		{"of nothing", "nowhere", `{"doc":{"n":1}}`},
 	} {
-		updated, err := c.Update(s.ctx, osapi.UpdateReq{Index: work, DocumentID: u.id, Body: strings.NewReader(u.body)})
-		s.answer("update "+u.step, updated, err)
-		got, err := c.Document.Get(s.ctx, osapi.DocumentGetReq{Index: work, DocumentID: u.id})
-		s.answer("after update "+u.step, got, err)
+		s.answer("update " + u.step)(c.Update(s.ctx, osapi.UpdateReq{Index: work, DocumentID: u.id, Body: strings.NewReader(u.body)}))
+		s.answer("after update " + u.step)(c.Document.Get(s.ctx, osapi.DocumentGetReq{Index: work, DocumentID: u.id}))
 	}
-	query := `{"query":` + sessionText + `}`
-	source, err := c.Document.Source(s.ctx, osapi.DocumentSourceReq{Index: main, DocumentID: first})
-	s.answer("source", source, err)
-	explained, err := c.Document.Explain(s.ctx, osapi.DocumentExplainReq{
-		Index: main, DocumentID: first, Body: strings.NewReader(query)})
-	s.answer("explain", explained, err)
 	ids := strings.NewReader(`{"ids":["` + first + `","nowhere","` + s.list[3].ID + `"]}`)
-	found, err := c.MGet(s.ctx, osapi.MGetReq{Index: main, Body: ids})
-	s.answer("mget", found, err)
-	deleted, err := c.Document.Delete(s.ctx, osapi.DocumentDeleteReq{
-		Index: work, DocumentID: "2", Params: osapi.DocumentDeleteParams{Refresh: "true"}})
-	s.answer("delete", deleted, err)
-	updated, err := c.UpdateByQuery(s.ctx, osapi.UpdateByQueryReq{
-		Indices: []string{work}, Params: osapi.UpdateByQueryParams{Refresh: new(true)},
-		Body: strings.NewReader(`{"script":"ctx._source.touched = true"}`)})
-	s.answer("update by query", updated, err)
-	copied, err := c.Reindex(s.ctx, osapi.ReindexReq{
-		Params: osapi.ReindexParams{Refresh: new(true)},
-		Body:   strings.NewReader(`{"source":{"index":"` + main + `"},"dest":{"index":"` + s.index("inner") + `"}}`)})
-	s.answer("reindex", copied, err)
-	removed, err := c.Document.DeleteByQuery(s.ctx, osapi.DocumentDeleteByQueryReq{
-		Indices: []string{work}, Body: strings.NewReader(`{"query":{"ids":{"values":["3"]}}}`)})
-	s.answer("delete by query", removed, err)
-}
-
-func (s goOpenSearch) indices() {
-	c, main := s.client, []string{s.index("main")}
-	mapping, err := c.Indices.Mapping.Get(s.ctx, &osapi.MappingGetReq{Indices: []string{s.index("*")}})
-	s.answer("mapping", mapping, err)
-	whole, err := c.Indices.Get(s.ctx, osapi.IndicesGetReq{Indices: main})
-	s.answer("index as it is", whole, err)
-	fields, err := c.Indices.FieldCaps(s.ctx, osapi.IndicesFieldCapsReq{
-		Indices: main, Params: osapi.IndicesFieldCapsParams{Fields: []string{"*"}}})
-	s.answer("field caps", fields, err)
-	query := strings.NewReader(`{"query":` + sessionText + `}`)
-	count, err := c.Indices.Count(s.ctx, &osapi.IndicesCountReq{Indices: main, Body: query})
-	s.answer("count", count, err)
-	info, err := c.Info(s.ctx, nil)
-	s.answer("info", info, err)
-	ping, err := c.Ping(s.ctx, nil)
-	s.same("ping", ping.StatusCode, err)
+	s.answer("mget")(c.MGet(s.ctx, osapi.MGetReq{Index: main, Body: ids}))
+	s.answer("delete")(c.Document.Delete(s.ctx, osapi.DocumentDeleteReq{
+		Index: work, DocumentID: "2", Params: osapi.DocumentDeleteParams{Refresh: "true"}}))
 }
 
 // asked returns a search from a rank on, with more of its body.
@@ -206,21 +137,13 @@ func (s goOpenSearch) searches() {
 	c, main := s.client, []string{s.index("main")}
 	for step, more := range map[string]string{
 		"text": ``,
-		"all of a hit": `,"_source":["t*"],"fields":["url"],"docvalue_fields":["id"],"explain":true,"version":true,` +
-			`"highlight":{"fields":{"*":{}}}`,
-		"aggregations": `,"aggs":{"hosts":{"terms":{"field":"host","order":{"_key":"asc"}}},` +
-			`"years":{"date_histogram":{"field":"published_at","calendar_interval":"year"}}}`,
-		"what follows": `,"post_filter":{"exists":{"field":"url"}},"track_total_hits":true,` +
-			`"suggest":{"spelling":{"text":"rivr","term":{"field":"body"}}}`,
+		"all of a hit": `,"_source":["t*"],"fields":["url"],"docvalue_fields":["id"],"explain":true,"version":true,"track_total_hits":true,` +
+			`"highlight":{"fields":{"*":{}}},"post_filter":{"exists":{"field":"url"}},"aggs":{"hosts":{"terms":{"field":"host","order":{"_key":"asc"}}}}`,
 	} {
 		s.search(step, 12, func(from int) (any, error) {
 			return c.Search(s.ctx, &osapi.SearchReq{Indices: main, Body: asked(from, 12, more)})
 		})
 	}
-	s.search("everything", 30, func(from int) (any, error) {
-		return c.Search(s.ctx, &osapi.SearchReq{Indices: main, Params: osapi.SearchParams{
-			Sort: []string{"id:desc"}, From: &from, Size: new(30)}})
-	})
 	s.search("in the URL", 8, func(from int) (any, error) {
 		return c.Search(s.ctx, &osapi.SearchReq{Indices: main, Params: osapi.SearchParams{
 			Query: "title:old OR body:river", Sort: []string{"_score", "id:asc"}, From: &from, Size: new(8), TypedKeys: new(true)}})
@@ -242,11 +165,9 @@ func (s goOpenSearch) searches() {
 		"bad query":      `{"query":{"nothing":{}}}`,
 		"broken":         `{"query":`,
 	} {
-		reply, err := c.Search(s.ctx, &osapi.SearchReq{Indices: main, Body: strings.NewReader(body)})
-		s.answer(step, reply, err)
+		s.answer(step)(c.Search(s.ctx, &osapi.SearchReq{Indices: main, Body: strings.NewReader(body)}))
 	}
-	reply, err := c.Search(s.ctx, &osapi.SearchReq{Indices: []string{s.index("nowhere")}})
-	s.answer("nowhere", reply, err)
+	s.answer("nowhere")(c.Search(s.ctx, &osapi.SearchReq{Indices: []string{s.index("nowhere")}}))
 }
 
 func (s goOpenSearch) cursors() {
@@ -264,20 +185,17 @@ func (s goOpenSearch) cursors() {
 		return c.Search(s.ctx, &osapi.SearchReq{Body: strings.NewReader(body + "}")})
 	}
 	s.cursor("point in time", func(after []any) (any, error) { return at(`[{"published_at":"desc"},"id"]`, after) })
-	first, err := at(`["_doc"]`, nil)
-	s.answer("export from a point in time", first, err)
-	closed, err := c.PointInTime.Delete(s.ctx, osapi.PointInTimeDeleteReq{PitID: []string{pit.PitID}})
-	s.answer("close point in time", closed, err)
+	s.answer("export from a point in time")(at(`["_doc"]`, nil))
+	s.answer("close point in time")(c.PointInTime.Delete(s.ctx, osapi.PointInTimeDeleteReq{PitID: []string{pit.PitID}}))
 
 	page, err := c.Search(s.ctx, &osapi.SearchReq{
 		Indices: main, Body: asked(0, 14, ""), Params: osapi.SearchParams{Scroll: time.Minute}})
-	s.answer("scroll", page, err)
+	s.answer("scroll")(page, err)
 	for i, hits := 0, page.Hits.Hits; len(hits) > 0; i++ {
 		next, err := c.Scroll.Get(s.ctx, osapi.ScrollGetReq{
 			ScrollID: *page.ScrollID, Params: osapi.ScrollGetParams{Scroll: time.Minute}})
-		s.answer(fmt.Sprint("scroll on ", i), next, err)
+		s.answer(fmt.Sprint("scroll on ", i))(next, err)
 		hits = next.Hits.Hits
 	}
-	cleared, err := c.Scroll.Delete(s.ctx, osapi.ScrollDeleteReq{ScrollIDs: []string{*page.ScrollID}})
-	s.answer("clear scroll", cleared, err)
+	s.answer("clear scroll")(c.Scroll.Delete(s.ctx, osapi.ScrollDeleteReq{ScrollIDs: []string{*page.ScrollID}}))
 }

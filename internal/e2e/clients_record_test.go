@@ -8,6 +8,11 @@ import (
 	"testing"
 )
 
+const sessionFields = `{"mappings":{"properties":{"id":{"type":"keyword"},"title":{"type":"text"},"body":{"type":"text"},` +
+	`"url":{"type":"keyword"},"host":{"type":"keyword"},"published_at":{"type":"date"}}}}`
+
+const sessionText = `{"multi_match":{"query":"river town old","fields":["title","body"]}}`
+
 // recorder makes what package clients says of sessions, of a client in Go.
 type recorder struct {
 	t *testing.T
@@ -28,6 +33,11 @@ func (r *recorder) same(step string, value any, err error) {
 		value = map[string]any{"raised": fmt.Sprintf("%T", err), "text": err.Error(), "error": err, "value": value}
 	}
 	r.Same[step] = value
+}
+
+// as is same for what a call returns: r.as("step")(call()).
+func (r *recorder) as(step string) func(value any, err error) {
+	return func(value any, err error) { r.same(step, value, err) }
 }
 
 // search reads a list in pages of a size: page answers one.

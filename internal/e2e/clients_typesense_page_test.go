@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/neardup/sidecar/demo/corpus"
 	"github.com/neardup/sidecar/internal/clients"
 	"github.com/neardup/sidecar/internal/engines"
 )
@@ -44,76 +43,49 @@ type shownAround struct {
 	Address string   `json:"address"`
 }
 
-// TestInstantSearch has a visitor use a page of InstantSearch in a real browser, directly and through the sidecar.
+// TestInstantSearch has a visitor use a page of InstantSearch in a real browser, directly and through the sidecar. Both visits take place
+// at once, in collections of their own.
 func TestInstantSearch(t *testing.T) {
-	e := engines.Shared(t, engines.Typesense)
+	e, list := engines.Shared(t, engines.Typesense), documents(t)
 	browser := clients.Browser(t)
-	distinct, _ := corpora(t)
-	// Both visits of a corpus take place at once, in collections of their own, so that neither waits for the other's browser.
-	both := func(t *testing.T, list []corpus.Document, skip ...string) (seen [2]map[string]visit, plain [2]map[string]any) {
-		dead := serve(t, e, setup{match: "*", urls: []string{"http://127.0.0.1:1"}})
-		bases := [2]string{e.URL, serve(t, e, setup{match: "page-*"})}
-		t.Run("visits", func(t *testing.T) {
-			for i, base := range bases {
-				t.Run([]string{"directly", "through"}[i], func(t *testing.T) {
-					t.Parallel()
-					prefix := fmt.Sprintf("page-%d-%d-%d", os.Getpid(), len(list), i)
-					defer wipe(t, e, prefix)
-					args := []string{"--url", base, "--key", e.Key, "--index", prefix, "--corpus", corpusFile(t, list),
-						"--browser", browser, "--dead", dead}
-					for _, name := range skip {
-						args = append(args, "--skip", name)
-					}
-					out := clients.Run(t, "instantsearch.js", args...)
-					out = bytes.ReplaceAll(out, []byte(prefix), []byte("page"))
-					for _, into := range []any{&seen[i], &plain[i]} {
-						if err := json.Unmarshal(out, into); err != nil {
-							t.Fatal(err)
-						}
-					}
-					settle(plain[i])
-				})
-			}
-		})
-		if t.Failed() || len(seen[1]) == 0 {
-			t.FailNow()
+	dead := serve(t, e, setup{match: "*", urls: []string{"http://127.0.0.1:1"}})
+	bases := [2]string{e.URL, serve(t, e, setup{match: "page-*"})}
+	var seen [2]map[string]visit
+	t.Run("visits", func(t *testing.T) {
+		for i, base := range bases {
+			t.Run([]string{"directly", "through"}[i], func(t *testing.T) {
+				t.Parallel()
+				prefix := fmt.Sprintf("page-%d-%d", os.Getpid(), i)
+				defer wipe(t, e, prefix)
+				out := clients.Run(t, "instantsearch.js", "--url", base, "--key", e.Key, "--index", prefix, "--corpus", corpusFile(t, list),
+					"--browser", browser, "--dead", dead)
+				if err := json.Unmarshal(bytes.ReplaceAll(out, []byte(prefix), []byte("page")), &seen[i]); err != nil {
+					t.Fatal(err)
+				}
+			})
 		}
-		untroubled(t, seen[1])
-		return seen, plain
-	}
-	t.Run("distinct texts", func(t *testing.T) {
-		seen, plain := both(t, distinct, "with caches", "with a threshold", "turned off")
-		compare(t, "visits", without(plain[0], "replies"), without(plain[1], "replies"))
-		readable(t, seen[0]["replies"].Steps, seen[1]["replies"].Steps)
 	})
-	t.Run("versions", func(t *testing.T) {
-		list := documents(t)
-		seen, _ := both(t, list, "replies")
-		folded := 0
-		for name, direct := range seen[0] {
+	if t.Failed() || len(seen[1]) == 0 {
+		t.FailNow()
+	}
+	untroubled(t, seen[1])
+	folded := 0
+	for name, direct := range seen[0] {
+		t.Run(name, func(t *testing.T) {
+			if name == "replies" {
+				readable(t, direct.Steps, seen[1][name].Steps)
+				return
+			}
 			o := newOracle(t, api{e, e.URL}, list)
-			switch name {
-			case "with a threshold":
+			if name == "with a threshold" {
 				o.threshold = 0.95
-			case "turned off":
-				o.window = 0
 			}
-			t.Run(name, func(t *testing.T) { folded += o.checkVisit(t, direct, seen[1][name]) })
-		}
-		if folded < 200 {
-			t.Errorf("only %d hits fold over all visits", folded)
-		}
-	})
-}
-
-func without[V any](all map[string]V, name string) map[string]V {
-	rest := map[string]V{}
-	for key, value := range all {
-		if key != name {
-			rest[key] = value
-		}
+			folded += o.checkVisit(t, direct, seen[1][name])
+		})
 	}
-	return rest
+	if folded < 200 {
+		t.Errorf("only %d hits fold over all visits", folded)
+	}
 }
 
 // untroubled checks that no script raised an error, and no request failed or was refused.

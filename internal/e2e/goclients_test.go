@@ -2,14 +2,11 @@ package e2e
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/elastic/go-elasticsearch/v8"
-	"github.com/elastic/go-elasticsearch/v8/esutil"
 	"github.com/opensearch-project/opensearch-go/v4"
 	"github.com/opensearch-project/opensearch-go/v4/opensearchapi"
 	ts "github.com/typesense/typesense-go/v2/typesense"
@@ -20,12 +17,13 @@ import (
 	"github.com/neardup/sidecar/internal/engines"
 )
 
-// goLoad writes the documents with the engine's official Go client.
+// goLoad writes the documents with the official Go client of OpenSearch or Typesense. That of Elasticsearch takes so long to compile that
+// TestClientSessionGoElasticsearch alone uses it.
 func goLoad(t *testing.T, a api, index string, list []corpus.Document) {
 	t.Helper()
 	switch a.e.Kind {
 	case engines.Elasticsearch:
-		elasticLoad(t, a.base, index, list)
+		a.load(t, index, list)
 	case engines.OpenSearch:
 		client := openSearch(t, a.base)
 		var b bytes.Buffer
@@ -57,36 +55,12 @@ func goLoad(t *testing.T, a api, index string, list []corpus.Document) {
 	}
 }
 
-func elasticLoad(t *testing.T, url, index string, list []corpus.Document) {
-	t.Helper()
-	bulk, err := esutil.NewBulkIndexer(esutil.BulkIndexerConfig{Client: elastic(t, url), Index: index, NumWorkers: 2, FlushBytes: 100_000, Refresh: "true"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, d := range list {
-		body, err := json.Marshal(d)
-		if err != nil {
-			t.Fatal(err)
-		}
-		item := esutil.BulkIndexerItem{Action: "index", DocumentID: d.ID, Body: bytes.NewReader(body)}
-		item.OnFailure = func(_ context.Context, item esutil.BulkIndexerItem, r esutil.BulkIndexerResponseItem, err error) {
-			t.Errorf("%s: %v %+v", item.DocumentID, err, r.Error)
-		}
-		if err := bulk.Add(t.Context(), item); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := bulk.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if s := bulk.Stats(); int(s.NumIndexed) != len(list) {
-		t.Fatalf("%d documents indexed of %d", s.NumIndexed, len(list))
-	}
-}
-
-// goWalk reads all pages with the engine's official Go client.
+// goWalk reads all pages with the clients of goLoad.
 func goWalk(t *testing.T, a api, index, q string, size int) [][]string {
 	t.Helper()
+	if a.e.Kind == engines.Elasticsearch {
+		return a.whole(t, index, q, size, "")
+	}
 	var pages [][]string
 	for from := 0; ; from += size {
 		var ids []string
@@ -116,38 +90,15 @@ func goSearch(t *testing.T, a api, index, q string, from, size int) []string {
 		query = `{"multi_match":{"query":"` + q + `","fields":["title","body"]}}`
 	}
 	body := strings.NewReader(fmt.Sprintf(`{"from":%d,"size":%d,"query":%s,"sort":["_score",{"id":"asc"}]}`, from, size, query))
+	resp, err := openSearch(t, a.base).Search(t.Context(), &opensearchapi.SearchReq{Indices: []string{index}, Body: body})
+	if err != nil {
+		t.Fatal(err)
+	}
 	var ids []string
-	if a.e.Kind == engines.OpenSearch {
-		resp, err := openSearch(t, a.base).Search(t.Context(), &opensearchapi.SearchReq{Indices: []string{index}, Body: body})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, h := range resp.Hits.Hits {
-			ids = append(ids, h.ID)
-		}
-		return ids
-	}
-	client, err := elasticsearch.NewTypedClient(elasticsearch.Config{Addresses: []string{a.base}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := client.Search().Index(index).Raw(body).Do(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, h := range resp.Hits.Hits {
-		ids = append(ids, *h.Id_)
+		ids = append(ids, h.ID)
 	}
 	return ids
-}
-
-func elastic(t *testing.T, url string) *elasticsearch.Client {
-	t.Helper()
-	client, err := elasticsearch.NewClient(elasticsearch.Config{Addresses: []string{url}, CompressRequestBody: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client
 }
 
 func openSearch(t *testing.T, url string) *opensearchapi.Client {

@@ -10,8 +10,6 @@ import (
 	"strings"
 )
 
-func contains(text, part string) bool { return strings.Contains(text, part) }
-
 // maxHead is the longest head that is relayed.
 const maxHead = 16 << 20
 

@@ -9,7 +9,7 @@
 //	for _, x := range relay.Seen() { … }              // what came by: request, how much of it went on, status, the fault
 //
 // A script is asked once for each request, with its head, and answers with a fault or nil. It is called by one goroutine at a
-// time. [Always], [Nth], [First], [Where] and [To] are the common ones.
+// time. [Always], [First], [Where] and [To] are the common ones.
 //
 // A fault is a place and a harm. Places count along one exchange, see [Place]; harms:
 //
@@ -20,21 +20,19 @@
 //	Answer  Fault.Reply is sent in place of the engine's reply. At a place of the request the engine never sees that request: up to
 //	        RequestHeader it is answered before its body is read (and the connection then closed), later it is read whole first.
 //	        At a place of the reply the engine has done what was asked, and its own reply is dropped
-//	Alter   the engine's reply is read whole, and what Fault.Change makes of it is sent: see [HalfJSON], [HTML], [LongLength] …
+//	Alter   the engine's reply is read whole, and what Fault.Change makes of it is sent: see [Garbage]
 //
 // A place that an exchange does not have (the middle of an empty body, the gap between chunks of a reply with a length) does
 // not bite: Exchange.Bit says whether a fault did.
 //
 // For the whole relay: [Relay.Refuse] closes the port and every connection (Reset or not), [Relay.Restore] opens it again on
 // the same port, [Relay.CutAll] ends the connections that are open and lets new ones in, [Relay.Target] leads new connections
-// elsewhere. [ClosedPort], [BlackHole] and [UnknownHost] are addresses where nothing will ever answer.
-//
-// TLS is not looked into: what is between two that speak it is relayed by [Relay.Blind], which passes bytes and knows CutAll,
-// Refuse and the faults Cut, Reset, Stall of RequestLine (when the first bytes come) alone.
+// elsewhere. TLS is not looked into.
 package faults
 
 import (
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -59,16 +57,18 @@ const (
 	ReplyWhole                     // the reply is out: the connection is not there for the next request
 )
 
-// Places are all of them.
-var Places = []Place{RequestLine, RequestHeader, RequestBodyBegin, RequestBodyMiddle, RequestBodyLast, RequestLastChunk,
-	RequestWhole,
-	ReplyLine, ReplyHeader, ReplyBodyBegin, ReplyBodyMiddle, ReplyBodyLast, ReplyLastChunk, ReplyWhole}
+var placeNames = [...]string{
+	"request line", "request header", "request body begin", "request body middle", "request body last byte", "request last chunk", "request whole",
+	"reply line", "reply header", "reply body begin", "reply body middle", "reply body last byte", "reply last chunk", "reply whole",
+}
 
-var placeNames = [...]string{"request line", "request header", "request body begin", "request body middle",
-	"request body last byte",
-	"request last chunk", "request whole", "reply line", "reply header", "reply body begin", "reply body middle",
-	"reply body last byte",
-	"reply last chunk", "reply whole"}
+// Places are all of them.
+var Places = func() (list []Place) {
+	for i := range placeNames {
+		list = append(list, Place(i))
+	}
+	return list
+}()
 
 // String implements fmt.Stringer.
 func (p Place) String() string { return placeNames[p] }
@@ -101,7 +101,7 @@ type Fault struct {
 	Do     Harm
 	For    time.Duration       // Stall, Drip
 	Size   int                 // Drip
-	Reply  []byte              // Answer: a whole HTTP/1.1 reply, see [Recorded] and [Made]
+	Reply  []byte              // Answer: a whole HTTP/1.1 reply, see [Made]
 	Change func(*Whole) []byte // Alter
 }
 
@@ -140,17 +140,6 @@ type Script func(Request) *Fault
 // Always does the same harm to every request.
 func Always(f Fault) Script { return func(Request) *Fault { return &f } }
 
-// Nth does harm to the nth request from now on, from 1.
-func Nth(n int, f Fault) Script {
-	seen := 0
-	return func(Request) *Fault {
-		if seen++; seen == n {
-			return &f
-		}
-		return nil
-	}
-}
-
 // First does harm to the first n requests from now on.
 func First(n int, f Fault) Script {
 	return func(Request) *Fault {
@@ -173,5 +162,5 @@ func Where(match func(Request) bool, then Script) Script {
 
 // To matches requests of the method, any if it is empty, whose target holds the text.
 func To(method, text string) func(Request) bool {
-	return func(r Request) bool { return (method == "" || r.Method == method) && contains(r.Target, text) }
+	return func(r Request) bool { return (method == "" || r.Method == method) && strings.Contains(r.Target, text) }
 }

@@ -3,8 +3,6 @@ package faults_test
 import (
 	"bytes"
 	"compress/gzip"
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -71,7 +69,7 @@ func (s *server) bodies() []string {
 func client(t *testing.T) *http.Client {
 	transport := &http.Transport{DisableCompression: true}
 	t.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Transport: transport, Timeout: 10 * time.Second}
+	return &http.Client{Transport: transport, Timeout: 30 * time.Second}
 }
 
 // ask sends a request and returns what of the reply came, and the error that ended it.
@@ -92,40 +90,31 @@ func ask(c *http.Client, method, url string, body io.Reader) (int, []byte, error
 // unsized hides a body's length, so that it goes chunked.
 type unsized struct{ io.Reader }
 
+// TestPasses sends requests of each form directly and through a relay: both sides get the same bytes, over one connection.
 func TestPasses(t *testing.T) {
 	s := serve(t)
 	relay, c := faults.Start(t, s.URL), client(t)
 	text := strings.Repeat("a document ", 5000)
-	for i := range 60 {
-		method, form := []string{"POST", "GET", "HEAD", "PUT"}[i%4], []string{"", "chunked", "gzip", "none"}[i/4%4]
-		var body io.Reader
-		if i%4 == 0 {
-			body = strings.NewReader(text)
-		} else if i%4 == 3 {
-			body = unsized{strings.NewReader(text)}
+	for i := range 16 {
+		method, form := []string{"POST", "GET", "HEAD", "PUT"}[i%4], []string{"", "chunked", "gzip", "none"}[i/4]
+		send := func(base string) (int, []byte, error) {
+			bodies := []io.Reader{strings.NewReader(text), nil, nil, unsized{strings.NewReader(text)}}
+			return ask(c, method, base+"/x?form="+form, bodies[i%4])
 		}
-		want, a, err1 := ask(c, method, s.URL+"/x?form="+form, body)
-		if seeker, ok := body.(io.Seeker); ok {
-			_, _ = seeker.Seek(0, 0)
-		} else if body != nil {
-			body = unsized{strings.NewReader(text)}
-		}
-		status, b, err2 := ask(c, method, relay.URL()+"/x?form="+form, body)
+		want, a, err1 := send(s.URL)
+		status, b, err2 := send(relay.URL())
 		if err1 != nil || err2 != nil || status != want || !bytes.Equal(a, b) {
 			t.Fatalf("%s %s: %d %d %v %v, %d and %d bytes", method, form, want, status, err1, err2, len(a), len(b))
 		}
 	}
 	seen, got := relay.Seen(), s.bodies()
-	if len(seen) != 60 || relay.Bites() != 0 {
-		t.Fatalf("%d exchanges seen, %d bites", len(seen), relay.Bites())
+	if len(seen) != 16 || relay.Bites() != 0 || relay.Open() != 1 {
+		t.Fatalf("%d exchanges seen, %d bites, %d connections", len(seen), relay.Bites(), relay.Open())
 	}
 	for i, x := range seen {
 		if direct, through := got[2*i], got[2*i+1]; direct != through || string(x.Body)+"<nil>" != through || !x.Whole || x.N != i+1 {
-			t.Errorf("exchange %d (%s): %d bytes noted, %d came, directly %d", i, x.Method, len(x.Body), len(through), len(direct))
+			t.Errorf("exchange %d (%s): %d bytes noted, %d arrived, directly %d", i, x.Method, len(x.Body), len(through), len(direct))
 		}
-	}
-	if n := relay.Open(); n != 1 {
-		t.Errorf("%d connections for requests one after the other", n)
 	}
 }
 
@@ -177,14 +166,13 @@ func TestPlaces(t *testing.T) {
 // checkReached waits for the server to have read a request, which it does after the client knows that it broke off.
 func checkReached(t *testing.T, s *server, before int, text string, whole bool) {
 	t.Helper()
-	for range 200 {
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
 		if got := s.bodies(); len(got) > before {
 			if all := got[before] == text+"<nil>"; all != whole {
 				t.Errorf("the server got %d bytes ending in %.40q", len(got[before]), got[before][max(len(got[before])-40, 0):])
 			}
 			return
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
 	t.Error("the request did not reach the server")
 }
@@ -192,7 +180,7 @@ func checkReached(t *testing.T, s *server, before int, text string, whole bool) 
 func TestHarms(t *testing.T) {
 	s := serve(t)
 	relay, c := faults.Start(t, s.URL), client(t)
-	const pause = 100 * time.Millisecond
+	const pause = 20 * time.Millisecond
 	for _, at := range faults.Places[:len(faults.Places)-1] {
 		relay.Script(faults.First(1, faults.Fault{At: at, Do: faults.Stall, For: pause}))
 		began := time.Now()
@@ -236,76 +224,5 @@ func TestGarbage(t *testing.T) {
 				t.Errorf("%s %s: %+v", name, form, x)
 			}
 		}
-	}
-}
-
-func TestWholeRelay(t *testing.T) {
-	s := serve(t)
-	relay, c := faults.Start(t, s.URL), client(t)
-	ok := func() error {
-		_, data, err := ask(c, "GET", relay.URL(), nil)
-		if err == nil && !bytes.Equal(data, s.want) {
-			err = errors.New("another body")
-		}
-		return err
-	}
-	for _, reset := range []bool{false, true} {
-		if err := ok(); err != nil {
-			t.Fatal(err)
-		}
-		relay.Refuse(reset)
-		if err := ok(); err == nil {
-			t.Error("a refusing relay answers")
-		}
-		if err := relay.Restore(); err != nil {
-			t.Fatal(err)
-		}
-		if err := ok(); err != nil {
-			t.Error(err)
-		}
-		relay.CutAll(reset)
-		if err := ok(); err != nil { // GET: net/http asks again where its connection is gone
-			t.Error(err)
-		}
-	}
-	relay.Target(faults.ClosedPort(t))
-	relay.CutAll(false)
-	if err := ok(); err == nil {
-		t.Error("a relay to nowhere answers")
-	}
-}
-
-func TestNobodyAnswers(t *testing.T) {
-	for name, url := range map[string]string{
-		"black hole": faults.BlackHole(t), "closed port": faults.ClosedPort(t), "unknown host": faults.UnknownHost,
-	} {
-		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-		r, err := http.NewRequestWithContext(ctx, "POST", url, strings.NewReader(strings.Repeat("x", 1<<20)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if resp, err := client(t).Do(r); err == nil {
-			resp.Body.Close()
-			t.Errorf("%s answered %s", name, resp.Status)
-		} else if timeout := ctx.Err() != nil; timeout != (name == "black hole") && name != "unknown host" {
-			t.Errorf("%s: %v", name, err)
-		}
-		cancel()
-	}
-}
-
-func TestBlind(t *testing.T) {
-	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }))
-	t.Cleanup(s.Close)
-	relay := faults.Start(t, s.URL)
-	relay.Blind()
-	c := s.Client()
-	if _, data, err := ask(c, "POST", "https://"+relay.Addr(), strings.NewReader("echo")); err != nil || string(data) != "echo" {
-		t.Error(err, string(data))
-	}
-	relay.CutAll(true)
-	relay.Script(faults.First(1, faults.Fault{At: faults.RequestLine, Do: faults.Reset}))
-	if _, _, err := ask(c, "POST", "https://"+relay.Addr(), strings.NewReader("echo")); err == nil {
-		t.Error("a reset connection answered")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -27,11 +28,7 @@ func (w *Whole) framed(body []byte, length int, without ...string) []byte {
 	var out bytes.Buffer
 	for i, line := range strings.Split(strings.TrimRight(string(w.Head), "\r\n"), "\r\n") {
 		key, _, _ := strings.Cut(strings.ToLower(line), ":")
-		drop := false
-		for _, name := range without {
-			drop = drop || i > 0 && key == name
-		}
-		if !drop {
+		if i == 0 || !slices.Contains(without, key) {
 			out.WriteString(line + "\r\n")
 		}
 	}
@@ -40,59 +37,36 @@ func (w *Whole) framed(body []byte, length int, without ...string) []byte {
 	return out.Bytes()
 }
 
-// HalfJSON is the first half of the body, framed as if it were all of it.
-func HalfJSON(w *Whole) []byte { return w.with(w.Body[:len(w.Body)/2]) }
-
-// Empty is the reply without its body.
-func Empty(w *Whole) []byte { return w.with(nil, "content-encoding") }
-
-// HTML is a page of some gateway under the engine's status and type.
-func HTML(w *Whole) []byte {
-	return w.with([]byte("<html><body><h1>It works!</h1></body></html>\n"), "content-encoding")
-}
-
-// Noise is bytes at random in the body's place, the same each time.
-func Noise(w *Whole) []byte {
-	random := rand.New(rand.NewPCG(1, 2))
-	body := make([]byte, 500)
-	for i := range body {
-		body[i] = byte(random.Uint32())
-	}
-	return w.with(body, "content-encoding")
-}
-
-// NotHTTP is bytes at random in place of the whole reply.
-func NotHTTP(*Whole) []byte { return []byte("\x16\x03\x01\x02\x00 no reply at all\r\n\r\n") }
-
-// OtherJSON is well-formed JSON of another shape.
-func OtherJSON(w *Whole) []byte {
-	return w.with([]byte(`["this is",{"not":"the reply"}]`), "content-encoding")
-}
-
-// LongLength says that the body is longer than it is.
-func LongLength(w *Whole) []byte { return w.framed(w.Body, len(w.Body)+10) }
-
-// ShortLength says that the body is shorter than it is.
-func ShortLength(w *Whole) []byte { return w.framed(w.Body, max(len(w.Body)-10, 0)) }
-
-// HalfGzip is the body compressed and cut off within the stream, framed as if it were all of it. A body that is compressed
-// already is cut as it is.
-func HalfGzip(w *Whole) []byte {
-	if w.Response.Header.Get("Content-Encoding") != "" {
-		return w.with(w.Body[:len(w.Body)/2])
-	}
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	_, _ = z.Write(w.Body)
-	_ = z.Close()
-	out := w.with(b.Bytes()[:b.Len()/2])
-	return bytes.Replace(out, []byte("\r\n"), []byte("\r\nContent-Encoding: gzip\r\n"), 1)
-}
-
-// Garbage are all of these, by name.
+// Garbage are ways to make another reply of an engine's, by name, for [Alter].
 var Garbage = map[string]func(*Whole) []byte{
-	"half JSON": HalfJSON, "empty": Empty, "HTML": HTML, "noise": Noise, "not HTTP": NotHTTP, "other JSON": OtherJSON,
-	"long length": LongLength, "short length": ShortLength, "half gzip": HalfGzip,
+	"half JSON": func(w *Whole) []byte { return w.with(w.Body[:len(w.Body)/2]) }, // framed as if it were all of it
+	"empty":     func(w *Whole) []byte { return w.with(nil, "content-encoding") },
+	"HTML": func(w *Whole) []byte { // a page of some gateway under the engine's status and type
+		return w.with([]byte("<html><body><h1>It works!</h1></body></html>\n"), "content-encoding")
+	},
+	"noise": func(w *Whole) []byte { // random bytes, the same each time
+		random := rand.New(rand.NewPCG(1, 2))
+		body := make([]byte, 500)
+		for i := range body {
+			body[i] = byte(random.Uint32())
+		}
+		return w.with(body, "content-encoding")
+	},
+	"not HTTP":     func(*Whole) []byte { return []byte("\x16\x03\x01\x02\x00 no reply at all\r\n\r\n") },
+	"other JSON":   func(w *Whole) []byte { return w.with([]byte(`["this is",{"not":"the reply"}]`), "content-encoding") },
+	"long length":  func(w *Whole) []byte { return w.framed(w.Body, len(w.Body)+10) },
+	"short length": func(w *Whole) []byte { return w.framed(w.Body, max(len(w.Body)-10, 0)) },
+	"half gzip": func(w *Whole) []byte { // cut off within the compressed stream, framed as if it were all of it
+		if w.Response.Header.Get("Content-Encoding") != "" {
+			return w.with(w.Body[:len(w.Body)/2])
+		}
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		_, _ = z.Write(w.Body)
+		_ = z.Close()
+		out := w.with(b.Bytes()[:b.Len()/2])
+		return bytes.Replace(out, []byte("\r\n"), []byte("\r\nContent-Encoding: gzip\r\n"), 1)
+	},
 }
 
 // Made returns a reply with a status, a JSON body and further header lines ("Retry-After: 1").

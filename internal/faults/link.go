@@ -131,35 +131,3 @@ func (l *link) serve() {
 		}
 	}
 }
-
-// blind passes bytes.
-func (l *link) blind() {
-	if _, err := l.from.Peek(1); err != nil {
-		return
-	}
-	x, fault := l.relay.begin(Request{Method: "TLS", Length: -1})
-	if fault != nil {
-		l.relay.note(func() { x.Bit = true })
-		switch fault.Do {
-		case Stall:
-			if !l.sleep(fault.For) {
-				return
-			}
-		default:
-			l.close(fault.Do == Reset)
-			return
-		}
-	}
-	if l.dial() != nil {
-		return
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_, _ = io.Copy(l.server, l.from)
-		l.close(false)
-	}()
-	_, _ = io.Copy(l.client, l.back)
-	l.close(false)
-	<-done
-}

@@ -21,7 +21,6 @@ type Relay struct {
 
 	mu       sync.Mutex
 	keep     int
-	isBlind  bool
 	target   string
 	listener net.Listener
 	script   Script
@@ -34,23 +33,17 @@ type Relay struct {
 // Start returns a relay to a server, given as URL or host:port, that ends with the test.
 func Start(t testing.TB, target string) *Relay {
 	t.Helper()
-	r, err := New(target)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(r.Close)
-	return r
-}
-
-// New returns a relay to a server, given as URL or host:port.
-func New(target string) (*Relay, error) {
 	r := &Relay{links: map[*link]bool{}, keep: 1 << 20}
 	r.Target(target)
 	if err := r.listen("127.0.0.1:0"); err != nil {
-		return nil, err
+		t.Fatal(err)
 	}
 	r.addr = r.listener.Addr().String()
-	return r, nil
+	t.Cleanup(func() {
+		r.Refuse(false)
+		r.wait.Wait()
+	})
+	return r
 }
 
 // Addr returns the relay's host:port.
@@ -83,13 +76,6 @@ func (r *Relay) Keep(n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.keep = n
-}
-
-// Blind lets the relay pass bytes from now on without looking into them, as TLS wants it.
-func (r *Relay) Blind() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.isBlind = true
 }
 
 // Seen returns what came by since the last Forget, in the order in which it began. What is still under way is in it as far as
@@ -166,12 +152,6 @@ func (r *Relay) Restore() error {
 	return fmt.Errorf("faults: %s can't be listened on again", r.addr)
 }
 
-// Close ends the relay and all its connections.
-func (r *Relay) Close() {
-	r.Refuse(false)
-	r.wait.Wait()
-}
-
 func (r *Relay) listen(addr string) error {
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -204,7 +184,6 @@ func (r *Relay) accept(listener net.Listener) {
 		l := newLink(r, conn)
 		r.links[l] = true
 		r.wait.Add(1)
-		blind := r.isBlind
 		r.mu.Unlock()
 		go func() {
 			defer r.wait.Done()
@@ -214,10 +193,6 @@ func (r *Relay) accept(listener net.Listener) {
 				delete(r.links, l)
 				r.mu.Unlock()
 			}()
-			if blind {
-				l.blind()
-				return
-			}
 			l.serve()
 		}()
 	}
@@ -246,23 +221,4 @@ func (r *Relay) note(change func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	change()
-}
-
-// ClosedPort returns the URL of a port on which nothing listens.
-func ClosedPort(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return "http://" + l.Addr().String()
-}
-
-// BlackHole returns the URL of a server that takes connections and never answers, until the test ends.
-func BlackHole(t testing.TB) string {
-	t.Helper()
-	r := Start(t, "127.0.0.1:0")
-	r.Script(Always(Fault{At: RequestLine, Do: Stall}))
-	return r.URL()
 }
