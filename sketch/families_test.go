@@ -67,23 +67,6 @@ func TestSlotsOfAUnion(t *testing.T) {
 	}
 }
 
-// TestFillIsPlain holds the quick way to fill slots against the plain one, on both sides of every border between its ways.
-func TestFillIsPlain(t *testing.T) {
-	r := rand.New(rand.NewPCG(6, 66))
-	room := new(slotArray)
-	for _, k := range []int{8, 64, 128, 200, 1024} {
-		for _, n := range []int{1, 2, few - 1, few, few + 1, 200, 700, 2000} {
-			set, _ := pair(r, n, 0)
-			want := make([]uint64, k)
-			fastSimilarity(want, set)
-			room.fill(k, set)
-			if !slices.Equal(want, room.slots[:k]) {
-				t.Errorf("%d elements in %d slots: the quick way finds others", n, k)
-			}
-		}
-	}
-}
-
 // TestPackKeepsTheirBits: position i of b bits stands at bit i·b, lowest first.
 func TestPackKeepsTheirBits(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 22))
@@ -248,6 +231,34 @@ func TestAngles(t *testing.T) {
 	plain := newSketcher(t, nil)
 	if e, ok := sketchOf(plain, a).Angle(sketchOf(plain, b)); ok {
 		t.Errorf("fast_similarity has an angle: %v", e)
+	}
+}
+
+// TestEstimatesByHand holds estimates from positions against figures worked out by hand: what chance makes equal is taken off.
+func TestEstimatesByHand(t *testing.T) {
+	zeros := make([]byte, 8)
+	for _, c := range []struct {
+		bits                                             uint8
+		other                                            []byte
+		value, err, containment, containmentErr, reverse float64
+	}{
+		{8, []byte{0, 0, 0, 0, 1, 2, 4, 8}, 1016.0 / 2040, 0.177470, 0.443281, 0.105443, 1},
+		{4, []byte{0, 0, 0, 0, 0x10, 0x01, 0x30, 0x03}, 0.733333, 0.117647, 0.564103, 0.052210, 1},
+		{2, []byte{0, 0, 0, 0, 0x0f, 0, 0, 0}, 0.916667, 0.062369, 0.637681, 0.022637, 1},
+		{1, []byte{0, 0, 0, 0, 0xff, 0xff, 0, 0}, 0.5, 0.108803, 0.444444, 0.064476, 1},
+	} {
+		a, b := Sketch{Bits: c.bits, Shingles: 30, Payload: zeros}, Sketch{Bits: c.bits, Shingles: 10, Payload: c.other}
+		r, ok := a.Resemblance(&b)
+		inB, okInB := a.Containment(&b)
+		inA, okInA := b.Containment(&a)
+		if !ok || !okInB || !okInA {
+			t.Fatalf("%d bits: not comparable", c.bits)
+		}
+		for i, got := range []float64{r.Value, r.Error, inB.Value, inB.Error, inA.Value} {
+			if want := []float64{c.value, c.err, c.containment, c.containmentErr, c.reverse}[i]; math.Abs(got-want) > 1e-6 {
+				t.Errorf("%d bits: figure %d is %.6f, want %.6f", c.bits, i, got, want)
+			}
+		}
 	}
 }
 
