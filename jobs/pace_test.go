@@ -16,7 +16,7 @@ import (
 // TestBusyEngine has an engine with room for so many documents at a time, and none for a while, under several slices: each
 // document is written in the end, and no more is sent than is needed to find out how much room there is.
 func TestBusyEngine(t *testing.T) {
-	seeds(t, 30, func(t *testing.T, rnd *rand.Rand, fail func(string, ...any)) {
+	seeds(t, 40, func(t *testing.T, rnd *rand.Rand, fail func(string, ...any)) {
 		m, rule := newMemory(1+rnd.IntN(400), documents(500+rnd.IntN(3000))), testRule(t)
 		n, room, start := len(m.sources), 1+rnd.IntN(600), time.Now()
 		from, to := time.Duration(rnd.IntN(5))*time.Second, time.Duration(rnd.IntN(60))*time.Second
@@ -59,7 +59,7 @@ func TestEngineWithoutRoom(t *testing.T) {
 
 // TestBusyScan breaks reading off with a busy engine again and again: it goes on behind what was written.
 func TestBusyScan(t *testing.T) {
-	seeds(t, 30, func(t *testing.T, rnd *rand.Rand, fail func(string, ...any)) {
+	seeds(t, 40, func(t *testing.T, rnd *rand.Rand, fail func(string, ...any)) {
 		m, rule := newMemory(20, documents(400+rnd.IntN(400))), testRule(t)
 		var mu sync.Mutex
 		m.onPage = func() error {
@@ -99,7 +99,7 @@ func TestRateOfSlices(t *testing.T) {
 
 // TestMaxDocsOfSlices has all slices together send as many as they may, and no more.
 func TestMaxDocsOfSlices(t *testing.T) {
-	seeds(t, 30, func(t *testing.T, rnd *rand.Rand, fail func(string, ...any)) {
+	seeds(t, 40, func(t *testing.T, rnd *rand.Rand, fail func(string, ...any)) {
 		m, rule := newMemory(1+rnd.IntN(40), documents(300)), testRule(t)
 		job, left := m.job(rule), 300
 		job.Split, job.Journal = m.ranges, &ledger{}
@@ -144,7 +144,7 @@ func TestWithoutJournal(t *testing.T) {
 // TestWatch fills what is cleared and written past the sidecar, with an engine that goes on behind a page and with one that
 // can't. A second watcher takes over from one that is killed, and a run that begins anew is not in their way.
 func TestWatch(t *testing.T) {
-	seeds(t, 6, func(t *testing.T, rnd *rand.Rand, fail func(string, ...any)) {
+	seeds(t, 20, func(t *testing.T, rnd *rand.Rand, fail func(string, ...any)) {
 		c := newCrowd(t, rnd, fail)
 		c.pageSize += 20
 		ctx, cancel := context.WithCancel(t.Context())

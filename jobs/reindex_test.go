@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/effort"
 )
 
 func TestReindexCounts(t *testing.T) {
@@ -115,7 +116,7 @@ func TestReindexAfterAnyInterruption(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	rule := testRule(t)
 	broken := errors.New("the line went dead")
-	for range 50 {
+	for range effort.Rounds(80) {
 		n := 1 + rnd.IntN(300)
 		m := newMemory(1+rnd.IntN(70), documents(n))
 		m.put("textless", `{"title":""}`)

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -91,7 +92,7 @@ func TestVerifyCounts(t *testing.T) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	for range 30 {
+	for range effort.Rounds(60) {
 		m, want, wrong := newMemory(1+rnd.IntN(40), nil), Findings{}, []string{}
 		for i := range rnd.IntN(200) {
 			id, condition := fmt.Sprintf("%04d", i), names[rnd.IntN(len(names))]

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"math"
-	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -116,7 +116,7 @@ func TestKeys(t *testing.T) {
 // TestRecall holds the share of pairs that bands find to what sketch.Candidate says of it: pairs of sketches that agree in each
 // position by chance, every pair with none of the others.
 func TestRecall(t *testing.T) {
-	const pairs = 4000
+	pairs := max(400, effort.Rounds(4000))
 	for _, test := range []struct {
 		bands, rows int
 		r           float64
@@ -147,8 +147,8 @@ func TestRecall(t *testing.T) {
 					found++
 				}
 			}
-			want, got := sketch.Candidate(test.r, test.bands, test.rows), float64(found)/2/pairs
-			if deviation := math.Sqrt(want * (1 - want) / pairs); math.Abs(got-want) > 4*deviation+1e-3 {
+			want, got := sketch.Candidate(test.r, test.bands, test.rows), float64(found)/2/float64(pairs)
+			if deviation := math.Sqrt(want * (1 - want) / float64(pairs)); math.Abs(got-want) > 4*deviation+1e-3 {
 				t.Errorf("%.4f of the pairs were found, want %.4f", got, want)
 			}
 		})
@@ -175,7 +175,7 @@ func refines(fine, coarse []string) bool {
 // TestOneWithinTheOther holds that exact clusters lie within those of bands, these within those of all pairs that agree; and that
 // a lower threshold only makes clusters grow.
 func TestOneWithinTheOther(t *testing.T) {
-	for seed := range uint64(5) {
+	for seed := range uint64(effort.Rounds(10)) {
 		r := rand.New(rand.NewPCG(seed, 6))
 		rule := ruleOf(t, sketch.DefaultScheme(), 0.64, 8)
 		list := documents(rule, texts(r, 300, 150))
@@ -242,8 +242,6 @@ func TestReadyValues(t *testing.T) {
 		if diff := cmp.Diff(sorted(near(list, rule), list), sorted(clustered(t, Options{Rule: rule}, list), list)); diff != "" {
 			t.Errorf("%v: %s", threshold, diff)
 		}
-		masks := masksFor(threshold)
-		t.Logf("%v: %d tables of %d bits", threshold, len(masks), bits.OnesCount64(masks[0]))
 	}
 }
 

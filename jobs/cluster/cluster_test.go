@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -262,11 +263,11 @@ func TestBroderAgreesWithBruteForce(t *testing.T) {
 		{name: "common shingles count all the same", scheme: sketch.DefaultScheme(), longest: 200, common: 12},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			for seed := range uint64(8) {
+			for seed := range uint64(max(4, effort.Rounds(8))) { // each of the thresholds once at least
 				r := rand.New(rand.NewPCG(seed, 2))
 				rule := ruleOf(t, test.scheme, []float64{0.3, 0.5, 0.64, 0.9}[seed%4], 8)
 				rule.Profile.Measure = test.profile.Measure
-				list := documents(rule, texts(r, 150, test.longest))
+				list := documents(rule, texts(r, 100, test.longest))
 				near := exactly(rule)
 				if test.bySketch {
 					near = func(a, b Document) bool { near, _ := rule.Profile.NearDuplicates(a.Sketch, b.Sketch); return near }
@@ -288,6 +289,10 @@ func TestBroderAgreesWithBruteForce(t *testing.T) {
 func TestNothingElseMatters(t *testing.T) {
 	lists := sketch.DefaultScheme()
 	lists.Family = sketch.MSmallest
+	n := 6000
+	if testing.Short() {
+		n = 1500
+	}
 	for _, test := range []struct {
 		algorithm Algorithm
 		scheme    sketch.Scheme
@@ -295,10 +300,10 @@ func TestNothingElseMatters(t *testing.T) {
 		t.Run(string(test.algorithm)+" "+string(test.scheme.Family), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(7, 3))
 			rule := ruleOf(t, test.scheme, 0.64, 8)
-			list := documents(rule, texts(r, 6000, 60))
+			list := documents(rule, texts(r, n, 60))
 			o := Options{Rule: rule, Algorithm: test.algorithm, Common: 50}
 			want := clustered(t, o, list)
-			for _, memory := range []int64{1, 1 << 20, 3 << 20} {
+			for _, memory := range []int64{1, 1 << 20} {
 				o.Memory = memory
 				r.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 				if diff := cmp.Diff(want, clustered(t, o, list)); diff != "" {
