@@ -21,6 +21,7 @@ var errKilled = errors.New("killed")
 // site is one worker's way to the engine. It can be cut at any moment, as kill -9 does: what was sent may have come through,
 // and no answer comes back.
 type site struct {
+	adapters.Store
 	name    string
 	memory  *memory
 	ledger  *ledger
@@ -58,10 +59,6 @@ func (s *site) way(ctx context.Context) error {
 		return ctx.Err()
 	}
 }
-
-func (s *site) Resolve(context.Context, string) ([]adapters.Index, error) { return nil, nil }
-
-func (s *site) Prepare(context.Context, string, bool) ([]adapters.Index, error) { return nil, nil }
 
 func (s *site) Scan(
 	ctx context.Context, index string, rule *adapters.Rule, sel adapters.Selection, yield func(adapters.Page) error,

@@ -79,24 +79,6 @@ func TestBusyScan(t *testing.T) {
 	})
 }
 
-// TestRateOfSlices has all slices together keep the rate.
-func TestRateOfSlices(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m, start := newMemory(50, documents(900)), time.Now()
-		job := m.job(testRule(t))
-		job.Split = m.ranges
-		progress := func(p Progress) {
-			if allowed := 30 * time.Since(start).Seconds(); float64(p.Written) > allowed+0.01 {
-				t.Errorf("%d written after %v", p.Written, time.Since(start))
-			}
-		}
-		got, err := Reindex(t.Context(), job, Options{Slices: 4, Pace: NewPace(30)}, progress)
-		if took := time.Since(start); err != nil || got.Written != 900 || took > 31*time.Second {
-			t.Errorf("%v: %v %+v", took, err, got)
-		}
-	})
-}
-
 // TestMaxDocsOfSlices has all slices together send as many as they may, and no more.
 func TestMaxDocsOfSlices(t *testing.T) {
 	seeds(t, 40, func(t *testing.T, rnd *rand.Rand, fail func(string, ...any)) {

@@ -62,24 +62,6 @@ func (f *Findings) add(condition string) {
 	*counts[condition[0]]++
 }
 
-// TestVerifyTellsThemApart looks at one document of each condition.
-func TestVerifyTellsThemApart(t *testing.T) {
-	rule := testRule(t)
-	for condition, document := range conditions(t, rule) {
-		t.Run(condition, func(t *testing.T) {
-			m := newMemory(10, map[string]string{"one": document("the ferry was late again")})
-			got, err := Verify(t.Context(), m, "news", rule, adapters.Selection{}, VerifyOptions{}, nil)
-			var want Findings
-			if want.add(condition); want.Wrong() > 0 {
-				want.Examples = []string{"one"}
-			}
-			if diff := cmp.Diff(want, got); diff != "" || err != nil {
-				t.Error(err, diff)
-			}
-		})
-	}
-}
-
 // TestVerifyCounts looks at many documents, before and after reindex, which mends what it finds and nothing else.
 func TestVerifyCounts(t *testing.T) {
 	seed := rand.Uint64()

@@ -60,28 +60,15 @@ func TestBuckets(t *testing.T) {
 	}
 	list = append(list, at(3000, 100, 2), at(3001, 100, 2)) // these too, but they are past the first 50, and unlike the first
 	list = append(list, at(1<<63, 100, 0))                  // this one is like the first; as a signed number it would be before all
-	c, err := New(Options{Rule: rule, Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	for _, d := range list {
-		if err := c.Add(d); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := c.Cluster(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	joined := map[string][]string{}
-	err = c.Each(t.Context(), func(m *Member) error {
+	c, got := joined(t, Options{Rule: rule}, list), map[string][]string{}
+	err := c.Each(t.Context(), func(m *Member) error {
 		if m.Size > 1 {
-			joined[m.Cluster] = append(joined[m.Cluster], m.ID)
+			got[m.Cluster] = append(got[m.Cluster], m.ID)
 		}
 		return nil
 	})
 	want := map[string][]string{rule.ClusterID(1000): {"1000", fmt.Sprint(uint64(1 << 63))}, rule.ClusterID(1001): {"1001", "1002"}}
-	if diff := cmp.Diff(want, joined); diff != "" || err != nil {
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
 	if diff := cmp.Diff(Left{CutBuckets: 1, CutTexts: 56}, c.Left()); diff != "" {
@@ -92,12 +79,7 @@ func TestBuckets(t *testing.T) {
 // TestKeys holds that buckets are made of the keys that are stored in the engines.
 func TestKeys(t *testing.T) {
 	rule := ruleOf(t, sketch.DefaultScheme(), 0.64, 1)
-	c, err := New(Options{Rule: rule, Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	stored := *rule
+	c, stored := filled(t, Options{Rule: rule}, nil), *rule
 	stored.Bands, stored.Rows = c.Shape()
 	s, _ := rule.Sketcher.Sketch("some words that are to be looked up by bands")
 	keys, err := c.keys(nil, &s, stored.Bands)
@@ -293,11 +275,7 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s: was taken", name)
 		}
 	}
-	c, err := New(Options{Rule: plain, Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
+	c := filled(t, Options{Rule: plain}, nil)
 	s, _ := lists.Sketcher.Sketch("a text of another scheme")
 	if err := c.Add(Document{ID: "x", Sketch: &s}); err == nil || !strings.Contains(err.Error(), "another scheme") {
 		t.Errorf("a sketch of another scheme was taken: %v", err)

@@ -80,7 +80,8 @@ func clustered(t testing.TB, o Options, list []Document) []string {
 	return runBy(t, o, list, (*Corpus).Cluster)
 }
 
-func runBy(t testing.TB, o Options, list []Document, join func(*Corpus, context.Context) error) (lines []string) {
+// filled returns a corpus of documents, in a folder of its own where the options name none.
+func filled(t testing.TB, o Options, list []Document) *Corpus {
 	t.Helper()
 	if o.Dir == "" {
 		o.Dir = t.TempDir()
@@ -89,16 +90,33 @@ func runBy(t testing.TB, o Options, list []Document, join func(*Corpus, context.
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
+	t.Cleanup(c.Close)
 	for _, d := range list {
 		if err := c.Add(d); err != nil {
 			t.Fatal(err)
 		}
 	}
+	return c
+}
+
+// joined is a corpus that is filled and clustered.
+func joined(t testing.TB, o Options, list []Document) *Corpus {
+	t.Helper()
+	c := filled(t, o, list)
+	if err := c.Cluster(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func runBy(t testing.TB, o Options, list []Document, join func(*Corpus, context.Context) error) (lines []string) {
+	t.Helper()
+	c := filled(t, o, list)
+	defer c.Close()
 	if err := join(c, t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	err = c.Each(t.Context(), func(m *Member) error {
+	err := c.Each(t.Context(), func(m *Member) error {
 		lines = append(lines, fmt.Sprintf("%s %s %d %.4f %v %s", m.Cluster, m.ID, m.Size, m.Agreement, m.First, m.Host))
 		return nil
 	})
