@@ -234,7 +234,8 @@ func TestAngles(t *testing.T) {
 	}
 }
 
-// TestEstimatesByHand holds estimates from positions against figures worked out by hand: what chance makes equal is taken off.
+// TestEstimatesByHand holds estimates from positions and sides against figures worked out by hand: of positions, what chance makes equal is
+// taken off.
 func TestEstimatesByHand(t *testing.T) {
 	zeros := make([]byte, 8)
 	for _, c := range []struct {
@@ -260,6 +261,10 @@ func TestEstimatesByHand(t *testing.T) {
 			}
 		}
 	}
+	a, b := Sketch{Form: Sides, Bits: 1, Shingles: 30, Payload: zeros}, Sketch{Form: Sides, Bits: 1, Shingles: 30, Payload: []byte{255, 255, 0, 0, 0, 0, 0, 0}}
+	if e, ok := a.Angle(&b); !ok || math.Abs(e.Value-math.Pi/4) > 1e-9 || math.Abs(e.Error-0.170907) > 1e-6 {
+		t.Errorf("a quarter of the sides differ: an angle of %v, %v", e, ok)
+	}
 }
 
 // TestEstimatesAtTheirLimits: sketches that no sets are likely to have are in a store all the same.
@@ -272,8 +277,10 @@ func TestEstimatesAtTheirLimits(t *testing.T) {
 		t.Errorf("the same: containment %v, %v", e, ok)
 	}
 	one.Form, other.Form, other.Payload, other.Shingles = Sides, Sides, one.Payload, 1000
-	if e, ok := one.Resemblance(&other); !ok || e.Value != 0.01 {
-		t.Errorf("10 and 1000 elements at no angle: resemblance %v, %v, want 0.01", e, ok)
+	for _, pair := range [][2]*Sketch{{&one, &other}, {&other, &one}} {
+		if e, ok := pair[0].Resemblance(pair[1]); !ok || e.Value != 0.01 {
+			t.Errorf("10 and 1000 elements at no angle: resemblance %v, %v, want 0.01", e, ok)
+		}
 	}
 	if e, ok := one.Containment(&other); !ok || math.Abs(e.Value-1) > 1e-9 {
 		t.Errorf("10 of 1000 elements at no angle: containment %v, %v, want 1", e, ok)
