@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/effort"
 )
 
 var errKilled = errors.New("killed")
@@ -20,6 +21,7 @@ var errKilled = errors.New("killed")
 // site is one worker's way to the engine. It can be cut at any moment, as kill -9 does: what was sent may have come through,
 // and no answer comes back.
 type site struct {
+	adapters.Store
 	name    string
 	memory  *memory
 	ledger  *ledger
@@ -57,10 +59,6 @@ func (s *site) way(ctx context.Context) error {
 		return ctx.Err()
 	}
 }
-
-func (s *site) Resolve(context.Context, string) ([]adapters.Index, error) { return nil, nil }
-
-func (s *site) Prepare(context.Context, string, bool) ([]adapters.Index, error) { return nil, nil }
 
 func (s *site) Scan(
 	ctx context.Context, index string, rule *adapters.Rule, sel adapters.Selection, yield func(adapters.Page) error,
@@ -218,11 +216,11 @@ func (c *crowd) worker(t *testing.T, all *sync.WaitGroup, resume bool, dies time
 	})
 }
 
-// seeds runs a test of a crowd a number of times, each in a time of its own.
+// seeds runs a test of a crowd [effort.Rounds] times of n, each in a time of its own.
 func seeds(t *testing.T, n int, test func(t *testing.T, rnd *rand.Rand, fail func(string, ...any))) {
 	t.Helper()
 	first := rand.Uint64()
-	for i := range n {
+	for i := range effort.Rounds(n) {
 		seed := first + uint64(i)
 		synctest.Test(t, func(t *testing.T) {
 			test(t, rand.New(rand.NewPCG(seed, 0)), func(format string, args ...any) {
@@ -237,7 +235,7 @@ func seeds(t *testing.T, n int, test func(t *testing.T, rnd *rand.Rand, fail fun
 
 // TestWorkersShareAJob has several workers begin at once: each part is done once, and no document read for nothing.
 func TestWorkersShareAJob(t *testing.T) {
-	seeds(t, 20, func(t *testing.T, rnd *rand.Rand, fail func(string, ...any)) {
+	seeds(t, 50, func(t *testing.T, rnd *rand.Rand, fail func(string, ...any)) {
 		c := newCrowd(t, rnd, fail)
 		var all sync.WaitGroup
 		for range 1 + rnd.IntN(6) {
@@ -259,8 +257,8 @@ func TestWorkersShareAJob(t *testing.T) {
 // another has taken over.
 func TestWorkersDie(t *testing.T) {
 	taken, lost, changed := 0, 0, 0
-	for tries := 0; tries < 20 && !t.Failed() && (tries == 0 || taken*lost*changed == 0); tries++ {
-		seeds(t, 30, func(t *testing.T, rnd *rand.Rand, fail func(string, ...any)) {
+	for tries := 0; tries < 100 && !t.Failed() && (tries == 0 || taken*lost*changed == 0); tries++ {
+		seeds(t, 50, func(t *testing.T, rnd *rand.Rand, fail func(string, ...any)) {
 			c := newCrowd(t, rnd, fail)
 			var all, writers sync.WaitGroup
 			live, stop := context.WithCancel(t.Context())
@@ -289,9 +287,8 @@ func TestWorkersDie(t *testing.T) {
 			taken, lost, changed = taken+c.total.Taken, lost+c.total.Lost, changed+c.total.Changed
 		})
 	}
-	t.Logf("%d leases taken over, %d lost, %d documents changed meanwhile", taken, lost, changed)
 	if taken == 0 || lost == 0 || changed == 0 {
-		t.Error("too little happened")
+		t.Errorf("too little happened: %d leases taken over, %d lost, %d documents changed meanwhile", taken, lost, changed)
 	}
 }
 
@@ -316,7 +313,7 @@ func (c *crowd) live(ctx context.Context, rnd *rand.Rand) {
 
 // TestClocksApart has workers whose clocks are hours apart.
 func TestClocksApart(t *testing.T) {
-	seeds(t, 40, func(t *testing.T, rnd *rand.Rand, fail func(string, ...any)) {
+	seeds(t, 50, func(t *testing.T, rnd *rand.Rand, fail func(string, ...any)) {
 		c := newCrowd(t, rnd, fail)
 		var all sync.WaitGroup
 		for i := range 2 + rnd.IntN(4) {
@@ -361,7 +358,7 @@ func (s *lateStore) Scan(
 
 // TestParallelSlicesReadOnce has one worker read each document once, and what it wrote not again, whatever the parts.
 func TestParallelSlicesReadOnce(t *testing.T) {
-	seeds(t, 20, func(t *testing.T, rnd *rand.Rand, fail func(string, ...any)) {
+	seeds(t, 50, func(t *testing.T, rnd *rand.Rand, fail func(string, ...any)) {
 		m, rule := newMemory(1+rnd.IntN(50), documents(500)), testRule(t)
 		job := m.job(rule)
 		job.Split = m.ranges

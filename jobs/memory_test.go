@@ -2,7 +2,6 @@ package jobs
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,12 +21,13 @@ import (
 // written last, as on an engine that numbers its writes; parts are ranges of these numbers ("1-10", "11-"), or shares of the ids
 // ("0/2"), which can't be gone on with.
 type memory struct {
-	mu       sync.Mutex
-	sources  map[string]string
-	versions map[string]int // the number of the write that made it
-	clock    int
-	pageSize int
-	writes   int
+	adapters.Store // what a test has no use for is not there
+	mu             sync.Mutex
+	sources        map[string]string
+	versions       map[string]int // the number of the write that made it
+	clock          int
+	pageSize       int
+	writes         int
 	// patched counts the patches of each state that a document was put in.
 	patched map[string]int
 	scanned int // documents handed out
@@ -40,8 +40,6 @@ type memory struct {
 	// room, if set, says how many of a batch's documents there is room for.
 	room func(batch int) int
 }
-
-var _ adapters.Store = (*memory)(nil)
 
 func newMemory(pageSize int, sources map[string]string) *memory {
 	m := &memory{
@@ -69,14 +67,6 @@ func (m *memory) remove(id string) {
 	defer m.mu.Unlock()
 	delete(m.sources, id)
 	delete(m.patched, id)
-}
-
-func (m *memory) Resolve(context.Context, string) ([]adapters.Index, error) {
-	return nil, errors.New("not part of this test")
-}
-
-func (m *memory) Prepare(context.Context, string, bool) ([]adapters.Index, error) {
-	return nil, errors.New("not part of this test")
 }
 
 // ranges is a Split by numbers of writes.

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/effort"
 )
 
 func TestReindexCounts(t *testing.T) {
@@ -115,7 +116,7 @@ func TestReindexAfterAnyInterruption(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	rule := testRule(t)
 	broken := errors.New("the line went dead")
-	for range 50 {
+	for range effort.Rounds(80) {
 		n := 1 + rnd.IntN(300)
 		m := newMemory(1+rnd.IntN(70), documents(n))
 		m.put("textless", `{"title":""}`)
@@ -164,25 +165,30 @@ func TestReindexAfterAnyInterruption(t *testing.T) {
 	}
 }
 
+// TestReindexKeepsTheRate has all slices together keep the rate.
 func TestReindexKeepsTheRate(t *testing.T) {
 	for _, c := range []struct {
-		perSecond float64
-		documents int
-	}{{0.5, 4}, {7, 50}, {100, 1000}, {3000, 9000}} {
+		perSecond               float64
+		documents, page, slices int
+	}{{0.5, 4, 1000, 1}, {7, 50, 1000, 1}, {100, 1000, 1000, 1}, {3000, 9000, 1000, 1}, {30, 900, 50, 4}} {
 		synctest.Test(t, func(t *testing.T) {
-			m, start := newMemory(1000, documents(c.documents)), time.Now()
+			m, start := newMemory(c.page, documents(c.documents)), time.Now()
+			job := m.job(testRule(t))
+			if c.slices > 1 {
+				job.Split = m.ranges
+			}
 			report := func(p Progress) {
 				// A batch's worth may be written at once, one batch after the time that it took.
 				if allowed := c.perSecond * time.Since(start).Seconds(); float64(p.Written) > allowed+0.01 {
 					t.Errorf("%v/s: %d written after %v", c.perSecond, p.Written, time.Since(start))
 				}
 			}
-			got, err := Reindex(t.Context(), m.job(testRule(t)), Options{Pace: NewPace(c.perSecond)}, report)
+			got, err := Reindex(t.Context(), job, Options{Slices: c.slices, Pace: NewPace(c.perSecond)}, report)
 			if err != nil || got.Written != c.documents {
 				t.Fatalf("%v: %+v", err, got)
 			}
 			took, want := time.Since(start).Seconds(), float64(c.documents)/c.perSecond
-			if took > want*1.01+0.01 {
+			if took > want*1.03+0.01 {
 				t.Errorf("%v/s: %d documents took %.1f s, want %.1f", c.perSecond, c.documents, took, want)
 			}
 		})

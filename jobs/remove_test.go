@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/effort"
 )
 
 // odd are documents in forms that no encoder of ours would write.
@@ -79,7 +80,7 @@ func TestRemoveWhileOthersWrite(t *testing.T) {
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	rule := richRule(t)
-	for range 20 {
+	for range effort.Rounds(50) {
 		synctest.Test(t, func(t *testing.T) {
 			with, without := enriched(t, rule, 60)
 			m := byID{newMemory(1+rnd.IntN(30), with)}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/effort"
 )
 
 // byID is a memory that reads documents by their ids too, as engines do.
@@ -111,7 +112,7 @@ func TestRepair(t *testing.T) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	for range 30 {
+	for range effort.Rounds(60) {
 		synctest.Test(t, func(t *testing.T) {
 			m := byID{newMemory(1+rnd.IntN(40), nil)}
 			n := 1 + rnd.IntN(200)

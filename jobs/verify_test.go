@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -61,24 +62,6 @@ func (f *Findings) add(condition string) {
 	*counts[condition[0]]++
 }
 
-// TestVerifyTellsThemApart looks at one document of each condition.
-func TestVerifyTellsThemApart(t *testing.T) {
-	rule := testRule(t)
-	for condition, document := range conditions(t, rule) {
-		t.Run(condition, func(t *testing.T) {
-			m := newMemory(10, map[string]string{"one": document("the ferry was late again")})
-			got, err := Verify(t.Context(), m, "news", rule, adapters.Selection{}, VerifyOptions{}, nil)
-			var want Findings
-			if want.add(condition); want.Wrong() > 0 {
-				want.Examples = []string{"one"}
-			}
-			if diff := cmp.Diff(want, got); diff != "" || err != nil {
-				t.Error(err, diff)
-			}
-		})
-	}
-}
-
 // TestVerifyCounts looks at many documents, before and after reindex, which mends what it finds and nothing else.
 func TestVerifyCounts(t *testing.T) {
 	seed := rand.Uint64()
@@ -91,7 +74,7 @@ func TestVerifyCounts(t *testing.T) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	for range 30 {
+	for range effort.Rounds(60) {
 		m, want, wrong := newMemory(1+rnd.IntN(40), nil), Findings{}, []string{}
 		for i := range rnd.IntN(200) {
 			id, condition := fmt.Sprintf("%04d", i), names[rnd.IntN(len(names))]

@@ -6,13 +6,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/internal/effort"
 )
 
 // TestPagesAfterWalks reads a list in pages of any size, each of which begins behind what was walked before and knows no more of
 // the list in front of it: together they are the collapsed list.
 func TestPagesAfterWalks(t *testing.T) {
 	r := rand.New(rand.NewPCG(71, 1))
-	for i := range trials(1500) {
+	for i := range effort.Rounds(800) {
 		k := randomKind(r, true)
 		k.pins = 0 // an engine with cursors pins nothing
 		hits, window := k.list(r, r.IntN(160)), r.IntN(170)

@@ -17,22 +17,6 @@ func noneFolds(n int) []Hit {
 	return hits
 }
 
-// BenchmarkCollapse measures hits of which none folds.
-func BenchmarkCollapse(b *testing.B) {
-	for _, n := range []int{100, 1000, 10_000} {
-		hits := noneFolds(n)
-		for _, transitive := range []bool{false, true} {
-			b.Run(fmt.Sprintf("%d/transitive=%v", n, transitive), func(b *testing.B) {
-				for b.Loop() {
-					if len(Collapse(hits, len(hits), transitive).Groups) != len(hits) {
-						b.Fatal("something folded")
-					}
-				}
-			})
-		}
-	}
-}
-
 // BenchmarkCollapseFolding measures hits of which three in ten fold.
 func BenchmarkCollapseFolding(b *testing.B) {
 	for _, n := range []int{22, 100, 300, 840, 2000, 10_000} {
@@ -48,19 +32,5 @@ func BenchmarkCollapseFolding(b *testing.B) {
 				Collapse(hits, n, false)
 			}
 		})
-	}
-}
-
-// BenchmarkWalk measures a walk of which nothing folds.
-func BenchmarkWalk(b *testing.B) {
-	hits := noneFolds(100)
-	for b.Loop() {
-		walk := new(Walk)
-		for i := range hits {
-			walk.Take(&hits[i], len(hits))
-		}
-		if walk.Leaders() != len(hits) {
-			b.Fatal("something folded")
-		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -52,7 +53,7 @@ func lookalikes(r *rand.Rand, k kind, n int) []Hit {
 func TestIndexMissesNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(41, 1))
 	made, answers, pairs := 0, 0, 0
-	for i := range trials(1500) {
+	for i := range effort.Rounds(1500) {
 		hits := lookalikes(r, randomKind(r, true), 80)
 		x := newIndex(hits)
 		if x == nil {
@@ -79,8 +80,8 @@ func TestIndexMissesNothing(t *testing.T) {
 			x.add(hits[rank].Sketch)
 		}
 	}
-	t.Logf("%d lists of %d, %d questions, %d near-duplicates", made, trials(1500), answers, pairs)
-	if made < trials(700) || answers < 10*made || pairs < answers/20 {
+	t.Logf("%d lists of %d, %d questions, %d near-duplicates", made, effort.Rounds(1500), answers, pairs)
+	if made < effort.Rounds(700) || answers < 10*made || pairs < answers/20 {
 		t.Error("too little was asked")
 	}
 }
@@ -97,7 +98,7 @@ func valued(r *rand.Rand, set []uint64) *sketch.Sketch {
 // TestCollapseOfManyLists: the same with lists of values, excerpts among them, by either measure.
 func TestCollapseOfManyLists(t *testing.T) {
 	r := rand.New(rand.NewPCG(45, 1))
-	for i := range max(2, trials(20)) {
+	for i := range max(2, effort.Rounds(20)) {
 		p := &Profile{Threshold: 0.2 + 0.7*r.Float64(), Measure: []Measure{Resemblance, Containment}[i/2%2]}
 		hits := make([]Hit, 25*manyLists)
 		sets := make([][]uint64, len(hits))
@@ -164,7 +165,7 @@ func TestIndexFindsTheLeastAlike(t *testing.T) {
 // TestCollapseOfManyIsItsDefinition: lists of some hundred hits, and some so long that an index is made.
 func TestCollapseOfManyIsItsDefinition(t *testing.T) {
 	r := rand.New(rand.NewPCG(42, 1))
-	for i := range trials(44) {
+	for i := range effort.Rounds(22) {
 		n := 600 + r.IntN(200)
 		if i%11 < 2 {
 			n += 2*many - 600

@@ -3,13 +3,15 @@ package rerank
 import (
 	"math/rand/v2"
 	"testing"
+
+	"github.com/neardup/sidecar/internal/effort"
 )
 
 // TestOutlinesHideNothing: what a hit may fold into is never told apart from it by the outlines.
 func TestOutlinesHideNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(51, 1))
 	pairs, told := 0, 0
-	for range trials(600) {
+	for range effort.Rounds(600) {
 		hits := lookalikes(r, randomKind(r, true), 60)
 		for rank := range hits {
 			if hits[rank].leads() {
@@ -33,7 +35,7 @@ func TestOutlinesHideNothing(t *testing.T) {
 			}
 		}
 	}
-	if least := trials(3000); pairs < least || told < least {
+	if least := effort.Rounds(3000); pairs < least || told < least {
 		t.Errorf("%d pairs of near-duplicates and %d that are told apart show little", pairs, told)
 	}
 }

@@ -1,7 +1,6 @@
 package rerank
 
 import (
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -16,18 +15,6 @@ func TestPinnedHitsAreNeverFolded(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, Collapse(hits, 5, false).Groups); diff != "" {
 		t.Error(diff)
-	}
-	r := rand.New(rand.NewPCG(5, 5))
-	for range trials(200) {
-		hits := randomHits(r, r.IntN(80), r.Float64())
-		for i := range hits {
-			hits[i].Pinned = r.IntN(6) == 0
-		}
-		for _, g := range Collapse(hits, 80, false).Groups {
-			if slices.ContainsFunc(g.Folded, func(rank int) bool { return hits[rank].Pinned }) {
-				t.Fatalf("%+v holds a pinned hit", g)
-			}
-		}
 	}
 }
 

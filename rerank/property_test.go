@@ -8,11 +8,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/neardup/sidecar/internal/effort"
 )
 
 func TestCollapseIsItsDefinition(t *testing.T) {
 	r := rand.New(rand.NewPCG(21, 1))
-	for i := range trials(3000) {
+	for i := range effort.Rounds(1500) {
 		k := randomKind(r, false)
 		hits, window, transitive := k.list(r, r.IntN(70)), r.IntN(80), r.IntN(2) == 0
 		list, _, groups := defined(hits, window, transitive)
@@ -140,7 +142,7 @@ func randomPage(r *rand.Rand, n int) Page {
 
 func TestPagerIsASliceOfTheDefinition(t *testing.T) {
 	r := rand.New(rand.NewPCG(22, 1))
-	for i := range trials(4000) {
+	for i := range effort.Rounds(2000) {
 		ranked := r.IntN(2) == 0
 		k, n := randomKind(r, ranked), 1+r.IntN(150)
 		hits, page := k.list(r, n), randomPage(r, n)
@@ -165,6 +167,9 @@ func TestPagerIsASliceOfTheDefinition(t *testing.T) {
 			t.Fatalf("case %d: page %+v of %d hits: %s", i, page, n, diff)
 		}
 		checkReadings(t, page, p, e, folded)
+		if page.Limit > 0 && page.Limit < n && page.Length == 0 && p.Stats().Limited != (len(got) < page.Size) {
+			t.Fatalf("page %+v of %d hits has %d, and Limited is %v", page, n, len(got), p.Stats().Limited)
+		}
 	}
 }
 
@@ -189,7 +194,7 @@ func checkReadings(t *testing.T, page Page, p *Pager, e *engine, folded int) {
 
 func TestPagesMakeUpTheCollapsedList(t *testing.T) {
 	r := rand.New(rand.NewPCG(23, 1))
-	for i := range trials(150) {
+	for i := range effort.Rounds(150) {
 		ranked := r.IntN(2) == 0
 		k, n, size := randomKind(r, ranked), 50+r.IntN(250), 1+r.IntN(60)
 		hits := k.list(r, n)
@@ -218,7 +223,11 @@ func TestPagesMakeUpTheCollapsedList(t *testing.T) {
 // TestLargeWindows: windows up to the largest, with few leaders so that the definition can be computed.
 func TestLargeWindows(t *testing.T) {
 	r := rand.New(rand.NewPCG(24, 1))
-	for _, window := range []int{1, 10, 1000, 10_000}[:3+min(1, trials(1))] {
+	windows := []int{1, 10, 1000}
+	if !testing.Short() {
+		windows = append(windows, 10_000)
+	}
+	for _, window := range windows {
 		for _, ranked := range []bool{true, false} {
 			k := randomKind(r, ranked)
 			k.duplicates, k.families = 0.9, 12
@@ -242,7 +251,7 @@ func TestLargeWindows(t *testing.T) {
 func TestOneStateOfAMovingList(t *testing.T) {
 	r := rand.New(rand.NewPCG(25, 1))
 	answered, unsettled, moved := 0, 0, 0
-	for i := range trials(3000) {
+	for i := range effort.Rounds(1500) {
 		ranked := r.IntN(2) == 0
 		k, n := randomKind(r, ranked), 40+r.IntN(150)
 		states := movingList(r, k, n)
@@ -283,7 +292,7 @@ func TestOneStateOfAMovingList(t *testing.T) {
 			t.Fatalf("case %d: page %+v is of no state: %v\n%v", i, page, got, want)
 		}
 	}
-	if answered < trials(1000) || moved < trials(150) {
+	if answered < effort.Rounds(500) || moved < effort.Rounds(75) {
 		t.Errorf("%d answers were judged and %d readings showed a change: the lists do not move enough", answered, moved)
 	}
 	t.Logf("%d answers judged, %d changes seen, %d unsettled", answered, moved, unsettled)

@@ -8,13 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/sketch"
 )
 
 // TestWalkShowsTheCollapsedList: in pieces of any size, each from a copy of what the last one left.
 func TestWalkShowsTheCollapsedList(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 1))
-	for i := range trials(3000) {
+	for i := range effort.Rounds(1500) {
 		k := randomKind(r, true)
 		hits, window := k.list(r, r.IntN(120)), r.IntN(130)
 		want, folded, _ := defined(hits, window, false)
@@ -47,7 +48,7 @@ func TestClonesOfAWalkAreIndependent(t *testing.T) {
 		}
 		return shown
 	}
-	for range trials(500) {
+	for range effort.Rounds(500) {
 		k := randomKind(r, true)
 		before, one, two := k.list(r, 30), k.list(r, 40), k.list(r, 40)
 		walk := new(Walk)

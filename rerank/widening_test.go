@@ -118,7 +118,7 @@ func TestFirstPagesTakeOneReading(t *testing.T) {
 	for name, draw := range duplicates {
 		for _, size := range []int{10, 20, 50} {
 			for _, keep := range []int{1, 2, 3} {
-				if testing.Short() && size*keep > 20 {
+				if testing.Short() && size*keep > 10 {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s/size=%d/keep=%d", name, size, keep), func(t *testing.T) {

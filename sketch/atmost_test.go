@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/neardup/sidecar/internal/effort"
 )
 
 // TestAtMost: no agreement and no containment of two lists exceeds what the number of their common values leaves possible, and it
@@ -31,7 +33,7 @@ func TestAtMost(t *testing.T) {
 		return s
 	}
 	compared, reached := 0, 0
-	for range 20_000 {
+	for range effort.Rounds(20_000) {
 		from := make([]uint64, 5+r.IntN(100))
 		for i := range from {
 			from[i] = r.Uint64()
@@ -63,7 +65,7 @@ func TestAtMost(t *testing.T) {
 			}
 		}
 	}
-	if compared < 15_000 || reached < 2000 {
+	if compared < effort.Rounds(15_000) || reached < effort.Rounds(2000) {
 		t.Errorf("%d compared, %d reached", compared, reached)
 	}
 }

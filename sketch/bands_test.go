@@ -104,10 +104,7 @@ func TestNoBands(t *testing.T) {
 // TestBandsBySimulation counts how many random pairs share a key. Independent positions do as [Candidate] says, once the chance
 // that 8 bits are equal is added. Those of fast_similarity depend on one another, which moves the share little.
 func TestBandsBySimulation(t *testing.T) {
-	trials := 20_000
-	if testing.Short() {
-		trials = 2000
-	}
+	trials := accuracyTrials()
 	for _, c := range []struct{ n, both, bands, rows int }{
 		{60, 48, 16, 8}, {60, 36, 16, 8}, {60, 55, 16, 8}, {40, 20, 32, 4},
 		{40, 8, 32, 4}, {20, 5, 64, 2}, {30, 29, 3, 32}, {24, 0, 128, 1},

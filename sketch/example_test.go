@@ -45,30 +45,6 @@ func Example() {
 	// true 0.00
 }
 
-// A document may have several texts; one without a word has no sketch.
-func ExampleSketcher_Sketch() {
-	s := sketcher(nil)
-	k, ok := s.Sketch("Pool stays open", news)
-	fmt.Println(ok, k.Shingles, "shingles,", len(k.Payload), "bytes")
-	_, ok = s.Sketch("", "?!")
-	fmt.Println(ok)
-	// Output:
-	// true 28 shingles, 128 bytes
-	// false
-}
-
-// An estimate comes with its standard error.
-func ExampleSketch_Resemblance() {
-	s := sketcher(nil)
-	a, _ := s.Sketch(news)
-	b, _ := s.Sketch(repost)
-	estimate, _ := a.Resemblance(&b)
-	exact := sketch.Resemblance(s.Shingles(news), s.Shingles(repost))
-	fmt.Printf("%.2f ± %.2f, exactly %.2f\n", estimate.Value, estimate.Error, exact)
-	// Output:
-	// 0.95 ± 0.02, exactly 0.96
-}
-
 // How much of an excerpt is in the whole is another question than how much the two resemble one another.
 func ExampleSketch_Containment() {
 	s := sketcher(nil)
@@ -82,16 +58,6 @@ func ExampleSketch_Containment() {
 	// Output:
 	// resemblance 0.3
 	// of the excerpt in the whole 0.9, of the whole in the excerpt 0.4
-}
-
-// The fingerprint tells equal texts from nearly equal ones: case and white space do not count, all else does.
-func ExampleSketch_SameText() {
-	s := sketcher(nil)
-	a, _ := s.Sketch("The C++ language")
-	b, _ := s.Sketch("the  c++ LANGUAGE\n")
-	c, _ := s.Sketch("The C# language")
-	fmt.Println(a.SameText(&b), a.SameText(&c))
-	// Output: true false
 }
 
 // Tags are a set of their own: neither their order nor their number of words matters.

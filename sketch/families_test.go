@@ -67,23 +67,6 @@ func TestSlotsOfAUnion(t *testing.T) {
 	}
 }
 
-// TestFillIsPlain holds the quick way to fill slots against the plain one, on both sides of every border between its ways.
-func TestFillIsPlain(t *testing.T) {
-	r := rand.New(rand.NewPCG(6, 66))
-	room := new(slotArray)
-	for _, k := range []int{8, 64, 128, 200, 1024} {
-		for _, n := range []int{1, 2, few - 1, few, few + 1, 200, 700, 2000} {
-			set, _ := pair(r, n, 0)
-			want := make([]uint64, k)
-			fastSimilarity(want, set)
-			room.fill(k, set)
-			if !slices.Equal(want, room.slots[:k]) {
-				t.Errorf("%d elements in %d slots: the quick way finds others", n, k)
-			}
-		}
-	}
-}
-
 // TestPackKeepsTheirBits: position i of b bits stands at bit i·b, lowest first.
 func TestPackKeepsTheirBits(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 22))
@@ -251,6 +234,39 @@ func TestAngles(t *testing.T) {
 	}
 }
 
+// TestEstimatesByHand holds estimates from positions and sides against figures worked out by hand: of positions, what chance makes equal is
+// taken off.
+func TestEstimatesByHand(t *testing.T) {
+	zeros := make([]byte, 8)
+	for _, c := range []struct {
+		bits                                             uint8
+		other                                            []byte
+		value, err, containment, containmentErr, reverse float64
+	}{
+		{8, []byte{0, 0, 0, 0, 1, 2, 4, 8}, 1016.0 / 2040, 0.177470, 0.443281, 0.105443, 1},
+		{4, []byte{0, 0, 0, 0, 0x10, 0x01, 0x30, 0x03}, 0.733333, 0.117647, 0.564103, 0.052210, 1},
+		{2, []byte{0, 0, 0, 0, 0x0f, 0, 0, 0}, 0.916667, 0.062369, 0.637681, 0.022637, 1},
+		{1, []byte{0, 0, 0, 0, 0xff, 0xff, 0, 0}, 0.5, 0.108803, 0.444444, 0.064476, 1},
+	} {
+		a, b := Sketch{Bits: c.bits, Shingles: 30, Payload: zeros}, Sketch{Bits: c.bits, Shingles: 10, Payload: c.other}
+		r, ok := a.Resemblance(&b)
+		inB, okInB := a.Containment(&b)
+		inA, okInA := b.Containment(&a)
+		if !ok || !okInB || !okInA {
+			t.Fatalf("%d bits: not comparable", c.bits)
+		}
+		for i, got := range []float64{r.Value, r.Error, inB.Value, inB.Error, inA.Value} {
+			if want := []float64{c.value, c.err, c.containment, c.containmentErr, c.reverse}[i]; math.Abs(got-want) > 1e-6 {
+				t.Errorf("%d bits: figure %d is %.6f, want %.6f", c.bits, i, got, want)
+			}
+		}
+	}
+	a, b := Sketch{Form: Sides, Bits: 1, Shingles: 30, Payload: zeros}, Sketch{Form: Sides, Bits: 1, Shingles: 30, Payload: []byte{255, 255, 0, 0, 0, 0, 0, 0}}
+	if e, ok := a.Angle(&b); !ok || math.Abs(e.Value-math.Pi/4) > 1e-9 || math.Abs(e.Error-0.170907) > 1e-6 {
+		t.Errorf("a quarter of the sides differ: an angle of %v, %v", e, ok)
+	}
+}
+
 // TestEstimatesAtTheirLimits: sketches that no sets are likely to have are in a store all the same.
 func TestEstimatesAtTheirLimits(t *testing.T) {
 	one, other := Sketch{Bits: 1, Shingles: 10, Payload: []byte{0x0f}}, Sketch{Bits: 1, Shingles: 30, Payload: []byte{0xf0}}
@@ -261,8 +277,10 @@ func TestEstimatesAtTheirLimits(t *testing.T) {
 		t.Errorf("the same: containment %v, %v", e, ok)
 	}
 	one.Form, other.Form, other.Payload, other.Shingles = Sides, Sides, one.Payload, 1000
-	if e, ok := one.Resemblance(&other); !ok || e.Value != 0.01 {
-		t.Errorf("10 and 1000 elements at no angle: resemblance %v, %v, want 0.01", e, ok)
+	for _, pair := range [][2]*Sketch{{&one, &other}, {&other, &one}} {
+		if e, ok := pair[0].Resemblance(pair[1]); !ok || e.Value != 0.01 {
+			t.Errorf("10 and 1000 elements at no angle: resemblance %v, %v, want 0.01", e, ok)
+		}
 	}
 	if e, ok := one.Containment(&other); !ok || math.Abs(e.Value-1) > 1e-9 {
 		t.Errorf("10 of 1000 elements at no angle: containment %v, %v, want 1", e, ok)

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/neardup/sidecar/internal/effort"
 )
 
 // TestFingerprintAlone holds the fingerprint alone against that of the sketch, for all kinds of schemes and texts.
@@ -29,7 +31,7 @@ func TestFingerprintAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, r := newSketcher(t, change), rand.New(rand.NewPCG(1, 2))
 			sketched := 0
-			for range 2000 {
+			for range effort.Rounds(1500) {
 				texts := make([]string, r.IntN(4))
 				for i := range texts {
 					var b strings.Builder
@@ -53,24 +55,29 @@ func TestFingerprintAlone(t *testing.T) {
 					sketched++
 				}
 			}
-			if sketched < 50 {
+			if sketched < effort.Rounds(50) {
 				t.Errorf("only %d texts had a sketch", sketched)
 			}
 		})
 	}
 }
 
-// TestFingerprintTellsTextsApart: what has no sketch has no sketch's fingerprint either.
-func TestFingerprintTellsTextsApart(t *testing.T) {
+// TestFingerprint: case and white space do not count; signs, accents and the borders between texts do. A text without a sketch shares no
+// fingerprint with one that has one.
+func TestFingerprint(t *testing.T) {
 	s, seen := newSketcher(t, nil), map[uint64][]string{}
 	for _, texts := range [][]string{
 		nil, {""}, {"", ""}, {"…"}, {"?"}, {"one"}, {"one", ""}, {"", "one"}, {"one two"}, {"one", "two"}, {"two", "one"}, {"one two", ""}, {"C++"}, {"C#"},
+		{"version 1.2"}, {"version 1.3"}, {"resume"}, {"résumé"}, {"a, b"}, {"a b"}, {"a b", "c"}, {"a", "b c"},
 	} {
 		f := s.Fingerprint(texts...)
 		if other, there := seen[f]; there {
 			t.Errorf("%q has the fingerprint of %q", texts, other)
 		}
 		seen[f] = texts
+	}
+	if s.Fingerprint("Hello  World\n") != s.Fingerprint("hello world") {
+		t.Error("case and white space must not matter")
 	}
 }
 

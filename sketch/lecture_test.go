@@ -3,7 +3,6 @@ package sketch
 import (
 	"fmt"
 	"math"
-	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -90,26 +89,6 @@ func bothEither(a, b []uint64) (both, either int) {
 		}
 	}
 	return both, len(a) + len(b) - both
-}
-
-// everyOrder calls f with every order of 1 … n.
-func everyOrder(n int, f func(places []uint64)) {
-	places := make([]uint64, n)
-	var fill func(at uint64)
-	fill = func(at uint64) {
-		if at > uint64(n) {
-			f(places)
-			return
-		}
-		for i := range places {
-			if places[i] == 0 {
-				places[i] = at
-				fill(at + 1)
-				places[i] = 0
-			}
-		}
-	}
-	fill(1)
 }
 
 // wordRuns returns the runs of w words, in order and with repetitions.
@@ -208,73 +187,6 @@ func TestLectureRowHashing(t *testing.T) {
 	}
 }
 
-// TestLectureProperty holds the slides' "surprising property" and their theorem on the two other sketches against every one
-// of the permutations there are: the first rows (F_1) agree for exactly the share |A∩B| / |A∪B| of them, F_m is unbiased,
-// and so is V_n over those permutations under which either sketch holds anything.
-func TestLectureProperty(t *testing.T) {
-	read := lecture(t, "stanford")
-	rows := readMatrix(t, read("pair/matrix"))
-	sets := columnSets(rows)
-	want := big.NewRat(int64(atoi(t, read("pair/resemblance")[0][0])), int64(atoi(t, read("pair/resemblance")[0][1])))
-	if got, _ := want.Float64(); Resemblance(sets[0], sets[1]) != got {
-		t.Errorf("resemblance %v, printed %v", Resemblance(sets[0], sets[1]), want)
-	}
-	means := map[string]*exactMean{"F_1": {}, "F_2": {}, "F_3": {}, "V_2": {}, "V_3": {}}
-	everyOrder(len(rows), func(places []uint64) {
-		a, b := placed(sets[0], places), placed(sets[1], places)
-		for m := 1; m <= 3; m++ {
-			union := mLeast(slices.Concat(a, b), m)
-			both := 0
-			for _, x := range union {
-				if slices.Contains(mLeast(a, m), x) && slices.Contains(mLeast(b, m), x) {
-					both++
-				}
-			}
-			means[fmt.Sprintf("F_%d", m)].add(both, len(union))
-		}
-		for n := uint64(2); n <= 3; n++ {
-			other := func(x uint64) bool { return x%n != 0 }
-			keptA, keptB := slices.DeleteFunc(slices.Clone(a), other), slices.DeleteFunc(slices.Clone(b), other)
-			means[fmt.Sprintf("V_%d", n)].add(bothEither(keptA, keptB))
-		}
-	})
-	for name, m := range means {
-		if got := m.value(); got.Cmp(want) != 0 {
-			t.Errorf("%s: mean %v over %d permutations, want %v", name, got, m.n, want)
-		}
-	}
-	if n := means["F_1"].n; n != 720 {
-		t.Errorf("%d permutations of six rows, want 720", n)
-	}
-}
-
-// exactMean is a mean of fractions; those of denominator 0 say nothing and are left out.
-type exactMean struct {
-	sum big.Rat
-	n   int64
-}
-
-func (m *exactMean) add(over, under int) {
-	if under > 0 {
-		m.sum.Add(&m.sum, big.NewRat(int64(over), int64(under)))
-		m.n++
-	}
-}
-
-func (m *exactMean) value() *big.Rat { return new(big.Rat).Quo(&m.sum, big.NewRat(m.n, 1)) }
-
-func placed(set, places []uint64) (list []uint64) {
-	for _, id := range set {
-		list = append(list, places[id-1])
-	}
-	return list
-}
-
-func mLeast(set []uint64, m int) []uint64 {
-	sorted := slices.Compact(slices.Sorted(slices.Values(set)))
-	return sorted[:min(m, len(sorted))]
-}
-
 // TestLectureMinshingle is the matrix of Sergukova's lecture under its three orders: places, shingles found, and the table
 // of JC and Sim.
 func TestLectureMinshingle(t *testing.T) {
@@ -306,49 +218,6 @@ func TestLectureMinshingle(t *testing.T) {
 		}
 		if want := float64(both) / float64(either); Resemblance(sets[a], sets[b]) != want {
 			t.Errorf("d%s-d%s: Resemblance %v, want %v", line[0], line[1], Resemblance(sets[a], sets[b]), want)
-		}
-	}
-}
-
-// TestLectureJaccardFormula shows which of the lecture's two statements is right: its example's 1/4 is A/(A+B+C), while the
-// formula A/(A+B+C+D) that it prints later would give 1/6.
-func TestLectureJaccardFormula(t *testing.T) {
-	read := lecture(t, "mailru")
-	rows := readMatrix(t, read("example/matrix"))
-	sets := columnSets(rows)
-	want := fmt.Sprintf("%s/%s", read("example/resemblance")[0][0], read("example/resemblance")[0][1])
-	both, either := bothEither(sets[0], sets[1])
-	if got := fmt.Sprintf("%d/%d", both, either); got != want || Resemblance(sets[0], sets[1]) != 0.25 {
-		t.Errorf("resemblance %s and %v, printed %s", got, Resemblance(sets[0], sets[1]), want)
-	}
-	if len(rows) == either {
-		t.Error("without a row of kind D the example would not tell the formulas apart")
-	}
-}
-
-// TestLectureHashOrder is the lecture's step from permutations to hashes: one document, three hashes, and the element found
-// is kept.
-func TestLectureHashOrder(t *testing.T) {
-	read := lecture(t, "mailru")
-	const offset = 1000 // the lecture's values may be negative; an order does not care
-	var hashes []rowHash
-	for i := range 3 {
-		values := map[uint64]uint64{}
-		for _, line := range read("hashes/values") {
-			values[uint64(atoi(t, line[0]))] = uint64(atoi(t, line[1+i]) + offset)
-		}
-		hashes = append(hashes, func(id uint64) uint64 {
-			if _, listed := values[id]; !listed {
-				t.Fatalf("H%d(%d) is not printed", i+1, id)
-			}
-			return values[id]
-		})
-	}
-	rows := readMatrix(t, read("hashes/matrix"))
-	slots := signatures(rows, hashes)[0]
-	for i, want := range read("hashes/minshingle")[0] {
-		if got := hashes[i](uint64(atoi(t, want))); slots[i] != got {
-			t.Errorf("H%d: least value %d, that of the printed element %s is %d", i+1, slots[i], want, got)
 		}
 	}
 }
@@ -405,38 +274,6 @@ func labelled(text string, w int) (list []string) {
 		list = append(list, fmt.Sprintf("%s %d", shingle, seen[shingle]))
 	}
 	return list
-}
-
-// TestHanovMeanIsNoSketch recomputes the article's min-hashes, and shows why their mean is no sketch: two words that share
-// nothing have the same mean, and agree on no position.
-func TestHanovMeanIsNoSketch(t *testing.T) {
-	read := lecture(t, "hanov")
-	minima := func(text string) (list []uint64, sum uint64) {
-		for _, dictionary := range read("dictionaries") {
-			least := noRow
-			for _, w := range Words(text) {
-				if at := slices.Index(dictionary, w); at >= 0 {
-					least = min(least, uint64(at))
-				}
-			}
-			list, sum = append(list, least), sum+least
-		}
-		return list, sum
-	}
-	got, sum := minima(joined(read("document"))[0])
-	for i, want := range read("minhash")[0] {
-		if got[i] != uint64(atoi(t, want)) {
-			t.Errorf("dictionary %d: %d, printed %s", i+1, got[i], want)
-		}
-	}
-	if sum != 1 {
-		t.Errorf("sum of the minima %d, printed 0 + 1 + 0", sum)
-	}
-	a, sumA := minima("aardvark")
-	b, sumB := minima("abandoned")
-	if sumA != 12 || sumB != 12 || agreeing(a, b) != 0 {
-		t.Errorf("%v and %v: want equal sums of 12 and no position in common", a, b)
-	}
 }
 
 // TestHanovSpelling: the article's one letter ("miny" for "miney") in a set of 16 words.

@@ -78,59 +78,6 @@ func TestWords(t *testing.T) {
 // fourWords is the shingle of the lectures' examples; the default is shorter.
 func fourWords(s *Scheme) { s.Words = 4 }
 
-// The nine 4-word shingles of Manning and Raghavan's slides.
-func TestShinglesOfTheLecture(t *testing.T) {
-	s := newSketcher(t, fourWords)
-	text := "My name is Inigo Montoya. You killed my father. Prepare to die"
-	var want []uint64
-	for _, shingle := range []string{
-		"my name is inigo", "name is inigo montoya", "is inigo montoya you", "inigo montoya you killed", "montoya you killed my",
-		"you killed my father", "killed my father prepare", "my father prepare to", "father prepare to die",
-	} {
-		want = append(want, s.Shingles(shingle)...)
-	}
-	slices.Sort(want)
-	if diff := cmp.Diff(want, s.Shingles(text)); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func TestShinglesDoNotSpanTexts(t *testing.T) {
-	s := newSketcher(t, fourWords)
-	apart, joined := s.Shingles("one two three four", "five six seven eight"), s.Shingles("one two three four five six seven eight")
-	if len(apart) != 2 || len(joined) != 5 {
-		t.Errorf("got %d and %d shingles, want 2 and 5", len(apart), len(joined))
-	}
-	if short := s.Shingles("one two"); len(short) != 1 {
-		t.Errorf("a text of two words makes %d shingles, want 1", len(short))
-	}
-	if order := s.Shingles("two one"); slices.Equal(order, s.Shingles("one two")) {
-		t.Error("the order of the words is lost")
-	}
-}
-
-func TestFingerprint(t *testing.T) {
-	s := newSketcher(t, nil)
-	same := func(a, b string) bool {
-		x, _ := s.Sketch(a)
-		y, _ := s.Sketch(b)
-		return x.SameText(&y)
-	}
-	if !same("Hello  World\n", "hello world") {
-		t.Error("case and white space must not matter")
-	}
-	for _, pair := range [][2]string{{"C++", "C#"}, {"version 1.2", "version 1.3"}, {"resume", "résumé"}, {"a, b", "a b"}} {
-		if same(pair[0], pair[1]) {
-			t.Errorf("%q and %q must differ", pair[0], pair[1])
-		}
-	}
-	x, _ := s.Sketch("a b", "c")
-	y, _ := s.Sketch("a", "b c")
-	if x.SameText(&y) {
-		t.Error("the border between two texts must matter")
-	}
-}
-
 func TestNoWordNoSketch(t *testing.T) {
 	s := newSketcher(t, nil)
 	for _, texts := range [][]string{nil, {""}, {" … "}, {"", "?"}} {
@@ -311,20 +258,5 @@ func TestUnicodeEdition(t *testing.T) {
 		t.Errorf("the known answers were made with other editions of Unicode (-then +now); new characters may now be letters or fold "+
 			"otherwise. Check that TestKnownAnswers, TestFastIsPlain and TestEveryRune pass, raise textVersion, and write the vectors "+
 			"anew: go test ./sketch -run TestKnownAnswers -update\n%s", diff)
-	}
-}
-
-func BenchmarkSketch(b *testing.B) {
-	s := newSketcher(b, nil)
-	r := rand.New(rand.NewPCG(1, 1))
-	words := make([]string, 300)
-	for i := range words {
-		words[i] = fmt.Sprintf("w%d", r.IntN(5000))
-	}
-	text := strings.Join(words, " ")
-	b.SetBytes(int64(len(text)))
-	b.ReportAllocs()
-	for b.Loop() {
-		s.Sketch(text)
 	}
 }

@@ -3,9 +3,7 @@ package pictures
 import (
 	"fmt"
 	"math"
-	"slices"
 	"sync"
-	"testing"
 
 	"github.com/neardup/sidecar/sketch"
 )
@@ -131,27 +129,5 @@ func (d *drawing) sizes(p plot, at []float64) {
 	for i, k := range lengths {
 		s, _ := sketcher(func(s *sketch.Scheme) { s.Positions = k }).Sketch(report)
 		d.text(p.x(at[i]), p.bottom+80, "middle small", thousands(len(s.String()))+" B")
-	}
-}
-
-// TestErrorsAreThoseOfTheory: on long texts the measured error is that of theory, on short ones no more.
-func TestErrorsAreThoseOfTheory(t *testing.T) {
-	simulates(t)
-	all := measuredErrors()
-	for i, kind := range kinds {
-		var ratios []float64
-		for j, k := range lengths {
-			want := theory(kind.resemblance, k)
-			ratio := all[longTexts][i][j] / want
-			ratios = append(ratios, ratio)
-			if chance := 4.5 / math.Sqrt(2*errorPairs); ratio > 1+chance || all[shortTexts][i][j] > want*(1+chance) {
-				t.Errorf("resemblance %v, %d positions: an error of %.4f, short texts %.4f, theory %.4f",
-					kind.resemblance, k, all[longTexts][i][j], all[shortTexts][i][j], want)
-			}
-		}
-		if slices.Max(ratios) < 0.7 {
-			t.Errorf("resemblance %v: errors are %v of theory, so something else was measured", kind.resemblance, ratios)
-		}
-		t.Logf("resemblance %v: %.2f of theory; short texts %.4f", kind.resemblance, ratios, all[shortTexts][i])
 	}
 }

@@ -1,15 +1,11 @@
 package pictures
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
-	"testing"
-
-	"github.com/neardup/sidecar/sketch"
 )
 
 // written is a document on its way in, as the client sent it and as the engine got it.
@@ -22,12 +18,10 @@ type written struct {
 
 // searched is a page on its way out.
 type searched struct {
-	sent, path        string // without the host
+	sent              string // without the host
 	asked, read       int    // hits that the engine was asked for, and that it found
 	total, page, fold int
 	header            string
-	bytes             []byte // of the page
-	reply             []byte // of the engine
 }
 
 // write sends a document through the sidecar and notes what the engine got.
@@ -63,7 +57,7 @@ func (c *cluster) page() (s searched, err error) {
 	if err != nil {
 		return s, err
 	}
-	s.bytes, s.page = reply, len(hitsOf(reply))
+	s.page = len(hitsOf(reply))
 	s.header, _, _ = strings.Cut(header.Get("Neardup"), "; exact")
 	if _, err = fmt.Sscanf(s.header, "collapsed; raw=%d; folded=%d", &s.total, &s.fold); err != nil {
 		return s, fmt.Errorf("%s: %w", s.header, err)
@@ -77,8 +71,7 @@ func (c *cluster) page() (s searched, err error) {
 	if err = json.Unmarshal(seen[0].body, &body); err != nil {
 		return s, err
 	}
-	s.path, s.asked, s.reply = seen[0].path, body.Size, seen[0].reply
-	s.read = len(hitsOf(seen[0].reply))
+	s.asked, s.read = body.Size, len(hitsOf(seen[0].reply))
 	return s, nil
 }
 
@@ -183,66 +176,4 @@ func (d *drawing) aside(x, y float64, s string) {
 	w := room(s, 11.5) + 12
 	d.box(x-w/2, y-13, w, 17, 0, "paper")
 	d.text(x, y, "middle small", s)
-}
-
-// TestFlow holds what the picture says of bytes to the bytes.
-func TestFlow(t *testing.T) {
-	c, err := startCluster()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.close()
-	s, err := c.page()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.HasPrefix(s.sent, s.path) || s.page != pageSize || s.read-s.fold < s.page || s.fold == 0 {
-		t.Errorf("sent %s, asked %s for %d; read %d, folded %d, page of %d", s.sent, s.path, s.asked, s.read, s.fold, s.page)
-	}
-	type reply struct {
-		Hits struct{ Hits []json.RawMessage }
-	}
-	var page, all reply
-	if err := json.Unmarshal(s.bytes, &page); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(s.reply, &all); err != nil {
-		t.Fatal(err)
-	}
-	for _, hit := range page.Hits.Hits {
-		found := false
-		for _, theirs := range all.Hits.Hits {
-			found = found || bytes.Equal(hit, withoutOurs(theirs))
-		}
-		if !found {
-			t.Errorf("the page has a hit that the engine did not send: %.200s", hit)
-		}
-	}
-	w, err := c.write()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var k sketch.Sketch
-	if err := k.UnmarshalText([]byte(w.sketch)); err != nil || int(k.Shingles) != w.shingles {
-		t.Errorf("%v: a sketch of %d shingles, drawn are %d", err, k.Shingles, w.shingles)
-	}
-	if want := strings.TrimSuffix(string(w.sent), "}") + `,"neardup_sketch":"` + w.sketch + `"}`; string(w.got) != want {
-		t.Errorf("the engine got %s, want %s", w.got, want)
-	}
-}
-
-// withoutOurs is a hit as the engine would have sent it without our asking.
-func withoutOurs(hit []byte) []byte {
-	source := []byte(`,"fields":{"neardup_sketch":["`)
-	from := bytes.Index(hit, source)
-	if from < 0 {
-		return hit
-	}
-	to := from + bytes.Index(hit[from:], []byte("]}")) + 2
-	hit = append(bytes.Clone(hit[:from]), hit[to:]...)
-	if from = bytes.Index(hit, []byte(`,"neardup_sketch":"`)); from < 0 {
-		return hit
-	}
-	to = from + len(`,"neardup_sketch":"`) + bytes.IndexByte(hit[from+len(`,"neardup_sketch":"`):], '"') + 1
-	return append(bytes.Clone(hit[:from]), hit[to:]...)
 }

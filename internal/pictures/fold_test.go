@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"testing"
 
 	"github.com/neardup/sidecar/rerank"
 )
@@ -97,9 +96,14 @@ func (d *drawing) pages(c *cluster, list []found, hits []rerank.Hit, collapsed r
 			d.text(x+wide-8, y+17, "end small", fmt.Sprintf("rank %d", rank+1))
 			y += high
 		}
-		_, header, err := c.search(c.before.URL, from, pageSize)
+		page, header, err := c.search(c.before.URL, from, pageSize)
 		if err != nil {
 			return 0, err
+		}
+		for i, rank := range shown[from:min(from+pageSize, len(shown))] {
+			if i >= len(page) || page[i].id != list[rank].id {
+				return 0, fmt.Errorf("the sidecar shows %v from %d on, not rank %d", page, from+i, rank)
+			}
 		}
 		said, _, _ := strings.Cut(header, "; exact")
 		d.text(x, y+15, "small mono", "Neardup: "+said+"; …")
@@ -125,39 +129,4 @@ func (d *drawing) pages(c *cluster, list []found, hits []rerank.Hit, collapsed r
 		y += 10
 	}
 	return y, nil
-}
-
-// TestFoldIsThatOfTheSidecar holds the pages that are drawn to those that a sidecar answers.
-func TestFoldIsThatOfTheSidecar(t *testing.T) {
-	c, err := startCluster()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.close()
-	list, hits, err := c.ranked()
-	if err != nil {
-		t.Fatal(err)
-	}
-	collapsed := rerank.Collapse(hits, window, false)
-	if len(collapsed.Shown) == len(hits) || len(hits) <= window || len(collapsed.Groups) <= pageSize {
-		t.Fatalf("%d hits in %d groups show too little", len(hits), len(collapsed.Groups))
-	}
-	var want []string
-	for _, rank := range collapsedList(collapsed, len(hits)) {
-		want = append(want, list[rank].id)
-	}
-	var got []string
-	for from := 0; from < len(want); from += pageSize {
-		page, header, err := c.search(c.before.URL, from, pageSize)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Logf("from %d: %s", from, header)
-		for _, f := range page {
-			got = append(got, f.id)
-		}
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("the sidecar shows %v, the picture %v", got, want)
-	}
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"testing"
 
 	"github.com/neardup/sidecar/internal/measured"
 )
@@ -260,22 +259,4 @@ func growthDesc(c measured.Curve) string {
 		}
 	}
 	return fmt.Sprintf("%s over %s. %s.", c.Up, c.Across, strings.Join(list, "; "))
-}
-
-// TestScales holds the axes to their values: all lie between the ends, and the marks are some, in order, and on the axis.
-func TestScales(t *testing.T) {
-	for _, values := range [][]float64{
-		{1}, {0, 90}, {1, 2, 4}, {10, 10000}, {1, 500}, {0.4, 0.41}, {3.1, 99}, {10, 80}, {0.001, 1000}, {1, 1000}, {7, 7000000}, {99.9, 1001},
-	} {
-		s := scaleOf(values)
-		for _, v := range values {
-			if at := s.at(v); at < s.from-1e-9 || at > s.to+1e-9 {
-				t.Errorf("%v: %v lies outside of %v to %v", values, v, s.from, s.to)
-			}
-		}
-		if len(s.marks) < 2 || len(s.marks) > 8 || !slices.IsSorted(s.marks) || s.at(s.marks[0]) < s.from-1e-9 ||
-			s.at(s.marks[len(s.marks)-1]) > s.to+1e-9 {
-			t.Errorf("%v has the marks %v", values, s.marks)
-		}
-	}
 }

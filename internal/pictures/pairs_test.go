@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"strings"
-	"testing"
 
 	"github.com/neardup/sidecar/sketch"
 )
@@ -41,20 +40,6 @@ func (s *source) pair(n int, resemblance float64) (one, other string, exact floa
 	s.words(&a, n-common)
 	s.words(&b, n-common)
 	return a.String(), b.String(), float64(common) / float64(2*n-common)
-}
-
-// TestPairsAreAsSaid holds the resemblance of the pairs that are sketched for the dots to that of their shingles.
-func TestPairsAreAsSaid(t *testing.T) {
-	s, sketcher := newSource(1), sketcher(nil)
-	for _, n := range []int{30, 300} {
-		for r := 0.05; r < 1; r += 0.05 {
-			a, b, exact := s.pair(n, r)
-			got := sketch.Resemblance(sketcher.Shingles(a), sketcher.Shingles(b))
-			if got != exact || math.Abs(exact-r) > 1/float64(n) {
-				t.Errorf("%d shingles: a resemblance of %v for %v, said to be %v", n, got, r, exact)
-			}
-		}
-	}
 }
 
 // matching is how probable it is that a position agrees: because it is the same shingle's, or by chance in the byte that is kept.

@@ -1,10 +1,8 @@
 package pictures
 
 import (
-	"bytes"
 	"fmt"
 	"math"
-	"testing"
 
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
@@ -93,47 +91,4 @@ func drawThreshold() ([]byte, error) {
 		"has: %d, %d, %d. Dots on them are shares counted among pairs of texts that were sketched.",
 		threshold, folding[0].k, folding[1].k, folding[2].k)
 	return d.done(466, "How probable it is that a pair folds", desc), nil
-}
-
-// TestMatches holds the number of positions that have to agree to the agreement itself.
-func TestMatches(t *testing.T) {
-	for _, k := range []int{8, 32, 64, 128, 512, 1024} {
-		for _, threshold := range []float64{0.1, 0.5, 0.52, 0.6, 0.64, 0.7, 0.75, 0.8, 0.88, 0.9, 1} {
-			m := matches(threshold, k)
-			for _, equal := range []int{m - 1, m} {
-				a, b := alike(k, equal)
-				if agreement, _ := a.Agreement(&b); agreement >= threshold != (equal == m) {
-					t.Errorf("%d of %d equal agree by %v, threshold %v", equal, k, agreement, threshold)
-				}
-			}
-		}
-	}
-}
-
-// alike returns two sketches of k positions of which so many are equal.
-func alike(k, equal int) (a, b sketch.Sketch) {
-	a = sketch.Sketch{Bits: 8, Shingles: 1000, Payload: make([]byte, k)}
-	b = sketch.Sketch{Bits: 8, Shingles: 1000, Payload: bytes.Repeat([]byte{1}, k)}
-	clear(b.Payload[:equal])
-	return a, b
-}
-
-// TestDotsLieOnTheirCurves: the default family varies no more than independent positions do, so a share may be nearer to 0 or 1
-// than p(r) says, and by no more than chance farther away.
-func TestDotsLieOnTheirCurves(t *testing.T) {
-	simulates(t)
-	threshold := rerank.Default.Threshold
-	for _, r := range []float64{0.5, 0.55, 0.6, 0.7, 0.75, 0.8} {
-		exact, shares := foldedShares(r, threshold)
-		for i, f := range folding {
-			p := sketch.AtLeast(matching(exact), matches(threshold, f.k), f.k)
-			slack := 4.5*math.Sqrt(p*(1-p)/foldPairs) + 1.0/foldPairs
-			if exact < threshold && shares[i] > p+slack || exact > threshold && shares[i] < p-slack {
-				t.Errorf("%d positions: of pairs of resemblance %.3f a share of %.3f folds, not %.3f", f.k, exact, shares[i], p)
-			}
-			if math.Abs(shares[i]-p) > 0.12 {
-				t.Errorf("%d positions: the dot of %.3f lies at %.3f, far from %.3f", f.k, exact, shares[i], p)
-			}
-		}
-	}
 }

@@ -3,7 +3,6 @@ package pictures
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -16,23 +15,10 @@ import (
 	"github.com/neardup/sidecar/sketch"
 )
 
-// shelf is a store that holds the corpus and can be read.
-type shelf []corpus.Document
-
-var (
-	_       adapters.Store = shelf(nil)
-	errRead                = errors.New("this store is only read")
-)
-
-// Resolve is not asked for.
-func (s shelf) Resolve(context.Context, string) ([]adapters.Index, error) { return nil, errRead }
-
-// Prepare is refused.
-func (s shelf) Prepare(context.Context, string, bool) ([]adapters.Index, error) { return nil, errRead }
-
-// Patch is refused.
-func (s shelf) Patch(context.Context, string, *adapters.Rule, []adapters.Patch) ([]adapters.Result, error) {
-	return nil, errRead
+// shelf is a store that holds the corpus and can only be read.
+type shelf struct {
+	adapters.Store
+	documents []corpus.Document
 }
 
 // Scan hands out what is selected in one page.
@@ -40,7 +26,7 @@ func (s shelf) Scan(
 	_ context.Context, _ string, _ *adapters.Rule, selection adapters.Selection, yield func(adapters.Page) error,
 ) error {
 	var page adapters.Page
-	for _, d := range s {
+	for _, d := range s.documents {
 		if selection.IDs != nil && !slices.Contains(selection.IDs, d.ID) {
 			continue
 		}
@@ -74,7 +60,7 @@ func calibrated() (*calibrate.Report, []corpus.Document, error) {
 	}
 	options := calibrate.DefaultOptions
 	options.Texts = textsOf
-	r, err := calibrate.Run(context.Background(), shelf(documents), "news", rule, options)
+	r, err := calibrate.Run(context.Background(), shelf{documents: documents}, "news", rule, options)
 	return r, documents, err
 }
 

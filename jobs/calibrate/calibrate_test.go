@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -48,8 +49,15 @@ func TestCandidatesAreFound(t *testing.T) {
 		{ByValues, sketch.Scheme{Family: sketch.MSmallest}, 3600},
 	} {
 		t.Run(c.way+" "+string(c.scheme.Family), func(t *testing.T) {
+			if testing.Short() && c.scheme.Family == sketch.SimHash || effort.Race && c.way == ByValues {
+				t.Skip("it takes long")
+			}
 			m, exact := planted(t, c.scheme, c.lone, pairs)
-			r := run(t, m, nil)
+			r := run(t, m, func(o *Options) {
+				if testing.Short() {
+					o.Sample = 300 // what is compared at random takes the most time
+				}
+			})
 			if r.Way != c.way || r.Read != c.lone+2*pairs || !r.Whole || r.Documents != r.Read {
 				t.Fatalf("%d of %d read, by %s", r.Read, r.Documents, r.Way)
 			}
@@ -83,8 +91,8 @@ func TestCandidatesAreFound(t *testing.T) {
 
 // TestReportIsTheSame reads the same documents in another order, and with another seed.
 func TestReportIsTheSame(t *testing.T) {
-	m, _ := planted(t, sketch.DefaultScheme(), 300, 200)
-	few := func(o *Options) { o.Pairs, o.Sample = 5, 400 }
+	m, _ := planted(t, sketch.DefaultScheme(), 150, 100)
+	few := func(o *Options) { o.Pairs, o.Sample = 5, 200 }
 	first := run(t, m, few)
 	rand.New(rand.NewPCG(1, 2)).Shuffle(len(m.order), func(i, j int) { m.order[i], m.order[j] = m.order[j], m.order[i] })
 	again := run(t, m, few)
@@ -106,7 +114,7 @@ func TestReportIsTheSame(t *testing.T) {
 
 // TestStoredBandsSayTheSame looks every document up, where reading them all tells what there is to find.
 func TestStoredBandsSayTheSame(t *testing.T) {
-	m, _ := planted(t, sketch.DefaultScheme(), 300, 200)
+	m, _ := planted(t, sketch.DefaultScheme(), 150, 100)
 	for i := range 20 {
 		m.add(t, fmt.Sprintf("copy-%d", i), words("the same text ", 50))
 	}

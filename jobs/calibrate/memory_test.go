@@ -12,15 +12,14 @@ import (
 	"github.com/neardup/sidecar/sketch"
 )
 
-// memory is a Store that holds one index in memory. Nothing may be written to it.
+// memory is a Store that holds one index in memory. Whatever but reading is asked of it panics.
 type memory struct {
+	adapters.Store
 	sources map[string][]byte
 	order   []string
 	rule    *adapters.Rule
 	scans   []adapters.Selection
 }
-
-var _ adapters.Store = (*memory)(nil)
 
 func (m *memory) put(id, source string) {
 	if m.sources == nil {
@@ -53,16 +52,6 @@ func (m *memory) enrich(t testing.TB) {
 		}
 		m.sources[id] = with
 	}
-}
-
-func (m *memory) Resolve(context.Context, string) ([]adapters.Index, error) { panic("not asked for") }
-
-func (m *memory) Prepare(context.Context, string, bool) ([]adapters.Index, error) {
-	panic("calibrate must not prepare")
-}
-
-func (m *memory) Patch(context.Context, string, *adapters.Rule, []adapters.Patch) ([]adapters.Result, error) {
-	panic("calibrate must not write")
 }
 
 func (m *memory) Scan(

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -18,7 +19,7 @@ func TestWilsonCovers(t *testing.T) {
 	for _, n := range []int{10, 100, 1000} {
 		for _, share := range []float64{0.02, 0.1, 0.5, 0.9} {
 			held := 0
-			const trials = 4000
+			trials := max(1000, effort.Rounds(4000))
 			for range trials {
 				seen := 0
 				for range n {
@@ -30,7 +31,7 @@ func TestWilsonCovers(t *testing.T) {
 					held++
 				}
 			}
-			if covered := float64(held) / trials; covered < 0.91 {
+			if covered := float64(held) / float64(trials); covered < 0.91 {
 				t.Errorf("%v of %d: %.3f held", share, n, covered)
 			}
 		}
@@ -46,7 +47,7 @@ func TestWilsonCovers(t *testing.T) {
 func TestCurve(t *testing.T) {
 	for _, family := range []sketch.Family{sketch.Permutations, sketch.FastSimilarity, sketch.MSmallest, sketch.SimHash} {
 		t.Run(string(family), func(t *testing.T) {
-			m, exact := planted(t, sketch.Scheme{Family: family}, 2, 3000)
+			m, exact := planted(t, sketch.Scheme{Family: family}, 2, max(300, effort.Rounds(3000)))
 			c := calibration{rule: m.rule, report: Report{Threshold: 0.5, Positions: 128, Sample: 2}}
 			for i := range exact {
 				for _, id := range []string{"a", "b"} {

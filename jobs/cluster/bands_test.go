@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"math"
-	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -60,28 +60,15 @@ func TestBuckets(t *testing.T) {
 	}
 	list = append(list, at(3000, 100, 2), at(3001, 100, 2)) // these too, but they are past the first 50, and unlike the first
 	list = append(list, at(1<<63, 100, 0))                  // this one is like the first; as a signed number it would be before all
-	c, err := New(Options{Rule: rule, Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	for _, d := range list {
-		if err := c.Add(d); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := c.Cluster(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	joined := map[string][]string{}
-	err = c.Each(t.Context(), func(m *Member) error {
+	c, got := joined(t, Options{Rule: rule}, list), map[string][]string{}
+	err := c.Each(t.Context(), func(m *Member) error {
 		if m.Size > 1 {
-			joined[m.Cluster] = append(joined[m.Cluster], m.ID)
+			got[m.Cluster] = append(got[m.Cluster], m.ID)
 		}
 		return nil
 	})
 	want := map[string][]string{rule.ClusterID(1000): {"1000", fmt.Sprint(uint64(1 << 63))}, rule.ClusterID(1001): {"1001", "1002"}}
-	if diff := cmp.Diff(want, joined); diff != "" || err != nil {
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
 	if diff := cmp.Diff(Left{CutBuckets: 1, CutTexts: 56}, c.Left()); diff != "" {
@@ -92,12 +79,7 @@ func TestBuckets(t *testing.T) {
 // TestKeys holds that buckets are made of the keys that are stored in the engines.
 func TestKeys(t *testing.T) {
 	rule := ruleOf(t, sketch.DefaultScheme(), 0.64, 1)
-	c, err := New(Options{Rule: rule, Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	stored := *rule
+	c, stored := filled(t, Options{Rule: rule}, nil), *rule
 	stored.Bands, stored.Rows = c.Shape()
 	s, _ := rule.Sketcher.Sketch("some words that are to be looked up by bands")
 	keys, err := c.keys(nil, &s, stored.Bands)
@@ -116,7 +98,7 @@ func TestKeys(t *testing.T) {
 // TestRecall holds the share of pairs that bands find to what sketch.Candidate says of it: pairs of sketches that agree in each
 // position by chance, every pair with none of the others.
 func TestRecall(t *testing.T) {
-	const pairs = 4000
+	pairs := max(400, effort.Rounds(4000))
 	for _, test := range []struct {
 		bands, rows int
 		r           float64
@@ -147,8 +129,8 @@ func TestRecall(t *testing.T) {
 					found++
 				}
 			}
-			want, got := sketch.Candidate(test.r, test.bands, test.rows), float64(found)/2/pairs
-			if deviation := math.Sqrt(want * (1 - want) / pairs); math.Abs(got-want) > 4*deviation+1e-3 {
+			want, got := sketch.Candidate(test.r, test.bands, test.rows), float64(found)/2/float64(pairs)
+			if deviation := math.Sqrt(want * (1 - want) / float64(pairs)); math.Abs(got-want) > 4*deviation+1e-3 {
 				t.Errorf("%.4f of the pairs were found, want %.4f", got, want)
 			}
 		})
@@ -175,7 +157,7 @@ func refines(fine, coarse []string) bool {
 // TestOneWithinTheOther holds that exact clusters lie within those of bands, these within those of all pairs that agree; and that
 // a lower threshold only makes clusters grow.
 func TestOneWithinTheOther(t *testing.T) {
-	for seed := range uint64(5) {
+	for seed := range uint64(effort.Rounds(10)) {
 		r := rand.New(rand.NewPCG(seed, 6))
 		rule := ruleOf(t, sketch.DefaultScheme(), 0.64, 8)
 		list := documents(rule, texts(r, 300, 150))
@@ -242,8 +224,6 @@ func TestReadyValues(t *testing.T) {
 		if diff := cmp.Diff(sorted(near(list, rule), list), sorted(clustered(t, Options{Rule: rule}, list), list)); diff != "" {
 			t.Errorf("%v: %s", threshold, diff)
 		}
-		masks := masksFor(threshold)
-		t.Logf("%v: %d tables of %d bits", threshold, len(masks), bits.OnesCount64(masks[0]))
 	}
 }
 
@@ -295,11 +275,7 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s: was taken", name)
 		}
 	}
-	c, err := New(Options{Rule: plain, Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
+	c := filled(t, Options{Rule: plain}, nil)
 	s, _ := lists.Sketcher.Sketch("a text of another scheme")
 	if err := c.Add(Document{ID: "x", Sketch: &s}); err == nil || !strings.Contains(err.Error(), "another scheme") {
 		t.Errorf("a sketch of another scheme was taken: %v", err)

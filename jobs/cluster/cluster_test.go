@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -79,7 +80,8 @@ func clustered(t testing.TB, o Options, list []Document) []string {
 	return runBy(t, o, list, (*Corpus).Cluster)
 }
 
-func runBy(t testing.TB, o Options, list []Document, join func(*Corpus, context.Context) error) (lines []string) {
+// filled returns a corpus of documents, in a folder of its own where the options name none.
+func filled(t testing.TB, o Options, list []Document) *Corpus {
 	t.Helper()
 	if o.Dir == "" {
 		o.Dir = t.TempDir()
@@ -88,16 +90,33 @@ func runBy(t testing.TB, o Options, list []Document, join func(*Corpus, context.
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
+	t.Cleanup(c.Close)
 	for _, d := range list {
 		if err := c.Add(d); err != nil {
 			t.Fatal(err)
 		}
 	}
+	return c
+}
+
+// joined is a corpus that is filled and clustered.
+func joined(t testing.TB, o Options, list []Document) *Corpus {
+	t.Helper()
+	c := filled(t, o, list)
+	if err := c.Cluster(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func runBy(t testing.TB, o Options, list []Document, join func(*Corpus, context.Context) error) (lines []string) {
+	t.Helper()
+	c := filled(t, o, list)
+	defer c.Close()
 	if err := join(c, t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	err = c.Each(t.Context(), func(m *Member) error {
+	err := c.Each(t.Context(), func(m *Member) error {
 		lines = append(lines, fmt.Sprintf("%s %s %d %.4f %v %s", m.Cluster, m.ID, m.Size, m.Agreement, m.First, m.Host))
 		return nil
 	})
@@ -262,11 +281,11 @@ func TestBroderAgreesWithBruteForce(t *testing.T) {
 		{name: "common shingles count all the same", scheme: sketch.DefaultScheme(), longest: 200, common: 12},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			for seed := range uint64(8) {
+			for seed := range uint64(max(4, effort.Rounds(8))) { // each of the thresholds once at least
 				r := rand.New(rand.NewPCG(seed, 2))
 				rule := ruleOf(t, test.scheme, []float64{0.3, 0.5, 0.64, 0.9}[seed%4], 8)
 				rule.Profile.Measure = test.profile.Measure
-				list := documents(rule, texts(r, 150, test.longest))
+				list := documents(rule, texts(r, 100, test.longest))
 				near := exactly(rule)
 				if test.bySketch {
 					near = func(a, b Document) bool { near, _ := rule.Profile.NearDuplicates(a.Sketch, b.Sketch); return near }
@@ -288,6 +307,10 @@ func TestBroderAgreesWithBruteForce(t *testing.T) {
 func TestNothingElseMatters(t *testing.T) {
 	lists := sketch.DefaultScheme()
 	lists.Family = sketch.MSmallest
+	n := 6000
+	if testing.Short() {
+		n = 1500
+	}
 	for _, test := range []struct {
 		algorithm Algorithm
 		scheme    sketch.Scheme
@@ -295,10 +318,10 @@ func TestNothingElseMatters(t *testing.T) {
 		t.Run(string(test.algorithm)+" "+string(test.scheme.Family), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(7, 3))
 			rule := ruleOf(t, test.scheme, 0.64, 8)
-			list := documents(rule, texts(r, 6000, 60))
+			list := documents(rule, texts(r, n, 60))
 			o := Options{Rule: rule, Algorithm: test.algorithm, Common: 50}
 			want := clustered(t, o, list)
-			for _, memory := range []int64{1, 1 << 20, 3 << 20} {
+			for _, memory := range []int64{1, 1 << 20} {
 				o.Memory = memory
 				r.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 				if diff := cmp.Diff(want, clustered(t, o, list)); diff != "" {

@@ -49,21 +49,8 @@ func TestReport(t *testing.T) {
 	}
 	c = append(c, page("c", 200), "", a[0])
 	list := site(site(site(nil, "c.example", c...), "b.example", b...), "a.example", a...)
-	corpus, err := New(Options{Rule: rule, Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer corpus.Close()
-	for _, d := range list {
-		if err := corpus.Add(d); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := corpus.Cluster(t.Context()); err != nil {
-		t.Fatal(err)
-	}
 	seen := 0
-	got, err := corpus.Report(t.Context(), func(*Member) error { seen++; return nil })
+	got, err := joined(t, Options{Rule: rule}, list).Report(t.Context(), func(*Member) error { seen++; return nil })
 	if err != nil || seen != len(list) {
 		t.Fatalf("%d of %d documents were seen, %v", seen, len(list), err)
 	}
@@ -88,17 +75,10 @@ func TestReport(t *testing.T) {
 // TestFarms holds that a set of rare elements on several hosts is a suspect, and one of elements that all have is none.
 func TestFarms(t *testing.T) {
 	rule := ruleOf(t, sketch.Scheme{Features: sketch.Tags}, 0.64, 4)
-	corpus, err := New(Options{Rule: rule, Algorithm: Broder, Common: 100, Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer corpus.Close()
+	var list []Document
 	add := func(i int, tags ...string) {
 		s, _ := rule.Sketcher.Sketch(tags...)
-		d := Document{ID: fmt.Sprintf("%04d", i), Host: fmt.Sprintf("h%d", i), Sketch: &s, Shingles: rule.Sketcher.Shingles(tags...)}
-		if err := corpus.Add(d); err != nil {
-			t.Fatal(err)
-		}
+		list = append(list, Document{ID: fmt.Sprintf("%04d", i), Host: fmt.Sprintf("h%d", i), Sketch: &s, Shingles: rule.Sketcher.Shingles(tags...)})
 	}
 	for i := range 5 { // five pages link to the same six places that no one else links to
 		add(i, "x1", "x2", "x3", "x4", "x5", "x6", fmt.Sprint("own", i))
@@ -112,10 +92,7 @@ func TestFarms(t *testing.T) {
 			add(100+i, all[i%8], all[i/8%8], all[i/64%8], fmt.Sprint("y", i), fmt.Sprint("z", i))
 		}
 	}
-	if err := corpus.Cluster(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	got, err := corpus.Report(t.Context(), nil)
+	got, err := joined(t, Options{Rule: rule, Algorithm: Broder, Common: 100}, list).Report(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,24 +104,16 @@ func TestFarms(t *testing.T) {
 // TestCommonShingles counts what more texts have than are compared for it.
 func TestCommonShingles(t *testing.T) {
 	rule := ruleOf(t, sketch.DefaultScheme(), 0.64, 8)
-	c, err := New(Options{Rule: rule, Algorithm: Broder, Common: 4, Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
+	var list []Document
 	for i := range 7 {
 		text := page(fmt.Sprint("t", i), 20) + "all have this"
 		if i < 4 {
 			text += " of four here"
 		}
 		s, _ := rule.Sketcher.Sketch(text)
-		if err := c.Add(Document{ID: fmt.Sprint(i), Sketch: &s, Shingles: rule.Sketcher.Shingles(text)}); err != nil {
-			t.Fatal(err)
-		}
+		list = append(list, Document{ID: fmt.Sprint(i), Sketch: &s, Shingles: rule.Sketcher.Shingles(text)})
 	}
-	if err := c.Cluster(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	c := joined(t, Options{Rule: rule, Algorithm: Broder, Common: 4}, list)
 	if diff := cmp.Diff(Left{CommonShingles: 2, CommonTexts: 7}, c.Left()); diff != "" { // "all have" and "have this"
 		t.Error(diff)
 	}

@@ -82,24 +82,15 @@ func (s *shelf) Patch(_ context.Context, _ string, _ *adapters.Rule, patches []a
 // corpusOf adds what stands on the shelf to a corpus and clusters it.
 func corpusOf(t *testing.T, rule *adapters.Rule, s *shelf) *Corpus {
 	t.Helper()
-	c, err := New(Options{Rule: rule, Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
+	var list []Document
 	for id, source := range s.sources {
 		d := Document{ID: id, Cluster: adapters.OursOf([]byte(source)).Cluster}
 		if computed, _ := rule.SketchOf([]byte(source)); computed != nil {
 			d.Sketch = &computed.Sketch
 		}
-		if err := c.Add(d); err != nil {
-			t.Fatal(err)
-		}
+		list = append(list, d)
 	}
-	if err := c.Cluster(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return joined(t, Options{Rule: rule}, list)
 }
 
 // shelved returns a shelf of texts, and one without.

@@ -100,7 +100,7 @@ const limit = 20 * time.Second
 func TestHostilePages(t *testing.T) {
 	n := 1 << 20
 	if testing.Short() {
-		n = 1 << 18
+		n = 1 << 15
 	}
 	for name, page := range hostile(n) {
 		t.Run(name, func(t *testing.T) {

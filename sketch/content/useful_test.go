@@ -3,7 +3,6 @@ package content_test
 import (
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -183,19 +182,4 @@ func TestUsefulOverlooksAddresses(t *testing.T) {
 	if diff := cmp.Diff(content.Useful(page), content.Useful(other)); diff != "" {
 		t.Errorf("(-page +other):\n%s", diff)
 	}
-}
-
-func TestConcurrentUse(t *testing.T) {
-	page := gazette("Owls", owls)
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() {
-			for range 20 {
-				if content.Useful(page) != owlsText {
-					t.Error("another text")
-				}
-			}
-		})
-	}
-	wg.Wait()
 }
