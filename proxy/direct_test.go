@@ -213,6 +213,7 @@ func TestDirectConnectionsAreUsedAgain(t *testing.T) {
 // TestDirectConnectionsThatTheEngineLeaves: no request is lost to a connection that the engine has closed, or said something odd on, since
 // it was used; and none is sent twice that may do something.
 func TestDirectConnectionsThatTheEngineLeaves(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, behind string // what the engine says behind a reply
 		closes       bool

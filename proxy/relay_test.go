@@ -19,6 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/proxy"
 )
 
@@ -180,7 +181,7 @@ func TestRelaysAsTheStandardLibrary(t *testing.T) {
 		}
 	})
 	ours, theirs := strings.TrimPrefix(serveNodes(t, []string{engine}, nil).url, "http://"), standard(t, engine)
-	for range 500 {
+	for range effort.Rounds(500) {
 		request, head := requested(random)
 		text := replied(random, head)
 		reply.Store(&text)

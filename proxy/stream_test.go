@@ -129,9 +129,13 @@ func heap(while func()) uint64 {
 	return most - min(before, most)
 }
 
-// TestLargeBulkInLittleMemory sends 200 MB through a sidecar.
+// TestLargeBulkInLittleMemory sends 200 MB through a sidecar, or 100 in a short run.
 func TestLargeBulkInLittleMemory(t *testing.T) {
-	const documents = 200 << 20 / 8000
+	size := 200 << 20
+	if testing.Short() {
+		size /= 2
+	}
+	documents := size / 8000
 	known, got, sketches := newEngine("news-1"), int64(0), 0
 	f := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasSuffix(r.URL.Path, "/_bulk") {
@@ -154,7 +158,7 @@ func TestLargeBulkInLittleMemory(t *testing.T) {
 			t.Errorf("the client got %d, %v", a.status, err)
 		}
 	})
-	if got < 200<<20 || sketches < documents/2 {
+	if got < int64(size) || sketches < documents/2 {
 		t.Errorf("%d bytes arrived with %d sketches", got, sketches)
 	}
 	if grown > 48<<20 {
@@ -163,7 +167,7 @@ func TestLargeBulkInLittleMemory(t *testing.T) {
 	t.Logf("the heap grew by %d MB for a bulk of %d MB", grown>>20, got>>20)
 }
 
-// TestGzipBombs: neither a write nor a reply may cost more memory than its limits say.
+// TestGzipBombs: a reply may not cost more memory than its limits say. TestBombs has searches.
 func TestGzipBombs(t *testing.T) {
 	var bomb bytes.Buffer
 	z := gzip.NewWriter(&bomb)
@@ -187,8 +191,5 @@ func TestGzipBombs(t *testing.T) {
 	})
 	if grown > 64<<20 {
 		t.Errorf("the heap grew by %d MB for a reply of %d kB", grown>>20, bomb.Len()>>10)
-	}
-	if a := do(t, "POST", f.url+"/news-1/_search", bomb.String(), "Content-Encoding: gzip"); a.header.Get("Neardup") != "bypassed; reason=too_large" {
-		t.Errorf("the search was %q", a.header.Get("Neardup"))
 	}
 }
