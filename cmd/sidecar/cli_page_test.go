@@ -213,6 +213,7 @@ func TestResultsHaveTheirShape(t *testing.T) {
 		{"cluster", 1, "sidecar cluster --input pages.jsonl --id url --fields body --output all.jsonl > report.txt; cat all.jsonl"},
 	} {
 		t.Run(c.line, func(t *testing.T) {
+			t.Parallel()
 			cmd := shell(t, runs, folder, c.line)
 			out, _ := cmd.Output()
 			decoder, values := json.NewDecoder(strings.NewReader(string(out))), 0

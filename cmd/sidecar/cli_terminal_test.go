@@ -25,7 +25,6 @@ func TestTerminal(t *testing.T) {
 	if _, err := exec.LookPath("script"); err != nil {
 		t.Skip("there is no script(1), which makes pseudo terminals")
 	}
-	folder := offlineFolder(t)
 	const work = "sidecar cluster --input pages.jsonl --id url --fields body; sidecar servr || true"
 	for _, c := range []struct {
 		name, set, script string
@@ -41,6 +40,8 @@ func TestTerminal(t *testing.T) {
 		{"results in a file", "TERM=xterm NO_COLOR=", "{ " + work + "; } >out.txt", true, true, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			folder := offlineFolder(t)
 			script := "export " + c.set + "; " + c.script
 			if c.terminal {
 				script = "export SHELL=/bin/bash; script -qec " + quotedForShell(script) + " /dev/null </dev/null"
@@ -70,6 +71,7 @@ func TestHelpFitsTheTerminal(t *testing.T) {
 	if _, err := exec.LookPath("script"); err != nil {
 		t.Skip("there is no script(1), which makes pseudo terminals")
 	}
+	t.Parallel()
 	folder := t.TempDir()
 	const show = "stty cols 70; for c in '' reindex cluster 'config check'; do sidecar $c --help; done"
 	out, err := shell(t, runs, folder, "export SHELL=/bin/bash; script -qec "+quotedForShell(show)+" /dev/null </dev/null").CombinedOutput()
@@ -150,6 +152,7 @@ func interrupt(t *testing.T, p *os.Process, stdin io.Writer, ended <-chan error)
 // TestReaderThatGoes has whoever reads results go early: the program ends as others do, by SIGPIPE, and says nothing, also where whoever
 // started it ignores that signal.
 func TestReaderThatGoes(t *testing.T) {
+	t.Parallel()
 	folder := offlineFolder(t)
 	var docs strings.Builder
 	for i := range 20000 {

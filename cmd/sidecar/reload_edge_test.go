@@ -32,7 +32,7 @@ func TestReloadCutsNothingAtAnAddressThatStays(t *testing.T) {
 	}
 	const head = "admin: \"\"\nengines:\n"
 	r := started(t, head+engine("stays", "")+engine("goes", ""))
-	r.drain = 100 * time.Millisecond
+	r.drain, r.linger = 100*time.Millisecond, 10*time.Millisecond
 	bodies := map[string]chan string{"stays": make(chan string, 1), "goes": make(chan string, 1)}
 	for name, body := range bodies {
 		go read(r.base(t, name)+"/slow", body)
@@ -42,7 +42,7 @@ func TestReloadCutsNothingAtAnAddressThatStays(t *testing.T) {
 	if got := <-bodies["goes"]; !strings.HasSuffix(got, "EOF") {
 		t.Errorf("at the address that is given up: %q", got)
 	}
-	time.Sleep(5 * r.drain)
+	time.Sleep(2 * r.drain) // longer than the one that stays may drain, if it had to
 	close(answer)
 	if got := <-bodies["stays"]; got != "first last<nil>" {
 		t.Errorf("at the address that stays: %q\n%s", got, r.log)

@@ -16,6 +16,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/neardup/sidecar/internal/effort"
 )
 
 // book is a log that can be read while it is written.
@@ -326,10 +328,7 @@ func TestReloadLeaksNothing(t *testing.T) {
 		defer mu.Unlock()
 		return runtime.NumGoroutine(), len(list), len(conns)
 	}
-	rounds := 1000
-	if testing.Short() {
-		rounds = 300
-	}
+	rounds := max(100, effort.Rounds(1000))
 	var goroutines, files int
 	for i := range rounds {
 		r.become(t, text())
