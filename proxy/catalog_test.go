@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/proxy"
 )
 
@@ -267,6 +268,9 @@ func TestFirstWritesTogether(t *testing.T) {
 
 // TestManyNames: clients can name what they like, as long as they like, without our remembering all of it.
 func TestManyNames(t *testing.T) {
+	if effort.Race {
+		t.Skip("one goroutine: no race to be seen")
+	}
 	f := near(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // keeps no log
 		if strings.Contains(r.RequestURI, "/_mapping/") {
 			w.WriteHeader(http.StatusNotFound)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/proxy"
 )
 
@@ -233,7 +234,8 @@ func TestEngineRefuses(t *testing.T) {
 
 // TestBudget has an engine that never grants a widened search: second requests stay within their share.
 func TestBudget(t *testing.T) {
-	const searches, saved, share = 1000, 5, 0.05
+	const saved, share = 5, 0.05
+	searches := max(200, effort.Rounds(1000))
 	e := searchEngine(t)
 	plain := e.answer
 	e.answer = func(w http.ResponseWriter, a arrival) {
@@ -253,7 +255,7 @@ func TestBudget(t *testing.T) {
 		reasons[strings.TrimPrefix(a.header.Get("Neardup"), "bypassed; reason=")]++
 	}
 	more := len(e.arrived()) - searches
-	if limit := saved + share*searches; float64(more) > limit || more < saved {
+	if limit := saved + share*float64(searches); float64(more) > limit || more < saved {
 		t.Errorf("%d second requests for %d searches, at most %v are allowed", more, searches, limit)
 	}
 	if reasons["not_understood"] != more || reasons["budget"] != searches-more {

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/neardup/sidecar/internal/effort"
 )
 
 // hit is a document as a reply shows it; its text is padded to 8 kB.
@@ -131,6 +133,9 @@ func heap(while func()) uint64 {
 
 // TestLargeBulkInLittleMemory sends 200 MB through a sidecar, or 100 in a short run.
 func TestLargeBulkInLittleMemory(t *testing.T) {
+	if effort.Race {
+		t.Skip("the race detector takes memory of its own")
+	}
 	size := 200 << 20
 	if testing.Short() {
 		size /= 2
@@ -169,6 +174,9 @@ func TestLargeBulkInLittleMemory(t *testing.T) {
 
 // TestGzipBombs: a reply may not cost more memory than its limits say. TestBombs has searches.
 func TestGzipBombs(t *testing.T) {
+	if effort.Race {
+		t.Skip("the race detector takes memory of its own")
+	}
 	var bomb bytes.Buffer
 	z := gzip.NewWriter(&bomb)
 	io.WriteString(z, `{"a":"`)

@@ -196,6 +196,7 @@ func unmarked(text string) string { return flagInText.ReplaceAllString(escapes.R
 
 // TestResultsHaveTheirShape runs the examples that need no engine, and holds what they print as JSON to the shapes of the page.
 func TestResultsHaveTheirShape(t *testing.T) {
+	ofProcesses(t)
 	folder := offlineFolder(t)
 	for _, c := range []struct {
 		command string
@@ -263,6 +264,7 @@ engines:
 
 // TestOfflineExamplesRun runs the examples that need neither an engine nor a sidecar, as they stand.
 func TestOfflineExamplesRun(t *testing.T) {
+	ofProcesses(t)
 	folder := offlineFolder(t)
 	if out, err := shell(t, runs, folder, "gzip -k docs.jsonl lyrics.jsonl").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

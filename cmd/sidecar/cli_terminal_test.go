@@ -22,6 +22,7 @@ var drawn = regexp.MustCompile(`\r[^\r\n]`)
 // TestTerminal runs commands on a pseudo terminal and off it: colours and progress bars are for terminals that can show them, and never go
 // where results go.
 func TestTerminal(t *testing.T) {
+	ofProcesses(t)
 	if _, err := exec.LookPath("script"); err != nil {
 		t.Skip("there is no script(1), which makes pseudo terminals")
 	}
@@ -68,6 +69,7 @@ func TestTerminal(t *testing.T) {
 
 // TestHelpFitsTheTerminal shows the help of each command in 70 columns: no line is longer but those of examples, tables and addresses.
 func TestHelpFitsTheTerminal(t *testing.T) {
+	ofProcesses(t)
 	if _, err := exec.LookPath("script"); err != nil {
 		t.Skip("there is no script(1), which makes pseudo terminals")
 	}
@@ -152,6 +154,7 @@ func interrupt(t *testing.T, p *os.Process, stdin io.Writer, ended <-chan error)
 // TestReaderThatGoes has whoever reads results go early: the program ends as others do, by SIGPIPE, and says nothing, also where whoever
 // started it ignores that signal.
 func TestReaderThatGoes(t *testing.T) {
+	ofProcesses(t)
 	t.Parallel()
 	folder := offlineFolder(t)
 	var docs strings.Builder

@@ -57,6 +57,7 @@ func TestManPages(t *testing.T) {
 // examples
 // in what a reader sees.
 func TestManPagesAreRoff(t *testing.T) {
+	ofProcesses(t)
 	t.Parallel()
 	groff, err := exec.LookPath("groff")
 	if err != nil {
