@@ -48,7 +48,7 @@ func scraper(t *testing.T, path, target string) *scraping {
 		t.Fatal(err)
 	}
 	at := freePort(t)
-	var log book
+	var log lines
 	cmd := exec.Command(path, "--config.file", filepath.Join(dir, "prometheus.yaml"), "--storage.tsdb.path", filepath.Join(dir, "data"), "--web.listen-address", at)
 	cmd.Stdout, cmd.Stderr = &log, &log
 	if err := cmd.Start(); err != nil {

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -46,24 +45,6 @@ func TestReloadCutsNothingAtAnAddressThatStays(t *testing.T) {
 	close(answer)
 	if got := <-bodies["stays"]; got != "first last<nil>" {
 		t.Errorf("at the address that stays: %q\n%s", got, r.log)
-	}
-}
-
-// TestReloadThatFailsLeavesNoMetrics fails with one engine that could be served and one that could not.
-func TestReloadThatFailsLeavesNoMetrics(t *testing.T) {
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = taken.Close() }()
-	r := started(t, embeddedConfig("threshold: 0.7"))
-	entry := "  - {kind: embedded, name: %s, listen: %q, indices: [{match: a, fields: [t]}]}\n"
-	r.become(t, embeddedConfig("threshold: 0.7")+fmt.Sprintf(entry, "two", "127.0.0.1:0")+fmt.Sprintf(entry, "three", taken.Addr()))
-	page := httptest.NewRecorder()
-	r.meters.handler().ServeHTTP(page, httptest.NewRequest("GET", "/metrics", nil))
-	if text := page.Body.String(); strings.Contains(text, `engine="two"`) || !strings.Contains(text, `engine="one"`) ||
-		!strings.Contains(text, "neardup_config_stale 1") {
-		t.Error(text)
 	}
 }
 
