@@ -217,26 +217,12 @@ func TestOwnTimeOfStreams(t *testing.T) {
 	}
 }
 
-// breaking returns an engine on a socket that does to a connection what is said, once a request has come.
+// breaking returns an engine that does to a connection what is said, once a request has come.
 func breaking(t *testing.T, do func(net.Conn)) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			_, _ = conn.Read(make([]byte, 4096))
-			do(conn)
-			conn.Close()
-		}
-	}()
-	return "http://" + l.Addr().String()
+	return "http://" + listen(t, func(conn net.Conn, _ int) {
+		_, _ = conn.Read(make([]byte, 4096))
+		do(conn)
+	})
 }
 
 func TestEngineErrorsByWhatHappened(t *testing.T) {

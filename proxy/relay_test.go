@@ -232,31 +232,6 @@ func TestHeadsComeAtOnce(t *testing.T) {
 	}
 }
 
-// TestRepliesThatBreakOff: the client has what came of a reply, and sees that there should be more.
-func TestRepliesThatBreakOff(t *testing.T) {
-	for _, head := range []string{"Content-Length: 200\r\n\r\n{\"_id\"", "Transfer-Encoding: chunked\r\n\r\n6\r\n{\"_id\"\r\n"} {
-		f := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			conn, _, err := w.(http.Hijacker).Hijack()
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			_, _ = io.WriteString(conn, "HTTP/1.1 201 Created\r\nContent-Type: application/json\r\n"+head)
-			conn.Close()
-		}), nil)
-		resp, err := client.Post(f.url+"/_whatever", "application/json", strings.NewReader("{}"))
-		if err != nil {
-			t.Errorf("%q: %v", head, err)
-			continue
-		}
-		body, err := io.ReadAll(resp.Body)
-		resp.Body.Close()
-		if resp.StatusCode != http.StatusCreated || string(body) != `{"_id"` || err == nil {
-			t.Errorf("%q: %d, %q, %v", head, resp.StatusCode, body, err)
-		}
-	}
-}
-
 // counted is a listener that counts the writes to its connections.
 type counted struct {
 	net.Listener
