@@ -71,7 +71,7 @@ func answerHastily(conn net.Conn, number int) {
 // TestHastyEngine checks that a client which is refused early, or asks with HEAD, does not spoil a connection for the others.
 func TestHastyEngine(t *testing.T) {
 	f := serveNodes(t, []string{"http://" + hastyEngine(t)}, func(e *proxy.Engine) { e.Dialect = hasty{} })
-	client := &http.Client{Timeout: 5 * time.Second}
+	client := &http.Client{Timeout: 30 * time.Second}
 	ask := func(method, key, path, body string, want int) (connection string) {
 		t.Helper()
 		r, err := http.NewRequest(method, f.url+path, strings.NewReader(body))

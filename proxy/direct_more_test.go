@@ -44,9 +44,9 @@ func TestDirectDialsOutlastRequests(t *testing.T) {
 		cancel()
 	}
 	close(on)
-	for end := time.Now().Add(10 * time.Second); s.dialled.Load() < 5 && time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(60 * time.Second); s.dialled.Load() < 5 && time.Now().Before(end); time.Sleep(time.Millisecond) {
 	}
-	time.Sleep(20 * time.Millisecond) // the last of them is put where the next request looks
+	time.Sleep(100 * time.Millisecond) // the last of them is put where the next request looks
 	if got, err := s.whole(t, "GET", ""); err != nil || got != "ok" || s.dialled.Load() != 5 {
 		t.Errorf("%q, %v, dialled %d times, want 5", got, err, s.dialled.Load())
 	}

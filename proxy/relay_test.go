@@ -139,7 +139,7 @@ func exchange(t *testing.T, addr, request string, head bool, seen <-chan message
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(60 * time.Second))
 	go func() { _, _ = io.WriteString(conn, request) }()
 	in := bufio.NewReader(conn)
 	read := func() message {
@@ -210,7 +210,7 @@ func TestHeadsComeAtOnce(t *testing.T) {
 				_ = http.NewResponseController(w).Flush()
 				select {
 				case <-known:
-				case <-time.After(10 * time.Second):
+				case <-time.After(30 * time.Second):
 					t.Error("the client was not told")
 				}
 				_, _ = io.WriteString(w, "{}"[len(c.begun):])

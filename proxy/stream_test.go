@@ -50,7 +50,7 @@ func TestRepliesStream(t *testing.T) {
 						waited = true
 						select {
 						case <-seen:
-						case <-time.After(10 * time.Second):
+						case <-time.After(30 * time.Second):
 							t.Error("the client saw nothing of the reply")
 						}
 					}

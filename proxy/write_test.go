@@ -182,7 +182,7 @@ func dial(t testing.TB, f front) *net.TCPConn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	conn.SetDeadline(time.Now().Add(20 * time.Second))
+	conn.SetDeadline(time.Now().Add(60 * time.Second))
 	return conn.(*net.TCPConn)
 }
 

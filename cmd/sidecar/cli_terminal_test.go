@@ -145,7 +145,7 @@ func interrupt(t *testing.T, p *os.Process, stdin io.Writer, ended <-chan error)
 	}
 	select {
 	case <-ended:
-	case <-time.After(10 * time.Second):
+	case <-time.After(30 * time.Second):
 		_ = p.Kill()
 		t.Fatal("it went on after SIGINT")
 	}

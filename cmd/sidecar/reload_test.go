@@ -358,7 +358,7 @@ func TestReloadLeaksNothing(t *testing.T) {
 		}
 	}
 	var nowGoroutines, nowFiles, connections int
-	for range 100 {
+	for range 1500 {
 		if nowGoroutines, nowFiles, connections = count(); nowGoroutines <= goroutines+5 && nowFiles <= files+5 && connections <= 4 {
 			return
 		}

@@ -243,7 +243,7 @@ func TestJobsReadAnew(t *testing.T) {
 		t.Fatal("an authority that is not known is trusted")
 	}
 	held.read.Store(time.Now().Add(-pemAge).UnixNano())
-	deadline := time.Now().Add(5 * time.Second)
+	deadline := time.Now().Add(60 * time.Second)
 	for {
 		if _, err = ask(transport, url); err == nil {
 			return
