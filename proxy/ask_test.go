@@ -72,7 +72,7 @@ func TestRequestsTogether(t *testing.T) {
 				}
 				select {
 				case <-all:
-				case <-time.After(10 * time.Second):
+				case <-time.After(30 * time.Second):
 					t.Error("a request waits for another")
 				}
 				switch {

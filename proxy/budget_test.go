@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/neardup/sidecar/internal/effort"
 )
 
 // sick answers searches over the stories, but none of the targets that can't takes a widened one.
@@ -26,7 +28,7 @@ func sick(t testing.TB, cant func(target string) bool) *engine {
 // TestBudgetOfEachTarget: a target that is always in trouble switches collapsing off for no other, at whatever age of the other, and
 // all together send no more second requests than their share.
 func TestBudgetOfEachTarget(t *testing.T) {
-	const searches = 1000
+	searches := max(200, effort.Rounds(1000))
 	e := sick(t, func(target string) bool { return target == "news-a" })
 	f := near(t, e)
 	asked, collapsed := map[string]int{}, map[string]int{}

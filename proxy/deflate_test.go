@@ -29,7 +29,7 @@ func TestDeflate(t *testing.T) {
 		if a := do(t, "POST", f.url+"/news-1/_search", deflated(`{"size":2}`, raw), header); ids(a.body) != "0 2" {
 			t.Errorf("raw=%v: the search was %q", raw, a.header.Get("Neardup"))
 		}
-		for _, body := range []string{bulk("news-1", 3), fat("news-1", 600)} {
+		for _, body := range []string{bulk("news-1", 3), fat("news-1", 300)} {
 			do(t, "POST", f.url+"/_bulk", deflated(body, raw), header)
 			got := e.arrived()
 			last := got[len(got)-1]

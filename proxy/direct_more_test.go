@@ -19,18 +19,6 @@ import (
 	"github.com/neardup/sidecar/proxy"
 )
 
-// TestShortRequestsTryAnotherNode: a node that can't be dialled takes nothing of a request with it.
-func TestShortRequestsTryAnotherNode(t *testing.T) {
-	behind := httptest.NewServer(searchEngine(t))
-	defer behind.Close()
-	for _, path := range []string{"/_whatever", "/plain-1/_search", "/news-1/_search"} {
-		f := serveNodes(t, []string{behind.URL, nobody(t)}, nil) // the second is asked first
-		if a := do(t, "POST", f.url+path, `{"size":3}`); a.status != 200 {
-			t.Errorf("%s: %d %.200s", path, a.status, a.body)
-		}
-	}
-}
-
 // TestDirectDialsOutlastRequests: a request that gives up while it is connected for says so, and no more; the connection is there for others.
 func TestDirectDialsOutlastRequests(t *testing.T) {
 	s := speaking(t, func(conn net.Conn, _ int, _ *http.Request) bool {
@@ -56,9 +44,9 @@ func TestDirectDialsOutlastRequests(t *testing.T) {
 		cancel()
 	}
 	close(on)
-	for end := time.Now().Add(10 * time.Second); s.dialled.Load() < 5 && time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(60 * time.Second); s.dialled.Load() < 5 && time.Now().Before(end); time.Sleep(time.Millisecond) {
 	}
-	time.Sleep(20 * time.Millisecond) // the last of them is put where the next request looks
+	time.Sleep(100 * time.Millisecond) // the last of them is put where the next request looks
 	if got, err := s.whole(t, "GET", ""); err != nil || got != "ok" || s.dialled.Load() != 5 {
 		t.Errorf("%q, %v, dialled %d times, want 5", got, err, s.dialled.Load())
 	}
@@ -82,28 +70,6 @@ func TestDirectConnectionsInUseAreClosedToo(t *testing.T) {
 	}
 	if n := s.dialled.Load(); n != 3 {
 		t.Errorf("dialled %d times, want 3", n)
-	}
-}
-
-// TestEarlyAnswers: an engine that answers a request by its head alone is heard, though the client still has the body.
-func TestEarlyAnswers(t *testing.T) {
-	addr := listen(t, func(conn net.Conn, _ int) {
-		if _, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
-			_, _ = io.WriteString(conn, "HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\n\r\nno")
-		}
-		_, _ = io.Copy(io.Discard, conn)
-	})
-	f := serveNodes(t, []string{"http://" + addr}, nil)
-	conn, err := net.Dial("tcp", strings.TrimPrefix(f.url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	_, _ = io.WriteString(conn, "POST /_whatever HTTP/1.1\r\nHost: here\r\nContent-Length: 10\r\n\r\n")
-	_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
-	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil || resp.StatusCode != http.StatusUnauthorized {
-		t.Errorf("%v, %v", resp, err)
 	}
 }
 

@@ -51,11 +51,19 @@ func newBank(t testing.TB, index string, on adapters.OnDuplicate, clusters bool)
 // front starts a sidecar before the bank.
 func (b *bank) front(t testing.TB) front {
 	t.Helper()
-	return serve(t, b.engine, func(e *proxy.Engine) {
+	return serve(t, b.engine, b.of(nil))
+}
+
+// of returns what sets up a sidecar before the bank, with a transport of its own unless that is nil.
+func (b *bank) of(transport http.RoundTripper) func(*proxy.Engine) {
+	return func(e *proxy.Engine) {
 		e.Rules = adapters.Rules{b.rule}
 		e.Open = func(adapters.Header, string) adapters.Store { return b }
 		e.Dialect = elastic.Dialect{}
-	})
+		if transport != nil {
+			e.Transport = transport
+		}
+	}
 }
 
 func (b *bank) put(id, title string) {

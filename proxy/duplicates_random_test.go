@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/effort"
 )
 
 // TestSkipAtRandom keeps a ledger of random bulks: every operation is answered in its place; what was left out has a near-duplicate that is
@@ -19,7 +20,8 @@ func TestSkipAtRandom(t *testing.T) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	skipped := 0
-	for range 300 {
+	rounds := effort.Rounds(1000)
+	for range rounds {
 		b := newBank(t, "news-1", adapters.SkipDuplicates, random.IntN(2) == 0)
 		model := map[string]string{}
 		for n := range random.IntN(4) {
@@ -50,7 +52,7 @@ func TestSkipAtRandom(t *testing.T) {
 		}
 		f.behind.Close()
 	}
-	if skipped < 50 {
+	if skipped < rounds/6 {
 		t.Errorf("only %d documents were left out", skipped)
 	}
 }

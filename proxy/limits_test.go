@@ -5,23 +5,24 @@ import (
 	"compress/gzip"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/neardup/sidecar/proxy"
 )
 
 // TestDeadline: a search that takes too long beside the engine's first answer is answered as the engine answers the client's own, cut from
-// the reply at hand or asked for; whatever the engine takes for the first answer.
+// the reply at hand or asked for; whatever the engine takes for the first answer. Time is made to pass, but for deadlines that are over at once.
 func TestDeadline(t *testing.T) {
 	for _, c := range []struct {
 		name, body, query string
-		slow              int // from which request on the engine is slow, from 1 on
+		slow              int64 // from which request on the engine is slow, from 1 on
 		deadline          time.Duration
 		closed            bool
 		want, reason      string
@@ -35,34 +36,40 @@ func TestDeadline(t *testing.T) {
 		{"the second request, no page at hand", `{"size":2}`, "?neardup_totals=collapsed", 2, 300 * time.Millisecond, false, "0 1", "deadline", 200, 3},
 		{"the second request fails closed", `{"size":2}`, "?neardup_totals=collapsed", 2, 300 * time.Millisecond, true, "", "", 503, 2},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		search := func(t *testing.T) {
 			e := searchEngine(t)
-			plain, n := e.answer, 0
-			var mu sync.Mutex
+			plain := e.answer
+			var n atomic.Int64
 			e.answer = func(w http.ResponseWriter, a arrival) {
-				mu.Lock()
-				n++
-				slow := n == c.slow
-				mu.Unlock()
-				if slow {
+				if n.Add(1) == c.slow {
 					time.Sleep(400 * time.Millisecond)
 				}
 				plain(w, a)
 			}
-			f := serve(t, e, func(e *proxy.Engine) {
-				e.Limits.Deadline, e.FailClosed = c.deadline, c.closed
+			f := handler(t, []string{"http://engine"}, func(p *proxy.Engine) {
+				p.Transport, p.Limits.Deadline, p.FailClosed = inMemory{e}, c.deadline, c.closed
 				if strings.Contains(c.query, "totals") {
-					e.Rules[0].Window = 100
+					p.Rules[0].Window = 100
 				}
 			})
-			a := do(t, "POST", f.url+"/news-1/_search"+c.query, c.body)
-			got := len(e.arrived())
-			if a.status != c.status || ids(a.body) != c.want || a.status == 200 && strings.Contains(a.body, "neardup_") || got != c.asked {
-				t.Errorf("%d %v, asked %d times: %s", a.status, a.header, got, a.body)
+			a := f.ask("POST", "/news-1/_search"+c.query, c.body)
+			got, body := len(e.arrived()), a.Body.String()
+			if a.Code != c.status || ids(body) != c.want || a.Code == 200 && strings.Contains(body, "neardup_") || got != c.asked {
+				t.Errorf("%d %v, asked %d times: %s", a.Code, a.Header(), got, body)
 			}
-			if reason := a.header.Get("Neardup"); (c.reason != "") != strings.HasPrefix(reason, "bypassed; reason=deadline") {
+			if reason := a.Header().Get("Neardup"); (c.reason != "") != strings.HasPrefix(reason, "bypassed; reason=deadline") {
 				t.Errorf("Neardup: %s", reason)
 			}
+		}
+		t.Run(c.name, func(t *testing.T) {
+			if c.deadline == 1 {
+				search(t)
+				return
+			}
+			synctest.Test(t, func(t *testing.T) {
+				search(t)
+				time.Sleep(time.Second) // what the engine is still at ends
+			})
 		})
 	}
 }
@@ -279,20 +286,5 @@ func TestEndlessBodies(t *testing.T) {
 				t.Errorf("%d bytes were held", most)
 			}
 		})
-	}
-}
-
-// BenchmarkCollapsedSearch collapses a page of ten from an engine that answers at once.
-func BenchmarkCollapsedSearch(b *testing.B) {
-	e := searchEngine(b)
-	f := serve(b, e, nil)
-	random := rand.New(rand.NewPCG(1, 1))
-	for b.Loop() {
-		if a := do(b, "POST", f.url+"/news-1/_search", fmt.Sprintf(`{"size":%d}`, 2+random.IntN(2))); a.status != 200 {
-			b.Fatal(a)
-		}
-		e.mu.Lock()
-		e.log = e.log[:0]
-		e.mu.Unlock()
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -136,20 +137,17 @@ func TestCreationThroughUs(t *testing.T) {
 
 // TestCreationBesideASlowEngine: a look-up that does not end must not keep the client from its answer for ever.
 func TestCreationBesideASlowEngine(t *testing.T) {
-	stop := make(chan struct{})
-	f := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == "GET" {
-			select {
-			case <-stop:
-			case <-r.Context().Done():
+	synctest.Test(t, func(t *testing.T) {
+		f := near(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == "GET" {
+				<-r.Context().Done()
+				return
 			}
-			return
+			io.WriteString(w, "{}")
+		}))
+		began := time.Now()
+		if rec := f.ask("PUT", "/news-1", "{}"); rec.Code != 200 || time.Since(began) > 15*time.Second {
+			t.Errorf("%d after %v", rec.Code, time.Since(began))
 		}
-		io.WriteString(w, "{}")
-	}), nil)
-	defer close(stop)
-	began := time.Now()
-	if a := do(t, "PUT", f.url+"/news-1", "{}"); a.status != 200 || time.Since(began) > 15*time.Second {
-		t.Errorf("%d after %v", a.status, time.Since(began))
-	}
+	})
 }

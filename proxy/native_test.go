@@ -81,22 +81,3 @@ func TestNativeIsTriedAgain(t *testing.T) {
 		expect("/news-1/_search", "0 2", native, 1)
 	})
 }
-
-// TestPluralIsNoCredential: a parameter such as typed_keys is no key, and not sent where it means nothing.
-func TestPluralIsNoCredential(t *testing.T) {
-	e := searchEngine(t)
-	f := near(t, e)
-	for _, query := range []string{"?typed_keys=true", "?typed_keys=false", ""} {
-		if rec := f.ask("POST", "/news-1/_search"+query, `{}`); ids(rec.Body.String()) != "0 2 3" {
-			t.Error(rec.Body)
-		}
-	}
-	for _, a := range e.lookups() {
-		if strings.Contains(a.uri, "typed_keys") {
-			t.Errorf("a look-up carries it: %s", a)
-		}
-	}
-	if n := len(e.lookups()); n != 1 {
-		t.Errorf("%d look-ups for one client", n)
-	}
-}

@@ -130,24 +130,3 @@ func TestNodeWithAPath(t *testing.T) {
 		}
 	}
 }
-
-// TestHopByHop: what concerns one connection goes no further, either way.
-func TestHopByHop(t *testing.T) {
-	rec := record(t)
-	rec.reply = "HTTP/1.1 200 OK\r\nConnection: X-Own\r\nX-Own: 1\r\nKeep-Alive: timeout=5\r\nContent-Length: 0\r\n\r\n"
-	f := serveNodes(t, []string{"http://" + rec.addr}, nil)
-	reply := send(t, strings.TrimPrefix(f.url, "http://"), "GET / HTTP/1.1\r\nHost: x\r\nConnection: X-Hop, keep-alive\r\nX-Hop: 1\r\nKeep-Alive: 5\r\nTe: deflate\r\nProxy-Connection: x\r\n\r\n")
-	asked := rec.take()
-	for _, m := range asked {
-		if value := m.get("x-hop"); value != "1" { // see restore: to an engine that the client reached directly it would count
-			t.Errorf("%s: x-hop: %q", m.first, value)
-		}
-	}
-	for _, m := range append(asked, reply...) {
-		for _, name := range []string{"x-own", "keep-alive", "proxy-connection", "te", "user-agent", "accept-encoding", "x-forwarded-for", "via", "date"} {
-			if value := m.get(name); value != "" {
-				t.Errorf("%s: %s: %s", m.first, name, value)
-			}
-		}
-	}
-}

@@ -181,44 +181,6 @@ func TestNameAcrossPieces(t *testing.T) {
 	}
 }
 
-// TestLongRepliesInLittleMemory reads 300 MB through a sidecar, of which it cuts a fourth of a percent.
-func TestLongRepliesInLittleMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("moves hundreds of megabytes")
-	}
-	one := []byte(hit(1) + ",")
-	for name, index := range map[string]string{"cleaned": "news-1", "of another index": "other-1"} {
-		t.Run(name, func(t *testing.T) {
-			e := newEngine("news-1", "other-1")
-			e.answer = func(w http.ResponseWriter, a arrival) {
-				io.WriteString(w, `{"docs":[`)
-				for range 300 << 20 / len(one) {
-					if index == "other-1" {
-						w.Write(bytes.ReplaceAll(one, []byte("neardup_"), []byte("our_")))
-						continue
-					}
-					w.Write(one)
-				}
-				io.WriteString(w, `{}]}`)
-			}
-			f := serve(t, e, nil)
-			var got int64
-			grown := heap(func() {
-				resp, err := client.Get(f.url + "/" + index + "/_mget")
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer resp.Body.Close()
-				got, _ = io.Copy(io.Discard, resp.Body)
-			})
-			if got < 290<<20 || grown > 64<<20 {
-				t.Errorf("the heap grew by %d MB for %d MB", grown>>20, got>>20)
-			}
-			t.Logf("the heap grew by %d MB for a reply of %d MB", grown>>20, got>>20)
-		})
-	}
-}
-
 // BenchmarkFirstByte takes the time until a client sees the first byte of a reply of 50 MB, and the time for all of it, with the
 // sidecar and without.
 func BenchmarkFirstByte(b *testing.B) {

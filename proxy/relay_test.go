@@ -19,6 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/proxy"
 )
 
@@ -138,7 +139,7 @@ func exchange(t *testing.T, addr, request string, head bool, seen <-chan message
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(60 * time.Second))
 	go func() { _, _ = io.WriteString(conn, request) }()
 	in := bufio.NewReader(conn)
 	read := func() message {
@@ -180,7 +181,7 @@ func TestRelaysAsTheStandardLibrary(t *testing.T) {
 		}
 	})
 	ours, theirs := strings.TrimPrefix(serveNodes(t, []string{engine}, nil).url, "http://"), standard(t, engine)
-	for range 500 {
+	for range effort.Rounds(500) {
 		request, head := requested(random)
 		text := replied(random, head)
 		reply.Store(&text)
@@ -209,7 +210,7 @@ func TestHeadsComeAtOnce(t *testing.T) {
 				_ = http.NewResponseController(w).Flush()
 				select {
 				case <-known:
-				case <-time.After(10 * time.Second):
+				case <-time.After(30 * time.Second):
 					t.Error("the client was not told")
 				}
 				_, _ = io.WriteString(w, "{}"[len(c.begun):])
@@ -228,31 +229,6 @@ func TestHeadsComeAtOnce(t *testing.T) {
 				t.Errorf("%q, %v", body, err)
 			}
 		})
-	}
-}
-
-// TestRepliesThatBreakOff: the client has what came of a reply, and sees that there should be more.
-func TestRepliesThatBreakOff(t *testing.T) {
-	for _, head := range []string{"Content-Length: 200\r\n\r\n{\"_id\"", "Transfer-Encoding: chunked\r\n\r\n6\r\n{\"_id\"\r\n"} {
-		f := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			conn, _, err := w.(http.Hijacker).Hijack()
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			_, _ = io.WriteString(conn, "HTTP/1.1 201 Created\r\nContent-Type: application/json\r\n"+head)
-			conn.Close()
-		}), nil)
-		resp, err := client.Post(f.url+"/_whatever", "application/json", strings.NewReader("{}"))
-		if err != nil {
-			t.Errorf("%q: %v", head, err)
-			continue
-		}
-		body, err := io.ReadAll(resp.Body)
-		resp.Body.Close()
-		if resp.StatusCode != http.StatusCreated || string(body) != `{"_id"` || err == nil {
-			t.Errorf("%q: %d, %q, %v", head, resp.StatusCode, body, err)
-		}
 	}
 }
 

@@ -207,7 +207,7 @@ func TestSimilarBrokenOff(t *testing.T) {
 	}
 	select {
 	case <-ended:
-	case <-time.After(5 * time.Second):
+	case <-time.After(30 * time.Second):
 		t.Error("the look-up goes on")
 	}
 }

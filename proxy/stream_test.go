@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/neardup/sidecar/internal/effort"
 )
 
 // hit is a document as a reply shows it; its text is padded to 8 kB.
@@ -48,7 +50,7 @@ func TestRepliesStream(t *testing.T) {
 						waited = true
 						select {
 						case <-seen:
-						case <-time.After(10 * time.Second):
+						case <-time.After(30 * time.Second):
 							t.Error("the client saw nothing of the reply")
 						}
 					}
@@ -129,9 +131,16 @@ func heap(while func()) uint64 {
 	return most - min(before, most)
 }
 
-// TestLargeBulkInLittleMemory sends 200 MB through a sidecar.
+// TestLargeBulkInLittleMemory sends 200 MB through a sidecar, or 100 in a short run.
 func TestLargeBulkInLittleMemory(t *testing.T) {
-	const documents = 200 << 20 / 8000
+	if effort.Race {
+		t.Skip("the race detector takes memory of its own")
+	}
+	size := 200 << 20
+	if testing.Short() {
+		size /= 2
+	}
+	documents := size / 8000
 	known, got, sketches := newEngine("news-1"), int64(0), 0
 	f := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasSuffix(r.URL.Path, "/_bulk") {
@@ -154,7 +163,7 @@ func TestLargeBulkInLittleMemory(t *testing.T) {
 			t.Errorf("the client got %d, %v", a.status, err)
 		}
 	})
-	if got < 200<<20 || sketches < documents/2 {
+	if got < int64(size) || sketches < documents/2 {
 		t.Errorf("%d bytes arrived with %d sketches", got, sketches)
 	}
 	if grown > 48<<20 {
@@ -163,8 +172,11 @@ func TestLargeBulkInLittleMemory(t *testing.T) {
 	t.Logf("the heap grew by %d MB for a bulk of %d MB", grown>>20, got>>20)
 }
 
-// TestGzipBombs: neither a write nor a reply may cost more memory than its limits say.
+// TestGzipBombs: a reply may not cost more memory than its limits say. TestBombs has searches.
 func TestGzipBombs(t *testing.T) {
+	if effort.Race {
+		t.Skip("the race detector takes memory of its own")
+	}
 	var bomb bytes.Buffer
 	z := gzip.NewWriter(&bomb)
 	io.WriteString(z, `{"a":"`)
@@ -187,8 +199,5 @@ func TestGzipBombs(t *testing.T) {
 	})
 	if grown > 64<<20 {
 		t.Errorf("the heap grew by %d MB for a reply of %d kB", grown>>20, bomb.Len()>>10)
-	}
-	if a := do(t, "POST", f.url+"/news-1/_search", bomb.String(), "Content-Encoding: gzip"); a.header.Get("Neardup") != "bypassed; reason=too_large" {
-		t.Errorf("the search was %q", a.header.Get("Neardup"))
 	}
 }

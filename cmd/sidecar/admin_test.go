@@ -11,15 +11,16 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/neardup/sidecar/internal/engines"
 )
 
-// statusBefore returns a status with one engine of the nodes.
-func statusBefore(t *testing.T, nodes ...string) *status {
+// statusBefore returns a status with one engine of the nodes, which are asked by a transport.
+func statusBefore(t *testing.T, transport http.RoundTripper, nodes ...string) *status {
 	t.Helper()
-	s, p := &status{}, probe{name: "e", transport: &http.Transport{}}
+	s, p := &status{}, probe{name: "e", transport: transport}
 	for _, node := range nodes {
 		u, err := url.Parse(node)
 		if err != nil {
@@ -36,7 +37,7 @@ func TestReadyAsksSeldom(t *testing.T) {
 	var asked atomic.Int64
 	engine := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
 	defer engine.Close()
-	h := statusBefore(t, engine.URL).handler()
+	h := statusBefore(t, &http.Transport{}, engine.URL).handler()
 	var all sync.WaitGroup
 	for i := range 200 {
 		all.Go(func() {
@@ -52,32 +53,40 @@ func TestReadyAsksSeldom(t *testing.T) {
 	}
 }
 
+// talking is a transport to nodes of which those named silent say nothing.
+type talking struct{}
+
+// RoundTrip implements http.RoundTripper.
+func (talking) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Hostname() == "silent" {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	}
+	return &http.Response{StatusCode: http.StatusNotFound, Body: http.NoBody, Request: r}, nil
+}
+
 // TestReadyWithASilentNode: a node that takes connections and says nothing holds up no answer where another speaks, and else no longer than
 // the bound. What is shown of a node is its address alone.
 func TestReadyWithASilentNode(t *testing.T) {
-	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer silent.Close()
-	engine := httptest.NewServer(http.NotFoundHandler())
-	defer engine.Close()
-	quiet := "http://user:hunter2@" + silent.Addr().String() + "/?key=hunter2"
+	const silent, speaks = "http://user:hunter2@silent:9200/?key=hunter2", "http://speaks:9200"
 	for _, c := range []struct {
-		nodes  []string
-		path   string
-		code   int
-		within time.Duration
+		nodes []string
+		path  string
+		code  int
+		takes time.Duration
 	}{
-		{[]string{quiet, engine.URL}, "/readyz", 200, probeTimeout / 2},
-		{[]string{quiet, engine.URL}, "/readyz?verbose", 200, 2 * probeTimeout},
-		{[]string{quiet}, "/readyz?verbose", 503, 2 * probeTimeout},
+		{[]string{silent, speaks}, "/readyz", 200, 0},
+		{[]string{silent, speaks}, "/readyz?verbose", 200, probeTimeout},
+		{[]string{silent}, "/readyz?verbose", 503, probeTimeout},
 	} {
-		w, began := httptest.NewRecorder(), time.Now()
-		statusBefore(t, c.nodes...).handler().ServeHTTP(w, httptest.NewRequest("GET", "http://localhost"+c.path, nil))
-		if took := time.Since(began); w.Code != c.code || took > c.within || strings.Contains(w.Body.String(), "hunter2") {
-			t.Errorf("%s of %d nodes: %d after %v: %s", c.path, len(c.nodes), w.Code, took, w.Body)
-		}
+		synctest.Test(t, func(t *testing.T) {
+			w, began := httptest.NewRecorder(), time.Now()
+			statusBefore(t, talking{}, c.nodes...).handler().ServeHTTP(w, httptest.NewRequest("GET", "http://localhost"+c.path, nil))
+			if took := time.Since(began); w.Code != c.code || took != c.takes || strings.Contains(w.Body.String(), "hunter2") {
+				t.Errorf("%s of %d nodes: %d after %v: %s", c.path, len(c.nodes), w.Code, took, w.Body)
+			}
+			synctest.Wait()
+		})
 	}
 }
 

@@ -2,47 +2,27 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"golang.org/x/net/html"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/jobs/calibrate"
 )
 
-// library is a shelf of which it is known what stands in it: versions of texts, one with a title that is markup.
-type library struct {
-	stocked
-}
-
-func (l *library) Scan(ctx context.Context, index string, rule *adapters.Rule, s adapters.Selection,
-	yield func(adapters.Page) error) error {
-	return l.stocked.Scan(ctx, index, rule, s, func(p adapters.Page) error {
-		p.Documents = slices.DeleteFunc(p.Documents, func(d adapters.Stored) bool {
-			return s.IDs != nil && !slices.Contains(s.IDs,
-				d.ID)
-		})
-		return yield(p)
-	})
-}
-
 const hostile = `<script>alert(1)</script></title><b onclick='x'>"'&amp; \u001b[31m \u202e`
 
+// openedLibrary returns a stock of versions of texts with titles that are markup.
 func openedLibrary(t *testing.T) *opened {
 	t.Helper()
-	l := &library{}
-	l.shelf = shelf{documents: map[string]int{"news-1": 60, "news-2": 0}}
-	l.sources = map[string][]string{}
+	l := &stocked{shelf{documents: map[string]int{"news-1": 60, "news-2": 0}, sources: map[string][]string{}}}
 	for i := range 60 {
 		text := hostile
 		for w := range 80 {

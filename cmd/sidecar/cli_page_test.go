@@ -196,6 +196,7 @@ func unmarked(text string) string { return flagInText.ReplaceAllString(escapes.R
 
 // TestResultsHaveTheirShape runs the examples that need no engine, and holds what they print as JSON to the shapes of the page.
 func TestResultsHaveTheirShape(t *testing.T) {
+	ofProcesses(t)
 	folder := offlineFolder(t)
 	for _, c := range []struct {
 		command string
@@ -213,6 +214,7 @@ func TestResultsHaveTheirShape(t *testing.T) {
 		{"cluster", 1, "sidecar cluster --input pages.jsonl --id url --fields body --output all.jsonl > report.txt; cat all.jsonl"},
 	} {
 		t.Run(c.line, func(t *testing.T) {
+			t.Parallel()
 			cmd := shell(t, runs, folder, c.line)
 			out, _ := cmd.Output()
 			decoder, values := json.NewDecoder(strings.NewReader(string(out))), 0
@@ -262,6 +264,7 @@ engines:
 
 // TestOfflineExamplesRun runs the examples that need neither an engine nor a sidecar, as they stand.
 func TestOfflineExamplesRun(t *testing.T) {
+	ofProcesses(t)
 	folder := offlineFolder(t)
 	if out, err := shell(t, runs, folder, "gzip -k docs.jsonl lyrics.jsonl").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

@@ -22,10 +22,10 @@ var drawn = regexp.MustCompile(`\r[^\r\n]`)
 // TestTerminal runs commands on a pseudo terminal and off it: colours and progress bars are for terminals that can show them, and never go
 // where results go.
 func TestTerminal(t *testing.T) {
+	ofProcesses(t)
 	if _, err := exec.LookPath("script"); err != nil {
 		t.Skip("there is no script(1), which makes pseudo terminals")
 	}
-	folder := offlineFolder(t)
 	const work = "sidecar cluster --input pages.jsonl --id url --fields body; sidecar servr || true"
 	for _, c := range []struct {
 		name, set, script string
@@ -41,6 +41,8 @@ func TestTerminal(t *testing.T) {
 		{"results in a file", "TERM=xterm NO_COLOR=", "{ " + work + "; } >out.txt", true, true, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			folder := offlineFolder(t)
 			script := "export " + c.set + "; " + c.script
 			if c.terminal {
 				script = "export SHELL=/bin/bash; script -qec " + quotedForShell(script) + " /dev/null </dev/null"
@@ -67,9 +69,11 @@ func TestTerminal(t *testing.T) {
 
 // TestHelpFitsTheTerminal shows the help of each command in 70 columns: no line is longer but those of examples, tables and addresses.
 func TestHelpFitsTheTerminal(t *testing.T) {
+	ofProcesses(t)
 	if _, err := exec.LookPath("script"); err != nil {
 		t.Skip("there is no script(1), which makes pseudo terminals")
 	}
+	t.Parallel()
 	folder := t.TempDir()
 	const show = "stty cols 70; for c in '' reindex cluster 'config check'; do sidecar $c --help; done"
 	out, err := shell(t, runs, folder, "export SHELL=/bin/bash; script -qec "+quotedForShell(show)+" /dev/null </dev/null").CombinedOutput()
@@ -141,7 +145,7 @@ func interrupt(t *testing.T, p *os.Process, stdin io.Writer, ended <-chan error)
 	}
 	select {
 	case <-ended:
-	case <-time.After(10 * time.Second):
+	case <-time.After(30 * time.Second):
 		_ = p.Kill()
 		t.Fatal("it went on after SIGINT")
 	}
@@ -150,6 +154,8 @@ func interrupt(t *testing.T, p *os.Process, stdin io.Writer, ended <-chan error)
 // TestReaderThatGoes has whoever reads results go early: the program ends as others do, by SIGPIPE, and says nothing, also where whoever
 // started it ignores that signal.
 func TestReaderThatGoes(t *testing.T) {
+	ofProcesses(t)
+	t.Parallel()
 	folder := offlineFolder(t)
 	var docs strings.Builder
 	for i := range 20000 {

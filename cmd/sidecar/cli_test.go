@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/jsonshape"
 )
 
@@ -77,6 +78,14 @@ func shell(t testing.TB, mode, folder, script string) *exec.Cmd {
 	cmd := exec.CommandContext(t.Context(), "bash", "-e", "-o", "pipefail", "-c", script)
 	cmd.Dir, cmd.Env = folder, append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	return cmd
+}
+
+// ofProcesses skips a test of whole processes under the race detector: they start slowly with it, and other tests run the same code.
+func ofProcesses(t *testing.T) {
+	t.Helper()
+	if effort.Race {
+		t.Skip("the race detector watches what runs in this process")
+	}
 }
 
 // ours visits the commands that people see and that do something, less those of the library.
@@ -163,6 +172,7 @@ func TestCommandTree(t *testing.T) {
 
 // TestExamplesAreUnderstood has a shell take the examples of every command apart, and the command understand what it is given.
 func TestExamplesAreUnderstood(t *testing.T) {
+	ofProcesses(t)
 	folder := t.TempDir()
 	for _, name := range []string{"article.txt", "pairs.tsv", "docs.jsonl", "docs.jsonl.gz"} {
 		if err := os.WriteFile(filepath.Join(folder, name), nil, 0o600); err != nil {

@@ -60,7 +60,11 @@ func TestDemoPage(t *testing.T) {
 	for _, d := range corpus.Documents() {
 		group[d.ID] = d.Group
 	}
-	for _, preset := range append(presetNames(), "") {
+	names := presetNames()
+	if testing.Short() {
+		names = names[:2]
+	}
+	for _, preset := range append(names, "") {
 		body := fmt.Sprintf(`{"engine":"demo","index":"news","preset":%q,"query":"the old town by the river and its people"}`, preset)
 		status, text := call(t, "POST", found[1]+"/playground/api/search", body)
 		var page lookedAt

@@ -314,7 +314,7 @@ func TestPrometheusScrapes(t *testing.T) {
 	s.await(t, `neardup_config_reloads_total{result="failed"} == 1`)
 	r.become(t, embeddedConfig("threshold: 0.8"))
 	s.await(t, `neardup_config_reloads_total{result="ok"} == 1`)
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(200 * time.Millisecond) {
+	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(200 * time.Millisecond) {
 		// Traffic, so that there are rates.
 		ids(t, base)
 		if s.holds(t, `sum(job_engine_outcome:neardup_searches:rate5m{outcome="collapsed"}) > 0 and max(job_engine:neardup_search_engine_seconds:p99_5m) > 0`) {

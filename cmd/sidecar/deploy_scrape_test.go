@@ -48,7 +48,7 @@ func scraper(t *testing.T, path, target string) *scraping {
 		t.Fatal(err)
 	}
 	at := freePort(t)
-	var log book
+	var log lines
 	cmd := exec.Command(path, "--config.file", filepath.Join(dir, "prometheus.yaml"), "--storage.tsdb.path", filepath.Join(dir, "data"), "--web.listen-address", at)
 	cmd.Stdout, cmd.Stderr = &log, &log
 	if err := cmd.Start(); err != nil {
@@ -62,7 +62,7 @@ func scraper(t *testing.T, path, target string) *scraping {
 		}
 	})
 	s := &scraping{"http://" + at}
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		if response, err := http.Get(s.base + "/-/ready"); err == nil {
 			_ = response.Body.Close()
 			if response.StatusCode == http.StatusOK {
@@ -99,7 +99,7 @@ func (s *scraping) holds(t *testing.T, expr string) bool {
 
 func (s *scraping) await(t *testing.T, expr string) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !s.holds(t, expr); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(60 * time.Second); !s.holds(t, expr); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("never: %s", expr)
 		}

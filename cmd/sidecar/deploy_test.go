@@ -11,48 +11,26 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// composeFile is docker-compose.yml as far as it has to fit the sidecar. Any other key of a service is an error of the test, so that
-// a typo in one is found.
-type composeFile struct {
-	Name     string
-	Services map[string]composeService
-	Volumes  map[string]any
-}
+// composeFile is docker-compose.yml as far as it has to fit the sidecar. TestComposeFile in internal/packages holds it to Compose's own loader.
+type composeFile struct{ Services map[string]composeService }
 
 type composeService struct {
-	Profiles    []string
-	Image       string
-	Build       string
-	Command     []string
-	Environment map[string]string
-	Volumes     []string
-	Ports       []string
-	DependsOn   map[string]struct{ Condition string } `yaml:"depends_on"`
-	Healthcheck struct {
-		Test        []string
-		Interval    string
-		Timeout     string
-		Retries     int
-		StartPeriod string `yaml:"start_period"`
-	}
-	StopGracePeriod string   `yaml:"stop_grace_period"`
-	ReadOnly        bool     `yaml:"read_only"`
-	CapDrop         []string `yaml:"cap_drop"`
-	SecurityOpt     []string `yaml:"security_opt"`
-	Tmpfs           []string
+	Profiles       []string
+	Image, Build   string
+	Environment    map[string]string
+	Volumes, Ports []string
+	DependsOn      map[string]struct{ Condition string } `yaml:"depends_on"`
+	Healthcheck    struct{ Test []string }
 }
 
 func compose(t *testing.T) composeFile {
 	t.Helper()
-	file, err := os.Open("../../docker-compose.yml")
+	text, err := os.ReadFile("../../docker-compose.yml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = file.Close() }()
 	var c composeFile
-	decoder := yaml.NewDecoder(file)
-	decoder.KnownFields(true)
-	if err := decoder.Decode(&c); err != nil {
+	if err := yaml.Unmarshal(text, &c); err != nil {
 		t.Fatal(err)
 	}
 	return c
@@ -126,10 +104,7 @@ func TestDockerfileBuildsWithOurGo(t *testing.T) {
 	}
 	_, version, _ := strings.Cut(string(module), "\ngo ")
 	parts := strings.SplitN(strings.SplitN(version, "\n", 2)[0], ".", 3)
-	want := " golang:" + strings.Join(parts[:2], ".") + " AS build"
-	for _, line := range []string{want, "./cmd/sidecar", "CGO_ENABLED=0", "USER 65532:65532", `ENTRYPOINT ["/usr/local/bin/sidecar"]`} {
-		if !strings.Contains(string(dockerfile), line) {
-			t.Errorf("the Dockerfile has no %s", line)
-		}
+	if want := " golang:" + strings.Join(parts[:2], ".") + " AS build"; !strings.Contains(string(dockerfile), want) {
+		t.Errorf("the Dockerfile has no %s", want)
 	}
 }

@@ -80,7 +80,7 @@ func TestEachBatchEnds(t *testing.T) {
 			t.Errorf("%s: %v, %d bytes", c.name, err, n)
 		}
 	}
-	for range 100 { // no goroutine is left behind
+	for range 3000 { // no goroutine is left behind
 		if runtime.NumGoroutine() <= before {
 			return
 		}

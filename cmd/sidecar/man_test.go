@@ -57,6 +57,8 @@ func TestManPages(t *testing.T) {
 // examples
 // in what a reader sees.
 func TestManPagesAreRoff(t *testing.T) {
+	ofProcesses(t)
+	t.Parallel()
 	groff, err := exec.LookPath("groff")
 	if err != nil {
 		t.Skip("there is no groff")

@@ -153,8 +153,8 @@ type playGround struct {
 	lines []string
 }
 
-// playGrounds are the engines that the playground is tried on. The embedded one is made with its sidecar.
-var playGrounds = append([]string{kindEmbedded}, engines.Kinds...)
+// playGrounds are the engines that the playground is tried on: the embedded one, which is made with its sidecar, and one of each dialect.
+var playGrounds = []string{kindEmbedded, kindOpenSearch, kindTypesense}
 
 // grounded returns an engine's ground. Documents are versions of some texts: changed a little, cut short, the same but for case,
 // and without a word; some are written past the sidecar, so that they have no sketch.

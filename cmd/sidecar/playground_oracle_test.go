@@ -61,6 +61,9 @@ var pinning = []string{
 // any threshold, for any rule, and under any preset that the page may ask for.
 func TestPlaygroundFoldsAsTheSidecarDoes(t *testing.T) {
 	rules, moves := 6, 4
+	if testing.Short() {
+		rules = 3
+	}
 	if os.Getenv("NEARDUP_SOAK") != "" {
 		rules, moves = 60, 12
 	}

@@ -18,9 +18,10 @@ import (
 type shelf struct {
 	documents map[string]int
 	aliases   map[string][]string
-	unready   map[string]string // why an index can't be prepared
-	refuses   string            // an index that refuses every patch
-	breaks    string            // an index that can't be read
+	unready   map[string]string   // why an index can't be prepared
+	refuses   string              // an index that refuses every patch
+	breaks    string              // an index that can't be read
+	sources   map[string][]string // the documents of each index, where it matters what they are
 	prepared  []string
 }
 
@@ -44,13 +45,19 @@ func (s *shelf) Prepare(_ context.Context, name string, create bool) ([]adapters
 	return []adapters.Index{{Name: name, Ready: why == "", Why: why}}, nil
 }
 
-func (s *shelf) Scan(_ context.Context, index string, _ *adapters.Rule, _ adapters.Selection, yield func(adapters.Page) error) error {
+func (s *shelf) Scan(_ context.Context, index string, _ *adapters.Rule, sel adapters.Selection, yield func(adapters.Page) error) error {
 	if index == s.breaks {
 		return errors.New("the engine answered 503")
 	}
-	page := adapters.Page{Total: s.documents[index]}
-	for i := range s.documents[index] {
-		page.Documents = append(page.Documents, adapters.Stored{ID: fmt.Sprint(i), Source: []byte(`{"title":"one two"}`)})
+	sources := s.sources[index]
+	if s.sources == nil {
+		sources = slices.Repeat([]string{`{"title":"one two"}`}, s.documents[index])
+	}
+	page := adapters.Page{Total: len(sources)}
+	for i, source := range sources {
+		if id := fmt.Sprint(i); sel.IDs == nil || slices.Contains(sel.IDs, id) {
+			page.Documents = append(page.Documents, adapters.Stored{ID: id, Source: []byte(source)})
+		}
 	}
 	return yield(page)
 }

@@ -302,7 +302,7 @@ func (s *servers) discard(before *servers) {
 	for name, engine := range before.embedded {
 		if s.embedded[name] == nil {
 			s.leaving.Go(func() {
-				s.linger()
+				s.wait()
 				_ = engine.close() // nobody asks it any more
 			})
 		}
@@ -324,7 +324,7 @@ func (s *servers) leave(stays bool, server *server) {
 		return
 	}
 	s.leaving.Go(func() {
-		s.linger()
+		s.wait()
 		ctx, cancel := s.patience(stays)
 		defer cancel()
 		if n := server.quit(ctx); n > 0 {
@@ -357,9 +357,9 @@ func (s *servers) patience(stays bool) (context.Context, context.CancelFunc) {
 	return ctx, cancel
 }
 
-// linger waits, unless everything ends.
-func (s *servers) linger() {
-	timer := time.NewTimer(linger)
+// wait lets what is given up linger, unless everything ends.
+func (s *servers) wait() {
+	timer := time.NewTimer(s.linger)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -16,37 +16,49 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/neardup/sidecar/internal/effort"
 )
 
-// book is a log that can be read while it is written.
-type book struct {
+// lines is a log that can be read while it is written.
+type lines struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (b *book) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
 }
 
-func (b *book) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
+
+// take returns what was written since the last time.
+func (l *lines) take() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer l.text.Reset()
+	return l.text.String()
+}
+
+func (l *lines) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
 
 // reloading is a sidecar whose configuration a test rewrites.
 type reloading struct {
 	*servers
 	file string
-	log  *book
+	log  *lines
 }
 
 // started serves a configuration until the test ends.
 func started(t *testing.T, text string) *reloading {
 	t.Helper()
-	r := &reloading{servers: &servers{drain: time.Second}, file: write(t, text), log: new(book)}
+	r := &reloading{servers: &servers{drain: time.Second}, file: write(t, text), log: new(lines)}
 	c, err := Load(r.file, os.LookupEnv)
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +146,8 @@ func TestReloadTakesEffect(t *testing.T) {
 	}
 }
 
-// TestReloadOfABadConfigurationChangesNothing breaks it in every way that can be found out, each with one line of the log.
+// TestReloadOfABadConfigurationChangesNothing breaks it in every way that can be found out, each with one line of the log. Engines that
+// could have been served leave no metrics.
 func TestReloadOfABadConfigurationChangesNothing(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -145,6 +158,7 @@ func TestReloadOfABadConfigurationChangesNothing(t *testing.T) {
 	r := started(t, good)
 	base, admin := r.base(t, "one"), r.base(t, "admin")
 	fill(t, base)
+	const entry = "  - {kind: embedded, name: %s, listen: %q, indices: [{match: a, fields: [t]}]}\n"
 	for name, c := range map[string]struct{ text, want string }{
 		"no YAML":     {"engines: [", "is no well-formed YAML"},
 		"empty":       {"", "engines: must have at least one engine"},
@@ -153,8 +167,11 @@ func TestReloadOfABadConfigurationChangesNothing(t *testing.T) {
 		"two values":  {"log: {level: loud}\n" + embeddedConfig("threshold: 7"), "; "},
 		"a variable":  {strings.Replace(good, "news", `"${NEARDUP_NOT_SET}"`, 1), "NEARDUP_NOT_SET is not set"},
 		"an address":  {strings.Replace(good, "127.0.0.1:0", taken.Addr().String(), 1), "admin: listen tcp " + taken.Addr().String()},
+		"a new engine, and one at a port that is taken": {
+			good + fmt.Sprintf(entry, "two", "127.0.0.1:0") + fmt.Sprintf(entry, "three", taken.Addr()), "listen tcp " + taken.Addr().String(),
+		},
 		"a new engine at our own port": {
-			good + `  - {kind: embedded, name: two, listen: "0.0.0.0:` + base[strings.LastIndexByte(base, ':')+1:] + `", indices: [{match: a, fields: [t]}]}`,
+			good + fmt.Sprintf(entry, "two", "0.0.0.0:"+base[strings.LastIndexByte(base, ':')+1:]),
 			"this sidecar holds the port at " + strings.TrimPrefix(base, "http://"),
 		},
 	} {
@@ -168,6 +185,10 @@ func TestReloadOfABadConfigurationChangesNothing(t *testing.T) {
 			}
 			if r.units["one"] != unit || len(strings.Fields(ids(t, base))) != 2 || statusOf(admin+"/livez") == 0 {
 				t.Error("what served before does not any more")
+			}
+			_, page := call(t, "GET", admin+"/metrics", "")
+			if strings.Contains(page, `engine="two"`) || !strings.Contains(page, `engine="one"`) || !strings.Contains(page, "neardup_config_stale 1") {
+				t.Error(page)
 			}
 		})
 	}
@@ -326,10 +347,7 @@ func TestReloadLeaksNothing(t *testing.T) {
 		defer mu.Unlock()
 		return runtime.NumGoroutine(), len(list), len(conns)
 	}
-	rounds := 1000
-	if testing.Short() {
-		rounds = 300
-	}
+	rounds := max(100, effort.Rounds(1000))
 	var goroutines, files int
 	for i := range rounds {
 		r.become(t, text())
@@ -340,7 +358,7 @@ func TestReloadLeaksNothing(t *testing.T) {
 		}
 	}
 	var nowGoroutines, nowFiles, connections int
-	for range 100 {
+	for range 1500 {
 		if nowGoroutines, nowFiles, connections = count(); nowGoroutines <= goroutines+5 && nowFiles <= files+5 && connections <= 4 {
 			return
 		}
@@ -439,7 +457,7 @@ func TestWatch(t *testing.T) {
 
 // TestLogbook changes level and form under a logger that was made before.
 func TestLogbook(t *testing.T) {
-	var out book
+	var out lines
 	b := newLogbook(&out, LogConfig{Level: "info", Format: "text"})
 	log := slog.New(b).With("engine", "one")
 	log.Debug("not shown")

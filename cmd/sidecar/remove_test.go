@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -16,35 +18,26 @@ import (
 // marked is a shelf whose documents hold our fields until they are taken out.
 type marked struct {
 	shelf
-	clean   map[string]bool
 	patched int
 }
 
-func (m *marked) Scan(_ context.Context, index string, _ *adapters.Rule, s adapters.Selection,
-	yield func(adapters.Page) error) error {
-	if index == m.breaks {
-		return errors.New("the engine answered 503")
+func newMarked() *marked {
+	const source = `{"title":"one two","neardup_sketch":"x"}`
+	m := &marked{shelf: shelf{documents: map[string]int{"news-1": 2, "news-2": 1, "private": 1}, sources: map[string][]string{}}}
+	for index, n := range m.documents {
+		m.sources[index] = slices.Repeat([]string{source}, n)
 	}
-	page := adapters.Page{Total: m.documents[index]}
-	for i := range m.documents[index] {
-		source := `{"title":"one two","neardup_sketch":"x"}`
-		if m.clean[fmt.Sprint(index, i)] {
-			source = `{"title":"one two"}`
-		}
-		page.Documents = append(page.Documents, adapters.Stored{ID: fmt.Sprint(i), Source: []byte(source)})
-	}
-	return yield(page)
+	return m
 }
 
-func (m *marked) Patch(ctx context.Context, index string, rule *adapters.Rule, patches []adapters.Patch) ([]adapters.Result,
-	error) {
+func (m *marked) Patch(ctx context.Context, index string, rule *adapters.Rule, patches []adapters.Patch) ([]adapters.Result, error) {
 	for _, p := range patches {
 		if rule != nil || !p.Equal(adapters.Ours{}) {
 			return nil, errors.New("a removal writes nothing of ours")
 		}
 		m.patched++
-		if index != m.refuses {
-			m.clean[index+p.ID] = true
+		if n, err := strconv.Atoi(p.ID); err == nil && index != m.refuses {
+			m.sources[index][n] = `{"title":"one two"}`
 		}
 	}
 	return m.shelf.Patch(ctx, index, rule, patches)
@@ -86,7 +79,7 @@ func TestRemoveCommand(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m := &marked{shelf: shelf{documents: map[string]int{"news-1": 2, "news-2": 1, "private": 1}}, clean: map[string]bool{}}
+			m := newMarked()
 			m.refuses, m.breaks = c.refuses, c.breaks
 			e := openedShelf(t, &m.shelf)
 			e.store = m
@@ -121,7 +114,7 @@ func TestRemoveCommand(t *testing.T) {
 
 // TestRemoveAsks writes nothing where nobody said that it may.
 func TestRemoveAsks(t *testing.T) {
-	m := &marked{shelf: shelf{documents: map[string]int{"news-1": 2}}, clean: map[string]bool{}}
+	m := newMarked()
 	e := openedShelf(t, &m.shelf)
 	e.store = m
 	r := removeRun{flags: removeFlags{index: "news-1", output: "text"}, in: strings.NewReader("y\n"), out: io.Discard,

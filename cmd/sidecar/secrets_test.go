@@ -23,6 +23,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/neardup/sidecar/internal/effort"
 )
 
 const canary = "hunter2canary"
@@ -311,7 +313,7 @@ engines:
 func TestQuoted(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	letters := []rune("aZ09 \t\n:#-_.,'\"\\{}[]&*!|>%@`$~yesno…é\u2028\u0085\ufeff<")
-	for range 20_000 {
+	for range effort.Rounds(20_000) {
 		text := ""
 		for range random.IntN(6) {
 			text += string(letters[random.IntN(len(letters))])

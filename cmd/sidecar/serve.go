@@ -93,6 +93,7 @@ type servers struct {
 
 	leaving sync.WaitGroup // servers that are given up
 	hurry   chan struct{}  // closed when those need not linger
+	linger  time.Duration  // how long they do
 	cut     atomic.Int64   // requests that were cut off
 }
 
@@ -145,7 +146,7 @@ func (s *servers) begin(c *Config, out io.Writer) {
 	s.status.meters, s.status.pprof, s.status.plays = s.meters, s.pprof, playground.New()
 	s.tracing = newTracing(s.log)
 	s.certified.Store(&map[string][]*certificates{})
-	s.failed, s.hurry = make(chan error, 1), make(chan struct{})
+	s.failed, s.hurry, s.linger = make(chan error, 1), make(chan struct{}), linger
 	s.units, s.doors, s.embedded = map[string]*unit{}, map[string]*door{}, map[string]*inside{}
 }
 

@@ -192,7 +192,7 @@ engines:
 	}()
 	<-arrived
 	r.stop()
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(time.Millisecond) {
 		connection, err := net.Dial("tcp", strings.TrimPrefix(r.engine, "http://"))
 		if err != nil {
 			break

@@ -44,28 +44,6 @@ func (p *pems) put(a *engines.Authority, c engines.Certificate) {
 	p.write(p.key, key)
 }
 
-// lines is a log that tests may read while it is written.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-// take returns what was written since the last time.
-func (l *lines) take() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	defer l.text.Reset()
-	return l.text.String()
-}
-
-func (l *lines) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
-
 // frontOf serves by TLS as the sidecar does, and says "ok".
 func frontOf(t *testing.T, c *certificates, log *slog.Logger) *httptest.Server {
 	t.Helper()

@@ -129,6 +129,7 @@ func TestEngineByTLS(t *testing.T) {
 		}), "the handshake did not end within 300ms", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			e := EngineConfig{Name: "e", TLS: c.tls}
 			transport, _, err := e.transport(new(lines).logger())
 			if err != nil {
@@ -137,11 +138,7 @@ func TestEngineByTLS(t *testing.T) {
 			if strings.Contains(c.hint, "300ms") {
 				(&shortened{transport}).handshakes(t, &e, 300*time.Millisecond)
 			}
-			began := time.Now()
 			body, err := ask(transport, c.url)
-			if took := time.Since(began); took > 2*time.Second {
-				t.Errorf("took %v", took)
-			}
 			if c.hint == "" {
 				if err != nil || body != "HTTP/1.1" {
 					t.Errorf("%q: %v", body, err)
@@ -246,7 +243,7 @@ func TestJobsReadAnew(t *testing.T) {
 		t.Fatal("an authority that is not known is trusted")
 	}
 	held.read.Store(time.Now().Add(-pemAge).UnixNano())
-	deadline := time.Now().Add(5 * time.Second)
+	deadline := time.Now().Add(60 * time.Second)
 	for {
 		if _, err = ask(transport, url); err == nil {
 			return
@@ -293,9 +290,8 @@ func TestDialEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	began := time.Now()
-	if _, err := transport.RoundTrip(request); err == nil || time.Since(began) > time.Second {
-		t.Errorf("%v after %v", err, time.Since(began))
+	if _, err := transport.RoundTrip(request); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v, want the end of the caller's time", err)
 	}
 }
 

@@ -15,22 +15,8 @@ import (
 	"github.com/neardup/sidecar/adapters"
 )
 
-// stocked is a shelf of which it is known what stands in it. Nothing may be written to it.
-type stocked struct {
-	shelf
-	sources map[string][]string
-}
-
-func (s *stocked) Scan(_ context.Context, index string, _ *adapters.Rule, _ adapters.Selection, yield func(adapters.Page) error) error {
-	if index == s.breaks {
-		return errors.New("the engine answered 503")
-	}
-	page := adapters.Page{Total: len(s.sources[index])}
-	for i, source := range s.sources[index] {
-		page.Documents = append(page.Documents, adapters.Stored{ID: fmt.Sprint(i), Source: []byte(source)})
-	}
-	return yield(page)
-}
+// stocked is a shelf to which nothing may be written.
+type stocked struct{ shelf }
 
 func (s *stocked) Patch(context.Context, string, *adapters.Rule, []adapters.Patch) ([]adapters.Result, error) {
 	panic("verify must not write")

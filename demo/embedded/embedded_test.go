@@ -1,29 +1,17 @@
 package embedded
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
-	"github.com/elastic/go-elasticsearch/v8"
-	"github.com/elastic/go-elasticsearch/v8/esapi"
-	"github.com/elastic/go-elasticsearch/v8/esutil"
 	"github.com/google/go-cmp/cmp"
 )
 
-func client(t *testing.T) *elasticsearch.Client {
-	t.Helper()
-	c, err := elasticsearch.NewClient(elasticsearch.Config{Addresses: []string{start(t)}, DisableRetry: true, EnableCompatibilityMode: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
+const mediaType = "application/vnd.elasticsearch+json;compatible-with=8"
 
 // reply is what the tests read of the replies.
 type reply struct {
@@ -41,52 +29,39 @@ type reply struct {
 	Items []map[string]struct{ Status int }
 }
 
-// must reads a reply that has to be a success.
-func must(t *testing.T, res *esapi.Response, err error) (out reply) {
+// call sends a request as the official client does in compatibility mode. The reply has to be a success, in the media type that was asked for.
+func call(t *testing.T, base, method, path, body string) (out reply) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
+	status, got, header := send(t, base, exchange{method: method, path: path, body: body}, mediaType)
+	if status >= 300 || header.Get("Content-Type") != mediaType {
+		t.Fatalf("%s %s: %d in %q: %s", method, path, status, header.Get("Content-Type"), got)
 	}
-	defer res.Body.Close()
-	if res.IsError() {
-		t.Fatal(res)
-	}
-	if got := res.Header.Get("Content-Type"); got != "application/vnd.elasticsearch+json;compatible-with=8" {
-		t.Errorf("got media type %q", got)
-	}
-	if err := json.NewDecoder(res.Body).Decode(&out); err != nil {
+	if err := json.Unmarshal([]byte(got), &out); err != nil {
 		t.Fatal(err)
 	}
 	return out
 }
 
-// fill indexes n documents with the official client's bulk indexer.
-func fill(t *testing.T, c *elasticsearch.Client, n int) {
+// fill indexes n documents in two bulks.
+func fill(t *testing.T, base string, n int) {
 	t.Helper()
-	b, err := esutil.NewBulkIndexer(esutil.BulkIndexerConfig{Client: c, Index: "news", NumWorkers: 1, FlushBytes: 10_000, Refresh: "true"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	var bulk strings.Builder
 	for i := range n {
-		err := b.Add(t.Context(), esutil.BulkIndexerItem{Action: "index", DocumentID: fmt.Sprint(i),
-			Body: strings.NewReader(fmt.Sprintf(`{"id":"d%04d","body":"the same words"}`, i))})
-		if err != nil {
-			t.Fatal(err)
+		fmt.Fprintf(&bulk, `{"index":{"_id":"%d"}}`+"\n"+`{"id":"d%04d","body":"the same words"}`+"\n", i, i)
+		if i != n/2 && i != n-1 {
+			continue
 		}
-	}
-	if err := b.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if s := b.Stats(); s.NumFailed > 0 || s.NumFlushed != uint64(n) {
-		t.Fatalf("bulk indexer: %+v", s)
+		if call(t, base, "POST", "/news/_bulk?refresh=true", bulk.String()).Errors {
+			t.Fatal("a document was refused")
+		}
+		bulk.Reset()
 	}
 }
 
 func TestClientSearches(t *testing.T) {
-	c := client(t)
-	fill(t, c, 300)
-	res, err := c.Search(c.Search.WithIndex("news"), c.Search.WithBody(strings.NewReader(`{"query":{"match":{"body":"words"}},"from":10,"size":3}`)))
-	out := must(t, res, err)
+	url := start(t)
+	fill(t, url, 300)
+	out := call(t, url, "POST", "/news/_search", `{"query":{"match":{"body":"words"}},"from":10,"size":3}`)
 	var ids []string
 	for _, h := range out.Hits.Hits {
 		ids = append(ids, h.ID)
@@ -101,43 +76,35 @@ func TestClientSearches(t *testing.T) {
 
 // TestReindexByScroll scrolls over all documents and writes each back on the condition that it has not changed, as a backfill does.
 func TestReindexByScroll(t *testing.T) {
-	c := client(t)
-	fill(t, c, 250)
-	res, err := c.Search(c.Search.WithIndex("news"), c.Search.WithScroll(time.Minute),
-		c.Search.WithBody(strings.NewReader(`{"sort":["_doc"],"size":100,"seq_no_primary_term":true}`)))
-	out := must(t, res, err)
-	res, err = c.Index("news", strings.NewReader(`{"id":"changed"}`), c.Index.WithDocumentID("120"))
-	must(t, res, err)
-
+	url := start(t)
+	fill(t, url, 250)
+	out := call(t, url, "POST", "/news/_search?scroll=1m", `{"sort":["_doc"],"size":100,"seq_no_primary_term":true}`)
+	call(t, url, "PUT", "/news/_doc/120", `{"id":"changed"}`)
+	scroll := func() string { return fmt.Sprintf(`{"scroll_id":%q}`, out.ScrollID) }
 	seen, conflicts := map[string]bool{}, 0
 	for len(out.Hits.Hits) > 0 {
-		var bulk bytes.Buffer
+		var bulk strings.Builder
 		for _, h := range out.Hits.Hits {
 			seen[h.ID] = true
 			fmt.Fprintf(&bulk, `{"index":{"_id":%q,"if_seq_no":%d,"if_primary_term":%d}}`+"\n", h.ID, h.SeqNo, h.Term)
-			bulk.Write(append(append([]byte(`{"added":1,`), h.Source[1:]...), '\n'))
+			bulk.WriteString(`{"added":1,` + string(h.Source[1:]) + "\n")
 		}
-		res, err := c.Bulk(&bulk, c.Bulk.WithIndex("news"))
-		for _, item := range must(t, res, err).Items {
+		for _, item := range call(t, url, "POST", "/news/_bulk", bulk.String()).Items {
 			if item["index"].Status == http.StatusConflict {
 				conflicts++
 			}
 		}
-		res, err = c.Scroll(c.Scroll.WithScrollID(out.ScrollID), c.Scroll.WithScroll(time.Minute))
-		out = must(t, res, err)
+		out = call(t, url, "POST", "/_search/scroll?scroll=1m", scroll())
 	}
 	if len(seen) != 250 || conflicts != 1 {
 		t.Errorf("saw %d documents and %d conflicts, want 250 and 1", len(seen), conflicts)
 	}
-	res, err = c.ClearScroll(c.ClearScroll.WithScrollID(out.ScrollID))
-	must(t, res, err)
-	res, err = c.Search(c.Search.WithIndex("news"), c.Search.WithQuery("added:1"), c.Search.WithSize(0))
-	if got := must(t, res, err).Hits.Total.Value; got != 249 {
+	call(t, url, "DELETE", "/_search/scroll", scroll())
+	if got := call(t, url, "POST", "/news/_search?q=added:1&size=0", "").Hits.Total.Value; got != 249 {
 		t.Errorf("%d documents were rewritten, want 249", got)
 	}
-	res, err = c.Scroll(c.Scroll.WithScrollID(out.ScrollID))
-	if err != nil || res.StatusCode != http.StatusNotFound {
-		t.Errorf("scroll after clear: got %v, %v", res, err)
+	if status, got, _ := ask(t, url, exchange{method: "POST", path: "/_search/scroll", body: scroll()}); status != http.StatusNotFound {
+		t.Errorf("scroll after clear: got %d %s", status, got)
 	}
 }
 

@@ -1,7 +1,7 @@
 // Search asks Elasticsearch a question through the sidecar, with the official client, and prints each hit with the versions of
 // it that were folded:
 //
-//	go run ./examples/search -url http://localhost:9281 -index news ferry crossing
+//	go run -C examples/search . -url http://localhost:9281 -index news ferry crossing
 //
 // It is a program for Elasticsearch like any other. What it knows of the sidecar is the address; the header Neardup-Control of a
 // request, which an engine ignores; the header Neardup of the reply; and inner_hits.neardup of a hit.

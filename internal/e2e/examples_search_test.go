@@ -114,7 +114,7 @@ func (x *examples) python(t *testing.T, through *monitored) {
 // golang runs the program in Go over an index of the articles, and holds what it prints to the definition.
 func (x *examples) golang(t *testing.T, e *engines.Engine, base, index string) {
 	search := func(control string) (shown, folded []string) {
-		command := "go run ./examples/search -url " + base + " -index " + index + " -control " + control + " ferry\n"
+		command := "go run -C examples/search . -url " + base + " -index " + index + " -control " + control + " ferry\n"
 		for line := range strings.Lines(x.run(t, command)) {
 			if m := versionLine.FindStringSubmatch(line); m != nil {
 				folded = append(folded, m[1])

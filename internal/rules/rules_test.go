@@ -97,7 +97,7 @@ var allowed = map[string][]string{
 	"demo/corpus":            {},
 	"demo/embedded":          {},
 	"playground":             {"sketch", "sketch/content", "rerank", "adapters", "proxy"},
-	"examples/search":        {},
+	"examples/search":        {}, // a module of its own
 	"examples/library":       {"sketch", "rerank"},
 	"internal/engines":       {},
 	"internal/clients":       {"internal/engines"},

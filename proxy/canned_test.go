@@ -3,13 +3,7 @@ package proxy_test
 import (
 	"bytes"
 	"io"
-	"log/slog"
 	"net/http"
-	"net/url"
-	"strings"
-	"testing"
-
-	"github.com/neardup/sidecar/proxy"
 )
 
 // canned answers as an engine does that is on no network: what a request costs is then what we do with it.
@@ -59,44 +53,3 @@ func (u unread) Header() http.Header         { return u.header }
 func (u unread) WriteHeader(int)             {}
 func (u unread) Write(p []byte) (int, error) { return len(p), nil }
 func (u unread) Flush()                      {}
-
-// BenchmarkRequest takes what a request costs us, without networks: one that passes, and a search that is collapsed.
-func BenchmarkRequest(b *testing.B) {
-	for _, c := range []struct{ name, method, path, body string }{
-		{"pass", "GET", "/_cat/health", ""},
-		{"pass with a body", "POST", "/_tasks/x", `{"a":1}`},
-		{"collapsed search", "POST", "/news-1/_search", `{"query":{"match":{"title":"storm"}}}`},
-	} {
-		b.Run(c.name, func(b *testing.B) {
-			e := newEngine("news-1")
-			e.set("news-1", true)
-			e.answer = searching(b)
-			if !strings.Contains(c.path, "_search") {
-				e.answer = nil
-			}
-			f := handler(b, []string{"http://engine:9200"}, func(e2 *proxy.Engine) {
-				e2.Transport = canned{e, map[string]*taped{}}
-				e2.Log = slog.New(slog.DiscardHandler)
-			})
-			ask := func() {
-				r := &http.Request{
-					Method: c.method, URL: &url.URL{Path: c.path}, RequestURI: c.path, Host: "here", Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-					Header: http.Header{"Content-Type": {"application/json"}, "User-Agent": {"x"}}, Body: http.NoBody,
-				}
-				if c.body != "" {
-					r.Body, r.ContentLength = io.NopCloser(strings.NewReader(c.body)), int64(len(c.body))
-				}
-				f.ServeHTTP(unread{http.Header{}}, r)
-			}
-			ask()
-			b.ReportAllocs()
-			for b.Loop() {
-				ask()
-			}
-			b.StopTimer()
-			if c.method == "POST" && strings.Contains(c.path, "_search") && f.Counts()["collapsed"] == 0 {
-				b.Fatal(f.Counts())
-			}
-		})
-	}
-}
