@@ -109,7 +109,7 @@ func ids[V any](all map[string]V) []string { return slices.Sorted(maps.Keys(all)
 func (x *benchOfJobs) testParts(t *testing.T) {
 	index := x.wide(t, "parts")
 	x.inParts(t, index, 3, nil)
-	want := x.fill(t, index, 130)
+	want := x.fill(t, index, 140)
 	for i := range 20 { // so that numbers have gaps
 		id := fmt.Sprint("d", 6*i)
 		x.Put(t, index, id, want[id])

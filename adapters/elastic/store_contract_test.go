@@ -60,7 +60,7 @@ func onEngine(u *url.URL) (adaptertest.StoreSubject, adaptertest.StoreJobs) {
 	}
 	making := func(shards int) func(t *testing.T, name string) {
 		return func(t *testing.T, name string) {
-			must(t, "PUT", "/"+name, fmt.Sprintf(`{"settings":{"number_of_shards":%d,"number_of_replicas":0,"index.translog.durability":"async"},"mappings":{"properties":{`+
+			must(t, "PUT", "/"+name, fmt.Sprintf(`{"settings":{"number_of_shards":%d,"number_of_replicas":0},"mappings":{"properties":{`+
 				`"title":{"type":"text"},"body":{"type":"text"},"n":{"type":"integer"}}}}`, shards))
 			t.Cleanup(func() { send("DELETE", "/"+name, "") })
 		}
