@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/neardup/sidecar/internal/effort"
 )
 
 func TestCleanPrunes(t *testing.T) {
@@ -161,7 +163,7 @@ func TestCleanAgreesWithTheDefinition(t *testing.T) {
 			return path[len(path)-1] == "p" && !element || slices.Contains(path, "pe")
 		},
 	}
-	for i := range 4000 {
+	for i := range effort.Rounds(4000) {
 		n := node{open: '{', keys: []string{"a", "p"}, members: []node{randomNode(r, 5), randomNode(r, 5)}}
 		cuts := Cuts{Drop: func(path []string) bool { return Our(path[len(path)-1]) }, Prune: prunes[i%len(prunes)]}
 		root := cuts
@@ -181,24 +183,6 @@ func TestCleanAgreesWithTheDefinition(t *testing.T) {
 				t.Fatalf("read byte by byte: %v\n%s\nbecame\n%s\nwant\n%s", err, src.String(), slow.String(), want.String())
 			}
 		}
-	}
-}
-
-func BenchmarkClean(b *testing.B) {
-	var hits strings.Builder
-	for i := range 500 {
-		fmt.Fprintf(&hits, `{"_index":"news-1","_id":"%d","_score":%d.5,"_source":{"title":"a title of some words","body":"%s","tags":["a","b"],"n":%d,"neardup_sketch":"%s"}},`,
-			i, i, strings.Repeat("a text of some length ", 60), i, strings.Repeat("A", 196))
-	}
-	reply := []byte(`{"took":1,"hits":{"hits":[` + strings.TrimSuffix(hits.String(), ",") + `]}}`)
-	for name, prune := range map[string]func([]string, bool) bool{"cut": nil, "cut and prune": func([]string, bool) bool { return true }} {
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(len(reply)))
-			b.ReportAllocs()
-			for b.Loop() {
-				_ = Clean(io.Discard, bytes.NewReader(reply), Cuts{Drop: inSource.Drop, Prune: prune})
-			}
-		})
 	}
 }
 

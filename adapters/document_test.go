@@ -10,32 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestClears: where no sketch may be sent, a partial document clears what would be stale if our field is known there.
-func TestClears(t *testing.T) {
-	rule := testRule(t, "title", "body")
-	for _, c := range []struct {
-		name, doc, want string
-		partial, clears bool
-		change          Change
-	}{
-		{"whole", `{"title":"one"}`, `{"title":"one"}`, false, true, Unprepared},
-		{"every field", `{"title":"one","body":"two"}`, `{"title":"one","body":"two","neardup_sketch":null}`, true, true, Cleared},
-		{"some fields", `{"title":"one"}`, `{"title":"one","neardup_sketch":null}`, true, true, Cleared},
-		{"some fields where it is not known", `{"title":"one"}`, `{"title":"one"}`, true, false, Unprepared},
-		{"no field", `{"n":1,"neardup_sketch":"x"}`, `{"n":1}`, true, true, Untouched},
-	} {
-		var changes []Change
-		e := enricher(rule, false, &changes)
-		e.Clears = func(string) bool { return c.clears }
-		if diff := cmp.Diff(c.want, string(e.Append(nil, "news-1", []byte(c.doc), c.partial))); diff != "" {
-			t.Errorf("%s: %s", c.name, diff)
-		}
-		if diff := cmp.Diff([]Change{c.change}, changes); diff != "" {
-			t.Errorf("%s: %s", c.name, diff)
-		}
-	}
-}
-
 func TestAppendScripted(t *testing.T) {
 	var changes []Change
 	e := enricher(testRule(t, "title"), true, &changes)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -165,7 +166,7 @@ func TestEnrichedAtRandom(t *testing.T) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	pick := func(list ...string) string { return list[random.IntN(len(list))] }
-	for range 20_000 {
+	for range effort.Rounds(20_000) {
 		rule := testRule(t, "title", "body")
 		if random.IntN(3) > 0 {
 			rule.Bands, rule.Rows = 4, 3

@@ -112,16 +112,19 @@ func Test(t *testing.T, s Subject) {
 	t.Run("operations", func(t *testing.T) { testOperations(t, s) })
 	t.Run("reads", func(t *testing.T) { testReads(t, s) })
 	t.Run("errors", func(t *testing.T) { testErrors(t, s) })
-	t.Run("at once", func(t *testing.T) { testAtOnce(t, s) })
-	TestSearches(t, s)
+	trials := newTrials(t, s)
+	t.Run("at once", func(t *testing.T) { testAtOnce(t, trials[0]) })
+	testSearches(t, s, trials)
 }
 
 // TestSearches holds the subject to what the contract says of searches: for engines that are asked in more ways than one.
-func TestSearches(t *testing.T, s Subject) {
+func TestSearches(t *testing.T, s Subject) { testSearches(t, s, newTrials(t, s)) }
+
+func testSearches(t *testing.T, s Subject, trials []*trial) {
 	t.Run("pages", func(t *testing.T) { testPages(t, s) })
-	t.Run("strange replies", func(t *testing.T) { testStrange(t, s) })
-	t.Run("refusals", func(t *testing.T) { testRefusals(t, s) })
-	t.Run("controls", func(t *testing.T) { testControls(t, s) })
+	t.Run("strange replies", func(t *testing.T) { testStrange(t, trials) })
+	t.Run("refusals", func(t *testing.T) { testRefusals(t, trials) })
+	t.Run("controls", func(t *testing.T) { testControls(t, trials) })
 }
 
 func testPass(t *testing.T, s Subject) {

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/effort"
 )
 
 // maxAsks is how often an exchange may ask.
@@ -116,7 +117,7 @@ func testPages(t *testing.T, s Subject) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	for round := 0; round < rounds(40) && !t.Failed(); round++ {
+	for round := 0; round < effort.Rounds(80) && !t.Failed(); round++ {
 		c := newCorpus(t, s, random, 60)
 		if round%2 == 1 {
 			c.choose(random)
@@ -190,7 +191,7 @@ func (x *trial) raw(t *testing.T, q Search) []string {
 // garbage returns what is no reply at all.
 func garbage(reply []byte) [][]byte {
 	list := [][]byte{{}, []byte("null"), []byte("<html>"), []byte("{}"), []byte("[]"), []byte("{}{}"), bytes.Repeat([]byte("["), 5000)}
-	for end := 1; end < len(reply); end += 1 + len(reply)/rounds(50) {
+	for end := 1; end < len(reply); end += 1 + len(reply)/effort.Rounds(50) {
 		list = append(list, reply[:end])
 	}
 	return list
@@ -217,22 +218,11 @@ func strange(reply, value []byte) (list [][]byte) {
 	return list
 }
 
-// mostStrange is how many of all strange replies a short test tries, for each ask; there are a thousand and more.
-const mostStrange = 50
-
-// rounds returns how many of n rounds a test makes: a fifth where it is to be short.
-func rounds(n int) int {
-	if testing.Short() {
-		return (n + 4) / 5
-	}
-	return n
-}
-
-func testStrange(t *testing.T, s Subject) {
+func testStrange(t *testing.T, trials []*trial) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	for _, x := range newTrials(t, s) {
+	for _, x := range trials {
 		for ask := range 2 {
 			var sound []byte
 			if _, err := x.spoilt(ask, func(reply *adapters.Reply) { sound = slices.Clip(reply.Body) }); err != nil {
@@ -245,8 +235,8 @@ func testStrange(t *testing.T, s Subject) {
 			}
 			list := strange(sound, sound)
 			random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
-			if testing.Short() {
-				list = list[:min(len(list), mostStrange)]
+			if testing.Short() || effort.Race { // there are a thousand and more
+				list = list[:min(len(list), effort.Rounds(300))]
 			}
 			for _, body := range list {
 				answer, err := x.spoilt(ask, func(reply *adapters.Reply) { reply.Body = body })
@@ -262,8 +252,8 @@ func testStrange(t *testing.T, s Subject) {
 	}
 }
 
-func testRefusals(t *testing.T, s Subject) {
-	for _, x := range newTrials(t, s) {
+func testRefusals(t *testing.T, trials []*trial) {
+	for _, x := range trials {
 		for status, want := range map[int]error{
 			400: adapters.ErrWidened, 401: adapters.ErrRefused, 403: adapters.ErrRefused, 429: adapters.ErrRefused,
 			500: adapters.ErrRefused, 502: adapters.ErrRefused, 503: adapters.ErrRefused, 504: adapters.ErrRefused,
@@ -296,8 +286,8 @@ var badControls = []string{
 	"neardup_explain=2", "neardup_totals=all", "neardup_wndow=7",
 }
 
-func testControls(t *testing.T, s Subject) {
-	for searches, x := range newTrials(t, s) {
+func testControls(t *testing.T, trials []*trial) {
+	for searches, x := range trials {
 		for place, with := range x.controlled("neardup_window", "1") {
 			parsed := x.parse(with)
 			if diff := cmp.Diff(x.parse(x.request).Plain, parsed.Plain, cmpopts.EquateEmpty()); diff != "" {
@@ -321,7 +311,7 @@ func testControls(t *testing.T, s Subject) {
 			name, value, _ := strings.Cut(bad, "=")
 			for place, with := range x.controlled(name, value) {
 				refusal := x.parse(with).Refusal
-				if refusal == nil || refusal.Status != 400 || !strings.Contains(s.Reason(refusal), name) {
+				if refusal == nil || refusal.Status != 400 || !strings.Contains(x.Reason(refusal), name) {
 					t.Errorf("%s: %s=%s is not refused by name: %+v", place, name, value, refusal)
 				}
 			}
@@ -352,15 +342,14 @@ func (x *trial) checkDryRun(t *testing.T) {
 }
 
 // testAtOnce means something under the race detector.
-func testAtOnce(t *testing.T, s Subject) {
-	x := newTrials(t, s)[0]
+func testAtOnce(t *testing.T, x *trial) {
 	var all sync.WaitGroup
 	answers := make([]string, 8)
 	for i := range answers {
 		all.Go(func() {
-			for _, w := range s.Writes {
+			for _, w := range x.Writes {
 				var enriched int
-				if err := enrich(s, &w.Request, x.rules, &enriched)(&bytes.Buffer{}, bytes.NewReader(w.Body)); err != nil {
+				if err := enrich(x.Subject, &w.Request, x.rules, &enriched)(&bytes.Buffer{}, bytes.NewReader(w.Body)); err != nil {
 					t.Error(err)
 				}
 			}

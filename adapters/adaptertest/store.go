@@ -337,7 +337,7 @@ func (x *shelf) testPatchedAtOnce(t *testing.T) {
 			}
 		}
 	}()
-	for i := range 60 {
+	for i := range 40 {
 		id := fmt.Sprint("d", random.IntN(30))
 		want[id] = fmt.Sprintf(`{"title":"version %d of it","body":"by another","n":%d}`, i, i)
 		x.Put(t, index, id, want[id])

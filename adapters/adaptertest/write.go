@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/effort"
 )
 
 // writing is what is known while a write is enriched.
@@ -189,7 +190,7 @@ func testDocuments(t *testing.T, s Subject) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	rules := Rules(t)
-	for round := 0; round < rounds(200) && !t.Failed(); round++ {
+	for round := 0; round < effort.Rounds(400) && !t.Failed(); round++ {
 		w := writing{rules: rules, prepared: random.IntN(4) > 0, clears: random.IntN(2) == 0, room: 1 << 30}
 		if random.IntN(3) == 0 {
 			w.room = random.Int64N(2000)

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/adapters/adaptertest"
 )
 
 // TestLostCursors goes on from a cursor of which nothing is remembered: by the ranks in front of the page's first hit, as far
@@ -52,28 +53,11 @@ func TestLostCursors(t *testing.T) {
 			plan.Scope = func(string) adapters.Scope {
 				return adapters.Scope{Configured: true, Window: c.window, Texts: []string{"title", "body"}}
 			}
-			x, asks := (Dialect{}).Search(class, r, plan).Exchange, 0
-			var reply *adapters.Reply
-			for {
-				ask, answer, err := x.Next(reply)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if answer != nil {
-					got := ""
-					for _, h := range fakeHits(answer.Body)[0] {
-						got += idIn(t, h)
-					}
-					o := answer.Outcomes[0]
-					if got != c.want || o.CursorLost != c.lost || o.Window != c.window || o.Rounds != asks ||
-						(len(kept) > 0) == (c.lost || c.want == "") {
-						t.Errorf("%s, %+v after %d asks, %d kept", got, o, asks, len(kept))
-					}
-					return
-				}
+			asks := 0
+			answer, err := adaptertest.Run((Dialect{}).Search(class, r, plan).Exchange, func(ask *adapters.Request) *adapters.Reply {
 				asks++
-				body := string(ask.Body)
-				switch reply = fakeReply(200, []byte(hits(c.own))); {
+				body, reply := string(ask.Body), fakeReply(200, []byte(hits(c.own)))
+				switch {
 				case strings.Contains(body, "search_after"):
 					if !strings.Contains(body, `"from":0`) || !strings.Contains(body, `"search_after":[2]`) {
 						t.Errorf("asked %s", body)
@@ -91,9 +75,19 @@ func TestLostCursors(t *testing.T) {
 						reply.Body = fakeError("no")
 					}
 				}
-				if asks > 5 {
-					t.Fatal("it does not end")
-				}
+				return reply
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			for _, h := range fakeHits(answer.Body)[0] {
+				got += idIn(t, h)
+			}
+			o := answer.Outcomes[0]
+			if got != c.want || o.CursorLost != c.lost || o.Window != c.window || o.Rounds != asks || asks > 5 ||
+				(len(kept) > 0) == (c.lost || c.want == "") {
+				t.Errorf("%s, %+v after %d asks, %d kept", got, o, asks, len(kept))
 			}
 		})
 	}

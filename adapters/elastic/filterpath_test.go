@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/engines"
 )
 
@@ -102,7 +103,7 @@ func TestRealFilterReply(t *testing.T) {
 				for _, pretty := range []string{"", "&pretty"} {
 					whole := sendFiltered(t, e, request, pretty)
 					names := namesIn(whole)
-					for range 40 {
+					for range effort.Rounds(20) {
 						asked++
 						filter := randomFilter(r, names)
 						want := sendFiltered(t, e, request, pretty+"&filter_path="+url.QueryEscape(filter))

@@ -1,97 +1,14 @@
 package elastic
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
 	"testing"
-	"testing/iotest"
 
 	"github.com/neardup/sidecar/adapters"
-	"github.com/neardup/sidecar/adapters/adaptertest"
 )
-
-var bulkSeeds = []string{
-	"{\"index\":{\"_index\":\"shop-1\"}}\n{\"title\":\"a\"}\n",
-	"{\"create\":{}}\r\n{ \"title\" : [\"a\", 1] }\r\n\r\n{\"delete\":{\"_id\":\"1\"}}\n",
-	"{\"update\":{}}\n{\"doc\":{\"title\":\"a\"},\"upsert\":{}}\n", "{\"index\":{}}\n{\"neardup_sketch\":1,\"title\":\"a\"}\n",
-	"{\"index\":{}\n\n{}", "\n{",
-	"{\"update\":{}}\n{\"doc\":{\"title\":null}}", "{\"index\":{}}\n{\"title\":\"a\",\"title\":\"b\"}\n",
-	"{\"index\":{\"_index\":\"\\u0000\"}}\n\xff\n",
-}
-
-func bulkThrough(t testing.TB, data []byte, rule func(string) *adapters.Rule) []byte {
-	t.Helper()
-	e := &adapters.Enricher{Rule: func(index string, _ bool) (*adapters.Rule, bool) { return rule(index), true }, Room: 1 << 30}
-	var whole, slow bytes.Buffer
-	class := adapters.Class{Kind: adapters.Write, Target: "shop-1", Form: formBulk}
-	if err := (Dialect{}).EnrichWrite(class, &whole, bytes.NewReader(data), e); err != nil {
-		t.Fatal(err)
-	}
-	if err := (Dialect{}).EnrichWrite(class, &slow, iotest.OneByteReader(bytes.NewReader(data)), e); err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(whole.Bytes(), slow.Bytes()) {
-		t.Fatalf("chunk size matters:\n%q\n%q", whole.Bytes(), slow.Bytes())
-	}
-	return whole.Bytes()
-}
-
-func FuzzBulkIdentity(f *testing.F) {
-	for _, s := range bulkSeeds {
-		f.Add([]byte(s))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		if out := bulkThrough(t, data, func(string) *adapters.Rule { return nil }); !bytes.Equal(out, data) {
-			t.Fatalf("%q became %q", data, out)
-		}
-	})
-}
-
-func FuzzBulkEnrichOnlyAdds(f *testing.F) {
-	for _, s := range bulkSeeds {
-		f.Add([]byte(s))
-	}
-	rules := adaptertest.Rules(f)
-	f.Fuzz(func(t *testing.T, data []byte) {
-		out := bulkThrough(t, data, func(string) *adapters.Rule { return rules[1] })
-		before, after := bytes.Split(data, []byte("\n")), bytes.Split(out, []byte("\n"))
-		if len(before) != len(after) {
-			t.Fatalf("%d lines became %d:\n%q\n%q", len(before), len(after), data, out)
-		}
-		for i := range before {
-			// A value of the client's own is cut out too, so both sides are compared without.
-			if was, is := withoutOurs(before[i]), withoutOurs(after[i]); !bytes.Equal(was, is) {
-				t.Fatalf("line %q became %q", before[i], after[i])
-			}
-			if !bytes.Contains(before[i], []byte("neardup")) && !bytes.Contains(before[i], []byte(`\`)) && len(after[i]) < len(before[i]) {
-				t.Fatalf("line %q lost something: %q", before[i], after[i])
-			}
-		}
-	})
-}
-
-// withoutOurs cuts our field out of a document, or out of the documents in an update.
-func withoutOurs(line []byte) []byte {
-	line, err := adapters.Cut(line, adapters.Our)
-	if err != nil {
-		return nil
-	}
-	members, _ := adapters.Members(line)
-	for _, m := range members {
-		if m.Key != "doc" && m.Key != "upsert" {
-			continue
-		}
-		if inner, err := adapters.Cut(m.Value, adapters.Our); err == nil {
-			if line, err = adapters.Set(line, m.Key, inner); err != nil {
-				return nil
-			}
-		}
-	}
-	return line
-}
 
 func FuzzExchangeReply(f *testing.F) {
 	for _, x := range loadExchanges(f) {

@@ -240,7 +240,7 @@ func TestRealPages(t *testing.T) {
 		r := seeded(t)
 		l.fillPages(r, 100, true)
 		var asks [8]int
-		for range searches(250) {
+		for range searches(80) {
 			l.checkPage(r, &asks)
 			if t.Failed() {
 				break

@@ -12,6 +12,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
+	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/engines"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -186,13 +187,10 @@ func seeded(t *testing.T) *rand.Rand {
 
 // searches is how many searches a random test makes: fewer in a short run, more in a long one.
 func searches(n int) int {
-	switch {
-	case os.Getenv("NEARDUP_SOAK") != "":
+	if os.Getenv("NEARDUP_SOAK") != "" {
 		return n * 20
-	case testing.Short():
-		return n/4 + 1
 	}
-	return n
+	return effort.Rounds(n)
 }
 
 // sentence is a version of a text of so many words, of which a few differ from version to version.

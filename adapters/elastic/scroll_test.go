@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/rerank"
 )
 
@@ -35,25 +36,19 @@ func later(
 	class, r := searchFor("/_search/scroll", query, `{"scroll_id":"s1"}`)
 	plan := searchPlan(t, false)
 	plan.Cursors = kept
-	x := (Dialect{}).Search(class, r, plan).Exchange
-	var reply *adapters.Reply
-	for {
-		ask, answer, err := x.Next(reply)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if answer != nil {
-			for _, h := range fakeHits(answer.Body)[0] {
-				ids += idIn(t, h) + " "
-			}
-			return strings.TrimSpace(ids), answer.Outcomes[0], took
-		}
-		if took == len(replies) {
+	answer, err := adaptertest.Run((Dialect{}).Search(class, r, plan).Exchange, func(ask *adapters.Request) *adapters.Reply {
+		if took++; took > len(replies) {
 			t.Fatalf("asks for more than there is: %s", ask.Body)
 		}
-		reply = replies[took]
-		took++
+		return replies[took-1]
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
+	for _, h := range fakeHits(answer.Body)[0] {
+		ids += idIn(t, h) + " "
+	}
+	return strings.TrimSpace(ids), answer.Outcomes[0], took
 }
 
 // TestScrollStateIsNotChangedInPlace goes on twice from one state, as two requests at once do, and beyond the end.

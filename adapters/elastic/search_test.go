@@ -343,7 +343,7 @@ func TestPagesUpToTheEnginesLimit(t *testing.T) {
 	}
 }
 
-// Every control is taken at every place of every form, and a bad value refused there by its name.
+// Every control is taken at every place that the contract does not know, and a bad value refused there by its name.
 func TestControlsEverywhere(t *testing.T) {
 	values := map[string][2]string{ // good, bad
 		"neardup": {"on", "maybe"}, "neardup_threshold": {"0.5", "1.1"}, "neardup_keep": {"2", "0"}, "neardup_window": {"7", "-1"},
@@ -351,12 +351,6 @@ func TestControlsEverywhere(t *testing.T) {
 		"neardup_unknown": {"", "1"},
 	}
 	places := map[string]func(name, value string) (adapters.Class, *adapters.Request){
-		"url": func(n, v string) (adapters.Class, *adapters.Request) {
-			return searchFor("/news-1/_search", n+"="+v, `{}`)
-		},
-		"body": func(n, v string) (adapters.Class, *adapters.Request) {
-			return searchFor("/news-1/_search", "", `{"`+n+`":"`+v+`"}`)
-		},
 		"source": func(n, v string) (adapters.Class, *adapters.Request) {
 			return searchFor("/news-1/_search", "source_content_type=application/json&source=%7B%22"+n+"%22:%22"+v+"%22%7D", ``)
 		},
@@ -368,11 +362,6 @@ func TestControlsEverywhere(t *testing.T) {
 		},
 		"template": func(n, v string) (adapters.Class, *adapters.Request) {
 			return searchFor("/news-1/_search/template", "", `{"id":"a","`+n+`":"`+v+`"}`)
-		},
-		"header": func(n, v string) (adapters.Class, *adapters.Request) {
-			c, r := searchFor("/news-1/_search", "", `{}`)
-			r.Header[adapters.ControlHeader] = []string{"on; " + strings.TrimPrefix(n, "neardup_") + "=" + v}
-			return c, r
 		},
 	}
 	for place, request := range places {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/effort"
 )
 
 // TestParts splits shards of all sizes: the parts hold each number of each shard once, the last one all that are to come, and a name
@@ -14,7 +15,7 @@ func TestParts(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	for range 2000 {
+	for range effort.Rounds(2000) {
 		all := make([]held, 1+random.IntN(4))
 		total := 0
 		for i := range all {

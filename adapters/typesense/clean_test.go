@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/effort"
 )
 
 // refusedLine returns the reply to a line that the engine refuses, which holds the line as it came.
@@ -29,7 +30,8 @@ func TestRefusedLines(t *testing.T) {
 		`"neardup_bands":[1,2]`, `"neardup_cluster":"own"`, `"neardup_cluster":null`, `"n":1`, `"neardup_sketch" : null`, `"x":{"neardup_cluster":"in"}`,
 	}
 	cut := 0
-	for i := range 5000 {
+	rounds := effort.Rounds(5000)
+	for i := range rounds {
 		rule := newRule(t, "articles", "title")
 		if r.IntN(2) == 0 {
 			rule.Bands, rule.Rows = 4, 4
@@ -65,7 +67,7 @@ func TestRefusedLines(t *testing.T) {
 			t.Errorf("%s of %s was stored as %s, and is shown as %s", action, sent, stored.String(), shown.String())
 		}
 	}
-	if cut < 2000 {
+	if cut < rounds/3 {
 		t.Errorf("only %d were enriched", cut)
 	}
 }

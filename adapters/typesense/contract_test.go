@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -68,8 +70,18 @@ func subject(extra string) adaptertest.Subject {
 }
 
 func FuzzContractWrites(f *testing.F)   { adaptertest.FuzzWrites(f, subject("")) }
-func FuzzContractReplies(f *testing.F)  { adaptertest.FuzzReplies(f, subject("")) }
 func FuzzContractSearches(f *testing.F) { adaptertest.FuzzSearches(f, subject("")) }
+
+func FuzzContractReplies(f *testing.F) {
+	for _, name := range []string{"document", "export", "import", "search", "collections"} {
+		data, err := os.ReadFile(filepath.Join("testdata", name+".reply"))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	adaptertest.FuzzReplies(f, subject(""))
+}
 
 // contractWrite returns a write of one document, or an import of several.
 func contractWrite(index string, partial bool, documents ...string) *adapters.Request {

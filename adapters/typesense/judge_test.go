@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/effort"
 )
 
 // author makes up documents whose texts an engine may write otherwise than it was sent them.
@@ -85,7 +85,7 @@ func TestRealFingerprints(t *testing.T) {
 			b.must(200)(b.direct("POST", documentsPath+"/import", first)) // its types are those that a schema finds
 			seed := rand.Uint64()
 			a := author{rand.New(rand.NewPCG(seed, 3))}
-			for round := range 12 {
+			for round := range max(effort.Rounds(9), 3) {
 				var lines strings.Builder
 				for range 40 {
 					lines.WriteString(a.document(a.IntN(200)) + "\n")
@@ -137,48 +137,4 @@ func (b *bench) fits(t *testing.T, shown string) int {
 		t.Errorf("%s: %d have no sketch, %+v: %.300s", shown, textless, o, body)
 	}
 	return sketched
-}
-
-// BenchmarkDoubt measures what it takes to judge a page of hits, with a look at their texts and without.
-func BenchmarkDoubt(b *testing.B) {
-	rule := newRule(b, "news", "title", "body")
-	for _, hits := range []int{10, 250} {
-		documents, stored := make([][]byte, hits), make([]string, hits)
-		for i := range hits {
-			documents[i] = fmt.Appendf(nil, `{"body":%q,"id":"%d","n":7,"title":"a title of five words"}`, strings.Repeat(familyText(i, 0)+" ", 12)[:4000], i)
-			computed, _ := rule.SketchOf(documents[i])
-			stored[i] = computed.Text
-		}
-		look := func(document []byte) func(*adapters.Rule) []byte {
-			return func(*adapters.Rule) []byte { return unflattened(document) }
-		}
-		for _, c := range []struct {
-			name string
-			hit  func(j *adapters.Judge, i int)
-		}{
-			{"believe", func(j *adapters.Judge, i int) {
-				j.Hit(adapters.Seen{Index: "news", ID: "1", Stored: []byte(stored[i])})
-			}},
-			{"look", func(j *adapters.Judge, i int) {
-				j.Doubting = true
-				j.Hit(adapters.Seen{Index: "news", ID: "1", Stored: []byte(stored[i]), Document: look(documents[i])})
-			}},
-			{"compute", func(j *adapters.Judge, i int) {
-				j.Hit(adapters.Seen{Index: "news", ID: "1", Document: look(documents[i])})
-			}},
-		} {
-			b.Run(fmt.Sprintf("%s/%d", c.name, hits), func(b *testing.B) {
-				b.ReportAllocs()
-				for b.Loop() {
-					j := adapters.NewJudge(adapters.Rules{rule}, adapters.Controls{})
-					for i := range hits {
-						c.hit(j, i)
-					}
-					if c.name == "look" && j.Lacking > 0 {
-						b.Fatal("a sound sketch is not believed")
-					}
-				}
-			})
-		}
-	}
 }

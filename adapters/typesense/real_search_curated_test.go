@@ -14,41 +14,19 @@ import (
 	"github.com/neardup/sidecar/adapters/adaptertest"
 )
 
-// What an operator pins is shown, were it a near-duplicate of a hit above it; hits below fold into it.
-func TestRealPinnedHits(t *testing.T) {
-	b := newBench(t, articles, "body")
-	for _, d := range []struct{ id, body string }{
-		{"a1", familyText(1, 0)}, {"a2", familyText(1, 1)}, {"a3", familyText(1, 2)}, {"a4", familyText(1, 3)}, {"b1", familyText(2, 0)}, {"b2", familyText(2, 1)},
-	} {
-		document, err := json.Marshal(map[string]any{"id": d.id, "title": "alpha", "body": d.body, "n": 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		b.must(201)(b.through("POST", "/collections/NAME/documents", string(document)))
-	}
-	for _, c := range []struct {
-		query string
-		want  []string
-	}{
-		{"q=*", []string{"b2", "a4"}},
-		{"q=*&pinned_hits=a1:2,a3:4", []string{"b2", "a1", "a3"}},
-		{"q=*&pinned_hits=a1:1,a2:2,b1:3", []string{"a1", "a2", "b1"}},
-		{"q=*&pinned_hits=b1:6", []string{"b2", "a4", "b1"}},
-	} {
-		got := ids(t, []byte(b.must(200)(b.through("GET", "/collections/NAME/documents/search?"+c.query, ""))))
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%s: %s", c.query, diff)
-		}
-	}
+// preset makes a preset that is gone when the test ends, and returns its name.
+func (b *bench) preset(value string) string {
+	name := "preset_" + b.collection
+	b.t.Cleanup(func() { b.direct("DELETE", "/presets/"+name, "") })
+	b.must(200)(b.direct("PUT", "/presets/"+name, `{"value":`+value+`}`))
+	return name
 }
 
 // A preset is obeyed by keys that may not read it, in one request for a first page whose size the client names.
 func TestRealPresetInOneRequest(t *testing.T) {
 	b := newBench(t, vectors, "body")
 	b.loadVectors(rand.New(rand.NewPCG(9, 1)), 60, 1)
-	name := "preset_" + b.collection
-	t.Cleanup(func() { b.direct("DELETE", "/presets/"+name, "") })
-	b.must(200)(b.direct("PUT", "/presets/"+name, `{"value":{"q":"alpha","query_by":"title","exclude_fields":"body","facet_by":"n"}}`))
+	name := b.preset(`{"q":"alpha","query_by":"title","exclude_fields":"body","facet_by":"n"}`)
 	b.plan = planFor(adapters.Scope{Rate: 0.5, Lacking: true}, b.rule)
 	r := get("/collections/" + b.collection + "/documents/search?per_page=5&preset=" + name)
 	r.Header = adapters.Header{keyHeader: {b.searchKey()(nil)}}
@@ -61,9 +39,7 @@ func TestRealPresetInOneRequest(t *testing.T) {
 func TestRealPresetSetsThePage(t *testing.T) {
 	b := newBench(t, vectors, "body")
 	b.loadVectors(rand.New(rand.NewPCG(9, 2)), 90, 1)
-	name := "preset_" + b.collection
-	t.Cleanup(func() { b.direct("DELETE", "/presets/"+name, "") })
-	b.must(200)(b.direct("PUT", "/presets/"+name, `{"value":{"q":"*","per_page":3,"page":2,"include_fields":"n,title,id"}}`))
+	name := b.preset(`{"q":"*","per_page":3,"page":2,"include_fields":"n,title,id"}`)
 	presetted := b.must(200)(b.through("GET", "/collections/NAME/documents/search?preset="+name, ""))
 	if o := b.outcomes[0]; o.Reason != "" || o.Folded == 0 {
 		t.Errorf("%+v", o)
@@ -172,11 +148,12 @@ func TestRealCollectionWithoutSketches(t *testing.T) {
 	}
 }
 
-// What an operator pins stays where it is whatever is chosen, and the others are chosen among the rest of its group.
-func TestRealPinnedHitsAndChoices(t *testing.T) {
+// What an operator pins is shown where it is, were it a near-duplicate of a hit above it and whatever is chosen; hits below fold into it, and
+// the others are chosen among the rest of its group.
+func TestRealPinnedHits(t *testing.T) {
 	b := newBench(t, articles, "body")
-	for i, version := range []int{0, 1, 2, 3, 4} {
-		document, err := json.Marshal(map[string]any{"id": fmt.Sprint("a", i+1), "title": "alpha", "body": familyText(1, version), "n": i + 1})
+	for i, id := range []string{"a1", "a2", "a3", "a4", "a5", "b1", "b2"} {
+		document, err := json.Marshal(map[string]any{"id": id, "title": "alpha", "body": familyText(1+i/5, i%5), "n": i + 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,14 +167,17 @@ func TestRealPinnedHitsAndChoices(t *testing.T) {
 		transitive bool
 		want       []string
 	}{
-		{"q=*", 1, adapters.Choice{}, false, []string{"a5"}},
-		{"q=*&sort_by=n:asc", 1, greatest, false, []string{"a5"}},
-		{"q=*&sort_by=n:asc", 2, greatest, false, []string{"a5", "a4"}},
-		{"q=*&sort_by=n:asc&pinned_hits=a3:1", 1, greatest, false, []string{"a3"}},
-		{"q=*&sort_by=n:asc&pinned_hits=a3:1", 2, greatest, false, []string{"a3", "a5"}},
-		{"q=*&sort_by=n:asc&pinned_hits=a3:2", 1, greatest, false, []string{"a5", "a3"}},
-		{"q=*&sort_by=n:asc&pinned_hits=a1:1,a3:3", 1, greatest, true, []string{"a1", "a3"}},
-		{"q=*&sort_by=n:asc&pinned_hits=a1:1,a3:3", 2, greatest, true, []string{"a1", "a3", "a5"}},
+		{"q=*", 1, adapters.Choice{}, false, []string{"b2", "a5"}},
+		{"q=*&pinned_hits=a1:2,a3:4", 1, adapters.Choice{}, false, []string{"b2", "a1", "a3"}},
+		{"q=*&pinned_hits=a1:1,a2:2,b1:3", 1, adapters.Choice{}, false, []string{"a1", "a2", "b1"}},
+		{"q=*&pinned_hits=b1:7", 1, adapters.Choice{}, false, []string{"b2", "a5", "b1"}},
+		{"q=*&filter_by=n:<6&sort_by=n:asc", 1, greatest, false, []string{"a5"}},
+		{"q=*&filter_by=n:<6&sort_by=n:asc", 2, greatest, false, []string{"a5", "a4"}},
+		{"q=*&filter_by=n:<6&sort_by=n:asc&pinned_hits=a3:1", 1, greatest, false, []string{"a3"}},
+		{"q=*&filter_by=n:<6&sort_by=n:asc&pinned_hits=a3:1", 2, greatest, false, []string{"a3", "a5"}},
+		{"q=*&filter_by=n:<6&sort_by=n:asc&pinned_hits=a3:2", 1, greatest, false, []string{"a5", "a3"}},
+		{"q=*&filter_by=n:<6&sort_by=n:asc&pinned_hits=a1:1,a3:3", 1, greatest, true, []string{"a1", "a3"}},
+		{"q=*&filter_by=n:<6&sort_by=n:asc&pinned_hits=a1:1,a3:3", 2, greatest, true, []string{"a1", "a3", "a5"}},
 	} {
 		b.rule.Profile.Keep, b.rule.Choice, b.rule.Transitive = c.keep, c.choice, c.transitive
 		b.plan = planFor(adapters.Scope{Rate: 0.3}, b.rule)
@@ -237,9 +217,7 @@ func TestRealKeyThatHidesADecidingField(t *testing.T) {
 func TestRealControlsInKeysAndPresets(t *testing.T) {
 	b := newBench(t, vectors, "body")
 	b.loadVectors(rand.New(rand.NewPCG(9, 6)), 60, 1)
-	name := "preset_" + b.collection
-	t.Cleanup(func() { b.direct("DELETE", "/presets/"+name, "") })
-	b.must(200)(b.direct("PUT", "/presets/"+name, `{"value":{"q":"*","neardup":"off","neardup_keep":50}}`))
+	name := b.preset(`{"q":"*","neardup":"off","neardup_keep":50}`)
 	b.plan = planFor(adapters.Scope{Rate: 0.3}, b.rule)
 	scoped := b.searchKey()
 	for query, imposed := range map[string]map[string]any{

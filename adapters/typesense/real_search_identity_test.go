@@ -174,7 +174,7 @@ func TestRealSearchesAreTheEnginesOwn(t *testing.T) {
 		}
 		i.keys = append(i.keys, key)
 	}
-	rounds := searchRounds(500)
+	rounds := searchRounds(300)
 	reasons, collapsed := map[string]int{}, 0
 	for range rounds {
 		request := i.request()

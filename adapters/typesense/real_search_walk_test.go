@@ -14,7 +14,7 @@ import (
 )
 
 // walked is how many documents are walked over.
-const walked = 900
+const walked = 450
 
 // Walked page by page a long list shows every group once and in order, whatever is shown of each, in three requests a page at most (sketches, the
 // texts of hits without one, the page's hits); and what is deleted in between changes the pages that follow as it does the engine's own.
@@ -30,14 +30,14 @@ func TestRealWalks(t *testing.T) {
 		deletes bool
 		rule    choice
 	}{
-		{name: "by rank", perPage: 250, window: 10_000},
-		{name: "newest", perPage: 100, window: 10_000, rule: choice{rule: adapters.Rule{Choice: adapters.Choice{By: adapters.ByNewest}}}},
-		{name: "newest of a part", perPage: 90, window: 1000, rule: choice{rule: adapters.Rule{Choice: adapters.Choice{By: adapters.ByNewest}}}},
-		{name: "components", perPage: 170, window: 1500, rule: choice{rule: adapters.Rule{Transitive: true}}},
-		{name: "within, kept", perPage: 250, window: 2000, deletes: true, rule: choice{rule: adapters.Rule{
+		{name: "by rank", perPage: 100, window: 10_000},
+		{name: "newest", perPage: 50, window: 10_000, rule: choice{rule: adapters.Rule{Choice: adapters.Choice{By: adapters.ByNewest}}}},
+		{name: "newest of a part", perPage: 45, window: 300, rule: choice{rule: adapters.Rule{Choice: adapters.Choice{By: adapters.ByNewest}}}},
+		{name: "components", perPage: 70, window: 400, rule: choice{rule: adapters.Rule{Transitive: true}}},
+		{name: "within, kept", perPage: 100, window: 2000, deletes: true, rule: choice{rule: adapters.Rule{
 			Choice: adapters.Choice{By: adapters.ByLongest}, Together: adapters.Together{Within: 20 * 3_600_000, WithinField: "at"},
 		}}},
-		{name: "deleted in between", perPage: 150, window: 700, deletes: true},
+		{name: "deleted in between", perPage: 60, window: 250, deletes: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.rule.rule.DateField = "at"
@@ -96,15 +96,13 @@ func TestRealNeighbours(t *testing.T) {
 		{Together: adapters.Together{Same: []string{"nosuch"}}}, // nothing folds
 	} {
 		choose.DateField = "at"
-		for _, k := range []int{2, 60} {
-			for _, perPage := range []int{3, 40} {
-				for page := range 2 {
-					b.try(trial{
-						params: url.Values{"q": {"*"}, "vector_query": {fmt.Sprintf("v:([0.5,0.4,0.6,0.5], k:%d)", k)},
-							"page": {fmt.Sprint(page + 1)}, "per_page": {fmt.Sprint(perPage)}, "include_fields": {"id,n"}},
-						window: 500, least: 100 * r.IntN(2), choice: choice{rule: choose},
-					}, r, key, &sum)
-				}
+		for _, of := range []struct{ k, perPage int }{{2, 3}, {60, 3}, {60, 40}} {
+			for page := range 2 {
+				b.try(trial{
+					params: url.Values{"q": {"*"}, "vector_query": {fmt.Sprintf("v:([0.5,0.4,0.6,0.5], k:%d)", of.k)},
+						"page": {fmt.Sprint(page + 1)}, "per_page": {fmt.Sprint(of.perPage)}, "include_fields": {"id,n"}},
+					window: 500, least: 100 * r.IntN(2), choice: choice{rule: choose},
+				}, r, key, &sum)
 			}
 		}
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/internal/engines"
-	"github.com/neardup/sidecar/rerank"
 )
 
 func TestMain(m *testing.M) { os.Exit(engines.Main(m)) }
@@ -219,131 +218,12 @@ func (b *bench) load(r *rand.Rand, n int) {
 
 var took = regexp.MustCompile(`"search_time_ms":\d+`)
 
-// collapsed returns the page that a search must give: the engine's own list, collapsed by the definition, in the frame of the engine's
-// reply to the client's own request. The second request asks the engine for what the client sees of the hits.
-func (b *bench) collapsed(params url.Values, page, perPage, window int) string {
-	b.t.Helper()
-	var hits []rerank.Hit
-	var seen []string
-	for at := 1; ; at++ {
-		whole, visible := clone(params), clone(params)
-		whole.Del("include_fields")
-		whole.Del("exclude_fields")
-		visible.Set("exclude_fields", params.Get("exclude_fields")+","+adapters.SketchField)
-		n := 0
-		for i, v := range []url.Values{whole, visible} {
-			v.Set("page", fmt.Sprint(at))
-			v.Set("per_page", "250")
-			var reply struct{ Hits []json.RawMessage }
-			body := b.must(200)(b.direct("GET", "/collections/NAME/documents/search?"+v.Encode(), ""))
-			if err := json.Unmarshal([]byte(body), &reply); err != nil {
-				b.t.Fatal(err)
-			}
-			for _, raw := range reply.Hits {
-				if i == 1 {
-					seen = append(seen, string(raw))
-					continue
-				}
-				h, err := parseHit(raw)
-				if err != nil {
-					b.t.Fatal(err)
-				}
-				var document struct{ Body string }
-				if err := json.Unmarshal(h.document, &document); err != nil {
-					b.t.Fatal(err)
-				}
-				hits = append(hits, rerank.Hit{ID: h.id, Sketch: &b.memo.sketch(b.rule, document.Body).Sketch, Profile: &b.rule.Profile})
-			}
-			n = len(reply.Hits)
-		}
-		if n < 250 {
-			break
-		}
-	}
-	var list []int
-	for _, g := range rerank.Collapse(hits, window, false).Groups {
-		list = append(list, g.Leader)
-	}
-	for i := min(window, len(hits)); i < len(hits); i++ {
-		list = append(list, i)
-	}
-	var want []string
-	for _, rank := range list[min((page-1)*perPage, len(list)):min(page*perPage, len(list))] {
-		want = append(want, seen[rank])
-	}
-	frame := clone(params)
-	frame.Set("page", fmt.Sprint(page))
-	frame.Set("per_page", "0")
-	body := b.must(200)(b.direct("GET", "/collections/NAME/documents/search?"+frame.Encode(), ""))
-	body = strings.Replace(body, `"per_page":0`, fmt.Sprintf(`"per_page":%d`, perPage), 1)
-	return strings.Replace(body, `"hits":[]`, `"hits":[`+strings.Join(want, ",")+`]`, 1)
-}
-
 func clone(v url.Values) url.Values {
 	out := url.Values{}
 	for k, values := range v {
 		out[k] = append([]string{}, values...)
 	}
 	return out
-}
-
-// Pages through the sidecar are, byte for byte, what the definition makes of the engine's own list.
-func TestRealPages(t *testing.T) {
-	b := newBench(t, articles, "body")
-	seed := rand.Uint64()
-	t.Log("seed", seed)
-	r := rand.New(rand.NewPCG(seed, 1))
-	b.load(r, 900)
-	const rounds = 30
-	requests := 0
-	for range rounds {
-		params := url.Values{"q": {"alpha"}, "query_by": {"title,body"}}
-		switch r.IntN(6) {
-		case 0:
-			params.Set("q", []string{"t1", "alpa t2 betta", "w17", "*", "alpha t3 w40 w80"}[r.IntN(5)])
-		case 1:
-			params["filter_by"] = []string{"n:>1", "n:<6"}
-		case 2:
-			params.Set("sort_by", "n:asc,_text_match:desc")
-		case 3:
-			params.Set("pinned_hits", "d5:3,d80:1")
-		case 4:
-			params.Set("facet_by", "n")
-			params.Set("highlight_full_fields", "title")
-		}
-		for name, values := range map[string][]string{"include_fields": {"title", "id,title", "body,n"}, "exclude_fields": {"body", "id", "title,id"}} {
-			if r.IntN(3) == 0 {
-				params.Set(name, values[r.IntN(len(values))])
-			}
-		}
-		page, perPage, window := 1+r.IntN(6), 1+r.IntN(30), 1+r.IntN(1000)
-		b.rule.Window = window
-		b.plan = planFor(adapters.Scope{Rate: r.Float64() / 2, Lacking: r.IntN(2) == 0}, b.rule)
-		want := b.collapsed(params, page, perPage, window)
-		ask := clone(params)
-		ask.Set("page", fmt.Sprint(page))
-		ask.Set("per_page", fmt.Sprint(perPage))
-		got := b.must(200)(b.through("GET", "/collections/NAME/documents/search?"+ask.Encode(), ""))
-		if b.outcomes[0].Reason != "" {
-			t.Fatalf("%v: %+v", ask, b.outcomes)
-		}
-		requests += b.outcomes[0].Rounds
-		if diff := cmp.Diff(took.ReplaceAllString(want, ""), took.ReplaceAllString(got, "")); diff != "" {
-			t.Fatalf("%v, window %d: %s", ask, window, diff)
-		}
-		body, err := json.Marshal(map[string]any{"collection": b.collection, "q": ask.Get("q"), "page": page, "per_page": fmt.Sprint(perPage)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range []string{"q", "page", "per_page"} {
-			ask.Del(name)
-		}
-		multi := b.must(200)(b.through("POST", "/multi_search?"+ask.Encode(), `{"searches":[`+string(body)+`,{"collection":"NAME_none","q":"x"}]}`))
-		if head := `{"results":[` + took.ReplaceAllString(want, "") + `,{"code":`; !strings.HasPrefix(took.ReplaceAllString(multi, ""), head) {
-			t.Fatalf("%v: multi-search differs: %s\n%s", ask, multi, head)
-		}
-	}
-	t.Logf("%.2f requests to the engine for a page", float64(requests)/rounds)
 }
 
 // Only the sketch is added to what is stored, and no reply shows it.
@@ -418,19 +298,11 @@ func TestRealImportReplies(t *testing.T) {
 func TestRealKeys(t *testing.T) {
 	b := newBench(t, articles, "body")
 	b.load(rand.New(rand.NewPCG(1, 2)), 60)
-	var key struct {
-		ID    int
-		Value string
-	}
-	body := b.must(201)(b.direct("POST", "/keys", `{"description":"test","actions":["documents:search"],"collections":["NAME"]}`))
-	if err := json.Unmarshal([]byte(body), &key); err != nil {
-		t.Fatal(err)
-	}
-	admin := b.key
-	defer func() { b.key = admin; b.direct("DELETE", fmt.Sprint("/keys/", key.ID), "") }()
+	admin, key := b.key, b.searchKey()(nil)
+	defer func() { b.key = admin }()
 	const path = "/collections/NAME/documents/search?q=*&per_page=20"
 	want := b.must(200)(b.through("GET", path, ""))
-	b.key = key.Value
+	b.key = key
 	if got := b.must(200)(b.through("GET", path, "")); took.ReplaceAllString(got, "") != took.ReplaceAllString(want, "") || b.outcomes[0].Folded == 0 {
 		t.Errorf("%+v\n%s\n%s", b.outcomes, got, want)
 	}

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/effort"
 )
 
 var record = flag.Bool("record", false, "record testdata/fake.txtar anew, from a real engine")
@@ -181,7 +182,7 @@ func TestRealFake(t *testing.T) {
 	b, seed := realCorpus(t), rand.Uint64()
 	t.Log("seed", seed)
 	r := rand.New(rand.NewPCG(seed, 2))
-	for range 200 {
+	for range effort.Rounds(100) {
 		request := fakeRequest(r)
 		if diff := cmp.Diff(b.asReal(request), asFake(request)); diff != "" {
 			t.Fatalf("%s %s?%s\n%s\n(-engine +fake):\n%s", request.Method, request.Path, request.RawQuery, request.Body, diff)

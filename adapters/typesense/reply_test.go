@@ -12,6 +12,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
+	"github.com/neardup/sidecar/internal/effort"
 )
 
 // memberwise is a result as [adapters.Members] and [adapters.Elements] take it apart, and as Cut and Set put it together: one pass for each
@@ -213,7 +214,7 @@ func checkHit(t *testing.T, h *hit, want memberHit, texts []string) {
 // and each with about as many hits; and no request holds more searches than it may.
 func TestPartsOfARound(t *testing.T) {
 	random := rand.New(rand.NewPCG(searchSeed(t), 1))
-	for range 3000 {
+	for range effort.Rounds(3000) {
 		list, hits := make([]element, 1+random.IntN(20)), 0
 		for i := range list {
 			list[i] = element{hits: random.IntN(251), bare: random.IntN(2) == 0}

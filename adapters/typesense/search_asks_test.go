@@ -17,6 +17,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
+	"github.com/neardup/sidecar/internal/effort"
 )
 
 // Every span is covered without a gap by pages that the engine grants, and by no more of them than full ones would need.
@@ -49,7 +50,7 @@ func TestPagesCoverSpans(t *testing.T) {
 // Ranks that lie scattered are held by few small pages, in one request if that can be.
 func TestScatteredRanksAreHeldByFewPages(t *testing.T) {
 	r := rand.New(rand.NewPCG(searchSeed(t), 1))
-	for range 2000 {
+	for range effort.Rounds(2000) {
 		var ranks []int
 		for rank, step := r.IntN(300), 1+r.IntN(300); len(ranks) < 1+r.IntN(250) && rank < 10_000; rank += 1 + r.IntN(step) {
 			ranks = append(ranks, rank)
@@ -156,7 +157,7 @@ func TestPagesOfAServerThatGrantsSmallOnes(t *testing.T) {
 	t.Log("seed", seed)
 	r := rand.New(rand.NewPCG(seed, 1))
 	m, narrowed := memo{}, 0
-	for range 60 {
+	for range max(effort.Rounds(60), 12) {
 		c := randomCase(t, r)
 		f := &fake{documents: m.corpus(r, c.rule, r.IntN(700), r.Float64())}
 		most := c.perPage + r.IntN(80)
@@ -187,7 +188,7 @@ func TestFarPages(t *testing.T) {
 	rule.Window = 60
 	f := &fake{documents: memo{}.corpus(rand.New(rand.NewPCG(5, 1)), rule, 200, 0.5)}
 	left := 0
-	for page := 8_500_000; page < 8_700_000; page += 389 {
+	for page := 8_500_000; page < 8_700_000; page += 3889 {
 		s := search(get(fmt.Sprintf("/collections/news/documents/search?q=x&per_page=249&page=%d", page)), planFor(adapters.Scope{}, rule))
 		if s.Exchange == nil {
 			left++
@@ -343,7 +344,7 @@ func TestLimitAndOffset(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	m, rule := memo{}, newRule(t, "news", "body")
 	rule.Window = 60
-	for i := range 120 {
+	for i := range max(effort.Rounds(200), 10) {
 		f := &fake{documents: m.corpus(r, rule, r.IntN(200), r.Float64()), obeys: i%2 == 0}
 		limit, offset := 1+r.IntN(30), 1+r.IntN(120)
 		query := fmt.Sprintf("/collections/news/documents/search?q=x&limit=%d&offset=%d&include_fields=id", limit, offset)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
+	"github.com/neardup/sidecar/internal/effort"
 )
 
 // ids returns the ids of an answer's hits.
@@ -36,10 +37,10 @@ func TestRepresentativesOfAListThatMoves(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	m, rule, again := memo{}, newRule(t, "news", "body"), 0
 	rule.Choice = adapters.Choice{By: adapters.ByField, Field: "n"} // the last
-	for range 40 {
+	for i := range max(effort.Rounds(60), 4) {
 		f := &fake{documents: m.corpus(r, rule, 300+r.IntN(300), r.Float64())}
 		most := []int{1, 2, maxSearches}[r.IntN(3)]
-		moves, query := r.IntN(2) == 0, []string{"", "&include_fields=id", "&exclude_fields=n,body"}[r.IntN(3)]
+		moves, query := i%2 == 0, []string{"", "&include_fields=id", "&exclude_fields=n,body"}[r.IntN(3)]
 		own := get("/collections/news/documents/search?q=x&per_page=20&page=2" + query)
 		own.Header = adapters.Header{keyHeader: {scopedKey(fmt.Sprintf(`{"limit_multi_searches":%d}`, most))}}
 		reading := false // the page's own hits

@@ -13,6 +13,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
+	"github.com/neardup/sidecar/internal/effort"
 )
 
 func get(path string) *adapters.Request {
@@ -87,7 +88,7 @@ func TestPagesAgreeWithTheDefinition(t *testing.T) {
 	t.Log("seed", seed)
 	r := rand.New(rand.NewPCG(seed, 1))
 	m := memo{}
-	for range 80 {
+	for range max(effort.Rounds(120), 6) {
 		c := randomCase(t, r)
 		f := &fake{documents: m.corpus(r, c.rule, r.IntN(700), r.Float64())}
 		s := search(get("/collections/news/documents/search?"+c.query().Encode()), planFor(c.scope, c.rule))
@@ -185,7 +186,7 @@ func TestMultiSearchAnswersEachEntry(t *testing.T) {
 	t.Log("seed", seed)
 	r := rand.New(rand.NewPCG(seed, 2))
 	m := memo{}
-	for range 25 {
+	for range max(effort.Rounds(50), 4) {
 		rule := newRule(t, "news", "body")
 		f := &fake{documents: m.corpus(r, rule, r.IntN(600), r.Float64())}
 		var searches, want []string

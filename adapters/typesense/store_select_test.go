@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/effort"
 )
 
 // stocked fills the collection: some documents hold all of our fields, some the sketch alone, some nothing.
@@ -126,7 +127,7 @@ func TestRealSelections(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 1))
-	for range 80 {
+	for range effort.Rounds(60) {
 		sel, selects := anySelection(r, b, all)
 		want := 0
 		for id := range all {
@@ -173,43 +174,11 @@ func (b *bench) sameAsStored(d adapters.Stored, stored string, sel adapters.Sele
 	}
 }
 
-// TestRealParts: parts are together all documents, each once, and their totals add up to all.
-func TestRealParts(t *testing.T) {
-	b := newBench(t, articles, "body")
-	all := b.stocked(400)
-	for _, n := range []int{1, 5, 16} {
-		parts, err := Split(t.Context(), b.store(), b.collection, n)
-		if err != nil || len(parts) < n {
-			t.Fatal(parts, err)
-		}
-		seen, total := map[string]int{}, 0
-		for _, part := range parts {
-			this := 0
-			err := b.store().Scan(t.Context(), b.collection, nil, adapters.Selection{Part: part}, func(p adapters.Page) error {
-				this = p.Total
-				for _, d := range p.Documents {
-					seen[d.ID]++
-				}
-				return nil
-			})
-			if err != nil {
-				t.Error(err)
-			}
-			total += this
-		}
-		if len(seen) != len(all) || total != len(all) {
-			t.Errorf("%d parts hold %d documents, and say %d", len(parts), len(seen), total)
-		}
-		for id, n := range seen {
-			if n != 1 {
-				t.Errorf("%q is in %d parts", id, n)
-			}
-		}
-	}
+// TestPartsThatAreNone: what is no part of this store's is an error, and not all of the collection.
+func TestPartsThatAreNone(t *testing.T) {
 	for _, part := range []string{"1", "4/4", "-1/2", "a/b", "1/0", "/"} {
-		err := b.store().Scan(t.Context(), b.collection, nil, adapters.Selection{Part: part}, func(adapters.Page) error { return nil })
-		if err == nil {
-			t.Errorf("%q is a part", part)
+		if p, err := parsePart(part); err == nil {
+			t.Errorf("%q is the part %v", part, p)
 		}
 	}
 }
@@ -232,7 +201,7 @@ func TestRealRemove(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, schema, "body").whole()
 			before := map[string]string{}
-			for id, document := range b.stocked(600) {
+			for id, document := range b.stocked(300) {
 				bare, err := adapters.Cut([]byte(document), adapters.Our)
 				if err != nil {
 					t.Fatal(err)

@@ -1,10 +1,7 @@
 package typesense
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/url"
 	"strings"
 	"testing"
@@ -44,35 +41,13 @@ func (b *bench) patches() []adapters.Patch {
 	return list
 }
 
-func TestRealPrepareAndResolve(t *testing.T) {
+func TestRealResolve(t *testing.T) {
 	b := newBench(t, articles, "title", "body")
-	ctx, s := t.Context(), b.store()
-	b.must(200)(b.direct("PUT", "/aliases/NAME_alias", `{"collection_name":"NAME"}`))
-	t.Cleanup(func() { b.direct("DELETE", "/aliases/NAME_alias", "") })
+	ctx := t.Context()
 	notReady := []adapters.Index{{Name: b.collection, Mapped: true, Known: true, Why: "field neardup_sketch is not declared in " + b.collection}}
-	ready := []adapters.Index{{Name: b.collection, Ready: true, Mapped: true, Known: true}}
-	check := func(name string, want []adapters.Index, f func(context.Context, string) ([]adapters.Index, error)) {
-		t.Helper()
-		got, err := f(ctx, name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
-	}
-	prepare := func(ctx context.Context, name string) ([]adapters.Index, error) { return s.Prepare(ctx, name, true) }
-	check(b.collection, notReady, s.Resolve)
-	check(b.collection+"_none", nil, s.Resolve)
-	check(b.collection+"_none", nil, prepare)
-	check(b.collection+"_alias", ready, prepare)
-	check(b.collection+"*", ready, prepare)
-	for _, name := range []string{b.collection, b.collection + "_alias", b.collection + "*"} {
-		check(name, ready, s.Resolve)
-	}
-	all, err := s.Resolve(ctx, "")
-	if err != nil || len(all) == 0 {
-		t.Errorf("all collections: %v %v", all, err)
+	got, err := b.store().Resolve(ctx, b.collection)
+	if diff := cmp.Diff(notReady, got); diff != "" || err != nil {
+		t.Errorf("%v %s", err, diff)
 	}
 	if _, err := Open(nil, b.urls(), nil)(nil, "x=1&"+keyParam+"=wrong").Resolve(ctx, b.collection); err == nil || !strings.Contains(err.Error(), "401") {
 		t.Errorf("a wrong key: %v", err)
@@ -90,26 +65,6 @@ func (b *bench) urls() []*url.URL {
 	}
 	// Nothing listens on the first; the next is tried.
 	return []*url.URL{{Scheme: "http", Host: "127.0.0.1:1"}, u}
-}
-
-// A field of ours that is not as we declare it makes a collection unready, with the reason.
-func TestRealForeignField(t *testing.T) {
-	for field, why := range map[string]string{
-		`{"name":"neardup_sketch","type":"int32","optional":true}`:  "is declared as int32",
-		`{"name":"neardup_sketch","type":"string","optional":true}`: "is indexed",
-	} {
-		b := newBench(t, strings.Replace(articles, `"fields":[`, `"fields":[`+field+`,`, 1), "body")
-		got, err := b.store().Prepare(t.Context(), b.collection, false)
-		if err != nil || len(got) != 1 || got[0].Ready || !strings.Contains(got[0].Why, why) {
-			t.Errorf("%s: %+v %v", field, got, err)
-		}
-	}
-	b := newBench(t, articles, "body")
-	b.must(201)(b.direct("POST", "/collections/NAME/documents", `{"title":"x","body":"y","n":1,"neardup_sketch":5}`))
-	got, err := b.store().Prepare(t.Context(), b.collection, false)
-	if err != nil || len(got) != 1 || got[0].Ready || !strings.Contains(got[0].Why, "cannot be coerced") {
-		t.Errorf("a stored value of another type: %+v %v", got, err)
-	}
 }
 
 // A backfill gives every document its sketch and nothing else, and a second run finds nothing to do.
@@ -177,17 +132,4 @@ func TestRealNestedFields(t *testing.T) {
 		t.Errorf("%d documents still lack a sketch", len(left))
 	}
 	check()
-}
-
-func TestRealScanStopsAtYieldsError(t *testing.T) {
-	b := newBench(t, articles, "body")
-	b.load(rand.New(rand.NewPCG(1, 1)), 300)
-	enough, pages := errors.New("enough"), 0
-	err := b.store().Scan(t.Context(), b.collection, b.rule, adapters.Selection{}, func(adapters.Page) error { pages++; return enough })
-	if !errors.Is(err, enough) || pages != 1 {
-		t.Errorf("%v after %d pages", err, pages)
-	}
-	if err := b.store().Scan(t.Context(), b.collection+"_none", b.rule, adapters.Selection{}, func(adapters.Page) error { return nil }); err == nil {
-		t.Error("no error for a collection that is not there")
-	}
 }

@@ -88,7 +88,7 @@ var allowed = map[string][]string{
 	"sketch/content":         {},
 	"rerank":                 {"sketch"},
 	"adapters":               {"sketch", "rerank"},
-	"adapters/adaptertest":   {"sketch", "rerank", "adapters"},
+	"adapters/adaptertest":   {"sketch", "rerank", "adapters", "internal/effort"},
 	"proxy":                  {"sketch", "rerank", "adapters"},
 	"jobs":                   {"adapters"},
 	"jobs/calibrate":         {"sketch", "rerank", "adapters"},
