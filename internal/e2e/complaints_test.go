@@ -10,31 +10,6 @@ import (
 	"github.com/neardup/sidecar/internal/engines"
 )
 
-// TestComplaintC25 is about engines on which no plugin can be installed: a cluster as it comes out of its box collapses through us.
-func TestComplaintC25(t *testing.T) {
-	atOnce(t, elasticKinds, func(t *testing.T, e *engines.Engine) {
-		index := "c25-1"
-		through, direct := api{e, serve(t, e, setup{match: "c25-*"})}, api{e, e.URL}
-		var nodes struct {
-			Nodes map[string]struct{ Plugins []struct{ Name string } }
-		}
-		if err := json.Unmarshal(call(t, e, "GET", e.URL+"/_nodes/plugins", "").want(t, 200).body, &nodes); err != nil || len(nodes.Nodes) == 0 {
-			t.Fatal(err)
-		}
-		for _, node := range nodes.Nodes {
-			for _, plugin := range node.Plugins {
-				if plugin.Name != "opensearch-knn" {
-					t.Errorf("the engine has the plugin %s", plugin.Name)
-				}
-			}
-		}
-		direct.drop(t, index)
-		through.create(t, index)
-		through.load(t, index, documents(t))
-		newOracle(t, direct, documents(t)).checkPages(t, through, index, "")
-	})
-}
-
 // TestComplaintC26 is about proxies that break official clients: each answer that is our own carries what those of the engine's do.
 func TestComplaintC26(t *testing.T) {
 	atOnce(t, elasticKinds, func(t *testing.T, e *engines.Engine) {

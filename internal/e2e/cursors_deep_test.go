@@ -32,7 +32,7 @@ func TestCursorDeepPages(t *testing.T) {
 			call(t, e, "PUT", e.URL+"/deep-1/_settings", `{"index.max_result_window":20000}`).want(t, 200)
 			j := newJudge(t, direct, list, 600)
 			for _, c := range []struct{ query, sort, more string }{
-				{`{"match_all":{}}`, `,"sort":["id"]`, ""}, {`{"match_all":{}}`, `,"sort":[{"place":"asc"},{"day":"desc"}]`, `,"track_total_hits":true`}, {`{"match":{"body":"` + list[9].Body + `"}}`, "", ""},
+				{`{"match_all":{}}`, `,"sort":[{"place":"asc"},{"day":"desc"}]`, `,"track_total_hits":true`},
 				{`{"match_all":{}}`, `,"sort":["id"]`, `,"_source":["id"],"aggs":{"n":{"max":{"field":"place"}}}`},
 			} {
 				call(t, e, "PUT", e.URL+"/deep-1/_settings", `{"index.max_result_window":20000}`).want(t, 200)
@@ -42,7 +42,7 @@ func TestCursorDeepPages(t *testing.T) {
 				if len(want) == len(rawPage.ids) {
 					t.Fatal("nothing folds")
 				}
-				for _, at := range [][2]int{{9990, 10}, {9700, 300}, {9950, 20}, {9000, 1000}, {0, 10}, {9300, 100}} {
+				for _, at := range [][2]int{{9990, 10}, {9000, 1000}, {0, 10}} {
 					body := fmt.Sprintf(`{"from":%d,"size":%d,"query":%s%s%s}`, at[0], at[1], c.query, c.sort, c.more)
 					got := deepPage(t, e, base, "deep-1", body)
 					if diff := cmp.Diff(want[min(at[0], len(want)):min(at[0]+at[1], len(want))], got.ids); diff != "" {
@@ -60,11 +60,10 @@ func TestCursorDeepPages(t *testing.T) {
 					sameAround(t, plain, got.reply.body)
 				}
 			}
-			for range 50 { // they are closed behind the answer
-				if openContexts(t, e, "deep-1") == 0 {
+			for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+				if openContexts(t, e, "deep-1") == 0 { // they are closed behind the answer
 					return
 				}
-				time.Sleep(100 * time.Millisecond)
 			}
 			t.Errorf("%d searches are left open", openContexts(t, e, "deep-1"))
 		})

@@ -1,11 +1,8 @@
 package e2e
 
 import (
-	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -191,6 +188,7 @@ type walk struct {
 type walked struct {
 	ids     []string
 	pages   []int
+	totals  []int // of each reply
 	headers []string
 }
 
@@ -230,7 +228,8 @@ func (w walk) run(t *testing.T) (out walked) {
 		var reply struct {
 			PIT  string `json:"pit_id"`
 			Hits struct {
-				Hits []struct {
+				Total struct{ Value int }
+				Hits  []struct {
 					ID   string          `json:"_id"`
 					Sort json.RawMessage `json:"sort"`
 				}
@@ -242,7 +241,7 @@ func (w walk) run(t *testing.T) (out walked) {
 		if reply.PIT != "" {
 			pit = reply.PIT
 		}
-		out.headers = append(out.headers, r.header.Get("Neardup"))
+		out.headers, out.totals = append(out.headers, r.header.Get("Neardup")), append(out.totals, reply.Hits.Total.Value)
 		if len(reply.Hits.Hits) == 0 {
 			return out
 		}
@@ -296,20 +295,6 @@ func (w walked) full(t *testing.T, size int) {
 			t.Errorf("page %d of %d holds %d hits, not %d", i+1, len(w.pages), n, size)
 		}
 	}
-}
-
-// gunzip returns what was compressed.
-func gunzip(t *testing.T, data []byte) []byte {
-	t.Helper()
-	z, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	plain, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return plain
 }
 
 // orchard is an index of leaves behind a sidecar, and who judges what is seen of it.
