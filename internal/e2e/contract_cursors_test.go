@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/engines"
 )
 
@@ -17,7 +18,7 @@ import (
 func TestContractCursors(t *testing.T) {
 	atOnce(t, elasticKinds, func(t *testing.T, e *engines.Engine) {
 		c := randomContract(t, e, scale(6, 10), scale(300, 1500))
-		for range scale(12, 80) {
+		for range effort.Rounds(scale(12, 80)) {
 			a := c.walkable()
 			if a.form == "get" {
 				a.members = map[string]string{}

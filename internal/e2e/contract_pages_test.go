@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/engines"
 )
 
@@ -78,7 +79,7 @@ func TestContractPages(t *testing.T) {
 		for i := range scale(2, 10) {
 			t.Run(fmt.Sprint(i), func(t *testing.T) {
 				c := randomContract(t, e, scale(6, 10), scale(500, 1500))
-				for range scale(50, 200) {
+				for range effort.Rounds(scale(50, 200)) {
 					a := c.randomAsk()
 					if wrong := c.judge(a); wrong != "" {
 						c.fail(a, wrong)
@@ -152,7 +153,7 @@ func (c *contract) walkableIn(pages int) ask {
 func TestContractWalks(t *testing.T) {
 	atOnce(t, engines.Kinds, func(t *testing.T, e *engines.Engine) {
 		c := randomContract(t, e, scale(4, 10), scale(300, 1500))
-		for range scale(4, 40) {
+		for range effort.Rounds(scale(4, 40)) {
 			a := c.walkableIn(scale(8, 60))
 			ids := c.walk(a, func() {})
 			list, w := c.judged(a), c.wishes(a)
@@ -182,7 +183,7 @@ func namesOf(c *contract, list []standing, ranks []int) (names []string) {
 func TestContractWalksOverAChangingList(t *testing.T) {
 	atOnce(t, engines.Kinds, func(t *testing.T, e *engines.Engine) {
 		c := randomContract(t, e, scale(4, 10), scale(300, 1500))
-		for range scale(3, 40) {
+		for range effort.Rounds(scale(3, 40)) {
 			a := c.walkableIn(scale(6, 30))
 			c.walk(a, func() {
 				s := pick(c.r, a.shelves...)

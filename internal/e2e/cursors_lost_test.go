@@ -74,7 +74,7 @@ func TestCursorBehindTheLastValue(t *testing.T) {
 			bases := []string{serveFile(t, file("{cursor_ttl: 1ms}")), serveFile(t, file(""))}
 			plant(t, api{e, e.URL}, bases[0], "behind-1", 2, list)
 			j := newJudge(t, api{e, e.URL}, list, 1000)
-			for i := range 24 {
+			for i := range 12 {
 				base := bases[i/2%2]
 				w := walk{e: e, index: "behind-1", query: `{"match_all":{}}`, sort: `[{"word":"asc"},"id"]`, size: 16 + i, pit: i%2 == 1}
 				w.bases = func() string { time.Sleep(2 * time.Millisecond); return base }
