@@ -74,11 +74,11 @@ type least struct {
 // programs are the suites for each engine.
 var programs = map[string][]program{
 	engines.Elasticsearch: {
-		{"opensearch", "", 3, least{15, 1}, least{300, 40}},
-		{"elasticsearch", "7", 8, least{3, 0}, least{85, 5}},
+		{"opensearch", "", 4, least{10, 0}, least{300, 40}},
+		{"elasticsearch", "7", 10, least{2, 0}, least{85, 5}},
 	},
 	engines.OpenSearch: {
-		{"opensearch", "", 3, least{20, 1}, least{350, 40}},
+		{"opensearch", "", 4, least{12, 1}, least{350, 40}},
 		{"elasticsearch", "", 0, least{}, least{1, 1}}, // what it has beside the other one is of no use there
 	},
 }

@@ -58,14 +58,6 @@ func leaves(r *rand.Rand, n int, share float64) []leaf {
 	return list
 }
 
-// brief returns how many documents a test has: few, or many in the long form.
-func brief(few, many int) int {
-	if soaking() {
-		return many
-	}
-	return few
-}
-
 // plant stores the leaves: most through the sidecar, the bare ones directly.
 func plant(t *testing.T, direct api, through, index string, shards int, list []leaf) {
 	t.Helper()

@@ -19,7 +19,7 @@ func TestCursorSeveralSidecars(t *testing.T) {
 	e := engines.Shared(t, engines.OpenSearch)
 	direct := api{e, e.URL}
 	r := rand.New(rand.NewPCG(23, 10))
-	list := leaves(r, brief(250, 700), 0.5)
+	list := leaves(r, scale(250, 700), 0.5)
 	rule := func(window int, limits string) string {
 		return walking(t, e, walkRule{match: "several-*", window: window, limits: limits})
 	}

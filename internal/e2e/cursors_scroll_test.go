@@ -57,7 +57,7 @@ func walkScroll(t *testing.T, e *engines.Engine, base, index, body, params strin
 func TestCursorScrolls(t *testing.T) {
 	e := engines.Shared(t, engines.OpenSearch)
 	direct := api{e, e.URL}
-	list := leaves(rand.New(rand.NewPCG(11, 3)), brief(180, 500), 0.6)
+	list := leaves(rand.New(rand.NewPCG(11, 3)), scale(180, 500), 0.6)
 	asked := serveFile(t, walking(t, e, walkRule{match: "scroll-*", window: 1000}))
 	ruled := serveFile(t, walking(t, e, walkRule{match: "scroll-*", window: 100, more: "collapse_exports: true"}))
 	plant(t, direct, asked, "scroll-1", 3, list)

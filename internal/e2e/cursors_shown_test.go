@@ -16,7 +16,7 @@ func TestCursorControls(t *testing.T) {
 	e := engines.Shared(t, engines.OpenSearch)
 	direct := api{e, e.URL}
 	r := rand.New(rand.NewPCG(41, 1))
-	list := leaves(r, brief(130, 300), 0.5)
+	list := leaves(r, scale(130, 300), 0.5)
 	one := serveFile(t, walking(t, e, walkRule{match: "shown-*", window: 1000}))
 	other := serveFile(t, walking(t, e, walkRule{match: "shown-*", window: 1000}))
 	plant(t, direct, one, "shown-1", 2, list)
