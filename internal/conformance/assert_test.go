@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -200,41 +201,26 @@ func sameNumber(a, b json.Number) bool {
 	return err1 == nil && err2 == nil && (x == y || math.Abs(x-y) < 1e-6)
 }
 
+// order compares two numbers or two texts.
 func order(verb string, got, want any) error {
-	x, ok1 := got.(json.Number)
-	y, ok2 := want.(json.Number)
-	if !ok1 || !ok2 {
-		a, ok1 := got.(string)
-		b, ok2 := want.(string)
-		if ok1 && ok2 && ordered(verb, strings.Compare(a, b)) {
-			return nil
+	by := math.MaxInt
+	switch want := want.(type) {
+	case json.Number:
+		if n, ok := got.(json.Number); ok {
+			a, _ := n.Float64()
+			b, _ := want.Float64()
+			by = cmp.Compare(a, b)
 		}
+	case string:
+		if text, ok := got.(string); ok {
+			by = strings.Compare(text, want)
+		}
+	}
+	holds := map[string]bool{"gt": by > 0, "gte": by >= 0, "lt": by < 0, "lte": by <= 0}
+	if by == math.MaxInt || !holds[verb] {
 		return fmt.Errorf("%.200s is not %s %v", show(got), verb, want)
 	}
-	a, _ := x.Float64()
-	b, _ := y.Float64()
-	sign := 0
-	if a < b {
-		sign = -1
-	} else if a > b {
-		sign = 1
-	}
-	if !ordered(verb, sign) {
-		return fmt.Errorf("%s is not %s %s", x, verb, y)
-	}
 	return nil
-}
-
-func ordered(verb string, sign int) bool {
-	switch verb {
-	case "gt":
-		return sign > 0
-	case "gte":
-		return sign >= 0
-	case "lt":
-		return sign < 0
-	}
-	return sign <= 0
 }
 
 // contains reports whether a list holds the value, an object with these members among others, or a text the text.

@@ -21,7 +21,7 @@ type lab struct {
 	ruled  *runner // through one with a rule for every index, which folds by stored sketches alone
 	late   *runner // reads through one that computes missing sketches: documents are written past it
 	wipe   func(context.Context, []exchange) error
-	long   bool // the long form
+	long   bool // all sections in all ways
 	turn   int
 }
 

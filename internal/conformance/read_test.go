@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -32,15 +33,36 @@ type section struct {
 
 func (s *section) name() string { return s.file + "/" + s.title }
 
-// inShort reports whether the section is of the short form: it concerns documents, searches or mappings. Of plain searches, which
-// are half of these, every other one is.
-func (s *section) inShort() bool {
-	return short.MatchString(s.name()) && (!strings.HasPrefix(s.name(), "search/") || s.hash()%2 == 0)
-}
-
-var short = regexp.MustCompile(`^(bulk|create|delete|exists|explain|field_caps|get|get_source|index|indices\.get|` +
+// common are the endpoints of which a normal run has sections.
+var common = regexp.MustCompile(`^(bulk|create|delete|exists|explain|field_caps|get|get_source|index|indices\.get|` +
 	`indices\.get_field_mapping|indices\.get_mapping|indices\.put_mapping|indices\.rollover|mget|msearch|mtermvectors|pit|` +
 	`scroll|search|search\.highlight|search\.inner_hits|suggest|termvectors|update)/`)
+
+// folding is a section of which hits fold.
+const folding = "search/40_indices_boost/Indices boost using object"
+
+// few returns some sections of the common endpoints, those in ran apart: of n for one endpoint the square root of n, thinned, with
+// the least hashes or, where others are wanted, with the greatest; and the one whose hits fold.
+func (s *suite) few(thin float64, others bool, ran map[string]bool) map[*section]bool {
+	byEndpoint, chosen := map[string][]*section{}, map[*section]bool{}
+	for _, se := range s.sections {
+		if se.skip == "" && !ran[se.name()] && common.MatchString(se.name()) {
+			endpoint, _, _ := strings.Cut(se.name(), "/")
+			byEndpoint[endpoint] = append(byEndpoint[endpoint], se)
+			chosen[se] = se.name() == folding
+		}
+	}
+	for _, list := range byEndpoint {
+		slices.SortStableFunc(list, func(a, b *section) int { return a.hash() - b.hash() })
+		if others {
+			slices.Reverse(list)
+		}
+		for _, se := range list[:int(math.Round(math.Sqrt(float64(len(list)))/thin))] {
+			chosen[se] = true
+		}
+	}
+	return chosen
+}
 
 // hash is a number that is always the same for the section, to do things one way or another by.
 func (s *section) hash() int {

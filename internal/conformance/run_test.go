@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -253,25 +254,24 @@ func bodyOf(a *api, args object) ([]byte, error) {
 		}
 		return []byte(text), nil
 	}
-	list, ok := v.([]any)
-	if !ok || !a.lines {
-		if a.lines {
-			list, ok = []any{v}, true
-		} else {
-			return appendJSON(nil, v)
-		}
+	if !a.lines {
+		return json.Marshal(v)
 	}
-	body := []byte{}
+	list, ok := v.([]any)
+	if !ok {
+		list = []any{v}
+	}
+	var body []byte
 	for _, line := range list {
-		if text, ok := line.(string); ok {
-			body = append(append(body, strings.TrimRight(text, "\n")...), '\n')
-			continue
+		text, ok := line.(string)
+		if !ok {
+			data, err := json.Marshal(line)
+			if err != nil {
+				return nil, err
+			}
+			text = string(data)
 		}
-		var err error
-		if body, err = appendJSON(body, line); err != nil {
-			return nil, err
-		}
-		body = append(body, '\n')
+		body = append(append(body, strings.TrimRight(text, "\n")...), '\n')
 	}
 	return body, nil
 }

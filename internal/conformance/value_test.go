@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -34,12 +35,7 @@ func (o object) get(key string) any {
 
 // has reports whether the key is there.
 func (o object) has(key string) bool {
-	for _, m := range o {
-		if m.key == key {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(o, func(m member) bool { return m.key == key })
 }
 
 // valueOf converts a node of YAML.
@@ -121,48 +117,24 @@ func plain(v any) any {
 	return v
 }
 
-// appendJSON appends a value as JSON.
-func appendJSON(dst []byte, v any) ([]byte, error) {
-	switch v := v.(type) {
-	case object:
-		dst = append(dst, '{')
-		for i, m := range v {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = appendText(dst, m.key)
-			dst = append(dst, ':')
-			var err error
-			if dst, err = appendJSON(dst, m.value); err != nil {
-				return nil, err
-			}
-		}
-		return append(dst, '}'), nil
-	case []any:
-		dst = append(dst, '[')
-		for i, e := range v {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			var err error
-			if dst, err = appendJSON(dst, e); err != nil {
-				return nil, err
-			}
-		}
-		return append(dst, ']'), nil
-	case string:
-		return appendText(dst, v), nil
-	}
-	b, err := json.Marshal(v)
-	return append(dst, b...), err
-}
-
-func appendText(dst []byte, s string) []byte {
+// MarshalJSON keeps the order.
+func (o object) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(s) // texts always marshal
-	return append(dst, bytes.TrimRight(b.Bytes(), "\n")...)
+	for i, m := range o {
+		key, err := json.Marshal(m.key)
+		if err != nil {
+			return nil, err
+		}
+		value, err := json.Marshal(m.value)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, "%s:%s", key, value)
+	}
+	return fmt.Appendf(nil, "{%s}", b.Bytes()), nil
 }
 
 // decodeReply reads a reply's body as the kind of content it says it is. What is neither JSON nor YAML is a text.

@@ -3,7 +3,6 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -23,9 +22,9 @@ func ownDesk(t *testing.T, e *engines.Engine) *desk {
 }
 
 // refused fails the test unless the engine refuses a search for the reason.
-func (d *desk) refused(what, body, reason string) {
+func (d *desk) refused(what, body, reason, params string) {
 	d.t.Helper()
-	r := call(d.t, d.e, "POST", d.direct.base+"/"+d.index+"/_search", body)
+	r := call(d.t, d.e, "POST", d.direct.base+"/"+d.index+"/_search?"+params, body)
 	if r.status < 400 || !strings.Contains(string(r.body), reason) {
 		d.t.Errorf("%s: %d %.300s", what, r.status, r.body)
 	}
@@ -91,13 +90,13 @@ func TestComparisonCollapseTakesAStoredKey(t *testing.T) {
 		d.create(1)
 		d.add(d.direct, articles(strewn(20, 0.5)...))
 		call(t, e, "PUT", e.URL+"/"+d.index+"/_doc/many?refresh=true", `{"kind":["a","b"],"dup":"many","n":99}`).want(t, 201)
-		d.refused("a text", `{"collapse":{"field":"body"}}`, "collapse")
-		d.refused("the id", `{"collapse":{"field":"_id"}}`, "collapse")
-		d.refused("a list", `{"collapse":{"field":"kind"}}`, "single valued")
+		d.refused("a text", `{"collapse":{"field":"body"}}`, "collapse", "")
+		d.refused("the id", `{"collapse":{"field":"_id"}}`, "collapse", "")
+		d.refused("a list", `{"collapse":{"field":"kind"}}`, "single valued", "")
 		computed := map[string]string{engines.Elasticsearch: "runtime_mappings", engines.OpenSearch: "derived"}[e.Kind]
 		made := `{"` + computed + `":{"made":{"type":"keyword","script":{"source":"emit(doc['dup'].value)"}}}`
 		call(t, e, "POST", e.URL+"/"+d.index+"/_search", made+`,"query":{"term":{"made":"d0001"}}}`).want(t, 200)
-		d.refused("a computed value", made+`,"collapse":{"field":"made"}}`, "collapse")
+		d.refused("a computed value", made+`,"collapse":{"field":"made"}}`, "collapse", "")
 	})
 }
 
@@ -106,11 +105,11 @@ func TestComparisonCollapseTakesAStoredKey(t *testing.T) {
 func TestComparisonCollapsePages(t *testing.T) {
 	atOnce(t, elasticKinds, func(t *testing.T, e *engines.Engine) {
 		d := ownDesk(t, e)
-		d.create(1)
+		d.create(3)
 		d.add(d.direct, articles(strewn(150, 0.5)...))
 		want := firstOf(d.texts(), d.raw())
 		var got, inPIT []string
-		pit := d.pit(d.direct)
+		pit := openPIT(t, e, e.URL, d.index)
 		for from := 0; from < len(want); from += 10 {
 			got = append(got, d.collapsing(from, 10).ids...)
 			page := fmt.Sprintf(`{"pit":{"id":%q},"from":%d,"size":10,"sort":[{"n":"asc"}],"collapse":{"field":"dup"}}`, pit, from)
@@ -133,12 +132,12 @@ func TestComparisonCollapsePages(t *testing.T) {
 // alone or not at all.
 func (d *desk) checkEnds(want []string) {
 	d.t.Helper()
-	d.refused("beyond the window", `{"from":9995,"size":10,"collapse":{"field":"dup"}}`, "Result window is too large")
+	d.refused("beyond the window", `{"from":9995,"size":10,"collapse":{"field":"dup"}}`, "Result window is too large", "")
 	after := func(last string) string {
 		return `{"size":10,"sort":[{"dup":"asc"}],"search_after":` + last + `,"collapse":{"field":"dup"}}`
 	}
 	if d.e.Kind == engines.OpenSearch {
-		d.refused("a cursor by the key", after(`[""]`), "search_after")
+		d.refused("a cursor by the key", after(`[""]`), "search_after", "")
 		return
 	}
 	var got []string
@@ -150,83 +149,4 @@ func (d *desk) checkEnds(want []string) {
 	if diff := cmp.Diff(keys, got); diff != "" {
 		d.t.Errorf("a walk by the key: the groups (-), the engine's (+):\n%s", diff)
 	}
-}
-
-// TestComparisonProcessors is about OpenSearch's processors oversample, collapse and truncate_hits. They are part of
-// OpenSearch's own packages and of none from which the tests' engine is put together: an engine that has them can be named in
-// NEARDUP_OPENSEARCH_URL.
-func TestComparisonProcessors(t *testing.T) {
-	e := engines.Shared(t, engines.OpenSearch)
-	nodes := string(call(t, e, "GET", e.URL+"/_nodes/search_pipelines", "").want(t, http.StatusOK).body)
-	if !strings.Contains(nodes, `"truncate_hits"`) || !strings.Contains(nodes, `"oversample"`) {
-		t.Skip("the engine lacks the module of common search processors; TestComplaintC14FewerThanSize does by hand what they do")
-	}
-	d := ownDesk(t, e)
-	d.create(1)
-	list := articles(slices.Concat(copies(4, 9), strewn(110, 0.5))...)
-	for i := range list {
-		if list[i].N = i; i%20 == 19 {
-			list[i].Dup = "" // no key yet
-		}
-	}
-	d.add(d.direct, list)
-	pipeline := `"search_pipeline":{"request_processors":[{"oversample":{"sample_factor":3}}],` +
-		`"response_processors":[{"collapse":{"field":"dup"}},{"truncate_hits":{}}]}`
-	ask := func(from int, more string) found {
-		return d.search(d.direct, fmt.Sprintf(`{"from":%d,"size":10,"sort":[{"n":"asc"}],%s,%s%s}`, from, byKind, pipeline, more), "")
-	}
-	first := ask(0, "")
-	if len(first.ids) >= 10 || first.total != len(list) || counted(t, string(first.body)) != len(list) {
-		t.Errorf("page 1 has %d hits of %d", len(first.ids), first.total)
-	}
-	var shown []string
-	for from := 0; from < len(list); from += 10 {
-		shown = append(shown, ask(from, "").ids...)
-	}
-	all := map[string]string{}
-	for id, key := range d.texts() {
-		all[id] = key + "|" // that of those without one is one more
-	}
-	groups := firstOf(all, d.raw())
-	if again := repeats(of(all, shown)); len(again) < 20 || len(firstOf(all, shown)) != len(groups) {
-		t.Errorf("the pages show %d groups, %d of them twice, of %d", len(firstOf(all, shown)), len(again), len(groups))
-	}
-	d.checkProcessedCursors(all, pipeline)
-	if got := ask(0, `,"_source":false`).ids; len(got) != 1 {
-		t.Errorf("without the source %d hits are left", len(got))
-	}
-	if f := ask(0, `,"_source":false,"fields":["dup"]`); !slices.Equal(f.ids, first.ids) {
-		t.Errorf("with the field asked for: %v, else %v", f.ids, first.ids)
-	}
-	d.refused("beside the engine's collapse", `{"collapse":{"field":"dup"},`+pipeline+`}`, "already collapsed")
-	d.refused("beyond the window", `{"size":4000,`+pipeline+`}`, "Result window is too large")
-	d.search(d.direct, `{"size":10,"rescore":{"window_size":100,"query":{"rescore_query":{"match_all":{}}}},`+pipeline+`}`, "")
-	t.Logf("%d pages show %d hits for %d groups", len(list)/10, len(shown), len(groups))
-}
-
-// checkProcessedCursors holds what OpenSearch's processors make of cursors: by search_after each page is collapsed by itself,
-// and of a scroll the first alone.
-func (d *desk) checkProcessedCursors(keys map[string]string, pipeline string) {
-	d.t.Helper()
-	var walked []string
-	for last := -1; last < len(d.list)-1; {
-		f := d.search(d.direct, fmt.Sprintf(`{"size":10,"sort":[{"n":"asc"}],"search_after":[%d],%s}`, last, pipeline), "")
-		if _, err := fmt.Sscanf(f.sort, "[%d]", &last); err != nil {
-			break
-		}
-		walked = append(walked, f.ids...)
-	}
-	if again := repeats(of(keys, walked)); len(again) < 10 || len(firstOf(keys, walked)) != len(firstOf(keys, d.raw())) {
-		d.t.Errorf("a walk by search_after shows %d groups, %d of them twice", len(firstOf(keys, walked)), len(again))
-	}
-	first := d.search(d.direct, `{"size":10,`+pipeline+`}`, "scroll=1m")
-	var scroll struct {
-		ID string `json:"_scroll_id"`
-	}
-	decode(d.t, first.body, &scroll)
-	next := d.read(call(d.t, d.e, "POST", d.e.URL+"/_search/scroll", `{"scroll":"1m","scroll_id":"`+scroll.ID+`"}`).want(d.t, 200))
-	if len(first.ids) >= 10 || len(next.ids) != 30 {
-		d.t.Errorf("a scroll: %d hits, then %d", len(first.ids), len(next.ids))
-	}
-	call(d.t, d.e, "DELETE", d.e.URL+"/_search/scroll", `{"scroll_id":"`+scroll.ID+`"}`)
 }

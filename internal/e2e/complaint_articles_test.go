@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -89,17 +87,17 @@ type desk struct {
 
 var desks atomic.Int32
 
-// newDesk makes an index of the articles through a sidecar whose rule has further lines of YAML.
-func newDesk(t *testing.T, kind string, list []article, rule ...string) *desk {
+// newDesk makes an index of the articles through a sidecar.
+func newDesk(t *testing.T, kind string, list []article) *desk {
 	t.Helper()
-	d := openDesk(t, kind, rule...)
+	d := openDesk(t, kind)
 	d.create(1)
 	d.add(d.through, list)
 	return d
 }
 
 // openDesk starts a sidecar that counts what it asks the engine.
-func openDesk(t *testing.T, kind string, rule ...string) *desk {
+func openDesk(t *testing.T, kind string) *desk {
 	t.Helper()
 	e := engines.Shared(t, kind)
 	d := &desk{t: t, e: e, direct: api{e, e.URL}, asked: &atomic.Int32{}}
@@ -112,29 +110,8 @@ func openDesk(t *testing.T, kind string, rule ...string) *desk {
 		engine.ServeHTTP(w, r)
 	}))
 	t.Cleanup(front.Close)
-	d.through = api{e, d.sidecar(front.URL, rule...)}
+	d.through = api{e, serve(t, e, setup{match: ownPrefix("q") + "*", urls: []string{front.URL}})}
 	return d
-}
-
-// sidecar starts a sidecar in front of the engine at the address, with further lines of YAML in the rule.
-func (d *desk) sidecar(address string, rule ...string) string {
-	d.t.Helper()
-	file := config(d.t, d.e, setup{match: ownPrefix("q") + "*", urls: []string{address}})
-	text, err := os.ReadFile(file)
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	for _, line := range rule {
-		key, _, _ := strings.Cut(line, ":")
-		text = regexp.MustCompile(`(?m)^        `+key+`: .*\n`).ReplaceAll(text, nil)
-		if line != key+": default" {
-			text = append(text, "        "+line+"\n"...)
-		}
-	}
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		d.t.Fatal(err)
-	}
-	return serveFile(d.t, file)
 }
 
 // create makes the index, with the key as the engines want it for their own collapsing.
@@ -332,17 +309,12 @@ func (d *desk) collapsing(from, size int) found {
 // reports returns a figure of the header Neardup.
 func (f found) reports(t *testing.T, name string) int {
 	t.Helper()
-	for part := range strings.SplitSeq(f.outcome, "; ") {
-		if value, ok := strings.CutPrefix(part, name+"="); ok {
-			n, err := strconv.Atoi(value)
-			if err != nil {
-				t.Fatalf("%s in %q", name, f.outcome)
-			}
-			return n
-		}
+	_, figures := stated(f.outcome)
+	n, err := strconv.Atoi(figures[name])
+	if err != nil {
+		t.Fatalf("no %s in %q", name, f.outcome)
 	}
-	t.Fatalf("no %s in %q", name, f.outcome)
-	return 0
+	return n
 }
 
 // repeats returns which values stand more than once.

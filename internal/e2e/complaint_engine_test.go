@@ -1,83 +1,37 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/internal/engines"
-	"github.com/neardup/sidecar/sketch"
 )
 
 // TestComplaintC06DocumentsWithoutTheKey is about a key that only some documents have: the engine makes one hit of all
-// others, so that a backfill has to be complete before the first collapsed page. Here a hit that can't be compared is shown.
+// others, so that a backfill has to be complete before the first collapsed page. Here they are compared by their texts.
 func TestComplaintC06DocumentsWithoutTheKey(t *testing.T) {
 	atOnce(t, engines.Kinds, func(t *testing.T, e *engines.Engine) {
 		d := openDesk(t, e.Kind)
-		alone := api{e, d.sidecar(e.URL, "missing: alone")}
 		list := articles(strewn(90, 0.5)...)
-		var done, waiting []article // by a backfill that has come half the way
-		for i, a := range list {
-			switch {
-			case i%10 == 9: // nothing to compare it by
-				a.Title, a.Body, a.Dup = "?", "!", ""
-				waiting = append(waiting, a)
-			case i%3 == 0:
-				a.Dup = ""
-				waiting = append(waiting, a)
-			default:
-				done = append(done, a)
-			}
+		for i := range list[:45] {
+			list[i].Dup = "" // a backfill has come half the way
 		}
 		d.create(1)
-		d.add(d.direct, waiting)
-		d.add(d.through, done)
-		raw := d.raw()
-		d.onlyOneWithoutKey(raw)
-		o := d.definition()
-		want := map[api][]string{d.through: o.collapsed(raw)}
-		for _, a := range waiting {
-			o.sketches[a.ID] = sketch.Sketch{}
+		d.add(d.direct, list[:45])
+		d.add(d.through, list[45:])
+		shown := of(d.texts(), d.collapsing(0, 100).ids)
+		if n := len(slices.DeleteFunc(shown, func(key string) bool { return key != "" })); n != 1 {
+			t.Errorf("directly, %d articles without a key are shown: the complaint is gone", n)
 		}
-		want[alone] = o.collapsed(raw)
-		if len(want[d.through]) >= len(want[alone]) || len(want[alone]) >= len(raw) {
-			t.Fatalf("%d hits, %d if what lacks a sketch is alone, %d if it is computed", len(raw), len(want[alone]), len(want[d.through]))
-		}
-		for a, list := range want {
-			got := ids(d.walk(a, 10, ""))
-			if diff := cmp.Diff(pagesOf(list, 10), got); diff != "" {
-				t.Errorf("computed: %v: the definition (-), the pages (+):\n%s", a == d.through, diff)
-			}
-			for _, one := range waiting {
-				if (a == alone || one.Body == "!") && !slices.Contains(slices.Concat(got...), one.ID) {
-					t.Errorf("%s has no sketch and is hidden", one.ID)
-				}
-			}
+		want := pagesOf(d.definition().collapsed(d.raw()), 10)
+		if diff := cmp.Diff(want, ids(d.walk(d.through, 10, ""))); diff != "" {
+			t.Errorf("the definition (-), the pages (+):\n%s", diff)
 		}
 	})
-}
-
-// onlyOneWithoutKey fails the test unless the engine's own collapsing shows a single one of the many articles without a key.
-func (d *desk) onlyOneWithoutKey(raw []string) {
-	d.t.Helper()
-	lacking, shown := 0, 0
-	own := d.collapsing(0, 100).ids
-	for id, key := range d.texts() {
-		if key == "" && slices.Contains(raw, id) {
-			lacking++
-			if slices.Contains(own, id) {
-				shown++
-			}
-		}
-	}
-	if lacking < 20 || shown != 1 {
-		d.t.Errorf("directly, %d of %d articles without a key are shown: the complaint is gone", shown, lacking)
-	}
 }
 
 // TestComplaintC07CollapseAndRescore is about lists that are scored anew: Elasticsearch collapses before, so that a group
@@ -85,43 +39,33 @@ func (d *desk) onlyOneWithoutKey(raw []string) {
 // lost; OpenSearch refuses. Here the list is collapsed as it is in the end.
 func TestComplaintC07CollapseAndRescore(t *testing.T) {
 	atOnce(t, elasticKinds, func(t *testing.T, e *engines.Engine) {
-		for _, shards := range []int{1, 3} {
-			t.Run(fmt.Sprintf("%d shards", shards), func(t *testing.T) { checkRescored(t, e, shards) })
+		d := openDesk(t, e.Kind)
+		d.create(3)
+		list := articles(strewn(80, 0.6)...)
+		for i := range list {
+			list[i].Best = 1 + (i*37)%83
+		}
+		d.add(d.through, list)
+		const search = `"query":{"function_score":{"field_value_factor":{"field":"n"}}},"rescore":{"window_size":100,` +
+			`"query":{"query_weight":0,"rescore_query":{"function_score":{"field_value_factor":{"field":"best"}}}}}`
+		raw := d.search(d.direct, `{"size":100,`+search+`}`, "").ids
+		want := d.definition().collapsed(raw)
+		own := `{"size":100,` + search + `,"collapse":{"field":"dup"}}`
+		if e.Kind == engines.OpenSearch {
+			d.refused("rescore", own, "rescore", "")
+		} else {
+			shown := d.search(d.direct, own, "").ids
+			if again := repeats(of(d.texts(), shown)); len(again) == 0 || len(firstOf(d.texts(), shown)) >= len(want) {
+				t.Errorf("directly, %d groups twice, %d of %d shown: the complaint is gone", len(again), len(shown)-len(again), len(want))
+			}
+		}
+		for from := 0; from < len(want); from += 10 {
+			f := d.search(d.through, fmt.Sprintf(`{"from":%d,"size":10,%s}`, from, search), "")
+			if diff := cmp.Diff(want[from:min(from+10, len(want))], f.ids); diff != "" {
+				t.Errorf("from %d: %s: the definition (-), the page (+):\n%s", from, f.outcome, diff)
+			}
 		}
 	})
-}
-
-func checkRescored(t *testing.T, e *engines.Engine, shards int) {
-	d := openDesk(t, e.Kind)
-	d.create(shards)
-	list := articles(strewn(80, 0.6)...)
-	for i := range list {
-		list[i].Best = 1 + (i*37)%83
-	}
-	d.add(d.through, list)
-	const search = `"query":{"function_score":{"field_value_factor":{"field":"n"}}},"rescore":{"window_size":100,` +
-		`"query":{"query_weight":0,"rescore_query":{"function_score":{"field_value_factor":{"field":"best"}}}}}`
-	raw := d.search(d.direct, `{"size":100,`+search+`}`, "").ids
-	want := d.definition().collapsed(raw)
-	own := call(t, e, "POST", d.direct.base+"/"+d.index+"/_search", `{"size":100,`+search+`,"collapse":{"field":"dup"}}`)
-	if e.Kind == engines.OpenSearch {
-		if own.status < 400 || !strings.Contains(string(own.body), "rescore") {
-			t.Errorf("directly: %d %.300s", own.status, own.body)
-		}
-	} else {
-		shown := d.read(own.want(t, 200)).ids
-		again := repeats(of(d.texts(), shown))
-		if slices.Equal(shown, want) || (shards > 1) != (len(again) > 0) {
-			t.Errorf("directly, %d groups twice, each by its best: %v: the complaint is gone", len(again), slices.Equal(shown, want))
-		}
-		t.Logf("directly, %d hits for %d groups, %d of them twice", len(shown), len(want), len(again))
-	}
-	for from := 0; from < len(want); from += 10 {
-		f := d.search(d.through, fmt.Sprintf(`{"from":%d,"size":10,%s}`, from, search), "")
-		if diff := cmp.Diff(want[from:min(from+10, len(want))], f.ids); diff != "" {
-			t.Errorf("from %d: %s: the definition (-), the page (+):\n%s", from, f.outcome, diff)
-		}
-	}
 }
 
 // queried is how many queries the engine's shards have run on the index.
@@ -145,107 +89,24 @@ func (d *desk) queried() int {
 func TestComplaintC09FoldedHitsCostNoFurtherQuery(t *testing.T) {
 	atOnce(t, elasticKinds, func(t *testing.T, e *engines.Engine) {
 		d := newDesk(t, e.Kind, articles(strewn(200, 0.4)...))
-		inner := func() found {
-			return d.search(d.direct, `{"size":10,"sort":[{"n":"asc"}],`+
-				`"collapse":{"field":"dup","inner_hits":{"name":"all","size":50}}}`, "request_cache=false")
-		}
 		before := d.queried()
-		inner()
+		d.search(d.direct, `{"size":10,"sort":[{"n":"asc"}],"collapse":{"field":"dup","inner_hits":{"name":"all","size":50}}}`,
+			"request_cache=false")
 		if got := d.queried() - before; got != 11 {
 			t.Errorf("directly, a page of ten groups with their hits takes %d queries, not 1 and 10: the complaint is gone", got)
 		}
-		took := d.timed(inner)
 		for range 5 { // until the index's share of duplicates is known
 			d.page(d.through, 0, 10, "")
 		}
 		for _, params := range []string{"", "neardup_expand=ids", "neardup_expand=source", "neardup_explain=true"} {
-			page := func() found { return d.page(d.through, 0, 10, params) }
 			asked, before := d.asked.Load(), d.queried()
-			f := page()
+			f := d.page(d.through, 0, 10, params)
 			if a, q := d.asked.Load()-asked, d.queried()-before; a != 1 || q != 1 || f.reports(t, "rounds") != 1 {
 				t.Errorf("%s: %d requests, %d queries: %s", params, a, q, f.outcome)
 			}
-			d.checkTold(f, params != "")
-			t.Logf("%q: %v; the engine's inner_hits: %v", params, d.timed(page), took)
-		}
-		f := d.page(d.through, 0, 100, "neardup_expand=source&neardup_totals=collapsed")
-		groups := groupsOf(d.texts(), d.raw())
-		for i, told := range d.omitted(f.body) {
-			if want := groups[d.texts()[f.ids[i]]][1:]; !slices.Equal(told, want) {
-				t.Errorf("%s tells of %v, want %v", f.ids[i], told, want)
+			if strings.Contains(string(f.body), `"inner_hits"`) != (params != "") {
+				t.Errorf("%s: folded hits are shown or missing: %.300s", params, f.body)
 			}
 		}
-		d.checkSources(f)
 	})
-}
-
-// timed is the least time of several searches.
-func (d *desk) timed(search func() found) time.Duration {
-	least := time.Hour
-	for range 8 {
-		start := time.Now()
-		search()
-		least = min(least, time.Since(start))
-	}
-	return least.Round(100 * time.Microsecond)
-}
-
-// groupsOf returns the ids of each text in their order.
-func groupsOf(texts map[string]string, ids []string) map[string][]string {
-	groups := map[string][]string{}
-	for _, id := range ids {
-		groups[texts[id]] = append(groups[texts[id]], id)
-	}
-	return groups
-}
-
-// checkTold fails the test unless each hit tells of versions of its own text only, and some hit of some.
-func (d *desk) checkTold(f found, some bool) {
-	d.t.Helper()
-	texts, n := d.texts(), 0
-	for i, told := range d.omitted(f.body) {
-		n += len(told)
-		for _, id := range told {
-			if texts[id] != texts[f.ids[i]] || id == f.ids[i] {
-				d.t.Errorf("%s tells of %s", f.ids[i], id)
-			}
-		}
-	}
-	if some != (n > 0) {
-		d.t.Errorf("%d hits are told of", n)
-	}
-}
-
-// checkSources fails the test unless the folded hits have the source that the engine has for them, less our field.
-func (d *desk) checkSources(f found) {
-	d.t.Helper()
-	var body struct {
-		Hits struct {
-			Hits []struct {
-				Inner struct {
-					Neardup struct {
-						Hits struct {
-							Hits []struct {
-								ID     string          `json:"_id"`
-								Source json.RawMessage `json:"_source"`
-							}
-						}
-					}
-				} `json:"inner_hits"`
-			}
-		}
-	}
-	decode(d.t, f.body, &body)
-	checked := 0
-	for _, h := range body.Hits.Hits {
-		for _, folded := range h.Inner.Neardup.Hits.Hits {
-			want := ourMember.ReplaceAllString(string(d.direct.get(d.t, d.index, folded.ID)), "")
-			if checked++; string(folded.Source) != want {
-				d.t.Fatalf("%s comes with %.200s, stored is %.200s", folded.ID, folded.Source, want)
-			}
-		}
-	}
-	if checked < 20 {
-		d.t.Errorf("only %d folded hits have a source", checked)
-	}
 }

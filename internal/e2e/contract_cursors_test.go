@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/engines"
 )
 
@@ -17,7 +18,7 @@ import (
 func TestContractCursors(t *testing.T) {
 	atOnce(t, elasticKinds, func(t *testing.T, e *engines.Engine) {
 		c := randomContract(t, e, scale(6, 10), scale(300, 1500))
-		for range scale(12, 80) {
+		for range effort.Rounds(scale(12, 80)) {
 			a := c.walkable()
 			if a.form == "get" {
 				a.members = map[string]string{}
@@ -69,7 +70,7 @@ func (c *contract) walkCursor(a ask, frozen bool) {
 	var got []string
 	after, point := "", ""
 	if frozen {
-		point = c.openPoint(a)
+		point = openPIT(c.t, c.e, c.listeners[a.listener].base, a.target())
 	}
 	for {
 		hits, header := c.cursorPage(a, after, point)
@@ -135,19 +136,4 @@ func (c *contract) cursorPage(a ask, after, point string) (hits []json.RawMessag
 	r := call(c.t, c.e, method, c.listeners[a.listener].base+path, body, headers...).want(c.t, 200)
 	decode(c.t, rawHits(c, r.body), &hits)
 	return hits, r.header.Get("Neardup")
-}
-
-// openPoint opens a point in time through the sidecar.
-func (c *contract) openPoint(a ask) string {
-	c.t.Helper()
-	path := "/" + a.target() + "/_pit?keep_alive=2m"
-	if c.e.Kind == engines.OpenSearch {
-		path = "/" + a.target() + "/_search/point_in_time?keep_alive=2m"
-	}
-	var opened struct {
-		ID  string
-		PIT string `json:"pit_id"`
-	}
-	decode(c.t, call(c.t, c.e, "POST", c.listeners[a.listener].base+path, "").want(c.t, 200).body, &opened)
-	return opened.ID + opened.PIT
 }

@@ -332,108 +332,18 @@ func (c *contract) wrongHeader(a ask, v verdict, header string) string {
 	return ""
 }
 
-// fail reports what is wrong with a search, as small as it can be made.
+// fail reports what is wrong with a search.
 func (c *contract) fail(a ask, wrong string) {
 	c.t.Helper()
-	first := a
-	a, wrong = c.smaller(a, wrong)
 	var b strings.Builder
-	fmt.Fprintf(&b, "NEARDUP_SEED=%d\nfirst seen: %v\nsmallest: %v\n", c.seed, first, a)
+	fmt.Fprintf(&b, "NEARDUP_SEED=%d\n%v\n", c.seed, a)
 	method, path, body, header := c.request(a, true)
 	fmt.Fprintf(&b, "%s %s %s\n%s\n", method, path, header, body)
 	for _, s := range a.shelves {
 		rule := c.listeners[a.listener].rules[c.place(s)]
 		fmt.Fprintf(&b, "rule of %s:\n%s%d documents\n", s.index, rule.yaml(s.index), len(s.papers))
-		for _, id := range sortedKeys(s.papers) {
-			if d := s.papers[id]; len(s.papers) <= 12 {
-				fmt.Fprintf(&b, "  written by %d: %.400s\n", d.writer, d.json(c.t, c.typesense()))
-			}
-		}
 	}
 	c.t.Fatalf("%s%s", b.String(), wrong)
-}
-
-// smaller returns the smallest search, on the fewest documents, that still goes wrong.
-func (c *contract) smaller(a ask, wrong string) (ask, string) {
-	c.t.Helper()
-	for again := true; again; {
-		again = false
-		for _, simpler := range c.simpler(a) {
-			if w := c.judge(simpler); w != "" {
-				a, wrong, again = simpler, w, true
-				break
-			}
-		}
-	}
-	for _, s := range a.shelves {
-		tries := 120
-		for n := max(1, len(s.papers)/2); n >= 1 && tries > 0; n /= 2 {
-			for part := range slices.Chunk(sortedKeys(s.papers), n) {
-				if tries--; tries < 0 {
-					break
-				}
-				var gone []paper
-				for _, id := range part {
-					gone = append(gone, *s.papers[id])
-				}
-				c.remove(s, 0, part...)
-				if w := c.judge(a); w != "" {
-					wrong = w
-				} else {
-					c.write(s, gone...)
-				}
-			}
-		}
-	}
-	if w := c.judge(a); w != "" {
-		wrong = w
-	}
-	return a, wrong
-}
-
-// simpler returns searches with one thing less.
-func (c *contract) simpler(a ask) (list []ask) {
-	for name := range a.controls {
-		one := a.clone()
-		delete(one.controls, name)
-		list = append(list, one)
-	}
-	for name, value := range a.members {
-		if c.typesense() && (name == "q" || name == "query_by") || strings.Contains(value, "KKK") {
-			continue
-		}
-		one := a.clone()
-		delete(one.members, name)
-		list = append(list, one)
-	}
-	for name := range a.params {
-		one := a.clone()
-		delete(one.params, name)
-		list = append(list, one)
-	}
-	if len(a.shelves) > 1 {
-		for i := range a.shelves {
-			one := a.clone()
-			one.shelves = slices.Delete(one.shelves, i, i+1)
-			list = append(list, one)
-		}
-	}
-	if a.form == "multi" && (a.by == "url" || a.by == "") {
-		one := a.clone()
-		one.form, one.beside = "search", false
-		list = append(list, one)
-	}
-	if a.by != "url" && a.by != "" {
-		one := a.clone()
-		one.by = "url"
-		list = append(list, one)
-	}
-	if a.from > 0 {
-		one := a.clone()
-		one.from = 0
-		list = append(list, one)
-	}
-	return list
 }
 
 // shows reports whether the answer shows what was folded.

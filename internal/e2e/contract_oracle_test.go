@@ -3,6 +3,7 @@ package e2e
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -96,11 +97,8 @@ func collapse(list []standing, window int, transitive bool) folding {
 		for place, rank := range shown {
 			in[place] = rank
 		}
-		for _, rank := range ranks {
-			if !slices.Contains(mapValues(shown), rank) {
-				one.folded = append(one.folded, rank)
-			}
-		}
+		kept := slices.Collect(maps.Values(shown))
+		one.folded = slices.DeleteFunc(slices.Clone(ranks), func(rank int) bool { return slices.Contains(kept, rank) })
 		f.folded += len(one.folded)
 		f.groups = append(f.groups, one)
 	}
@@ -113,13 +111,6 @@ func collapse(list []standing, window int, transitive bool) folding {
 		f.shown = append(f.shown, rank)
 	}
 	return f
-}
-
-func mapValues(m map[int]int) (list []int) {
-	for _, v := range m {
-		list = append(list, v)
-	}
-	return list
 }
 
 // ledBy returns the members of each group: a hit joins the first leader that it is near to, and else is a leader.
@@ -234,11 +225,13 @@ func shownOf(list []standing, members []int) map[int]int {
 	if len(members) == 1 {
 		return map[int]int{leader: leader}
 	}
-	best := ordered(list, members, list[leader].rule)
+	best, rule := slices.Clone(members), list[leader].rule
+	sorted := best
 	if list[leader].pinned { // it is shown where it is, whatever is chosen
-		best = slices.Concat([]int{leader}, ordered(list, members[1:], list[leader].rule))
+		sorted = best[1:]
 	}
-	best = best[:min(max(list[leader].rule.keep, 1), len(best))]
+	slices.SortStableFunc(sorted, func(a, b int) int { return rule.by.compare(rule, &list[a], &list[b]) })
+	best = best[:min(max(rule.keep, 1), len(best))]
 	shown := map[int]int{leader: best[0]}
 	for _, rank := range best[1:] {
 		shown[rank] = rank
@@ -248,13 +241,6 @@ func shownOf(list []standing, members []int) map[int]int {
 		}
 	}
 	return shown
-}
-
-// ordered returns the members in the order of the rule's criterion.
-func ordered(list []standing, members []int, r *terms) []int {
-	best := slices.Clone(members)
-	slices.SortStableFunc(best, func(a, b int) int { return r.by.compare(r, &list[a], &list[b]) })
-	return best
 }
 
 // compare is negative where the first is to be shown rather than the second. Those without the value come last.
@@ -371,55 +357,42 @@ func (s scheme) sketcher() (*sketch.Sketcher, error) {
 
 // yaml returns the rule as an entry of the configuration.
 func (r *terms) yaml(match string) string {
-	var b strings.Builder
-	line := func(format string, args ...any) { fmt.Fprintf(&b, "        "+format+"\n", args...) }
-	fmt.Fprintf(&b, "      - match: %q\n", match)
-	line("fields: [%s]", strings.Join(r.fields, ", "))
-	line("threshold: %v", r.threshold)
-	line("min_shingles: %d", r.minShingles)
-	line("window: %d", r.window)
-	line("missing: %s", map[bool]string{true: "alone", false: "compute"}[r.alone])
-	if r.measure != "" {
-		line("measure: %s", r.measure)
-	}
-	if r.keep > 0 {
-		line("keep: %d", r.keep)
-	}
-	switch r.by.by {
-	case "":
+	list := func(values []string) string { return "[" + strings.Join(values, ", ") + "]" }
+	choice := r.by.by
+	switch choice {
 	case "field":
-		line("representative: {field: %s, order: %s}", r.by.field, map[bool]string{true: "asc", false: "desc"}[r.by.ascending])
+		choice = fmt.Sprintf("{field: %s, order: %s}", r.by.field, map[bool]string{true: "asc", false: "desc"}[r.by.ascending])
 	case "prefer":
-		line("representative: {prefer: %s, values: [%s]}", r.by.field, strings.Join(r.by.values, ", "))
-	default:
-		line("representative: %s", r.by.by)
+		choice = fmt.Sprintf("{prefer: %s, values: %s}", r.by.field, list(r.by.values))
 	}
-	if r.dateField != "" {
-		line("date_field: %s", r.dateField)
-	}
-	if r.span > 0 {
-		line("within: {field: %s, span: %s}", r.dateField, r.span)
-	}
-	if len(r.same) > 0 {
-		line("same: [%s]", strings.Join(r.same, ", "))
-	}
-	if len(r.different) > 0 {
-		line("different: [%s]", strings.Join(r.different, ", "))
-	}
-	if r.transitive {
-		line("transitive: true")
-	}
-	if r.collapsed {
-		line("totals: collapsed")
-	}
-	if r.expand != "" {
-		line("expand: %s", r.expand)
-	}
-	if r.dry {
-		line("dry_run: true")
-	}
-	if r.scheme != (scheme{}) {
-		line("sketch: {%s}", r.scheme.yaml())
+	var b strings.Builder
+	fmt.Fprintf(&b, "      - match: %q\n", match)
+	for _, line := range []struct {
+		set   bool
+		key   string
+		value any
+	}{
+		{true, "fields", list(r.fields)},
+		{true, "threshold", r.threshold},
+		{true, "min_shingles", r.minShingles},
+		{true, "window", r.window},
+		{true, "missing", map[bool]string{true: "alone", false: "compute"}[r.alone]},
+		{r.measure != "", "measure", r.measure},
+		{r.keep > 0, "keep", r.keep},
+		{choice != "", "representative", choice},
+		{r.dateField != "", "date_field", r.dateField},
+		{r.span > 0, "within", fmt.Sprintf("{field: %s, span: %s}", r.dateField, r.span)},
+		{len(r.same) > 0, "same", list(r.same)},
+		{len(r.different) > 0, "different", list(r.different)},
+		{r.transitive, "transitive", true},
+		{r.collapsed, "totals", "collapsed"},
+		{r.expand != "", "expand", r.expand},
+		{r.dry, "dry_run", true},
+		{r.scheme != (scheme{}), "sketch", "{" + r.scheme.yaml() + "}"},
+	} {
+		if line.set {
+			fmt.Fprintf(&b, "        %s: %v\n", line.key, line.value)
+		}
 	}
 	return b.String()
 }

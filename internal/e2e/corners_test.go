@@ -57,81 +57,79 @@ func TestVendorMediaTypeWithoutABody(t *testing.T) {
 
 // TestUnmappedTextIsComputedAlike pages through documents whose text is stored and not mapped.
 func TestUnmappedTextIsComputedAlike(t *testing.T) {
-	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
-		index := "unmapped-1"
-		through, direct := api{e, serve(t, e, setup{match: "unmapped-*"})}, api{e, e.URL}
-		direct.drop(t, index)
-		call(t, e, "PUT", e.URL+"/"+index, `{"mappings":{"dynamic":false,"properties":{"n":{"type":"integer"}}}}`).want(t, 200)
-		var lines strings.Builder
-		for i := range 120 {
-			fmt.Fprintf(&lines, "{\"index\":{\"_index\":%q}}\n{\"n\":%d,\"title\":\"text number %d\",\"body\":\"%smany other things\"}\n", index, i, i/2, fmt.Sprintf("this%[1]d and%[1]d that%[1]d with%[1]d more%[1]d words%[1]d of%[1]d its%[1]d own%[1]d than%[1]d ", i/2))
-		}
-		direct.loadLines(t, index, lines.String())
-		for _, extra := range []string{"", `,"_source":["n"]`, `,"_source":false,"fields":["n"]`, `,"_source":false,"docvalue_fields":["n"]`} {
-			var got []int
-			for from := 0; from < 70; from += 10 {
-				body := call(t, e, "POST", through.base+"/"+index+"/_search", fmt.Sprintf(`{"sort":"n","from":%d,"size":10%s}`, from, extra)).want(t, 200)
-				var result struct {
-					Hits struct {
-						Hits []struct{ Sort []int }
-					}
-				}
-				if err := json.Unmarshal(body.body, &result); err != nil {
-					t.Fatal(err)
-				}
-				for _, h := range result.Hits.Hits {
-					got = append(got, h.Sort[0])
-				}
-				if strings.Contains(string(body.body), "many other") != (extra == "" && len(result.Hits.Hits) > 0) {
-					t.Errorf("%s: text is shown or hidden wrongly: %.300s", extra, body.body)
+	e := engines.Shared(t, engines.OpenSearch)
+	index := "unmapped-1"
+	through, direct := api{e, serve(t, e, setup{match: "unmapped-*"})}, api{e, e.URL}
+	direct.drop(t, index)
+	call(t, e, "PUT", e.URL+"/"+index, `{"mappings":{"dynamic":false,"properties":{"n":{"type":"integer"}}}}`).want(t, 200)
+	var lines strings.Builder
+	for i := range 120 {
+		fmt.Fprintf(&lines, "{\"index\":{\"_index\":%q}}\n{\"n\":%d,\"title\":\"text number %d\",\"body\":\"%smany other things\"}\n", index, i, i/2, fmt.Sprintf("this%[1]d and%[1]d that%[1]d with%[1]d more%[1]d words%[1]d of%[1]d its%[1]d own%[1]d than%[1]d ", i/2))
+	}
+	direct.loadLines(t, index, lines.String())
+	for _, extra := range []string{"", `,"_source":["n"]`, `,"_source":false,"fields":["n"]`, `,"_source":false,"docvalue_fields":["n"]`} {
+		var got []int
+		for from := 0; from < 70; from += 10 {
+			body := call(t, e, "POST", through.base+"/"+index+"/_search", fmt.Sprintf(`{"sort":"n","from":%d,"size":10%s}`, from, extra)).want(t, 200)
+			var result struct {
+				Hits struct {
+					Hits []struct{ Sort []int }
 				}
 			}
-			var want []int
-			for i := range 60 {
-				want = append(want, 2*i)
+			if err := json.Unmarshal(body.body, &result); err != nil {
+				t.Fatal(err)
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s: %s", extra, diff)
+			for _, h := range result.Hits.Hits {
+				got = append(got, h.Sort[0])
+			}
+			if strings.Contains(string(body.body), "many other") != (extra == "" && len(result.Hits.Hits) > 0) {
+				t.Errorf("%s: text is shown or hidden wrongly: %.300s", extra, body.body)
 			}
 		}
-	})
+		var want []int
+		for i := range 60 {
+			want = append(want, 2*i)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", extra, diff)
+		}
+	}
 }
 
 // TestSketchStaysHidden asks in ways in which a search is left alone.
 func TestSketchStaysHidden(t *testing.T) {
-	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
-		index := "hide-1"
-		through, direct := api{e, serve(t, e, setup{match: "hide-*"})}, api{e, e.URL}
-		direct.drop(t, index)
-		direct.drop(t, "other-1")
-		through.create(t, index)
-		through.load(t, index, documents(t)[:10])
-		call(t, e, "PUT", e.URL+"/other-1/_doc/1?refresh=true", someText).want(t, 201)
-		for _, c := range []struct{ path, body string }{
-			{"/hide-1,nope/_search?ignore_unavailable=true", ""},
-			{"/hide-1/_search?scroll=1m", ""},
-			{"/hide-1/_search", `{"sort":["_doc"]}`},
-			{"/hide-1/_search", `{"collapse":{"field":"id"}}`},
-			{"/other-1,hide-1/_search", `{"search_after":[""],"sort":["id"]}`},
-			{"/_msearch", "{\"index\":\"other-1\"}\n{}\n{\"index\":\"hide-1\"}\n{\"sort\":[\"_doc\"]}\n"},
-			{"/_msearch", "{\"index\":\"hide-1,nope\",\"ignore_unavailable\":true}\n{\"neardup\":\"off\"}\n"},
-			{"/_mget", `{"docs":[{"_index":"hide-1","_id":"` + documents(t)[0].ID + `"}]}`},
-			{"/hide-1/_mapping", ""}, {"/hide-1", ""}, {"/hide-1/_source/" + documents(t)[0].ID, ""},
-		} {
-			method := "POST"
-			if c.body == "" {
-				method = "GET"
-			}
-			r := call(t, e, method, through.base+c.path, c.body).want(t, 200)
-			if strings.Contains(string(r.body), adapters.SketchField) {
-				t.Errorf("%s %s shows the sketch: %.300s", c.path, c.body, r.body)
-			}
+	e := engines.Shared(t, engines.OpenSearch)
+	index := "hide-1"
+	through, direct := api{e, serve(t, e, setup{match: "hide-*"})}, api{e, e.URL}
+	direct.drop(t, index)
+	direct.drop(t, "other-1")
+	through.create(t, index)
+	through.load(t, index, documents(t)[:10])
+	call(t, e, "PUT", e.URL+"/other-1/_doc/1?refresh=true", someText).want(t, 201)
+	for _, c := range []struct{ path, body string }{
+		{"/hide-1,nope/_search?ignore_unavailable=true", ""},
+		{"/hide-1/_search?scroll=1m", ""},
+		{"/hide-1/_search", `{"sort":["_doc"]}`},
+		{"/hide-1/_search", `{"collapse":{"field":"id"}}`},
+		{"/other-1,hide-1/_search", `{"search_after":[""],"sort":["id"]}`},
+		{"/_msearch", "{\"index\":\"other-1\"}\n{}\n{\"index\":\"hide-1\"}\n{\"sort\":[\"_doc\"]}\n"},
+		{"/_msearch", "{\"index\":\"hide-1,nope\",\"ignore_unavailable\":true}\n{\"neardup\":\"off\"}\n"},
+		{"/_mget", `{"docs":[{"_index":"hide-1","_id":"` + documents(t)[0].ID + `"}]}`},
+		{"/hide-1/_mapping", ""}, {"/hide-1", ""}, {"/hide-1/_source/" + documents(t)[0].ID, ""},
+	} {
+		method := "POST"
+		if c.body == "" {
+			method = "GET"
 		}
-		r := call(t, e, "GET", through.base+"/hide-1/_search?_source=neardup_sketch", "").want(t, 200)
-		if !strings.Contains(string(r.body), adapters.SketchField) {
-			t.Errorf("a client that names it does not see it: %.300s", r.body)
+		r := call(t, e, method, through.base+c.path, c.body).want(t, 200)
+		if strings.Contains(string(r.body), adapters.SketchField) {
+			t.Errorf("%s %s shows the sketch: %.300s", c.path, c.body, r.body)
 		}
-	})
+	}
+	r := call(t, e, "GET", through.base+"/hide-1/_search?_source=neardup_sketch", "").want(t, 200)
+	if !strings.Contains(string(r.body), adapters.SketchField) {
+		t.Errorf("a client that names it does not see it: %.300s", r.body)
+	}
 }
 
 // TestPartialUpdates writes parts of documents in random order through the sidecar; whatever sketch stands at the end is of the text

@@ -1,11 +1,8 @@
 package e2e
 
 import (
-	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -59,14 +56,6 @@ func leaves(r *rand.Rand, n int, share float64) []leaf {
 		list[i] = l
 	}
 	return list
-}
-
-// brief returns how many documents a test has: few, or many in the long form.
-func brief(few, many int) int {
-	if soaking() {
-		return many
-	}
-	return few
 }
 
 // plant stores the leaves: most through the sidecar, the bare ones directly.
@@ -191,6 +180,7 @@ type walk struct {
 type walked struct {
 	ids     []string
 	pages   []int
+	totals  []int // of each reply
 	headers []string
 }
 
@@ -230,7 +220,8 @@ func (w walk) run(t *testing.T) (out walked) {
 		var reply struct {
 			PIT  string `json:"pit_id"`
 			Hits struct {
-				Hits []struct {
+				Total struct{ Value int }
+				Hits  []struct {
 					ID   string          `json:"_id"`
 					Sort json.RawMessage `json:"sort"`
 				}
@@ -242,7 +233,7 @@ func (w walk) run(t *testing.T) (out walked) {
 		if reply.PIT != "" {
 			pit = reply.PIT
 		}
-		out.headers = append(out.headers, r.header.Get("Neardup"))
+		out.headers, out.totals = append(out.headers, r.header.Get("Neardup")), append(out.totals, reply.Hits.Total.Value)
 		if len(reply.Hits.Hits) == 0 {
 			return out
 		}
@@ -296,20 +287,6 @@ func (w walked) full(t *testing.T, size int) {
 			t.Errorf("page %d of %d holds %d hits, not %d", i+1, len(w.pages), n, size)
 		}
 	}
-}
-
-// gunzip returns what was compressed.
-func gunzip(t *testing.T, data []byte) []byte {
-	t.Helper()
-	z, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	plain, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return plain
 }
 
 // orchard is an index of leaves behind a sidecar, and who judges what is seen of it.

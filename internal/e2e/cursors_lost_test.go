@@ -16,52 +16,48 @@ import (
 // TestCursorSeveralSidecars walks lists whose pages go to several sidecars in turn or at random, to sidecars that can remember
 // next to nothing, that forget at once, and that are started anew between pages: every group comes once, and none is missing.
 func TestCursorSeveralSidecars(t *testing.T) {
-	for _, kind := range walkers {
-		t.Run(kind, func(t *testing.T) {
-			e := engines.Shared(t, kind)
-			direct := api{e, e.URL}
-			r := rand.New(rand.NewPCG(23, uint64(len(kind))))
-			list := leaves(r, brief(250, 700), 0.5)
-			rule := func(window int, limits string) string {
-				return walking(t, e, walkRule{match: "several-*", window: window, limits: limits})
-			}
-			for _, window := range []int{100, 1000} {
-				one, other := serveFile(t, rule(window, "")), serveFile(t, rule(window, ""))
-				tiny := serveFile(t, rule(window, "{cursor_memory: 3000}"))
-				hasty := serveFile(t, rule(window, "{cursor_ttl: 1ms}"))
-				index := fmt.Sprint("several-", window)
-				plant(t, direct, one, index, 2, list)
-				j := newJudge(t, direct, list, window)
-				cases := map[string]func() string{
-					"at random":   func() string { return []string{one, other}[r.IntN(2)] },
-					"tiny":        always(tiny),
-					"hasty":       func() string { time.Sleep(2 * time.Millisecond); return hasty },
-					"all of them": func() string { return []string{one, other, tiny, hasty}[r.IntN(4)] },
+	e := engines.Shared(t, engines.OpenSearch)
+	direct := api{e, e.URL}
+	r := rand.New(rand.NewPCG(23, 10))
+	list := leaves(r, scale(250, 700), 0.5)
+	rule := func(window int, limits string) string {
+		return walking(t, e, walkRule{match: "several-*", window: window, limits: limits})
+	}
+	for _, window := range []int{100, 1000} {
+		one, other := serveFile(t, rule(window, "")), serveFile(t, rule(window, ""))
+		tiny := serveFile(t, rule(window, "{cursor_memory: 3000}"))
+		hasty := serveFile(t, rule(window, "{cursor_ttl: 1ms}"))
+		index := fmt.Sprint("several-", window)
+		plant(t, direct, one, index, 2, list)
+		j := newJudge(t, direct, list, window)
+		cases := map[string]func() string{
+			"at random":   func() string { return []string{one, other}[r.IntN(2)] },
+			"tiny":        always(tiny),
+			"hasty":       func() string { time.Sleep(2 * time.Millisecond); return hasty },
+			"all of them": func() string { return []string{one, other, tiny, hasty}[r.IntN(4)] },
+		}
+		if window == 100 {
+			file := rule(window, "")
+			cases["started anew"] = func() string { return serveFile(t, file) }
+		}
+		for name, bases := range cases {
+			for _, pit := range []bool{false, true} {
+				sort := sorts[r.IntN(5)]
+				w := walk{e: e, bases: bases, index: index, query: `{"match_all":{}}`, sort: sort, size: 20 + r.IntN(15), pit: pit}
+				if name == "started anew" {
+					w.size = 60
 				}
-				if window == 100 {
-					file := rule(window, "")
-					cases["started anew"] = func() string { return serveFile(t, file) }
+				raw := walk{e: e, bases: always(e.URL), index: index, query: w.query, sort: sort, size: 2000}.run(t)
+				got := w.run(t)
+				if diff := cmp.Diff(j.collapsed(raw.ids), got.ids); diff != "" {
+					t.Errorf("%s, window %d, pit %v, sort %s: headers %q: %s", name, window, pit, sort, got.headers, diff)
 				}
-				for name, bases := range cases {
-					for _, pit := range []bool{false, true} {
-						sort := sorts[r.IntN(5)]
-						w := walk{e: e, bases: bases, index: index, query: `{"match_all":{}}`, sort: sort, size: 20 + r.IntN(15), pit: pit}
-						if name == "started anew" {
-							w.size = 60
-						}
-						raw := walk{e: e, bases: always(e.URL), index: index, query: w.query, sort: sort, size: 2000}.run(t)
-						got := w.run(t)
-						if diff := cmp.Diff(j.collapsed(raw.ids), got.ids); diff != "" {
-							t.Errorf("%s, window %d, pit %v, sort %s: headers %q: %s", name, window, pit, sort, got.headers, diff)
-						}
-						got.full(t, w.size)
-						if got.lost() > 0 {
-							t.Errorf("%s, window %d: %d pages of %d say that the cursor was lost, though the window holds it", name, window, got.lost(), len(got.pages))
-						}
-					}
+				got.full(t, w.size)
+				if got.lost() > 0 {
+					t.Errorf("%s, window %d: %d pages of %d say that the cursor was lost, though the window holds it", name, window, got.lost(), len(got.pages))
 				}
 			}
-		})
+		}
 	}
 }
 
@@ -78,7 +74,7 @@ func TestCursorBehindTheLastValue(t *testing.T) {
 			bases := []string{serveFile(t, file("{cursor_ttl: 1ms}")), serveFile(t, file(""))}
 			plant(t, api{e, e.URL}, bases[0], "behind-1", 2, list)
 			j := newJudge(t, api{e, e.URL}, list, 1000)
-			for i := range 24 {
+			for i := range 12 {
 				base := bases[i/2%2]
 				w := walk{e: e, index: "behind-1", query: `{"match_all":{}}`, sort: `[{"word":"asc"},"id"]`, size: 16 + i, pit: i%2 == 1}
 				w.bases = func() string { time.Sleep(2 * time.Millisecond); return base }
@@ -95,61 +91,53 @@ func TestCursorBehindTheLastValue(t *testing.T) {
 // TestCursorTies sorts by what many documents share, without anything to tell them apart: what the engine's own cursor gives,
 // less what folds into something shown.
 func TestCursorTies(t *testing.T) {
-	for _, kind := range walkers {
-		t.Run(kind, func(t *testing.T) {
-			e := engines.Shared(t, kind)
-			direct := api{e, e.URL}
-			r := rand.New(rand.NewPCG(4, 4))
-			list := leaves(r, 300, 0.4)
-			one := serveFile(t, walking(t, e, walkRule{match: "ties-*", window: 1000}))
-			other := serveFile(t, walking(t, e, walkRule{match: "ties-*", window: 1000}))
-			plant(t, direct, one, "ties-1", 1, list)
-			j := newJudge(t, direct, list, 1000)
-			several := func() string { return []string{one, other}[r.IntN(2)] }
-			w := walk{e: e, bases: several, index: "ties-1", query: `{"match_all":{}}`, sort: `["place"]`, size: 9}
-			// The ranks before a cursor do not tell where in a place each page ended: a few are shown or hidden that should not
-			// be.
-			if ids := w.run(t).ids; again(j, ids) > len(list)/50 {
-				t.Errorf("%d of %d are shown again", again(j, ids), len(ids))
+	e := engines.Shared(t, engines.Elasticsearch)
+	direct := api{e, e.URL}
+	r := rand.New(rand.NewPCG(4, 4))
+	list := leaves(r, 300, 0.4)
+	one := serveFile(t, walking(t, e, walkRule{match: "ties-*", window: 1000}))
+	other := serveFile(t, walking(t, e, walkRule{match: "ties-*", window: 1000}))
+	plant(t, direct, one, "ties-1", 1, list)
+	j := newJudge(t, direct, list, 1000)
+	places := map[string]int{}
+	for _, l := range list {
+		places[l.ID] = l.Place
+	}
+	several := func() string { return []string{one, other}[r.IntN(2)] }
+	for _, c := range []struct {
+		name  string
+		bases func() string
+		pit   bool
+		again int // at most: the ranks before a cursor do not tell where in a place each page ended
+	}{{"several", several, false, len(list) / 50}, {"one", always(one), false, 0}, {"several in a point in time", several, true, 0}} {
+		w := walk{e: e, bases: c.bases, index: "ties-1", query: `{"match_all":{}}`, sort: `["place"]`, size: 9, pit: c.pit}
+		got := w.run(t)
+		if n := again(j, got.ids); n > c.again {
+			t.Errorf("%s: %d of %d are shown again", c.name, n, len(got.ids))
+		}
+		if !slices.IsSortedFunc(got.ids, func(a, b string) int { return places[a] - places[b] }) {
+			t.Errorf("%s: the order is not the engine's", c.name)
+		}
+		if w.bases, w.size = always(e.URL), 1000; c.pit { // where the engine tells ties apart
+			if diff := cmp.Diff(j.collapsed(w.run(t).ids), got.ids); diff != "" {
+				t.Errorf("%s: %s", c.name, diff)
 			}
-			pit := w
-			if pit.pit = true; kind == engines.Elasticsearch { // which tells ties apart in a point in time
-				raw := walk{e: e, bases: always(e.URL), index: "ties-1", query: w.query, sort: w.sort, size: 1000, pit: true}.run(t)
-				if diff := cmp.Diff(j.collapsed(raw.ids), pit.run(t).ids); diff != "" {
-					t.Errorf("in a point in time: %s", diff)
-				}
-			}
-			for _, w := range []walk{w, pit} {
-				w.bases = always(one)
-				got := w.run(t)
-				if n := again(j, got.ids); n > 0 {
-					t.Errorf("%d of %d are shown again", n, len(got.ids))
-				}
-				if w.pit && kind == engines.Elasticsearch {
-					continue
-				}
-				places := map[string]int{}
-				for _, l := range list {
-					places[l.ID] = l.Place
-				}
-				if !slices.IsSortedFunc(got.ids, func(a, b string) int { return places[a] - places[b] }) {
-					t.Error("the order is not the engine's")
-				}
-				// Behind each page the engine goes on with the next place: what it would have shown from there is shown, or near
-				// to something.
-				after := -1
-				for at, n := 0, 0; n < len(got.pages); n++ {
-					page := got.ids[at : at+got.pages[n]]
-					at += got.pages[n]
-					for _, l := range list {
-						if l.Place > after && l.Place < places[page[len(page)-1]] && !j.represented(l.ID, got.ids[:at]) {
-							t.Errorf("%s of place %d is neither shown nor near to what is", l.ID, l.Place)
-						}
-					}
-					after = places[page[len(page)-1]]
+		}
+		if c.name != "one" {
+			continue
+		}
+		// Behind each page the engine goes on with the next place: what it would have shown from there is shown, or near to something.
+		after, at := -1, 0
+		for _, n := range got.pages {
+			at += n
+			last := places[got.ids[at-1]]
+			for _, l := range list {
+				if l.Place > after && l.Place < last && !j.represented(l.ID, got.ids[:at]) {
+					t.Errorf("%s of place %d is neither shown nor near to what is", l.ID, l.Place)
 				}
 			}
-		})
+			after = last
+		}
 	}
 }
 
@@ -171,50 +159,46 @@ func again(j *judge, ids []string) (n int) {
 // TestCursorMovingList deletes and adds documents between the pages of a walk without a point in time. What stays in the index is
 // shown, or near to something that was.
 func TestCursorMovingList(t *testing.T) {
-	for _, kind := range walkers {
-		t.Run(kind, func(t *testing.T) {
-			e := engines.Shared(t, kind)
-			direct := api{e, e.URL}
-			r := rand.New(rand.NewPCG(9, 1))
-			for round, limits := range []string{"", "", "{cursor_memory: 3000}"} {
-				index := fmt.Sprintf("moving%d-1", round)
-				list := leaves(r, 400, 0.5)
-				base := serveFile(t, walking(t, e, walkRule{match: fmt.Sprintf("moving%d-*", round), window: 1000, limits: limits}))
-				plant(t, direct, base, index, 2, list[:300])
-				j := newJudge(t, direct, list, 1000)
-				gone, next := map[string]bool{}, 300
-				var late []string
-				got := walk{e: e, bases: always(base), index: index, query: `{"match_all":{}}`, sort: `["id"]`, size: 15, each: func(page int) {
-					var b strings.Builder
-					for range 5 {
-						id := list[r.IntN(300)].ID
-						gone[id] = true
-						fmt.Fprintf(&b, "{\"delete\":{\"_index\":%q,\"_id\":%q}}\n", index, id)
-					}
-					if round < 2 && next < len(list) { // at the end of the list
-						fmt.Fprintf(&b, "{\"index\":{\"_index\":%q,\"_id\":%q}}\n{\"id\":%q,\"title\":\"leaf\",\"body\":%q}\n", index, list[next].ID, list[next].ID, list[next].Body)
-						late = append(late, list[next].ID)
-						next++
-					}
-					call(t, e, "POST", base+"/_bulk?refresh=true", b.String()).want(t, 200)
-				}}.run(t)
-				missing := 0
-				for _, id := range append(leafIDs(list[:300]), late...) {
-					if !gone[id] && !j.represented(id, got.ids) {
-						missing++
-					}
-				}
-				if missing > 0 && round < 2 { // a walk found out anew goes by the leaders that are left
-					t.Errorf("%d documents that stayed are neither shown nor near to what was", missing)
-				}
-				if missing > 3 {
-					t.Errorf("rebuilt: %d documents that stayed are neither shown nor near to what was", missing)
-				}
-				if n := again(j, got.ids); n > 0 && round < 2 {
-					t.Errorf("%d of %d are shown again", n, len(got.ids))
-				}
+	e := engines.Shared(t, engines.Elasticsearch)
+	direct := api{e, e.URL}
+	r := rand.New(rand.NewPCG(9, 1))
+	for round, limits := range []string{"", "", "{cursor_memory: 3000}"} {
+		index := fmt.Sprintf("moving%d-1", round)
+		list := leaves(r, 400, 0.5)
+		base := serveFile(t, walking(t, e, walkRule{match: fmt.Sprintf("moving%d-*", round), window: 1000, limits: limits}))
+		plant(t, direct, base, index, 2, list[:300])
+		j := newJudge(t, direct, list, 1000)
+		gone, next := map[string]bool{}, 300
+		var late []string
+		got := walk{e: e, bases: always(base), index: index, query: `{"match_all":{}}`, sort: `["id"]`, size: 15, each: func(page int) {
+			var b strings.Builder
+			for range 5 {
+				id := list[r.IntN(300)].ID
+				gone[id] = true
+				fmt.Fprintf(&b, "{\"delete\":{\"_index\":%q,\"_id\":%q}}\n", index, id)
 			}
-		})
+			if round < 2 && next < len(list) { // at the end of the list
+				fmt.Fprintf(&b, "{\"index\":{\"_index\":%q,\"_id\":%q}}\n{\"id\":%q,\"title\":\"leaf\",\"body\":%q}\n", index, list[next].ID, list[next].ID, list[next].Body)
+				late = append(late, list[next].ID)
+				next++
+			}
+			call(t, e, "POST", base+"/_bulk?refresh=true", b.String()).want(t, 200)
+		}}.run(t)
+		missing := 0
+		for _, id := range append(leafIDs(list[:300]), late...) {
+			if !gone[id] && !j.represented(id, got.ids) {
+				missing++
+			}
+		}
+		if missing > 0 && round < 2 { // a walk found out anew goes by the leaders that are left
+			t.Errorf("%d documents that stayed are neither shown nor near to what was", missing)
+		}
+		if missing > 3 {
+			t.Errorf("rebuilt: %d documents that stayed are neither shown nor near to what was", missing)
+		}
+		if n := again(j, got.ids); n > 0 && round < 2 {
+			t.Errorf("%d of %d are shown again", n, len(got.ids))
+		}
 	}
 }
 

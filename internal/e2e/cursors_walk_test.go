@@ -32,7 +32,7 @@ func TestCursorWalks(t *testing.T) {
 				}
 				match := fmt.Sprintf("walk%d-*", round)
 				index := fmt.Sprintf("walk%d-1", round)
-				n := brief([]int{100, 200, 300, 0}[round], []int{120, 300, 500, 1500}[round])
+				n := scale([]int{100, 200, 300, 0}[round], []int{120, 300, 500, 1500}[round])
 				list := leaves(r, n, 0.4)
 				keep := 1 + round%2
 				base := serveFile(t, walking(t, e, walkRule{match: match, window: window, limits: "{max_window: 10000}", more: fmt.Sprintf("keep: %d", keep)}))
