@@ -115,33 +115,8 @@ func TestSimilar(t *testing.T) {
 		if found < there*99/100 || there < 50 {
 			t.Errorf("%d of %d near-duplicates found", found, there)
 		}
-		checkSimilarNames(t, e, through, index, list[0].ID)
 		checkSimilarCommand(t, o, file, index, list)
-		checkSimilarErrors(t, e, through, index, list)
-		checkCompared(t, e, through, index, list, o)
 	})
-}
-
-// checkSimilarNames: an alias and a pattern lead to the index, and to its rule.
-func checkSimilarNames(t *testing.T, e *engines.Engine, through api, index, id string) {
-	t.Helper()
-	alias := "other-name"
-	if through.typesense() {
-		call(t, e, "PUT", e.URL+"/aliases/"+alias, `{"collection_name":"`+index+`"}`).want(t, 200)
-		t.Cleanup(func() { api{e, e.URL}.clear(t, "/aliases/"+alias) })
-	} else {
-		call(t, e, "PUT", e.URL+"/"+index+"/_alias/"+alias, "").want(t, 200)
-	}
-	ask := func(name string) (a likes) {
-		decode(t, call(t, e, "GET", through.base+"/_neardup/"+name+"/similar/"+url.PathEscape(id)+"?size=1000", "").want(t, 200).body, &a)
-		return a
-	}
-	want := ask(index).ids(t, index)
-	for _, name := range []string{alias, "like-%2A", url.PathEscape("l*-1")} {
-		if got := ask(name); !maps.Equal(got.ids(t, index), want) || len(got.Searched) != 1 || *got.Searched[0].Recall < 0.99 {
-			t.Errorf("%s: finds %+v, not %v", name, got, want)
-		}
-	}
 }
 
 // checkSimilarCommand holds the command to the comparison of every pair.
@@ -196,69 +171,6 @@ func (a api) documentPath(index, id string) string {
 		return "/collections/" + index + "/documents/" + url.PathEscape(id)
 	}
 	return "/" + index + "/_doc/" + url.PathEscape(id)
-}
-
-// checkSimilarErrors: what is asked for wrongly, or of what is none of ours, is answered as the engine answers.
-func checkSimilarErrors(t *testing.T, e *engines.Engine, through api, index string, list []corpus.Document) {
-	t.Helper()
-	of := "/_neardup/" + index + "/similar"
-	for _, c := range []struct {
-		method, path, body string
-		status             int
-	}{
-		{"GET", of + "/" + list[0].ID + "?threshold=2", "", 400}, {"GET", of + "/" + list[0].ID + "?threshold=x", "", 400},
-		{"GET", of + "/" + list[0].ID + "?size=0", "", 400}, {"GET", of + "/" + list[0].ID + "?size=100000", "", 400},
-		{"GET", of + "/" + list[0].ID + "?source=maybe", "", 400},
-		{"POST", of, "", 400}, {"POST", of, "[]", 400}, {"POST", of, `{"title":`, 400}, {"POST", of, `"text"`, 400},
-		{"POST", "/_neardup/compare", `{"index":"` + index + `","a":{"text":"x"}}`, 400},
-		{"POST", "/_neardup/compare", `{"index":"` + index + `","a":{"text":"x"},"b":"y"}`, 400},
-	} {
-		r := call(t, e, c.method, through.base+c.path, c.body).want(t, c.status)
-		var said struct {
-			Message string
-			Error   json.RawMessage
-			Status  int
-		}
-		decode(t, r.body, &said)
-		if e.Kind == engines.Typesense && said.Message == "" || e.Kind != engines.Typesense && (said.Status != 400 || said.Error == nil) {
-			t.Errorf("%s %s: %s", c.method, c.path, r.body)
-		}
-	}
-	missing := call(t, e, "GET", through.base+of+"/no-such%2Fid", "")
-	if own := call(t, e, "GET", e.URL+through.documentPath(index, "no-such/id"), ""); own.status != missing.status || string(own.body) != string(missing.body) {
-		t.Errorf("a document that is not there: %d %s, the engine says %d %s", missing.status, missing.body, own.status, own.body)
-	}
-	for _, c := range []struct{ method, path, body string }{
-		{"GET", "/_neardup/foreign/similar/1", ""}, {"POST", "/_neardup/foreign/similar", `{"text":"x"}`}, {"PUT", of, `{}`},
-		{"DELETE", of + "/1", ""}, {"GET", of, ""}, {"POST", "/_neardup/compare", `{"index":"foreign","a":{},"b":{}}`},
-		{"POST", "/_neardup/compare", `no json`}, {"GET", "/_neardup//similar/1", ""}, {"GET", "/_neardup/" + index + "/similar/1/2", ""},
-	} {
-		got, own := call(t, e, c.method, through.base+c.path, c.body), call(t, e, c.method, e.URL+c.path, c.body)
-		if got.status != own.status || string(got.body) != string(own.body) {
-			t.Errorf("%s %s: %d %s, the engine says %d %s", c.method, c.path, got.status, got.body, own.status, own.body)
-		}
-	}
-}
-
-// checkCompared compares pairs.
-func checkCompared(t *testing.T, e *engines.Engine, through api, index string, list []corpus.Document, o *oracle) {
-	t.Helper()
-	for i := range 20 {
-		a, b := list[i], list[(i*7+3)%len(list)]
-		if i%2 == 0 {
-			for id := range o.similar(a.ID, list) {
-				b = list[slices.IndexFunc(list, func(d corpus.Document) bool { return d.ID == id })]
-			}
-		}
-		body, _ := json.Marshal(map[string]any{"index": index, "a": a, "b": b})
-		var got adapters.Comparison
-		decode(t, call(t, e, "POST", through.base+"/_neardup/compare", string(body)).want(t, 200).body, &got)
-		first, second := o.sketches[a.ID], o.sketches[b.ID]
-		agreement, _ := first.Agreement(&second)
-		if got.Folds != o.near(first, second) || math.Abs(got.Agreement-agreement) > 1e-9 || got.Exact == nil || got.Exact.ShinglesA != int(first.Shingles) {
-			t.Errorf("%s and %s: %+v, of agreement %v", a.ID, b.ID, got, agreement)
-		}
-	}
 }
 
 // gate stands in front of an engine that knows no users: it lets one key do everything, another search alone, and a third nothing

@@ -19,8 +19,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
 )
@@ -241,41 +239,6 @@ func TestTypesenseKilledInAPatch(t *testing.T) {
 	}
 }
 
-// TestTypesenseCollectionFallsAway drops a collection, or all of its documents, while reindex is at work there. The run ends,
-// with what it says fitting what happened.
-func TestTypesenseCollectionFallsAway(t *testing.T) {
-	e := engines.Shared(t, engines.Typesense)
-	for _, c := range []struct {
-		name, method, path string
-		code               int
-		says               string
-	}{
-		{"the collection", "DELETE", "", 1, "404"},
-		{"its documents", "DELETE", "/documents?filter_by=" + url.QueryEscape("title:!=zzz"), 0, "gone"},
-		{"our field", "PATCH", "", 0, "written"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			const collection = "bfall-1"
-			direct, s := api{e, e.URL}, setup{match: "bfall-*"}
-			direct.drop(t, collection)
-			call(t, e, "DELETE", e.URL+"/collections/"+collection, "")
-			direct.create(t, collection)
-			direct.load(t, collection, documents(t)[:40])
-			var once sync.Once
-			before := func(string) {
-				once.Do(func() {
-					call(t, e, c.method, e.URL+"/collections/"+collection+c.path, `{"fields":[{"name":"neardup_sketch","drop":true}]}`).want(t, 200)
-				})
-			}
-			s.urls = []string{interpose(t, e, before, func(string) {})}
-			out, code := sidecar(t, "reindex", "--config", config(t, e, s))
-			if code != c.code || !strings.Contains(out, c.says) {
-				t.Errorf("ended with %d: %s", code, out)
-			}
-		})
-	}
-}
-
 // oddIDs are ids that mean something to a filter, a path or JSON.
 func oddIDs() []string {
 	ids := []string{
@@ -396,75 +359,6 @@ func TestTypesenseKeysOfJobs(t *testing.T) {
 				t.Errorf("reindex ended with %d: %s\ndoctor: %s", code, out, after)
 			}
 		})
-	}
-}
-
-// TestTypesenseVerifyCounts spoils known numbers of a thousand documents in each way: verify counts them all, and in a sample
-// their share.
-func TestTypesenseVerifyCounts(t *testing.T) {
-	e := engines.Shared(t, engines.Typesense)
-	const collection, documents = "bver-1", 1000
-	direct, s := api{e, e.URL}, setup{match: "bver-*"}
-	direct.drop(t, collection)
-	direct.create(t, collection)
-	line := func(i int, more string) string {
-		return fmt.Sprintf(`{"id":"%d","title":"title %d","body":"the body of number %d is its own, and none other than that"%s}`+"\n", i, i, i, more)
-	}
-	var all, whole, parts strings.Builder
-	for i := range documents {
-		all.WriteString(line(i, ""))
-	}
-	direct.loadLines(t, collection, all.String())
-	file := config(t, e, s)
-	if out, code := sidecar(t, "reindex", "--config", file); code != 0 {
-		t.Fatalf("reindex ended with %d: %s", code, out)
-	}
-	foreign, _ := (&adapters.Rule{Fields: []string{"title"}, Sketcher: ruleOfTests(t).Sketcher}).SketchOf([]byte(`{"title":"one two three"}`))
-	var want findings
-	for i := range documents {
-		switch {
-		case i%10 == 1: // written anew past the sidecar
-			whole.WriteString(line(i, ""))
-			want.Absent++
-		case i%10 == 3: // changed in part past it
-			fmt.Fprintf(&parts, `{"id":"%d","body":"another one"}`+"\n", i)
-			want.Stale++
-		case i%20 == 5: // emptied past it
-			fmt.Fprintf(&parts, `{"id":"%d","title":"","body":"?"}`+"\n", i)
-			want.Emptied++
-		case i%20 == 7: // of other fields
-			whole.WriteString(line(i, `,"neardup_sketch":"`+foreign.Text+`"`))
-			want.Incomparable++
-		case i%20 == 8: // no sketch at all
-			whole.WriteString(line(i, `,"neardup_sketch":"x"`))
-			want.Incomparable++
-		case i%20 == 9:
-			whole.WriteString(fmt.Sprintf(`{"id":"%d","title":"","body":"…"}`+"\n", i))
-			want.Textless++
-		default:
-			want.Right++
-		}
-		want.Scanned++
-	}
-	direct.loadLines(t, collection, whole.String())
-	call(t, e, "POST", e.URL+"/collections/"+collection+"/documents/import?action=update", parts.String()).want(t, 200)
-	got := verify(t, file, collection)
-	got.Examples = nil
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
-	sampled := verify(t, file, collection, "--sample", "500")
-	for name, of := range map[string][2]int{"stale": {sampled.Stale, want.Stale}, "absent": {sampled.Absent, want.Absent}, "right": {sampled.Right, want.Right}} {
-		if half := of[1] / 2; of[0] < half*6/10 || of[0] > half*14/10 {
-			t.Errorf("%d of 500 are %s, and %d of all", of[0], name, of[1])
-		}
-	}
-	out, code := sidecar(t, "reindex", "--config", file)
-	if mended := want.Stale + want.Absent + want.Emptied + want.Incomparable; code != 0 || number(t, summary(out), "written") != mended {
-		t.Errorf("reindex ended with %d, to mend %d: %s", code, mended, out)
-	}
-	if got := verify(t, file, collection); got.Right+got.Textless != documents || got.Textless != want.Textless+want.Emptied {
-		t.Errorf("after reindex: %+v", got)
 	}
 }
 

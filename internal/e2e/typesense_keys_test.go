@@ -33,63 +33,6 @@ func scopedOf(key, params string) string {
 	return base64.StdEncoding.EncodeToString([]byte(base64.StdEncoding.EncodeToString(mac.Sum(nil)) + key[:4] + params))
 }
 
-// TestTypesenseKeysEverywhere has keys in the header, the query and the body of a search, good and bad ones, several at once:
-// what the server makes of them it makes of them through the sidecar, whatever others have asked before.
-func TestTypesenseKeysEverywhere(t *testing.T) {
-	p := newDuo(t, factSchema, factDocuments...)
-	q := p.renew(t, factSchema, factDocuments[2:]...)
-	e := p.direct.e
-	keys := map[string][2]string{"none": {}, "bad": {"bad", "bad"}, "all": {e.Key, e.Key}}
-	for i := range 2 {
-		one, two := keys["first"], keys["second"]
-		one[i] = newKey(t, e, `"documents:search","documents:get"`, `"`+p.names[i]+`"`)
-		two[i] = newKey(t, e, `"*"`, `"`+q.names[i]+`"`)
-		keys["first"], keys["second"] = one, two
-	}
-	for range 2 { // once more with what the sidecar knows by now
-		for header, inHeader := range keys {
-			for query, inQuery := range keys {
-				name := "header " + header + ", query " + query
-				for _, read := range []string{"GET /collections/NAME/documents/search?q=alpha&query_by=title",
-					"GET /collections/NAME/documents/3?x=", "GET /collections?x="} {
-					compareKeys(t, p, name+" "+read, read, "", inHeader, inQuery)
-				}
-				for _, body := range []string{"none", "bad", "first"} {
-					search := `{"collection":"NAME","q":"alpha","query_by":"title"}`
-					if body != "none" {
-						search = strings.Replace(search, "}", `,"x-typesense-api-key":"KEY"}`, 1)
-					}
-					compareKeys(t, p, name+", body "+body, "POST /multi_search?x=", `{"searches":[`+search+`,{"collection":"NAME","q":"*"}]}`,
-						inHeader, inQuery, keys[body])
-				}
-			}
-		}
-	}
-}
-
-// compareKeys sends a request with keys of each side.
-func compareKeys(t *testing.T, p *duo, name, request, body string, header, query [2]string, inBody ...[2]string) {
-	t.Helper()
-	var replies [2]reply
-	for i := range replies {
-		full, sent := request, body
-		if query[i] != "" {
-			full += "&x-typesense-api-key=" + query[i]
-		}
-		for _, k := range inBody {
-			sent = strings.ReplaceAll(sent, "KEY", k[i])
-		}
-		replies[i] = p.ask(t, i, full, sent, "X-Typesense-Api-Key", header[i])
-	}
-	if replies[0].status == 200 && strings.HasPrefix(request, "GET /collections?") { // of all the collections that there are
-		if replies[1].status != 200 || strings.Contains(string(replies[1].body), `"neardup_sketch"`) {
-			t.Errorf("%s: %d %.300s", name, replies[1].status, replies[1].body)
-		}
-		return
-	}
-	p.alike(t, name, replies[0], replies[1])
-}
-
 // TestTypesenseKeysApart has a key that is good for one collection ask for another that other keys have just used.
 func TestTypesenseKeysApart(t *testing.T) {
 	p := newDuo(t, factSchema, factDocuments...)

@@ -3,19 +3,13 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
-	"net/http"
-	"net/url"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
-	elasticadapter "github.com/neardup/sidecar/adapters/elastic"
-	typesenseadapter "github.com/neardup/sidecar/adapters/typesense"
 	"github.com/neardup/sidecar/internal/engines"
 )
 
@@ -249,103 +243,6 @@ func mended(t *testing.T, f *fixture, file, index string, textless int) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("after reindex: %s", diff)
 	}
-}
-
-// TestVerifyOfCopies copies documents inside the engine, or past the sidecar where it can't: into an index of which other fields
-// are sketched, and into one of the same fields, with another text.
-func TestVerifyOfCopies(t *testing.T) {
-	for _, c := range []struct {
-		name, fields, script string
-		want                 findings
-	}{
-		{"other fields", "title", "", findings{Scanned: verifiedSize, Incomparable: verifiedSize}},
-		{"same fields", "title, body", "", findings{Scanned: verifiedSize, Right: verifiedSize}},
-		{"same fields, another text", "title, body", "changed on the way", findings{Scanned: verifiedSize, Stale: verifiedSize}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			eachEngine(t, func(t *testing.T, e *engines.Engine) {
-				file := withRules(t, config(t, e, setup{match: "verify-*"}), verified, "title, body", copied, c.fields)
-				f := newFixture(t, e, file)
-				if out, code := sidecar(t, "setup", "--config", file); code != 0 {
-					t.Fatalf("setup ended with %d: %s", code, out)
-				}
-				f.copy(t, c.script)
-				got := verify(t, file, copied)
-				got.Examples = nil
-				if diff := cmp.Diff(c.want, got); diff != "" {
-					t.Error(diff)
-				}
-				mended(t, f, file, copied, 0)
-			})
-		})
-	}
-}
-
-// copy copies the documents as they are stored, sketches and all, but for the body where one is given.
-func (f *fixture) copy(t *testing.T, body string) {
-	t.Helper()
-	if !f.direct.typesense() {
-		script := ""
-		if body != "" {
-			script = `,"script":{"source":"ctx._source.body = '` + body + `'"}`
-		}
-		f.direct.refresh(t, verified)
-		f.post(t, "POST", "/_reindex?refresh=true", `{"source":{"index":"verify-1"},"dest":{"index":"verify-2"}`+script+`}`, 200)
-		return
-	}
-	lines := call(t, f.direct.e, "GET", f.direct.base+"/collections/verify-1/documents/export", "").want(t, 200).body
-	var all strings.Builder
-	for line := range strings.Lines(string(lines)) {
-		document := []byte(strings.TrimSpace(line))
-		if body != "" {
-			var err error
-			if document, err = adapters.Set(document, "body", adapters.AppendString(nil, body)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		all.WriteString(string(document) + "\n")
-	}
-	f.direct.loadLines(t, copied, all.String())
-}
-
-// TestSamplesHoldNoDocumentTwice reads samples of several pages.
-func TestSamplesHoldNoDocumentTwice(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e *engines.Engine) {
-		direct, list := api{e, e.URL}, documents(t)[:200] // whole runs of a sample
-		direct.drop(t, verified)
-		direct.create(t, verified)
-		direct.load(t, verified, list)
-		at, err := url.Parse(e.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
-		open := elasticadapter.Open
-		if direct.typesense() {
-			open = typesenseadapter.Open
-		}
-		header := adapters.Header{}
-		if e.Key != "" {
-			header["X-Typesense-Api-Key"] = []string{e.Key}
-		}
-		store, rule := open(http.DefaultTransport, []*url.URL{at}, nil)(header, ""), &adapters.Rule{Fields: []string{"title"}}
-		samples := map[string]bool{}
-		for range 5 {
-			n, ids := 75, map[string]bool{}
-			err := store.Scan(t.Context(), verified, rule, adapters.Selection{Random: true, Limit: n}, func(p adapters.Page) error {
-				for _, d := range p.Documents {
-					ids[d.ID] = true
-				}
-				return nil
-			})
-			if err != nil || len(ids) != n {
-				t.Fatalf("%d documents in a sample of %d, %v", len(ids), n, err)
-			}
-			samples[strings.Join(slices.Sorted(maps.Keys(ids)), " ")] = true
-		}
-		if len(samples) == 1 {
-			t.Error("all samples are the same")
-		}
-	})
 }
 
 // TestVerifySamples looks at a part of a larger index, which was filled past the sidecar.

@@ -196,20 +196,19 @@ func TestLongBulkInFlatMemory(t *testing.T) {
 // TestLargeBodiesOfUnknownLength sends bulks in chunks and compressed, of which the engine's limit bounds what they hold: one
 // over it, which is refused as it is directly, and one as far below it as we may add.
 func TestLargeBodiesOfUnknownLength(t *testing.T) {
-	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
-		const limit = 100 << 20
-		through, direct := api{e, serve(t, e, setup{match: "wbig-*"})}, api{e, e.URL}
-		for _, size := range []int{limit - limit/16 - 4096, limit + 4096} {
-			body := "| " + bulkOf("wbig-1", size)
-			for _, how := range []string{"POST chunked", "POST gzip chunked"} {
-				direct.drop(t, "wbig-1")
-				one, two := direct.status(t, how+" /_bulk "+body), through.status(t, how+" /_bulk "+body)
-				if one != two || (size > limit) != (two == http.StatusRequestEntityTooLarge) {
-					t.Errorf("%s of %d bytes: status %d, directly %d", how, size, two, one)
-				}
+	e := engines.Shared(t, engines.Elasticsearch)
+	const limit = 100 << 20
+	through, direct := api{e, serve(t, e, setup{match: "wbig-*"})}, api{e, e.URL}
+	for _, size := range []int{limit - limit/16 - 4096, limit + 4096} {
+		body := "| " + bulkOf("wbig-1", size)
+		for _, how := range []string{"POST chunked", "POST gzip chunked"} {
+			direct.drop(t, "wbig-1")
+			one, two := direct.status(t, how+" /_bulk "+body), through.status(t, how+" /_bulk "+body)
+			if one != two || (size > limit) != (two == http.StatusRequestEntityTooLarge) {
+				t.Errorf("%s of %d bytes: status %d, directly %d", how, size, two, one)
 			}
 		}
-	})
+	}
 }
 
 // status sends a step and returns its status. An engine that cuts the connection under an upload refuses it as too large; a
