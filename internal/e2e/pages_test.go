@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,36 +23,32 @@ func TestOfficialClients(t *testing.T) {
 		list := documents(t)
 		through := api{e, serve(t, e, setup{match: "news-*"})}
 		direct := api{e, e.URL}
+		o := newOracle(t, direct, list)
+		check := func(t *testing.T, walk func(q string) [][]string) {
+			t.Helper()
+			for _, q := range queries[:3] {
+				if diff := cmp.Diff(slices.Collect(slices.Chunk(o.list(t, "news-"+path.Base(t.Name()), q), 10)), walk(q)); diff != "" {
+					t.Errorf("%q: %s", q, diff)
+				}
+			}
+		}
 		t.Run("go", func(t *testing.T) {
 			index := "news-go"
 			direct.drop(t, index)
 			through.create(t, index)
 			goLoad(t, through, index, list)
-			o := newOracle(t, direct, list)
 			o.checkPages(t, through, index, "")
-			for _, q := range queries[:3] {
-				want := slices.Collect(slices.Chunk(o.list(t, index, q), 10))
-				if diff := cmp.Diff(want, goWalk(t, through, index, q, 10)); diff != "" {
-					t.Errorf("%q: %s", q, diff)
-				}
-			}
+			check(t, func(q string) [][]string { return goWalk(t, through, index, q, 10) })
 		})
 		t.Run("python", func(t *testing.T) {
-			index := "news-py"
+			index := "news-python"
 			direct.drop(t, index)
 			pyRun(t, through, "load", index, "--corpus", corpusFile(t, list))
-			o := newOracle(t, direct, list)
-			o.checkPages(t, through, index, "")
-			for _, q := range queries[:3] {
+			check(t, func(q string) [][]string {
 				var walked struct{ Pages [][]string }
-				if err := json.Unmarshal(pyRun(t, through, "walk", index, "--query", q, "--size", "10"), &walked); err != nil {
-					t.Fatal(err)
-				}
-				want := slices.Collect(slices.Chunk(o.list(t, index, q), 10))
-				if diff := cmp.Diff(want, walked.Pages); diff != "" {
-					t.Errorf("%q: %s", q, diff)
-				}
-			}
+				decode(t, pyRun(t, through, "walk", index, "--query", q, "--size", "10"), &walked)
+				return walked.Pages
+			})
 		})
 	})
 }

@@ -11,7 +11,7 @@ import (
 
 // TestDoctorOnDecidingFields has doctor look at the fields by which hits are to fold.
 func TestDoctorOnDecidingFields(t *testing.T) {
-	atOnce(t, engines.Kinds, func(t *testing.T, e *engines.Engine) {
+	atOnce(t, []string{engines.OpenSearch, engines.Typesense}, func(t *testing.T, e *engines.Engine) {
 		const index = "preset-doctor"
 		direct := api{e, e.URL}
 		items := []item{{Body: "some words of a text that is there", Host: "a.example", at: time.Unix(1e9, 0)}}

@@ -352,6 +352,11 @@ func presetCases() []presetCase {
 func TestPresets(t *testing.T) {
 	for _, kind := range []string{engines.OpenSearch, engines.Typesense, "embedded"} {
 		t.Run(kind, func(t *testing.T) {
+			var rules []string
+			for _, c := range presetCases() {
+				rules = append(rules, fmt.Sprintf("match: preset-%s, %s", c.name, c.rule))
+			}
+			through := presetSidecar(t, kind, rules)
 			for _, c := range presetCases() {
 				t.Run(c.name, func(t *testing.T) {
 					w, index := newWriter(1), "preset-"+c.name
@@ -360,7 +365,6 @@ func TestPresets(t *testing.T) {
 					if shown := len(c.list(items)); len(items)-shown != c.folded {
 						t.Fatalf("by the definition %d of %d fold, the test is about %d", len(items)-shown, len(items), c.folded)
 					}
-					through := presetSidecar(t, kind, fmt.Sprintf("match: %q, %s", index, c.rule))
 					through.shelve(t, index, items)
 					c.walk(t, through, index, items)
 				})
@@ -369,18 +373,27 @@ func TestPresets(t *testing.T) {
 	}
 }
 
-// presetSidecar serves a rule in front of an engine, or of the one inside the sidecar.
-func presetSidecar(t *testing.T, kind, rule string) api {
+// presetSidecar serves rules in front of an engine, or of the one inside the sidecar.
+func presetSidecar(t *testing.T, kind string, rules []string) api {
 	t.Helper()
+	e := &engines.Engine{Kind: engines.Elasticsearch}
 	if kind != "embedded" {
-		e := engines.Shared(t, kind)
-		return api{e, serveFile(t, ruled(t, e, rule))}
+		e = engines.Shared(t, kind)
 	}
-	text := "log: {format: json}\nadmin: \"\"\nengines: [{listen: \"127.0.0.1:0\", kind: embedded, indices: [{" + rule + "}]}]\n"
-	file := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
+	file := ruled(t, e, rules...)
+	if kind == "embedded" {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = []byte(strings.Replace(string(text), `kind: elasticsearch, urls: [""]`, "kind: embedded", 1))
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	base := serveFile(t, file)
-	return api{&engines.Engine{Kind: engines.Elasticsearch, URL: base}, base}
+	if kind == "embedded" {
+		e.URL = base
+	}
+	return api{e, base}
 }

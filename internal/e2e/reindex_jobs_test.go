@@ -20,12 +20,10 @@ import (
 	"github.com/neardup/sidecar/internal/engines"
 )
 
-// besides runs a test on every engine, on all at the same time: it waits more than it works.
+// besides runs a test on an engine of each dialect, on both at the same time: it waits more than it works.
 func besides(t *testing.T, test func(t *testing.T, e *engines.Engine)) {
-	eachEngine(t, func(t *testing.T, e *engines.Engine) {
-		t.Parallel()
-		test(t, e)
-	})
+	t.Helper()
+	atOnce(t, []string{engines.Elasticsearch, engines.Typesense}, test)
 }
 
 // reindexed is what reindex reports of one index in JSON.
@@ -236,7 +234,7 @@ func TestReindexWatches(t *testing.T) {
 		}
 		filled := func(documents int) {
 			t.Helper()
-			for end := time.Now().Add(15 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+			for end := time.Now().Add(60 * time.Second); ; time.Sleep(100 * time.Millisecond) {
 				lacking, why := unfit(t, direct, index)
 				if lacking == 0 && why == "" && len(stored(t, direct, index)) == documents {
 					return

@@ -127,9 +127,7 @@ func TestFieldLimit(t *testing.T) {
 			{"no place left", `"index.mapping.total_fields.limit":2`, `"properties":{"title":{"type":"text"},"o":{"properties":{}}}`, 2, ""},
 			{"one place left", `"index.mapping.total_fields.limit":4`, `"properties":{"title":{"type":"text","fields":{"k":{"type":"keyword"}}},"a":{"type":"alias","path":"title"}}`, 3, ""},
 			{"nothing mapped", `"index.mapping.total_fields.limit":3`, ``, 5, ""},
-			{"ignored beyond", `"index.mapping.total_fields.limit":4,"index.mapping.total_fields.ignore_dynamic_beyond_limit":true`, `"properties":{"title":{"type":"text"}}`, 6, engines.Elasticsearch},
 			{"the default, nearly full", ``, `"properties":{` + manyFields(996) + `}`, 8, ""},
-			{"the default, half full", ``, `"properties":{` + manyFields(520) + `}`, 3, ""},
 			{"depth", `"index.mapping.depth.limit":1`, ``, 2, ""},
 			{"names", `"index.mapping.field_name_length.limit":5`, ``, 2, engines.Elasticsearch},
 		} {
@@ -211,15 +209,11 @@ func TestAutoCreation(t *testing.T) {
 			{"plain", "", "", true, ""},
 			{"strict", `"template":{"mappings":{"dynamic":"strict","properties":{"title":{"type":"text"},"body":{"type":"text"}}}}`, "", true, ""},
 			{"unmapped", `"template":{"mappings":{"dynamic":false}}`, "", true, ""},
-			{"runtime", `"template":{"mappings":{"dynamic":"runtime"}}`, "", true, engines.Elasticsearch},
 			{"without source", `"template":{"mappings":{"_source":{"excludes":["n"]}}}`, "", true, ""},
 			{"legacy strict", "", `"mappings":{"dynamic":"strict","properties":{"title":{"type":"text"},"body":{"type":"text"}}}`, true, ""},
 			{"not by itself", `"allow_auto_create":false`, "", false, engines.Elasticsearch},
-			{"by leave", `"allow_auto_create":true`, "", true, engines.Elasticsearch},
-			{"aliased", `"template":{"aliases":{"INDEX-alias":{}}}`, "", true, ""},
 			{"of another type", `"template":{"mappings":{"properties":{"neardup_sketch":{"type":"integer"}}}}`, "", false, ""},
 			{"declared", `"template":{"mappings":{"dynamic":"strict","properties":{"title":{"type":"text"},"body":{"type":"text"},"neardup_sketch":{"type":"binary","doc_values":true}}}}`, "", true, ""},
-			{"with a pipeline", `"template":{"settings":{"index.default_pipeline":"_none"}}`, "", true, ""},
 		} {
 			if c.kind != "" && c.kind != e.Kind {
 				continue
