@@ -3,13 +3,8 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"math"
-	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -165,116 +160,63 @@ func checkSimilarCommand(t *testing.T, o *oracle, file, index string, list []cor
 	}
 }
 
-// documentPath is where the engine has a document.
-func (a api) documentPath(index, id string) string {
-	if a.typesense() {
-		return "/collections/" + index + "/documents/" + url.PathEscape(id)
-	}
-	return "/" + index + "/_doc/" + url.PathEscape(id)
-}
-
-// gate stands in front of an engine that knows no users: it lets one key do everything, another search alone, and a third nothing
-// at all.
-func gate(t *testing.T, e *engines.Engine) string {
-	t.Helper()
-	u, err := url.Parse(e.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pass := httputil.NewSingleHostReverseProxy(u)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		key := r.Header.Get("Authorization")
-		if key == "ApiKey all" || key == "ApiKey search" && !strings.Contains(r.URL.Path, "/_doc/") && r.Method != http.MethodPut {
-			pass.ServeHTTP(w, r)
-			return
-		}
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusForbidden)
-		_, _ = fmt.Fprintf(w, `{"error":{"type":"security_exception","reason":"%s may not %s"},"status":403}`, key, r.Method)
-	}))
-	t.Cleanup(server.Close)
-	return server.URL
-}
-
 // TestSimilarCredentials: nothing is looked up but with the client's own credentials, and what these don't show is not shown.
 func TestSimilarCredentials(t *testing.T) {
-	atOnce(t, []string{engines.Elasticsearch, engines.Typesense}, func(t *testing.T, e *engines.Engine) {
-		const index = "like-keys"
-		list := documents(t)[:120]
-		keys, header := map[string]string{"all": "ApiKey all", "search": "ApiKey search", "none": "ApiKey none"}, "Authorization"
-		var through api
-		if e.Kind == engines.Typesense {
-			_, through = banded(t, e, index, list, func(s *setup) { s.key = "of-nobody" })
-			search := newKey(t, e, `"documents:search"`, `"`+index+`"`)
-			keys, header = map[string]string{"all": e.Key, "search": search, "none": "bad"}, "X-Typesense-Api-Key"
-		} else {
-			through = bandedBehind(t, e, gate(t, e), index, list)
-		}
-		o := newOracle(t, api{e, e.URL}, list)
-		at := slices.IndexFunc(list, func(d corpus.Document) bool { return len(o.similar(d.ID, list)) > 1 })
-		d := list[at]
-		want := slices.Sorted(maps.Keys(o.similar(d.ID, list)))
-		dated := func(id string) string {
-			return list[slices.IndexFunc(list, func(d corpus.Document) bool { return d.ID == id })].PublishedAt
-		}
-		if d.PublishedAt == dated(want[0]) || dated(want[0]) == dated(want[1]) {
-			t.Fatal("the corpus has changed: choose another document")
-		}
-		if e.Kind == engines.Typesense { // a key that hides one of them
-			keys["scoped"] = scopedOf(keys["search"], "{\"filter_by\":\"published_at:!=`"+dated(want[0])+"`\"}")
-			keys["scoped out"] = scopedOf(keys["search"], "{\"filter_by\":\"published_at:!=`"+d.PublishedAt+"`\"}")
-		}
-		document, _ := json.Marshal(d)
-		pair := `{"index":"` + index + `","a":` + string(document) + `,"b":{"text":"other"}}`
-		for range 2 { // once more with what the sidecar knows by now
-			for name, key := range keys {
-				byID := call(t, e, "GET", through.base+"/_neardup/"+index+"/similar/"+d.ID, "", header, key)
-				posted := call(t, e, "POST", through.base+"/_neardup/"+index+"/similar", string(document), header, key)
-				compared := call(t, e, "POST", through.base+"/_neardup/compare", pair, header, key)
-				if good := name != "none"; (compared.status == 200) != good || !good && compared.status != posted.status {
-					t.Errorf("%s: compared %d %s", name, compared.status, compared.body)
+	e := engines.Shared(t, engines.Typesense)
+	const index = "like-keys"
+	list := documents(t)[:120]
+	const header = "X-Typesense-Api-Key"
+	_, through := banded(t, e, index, list, func(s *setup) { s.key = "of-nobody" })
+	search := newKey(t, e, `"documents:search"`, `"`+index+`"`)
+	keys := map[string]string{"all": e.Key, "search": search, "none": "bad"}
+	o := newOracle(t, api{e, e.URL}, list)
+	at := slices.IndexFunc(list, func(d corpus.Document) bool { return len(o.similar(d.ID, list)) > 1 })
+	d := list[at]
+	want := slices.Sorted(maps.Keys(o.similar(d.ID, list)))
+	dated := func(id string) string {
+		return list[slices.IndexFunc(list, func(d corpus.Document) bool { return d.ID == id })].PublishedAt
+	}
+	if d.PublishedAt == dated(want[0]) || dated(want[0]) == dated(want[1]) {
+		t.Fatal("the corpus has changed: choose another document")
+	}
+	// A key that hides one of them, and one that hides the document itself.
+	keys["scoped"] = scopedOf(search, "{\"filter_by\":\"published_at:!=`"+dated(want[0])+"`\"}")
+	keys["scoped out"] = scopedOf(search, "{\"filter_by\":\"published_at:!=`"+d.PublishedAt+"`\"}")
+	document, _ := json.Marshal(d)
+	pair := `{"index":"` + index + `","a":` + string(document) + `,"b":{"text":"other"}}`
+	for range 2 { // once more with what the sidecar knows by now
+		for name, key := range keys {
+			byID := call(t, e, "GET", through.base+"/_neardup/"+index+"/similar/"+d.ID, "", header, key)
+			posted := call(t, e, "POST", through.base+"/_neardup/"+index+"/similar", string(document), header, key)
+			compared := call(t, e, "POST", through.base+"/_neardup/compare", pair, header, key)
+			if good := name != "none"; (compared.status == 200) != good || !good && compared.status != posted.status {
+				t.Errorf("%s: compared %d %s", name, compared.status, compared.body)
+			}
+			switch name {
+			case "all", "search", "scoped":
+				if byID.status != 200 || posted.status != 200 {
+					t.Errorf("%s: %d %s, posted %d %s", name, byID.status, byID.body, posted.status, posted.body)
+					continue
 				}
-				switch name {
-				case "all", "search", "scoped":
-					if byID.status != 200 || posted.status != 200 {
-						t.Errorf("%s: %d %s, posted %d %s", name, byID.status, byID.body, posted.status, posted.body)
-						continue
-					}
-					var got, gotPosted likes
-					decode(t, byID.want(t, 200).body, &got)
-					decode(t, posted.want(t, 200).body, &gotPosted)
-					expected := want
-					if name == "scoped" {
-						expected = want[1:]
-					}
-					if ids := slices.Sorted(maps.Keys(got.ids(t, index))); !slices.Equal(ids, expected) || len(gotPosted.Alike) != len(expected)+1 {
-						t.Errorf("%s: finds %v and %d, not %v", name, ids, len(gotPosted.Alike), expected)
-					}
-				case "scoped out":
-					if byID.status < 400 || strings.Contains(string(byID.body), want[0]) {
-						t.Errorf("%s: %d %s", name, byID.status, byID.body)
-					}
-				default:
-					if byID.status != posted.status || posted.status != 401 && posted.status != 403 || strings.Contains(string(posted.body), want[0]) {
-						t.Errorf("%s: %d %s, posted %d %s", name, byID.status, byID.body, posted.status, posted.body)
-					}
+				var got, gotPosted likes
+				decode(t, byID.want(t, 200).body, &got)
+				decode(t, posted.want(t, 200).body, &gotPosted)
+				expected := want
+				if name == "scoped" {
+					expected = want[1:]
+				}
+				if ids := slices.Sorted(maps.Keys(got.ids(t, index))); !slices.Equal(ids, expected) || len(gotPosted.Alike) != len(expected)+1 {
+					t.Errorf("%s: finds %v and %d, not %v", name, ids, len(gotPosted.Alike), expected)
+				}
+			case "scoped out":
+				if byID.status < 400 || strings.Contains(string(byID.body), want[0]) {
+					t.Errorf("%s: %d %s", name, byID.status, byID.body)
+				}
+			default:
+				if byID.status != posted.status || posted.status != 401 && posted.status != 403 || strings.Contains(string(posted.body), want[0]) {
+					t.Errorf("%s: %d %s, posted %d %s", name, byID.status, byID.body, posted.status, posted.body)
 				}
 			}
 		}
-	})
-}
-
-// bandedBehind is banded behind a gate that wants a key of its own.
-func bandedBehind(t *testing.T, e *engines.Engine, base, index string, list []corpus.Document) api {
-	t.Helper()
-	banded(t, e, index, list, nil)
-	file := config(t, e, setup{match: index, urls: []string{base}, key: "of-nobody"})
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
 	}
-	if err := os.WriteFile(file, append(text, "        bands: auto\n"...), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return api{e, serveFile(t, file)}
 }

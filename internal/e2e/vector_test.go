@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"encoding/json"
-	"fmt"
 	"regexp"
 	"testing"
 )
@@ -28,17 +27,3 @@ func idsOf(t *testing.T, r reply) (ids []string, total int) {
 
 // ourMember is our field as the last member of a source.
 var ourMember = regexp.MustCompile(`,"neardup_sketch":"[^"]*"`)
-
-// representatives returns the first of each three neighbours in number.
-func representatives(ids []string) (list []string) {
-	seen := map[int]bool{}
-	for _, id := range ids {
-		var n int
-		fmt.Sscan(id, &n)
-		if !seen[n/3] {
-			seen[n/3] = true
-			list = append(list, id)
-		}
-	}
-	return list
-}

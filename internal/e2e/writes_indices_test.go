@@ -127,6 +127,7 @@ func TestFieldLimit(t *testing.T) {
 			{"no place left", `"index.mapping.total_fields.limit":2`, `"properties":{"title":{"type":"text"},"o":{"properties":{}}}`, 2, ""},
 			{"one place left", `"index.mapping.total_fields.limit":4`, `"properties":{"title":{"type":"text","fields":{"k":{"type":"keyword"}}},"a":{"type":"alias","path":"title"}}`, 3, ""},
 			{"nothing mapped", `"index.mapping.total_fields.limit":3`, ``, 5, ""},
+			{"ignored beyond", `"index.mapping.total_fields.limit":4,"index.mapping.total_fields.ignore_dynamic_beyond_limit":true`, `"properties":{"title":{"type":"text"}}`, 6, engines.Elasticsearch},
 			{"the default, nearly full", ``, `"properties":{` + manyFields(996) + `}`, 8, ""},
 			{"depth", `"index.mapping.depth.limit":1`, ``, 2, ""},
 			{"names", `"index.mapping.field_name_length.limit":5`, ``, 2, engines.Elasticsearch},
