@@ -82,7 +82,7 @@ func (o *oracle) checkPages(t *testing.T, through api, index, params string) {
 	for _, q := range queries {
 		want := o.list(t, index, q)
 		folded += len(o.raw(t, index, q)) - len(want)
-		for _, size := range []int{10, 7, 60} {
+		for _, size := range []int{10, 60} {
 			pages := through.whole(t, index, q, size, params)
 			if diff := cmp.Diff(slices.Collect(slices.Chunk(want, size)), pages); diff != "" {
 				t.Errorf("%q in pages of %d: %s", q, size, diff)

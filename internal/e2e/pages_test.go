@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,36 +23,32 @@ func TestOfficialClients(t *testing.T) {
 		list := documents(t)
 		through := api{e, serve(t, e, setup{match: "news-*"})}
 		direct := api{e, e.URL}
+		o := newOracle(t, direct, list)
+		check := func(t *testing.T, walk func(q string) [][]string) {
+			t.Helper()
+			for _, q := range queries[:3] {
+				if diff := cmp.Diff(slices.Collect(slices.Chunk(o.list(t, "news-"+path.Base(t.Name()), q), 10)), walk(q)); diff != "" {
+					t.Errorf("%q: %s", q, diff)
+				}
+			}
+		}
 		t.Run("go", func(t *testing.T) {
 			index := "news-go"
 			direct.drop(t, index)
 			through.create(t, index)
 			goLoad(t, through, index, list)
-			o := newOracle(t, direct, list)
 			o.checkPages(t, through, index, "")
-			for _, q := range queries[:3] {
-				want := slices.Collect(slices.Chunk(o.list(t, index, q), 10))
-				if diff := cmp.Diff(want, goWalk(t, through, index, q, 10)); diff != "" {
-					t.Errorf("%q: %s", q, diff)
-				}
-			}
+			check(t, func(q string) [][]string { return goWalk(t, through, index, q, 10) })
 		})
 		t.Run("python", func(t *testing.T) {
-			index := "news-py"
+			index := "news-python"
 			direct.drop(t, index)
 			pyRun(t, through, "load", index, "--corpus", corpusFile(t, list))
-			o := newOracle(t, direct, list)
-			o.checkPages(t, through, index, "")
-			for _, q := range queries[:3] {
+			check(t, func(q string) [][]string {
 				var walked struct{ Pages [][]string }
-				if err := json.Unmarshal(pyRun(t, through, "walk", index, "--query", q, "--size", "10"), &walked); err != nil {
-					t.Fatal(err)
-				}
-				want := slices.Collect(slices.Chunk(o.list(t, index, q), 10))
-				if diff := cmp.Diff(want, walked.Pages); diff != "" {
-					t.Errorf("%q: %s", q, diff)
-				}
-			}
+				decode(t, pyRun(t, through, "walk", index, "--query", q, "--size", "10"), &walked)
+				return walked.Pages
+			})
 		})
 	})
 }
@@ -65,26 +62,6 @@ func pyRun(t *testing.T, a api, verb, index string, args ...string) []byte {
 		all = append(all, "--key", a.e.Key)
 	}
 	return clients.Run(t, program, all...)
-}
-
-// TestIndexMadeByTheFirstWrite lets the engine make the index, so that our field has to be declared just before.
-func TestIndexMadeByTheFirstWrite(t *testing.T) {
-	for _, kind := range []string{engines.Elasticsearch, engines.OpenSearch} {
-		t.Run(kind, func(t *testing.T) {
-			e := engines.Shared(t, kind)
-			list := documents(t)[:60]
-			through, direct := api{e, serve(t, e, setup{match: "auto-*"})}, api{e, e.URL}
-			direct.drop(t, "auto-1")
-			pyRun(t, through, "load", "auto-1", "--auto", "--corpus", corpusFile(t, list))
-			body := call(t, e, "GET", e.URL+"/auto-1/_mapping/field/neardup_sketch", "").want(t, 200).body
-			if !bytes.Contains(body, []byte(`"type":"binary","doc_values":true`)) {
-				t.Errorf("our field is mapped as %s", body)
-			}
-			if !bytes.Contains(direct.get(t, "auto-1", list[0].ID), []byte(adapters.SketchField)) {
-				t.Error("the first write was not enriched")
-			}
-		})
-	}
 }
 
 // TestOriginalsPlusOneField reads documents back directly: each is what was sent, byte for byte where the engine keeps bytes, and
@@ -142,45 +119,44 @@ func canonical(t *testing.T, data []byte) any {
 
 // TestThreshold changes what folds by YAML and by a request, without touching the index.
 func TestThreshold(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e *engines.Engine) {
-		index, list := "thresh-1", documents(t)
-		direct := api{e, e.URL}
-		loose := api{e, serve(t, e, setup{match: "thresh-*", threshold: 0.5})}
-		strict := api{e, serve(t, e, setup{match: "thresh-*", threshold: 0.97})}
-		direct.drop(t, index)
-		loose.create(t, index)
-		loose.load(t, index, list)
-		sizes := map[string]int{}
-		for name, c := range map[string]struct {
-			a         api
-			params    string
-			threshold float64
-		}{
-			"loose": {loose, "", 0.5}, "strict": {strict, "", 0.97}, "loose asked to be strict": {loose, "&neardup_threshold=0.97", 0.97},
-			"strict asked to be loose": {strict, "&neardup_threshold=0.5", 0.5}, "off": {loose, "&neardup=off", 2},
-		} {
-			o := newOracle(t, direct, list)
-			o.threshold = c.threshold
-			want := o.list(t, index, "*")
-			if name == "off" {
-				want = o.raw(t, index, "*")
-			}
-			got := slices.Concat(c.a.whole(t, index, "*", 50, c.params)...)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s: %s", name, diff)
-			}
-			sizes[name] = len(got)
+	e := engines.Shared(t, engines.OpenSearch)
+	index, list := "thresh-1", documents(t)
+	direct := api{e, e.URL}
+	loose := api{e, serve(t, e, setup{match: "thresh-*", threshold: 0.5})}
+	strict := api{e, serve(t, e, setup{match: "thresh-*", threshold: 0.97})}
+	direct.drop(t, index)
+	loose.create(t, index)
+	loose.load(t, index, list)
+	sizes := map[string]int{}
+	for name, c := range map[string]struct {
+		a         api
+		params    string
+		threshold float64
+	}{
+		"loose": {loose, "", 0.5}, "strict": {strict, "", 0.97}, "loose asked to be strict": {loose, "&neardup_threshold=0.97", 0.97},
+		"strict asked to be loose": {strict, "&neardup_threshold=0.5", 0.5}, "off": {loose, "&neardup=off", 2},
+	} {
+		o := newOracle(t, direct, list)
+		o.threshold = c.threshold
+		want := o.list(t, index, "*")
+		if name == "off" {
+			want = o.raw(t, index, "*")
 		}
-		if !(sizes["loose"] < sizes["strict"] && sizes["strict"] < sizes["off"]) {
-			t.Errorf("hits by threshold: %v", sizes)
+		got := slices.Concat(c.a.whole(t, index, "*", 50, c.params)...)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
 		}
-		byHeader := call(t, e, "GET", strict.base+searchPath(e, index), "", "Neardup-Control", "threshold=0.5").want(t, 200)
-		byURL := call(t, e, "GET", strict.base+searchPath(e, index)+"&neardup_threshold=0.5", "").want(t, 200)
-		if a, b := hitsOnly(t, e, byHeader.body), hitsOnly(t, e, byURL.body); a != b || a == "" {
-			t.Errorf("the header asks for the same as the URL, but:\n%s\n%s", a, b)
-		}
-		call(t, e, "GET", strict.base+searchPath(e, index)+"&neardup_threshold=high", "").want(t, 400)
-	})
+		sizes[name] = len(got)
+	}
+	if !(sizes["loose"] < sizes["strict"] && sizes["strict"] < sizes["off"]) {
+		t.Errorf("hits by threshold: %v", sizes)
+	}
+	byHeader := call(t, e, "GET", strict.base+searchPath(e, index), "", "Neardup-Control", "threshold=0.5").want(t, 200)
+	byURL := call(t, e, "GET", strict.base+searchPath(e, index)+"&neardup_threshold=0.5", "").want(t, 200)
+	if a, b := hitsOnly(t, e, byHeader.body), hitsOnly(t, e, byURL.body); a != b || a == "" {
+		t.Errorf("the header asks for the same as the URL, but:\n%s\n%s", a, b)
+	}
+	call(t, e, "GET", strict.base+searchPath(e, index)+"&neardup_threshold=high", "").want(t, 400)
 }
 
 func searchPath(e *engines.Engine, index string) string {
@@ -205,33 +181,6 @@ func hitsOnly(t *testing.T, e *engines.Engine, body []byte) string {
 		hits = adapters.Get(members, "hits")
 	}
 	return string(hits)
-}
-
-// TestRepliesAreTheEnginesOwn compares a search in which nothing folds with the engine's own answer, byte for byte but for the time
-// it took.
-func TestRepliesAreTheEnginesOwn(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e *engines.Engine) {
-		index := "own-1"
-		through, direct := api{e, serve(t, e, setup{match: "own-*"})}, api{e, e.URL}
-		direct.drop(t, index)
-		direct.create(t, index)
-		direct.load(t, index, documents(t)[:20]) // too close to the start of the corpus to hold two versions of one text
-		for _, path := range []string{searchPath(e, index), strings.Replace(searchPath(e, index), "50", "7", 1)} {
-			a := call(t, e, "GET", direct.base+path, "").want(t, 200)
-			b := call(t, e, "GET", through.base+path, "").want(t, 200)
-			if diff := cmp.Diff(string(untimed(a.body)), string(untimed(b.body))); diff != "" {
-				t.Errorf("%s: %s", path, diff)
-			}
-			if !strings.HasPrefix(b.header.Get("Neardup"), "collapsed; raw=20; folded=0;") {
-				t.Errorf("header %q", b.header.Get("Neardup"))
-			}
-			for key := range a.header {
-				if key != "Date" && key != "Content-Length" && key != "Connection" && !slices.Equal(a.header[key], b.header[key]) {
-					t.Errorf("header %s is %q, directly %q", key, b.header[key], a.header[key])
-				}
-			}
-		}
-	})
 }
 
 // untimed returns a reply with the time it took set to nought.

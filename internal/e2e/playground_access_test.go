@@ -55,7 +55,7 @@ func toldOf[T any](t *testing.T, raw json.RawMessage) (value T) {
 	return value
 }
 
-// TestPlaygroundAccess: every control has a name, all that is to be read has contrast in the light and in the dark, nothing has to be
+// TestPlaygroundAccess: all works by keyboard, every control has a name, all that is to be read has contrast in the light and in the dark, nothing has to be
 // scrolled sideways from 320 pixels on, targets are large enough, headings follow one another, nothing moves for those who want that. Pictures
 // of it are taken where NEARDUP_SCREENSHOTS names a folder.
 func TestPlaygroundAccess(t *testing.T) {
@@ -82,10 +82,16 @@ func TestPlaygroundAccess(t *testing.T) {
 				act("login", "user", "reader", "password", "wrong"), act("audit"), act("shot", "name", v.Name+"-refused"),
 				act("choose", "what", "engine", "value", "dead"), act("audit"), act("shot", "name", v.Name+"-dead"),
 			}
+			if os.Getenv("NEARDUP_SCREENSHOTS")+os.Getenv("NEARDUP_SOAK") == "" && (width == 900 || width == 320) {
+				v.Steps = v.Steps[:10]
+			}
 			visits = append(visits, v)
 		}
 	}
-	for name, v := range visitPage(t, w.admin, visits...) {
+	told := visitPage(t, w.admin, append(visits, keyboardVisits()...)...)
+	t.Run("keyboard", func(t *testing.T) { checkKeyboard(t, told) })
+	for _, visit := range visits {
+		name, v := visit.Name, told[visit.Name]
 		for n, raw := range v.Seen {
 			switch n {
 			case 1: // the words
@@ -103,13 +109,8 @@ func TestPlaygroundAccess(t *testing.T) {
 	}
 }
 
-// TestPlaygroundByKeyboard: all that the page does can be done without a mouse, and where the focus is can be seen.
-func TestPlaygroundByKeyboard(t *testing.T) {
-	w := shelfPage(t, documents(t), "")
-	type stop struct {
-		What, Text                 string
-		Outlined, InSight, Covered bool
-	}
+// keyboardVisits do all that the page can do without a mouse.
+func keyboardVisits() []pageVisit {
 	used := []map[string]any{
 		act("reach", "on", "#query"), act("press", "key", "t"), act("press", "key", "h"), act("press", "key", "e"), act("press", "key", "Enter"),
 		act("reach", "on", "#threshold"), act("press", "key", "ArrowLeft", "times", 9),
@@ -123,11 +124,20 @@ func TestPlaygroundByKeyboard(t *testing.T) {
 		act("look"),
 	}
 	narrow := []map[string]any{act("tabs"), act("reach", "on", "#which input"), act("press", "key", "ArrowLeft"), act("tell", "script", "document.getElementById('lists').dataset.which")}
-	told := visitPage(t, w.admin,
-		pageVisit{Name: "used", Hash: "#index=shelf", Steps: used},
-		pageVisit{Name: "wide", Width: 1440, Hash: "#index=shelf&q=ferry", Steps: []map[string]any{act("tabs")}},
-		pageVisit{Name: "narrow", Width: 360, Height: 640, Hash: "#index=shelf&q=ferry", Steps: narrow})
+	return []pageVisit{
+		{Name: "used", Hash: "#engine=shelf&index=shelf", Steps: used},
+		{Name: "wide", Width: 1440, Hash: "#engine=shelf&index=shelf&q=ferry", Steps: []map[string]any{act("tabs")}},
+		{Name: "narrow", Width: 360, Height: 640, Hash: "#engine=shelf&index=shelf&q=ferry", Steps: narrow},
+	}
+}
 
+// checkKeyboard: the visits had their effect, and where the focus is can be seen.
+func checkKeyboard(t *testing.T, told map[string]pageVisited) {
+	t.Helper()
+	type stop struct {
+		What, Text                 string
+		Outlined, InSight, Covered bool
+	}
 	seen := told["used"].Seen
 	last := toldOf[pageSeen](t, seen[4])
 	if got := toldOf[string](t, seen[0]); !strings.Contains(got, "threshold: 0.55\n") || !strings.Contains(got, "window: 199\n") || got != last.YAML {
@@ -216,6 +226,9 @@ func TestPlaygroundShowsTextAsText(t *testing.T) {
 
 // TestPlaygroundIsQuick: two hundred hits of twenty thousand bytes each fold anew while the slider moves.
 func TestPlaygroundIsQuick(t *testing.T) {
+	if !soaking() {
+		t.Skip("measures time: set NEARDUP_SOAK=1")
+	}
 	base := documents(t)
 	var list []corpus.Document
 	for n := range 200 {

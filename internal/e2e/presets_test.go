@@ -125,61 +125,28 @@ type folds struct {
 	better func(a, b *item) bool
 }
 
-// groups returns the items' groups by the definition: the first of each leads it.
-func (f folds) groups(items []item) (groups [][]int) {
+// list returns what is shown of the items: of each group, which its first one leads, the best.
+func (f folds) list(items []item) (list []int) {
+	var leaders, best []int
 	for i := range items {
-		g := slices.IndexFunc(groups, func(g []int) bool { return f.near(&items[i], &items[g[0]]) })
+		g := slices.IndexFunc(leaders, func(l int) bool { return f.near(&items[i], &items[l]) })
 		if g < 0 {
-			groups = append(groups, []int{i})
-		} else {
-			groups[g] = append(groups[g], i)
+			leaders, best = append(leaders, i), append(best, i)
+		} else if f.better != nil && f.better(&items[i], &items[best[g]]) {
+			best[g] = i
 		}
 	}
-	return groups
-}
-
-// list returns what is shown of the items.
-func (f folds) list(items []item) (list []int) {
-	for _, g := range f.groups(items) {
-		best := g[0]
-		for _, i := range g {
-			if f.better != nil && f.better(&items[i], &items[best]) {
-				best = i
-			}
-		}
-		list = append(list, items[best].N)
+	for _, i := range best {
+		list = append(list, items[i].N)
 	}
 	return list
-}
-
-// check walks the pages of all items through a sidecar under the rule, and returns where it stands. The engine itself must list all of
-// them, and so many must fold.
-func (f folds) check(t *testing.T, e *engines.Engine, index, rule string, items []item, folded int) api {
-	t.Helper()
-	rule = fmt.Sprintf("match: %q, %s", index, rule)
-	through, direct := api{e, serveFile(t, ruled(t, e, rule))}, api{e, e.URL}
-	through.shelve(t, index, items)
-	raw, _ := direct.listed(t, index, 0, 250, "")
-	var all []int
-	for _, i := range items {
-		all = append(all, i.N)
-	}
-	if diff := cmp.Diff(all, raw); diff != "" {
-		t.Fatalf("the engine's own list: %s", diff)
-	}
-	want := f.list(items)
-	if len(items)-len(want) != folded {
-		t.Fatalf("by the definition %d fold, the test is about %d", len(items)-len(want), folded)
-	}
-	f.walk(t, through, index, items)
-	return through
 }
 
 // walk holds all pages of the items to what is to be shown.
 func (f folds) walk(t *testing.T, through api, index string, items []item) {
 	t.Helper()
 	want := f.list(items)
-	for _, size := range []int{3, 10, 100} {
+	for _, size := range []int{7, 100} {
 		var pages [][]int
 		for from := 0; ; from += size {
 			page, r := through.listed(t, index, from, size, "")
@@ -232,36 +199,9 @@ func text(words []string) string { return strings.Join(words, " ") }
 
 // inFrame returns a page of a host: the article, and what the host puts around it.
 func inFrame(host string, article []string) string {
-	var paragraphs strings.Builder
-	for part := range slices.Chunk(article, 40) {
-		paragraphs.WriteString("<p>" + text(part) + ".</p>\n")
-	}
 	frame := text(newWriter(uint64(len(host)) * 1000003).words(60))
-	return "<html><head><title>" + host + "</title></head><body><nav><ul><li><a href=\"/\">home of " + host + "</a></li><li><a href=\"/x\">" + frame[:200] +
-		"</a></li></ul></nav><article>" + paragraphs.String() + "</article><footer><a href=\"/imprint\">" + frame[200:] + "</a></footer></body></html>"
-}
-
-// TestPresetMirrors has the same article on several hosts, each with its own frame, and twice on some of them.
-func TestPresetMirrors(t *testing.T) {
-	atOnce(t, engines.Kinds, func(t *testing.T, e *engines.Engine) {
-		w, hosts := newWriter(1), []string{"a.example", "bb.example", "ccc.example"}
-		var items []item
-		for range 8 {
-			article := w.words(160)
-			for _, host := range []int{0, 1, 0, 2} {
-				items = append(items, item{Body: inFrame(hosts[host], w.edited(article, 2)), Host: hosts[host], text: article[0]})
-			}
-			items = append(items, item{Body: inFrame("dddd.example", w.words(160)), Host: "dddd.example", text: "alone"})
-			items = append(items, item{Body: inFrame("a.example", article), text: article[0]}) // of a host that nobody knows
-		}
-		numbered(w, items)
-		sameText := func(a, b *item) bool { return a.text == b.text && a.text != "alone" }
-		f := folds{near: func(a, b *item) bool { return sameText(a, b) && a.Host != "" && b.Host != "" && a.Host != b.Host }}
-		f.check(t, e, "preset-mirrors", "fields: [body], preset: mirrors, host_field: host", items, len(items)-len(f.list(items)))
-		if kept := len(f.list(items)); kept < 8*3 || kept > 8*5 {
-			t.Errorf("%d of %d are left: the test is about fewer", kept, len(items))
-		}
-	})
+	return "<html><head><title>" + host + "</title></head><body><nav><ul><li><a href=\"/x\">" + frame[:200] + "</a></li></ul></nav><article><p>" +
+		text(article) + ".</p></article><footer><a href=\"/imprint\">" + frame[200:] + "</a></footer></body></html>"
 }
 
 // numbered puts the items into a random order, which is that of their numbers.
@@ -272,181 +212,188 @@ func numbered(w writer, items []item) {
 	}
 }
 
-// TestPresetNews has an agency's report in several papers within days, and printed again a year later.
-func TestPresetNews(t *testing.T) {
-	atOnce(t, engines.Kinds, func(t *testing.T, e *engines.Engine) {
-		w, began := newWriter(2), time.Date(2024, 2, 27, 18, 30, 0, 0, time.UTC)
-		var items []item
-		for n := range 8 {
-			report := w.words(120)
-			for _, after := range []time.Duration{0, time.Hour, 72 * time.Hour, 366 * 24 * time.Hour, 367 * 24 * time.Hour} {
-				cut := w.edited(report, 1)[:110]
-				items = append(items, item{Body: text(append(w.words(4), cut...)), text: report[0], at: began.Add(after + time.Duration(n)*time.Minute)})
-			}
-			items = append(items, item{Body: text(w.edited(report, 4)), text: report[0]}) // without a date
-		}
-		items = append(items, item{Body: text(w.words(100)), text: "edge", at: began}, item{text: "edge", at: began.Add(72*time.Hour + time.Second)})
-		items[len(items)-1].Body = items[len(items)-2].Body
-		numbered(w, items)
-		f := folds{near: func(a, b *item) bool {
-			return a.text == b.text && !a.at.IsZero() && !b.at.IsZero() && a.at.Sub(b.at).Abs() <= 72*time.Hour
-		}}
-		f.check(t, e, "preset-news", "fields: [body], preset: news, date_field: at", items, 8*3)
-	})
+// presetCase is a preset, documents of the kind it is for, and which of them fold.
+type presetCase struct {
+	name, rule string
+	items      func(w writer) []item
+	folds
+	folded int // documents that fold
 }
 
-// TestPresetVersions has versions of texts, of which the newest is shown wherever it ranks, and one without a date never.
-func TestPresetVersions(t *testing.T) {
-	atOnce(t, engines.Kinds, func(t *testing.T, e *engines.Engine) {
-		w, began := newWriter(3), time.Date(1999, 12, 31, 23, 59, 59, 0, time.UTC)
-		var items []item
-		for range 8 {
-			version := w.words(120)
-			name := version[0]
-			for v := range 4 {
-				items = append(items, item{Body: text(version), text: name, at: began.Add(time.Duration(v) * 400 * 24 * time.Hour)})
-				version = w.edited(version, 3)
-			}
-			items = append(items, item{Body: text(version), text: name})
-		}
-		items = append(items, item{Body: text(w.words(90)), text: "alone"})
-		numbered(w, items)
-		f := folds{
-			near:   func(a, b *item) bool { return a.text == b.text },
-			better: func(a, b *item) bool { return a.at.After(b.at) },
-		}
-		f.check(t, e, "preset-versions", "fields: [body], preset: versions, date_field: at", items, 8*4)
-	})
-}
-
-// TestPresetPlagiarism has texts and excerpts of them, some with words replaced: the whole is shown, and which excerpts fold into it.
-func TestPresetPlagiarism(t *testing.T) {
-	atOnce(t, engines.Kinds, func(t *testing.T, e *engines.Engine) {
-		w := newWriter(14)
-		var items []item
-		for range 6 {
-			whole := w.words(800)
-			items = append(items, item{Body: text(whole), text: whole[0]})
-			for _, words := range []int{80, 160, 400} { // a tenth, a fifth, a half
-				from := w.IntN(len(whole) - words)
-				items = append(items, item{Body: text(whole[from : from+words]), text: whole[0]})
-				items = append(items, item{Body: text(w.edited(whole[from:from+words], words/20)), text: whole[0]})
-			}
-			items = append(items, item{Body: text(w.words(200)), text: "alone"})
-		}
-		w.Shuffle(len(items), func(i, j int) { items[i], items[j] = items[j], items[i] })
-		slices.SortStableFunc(items, func(a, b item) int { return wholeFirst(&a, &b) })
-		for i := range items {
-			items[i].N = i
-		}
-		f := folds{near: func(a, b *item) bool { return a.text == b.text && a.text != "alone" }}
-		through := f.check(t, e, "preset-plagiarism", "fields: [body], preset: plagiarism", items, 6*6)
-		_, r := through.listed(t, "preset-plagiarism", 0, 10, "")
-		for rank, found := range folded(t, e, r) {
-			if want := map[bool]int{true: 6}[rank < 6]; found != want {
-				t.Errorf("hit %d is shown with %d folded ones, want %d: %.300s", rank, found, want, r.body)
-			}
-		}
-	})
-}
-
-// wholeFirst orders the longest texts first.
-func wholeFirst(a, b *item) int {
-	return map[bool]int{true: 1}[len(a.Body) < 4000] - map[bool]int{true: 1}[len(b.Body) < 4000]
-}
-
-// folded returns how many hits are said to be folded into each hit of a reply.
-func folded(t *testing.T, e *engines.Engine, r reply) (counts []int) {
-	t.Helper()
-	var hits []struct {
-		Inner struct {
-			Neardup struct {
-				Hits struct{ Total struct{ Value int } }
-			}
-		} `json:"inner_hits"`
-		Neardup struct{ Found int }
-	}
-	if err := json.Unmarshal([]byte(hitsOnly(t, e, r.body)), &hits); err != nil {
-		t.Fatal(err)
-	}
-	for _, h := range hits {
-		counts = append(counts, max(h.Inner.Neardup.Hits.Total.Value, h.Neardup.Found))
-	}
-	return counts
-}
-
-// TestPresetPlagiarismBehindExcerpts has an excerpt rank before its whole: the whole is shown in its place.
-func TestPresetPlagiarismBehindExcerpts(t *testing.T) {
-	atOnce(t, engines.Kinds, func(t *testing.T, e *engines.Engine) {
-		w := newWriter(5)
-		var items []item
-		for range 6 {
-			whole := w.words(600)
-			items = append(items, item{Body: text(whole[200:320]), text: whole[0]}, item{Body: text(whole), text: whole[0]},
-				item{Body: text(w.words(200)), text: "alone"})
-		}
-		numbered(w, items)
-		f := folds{
-			near:   func(a, b *item) bool { return a.text == b.text && a.text != "alone" },
-			better: func(a, b *item) bool { return len(a.Body) > len(b.Body) },
-		}
-		f.check(t, e, "preset-excerpts", "fields: [body], preset: plagiarism", items, 6)
-	})
-}
-
-// TestPresetSoft404 has error pages under other addresses on several hosts, which answer them with 200, and articles between.
-func TestPresetSoft404(t *testing.T) {
-	atOnce(t, engines.Kinds, func(t *testing.T, e *engines.Engine) {
-		w := newWriter(6)
-		var items []item
-		for h := range 4 {
-			host := fmt.Sprintf("host%d.example", h)
-			apology := "We are sorry, but the page /shop/item/%d that you are looking for does not exist. It may have been moved, or its name may have " +
-				"changed. Please check the address, or go back to the start page."
-			if h > 1 { // some hosts run the same program
-				apology = "Error 404: the requested address was not found on this server"
-			}
-			for n := range 5 {
-				page := apology
-				if h < 2 {
-					page = fmt.Sprintf(apology, n)
-				} else {
-					page += strings.Repeat("!", n) // another fingerprint
+func presetCases() []presetCase {
+	began := time.Date(2024, 2, 27, 18, 30, 0, 0, time.UTC)
+	same := func(a, b *item) bool { return a.text == b.text && a.text != "alone" }
+	return []presetCase{
+		{
+			// The same article on several hosts, each with its own frame.
+			name: "mirrors", rule: "fields: [body], preset: mirrors, host_field: host", folded: 12,
+			items: func(w writer) (items []item) {
+				for range 6 {
+					article := w.words(160)
+					for _, host := range []string{"a.example", "bb.example", "ccc.example"} {
+						items = append(items, item{Body: inFrame(host, w.edited(article, 2)), Host: host, text: article[0]})
+					}
+					items = append(items, item{Body: inFrame("dddd.example", w.words(160)), Host: "dddd.example", text: "alone"})
+					items = append(items, item{Body: inFrame("a.example", article), text: article[0]}) // of a host that nobody knows
 				}
-				items = append(items, item{Body: page, Host: host, text: "soft"}, item{Body: text(w.words(80)), Host: host, text: "article"})
-			}
-		}
-		numbered(w, items)
-		f := folds{near: func(a, b *item) bool { return a.text == "soft" && b.text == "soft" && a.Host == b.Host }}
-		f.check(t, e, "preset-soft404", "fields: [body], preset: soft404, host_field: host", items, 4*4)
-	})
+				return items
+			},
+			folds: folds{near: func(a, b *item) bool { return same(a, b) && a.Host != "" && b.Host != "" && a.Host != b.Host }},
+		},
+		{
+			// An agency's report in several papers within days, and again a year later.
+			name: "news", rule: "fields: [body], preset: news, date_field: at", folded: 18,
+			items: func(w writer) (items []item) {
+				for range 6 {
+					report := w.words(120)
+					for _, after := range []time.Duration{0, time.Hour, 72 * time.Hour, 366 * 24 * time.Hour, 367 * 24 * time.Hour} {
+						items = append(items, item{Body: text(append(w.words(4), w.edited(report, 1)[:110]...)), text: report[0], at: began.Add(after)})
+					}
+					items = append(items, item{Body: text(w.edited(report, 4)), text: report[0]}) // without a date
+				}
+				return items
+			},
+			folds: folds{near: func(a, b *item) bool {
+				return same(a, b) && !a.at.IsZero() && !b.at.IsZero() && a.at.Sub(b.at).Abs() <= 72*time.Hour
+			}},
+		},
+		{
+			// Versions of texts, of which the newest is shown wherever it ranks, and one without a date never.
+			name: "versions", rule: "fields: [body], preset: versions, date_field: at", folded: 24,
+			items: func(w writer) (items []item) {
+				for range 6 {
+					version := w.words(120)
+					name := version[0]
+					for v := range 4 {
+						items = append(items, item{Body: text(version), text: name, at: began.Add(time.Duration(v) * 400 * 24 * time.Hour)})
+						version = w.edited(version, 3)
+					}
+					items = append(items, item{Body: text(version), text: name})
+				}
+				return items
+			},
+			folds: folds{near: same, better: func(a, b *item) bool { return a.at.After(b.at) }},
+		},
+		{
+			// Texts and excerpts of them: the whole is shown in the place of an excerpt that ranks before it.
+			name: "plagiarism", rule: "fields: [body], preset: plagiarism", folded: 6,
+			items: func(w writer) (items []item) {
+				for range 6 {
+					whole := w.words(600)
+					items = append(items, item{Body: text(w.edited(whole[200:320], 3)), text: whole[0]}, item{Body: text(whole), text: whole[0]},
+						item{Body: text(w.words(200)), text: "alone"})
+				}
+				return items
+			},
+			folds: folds{near: same, better: func(a, b *item) bool { return len(a.Body) > len(b.Body) }},
+		},
+		{
+			// Error pages under other addresses of hosts that answer them with 200, and articles between.
+			name: "soft404", rule: "fields: [body], preset: soft404, host_field: host", folded: 16,
+			items: func(w writer) (items []item) {
+				for h := range 4 {
+					host := fmt.Sprintf("host%d.example", h)
+					for n := range 5 {
+						page := "Error 404: the requested address was not found on this server" + strings.Repeat("!", n)
+						if h < 2 {
+							page = fmt.Sprintf("We are sorry, but the page /shop/item/%d that you are looking for does not exist. It may have been moved, or "+
+								"its name may have changed. Please check the address, or go back to the start page.", n)
+						}
+						items = append(items, item{Body: page, Host: host, text: "soft"}, item{Body: text(w.words(80)), Host: host, text: "alone"})
+					}
+				}
+				return items
+			},
+			folds: folds{near: func(a, b *item) bool { return same(a, b) && a.Host == b.Host }},
+		},
+		{
+			// Things that are known by their tags, whatever is said of them.
+			name: "goods", rule: "fields: [tags], preset: goods", folded: 12,
+			items: func(w writer) (items []item) {
+				for range 6 {
+					tags := make([]string, 20)
+					for i := range tags {
+						tags[i] = text(w.words(1 + 12*(i%2)))
+					}
+					other := slices.Concat(tags[:10], w.words(10)) // shares half of them
+					for i := 11; i < 20; i += 2 {
+						other[i] = tags[i] + " " + other[i] // nearly the words of a tag: another tag
+					}
+					one, shuffled := slices.Clone(tags), slices.Clone(tags)
+					one[4] = w.word()
+					w.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+					for _, list := range [][]string{tags, one, shuffled} {
+						items = append(items, item{Body: text(w.words(30)), Tags: list, text: tags[0]})
+					}
+					items = append(items, item{Body: items[len(items)-1].Body, Tags: other, text: "other " + tags[0]})
+				}
+				return items
+			},
+			folds: folds{near: same},
+		},
+		{
+			// A representative that is chosen by any field.
+			name: "field", rule: "fields: [body], representative: {field: n, order: desc}", folded: 12,
+			items: func(w writer) (items []item) {
+				for range 6 {
+					words := w.words(60)
+					for range 3 {
+						items = append(items, item{Body: text(w.edited(words, 1)), text: words[0]})
+					}
+				}
+				return items
+			},
+			folds: folds{near: same, better: func(a, b *item) bool { return a.N > b.N }},
+		},
+	}
 }
 
-// TestPresetGoods has things that are known by their tags, whatever is said of them.
-func TestPresetGoods(t *testing.T) {
-	atOnce(t, engines.Kinds, func(t *testing.T, e *engines.Engine) {
-		w := newWriter(8)
-		var items []item
-		for range 8 {
-			tags := make([]string, 20)
-			for i := range tags {
-				tags[i] = text(w.words(1 + 12*(i%2)))
+// TestPresets has each preset fold documents of the kind it is for, and no others, on the engines and on the one inside the sidecar.
+func TestPresets(t *testing.T) {
+	for _, kind := range []string{engines.OpenSearch, engines.Typesense, "embedded"} {
+		t.Run(kind, func(t *testing.T) {
+			var rules []string
+			for _, c := range presetCases() {
+				rules = append(rules, fmt.Sprintf("match: preset-%s, %s", c.name, c.rule))
 			}
-			other := slices.Concat(tags[:10], w.words(10)) // shares half of them
-			for i := 11; i < 20; i += 2 {
-				other[i] = tags[i] + " " + other[i] // nearly the words of a tag: another tag
+			through := presetSidecar(t, kind, rules)
+			for _, c := range presetCases() {
+				t.Run(c.name, func(t *testing.T) {
+					w, index := newWriter(1), "preset-"+c.name
+					items := c.items(w)
+					numbered(w, items)
+					if shown := len(c.list(items)); len(items)-shown != c.folded {
+						t.Fatalf("by the definition %d of %d fold, the test is about %d", len(items)-shown, len(items), c.folded)
+					}
+					through.shelve(t, index, items)
+					c.walk(t, through, index, items)
+				})
 			}
-			one := slices.Clone(tags)
-			one[4] = w.word()
-			shuffled := slices.Clone(tags)
-			w.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-			for _, list := range [][]string{tags, one, shuffled} {
-				items = append(items, item{Body: text(w.words(30)), Tags: list, text: tags[0]})
-			}
-			items = append(items, item{Body: items[len(items)-1].Body, Tags: other, text: "other " + tags[0]})
+		})
+	}
+}
+
+// presetSidecar serves rules in front of an engine, or of the one inside the sidecar.
+func presetSidecar(t *testing.T, kind string, rules []string) api {
+	t.Helper()
+	e := &engines.Engine{Kind: engines.Elasticsearch}
+	if kind != "embedded" {
+		e = engines.Shared(t, kind)
+	}
+	file := ruled(t, e, rules...)
+	if kind == "embedded" {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
 		}
-		numbered(w, items)
-		f := folds{near: func(a, b *item) bool { return a.text == b.text }}
-		f.check(t, e, "preset-goods", "fields: [tags], preset: goods", items, 8*2)
-	})
+		text = []byte(strings.Replace(string(text), `kind: elasticsearch, urls: [""]`, "kind: embedded", 1))
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	base := serveFile(t, file)
+	if kind == "embedded" {
+		e.URL = base
+	}
+	return api{e, base}
 }

@@ -13,36 +13,35 @@ import (
 
 // TestRepliesToChangesAreTheEnginesOwn compares the replies to what changes documents and shows them, or quotes them in an error.
 func TestRepliesToChangesAreTheEnginesOwn(t *testing.T) {
-	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
-		index := "reads-changes"
-		long := `"body":"` + strings.Repeat("many words ", 30) + `"`
-		tooBig := `"r":{"gte":123456789012345678901234567890}`
-		list := []readCase{
-			{request: "POST /INDEX/_update/0?_source=true", body: `{"doc":{"n":7}}`}, {request: "POST /INDEX/_update/0?_source=near*", body: `{"doc":{"title":"four new words"}}`},
-			{request: "POST /INDEX/_update/0", body: `{"doc":{"title":"one two","body":"three"},"_source":["*"]}`},
-			{request: "POST /INDEX/_update/1?filter_path=get._source.near*", body: `{"doc":{"n":7},"_source":true}`},
-			{request: "POST /_bulk", body: "{\"update\":{\"_index\":\"INDEX\",\"_id\":\"0\",\"_source\":true}}\n{\"doc\":{\"n\":8}}\n{\"update\":{\"_index\":\"INDEX\",\"_id\":\"1\"}}\n{\"doc\":{\"n\":8}}\n"},
-			{request: "POST /_bulk?_source=n*&filter_path=items.*.get", body: "{\"update\":{\"_index\":\"INDEX\",\"_id\":\"0\"}}\n{\"doc\":{\"n\":9}}\n"},
-			{request: "PUT /INDEX/_doc/9", body: `{"title":"some words",` + tooBig + `}`}, {request: "POST /INDEX/_doc?filter_path=error.*.reason", body: `{` + tooBig + `,"title":"some words"}`},
-			{request: "PUT /INDEX/_create/9", body: `{"title":"some words",` + tooBig + "\n,\n" + `"k":"\"}"}`},
-			{request: "POST /_bulk", body: "{\"index\":{\"_index\":\"INDEX\"}}\n{\"title\":\"some words\"," + tooBig + "}\n{\"create\":{\"_index\":\"INDEX\",\"_id\":\"9\"}}\n{\"title\":\"some words\"}\n"},
-			{request: "PUT /INDEX/_doc/9", body: `{"title":"some words",` + long + `,` + tooBig + `}`}, // quoted up to within our field
-			{request: "POST /INDEX/_update_by_query?refresh=true&conflicts=proceed", body: `{"query":{"ids":{"values":["2"]}},"script":"ctx._source.n=1"}`},
-			{request: "POST /INDEX/_delete_by_query?refresh=true", body: `{"query":{"ids":{"values":["3"]}}}`},
-			{request: "GET /INDEX/_doc/2"}, {request: "DELETE /INDEX/_doc/1"},
+	e := engines.Shared(t, engines.Elasticsearch)
+	index := "reads-changes"
+	long := `"body":"` + strings.Repeat("many words ", 30) + `"`
+	tooBig := `"r":{"gte":123456789012345678901234567890}`
+	list := []readCase{
+		{request: "POST /INDEX/_update/0?_source=true", body: `{"doc":{"n":7}}`}, {request: "POST /INDEX/_update/0?_source=near*", body: `{"doc":{"title":"four new words"}}`},
+		{request: "POST /INDEX/_update/0", body: `{"doc":{"title":"one two","body":"three"},"_source":["*"]}`},
+		{request: "POST /INDEX/_update/1?filter_path=get._source.near*", body: `{"doc":{"n":7},"_source":true}`},
+		{request: "POST /_bulk", body: "{\"update\":{\"_index\":\"INDEX\",\"_id\":\"0\",\"_source\":true}}\n{\"doc\":{\"n\":8}}\n{\"update\":{\"_index\":\"INDEX\",\"_id\":\"1\"}}\n{\"doc\":{\"n\":8}}\n"},
+		{request: "POST /_bulk?_source=n*&filter_path=items.*.get", body: "{\"update\":{\"_index\":\"INDEX\",\"_id\":\"0\"}}\n{\"doc\":{\"n\":9}}\n"},
+		{request: "PUT /INDEX/_doc/9", body: `{"title":"some words",` + tooBig + `}`}, {request: "POST /INDEX/_doc?filter_path=error.*.reason", body: `{` + tooBig + `,"title":"some words"}`},
+		{request: "PUT /INDEX/_create/9", body: `{"title":"some words",` + tooBig + "\n,\n" + `"k":"\"}"}`},
+		{request: "POST /_bulk", body: "{\"index\":{\"_index\":\"INDEX\"}}\n{\"title\":\"some words\"," + tooBig + "}\n{\"create\":{\"_index\":\"INDEX\",\"_id\":\"9\"}}\n{\"title\":\"some words\"}\n"},
+		{request: "PUT /INDEX/_doc/9", body: `{"title":"some words",` + long + `,` + tooBig + `}`}, // quoted up to within our field
+		{request: "POST /INDEX/_update_by_query?refresh=true&conflicts=proceed", body: `{"query":{"ids":{"values":["2"]}},"script":"ctx._source.n=1"}`},
+		{request: "POST /INDEX/_delete_by_query?refresh=true", body: `{"query":{"ids":{"values":["3"]}}}`},
+		{request: "GET /INDEX/_doc/2"}, {request: "DELETE /INDEX/_doc/1"},
+	}
+	twins(t, e, index, prepareReadable(index), func(t *testing.T, a api) map[string]answered {
+		got := map[string]answered{}
+		for i, c := range list {
+			method, path, _ := strings.Cut(strings.ReplaceAll(c.request, "INDEX", index), " ")
+			r := a.fetch(t, method, path, strings.ReplaceAll(c.body, "INDEX", index), c.loose)
+			r.Body = madeUp.ReplaceAllString(r.Body, `"_id":""`)
+			r.Body = inDocumentOf.ReplaceAllString(r.Body, "in document with id ''")
+			delete(r.Header, "Location")
+			got[fmt.Sprint(i, " ", c.request, " ", c.body)] = r
 		}
-		twins(t, e, index, prepareReadable(index), func(t *testing.T, a api) map[string]answered {
-			got := map[string]answered{}
-			for i, c := range list {
-				method, path, _ := strings.Cut(strings.ReplaceAll(c.request, "INDEX", index), " ")
-				r := a.fetch(t, method, path, strings.ReplaceAll(c.body, "INDEX", index), c.loose)
-				r.Body = madeUp.ReplaceAllString(r.Body, `"_id":""`)
-				r.Body = inDocumentOf.ReplaceAllString(r.Body, "in document with id ''")
-				delete(r.Header, "Location")
-				got[fmt.Sprint(i, " ", c.request, " ", c.body)] = r
-			}
-			return got
-		})
+		return got
 	})
 }
 
@@ -52,75 +51,37 @@ var (
 	inDocumentOf = regexp.MustCompile(`in document with id '[A-Za-z0-9_-]{20}'`)
 )
 
-// TestPagesShowNothingOfOurs walks a scroll and a point in time to their ends.
-func TestPagesShowNothingOfOurs(t *testing.T) {
-	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
-		index := "reads-pages"
-		var bulk strings.Builder
-		for i := range 200 {
-			fmt.Fprintf(&bulk, "{\"index\":{\"_index\":%q,\"_id\":\"%d\"}}\n{\"title\":\"the title of number %d\",\"body\":\"and its words %d\"}\n", index, i, i, i*i)
-		}
-		prepare := func(t *testing.T, a api) {
-			a.create(t, index)
-			a.loadLines(t, index, bulk.String())
-		}
-		open, close := "/_pit", "/_pit"
-		idIn := regexp.MustCompile(`"(?:id|pit_id)":"([^"]+)"`)
-		if e.Kind == engines.OpenSearch {
-			open, close = "/_search/point_in_time", "/_search/point_in_time"
-		}
-		twins(t, e, index, prepare, func(t *testing.T, a api) map[string]answered {
-			got := map[string]answered{}
-			first := call(t, a.e, "POST", a.base+"/"+index+"/_search?scroll=1m", `{"size":70,"sort":["_doc"]}`).want(t, 200)
-			id := string(regexp.MustCompile(`"_scroll_id":"([^"]+)"`).FindSubmatch(first.body)[1])
-			got["first page"] = answered{Body: masked.ReplaceAllString(string(first.body), "${1}0")}
-			for page := range 2 {
-				got[fmt.Sprint("page ", page)] = a.fetch(t, "POST", "/_search/scroll", `{"scroll":"1m","scroll_id":"`+id+`"}`, false)
-			}
-			got["the end"] = a.fetch(t, "GET", "/_search/scroll?scroll=1m&pretty&scroll_id="+id, "", false)
-			got["clear"] = a.fetch(t, "DELETE", "/_search/scroll", `{"scroll_id":"`+id+`"}`, false)
-
-			pit := call(t, a.e, "POST", a.base+"/"+index+open+"?keep_alive=1m", "").want(t, 200)
-			id = string(idIn.FindSubmatch(pit.body)[1])
-			got["point in time"] = a.fetch(t, "POST", "/_search", `{"size":70,"query":{"match":{"body":"9"}},"pit":{"id":"`+id+`"}}`, false)
-			call(t, a.e, "DELETE", a.base+close, `{"`+map[bool]string{true: "pit_id", false: "id"}[e.Kind == engines.OpenSearch]+`":"`+id+`"}`)
-			return got
-		})
-	})
-}
-
 // TestWhatIsNamedIsShown: our field's own name shows it, in the URL and in a body; a pattern that covers it does not.
 func TestWhatIsNamedIsShown(t *testing.T) {
-	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
-		index := "reads-named"
-		a := api{e, serve(t, e, setup{match: index})}
-		api{e, e.URL}.drop(t, index)
-		call(t, e, "DELETE", e.URL+"/"+index, "")
-		prepareReadable(index)(t, a)
-		for _, c := range []readCase{
-			{request: "GET /INDEX/_doc/0?_source=NAME"}, {request: "GET /INDEX/_source/0?_source_includes=title,NAME"},
-			{request: "GET /INDEX/_mget", body: `{"docs":[{"_id":"0","_source":["NAME"]}]}`}, {request: "POST /INDEX/_mget", body: `{"docs":[{"_id":"0","_source":{"include":"NAME"}}]}`},
-			{request: "GET /INDEX/_mapping/field/NAME"}, {request: "GET /INDEX/_field_caps?fields=NAME"},
-			{request: "POST /INDEX/_explain/0?_source_includes=NAME", body: `{"query":{"match_all":{}}}`},
-			{request: "POST /INDEX/_search?scroll=1m", body: `{"sort":["_doc"],"_source":["NAME"]}`},
-			{request: "POST /INDEX/_search", body: `{"sort":["_doc"],"docvalue_fields":["NAME"],"_source":false}`},
-			{request: "GET /INDEX/_doc/0?filter_path=_source.NAME"},
-		} {
-			if e.Kind == engines.Elasticsearch && strings.Contains(c.request, "_field_caps") {
-				c = readCase{request: "POST /INDEX/_field_caps", body: `{"fields":["NAME"]}`}
-			}
-			method, path, _ := strings.Cut(strings.ReplaceAll(c.request, "INDEX", index), " ")
-			for name, want := range map[string]bool{adapters.SketchField: true, "neardup_s*": false, "n*": false} {
-				with := strings.NewReplacer("NAME", name)
-				for _, encoding := range []string{"", "gzip"} {
-					r := call(t, e, method, a.base+with.Replace(path), with.Replace(c.body), "Accept-Encoding", encoding).want(t, 200)
-					if got := strings.Contains(string(decoded(t, r)), `"`+adapters.SketchField+`":`); got != want {
-						t.Errorf("%s %s with %s, %q: shown = %t: %.500s", c.request, c.body, name, encoding, got, decoded(t, r))
-					}
+	e := engines.Shared(t, engines.OpenSearch)
+	index := "reads-named"
+	a := api{e, serve(t, e, setup{match: index})}
+	api{e, e.URL}.drop(t, index)
+	call(t, e, "DELETE", e.URL+"/"+index, "")
+	prepareReadable(index)(t, a)
+	for _, c := range []readCase{
+		{request: "GET /INDEX/_doc/0?_source=NAME"}, {request: "GET /INDEX/_source/0?_source_includes=title,NAME"},
+		{request: "GET /INDEX/_mget", body: `{"docs":[{"_id":"0","_source":["NAME"]}]}`}, {request: "POST /INDEX/_mget", body: `{"docs":[{"_id":"0","_source":{"include":"NAME"}}]}`},
+		{request: "GET /INDEX/_mapping/field/NAME"}, {request: "GET /INDEX/_field_caps?fields=NAME"},
+		{request: "POST /INDEX/_explain/0?_source_includes=NAME", body: `{"query":{"match_all":{}}}`},
+		{request: "POST /INDEX/_search?scroll=1m", body: `{"sort":["_doc"],"_source":["NAME"]}`},
+		{request: "POST /INDEX/_search", body: `{"sort":["_doc"],"docvalue_fields":["NAME"],"_source":false}`},
+		{request: "GET /INDEX/_doc/0?filter_path=_source.NAME"},
+	} {
+		if e.Kind == engines.Elasticsearch && strings.Contains(c.request, "_field_caps") {
+			c = readCase{request: "POST /INDEX/_field_caps", body: `{"fields":["NAME"]}`}
+		}
+		method, path, _ := strings.Cut(strings.ReplaceAll(c.request, "INDEX", index), " ")
+		for name, want := range map[string]bool{adapters.SketchField: true, "neardup_s*": false, "n*": false} {
+			with := strings.NewReplacer("NAME", name)
+			for _, encoding := range []string{"", "gzip"} {
+				r := call(t, e, method, a.base+with.Replace(path), with.Replace(c.body), "Accept-Encoding", encoding).want(t, 200)
+				if got := strings.Contains(string(decoded(t, r)), `"`+adapters.SketchField+`":`); got != want {
+					t.Errorf("%s %s with %s, %q: shown = %t: %.500s", c.request, c.body, name, encoding, got, decoded(t, r))
 				}
 			}
 		}
-	})
+	}
 }
 
 // TestReadsThatAreSearchesSayWhy they are left alone.

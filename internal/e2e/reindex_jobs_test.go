@@ -20,12 +20,10 @@ import (
 	"github.com/neardup/sidecar/internal/engines"
 )
 
-// besides runs a test on every engine, on all at the same time: it waits more than it works.
+// besides runs a test on an engine of each dialect, on both at the same time: it waits more than it works.
 func besides(t *testing.T, test func(t *testing.T, e *engines.Engine)) {
-	eachEngine(t, func(t *testing.T, e *engines.Engine) {
-		t.Parallel()
-		test(t, e)
-	})
+	t.Helper()
+	atOnce(t, []string{engines.Elasticsearch, engines.Typesense}, test)
 }
 
 // reindexed is what reindex reports of one index in JSON.
@@ -236,7 +234,7 @@ func TestReindexWatches(t *testing.T) {
 		}
 		filled := func(documents int) {
 			t.Helper()
-			for end := time.Now().Add(15 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+			for end := time.Now().Add(60 * time.Second); ; time.Sleep(100 * time.Millisecond) {
 				lacking, why := unfit(t, direct, index)
 				if lacking == 0 && why == "" && len(stored(t, direct, index)) == documents {
 					return
@@ -274,51 +272,6 @@ func (a api) patch(t *testing.T, index, id, part string) {
 		return
 	}
 	call(t, a.e, "POST", a.base+"/"+index+"/_update/"+id+"?refresh=true", `{"doc":`+part+`}`).want(t, 200)
-}
-
-// TestReindexSome takes a part of an index by a query, some more by --max-docs, and all when the scheme changes.
-func TestReindexSome(t *testing.T) {
-	besides(t, func(t *testing.T, e *engines.Engine) {
-		const index = "rj-some"
-		direct := api{e, e.URL}
-		jobIndex(t, direct, index, 90)
-		s := setup{match: index}
-		file, query := config(t, e, s), `{"terms":{"id":["d1","d2","d3","d50"]}}`
-		if direct.typesense() {
-			query = "id:[d1,d2,d3,d50]"
-		}
-		steps := []struct {
-			args             []string
-			scanned, written int
-			whole            bool
-		}{
-			{[]string{"--dry-run"}, 90, 90, true},
-			{[]string{"--query", query}, 4, 4, true},
-			{[]string{"--query", query}, 4, 0, true},
-			{[]string{"--max-docs", "20"}, 24, 20, false},
-			{[]string{"--max-docs", "20", "--resume"}, 24, 20, false},
-			{[]string{"--resume"}, 50, 46, true},
-		}
-		for i, step := range steps {
-			if i > 2 && direct.typesense() { // can't go on anywhere, and says of no part what comes first
-				step.scanned = -1
-			}
-			got, complaint, code := reindex(t, append([]string{"--config", file}, step.args...)...)
-			if code != 0 || got.Written != step.written || got.Whole != step.whole || got.Cut == step.whole || step.scanned >= 0 && got.Scanned != step.scanned {
-				t.Errorf("%v: %d %+v %s", step.args, code, got, complaint)
-			}
-		}
-		if lacking, why := unfit(t, direct, index); lacking > 0 || why != "" {
-			t.Errorf("%d lack a sketch, %s", lacking, why)
-		}
-		other := withRules(t, file, index, "title")
-		if got, _, code := reindex(t, "--config", other); code != 0 || got.Written != 90 {
-			t.Errorf("under another scheme: %d %+v", code, got)
-		}
-		if got, complaint, code := reindex(t, "--config", file, "--query", "{nonsense"); code != 1 || complaint == "" {
-			t.Errorf("a query that is none: %d %+v %s", code, got, complaint)
-		}
-	})
 }
 
 // faults passes requests on to an engine, but for those that it answers itself.
@@ -369,51 +322,6 @@ func TestReindexGivesWay(t *testing.T) {
 		}
 		if lacking, why := unfit(t, direct, index); lacking > 0 || why != "" {
 			t.Errorf("%d lack a sketch, %s", lacking, why)
-		}
-	})
-}
-
-// TestReindexReadOnly gives the job credentials that may read alone: the error says so, in the engine's words.
-func TestReindexReadOnly(t *testing.T) {
-	besides(t, func(t *testing.T, e *engines.Engine) {
-		const index = "rj-readonly"
-		s, direct := setup{match: index}, api{e, e.URL}
-		jobIndex(t, direct, index, 20)
-		if out, code := sidecar(t, "setup", "--config", config(t, e, s)); code != 0 {
-			t.Fatal(out)
-		}
-		says := "security_exception"
-		if direct.typesense() {
-			var key struct {
-				ID    int
-				Value string
-			}
-			actions := `["collections:get","collections:list","documents:get","documents:export","documents:search"]`
-			body := call(t, e, "POST", e.URL+"/keys", `{"description":"reads","actions":`+actions+`,"collections":["`+index+`"]}`).want(t, 201).body
-			if err := json.Unmarshal(body, &key); err != nil {
-				t.Fatal(err)
-			}
-			defer call(t, e, "DELETE", fmt.Sprint(e.URL, "/keys/", key.ID), "")
-			s.key, says = key.Value, "401"
-		} else {
-			s.urls = []string{faults(t, e, func(r *http.Request) (int, string) {
-				if r.Method == "PUT" || r.Method == "DELETE" || strings.Contains(r.URL.Path, "_bulk") || strings.Contains(r.URL.Path, "_create") ||
-					r.Method == "POST" && strings.Contains(r.URL.Path, "/_doc") {
-					return 403, `{"error":{"type":"security_exception","reason":"action is unauthorized for user [reader]"},"status":403}`
-				}
-				return 0, ""
-			})}
-		}
-		got, complaint, code := reindex(t, "--config", config(t, e, s))
-		if code != 1 || got.Written != 0 || !strings.Contains(complaint, says) {
-			t.Errorf("ended with %d: %+v %s", code, got, complaint)
-		}
-		t.Log(complaint)
-		if got, complaint, code = reindex(t, "--dry-run", "--config", config(t, e, s)); code != 0 || got.Written != 20 {
-			t.Errorf("a dry run ended with %d: %+v %s", code, got, complaint)
-		}
-		if lacking, _ := unfit(t, direct, index); lacking != 20 {
-			t.Errorf("%d of 20 lack a sketch", lacking)
 		}
 	})
 }

@@ -16,8 +16,8 @@ import (
 // TestRemoveWhileOthersWrite takes our fields out while another client goes on writing documents that have them: no write of its own is
 // lost, and when it has stopped a further run leaves nothing of ours.
 func TestRemoveWhileOthersWrite(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e *engines.Engine) {
-		const index, size = "removed-live", 120
+	atOnce(t, []string{engines.Elasticsearch, engines.Typesense}, func(t *testing.T, e *engines.Engine) {
+		const index, size = "removed-live", 80
 		direct := api{e, e.URL}
 		direct.drop(t, index)
 		direct.create(t, index)

@@ -11,113 +11,66 @@ import (
 	"github.com/neardup/sidecar/internal/engines"
 )
 
-// TestSearchTemplate compares a search by template with the search that it stands for.
-func TestSearchTemplate(t *testing.T) {
-	e, index := engines.Shared(t, engines.OpenSearch), "template-1"
-	through, direct := api{e, serve(t, e, setup{match: "template-*"})}, api{e, e.URL}
+// TestRescoredSearch folds within what the engine rescores, and leaves alone what reaches beyond.
+func TestRescoredSearch(t *testing.T) {
+	e := engines.Shared(t, engines.OpenSearch)
+	index := "rescore-1"
+	through, direct := api{e, serve(t, e, setup{match: "rescore-*"})}, api{e, e.URL}
 	direct.drop(t, index)
 	through.create(t, index)
 	through.load(t, index, documents(t))
-	call(t, e, "PUT", through.base+"/_scripts/template-1-stored", `{"script":{"lang":"mustache","source":{"query":{"match":{"{{field}}":"{{q}}"}},"from":"{{from}}{{^from}}0{{/from}}","size":7}}}`).want(t, 200)
-	defer call(t, e, "DELETE", e.URL+"/_scripts/template-1-stored", "")
-	const source = `"source":"{\"query\":{\"match\":{\"body\":\"{{q}}\"}},\"from\":{{from}},\"size\":7}"`
-	for _, c := range []struct{ name, method, path, body, search, outcome string }{
-		{"in the body", "POST", "/" + index + "/_search/template", `{` + source + `,"params":{"q":"the","from":0}}`, `{"query":{"match":{"body":"the"}},"from":0,"size":7}`, "collapsed"},
-		{"next page, GET", "GET", "/" + index + "/_search/template", `{` + source + `,"params":{"q":"the","from":7}}`, `{"query":{"match":{"body":"the"}},"from":7,"size":7}`, "collapsed"},
-		{"profile and parameters", "POST", "/" + index + "/_search/template?rest_total_hits_as_int=true&typed_keys", `{` + source + `,"explain":true,"params":{"q":"the","from":0}}`, `{"query":{"match":{"body":"the"}},"from":0,"size":7,"explain":true}`, "collapsed"},
-		{"a control", "POST", "/" + index + "/_search/template?neardup_threshold=1", `{` + source + `,"params":{"q":"the","from":0}}`, `{"query":{"match":{"body":"the"}},"from":0,"size":7}`, "collapsed"},
-		{"a control in the body", "POST", "/" + index + "/_search/template", `{` + source + `,"neardup":"off","params":{"q":"the","from":0}}`, `{"query":{"match":{"body":"the"}},"from":0,"size":7,"neardup":"off"}`, "bypassed; reason=off"},
-		{"no hits", "POST", "/" + index + "/_search/template", `{"source":"{\"size\":0}"}`, `{"size":0}`, "bypassed; reason=size_zero"},
-		{"filled in wrongly", "POST", "/" + index + "/_search/template", `{` + source + `,"params":{"q":"the"}}`, "", "bypassed; reason=not_understood"},
-		{"stored", "POST", "/" + index + "/_search/template", `{"id":"template-1-stored","params":{"field":"body","q":"the"}}`, `{"query":{"match":{"body":"the"}},"from":"0","size":7}`, "collapsed"},
-		{"no such template", "POST", "/" + index + "/_search/template", `{"id":"template-1-none"}`, "", "bypassed; reason=engine_status"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			_, params, _ := strings.Cut(c.path, "?")
-			got := call(t, e, c.method, through.base+c.path, c.body)
-			if outcome := got.header.Get("Neardup"); !strings.HasPrefix(outcome, c.outcome) {
-				t.Error(outcome)
-			}
-			if c.search == "" {
-				want := call(t, e, c.method, e.URL+c.path, c.body)
-				if want.status != got.status || string(want.body) != string(got.body) {
-					t.Errorf("directly %d %s, through us %d %s", want.status, want.body, got.status, got.body)
-				}
-				return
-			}
-			want := call(t, e, "POST", through.base+"/"+index+"/_search?"+params, c.search).want(t, 200)
-			if diff := cmp.Diff(strings.TrimSuffix(string(untimed(want.body)), "}")+`,"status":200}`, string(untimed(got.want(t, 200).body))); diff != "" {
-				t.Error(diff)
-			}
-			if strings.Contains(string(got.body), "neardup_sketch") {
-				t.Error("our field is shown")
-			}
-		})
+	search := func(base string, from, size, window int) reply {
+		return call(t, e, "POST", base+"/"+index+"/_search", fmt.Sprintf(`{"query":{"match":{"body":"the"}},"from":%d,"size":%d,`+
+			`"rescore":{"window_size":%d,"query":{"rescore_query":{"match":{"title":"for to in"}},"rescore_query_weight":-2}}}`, from, size, window)).want(t, 200)
 	}
-}
-
-// TestRescoredSearch folds within what the engine rescores, and leaves alone what reaches beyond.
-func TestRescoredSearch(t *testing.T) {
-	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
-		index := "rescore-1"
-		through, direct := api{e, serve(t, e, setup{match: "rescore-*"})}, api{e, e.URL}
-		direct.drop(t, index)
-		through.create(t, index)
-		through.load(t, index, documents(t))
-		search := func(base string, from, size, window int) reply {
-			return call(t, e, "POST", base+"/"+index+"/_search", fmt.Sprintf(`{"query":{"match":{"body":"the"}},"from":%d,"size":%d,`+
-				`"rescore":{"window_size":%d,"query":{"rescore_query":{"match":{"title":"for to in"}},"rescore_query_weight":-2}}}`, from, size, window)).want(t, 200)
+	raw, _ := idsOf(t, search(e.URL, 0, 100, 100))
+	want := newOracle(t, direct, documents(t)).collapsed(raw)
+	for _, from := range []int{0, 10, 20} {
+		r := search(through.base, from, 10, 100)
+		got, _ := idsOf(t, r)
+		if outcome := r.header.Get("Neardup"); !strings.HasPrefix(outcome, "collapsed; ") {
+			t.Fatal(outcome)
 		}
-		raw, _ := idsOf(t, search(e.URL, 0, 100, 100))
-		want := newOracle(t, direct, documents(t)).collapsed(raw)
-		for _, from := range []int{0, 10, 20} {
-			r := search(through.base, from, 10, 100)
-			got, _ := idsOf(t, r)
-			if outcome := r.header.Get("Neardup"); !strings.HasPrefix(outcome, "collapsed; ") {
-				t.Fatal(outcome)
-			}
-			if diff := cmp.Diff(want[from:from+10], got); diff != "" {
-				t.Errorf("from %d: the definition (-), the page (+):\n%s", from, diff)
-			}
+		if diff := cmp.Diff(want[from:from+10], got); diff != "" {
+			t.Errorf("from %d: the definition (-), the page (+):\n%s", from, diff)
 		}
-		for _, c := range []struct{ from, size, window int }{{0, 10, 10}, {0, 20, 10}, {90, 10, 100}} {
-			r := search(through.base, c.from, c.size, c.window)
-			if outcome := r.header.Get("Neardup"); outcome != "bypassed; reason=rescore" {
-				t.Errorf("%+v: %s", c, outcome)
-			}
-			got, _ := idsOf(t, r)
-			own, _ := idsOf(t, search(e.URL, c.from, c.size, c.window))
-			if diff := cmp.Diff(own, got); diff != "" {
-				t.Errorf("%+v: directly (-), through us (+):\n%s", c, diff)
-			}
+	}
+	for _, c := range []struct{ from, size, window int }{{0, 10, 10}, {0, 20, 10}, {90, 10, 100}} {
+		r := search(through.base, c.from, c.size, c.window)
+		if outcome := r.header.Get("Neardup"); outcome != "bypassed; reason=rescore" {
+			t.Errorf("%+v: %s", c, outcome)
 		}
-	})
+		got, _ := idsOf(t, r)
+		own, _ := idsOf(t, search(e.URL, c.from, c.size, c.window))
+		if diff := cmp.Diff(own, got); diff != "" {
+			t.Errorf("%+v: directly (-), through us (+):\n%s", c, diff)
+		}
+	}
 }
 
 // TestCompletionSuggester has suggestions whose options are hits, beside a search whose hits fold or that has none.
 func TestCompletionSuggester(t *testing.T) {
-	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
-		index := "suggest-1"
-		through, direct := api{e, serve(t, e, setup{match: "suggest-*"})}, api{e, e.URL}
-		direct.drop(t, index)
-		call(t, e, "PUT", through.base+"/"+index, `{"mappings":{"properties":{"title":{"type":"text"},"body":{"type":"text"},"s":{"type":"completion"},"n":{"type":"integer"}}}}`).want(t, 200)
-		var lines strings.Builder
-		for i := range 6 {
-			fmt.Fprintf(&lines, "{\"index\":{\"_index\":%q,\"_id\":\"%d\"}}\n{\"n\":%d,\"s\":\"river %d\",\"title\":\"about %d\",\"body\":\"%s\"}\n", index, i, i, i, i/2, strings.Repeat(fmt.Sprintf("word%d ", i/2), 12))
+	e := engines.Shared(t, engines.Elasticsearch)
+	index := "suggest-1"
+	through, direct := api{e, serve(t, e, setup{match: "suggest-*"})}, api{e, e.URL}
+	direct.drop(t, index)
+	call(t, e, "PUT", through.base+"/"+index, `{"mappings":{"properties":{"title":{"type":"text"},"body":{"type":"text"},"s":{"type":"completion"},"n":{"type":"integer"}}}}`).want(t, 200)
+	var lines strings.Builder
+	for i := range 6 {
+		fmt.Fprintf(&lines, "{\"index\":{\"_index\":%q,\"_id\":\"%d\"}}\n{\"n\":%d,\"s\":\"river %d\",\"title\":\"about %d\",\"body\":\"%s\"}\n", index, i, i, i, i/2, strings.Repeat(fmt.Sprintf("word%d ", i/2), 12))
+	}
+	through.loadLines(t, index, lines.String())
+	for _, extra := range []string{``, `,"docvalue_fields":["n"]`, `,"_source":["n"]`, `,"query":{"match_none":{}}`} {
+		body := `{"sort":"n","suggest":{"mine":{"prefix":"ri","completion":{"field":"s","size":6}}}` + extra + `}`
+		want := adapters.Get(members(t, call(t, e, "POST", e.URL+"/"+index+"/_search", body).want(t, 200).body), "suggest")
+		r := call(t, e, "POST", through.base+"/"+index+"/_search", body).want(t, 200)
+		if diff := cmp.Diff(string(ourMember.ReplaceAll(want, nil)), string(adapters.Get(members(t, r.body), "suggest"))); diff != "" {
+			t.Errorf("%s: directly (-), through us (+):\n%s", extra, diff)
 		}
-		through.loadLines(t, index, lines.String())
-		for _, extra := range []string{``, `,"docvalue_fields":["n"]`, `,"_source":["n"]`, `,"query":{"match_none":{}}`} {
-			body := `{"sort":"n","suggest":{"mine":{"prefix":"ri","completion":{"field":"s","size":6}}}` + extra + `}`
-			want := adapters.Get(members(t, call(t, e, "POST", e.URL+"/"+index+"/_search", body).want(t, 200).body), "suggest")
-			r := call(t, e, "POST", through.base+"/"+index+"/_search", body).want(t, 200)
-			if diff := cmp.Diff(string(ourMember.ReplaceAll(want, nil)), string(adapters.Get(members(t, r.body), "suggest"))); diff != "" {
-				t.Errorf("%s: directly (-), through us (+):\n%s", extra, diff)
-			}
-			if outcome := r.header.Get("Neardup"); !strings.HasPrefix(outcome, "collapsed; ") {
-				t.Error(outcome)
-			}
+		if outcome := r.header.Get("Neardup"); !strings.HasPrefix(outcome, "collapsed; ") {
+			t.Error(outcome)
 		}
-	})
+	}
 }
 
 func members(t *testing.T, object []byte) []adapters.Member {

@@ -200,7 +200,7 @@ func requestsWithSecrets(kind string) []string {
 func TestServeShowsNoSecret(t *testing.T) {
 	for name := range secretConfigs(t, "") {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel() // most of it is waiting for the sidecar to look at its files
+			t.Parallel() // much of it is waiting
 			engine := newMoody(t)
 			text := secretConfigs(t, "http://"+engine.addr)[name]
 			kind := engines.Elasticsearch
@@ -237,25 +237,18 @@ func TestServeShowsNoSecret(t *testing.T) {
 			}
 			pages("in a bad mood")
 			engineDown := strings.Replace(text, engine.addr, "127.0.0.1:1", 1)
-			d.write(t, engineDown)
-			d.await(t, "configuration reloaded", 1)
+			d.reload(t, engineDown)
 			sendSecrets(base, kind, 0, func(request string, resp *http.Response) {
 				head := fmt.Sprint(resp.Header)
 				body, _ := io.ReadAll(resp.Body)
 				see("the answer of a sidecar without an engine to "+request, head+string(body))
 			})
 			pages("without an engine")
-			d.write(t, strings.Replace(engineDown, "http:", "https:", 1))
-			d.await(t, "configuration reloaded", 2)
+			d.reload(t, strings.Replace(engineDown, "http:", "https:", 1))
 			sendSecrets(base, kind, 0, nil)
 			for _, wrong := range wrongConfigs(text) {
-				d.write(t, wrong)
-				if d.cmd.Process.Signal(syscall.SIGHUP) != nil {
-					t.Fatal("it has ended")
-				}
+				d.reload(t, wrong)
 			}
-			d.await(t, "configuration not", 1)
-			time.Sleep(300 * time.Millisecond)
 			_ = d.cmd.Process.Signal(syscall.SIGQUIT) // the stacks of all goroutines
 			<-d.done
 			_ = d.cmd.Wait()
@@ -345,7 +338,7 @@ func TestCommandsShowNoSecret(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 		defer cancel()
 		cmd := command(t, ctx, append(args, "--config", file)...)
 		cmd.Stdin = strings.NewReader(`{"title":"` + ofDocument + ` of some words"}`)
@@ -364,34 +357,31 @@ func TestCommandsShowNoSecret(t *testing.T) {
 		return both.String(), cmd.ProcessState.ExitCode()
 	}
 	commands := []string{"doctor", "doctor --output json", "setup", "setup --dry-run", "verify --index a-1", "reindex --index a-1", "similar --index b-1 1", "remove --index a-1"}
-	n := 0
+	ways := 0
 	for name, text := range secretConfigs(t, "http://"+engine.addr) {
 		for _, args := range []string{"config check", "config print"} {
 			if out, code := run(name, text, strings.Fields(args)...); code != 0 || args == "config print" && !strings.Contains(out, "…") {
 				t.Errorf("%s: %s: code %d: %s", name, args, code, out)
 			}
 		}
-		for i, mood := range []string{"refuses", "garbage", "wrong JSON", "hangs up", "busy"} {
+		for i, args := range commands { // over all ways to log in, each command meets every mood
+			mood := []string{"refuses", "garbage", "wrong JSON", "hangs up"}[(i+ways)%4]
 			engine.be(mood)
-			for j, args := range commands {
-				if (i+j)%2 == len(name)%2 || mood == "refuses" {
-					run(name+", the engine "+mood, text, strings.Fields(args)...)
-					n++
-				}
-			}
+			run(name+", the engine "+mood, text, strings.Fields(args)...)
 		}
+		ways++
 		run(name+", no engine", strings.Replace(text, engine.addr, "127.0.0.1:1", 1), "doctor")
 		run(name+", no TLS", strings.Replace(text, "http:", "https:", 1), "setup")
 	}
 	for name, text := range secretConfigs(t, "http://"+engine.addr) {
+		if name != "key" && name != "typesense" {
+			continue
+		}
 		for i, wrong := range wrongConfigs(text) {
-			for _, args := range []string{"config check", "config print"} {
-				if out, code := run(fmt.Sprintf("%s, wrong %d", name, i), wrong, strings.Fields(args)...); code == 0 {
-					t.Errorf("%s, wrong %d: taken: %s", name, i, out)
-				}
-				n++
+			args := []string{"config", []string{"check", "print"}[i%2]}
+			if out, code := run(fmt.Sprintf("%s, wrong %d", name, i), wrong, args...); code == 0 {
+				t.Errorf("%s, wrong %d: taken: %s", name, i, out)
 			}
 		}
 	}
-	t.Logf("%d runs", n)
 }

@@ -4,18 +4,12 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -26,10 +20,8 @@ import (
 // TestTLSBothWays has the official clients come by TLS with a certificate, to an engine that wants one too: they load and page as they do
 // without, and who has no certificate gets nowhere.
 func TestTLSBothWays(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e *engines.Engine) {
-		p := newPKI(t)
-		throughTLS(t, e, securedEngine(t, e, p.asking(t)), p)
-	})
+	e, p := engines.Shared(t, engines.OpenSearch), newPKI(t)
+	throughTLS(t, e, securedEngine(t, e, p.asking(t)), p)
 }
 
 // TestTLSTypesense does so with the TLS of Typesense itself.
@@ -212,170 +204,4 @@ client.collections.create({"name": index, "fields": [{"name": "title", "type": "
 stored = sum(reply["success"] for reply in client.collections[index].documents.import_(documents, {"action": "create"}))
 print(json.dumps({"stored": stored, "shown": len(client.collections[index].documents.search({"q": "*", "query_by": "title"})["hits"])}))
 `,
-}
-
-// TestTLSEngineNotTrusted has engines behind certificates that are no good, or none: the client gets a 502 in the engine's own shape, soon,
-// and the log says what to do.
-func TestTLSEngineNotTrusted(t *testing.T) {
-	for _, kind := range engines.Kinds {
-		e := &engines.Engine{Kind: kind}
-		p, other := newPKI(t), newPKI(t)
-		refuse := httptest.NewServer(http.NotFoundHandler())
-		t.Cleanup(refuse.Close) // the cases run in parallel, behind this function
-		to := refuse.Listener.Addr().String()
-		showing := func(authority *engines.Authority, c engines.Certificate) *tls.Config {
-			pair, err := tls.X509KeyPair(authority.Issue(t, c))
-			if err != nil {
-				t.Fatal(err)
-			}
-			return &tls.Config{Certificates: []tls.Certificate{pair}}
-		}
-		demanding := other.asking(t)
-		demanding.Certificates = []tls.Certificate{p.pair(t)}
-		silent, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts, and nobody answers
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = silent.Close() })
-		type refused struct{ addr, hint string }
-		cases := map[string]refused{
-			"expired":           {relayTLS(t, showing(p.authority, engines.Certificate{From: time.Unix(0, 0), Until: time.Unix(1e9, 0)}), to), "renew the engine's certificate"},
-			"wrong name":        {relayTLS(t, showing(p.authority, engines.Certificate{Hosts: []string{"es.example"}}), to), "write in urls a name"},
-			"unknown authority": {relayTLS(t, showing(other.authority, engines.Certificate{}), to), "tls.ca_file"},
-			"strange to it":     {relayTLS(t, demanding, to), "the engine does not take the certificate in tls.cert_file"},
-			"no TLS":            {to, "write http:// in urls"},
-		}
-		if kind == engines.Elasticsearch { // the others would wait as long
-			cases["silent"] = refused{silent.Addr().String(), "the handshake did not end within 5s"}
-		}
-		for name, c := range cases {
-			t.Run(kind+"/"+name, func(t *testing.T) {
-				t.Parallel() // one of them waits
-				e := *e
-				e.URL = "https://" + c.addr
-				d := daemonOf(t, strings.Replace(tlsConfig(&e, p, ""), "listen_tls:", "#", 1))
-				base := d.base(t, "e")
-				requests := []string{"GET /", "GET /tls-1/_search", "PUT /tls-1/_doc/1"}
-				if kind == engines.Typesense {
-					requests = []string{"GET /health", "GET /collections/tls-1/documents/search?q=a&query_by=b", "POST /collections/tls-1/documents"}
-				}
-				var all sync.WaitGroup
-				for _, line := range requests {
-					all.Go(func() {
-						began := time.Now()
-						method, path, _ := strings.Cut(line, " ")
-						got := call(t, &e, method, base+path, map[bool]string{true: "", false: `{"title":"a"}`}[method == "GET"])
-						var shape struct {
-							Message string
-							Error   struct{ Reason string }
-						}
-						if err := json.Unmarshal(got.body, &shape); err != nil || got.status != 502 || shape.Message+shape.Error.Reason == "" {
-							t.Errorf("%s: %d %s", line, got.status, got.body)
-						}
-						if took := time.Since(began); took > 12*time.Second {
-							t.Errorf("%s: took %v", line, took)
-						}
-					})
-				}
-				all.Wait()
-				for _, logged := range d.await(t, "engine unreachable", 1) {
-					if text := fmt.Sprint(logged["error"]); !strings.Contains(text, c.hint) {
-						t.Errorf("logged %s, want a hint %q", text, c.hint)
-					}
-				}
-			})
-		}
-	}
-}
-
-// TestTLSReload puts other certificates in place while requests come on old and on new connections: none fails, and what is no good is
-// not taken.
-func TestTLSReload(t *testing.T) {
-	e := engines.Shared(t, engines.Elasticsearch)
-	p := newPKI(t)
-	secured := securedEngine(t, e, p.asking(t))
-	d := daemonOf(t, tlsConfig(secured, p, ""))
-	base := d.secure(t)
-	var failed atomic.Pointer[string]
-	var sent atomic.Int64
-	stop := make(chan struct{})
-	var load sync.WaitGroup
-	for i := range 4 {
-		transport := p.client(t, true)
-		load.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				request, _ := http.NewRequest(http.MethodGet, base+"/", nil)
-				request.Close = i%2 == 0
-				resp, err := transport.RoundTrip(request)
-				if err == nil {
-					_, err = io.Copy(io.Discard, resp.Body)
-					resp.Body.Close()
-					if err == nil && resp.StatusCode != http.StatusOK {
-						err = fmt.Errorf("status %d", resp.StatusCode)
-					}
-				}
-				if err != nil {
-					text := err.Error()
-					failed.Store(&text)
-				}
-				sent.Add(1)
-			}
-		})
-	}
-	own := p.client(t, true).TLSClientConfig
-	shown := func() string {
-		conn, err := tls.Dial("tcp", strings.TrimPrefix(base, "https://"), own)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
-		return conn.ConnectionState().PeerCertificates[0].Subject.CommonName
-	}
-	await := func(name string) {
-		t.Helper()
-		for end := time.Now().Add(10 * time.Second); shown() != name; time.Sleep(50 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("clients are shown %q, want %q", shown(), name)
-			}
-		}
-	}
-	await("first")
-	p.issue(t, engines.Certificate{Name: "second"})
-	await("second")
-	stray, _ := p.authority.Issue(t, engines.Certificate{Name: "stray"})
-	good, err := os.ReadFile(p.file("tls.crt"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.put(t, "tls.crt", stray)
-	for end := time.Now().Add(10 * time.Second); !d.says("is not the key of the certificate in"); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("nothing is said of a pair that does not match")
-		}
-	}
-	await("second")
-	p.put(t, "tls.crt", good)
-	p.issue(t, engines.Certificate{Name: "third"})
-	await("third")
-	close(stop)
-	load.Wait()
-	if text := failed.Load(); text != nil {
-		t.Errorf("of %d requests some failed: %s", sent.Load(), *text)
-	}
-	t.Logf("%d requests", sent.Load())
-}
-
-// says reports whether an error in the log holds the words.
-func (d *daemon) says(words string) bool {
-	for _, line := range d.with("") {
-		if line["level"] == "ERROR" && strings.Contains(fmt.Sprint(line["error"]), words) {
-			return true
-		}
-	}
-	return false
 }

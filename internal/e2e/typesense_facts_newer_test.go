@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/neardup/sidecar/internal/engines"
 )
@@ -19,7 +18,8 @@ import (
 // 29 give.
 type newer struct {
 	mu    sync.Mutex
-	asked []string // METHOD path?query body
+	asked []string      // METHOD path?query body
+	read  chan struct{} // closed when the client has read the first piece of a stream
 }
 
 const newerSchema = `{"created_at":1,"default_sorting_field":"","enable_nested_fields":false,"fields":[` +
@@ -75,11 +75,13 @@ func (n *newer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, `{"id":"1","neardup_sketch":"AAAA","title":"alpha one"}`)
 	case query.Get("conversation_stream") == "true":
 		w.Header().Set("Content-Type", "text/event-stream")
-		for _, piece := range []string{`data: {"message":"al"}` + "\n\n", `data: {"message":"pha"}` + "\n\n", "data: [DONE]\n\n"} {
-			_, _ = io.WriteString(w, piece)
-			_ = http.NewResponseController(w).Flush() // a client that is gone shows in the next write
-			time.Sleep(100 * time.Millisecond)
+		_, _ = io.WriteString(w, `data: {"message":"al"}`+"\n\n")
+		_ = http.NewResponseController(w).Flush() // a client that is gone shows in the next write
+		select {
+		case <-n.read:
+		case <-r.Context().Done():
 		}
+		_, _ = io.WriteString(w, `data: {"message":"pha"}`+"\n\ndata: [DONE]\n\n")
 	case strings.Contains(string(body), `"union":true`) || query.Get("union") == "true":
 		_, _ = io.WriteString(w, `{"found":1,"hits":[`+newerHit+`],"out_of":2,"page":1,"search_cutoff":false,"search_time_ms":0,`+
 			`"union_request_params":[{"collection":"newer-1","first_q":"alpha","found":1,"per_page":10,"q":"alpha"}]}`)
@@ -111,7 +113,7 @@ func (n *newer) last() string {
 
 // What newer servers are known by their sources to do differently passes, less our field.
 func TestTypesenseFactsOfNewerServers(t *testing.T) {
-	n := &newer{}
+	n := &newer{read: make(chan struct{})}
 	server := httptest.NewServer(n)
 	t.Cleanup(server.Close)
 	e := &engines.Engine{Kind: engines.Typesense, URL: server.URL, Key: "xyz"}
@@ -157,24 +159,15 @@ func TestTypesenseFactsOfNewerServers(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer resp.Body.Close()
-		var pieces []string
-		began := time.Now()
-		first := time.Duration(0)
-		for buffer := make([]byte, 4096); ; {
-			k, err := resp.Body.Read(buffer)
-			if k > 0 {
-				if first == 0 {
-					first = time.Since(began)
-				}
-				pieces = append(pieces, string(buffer[:k]))
-			}
-			if err != nil {
-				break
-			}
+		first := "data: {\"message\":\"al\"}\n\n"
+		head := make([]byte, len(first))
+		if _, err := io.ReadFull(resp.Body, head); err != nil || string(head) != first {
+			t.Errorf("%v: at first %q", err, head)
 		}
-		if got := strings.Join(pieces, ""); got != "data: {\"message\":\"al\"}\n\ndata: {\"message\":\"pha\"}\n\ndata: [DONE]\n\n" ||
-			len(pieces) < 3 || first > 150*time.Millisecond {
-			t.Errorf("in %d pieces, the first after %v: %q", len(pieces), first, got)
+		close(n.read)
+		rest, err := io.ReadAll(resp.Body)
+		if err != nil || string(rest) != "data: {\"message\":\"pha\"}\n\ndata: [DONE]\n\n" {
+			t.Errorf("%v: then %q", err, rest)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"regexp"
@@ -13,15 +14,6 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
 )
-
-// fact is something that the server does. Its steps are taken directly, with a collection that we have never seen, and through
-// the sidecar, with one that has our field: the server is to do what the fact says, and both replies are to be the same.
-type fact struct {
-	name  string
-	steps []step
-	// after, if set, looks at what the steps have left behind.
-	after func(t *testing.T, p *duo)
-}
 
 // step is a request and what its reply is like. NAME stands for the collection.
 type step struct {
@@ -148,47 +140,6 @@ func (p *duo) take(t *testing.T, s step) {
 	}
 }
 
-// sketched fails the test unless the documents behind the sidecar have the sketch of their texts.
-func (p *duo) sketched(t *testing.T, ids ...string) {
-	t.Helper()
-	p.sketches(t, true, ids...)
-}
-
-// unsketched fails the test unless they have none.
-func (p *duo) unsketched(t *testing.T, ids ...string) {
-	t.Helper()
-	p.sketches(t, false, ids...)
-}
-
-func (p *duo) sketches(t *testing.T, want bool, ids ...string) {
-	t.Helper()
-	rule := ownRule(t)
-	for _, id := range ids {
-		stored := p.direct.get(t, p.names[1], id)
-		computed, found := rule.SketchOf(stored)
-		right := computed != nil && found != nil && computed.Text == found.Text
-		if right != want || !want && adapters.HasSketch(stored) {
-			t.Errorf("%s has its sketch: %v, want %v: %s", id, right, want, stored)
-		}
-	}
-}
-
-// checkFacts takes the steps of each fact, with collections of its own.
-func checkFacts(t *testing.T, schema string, documents []string, facts []fact) {
-	p := newDuo(t, "")
-	for _, f := range facts {
-		t.Run(f.name, func(t *testing.T) {
-			q := p.renew(t, schema, documents...)
-			for _, s := range f.steps {
-				q.take(t, s)
-			}
-			if f.after != nil {
-				f.after(t, q)
-			}
-		})
-	}
-}
-
 const factSchema = `{"name":"NAME","fields":[{"name":"title","type":"string"},{"name":"body","type":"string","optional":true},` +
 	`{"name":"n","type":"int32","facet":true,"optional":true},{"name":"k","type":"string","facet":true,"optional":true}]}`
 
@@ -204,111 +155,97 @@ var factDocuments = []string{
 
 // What the facts say of the server itself (its packages, how it starts and stops, its memory) is held by internal/engines.
 
-func TestTypesenseFactsCollections(t *testing.T) {
-	const unindexed = `{"name":"NAME","fields":[{"name":"title","type":"string"},{"name":"u","type":"string","index":false,` +
-		`"optional":true}]}`
-	checkFacts(t, "", nil, []fact{
-		{name: "a collection is made once", steps: []step{
-			{request: "POST /collections", body: factSchema, status: 201, has: `"num_documents":0`},
-			{request: "POST /collections", body: factSchema, status: 409, has: "already exists"},
-		}},
-		{name: "what is not indexed is optional and no facet", steps: []step{
-			{request: "POST /collections", body: strings.Replace(unindexed, `,"optional":true`, "", 1), status: 400,
-				has: "must be optional"},
-			{request: "POST /collections", body: strings.Replace(unindexed, `"optional"`, `"facet":true,"optional"`, 1), status: 400,
-				has: "cannot be a facet"},
-		}},
-		{name: "what is not indexed is stored, checked, and not found", steps: []step{
-			{request: "POST /collections", body: unindexed, status: 201},
-			{request: "POST /collections/NAME/documents", body: `{"id":"1","title":"one of many","u":"x"}`, status: 201, has: `"u":"x"`},
-			{request: "POST /collections/NAME/documents", body: `{"id":"2","title":"two of many","u":7}`, status: 400,
-				has: "must be a string"},
-			{request: "GET /collections/NAME/documents/search?q=x&query_by=u", status: 400, has: "non-indexed"},
-			{request: "GET /collections/NAME/documents/search?q=one&query_by=title&sort_by=u:asc", status: 404},
-			{request: "GET /collections/NAME/documents/search?q=one&query_by=title&facet_by=u", status: 404},
-			{request: "GET /collections/NAME/documents/search?q=one&query_by=title&filter_by=u:=x", status: 200, has: `"found":0`},
-		}},
-		{name: "undeclared members are stored; under a pattern they are indexed, ours is not", steps: []step{
-			{request: "POST /collections", body: `{"name":"NAME","fields":[{"name":".*","type":"auto"}]}`, status: 201},
-			{request: "POST /collections/NAME/documents", body: factDocuments[0], status: 201, has: `"k":"a"`},
-			{request: "GET /collections/NAME", status: 200, has: `"index":true,"infix":false,"locale":"","name":"k"`},
-			{request: "GET /collections/NAME/documents/search?q=alpha&query_by=title", status: 200, has: `"found":1`},
-		}, after: func(t *testing.T, p *duo) {
-			p.sketched(t, "1")
-			schema := call(t, p.direct.e, "GET", p.direct.base+"/collections/"+p.names[1], "").want(t, 200)
-			if !strings.Contains(string(schema.body), `"index":false,"infix":false,"locale":"","name":"neardup_sketch"`) {
-				t.Errorf("our field is declared otherwise: %s", schema.body)
-			}
-		}},
-		{name: "a field can be declared later, and is by the first write", after: func(t *testing.T, p *duo) {
-			for i := range p.names { // both past the sidecar
-				call(t, p.direct.e, "POST", p.direct.base+"/collections", p.named(i, factSchema)).want(t, 201)
-			}
-			p.take(t, step{request: "POST /collections/NAME/documents", body: factDocuments[0], status: 201})
-			p.sketched(t, "1")
-			p.take(t, step{request: "GET /collections/NAME", status: 200, lacks: adapters.SketchField})
-		}},
-		{name: "dropping an alias drops the collection", steps: []step{
-			{request: "POST /collections", body: factSchema, status: 201},
-			{request: "POST /collections/NAME/documents", body: factDocuments[0], status: 201},
-			{request: "PUT /aliases/NAME-a", body: `{"collection_name":"NAME"}`, status: 200},
-			{request: "GET /collections/NAME-a/documents/1", status: 200},
-			{request: "DELETE /collections/NAME-a", status: 200, has: `"num_documents":1`},
-			{request: "GET /collections/NAME", status: 404},
-			{request: "GET /aliases/NAME-a", status: 200},
-			{request: "POST /collections", body: factSchema, status: 201},
-			{request: "POST /collections/NAME-a/documents", body: factDocuments[1], status: 201},
-			{request: "DELETE /aliases/NAME-a", status: 200},
-		}, after: func(t *testing.T, p *duo) { p.sketched(t, "2") }},
-	})
+const (
+	searched = "GET /collections/NAME/documents/search"
+	multi    = "POST /multi_search"
+)
+
+// decode reads JSON.
+func decode(t *testing.T, data []byte, into any) {
+	t.Helper()
+	if err := json.Unmarshal(data, into); err != nil {
+		t.Fatalf("%v: %.300s", err, data)
+	}
 }
 
-func TestTypesenseFactsDocuments(t *testing.T) {
-	const documents = "/collections/NAME/documents"
-	whole := func(title string) string {
-		return `{"id":"9","title":"` + title + `","body":"` + strings.Repeat(title+" ", 9) + `","n":9}`
+// sketched fails the test unless the documents behind the sidecar have the sketch of their texts.
+func (p *duo) sketched(t *testing.T, ids ...string) {
+	t.Helper()
+	rule := ruleOfTests(t)
+	for _, id := range ids {
+		if stored := p.direct.get(t, p.names[1], id); !adapters.HasSketch(stored) || wrong(rule, stored) != "" {
+			t.Errorf("%s is stored as %s", id, stored)
+		}
 	}
-	checkFacts(t, factSchema, factDocuments, []fact{
-		{name: "every action answers the whole stored document", steps: []step{
-			{request: "POST " + documents, body: whole("one"), status: 201, has: `"n":9`},
-			{request: "POST " + documents, body: whole("one"), status: 409, has: "already exists"},
-			{request: "POST " + documents + "?action=upsert", body: whole("two"), status: 201, has: `"title":"two"`},
-			{request: "POST " + documents + "?action=update", body: `{"id":"9","n":10}`, status: 201, has: `"title":"two"`},
-			{request: "POST " + documents + "?action=emplace", body: `{"id":"9","n":11}`, status: 201, has: `"title":"two"`},
-			{request: "PATCH " + documents + "/9", body: `{"n":12}`, status: 201, has: `"title":"two"`},
-			{request: "DELETE " + documents + "/9", status: 200, has: `"n":12`},
-			{request: "POST " + documents + "?action=emplace", body: whole("three"), status: 201, has: `"title":"three"`},
-		}, after: func(t *testing.T, p *duo) { p.sketched(t, "9", "1") }},
-		{name: "upsert replaces, the others merge, null deletes", steps: []step{
-			{request: "POST " + documents + "?action=upsert", body: `{"id":"1","title":"short one of some words"}`, status: 201,
-				exact: `{"id":"1","title":"short one of some words"}`},
-			{request: "POST " + documents + "?action=update", body: `{"id":"2","k":"z"}`, status: 201, has: `"title":"alpha nine bakers"`},
-			{request: "PATCH " + documents + "/3", body: `{"n":null}`, status: 201, lacks: `"n":`},
-			{request: "POST " + documents + "?action=emplace", body: `{"id":"a/b","body":null}`, status: 201, lacks: `"body":`},
-			{request: "PATCH " + documents + "/nope", body: `{"n":1}`, status: 404},
-		}, after: func(t *testing.T, p *duo) { p.sketched(t, "1", "2", "3"); p.unsketched(t, "a%2Fb") }},
-		{name: "a part of the text clears the sketch, all of it renews it", steps: []step{
-			{request: "PATCH " + documents + "/1", body: `{"title":"gamma of another name"}`, status: 201, has: `"title":"gamma`},
-			{request: "PATCH " + documents + "/2", body: `{"title":"gamma","body":"all of another text than before, at some length"}`,
-				status: 201, has: `"n":2`},
-			{request: "POST " + documents + "?action=update", body: `{"id":"3","body":"of another text alone"}`, status: 201,
-				has: `"n":3`},
-		}, after: func(t *testing.T, p *duo) { p.unsketched(t, "1", "3"); p.sketched(t, "2") }},
-		{name: "stored JSON is written anew", steps: []step{
-			{request: "POST " + documents, body: `{"z":1e3,"title":"first","b":[ 1.50, {"y":1,"x":2} ],"id":"9","big":9007199254740993,` +
-				`"title":"last"}`,
-				status: 201, exact: `{"b":[1.5,{"x":2,"y":1}],"big":9007199254740993,"id":"9","title":"last","z":1000.0}`},
-			{request: "GET " + documents + "/9", status: 200,
-				exact: `{"b":[1.5,{"x":2,"y":1}],"big":9007199254740993,"id":"9","title":"last","z":1000.0}`},
-		}, after: func(t *testing.T, p *duo) { p.unsketched(t, "9") }}, // which of two titles counts we do not guess
-		{name: "this server knows no PATCH by a filter", steps: []step{
-			{request: "PATCH " + documents + "?filter_by=n:1", body: `{"title":"other"}`, status: 404, has: "Not Found"},
-			{request: "GET " + documents + "/1", status: 200, has: "alpha harbour wall"},
-		}, after: func(t *testing.T, p *duo) { p.sketched(t, "1") }},
-		{name: "deleting by a filter answers a number", steps: []step{
-			{request: "DELETE " + documents + "?filter_by=n:%3E2", status: 200, exact: `{"num_deleted":2}`},
-			{request: "DELETE " + documents, status: 400},
-			{request: "GET " + documents + "/3", status: 404},
-		}},
+}
+
+// TestTypesenseFacts holds what the adapter builds on (docs/decisions/009-typesense-facts.md) against the server.
+func TestTypesenseFacts(t *testing.T) {
+	const title = searched + "?query_by=title&include_fields=id,n&"
+	const one = `{"collection":"NAME","q":"alpha","query_by":"title","include_fields":"id","per_page":1}`
+	many := func(n int) string { return `{"searches":[` + strings.Repeat(one+",", n-1) + one + `]}` }
+	const imported = "POST /collections/NAME/documents/import"
+	p := newDuo(t, factSchema, factDocuments...)
+	t.Cleanup(func() {
+		for _, name := range p.names {
+			p.direct.clear(t, "/presets/"+name)
+			p.direct.clear(t, "/aliases/"+name+"-a")
+		}
 	})
+	for _, s := range []step{
+		{request: title + "q=*&per_page=250", status: 200, has: `"per_page":250`},
+		{request: title + "q=*&per_page=251", status: 422, has: "250 hits"},
+		{request: title + "q=*&per_page=0", status: 200, has: `"found":4,"hits":[],"out_of":4,"page":1`},
+		{request: title + "q=*&limit=1&offset=2", status: 200, has: `"id":"1"`}, // of newer servers
+		{request: title + "q=*&limit_hits=2&per_page=3", status: 422, has: "Only upto 2 hits"},
+		{request: title + "q=*&filter_by=n:%3E1&filter_by=n:%3C3", status: 200, has: `"found":1`},
+		{request: title + "q=beta&q=alpha&per_page=9&per_page=1", status: 200, has: `"found":3`},
+		{request: searched + "?query_by=title&q=alpha&include_fields=t*,n", status: 200, has: `{"document":{"n":3},`},
+		{request: title + "q=alpha&x=" + strings.Repeat("a", 4000), status: 400},
+		{request: title + "q=*&pinned_hits=1:1", status: 200, has: `"hits":[{"curated":true,"document":{"id":"1"`},
+		{request: "GET /collections/NAME-nope/documents/1?collection=NAME", status: 200, has: "harbour"},
+		{request: "GET /collections/NAME/documents/x?id=1", status: 200, has: "harbour"},
+		{request: multi, body: `{"searches":[{"collection":"NAME-nope","q":"*"},` + one + `]}`, status: 200,
+			has: `{"results":[{"code":404,"error":"Not found."},{"facet_counts":`},
+		{request: "PUT /presets/NAME", body: `{"value":{"q":"beta","query_by":"title","per_page":2,"collection":"NAME-nope"}}`, status: 200},
+		{request: multi, body: `{"searches":[{"preset":"NAME","collection":"NAME"}]}`, status: 200, has: `"per_page":2,"q":"beta"`},
+		{request: multi + "?q=owls&per_page=3", body: many(1), status: 200, has: `"per_page":3,"q":"owls"`},
+		{request: multi + "?collection=NAME-nope", body: many(1), status: 200, has: `"code":404`},
+		{request: multi, body: many(50), status: 200},
+		{request: multi, body: many(51), status: 400, has: "limit_multi_searches"},
+		{request: multi, body: `{"searches":[]}`, status: 500},
+		{request: multi, body: `{"union":true,` + many(2)[1:], status: 200, has: `{"results":[`},
+		{request: imported + "?action=update&return_doc=true", body: `{"id":"1","n":5}`, status: 200, has: `"title":"alpha harbour wall"`},
+		{request: imported, body: ` {"id":"1" , "title":"dup"}` + "\n\nnonsense\n  \n", status: 200,
+			has: `{"code":409,"document":" {\"id\":\"1\" , \"title\":\"dup\"}","error":"A document with id 1 already exists.","success":false}` + "\n" +
+				`{"code":400,"document":"nonsense"`},
+		{request: "POST /collections/NAME/documents", body: `{"z":1e3,"title":"last","b":[ 1.50, {"y":1,"x":2} ],"id":"9"}`, status: 201,
+			exact: `{"b":[1.5,{"x":2,"y":1}],"id":"9","title":"last","z":1000.0}`}, // stored JSON is written anew
+		{request: "PATCH /collections/NAME/documents?filter_by=n:1", body: `{"title":"other"}`, status: 404}, // of newer servers
+		{request: "PUT /aliases/NAME-a", body: `{"collection_name":"NAME"}`, status: 200},
+		{request: "DELETE /collections/NAME-a", status: 200, has: `"num_documents":5`},
+		{request: "GET /collections/NAME", status: 404},
+		{request: "POST /collections/NAME/documents", body: factDocuments[0], status: 404}, // no write makes a collection
+		{request: "POST /collections", body: factSchema, status: 201},
+		{request: "POST /collections/NAME-a/documents", body: factDocuments[1], status: 201},
+	} {
+		p.take(t, s)
+	}
+	p.sketched(t, "2")
+}
+
+// TestTypesenseOddFieldNames has fields that are called as something of ours might be. This server never answers a search that highlights
+// a field which is not indexed.
+func TestTypesenseOddFieldNames(t *testing.T) {
+	schema := strings.Replace(factSchema, `{"name":"n"`, `{"name":"none","type":"string","index":false,"optional":true},{"name":"n"`, 1)
+	var documents []string
+	for i := range 40 {
+		documents = append(documents, fmt.Sprintf(`{"id":"%d","title":"alpha","none":"x","body":"%s","neardup":"y"}`, i,
+			strings.Repeat(fmt.Sprintf("w%d ", i), 9)))
+	}
+	p := newDuo(t, schema, documents...)
+	for _, request := range []string{searched + "?q=alpha&query_by=title&per_page=5&page=4",
+		searched + "?q=alpha&query_by=title&include_fields=none,neardup", "GET /collections/NAME/documents/3"} {
+		p.both(t, request, "")
+	}
 }

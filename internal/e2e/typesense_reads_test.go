@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"net/url"
@@ -9,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/effort"
 )
 
 const nestedSchema = `{"name":"NAME","enable_nested_fields":true,"fields":[{"name":"title","type":"string"},{"name":"body",` +
@@ -26,143 +26,6 @@ func nestedDocuments(n int) []string {
 			strings.Repeat(fmt.Sprintf("own%d w%d ", i, i*i), 6), i, i%3, i, i, i, i))
 	}
 	return list
-}
-
-// alphas is a search that finds every document.
-const alphas = "GET /collections/NAME/documents/search?q=alpha&query_by=title"
-
-// everyEndpoint are requests to the endpoints that the server documents, in an order in which each has something to answer:
-// METHOD path, and a body. Those that concern the whole server alone (operations, keys, configuration, metrics) are left out.
-var everyEndpoint = []struct{ request, body string }{
-	{"GET /collections/NAME", ""},
-	{"GET /collections/NAME-nope", ""},
-	{"PATCH /collections/NAME", `{"fields":[{"name":"extra","type":"string","optional":true}]}`},
-	{"GET /collections/NAME", ""},
-	{"POST /collections?src_name=NAME", `{"name":"NAME-c"}`},
-	{"GET /collections/NAME-c", ""},
-	{"DELETE /collections/NAME-c", ""},
-	{"PUT /aliases/NAME-a", `{"collection_name":"NAME"}`},
-	{"GET /aliases/NAME-a", ""},
-	{"GET /collections/NAME-a", ""},
-	{"GET /collections/NAME-a/documents/3", ""},
-	{"GET /collections/NAME-a/documents/search?q=*", ""},
-	{"GET /collections/NAME-a/documents/export", ""},
-	{"GET /collections/NAME/documents/3", ""},
-	{"GET /collections/NAME/documents/3?include_fields=title", ""},
-	{"GET /collections/NAME/documents/nope", ""},
-	{"GET /collections/NAME/documents", ""},
-	{"GET /collections/NAME/documents/export", ""},
-	{"GET /collections/NAME/documents/export?filter_by=n:%3E3&exclude_fields=body", ""},
-	{"POST /collections/NAME/documents", `{"id":"x1","title":"one","n":1,"k":"a"}`},
-	{"POST /collections/NAME/documents", `{"id":"x1","title":"one","n":1,"k":"a"}`},
-	{"POST /collections/NAME/documents", `{"id":"x2","title":"one","n":"one","k":"a"}`},
-	{"POST /collections/NAME/documents?action=upsert", `{"id":"x1","title":"two","n":1,"k":"a"}`},
-	{"POST /collections/NAME/documents?action=update", `{"id":"x1","body":"two"}`},
-	{"POST /collections/NAME/documents?action=emplace", `{"id":"x1","n":3}`},
-	{"PATCH /collections/NAME/documents/x1", `{"title":"three","body":"three words here"}`},
-	{"PATCH /collections/NAME/documents/x1", `{"n":"x"}`},
-	{"POST /collections/NAME/documents/import?return_doc=true", `{"id":"x1","title":"four","n":1,"k":"a"}` + "\n" +
-		`{"id":"x3","title":"four","n":1,"k":"a"}` + "\n" + `{"id":"x4","title":"four","n":"x"}`},
-	{"POST /collections/NAME/documents/import?action=update&return_doc=true&return_id=true", `{"id":"x1","n":7}` + "\n" +
-		`{"id":"nope","n":7}`},
-	{"DELETE /collections/NAME/documents/x1", ""},
-	{"DELETE /collections/NAME/documents/x1", ""},
-	{"DELETE /collections/NAME/documents?filter_by=k:=a", ""},
-	{"DELETE /collections/NAME/documents?filter_by=nope:1", ""},
-	{alphas, ""},
-	{alphas + "&per_page=0", ""},
-	{alphas + "&neardup=off", ""},
-	{alphas + "&highlight_full_fields=title,body,neardup_nothing", ""},
-	{alphas + "&highlight_fields=title,meta.author.name", ""},
-	{alphas + "&query_by=title,body,meta.author.name", ""},
-	{alphas + "&facet_by=k,n&max_facet_values=50", ""},
-	{alphas + "&facet_by=k&facet_query=k:k1", ""},
-	{alphas + "&facet_by=meta.tags", ""},
-	{alphas + "&group_by=k", ""},
-	{alphas + "&group_by=k&group_limit=9", ""},
-	{alphas + "&sort_by=n:desc", ""},
-	{alphas + "&pinned_hits=5:1&hidden_hits=3", ""},
-	{alphas + "&limit_hits=20", ""},
-	{alphas + "&use_cache=true", ""},
-	{alphas + "&infix=always&prefix=false&num_typos=0&typo_tokens_threshold=1&drop_tokens_threshold=0&exhaustive_search=true&" +
-		"prioritize_exact_match=false", ""},
-	{alphas + "&search_cutoff_ms=1000&snippet_threshold=1&highlight_affix_num_tokens=1&pre_segmented_query=true&" +
-		"enable_overrides=false", ""},
-	{alphas + "&include_fields=undeclared", ""}, // with anything excluded, the server looks into what is included
-	{alphas + "&include_fields=undeclared&exclude_fields=id", ""},
-	{alphas + "&include_fields=undeclared&exclude_fields=neardup_sketch", ""},
-	{alphas + "&exclude_fields=neardup_sketch", ""},
-	{alphas + "&include_fields=neardup_sketch&exclude_fields=neardup_sketch", ""},
-	{"POST /multi_search", `{"searches":[{"collection":"NAME","q":"alpha","query_by":"title"}]}`},
-	{"POST /multi_search", `{"searches":[{"collection":"NAME","q":"alpha","query_by":"title","neardup":"off"}]}`},
-	{"POST /multi_search", `{"searches":[{"collection":"NAME","q":"alpha","query_by":"title","group_by":"k"}]}`},
-	{"POST /multi_search", `{"searches":[{"collection":"NAME","q":"alpha","query_by":"title","facet_by":"k"},` +
-		`{"collection":"NAME","q":"*"}]}`},
-	{"POST /multi_search?exclude_fields=neardup_sketch", `{"searches":[{"collection":"NAME","q":"alpha","query_by":"title"}]}`},
-	{"POST /multi_search", `{"searches":[{"collection":"NAME","q":"alpha","query_by":"title","page":[]}]}`},
-	{"POST /multi_search?group_by=k", `{"searches":[{"collection":"NAME","q":"alpha","query_by":"title"}]}`},
-	{"PUT /presets/NAME", `{"value":{"q":"alpha","query_by":"title","collection":"NAME","per_page":3}}`},
-	{"GET /collections/NAME/documents/search?preset=NAME", ""},
-	{"POST /multi_search", `{"searches":[{"preset":"NAME"}]}`},
-	{"POST /multi_search?preset=NAME", `{"searches":[{"collection":"NAME"}]}`},
-	{"PUT /presets/NAME-m", `{"value":{"searches":[{"collection":"NAME","q":"alpha","query_by":"title"}]}}`},
-	{"POST /multi_search?preset=NAME-m", ""},
-	{"POST /multi_search?preset=NAME-m", `{"searches":[]}`},
-	{"PUT /collections/NAME/overrides/o",
-		`{"rule":{"query":"alpha","match":"exact"},"includes":[{"id":"5","position":1}],"excludes":[{"id":"6"}]}`},
-	{"GET /collections/NAME/overrides", ""},
-	{"GET /collections/NAME/overrides/o", ""},
-	{alphas, ""},
-	{"DELETE /collections/NAME/overrides/o", ""},
-	{"PUT /collections/NAME/synonyms/s", `{"synonyms":["alpha","beta"]}`},
-	{"GET /collections/NAME/synonyms", ""},
-	{"GET /collections/NAME/synonyms/s", ""},
-	{alphas + "&q=beta", ""},
-	{"DELETE /collections/NAME/synonyms/s", ""},
-	{"GET /analytics/rules", ""},
-	{"POST /analytics/events", `{"type":"search:click","data":{"q":"alpha","collections":["NAME"]}}`},
-	{"GET /stopwords", ""},
-	{"GET /health", ""},
-	{"GET /debug", ""},
-	{"GET /limits", ""},
-	{"POST /operations/nothing", ""},
-	{"GET /", ""},
-	{"POST /health", ""},
-	{"PATCH /collections/NAME", `{"fields":[{"name":"extra","drop":true}]}`},
-	{"PATCH /collections/NAME", `{"fields":[{"name":"n","drop":true},{"name":"n","type":"int64"}]}`},
-	{"GET /collections/NAME", ""},
-}
-
-// TestTypesenseShowsNothingOfOurs goes through the endpoints that the server has: each answers what it answers for a collection
-// that we have never seen.
-func TestTypesenseShowsNothingOfOurs(t *testing.T) {
-	p := newDuo(t, nestedSchema, nestedDocuments(12)...)
-	p.sketched(t, "0", "11")
-	t.Cleanup(func() {
-		for _, name := range p.names {
-			for _, path := range []string{"/presets/" + name, "/presets/" + name + "-m", "/aliases/" + name + "-a", "/collections/" +
-				name + "-c"} {
-				p.direct.clear(t, path)
-			}
-		}
-	})
-	for _, s := range everyEndpoint {
-		r := p.both(t, s.request, s.body)
-		own := bytes.ReplaceAll(r.body, []byte(`"neardup_sketch":"the client's own"`), nil)
-		if bytes.Contains(own, []byte(`"neardup_sketch"`)) {
-			t.Errorf("%s %s shows our field: %.600s", s.request, s.body, own)
-		}
-	}
-	p.sketched(t, "0", "11")
-	for range 10 { // names of many collections
-		p.renew(t, factSchema, factDocuments[0])
-	}
-	for _, request := range []string{"GET /collections", "GET /collections/"} {
-		if r := p.ask(t, 1, request, "").want(t, 200); bytes.Contains(r.body, []byte(`"neardup_sketch"`)) || !bytes.Contains(r.body,
-			[]byte(p.names[1])) {
-			t.Errorf("%s: %.300s", request, r.body)
-		}
-	}
 }
 
 // TestTypesenseNamedFieldIsShown asks for our field by its name, in all places where fields are named.
@@ -224,7 +87,7 @@ func TestTypesenseFieldsAtRandom(t *testing.T) {
 	p := newDuo(t, nestedSchema, nestedDocuments(20)...)
 	one := seeded(t)
 	r := rand.New(rand.NewPCG(one, 2))
-	for range 150 {
+	for range effort.Rounds(150) {
 		params := url.Values{}
 		for _, name := range []string{"include_fields", "exclude_fields"} {
 			for range r.IntN(3) {
@@ -250,30 +113,5 @@ func TestTypesenseFieldsAtRandom(t *testing.T) {
 		if t.Failed() {
 			return
 		}
-	}
-}
-
-// TestTypesenseExportOfMany exports ten thousand documents, whole and in parts.
-func TestTypesenseExportOfMany(t *testing.T) {
-	p := newDuo(t, factSchema)
-	var lines strings.Builder
-	for i := range 10_000 {
-		fmt.Fprintf(&lines, `{"id":"%d","title":"t%d","n":%d,"k":"k%d","body":"w%d of %d with x%d"}`+"\n", i, i, i, i%9, i%101, i%11, i)
-	}
-	for i := range p.names {
-		p.side(i).loadLines(t, p.names[i], lines.String())
-	}
-	for _, query := range []string{"", "?filter_by=n:%3E5000", "?filter_by=k:=k3&include_fields=id,title", "?exclude_fields=body",
-		"?include_fields=body&exclude_fields=n", "?include_fields=neardup"} {
-		one, two := p.ask(t, 0, "GET /collections/NAME/documents/export"+query, ""), p.ask(t, 1,
-			"GET /collections/NAME/documents/export"+query, "")
-		if one.status != two.status || !bytes.Equal(one.body, two.body) ||
-			one.header.Get("Content-Type") != two.header.Get("Content-Type") {
-			t.Errorf("%s: directly %d with %d bytes, through us %d with %d", query, one.status, len(one.body), two.status, len(two.body))
-		}
-	}
-	stored := call(t, p.direct.e, "GET", p.direct.base+"/collections/"+p.names[1]+"/documents/export", "").want(t, 200).body
-	if n := bytes.Count(stored, []byte(`"neardup_sketch":"`)); n != 10_000 {
-		t.Errorf("%d documents have a sketch", n)
 	}
 }

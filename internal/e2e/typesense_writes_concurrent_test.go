@@ -122,7 +122,7 @@ func serveTypes(t *testing.T, e *engines.Engine, s setup, nested bool) (base str
 // TestTypesenseConcurrentWrites has several clients write the same few documents through the sidecar at once in every way. Whatever sketch
 // stands anywhere at any moment is that of the text that stands there.
 func TestTypesenseConcurrentWrites(t *testing.T) {
-	lasting := 2 * time.Second
+	lasting := time.Second
 	if soaking() {
 		lasting = time.Minute
 	}

@@ -1,9 +1,7 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
-	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -102,35 +100,18 @@ func TestTypesenseSchemasAreTheEnginesOwn(t *testing.T) {
 func TestTypesenseCollectionsMadeElsewhere(t *testing.T) {
 	e := engines.Shared(t, engines.Typesense)
 	direct, through := api{e, e.URL}, api{e, serve(t, e, setup{match: "tels-*"})}
-	key := func(actions string) string {
-		var made struct {
-			ID    int
-			Value string
-		}
-		body := call(t, e, "POST", e.URL+"/keys", `{"description":"test","actions":`+actions+`,"collections":["tels-.*"]}`).want(t, 201).body
-		if err := json.Unmarshal(body, &made); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			r, _ := http.NewRequest("DELETE", fmt.Sprint(e.URL, "/keys/", made.ID), nil)
-			r.Header.Set("X-Typesense-Api-Key", e.Key)
-			if resp, err := http.DefaultClient.Do(r); err == nil {
-				resp.Body.Close()
-			}
-		})
-		return made.Value
-	}
+	key := func(actions string) string { return newKey(t, e, actions, `"tels-.*"`) }
 	rule := ruleOfTests(t)
 	for i, c := range []struct {
 		name, key, schema string
 		declared, sketch  bool
 	}{
 		{"the whole key", e.Key, tsField, true, true},
-		{"a key for schemas", key(`["documents:*","collections:*"]`), tsField, true, true},
-		{"a key that only reads schemas", key(`["documents:*","collections:get"]`), tsField, false, false},
-		{"a key for documents", key(`["documents:*"]`), tsField, false, false},
+		{"a key for schemas", key(`"documents:*","collections:*"`), tsField, true, true},
+		{"a key that only reads schemas", key(`"documents:*","collections:get"`), tsField, false, false},
+		{"a key for documents", key(`"documents:*"`), tsField, false, false},
 		{"fields as they come", e.Key, `{"name":".*","type":"auto"}`, true, true},
-		{"fields as they come, for documents alone", key(`["documents:*"]`), `{"name":".*","type":"auto"}`, false, false},
+		{"fields as they come, for documents alone", key(`"documents:*"`), `{"name":".*","type":"auto"}`, false, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			name := fmt.Sprint("tels-", i)
@@ -173,7 +154,7 @@ func sketchOfA(t *testing.T) string {
 func TestTypesenseAliasMoves(t *testing.T) {
 	e := engines.Shared(t, engines.Typesense)
 	direct, through := api{e, e.URL}, api{e, serve(t, e, setup{match: "tmov-*"})}
-	moves := 12
+	moves := 6
 	if soaking() {
 		moves = 300
 	}
@@ -183,13 +164,7 @@ func TestTypesenseAliasMoves(t *testing.T) {
 		names = append(names, fmt.Sprint("tmov-", i))
 	}
 	direct.dropBefore(t, names...)
-	t.Cleanup(func() { // the context of the test is done
-		r, _ := http.NewRequest("DELETE", e.URL+"/aliases/"+alias, nil)
-		r.Header.Set("X-Typesense-Api-Key", e.Key)
-		if resp, err := http.DefaultClient.Do(r); err == nil {
-			resp.Body.Close()
-		}
-	})
+	t.Cleanup(func() { direct.clear(t, "/aliases/"+alias) })
 	move := func(i int) {
 		schema := []string{`{"name":".*","type":"auto"}`, tsField, `{"name":".*","type":"string*"}`}[i%3]
 		call(t, e, "POST", e.URL+"/collections", `{"name":"`+names[i]+`","fields":[`+schema+`]}`).want(t, 201)
@@ -251,7 +226,7 @@ func TestTypesenseAliasMoves(t *testing.T) {
 		}
 	}
 	t.Logf("%d sketches in %d collections; in %d our field was taken up as it came, until the next write", sketches, moves, indexed)
-	if sketches < 100 {
+	if sketches < 50 {
 		t.Error("too little was done")
 	}
 }

@@ -36,7 +36,7 @@ func inspect(t *testing.T, file string, args ...string) (r repairs, code int) {
 // TestVerifyRepairs spoils our fields of documents past the sidecar, one thing in each: verify tells them apart, and with
 // --repair every document gets again what it had.
 func TestVerifyRepairs(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+	atOnce(t, []string{engines.OpenSearch, engines.Typesense}, func(t *testing.T, e *engines.Engine) {
 		index, list := "repaired-1", documents(t)[:40]
 		direct := api{e, e.URL}
 		direct.drop(t, index)

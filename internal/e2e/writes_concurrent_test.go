@@ -143,7 +143,7 @@ func scribble(t *testing.T, through api, index string, seed uint64, lasting time
 // TestConcurrentWrites has several clients write the same few documents through the sidecar at once in every way, while reindex
 // runs over them again and again. Whatever sketch stands there after each round is that of the text that stands there.
 func TestConcurrentWrites(t *testing.T) {
-	rounds := 3
+	rounds := 2
 	if soaking() {
 		rounds = 100
 	}
