@@ -166,3 +166,10 @@ func (a api) refresh(t *testing.T, index string) {
 		call(t, a.e, "POST", a.e.URL+"/"+index+"/_refresh", "").want(t, 200)
 	}
 }
+
+// eachDialect runs a test on one engine of each dialect: Elasticsearch and OpenSearch share one.
+func eachDialect(t *testing.T, test func(t *testing.T, e *engines.Engine)) {
+	for _, kind := range []string{engines.Elasticsearch, engines.Typesense} {
+		t.Run(kind, func(t *testing.T) { test(t, engines.Shared(t, kind)) })
+	}
+}

@@ -15,7 +15,7 @@ import (
 // TestDeadlines asks sidecars with hardly any time for collapsing, and with some: what says reason=deadline is the engine's own answer to
 // the client's search, byte for byte but for the time it took.
 func TestDeadlines(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+	eachDialect(t, func(t *testing.T, e *engines.Engine) {
 		index, late := "dlimits-1", map[string]int{}
 		direct := api{e, e.URL}
 		direct.drop(t, index)
