@@ -33,7 +33,7 @@ type Request struct {
 
 // Masks name the values of a reply that may differ from one answer to the next.
 type Masks struct {
-	Members []string // JSON members, in whatever object they stand; <<VAR>> for a value that was kept, wherever it stands
+	Members []string // patterns of JSON members, in whatever object they stand; <<VAR>> for a value that was kept, wherever it stands
 	Headers []string // in lower case
 }
 

@@ -257,19 +257,16 @@ func TestMasks(t *testing.T) {
 		{"json", `{"took":3,"a":"took","took" : "x\"y", "b":{"took":[1,{"c":"]"}]}}`, `{"took":‹took›,"a":"took","took" : ‹took›, "b":{"took":‹took›}}`},
 		{"json", `{"a":"\"took\":3","took":{"took":1},"x":"abc/abc"}`, `{"a":"\"took\":3","took":‹took›,"x":"‹id›/‹id›"}`},
 		{"json", `{"took":1}{"took":true}` + "\n" + `{"took":`, `{"took":‹took›}{"took":‹took›}` + "\n" + `{"took":‹took›`},
+		{"json", `{"cpu1_x":1,"cpu12_x":2,"cpu1_y":3}`, `{"cpu1_x":‹cpu*_x›,"cpu12_x":‹cpu*_x›,"cpu1_y":3}`},
 		{"json", `not JSON "took`, `not JSON "took`},
 		{"application/yaml", "---\ntook: 3\nlist:\n- took: \"x\"\n  a: took\n", "---\ntook: ‹took›\nlist:\n- took: ‹took›\n  a: took\n"},
 	} {
-		if _, got, _ := (Masks{Members: []string{"took", "<<id>>"}}).masked(reply(c.contentType, c.body)); string(got) != c.want {
+		if got, _ := (Masks{Members: []string{"took", "<<id>>", "cpu*_x"}}).masked(reply(c.contentType, c.body)); string(got) != c.want {
 			t.Errorf("%s:\ngot  %s\nwant %s", c.body, got, c.want)
 		}
 	}
 	m := Masks{Members: []string{"took", "n", "x"}, Headers: []string{"content-type", "date"}}
-	a, b := reply("p", `{"took":1,"n":2}`), reply("q", `{"took":3,"n":2}`)
-	if diff := cmp.Diff([]string{"took", "header content-type"}, m.Volatile(a, b)); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff([]string{"header content-type", "n", "took"}, m.Hidden(a)); diff != "" {
+	if diff := cmp.Diff([]string{"header content-type", "n", "took"}, m.Hidden(reply("p", `{"took":1,"n":2}`))); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -15,7 +15,7 @@
 //	@ only KIND…          the case is for these kinds of server alone
 //	@ not SIDE…           it is left out on these sides: ways that lead to the server
 //	@ pipelined           all requests are written before the first reply is read
-//	@ mask MEMBER…        values of these JSON members may differ, in whatever object they stand; of <<VAR>>, what was kept may
+//	@ mask MEMBER…        values of these JSON members (a * stands for any text) may differ; of <<VAR>>, what was kept may
 //	@ mask-header NAME…   the same for values of headers
 //	@ keep VAR MEMBER     the reply's value of the member stands for <<VAR>> in all later requests
 //	@ without NAME…       these headers, which the Runner gives every request, are left out

@@ -2,6 +2,7 @@ package differ
 
 import (
 	"bytes"
+	"path"
 	"slices"
 	"strings"
 )
@@ -12,8 +13,18 @@ type span struct {
 	start, end int
 }
 
+// covers returns the first of the masks that covers a member, or "". Masks are patterns as path.Match has them.
+func covers(masks []string, member string) string {
+	for _, mask := range masks {
+		if ok, _ := path.Match(mask, member); ok {
+			return mask
+		}
+	}
+	return ""
+}
+
 // find returns where the values of the members stand, in order. It reads JSON, one value after the other or none at all: what is
-// not JSON has no members. A value within another that is found is not told.
+// not JSON has no members. A value within another that is found is not returned.
 func find(text []byte, members []string) []span {
 	var list []span
 	for i := 0; i < len(text); {
@@ -24,12 +35,16 @@ func find(text []byte, members []string) []span {
 		end := stringEnd(text, i)
 		key, colon := string(text[i+1:max(i+1, end-1)]), skipSpace(text, end)
 		i = end
-		if colon >= len(text) || text[colon] != ':' || !slices.Contains(members, key) {
+		if colon >= len(text) || text[colon] != ':' {
+			continue
+		}
+		mask := covers(members, key)
+		if mask == "" {
 			continue
 		}
 		start := skipSpace(text, colon+1)
 		i = valueEnd(text, start)
-		list = append(list, span{key, start, i})
+		list = append(list, span{mask, start, i})
 	}
 	return list
 }
@@ -93,10 +108,11 @@ func findYAML(text []byte, members []string) []span {
 	at := 0
 	for line := range bytes.Lines(text) {
 		bare := bytes.TrimLeft(line, " -")
-		if key, value, ok := bytes.Cut(bare, []byte(": ")); ok && slices.Contains(members, strings.Trim(string(key), `"`)) {
+		key, value, ok := bytes.Cut(bare, []byte(": "))
+		if mask := covers(members, strings.Trim(string(key), `"`)); ok && mask != "" {
 			end := at + len(line)
 			start := end - len(value)
-			list = append(list, span{strings.Trim(string(key), `"`), start, start + len(bytes.TrimRight(value, "\r\n"))})
+			list = append(list, span{mask, start, start + len(bytes.TrimRight(value, "\r\n"))})
 		}
 		at += len(line)
 	}
@@ -118,8 +134,8 @@ func findText(text []byte, name, value string) []span {
 }
 
 // masked returns the reply's body, decompressed, with what the masks name left out, and where that stood.
-func (m Masks) masked(r *Reply) (text, rest []byte, values []span) {
-	text, _ = r.Plain()
+func (m Masks) masked(r *Reply) (rest []byte, values []span) {
+	text, _ := r.Plain()
 	if strings.Contains(strings.Join(r.Values("content-type"), ","), "yaml") {
 		values = findYAML(text, m.Members)
 	} else {
@@ -139,33 +155,12 @@ func (m Masks) masked(r *Reply) (text, rest []byte, values []span) {
 		rest = append(append(rest, text[at:v.start]...), "‹"+strings.Trim(v.member, "<>")+"›"...)
 		at = v.end
 	}
-	return text, append(rest, text[at:]...), values
-}
-
-// Volatile returns the names of masks whose values, in the same place, are not the same in two replies.
-func (m Masks) Volatile(a, b *Reply) []string {
-	var names []string
-	if !bytes.Equal(a.Body, b.Body) {
-		one, _, first := m.masked(a)
-		two, _, second := m.masked(b)
-		for i := range min(len(first), len(second)) {
-			v, w := first[i], second[i]
-			if !bytes.Equal(one[v.start:v.end], two[w.start:w.end]) && !slices.Contains(names, v.member) {
-				names = append(names, v.member)
-			}
-		}
-	}
-	for _, name := range m.Headers {
-		if !slices.Equal(a.Values(name), b.Values(name)) {
-			names = append(names, "header "+name)
-		}
-	}
-	return names
+	return append(rest, text[at:]...), values
 }
 
 // Hidden returns the names of masks that leave something out of a reply.
 func (m Masks) Hidden(r *Reply) []string {
-	_, _, values := m.masked(r)
+	_, values := m.masked(r)
 	var names []string
 	for _, v := range values {
 		names = append(names, v.member)

@@ -15,7 +15,6 @@ import (
 type Exchange struct {
 	Case    *Case
 	Replies []Reply
-	Took    time.Duration
 }
 
 // Runner plays cases to an address. It is for one goroutine.
@@ -43,12 +42,11 @@ func (r *Runner) Run(cases []Case) ([]Exchange, error) {
 		if !cases[i].For(r.Kind, r.Side) {
 			continue
 		}
-		began := time.Now()
 		replies, err := r.play(&cases[i])
 		if err != nil {
 			return nil, fmt.Errorf("%s (%s): %w", cases[i].Name, cases[i].Where, err)
 		}
-		list = append(list, Exchange{&cases[i], replies, time.Since(began)})
+		list = append(list, Exchange{&cases[i], replies})
 	}
 	return list, nil
 }

@@ -82,10 +82,12 @@ func program(t *testing.T) *Program {
 func check(t *testing.T, path, config string) error {
 	t.Helper()
 	folder := t.TempDir()
-	authority := engines.NewAuthority(t, "docs")
-	cert, key := authority.Issue(t, engines.Certificate{Name: "docs"})
+	var cert, key []byte
 	moved, files := Files(config, folder)
 	for _, file := range files {
+		if cert == nil {
+			cert, key = engines.NewAuthority(t, "docs").Issue(t, engines.Certificate{Name: "docs"})
+		}
 		text := []byte("secret")
 		switch filepath.Ext(file) {
 		case ".crt", ".pem":

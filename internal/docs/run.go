@@ -1,6 +1,8 @@
 package docs
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -129,6 +131,7 @@ type Run struct {
 	// Lead leads the addresses in a text of the page elsewhere, Back those in what was printed back again.
 	Lead, Back func(text string) string
 	Limit      time.Duration // of all together
+	Grace      time.Duration // for what still runs in the end, between SIGTERM and SIGKILL; 2 s if zero
 }
 
 // Failure says which block went wrong, and how.
@@ -160,7 +163,7 @@ func (r *Run) Do(ctx context.Context, steps []*Step) error {
 	cmd.WaitDelay = time.Second
 	failed := cmd.Run()
 	if cmd.Process != nil {
-		end(cmd.Process.Pid)
+		end(cmd.Process.Pid, cmp.Or(r.Grace, 2*time.Second))
 	}
 	if failed != nil {
 		return r.failure(ctx, steps, logs, failed)
@@ -169,15 +172,31 @@ func (r *Run) Do(ctx context.Context, steps []*Step) error {
 }
 
 // end ends what a process group still does.
-func end(group int) {
+func end(group int, grace time.Duration) {
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
-		for range 100 {
-			if errors.Is(syscall.Kill(-group, signal), syscall.ESRCH) {
-				return
+		_ = syscall.Kill(-group, signal) // none may be left
+		for began := time.Now(); running(group); time.Sleep(10 * time.Millisecond) {
+			if time.Since(began) > grace {
+				break
 			}
-			time.Sleep(20 * time.Millisecond)
 		}
 	}
+}
+
+// running reports whether a process of the group runs. A zombie does not: nobody may come for it for a while.
+func running(group int) bool {
+	if errors.Is(syscall.Kill(-group, 0), syscall.ESRCH) {
+		return false
+	}
+	files, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is well formed
+	for _, file := range files {
+		text, _ := os.ReadFile(file) // "" of one that has ended
+		fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+		if len(fields) > 2 && fields[0] != "Z" && fields[2] == strconv.Itoa(group) {
+			return true
+		}
+	}
+	return len(files) == 0
 }
 
 // prologue is what stands before the steps: what is told of a command that fails, and how a background step is waited for.

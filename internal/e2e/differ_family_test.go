@@ -74,9 +74,7 @@ func eachFamily(t *testing.T, table func(*family) []known, test func(t *testing.
 				for _, kind := range f.kinds {
 					t.Run(kind, func(t *testing.T) {
 						t.Parallel()
-						d := newDiffing(t, f, engines.Shared(t, kind), m, own, met)
-						test(t, d)
-						d.end(t)
+						test(t, newDiffing(t, f, engines.Shared(t, kind), m, own, met))
 					})
 				}
 			})

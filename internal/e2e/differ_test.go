@@ -1,9 +1,7 @@
 package e2e
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,9 +23,6 @@ const (
 	sideLate   = "late"   // through the same, over documents that were written without it
 )
 
-// reportFile, if set, names the file to which all that differs is written, what is known and what is minor too.
-const reportFile = "NEARDUP_DIFFER_REPORT"
-
 // TestSameAnswers plays the case files: each whole, setup included, twice directly and once on each other side. What differs
 // between two direct runs is masked by name in the files, so that a case that is not the same twice fails too.
 func TestSameAnswers(t *testing.T) {
@@ -48,7 +43,6 @@ func TestSameAnswers(t *testing.T) {
 				t.Parallel()
 				own := d.alike()
 				own.diff(t, cases(t))
-				own.end(t)
 			})
 		}
 		for _, file := range files(d.family) {
@@ -94,7 +88,6 @@ func TestSameAnswersOfAWholeServer(t *testing.T) {
 			}
 			d := newDiffing(t, f, e, m, f.known, &knownMet{})
 			d.diff(t, caseFile(t, file))
-			d.end(t)
 			m.check(t)
 		})
 	}
@@ -116,31 +109,25 @@ type diffing struct {
 	sides    map[string]string // address by side
 	timeout  time.Duration     // for a case
 	compared int               // replies
-	statuses map[string]int    // of the engine's own replies
-	outcomes map[string]int    // Neardup headers by their first words
-	minor    map[string][]string
 	masks    *maskUse
 	table    []known
 	met      *knownMet
-	slow     []string
-	took     time.Duration
-	report   strings.Builder
 }
 
 // maskUse is what the masks of all engines' cases were good for.
 type maskUse struct {
-	mu                 sync.Mutex
-	used, hid, changed map[string]bool
-	lists              int // of cases, that were played
+	mu        sync.Mutex
+	used, hid map[string]bool
+	lists     int // of cases, that were played
 }
 
 func newMaskUse() *maskUse {
-	return &maskUse{used: map[string]bool{}, hid: map[string]bool{}, changed: map[string]bool{}}
+	return &maskUse{used: map[string]bool{}, hid: map[string]bool{}}
 }
 
-// note notes which masks hid something, and something that differed between two direct runs.
-func (u *maskUse) note(m differ.Masks, one, two *differ.Reply) {
-	volatile, hidden := m.Volatile(one, two), m.Hidden(one)
+// note notes which masks hid something.
+func (u *maskUse) note(m differ.Masks, r *differ.Reply) {
+	hidden := m.Hidden(r)
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, name := range hidden {
@@ -152,9 +139,6 @@ func (u *maskUse) note(m differ.Masks, one, two *differ.Reply) {
 	for _, name := range m.Headers {
 		u.used["header "+name] = true
 	}
-	for _, name := range volatile {
-		u.changed[name] = true
-	}
 }
 
 func (u *maskUse) played() {
@@ -163,14 +147,12 @@ func (u *maskUse) played() {
 	u.mu.Unlock()
 }
 
-// check fails the test for a mask that hides nothing. Of one whose values were alike in both direct runs, as a duration may be,
-// it tells.
+// check fails the test for a mask that hides nothing. Whether what it hides differs between two runs is chance: a duration may be the same
+// twice.
 func (u *maskUse) check(t *testing.T) {
 	for name := range u.used {
 		if !u.hid[name] {
 			t.Errorf("the mask %s hides nothing", name)
-		} else if !u.changed[name] {
-			t.Logf("what the mask %s hides was the same in two direct runs", name)
 		}
 	}
 }
@@ -184,7 +166,7 @@ func newDiffing(t *testing.T, f *family, e *engines.Engine, m *maskUse, table []
 			sidePlain:  addr(serve(t, e, setup{match: "other-*"})),
 			sideRuled:  addr(serve(t, e, setup{match: ownNames("differ-*")})),
 		},
-		statuses: map[string]int{}, outcomes: map[string]int{}, minor: map[string][]string{}, masks: m, table: table, met: met,
+		masks: m, table: table, met: met,
 	}
 }
 
@@ -192,7 +174,6 @@ func newDiffing(t *testing.T, f *family, e *engines.Engine, m *maskUse, table []
 func (d *diffing) alike() *diffing {
 	return &diffing{
 		family: d.family, kind: d.kind, key: d.key, sides: d.sides, timeout: d.timeout, masks: d.masks, table: d.table, met: d.met,
-		statuses: map[string]int{}, outcomes: map[string]int{}, minor: map[string][]string{},
 	}
 }
 
@@ -216,13 +197,6 @@ func (d *diffing) play(t *testing.T, side string, cases []differ.Case) []differ.
 	if err != nil {
 		t.Fatalf("%s: %v", side, err)
 	}
-	for _, x := range exchanges {
-		d.took += x.Took
-		if x.Took > 300*time.Millisecond {
-			took := x.Took.Round(time.Millisecond)
-			d.slow = append(d.slow, fmt.Sprintf("%s: %s (%s) %v", side, x.Case.Name, x.Case.Where, took))
-		}
-	}
 	return exchanges
 }
 
@@ -237,6 +211,9 @@ func (d *diffing) diff(t *testing.T, cases []differ.Case) {
 	}
 	for _, side := range sides {
 		d.compare(t, side, first, d.play(t, side, cases))
+	}
+	if d.compared == 0 {
+		t.Error("no replies were compared")
 	}
 }
 
@@ -259,9 +236,7 @@ func (d *diffing) compare(t *testing.T, side string, direct, through []differ.Ex
 			one, two := &first[k], &x.Replies[k]
 			d.compared++
 			if side == "direct again" {
-				d.statuses[one.Status()]++
-				fmt.Fprintf(&d.report, "answered %s: %s (%s)\n", one.Status(), c.Name, c.Where)
-				d.masks.note(q.Masks, one, two)
+				d.masks.note(q.Masks, one)
 			}
 			d.outcome(t, side, c, string(q.Head)+string(q.Raw), two)
 			for _, found := range differ.Compare(one, two, masks) {
@@ -283,9 +258,6 @@ func (d *diffing) count(t *testing.T, side string, x differ.Exchange) {
 func (d *diffing) outcome(t *testing.T, side string, c *differ.Case, request string, r *differ.Reply) {
 	values := r.Values("neardup")
 	if len(values) == 0 {
-		if side == sideRuled && r.Status() == "200" {
-			fmt.Fprintf(&d.report, "no header: %s (%s)\n", c.Name, c.Where)
-		}
 		return
 	}
 	line, _, _ := strings.Cut(request, "\n")
@@ -297,10 +269,6 @@ func (d *diffing) outcome(t *testing.T, side string, c *differ.Case, request str
 	if word == "collapsed" && !strings.Contains(rest, "folded=0;") {
 		t.Errorf("%s: %s (%s): something folds: %s", side, c.Name, c.Where, values[0])
 	}
-	if word == "bypassed" {
-		word += " " + rest
-	}
-	d.outcomes[word]++
 	r.Header = slices.DeleteFunc(r.Header, func(f differ.Field) bool {
 		return strings.EqualFold(f.Name, "neardup") || strings.EqualFold(f.Name, "access-control-expose-headers") && f.Value == "Neardup"
 	})
@@ -317,48 +285,13 @@ func (d *diffing) judge(t *testing.T, side string, c *differ.Case, i int, found 
 		where += fmt.Sprintf(", request %d", i+1)
 	}
 	if found.Minor {
-		note := fmt.Sprintf("%s: %s → %s", found.Aspect, found.Direct, found.Through)
-		d.minor[note] = append(d.minor[note], where)
 		return
 	}
 	for i := range d.table {
 		if k := &d.table[i]; k.matches(d.kind, side, c.Name, found.Aspect) && holds(k) {
 			d.met.note(k)
-			fmt.Fprintf(&d.report, "known (%s): %s: %s\n", k.why, where, found)
 			return
 		}
 	}
-	fmt.Fprintf(&d.report, "DIFFERENT: %s: %s\n", where, found)
 	t.Errorf("%s: %s", where, found)
-}
-
-// end says what was compared and writes the report.
-func (d *diffing) end(t *testing.T) {
-	for _, word := range slices.Sorted(maps.Keys(d.outcomes)) {
-		t.Logf("Neardup: %s: %d", word, d.outcomes[word])
-	}
-	if d.compared == 0 {
-		return
-	}
-	t.Logf("the engine's own replies by status: %v", d.statuses)
-	t.Logf("%d replies compared; waited for exchanges: %v", d.compared, d.took.Round(time.Millisecond))
-	for _, line := range d.slow {
-		fmt.Fprintf(&d.report, "slow: %s\n", line)
-	}
-	notes := slices.SortedFunc(maps.Keys(d.minor), func(a, b string) int { return cmp.Compare(len(d.minor[b]), len(d.minor[a])) })
-	for _, note := range notes {
-		fmt.Fprintf(&d.report, "minor, %d times: %s; such as %s\n", len(d.minor[note]), note, d.minor[note][0])
-	}
-	file := os.Getenv(reportFile)
-	if file == "" {
-		return
-	}
-	out, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer out.Close()
-	if _, err := fmt.Fprintf(out, "# %s\n\n%s\n", t.Name(), d.report.String()); err != nil {
-		t.Error(err)
-	}
 }

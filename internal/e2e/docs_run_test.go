@@ -97,7 +97,7 @@ func runPage(t *testing.T, page *docs.Page, engine string, steps []*docs.Step) {
 		}
 	}
 	run := docs.Run{
-		Folder: p.folder, Tree: p.tree, Limit: time.Minute, Lead: p.lead, Back: p.back,
+		Folder: p.folder, Tree: p.tree, Limit: 5 * time.Minute, Lead: p.lead, Back: p.back,
 		Env: []string{"PATH=" + p.programs + string(os.PathListSeparator) + os.Getenv("PATH"), "ENGINE_API_KEY=" + p.key()},
 	}
 	begin := time.Now()

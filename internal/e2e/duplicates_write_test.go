@@ -152,7 +152,7 @@ func (a api) inPieces(t *testing.T, index string, list []corpus.Document) map[st
 
 // TestDuplicatesTagged loads the corpus: near-duplicates get one cluster, which no other text has.
 func TestDuplicatesTagged(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+	eachDialect(t, func(t *testing.T, e *engines.Engine) {
 		index, list := "tagged-1", documents(t)
 		through, direct := duplicates(t, e, index, "tag")
 		if skipped := through.inPieces(t, index, list); len(skipped) > 0 {
@@ -256,7 +256,7 @@ func sketchesOf(t *testing.T, e *engines.Engine, index string, list []corpus.Doc
 
 // TestDuplicatesSkipped loads the corpus and counts what is stored of it: of near-duplicates one.
 func TestDuplicatesSkipped(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+	eachDialect(t, func(t *testing.T, e *engines.Engine) {
 		index, list := "skipped-1", documents(t)
 		truth := sketchesOf(t, e, "skippedtruth-1", list)
 		through, direct := duplicates(t, e, index, "skip")
@@ -366,7 +366,7 @@ func checkWrittenAgain(t *testing.T, through, direct api, index string, all map[
 // TestDuplicatesConcurrent lets several clients write few texts under many ids at once: what was answered as stored is, byte for byte, and what
 // was answered as a no-op has another document that stands for it.
 func TestDuplicatesConcurrent(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+	eachDialect(t, func(t *testing.T, e *engines.Engine) {
 		for _, on := range []string{"tag", "skip"} {
 			index, list := "concurrent"+on+"-1", documents(t)[:40]
 			through, direct := duplicates(t, e, index, on)

@@ -69,7 +69,7 @@ func startVictim(t *testing.T, file string, change func(*exec.Cmd)) *victim {
 		_ = r.cmd.Process.Signal(syscall.SIGTERM)
 		select {
 		case <-r.ended:
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			_ = r.cmd.Process.Kill()
 			t.Error("the sidecar does not end")
 		}
@@ -82,7 +82,7 @@ func startVictim(t *testing.T, file string, change func(*exec.Cmd)) *victim {
 	case err := <-r.ended:
 		r.ended <- err
 		t.Fatalf("the sidecar ended with %v: %s", err, r.log())
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatalf("the sidecar does not listen: %s", r.log())
 	}
 	return r

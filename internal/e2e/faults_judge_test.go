@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httputil"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -142,7 +143,7 @@ func (b *faultBench) drive(t *testing.T, c cell) bool {
 	}
 	name := fmt.Sprintf("%s, %v", k.name, c.fault)
 	saw := k.sees(t, b.e, through, backOf(k, seen))
-	if !allowed(c.sees, saw) {
+	if !slices.Contains(c.sees, saw) {
 		t.Errorf("%s: the client sees %v, which is to be one of %v: %v\ndirectly: %v", name, saw, c.sees, through, direct)
 	}
 	if !k.own && direct.err == nil && k.sameAsEver(direct) && saw != asEver && !c.races {
@@ -153,15 +154,6 @@ func (b *faultBench) drive(t *testing.T, c cell) bool {
 		b.written(t, name, k, ask, through, seen)
 	}
 	return true
-}
-
-func allowed(list []sight, s sight) bool {
-	for _, each := range list {
-		if each == s {
-			return true
-		}
-	}
-	return false
 }
 
 // backOf returns the last reply that was given in the engine's place to a request of the client's own.

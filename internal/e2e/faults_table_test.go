@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -125,12 +126,11 @@ func (b *faultBench) well(t *testing.T) {
 // long says that the tests are to try every combination.
 var long = os.Getenv("NEARDUP_SOAK") != ""
 
-// each drives a fault at those kinds that match. In the short form each combination comes on one engine alone.
+// each drives a fault at those kinds that match.
 func (b *faultBench) each(t *testing.T, f inject.Fault, match func(*faultKind) bool, c cell) {
 	t.Helper()
 	for _, k := range b.kinds {
-		b.turn++
-		if !match(k) || !long && b.turn%3 != kindNumber(b.e.Kind) {
+		if turn := b.takes(); !match(k) || !turn {
 			continue
 		}
 		c.kind, c.fault = k, f
@@ -140,13 +140,10 @@ func (b *faultBench) each(t *testing.T, f inject.Fault, match func(*faultKind) b
 	}
 }
 
-func kindNumber(kind string) int {
-	for i, name := range engines.Kinds {
-		if name == kind {
-			return i
-		}
-	}
-	return 0
+// takes says whether the next combination is for this engine. In the short form each engine takes every fifth, another one than the others.
+func (b *faultBench) takes() bool {
+	b.turn++
+	return long || b.turn%5 == slices.Index(engines.Kinds, b.e.Kind)
 }
 
 func everyKind(*faultKind) bool { return true }
@@ -234,7 +231,7 @@ func slowEngine(t *testing.T, b *faultBench) {
 func silentEngine(t *testing.T, b *faultBench) {
 	for _, at := range []inject.Place{inject.RequestHeader, inject.RequestWhole, inject.ReplyBodyMiddle} {
 		for _, k := range b.kinds {
-			if b.turn++; k.own || !long && b.turn%3 != kindNumber(b.e.Kind) {
+			if turn := b.takes(); k.own || !turn {
 				continue
 			}
 			b.relay.Forget()
@@ -363,7 +360,7 @@ func lookUps(t *testing.T, b *faultBench) {
 	}
 	for _, f := range faults {
 		for _, k := range b.kinds {
-			if b.turn++; k.own || !long && b.turn%3 != kindNumber(b.e.Kind) {
+			if turn := b.takes(); k.own || !turn {
 				continue
 			}
 			b.lookUp(t, k, f)

@@ -15,7 +15,7 @@ import (
 // TestDeadlines asks sidecars with hardly any time for collapsing, and with some: what says reason=deadline is the engine's own answer to
 // the client's search, byte for byte but for the time it took.
 func TestDeadlines(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+	eachDialect(t, func(t *testing.T, e *engines.Engine) {
 		index, late := "dlimits-1", map[string]int{}
 		direct := api{e, e.URL}
 		direct.drop(t, index)
@@ -63,7 +63,7 @@ func TestHeaderTimeout(t *testing.T) {
 	for _, c := range []struct {
 		name, begin, slow, want string
 	}{
-		{"header", "GET / HTTP/1.1\r\nHost: x\r\n", "X-Slow: 1\r\n", ""},
+		{"header", "GET / HTTP/1.1\r\nHost: x\r\n", "", ""},
 		{"body", "POST /_analyze HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 15\r\n\r\n" + `{"text":"a`, `b"}  `, "200 OK"},
 		{"idle", "GET / HTTP/1.1\r\nHost: x\r\n\r\n", "", "200 OK"},
 	} {
@@ -74,16 +74,17 @@ func TestHeaderTimeout(t *testing.T) {
 			}
 			defer conn.Close()
 			_, _ = io.WriteString(conn, c.begin)
-			time.Sleep(900 * time.Millisecond)
-			_, _ = io.WriteString(conn, c.slow)
-			_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
-			began := time.Now()
+			if c.slow != "" {
+				time.Sleep(600 * time.Millisecond) // longer than both timeouts
+				_, _ = io.WriteString(conn, c.slow)
+			}
+			_ = conn.SetReadDeadline(time.Now().Add(30 * time.Second))
 			got, err := io.ReadAll(conn)
 			if !strings.Contains(string(got), c.want) || c.want == "" && strings.Contains(string(got), "200 OK") {
 				t.Errorf("%q", got)
 			}
 			if timeout, ok := err.(net.Error); ok && timeout.Timeout() {
-				t.Errorf("the connection is kept for %v", time.Since(began))
+				t.Error("the connection is kept")
 			}
 		})
 	}

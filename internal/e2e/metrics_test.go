@@ -71,7 +71,7 @@ func monitor(t *testing.T, file string, env []string, args ...string) *monitored
 	case <-listening:
 	case err := <-w.ended:
 		t.Fatalf("the sidecar ended: %v %s", err, w.lines())
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatalf("the sidecar does not listen: %s", w.lines())
 	}
 	return w
@@ -95,7 +95,7 @@ func (w *monitored) stop(t *testing.T) time.Duration {
 		if err != nil {
 			t.Errorf("serve ended with %v: %s", err, w.lines())
 		}
-	case <-time.After(30 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("it does not end")
 	}
 	return time.Since(began)
@@ -135,7 +135,7 @@ func cutLast(text, sep string) (before, after string, found bool) {
 // TestMetricsOfEngines: what a real engine's traffic shows on /metrics of the built program: what was sent, and nothing of what
 // it said.
 func TestMetricsOfEngines(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+	eachDialect(t, func(t *testing.T, e *engines.Engine) {
 		const index = "meter-canary"
 		w := monitor(t, config(t, e, setup{match: "meter-*"}), nil)
 		direct, through := api{e, e.URL}, api{e, w.base}
@@ -153,7 +153,7 @@ func TestMetricsOfEngines(t *testing.T) {
 		of := func(name, labels string) float64 {
 			return series["neardup_"+name+"{"+strings.Replace(labels, "ENGINE", fmt.Sprintf("engine=%q", e.Kind), 1)+"}"]
 		}
-		for deadline := time.Now().Add(5 * time.Second); of("requests_in_flight", "ENGINE") > 0 && time.Now().Before(deadline); {
+		for deadline := time.Now().Add(30 * time.Second); of("requests_in_flight", "ENGINE") > 0 && time.Now().Before(deadline); {
 			time.Sleep(20 * time.Millisecond) // the last request's client has its answer before we are done with it
 			text, series = scraped(t, w.admin)
 		}
@@ -194,48 +194,40 @@ func TestMetricsOfJobs(t *testing.T) {
 	direct.create(t, index)
 	direct.load(t, index, documents(t)[:200])
 	file := config(t, e, setup{match: "meterjob-*"})
-	for _, c := range []struct {
-		name string
-		args []string
-		want map[string]float64
-	}{
-		{"reindex", []string{"--watch=1s"}, map[string]float64{
-			`neardup_job_documents_total{command="reindex",engine="elasticsearch",what="written"}`: 200,
-			`neardup_job_indices_total{command="reindex",engine="elasticsearch",result="done"}`:    1,
-			`neardup_job_waited_seconds{command="reindex"}`:                                        0,
-		}},
-	} {
-		cmd := command(t, t.Context(), append([]string{c.name, "--config", file, "--index", index, "--metrics", "127.0.0.1:0"}, c.args...)...)
-		stderr, err := cmd.StderrPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		lines := bufio.NewScanner(stderr)
-		admin := ""
-		for admin == "" && lines.Scan() {
-			if rest, ok := strings.CutPrefix(lines.Text(), "metrics: "); ok {
-				admin = strings.TrimSuffix(rest, "/metrics")
-			}
-		}
-		go func() { _, _ = io.Copy(io.Discard, stderr) }()
-		good := false
-		for deadline := time.Now().Add(15 * time.Second); !good && time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-			_, series := scraped(t, admin)
-			good = true
-			for name, value := range c.want {
-				got, ok := series[name]
-				good = good && got == value && (ok || value == 0)
-			}
-		}
-		if text, _ := scraped(t, admin); !good {
-			t.Errorf("%s %v: %s", c.name, c.args, text)
-		}
-		_ = cmd.Process.Signal(syscall.SIGINT)
-		_ = cmd.Wait() // it was interrupted
+	want := map[string]float64{
+		`neardup_job_documents_total{command="reindex",engine="elasticsearch",what="written"}`: 200,
+		`neardup_job_indices_total{command="reindex",engine="elasticsearch",result="done"}`:    1,
+		`neardup_job_waited_seconds{command="reindex"}`:                                        0,
 	}
+	cmd := command(t, t.Context(), "reindex", "--config", file, "--index", index, "--metrics", "127.0.0.1:0", "--watch=1s")
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines, admin := bufio.NewScanner(stderr), ""
+	for admin == "" && lines.Scan() {
+		if rest, ok := strings.CutPrefix(lines.Text(), "metrics: "); ok {
+			admin = strings.TrimSuffix(rest, "/metrics")
+		}
+	}
+	go func() { _, _ = io.Copy(io.Discard, stderr) }()
+	good := false
+	for deadline := time.Now().Add(time.Minute); !good && time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		_, series := scraped(t, admin)
+		good = true
+		for name, value := range want {
+			got, ok := series[name]
+			good = good && got == value && (ok || value == 0)
+		}
+	}
+	if text, _ := scraped(t, admin); !good {
+		t.Errorf("%s", text)
+	}
+	_ = cmd.Process.Signal(syscall.SIGINT)
+	_ = cmd.Wait() // it was interrupted
 	out, code := sidecar(t, "verify", "--config", file, "--index", index, "--metrics", "127.0.0.1:1x")
 	if code != 2 || !strings.Contains(out, "--metrics") || !bytes.Contains([]byte(out), []byte("127.0.0.1:9601")) {
 		t.Errorf("%d %s", code, out)

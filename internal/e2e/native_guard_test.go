@@ -21,7 +21,7 @@ func TestNativeGuards(t *testing.T) {
 	if other.ClusterMark() == nativeRule(t).ClusterMark() {
 		t.Fatal("the mark does not tell rules apart")
 	}
-	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+	eachDialect(t, func(t *testing.T, e *engines.Engine) {
 		c := newClustered(t, e, "native-guard", cliquesOnly(t))
 		whole, raw := maps.Clone(c.ids), c.raw(t, c.index, "the")
 		for _, g := range []struct {
@@ -31,8 +31,6 @@ func TestNativeGuards(t *testing.T) {
 		}{
 			{"the first", func(rank int, id string) string { return either(rank == 0, "", id) }},
 			{"one in the middle", func(rank int, id string) string { return either(rank == 40, "", id) }},
-			{"all", func(int, string) string { return "" }},
-			{"of another rule", func(rank int, id string) string { return either(rank == 3, other.ClusterID(7), id) }},
 			{"two of another rule in one cluster", func(rank int, id string) string { return either(rank == 40 || rank == 41, other.ClusterID(7), id) }},
 			{"all of another rule", func(_ int, id string) string { return other.ClusterMark() + id[4:] }},
 			{"no id at all", func(rank int, id string) string { return either(rank == 5, "x", id) }},
@@ -65,7 +63,7 @@ func either(yes bool, a, b string) string {
 
 // TestNativeUndeclared: an index without our field is collapsed at query time.
 func TestNativeUndeclared(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+	eachDialect(t, func(t *testing.T, e *engines.Engine) {
 		index, list := "native-bare", cliquesOnly(t)
 		direct, through := api{e, e.URL}, api{e, serveFile(t, nativeFile(t, e, "native-bare"))}
 		direct.drop(t, index)
@@ -86,7 +84,7 @@ func TestNativeUndeclared(t *testing.T) {
 
 // TestNativeControls: what the engine's collapse can't do takes query time, without a reason: it is what the client asked for.
 func TestNativeControls(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+	eachDialect(t, func(t *testing.T, e *engines.Engine) {
 		c := newClustered(t, e, "native-controls", cliquesOnly(t))
 		for _, control := range []string{
 			"&neardup_threshold=0.9", "&neardup_keep=2", "&neardup_window=100", "&neardup_expand=ids", "&neardup_explain=true",
@@ -107,44 +105,43 @@ func TestNativeControls(t *testing.T) {
 
 // TestNativeCursors: scrolls and pages behind a cursor take query time, and go on well from a page that was native.
 func TestNativeCursors(t *testing.T) {
-	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
-		c := newClustered(t, e, "native-cursors", cliquesOnly(t))
-		at := "/" + c.index + "/_search"
-		sort := `"sort":[{"at":"asc"},{"id":"asc"}]`
-		ask := func(base, more string) ([]string, reply) {
-			r := call(t, e, "POST", base+at, `{"size":10,"query":{"match":{"body":"the"}},`+sort+more+`}`).want(t, 200)
-			ids, _ := idsOf(t, r)
-			return ids, r
-		}
-		raw, _ := idsOf(t, call(t, e, "POST", e.URL+at, `{"size":1000,"query":{"match":{"body":"the"}},`+sort+`}`).want(t, 200))
-		want := c.collapsed(raw)
-		ids, first := ask(c.through.base, "")
-		isNative(t, first.header.Get("Neardup"))
-		got := slices.Clone(ids)
-		for page := 1; page < 6; page++ {
-			last := ids[len(ids)-1]
-			i := slices.IndexFunc(c.list, func(d corpus.Document) bool { return d.ID == last })
-			var r reply
-			ids, r = ask(c.through.base, fmt.Sprintf(`,"search_after":[%d,%q]`, i%13, last))
-			isntNative(t, r.header.Get("Neardup"), "")
-			got = append(got, ids...)
-		}
-		if diff := cmp.Diff(want[:60], got); diff != "" {
-			t.Errorf("a walk by search_after: %s", diff)
-		}
-		for _, export := range []string{at + "?scroll=1m&neardup=on", at + "?neardup=on&sort=_doc"} {
-			r := call(t, e, "POST", c.through.base+export, `{"query":{"match":{"body":"the"}}}`).want(t, 200)
-			isntNative(t, r.header.Get("Neardup"), "")
-		}
-		if r := call(t, e, "POST", c.through.base+at, `{"collapse":{"field":"host"}}`); r.header.Get("Neardup") != "bypassed; reason=client_collapse" {
-			t.Error(r.header.Get("Neardup"))
-		}
-		for _, body := range []string{
-			`{"min_score":0.1}`, `{"profile":true}`, `{"terminate_after":50}`, `{"rescore":{"window_size":50,"query":{"rescore_query":{"match":{"title":"old"}}}}}`,
-			`{"aggs":{"t":{"top_hits":{"size":1}}}}`,
-		} {
-			r := call(t, e, "POST", c.through.base+at, body).want(t, 200)
-			isntNative(t, r.header.Get("Neardup"), "")
-		}
-	})
+	e := engines.Shared(t, engines.OpenSearch)
+	c := newClustered(t, e, "native-cursors", cliquesOnly(t))
+	at := "/" + c.index + "/_search"
+	sort := `"sort":[{"at":"asc"},{"id":"asc"}]`
+	ask := func(base, more string) ([]string, reply) {
+		r := call(t, e, "POST", base+at, `{"size":10,"query":{"match":{"body":"the"}},`+sort+more+`}`).want(t, 200)
+		ids, _ := idsOf(t, r)
+		return ids, r
+	}
+	raw, _ := idsOf(t, call(t, e, "POST", e.URL+at, `{"size":1000,"query":{"match":{"body":"the"}},`+sort+`}`).want(t, 200))
+	want := c.collapsed(raw)
+	ids, first := ask(c.through.base, "")
+	isNative(t, first.header.Get("Neardup"))
+	got := slices.Clone(ids)
+	for page := 1; page < 6; page++ {
+		last := ids[len(ids)-1]
+		i := slices.IndexFunc(c.list, func(d corpus.Document) bool { return d.ID == last })
+		var r reply
+		ids, r = ask(c.through.base, fmt.Sprintf(`,"search_after":[%d,%q]`, i%13, last))
+		isntNative(t, r.header.Get("Neardup"), "")
+		got = append(got, ids...)
+	}
+	if diff := cmp.Diff(want[:60], got); diff != "" {
+		t.Errorf("a walk by search_after: %s", diff)
+	}
+	for _, export := range []string{at + "?scroll=1m&neardup=on", at + "?neardup=on&sort=_doc"} {
+		r := call(t, e, "POST", c.through.base+export, `{"query":{"match":{"body":"the"}}}`).want(t, 200)
+		isntNative(t, r.header.Get("Neardup"), "")
+	}
+	if r := call(t, e, "POST", c.through.base+at, `{"collapse":{"field":"host"}}`); r.header.Get("Neardup") != "bypassed; reason=client_collapse" {
+		t.Error(r.header.Get("Neardup"))
+	}
+	for _, body := range []string{
+		`{"min_score":0.1}`, `{"profile":true}`, `{"terminate_after":50}`, `{"rescore":{"window_size":50,"query":{"rescore_query":{"match":{"title":"old"}}}}}`,
+		`{"aggs":{"t":{"top_hits":{"size":1}}}}`,
+	} {
+		r := call(t, e, "POST", c.through.base+at, body).want(t, 200)
+		isntNative(t, r.header.Get("Neardup"), "")
+	}
 }

@@ -13,7 +13,7 @@ import (
 
 // TestNativeMulti sends searches for the engine, for query time and for neither in one request: each is answered as it is alone.
 func TestNativeMulti(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+	eachDialect(t, func(t *testing.T, e *engines.Engine) {
 		c := newClustered(t, e, "native-multi", cliquesOnly(t))
 		bodies := []string{
 			`"query":{"match":{"body":"the"}}`, `"query":{"match":{"body":"river"}},"neardup_window":1000`, `"query":{"match":{"body":"town"}},"aggs":{"a":{"max":{"field":"at"}}}`,

@@ -45,7 +45,6 @@ func TestEngineEndsWithProcess(t *testing.T) {
 		signal     os.Signal
 		args       []string
 	}{
-		{"elasticsearch killed", engines.Elasticsearch, "pid", os.Kill, nil},
 		{"opensearch killed", engines.OpenSearch, "pid", os.Kill, nil},
 		{"typesense killed", engines.Typesense, "pid", os.Kill, nil},
 		{"killed while the engine starts", engines.OpenSearch, "starting", os.Kill, nil},
