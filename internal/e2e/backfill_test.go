@@ -14,11 +14,10 @@ import (
 	"github.com/neardup/sidecar/internal/engines"
 )
 
-// TestBackfill indexes the corpus directly, looks at it through the sidecar before any document has a sketch, and lets reindex
+// TestMainJobReindex indexes the corpus directly, looks at it through the sidecar before any document has a sketch, and lets reindex
 // store them, killed halfway and started again.
-func TestBackfill(t *testing.T) {
-	eachDialect(t, func(t *testing.T, e *engines.Engine) {
-		t.Parallel()
+func TestMainJobReindex(t *testing.T) {
+	sideBySide(t, func(t *testing.T, e *engines.Engine) {
 		index, list := "fill-1", documents(t)
 		direct := api{e, e.URL}
 		direct.drop(t, index)

@@ -6,8 +6,11 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httputil"
+	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/neardup/sidecar/internal/engines"
 )
@@ -57,10 +60,10 @@ func bulkOf(index string, size int) string {
 	return b.String()
 }
 
-// TestDeadEngine has no engine behind the sidecar: a proxy's 502 in the engine's own shape; and one that never answers, whose
-// client breaks off.
-func TestDeadEngine(t *testing.T) {
-	eachDialect(t, func(t *testing.T, e *engines.Engine) {
+// TestMainJobDeadEngine has no engine behind the sidecar, which answers as a proxy does, 502 in the engine's own shape; then the engine comes back, and
+// the same sidecar goes on.
+func TestMainJobDeadEngine(t *testing.T) {
+	sideBySide(t, func(t *testing.T, e *engines.Engine) {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
@@ -85,6 +88,25 @@ func TestDeadEngine(t *testing.T) {
 			}
 			if e.Kind == engines.Elasticsearch && got.header.Get("X-Elastic-Product") != "Elasticsearch" {
 				t.Error("no X-Elastic-Product on an error of ours")
+			}
+		}
+		there, err := url.Parse(e.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l, err = net.Listen("tcp", l.Addr().String()); err != nil {
+			t.Fatal(err)
+		}
+		back := &http.Server{Handler: httputil.NewSingleHostReverseProxy(there)}
+		go back.Serve(l)
+		defer back.Close()
+		for until := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+			got := call(t, e, "GET", base+requests[0].path, "")
+			if got.status == 200 {
+				break
+			}
+			if time.Now().After(until) {
+				t.Fatalf("the engine is back, the sidecar answers %d: %s", got.status, got.body)
 			}
 		}
 	})

@@ -17,13 +17,11 @@ import (
 	"github.com/neardup/sidecar/internal/engines"
 )
 
-// goLoad writes the documents with the official Go client of OpenSearch or Typesense. That of Elasticsearch takes so long to compile that
-// TestClientSessionGoElasticsearch alone uses it.
+// goLoad writes the documents with the official Go client of OpenSearch or Typesense. That of Elasticsearch takes minutes to compile:
+// TestClientSessionGoElasticsearch uses it, behind a build tag.
 func goLoad(t *testing.T, a api, index string, list []corpus.Document) {
 	t.Helper()
 	switch a.e.Kind {
-	case engines.Elasticsearch:
-		a.load(t, index, list)
 	case engines.OpenSearch:
 		client := openSearch(t, a.base)
 		var b bytes.Buffer
@@ -58,9 +56,6 @@ func goLoad(t *testing.T, a api, index string, list []corpus.Document) {
 // goWalk reads all pages with the clients of goLoad.
 func goWalk(t *testing.T, a api, index, q string, size int) [][]string {
 	t.Helper()
-	if a.e.Kind == engines.Elasticsearch {
-		return a.whole(t, index, q, size, "")
-	}
 	var pages [][]string
 	for from := 0; ; from += size {
 		var ids []string

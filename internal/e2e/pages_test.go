@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,40 +16,24 @@ import (
 	"github.com/neardup/sidecar/internal/engines"
 )
 
-// TestOfficialClients has the corpus go in and the pages come out through the sidecar with each engine's official clients.
+// TestOfficialClients has the corpus go in and the pages come out through the sidecar with the official Go clients; TestMainJobPages does the same
+// with those in Python, TestClientSessions uses all of them widely.
 func TestOfficialClients(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e *engines.Engine) {
-		list := documents(t)
-		through := api{e, serve(t, e, setup{match: "news-*"})}
-		direct := api{e, e.URL}
-		o := newOracle(t, direct, list)
-		check := func(t *testing.T, walk func(q string) [][]string) {
-			t.Helper()
-			for _, q := range queries[:3] {
-				if diff := cmp.Diff(slices.Collect(slices.Chunk(o.list(t, "news-"+path.Base(t.Name()), q), 10)), walk(q)); diff != "" {
-					t.Errorf("%q: %s", q, diff)
-				}
-			}
-		}
-		t.Run("go", func(t *testing.T) {
-			index := "news-go"
+	for _, kind := range []string{engines.OpenSearch, engines.Typesense} {
+		t.Run(kind, func(t *testing.T) {
+			e, index, list := engines.Shared(t, kind), "news-go", documents(t)
+			through, direct := api{e, serve(t, e, setup{match: "news-*"})}, api{e, e.URL}
 			direct.drop(t, index)
 			through.create(t, index)
 			goLoad(t, through, index, list)
-			o.checkPages(t, through, index, "")
-			check(t, func(q string) [][]string { return goWalk(t, through, index, q, 10) })
+			o := newOracle(t, direct, list)
+			for _, q := range queries {
+				if diff := cmp.Diff(slices.Collect(slices.Chunk(o.list(t, index, q), 10)), goWalk(t, through, index, q, 10)); diff != "" {
+					t.Errorf("%q: %s", q, diff)
+				}
+			}
 		})
-		t.Run("python", func(t *testing.T) {
-			index := "news-python"
-			direct.drop(t, index)
-			pyRun(t, through, "load", index, "--corpus", corpusFile(t, list))
-			check(t, func(q string) [][]string {
-				var walked struct{ Pages [][]string }
-				decode(t, pyRun(t, through, "walk", index, "--query", q, "--size", "10"), &walked)
-				return walked.Pages
-			})
-		})
-	})
+	}
 }
 
 // pyRun runs the engine's Python client through the sidecar.

@@ -1,3 +1,7 @@
+// The Go client of Elasticsearch takes minutes to compile: make test-all has this tag, make test does without it.
+
+//go:build goclient
+
 package e2e
 
 import (

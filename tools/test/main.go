@@ -59,7 +59,7 @@ func checks() []step {
 		{name: "gofmt", args: []string{"gofmt", "-l", "."}},
 		{name: "unit", args: goTest("-short", "-shuffle=on", "-timeout=10m", packagesBut("internal/e2e", "internal/conformance", "internal/packages")), env: withoutEngines},
 		{name: "vet", args: []string{"go", "vet", "./..."}},
-		{name: "staticcheck", args: []string{"go", "tool", "staticcheck", "./..."}},
+		{name: "staticcheck", args: append([]string{"go", "tool", "staticcheck"}, strings.Fields(packagesBut("internal/e2e"))...)},
 	}
 }
 
@@ -95,7 +95,9 @@ documentation, examples and clients. On two cores: 25 minutes. It holds no gofmt
 				{name: "race", args: goTest("-race", "-short", "-timeout=15m", strings.Join(concurrent, " ")), env: withoutEngines},
 				{name: "long forms", args: goTest("-timeout=20m", packagesBut("internal/e2e", "internal/conformance", "internal/packages", "internal/engines", "adapters/elastic", "adapters/typesense", "cmd/sidecar"))},
 				{name: "32 bits", args: []string{"go", "vet", "./sketch/...", "./rerank", "./adapters/..."}, env: []string{"GOARCH=386"}},
-				{name: "vet of what a tag or a module keeps apart", args: []string{"go", "vet", "-tags=goclient", "./internal/e2e"}},
+				{name: "vet of internal/e2e", args: []string{"go", "vet", "-tags=goclient", "./internal/e2e"}},
+				{name: "staticcheck of internal/e2e", args: []string{"go", "tool", "staticcheck", "-tags=goclient", "./internal/e2e"}},
+				{name: "vet of examples", args: []string{"go", "vet", "./..."}, dir: "examples/search"},
 				{name: "packages", args: goTest("-timeout=20m", "./internal/packages"), env: []string{"NEARDUP_PACKAGES=required"}},
 			},
 			{
