@@ -257,7 +257,8 @@ func TestWorkersShareAJob(t *testing.T) {
 // another has taken over.
 func TestWorkersDie(t *testing.T) {
 	taken, lost, changed := 0, 0, 0
-	for tries := 0; tries < 100 && !t.Failed() && (tries == 0 || taken*lost*changed == 0); tries++ {
+	whole := !testing.Short() // fewer rounds may see too little
+	for tries := 0; tries < 100 && !t.Failed() && (tries == 0 || whole && taken*lost*changed == 0); tries++ {
 		seeds(t, 50, func(t *testing.T, rnd *rand.Rand, fail func(string, ...any)) {
 			c := newCrowd(t, rnd, fail)
 			var all, writers sync.WaitGroup
@@ -287,7 +288,7 @@ func TestWorkersDie(t *testing.T) {
 			taken, lost, changed = taken+c.total.Taken, lost+c.total.Lost, changed+c.total.Changed
 		})
 	}
-	if taken == 0 || lost == 0 || changed == 0 {
+	if whole && (taken == 0 || lost == 0 || changed == 0) {
 		t.Errorf("too little happened: %d leases taken over, %d lost, %d documents changed meanwhile", taken, lost, changed)
 	}
 }
