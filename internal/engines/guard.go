@@ -22,7 +22,7 @@ import (
 var scripts embed.FS
 
 const (
-	heap    = "512m"         // enough for tests; the servers take about twice that in memory
+	heap    = "1g"           // less, and the engines refuse bodies of 100 MB when many tests share them
 	testKey = "neardup-test" // of engines that ask for an API key
 )
 

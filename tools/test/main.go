@@ -99,13 +99,14 @@ documentation, examples and clients. On two cores: 25 minutes. It holds no gofmt
 				{name: "staticcheck of internal/e2e", args: []string{"go", "tool", "staticcheck", "-tags=goclient", "./internal/e2e"}},
 				{name: "vet of examples", args: []string{"go", "vet", "./..."}, dir: "examples/search"},
 				{name: "packages", args: goTest("-timeout=20m", "./internal/packages"), env: []string{"NEARDUP_PACKAGES=required"}},
+				{name: "vet of bench", args: []string{"go", "vet", "./..."}, dir: "bench"},
+				// These two start engines of their own: one empties its engines again and again, the other measures.
+				{name: "conformance", args: goTest("-timeout=20m", "./internal/conformance")},
+				{name: "bench", args: goTest("-timeout=15m", "./..."), dir: "bench"},
 			},
 			{
 				{name: "engines", args: goTest("-p=1", "-timeout=20m", strings.Join(onEngines, " ")), engines: true},
 				{name: "e2e", args: goTest("-tags=goclient", "-timeout=30m", "./internal/e2e"), engines: true},
-				{name: "conformance", args: goTest("-timeout=20m", "./internal/conformance"), engines: true},
-				{name: "bench", args: []string{"go", "vet", "./..."}, dir: "bench"},
-				{name: "bench, a short run", args: goTest("-timeout=15m", "./..."), dir: "bench", engines: true},
 			},
 		},
 	}
