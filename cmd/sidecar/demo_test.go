@@ -67,7 +67,10 @@ func TestDemoPage(t *testing.T) {
 	for _, preset := range append(names, "") {
 		body := fmt.Sprintf(`{"engine":"demo","index":"news","preset":%q,"query":"the old town by the river and its people"}`, preset)
 		status, text := call(t, "POST", found[1]+"/playground/api/search", body)
-		var page lookedAt
+		var page struct {
+			Hits    []struct{ ID string }
+			Sidecar struct{ IDs []string }
+		}
 		if err := json.Unmarshal([]byte(text), &page); err != nil || status != 200 || len(page.Hits) != 200 {
 			t.Fatalf("preset %s: %d %v, %d hits: %.200s", preset, status, err, len(page.Hits), text)
 		}
