@@ -91,20 +91,3 @@ func fitsService(t *testing.T, c composeFile, name, published string, e EngineCo
 		}
 	}
 }
-
-// TestDockerfileBuildsWithOurGo compares the image that builds with go.mod.
-func TestDockerfileBuildsWithOurGo(t *testing.T) {
-	dockerfile, err := os.ReadFile("../../Dockerfile")
-	if err != nil {
-		t.Fatal(err)
-	}
-	module, err := os.ReadFile("../../go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, version, _ := strings.Cut(string(module), "\ngo ")
-	parts := strings.SplitN(strings.SplitN(version, "\n", 2)[0], ".", 3)
-	if want := " golang:" + strings.Join(parts[:2], ".") + " AS build"; !strings.Contains(string(dockerfile), want) {
-		t.Errorf("the Dockerfile has no %s", want)
-	}
-}
