@@ -188,12 +188,3 @@ func TestPlain(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
-
-func TestBar(t *testing.T) {
-	for share, want := range map[float64]string{0: "    ", 0.5: "██  ", 1: "████", 2: "████", -1: "    ", 0.03: "▏   ",
-		0.3: "█▎  "} {
-		if got := bar(share, 4); got != want {
-			t.Errorf("%v: %q, want %q", share, got, want)
-		}
-	}
-}

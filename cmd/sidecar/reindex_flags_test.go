@@ -7,37 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/neardup/sidecar/jobs"
 )
-
-func TestReindexFlags(t *testing.T) {
-	good := reindexFlags{slices: 2, output: "text"}
-	for _, c := range []struct {
-		name   string
-		change func(*reindexFlags)
-		says   string
-	}{
-		{"as they are", func(*reindexFlags) {}, ""},
-		{"a rate below 0", func(f *reindexFlags) { f.perSecond = -1 }, "--requests-per-second"},
-		{"documents below 0", func(f *reindexFlags) { f.maxDocs = -1 }, "--max-docs"},
-		{"no slices", func(f *reindexFlags) { f.slices = 0 }, "--slices: 0"},
-		{"too many slices", func(f *reindexFlags) { f.slices = 65 }, "--slices: 65"},
-		{"a short interval", func(f *reindexFlags) { f.watch = time.Millisecond }, "--watch: 1ms"},
-		{"a watch of a dry run", func(f *reindexFlags) { f.watch, f.dryRun = time.Minute, true }, "--watch has no end"},
-		{"a watch of some documents", func(f *reindexFlags) { f.watch, f.maxDocs = time.Minute, 1 }, "--watch has no end"},
-		{"another output", func(f *reindexFlags) { f.output = "yaml" }, "--output"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			f := good
-			c.change(&f)
-			if err := f.validate(); (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
-				t.Errorf("%v, want %q", err, c.says)
-			}
-		})
-	}
-}
 
 func TestReindexJSON(t *testing.T) {
 	var out, stderr strings.Builder
@@ -86,17 +56,5 @@ func TestWorkersThatEnded(t *testing.T) {
 		if got := workerDead(c.worker); got != c.dead {
 			t.Errorf("%s, %s: ended %v, want %v", what, c.worker, got, c.dead)
 		}
-	}
-}
-
-func TestReindexSummary(t *testing.T) {
-	report := jobs.Report{
-		Progress: jobs.Progress{Scanned: 10, Written: 4, Skipped: 6, Cut: true}, Took: 2 * time.Second, Parts: 8, PartsDone: 3, Workers: 2,
-		Resumed: true, Taken: 1, Lost: 2, Retries: 5, Waited: 300 * time.Millisecond,
-	}
-	want := "e: i: 10 scanned, 4 written, 6 right already, 0 without text, 0 changed meanwhile, 0 gone, 0 refused, in 2s (5 documents/s, 3 of 8 parts," +
-		" 2 slices, joined or resumed, 1 leases taken over, 2 leases lost, 5 sent again, 300ms waited), stopped at --max-docs"
-	if got := summary("e: i", report, false); got != want {
-		t.Errorf("%s, want %s", got, want)
 	}
 }
