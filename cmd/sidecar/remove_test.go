@@ -114,19 +114,6 @@ func TestRemoveAsks(t *testing.T) {
 	}
 }
 
-func TestRemoveRefusesFlags(t *testing.T) {
-	for _, c := range []struct{ args, want string }{
-		{"remove", "error: --index is missing"},
-		{"remove --index a --requests-per-second -1", "error: --requests-per-second: -1 is out of range: use a number above 0, or 0 for no bound"},
-		{"calibrate --sample 1", "error: --sample: 1 is too few: use at least 2"},
-	} {
-		got := sidecar(t, strings.Fields(c.args)...)
-		if got.code != exitFailed || !strings.HasPrefix(got.stderr, c.want) {
-			t.Errorf("sidecar %s: code %d, %s", c.args, got.code, got.stderr)
-		}
-	}
-}
-
 // drawer is a journal in memory.
 type drawer struct{ entries []adapters.Entry }
 

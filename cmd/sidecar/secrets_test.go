@@ -109,19 +109,14 @@ func TestSecretKeysAreSecrets(t *testing.T) {
 func TestNoSecretInFlags(t *testing.T) {
 	sounds := regexp.MustCompile(`pass|secret|token|credential|bearer|(^|-)(api-)?key$|user`)
 	n := 0
-	var look func(c *cobra.Command)
-	look = func(c *cobra.Command) {
+	eachCommand(newRoot(), func(c *cobra.Command) {
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			n++
 			if sounds.MatchString(f.Name) {
 				t.Errorf("%s --%s: take it from the configuration", c.CommandPath(), f.Name)
 			}
 		})
-		for _, below := range c.Commands() {
-			look(below)
-		}
-	}
-	look(newRoot())
+	})
 	if n < 50 {
 		t.Errorf("only %d flags found", n)
 	}

@@ -1,26 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"io"
 	"strings"
 	"testing"
 )
-
-// TestSimilarRefuses: what the command line asks for wrongly is refused with what to do, before any engine is asked.
-func TestSimilarRefuses(t *testing.T) {
-	for args, why := range map[string]string{
-		"--index news":                 "takes the id of a document, or - for standard input",
-		"1":                            "--index is missing",
-		"--index news --threshold 0 1": "--threshold: 0 is out of range",
-	} {
-		var out, complaint bytes.Buffer
-		code := run(t.Context(), append([]string{"similar"}, strings.Fields(args)...), nil, &out, &complaint)
-		if code != exitFailed || !strings.Contains(complaint.String(), why) || out.Len() > 0 {
-			t.Errorf("%s: %d %s%s", args, code, out.String(), complaint.String())
-		}
-	}
-}
 
 // endless gives zero bytes.
 type endless struct{}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -87,30 +86,6 @@ shelf: news-2: stale, for example: 0
 				t.Errorf("error: %s, want %s", got, c.err)
 			}
 		})
-	}
-}
-
-func TestVerifyJSON(t *testing.T) {
-	e, _ := openedStock(t)
-	var out strings.Builder
-	v := verification{flags: verifyFlags{output: "json"}, out: &out, err: io.Discard, list: []verified{}}
-	if err := v.engines(t.Context(), []*opened{e}); !errors.Is(err, errFound) {
-		t.Error(err)
-	}
-	var got struct {
-		Indices []map[string]any
-		Stale   int
-	}
-	if err := json.Unmarshal([]byte(out.String()), &got); err != nil || got.Stale != 2 || len(got.Indices) != 3 {
-		t.Fatalf("%v: %s", err, out.String())
-	}
-	delete(got.Indices[2], "seconds")
-	want := map[string]any{
-		"engine": "shelf", "index": "books", "scanned": 3.0, "right": 0.0, "absent": 0.0, "incomparable": 1.0, "stale": 0.0,
-		"textless_with_sketch": 1.0, "textless": 1.0, "examples": []any{"0"}, "whole": true,
-	}
-	if diff := cmp.Diff(want, got.Indices[2]); diff != "" {
-		t.Error(diff)
 	}
 }
 

@@ -1,29 +1,12 @@
 package main
 
 import (
-	"encoding/json"
 	"os"
 	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
 )
-
-func TestReindexJSON(t *testing.T) {
-	var out, stderr strings.Builder
-	r := reindexRun{flags: reindexFlags{output: "json", slices: 2, maxDocs: 4}, out: &out, err: &stderr}
-	if err := r.engines(t.Context(), []*opened{openedShelf(t, &shelf{documents: fullShelf})}); err != nil {
-		t.Fatal(err)
-	}
-	var got struct{ Indices []reindexed }
-	if err := json.Unmarshal([]byte(out.String()), &got); err != nil || len(got.Indices) != 2 {
-		t.Fatalf("%v: %s", err, out.String())
-	}
-	first, second := got.Indices[0], got.Indices[1]
-	if first.Index != "news-1" || first.Written != 3 || !first.Whole || first.Cut || second.Written != 1 || second.Whole || !second.Cut {
-		t.Errorf("%+v %+v", first, second)
-	}
-}
 
 // TestWorkersThatEnded tells processes of this machine that have ended from those that have not, and knows nothing of others.
 func TestWorkersThatEnded(t *testing.T) {
