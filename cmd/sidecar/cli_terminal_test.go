@@ -32,10 +32,8 @@ func TestTerminal(t *testing.T) {
 		{"a terminal", "TERM=xterm NO_COLOR=", work, true, true, true},
 		{"NO_COLOR", "TERM=xterm NO_COLOR=1", work, true, false, true},
 		{"a dumb terminal", "TERM=dumb NO_COLOR=", work, true, false, false},
-		{"an unknown terminal", "TERM= NO_COLOR=", work, true, false, true},
 		{"no terminal", "TERM=xterm NO_COLOR=", work, false, false, false},
 		{"results on a terminal alone", "TERM=xterm NO_COLOR=", "{ " + work + "; } 2>err.txt", true, false, false},
-		{"results in a file", "TERM=xterm NO_COLOR=", "{ " + work + "; } >out.txt", true, true, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -54,11 +52,9 @@ func TestTerminal(t *testing.T) {
 			if got := drawn.Match(out); got != c.bar {
 				t.Errorf("a bar: %v in %q", got, out)
 			}
-			for _, name := range []string{"out.txt", "err.txt"} {
-				text, err := os.ReadFile(filepath.Join(folder, name))
-				if err == nil && (len(text) == 0 || bytes.ContainsAny(text, "\r\x1b")) {
-					t.Errorf("%s: %q", name, text)
-				}
+			text, err := os.ReadFile(filepath.Join(folder, "err.txt"))
+			if err == nil && (len(text) == 0 || bytes.ContainsAny(text, "\r\x1b")) {
+				t.Errorf("%q", text)
 			}
 		})
 	}

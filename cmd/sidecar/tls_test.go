@@ -163,21 +163,13 @@ func TestCertificatesReload(t *testing.T) {
 // the other, whole, and nothing is complained of.
 func TestCertificatesSwapped(t *testing.T) {
 	var log lines
-	authority, dir := engines.NewAuthority(t, "a"), t.TempDir()
-	for _, name := range []string{"even", "odd"} {
-		cert, key := authority.Issue(t, engines.Certificate{Name: name})
-		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		for file, text := range map[string][]byte{"tls.crt": cert, "tls.key": key} {
-			if err := os.WriteFile(filepath.Join(dir, name, file), text, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
+	authority, dir, pairs := engines.NewAuthority(t, "a"), t.TempDir(), map[string]*pems{"even": newPEMs(t), "odd": newPEMs(t)}
+	for name, p := range pairs {
+		p.put(authority, engines.Certificate{Name: name})
 	}
 	turn := func(to string) {
 		next := filepath.Join(dir, "..data_tmp")
-		if err := os.Symlink(to, next); err != nil {
+		if err := os.Symlink(filepath.Dir(pairs[to].cert), next); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.Rename(next, filepath.Join(dir, "..data")); err != nil {

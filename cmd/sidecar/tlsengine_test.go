@@ -121,10 +121,7 @@ func TestEngineByTLS(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			e := EngineConfig{Name: "e", TLS: c.tls}
-			transport, _, err := e.transport(new(lines).logger())
-			if err != nil {
-				t.Fatal(err)
-			}
+			transport, _ := transportOf(t, e)
 			if strings.Contains(c.hint, "300ms") {
 				(&shortened{transport}).handshakes(t, &e, 300*time.Millisecond)
 			}
@@ -144,6 +141,16 @@ func TestEngineByTLS(t *testing.T) {
 			}
 		})
 	}
+}
+
+// transportOf returns a transport to an engine, and what it holds of files.
+func transportOf(t *testing.T, e EngineConfig) (*proxy.Transport, *certificates) {
+	t.Helper()
+	transport, held, err := e.transport(new(lines).logger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return transport, held
 }
 
 // shortened has a transport's handshakes end sooner.
@@ -167,10 +174,7 @@ func TestEngineTrustReload(t *testing.T) {
 	p.put(before, engines.Certificate{Name: "old"})
 	p.write(p.ca, before.PEM)
 	e := EngineConfig{Name: "e", TLS: TLSConfig{CAFile: p.ca, CertFile: p.cert, KeyFile: p.key}}
-	transport, held, err := e.transport(new(lines).logger())
-	if err != nil {
-		t.Fatal(err)
-	}
+	transport, held := transportOf(t, e)
 	serving := func(a *engines.Authority) *tls.Config {
 		return &tls.Config{Certificates: []tls.Certificate{pairOf(t, a, engines.Certificate{})}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: a.Pool()}
 	}
@@ -223,10 +227,7 @@ func TestJobsReadAnew(t *testing.T) {
 	p := newPEMs(t)
 	p.write(p.ca, before.PEM)
 	e := EngineConfig{TLS: TLSConfig{CAFile: p.ca}}
-	transport, held, err := e.transport(new(lines).logger())
-	if err != nil {
-		t.Fatal(err)
-	}
+	transport, held := transportOf(t, e)
 	url := behindTLS(t, &tls.Config{Certificates: []tls.Certificate{pairOf(t, after, engines.Certificate{})}})
 	p.write(p.ca, append(before.PEM, after.PEM...))
 	if _, err := ask(transport, url); err == nil {
@@ -235,7 +236,8 @@ func TestJobsReadAnew(t *testing.T) {
 	held.read.Store(time.Now().Add(-pemAge).UnixNano())
 	deadline := time.Now().Add(60 * time.Second)
 	for {
-		if _, err = ask(transport, url); err == nil {
+		_, err := ask(transport, url)
+		if err == nil {
 			return
 		}
 		if time.Now().After(deadline) {
@@ -248,10 +250,7 @@ func TestJobsReadAnew(t *testing.T) {
 // TestDialEnds has the caller give up while the engine says nothing.
 func TestDialEnds(t *testing.T) {
 	e := EngineConfig{TLS: TLSConfig{InsecureSkipVerify: true}}
-	transport, _, err := e.transport(new(lines).logger())
-	if err != nil {
-		t.Fatal(err)
-	}
+	transport, _ := transportOf(t, e)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, plainPort(t, func(net.Conn) {}), nil)
