@@ -74,7 +74,8 @@ func TestConfigYAMLIsTheManual(t *testing.T) {
 		own := presetOf(name).start(DefaultConfig().Sketch)
 		row := fmt.Sprintf("| `%s` | %v | %d |", name, own.Threshold, own.MinShingles)
 		_, tuned := rerank.Presets[name]
-		if !tuned && !strings.Contains(string(table), row) || !strings.Contains(string(text), fmt.Sprintf("%s %v", name, own.Threshold)) {
+		figure := fmt.Sprintf("%s %v", name, own.Threshold)
+		if !tuned && !strings.Contains(string(table), row) || !strings.Contains(string(text), figure) {
 			t.Errorf("config.yaml or docs/presets.md has other figures of preset %s", name)
 		}
 	}

@@ -58,7 +58,8 @@ func TestDemoPage(t *testing.T) {
 		Hits    []struct{ ID string }
 		Sidecar struct{ IDs []string }
 	}
-	if err := json.Unmarshal([]byte(reply), &page); err != nil || status != 200 || len(page.Hits) != 200 || len(page.Sidecar.IDs) > 180 {
+	err := json.Unmarshal([]byte(reply), &page)
+	if err != nil || status != 200 || len(page.Hits) != 200 || len(page.Sidecar.IDs) > 180 {
 		t.Errorf("%d %v, %d hits, collapsed %d: %.200s", status, err, len(page.Hits), len(page.Sidecar.IDs), reply)
 	}
 	stop()

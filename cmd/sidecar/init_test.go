@@ -179,9 +179,9 @@ func TestInitEndsWithWords(t *testing.T) {
 			}
 		})
 	}
-	const at = "http://user:pw@127.0.0.1:1"
-	if got, text := surveyedFor(t, at); got.code != exitFailed || !strings.Contains(got.stderr, "the URL holds a user name") || text != "" {
-		t.Errorf("%s: %+v", at, got)
+	got, text := surveyedFor(t, "http://user:pw@127.0.0.1:1")
+	if got.code != exitFailed || !strings.Contains(got.stderr, "the URL holds a user name") || text != "" {
+		t.Errorf("%+v", got)
 	}
 }
 

@@ -48,7 +48,7 @@ func TestRemoveCommand(t *testing.T) {
 	const note = "shelf: news-1: the mapping keeps it\n"
 	for _, c := range []struct {
 		name, index, refuses, breaks string
-		dry, broken                  bool
+		dry                          bool
 		out, err                     string
 		patched                      int
 		undeclared                   []string
@@ -80,9 +80,6 @@ func TestRemoveCommand(t *testing.T) {
 			r.flags.DryRun = c.dry
 			r.undeclare = func(_ context.Context, _ *opened, index string) (string, error) {
 				undeclared = append(undeclared, index)
-				if c.broken {
-					return "", errors.New("the engine answered 403")
-				}
 				if index == "news-1" {
 					return "the mapping keeps it", nil
 				}

@@ -34,13 +34,6 @@ func write(t testing.TB, text string) string {
 	return file
 }
 
-func TestVersion(t *testing.T) {
-	got := sidecar(t, "version")
-	if got.code != 0 || !strings.HasPrefix(got.stdout, "sidecar ") || !strings.Contains(got.stdout, " go1.") || got.stderr != "" {
-		t.Errorf("%+v", got)
-	}
-}
-
 func TestConfigCheck(t *testing.T) {
 	got := sidecar(t, "config", "check", "--config", "../../config.yaml")
 	index := DefaultIndex()

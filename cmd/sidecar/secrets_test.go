@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -23,8 +22,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
-
-	"github.com/neardup/sidecar/internal/effort"
 )
 
 const canary = "hunter2canary"
@@ -295,27 +292,6 @@ engines:
 				t.Errorf("in JSON: %s", diff)
 			}
 		})
-	}
-}
-
-// TestQuoted reads random texts as YAML again.
-func TestQuoted(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2))
-	letters := []rune("aZ09 \t\n:#-_.,'\"\\{}[]&*!|>%@`$~yesno…é\u2028\u0085\ufeff<")
-	for range effort.Rounds(20_000) {
-		text := ""
-		for range random.IntN(6) {
-			text += string(letters[random.IntN(len(letters))])
-		}
-		var got map[string]any
-		err := yaml.Unmarshal([]byte("k: "+quoted(text)+"\n"), &got)
-		plain, expandErr := expand(fmt.Sprint(got["k"]), environment(), secretFile)
-		if err != nil || expandErr != nil || plain != text {
-			t.Fatalf("%q is written as %s and read as %q: %v %v", text, quoted(text), plain, err, expandErr)
-		}
-		if _, isText := got["k"].(string); !isText {
-			t.Fatalf("%q is written as %s and read as a %T", text, quoted(text), got["k"])
-		}
 	}
 }
 
