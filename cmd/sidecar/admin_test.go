@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -87,23 +85,6 @@ func TestReadyWithASilentNode(t *testing.T) {
 			}
 			synctest.Wait()
 		})
-	}
-}
-
-// TestOthersAreWarnedOf: where others than this machine can reach the admin listener, a line says so and what they are shown.
-func TestOthersAreWarnedOf(t *testing.T) {
-	const search = "searches the engines"
-	for _, c := range []struct {
-		address        string
-		playing, warns bool
-	}{{"127.0.0.1", true, false}, {"::1", true, false}, {"0.0.0.0", true, true}, {"::", false, true}, {"10.1.2.3", false, true}} {
-		var s status
-		s.playing.Store(c.playing)
-		var log strings.Builder
-		s.warnOpen(slog.New(slog.NewTextHandler(&log, nil)), &net.TCPAddr{IP: net.ParseIP(c.address), Port: 9600})
-		if line := log.String(); (line != "") != c.warns || strings.Contains(line, search) != (c.warns && c.playing) {
-			t.Errorf("%+v: %s", c, line)
-		}
 	}
 }
 

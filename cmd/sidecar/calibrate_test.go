@@ -80,28 +80,6 @@ func TestCalibrateFitsATerminal(t *testing.T) {
 	}
 }
 
-func TestCalibrateJSON(t *testing.T) {
-	out, err := calibrateShelf(t, calibrateFlags{index: "news-1", output: "json"})
-	var report struct {
-		Indices []struct {
-			Engine, Index string
-			Levels        []struct{ Examples []map[string]any }
-			Suggestion    struct{ Threshold float64 }
-		}
-	}
-	if err != nil || json.Unmarshal([]byte(out), &report) != nil || len(report.Indices) != 1 {
-		t.Fatalf("%v: %s", err, out)
-	}
-	r := report.Indices[0]
-	if r.Engine != "shelf" || r.Index != "news-1" || r.Suggestion.Threshold == 0 || len(r.Levels) != 10 ||
-		len(r.Levels[8].Examples) == 0 {
-		t.Errorf("%+v", r)
-	}
-	if strings.Contains(out, "Texts") || strings.Contains(out, `"texts"`) {
-		t.Error("whole texts of documents got out")
-	}
-}
-
 // TestCalibratePage reads the report as a browser does. What documents say is text in it, and nothing in it asks for anything.
 func TestCalibratePage(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "report.html")
@@ -186,14 +164,5 @@ func TestPlain(t *testing.T) {
 	}
 	if got := plain("東京都知事", 3); got != "東京…" {
 		t.Errorf("%q", got)
-	}
-}
-
-func TestBar(t *testing.T) {
-	for share, want := range map[float64]string{0: "    ", 0.5: "██  ", 1: "████", 2: "████", -1: "    ", 0.03: "▏   ",
-		0.3: "█▎  "} {
-		if got := bar(share, 4); got != want {
-			t.Errorf("%v: %q, want %q", share, got, want)
-		}
 	}
 }

@@ -215,7 +215,7 @@ func TestResultsHaveTheirShape(t *testing.T) {
 	} {
 		t.Run(c.line, func(t *testing.T) {
 			t.Parallel()
-			cmd := shell(t, runs, folder, c.line)
+			cmd := shell(t, folder, c.line)
 			out, _ := cmd.Output()
 			decoder, values := json.NewDecoder(strings.NewReader(string(out))), 0
 			for ; decoder.More(); values++ {
@@ -266,7 +266,7 @@ engines:
 func TestOfflineExamplesRun(t *testing.T) {
 	ofProcesses(t)
 	folder := offlineFolder(t)
-	if out, err := shell(t, runs, folder, "gzip -k docs.jsonl lyrics.jsonl").CombinedOutput(); err != nil {
+	if out, err := shell(t, folder, "gzip -k docs.jsonl lyrics.jsonl").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	ran := 0
@@ -286,7 +286,7 @@ func TestOfflineExamplesRun(t *testing.T) {
 		}
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()
-			if out, err := shell(t, runs, folder, script).CombinedOutput(); err != nil {
+			if out, err := shell(t, folder, script).CombinedOutput(); err != nil {
 				t.Errorf("%v: %s", err, out)
 			}
 		})

@@ -9,66 +9,36 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/jsonshape"
 )
 
-// asSidecar in the environment has the test's own binary be the sidecar: runs has it run its arguments, parses has it go no further than to
-// understand them.
-const (
-	asSidecar = "NEARDUP_TEST_AS_SIDECAR"
-	runs      = "runs"
-	parses    = "parses"
-)
+// asSidecar in the environment has the test's own binary be the sidecar.
+const asSidecar = "NEARDUP_TEST_AS_SIDECAR"
 
 func TestMain(m *testing.M) {
-	switch os.Getenv(asSidecar) {
-	case runs:
+	if os.Getenv(asSidecar) != "" {
 		main()
-	case parses:
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		if err := understood(os.Args[1:]); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
 	}
 	os.Exit(m.Run())
 }
 
-// understood returns what is wrong with a command line, as far as it can be told without carrying it out.
-func understood(args []string) error {
-	cmd, rest, err := newRoot().Find(args)
-	if err != nil {
-		return err
-	}
-	if err := cmd.ParseFlags(rest); err != nil {
-		return err
-	}
-	if !cmd.Runnable() {
-		return fmt.Errorf("%s does nothing by itself", cmd.CommandPath())
-	}
-	return cmd.ValidateArgs(cmd.Flags().Args())
-}
-
 // shell returns a shell that runs a script in the folder, where the command sidecar is the test's own binary.
-func shell(t testing.TB, mode, folder, script string) *exec.Cmd {
+func shell(t testing.TB, folder, script string) *exec.Cmd {
 	t.Helper()
 	own, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	bin := t.TempDir()
-	text := fmt.Sprintf("#!/bin/sh\n%s=%s exec '%s' \"$@\"\n", asSidecar, mode, own)
+	text := fmt.Sprintf("#!/bin/sh\n%s=1 exec '%s' \"$@\"\n", asSidecar, own)
 	syscall.ForkLock.RLock() // a process that another test starts must not hold the file open for writing: it could not be run
 	err = os.WriteFile(filepath.Join(bin, "sidecar"), []byte(text), 0o700)
 	syscall.ForkLock.RUnlock()
@@ -106,96 +76,6 @@ var printsNone = map[string]string{
 	"sidecar man":    "writes pages",
 }
 
-// TestCommandTree holds what the help of every command has: what it does in short and at length, what it ends with, examples, flags that say
-// what they are for, and --output where it prints something.
-func TestCommandTree(t *testing.T) {
-	found := 0
-	ours(func(cmd *cobra.Command) {
-		found++
-		path := cmd.CommandPath()
-		wrong := func(format string, values ...any) { t.Errorf(path+": "+format, values...) }
-		if s := cmd.Short; s == "" || strings.HasSuffix(s, ".") || s[:1] != strings.ToUpper(s[:1]) {
-			wrong("its short text %q is no sentence without a full stop", s)
-		}
-		name := strings.ToUpper(cmd.Name()[:1]) + cmd.Name()[1:]
-		if !strings.HasPrefix(cmd.Long, name+" ") {
-			wrong("its long text does not begin with %s", name)
-		}
-		if !strings.Contains(cmd.Long, "Exit code 0") && !cmd.HasSubCommands() {
-			wrong("its long text says no exit code")
-		}
-		if !strings.HasPrefix(cmd.Example, "  ") {
-			wrong("it has no example, or one that is not indented by two spaces")
-		}
-		cmd.NonInheritedFlags().VisitAll(func(flag *pflag.Flag) {
-			if flag.Usage == "" || strings.HasSuffix(flag.Usage, ".") {
-				wrong("--%s: %q is no text without a full stop", flag.Name, flag.Usage)
-			}
-			if value, _ := pflag.UnquoteUsage(flag); value == "string" || value == "strings" {
-				wrong("--%s: its text does not say what to call its value", flag.Name)
-			}
-		})
-		flag := cmd.Flags().Lookup("output")
-		forms := flag != nil && strings.Contains(flag.Usage, "text") && strings.Contains(flag.Usage, "json")
-		if _, none := printsNone[path]; forms == none {
-			wrong("--output with text and json: %v", forms)
-		}
-		if cmd.Parent() == cmd.Root() && cmd.GroupID == "" {
-			wrong("it stands in no group")
-		}
-	})
-	for path, want := range map[string]string{
-		"sidecar verify": "012", "sidecar reindex": "013", "sidecar cluster": "013", "sidecar remove": "013", "sidecar serve": "01", "sidecar ready": "01",
-		"sidecar version": "0",
-	} {
-		cmd, _, err := newRoot().Find(strings.Fields(path)[1:])
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, codes, _ := strings.Cut(cmd.Long, "Exit code")
-		codes, _, _ = strings.Cut(codes, "\n\n")
-		got := ""
-		for _, code := range regexp.MustCompile(`(?:^| )(\d)[:.]`).FindAllStringSubmatch(codes, -1) {
-			got += code[1]
-		}
-		if got != want {
-			t.Errorf("%s: its text has the exit codes %q, want %q", path, got, want)
-		}
-	}
-	if found < 17 {
-		t.Errorf("only %d commands found", found)
-	}
-	if slices.ContainsFunc(newRoot().Commands(), func(c *cobra.Command) bool { return c.GroupID == "" && c.Name() != "help" }) {
-		t.Error("a command stands in no group")
-	}
-}
-
-// TestExamplesAreUnderstood has a shell take the examples of every command apart, and the command understand what it is given.
-func TestExamplesAreUnderstood(t *testing.T) {
-	ofProcesses(t)
-	folder := t.TempDir()
-	for _, name := range []string{"article.txt", "pairs.tsv", "docs.jsonl", "docs.jsonl.gz"} {
-		if err := os.WriteFile(filepath.Join(folder, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	eachCommand(newRoot(), func(cmd *cobra.Command) {
-		if cmd.Example == "" {
-			return
-		}
-		t.Run(cmd.CommandPath(), func(t *testing.T) {
-			t.Parallel()
-			script := "zcat() { cat \"$@\"; }\n"
-			for line := range strings.Lines(cmd.Example) {
-				script += strings.TrimSpace(line) + " || { echo " + quotedForShell(strings.TrimSpace(line)) + " >&2; exit 1; }\n"
-			}
-			if out, err := shell(t, parses, folder, script).CombinedOutput(); err != nil {
-				t.Errorf("%v: %s", err, out)
-			}
-		})
-	})
-}
-
 func quotedForShell(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 // TestErrorsInJSON has every command fail where it is asked for JSON: nothing is on standard output, and each line of standard error is an
@@ -227,13 +107,6 @@ func TestErrorsInJSON(t *testing.T) {
 	}
 }
 
-// TestErrorsOfAFile: what a file is called is no form of errors.
-func TestErrorsOfAFile(t *testing.T) {
-	if got := sidecar(t, "init", "--output", "json", "--no-such-flag"); got.stderr != "error: unknown flag: --no-such-flag: see: sidecar init --help\n" {
-		t.Errorf("%+v", got)
-	}
-}
-
 // errorsIn returns the errors in standard error as a program reads it.
 func errorsIn(t *testing.T, stderr string) (texts []string) {
 	t.Helper()
@@ -258,30 +131,6 @@ func TestNotesInJSON(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	if got = sidecar(t, "sketch", docs); got.stderr != "note: "+docs+": "+want+"\n" {
-		t.Errorf("%+v", got)
-	}
-}
-
-// TestClusterFormsOfReport: --output is the form of the report, or a file beside which --report is.
-func TestClusterFormsOfReport(t *testing.T) {
-	input, out := file(t, pages), filepath.Join(t.TempDir(), "out.csv")
-	for args, want := range map[string]bool{
-		"": false, "--output text": false, "--output json": true, "--report json": true, "--output json --report json": true,
-		"--output " + out: false, "--output " + out + " --report json": true,
-	} {
-		got := sidecar(t, append([]string{"cluster", "--input", input}, strings.Fields(args)...)...)
-		if got.code != exitDone || json.Valid([]byte(got.stdout)) != want {
-			t.Errorf("cluster %s: %+v", args, got)
-		}
-	}
-	if _, err := os.Stat(out); err != nil {
-		t.Error(err)
-	}
-	if text := sidecar(t, "cluster", "--input", input).stdout; strings.Contains(text, "…") || !strings.Contains(text, ", 1 text: c d\n") || strings.Contains(text, " 1 documents") {
-		t.Errorf("all ids of its clusters are shown, and singular is singular: %s", text)
-	}
-	got := sidecar(t, "cluster", "--input", input, "--output", "json", "--report", "text")
-	if got.code != exitFailed || !slices.Equal(errorsIn(t, got.stderr), []string{"--report: text is another form than --output json: drop one of them"}) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -342,24 +191,6 @@ func TestReadyCommand(t *testing.T) {
 	}
 }
 
-// TestSetupInJSON has setup find indices that are ready, one that is not, and a rule that nothing matches.
-func TestSetupInJSON(t *testing.T) {
-	s := &shelf{documents: map[string]int{"news-1": 1, "news-2": 1}, unready: map[string]string{"news-2": "it is read-only"}}
-	var out strings.Builder
-	r := setupRun{out: &out, output: formJSON, Indices: []setupIndex{}, Templates: []setupTemplate{}}
-	if err := r.engines(t.Context(), []*opened{openedShelf(t, s)}); len(flat(err)) != 1 {
-		t.Errorf("%v", err)
-	}
-	if err := jsonshape.Check(printsJSON["setup"][0].keys, []byte(out.String())); err != nil {
-		t.Errorf("%v: %s", err, out.String())
-	}
-	var found setupRun
-	if err := json.Unmarshal([]byte(out.String()), &found); err != nil || len(found.Indices) < 3 || !found.Indices[0].Ready ||
-		found.Indices[1].Ready || found.Indices[1].Why != "it is read-only" || found.Indices[2].Rule == "" {
-		t.Errorf("%v: %s", err, out.String())
-	}
-}
-
 // TestUnreachableEngine: each command that asks an engine says once which one it could not ask and what to do, and nothing else.
 func TestUnreachableEngine(t *testing.T) {
 	file := write(t, `engines: [{kind: opensearch, listen: "127.0.0.1:0", urls: ["http://127.0.0.1:1"], indices: [{match: a, fields: [t]}]}]`)
@@ -396,25 +227,6 @@ func TestErrorsAreHarmless(t *testing.T) {
 	got := sidecar(t, "verify", "-c", file)
 	if !strings.Contains(got.stderr, "[2J") || strings.ContainsAny(got.stderr, "\x1b\x07\u009b") {
 		t.Errorf("%q", got.stderr)
-	}
-}
-
-// TestRefusedCredentials: what the engine refuses us for says what to change.
-func TestRefusedCredentials(t *testing.T) {
-	for status, want := range map[int]string{
-		401: ": set its credentials in the configuration to those that it knows",
-		403: ": give the user of its credentials in the configuration the rights, which sidecar doctor looks at",
-		503: "",
-	} {
-		engine := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
-		defer engine.Close()
-		file := write(t, fmt.Sprintf(`engines: [{kind: opensearch, listen: "127.0.0.1:0", urls: [%q], indices: [{match: a, fields: [t]}]}]`, engine.URL))
-		got := sidecar(t, "verify", "-c", file)
-		first, _, _ := strings.Cut(got.stderr, "\n")
-		if got.code != exitTrouble || !strings.Contains(first, fmt.Sprint("the engine answered ", status)) || !strings.HasSuffix(first, want) ||
-			want == "" && strings.Contains(first, "configuration") {
-			t.Errorf("%d: %+v", status, got)
-		}
 	}
 }
 

@@ -139,17 +139,6 @@ func TestClusterReport(t *testing.T) {
 	}
 }
 
-// TestClusterOfLists holds that sketches without bands are clustered by their values, and hosts are found where fields lie below
-// them.
-func TestClusterOfLists(t *testing.T) {
-	config := write(t, `engines: [{indices: [{match: "p-*", fields: [text], host_field: url.keyword, sketch: {family: m_smallest}}]}]`)
-	got := piped(t, pages, "cluster", "--input", "-", "--config", config)
-	if got.code != 0 || !strings.Contains(got.stdout, "by broder at") || !strings.Contains(got.stdout, "2 clusters of 4 documents") ||
-		!strings.Contains(got.stdout, ", 2 hosts: ") {
-		t.Errorf("%+v", got)
-	}
-}
-
 func TestClusterRefuses(t *testing.T) {
 	dir := t.TempDir()
 	broken := file(t, pages+"{\n")
@@ -166,21 +155,11 @@ func TestClusterRefuses(t *testing.T) {
 	for _, test := range []struct{ args, want string }{
 		{"", "nothing to cluster: name an index"},
 		{"--input x --write", "--write stores clusters in an index"},
-		{"--index x --fields a", "--fields and --id go with --input"},
-		{"--input x --algorithm magic", `--algorithm: "magic" is unknown`},
-		{"--input x --threshold 2", "--threshold: 2 is out of range"},
-		{"--input x --common 1", "--common: 1 is too few"},
-		{"--input x --memory lots", `--memory: "lots" is no size: use one such as 512m or 4g`},
-		{"--input x --output y.txt", `--output: "y.txt" is of no known kind`},
-		{"--input x --report html", `--report: "html" is unknown`},
 		{"--input " + lists + " --config " + lists + " --algorithm bands", "algorithm bands: sketches of family m_smallest have no bands"},
 		{"--index x --write --algorithm exact", "--write: searches take a cluster for all near-duplicates"},
-		{"--input x --engine other", "--engine: a file is on no engine"},
 		{"--input " + dir + "/none", "open " + dir + "/none: no such file"},
 		{"--input " + broken + " --output " + out, broken + ":7: is no JSON object"},
-		{"--input " + broken + " --id nr --output " + out, broken + `:1: has no field "nr": name the field that holds the id with --id`},
 		{"--input " + long + " --memory 1k --temp-dir " + dir + "/none", "temporary file in " + dir + "/none: "},
-		{"--input nowhere --output " + dir + "/none/out.csv", "--output: there is no directory " + dir + "/none: name a file"},
 	} {
 		got := sidecar(t, append([]string{"cluster"}, strings.Fields(test.args)...)...)
 		if got.code != exitFailed || !strings.HasPrefix(got.stderr, "error: "+test.want) || got.stdout != "" {

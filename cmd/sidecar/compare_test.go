@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -77,18 +76,14 @@ func TestComparePairs(t *testing.T) {
 		fifth bool
 	}{
 		{"", true},
-		{"--preset default", true},
 		{"--preset thorough", true},
 		{"--preset safe", false},
 		{"--no-texts", false},
-		{"--threshold 0.45", false},
 		{"--threshold 0.41", true},
 		{"--threshold 0.3 --no-texts", true},
-		{"--preset safe --threshold 0.3", true},
 		{"--index a --config " + rule, true},
 		{"--index b --config " + rule, false},
 		{"--index b --preset default --config " + rule, true},
-		{"--index a --threshold 0.9 --config " + rule, false},
 	} {
 		args := append([]string{"compare", "--docs", docs, "--pairs", "-"}, strings.Fields(c.flags)...)
 		got := piped(t, pairs, args...)
@@ -105,89 +100,24 @@ func TestComparePairs(t *testing.T) {
 	}
 }
 
-// TestComparePairsOfValues compares ready values, of which there are no texts to settle anything.
-func TestComparePairsOfValues(t *testing.T) {
-	config := write(t, `
-sketch: {family: hamming, features: value64}
-engines: [{indices: [{match: a, fields: [text], threshold: 0.97, min_shingles: 0}]}]`)
-	docs := documents("a", "00000000000000ff", "b", "0x00000000000000FE", "c", "ffffffffffff0000", "d", "no value")
-	got := piped(t, "a\tb\na\tc\na\td\n", "compare", "-c", config, "--docs", file(t, docs), "--pairs", "-")
-	want := "id_a\tid_b\tagreement\terror\tnear_duplicate\na\tb\t0.9844\t0.0000\ttrue\na\tc\t0.1250\t0.0000\tfalse\na\td\t0.0000\t0.0000\tfalse\n"
-	if diff := cmp.Diff(result{stdout: want}, got, cmp.AllowUnexported(result{})); diff != "" {
-		t.Error(diff)
-	}
-}
-
 func TestCompareRefuses(t *testing.T) {
 	docs := file(t, documents("a", "some words", "b", "other words"))
 	twice := file(t, documents("a", "x", "b", "y", "a", "z"))
 	for _, c := range []struct{ args, stdin, want string }{
 		{"--docs D --pairs -", "id_a\tid_b\na\tb\na\tc\n", "error: standard input:3: there is no document with the id c: look for it in the file that --docs names"},
-		{"--docs D --pairs -", "a\tb\nid_a\tid_b\n", "error: standard input:2: there is no document with the id id_a"},
 		{"--docs D --pairs -", "a\tb\nab\n", `error: standard input:2: "ab" is no pair: write two ids with a tab between`},
-		{"--docs D --pairs -", "\ta\n", `error: standard input:1: "\ta" is no pair`},
 		{"--docs TWICE --pairs -", "a\tb\n", "error: TWICE:3: id a stands in line 1 too: give each document its own"},
 		{"--docs - --pairs D", "{\n", "error: standard input:1: is no JSON object"},
 		{"--docs nowhere --pairs -", "", "error: open nowhere: no such file or directory: name a file, or - for standard input"},
-		{"--docs D --pairs nowhere", "", "error: open nowhere: no such file or directory"},
-		{"--docs D", "", "error: --docs goes with --pairs"},
-		{"--pairs D", "", "error: --pairs goes with --docs"},
 		{"--docs - --pairs -", "", "error: --docs and --pairs can't both be standard input"},
-		{"--docs D --pairs D D D", "", "error: compare takes two files, or --docs and --pairs, not both"},
 		{"", "", "error: compare takes two files, as in: sidecar compare old.txt new.txt, or --docs and --pairs"},
-		{"D", "", "error: compare takes two files"},
-		{"- -", "", "error: two texts can't both be standard input"},
-		{"D nowhere", "", "error: open nowhere: no such file or directory"},
-		{"D D --fields a", "", "error: --fields goes with --docs: a file is compared whole"},
 		{"D D --preset careful", "", `error: --preset: "careful" is unknown: use default, safe, thorough, mirrors, news, `},
 		{"D D --threshold 0", "", "error: --threshold: 0 is out of range: use a number above 0, at most 1"},
-		{"D D --threshold 1.5", "", "error: --threshold: 1.5 is out of range"},
-		{"D D --output xml", "", `error: --output: "xml" is unknown: use text or json`},
 	} {
 		names := strings.NewReplacer("TWICE", twice, "D", docs)
 		got := piped(t, c.stdin, append([]string{"compare"}, strings.Fields(names.Replace(c.args))...)...)
 		if want := strings.ReplaceAll(c.want, "TWICE", twice); got.code != exitFailed || !strings.HasPrefix(got.stderr, want) {
 			t.Errorf("sidecar compare %s on %q: code %d, %s", c.args, c.stdin, got.code, got.stderr)
-		}
-	}
-}
-
-func TestProfileOfFlags(t *testing.T) {
-	g := ground{}
-	sketcher, err := sketch.New(sketch.DefaultScheme())
-	if err != nil {
-		t.Fatal(err)
-	}
-	g.sketcher = sketcher
-	g.section = DefaultConfig().Sketch
-	own := presetOf("safe").start(g.section)
-	own.Threshold, own.MinShingles = 0.5, 3
-	usual, excerpts := presetOf("thorough").start(g.section), presetOf("plagiarism").start(g.section)
-	contained := rerank.Profile{Measure: rerank.Containment, Threshold: excerpts.Threshold, MinShingles: excerpts.MinShingles}
-	around := rerank.Check{From: 0.5 - doubt, To: 0.5 + doubt}
-	for _, c := range []struct {
-		name  string
-		flags compareFlags
-		index *IndexConfig
-		want  rerank.Profile
-	}{
-		{"nothing", compareFlags{}, nil, rerank.Default},
-		{"a preset", compareFlags{offline: offline{preset: "safe"}}, nil, rerank.Safe},
-		{"a rule's preset", compareFlags{}, &usual, rerank.Thorough},
-		{"a rule of its own", compareFlags{}, &own, rerank.Profile{Threshold: 0.5, MinShingles: 3, Check: around}},
-		{"a preset over a rule", compareFlags{offline: offline{preset: "default"}}, &own, rerank.Default},
-		{"a threshold", compareFlags{threshold: 0.5}, nil, rerank.Profile{Threshold: 0.5, MinShingles: rerank.Default.MinShingles, Check: around}},
-		{"a preset of containment", compareFlags{offline: offline{preset: "plagiarism"}}, &own, contained},
-		{"a rule's containment", compareFlags{}, &excerpts, contained},
-		{"the preset's own threshold", compareFlags{offline: offline{preset: "safe"}, threshold: rerank.Safe.Threshold}, nil, rerank.Safe},
-	} {
-		g.index = c.index
-		if diff := cmp.Diff(c.want, c.flags.profile(&g)); diff != "" {
-			t.Errorf("%s: %s", c.name, diff)
-		}
-		c.flags.noTexts, c.want.Check = true, rerank.Check{}
-		if diff := cmp.Diff(c.want, c.flags.profile(&g)); diff != "" {
-			t.Errorf("%s, without texts: %s", c.name, diff)
 		}
 	}
 }

@@ -66,28 +66,17 @@ func TestConfigYAMLIsTheManual(t *testing.T) {
 	if diff := cmp.Diff(presetKeys(), behind, cmpopts.SortSlices(strings.Compare)); diff != "" {
 		t.Errorf("the keys that presets set (-), and those behind a # (+): %s", diff)
 	}
-	var thresholds, shingles []string
+	table, err := os.ReadFile("../../docs/presets.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, name := range presetNames() {
 		own := presetOf(name).start(DefaultConfig().Sketch)
-		thresholds = append(thresholds, fmt.Sprintf("%s %v", name, own.Threshold))
-		shingles = append(shingles, fmt.Sprintf("%s %d", name, own.MinShingles))
-	}
-	var windows, neighbours []string
-	for _, p := range presets {
-		own := p.start(DefaultConfig().Sketch)
-		if own.Window != defaultWindow {
-			windows = append(windows, fmt.Sprintf("%s %d", p.name, own.Window))
-		}
-		if own.VectorWindow != defaultVectorWindow {
-			neighbours = append(neighbours, fmt.Sprintf("%s %d", p.name, own.VectorWindow))
-		}
-	}
-	windows = append(windows, fmt.Sprintf("all others %d", defaultWindow))
-	neighbours = append(neighbours, fmt.Sprintf("all others %d", defaultVectorWindow))
-	flowing := regexp.MustCompile(`\n *# `).ReplaceAllString(string(text), " ")
-	for _, figures := range [][]string{thresholds, shingles, windows, neighbours} {
-		if sentence := "The presets' own: " + strings.Join(figures, ", ") + "."; !strings.Contains(flowing, sentence) {
-			t.Errorf("config.yaml does not say: %s", sentence)
+		row := fmt.Sprintf("| `%s` | %v | %d |", name, own.Threshold, own.MinShingles)
+		_, tuned := rerank.Presets[name]
+		figure := fmt.Sprintf("%s %v", name, own.Threshold)
+		if !tuned && !strings.Contains(string(table), row) || !strings.Contains(string(text), figure) {
+			t.Errorf("config.yaml or docs/presets.md has other figures of preset %s", name)
 		}
 	}
 	for _, key := range allKeys(reflect.TypeFor[Config]()) {
@@ -151,40 +140,6 @@ engines:
 	}
 }
 
-// TestPreset reads entries of indices: what the file gives wins over the preset, whatever their order.
-func TestPreset(t *testing.T) {
-	safe, thorough := rerank.Presets["safe"], rerank.Presets["thorough"]
-	for _, c := range []struct {
-		keys        string
-		preset      string
-		threshold   float64
-		minShingles int
-		profile     string
-	}{
-		{"preset: safe", "safe", safe.Threshold, safe.MinShingles, fmt.Sprintf("preset safe: threshold %v, min_shingles %d", safe.Threshold, safe.MinShingles)},
-		{"threshold: 0.9, preset: thorough", "thorough", 0.9, thorough.MinShingles,
-			fmt.Sprintf("preset thorough: threshold 0.9 in place of %v, min_shingles %d", thorough.Threshold, thorough.MinShingles)},
-		{`preset: "${PRESET}", min_shingles: 0`, "safe", safe.Threshold, 0,
-			fmt.Sprintf("preset safe: threshold %v, min_shingles 0 in place of %d", safe.Threshold, safe.MinShingles)},
-		{"threshold: ~", "default", rerank.Default.Threshold, rerank.Default.MinShingles,
-			fmt.Sprintf("preset default: threshold %v, min_shingles %d", rerank.Default.Threshold, rerank.Default.MinShingles)},
-	} {
-		text := `engines: [{listen: ":1", kind: embedded, indices: [{match: a, fields: [t], ` + c.keys + `}]}]`
-		got, err := parse([]byte(text), environment("PRESET", "safe"))
-		if err != nil {
-			t.Errorf("%s: %v", c.keys, err)
-			continue
-		}
-		i := got.Engines[0].Indices[0]
-		if i.Preset != c.preset || i.Threshold != c.threshold || i.MinShingles != c.minShingles || i.profile() != c.profile {
-			t.Errorf("%s: %+v, %s", c.keys, i, i.profile())
-		}
-		if p := i.rule(nil).Profile; p.Threshold != c.threshold || p.MinShingles != c.minShingles {
-			t.Errorf("%s: the rule has %+v", c.keys, p)
-		}
-	}
-}
-
 // TestSketchSection reads every key of the section and holds it to the scheme.
 func TestSketchSection(t *testing.T) {
 	const text = `
@@ -244,16 +199,6 @@ func TestBadConfig(t *testing.T) {
 				t.Errorf("a secret is shown: %v", err)
 			}
 		})
-	}
-}
-
-func TestLoadNamesTheFile(t *testing.T) {
-	if _, err := Load(filepath.Join(t.TempDir(), "none.yaml"), environment()); err == nil || !strings.Contains(err.Error(), "--config") {
-		t.Errorf("no hint: %v", err)
-	}
-	_, err := Load("testdata/bad/empty.yaml", environment())
-	if err == nil || !strings.HasPrefix(err.Error(), "testdata/bad/empty.yaml: engines: ") {
-		t.Errorf("no name: %v", err)
 	}
 }
 

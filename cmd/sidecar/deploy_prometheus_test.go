@@ -3,15 +3,12 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.yaml.in/yaml/v3"
@@ -93,10 +90,6 @@ func TestPrometheusRulesUseWhatIsExported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tests, err := os.ReadFile("../../deploy/prometheus/tests.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, file := range []string{"recording.yaml", "alerts.yaml"} {
 		for _, group := range rulesOf(t, file).Groups {
 			for _, rule := range group.Rules {
@@ -106,18 +99,12 @@ func TestPrometheusRulesUseWhatIsExported(t *testing.T) {
 						t.Errorf("%s uses %s, which nothing exports", name, metric)
 					}
 				}
-				if !strings.Contains(string(tests), name) {
-					t.Errorf("%s has no test in tests.yaml", name)
-				}
 				if rule.Alert == "" {
 					continue
 				}
 				_, section, found := strings.Cut(rule.Annotations["runbook"], "docs/operations.md#")
 				if heading := regexp.MustCompile(`(?mi)^#+ ` + section + `\b|^\| \*\*` + section + `\*\*`); !found || !heading.Match(runbook) {
 					t.Errorf("%s leads to %q, which docs/operations.md does not have", name, rule.Annotations["runbook"])
-				}
-				if severity := rule.Labels["severity"]; severity != "page" && severity != "ticket" || rule.Annotations["summary"] == "" {
-					t.Errorf("%s lacks a severity of page or ticket, or a summary", name)
 				}
 			}
 		}
@@ -129,31 +116,10 @@ func TestPrometheusRulesUseWhatIsExported(t *testing.T) {
 
 // dashboard is deploy/grafana/neardup.json as far as it is checked.
 type dashboard struct {
-	UID        string
-	Title      string
-	Schema     int `json:"schemaVersion"`
-	ID         *int
-	Panels     []dashboardPanel
-	Templating struct {
-		List []struct {
-			Name, Type, Definition string
-			Datasource             struct{ Type, UID string }
-		}
+	Panels []struct {
+		Targets []struct{ Expr string }
 	}
-}
-
-type dashboardPanel struct {
-	ID          int
-	Type, Title string
-	Description string
-	GridPos     struct{ X, Y, W, H int }
-	Datasource  struct{ Type, UID string }
-	FieldConfig struct{ Defaults struct{ Unit string } }
-	Targets     []struct {
-		RefID      string
-		Expr       string
-		Datasource struct{ Type, UID string }
-	}
+	Templating struct{ List []struct{ Definition string } }
 }
 
 func readDashboard(t *testing.T) (d dashboard) {
@@ -184,54 +150,9 @@ func (d dashboard) expressions() (list []string) {
 	return list
 }
 
-// TestDashboardIsSound checks what Grafana goes by: ids, places that do not overlap, the datasource as a variable everywhere, variables that
-// are defined, and names of metrics that exist.
+// TestDashboardIsSound holds the dashboard's queries to what is exported.
 func TestDashboardIsSound(t *testing.T) {
 	d, known := readDashboard(t), knownNames(t)
-	if d.UID == "" || d.Title == "" || d.Schema < 36 || d.ID != nil {
-		t.Errorf("uid %q, title %q, schema %d, id %v", d.UID, d.Title, d.Schema, d.ID)
-	}
-	variables := map[string]bool{}
-	for _, v := range d.Templating.List {
-		variables[v.Name] = true
-		if v.Type != "datasource" && v.Datasource.UID != "${datasource}" {
-			t.Errorf("the variable %s asks %q", v.Name, v.Datasource.UID)
-		}
-	}
-	ids, taken := map[int]bool{}, map[string]string{}
-	for _, p := range d.Panels {
-		if ids[p.ID] || p.ID == 0 || p.Title == "" {
-			t.Errorf("%q: its id %d is taken, or it has no title", p.Title, p.ID)
-		}
-		ids[p.ID] = true
-		for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
-			for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
-				at := fmt.Sprint(x, " ", y)
-				if taken[at] != "" || x >= 24 {
-					t.Fatalf("%q lies over %q, or beyond the edge", p.Title, taken[at])
-				}
-				taken[at] = p.Title
-			}
-		}
-		if p.Type == "row" {
-			continue
-		}
-		if p.Datasource.UID != "${datasource}" || len(p.Targets) == 0 || p.Type != "table" && p.FieldConfig.Defaults.Unit == "" {
-			t.Errorf("%q lacks a datasource, a query or a unit", p.Title)
-		}
-		var refs []string
-		for _, target := range p.Targets {
-			if slices.Contains(refs, target.RefID) || target.Datasource.UID != "${datasource}" {
-				t.Errorf("%q: the query %s is there twice, or asks elsewhere", p.Title, target.RefID)
-			}
-			refs = append(refs, target.RefID)
-			for _, name := range regexp.MustCompile(`\$([a-z]+)`).FindAllStringSubmatch(target.Expr, -1) {
-				if !variables[name[1]] {
-					t.Errorf("%q uses $%s, which is not defined", p.Title, name[1])
-				}
-			}
-		}
-	}
 	for _, expr := range d.expressions() {
 		names := namesIn(expr)
 		for _, name := range names {
@@ -280,49 +201,4 @@ func TestPromtool(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), promtool, "check", "rules", file).CombinedOutput(); err != nil {
 		t.Errorf("the dashboard's expressions: %v\n%s", err, out)
 	}
-}
-
-// TestPromtoolLintsTheExport has promtool look at the page of metrics itself.
-func TestPromtoolLintsTheExport(t *testing.T) {
-	promtool := prometheusTool(t, "promtool")
-	r := started(t, embeddedConfig("threshold: 0.7"))
-	fill(t, r.base(t, "one"))
-	page := httptest.NewRecorder()
-	r.meters.handler().ServeHTTP(page, httptest.NewRequest("GET", "/metrics", nil))
-	lint := exec.CommandContext(t.Context(), promtool, "check", "metrics")
-	lint.Stdin = page.Body
-	if out, err := lint.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
-}
-
-// TestPrometheusScrapes has a real Prometheus scrape a sidecar, load the rules, and answer the dashboard's questions.
-func TestPrometheusScrapes(t *testing.T) {
-	prometheus := prometheusTool(t, "prometheus")
-	r := started(t, embeddedConfig("threshold: 0.7"))
-	base := r.base(t, "one")
-	fill(t, base)
-	for range 20 {
-		ids(t, base)
-	}
-	s := scraper(t, prometheus, strings.TrimPrefix(r.base(t, "admin"), "http://"))
-	s.await(t, `up{job="neardup"} == 1`)
-	s.await(t, `sum(neardup_searches_total{outcome="collapsed", engine="one"}) >= 20`)
-	s.await(t, `sum(neardup_folded_total{engine="one"}) >= 20`)
-	s.await(t, `neardup_config_reloads_total{result="ok"} == 0`)
-	r.become(t, "engines: [")
-	s.await(t, `neardup_config_reloads_total{result="failed"} == 1`)
-	r.become(t, embeddedConfig("threshold: 0.8"))
-	s.await(t, `neardup_config_reloads_total{result="ok"} == 1`)
-	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(200 * time.Millisecond) {
-		// Traffic, so that there are rates.
-		ids(t, base)
-		if s.holds(t, `sum(job_engine_outcome:neardup_searches:rate5m{outcome="collapsed"}) > 0 and max(job_engine:neardup_search_engine_seconds:p99_5m) > 0`) {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the recording rules give nothing")
-		}
-	}
-	s.healthy(t)
 }

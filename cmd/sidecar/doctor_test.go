@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,7 +15,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
-	"github.com/neardup/sidecar/internal/engines"
 )
 
 // clinic is an engine as doctor sees it, with a place for each thing that can be wrong.
@@ -25,7 +23,6 @@ type clinic struct {
 	refuses   error                       // of every node
 	condition adapters.Condition
 	sources   []string // of the one index
-	breaks    error    // of reading them
 	// unsearchable says that the engine refuses searches.
 	unsearchable bool
 	index        adapters.Index
@@ -47,9 +44,6 @@ func (w ward) Resolve(_ context.Context, name string) ([]adapters.Index, error) 
 }
 
 func (w ward) Scan(_ context.Context, _ string, _ *adapters.Rule, _ adapters.Selection, yield func(adapters.Page) error) error {
-	if w.breaks != nil {
-		return w.breaks
-	}
 	page := adapters.Page{}
 	for i, source := range w.sources {
 		page.Documents = append(page.Documents, adapters.Stored{ID: fmt.Sprint(i), Source: []byte(source)})
@@ -164,12 +158,6 @@ var doctorCases = []struct {
 }{
 	{name: "all is well", want: nodeLine + indexLine + portLine + sniffedLine},
 	{
-		name:   "a node of two is down",
-		engine: func(e *EngineConfig) { e.URLs = []string{"http://b:9200", "http://a:9200"} },
-		want: "warn  es: http://b:9200: connection refused: start it, or correct engines[0].urls[0]\n" +
-			nodeLine + indexLine + portLine + sniffedLine,
-	},
-	{
 		name: "no node is up", clinic: func(c *clinic) { c.products = nil },
 		want: "fail  es: http://a:9200: connection refused: start it, or correct engines[0].urls[0]\n",
 	},
@@ -182,23 +170,6 @@ var doctorCases = []struct {
 		name:   "another product",
 		engine: func(e *EngineConfig) { e.Kind = kindOpenSearch },
 		want:   "fail  es: http://a:9200 is Elasticsearch 8.19.13: set engines[0].kind: elasticsearch, or correct its urls\n",
-	},
-	{
-		name: "another version",
-		clinic: func(c *clinic) {
-			c.products["http://a:9200"] = adapters.Product{Name: "Elasticsearch", Version: "8.190.0"}
-		},
-		want: "warn  es: http://a:9200 is Elasticsearch 8.190.0, which is not tested: 8.19 is: " +
-			"try what your clients do through the sidecar before you rely on it\n" + loginLine + indexLine + portLine +
-			"ok    es: the nodes' addresses are not told to these credentials: " +
-			"whether clients that sniff would go past the sidecar can't be seen\n",
-	},
-	{
-		name:   "nothing is told",
-		clinic: func(c *clinic) { c.products["http://a:9200"] = adapters.Product{Nodes: []string{"a:9200"}} },
-		want: "warn  es: http://a:9200 answers, and does not tell these credentials what it is: " +
-			"see yourself that it is Elasticsearch 8.19\n" +
-			indexLine + portLine + strings.ReplaceAll(sniffedLine, "10.0.0.1:9200", "a:9200"),
 	},
 	{
 		name:   "two clusters",
@@ -218,63 +189,9 @@ var doctorCases = []struct {
 			"if there should be one, correct engines[0].indices[0].match\n" + barePort + sniffedLine,
 	},
 	{
-		name:   "an alias",
-		clinic: func(c *clinic) { c.index.Name = "old" },
-		want: nodeLine + "warn  es: news-* leads to old, and no rule matches it: " +
-			"a rule's match is compared with the names of indices, not with aliases: name the index in engines[0].indices[0].match\n" +
-			barePort + sniffedLine,
-	},
-	{
-		name: "not ready, and may not be made so",
-		clinic: func(c *clinic) {
-			c.index.Ready, c.index.Why = false, "it is not declared"
-			c.condition.Refused = errors.New("change its mapping: the engine answered 403: no")
-		},
-		want: nodeLine + "fail  es: news-1 is not ready: it is not declared: what hinders it comes next\n" +
-			"fail  es: news-1: the engine would not let us change its mapping: the engine answered 403: no: " +
-			"setup and reindex need it: see the index, and what engines[0].credentials may do\n" + portLine + sniffedLine,
-	},
-	{
 		name:   "not ready",
 		clinic: func(c *clinic) { c.index.Ready, c.index.Why = false, "it is not declared" },
 		want:   nodeLine + "fail  es: news-1 is not ready: it is not declared: run: sidecar setup\n" + portLine + sniffedLine,
-	},
-	{
-		name:   "full of fields",
-		clinic: func(c *clinic) { c.condition.Fields = 950 },
-		want: nodeLine + "warn  es: news-1 has 950 of the 1000 fields that it may have: raise that limit: " +
-			"beyond it the engine refuses new fields, and ours is one\n" + portLine + sniffedLine,
-	},
-	{
-		name: "fields that can't decide",
-		clinic: func(c *clinic) {
-			c.condition.Unfit = []adapters.Unfit{
-				{Deciding: adapters.Deciding{Field: "site"}}, {Deciding: adapters.Deciding{Field: "at", Date: true}, Why: "is of type long, not a date"},
-			}
-		},
-		want: nodeLine + "warn  es: news-1: the field site, by which hits fold or are chosen, is not declared: correct its name in engines[0].indices[0], " +
-			"or see that documents get it; without it none folds on that condition\n" +
-			"fail  es: news-1: the field at, by which hits fold or are chosen, is of type long, not a date: " +
-			"name another one in engines[0].indices[0]; by this one nothing is decided\n" + portLine + sniffedLine,
-	},
-	{
-		name:   "no documents",
-		clinic: func(c *clinic) { c.condition.Documents, c.condition.Sketched, c.sources = 0, 0, nil },
-		want:   nodeLine + "ok    es: news-1 is ready: no documents yet\n" + barePort + sniffedLine,
-	},
-	{
-		name:   "documents that can't be read",
-		clinic: func(c *clinic) { c.breaks = errors.New("scan news-1: the engine answered 403: no") },
-		want: nodeLine + "fail  es: news-1: its documents can't be read: scan news-1: the engine answered 403: no: " +
-			"reindex reads them in the same way\n" + barePort + sniffedLine,
-	},
-	{
-		name: "half of them sketched, the rest without text",
-		clinic: func(c *clinic) {
-			c.condition.Sketched = 15
-			c.sources = append(c.sources[:2], `{"title":"…"}`, `{"title":""}`)
-		},
-		want: nodeLine + "ok    es: news-1 is ready: 30 documents, of which 50 % have a sketch\n" + portLine + sniffedLine,
 	},
 	{
 		name: "half of them sketched",
@@ -285,16 +202,6 @@ var doctorCases = []struct {
 		want: nodeLine + "warn  es: news-1: 30 documents, of which 96 % have a sketch: " +
 			"run: sidecar reindex; until then searches compute them\n" +
 			portLine + sniffedLine,
-	},
-	{
-		name:   "where sketches are neither counted nor computed",
-		engine: func(e *EngineConfig) { e.Indices[0].Missing = "alone" },
-		clinic: func(c *clinic) {
-			c.condition.Sketched = -1
-			c.sources = append(c.sources[:3], `{"title":"no sketch"}`)
-		},
-		want: nodeLine + "warn  es: news-1: 30 documents, and of 4 looked at 75 % have a sketch: run: sidecar reindex; " +
-			"until then hits without one stand alone\n" + portLine + sniffedLine,
 	},
 	{
 		name: "stale and of another scheme",
@@ -308,18 +215,6 @@ var doctorCases = []struct {
 			"make them anew with: sidecar reindex\n" + portLine + sniffedLine,
 	},
 	{
-		name:   "a field that is nowhere",
-		engine: func(e *EngineConfig) { e.Indices[0].Fields = []string{"title", "bodi", "rare"} },
-		clinic: func(c *clinic) {
-			c.condition.Undeclared = []string{"bodi"}
-			c.sources = []string{`{"title":"…"}`, `{"title":"","body":"x"}`, `{"title":"a b c"}`}
-		},
-		want: nodeLine + "warn  es: news-1: 30 documents, of which 100 % have a sketch: " +
-			"run: sidecar reindex; until then searches compute them\n" +
-			"warn  es: news-1: the field bodi is not declared, and has a text in none of 3 documents looked at: " +
-			"correct engines[0].indices[0].fields\n" + portLine + sniffedLine,
-	},
-	{
 		name:   "no text at all",
 		clinic: func(c *clinic) { c.sources, c.condition.Sketched = []string{`{"titel":"a b c"}`}, 0 },
 		want: nodeLine + "warn  es: news-1: none of the fields title, body has a text in 1 document looked at: " +
@@ -331,38 +226,10 @@ var doctorCases = []struct {
 		want:   nodeLine + indexLine + portLine + "ok    es: clients that sniff will be told search.example:443\n",
 	},
 	{
-		name: "many nodes",
-		clinic: func(c *clinic) {
-			nodes := []string{"a:1", "b/10.0.0.2:1", "c:1", "d:1", "e:1"}
-			c.products["http://a:9200"] = adapters.Product{Name: "Elasticsearch", Version: "8.19.13", Nodes: nodes}
-		},
-		want: nodeLine + indexLine + portLine + strings.ReplaceAll(sniffedLine, "10.0.0.1:9200", "a:1, b/10.0.0.2:1, c:1 and 2 more"),
-	},
-	{
-		name:   "the nodes are where we listen",
-		engine: func(e *EngineConfig) { e.Listen = "127.0.0.1:1" },
-		clinic: func(c *clinic) {
-			c.products["http://a:9200"] = adapters.Product{Name: "Elasticsearch", Version: "8.19.13", Nodes: []string{"here/127.0.0.1:1"}}
-		},
-		want: nodeLine + indexLine + searchLine + "warn  es: no sidecar runs at 127.0.0.1:1: start it with: sidecar serve\n" +
-			"ok    es: clients that sniff are told the sidecar's own address\n",
-	},
-	{
-		name:   "Typesense",
-		engine: func(e *EngineConfig) { e.Kind = kindTypesense },
-		clinic: func(c *clinic) { c.products["http://a:9200"] = adapters.Product{Name: "Typesense", Version: "0.24.1"} },
-		want:   "ok    es: http://a:9200 is Typesense 0.24.1\n" + loginLine + indexLine + portLine,
-	},
-	{
 		name:   "a search that is refused",
 		clinic: func(c *clinic) { c.unsearchable = true },
 		want: nodeLine + indexLine + "fail  es: a search of news-1, asked of the engine itself, failed: 403 Forbidden: no rights: " +
 			"see the engine's log, and whether engines[0].credentials may search\n" + barePort + sniffedLine,
-	},
-	{
-		name:   "credentials",
-		engine: func(e *EngineConfig) { e.Credentials.APIKey = secretOf("key") },
-		want:   bareNode + "ok    es: it takes the api_key in engines[0].credentials\n" + indexLine + portLine + sniffedLine,
 	},
 	{
 		name:   "embedded",
@@ -426,39 +293,6 @@ func TestDoctorAsksTheSidecar(t *testing.T) {
 	}
 }
 
-// TestDoctorAsksByTLS asks a sidecar that shows its certificate, one that shows another, and one that asks for one.
-func TestDoctorAsksByTLS(t *testing.T) {
-	authority := engines.NewAuthority(t, "an authority")
-	p, other := newPEMs(t), newPEMs(t)
-	p.put(authority, engines.Certificate{Name: "first"})
-	other.put(authority, engines.Certificate{Name: "second"})
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Neardup", "collapsed")
-	}))
-	pair, err := tls.LoadX509KeyPair(p.cert, p.key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
-	server.StartTLS()
-	defer server.Close()
-	e := patientZero()
-	e.Listen = strings.TrimPrefix(server.URL, "https://")
-	e.ListenTLS = ListenTLSConfig{CertFile: p.cert, KeyFile: p.key}
-	says := func(e EngineConfig, want string) {
-		t.Helper()
-		if got := healthy(t).examined(t, e); !strings.Contains(got, want) {
-			t.Errorf("got %s\nwant %s", got, want)
-		}
-	}
-	says(e, "ok    es: a search of news-1 through the sidecar at "+e.Listen+": collapsed, in ")
-	asking := e
-	asking.ListenTLS.ClientCAFile = p.cert
-	says(asking, "ok    es: something listens at "+e.Listen+"; it asks for a client's certificate, so it was not asked")
-	e.ListenTLS = ListenTLSConfig{CertFile: other.cert, KeyFile: other.key}
-	says(e, "it shows another certificate than that in "+other.cert)
-}
-
 // TestDoctorGivesCredentialsToNoOther: what answers may lead elsewhere, and the credentials do not go there.
 func TestDoctorGivesCredentialsToNoOther(t *testing.T) {
 	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -509,14 +343,5 @@ fail  FILE: engines: must have at least one engine with listen, kind, urls and i
 	first := check{State: stateOK, Check: "configuration", Text: embedded + " is valid: 1 engine, 1 rule"}
 	if diff := cmp.Diff(first, report.Checks[0]); diff != "" {
 		t.Error(diff)
-	}
-	for _, c := range []struct{ args, want string }{
-		{"--output yaml", `error: --output: "yaml" is unknown: use text or json`},
-		{"--engine other -c " + embedded, "error: --engine: there is no engine other: the names are embedded"},
-	} {
-		got := sidecar(t, append([]string{"doctor"}, strings.Fields(c.args)...)...)
-		if got.code != exitFailed || !strings.HasPrefix(got.stderr, c.want) {
-			t.Errorf("doctor %s: %+v", c.args, got)
-		}
 	}
 }

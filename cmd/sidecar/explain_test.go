@@ -38,31 +38,6 @@ Longest passages in both:
 	}
 }
 
-func TestExplainWithoutWordsAndShort(t *testing.T) {
-	empty, few, more := file(t, "…"), file(t, "three words only"), file(t, "three words only, or four")
-	got := sidecar(t, "compare", empty, few)
-	want := fmt.Sprintf(`A: %s: 0 words, 0 different shingles
-B: %s: 3 words, 2 different shingles
-
-fingerprints        differ
-coverage            0.0000 of the words lie where both say the same
-
-default     different: a text without a word is like none
-safe        different: a text without a word is like none
-thorough    different: a text without a word is like none
-
-Longest passages in one alone:
-  B 3 words: three words only
-`, empty, few)
-	if diff := cmp.Diff(result{stdout: want}, got, cmp.AllowUnexported(result{})); diff != "" {
-		t.Error(diff)
-	}
-	got = sidecar(t, "compare", few, more)
-	if want := "safe        different: one has 2 shingles, and with fewer than 8 only the same text counts\n"; !strings.Contains(got.stdout, want) {
-		t.Errorf("%s", got.stdout)
-	}
-}
-
 // TestExplainAsJSON holds what is said about a pair to the package's own functions.
 func TestExplainAsJSON(t *testing.T) {
 	textA, textB := numbered(600, 0), numbered(600, 5)
@@ -86,14 +61,6 @@ func TestExplainAsJSON(t *testing.T) {
 	if diff := cmp.Diff(exact, []float64{*e.Resemblance.Exact, *e.AInB.Exact, *e.BInA.Exact}); diff != "" {
 		t.Error(diff)
 	}
-	for i, v := range []*estimated{e.Resemblance, e.AInB, e.BInA} {
-		if off := v.Estimate - *v.Exact; off > 4*v.Error || off < -4*v.Error || v.Error <= 0 || v.Error > 0.05 {
-			t.Errorf("value %d: %+v of %v", i, *v, *v.Exact)
-		}
-	}
-	if e.A.HTML || !e.B.HTML || e.A.Words != 600 || e.B.Words != 600 || e.A.Shingles != len(setA) || e.B.Shingles != len(setB) || e.SameText || e.Coverage < 0.95 {
-		t.Errorf("%+v %+v %+v", e.A, e.B, e)
-	}
 	verdicts := func(e explanation) (list []string) {
 		for _, v := range e.Verdicts {
 			list = append(list, fmt.Sprintf("%s %t %t", v.Profile, v.NearDuplicate, v.BySketches))
@@ -103,36 +70,9 @@ func TestExplainAsJSON(t *testing.T) {
 	if diff := cmp.Diff([]string{"default true false", "safe false false", "thorough true false"}, verdicts(e)); diff != "" {
 		t.Error(diff)
 	}
-	if why := e.Verdicts[0].Why; !strings.Contains(why, "leaves a doubt, and the coverage") {
-		t.Error(why)
-	}
-	if len(e.Shared) != 10 || e.Shared[0].Words != 4 || e.Shared[0].Text != "word0 word1 word2 word3" ||
-		len(e.Differing) != 10 || e.Differing[0] != (passage{In: "a", Words: 1, Text: "word4"}) {
-		t.Errorf("%+v\n%+v", e.Shared, e.Differing)
-	}
 	e = read("--threshold", "0.3", "--no-texts")
 	if diff := cmp.Diff([]string{"default false false", "safe false false", "thorough false false", "--threshold true true"}, verdicts(e)); diff != "" {
 		t.Error(diff)
-	}
-	e = read("--config", write(t, "engines: [{indices: [{match: n, fields: [t], threshold: 0.44}]}]"))
-	if last := e.Verdicts[3]; last.Profile != "n" || last.NearDuplicate || !strings.Contains(last.Why, "the exact resemblance 0.42") {
-		t.Errorf("%+v", last)
-	}
-}
-
-func TestExplainTagsAndValues(t *testing.T) {
-	tags := write(t, "sketch: {features: tags}")
-	got := sidecar(t, "compare", "-c", tags, file(t, "red\nlarge coat\n\nwool\n"), file(t, "wool\nRED\n"))
-	for _, want := range []string{"3 words, 3 different shingles", "0.6667 exactly", "A 1 word: large coat"} {
-		if !strings.Contains(got.stdout, want) {
-			t.Errorf("no %q in\n%s", want, got.stdout)
-		}
-	}
-	values := write(t, "sketch: {family: hamming, features: value64}")
-	got = sidecar(t, "compare", "-c", values, file(t, "00000000000000ff\n"), file(t, "00000000000000fe\n"))
-	if !strings.Contains(got.stdout, "agreement           0.9844 ± 0.0000 by the sketches\n") || strings.Contains(got.stdout, "assages") ||
-		strings.Contains(got.stdout, "coverage") || got.code != 0 {
-		t.Errorf("%+v", got)
 	}
 }
 
@@ -159,18 +99,6 @@ engines:
 			t.Errorf("no %q in\n%s%s", want, got.stdout, got.stderr)
 		}
 	}
-	got = sidecar(t, "compare", "--preset", "plagiarism", excerpt, whole)
-	if want := "plagiarism  near-duplicates: the containment 1.0000 reaches 0.6\n"; !strings.Contains(got.stdout, want) {
-		t.Errorf("no %q in\n%s%s", want, got.stdout, got.stderr)
-	}
-	got = sidecar(t, "compare", "--preset", "goods", file(t, "red\nlarge coat\nwool\n"), file(t, "wool\nRED\n"))
-	if want := "3 words, 3 different shingles"; !strings.Contains(got.stdout, want) {
-		t.Errorf("no %q in\n%s%s", want, got.stdout, got.stderr)
-	}
-	got = sidecar(t, "compare", "-c", config, "--index", "p", excerpt, whole, "--output", "json")
-	if want := `"rule_asks_too": [`; !strings.Contains(got.stdout, want) {
-		t.Errorf("no %q in\n%s%s", want, got.stdout, got.stderr)
-	}
 	docs := documents("a", numbered(600, 0), "b", strings.Join(strings.Fields(numbered(600, 0))[100:300], " "))
 	got = piped(t, "a\tb\nb\ta\n", "compare", "-c", config, "--index", "p", "--docs", file(t, strings.ReplaceAll(docs, `"text"`, `"t"`)), "--pairs", "-")
 	if lines := strings.Split(got.stdout, "\n"); len(lines) != 4 || !strings.HasPrefix(lines[1], "a\tb\t1.0000\t0.0") || !strings.HasSuffix(lines[1], "\ttrue") ||
@@ -185,14 +113,9 @@ func TestPassages(t *testing.T) {
 		w                 int
 		shared, differing []string
 	}{
-		{"nothing", "", "", 2, nil, nil},
 		{"one empty", "a b", "", 2, nil, []string{"a a b"}},
 		{"a word changed", "a b c d e f", "a b x d e f", 2, []string{"d e f", "a b"}, []string{"a c", "b x"}},
-		{"moved", "a b c d e", "d e a b c", 2, []string{"a b c", "d e"}, nil},
 		{"a longer passage begins right behind", "x a b c d", "x a q a b c d", 2, []string{"a b c d"}, []string{"b q"}},
-		{"nothing in common", "a b c", "d e", 2, nil, []string{"a a b c", "b d e"}},
-		{"said twice", "a b x a b y", "a b", 2, []string{"a b"}, []string{"a x", "a y"}},
-		{"shorter than a shingle", "a", "a", 4, []string{"a"}, nil},
 		{"words that look alike when joined", "ab c", "a bc", 1, nil, []string{"a ab c", "b a bc"}},
 		{"no blanks between", "日 本 語 ok", "x 日 本 語", 2, []string{"日本語"}, []string{"a ok", "b x"}},
 	} {

@@ -20,13 +20,10 @@ func TestFlinkFlags(t *testing.T) {
 		want         []string // parts of the error; none is no error
 	}{
 		{"all", onFlink, with(func(f *flinkFlags) { f.parallelism, f.sharedURI = 4, "file:///x" }), nil},
-		{"none without flink", "", flinkFlags{}, nil},
 		{"without flink", "news", whole, []string{"go with --engine flink alone"}},
 		{"nothing", onFlink, flinkFlags{}, []string{"--gateway: is missing", "--shared: is missing"}},
-		{"no directory", onFlink, with(func(f *flinkFlags) { f.shared += "/none" }), []string{"is no directory here"}},
 		{"a password", onFlink, with(func(f *flinkFlags) { f.gateway = "https://me:hunter2@flink:8083" }), []string{"--gateway: holds a password"}},
 		{"a password that is not there", onFlink, with(func(f *flinkFlags) { f.gateway = "https://me:${NEARDUP_NOT_SET}@flink" }), []string{"NEARDUP_NOT_SET is not set"}},
-		{"parallelism", onFlink, with(func(f *flinkFlags) { f.parallelism = -1 }), []string{"--parallelism: -1 is out of range"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := c.flags.check(c.engine)

@@ -2,9 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"regexp"
-	"strings"
 	"testing"
 	"time"
 
@@ -181,48 +178,6 @@ sketch: {words: 3, positions: 64, keep: [case, accents], seed: "${S}"}`
 	}
 }
 
-// TestConfigCheckOfARule holds the line on an entry to what is set in it.
-func TestConfigCheckOfARule(t *testing.T) {
-	file := write(t, `
-sketch: {seed: s}
-engines:
-  - listen: ":1"
-    kind: typesense
-    urls: ["http://h:1"]
-    indices:
-      - {match: m, fields: [t], preset: mirrors, host_field: host}
-      - {match: n, fields: [t], preset: news, date_field: at, within: {span: 36h}, keep: 2, expand: source, dry_run: true}
-      - {match: v, fields: [t], preset: versions, date_field: at, totals: collapsed, collapse_exports: true}
-      - {match: p, fields: [t], preset: plagiarism, measure: resemblance, threshold: 0.7}
-      - {match: g, fields: [tags], preset: goods, representative: {field: votes}, same: [sku, host_field], host_field: h, transitive: true}
-      - {match: h, fields: [t], representative: {prefer: host, values: [a, b]}, within: {field: d, span: 1h30m}, sketch: {bits: 8}}
-`)
-	own := func(preset string) string {
-		i := presetOf(preset).start(SketchConfig{})
-		return fmt.Sprintf("threshold %v, min_shingles %d; window %d; missing: compute; ", i.Threshold, i.MinShingles, i.Window)
-	}
-	const packed, whole = "128 positions of 8 bits", "; a search reads the whole window\n"
-	scheme := func(text string) string { return "sketch of its own: " + text + ", with a seed; " }
-	excerpts := presetOf("plagiarism").start(SketchConfig{}).Threshold
-	want := "  m: fields t; preset mirrors: " + own("mirrors") +
-		scheme("fast_similarity, features auto, 2 words, 3 characters, "+packed+", content useful") + "only with a different host\n" +
-		"  n: fields t; preset news: " + own("news") + "2 of a group are shown; only within 36h by at; folded hits are shown (source); " +
-		"dry run: nothing is folded\n" +
-		"  v: fields t; preset versions: " + own("versions") + "shown first: newest by at; totals: collapsed; exports are collapsed too" + whole +
-		"  p: fields t; preset plagiarism: resemblance in place of containment, " +
-		strings.Replace(own("plagiarism"), fmt.Sprint(excerpts), fmt.Sprintf("0.7 in place of %v", excerpts), 1) +
-		scheme("m_smallest, features auto, 2 words, 3 characters, 128 positions, content all") +
-		"shown first: longest; folded hits are shown (ids)" + whole +
-		"  g: fields tags; preset goods: " + own("goods") + scheme("fast_similarity, features tags, "+packed) +
-		"shown first: the greatest votes; only with the same sku and h; transitive" + whole +
-		"  h: fields t; preset default: " + own("default") + "shown first: by host: a, then b; only within 1h30m by d" + whole
-	got := sidecar(t, "config", "check", "-c", file)
-	_, lines, _ := strings.Cut(got.stdout, "on failure: open\n")
-	if diff := cmp.Diff(want, lines); diff != "" || got.code != 0 {
-		t.Error(diff, got.stderr)
-	}
-}
-
 func TestSpan(t *testing.T) {
 	for _, c := range []struct {
 		text string
@@ -242,49 +197,6 @@ func TestSpan(t *testing.T) {
 		s := Span(7)
 		if err := s.UnmarshalText([]byte(text)); err == nil || s != 7 {
 			t.Errorf("%q was taken as %v", text, time.Duration(s))
-		}
-	}
-}
-
-// TestPresetsPage holds docs/presets.md to the presets: the table of their values, and an entry of indices for each kind.
-func TestPresetsPage(t *testing.T) {
-	page, err := os.ReadFile("../../docs/presets.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	blocks := map[string]string{}
-	for _, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
-		name := regexp.MustCompile(`preset: (\w+)`).FindStringSubmatch(block[1])[1]
-		blocks[name] = strings.ReplaceAll("\n"+block[1], "\n", "\n      ")
-	}
-	for _, p := range presets {
-		if _, known := rerank.Presets[p.name]; known {
-			continue
-		}
-		own, cells := p.start(DefaultConfig().Sketch), ""
-		needs := "|"
-		for _, key := range p.needs {
-			needs = "| `" + key + "` |"
-		}
-		for line := range strings.Lines(string(page)) {
-			if strings.HasPrefix(line, "| `"+p.name+"` | 0") {
-				cells = strings.TrimSpace(line)
-			}
-		}
-		if want := fmt.Sprintf("| `%s` | %v | %d | `", p.name, own.Threshold, own.MinShingles); !strings.HasPrefix(cells, want) || !strings.HasSuffix(cells, needs) {
-			t.Errorf("the row is %s, want %s … %s", cells, want, needs)
-		}
-		given := strings.Join(regexp.MustCompile("`([a-z_]+: .*?)`").FindAllString(cells, -1), ", ")
-		got := entry(t, "", "host_field: host_field, date_field: at, "+strings.ReplaceAll(given, "`", "")+
-			fmt.Sprintf(", threshold: %v, min_shingles: %d", own.Threshold, own.MinShingles))
-		want := entry(t, "", "host_field: host_field, date_field: at, preset: "+p.name)
-		want.Preset = got.Preset
-		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("%s: the preset (-), what the row says (+): %s", p.name, diff)
-		}
-		text := "engines:\n  - listen: ':1'\n    kind: elasticsearch\n    urls: ['http://h:1']\n    indices:" + blocks[p.name]
-		if c, err := parse([]byte(text), environment()); err != nil || c.Engines[0].Indices[0].Preset != p.name {
-			t.Errorf("%s: %v", text, err)
 		}
 	}
 }

@@ -1,10 +1,7 @@
 package main
 
 import (
-	"crypto/x509"
-	"encoding/pem"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"unicode"
@@ -36,26 +33,6 @@ func TestInitBelievesNoEngine(t *testing.T) {
 	(&talk{out: &out}).say("  subject  %s", "CN=a\x1b[8m")
 	if strings.Contains(out.String(), "\x1b") {
 		t.Errorf("%q", &out)
-	}
-}
-
-// TestInitKeepsCertificates beside those that are kept already.
-func TestInitKeepsCertificates(t *testing.T) {
-	folder := t.TempDir()
-	var files []string
-	for _, raw := range []string{"one", "another", "one", "another"} {
-		file, err := keep(&x509.Certificate{Raw: []byte(raw)}, folder)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := os.ReadFile(file)
-		if block, _ := pem.Decode(text); err != nil || block == nil || string(block.Bytes) != raw {
-			t.Errorf("%s: %v: %s", file, err, text)
-		}
-		files = append(files, file)
-	}
-	if files[0] != filepath.Join(folder, "engine-ca.pem") || files[1] == files[0] || files[2] != files[0] || files[3] != files[1] {
-		t.Errorf("%q", files)
 	}
 }
 

@@ -71,37 +71,6 @@ func TestInitChoosesFields(t *testing.T) {
 			make: func(i int) map[string]any { return map[string]any{"body": body(i % 2)} }, want: "body",
 		},
 		{
-			name: "little text", fields: "body note title", least: 2,
-			make: func(i int) map[string]any {
-				return map[string]any{"body": strings.Repeat(body(i), 3), "note": fmt.Sprint("a note ", i), "title": fmt.Sprint("a title ", i)}
-			},
-			want: "title body", left: "note: little text beside the others",
-		},
-		{
-			name: "many", fields: "a b c d e f", least: 2,
-			make: func(i int) map[string]any {
-				m := map[string]any{}
-				for _, name := range strings.Fields("a b c d e f") {
-					m[name] = name + " " + body(i)
-				}
-				return m
-			},
-			want: "a b c d e", left: "f: there are longer ones",
-		},
-		{
-			name: "languages without spaces are sentences", fields: "body", least: 2,
-			make: func(i int) map[string]any {
-				return map[string]any{"body": "渡轮今天晚上又开了" + fmt.Sprint(i)}
-			}, want: "body",
-		},
-		{
-			name: "keywords need more words", fields: "name line", least: leastInNames,
-			make: func(i int) map[string]any {
-				return map[string]any{"name": fmt.Sprint("only three ", i), "line": fmt.Sprint("a line of some words ", i)}
-			},
-			want: "line", left: "name: few words",
-		},
-		{
 			name: "objects and lists", fields: "meta.text parts.text", least: 2,
 			make: func(i int) map[string]any {
 				return map[string]any{"meta": map[string]any{"text": body(i)}, "parts": []any{map[string]any{"text": fmt.Sprint("the first part ", i)}, map[string]any{"text": "another one with more words in it"}}}
@@ -118,45 +87,6 @@ func TestInitChoosesFields(t *testing.T) {
 				t.Error(diff)
 			}
 		})
-	}
-}
-
-// TestInitFindsNearDuplicates counts those that a search would fold, and names a word by which it finds them.
-func TestInitFindsNearDuplicates(t *testing.T) {
-	text := func(i int) string {
-		if i%5 < 2 { // pairs
-			return fmt.Sprintf("about the ferry the paper wrote %d lines that nobody had expected in week %d of that year %s", i/5, i/5, []string{"", "at all"}[i%5])
-		}
-		words := strings.Fields("alpha bravo charlie delta golf hotel india juliet kilo lima mike november oscar papa quebec romeo sierra tango uniform victor")
-		var b strings.Builder
-		for k := range 12 {
-			b.WriteString(words[(i*7+k*k+i*i*k)%len(words)] + " ")
-		}
-		return b.String()
-	}
-	got, _ := chosenOf(t, "body", 20, 2, func(i int) map[string]any { return map[string]any{"body": text(i)} })
-	if got.duplicates < 4 || got.duplicates > 8 {
-		t.Errorf("%d near-duplicates among 4 pairs", got.duplicates)
-	}
-	if !strings.Contains(text(0), got.word) || got.word == "" {
-		t.Errorf("the word %q finds none of them", got.word)
-	}
-	none, _ := chosenOf(t, "body", 3, 2, func(i int) map[string]any { return map[string]any{"body": fmt.Sprintf("№ %d ½ 渡轮 x", i)} })
-	if none.duplicates != 0 || none.word != "" {
-		t.Errorf("%d near-duplicates, the word %q", none.duplicates, none.word)
-	}
-}
-
-func TestInitByNames(t *testing.T) {
-	for names, want := range map[string]string{
-		"a body headline x.title": "x.title headline body", "a b": "a b", "a b c d e f g": "a b c d e", "Description n": "Description",
-	} {
-		var c texts
-		c.take(strings.Fields(names), nil)
-		c.byName()
-		if got := strings.Join(c.chosen, " "); got != want {
-			t.Errorf("%s: %s, want %s", names, got, want)
-		}
 	}
 }
 

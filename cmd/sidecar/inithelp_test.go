@@ -18,8 +18,6 @@ type surveyedEngine struct {
 	version            string
 	indices            map[string]*surveyedIndex
 	locked             bool   // to who does not show the password
-	unlisted           bool   // says that it may not be asked for its indices
-	unread             bool   // says so of documents
 	distorted          string // in place of its first reply
 	greeted, described atomic.Int32
 }
@@ -65,8 +63,6 @@ func (s *surveyedEngine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer(401, refused)
 	case r.URL.Path == "/":
 		answer(200, map[string]any{"version": map[string]string{"number": s.version}, "tagline": "You Know, for Search"})
-	case parts[0] == "_resolve" && s.unlisted:
-		answer(403, refused)
 	case parts[0] == "_resolve":
 		answer(200, s.resolved())
 	case len(parts) == 2 && parts[1] == "_count":
@@ -78,8 +74,6 @@ func (s *surveyedEngine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case len(parts) == 2 && parts[1] == "_field_caps":
 		s.described.Add(1)
 		answer(200, map[string]any{"fields": s.caps(names)})
-	case len(parts) == 2 && parts[1] == "_search" && s.unread:
-		answer(403, refused)
 	case len(parts) == 2 && parts[1] == "_search":
 		hits := []map[string]any{}
 		for _, d := range s.indices[names[0]].documents {

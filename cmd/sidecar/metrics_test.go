@@ -125,41 +125,6 @@ func TestOwnHost(t *testing.T) {
 	}
 }
 
-// TestMetersOfEngines: an engine's metrics are the same across reloads, and go with it.
-func TestMetersOfEngines(t *testing.T) {
-	m := newMeters()
-	a := m.engine("a")
-	if m.engine("b") == a || m.engine("a") != a {
-		t.Error("engines share metrics, or get others")
-	}
-	count := func() (n int) {
-		families, err := m.registry.Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, family := range families {
-			if family.GetName() == "neardup_folded_total" {
-				n = len(family.Metric)
-			}
-		}
-		return n
-	}
-	if n := count(); n != 2 {
-		t.Errorf("%d engines", n)
-	}
-	m.keep([]string{"a"})
-	if n := count(); n != 1 || m.engine("a") != a {
-		t.Errorf("%d engines are left", n)
-	}
-	m.reloaded(false)
-	if !m.stale.Load() {
-		t.Error("not stale")
-	}
-	if m.reloaded(true); m.stale.Load() {
-		t.Error("stale")
-	}
-}
-
 // TestTracesSection: what is wrong with an endpoint is said without showing what may be secret in it.
 func TestTracesSection(t *testing.T) {
 	for endpoint, good := range map[string]bool{

@@ -110,14 +110,6 @@ shelf: books: 4 scanned, 4 written, 0 right already, 0 without text, 0 refused
 		prepared: []string{"news-1", "news-2", "books"},
 	},
 	{
-		name: "one index of many that a pattern names", shelf: shelf{documents: fullShelf}, flags: reindexFlags{index: "*"},
-		out: `shelf: books: 4 scanned, 4 written, 0 right already, 0 without text, 0 refused
-shelf: news-1: 3 scanned, 3 written, 0 right already, 0 without text, 0 refused
-shelf: news-2: 2 scanned, 2 written, 0 right already, 0 without text, 0 refused
-`,
-		prepared: []string{"books", "news-1", "news-2"},
-	},
-	{
 		name: "dry run", shelf: shelf{documents: fullShelf}, flags: reindexFlags{index: "books", dryRun: true},
 		out: "shelf: books: 4 scanned, 4 to be written, 0 right already, 0 without text, 0 refused\n",
 	},
@@ -127,10 +119,6 @@ shelf: news-2: 2 scanned, 2 written, 0 right already, 0 without text, 0 refused
 shelf: news-2: 1 scanned, 1 written, 0 right already, 0 without text, 0 refused, stopped at --max-docs
 `,
 		prepared: []string{"news-1", "news-2", "books"},
-	},
-	{
-		name: "refused", shelf: shelf{documents: map[string]int{"books": 4}, refuses: "books"},
-		out: "shelf: books: 4 scanned, 0 written, 0 right already, 0 without text, 4 refused\n", err: errRefused.Error(), prepared: []string{"books"},
 	},
 	{
 		name:  "an index that is not ready or breaks does not keep the others back",
@@ -147,14 +135,9 @@ shelf: books: 4 scanned, 4 written, 0 right already, 0 without text, 0 refused
 		out:   "shelf: news-2: 2 scanned, 2 written, 0 right already, 0 without text, 0 refused\n", prepared: []string{"news-2"},
 	},
 	{
-		name: "an index without a rule", shelf: shelf{documents: fullShelf}, flags: reindexFlags{index: "private"},
-		err: "engine shelf: index private is not ready: no rule matches it: a rule's match is compared with the names of indices, not with aliases",
-	},
-	{
 		name: "no such index", shelf: shelf{documents: fullShelf}, flags: reindexFlags{index: "none"},
 		err: "no index behind none: see the names of your indices, and the rules with: sidecar config check",
 	},
-	{name: "nothing yet", out: "nothing to do: no index matches a rule\n"},
 }
 
 func TestReindexCommand(t *testing.T) {

@@ -5,11 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -45,62 +41,6 @@ func TestReloadCutsNothingAtAnAddressThatStays(t *testing.T) {
 	close(answer)
 	if got := <-bodies["stays"]; got != "first last<nil>" {
 		t.Errorf("at the address that stays: %q\n%s", got, r.log)
-	}
-}
-
-// TestReloadMovesAdmin moves the admin listener while somebody asks the old one: for the race detector.
-func TestReloadMovesAdmin(t *testing.T) {
-	text := func(admin string) string {
-		return strings.Replace(embeddedConfig("threshold: 0.7"), "admin: 127.0.0.1:0", "admin: "+admin, 1)
-	}
-	first, second := freePort(t), strings.Replace(freePort(t), "127.0.0.1", "localhost", 1)
-	r := started(t, text(first))
-	handler := r.status.handler()
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	defer close(stop)
-	wg.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-				handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "http://of.a.stranger/version", nil))
-			}
-		}
-	})
-	r.become(t, text(second))
-	response, err := http.Get("http://" + second + "/version")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = response.Body.Close()
-	if named := r.status.host.Load(); response.StatusCode != http.StatusOK || named == nil || *named != "localhost" {
-		t.Errorf("%s, and the pages are known as %v", response.Status, named)
-	}
-}
-
-// TestWatchOfAPipe serves a configuration that can be read but once, as a shell's <(…).
-func TestWatchOfAPipe(t *testing.T) {
-	pipe := filepath.Join(t.TempDir(), "config.yaml")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		if err := os.WriteFile(pipe, []byte(embeddedConfig("threshold: 0.7")), 0o600); err != nil {
-			t.Error(err)
-		}
-	}()
-	w := newWatch(pipe)
-	c, err := Load(pipe, os.LookupEnv)
-	if err != nil || len(c.Engines) != 1 {
-		t.Fatal(err)
-	}
-	for range 2 {
-		if w.changed() {
-			t.Error("it is taken for changed")
-		}
 	}
 }
 

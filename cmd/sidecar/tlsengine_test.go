@@ -102,25 +102,15 @@ func TestEngineByTLS(t *testing.T) {
 		late bool   // the engine says no only after the handshake
 	}{
 		{"trusted", trust, serving(good), "", false},
-		{"HTTP/2 offered", trust, behindTLS(t, &tls.Config{Certificates: []tls.Certificate{good}, NextProtos: []string{"h2", "http/1.1"}}), "", false},
-		{"by name", trust, strings.Replace(serving(good), "127.0.0.1", "localhost", 1), "", false},
 		{"unknown authority", trust, serving(pairOf(t, unknown, engines.Certificate{})), "name the certificate of the authority that signed the engine's in tls.ca_file", false},
 		{"the system's authorities", TLSConfig{}, serving(good), "name the certificate of the authority that signed the engine's in tls.ca_file", false},
-		{"any authority", TLSConfig{InsecureSkipVerify: true}, serving(good), "", false},
 		{"another name", trust, serving(pairOf(t, known, engines.Certificate{Hosts: []string{"es.example"}})), "write in urls a name that the engine's certificate is for", false},
-		{"another address", trust, serving(pairOf(t, known, engines.Certificate{Hosts: []string{"127.0.0.2"}})), "write in urls a name that the engine's certificate is for", false},
 		{"expired", trust, serving(pairOf(t, known, engines.Certificate{From: time.Unix(0, 0), Until: time.Unix(1e9, 0)})), "renew the engine's certificate, or set the clock of this machine", false},
-		{"not yet valid", trust, serving(pairOf(t, known, engines.Certificate{From: time.Unix(1e10, 0), Until: time.Unix(2e10, 0)})), "renew the engine's certificate, or set the clock", false},
-		{"TLS 1.1", trust, behindTLS(t, &tls.Config{Certificates: []tls.Certificate{good}, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}), "TLS 1.2 is the oldest that the sidecar speaks", false},
-		{"asks for a certificate, 1.2", shows, behindTLS(t, asking(good, tls.VersionTLS12)), "", false},
 		{"asks for a certificate, 1.3", shows, behindTLS(t, asking(good, 0)), "", false},
-		{"asks and gets none, 1.2", trust, behindTLS(t, asking(good, tls.VersionTLS12)), "set tls.cert_file and tls.key_file", false},
 		{"asks and gets none, 1.3", trust, behindTLS(t, asking(good, 0)), "set tls.cert_file and tls.key_file", true},
-		{"asks and gets a strange one, 1.2", shownStrange, behindTLS(t, asking(good, tls.VersionTLS12)), "the engine does not take the certificate in tls.cert_file", false},
 		{"asks and gets a strange one, 1.3", shownStrange, behindTLS(t, asking(good, 0)), "the engine does not take the certificate in tls.cert_file", true},
 		{"plain HTTP", trust, plainPort(t, func(c net.Conn) { _, _ = io.WriteString(c, "HTTP/1.1 400 Bad Request\r\n\r\n") }), "speaks no TLS: write http:// in urls", false},
 		{"hangs up", trust, plainPort(t, func(c net.Conn) { _, _ = io.ReadAtLeast(c, make([]byte, 1<<10), 20); _ = c.(*net.TCPConn).CloseWrite() }), "closed the connection in the handshake: see its log", false},
-		{"says nothing", trust, plainPort(t, func(net.Conn) {}), "the handshake did not end within 300ms", false},
 		{"drips", trust, plainPort(t, func(c net.Conn) {
 			for _, b := range []byte("\x16\x03\x03\x40\x00\x02") { // the beginning of a long record
 				_, _ = c.Write([]byte{b})
@@ -131,10 +121,7 @@ func TestEngineByTLS(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			e := EngineConfig{Name: "e", TLS: c.tls}
-			transport, _, err := e.transport(new(lines).logger())
-			if err != nil {
-				t.Fatal(err)
-			}
+			transport, _ := transportOf(t, e)
 			if strings.Contains(c.hint, "300ms") {
 				(&shortened{transport}).handshakes(t, &e, 300*time.Millisecond)
 			}
@@ -154,6 +141,16 @@ func TestEngineByTLS(t *testing.T) {
 			}
 		})
 	}
+}
+
+// transportOf returns a transport to an engine, and what it holds of files.
+func transportOf(t *testing.T, e EngineConfig) (*proxy.Transport, *certificates) {
+	t.Helper()
+	transport, held, err := e.transport(new(lines).logger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return transport, held
 }
 
 // shortened has a transport's handshakes end sooner.
@@ -177,10 +174,7 @@ func TestEngineTrustReload(t *testing.T) {
 	p.put(before, engines.Certificate{Name: "old"})
 	p.write(p.ca, before.PEM)
 	e := EngineConfig{Name: "e", TLS: TLSConfig{CAFile: p.ca, CertFile: p.cert, KeyFile: p.key}}
-	transport, held, err := e.transport(new(lines).logger())
-	if err != nil {
-		t.Fatal(err)
-	}
+	transport, held := transportOf(t, e)
 	serving := func(a *engines.Authority) *tls.Config {
 		return &tls.Config{Certificates: []tls.Certificate{pairOf(t, a, engines.Certificate{})}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: a.Pool()}
 	}
@@ -233,10 +227,7 @@ func TestJobsReadAnew(t *testing.T) {
 	p := newPEMs(t)
 	p.write(p.ca, before.PEM)
 	e := EngineConfig{TLS: TLSConfig{CAFile: p.ca}}
-	transport, held, err := e.transport(new(lines).logger())
-	if err != nil {
-		t.Fatal(err)
-	}
+	transport, held := transportOf(t, e)
 	url := behindTLS(t, &tls.Config{Certificates: []tls.Certificate{pairOf(t, after, engines.Certificate{})}})
 	p.write(p.ca, append(before.PEM, after.PEM...))
 	if _, err := ask(transport, url); err == nil {
@@ -245,7 +236,8 @@ func TestJobsReadAnew(t *testing.T) {
 	held.read.Store(time.Now().Add(-pemAge).UnixNano())
 	deadline := time.Now().Add(60 * time.Second)
 	for {
-		if _, err = ask(transport, url); err == nil {
+		_, err := ask(transport, url)
+		if err == nil {
 			return
 		}
 		if time.Now().After(deadline) {
@@ -255,35 +247,10 @@ func TestJobsReadAnew(t *testing.T) {
 	}
 }
 
-// TestEngineEndsSoon warns of an engine's certificate once.
-func TestEngineEndsSoon(t *testing.T) {
-	authority := engines.NewAuthority(t, "a")
-	p := newPEMs(t)
-	p.write(p.ca, authority.PEM)
-	var log lines
-	e := EngineConfig{Name: "e", TLS: TLSConfig{CAFile: p.ca}}
-	transport, _, err := e.transport(log.logger())
-	if err != nil {
-		t.Fatal(err)
-	}
-	url := behindTLS(t, &tls.Config{Certificates: []tls.Certificate{pairOf(t, authority, engines.Certificate{Until: time.Now().Add(time.Hour)})}})
-	for range 3 {
-		if _, err := ask(transport, url); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if text := log.take(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "the engine's certificate ends soon: renew it there") || !strings.Contains(text, "engine=e") {
-		t.Errorf("logged %s", text)
-	}
-}
-
 // TestDialEnds has the caller give up while the engine says nothing.
 func TestDialEnds(t *testing.T) {
 	e := EngineConfig{TLS: TLSConfig{InsecureSkipVerify: true}}
-	transport, _, err := e.transport(new(lines).logger())
-	if err != nil {
-		t.Fatal(err)
-	}
+	transport, _ := transportOf(t, e)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, plainPort(t, func(net.Conn) {}), nil)
@@ -292,37 +259,5 @@ func TestDialEnds(t *testing.T) {
 	}
 	if _, err := transport.RoundTrip(request); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v, want the end of the caller's time", err)
-	}
-}
-
-// TestAlertOfWrites has an engine refuse our certificate while a request is being written: the error is what the engine said, not that
-// the connection is closed.
-func TestAlertOfWrites(t *testing.T) {
-	known, unknown := engines.NewAuthority(t, "known"), engines.NewAuthority(t, "unknown")
-	strange := newPEMs(t)
-	strange.put(unknown, engines.Certificate{Name: "strange"})
-	strange.write(strange.ca, known.PEM)
-	at := behindTLS(t, &tls.Config{
-		Certificates: []tls.Certificate{pairOf(t, known, engines.Certificate{})}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: known.Pool(),
-	})
-	e := EngineConfig{Name: "e", TLS: TLSConfig{CAFile: strange.ca, CertFile: strange.cert, KeyFile: strange.key}}
-	transport, _, err := e.transport(new(lines).logger())
-	if err != nil {
-		t.Fatal(err)
-	}
-	body := strings.Repeat("a", 1<<20)
-	for range 50 {
-		request, err := http.NewRequest(http.MethodPut, at, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp, err := transport.RoundTrip(request)
-		if err == nil {
-			_ = resp.Body.Close()
-			t.Fatal("the engine took the request")
-		}
-		if !strings.Contains(err.Error(), "the engine does not take the certificate in tls.cert_file") {
-			t.Fatalf("%v, want what the engine said", err)
-		}
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -62,22 +61,12 @@ shelf: books: stale, for example: 0
 `,
 		},
 		{
-			name: "one index, none stale", flags: verifyFlags{index: "news-1"},
-			out: "shelf: news-1: 2 scanned, 1 right, 1 absent, 0 incomparable, 0 stale, 0 textless with a sketch, 0 without text\n",
-		},
-		{
 			name: "an index that breaks does not hide the others", flags: verifyFlags{index: "news-*"}, breaks: "news-1",
 			err: "engine shelf: verify news-1: the engine answered 503",
 			out: `shelf: news-1: 0 scanned, 0 right, 0 absent, 0 incomparable, 0 stale, 0 textless with a sketch, 0 without text
 shelf: news-2: 1 scanned, 0 right, 0 absent, 0 incomparable, 1 stale, 0 textless with a sketch, 0 without text
 shelf: news-2: stale, for example: 0
 `,
-		},
-		{
-			name: "an index without a rule", flags: verifyFlags{index: "private"},
-			err: "engine shelf: index private: no rule matches it: " +
-				"a rule's match is compared with the names of indices, not with aliases\n" +
-				"no index behind private: see the names of your indices, and the rules with: sidecar config check",
 		},
 		{
 			name: "no such index", flags: verifyFlags{index: "none"},
@@ -100,30 +89,6 @@ shelf: news-2: stale, for example: 0
 	}
 }
 
-func TestVerifyJSON(t *testing.T) {
-	e, _ := openedStock(t)
-	var out strings.Builder
-	v := verification{flags: verifyFlags{output: "json"}, out: &out, err: io.Discard, list: []verified{}}
-	if err := v.engines(t.Context(), []*opened{e}); !errors.Is(err, errFound) {
-		t.Error(err)
-	}
-	var got struct {
-		Indices []map[string]any
-		Stale   int
-	}
-	if err := json.Unmarshal([]byte(out.String()), &got); err != nil || got.Stale != 2 || len(got.Indices) != 3 {
-		t.Fatalf("%v: %s", err, out.String())
-	}
-	delete(got.Indices[2], "seconds")
-	want := map[string]any{
-		"engine": "shelf", "index": "books", "scanned": 3.0, "right": 0.0, "absent": 0.0, "incomparable": 1.0, "stale": 0.0,
-		"textless_with_sketch": 1.0, "textless": 1.0, "examples": []any{"0"}, "whole": true,
-	}
-	if diff := cmp.Diff(want, got.Indices[2]); diff != "" {
-		t.Error(diff)
-	}
-}
-
 // TestVerifyExitCodes: 1 is kept for stale sketches, so that whatever else goes wrong is a 2.
 func TestVerifyExitCodes(t *testing.T) {
 	embedded := write(t, `engines: [{kind: embedded, listen: "127.0.0.1:0", indices: [{match: a, fields: [t]}]}]`)
@@ -132,12 +97,7 @@ engines:
   - {kind: opensearch, listen: "127.0.0.1:0", urls: ["http://127.0.0.1:1"], indices: [{match: a, fields: [t]}]}
 `)
 	for _, c := range []struct{ args, want string }{
-		{"verify --fast", "error: unknown flag: --fast"},
 		{"verify now", `error: sidecar verify takes no argument, and got "now": did you mean --index now?`},
-		{"verify --sample -1", "error: --sample: -1 is out of range: use a number above 0, or 0 to look at all documents"},
-		{"verify --sample x", `error: --sample: "x" is no whole number`},
-		{"verify --output xml", `error: --output: "xml" is unknown: use text or json`},
-		{"verify -c nowhere.yaml", "error: read config: open nowhere.yaml: no such file or directory"},
 		{"verify -c " + embedded, "error: an embedded engine lives inside serve alone"},
 		{"verify -c " + dead, "error: engine opensearch: resolve a: dial tcp 127.0.0.1:1: connect: connection refused: " +
 			"see that it runs and that its urls in the configuration are right, or ask sidecar doctor\n"},
