@@ -147,42 +147,6 @@ func TestChangesThroughUsAreKnownAtOnce(t *testing.T) {
 	})
 }
 
-// TestChangeDuringALookUp: what was asked before a change must not be believed after it.
-func TestChangeDuringALookUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		e := newEngine()
-		late, asked := make(chan struct{}), make(chan struct{})
-		var once sync.Once
-		slow := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			rec := httptest.NewRecorder()
-			e.ServeHTTP(rec, r)
-			if strings.Contains(r.RequestURI, "/_mapping/field/") {
-				once.Do(func() {
-					close(asked)
-					<-late // the answer is on its way
-				})
-			}
-			w.Header().Set("Content-Type", "application/json")
-			w.WriteHeader(rec.Code)
-			w.Write(rec.Body.Bytes())
-		})
-		f := near(t, slow)
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			f.ask("POST", "/news-1/_search", `{}`)
-		}()
-		<-asked
-		e.set("news-1", true)
-		f.ask("PUT", "/_template/x", `{}`) // any change will do
-		close(late)
-		<-done
-		if rec := f.ask("POST", "/news-1/_search", `{}`); rec.Header().Get("Neardup") == "" {
-			t.Error("the index made meanwhile is not known")
-		}
-	})
-}
-
 // TestRefusedPreparing: writes go on without sketches, counted, and the engine is not asked again and again. The log says why each time that
 // preparing was tried, and nothing that is secret.
 func TestRefusedPreparing(t *testing.T) {
@@ -318,42 +282,4 @@ func TestAlteringPosts(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestWriteThatMakesAnIndex: a wildcard that led to nothing is known to lead to the new index at once, whether we made it or the engine
-// did.
-func TestWriteThatMakesAnIndex(t *testing.T) {
-	for _, byEngine := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			e := newEngine()
-			e.answer = func(w http.ResponseWriter, a arrival) {
-				if strings.HasPrefix(a.uri, "/_bulk") && byEngine {
-					e.set("news-1", false)
-				}
-				w.Write([]byte(`{}`))
-			}
-			if byEngine {
-				e.refuse = func(a arrival) int {
-					if a.method == "PUT" {
-						return 403
-					}
-					return 0
-				}
-			}
-			f := near(t, e)
-			if rec := f.ask("POST", "/news-*/_search", `{}`); rec.Header().Get("Neardup") != "" {
-				t.Fatalf("before there was an index: %s", rec.Header().Get("Neardup"))
-			}
-			if f.writes(e) == byEngine {
-				t.Errorf("byEngine=%v: enriched = %v", byEngine, !byEngine)
-			}
-			if rec := f.ask("POST", "/news-*/_search", `{}`); rec.Header().Get("Neardup") == "" {
-				t.Errorf("byEngine=%v: the new index is not known", byEngine)
-			}
-			before := len(e.lookups())
-			if f.writes(e); !byEngine && len(e.lookups()) != before {
-				t.Error("what is known of the new index itself was forgotten")
-			}
-		})
-	}
 }

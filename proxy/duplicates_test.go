@@ -3,11 +3,9 @@ package proxy_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,8 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
-	"github.com/neardup/sidecar/adapters/elastic"
-	"github.com/neardup/sidecar/proxy"
 )
 
 // TestTag holds documents to the cluster that they are stored with.
@@ -332,35 +328,6 @@ func TestSkipWhatChanges(t *testing.T) {
 	}
 }
 
-// stumbling fails at the second look at a body.
-type stumbling struct {
-	elastic.Dialect
-	looks *int
-}
-
-func (s stumbling) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, e *adapters.Enricher) error {
-	if *s.looks++; *s.looks == 2 {
-		return errors.New("stumbled")
-	}
-	return s.Dialect.EnrichWrite(c, dst, src, e)
-}
-
-// TestSkipOfWhatIsNotEnriched: where the body goes on as it came, so does the reply.
-func TestSkipOfWhatIsNotEnriched(t *testing.T) {
-	b := newBank(t, "news-1", adapters.SkipDuplicates, false)
-	b.put("stored1", told(1, 0))
-	looks := 0
-	f := serve(t, b.engine, func(e *proxy.Engine) {
-		e.Rules, e.Dialect = adapters.Rules{b.rule}, stumbling{looks: &looks}
-		e.Open = func(adapters.Header, string) adapters.Store { return b }
-	})
-	body := line("index 1", told(1, 1)) + line("create", told(5, 0))
-	a := do(t, "POST", f.url+"/news-1/_bulk", body)
-	if diff := cmp.Diff([]string{"index 1 done", "create auto1 done"}, results(t, a.body)); diff != "" || b.lastSent(t) != body || looks != 2 {
-		t.Errorf("%s\n%s", diff, b.lastSent(t))
-	}
-}
-
 // TestDuplicatesOfAMomentAgo: what was written through the sidecar is known before searches find it, to the same client alone, and stands for
 // another only while it is there.
 func TestDuplicatesOfAMomentAgo(t *testing.T) {
@@ -392,22 +359,4 @@ func TestDuplicatesOfAMomentAgo(t *testing.T) {
 	b.refused = map[string]bool{"6": true}
 	send(line("index 6", told(3, 0)), "index 6 429")
 	send(line("index 7", told(3, 1)), "index 7 done")
-}
-
-// TestDuplicatesAtOnce: requests that find the same document of a moment ago share it, and change nothing of it.
-func TestDuplicatesAtOnce(t *testing.T) {
-	b := newBank(t, "news-1", adapters.SkipDuplicates, true)
-	b.unseen = true
-	f := b.front(t)
-	do(t, "POST", f.url+"/news-1/_bulk", line("index 1", told(1, 0)))
-	var all sync.WaitGroup
-	for i := range 16 {
-		all.Go(func() {
-			a := do(t, "POST", f.url+"/news-1/_bulk", line(fmt.Sprintf("index x%d", i), told(1, 1)))
-			if got := results(t, a.body); len(got) != 1 || got[0] != "index 1 noop" {
-				t.Error(got)
-			}
-		})
-	}
-	all.Wait()
 }

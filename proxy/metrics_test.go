@@ -2,14 +2,12 @@ package proxy_test
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -201,22 +199,6 @@ func TestTimesApart(t *testing.T) {
 	})
 }
 
-// TestOwnTimeOfStreams: what enriching a long write takes, while it streams, is ours and not the engine's.
-func TestOwnTimeOfStreams(t *testing.T) {
-	e := newEngine("news-1")
-	m := serveMetered(t, e, nil)
-	before := exported(t, m.Registry)
-	began := time.Now()
-	do(t, "POST", m.url+"/_bulk", bulk("news-1", 30000), "Content-Type: application/x-ndjson")
-	took := time.Since(began).Seconds()
-	m.want(t, map[string]float64{"engine_seconds kind=write": 1, "documents_total change=enriched": before["documents_total change=enriched"] + 30000})
-	got := exported(t, m.Registry)
-	engine, added := got["engine_seconds_sum kind=write"], got["added_seconds_sum kind=write"]
-	if t.Logf("of %.3f s %.3f are the engine's, %.3f ours", took, engine, added); added < engine/10 || engine+added > took {
-		t.Errorf("of %v s %v are the engine's, %v ours", took, engine, added)
-	}
-}
-
 // breaking returns an engine that does to a connection what is said, once a request has come.
 func breaking(t *testing.T, do func(net.Conn)) string {
 	return "http://" + listen(t, func(conn net.Conn, _ int) {
@@ -265,34 +247,6 @@ func TestEngineErrorsByWhatHappened(t *testing.T) {
 				want["engine_errors_total what="+what] = map[bool]float64{true: 1}[what == c.what]
 			}
 			metered{f, registry}.want(t, want)
-		})
-	}
-}
-
-// TestUntrustedEngine: where TLS fails there was no connection, whoever does not trust whom.
-func TestUntrustedEngine(t *testing.T) {
-	unknown := httptest.NewTLSServer(http.NotFoundHandler())
-	defer unknown.Close()
-	asks := httptest.NewUnstartedServer(http.NotFoundHandler())
-	asks.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert, MaxVersion: tls.VersionTLS12}
-	asks.StartTLS()
-	defer asks.Close()
-	plain := httptest.NewServer(http.NotFoundHandler())
-	defer plain.Close()
-	for name, node := range map[string]string{
-		"a certificate of nobody we know": unknown.URL, "wants one of us": asks.URL, "speaks no TLS": strings.Replace(plain.URL, "http:", "https:", 1),
-	} {
-		t.Run(name, func(t *testing.T) {
-			registry := prometheus.NewRegistry()
-			f := serveNodes(t, []string{node}, func(e *proxy.Engine) {
-				transport := proxy.NewTransport()
-				transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: node == asks.URL}
-				e.Metrics, e.Transport = proxy.NewMetrics(registry), transport
-			})
-			if a := do(t, "GET", f.url+"/_cat/health", ""); a.status != http.StatusBadGateway {
-				t.Errorf("%d %s", a.status, a.body)
-			}
-			metered{f, registry}.want(t, map[string]float64{"engine_errors_total what=dial": 1, "engine_errors_total what=garbage": 0})
 		})
 	}
 }
@@ -365,26 +319,5 @@ func TestReasonsAreBounded(t *testing.T) {
 		if got := proxy.ReasonOf(proxy.NewMetrics(nil), text); got != "other" && text != "" {
 			t.Errorf("%q is %q", text, got)
 		}
-	}
-}
-
-// TestMetricsOutliveHandlers: an engine's next handler goes on counting, and what a former one held is gone with it.
-func TestMetricsOutliveHandlers(t *testing.T) {
-	registry := prometheus.NewRegistry()
-	metrics := proxy.NewMetrics(registry)
-	e := newEngine("news-1")
-	ask := func() {
-		f := serve(t, e, func(e *proxy.Engine) { e.Metrics = metrics })
-		do(t, "GET", f.url+"/_cat/health", "")
-	}
-	ask()
-	ask()
-	metered{Registry: registry}.want(t, map[string]float64{"requests_total kind=pass": 2})
-	for range 3 {
-		runtime.GC()
-	}
-	metered{Registry: registry}.want(t, map[string]float64{"cursors": 0, "held_bytes": 0})
-	if again := prometheus.NewRegistry(); again.Register(metrics) != nil {
-		t.Error("it is no collector of its own")
 	}
 }

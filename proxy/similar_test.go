@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/proxy"
@@ -185,29 +184,5 @@ func TestSimilarLimits(t *testing.T) {
 		if got := do(t, "POST", f.url+c.uri, c.body, c.header); got.status != c.status {
 			t.Errorf("%s: %d %s", name, got.status, got.body)
 		}
-	}
-}
-
-// TestSimilarBrokenOff: a client that goes away ends the look-up.
-func TestSimilarBrokenOff(t *testing.T) {
-	ended := make(chan struct{})
-	s := &shelf{indices: []adapters.Index{{Name: "news-1"}}}
-	s.scans = func(ctx context.Context, _ adapters.Selection) error {
-		<-ctx.Done()
-		close(ended)
-		return ctx.Err()
-	}
-	f := shelved(t, s, nil)
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	r, _ := http.NewRequestWithContext(ctx, "POST", f.url+"/_neardup/news-1/similar", strings.NewReader(`{"title":"a word"}`))
-	if resp, err := client.Do(r); err == nil {
-		resp.Body.Close()
-		t.Errorf("answered %d", resp.StatusCode)
-	}
-	select {
-	case <-ended:
-	case <-time.After(30 * time.Second):
-		t.Error("the look-up goes on")
 	}
 }

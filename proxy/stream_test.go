@@ -201,3 +201,41 @@ func TestGzipBombs(t *testing.T) {
 		t.Errorf("the heap grew by %d MB for a reply of %d kB", grown>>20, bomb.Len()>>10)
 	}
 }
+
+// TestHeadsComeAtOnce has an engine say that it answers, or give the beginning of its answer, and no more until the client knows.
+func TestHeadsComeAtOnce(t *testing.T) {
+	for name, c := range map[string]struct{ length, begun string }{
+		"of unknown length": {}, "begun": {begun: "{"}, "of known length": {length: "2"}, "of known length, begun": {"2", "{"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			known := make(chan struct{})
+			f := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				if c.length != "" {
+					w.Header().Set("Content-Length", c.length)
+				}
+				_, _ = io.WriteString(w, c.begun)
+				_ = http.NewResponseController(w).Flush()
+				select {
+				case <-known:
+				case <-time.After(30 * time.Second):
+					t.Error("the client was not told")
+				}
+				_, _ = io.WriteString(w, "{}"[len(c.begun):])
+			}), nil)
+			resp, err := client.Get(f.url + "/_whatever")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			begun := make([]byte, len(c.begun))
+			if _, err := io.ReadFull(resp.Body, begun); err != nil || string(begun) != c.begun {
+				t.Errorf("%q, %v", begun, err)
+			}
+			close(known)
+			if body, err := io.ReadAll(resp.Body); string(begun)+string(body) != "{}" || err != nil {
+				t.Errorf("%q, %v", body, err)
+			}
+		})
+	}
+}

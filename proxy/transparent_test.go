@@ -10,8 +10,7 @@ import (
 
 const okReply = "HTTP/1.1 200 OK\r\nX-elastic-product: Elasticsearch\r\ncontent-type: application/json\r\ncontent-length: 13\r\n\r\n{\"took\" : 1 }"
 
-// transparent are exchanges that are none of our business: no body, reply or header of them may change. TestRelaysAsTheStandardLibrary has
-// other headers, statuses and framings.
+// transparent are exchanges that are none of our business: no body, reply or header of them may change.
 var transparent = []struct{ name, head, body, reply string }{
 	{name: "root", head: "GET / HTTP/1.1"},
 	{name: "double slash", head: "GET //_cat//indices HTTP/1.1"},

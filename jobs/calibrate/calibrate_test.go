@@ -209,32 +209,3 @@ func TestContainedTexts(t *testing.T) {
 		t.Errorf("%+v, %+v, %+v", r.Shares[8], r.Presets, r.Levels[9].Error)
 	}
 }
-
-// TestChangedDocumentsAreNotHeldAgainstTheirOldSketch changes a document between being read and being looked at.
-func TestChangedDocumentsAreNotHeldAgainstTheirOldSketch(t *testing.T) {
-	m, _ := planted(t, sketch.DefaultScheme(), 10, 100)
-	changed := 0
-	o := DefaultOptions
-	o.Pairs = 1000
-	o.Texts = func(document []byte) []string {
-		if changed++; changed%2 == 0 {
-			return []string{"something else by now, of which the sketch knows nothing"}
-		}
-		return textsOf(document)
-	}
-	r, err := Run(t.Context(), m, "news", m.rule, o)
-	if err != nil || r.Error.Measured > 1.5*r.Error.Promised {
-		t.Errorf("%v, an error of %.4f over %d pairs", err, r.Error.Measured, r.Error.Pairs)
-	}
-}
-
-// BenchmarkRun calibrates 100,000 documents of 60 words, of which 20,000 are pairs.
-func BenchmarkRun(b *testing.B) {
-	m, _ := planted(b, sketch.DefaultScheme(), 80_000, 10_000)
-	b.ReportAllocs()
-	for b.Loop() {
-		r := run(b, m, nil)
-		b.ReportMetric(float64(r.Compared), "pairs")
-		b.ReportMetric(float64(r.Rows), "rows")
-	}
-}

@@ -24,20 +24,6 @@ func pairsOf(r *rand.Rand, n int, mask uint64) []pair {
 	return list
 }
 
-func TestSortPairs(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 9))
-	for _, mask := range []uint64{0, 1, 0xff, 0xff00ff, 0xffff << 48, 1 << 63, ^uint64(0)} {
-		for _, n := range []int{0, 1, 2, 95, 97, 1000, 60000} {
-			list := pairsOf(r, n, mask)
-			want := slices.SortedFunc(slices.Values(list), comparePairs)
-			sortPairs(list)
-			if !slices.Equal(want, list) {
-				t.Errorf("%d pairs of mask %x are out of order", n, mask)
-			}
-		}
-	}
-}
-
 func TestSortKeys(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 9))
 	for _, mask := range []uint64{0, 3 << 32, 0xfff << 40, ^uint64(0)} {
