@@ -107,22 +107,6 @@ func TestCredentialsTogether(t *testing.T) {
 	}
 }
 
-// TestTracingIsNoCredential: what differs from request to request alone costs no look-up. Nor does a parameter such as typed_keys, which is no
-// key and goes with no look-up.
-func TestTracingIsNoCredential(t *testing.T) {
-	e := newEngine("news-1")
-	f := serve(t, e, nil)
-	for i, header := range []string{"Traceparent", "X-Opaque-Id", "X-Request-Id", "User-Agent", "X-B3-TraceId", "Accept-Encoding", "X-Amzn-Trace-Id"} {
-		do(t, "POST", f.url+"/_bulk", one, fmt.Sprintf("%s: %d", header, i), "Authorization: Basic eA==")
-	}
-	for _, query := range []string{"?typed_keys=true", "?typed_keys=false"} {
-		do(t, "POST", f.url+"/_bulk"+query, one, "Authorization: Basic eA==")
-	}
-	if n := len(e.lookups()); n != 1 || strings.Contains(e.lookups()[0].uri, "typed_keys") {
-		t.Errorf("look-ups: %q", uris(e.lookups()))
-	}
-}
-
 // TestNothingSecretIsLogged has every flow fail and reads the log.
 func TestNothingSecretIsLogged(t *testing.T) {
 	e := newEngine("news-1")

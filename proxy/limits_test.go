@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -149,11 +148,6 @@ func TestBombs(t *testing.T) {
 	}
 	z.Close()
 	deep := strings.Repeat(`{"a":`, 100_000) + "1" + strings.Repeat("}", 100_000)
-	deepList := strings.Repeat(`[`, 100_000) + strings.Repeat("]", 100_000)
-	many := `{` + strings.Join(strings.Fields(strings.Repeat(`"k":1, `, 200_000)), "") + `"z":1}`
-	keys := regexp.MustCompile(`"k"`)
-	n := 0
-	many = keys.ReplaceAllStringFunc(many, func(string) string { n++; return fmt.Sprintf("%q", fmt.Sprint(n)) })
 	for _, c := range []struct {
 		name, path, body string
 		headers          []string
@@ -162,8 +156,6 @@ func TestBombs(t *testing.T) {
 	}{
 		{"search in gzip", "/news-1/_search", bomb.String(), []string{"Content-Encoding: gzip"}, nil, "bypassed; reason=too_large"},
 		{"deep search", "/news-1/_search", `{"query":` + deep + `}`, nil, nil, "bypassed; reason=not_understood"},
-		{"deep list", "/news-1/_search", `{"query":` + deepList + `}`, nil, nil, "bypassed; reason=not_understood"},
-		{"many keys", "/news-1/_search", many, nil, nil, "bypassed"},
 		{"many searches", "/news-1/_msearch", strings.Repeat("{}\n{}\n", 200_000), nil, nil, "bypassed; reason=too_large"},
 		{"many searches, cut short", "/news-1/_msearch", strings.Repeat("{}\n{}\n", 2_000) + `{"index":"news-1"`, nil, nil, "bypassed; reason=too_large"},
 		{"reply in gzip", "/news-1/_search", `{}`, []string{"Accept-Encoding: gzip"}, func(w http.ResponseWriter) {

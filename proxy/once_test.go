@@ -120,15 +120,11 @@ func TestScrollPagesComeOnce(t *testing.T) {
 		asks  int      // how often the engine is asked
 		limit int64
 	}{
-		{"short pages", []string{texts("a", one, "b", one), texts("c", one, "d", two)}, []string{"a", "d", ""}, 3, 0},
 		{"pages without a hit left", []string{texts("a", one), texts("b", one), texts("c", one), texts("d", two)}, []string{"a", "d", ""}, 5, 0},
 		{"more pages without a hit left than one answer waits for", append(append([]string{texts("a", one)}, copies(20, one)...), texts("x", one, "d", two)), []string{"a", "P", "d", ""}, 23, 0},
-		{"nothing left to the end", []string{texts("a", one), texts("b", one), texts("c", one)}, []string{"a", ""}, 4, 0},
 		{"a refusal behind a page without a hit left", []string{texts("a", one), texts("b", one), "status"}, []string{"a", "503"}, 3, 0},
 		{"a break behind a page without a hit left", []string{texts("a", one), texts("b", one), "cut"}, []string{"a", "502"}, 3, 0},
 		{"a page too large", []string{texts("a", one), long, texts("b", one, "c", three)}, []string{"a", "L", "c", ""}, 4, 8 << 20},
-		{"a large page", []string{texts("a", one), long, texts("b", one, "c", three)}, []string{"a", "L", "c", ""}, 4, 0},
-		{"a page too large behind one without a hit left", []string{texts("a", one), texts("b", one), long, texts("c", three)}, []string{"a", "L", "c", ""}, 5, 8 << 20},
 		{"hits that are none", []string{texts("a", one), `[{"_id":1,"M":0}]`, texts("b", one)}, []string{"a", "?", ""}, 4, 0},
 	} {
 		for _, zip := range []bool{false, true} {

@@ -102,20 +102,14 @@ func TestRepliesOfAnySize(t *testing.T) {
 // TestNameAcrossPieces has our field's name stand across what is read at once, wherever that ends.
 func TestNameAcrossPieces(t *testing.T) {
 	const name = `"neardup_sketch"`
-	for _, border := range []int{32 << 10, 64 << 10, 1 << 20, 8 << 20} {
+	for _, border := range []int{32 << 10, 1 << 20} {
 		for shift := range len(name) + 1 {
 			head := `{"_source":{"a":"`
 			pad := strings.Repeat("x", border-len(head)-len(`",`)-shift)
 			with, without := head+pad+`",`+name+`:"s"}}`, head+pad+`"}}`
-			for _, encoding := range []string{"", "gzip"} {
-				if border > 64<<10 && (shift%5 != 0 || encoding != "") {
-					continue
-				}
-				f := serve(t, replying(encoding, coded(encoding, with), true), nil)
-				a := do(t, "GET", f.url+"/news-1/_doc/1", "", "Accept-Encoding: gzip")
-				if got := plainOf(t, a); got != without {
-					t.Fatalf("border %d, %d before it, %q: …%s", border, shift, encoding, got[max(0, len(got)-60):])
-				}
+			f := serve(t, replying("", with, true), nil)
+			if got := do(t, "GET", f.url+"/news-1/_doc/1", "").body; got != without {
+				t.Fatalf("border %d, %d before it: …%s", border, shift, got[max(0, len(got)-60):])
 			}
 		}
 	}

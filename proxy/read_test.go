@@ -182,23 +182,6 @@ func TestReadsThatAreSearchesGoWithoutControls(t *testing.T) {
 	}
 }
 
-// TestUnreadableEncodings: a read is answered in an encoding that we can look into. Other requests go on as they came.
-func TestUnreadableEncodings(t *testing.T) {
-	e := newEngine("news-1")
-	f := serve(t, e, nil)
-	for _, c := range []struct{ path, sent, want string }{
-		{"/news-1/_doc/1", "gzip, deflate", "gzip, deflate"}, {"/news-1/_doc/1", "gzip;q=0.5,  deflate", "gzip;q=0.5,  deflate"},
-		{"/news-1/_doc/1", "gzip, deflate, br, zstd", "gzip, deflate"}, {"/news-1/_doc/1", "snappy", "identity"}, {"/news-1/_doc/1", "*", "gzip"},
-		{"/news-1/_doc/1", "br;q=1.0, *;q=0.1", "gzip;q=0.1"}, {"/_whatever", "snappy, *", "snappy, *"}, {"/news-1/_doc/1?_source=neardup_sketch", "snappy", "snappy"},
-	} {
-		do(t, "GET", f.url+c.path, "", "Accept-Encoding: "+c.sent)
-		got := e.arrived()
-		if accepted := got[len(got)-1].header.Get("Accept-Encoding"); accepted != c.want {
-			t.Errorf("%s: %q became %q, want %q", c.path, c.sent, accepted, c.want)
-		}
-	}
-}
-
 // TestReadsOfOthers has documents with a field of that name in an index that no rule matches.
 func TestReadsOfOthers(t *testing.T) {
 	const document = `{"_source":{"neardup_sketch":"somebody's own"}}`

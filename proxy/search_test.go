@@ -261,12 +261,6 @@ func TestBudget(t *testing.T) {
 	if reasons["not_understood"] != more || reasons["budget"] != searches-more {
 		t.Errorf("reasons: %v", reasons)
 	}
-	closed := serve(t, e, func(p *proxy.Engine) { p.FailClosed = true })
-	for range 50 { // none of which costs a second request, so that none is for the budget
-		if a := do(t, "POST", closed.url+"/news-1/_search", `{}`); a.status != 503 || !strings.Contains(a.body, "not_understood") {
-			t.Fatalf("closed: got %d %s", a.status, a.body)
-		}
-	}
 }
 
 // TestBudgetOfBadSearches: what the engine refuses either way is no trouble of ours and leaves the budget alone.
