@@ -61,8 +61,7 @@ const one = "{\"index\":{\"_index\":\"news-1\"}}\n{\"title\":\"a b c d e\"}\n"
 // writes sends a bulk of one document and says whether it arrived with a sketch.
 func (f front) writes(e *engine, headers ...string) bool {
 	f.ask("POST", "/_bulk", one, headers...)
-	got := e.arrived()
-	return enriched(got[len(got)-1].body) == 1
+	return enriched(e.last().body) == 1
 }
 
 // TestWhatIsKnownExpires: an index that is known is asked about every two seconds, one that is not there every second.

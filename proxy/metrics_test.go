@@ -175,11 +175,7 @@ func TestClientsThatGo(t *testing.T) {
 	for _, begun := range []bool{false, true} {
 		known := newEngine("news-1")
 		waiting, ended := make(chan bool), make(chan bool)
-		m := serveMetered(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if (arrival{method: r.Method, uri: r.RequestURI}).ours() {
-				known.ServeHTTP(w, r)
-				return
-			}
+		m := serveMetered(t, known.beside(func(w http.ResponseWriter, r *http.Request) {
 			io.Copy(io.Discard, r.Body)
 			if begun {
 				w.Header().Set("Content-Type", "application/json")

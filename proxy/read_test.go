@@ -175,8 +175,7 @@ func TestReadsThatAreSearchesGoWithoutControls(t *testing.T) {
 		{"/news-1/_doc/1?neardup_keep=2", "/news-1/_doc/1?neardup_keep=2", "off"},
 	} {
 		do(t, "GET", f.url+c.path, "", "Neardup-Control: off")
-		got := e.arrived()
-		if last := got[len(got)-1]; last.uri != c.want || last.header.Get("Neardup-Control") != c.header {
+		if last := e.last(); last.uri != c.want || last.header.Get("Neardup-Control") != c.header {
 			t.Errorf("%s: %s, %v", c.path, last.uri, last.header)
 		}
 	}

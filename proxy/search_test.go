@@ -344,11 +344,7 @@ func TestSlowEngine(t *testing.T) {
 	known, end := newEngine("news-1"), make(chan struct{})
 	defer close(end)
 	times := make(chan string, 10)
-	f := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if (arrival{method: r.Method, uri: r.RequestURI}).ours() {
-			known.ServeHTTP(w, r)
-			return
-		}
+	f := serve(t, known.beside(func(w http.ResponseWriter, r *http.Request) {
 		times <- r.RequestURI
 		<-end
 	}), func(p *proxy.Engine) {

@@ -172,36 +172,6 @@ func TestLargeBulkInLittleMemory(t *testing.T) {
 	t.Logf("the heap grew by %d MB for a bulk of %d MB", grown>>20, got>>20)
 }
 
-// TestGzipBombs: a reply may not cost more memory than its limits say. TestBombs has searches.
-func TestGzipBombs(t *testing.T) {
-	if effort.Race {
-		t.Skip("the race detector takes memory of its own")
-	}
-	var bomb bytes.Buffer
-	z := gzip.NewWriter(&bomb)
-	io.WriteString(z, `{"a":"`)
-	for range 40 {
-		io.WriteString(z, strings.Repeat("x", 1<<20))
-	}
-	z.Close()
-	f := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		w.Header().Set("Content-Encoding", "gzip")
-		w.Write(bomb.Bytes())
-	}), nil)
-	grown := heap(func() {
-		resp, err := client.Get(f.url + "/news-1/_doc/1")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		io.Copy(io.Discard, resp.Body)
-	})
-	if grown > 64<<20 {
-		t.Errorf("the heap grew by %d MB for a reply of %d kB", grown>>20, bomb.Len()>>10)
-	}
-}
-
 // TestHeadsComeAtOnce has an engine say that it answers, or give the beginning of its answer, and no more until the client knows.
 func TestHeadsComeAtOnce(t *testing.T) {
 	for name, c := range map[string]struct{ length, begun string }{

@@ -174,11 +174,7 @@ func TestEarlyAnswer(t *testing.T) {
 		t.Run(fmt.Sprintf("%s %d %d", c.path, c.status, c.sent), func(t *testing.T) {
 			t.Parallel() // net/http takes half a second to close such a connection
 			known := newEngine("news-1")
-			f := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if (arrival{method: r.Method, uri: r.RequestURI}).ours() {
-					known.ServeHTTP(w, r)
-					return
-				}
+			f := serve(t, known.beside(func(w http.ResponseWriter, r *http.Request) {
 				http.NewResponseController(w).EnableFullDuplex()
 				w.Header().Set("Content-Length", "5")
 				w.WriteHeader(c.status)
@@ -198,11 +194,7 @@ func TestEarlyAnswer(t *testing.T) {
 // dying is an engine that hangs up when a client's request is here in part.
 func dying(t *testing.T, known *engine, after int64) (http.Handler, *atomic.Int64) {
 	times := new(atomic.Int64)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if (arrival{method: r.Method, uri: r.RequestURI}).ours() {
-			known.ServeHTTP(w, r)
-			return
-		}
+	return known.beside(func(w http.ResponseWriter, r *http.Request) {
 		times.Add(1)
 		io.CopyN(io.Discard, r.Body, after)
 		conn, _, err := http.NewResponseController(w).Hijack()

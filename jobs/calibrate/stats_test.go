@@ -1,6 +1,7 @@
 package calibrate
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -29,7 +30,7 @@ func TestCurve(t *testing.T) {
 			for i := range exact {
 				for _, id := range []string{"a", "b"} {
 					d := document{}
-					d.sketch, _ = m.rule.Sketcher.Sketch(textsOf(m.sources[id+"-"+itoa(i)])...)
+					d.sketch, _ = m.rule.Sketcher.Sketch(textsOf(m.sources[fmt.Sprint(id, "-", i)])...)
 					c.docs = append(c.docs, d)
 				}
 			}
@@ -52,13 +53,6 @@ func TestCurve(t *testing.T) {
 			}
 		})
 	}
-}
-
-func itoa(n int) string {
-	if n < 10 {
-		return string(rune('0' + n))
-	}
-	return itoa(n/10) + string(rune('0'+n%10))
 }
 
 // heights makes contested documents along the thresholds of points between which they lie on a line.
