@@ -92,22 +92,6 @@ func TestReindexGivesWay(t *testing.T) {
 	}
 }
 
-func TestReindexMaxDocumentsGoesOn(t *testing.T) {
-	m, rule := newMemory(10, documents(10)), testRule(t)
-	// What is right already is counted by the page, before anything of it is written.
-	for run, want := range []Progress{
-		{Total: 10, All: 3, Scanned: 3, Written: 3, Cut: true},
-		{Total: 10, All: 6, Scanned: 6, Skipped: 3, Written: 3, Cut: true},
-		{Total: 10, All: 9, Scanned: 9, Skipped: 6, Written: 3, Cut: true},
-		{Total: 10, All: 10, Scanned: 10, Skipped: 9, Written: 1},
-	} {
-		got, err := Reindex(t.Context(), m.job(rule), Options{MaxDocs: 3}, nil)
-		if diff := cmp.Diff(want, got.Progress); diff != "" || err != nil {
-			t.Errorf("run %d: %v %s", run, err, diff)
-		}
-	}
-}
-
 // TestReindexAfterAnyInterruption breaks runs off in every way there is until one comes through: each document must then have
 // the right sketch, and have been written exactly once.
 func TestReindexAfterAnyInterruption(t *testing.T) {

@@ -194,18 +194,3 @@ func TestOddIndices(t *testing.T) {
 		}
 	}
 }
-
-// TestContainedTexts have their containment held against the threshold.
-func TestContainedTexts(t *testing.T) {
-	m := newMemory(t, sketch.Scheme{Family: sketch.MSmallest})
-	m.rule.Profile.Measure = rerank.Containment
-	for i := range 30 {
-		text := words(fmt.Sprintf("w%dx", i), 120)
-		m.add(t, fmt.Sprintf("whole-%d", i), text)
-		m.add(t, fmt.Sprintf("half-%d", i), text[:len(text)/2])
-	}
-	r := run(t, m, nil)
-	if r.Shares[8].Folded < 0.49 || len(r.Presets) != 1 || r.Levels[9].Compared != 30 || r.Levels[9].Exact < 0.97 {
-		t.Errorf("%+v, %+v, %+v", r.Shares[8], r.Presets, r.Levels[9].Error)
-	}
-}

@@ -155,13 +155,10 @@ func TestElsewhere(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	lists := ruleOf(t, sketch.Scheme{Family: sketch.MSmallest}, 0.64, 8)
-	ready := ruleOf(t, sketch.Scheme{Family: sketch.Hamming, Features: sketch.Value64}, 0.9, 8)
 	plain := ruleOf(t, sketch.DefaultScheme(), 0.64, 8)
 	for name, o := range map[string]Options{
-		"bands of lists":       {Rule: lists, Algorithm: Bands},
-		"sets of ready values": {Rule: ready, Algorithm: Broder},
-		"unknown":              {Rule: plain, Algorithm: "magic"},
-		"too many bands":       {Rule: &adapters.Rule{Sketcher: plain.Sketcher, Profile: plain.Profile, Bands: 32, Rows: 8}},
+		"bands of lists": {Rule: lists, Algorithm: Bands},
+		"too many bands": {Rule: &adapters.Rule{Sketcher: plain.Sketcher, Profile: plain.Profile, Bands: 32, Rows: 8}},
 	} {
 		if _, err := New(o); err == nil {
 			t.Errorf("%s: was taken", name)
