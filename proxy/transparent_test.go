@@ -42,6 +42,8 @@ var transparent = []struct{ name, head, body, reply string }{
 	{name: "reply without a type", head: "GET / HTTP/1.1", reply: "HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\n<html>hi</html>"},
 	{name: "compressed reply", head: "GET / HTTP/1.1\r\nAccept-Encoding: gzip", reply: "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\n\x1f\x8b\x08\x00"},
 	{name: "status of its own", head: "GET / HTTP/1.1", reply: "HTTP/1.1 299 Odd\r\nContent-Length: 1\r\n\r\nx"},
+	{name: "early hints", head: "GET / HTTP/1.1", reply: "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" + okReply},
+	{name: "trailer", head: "GET / HTTP/1.1", reply: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-B\r\n\r\n1\r\nx\r\n0\r\nX-B: b\r\n\r\n"},
 	{name: "read in which there is nothing of ours", head: "GET /logs/_doc/1 HTTP/1.1", reply: "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 24\r\n\r\n{ \"_source\": {\"a\": 1 } }"},
 	{name: "compressed read in which there is nothing of ours", head: "GET /logs/_doc/1 HTTP/1.1\r\nAccept-Encoding: gzip", reply: inChunks("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\n", zipped("{\"_source\":{}}\n"))},
 }

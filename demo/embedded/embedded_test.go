@@ -2,7 +2,9 @@ package embedded
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -51,4 +53,31 @@ func FuzzSearch(f *testing.F) {
 			t.Errorf("%s: got %d %s", body, status, got)
 		}
 	})
+}
+
+// TestScroll reads all documents once, as a backfill does, and knows nothing of a scroll that was cleared.
+func TestScroll(t *testing.T) {
+	url := start(t)
+	for i := range 5 {
+		ask(t, url, exchange{method: "PUT", path: fmt.Sprintf("/i/_doc/%d", i), body: `{"a":"b"}`})
+	}
+	seen, pages := "", 0
+	next := exchange{method: "POST", path: "/i/_search?scroll=1m", body: `{"sort":["_doc"],"size":2}`}
+	for more := true; more; pages++ {
+		_, got, _ := ask(t, url, next)
+		ids := regexp.MustCompile(`"_id":"(\d)"`).FindAllStringSubmatch(got, -1)
+		for _, id := range ids {
+			seen += id[1]
+		}
+		more = len(ids) > 0
+		next = exchange{method: "POST", path: "/_search/scroll", body: regexp.MustCompile(`"_scroll_id":"[^"]*"`).FindString(got)}
+		next.body = "{" + strings.Replace(next.body, "_scroll_id", "scroll_id", 1) + "}"
+	}
+	if seen != "01234" || pages != 4 {
+		t.Errorf("saw %s in %d pages", seen, pages)
+	}
+	ask(t, url, exchange{method: "DELETE", path: next.path, body: next.body})
+	if status, got, _ := ask(t, url, next); status != http.StatusNotFound {
+		t.Errorf("a cleared scroll answers %d %s", status, got)
+	}
 }
