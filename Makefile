@@ -37,10 +37,10 @@ release-check: ## 15 min: the same, and all platforms, a build with nothing cach
 first-minute: ## 3 min: from git clone to the first collapsed page, as README says it, with nothing built or fetched before
 	$(LONG) -run TestFirstMinute ./internal/e2e
 
-soak: ## 2 h: a bulk of a gigabyte, long writes and backfills at random, a million documents, Flink, full statistics
+soak: ## 2 h: a bulk of a gigabyte, long writes and backfills at random, Flink, full statistics
 	NEARDUP_SOAK=1 $(GO) test -count=1 -timeout 30m ./sketch
-	$(LONG) -timeout 240m -p 1 -run 'InFlatMemory|RefusedImport|ConcurrentWrites|WritesAtRandom|BesideBackfill|AliasMoves|TestRealSearches|RandomSchedules|ScanOutlasts|TestContract|TestCursor|TestRealPages|TestDuplicatesOfScribblers|TestReindex|TestFlinkClusters|Million|SoakMixed|MemoryUnderLoad|TestFailures|TestNoWriteTwice|TestTLSElasticsearch|TestAttack|TestSigned|TestRealLate' \
-	  ./internal/e2e ./adapters/elastic ./adapters/typesense ./jobs/cluster
+	$(LONG) -timeout 240m -p 1 -run 'InFlatMemory|RefusedImport|ConcurrentWrites|WritesAtRandom|BesideBackfill|AliasMoves|TestRealSearches|RandomSchedules|ScanOutlasts|TestContract|TestCursor|TestRealPages|TestDuplicatesOfScribblers|TestReindex|TestFlinkClusters|SoakMixed|MemoryUnderLoad|TestFailures|TestNoWriteTwice|TestTLSElasticsearch|TestAttack|TestSigned|TestRealLate' \
+	  ./internal/e2e ./adapters/elastic ./adapters/typesense
 
 chaos: ## 25 min: a thousand faults while writers and searchers work; a ledger is held against what is stored (NEARDUP_SEED repeats a run)
 	$(LONG) -timeout 60m -run 'TestChaos$$' ./internal/e2e

@@ -334,74 +334,7 @@ func TestNamesOfJobs(t *testing.T) {
 	if name == jobName(Job{Index: "a:b", Rule: other}, "") || name == jobName(Job{Index: "a:b", Rule: rule}, "{}") {
 		t.Error("jobs that do something else have the same name")
 	}
-	if name != jobName(Job{Index: "a:b", Rule: testRule(t)}, "") {
-		t.Error("the same job has another name")
+	if name != jobName(Job{Index: "a:b", Rule: testRule(t)}, "") || IndexOf(name) != "a:b" {
+		t.Errorf("the same job has another name, or the index of %s is %s", name, IndexOf(name))
 	}
-	if got := IndexOf(name); got != "a:b" {
-		t.Errorf("the index of %s is %s", name, got)
-	}
-	if got := IndexOf("calibrate:a:b"); got != "" {
-		t.Errorf("the index of another kind of job is %s", got)
-	}
-}
-
-// lateStore takes its time until it looks at what is to be read.
-type lateStore struct{ adapters.Store }
-
-func (s *lateStore) Scan(
-	ctx context.Context, index string, rule *adapters.Rule, sel adapters.Selection, yield func(adapters.Page) error,
-) error {
-	if err := sleep(ctx, time.Duration(rand.Int64N(int64(500*time.Millisecond)))); err != nil {
-		return err
-	}
-	return s.Store.Scan(ctx, index, rule, sel, yield)
-}
-
-// TestParallelSlicesReadOnce has one worker read each document once, and what it wrote not again, whatever the parts.
-func TestParallelSlicesReadOnce(t *testing.T) {
-	seeds(t, 50, func(t *testing.T, rnd *rand.Rand, fail func(string, ...any)) {
-		m, rule := newMemory(1+rnd.IntN(50), documents(500)), testRule(t)
-		job := m.job(rule)
-		job.Split = m.ranges
-		slow := &slowStore{memory: m, takes: 20 * time.Millisecond, started: func() {}}
-		job.Store = &lateStore{slow}
-		got, err := Reindex(t.Context(), job, Options{Slices: 1 + rnd.IntN(5)}, nil)
-		if err != nil || got.Written != 500 || got.Scanned != 500 || got.PartsDone != got.Parts || m.writes != 500 {
-			fail("%v %+v, %d writes", err, got, m.writes)
-		}
-	})
-}
-
-// TestSlicesBeginWithThePage has the open part take long: the others don't wait for its end, but for its first page.
-func TestSlicesBeginWithThePage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m, rule := newMemory(10, documents(100)), testRule(t)
-		job, others := m.job(rule), make(chan struct{}, 100)
-		job.Split = func(context.Context, int) ([]string, error) { return []string{"1-50", "51-"}, nil }
-		job.Store = &patchStore{m, func(patches []adapters.Patch) {
-			if patches[0].Version.(int) <= 50 {
-				others <- struct{}{}
-				return
-			}
-			select {
-			case <-others:
-			case <-time.After(time.Minute):
-				t.Error("the closed part was not begun")
-			}
-		}}
-		if got, err := Reindex(t.Context(), job, Options{Slices: 2, Pace: NewPace(10)}, nil); err != nil || got.Scanned != 100 || m.writes != 100 {
-			t.Errorf("%v %+v", err, got)
-		}
-	})
-}
-
-// patchStore does something before it patches.
-type patchStore struct {
-	*memory
-	before func(patches []adapters.Patch)
-}
-
-func (s *patchStore) Patch(ctx context.Context, index string, rule *adapters.Rule, patches []adapters.Patch) ([]adapters.Result, error) {
-	s.before(patches)
-	return s.memory.Patch(ctx, index, rule, patches)
 }

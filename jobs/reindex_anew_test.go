@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/neardup/sidecar/adapters"
 )
@@ -60,37 +58,4 @@ func TestIndexMadeAnew(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestIndexMadeAnewUnderway has the index made anew in the middle of a run, and then while it is watched.
-func TestIndexMadeAnewUnderway(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m, rule, journal := &rebuilt{memory: newMemory(10, documents(300))}, testRule(t), &ledger{}
-		pages := 0
-		m.onPage = func() error {
-			if pages++; pages == 20 {
-				m.again(200)
-			}
-			return nil
-		}
-		if got, err := Reindex(t.Context(), m.job(rule, journal), Options{}, nil); err != nil || len(m.wrong(rule)) > 0 {
-			t.Errorf("%v %+v: %d are wrong", err, got, len(m.wrong(rule)))
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			if _, err := Watch(ctx, m.job(rule, journal), Options{}, time.Minute, nil); err != nil {
-				t.Error(err)
-			}
-		}()
-		time.Sleep(3 * time.Minute)
-		m.again(100)
-		time.Sleep(3 * time.Minute)
-		if wrong := m.wrong(rule); len(wrong) > 0 {
-			t.Errorf("%d are wrong after three rounds", len(wrong))
-		}
-		cancel()
-		<-done
-	})
 }

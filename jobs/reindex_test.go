@@ -92,22 +92,6 @@ func TestReindexGivesWay(t *testing.T) {
 	}
 }
 
-func TestReindexMaxDocumentsGoesOn(t *testing.T) {
-	m, rule := newMemory(10, documents(10)), testRule(t)
-	// What is right already is counted by the page, before anything of it is written.
-	for run, want := range []Progress{
-		{Total: 10, All: 3, Scanned: 3, Written: 3, Cut: true},
-		{Total: 10, All: 6, Scanned: 6, Skipped: 3, Written: 3, Cut: true},
-		{Total: 10, All: 9, Scanned: 9, Skipped: 6, Written: 3, Cut: true},
-		{Total: 10, All: 10, Scanned: 10, Skipped: 9, Written: 1},
-	} {
-		got, err := Reindex(t.Context(), m.job(rule), Options{MaxDocs: 3}, nil)
-		if diff := cmp.Diff(want, got.Progress); diff != "" || err != nil {
-			t.Errorf("run %d: %v %s", run, err, diff)
-		}
-	}
-}
-
 // TestReindexAfterAnyInterruption breaks runs off in every way there is until one comes through: each document must then have
 // the right sketch, and have been written exactly once.
 func TestReindexAfterAnyInterruption(t *testing.T) {
@@ -195,21 +179,6 @@ func TestReindexKeepsTheRate(t *testing.T) {
 	}
 }
 
-func TestReindexWorksUntilItsDeadline(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), 10500*time.Millisecond)
-		defer cancel()
-		m := newMemory(1000, documents(100))
-		got, err := Reindex(ctx, m.job(testRule(t)), Options{Pace: NewPace(2)}, nil)
-		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("error: %v", err)
-		}
-		if got.Written != 20 || m.writes != 20 {
-			t.Errorf("counted %d, wrote %d, want 20", got.Written, m.writes)
-		}
-	})
-}
-
 // TestReindexWaitsForTheBatchUnderWay cancels during a write: the batch ends and is counted; one that never ends is given up.
 func TestReindexWaitsForTheBatchUnderWay(t *testing.T) {
 	for _, c := range []struct {
@@ -250,13 +219,5 @@ func (s *slowStore) Patch(ctx context.Context, index string, rule *adapters.Rule
 		return s.memory.Patch(ctx, index, rule, patches)
 	case <-ctx.Done():
 		return nil, ctx.Err()
-	}
-}
-
-func TestReindexRefusesAStoreThatMiscounts(t *testing.T) {
-	m := newMemory(10, documents(10))
-	m.onPatch = func(batch int) (int, error) { return batch - 1, nil }
-	if _, err := Reindex(t.Context(), m.job(testRule(t)), Options{}, nil); err == nil {
-		t.Error("9 results for 10 documents were taken")
 	}
 }

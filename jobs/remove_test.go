@@ -119,24 +119,6 @@ func TestRemoveWhileOthersWrite(t *testing.T) {
 	}
 }
 
-func TestRemoveSaysWhatIsLeft(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		rule, version := testRule(t), 0
-		with, _ := enriched(t, rule, 3)
-		m := byID{newMemory(10, with)}
-		m.refuse["0001"] = true
-		m.onPatch = func(batch int) (int, error) {
-			version++
-			m.put("0000", fmt.Sprintf(`{"title":"version %d","neardup_sketch":"x"}`, version))
-			return batch, nil
-		}
-		got, err := Remove(t.Context(), m, "news", RemoveOptions{}, nil)
-		if want := (Removal{Total: 3, Scanned: 3, Found: 3, Cleaned: 1, Refused: 1, Left: 1}); got != want || err != nil {
-			t.Errorf("%+v, %v", got, err)
-		}
-	})
-}
-
 func TestRemoveBreaksOff(t *testing.T) {
 	with, without := enriched(t, testRule(t), 40)
 	broken := errors.New("the line went dead")

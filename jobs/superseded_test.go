@@ -3,7 +3,6 @@ package jobs
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -46,31 +45,6 @@ func standsAt(l *ledger, part int) (newest record) {
 	return newest
 }
 
-// TestSupersededBoard has whoever looks at a job that was begun anew be told so, and nobody take a part of the former run.
-func TestSupersededBoard(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a, b, h := held(t)
-		if err := h.release(t.Context(), true); err != nil {
-			t.Fatal(err)
-		}
-		if scanned, err := a.elsewhere(t.Context()); err != nil {
-			t.Error(scanned, err)
-		}
-		supersede(t, a.journal.(*ledger))
-		for _, board := range []*board{a, b} {
-			if _, err := board.elsewhere(t.Context()); !errors.Is(err, errSuperseded) {
-				t.Errorf("elsewhere: %v", err)
-			}
-			if h, err := board.claim(t.Context()); !errors.Is(err, errSuperseded) {
-				t.Errorf("claim: %+v %v", h, err)
-			}
-			if h, err := board.claimWatch(t.Context()); !errors.Is(err, errSuperseded) {
-				t.Errorf("watch: %+v %v", h, err)
-			}
-		}
-	})
-}
-
 // TestSupersededRun has a job begun anew by another while a worker is in the middle of a part: it notices before it is through,
 // and works on the new run.
 func TestSupersededRun(t *testing.T) {
@@ -96,39 +70,5 @@ func TestSupersededRun(t *testing.T) {
 		if wrong := m.wrong(rule); len(wrong) > 0 || len(m.twice()) > 0 || m.writes != 100 || !standsAt(l, partOf(run, 0)).Done {
 			t.Errorf("wrong %v, twice %v, %d writes", wrong, m.twice(), m.writes)
 		}
-	})
-}
-
-// TestSupersededWatch has a job begun anew by another while it is watched: who watches helps the new run to its end, and watches
-// on.
-func TestSupersededWatch(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m, rule, l := newMemory(10, documents(30)), testRule(t), &ledger{}
-		job := m.job(rule)
-		job.Split, job.Journal = m.ranges, l
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			if got, err := Watch(ctx, job, Options{Worker: "a"}, 20*time.Second, nil); err != nil || got.Written != 31 {
-				t.Errorf("%v %+v", err, got)
-			}
-		}()
-		time.Sleep(70 * time.Second)
-		run := supersede(t, l)
-		time.Sleep(70 * time.Second)
-		if r := standsAt(l, partOf(run, 0)); !strings.HasPrefix(r.Worker, "a/") || !r.Done {
-			t.Errorf("the part of the new run stands at %+v", r)
-		}
-		if r := standsAt(l, partOf(run, 1)); !strings.HasPrefix(r.Worker, "a/") || r.For != watchFor {
-			t.Errorf("the watch of the new run stands at %+v", r)
-		}
-		m.put("new", `{"title":"written past us while it was watched"}`)
-		time.Sleep(30 * time.Second)
-		if wrong := m.wrong(rule); len(wrong) > 0 {
-			t.Errorf("wrong %v", wrong)
-		}
-		cancel()
-		<-done
 	})
 }

@@ -1,14 +1,10 @@
 package jobs
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -108,54 +104,4 @@ func TestVerifyCounts(t *testing.T) {
 			t.Errorf("after reindex: %+v, %v", after, err)
 		}
 	}
-}
-
-func TestVerifyBreaksOff(t *testing.T) {
-	rule, broken := testRule(t), errors.New("the line went dead")
-	pages := 0
-	m := newMemory(4, documents(20))
-	m.onPage = func() error {
-		if pages++; pages > 3 {
-			return broken
-		}
-		return nil
-	}
-	got, err := Verify(t.Context(), m, "news", rule, adapters.Selection{}, VerifyOptions{}, nil)
-	if !errors.Is(err, broken) || got.Scanned != 12 || got.Absent != 12 {
-		t.Errorf("%+v %v", got, err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	m.onPage = nil
-	got, err = Verify(ctx, m, "news", rule, adapters.Selection{}, VerifyOptions{}, func(Findings) { cancel() })
-	if !errors.Is(err, context.Canceled) || got.Scanned != 4 {
-		t.Errorf("%+v %v", got, err)
-	}
-}
-
-// TestVerifyOfABusyEngine has an engine without room for a read now and then: each document is counted once all the same, where the
-// engine can go on behind a page. One that has no room at all, or can't go on, ends it.
-func TestVerifyOfABusyEngine(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m, rule := newMemory(10, documents(95)), testRule(t)
-		pages := 0
-		m.onPage = func() error {
-			if pages++; pages%3 == 1 {
-				return fmt.Errorf("no room: %w", adapters.ErrBusy)
-			}
-			return nil
-		}
-		all := adapters.Selection{Part: "1-"}
-		got, err := Verify(t.Context(), m, "news", rule, all, VerifyOptions{}, nil)
-		if diff := cmp.Diff(Findings{Total: 95, Scanned: 95, Absent: 95}, got); diff != "" || err != nil {
-			t.Error(err, diff)
-		}
-		if _, err := Verify(t.Context(), m, "news", rule, adapters.Selection{}, VerifyOptions{}, nil); !errors.Is(err, adapters.ErrBusy) {
-			t.Error(err)
-		}
-		m.onPage = func() error { return adapters.ErrBusy }
-		start := time.Now()
-		if _, err = Verify(t.Context(), m, "news", rule, all, VerifyOptions{}, nil); err == nil || time.Since(start) < patience {
-			t.Errorf("%v after %v", err, time.Since(start))
-		}
-	})
 }

@@ -2,22 +2,17 @@ package proxy_test
 
 import (
 	"bufio"
-	"context"
-	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/elastic"
-	"github.com/neardup/sidecar/internal/effort"
-	"github.com/neardup/sidecar/internal/engines"
 	"github.com/neardup/sidecar/proxy"
 )
 
@@ -102,49 +97,5 @@ func TestHastyEngine(t *testing.T) {
 		ask("PUT", "right", "/x/y/_alias/a?secret", `{"n":1}`, 401)
 		ask("PUT", "right", "/x/y/_alias/a", `{"n":1}`, 200)
 		ask("GET", "right", "/x/y/_alias/a", "", 200)
-	}
-}
-
-// TestHeadsThatAreTooLong sends heads to an engine that closes the connection once it finds one too long, the rest of it unread: its
-// answer reaches the client, by TLS too, which is dialled in the transport's own way.
-func TestHeadsThatAreTooLong(t *testing.T) {
-	authority := engines.NewAuthority(t, "a")
-	pair, err := tls.X509KeyPair(authority.Issue(t, engines.Certificate{}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, scheme := range []string{"http", "https"} {
-		addr := listen(t, func(conn net.Conn, _ int) {
-			if scheme == "https" {
-				conn = tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{pair}})
-				defer conn.Close()
-			}
-			if _, err := io.ReadFull(conn, make([]byte, 4<<10)); err == nil {
-				_, _ = io.WriteString(conn, "HTTP/1.1 400 Bad Request\r\nContent-Length: 8\r\n\r\ntoo long")
-			}
-		})
-		var dialled atomic.Int64
-		f := serveNodes(t, []string{scheme + "://" + addr}, func(e *proxy.Engine) {
-			transport := proxy.NewTransport()
-			transport.DialTLSContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
-				dialled.Add(1)
-				return (&tls.Dialer{Config: &tls.Config{RootCAs: authority.Pool()}}).DialContext(ctx, network, addr)
-			}
-			e.Transport = transport
-		})
-		rounds := effort.Rounds(10)
-		for _, size := range []int{5_000, 20_000, 50_000, 100_000} {
-			for range rounds {
-				for _, body := range []string{"", "{}"} {
-					got := do(t, "POST", f.url+"/_cat/x?"+strings.Repeat("a", size), body)
-					if got.status != 400 || got.body != "too long" {
-						t.Fatalf("%s: a head of %d bytes and a body of %d: %d %s", scheme, size, len(body), got.status, got.body)
-					}
-				}
-			}
-		}
-		if n := int(dialled.Load()); scheme == "https" && n != 8*rounds {
-			t.Errorf("dialled %d times in its own way, want %d", n, 8*rounds)
-		}
 	}
 }

@@ -53,26 +53,3 @@ func TestBudgetOfEachTarget(t *testing.T) {
 		t.Errorf("%d second requests for %d searches", more, asked["news-a"])
 	}
 }
-
-// TestBudgetOfManyTargets: targets that are each made up for one search spend what is common, not what others earned.
-func TestBudgetOfManyTargets(t *testing.T) {
-	e := sick(t, func(target string) bool { return strings.Contains(target, "**") })
-	f := near(t, e)
-	good := func() bool {
-		return strings.HasPrefix(f.ask("POST", "/news-b/_search", `{}`).Header().Get("Neardup"), "collapsed")
-	}
-	for range 40 {
-		good()
-	}
-	const made = 200
-	before := len(e.arrived())
-	for i := range made {
-		f.ask("POST", "/news-**"+strings.Repeat("*", i)+"/_search", `{}`)
-		if !good() {
-			t.Fatalf("after %d searches of made-up targets others are not collapsed any more", i+1)
-		}
-	}
-	if more := len(e.arrived()) - before - 2*made; more > 20+made/20 || more < 20 {
-		t.Errorf("%d second requests", more)
-	}
-}

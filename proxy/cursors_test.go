@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -52,22 +51,6 @@ func TestCursorsAreBounded(t *testing.T) {
 	}
 }
 
-func TestCursorsForgetTheLeastUsed(t *testing.T) {
-	each := strolled(3, 3).Bytes() + perCursor
-	c := newCursors(Limits{CursorMemory: int64(3 * each), CursorTTL: time.Minute})
-	mine := c.of(asked("a"))
-	for _, key := range []string{"1", "2", "3"} {
-		mine.Put(key, strolled(3, 3))
-	}
-	mine.Get("1")
-	mine.Put("4", strolled(3, 3))
-	for key, want := range map[string]bool{"1": true, "2": false, "3": true, "4": true} {
-		if _, ok := mine.Get(key); ok != want {
-			t.Errorf("%s is there: %v", key, ok)
-		}
-	}
-}
-
 func TestCursorsExpire(t *testing.T) {
 	now := time.Unix(1000, 0)
 	c := newCursors(Limits{CursorMemory: 1 << 20, CursorTTL: time.Minute})
@@ -111,23 +94,4 @@ func TestCursorsOfOthers(t *testing.T) {
 	if _, ok := c.of(traced).Get("key"); !ok {
 		t.Error("not found where the request is another alone")
 	}
-}
-
-func TestCursorsAtOnce(t *testing.T) {
-	c := newCursors(Limits{CursorMemory: 20_000, CursorTTL: time.Millisecond})
-	var wg sync.WaitGroup
-	for i := range 8 {
-		wg.Go(func() {
-			r := rand.New(rand.NewPCG(uint64(i), 0))
-			mine := c.of(asked(fmt.Sprint(i % 2)))
-			for range 500 {
-				if w, ok := mine.Get(fmt.Sprint(r.IntN(20))); ok {
-					w = w.Clone()
-					w.Take(&rerank.Hit{}, 1)
-				}
-				mine.Put(fmt.Sprint(r.IntN(20)), strolled(r.IntN(10), 4))
-			}
-		})
-	}
-	wg.Wait()
 }

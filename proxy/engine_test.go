@@ -81,6 +81,17 @@ func (a arrival) ours() bool {
 		a.method == "PUT" && strings.Count(a.uri, "/") == 1
 }
 
+// beside answers what the sidecar asks on its own account as the engine, and leaves clients' requests, unread, to another.
+func (e *engine) beside(answer http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if (arrival{method: r.Method, uri: r.RequestURI}).ours() {
+			e.ServeHTTP(w, r)
+			return
+		}
+		answer(w, r)
+	}
+}
+
 func (e *engine) lookedUp(w http.ResponseWriter, a arrival) bool {
 	if !a.ours() {
 		return false
@@ -140,6 +151,12 @@ func (e *engine) mappings(w http.ResponseWriter, name string) {
 
 // arrived returns what came of the clients' own requests; lookups returns what came of ours.
 func (e *engine) arrived() []arrival { return e.filter(func(a arrival) bool { return !a.ours() }) }
+
+// last returns the newest of the clients' own requests.
+func (e *engine) last() arrival {
+	got := e.arrived()
+	return got[len(got)-1]
+}
 
 func (e *engine) lookups() []arrival { return e.filter(arrival.ours) }
 

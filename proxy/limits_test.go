@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -140,31 +139,6 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// TestRoomAfterAnEarlyAnswer: the room of a line that is still on its way when the engine answers is given back, and once.
-func TestRoomAfterAnEarlyAnswer(t *testing.T) {
-	f := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		if strings.HasSuffix(r.URL.Path, "_bulk") {
-			w.Header().Set("Connection", "close") // or net/http waits for more of the body before it answers
-			w.WriteHeader(http.StatusTooManyRequests)
-		}
-		io.WriteString(w, "{}")
-	}), nil)
-	body, into := io.Pipe()
-	go func() {
-		io.WriteString(into, "{\"index\":{\"_index\":\"news-1\"}}\n{\"title\":\""+strings.Repeat("x", 3<<20))
-	}()
-	a, err := try(t, "POST", f.url+"/_bulk", body)
-	if into.Close(); err != nil || a.status != http.StatusTooManyRequests {
-		t.Fatal(a, err)
-	}
-	eventually(t, "all is given back", func() bool { return f.HeldBytes() == 0 })
-	time.Sleep(50 * time.Millisecond) // what reads the line may end last
-	if n := f.HeldBytes(); n != 0 {
-		t.Errorf("%d bytes are held", n)
-	}
-}
-
 // TestBombs: what is small on the way and large in memory, or deep, or never ends, passes or is refused by the engine, in little memory.
 func TestBombs(t *testing.T) {
 	var bomb bytes.Buffer
@@ -174,11 +148,6 @@ func TestBombs(t *testing.T) {
 	}
 	z.Close()
 	deep := strings.Repeat(`{"a":`, 100_000) + "1" + strings.Repeat("}", 100_000)
-	deepList := strings.Repeat(`[`, 100_000) + strings.Repeat("]", 100_000)
-	many := `{` + strings.Join(strings.Fields(strings.Repeat(`"k":1, `, 200_000)), "") + `"z":1}`
-	keys := regexp.MustCompile(`"k"`)
-	n := 0
-	many = keys.ReplaceAllStringFunc(many, func(string) string { n++; return fmt.Sprintf("%q", fmt.Sprint(n)) })
 	for _, c := range []struct {
 		name, path, body string
 		headers          []string
@@ -187,8 +156,6 @@ func TestBombs(t *testing.T) {
 	}{
 		{"search in gzip", "/news-1/_search", bomb.String(), []string{"Content-Encoding: gzip"}, nil, "bypassed; reason=too_large"},
 		{"deep search", "/news-1/_search", `{"query":` + deep + `}`, nil, nil, "bypassed; reason=not_understood"},
-		{"deep list", "/news-1/_search", `{"query":` + deepList + `}`, nil, nil, "bypassed; reason=not_understood"},
-		{"many keys", "/news-1/_search", many, nil, nil, "bypassed"},
 		{"many searches", "/news-1/_msearch", strings.Repeat("{}\n{}\n", 200_000), nil, nil, "bypassed; reason=too_large"},
 		{"many searches, cut short", "/news-1/_msearch", strings.Repeat("{}\n{}\n", 2_000) + `{"index":"news-1"`, nil, nil, "bypassed; reason=too_large"},
 		{"reply in gzip", "/news-1/_search", `{}`, []string{"Accept-Encoding: gzip"}, func(w http.ResponseWriter) {
@@ -214,8 +181,7 @@ func TestBombs(t *testing.T) {
 			began := time.Now()
 			a := do(t, "POST", f.url+c.path, c.body, c.headers...)
 			took := time.Since(began)
-			got := e.arrived()
-			last := got[len(got)-1]
+			last := e.last()
 			want := 200
 			if c.reply == nil {
 				want = 400
@@ -227,64 +193,6 @@ func TestBombs(t *testing.T) {
 				t.Errorf("the engine got %d bytes of %d", len(last.body), len(c.body))
 			}
 			eventually(t, "all is given back", func() bool { return f.HeldBytes() == 0 })
-		})
-	}
-}
-
-// endless is a body that goes on for so many bytes, of one kind.
-type endless struct{ left int64 }
-
-func (e *endless) Read(p []byte) (int, error) {
-	if e.left <= 0 {
-		return 0, io.EOF
-	}
-	n := min(int64(len(p)), e.left)
-	for i := range p[:n] {
-		p[i] = 'x'
-	}
-	e.left -= n
-	return int(n), nil
-}
-
-// TestEndlessBodies: a search and a bulk's line that go on and on pass in pieces.
-func TestEndlessBodies(t *testing.T) {
-	if testing.Short() {
-		t.Skip("moves half a gigabyte")
-	}
-	for _, path := range []string{"/news-1/_search", "/news-1/_bulk"} {
-		t.Run(path, func(t *testing.T) {
-			var n int64
-			f := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if got, _ := io.Copy(io.Discard, r.Body); strings.HasPrefix(r.URL.Path, path) {
-					n = got
-				}
-				w.Header().Set("X-Elastic-Product", "Elasticsearch")
-				w.Header().Set("Content-Type", "application/json")
-				io.WriteString(w, "{}")
-			}), func(e *proxy.Engine) { e.Limits.EngineMaxBody = 1 << 40 })
-			const length = 256 << 20
-			most := int64(0)
-			stop := make(chan bool)
-			var wg sync.WaitGroup
-			wg.Go(func() {
-				for {
-					select {
-					case <-stop:
-						return
-					case <-time.After(5 * time.Millisecond):
-						most = max(most, f.HeldBytes())
-					}
-				}
-			})
-			a, err := try(t, "POST", f.url+path, io.MultiReader(strings.NewReader("{\"index\":{}}\n"), &endless{length}))
-			close(stop)
-			wg.Wait()
-			if err != nil || a.status != 200 || n != length+int64(len("{\"index\":{}}\n")) {
-				t.Errorf("%v %v, %d bytes came", err, a, n)
-			}
-			if most > 100<<20 {
-				t.Errorf("%d bytes were held", most)
-			}
 		})
 	}
 }

@@ -125,8 +125,8 @@ func TestNodeWithAPath(t *testing.T) {
 		"/": "/search%2Fhere/", "/a%2Fb//c": "/search%2Fhere/a%2Fb//c", "/<x{y%2Fz}>?q": "/search%2Fhere/<x{y%2Fz}>?q",
 	} {
 		send(t, strings.TrimPrefix(f.url, "http://"), "GET "+path+" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-		if got := e.arrived(); got[len(got)-1].uri != want {
-			t.Errorf("%s came as %s, want %s", path, got[len(got)-1].uri, want)
+		if got := e.last(); got.uri != want {
+			t.Errorf("%s came as %s, want %s", path, got.uri, want)
 		}
 	}
 }

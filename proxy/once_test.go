@@ -88,25 +88,6 @@ func copies(n int, text string) (pages []string) {
 	return pages
 }
 
-// onceIDs returns the ids in a reply.
-func onceIDs(t *testing.T, body string) (ids string) {
-	t.Helper()
-	var reply struct {
-		Hits struct {
-			Hits []struct {
-				ID string `json:"_id"`
-			}
-		}
-	}
-	if err := json.Unmarshal([]byte(body), &reply); err != nil {
-		t.Fatalf("%v: %.300s", err, body)
-	}
-	for _, h := range reply.Hits.Hits {
-		ids += h.ID
-	}
-	return ids
-}
-
 const scrollOn = "Neardup-Control: on"
 
 // TestScrollPagesComeOnce collapses the pages of a scroll, of which none can be asked for again.
@@ -120,15 +101,11 @@ func TestScrollPagesComeOnce(t *testing.T) {
 		asks  int      // how often the engine is asked
 		limit int64
 	}{
-		{"short pages", []string{texts("a", one, "b", one), texts("c", one, "d", two)}, []string{"a", "d", ""}, 3, 0},
 		{"pages without a hit left", []string{texts("a", one), texts("b", one), texts("c", one), texts("d", two)}, []string{"a", "d", ""}, 5, 0},
 		{"more pages without a hit left than one answer waits for", append(append([]string{texts("a", one)}, copies(20, one)...), texts("x", one, "d", two)), []string{"a", "P", "d", ""}, 23, 0},
-		{"nothing left to the end", []string{texts("a", one), texts("b", one), texts("c", one)}, []string{"a", ""}, 4, 0},
 		{"a refusal behind a page without a hit left", []string{texts("a", one), texts("b", one), "status"}, []string{"a", "503"}, 3, 0},
 		{"a break behind a page without a hit left", []string{texts("a", one), texts("b", one), "cut"}, []string{"a", "502"}, 3, 0},
 		{"a page too large", []string{texts("a", one), long, texts("b", one, "c", three)}, []string{"a", "L", "c", ""}, 4, 8 << 20},
-		{"a large page", []string{texts("a", one), long, texts("b", one, "c", three)}, []string{"a", "L", "c", ""}, 4, 0},
-		{"a page too large behind one without a hit left", []string{texts("a", one), texts("b", one), long, texts("c", three)}, []string{"a", "L", "c", ""}, 5, 8 << 20},
 		{"hits that are none", []string{texts("a", one), `[{"_id":1,"M":0}]`, texts("b", one)}, []string{"a", "?", ""}, 4, 0},
 	} {
 		for _, zip := range []bool{false, true} {
@@ -152,8 +129,8 @@ func TestScrollPagesComeOnce(t *testing.T) {
 						if a.status != 200 || !strings.Contains(body, `"_id":1`) || !strings.HasPrefix(a.header.Get("Neardup"), "bypassed") {
 							t.Errorf("page %d: %d %q %.200s", i, a.status, a.header.Get("Neardup"), body)
 						}
-					case onceIDs(t, body) != want:
-						t.Errorf("page %d holds %q, want %q: %q", i, onceIDs(t, body), want, a.header.Get("Neardup"))
+					case ids(body) != want:
+						t.Errorf("page %d holds %q, want %q: %q", i, ids(body), want, a.header.Get("Neardup"))
 					case strings.Contains(body, "neardup"):
 						t.Errorf("page %d shows something of ours: %.300s", i, body)
 					}
@@ -172,7 +149,7 @@ func TestScrollsOfOthers(t *testing.T) {
 	e := &scroller{t: t, pages: []string{texts("a", "one", "b", "one"), texts("c", "one"), `[ {"_id" : "x"} ]`}}
 	f := serve(t, e, func(e *proxy.Engine) { e.Rules[0].Compute = true })
 	a := do(t, "POST", f.url+"/news-1/_search?scroll=1m", `{"size":2}`)
-	if onceIDs(t, a.body) != "ab" || a.header.Get("Neardup") != "bypassed; reason=export" {
+	if ids(a.body) != "a b" || a.header.Get("Neardup") != "bypassed; reason=export" {
 		t.Errorf("%q %s", a.header.Get("Neardup"), a.body)
 	}
 	for _, page := range e.pages[1:] {
@@ -186,7 +163,7 @@ func TestScrollsOfOthers(t *testing.T) {
 	}
 	a = do(t, "POST", f.url+"/news-1/_search?scroll=1m", `{"size":2}`, scrollOn, "Authorization: me")
 	b := do(t, "POST", f.url+"/_search/scroll", `{"scroll_id":"s1"}`, "Authorization: you")
-	if onceIDs(t, a.body) != "a" || onceIDs(t, b.body) != "c" || !strings.Contains(b.header.Get("Neardup"), "cursor=lost") {
+	if ids(a.body) != "a" || ids(b.body) != "c" || !strings.Contains(b.header.Get("Neardup"), "cursor=lost") {
 		t.Errorf("another client is told by what this one saw: %q %s", b.header.Get("Neardup"), b.body)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -34,6 +33,7 @@ func TestWriteEnriches(t *testing.T) {
 	}{
 		{"small", small, nil, small, 3, false},
 		{"small in gzip", zipped(small), []string{"Content-Encoding: gzip"}, small, 3, false},
+		{"small in deflate", coded("deflate", small), []string{"Content-Encoding: deflate"}, small, 3, false},
 		{"small in gzip, loosely named", zipped(small), []string{"Content-Encoding: X-GZip"}, small, 3, false},
 		{"large", large, nil, large, 200, true},
 		{"large in gzip", zipped(large), []string{"Content-Encoding: gzip"}, large, 200, false},
@@ -129,52 +129,6 @@ func TestBrokenOffWrite(t *testing.T) {
 	}
 }
 
-// forgetful is a body that breaks off and, read once more, ends well, as those of net/http do.
-type forgetful struct {
-	io.Reader
-	broke bool
-}
-
-func (f *forgetful) Close() error { return nil }
-
-func (f *forgetful) Read(p []byte) (int, error) {
-	n, err := f.Reader.Read(p)
-	if err == io.EOF && !f.broke {
-		f.broke, err = true, io.ErrUnexpectedEOF
-	}
-	return n, err
-}
-
-// TestBrokenOffIsRemembered leaves it to the body alone to say that it broke off.
-func TestBrokenOffIsRemembered(t *testing.T) {
-	large := fat("news-1", 200)
-	for _, c := range []struct{ path, encoding, body string }{
-		{"/_bulk", "", large[:len(large)-20]}, {"/_bulk", "gzip", zipped(fat("news-1", 300))[:1200<<10]}, {"/_whatever", "", large},
-	} {
-		e := newEngine("news-1")
-		f := serve(t, e, nil)
-		r := httptest.NewRequest("POST", c.path, &forgetful{Reader: strings.NewReader(c.body)})
-		r.ContentLength = int64(len(c.body)) + 20
-		if c.encoding != "" {
-			r.Header.Set("Content-Encoding", c.encoding)
-		}
-		func() {
-			defer func() {
-				if p := recover(); p != http.ErrAbortHandler {
-					t.Errorf("%s: ended with %v, not by cutting the connection", c.path, p)
-				}
-			}()
-			f.ServeHTTP(httptest.NewRecorder(), r)
-		}()
-		f.behind.Close()
-		for _, a := range e.arrived() {
-			if a.err == nil {
-				t.Errorf("%s: the engine saw a whole body of %d bytes", c.path, len(a.body))
-			}
-		}
-	}
-}
-
 func dial(t testing.TB, f front) *net.TCPConn {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(f.url, "http://"))
@@ -220,11 +174,7 @@ func TestEarlyAnswer(t *testing.T) {
 		t.Run(fmt.Sprintf("%s %d %d", c.path, c.status, c.sent), func(t *testing.T) {
 			t.Parallel() // net/http takes half a second to close such a connection
 			known := newEngine("news-1")
-			f := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if (arrival{method: r.Method, uri: r.RequestURI}).ours() {
-					known.ServeHTTP(w, r)
-					return
-				}
+			f := serve(t, known.beside(func(w http.ResponseWriter, r *http.Request) {
 				http.NewResponseController(w).EnableFullDuplex()
 				w.Header().Set("Content-Length", "5")
 				w.WriteHeader(c.status)
@@ -244,11 +194,7 @@ func TestEarlyAnswer(t *testing.T) {
 // dying is an engine that hangs up when a client's request is here in part.
 func dying(t *testing.T, known *engine, after int64) (http.Handler, *atomic.Int64) {
 	times := new(atomic.Int64)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if (arrival{method: r.Method, uri: r.RequestURI}).ours() {
-			known.ServeHTTP(w, r)
-			return
-		}
+	return known.beside(func(w http.ResponseWriter, r *http.Request) {
 		times.Add(1)
 		io.CopyN(io.Discard, r.Body, after)
 		conn, _, err := http.NewResponseController(w).Hijack()

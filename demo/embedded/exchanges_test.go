@@ -70,21 +70,12 @@ func withNewline(s string) string {
 
 func ask(t *testing.T, base string, x exchange) (int, string, http.Header) {
 	t.Helper()
-	return send(t, base, x, "application/json")
-}
-
-// send sends a request in a media type, and asks for the reply in it unless it is the usual one.
-func send(t *testing.T, base string, x exchange, media string) (int, string, http.Header) {
-	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), x.method, base+x.path, strings.NewReader(x.body))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if x.body != "" {
-		req.Header.Set("Content-Type", media)
-	}
-	if media != "application/json" {
-		req.Header.Set("Accept", media)
+		req.Header.Set("Content-Type", "application/json")
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {

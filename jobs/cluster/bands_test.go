@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
-	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -95,112 +93,6 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestRecall holds the share of pairs that bands find to what sketch.Candidate says of it: pairs of sketches that agree in each
-// position by chance, every pair with none of the others.
-func TestRecall(t *testing.T) {
-	pairs := max(400, effort.Rounds(4000))
-	for _, test := range []struct {
-		bands, rows int
-		r           float64
-	}{
-		{32, 4, 0.3}, {32, 4, 0.5}, {32, 4, 0.64}, {16, 8, 0.7}, {16, 8, 0.8}, {8, 16, 0.9}, {25, 5, 0.5},
-	} {
-		t.Run(fmt.Sprintf("%dx%d at %v", test.bands, test.rows, test.r), func(t *testing.T) {
-			r := rand.New(rand.NewPCG(uint64(test.bands), 5))
-			rule := ruleOf(t, sketch.DefaultScheme(), 0.05, 8) // so low that candidates are joined
-			rule.Bands, rule.Rows = test.bands, test.rows
-			var list []Document
-			for i := range pairs {
-				s := sketch.Sketch{Scheme: rule.Sketcher.SchemeID(), Form: sketch.Positions, Bits: 8, Shingles: 100, Fingerprint: r.Uint64()}
-				other := s
-				other.Fingerprint = r.Uint64()
-				for range 128 {
-					a, b := byte(r.Uint32()), byte(1+r.IntN(255))
-					if r.Float64() < test.r {
-						b = 0
-					}
-					s.Payload, other.Payload = append(s.Payload, a), append(other.Payload, a+b)
-				}
-				list = append(list, Document{ID: fmt.Sprint(i, "a"), Sketch: &s}, Document{ID: fmt.Sprint(i, "b"), Sketch: &other})
-			}
-			found := 0
-			for _, line := range clustered(t, Options{Rule: rule}, list) {
-				if strings.Fields(line)[2] == "2" {
-					found++
-				}
-			}
-			want, got := sketch.Candidate(test.r, test.bands, test.rows), float64(found)/2/float64(pairs)
-			if deviation := math.Sqrt(want * (1 - want) / float64(pairs)); math.Abs(got-want) > 4*deviation+1e-3 {
-				t.Errorf("%.4f of the pairs were found, want %.4f", got, want)
-			}
-		})
-	}
-}
-
-// refines reports whether every cluster of fine lies within one of coarse.
-func refines(fine, coarse []string) bool {
-	in, of := map[string]string{}, map[string]string{}
-	for _, line := range coarse {
-		fields := strings.Fields(line)
-		in[fields[1]] = fields[0]
-	}
-	for _, line := range fine {
-		fields := strings.Fields(line)
-		if at, known := of[fields[0]]; known && at != in[fields[1]] {
-			return false
-		}
-		of[fields[0]] = in[fields[1]]
-	}
-	return true
-}
-
-// TestOneWithinTheOther holds that exact clusters lie within those of bands, these within those of all pairs that agree; and that
-// a lower threshold only makes clusters grow.
-func TestOneWithinTheOther(t *testing.T) {
-	for seed := range uint64(effort.Rounds(10)) {
-		r := rand.New(rand.NewPCG(seed, 6))
-		rule := ruleOf(t, sketch.DefaultScheme(), 0.64, 8)
-		list := documents(rule, texts(r, 300, 150))
-		exact := clustered(t, Options{Rule: rule, Algorithm: Exact}, list)
-		bands := clustered(t, Options{Rule: rule}, list)
-		all := *rule
-		all.Bands, all.Rows = 32, 1
-		every := clustered(t, Options{Rule: &all}, list)
-		lower := all
-		lower.Profile.Threshold = 0.4
-		lowered := clustered(t, Options{Rule: &lower}, list)
-		if !refines(exact, bands) || !refines(bands, every) || !refines(every, lowered) {
-			t.Errorf("seed %d: one is not within the other", seed)
-		}
-		if refines(lowered, exact) {
-			t.Errorf("seed %d: the texts are too unlike to show anything", seed)
-		}
-	}
-}
-
-// TestFamilies holds that each family that has bands is clustered as all its pairs are.
-func TestFamilies(t *testing.T) {
-	for _, test := range []struct {
-		scheme    sketch.Scheme
-		threshold float64
-	}{
-		{sketch.Scheme{Family: sketch.Permutations}, 0.64},
-		{sketch.Scheme{Bits: 2}, 0.64},
-		{sketch.Scheme{Family: sketch.SimHash, Positions: 512}, 0.8},
-	} {
-		t.Run(fmt.Sprint(test.scheme.Family, test.scheme.Bits), func(t *testing.T) {
-			r := rand.New(rand.NewPCG(3, 7))
-			rule := ruleOf(t, test.scheme, test.threshold, 8)
-			rule.Bands, rule.Rows = 128, 1
-			list := documents(rule, texts(r, 45, 120))
-			near := brute(func(a, b Document) bool { near, _ := rule.Profile.NearDuplicates(a.Sketch, b.Sketch); return near })
-			if diff := cmp.Diff(sorted(near(list, rule), list), sorted(clustered(t, Options{Rule: rule}, list), list)); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
-}
-
 // TestReadyValues clusters 64-bit values that came ready: no pair is missed.
 func TestReadyValues(t *testing.T) {
 	for _, threshold := range []float64{0.8, 0.9, 0.95, 0.97, 1} {
@@ -263,13 +155,10 @@ func TestElsewhere(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	lists := ruleOf(t, sketch.Scheme{Family: sketch.MSmallest}, 0.64, 8)
-	ready := ruleOf(t, sketch.Scheme{Family: sketch.Hamming, Features: sketch.Value64}, 0.9, 8)
 	plain := ruleOf(t, sketch.DefaultScheme(), 0.64, 8)
 	for name, o := range map[string]Options{
-		"bands of lists":       {Rule: lists, Algorithm: Bands},
-		"sets of ready values": {Rule: ready, Algorithm: Broder},
-		"unknown":              {Rule: plain, Algorithm: "magic"},
-		"too many bands":       {Rule: &adapters.Rule{Sketcher: plain.Sketcher, Profile: plain.Profile, Bands: 32, Rows: 8}},
+		"bands of lists": {Rule: lists, Algorithm: Bands},
+		"too many bands": {Rule: &adapters.Rule{Sketcher: plain.Sketcher, Profile: plain.Profile, Bands: 32, Rows: 8}},
 	} {
 		if _, err := New(o); err == nil {
 			t.Errorf("%s: was taken", name)

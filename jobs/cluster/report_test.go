@@ -100,21 +100,3 @@ func TestFarms(t *testing.T) {
 		t.Errorf("suspects: %+v", got.Farms)
 	}
 }
-
-// TestCommonShingles counts what more texts have than are compared for it.
-func TestCommonShingles(t *testing.T) {
-	rule := ruleOf(t, sketch.DefaultScheme(), 0.64, 8)
-	var list []Document
-	for i := range 7 {
-		text := page(fmt.Sprint("t", i), 20) + "all have this"
-		if i < 4 {
-			text += " of four here"
-		}
-		s, _ := rule.Sketcher.Sketch(text)
-		list = append(list, Document{ID: fmt.Sprint(i), Sketch: &s, Shingles: rule.Sketcher.Shingles(text)})
-	}
-	c := joined(t, Options{Rule: rule, Algorithm: Broder, Common: 4}, list)
-	if diff := cmp.Diff(Left{CommonShingles: 2, CommonTexts: 7}, c.Left()); diff != "" { // "all have" and "have this"
-		t.Error(diff)
-	}
-}

@@ -1,127 +1,17 @@
 package cluster
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"testing"
 
 	"github.com/neardup/sidecar/sketch"
 )
-
-// pairsOf returns pairs, some of them equal, some with bytes in common.
-func pairsOf(r *rand.Rand, n int, mask uint64) []pair {
-	list := make([]pair, n)
-	for i := range list {
-		list[i] = pair{r.Uint64() & mask, uint64(r.IntN(50))}
-	}
-	return list
-}
-
-func TestSortPairs(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 9))
-	for _, mask := range []uint64{0, 1, 0xff, 0xff00ff, 0xffff << 48, 1 << 63, ^uint64(0)} {
-		for _, n := range []int{0, 1, 2, 95, 97, 1000, 60000} {
-			list := pairsOf(r, n, mask)
-			want := slices.SortedFunc(slices.Values(list), comparePairs)
-			sortPairs(list)
-			if !slices.Equal(want, list) {
-				t.Errorf("%d pairs of mask %x are out of order", n, mask)
-			}
-		}
-	}
-}
-
-func TestSortKeys(t *testing.T) {
-	r := rand.New(rand.NewPCG(2, 9))
-	for _, mask := range []uint64{0, 3 << 32, 0xfff << 40, ^uint64(0)} {
-		list := make([]uint64, 30000)
-		for i := range list {
-			list[i] = r.Uint64()&mask&^0xffffffff | uint64(i)
-		}
-		want := slices.Sorted(slices.Values(list))
-		if got := sortKeys(list, make([]uint64, len(list))); !slices.Equal(want, got) {
-			t.Errorf("keys of mask %x are out of order, or their numbers", mask)
-		}
-	}
-}
-
-func TestSorter(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 9))
-	for _, sum := range []bool{false, true} {
-		for _, memory := range []int64{1, 1 << 17, 1 << 30} {
-			s := scratch{dir: t.TempDir()}
-			list := pairsOf(r, 50000, 0x3ff<<20)
-			want := slices.SortedFunc(slices.Values(list), comparePairs)
-			if sum {
-				var sums []pair
-				for _, p := range want {
-					if n := len(sums); n > 0 && sums[n-1].hi == p.hi {
-						sums[n-1].lo += p.lo
-					} else {
-						sums = append(sums, p)
-					}
-				}
-				want = sums
-			}
-			sorter := newSorter(&s, memory, sum)
-			for _, p := range list {
-				if err := sorter.add(p.hi, p.lo); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if spilled := sorter.file != nil; spilled != (!sum && memory < 1<<20) {
-				t.Errorf("sum %v, %d bytes: spilled is %v", sum, memory, spilled)
-			}
-			var got []pair
-			if err := sorter.each(t.Context(), func(p pair) error { got = append(got, p); return nil }); err != nil {
-				t.Fatal(err)
-			}
-			if !slices.Equal(want, got) {
-				t.Errorf("sum %v, %d bytes: %d pairs came out, want %d, or in another order", sum, memory, len(got), len(want))
-			}
-			s.close()
-		}
-	}
-}
-
-func TestSpool(t *testing.T) {
-	for _, limit := range []int64{0, 3000, 1 << 20} {
-		s := scratch{dir: t.TempDir()}
-		p := newSpool(&s, 1000, limit)
-		r := rand.New(rand.NewPCG(4, 9))
-		var records [][]byte
-		var at []int64
-		for range 200 {
-			record := bytes.Repeat([]byte{byte(r.Uint32())}, r.IntN(300))
-			where, err := p.add(record)
-			if err != nil {
-				t.Fatal(err)
-			}
-			records, at = append(records, record), append(at, where)
-		}
-		if err := p.seal(); err != nil {
-			t.Fatal(err)
-		}
-		if p.whole() != (limit == 1<<20) {
-			t.Errorf("limit %d: in memory is %v", limit, p.whole())
-		}
-		room := make([]byte, 400)
-		for i, record := range records {
-			got, err := p.read(at[i], 400, room)
-			if err != nil || !bytes.HasPrefix(got, record) {
-				t.Fatalf("limit %d: record %d reads as %x, %v", limit, i, got, err)
-			}
-		}
-		s.close()
-	}
-}
 
 func TestForest(t *testing.T) {
 	const n = 5000

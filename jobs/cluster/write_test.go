@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -169,36 +168,5 @@ func TestWriteGivesWay(t *testing.T) {
 		if s.sources[id] != rewritten {
 			t.Errorf("%s was written over: %s", id, s.sources[id])
 		}
-	}
-}
-
-func TestWriteFails(t *testing.T) {
-	rule, s := shelved(t, 100)
-	c := corpusOf(t, rule, s)
-	s.refused["d00004"] = true
-	ctx, cancel := context.WithCancel(t.Context())
-	s.busy = 1 << 30
-	s.inPatch = cancel
-	cancel()
-	if _, err := c.Write(ctx, s, "x", rule, nil); !errors.Is(err, context.Canceled) || s.written > 0 {
-		t.Errorf("cancelled: %v, %d written", err, s.written)
-	}
-}
-
-// torn is a shelf whose reading breaks off.
-type torn struct{ *shelf }
-
-var errTorn = errors.New("the line went dead")
-
-func (s torn) Scan(context.Context, string, *adapters.Rule, adapters.Selection, func(adapters.Page) error) error {
-	return errTorn
-}
-
-// TestWriteCountsWhatIsKnown must not count as deleted what could not be read.
-func TestWriteCountsWhatIsKnown(t *testing.T) {
-	rule, s := shelved(t, 100)
-	got, err := corpusOf(t, rule, s).Write(t.Context(), torn{s}, "x", rule, nil)
-	if diff := cmp.Diff(Written{}, got); diff != "" || !errors.Is(err, errTorn) {
-		t.Error(diff, err)
 	}
 }

@@ -96,17 +96,6 @@ func TestWordsSayWhatAgreementSays(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotComparedInSQL(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	sides := positions(r, 0, 128, 1)
-	sides.Form = sketch.Sides
-	for name, s := range map[string]shape{"sides": shapeOf(sides, 0.7), "no threshold": shapeOf(positions(r, 0, 128, 8), 0)} {
-		if s.words() != 0 || strings.Contains(s.query(), "JOIN texts") {
-			t.Errorf("%s: %+v", name, s)
-		}
-	}
-}
-
 // TestCommittedFilesAlone has files beside the committed ones, as failed attempts leave them.
 func TestCommittedFilesAlone(t *testing.T) {
 	dir := t.TempDir()
@@ -143,32 +132,6 @@ func TestCommittedFilesAlone(t *testing.T) {
 		}
 		if last == nil || !strings.Contains(last.Error(), "line 2 is no pair") {
 			t.Errorf("%q: %v", text, last)
-		}
-	}
-}
-
-func TestCause(t *testing.T) {
-	trace := func(lines ...string) string {
-		body, err := json.Marshal(map[string][]string{"errors": {"Internal server error.", strings.Join(lines, "\n")}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(body)
-	}
-	for _, c := range []struct{ name, body, want string }{
-		{"the deepest causes", trace("<Exception on server side:", "org.apache.X: Failed", "\tat a.b(C.java:1)",
-			"Caused by: org.apache.flink.A: one", "\tat d", "\t... 4 more", "Caused by: org.ValidationException: two: three",
-			"Caused by: java.io.IOException: disk full", "\tat e"),
-			"flink: ValidationException: two: three: IOException: disk full"},
-		{"a hint", trace("org.X: y",
-			"Caused by: java.io.FileNotFoundException: /a does not exist or the user running Flink may not read it"),
-			"and readable there)"},
-		{"another server of Flink's", `{"errors":["Not found: /v1/sessions"]}`, "Not found: /v1/sessions (this may be Flink's"},
-		{"no reason", `{"errors":["Internal server error."]}`, "flink: no reason given"},
-		{"no JSON", "<html>", `flink answered 500 Oh: "<html>"`},
-	} {
-		if got := refusal("500 Oh", []byte(c.body)).Error(); !strings.Contains(got, c.want) || strings.Contains(got, "\tat") {
-			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
 		}
 	}
 }
@@ -335,43 +298,6 @@ func TestInterruptStopsTheJob(t *testing.T) {
 	stops := slices.DeleteFunc(f.statements, func(s string) bool { return !strings.HasPrefix(s, "STOP") })
 	if diff := cmp.Diff([]string{"STOP JOB 'ours'"}, stops); diff != "" {
 		t.Error(diff)
-	}
-	f.finish(t, j)
-}
-
-// TestTextsFail has the texts end in an error, and sketches that do not fit together.
-func TestTextsFail(t *testing.T) {
-	bad := errors.New("bad")
-	for name, last := range map[string]func() (*sketch.Sketch, error){
-		"error":      func() (*sketch.Sketch, error) { return nil, bad },
-		"other form": func() (*sketch.Sketch, error) { return positions(rand.New(rand.NewPCG(1, 1)), 99, 16, 8), nil },
-		"no bands":   func() (*sketch.Sketch, error) { return positions(rand.New(rand.NewPCG(1, 1)), 99, 4, 8), nil },
-	} {
-		f, j := startFake(t, func(int) (string, int) { return "FINISHED", 200 })
-		_, err := j.Seek(t.Context(), func(yield func(*sketch.Sketch, error) bool) {
-			for s, err := range some(fileTexts + 1) {
-				if !yield(s, err) {
-					return
-				}
-			}
-			yield(last())
-		})
-		if err == nil || name == "error" && !errors.Is(err, bad) {
-			t.Errorf("%s: %v", name, err)
-		}
-		f.finish(t, j)
-	}
-}
-
-// TestNoTexts asks nothing of Flink but whether it is there.
-func TestNoTexts(t *testing.T) {
-	f, j := startFake(t, func(int) (string, int) { return "FINISHED", 200 })
-	pairs, err := j.Seek(t.Context(), some(0))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for pair, err := range pairs {
-		t.Error(pair, err)
 	}
 	f.finish(t, j)
 }
