@@ -67,42 +67,6 @@ func (b *bench) urls() []*url.URL {
 	return []*url.URL{{Scheme: "http", Host: "127.0.0.1:1"}, u}
 }
 
-// A backfill gives every document its sketch and nothing else, and a second run finds nothing to do.
-func TestRealBackfill(t *testing.T) {
-	b := newBench(t, articles, "title", "body")
-	var lines strings.Builder
-	for i := range 600 {
-		fmt.Fprintf(&lines, `{"id":"d%d","title":"title %d of many words","body":"%s","n":%d,"f":1e3}`+"\n", i, i, familyText(i, 0), i)
-	}
-	for _, id := range []string{"a`b", " lead", "a,b", "a]b", "a/b", "é", `a\"b`, "a&&b", "a b?c#d%41"} {
-		fmt.Fprintf(&lines, `{"id":"%s","title":"odd id","body":"text","n":1}`+"\n", id)
-	}
-	b.must(200)(b.direct("POST", "/collections/NAME/documents/import", lines.String()))
-	before := b.must(200)(b.direct("GET", "/collections/NAME/documents/export", ""))
-	if _, err := b.store().Prepare(t.Context(), b.collection, false); err != nil {
-		t.Fatal(err)
-	}
-	patches := b.patches()
-	if len(patches) != 609 {
-		t.Fatalf("%d documents lack a sketch", len(patches))
-	}
-	results, err := b.store().Patch(t.Context(), b.collection, b.rule, patches)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, r := range results {
-		if r != adapters.Patched {
-			t.Errorf("%q: %v", patches[i].ID, r)
-		}
-	}
-	if left := b.patches(); len(left) != 0 {
-		t.Errorf("%d documents still lack a sketch", len(left))
-	}
-	if after := b.must(200)(b.through("GET", "/collections/NAME/documents/export", "")); after != before {
-		t.Error("the documents changed but for the sketch")
-	}
-}
-
 // Texts in nested objects give one sketch, whether they are written, read back or searched.
 func TestRealNestedFields(t *testing.T) {
 	schema := `{"name":"NAME","enable_nested_fields":true,"fields":[{"name":"title","type":"string"},{"name":"meta","type":"object"}]}`
@@ -118,7 +82,7 @@ func TestRealNestedFields(t *testing.T) {
 		t.Helper()
 		for _, fields := range []string{"", "&include_fields=title", "&exclude_fields=meta.text", "&include_fields=meta.x"} {
 			b.must(200)(b.through("GET", "/collections/NAME/documents/search?q=*"+fields, ""))
-			if o := b.outcomes[0]; o.Folded != 5 {
+			if o := b.outcome; o.Folded != 5 {
 				t.Errorf("%s: %+v", fields, o)
 			}
 		}
