@@ -79,27 +79,3 @@ func TestQueriesNameMetrics(t *testing.T) {
 		t.Error("no page has a query")
 	}
 }
-
-// TestReasonsNameTests looks for the tests that stand in for blocks which are not run.
-func TestReasonsNameTests(t *testing.T) {
-	defined := map[string]bool{}
-	for _, text := range sources(t)["go"] {
-		for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllStringSubmatch(text, -1) {
-			defined[m[1]] = true
-		}
-	}
-	tree, named := load(t), 0
-	for _, name := range tree.Names() {
-		for _, b := range tree.Pages[name].Blocks {
-			reason, _ := b.Marker("not run")
-			for _, test := range regexp.MustCompile(`\bTest[A-Z]\w*`).FindAllString(reason, -1) {
-				if named++; !defined[test] {
-					t.Errorf("%s, line %d: there is no %s", name, b.Line, test)
-				}
-			}
-		}
-	}
-	if named == 0 {
-		t.Error("no reason names a test")
-	}
-}
