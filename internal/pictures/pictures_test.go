@@ -24,7 +24,6 @@ var pictures = map[string]func() ([]byte, error){
 	"sketch.svg":    drawShingles,
 	"threshold.svg": drawThreshold,
 	"error.svg":     drawError,
-	"valley.svg":    drawValley,
 }
 
 // allPictures are these, and the curves of docs/performance.json.
