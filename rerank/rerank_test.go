@@ -29,22 +29,6 @@ func cut(list []int, from, size int) []int {
 	return list[min(from, len(list)):min(from+size, len(list))]
 }
 
-func TestCollapseOfLeadersChangesNothing(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 4))
-	for range effort.Rounds(1000) {
-		hits := randomKind(r, true).list(r, 60)
-		var leaders []Hit
-		for _, g := range Collapse(hits, 60, false).Groups {
-			leaders = append(leaders, hits[g.Leader])
-		}
-		for _, g := range Collapse(leaders, 60, false).Groups {
-			if len(g.Folded) != 0 {
-				t.Fatalf("leaders fold among themselves: %v", g)
-			}
-		}
-	}
-}
-
 func TestShortTextsFoldByFingerprintAlone(t *testing.T) {
 	short := &Profile{Threshold: 0.5, MinShingles: 200}
 	same, near := hit("b", 1, 0), hit("c", 1, 3)
