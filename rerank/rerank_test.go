@@ -72,21 +72,3 @@ func TestPagerReadsLittle(t *testing.T) {
 	}
 	t.Logf("one reading in %.1f %%, %.1f ranks read for 10 hits", 100*float64(once)/float64(cases), float64(read)/float64(cases))
 }
-
-// A page takes a few allocations, however many hits it holds.
-func TestAPageAllocatesLittle(t *testing.T) {
-	hits := noneFolds(50) // fewer than an index is made for
-	if n := testing.AllocsPerRun(20, func() {
-		p := NewPager(Page{Size: len(hits), Window: 1000})
-		span, _ := p.Next()
-		p.Take(span, hits)
-		if _, more := p.Next(); more {
-			t.Fatal("the page is not settled")
-		}
-		if ranks, err := p.Ranks(); err != nil || len(ranks) != len(hits) {
-			t.Fatal(ranks, err)
-		}
-	}); n > 12 {
-		t.Errorf("%v allocations for %d hits", n, len(hits))
-	}
-}

@@ -5,8 +5,6 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"testing"
-
-	"github.com/neardup/sidecar/adapters"
 )
 
 // TestRecognize shows it the replies of an engine in its states, and of strangers.
@@ -48,20 +46,5 @@ func TestRecognize(t *testing.T) {
 				t.Errorf("%+v, ours: %v, %v", got, ours, err)
 			}
 		})
-	}
-}
-
-func TestKindOfField(t *testing.T) {
-	for _, c := range []struct {
-		name, kind string
-		want       adapters.FieldKind
-	}{
-		{"title", "string", adapters.TextKind}, {"tags", "string[]", adapters.TextKind}, {"x", "auto", adapters.TextKind},
-		{"published_at", "int64", adapters.DateKind}, {"meta.created", "int64", adapters.DateKind}, {"votes", "int64", adapters.OtherKind},
-		{"format", "int64", adapters.OtherKind}, {"embedding", "float[]", adapters.VectorKind}, {"on", "bool", adapters.OtherKind},
-	} {
-		if got := kindOf(c.name, c.kind); got != c.want {
-			t.Errorf("%s of type %s: %v, want %v", c.name, c.kind, got, c.want)
-		}
 	}
 }

@@ -8,9 +8,6 @@ import (
 	"testing"
 )
 
-// index is the page from which all others can be reached.
-const index = "docs/README.md"
-
 func load(t *testing.T) *Tree {
 	t.Helper()
 	tree, err := Load(filepath.Join("..", ".."))
@@ -37,20 +34,6 @@ func TestPages(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		})
-	}
-}
-
-// TestIndexReachesAll follows the links from the index of the docs.
-func TestIndexReachesAll(t *testing.T) {
-	tree := load(t)
-	if tree.Pages[index] == nil {
-		t.Fatalf("there is no %s", index)
-	}
-	reached := tree.Reached(index)
-	for _, name := range tree.Names() {
-		if strings.HasPrefix(name, "docs/") && !reached[name] {
-			t.Errorf("%s can't be reached from %s", name, index)
-		}
 	}
 }
 
