@@ -160,3 +160,14 @@ func TestLongHitsComeWithSourcesOnce(t *testing.T) {
 		}
 	}
 }
+
+// noneFolds is a list of which nothing folds: the most comparisons.
+func noneFolds(n int) []Hit {
+	r := rand.New(rand.NewPCG(5, 6))
+	hits := make([]Hit, n)
+	for i := range hits {
+		hits[i] = hit("", byte(i), 0)
+		hits[i].Sketch = distinct(r)
+	}
+	return hits
+}

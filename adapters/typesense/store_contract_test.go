@@ -58,3 +58,5 @@ func TestRealStore(t *testing.T) {
 		})
 	})
 }
+
+var oddIDs = []string{"a`b", " lead", "a,b", "a]b", "a/b", "é", `a"b`, `a\b`, "a&&b", "a b?c#d%41", "a+b", "a`+b", ":", "*"}
