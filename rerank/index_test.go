@@ -130,38 +130,6 @@ func TestCollapseOfManyLists(t *testing.T) {
 	}
 }
 
-// TestIndexFindsTheLeastAlike: sketches that differ in as many positions as the threshold lets them, one in each group but one.
-func TestIndexFindsTheLeastAlike(t *testing.T) {
-	r := rand.New(rand.NewPCG(44, 1))
-	for percent := 51; percent <= 100; percent++ {
-		p := &Profile{Threshold: float64(percent) / 100}
-		hits := make([]Hit, 200)
-		for i := range hits {
-			hits[i] = Hit{Sketch: distinct(r), Profile: p}
-		}
-		a, x := hits[0], newIndex(hits)
-		if x == nil {
-			t.Logf("no index at a threshold of %v", p.Threshold)
-			continue
-		}
-		for i := range hits {
-			x.add(hits[i].Sketch)
-		}
-		b := Hit{Sketch: drift(r, a.Sketch, 0), Profile: p}
-		for at := 0; at < len(a.Sketch.Payload); at += x.width {
-			c := Hit{Sketch: drift(r, b.Sketch, 0), Profile: p}
-			c.Sketch.Payload[at]++
-			if is, _ := p.Near(&c, &a); !is {
-				break
-			}
-			b = c
-		}
-		if found, ok := x.find(&b); !ok || !slices.Contains(found, 0) {
-			t.Errorf("threshold %v: %d groups of %d positions do not find it", p.Threshold, x.groups, x.width)
-		}
-	}
-}
-
 // TestCollapseOfManyIsItsDefinition: lists of some hundred hits, and some so long that an index is made.
 func TestCollapseOfManyIsItsDefinition(t *testing.T) {
 	r := rand.New(rand.NewPCG(42, 1))

@@ -192,34 +192,6 @@ func checkReadings(t *testing.T, page Page, p *Pager, e *engine, folded int) {
 	}
 }
 
-func TestPagesMakeUpTheCollapsedList(t *testing.T) {
-	r := rand.New(rand.NewPCG(23, 1))
-	for i := range effort.Rounds(150) {
-		ranked := r.IntN(2) == 0
-		k, n, size := randomKind(r, ranked), 50+r.IntN(250), 1+r.IntN(60)
-		hits := k.list(r, n)
-		page := Page{Size: size, Window: 10 + r.IntN(n), Rate: r.Float64(), Whole: !ranked, Transitive: !ranked && r.IntN(2) == 0}
-		if i%3 == 0 {
-			page.HitBytes = 1 << 20
-		}
-		list, _, _ := defined(hits, page.Window, page.Transitive)
-		var walked []string
-		for {
-			got, _, err := still(hits, r.IntN(2) == 0).serve(t, page)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(got) == 0 {
-				break
-			}
-			walked, page.From = append(walked, got...), page.From+size
-		}
-		if diff := cmp.Diff(ids(hits, list), walked); diff != "" {
-			t.Fatalf("case %d, pages of %d: %s", i, size, diff)
-		}
-	}
-}
-
 // TestLargeWindows: windows up to the largest, with few leaders so that the definition can be computed.
 func TestLargeWindows(t *testing.T) {
 	r := rand.New(rand.NewPCG(24, 1))

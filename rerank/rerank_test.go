@@ -29,22 +29,6 @@ func cut(list []int, from, size int) []int {
 	return list[min(from, len(list)):min(from+size, len(list))]
 }
 
-func TestCollapseOfLeadersChangesNothing(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 4))
-	for range effort.Rounds(1000) {
-		hits := randomKind(r, true).list(r, 60)
-		var leaders []Hit
-		for _, g := range Collapse(hits, 60, false).Groups {
-			leaders = append(leaders, hits[g.Leader])
-		}
-		for _, g := range Collapse(leaders, 60, false).Groups {
-			if len(g.Folded) != 0 {
-				t.Fatalf("leaders fold among themselves: %v", g)
-			}
-		}
-	}
-}
-
 func TestShortTextsFoldByFingerprintAlone(t *testing.T) {
 	short := &Profile{Threshold: 0.5, MinShingles: 200}
 	same, near := hit("b", 1, 0), hit("c", 1, 3)
@@ -87,22 +71,4 @@ func TestPagerReadsLittle(t *testing.T) {
 		t.Errorf("page 1 took one reading in %.1f %% of cases, want at least 95 %%", share*100)
 	}
 	t.Logf("one reading in %.1f %%, %.1f ranks read for 10 hits", 100*float64(once)/float64(cases), float64(read)/float64(cases))
-}
-
-// A page takes a few allocations, however many hits it holds.
-func TestAPageAllocatesLittle(t *testing.T) {
-	hits := noneFolds(50) // fewer than an index is made for
-	if n := testing.AllocsPerRun(20, func() {
-		p := NewPager(Page{Size: len(hits), Window: 1000})
-		span, _ := p.Next()
-		p.Take(span, hits)
-		if _, more := p.Next(); more {
-			t.Fatal("the page is not settled")
-		}
-		if ranks, err := p.Ranks(); err != nil || len(ranks) != len(hits) {
-			t.Fatal(ranks, err)
-		}
-	}); n > 12 {
-		t.Errorf("%v allocations for %d hits", n, len(hits))
-	}
 }

@@ -1,7 +1,6 @@
 package rerank
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -99,32 +98,6 @@ func TestWalkBytesCoverItsMemory(t *testing.T) {
 			}
 			runtime.KeepAlive(walk)
 		}
-	}
-}
-
-// BenchmarkPageAfterWalk goes on by one page of 10 hits behind a walk that has shown so many leaders.
-func BenchmarkPageAfterWalk(b *testing.B) {
-	for _, leaders := range []int{100, 1000, 10_000} {
-		b.Run(fmt.Sprint(leaders), func(b *testing.B) {
-			walk, hits := new(Walk), noneFolds(leaders+12)
-			for i := range leaders {
-				walk.Take(&hits[i], 1<<20)
-			}
-			b.ReportAllocs()
-			for b.Loop() {
-				p := NewPager(Page{Size: 10, Window: 1 << 20, After: walk, Rate: 0.1})
-				span, _ := p.Next()
-				p.Take(span, hits[leaders:][:min(span.To, 12)])
-				ranks, err := p.Ranks()
-				if err != nil {
-					b.Fatal(err)
-				}
-				next := walk.Clone()
-				for rank := range ranks[len(ranks)-1] + 1 {
-					next.Take(p.Hit(rank), 1<<20)
-				}
-			}
-		})
 	}
 }
 

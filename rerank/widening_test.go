@@ -12,36 +12,12 @@ import (
 var duplicates = map[string]func(r *rand.Rand, n int) []int{
 	// Any earlier hit, strewn evenly.
 	"strewn": func(r *rand.Rand, n int) []int { return strewn(r, n, 0.3) },
-	// The hit just before, and never three alike.
-	"pairs": func(r *rand.Rand, n int) []int {
-		of := fresh(n)
-		for i := 1; i < n; i++ {
-			if of[i-1] < 0 && r.Float64() < 0.3/0.7 {
-				of[i] = i - 1
-			}
-		}
-		return of
-	},
 	// A few texts have most of the copies.
 	"heavy tail": func(r *rand.Rand, n int) []int {
 		of := fresh(n)
 		for i := 1; i < n; i++ {
 			if r.Float64() < 0.3 {
 				of[i] = int(float64(i) * r.Float64() * r.Float64() * r.Float64())
-			}
-		}
-		return of
-	},
-	// More of them among the first ranks than behind.
-	"dense head": func(r *rand.Rand, n int) []int {
-		of := fresh(n)
-		for i := 1; i < n; i++ {
-			rate := 0.27
-			if i < 20 {
-				rate = 0.45
-			}
-			if r.Float64() < rate {
-				of[i] = r.IntN(i)
 			}
 		}
 		return of
@@ -56,8 +32,6 @@ var duplicates = map[string]func(r *rand.Rand, n int) []int{
 		}
 		return of
 	},
-	// Each search has a rate of its own, from 0.15 to 0.45.
-	"by search": func(r *rand.Rand, n int) []int { return strewn(r, n, 0.15+0.3*r.Float64()) },
 }
 
 func fresh(n int) []int {
@@ -132,7 +106,7 @@ func TestFirstPagesTakeOneReading(t *testing.T) {
 						t.Errorf("%.1f %% of first pages took one reading, want 95 %%", 100*share)
 					}
 					most := 1.6
-					if size == 10 && (name == "bursts" || name == "by search") {
+					if size == 10 && name == "bursts" {
 						most = 1.8
 					}
 					if ratio > most {
@@ -187,20 +161,13 @@ func TestLongHitsComeWithSourcesOnce(t *testing.T) {
 	}
 }
 
-// TestLearnsHowLongHitsAre: a mean over the last few searches that tell.
-func TestLearnsHowLongHitsAre(t *testing.T) {
-	w := Widening{}.Learn(Stats{Read: 10, Folded: 3})
-	if w.HitBytes != 0 || w.Rate != 0.3 {
-		t.Errorf("%+v", w)
+// noneFolds is a list of which nothing folds: the most comparisons.
+func noneFolds(n int) []Hit {
+	r := rand.New(rand.NewPCG(5, 6))
+	hits := make([]Hit, n)
+	for i := range hits {
+		hits[i] = hit("", byte(i), 0)
+		hits[i].Sketch = distinct(r)
 	}
-	w = w.Learn(Stats{Read: 10, Folded: 3, HitBytes: 1000})
-	if w.HitBytes != 1000 {
-		t.Errorf("%+v", w)
-	}
-	for range 20 {
-		w = w.Learn(Stats{Read: 10, Folded: 3, HitBytes: 3000}).Learn(Stats{Read: 10, Folded: 3})
-	}
-	if w.HitBytes < 2900 || w.HitBytes > 3000 {
-		t.Errorf("%+v", w)
-	}
+	return hits
 }

@@ -461,24 +461,3 @@ func TestContainmentOfSmallSets(t *testing.T) {
 		}
 	}
 }
-
-// TestContainmentWhereNothingIsKnown: lists that were cut to nothing, as no sketcher makes them, and lists that no value is left of.
-func TestContainmentWhereNothingIsKnown(t *testing.T) {
-	value := func(n byte) []byte { return []byte{n, 0, 0, 0, 0, 0, 0, 0} }
-	whole := Sketch{Form: Sample, Bits: 64, Shingles: 100, Payload: slices.Concat(value(1), value(200))}
-	for name, c := range map[string]struct {
-		a, b Sketch
-		want Estimate
-		ok   bool
-	}{
-		"no value of the receiver's":        {a: Sketch{Form: Sample, Bits: 64, Shingles: 5}, b: whole},
-		"cut to nothing":                    {a: whole, b: Sketch{Form: Sample, Bits: 64, Shingles: 5, Cut: true}},
-		"the other one ends before":         {a: Sketch{Form: Sample, Bits: 64, Shingles: 5, Payload: value(9)}, b: Sketch{Form: Sample, Bits: 64, Shingles: 5, Cut: true, Payload: value(8)}},
-		"half a value is none":              {a: Sketch{Form: Sample, Bits: 64, Shingles: 5, Payload: []byte{1, 2}}, b: whole},
-		"the other one ends between values": {a: whole, b: Sketch{Form: Sample, Bits: 64, Shingles: 50, Cut: true, Payload: value(1)}, want: Estimate{Value: 1, Error: math.Sqrt(0.75 * 0.25)}, ok: true},
-	} {
-		if e, ok := c.a.Containment(&c.b); ok != c.ok || math.Abs(e.Value-c.want.Value) > 1e-12 || math.Abs(e.Error-c.want.Error) > 1e-12 {
-			t.Errorf("%s: %v, %v, want %v, %v", name, e, ok, c.want, c.ok)
-		}
-	}
-}

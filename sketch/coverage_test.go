@@ -1,9 +1,7 @@
 package sketch
 
 import (
-	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
@@ -129,53 +127,6 @@ func TestCoverageIsAsDocumented(t *testing.T) {
 			if back != resemblance || cover != coverage {
 				t.Fatalf("%q, %q: %v, %v and the other way round %v, %v", a, b, resemblance, coverage, back, cover)
 			}
-		}
-	}
-}
-
-func TestCoverageOfTellingPairs(t *testing.T) {
-	list := func(prefix string, n int) []string {
-		words := make([]string, n)
-		for i := range words {
-			words[i] = fmt.Sprintf("%s%d", prefix, i)
-		}
-		return words
-	}
-	join := func(parts ...[]string) string { return strings.Join(slices.Concat(parts...), " ") }
-	every := func(step int, words []string) []string {
-		changed := slices.Clone(words)
-		for i := step / 2; i < len(changed); i += step {
-			changed[i] = "misread" + changed[i]
-		}
-		return changed
-	}
-	s := newSketcher(t, nil)
-	for name, c := range map[string]struct {
-		a, b                  string
-		least, most           float64 // coverage
-		leastAlike, mostAlike float64
-	}{
-		"same":                        {"one two three", "One, two three!", 1, 1, 1, 1},
-		"nothing in common":           {join(list("a", 50)), join(list("b", 50)), 0, 0, 0, 0},
-		"same, too short for one":     {"one", "one", 0, 0, 1, 1},
-		"empty":                       {"", "", 0, 0, 0, 0},
-		"one empty":                   {"one two three", "", 0, 0, 0, 0},
-		"a word in twelve changed":    {join(list("w", 240)), join(every(12, list("w", 240))), 1, 1, 0.6, 0.8},
-		"a word in five changed":      {join(list("w", 240)), join(every(5, list("w", 240))), 0.9, 1, 0.3, 0.5},
-		"a word in two changed":       {join(list("w", 240)), join(every(2, list("w", 240))), 0, 0, 0, 0},
-		"the same footer":             {join(list("a", 160), list("f", 40)), join(list("b", 160), list("f", 40)), 0.2, 0.22, 0.1, 0.13},
-		"the same words, other order": {join(list("w", 100)), join(slices.Collect(backward(list("w", 100)))), 0, 0, 0, 0},
-		"an excerpt":                  {join(list("w", 100)), join(list("w", 25)), 0.36, 0.45, 0.24, 0.25},
-	} {
-		resemblance, coverage := s.Text(c.a).Compare(s.Text(c.b))
-		within(t, name+": coverage", coverage, c.least, c.most, 0)
-		within(t, name+": resemblance", resemblance, c.leastAlike, c.mostAlike, 0)
-	}
-}
-
-func backward(list []string) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		for i := len(list) - 1; i >= 0 && yield(list[i]); i-- {
 		}
 	}
 }

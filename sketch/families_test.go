@@ -267,35 +267,6 @@ func TestEstimatesByHand(t *testing.T) {
 	}
 }
 
-// TestEstimatesAtTheirLimits: sketches that no sets are likely to have are in a store all the same.
-func TestEstimatesAtTheirLimits(t *testing.T) {
-	one, other := Sketch{Bits: 1, Shingles: 10, Payload: []byte{0x0f}}, Sketch{Bits: 1, Shingles: 30, Payload: []byte{0xf0}}
-	if e, ok := one.Containment(&other); !ok || e.Value != -4 || !(e.Error > 0 && e.Error < 4) {
-		t.Errorf("no position of one bit agrees: containment %v, %v", e, ok)
-	}
-	if e, ok := one.Containment(&one); !ok || e.Value != 1 || e.Error == 0 {
-		t.Errorf("the same: containment %v, %v", e, ok)
-	}
-	one.Form, other.Form, other.Payload, other.Shingles = Sides, Sides, one.Payload, 1000
-	for _, pair := range [][2]*Sketch{{&one, &other}, {&other, &one}} {
-		if e, ok := pair[0].Resemblance(pair[1]); !ok || e.Value != 0.01 {
-			t.Errorf("10 and 1000 elements at no angle: resemblance %v, %v, want 0.01", e, ok)
-		}
-	}
-	if e, ok := one.Containment(&other); !ok || math.Abs(e.Value-1) > 1e-9 {
-		t.Errorf("10 of 1000 elements at no angle: containment %v, %v, want 1", e, ok)
-	}
-	// More hashes are kept than there are elements, and yet not of each element alike.
-	s := newSketcher(t, func(s *Scheme) { s.Family, s.Modulus, s.Repeats, s.Positions = ZeroModM, 4, 16, 1024 })
-	for _, positions := range []int{1024, 64} {
-		s.scheme.Positions = positions
-		a, b := pair(rand.New(rand.NewPCG(1, 5)), 20, 10)
-		if e, ok := sketchOf(s, a).Resemblance(sketchOf(s, b)); !ok || e.Error < 0.02 || math.Abs(e.Value-0.5) > 4.5*e.Error {
-			t.Errorf("zero_mod_m that keeps each element several times, of %d hashes: resemblance %v, %v, want 0.5", positions, e, ok)
-		}
-	}
-}
-
 func TestReadyValues(t *testing.T) {
 	s := newSketcher(t, everyForm["ready"])
 	for text, want := range map[string]uint64{

@@ -116,22 +116,6 @@ func TestShortTexts(t *testing.T) {
 	}
 }
 
-// TestNoShingleSpansTexts: a document's set is the union of its texts' sets, in every kind of features.
-func TestNoShingleSpansTexts(t *testing.T) {
-	texts := []string{"the quick brown fox", "日本語のテキスト", "jumps", "over 日本 the lazy dog", "", "x"}
-	for _, features := range []Features{Auto, WordShingles, CharacterShingles, Tags} {
-		s := newSketcher(t, func(s *Scheme) { s.Features = features })
-		var want []uint64
-		for _, text := range texts {
-			want = append(want, s.Shingles(text)...)
-		}
-		slices.Sort(want)
-		if got := s.Shingles(texts...); !slices.Equal(got, slices.Compact(want)) {
-			t.Errorf("%s: %d shingles of all texts, %d of each", features, len(got), len(want))
-		}
-	}
-}
-
 // TestKeep: an option makes the differences count that it names, and no others; by default none of them does.
 func TestKeep(t *testing.T) {
 	differences := []struct{ kind, a, b string }{

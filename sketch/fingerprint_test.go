@@ -1,7 +1,6 @@
 package sketch
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -78,25 +77,5 @@ func TestFingerprint(t *testing.T) {
 	}
 	if s.Fingerprint("Hello  World\n") != s.Fingerprint("hello world") {
 		t.Error("case and white space must not matter")
-	}
-}
-
-// BenchmarkFingerprint measures what it takes to see whether a sketch is of a text of 4 kB, beside making the sketch.
-func BenchmarkFingerprint(b *testing.B) {
-	s, r := newSketcher(b, nil), rand.New(rand.NewPCG(1, 2))
-	var words strings.Builder
-	for words.Len() < 4<<10 {
-		fmt.Fprintf(&words, "w%d ", r.IntN(5000))
-	}
-	text := words.String()
-	var k Sketch
-	for name, f := range map[string]func(){"fingerprint": func() { s.Fingerprint(text) }, "sketch": func() { s.SketchInto(&k, text) }} {
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(len(text)))
-			b.ReportAllocs()
-			for b.Loop() {
-				f()
-			}
-		})
 	}
 }

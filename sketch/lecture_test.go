@@ -81,16 +81,6 @@ func rowOrder(t *testing.T, rows string) rowHash {
 	}
 }
 
-// bothEither returns the sizes of intersection and union of two sorted sets, by counting.
-func bothEither(a, b []uint64) (both, either int) {
-	for _, x := range a {
-		if slices.Contains(b, x) {
-			both++
-		}
-	}
-	return both, len(a) + len(b) - both
-}
-
 // wordRuns returns the runs of w words, in order and with repetitions.
 func wordRuns(words []string, w int) (list []string) {
 	for i := 0; i+w <= len(words); i++ {
@@ -187,56 +177,6 @@ func TestLectureRowHashing(t *testing.T) {
 	}
 }
 
-// TestLectureMinshingle is the matrix of Sergukova's lecture under its three orders: places, shingles found, and the table
-// of JC and Sim.
-func TestLectureMinshingle(t *testing.T) {
-	read := lecture(t, "mailru")
-	rows := readMatrix(t, read("minshingle/matrix"))
-	sets := columnSets(rows)
-	var hashes []rowHash
-	orders := joined(read("minshingle/orders"))
-	for _, o := range orders {
-		hashes = append(hashes, rowOrder(t, o))
-	}
-	slots := signatures(rows, hashes)
-	for document, slot := range slots {
-		for i := range slot {
-			if want := atoi(t, read("minshingle/positions")[document][i]); slot[i] != uint64(want) {
-				t.Errorf("doc%d, order %s: place %d, printed %d", document+1, orders[i], slot[i], want)
-			}
-			if got, want := orders[i][slot[i]-1:slot[i]], read("minshingle/shingles")[document][i]; got != want {
-				t.Errorf("doc%d, order %s: sh%s, printed sh%s", document+1, orders[i], got, want)
-			}
-		}
-	}
-	for _, line := range read("minshingle/similarities") {
-		a, b := atoi(t, line[0])-1, atoi(t, line[1])-1
-		both, either := bothEither(sets[a], sets[b])
-		got := fmt.Sprintf("%d/%d %d/3", both, either, agreeing(slots[a], slots[b]))
-		if want := line[2] + " " + line[3]; got != want {
-			t.Errorf("d%s-d%s: JC and Sim %s, printed %s", line[0], line[1], got, want)
-		}
-		if want := float64(both) / float64(either); Resemblance(sets[a], sets[b]) != want {
-			t.Errorf("d%s-d%s: Resemblance %v, want %v", line[0], line[1], Resemblance(sets[a], sets[b]), want)
-		}
-	}
-}
-
-// TestLectureKnights is the lecture's reason for shingles of more than one word: two sentences of the same words and
-// opposite sense.
-func TestLectureKnights(t *testing.T) {
-	knights := joined(lecture(t, "mailru")("knights/text"))
-	for _, c := range []struct {
-		words int
-		want  float64
-	}{{1, 1}, {2, 5.0 / 11}, {4, 1.0 / 11}} {
-		s := newSketcher(t, func(s *Scheme) { s.Words = c.words })
-		if got := Resemblance(s.Shingles(knights[0]), s.Shingles(knights[1])); got != c.want {
-			t.Errorf("%d words: resemblance %v, want %v", c.words, got, c.want)
-		}
-	}
-}
-
 // TestBroderRose is the example of Broder's paper, for sets (its option B, and this package) and for bags (its option A, in
 // which an element is a shingle and the number of its occurrence).
 func TestBroderRose(t *testing.T) {
@@ -274,14 +214,4 @@ func labelled(text string, w int) (list []string) {
 		list = append(list, fmt.Sprintf("%s %d", shingle, seen[shingle]))
 	}
 	return list
-}
-
-// TestHanovSpelling: the article's one letter ("miny" for "miney") in a set of 16 words.
-func TestHanovSpelling(t *testing.T) {
-	s := newSketcher(t, func(s *Scheme) { s.Words = 1 })
-	song := joined(lecture(t, "hanov")("words"))[0]
-	one, other := s.Shingles(song), s.Shingles(strings.ReplaceAll(song, "miney", "miny"))
-	if len(one) != 16 || Resemblance(one, other) != 15.0/17 {
-		t.Errorf("%d words, printed 16; resemblance %v, want 15/17", len(one), Resemblance(one, other))
-	}
 }

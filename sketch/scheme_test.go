@@ -78,22 +78,6 @@ func TestValidateNamesEveryMistake(t *testing.T) {
 	}
 }
 
-func TestValidateTakesAllThatIsOffered(t *testing.T) {
-	for _, s := range baseSchemes() {
-		if err := s.Validate(); err != nil {
-			t.Errorf("%+v: %v", s, err)
-		}
-	}
-	for _, change := range []func(*Scheme){
-		func(s *Scheme) { s.Words, s.Characters, s.Positions, s.Bits, s.Modulus, s.Repeats = 1, 1, 8, 1, 1, 1 },
-		func(s *Scheme) { s.Words, s.Characters, s.Positions, s.Modulus, s.Repeats = 32, 64, 1024, 65536, 64 },
-		func(s *Scheme) { s.Bits, s.Content, s.Seed = 2, ContentRaw, "any\x00 text, ï" },
-		func(s *Scheme) { s.Bits, s.Content, s.Keep = 4, ContentUseful, Keep{true, true, true} },
-	} {
-		newSketcher(t, change)
-	}
-}
-
 // baseSchemes are the schemes of all families over all kinds of features that go together.
 func baseSchemes() (list []Scheme) {
 	for _, family := range []Family{FastSimilarity, Permutations, MSmallest, ZeroModM, SimHash} {

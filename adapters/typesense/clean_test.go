@@ -2,75 +2,11 @@ package typesense
 
 import (
 	"bytes"
-	"encoding/json"
-	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/neardup/sidecar/adapters"
-	"github.com/neardup/sidecar/internal/effort"
 )
-
-// refusedLine returns the reply to a line that the engine refuses, which holds the line as it came.
-func refusedLine(line string) []byte {
-	var quoted bytes.Buffer
-	enc := json.NewEncoder(&quoted)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(line)
-	return fmt.Appendf(nil, `{"code":400,"document":%s,"error":"bad","success":false}`, strings.TrimSpace(quoted.String()))
-}
-
-// TestRefusedLines: a refused line of an import comes back as the client sent it, whatever our fields were spliced in and whichever of
-// them the client names itself.
-func TestRefusedLines(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	members := []string{
-		`"title":"one two three four five"`, `"title":""`, `"title":5`, `"body":"b"`, `"neardup_sketch":"own"`, `"neardup_bands":[1, 2]`,
-		`"neardup_bands":[1,2]`, `"neardup_cluster":"own"`, `"neardup_cluster":null`, `"n":1`, `"neardup_sketch" : null`, `"x":{"neardup_cluster":"in"}`,
-	}
-	cut := 0
-	rounds := effort.Rounds(5000)
-	for i := range rounds {
-		rule := newRule(t, "articles", "title")
-		if r.IntN(2) == 0 {
-			rule.Bands, rule.Rows = 4, 4
-		}
-		rule.Clusters = r.IntN(2) == 0
-		var chosen []string
-		seen := map[string]bool{}
-		for range r.IntN(6) {
-			m := members[r.IntN(len(members))]
-			if key, _, _ := strings.Cut(strings.ReplaceAll(m, " ", ""), ":"); !seen[key] {
-				seen[key] = true
-				chosen = append(chosen, m)
-			}
-		}
-		sent := "{" + strings.Join(chosen, ",") + []string{"", " "}[r.IntN(2)] + "}"
-		action := []string{"create", "update", "emplace"}[r.IntN(3)]
-		d, e := Dialect{}, newEnricher(rule, nil)
-		e.Rule = func(string, bool) (*adapters.Rule, bool) { return rule, i%5 > 0 }
-		e.Count = nil
-		c := d.Classify(&adapters.Request{Method: "POST", Path: "/collections/articles/documents/import", RawQuery: "action=" + action})
-		var stored, shown bytes.Buffer
-		if err := d.EnrichWrite(c, &stored, strings.NewReader(sent), e); err != nil {
-			t.Fatal(err)
-		}
-		if stored.String() == sent {
-			continue
-		}
-		cut++
-		if err := d.CleanReply(c, &shown, bytes.NewReader(refusedLine(stored.String()))); err != nil {
-			t.Fatal(err)
-		}
-		if want := refusedLine(sent); !bytes.Equal(shown.Bytes(), want) {
-			t.Errorf("%s of %s was stored as %s, and is shown as %s", action, sent, stored.String(), shown.String())
-		}
-	}
-	if cut < rounds/3 {
-		t.Errorf("only %d were enriched", cut)
-	}
-}
 
 // TestAllOursAreCut: what is cut of the sketch is cut of all three fields.
 func TestAllOursAreCut(t *testing.T) {

@@ -1,10 +1,7 @@
 package typesense
 
 import (
-	"os"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -39,33 +36,5 @@ func TestDecidingDates(t *testing.T) {
 		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s: %s", value, diff)
 		}
-	}
-}
-
-// A document that nests without end costs no more than to read it: eight times the depth takes some eight times as long, not 64 times. That
-// is measured by make soak.
-func TestDecidingValuesOfDeepDocuments(t *testing.T) {
-	best := func(depth int) (least time.Duration) {
-		document := []byte(`{"a":` + strings.Repeat("[", depth) + strings.Repeat("]", depth) +
-			`,"b":` + strings.Repeat(`{"a":`, depth) + "1" + strings.Repeat("}", depth) + "}")
-		for try := range 5 {
-			look, began := deciding(document), time.Now()
-			for _, field := range []string{"a", "b", "b" + strings.Repeat(".a", depth)} {
-				if got := look(adapters.Deciding{Field: field}); len(got) > 0 {
-					t.Errorf("%.10s: %q", field, got)
-				}
-			}
-			if took := time.Since(began); try == 0 || took < least {
-				least = took
-			}
-		}
-		return least
-	}
-	short := best(4_000)
-	if os.Getenv("NEARDUP_SOAK") == "" {
-		return
-	}
-	if long := best(32_000); long > 30*short {
-		t.Errorf("%v for the eightfold depth of what takes %v", long, short)
 	}
 }

@@ -133,7 +133,7 @@ func (b *bench) fits(t *testing.T, shown string) int {
 	}
 	search := documentsPath + "/search?per_page=250&q=*" + shown
 	body := b.must(200)(b.through("GET", search, ""))
-	if o := b.outcomes[0]; o.Reason != "" || o.Without != textless {
+	if o := b.outcome; o.Reason != "" || o.Without != textless {
 		t.Errorf("%s: %d have no sketch, %+v: %.300s", shown, textless, o, body)
 	}
 	return sketched

@@ -45,11 +45,9 @@ func TestLookFor(t *testing.T) {
 	if r, err = LookFor(l); err != nil || strings.Contains(r.RawQuery, "neardup_sketch") {
 		t.Errorf("%v %s", err, r.RawQuery)
 	}
-	for _, n := range []int{100, 3000, 3400, 3900, 9000} {
-		l.Words = strings.Repeat("x", n)
-		if r, err = LookFor(l); err == nil && len(r.RawQuery) >= maxQuery || err != nil && n < 3000 {
-			t.Errorf("%d: %v", n, err)
-		}
+	l.Words = strings.Repeat("x", 9000)
+	if r, err = LookFor(l); err == nil && len(r.RawQuery) >= maxQuery {
+		t.Errorf("a query of %d bytes", len(r.RawQuery))
 	}
 }
 
@@ -92,24 +90,4 @@ func TestLookedAt(t *testing.T) {
 			t.Errorf("%s: %v", body, err)
 		}
 	}
-}
-
-// TestRealListed: the collections come with how many documents they hold.
-func TestRealListed(t *testing.T) {
-	b := newBench(t, `{"name":"NAME","fields":[{"name":"body","type":"string"}]}`, "body")
-	for range 3 {
-		if status, body := b.direct("POST", "/collections/"+b.collection+"/documents", `{"body":"x"}`); status != 201 {
-			t.Fatalf("%d %s", status, body)
-		}
-	}
-	list, err := Listed(t.Context(), b.store())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, i := range list {
-		if i.Name == b.collection && i.Documents == 3 {
-			return
-		}
-	}
-	t.Errorf("%+v", list)
 }

@@ -45,15 +45,13 @@ func randomChoice(r *rand.Rand, window int) choice {
 	c.rule.Transitive = r.IntN(5) == 0
 	for name, values := range map[string][]string{
 		"neardup": {"on", "dry_run"}, "neardup_threshold": {"0.3", "1"}, "neardup_keep": {"1", "2", "7"},
-		"neardup_window": {"10", "200", "9999"}, "neardup_expand": {"off", "ids", "source", "", "true", "false"},
-		"neardup_explain": {"true", "false", ""}, "neardup_totals": {"engine", "collapsed"},
+		"neardup_window": {"10", "200", "9999"}, "neardup_totals": {"engine", "collapsed"},
 	} {
 		if r.IntN(4) == 0 {
 			c.controls.Set(name, values[r.IntN(len(values))])
 		}
 	}
 	c.rule.CollapsedTotals = r.IntN(6) == 0
-	c.rule.Expand = []adapters.Expand{adapters.ExpandOff, adapters.ExpandOff, adapters.ExpandIDs, adapters.ExpandSource}[r.IntN(4)]
 	c.rule.DryRun = r.IntN(12) == 0
 	return c
 }
@@ -62,7 +60,7 @@ func randomChoice(r *rand.Rand, window int) choice {
 func (c choice) put(rule *adapters.Rule) {
 	rule.Choice, rule.DateField, rule.Together, rule.Transitive = c.rule.Choice, c.rule.DateField, c.rule.Together, c.rule.Transitive
 	rule.Profile.Keep, rule.Profile.Measure = c.rule.Profile.Keep, c.rule.Profile.Measure
-	rule.CollapsedTotals, rule.Expand, rule.DryRun = c.rule.CollapsedTotals, c.rule.Expand, c.rule.DryRun
+	rule.CollapsedTotals, rule.DryRun = c.rule.CollapsedTotals, c.rule.DryRun
 }
 
 // control returns the request with the controls at their place.
@@ -109,53 +107,6 @@ func (c choice) collapsed() bool {
 		return c.controls.Get("neardup_totals") == "collapsed"
 	}
 	return c.rule.CollapsedTotals
-}
-
-// shows returns what is to be shown of folded hits.
-func (c choice) shows() (expand adapters.Expand, explain bool) {
-	expand = c.rule.Expand
-	if c.controls.Has("neardup_expand") {
-		expand = map[string]adapters.Expand{"ids": adapters.ExpandIDs, "true": adapters.ExpandIDs, "": adapters.ExpandIDs, "source": adapters.ExpandSource}[c.controls.Get("neardup_expand")]
-	}
-	explain = c.controls.Has("neardup_explain") && c.controls.Get("neardup_explain") != "false"
-	if explain {
-		expand = max(expand, adapters.ExpandIDs)
-	}
-	return expand, explain
-}
-
-// unexpanded checks what an answer shows of folded hits, and returns it without.
-func (x *expected) unexpanded(t *testing.T, answer string) string {
-	t.Helper()
-	members, err := adapters.Members([]byte(answer))
-	if err != nil {
-		t.Fatal(err)
-	}
-	hits, err := adapters.Elements(adapters.Get(members, "hits"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, hit := range hits {
-		inside, err := adapters.Members(hit)
-		shown := adapters.Get(inside, "neardup")
-		if err != nil || shown == nil {
-			t.Fatalf("%v: nothing is shown of what is folded into %s", err, hit)
-		}
-		if i < len(x.ranks) {
-			x.check(t, x.ranks[i], shown)
-		} else if none := `{"found":0,"exact":%t,"hits":[]`; x.ranks == nil && !strings.HasPrefix(string(shown), fmt.Sprintf(none, true)) &&
-			(x.whole || !strings.HasPrefix(string(shown), fmt.Sprintf(none, false))) {
-			t.Fatalf("nothing is folded, but: %s", shown)
-		}
-		if hits[i], err = adapters.Cut(hit, func(key string) bool { return key == "neardup" }); err != nil {
-			t.Fatal(err)
-		}
-	}
-	without, err := adapters.Set([]byte(answer), "hits", array(hits))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(without)
 }
 
 // framed puts what a client must get into the engine's own answer.

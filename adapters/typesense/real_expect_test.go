@@ -83,7 +83,7 @@ func (b *bench) listedFor(c trial, raw []byte) listed {
 	if err := json.Unmarshal(h.document, &document); err != nil {
 		b.t.Fatal(err)
 	}
-	hit, fixed := listed{id: h.id, pinned: h.curated, body: document.Body}, c.query().fixed
+	hit, fixed := listed{id: h.id, pinned: h.curated}, c.query().fixed
 	shown := shows(fieldList(fixed["include_fields"]), fieldList(fixed["exclude_fields"]), []string{adapters.SketchField})
 	if c.readsText() || shown && b.rule.Decode(string(h.stored)) != nil {
 		hit.sketch = &b.memo.sketch(b.rule, document.Body).Sketch
@@ -93,8 +93,8 @@ func (b *bench) listedFor(c trial, raw []byte) listed {
 
 // expected is what a client must get.
 type expected struct {
-	viewed
-	ranks []int // of the page's hits, nil where they are those of the engine's own answer
+	collapsed
+	list  []listed
 	hits  [][]byte
 	found int // -1 where it is the engine's own
 }
@@ -135,15 +135,14 @@ func (b *bench) expect(c trial, own []byte) expected {
 		rule: b.rule, threshold: cmp.Or(c.choice.share("neardup_threshold"), b.rule.Profile.Threshold),
 		keep: cmp.Or(c.choice.number("neardup_keep"), b.rule.Profile.Keep), window: window,
 	}
-	x := expected{viewed: viewed{definition: d, collapsed: d.collapse(list), list: list, hidesID: c.query().hidesID(), hasText: c.readsText()}, found: -1}
-	x.expand, x.explain = c.choice.shows()
+	x := expected{collapsed: d.collapse(list), list: list, found: -1}
 	members, err := adapters.Members(own)
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	total := count(members, "found")
 	if c.choice.collapsed() {
-		x.whole, x.found = true, total-x.hidden
+		x.found = total - x.hidden
 		switch {
 		case near != nil && all == near.k && c.number("page", 1)*perPage > near.k: // there is more behind
 			x.found = total
@@ -151,7 +150,6 @@ func (b *bench) expect(c trial, own []byte) expected {
 			x.found = min(total, all-x.hidden)
 		}
 	}
-	x.whole = (x.whole || !b.rule.Choice.Ranked() || b.rule.Transitive) && c.value("limit_hits") == ""
 	if near != nil && !x.moved() {
 		if x.hits = cleanHits(b.t, own, c.named()); x.found >= 0 {
 			x.found = total
@@ -162,8 +160,7 @@ func (b *bench) expect(c trial, own []byte) expected {
 		x.shown = x.shown[:min(len(x.shown), total)]
 	}
 	from := (c.number("page", 1) - 1) * perPage
-	x.ranks = x.shown[min(from, len(x.shown)):min(from+perPage, len(x.shown))]
-	for _, rank := range x.ranks {
+	for _, rank := range x.shown[min(from, len(x.shown)):min(from+perPage, len(x.shown))] {
 		x.hits = append(x.hits, list[rank].seen)
 	}
 	return x

@@ -1,16 +1,13 @@
 package typesense
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
-	"testing"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/rerank"
@@ -23,8 +20,7 @@ type listed struct {
 	sketch *sketch.Sketch // nil if there is none to go by
 	pinned bool
 	values map[string]any // of the document, as far as the client's key lets it be seen
-	body   string
-	seen   []byte // the hit as the client sees it
+	seen   []byte         // the hit as the client sees it
 }
 
 // definition is the collapsed list as DESIGN.md defines it, done in the plainest way.
@@ -102,21 +98,11 @@ func (d definition) agreement(a, b listed) (agreement float64, comparable bool) 
 	if d.rule.Profile.Measure != rerank.Containment {
 		return a.sketch.Agreement(b.sketch)
 	}
-	e, comparable := d.estimate(a, b)
+	if a.sketch.Shingles > b.sketch.Shingles {
+		a, b = b, a
+	}
+	e, comparable := a.sketch.Containment(b.sketch)
 	return e.Value, comparable && e.Error <= rerank.MaxContainmentError
-}
-
-func (d definition) estimate(a, b listed) (sketch.Estimate, bool) {
-	if a.sketch == nil || b.sketch == nil {
-		return sketch.Estimate{}, false
-	}
-	if d.rule.Profile.Measure != rerank.Containment {
-		return a.sketch.Resemblance(b.sketch)
-	}
-	if a.sketch.Shingles <= b.sketch.Shingles {
-		return a.sketch.Containment(b.sketch)
-	}
-	return b.sketch.Containment(a.sketch)
 }
 
 // groups returns the members of each group, by leader.
@@ -220,15 +206,13 @@ func (d definition) better(a, b listed) int {
 
 // collapsed is the list that is shown and what is not.
 type collapsed struct {
-	shown  []int         // ranks
-	folded map[int][]int // into which rank that is shown
-	leader map[int]int   // of a rank that is shown in another's place
+	shown  []int // ranks
 	hidden int
 }
 
 // collapse collapses a list.
 func (d definition) collapse(list []listed) collapsed {
-	c := collapsed{folded: map[int][]int{}, leader: map[int]int{}}
+	var c collapsed
 	window := min(d.window, len(list))
 	places := map[int]int{}
 	for leader, members := range d.groups(list[:window]) {
@@ -250,8 +234,6 @@ func (d definition) collapse(list []listed) collapsed {
 				places[rank] = rank
 			}
 		}
-		c.leader[order[0]] = leader
-		c.folded[order[0]] = slices.Sorted(slices.Values(order[len(show):]))
 		c.hidden += len(order) - len(show)
 	}
 	for _, place := range slices.Sorted(maps.Keys(places)) {
@@ -271,146 +253,4 @@ func (c collapsed) moved() bool {
 		}
 	}
 	return c.hidden > 0
-}
-
-// foldedHit and neardup are what is shown of folded hits.
-type foldedHit struct {
-	ID        *string
-	Agreement float64
-	Document  json.RawMessage
-	Explain   *struct {
-		Agreement, Error float64
-		By               string
-		Shingles         []uint32
-		Shared           []string
-	}
-}
-
-type neardup struct {
-	Found   int
-	Exact   bool
-	Hits    []foldedHit
-	Explain *struct {
-		Representative string
-		Leader         *struct{ ID string }
-		Folded         int
-		Threshold      float64
-		Measure        string
-		Window         int
-	}
-}
-
-// rounded is a share as it is written.
-func rounded(share float64) float64 {
-	r, _ := strconv.ParseFloat(strconv.FormatFloat(share, 'f', 4, 64), 64)
-	return r
-}
-
-// viewed is what a test expects of what is shown of folded hits.
-type viewed struct {
-	definition
-	collapsed
-	list             []listed
-	expand           adapters.Expand
-	explain, whole   bool
-	hidesID, hasText bool
-	shared           int // how many explanations listed shingles
-}
-
-// check compares what is shown beside the hit of a rank.
-func (v *viewed) check(t *testing.T, rank int, raw []byte) {
-	t.Helper()
-	var got neardup
-	if err := strictly(raw, &got); err != nil {
-		t.Fatalf("%v: %s", err, raw)
-	}
-	folded := v.folded[rank]
-	if v.whole && !got.Exact {
-		t.Fatalf("the whole window is read: %s", raw)
-	}
-	if len(got.Hits) > len(folded) || got.Exact && len(got.Hits) != len(folded) || got.Found != len(got.Hits) {
-		t.Fatalf("into rank %d are folded %v, not %s", rank, folded, raw)
-	}
-	leader, explained := v.leader[rank], got.Explain != nil
-	if _, leads := v.leader[rank]; !leads {
-		leader = rank
-	}
-	if explained != v.explain {
-		t.Fatalf("explanations are wanted: %t, not %s", v.explain, raw)
-	}
-	for i, h := range got.Hits {
-		v.checkHit(t, folded[i], leader, rank, h)
-	}
-	if !explained {
-		return
-	}
-	e, measure := got.Explain, string(cmp.Or(v.rule.Profile.Measure, rerank.Resemblance))
-	hasSketch := v.list[leader].sketch != nil && leader < v.window
-	wantLeader := leader != rank && !v.hidesID
-	if e.Folded != len(got.Hits) || e.Window != v.window || e.Representative != string(cmp.Or(v.rule.Choice.By, adapters.ByRank)) ||
-		hasSketch && (e.Threshold != v.threshold || e.Measure != measure) || (e.Leader != nil && e.Leader.ID != "") != wantLeader ||
-		wantLeader && e.Leader.ID != v.list[leader].id {
-		t.Fatalf("rank %d, led by %d: %s", rank, leader, raw)
-	}
-}
-
-// checkHit compares what is shown of a folded hit.
-func (v *viewed) checkHit(t *testing.T, rank, leader, representative int, h foldedHit) {
-	t.Helper()
-	hit, with := v.list[rank], v.list[leader]
-	if rank == leader {
-		with = v.list[representative]
-	}
-	e, _ := v.estimate(hit, with)
-	if (h.ID == nil) != v.hidesID || h.ID != nil && *h.ID != hit.id || h.Agreement != rounded(max(e.Value, 0)) {
-		t.Fatalf("rank %d is shown as %+v, agreement %v", rank, h, e.Value)
-	}
-	var seen struct{ Document json.RawMessage }
-	if err := json.Unmarshal(hit.seen, &seen); err != nil {
-		t.Fatal(err)
-	}
-	if v.expand == adapters.ExpandSource != (h.Document != nil) || h.Document != nil && !bytes.Equal(h.Document, seen.Document) {
-		t.Fatalf("rank %d shows %s, not %s", rank, h.Document, seen.Document)
-	}
-	if (h.Explain != nil) != v.explain {
-		t.Fatalf("rank %d explains: %+v", rank, h)
-	}
-	if h.Explain == nil {
-		return
-	}
-	by := "sketch"
-	if hit.sketch.SameText(with.sketch) {
-		by = "fingerprint"
-	}
-	if x := h.Explain; x.By != by || x.Agreement != h.Agreement || x.Error != rounded(e.Error) ||
-		!slices.Equal(x.Shingles, []uint32{hit.sketch.Shingles, with.sketch.Shingles}) {
-		t.Fatalf("rank %d explains: %+v", rank, x)
-	}
-	if h.Explain.Shared == nil {
-		return
-	}
-	v.shared++
-	if want := sharedShingles(hit.body, with.body, v.rule.Sketcher.Scheme().Words); !v.hasText || !slices.Equal(h.Explain.Shared, want) {
-		t.Fatalf("rank %d shares %q, not %q", rank, h.Explain.Shared, want)
-	}
-}
-
-// sharedShingles returns the first ten runs of n words that stand in both texts.
-func sharedShingles(a, b string, n int) []string {
-	shared := []string{}
-	words := strings.Fields(a)
-	for i := range len(words) - n + 1 {
-		run := strings.Join(words[i:i+n], " ")
-		if strings.Contains(" "+b+" ", " "+run+" ") && len(shared) < 10 && !slices.Contains(shared, run) {
-			shared = append(shared, run)
-		}
-	}
-	return shared
-}
-
-// strictly decodes JSON that holds nothing unknown.
-func strictly(raw []byte, into any) error {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	return d.Decode(into)
 }

@@ -31,7 +31,7 @@ type bench struct {
 	rule       *adapters.Rule
 	plan       adapters.Plan
 	counts     map[adapters.Change]int
-	outcomes   []adapters.Outcome
+	outcome    adapters.Outcome // of the last search through the sidecar
 	memo       memo
 	// assigned are clusters that patches give to texts, by fingerprint; nil for each text's own.
 	assigned map[uint64]string
@@ -53,15 +53,7 @@ func newBench(t *testing.T, schema string, fields ...string) *bench {
 }
 
 func (b *bench) store() adapters.Store {
-	u, err := url.Parse(b.engine.URL)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	var rules adapters.Rules
-	if b.rule != nil {
-		rules = append(rules, b.rule)
-	}
-	return Open(nil, []*url.URL{u}, rules)(adapters.Header{keyHeader: {b.key}}, "")
+	return Open(nil, b.urls(), adapters.Rules{b.rule})(adapters.Header{keyHeader: {b.key}}, "")
 }
 
 // whole has the rule store all three fields of ours.
@@ -70,20 +62,11 @@ func (b *bench) whole() *bench {
 	return b
 }
 
-// assigning has patches give documents the clusters of others.
-func (b *bench) assigning() *bench {
-	b.assigned = map[uint64]string{}
-	return b.whole()
-}
-
 // send sends a request as it stands.
 func (b *bench) send(r *adapters.Request) *adapters.Reply {
 	b.t.Helper()
-	target := b.engine.URL + r.Path
-	if r.RawQuery != "" {
-		target += "?" + r.RawQuery
-	}
-	request, err := http.NewRequestWithContext(b.t.Context(), r.Method, target, bytes.NewReader(r.Body))
+	// A clean-up runs when the test's own context is done.
+	request, err := http.NewRequest(r.Method, b.engine.URL+r.Path+"?"+r.RawQuery, bytes.NewReader(r.Body))
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -112,22 +95,8 @@ func (b *bench) request(method, path, body string) *adapters.Request {
 // direct sends a request past the sidecar.
 func (b *bench) direct(method, path, body string) (int, string) {
 	b.t.Helper()
-	// A clean-up runs when the test's own context is done.
-	request, err := http.NewRequest(method, b.engine.URL+strings.ReplaceAll(path, "NAME", b.collection), strings.NewReader(strings.ReplaceAll(body, "NAME", b.collection)))
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	request.Header.Set(keyHeader, b.key)
-	resp, err := http.DefaultClient.Do(request)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	reply, err := io.ReadAll(resp.Body)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return resp.StatusCode, string(reply)
+	reply := b.send(b.request(method, path, body))
+	return reply.Status, string(reply.Body)
 }
 
 // through sends a request through the sidecar in small.
@@ -151,24 +120,40 @@ func (b *bench) through(method, path, body string) (int, string) {
 		}
 		r.Body = enriched.Bytes()
 	case adapters.Search:
-		s := d.Search(c, r, b.plan)
-		if s.Refusal != nil {
-			return s.Refusal.Status, string(s.Refusal.Body)
-		}
-		r, c.Shown = s.Plain, s.Shown
-		b.outcomes = []adapters.Outcome{{Reason: s.Reason}}
-		if s.Exchange != nil {
-			answer, err := adaptertest.Run(s.Exchange, b.send)
-			if err == nil {
-				b.outcomes = answer.Outcomes
-				return answer.Status, string(answer.Body)
-			}
-			b.outcomes[0].Reason = err.Error()
-		}
+		status, answer, outcome := b.answer(r)
+		b.outcome = outcome
+		return status, answer
 	}
+	return b.cleaned(c, r)
+}
+
+// answer sends a search through the sidecar in small, and returns the outcome of its first search.
+func (b *bench) answer(r *adapters.Request) (int, string, adapters.Outcome) {
+	b.t.Helper()
+	c := Dialect{}.Classify(r)
+	s := Dialect{}.Search(c, r, b.plan)
+	if s.Refusal != nil {
+		return s.Refusal.Status, string(s.Refusal.Body), adapters.Outcome{Reason: "refusal"}
+	}
+	reason := s.Reason
+	if s.Exchange != nil {
+		answer, err := adaptertest.Run(s.Exchange, b.send)
+		if err == nil {
+			return answer.Status, string(answer.Body), answer.Outcomes[0]
+		}
+		reason = err.Error()
+	}
+	c.Shown = c.Shown || s.Shown
+	status, body := b.cleaned(c, s.Plain)
+	return status, body, adapters.Outcome{Reason: reason}
+}
+
+// cleaned sends a request, and returns the reply without our fields.
+func (b *bench) cleaned(c adapters.Class, r *adapters.Request) (int, string) {
+	b.t.Helper()
 	reply := b.send(r)
-	var clean bytes.Buffer
-	if err := d.CleanReply(c, &clean, bytes.NewReader(reply.Body)); err != nil {
+	var clean strings.Builder
+	if err := (Dialect{}).CleanReply(c, &clean, bytes.NewReader(reply.Body)); err != nil {
 		b.t.Fatal(err)
 	}
 	return reply.Status, clean.String()
@@ -187,32 +172,19 @@ func (b *bench) must(status int) func(int, string) string {
 
 const articles = `{"name":"NAME","fields":[{"name":"title","type":"string"},{"name":"body","type":"string"},{"name":"n","type":"int32","facet":true}]}`
 
-// load imports documents in families of near-duplicates through the sidecar, some of them past it and so without a sketch.
-func (b *bench) load(r *rand.Rand, n int) {
+// put imports documents past the sidecar.
+func (b *bench) put(documents []map[string]any) {
 	b.t.Helper()
-	var with, without strings.Builder
-	for i := range n {
-		family := 1000 + i
-		if r.IntN(2) == 0 {
-			family = r.IntN(20)
-		}
-		line, err := json.Marshal(map[string]any{"id": fmt.Sprint("d", i), "title": fmt.Sprintf("alpha t%d beta", r.IntN(9)), "body": familyText(family, r.IntN(3)), "n": i % 7})
+	var lines strings.Builder
+	for _, d := range documents {
+		line, err := json.Marshal(d)
 		if err != nil {
 			b.t.Fatal(err)
 		}
-		out := &with
-		if r.IntN(20) == 0 {
-			out = &without
-		}
-		out.Write(append(line, '\n'))
+		lines.Write(append(line, '\n'))
 	}
-	for _, reply := range []string{
-		b.must(200)(b.through("POST", "/collections/NAME/documents/import", with.String())),
-		b.must(200)(b.direct("POST", "/collections/NAME/documents/import", without.String())),
-	} {
-		if strings.Contains(reply, `"success":false`) {
-			b.t.Fatal(reply)
-		}
+	if reply := b.must(200)(b.direct("POST", documentsPath+"/import", lines.String())); strings.Contains(reply, `"success":false`) {
+		b.t.Fatal(reply)
 	}
 }
 
@@ -296,15 +268,15 @@ func TestRealImportReplies(t *testing.T) {
 
 // Keys that may only search, whole or scoped, can use the sidecar as they use the engine.
 func TestRealKeys(t *testing.T) {
-	b := newBench(t, articles, "body")
-	b.load(rand.New(rand.NewPCG(1, 2)), 60)
+	b := newBench(t, vectors, "body")
+	b.loadVectors(rand.New(rand.NewPCG(1, 2)), 60, 0.5)
 	admin, key := b.key, b.searchKey()(nil)
 	defer func() { b.key = admin }()
 	const path = "/collections/NAME/documents/search?q=*&per_page=20"
 	want := b.must(200)(b.through("GET", path, ""))
 	b.key = key
-	if got := b.must(200)(b.through("GET", path, "")); took.ReplaceAllString(got, "") != took.ReplaceAllString(want, "") || b.outcomes[0].Folded == 0 {
-		t.Errorf("%+v\n%s\n%s", b.outcomes, got, want)
+	if got := b.must(200)(b.through("GET", path, "")); took.ReplaceAllString(got, "") != took.ReplaceAllString(want, "") || b.outcome.Folded == 0 {
+		t.Errorf("%+v\n%s\n%s", b.outcome, got, want)
 	}
 	b.key = "wrong"
 	status, got := b.through("GET", path, "")

@@ -1,14 +1,10 @@
 package typesense
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"regexp"
-	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -16,7 +12,6 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/neardup/sidecar/adapters"
-	"github.com/neardup/sidecar/internal/effort"
 )
 
 var record = flag.Bool("record", false, "record testdata/fake.txtar anew, from a real engine")
@@ -37,61 +32,6 @@ func recordedDocuments() []map[string]any {
 	return list
 }
 
-// fakeRequest returns a random request, sound or not, of searches that find every document in its order.
-func fakeRequest(r *rand.Rand) *adapters.Request {
-	const whole = "q=*&sort_by=n:asc"
-	pick := func(of ...string) string { return of[r.IntN(len(of))] }
-	params := map[string]func() string{
-		"page":                  func() string { return pick("1", "2", "3", "7", "60", "300", "0", "x", "-1", "01") },
-		"per_page":              func() string { return pick("1", "7", "10", "100", "250", "0", "251", "1e1", "2.5") },
-		"include_fields":        func() string { return pick("title", "n,id", " title , n", "nosuch", "neardup_sketch,id", ",") },
-		"exclude_fields":        func() string { return pick("title", "n,id", "body , title", "nosuch", "neardup_sketch") },
-		"facet_by":              func() string { return "n" },
-		"highlight_fields":      func() string { return "none" },
-		"highlight_full_fields": func() string { return "title" },
-		"x-unknown":             func() string { return "1" },
-	}
-	var names []string
-	for name := range params {
-		names = append(names, name)
-	}
-	// The order of a map is not that of the seed.
-	slices.Sort(names)
-	if r.IntN(2) == 0 {
-		query := whole
-		for _, name := range names {
-			if r.IntN(3) == 0 {
-				query += "&" + name + "=" + strings.ReplaceAll(params[name](), " ", "+")
-			}
-		}
-		return get("/collections/" + pick("NAME", "NAME", "NAME", "NAME", "NAME", "NAME_none") + "/documents/search?" + query)
-	}
-	if r.IntN(12) == 0 {
-		return post("/multi_search?"+whole, pick(`{"searches":[}`, `[]`, `{}`, `{"searches":{}}`, `{"searches":[1]}`, `{"searches":[{"collection":"NAME","per_page":null}]}`,
-			`{"searches":[{"collection":"NAME","per_page":{}}]}`, `{"searches":[]}`, `{"searches":[`+strings.Repeat(`{"collection":"NAME","per_page":0},`, 50)+`{}]}`))
-	}
-	searches := make([]map[string]any, 1+r.IntN(3))
-	for i := range searches {
-		searches[i] = map[string]any{"collection": pick("NAME", "NAME", "NAME", "NAME", "NAME", "NAME_none")}
-		for _, name := range names {
-			if r.IntN(3) > 0 {
-				continue
-			}
-			value := params[name]()
-			searches[i][name] = value
-			if n, err := strconv.Atoi(value); err == nil && r.IntN(2) == 0 {
-				searches[i][name] = n
-			}
-		}
-	}
-	query := whole
-	if r.IntN(4) == 0 {
-		query += "&page=" + pick("1", "2") + "&per_page=5"
-	}
-	body, _ := json.Marshal(map[string]any{"searches": searches})
-	return post("/multi_search?"+query, string(body))
-}
-
 var (
 	facetCounts = regexp.MustCompile(`\{"counts":\[[^\]]*\],("field_name":"n"),"stats":\{[^}]*\}\}`)
 	anyTime     = regexp.MustCompile(`"search_time_ms":\d+`)
@@ -107,61 +47,13 @@ func comparable(status int, body string) string {
 func realCorpus(t *testing.T) *bench {
 	t.Helper()
 	b := newBench(t, strings.Replace(articles, `"fields":[`, `"fields":[{"name":"neardup_sketch","type":"string","index":false,"optional":true},`, 1), "body")
-	var lines strings.Builder
-	for _, d := range recordedDocuments() {
-		line, err := json.Marshal(d)
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines.Write(append(line, '\n'))
-	}
-	if reply := b.must(200)(b.direct("POST", "/collections/NAME/documents/import", lines.String())); strings.Contains(reply, `"success":false`) {
-		t.Fatal(reply)
-	}
+	b.put(recordedDocuments())
 	return b
 }
 
-func (b *bench) asReal(r *adapters.Request) string {
-	path := r.Path
-	if r.RawQuery != "" {
-		path += "?" + r.RawQuery
-	}
-	status, body := b.direct(r.Method, path, string(r.Body))
-	return comparable(status, strings.ReplaceAll(body, b.collection, "NAME"))
-}
-
-func asFake(r *adapters.Request) string {
-	documents := recordedDocuments()
-	reply := (&fake{of: func(name string) []map[string]any {
-		if name != "NAME" {
-			return nil
-		}
-		return documents
-	}}).reply(r)
-	return comparable(reply.Status, string(reply.Body))
-}
-
-// TestRecord records the replies that the fake is held to:
-//
-//	go test ./adapters/typesense -run TestRecord -record
-func TestRecord(t *testing.T) {
-	if !*record {
-		t.Skip("only with -record")
-	}
-	b, r := realCorpus(t), rand.New(rand.NewPCG(2, 2))
-	a := &txtar.Archive{Comment: []byte("Written by TestRecord, from a real engine.\n")}
-	for range 50 {
-		request := fakeRequest(r)
-		asked := fmt.Sprintf("%s %s?%s\n%s\n", request.Method, request.Path, request.RawQuery, request.Body)
-		a.Files = append(a.Files, txtar.File{Name: "request", Data: []byte(asked)}, txtar.File{Name: "reply", Data: []byte(b.asReal(request))})
-	}
-	if err := os.WriteFile(recordedFile, txtar.Format(a), 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// TestFakeIsAsRecorded holds the fake to what the engine answered.
-func TestFakeIsAsRecorded(t *testing.T) {
+// recordings calls held with each recorded request, the reply to it, and where the reply is kept.
+func recordings(t *testing.T, held func(r *adapters.Request, reply string, kept *txtar.File)) *txtar.Archive {
+	t.Helper()
 	a, err := txtar.ParseFile(recordedFile)
 	if err != nil || len(a.Files) < 100 {
 		t.Fatal(len(a.Files), err)
@@ -171,21 +63,41 @@ func TestFakeIsAsRecorded(t *testing.T) {
 		method, path, _ := strings.Cut(line, " ")
 		r := get(path)
 		r.Method, r.Body = method, []byte(strings.TrimSuffix(body, "\n"))
-		if diff := cmp.Diff(string(a.Files[i+1].Data), asFake(r)); diff != "" {
-			t.Errorf("%s\n%s(-engine +fake):\n%s", line, body, diff)
+		held(r, string(a.Files[i+1].Data), &a.Files[i+1])
+	}
+	return a
+}
+
+// TestRealRecorded holds the recording to a real engine, or records it anew:
+//
+//	go test ./adapters/typesense -run TestRealRecorded -record
+func TestRealRecorded(t *testing.T) {
+	b := realCorpus(t)
+	a := recordings(t, func(r *adapters.Request, reply string, kept *txtar.File) {
+		status, body := b.direct(r.Method, r.Path+"?"+r.RawQuery, string(r.Body))
+		own := comparable(status, strings.ReplaceAll(body, b.collection, "NAME"))
+		if diff := cmp.Diff(reply, own); diff != "" && !*record {
+			t.Errorf("%s %s?%s\n%s\n(-recorded +engine):\n%s", r.Method, r.Path, r.RawQuery, r.Body, diff)
 		}
+		kept.Data = []byte(own)
+	})
+	if !*record {
+		return
+	}
+	if err := os.WriteFile(recordedFile, txtar.Format(a), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }
 
-// TestRealFake holds the fake to the engine on searches at random.
-func TestRealFake(t *testing.T) {
-	b, seed := realCorpus(t), rand.Uint64()
-	t.Log("seed", seed)
-	r := rand.New(rand.NewPCG(seed, 2))
-	for range effort.Rounds(100) {
-		request := fakeRequest(r)
-		if diff := cmp.Diff(b.asReal(request), asFake(request)); diff != "" {
-			t.Fatalf("%s %s?%s\n%s\n(-engine +fake):\n%s", request.Method, request.Path, request.RawQuery, request.Body, diff)
+// TestFakeIsAsRecorded holds the fake to what the engine answered.
+func TestFakeIsAsRecorded(t *testing.T) {
+	f := &fake{of: func(name string) []map[string]any {
+		return map[string][]map[string]any{"NAME": recordedDocuments()}[name]
+	}}
+	recordings(t, func(r *adapters.Request, reply string, _ *txtar.File) {
+		own := f.reply(r)
+		if diff := cmp.Diff(reply, comparable(own.Status, string(own.Body))); diff != "" {
+			t.Errorf("%s %s?%s\n%s\n(-engine +fake):\n%s", r.Method, r.Path, r.RawQuery, r.Body, diff)
 		}
-	}
+	})
 }

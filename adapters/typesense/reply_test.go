@@ -12,7 +12,6 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
-	"github.com/neardup/sidecar/internal/effort"
 )
 
 // memberwise is a result as [adapters.Members] and [adapters.Elements] take it apart, and as Cut and Set put it together: one pass for each
@@ -207,55 +206,6 @@ func checkHit(t *testing.T, h *hit, want memberHit, texts []string) {
 	}
 	if !slices.Equal(members, got) {
 		t.Fatalf("%q, want %q", got, members)
-	}
-}
-
-// The searches of a round go in as few requests as there are hundreds of bare hits, at most as many as may be under way at once, in their order
-// and each with about as many hits; and no request holds more searches than it may.
-func TestPartsOfARound(t *testing.T) {
-	random := rand.New(rand.NewPCG(searchSeed(t), 1))
-	for range effort.Rounds(3000) {
-		list, hits := make([]element, 1+random.IntN(20)), 0
-		for i := range list {
-			list[i] = element{hits: random.IntN(251), bare: random.IntN(2) == 0}
-			if list[i].bare {
-				hits += list[i].hits
-			}
-		}
-		most := 1 + random.IntN(50)
-		sent := parts(list, most)
-		at := 0
-		for _, p := range sent {
-			bare := !slices.ContainsFunc(list[at:at+p.searches], func(e element) bool { return !e.bare })
-			if at += p.searches; p.searches < 1 || p.searches > most || p.bare != bare {
-				t.Fatalf("%+v of %+v, %d in a request", sent, list, most)
-			}
-		}
-		if len(sent) > adapters.MaxAtOnce || at > len(list) || at < len(list) && (len(sent) < adapters.MaxAtOnce || at < most) {
-			t.Fatalf("%+v of %+v, %d in a request", sent, list, most)
-		}
-		if most >= len(list) && (len(sent) > max(hits/worthARequest, 1) || at < len(list)) {
-			t.Fatalf("%d requests for %d hits", len(sent), hits)
-		}
-	}
-	if sent := parts([]element{{hits: 100}, {hits: 110}, {hits: 250}}, maxSearches); len(sent) != 1 {
-		t.Errorf("pages in the client's content go in %d requests", len(sent))
-	}
-	for _, c := range []struct{ hits, want []int }{
-		{[]int{10, 10}, []int{2}}, {[]int{90, 90}, []int{2}}, {[]int{10, 202, 202, 202}, []int{2, 1, 1}}, {[]int{250, 250, 250, 250}, []int{1, 1, 1, 1}},
-		{slices.Repeat([]int{250}, 10), []int{3, 2, 3, 2}}, {[]int{150, 150}, []int{1, 1}},
-	} {
-		var list []element
-		for _, n := range c.hits {
-			list = append(list, element{hits: n, bare: true})
-		}
-		var got []int
-		for _, p := range parts(list, maxSearches) {
-			got = append(got, p.searches)
-		}
-		if !slices.Equal(got, c.want) {
-			t.Errorf("%v: %v, want %v", c.hits, got, c.want)
-		}
 	}
 }
 

@@ -84,9 +84,7 @@ func (c pageCase) query() url.Values {
 }
 
 func TestPagesAgreeWithTheDefinition(t *testing.T) {
-	seed := rand.Uint64()
-	t.Log("seed", seed)
-	r := rand.New(rand.NewPCG(seed, 1))
+	r := rand.New(rand.NewPCG(searchSeed(t), 1))
 	m := memo{}
 	for range max(effort.Rounds(120), 6) {
 		c := randomCase(t, r)
@@ -182,9 +180,7 @@ func TestLargeWindows(t *testing.T) {
 }
 
 func TestMultiSearchAnswersEachEntry(t *testing.T) {
-	seed := rand.Uint64()
-	t.Log("seed", seed)
-	r := rand.New(rand.NewPCG(seed, 2))
+	r := rand.New(rand.NewPCG(searchSeed(t), 2))
 	m := memo{}
 	for range max(effort.Rounds(50), 4) {
 		rule := newRule(t, "news", "body")
@@ -293,32 +289,6 @@ func TestRefusedEntryIsAskedAsItIs(t *testing.T) {
 	}
 }
 
-// A search that the engine refuses as it is, too, has cost nothing for our sake.
-func TestEntryThatIsWrongInItselfIsNotAskedAgain(t *testing.T) {
-	rule := newRule(t, "news", "body")
-	f := &fake{documents: memo{}.corpus(rand.New(rand.NewPCG(3, 2)), rule, 30, 0.5)}
-	for wrong, again := range map[string]bool{`"filter_by":"("`: false, `"sort_by":"x"`: true} {
-		s := search(post("/multi_search", `{"searches":[{"collection":"news"},{"collection":"news",`+wrong+`}]}`), planFor(adapters.Scope{}, rule))
-		answer, err := adaptertest.Run(s.Exchange, func(r *adapters.Request) *adapters.Reply {
-			searches, _ := fakeSearches(r)
-			results := make([][]byte, len(searches))
-			for i, search := range searches {
-				own := search["per_page"] == nil
-				if results[i] = []byte(f.search(search)); search["filter_by"] != nil || search["sort_by"] != nil && !own {
-					results[i] = []byte(`{"code":400,"error":"Wrong."}`)
-				}
-			}
-			return fakeReply(200, `{"results":`+string(array(results))+`}`)
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if o := answer.Outcomes[1]; o.Again != again || o.Reason != "refused" {
-			t.Errorf("%s: %+v", wrong, o)
-		}
-	}
-}
-
 // A list that moves between the pages of one reading shows a document twice.
 func TestMovingListIsNotUnderstood(t *testing.T) {
 	rule := newRule(t, "news", "body")
@@ -331,5 +301,37 @@ func TestMovingListIsNotUnderstood(t *testing.T) {
 	})
 	if !errors.Is(err, adapters.ErrNotUnderstood) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Whenever the time is over, the client gets the engine's own answer or the whole collapsed one.
+func TestLateSearches(t *testing.T) {
+	rule := newRule(t, "news", "body")
+	f := &fake{documents: memo{}.corpus(rand.New(rand.NewPCG(4, 2)), rule, 400, 0.6)}
+	r, plan := get("/collections/news/documents/search?q=x&page=3&per_page=30"), planFor(adapters.Scope{Lacking: true}, rule)
+	run := func(clock *adaptertest.Clock) (*adapters.Answer, error) {
+		plan.Late = clock.Late
+		return clock.Run(search(r, plan).Exchange, f.reply)
+	}
+	var all adaptertest.Clock
+	inTime, err := run(&all)
+	if err != nil || all.Calls < 2 || all.Rounds < 2 {
+		t.Fatalf("%+v %v", all, err)
+	}
+	clocks := []adaptertest.Clock{{Round: 2}}
+	for call := 0; call < all.Calls; call += 1 + all.Calls/16 {
+		clocks = append(clocks, adaptertest.Clock{Call: call + 1})
+	}
+	plain := 0
+	for _, clock := range clocks {
+		answer, err := run(&clock)
+		if alone, ok := errors.AsType[adapters.Alone](err); ok && alone.Reason == adapters.Deadline || errors.Is(err, adapters.ErrLate) {
+			plain++ // the engine's own answer is sent instead
+		} else if err != nil || string(answer.Body) != string(inTime.Body) {
+			t.Errorf("%+v: %v, %+v", clock, err, answer)
+		}
+	}
+	if plain == 0 {
+		t.Error("the time was never over")
 	}
 }

@@ -28,7 +28,9 @@ func TestRealStore(t *testing.T) {
 		return "/collections/" + index + "/documents/" + strings.ReplaceAll(url.PathEscape(id), "+", "%2B")
 	}
 	subject := adaptertest.StoreSubject{
-		Open:   func(t *testing.T) adapters.Store { return b.store() },
+		Open: func(*testing.T) adapters.Store {
+			return Open(nil, b.urls(), nil)(adapters.Header{keyHeader: {b.key}}, "")
+		},
 		Prefix: fmt.Sprintf("neardup_test_store_%d_", os.Getpid()),
 		Make: func(t *testing.T, name string) {
 			must(t, "POST", "/collections", strings.ReplaceAll(articles, "NAME", name))
@@ -56,3 +58,5 @@ func TestRealStore(t *testing.T) {
 		})
 	})
 }
+
+var oddIDs = []string{"a`b", " lead", "a,b", "a]b", "a/b", "é", `a"b`, `a\b`, "a&&b", "a b?c#d%41", "a+b", "a`+b", ":", "*"}

@@ -5,8 +5,6 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"testing"
-
-	"github.com/neardup/sidecar/adapters"
 )
 
 // TestRecognize shows it the replies of an engine in its states, and of strangers.
@@ -26,10 +24,8 @@ func TestRecognize(t *testing.T) {
 		{"catching up", map[string]reply{"/health": {503, `{"ok":false}`}, "/debug": {200, `{"version":"0.24.1"}`}}, true, false, "0.24.1"},
 		{"locked", map[string]reply{"/health": {200, `{"ok":true}`}, "/debug": no, "/collections": no}, true, true, ""},
 		{"a key for lists alone", map[string]reply{"/health": {200, `{"ok":true}`}, "/debug": no, "/collections": {200, `[]`}}, true, false, ""},
-		{"a page", map[string]reply{"/health": {200, `<html>`}}, false, false, ""},
 		{"another API", map[string]reply{"/health": {200, `{"status":"green"}`}}, false, false, ""},
 		{"nothing of the kind", nil, false, false, ""},
-		{"another one's 503", map[string]reply{"/health": {503, `{"status":"down"}`}}, false, false, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -50,20 +46,5 @@ func TestRecognize(t *testing.T) {
 				t.Errorf("%+v, ours: %v, %v", got, ours, err)
 			}
 		})
-	}
-}
-
-func TestKindOfField(t *testing.T) {
-	for _, c := range []struct {
-		name, kind string
-		want       adapters.FieldKind
-	}{
-		{"title", "string", adapters.TextKind}, {"tags", "string[]", adapters.TextKind}, {"x", "auto", adapters.TextKind},
-		{"published_at", "int64", adapters.DateKind}, {"meta.created", "int64", adapters.DateKind}, {"votes", "int64", adapters.OtherKind},
-		{"format", "int64", adapters.OtherKind}, {"embedding", "float[]", adapters.VectorKind}, {"on", "bool", adapters.OtherKind},
-	} {
-		if got := kindOf(c.name, c.kind); got != c.want {
-			t.Errorf("%s of type %s: %v, want %v", c.name, c.kind, got, c.want)
-		}
 	}
 }

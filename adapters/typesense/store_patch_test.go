@@ -7,12 +7,10 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -177,8 +175,8 @@ func (b *bench) judged(filter string) (stale int) {
 	for _, source := range sources(b.must(200)(b.through("GET", search, ""))) {
 		got = append(got, idOf(source))
 	}
-	if diff := cmp.Diff(want, got); diff != "" || b.outcomes[0].Reason != "" {
-		b.t.Errorf("a search while %d sketches are stale: %+v %s", stale, b.outcomes, diff)
+	if diff := cmp.Diff(want, got); diff != "" || b.outcome.Reason != "" {
+		b.t.Errorf("a search while %d sketches are stale: %+v %s", stale, b.outcome, diff)
 	}
 	return stale
 }
@@ -187,15 +185,12 @@ func (b *bench) judged(filter string) (stale int) {
 // every way. What stands there in the end is the sketch of its text or none; a search in between folds nothing by another text's
 // sketch.
 func TestRealPatchGivesWay(t *testing.T) {
-	for _, name := range []string{"sketches", "clusters of others"} {
-		fields := ours[name]
-		t.Run(name, func(t *testing.T) { testPatchGivesWay(t, fields(newBench(t, articles, "title", "body"))) })
-	}
-}
-
-// ours are the fields that rules store.
-var ours = map[string]func(*bench) *bench{
-	"sketches": func(b *bench) *bench { return b }, "all fields": (*bench).whole, "clusters of others": (*bench).assigning,
+	t.Run("sketches", func(t *testing.T) { testPatchGivesWay(t, newBench(t, articles, "title", "body")) })
+	t.Run("clusters of others", func(t *testing.T) {
+		b := newBench(t, articles, "title", "body").whole()
+		b.assigned = map[uint64]string{}
+		testPatchGivesWay(t, b)
+	})
 }
 
 func testPatchGivesWay(t *testing.T, b *bench) {
@@ -252,75 +247,6 @@ func testPatchGivesWay(t *testing.T, b *bench) {
 	}
 }
 
-// TestRealRandomSchedules patches some documents at once while others write to them at random; those who write past the sidecar
-// replace whole documents. Its long form runs under make soak.
-func TestRealRandomSchedules(t *testing.T) {
-	for _, name := range []string{"sketches", "all fields"} {
-		fields := ours[name]
-		t.Run(name, func(t *testing.T) { testRandomSchedules(t, fields(newBench(t, articles, "title", "body"))) })
-	}
-}
-
-func testRandomSchedules(t *testing.T, b *bench) {
-	lasting := time.Second
-	if os.Getenv("NEARDUP_SOAK") != "" {
-		lasting = 5 * time.Minute
-	}
-	seed := rand.Uint64()
-	if text := os.Getenv("NEARDUP_SEED"); text != "" {
-		seed, _ = strconv.ParseUint(text, 10, 64)
-	}
-	t.Logf("NEARDUP_SEED=%d", seed)
-	r, m := rand.New(rand.NewPCG(seed, 7)), &meddler{bench: b}
-	const documents = 8
-	counts, stale, rounds := map[adapters.Result]int{}, 0, 0
-	enough := func() bool {
-		return stale > 0 && counts[adapters.Patched] > 0 && counts[adapters.Changed] > 0 && counts[adapters.Gone] > 0
-	}
-	for begin := time.Now(); !t.Failed(); rounds++ {
-		if since := time.Since(begin); since > lasting && enough() || since > 20*lasting {
-			break
-		}
-		if _, err := b.store().Prepare(t.Context(), b.collection, false); err != nil {
-			t.Fatal(err)
-		}
-		for i := range documents {
-			if r.IntN(3) == 0 {
-				m.writes = r.IntN(3) // some have one text
-				b.direct("POST", documentsPath+"?action=upsert", m.whole(fmt.Sprint("d", i), "1"))
-			}
-		}
-		m.writes = 10*r.IntN(100) + 10
-		often := r.IntN(4)
-		gap := func(int) {
-			for range r.IntN(1 + often) {
-				w := meddling[r.IntN(len(meddling))]
-				if w.keeps || w.name == "our field dropped" && r.IntN(10) > 0 {
-					continue
-				}
-				w.write(m, fmt.Sprint("d", r.IntN(documents)), "1")
-			}
-			stale += b.judged("n:=1")
-		}
-		results, err := b.stopping(gap).Patch(t.Context(), b.collection, b.rule, b.patches())
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, result := range results {
-			counts[result]++
-		}
-		for id, d := range b.scan() {
-			if b.state(d.Source) == "stale" {
-				t.Errorf("round %d: %s: %s", rounds, id, d.Source)
-			}
-		}
-	}
-	t.Logf("%d rounds, results %v, %d stale sketches seen in between", rounds, counts, stale)
-	if !enough() {
-		t.Error("too little happened")
-	}
-}
-
 // broken ends the reply to each export after some bytes.
 type broken struct{ after []int64 }
 
@@ -346,9 +272,9 @@ func (cut) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
 // TestRealScanGoesOn: an export that the engine cuts is read on from where it was cut, whatever was deleted or added meanwhile.
 func TestRealScanGoesOn(t *testing.T) {
-	b := newBench(t, articles, "body")
+	b := newBench(t, vectors, "body")
 	const documents = 1200
-	b.load(rand.New(rand.NewPCG(1, 2)), documents)
+	b.loadVectors(rand.New(rand.NewPCG(1, 2)), documents, 0.5)
 	whole := int64(len(b.must(200)(b.direct("GET", "/collections/NAME/documents/export?include_fields=id,body,neardup_sketch", ""))))
 	spoilt := false // by the case before
 	for _, c := range []struct {
@@ -367,7 +293,7 @@ func TestRealScanGoesOn(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			if spoilt {
 				b.must(200)(b.direct("DELETE", documentsPath+"?filter_by="+url.QueryEscape("n:>=0"), ""))
-				b.load(rand.New(rand.NewPCG(1, 2)), documents)
+				b.loadVectors(rand.New(rand.NewPCG(1, 2)), documents, 0.5)
 			}
 			spoilt = c.delete > 0
 			store := Open(&broken{after: c.after}, b.urls()[1:], nil)(adapters.Header{keyHeader: {b.key}}, "")
@@ -393,69 +319,5 @@ func TestRealScanGoesOn(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// TestRealScanOutlastsTheEngine reads nothing for longer than the engine waits, as a throttled job may. It takes a minute: make
-// soak.
-func TestRealScanOutlastsTheEngine(t *testing.T) {
-	if os.Getenv("NEARDUP_SOAK") == "" {
-		t.Skip("make soak")
-	}
-	b := newBench(t, articles, "body")
-	const documents = 40_000 // more than what lies in buffers on the way
-	var lines strings.Builder
-	for i := range documents {
-		fmt.Fprintf(&lines, `{"id":"d%d","title":"x","body":"%s","n":1}`+"\n", i, familyText(i%50, 0)+familyText(i%49, 0))
-	}
-	b.must(200)(b.direct("POST", documentsPath+"/import", lines.String()))
-	seen := map[string]int{}
-	err := b.store().Scan(t.Context(), b.collection, b.rule, adapters.Selection{}, func(p adapters.Page) error {
-		if len(seen) == 0 {
-			time.Sleep(70 * time.Second)
-		}
-		for _, d := range p.Documents {
-			seen[d.ID]++
-		}
-		return nil
-	})
-	if err != nil || len(seen) != documents {
-		t.Errorf("%d of %d documents read, %v", len(seen), documents, err)
-	}
-	for id, n := range seen {
-		if n != 1 {
-			t.Errorf("%s was read %d times", id, n)
-		}
-	}
-}
-
-// TestRealClusters: a job gives documents their clusters, in which a later backfill finds nothing to do; documents whose text it did
-// not read keep their own.
-func TestRealClusters(t *testing.T) {
-	b := newBench(t, articles, "title", "body").whole()
-	all := b.stocked(40)
-	if _, err := b.store().Patch(t.Context(), b.collection, b.rule, b.patches()); err != nil {
-		t.Fatal(err)
-	}
-	var patches []adapters.Patch
-	cluster := b.rule.ClusterID(77)
-	for _, d := range b.scan() {
-		o := adapters.OursOf(d.Source)
-		o.Cluster = cluster
-		patches = append(patches, adapters.Patch{Stored: d, Ours: o})
-	}
-	const another = "d20"
-	b.must(201)(b.through("PATCH", path(another), `{"title":"some other title","body":"some other words, and more of them"}`))
-	results, err := b.store().Patch(t.Context(), b.collection, b.rule, patches)
-	if err != nil || len(results) != len(all) {
-		t.Fatal(results, err)
-	}
-	for id, d := range b.scan() {
-		if o := adapters.OursOf(d.Source); (o.Cluster == cluster) != (id != another) || o.Cluster == "" || o.Bands == nil || b.rule.Decode(o.Sketch) == nil {
-			t.Errorf("%s has %+v", id, o)
-		}
-	}
-	if left := b.patches(); len(left) > 0 {
-		t.Errorf("%d documents are to be patched again", len(left))
 	}
 }

@@ -1,12 +1,7 @@
 package typesense
 
 import (
-	"fmt"
 	"net/url"
-	"strings"
-	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
 )
@@ -41,23 +36,6 @@ func (b *bench) patches() []adapters.Patch {
 	return list
 }
 
-func TestRealResolve(t *testing.T) {
-	b := newBench(t, articles, "title", "body")
-	ctx := t.Context()
-	notReady := []adapters.Index{{Name: b.collection, Mapped: true, Known: true, Why: "field neardup_sketch is not declared in " + b.collection}}
-	got, err := b.store().Resolve(ctx, b.collection)
-	if diff := cmp.Diff(notReady, got); diff != "" || err != nil {
-		t.Errorf("%v %s", err, diff)
-	}
-	if _, err := Open(nil, b.urls(), nil)(nil, "x=1&"+keyParam+"=wrong").Resolve(ctx, b.collection); err == nil || !strings.Contains(err.Error(), "401") {
-		t.Errorf("a wrong key: %v", err)
-	}
-	query := "x=1&" + keyParam + "=" + url.QueryEscape(b.key)
-	if got, err := Open(nil, b.urls(), nil)(nil, query).Resolve(ctx, b.collection); err != nil || len(got) != 1 {
-		t.Errorf("the key in the query: %v %v", got, err)
-	}
-}
-
 func (b *bench) urls() []*url.URL {
 	u, err := url.Parse(b.engine.URL)
 	if err != nil {
@@ -65,71 +43,4 @@ func (b *bench) urls() []*url.URL {
 	}
 	// Nothing listens on the first; the next is tried.
 	return []*url.URL{{Scheme: "http", Host: "127.0.0.1:1"}, u}
-}
-
-// A backfill gives every document its sketch and nothing else, and a second run finds nothing to do.
-func TestRealBackfill(t *testing.T) {
-	b := newBench(t, articles, "title", "body")
-	var lines strings.Builder
-	for i := range 600 {
-		fmt.Fprintf(&lines, `{"id":"d%d","title":"title %d of many words","body":"%s","n":%d,"f":1e3}`+"\n", i, i, familyText(i, 0), i)
-	}
-	for _, id := range []string{"a`b", " lead", "a,b", "a]b", "a/b", "é", `a\"b`, "a&&b", "a b?c#d%41"} {
-		fmt.Fprintf(&lines, `{"id":"%s","title":"odd id","body":"text","n":1}`+"\n", id)
-	}
-	b.must(200)(b.direct("POST", "/collections/NAME/documents/import", lines.String()))
-	before := b.must(200)(b.direct("GET", "/collections/NAME/documents/export", ""))
-	if _, err := b.store().Prepare(t.Context(), b.collection, false); err != nil {
-		t.Fatal(err)
-	}
-	patches := b.patches()
-	if len(patches) != 609 {
-		t.Fatalf("%d documents lack a sketch", len(patches))
-	}
-	results, err := b.store().Patch(t.Context(), b.collection, b.rule, patches)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, r := range results {
-		if r != adapters.Patched {
-			t.Errorf("%q: %v", patches[i].ID, r)
-		}
-	}
-	if left := b.patches(); len(left) != 0 {
-		t.Errorf("%d documents still lack a sketch", len(left))
-	}
-	if after := b.must(200)(b.through("GET", "/collections/NAME/documents/export", "")); after != before {
-		t.Error("the documents changed but for the sketch")
-	}
-}
-
-// Texts in nested objects give one sketch, whether they are written, read back or searched.
-func TestRealNestedFields(t *testing.T) {
-	schema := `{"name":"NAME","enable_nested_fields":true,"fields":[{"name":"title","type":"string"},{"name":"meta","type":"object"}]}`
-	b := newBench(t, schema, "meta.text", "title")
-	for i := range 6 {
-		send := b.through
-		if i%2 == 1 {
-			send = b.direct
-		}
-		b.must(201)(send("POST", "/collections/NAME/documents", fmt.Sprintf(`{"id":"%d","title":"same title","meta":{"text":"one deep text of a few words","x":[%d]}}`, i, i)))
-	}
-	check := func() {
-		t.Helper()
-		for _, fields := range []string{"", "&include_fields=title", "&exclude_fields=meta.text", "&include_fields=meta.x"} {
-			b.must(200)(b.through("GET", "/collections/NAME/documents/search?q=*"+fields, ""))
-			if o := b.outcomes[0]; o.Folded != 5 {
-				t.Errorf("%s: %+v", fields, o)
-			}
-		}
-	}
-	check()
-	results, err := b.store().Patch(t.Context(), b.collection, b.rule, b.patches())
-	if diff := cmp.Diff([]adapters.Result{0, 0, 0}, results); diff != "" || err != nil {
-		t.Error(err, diff)
-	}
-	if left := b.patches(); len(left) != 0 {
-		t.Errorf("%d documents still lack a sketch", len(left))
-	}
-	check()
 }

@@ -142,24 +142,6 @@ func TestEnrichWrite(t *testing.T) {
 	}
 }
 
-// A write to no collection at all, which the engine refuses, has nothing prepared.
-func TestWriteToNoCollection(t *testing.T) {
-	e := newEnricher(newRule(t, "*", "title"), map[adapters.Change]int{})
-	e.Rule = func(index string, _ bool) (*adapters.Rule, bool) {
-		t.Errorf("asked for the rule of %q", index)
-		return nil, false
-	}
-	for _, path := range []string{"?collection=", "/import?collection=", "/7?collection="} {
-		r := post("/collections/news/documents"+path, `{"title":"one"}`)
-		if strings.HasPrefix(path, "/7") {
-			r.Method = "PATCH"
-		}
-		if got := enrich(t, r, e); got != string(r.Body) {
-			t.Errorf("%s: %s", path, got)
-		}
-	}
-}
-
 func TestCoerced(t *testing.T) {
 	for text, want := range map[string]bool{
 		"1984": true, " -5": true, "+1.5e3": true, "1e400": true, "99999999999999999999": true, "0x1F": true, "nan(x)": true, "inf": true, "True": true,

@@ -114,28 +114,6 @@ func (t *Tree) follow(p *Page, link string) string {
 	return ""
 }
 
-// Reached returns the pages that can be reached from a page by links, itself among them.
-func (t *Tree) Reached(from string) map[string]bool {
-	reached, open := map[string]bool{from: true}, []string{from}
-	for len(open) > 0 {
-		p := t.Pages[open[0]]
-		if open = open[1:]; p == nil {
-			continue
-		}
-		for _, l := range p.Links {
-			u, err := url.Parse(l.Target)
-			if err != nil || u.Scheme != "" || u.Path == "" {
-				continue
-			}
-			if name := path.Join(path.Dir(p.Path), u.Path); t.Pages[name] != nil && !reached[name] {
-				reached[name] = true
-				open = append(open, name)
-			}
-		}
-	}
-	return reached
-}
-
 // path of a file or folder, without anything that stands for others.
 var named = regexp.MustCompile(`^[A-Za-z.][A-Za-z0-9_.-]*(/[A-Za-z0-9_.-]+)+/?$`)
 

@@ -8,9 +8,6 @@ import (
 	"testing"
 )
 
-// index is the page from which all others can be reached.
-const index = "docs/README.md"
-
 func load(t *testing.T) *Tree {
 	t.Helper()
 	tree, err := Load(filepath.Join("..", ".."))
@@ -40,20 +37,6 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestIndexReachesAll follows the links from the index of the docs.
-func TestIndexReachesAll(t *testing.T) {
-	tree := load(t)
-	if tree.Pages[index] == nil {
-		t.Fatalf("there is no %s", index)
-	}
-	reached := tree.Reached(index)
-	for _, name := range tree.Names() {
-		if strings.HasPrefix(name, "docs/") && !reached[name] {
-			t.Errorf("%s can't be reached from %s", name, index)
-		}
-	}
-}
-
 // TestQueriesNameMetrics holds the names in queries to Prometheus to those that docs/metrics.md explains.
 func TestQueriesNameMetrics(t *testing.T) {
 	tree := load(t)
@@ -77,29 +60,5 @@ func TestQueriesNameMetrics(t *testing.T) {
 	}
 	if queries == 0 {
 		t.Error("no page has a query")
-	}
-}
-
-// TestReasonsNameTests looks for the tests that stand in for blocks which are not run.
-func TestReasonsNameTests(t *testing.T) {
-	defined := map[string]bool{}
-	for _, text := range sources(t)["go"] {
-		for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllStringSubmatch(text, -1) {
-			defined[m[1]] = true
-		}
-	}
-	tree, named := load(t), 0
-	for _, name := range tree.Names() {
-		for _, b := range tree.Pages[name].Blocks {
-			reason, _ := b.Marker("not run")
-			for _, test := range regexp.MustCompile(`\bTest[A-Z]\w*`).FindAllString(reason, -1) {
-				if named++; !defined[test] {
-					t.Errorf("%s, line %d: there is no %s", name, b.Line, test)
-				}
-			}
-		}
-	}
-	if named == 0 {
-		t.Error("no reason names a test")
 	}
 }

@@ -92,23 +92,6 @@ func (b builds) rpm(version string) string {
 	return filepath.Join(b.folder, "neardup-"+version+"-1."+arch+".rpm")
 }
 
-// TestPackagesAreTheSameAgain makes the packages of one version a second time, from files with other times, and compares the
-// bytes.
-func TestPackagesAreTheSameAgain(t *testing.T) {
-	b := built(t)
-	tree, folder := filepath.Join(t.TempDir(), "again"), t.TempDir()
-	copyTree(t, tree)
-	env := []string{
-		"NFPM=" + tool(t, "nfpm"), "REVISION=" + someRevision, "SOURCE_DATE_EPOCH=1700000000", "TZ=America/Lima", "GOARCH=",
-	}
-	command{dir: tree, env: env}.run(t, "bash", "deploy/packages/build.sh", folder, firstVersion)
-	for _, name := range []string{b.deb(firstVersion), b.rpm(firstVersion)} {
-		if read(t, name) != read(t, folder, filepath.Base(name)) {
-			t.Errorf("%s differs when it is built again", filepath.Base(name))
-		}
-	}
-}
-
 // TestNoticesNameEveryModule holds the licences in the package to the modules that the program says it is linked with.
 func TestNoticesNameEveryModule(t *testing.T) {
 	b := built(t)

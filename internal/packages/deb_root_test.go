@@ -2,7 +2,6 @@ package packages
 
 import (
 	"context"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -173,31 +172,4 @@ func (m *machine) mode(t *testing.T, path string) (mode os.FileMode, uid, gid ui
 func (m *machine) has(path string) bool {
 	_, err := os.Lstat(m.path(path))
 	return err == nil
-}
-
-// notices listens where systemd would, inside the machine, and hands on what it is told.
-func (m *machine) notices(t *testing.T) <-chan string {
-	t.Helper()
-	listener, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: m.path("run/notify"), Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listener.Close() })
-	if err := os.Chmod(m.path("run/notify"), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	told := make(chan string, 100)
-	go func() {
-		buffer := make([]byte, 4096)
-		for {
-			n, err := listener.Read(buffer)
-			if err != nil {
-				return
-			}
-			for line := range strings.Lines(string(buffer[:n])) {
-				told <- strings.TrimSpace(line)
-			}
-		}
-	}()
-	return told
 }

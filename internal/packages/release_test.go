@@ -3,11 +3,11 @@ package packages
 import (
 	"os"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -23,20 +23,14 @@ func TestWorkflows(t *testing.T) {
 // TestReleasesHaveTheSamePackages holds .goreleaser.yaml to nfpm.yaml, from which the tested packages come.
 func TestReleasesHaveTheSamePackages(t *testing.T) {
 	type content map[string]any
-	var tested struct {
+	type packaged struct {
 		Description, License, Maintainer string
 		Contents                         []content
 		Overrides                        map[string]struct{ Scripts map[string]string }
 		Deb, RPM                         map[string]any
 	}
-	var released struct {
-		Nfpms []struct {
-			Description, License, Maintainer string
-			Contents                         []content
-			Overrides                        map[string]struct{ Scripts map[string]string }
-			Deb, RPM                         map[string]any
-		}
-	}
+	var tested packaged
+	var released struct{ Nfpms []packaged }
 	for file, into := range map[string]any{"nfpm.yaml": &tested, ".goreleaser.yaml": &released} {
 		if err := yaml.Unmarshal([]byte(read(t, root(t), file)), into); err != nil {
 			t.Fatal(err)
@@ -54,14 +48,9 @@ func TestReleasesHaveTheSamePackages(t *testing.T) {
 		delete(c, "expand")
 		want = append(want, c)
 	}
-	if len(released.Nfpms) != 1 || !reflect.DeepEqual(released.Nfpms[0].Contents, want) {
-		t.Fatalf("contents differ:\n%v\n%v", released.Nfpms, want)
-	}
-	r := released.Nfpms[0]
-	if r.Description != tested.Description || r.License != tested.License || r.Maintainer != tested.Maintainer ||
-		!reflect.DeepEqual(r.Overrides, tested.Overrides) ||
-		!reflect.DeepEqual(r.Deb, tested.Deb) || !reflect.DeepEqual(r.RPM, tested.RPM) {
-		t.Errorf("they differ:\n%+v\n%+v", r, tested)
+	tested.Contents = want
+	if diff := cmp.Diff([]packaged{tested}, released.Nfpms); diff != "" {
+		t.Errorf("they differ: %s", diff)
 	}
 }
 

@@ -2,8 +2,6 @@ package packages
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -63,39 +61,4 @@ func TestRPM(t *testing.T) {
 			t.Errorf("%%%s is not %s.sh", name, file)
 		}
 	}
-}
-
-// TestRPMScripts runs the scripts as rpm would on the throw-away machine, with the numbers that rpm hands over.
-func TestRPMScripts(t *testing.T) {
-	m := newMachine(t)
-	write(t, m.path("usr/bin/systemctl"), fakeSystemctl, 0o755)
-	if err := os.MkdirAll(m.path("run/systemd/system"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	write(t, m.path("usr/sbin/nologin"), "", 0o755)
-	script := func(name, argument, calls string) {
-		t.Helper()
-		_ = os.Remove(m.path("run/calls"))
-		write(t, m.path("tmp/"+name), read(t, root(t), "deploy", "packages", name+".sh"), 0o755)
-		users := strings.Replace(read(t, m.path("etc/passwd")), "root:/bin/sh", "root:/usr/sbin/nologin", 1)
-		write(t, m.path("etc/passwd"), users, 0o644)
-		if out, err := m.inside(t.Context(), t, "root", "/bin/sh", "/tmp/"+name, argument).CombinedOutput(); err != nil {
-			t.Errorf("%s %s: %v\n%s", name, argument, err, out)
-		}
-		got, _ := os.ReadFile(m.path("run/calls"))
-		if text := strings.ReplaceAll(strings.TrimSpace(string(got)), "\n", "; "); text != calls {
-			t.Errorf("%s %s: %q, want %q", name, argument, text, calls)
-		}
-	}
-	script("preinstall", "1", "")
-	m.user(t, "neardup")
-	write(t, m.path("etc/neardup/config.yaml"), read(t, filepath.Join(root(t), "deploy", "packages", "config.yaml")), 0o644)
-	script("postinstall", "1", "daemon-reload")
-	m.safeConfig(t)
-	script("preinstall", "2", "")
-	script("postinstall", "2", "daemon-reload; try-restart neardup.service")
-	script("preremove", "1", "")
-	script("postremove", "1", "")
-	script("preremove", "0", "stop neardup.service; --no-reload disable neardup.service")
-	script("postremove", "0", "daemon-reload")
 }

@@ -1,7 +1,6 @@
 package packages
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -70,19 +69,5 @@ func TestServiceFits(t *testing.T) {
 	drain := command{}.run(t, program, "serve", "--help")
 	if !strings.Contains(drain, "(default 30s)") {
 		t.Errorf("the unit leaves 40 s to end, for a drain of 30 s; now it is\n%s", drain)
-	}
-}
-
-// TestSysusers has systemd-sysusers make the user in a folder.
-func TestSysusers(t *testing.T) {
-	needs(t, "systemd-sysusers")
-	folder := t.TempDir()
-	for _, name := range []string{"passwd", "group"} {
-		write(t, filepath.Join(folder, "etc", name), "", 0o644)
-	}
-	command{}.run(t, "systemd-sysusers", "--root="+folder, filepath.Join(root(t), "deploy", "systemd", "neardup.sysusers"))
-	passwd, err := os.ReadFile(filepath.Join(folder, "etc", "passwd"))
-	if err != nil || !regexp.MustCompile(`^neardup:x:\d+:\d+:neardup sidecar:/nonexistent:/usr/sbin/nologin\n$`).Match(passwd) {
-		t.Errorf("%v %q", err, passwd)
 	}
 }

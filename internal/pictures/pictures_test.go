@@ -22,11 +22,8 @@ const folder = "../../docs/images"
 // pictures are all that are drawn here, by the names of their files.
 var pictures = map[string]func() ([]byte, error){
 	"sketch.svg":    drawShingles,
-	"fold.svg":      drawFold,
 	"threshold.svg": drawThreshold,
 	"error.svg":     drawError,
-	"valley.svg":    drawValley,
-	"flow.svg":      drawFlow,
 }
 
 // allPictures are these, and the curves of docs/performance.json.

@@ -132,20 +132,6 @@ func TestUsefulFallsBackToText(t *testing.T) {
 	}
 }
 
-// The bounds are no smaller than the documentation says.
-func TestUsefulWithinItsBounds(t *testing.T) {
-	menu := "<nav class=menu>" + links("Home News Sport") + "</nav>"
-	for name, page := range map[string]string{
-		"deep":       menu + strings.Repeat("<div>", 120) + bridge,
-		"many nodes": menu + bridge + strings.Repeat("<br>", 100_000),
-		"long":       menu + bridge + "<p>" + strings.Repeat("word, and word. ", 100_000),
-	} {
-		if got := content.Useful(page); !strings.HasPrefix(got, bridgeText) {
-			t.Errorf("%s: got %.300q", name, got)
-		}
-	}
-}
-
 func TestUsefulOfMarkupWithErrors(t *testing.T) {
 	menu := "<nav class=menu>" + links("Home News Sport") + "</nav>"
 	for name, page := range map[string]string{
@@ -158,28 +144,5 @@ func TestUsefulOfMarkupWithErrors(t *testing.T) {
 		if diff := cmp.Diff(bridgeText, content.Useful(page)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
-	}
-}
-
-func TestUsefulKeepsWordsWhole(t *testing.T) {
-	menu := "<nav class=menu>" + links("Home News Sport") + "</nav>"
-	page := menu + "<div>" + strings.Repeat("W<u>or</u>d, w<s>or</s>d, w<big>or</big>d, w<font size=1>or</font>d. ", 40) + "</div>"
-	want := strings.TrimSpace(strings.Repeat("Word, word, word, word. ", 40))
-	if diff := cmp.Diff(want, content.Useful(page)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-// What a page's addresses are has no influence, nor have its title, its images' names and its data attributes.
-func TestUsefulOverlooksAddresses(t *testing.T) {
-	linked := `<a href="https://example.org/x" data-x="1">quarry</a><img src="a.png" alt="b">`
-	page := gazette("Owls", strings.Replace(owls, "quarry", linked, 1))
-	other := strings.NewReplacer("https://example.org/x", "javascript:void(0)", "a.png", "data:image/png;base64,AAAA", `data-x="1"`,
-		`data-readability-score="1000"`, "Owls |", "The quarry, and more: owls »").Replace(page)
-	if page == other {
-		t.Fatal("the pages are the same")
-	}
-	if diff := cmp.Diff(content.Useful(page), content.Useful(other)); diff != "" {
-		t.Errorf("(-page +other):\n%s", diff)
 	}
 }
