@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/neardup/sidecar/internal/engines"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -103,90 +102,4 @@ func TestAttackFolding(t *testing.T) {
 	if folds[secret] > 0 || closest[secret] > 0.05 {
 		t.Errorf("%d of %d pages are folded away by what was made up without the seed", folds[secret], victims)
 	}
-}
-
-// TestAttackContainment has one page that quotes twenty others: it folds none of them by resemblance.
-func TestAttackContainment(t *testing.T) {
-	s, r := sketcherOf(t, seed), rand.New(rand.NewPCG(3, 4))
-	var pages []string
-	for range 20 {
-		pages = append(pages, inventedPage(r, 150))
-	}
-	all, _ := s.Sketch(strings.Join(pages, "\n"))
-	for _, page := range pages {
-		k, _ := s.Sketch(page)
-		if near, _ := rerank.Default.NearDuplicates(&k, &all); near {
-			t.Errorf("a page folds into one that quotes it: %s", page)
-		}
-	}
-}
-
-// TestAttackCopy has a stranger copy a page and rank above it. By default the copy is what is shown; where the operator says whose version
-// is preferred, which is older, or that only texts of the same host fold, the page is shown. neardup=off shows it always.
-func TestAttackCopy(t *testing.T) {
-	eachDialect(t, func(t *testing.T, e *engines.Engine) {
-		index := "satk-copy"
-		direct, made := api{e, e.URL}, false
-		direct.drop(t, index)
-		for rule, want := range map[string]string{
-			"": "copy", "representative: {prefer: host, values: [own.example]}": "page", "same: [host]": "copy page",
-			"representative: oldest\ndate_field: published_at": "page",
-		} {
-			through := api{e, serveFile(t, walking(t, e, walkRule{match: index, window: 100, more: rule}))}
-			if !made {
-				through.copied(t, index)
-				made = true
-			}
-			if got := through.shown(t, index, ""); got != want {
-				t.Errorf("%q shows %q, want %q", rule, got, want)
-			}
-			if got := through.shown(t, index, "&neardup=off"); got != "copy page" {
-				t.Errorf("%q with neardup=off shows %q", rule, got)
-			}
-		}
-	})
-}
-
-// copied makes an index with a page and a copy of it that ranks above.
-func (a api) copied(t *testing.T, index string) {
-	t.Helper()
-	if a.typesense() {
-		call(t, a.e, "POST", a.base+"/collections",
-			`{"name":"`+index+`","fields":[{"name":"title","type":"string"},{"name":"body","type":"string"},`+
-				`{"name":"host","type":"string"},{"name":"published_at","type":"int64"},{"name":"rank","type":"int32"}],"default_sorting_field":"rank"}`).want(t, 201)
-	} else {
-		call(t, a.e, "PUT", a.base+"/"+index,
-			`{"mappings":{"properties":{"title":{"type":"text"},"body":{"type":"text"},"host":{"type":"keyword"},`+
-				`"published_at":{"type":"date"},"rank":{"type":"integer"}}}}`).want(t, 200)
-	}
-	var lines strings.Builder
-	for i, id := range []string{"page", "copy"} {
-		line := fmt.Sprintf(`{"id":%q,"title":"news","body":%q,"host":%q,"published_at":%d,"rank":%d}`+"\n",
-			id, victimText, [2]string{"own.example", "stranger.example"}[i], 1000000+i*5000, 1+i)
-		if !a.typesense() {
-			line = fmt.Sprintf(`{"index":{"_index":%q,"_id":%q}}`+"\n", index, id) + line
-		}
-		lines.WriteString(line)
-	}
-	a.loadLines(t, index, lines.String())
-}
-
-// shown returns which of the two a search shows.
-func (a api) shown(t *testing.T, index, params string) string {
-	t.Helper()
-	var r reply
-	if a.typesense() {
-		r = call(t, a.e, "GET", a.base+"/collections/"+index+"/documents/search?q=mayor&query_by=body&sort_by=rank:desc"+params,
-			"").want(t, 200)
-	} else {
-		r = call(t, a.e, "POST", a.base+"/"+index+"/_search?"+strings.TrimPrefix(params, "&"),
-			`{"query":{"match":{"body":"mayor"}},"sort":[{"rank":"desc"}]}`).want(t, 200)
-	}
-	var ids []string
-	for _, id := range []string{"copy", "page"} {
-		if strings.Contains(string(r.body), `"id":"`+id+`"`) {
-			ids = append(ids, id)
-		}
-	}
-	return strings.Join(ids, " ")
 }
