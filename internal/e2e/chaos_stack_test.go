@@ -51,10 +51,11 @@ type chaosStack struct {
 const chaosPlain, chaosSkip, chaosTag, chaosHand = "chaos-plain", "chaos-skip", "chaos-tag", "nochaos-hand"
 
 // newChaosStack starts sidecar and relays, and makes the indices.
-func newChaosStack(t *testing.T, e *engines.Engine, seed uint64) *chaosStack {
+func newChaosStack(t *testing.T, e *engines.Engine, start uint64) *chaosStack {
 	t.Helper()
-	s := &chaosStack{t: t, e: e, rand: rand.New(rand.NewPCG(seed, 5))}
-	s.run = chaos.NewRun(seed, chaosRule(t, e), e.Kind == engines.Typesense, func(a, b *sketch.Sketch) bool {
+	s := &chaosStack{t: t, e: e, rand: rand.New(rand.NewPCG(start, 5))}
+	rule := chaos.Rule{Sketcher: sketcherOf(t, seed), Fields: []string{"title", "body"}, Exact: e.Kind != engines.Typesense}
+	s.run = chaos.NewRun(start, rule, e.Kind == engines.Typesense, func(a, b *sketch.Sketch) bool {
 		is, _ := (&rerank.Profile{Threshold: 0.7, MinShingles: 8}).NearDuplicates(a, b)
 		return is
 	})
@@ -74,17 +75,6 @@ func newChaosStack(t *testing.T, e *engines.Engine, seed uint64) *chaosStack {
 		api{e, e.URL}.drop(t, index)
 	}
 	return s
-}
-
-func chaosRule(t *testing.T, e *engines.Engine) chaos.Rule {
-	t.Helper()
-	scheme := sketch.DefaultScheme()
-	scheme.Seed = seed
-	sketcher, err := sketch.New(scheme)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return chaos.Rule{Sketcher: sketcher, Fields: []string{"title", "body"}, Exact: e.Kind != engines.Typesense}
 }
 
 // freeAddress returns an address on which a server can be started again and again: out of the range of outgoing connections.
