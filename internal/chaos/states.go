@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // state is what may be stored of one document.
@@ -120,16 +121,13 @@ func merged(body, part []byte) []byte {
 }
 
 func show(states []state) string {
-	text := ""
-	for i, s := range states {
-		if i > 0 {
-			text += " or "
-		}
+	var list []string
+	for _, s := range states {
 		if s.body == nil {
-			text += "nothing"
+			list = append(list, "nothing")
 			continue
 		}
-		text += fmt.Sprintf("%.300s", s.body)
+		list = append(list, fmt.Sprintf("%.300s", s.body))
 	}
-	return text
+	return strings.Join(list, " or ")
 }

@@ -1,7 +1,6 @@
 package faults
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -126,9 +125,6 @@ func (r *Relay) listen(addr string) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.listener != nil {
-		return errors.Join(errors.New("faults: listens already"), listener.Close())
-	}
 	r.listener = listener
 	r.wait.Add(1)
 	go r.accept(listener)
