@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/neardup/sidecar/sketch"
 )
@@ -24,7 +23,6 @@ const (
 // Finding is one thing that must not be.
 type Finding struct {
 	What, Index, ID, Text string
-	At                    time.Time // of Lost: when the write was acknowledged
 }
 
 // String returns the finding in one line.
@@ -62,7 +60,7 @@ func (l *Ledger) Judge(index string, stored []Stored, rule Rule) (findings []Fin
 	for i := range stored {
 		s := &stored[i]
 		if v.byID[s.ID] != nil {
-			v.find(Doubled, s.ID, "the id is stored twice", time.Time{})
+			v.find(Doubled, s.ID, "the id is stored twice")
 		}
 		v.byID[s.ID] = s
 		if m := mark(object(s.Source)); m != "" {
@@ -84,7 +82,7 @@ func (l *Ledger) Judge(index string, stored []Stored, rule Rule) (findings []Fin
 	}
 	for i := range stored {
 		if !named[stored[i].ID] {
-			v.find(Invented, stored[i].ID, fmt.Sprintf("nobody wrote it: %.300s", stored[i].Source), time.Time{})
+			v.find(Invented, stored[i].ID, fmt.Sprintf("nobody wrote it: %.300s", stored[i].Source))
 		}
 		v.ours(&stored[i])
 	}
@@ -102,8 +100,8 @@ type verdict struct {
 	figures  Figures
 }
 
-func (v *verdict) find(what, id, text string, at time.Time) {
-	v.findings = append(v.findings, Finding{What: what, Index: v.index, ID: id, Text: text, At: at})
+func (v *verdict) find(what, id, text string) {
+	v.findings = append(v.findings, Finding{What: what, Index: v.index, ID: id, Text: text})
 }
 
 // document judges a document whose id its writer gave.
@@ -118,12 +116,12 @@ func (v *verdict) document(id string, writes []*Write) {
 	s := v.byID[id]
 	switch {
 	case s == nil && len(there(h.states, false)) == 0:
-		v.find(Lost, id, "it is not there, and should be "+show(h.states), h.last)
+		v.find(Lost, id, "it is not there, and should be "+show(h.states))
 		return
 	case s == nil:
 		return
 	case len(there(h.states, true)) == 0:
-		v.find(Invented, id, fmt.Sprintf("it should not be there: %.300s", s.Source), h.last)
+		v.find(Invented, id, fmt.Sprintf("it should not be there: %.300s", s.Source))
 		return
 	}
 	if !v.isOne(s.Source, h.states) {
@@ -131,14 +129,14 @@ func (v *verdict) document(id string, writes []*Write) {
 		if v.isOne(s.Source, h.former) {
 			what = Lost
 		}
-		v.find(what, id, fmt.Sprintf("it is %s, and should be %s", s.Source, show(h.states)), h.last)
+		v.find(what, id, fmt.Sprintf("it is %s, and should be %s", s.Source, show(h.states)))
 	}
 	if h.versioned && s.Version > 0 {
 		if s.Version > h.most {
-			v.find(Doubled, id, fmt.Sprintf("it has version %d after %d to %d writes", s.Version, h.least, h.most), h.last)
+			v.find(Doubled, id, fmt.Sprintf("it has version %d after %d to %d writes", s.Version, h.least, h.most))
 		}
 		if s.Version < h.least {
-			v.find(Lost, id, fmt.Sprintf("it has version %d after %d to %d writes", s.Version, h.least, h.most), h.last)
+			v.find(Lost, id, fmt.Sprintf("it has version %d after %d to %d writes", s.Version, h.least, h.most))
 		}
 	}
 }
@@ -153,18 +151,18 @@ func (v *verdict) auto(w *Write) (ids []string) {
 			body = withID(w.Body, s.ID)
 		}
 		if !v.isOne(s.Source, []state{{body, v.rule.Exact}}) {
-			v.find(Altered, s.ID, fmt.Sprintf("it is %s, and was sent as %s", s.Source, w.Body), w.End)
+			v.find(Altered, s.ID, fmt.Sprintf("it is %s, and was sent as %s", s.Source, w.Body))
 		}
 	}
 	switch {
 	case len(found) > 1:
-		v.find(Doubled, w.ID, fmt.Sprintf("%s is stored as %s", w.Body, strings.Join(ids, " and ")), w.End)
+		v.find(Doubled, w.ID, fmt.Sprintf("%s is stored as %s", w.Body, strings.Join(ids, " and ")))
 	case w.Answer == Done && len(found) == 0:
-		v.find(Lost, w.ID, fmt.Sprintf("it is not there: %s", w.Body), w.End)
+		v.find(Lost, w.ID, fmt.Sprintf("it is not there: %s", w.Body))
 	case w.Answer == Done && w.ID != "" && !slices.Contains(ids, w.ID):
-		v.find(Lost, w.ID, "the answer gave an id that it does not have: it is "+ids[0], w.End)
+		v.find(Lost, w.ID, "the answer gave an id that it does not have: it is "+ids[0])
 	case w.Answer == Refused && len(found) > 0:
-		v.find(Invented, ids[0], fmt.Sprintf("it was refused (%s)", w.Why), w.End)
+		v.find(Invented, ids[0], fmt.Sprintf("it was refused (%s)", w.Why))
 	}
 	return ids
 }
@@ -179,12 +177,12 @@ func withID(body []byte, id string) []byte {
 func (v *verdict) left(w *Write) {
 	other := v.byID[w.Other]
 	if other == nil {
-		v.find(Lost, w.ID, fmt.Sprintf("%s was said to stand for it, and is not there", w.Other), w.End)
+		v.find(Lost, w.ID, fmt.Sprintf("%s was said to stand for it, and is not there", w.Other))
 		return
 	}
 	if one, two := topic(w.Body), topic(other.Source); one != two {
 		text := fmt.Sprintf("%s was said to stand for it, of another text: %.300s, %.300s", w.Other, w.Body, other.Source)
-		v.find(Lost, w.ID, text, w.End)
+		v.find(Lost, w.ID, text)
 	}
 }
 

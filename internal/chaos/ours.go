@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/neardup/sidecar/sketch"
 )
@@ -14,20 +13,20 @@ func (v *verdict) ours(s *Stored) {
 	members := object(s.Source)
 	for name, value := range members {
 		if v.rule.Plain && strings.HasPrefix(name, prefix) && string(value) != "null" {
-			v.find(Stale, s.ID, name+" stands in an index that was written past the sidecar", time.Time{})
+			v.find(Stale, s.ID, name+" stands in an index that was written past the sidecar")
 		}
 	}
 	value, there := members[prefix+"sketch"]
 	if !there || string(value) == "null" {
 		if bands := members[prefix+"bands"]; len(bands) > 0 && string(bands) != "null" && string(bands) != "[]" {
-			v.find(Stale, s.ID, fmt.Sprintf("it has bands and no sketch: %s", s.Source), time.Time{})
+			v.find(Stale, s.ID, fmt.Sprintf("it has bands and no sketch: %s", s.Source))
 		}
 		return
 	}
 	v.figures.Sketched++
 	var stored sketch.Sketch
 	if err := stored.UnmarshalText([]byte(textOf(members, prefix+"sketch"))); err != nil {
-		v.find(Stale, s.ID, fmt.Sprintf("%s is no sketch: %v", value, err), time.Time{})
+		v.find(Stale, s.ID, fmt.Sprintf("%s is no sketch: %v", value, err))
 		return
 	}
 	var texts []string
@@ -39,7 +38,7 @@ func (v *verdict) ours(s *Stored) {
 	computed, ok := v.rule.Sketcher.Sketch(texts...)
 	if !ok || !same(&computed, &stored) {
 		text := fmt.Sprintf("its sketch is %s, and that of its text %s: %s", stored.String(), computed.String(), s.Source)
-		v.find(Stale, s.ID, text, time.Time{})
+		v.find(Stale, s.ID, text)
 	}
 }
 
@@ -58,7 +57,7 @@ func (v *verdict) groups(stored []Stored) {
 		if text != "" && list != "" {
 			if other, ok := bands[text]; ok && other != list {
 				text := fmt.Sprintf("its bands are %s, and %s with another document of the same sketch", list, other)
-				v.find(Stale, s.ID, text, time.Time{})
+				v.find(Stale, s.ID, text)
 			}
 			bands[text] = list
 		}
@@ -67,7 +66,7 @@ func (v *verdict) groups(stored []Stored) {
 			continue
 		}
 		if other, ok := clusters[cluster]; ok && other != about {
-			v.find(Stale, s.ID, fmt.Sprintf("its cluster %s holds texts of %s and of %s", cluster, about, other), time.Time{})
+			v.find(Stale, s.ID, fmt.Sprintf("its cluster %s holds texts of %s and of %s", cluster, about, other))
 		}
 		clusters[cluster] = about
 	}
@@ -83,7 +82,7 @@ type Page struct {
 // CheckPage returns what is wrong with a page: it is made of documents as they were sent, each once, shows nothing of ours, and
 // where it says that it is collapsed no two are near-duplicates.
 func (l *Ledger) CheckPage(p Page, rule Rule, near func(a, b *sketch.Sketch) bool) (findings []Finding) {
-	find := func(id, text string) { findings = append(findings, Finding{BadPage, p.Index, id, text, time.Now()}) }
+	find := func(id, text string) { findings = append(findings, Finding{BadPage, p.Index, id, text}) }
 	if bytes.Contains(p.Body, []byte(prefix)) {
 		find("", fmt.Sprintf("it shows a field of ours: %.500s", p.Body))
 	}

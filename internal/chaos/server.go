@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -116,15 +117,6 @@ func wordOf(err error) string {
 	return Broken
 }
 
-// all gives every write the same result.
-func all(n int, r Result) []Result {
-	list := make([]Result, n)
-	for i := range list {
-		list[i] = r
-	}
-	return list
-}
-
 // bulk sends writes of one index in one request. Those of one request are of one kind on a Typesense, and no deletions.
 func (s Server) bulk(ctx context.Context, index string, writes []*Write, as form) ([]Result, reply) {
 	if s.Typesense {
@@ -148,12 +140,12 @@ func (s Server) bulk(ctx context.Context, index string, writes []*Write, as form
 	}
 	r := s.send(ctx, "POST", "/"+index+"/_bulk", b.Bytes(), as)
 	if r.trouble != "" {
-		return all(len(writes), resultOf(r)), r
+		return slices.Repeat([]Result{resultOf(r)}, len(writes)), r
 	}
 	var answer struct{ Items []map[string]item }
 	if err := json.Unmarshal(r.body, &answer); err != nil || len(answer.Items) != len(writes) {
 		r.trouble, r.why = Garbage, fmt.Sprintf("%d items of %d in a bulk's reply: %.300s", len(answer.Items), len(writes), r.body)
-		return all(len(writes), Result{Answer: Unknown, Why: r.why}), r
+		return slices.Repeat([]Result{Result{Answer: Unknown, Why: r.why}}, len(writes)), r
 	}
 	list := make([]Result, len(writes))
 	for i, w := range writes {

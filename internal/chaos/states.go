@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"time"
+	"strings"
 )
 
 // state is what may be stored of one document.
@@ -18,7 +18,6 @@ type history struct {
 	states      []state
 	least, most int       // how often it was written; what the engine's versions are held against
 	versioned   bool      // whether they can be
-	last        time.Time // when the last write was acknowledged
 	former      []state   // all that it was, acknowledged or not
 	findings    []Finding // answers that contradict one another
 }
@@ -40,18 +39,15 @@ func follow(index, id string, writes []*Write) history {
 				what = Invented
 			}
 			text := fmt.Sprintf("%s was answered as %s (%s), and what may be stored is %s", w.Kind, w.Answer, w.Why, show(before))
-			h.find(what, index, id, text, h.last)
+			h.find(what, index, id, text)
 			h.states = before
-		}
-		if w.Answer == Done {
-			h.last = w.End
 		}
 	}
 	return h
 }
 
-func (h *history) find(what, index, id, text string, at time.Time) {
-	h.findings = append(h.findings, Finding{What: what, Index: index, ID: id, Text: text, At: at})
+func (h *history) find(what, index, id, text string) {
+	h.findings = append(h.findings, Finding{What: what, Index: index, ID: id, Text: text})
 }
 
 // apply turns the states before a write into those after it.
@@ -125,16 +121,13 @@ func merged(body, part []byte) []byte {
 }
 
 func show(states []state) string {
-	text := ""
-	for i, s := range states {
-		if i > 0 {
-			text += " or "
-		}
+	var list []string
+	for _, s := range states {
 		if s.body == nil {
-			text += "nothing"
+			list = append(list, "nothing")
 			continue
 		}
-		text += fmt.Sprintf("%.300s", s.body)
+		list = append(list, fmt.Sprintf("%.300s", s.body))
 	}
-	return text
+	return strings.Join(list, " or ")
 }

@@ -58,17 +58,12 @@ func (d *Diary) Met(t Trouble) {
 	d.troubles = append(d.troubles, t)
 }
 
-// Faults returns the faults so far.
-func (d *Diary) Faults() []Fault {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return slices.Clone(d.faults)
-}
-
 // Bites returns how often each fault bit, and how often not.
 func (d *Diary) Bites() (bit, missed map[string]int) {
 	bit, missed = map[string]int{}, map[string]int{}
-	for _, f := range d.Faults() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, f := range d.faults {
 		if f.Bit {
 			bit[f.Name]++
 		} else {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 )
 
@@ -23,12 +24,12 @@ func (s Server) imported(ctx context.Context, index string, writes []*Write, as 
 	action := map[Kind]string{Put: "upsert", Create: "create", Part: "update", Auto: "create"}[writes[0].Kind]
 	r := s.send(ctx, "POST", "/collections/"+index+"/documents/import?return_id=true&action="+action, b.Bytes(), as)
 	if r.trouble != "" || r.status != http.StatusOK {
-		return all(len(writes), resultOf(r)), r
+		return slices.Repeat([]Result{resultOf(r)}, len(writes)), r
 	}
 	answers := bytes.Split(bytes.TrimSpace(r.body), []byte("\n"))
 	if len(answers) != len(writes) {
 		r.trouble, r.why = Garbage, fmt.Sprintf("%d lines for %d documents: %.300s", len(answers), len(writes), r.body)
-		return all(len(writes), Result{Answer: Unknown, Why: r.why}), r
+		return slices.Repeat([]Result{Result{Answer: Unknown, Why: r.why}}, len(writes)), r
 	}
 	list := make([]Result, len(writes))
 	for i, w := range writes {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/sketch"
 )
 
 // forgery is a write by which a client tries to have its own value of a field of ours stored. FORGED stands for such a value, ID for
@@ -71,6 +72,18 @@ func TestAttackForged(t *testing.T) {
 			t.Errorf("of %d forgeries %d are stored: too few to say anything", len(list), kept)
 		}
 	})
+}
+
+// sketcherOf returns the default scheme's sketcher under a seed.
+func sketcherOf(t *testing.T, seed string) *sketch.Sketcher {
+	t.Helper()
+	scheme := sketch.DefaultScheme()
+	scheme.Seed = seed
+	s, err := sketch.New(scheme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 // oursStored returns all that an engine holds of our fields of a document: in its source, and extracted.

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -39,58 +38,33 @@ func smugglings(path, key string) []smuggled {
 			"DELETE hidden "}},
 		{"TE and CL", post + chunks + length(3) + "\r\n" + "8\r\nSMUGGLED\r\n0\r\n\r\n", []string{"POST post SMUGGLED"}},
 		{"CL twice", post + length(0) + length(len(hidden)) + "\r\n" + hidden, nil},
-		{"CL twice alike", post + length(2) + length(2) + "\r\nab", []string{"POST post ab"}},
 		{"CL in a list", post + "Content-Length: 0, 5\r\n\r\n" + hidden, nil},
-		{"CL in a list alike", post + "Content-Length: 2, 2\r\n\r\nab", nil},
 		{"CL signed", post + "Content-Length: +5\r\n\r\nabcde", nil},
 		{"CL below zero", post + "Content-Length: -1\r\n\r\n" + hidden, nil},
-		{"CL hexadecimal", post + "Content-Length: 0x2\r\n\r\nab", nil},
-		{"CL with a space inside", post + "Content-Length: 0 5\r\n\r\n" + hidden, nil},
-		{"CL too large", post + "Content-Length: 18446744073709551616\r\n\r\n" + hidden, nil},
-		{"CL empty", post + "Content-Length: \r\n\r\n" + hidden, nil},
 		{"space before colon", post + "Content-Length : 5\r\n\r\nabcde", nil},
 		{"space before TE colon", post + "Transfer-Encoding : chunked\r\n" + length(4) + "\r\n0\r\n\r\n" + hidden, nil},
 		{"folded TE", post + "Transfer-Encoding:\r\n chunked\r\n" + length(4) + "\r\n0\r\n\r\n", []string{"POST post "}},
-		{"folded header", "GET " + path + "get HTTP/1.1\r\n" + host + "X: a\r\n  Transfer-Encoding: chunked\r\n\r\n",
-			[]string{"GET get "}},
 		{"TE unknown", post + "Transfer-Encoding: xchunked\r\n" + length(0) + "\r\n" + hidden, nil},
-		{"TE identity", post + "Transfer-Encoding: identity\r\n" + length(2) + "\r\nab", nil},
 		{"TE twice", post + chunks + "Transfer-Encoding: identity\r\n\r\n0\r\n\r\n" + hidden, nil},
 		{"TE in a list", post + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n" + hidden, nil},
-		{"TE with a tab", post + "Transfer-Encoding:\tchunked\r\n" + length(4) + "\r\n0\r\n\r\n", []string{"POST post "}},
 		{"TE with a vertical tab", post + "Transfer-Encoding: \x0bchunked\r\n" + length(4) + "\r\n0\r\n\r\n" + hidden, nil},
-		{"TE in quotes", post + "Transfer-Encoding: \"chunked\"\r\n" + length(4) + "\r\n0\r\n\r\n" + hidden, nil},
 		{"chunk extension", post + chunks + "\r\n2;a=b\r\nab\r\n0;x\r\n\r\n", []string{"POST post ab"}},
 		{"chunk extension with a line end", post + chunks + "\r\n2;a\nb\r\nab\r\n0\r\n\r\n" + hidden, nil},
 		{"chunk size with a prefix", post + chunks + "\r\n0x2\r\nab\r\n0\r\n\r\n" + hidden, nil},
-		{"chunk size signed", post + chunks + "\r\n+2\r\nab\r\n0\r\n\r\n" + hidden, nil},
-		{"chunk size too large", post + chunks + "\r\n10000000000000002\r\nab\r\n0\r\n\r\n" + hidden, nil},
-		{"chunk size missing", post + chunks + "\r\n\r\nab\r\n0\r\n\r\n" + hidden, nil},
 		{"chunk longer than said", post + chunks + "\r\n1\r\nabc\r\n0\r\n\r\n" + hidden, nil},
 		{"chunk ended by a bare LF", post + chunks + "\r\n2\nab\r\n0\r\n\r\n" + hidden, nil},
-		{"trailer", post + chunks + "Trailer: X-T\r\n\r\n2\r\nab\r\n0\r\nX-T: 1\r\n\r\n", []string{"POST post ab"}},
 		{"trailer of a length", post + chunks + "Trailer: Content-Length\r\n\r\n2\r\nab\r\n0\r\nContent-Length: 99\r\n\r\n", nil},
 		{"trailer that was not told", post + chunks + "\r\n2\r\nab\r\n0\r\nTransfer-Encoding: chunked\r\nContent-Length: 9\r\n\r\n",
 			[]string{"POST post ab"}},
 		{"bare LF", "GET " + path + "get HTTP/1.1\nHost: h\n\n", []string{"GET get "}},
 		{"bare CR in a value", "GET " + path + "get HTTP/1.1\r\n" + host + "X: a\rTransfer-Encoding: chunked\r\n\r\n", nil},
-		{"NUL in a value", "GET " + path + "get HTTP/1.1\r\n" + host + "X: a\x00b\r\n\r\n", nil},
-		{"no colon", "GET " + path + "get HTTP/1.1\r\n" + host + "Garbage\r\n\r\n", nil},
-		{"empty name", "GET " + path + "get HTTP/1.1\r\n" + host + ": x\r\n\r\n", nil},
 		{"space in front", "GET " + path + "get HTTP/1.1\r\n X: a\r\n" + host + "\r\n", nil},
-		{"two hosts", "GET " + path + "get HTTP/1.1\r\n" + host + "Host: other\r\n\r\n", nil},
-		{"no host", "GET " + path + "get HTTP/1.1\r\n\r\n", nil},
 		{"body of a GET", "GET " + path + "get HTTP/1.1\r\n" + host + length(len(hidden)) + "\r\n" + hidden, []string{"GET get " +
 			strings.Replace(hidden, path, "", 1)}},
-		{"body of a GET in chunks", "GET " + path + "get HTTP/1.1\r\n" + host + chunks + "\r\n2\r\nab\r\n0\r\n\r\n",
-			[]string{"GET get ab"}},
 		{"1.0 with chunks", "POST " + path + "post HTTP/1.0\r\n" + host + chunks + "\r\n0\r\n\r\n" + hidden, []string{"POST post "}},
 		{"1.0 kept alive", "GET " + path + "a HTTP/1.0\r\n" + host + "Connection: keep-alive\r\n\r\nGET " + path + "b HTTP/1.0\r\n" +
 			host + "\r\n", []string{"GET a ", "GET b "}},
-		{"1.0 not kept alive", "GET " + path + "a HTTP/1.0\r\n" + host + "\r\n" + hidden, []string{"GET a "}},
 		{"closed by the client", "GET " + path + "a HTTP/1.1\r\n" + host + "Connection: close\r\n\r\n" + hidden, []string{"GET a "}},
-		{"0.9", "GET " + path + "get\r\n\r\n", nil},
-		{"2.0", "GET " + path + "get HTTP/2.0\r\n" + host + "\r\n", nil},
 		{"prior knowledge", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00", []string{"PRI * "}},
 		{"upgrade to h2c", "GET " + path + "get HTTP/1.1\r\n" + host +
 			"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA\r\n\r\n",
@@ -100,12 +74,8 @@ func smugglings(path, key string) []smuggled {
 		{"pipelined", "GET " + path + "a HTTP/1.1\r\n" + host + "\r\n" + post + length(2) + "\r\nabGET " + path + "b HTTP/1.1\r\n" +
 			host + "Connection: close\r\n\r\n", []string{"GET a ", "POST post ab", "GET b "}},
 		{"expect", post + "Expect: 100-continue\r\n" + length(2) + "\r\nab", []string{"POST post ab"}},
-		{"expect nothing known", post + "Expect: 200-ok\r\n" + length(2) + "\r\nab", nil},
 		{"absolute form", "GET http://other" + path + "get HTTP/1.1\r\n" + host + "\r\n", []string{"GET get "}},
-		{"control bytes in the path", "GET " + path + "get\x01\x7f HTTP/1.1\r\n" + host + "\r\n", nil},
-		{"tab in the request line", "GET " + path + "get\tHTTP/1.1\r\n" + host + "\r\n", nil},
 		{"a line in the path", "GET " + path + "get%0d%0aX:%20y HTTP/1.1\r\n" + host + "\r\n", []string{"GET get%0d%0aX:%20y "}},
-		{"odd method", "G@T " + path + "get HTTP/1.1\r\n" + host + "\r\n", nil},
 		{"lines in front", "\r\n\r\nGET PATHget HTTP/1.1\r\n" + host + "\r\n", nil},
 	}
 }
@@ -231,34 +201,6 @@ func onTheWire(t *testing.T, addr, raw string) string {
 			return b.String()
 		}
 	}
-}
-
-// TestAttackSmugglingEngines sends the same to sidecars in front of real engines: whoever asks next gets their own answer, and nothing
-// that was hidden was carried out.
-func TestAttackSmugglingEngines(t *testing.T) {
-	eachDialect(t, func(t *testing.T, e *engines.Engine) {
-		index := "satk-wire"
-		direct, through := api{e, e.URL}, api{e, serve(t, e, setup{match: index})}
-		direct.drop(t, index)
-		through.create(t, index)
-		for _, id := range []string{"own0", "hidden", "own2"} {
-			through.loadLines(t, index, lineFor(e, index, id))
-		}
-		key, path := "", "/"+index+"/_doc/"
-		if e.Key != "" {
-			key, path = "X-Typesense-Api-Key: "+e.Key+"\r\n", "/collections/"+index+"/documents/"
-		}
-		sendAll(t, through.base, slices.DeleteFunc(smugglings(path, key), func(c smuggled) bool {
-			return slices.ContainsFunc(c.want, func(w string) bool { return strings.Contains(w, "hidden") }) // it may be seen
-		}))
-		for range 10 {
-			for _, id := range []string{"own0", "hidden", "own2"} {
-				if r := call(t, e, "GET", through.base+path+id, ""); r.status != 200 || !strings.Contains(string(r.body), `"`+id+`"`) {
-					t.Fatalf("the next client asks for %s and gets %d %.200q", id, r.status, r.body)
-				}
-			}
-		}
-	})
 }
 
 // lineFor returns a document in the form in which several are written.

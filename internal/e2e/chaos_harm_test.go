@@ -1,7 +1,7 @@
 package e2e
 
 import (
-	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,7 +29,7 @@ var chaosInFront, chaosBroken = []string{byFront}, []string{chaos.Broken}
 var unreachable = []string{chaos.Broken, "502", "504"}
 
 func (s *chaosStack) harms() []harm {
-	list := []harm{
+	return []harm{
 		{"sidecar killed mid-bulk", func(s *chaosStack) chaos.Fault { return s.kill(chaos.Bulk) }, 2},
 		{"sidecar killed mid-search", func(s *chaosStack) chaos.Fault { return s.kill(chaos.Search) }, 2},
 		{"sidecar killed mid-write", func(s *chaosStack) chaos.Fault { return s.kill(chaos.Single) }, 1},
@@ -48,10 +48,6 @@ func (s *chaosStack) harms() []harm {
 		{"client side slow", func(s *chaosStack) chaos.Fault { return s.struck(s.front, s.slow(), nil, chaosInFront) }, 2},
 		{"client side connections cut", func(s *chaosStack) chaos.Fault { return s.cutAll(s.front, chaosBroken, chaosInFront) }, 1},
 	}
-	if s.owned != nil {
-		list = append(list, harm{"engine stopped and continued", (*chaosStack).pauseEngine, 1})
-	}
-	return list
 }
 
 // await waits until an operation of a kind is under way, and a moment longer.
@@ -100,34 +96,6 @@ func (s *chaosStack) pause() chaos.Fault {
 	time.Sleep(pause)
 	s.signal(syscall.SIGCONT)
 	return s.settle(f, longer(f.Begin.Add(pause-time.Millisecond), pause))
-}
-
-func (s *chaosStack) pauseEngine() chaos.Fault {
-	s.await("")
-	f, pause := chaos.Fault{Begin: time.Now()}, time.Duration(200+s.rand.IntN(1300))*time.Millisecond
-	for _, sig := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGCONT} {
-		if err := s.owned.signal(sig); err != nil {
-			s.t.Error(err)
-		}
-		if sig == syscall.SIGSTOP {
-			time.Sleep(pause)
-		}
-	}
-	return s.settle(f, longer(f.Begin.Add(pause-time.Millisecond), pause))
-}
-
-// killEngine kills the engine with -9 in the midst of its work, and starts it again over its data.
-func (s *chaosStack) killEngine() chaos.Fault {
-	s.await(chaos.Bulk)
-	f := chaos.Fault{Allows: append([]string{"500", "503", "429", chaos.TimeOut}, unreachable...), Begin: time.Now()}
-	if err := s.owned.signal(syscall.SIGKILL); err != nil {
-		s.t.Error(err)
-	}
-	time.Sleep(300 * time.Millisecond)
-	if err := s.owned.restart(); err != nil {
-		s.t.Error(err)
-	}
-	return s.settle(f, failed)
 }
 
 // restart ends the sidecar as an operator does: what is under way is answered, and only what comes before the next one listens is
@@ -210,27 +178,14 @@ func (s *chaosStack) struck(relay *inject.Relay, harm inject.Fault, allows, ways
 	return s.settle(f, nil)
 }
 
-// refusals of an engine that has enough, in the words of each.
+// status has the engine refuse.
 func (s *chaosStack) status() chaos.Fault {
 	status := []int{429, 503, 413}[s.rand.IntN(3)]
-	body := fmt.Sprintf(`{"message":"no: %d"}`, status)
-	if !s.server(byPort).Typesense {
-		body = fmt.Sprintf(`{"error":{"root_cause":[{"type":"no","reason":"no"}],"type":"no","reason":"no"},"status":%d}`, status)
-	}
-	at, allows := inject.RequestWhole, []string{strconv.Itoa(status)}
-	if s.rand.IntN(3) == 0 { // the body is not read: a client may see the connection end
-		at, allows = inject.RequestHeader, append(allows, unreachable...)
-	}
-	name := "answered with " + strconv.Itoa(status) + " at " + at.String()
-	return s.struck(s.back, inject.Fault{Name: name, At: at, Do: inject.Answer, Reply: inject.Made(status, body)}, allows, nil)
+	return s.struck(s.back, refusal(s.e, status), []string{strconv.Itoa(status)}, nil)
 }
 
 func (s *chaosStack) garbage() chaos.Fault {
-	names := make([]string, 0, len(inject.Garbage))
-	for name := range inject.Garbage {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Keys(inject.Garbage))
 	name := names[s.rand.IntN(len(names))]
 	lie := inject.Fault{Name: name, Do: inject.Alter, Change: inject.Garbage[name]}
 	return s.struck(s.back, lie, append([]string{chaos.Garbage}, unreachable...), nil)

@@ -32,11 +32,10 @@ const (
 
 // chaosStack is one engine with a sidecar in front of it, relays on both sides of that, and what is done to them.
 type chaosStack struct {
-	t     *testing.T
-	e     *engines.Engine
-	owned *ownEngine // nil where the engine is shared, and so is not to be killed
-	run   *chaos.Run
-	rand  *rand.Rand
+	t    *testing.T
+	e    *engines.Engine
+	run  *chaos.Run
+	rand *rand.Rand
 
 	front, back *inject.Relay
 	addr        string // where the sidecar listens
@@ -52,18 +51,19 @@ type chaosStack struct {
 const chaosPlain, chaosSkip, chaosTag, chaosHand = "chaos-plain", "chaos-skip", "chaos-tag", "nochaos-hand"
 
 // newChaosStack starts sidecar and relays, and makes the indices.
-func newChaosStack(t *testing.T, e *engines.Engine, owned *ownEngine, seed uint64) *chaosStack {
+func newChaosStack(t *testing.T, e *engines.Engine, start uint64) *chaosStack {
 	t.Helper()
-	s := &chaosStack{t: t, e: e, owned: owned, rand: rand.New(rand.NewPCG(seed, 5))}
-	s.run = chaos.NewRun(seed, chaosRule(t, e), e.Kind == engines.Typesense, func(a, b *sketch.Sketch) bool {
+	s := &chaosStack{t: t, e: e, rand: rand.New(rand.NewPCG(start, 5))}
+	rule := chaos.Rule{Sketcher: sketcherOf(t, seed), Fields: []string{"title", "body"}, Exact: e.Kind != engines.Typesense}
+	s.run = chaos.NewRun(start, rule, e.Kind == engines.Typesense, func(a, b *sketch.Sketch) bool {
 		is, _ := (&rerank.Profile{Threshold: 0.7, MinShingles: 8}).NearDuplicates(a, b)
 		return is
 	})
 	s.back = inject.Start(t, e.URL)
-	s.back.Keep(-1)
+
 	s.addr = freeAddress(t)
 	s.front = inject.Start(t, "http://"+s.addr)
-	s.front.Keep(-1)
+
 	s.file = filepath.Join(t.TempDir(), "config.yaml")
 	s.configure()
 	s.start()
@@ -75,17 +75,6 @@ func newChaosStack(t *testing.T, e *engines.Engine, owned *ownEngine, seed uint6
 		api{e, e.URL}.drop(t, index)
 	}
 	return s
-}
-
-func chaosRule(t *testing.T, e *engines.Engine) chaos.Rule {
-	t.Helper()
-	scheme := sketch.DefaultScheme()
-	scheme.Seed = seed
-	sketcher, err := sketch.New(scheme)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return chaos.Rule{Sketcher: sketcher, Fields: []string{"title", "body"}, Exact: e.Kind != engines.Typesense}
 }
 
 // freeAddress returns an address on which a server can be started again and again: out of the range of outgoing connections.

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,32 +14,22 @@ import (
 
 // chaosPlan is how much is done.
 type chaosPlan struct {
-	faults, each int            // how many are to bite: in all, and on each engine at least
-	atMost       time.Duration  // for them
-	kills        map[string]int // of each kind of engine, where it is then the test's own; a Java server takes its time to start
-	count        atomic.Int64   // of those that have bitten
+	faults, each int           // how many are to bite: in all, and on each engine at least
+	atMost       time.Duration // for them
+	count        atomic.Int64  // of those that have bitten
 }
 
-// TestChaos lets writers and searchers work while sidecar, engine and the connections between are harmed at random, and holds what
+// TestChaos lets writers and searchers work while the sidecar and the connections on both sides of it are harmed at random, and holds what
 // is stored afterwards against what the clients were told: see package chaos. The long form is for make chaos.
 func TestChaos(t *testing.T) {
 	plan, least, kinds := &chaosPlan{faults: 20, each: 8, atMost: 2 * time.Minute}, 16, []string{engines.OpenSearch, engines.Typesense}
 	if soaking() {
 		plan, least, kinds = &chaosPlan{faults: 1050, each: 150, atMost: 30 * time.Minute}, 1000, engines.Kinds
-		plan.kills = map[string]int{engines.Typesense: 20, engines.Elasticsearch: 4, engines.OpenSearch: 4}
 	}
 	start := seeded(t)
 	stacks := make([]*chaosStack, len(kinds))
 	for i, kind := range kinds {
-		var owned *ownEngine
-		var e *engines.Engine
-		if plan.kills[kind] > 0 {
-			owned = ownEngineOf(t, kind)
-			e = owned.Engine
-		} else {
-			e = engines.Shared(t, kind)
-		}
-		stacks[i] = newChaosStack(t, e, owned, start+uint64(i))
+		stacks[i] = newChaosStack(t, engines.Shared(t, kind), start+uint64(i))
 	}
 	var all sync.WaitGroup
 	for i, s := range stacks {
@@ -98,20 +87,15 @@ func (s *chaosStack) work(seed uint64) (stop func()) {
 
 // havoc does one fault after the other until enough have bitten.
 func (s *chaosStack) havoc(plan *chaosPlan) {
-	begin, bit, killed, kills := time.Now(), 0, 0, plan.kills[s.e.Kind]
+	begin, bit := time.Now(), 0
 	time.Sleep(500 * time.Millisecond)
 	var deck []harm
 	for (bit < plan.each || int(plan.count.Load()) < plan.faults) && time.Since(begin) < plan.atMost {
-		var h harm
-		if killed < kills && bit >= (killed+1)*plan.each/(kills+1) {
-			killed++
-			h = harm{"engine killed", (*chaosStack).killEngine, 1}
-		} else {
-			if len(deck) == 0 {
-				deck = s.shuffled()
-			}
-			h, deck = deck[0], deck[1:]
+		if len(deck) == 0 {
+			deck = s.shuffled()
 		}
+		h := deck[0]
+		deck = deck[1:]
 		f := h.do(s)
 		f.Name = strings.TrimSuffix(h.name+": "+f.Name, ": ")
 		s.run.Diary.Did(f)
@@ -155,10 +139,6 @@ func (s *chaosStack) verdict(t *testing.T) (bit int, figures chaos.Figures) {
 		}
 	}
 	for _, f := range findings {
-		if s.lostByTheEngine(f) {
-			t.Logf("%s: by the engine: %v", s.e.Kind, f)
-			continue
-		}
 		t.Errorf("%s: %v", s.e.Kind, f)
 	}
 	if n := s.said("requests cut off"); n > 0 {
@@ -180,15 +160,4 @@ func (s *chaosStack) verdict(t *testing.T) (bit int, figures chaos.Figures) {
 	}
 	t.Logf("%s: %d faults bit: %v; missed: %v; %d troubles; judged %+v", s.e.Kind, bit, hits, misses, troubles, figures)
 	return bit, figures
-}
-
-// lostByTheEngine reports whether an engine that may lose what it acknowledged right before it was killed has done so: a Typesense,
-// which loses it for clients of its own as well.
-func (s *chaosStack) lostByTheEngine(f chaos.Finding) bool {
-	if f.What != chaos.Lost || s.e.Kind != engines.Typesense {
-		return false
-	}
-	return slices.ContainsFunc(s.run.Diary.Faults(), func(o chaos.Fault) bool {
-		return strings.HasPrefix(o.Name, "engine killed") && f.At.After(o.Begin.Add(-5*time.Second)) && f.At.Before(o.End)
-	})
 }

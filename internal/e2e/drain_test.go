@@ -237,13 +237,6 @@ func TestDrainEnds(t *testing.T) {
 			t.Errorf("it ended with %d", code)
 		}
 	})
-	t.Run("SIGHUP meanwhile changes nothing", func(t *testing.T) {
-		d, _ := begin(t, "--drain", "300ms")
-		d.signal(t, syscall.SIGHUP)
-		if code := d.ended(t); code != 1 || len(d.with("configuration")) > 0 {
-			t.Errorf("exit code %d", code)
-		}
-	})
 }
 
 // TestDrainDelay goes on taking connections for as long as the delay is, while /readyz says that it drains and replies tell clients to

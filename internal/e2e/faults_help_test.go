@@ -1,9 +1,6 @@
 package e2e
 
 import (
-	"bufio"
-	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,12 +8,8 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"regexp"
-	"strconv"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -24,152 +17,13 @@ import (
 	inject "github.com/neardup/sidecar/internal/faults"
 )
 
-// victim is a sidecar of a test that does harm to it: it may be killed.
-type victim struct {
-	base, admin string
-	cmd         *exec.Cmd
-	ended       chan error
-
-	mu    sync.Mutex
-	lines []string
-}
-
-// log returns what the sidecar wrote.
-func (r *victim) log() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return strings.Join(r.lines, "\n")
-}
-
-// run starts a sidecar that ends with the test. change, if not nil, changes the command before it runs.
-func startVictim(t *testing.T, file string, change func(*exec.Cmd)) *victim {
-	t.Helper()
-	r := &victim{cmd: command(t, context.Background(), "serve", "--config", file), ended: make(chan error, 1)}
-	if change != nil {
-		change(r.cmd)
-	}
-	logs, err := r.cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	found := make(chan struct{})
-	go func() {
-		lines := bufio.NewScanner(logs)
-		for lines.Scan() {
-			r.note(lines.Bytes(), found)
-		}
-		err := r.cmd.Wait()
-		r.ended <- err
-		r.note(fmt.Appendf(nil, "ended: %v", err), nil)
-	}()
-	t.Cleanup(func() {
-		_ = r.cmd.Process.Signal(syscall.SIGTERM)
-		select {
-		case <-r.ended:
-		case <-time.After(time.Minute):
-			_ = r.cmd.Process.Kill()
-			t.Error("the sidecar does not end")
-		}
-		if text := r.log(); strings.Contains(text, "panic") || strings.Contains(text, "DATA RACE") {
-			t.Error(text)
-		}
-	})
-	select {
-	case <-found:
-	case err := <-r.ended:
-		r.ended <- err
-		t.Fatalf("the sidecar ended with %v: %s", err, r.log())
-	case <-time.After(time.Minute):
-		t.Fatalf("the sidecar does not listen: %s", r.log())
-	}
-	return r
-}
-
-// note takes a line of the log; found is closed when both addresses are known.
-func (r *victim) note(text []byte, found chan struct{}) {
-	var line struct{ Msg, Addr string }
-	_ = json.Unmarshal(text, &line)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.lines = append(r.lines, string(text))
-	known := r.base != "" && r.admin != ""
-	switch line.Msg {
-	case "listening":
-		r.base = "http://" + line.Addr
-	case "admin listening":
-		r.admin = "http://" + line.Addr
-	}
-	if !known && r.base != "" && r.admin != "" {
-		close(found)
-	}
-}
-
-// kill ends the sidecar as the kernel does.
-func (r *victim) kill(t *testing.T) {
-	t.Helper()
-	if err := r.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	err := <-r.ended
-	r.ended <- err
-}
-
-var sample = regexp.MustCompile(`(?m)^(neardup_\w+)\{([^}]*)\} ([0-9.e+]+)$`)
-
-// moves is what the sidecar's metrics say, by name and labels less that of the engine.
-type moves map[string]float64
-
-func (r *victim) moves(t *testing.T) moves {
-	t.Helper()
-	resp, err := http.Get(r.admin + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode != 200 {
-		t.Fatalf("metrics: %d %v", resp.StatusCode, err)
-	}
-	found := moves{}
-	for _, m := range sample.FindAllStringSubmatch(string(text), -1) {
-		var labels []string
-		for label := range strings.SplitSeq(m[2], ",") {
-			if !strings.HasPrefix(label, "engine=") {
-				labels = append(labels, label)
-			}
-		}
-		name := m[1]
-		if strings.HasSuffix(name, "_bucket") || strings.HasSuffix(name, "_sum") || strings.Contains(name, "_seconds") {
-			continue
-		}
-		if len(labels) > 0 {
-			name += "{" + strings.Join(labels, ",") + "}"
-		}
-		found[name], _ = strconv.ParseFloat(m[3], 64)
-	}
-	return found
-}
-
-// since returns what was moves after an earlier look, counters that did not move left out.
-func (c moves) since(before moves) moves {
-	moved := moves{}
-	for name, n := range c {
-		if d := n - before[name]; d != 0 {
-			moved[name] = d
-		}
-	}
-	return moved
-}
-
 // gotten is what a client got: a reply, and the error that ended it, if any.
 type gotten struct {
 	reply
 	err error
 }
 
+// String implements fmt.Stringer.
 func (g gotten) String() string {
 	if g.err != nil {
 		return fmt.Sprintf("%d, %d bytes, then %v", g.status, len(g.body), g.err)
@@ -180,17 +34,22 @@ func (g gotten) String() string {
 // ok reports whether a whole good reply came.
 func (g gotten) ok() bool { return g.err == nil && g.status >= 200 && g.status < 300 }
 
-// try sends a request on a connection of its own, so that nothing is sent again, and reads what comes. A client gives up after
+// sending is a request as a client writes it.
+type sending struct {
+	method, path, body string
+	header             []string
+}
+
+// within is how long clients of these tests wait, where the fault is not that nothing comes.
+const within = 20 * time.Second
+
+// attempt sends a request on a connection of its own, so that nothing is sent again, and reads what comes. A client gives up after
 // within.
 func attempt(t *testing.T, e *engines.Engine, base string, r sending, within time.Duration) gotten {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
-	var body io.Reader
-	if r.body != "" {
-		body = strings.NewReader(r.body)
-	}
-	request, err := http.NewRequestWithContext(ctx, r.method, base+r.path, body)
+	request, err := http.NewRequestWithContext(ctx, r.method, base+r.path, strings.NewReader(r.body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,62 +72,197 @@ func attempt(t *testing.T, e *engines.Engine, base string, r sending, within tim
 	return gotten{reply{resp.StatusCode, resp.Header, data}, err}
 }
 
-// sending is a request as a client writes it.
-type sending struct {
-	method, path, body string
-	header             []string
-}
-
 // asIfNew are the parts of a reply that differ from one time to the next though nothing went wrong.
 var asIfNew = regexp.MustCompile(`("took":|"search_time_ms":|"_version":|"_seq_no":|"_primary_term":|"version":)\d+|n\d+d|"result":"(?:created|updated)"`)
 
 // plainOf returns a reply's body without those parts.
 func plainOf(body []byte) string { return string(asIfNew.ReplaceAll(body, []byte(`${1}…`))) }
 
-// inflated decompresses.
-func inflated(data []byte) ([]byte, error) {
-	z, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil {
-		return nil, err
-	}
-	return io.ReadAll(z)
-}
+// ourFields are those that the sidecar puts behind the last member of a document; the last may break off.
+var ourFields = regexp.MustCompile(`,"neardup_(?:sketch|bands|cluster)":(?:"[^"]*(?:"|$)|\[[^\]]*\]|null)`)
 
-// devFull fails the test where /dev/full is not there.
-func devFull(t *testing.T) *os.File {
-	t.Helper()
-	f, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = f.Close() })
-	return f
-}
-
-// lessOurs cuts what the sidecar adds out of a body of documents, one for each line.
-func lessOurs(body []byte) string {
-	var out bytes.Buffer
-	for line := range bytes.Lines(body) {
-		out.Write(ourFields.ReplaceAll(line, nil))
-	}
-	return out.String()
-}
-
-// ourFields are those that the sidecar puts behind the last member of a document.
-var ourFields = regexp.MustCompile(`,"neardup_(?:sketch|bands|cluster)":(?:"[^"]*"|\[[^\]]*\]|null)`)
-
-// within is how long clients of these tests wait, where the fault is not that nothing comes.
-const within = 20 * time.Second
+// lessOurs cuts what the sidecar adds out of a body of documents.
+func lessOurs(body []byte) string { return string(ourFields.ReplaceAll(body, nil)) }
 
 // faultBench is an engine behind a relay, and a sidecar in front of that.
 type faultBench struct {
 	e      *engines.Engine
 	relay  *inject.Relay
-	side   *victim
-	direct api // the engine itself
+	side   *daemon
+	base   string // where that serves
+	direct api    // the engine itself
 	kinds  []*faultKind
-	file   string // the configuration of side
-	n      int
+	n      int // requests so far
 	bit    int // faults that did harm in a row of the table
 	turn   int
+}
+
+const (
+	faultIndex = "fault-1"  // is searched
+	faultNew   = "fault-2"  // is written to
+	faultSkip  = "faultd-1" // on_duplicate: skip
+)
+
+// newBench fills an engine with documents and starts a sidecar in front of it.
+func newBench(t *testing.T, e *engines.Engine) *faultBench {
+	t.Helper()
+	b := &faultBench{e: e, relay: inject.Start(t, e.URL), direct: api{e, e.URL}}
+	text, err := os.ReadFile(config(t, e, setup{match: "fault-*", urls: []string{b.relay.URL()}, limits: "{fallback_share: 1}"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.side = daemonOf(t, string(text)+`      - {match: "faultd-*", fields: [title, body], bands: auto, on_duplicate: skip}`+"\n")
+	for _, line := range b.side.with("listening") {
+		b.base = "http://" + line["addr"].(string)
+	}
+	through, list := api{e, b.base}, documents(t)[:80]
+	for _, index := range []string{faultIndex, faultNew, faultSkip} {
+		b.direct.drop(t, index)
+		through.create(t, index)
+		through.load(t, index, list)
+	}
+	b.kinds = faultKinds(e, list[3].ID)
+	for _, k := range b.kinds {
+		b.healthy(t, k)
+	}
+	b.relay.Forget()
+	return b
+}
+
+// healthy asks when nothing is wrong.
+func (b *faultBench) healthy(t *testing.T, k *faultKind) {
+	t.Helper()
+	k.through = b.ask(t, k)
+	if k.healthy = k.through; !k.own {
+		b.n++
+		k.healthy = attempt(t, b.e, b.relay.URL(), k.ask(b.n), within)
+	}
+	for _, g := range []gotten{k.through, k.healthy} {
+		if !g.ok() {
+			t.Fatalf("%s: %v", k.name, g)
+		}
+	}
+	if k.search() && !strings.HasPrefix(k.through.header.Get("Neardup"), "collapsed") {
+		t.Fatalf("%s: %v", k.name, k.through)
+	}
+}
+
+// ask sends a request of a kind to the sidecar.
+func (b *faultBench) ask(t *testing.T, k *faultKind) gotten {
+	t.Helper()
+	b.n++
+	return attempt(t, b.e, b.base, k.ask(b.n), within)
+}
+
+// counters are the sidecar's metrics, by name and labels less that of the engine.
+type counters map[string]float64
+
+var engineLabel = regexp.MustCompile(`engine="[^"]*",?`)
+
+func (b *faultBench) counters(t *testing.T) counters {
+	t.Helper()
+	_, series := scraped(t, b.side.base(t, ""))
+	found := counters{}
+	for name, n := range series {
+		found[engineLabel.ReplaceAllString(name, "")] += n
+	}
+	return found
+}
+
+// moved returns by how much a counter moved since before. Several parts of names, as in "a|b", stand for all that hold one of them.
+func (c counters) moved(before counters, names string) (sum float64) {
+	for name := range strings.SplitSeq(names, "|") {
+		for each, n := range c {
+			if strings.Contains(each, name) {
+				sum += n - before[each]
+			}
+		}
+	}
+	return sum
+}
+
+// counted waits until all is counted that has to be, the request itself once: what a client has seen may be counted a moment later.
+func (b *faultBench) counted(t *testing.T, name string, before counters, k *faultKind, counts ...string) {
+	t.Helper()
+	missing, request := "", `neardup_requests_total{kind="`+k.counted+`"}`
+	for range 100 {
+		now := b.counters(t)
+		missing = ""
+		if now.moved(before, request) != 1 {
+			missing = request
+		}
+		for _, one := range counts {
+			if now.moved(before, one) == 0 {
+				missing = one
+			}
+		}
+		if missing == "" {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Errorf("%s: %s is not counted", name, missing)
+}
+
+// written checks that a write was sent on at most once and as it came, and that what is stored is what was sent: all of it where the
+// client was told so.
+func (b *faultBench) written(t *testing.T, name string, k *faultKind, ask sending, through gotten) {
+	t.Helper()
+	sent := 0
+	for _, x := range b.relay.Seen() {
+		if !k.asks(x.Target) || x.Method != ask.method || strings.Contains(x.Target, "_search") {
+			continue
+		}
+		if sent++; x.Whole && lessOurs(x.Body) != ask.body {
+			t.Errorf("%s: another body was sent: %.300q", name, lessOurs(x.Body))
+		}
+	}
+	if sent > 1 {
+		t.Errorf("%s: the write was sent %d times", name, sent)
+	}
+	stored := b.stored(t, k, b.n)
+	acknowledged := through.ok() && k.sameAsEver(through)
+	for id, want := range documentsOf(ask.body) {
+		got, there := stored[id]
+		if there && got != want {
+			t.Errorf("%s: %s is stored as %.300s", name, id, got)
+		}
+		if !there && acknowledged {
+			t.Errorf("%s: %s is acknowledged and not there", name, id)
+		}
+	}
+}
+
+// documentsOf returns the documents of a write by their ids.
+func documentsOf(body string) map[string]string {
+	found := map[string]string{}
+	for line := range strings.Lines(body) {
+		var d struct{ ID string }
+		if json.Unmarshal([]byte(line), &d) == nil && d.ID != "" {
+			found[d.ID] = strings.TrimSpace(line)
+		}
+	}
+	return found
+}
+
+// stored returns what the engine has of the documents of a request, less our fields.
+func (b *faultBench) stored(t *testing.T, k *faultKind, n int) map[string]string {
+	t.Helper()
+	ids := idsFrom(n, k.documents)
+	if b.direct.typesense() {
+		path := "/collections/" + k.index + "/documents/export?filter_by=id:[" + strings.Join(ids, ",") + "]"
+		return documentsOf(lessOurs(call(t, b.e, "GET", b.e.URL+path, "").want(t, 200).body))
+	}
+	list, _ := json.Marshal(map[string]any{"ids": ids}) // strings always can be
+	var result struct {
+		Docs []struct {
+			Source json.RawMessage `json:"_source"`
+		}
+	}
+	decode(t, call(t, b.e, "POST", b.e.URL+"/"+k.index+"/_mget", string(list)).want(t, 200).body, &result)
+	var lines strings.Builder
+	for _, d := range result.Docs {
+		lines.WriteString(lessOurs(d.Source) + "\n")
+	}
+	return documentsOf(lines.String())
 }

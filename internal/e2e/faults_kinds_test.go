@@ -1,25 +1,26 @@
 package e2e
 
 import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
-	"os"
+	"io"
+	"net/http"
 	"strings"
-	"testing"
 
 	"github.com/neardup/sidecar/internal/engines"
-	inject "github.com/neardup/sidecar/internal/faults"
 )
 
-// kind is a kind of request, as the table of failures has it.
+// faultKind is a kind of request, as the table of failures has it.
 type faultKind struct {
 	name string
 	// ask returns the request. Each has a number of its own, by which writes are told from one another.
 	ask func(n int) sending
-	// ids are the ids of the documents that such a request writes; nil where it writes none.
-	ids func(n int) []string
-	// index that is written to.
-	index string
+	// documents is how many such a request writes, to index.
+	documents int
+	index     string
 	// own says that the engine knows no such request.
 	own bool
 	// counted is the kind as neardup_requests_total has it.
@@ -31,9 +32,7 @@ type faultKind struct {
 }
 
 // search reports whether what comes may be collapsed.
-func (k *faultKind) search() bool {
-	return strings.HasPrefix(k.name, "search") || k.name == "cursor page" || k.name == "scroll page"
-}
+func (k *faultKind) search() bool { return k.counted == "search" }
 
 // asks reports whether a request to the engine with this target may be the client's own.
 func (k *faultKind) asks(target string) bool {
@@ -41,95 +40,7 @@ func (k *faultKind) asks(target string) bool {
 	return strings.HasPrefix(target, path) || k.search() && strings.HasPrefix(target, "/multi_search") // a search of ours in its place
 }
 
-func (k *faultKind) writes() bool { return k.ids != nil }
-
-const (
-	faultIndex = "fault-1"  // is searched
-	faultNew   = "fault-2"  // is written to
-	faultSkip  = "faultd-1" // on_duplicate: skip
-	faultBands = "faultq-1"
-)
-
-// newBench fills an engine with documents and starts a sidecar in front of it.
-func newBench(t *testing.T, e *engines.Engine) *faultBench {
-	t.Helper()
-	b := &faultBench{e: e, relay: inject.Start(t, e.URL), direct: api{e, e.URL}}
-	file := config(t, e, setup{match: "fault-*", urls: []string{b.relay.URL()}, limits: "{fallback_share: 1}"})
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text = append(text, `      - match: "faultd-*"
-        fields: [title, body]
-        bands: auto
-        on_duplicate: skip
-      - match: "faultq-*"
-        fields: [title, body]
-        bands: auto
-`...)
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	b.side, b.file = startVictim(t, file, nil), file
-	b.fill(t, b.side.base)
-	id := documents(t)[3].ID
-	if b.direct.typesense() {
-		b.kinds = faultKindsTypesense(id)
-	} else {
-		b.kinds = faultKindsElastic(t, b, id)
-	}
-	for _, k := range b.kinds {
-		k.counted = map[string]string{"pass": "pass", "read": "read", "question": "similar"}[k.name]
-		switch {
-		case k.writes():
-			k.counted = "write"
-		case k.search():
-			k.counted = "search"
-		}
-		b.healthy(t, k)
-	}
-	b.relay.Forget()
-	return b
-}
-
-// fill makes the indices, with documents, through a sidecar.
-func (b *faultBench) fill(t *testing.T, base string) {
-	t.Helper()
-	through, list := api{b.e, base}, documents(t)[:80]
-	for _, index := range []string{faultIndex, faultNew, faultSkip, faultBands} {
-		if b.e.PID == 0 { // else it is gone with its engine
-			b.direct.drop(t, index)
-		}
-		path := "/" + index
-		if b.direct.typesense() {
-			path = "/collections" + path
-		}
-		call(t, b.e, "DELETE", b.e.URL+path, "") // left behind by a run that was broken off
-		through.create(t, index)
-		through.load(t, index, list)
-	}
-}
-
-// healthy asks when nothing is wrong.
-func (b *faultBench) healthy(t *testing.T, k *faultKind) {
-	t.Helper()
-	b.n++
-	k.through = attempt(t, b.e, b.side.base, k.ask(b.n), within)
-	if k.own {
-		k.healthy = k.through
-	} else {
-		b.n++
-		k.healthy = attempt(t, b.e, b.relay.URL(), k.ask(b.n), within)
-	}
-	for _, g := range []gotten{k.through, k.healthy} {
-		if !g.ok() {
-			t.Fatalf("%s: %v", k.name, g)
-		}
-	}
-	if k.search() && !strings.HasPrefix(k.through.header.Get("Neardup"), "collapsed") {
-		t.Fatalf("%s: %v", k.name, k.through)
-	}
-}
+func (k *faultKind) writes() bool { return k.documents > 0 }
 
 // lonely is a document that no other is like, of size bytes or some more.
 func lonely(id string, size int) string {
@@ -149,77 +60,138 @@ func idsFrom(n, count int) (ids []string) {
 	return ids
 }
 
-// bulky returns a kind that writes documents together.
-func bulky(name, index, path string, count, size int, line func(id string) string) *faultKind {
-	return &faultKind{name: name, index: index, path: path, ids: func(n int) []string { return idsFrom(n, count) }, ask: func(n int) sending {
-		var b strings.Builder
-		for _, id := range idsFrom(n, count) {
-			b.WriteString(line(id) + lonely(id, size) + "\n")
+// faultKinds are all kinds of request; id is that of a document which is there.
+func faultKinds(e *engines.Engine, id string) []*faultKind {
+	fixed := func(name, counted string, r sending) *faultKind {
+		return &faultKind{name: name, counted: counted, ask: func(int) sending { return r }, path: r.path}
+	}
+	typesense := e.Kind == engines.Typesense
+	bulky := func(name, index string, count, size int) *faultKind {
+		path := "/_bulk"
+		if typesense {
+			path = "/collections/" + index + "/documents/import?action=create"
 		}
-		return sending{"POST", path, b.String(), nil}
-	}}
+		ask := func(n int) sending {
+			var b strings.Builder
+			for _, id := range idsFrom(n, count) {
+				if !typesense {
+					fmt.Fprintf(&b, `{"create":{"_index":%q,"_id":%q}}`+"\n", index, id)
+				}
+				b.WriteString(lonely(id, size) + "\n")
+			}
+			return sending{"POST", path, b.String(), nil}
+		}
+		return &faultKind{name: name, counted: "write", index: index, path: path, documents: count, ask: ask}
+	}
+	write := &faultKind{name: "write", counted: "write", index: faultNew, path: "/" + faultNew + "/_doc/", documents: 1}
+	write.ask = func(n int) sending {
+		id := idsFrom(n, 1)[0]
+		if typesense {
+			return sending{"POST", write.path, lonely(id, 200), nil}
+		}
+		return sending{"PUT", write.path + id, lonely(id, 200), nil}
+	}
+	question := fixed("question", "similar", sending{"GET", "/_neardup/" + faultSkip + "/similar/" + id, "", nil})
+	question.own, question.path = true, ""
+	kinds := []*faultKind{
+		write, bulky("bulk", faultNew, 10, 300), bulky("long bulk", faultNew, 40, 30_000), bulky("bulk with skip", faultSkip, 10, 300), question,
+	}
+	zipped := []string{"Accept-Encoding", "gzip"}
+	if typesense {
+		write.path = "/collections/" + faultNew + "/documents"
+		one, of := `{"collection":"`+faultIndex+`","q":"the","query_by":"body"}`, "/collections/"+faultIndex+"/documents/"
+		search := of + "search?q=the&query_by=title,body&per_page=10"
+		return append(kinds,
+			fixed("pass", "pass", sending{"PUT", "/collections/" + faultIndex + "/synonyms/one", `{"synonyms":["zig","zag"]}`, nil}),
+			fixed("read", "read", sending{"GET", of + id, "", nil}),
+			fixed("search", "search", sending{"GET", search, "", nil}),
+			fixed("search, compressed", "search", sending{"GET", search, "", zipped}),
+			fixed("search of several", "search", sending{"POST", "/multi_search", `{"searches":[` + one + `,` + one + `]}`, nil}),
+			fixed("cursor page", "search", sending{"GET", search + "&page=2", "", nil}))
+	}
+	query := `{"size":10,"query":{"match":{"body":"the"}},"sort":["_score",{"id":"asc"}]}`
+	after := `{"size":10,"query":{"match":{"body":"the"}},"sort":[{"id":"asc"}],"search_after":["` + id + `"]}`
+	return append(kinds,
+		fixed("pass", "pass", sending{"POST", "/_analyze", `{"analyzer":"standard","text":"a text of some words"}`, nil}),
+		fixed("read", "read", sending{"GET", "/" + faultIndex + "/_doc/" + id, "", nil}),
+		fixed("search", "search", sending{"POST", "/" + faultIndex + "/_search", query, nil}),
+		fixed("search, compressed", "search", sending{"POST", "/" + faultIndex + "/_search", query, zipped}),
+		fixed("search of several", "search", sending{"POST", "/" + faultIndex + "/_msearch", "{}\n" + query + "\n{}\n" + query + "\n", nil}),
+		fixed("cursor page", "search", sending{"POST", "/" + faultIndex + "/_search", after, nil}))
 }
 
-func fixed(name string, r sending) *faultKind {
-	return &faultKind{name: name, ask: func(int) sending { return r }, path: r.path}
+// sight is what a client sees.
+type sight int
+
+const (
+	asEver   sight = iota // what it sees when nothing is wrong: a search may come without being collapsed
+	engines_              // the engine's reply to the client's own request, byte for byte but for our fields, whatever it says
+	badGate               // 502 in the engine's shape
+	cutOff                // the connection ends before the reply is whole
+	other                 // anything else: never right
+)
+
+// String implements fmt.Stringer.
+func (s sight) String() string {
+	return [...]string{"as ever", "the engine's reply", "502", "cut off", "something else"}[s]
 }
 
-func faultKindsElastic(t *testing.T, b *faultBench, id string) []*faultKind {
-	t.Helper()
-	query := `"size":10,"query":{"match":{"body":"the"}},"sort":["_score",{"id":"asc"}]`
-	first := b.direct.search(t, faultIndex, "the", 0, 10, "")
-	var sorts struct {
-		Hits struct {
-			Hits []struct{ Sort json.RawMessage }
+// sees says what the client of a kind of request got. back is the reply that was given in place of the engine's, if any.
+func (k *faultKind) sees(g gotten, back []byte) sight {
+	switch {
+	case g.err != nil:
+		return cutOff
+	case k.sameAsEver(g):
+		return asEver
+	case len(back) > 0 && k.sameAs(back, g):
+		return engines_
+	case g.status == http.StatusBadGateway && inShape(g):
+		return badGate
+	}
+	return other
+}
+
+// sameAsEver compares a reply with the one that comes when nothing is wrong.
+func (k *faultKind) sameAsEver(g gotten) bool {
+	for _, well := range []gotten{k.through, k.healthy} {
+		a, b := plainOf(unzipped(g)), plainOf(unzipped(well))
+		if g.status == well.status && (a == b || lessOurs([]byte(b)) == a) {
+			return true
 		}
 	}
-	decode(t, first.reply.body, &sorts)
-	after := string(sorts.Hits.Hits[9].Sort)
-	action := func(index string) func(id string) string {
-		return func(id string) string { return `{"create":{"_index":"` + index + `","_id":"` + id + `"}}` + "\n" }
-	}
-	kinds := []*faultKind{
-		fixed("pass", sending{"POST", "/_analyze", `{"analyzer":"standard","text":"a text of some words"}`, nil}),
-		fixed("read", sending{"GET", "/" + faultIndex + "/_doc/" + id, "", nil}),
-		{name: "write", index: faultNew, path: "/" + faultNew + "/_doc/", ids: func(n int) []string { return idsFrom(n, 1) },
-			ask: func(n int) sending {
-				id := idsFrom(n, 1)[0]
-				return sending{"PUT", "/" + faultNew + "/_doc/" + id, lonely(id, 200), nil}
-			}},
-		bulky("bulk", faultNew, "/_bulk", 10, 300, action(faultNew)),
-		bulky("long bulk", faultNew, "/_bulk", 40, 30_000, action(faultNew)),
-		bulky("bulk with skip", faultSkip, "/_bulk", 10, 300, action(faultSkip)),
-		fixed("search", sending{"POST", "/" + faultIndex + "/_search", `{` + query + `}`, nil}),
-		fixed("search, compressed", sending{"POST", "/" + faultIndex + "/_search", `{` + query + `}`, []string{"Accept-Encoding", "gzip"}}),
-		fixed("search of several", sending{"POST", "/" + faultIndex + "/_msearch", "{}\n{" + query + "}\n{}\n{" + query + "}\n", nil}),
-		fixed("cursor page", sending{"POST", "/" + faultIndex + "/_search", `{` + query + `,"search_after":` + after + `}`, nil}),
-	}
-	question := fixed("question", sending{"GET", "/_neardup/" + faultBands + "/similar/" + id, "", nil})
-	question.own, question.path = true, ""
-	return append(kinds, question)
+	return false
 }
 
-func faultKindsTypesense(id string) []*faultKind {
-	none := func(string) string { return "" }
-	search := "q=the&query_by=title,body&per_page=10"
-	of := func(index string) string { return "/collections/" + index + "/documents" }
-	kinds := []*faultKind{
-		fixed("pass", sending{"PUT", "/collections/" + faultIndex + "/synonyms/one", `{"synonyms":["zig","zag"]}`, nil}),
-		fixed("read", sending{"GET", of(faultIndex) + "/" + id, "", nil}),
-		{name: "write", index: faultNew, path: of(faultNew), ids: func(n int) []string { return idsFrom(n, 1) },
-			ask: func(n int) sending {
-				return sending{"POST", of(faultNew), lonely(idsFrom(n, 1)[0], 200), nil}
-			}},
-		bulky("bulk", faultNew, of(faultNew)+"/import?action=create", 10, 300, none),
-		bulky("long bulk", faultNew, of(faultNew)+"/import?action=create", 40, 30_000, none),
-		bulky("bulk with skip", faultSkip, of(faultSkip)+"/import?action=create", 10, 300, none),
-		fixed("search", sending{"GET", of(faultIndex) + "/search?" + search, "", nil}),
-		fixed("search, compressed", sending{"GET", of(faultIndex) + "/search?" + search, "", []string{"Accept-Encoding", "gzip"}}),
-		fixed("search of several", sending{"POST", "/multi_search", `{"searches":[{"collection":"` + faultIndex + `","q":"the","query_by":"body"},{"collection":"` + faultIndex +
-			`","q":"of","query_by":"body"}]}`, nil}),
-		fixed("cursor page", sending{"GET", of(faultIndex) + "/search?" + search + "&page=2", "", nil}),
+// unzipped returns a reply's body decompressed, as far as it can be.
+func unzipped(g gotten) []byte {
+	if g.header.Get("Content-Encoding") != "gzip" {
+		return g.body
 	}
-	question := fixed("question", sending{"GET", "/_neardup/" + faultBands + "/similar/" + id, "", nil})
-	question.own, question.path = true, ""
-	return append(kinds, question)
+	z, err := gzip.NewReader(bytes.NewReader(g.body))
+	if err != nil {
+		return g.body
+	}
+	data, _ := io.ReadAll(z)
+	return data
+}
+
+// sameAs reports whether a client got the reply that was given, less our fields, or the answer to a question its status.
+func (k *faultKind) sameAs(back []byte, g gotten) bool {
+	resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(back)), nil)
+	if err != nil {
+		return false
+	}
+	body, err := io.ReadAll(resp.Body)
+	return err == nil && resp.StatusCode == g.status && (k.own || bytes.Equal(body, g.body) || lessOurs(body) == string(g.body))
+}
+
+// inShape reports whether an error of ours looks as the engine's do.
+func inShape(g gotten) bool {
+	var shape struct {
+		Message string // of Typesense
+		Error   struct{ Reason string }
+		Status  int
+	}
+	err := json.Unmarshal(g.body, &shape)
+	return err == nil && (shape.Message != "" || shape.Error.Reason != "" && shape.Status == g.status)
 }

@@ -10,13 +10,6 @@ import (
 	"strings"
 )
 
-// Whole is a server's reply, read whole.
-type Whole struct {
-	Head     []byte         // as it came, with the empty line
-	Body     []byte         // without the framing of chunks; compressed if it was
-	Response *http.Response // what Head says
-}
-
 // with returns the reply with another body, well framed, under the same status and header less what told of the old one.
 func (w *Whole) with(body []byte, without ...string) []byte {
 	return w.framed(body, len(body), without...)
@@ -69,13 +62,8 @@ var Garbage = map[string]func(*Whole) []byte{
 	},
 }
 
-// Made returns a reply with a status, a JSON body and further header lines ("Retry-After: 1").
-func Made(status int, body string, header ...string) []byte {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\n", status, http.StatusText(status))
-	for _, line := range header {
-		b.WriteString(line + "\r\n")
-	}
-	fmt.Fprintf(&b, "Content-Length: %d\r\n\r\n%s", len(body), body)
-	return b.Bytes()
+// Made returns a reply with a status and a JSON body.
+func Made(status int, body string) []byte {
+	const form = "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+	return fmt.Appendf(nil, form, status, http.StatusText(status), len(body), body)
 }

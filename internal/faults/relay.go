@@ -1,10 +1,9 @@
 package faults
 
 import (
-	"errors"
 	"fmt"
+	"maps"
 	"net"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -12,29 +11,22 @@ import (
 	"time"
 )
 
-// UnknownHost is the URL of a host that no resolver knows (RFC 6761).
-const UnknownHost = "http://nowhere.invalid:9200"
-
 // Relay passes connections on to a server and does harm by a script. It is safe for concurrent use.
 type Relay struct {
-	addr string
+	addr, target string
 
 	mu       sync.Mutex
-	keep     int
-	target   string
 	listener net.Listener
 	script   Script
 	links    map[*link]bool
 	seen     []*Exchange
-	n        int
 	wait     sync.WaitGroup
 }
 
-// Start returns a relay to a server, given as URL or host:port, that ends with the test.
+// Start returns a relay to the server at a URL that ends with the test.
 func Start(t testing.TB, target string) *Relay {
 	t.Helper()
-	r := &Relay{links: map[*link]bool{}, keep: 1 << 20}
-	r.Target(target)
+	r := &Relay{links: map[*link]bool{}, target: strings.TrimPrefix(target, "http://")}
 	if err := r.listen("127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}
@@ -46,36 +38,14 @@ func Start(t testing.TB, target string) *Relay {
 	return r
 }
 
-// Addr returns the relay's host:port.
-func (r *Relay) Addr() string { return r.addr }
-
 // URL returns the relay's address as http URL.
 func (r *Relay) URL() string { return "http://" + r.addr }
-
-// Target leads connections that are made from now on to another server.
-func (r *Relay) Target(target string) {
-	if strings.Contains(target, "//") {
-		if u, err := url.Parse(target); err == nil {
-			target = u.Host
-		}
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.target = target
-}
 
 // Script sets what happens to requests from now on; nil lets all pass.
 func (r *Relay) Script(s Script) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.script = s
-}
-
-// Keep sets how many bytes of each request's body Seen shows: 1 MB unless told.
-func (r *Relay) Keep(n int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.keep = n
 }
 
 // Seen returns what came by since the last Forget, in the order in which it began. What is still under way is in it as far as
@@ -86,7 +56,6 @@ func (r *Relay) Seen() []Exchange {
 	list := make([]Exchange, len(r.seen))
 	for i, x := range r.seen {
 		list[i] = *x
-		list[i].Body, list[i].Back = slices.Clone(x.Body), slices.Clone(x.Back)
 	}
 	return list
 }
@@ -120,10 +89,7 @@ func (r *Relay) Open() int {
 // CutAll ends all connections, by RST or by FIN, and lets new ones in.
 func (r *Relay) CutAll(reset bool) {
 	r.mu.Lock()
-	links := make([]*link, 0, len(r.links))
-	for l := range r.links {
-		links = append(links, l)
-	}
+	links := slices.Collect(maps.Keys(r.links))
 	r.mu.Unlock()
 	for _, l := range links {
 		l.close(reset)
@@ -159,9 +125,6 @@ func (r *Relay) listen(addr string) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.listener != nil {
-		return errors.Join(errors.New("faults: listens already"), listener.Close())
-	}
 	r.listener = listener
 	r.wait.Add(1)
 	go r.accept(listener)
@@ -181,7 +144,7 @@ func (r *Relay) accept(listener net.Listener) {
 			_ = conn.Close()
 			return
 		}
-		l := newLink(r, conn)
+		l := &link{relay: r, client: conn, ended: make(chan struct{})}
 		r.links[l] = true
 		r.wait.Add(1)
 		r.mu.Unlock()
@@ -202,18 +165,12 @@ func (r *Relay) accept(listener net.Listener) {
 func (r *Relay) begin(q Request) (*Exchange, *Fault) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.n++
-	q.N = r.n
 	x := &Exchange{Request: q}
 	r.seen = append(r.seen, x)
 	if r.script == nil {
 		return x, nil
 	}
-	f := r.script(q)
-	if f != nil {
-		x.Fault = f.String()
-	}
-	return x, f
+	return x, r.script(q)
 }
 
 // note changes what is seen of an exchange.
