@@ -1,10 +1,12 @@
 package e2e
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -46,7 +48,7 @@ func TestFlinkClusters(t *testing.T) {
 				return got
 			}
 			want := clustered()
-			if alone := bytes.Count(want, []byte(`"size":1}`)); alone == 0 || alone > 850 {
+			if alone := bytes.Count(want, []byte(`"size":1,`)); alone == 0 || alone > 850 {
 				t.Fatalf("%d of 1000 documents are alone in their cluster: the test would show little", alone)
 			}
 			if got := clustered(flags...); !bytes.Equal(got, want) {
@@ -59,10 +61,26 @@ func TestFlinkClusters(t *testing.T) {
 		output := filepath.Join(t.TempDir(), "clusters.jsonl")
 		cmd := command(t, context.Background(), append([]string{
 			"cluster", "--input", kindred(t, 25_000), "--fields", "body", "--output", output}, flags...)...)
+		logs, err := cmd.StderrPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		job := runningJob(t, f.Web)
+		lines := bufio.NewScanner(logs)
+		for lines.Scan() && !strings.Contains(lines.Text(), "job submitted") { // shorter ones go before it
+			t.Log(lines.Text())
+		}
+		go func() { _, _ = io.Copy(io.Discard, logs) }()
+		job := ""
+		for deadline := time.Now().Add(2 * time.Minute); job == "" && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+			for id, status := range jobsOf(t, f.Web) {
+				if status == "RUNNING" {
+					job = id
+				}
+			}
+		}
 		if err := cmd.Process.Signal(os.Interrupt); err != nil {
 			t.Fatal(err)
 		}
@@ -80,22 +98,18 @@ func TestFlinkClusters(t *testing.T) {
 	})
 }
 
-// runningJob waits for a job that runs.
-func runningJob(t *testing.T, web string) string {
+// jobsOf returns the state of each job.
+func jobsOf(t *testing.T, web string) map[string]string {
 	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		var all struct{ Jobs []struct{ ID, Status string } }
-		if err := askFlink(t, web+"/jobs", &all); err != nil {
-			continue
-		}
-		for _, j := range all.Jobs {
-			if j.Status == "RUNNING" {
-				return j.ID
-			}
-		}
+	var all struct{ Jobs []struct{ ID, Status string } }
+	if err := askFlink(t, web+"/jobs", &all); err != nil {
+		t.Fatal(err)
 	}
-	t.Fatal("no job runs")
-	return ""
+	states := map[string]string{}
+	for _, j := range all.Jobs {
+		states[j.ID] = j.Status
+	}
+	return states
 }
 
 // askFlink asks the jobmanager.
