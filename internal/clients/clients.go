@@ -13,8 +13,7 @@
 // A session, in a file named so, uses its client as widely as it can on indices whose names begin with the prefix, and prints all
 // that the client returned: session.py says in which form. It begins where there is none of its indices and leaves them standing.
 //
-// instantsearch.js, examples_page.js and playground.js drive pages in a real browser, playground_modules.js runs a page's scripts without
-// one, controls.py and controls.js try the ways in which a client takes the sidecar's controls; what they take and print stands in them.
+// instantsearch.js and playground.js drive pages in a real browser; what they take and print stands in them.
 //
 // The packages they need are in requirements.txt and package-lock.json; install.sh fetches them.
 package clients

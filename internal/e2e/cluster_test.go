@@ -12,74 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
-	"github.com/neardup/sidecar/demo/corpus"
 	"github.com/neardup/sidecar/internal/engines"
-	"github.com/neardup/sidecar/rerank"
-	"github.com/neardup/sidecar/sketch"
 )
-
-// clusterConfig writes a configuration whose rule stores clusters.
-func clusterConfig(t *testing.T, e *engines.Engine, match string) string {
-	t.Helper()
-	file := config(t, e, setup{match: match})
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, append(text, "        native: true\n        host_field: host\n"...), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return file
-}
-
-// clusterProfile says which documents share a cluster by the configuration.
-var clusterProfile = rerank.Profile{Threshold: 0.7, MinShingles: rerank.Default.MinShingles, Measure: rerank.Resemblance}
-
-func clusterSketcher(t *testing.T) *sketch.Sketcher {
-	t.Helper()
-	sketcher, err := sketch.New(sketch.Scheme{Seed: seed})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sketcher
-}
-
-// clusterOracle returns the number of each document's cluster, the least fingerprint in it, by looking at all pairs; with exact
-// by their sets, else by their sketches.
-func clusterOracle(t *testing.T, list []corpus.Document, exact bool) map[string]uint64 {
-	t.Helper()
-	sketcher, profile := clusterSketcher(t), clusterProfile
-	of := make([]uint64, len(list))
-	sketches, sets := make([]sketch.Sketch, len(list)), make([][]uint64, len(list))
-	for i, d := range list {
-		sketches[i], _ = sketcher.Sketch(d.Title, d.Body)
-		sets[i] = sketcher.Shingles(d.Title, d.Body)
-		of[i] = sketches[i].Fingerprint
-	}
-	near := func(i, j int) bool {
-		a, b := &sketches[i], &sketches[j]
-		if exact && !a.SameText(b) {
-			return min(len(sets[i]), len(sets[j])) >= profile.MinShingles && sketch.Resemblance(sets[i], sets[j]) >= profile.Threshold
-		}
-		is, _ := profile.NearDuplicates(a, b)
-		return is
-	}
-	for again := true; again; {
-		again = false
-		for i := range list {
-			for j := range i {
-				if of[i] != of[j] && near(i, j) {
-					of[i], of[j], again = min(of[i], of[j]), min(of[i], of[j]), true
-				}
-			}
-		}
-	}
-	numbers := map[string]uint64{}
-	for i, d := range list {
-		numbers[d.ID] = of[i]
-	}
-	return numbers
-}
 
 // TestCluster clusters an index before and after its sketches and clusters are stored, and reads them back from the engine.
 func TestCluster(t *testing.T) {
@@ -90,7 +24,7 @@ func TestCluster(t *testing.T) {
 		direct.create(t, index)
 		direct.load(t, index, list)
 		before := stored(t, direct, index)
-		file, dir := clusterConfig(t, e, "clus-*"), t.TempDir()
+		file, dir := nativeFile(t, e, "clus-*", "host_field: host"), t.TempDir()
 		run := func(name string, args ...string) (out string, clusters []byte) {
 			t.Helper()
 			name = filepath.Join(dir, name)
@@ -104,8 +38,7 @@ func TestCluster(t *testing.T) {
 			}
 			return out, clusters
 		}
-		rule, numbers := &adapters.Rule{Fields: []string{"title", "body"}, Sketcher: clusterSketcher(t), Profile: clusterProfile},
-			clusterOracle(t, list, false)
+		rule, numbers := nativeRule(t), clustersOf(t).least
 		_, byText := run("by-text.jsonl")
 		checkClusters(t, rule, numbers, byText)
 
@@ -129,9 +62,6 @@ func TestCluster(t *testing.T) {
 				t.Errorf("%s: the clusters are others", name)
 			}
 		}
-		_, bySets := run("by-sets.jsonl", "--algorithm", "broder")
-		checkClusters(t, rule, clusterOracle(t, list, true), bySets)
-
 		out, _ = run("again.jsonl", "--write")
 		if !strings.Contains(out, fmt.Sprintf("stored in the engine: 0 written, %d right already,", len(list))) {
 			t.Errorf("a second run says: %s", out)
@@ -187,8 +117,8 @@ func TestClusterRefusesToWrite(t *testing.T) {
 		want string
 	}{
 		{config(t, e, setup{match: "clus-*"}), nil, "error: --write: the rule of clus-refused stores no clusters: set native: true"},
-		{clusterConfig(t, e, "clus-*"), []string{"--threshold", "0.9"}, "error: --write: searches take stored clusters for"},
-		{clusterConfig(t, e, "other-*"), nil, "error: no index behind clus-refused that a rule matches"},
+		{nativeFile(t, e, "clus-*"), []string{"--threshold", "0.9"}, "error: --write: searches take stored clusters for"},
+		{nativeFile(t, e, "other-*"), nil, "error: no index behind clus-refused that a rule matches"},
 	} {
 		out, code := sidecar(t, append([]string{"cluster", "--config", test.file, "--index", index, "--write"}, test.args...)...)
 		if code != 1 || !strings.HasPrefix(out, test.want) {

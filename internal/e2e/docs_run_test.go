@@ -297,34 +297,16 @@ func freePorts(t *testing.T, n int) (ports []string) {
 	return ports
 }
 
-// pinned are the programs that internal/packages makes, in its cache.
-var pinned = []string{"helm", "kubeconform"}
-
-// whereabouts returns where a program is, or "". A pinned one is made where no test may be left out.
+// whereabouts returns where a program is, or "". Where no test may be left out, helm is made by internal/packages.
 func whereabouts(t *testing.T, tree, name string) string {
 	t.Helper()
-	if !slices.Contains(pinned, name) {
-		path, _ := exec.LookPath(name) // "" says that it is missing
+	path, err := exec.LookPath(name)
+	if err == nil || name != "helm" || !engines.Required() {
 		return path
 	}
-	if engines.Required() {
-		out, err := exec.CommandContext(t.Context(), "bash", filepath.Join(tree, "internal", "packages", "tools.sh"), name).Output()
-		if err != nil {
-			t.Logf("%s can't be made: %v", name, err)
-		}
-		return strings.TrimSpace(string(out))
+	out, err := exec.CommandContext(t.Context(), "bash", filepath.Join(tree, "internal", "packages", "tools.sh"), name).Output()
+	if err != nil {
+		t.Logf("%s can't be made: %v", name, err)
 	}
-	cache := os.Getenv("NEARDUP_CACHE")
-	if cache == "" {
-		folder, err := os.UserCacheDir()
-		if err != nil {
-			return ""
-		}
-		cache = filepath.Join(folder, "neardup")
-	}
-	made, _ := filepath.Glob(filepath.Join(cache, "tools", name+"-*", name)) // the pattern is well formed
-	if len(made) == 0 {
-		return ""
-	}
-	return made[0]
+	return strings.TrimSpace(string(out))
 }

@@ -4,17 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -31,14 +27,9 @@ type examples struct {
 	blocks []*docs.Block
 	suffix string // of the indices, which the README names without one
 	list   []corpus.Document
-
-	mu     sync.Mutex
-	ran    map[*docs.Block]bool
-	parts  int  // that were run
-	missed bool // something is not installed
 }
 
-// TestExamples runs every command of examples/README.md that says so, in its words, but for addresses and the names of indices.
+// TestExamples runs commands of examples/README.md in its words, but for addresses and the names of indices.
 func TestExamples(t *testing.T) {
 	root, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {
@@ -48,42 +39,19 @@ func TestExamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &examples{root: root, ran: map[*docs.Block]bool{}, suffix: fmt.Sprintf("-%d", os.Getpid())}
+	x := &examples{root: root, suffix: fmt.Sprintf("-%d", os.Getpid())}
 	for _, b := range docs.Parse("examples/README.md", string(text)).Blocks {
 		if b.Language == "sh" || b.Language == "text" {
 			x.blocks = append(x.blocks, b)
 		}
 	}
 	x.articles(t)
-	x.part(t, "the walk-through, in Go", x.walkThrough)
-	x.part(t, "a library", x.library)
-	x.part(t, "the embedded engine, in Python", x.embedded)
-	x.part(t, "pairs", x.pairs)
+	t.Run("a library", x.library)
+	t.Run("the embedded engine, in Python", x.embedded)
+	t.Run("pairs", x.pairs)
 	t.Run("in front of", func(t *testing.T) {
-		x.part(t, "Elasticsearch", x.elasticsearch)
-		x.part(t, "Typesense", x.typesense)
-	})
-	if t.Failed() || x.missed || x.parts < 10 { // not all are asked for
-		return
-	}
-	for _, b := range x.blocks {
-		reason, left := b.Marker("not run")
-		if !x.ran[b] && (b.Language != "sh" || left && strings.HasPrefix(reason, "TestExamples")) {
-			t.Errorf("no test runs the block of line %d:\n%s", b.Line, b.Text)
-		}
-	}
-}
-
-// part is a part of the test, which may be skipped.
-func (x *examples) part(t *testing.T, name string, test func(*testing.T)) {
-	t.Run(name, func(t *testing.T) {
-		defer func() {
-			x.mu.Lock()
-			defer x.mu.Unlock()
-			x.parts++
-			x.missed = x.missed || t.Skipped()
-		}()
-		test(t)
+		t.Run("Elasticsearch", x.elasticsearch)
+		t.Run("Typesense", x.typesense)
 	})
 }
 
@@ -120,16 +88,13 @@ func (x *examples) oracle(t *testing.T, seed string, threshold float64) *oracle 
 	return o
 }
 
-// block returns the one block of the README that holds the words, and takes it as run.
+// block returns the one block of the README that holds the words.
 func (x *examples) block(t *testing.T, words string) string {
 	t.Helper()
 	i := slices.IndexFunc(x.blocks, func(b *docs.Block) bool { return strings.Contains(b.Text, words) })
 	if i < 0 {
 		t.Fatalf("examples/README.md has no block with %q", words)
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.ran[x.blocks[i]] = true
 	return x.blocks[i].Text
 }
 
@@ -174,48 +139,6 @@ func (x *examples) serve(t *testing.T, name, url string) *monitored {
 		t.Fatal(err)
 	}
 	return monitor(t, file, []string{"NEARDUP_SEED=" + seed})
-}
-
-// walkThrough has the program in Go search the corpus of the walk-through.
-func (x *examples) walkThrough(t *testing.T) {
-	if got := x.block(t, "sidecar demo"); got != "go run ./cmd/sidecar demo\n" {
-		t.Fatalf("the README starts %q", got)
-	}
-	if help, _ := sidecar(t, "demo", "--help"); !strings.Contains(help, `"127.0.0.1:9281"`) {
-		t.Errorf("the walk-through is not at the README's address:\n%s", help)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := l.Addr().String()
-	l.Close()
-	cmd := command(t, t.Context(), "demo", "--listen", at)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _, _ = cmd.Process.Kill(), cmd.Wait() }() // it would run until a signal comes
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		reply, err := http.Get("http://" + at + "/news/_search?q=ferry")
-		if err == nil {
-			reply.Body.Close()
-		}
-		if err == nil && reply.StatusCode == http.StatusOK {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatalf("the walk-through does not answer: %v", err)
-		}
-	}
-	out := x.run(t, x.block(t, "-index news ferry"), "localhost:9281", at)
-	first, second, found := strings.Cut(out[1:], " hits in the engine. Neardup: collapsed; ")
-	second, third, more := strings.Cut(second, " hits in the engine. Neardup: collapsed; ")
-	if !found || !more || first == "" || !strings.Contains(second, " 1. Saltmere votes to bring back late ferry") {
-		t.Fatalf("it prints\n%s", out)
-	}
-	if a, b := len(versionLine.FindAllString(second, -1)), len(versionLine.FindAllString(third, -1)); b == 0 || b >= a {
-		t.Errorf("%d versions are folded, and %d at a higher threshold:\n%s", a, b, out)
-	}
 }
 
 // versionLine is a folded version as the program in Go prints it.
@@ -279,6 +202,138 @@ func (x *examples) elasticsearch(t *testing.T) {
 	index := "articles-example" + x.suffix
 	api{e: e}.drop(t, index)
 	x.python(t, through)
-	x.part(t, "in Go", func(t *testing.T) { x.golang(t, e, through.base, index) })
-	x.part(t, "dashboard", func(t *testing.T) { x.dashboard(t, e, through, index) })
+	x.golang(t, through.base, index)
+	x.run(t, x.block(t, "articles-example/_mapping"),
+		"http://localhost:9201", through.base, "articles-example", index, "curl ", "curl -sSf ")
+	x.dashboard(t, string(call(t, e, "GET", through.admin+"/metrics", "").want(t, 200).body))
+}
+
+// toldSearch is one search as a script in Python prints it.
+type toldSearch struct {
+	headline string
+	shown    []string
+}
+
+var (
+	shownLine  = regexp.MustCompile(`^ {2}(\S+) +\S`)
+	foldedLine = regexp.MustCompile(`^ {4}\S+ +agrees by `)
+)
+
+// readTold takes apart what a script prints. The first part is about loading.
+func readTold(t *testing.T, out string) (list []toldSearch) {
+	t.Helper()
+	for _, part := range strings.Split(strings.TrimSpace(out), "\n\n")[1:] {
+		var s toldSearch
+		for line := range strings.Lines(part) {
+			if m := shownLine.FindStringSubmatch(line); m != nil {
+				s.shown = append(s.shown, m[1])
+			} else if !foldedLine.MatchString(line) {
+				s.headline += line
+			}
+		}
+		list = append(list, s)
+	}
+	if len(list) != 5 {
+		t.Fatalf("%d searches are printed, not 5:\n%s", len(list), out)
+	}
+	return list
+}
+
+// python runs the script for Elasticsearch and holds what it prints to the definition, over the list that the search left alone
+// shows: collapsed, left alone, at another threshold, explained, and as a dry run.
+func (x *examples) python(t *testing.T, through *monitored) {
+	at := strings.TrimPrefix(through.base, "http://") + " --index articles-example" + x.suffix
+	list := readTold(t, x.run(t, x.block(t, "search_elasticsearch.py"), "localhost:9201", at))
+	raw := list[1].shown
+	for i, want := range []string{"collapsed; raw=7; ", "bypassed; reason=off", "collapsed; raw=7; ", "collapsed; ", "dry-run; raw=7; "} {
+		if s := list[i]; !strings.Contains(s.headline, "\nNeardup: "+want) {
+			t.Errorf("%q, want %s", s.headline, want)
+		}
+	}
+	usual, other := x.oracle(t, seed, 0.64).collapsed(raw), x.oracle(t, seed, 0.9).collapsed(raw)
+	for i, want := range [][]string{usual, raw, other, usual, raw} {
+		if diff := cmp.Diff(want, list[i].shown); diff != "" || len(raw) != 7 {
+			t.Errorf("%s: %s", list[i].headline, diff)
+		}
+	}
+}
+
+// golang runs the program in Go over an index of the articles, and holds what it prints to the definition.
+func (x *examples) golang(t *testing.T, base, index string) {
+	search := func(control string) (shown, folded []string) {
+		command := "go run -C examples/search . -url " + base + " -index " + index + " -control " + control + " ferry\n"
+		for line := range strings.Lines(x.run(t, command)) {
+			if m := versionLine.FindStringSubmatch(line); m != nil {
+				folded = append(folded, m[1])
+				continue
+			}
+			for _, d := range x.list { // a title on a host stands once among the articles
+				if strings.HasSuffix(line, ". "+d.Title+"  ("+d.Host+")\n") {
+					shown = append(shown, d.ID)
+				}
+			}
+		}
+		return shown, folded
+	}
+	raw, none := search("off")
+	shown, folded := search("expand=source")
+	if diff := cmp.Diff(x.oracle(t, seed, 0.64).collapsed(raw), shown); diff != "" || len(raw) != 7 || len(none) > 0 {
+		t.Errorf("left alone %q %q: %s", raw, none, diff)
+	}
+	if len(shown)+len(folded) != len(raw) {
+		t.Errorf("shown %q and folded %q are not all of %q", shown, folded, raw)
+	}
+}
+
+// dashboard holds what the dashboard names to what the sidecar exports: every metric with every label.
+func (x *examples) dashboard(t *testing.T, exported string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(x.root, "examples", "dashboard", "articles.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var board struct {
+		Panels []struct{ Targets []struct{ Expr string } }
+	}
+	decode(t, text, &board)
+	checked := 0
+	for _, p := range board.Panels {
+		for _, target := range p.Targets {
+			metric := regexp.MustCompile(`neardup_\w+`).FindString(target.Expr)
+			labels := regexp.MustCompile(`(\w+)[!=]=?~?"|by \((\w+)\)`).FindAllStringSubmatch(target.Expr, -1)
+			for _, label := range labels {
+				checked++
+				if named := metric + `\{[^}]*\b` + label[1] + label[2] + `="`; !regexp.MustCompile(named).MatchString(exported) {
+					t.Errorf("%s: nothing exports %s", target.Expr, named)
+				}
+			}
+		}
+	}
+	if checked < 3 {
+		t.Errorf("only %d labels are named", checked)
+	}
+}
+
+// typesense runs the script in Python that the README has for Typesense.
+func (x *examples) typesense(t *testing.T) {
+	t.Parallel()
+	e := engines.Shared(t, engines.Typesense)
+	if got := x.block(t, "examples/typesense.yaml"); got != "go run ./cmd/sidecar serve --config examples/typesense.yaml\n" {
+		t.Fatalf("the README starts %q", got)
+	}
+	through, name := x.serve(t, "typesense.yaml", e.URL), "articles-example"+x.suffix
+	api{e: e}.drop(t, name)
+	list := readTold(t, x.run(t, x.block(t, "search_typesense.py"),
+		"TYPESENSE_API_KEY=xyz", "TYPESENSE_API_KEY="+e.Key,
+		"localhost:8109", strings.TrimPrefix(through.base, "http://")+" --collection "+name))
+	raw := list[1].shown
+	usual, other := x.oracle(t, seed, 0.64).collapsed(raw), x.oracle(t, seed, 0.9).collapsed(raw)
+	for i, want := range [][]string{usual, raw, other, usual, usual} {
+		if diff := cmp.Diff(want, list[i].shown); diff != "" || len(raw) != 7 {
+			t.Errorf("%s: %s", list[i].headline, diff)
+		}
+	}
+	if counted := fmt.Sprintf(": %d found, %d shown\n", len(usual), len(usual)); !strings.HasSuffix(list[4].headline, counted) {
+		t.Errorf("%q, want %s", list[4].headline, counted)
+	}
 }

@@ -142,28 +142,6 @@ func (f folds) list(items []item) (list []int) {
 	return list
 }
 
-// walk holds all pages of the items to what is to be shown.
-func (f folds) walk(t *testing.T, through api, index string, items []item) {
-	t.Helper()
-	want := f.list(items)
-	for _, size := range []int{7, 100} {
-		var pages [][]int
-		for from := 0; ; from += size {
-			page, r := through.listed(t, index, from, size, "")
-			if len(page) == 0 {
-				break
-			}
-			if state := r.header.Get("Neardup"); !strings.HasPrefix(state, "collapsed;") {
-				t.Fatalf("from %d: %s", from, state)
-			}
-			pages = append(pages, page)
-		}
-		if diff := cmp.Diff(slices.Collect(slices.Chunk(want, size)), pages); diff != "" {
-			t.Errorf("pages of %d, the definition (-), through us (+): %s", size, diff)
-		}
-	}
-}
-
 // writer makes texts of words that mean nothing.
 type writer struct{ *rand.Rand }
 
@@ -212,188 +190,110 @@ func numbered(w writer, items []item) {
 	}
 }
 
-// presetCase is a preset, documents of the kind it is for, and which of them fold.
-type presetCase struct {
-	name, rule string
-	items      func(w writer) []item
-	folds
-	folded int // documents that fold
-}
-
-func presetCases() []presetCase {
-	began := time.Date(2024, 2, 27, 18, 30, 0, 0, time.UTC)
-	same := func(a, b *item) bool { return a.text == b.text && a.text != "alone" }
-	return []presetCase{
-		{
-			// The same article on several hosts, each with its own frame.
-			name: "mirrors", rule: "fields: [body], preset: mirrors, host_field: host", folded: 12,
-			items: func(w writer) (items []item) {
-				for range 6 {
-					article := w.words(160)
-					for _, host := range []string{"a.example", "bb.example", "ccc.example"} {
-						items = append(items, item{Body: inFrame(host, w.edited(article, 2)), Host: host, text: article[0]})
-					}
-					items = append(items, item{Body: inFrame("dddd.example", w.words(160)), Host: "dddd.example", text: "alone"})
-					items = append(items, item{Body: inFrame("a.example", article), text: article[0]}) // of a host that nobody knows
-				}
-				return items
-			},
-			folds: folds{near: func(a, b *item) bool { return same(a, b) && a.Host != "" && b.Host != "" && a.Host != b.Host }},
-		},
-		{
-			// An agency's report in several papers within days, and again a year later.
-			name: "news", rule: "fields: [body], preset: news, date_field: at", folded: 18,
-			items: func(w writer) (items []item) {
-				for range 6 {
-					report := w.words(120)
-					for _, after := range []time.Duration{0, time.Hour, 72 * time.Hour, 366 * 24 * time.Hour, 367 * 24 * time.Hour} {
-						items = append(items, item{Body: text(append(w.words(4), w.edited(report, 1)[:110]...)), text: report[0], at: began.Add(after)})
-					}
-					items = append(items, item{Body: text(w.edited(report, 4)), text: report[0]}) // without a date
-				}
-				return items
-			},
-			folds: folds{near: func(a, b *item) bool {
-				return same(a, b) && !a.at.IsZero() && !b.at.IsZero() && a.at.Sub(b.at).Abs() <= 72*time.Hour
-			}},
-		},
-		{
-			// Versions of texts, of which the newest is shown wherever it ranks, and one without a date never.
-			name: "versions", rule: "fields: [body], preset: versions, date_field: at", folded: 24,
-			items: func(w writer) (items []item) {
-				for range 6 {
-					version := w.words(120)
-					name := version[0]
-					for v := range 4 {
-						items = append(items, item{Body: text(version), text: name, at: began.Add(time.Duration(v) * 400 * 24 * time.Hour)})
-						version = w.edited(version, 3)
-					}
-					items = append(items, item{Body: text(version), text: name})
-				}
-				return items
-			},
-			folds: folds{near: same, better: func(a, b *item) bool { return a.at.After(b.at) }},
-		},
-		{
-			// Texts and excerpts of them: the whole is shown in the place of an excerpt that ranks before it.
-			name: "plagiarism", rule: "fields: [body], preset: plagiarism", folded: 6,
-			items: func(w writer) (items []item) {
-				for range 6 {
-					whole := w.words(600)
-					items = append(items, item{Body: text(w.edited(whole[200:320], 3)), text: whole[0]}, item{Body: text(whole), text: whole[0]},
-						item{Body: text(w.words(200)), text: "alone"})
-				}
-				return items
-			},
-			folds: folds{near: same, better: func(a, b *item) bool { return len(a.Body) > len(b.Body) }},
-		},
-		{
-			// Error pages under other addresses of hosts that answer them with 200, and articles between.
-			name: "soft404", rule: "fields: [body], preset: soft404, host_field: host", folded: 16,
-			items: func(w writer) (items []item) {
-				for h := range 4 {
-					host := fmt.Sprintf("host%d.example", h)
-					for n := range 5 {
-						page := "Error 404: the requested address was not found on this server" + strings.Repeat("!", n)
-						if h < 2 {
-							page = fmt.Sprintf("We are sorry, but the page /shop/item/%d that you are looking for does not exist. It may have been moved, or "+
-								"its name may have changed. Please check the address, or go back to the start page.", n)
-						}
-						items = append(items, item{Body: page, Host: host, text: "soft"}, item{Body: text(w.words(80)), Host: host, text: "alone"})
-					}
-				}
-				return items
-			},
-			folds: folds{near: func(a, b *item) bool { return same(a, b) && a.Host == b.Host }},
-		},
-		{
-			// Things that are known by their tags, whatever is said of them.
-			name: "goods", rule: "fields: [tags], preset: goods", folded: 12,
-			items: func(w writer) (items []item) {
-				for range 6 {
-					tags := make([]string, 20)
-					for i := range tags {
-						tags[i] = text(w.words(1 + 12*(i%2)))
-					}
-					other := slices.Concat(tags[:10], w.words(10)) // shares half of them
-					for i := 11; i < 20; i += 2 {
-						other[i] = tags[i] + " " + other[i] // nearly the words of a tag: another tag
-					}
-					one, shuffled := slices.Clone(tags), slices.Clone(tags)
-					one[4] = w.word()
-					w.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-					for _, list := range [][]string{tags, one, shuffled} {
-						items = append(items, item{Body: text(w.words(30)), Tags: list, text: tags[0]})
-					}
-					items = append(items, item{Body: items[len(items)-1].Body, Tags: other, text: "other " + tags[0]})
-				}
-				return items
-			},
-			folds: folds{near: same},
-		},
-		{
-			// A representative that is chosen by any field.
-			name: "field", rule: "fields: [body], representative: {field: n, order: desc}", folded: 12,
-			items: func(w writer) (items []item) {
-				for range 6 {
-					words := w.words(60)
-					for range 3 {
-						items = append(items, item{Body: text(w.edited(words, 1)), text: words[0]})
-					}
-				}
-				return items
-			},
-			folds: folds{near: same, better: func(a, b *item) bool { return a.N > b.N }},
-		},
-	}
-}
-
-// TestPresets has each preset fold documents of the kind it is for, and no others, on the engines and on the one inside the sidecar.
+// TestPresets has each preset fold documents of the kind it is for, and no others.
 func TestPresets(t *testing.T) {
-	for _, kind := range []string{engines.OpenSearch, engines.Typesense, "embedded"} {
-		t.Run(kind, func(t *testing.T) {
-			var rules []string
-			for _, c := range presetCases() {
-				rules = append(rules, fmt.Sprintf("match: preset-%s, %s", c.name, c.rule))
+	began := time.Date(2024, 2, 27, 18, 30, 0, 0, time.UTC)
+	same := func(a, b *item) bool { return a.text == b.text }
+	const families = 4
+	cases := []struct {
+		name, rule string
+		family     func(w writer) []item // of which some fold
+		folded     int                   // in each family
+		folds
+	}{
+		{"mirrors", "fields: [body], preset: mirrors, host_field: host", mirrored, 2, folds{near: func(a, b *item) bool {
+			return same(a, b) && a.Host != "" && b.Host != "" && a.Host != b.Host
+		}}},
+		{"news", "fields: [body], preset: news, date_field: at", func(w writer) (items []item) {
+			// An agency's report in several papers within days, again a year later, and without a date.
+			report := w.words(120)
+			for _, after := range []time.Duration{0, time.Hour, 72 * time.Hour, 366 * 24 * time.Hour, 367 * 24 * time.Hour} {
+				items = append(items, item{Body: text(append(w.words(4), w.edited(report, 1)[:110]...)), text: report[0], at: began.Add(after)})
 			}
-			through := presetSidecar(t, kind, rules)
-			for _, c := range presetCases() {
-				t.Run(c.name, func(t *testing.T) {
-					w, index := newWriter(1), "preset-"+c.name
-					items := c.items(w)
-					numbered(w, items)
-					if shown := len(c.list(items)); len(items)-shown != c.folded {
-						t.Fatalf("by the definition %d of %d fold, the test is about %d", len(items)-shown, len(items), c.folded)
-					}
-					through.shelve(t, index, items)
-					c.walk(t, through, index, items)
-				})
+			return append(items, item{Body: text(w.edited(report, 4)), text: report[0]})
+		}, 3, folds{near: func(a, b *item) bool {
+			return same(a, b) && !a.at.IsZero() && !b.at.IsZero() && a.at.Sub(b.at).Abs() <= 72*time.Hour
+		}}},
+		{"versions", "fields: [body], preset: versions, date_field: at", func(w writer) (items []item) {
+			// The newest is shown wherever it ranks, and one without a date never.
+			version := w.words(120)
+			name := version[0]
+			for v := range 4 {
+				items = append(items, item{Body: text(version), text: name, at: began.Add(time.Duration(v) * 400 * 24 * time.Hour)})
+				version = w.edited(version, 3)
 			}
-		})
+			return append(items, item{Body: text(version), text: name})
+		}, 4, folds{same, func(a, b *item) bool { return a.at.After(b.at) }}},
+		{"plagiarism", "fields: [body], preset: plagiarism", func(w writer) []item {
+			// The whole is shown in the place of an excerpt that ranks before it.
+			whole := w.words(600)
+			return []item{{Body: text(w.edited(whole[200:320], 3)), text: whole[0]}, {Body: text(whole), text: whole[0]}}
+		}, 1, folds{same, func(a, b *item) bool { return len(a.Body) > len(b.Body) }}},
+		{"soft404", "fields: [body], preset: soft404, host_field: host", func(w writer) (items []item) {
+			// Error pages of a host that answers them with 200, and articles between.
+			host := w.word() + ".example"
+			for n := range 5 {
+				page := fmt.Sprintf("We are sorry, but the page /shop/item/%d that you are looking for does not exist. It may have been moved, or "+
+					"its name may have changed. Please check the address, or go back to the start page.", n)
+				items = append(items, item{Body: page, Host: host, text: host}, item{Body: text(w.words(80)), Host: host, text: w.word()})
+			}
+			return items
+		}, 4, folds{near: same}},
+		{"goods", "fields: [tags], preset: goods", tagged, 2, folds{near: same}},
 	}
+	atOnce(t, []string{engines.OpenSearch, engines.Typesense}, func(t *testing.T, e *engines.Engine) {
+		var rules []string
+		for _, c := range cases {
+			rules = append(rules, fmt.Sprintf("match: preset-%s, %s", c.name, c.rule))
+		}
+		through := api{e, serveFile(t, ruled(t, e, rules...))}
+		for _, c := range cases {
+			w, index := newWriter(1), "preset-"+c.name
+			var items []item
+			for range families {
+				items = append(items, c.family(w)...)
+			}
+			numbered(w, items)
+			want := c.list(items)
+			if folded := len(items) - len(want); folded != c.folded*families {
+				t.Fatalf("%s: by the definition %d fold", c.name, folded)
+			}
+			through.shelve(t, index, items)
+			for from := 0; from < len(want); from += 7 {
+				page, r := through.listed(t, index, from, 7, "")
+				if diff := cmp.Diff(want[from:min(from+7, len(want))], page); diff != "" {
+					t.Errorf("%s from %d, %s: the definition (-), through us (+): %s", c.name, from, r.header.Get("Neardup"), diff)
+				}
+			}
+		}
+	})
 }
 
-// presetSidecar serves rules in front of an engine, or of the one inside the sidecar.
-func presetSidecar(t *testing.T, kind string, rules []string) api {
-	t.Helper()
-	e := &engines.Engine{Kind: engines.Elasticsearch}
-	if kind != "embedded" {
-		e = engines.Shared(t, kind)
+// mirrored is an article on several hosts, each with its own frame, on a host that nobody knows, and another one in such a frame.
+func mirrored(w writer) (items []item) {
+	article := w.words(160)
+	for _, host := range []string{"a.example", "bb.example", "ccc.example"} {
+		items = append(items, item{Body: inFrame(host, w.edited(article, 2)), Host: host, text: article[0]})
 	}
-	file := ruled(t, e, rules...)
-	if kind == "embedded" {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text = []byte(strings.Replace(string(text), `kind: elasticsearch, urls: [""]`, "kind: embedded", 1))
-		if err := os.WriteFile(file, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+	other := item{Body: inFrame("dddd.example", w.words(160)), Host: "dddd.example", text: w.word()}
+	return append(items, other, item{Body: inFrame("a.example", article), text: article[0]})
+}
+
+// tagged are things that are known by their tags, whatever is said of them, and one that shares half of them.
+func tagged(w writer) (items []item) {
+	tags := make([]string, 20)
+	for i := range tags {
+		tags[i] = text(w.words(1 + 12*(i%2)))
 	}
-	base := serveFile(t, file)
-	if kind == "embedded" {
-		e.URL = base
+	other := slices.Concat(tags[:10], w.words(10))
+	for i := 11; i < 20; i += 2 {
+		other[i] = tags[i] + " " + other[i] // nearly the words of a tag: another tag
 	}
-	return api{e, base}
+	one, shuffled := slices.Clone(tags), slices.Clone(tags)
+	one[4] = w.word()
+	w.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+	for _, list := range [][]string{tags, one, shuffled} {
+		items = append(items, item{Body: text(w.words(30)), Tags: list, text: tags[0]})
+	}
+	return append(items, item{Body: items[2].Body, Tags: other, text: w.word()})
 }

@@ -140,23 +140,9 @@ func checkSimilarCommand(t *testing.T, o *oracle, file, index string, list []cor
 		if got := of(run(string(document), "--scan", "-").ids(t, index)); !slices.Equal(got, with) {
 			t.Errorf("%s on standard input: finds %v, not %v", d.ID, got, with)
 		}
-		got := run("\n"+d.Title+"\n"+d.Body, "--source", "-") // one text is not quite the same as two
-		at := slices.IndexFunc(got.Alike, func(a adapters.Alike) bool { return a.ID == d.ID })
-		if at < 0 || got.Alike[at].Resemblance == nil || *got.Alike[at].Resemblance < 0.9 {
-			t.Errorf("%s as a text: not found at %d", d.ID, at)
-			continue
-		}
-		var source corpus.Document
-		decode(t, got.Alike[at].Source, &source)
-		if source.Body != d.Body || source.Host != d.Host || strings.Contains(string(got.Alike[at].Source), "neardup_") {
-			t.Errorf("%s: the source is %s", d.ID, got.Alike[at].Source)
-		}
 	}
 	if out, code := sidecar(t, "similar", "--config", file, "--index", index, "no-such-id"); code != 1 || !strings.Contains(out, "no such document") {
 		t.Errorf("an id that is not there: %d %s", code, out)
-	}
-	if out, code := sidecar(t, "similar", "--config", file, "--index", index, list[0].ID); code != 0 || !strings.Contains(out, "compared with") {
-		t.Errorf("as text: %d %s", code, out)
 	}
 }
 

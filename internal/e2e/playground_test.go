@@ -1,0 +1,233 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/demo/corpus"
+	"github.com/neardup/sidecar/internal/clients"
+	"github.com/neardup/sidecar/internal/engines"
+)
+
+// pageLook is what the step "look" sees.
+type pageLook struct {
+	Engine        int // hits
+	Problem, YAML string
+	Login         bool
+	Threshold     float64
+	Window        int
+	Focus         string
+	Address       string
+	Kept          struct {
+		Session, Local map[string]string
+		Cookies        string
+	}
+}
+
+// act is a step of a visit to the playground, with its parts in pairs.
+func act(do string, parts ...any) map[string]any {
+	s := map[string]any{"do": do}
+	for i := 0; i+1 < len(parts); i += 2 {
+		s[parts[i].(string)] = parts[i+1]
+	}
+	return s
+}
+
+// visitPage has a browser make a visit to the playground of an admin listener, and returns what the steps have seen. The console and the
+// page's policy must have nothing to complain of, and nothing outside the page's own origin may be asked.
+func visitPage(t *testing.T, admin, hash string, steps ...map[string]any) []json.RawMessage {
+	t.Helper()
+	text, err := json.Marshal(map[string]any{"hash": hash, "steps": steps})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "visit.json")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var told struct {
+		Seen                  []json.RawMessage
+		Complaints, Strangers []string
+	}
+	decode(t, clients.Run(t, "playground.js", "--url", admin, "--browser", clients.Browser(t), "--visit", file), &told)
+	if len(told.Complaints)+len(told.Strangers) > 0 {
+		t.Errorf("%q, asked outside: %q", told.Complaints, told.Strangers)
+	}
+	return told.Seen
+}
+
+// seenAs reads what a step has seen.
+func seenAs[T any](t *testing.T, raw json.RawMessage) (value T) {
+	t.Helper()
+	decode(t, raw, &value)
+	return value
+}
+
+// shelfPage starts a sidecar with an embedded engine that holds documents.
+func shelfPage(t *testing.T, list []corpus.Document) *monitored {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(file, []byte(`log: {format: json}
+admin: 127.0.0.1:0
+engines:
+  - {listen: "127.0.0.1:0", name: shelf, kind: embedded, limits: {deadline: 30s}, indices: [{match: shelf, fields: [title, body]}]}
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := monitor(t, file, nil)
+	var lines strings.Builder
+	for _, d := range list {
+		line, err := json.Marshal(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, err := json.Marshal(d.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&lines, "{\"index\":{\"_index\":\"shelf\",\"_id\":%s}}\n%s\n", id, line)
+	}
+	api{&engines.Engine{Kind: engines.Elasticsearch}, w.base}.loadLines(t, "shelf", lines.String())
+	return w
+}
+
+// TestPlaygroundByKeyboard searches, moves the threshold, copies the rule and turns pages without a mouse.
+func TestPlaygroundByKeyboard(t *testing.T) {
+	w := shelfPage(t, documents(t))
+	seen := visitPage(t, w.admin, "#engine=shelf&index=shelf",
+		act("reach", "on", "#query"), act("press", "key", "t"), act("press", "key", "h"), act("press", "key", "e"), act("press", "key", "Enter"),
+		act("reach", "on", "#threshold"), act("press", "key", "ArrowLeft", "times", 9),
+		act("reach", "on", "#window"), act("press", "key", "ArrowDown"),
+		act("reach", "on", "#copy"), act("press", "key", "Enter"), act("tell", "script", "navigator.clipboard.readText()"),
+		act("reach", "on", "#engine-list .tag.fold"), act("press", "key", "Enter"),
+		act("tell", "script", "[document.activeElement.localName, document.activeElement.parentElement.open]"),
+		act("reach", "on", "#collapsed-pager button:last-of-type", "back", true), act("press", "key", "Space"),
+		act("tell", "script", "document.querySelector('#collapsed-pager .place').textContent"),
+		act("look"))
+	last := seenAs[pageLook](t, seen[3])
+	if got := seenAs[string](t, seen[0]); !strings.Contains(got, "threshold: 0.55\n") || !strings.Contains(got, "window: 199\n") || got != last.YAML {
+		t.Errorf("copied: %s", got)
+	}
+	if got := seenAs[[]any](t, seen[1]); got[0] != "summary" || got[1] != true {
+		t.Errorf("from a hit that folds the way leads to %v", got)
+	}
+	if got := seenAs[string](t, seen[2]); !strings.HasPrefix(got, "11–") {
+		t.Errorf("the second page is %q", got)
+	}
+	if last.Threshold != 0.55 || last.Window != 199 || !strings.Contains(last.Address, "q=the&") {
+		t.Errorf("%v %v %s", last.Threshold, last.Window, last.Address)
+	}
+}
+
+// TestPlaygroundShowsTextAsText: what documents, their ids and the query hold is shown and does nothing.
+func TestPlaygroundShowsTextAsText(t *testing.T) {
+	hostile := []string{
+		`<img src=x onerror="window.hacked=1"> the town keeps its ferry for another year and a day`,
+		`</li></ol><script>window.hacked=2</script> the town keeps its ferry for another year and a day`,
+		`<svg onload=window.hacked=3><a href="javascript:window.hacked=4">go</a> the town keeps its ferry for a year`,
+		"\u202e the town keeps \u0000its ferry {{constructor.constructor('window.hacked=5')()}} ${window.hacked=6} for another year",
+	}
+	var list []corpus.Document
+	for n, text := range hostile {
+		body := text + " " + strings.Repeat("and more of it is said here. ", 3)
+		list = append(list, corpus.Document{ID: fmt.Sprintf("<b id=q%d>\"'", n), Title: text, Body: body})
+	}
+	query := `<img src=x onerror=window.hacked=7> ferry`
+	seen := visitPage(t, shelfPage(t, list).admin, "#index=shelf&q="+url.QueryEscape(query),
+		act("threshold", "value", 0.05), act("words"), act("click", "on", ".whole summary"),
+		act("tell", "script", `[...document.querySelectorAll('#engine-list h3')].map(h => h.textContent)`),
+		act("tell", "script", `[window.hacked ?? 0, document.querySelectorAll('main :is(img, script, iframe, object, a, b[id^=q])').length]`),
+		act("tell", "script", "document.getElementById('query').value"),
+		act("type", "text", `"><u>zzz`), act("tell", "script", "[window.hacked ?? 0, document.getElementById('empty').textContent]"))
+	for _, name := range seenAs[[]string](t, seen[0]) {
+		if !slices.Contains([]string{"ins", "del", "span", "button"}, name) {
+			t.Errorf("an element %s among the words", name)
+		}
+	}
+	got := seenAs[[]string](t, seen[1])
+	slices.Sort(got)
+	slices.Sort(hostile)
+	if diff := cmp.Diff(hostile, got); diff != "" {
+		t.Errorf("titles: %s", diff)
+	}
+	if got := seenAs[[]int](t, seen[2]); got[0] != 0 || got[1] != 0 {
+		t.Errorf("hacked %d, %d elements that are not ours", got[0], got[1])
+	}
+	if got := seenAs[string](t, seen[3]); got != query {
+		t.Errorf("query %q", got)
+	}
+	if got := seenAs[[]any](t, seen[4]); got[0] != 0.0 || !strings.Contains(got[1].(string), `"><u>zzz`) {
+		t.Errorf("%v", got)
+	}
+}
+
+// TestPlaygroundCredentials: the page asks for them where the engine refuses, and has them for as long as it was told: until it is left, or
+// until its tab is closed. They never stand in the address, in a cookie or in what outlives the tab.
+func TestPlaygroundCredentials(t *testing.T) {
+	e := engines.Shared(t, engines.Elasticsearch)
+	target, err := url.Parse(e.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	onwards := httputil.NewSingleHostReverseProxy(target)
+	locked := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		user, password, _ := r.BasicAuth()
+		if user+password != "readersecret" && r.Header.Get("Authorization") != "ApiKey c2VjcmV0" {
+			w.Header().Set("WWW-Authenticate", `Basic realm="security"`)
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusUnauthorized)
+			fmt.Fprint(w, `{"error":{"type":"security_exception","reason":"missing authentication credentials"},"status":401}`)
+			return
+		}
+		r.Header.Del("Authorization")
+		onwards.ServeHTTP(w, r)
+	}))
+	defer locked.Close()
+	index := fmt.Sprintf("w-login-%d", os.Getpid())
+	direct := api{e, e.URL}
+	direct.create(t, index)
+	direct.drop(t, index)
+	direct.load(t, index, documents(t)[:40])
+	w := monitor(t, config(t, e, setup{match: index, urls: []string{locked.URL}}), nil)
+
+	right := []any{"user", "reader", "password", "secret"}
+	seen := visitPage(t, w.admin, "",
+		act("look"), act("login", "user", "reader", "password", "wrong"), act("look"), act("login", right...), act("look"),
+		act("reload"), act("look"), act("login", append(right, "keep", true)...), act("look"), act("reload"), act("look"),
+		act("tab"), act("look"), act("login", "key", "c2VjcmV0"), act("look"), act("click", "on", "#login-open"), act("click", "on", "#forget"), act("look"))
+	type want struct {
+		found, login, problem bool
+		session               int
+	}
+	wants := []want{
+		{login: true}, {login: true, problem: true}, {found: true}, // none given, wrong ones, the right ones
+		{login: true}, {found: true, session: 1}, {found: true, session: 1}, // after leaving; kept; and so after leaving
+		{login: true}, {found: true}, {login: true}, // in another tab; with a key; forgotten
+	}
+	for n := range wants {
+		s := seenAs[pageLook](t, seen[n])
+		if got := (want{s.Engine > 0, s.Login, s.Problem != "", len(s.Kept.Session)}); got != wants[n] {
+			t.Errorf("look %d: %+v, want %+v: %s", n, got, wants[n], s.Problem)
+		}
+		if len(s.Kept.Local) > 0 || s.Kept.Cookies != "" || strings.Contains(s.Address, "secret") || strings.Contains(s.Address, "reader") {
+			t.Errorf("look %d: kept %v, address %s", n, s.Kept, s.Address)
+		}
+		if n == 0 && s.Focus != "user" {
+			t.Errorf("the focus is at %q", s.Focus)
+		}
+	}
+	if log := strings.Join(w.lines(), "\n"); strings.Contains(log, "secret") || strings.Contains(log, "c2VjcmV0") {
+		t.Errorf("credentials in the log: %s", log)
+	}
+}
