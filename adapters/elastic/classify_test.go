@@ -136,23 +136,3 @@ func classOf(request string) adapters.Class {
 	method, path, _ := strings.Cut(request, " ")
 	return Dialect{}.Classify(&adapters.Request{Method: method, Path: path})
 }
-
-func TestClassifyShowsWhatIsNamed(t *testing.T) {
-	for query, want := range map[string]bool{
-		"": false, "_source=title": false, "_source=neard*": false, "_source_includes=title,neardup_sketch": true,
-		"stored_fields=neardup%5Fsketch": true,
-	} {
-		if got := (Dialect{}).Classify(&adapters.Request{Method: "GET", Path: "/news-1/_doc/1", RawQuery: query}).Shown; got != want {
-			t.Errorf("?%s: shown = %v", query, got)
-		}
-	}
-	for path, want := range map[string]bool{
-		"/news-1/_mapping/field/neard*": false, "/news-1/_mapping/field/title,neardup_sketch": true,
-		"/_mapping/field/neardup%5Fsketch": true,
-		"/neardup_sketch/_mapping":         false, "/news-1/_doc/neardup_sketch": false,
-	} {
-		if got := (Dialect{}).Classify(&adapters.Request{Method: "GET", Path: path}).Shown; got != want {
-			t.Errorf("%s: shown = %v", path, got)
-		}
-	}
-}

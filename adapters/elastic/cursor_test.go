@@ -1,11 +1,8 @@
 package elastic
 
 import (
-	"fmt"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/rerank"
@@ -114,42 +111,5 @@ func TestCursorKeys(t *testing.T) {
 			t.Errorf("%v has the key of another: %s", other, got)
 		}
 		seen[got] = true
-	}
-}
-
-// TestScrollMarksAreTakenOut puts the marks of a scroll into hits of all forms, and has them taken out again to the byte.
-func TestScrollMarksAreTakenOut(t *testing.T) {
-	mark := string(adapters.AppendString(nil, scrollMark+`{"window":30,"keep":2,"extracted":false}`))
-	for _, hit := range []string{
-		`{"_id":"1"%s}`, `{"_id":"1","_source":{"matched_queries":["neardup_scroll x"]}%s}`, "{\n  \"_id\" : \"1\"%s\n}",
-	} {
-		for with, without := range map[string]string{
-			`,"matched_queries":[` + mark + `]`: ``, `,"matched_queries":["a",` + mark + `]`: `,"matched_queries":["a"]`,
-			`,"matched_queries":[` + mark + `,"a","b"]`:     `,"matched_queries":["a","b"]`,
-			`,"matched_queries":{"a":1.0,` + mark + `:0.0}`: `,"matched_queries":{"a":1.0}`,
-			`,"matched_queries":{` + mark + `:0.0}`:         ``, `,"fields":{"neardup_sketch":["x"]},"matched_queries":[` + mark + `]`: ``,
-			`,"fields":{"n":[1],"neardup_sketch":["x"]},"matched_queries":[` + mark + `]`: `,"fields":{"n":[1]}`,
-		} {
-			marked := []byte(fmt.Sprintf(hit, with))
-			marks := marksOf([][]byte{marked}, 1000)
-			if marks == nil || marks.Keep != 2 || marks.Window != 30 {
-				t.Fatalf("%s: %+v", marked, marks)
-			}
-			got, err := marks.bare(marked)
-			if diff := cmp.Diff(fmt.Sprintf(hit, without), string(got)); diff != "" || err != nil {
-				t.Errorf("%v %s", err, diff)
-			}
-			cleaned := string(adapters.Cleaned(marked, Dialect{}.cuts(adapters.Class{Form: formScroll})))
-			if strings.Contains(strings.ReplaceAll(cleaned, `{"matched_queries":["neardup_scroll x"]}`, ""),
-				"neardup") && !strings.Contains(with, "{"+mark) && !strings.Contains(with, ","+mark+":") {
-				t.Errorf("as it came it shows %s", cleaned)
-			}
-		}
-	}
-	for _, hit := range []string{`{}`, `{"matched_queries":[]}`, `{"matched_queries":["neardup_scroll "]}`,
-		`{"matched_queries":["neardup_scroll {]"]}`, `[]`, `{"matched_queries":3}`} {
-		if marks := marksOf([][]byte{[]byte(hit)}, 1000); marks != nil {
-			t.Errorf("%s has marks %+v", hit, marks)
-		}
 	}
 }

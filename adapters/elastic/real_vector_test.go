@@ -20,7 +20,6 @@ func (l *larder) fillVectors(r *rand.Rand, index string, n, shards int) {
 		vector = `{"type":"knn_vector","dimension":4,"method":{"name":"hnsw","engine":"lucene","space_type":"l2"}}`
 		settings = `"index":{"knn":true},`
 	}
-	l.send(requestFor("DELETE", "/"+index, "", ""))
 	l.drop(index)
 	l.must("PUT", "/"+index, `{"settings":{`+settings+fmt.Sprintf(`"number_of_shards":%d,`, shards)+`
 		"number_of_replicas":0},"mappings":{"properties":{

@@ -273,48 +273,6 @@ func TestFieldsAskedForTwice(t *testing.T) {
 	}
 }
 
-// A client that hides the text, by what can't be widened for certain, gets it read in a reading of its own, and its hits as
-// it asked for them.
-func TestHiddenTextIsReadApart(t *testing.T) {
-	class, r := searchFor("/news-1/_search", "", `{"_source":["n"],"fields":["n"],"size":2}`)
-	hit := func(id, rest string) string { return `{"_index":"news-1","_id":"` + id + `",` + rest + `}` }
-	const text = `"_source":{"title":"one two three four five six"}`
-	page := `{"hits":{"hits":[` + hit("1", `"_source":{"n":1},"fields":{"n":[1]}`) + `]}}`
-	var pages, apart int
-	answer, err := adaptertest.Run((Dialect{}).Search(class, r, searchPlan(t, true)).Exchange,
-		func(ask *adapters.Request) *adapters.Reply {
-			reply := page
-			switch body := string(ask.Body); {
-			case strings.Contains(body, `"_source":["body","title"]`) && !strings.Contains(body, `"fields":["n"]`):
-				reply = `{"hits":{"hits":[` + hit("1", text) + `,` + hit("2", text) + `]}}`
-				apart++
-			case strings.Contains(body, `"_source":["n"],"fields":["n"]`) && strings.Contains(body,
-				`"from":0,"size":1`) && !strings.Contains(body, "neardup"):
-				pages++
-			default:
-				t.Errorf("asked %s", body)
-			}
-			return &adapters.Reply{Status: 200, Body: []byte(reply)}
-		})
-	if err != nil || string(answer.Body) != page || pages != 1 || apart == 0 {
-		t.Errorf("%+v %v, %d readings of texts, %d of the page", answer, err, apart, pages)
-	}
-}
-
-func TestErrorReply(t *testing.T) {
-	for _, d := range []Dialect{{}, {OpenSearch: true}} {
-		reply := d.ErrorReply(&adapters.Request{Header: adapters.Header{"X-Opaque-Id": {"a"}}}, 503, `no "answer"`)
-		const want = `{"error":{"root_cause":[{"type":"neardup_exception","reason":"no \"answer\""}],"type":"neardup_exception",` +
-			`"reason":"no \"answer\""},"status":503}`
-		if reply.Status != 503 || string(reply.Body) != want {
-			t.Errorf("%d %s", reply.Status, reply.Body)
-		}
-		if product := reply.Header["X-Elastic-Product"]; (product == nil) != d.OpenSearch {
-			t.Errorf("product %q", product)
-		}
-	}
-}
-
 func TestPagesUpToTheEnginesLimit(t *testing.T) {
 	list := make([]adaptertest.Document, maxResultWindow+20)
 	for i := range list {
@@ -380,22 +338,6 @@ func TestControlsEverywhere(t *testing.T) {
 				"neardup") {
 				t.Errorf("%s: %s=%s: %q %+v", place, name, value[0], parsed.Reason, parsed.Plain)
 			}
-		}
-	}
-}
-
-// What a body says goes before the URL and the header, and numbers and truth values may stand as such.
-func TestControlsOfABody(t *testing.T) {
-	for body, want := range map[string]string{
-		`{"neardup_keep":2,"neardup_explain":true}`: "", `{"neardup_explain":false,"neardup_expand":"source"}`: "",
-		`{"neardup_keep":{}}`: "keep", `{"neardup_expand":[1]}`: "expand",
-		`{"neardup_window":1.5}`: "window", `{"neardup_threshold":null}`: "", `{"neardup":true}`: "",
-		`{"neardup":null}`: "", `{"neardup":"null"}`: "neardup",
-	} {
-		class, r := searchFor("/news-1/_search", "neardup_keep=3", body)
-		parsed := Dialect{}.Search(class, r, searchPlan(t, false))
-		if (parsed.Refusal != nil) != (want != "") || parsed.Refusal != nil && !strings.Contains(string(parsed.Refusal.Body), want) {
-			t.Errorf("%s: %+v", body, parsed.Refusal)
 		}
 	}
 }

@@ -285,21 +285,6 @@ func manyProperties(n int) string {
 	return b.String()
 }
 
-func TestAllows(t *testing.T) {
-	for _, c := range []struct {
-		setting, name string
-		want          bool
-	}{
-		{"true", "a", true}, {"false", "a", false}, {"a-*", "a-1", true}, {"a-*", "b", false}, {"+a-*,-b*", "a-1", true},
-		{"-a-1, +a-*", "a-1", false},
-		{"-a-1, +a-*", "a-2", true}, {"+*", ".x", true}, {"-*", "x", false}, {"", "x", false},
-	} {
-		if got := allows(c.setting, c.name); got != c.want {
-			t.Errorf("%q lets %q be made: %v", c.setting, c.name, got)
-		}
-	}
-}
-
 func TestMeet(t *testing.T) {
 	for _, c := range []struct {
 		a, b string

@@ -1,12 +1,10 @@
 package elastic
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -78,53 +76,5 @@ func TestRecognize(t *testing.T) {
 				t.Error(diff)
 			}
 		})
-	}
-}
-
-// TestSurveyOfManyNames has hundreds of names go out in requests that an engine takes.
-func TestSurveyOfManyNames(t *testing.T) {
-	var names []string
-	for i := range 500 {
-		names = append(names, fmt.Sprintf("an-index-with-a-longer-name-%03d", i))
-	}
-	asked := map[string]int{}
-	store := storeAt(t, func(w http.ResponseWriter, r *http.Request) {
-		if len(r.RequestURI) > 4000 {
-			t.Errorf("a path of %d bytes", len(r.RequestURI))
-		}
-		list := strings.Split(strings.Split(strings.TrimPrefix(r.URL.Path, "/"), "/")[0], ",")
-		for _, name := range list {
-			asked[name]++
-		}
-		_, _ = fmt.Fprintf(w, `{"count":%d}`, len(list))
-	})
-	n, err := DocumentsIn(context.Background(), store, names)
-	if err != nil || n != len(names) {
-		t.Errorf("%d documents, %v", n, err)
-	}
-	for _, name := range names {
-		if asked[name] != 1 {
-			t.Errorf("%s was asked for %d times", name, asked[name])
-		}
-	}
-}
-
-// TestSurveyOfLargeDocuments has a sample grow smaller until it fits.
-func TestSurveyOfLargeDocuments(t *testing.T) {
-	sizes := []string{}
-	store := storeAt(t, func(w http.ResponseWriter, r *http.Request) {
-		body := make([]byte, 12)
-		_, _ = r.Body.Read(body)
-		size, _, _ := strings.Cut(strings.TrimPrefix(string(body), `{"size":`), ",")
-		sizes = append(sizes, size)
-		if size != "6" {
-			_, _ = w.Write(make([]byte, surveyBytes+1))
-			return
-		}
-		_, _ = w.Write([]byte(`{"hits":{"hits":[{"_source":{"a":1}},{}]}}`))
-	})
-	list, err := Documents(t.Context(), store, "x", []string{"a"}, 100)
-	if err != nil || len(list) != 1 || strings.Join(sizes, " ") != "100 25 6" {
-		t.Errorf("%d documents, %v, asked for %v", len(list), err, sizes)
 	}
 }

@@ -2,9 +2,7 @@ package elastic
 
 import (
 	"bytes"
-	"fmt"
 	"io"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -196,55 +194,6 @@ func TestOverlongLines(t *testing.T) {
 		if got, _ := enrichWith(t, "PUT", path, "", strings.NewReader(long)); got != long {
 			t.Errorf("%s: an overlong document changed", path)
 		}
-	}
-}
-
-// lines is a bulk without end: every operation is handed out only when all before it have been written.
-type lines struct {
-	t           *testing.T
-	left, given int
-	written     int
-	peak        uint64
-}
-
-func (l *lines) Read(p []byte) (int, error) {
-	if l.left == 0 {
-		return 0, io.EOF
-	}
-	l.left--
-	if ahead := l.given - l.written; ahead > 512<<10 {
-		l.t.Fatalf("%d bytes are held", ahead)
-	}
-	if l.left%1000 == 0 {
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		l.peak = max(l.peak, m.HeapInuse)
-	}
-	n := copy(p, fmt.Sprintf("{\"index\":{}}\n{\"title\":\"a b\",\"n\":%q}\n", strings.Repeat("x ", 1000)))
-	l.given += n
-	return n, nil
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.written += len(p)
-	return len(p), nil
-}
-
-func TestBulkStreams(t *testing.T) {
-	l := &lines{t: t, left: 8_000}
-	var before runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
-	rules := adaptertest.Rules(t)
-	e := &adapters.Enricher{Rule: func(string, bool) (*adapters.Rule, bool) { return rules[1], true }, Room: 1 << 40}
-	if err := (Dialect{}).EnrichWrite(adapters.Class{Kind: adapters.Write, Target: "shop-1", Form: formBulk}, l, l, e); err != nil {
-		t.Fatal(err)
-	}
-	if l.written <= l.given || l.given < 15<<20 {
-		t.Fatalf("%d bytes became %d", l.given, l.written)
-	}
-	if grown := int64(l.peak) - int64(before.HeapInuse); grown > 8<<20 {
-		t.Errorf("the heap grew by %d MB over a bulk of %d MB", grown>>20, l.given>>20)
 	}
 }
 
