@@ -85,32 +85,6 @@ func sameAs(t *testing.T, data []byte, open byte, visit slowVisitor, read func()
 	}
 }
 
-// TestReadingAllocatesLittle holds the memory of a reading to what it returns.
-func TestReadingAllocatesLittle(t *testing.T) {
-	object := []byte(`{"_index":"news-1","_id":"1","_score":1.5,"_source":{"title":"a \"title\"","body":"` + strings.Repeat(`words of a text\n`, 100) + `"}}`)
-	if n := testing.AllocsPerRun(100, func() { _, _ = Members(object) }); n > 5 { // four keys and the list
-		t.Errorf("Members allocates %v times", n)
-	}
-	if n := testing.AllocsPerRun(100, func() {
-		r := NewReader(object)
-		for r.Enter('{'); r.Next(); {
-			if string(r.Key()) == "_source" {
-				for r.Enter('{'); r.Next(); {
-					r.Value()
-				}
-			}
-		}
-		if !r.Done() {
-			t.Error("not well-formed")
-		}
-	}); n > 0 {
-		t.Errorf("a Reader allocates %v times", n)
-	}
-	if n := testing.AllocsPerRun(100, func() { Cleaned(object, inHits) }); n > 1 { // the path
-		t.Errorf("Cleaned allocates %v times where nothing goes", n)
-	}
-}
-
 // FuzzReader reads any bytes as deep as a Reader goes, in a way of its own choosing, and holds it to Members and Elements.
 func FuzzReader(f *testing.F) {
 	for _, s := range strictSeeds {

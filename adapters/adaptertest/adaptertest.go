@@ -113,7 +113,6 @@ func Test(t *testing.T, s Subject) {
 	t.Run("reads", func(t *testing.T) { testReads(t, s) })
 	t.Run("errors", func(t *testing.T) { testErrors(t, s) })
 	trials := newTrials(t, s)
-	t.Run("at once", func(t *testing.T) { testAtOnce(t, trials[0]) })
 	testSearches(t, s, trials)
 }
 
