@@ -3,26 +3,12 @@ package elastic
 import (
 	"fmt"
 	"net/http"
-	"net/http/httptest"
-	"net/url"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
 )
-
-// storeAt opens a store on a server that answers so.
-func storeAt(t *testing.T, answer http.HandlerFunc) adapters.Store {
-	t.Helper()
-	server := httptest.NewServer(answer)
-	t.Cleanup(server.Close)
-	u, err := url.Parse(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return Open(http.DefaultTransport, []*url.URL{u}, nil)(nil, "")
-}
 
 // TestRecognize shows it the first replies of engines, with and without credentials, and of strangers.
 func TestRecognize(t *testing.T) {
@@ -54,7 +40,7 @@ func TestRecognize(t *testing.T) {
 		{"another API", 200, nil, `{"version":{"number":"1"}}`, false, adapters.Recognition{}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			store := storeAt(t, func(w http.ResponseWriter, _ *http.Request) {
+			store := opened(func(w http.ResponseWriter, _ *http.Request) {
 				for key, value := range c.header {
 					w.Header().Set(key, value)
 				}
