@@ -93,32 +93,3 @@ func TestViews(t *testing.T) {
 		t.Errorf("%+v", pair)
 	}
 }
-
-func TestPair(t *testing.T) {
-	rule := viewRule(t, sketch.Scheme{Words: 1})
-	of := func(text string, measure rerank.Measure) *rerank.Hit {
-		s, _ := rule.Sketch([]string{text})
-		return &rerank.Hit{Sketch: &s, Profile: &rerank.Profile{Measure: measure}}
-	}
-	long := "a b c d e f g h i j k l m n o p q r s t"
-	for _, c := range []struct {
-		measure rerank.Measure
-		a, b    string
-		least   float64
-		most    float64
-		by      string
-	}{
-		{"", long, long, 1, 1, "fingerprint"}, {"", long, long + "!", 1, 1, "sketch"}, {"", long, "a b c d e", 0.05, 0.5, "sketch"},
-		{rerank.Containment, long, "a b c d e", 0.6, 1, "sketch"}, {rerank.Containment, "a b c d e", long, 0.6, 1, "sketch"}, {"", long, "z y x w", 0, 0.2, "sketch"},
-	} {
-		pair := adapters.PairOf(of(c.a, c.measure), of(c.b, c.measure))
-		if pair.Agreement < c.least || pair.Agreement > c.most || pair.SameText != (c.by == "fingerprint") {
-			t.Errorf("%+v: %+v", c, pair)
-		}
-		pair.Shared = []string{`"a"`}
-		want := fmt.Sprintf(`{"agreement":%.4f,"error":%.4f,"by":"%s","shingles":[%d,%d],"shared":["\"a\""]}`, pair.Agreement, pair.Error, c.by, pair.Shingles[0], pair.Shingles[1])
-		if got := string(pair.AppendExplanation(nil)); got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
-	}
-}

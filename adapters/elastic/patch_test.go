@@ -55,14 +55,11 @@ func TestPatchOfABusyEngine(t *testing.T) {
 // served answers the requests of a scan of an index with one shard as an engine would, as far as pages does not.
 func served(t *testing.T, pages func(r *http.Request, body string) (status int, reply string)) adapters.Store {
 	return opened(func(w http.ResponseWriter, r *http.Request) {
-		body := ""
-		if r.Body != nil {
-			all, err := io.ReadAll(r.Body)
-			if err != nil {
-				t.Error(err)
-			}
-			body = string(all)
+		all, err := io.ReadAll(readerOf(r))
+		if err != nil {
+			t.Error(err)
 		}
+		body := string(all)
 		status, reply := pages(r, body)
 		switch {
 		case status != 0:

@@ -253,21 +253,6 @@ func manyProperties(n int) string {
 	return b.String()
 }
 
-func TestMeet(t *testing.T) {
-	for _, c := range []struct {
-		a, b string
-		want bool
-	}{
-		{"a", "a", true}, {"a", "b", false}, {"a*", "ab", true}, {"a*", "*b", true}, {"a*c", "ab*", true}, {"a*", "b*", false},
-		{"*", "", true}, {"", "a", false},
-		{"logs-*-x", "logs-a-*", true}, {"logs-*-x", "logs-a", false}, {"**", "*", true},
-	} {
-		if meet(c.a, c.b) != c.want || meet(c.b, c.a) != c.want {
-			t.Errorf("%q and %q: want %v", c.a, c.b, c.want)
-		}
-	}
-}
-
 const (
 	putField    = `PUT /a-1/_mapping {"properties":{"neardup_sketch":` + ourField + `}}`
 	mayCreate   = "GET /_cluster/settings"
