@@ -54,22 +54,15 @@ func TestTraits(t *testing.T) {
 			map[string][]string{"day as a date": {"-12", "99"}}, rerank.Traits{At: -12, Timed: true}},
 		{"a moment with nanoseconds", Rule{Together: Together{Within: 3600_000, WithinField: "day"}},
 			map[string][]string{"day as a date": {"12.000345"}}, rerank.Traits{At: 12, Timed: true}},
-		{"no moment", Rule{Together: Together{Within: 3600_000, WithinField: "day"}},
-			map[string][]string{"day as a date": {"yesterday"}}, rerank.Traits{}},
 		{"the same, in another order", Rule{Together: Together{Same: []string{"host", "lang"}}},
 			map[string][]string{"host": {"b", "a", "b"}, "lang": {"en"}}, rerank.Traits{Same: "1:a1:b;2:en;"}},
-		{"the same, one lacks", Rule{Together: Together{Same: []string{"host", "lang"}}},
-			map[string][]string{"host": {"a"}}, rerank.Traits{}},
 		{"different", Rule{Together: Together{Different: []string{"host", "lang"}}},
 			map[string][]string{"host": {"a", "b"}}, rerank.Traits{Different: [][]string{{"a", "b"}, nil}}},
 		{"longest", Rule{Choice: Choice{By: ByLongest}}, nil, rerank.Traits{Merit: number(7)}},
 		{"newest", Rule{DateField: "day", Choice: Choice{By: ByNewest}},
 			map[string][]string{"day as a date": {"5"}}, rerank.Traits{Merit: number(5)}},
-		{"newest, without", Rule{DateField: "day", Choice: Choice{By: ByNewest}}, nil, rerank.Traits{}},
 		{"preferred", Rule{Choice: Choice{By: ByPrefer, Field: "host", Values: []string{"a", "b", "c"}}},
 			map[string][]string{"host": {"x", "c", "b"}}, rerank.Traits{Merit: number(1)}},
-		{"not preferred", Rule{Choice: Choice{By: ByPrefer, Field: "host", Values: []string{"a"}}},
-			map[string][]string{"host": {"x"}}, rerank.Traits{}},
 		{"a number", Rule{Choice: Choice{By: ByField, Field: "votes"}}, map[string][]string{"votes": {"1.5e3"}}, rerank.Traits{Merit: number(1500)}},
 		{"a text", Rule{Choice: Choice{By: ByField, Field: "grade"}},
 			map[string][]string{"grade": {"B"}}, rerank.Traits{Merit: rerank.Merit{Known: true, Text: "B"}}},
@@ -90,11 +83,6 @@ func TestChoicesThatCantBe(t *testing.T) {
 		want []string
 	}{
 		{"newest of nothing", Rule{Choice: Choice{By: ByNewest}}, []string{"date_field"}},
-		{"field of nothing", Rule{Choice: Choice{By: ByField}}, []string{"representative", "field"}},
-		{"prefer nothing", Rule{Choice: Choice{By: ByPrefer, Field: "host"}}, []string{"prefer", "values"}},
-		{"unknown", Rule{Choice: Choice{By: "best"}}, []string{`"best"`, "newest"}},
-		{"keep too many", Rule{Profile: rerank.Profile{Keep: 101}}, []string{"keep", "101", "100"}},
-		{"within nothing", Rule{Together: Together{Within: 3600_000}}, []string{"within", "date_field"}},
 		{"a field of ours", Rule{Together: Together{Same: []string{SketchField}}}, []string{SketchField}},
 		{"a pattern", Rule{Together: Together{Different: []string{"host*"}}}, []string{`"host*"`}},
 	} {
@@ -131,29 +119,5 @@ func TestScopeOfSeveralRules(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, s); diff != "" {
 		t.Error(diff)
-	}
-}
-
-func TestShow(t *testing.T) {
-	yes, no, source := true, false, ExpandSource
-	for _, c := range []struct {
-		name     string
-		scope    Scope
-		controls Controls
-		want     Show
-	}{
-		{"nothing", Scope{}, Controls{}, Show{}},
-		{"the rule's", Scope{Expand: ExpandIDs, CollapsedTotals: true, DryRun: true}, Controls{}, Show{Expand: ExpandIDs, Collapsed: true, DryRun: true}},
-		{"the request's", Scope{Expand: ExpandIDs, CollapsedTotals: true}, Controls{Expand: &source, Collapsed: &no}, Show{Expand: ExpandSource}},
-		{"explained", Scope{}, Controls{Explain: &yes}, Show{Expand: ExpandIDs, Explain: true}},
-		{"not explained", Scope{}, Controls{Explain: &no}, Show{}},
-		{"on in spite of a dry run", Scope{DryRun: true}, Controls{On: true}, Show{}},
-		{"a dry run", Scope{}, Controls{DryRun: true}, Show{DryRun: true}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			if got := c.scope.Show(c.controls); got != c.want {
-				t.Errorf("got %+v, want %+v", got, c.want)
-			}
-		})
 	}
 }

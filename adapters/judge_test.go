@@ -1,7 +1,6 @@
 package adapters
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,18 +24,13 @@ func TestDoubt(t *testing.T) {
 		lacking, unread        int
 	}{
 		{name: "it fits", stored: one, document: one, want: one},
-		{name: "it fits, folded", stored: one, document: `{"n":1,"title":" One  two\tTHREE "}`, want: one},
 		{name: "it fits, as a list", stored: one, document: `{"title":[null,"one two three"]}`, want: one},
 		{name: "another text", stored: one, document: two, want: two, lacking: 1},
 		{name: "another text, alone", stored: one, document: two, alone: true, lacking: 1},
 		{name: "another text, believed", stored: one, document: two, trusting: true, want: one},
 		{name: "punctuation alone", stored: one, document: `{"title":"one, two, three"}`, want: `{"title":"one, two, three"}`, lacking: 1},
 		{name: "not at hand", stored: one, want: one},
-		{name: "no text left", stored: one, document: `{"title":null}`, lacking: 1},
 		{name: "no field left", stored: one, document: `{"n":1}`, lacking: 1},
-		{name: "no texts", stored: one, document: `{"title":7}`, lacking: 1},
-		{name: "the field twice", stored: one, document: `{"title":"one two three","title":"one two three"}`, lacking: 1},
-		{name: "no JSON", stored: one, document: `{"title"`, lacking: 1},
 		{name: "none stored", document: two, want: two, lacking: 1},
 		{name: "none stored, none at hand", lacking: 1, unread: 1},
 	} {
@@ -67,64 +61,6 @@ func TestDoubt(t *testing.T) {
 				t.Errorf("sketch %q, want %q; %d lacking, %d unread", got, want, j.Lacking, j.Unread)
 			}
 		})
-	}
-}
-
-// The sketches of all hits of a search stand beside one another, whatever was stored between them.
-func TestStoredSketchesNeedLittleRoomOfTheirOwn(t *testing.T) {
-	sketcher, err := sketch.New(sketch.DefaultScheme())
-	if err != nil {
-		t.Fatal(err)
-	}
-	rule := &Rule{Match: "*", Fields: []string{"title"}, Profile: rerank.Profile{Threshold: 0.5}, Window: 10, Sketcher: sketcher}
-	other := &Rule{Fields: []string{"body"}, Sketcher: sketcher}
-	var stored [][]byte
-	var want []string
-	for i := range 200 {
-		text := []string{fmt.Sprintf("the text of number %d", i)}
-		s, _ := rule.Sketch(text)
-		foreign, _ := other.Sketch(text)
-		stored = append(stored, []byte(s.String()), []byte("no sketch"), []byte(foreign.String()), nil)
-		want = append(want, s.String(), "", "", "")
-	}
-	hits := make([]rerank.Hit, len(stored))
-	judge := func(malformed bool) {
-		j := NewJudge(Rules{rule}, Controls{})
-		for i := range stored {
-			if i%4 != 1 || malformed { // which takes an error
-				hits[i] = j.Hit(Seen{Index: "news", Key: "x", Stored: stored[i]})
-			}
-		}
-	}
-	judge(true)
-	for i, hit := range hits {
-		got := ""
-		if hit.Sketch != nil {
-			got = hit.Sketch.String()
-		}
-		if got != want[i] {
-			t.Fatalf("%d: %q, want %q", i, got, want[i])
-		}
-	}
-	if n := testing.AllocsPerRun(5, func() { judge(false) }); n > 50 {
-		t.Errorf("%v allocations for %d hits", n, len(stored))
-	}
-}
-
-// To find the texts of two fields takes no more memory than the two decoded, in room that was used before.
-func TestTextsAreFoundInRoomAtHand(t *testing.T) {
-	rule := &Rule{Fields: []string{"title", "body"}}
-	members, err := Members([]byte(`{"title":"one \"title\" of it","body":"a body\n of some more words"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var found texts
-	if n := testing.AllocsPerRun(50, func() { rule.findIn(&found, members) }); n > 2 {
-		t.Errorf("%v allocations", n)
-	}
-	want := texts{list: []string{"one \"title\" of it", "a body\n of some more words"}}
-	if diff := cmp.Diff(want.list, found.list); diff != "" || found.odd {
-		t.Error(diff)
 	}
 }
 

@@ -2,6 +2,7 @@ package adapters
 
 import (
 	"bytes"
+	"encoding/json"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -18,7 +19,7 @@ var strictSeeds = []string{
 	`["1234567\\", "12345678\"", "ÄÖÜäöüß", "\ud83d"]`, "{\"\xc1\xaeeardup_sketch\":1}", `{"a\u0062":1,"a":2}`, "[\"\x7f\x80\xff\"]", "\n\t\r 5",
 }
 
-// FuzzStrict holds what is read of any bytes against the same grammar read a byte after the other.
+// FuzzStrict holds what is read of any bytes against the library's reading, with spaces in the place of comments.
 func FuzzStrict(f *testing.F) {
 	for _, s := range strictSeeds {
 		f.Add([]byte(s))
@@ -29,86 +30,113 @@ func FuzzStrict(f *testing.F) {
 		if len(data) > 1 && data[0]%2 > 0 {
 			data = grown(data[1:])
 		}
-		for _, depth := range []int{3, maxDepth} {
-			s := slowBegin(data)
-			s.deepest = depth
-			if want, got := s.value(0) == nil, Shallow(data, depth); want != got {
-				t.Fatalf("%q to depth %d: %t, want %t", data, depth, got, want)
-			} else if head := Head(data); depth == maxDepth && want != (head != nil) || head != nil && depth == maxDepth && len(head) != s.at {
-				t.Fatalf("%q begins with %q, want %d bytes", data, head, s.at)
+		if bytes.Count(data, []byte("["))+bytes.Count(data, []byte("{")) > 9000 {
+			return // deeper than the library goes
+		}
+		if want := json.Valid(bytes.TrimPrefix(data, byteOrderMark)); want != Strict(data) {
+			t.Fatalf("%q: Strict is %t", data, !want)
+		}
+		plain, head := blanked(data), Head(data)
+		if head != nil && !json.Valid(plain[:len(head)]) {
+			t.Fatalf("%q begins with %q", data, head)
+		}
+		if json.Valid(plain) {
+			if end := len(bytes.TrimRight(plain, " \t\r\n")); len(head) != end {
+				t.Fatalf("%q begins with %q, want %d bytes", data, head, end)
+			}
+			if want := deepest(plain) <= 3; want != Shallow(data, 3) {
+				t.Fatalf("%q is shallow: %t", data, !want)
 			}
 		}
-		s := slowScanner{data: bytes.TrimPrefix(data, byteOrderMark), deepest: maxDepth, strict: true}
-		s.space()
-		err := s.value(0)
-		if s.space(); (err == nil && s.at == len(s.data)) != Strict(data) {
-			t.Fatalf("%q: Strict is %t", data, Strict(data))
+		want, ok := within(plain, data, '{')
+		got, err := Members(data)
+		same := func(a, b Member) bool {
+			return a.Key == b.Key && bytes.Equal(a.Value, b.Value) && a.start == b.start && a.end == b.end
 		}
-		var members []Member
-		sameAs(t, data, '{', func(start, colon, value, end int) bool {
-			key, ok := Text(data[start:colon])
-			members = append(members, Member{key, data[value:end], start, end})
-			return ok
-		}, func() ([]Member, error) { return Members(data) }, &members)
-		var elements []Member
-		sameAs(t, data, '[', func(_, _, value, end int) bool {
-			elements = append(elements, Member{Value: data[value:end]})
-			return true
-		}, func() (list []Member, err error) {
-			values, err := Elements(data)
-			for _, value := range values {
-				list = append(list, Member{Value: value})
-			}
-			return list, err
-		}, &elements)
+		if ok != (err == nil) || ok && !slices.EqualFunc(got, want, same) {
+			t.Fatalf("%q: %v %v, want %v", data, got, err, want)
+		}
+		want, ok = within(plain, data, '[')
+		elements, err := Elements(data)
+		if ok != (err == nil) || ok && !slices.EqualFunc(elements, want, func(a []byte, b Member) bool { return bytes.Equal(a, b.Value) }) {
+			t.Fatalf("%q: %q %v, want %v", data, elements, err, want)
+		}
 	})
 }
 
-func sameAs(t *testing.T, data []byte, open byte, visit slowVisitor, read func() ([]Member, error), want *[]Member) {
-	t.Helper()
-	s := slowBegin(data)
-	err := ErrMalformed
-	if s.at < len(data) && data[s.at] == open {
-		err = s.container(open, 0, visit)
+// blanked returns data with spaces in the place of a byte order mark and of comments.
+func blanked(data []byte) []byte {
+	out, from := bytes.Clone(data), 0
+	blank := func(from, to int) { copy(out[from:to], bytes.Repeat([]byte(" "), to-from)) }
+	if bytes.HasPrefix(out, byteOrderMark) {
+		from = len(byteOrderMark)
+		blank(0, from)
 	}
-	if s.space(); err == nil && s.at != len(data) {
-		err = ErrMalformed
-	}
-	got, gotErr := read()
-	if (err == nil) != (gotErr == nil) {
-		t.Fatalf("%q: %v, want %v", data, gotErr, err)
-	}
-	if err == nil && !slices.EqualFunc(got, *want, func(a, b Member) bool {
-		return a.Key == b.Key && bytes.Equal(a.Value, b.Value) && a.start == b.start && a.end == b.end
-	}) {
-		t.Fatalf("%q: %v, want %v", data, got, *want)
-	}
-}
-
-// TestReadingAllocatesLittle holds the memory of a reading to what it returns.
-func TestReadingAllocatesLittle(t *testing.T) {
-	object := []byte(`{"_index":"news-1","_id":"1","_score":1.5,"_source":{"title":"a \"title\"","body":"` + strings.Repeat(`words of a text\n`, 100) + `"}}`)
-	if n := testing.AllocsPerRun(100, func() { _, _ = Members(object) }); n > 5 { // four keys and the list
-		t.Errorf("Members allocates %v times", n)
-	}
-	if n := testing.AllocsPerRun(100, func() {
-		r := NewReader(object)
-		for r.Enter('{'); r.Next(); {
-			if string(r.Key()) == "_source" {
-				for r.Enter('{'); r.Next(); {
-					r.Value()
+	for i := from; i < len(out); i++ {
+		if out[i] == '"' {
+			for i++; i < len(out) && out[i] != '"'; i++ {
+				if out[i] == '\\' {
+					i++
+				}
+			}
+			continue
+		}
+		for open, end := range map[string]string{"/*": "*/", "//": "\n"} {
+			if rest, is := bytes.CutPrefix(out[i:], []byte(open)); is {
+				if n := bytes.Index(rest, []byte(end)); n >= 0 {
+					blank(i, i+len(open)+n+len(end))
 				}
 			}
 		}
-		if !r.Done() {
-			t.Error("not well-formed")
+	}
+	return out
+}
+
+// deepest returns how deep the deepest value in plain stands.
+func deepest(plain []byte) (most int) {
+	d, level := json.NewDecoder(bytes.NewReader(plain)), 0
+	for {
+		token, err := d.Token()
+		if err != nil {
+			return most
 		}
-	}); n > 0 {
-		t.Errorf("a Reader allocates %v times", n)
+		switch token {
+		case json.Delim('}'), json.Delim(']'):
+			level--
+			continue
+		}
+		most = max(most, level)
+		switch token {
+		case json.Delim('{'), json.Delim('['):
+			level++
+		}
 	}
-	if n := testing.AllocsPerRun(100, func() { Cleaned(object, inHits) }); n > 1 { // the path
-		t.Errorf("Cleaned allocates %v times where nothing goes", n)
+}
+
+// within returns what stands in the object or list that data is, without comments plain.
+func within(plain, data []byte, open byte) (list []Member, ok bool) {
+	if start := bytes.TrimLeft(plain, " \t\r\n"); !json.Valid(plain) || start[0] != open {
+		return nil, false
 	}
+	d := json.NewDecoder(bytes.NewReader(plain))
+	_, _ = d.Token()
+	for d.More() {
+		var m Member
+		if open == '{' {
+			from := int(d.InputOffset())
+			m.start = from + bytes.IndexByte(plain[from:], '"')
+			_, _ = d.Token()
+			if m.Key, ok = Text(data[m.start:d.InputOffset()]); !ok {
+				return nil, false
+			}
+		}
+		var value json.RawMessage
+		_ = d.Decode(&value)
+		m.end = int(d.InputOffset())
+		m.Value = data[m.end-len(value) : m.end]
+		list = append(list, m)
+	}
+	return list, true
 }
 
 // FuzzReader reads any bytes as deep as a Reader goes, in a way of its own choosing, and holds it to Members and Elements.
@@ -117,6 +145,9 @@ func FuzzReader(f *testing.F) {
 		f.Add([]byte(s), uint64(0x5a5a5a5a))
 	}
 	f.Fuzz(func(t *testing.T, data []byte, choices uint64) {
+		if bytes.Count(data, []byte("["))+bytes.Count(data, []byte("{")) > 9000 {
+			return // deeper than the library goes
+		}
 		r := NewReader(data)
 		left := choices
 		choose := func() bool { left = left>>1 | left<<63; return left&1 > 0 }
@@ -142,9 +173,8 @@ func FuzzReader(f *testing.F) {
 			return r.Value()
 		}
 		got := read(0)
-		s := slowBegin(data)
-		ok := s.value(0) == nil
-		if s.space(); (ok && s.at == len(data)) != r.Done() {
+		plain := blanked(data)
+		if json.Valid(plain) != r.Done() {
 			t.Fatalf("%q: Done is %t", data, r.Done())
 		}
 		if !r.Done() {
@@ -171,7 +201,7 @@ func FuzzReader(f *testing.F) {
 			}
 			return value
 		}
-		whole := data[begin(data).at:s.at]
+		whole := data[begin(data).at:len(bytes.TrimRight(plain, " \t\n\r"))]
 		if diff := cmp.Diff(want(bytes.TrimRight(whole, " \t\n\r"), 0), got); diff != "" && !bytes.Contains(data, []byte("/")) {
 			t.Fatalf("%q: %s", data, diff)
 		}
@@ -281,202 +311,4 @@ var inHits = Cuts{
 		return last > 0 && Our(path[last]) && (path[last-1] == "_source" || slices.Contains(path[:last], "fields"))
 	},
 	Prune: func(path []string, element bool) bool { return !element && path[len(path)-1] == "fields" },
-}
-
-// slowVisitor is visitor.
-type slowVisitor func(start, colon, value, end int) bool
-
-// slowScanner is scanner at its simplest, a byte after the other: it walks over JSON by the grammar of RFC 8259, and over comments between its tokens.
-type slowScanner struct {
-	data    []byte
-	at      int
-	deepest int
-	strict  bool // comments are none
-}
-
-// slowBegin returns a slowScanner that stands at the first value in data.
-func slowBegin(data []byte) slowScanner {
-	s := slowScanner{data: data, deepest: maxDepth}
-	if bytes.HasPrefix(data, byteOrderMark) {
-		s.at = len(byteOrderMark)
-	}
-	s.space()
-	return s
-}
-
-// space goes over white space, and over comments: engines read them, so a document may hold some.
-func (s *slowScanner) space() {
-	for s.at < len(s.data) {
-		switch s.data[s.at] {
-		case ' ', '\t', '\n', '\r':
-			s.at++
-		case '/':
-			n := slowComment(s.data[s.at:])
-			if n == 0 || s.strict {
-				return
-			}
-			s.at += n
-		default:
-			return
-		}
-	}
-}
-
-// slowComment returns the length of the comment that data begins with, or 0.
-func slowComment(data []byte) int {
-	for open, end := range map[string]string{"/*": "*/", "//": "\n"} {
-		if !bytes.HasPrefix(data, []byte(open)) {
-			continue
-		}
-		if i := bytes.Index(data[2:], []byte(end)); i >= 0 {
-			return 2 + i + len(end)
-		}
-	}
-	return 0
-}
-
-func (s *slowScanner) take(c byte) bool {
-	if s.at < len(s.data) && s.data[s.at] == c {
-		s.at++
-		return true
-	}
-	return false
-}
-
-// value reads one value whose container stands at the depth.
-func (s *slowScanner) value(depth int) error {
-	if s.at >= len(s.data) || depth > s.deepest {
-		return ErrMalformed
-	}
-	switch c := s.data[s.at]; c {
-	case '"':
-		return s.str()
-	case '{', '[':
-		return s.container(c, depth, nil)
-	case 't':
-		return s.literal("true")
-	case 'f':
-		return s.literal("false")
-	case 'n':
-		return s.literal("null")
-	}
-	return s.number()
-}
-
-// container reads an object or array that stands at the depth. visit, if not nil, is called with all that stands in it.
-func (s *slowScanner) container(open byte, depth int, visit slowVisitor) error {
-	s.at++
-	end := open + 2 // ']' and '}' both stand two behind their opening
-	s.space()
-	if s.take(end) {
-		return nil
-	}
-	for {
-		s.space()
-		start, colon := s.at, s.at
-		if open == '{' {
-			if err := s.str(); err != nil {
-				return err
-			}
-			colon = s.at
-			if s.space(); !s.take(':') {
-				return ErrMalformed
-			}
-			s.space()
-		}
-		value := s.at
-		if err := s.value(depth + 1); err != nil {
-			return err
-		}
-		if visit != nil && !visit(start, colon, value, s.at) {
-			return ErrMalformed
-		}
-		s.space()
-		if s.take(end) {
-			return nil
-		}
-		if !s.take(',') {
-			return ErrMalformed
-		}
-	}
-}
-
-func (s *slowScanner) literal(word string) error {
-	if !bytes.HasPrefix(s.data[s.at:], []byte(word)) {
-		return ErrMalformed
-	}
-	s.at += len(word)
-	return nil
-}
-
-func (s *slowScanner) str() error {
-	if !s.take('"') {
-		return ErrMalformed
-	}
-	for s.at < len(s.data) {
-		c := s.data[s.at]
-		s.at++
-		switch {
-		case c == '"':
-			return nil
-		case c < 0x20:
-			return ErrMalformed
-		case c == '\\':
-			if err := s.escape(); err != nil {
-				return err
-			}
-		}
-	}
-	return ErrMalformed
-}
-
-func (s *slowScanner) escape() error {
-	if s.at >= len(s.data) {
-		return ErrMalformed
-	}
-	c := s.data[s.at]
-	s.at++
-	if c != 'u' {
-		if bytes.IndexByte([]byte(`"\/bfnrt`), c) < 0 {
-			return ErrMalformed
-		}
-		return nil
-	}
-	if s.at+4 > len(s.data) {
-		return ErrMalformed
-	}
-	for _, h := range s.data[s.at : s.at+4] {
-		if !(h >= '0' && h <= '9' || h >= 'a' && h <= 'f' || h >= 'A' && h <= 'F') {
-			return ErrMalformed
-		}
-	}
-	s.at += 4
-	return nil
-}
-
-func (s *slowScanner) number() error {
-	s.take('-')
-	if !s.take('0') && s.digits() == 0 {
-		return ErrMalformed
-	}
-	if s.take('.') && s.digits() == 0 {
-		return ErrMalformed
-	}
-	if s.take('e') || s.take('E') {
-		if !s.take('+') {
-			s.take('-')
-		}
-		if s.digits() == 0 {
-			return ErrMalformed
-		}
-	}
-	return nil
-}
-
-func (s *slowScanner) digits() int {
-	start := s.at
-	for s.at < len(s.data) && s.data[s.at] >= '0' && s.data[s.at] <= '9' {
-		s.at++
-	}
-	return s.at - start
 }

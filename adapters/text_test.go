@@ -30,11 +30,3 @@ func FuzzUnescaped(f *testing.F) {
 		}
 	})
 }
-
-func TestTextAllocatesItsResultAlone(t *testing.T) {
-	quoted := []byte(`"` + strings.Repeat(`a line \"of\" it\n`, 100) + `"`)
-	var text string
-	if n := testing.AllocsPerRun(100, func() { text, _ = Text(quoted) }); n != 1 || len(text) != 1500 {
-		t.Errorf("%v allocations for %d bytes, want 1 for 1500", n, len(text))
-	}
-}

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -338,31 +337,5 @@ func (x *trial) checkDryRun(t *testing.T) {
 		if o := answer.Outcomes[0]; !o.DryRun || o.Raw == 0 || bytes.Contains(answer.Body, []byte(adapters.SketchField)) {
 			t.Errorf("%s: the outcome of a dry run is %+v, its answer %s", place, o, answer.Body)
 		}
-	}
-}
-
-// testAtOnce means something under the race detector.
-func testAtOnce(t *testing.T, x *trial) {
-	var all sync.WaitGroup
-	answers := make([]string, 8)
-	for i := range answers {
-		all.Go(func() {
-			for _, w := range x.Writes {
-				var enriched int
-				if err := enrich(x.Subject, &w.Request, x.rules, &enriched)(&bytes.Buffer{}, bytes.NewReader(w.Body)); err != nil {
-					t.Error(err)
-				}
-			}
-			answer, err := Run(x.parse(x.request).Exchange, x.ask)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			answers[i] = string(answer.Body)
-		})
-	}
-	all.Wait()
-	if len(slices.Compact(answers)) != 1 {
-		t.Errorf("answers differ: %q", answers)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -40,7 +39,6 @@ type StoreSubject struct {
 func TestStore(t *testing.T, s StoreSubject) {
 	x := &shelf{StoreSubject: s, store: s.Open(t), rule: Rules(t)[0]}
 	t.Run("names", func(t *testing.T) { x.testNames(t) })
-	t.Run("prepared at once", func(t *testing.T) { x.testPreparedAtOnce(t) })
 	t.Run("scan", func(t *testing.T) { x.testScan(t) })
 	t.Run("patch", func(t *testing.T) { x.testPatch(t) })
 	t.Run("gives way", func(t *testing.T) { x.testGivesWay(t) })
@@ -107,21 +105,6 @@ func (x *shelf) testNames(t *testing.T) {
 	if err != nil || !slices.ContainsFunc(all, func(i adapters.Index) bool { return i.Name == name && i.Ready }) {
 		t.Errorf("%s is not among all %d indices: %v", name, len(all), err)
 	}
-}
-
-// testPreparedAtOnce prepares one index from many sides.
-func (x *shelf) testPreparedAtOnce(t *testing.T) {
-	name := x.Prefix + "atonce"
-	x.Make(t, name)
-	var all sync.WaitGroup
-	for range 6 {
-		all.Go(func() {
-			if list, err := x.store.Prepare(t.Context(), name, true); err != nil || len(list) != 1 || !list[0].Ready {
-				t.Errorf("%+v, %v", list, err)
-			}
-		})
-	}
-	all.Wait()
 }
 
 // texts are what documents hold, whole or in lists, each with a word at least.

@@ -39,7 +39,6 @@ func TestStoreJobs(t *testing.T, s StoreSubject, j StoreJobs) {
 	rule.Match, rule.Clusters, rule.OnDuplicate = "*", true, adapters.TagDuplicates
 	rule.Bands, rule.Rows = adapters.ChooseBands(rule.Sketcher.Scheme().Positions, rule.Profile.Threshold)
 	x := &benchOfJobs{shelf{StoreSubject: s, store: j.Open(t, adapters.Rules{&rule}), rule: &rule}, j}
-	t.Run("declared", x.testDeclared)
 	t.Run("parts", x.testParts)
 	t.Run("selections", x.testSelections)
 	t.Run("all of ours", x.testAllOfOurs)
@@ -61,26 +60,6 @@ func (x *benchOfJobs) wide(t *testing.T, name string) string {
 		t.Fatalf("prepare %s: %+v, %v", name, list, err)
 	}
 	return name
-}
-
-// testDeclared prepares an index in which the sketch is declared already, and bands and clusters are not.
-func (x *benchOfJobs) testDeclared(t *testing.T) {
-	name := x.Prefix + "declared"
-	x.Make(t, name)
-	if list, err := x.StoreSubject.Open(t).Prepare(t.Context(), name, false); err != nil || len(list) != 1 || !list[0].Ready {
-		t.Fatalf("%+v, %v", list, err)
-	}
-	look := func(what string, ready bool, ask func() ([]adapters.Index, error)) {
-		t.Helper()
-		list, err := ask()
-		if err != nil || len(list) != 1 || list[0].Ready != ready || (list[0].Why == "") != ready {
-			t.Errorf("%s: %+v, %v", what, list, err)
-		}
-	}
-	look("before", false, func() ([]adapters.Index, error) { return x.store.Resolve(t.Context(), name) })
-	look("prepared", true, func() ([]adapters.Index, error) { return x.store.Prepare(t.Context(), name, false) })
-	look("after", true, func() ([]adapters.Index, error) { return x.store.Resolve(t.Context(), name) })
-	look("for a rule with less", true, func() ([]adapters.Index, error) { return x.StoreSubject.Open(t).Resolve(t.Context(), name) })
 }
 
 // read returns the documents of a selection by their ids, and where the reading goes on.

@@ -33,42 +33,27 @@ func classified() []classification {
 	return []classification{
 		{"POST", "/_bulk", adapters.Class{Kind: write, Form: formBulk, CleanWrite: true, Splices: true, Elsewhere: true}},
 		{"PUT", "/news-1/_bulk", adapters.Class{Kind: write, Target: "news-1", Form: formBulk, CleanWrite: true, Splices: true, Elsewhere: true}},
-		{"GET", "/_bulk", adapters.Class{}},
-		{"POST", "/_bulk/x", adapters.Class{}},
 		{"POST", "/news-1/_doc", adapters.Class{Kind: write, Target: "news-1", Form: formDoc, CleanWrite: true, Splices: true}},
-		{"POST", "/news-1/_doc/", adapters.Class{Kind: write, Target: "news-1", Form: formDoc, CleanWrite: true, Splices: true}},
 		{"PUT", "/news-1/_doc/a%2Fb", adapters.Class{Kind: write, Target: "news-1", ID: "a/b", Form: formDoc, CleanWrite: true, Splices: true}},
 		{"PUT", "/news-1/_doc", adapters.Class{}},
-		{"PUT", "/_doc/1", adapters.Class{}},
 		{"PUT", "/news-1/_create/1", adapters.Class{Kind: write, Target: "news-1", ID: "1", Form: formDoc, CleanWrite: true, Splices: true}},
-		{"POST", "/news-1/_create", adapters.Class{}},
 		{"POST", "/news-1/_update/1", adapters.Class{Kind: write, Target: "news-1", ID: "1", Form: formUpdate, CleanWrite: true}},
-		{"PUT", "/news-1/_update/1", adapters.Class{}},
 		{"POST", "/news-1/_update_by_query", adapters.Class{Kind: read, Target: "news-1", Form: formByQuery}},
 		{"POST", "/_reindex", adapters.Class{Kind: read, Form: formByQuery, Alters: true}},
-		{"DELETE", "/news-1/_doc/1", adapters.Class{}},
 		{"GET", "/_search", adapters.Class{Kind: search, Form: formSearch}},
 		{"POST", "//_search", adapters.Class{Kind: search, Form: formSearch}},
 		{"POST", "/news-1//_search", adapters.Class{Alters: true}},
-		{"POST", "/news-*,-news-2/_search/", adapters.Class{Kind: search, Target: "news-*,-news-2", Form: formSearch}},
 		{"POST", "/%3Cnews-%7Bnow%2Fd%7D%3E/_search", adapters.Class{Kind: search, Target: "<news-{now/d}>", Form: formSearch}},
 		{"GET", "/_all/_search", adapters.Class{Kind: search, Form: formSearch}},
 		{"PUT", "/news-1/_search", adapters.Class{}},
 		{"POST", "/news-1/_msearch", adapters.Class{Kind: search, Target: "news-1", Form: formMulti, Elsewhere: true}},
 		{"POST", "/_search/scroll", adapters.Class{Kind: search, Form: formScroll}},
-		{"GET", "/_search/scroll/DXF1", adapters.Class{Kind: search, Form: formScroll}},
 		{"DELETE", "/_search/scroll", adapters.Class{}},
 		{"POST", "/news-1/_search/point_in_time", adapters.Class{}},
-		{"POST", "/news-1/_pit", adapters.Class{}},
 		{"POST", "/_msearch/template", adapters.Class{Kind: read, Reason: "template", Elsewhere: true}},
 		{"GET", "/_async_search/abc", adapters.Class{Kind: read, Reason: "async"}},
-		{"POST", "/news-1/_async_search", adapters.Class{Kind: read, Target: "news-1", Reason: "async"}},
 		{"POST", "/_plugins/_asynchronous_search", adapters.Class{Kind: read, Reason: "async"}},
-		{"GET", "/_plugins/_asynchronous_search/x", adapters.Class{Kind: read, Reason: "async"}},
-		{"DELETE", "/_plugins/_asynchronous_search/x", adapters.Class{Alters: true}},
 		{"GET", "/news-1/_eql/search", adapters.Class{Kind: read, Target: "news-1", Reason: "eql"}},
-		{"GET", "/_eql/search/x", adapters.Class{Kind: read, Reason: "eql"}},
-		{"GET", "/_eql/search/status/x", adapters.Class{}},
 		{"POST", "/news-1/_knn_search", adapters.Class{Kind: read, Target: "news-1", Reason: "vector"}},
 		{"POST", "/news-1/_rank_eval", adapters.Class{Kind: read, Target: "news-1", Reason: "rank_eval"}},
 		{"POST", "/_application/search_application/x/_search", adapters.Class{Kind: read, Reason: "template"}},
@@ -77,30 +62,20 @@ func classified() []classification {
 		{"POST", "/_mtermvectors", adapters.Class{Kind: read, Elsewhere: true}},
 		{"GET", "/news-1/_validate/query", adapters.Class{Kind: read, Target: "news-1", Form: formFields}},
 		{"POST", "/news-1/_disk_usage", adapters.Class{Kind: read, Target: "news-1", Form: formFields}},
-		{"GET", "/news-1/_disk_usage", adapters.Class{}},
 		{"GET", "/news-1/_field_usage_stats", adapters.Class{Kind: read, Target: "news-1", Form: formFields}},
-		{"GET", "/_field_caps", adapters.Class{Kind: read, Form: formFields}},
 		{"GET", "/_index_template", adapters.Class{Kind: read, Form: formMapping}},
-		{"GET", "/_template/news*", adapters.Class{Kind: read, Form: formMapping}},
-		{"GET", "/_component_template/news", adapters.Class{Kind: read, Form: formMapping}},
 		{"POST", "/_index_template/_simulate_index/news-1", adapters.Class{Kind: read, Form: formMapping}},
 		{"PUT", "/_index_template/news", adapters.Class{Alters: true}},
 		{"GET", "/news-1/_doc/1", adapters.Class{Kind: read, Target: "news-1"}},
-		{"HEAD", "/news-1/_doc/1", adapters.Class{Kind: adapters.Read, Target: "news-1"}},
 		{"GET", "/news-1/_source/1", adapters.Class{Kind: read, Target: "news-1", Form: formSource}},
 		{"GET", "/news-1/_mget", adapters.Class{Kind: read, Target: "news-1", Elsewhere: true}},
 		{"GET", "/news-1", adapters.Class{Kind: read, Target: "news-1", Form: formIndex}},
 		{"GET", "/_all", adapters.Class{Kind: read, Form: formIndex}},
 		{"GET", "/", adapters.Class{}},
 		{"PUT", "/news-1", adapters.Class{Alters: true, Makes: "news-1"}},
-		{"PUT", "/%3Cnews-%7Bnow%2Fd%7D%3E/", adapters.Class{Alters: true, Makes: "<news-{now/d}>"}},
 		{"POST", "/news/_rollover/news-2", adapters.Class{Alters: true, Makes: "news"}},
-		{"DELETE", "/news-1", adapters.Class{Alters: true}},
 		{"GET", "/news-1/_mapping", adapters.Class{Kind: read, Target: "news-1", Form: formMapping}},
 		{"PUT", "/news-1/_mapping", adapters.Class{Alters: true}},
-		{"GET", "/_mapping/field/title", adapters.Class{Kind: read, Form: formMapping}},
-		{"GET", "/_cluster/state", adapters.Class{}},
-		{"GET", "/_plugins/_sql", adapters.Class{}},
 	}
 }
 
@@ -135,24 +110,4 @@ func TestAlters(t *testing.T) {
 func classOf(request string) adapters.Class {
 	method, path, _ := strings.Cut(request, " ")
 	return Dialect{}.Classify(&adapters.Request{Method: method, Path: path})
-}
-
-func TestClassifyShowsWhatIsNamed(t *testing.T) {
-	for query, want := range map[string]bool{
-		"": false, "_source=title": false, "_source=neard*": false, "_source_includes=title,neardup_sketch": true,
-		"stored_fields=neardup%5Fsketch": true,
-	} {
-		if got := (Dialect{}).Classify(&adapters.Request{Method: "GET", Path: "/news-1/_doc/1", RawQuery: query}).Shown; got != want {
-			t.Errorf("?%s: shown = %v", query, got)
-		}
-	}
-	for path, want := range map[string]bool{
-		"/news-1/_mapping/field/neard*": false, "/news-1/_mapping/field/title,neardup_sketch": true,
-		"/_mapping/field/neardup%5Fsketch": true,
-		"/neardup_sketch/_mapping":         false, "/news-1/_doc/neardup_sketch": false,
-	} {
-		if got := (Dialect{}).Classify(&adapters.Request{Method: "GET", Path: path}).Shown; got != want {
-			t.Errorf("%s: shown = %v", path, got)
-		}
-	}
 }

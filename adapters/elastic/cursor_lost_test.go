@@ -34,15 +34,12 @@ func TestLostCursors(t *testing.T) {
 		lost                     bool
 	}{
 		{"within the window", "[2]", "a3:3 c4:4", "a1:1 b2:2 a3:3 c4:4", 200, 30, "c4", false},
-		{"the cursor's document is gone", "[2]", "a3:3 c4:4", "a1:1 a3:3 c4:4", 200, 30, "c4", false},
 		{"what the cursor leads past hides nothing", "[2]", "c4:4", "a1:1 b2:2 c3:2 c4:4", 200, 30, "c4", false},
 		{"the first of a tie was shown", "[2]", "b4:4 c5:5", "a1:1 b2:2 c3:2 b4:4 c5:5", 200, 30, "c5", false},
-		{"at the end", "[2]", "", "", 0, 30, "", false},
 		{"beyond the window", "[2]", "a3:3 b4:4 a5:5", "a1:1 b2:2", 200, 2, "a3b4a5", false},
 		{"across the window's end", "[2]", "a3:3 b4:4", "a1:1 b2:2 a3:3", 200, 3, "b4", false},
 		{"not to be found", "[2]", "a3:3 a4:4 c5:5", "a1:1 b2:2", 200, 30, "a3c5", true},
 		{"refused", "[2]", "a3:3 a4:4 c5:5", "", 429, 30, "a3c5", true},
-		{"refused for its length", "[2]", "a3:3 a4:4 c5:5", "", 400, 30, "a3c5", true},
 		{"no list", "[2]", "a3:3 a4:4", "", 200, 30, "a3", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,7 +1,6 @@
 package elastic
 
 import (
-	"bytes"
 	"flag"
 	"fmt"
 	"os"
@@ -232,85 +231,6 @@ func TestExchanges(t *testing.T) {
 			if diff := cmp.Diff(x.section("answer"), answer); diff != "" {
 				t.Errorf("answer (-want +got):\n%s", diff)
 			}
-			x.checkAnswer(t, answer)
 		})
 	}
-}
-
-// checkAnswer holds the answer to what is true of every one: all but the hits is the engine's, byte for byte, and so is every
-// hit but for the fields extracted beside its source.
-func (x *exchange) checkAnswer(t *testing.T, answer string) {
-	t.Helper()
-	_, body, found := strings.Cut(answer, "\n\n")
-	if !found {
-		return
-	}
-	if shown := bytes.Contains(x.request.Body, []byte(adapters.SketchField)); !shown && strings.Contains(body,
-		adapters.SketchField) {
-		t.Error("our field is shown")
-	}
-	outside := outside
-	if strings.Contains(x.request.RawQuery, "neardup_totals") {
-		outside = func(t *testing.T, reply []byte) string { return around(t, string(reply)) }
-	}
-	beside, hits := map[string]bool{}, map[string]bool{}
-	for _, reply := range x.replies {
-		for _, one := range fakeReplies(reply.Body) {
-			beside[outside(t, one)] = true
-		}
-		for _, page := range fakeHits(reply.Body) {
-			for _, hit := range page {
-				if hits[bare(t, hit)] = true; !bytes.Contains(x.request.Body, []byte("seq_no")) { // which are asked for and cut out again
-					unnumbered, _ := adapters.Cut([]byte(hit), func(key string) bool { return key == "_seq_no" || key == "_primary_term" })
-					hits[bare(t, string(unnumbered))] = true
-				}
-				// Where the client does not see the texts, they are asked for and cut out again.
-				for _, unseen := range []texts{{hidden: []string{"body", "title"}}, {all: true}} {
-					hits[bare(t, string(unseen.cut([]byte(hit))))] = true
-				}
-			}
-		}
-	}
-	counted := strings.Contains(x.section("plan"), "native") // for us, beside the client's own
-	for _, one := range fakeReplies([]byte(body)) {
-		if !counted && !beside[outside(t, one)] {
-			t.Errorf("outside of the hits the answer is none of the replies:\n%s", one)
-		}
-	}
-	for _, page := range fakeHits([]byte(body)) {
-		for _, hit := range page {
-			hit, _, _, _ = split(t, hit)
-			if !hits[bare(t, hit)] {
-				t.Errorf("no reply holds the hit %s", hit)
-			}
-		}
-	}
-}
-
-// outside returns a reply with nothing in its list of hits.
-func outside(t *testing.T, reply []byte) string {
-	t.Helper()
-	root, err := adapters.Members(reply)
-	if err != nil {
-		t.Fatal(err)
-	}
-	hits, err := adapters.Set(adapters.Get(root, "hits"), "hits", []byte("[]"))
-	if err != nil {
-		return string(reply) // an error
-	}
-	left, err := adapters.Set(reply, "hits", hits)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(left)
-}
-
-// bare returns a hit less its extracted fields and our own in its source.
-func bare(t *testing.T, hit string) string {
-	t.Helper()
-	left, err := adapters.Cut([]byte(hit), func(key string) bool { return key == "fields" })
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(adapters.Cleaned(left, inDocument))
 }

@@ -22,6 +22,11 @@ func (h handled) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
+// opened is a store on an engine that answers so.
+func opened(h handled) adapters.Store {
+	return Open(h, []*url.URL{{Scheme: "http", Host: "engine"}}, nil)(nil, "")
+}
+
 // TestPatchOfABusyEngine has no room for a bulk, or for one of its documents: it is told so, and nothing is sent again.
 func TestPatchOfABusyEngine(t *testing.T) {
 	for _, c := range []struct {
@@ -34,11 +39,11 @@ func TestPatchOfABusyEngine(t *testing.T) {
 		{200, `{"items":[{"index":{"status":409}},{"index":{"status":400}}]}`, []adapters.Result{adapters.Changed, adapters.Refused}},
 	} {
 		sent := 0
-		store := Open(handled(func(w http.ResponseWriter, _ *http.Request) {
+		store := opened(func(w http.ResponseWriter, _ *http.Request) {
 			sent++
 			w.WriteHeader(c.status)
 			_, _ = w.Write([]byte(c.reply))
-		}), []*url.URL{{Scheme: "http", Host: "engine"}}, nil)(nil, "")
+		})
 		patch := adapters.Patch{Stored: adapters.Stored{ID: "1", Source: []byte(`{}`), Version: version{}}, Ours: adapters.Ours{Sketch: "x"}}
 		results, err := store.Patch(t.Context(), "news-1", nil, []adapters.Patch{patch, patch})
 		if err != nil || !slices.Equal(results, c.want) || sent != 1 {
@@ -49,15 +54,12 @@ func TestPatchOfABusyEngine(t *testing.T) {
 
 // served answers the requests of a scan of an index with one shard as an engine would, as far as pages does not.
 func served(t *testing.T, pages func(r *http.Request, body string) (status int, reply string)) adapters.Store {
-	return Open(handled(func(w http.ResponseWriter, r *http.Request) {
-		body := ""
-		if r.Body != nil {
-			all, err := io.ReadAll(r.Body)
-			if err != nil {
-				t.Error(err)
-			}
-			body = string(all)
+	return opened(func(w http.ResponseWriter, r *http.Request) {
+		all, err := io.ReadAll(readerOf(r))
+		if err != nil {
+			t.Error(err)
 		}
+		body := string(all)
 		status, reply := pages(r, body)
 		switch {
 		case status != 0:
@@ -71,7 +73,7 @@ func served(t *testing.T, pages func(r *http.Request, body string) (status int, 
 		w.Header().Set("X-Elastic-Product", "Elasticsearch")
 		w.WriteHeader(status)
 		_, _ = w.Write([]byte(reply))
-	}), []*url.URL{{Scheme: "http", Host: "engine"}}, nil)(nil, "")
+	})
 }
 
 func hitsFrom(from, n int) string {

@@ -14,7 +14,7 @@ import (
 	"github.com/neardup/sidecar/rerank"
 )
 
-var timeTaken = regexp.MustCompile(`"took"( ?): ?\d+`)
+var timeTaken = regexp.MustCompile(`("took" ?: ?)\d+`)
 
 // around returns a reply less its hits, their total and how long it took.
 func around(t *testing.T, reply string) string {

@@ -1,13 +1,11 @@
 package elastic
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -16,7 +14,6 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
-	"github.com/neardup/sidecar/internal/engines"
 )
 
 // withoutPoints is a transport to an engine that grants no point in time, and counts the scrolls.
@@ -41,111 +38,127 @@ func jobsRule(t *testing.T, match string) *adapters.Rule {
 	return &rule
 }
 
-// realStore opens a store on a real engine, under a rule with all fields of ours for names that begin with the prefix, and returns
-// what sends requests past it.
-func realStore(t *testing.T, kind, prefix string, transport http.RoundTripper) (*Store, func(method, path, body string) []byte) {
-	u, err := url.Parse(engines.Shared(t, kind).URL)
+// store opens a store under a rule with all fields of ours for the test's indices.
+func (l *larder) store(transport http.RoundTripper) *Store {
+	l.t.Helper()
+	u, err := url.Parse(l.url)
 	if err != nil {
-		t.Fatal(err)
+		l.t.Fatal(err)
 	}
-	s, _ := Open(transport, []*url.URL{u}, adapters.Rules{jobsRule(t, prefix+"*")})(nil, "").(*Store)
-	return s, func(method, path, body string) []byte {
-		r, err := http.NewRequest(method, u.String()+path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header.Set("Content-Type", "application/json")
-		resp, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		reply, err := io.ReadAll(resp.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return reply
-	}
+	s, _ := Open(transport, []*url.URL{u}, adapters.Rules{jobsRule(l.t, l.name+"*")})(nil, "").(*Store)
+	return s
 }
 
-func eachEngine(t *testing.T, test func(t *testing.T, kind string)) {
-	for _, kind := range []string{engines.Elasticsearch, engines.OpenSearch} {
-		t.Run(kind, func(t *testing.T) { test(t, kind) })
+// numbered stores n documents of a number each.
+func (l *larder) numbered(index string, n int) {
+	l.t.Helper()
+	var lines strings.Builder
+	for i := range n {
+		fmt.Fprintf(&lines, "{\"index\":{\"_id\":\"%d\"}}\n{\"title\":\"%d\"}\n", i, i)
 	}
+	l.must("POST", "/"+index+"/_bulk?refresh=true", lines.String())
 }
 
-// TestRealScanByScroll reads an index of several shards where no point in time is granted: whole, in parts, and on from a mark.
+// idsIn returns the ids of what is selected, in their order, and where the reading goes on; first is called at the first page.
+func idsIn(t *testing.T, s *Store, index string, selected adapters.Selection, first func()) (ids []string, after string) {
+	t.Helper()
+	after = selected.After
+	err := s.Scan(t.Context(), index, s.rules[0], selected, func(p adapters.Page) error {
+		if len(ids) == 0 && first != nil {
+			first()
+		}
+		for _, d := range p.Documents {
+			ids = append(ids, d.ID)
+		}
+		after = p.After
+		return nil
+	})
+	if err != nil {
+		t.Errorf("%+v: %v", selected, err)
+	}
+	slices.Sort(ids)
+	return ids, after
+}
+
+// TestRealScanByScroll reads an index of several shards where no point in time is granted, whole, in parts, and on from a mark; and one
+// that never had a document nor a mapping, in which engines do not know even their own fields.
 func TestRealScanByScroll(t *testing.T) {
-	eachEngine(t, func(t *testing.T, kind string) {
-		index, transport := fmt.Sprintf("neardup_test_scroll_%d", os.Getpid()), &withoutPoints{}
-		s, send := realStore(t, kind, index, transport)
-		t.Cleanup(func() { send("DELETE", "/"+index, "") })
-		send("PUT", "/"+index, `{"settings":{"number_of_shards":3,"number_of_replicas":0}}`)
-		var lines strings.Builder
-		for i := range 700 {
-			fmt.Fprintf(&lines, "{\"index\":{\"_id\":\"%d\"}}\n{\"title\":\"%d\"}\n", i, i)
-		}
-		send("POST", "/"+index+"/_bulk", lines.String())
+	onBoth(t, func(t *testing.T, l *larder) {
+		index, blank, transport := l.name+"0", l.name+"1", &withoutPoints{}
+		s := l.store(transport)
+		l.create(index, `"title":{"type":"text"}`, 3)
+		l.numbered(index, 700)
 		names, err := Split(t.Context(), s, index, 4)
 		if err != nil || len(names) < 2 {
 			t.Fatal(names, err)
 		}
 		for _, parts := range [][]string{{""}, names} {
-			seen, marks := map[string]int{}, map[string]string{}
+			var all []string
 			for _, part := range parts {
-				err := s.Scan(t.Context(), index, nil, adapters.Selection{Part: part}, func(p adapters.Page) error {
-					for _, d := range p.Documents {
-						seen[d.ID]++
-					}
-					marks[part] = p.After
-					return nil
-				})
-				if err != nil {
-					t.Fatal(err)
+				ids, after := idsIn(t, s, index, adapters.Selection{Part: part}, nil)
+				all = append(all, ids...)
+				if behind, _ := idsIn(t, s, index, adapters.Selection{Part: part, After: after}, nil); len(behind) > 0 {
+					t.Errorf("behind %s of %q comes %s", after, part, behind)
 				}
 			}
-			for i := range 700 {
-				if n := seen[fmt.Sprint(i)]; n != 1 {
-					t.Errorf("in %q, document %d comes %d times", parts, i, n)
-				}
-			}
-			for part, mark := range marks {
-				err := s.Scan(t.Context(), index, nil, adapters.Selection{Part: part, After: mark}, func(p adapters.Page) error {
-					if len(p.Documents) > 0 {
-						t.Errorf("behind %s of %q comes %s", mark, part, p.Documents[0].ID)
-					}
-					return nil
-				})
-				if err != nil {
-					t.Error(err)
-				}
+			slices.Sort(all)
+			if whole := len(slices.Compact(slices.Clone(all))); len(all) != 700 || whole != 700 {
+				t.Errorf("%q: %d documents, %d of them different", parts, len(all), whole)
 			}
 		}
 		if transport.scrolls == 0 {
 			t.Error("nothing was scrolled")
 		}
+		l.drop(blank)
+		l.must("PUT", "/"+blank, `{"settings":{"number_of_replicas":0}}`)
+		for _, s := range []*Store{s, l.store(http.DefaultTransport)} {
+			parts, err := Split(t.Context(), s, blank, 3)
+			if err != nil || len(parts) != 1 {
+				t.Fatal(parts, err)
+			}
+			for _, selected := range []adapters.Selection{
+				{}, {Part: parts[0], After: "7"}, {Random: true, Limit: 5}, {Bands: []int64{1}, Brief: true, Limit: 10}, {Lacking: true},
+			} {
+				if ids, _ := idsIn(t, s, blank, selected, nil); len(ids) > 0 {
+					t.Errorf("%+v: %q", selected, ids)
+				}
+			}
+		}
 	})
 }
 
-// TestRealLargeDocuments reads and patches documents of a megabyte behind many small ones: no reply holds more of them than is meant.
-func TestRealLargeDocuments(t *testing.T) {
-	eachEngine(t, func(t *testing.T, kind string) {
-		index := fmt.Sprintf("neardup_test_large_%d", os.Getpid())
-		s, send := realStore(t, kind, index, http.DefaultTransport)
-		t.Cleanup(func() { send("DELETE", "/"+index, "") })
-		send("PUT", "/"+index, `{"settings":{"number_of_shards":1,"number_of_replicas":0},"mappings":{"dynamic":false}}`)
-		var lines strings.Builder
-		for i := range 1500 {
-			fmt.Fprintf(&lines, "{\"index\":{\"_id\":\"%d\"}}\n{\"title\":\"%d\"}\n", i, i)
+// TestRealOpenPart writes every document again once the first page of the open part is there: none of it is read in the same
+// scan, on whichever shard it lies, and all of it behind the scan's end.
+func TestRealOpenPart(t *testing.T) {
+	onBoth(t, func(t *testing.T, l *larder) {
+		index, s := l.name+"0", l.store(http.DefaultTransport)
+		l.create(index, `"title":{"type":"text"}`, 3)
+		l.numbered(index, 60)
+		names, err := Split(t.Context(), s, index, 1)
+		if err != nil || len(names) != 1 {
+			t.Fatal(names, err)
 		}
-		send("POST", "/"+index+"/_bulk", lines.String())
-		large := `{"title":"` + strings.Repeat("words ", 1<<20/6) + `"}` + "\n"
-		for i := range 4 {
-			lines.Reset()
-			for j := range 9 {
-				fmt.Fprintf(&lines, "{\"index\":{\"_id\":\"large %d\"}}\n%s", 9*i+j, large)
+		first := func() { l.numbered(index, 60) }
+		before, after := idsIn(t, s, index, adapters.Selection{Part: names[0]}, first)
+		later, _ := idsIn(t, s, index, adapters.Selection{Part: names[0], After: after}, nil)
+		for _, ids := range [][]string{before, later} {
+			if whole := len(slices.Compact(slices.Clone(ids))); len(ids) != 60 || whole != 60 {
+				t.Errorf("%d documents, %d of them different", len(ids), whole)
 			}
-			send("POST", "/"+index+"/_bulk", lines.String())
+		}
+	})
+}
+
+// TestRealLargeDocuments reads documents of a megabyte behind many small ones: no reply holds more of them than is meant.
+func TestRealLargeDocuments(t *testing.T) {
+	onBoth(t, func(t *testing.T, l *larder) {
+		index, s := l.name+"0", l.store(http.DefaultTransport)
+		l.drop(index)
+		l.must("PUT", "/"+index, `{"settings":{"number_of_shards":1,"number_of_replicas":0},"mappings":{"dynamic":false}}`)
+		l.numbered(index, 1500)
+		large := "{\"index\":{}}\n" + `{"title":"` + strings.Repeat("words ", 1<<20/6) + `"}` + "\n"
+		for range 4 {
+			l.must("POST", "/"+index+"/_bulk?refresh=true", strings.Repeat(large, 9))
 		}
 		seen, most := 0, 0
 		err := s.Scan(t.Context(), index, nil, adapters.Selection{}, func(p adapters.Page) error {
@@ -164,22 +177,22 @@ func TestRealLargeDocuments(t *testing.T) {
 
 // TestRealLines patches documents that were stored in several lines: each byte of them stays.
 func TestRealLines(t *testing.T) {
-	eachEngine(t, func(t *testing.T, kind string) {
-		index := fmt.Sprintf("neardup_test_lines_%d", os.Getpid())
-		s, send := realStore(t, kind, index, http.DefaultTransport)
-		t.Cleanup(func() { send("DELETE", "/"+index, "") })
-		send("PUT", "/"+index, `{"settings":{"number_of_shards":2},"mappings":{"properties":{"title":{"type":"text"}}}}`)
+	onBoth(t, func(t *testing.T, l *larder) {
+		index, s := l.name+"0", l.store(http.DefaultTransport)
+		l.create(index, `"title":{"type":"text"}`, 2)
 		if list, err := s.Prepare(t.Context(), index, false); err != nil || !list[0].Ready {
 			t.Fatal(list, err)
 		}
-		want := map[string]string{}
+		want := map[string]string{} // by what stands behind /_doc/ and /_source/
 		for i := range 30 {
-			id := fmt.Sprintf("a/b c+%d", i)
-			want[id] = fmt.Sprintf("{\r\n  \"title\" : \"one two %d\" ,\n\t\"n\":1\n}", i)
-			send("PUT", "/"+index+"/_doc/"+url.PathEscape(id)+"?routing=r"+fmt.Sprint(i%3), want[id])
+			path := fmt.Sprintf("%s?routing=r%d", url.PathEscape(fmt.Sprintf("a/b c+%d", i)), i%3)
+			want[path] = fmt.Sprintf("{\r\n  \"title\" : \"one two %d\" ,\n\t\"n\":1\n}", i)
+			l.must("PUT", "/"+index+"/_doc/"+path, want[path])
 		}
-		patch := func(ours func([]byte) adapters.Ours) {
-			t.Helper()
+		l.must("POST", "/"+index+"/_refresh", "")
+		rule := s.rules[0]
+		wanted := func(document []byte) adapters.Ours { o, _ := rule.Wanted(document, 1); return o }
+		for _, ours := range []func([]byte) adapters.Ours{wanted, func([]byte) adapters.Ours { return adapters.Ours{} }} {
 			var patches []adapters.Patch
 			err := s.Scan(t.Context(), index, nil, adapters.Selection{}, func(p adapters.Page) error {
 				for _, d := range p.Documents {
@@ -194,23 +207,14 @@ func TestRealLines(t *testing.T) {
 			if err != nil || slices.ContainsFunc(results, func(r adapters.Result) bool { return r != adapters.Patched }) {
 				t.Fatal(results, err)
 			}
-		}
-		rule := s.rules[0]
-		patch(func(document []byte) adapters.Ours { o, _ := rule.Wanted(document, 1); return o })
-		for i := range 30 {
-			id := fmt.Sprintf("a/b c+%d", i)
-			got := send("GET", "/"+index+"/_source/"+url.PathEscape(id)+"?routing=r"+fmt.Sprint(i%3), "")
-			bare, err := adapters.Cut(got, adapters.Our)
-			if _, right := rule.Wanted(got, 1); err != nil || !right || string(bare) != want[id] {
-				t.Errorf("%q, not %q: %v", got, want[id], err)
+			for path, document := range want {
+				got := l.must("GET", "/"+index+"/_source/"+path, "")
+				bare, err := adapters.Cut([]byte(got), adapters.Our)
+				if stored := adapters.OursOf([]byte(got)); err != nil || string(bare) != document || !stored.Equal(ours([]byte(got))) {
+					t.Errorf("%q, not %q: %v", got, document, err)
+				}
 			}
-		}
-		patch(func([]byte) adapters.Ours { return adapters.Ours{} })
-		for i := range 30 {
-			id := fmt.Sprintf("a/b c+%d", i)
-			if got := send("GET", "/"+index+"/_source/"+url.PathEscape(id)+"?routing=r"+fmt.Sprint(i%3), ""); string(got) != want[id] {
-				t.Errorf("%q is left, not %q", got, want[id])
-			}
+			l.must("POST", "/"+index+"/_refresh", "")
 		}
 	})
 }
@@ -218,34 +222,30 @@ func TestRealLines(t *testing.T) {
 // TestRealRemoved declares all fields of ours in templates and indices made from them, and takes that out again: the templates are
 // what they were.
 func TestRealRemoved(t *testing.T) {
-	eachEngine(t, func(t *testing.T, kind string) {
-		prefix := fmt.Sprintf("neardup_test_gone_%d", os.Getpid())
-		s, send := realStore(t, kind, prefix, http.DefaultTransport)
+	onBoth(t, func(t *testing.T, l *larder) {
+		s := l.store(http.DefaultTransport)
 		paths := map[string]string{
-			"/_index_template/" + prefix + "a": `{"index_patterns":["` + prefix + `-a*"],"priority":900,"template":{"settings":{"index":{"mapping":{` +
+			"/_index_template/" + l.name + "a": `{"index_patterns":["` + l.name + `-a*"],"priority":900,"template":{"settings":{"index":{"mapping":{` +
 				`"total_fields":{"limit":"7"}}}},"mappings":{"properties":{"title":{"type":"text"}}}}}`,
-			"/_index_template/" + prefix + "b": `{"index_patterns":["` + prefix + `-b*"],"priority":900}`,
-			"/_template/" + prefix + "c": `{"index_patterns":["` + prefix + `-c*"],"order":9,"settings":{"index.mapping.total_fields.limit":"8"},` +
+			"/_index_template/" + l.name + "b": `{"index_patterns":["` + l.name + `-b*"],"priority":900}`,
+			"/_template/" + l.name + "c": `{"index_patterns":["` + l.name + `-c*"],"order":9,"settings":{"index.mapping.total_fields.limit":"8"},` +
 				`"mappings":{"properties":{"title":{"type":"text"}}}}`,
 		}
-		t.Cleanup(func() {
-			for path := range paths {
-				send("DELETE", path, "")
+		template := func(path string) (v any) {
+			if err := json.Unmarshal([]byte(l.must("GET", path, "")), &v); err != nil {
+				t.Fatal(err)
 			}
-			for _, name := range []string{"-a-000001", "-b-000001", "-c-000001"} {
-				send("DELETE", "/"+prefix+name, "")
-			}
-		})
-		before := map[string][]byte{}
+			return v
+		}
+		before := map[string]any{}
 		for path, body := range paths {
-			if reply := send("PUT", path, body); !bytes.Contains(reply, []byte("true")) {
-				t.Fatalf("%s", reply)
-			}
-			before[path] = send("GET", path, "")
+			l.drop(path[1:])
+			l.must("PUT", path, body)
+			before[path] = template(path)
 		}
 		list, err := s.Templates(t.Context(), s.rules, false)
 		for _, done := range list {
-			if strings.HasPrefix(done.Name, prefix) && !done.Ready {
+			if strings.HasPrefix(done.Name, l.name) && !done.Ready {
 				t.Errorf("%+v", done)
 			}
 		}
@@ -253,11 +253,12 @@ func TestRealRemoved(t *testing.T) {
 			t.Fatal(list, err)
 		}
 		for _, name := range []string{"-a-000001", "-b-000001", "-c-000001"} {
-			index := prefix + name
-			send("PUT", "/"+index, "")
-			made := send("GET", "/"+index, "")
+			index := l.name + name
+			l.drop(index)
+			l.must("PUT", "/"+index, "")
+			made := l.must("GET", "/"+index, "")
 			is, err := s.Resolve(t.Context(), index)
-			if err != nil || len(is) != 1 || !is[0].Ready || bytes.Count(made, []byte(markKey)) != 3 {
+			if err != nil || len(is) != 1 || !is[0].Ready || strings.Count(made, markKey) != 3 {
 				t.Errorf("%+v, %v: %s", is, err, made)
 			}
 			for range 2 {
@@ -266,22 +267,15 @@ func TestRealRemoved(t *testing.T) {
 					t.Errorf("%q, %v", note, err)
 				}
 			}
-			if left := send("GET", "/"+index, ""); bytes.Contains(left, []byte(markKey)) {
+			if left := l.must("GET", "/"+index, ""); strings.Contains(left, markKey) {
 				t.Errorf("%s", left)
 			}
 		}
 		for path := range paths {
-			after := send("GET", path, "")
-			var was, is any
-			if err := json.Unmarshal(before[path], &was); err != nil {
-				t.Fatal(err)
-			}
-			if err := json.Unmarshal(after, &is); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(was, is, cmp.FilterPath(func(p cmp.Path) bool { // what the engine adds to any template that is put again
+			added := func(p cmp.Path) bool { // by the engine, to any template that is put again
 				return strings.Contains(p.GoString(), "modified_date") || strings.Contains(p.GoString(), "composed_of")
-			}, cmp.Ignore())); diff != "" {
+			}
+			if diff := cmp.Diff(before[path], template(path), cmp.FilterPath(added, cmp.Ignore())); diff != "" {
 				t.Errorf("%s: %s", path, diff)
 			}
 		}

@@ -21,7 +21,7 @@ const pageProperties = `"title":{"type":"text"},"body":{"type":"text"},"at":{"ty
 	"k":{"type":"keyword"},"host":{"type":"keyword"},"c":{"type":"nested","properties":{"x":{"type":"keyword"}}}`
 
 // fillPages makes two indices with versions of texts. Some have no sketch, some one of another scheme, some lack a field.
-func (l *larder) fillPages(r *rand.Rand, n int, sketched bool) {
+func (l *larder) fillPages(r *rand.Rand, n int) {
 	l.t.Helper()
 	rule := pageRule(l)
 	for i, shards := range []int{2, 1} {
@@ -48,7 +48,7 @@ func (l *larder) fillPages(r *rand.Rand, n int, sketched bool) {
 			if r.IntN(8) > 0 {
 				d.source["k"] = []string{[]string{"x", "y"}[r.IntN(2)], "z"}
 			}
-			if s, ok := rule.Sketch(textsOf(d)); ok && sketched && r.IntN(8) > 0 {
+			if s, ok := rule.Sketch(textsOf(d)); ok && r.IntN(8) > 0 {
 				if r.IntN(10) == 0 {
 					s.Scheme++
 				}
@@ -238,7 +238,7 @@ func sourcePart(r *rand.Rand) string {
 func TestRealPages(t *testing.T) {
 	onBoth(t, func(t *testing.T, l *larder) {
 		r := seeded(t)
-		l.fillPages(r, 100, true)
+		l.fillPages(r, 100)
 		var asks [8]int
 		for range searches(80) {
 			l.checkPage(r, &asks)

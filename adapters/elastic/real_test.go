@@ -1,6 +1,7 @@
 package elastic
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -46,11 +47,10 @@ func onBoth(t *testing.T, run func(t *testing.T, l *larder)) {
 	}
 }
 
-// send sends a request to the engine itself.
+// send sends a request to the engine itself, even when the test's context is done.
 func (l *larder) send(r *adapters.Request) *adapters.Reply {
 	l.t.Helper()
-	request, err := http.NewRequestWithContext(l.t.Context(), r.Method, strings.TrimSuffix(l.url+r.Path+"?"+r.RawQuery, "?"),
-		strings.NewReader(string(r.Body)))
+	request, err := http.NewRequest(r.Method, strings.TrimSuffix(l.url+r.Path+"?"+r.RawQuery, "?"), bytes.NewReader(r.Body))
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -91,20 +91,15 @@ func (l *larder) must(method, path, body string) string {
 // create makes an index of the mapping's properties and our field.
 func (l *larder) create(index, properties string, shards int) {
 	l.t.Helper()
-	l.send(requestFor("DELETE", "/"+index, "", ""))
 	l.drop(index)
 	l.must("PUT", "/"+index, fmt.Sprintf(`{"settings":{"number_of_shards":%d,"number_of_replicas":0},"mappings":{"properties":{
 		"neardup_sketch":{"type":"binary","doc_values":true},%s}}}`, shards, properties))
 }
 
-// drop deletes an index when the test ends.
-func (l *larder) drop(index string) {
-	l.t.Cleanup(func() {
-		request, _ := http.NewRequest("DELETE", l.url+"/"+index, nil) // the test's context is done
-		if resp, err := http.DefaultClient.Do(request); err == nil {
-			_ = resp.Body.Close()
-		}
-	})
+// drop deletes an index, or what else has the path, now and when the test ends.
+func (l *larder) drop(path string) {
+	l.send(requestFor("DELETE", "/"+path, "", ""))
+	l.t.Cleanup(func() { l.send(requestFor("DELETE", "/"+path, "", "")) })
 }
 
 // put stores documents. Those with a sketch carry it.

@@ -1,11 +1,8 @@
 package elastic
 
 import (
-	"bytes"
 	"flag"
 	"fmt"
-	"io"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -28,7 +25,7 @@ func TestRecord(t *testing.T) {
 		t.Skip("only with -record")
 	}
 	for _, kind := range []string{engines.Elasticsearch, engines.OpenSearch} {
-		r := recorder{t: t, url: engines.Start(t, kind).URL}
+		r := &recorder{larder{t: t, url: engines.Start(t, kind).URL}}
 		r.fill()
 		for _, x := range loadExchanges(t) {
 			if !strings.HasSuffix(x.path, "."+kind+".txtar") {
@@ -36,7 +33,7 @@ func TestRecord(t *testing.T) {
 			}
 			x.replies = nil
 			asks, answer := x.run(t, func(_ int, ask *adapters.Request) *adapters.Reply {
-				reply := r.send(ask.Method, ask.Path+"?"+ask.RawQuery, string(ask.Body))
+				reply := r.send(ask)
 				x.replies = append(x.replies, reply)
 				return reply
 			})
@@ -45,65 +42,36 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-type recorder struct {
-	t   *testing.T
-	url string
-}
-
 // names are the indices of the corpus; in the engine each has the prefix.
 var names = []string{"news-1", "news-2", "logs-1", "shop-1"}
 
-// send asks the engine, with the prefix put in front of the names and taken away again in the reply.
-func (r recorder) send(method, path, body string) *adapters.Reply {
+// recorder is an engine whose indices have the prefix, which is put in front of their names and taken away again in replies.
+type recorder struct{ larder }
+
+func (r *recorder) send(ask *adapters.Request) *adapters.Reply {
 	r.t.Helper()
 	var pairs, back []string
 	for _, name := range append([]string{"news-*", "news-none"}, names...) {
 		pairs, back = append(pairs, name, *prefix+name), append(back, *prefix+name, name)
 	}
 	to := strings.NewReplacer(pairs...)
-	request, err := http.NewRequestWithContext(r.t.Context(), method, r.url+to.Replace(path), strings.NewReader(to.Replace(body)))
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	request.Header.Set("Content-Type", "application/json")
-	resp, err := http.DefaultClient.Do(request)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	reply, err := io.ReadAll(resp.Body)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return &adapters.Reply{Status: resp.StatusCode, Header: adapters.Header{},
-		Body: []byte(strings.NewReplacer(back...).Replace(string(reply)))}
-}
-
-func (r recorder) must(method, path, body string) {
-	r.t.Helper()
-	if reply := r.send(method, path, body); reply.Status >= 300 || bytes.Contains(reply.Body, []byte(`"errors":true`)) {
-		r.t.Fatalf("%s %s: %d %s", method, path, reply.Status, reply.Body)
-	}
+	reply := r.larder.send(requestFor(ask.Method, to.Replace(ask.Path), to.Replace(ask.RawQuery), to.Replace(string(ask.Body))))
+	reply.Header, reply.Body = adapters.Header{}, []byte(strings.NewReplacer(back...).Replace(string(reply.Body)))
+	return reply
 }
 
 // fill makes the corpus: versions of six reports. news-1 holds sketches, news-2 and logs-1 none, and shop-1 has our field
 // mapped as a text by mistake.
-func (r recorder) fill() {
+func (r *recorder) fill() {
 	r.t.Helper()
 	e := &adapters.Enricher{Rule: func(string, bool) (*adapters.Rule, bool) { return exchangeRules(r.t)[0], true }, Room: 1 << 20}
 	for i, name := range names {
-		r.send("DELETE", "/"+name, "")
-		r.t.Cleanup(func() {
-			request, _ := http.NewRequest("DELETE", r.url+"/"+*prefix+name, nil) // the test's context is done
-			if resp, err := http.DefaultClient.Do(request); err == nil {
-				_ = resp.Body.Close()
-			}
-		})
+		r.drop(*prefix + name)
 		ours := `"type":"binary","doc_values":true`
 		if name == "shop-1" {
 			ours = `"type":"text"`
 		}
-		r.must("PUT", "/"+name, `{"settings":{"number_of_shards":1,"number_of_replicas":0},`+
+		r.must("PUT", "/"+*prefix+name, `{"settings":{"number_of_shards":1,"number_of_replicas":0},`+
 			`"mappings":{"properties":{"neardup_sketch":{`+ours+
 			`},"neardup_cluster":{"type":"keyword"},"title":{"type":"text"},"body":{"type":"text"},"n":{"type":"integer"}}}}`)
 		var bulk []byte
@@ -117,7 +85,7 @@ func (r recorder) fill() {
 			}
 			bulk = append(append(bulk, document...), '\n')
 		}
-		r.must("POST", "/"+name+"/_bulk?refresh=true", string(bulk))
+		r.must("POST", "/"+*prefix+name+"/_bulk?refresh=true", string(bulk))
 	}
 }
 

@@ -86,27 +86,6 @@ func ourHits(space, source, fields string) string {
 	return `{"took":1,"hits":{"total":2,"hits":[` + h + `,` + h + `]},"aggregations":{"t":{"hits":{"hits":[{"_source":{"b":1}}]}}}}`
 }
 
-// What engines write is put together less our fields at once.
-func TestOursAreToldAsTheReplyIsRead(t *testing.T) {
-	for reply, told := range map[string]bool{
-		ourHits(``, ``, ``): true, ourHits(``, `,"neardup_bands":[1]`, ``): true, ourHits(` `, ``, ``): false, ourHits(``, ``, `,"n":[1]`): false,
-		ourHits(``, `,"neardup_x":1`, ``): false, strings.Replace(ourHits(``, ``, ``), `"b":1`, `"b":1,"neardup_sketch":""`, 1): false,
-	} {
-		l, err := readListing([]byte(reply), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		page := rawOf(l.hits[1:])
-		got, ok := l.bare(page, nil)
-		if want := adapters.Cleaned(l.with(page, nil), inDocument); ok != told || ok && !bytes.Equal(got, want) {
-			t.Errorf("%s is %t %s, want %s", reply, ok, got, want)
-		}
-		if _, ok := l.bare([][]byte{bytes.Clone(page[0])}, nil); ok {
-			t.Error("a hit from elsewhere is told by the reply")
-		}
-	}
-}
-
 // slowSketch is the sketch among the fields extracted from a hit, decoded a member after the other.
 func slowSketch(fields []adapters.Member) string {
 	values, _ := adapters.Elements(adapters.Get(fields, adapters.SketchField))
@@ -170,17 +149,4 @@ func slowWithHits(reply []byte, hits [][]byte) ([]byte, error) {
 		return nil, err
 	}
 	return adapters.Set(reply, "hits", outer)
-}
-
-// A page of hits costs the sidecar a few allocations for each, however long they are.
-func TestReadingAReplyAllocatesLittle(t *testing.T) {
-	hits := bytes.Repeat([]byte(`{"_index":"news-1","_id":"1","_source":{"title":"a title","body":"a \"body\"\n"},"fields":{"neardup_sketch":["AQ=="]}},`), 100)
-	reply := append(append([]byte(`{"_shards":{"total":1,"failed":0},"hits":{"total":{"value":100,"relation":"eq"},"hits":[`), hits[:len(hits)-1]...), `]}}`...)
-	if n := testing.AllocsPerRun(20, func() {
-		if l, err := readListing(reply, nil); err != nil || len(l.hits) != 100 {
-			t.Fatal(err)
-		}
-	}); n > 20 {
-		t.Errorf("%v allocations for 100 hits", n)
-	}
 }

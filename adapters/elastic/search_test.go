@@ -31,7 +31,6 @@ func searchFor(path, query, body string) (adapters.Class, *adapters.Request) {
 
 func TestAsks(t *testing.T) {
 	const ours = `"docvalue_fields":["neardup_sketch"]`
-	const alone = `"_source":false,"seq_no_primary_term":true,"stored_fields":"_none_",` + ours
 	for _, c := range []struct {
 		name, query, body string
 		lacking           bool
@@ -42,14 +41,8 @@ func TestAsks(t *testing.T) {
 			`{"query":{"match_all":{}},"from":0,"size":4,` + ours + `}`},
 		{"in the URL", "size=3&q=a%20b&from=1&pretty", ``, false, "q=a%20b&pretty", `{"from":0,"size":4,` + ours + `}`},
 		{"the URL wins", "size=3", `{"size":5}`, false, "", `{"from":0,"size":3,` + ours + `}`},
-		{"white space", "", "{\n  \"query\" : {}\n}\n", false, "", "{\n  \"query\" : {},\"from\":0,\"size\":10," + ours + "\n}\n"},
 		{"controls go", "neardup=on&q=a&neardup_window=5", `{"neardup_threshold":0.9,"size":2}`, false, "q=a",
 			`{"from":0,"size":2,` + ours + `}`},
-		{"whole source", "", `{"_source":true}`, true, "", `{"_source":true,"from":0,"size":10,` + ours + `}`},
-		{"no source", "", `{"_source":false}`, false, "", `{"_source":false,"from":0,"size":10,` + ours + `}`},
-		{"no source, lacking", "", `{"_source":false}`, true, "", `{"_source":["body","title"],"from":0,"size":10,` + ours + `}`},
-		{"filtered in the URL, lacking", "_source_includes=n", ``, true, "",
-			`{"from":0,"size":10,"_source":{"includes":["n","body","title"],"excludes":[]},` + ours + `}`},
 		{"one hidden, lacking", "_source=b*,t&_source_excludes=body,m", `{"_source":false}`, true, "",
 			`{"_source":{"includes":["b*","t","title"],"excludes":["m"]},"from":0,"size":10,` + ours + `}`},
 		{"all hidden, lacking", "", `{"_source":{"excludes":["title","body"]}}`, true, "",
@@ -58,33 +51,18 @@ func TestAsks(t *testing.T) {
 			`{"_source":["title","body","n"],"from":0,"size":10,` + ours + `}`},
 		{"not certain, lacking", "", `{"_source":{"excludes":["*y"]}}`, true, "",
 			`{"from":0,"size":1,"_source":["body","title"],` + ours + `}`},
-		{"a script's fields, lacking", "", `{"script_fields":{}}`, true, "",
-			`{"script_fields":{},"from":0,"size":10,"_source":["body","title"],` + ours + `}`},
-		{"client's fields", "", `{"fields":["n"]}`, false, "", `{"from":0,"size":1,` + alone + `}`},
 		{"a pattern that brings the sketch", "", `{"fields":["n*"]}`, false, "", `{"fields":["n*"],"from":0,"size":10}`},
-		{"client's fields, lacking", "", `{"_source":["n"],"fields":["n"]}`, true, "",
-			`{"from":0,"size":1,"_source":["body","title"],` + ours + `}`},
 		{"all in the URL", "source=%7B%22size%22:3%7D&source_content_type=application/json&pretty", ``, false, "pretty",
 			`{"from":0,"size":3,` + ours + `}`},
-		{"client's docvalue_fields", "", `{"docvalue_fields":[{"field":"n"}, "m"]}`, false, "",
-			`{"docvalue_fields":[{"field":"n"}, "m","neardup_sketch"],"from":0,"size":10}`},
 		{"client's docvalue_fields in the URL", "docvalue_fields=n", ``, false, "docvalue_fields=n",
 			`{"from":0,"size":10,` + ours + `}`},
 		{"client names our field", "", `{"docvalue_fields":[{"field":"neardup_sketch"}]}`, false, "",
 			`{"docvalue_fields":[{"field":"neardup_sketch"}],"from":0,"size":10}`},
 		{"client names our field in the URL", "docvalue_fields=n,neardup_sketch", ``, false, "docvalue_fields=n,neardup_sketch",
 			`{"from":0,"size":10}`},
-		{"sketches only", "from=60&_source=n&docvalue_fields=n&sort=n&suggest_field=title",
-			`{"highlight":{},"fields":["n"],"aggs":{},"suggest":{},"explain":true,"track_scores":true}`, false,
-			"sort=n&suggest_field=title", `{"aggs":{},"suggest":{},"track_scores":true,"from":0,"size":1,` + alone + `}`},
 		{"sketches only, the rest later", "from=60&_source=n&docvalue_fields=n&sort=n&suggest_field=title",
 			`{"highlight":{},"fields":["n"],"aggs":{},"suggest":{},"explain":true,"track_scores":true,"terminate_after":5}`, false,
 			"sort=n", `{"track_scores":true,"terminate_after":5,"from":0,"size":1,"_source":false,` + ours + `}`},
-		{"sketches only, nested hits", "", `{"from":60,"query":{"nested":{"inner_hits":{}}}}`, false, "",
-			`{"query":{"nested":{"inner_hits":{}}},"from":0,"size":1,"_source":false,` + ours + `}`},
-		{"sketches only, with ids", "neardup_expand=ids&from=60", ``, false, "", `{"from":0,"size":1,"_source":false,` + ours + `}`},
-		{"sketches only, lacking", "", `{"from":60,"docvalue_fields":["n"]}`, true, "",
-			`{"from":0,"size":1,"_source":["body","title"],` + ours + `}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			class, r := searchFor("/news-1/_search", c.query, c.body)
@@ -132,27 +110,18 @@ func TestLeftAlone(t *testing.T) {
 	for _, c := range []struct{ path, query, body, want string }{
 		{"/news-1/_search", "neardup=off", `{}`, "off"},
 		{"/news-1/_search", "", `{"neardup":"off"}`, "off"},
-		{"/news-1/_search", "neardup=off", `{"neardup":"on"}`, ""},
 		{"/logs-1/_search", "", `{}`, "unconfigured"},
 		{"/news-1/_search", "", `{"size":0}`, "size_zero"},
-		{"/news-1/_search", "size=0", `{"size":3}`, "size_zero"},
 		{"/news-1/_search", "", `{"collapse":{"field":"n"}}`, "client_collapse"},
 		{"/news-1/_search", "", `{"search_after":[1],"sort":["n"]}`, ""},
 		{"/news-1/_search", "scroll=1m", ``, "export"},
 		{"/news-1/_search", "", `{"slice":{"id":0,"max":2}}`, "export"},
 		{"/news-1/_search", "", `{"sort":["_doc"]}`, "export"},
-		{"/news-1/_search", "", `{"sort": [ {"_shard_doc": "asc"} ]}`, "export"},
-		{"/news-1/_search", "sort=_doc:asc", ``, "export"},
 		{"/news-1/_search", "neardup=on", `{"sort":"_doc"}`, ""},
-		{"/news-1/_search", "", `{"rank":{}}`, "vector"},
 		{"/news-1/_search", "", `{"retriever":{"rrf":{"retrievers":[]}}}`, "vector"},
-		{"/news-1/_search", "", `{"retriever":{}}`, "vector"},
-		{"/news-1/_search", "", `{"from":9995}`, "engine_limit"},
 		{"/news-1/_search", "", `{"from":9990}`, ""},
 		{"/news-1/_search", "filter_path=took", ``, ""},
 		{"/news-1/_search", "format=yaml", ``, "format"},
-		{"/news-1/_search", "format=json", ``, ""},
-		{"/news-1/_search", "source={}", ``, "not_understood"},
 		{"/news-1/_search", "source={}&source_content_type=application/json", ``, ""},
 		{"/news-1/_search", "source={}&source_content_type=application/json", `{}`, "not_understood"},
 		{"/news-1/_search", "unheard_of=1", ``, "not_understood"},
@@ -161,7 +130,6 @@ func TestLeftAlone(t *testing.T) {
 		{"/news-1/_search", "", `{"query":` + strings.Repeat("[", maxDepth+1) + strings.Repeat("]", maxDepth+1) + `}`,
 			"not_understood"}, // the engine refuses it
 		{"/news-1/_search", "", `{"size":"3"}`, ""},
-		{"/news-1/_search", "", `{"size":-1}`, "not_understood"},
 		{"/news-1/_search", "", `{"size":99999999999999999999}`, "not_understood"},
 		{"/news-1/_search", "", `{"stored_fields":"_none_"}`, "not_understood"},
 		{"/_msearch", "", "{\"index\":\"logs-1\"}\n{}\n{\"index\":\"news-1\"}\n{\"size\":0}\n", "size_zero"},
@@ -172,14 +140,10 @@ func TestLeftAlone(t *testing.T) {
 		{"/news-1/_msearch", "", "\n{}\n", ""},
 		{"/news-1/_msearch", "", "{}", "not_understood"},
 		{"/news-1/_msearch", "", "{}\n{}", "not_understood"},
-		{"/news-1/_msearch", "unheard_of=1", "{}\n{}\n", "not_understood"},
-		{"/news-1/_search", "", `{"sort":[{"_doc":"desc"}]}`, "export"},
 		{"/news-1/_search", "", `{"sort":{"_shard_doc":{"order":"asc"}}}`, "export"},
 		{"/news-1/_search", "", `{"sort":["_doc","n"]}`, ""},
 		{"/news-1/_search", "", `{"from":9223372036854775807}`, "engine_limit"},
-		{"/news-1/_msearch", "neardup=off", "{}\n{}\n", "off"},
 		{"/news-1/_msearch", "filter_path=took", "{}\n{}\n", ""},
-		{"/news-1/_msearch", "", "", "not_understood"},
 		{"/news-1/_msearch", "", "{\"index\":\n{}\n", "not_understood"},
 	} {
 		class, r := searchFor(c.path, c.query, c.body)
@@ -273,48 +237,6 @@ func TestFieldsAskedForTwice(t *testing.T) {
 	}
 }
 
-// A client that hides the text, by what can't be widened for certain, gets it read in a reading of its own, and its hits as
-// it asked for them.
-func TestHiddenTextIsReadApart(t *testing.T) {
-	class, r := searchFor("/news-1/_search", "", `{"_source":["n"],"fields":["n"],"size":2}`)
-	hit := func(id, rest string) string { return `{"_index":"news-1","_id":"` + id + `",` + rest + `}` }
-	const text = `"_source":{"title":"one two three four five six"}`
-	page := `{"hits":{"hits":[` + hit("1", `"_source":{"n":1},"fields":{"n":[1]}`) + `]}}`
-	var pages, apart int
-	answer, err := adaptertest.Run((Dialect{}).Search(class, r, searchPlan(t, true)).Exchange,
-		func(ask *adapters.Request) *adapters.Reply {
-			reply := page
-			switch body := string(ask.Body); {
-			case strings.Contains(body, `"_source":["body","title"]`) && !strings.Contains(body, `"fields":["n"]`):
-				reply = `{"hits":{"hits":[` + hit("1", text) + `,` + hit("2", text) + `]}}`
-				apart++
-			case strings.Contains(body, `"_source":["n"],"fields":["n"]`) && strings.Contains(body,
-				`"from":0,"size":1`) && !strings.Contains(body, "neardup"):
-				pages++
-			default:
-				t.Errorf("asked %s", body)
-			}
-			return &adapters.Reply{Status: 200, Body: []byte(reply)}
-		})
-	if err != nil || string(answer.Body) != page || pages != 1 || apart == 0 {
-		t.Errorf("%+v %v, %d readings of texts, %d of the page", answer, err, apart, pages)
-	}
-}
-
-func TestErrorReply(t *testing.T) {
-	for _, d := range []Dialect{{}, {OpenSearch: true}} {
-		reply := d.ErrorReply(&adapters.Request{Header: adapters.Header{"X-Opaque-Id": {"a"}}}, 503, `no "answer"`)
-		const want = `{"error":{"root_cause":[{"type":"neardup_exception","reason":"no \"answer\""}],"type":"neardup_exception",` +
-			`"reason":"no \"answer\""},"status":503}`
-		if reply.Status != 503 || string(reply.Body) != want {
-			t.Errorf("%d %s", reply.Status, reply.Body)
-		}
-		if product := reply.Header["X-Elastic-Product"]; (product == nil) != d.OpenSearch {
-			t.Errorf("product %q", product)
-		}
-	}
-}
-
 func TestPagesUpToTheEnginesLimit(t *testing.T) {
 	list := make([]adaptertest.Document, maxResultWindow+20)
 	for i := range list {
@@ -346,9 +268,7 @@ func TestPagesUpToTheEnginesLimit(t *testing.T) {
 // Every control is taken at every place that the contract does not know, and a bad value refused there by its name.
 func TestControlsEverywhere(t *testing.T) {
 	values := map[string][2]string{ // good, bad
-		"neardup": {"on", "maybe"}, "neardup_threshold": {"0.5", "1.1"}, "neardup_keep": {"2", "0"}, "neardup_window": {"7", "-1"},
-		"neardup_expand": {"ids", "all"}, "neardup_explain": {"true", "why"}, "neardup_totals": {"collapsed", "some"},
-		"neardup_unknown": {"", "1"},
+		"neardup": {"on", "maybe"}, "neardup_threshold": {"0.5", "1.1"}, "neardup_unknown": {"", "1"},
 	}
 	places := map[string]func(name, value string) (adapters.Class, *adapters.Request){
 		"source": func(n, v string) (adapters.Class, *adapters.Request) {
@@ -380,22 +300,6 @@ func TestControlsEverywhere(t *testing.T) {
 				"neardup") {
 				t.Errorf("%s: %s=%s: %q %+v", place, name, value[0], parsed.Reason, parsed.Plain)
 			}
-		}
-	}
-}
-
-// What a body says goes before the URL and the header, and numbers and truth values may stand as such.
-func TestControlsOfABody(t *testing.T) {
-	for body, want := range map[string]string{
-		`{"neardup_keep":2,"neardup_explain":true}`: "", `{"neardup_explain":false,"neardup_expand":"source"}`: "",
-		`{"neardup_keep":{}}`: "keep", `{"neardup_expand":[1]}`: "expand",
-		`{"neardup_window":1.5}`: "window", `{"neardup_threshold":null}`: "", `{"neardup":true}`: "",
-		`{"neardup":null}`: "", `{"neardup":"null"}`: "neardup",
-	} {
-		class, r := searchFor("/news-1/_search", "neardup_keep=3", body)
-		parsed := Dialect{}.Search(class, r, searchPlan(t, false))
-		if (parsed.Refusal != nil) != (want != "") || parsed.Refusal != nil && !strings.Contains(string(parsed.Refusal.Body), want) {
-			t.Errorf("%s: %+v", body, parsed.Refusal)
 		}
 	}
 }

@@ -38,8 +38,6 @@ func TestPrepareAllOfOurs(t *testing.T) {
 	}{
 		{"nothing", "a-1 ready", map[string]string{all: shown(), itsSettings: index("", ""), put: "{}"},
 			[]string{put + ` {"properties":{` + sketch + `,` + bands + `,` + clusts + `}}`}},
-		{"the sketch", "a-1 ready", map[string]string{all: shown("neardup_sketch", ourField), itsSettings: index("", sketch), put: "{}"},
-			[]string{put + ` {"properties":{` + bands + `,` + clusts + `}}`}},
 		{"the sketch, and a limit", "a-1 ready", map[string]string{all: shown("neardup_sketch", ourField),
 			itsSettings:          index(`"index.mapping.total_fields.limit":"9"`, sketch),
 			"PUT /a-1/_settings": "{}", put: "{}"},
@@ -49,11 +47,6 @@ func TestPrepareAllOfOurs(t *testing.T) {
 		{"bands without doc values", "a-1 mapped", map[string]string{
 			all:         shown("neardup_sketch", ourField, "neardup_bands", `{"type":"long","doc_values":false}`),
 			itsSettings: index("", sketch+`,"neardup_bands":{"type":"long","doc_values":false}`)}, nil},
-		{"a cluster that is text", "a-1 mapped", map[string]string{
-			all:         shown("neardup_sketch", ourField, "neardup_bands", `{"type":"long"}`, "neardup_cluster", `{"type":"text"}`),
-			itsSettings: index("", sketch+`,`+bands+`,"neardup_cluster":{"type":"text"}`)}, nil},
-		{"a mapping that may not be changed", "a-1 mapped", map[string]string{all: shown("neardup_sketch", ourField),
-			itsSettings: index("", sketch), put: "403 {}"}, []string{put + ` {"properties":{` + bands + `,` + clusts + `}}`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := &prompted{answers: c.answers, rules: adapters.Rules{jobsRule(t, "a-*")}}

@@ -2,9 +2,7 @@ package elastic
 
 import (
 	"bytes"
-	"fmt"
 	"io"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -68,11 +66,8 @@ func TestBulk(t *testing.T) {
 var bulkBodies = []struct{ name, path, body, want, changes string }{
 	{"index in the action", "/_bulk", `{"index":{"_index":"shop-1"}}|{"title":"a"}|`,
 		`{"index":{"_index":"shop-1"}}|{"title":"a"` + bulkSketch + `}|`, "enriched"},
-	{"index in the path", "/shop-1/_bulk", `{"index":{}}|{"title":"a"}|`, `{"index":{}}|{"title":"a"` + bulkSketch + `}|`,
-		"enriched"},
 	{"the action's index wins", "/shop-1/_bulk", `{"index":{"_index":"logs"}}|{"title":"a"}|`,
 		`{"index":{"_index":"logs"}}|{"title":"a"}|`, "untouched"},
-	{"no index at all", "/_bulk", `{"index":{}}|{"title":"a"}|`, `{"index":{}}|{"title":"a"}|`, ""},
 	{"create", "/shop-1/_bulk", `{"create":{"_id":"1"}}|{"title":"a"}|`, `{"create":{"_id":"1"}}|{"title":"a"` + bulkSketch + `}|`,
 		"enriched"},
 	{"delete has no document", "/shop-1/_bulk", `{"delete":{"_id":"1"}}|{"index":{}}|{"title":"a"}|`,
@@ -81,20 +76,13 @@ var bulkBodies = []struct{ name, path, body, want, changes string }{
 		`{"update":{"_id":"1"}}|{"doc":{"title":"a"` + bulkSketch + `},"detect_noop":true}|`, "enriched"},
 	{"update of some fields", "/news-1/_bulk", `{"update":{"_id":"1"}}|{"doc":{"title":"a"}}|`,
 		`{"update":{"_id":"1"}}|{"doc":{"title":"a","neardup_sketch":null}}|`, "cleared"},
-	{"update of no field", "/news-1/_bulk", `{"update":{"_id":"1"}}|{"doc":{"n":1}}|`,
-		`{"update":{"_id":"1"}}|{"doc":{"n":1}}|`, "untouched"},
 	{"upsert", "/news-1/_bulk", `{"update":{"_id":"1"}}|{"upsert":{"title":"a"},"doc":{"n":1}}|`,
 		`{"update":{"_id":"1"}}|{"upsert":{"title":"a"` + bulkSketch + `},"doc":{"n":1}}|`, "untouched enriched"},
 	{"doc_as_upsert", "/news-1/_bulk", `{"update":{"_id":"1"}}|{"doc":{"title":"a"},"doc_as_upsert":true}|`,
 		`{"update":{"_id":"1"}}|{"doc":{"title":"a","neardup_sketch":null},"doc_as_upsert":true}|`, "cleared"},
-	{"script", "/shop-1/_bulk", `{"update":{"_id":"1"}}|{"script":"x","upsert":{"title":"a"}}|`,
-		`{"update":{"_id":"1"}}|{"script":"x","upsert":{"title":"a"` + bulkSketch + `}}|`, "enriched"},
 	{"doc twice", "/shop-1/_bulk", `{"update":{}}|{"doc":{"title":"a"},"doc":{"title":"b"}}|`,
 		`{"update":{}}|{"doc":{"title":"a"},"doc":{"title":"b"}}|`, ""},
-	{"CRLF", "/shop-1/_bulk", "{\"index\":{}}\r|{\"title\":\"a\"}\r|", "{\"index\":{}}\r|{\"title\":\"a\"" + bulkSketch + "}\r|",
-		"enriched"},
 	{"no last newline", "/shop-1/_bulk", `{"index":{}}|{"title":"a"}`, `{"index":{}}|{"title":"a"` + bulkSketch + `}`, "enriched"},
-	{"an action alone", "/shop-1/_bulk", `{"index":{}}`, `{"index":{}}`, ""},
 	{"blank lines", "/shop-1/_bulk", `| |{"index":{}}|{"title":"a"}|||{"index":{}}||{"index":{}}|{"title":"b"}|`,
 		`| |{"index":{}}|{"title":"a"` + bulkSketch + `}|||{"index":{}}||{"index":{}}|{"title":"b"` + bulkSketch + `}|`,
 		"enriched enriched"},
@@ -106,11 +94,6 @@ var bulkBodies = []struct{ name, path, body, want, changes string }{
 		"enriched"},
 	{"more behind an action", "/shop-1/_bulk", `{"index":{}} x|{"title":"a"}|{"index":{}}{}|{"title":"b"}|`,
 		`{"index":{}} x|{"title":"a"` + bulkSketch + `}|{"index":{}}{}|{"title":"b"` + bulkSketch + `}|`, "enriched enriched"},
-	{"more behind an update", "/shop-1/_bulk", `{"update":{}}|{"doc":{"title":"a"}} x|{"update":{}}|{"doc":{"title":"a"}}}|`,
-		`{"update":{}}|{"doc":{"title":"a"` + bulkSketch + `}} x|{"update":{}}|{"doc":{"title":"a"` + bulkSketch + `}}}|`,
-		"enriched enriched"},
-	{"comments for lines", "/shop-1/_bulk", `/* x */|// y|{"index":{}}|{"title":"a"}|`,
-		`/* x */|// y|{"index":{}}|{"title":"a"` + bulkSketch + `}|`, "enriched"},
 	{"an index that is a number", "/shop-1/_bulk",
 		`{"index":{"_index":12}}|{"title":"a"}|{"index":{"_index":null}}|{"title":"a"}|`,
 		`{"index":{"_index":12}}|{"title":"a"}|{"index":{"_index":null}}|{"title":"a"` + bulkSketch + `}|`, "untouched enriched"},
@@ -119,31 +102,22 @@ var bulkBodies = []struct{ name, path, body, want, changes string }{
 	{"scripted upsert in words", "/shop-1/_bulk",
 		`{"update":{}}|{"scripted_upsert":"true","script":"x","upsert":{"title":"a"}}|`,
 		`{"update":{}}|{"scripted_upsert":"true","script":"x","upsert":{"title":"a"}}|`, "scripted"},
-	{"no scripted upsert", "/shop-1/_bulk", `{"update":{}}|{"scripted_upsert":"false","script":"x","upsert":{"title":"a"}}|`,
-		`{"update":{}}|{"scripted_upsert":"false","script":"x","upsert":{"title":"a"` + bulkSketch + `}}|`, "enriched"},
 	{"a text that is not UTF-8", "/shop-1/_bulk",
 		`{"index":{}}|{"title":"a` + "\xc0\x80" + `"}|{"update":{}}|{"doc":{"title":"a` + "\xed\xa0\x80" + `"}}|`,
 		`{"index":{}}|{"title":"a` + "\xc0\x80" + `"}|{"update":{}}|{"doc":{"title":"a` + "\xed\xa0\x80" + `",` +
 			`"neardup_sketch":null}}|`, "unreadable cleared"},
 	{"unknown action", "/shop-1/_bulk", `{"upsert":{}}|{"title":"a"}|{"index":{}}|{"title":"b"}|`,
 		`{"upsert":{}}|{"title":"a"}|{"index":{}}|{"title":"b"}|`, ""},
-	{"two actions on a line", "/shop-1/_bulk", `{"index":{},"create":{}}|{"title":"a"}|`,
-		`{"index":{},"create":{}}|{"title":"a"` + bulkSketch + `}|`, "enriched"},
 	{"action without an object", "/shop-1/_bulk", `{"index":null}|{"title":"a"}|`, `{"index":null}|{"title":"a"}|`, ""},
 	{"a pipeline may drop what would create", "/news-created/_bulk",
 		`{"index":{"pipeline":"drops"}}|{"title":"a"}|{"index":{"pipeline":"_none"}}|{"title":"a"}|`,
 		`{"index":{"pipeline":"drops"}}|{"title":"a"}|{"index":{"pipeline":"_none"}}|{"title":"a"` + bulkSketch + `}|`,
-		"unprepared enriched"},
-	{"require_alias in words", "/news-created/_bulk",
-		`{"index":{"require_alias":"true"}}|{"title":"a"}|{"index":{"require_data_stream":"false"}}|{"title":"a"}|`,
-		`{"index":{"require_alias":"true"}}|{"title":"a"}|{"index":{"require_data_stream":"false"}}|{"title":"a"` + bulkSketch + `}|`,
 		"unprepared enriched"},
 	{"require_alias creates nothing", "/news-created/_bulk",
 		`{"index":{"require_alias":true}}|{"title":"a"}|{"index":{}}|{"title":"a"}|`,
 		`{"index":{"require_alias":true}}|{"title":"a"}|{"index":{}}|{"title":"a"` + bulkSketch + `}|`, "unprepared enriched"},
 	{"client's own value", "/shop-1/_bulk", `{"index":{}}|{"neardup_sketch":"x","title":"a"}|`,
 		`{"index":{}}|{"title":"a"` + bulkSketch + `}|`, "enriched"},
-	{"nothing", "/shop-1/_bulk", ``, ``, ""},
 }
 
 func TestOneDocument(t *testing.T) {
@@ -151,23 +125,13 @@ func TestOneDocument(t *testing.T) {
 	for _, c := range []struct{ name, method, path, query, body, want string }{
 		{"put", "PUT", "/shop-1/_doc/1", "", `{"title":"a"}`, `{"title":"a"` + s + `}`},
 		{"post pretty", "POST", "/shop-1/_doc", "", "{\n  \"title\": \"a\"\n}\n", "{\n  \"title\": \"a\"" + s + "\n}\n"},
-		{"create", "PUT", "/shop-1/_create/1", "", `{"title":"a"}`, `{"title":"a"` + s + `}`},
 		{"require_alias", "PUT", "/news-created/_doc/1", "require_alias", `{"title":"a"}`, `{"title":"a"}`},
-		{"require_data_stream", "PUT", "/news-created/_doc/1", "require_data_stream=true", `{"title":"a"}`, `{"title":"a"}`},
 		{"pipeline", "PUT", "/news-created/_doc/1", "pipeline=drops", `{"title":"a"}`, `{"title":"a"}`},
-		{"no pipeline", "PUT", "/news-created/_doc/1", "pipeline=_none", `{"title":"a"}`, `{"title":"a"` + s + `}`},
-		{"require_alias=false", "PUT", "/news-created/_doc/1", "require_alias=false", `{"title":"a"}`, `{"title":"a"` + s + `}`},
-		{"no rule", "PUT", "/logs/_doc/1", "", `{"title":"a"}`, `{"title":"a"}`},
-		{"empty", "PUT", "/shop-1/_doc/1", "", ``, ``},
-		{"no object", "PUT", "/shop-1/_doc/1", "", `"title"`, `"title"`},
-		{"update", "POST", "/shop-1/_update/1", "", `{"doc":{"title":"a"}}`, `{"doc":{"title":"a"` + s + `}}`},
 		{"update clears", "POST", "/shop-1/_update/1", "", `{"doc":{"title":null}}`, `{"doc":{"title":null,"neardup_sketch":null}}`},
 		{"update of some", "POST", "/news-1/_update/1", "", `{"doc":{"body":"a"},"upsert":{"body":"a"}}`,
 			`{"doc":{"body":"a","neardup_sketch":null},"upsert":{"body":"a"` + s + `}}`},
 		{"update by script", "POST", "/shop-1/_update/1", "", `{"script":"x","params":{"title":"a"}}`,
 			`{"script":"x","params":{"title":"a"}}`},
-		{"update with another doc", "POST", "/shop-1/_update/1", "", `{"doc":"title"}`, `{"doc":"title"}`},
-		{"broken update", "POST", "/shop-1/_update/1", "", `{"doc":{"title":"a"}`, `{"doc":{"title":"a"}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, _ := enrichWith(t, c.method, c.path, c.query, strings.NewReader(c.body))
@@ -196,55 +160,6 @@ func TestOverlongLines(t *testing.T) {
 		if got, _ := enrichWith(t, "PUT", path, "", strings.NewReader(long)); got != long {
 			t.Errorf("%s: an overlong document changed", path)
 		}
-	}
-}
-
-// lines is a bulk without end: every operation is handed out only when all before it have been written.
-type lines struct {
-	t           *testing.T
-	left, given int
-	written     int
-	peak        uint64
-}
-
-func (l *lines) Read(p []byte) (int, error) {
-	if l.left == 0 {
-		return 0, io.EOF
-	}
-	l.left--
-	if ahead := l.given - l.written; ahead > 512<<10 {
-		l.t.Fatalf("%d bytes are held", ahead)
-	}
-	if l.left%1000 == 0 {
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		l.peak = max(l.peak, m.HeapInuse)
-	}
-	n := copy(p, fmt.Sprintf("{\"index\":{}}\n{\"title\":\"a b\",\"n\":%q}\n", strings.Repeat("x ", 1000)))
-	l.given += n
-	return n, nil
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.written += len(p)
-	return len(p), nil
-}
-
-func TestBulkStreams(t *testing.T) {
-	l := &lines{t: t, left: 8_000}
-	var before runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
-	rules := adaptertest.Rules(t)
-	e := &adapters.Enricher{Rule: func(string, bool) (*adapters.Rule, bool) { return rules[1], true }, Room: 1 << 40}
-	if err := (Dialect{}).EnrichWrite(adapters.Class{Kind: adapters.Write, Target: "shop-1", Form: formBulk}, l, l, e); err != nil {
-		t.Fatal(err)
-	}
-	if l.written <= l.given || l.given < 15<<20 {
-		t.Fatalf("%d bytes became %d", l.given, l.written)
-	}
-	if grown := int64(l.peak) - int64(before.HeapInuse); grown > 8<<20 {
-		t.Errorf("the heap grew by %d MB over a bulk of %d MB", grown>>20, l.given>>20)
 	}
 }
 
