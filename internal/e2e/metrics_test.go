@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -183,53 +182,4 @@ func TestMetricsOfEngines(t *testing.T) {
 		}
 		w.stop(t)
 	})
-}
-
-// TestMetricsOfJobs: a job shows how far it is while it runs.
-func TestMetricsOfJobs(t *testing.T) {
-	e := engines.Shared(t, engines.Elasticsearch)
-	const index = "meterjob-1"
-	direct := api{e, e.URL}
-	direct.drop(t, index)
-	direct.create(t, index)
-	direct.load(t, index, documents(t)[:200])
-	file := config(t, e, setup{match: "meterjob-*"})
-	want := map[string]float64{
-		`neardup_job_documents_total{command="reindex",engine="elasticsearch",what="written"}`: 200,
-		`neardup_job_indices_total{command="reindex",engine="elasticsearch",result="done"}`:    1,
-		`neardup_job_waited_seconds{command="reindex"}`:                                        0,
-	}
-	cmd := command(t, t.Context(), "reindex", "--config", file, "--index", index, "--metrics", "127.0.0.1:0", "--watch=1s")
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines, admin := bufio.NewScanner(stderr), ""
-	for admin == "" && lines.Scan() {
-		if rest, ok := strings.CutPrefix(lines.Text(), "metrics: "); ok {
-			admin = strings.TrimSuffix(rest, "/metrics")
-		}
-	}
-	go func() { _, _ = io.Copy(io.Discard, stderr) }()
-	good := false
-	for deadline := time.Now().Add(time.Minute); !good && time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		_, series := scraped(t, admin)
-		good = true
-		for name, value := range want {
-			got, ok := series[name]
-			good = good && got == value && (ok || value == 0)
-		}
-	}
-	if text, _ := scraped(t, admin); !good {
-		t.Errorf("%s", text)
-	}
-	_ = cmd.Process.Signal(syscall.SIGINT)
-	_ = cmd.Wait() // it was interrupted
-	out, code := sidecar(t, "verify", "--config", file, "--index", index, "--metrics", "127.0.0.1:1x")
-	if code != 2 || !strings.Contains(out, "--metrics") || !bytes.Contains([]byte(out), []byte("127.0.0.1:9601")) {
-		t.Errorf("%d %s", code, out)
-	}
 }
