@@ -1,17 +1,13 @@
 package e2e
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -21,81 +17,34 @@ import (
 
 // monitored is a sidecar whose admin listener and log are looked at.
 type monitored struct {
+	*daemon
 	base, admin string
-	cmd         *exec.Cmd
-	ended       chan error
-
-	mu  sync.Mutex
-	log []string
 }
 
 // monitor starts a sidecar with a configuration file. It ends with the test, or by stop.
 func monitor(t *testing.T, file string, env []string, args ...string) *monitored {
 	t.Helper()
-	w := &monitored{cmd: command(t, context.Background(), append([]string{"serve", "--config", file}, args...)...), ended: make(chan error, 1)}
-	w.cmd.Env = append(os.Environ(), env...)
-	logs, err := w.cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = w.cmd.Process.Kill() })
-	listening := make(chan bool)
-	go func() {
-		lines := bufio.NewScanner(logs)
-		lines.Buffer(nil, 1<<20)
-		for lines.Scan() {
-			var line struct{ Msg, Addr string }
-			_ = json.Unmarshal(lines.Bytes(), &line) // whether it is JSON is for the test to say
-			w.mu.Lock()
-			w.log = append(w.log, lines.Text())
-			w.mu.Unlock()
-			switch line.Msg {
-			case "listening":
-				w.base = "http://" + line.Addr
-			case "admin listening":
-				w.admin = "http://" + line.Addr
-			default:
-				continue
-			}
-			if w.base != "" && w.admin != "" {
-				close(listening)
-			}
-		}
-		w.ended <- w.cmd.Wait()
-	}()
-	select {
-	case <-listening:
-	case err := <-w.ended:
-		t.Fatalf("the sidecar ended: %v %s", err, w.lines())
-	case <-time.After(time.Minute):
-		t.Fatalf("the sidecar does not listen: %s", w.lines())
-	}
-	return w
+	d := &daemon{file: file, cmd: command(t, context.Background(), append([]string{"serve", "--config", file}, args...)...)}
+	d.cmd.Env = append(os.Environ(), env...)
+	d.start(t)
+	engine, admin := d.await(t, "listening", 1), d.await(t, "admin listening", 1)
+	return &monitored{d, fmt.Sprint("http://", engine[0]["addr"]), fmt.Sprint("http://", admin[0]["addr"])}
 }
 
-func (w *monitored) lines() []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return append([]string{}, w.log...)
+func (w *monitored) lines() (list []string) {
+	for _, line := range w.with("") {
+		list = append(list, fmt.Sprint(line))
+	}
+	return list
 }
 
 // stop ends the sidecar in an orderly way, and returns how long that took.
 func (w *monitored) stop(t *testing.T) time.Duration {
 	t.Helper()
 	began := time.Now()
-	if err := w.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case err := <-w.ended:
-		if err != nil {
-			t.Errorf("serve ended with %v: %s", err, w.lines())
-		}
-	case <-time.After(time.Minute):
-		t.Fatal("it does not end")
+	w.signal(t, syscall.SIGTERM)
+	if code := w.ended(t); code != 0 {
+		t.Errorf("serve ended with %d: %s", code, w.lines())
 	}
 	return time.Since(began)
 }
