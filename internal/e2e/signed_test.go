@@ -51,8 +51,8 @@ func signedPart(r *http.Request, body []byte) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestSignedRequests sends requests that are signed, by a header or in the query, to an engine behind one that notes what arrives: each
-// arrives once and as it was sent, no other does, and a search says why it is not collapsed.
+// TestSignedRequests sends requests that are signed, by a header or in the query, to an engine behind one that notes what arrives:
+// each arrives once and as it was sent, no other does, and a search says why it is not collapsed.
 func TestSignedRequests(t *testing.T) {
 	real, index := engines.Shared(t, engines.OpenSearch), "satk-signed"
 	engine := &arrived{next: relay(t, real)}
@@ -62,7 +62,8 @@ func TestSignedRequests(t *testing.T) {
 	direct.drop(t, index)
 	base := serve(t, &engines.Engine{Kind: real.Kind, URL: gate.URL}, setup{match: index})
 	document := `{"title":"news","body":"` + victimText + `"}`
-	call(t, real, "PUT", real.URL+"/"+index, `{"mappings":{"properties":{"title":{"type":"text"},"body":{"type":"text"}}}}`).want(t, 200)
+	call(t, real, "PUT", real.URL+"/"+index,
+		`{"mappings":{"properties":{"title":{"type":"text"},"body":{"type":"text"}}}}`).want(t, 200)
 	for _, c := range []struct {
 		request, body, accept string
 		status                int
@@ -95,7 +96,8 @@ func TestSignedRequests(t *testing.T) {
 			if how == "header" {
 				r.Header.Set("X-Amz-Date", "20261122T000000Z")
 				r.Header.Set("X-Amz-Content-Sha256", "UNSIGNED-PAYLOAD")
-				r.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=AKID/20261122/eu-central-1/es/aws4_request, SignedHeaders=host, Signature=ab12")
+				r.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=AKID/20261122/eu-central-1/es/aws4_request, "+
+					"SignedHeaders=host, Signature=ab12")
 			}
 			if c.accept != "" {
 				r.Header.Set("Accept-Encoding", c.accept)

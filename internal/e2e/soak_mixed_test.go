@@ -55,13 +55,15 @@ func TestSoakMixed(t *testing.T) {
 			var bulk strings.Builder
 			for range 1 + r.IntN(30) {
 				d := list[r.IntN(len(list))]
-				fmt.Fprintf(&bulk, "{\"index\":{\"_index\":%q,\"_id\":\"%d\"}}\n{\"title\":%q,\"body\":%q}\n", index, r.IntN(5000), d.Title, d.Body)
+				fmt.Fprintf(&bulk, "{\"index\":{\"_index\":%q,\"_id\":\"%d\"}}\n", index, r.IntN(5000))
+				fmt.Fprintf(&bulk, "{\"title\":%q,\"body\":%q}\n", d.Title, d.Body)
 			}
 			ask("POST", "/_bulk", bulk.String())
 		case 1:
 			ask("GET", fmt.Sprintf("/%s/_doc/%d", index, r.IntN(5000)), "")
 		case 2:
-			ask("POST", "/_msearch", strings.Repeat(fmt.Sprintf("{\"index\":%q}\n{\"size\":5,\"query\":{\"match\":{\"body\":\"the\"}}}\n", index), 3))
+			one := fmt.Sprintf("{\"index\":%q}\n{\"size\":5,\"query\":{\"match\":{\"body\":\"the\"}}}\n", index)
+			ask("POST", "/_msearch", strings.Repeat(one, 3))
 		case 3:
 			_, rest, _ := strings.Cut(ask("POST", search+"?scroll=5s&neardup=on", `{"size":50,"sort":"_doc"}`), `"_scroll_id":"`)
 			id, _, _ := strings.Cut(rest, `"`)
@@ -96,8 +98,8 @@ func TestSoakMixed(t *testing.T) {
 	memory2, goroutines2, descriptors2 := took()
 	close(stop)
 	wg.Wait()
-	t.Logf("%d requests, %d failed; from %v bytes, %v goroutines, %v descriptors to %v, %v, %v", done.Load(), failed.Load(), memory, goroutines,
-		descriptors, memory2, goroutines2, descriptors2)
+	t.Logf("%d requests, %d failed; from %v bytes, %v goroutines, %v descriptors to %v, %v, %v",
+		done.Load(), failed.Load(), memory, goroutines, descriptors, memory2, goroutines2, descriptors2)
 	if done.Load() < 100 || failed.Load() > done.Load()/100 {
 		t.Error("too little was asked, or too much failed")
 	}

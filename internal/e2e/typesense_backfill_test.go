@@ -21,8 +21,8 @@ func summary(out string) string {
 	return out[strings.LastIndexByte(out, '\n')+1:]
 }
 
-// interpose starts a server that passes requests on to the engine. Before an import, and behind it with the reply still to come, it calls
-// a function.
+// interpose starts a server that passes requests on to the engine. Before an import, and behind it with the reply still to come,
+// it calls a function.
 func interpose(t *testing.T, e *engines.Engine, before, after func(body string)) string {
 	t.Helper()
 	engine := relay(t, e)
@@ -102,7 +102,8 @@ func TestTypesenseKilledInAPatch(t *testing.T) {
 
 // oddIDs are ids that mean something to a filter, a path or JSON.
 var oddIDs = []string{
-	"`", "a`b,`c", "+", " ", " lead", "a,b", "[a]", "a/b", "..", "%2F", "a?b#c", "a && id:=b", ":=", "*", "\"", "\\", "日本語", "e\u0301", "0", "-1", "true", "null",
+	"`", "a`b,`c", "+", " ", " lead", "a,b", "[a]", "a/b", "..", "%2F", "a?b#c", "a && id:=b", ":=", "*", "\"", "\\",
+	"日本語", "e\u0301", "0", "-1", "true", "null",
 	"a\nb", "(a)", "{}", strings.Repeat("é,`", 300), strings.Repeat("y", 5000),
 }
 
