@@ -1,15 +1,10 @@
 package e2e
 
 import (
-	"bytes"
 	"io"
 	"net/http"
-	"net/http/httptest"
-	"os"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/neardup/sidecar/internal/engines"
 )
@@ -96,51 +91,4 @@ func TestAdminPages(t *testing.T) {
 		resp.Body.Close()
 	}
 	w.stop(t)
-}
-
-// TestAdminReadyFollows has an engine go and the sidecar end. The admin listener is open to others, of which the log warns.
-func TestAdminReadyFollows(t *testing.T) {
-	engine := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }))
-	defer engine.Close()
-	file := config(t, &engines.Engine{Kind: engines.Elasticsearch, URL: engine.URL}, setup{match: "x-*"})
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, bytes.Replace(text, []byte("admin: 127.0.0.1:0"), []byte("admin: 0.0.0.0:0"), 1), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	w := monitor(t, file, nil, "--drain-delay", "2s", "--pprof")
-	if status, _, body := asking(t, w.admin+"/readyz", ""); status != 200 {
-		t.Errorf("an engine that wants credentials is there: %d %s", status, body)
-	}
-	if status, _, body := asking(t, w.admin+"/debug/pprof/goroutine?debug=1", ""); status != 200 || !strings.Contains(body, "goroutine profile") {
-		t.Errorf("--pprof: %d", status)
-	}
-	for _, path := range []string{"/debug/pprof/cmdline", "/debug/pprof/heap"} {
-		if status, _, _ := asking(t, w.admin+path, "rebound.example.com"); status != 421 {
-			t.Errorf("%s for a stranger: %d", path, status)
-		}
-	}
-	if !slices.ContainsFunc(w.lines(), func(line string) bool { return strings.Contains(line, `"WARN"`) && strings.Contains(line, `"shows":`) }) {
-		t.Errorf("no warning of the open listener: %q", w.lines())
-	}
-	became := func(want int, text string) {
-		status, body := 0, ""
-		for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-			if status, _, body = asking(t, w.admin+"/readyz?verbose", ""); status == want && strings.Contains(body, text) {
-				return
-			}
-		}
-		t.Errorf("%d %s, want %d with %q", status, body, want, text)
-	}
-	engine.Close()
-	became(503, "[-] engine elasticsearch: can't be reached: dial tcp")
-	done := make(chan bool)
-	go func() {
-		became(503, "[-] draining")
-		close(done)
-	}()
-	w.stop(t)
-	<-done
 }

@@ -221,25 +221,12 @@ func checkStored(t *testing.T, direct api, list []corpus.Document, all map[strin
 		sent = sent[strings.LastIndex(sent, "\n")+1:]
 		plain := all[d.ID].plain
 		if direct.typesense() { // which stores members in an order of its own
-			sent, plain = sortedJSON(t, sent), sortedJSON(t, plain)
+			sent, plain = string(sorted([]byte(sent))), string(sorted([]byte(plain)))
 		}
 		if diff := cmp.Diff(sent, plain); diff != "" {
 			t.Fatalf("%s: %s", d.ID, diff)
 		}
 	}
-}
-
-func sortedJSON(t *testing.T, object string) string {
-	t.Helper()
-	var members map[string]any
-	if err := json.Unmarshal([]byte(object), &members); err != nil {
-		t.Fatalf("%q: %v", object, err)
-	}
-	out, err := json.Marshal(members)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(out)
 }
 
 // sketchesOf returns the sketches of the whole corpus, from an index that keeps them all.
@@ -251,7 +238,44 @@ func sketchesOf(t *testing.T, e *engines.Engine, index string, list []corpus.Doc
 }
 
 // TestDuplicatesSkipped loads the corpus and counts what is stored of it: of near-duplicates one.
-// skipLoad writes the documents under other ids with the engine's official Go client, which has to take the answers for successes.
+func TestDuplicatesSkipped(t *testing.T) {
+	eachDialect(t, func(t *testing.T, e *engines.Engine) {
+		index, list := "skipped-1", documents(t)
+		truth := sketchesOf(t, e, "skippedtruth-1", list)
+		through, direct := duplicates(t, e, index, "skip")
+		skipped := through.inPieces(t, index, list)
+		all := ledgerOf(t, direct, index)
+		checkStored(t, direct, list, all, skipped)
+		for id, other := range skipped {
+			if _, there := all[other]; !there || !truth[id].near(truth[other]) {
+				t.Errorf("%s stands for %s: it is there: %v, and a near-duplicate: %v", other, id, there, truth[id].near(truth[other]))
+			}
+		}
+		kept := 0 // near-duplicates of an earlier document that is stored, which are stored all the same
+		for i, d := range list {
+			if _, there := all[d.ID]; there && slices.ContainsFunc(list[:i], func(before corpus.Document) bool {
+				_, stands := all[before.ID]
+				return stands && truth[d.ID].near(truth[before.ID])
+			}) {
+				kept++
+			}
+		}
+		if len(skipped) < 100 || kept*50 > len(skipped) {
+			t.Errorf("%d documents were left out, %d stayed beside what they repeat", len(skipped), kept)
+		}
+		before := versions(stored(t, direct, index))
+		again := slices.Clone(list)
+		for i := range again {
+			again[i].ID = "again-" + again[i].ID
+		}
+		through.inPieces(t, index, again)
+		if diff := cmp.Diff(before, versions(stored(t, direct, index))); diff != "" {
+			t.Errorf("the same texts under other ids changed what is stored: %s", diff)
+		}
+		checkWrittenAgain(t, through, direct, index, all)
+	})
+}
+
 // checkWrittenAgain writes stored documents under their own ids: each such write is stored.
 func checkWrittenAgain(t *testing.T, through, direct api, index string, all map[string]ledgered) {
 	t.Helper()

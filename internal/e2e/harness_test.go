@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -168,37 +167,20 @@ func serveFile(t *testing.T, file string) string {
 // process starts a sidecar and returns its address and process id. It ends with the test.
 func process(t *testing.T, file string) (base string, pid int) {
 	t.Helper()
-	cmd := command(t, context.Background(), "serve", "--config", file)
-	logs, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	d := &daemon{file: file, cmd: command(t, context.Background(), "serve", "--config", file)}
+	d.start(t)
 	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("serve ended with %v", err)
+		_ = d.cmd.Process.Signal(syscall.SIGTERM)
+		if code := d.ended(t); code != 0 {
+			t.Errorf("serve ended with %d", code)
+		}
+		for _, line := range d.lines {
+			if text := fmt.Sprint(line); strings.Contains(text, "panic") || strings.Contains(text, "DATA RACE") {
+				t.Error(text)
+			}
 		}
 	})
-	lines := bufio.NewScanner(logs)
-	for lines.Scan() {
-		var line struct{ Msg, Addr string }
-		if json.Unmarshal(lines.Bytes(), &line) == nil && line.Msg == "listening" {
-			go func() {
-				for lines.Scan() {
-					if text := lines.Text(); strings.Contains(text, "panic") || strings.Contains(text, "DATA RACE") {
-						t.Error(text)
-					}
-				}
-			}()
-			return "http://" + line.Addr, cmd.Process.Pid
-		}
-		t.Logf("sidecar: %s", lines.Text())
-	}
-	t.Fatal("the sidecar ended before it listened")
-	return "", 0
+	return fmt.Sprint("http://", d.await(t, "listening", 1)[0]["addr"]), d.cmd.Process.Pid
 }
 
 // reply is an answer read whole.

@@ -1,18 +1,13 @@
 package e2e
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -22,81 +17,34 @@ import (
 
 // monitored is a sidecar whose admin listener and log are looked at.
 type monitored struct {
+	*daemon
 	base, admin string
-	cmd         *exec.Cmd
-	ended       chan error
-
-	mu  sync.Mutex
-	log []string
 }
 
 // monitor starts a sidecar with a configuration file. It ends with the test, or by stop.
 func monitor(t *testing.T, file string, env []string, args ...string) *monitored {
 	t.Helper()
-	w := &monitored{cmd: command(t, context.Background(), append([]string{"serve", "--config", file}, args...)...), ended: make(chan error, 1)}
-	w.cmd.Env = append(os.Environ(), env...)
-	logs, err := w.cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = w.cmd.Process.Kill() })
-	listening := make(chan bool)
-	go func() {
-		lines := bufio.NewScanner(logs)
-		lines.Buffer(nil, 1<<20)
-		for lines.Scan() {
-			var line struct{ Msg, Addr string }
-			_ = json.Unmarshal(lines.Bytes(), &line) // whether it is JSON is for the test to say
-			w.mu.Lock()
-			w.log = append(w.log, lines.Text())
-			w.mu.Unlock()
-			switch line.Msg {
-			case "listening":
-				w.base = "http://" + line.Addr
-			case "admin listening":
-				w.admin = "http://" + line.Addr
-			default:
-				continue
-			}
-			if w.base != "" && w.admin != "" {
-				close(listening)
-			}
-		}
-		w.ended <- w.cmd.Wait()
-	}()
-	select {
-	case <-listening:
-	case err := <-w.ended:
-		t.Fatalf("the sidecar ended: %v %s", err, w.lines())
-	case <-time.After(time.Minute):
-		t.Fatalf("the sidecar does not listen: %s", w.lines())
-	}
-	return w
+	d := &daemon{file: file, cmd: command(t, context.Background(), append([]string{"serve", "--config", file}, args...)...)}
+	d.cmd.Env = append(os.Environ(), env...)
+	d.start(t)
+	engine, admin := d.await(t, "listening", 1), d.await(t, "admin listening", 1)
+	return &monitored{d, fmt.Sprint("http://", engine[0]["addr"]), fmt.Sprint("http://", admin[0]["addr"])}
 }
 
-func (w *monitored) lines() []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return append([]string{}, w.log...)
+func (w *monitored) lines() (list []string) {
+	for _, line := range w.with("") {
+		list = append(list, fmt.Sprint(line))
+	}
+	return list
 }
 
 // stop ends the sidecar in an orderly way, and returns how long that took.
 func (w *monitored) stop(t *testing.T) time.Duration {
 	t.Helper()
 	began := time.Now()
-	if err := w.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case err := <-w.ended:
-		if err != nil {
-			t.Errorf("serve ended with %v: %s", err, w.lines())
-		}
-	case <-time.After(time.Minute):
-		t.Fatal("it does not end")
+	w.signal(t, syscall.SIGTERM)
+	if code := w.ended(t); code != 0 {
+		t.Errorf("serve ended with %d: %s", code, w.lines())
 	}
 	return time.Since(began)
 }
@@ -183,53 +131,4 @@ func TestMetricsOfEngines(t *testing.T) {
 		}
 		w.stop(t)
 	})
-}
-
-// TestMetricsOfJobs: a job shows how far it is while it runs.
-func TestMetricsOfJobs(t *testing.T) {
-	e := engines.Shared(t, engines.Elasticsearch)
-	const index = "meterjob-1"
-	direct := api{e, e.URL}
-	direct.drop(t, index)
-	direct.create(t, index)
-	direct.load(t, index, documents(t)[:200])
-	file := config(t, e, setup{match: "meterjob-*"})
-	want := map[string]float64{
-		`neardup_job_documents_total{command="reindex",engine="elasticsearch",what="written"}`: 200,
-		`neardup_job_indices_total{command="reindex",engine="elasticsearch",result="done"}`:    1,
-		`neardup_job_waited_seconds{command="reindex"}`:                                        0,
-	}
-	cmd := command(t, t.Context(), "reindex", "--config", file, "--index", index, "--metrics", "127.0.0.1:0", "--watch=1s")
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines, admin := bufio.NewScanner(stderr), ""
-	for admin == "" && lines.Scan() {
-		if rest, ok := strings.CutPrefix(lines.Text(), "metrics: "); ok {
-			admin = strings.TrimSuffix(rest, "/metrics")
-		}
-	}
-	go func() { _, _ = io.Copy(io.Discard, stderr) }()
-	good := false
-	for deadline := time.Now().Add(time.Minute); !good && time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		_, series := scraped(t, admin)
-		good = true
-		for name, value := range want {
-			got, ok := series[name]
-			good = good && got == value && (ok || value == 0)
-		}
-	}
-	if text, _ := scraped(t, admin); !good {
-		t.Errorf("%s", text)
-	}
-	_ = cmd.Process.Signal(syscall.SIGINT)
-	_ = cmd.Wait() // it was interrupted
-	out, code := sidecar(t, "verify", "--config", file, "--index", index, "--metrics", "127.0.0.1:1x")
-	if code != 2 || !strings.Contains(out, "--metrics") || !bytes.Contains([]byte(out), []byte("127.0.0.1:9601")) {
-		t.Errorf("%d %s", code, out)
-	}
 }

@@ -16,26 +16,6 @@ import (
 	"github.com/neardup/sidecar/internal/engines"
 )
 
-// TestOfficialClients has the corpus go in and the pages come out through the sidecar with the official Go clients; TestMainJobPages does the same
-// with those in Python, TestClientSessions uses all of them widely.
-func TestOfficialClients(t *testing.T) {
-	for _, kind := range []string{engines.OpenSearch, engines.Typesense} {
-		t.Run(kind, func(t *testing.T) {
-			e, index, list := engines.Shared(t, kind), "news-go", documents(t)
-			through, direct := api{e, serve(t, e, setup{match: "news-*"})}, api{e, e.URL}
-			direct.drop(t, index)
-			through.create(t, index)
-			goLoad(t, through, index, list)
-			o := newOracle(t, direct, list)
-			for _, q := range queries {
-				if diff := cmp.Diff(slices.Collect(slices.Chunk(o.list(t, index, q), 10)), goWalk(t, through, index, q, 10)); diff != "" {
-					t.Errorf("%q: %s", q, diff)
-				}
-			}
-		})
-	}
-}
-
 // pyRun runs the engine's Python client through the sidecar.
 func pyRun(t *testing.T, a api, verb, index string, args ...string) []byte {
 	t.Helper()

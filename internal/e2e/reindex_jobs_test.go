@@ -5,14 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -217,111 +212,4 @@ func liveLines(a api, index string, i int) string {
 		fmt.Fprintf(&lines, `{"id":"d%d","title":"live %d","body":"what client number %d wrote for the %d time is its own"}`+"\n", id, i, k, i)
 	}
 	return lines.String()
-}
-
-// TestReindexWatches clears sketches while reindex --watch is there: they come back, and a signal ends it with exit code 0.
-func TestReindexWatches(t *testing.T) {
-	besides(t, func(t *testing.T, e *engines.Engine) {
-		const index = "rj-watch"
-		s := setup{match: index}
-		through, direct := api{e, serve(t, e, s)}, api{e, e.URL}
-		jobIndex(t, direct, index, 60)
-		cmd := command(t, context.Background(), "reindex", "--config", config(t, e, s), "--watch=1s")
-		var out bytes.Buffer
-		cmd.Stdout, cmd.Stderr = &out, &out
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		filled := func(documents int) {
-			t.Helper()
-			for end := time.Now().Add(60 * time.Second); ; time.Sleep(100 * time.Millisecond) {
-				lacking, why := unfit(t, direct, index)
-				if lacking == 0 && why == "" && len(stored(t, direct, index)) == documents {
-					return
-				}
-				if time.Now().After(end) {
-					t.Fatalf("%d lack a sketch, %s: %s", lacking, why, out.String())
-				}
-			}
-		}
-		filled(60)
-		for i := range 3 {
-			through.patch(t, index, fmt.Sprint("d", i), `{"title":"another title"}`) // of one sketched field of two: clears
-		}
-		if !direct.typesense() {
-			direct.loadLines(t, index, `{"index":{"_index":"`+index+`","_id":"new"}}`+"\n"+`{"id":"new","title":"past","body":"written past the sidecar"}`+"\n")
-		} else {
-			direct.loadLines(t, index, `{"id":"new","title":"past","body":"written past the sidecar"}`)
-		}
-		if lacking, _ := unfit(t, direct, index); lacking == 0 {
-			t.Error("nothing was cleared")
-		}
-		filled(61)
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("ended with %v: %s", err, out.String())
-		}
-	})
-}
-
-// patch updates a part of a document.
-func (a api) patch(t *testing.T, index, id, part string) {
-	t.Helper()
-	if a.typesense() {
-		call(t, a.e, "PATCH", a.base+"/collections/"+index+"/documents/"+id, part).want(t, 201)
-		return
-	}
-	call(t, a.e, "POST", a.base+"/"+index+"/_update/"+id+"?refresh=true", `{"doc":`+part+`}`).want(t, 200)
-}
-
-// faults passes requests on to an engine, but for those that it answers itself.
-func faults(t *testing.T, e *engines.Engine, answer func(r *http.Request) (status int, body string)) string {
-	t.Helper()
-	u, err := url.Parse(e.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	engine := httputil.NewSingleHostReverseProxy(u)
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		status, body := answer(r)
-		if status == 0 {
-			engine.ServeHTTP(w, r)
-			return
-		}
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(status)
-		_, _ = w.Write([]byte(body))
-	}))
-	t.Cleanup(s.Close)
-	return s.URL
-}
-
-// writing reports whether a request writes documents of the index.
-func writing(r *http.Request, index string) bool {
-	return strings.Contains(r.URL.Path, "/"+index+"/") && (strings.HasSuffix(r.URL.Path, "/_bulk") || strings.HasSuffix(r.URL.Path, "/import"))
-}
-
-// TestReindexGivesWay has the engine be too busy for the first writes and searches: none of the documents is given up.
-func TestReindexGivesWay(t *testing.T) {
-	besides(t, func(t *testing.T, e *engines.Engine) {
-		const index = "rj-busy"
-		direct := api{e, e.URL}
-		jobIndex(t, direct, index, 300)
-		var asked, refused atomic.Int64
-		url := faults(t, e, func(r *http.Request) (int, string) {
-			if n := asked.Add(1); writing(r, index) && refused.Load() < 4 || n%9 == 0 && strings.Contains(r.URL.Path, index) && r.Method == "POST" {
-				refused.Add(1)
-				status := 429 + 74*int(n%2)
-				return status, fmt.Sprintf(`{"error":{"type":"es_rejected_execution_exception","reason":"no room"},"message":"no room","status":%d}`, status)
-			}
-			return 0, ""
-		})
-		got, complaint, code := reindex(t, "--config", config(t, e, setup{match: index, urls: []string{url}}))
-		if code != 0 || got.Written != 300 || got.Refused != 0 || got.Retries == 0 || refused.Load() < 4 {
-			t.Errorf("%d refusals, ended with %d: %+v %s", refused.Load(), code, got, complaint)
-		}
-		if lacking, why := unfit(t, direct, index); lacking > 0 || why != "" {
-			t.Errorf("%d lack a sketch, %s", lacking, why)
-		}
-	})
 }

@@ -66,6 +66,7 @@ func (d *daemon) start(t *testing.T) {
 
 func (d *daemon) follow(logs io.Reader) {
 	lines := bufio.NewScanner(logs)
+	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		line := map[string]any{}
 		if json.Unmarshal(lines.Bytes(), &line) != nil {

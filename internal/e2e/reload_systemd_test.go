@@ -173,12 +173,3 @@ func TestReloadKeepsPassedSockets(t *testing.T) {
 		}
 	}
 }
-
-// TestReloadRefusesSocketsOfNoUse passes a socket that no engine is called after: clients would wait at it for ever.
-func TestReloadRefusesSocketsOfNoUse(t *testing.T) {
-	m := newServiceManager(t)
-	d := m.run(t, embeddedText("one", port(t), ""), map[string]net.Listener{"uno": passable(t)})
-	if code := d.ended(t); code != 1 || !strings.Contains(fmt.Sprint(d.with("ended")), "sockets were passed that nothing listens on: uno (127.0.0.1:") {
-		t.Errorf("exit code %d, %v", code, d.lines)
-	}
-}

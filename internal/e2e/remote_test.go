@@ -70,3 +70,23 @@ func TestRemoteCluster(t *testing.T) {
 		}
 	}
 }
+
+// idsOf returns the ids of the hits of a reply, and the total.
+func idsOf(t *testing.T, r reply) (ids []string, total int) {
+	t.Helper()
+	var result struct {
+		Hits struct {
+			Total struct{ Value int }
+			Hits  []struct {
+				ID string `json:"_id"`
+			}
+		}
+	}
+	if err := json.Unmarshal(r.body, &result); err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range result.Hits.Hits {
+		ids = append(ids, h.ID)
+	}
+	return ids, result.Hits.Total.Value
+}

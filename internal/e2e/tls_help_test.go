@@ -136,17 +136,11 @@ func pass(in *tls.Conn, to string) {
 }
 
 // tlsConfig is a configuration by TLS on both sides.
-func tlsConfig(e *engines.Engine, p *pki, more string) string {
-	credentials := ""
-	switch {
-	case e.Key != "":
+func tlsConfig(e *engines.Engine, p *pki) string {
+	credentials := "{}"
+	if e.Key != "" {
 		credentials = "{api_key: " + e.Key + "}"
-	case e.Kind == engines.Elasticsearch && strings.HasPrefix(e.URL, "https"):
-		credentials = "{username: neardup, password: neardup-test}"
-	default:
-		credentials = "{}"
 	}
-	address := strings.Replace(e.URL, user, "://", 1)
 	return fmt.Sprintf(`log: {format: json}
 admin: 127.0.0.1:0
 sketch: {seed: %q}
@@ -158,8 +152,8 @@ engines:
     credentials: %s
     listen_tls: {cert_file: %q, key_file: %q, client_ca_file: %q}
     tls: {cert_file: %q, key_file: %q, ca_file: %q}
-%s    indices: [{match: "tls-*", fields: [title, body], threshold: 0.7}]
-`, seed, e.Kind, address, credentials, p.file("tls.crt"), p.file("tls.key"), p.file("ca.crt"), p.file("tls.crt"), p.file("tls.key"), p.file("ca.crt"), more)
+    indices: [{match: "tls-*", fields: [title, body], threshold: 0.7}]
+`, seed, e.Kind, e.URL, credentials, p.file("tls.crt"), p.file("tls.key"), p.file("ca.crt"), p.file("tls.crt"), p.file("tls.key"), p.file("ca.crt"))
 }
 
 // secure returns the URL at which clients come by TLS.

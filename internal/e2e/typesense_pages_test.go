@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
 	"net/url"
 	"strings"
 	"sync/atomic"
@@ -60,4 +61,14 @@ func TestTypesensePageOneInOneRequest(t *testing.T) {
 	if once < measured*9/10 || folded < measured/2 {
 		t.Errorf("%d of %d first pages in one request; something folded on %d", once, measured, folded)
 	}
+}
+
+// relay returns a handler that passes requests on to an engine.
+func relay(t *testing.T, e *engines.Engine) http.Handler {
+	t.Helper()
+	u, err := url.Parse(e.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return httputil.NewSingleHostReverseProxy(u)
 }

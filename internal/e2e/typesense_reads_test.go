@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/effort"
 )
 
@@ -26,44 +25,6 @@ func nestedDocuments(n int) []string {
 			strings.Repeat(fmt.Sprintf("own%d w%d ", i, i*i), 6), i, i%3, i, i, i, i))
 	}
 	return list
-}
-
-// TestTypesenseNamedFieldIsShown asks for our field by its name, in all places where fields are named.
-func TestTypesenseNamedFieldIsShown(t *testing.T) {
-	p := newDuo(t, nestedSchema, nestedDocuments(3)...)
-	for _, c := range []struct{ request, body string }{
-		{searched + "?q=alpha&query_by=title&include_fields=neardup_sketch", ""},
-		{searched + "?q=alpha&query_by=title&include_fields=id,%20neardup_sketch,,title", ""},
-		{searched + "?q=alpha&query_by=title&include_fields=neardup_sketch&neardup=off", ""},
-		{searched + "?q=alpha&query_by=title&include_fields=neardup_sketch&group_by=k", ""},
-		{multi, `{"searches":[{"collection":"NAME","q":"alpha","query_by":"title","include_fields":"neardup_sketch,n"}]}`},
-		{multi + "?include_fields=neardup_sketch", `{"searches":[{"collection":"NAME","q":"alpha","query_by":"title"}]}`},
-		{"GET /collections/NAME/documents/export?include_fields=id,neardup_sketch", ""},
-	} {
-		r := p.ask(t, 1, c.request, c.body).want(t, 200)
-		direct := p.named(1, c.request)
-		method, path, _ := strings.Cut(strings.Replace(direct, "&neardup=off", "", 1), " ")
-		want := call(t, p.direct.e, method, p.direct.base+path, p.named(1, c.body)).want(t, 200)
-		if got := p.unnamed(1, r.body); !strings.Contains(got, `"neardup_sketch":"`) || got != p.unnamed(1, want.body) {
-			t.Errorf("%s %s: %.500s\ndirectly: %.500s", c.request, c.body, got, want.body)
-		}
-	}
-	// One search of many that names it shows it; the others do not.
-	r := p.ask(t, 1, multi, `{"searches":[{"collection":"NAME","q":"alpha","query_by":"title","include_fields":"neardup_sketch"},`+
-		`{"collection":"NAME","q":"alpha","query_by":"title"}]}`).want(t, 200)
-	var many struct {
-		Results []struct {
-			Hits []struct{ Document map[string]any }
-		}
-	}
-	decode(t, r.body, &many)
-	for i, result := range many.Results {
-		for _, h := range result.Hits {
-			if _, there := h.Document[adapters.SketchField]; there != (i == 0) {
-				t.Errorf("search %d: %v", i, h.Document)
-			}
-		}
-	}
 }
 
 // pieces are what lists of fields are made of.

@@ -3,9 +3,7 @@ package e2e
 import (
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
@@ -146,87 +144,4 @@ func sketchOfA(t *testing.T) string {
 	t.Helper()
 	computed, _ := ruleOfTests(t).SketchOf([]byte("{" + wordsA + "}"))
 	return computed.Text
-}
-
-// TestTypesenseAliasMoves has an alias moved between collections, through the sidecar and past it, some of them new and some that take
-// fields up as they come, while clients write to it. No write fails, every sketch is right, and in the end our field is indexed
-// nowhere.
-func TestTypesenseAliasMoves(t *testing.T) {
-	e := engines.Shared(t, engines.Typesense)
-	direct, through := api{e, e.URL}, api{e, serve(t, e, setup{match: "tmov-*"})}
-	moves := 6
-	if soaking() {
-		moves = 300
-	}
-	const alias = "tmov-alias"
-	var names []string
-	for i := range moves {
-		names = append(names, fmt.Sprint("tmov-", i))
-	}
-	direct.dropBefore(t, names...)
-	t.Cleanup(func() { direct.clear(t, "/aliases/"+alias) })
-	move := func(i int) {
-		schema := []string{`{"name":".*","type":"auto"}`, tsField, `{"name":".*","type":"string*"}`}[i%3]
-		call(t, e, "POST", e.URL+"/collections", `{"name":"`+names[i]+`","fields":[`+schema+`]}`).want(t, 201)
-		base := e.URL // past the sidecar
-		if i%2 == 0 {
-			base = through.base
-		}
-		call(t, e, "PUT", base+"/aliases/"+alias, `{"collection_name":"`+names[i]+`"}`).want(t, 200)
-	}
-	move(0)
-	stop := make(chan struct{})
-	var writers sync.WaitGroup
-	for w := range 4 {
-		writers.Go(func() {
-			for n := 0; ; n++ {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				line := fmt.Sprintf(`{"id":"%d-%d",%s}`, w, n%50, []string{wordsA, wordsB}[n%2])
-				if w%2 == 0 {
-					if r := call(t, e, "POST", through.base+"/collections/"+alias+"/documents?action=upsert", line); r.status != 201 {
-						t.Errorf("%d %s", r.status, r.body)
-					}
-				} else if r := call(t, e, "POST", through.base+"/collections/"+alias+"/documents/import?action=upsert", line+"\n"+line); strings.Contains(string(r.body), "false") {
-					t.Errorf("%d %s", r.status, r.body)
-				}
-			}
-		})
-	}
-	for i := 1; i < moves; i++ {
-		time.Sleep(300 * time.Millisecond)
-		move(i)
-	}
-	time.Sleep(2500 * time.Millisecond) // what is believed of a name is believed for 2 s
-	close(stop)
-	writers.Wait()
-	rule, sketches, indexed := ruleOfTests(t), 0, 0
-	for i, name := range names {
-		for id, h := range exported(t, direct, name) {
-			if why := wrong(rule, h.source); why != "" {
-				t.Errorf("%s/%s: %s", name, id, why)
-			}
-			if adapters.HasSketch(h.source) {
-				sketches++
-			}
-		}
-		// One that the alias left within those 2 s can have it as the engine took it up; a write mends that.
-		if strings.Contains(string(call(t, e, "GET", e.URL+"/collections/"+name, "").body), `"neardup_sketch"`) && !declaredWell(t, direct, name) {
-			indexed++
-			if i%2 == 0 || i == moves-1 {
-				t.Errorf("our field is indexed in %s, to which the alias was moved through the sidecar or last", name)
-			}
-			call(t, e, "POST", through.base+"/collections/"+name+"/documents?action=upsert", `{"id":"x",`+wordsA+`}`).want(t, 201)
-			if !declaredWell(t, direct, name) {
-				t.Errorf("our field stays indexed in %s", name)
-			}
-		}
-	}
-	t.Logf("%d sketches in %d collections; in %d our field was taken up as it came, until the next write", sketches, moves, indexed)
-	if sketches < 50 {
-		t.Error("too little was done")
-	}
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
 )
 
@@ -163,7 +162,14 @@ func TestVerifyFindsWhatTheEngineChanged(t *testing.T) {
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Error(diff)
 				}
-				checkExamples(t, before, examples, want.Stale+want.Emptied, file)
+				for _, id := range examples {
+					if wrong(ruleOfTests(t), before[id].source) == "" {
+						t.Errorf("%s is named as stale: %s", id, before[id].source)
+					}
+				}
+				if len(examples) != want.Stale+want.Emptied {
+					t.Errorf("%d examples: %v", len(examples), examples)
+				}
 				if diff := cmp.Diff(versions(before), versions(stored(t, f.direct, verified))); diff != "" {
 					t.Errorf("verify wrote: %s", diff)
 				}
@@ -171,47 +177,6 @@ func TestVerifyFindsWhatTheEngineChanged(t *testing.T) {
 			})
 		}
 	})
-}
-
-// checkExamples holds the ids that verify names against the stored documents: each has to have the sketch of another text.
-func checkExamples(t *testing.T, all map[string]hit, examples []string, want int, file string) {
-	t.Helper()
-	if len(examples) != want {
-		t.Errorf("%d examples of %d stale documents", len(examples), want)
-	}
-	for _, id := range examples {
-		members, err := adapters.Members(all[id].source)
-		if err != nil {
-			t.Fatalf("%s: %v", id, err)
-		}
-		plain, err := adapters.Cut(all[id].source, adapters.Our)
-		if err != nil {
-			t.Fatal(err)
-		}
-		kept, _ := adapters.Text(adapters.Get(members, adapters.SketchField))
-		if computed := sketchOf(t, file, plain); kept == "" || kept == computed {
-			t.Errorf("%s is named as stale and has %q, and its text %q", id, kept, computed)
-		}
-	}
-}
-
-// sketchOf returns what the command sketch makes of a document: an opinion from outside of verify.
-func sketchOf(t *testing.T, file string, document []byte) string {
-	t.Helper()
-	document, err := adapters.Set(document, "id", []byte(`"x"`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := t.TempDir() + "/document.jsonl"
-	if err := os.WriteFile(lines, []byte(strings.ReplaceAll(string(document), "\n", " ")), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	out, code := sidecar(t, "sketch", "--config", file, lines)
-	columns := strings.Split(strings.TrimRight(out, "\n"), "\t")
-	if code != 0 || len(columns) != 3 {
-		t.Fatalf("sketch ended with %d: %s", code, out)
-	}
-	return columns[2]
 }
 
 // mended runs reindex and checks that verify has nothing left to say but of so many documents without text.
@@ -225,29 +190,4 @@ func mended(t *testing.T, f *fixture, file, index string, textless int) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("after reindex: %s", diff)
 	}
-}
-
-// TestVerifySamples looks at a part of a larger index, which was filled past the sidecar.
-func TestVerifySamples(t *testing.T) {
-	atOnce(t, []string{engines.Elasticsearch, engines.Typesense}, func(t *testing.T, e *engines.Engine) {
-		direct, list := api{e, e.URL}, documents(t)[:200] // whole runs of a sample
-		direct.drop(t, verified)
-		direct.create(t, verified)
-		direct.load(t, verified, list)
-		file := config(t, e, setup{match: verified})
-		for _, n := range []int{7, 137, 10_000} {
-			got, want := verify(t, file, verified, "--sample", fmt.Sprint(n)), min(n, len(list))
-			if got.Scanned != want || got.Absent != want {
-				t.Errorf("of a sample of %d: %+v", n, got)
-			}
-		}
-		if out, code := sidecar(t, "reindex", "--config", file, "--max-docs", fmt.Sprint(len(list)/2)); code != 0 {
-			t.Fatalf("reindex ended with %d: %s", code, out)
-		}
-		// Half are sketched, in the engine's order: a sample that is not spread over all of them would have them all, or none.
-		got := verify(t, file, verified, "--sample", "100")
-		if got.Right < 20 || got.Absent < 20 || got.Right+got.Absent != 100 {
-			t.Errorf("of a sample of 100, half of which are sketched: %+v", got)
-		}
-	})
 }

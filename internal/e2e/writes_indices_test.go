@@ -163,41 +163,6 @@ func manyFields(n int) string {
 	return strings.Join(list, ",")
 }
 
-// TestFieldLimitOfATemplate has the first write make an index of a template with a small limit, and one that rolls over to the
-// next.
-func TestFieldLimitOfATemplate(t *testing.T) {
-	e := engines.Shared(t, engines.OpenSearch)
-	base := serve(t, e, setup{match: "wtl*"})
-	for kind, path := range map[string]string{"composable": "/_index_template/INDEX", "legacy": "/_template/INDEX"} {
-		t.Run(kind, func(t *testing.T) {
-			p := newPair(t, e, base, "wtl"+kind)
-			p.drop(t, "INDEX-000001")
-			p.drop(t, "INDEX-000002")
-			body := `"settings":{"index.mapping.total_fields.limit":4},"mappings":{"properties":{"title":{"type":"text"}}}`
-			if kind == "composable" {
-				body = `"template":{` + body + `}`
-			}
-			p.set(t, "PUT "+path+" | {\"index_patterns\":[\"INDEX*\"],"+body+"}")
-			p.later(t, "DELETE "+path)
-			for i := range 6 {
-				p.send(t, fmt.Sprintf("PUT /INDEX/_doc/%d | {\"title\":\"a b c\",\"n%d\":1}", i, i))
-			}
-			p.same(t, "INDEX")
-			p.set(t, "PUT /INDEX-000001 | {\"aliases\":{\"INDEX-alias\":{\"is_write_index\":true}}}")
-			for round := range 2 {
-				for i := range 6 {
-					p.send(t, fmt.Sprintf("PUT /INDEX-alias/_doc/%d-%d | {\"title\":\"a b c\",\"n%d\":1}", round, i, i))
-				}
-				if round == 0 {
-					p.send(t, "POST /INDEX-alias/_rollover |")
-				}
-			}
-			p.same(t, "INDEX-000001")
-			p.same(t, "INDEX-000002")
-		})
-	}
-}
-
 // TestAutoCreation has first writes make indices in whatever way templates and mappings say, or not make them.
 func TestAutoCreation(t *testing.T) {
 	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
@@ -260,25 +225,6 @@ func TestNoAutoCreation(t *testing.T) {
 	yes.same(t, "INDEX")
 }
 
-// TestCreationDeclares makes indices through the sidecar: when the client knows of them our field is declared, and the reply is
-// the engine's own.
-func TestCreationDeclares(t *testing.T) {
-	e := engines.Shared(t, engines.OpenSearch)
-	base := serve(t, e, setup{match: "wcr-*"})
-	for i, body := range []string{"", `{}`, `{"mappings":{"dynamic":"strict"}}`, `{"settings":{"index.mapping.total_fields.limit":1},"mappings":{"properties":{"title":{"type":"text"}}}}`} {
-		p := newPair(t, e, base, fmt.Sprint("wcr-", i))
-		p.send(t, "PUT /INDEX | "+body, "PUT /INDEX | "+body)
-		if _, ours := p.direct.mapping(t, p.two); !ours {
-			t.Errorf("%s: our field is not declared", body)
-		}
-	}
-	other := newPair(t, e, base, "wother")
-	other.send(t, "PUT /INDEX |", "PUT /INDEX-Bad |")
-	if _, ours := other.direct.mapping(t, other.two); ours {
-		t.Error("our field is declared where no rule matches")
-	}
-}
-
 // TestAliases writes through aliases of several kinds.
 func TestAliases(t *testing.T) {
 	e := engines.Shared(t, engines.OpenSearch)
@@ -302,77 +248,4 @@ func TestAliases(t *testing.T) {
 	time.Sleep(2100 * time.Millisecond) // past us: it is believed for two seconds
 	p.send(t, "PUT /many-INDEX/_doc/1 | {"+wordsA+"}")
 	p.same(t, "INDEX-3")
-}
-
-// TestDateMath writes to names that the engine evaluates.
-func TestDateMath(t *testing.T) {
-	e := engines.Shared(t, engines.Elasticsearch)
-	if now := time.Now().UTC(); now.Add(2*time.Minute).Day() != now.Add(-10*time.Second).Day() {
-		t.Skip("it is about midnight")
-	}
-	base := serve(t, e, setup{match: "wdm-*"})
-	p := newPair(t, e, base, "wdm-x")
-	day := time.Now().UTC().Format("2006.01.02")
-	for _, name := range []string{"a-INDEX-", "b-INDEX-", "INDEX-c-", "INDEX-d-", "INDEX-e-", "INDEX-f-"} {
-		p.drop(t, name+day)
-	}
-	name := func(prefix string) string { return "%3C" + prefix + "-%7Bnow%2Fd%7D%3E" }
-	p.set(t, "PUT /INDEX-e-"+day+" |")
-	p.send(t, "PUT /"+name("INDEX-c")+"/_doc/1 | {"+wordsA+"}", "PUT /"+name("INDEX-c")+"/_doc/2 | {"+wordsB+"}", "POST /"+name("INDEX-c")+"/_update/2 | {\"doc\":{\"title\":\"a part\"}}",
-		"POST /_bulk | {\"index\":{\"_index\":\"<INDEX-d-{now/d}>\",\"_id\":\"1\"}}¶{"+wordsA+"}¶{\"create\":{\"_index\":\"<INDEX-d-{now/d}>\",\"_id\":\"2\"}}¶{"+wordsA+"}¶",
-		"PUT /"+name("INDEX-e")+"/_doc/1 | {"+wordsA+"}", "PUT /"+name("INDEX-f")+" | {\"mappings\":{\"dynamic\":\"strict\",\"properties\":{\"title\":{\"type\":\"text\"}}}}",
-		"PUT /"+name("INDEX-f")+"/_doc/1 | {\"title\":\"a b\"}", "PUT /"+name("a-INDEX")+"/_doc/1 | {"+wordsA+"}")
-	p.same(t, "INDEX-c-"+day, "2")
-	p.same(t, "INDEX-d-"+day)
-	p.same(t, "INDEX-e-"+day)
-	p.same(t, "INDEX-f-"+day)
-	p.same(t, "a-INDEX-"+day, "1")
-}
-
-// TestIndicesThatRefuse writes to indices that take nothing, or take it in their own way.
-func TestIndicesThatRefuse(t *testing.T) {
-	e := engines.Shared(t, engines.OpenSearch)
-	base := serve(t, e, setup{match: "wref-*"})
-	for i, c := range []struct{ before, settings, after string }{
-		{"", `"index.blocks.write":true`, `"index.blocks.write":false`}, {"", `"index.blocks.read_only":true`, `"index.blocks.read_only":false`},
-		{"", `"index.blocks.metadata":true`, `"index.blocks.metadata":false`}, {"", `"index.blocks.read_only_allow_delete":true`, `"index.blocks.read_only_allow_delete":null`},
-		{`"settings":{"index.mapping.coerce":false},"mappings":{"properties":{"n":{"type":"integer"}}}`, "", ""},
-		{`"settings":{"index.mapping.ignore_malformed":true},"mappings":{"properties":{"n":{"type":"integer"},"neardup_sketch":{"type":"integer"}}}`, "", ""},
-		{`"mappings":{"_routing":{"required":true}}`, "", ""},
-		{`"mappings":{"properties":{"neardup_sketch":{"properties":{"x":{"type":"text"}}}}}`, "", ""},
-	} {
-		p := newPair(t, e, base, fmt.Sprint("wref-", i))
-		p.set(t, "PUT /INDEX | {"+c.before+"}")
-		if c.settings != "" {
-			p.set(t, "PUT /INDEX/_settings | {"+c.settings+"}")
-		}
-		p.send(t, "PUT /INDEX/_doc/1 | {"+wordsA+",\"n\":\"1\"}", "POST /INDEX/_bulk | {\"index\":{\"_id\":\"2\"}}¶{"+wordsA+",\"n\":\"x\"}¶{\"update\":{\"_id\":\"1\"}}¶{\"doc\":{\"n\":3}}¶{\"index\":{\"_id\":\"3\",\"routing\":\"1\"}}¶{"+wordsA+"}¶")
-		if c.after != "" {
-			p.set(t, "PUT /INDEX/_settings | {"+c.after+"}")
-		}
-		p.send(t, "PUT /INDEX/_doc/4?routing=1 | {"+wordsB+"}")
-	}
-}
-
-// TestChangesInsideTheEngine copies and changes documents where the sidecar does not see them: a copy carries its sketch into an index that
-// was made through the sidecar, a changed text the old one until reindex.
-func TestChangesInsideTheEngine(t *testing.T) {
-	e := engines.Shared(t, engines.Elasticsearch)
-	s := setup{match: "wins-*"}
-	p := newPair(t, e, serve(t, e, s), "wins-x")
-	p.drop(t, "INDEX-copy")
-	const strict = `{"mappings":{"dynamic":"strict","properties":{"title":{"type":"text"},"body":{"type":"text"}}}}`
-	p.send(t, "PUT /INDEX | "+strict, "PUT /INDEX-copy | "+strict, "PUT /INDEX/_doc/1?refresh=true | {"+wordsA+"}", "PUT /INDEX/_doc/2?refresh=true | {"+wordsB+"}",
-		"POST /INDEX/_update_by_query?refresh=true | {\"query\":{\"term\":{\"_id\":\"2\"}},\"script\":\"ctx._source.title='changed'\"}",
-		"POST /_reindex?refresh=true | {\"source\":{\"index\":\"INDEX\",\"query\":{\"term\":{\"_id\":\"1\"}}},\"dest\":{\"index\":\"INDEX-copy\"}}")
-	p.same(t, "INDEX-copy")
-	if wrong(ruleOfTests(t), kept(t, p.direct, p.two)["2"].source) == "" {
-		t.Error("nothing was changed behind the sketch")
-	}
-	if out, code := sidecar(t, "reindex", "--config", config(t, e, s)); code != 0 {
-		t.Fatalf("reindex ended with %d: %s", code, out)
-	}
-	if h := kept(t, p.direct, p.two)["2"]; wrong(ruleOfTests(t), h.source) != "" || !adapters.HasSketch(h.source) {
-		t.Errorf("after reindex: %s", h.source)
-	}
 }

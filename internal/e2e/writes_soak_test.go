@@ -2,21 +2,16 @@ package e2e
 
 import (
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
-
-	"github.com/neardup/sidecar/internal/engines"
 )
 
 // sink is an engine that discards what it is sent, in which every index is prepared. No real one takes more than 100 MB in one
@@ -90,20 +85,6 @@ func (b *bulkStream) words(line []byte, n int) []byte {
 	return line
 }
 
-// zip returns a reader of what it reads, compressed. Its goroutine ends when all is read.
-func zip(src io.Reader) io.Reader {
-	r, w := io.Pipe()
-	go func() {
-		z, _ := gzip.NewWriterLevel(w, gzip.BestSpeed) // the level is a valid one
-		_, err := io.Copy(z, src)
-		if err == nil {
-			err = z.Close()
-		}
-		w.CloseWithError(err)
-	}()
-	return r
-}
-
 // peak returns the most memory that a process has had, in bytes.
 func peak(t *testing.T, pid int) int64 {
 	t.Helper()
@@ -130,93 +111,4 @@ func peakOf(pid int) (int64, error) {
 		}
 	}
 	return 0, errors.New("no VmHWM")
-}
-
-// TestLongBulkInFlatMemory streams a bulk of 96 MB, or of 1 GB by make soak, through a real sidecar to an engine that discards
-// it: in every form it arrives whole and enriched, and the sidecar's memory does not grow with it.
-func TestLongBulkInFlatMemory(t *testing.T) {
-	size := 96 << 20
-	if soaking() {
-		size = 1 << 30
-	}
-	const document = 8290 // bytes, nearly
-	documents := size / document
-	plain, err := io.Copy(io.Discard, newBulkStream(documents))
-	if err != nil || plain < int64(size)*9/10 {
-		t.Fatalf("%d bytes, %v", plain, err)
-	}
-	for _, c := range []struct {
-		name          string
-		gzip, chunked bool
-	}{{"plain with its length", false, false}, {"gzip in chunks", true, true}} {
-		t.Run(c.name, func(t *testing.T) {
-			s := &sink{}
-			engine := httptest.NewServer(s)
-			defer engine.Close()
-			e := &engines.Engine{Kind: engines.Elasticsearch, URL: engine.URL}
-			base, pid := process(t, config(t, e, setup{match: "soak-*", limits: "{engine_max_body: 32GB}"}))
-			var body io.Reader = newBulkStream(documents)
-			length := plain
-			if c.gzip {
-				if length, err = io.Copy(io.Discard, zip(newBulkStream(documents))); err != nil {
-					t.Fatal(err)
-				}
-				body = zip(body)
-			}
-			r, err := http.NewRequestWithContext(t.Context(), "POST", base+"/_bulk", body)
-			if err != nil {
-				t.Fatal(err)
-			}
-			r.Header.Set("Content-Type", "application/x-ndjson")
-			if r.ContentLength = length; c.chunked {
-				r.ContentLength = -1
-			}
-			if c.gzip {
-				r.Header.Set("Content-Encoding", "gzip")
-			}
-			before, began := peak(t, pid), time.Now()
-			resp, err := http.DefaultClient.Do(r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			reply, _ := io.ReadAll(resp.Body)
-			resp.Body.Close()
-			took, after := time.Since(began), peak(t, pid)
-			t.Logf("%d MB as %d MB in %v, %.0f MB/s; the sidecar's memory went from %d to %d MB", plain>>20, length>>20, took.Round(time.Millisecond), float64(plain)/1e6/took.Seconds(), before>>20, after>>20)
-			if resp.StatusCode != 200 || s.whole.Load() != 1 || s.sketches.Load() != int64(documents) || s.bytes.Load() < plain+200*int64(documents) {
-				t.Errorf("%d %s: of %d documents %d came with a sketch, in %d bytes of %d, whole: %d", resp.StatusCode, reply, documents, s.sketches.Load(), s.bytes.Load(), plain, s.whole.Load())
-			}
-			if grown := after - before; grown > 48<<20 {
-				t.Errorf("the sidecar's memory grew by %d MB", grown>>20)
-			}
-		})
-	}
-}
-
-// TestLargeBodiesOfUnknownLength sends bulks in chunks and compressed, of which the engine's limit bounds what they hold: one
-// over it, which is refused as it is directly, and one as far below it as we may add.
-func TestLargeBodiesOfUnknownLength(t *testing.T) {
-	e := engines.Shared(t, engines.Elasticsearch)
-	const limit = 100 << 20
-	through, direct := api{e, serve(t, e, setup{match: "wbig-*"})}, api{e, e.URL}
-	for size, how := range map[int]string{limit - limit/16 - 4096: "POST gzip chunked", limit + 4096: "POST chunked"} {
-		direct.drop(t, "wbig-1")
-		step := how + " /_bulk | " + bulkOf("wbig-1", size)
-		one, two := direct.status(t, step), through.status(t, step)
-		if one != two || (size > limit) != (two == http.StatusRequestEntityTooLarge) {
-			t.Errorf("%s of %d bytes: status %d, directly %d", how, size, two, one)
-		}
-	}
-}
-
-// status sends a step and returns its status. An engine that cuts the connection under an upload refuses it as too large; a
-// sidecar then says that it got no answer.
-func (a api) status(t *testing.T, step string) int {
-	t.Helper()
-	r, err := a.try(t, step, "")
-	if err != nil || r.status == http.StatusBadGateway {
-		t.Log(err, r.status)
-		return http.StatusRequestEntityTooLarge
-	}
-	return r.status
 }
