@@ -13,7 +13,7 @@
 // A session, in a file named so, uses its client as widely as it can on indices whose names begin with the prefix, and prints all
 // that the client returned: session.py says in which form. It begins where there is none of its indices and leaves them standing.
 //
-// instantsearch.js, examples_page.js and playground.js drive pages in a real browser, playground_modules.js runs a page's scripts without
+// examples_page.js and playground.js drive pages in a real browser, playground_modules.js runs a page's scripts without
 // one, controls.py and controls.js try the ways in which a client takes the sidecar's controls; what they take and print stands in them.
 //
 // The packages they need are in requirements.txt and package-lock.json; install.sh fetches them.
@@ -35,7 +35,7 @@ import (
 	"github.com/neardup/sidecar/internal/engines"
 )
 
-//go:embed *.py *.js *.html requirements.txt package.json package-lock.json install.sh
+//go:embed *.py *.js requirements.txt package.json package-lock.json install.sh
 var files embed.FS
 
 // language is what the programs of one language need.

@@ -121,7 +121,7 @@ func (c *contract) walk(a ask, between func()) (ids []string) {
 // walkable is a search at random of which every page shows its ids, and that finds much.
 func (c *contract) walkable() ask {
 	a := c.randomAsk()
-	for a.near > 0 || a.form == "template" { // of which the engine makes only so many in a while
+	for a.near > 0 {
 		a = c.randomAsk()
 	}
 	for _, name := range []string{"include_fields", "exclude_fields", "neardup"} {
