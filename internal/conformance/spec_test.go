@@ -104,8 +104,8 @@ type call struct {
 	query  url.Values
 }
 
-// call builds the request to the endpoint with these arguments, or says why a client would not send it at all. turn chooses among the
-// methods, where there are several.
+// call builds the request to the endpoint with these arguments, or says why a client would not send it at all. turn chooses among
+// the methods, where there are several.
 func (a *api) call(args object, hasBody bool, turn int) (call, error) {
 	var best *apiPath
 	for i := range a.paths {

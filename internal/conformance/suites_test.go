@@ -8,8 +8,9 @@
 //  3. through a sidecar with a rule for every index and threshold 1: documents get sketches, and hits with the same text fold,
 //  4. the same, but only what reads documents goes through the sidecar, which finds them without sketches.
 //
-// What the sections expect of the replies does not count: they are compared with the engine's own. What differs is tried once more.
-// What may differ stands in testdata/allowed.txt, each with its reason; each hit left out must have the text of one above it. A third of the sections are asked with white space in the replies, and a third compressed.
+// What the sections expect of the replies does not count: they are compared with the engine's own. What differs is tried once
+// more. What may differ stands in testdata/allowed.txt, each with its reason; each hit left out must have the text of one above
+// it. A third of the sections are asked with white space in the replies, and a third compressed.
 //
 // A section takes most of a second, because each way creates and deletes its indices. So a normal run takes a few sections of each
 // endpoint for documents, searches and mappings, others on each engine, and one in four of them in each of the ways 2 and 4. With
@@ -71,11 +72,11 @@ type least struct {
 // programs are the suites for each engine.
 var programs = map[string][]program{
 	engines.Elasticsearch: {
-		{"opensearch", "", 4, least{10, 0}, least{300, 40}},
-		{"elasticsearch", "7", 10, least{2, 0}, least{85, 5}},
+		{"opensearch", "", 4, least{20, 1}, least{300, 40}},
+		{"elasticsearch", "7", 10, least{4, 0}, least{85, 5}},
 	},
 	engines.OpenSearch: {
-		{"opensearch", "", 4, least{12, 1}, least{350, 40}},
+		{"opensearch", "", 4, least{20, 1}, least{350, 40}},
 		{"elasticsearch", "", 0, least{}, least{1, 1}}, // what it has beside the other one is of no use there
 	},
 }
