@@ -72,7 +72,7 @@ type least struct {
 // programs are the suites for each engine.
 var programs = map[string][]program{
 	engines.Elasticsearch: {
-		{"opensearch", "", 4, least{20, 1}, least{300, 40}},
+		{"opensearch", "", 4, least{20, 0}, least{300, 40}},
 		{"elasticsearch", "7", 10, least{4, 0}, least{85, 5}},
 	},
 	engines.OpenSearch: {
