@@ -13,7 +13,7 @@
 // A session, in a file named so, uses its client as widely as it can on indices whose names begin with the prefix, and prints all
 // that the client returned: session.py says in which form. It begins where there is none of its indices and leaves them standing.
 //
-// instantsearch.js and playground.js drive pages in a real browser; what they take and print stands in them.
+// playground.js drives the page in a real browser, playground_modules.js runs its scripts without one; what they take and print stands in them.
 //
 // The packages they need are in requirements.txt and package-lock.json; install.sh fetches them.
 package clients
@@ -34,7 +34,7 @@ import (
 	"github.com/neardup/sidecar/internal/engines"
 )
 
-//go:embed *.py *.js *.html requirements.txt package.json package-lock.json install.sh
+//go:embed *.py *.js requirements.txt package.json package-lock.json install.sh
 var files embed.FS
 
 // language is what the programs of one language need.

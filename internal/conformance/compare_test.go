@@ -13,7 +13,7 @@ import (
 
 // difference is one thing in which a reply through the sidecar is not the engine's own.
 type difference struct {
-	what  string // status, header, leak, fold, fields, value, text or layout
+	what  string // section, status, header, leak, fold, fields, value, text or layout
 	api   string
 	place int    // of the request in its section
 	value string // what was found, of a value: counters and the like are not the same twice
@@ -36,9 +36,12 @@ type comparison struct {
 }
 
 // compare compares the replies of a section through the sidecar with those of the engine, asked twice: what differs between
-// these two may differ in the third as well.
-func compare(first, second, through []exchange) []difference {
+// these two may differ in the third as well. failed is why the section could not go on through the sidecar.
+func compare(first, second, through []exchange, failed error) []difference {
 	var list []difference
+	if failed != nil {
+		list = append(list, difference{what: "section", place: len(through) + 1, how: failed.Error()})
+	}
 	shown := map[string]bool{}
 	for i := range min(len(first), len(second), len(through)) {
 		c := comparison{first: &first[i], second: &second[i], through: &through[i], place: i + 1, shown: shown}

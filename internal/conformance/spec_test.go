@@ -104,12 +104,8 @@ type call struct {
 	query  url.Values
 }
 
-// errParam says that a client would not send the request at all.
-type errParam string
-
-func (e errParam) Error() string { return string(e) }
-
-// call builds the request to the endpoint with these arguments. turn chooses among the methods, where there are several.
+// call builds the request to the endpoint with these arguments, or says why a client would not send it at all. turn chooses among
+// the methods, where there are several.
 func (a *api) call(args object, hasBody bool, turn int) (call, error) {
 	var best *apiPath
 	for i := range a.paths {
@@ -122,7 +118,7 @@ func (a *api) call(args object, hasBody bool, turn int) (call, error) {
 		}
 	}
 	if best == nil {
-		return call{}, errParam("no path of " + a.name + " fits its arguments")
+		return call{}, fmt.Errorf("no path of %s fits its arguments", a.name)
 	}
 	c := call{query: url.Values{}}
 	c.path = partOf.ReplaceAllStringFunc(best.path, func(match string) string {
@@ -133,7 +129,7 @@ func (a *api) call(args object, hasBody bool, turn int) (call, error) {
 			continue
 		}
 		if !a.known[m.key] {
-			return call{}, errParam(fmt.Sprintf("%s has no parameter %s", a.name, m.key))
+			return call{}, fmt.Errorf("%s has no parameter %s", a.name, m.key)
 		}
 		c.query.Set(m.key, textOf(m.value))
 	}

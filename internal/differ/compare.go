@@ -165,8 +165,8 @@ func (c *comparison) body() {
 		c.tell("compressed", false, fmt.Sprintf("%d bytes", len(c.direct.Body)), fmt.Sprintf("%d bytes, others", len(c.through.Body)))
 		return
 	}
-	one, _ = c.masks.masked(c.direct)
-	two, _ = c.masks.masked(c.through)
+	one = c.masks.masked(c.direct)
+	two = c.masks.masked(c.through)
 	if !bytes.Equal(one, two) {
 		c.tell("body", false, excerpt(one, two), excerpt(two, one))
 	}
@@ -175,7 +175,7 @@ func (c *comparison) body() {
 // Rearranged reports whether the bodies hold the same bytes in another order, less what the masks name.
 func Rearranged(direct, through *Reply, m Masks) bool {
 	count := func(r *Reply) (n [256]int) {
-		rest, _ := m.masked(r)
+		rest := m.masked(r)
 		for _, b := range rest {
 			n[b]++
 		}

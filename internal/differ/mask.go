@@ -133,8 +133,9 @@ func findText(text []byte, name, value string) []span {
 	return list
 }
 
-// masked returns the reply's body, decompressed, with what the masks name left out, and where that stood.
-func (m Masks) masked(r *Reply) (rest []byte, values []span) {
+// masked returns the reply's body, decompressed, with what the masks name left out.
+func (m Masks) masked(r *Reply) (rest []byte) {
+	var values []span
 	text, _ := r.Plain()
 	if strings.Contains(strings.Join(r.Values("content-type"), ","), "yaml") {
 		values = findYAML(text, m.Members)
@@ -155,21 +156,5 @@ func (m Masks) masked(r *Reply) (rest []byte, values []span) {
 		rest = append(append(rest, text[at:v.start]...), "‹"+strings.Trim(v.member, "<>")+"›"...)
 		at = v.end
 	}
-	return append(rest, text[at:]...), values
-}
-
-// Hidden returns the names of masks that leave something out of a reply.
-func (m Masks) Hidden(r *Reply) []string {
-	_, values := m.masked(r)
-	var names []string
-	for _, v := range values {
-		names = append(names, v.member)
-	}
-	for _, name := range m.Headers {
-		if len(r.Values(name)) > 0 {
-			names = append(names, "header "+name)
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return append(rest, text[at:]...)
 }

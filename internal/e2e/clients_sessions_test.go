@@ -22,7 +22,7 @@ import (
 // clientRun has a client work at a base URL, on indices of the prefix, and returns what package clients says of sessions.
 type clientRun func(t *testing.T, base, prefix string, list []corpus.Document) []byte
 
-// TestClientSessions has each official client do as much as it can. TestClientSessionGoElasticsearch is another one.
+// TestClientSessions has each official client in Python and JavaScript do as much as it can.
 func TestClientSessions(t *testing.T) {
 	for _, s := range []struct {
 		client, engine string
@@ -31,9 +31,7 @@ func TestClientSessions(t *testing.T) {
 		{"elasticsearch-py", engines.Elasticsearch, program("elastic_session.py")},
 		{"elasticsearch-dsl", engines.Elasticsearch, program("dsl_session.py")},
 		{"elasticsearch-js", engines.Elasticsearch, program("elastic_session.js")},
-		{"go-opensearch", engines.OpenSearch, goOpenSearchSession},
 		{"opensearch-py", engines.OpenSearch, program("opensearch_session.py")},
-		{"typesense-go", engines.Typesense, goTypesenseSession},
 		{"typesense-py", engines.Typesense, withKey("typesense_session.py")},
 		{"typesense-js", engines.Typesense, withKey("typesense_session.js")},
 	} {
@@ -68,6 +66,14 @@ func program(file string) clientRun {
 	}
 }
 
+// withKey runs a program that is given the engine's key.
+func withKey(file string) clientRun {
+	return func(t *testing.T, base, prefix string, list []corpus.Document) []byte {
+		key := engines.Shared(t, engines.Typesense).Key
+		return clients.Run(t, file, "--url", base, "--key", key, "--index", prefix, "--corpus", corpusFile(t, list))
+	}
+}
+
 // wipe drops all indices of the prefix.
 func wipe(t *testing.T, e *engines.Engine, prefix string) {
 	t.Helper()
@@ -78,6 +84,25 @@ func wipe(t *testing.T, e *engines.Engine, prefix string) {
 	list := call(t, e, "GET", e.URL+"/_cat/indices/"+prefix+"-*?h=index", "").want(t, 200)
 	for index := range strings.FieldsSeq(string(list.body)) {
 		call(t, e, "DELETE", e.URL+"/"+index, "").want(t, 200)
+	}
+}
+
+// wipeTypesense drops all collections and aliases of the prefix. Presets and keys a session drops itself.
+func wipeTypesense(t *testing.T, e *engines.Engine, prefix string) {
+	t.Helper()
+	var aliases struct{ Aliases []struct{ Name string } }
+	var collections []struct{ Name string }
+	for path, into := range map[string]any{"/aliases": &aliases, "/collections": &collections} {
+		if err := json.Unmarshal(call(t, e, "GET", e.URL+path, "").want(t, 200).body, into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, list := range map[string][]struct{ Name string }{"/aliases/": aliases.Aliases, "/collections/": collections} {
+		for _, item := range list {
+			if strings.HasPrefix(item.Name, prefix+"-") {
+				call(t, e, "DELETE", e.URL+path+item.Name, "").want(t, 200)
+			}
+		}
 	}
 }
 
@@ -277,4 +302,13 @@ func around(page any) any {
 		delete(reply, "hits")
 	}
 	return reply
+}
+
+func marshal(t *testing.T, value any) []byte {
+	t.Helper()
+	data, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
 }

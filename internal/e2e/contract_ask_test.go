@@ -21,8 +21,7 @@ type ask struct {
 	params     map[string]string // of the URL
 	controls   map[string]string
 	by         string // where the controls stand: url, body, header; or header>url and the like: the first outdone by the second
-	form       string // search, get (no body), source (its body in the URL), template, multi (of many)
-	beside     bool   // of many: another search stands beside it
+	form       string // search, get (no body), source (its body in the URL), multi (of many)
 	lone       bool   // the list of such a search is that of no more neighbours than asked for
 	near       int    // of a search for nearest neighbours, how many: it takes the place of KKK among the members
 	from, size int
@@ -36,12 +35,8 @@ func (a ask) clone() ask {
 }
 
 func (a ask) String() string {
-	var names []string
-	for _, s := range a.shelves {
-		names = append(names, s.index)
-	}
-	return fmt.Sprintf("listener %d, %s %s: members %v, params %v, controls by %s %v, from %d size %d, near %d (%v), beside %v",
-		a.listener, a.form, strings.Join(names, ","), a.members, a.params, a.by, a.controls, a.from, a.size, a.near, a.lone, a.beside)
+	return fmt.Sprintf("listener %d, %s %s: members %v, params %v, controls by %s %v, from %d size %d, near %d (%v)",
+		a.listener, a.form, a.target(), a.members, a.params, a.by, a.controls, a.from, a.size, a.near, a.lone)
 }
 
 // target is the index or indices that are searched.
@@ -63,7 +58,7 @@ func (a ask) at(place string) map[string]string {
 		return a.controls
 	case both && place == wide:
 		others := map[string]string{"neardup": "off", "neardup_threshold": "0.01", "neardup_window": "3", "neardup_keep": "9",
-			"neardup_expand": "off", "neardup_explain": "false", "neardup_totals": "engine"}
+			"neardup_expand": "off", "neardup_totals": "engine"}
 		for name := range others {
 			if _, ok := a.controls[name]; !ok {
 				delete(others, name)
@@ -109,13 +104,7 @@ func (c *contract) request(a ask, controls bool) (method, path, body string, hea
 	switch a.form {
 	case "multi":
 		head, _ := json.Marshal(map[string]any{"index": strings.Split(a.target(), ",")})
-		if body = string(head) + "\n" + body + "\n"; a.beside {
-			body += string(head) + "\n" + `{"size":7}` + "\n"
-		}
-		return "POST", "/_msearch?" + query.Encode(), body, header
-	case "template":
-		body = `{"source":` + a.body(nil) + strings.Join(append([]string{""}, controlMembers(inBody)...), ",") + `}`
-		return "POST", "/" + a.target() + "/_search/template?" + query.Encode(), body, header
+		return "POST", "/_msearch?" + query.Encode(), string(head) + "\n" + body + "\n", header
 	case "source":
 		query.Set("source_content_type", "application/json")
 		query.Set("source", body)
@@ -162,11 +151,7 @@ func (c *contract) typesenseRequest(a ask, query url.Values, inBody map[string]s
 		parts = append(parts, fmt.Sprintf("%q:%q", k, own[k]))
 	}
 	parts = append(parts, controlMembers(inBody)...)
-	searches := "{" + strings.Join(parts, ",") + "}"
-	if a.beside {
-		searches += fmt.Sprintf(`,{"collection":%q,"q":"*","query_by":"title","per_page":7}`, a.target())
-	}
-	return "POST", "/multi_search?" + query.Encode(), `{"searches":[` + searches + `]}`, headers
+	return "POST", "/multi_search?" + query.Encode(), `{"searches":[{` + strings.Join(parts, ",") + `}]}`, headers
 }
 
 // send sends the search and returns its result: of a search of many, that of the first.
@@ -190,7 +175,7 @@ func (c *contract) whole(a ask) []standing {
 	c.t.Helper()
 	a = a.clone()
 	a.controls, a.by = nil, ""
-	a.from, a.size, a.beside = 0, 0, false
+	a.from, a.size = 0, 0
 	if a.form != "get" {
 		a.form = "search"
 	}
@@ -292,7 +277,7 @@ func (c *contract) rules(a ask) map[string]*terms {
 type wishes struct {
 	window                int
 	transitive, collapsed bool
-	off, dry, explain     bool
+	off, dry              bool
 	expand                string // off, ids or source
 }
 
@@ -314,11 +299,6 @@ func (c *contract) wishes(a ask) (w wishes) {
 		w.expand = map[string]string{"": "ids", "true": "ids", "false": "off"}[expand]
 		if w.expand == "" {
 			w.expand = expand
-		}
-	}
-	if explain, asked := a.controls["neardup_explain"]; asked {
-		if w.explain = explain != "false"; w.explain && w.expand == "off" {
-			w.expand = "ids"
 		}
 	}
 	switch value, asked := a.controls["neardup"]; {

@@ -152,9 +152,6 @@ func (c *contract) still(a ask, list []standing) bool {
 func (c *contract) compare(a ask, v verdict, direct reply, result []byte, r reply) string {
 	c.t.Helper()
 	header := r.header.Get("Neardup")
-	if direct.status == 429 || r.status == 429 && a.form == "template" { // engines make only so many in a while
-		return ""
-	}
 	if direct.status != 200 {
 		if diff := cmp.Diff(string(untimed(direct.body)), string(untimed(r.body))); diff != "" || r.status != direct.status {
 			return fmt.Sprintf("status %d, directly %d; directly (-), through us (+): %.2000s", r.status, direct.status, diff)
@@ -174,16 +171,13 @@ func (c *contract) compare(a ask, v verdict, direct reply, result []byte, r repl
 	}
 	if v.shows() {
 		var wrong string
-		if plain, wrong = c.stripped(a, v, plain, header); wrong != "" {
+		if plain, wrong = c.stripped(v, plain, header); wrong != "" {
 			return wrong + "\nheader: " + header
 		}
 	}
 	if plain != v.body {
 		return fmt.Sprintf("header: %s\nranks by the definition: %v\nthe definition (-), the page (+):\n%s", header, v.page,
 			difference(c, v.body, plain))
-	}
-	if wrong := c.wrongBeside(a, r); wrong != "" {
-		return wrong
 	}
 	return c.wrongHeader(a, v, header)
 }
@@ -197,55 +191,6 @@ func (w wishes) state() string {
 		return "dry-run"
 	}
 	return "collapsed"
-}
-
-// stateBeside is the state of the search that stands beside another: the controls in the first one's body are not its own.
-func (c *contract) stateBeside(a ask) string {
-	wide, _, _ := strings.Cut(a.by, ">")
-	if wide == "body" {
-		wide = ""
-	}
-	other := a.clone()
-	if other.by, other.controls = wide, nil; wide != "" {
-		other.controls = a.at(wide)
-	}
-	if a.by == "header>url" {
-		other.controls = a.controls
-	}
-	return c.wishes(other).state()
-}
-
-// jointly is what the header says of two searches in one request.
-func jointly(one, other string) string {
-	switch {
-	case one == "bypassed":
-		return other
-	case other == "bypassed" || one == other:
-		return one
-	}
-	return "collapsed"
-}
-
-// wrongBeside returns what is wrong with the search that stands beside, where controls are the first one's alone.
-func (c *contract) wrongBeside(a ask, r reply) string {
-	c.t.Helper()
-	if !a.beside || a.near > 0 || a.by != "" && a.by != "body" {
-		return ""
-	}
-	other := ask{shelves: a.shelves, listener: a.listener, form: "multi", size: 7, params: a.params}
-	if c.typesense() {
-		other.members = map[string]string{"q": "*", "query_by": "title"}
-	}
-	v, direct := c.expected(other)
-	var many struct{ Responses, Results []json.RawMessage }
-	decode(c.t, r.body, &many)
-	if list := append(many.Responses, many.Results...); len(list) == 2 && direct.status == 200 {
-		if got := string(untimed(list[1])); got != v.body && !v.shows() && !v.atLeast {
-			return "the search beside it: the definition (-), the page (+):\n" + difference(c, v.body, got)
-		}
-		return ""
-	}
-	return fmt.Sprintf("no two answers: %.500s", r.body)
 }
 
 // difference shows how two results differ, hit by hit.
@@ -285,12 +230,8 @@ func stated(header string) (state string, figures map[string]string) {
 // wrongHeader returns what is wrong with the header.
 func (c *contract) wrongHeader(a ask, v verdict, header string) string {
 	state, figures := stated(header)
-	want := v.state
-	if a.beside {
-		want = jointly(want, c.stateBeside(a))
-	}
-	if state != want {
-		return fmt.Sprintf("header %q, want %s", header, want)
+	if state != v.state {
+		return fmt.Sprintf("header %q, want %s", header, v.state)
 	}
 	if state == "bypassed" {
 		if figures["reason"] != "off" {
@@ -298,7 +239,7 @@ func (c *contract) wrongHeader(a ask, v verdict, header string) string {
 		}
 		return ""
 	}
-	if a.near > 0 || a.beside { // the figures are those of two lists
+	if a.near > 0 { // the figures are those of two lists
 		return ""
 	}
 	folded, err := strconv.Atoi(figures["folded"])

@@ -70,10 +70,6 @@ func (c *contract) randomAsk() ask {
 	a := ask{listener: r.IntN(len(c.listeners)), members: map[string]string{}, params: map[string]string{},
 		controls: map[string]string{}}
 	a.form = pick(r, "search", "search", "search", "get", "multi", "source")
-	if c.e.Kind == engines.OpenSearch && r.IntN(25) == 0 {
-		a.form = "template"
-	}
-	a.beside = a.form == "multi" && r.IntN(2) == 0
 	a.by = pick(r, "url", "header", "header>url")
 	if a.form != "get" {
 		a.by = pick(r, a.by, "body", "body", "url>body", "header>body")
@@ -81,7 +77,6 @@ func (c *contract) randomAsk() ask {
 	if c.typesense() {
 		a.shelves = []*shelf{pick(r, c.shelves...)}
 		a.form = pick(r, "search", "multi")
-		a.beside = a.form == "multi" && r.IntN(2) == 0
 		if a.form == "search" {
 			a.by = pick(r, "url", "header", "header>url")
 		}
@@ -133,9 +128,6 @@ func (c *contract) randomControls(a *ask) {
 	}
 	if r.IntN(4) == 0 {
 		a.controls["neardup_expand"] = pick(r, "ids", "source", "true", "off", "")
-	}
-	if r.IntN(6) == 0 {
-		a.controls["neardup_explain"] = pick(r, "true", "", "false")
 	}
 	if r.IntN(10) == 0 {
 		a.controls["neardup"] = pick(r, "on", "off", "dry_run", "true", "false")

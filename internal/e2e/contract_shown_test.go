@@ -91,33 +91,16 @@ type shownFold struct {
 	total   int
 	exact   bool
 	hits    []shownHit
-	explain *explained
 }
 
 type shownHit struct {
 	index, id string
 	raw       json.RawMessage // as it stands; Typesense: its document
 	agreement float64
-	explain   *explained
-}
-
-// explained is why a hit is shown, or was folded.
-type explained struct {
-	Representative string          `json:"representative"`
-	Leader         json.RawMessage `json:"leader"`
-	Folded         *int            `json:"folded"`
-	Threshold      float64         `json:"threshold"`
-	Measure        string          `json:"measure"`
-	Window         int             `json:"window"`
-	Agreement      *float64        `json:"agreement"`
-	Error          *float64        `json:"error"`
-	By             string          `json:"by"`
-	Shingles       []int           `json:"shingles"`
-	Shared         []string        `json:"shared"`
 }
 
 // stripped returns a result less what was folded and is shown, and what is wrong with that.
-func (c *contract) stripped(a ask, v verdict, result, header string) (plain, wrong string) {
+func (c *contract) stripped(v verdict, result, header string) (plain, wrong string) {
 	c.t.Helper()
 	var hits []json.RawMessage
 	decode(c.t, rawHits(c, []byte(result)), &hits)
@@ -135,7 +118,7 @@ func (c *contract) stripped(a ask, v verdict, result, header string) (plain, wro
 			left, shown = c.elasticFold(raw, []byte(own.raw))
 		}
 		bare = append(bare, left)
-		if w := c.wrongFold(a, v, v.page[i], shown, header); w != "" && wrong == "" {
+		if w := c.wrongFold(v, v.page[i], shown, header); w != "" && wrong == "" {
 			wrong = fmt.Sprintf("hit %d, %v: %s\nas it stands: %.1500s", i, own, w, raw)
 		}
 	}
@@ -145,13 +128,6 @@ func (c *contract) stripped(a ask, v verdict, result, header string) (plain, wro
 func (c *contract) elasticFold(hit, own []byte) (left string, shown shownFold) {
 	c.t.Helper()
 	left, folded := c.without(hit, own, "inner_hits", "neardup")
-	left, why := c.without([]byte(left), own, "fields", "neardup_explain")
-	if why[0] != nil {
-		var list []explained
-		if decode(c.t, why[0], &list); len(list) == 1 {
-			shown.explain = &list[0]
-		}
-	}
 	if folded[0] == nil {
 		return left, shown
 	}
@@ -179,17 +155,13 @@ func (c *contract) elasticFolded(raw json.RawMessage) shownHit {
 		Index  string `json:"_index"`
 		ID     string `json:"_id"`
 		Fields struct {
-			Agreement []float64   `json:"neardup_agreement"`
-			Explain   []explained `json:"neardup_explain"`
+			Agreement []float64 `json:"neardup_agreement"`
 		}
 	}
 	decode(c.t, raw, &h)
 	one := shownHit{index: h.Index, id: h.ID, raw: raw, agreement: math.NaN()}
 	if len(h.Fields.Agreement) == 1 {
 		one.agreement = h.Fields.Agreement[0]
-	}
-	if len(h.Fields.Explain) == 1 {
-		one.explain = &h.Fields.Explain[0]
 	}
 	return one
 }
@@ -209,17 +181,14 @@ func (c *contract) typesenseFold(hit []byte) (left string, shown shownFold) {
 				ID        string
 				Agreement *float64
 				Document  json.RawMessage
-				Explain   *explained
 			}
-			Explain *explained
 		}
 		decode(c.t, p.value, &folded)
-		shown.present, shown.explain = folded.Found != nil && folded.Exact != nil, folded.Explain
-		if shown.present {
+		if shown.present = folded.Found != nil && folded.Exact != nil; shown.present {
 			shown.total, shown.exact = *folded.Found, *folded.Exact
 		}
 		for _, h := range folded.Hits {
-			one := shownHit{id: h.ID, raw: h.Document, agreement: math.NaN(), explain: h.Explain}
+			one := shownHit{id: h.ID, raw: h.Document, agreement: math.NaN()}
 			if h.Agreement != nil {
 				one.agreement = *h.Agreement
 			}
@@ -230,7 +199,7 @@ func (c *contract) typesenseFold(hit []byte) (left string, shown shownFold) {
 }
 
 // wrongFold returns what is wrong with what is shown of the hits folded into the one of a rank.
-func (c *contract) wrongFold(a ask, v verdict, rank int, shown shownFold, header string) string {
+func (c *contract) wrongFold(v verdict, rank int, shown shownFold, header string) string {
 	c.t.Helper()
 	var group *foldGroup
 	for i := range v.fold.groups {
@@ -256,26 +225,15 @@ func (c *contract) wrongFold(a ask, v verdict, rank int, shown shownFold, header
 		return "the window was read to its end, and yet there can be more"
 	}
 	for i, h := range shown.hits {
-		if w := c.wrongFolded(a, v, group, group.folded[i], h); w != "" {
+		if w := c.wrongFolded(v, group, group.folded[i], h); w != "" {
 			return fmt.Sprintf("folded hit %d: %s", i, w)
 		}
 	}
-	if !v.explain {
-		if shown.explain != nil {
-			return "explained without being asked"
-		}
-		return ""
-	}
-	if shown.explain != nil && shown.explain.By != "" && slices.ContainsFunc(v.fold.groups, func(g foldGroup) bool {
-		return g.representative != rank && slices.Contains(g.members, rank)
-	}) {
-		return "" // a further member, explained by what it has to do with its leader
-	}
-	return wrongReason(v, group, rank, shown)
+	return ""
 }
 
 // wrongFolded returns what is wrong with a folded hit that is shown.
-func (c *contract) wrongFolded(a ask, v verdict, group *foldGroup, rank int, shown shownHit) string {
+func (c *contract) wrongFolded(v verdict, group *foldGroup, rank int, shown shownHit) string {
 	c.t.Helper()
 	own, other := &v.list[rank], group.leader
 	if rank == group.leader {
@@ -285,27 +243,12 @@ func (c *contract) wrongFolded(a ask, v verdict, group *foldGroup, rank int, sho
 		return fmt.Sprintf("is %s/%s, want %v", shown.index, shown.id, own)
 	}
 	later, earlier := &v.list[max(rank, other)], &v.list[min(rank, other)]
-	agreement, same := agreementOf(later, earlier)
+	agreement, _ := agreementOf(later, earlier)
 	agreement = max(0, agreement) // chance takes an estimate below 0
 	if !(math.Abs(shown.agreement-agreement) < 0.5001e-4) {
 		return fmt.Sprintf("%v has the agreement %v, want %.4f", own, shown.agreement, agreement)
 	}
-	if w := c.wrongSource(v, own, shown); w != "" {
-		return w
-	}
-	if !v.explain {
-		return ""
-	}
-	by := map[bool]string{true: "fingerprint", false: "sketch"}[same]
-	e := shown.explain
-	if e == nil || e.Agreement == nil || e.Error == nil || e.By != by || len(e.Shingles) != 2 || len(e.Shared) > 10 {
-		return fmt.Sprintf("explained by %+v, want by %s", e, by)
-	}
-	sizes := []int{int(own.sketch.Shingles), int(v.list[other].sketch.Shingles)}
-	if slices.Sort(sizes); !slices.Equal(sizes, slices.Sorted(slices.Values(e.Shingles))) {
-		return fmt.Sprintf("explained by shingles %v, want %v", e.Shingles, sizes)
-	}
-	return ""
+	return c.wrongSource(v, own, shown)
 }
 
 // wrongSource returns what is wrong with what is shown of a folded hit beside its agreement.
@@ -322,14 +265,14 @@ func (c *contract) wrongSource(v verdict, own *standing, shown shownHit) string 
 		}
 		return ""
 	}
-	plain, _ := c.without(shown.raw, []byte(own.raw), "fields", "neardup_agreement", "neardup_explain")
+	plain, _ := c.without(shown.raw, []byte(own.raw), "fields", "neardup_agreement")
 	if source {
 		if diff := cmp.Diff(own.raw, plain); diff != "" {
 			return fmt.Sprintf("the engine's own hit (-), the folded one (+): %s", diff)
 		}
 		return ""
 	}
-	plain, _ = c.without(shown.raw, []byte(`{}`), "fields", "neardup_agreement", "neardup_explain")
+	plain, _ = c.without(shown.raw, []byte(`{}`), "fields", "neardup_agreement")
 	mine := c.parts([]byte(own.raw))
 	for _, p := range c.parts([]byte(plain)) {
 		if p.key == "_source" || p.key == "fields" || p.key == "highlight" {
@@ -338,38 +281,6 @@ func (c *contract) wrongSource(v verdict, own *standing, shown shownHit) string 
 		if diff := cmp.Diff(string(find(mine, p.key)), string(p.value)); diff != "" {
 			return fmt.Sprintf("%s: %s", p.key, diff)
 		}
-	}
-	return ""
-}
-
-// wrongReason returns what is wrong with why a representative is said to be shown.
-func wrongReason(v verdict, group *foldGroup, rank int, shown shownFold) string {
-	e, rule := shown.explain, v.list[group.leader].rule
-	if e == nil {
-		if len(group.folded) > 0 {
-			return "nothing is explained"
-		}
-		return ""
-	}
-	measure, by := rule.measure, rule.by.by
-	if measure == "" {
-		measure = "resemblance"
-	}
-	if by == "" {
-		by = "rank"
-	}
-	switch {
-	case e.Folded == nil || *e.Folded != len(shown.hits):
-		return fmt.Sprintf("explained as %d folded: %+v", len(shown.hits), e)
-	case v.list[group.leader].sketch == nil || rank >= v.window: // it was compared with none
-	case e.Threshold != rule.threshold || e.Measure != measure || e.Window != v.window && v.length == 0:
-		return fmt.Sprintf("explained by %+v, want threshold %v, measure %s, window %d", e, rule.threshold, measure, v.window)
-	case by != "field" && by != "prefer" && e.Representative != by:
-		return fmt.Sprintf("chosen by %q, want %q", e.Representative, by)
-	case (len(e.Leader) > 0) != (group.leader != group.representative):
-		return fmt.Sprintf("leader %s, want it where it is another: %v", e.Leader, v.list[group.leader].String())
-	case len(e.Leader) > 0 && !strings.Contains(string(e.Leader), fmt.Sprintf("%q", v.list[group.leader].id)):
-		return fmt.Sprintf("leader %s, want %v", e.Leader, v.list[group.leader].String())
 	}
 	return ""
 }

@@ -3,7 +3,6 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -40,19 +39,6 @@ func TestRolloverIntoAStrictIndex(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestVendorMediaTypeWithoutABody is how the official clients send a search that has its query in the URL.
-func TestVendorMediaTypeWithoutABody(t *testing.T) {
-	e, index := engines.Shared(t, engines.Elasticsearch), "vendor-1"
-	through, direct := api{e, serve(t, e, setup{match: "vendor-*"})}, api{e, e.URL}
-	direct.drop(t, index)
-	through.create(t, index)
-	through.load(t, index, documents(t)[:30])
-	r := call(t, e, "GET", through.base+"/"+index+"/_search?q=*:*", "", "Content-Type", "", "Accept", "application/vnd.elasticsearch+json; compatible-with=8").want(t, 200)
-	if got := r.header.Get("Neardup"); !strings.HasPrefix(got, "collapsed;") {
-		t.Errorf("Neardup: %s", got)
-	}
 }
 
 // TestUnmappedTextIsComputedAlike pages through documents whose text is stored and not mapped.
@@ -129,60 +115,5 @@ func TestSketchStaysHidden(t *testing.T) {
 	r := call(t, e, "GET", through.base+"/hide-1/_search?_source=neardup_sketch", "").want(t, 200)
 	if !strings.Contains(string(r.body), adapters.SketchField) {
 		t.Errorf("a client that names it does not see it: %.300s", r.body)
-	}
-}
-
-// TestPartialUpdates writes parts of documents in random order through the sidecar; whatever sketch stands at the end is of the text
-// that stands there.
-func TestPartialUpdates(t *testing.T) {
-	eachEngine(t, func(t *testing.T, e *engines.Engine) {
-		index := "part-1"
-		through, direct := api{e, serve(t, e, setup{match: "part-*"})}, api{e, e.URL}
-		direct.drop(t, index)
-		through.create(t, index)
-		texts := []string{"one two three four five six", "seven eight nine ten eleven twelve", "a b c d e f g h", ""}
-		for i := range 40 {
-			id, title, body := fmt.Sprint("p", i%4), texts[i*7%4], texts[i*5%3]
-			part := []string{
-				`{"title":"` + title + `"}`, `{"body":"` + body + `"}`, `{"title":"` + title + `","body":"` + body + `"}`, `{"n":` + fmt.Sprint(i) + `}`,
-				`{"title":"` + title + `","neardup_sketch":"forged"}`,
-			}[i*3%5]
-			if through.typesense() {
-				if i < 4 {
-					part = `{"title":"` + title + `","body":"` + body + `"}`
-				}
-				through.loadPart(t, index, id, part)
-			} else {
-				call(t, e, "POST", through.base+"/"+index+"/_update/"+id, `{"doc":`+part+`,"doc_as_upsert":true}`)
-			}
-		}
-		file := config(t, e, setup{match: "part-*"})
-		out, code := sidecar(t, "reindex", "--config", file, "--dry-run")
-		if code != 0 {
-			t.Fatalf("%d %s", code, out)
-		}
-		missing := 0
-		for id, h := range stored(t, direct, index) {
-			if !adapters.HasSketch(h.source) {
-				missing++
-			}
-			if strings.Contains(string(h.source), "forged") {
-				t.Errorf("%s holds a client's value of our field: %s", id, h.source)
-			}
-		}
-		// What is to be written lacks a sketch; none that stands is wrong.
-		if n := number(t, out, "to be written"); n > missing {
-			t.Errorf("%d sketches are wrong: %s", n-missing, out)
-		}
-	})
-}
-
-// loadPart writes a part of a document to Typesense.
-func (a api) loadPart(t *testing.T, index, id, part string) {
-	t.Helper()
-	line := strings.Replace(part, "{", `{"id":"`+id+`",`, 1)
-	body := call(t, a.e, "POST", a.base+"/collections/"+index+"/documents/import?action=emplace", line).want(t, 200).body
-	if !slices.Contains([]string{`{"success":true}`}, string(body)) {
-		t.Fatalf("%s: %s", line, body)
 	}
 }

@@ -4,12 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
 )
 
@@ -19,7 +17,7 @@ func TestCursorDeepPages(t *testing.T) {
 	for _, kind := range walkers {
 		t.Run(kind, func(t *testing.T) {
 			e := engines.Shared(t, kind)
-			direct := api{e, e.URL}
+			direct, c := api{e, e.URL}, &contract{t: t, e: e}
 			list := leaves(rand.New(rand.NewPCG(31, 2)), 10_900, 0.35)
 			for i := range list {
 				list[i].Bare = i%10 != 0
@@ -39,9 +37,14 @@ func TestCursorDeepPages(t *testing.T) {
 				whole := call(t, e, "POST", e.URL+"/deep-1/_search", `{"size":11000,`+search+`}`).want(t, 200).body
 				window(10_000)
 				hits, raw := map[string]string{}, []string{}
-				for _, hit := range hitList(t, whole) {
-					id := idInHit(t, hit)
-					hits[id], raw = string(storedSketch.ReplaceAll(hit, nil)), append(raw, id)
+				var list []json.RawMessage
+				decode(t, rawHits(c, whole), &list)
+				for _, hit := range list {
+					var h struct {
+						ID string `json:"_id"`
+					}
+					decode(t, hit, &h)
+					hits[h.ID], raw = string(oursAnywhere.ReplaceAll(hit, nil)), append(raw, h.ID)
 				}
 				want := j.collapsed(raw)
 				if len(want) == len(raw) {
@@ -55,7 +58,6 @@ func TestCursorDeepPages(t *testing.T) {
 					for _, id := range want[min(at[0], len(want)):min(at[0]+at[1], len(want))] {
 						shown = append(shown, hits[id])
 					}
-					c := &contract{t: t, e: e}
 					if page, own := framed(c, string(untimed(plain.body)), shown), string(untimed(got.body)); page != own {
 						t.Errorf("%v %s: the definition (-), the page (+):\n%s", at, search, difference(c, page, own))
 					}
@@ -73,37 +75,6 @@ func TestCursorDeepPages(t *testing.T) {
 			t.Errorf("%d searches are left open", openContexts(t, e, "deep-1"))
 		})
 	}
-}
-
-// storedSketch is our field as it stands in a document behind another.
-var storedSketch = regexp.MustCompile(`,"neardup_sketch":"[^"]*"`)
-
-// hitList returns the hits of a reply as they stand.
-func hitList(t *testing.T, body []byte) [][]byte {
-	t.Helper()
-	root, err := adapters.Members(body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	outer, err := adapters.Members(adapters.Get(root, "hits"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	list, err := adapters.Elements(adapters.Get(outer, "hits"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return list
-}
-
-func idInHit(t *testing.T, hit []byte) string {
-	t.Helper()
-	members, err := adapters.Members(hit)
-	if err != nil {
-		t.Fatal(err)
-	}
-	id, _ := adapters.Text(adapters.Get(members, "_id"))
-	return id
 }
 
 // openContexts returns how many searches the engine keeps open on an index.

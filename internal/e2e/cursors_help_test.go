@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/neardup/sidecar/demo/corpus"
 	"github.com/neardup/sidecar/internal/engines"
-	"github.com/neardup/sidecar/sketch"
 )
 
 // walkers are the engines whose cursors are walked.
@@ -118,48 +118,16 @@ func walking(t *testing.T, e *engines.Engine, w walkRule) string {
 	return file
 }
 
-// judge is the definition over a list that the engine itself gave: which documents are shown.
-type judge struct {
-	sketches map[string]sketch.Sketch
-	window   int
-	keep     int
-	oracle   *oracle
-}
-
-func newJudge(t *testing.T, direct api, list []leaf, window int) *judge {
+// newJudge returns the definition for a list of leaves.
+func newJudge(t *testing.T, direct api, list []leaf, window int) *oracle {
 	t.Helper()
-	scheme := sketch.DefaultScheme()
-	scheme.Seed = seed
-	sketcher, err := sketch.New(scheme)
-	if err != nil {
-		t.Fatal(err)
+	texts := make([]corpus.Document, len(list))
+	for i, l := range list {
+		texts[i] = corpus.Document{ID: l.ID, Title: l.Title, Body: l.Body}
 	}
-	j := &judge{sketches: map[string]sketch.Sketch{}, window: window, keep: 1, oracle: &oracle{threshold: 0.7}}
-	for _, l := range list {
-		j.sketches[l.ID], _ = sketcher.Sketch(l.Title, l.Body)
-	}
-	return j
-}
-
-// collapsed returns the collapsed list of the engine's.
-func (j *judge) collapsed(raw []string) (list []string) {
-	var leaders []string
-	shown := map[string]int{}
-	for rank, id := range raw {
-		at := slices.IndexFunc(leaders, func(l string) bool { return j.oracle.near(j.sketches[id], j.sketches[l]) })
-		switch {
-		case rank >= j.window:
-		case at < 0:
-			leaders = append(leaders, id)
-			shown[id] = 1
-		case shown[leaders[at]] < j.keep:
-			shown[leaders[at]]++
-		default:
-			continue
-		}
-		list = append(list, id)
-	}
-	return list
+	o := newOracle(t, direct, texts)
+	o.window = window
+	return o
 }
 
 // walk is how a list is walked.
@@ -287,21 +255,4 @@ func (w walked) full(t *testing.T, size int) {
 			t.Errorf("page %d of %d holds %d hits, not %d", i+1, len(w.pages), n, size)
 		}
 	}
-}
-
-// orchard is an index of leaves behind a sidecar, and who judges what is seen of it.
-type orchard struct {
-	e    *engines.Engine
-	base string // the sidecar's URL
-	*judge
-}
-
-// newOrchard plants n leaves, of which a share are near-duplicates, in the index name-1.
-func newOrchard(t *testing.T, kind, name string, seed uint64, n int, share float64, shards int) orchard {
-	t.Helper()
-	e := engines.Shared(t, kind)
-	direct, list := api{e, e.URL}, leaves(rand.New(rand.NewPCG(seed, 1)), n, share)
-	base := serveFile(t, walking(t, e, walkRule{match: name + "-*", window: 1000}))
-	plant(t, direct, base, name+"-1", shards, list)
-	return orchard{e, base, newJudge(t, direct, list, 1000)}
 }

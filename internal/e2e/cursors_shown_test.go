@@ -46,7 +46,7 @@ func TestCursorControls(t *testing.T) {
 	} {
 		for _, bases := range []func() string{always(one), several} {
 			j := newJudge(t, direct, list, cmp.Or(c.window, 1000))
-			j.keep, j.oracle.threshold = cmp.Or(c.keep, 1), cmp.Or(c.threshold, j.oracle.threshold)
+			j.keep, j.threshold = cmp.Or(c.keep, j.keep), cmp.Or(c.threshold, j.threshold)
 			want, verb := j.collapsed(raw), "collapsed; "
 			if c.dry {
 				want, verb = raw, "dry-run; "

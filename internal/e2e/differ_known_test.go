@@ -3,8 +3,6 @@ package e2e
 import (
 	"path"
 	"slices"
-	"sync"
-	"testing"
 
 	"github.com/neardup/sidecar/internal/differ"
 )
@@ -33,12 +31,6 @@ func (k *known) matches(kind, side, name, aspect string) bool {
 		return len(patterns) == 0
 	}
 	return in(kind, k.kind) && in(side, k.side) && in(name, k.names...) && in(aspect, k.aspects...)
-}
-
-// refusedByBoth reports whether neither reply grants anything.
-func refusedByBoth(direct, through *differ.Reply, _ differ.Masks) bool {
-	refused := func(r *differ.Reply) bool { return r.Status() >= "400" || r.Broken == "closed" }
-	return refused(direct) && refused(through)
 }
 
 // knownEverywhere are differences in what the engine's API says.
@@ -120,43 +112,8 @@ func flushedOtherwise(direct, through *differ.Reply, _ differ.Masks) bool {
 // knownOnWire are differences in how HTTP is read and written.
 var knownOnWire = []known{
 	{
-		why:   "what is no HTTP is refused by net/http in its own words, and the connection ends",
-		holds: refusedByBoth,
-		names: []string{
-			"broken escape in the path", "cut off escape in the path", "percent at the end of the path", "space in front of the colon",
-			"header without *", "header with a *", "header name with odd signs", "a CR within a header", "a header of 2 MB",
-			"HTTP/0.9", "HTTP/2.0", "HTTP/3", "preface of HTTP/2", "protocol of another kind", "space in the target", "nonsense",
-			"a TLS greeting", "chunks: bad size*", "length given twice, another", "length of a list", "length that is *",
-			"length with a plus", "length beyond 64 bits",
-		},
-	},
-	{
-		why: "net/http refuses what RFC 9112 has servers refuse, and the engine takes it",
-		names: []string{
-			"a target without a slash", "a target that is a star", "no Host", "two Hosts", "a Host that can't be",
-			"protocol in small letters", "spaces in the line", "tab in the line", "space in front of the line",
-			"empty line* in front", "CRLF between requests", "a control byte in the target", "a NUL in the target",
-			"transfer encoding *",
-		},
-	},
-	{
-		why: "net/http takes what RFC 9112 has servers take, and the engine refuses it",
-		names: []string{
-			"a target with *", "a search's target with its host", "lines that end in LF alone", "HTTP/1.2", "HTTP/1.0, chunks",
-			"length given twice, the same",
-		},
-	},
-	{
-		why:   "the second request is no HTTP: it is refused in net/http's words",
-		names: []string{"something behind a request without a body"}, aspects: []string{"extra"},
-	},
-	{
 		why:   "the engine is asked in HTTP/1.1, in which it compresses for who takes it",
 		names: []string{"compressed on HTTP/1.0"},
-	},
-	{
-		why:   "net/http answers 417 itself",
-		names: []string{"Expect of something else"}, aspects: []string{"connection", "header date"},
 	},
 	{
 		why:   "net/http says what becomes of the connection; the engine does the same and says nothing",
@@ -170,22 +127,4 @@ var knownOnWire = []known{
 		why:   "a write is looked through before it is sent on, and net/http asks for a body once a byte of it is wanted",
 		names: []string{"leave: a * beyond the limit"},
 	},
-	{
-		why:   "the target of CONNECT is a host, which is the engine's (decision 006)",
-		names: []string{"method CONNECT"}, aspects: []string{"body"},
-	},
-}
-
-// knownMet are the entries that covered something.
-type knownMet struct{ sync.Map }
-
-func (m *knownMet) note(k *known) { m.Store(k, true) }
-
-// check fails the test for entries of the table that covered nothing.
-func (m *knownMet) check(t *testing.T, table []known) {
-	for i := range table {
-		if _, ok := m.Load(&table[i]); !ok {
-			t.Errorf("nothing differs any more in %q: %s", table[i].names, table[i].why)
-		}
-	}
 }

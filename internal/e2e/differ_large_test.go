@@ -18,7 +18,7 @@ func TestSameLargeAnswers(t *testing.T) {
 		for _, side := range []string{sidePlain, sideRuled} {
 			d.compare(t, side, first, d.play(t, side, cases))
 		}
-	}, nil)
+	})
 }
 
 // words returns about so many bytes of words, other ones for each seed.

@@ -10,7 +10,7 @@ import (
 
 // TestSamePages pages through more documents than a page holds, sorted by what all of them share, by scores and by a field.
 func TestSamePages(t *testing.T) {
-	eachFamily(t, func(f *family) []known { return f.known }, func(t *testing.T, d *diffing) { d.diff(t, d.family.pages()) }, nil)
+	eachFamily(t, func(f *family) []known { return f.known }, func(t *testing.T, d *diffing) { d.diff(t, d.family.pages()) })
 }
 
 // pageCases are 160 documents on three shards, some of them written twice, and the pages of several lists of them.

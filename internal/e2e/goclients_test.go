@@ -18,7 +18,7 @@ import (
 )
 
 // goLoad writes the documents with the official Go client of OpenSearch or Typesense. That of Elasticsearch takes minutes to compile:
-// TestClientSessionGoElasticsearch uses it, behind a build tag.
+// TestDuplicatesSkipped uses it, behind a build tag.
 func goLoad(t *testing.T, a api, index string, list []corpus.Document) {
 	t.Helper()
 	switch a.e.Kind {

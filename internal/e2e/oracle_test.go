@@ -17,6 +17,7 @@ type oracle struct {
 	sketches  map[string]sketch.Sketch
 	threshold float64
 	window    int
+	keep      int // how many of each group are shown
 }
 
 var minShingles = uint32(rerank.Default.MinShingles) // the shipped default
@@ -29,7 +30,7 @@ func newOracle(t *testing.T, direct api, list []corpus.Document) *oracle {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &oracle{direct: direct, sketches: map[string]sketch.Sketch{}, threshold: 0.7, window: 1000}
+	o := &oracle{direct: direct, sketches: map[string]sketch.Sketch{}, threshold: 0.7, window: 1000, keep: 1}
 	for _, d := range list {
 		o.sketches[d.ID], _ = sketcher.Sketch(d.Title, d.Body)
 	}
@@ -49,16 +50,22 @@ func (o *oracle) list(t *testing.T, index, q string) []string {
 }
 
 // collapsed returns the collapsed list of the engine's.
-func (o *oracle) collapsed(raw []string) []string {
-	var list, leaders []string
+func (o *oracle) collapsed(raw []string) (list []string) {
+	var leaders []string
+	shown := map[string]int{} // of each leader's group
 	for rank, id := range raw {
-		if rank >= o.window {
-			list = append(list, id)
+		at := slices.IndexFunc(leaders, func(l string) bool { return o.near(o.sketches[id], o.sketches[l]) })
+		switch {
+		case rank >= o.window:
+		case at < 0:
+			leaders = append(leaders, id)
+			shown[id] = 1
+		case shown[leaders[at]] < o.keep:
+			shown[leaders[at]]++
+		default:
 			continue
 		}
-		if !slices.ContainsFunc(leaders, func(l string) bool { return o.near(o.sketches[id], o.sketches[l]) }) {
-			leaders, list = append(leaders, id), append(list, id)
-		}
+		list = append(list, id)
 	}
 	return list
 }
