@@ -303,12 +303,3 @@ func around(page any) any {
 	}
 	return reply
 }
-
-func marshal(t *testing.T, value any) []byte {
-	t.Helper()
-	data, err := json.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
-}

@@ -1,12 +1,21 @@
+// The Go client of Elasticsearch takes minutes to compile: make test-all has this tag, make test does without it.
+
+//go:build goclient
+
 package e2e
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/elastic/go-elasticsearch/v8"
+	"github.com/elastic/go-elasticsearch/v8/esutil"
+	"github.com/google/go-cmp/cmp"
 	"github.com/opensearch-project/opensearch-go/v4"
 	"github.com/opensearch-project/opensearch-go/v4/opensearchapi"
 	ts "github.com/typesense/typesense-go/v2/typesense"
@@ -17,11 +26,30 @@ import (
 	"github.com/neardup/sidecar/internal/engines"
 )
 
-// goLoad writes the documents with the official Go client of OpenSearch or Typesense. That of Elasticsearch takes minutes to compile:
-// TestDuplicatesSkipped uses it, behind a build tag.
+// TestOfficialClients has the corpus go in and the pages come out through the sidecar with each engine's official Go client; TestMainJobPages does
+// the same with those in Python, TestClientSessions uses those in Python and JavaScript widely.
+func TestOfficialClients(t *testing.T) {
+	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+		index, list := "news-go", documents(t)
+		through, direct := api{e, serve(t, e, setup{match: "news-*"})}, api{e, e.URL}
+		direct.drop(t, index)
+		through.create(t, index)
+		goLoad(t, through, index, list)
+		o := newOracle(t, direct, list)
+		for _, q := range queries {
+			if diff := cmp.Diff(slices.Collect(slices.Chunk(o.list(t, index, q), 10)), goWalk(t, through, index, q, 10)); diff != "" {
+				t.Errorf("%q: %s", q, diff)
+			}
+		}
+	})
+}
+
+// goLoad writes the documents with the engine's official Go client.
 func goLoad(t *testing.T, a api, index string, list []corpus.Document) {
 	t.Helper()
 	switch a.e.Kind {
+	case engines.Elasticsearch:
+		elasticLoad(t, a.base, index, list)
 	case engines.OpenSearch:
 		client := openSearch(t, a.base)
 		var b bytes.Buffer
@@ -53,7 +81,34 @@ func goLoad(t *testing.T, a api, index string, list []corpus.Document) {
 	}
 }
 
-// goWalk reads all pages with the clients of goLoad.
+func elasticLoad(t *testing.T, url, index string, list []corpus.Document) {
+	t.Helper()
+	bulk, err := esutil.NewBulkIndexer(esutil.BulkIndexerConfig{Client: elastic(t, url), Index: index, NumWorkers: 2, FlushBytes: 100_000, Refresh: "true"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range list {
+		body, err := json.Marshal(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		item := esutil.BulkIndexerItem{Action: "index", DocumentID: d.ID, Body: bytes.NewReader(body)}
+		item.OnFailure = func(_ context.Context, item esutil.BulkIndexerItem, r esutil.BulkIndexerResponseItem, err error) {
+			t.Errorf("%s: %v %+v", item.DocumentID, err, r.Error)
+		}
+		if err := bulk.Add(t.Context(), item); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := bulk.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if s := bulk.Stats(); int(s.NumIndexed) != len(list) {
+		t.Fatalf("%d documents indexed of %d", s.NumIndexed, len(list))
+	}
+}
+
+// goWalk reads all pages with the engine's official Go client.
 func goWalk(t *testing.T, a api, index, q string, size int) [][]string {
 	t.Helper()
 	var pages [][]string
@@ -85,15 +140,38 @@ func goSearch(t *testing.T, a api, index, q string, from, size int) []string {
 		query = `{"multi_match":{"query":"` + q + `","fields":["title","body"]}}`
 	}
 	body := strings.NewReader(fmt.Sprintf(`{"from":%d,"size":%d,"query":%s,"sort":["_score",{"id":"asc"}]}`, from, size, query))
-	resp, err := openSearch(t, a.base).Search(t.Context(), &opensearchapi.SearchReq{Indices: []string{index}, Body: body})
+	var ids []string
+	if a.e.Kind == engines.OpenSearch {
+		resp, err := openSearch(t, a.base).Search(t.Context(), &opensearchapi.SearchReq{Indices: []string{index}, Body: body})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, h := range resp.Hits.Hits {
+			ids = append(ids, h.ID)
+		}
+		return ids
+	}
+	client, err := elasticsearch.NewTypedClient(elasticsearch.Config{Addresses: []string{a.base}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var ids []string
+	resp, err := client.Search().Index(index).Raw(body).Do(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, h := range resp.Hits.Hits {
-		ids = append(ids, h.ID)
+		ids = append(ids, *h.Id_)
 	}
 	return ids
+}
+
+func elastic(t *testing.T, url string) *elasticsearch.Client {
+	t.Helper()
+	client, err := elasticsearch.NewClient(elasticsearch.Config{Addresses: []string{url}, CompressRequestBody: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
 }
 
 func openSearch(t *testing.T, url string) *opensearchapi.Client {

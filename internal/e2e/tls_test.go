@@ -44,8 +44,8 @@ func throughTLS(t *testing.T, direct, secured *engines.Engine, p *pki) {
 	index := "tls-" + strings.ToLower(t.Name())
 	plain.drop(t, index)
 	through.create(t, index)
-	goLoad(t, through, index, list)
-	pages := goWalk(t, through, index, "*", 10)
+	through.load(t, index, list)
+	pages := through.whole(t, index, "*", 10, "")
 	if shown := len(slices.Concat(pages...)); shown < 20 || shown >= len(list) {
 		t.Errorf("%d of %d documents are shown: nothing was collapsed, or all", shown, len(list))
 	}
@@ -57,7 +57,7 @@ func throughTLS(t *testing.T, direct, secured *engines.Engine, p *pki) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(goWalk(t, api{direct, serveFile(t, file)}, index, "*", 10), pages); diff != "" {
+	if diff := cmp.Diff(api{direct, serveFile(t, file)}.whole(t, index, "*", 10, ""), pages); diff != "" {
 		t.Errorf("without TLS (-), with it (+): %s", diff)
 	}
 	for _, command := range []string{"setup", "verify", "config check"} {
