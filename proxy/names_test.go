@@ -138,3 +138,15 @@ func TestCreationBesideASlowEngine(t *testing.T) {
 		}
 	})
 }
+
+func TestDateMathNames(t *testing.T) {
+	s := &scripted{look: map[string]string{
+		"/%3Cnews-%7Bnow%7Byyyy%7D%7D%3E" + fieldPath: "{" + declaredIn("news-2026", true) + "}",
+		"/%3Clogs-%7Bnow%7Byyyy%7D%7D%3E" + fieldPath: "{" + declaredIn("logs-2026", true) + "}",
+	}}
+	f := near(t, s)
+	f.ask("POST", "/_bulk", "{\"index\":{\"_index\":\"<news-{now{yyyy}}>\"}}\n{\"title\":\"a b c\"}\n{\"index\":{\"_index\":\"<logs-{now{yyyy}}>\"}}\n{\"title\":\"a b c\"}\n")
+	if n := enriched([]byte(s.log[0])); n != 1 {
+		t.Errorf("%d documents are enriched: %s", n, s.log[0])
+	}
+}

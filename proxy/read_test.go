@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/neardup/sidecar/proxy"
 )
 
 // TestReads answers reads with and without our field.
@@ -223,5 +225,22 @@ func TestHead(t *testing.T) {
 		if got := <-methods; got != want.method {
 			t.Errorf("%s: asked by %s, want %s", path, got, want.method)
 		}
+	}
+}
+
+func TestReadsThatAreSearches(t *testing.T) {
+	f := serve(t, newEngine("news-1", "other-1"), nil)
+	bare := serve(t, newEngine("news-1"), func(e *proxy.Engine) { e.Rules = nil })
+	for _, c := range []struct{ base, path, want string }{
+		{f.url, "/_search/scroll", "bypassed; reason=export"}, {f.url, "/_search/scroll?scroll_id=neardup_sketch", "bypassed; reason=export"},
+		{f.url, "/news-1/_knn_search", "bypassed; reason=vector"}, {f.url, "/other-1/_knn_search", ""}, {f.url, "/news-1/_doc/1", ""},
+		{f.url, "/news-*/_eql/search", "bypassed; reason=eql"}, {bare.url, "/_search/scroll", ""},
+	} {
+		if got := do(t, "GET", c.base+c.path, "").header.Get("Neardup"); got != c.want {
+			t.Errorf("%s: %q, want %q", c.path, got, c.want)
+		}
+	}
+	if n := f.Counts()["passed export"]; n != 2 {
+		t.Errorf("%d scroll pages were counted", n)
 	}
 }

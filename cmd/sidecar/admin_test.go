@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -117,6 +119,22 @@ func TestPlaygroundWithoutACertificate(t *testing.T) {
 		c, err := parse([]byte(text), func(string) (string, bool) { return "", false })
 		if err != nil || c.Playground != want {
 			t.Errorf("%s: %v, want %t", text, err, want)
+		}
+	}
+}
+
+func TestOthersAreWarnedOf(t *testing.T) {
+	const search = "searches the engines"
+	for _, c := range []struct {
+		address        string
+		playing, warns bool
+	}{{"127.0.0.1", true, false}, {"::1", true, false}, {"0.0.0.0", true, true}, {"::", false, true}, {"10.1.2.3", false, true}} {
+		var s status
+		s.playing.Store(c.playing)
+		var log strings.Builder
+		s.warnOpen(slog.New(slog.NewTextHandler(&log, nil)), &net.TCPAddr{IP: net.ParseIP(c.address), Port: 9600})
+		if line := log.String(); (line != "") != c.warns || strings.Contains(line, search) != (c.warns && c.playing) {
+			t.Errorf("%+v: %s", c, line)
 		}
 	}
 }

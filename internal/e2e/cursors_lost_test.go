@@ -155,3 +155,54 @@ func leafIDs(list []leaf) (ids []string) {
 	}
 	return ids
 }
+
+func TestCursorTies(t *testing.T) {
+	e := engines.Shared(t, engines.Elasticsearch)
+	direct := api{e, e.URL}
+	r := rand.New(rand.NewPCG(4, 4))
+	list := leaves(r, 300, 0.4)
+	one := serveFile(t, walking(t, e, walkRule{match: "ties-*", window: 1000}))
+	other := serveFile(t, walking(t, e, walkRule{match: "ties-*", window: 1000}))
+	plant(t, direct, one, "ties-1", 1, list)
+	j := newJudge(t, direct, list, 1000)
+	places := map[string]int{}
+	for _, l := range list {
+		places[l.ID] = l.Place
+	}
+	several := func() string { return []string{one, other}[r.IntN(2)] }
+	for _, c := range []struct {
+		name  string
+		bases func() string
+		pit   bool
+		again int // at most: the ranks before a cursor do not tell where in a place each page ended
+	}{{"several", several, false, len(list) / 50}, {"one", always(one), false, 0}, {"several in a point in time", several, true, 0}} {
+		w := walk{e: e, bases: c.bases, index: "ties-1", query: `{"match_all":{}}`, sort: `["place"]`, size: 9, pit: c.pit}
+		got := w.run(t)
+		if n := again(j, got.ids); n > c.again {
+			t.Errorf("%s: %d of %d are shown again", c.name, n, len(got.ids))
+		}
+		if !slices.IsSortedFunc(got.ids, func(a, b string) int { return places[a] - places[b] }) {
+			t.Errorf("%s: the order is not the engine's", c.name)
+		}
+		if w.bases, w.size = always(e.URL), 1000; c.pit { // where the engine tells ties apart
+			if diff := cmp.Diff(j.collapsed(w.run(t).ids), got.ids); diff != "" {
+				t.Errorf("%s: %s", c.name, diff)
+			}
+		}
+		if c.name != "one" {
+			continue
+		}
+		// Behind each page the engine goes on with the next place: what it would have shown from there is shown, or near to something.
+		after, at := -1, 0
+		for _, n := range got.pages {
+			at += n
+			last := places[got.ids[at-1]]
+			for _, l := range list {
+				if l.Place > after && l.Place < last && !j.represented(l.ID, got.ids[:at]) {
+					t.Errorf("%s of place %d is neither shown nor near to what is", l.ID, l.Place)
+				}
+			}
+			after = last
+		}
+	}
+}

@@ -249,3 +249,51 @@ func TestAliases(t *testing.T) {
 	p.send(t, "PUT /many-INDEX/_doc/1 | {"+wordsA+"}")
 	p.same(t, "INDEX-3")
 }
+
+func TestDateMath(t *testing.T) {
+	e := engines.Shared(t, engines.Elasticsearch)
+	if now := time.Now().UTC(); now.Add(2*time.Minute).Day() != now.Add(-10*time.Second).Day() {
+		t.Skip("it is about midnight")
+	}
+	base := serve(t, e, setup{match: "wdm-*"})
+	p := newPair(t, e, base, "wdm-x")
+	day := time.Now().UTC().Format("2006.01.02")
+	for _, name := range []string{"a-INDEX-", "b-INDEX-", "INDEX-c-", "INDEX-d-", "INDEX-e-", "INDEX-f-"} {
+		p.drop(t, name+day)
+	}
+	name := func(prefix string) string { return "%3C" + prefix + "-%7Bnow%2Fd%7D%3E" }
+	p.set(t, "PUT /INDEX-e-"+day+" |")
+	p.send(t, "PUT /"+name("INDEX-c")+"/_doc/1 | {"+wordsA+"}", "PUT /"+name("INDEX-c")+"/_doc/2 | {"+wordsB+"}", "POST /"+name("INDEX-c")+"/_update/2 | {\"doc\":{\"title\":\"a part\"}}",
+		"POST /_bulk | {\"index\":{\"_index\":\"<INDEX-d-{now/d}>\",\"_id\":\"1\"}}¶{"+wordsA+"}¶{\"create\":{\"_index\":\"<INDEX-d-{now/d}>\",\"_id\":\"2\"}}¶{"+wordsA+"}¶",
+		"PUT /"+name("INDEX-e")+"/_doc/1 | {"+wordsA+"}", "PUT /"+name("INDEX-f")+" | {\"mappings\":{\"dynamic\":\"strict\",\"properties\":{\"title\":{\"type\":\"text\"}}}}",
+		"PUT /"+name("INDEX-f")+"/_doc/1 | {\"title\":\"a b\"}", "PUT /"+name("a-INDEX")+"/_doc/1 | {"+wordsA+"}")
+	p.same(t, "INDEX-c-"+day, "2")
+	p.same(t, "INDEX-d-"+day)
+	p.same(t, "INDEX-e-"+day)
+	p.same(t, "INDEX-f-"+day)
+	p.same(t, "a-INDEX-"+day, "1")
+}
+
+func TestIndicesThatRefuse(t *testing.T) {
+	e := engines.Shared(t, engines.OpenSearch)
+	base := serve(t, e, setup{match: "wref-*"})
+	for i, c := range []struct{ before, settings, after string }{
+		{"", `"index.blocks.write":true`, `"index.blocks.write":false`}, {"", `"index.blocks.read_only":true`, `"index.blocks.read_only":false`},
+		{"", `"index.blocks.metadata":true`, `"index.blocks.metadata":false`}, {"", `"index.blocks.read_only_allow_delete":true`, `"index.blocks.read_only_allow_delete":null`},
+		{`"settings":{"index.mapping.coerce":false},"mappings":{"properties":{"n":{"type":"integer"}}}`, "", ""},
+		{`"settings":{"index.mapping.ignore_malformed":true},"mappings":{"properties":{"n":{"type":"integer"},"neardup_sketch":{"type":"integer"}}}`, "", ""},
+		{`"mappings":{"_routing":{"required":true}}`, "", ""},
+		{`"mappings":{"properties":{"neardup_sketch":{"properties":{"x":{"type":"text"}}}}}`, "", ""},
+	} {
+		p := newPair(t, e, base, fmt.Sprint("wref-", i))
+		p.set(t, "PUT /INDEX | {"+c.before+"}")
+		if c.settings != "" {
+			p.set(t, "PUT /INDEX/_settings | {"+c.settings+"}")
+		}
+		p.send(t, "PUT /INDEX/_doc/1 | {"+wordsA+",\"n\":\"1\"}", "POST /INDEX/_bulk | {\"index\":{\"_id\":\"2\"}}¶{"+wordsA+",\"n\":\"x\"}¶{\"update\":{\"_id\":\"1\"}}¶{\"doc\":{\"n\":3}}¶{\"index\":{\"_id\":\"3\",\"routing\":\"1\"}}¶{"+wordsA+"}¶")
+		if c.after != "" {
+			p.set(t, "PUT /INDEX/_settings | {"+c.after+"}")
+		}
+		p.send(t, "PUT /INDEX/_doc/4?routing=1 | {"+wordsB+"}")
+	}
+}

@@ -212,3 +212,34 @@ func TestSetupTemplates(t *testing.T) {
 		}
 	})
 }
+
+func TestPipelines(t *testing.T) {
+	e := engines.Shared(t, engines.Elasticsearch)
+	s := setup{match: "wpip-*"}
+	p := newPair(t, e, serve(t, e, s), "wpip-x")
+	p.set(t, "PUT /_ingest/pipeline/INDEX | {\"processors\":[{\"set\":{\"field\":\"n\",\"value\":1}},{\"set\":{\"if\":\"ctx.title == 'to be changed'\",\"field\":\"title\",\"value\":\"changed\"}},"+
+		"{\"drop\":{\"if\":\"ctx.title == 'to be dropped'\"}}]}")
+	p.later(t, "DELETE /_ingest/pipeline/INDEX")
+	p.send(t, "PUT /INDEX/_doc/0?pipeline=INDEX | {\"title\":\"to be dropped\"}", "GET /INDEX/_doc/0 |", // which makes no index
+		"PUT /INDEX/_doc/1?pipeline=INDEX | {"+wordsA+"}")
+	time.Sleep(1100 * time.Millisecond) // that there is nothing is believed for a second
+	p.send(t, "POST /INDEX/_bulk?pipeline=INDEX | {\"index\":{\"_id\":\"2\"}}¶{"+wordsA+"}¶{\"index\":{\"_id\":\"3\",\"pipeline\":\"_none\"}}¶{"+wordsB+"}¶")
+	p.same(t, "INDEX", "1") // it makes its index, of which the pipeline might have kept it
+	p.set(t, "PUT /INDEX/_settings | {\"index.default_pipeline\":\"INDEX\"}")
+	p.send(t, "PUT /INDEX/_doc/4 | {"+wordsB+"}", "PUT /INDEX/_doc/5 | {\"title\":\"to be changed\"}", "PUT /INDEX/_doc/6?pipeline=nosuchpipeline | {"+wordsA+"}")
+	if source := kept(t, p.direct, p.two)["5"].source; wrong(ruleOfTests(t), source) == "" {
+		t.Errorf("the pipeline changed nothing after the sketch: %s", source)
+	}
+	file := config(t, e, s)
+	if out, code := sidecar(t, "setup", "--config", file); code != 0 || !strings.Contains(out, p.two+": note: the ingest pipeline "+p.two+" runs after") {
+		t.Errorf("setup ended with %d and says nothing of the pipeline: %s", code, out)
+	}
+	if out, code := sidecar(t, "reindex", "--config", file); code != 0 {
+		t.Fatalf("reindex ended with %d: %s", code, out)
+	}
+	for id, h := range kept(t, p.direct, p.two) {
+		if why := wrong(ruleOfTests(t), h.source); why != "" || !adapters.HasSketch(h.source) {
+			t.Errorf("after reindex %s is stored as %s %s", id, h.source, why)
+		}
+	}
+}
