@@ -2,11 +2,13 @@ package e2e
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
 )
 
@@ -46,3 +48,38 @@ func TestRescoredSearch(t *testing.T) {
 		}
 	}
 }
+
+func TestCompletionSuggester(t *testing.T) {
+	e := engines.Shared(t, engines.Elasticsearch)
+	index := "suggest-1"
+	through, direct := api{e, serve(t, e, setup{match: "suggest-*"})}, api{e, e.URL}
+	direct.drop(t, index)
+	call(t, e, "PUT", through.base+"/"+index, `{"mappings":{"properties":{"title":{"type":"text"},"body":{"type":"text"},"s":{"type":"completion"},"n":{"type":"integer"}}}}`).want(t, 200)
+	var lines strings.Builder
+	for i := range 6 {
+		fmt.Fprintf(&lines, "{\"index\":{\"_index\":%q,\"_id\":\"%d\"}}\n{\"n\":%d,\"s\":\"river %d\",\"title\":\"about %d\",\"body\":\"%s\"}\n", index, i, i, i, i/2, strings.Repeat(fmt.Sprintf("word%d ", i/2), 12))
+	}
+	through.loadLines(t, index, lines.String())
+	for _, extra := range []string{``, `,"docvalue_fields":["n"]`, `,"_source":["n"]`, `,"query":{"match_none":{}}`} {
+		body := `{"sort":"n","suggest":{"mine":{"prefix":"ri","completion":{"field":"s","size":6}}}` + extra + `}`
+		want := adapters.Get(members(t, call(t, e, "POST", e.URL+"/"+index+"/_search", body).want(t, 200).body), "suggest")
+		r := call(t, e, "POST", through.base+"/"+index+"/_search", body).want(t, 200)
+		if diff := cmp.Diff(string(ourMember.ReplaceAll(want, nil)), string(adapters.Get(members(t, r.body), "suggest"))); diff != "" {
+			t.Errorf("%s: directly (-), through us (+):\n%s", extra, diff)
+		}
+		if outcome := r.header.Get("Neardup"); !strings.HasPrefix(outcome, "collapsed; ") {
+			t.Error(outcome)
+		}
+	}
+}
+
+func members(t *testing.T, object []byte) []adapters.Member {
+	t.Helper()
+	list, err := adapters.Members(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+var ourMember = regexp.MustCompile(`,"neardup_sketch":"[^"]*"`)

@@ -2,16 +2,21 @@ package e2e
 
 import (
 	"bytes"
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/neardup/sidecar/internal/engines"
 )
 
 // sink is an engine that discards what it is sent, in which every index is prepared. No real one takes more than 100 MB in one
@@ -111,4 +116,76 @@ func peakOf(pid int) (int64, error) {
 		}
 	}
 	return 0, errors.New("no VmHWM")
+}
+
+func zip(src io.Reader) io.Reader {
+	r, w := io.Pipe()
+	go func() {
+		z, _ := gzip.NewWriterLevel(w, gzip.BestSpeed) // the level is a valid one
+		_, err := io.Copy(z, src)
+		if err == nil {
+			err = z.Close()
+		}
+		w.CloseWithError(err)
+	}()
+	return r
+}
+
+func TestLongBulkInFlatMemory(t *testing.T) {
+	size := 96 << 20
+	if soaking() {
+		size = 1 << 30
+	}
+	const document = 8290 // bytes, nearly
+	documents := size / document
+	plain, err := io.Copy(io.Discard, newBulkStream(documents))
+	if err != nil || plain < int64(size)*9/10 {
+		t.Fatalf("%d bytes, %v", plain, err)
+	}
+	for _, c := range []struct {
+		name          string
+		gzip, chunked bool
+	}{{"plain with its length", false, false}, {"gzip in chunks", true, true}} {
+		t.Run(c.name, func(t *testing.T) {
+			s := &sink{}
+			engine := httptest.NewServer(s)
+			defer engine.Close()
+			e := &engines.Engine{Kind: engines.Elasticsearch, URL: engine.URL}
+			base, pid := process(t, config(t, e, setup{match: "soak-*", limits: "{engine_max_body: 32GB}"}))
+			var body io.Reader = newBulkStream(documents)
+			length := plain
+			if c.gzip {
+				if length, err = io.Copy(io.Discard, zip(newBulkStream(documents))); err != nil {
+					t.Fatal(err)
+				}
+				body = zip(body)
+			}
+			r, err := http.NewRequestWithContext(t.Context(), "POST", base+"/_bulk", body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Content-Type", "application/x-ndjson")
+			if r.ContentLength = length; c.chunked {
+				r.ContentLength = -1
+			}
+			if c.gzip {
+				r.Header.Set("Content-Encoding", "gzip")
+			}
+			before, began := peak(t, pid), time.Now()
+			resp, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			reply, _ := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			took, after := time.Since(began), peak(t, pid)
+			t.Logf("%d MB as %d MB in %v, %.0f MB/s; the sidecar's memory went from %d to %d MB", plain>>20, length>>20, took.Round(time.Millisecond), float64(plain)/1e6/took.Seconds(), before>>20, after>>20)
+			if resp.StatusCode != 200 || s.whole.Load() != 1 || s.sketches.Load() != int64(documents) || s.bytes.Load() < plain+200*int64(documents) {
+				t.Errorf("%d %s: of %d documents %d came with a sketch, in %d bytes of %d, whole: %d", resp.StatusCode, reply, documents, s.sketches.Load(), s.bytes.Load(), plain, s.whole.Load())
+			}
+			if grown := after - before; grown > 48<<20 {
+				t.Errorf("the sidecar's memory grew by %d MB", grown>>20)
+			}
+		})
+	}
 }
