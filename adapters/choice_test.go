@@ -83,6 +83,11 @@ func TestChoicesThatCantBe(t *testing.T) {
 		want []string
 	}{
 		{"newest of nothing", Rule{Choice: Choice{By: ByNewest}}, []string{"date_field"}},
+		{"field of nothing", Rule{Choice: Choice{By: ByField}}, []string{"representative", "field"}},
+		{"prefer nothing", Rule{Choice: Choice{By: ByPrefer, Field: "host"}}, []string{"prefer", "values"}},
+		{"unknown", Rule{Choice: Choice{By: "best"}}, []string{`"best"`, "newest"}},
+		{"keep too many", Rule{Profile: rerank.Profile{Keep: 101}}, []string{"keep", "101", "100"}},
+		{"within nothing", Rule{Together: Together{Within: 3600_000}}, []string{"within", "date_field"}},
 		{"a field of ours", Rule{Together: Together{Same: []string{SketchField}}}, []string{SketchField}},
 		{"a pattern", Rule{Together: Together{Different: []string{"host*"}}}, []string{`"host*"`}},
 	} {

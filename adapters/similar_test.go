@@ -327,3 +327,31 @@ func TestBandsRecall(t *testing.T) {
 		}
 	}
 }
+
+// TestCompare holds a comparison to the shingles of both.
+func TestCompare(t *testing.T) {
+	documents := texts(t)
+	rule := likeRule(t, "news", 0.7)
+	for i := range 39 {
+		a, b := documents[fmt.Sprintf("%d-%d", i, i%6)], documents[fmt.Sprintf("%d-%d", i+i%2, 5)]
+		setA, setB := rule.Sketcher.Shingles(rule.TextsOf(a)...), rule.Sketcher.Shingles(rule.TextsOf(b)...)
+		shared := 0
+		for _, x := range setA {
+			if _, is := slices.BinarySearch(setB, x); is {
+				shared++
+			}
+		}
+		c := rule.Compare(a, b, 0)
+		sa, _ := rule.SketchOf(a)
+		sb, _ := rule.SketchOf(b)
+		near, agreement := rule.Profile.NearDuplicates(&sa.Sketch, &sb.Sketch)
+		e := c.Exact
+		if c.Folds != near || c.Agreement != agreement || c.Threshold != 0.7 || e.Shared != shared || e.ShinglesA != len(setA) ||
+			e.ShinglesB != len(setB) || e.Resemblance != sketch.Resemblance(setA, setB) || e.BInA != sketch.Containment(setB, setA) {
+			t.Errorf("%d: %+v %+v", i, c, e)
+		}
+	}
+	if c := rule.Compare([]byte(`{"title":"!"}`), documents["1-0"], 0.2); c.Folds || c.Agreement != 0 || c.Exact.ShinglesB == 0 || c.Threshold != 0.2 {
+		t.Errorf("%+v", c)
+	}
+}

@@ -147,3 +147,45 @@ func TestWatch(t *testing.T) {
 		all.Wait()
 	})
 }
+
+// TestMaxDocsOfSlices has all slices together send as many as they may, and no more.
+func TestMaxDocsOfSlices(t *testing.T) {
+	seeds(t, 40, func(t *testing.T, rnd *rand.Rand, fail func(string, ...any)) {
+		m, rule := newMemory(1+rnd.IntN(40), documents(300)), testRule(t)
+		job, left := m.job(rule), 300
+		job.Split, job.Journal = m.ranges, &ledger{}
+		for left > 0 {
+			most := 1 + rnd.IntN(120)
+			got, err := Reindex(t.Context(), job, Options{Slices: 1 + rnd.IntN(4), MaxDocs: most, Resume: rnd.IntN(2) == 0}, nil)
+			if err != nil || got.Written != min(most, left) || got.Cut != (most < left) {
+				fail("%d left, %d allowed: %v %+v", left, most, err, got)
+				return
+			}
+			left -= got.Written
+		}
+		if m.writes != 300 || len(m.wrong(rule)) > 0 {
+			fail("%d writes", m.writes)
+		}
+	})
+}
+
+// TestSeldomBusy has an engine without room for a read once in a while, over longer than it may have none at all, where there is
+// nothing to write: each time is a new one.
+func TestSeldomBusy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, last := newMemory(10, documents(30)), time.Now()
+		m.onPage = func() error {
+			if time.Since(last) > patience/2 {
+				last = time.Now()
+				return fmt.Errorf("no room: %w", adapters.ErrBusy)
+			}
+			return nil
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*patience)
+		defer cancel()
+		got, err := Watch(ctx, m.job(testRule(t)), Options{}, time.Minute, nil)
+		if err != nil || got.Retries < 10 {
+			t.Errorf("%v %+v", err, got)
+		}
+	})
+}

@@ -6,8 +6,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -217,4 +219,61 @@ func TestClientsThatGo(t *testing.T) {
 			t.Errorf("begun=%v: counted %v", begun, n)
 		}
 	}
+}
+
+// answering is a transport that is a function.
+type answering func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (a answering) RoundTrip(r *http.Request) (*http.Response, error) { return a(r) }
+
+// pausing is a text of which each part but the first comes after a pause.
+type pausing struct {
+	parts []string
+	pause time.Duration
+	begun bool
+}
+
+func (p *pausing) Read(b []byte) (int, error) {
+	if len(p.parts) == 0 {
+		return 0, io.EOF
+	}
+	if p.begun {
+		time.Sleep(p.pause)
+	}
+	n := copy(b, p.parts[0])
+	p.parts, p.begun = p.parts[1:], true
+	return n, nil
+}
+
+// TestTimesApart: of a request's time the engine's is what was waited for it, the client's is no one's, and the rest is ours. Who asks for the
+// times of a request gets them.
+func TestTimesApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const pause = time.Second
+		registry := prometheus.NewRegistry()
+		f := handler(t, []string{"http://engine"}, func(e *proxy.Engine) {
+			e.Metrics = proxy.NewMetrics(registry)
+			e.Transport = answering(func(r *http.Request) (*http.Response, error) {
+				_, _ = io.Copy(io.Discard, r.Body)
+				time.Sleep(pause)
+				body := &pausing{parts: []string{"first", "second"}, pause: pause}
+				return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/csv"}}, ContentLength: -1, Body: io.NopCloser(body), Request: r}, nil
+			})
+		})
+		var times proxy.Times
+		ctx := proxy.WithTimes(t.Context(), &times)
+		w := httptest.NewRecorder()
+		f.ServeHTTP(w, httptest.NewRequestWithContext(ctx, "POST", "/_some/thing", &pausing{parts: []string{"a", "b"}, pause: 3 * pause}))
+		if w.Body.String() != "firstsecond" || times.Engine != 2*pause || times.Own != 0 || times.Total != 5*pause {
+			t.Errorf("%q, %+v", w.Body, times)
+		}
+		got := exported(t, registry)
+		if engine, added := got["engine_seconds_sum kind=pass"], got["added_seconds_sum kind=pass"]; engine != 2*pause.Seconds() || added != 0 {
+			t.Errorf("the engine's time is %v s, ours %v s", engine, added)
+		}
+		if got["engine_seconds kind=pass"] != 1 || got["added_seconds kind=pass"] != 1 {
+			t.Errorf("%v", got)
+		}
+	})
 }

@@ -139,6 +139,7 @@ func TestCreationBesideASlowEngine(t *testing.T) {
 	})
 }
 
+// TestDateMathNames: rules are matched against what the engine says that a name is called.
 func TestDateMathNames(t *testing.T) {
 	s := &scripted{look: map[string]string{
 		"/%3Cnews-%7Bnow%7Byyyy%7D%7D%3E" + fieldPath: "{" + declaredIn("news-2026", true) + "}",

@@ -228,6 +228,7 @@ func TestHead(t *testing.T) {
 	}
 }
 
+// TestReadsThatAreSearches say why they are left alone, where they may concern a configured index.
 func TestReadsThatAreSearches(t *testing.T) {
 	f := serve(t, newEngine("news-1", "other-1"), nil)
 	bare := serve(t, newEngine("news-1"), func(e *proxy.Engine) { e.Rules = nil })

@@ -262,3 +262,18 @@ const (
 )
 
 var unmappedIndex = fieldMapping("a-1")
+
+func TestMeet(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want bool
+	}{
+		{"a", "a", true}, {"a", "b", false}, {"a*", "ab", true}, {"a*", "*b", true}, {"a*c", "ab*", true}, {"a*", "b*", false},
+		{"*", "", true}, {"", "a", false},
+		{"logs-*-x", "logs-a-*", true}, {"logs-*-x", "logs-a", false}, {"**", "*", true},
+	} {
+		if meet(c.a, c.b) != c.want || meet(c.b, c.a) != c.want {
+			t.Errorf("%q and %q: want %v", c.a, c.b, c.want)
+		}
+	}
+}

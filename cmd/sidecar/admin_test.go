@@ -123,6 +123,7 @@ func TestPlaygroundWithoutACertificate(t *testing.T) {
 	}
 }
 
+// TestOthersAreWarnedOf: where others than this machine can reach the admin listener, a line says so and what they are shown.
 func TestOthersAreWarnedOf(t *testing.T) {
 	const search = "searches the engines"
 	for _, c := range []struct {

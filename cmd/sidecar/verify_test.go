@@ -97,6 +97,7 @@ engines:
   - {kind: opensearch, listen: "127.0.0.1:0", urls: ["http://127.0.0.1:1"], indices: [{match: a, fields: [t]}]}
 `)
 	for _, c := range []struct{ args, want string }{
+		{"verify --fast", "error: unknown flag: --fast"},
 		{"verify now", `error: sidecar verify takes no argument, and got "now": did you mean --index now?`},
 		{"verify -c " + embedded, "error: an embedded engine lives inside serve alone"},
 		{"verify -c " + dead, "error: engine opensearch: resolve a: dial tcp 127.0.0.1:1: connect: connection refused: " +

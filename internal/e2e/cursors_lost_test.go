@@ -156,6 +156,8 @@ func leafIDs(list []leaf) (ids []string) {
 	return ids
 }
 
+// TestCursorTies sorts by what many documents share, without anything to tell them apart: what the engine's own cursor gives,
+// less what folds into something shown.
 func TestCursorTies(t *testing.T) {
 	e := engines.Shared(t, engines.Elasticsearch)
 	direct := api{e, e.URL}

@@ -154,6 +154,8 @@ func TestReindexMemory(t *testing.T) {
 	})
 }
 
+// sidecarPeak runs a command of the sidecar to its end, and returns its peak memory too, in bytes. (What the system tells of a process
+// that ended includes that of the process which started it.)
 func sidecarPeak(t *testing.T, args ...string) (out string, code int, used int64) {
 	t.Helper()
 	cmd := command(t, t.Context(), args...)

@@ -49,6 +49,7 @@ func TestRescoredSearch(t *testing.T) {
 	}
 }
 
+// TestCompletionSuggester has suggestions whose options are hits, beside a search whose hits fold or that has none.
 func TestCompletionSuggester(t *testing.T) {
 	e := engines.Shared(t, engines.Elasticsearch)
 	index := "suggest-1"

@@ -250,6 +250,7 @@ func TestAliases(t *testing.T) {
 	p.same(t, "INDEX-3")
 }
 
+// TestDateMath writes to names that the engine evaluates.
 func TestDateMath(t *testing.T) {
 	e := engines.Shared(t, engines.Elasticsearch)
 	if now := time.Now().UTC(); now.Add(2*time.Minute).Day() != now.Add(-10*time.Second).Day() {
@@ -274,6 +275,7 @@ func TestDateMath(t *testing.T) {
 	p.same(t, "a-INDEX-"+day, "1")
 }
 
+// TestIndicesThatRefuse writes to indices that take nothing, or take it in their own way.
 func TestIndicesThatRefuse(t *testing.T) {
 	e := engines.Shared(t, engines.OpenSearch)
 	base := serve(t, e, setup{match: "wref-*"})

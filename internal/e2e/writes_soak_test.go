@@ -118,6 +118,7 @@ func peakOf(pid int) (int64, error) {
 	return 0, errors.New("no VmHWM")
 }
 
+// zip returns a reader of what it reads, compressed. Its goroutine ends when all is read.
 func zip(src io.Reader) io.Reader {
 	r, w := io.Pipe()
 	go func() {
@@ -131,6 +132,8 @@ func zip(src io.Reader) io.Reader {
 	return r
 }
 
+// TestLongBulkInFlatMemory streams a bulk of 96 MB, or of 1 GB by make soak, through a real sidecar to an engine that discards
+// it: in every form it arrives whole and enriched, and the sidecar's memory does not grow with it.
 func TestLongBulkInFlatMemory(t *testing.T) {
 	size := 96 << 20
 	if soaking() {

@@ -213,6 +213,8 @@ func TestSetupTemplates(t *testing.T) {
 	})
 }
 
+// TestPipelines writes through ingest pipelines: the engine changes documents after they were sketched, which setup says and
+// reindex mends.
 func TestPipelines(t *testing.T) {
 	e := engines.Shared(t, engines.Elasticsearch)
 	s := setup{match: "wpip-*"}
