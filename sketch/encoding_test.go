@@ -276,3 +276,25 @@ func checkComparable(t *testing.T, a, b *Sketch) {
 		t.Fatal("SameText depends on the order")
 	}
 }
+
+// TestLongestStoredForm: the longest form there can be is read, and one character more is refused.
+func TestLongestStoredForm(t *testing.T) {
+	want := Sketch{Scheme: 1, Form: Values, Bits: 64, Shingles: math.MaxUint32, Fingerprint: 1}
+	for i := range uint64(maxPositions) {
+		want.Payload = binary.BigEndian.AppendUint64(want.Payload, i+1)
+	}
+	text, err := want.MarshalText()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got Sketch
+	if err := got.UnmarshalText(text); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if err := got.UnmarshalText(append(text, 'A')); !errors.Is(err, ErrMalformed) {
+		t.Errorf("a longer one: %v", err)
+	}
+}
