@@ -46,6 +46,8 @@ type kind struct {
 	companion int
 	// keyed says that it asks for an API key, which its script takes from <KIND>_API_KEY.
 	keyed bool
+	// heap is how much memory a Java server gets, if not the usual.
+	heap string
 }
 
 // kinds are all of them. A new one is an entry here and a script.

@@ -8,7 +8,7 @@ import (
 )
 
 // flinkKind is no search engine, so it is none of [Kinds].
-var flinkKind = kind{name: "flink", health: "/v1/info", companion: 1}
+var flinkKind = kind{name: "flink", health: "/v1/info", companion: 1, heap: "512m"}
 
 // Flink is a running Apache Flink of one jobmanager, two taskmanagers of one slot each and a SQL gateway, all on loopback. It
 // shares the file system with the tests.

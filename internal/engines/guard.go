@@ -2,6 +2,7 @@ package engines
 
 import (
 	"bufio"
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
@@ -70,7 +71,7 @@ func launchIn(dir, kind string) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command("bash", filepath.Join(dir, "guard.sh"), dir, script, "--port", strconv.Itoa(port), "--heap", heap)
+	cmd := exec.Command("bash", filepath.Join(dir, "guard.sh"), dir, script, "--port", strconv.Itoa(port), "--heap", cmp.Or(kindOf(kind).heap, heap))
 	cmd.Env = append(os.Environ(), strings.ToUpper(kind)+"_API_KEY="+testKey)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // out of reach of the terminal's and the test runner's signals
 	hold, err := cmd.StdinPipe()
