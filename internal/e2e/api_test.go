@@ -107,21 +107,8 @@ func (a api) search(t *testing.T, index, q string, from, size int, params string
 	}
 	body := fmt.Sprintf(`{"from":%d,"size":%d,"query":%s,"sort":["_score",{"id":"asc"}]}`, from, size, query)
 	r := call(t, a.e, "POST", a.base+"/"+index+"/_search?"+strings.TrimPrefix(params, "&"), body).want(t, 200)
-	var result struct {
-		Hits struct {
-			Total struct{ Value int }
-			Hits  []struct {
-				ID string `json:"_id"`
-			}
-		}
-	}
-	if err := json.Unmarshal(r.body, &result); err != nil {
-		t.Fatal(err)
-	}
-	p := page{total: result.Hits.Total.Value, outcome: r.header.Get("Neardup"), reply: r}
-	for _, h := range result.Hits.Hits {
-		p.ids = append(p.ids, h.ID)
-	}
+	p := page{outcome: r.header.Get("Neardup"), reply: r}
+	p.ids, p.total = idsOf(t, r)
 	return p
 }
 

@@ -43,6 +43,7 @@ type step struct {
 	dir     string
 	env     []string
 	engines bool // waits until the engines answer, and gets their addresses
+	silent  bool // fails if it prints anything
 }
 
 // onEngines are the packages whose tests ask real engines, each on indices of its own.
@@ -56,7 +57,7 @@ var withoutEngines = []string{"NEARDUP_ENGINES=off", "CI="}
 // checks are the steps of make check, and of make test beside its main job.
 func checks() []step {
 	return []step{
-		{name: "gofmt", args: []string{"gofmt", "-l", "."}},
+		{name: "gofmt", args: []string{"gofmt", "-l", "."}, silent: true},
 		{name: "unit", args: goTest("-short", "-shuffle=on", "-timeout=10m", packagesBut("internal/e2e", "internal/conformance", "internal/packages")), env: withoutEngines},
 		{name: "vet", args: []string{"go", "vet", "./..."}},
 		{name: "staticcheck", args: append([]string{"go", "tool", "staticcheck"}, strings.Fields(packagesBut("internal/e2e"))...)},

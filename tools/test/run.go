@@ -67,8 +67,7 @@ func execute(ctx context.Context, p plan) bool {
 				if s.engines {
 					var err error
 					if env, err = await(); err != nil {
-						c.print("%s: %v", s.name, err)
-						c.fail(s.name)
+						c.fail(s.name, err)
 						continue
 					}
 				}
@@ -84,7 +83,9 @@ func execute(ctx context.Context, p plan) bool {
 	return len(c.failed) == 0 && ctx.Err() == nil
 }
 
-func (c *console) fail(name string) {
+// fail says why a step failed and remembers that it did.
+func (c *console) fail(name string, why error) {
+	c.print("%s: %v", name, why)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.failed = append(c.failed, name)
@@ -126,15 +127,13 @@ func (c *console) run(ctx context.Context, s step, env []string) bool {
 	cmd.WaitDelay = 30 * time.Second
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		c.print("%s: %v", s.name, err)
-		c.fail(s.name)
+		c.fail(s.name, err)
 		return false
 	}
 	var errors bytes.Buffer
 	cmd.Stderr = &errors
 	if err := cmd.Start(); err != nil {
-		c.print("%s: %v", s.name, err)
-		c.fail(s.name)
+		c.fail(s.name, err)
 		return false
 	}
 	var said string
@@ -146,12 +145,11 @@ func (c *console) run(ctx context.Context, s step, env []string) bool {
 	}
 	err = cmd.Wait()
 	seconds := time.Since(began).Seconds()
-	if err == nil && (s.name != "gofmt" || said == "") {
+	if err == nil && (!s.silent || said == "") {
 		c.print("%s: passed, %.0f s", s.name, seconds)
 		return true
 	}
-	c.print("%s: FAILED, %.0f s\n%s%s", s.name, seconds, said, errors.String())
-	c.fail(s.name)
+	c.fail(s.name, fmt.Errorf("FAILED, %.0f s\n%s%s", seconds, said, &errors))
 	return false
 }
 
@@ -165,8 +163,8 @@ func (c *console) doing(name, what string) {
 
 // event is a line of go test -json.
 type event struct {
-	Action, Package, Test, Output, ImportPath string
-	Elapsed                                   float64
+	Action, Package, Test, Output string
+	Elapsed                       float64
 }
 
 // tests prints the result of each package, and all that a failed test has said.
