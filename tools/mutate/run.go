@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -171,7 +172,22 @@ func (s *suite) command(ctx context.Context, args ...string) *exec.Cmd {
 		cmd.Env = append(cmd.Env, "NEARDUP_ENGINES=off", "CI=")
 	}
 	cmd.WaitDelay = 10 * time.Second
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return endGroup(cmd) }
 	return cmd
+}
+
+// endGroup ends a test process with all that it started: a broken place, or a test that runs out of time, can leave sidecars behind.
+func endGroup(cmd *exec.Cmd) error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+
+// runGroup runs a test process and ends what it leaves behind.
+func runGroup(cmd *exec.Cmd) error {
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	err := cmd.Wait()
+	_ = endGroup(cmd) // fails where nothing is left
+	return err
 }
 
 // reach runs a test alone and notes the places that it reaches, and how long it takes.
@@ -189,7 +205,7 @@ func (r *runner) reach(ctx context.Context, t *test) (passed bool, err error) {
 	cmd := t.pkg.command(ctx, "-test.run", "^"+t.name+"$", "-test.timeout", limit.String())
 	cmd.Env = append(cmd.Env, "NEARDUP_BREAKS_REACHED="+file.Name())
 	start := time.Now()
-	ran := cmd.Run()
+	ran := runGroup(cmd)
 	t.took = time.Since(start)
 	if _, failed := errors.AsType[*exec.ExitError](ran); failed {
 		return false, ctx.Err()
@@ -300,7 +316,7 @@ func (s *suite) fails(ctx context.Context, id int, list []*test) (bool, error) {
 	limit := 20*time.Second + 5*total(list)
 	cmd := s.command(ctx, "-test.run", "^("+strings.Join(names, "|")+")$", "-test.failfast", "-test.timeout", limit.String())
 	cmd.Env = append(cmd.Env, "NEARDUP_BREAK="+strconv.Itoa(id))
-	err := cmd.Run()
+	err := runGroup(cmd)
 	if _, failed := errors.AsType[*exec.ExitError](err); failed {
 		return true, ctx.Err()
 	}
