@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"testing/synctest"
@@ -50,6 +51,24 @@ func TestStoppedProcess(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestLeaseThatCantBeRenewed is given up by the time it ends, since another may hold the part from then on.
+func TestLeaseThatCantBeRenewed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, _, h := held(t)
+		if err := h.renew(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		a.journal = &closed{}
+		ctx, cancel := context.WithTimeout(t.Context(), 2*leaseFor)
+		defer cancel()
+		began, lost := time.Now(), false
+		h.keep(ctx, func(error) { lost = true })
+		if took := time.Since(began); !lost || took > leaseFor {
+			t.Errorf("lost %v after %v", lost, took)
+		}
+	})
 }
 
 // TestGivenBack has a part that was given back be taken at once, where it stopped, and one that is done by nobody.

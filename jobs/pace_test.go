@@ -103,7 +103,7 @@ func TestWithoutJournal(t *testing.T) {
 }
 
 // TestWatch fills what is cleared and written past the sidecar, with an engine that goes on behind a page and with one that
-// can't. A second watcher takes over from one that is killed, and a run that begins anew is not in their way.
+// can't, however few documents a run may write. A second watcher takes over from one that is killed, and a run that begins anew is not in their way.
 func TestWatch(t *testing.T) {
 	seeds(t, 20, func(t *testing.T, rnd *rand.Rand, fail func(string, ...any)) {
 		c := newCrowd(t, rnd, fail)
@@ -118,7 +118,7 @@ func TestWatch(t *testing.T) {
 			sites[i] = s
 			job := Job{Store: s, Index: "news", Rule: c.rule, Split: c.split, Journal: s}
 			all.Go(func() {
-				if _, err := Watch(ctx, job, Options{Worker: s.name}, 30*time.Second, nil); err != nil && !errors.Is(err, errKilled) {
+				if _, err := Watch(ctx, job, Options{Worker: s.name, MaxDocs: 1}, 30*time.Second, nil); err != nil && !errors.Is(err, errKilled) {
 					fail("%s: %v", s.name, err)
 				}
 			})

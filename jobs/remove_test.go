@@ -150,3 +150,17 @@ func TestRemoveBreaksOff(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestRemoveOfAnEngineWithoutRoom ends with an error when the engine refuses every request for long.
+func TestRemoveOfAnEngineWithoutRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		with, _ := enriched(t, testRule(t), 3)
+		m := byID{newMemory(10, with)}
+		m.onPatch = func(int) (int, error) { return 0, adapters.ErrBusy }
+		ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+		defer cancel()
+		if got, err := Remove(ctx, m, "news", RemoveOptions{}, nil); err == nil || ctx.Err() != nil || got.Cleaned != 0 {
+			t.Errorf("%+v, %v", got, err)
+		}
+	})
+}

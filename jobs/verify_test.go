@@ -1,10 +1,13 @@
 package jobs
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -48,6 +51,35 @@ func conditions(t testing.TB, rule *adapters.Rule) map[string]func(text string) 
 		"textless, can't be read":  func(string) string { return `{"title":` },
 		"textless, without fields": func(string) string { return `{"n":1}` },
 	}
+}
+
+// TestVerifyOfABusyEngine has an engine without room for a read now and then: each document is counted once where the engine can go on behind a
+// page. It is an error where it can't, and where there is no room at all.
+func TestVerifyOfABusyEngine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, pages := newMemory(10, documents(95)), 0
+		m.onPage = func() error {
+			if pages++; pages%3 == 1 {
+				return fmt.Errorf("no room: %w", adapters.ErrBusy)
+			}
+			return nil
+		}
+		verify := func(all adapters.Selection) (Findings, error) {
+			return Verify(t.Context(), m, "news", testRule(t), all, VerifyOptions{}, nil)
+		}
+		got, err := verify(adapters.Selection{Part: "1-"})
+		if diff := cmp.Diff(Findings{Total: 95, Scanned: 95, Absent: 95}, got); diff != "" || err != nil {
+			t.Error(err, diff)
+		}
+		if got, err := verify(adapters.Selection{}); !errors.Is(err, adapters.ErrBusy) {
+			t.Errorf("without a place to go on from: %+v %v", got, err)
+		}
+		m.onPage = func() error { return adapters.ErrBusy }
+		start := time.Now()
+		if _, err = verify(adapters.Selection{Part: "1-"}); !errors.Is(err, adapters.ErrBusy) || time.Since(start) < patience {
+			t.Errorf("%v after %v", err, time.Since(start))
+		}
+	})
 }
 
 // add counts one document of a condition.
