@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/neardup/sidecar/adapters"
 )
@@ -49,6 +51,36 @@ func TestPatchOfABusyEngine(t *testing.T) {
 		if err != nil || !slices.Equal(results, c.want) || sent != 1 {
 			t.Errorf("%d %s: %v %v after %d bulks", c.status, c.reply, results, err, sent)
 		}
+	}
+}
+
+// TestPatchOfDocumentsInSeveralLines waits for each of them, as they go one by one.
+func TestPatchOfDocumentsInSeveralLines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := opened(func(w http.ResponseWriter, r *http.Request) {
+			time.Sleep(time.Second)
+			w.WriteHeader(map[string]int{"/news-1/_doc/1": 409, "/news-1/_doc/2": 404, "/news-1/_doc/3": 201}[r.URL.Path])
+			_, _ = io.WriteString(w, "{}")
+		})
+		var patches []adapters.Patch
+		for _, id := range []string{"1", "2", "3"} {
+			patches = append(patches, adapters.Patch{Stored: adapters.Stored{ID: id, Source: []byte("{\n}"), Version: version{}}})
+		}
+		got, err := store.Patch(t.Context(), "news-1", nil, patches)
+		if want := []adapters.Result{adapters.Changed, adapters.Gone, adapters.Patched}; err != nil || !slices.Equal(got, want) {
+			t.Errorf("%v %v, want %v", got, err, want)
+		}
+	})
+}
+
+// TestSettledAsOfThePrimaryShard: below its global checkpoint every change is there for a scan.
+func TestSettledAsOfThePrimaryShard(t *testing.T) {
+	store := opened(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"indices":{"news-1":{"shards":{"0":[{"routing":{"primary":true},"seq_no":{"global_checkpoint":7}},`+
+			`{"routing":{"primary":false},"seq_no":{"global_checkpoint":5}}]}}}}`)
+	})
+	if got := store.(*Store).settled(t.Context(), "news-1"); len(got) != 1 || got[0] != 8 {
+		t.Errorf("%v", got)
 	}
 }
 

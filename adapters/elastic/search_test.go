@@ -303,3 +303,53 @@ func TestControlsEverywhere(t *testing.T) {
 		}
 	}
 }
+
+// TestNeighboursAreRaised: a list of neighbours is made long enough to fill a page from which hits are folded. A clause that filters is left.
+func TestNeighboursAreRaised(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"knn":{"field":"v","query_vector":[1],"k":3,"num_candidates":10}}`:     `{"knn":{"field":"v","query_vector":[1],"k":50,"num_candidates":50}}`,
+		`{"query":{"knn":{"v":{"vector":[1],"k":3}}}}`:                           `{"query":{"knn":{"v":{"vector":[1],"k":50}}}}`,
+		`{"query":{"knn":{"v":{"vector":[1],"min_score":0.5}}}}`:                 "",
+		`{"query":{"bool":{"filter":[{"knn":{"v":{"vector":[1],"k":3}}}]}}}`:     "",
+		`{"query":{"bool":{"should":[{"knn":{"v":{"vector":[1],"k":60}}},{}]}}}`: "",
+	} {
+		if want == "" {
+			want = body
+		}
+		if got, err := raised([]byte(body), 10, 50); err != nil || string(got) != want {
+			t.Errorf("%s became %s, %v", body, got, err)
+		}
+	}
+}
+
+// alike are n documents of one text.
+func alike(t *testing.T, n int) (list []adaptertest.Document) {
+	for i := range n {
+		list = append(list, adaptertest.Document{Index: "news-1", ID: fmt.Sprint(i), Source: []byte(`{"title":"one two three four five six","body":"seven"}`)})
+	}
+	return list
+}
+
+// TestLateSearches: when the time is over after the first reading, the client gets the engine's own page out of it.
+func TestLateSearches(t *testing.T) {
+	list := alike(t, 60)
+	class, r := searchFor("/news-1/_search", "", `{"from":2,"size":3}`)
+	clock, plan := adaptertest.Clock{Round: 2}, searchPlan(t, true)
+	plan.Late = clock.Late
+	answer, err := clock.Run(Dialect{}.Search(class, r, plan).Exchange, func(ask *adapters.Request) *adapters.Reply {
+		return fakeEngine(ask, func([]string) []adaptertest.Document { return list })
+	})
+	if err != nil || !answer.WasLate() {
+		t.Fatalf("%+v %v", answer, err)
+	}
+	got := ""
+	for _, h := range fakeHits(answer.Body)[0] {
+		got += idIn(t, h)
+	}
+	if got != "234" {
+		t.Errorf("the page is %s", got)
+	}
+	if answer.Outcomes[0].Reason = ""; answer.WasLate() {
+		t.Error("a search that was in time is taken for a late one")
+	}
+}

@@ -233,6 +233,12 @@ var preparations = []struct {
 		itsTemplate: `{"index_templates":[{"name":"t","index_template":{"index_patterns":["a-*"],"data_stream":{}}}]}`,
 		"POST /_index_template/_simulate_index/a-1": `{"template":{"mappings":{"properties":{"neardup_sketch":` + ourField + `}}}}`,
 	}, nil},
+	{"a template without a pipeline", "a-1 ready", true, map[string]string{
+		mayCreate:   `{"defaults":{"action.auto_create_index":"true"}}`,
+		itsTemplate: `{"index_templates":[{"name":"t","index_template":{"index_patterns":["a-*"]}}]}`,
+		"POST /_index_template/_simulate_index/a-1": `{"template":{"settings":{"index":{"default_pipeline":"_none"}}}}`,
+		"PUT /a-1": "{}", itsSettings: `{"a-1":{"settings":{},"mappings":{}}}`, "PUT /a-1/_mapping": "{}",
+	}, []string{"PUT /a-1", putField}},
 	{"a template with a pipeline", "", true, map[string]string{
 		mayCreate:   `{"defaults":{"action.auto_create_index":"true"}}`,
 		itsTemplate: `{"index_templates":[{"name":"t","index_template":{"index_patterns":["a-*"],"_meta":{"managed":"by us"}}}]}`,
@@ -243,6 +249,30 @@ var preparations = []struct {
 			`"index_template":{"index_patterns":["*"],"priority":-1,"allow_auto_create":true}}]}`,
 		"POST /_index_template/_simulate_index/a-1": `{"template":{}}`,
 	}, nil},
+}
+
+// TestTemplatesMarkTheNewestIndex declares nothing in a template that declares our field already, and marks the index whose successor is made
+// from it. Where the templates can't be read it says so.
+func TestTemplatesMarkTheNewestIndex(t *testing.T) {
+	s := &prompted{rules: exchangeRules(t), answers: map[string]string{
+		itsTemplate: `{"index_templates":[{"name":"t","index_template":{"index_patterns":["news-*"]}}]}`, "GET /_template": `{}`,
+		"POST /_index_template/_simulate/t": `{"template":{"mappings":{"properties":{"neardup_sketch":` + markedField + `}}}}`,
+		"GET " + lookUp:                     fieldMapping("news-000001!", "news-000002*", "news-a!", "other-000001!"), "PUT /news-000001/_mapping": `{}`,
+	}}
+	list, err := s.store().(*Store).Templates(t.Context(), s.rules, false)
+	if err != nil || len(list) != 1 || !list[0].Ready || list[0].Added {
+		t.Errorf("%+v %v", list, err)
+	}
+	if diff := cmp.Diff([]string{`PUT /news-000001/_mapping {"properties":{"neardup_sketch":` + markedField + `}}`}, s.changes); diff != "" {
+		t.Error(diff)
+	}
+	for _, templates := range []string{itsTemplate, "GET /_template"} {
+		s.answers[templates] = `403 {}`
+		if list, err := s.store().(*Store).Templates(t.Context(), s.rules, false); err == nil {
+			t.Errorf("without %s: %+v", templates, list)
+		}
+		s.answers[templates] = `{}`
+	}
 }
 
 func manyProperties(n int) string {

@@ -57,3 +57,13 @@ func TestRecognize(t *testing.T) {
 		})
 	}
 }
+
+// TestProductOfAStranger is an error, whatever answers there.
+func TestProductOfAStranger(t *testing.T) {
+	for _, body := range []string{`{}`, `<html>`, `{"version":{}}`} {
+		store := opened(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(body)) })
+		if got, err := Product(t.Context(), store); err == nil {
+			t.Errorf("%s is %+v", body, got)
+		}
+	}
+}
