@@ -1,8 +1,10 @@
 package elastic
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -155,6 +157,14 @@ func TestLeftAlone(t *testing.T) {
 		if c.body != "" && !strings.Contains(c.body, "neardup") && string(parsed.Plain.Body) != c.body {
 			t.Errorf("%s: the plain body became %s", c.body, parsed.Plain.Body)
 		}
+	}
+}
+
+// TestBlankLinesOfAMultiSearch: OpenSearch skips a blank first line, which Elasticsearch takes for an empty header.
+func TestBlankLinesOfAMultiSearch(t *testing.T) {
+	class, r := searchFor("/news-1/_msearch", "", "\n{}\n")
+	if got := (Dialect{OpenSearch: true}).Search(class, r, searchPlan(t, false)); got.Reason != "not_understood" || got.Exchange != nil {
+		t.Errorf("%+v", got)
 	}
 }
 
@@ -323,7 +333,7 @@ func TestNeighboursAreRaised(t *testing.T) {
 }
 
 // alike are n documents of one text.
-func alike(t *testing.T, n int) (list []adaptertest.Document) {
+func alike(n int) (list []adaptertest.Document) {
 	for i := range n {
 		list = append(list, adaptertest.Document{Index: "news-1", ID: fmt.Sprint(i), Source: []byte(`{"title":"one two three four five six","body":"seven"}`)})
 	}
@@ -332,7 +342,7 @@ func alike(t *testing.T, n int) (list []adaptertest.Document) {
 
 // TestLateSearches: when the time is over after the first reading, the client gets the engine's own page out of it.
 func TestLateSearches(t *testing.T) {
-	list := alike(t, 60)
+	list := alike(60)
 	class, r := searchFor("/news-1/_search", "", `{"from":2,"size":3}`)
 	clock, plan := adaptertest.Clock{Round: 2}, searchPlan(t, true)
 	plan.Late = clock.Late
@@ -351,5 +361,45 @@ func TestLateSearches(t *testing.T) {
 	}
 	if answer.Outcomes[0].Reason = ""; answer.WasLate() {
 		t.Error("a search that was in time is taken for a late one")
+	}
+}
+
+// TestMultiSearchWithARescore asks for an entry as it is when its page needs hits beyond those that are rescored, and collapses the other.
+func TestMultiSearchWithARescore(t *testing.T) {
+	const rescore = `"rescore":{"window_size":20,"query":{}},`
+	class, r := searchFor("/_msearch", "", "{\"index\":[\"news-1\"]}\n{"+rescore+"\"size\":5}\n{\"index\":[\"news-2\"]}\n{\"size\":5}\n")
+	answer, err := adaptertest.Run(Dialect{}.Search(class, r, searchPlan(t, true)).Exchange, func(ask *adapters.Request) *adapters.Reply {
+		ask.Body = bytes.ReplaceAll(ask.Body, []byte(rescore), nil) // the fake does not know it
+		return fakeEngine(ask, func([]string) []adaptertest.Document { return alike(40) })
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if hits := fakeHits(answer.Body); len(hits[0]) != 5 || len(hits[1]) != 5 || answer.Outcomes[0].Reason != "rescore" || answer.Outcomes[1].Reason != "" {
+		t.Errorf("%d and %d hits, %+v", len(hits[0]), len(hits[1]), answer.Outcomes)
+	}
+}
+
+// TestFoldedHitsComeWithTheirSources, also on a far page, whose hits are read when it is known which they are.
+func TestFoldedHitsComeWithTheirSources(t *testing.T) {
+	rule := adaptertest.Rules(t)[0]
+	var list []adaptertest.Document
+	for i := range 72 {
+		title := fmt.Sprint("story ", min(i, 70), " is about ", min(i, 70)*7919) // the last two are alike
+		sketched, ok := rule.Sketch([]string{title})
+		if !ok {
+			t.Fatal("no sketch")
+		}
+		source := fmt.Sprintf(`{"title":%q,"n":%d,"neardup_sketch":%q}`, title, i, sketched)
+		list = append(list, adaptertest.Document{Index: "news-1", ID: fmt.Sprint(i), Source: []byte(source)})
+	}
+	plan := searchPlan(t, false)
+	plan.Scope = func(string) adapters.Scope { return adapters.Scope{Configured: true, Window: 90} }
+	class, r := searchFor("/news-1/_search", "neardup_expand=source", `{"from":70,"size":1,"_source":["n"]}`)
+	answer, err := adaptertest.Run(Dialect{}.Search(class, r, plan).Exchange, func(ask *adapters.Request) *adapters.Reply {
+		return fakeEngine(ask, func([]string) []adaptertest.Document { return list })
+	})
+	if err != nil || !regexp.MustCompile(`"n":70.*"n":71`).Match(answer.Body) {
+		t.Errorf("%v %s", err, answer.Body)
 	}
 }
