@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
+	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/proxy"
 )
 
@@ -244,6 +245,34 @@ func (p *pausing) Read(b []byte) (int, error) {
 	n := copy(b, p.parts[0])
 	p.parts, p.begun = p.parts[1:], true
 	return n, nil
+}
+
+// dawdling is a dialect that takes a second for a write.
+type dawdling struct{ adapters.Dialect }
+
+func (d dawdling) EnrichWrite(_ adapters.Class, dst io.Writer, src io.Reader, _ *adapters.Enricher) error {
+	time.Sleep(time.Second)
+	_, err := io.Copy(dst, src)
+	return err
+}
+
+// TestOwnTimeOfStreams: what enriching a long write takes, while it streams, is ours and not the engine's.
+func TestOwnTimeOfStreams(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var times proxy.Times
+		f := handler(t, []string{"http://engine"}, func(e *proxy.Engine) {
+			e.Dialect = dawdling{e.Dialect}
+			e.Transport = answering(func(r *http.Request) (*http.Response, error) {
+				_, err := io.Copy(io.Discard, r.Body)
+				time.Sleep(3 * time.Second)
+				return &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody, Request: r}, err
+			})
+		})
+		r := httptest.NewRequestWithContext(proxy.WithTimes(t.Context(), &times), "POST", "/_bulk", strings.NewReader(fat("news-1", 1100)))
+		if f.ServeHTTP(httptest.NewRecorder(), r); times.Engine != 3*time.Second || times.Own != time.Second {
+			t.Errorf("%+v", times)
+		}
+	})
 }
 
 // TestTimesApart: of a request's time the engine's is what was waited for it, the client's is no one's, and the rest is ours. Who asks for the

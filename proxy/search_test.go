@@ -97,6 +97,7 @@ func TestSearchCollapses(t *testing.T) {
 		{"everything", "POST", "/_search", `{}`, "0 2 3", nil, false},
 		{"threshold", "POST", "/news-1/_search?neardup_threshold=1", `{}`, "0 2 3", nil, false},
 		{"off", "POST", "/news-1/_search?neardup=off", `{}`, "0 1 2 3", nil, false},
+		{"off, in gzip", "POST", "/news-1/_search?neardup=off", `{}`, "0 1 2 3", []string{"Accept-Encoding: gzip"}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := searchEngine(t)

@@ -55,7 +55,8 @@ func (r reader) Scan(
 	return nil
 }
 
-// shelved starts a sidecar before a store in memory and an engine that answers 418 to all that gets to it.
+// shelved starts a sidecar before a store in memory and an engine that answers 418 to all that gets to it, but
+// for a document that no search shows.
 func shelved(t testing.TB, s *shelf, change func(*proxy.Engine)) front {
 	t.Helper()
 	r := rule(t)
@@ -74,7 +75,9 @@ func shelved(t testing.TB, s *shelf, change func(*proxy.Engine)) front {
 	}
 	engine := newEngine()
 	engine.answer = func(w http.ResponseWriter, a arrival) {
-		w.WriteHeader(http.StatusTeapot)
+		if a.uri != "/news-1/_doc/unseen" {
+			w.WriteHeader(http.StatusTeapot)
+		}
 		_, _ = io.WriteString(w, `{"said":"engine: `+a.method+` `+strings.ReplaceAll(a.uri, `"`, "")+` `+fmt.Sprint(len(a.body))+`"}`)
 	}
 	return serve(t, engine, func(e *proxy.Engine) {
@@ -109,6 +112,7 @@ func TestSimilarAnswers(t *testing.T) {
 		"stored":              {shelf{indices: news}, "GET", "/_neardup/news-1/similar/1", "", 200, `"total":3`},
 		"posted":              {shelf{indices: news}, "POST", "/_neardup/news-1/similar?size=2", `{"title":"the story of number 2 as it was told to us by the elders of the town on the day 2 of the year"}`, 200, `"total":4`},
 		"gone":                {shelf{indices: news}, "GET", "/_neardup/news-1/similar/none", "", 418, "/news-1/_doc/none"},
+		"not yet shown":       {shelf{indices: news}, "GET", "/_neardup/news-1/similar/unseen", "", 404, "not to be searched, or not yet"},
 		"refused":             {shelf{indices: news, scans: func(context.Context, adapters.Selection) error { return refusing(403) }}, "GET", "/_neardup/news-1/similar/1", "", 418, "/news-1/_doc/1"},
 		"look-up refused":     {shelf{indices: news, scans: noBands(refusing(403))}, "GET", "/_neardup/news-1/similar/1", "", 403, "the engine answered 403"},
 		"look-up fails":       {shelf{indices: news, scans: noBands(errors.New("broken"))}, "POST", "/_neardup/news-1/similar", `{"title":"a word"}`, 502, "can't be reached"},
