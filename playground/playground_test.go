@@ -332,3 +332,12 @@ func TestCurve(t *testing.T) {
 		t.Errorf("half of a text in another of its size is a resemblance of a third: %v", c.Matching[50])
 	}
 }
+
+// TestTextsAreCutBetweenCharacters, and it is said which are.
+func TestTextsAreCutBetweenCharacters(t *testing.T) {
+	for most, want := range []string{"", "a", "a", "a", "a€", "a€"} {
+		if got, cut := cutAt("a€", most); got != want || cut != (most < 4) {
+			t.Errorf("%d: %q, %v", most, got, cut)
+		}
+	}
+}

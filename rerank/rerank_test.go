@@ -72,3 +72,30 @@ func TestPagerReadsLittle(t *testing.T) {
 	}
 	t.Logf("one reading in %.1f %%, %.1f ranks read for 10 hits", 100*float64(once)/float64(cases), float64(read)/float64(cases))
 }
+
+// TestListThatEndsWithTheWindow is not taken for one that has moved: its sources are read once.
+func TestListThatEndsWithTheWindow(t *testing.T) {
+	hits := []Hit{hit("a", 1, 0), hit("b", 2, 0), hit("c", 3, 0), hit("d", 4, 0), hit("e", 5, 0)}
+	got, p, err := still(hits, false).serve(t, Page{From: 3, Size: 10, Window: 5, SketchFirst: true})
+	if diff := cmp.Diff([]string{"d", "e"}, got); diff != "" || err != nil || p.Moved() != 0 || p.Stats().Readings != 2 {
+		t.Errorf("%v, moved %d times, %+v: %s", err, p.Moved(), p.Stats(), diff)
+	}
+}
+
+// TestDoubtfulPairsAreLookedAtAgain: a pair whose agreement is within the bounds, the lower one among them, is decided by its texts.
+func TestDoubtfulPairsAreLookedAtAgain(t *testing.T) {
+	a, b := hit("a", 1, 0).Sketch, hit("b", 1, 30).Sketch
+	p := Profile{Threshold: 0.5}
+	_, agreement := p.NearDuplicates(a, b)
+	for _, c := range []struct {
+		from, to float64
+		looks    bool
+	}{{agreement, 1, true}, {agreement + 0.01, 1, false}, {0, agreement, false}} {
+		p.Check.From, p.Check.To = c.from, c.to
+		looked := false
+		near, _ := p.NearDuplicateTexts(a, b, func() (float64, float64) { looked = true; return 0, 0 })
+		if looked != c.looks || near != !c.looks {
+			t.Errorf("%+v: near %v, looked %v", c, near, looked)
+		}
+	}
+}

@@ -68,6 +68,25 @@ func TestTemporaryFiles(t *testing.T) {
 	}
 }
 
+// TestSorterOfABrokenFile: pairs that can't be written or read back are an error, and none go missing silently.
+func TestSorterOfABrokenFile(t *testing.T) {
+	for _, more := range []bool{false, true} {
+		s := newSorter(&scratch{dir: t.TempDir()}, 0, false)
+		if err := errors.Join(s.add(1, 2), s.spill()); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.file.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.add(3, 4); err != nil || !more {
+			s.held = s.held[:0]
+		}
+		if err := s.each(t.Context(), func(pair) error { return nil }); !errors.Is(err, ErrTemporary) {
+			t.Errorf("more to write: %v: %v", more, err)
+		}
+	}
+}
+
 // TestInterrupted holds that every algorithm ends with its context.
 func TestInterrupted(t *testing.T) {
 	rule := ruleOf(t, sketch.DefaultScheme(), 0.64, 8)
