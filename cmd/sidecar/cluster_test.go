@@ -4,6 +4,7 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/jobs/cluster"
 )
 
 // poem is a text that is long enough to be compared.
@@ -182,5 +186,42 @@ func TestClusterInterrupted(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(out), "*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
+	}
+}
+
+// byTexts is a store that has every document it is asked for by its id.
+type byTexts struct {
+	adapters.Store
+	fails error
+}
+
+func (s byTexts) Scan(_ context.Context, _ string, _ *adapters.Rule, selection adapters.Selection, yield func(adapters.Page) error) error {
+	var page adapters.Page
+	for _, id := range selection.IDs {
+		page.Documents = append(page.Documents, adapters.Stored{ID: id, Source: []byte(`{"title":"one two three"}`)})
+	}
+	return errors.Join(yield(page), s.fails)
+}
+
+// TestClusterReadsTheTextsOfAll documents that lack a sketch, in however many requests.
+func TestClusterReadsTheTextsOfAll(t *testing.T) {
+	rule := openedShelf(t, &shelf{}).rules[0]
+	corpus, err := cluster.New(cluster.Options{Rule: rule})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer corpus.Close()
+	c, s := &clustering{corpus: corpus}, &indexSource{opened: &opened{store: byTexts{}}, rule: rule}
+	var ids []string
+	for n := range lackingBatch + 1 {
+		ids = append(ids, fmt.Sprint(n))
+	}
+	if err := s.again(t.Context(), c, ids); err != nil || corpus.Documents() != len(ids) {
+		t.Errorf("%d of %d documents: %v", corpus.Documents(), len(ids), err)
+	}
+	broken := errors.New("the line went dead")
+	s.store = byTexts{fails: broken}
+	if err := s.again(t.Context(), c, ids); !errors.Is(err, broken) {
+		t.Error(err)
 	}
 }

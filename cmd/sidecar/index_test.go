@@ -200,3 +200,32 @@ func TestSpan(t *testing.T) {
 		}
 	}
 }
+
+// TestBandsOfARule: bands are as many as a sketch has positions for, and what is not so is refused.
+func TestBandsOfARule(t *testing.T) {
+	i := DefaultIndex()
+	i.Sketch.Positions = 128
+	for text, good := range map[string]bool{"32x4": true, "128x1": true, "0x4": false, "4x0": false, "-1x4": false, "129x1": false, "64x4": false, "32": false} {
+		i.Bands = text
+		if bands, rows, err := i.bands(); (err == nil) != good || good != (bands*rows == 128) {
+			t.Errorf("%s: %d x %d %v", text, bands, rows, err)
+		}
+	}
+}
+
+// TestRulesThatGoByClusters decide by agreement alone, and only native ones are bound to one hit of a cluster.
+func TestRulesThatGoByClusters(t *testing.T) {
+	for _, c := range []struct {
+		native bool
+		on     string
+		keep   int
+		faults int
+	}{{true, onDuplicateIndex, 1, 0}, {true, onDuplicateIndex, 2, 1}, {false, onDuplicateTag, 2, 0}, {false, onDuplicateIndex, 2, 0}} {
+		i := DefaultIndex()
+		i.Native, i.OnDuplicate, i.Keep = c.native, c.on, c.keep
+		var f faults
+		if i.validateClusters(&f, "rule"); len(f) != c.faults {
+			t.Errorf("%+v: %v", c, f)
+		}
+	}
+}

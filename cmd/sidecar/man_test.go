@@ -36,7 +36,7 @@ func TestManPages(t *testing.T) {
 			t.Error(err)
 			return
 		}
-		want := []string{".TH ", ".SH NAME\n" + roff(pageName(cmd)) + ` \- `, ".SH SEE ALSO\n"}
+		want := []string{".TH ", ".SH NAME\n" + roff(pageName(cmd)) + ` \- `, ".SH DESCRIPTION\n", ".SH SEE ALSO\n"}
 		cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) { want = append(want, `\fB\-\-`+roff(flag.Name)+`\fR`) })
 		for _, part := range want {
 			if !strings.Contains(string(text), part) {

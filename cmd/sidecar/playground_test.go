@@ -217,7 +217,7 @@ func TestPlaygroundHidesTheSeed(t *testing.T) {
 	section, i := DefaultConfig().Sketch, DefaultIndex()
 	i.Match, i.Fields, i.Sketch.Seed, i.Sketch.Bits = "a", []string{"b"}, secretOf("hunter2"), 4
 	text := i.yaml(section)
-	if strings.Contains(text, "hunter2") || !strings.Contains(text, "sketch: {bits: 4}  # and its seed") {
+	if !strings.HasPrefix(text, "- match: a\n  fields: [b]\n") || !strings.HasSuffix(text, "\n  sketch: {bits: 4}  # and its seed\n") || strings.Contains(text, "hunter2") {
 		t.Error(text)
 	}
 }
