@@ -1,6 +1,9 @@
 // Package engines starts real search engines for tests: Elasticsearch, OpenSearch and Typesense, on loopback, with a
 // data directory of their own that is gone afterwards. [StartFlink] does the same with an Apache Flink.
 //
+// Of Elasticsearch and OpenSearch there are several versions, each an engine with a name. The bare names mean the current
+// majors. With NEARDUP_OLDER=1 they mean the majors before them, so that any test can run on those.
+//
 // [Start] gives a test an engine to itself; [Shared] gives all tests of a package the same one, which spares 5 to 10
 // seconds each time; [Acquire] and [Launch] are for programs. All take what they need from the cache that prepare.sh fills.
 //
@@ -11,8 +14,9 @@
 //
 //	CI=true, NEARDUP_ENGINES=required  an engine that cannot be had fails the test; missing ones are fetched
 //	NEARDUP_ENGINES=off                tests with engines are skipped (unless CI=true)
-//	NEARDUP_ELASTICSEARCH_URL, NEARDUP_OPENSEARCH_URL, NEARDUP_TYPESENSE_URL, NEARDUP_TYPESENSE_KEY
-//	                                   an engine that runs already is used and left as it is
+//	NEARDUP_<NAME>_URL, NEARDUP_TYPESENSE_KEY
+//	                                   an engine that runs already is used and left as it is: NEARDUP_OPENSEARCH2_URL
+//	NEARDUP_OLDER=1                    Elasticsearch and OpenSearch mean Elasticsearch8 and OpenSearch2
 //	NEARDUP_FLINK_URL                  the same for a SQL gateway, of a Flink on this machine with its REST interface one port above
 //
 // In any other case a test whose engine cannot be had is skipped, with the reason.
@@ -23,23 +27,30 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 )
 
-// The kinds of engine that Start and Shared know.
+// The names of the engines that Start and Shared know. The first three are also the kinds of engine, as the sidecar's
+// configuration calls them.
 const (
-	Elasticsearch = "elasticsearch"
-	OpenSearch    = "opensearch"
-	Typesense     = "typesense"
+	Elasticsearch  = "elasticsearch"
+	OpenSearch     = "opensearch"
+	Typesense      = "typesense"
+	Elasticsearch8 = "elasticsearch8"
+	OpenSearch2    = "opensearch2"
+	OpenSearch35   = "opensearch35" // for tests of vectors: the last current one whose packages have the k-NN plugin
 )
 
-// kind is what has to be known of a kind of engine beside the script of its name, of which lib.sh says what it does.
-type kind struct {
-	name string
+// spec is what has to be known of an engine beside the script of its kind, of which lib.sh says what it does.
+type spec struct {
+	name, kind string
+	// version is one of those that the script knows, or empty where it knows one only.
+	version string
+	// older names the engine that NEARDUP_OLDER=1 puts in its place.
+	older string
 	// health is a path that is answered with 200, whoever asks.
 	health string
 	// companion is how far from the port for clients that for the engine's own talk between nodes is.
@@ -50,35 +61,43 @@ type kind struct {
 	heap string
 }
 
-// kinds are all of them. A new one is an entry here and a script.
-var kinds = []kind{
-	{name: Elasticsearch, health: "/", companion: 100},
-	{name: OpenSearch, health: "/", companion: 100},
-	{name: Typesense, health: "/health", companion: -1, keyed: true},
+// specs are all of them. A new version is an entry here and a line in its script, a new kind is an entry and a script.
+var specs = []spec{
+	{name: Elasticsearch, kind: Elasticsearch, version: "9.4.3", older: Elasticsearch8, health: "/", companion: 100},
+	{name: OpenSearch, kind: OpenSearch, version: "3.6.0", older: OpenSearch2, health: "/", companion: 100},
+	{name: Typesense, kind: Typesense, health: "/health", companion: -1, keyed: true},
+	{name: Elasticsearch8, kind: Elasticsearch, version: "8.19.13", health: "/", companion: 100},
+	{name: OpenSearch2, kind: OpenSearch, version: "2.19.1", health: "/", companion: 100},
+	{name: OpenSearch35, kind: OpenSearch, version: "3.5.0", older: OpenSearch2, health: "/", companion: 100, heap: "512m"},
+	flinkSpec,
 }
 
-// Kinds lists their names.
-var Kinds = kindNames()
+var (
+	// Kinds lists the kinds of engine, each of which is also the name of its current major.
+	Kinds = []string{Elasticsearch, OpenSearch, Typesense}
+	// Older lists the engines that NEARDUP_OLDER=1 puts in place of their current majors.
+	Older = []string{Elasticsearch8, OpenSearch2}
+)
 
-func kindNames() (names []string) {
-	for _, k := range kinds {
-		names = append(names, k.name)
+// specOf returns the engine that a name means here.
+func specOf(name string) (spec, error) {
+	for _, s := range specs {
+		switch {
+		case s.name != name:
+		case s.older != "" && os.Getenv("NEARDUP_OLDER") != "":
+			return specOf(s.older)
+		default:
+			return s, nil
+		}
 	}
-	return names
-}
-
-// kindOf returns the kind with the name, which tests have from [Kinds] or which is Flink's.
-func kindOf(name string) kind {
-	if name == flinkKind.name {
-		return flinkKind
-	}
-	return kinds[slices.Index(Kinds, name)]
+	return spec{}, fmt.Errorf("engines: unknown engine %q", name)
 }
 
 // Engine is a running search server. It is safe for concurrent use; tests that share one keep apart by the names of
 // their indices.
 type Engine struct {
-	Kind string
+	Name string // such as opensearch2
+	Kind string // such as opensearch, as the sidecar's configuration calls it
 	URL  string // scheme, host and port, without a slash at the end
 	Key  string // the API key, for a kind that asks for one
 	PID  int    // the server's process, or 0 for one that ran already
@@ -87,43 +106,44 @@ type Engine struct {
 }
 
 // Start returns an engine for t alone, or the one that the environment names, and stops it when t ends if it has started it.
-func Start(t testing.TB, kind string) *Engine {
+func Start(t testing.TB, name string) *Engine {
 	t.Helper()
-	return start(t, kind, acquire)
+	return start(t, name, acquire)
 }
 
 // Own starts an engine for t alone, whatever the environment names, and stops it when t ends.
-func Own(t testing.TB, kind string) *Engine {
+func Own(t testing.TB, name string) *Engine {
 	t.Helper()
-	return start(t, kind, launchAgain)
+	return start(t, name, launchAgain)
 }
 
 // Acquire is [Start] for a program that is no test: it returns the engine that the environment names, or one that it starts and that
 // release stops, or says why there is none.
-func Acquire(kind string) (e *Engine, release func() error, err error) {
-	return forProgram(kind, acquire)
+func Acquire(name string) (e *Engine, release func() error, err error) {
+	return forProgram(name, acquire)
 }
 
 // Launch is [Own] for a program that is no test.
-func Launch(kind string) (e *Engine, release func() error, err error) {
-	return forProgram(kind, launchAgain)
+func Launch(name string) (e *Engine, release func() error, err error) {
+	return forProgram(name, launchAgain)
 }
 
-func forProgram(kind string, get func(kind string) (*Engine, error)) (e *Engine, release func() error, err error) {
-	if !slices.Contains(Kinds, kind) {
-		return nil, nil, fmt.Errorf("engines: unknown kind %q", kind)
+func forProgram(name string, get func(spec) (*Engine, error)) (e *Engine, release func() error, err error) {
+	s, err := specOf(name)
+	if err != nil {
+		return nil, nil, err
 	}
-	if e, err = get(kind); err != nil {
+	if e, err = get(s); err != nil {
 		return nil, nil, err
 	}
 	return e, e.stop, nil
 }
 
-func start(t testing.TB, kind string, get func(kind string) (*Engine, error)) *Engine {
+func start(t testing.TB, name string, get func(spec) (*Engine, error)) *Engine {
 	t.Helper()
-	known(t, kind)
+	s := known(t, name)
 	skipIfOff(t)
-	e, err := get(kind)
+	e, err := get(s)
 	if err != nil {
 		Unavailable(t, err)
 	}
@@ -135,7 +155,7 @@ func start(t testing.TB, kind string, get func(kind string) (*Engine, error)) *E
 	return e
 }
 
-// slot holds the shared engine of one kind, or why there is none, so that it is tried once only.
+// slot holds a shared engine, or why there is none, so that it is tried once only.
 type slot struct {
 	once   sync.Once
 	engine *Engine
@@ -146,20 +166,20 @@ var shared = slots()
 
 func slots() map[string]*slot {
 	all := map[string]*slot{}
-	for _, name := range Kinds {
-		all[name] = &slot{}
+	for _, s := range specs {
+		all[s.name] = &slot{}
 	}
 	return all
 }
 
 // Shared returns the engine that all tests of the running test binary share, starting it at the first call. A package
 // that calls it has a TestMain that calls [Main].
-func Shared(t testing.TB, kind string) *Engine {
+func Shared(t testing.TB, name string) *Engine {
 	t.Helper()
-	known(t, kind)
+	which := known(t, name)
 	skipIfOff(t)
-	s := shared[kind]
-	s.once.Do(func() { s.engine, s.err = acquire(kind) })
+	s := shared[which.name]
+	s.once.Do(func() { s.engine, s.err = acquire(which) })
 	if s.err != nil {
 		Unavailable(t, s.err)
 	}
@@ -198,11 +218,13 @@ func Unavailable(t testing.TB, err error) {
 	t.Skip(err)
 }
 
-func known(t testing.TB, kind string) {
+func known(t testing.TB, name string) spec {
 	t.Helper()
-	if !slices.Contains(Kinds, kind) {
-		t.Fatalf("engines: unknown kind %q", kind)
+	s, err := specOf(name)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return s
 }
 
 func skipIfOff(t testing.TB) {
@@ -213,19 +235,22 @@ func skipIfOff(t testing.TB) {
 }
 
 // acquire connects to the engine that the environment names, or starts one.
-func acquire(kind string) (*Engine, error) {
-	if url := os.Getenv("NEARDUP_" + strings.ToUpper(kind) + "_URL"); url != "" {
-		return connect(kind, strings.TrimRight(url, "/"))
+func acquire(s spec) (*Engine, error) {
+	if url := os.Getenv(Variable(s.name, "URL")); url != "" {
+		return connect(s, strings.TrimRight(url, "/"))
 	}
-	return launchAgain(kind)
+	return launchAgain(s)
 }
 
+// Variable returns the environment variable that says this of the engine.
+func Variable(name, what string) string { return "NEARDUP_" + strings.ToUpper(name) + "_" + what }
+
 // launchAgain starts an engine. A clash of ports is rare but real where packages are tested side by side.
-func launchAgain(kind string) (*Engine, error) {
+func launchAgain(s spec) (*Engine, error) {
 	var err error
 	for range 4 {
 		var e *Engine
-		if e, err = launch(kind); !errors.Is(err, errPortTaken) {
+		if e, err = launch(s); !errors.Is(err, errPortTaken) {
 			return e, err
 		}
 	}
@@ -233,19 +258,19 @@ func launchAgain(kind string) (*Engine, error) {
 }
 
 // connect checks that an engine answers at url.
-func connect(kind, url string) (*Engine, error) {
-	k, e := kindOf(kind), &Engine{Kind: kind, URL: url}
-	if k.keyed {
-		e.Key = os.Getenv("NEARDUP_" + strings.ToUpper(kind) + "_KEY")
+func connect(s spec, url string) (*Engine, error) {
+	e := &Engine{Name: s.name, Kind: s.kind, URL: url}
+	if s.keyed {
+		e.Key = os.Getenv(Variable(s.name, "KEY"))
 	}
 	client := http.Client{Timeout: 10 * time.Second}
-	resp, err := client.Get(url + k.health)
+	resp, err := client.Get(url + s.health)
 	if err != nil {
-		return nil, fmt.Errorf("reach %s: %w", kind, err)
+		return nil, fmt.Errorf("reach %s: %w", s.name, err)
 	}
 	resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("reach %s at %s: %s", kind, url, resp.Status)
+		return nil, fmt.Errorf("reach %s at %s: %s", s.name, url, resp.Status)
 	}
 	return e, nil
 }
@@ -255,7 +280,7 @@ func (e *Engine) stop() error {
 		return nil
 	}
 	if err := e.guard.release(); err != nil {
-		return fmt.Errorf("stop %s (pid %d): %w", e.Kind, e.PID, err)
+		return fmt.Errorf("stop %s (pid %d): %w", e.Name, e.PID, err)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,12 +21,18 @@ func TestMain(m *testing.M) {
 	os.Exit(engines.Main(m))
 }
 
-// known is, for each kind, the program in internal/clients that loads and pages with its Python client, and a path that answers
-// with the server's version behind these words.
-var known = map[string]struct{ program, path, version string }{
-	engines.Elasticsearch: {"elastic_client.py", "/", `"number" : "`},
-	engines.OpenSearch:    {"opensearch_client.py", "/", `"number" : "`},
-	engines.Typesense:     {"typesense_client.py", "/debug", `"version":"`},
+// known is, for each engine, a path that answers with the server's version, and how.
+var known = map[string]struct{ path, version string }{
+	engines.Elasticsearch:  {"/", `"number" : "9.`},
+	engines.Elasticsearch8: {"/", `"number" : "8.`},
+	engines.OpenSearch:     {"/", `"number" : "3.`},
+	engines.OpenSearch2:    {"/", `"number" : "2.`},
+	engines.Typesense:      {"/debug", `"version":"`},
+}
+
+// programs are those in internal/clients that load and page with the Python client of a kind.
+var programs = map[string]string{
+	engines.Elasticsearch: "elastic_client.py", engines.OpenSearch: "opensearch_client.py", engines.Typesense: "typesense_client.py",
 }
 
 func TestEngineAnswers(t *testing.T) {
@@ -36,11 +43,34 @@ func TestEngineAnswers(t *testing.T) {
 			if again := engines.Shared(t, kind); again != e {
 				t.Errorf("Shared gave a second engine at %s, the first is at %s", again.URL, e.URL)
 			}
-			path, want := known[kind].path, known[kind].version
+			path, want := known[e.Name].path, known[e.Name].version
 			if got := get(t, e, path); !strings.Contains(got, want) {
 				t.Errorf("GET %s: got %s, want it to hold %s", path, got, want)
 			}
 		})
+	}
+}
+
+// With NEARDUP_OLDER=1 the names of the current majors mean those before them.
+func TestOlderEngines(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer server.Close()
+	for _, name := range []string{engines.Elasticsearch, engines.OpenSearch, engines.Elasticsearch8, engines.OpenSearch2} {
+		t.Setenv(engines.Variable(name, "URL"), server.URL)
+	}
+	for older, want := range map[string][]string{
+		"":  {"elasticsearch elasticsearch", "opensearch opensearch"},
+		"1": {"elasticsearch8 elasticsearch", "opensearch2 opensearch"},
+	} {
+		t.Setenv("NEARDUP_OLDER", older)
+		var got []string
+		for _, name := range []string{engines.Elasticsearch, engines.OpenSearch} {
+			e := engines.Start(t, name)
+			got = append(got, e.Name+" "+e.Kind)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("NEARDUP_OLDER=%s: -want +got\n%s", older, diff)
+		}
 	}
 }
 
@@ -83,7 +113,7 @@ func TestPythonClients(t *testing.T) {
 					if auto {
 						args = append(args, "--auto")
 					}
-					return clients.Run(t, known[kind].program,
+					return clients.Run(t, programs[kind],
 						append([]string{verb, "--url", e.URL, "--key", e.Key, "--index", index}, args...)...)
 				}
 				checkJSON(t, run("load", "--corpus", corpus), map[string]any{"loaded": float64(documents), "errors": []any{}})

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// flinkKind is no search engine, so it is none of [Kinds].
-var flinkKind = kind{name: "flink", health: "/v1/info", companion: 1, heap: "512m"}
+// flinkSpec is no search engine, so it is none of [Kinds].
+var flinkSpec = spec{name: "flink", kind: "flink", health: "/v1/info", companion: 1, heap: "512m"}
 
 // Flink is a running Apache Flink of one jobmanager, two taskmanagers of one slot each and a SQL gateway, all on loopback. It
 // shares the file system with the tests.
@@ -21,7 +21,7 @@ type Flink struct {
 func StartFlink(t testing.TB) *Flink {
 	t.Helper()
 	skipIfOff(t)
-	e, err := acquire(flinkKind.name)
+	e, err := acquire(flinkSpec)
 	if err != nil {
 		Unavailable(t, err)
 	}
@@ -39,6 +39,6 @@ func StartFlink(t testing.TB) *Flink {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.Web = fmt.Sprintf("http://127.0.0.1:%d", port+flinkKind.companion)
+	f.Web = fmt.Sprintf("http://127.0.0.1:%d", port+flinkSpec.companion)
 	return f
 }

@@ -40,22 +40,22 @@ type guard struct {
 	dir  string    // of the scripts and of the engine's data
 }
 
-// launch starts an engine of this kind on free ports and waits until it answers. After an error nothing is left.
-func launch(kind string) (*Engine, error) {
-	dir, err := os.MkdirTemp("", "neardup-"+kind+"-")
+// launch starts this engine on free ports and waits until it answers. After an error nothing is left.
+func launch(s spec) (*Engine, error) {
+	dir, err := os.MkdirTemp("", "neardup-"+s.name+"-")
 	if err != nil {
 		return nil, err
 	}
-	e, err := launchIn(dir, kind)
+	e, err := launchIn(dir, s)
 	if err != nil {
 		os.RemoveAll(dir) // the guard has done so, if it ran
-		return nil, fmt.Errorf("start %s: %w", kind, err)
+		return nil, fmt.Errorf("start %s: %w", s.name, err)
 	}
 	return e, nil
 }
 
-func launchIn(dir, kind string) (*Engine, error) {
-	script := filepath.Join(dir, kind+".sh")
+func launchIn(dir string, s spec) (*Engine, error) {
+	script := filepath.Join(dir, s.kind+".sh")
 	// For root the server may run as another user, which must be able to enter.
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return nil, err
@@ -64,15 +64,16 @@ func launchIn(dir, kind string) (*Engine, error) {
 		return nil, err
 	}
 	// Nothing is fetched behind the back of someone who just runs the tests.
-	if !Required() && exec.Command("bash", script, "installed").Run() != nil {
+	if !Required() && exec.Command("bash", append([]string{script, "installed"}, s.options()...)...).Run() != nil {
 		return nil, errors.New("not installed; run internal/engines/prepare.sh")
 	}
-	port, err := freePort(kind)
+	port, err := freePort(s)
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command("bash", filepath.Join(dir, "guard.sh"), dir, script, "--port", strconv.Itoa(port), "--heap", cmp.Or(kindOf(kind).heap, heap))
-	cmd.Env = append(os.Environ(), strings.ToUpper(kind)+"_API_KEY="+testKey)
+	args := append([]string{filepath.Join(dir, "guard.sh"), dir, script, "--port", strconv.Itoa(port), "--heap", cmp.Or(s.heap, heap)}, s.options()...)
+	cmd := exec.Command("bash", args...)
+	cmd.Env = append(os.Environ(), strings.ToUpper(s.kind)+"_API_KEY="+testKey)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // out of reach of the terminal's and the test runner's signals
 	hold, err := cmd.StdinPipe()
 	if err != nil {
@@ -87,13 +88,21 @@ func launchIn(dir, kind string) (*Engine, error) {
 	}
 	g := &guard{cmd: cmd, hold: hold, dir: dir}
 	report, _ := bufio.NewReader(out).ReadString('\n') // a short report is a bad report
-	e, err := parseReport(kind, report)
+	e, err := parseReport(s, report)
 	if err != nil {
 		reason := logTail(filepath.Join(dir, "log"))
 		return nil, errors.Join(fmt.Errorf("%w\n%s", err, reason), g.release())
 	}
 	e.guard = g
 	return e, nil
+}
+
+// options are those of the script that say which version is meant.
+func (s spec) options() []string {
+	if s.version == "" {
+		return nil
+	}
+	return []string{"--version", s.version}
 }
 
 // release lets go of the engine and waits until it is gone.
@@ -103,7 +112,7 @@ func (g *guard) release() error {
 }
 
 // parseReport reads the line that lib.sh and guard.sh describe.
-func parseReport(kind, line string) (*Engine, error) {
+func parseReport(s spec, line string) (*Engine, error) {
 	words := strings.Fields(line)
 	if len(words) == 2 && words[0] == "failed" {
 		if words[1] == strconv.Itoa(exitPortTaken) {
@@ -111,7 +120,7 @@ func parseReport(kind, line string) (*Engine, error) {
 		}
 		return nil, fmt.Errorf("exit status %s", words[1])
 	}
-	e := &Engine{Kind: kind}
+	e := &Engine{Name: s.name, Kind: s.kind}
 	for _, word := range words {
 		switch key, value, _ := strings.Cut(word, "="); key {
 		case "url":
@@ -123,7 +132,7 @@ func parseReport(kind, line string) (*Engine, error) {
 	if e.URL == "" || e.PID == 0 {
 		return nil, fmt.Errorf("no report from the guard, but %q", line)
 	}
-	if kindOf(kind).keyed {
+	if s.keyed {
 		e.Key = testKey
 	}
 	return e, nil
@@ -131,11 +140,10 @@ func parseReport(kind, line string) (*Engine, error) {
 
 // freePort returns a port for clients whose companion, for the engine's own talk between nodes, is free too. It keeps
 // below the range from which the kernel takes the ports of outgoing connections.
-func freePort(kind string) (int, error) {
-	companion := kindOf(kind).companion
+func freePort(s spec) (int, error) {
 	for range 100 {
 		port := 20000 + rand.IntN(12000)
-		if isFree(port) && isFree(port+companion) {
+		if isFree(port) && isFree(port+s.companion) {
 			return port, nil
 		}
 	}

@@ -33,7 +33,7 @@ func TestChild(t *testing.T) {
 func child(t *testing.T, kind string, env ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestChild$", "-test.v")
-	cmd.Env = append(append(os.Environ(), roleVar+"="+kind, "NEARDUP_"+strings.ToUpper(kind)+"_URL="), env...)
+	cmd.Env = append(append(os.Environ(), roleVar+"="+kind, "NEARDUP_OLDER=", engines.Variable(kind, "URL")+"="), env...)
 	return cmd
 }
 

@@ -1,6 +1,6 @@
 # lib.sh: what elasticsearch.sh, opensearch.sh and typesense.sh have in common. Sourced, not run.
 #
-#   <engine>.sh install|start|status|stop|purge [--port N] [--data DIR] [--heap 1g]
+#   <engine>.sh install|start|status|stop|purge [--version V] [--port N] [--data DIR] [--heap 1g]
 #
 #   install  fetches the server into the cache, once; all others need no network after it
 #   start    starts it on 127.0.0.1 and waits until it answers; starting a running server only reports it
@@ -11,8 +11,8 @@
 # The report is one line on standard output: up name=… version=… url=… pid=… data=…
 # Exit 75 says that a port was taken: try again with another.
 #
-# An engine script sets NAME, VERSION, PORT and HEAP, calls arguments "$@", sets PEER (a second port it needs) and
-# MARK (an argument that only this server has on its command line), defines fetch, launch and healthy, and calls run.
+# An engine script sets NAME, VERSION (the default), PORT and HEAP, calls arguments "$@", sets PEER (a second port it needs)
+# and MARK (an argument that only this server has on its command line), defines fetch, launch and healthy, and calls run.
 #
 # Environment: NEARDUP_CACHE (default ${XDG_CACHE_HOME:-~/.cache}/neardup), MVN, JAVA_HOME, ES_JAVA_HOME,
 # OPENSEARCH_JAVA_HOME; NEARDUP_ENGINE_TLS, a folder with tls.crt, tls.key and ca.crt (PEM): clients come by TLS then, and to Elasticsearch
@@ -30,6 +30,7 @@ arguments() {
   CMD=${1:-} DATA=; [ $# -gt 0 ] && shift
   while [ $# -gt 0 ]; do
     case $1 in
+      --version) VERSION=${2:?}; shift 2;;
       --port) PORT=${2:?}; shift 2;;
       --data) DATA=${2:?}; shift 2;;
       --heap) HEAP=${2:?}; shift 2;;
@@ -71,10 +72,12 @@ retry() { # COMMAND…
   return 1
 }
 
-mvn_get() { # ARGUMENTS… with a repository of our own, so that huge downloads do not stay
+# mvn_get runs Maven with a repository of our own, so that huge downloads do not stay. A wrong or missing checksum fails it, but for
+# CHECKSUMS=-c, where the caller checks what came.
+mvn_get() { # ARGUMENTS…
   local mvn=${MVN:-mvn}
   command -v "$mvn" >/dev/null || die "Apache Maven is needed to fetch this server: install it (package maven) or set MVN"
-  retry "$mvn" -B -q -C -Dmaven.repo.local="$TMP/m2" "$@" || die "could not fetch it with $mvn: is its repository reachable?"
+  retry "$mvn" -B -q "${CHECKSUMS:--C}" -Dmaven.repo.local="$TMP/m2" "$@" || die "could not fetch it with $mvn: is its repository reachable?"
 }
 
 unpack() { # ZIP DIR [FOLDER-IN-ZIP]
@@ -92,8 +95,8 @@ installed() { [ -d "$HOME_DIR" ]; } # it gets this name when it is complete
 install() {
   installed && return 0
   mkdir -p "$CACHE"
-  exec 9>"$CACHE/.$NAME.lock"
-  flock -w "$LOCK_LIMIT" 9 || die "another installation has held $CACHE/.$NAME.lock for $LOCK_LIMIT s"
+  exec 9>"$CACHE/.$NAME-$VERSION.lock"
+  flock -w "$LOCK_LIMIT" 9 || die "another installation has held $CACHE/.$NAME-$VERSION.lock for $LOCK_LIMIT s"
   if ! installed; then
     TMP=$(mktemp -d "$CACHE/.$NAME.XXXXXX"); trap 'rm -rf "$TMP"' EXIT
     log "fetching version $VERSION (once)"
@@ -196,6 +199,6 @@ run() {
     status) if p=$(pid) && healthy; then report "$p"; else echo "$NAME on port $PORT is not running"; exit 3; fi;;
     stop) end_it TERM;;
     purge) end_it KILL; rm -rf "$DATA";;   # nothing of it is wanted, so there is no need to wait for a clean end
-    *) die "usage: $NAME.sh install|start|status|stop|purge [--port N] [--data DIR] [--heap 1g]";;
+    *) die "usage: $NAME.sh install|start|status|stop|purge [--version V] [--port N] [--data DIR] [--heap 1g]";;
   esac
 }

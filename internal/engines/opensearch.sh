@@ -1,18 +1,25 @@
 #!/usr/bin/env bash
-# opensearch.sh: a real, single-node OpenSearch on 127.0.0.1 (verbs and options: lib.sh), put together from the
-# OpenSearch project's own packages on Maven Central:
-#   org.opensearch.distribution.integ-test-zip:opensearch  the server (56 MB)
-#   org.opensearch.plugin:*                                its modules, one jar each (plus their libraries)
-#   org.opensearch.plugin:opensearch-knn (zip)             k-NN, Java only: `knn_vector` with engine lucene, no faiss
+# opensearch.sh: a real, single-node OpenSearch on 127.0.0.1 (verbs and options: lib.sh), of version 3.6.0, 3.5.0 or 2.19.1, put
+# together from the OpenSearch project's own packages on Maven Central:
+#   org.opensearch.distribution.integ-test-zip:opensearch  the server (56 MB), since 3.0 with its modules (162 MB)
+#   org.opensearch.plugin:*                                the modules of 2.19.1, one jar each (plus their libraries)
+#   org.opensearch.plugin:opensearch-knn (zip)             k-NN, Java only: `knn_vector` with engine lucene, no faiss; none for 3.6.0
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-NAME=opensearch VERSION=2.19.1 PORT=9200 HEAP=1g
+NAME=opensearch VERSION=3.6.0 PORT=9200 HEAP=1g
 arguments "$@"
 PEER=$((PORT + 100)) MARK=-Djava.io.tmpdir=$DATA/tmp
 
-KNN=2.19.1.0
+KNN= MODULES= JAVA=(21 99) SHA256=
+case $VERSION in
+  3.6.0) ;;
+  3.5.0) KNN=3.5.0.0 CHECKSUMS=-c # Maven Central has no checksum beside this zip, so here is the one that we have seen
+    SHA256=b676ad392c95a94d8d2bd8785b8b922c7811536daf6a9ec0c7277a34bd8a17a9;;
+  2.19.1) KNN=2.19.1.0 JAVA=(11 23);; # later ones have no security manager, which 2.x asks for
+  *) die "no package is known of version $VERSION";;
+esac
 
 # name | artifact | class | extends | libraries it brings (globs)
-MODULES='
+[ "$VERSION" != 2.19.1 ] || MODULES='
 lang-painless|lang-painless|org.opensearch.painless.PainlessPlugin||opensearch-scripting-painless-spi-* antlr4-runtime-* asm-[0-9]* asm-util-* asm-tree-* asm-commons-* asm-analysis-*
 analysis-common|analysis-common|org.opensearch.analysis.common.CommonAnalysisPlugin|lang-painless|
 ingest-common|ingest-common|org.opensearch.ingest.common.IngestCommonPlugin|lang-painless|opensearch-grok-* opensearch-dissect-* joni-* jcodings-*
@@ -46,13 +53,16 @@ pom() {
     [ -n "$name" ] && echo "<dependency><groupId>org.opensearch.plugin</groupId><artifactId>$art</artifactId><version>$VERSION</version></dependency>"
   done <<<"$MODULES"
   echo "<dependency><groupId>org.opensearch.distribution.integ-test-zip</groupId><artifactId>opensearch</artifactId><version>$VERSION</version><type>zip</type></dependency>"
-  echo "<dependency><groupId>org.opensearch.plugin</groupId><artifactId>opensearch-knn</artifactId><version>$KNN</version><type>zip</type></dependency>"
+  [ -z "$KNN" ] || echo "<dependency><groupId>org.opensearch.plugin</groupId><artifactId>opensearch-knn</artifactId><version>$KNN</version><type>zip</type></dependency>"
   echo '</dependencies></project>'
 }
 
 fetch() {
   pom >"$1/pom.xml"
   mvn_get -f "$1/pom.xml" org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies -DoutputDirectory="$1/libs"
+  if [ -n "$SHA256" ]; then
+    echo "$SHA256  $1/libs/opensearch-$VERSION.zip" | sha256sum -c --quiet >&2 || die "opensearch-$VERSION.zip is not the one that was tested"
+  fi
   mkdir "$1/server"
   unpack "$1/libs/opensearch-$VERSION.zip" "$1/server"
   mv "$1"/server/opensearch-* "$1/home"
@@ -66,13 +76,13 @@ fetch() {
       custom.foldername= "extended.plugins=$extends" has.native.controller=false >"$module/plugin-descriptor.properties"
     if [ -n "$(policy "$name")" ]; then policy "$name" >"$module/plugin-security.policy"; fi
   done <<<"$MODULES"
-  mkdir -p "$1/home/plugins/opensearch-knn" "$1/home/logs"
-  unpack "$1/libs/opensearch-knn-$KNN.zip" "$1/home/plugins/opensearch-knn"
+  mkdir -p "$1/home/plugins" "$1/home/logs"
+  if [ -n "$KNN" ]; then unpack "$1/libs/opensearch-knn-$KNN.zip" "$1/home/plugins/opensearch-knn"; fi
   chmod 755 "$1"/home/bin/*
 }
 
 launch() {
-  local jdk; jdk=$(java_home 11 23 "${OPENSEARCH_JAVA_HOME:-}")  # later ones have no security manager, which 2.x asks for
+  local jdk; jdk=$(java_home "${JAVA[@]}" "${OPENSEARCH_JAVA_HOME:-}")
   java_config opensearch.yml
   if [ -n "$NOBODY" ]; then chown -R 65534:65534 "$DATA"; fi
   cd "$DATA"
