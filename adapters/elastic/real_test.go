@@ -37,10 +37,14 @@ type stored struct {
 
 // onBoth runs a test on both engines.
 func onBoth(t *testing.T, run func(t *testing.T, l *larder)) {
-	for _, kind := range []string{engines.Elasticsearch, engines.OpenSearch} {
-		t.Run(kind, func(t *testing.T) {
-			l := &larder{t: t, d: Dialect{OpenSearch: kind == engines.OpenSearch}, url: engines.Shared(t, kind).URL,
-				stored: map[string]stored{}}
+	onEach(t, []string{engines.Elasticsearch, engines.OpenSearch}, run)
+}
+
+func onEach(t *testing.T, names []string, run func(t *testing.T, l *larder)) {
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) {
+			e := engines.Shared(t, name)
+			l := &larder{t: t, d: Dialect{OpenSearch: e.Kind == engines.OpenSearch}, url: e.URL, stored: map[string]stored{}}
 			l.name = fmt.Sprintf("nde_%s_%d_", strings.ToLower(strings.NewReplacer("/", "_", "Test", "").Replace(t.Name())), os.Getpid())
 			run(t, l)
 		})

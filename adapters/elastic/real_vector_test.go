@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/engines"
 )
 
 // fillVectors makes an index whose versions of a text lie near one another as vectors too.
@@ -76,7 +77,7 @@ func (n nearby) list(l *larder, index string, k int) []string {
 // the list of more neighbours it is the client's own, and otherwise that list, collapsed and as long as the client's own at
 // most.
 func TestRealNeighbours(t *testing.T) {
-	onBoth(t, func(t *testing.T, l *larder) {
+	onEach(t, []string{engines.Elasticsearch, engines.OpenSearch35}, func(t *testing.T, l *larder) {
 		r := seeded(t)
 		for _, shards := range []int{1, 3} {
 			index := fmt.Sprint(l.name, "v", shards)

@@ -11,7 +11,7 @@ import (
 type Case struct {
 	Name      string
 	Where     string   // file and line, for who reads a report
-	Only      []string // kinds of server that it is for; empty for all
+	Only      []string // kinds of server that it is for: any of these words; empty for all
 	Not       []string // sides on which it is left out
 	Pipelined bool     // all requests are written before the first reply is read
 	Requests  []Request
@@ -40,9 +40,10 @@ type Masks struct {
 // Keep is a value of a reply that later requests need: Var stands for it between << and >>.
 type Keep struct{ Var, Member string }
 
-// For reports whether the case is for a kind of server on a side.
-func (c *Case) For(kind, side string) bool {
-	return (len(c.Only) == 0 || slices.Contains(c.Only, kind)) && !slices.Contains(c.Not, side)
+// For reports whether the case is for a server that is of these kinds on a side.
+func (c *Case) For(kinds []string, side string) bool {
+	of := func(kind string) bool { return slices.Contains(kinds, kind) }
+	return (len(c.Only) == 0 || slices.ContainsFunc(c.Only, of)) && !slices.Contains(c.Not, side)
 }
 
 // SetsUp reports whether the case makes what others need, as its name then says.

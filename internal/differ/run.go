@@ -21,7 +21,7 @@ type Exchange struct {
 type Runner struct {
 	Addr    string             // host and port
 	AddrOf  func(*Case) string // if set, of a single case
-	Kind    string             // of the server there
+	Kinds   []string           // of the server there, as cases name them
 	Side    string             // the way that leads there
 	Timeout time.Duration      // for a case, 30 s if zero and for what sets up
 	// Header are lines that stand in the header of every request which says nothing of that name, unless it goes without or is given
@@ -39,7 +39,7 @@ func (r *Runner) Run(cases []Case) ([]Exchange, error) {
 	}
 	var list []Exchange
 	for i := range cases {
-		if !cases[i].For(r.Kind, r.Side) {
+		if !cases[i].For(r.Kinds, r.Side) {
 			continue
 		}
 		replies, err := r.play(&cases[i])

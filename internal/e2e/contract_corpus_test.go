@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"github.com/neardup/sidecar/internal/engines"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -178,10 +179,13 @@ func (d *paper) json(t *testing.T, typesense bool) string {
 	return b.String() + "}"
 }
 
-// contractSchema are the declarations of an index of papers, by the kind of engine.
-func contractSchema(kind string, shards int, date string) string {
+// contractSchema are the declarations of an index of papers on an engine.
+func contractSchema(e *engines.Engine, shards int, date string) string {
 	vector, settings := `{"type":"dense_vector","dims":2,"index":true,"similarity":"l2_norm","index_options":{"type":"hnsw"}}`, ""
-	if kind == "opensearch" {
+	switch {
+	case !e.Vectors():
+		vector = `{"type":"float"}`
+	case e.Kind == engines.OpenSearch:
 		vector = `{"type":"knn_vector","dimension":2,"method":{"name":"hnsw","engine":"lucene","space_type":"l2"}}`
 		settings = `"index.knn":true,`
 	}

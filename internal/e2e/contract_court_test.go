@@ -97,7 +97,7 @@ func (c *contract) make(s *shelf, base, date string) {
 		call(c.t, c.e, "POST", base+"/collections", strings.Replace(contractCollection, "NAME", s.index, 1)).want(c.t, 201)
 		return
 	}
-	call(c.t, c.e, "PUT", base+"/"+s.index, contractSchema(c.e.Kind, 1+c.r.IntN(2), date)).want(c.t, 200)
+	call(c.t, c.e, "PUT", base+"/"+s.index, contractSchema(c.e, 1+c.r.IntN(2), date)).want(c.t, 200)
 }
 
 func (c *contract) typesense() bool { return c.e.Kind == engines.Typesense }

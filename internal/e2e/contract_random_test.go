@@ -153,7 +153,7 @@ func (c *contract) randomMembers(a *ask) {
 		}
 		return
 	}
-	if r.IntN(6) == 0 {
+	if r.IntN(6) == 0 && c.e.Vectors() {
 		c.randomNeighbours(a)
 		return
 	}

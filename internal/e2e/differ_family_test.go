@@ -41,7 +41,8 @@ var families = []*family{
 	{
 		name: "elastic", kinds: []string{engines.Elasticsearch, engines.OpenSearch},
 		// How long it took, an index's unique name, and what OpenSearch says that a search cost.
-		members: []string{"took", "ingest_took", "index_uuid"}, headers: []string{"task_resource_usage"},
+		// Since 9.1 Elasticsearch says when a template was made, and changed.
+		members: []string{"took", "ingest_took", "index_uuid", "created_date_millis", "modified_date_millis"}, headers: []string{"task_resource_usage"},
 		isSearch: func(line string) bool {
 			return strings.Contains(line, "search") || strings.Contains(line, "_rank_eval")
 		},

@@ -20,8 +20,8 @@ type known struct {
 	holds      func(direct, through *differ.Reply, m differ.Masks) bool // what has to hold besides
 }
 
-// matches reports whether the entry covers a difference.
-func (k *known) matches(kind, side, name, aspect string) bool {
+// matches reports whether the entry covers a difference between servers that are of these kinds.
+func (k *known) matches(kinds []string, side, name, aspect string) bool {
 	in := func(s string, patterns ...string) bool {
 		for _, p := range patterns {
 			if ok, _ := path.Match(p, s); ok || p == "" {
@@ -30,7 +30,8 @@ func (k *known) matches(kind, side, name, aspect string) bool {
 		}
 		return len(patterns) == 0
 	}
-	return in(kind, k.kind) && in(side, k.side) && in(name, k.names...) && in(aspect, k.aspects...)
+	ofKind := func(kind string) bool { return in(kind, k.kind) }
+	return slices.ContainsFunc(kinds, ofKind) && in(side, k.side) && in(name, k.names...) && in(aspect, k.aspects...)
 }
 
 // knownEverywhere are differences in what the engine's API says.
@@ -46,6 +47,7 @@ var knownEverywhere = []known{
 		names: []string{
 			"fields", "fields with *", "filter_path with fields", "_source excludes alone", "_source everything *",
 			"msearch: many forms", "highlight of all fields, *", "field_caps: *", "mapping: all fields*", "objects: fields",
+			"search pipeline of the request",
 		},
 	},
 	{
@@ -77,6 +79,10 @@ var knownEverywhere = []known{
 			"bulk: gzip that is none", "bulk: deflate that is none", "bulk: unknown encoding", "gzip body that is none",
 			"read back: documents that are odd in their bytes",
 		},
+	},
+	{
+		why:  "Elasticsearch 9 may answer before it has read the body: net/http then ends the connection",
+		kind: "elasticsearch", names: []string{"msearch: PUT"}, aspects: []string{"connection"},
 	},
 	{
 		why:  "total_size_in_bytes: sketches take room",
@@ -122,6 +128,14 @@ var knownOnWire = []known{
 	{
 		why:  "guarantees, 2: where the engine ends the connection without an answer, we answer 502",
 		kind: "opensearch", names: []string{"method PROPFIND", "method BREW", "method in small letters", "method with odd signs"},
+	},
+	{
+		why:  "Elasticsearch 9 answers before it has read the body: net/http then ends the connection, and does not ask for a body",
+		kind: "elasticsearch", names: []string{"leave: no path"}, aspects: []string{"connection", "interim"},
+	},
+	{
+		why:  "RFC 9112, 6.3: a length beside chunks is removed before a request is sent on; Elasticsearch 9 refuses both",
+		kind: "elasticsearch", names: []string{"chunks and a length"},
 	},
 	{
 		why:   "a write is looked through before it is sent on, and net/http asks for a body once a byte of it is wanted",

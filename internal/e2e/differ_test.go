@@ -96,7 +96,7 @@ func TestSameAnswersOnTheWire(t *testing.T) {
 // diffing is what is known while an engine is compared with itself.
 type diffing struct {
 	*family
-	kind     string
+	kinds    []string // as the cases name them
 	key      string
 	sides    map[string]string // address by side
 	timeout  time.Duration     // for a case
@@ -107,7 +107,7 @@ type diffing struct {
 func newDiffing(t *testing.T, f *family, e *engines.Engine, table []known) *diffing {
 	addr := func(url string) string { return strings.TrimPrefix(url, "http://") }
 	return &diffing{
-		family: f, kind: e.Kind, key: e.Key,
+		family: f, kinds: kindsOf(e), key: e.Key,
 		sides: map[string]string{
 			sideDirect: addr(e.URL),
 			sidePlain:  addr(serve(t, e, setup{match: "other-*"})),
@@ -117,6 +117,15 @@ func newDiffing(t *testing.T, f *family, e *engines.Engine, table []known) *diff
 	}
 }
 
+// kindsOf returns what the cases call an engine: opensearch, opensearch2, and opensearch-with-vectors or opensearch-without-vectors.
+func kindsOf(e *engines.Engine) []string {
+	with := "-without-vectors"
+	if e.Vectors() {
+		with = "-with-vectors"
+	}
+	return []string{e.Kind, e.Name, e.Kind + with}
+}
+
 // runs counts the runs of all engines.
 var runs atomic.Int64
 
@@ -124,7 +133,7 @@ var runs atomic.Int64
 func (d *diffing) play(t *testing.T, side string, cases []differ.Case) []differ.Exchange {
 	t.Helper()
 	own := map[string]string{"run": fmt.Sprintf("run-%d-%d", os.Getpid(), runs.Add(1)), "key": d.key}
-	r := differ.Runner{Addr: d.sides[side], Kind: d.kind, Side: side, Timeout: d.timeout, Vars: own, Header: d.header}
+	r := differ.Runner{Addr: d.sides[side], Kinds: d.kinds, Side: side, Timeout: d.timeout, Vars: own, Header: d.header}
 	if side == sideLate {
 		r.AddrOf = func(c *differ.Case) string {
 			if c.SetsUp() {
@@ -224,7 +233,7 @@ func (d *diffing) judge(t *testing.T, side string, c *differ.Case, i int, found 
 		return
 	}
 	for i := range d.table {
-		if k := &d.table[i]; k.matches(d.kind, side, c.Name, found.Aspect) && holds(k) {
+		if k := &d.table[i]; k.matches(d.kinds, side, c.Name, found.Aspect) && holds(k) {
 			return
 		}
 	}

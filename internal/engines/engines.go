@@ -59,16 +59,18 @@ type spec struct {
 	keyed bool
 	// heap is how much memory a Java server gets, if not the usual.
 	heap string
+	// vectors says that it can search for nearest neighbours.
+	vectors bool
 }
 
 // specs are all of them. A new version is an entry here and a line in its script, a new kind is an entry and a script.
 var specs = []spec{
-	{name: Elasticsearch, kind: Elasticsearch, version: "9.4.3", older: Elasticsearch8, health: "/", companion: 100},
+	{name: Elasticsearch, kind: Elasticsearch, version: "9.4.3", older: Elasticsearch8, health: "/", companion: 100, vectors: true},
 	{name: OpenSearch, kind: OpenSearch, version: "3.6.0", older: OpenSearch2, health: "/", companion: 100},
-	{name: Typesense, kind: Typesense, health: "/health", companion: -1, keyed: true},
-	{name: Elasticsearch8, kind: Elasticsearch, version: "8.19.13", health: "/", companion: 100},
-	{name: OpenSearch2, kind: OpenSearch, version: "2.19.1", health: "/", companion: 100},
-	{name: OpenSearch35, kind: OpenSearch, version: "3.5.0", older: OpenSearch2, health: "/", companion: 100, heap: "512m"},
+	{name: Typesense, kind: Typesense, health: "/health", companion: -1, keyed: true, vectors: true},
+	{name: Elasticsearch8, kind: Elasticsearch, version: "8.19.13", health: "/", companion: 100, vectors: true},
+	{name: OpenSearch2, kind: OpenSearch, version: "2.19.1", health: "/", companion: 100, vectors: true},
+	{name: OpenSearch35, kind: OpenSearch, version: "3.5.0", older: OpenSearch2, health: "/", companion: 100, heap: "512m", vectors: true},
 	flinkSpec,
 }
 
@@ -273,6 +275,12 @@ func connect(s spec, url string) (*Engine, error) {
 		return nil, fmt.Errorf("reach %s at %s: %s", s.name, url, resp.Status)
 	}
 	return e, nil
+}
+
+// Vectors reports whether the engine can search for nearest neighbours. The packages of OpenSearch 3.6 lack the plugin.
+func (e *Engine) Vectors() bool {
+	s, err := specOf(e.Name)
+	return err == nil && s.vectors
 }
 
 func (e *Engine) stop() error {
