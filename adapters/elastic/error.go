@@ -31,7 +31,7 @@ func (d Dialect) ErrorReply(r *adapters.Request, status int, reason string) *ada
 	}
 	header := adapters.Header{"Content-Type": {"application/json; charset=UTF-8"}}
 	if !d.OpenSearch {
-		header["Content-Type"] = []string{d.bodyType(r.Header["Accept"])}
+		header["Content-Type"] = []string{d.bodyType(r.Header)}
 		header["X-Elastic-Product"] = []string{"Elasticsearch"}
 	}
 	if id := r.Header["X-Opaque-Id"]; len(id) > 0 {
@@ -40,25 +40,31 @@ func (d Dialect) ErrorReply(r *adapters.Request, status int, reason string) *ada
 	return &adapters.Reply{Status: status, Header: header, Body: body}
 }
 
-// bodyType returns the media type of JSON of ours towards either side, for a client that accepts these: of an error, and of a body that
+// bodyType returns the media type of JSON of ours towards either side, for a request with this header: of an error, and of a body that
 // the client did not send. Elasticsearch answers JSON in kind, with the parameters that it was asked with, among them the version of the API, and
-// wants a body to be of the version that is accepted. Of several types in one value it takes note of none, OpenSearch of none at all.
-func (d Dialect) bodyType(accept []string) string {
-	if d.OpenSearch || len(accept) != 1 || strings.Contains(accept[0], ",") {
+// wants a body to be of the version that is accepted. Of several types in one value it takes note of none, OpenSearch of none at all. Where
+// it takes note of none, the reply is of the type that the client gave its own body, even if there is none, without parameters.
+func (d Dialect) bodyType(header adapters.Header) string {
+	if d.OpenSearch {
 		return jsonType
 	}
-	parts := strings.Split(accept[0], ";")
-	for i := range parts {
-		parts[i] = strings.TrimSpace(parts[i])
+	if accept := header["Accept"]; len(accept) == 1 && !strings.Contains(accept[0], ",") {
+		parts := strings.Split(accept[0], ";")
+		for i := range parts {
+			parts[i] = strings.TrimSpace(parts[i])
+		}
+		switch strings.ToLower(parts[0]) {
+		case jsonType:
+			return strings.Join(parts, ";")
+		case vendorType + "json", vendorType + "x-ndjson":
+			parts[0] = vendorType + "json"
+			return strings.Join(parts, ";")
+		}
 	}
-	switch strings.ToLower(parts[0]) {
-	case jsonType:
-	case vendorType + "json", vendorType + "x-ndjson":
-		parts[0] = vendorType + "json"
-	default:
-		return jsonType
+	if own := header["Content-Type"]; len(own) == 1 && strings.HasPrefix(strings.ToLower(strings.TrimSpace(own[0])), vendorType) {
+		return vendorType + "json"
 	}
-	return strings.Join(parts, ";")
+	return jsonType
 }
 
 // withType returns the header for a request whose body is JSON of ours.
@@ -67,7 +73,7 @@ func (d Dialect) withType(header adapters.Header) adapters.Header {
 	if header == nil {
 		header = adapters.Header{}
 	}
-	header["Content-Type"] = []string{d.bodyType(header["Accept"])}
+	header["Content-Type"] = []string{d.bodyType(header)}
 	return header
 }
 

@@ -8,7 +8,8 @@
 //
 // and each prints one JSON value: load the number of documents and the errors, walk the ids on all pages up to the first empty
 // one and the totals, get the document. With --auto, load leaves the field types to the engine, and a walk over that index
-// says --auto too. A parameter goes into the URL as it is, known to the client or not.
+// says --auto too. A parameter goes into the URL as it is, known to the client or not. Programs for Elasticsearch take
+// --client elasticsearch8 too, which is its client of that major: [For] says where.
 //
 // A session, in a file named so, uses its client as widely as it can on indices whose names begin with the prefix, and prints all
 // that the client returned: session.py says in which form. It begins where there is none of its indices and leaves them standing.
@@ -69,6 +70,14 @@ func Run(t testing.TB, program string, args ...string) []byte {
 		t.Fatalf("%s %q: %v\n%s", program, args, err, stderr.Bytes())
 	}
 	return out
+}
+
+// For returns the arguments that choose the client for an engine: a client of Elasticsearch 9 asks for replies that 8 refuses.
+func For(e *engines.Engine) []string {
+	if e.Name == engines.Elasticsearch8 {
+		return []string{"--client", "elasticsearch8"}
+	}
+	return nil
 }
 
 // find returns the interpreter, fetching it and the packages where engines are required.

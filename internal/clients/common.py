@@ -10,6 +10,7 @@ def arguments(verbs=("load", "walk", "get")):
         parser.add_argument("verb", choices=verbs)
     parser.add_argument("--url", required=True)
     parser.add_argument("--key", default="")
+    parser.add_argument("--client", help="see official.py")
     parser.add_argument("--index", required=True)
     parser.add_argument("--corpus", help="documents to load, one JSON object per line")
     parser.add_argument("--auto", action="store_true", help="let the engine find the field types")

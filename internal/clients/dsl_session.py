@@ -2,10 +2,10 @@
 
 import datetime
 
-from elasticsearch import dsl
-from elasticsearch.dsl import A, Q
-
+from official import dsl
 from session import Session
+
+A, Q = dsl.A, dsl.Q
 
 
 class Remark(dsl.InnerDoc):

@@ -2,15 +2,14 @@
 
 import urllib.parse
 
-from elasticsearch import Elasticsearch, helpers
-
 import common
 import search_api
+from official import elasticsearch, helpers
 
 
 def main():
     args = common.arguments()
-    client = Elasticsearch(args.url, api_key=args.key or None, request_timeout=60)
+    client = elasticsearch.Elasticsearch(args.url, api_key=args.key or None, request_timeout=60)
 
     def page(number):
         body = search_api.search_body(args, number)

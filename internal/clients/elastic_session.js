@@ -5,10 +5,10 @@ const { readFileSync } = require('node:fs')
 const { Readable } = require('node:stream')
 const { parseArgs } = require('node:util')
 const { gunzipSync } = require('node:zlib')
-const { Client, errors } = require('@elastic/elasticsearch')
 
 const string = { type: 'string' }
-const { values: args } = parseArgs({ options: { url: string, index: string, corpus: string } })
+const { values: args } = parseArgs({ options: { url: string, index: string, corpus: string, client: { type: 'string', default: '@elastic/elasticsearch' } } })
+const { Client, errors } = require(args.client) // the current major, or elasticsearch8
 const documents = readFileSync(args.corpus, 'utf8').split('\n').filter(Boolean).map(line => JSON.parse(line))
 const name = suffix => `${args.index}-${suffix}`
 const main = name('main')

@@ -2,11 +2,11 @@
 
 import asyncio
 
-import elasticsearch
-from elasticsearch import AsyncElasticsearch, Elasticsearch, helpers
-
 import session_steps as steps
+from official import elasticsearch, helpers
 from session import Session
+
+Elasticsearch, AsyncElasticsearch = elasticsearch.Elasticsearch, elasticsearch.AsyncElasticsearch
 
 
 def replies(s, client):

@@ -29,8 +29,11 @@ func TestClientSessions(t *testing.T) {
 		run            clientRun
 	}{
 		{"elasticsearch-py", engines.Elasticsearch, program("elastic_session.py")},
+		{"elasticsearch8-py", engines.Elasticsearch, program("elastic_session.py", "--client", "elasticsearch8")},
 		{"elasticsearch-dsl", engines.Elasticsearch, program("dsl_session.py")},
+		{"elasticsearch8-dsl", engines.Elasticsearch, program("dsl_session.py", "--client", "elasticsearch8")},
 		{"elasticsearch-js", engines.Elasticsearch, program("elastic_session.js")},
+		{"elasticsearch8-js", engines.Elasticsearch, program("elastic_session.js", "--client", "elasticsearch8")},
 		{"opensearch-py", engines.OpenSearch, program("opensearch_session.py")},
 		{"typesense-py", engines.Typesense, withKey("typesense_session.py")},
 		{"typesense-js", engines.Typesense, withKey("typesense_session.js")},
@@ -47,6 +50,9 @@ func TestClientSessions(t *testing.T) {
 func compareSessions(t *testing.T, client, engine string, run clientRun) {
 	t.Helper()
 	e, prefix, list := engines.Shared(t, engine), fmt.Sprintf("session-%d-%s", os.Getpid(), client), documents(t)[:150]
+	if e.Name == engines.Elasticsearch8 && !strings.HasPrefix(client, "elasticsearch8") {
+		t.Skip("Elasticsearch 8 refuses clients of 9")
+	}
 	ran := func(base string) session {
 		wipe(t, e, prefix)
 		return readSession(t, run(t, base, prefix, list))
@@ -60,9 +66,9 @@ func compareSessions(t *testing.T, client, engine string, run clientRun) {
 	}
 }
 
-func program(file string) clientRun {
+func program(file string, more ...string) clientRun {
 	return func(t *testing.T, base, prefix string, list []corpus.Document) []byte {
-		return clients.Run(t, file, "--url", base, "--index", prefix, "--corpus", corpusFile(t, list))
+		return clients.Run(t, file, append([]string{"--url", base, "--index", prefix, "--corpus", corpusFile(t, list)}, more...)...)
 	}
 }
 

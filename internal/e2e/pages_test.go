@@ -21,6 +21,7 @@ func pyRun(t *testing.T, a api, verb, index string, args ...string) []byte {
 	t.Helper()
 	program := map[string]string{engines.Elasticsearch: "elastic_client.py", engines.OpenSearch: "opensearch_client.py", engines.Typesense: "typesense_client.py"}[a.e.Kind]
 	all := append([]string{verb, "--url", a.base, "--index", index}, args...)
+	all = append(all, clients.For(a.e)...)
 	if a.e.Key != "" {
 		all = append(all, "--key", a.e.Key)
 	}

@@ -114,7 +114,7 @@ func TestPythonClients(t *testing.T) {
 						args = append(args, "--auto")
 					}
 					return clients.Run(t, programs[kind],
-						append([]string{verb, "--url", e.URL, "--key", e.Key, "--index", index}, args...)...)
+						append([]string{verb, "--url", e.URL, "--key", e.Key, "--index", index}, append(args, clients.For(e)...)...)...)
 				}
 				checkJSON(t, run("load", "--corpus", corpus), map[string]any{"loaded": float64(documents), "errors": []any{}})
 				for _, query := range []string{"fox", "*"} {

@@ -15,7 +15,7 @@
 # and MARK (an argument that only this server has on its command line), defines fetch, launch and healthy, and calls run.
 #
 # Environment: NEARDUP_CACHE (default ${XDG_CACHE_HOME:-~/.cache}/neardup), MVN, JAVA_HOME, ES_JAVA_HOME,
-# OPENSEARCH_JAVA_HOME; NEARDUP_ENGINE_TLS, a folder with tls.crt, tls.key and ca.crt (PEM): clients come by TLS then, and to Elasticsearch
+# OPENSEARCH_JAVA_HOME; NEARDUP_ENGINE_SETTINGS, more lines of a Java server's settings; NEARDUP_ENGINE_TLS, a folder with tls.crt, tls.key and ca.crt (PEM): clients come by TLS then, and to Elasticsearch
 # with a certificate of ca.crt and as the user neardup with the password neardup-test.
 set -euo pipefail
 
@@ -137,6 +137,7 @@ http.port: $PORT
 transport.port: $PEER
 discovery.type: single-node
 cluster.routing.allocation.disk.threshold_enabled: false
+${NEARDUP_ENGINE_SETTINGS:-}
 YML
 }
 
