@@ -12,6 +12,8 @@ type Product struct {
 	// Nodes are the addresses that it gives to clients who ask for its nodes, sorted; nil where there is no such thing, or where it
 	// does not tell.
 	Nodes []string
+	// Beside are the settings that open other ways to it than the one that the sidecar stands in, such as gRPC.
+	Beside []string
 }
 
 // Condition is the state of one concrete index under a rule.

@@ -25,7 +25,9 @@ func Product(ctx context.Context, store adapters.Store) (adapters.Product, error
 	var said about
 	err := s.do(ctx, esapi.InfoRequest{}, &said)
 	if forbidden(err) {
-		return adapters.Product{Nodes: s.nodes(ctx)}, nil
+		var p adapters.Product
+		s.nodes(ctx, &p)
+		return p, nil
 	}
 	if _, odd := errors.AsType[*json.SyntaxError](err); odd || err == nil && said.Version.Number == "" {
 		return adapters.Product{}, errors.New("what answers there is neither Elasticsearch nor OpenSearch")
@@ -34,7 +36,7 @@ func Product(ctx context.Context, store adapters.Store) (adapters.Product, error
 		return adapters.Product{}, err
 	}
 	p := said.product()
-	p.Nodes = s.nodes(ctx)
+	s.nodes(ctx, &p)
 	return p, nil
 }
 
@@ -67,26 +69,46 @@ func forbidden(err error) bool {
 	return refused && r.status == http.StatusForbidden
 }
 
-// nodes returns the addresses that sniffing clients are told, nil where they are not told.
-func (s *Store) nodes(ctx context.Context) []string {
+// nodes adds the addresses that sniffing clients are told, and what OpenSearch's nodes listen to beside HTTP, where that is told.
+func (s *Store) nodes(ctx context.Context, p *adapters.Product) {
 	var reply struct {
 		Nodes map[string]struct {
 			HTTP struct {
 				Address string `json:"publish_address"`
 			}
+			Settings struct {
+				Aux struct{ Transport struct{ Types settingList } }
+			}
 		}
 	}
-	if s.do(ctx, esapi.NodesInfoRequest{Metric: []string{"http"}}, &reply) != nil {
-		return nil
+	const fields = "nodes.*.http.publish_address,nodes.*.settings.aux.transport.types"
+	if s.do(ctx, esapi.NodesInfoRequest{Metric: []string{"http", "settings"}, FilterPath: []string{fields}}, &reply) != nil {
+		return
 	}
-	var list []string
 	for _, node := range reply.Nodes {
 		if node.HTTP.Address != "" {
-			list = append(list, node.HTTP.Address)
+			p.Nodes = append(p.Nodes, node.HTTP.Address)
+		}
+		for _, kind := range node.Settings.Aux.Transport.Types {
+			p.Beside = append(p.Beside, "aux.transport.types: "+kind)
 		}
 	}
-	slices.Sort(list)
-	return list
+	slices.Sort(p.Nodes)
+	slices.Sort(p.Beside)
+	p.Beside = slices.Compact(p.Beside)
+}
+
+// settingList is a setting that is a list, or one value of it.
+type settingList []string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *settingList) UnmarshalJSON(data []byte) error {
+	var one string
+	if json.Unmarshal(data, &one) == nil {
+		*l = strings.Split(one, ",")
+		return nil
+	}
+	return json.Unmarshal(data, (*[]string)(l))
 }
 
 // ConditionOf asks for the state of an index, through a store of this package.

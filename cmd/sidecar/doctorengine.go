@@ -70,7 +70,7 @@ func (p *patient) examine(ctx context.Context) {
 // expected returns what the engine should be, by its kind.
 func (p *patient) expected() string {
 	k := kindOf(p.engine.Kind)
-	return k.product + " " + k.version
+	return k.product + " " + k.testedVersions()
 }
 
 // nodes looks at each node, and reports whether there is one to go on with.
@@ -137,11 +137,15 @@ func (p *patient) node(at string, product adapters.Product) bool {
 	case is.name != p.engine.Kind:
 		p.bad("node", fmt.Sprintf("set %s.kind: %s, or correct its urls", p.key, is.name), "%s is %s", at, version)
 		return false
-	case !strings.HasPrefix(product.Version, is.version+"."):
+	case !is.tested(product.Version):
 		p.doubt("node", "try what your clients do through the sidecar before you rely on it",
-			"%s is %s, which is not tested: %s is", at, version, is.version)
+			"%s is %s, which is not tested: %s is", at, version, is.testedVersions())
 	default:
 		p.good("node", "%s is %s", at, version)
+	}
+	if len(product.Beside) > 0 {
+		p.doubt("node", "keep clients from it: what they write there gets no sketch, or keeps that of an older text, and what they search for is not collapsed",
+			"%s also takes requests that go past the sidecar: %s", at, strings.Join(product.Beside, ", "))
 	}
 	return true
 }

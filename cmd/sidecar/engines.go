@@ -29,8 +29,10 @@ const (
 // kind is all that belongs to one kind of engine.
 type kind struct {
 	name string
-	// product is what it calls itself and version what of it the tests run against; empty for one that nobody asks.
-	product, version string
+	// product is what it calls itself; empty for one that nobody asks.
+	product string
+	// versions are the minor versions that the tests run against, the newest first.
+	versions []string
 	// keyHeader is the header in which it takes an API key, and keyScheme what stands before the key there.
 	keyHeader, keyScheme string
 	// keysOnly says that it knows no users and no bearer tokens.
@@ -51,15 +53,15 @@ type errorReply func(r *adapters.Request, status int, reason string) *adapters.R
 // kinds are what the configuration's kind can name. A new engine is an entry here.
 var kinds = []kind{
 	{
-		name: kindElasticsearch, product: "Elasticsearch", version: "8.19", keyHeader: "Authorization", keyScheme: "ApiKey ",
+		name: kindElasticsearch, product: "Elasticsearch", versions: []string{"9.4", "8.19"}, keyHeader: "Authorization", keyScheme: "ApiKey ",
 		sniffed: true, speak: elastically, open: elastic.Open, inspector: ofElastic, looker: elasticLooker,
 	},
 	{
-		name: kindOpenSearch, product: "OpenSearch", version: "2.19", keyHeader: "Authorization", keyScheme: "ApiKey ",
+		name: kindOpenSearch, product: "OpenSearch", versions: []string{"3.6", "2.19"}, keyHeader: "Authorization", keyScheme: "ApiKey ",
 		sniffed: true, speak: elastically, open: elastic.Open, inspector: ofElastic, looker: elasticLooker,
 	},
 	{
-		name: kindTypesense, product: "Typesense", version: "0.24", keyHeader: "X-Typesense-Api-Key", keysOnly: true,
+		name: kindTypesense, product: "Typesense", versions: []string{"0.24"}, keyHeader: "X-Typesense-Api-Key", keysOnly: true,
 		maxBody: 10 << 30, // built into it
 		speak: func(*EngineConfig) (adapters.Dialect, errorReply) {
 			return typesense.Dialect{}, typesense.Dialect{}.ErrorReply
@@ -100,6 +102,14 @@ func kindOf(name string) kind {
 	}
 	return kind{}
 }
+
+// tested reports whether the tests run against a version.
+func (k kind) tested(version string) bool {
+	return slices.ContainsFunc(k.versions, func(minor string) bool { return strings.HasPrefix(version, minor+".") })
+}
+
+// testedVersions names them in a sentence.
+func (k kind) testedVersions() string { return strings.Join(k.versions, " and ") }
 
 // kindOfProduct returns the kind that calls itself so, or one of which nothing is known.
 func kindOfProduct(product string) kind {

@@ -18,10 +18,10 @@ func (n *newcomer) product() string {
 // untested returns a warning of a version that we do not test against, or nothing.
 func (n *newcomer) untested() string {
 	k := kindOf(n.engine.Kind)
-	if n.is.Version == "" || strings.HasPrefix(n.is.Version, k.version+".") {
+	if n.is.Version == "" || k.tested(n.is.Version) {
 		return ""
 	}
-	return fmt.Sprintf("%s is not tested: %s is. Try what your clients do before you rely on it.", n.product(), k.version)
+	return fmt.Sprintf("%s is not tested: %s is. Try what your clients do before you rely on it.", n.product(), k.testedVersions())
 }
 
 // sized returns what a candidate holds, in words.

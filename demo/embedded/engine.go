@@ -148,8 +148,11 @@ func (e *Engine) serve(w http.ResponseWriter, hr *http.Request, allowed string, 
 		}
 	}
 	media := "application/json"
-	if m := "application/vnd.elasticsearch+json"; strings.Contains(hr.Header.Get("Accept"), m) {
+	if accept, m := hr.Header.Get("Accept"), "application/vnd.elasticsearch+json"; strings.Contains(accept, m) {
 		media = m + ";compatible-with=8"
+		if strings.Contains(accept, "compatible-with=9") { // what is here is the same in 9
+			media = m + ";compatible-with=9"
+		}
 	}
 	w.Header().Set("Content-Type", media)
 	w.Header().Set("X-Elastic-Product", "Elasticsearch")
@@ -183,7 +186,7 @@ func (r *request) prepare(w http.ResponseWriter, allowed string) error {
 		}
 		return illegal("request [%s] contains unrecognized parameter%s: %s", r.URL.Path, plural, strings.Join(unknown, ", "))
 	}
-	if accept := r.Header.Get("Accept"); slices.ContainsFunc([]string{"yaml", "cbor", "smile", "compatible-with=9"},
+	if accept := r.Header.Get("Accept"); slices.ContainsFunc([]string{"yaml", "cbor", "smile"},
 		func(s string) bool { return strings.Contains(accept, s) }) {
 		return unsupported("the media type " + accept)
 	}

@@ -73,7 +73,8 @@ func listeningAt(t *testing.T, file string) string {
 }
 
 var products = map[string]string{
-	engines.Elasticsearch: `Elasticsearch 8\.19\.`, engines.OpenSearch: `OpenSearch 2\.19\.`, engines.Typesense: `Typesense 0\.24\.`,
+	engines.Elasticsearch: `Elasticsearch 9\.4\.`, engines.OpenSearch: `OpenSearch 3\.6\.`, engines.Typesense: `Typesense 0\.24\.`,
+	engines.Elasticsearch8: `Elasticsearch 8\.19\.`, engines.OpenSearch2: `OpenSearch 2\.19\.`,
 }
 
 // TestDoctor follows an index from before it is there to where all is well, and breaks it again.
@@ -84,7 +85,7 @@ func TestDoctor(t *testing.T) {
 
 		checks := doctor(t, file)
 		holds(t, checks, "ok", "configuration", "1 engine, 1 rule")
-		holds(t, checks, "ok", "node", products[e.Kind])
+		holds(t, checks, "ok", "node", products[e.Name])
 		holds(t, checks, "warn", "rule", `doctor-\* matches no index yet`)
 		holds(t, checks, "warn", "listener", "no sidecar runs at .* sidecar serve")
 
@@ -162,11 +163,25 @@ func TestDoctorOnIndices(t *testing.T) {
 	holds(t, doctor(t, file), "fail", "rights", "write its documents: the engine answered 403: cluster_block_exception")
 }
 
+// TestDoctorOnWaysBeside looks at an OpenSearch that also takes bulks and searches by gRPC.
+func TestDoctorOnWaysBeside(t *testing.T) {
+	for _, value := range []string{"transport-grpc", "[transport-grpc]"} {
+		t.Setenv("NEARDUP_ENGINE_SETTINGS", "aux.transport.types: "+value+"\naux.transport.transport-grpc.port: 0")
+		e := engines.Own(t, engines.OpenSearch)
+		checks := doctor(t, config(t, e, setup{match: "doctor-*"}))
+		holds(t, checks, "warn", "node", `go past the sidecar: aux\.transport\.types: transport-grpc: keep clients from it`)
+		holds(t, checks, "warn", "sniffing", "past the sidecar")
+		if testing.Short() {
+			return
+		}
+	}
+}
+
 // TestDoctorOnEngines looks at an engine of another kind, and at one that is not there.
 func TestDoctorOnEngines(t *testing.T) {
 	e := *engines.Shared(t, engines.OpenSearch)
 	checks := doctor(t, config(t, &e, setup{match: "doctor-*", urls: []string{"http://127.0.0.1:1", e.URL}}))
 	holds(t, checks, "warn", "node", "http://127.0.0.1:1: .*refused: start it")
 	e.Kind = engines.Elasticsearch
-	holds(t, doctor(t, config(t, &e, setup{match: "doctor-*"})), "fail", "node", "is "+products[engines.OpenSearch]+".*set .*kind: opensearch")
+	holds(t, doctor(t, config(t, &e, setup{match: "doctor-*"})), "fail", "node", "is "+products[e.Name]+".*set .*kind: opensearch")
 }
