@@ -1,16 +1,19 @@
-// Command test is what make test and make test-all run: a list of steps in two lanes, side by side, with one engine of each kind for the whole run.
-// The engines start while the code compiles, and stop with this program, however it ends.
+// Command test is what make test and make test-all run: a list of steps in two lanes, side by side, with one engine of each kind for all steps.
+// The engines start while the code compiles. Those of the majors before start when the first step needs them, after the current ones have stopped.
+// All stop with this program, however it ends.
 //
 // A step that fails does not stop the others. The last lines are those of go test, one for each package.
 package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/neardup/sidecar/internal/engines"
@@ -42,8 +45,8 @@ type step struct {
 	args    []string
 	dir     string
 	env     []string
-	engines bool // waits until the engines answer, and gets their addresses
-	silent  bool // fails if it prints anything
+	engines *fleet // waits until these answer, and gets their addresses
+	silent  bool   // fails if it prints anything
 }
 
 // onEngines are the packages whose tests ask real engines, each on indices of its own.
@@ -51,6 +54,12 @@ var onEngines = []string{"./internal/engines", "./adapters/elastic", "./adapters
 
 // concurrent are the packages in which goroutines meet.
 var concurrent = []string{"./proxy", "./jobs/...", "./cmd/sidecar", "./adapters/elastic", "./adapters/typesense"}
+
+// shortForm are the tests of internal/e2e that run on the majors before the current ones as well: the main job, the backfill, the contract,
+// the comparison of answers, and what they alone can do.
+const shortForm = "^(TestMainJob|TestReindexResumes|TestContract|TestSame|TestWritesAre|TestReadsAre|TestClientSessions|TestTypedPaths|TestDoctor$|TestRemove|TestVerify|TestSetup)"
+
+var onOlder = []string{"NEARDUP_OLDER=1"}
 
 var withoutEngines = []string{"NEARDUP_ENGINES=off", "CI="}
 
@@ -72,25 +81,27 @@ func checkPlan() plan {
 }
 
 func mainPlan() plan {
+	current := &fleet{names: engines.Kinds}
 	return plan{
 		intro: `make test: gofmt, vet, staticcheck, all unit, property, contract and fuzz-seed tests in their short form, and the main job on real
-Elasticsearch, OpenSearch and Typesense: documents in through their official clients, collapsed pages out, a reindex killed and resumed, a dead engine.
+Elasticsearch, OpenSearch and Typesense of today: documents in through their official clients, collapsed pages out, a reindex killed and resumed, a dead engine.
 On two cores: 3 minutes, 5 with nothing compiled yet, 10 with nothing fetched yet. make test-all runs everything else.`,
 		prepare: []string{"engines", "python"},
 		lanes: [][]step{
 			checks(),
 			{
-				{name: "main job", args: goTest("-run=^TestMainJob", "-timeout=10m", "./internal/e2e"), engines: true},
+				{name: "main job", args: goTest("-run=^TestMainJob", "-timeout=10m", "./internal/e2e"), engines: current},
 			},
 		},
 	}
 }
 
 func allPlan() plan {
+	current, older := &fleet{names: engines.Kinds}, &fleet{names: engines.Older}
 	return plan{
 		intro: `make test-all: the long forms of all tests; the race detector where goroutines meet; on real engines everything that is claimed of them; packages,
 documentation, examples and clients. On two cores: 25 minutes. It holds no gofmt, vet of the root module or staticcheck: make test does.`,
-		prepare: []string{"engines", "python", "javascript", "browser", "flink", "suites"},
+		prepare: []string{"engines", "older", "python", "javascript", "browser", "flink", "suites"},
 		lanes: [][]step{
 			{
 				{name: "race", args: goTest("-race", "-short", "-timeout=15m", strings.Join(concurrent, " ")), env: withoutEngines},
@@ -106,8 +117,10 @@ documentation, examples and clients. On two cores: 25 minutes. It holds no gofmt
 				{name: "bench", args: goTest("-timeout=15m", "./..."), dir: "bench"},
 			},
 			{
-				{name: "engines", args: goTest("-p=1", "-timeout=20m", strings.Join(onEngines, " ")), engines: true},
-				{name: "e2e", args: goTest("-tags=goclient", "-timeout=30m", "./internal/e2e"), engines: true},
+				{name: "engines", args: goTest("-p=1", "-timeout=20m", strings.Join(onEngines, " ")), engines: current},
+				{name: "e2e", args: goTest("-tags=goclient", "-timeout=30m", "./internal/e2e"), engines: current},
+				{name: "older engines", args: goTest("-short", "-p=1", "-timeout=15m", "./adapters/elastic"), engines: older, env: onOlder},
+				{name: "e2e on older engines", args: goTest("-short", "-timeout=15m", "-run="+shortForm, "-skip=/typesense", "./internal/e2e"), engines: older, env: onOlder},
 			},
 		},
 	}
@@ -138,53 +151,51 @@ next:
 	return strings.Join(list, " ")
 }
 
-// startEngines starts an engine of each kind and returns a function that waits for them and gives the environment that names them, and one that
-// stops them.
-func startEngines() (await func() ([]string, error), stop func()) {
-	type started struct {
-		env     []string
-		err     error
-		release func() error
-	}
-	ready := make(chan started, len(engines.Kinds))
-	for _, kind := range engines.Kinds {
-		go func() {
-			e, release, err := engines.Acquire(kind)
-			s := started{err: err, release: release}
-			if err == nil {
-				name := "NEARDUP_" + strings.ToUpper(kind)
-				s.env = []string{name + "_URL=" + e.URL, name + "_KEY=" + e.Key}
-			}
-			ready <- s
-		}()
-	}
-	var all []started
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for range engines.Kinds {
-			all = append(all, <-ready)
-		}
-	}()
-	await = func() (env []string, err error) {
-		<-done
-		for _, s := range all {
-			if s.err != nil {
-				return nil, s.err
-			}
-			env = append(env, s.env...)
-		}
-		return append(env, "NEARDUP_ENGINES=required"), nil
-	}
-	stop = func() {
-		<-done
-		for _, s := range all {
-			if s.err == nil {
-				if err := s.release(); err != nil {
-					fmt.Fprintln(os.Stderr, "stop an engine:", err)
+// fleet are engines that the steps of a lane share which follow one another.
+type fleet struct {
+	names   []string
+	started sync.Once
+	ready   sync.WaitGroup
+	mu      sync.Mutex
+	env     []string
+	errs    []error
+	release []func() error
+}
+
+// start begins to start the engines, once.
+func (f *fleet) start() {
+	f.started.Do(func() {
+		for _, name := range f.names {
+			f.ready.Go(func() {
+				e, release, err := engines.Acquire(name)
+				f.mu.Lock()
+				defer f.mu.Unlock()
+				if err != nil {
+					f.errs = append(f.errs, err)
+					return
 				}
-			}
+				f.release = append(f.release, release)
+				f.env = append(f.env, engines.Variable(name, "URL")+"="+e.URL, engines.Variable(name, "KEY")+"="+e.Key)
+			})
+		}
+	})
+}
+
+// await waits until the engines answer and returns the environment that names them.
+func (f *fleet) await() ([]string, error) {
+	f.start()
+	f.ready.Wait()
+	return append(f.env, "NEARDUP_ENGINES=required"), errors.Join(f.errs...)
+}
+
+// stop stops what has been started.
+func (f *fleet) stop() {
+	f.started.Do(func() {})
+	f.ready.Wait()
+	for _, release := range f.release {
+		if err := release(); err != nil {
+			fmt.Fprintln(os.Stderr, "stop an engine:", err)
 		}
 	}
-	return await, stop
+	f.release = nil
 }

@@ -47,32 +47,24 @@ func (c *console) print(format string, args ...any) {
 func execute(ctx context.Context, p plan) bool {
 	fmt.Println(p.intro)
 	c := &console{start: time.Now(), last: time.Now(), running: map[string]string{}}
-	var await func() ([]string, error)
 	if len(p.prepare) > 0 {
 		fetch := step{name: "fetch", args: append([]string{"bash", "internal/engines/prepare.sh"}, p.prepare...)}
 		if !c.run(ctx, fetch, nil) {
 			return false
 		}
-		var stop func()
-		await, stop = startEngines()
-		defer stop()
 	}
 	ended := make(chan struct{})
 	go c.tick(ended)
 	var lanes sync.WaitGroup
 	for _, lane := range p.lanes {
+		if first := lane[0].engines; first != nil {
+			first.start() // while the code compiles
+		}
 		lanes.Go(func() {
-			for _, s := range lane {
-				var env []string
-				if s.engines {
-					var err error
-					if env, err = await(); err != nil {
-						c.fail(s.name, err)
-						continue
-					}
-				}
-				if ctx.Err() == nil {
-					c.run(ctx, s, env)
+			for i, s := range lane {
+				c.with(ctx, s)
+				if s.engines != nil && (i+1 == len(lane) || lane[i+1].engines != s.engines) {
+					s.engines.stop()
 				}
 			}
 		})
@@ -81,6 +73,21 @@ func execute(ctx context.Context, p plan) bool {
 	close(ended)
 	c.summary()
 	return len(c.failed) == 0 && ctx.Err() == nil
+}
+
+// with runs a step on its engines, unless the run was broken off.
+func (c *console) with(ctx context.Context, s step) {
+	var env []string
+	if s.engines != nil && ctx.Err() == nil {
+		var err error
+		if env, err = s.engines.await(); err != nil {
+			c.fail(s.name, err)
+			return
+		}
+	}
+	if ctx.Err() == nil {
+		c.run(ctx, s, env)
+	}
 }
 
 // fail says why a step failed and remembers that it did.
