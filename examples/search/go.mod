@@ -1,10 +1,10 @@
-// Apart from the program, which is then built without the client's typed API. The versions are those of ../../go.mod: a test that runs
-// both compiles the client once.
+// Apart from the program, which is then built without the client's typed API. The client is that of the current major; tests run that of the
+// one before from ../../go.mod.
 module github.com/neardup/sidecar/examples/search
 
 go 1.26.0
 
-require github.com/elastic/go-elasticsearch/v8 v8.19.7
+require github.com/elastic/go-elasticsearch/v9 v9.4.2
 
 require (
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect

@@ -3,8 +3,9 @@
 //
 //	go run -C examples/search . -url http://localhost:9281 -index news ferry crossing
 //
-// It is a program for Elasticsearch like any other. What it knows of the sidecar is the address; the header Neardup-Control of a
-// request, which an engine ignores; the header Neardup of the reply; and inner_hits.neardup of a hit.
+// It is a program for Elasticsearch 9 like any other; one for Elasticsearch 8 takes go-elasticsearch/v8. What it knows of the
+// sidecar is the address; the header Neardup-Control of a request, which an engine ignores; the header Neardup of the reply; and
+// inner_hits.neardup of a hit.
 //
 // Credentials, where the engine asks for some, are the client's own: ELASTICSEARCH_API_KEY. The sidecar passes them on.
 package main
@@ -20,8 +21,8 @@ import (
 	"os/signal"
 	"strings"
 
-	"github.com/elastic/go-elasticsearch/v8"
-	"github.com/elastic/go-elasticsearch/v8/esutil"
+	"github.com/elastic/go-elasticsearch/v9"
+	"github.com/elastic/go-elasticsearch/v9/esutil"
 )
 
 func main() {
