@@ -285,6 +285,8 @@ type Scope struct {
 	HitBytes float64
 	// Lacking says that hits without a sketch were seen of late.
 	Lacking bool
+	// Piped says that an index behind the target has the engine change what it finds there: see [Index].
+	Piped bool
 	// Native is the rule by whose clusters the engine may collapse a search itself, the one of all that is behind the target; nil if there
 	// is none such. Fell, if not empty, says why it may not for a while: see [Outcome].
 	Native *Rule

@@ -47,6 +47,8 @@ type Index struct {
 	Moves bool
 	// Absent says that the index is not there: the first write would make it, declared as Ready says.
 	Absent bool
+	// Piped says that the engine changes what it finds there before it answers, by a setting of the index.
+	Piped bool
 }
 
 // Of returns the rule of an index, or nil if none matches.

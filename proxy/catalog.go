@@ -247,6 +247,7 @@ func fitOf(indices []adapters.Index) fit {
 func (c *catalog) scope(ctx context.Context, who client, target string) adapters.Scope {
 	e := c.lookup(ctx, who, target)
 	s := adapters.Scope{Rate: rerank.DefaultRate, Lacking: e.lacking}
+	s.Piped = slices.ContainsFunc(e.indices, func(i adapters.Index) bool { return i.Piped })
 	if e.seen {
 		s.Rate, s.Margin, s.HitBytes = e.widening.Rate, e.widening.Margin, e.widening.HitBytes
 	}

@@ -204,12 +204,12 @@ func TestHead(t *testing.T) {
 	methods := make(chan string, 10)
 	f := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("X-Elastic-Product", "Elasticsearch")
 		if name, _, ok := strings.Cut(strings.TrimPrefix(r.RequestURI, "/"), fieldPath); ok {
 			fmt.Fprintf(w, `{%q:{"mappings":{}}}`, name)
 			return
 		}
 		methods <- r.Method
-		w.Header().Set("X-Elastic-Product", "Elasticsearch")
 		if strings.HasSuffix(r.RequestURI, "/2") {
 			w.WriteHeader(http.StatusNotFound)
 		}

@@ -21,6 +21,8 @@ func (q *query) readCursor() {
 func (q *query) left(scope adapters.Scope) string {
 	cursor := q.after != nil || q.scrolls()
 	switch {
+	case scope.Piped:
+		return "search_pipeline"
 	case q.export && !q.controls.On && !scope.Exports:
 		return "export"
 	case cursor && (scope.Chooses || scope.Transitive): // the last hit shown tells where the next page begins, the best one does not

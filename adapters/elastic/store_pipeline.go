@@ -27,6 +27,27 @@ func (s *Store) legacyPiped(ctx context.Context, name string) bool {
 	return err != nil || slices.ContainsFunc(list, func(t blueprint) bool { return t.patterns.match(name) && t.made.piped() })
 }
 
+// searchPipeline is OpenSearch's setting of an index that names a pipeline through which it sends every search: requests, and what is found.
+const searchPipeline = "index.search.default_pipeline"
+
+// pipe marks the indices, found by a request, that have such a pipeline. It may cut or sort the hits that it is shown, and a page is
+// filled from more hits than the client asks for. Where the setting is not shown to a client, none is taken to be there.
+func (s *Store) pipe(ctx context.Context, found esapi.IndicesGetFieldMappingRequest, list []adapters.Index) {
+	var all map[string]struct{ Settings map[string]string }
+	yes := true
+	r := esapi.IndicesGetSettingsRequest{
+		Index: found.Index, Name: []string{searchPipeline}, FlatSettings: &yes,
+		IgnoreUnavailable: found.IgnoreUnavailable, AllowNoIndices: found.AllowNoIndices, ExpandWildcards: found.ExpandWildcards,
+	}
+	if err := s.do(ctx, r, &all); err != nil {
+		return
+	}
+	for i := range list {
+		pipeline := all[list[i].Name].Settings[searchPipeline]
+		list[i].Piped = pipeline != "" && pipeline != "_none"
+	}
+}
+
 // Pipelines returns the ingest pipelines that indices of the rules run over every document, by the index. What they change in a
 // sketched field comes after the sketch.
 func (s *Store) Pipelines(ctx context.Context, rules adapters.Rules) (map[string][]string, error) {

@@ -1,0 +1,68 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/internal/engines"
+)
+
+// TestSearchPipelines has OpenSearch send searches through pipelines that cut, sort and change what is found: by a setting of the
+// index, or by the request. Pages are the engine's own, and the reply says why.
+func TestSearchPipelines(t *testing.T) {
+	e, index := engines.Shared(t, engines.OpenSearch), "spipe-1"
+	direct, through := api{e, e.URL}, api{e, serve(t, e, setup{match: "spipe-*"})}
+	direct.drop(t, index)
+	through.create(t, index)
+	through.load(t, index, documents(t))
+	pipelines := map[string]string{
+		"rename": `{"response_processors":[{"rename_field":{"field":"title","target_field":"headline"}}]}`,
+		"filter": `{"request_processors":[{"filter_query":{"query":{"match":{"body":"ferry"}}}}]}`,
+	}
+	if e.Name == engines.OpenSearch2 {
+		t.Log("its packages lack oversample, collapse and truncate_hits")
+	} else {
+		pipelines["cut"] = `{"response_processors":[{"truncate_hits":{"target_size":3}}]}`
+		pipelines["one each"] = `{"request_processors":[{"oversample":{"sample_factor":2}}],` +
+			`"response_processors":[{"collapse":{"field":"host"}},{"truncate_hits":{}}]}`
+	}
+	bodies := []string{
+		`{"size":10,"query":{"match":{"body":"the"}},"sort":["_score",{"id":"asc"}]}`,
+		`{"from":3,"size":3,"query":{"match":{"body":"the"}},"sort":["_score",{"id":"asc"}]}`,
+	}
+	same := func(name, path, body, header string) {
+		t.Helper()
+		own, got := call(t, e, "POST", direct.base+path, body), call(t, e, "POST", through.base+path, body)
+		if outcome := got.header.Get("Neardup"); outcome != header {
+			t.Errorf("%s: %s, want %s", name, outcome, header)
+		}
+		ids, _ := idsOf(t, got.want(t, own.status))
+		want, _ := idsOf(t, own)
+		if diff := cmp.Diff(want, ids); diff != "" || len(want) == 0 || strings.Contains(string(got.body), "neardup_sketch") {
+			t.Errorf("%s, %s: -directly +through %s", name, body, diff)
+		}
+	}
+	for name, pipeline := range pipelines {
+		id := "spipe-" + strings.ReplaceAll(name, " ", "-")
+		call(t, e, "PUT", e.URL+"/_search/pipeline/"+id, pipeline).want(t, 200)
+		for _, body := range bodies {
+			same(name+" by the request", "/"+index+"/_search?search_pipeline="+id, body, "bypassed; reason=not_understood")
+		}
+		call(t, e, "PUT", e.URL+"/"+index+"/_settings", fmt.Sprintf(`{"index.search.default_pipeline":%q}`, id)).want(t, 200)
+		anew := api{e, serve(t, e, setup{match: "spipe-*"})} // which has not looked at the index yet
+		through = anew
+		for _, body := range bodies {
+			same(name+" by the index", "/"+index+"/_search", body, "bypassed; reason=search_pipeline")
+			same(name+" by one of two", "/"+index+",nothing*/_search", body, "bypassed; reason=search_pipeline")
+		}
+		call(t, e, "PUT", e.URL+"/"+index+"/_settings", `{"index.search.default_pipeline":null}`).want(t, 200)
+		call(t, e, "DELETE", e.URL+"/_search/pipeline/"+id, "").want(t, 200)
+	}
+	through = api{e, serve(t, e, setup{match: "spipe-*"})}
+	if got := call(t, e, "POST", through.base+"/"+index+"/_search", bodies[0]).want(t, 200).header.Get("Neardup"); !strings.HasPrefix(got, "collapsed;") {
+		t.Error("without a pipeline:", got)
+	}
+}
