@@ -116,7 +116,7 @@ java_home() {
     m=$(env -u JAVA_TOOL_OPTIONS "$c/bin/java" -version 2>&1 | sed -nE 's/.*version "([0-9]+).*/\1/p')
     if [ "${m:-0}" -ge "$min" ] && [ "$m" -le "$max" ]; then echo "$c"; return; fi
   done
-  die "no Java from $min to $max found: install one (package openjdk-17-jdk) or set JAVA_HOME"
+  die "no Java from $min to $max found: install one (package openjdk-$min-jdk) or set JAVA_HOME"
 }
 
 # java_config lays out the data directory of a Java server: its own configuration, no GC log, crash files into $DATA.
