@@ -22,6 +22,7 @@ const (
 	formFields   = "fields"
 	formByQuery  = "by_query"
 	formNodes    = "nodes"
+	formTable    = "table"
 )
 
 // Dialect is the pure half of the adapter.

@@ -16,6 +16,9 @@ func (d Dialect) CleanReply(c adapters.Class, dst io.Writer, src io.Reader) erro
 		ours, _ := c.Params.(string)
 		return rewriteNodes(dst, src, ours)
 	}
+	if c.Form == formTable {
+		return cleanTable(dst, src)
+	}
 	r := bufio.NewReaderSize(src, 32<<10)
 	if head, _ := r.Peek(len(yamlHead)); bytes.Equal(head, yamlHead) {
 		return cleanYAML(dst, r)

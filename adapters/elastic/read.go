@@ -44,6 +44,9 @@ var reads = map[string][]read{
 	"_update_by_query":    {{methods: "POST", form: formByQuery}},
 	"_delete_by_query":    {{methods: "POST", form: formByQuery}},
 	"_reindex":            {{methods: "POST", form: formByQuery}},
+	"_query": {
+		{methods: "POST", form: formTable}, {methods: "POST", rest: "async", form: formTable}, {methods: "GET", rest: "async/*", form: formTable},
+	},
 
 	"_search":       {{methods: both, rest: "scroll", reason: "export"}, {methods: both, rest: "scroll/*", reason: "export"}},
 	"_msearch":      {{methods: both, rest: "template", reason: "template"}},

@@ -1,0 +1,173 @@
+package elastic
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"slices"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// A table is what ES|QL answers: "columns", a list of names and types, and "values", a list of rows with a cell for each column. A
+// request can ask for it on its side: a list of columns with a cell for each row. The reply does not say which, so a square table is
+// told by the types of our columns. This is built by the manual: no package of Elasticsearch at hand has the plugin.
+
+// maxTable bounds a table that is cleaned. A longer one is copied as it stands.
+const maxTable = 1 << 20
+
+// cleanTable copies a table less our columns, and our fields of documents in its cells (METADATA _source). What is no such table is
+// copied as it stands.
+func cleanTable(dst io.Writer, src io.Reader) error {
+	head, err := io.ReadAll(io.LimitReader(src, maxTable+1))
+	if err != nil {
+		return err
+	}
+	if len(head) <= maxTable {
+		head = tableOf(head)
+	}
+	if _, err := dst.Write(head); err != nil {
+		return err
+	}
+	_, err = io.Copy(dst, src)
+	return err
+}
+
+// column is one column of a table.
+type column struct{ Name, Type string }
+
+// fits reports whether a cell can be of the column.
+func (c column) fits(cell []byte) bool {
+	first := append(bytes.TrimLeft(cell, "[ \t\r\n"), ' ')[0] // a cell can hold several values
+	switch c.Type {
+	case "keyword":
+		return first == '"' || first == 'n'
+	case "long":
+		return first == 'n' || first == '-' || first >= '0' && first <= '9'
+	}
+	return first == 'n' // of binary fields ES|QL shows null
+}
+
+// tableOf returns a reply less our columns, or as it is.
+func tableOf(reply []byte) []byte {
+	var is struct{ Columns, Values json.RawMessage }
+	var columns []column
+	var values [][]json.RawMessage
+	if json.Unmarshal(reply, &is) != nil || json.Unmarshal(is.Columns, &columns) != nil || json.Unmarshal(is.Values, &values) != nil {
+		return reply
+	}
+	var ours, rows []int
+	for i, c := range columns {
+		if adapters.Our(c.Name) {
+			ours = append(ours, i)
+		}
+	}
+	for i, list := range values {
+		if len(list) == len(columns) {
+			rows = append(rows, i)
+		}
+	}
+	upright, sideways := len(rows) == len(values), len(values) == len(columns)
+	if upright && sideways { // it is square
+		upright = every(columns, ours, func(i, of int) []byte { return values[i][of] })
+		sideways = every(columns, ours, func(i, of int) []byte { return values[of][i] })
+	}
+	if len(ours) > 0 && upright == sideways {
+		return reply
+	}
+	return edited(reply, func(key string, value []byte) []byte {
+		switch {
+		case key == "columns" || key == "all_columns":
+			return without(value, func(_ int, element []byte) bool {
+				var c column
+				return json.Unmarshal(element, &c) == nil && adapters.Our(c.Name)
+			}, nil)
+		case key == "values" && sideways:
+			return without(value, func(i int, _ []byte) bool { return slices.Contains(ours, i) }, func(list []byte) []byte {
+				return without(list, none, bare)
+			})
+		case key == "values":
+			return without(value, none, func(list []byte) []byte {
+				return without(list, func(i int, _ []byte) bool { return slices.Contains(ours, i) }, bare)
+			})
+		}
+		return value
+	})
+}
+
+// every reports whether each cell that would be of a column of ours can be of it.
+func every(columns []column, ours []int, cell func(i, of int) []byte) bool {
+	return !slices.ContainsFunc(ours, func(of int) bool {
+		for i := range columns {
+			if !columns[of].fits(cell(i, of)) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+func none(int, []byte) bool { return false }
+
+// bare returns a cell without our fields, where it is a document.
+func bare(cell []byte) []byte {
+	if cell[0] == '{' && adapters.NamesOurs(cell) {
+		if cut, err := adapters.Cut(cell, adapters.Our); err == nil {
+			return cut
+		}
+	}
+	return cell
+}
+
+// without returns a JSON array less the elements that drop says, the others edited. All other bytes stay.
+func without(array []byte, drop func(i int, element []byte) bool, edit func(element []byte) []byte) []byte {
+	out := make([]byte, 0, len(array))
+	d := json.NewDecoder(bytes.NewReader(array))
+	if open, err := d.Token(); open != json.Delim('[') || err != nil {
+		return array
+	}
+	from, kept := int(d.InputOffset()), 0
+	out = append(out, array[:from]...)
+	for i := 0; d.More(); i++ {
+		var element json.RawMessage
+		if d.Decode(&element) != nil {
+			return array
+		}
+		end := int(d.InputOffset())
+		before := array[from : end-len(element)] // a comma, but for the first, and white space
+		from = end
+		if drop(i, element) {
+			continue
+		}
+		if kept++; kept == 1 && i > 0 {
+			before = before[bytes.IndexByte(before, ',')+1:]
+		}
+		out = append(out, before...)
+		if edit != nil {
+			element = edit(element)
+		}
+		out = append(out, element...)
+	}
+	return append(out, array[from:]...)
+}
+
+// edited returns a JSON object with other values. All other bytes stay.
+func edited(object []byte, value func(key string, value []byte) []byte) []byte {
+	out := make([]byte, 0, len(object))
+	d, from := json.NewDecoder(bytes.NewReader(object)), 0
+	if open, err := d.Token(); open != json.Delim('{') || err != nil {
+		return object
+	}
+	for d.More() {
+		key, err := d.Token()
+		var is json.RawMessage
+		if err != nil || d.Decode(&is) != nil {
+			return object
+		}
+		end := int(d.InputOffset())
+		out = append(out, object[from:end-len(is)]...)
+		out = append(out, value(key.(string), is)...)
+		from = end
+	}
+	return append(out, object[from:]...)
+}
