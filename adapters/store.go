@@ -144,6 +144,23 @@ const (
 	Busy
 )
 
+// ErrRecreated is within the errors of Patch where the index was deleted, and perhaps created again, since the documents were read.
+// Nothing of the new index was changed.
+var ErrRecreated = errors.New("the index was deleted, and perhaps created again, since its documents were read")
+
+// Releaser is a Store that leaves something in an index that it patches, until it is released.
+type Releaser interface {
+	// Release tidies up after the last Patch of an index. It takes time of its own where ctx has ended.
+	Release(ctx context.Context, index string)
+}
+
+// Release releases an index, where the store is a [Releaser].
+func Release(ctx context.Context, store Store, index string) {
+	if r, ok := store.(Releaser); ok {
+		r.Release(ctx, index)
+	}
+}
+
 // ErrBusy is within the errors of Scan and Patch that say that the engine had no room for a request just now. A patch sent again does no
 // harm, and a scan can go on behind the last page.
 var ErrBusy = errors.New("the engine is busy")

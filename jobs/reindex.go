@@ -85,6 +85,7 @@ const grace = 10 * time.Second
 // waited for and counted. progress, if not nil, is called after every batch, by one goroutine at a time.
 func Reindex(ctx context.Context, job Job, o Options, progress func(Progress)) (Report, error) {
 	r := newRun(job, o, progress)
+	defer adapters.Release(ctx, job.Store, job.Index)
 	err := r.pass(ctx, o.Resume)
 	if errors.Is(err, errEnough) {
 		err = nil
@@ -156,11 +157,16 @@ func (r *run) pass(ctx context.Context, resume bool) error {
 		if err == nil {
 			err = r.same(ctx)
 		}
-		if !errors.Is(err, errSuperseded) {
+		if !anew(err) {
 			return err
 		}
 		resume = true
 	}
+}
+
+// anew reports whether a run has to begin anew: because another worker has begun it anew, or the index was created again.
+func anew(err error) bool {
+	return errors.Is(err, errSuperseded) || errors.Is(err, adapters.ErrRecreated)
 }
 
 // identify asks for the index's identity.

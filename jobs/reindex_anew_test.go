@@ -59,3 +59,47 @@ func TestIndexMadeAnew(t *testing.T) {
 		})
 	}
 }
+
+// refuses is the store of an index that is created again while a batch is on its way: the batch is refused.
+type refuses struct {
+	*rebuilt
+	batches  int // until then
+	released atomic.Int32
+}
+
+func (r *refuses) Patch(ctx context.Context, index string, rule *adapters.Rule, patches []adapters.Patch) ([]adapters.Result, error) {
+	if r.batches--; r.batches == 0 {
+		r.again(60)
+		return nil, fmt.Errorf("patch %s: %w", index, adapters.ErrRecreated)
+	}
+	return r.rebuilt.Patch(ctx, index, rule, patches)
+}
+
+func (r *refuses) Release(context.Context, string) { r.released.Add(1) }
+
+// TestIndexCreatedAgainMeanwhile: a reindex begins anew on the new index; the other jobs end and say why. What the store left in the index is
+// released each time.
+func TestIndexCreatedAgainMeanwhile(t *testing.T) {
+	rule := testRule(t)
+	store := func() *refuses {
+		return &refuses{rebuilt: &rebuilt{memory: newMemory(10, documents(60))}, batches: 2}
+	}
+	m := store()
+	job := m.job(rule, &ledger{})
+	job.Store = m
+	got, err := Reindex(t.Context(), job, Options{}, nil)
+	if wrong := m.wrong(rule); err != nil || !got.Anew || len(wrong) > 0 || m.released.Load() != 1 {
+		t.Errorf("%v, %+v, wrong: %v, released %d times", err, got, wrong, m.released.Load())
+	}
+	m = store()
+	if _, err := Verify(t.Context(), m, "news", rule, adapters.Selection{}, VerifyOptions{Repair: true}, nil); !errors.Is(err, adapters.ErrRecreated) || m.released.Load() != 1 {
+		t.Errorf("verify: %v, released %d times", err, m.released.Load())
+	}
+	m = store()
+	for id, source := range documents(60) {
+		m.put(id, source[:len(source)-1]+`,"neardup_sketch":null}`)
+	}
+	if _, err := Remove(t.Context(), m, "news", RemoveOptions{}, nil); !errors.Is(err, adapters.ErrRecreated) || m.released.Load() != 1 {
+		t.Errorf("remove: %v, released %d times", err, m.released.Load())
+	}
+}

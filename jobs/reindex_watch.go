@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/neardup/sidecar/adapters"
 )
 
 // Watch goes on where a run of the same job ended, or first helps it to its end: again and again, with so long a pause between,
@@ -12,6 +14,7 @@ import (
 func Watch(ctx context.Context, job Job, o Options, every time.Duration, progress func(Progress)) (Report, error) {
 	o.MaxDocs = 0
 	r := newRun(job, o, progress)
+	defer adapters.Release(ctx, job.Store, job.Index)
 	err := r.watch(ctx, every)
 	if ctx.Err() != nil {
 		err = nil
@@ -28,7 +31,7 @@ func (r *run) watch(ctx context.Context, every time.Duration) error {
 		switch {
 		case errors.Is(err, errLost):
 			r.board.lose()
-		case !errors.Is(err, errSuperseded):
+		case !anew(err):
 			return err
 		}
 	}

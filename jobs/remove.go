@@ -45,6 +45,7 @@ func Remove(
 	if r.report == nil {
 		r.report = func(Removal) {}
 	}
+	defer adapters.Release(ctx, store, index)
 	// All are read, not those alone that are marked: of a field that a partial update cleared the engine knows nothing, and yet
 	// there stands a null.
 	err := scanOn(ctx, store, index, nil, adapters.Selection{}, r.pace, func(p adapters.Page) error {

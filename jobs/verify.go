@@ -64,6 +64,7 @@ func Verify(
 ) (Findings, error) {
 	v := verification{store: store, index: index, rule: rule, options: o, pace: paceOf(o.RequestsPerSecond)}
 	f := &v.findings
+	defer adapters.Release(ctx, store, index)
 	err := scanOn(ctx, store, index, rule, s, v.pace, func(p adapters.Page) error {
 		f.Total = max(f.Total, p.Total)
 		for _, document := range p.Documents {

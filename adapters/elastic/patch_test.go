@@ -46,7 +46,9 @@ func TestPatchOfABusyEngine(t *testing.T) {
 			w.WriteHeader(c.status)
 			_, _ = w.Write([]byte(c.reply))
 		})
-		patch := adapters.Patch{Stored: adapters.Stored{ID: "1", Source: []byte(`{}`), Version: version{}}, Ours: adapters.Ours{Sketch: "x"}}
+		s, _ := store.(*Store)
+		s.shared.destinations.all["u"] = &destination{index: "news-1", uuid: "u", alias: "alias", compared: true}
+		patch := adapters.Patch{Stored: adapters.Stored{ID: "1", Source: []byte(`{}`), Version: version{uuid: "u"}}, Ours: adapters.Ours{Sketch: "x"}}
 		results, err := store.Patch(t.Context(), "news-1", nil, []adapters.Patch{patch, patch})
 		if err != nil || !slices.Equal(results, c.want) || sent != 1 {
 			t.Errorf("%d %s: %v %v after %d bulks", c.status, c.reply, results, err, sent)
@@ -95,8 +97,8 @@ func served(t *testing.T, pages func(r *http.Request, body string) (status int, 
 		status, reply := pages(r, body)
 		switch {
 		case status != 0:
-		case strings.HasSuffix(r.URL.Path, "/_settings/index.number_of_shards,index.final_pipeline"):
-			status, reply = 200, `{"news-1":{"settings":{"index.number_of_shards":"1"}}}`
+		case strings.Contains(r.URL.Path, "/_settings/index.number_of_shards,index.uuid"):
+			status, reply = 200, `{"news-1":{"settings":{"index.number_of_shards":"1","index.uuid":"u"}}}`
 		case strings.Contains(body, `"size":0`):
 			status, reply = 200, `{"hits":{"total":{"value":5},"hits":[]}}`
 		default:

@@ -25,10 +25,11 @@ type Store struct {
 	rules  adapters.Rules
 }
 
-// shared keeps the field limits that we have raised, so that no trouble raises one twice.
+// shared keeps the field limits that we have raised, so that no trouble raises one twice, and the indices that jobs write to.
 type shared struct {
-	mu     sync.Mutex // held while our fields are being declared
-	limits map[string]lifted
+	mu           sync.Mutex // held while our fields are being declared
+	limits       map[string]lifted
+	destinations destinations
 }
 
 // lifted is a field limit that we have set, and by how many fields it is higher than it was.
@@ -39,7 +40,7 @@ var _ adapters.Store = (*Store)(nil)
 // Open returns a function that opens a store which acts with a client's headers and query. Requests go to the first URL that
 // answers. The rules say which fields of ours an index needs.
 func Open(transport http.RoundTripper, urls []*url.URL, rules adapters.Rules) func(header adapters.Header, query string) adapters.Store {
-	common := &shared{limits: map[string]lifted{}}
+	common := &shared{limits: map[string]lifted{}, destinations: destinations{all: map[string]*destination{}}}
 	return func(header adapters.Header, query string) adapters.Store {
 		return &Store{performer{transport, urls, http.Header(header), query}, common, rules}
 	}

@@ -108,6 +108,9 @@ type scanned struct {
 
 // search sends a request for documents, and fails where it was not answered for all that it concerns.
 func (r *scan) search(ctx context.Context, request raw, limit int64) (foundHits, error) {
+	if r.made.vectors && !strings.HasSuffix(request.path, "/scroll") {
+		request.query = strings.TrimPrefix(request.query+"&"+withVectors, "&")
+	}
 	_, body, err := r.s.body(ctx, request, limit)
 	if err != nil {
 		return foundHits{}, err

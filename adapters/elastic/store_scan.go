@@ -2,13 +2,8 @@ package elastic
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
-	"strconv"
-
-	"github.com/elastic/go-elasticsearch/v8/esapi"
 
 	"github.com/neardup/sidecar/adapters"
 )
@@ -66,8 +61,7 @@ type scan struct {
 	yield  func(adapters.Page) error
 	query  string // the filter of what is selected, empty for all
 	source string // which part of the documents is read, as a member of a body, or empty for all of it
-	merge  bool
-	shards int
+	made   made
 	total  int
 	left   int // of a limit
 	size   int // how many documents the next page holds
@@ -80,11 +74,11 @@ func (r *scan) begin(ctx context.Context, rule *adapters.Rule) error {
 	}
 	made, err := r.s.made(ctx, r.index)
 	if err == nil {
-		r.merge, r.shards = made.piped, made.shards
-		if r.sel.Brief || made.whole == "" {
+		r.made = made
+		if r.sel.Brief || made.partial == "" {
 			return r.filter(ctx, rule)
 		}
-		err = fmt.Errorf("the index keeps only a part of its documents (_source is %s): send the documents again instead", made.whole)
+		err = fmt.Errorf("the index keeps only a part of its documents (_source is %s): send the documents again instead", made.partial)
 	}
 	return err
 }
@@ -103,63 +97,6 @@ func sourceFor(sel adapters.Selection) string {
 	return `"_source":` + string(stringsOf(list)) + `,`
 }
 
-// made is how an index was made, as far as reading its documents and writing them again goes.
-type made struct {
-	shards int
-	// piped says that the sketch has to be merged in by an update rather than written with the whole document: a final pipeline would
-	// run over it again, and only an update leaves the rest alone.
-	piped bool
-	// whole is empty where documents are kept as they came; else what its mapping says about that. Written again, they would lose
-	// something of what was indexed.
-	whole string
-}
-
-func (s *Store) made(ctx context.Context, index string) (m made, err error) {
-	var mappings map[string]struct {
-		Mappings struct {
-			Source json.RawMessage `json:"_source"`
-		}
-	}
-	name := []string{url.PathEscape(index)}
-	if err := s.do(ctx, esapi.IndicesGetMappingRequest{Index: name, FilterPath: []string{"*.mappings._source"}}, &mappings); err != nil {
-		return m, err
-	}
-	for _, one := range mappings {
-		if source := string(one.Mappings.Source); source != "" && source != `{"enabled":true}` {
-			m.whole = source
-		}
-	}
-	var settings map[string]struct{ Settings map[string]string }
-	yes := true
-	err = s.do(ctx, esapi.IndicesGetSettingsRequest{
-		Index: name, Name: []string{"index.number_of_shards", "index.final_pipeline"}, FlatSettings: &yes,
-	}, &settings)
-	for _, one := range settings {
-		if final := one.Settings["index.final_pipeline"]; final != "" && final != "_none" {
-			m.piped = true
-		}
-		m.shards, _ = strconv.Atoi(one.Settings["index.number_of_shards"])
-	}
-	if err == nil && m.shards == 0 {
-		err = errors.New("its settings don't tell how many shards it has")
-	}
-	return m, err
-}
-
-// IdentityOf returns what the engine tells an index by, whatever others are made under its name.
-func IdentityOf(ctx context.Context, store adapters.Store, index string) (string, error) {
-	s, ok := store.(*Store)
-	if !ok {
-		return "", errForeign
-	}
-	var settings map[string]struct{ Settings map[string]string }
-	yes := true
-	err := s.do(ctx, esapi.IndicesGetSettingsRequest{
-		Index: []string{url.PathEscape(index)}, Name: []string{"index.uuid"}, FlatSettings: &yes,
-	}, &settings)
-	return settings[index].Settings["index.uuid"], err
-}
-
 // give hands on some documents, which are of one reply of that length.
 func (r *scan) give(documents []scanned, after string, length int) error {
 	r.pace(len(documents), length)
@@ -170,7 +107,7 @@ func (r *scan) give(documents []scanned, after string, length int) error {
 	page := adapters.Page{Total: r.total, After: after}
 	for _, d := range documents {
 		page.Documents = append(page.Documents, adapters.Stored{
-			ID: d.id, Source: d.source, Version: version{d.seqNo, d.term, d.version, d.routing, r.merge},
+			ID: d.id, Source: d.source, Version: version{d.seqNo, d.term, d.version, d.routing, r.made.uuid},
 		})
 	}
 	if len(page.Documents) > 0 {

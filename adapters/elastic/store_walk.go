@@ -34,12 +34,12 @@ const (
 
 // walk reads the documents of a part, or of all, page by page.
 func (r *scan) walk(ctx context.Context) error {
-	if r.sel.Part == "" && r.shards == 0 {
+	if r.sel.Part == "" && r.made.shards == 0 {
 		made, err := r.s.made(ctx, r.index)
 		if err != nil {
 			return err
 		}
-		r.shards = made.shards
+		r.made = made
 	}
 	part, err := r.part()
 	if err != nil {
@@ -88,7 +88,7 @@ func (r *scan) walks(ctx context.Context, p part, settled map[int]int64) error {
 // part returns what is to be read, from where it goes on.
 func (r *scan) part() (part, error) {
 	if r.sel.Part == "" {
-		all := make(part, r.shards)
+		all := make(part, r.made.shards)
 		for i := range all {
 			all[i] = share{shard: i, to: -1}
 		}

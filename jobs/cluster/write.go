@@ -53,6 +53,7 @@ func (c *Corpus) Write(
 	ctx context.Context, store adapters.Store, index string, rule *adapters.Rule, report func(Written),
 ) (Written, error) {
 	w := &writer{store: store, index: index, rule: rule}
+	defer adapters.Release(ctx, store, index)
 	batches := [][]Member{nil}
 	flush := func() error {
 		err := parallel(ctx, len(batches), func() func(int) error { return func(i int) error { return w.batch(ctx, batches[i]) } })

@@ -1,0 +1,334 @@
+package elastic
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// kindsOfIndices are kinds of indices whose documents the engine does not show, or does not keep, as they were sent. A job keeps all of what is stored,
+// or refuses the index before its first write.
+var kindsOfIndices = []struct {
+	name      string
+	settings  string // members of settings
+	later     string // the same, set when the documents are there
+	mapping   string // members of mappings beside properties
+	fields    string // members of properties
+	documents []string
+	routing   string
+	search    string // finds all documents, by what _source may not show
+	refused   string // a part of the reason why documents are not written; "?" where it depends on the engine's version and license
+}{
+	{name: "plain", fields: `"n":{"type":"integer"},"as":{"type":"object","enabled":false}`, documents: []string{`{"n":1,"title":"one  text","price":1.50,"as":{"big":12345678901234567890123,"fine":1.10}}`}},
+	{name: "dense vectors", fields: `"v":{"type":"dense_vector","dims":3}`, search: `{"knn":{"field":"v","query_vector":[1,2,3],"k":10,"num_candidates":10}}`,
+		documents: []string{`{"title":"a vector","v":[0.1,0.25,1e-3]}`, `{"title":"another vector","v":[0.3,-0.25,33554433.5]}`, `{"title":"none"}`}},
+	{name: "nested vectors", fields: `"p":{"type":"nested","properties":{"v":{"type":"dense_vector","dims":2},"t":{"type":"text"}}}`,
+		documents: []string{`{"title":"passages","p":[{"t":"one","v":[0.1,0.2]},{"t":"two","v":[0.3,0.4]}]}`}},
+	{name: "vectors shown", settings: `"index.mapping.exclude_source_vectors":false`, fields: `"v":{"type":"dense_vector","dims":2}`,
+		documents: []string{`{"title":"a vector","v":[0.1,0.25]}`}},
+	{name: "sparse vectors", fields: `"v":{"type":"sparse_vector"}`, documents: []string{`{"title":"a vector","v":{"a":0.5,"b":1.25}}`}},
+	{name: "rank vectors", fields: `"v":{"type":"rank_vectors"}`, documents: []string{`{"title":"vectors","v":[[0.1,0.25],[0.5,0.75]]}`}},
+	{name: "k-NN vectors", settings: `"index.knn":true`, fields: `"v":{"type":"knn_vector","dimension":3,"method":{"name":"hnsw","engine":"lucene"}}`,
+		documents: []string{`{"title":"a vector","v":[0.1,0.25,0.001]}`}, search: `{"query":{"knn":{"v":{"vector":[1,2,3],"k":10}}}}`},
+	{name: "copy_to", fields: `"title":{"type":"text","copy_to":"all"},"all":{"type":"text","store":true}`, documents: []string{`{"title":"copied text"}`},
+		search: `{"query":{"match":{"all":"copied"}}}`},
+	{name: "join and routing", fields: `"j":{"type":"join","relations":{"q":"a"}}`, routing: "r1",
+		documents: []string{`{"title":"a question","j":"q"}`, `{"title":"an answer","j":{"name":"a","parent":"1"}}`},
+		search:    `{"query":{"has_parent":{"parent_type":"q","query":{"match_all":{}}}}}`},
+	{name: "nested", fields: `"c":{"type":"nested","properties":{"n":{"type":"integer"}}}`, documents: []string{`{"title":"comments","c":[{"n":1},{"n":2}]}`},
+		search: `{"query":{"nested":{"path":"c","query":{"term":{"c.n":2}}}}}`},
+	{name: "percolator", fields: `"q":{"type":"percolator"},"body":{"type":"text"}`, documents: []string{`{"title":"a query","q":{"match":{"body":"word"}}}`},
+		search: `{"query":{"percolate":{"field":"q","document":{"body":"a word"}}}}`},
+	{name: "ignored values", fields: `"k":{"type":"keyword","ignore_above":3},"i":{"type":"integer","ignore_malformed":true}`,
+		documents: []string{`{"title":"ignored","k":"too long","i":"no number"}`}, search: `{"query":{"exists":{"field":"_ignored"}}}`},
+	{name: "stored fields", fields: `"s":{"type":"text","store":true,"index":false},"b":{"type":"binary","store":true}`,
+		documents: []string{`{"title":"stored","s":"only stored","b":"AAEC"}`}},
+	{name: "geo, ranges, flattened", fields: `"g":{"type":"geo_point"},"r":{"type":"integer_range"},"d":{"type":"date"},"ip":{"type":"ip"},"c":{"type":"completion"}`,
+		documents: []string{`{"title":"values","g":{"lat":1.5,"lon":2.5},"r":{"gte":1,"lt":5},"d":"2024-01-01","ip":"::1","c":["one","two"]}`}},
+	{name: "a final pipeline", settings: `"index.final_pipeline":"neardup-kept"`, documents: []string{`{"title":"piped","price":1.50}`}},
+	{name: "a number that an update would shorten", later: `"index.final_pipeline":"neardup-kept"`, refused: "document",
+		documents: []string{`{"title":"piped","price":1.23456789012345678901}`}},
+	{name: "synthetic source", settings: `"index.mapping.source.mode":"synthetic"`, documents: []string{`{"title":"rebuilt","k":["b","a"]}`}, refused: "?"},
+	{name: "synthetic source of a mapping", mapping: `"_source":{"mode":"synthetic"}`, documents: []string{`{"title":"rebuilt"}`}, refused: "?"},
+	{name: "a log index", settings: `"index.mode":"logsdb"`, fields: `"@timestamp":{"type":"date"},"host.name":{"type":"keyword"}`,
+		documents: []string{`{"@timestamp":"2024-01-01","host.name":"h","title":"a log line"}`}, refused: "?"},
+	{name: "a time series", settings: `"index.mode":"time_series","index.routing_path":["host"],"index.time_series.start_time":"2020-01-01T00:00:00Z","index.time_series.end_time":"2040-01-01T00:00:00Z"`,
+		fields: `"@timestamp":{"type":"date"},"host":{"type":"keyword","time_series_dimension":true}`, documents: []string{`{"@timestamp":"2024-01-01T00:00:00Z","host":"h","title":"a sample"}`}, refused: "time_series"},
+	{name: "derived source", settings: `"index.derived_source.enabled":true`, fields: `"k":{"type":"keyword"},"title":{"type":"text","store":true}`,
+		documents: []string{`{"title":"derived","k":["b","a"]}`}, refused: "derived_source"},
+	{name: "parts of the source", mapping: `"_source":{"excludes":["secret"]}`, documents: []string{`{"title":"part","secret":"x"}`}, refused: "excludes"},
+	{name: "no source", mapping: `"_source":{"enabled":false}`, documents: []string{`{"title":"part"}`}, refused: "enabled"},
+}
+
+// TestRealKept adds our fields to the documents of indices of all kinds, changes them, and takes them out again: whatever can be read of a
+// document, and by whatever it is found, stays. An index whose documents can't be written again is refused, and nothing of it changes.
+func TestRealKept(t *testing.T) {
+	onBoth(t, func(t *testing.T, l *larder) {
+		l.must("PUT", "/_ingest/pipeline/neardup-kept", `{"processors":[{"set":{"field":"piped","value":true}}]}`)
+		for n, c := range kindsOfIndices {
+			t.Run(c.name, func(t *testing.T) {
+				k := *l
+				k.t = t
+				index := fmt.Sprintf("%s%d", l.name, n)
+				if !k.makes(index, c.settings, c.mapping, c.fields) {
+					t.Skip("this engine knows no such index")
+				}
+				for i, document := range c.documents {
+					path := fmt.Sprintf("/%s/_doc/%d?refresh=true", index, i+1)
+					if c.routing != "" {
+						path += "&routing=" + c.routing
+					}
+					if strings.Contains(c.settings, "time_series") {
+						k.must("POST", "/"+index+"/_doc?refresh=true", document)
+						continue
+					}
+					k.must("PUT", path, document)
+				}
+				if c.later != "" {
+					k.must("PUT", "/"+index+"/_settings", "{"+c.later+"}")
+				}
+				s := k.store(http.DefaultTransport)
+				if list, err := s.Prepare(t.Context(), index, false); err != nil || len(list) != 1 || !list[0].Ready {
+					if err == nil && c.refused != "" && strings.Contains(list[0].Why, "not supported") {
+						return
+					}
+					t.Fatal(list, err)
+				}
+				before, found := k.views(s, index, c.routing, len(c.documents)), k.found(index, c.search)
+				other := func(o adapters.Ours) adapters.Ours { o.Cluster += "x"; return o }
+				for _, ours := range []func(adapters.Ours) adapters.Ours{nil, other, func(adapters.Ours) adapters.Ours { return adapters.Ours{} }} {
+					written, err := k.patchAll(s, index, ours)
+					refused := c.refused != "" && (err != nil || written == 0)
+					if c.refused == "?" { // as the engine's own setting has it
+						refused = err != nil
+					}
+					if c.refused != "" && c.refused != "?" && (!refused || err != nil && !strings.Contains(err.Error(), c.refused)) {
+						t.Fatalf("%d documents written: %v", written, err)
+					}
+					if !refused && (err != nil || written != len(c.documents)) {
+						t.Fatalf("%d of %d documents written: %v", written, len(c.documents), err)
+					}
+					after := k.views(s, index, c.routing, len(c.documents))
+					for i := range before {
+						if where, was, is := difference("", before[i].shown, after[i].shown); where != "" {
+							t.Errorf("document %d: %s was %s and is %s", i+1, where, was, is)
+						}
+						if (before[i].seqNo == after[i].seqNo) != refused {
+							t.Errorf("document %d: refused: %t, yet its number was %d and is %d", i+1, refused, before[i].seqNo, after[i].seqNo)
+						}
+					}
+					if now := k.found(index, c.search); now != found {
+						t.Errorf("%s found %s and finds %s", c.search, found, now)
+					}
+				}
+				s.Release(t.Context(), index)
+				if aliases := k.must("GET", "/"+index+"/_alias", ""); strings.Contains(aliases, "neardup-writes") {
+					t.Errorf("an alias is left: %s", aliases)
+				}
+			})
+		}
+	})
+}
+
+// makes creates an index, and reports whether the engine knows such a kind.
+func (l *larder) makes(index, settings, mapping, fields string) bool {
+	l.t.Helper()
+	l.drop(index)
+	if !strings.Contains(fields, `"title"`) {
+		fields = strings.TrimSuffix(`"title":{"type":"text"},`+fields, ",")
+	}
+	if mapping != "" {
+		mapping += ","
+	}
+	body := fmt.Sprintf(`{"settings":{%s},"mappings":{%s"properties":{%s}}}`, settings, mapping, fields)
+	reply := l.send(&adapters.Request{Method: "PUT", Path: "/" + index, Header: adapters.Header{"Content-Type": {"application/json"}}, Body: []byte(body)})
+	unknown := []string{"No handler for type", "unknown setting", "No mapper found for type", "unknown parameter", "unsupported parameters", "No enum constant", "unknown index mode", "is a no-op", "non-compliant for", "It might have been created within a future version"}
+	for _, words := range unknown {
+		if reply.Status == http.StatusBadRequest && strings.Contains(string(reply.Body), words) {
+			l.t.Logf("%s", reply.Body)
+			return false
+		}
+	}
+	if reply.Status != http.StatusOK {
+		l.t.Fatalf("%s", reply.Body)
+	}
+	return true
+}
+
+// views reads all documents in all ways, in the order of their ids.
+func (l *larder) views(s *Store, index, routing string, n int) (list []view) {
+	l.t.Helper()
+	l.must("POST", "/"+index+"/_refresh", "")
+	var found struct {
+		Hits struct {
+			Hits []struct {
+				ID string `json:"_id"`
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(l.must("POST", "/"+index+"/_search", `{"size":100,"sort":"_doc"}`)), &found); err != nil {
+		l.t.Fatal(err)
+	}
+	ids := map[string]bool{}
+	for _, hit := range found.Hits.Hits {
+		ids[hit.ID] = true
+	}
+	if len(ids) != n {
+		l.t.Fatalf("%d documents, not %d", len(ids), n)
+	}
+	for i := 1; i <= n; i++ {
+		id := fmt.Sprint(i)
+		if !ids[id] { // it has an id of the engine's
+			for id = range ids {
+			}
+		}
+		v, err := s.view(l.t.Context(), index, id, routing)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		list = append(list, v)
+	}
+	return list
+}
+
+// found returns the ids of what a search finds. Scores change with every write: documents that were replaced count for a while.
+func (l *larder) found(index, search string) string {
+	l.t.Helper()
+	if search == "" {
+		return ""
+	}
+	l.must("POST", "/"+index+"/_refresh", "")
+	var found struct {
+		Hits struct {
+			Hits []struct {
+				ID string `json:"_id"`
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(l.must("POST", "/"+index+"/_search", search)), &found); err != nil {
+		l.t.Fatal(err)
+	}
+	if len(found.Hits.Hits) == 0 {
+		l.t.Errorf("%s finds nothing", search)
+	}
+	slices.SortFunc(found.Hits.Hits, func(a, b struct {
+		ID string `json:"_id"`
+	}) int {
+		return strings.Compare(a.ID, b.ID)
+	})
+	return fmt.Sprint(found.Hits.Hits)
+}
+
+// patchAll gives all documents of an index the fields that they should have, or what change makes of these, and returns how many were written.
+func (l *larder) patchAll(s *Store, index string, change func(adapters.Ours) adapters.Ours) (written int, err error) {
+	rule := s.rules[0]
+	var patches []adapters.Patch
+	err = s.Scan(l.t.Context(), index, rule, adapters.Selection{}, func(p adapters.Page) error {
+		for _, d := range p.Documents {
+			wanted, _ := rule.Wanted(d.Source, 1)
+			if change != nil {
+				wanted = change(wanted)
+			}
+			patches = append(patches, adapters.Patch{Stored: d, Ours: wanted})
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	results, err := s.Patch(l.t.Context(), index, rule, patches)
+	for _, result := range results {
+		if result == adapters.Patched {
+			written++
+		}
+	}
+	return written, err
+}
+
+// TestRealRecreated deletes an index and creates it again, with documents of the same ids and sequence numbers, between a document's reading
+// and its writing: at each of the requests that a patch makes. The new index is left alone, and none is created.
+func TestRealRecreated(t *testing.T) {
+	onBoth(t, func(t *testing.T, l *larder) {
+		index := l.name + "0"
+		load := func(text string) {
+			l.drop(index)
+			l.create(index, `"title":{"type":"text"}`, 1)
+			for i := range 3 {
+				l.must("PUT", fmt.Sprintf("/%s/_doc/%d?refresh=true", index, i), fmt.Sprintf(`{"title":"%s %d"}`, text, i))
+			}
+		}
+		for _, reload := range []bool{true, false} {
+			for at, reached := 0, true; reached; at++ {
+				load("old")
+				hook := &hooked{at: at}
+				u, err := url.Parse(l.url)
+				if err != nil {
+					t.Fatal(err)
+				}
+				s, _ := Open(hook, []*url.URL{u}, adapters.Rules{jobsRule(t, l.name+"*")})(nil, "").(*Store)
+				if list, err := l.store(http.DefaultTransport).Prepare(t.Context(), index, false); err != nil || !list[0].Ready {
+					t.Fatal(list, err)
+				}
+				var patches []adapters.Patch
+				err = s.Scan(t.Context(), index, nil, adapters.Selection{}, func(p adapters.Page) error {
+					for _, d := range p.Documents {
+						patches = append(patches, adapters.Patch{Stored: d, Ours: adapters.Ours{Sketch: "1old"}})
+					}
+					return nil
+				})
+				if err != nil || len(patches) != 3 {
+					t.Fatal(len(patches), err)
+				}
+				hook.do = func() {
+					if l.drop(index); reload {
+						load("new")
+					}
+				}
+				_, err = s.Patch(t.Context(), index, nil, patches)
+				reached = hook.do == nil
+				if !reached {
+					if err != nil {
+						t.Fatal(err)
+					}
+					break
+				}
+				if reload {
+					all := l.must("GET", "/"+index+"/_search", "")
+					if strings.Contains(all, "old") || strings.Count(all, "new") != 3 {
+						t.Fatalf("before request %d: %s (%v)", at, all, err)
+					}
+				} else if reply := l.send(&adapters.Request{Method: "HEAD", Path: "/" + index}); reply.Status != http.StatusNotFound {
+					t.Fatalf("before request %d: the index is there again: %v", at, err)
+				}
+				if err != nil && !errors.Is(err, adapters.ErrRecreated) {
+					t.Errorf("before request %d: %v", at, err)
+				}
+				s.Release(t.Context(), index)
+			}
+		}
+	})
+}
+
+// hooked is a transport that does something before one request, counted from when do is set.
+type hooked struct {
+	at int
+	do func()
+}
+
+func (h *hooked) RoundTrip(r *http.Request) (*http.Response, error) {
+	if h.do != nil {
+		if h.at--; h.at < 0 {
+			do := h.do
+			h.do = nil
+			do()
+		}
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}

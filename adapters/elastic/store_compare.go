@@ -1,0 +1,306 @@
+package elastic
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"math/big"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/elastic/go-elasticsearch/v8/esapi"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// Before the first write of a job, one document is written and compared with what it was before, in all ways in which it can be read or found.
+// What we have never heard of then stops the job at one document.
+
+// fieldsAtOnce is how many fields one search shows: engines show doc values of 100.
+const fieldsAtOnce = 100
+
+// patchFirst patches documents one by one until one could be compared, fills in the results, and returns how many it has dealt with.
+func (s *Store) patchFirst(ctx context.Context, t *destination, patches []adapters.Patch, results []adapters.Result) (done int, err error) {
+	defer func() {
+		if err != nil && errors.Is(s.same(ctx, t), adapters.ErrRecreated) { // which explains whatever was found
+			err = adapters.ErrRecreated
+		}
+	}()
+	for i, p := range patches {
+		v, _ := p.Version.(version)
+		before, err := s.view(ctx, t.index, p.ID, v.routing)
+		if err != nil {
+			return i, fmt.Errorf("read document %s in all its fields: %w", p.ID, err)
+		}
+		if before.seqNo != v.seqNo {
+			results[i] = adapters.Changed
+			continue
+		}
+		seqNo, err := s.patchSingly(ctx, t, p, i, results)
+		if err != nil {
+			return i, err
+		}
+		if results[i] != adapters.Patched {
+			continue
+		}
+		after, err := s.view(ctx, t.index, p.ID, v.routing)
+		if err != nil {
+			return i, fmt.Errorf("read document %s in all its fields: %w", p.ID, err)
+		}
+		if after.seqNo != seqNo { // somebody else was faster
+			continue
+		}
+		if path, was, is := difference("", before.shown, after.shown); path != "" {
+			return i, fmt.Errorf("document %s is not what it was after a sketch was added: %s was %s and is %s. Nothing else was written. "+
+				"Please report this, with the index's mapping and settings", p.ID, path, was, is)
+		}
+		t.compared = true
+		return i + 1, nil
+	}
+	return len(patches), nil
+}
+
+// patchSingly patches one document and returns its new sequence number.
+func (s *Store) patchSingly(ctx context.Context, t *destination, p adapters.Patch, i int, results []adapters.Result) (seqNo int64, err error) {
+	if t.alone(p) {
+		results[i], seqNo, err = s.patchOne(ctx, t, p)
+		return seqNo, err
+	}
+	b := patchBulk{s: s, t: t, results: results}
+	if err = b.add(i, p); err == nil {
+		err = b.send(ctx)
+	}
+	return b.seqNo, err
+}
+
+// changing stands for the sequence number of a document that changed while it was read.
+const changing = math.MaxInt64
+
+// view is all that the engine shows of a document, but our fields.
+type view struct {
+	seqNo int64
+	shown map[string]any
+}
+
+// view reads a document in all ways: its source with its vectors, its fields, doc values and stored fields, and by which fields it is found.
+func (s *Store) view(ctx context.Context, index, id, routing string) (v view, err error) {
+	if err := s.do(ctx, esapi.IndicesRefreshRequest{Index: []string{url.PathEscape(index)}}, nil); err != nil {
+		return v, err
+	}
+	made, err := s.made(ctx, index)
+	if err != nil {
+		return v, err
+	}
+	fields, err := s.searchable(ctx, index)
+	if err != nil {
+		return v, err
+	}
+	query := url.Values{}
+	if routing != "" {
+		query.Set("routing", routing)
+	}
+	params := query.Encode()
+	if made.vectors {
+		params = strings.TrimPrefix(params+"&"+withVectors, "&")
+	}
+	r := viewing{s: s, index: index, params: params, id: string(adapters.AppendString(nil, id)), of: view{seqNo: -1, shown: map[string]any{}}}
+	// Where the index keeps no _source the engine refuses to show fields by it.
+	if err = r.ask(ctx, `"fields":["*"],"stored_fields":["*"],`, nil); err != nil && refusedBy(err) {
+		err = r.ask(ctx, `"stored_fields":["*"],`, nil)
+	}
+	for names := range slices.Chunk(slices.Sorted(maps.Keys(fields)), fieldsAtOnce) {
+		if err == nil {
+			err = r.fields(ctx, names, fields)
+		}
+	}
+	return r.of, err
+}
+
+// viewing is the reading of one document in all ways.
+type viewing struct {
+	s                 *Store
+	index, params, id string
+	of                view
+}
+
+// fields asks what the document has in some fields, and by which it is found. Not every type can be asked about: a field that the engine
+// refuses to tell of is left out.
+func (r *viewing) fields(ctx context.Context, names []string, hasValues map[string]bool) error {
+	var values []string
+	for _, name := range names {
+		if hasValues[name] {
+			values = append(values, string(adapters.AppendString(nil, name)))
+		}
+	}
+	err := r.ask(ctx, `"docvalue_fields":[`+strings.Join(values, ",")+`],`, names)
+	switch half := len(names) / 2; {
+	case err == nil || !refusedBy(err) || errors.Is(err, adapters.ErrBusy):
+		return err
+	case len(names) > 1:
+		if err := r.fields(ctx, names[:half], hasValues); err != nil {
+			return err
+		}
+		return r.fields(ctx, names[half:], hasValues)
+	case len(values) > 0:
+		return r.fields(ctx, names, nil)
+	}
+	return nil
+}
+
+// ask asks for the document, for what show says, and by which fields it is found.
+func (r *viewing) ask(ctx context.Context, show string, names []string) error {
+	var exist []string
+	for _, name := range names {
+		quoted := string(adapters.AppendString(nil, name))
+		exist = append(exist, `{"exists":{"field":`+quoted+`,"_name":`+quoted+`}}`)
+	}
+	body := fmt.Sprintf(`{"size":1,"seq_no_primary_term":true,"_source":true,%s"query":{"bool":{"filter":[{"ids":{"values":[%s]}}],"should":[%s]}}}`,
+		show, r.id, strings.Join(exist, ","))
+	_, reply, err := r.s.body(ctx, post(r.index+"/_search", r.params, body), 0)
+	if err != nil {
+		return err
+	}
+	return r.of.add(reply)
+}
+
+// searchable returns the fields by which documents of the index can be found, and whether each has doc values.
+func (s *Store) searchable(ctx context.Context, index string) (map[string]bool, error) {
+	var known struct {
+		Fields map[string]map[string]struct {
+			Searchable, Aggregatable bool
+			Metadata                 bool `json:"metadata_field"`
+		}
+	}
+	err := s.do(ctx, esapi.FieldCapsRequest{Index: []string{url.PathEscape(index)}, Fields: []string{"*"}}, &known)
+	fields := map[string]bool{}
+	for name, types := range known.Fields {
+		for _, kind := range types {
+			if kind.Searchable && !kind.Metadata && !strings.HasPrefix(name, "_") && !adapters.Our(name) {
+				fields[name] = kind.Aggregatable
+			}
+		}
+	}
+	return fields, err
+}
+
+// add takes in what one search shows of the document.
+func (v *view) add(reply []byte) error {
+	var found struct {
+		Hits struct {
+			Hits []struct {
+				SeqNo   int64          `json:"_seq_no"`
+				Source  any            `json:"_source"`
+				Fields  map[string]any `json:"fields"`
+				Ignored any            `json:"_ignored"`
+				Values  map[string]any `json:"ignored_field_values"`
+				Routing any            `json:"_routing"`
+				Matched []string       `json:"matched_queries"`
+			}
+		}
+	}
+	decoder := json.NewDecoder(bytes.NewReader(reply))
+	decoder.UseNumber()
+	if err := decoder.Decode(&found); err != nil {
+		return err
+	}
+	for _, hit := range found.Hits.Hits {
+		if v.seqNo >= 0 && v.seqNo != hit.SeqNo { // it changed from one search to the next
+			hit.SeqNo = changing
+		}
+		v.seqNo = hit.SeqNo
+		if source, ok := hit.Source.(map[string]any); ok {
+			maps.DeleteFunc(source, func(key string, _ any) bool { return adapters.Our(key) })
+		}
+		maps.DeleteFunc(hit.Fields, func(key string, _ any) bool { return adapters.Our(key) })
+		v.shown["_source"], v.shown["_ignored"], v.shown["ignored_field_values"], v.shown["_routing"] = hit.Source, hit.Ignored, any(hit.Values), hit.Routing
+		for name, value := range hit.Fields {
+			v.shown["the field "+name] = value
+		}
+		for _, name := range hit.Matched {
+			v.shown["that it is found by "+name] = true
+		}
+	}
+	return nil
+}
+
+// difference returns where two values in JSON differ first, and both sides of it; an empty path where they are equal. Numbers are equal by
+// value: an update writes 1.50 as 1.5.
+func difference(path string, a, b any) (where, was, is string) {
+	switch x := a.(type) {
+	case map[string]any:
+		y, same := b.(map[string]any)
+		if !same {
+			break
+		}
+		all := maps.Clone(x)
+		if all == nil {
+			all = map[string]any{}
+		}
+		maps.Copy(all, y)
+		for _, key := range slices.Sorted(maps.Keys(all)) {
+			if where, was, is = difference(strings.TrimPrefix(path+"."+key, "."), x[key], y[key]); where != "" {
+				return where, was, is
+			}
+		}
+		return "", "", ""
+	case []any:
+		y, same := b.([]any)
+		if !same || len(x) != len(y) {
+			break
+		}
+		for i := range x {
+			if where, was, is = difference(fmt.Sprintf("%s[%d]", path, i), x[i], y[i]); where != "" {
+				return where, was, is
+			}
+		}
+		return "", "", ""
+	case json.Number:
+		y, same := b.(json.Number)
+		if same && sameNumber(x.String(), y.String()) {
+			return "", "", ""
+		}
+	default:
+		if a == b {
+			return "", "", ""
+		}
+	}
+	return path, asText(a), asText(b)
+}
+
+// sameNumber reports whether two numbers in JSON have the same value.
+func sameNumber(a, b string) bool {
+	if a == b {
+		return true
+	}
+	x, ok := new(big.Rat).SetString(short(a))
+	y, both := new(big.Rat).SetString(short(b))
+	return ok && both && x.Cmp(y) == 0
+}
+
+// short returns a number in JSON, or nothing where its exponent is so large that its value takes long to compute.
+func short(number string) string {
+	if _, exponent, has := strings.Cut(strings.ToLower(number), "e"); has && len(strings.TrimLeft(exponent, "+-0")) > 3 {
+		return ""
+	}
+	return number
+}
+
+// asText returns a value in JSON, cut where it is long.
+func asText(value any) string {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err.Error()
+	}
+	if value == nil {
+		return "not there"
+	}
+	if len(text) > 200 {
+		return string(text[:200]) + "…"
+	}
+	return string(text)
+}

@@ -1,0 +1,153 @@
+package elastic
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/elastic/go-elasticsearch/v8/esapi"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// made is how an index was made, as far as reading its documents and writing them again goes.
+type made struct {
+	// uuid differs from that of any index that is created later under the same name.
+	uuid   string
+	shards int
+	// partial is what the mapping says of _source where the index does not keep the whole of it; else empty.
+	partial string
+	// rebuilt is the setting by which the engine rebuilds a document from its fields rather than keep it as it came; else empty.
+	rebuilt string
+	// vectors says that _source is shown without vectors unless they are asked for (Elasticsearch since 9.2).
+	vectors bool
+	// update says that documents are changed by the engine's own update, because writing a whole document would do more: run a final
+	// pipeline over it once more, or compute all its embeddings again.
+	update bool
+}
+
+// withVectors is the parameter by which documents are read with their vectors.
+const withVectors = "_source_exclude_vectors=false"
+
+// The settings that say how an index keeps its documents. Each engine leaves out those that it does not know.
+const (
+	shardsSetting   = "index.number_of_shards"
+	uuidSetting     = "index.uuid"
+	finalSetting    = "index.final_pipeline"
+	modeSetting     = "index.mode"
+	sourceSetting   = "index.mapping.source.mode"
+	vectorsSetting  = "index.mapping.exclude_source_vectors"
+	derivedSetting  = "index.derived_source.enabled"
+	standardMode    = "standard"
+	storedSource    = "stored"
+	partialElements = `{"enabled":true}`
+)
+
+// made asks how an index was made.
+func (s *Store) made(ctx context.Context, index string) (m made, err error) {
+	var mappings map[string]struct{ Mappings json.RawMessage }
+	name := []string{url.PathEscape(index)}
+	if err := s.do(ctx, esapi.IndicesGetMappingRequest{Index: name}, &mappings); err != nil {
+		return m, err
+	}
+	for _, one := range mappings {
+		var mapping struct {
+			Source json.RawMessage `json:"_source"`
+		}
+		if err := json.Unmarshal(one.Mappings, &mapping); err != nil {
+			return m, fmt.Errorf("its mapping is not understood: %w", err)
+		}
+		if source := string(mapping.Source); source != "" && source != partialElements {
+			m.partial = source
+		}
+		m.update = m.update || embeds(one.Mappings)
+	}
+	settings, err := s.settings(ctx, index, shardsSetting, uuidSetting, finalSetting, modeSetting, sourceSetting, vectorsSetting, derivedSetting)
+	if err != nil {
+		return m, err
+	}
+	m.uuid, m.vectors = settings[uuidSetting], settings[vectorsSetting] == "true"
+	if final := settings[finalSetting]; final != "" && final != "_none" {
+		m.update = true
+	}
+	if mode := settings[sourceSetting]; mode != "" && !strings.EqualFold(mode, storedSource) {
+		m.rebuilt = sourceSetting + ": " + strings.ToLower(mode)
+	}
+	if mode := settings[modeSetting]; strings.EqualFold(mode, "time_series") {
+		m.rebuilt = modeSetting + ": " + mode
+	}
+	if settings[derivedSetting] == "true" {
+		m.rebuilt = derivedSetting + ": true"
+	}
+	if m.shards, _ = strconv.Atoi(settings[shardsSetting]); m.shards == 0 || m.uuid == "" {
+		return m, errors.New("its settings don't tell how many shards it has, and its UUID")
+	}
+	return m, nil
+}
+
+// settings returns some settings of an index, with the defaults that the engine tells.
+func (s *Store) settings(ctx context.Context, index string, names ...string) (map[string]string, error) {
+	var reply map[string]struct{ Settings, Defaults map[string]any }
+	yes := true
+	err := s.do(ctx, esapi.IndicesGetSettingsRequest{
+		Index: []string{url.PathEscape(index)}, Name: names, FlatSettings: &yes, IncludeDefaults: &yes,
+	}, &reply)
+	all := map[string]string{}
+	for _, one := range reply {
+		for _, from := range []map[string]any{one.Defaults, one.Settings} {
+			for name, value := range from {
+				all[name] = fmt.Sprint(value)
+			}
+		}
+	}
+	return all, err
+}
+
+// embeds reports whether a mapping has fields whose embeddings the engine computes whenever a whole document is written.
+func embeds(mapping json.RawMessage) bool {
+	var m struct {
+		Type       string
+		Properties map[string]json.RawMessage
+		Fields     map[string]json.RawMessage
+	}
+	if json.Unmarshal(mapping, &m) != nil {
+		return false
+	}
+	if m.Type == "semantic_text" || m.Type == "semantic" {
+		return true
+	}
+	for _, below := range []map[string]json.RawMessage{m.Properties, m.Fields} {
+		for _, field := range below {
+			if embeds(field) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// writable says why no document of the index can be written again and be what it was; nil if each can.
+func (m made) writable() error {
+	switch {
+	case m.partial != "":
+		return fmt.Errorf("the index keeps only a part of its documents (_source is %s): send the documents again instead", m.partial)
+	case m.rebuilt != "":
+		return fmt.Errorf("the index rebuilds its documents from their fields (%s), so what was sent cannot be written again unchanged. "+
+			"New documents get sketches as they are written; for the old ones, copy the index through the sidecar into one that stores its documents", m.rebuilt)
+	}
+	return nil
+}
+
+// IdentityOf returns what the engine tells an index by, whatever others are made under its name.
+func IdentityOf(ctx context.Context, store adapters.Store, index string) (string, error) {
+	s, ok := store.(*Store)
+	if !ok {
+		return "", errForeign
+	}
+	settings, err := s.settings(ctx, index, uuidSetting)
+	return settings[uuidSetting], err
+}
