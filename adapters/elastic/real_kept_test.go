@@ -4,10 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/neardup/sidecar/adapters"
@@ -134,6 +137,61 @@ func TestRealKept(t *testing.T) {
 				}
 			})
 		}
+	})
+}
+
+// TestRealEmbeddings adds our fields to documents whose embeddings the engine computes: none is computed again, and all stay.
+func TestRealEmbeddings(t *testing.T) {
+	onBoth(t, func(t *testing.T, l *larder) {
+		if l.d.OpenSearch {
+			t.Skip("OpenSearch computes embeddings by plugins that these packages lack")
+		}
+		var asked atomic.Int32
+		service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			var request struct{ Input []string }
+			if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
+				t.Error(err)
+			}
+			var list []string
+			for i := range request.Input { // never the same vector twice
+				sin, cos := math.Sincos(float64(asked.Add(1)))
+				list = append(list, fmt.Sprintf(`{"object":"embedding","index":%d,"embedding":[%v,%v,0,0]}`, i, float32(sin), float32(cos)))
+			}
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"object":"list","data":[%s],"model":"m","usage":{"prompt_tokens":1,"total_tokens":1}}`, strings.Join(list, ","))
+		}))
+		defer service.Close()
+		l.send(&adapters.Request{Method: "POST", Path: "/_license/start_trial", RawQuery: "acknowledge=true"}) // once; then it runs
+		name := strings.Trim(l.name, "_")
+		l.must("PUT", "/_inference/text_embedding/"+name, fmt.Sprintf(`{"service":"openai","service_settings":{"api_key":"key","model_id":"m","url":%q,"similarity":"cosine"}}`, service.URL))
+		index := l.name + "0"
+		if !l.makes(index, "", "", fmt.Sprintf(`"s":{"type":"semantic_text","inference_id":%q}`, name)) {
+			t.Fatal("this engine knows no semantic_text")
+		}
+		l.must("PUT", "/"+index+"/_doc/1?refresh=true", `{"title":"an embedded text","s":"The ferry is late."}`)
+		l.must("PUT", "/"+index+"/_doc/2?refresh=true", `{"title":"another","s":["The ferry is early.","And full."]}`)
+		s := l.store(http.DefaultTransport)
+		if list, err := s.Prepare(t.Context(), index, false); err != nil || !list[0].Ready {
+			t.Fatal(list, err)
+		}
+		before, were := l.views(s, index, "", 2), asked.Load()
+		if text, err := json.Marshal(before[0].shown); err != nil || !strings.Contains(string(text), `"embeddings":`) || were < 3 { // else nothing is compared
+			t.Fatalf("%d embeddings, %s %v", were, text, err)
+		}
+		for _, ours := range []func(adapters.Ours) adapters.Ours{nil, func(adapters.Ours) adapters.Ours { return adapters.Ours{} }} {
+			if written, err := l.patchAll(s, index, ours); err != nil || written != 2 {
+				t.Fatal(written, err)
+			}
+			for i, after := range l.views(s, index, "", 2) {
+				if where, was, is := difference("", before[i].shown, after.shown); where != "" {
+					t.Errorf("document %d: %s was %s and is %s", i+1, where, was, is)
+				}
+			}
+		}
+		if asked.Load() != were {
+			t.Errorf("%d embeddings were computed again", asked.Load()-were)
+		}
+		s.Release(t.Context(), index)
 	})
 }
 

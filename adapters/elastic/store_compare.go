@@ -110,7 +110,7 @@ func (s *Store) view(ctx context.Context, index, id, routing string) (v view, er
 	}
 	r := viewing{s: s, index: index, params: params, id: string(adapters.AppendString(nil, id)), of: view{seqNo: -1, shown: map[string]any{}}}
 	// Where the index keeps no _source the engine refuses to show fields by it.
-	if err = r.ask(ctx, `"fields":["*"],"stored_fields":["*"],`, nil); err != nil && refusedBy(err) {
+	if err = r.ask(ctx, `"fields":["*","_inference_fields"],"stored_fields":["*"],`, nil); err != nil && refusedBy(err) {
 		err = r.ask(ctx, `"stored_fields":["*"],`, nil)
 	}
 	for names := range slices.Chunk(slices.Sorted(maps.Keys(fields)), fieldsAtOnce) {
@@ -217,7 +217,10 @@ func (v *view) add(reply []byte) error {
 			maps.DeleteFunc(source, func(key string, _ any) bool { return adapters.Our(key) })
 		}
 		maps.DeleteFunc(hit.Fields, func(key string, _ any) bool { return adapters.Our(key) })
-		v.shown["_source"], v.shown["_ignored"], v.shown["ignored_field_values"], v.shown["_routing"] = hit.Source, hit.Ignored, any(hit.Values), hit.Routing
+		// The first search shows the most of it.
+		if _, later := v.shown["_source"]; !later {
+			v.shown["_source"], v.shown["_ignored"], v.shown["ignored_field_values"], v.shown["_routing"] = hit.Source, hit.Ignored, any(hit.Values), hit.Routing
+		}
 		for name, value := range hit.Fields {
 			v.shown["the field "+name] = value
 		}

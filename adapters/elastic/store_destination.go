@@ -23,6 +23,8 @@ type destination struct {
 	// is asked for before each request, and documents are changed by updates, which never replace a text.
 	alias  string
 	update bool
+	// embeds says that the engine refuses scripts, since it computes embeddings of the documents.
+	embeds bool
 
 	mu sync.Mutex // held until the first document is compared
 	// compared says that one document was written and found unchanged but for our fields.
@@ -56,7 +58,7 @@ func (s *Store) destination(ctx context.Context, index, uuid string) (*destinati
 	if err != nil {
 		return nil, err
 	}
-	t := &destination{index: index, uuid: uuid, alias: aliasOf(uuid), update: made.update}
+	t := &destination{index: index, uuid: uuid, alias: aliasOf(uuid), update: made.update, embeds: made.embeds}
 	if err := s.pin(ctx, t); err != nil {
 		return nil, err
 	}

@@ -23,8 +23,10 @@ type made struct {
 	partial string
 	// rebuilt is the setting by which the engine rebuilds a document from its fields rather than keep it as it came; else empty.
 	rebuilt string
-	// vectors says that _source is shown without vectors unless they are asked for (Elasticsearch since 9.2).
+	// vectors says that _source is shown without vectors and embeddings unless they are asked for (Elasticsearch since 9.2).
 	vectors bool
+	// embeds says that the engine computes embeddings of texts. They are kept where they are written back with the document.
+	embeds bool
 	// update says that documents are changed by the engine's own update, because writing a whole document would do more: run a final
 	// pipeline over it once more, or compute all its embeddings again.
 	update bool
@@ -64,13 +66,14 @@ func (s *Store) made(ctx context.Context, index string) (m made, err error) {
 		if source := string(mapping.Source); source != "" && source != partialElements {
 			m.partial = source
 		}
-		m.update = m.update || embeds(one.Mappings)
+		m.embeds = m.embeds || embeds(one.Mappings)
 	}
 	settings, err := s.settings(ctx, index, shardsSetting, uuidSetting, finalSetting, modeSetting, sourceSetting, vectorsSetting, derivedSetting)
 	if err != nil {
 		return m, err
 	}
 	m.uuid, m.vectors = settings[uuidSetting], settings[vectorsSetting] == "true"
+	m.update = m.embeds && !m.vectors
 	if final := settings[finalSetting]; final != "" && final != "_none" {
 		m.update = true
 	}

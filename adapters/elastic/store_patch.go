@@ -175,7 +175,7 @@ func (b *patchBulk) add(which int, p adapters.Patch) error {
 		line = adapters.AppendString(append(line, `,"routing":`...), v.routing)
 	}
 	if b.t.update {
-		document = merged(p)
+		document = merged(p, !b.t.embeds)
 	} else if document, err = adapters.WithOurs(p.Source, p.Ours); err != nil {
 		return fmt.Errorf("document %s: %w", p.ID, err)
 	}
@@ -187,9 +187,9 @@ func (b *patchBulk) add(which int, p adapters.Patch) error {
 }
 
 // merged returns the update that merges our fields into a document: those that stand there and are to be taken out leave null; a
-// document of which nothing of ours is to be left is rid of them by a script.
-func merged(p adapters.Patch) []byte {
-	if p.Equal(adapters.Ours{}) {
+// document of which nothing of ours is to be left is rid of them by a script, where scripts are allowed.
+func merged(p adapters.Patch, script bool) []byte {
+	if script && p.Equal(adapters.Ours{}) {
 		script := []byte(`{"script":{"lang":"painless","source":"for (f in params.f) { ctx._source.remove(f) }","params":{"f":`)
 		return append(append(script, stringsOf(ourFields)...), `}}}`...)
 	}
@@ -201,7 +201,7 @@ func merged(p adapters.Patch) []byte {
 			fields = append(append(append(fields, `,"`...), name...), `":null`...)
 		}
 	}
-	return append(append([]byte(`{"doc":{`), fields...), `}}`...)
+	return append(append([]byte(`{"doc":{`), bytes.TrimPrefix(fields, []byte(","))...), `}}`...)
 }
 
 // send sends the bulk, if there is one.

@@ -32,10 +32,10 @@ type clusterFlags struct {
 	common                   int
 	tempDir, output, report  string
 	// file is what output names, unless that is a form.
-	file    string
-	write   bool
-	flink   flinkFlags
-	metrics *jobMetrics
+	file            string
+	write, untested bool
+	flink           flinkFlags
+	metrics         *jobMetrics
 }
 
 // onFlink is what --engine says where the pairs are to be found on an Apache Flink.
@@ -94,6 +94,7 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
 	flags.StringVar(&f.output, "output", "", "the `form` of the report: text or json; or write the clusters to this file: .jsonl or .csv")
 	flags.BoolVar(&f.write, "write", false, "store the ids of the clusters in the engine's documents")
 	flags.StringVar(&f.report, "report", "", "the `form` of the report, text or json, where --output names a file")
+	addUntested(flags, &f.untested)
 	f.flink.add(flags)
 	f.metrics.add(flags)
 	return cmd

@@ -88,6 +88,11 @@ func (c *clustering) find(ctx context.Context, config *Config) (*indexSource, er
 		return nil, fmt.Errorf("--index: %s are %s: name one, and its engine with --engine", c.flags.index, strings.Join(names, ", "))
 	}
 	s := found[0]
+	if c.flags.write {
+		if err := s.checkVersion(ctx, c.flags.untested); err != nil {
+			return nil, err
+		}
+	}
 	s.hostField = cmp.Or(c.flags.hostField, s.config.Indices[slices.Index(s.rules, s.rule)].HostField)
 	return s, s.writable(ctx, c.flags)
 }

@@ -139,7 +139,7 @@ func (p *patient) node(at string, product adapters.Product) bool {
 		return false
 	case !is.tested(product.Version):
 		p.doubt("node", "try what your clients do through the sidecar before you rely on it",
-			"%s is %s, which is not tested: %s is", at, version, is.testedVersions())
+			"%s is %s, which is not tested: %s. Jobs that write to stored documents refuse it without --untested", at, version, is.testedVersions())
 	default:
 		p.good("node", "%s is %s", at, version)
 	}

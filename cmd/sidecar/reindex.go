@@ -19,7 +19,7 @@ type reindexFlags struct {
 	engine, index, query, output string
 	slices, maxDocs              int
 	perSecond                    float64
-	dryRun, resume               bool
+	dryRun, resume, untested     bool
 	watch                        time.Duration
 	metrics                      *jobMetrics
 }
@@ -74,6 +74,7 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
 	flags.BoolVar(&f.resume, "resume", false, "go on where the last run of the same job stopped")
 	flags.DurationVar(&f.watch, "watch", 0, "stay, and look again after each such `interval`")
 	flags.Lookup("watch").NoOptDefVal = "30s"
+	addUntested(flags, &f.untested)
 	addOutput(flags, &f.output)
 	f.metrics.add(flags)
 	return cmd
@@ -119,6 +120,12 @@ func (r *reindexRun) engines(ctx context.Context, engines []*opened) error {
 	var errs []error
 	matched := false
 	for _, e := range engines {
+		if !r.flags.dryRun {
+			if err := e.checkVersion(ctx, r.flags.untested); err != nil {
+				matched, errs = true, append(errs, err)
+				continue
+			}
+		}
 		indices, err := r.indices(ctx, e)
 		if err != nil {
 			errs = append(errs, err)

@@ -24,7 +24,7 @@ import (
 // removeFlags are what the command line asks of a removal.
 type removeFlags struct {
 	engine, index, output string
-	yes, jobs             bool
+	yes, jobs, untested   bool
 	jobs.RemoveOptions
 }
 
@@ -61,6 +61,7 @@ refused some.`,
 	flags.BoolVar(&f.yes, "yes", false, "do not ask")
 	flags.BoolVar(&f.jobs, "jobs", false, "drop the journals of jobs too")
 	flags.Float64Var(&f.RequestsPerSecond, "requests-per-second", 0, "write at most so many documents in a second; 0 is no bound")
+	addUntested(flags, &f.untested)
 	addOutput(flags, &f.output)
 	return cmd
 }
@@ -133,6 +134,14 @@ func (r *removeRun) engines(ctx context.Context, engines []*opened) error {
 	}
 	if len(targets) == 0 && !r.flags.jobs {
 		return fmt.Errorf("no index behind %s: see the names of your indices", r.flags.index)
+	}
+	for _, t := range targets {
+		if r.flags.DryRun {
+			break
+		}
+		if err := t.engine.checkVersion(ctx, r.flags.untested); err != nil {
+			return err
+		}
 	}
 	if err := r.confirm(ctx, targets); err != nil {
 		return err

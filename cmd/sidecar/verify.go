@@ -19,6 +19,7 @@ import (
 type verifyFlags struct {
 	engine, index, output string
 	sample                int
+	untested              bool
 	metrics               *jobMetrics
 	jobs.VerifyOptions
 }
@@ -71,6 +72,7 @@ written, or the command line or the configuration is wrong.`,
 	flags.IntVar(&f.sample, "sample", 0, "look at so many documents of each index; 0 is all of them")
 	flags.BoolVar(&f.Repair, "repair", false, "mend what is not as it should be")
 	flags.Float64Var(&f.RequestsPerSecond, "requests-per-second", 0, "mend at most so many documents in a second; 0 is no bound")
+	addUntested(flags, &f.untested)
 	addOutput(flags, &f.output)
 	f.metrics.add(flags)
 	return cmd
@@ -168,6 +170,12 @@ type verification struct {
 func (v *verification) engines(ctx context.Context, engines []*opened) error {
 	var errs []error
 	for _, e := range engines {
+		if v.flags.Repair {
+			if err := e.checkVersion(ctx, v.flags.untested); err != nil {
+				errs = append(errs, err)
+				continue
+			}
+		}
 		indices, err := v.indices(ctx, e)
 		errs = append(errs, err)
 		for _, index := range indices {
