@@ -55,19 +55,19 @@ func (b *budget) refund(p *purse) {
 func (c *catalog) allow(who client, target string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.budget.allow(&c.entry(entryKey(who, target)).purse)
+	return c.budget.allow(&c.entry(who, target).purse)
 }
 
 // spend takes a second sending of the target's.
 func (c *catalog) spend(who client, target string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.budget.spend(&c.entry(entryKey(who, target)).purse)
+	c.budget.spend(&c.entry(who, target).purse)
 }
 
 // refund gives a second sending of the target's back.
 func (c *catalog) refund(who client, target string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.budget.refund(&c.entry(entryKey(who, target)).purse)
+	c.budget.refund(&c.entry(who, target).purse)
 }

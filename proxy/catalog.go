@@ -7,6 +7,7 @@ import (
 	"hash"
 	"log/slog"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -118,17 +119,25 @@ type catalog struct {
 	rules  adapters.Rules
 	log    *slog.Logger
 	flight singleflight.Group
-	mu     sync.Mutex
+	// changers are clients of which the engine has accepted a change of indices.
+	changers set
+	mu       sync.Mutex
+	views    map[string]*view // by the client's key
+	held     int              // names and the indices behind them
+	turn     int              // counts what happens, to tell what was asked before a change from what was asked after
+	change   int              // the turn of the last change of indices
+	budget   budget
+}
+
+// view is what is known to one client.
+type view struct {
 	names  map[string]*entry
-	held   int // names and the indices behind them
-	turn   int // counts what happens, to tell what was asked before a change from what was asked after
-	change int // the turn of the last change of indices
-	budget budget
+	change int // the turn of the last change of indices that may have happened, as far as this client is concerned
 }
 
 func newCatalog(e Engine) *catalog {
 	return &catalog{
-		open: e.Open, rules: e.Rules, log: e.Log, names: map[string]*entry{},
+		open: e.Open, rules: e.Rules, log: e.Log, views: map[string]*view{},
 		budget: budget{share: e.Limits.FallbackShare, saved: maxSaved},
 	}
 }
@@ -141,11 +150,48 @@ func (c *catalog) forget() {
 	c.change = c.turn
 }
 
-// changed returns a number that is another one after a change of indices.
-func (c *catalog) changed() int {
+// forgetFor is forget for one client alone.
+func (c *catalog) forgetFor(who client) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.change
+	if v := c.views[who.key]; v != nil {
+		c.turn++
+		v.change = c.turn
+	}
+}
+
+// altered takes what the engine answered to a request that may make, change or drop an index; 0 if the answer is not known.
+//
+// After a success every client looks anew. Where it is not known what happened (no answer, an error that can come after a part of the
+// change), so it is only if the engine has accepted a change of this client before: such a client could make all look anew at any time by
+// another change. What anyone can send, a request that the engine refuses or one that is broken off, concerns who sent it alone. If that
+// changed something all the same, other clients see it as they see a change that did not come through us: when what they know expires.
+func (c *catalog) altered(who client, status int) {
+	switch {
+	case status/100 == 2:
+		c.changers.add(who.key)
+		c.forget()
+	case status == http.StatusUnauthorized, status == http.StatusForbidden, !c.changers.has(who.key):
+		c.forgetFor(who)
+	default:
+		c.forget()
+	}
+}
+
+// changed returns a number that is another one after a change of indices that concerns the client: what was asked before answers nothing
+// that comes after.
+func (c *catalog) changed(who client) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.lastChange(c.views[who.key])
+}
+
+// lastChange returns the turn of the last change that concerns a client, whose view may be nil.
+func (c *catalog) lastChange(v *view) int {
+	if v == nil {
+		return c.change
+	}
+	return max(c.change, v.change)
 }
 
 // fit says what may be added to the documents that are written to a name.
@@ -193,7 +239,7 @@ func (c *catalog) rule(ctx context.Context, who client, name string, whole bool)
 func (c *catalog) awaited(who client, name string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e := c.names[entryKey(who, name)]
+	e := c.remembered(who, name)
 	if e == nil || time.Since(e.awaited) < doubted {
 		return e == nil
 	}
@@ -307,7 +353,7 @@ func (c *catalog) learn(who client, o adapters.Outcome) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e := c.names[entryKey(who, o.Target)]
+	e := c.remembered(who, o.Target)
 	if e == nil {
 		return
 	}
@@ -362,12 +408,11 @@ const (
 // find returns what is known of the name, asking the engine unless it was asked in the same way a moment ago. Clients with the same
 // credentials that want the same at once wait for one answer.
 func (c *catalog) find(ctx context.Context, who client, name, how string, ask func(context.Context, adapters.Store) ([]adapters.Index, error)) entry {
-	key := entryKey(who, name)
-	if e, _, ok := c.fresh(key, how); ok {
+	if e, _, ok := c.fresh(who, name, how); ok {
 		return e
 	}
-	found, _, _ := c.flight.Do(fmt.Sprint(how, c.lastChange(), " ", key), func() (any, error) {
-		e, turn, ok := c.fresh(key, how)
+	found, _, _ := c.flight.Do(fmt.Sprint(how, c.changed(who), " ", entryKey(who, name)), func() (any, error) {
+		e, turn, ok := c.fresh(who, name, how)
 		if ok { // another asked meanwhile
 			return e, nil
 		}
@@ -378,16 +423,9 @@ func (c *catalog) find(ctx context.Context, who client, name, how string, ask fu
 		if how == preparing {
 			c.report(who, name, indices, err)
 		}
-		return c.keep(key, how, turn, indices, err), nil
+		return c.keep(who, name, how, turn, indices, err), nil
 	})
 	return found.(entry)
-}
-
-// lastChange returns the turn of the last change: what was asked before it answers no one who comes after it.
-func (c *catalog) lastChange() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.change
 }
 
 // unknown reports whether what is behind a target could not be found out.
@@ -396,12 +434,13 @@ func (c *catalog) unknown(ctx context.Context, who client, target string) bool {
 }
 
 // fresh returns what is remembered and whether it may be used, or else the turn at which the engine is asked.
-func (c *catalog) fresh(key, how string) (e entry, turn int, ok bool) {
+func (c *catalog) fresh(who client, name, how string) (e entry, turn int, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if held := c.names[key]; held != nil {
+	v := c.view(who)
+	if held := v.names[entryKey(who, name)]; held != nil {
 		e = *held
-		ok = e.asked > c.change && time.Now().Before(e.until)
+		ok = e.asked > c.lastChange(v) && time.Now().Before(e.until)
 		switch how {
 		case preparing:
 			ok = time.Since(e.tried) < triedFor
@@ -414,10 +453,10 @@ func (c *catalog) fresh(key, how string) (e entry, turn int, ok bool) {
 }
 
 // keep remembers an answer: a good one for long, a failure or that there is nothing for a moment.
-func (c *catalog) keep(key, how string, turn int, indices []adapters.Index, err error) entry {
+func (c *catalog) keep(who client, name, how string, turn int, indices []adapters.Index, err error) entry {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e := c.entry(key)
+	e := c.entry(who, name)
 	if turn < e.prepared {
 		return *e // asked before the indices were prepared, which has been told since
 	}
@@ -435,7 +474,7 @@ func (c *catalog) keep(key, how string, turn int, indices []adapters.Index, err 
 		e.until = time.Now().Add(doubted)
 	}
 	if how == preparing {
-		if made && turn > c.change { // other names may lead to the new index as well; what was found of this one stands
+		if made && turn > c.lastChange(c.view(who)) { // other names may lead to the new index as well; what was found of this one stands
 			c.turn++
 			c.change = c.turn
 			e.asked = c.turn + 1
@@ -446,13 +485,33 @@ func (c *catalog) keep(key, how string, turn int, indices []adapters.Index, err 
 	return *e
 }
 
-// entry returns what is held under a key, which is made where there is nothing.
-func (c *catalog) entry(key string) *entry {
-	e := c.names[key]
+// remembered returns what is known of a name, nil for nothing.
+func (c *catalog) remembered(who client, name string) *entry {
+	v := c.views[who.key]
+	if v == nil {
+		return nil
+	}
+	return v.names[entryKey(who, name)]
+}
+
+// view returns what is known to a client. A new one holds for nothing what was asked before it was there: it may have been there before,
+// with a change since.
+func (c *catalog) view(who client) *view {
+	v := c.views[who.key]
+	if v == nil {
+		v = &view{names: map[string]*entry{}, change: c.turn}
+		c.views[who.key] = v
+	}
+	return v
+}
+
+// entry returns what is remembered of a name, which is made where there is nothing.
+func (c *catalog) entry(who client, name string) *entry {
+	e := c.remembered(who, name)
 	if e == nil {
 		c.makeRoom()
 		e = &entry{}
-		c.names[key] = e
+		c.view(who).names[entryKey(who, name)] = e
 		c.held++
 	}
 	return e
@@ -466,22 +525,28 @@ func alike(a, b []adapters.Index) bool {
 	})
 }
 
-// makeRoom forgets names when there are too many: the outdated, and others until an eighth is free, so that it is seldom called for.
+// makeRoom forgets names when there are too many: the outdated, those that could not be looked up, and others until an eighth is free, so
+// that it is seldom called for. A client that the engine does not know leaves failures behind, and nothing else.
 func (c *catalog) makeRoom() {
 	if c.held < maxNames {
 		return
 	}
 	now := time.Now()
-	c.drop(func(e *entry) bool { return now.After(e.until) })
+	c.drop(func(e *entry) bool { return now.After(e.until) || e.failed })
 	c.drop(func(*entry) bool { return c.held > maxNames-maxNames/8 })
 }
 
-// drop forgets the names of which gone says so.
+// drop forgets the names of which gone says so, and the clients of whom no name is left.
 func (c *catalog) drop(gone func(*entry) bool) {
-	for key, e := range c.names {
-		if gone(e) {
-			c.held -= 1 + len(e.indices)
-			delete(c.names, key)
+	for who, v := range c.views {
+		for key, e := range v.names {
+			if gone(e) {
+				c.held -= 1 + len(e.indices)
+				delete(v.names, key)
+			}
+		}
+		if len(v.names) == 0 {
+			delete(c.views, who)
 		}
 	}
 }

@@ -165,7 +165,7 @@ func (h *Handler) serve(u *underway, r *http.Request) {
 	case class.Kind == adapters.Read:
 		h.read(w, r, class)
 	default: // what passes, and writes that can't be read
-		h.sendAltering(w, r, func() bool { return class.Alters }, h.declaring(r, class, h.changeOf(class)))
+		h.sendAltering(w, r, class.Alters, h.declaring(r, class, h.changeOf(class)))
 	}
 }
 
@@ -176,18 +176,23 @@ func requestOf(r *http.Request) *adapters.Request {
 	}
 }
 
-// sendAltering sends on a request that may make, change or drop an index, which ends what is known about indices: before, as soon
-// as the engine answers and thus before the client can know that it is done, and whatever becomes of the reply.
-func (h *Handler) sendAltering(w http.ResponseWriter, r *http.Request, alters func() bool, change func(*http.Response)) {
-	forget := func() {
-		if alters() {
-			h.catalog.forget()
-		}
+// sendAltering sends on a request; one that alters may make, change or drop an index, which ends what is known about indices: for the
+// client itself before, and as soon as the engine answers, and thus before the client can know that it is done, for all whom that concerns.
+func (h *Handler) sendAltering(w http.ResponseWriter, r *http.Request, alters bool, change func(*http.Response)) {
+	if !alters {
+		h.send(w, r, change)
+		return
 	}
-	forget()
-	defer forget()
+	who, status := clientOf(adapters.Header(r.Header), r.URL.RawQuery), 0
+	h.catalog.forgetFor(who)
+	defer func() {
+		if status == 0 {
+			h.catalog.altered(who, 0)
+		}
+	}()
 	h.send(w, r, func(resp *http.Response) {
-		forget()
+		status = resp.StatusCode
+		h.catalog.altered(who, status)
 		if change != nil {
 			change(resp)
 		}

@@ -50,7 +50,7 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, class adapters.Cl
 		out.Method, out.Header = http.MethodGet, r.Header.Clone()
 		out.Header.Del("Accept-Encoding")
 	}
-	h.sendAltering(w, out, func() bool { return class.Alters }, h.changeOf(class))
+	h.sendAltering(w, out, class.Alters, h.changeOf(class))
 }
 
 // uncontrolled returns a request less our controls.

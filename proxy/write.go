@@ -178,16 +178,24 @@ func (h *Handler) forwardWrite(
 		r.Header["Accept-Encoding"] = accepted
 	}
 	change, told := h.changeOf(class), false
+	made := func(status int) {
+		if told = true; makes.Load() {
+			h.catalog.altered(clientOf(adapters.Header(r.Header), r.URL.RawQuery), status)
+		}
+	}
 	send := h.send
 	if class.Alters {
 		send = func(w http.ResponseWriter, r *http.Request, change func(*http.Response)) {
-			h.sendAltering(w, r, func() bool { return true }, change)
+			h.sendAltering(w, r, true, change)
 		}
 	}
-	send(w, r, func(resp *http.Response) {
-		if told = true; makes.Load() && resp.StatusCode < 300 {
-			h.catalog.forget()
+	defer func() {
+		if !told { // it may have been made all the same
+			made(0)
 		}
+	}()
+	send(w, r, func(resp *http.Response) {
+		made(resp.StatusCode)
 		found.remember(resp.StatusCode)
 		if complete != nil {
 			complete(resp)
@@ -196,9 +204,6 @@ func (h *Handler) forwardWrite(
 			change(resp)
 		}
 	})
-	if !told && makes.Load() { // it may have been made all the same
-		h.catalog.forget()
-	}
 }
 
 // declaring has our field declared in the index that a request of the class makes, when the engine has made it and before the
@@ -230,7 +235,7 @@ func (h *Handler) enricher(r *http.Request, length int64, makes *atomic.Bool) *a
 	who := clientOf(adapters.Header(r.Header), r.URL.RawQuery)
 	var last ruled
 	e.Rule = func(index string, whole bool) (*adapters.Rule, bool) {
-		change := h.catalog.changed()
+		change := h.catalog.changed(who)
 		if last.holds(index, whole, change) {
 			return last.rule, true
 		}
