@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-
-	"github.com/neardup/sidecar/adapters"
 )
 
 // hastyBody is how long the body of a hasty request may be, in bytes, for its connection to be used again.
@@ -41,7 +39,7 @@ func (n *nodes) alone(r *http.Request) (yes bool, key string) {
 func kindOf(r *http.Request, target string) string {
 	segments := strings.Split(rawPath(r), "/")
 	sum := sha256.New()
-	part(sum, clientOf(adapters.Header(r.Header), r.URL.RawQuery).key)
+	part(sum, senderOf(r).key)
 	part(sum, r.Method)
 	part(sum, target)
 	part(sum, strings.Join(segments[:min(len(segments), 4)], "/"))

@@ -84,6 +84,31 @@ func clientOf(header adapters.Header, rawQuery string) client {
 	return c
 }
 
+// sender is who sent a request, which is found out when it is first asked for.
+type sender struct {
+	request *http.Request // as it came
+	mu      sync.Mutex
+	known   bool
+	who     client
+}
+
+func (s *sender) client() client {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.known {
+		s.who, s.known = clientOf(adapters.Header(s.request.Header), s.request.URL.RawQuery), true
+	}
+	return s.who
+}
+
+// senderOf returns who sent the request on whose behalf something is done.
+func senderOf(r *http.Request) client {
+	if u := underwayOf(r.Context()); u != nil {
+		return u.sender.client()
+	}
+	return clientOf(adapters.Header(r.Header), r.URL.RawQuery)
+}
+
 func part(sum hash.Hash, s string) { fmt.Fprintf(sum, "%d:%s", len(s), s) }
 
 // entryKey is what a name is remembered under for a client. Names can be as long as a request; the key is not.

@@ -78,7 +78,7 @@ func (h *Handler) look(r *http.Request, class adapters.Class, plain []byte, make
 		return nil
 	}
 	f := &findings{
-		h: h, who: clientOf(adapters.Header(r.Header), r.URL.RawQuery), class: class,
+		h: h, who: senderOf(r), class: class,
 		mentions: map[string]int{}, by: map[place]*newcomer{}, left: map[int]*newcomer{},
 	}
 	if !holdOf(r.Context()).take(perLook * int64(len(plain))) {

@@ -79,6 +79,7 @@ type source struct {
 	err    error
 	ended  atomic.Bool
 	waited *atomic.Int64 // nanoseconds
+	late   *late         // nil for none
 }
 
 func (s *source) Read(p []byte) (int, error) {
@@ -86,15 +87,24 @@ func (s *source) Read(p []byte) (int, error) {
 		return 0, s.err
 	}
 	start := clock()
+	defer func() { s.waited.Add(int64(clock() - start)) }()
+	if s.late != nil {
+		<-s.late.done
+		return s.take(p)
+	}
 	n, err := s.ReadCloser.Read(p)
-	s.waited.Add(int64(clock() - start))
+	return n, s.came(err)
+}
+
+// came takes the error of a reading.
+func (s *source) came(err error) error {
 	if err != nil && err != io.EOF {
 		err = errors.Join(errBrokenOff, err)
 	}
 	if s.err = err; err != nil {
 		s.ended.Store(true)
 	}
-	return n, err
+	return err
 }
 
 // unreachable answers as a proxy does whose engine can't be reached or does not answer. A client that broke off gets nothing.

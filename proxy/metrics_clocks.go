@@ -40,9 +40,10 @@ type underway struct {
 	gone           bool         // the client, and that is counted
 	made           *made        // what is sent to the engine, where it is made meanwhile
 	hold           hold         // of bodies and replies
-	insisted       atomic.Bool  // the engine was asked again for names, in vain
-	hasty          bool         // see alone
-	target         string       // what the request is about, to one that is hasty
+	sender         sender
+	insisted       atomic.Bool // the engine was asked again for names, in vain
+	hasty          bool        // see alone
+	target         string      // what the request is about, to one that is hasty
 
 	first answer // the engine's first, so that it costs no allocation
 	taken atomic.Bool
@@ -206,6 +207,8 @@ func (m meter) roundTrip(
 	}
 	if err != nil {
 		m.metrics.failed(r, err)
+	} else if operation != "look_up" {
+		u.hold.known(u.kind != "pass" && resp.StatusCode/100 == 2, resp.StatusCode == http.StatusUnauthorized)
 	}
 	if err != nil || resp.Body == nil || resp.Body == http.NoBody || resp.StatusCode == http.StatusSwitchingProtocols {
 		if span != nil {

@@ -94,7 +94,7 @@ func (h *Handler) asItCame(resp *http.Response, s searching, err error) {
 	case errors.Is(err, errTooLarge):
 		reason = "too_large"
 	case errors.Is(err, errBusy):
-		reason = busy
+		reason = busyReason(err)
 	case errors.Is(err, adapters.ErrRefused):
 		h.counts.add("passed", "refused")
 		return

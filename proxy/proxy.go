@@ -143,7 +143,7 @@ func New(e Engine) (*Handler, error) {
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	u, r := h.begin(w, r)
 	defer h.end(u, r)
-	u.hold.all = &h.holds
+	u.hold.all, u.hold.sender, u.sender.request = &h.holds, &u.sender, r
 	defer u.hold.release()
 	h.serve(u, r)
 	u.ended = true
@@ -183,7 +183,7 @@ func (h *Handler) sendAltering(w http.ResponseWriter, r *http.Request, alters bo
 		h.send(w, r, change)
 		return
 	}
-	who, status := clientOf(adapters.Header(r.Header), r.URL.RawQuery), 0
+	who, status := senderOf(r), 0
 	h.catalog.forgetFor(who)
 	defer func() {
 		if status == 0 {

@@ -33,13 +33,13 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, class adapters.Cl
 	}
 	out := r.WithContext(r.Context())
 	if r.Body != nil && r.Body != http.NoBody && !class.Shown {
-		head, _, err := holdOf(r.Context()).read(r.Body, heldBody, r.ContentLength)
+		head, _, err := holdOf(r.Context()).readBody(r.Body, heldBody, r.ContentLength)
 		if err != nil && !errors.Is(err, errBusy) {
 			h.unreachable(w, r, err)
 			return
 		}
 		class.Shown = names(head, r)
-		out.Body = readCloser{io.MultiReader(bytes.NewReader(head), r.Body), r.Body}
+		out.Body = holdOf(r.Context()).onwardsFrom(head, r.Body)
 	}
 	if accepted := readable(r.Header["Accept-Encoding"]); accepted != nil && !class.Shown && !signed(r) {
 		out.Header = r.Header.Clone()
@@ -110,7 +110,7 @@ func (h *Handler) mayConcern(class adapters.Class, r *http.Request) bool {
 	if class.Target != "" && h.catalog.mayName(class.Target) {
 		return true
 	}
-	who := clientOf(adapters.Header(r.Header), r.URL.RawQuery)
+	who := senderOf(r)
 	return h.catalog.scope(r.Context(), who, class.Target).Configured || h.catalog.unknown(r.Context(), who, class.Target)
 }
 

@@ -46,7 +46,7 @@ func (h *Handler) search(w http.ResponseWriter, r *http.Request, class adapters.
 	}
 	request := requestOf(r)
 	request.Body = body.plain
-	who := clientOf(request.Header, request.RawQuery)
+	who := senderOf(r)
 	scope := func(target string) adapters.Scope {
 		defer watch.lookUp()()
 		return h.catalog.scope(r.Context(), who, target)
@@ -124,8 +124,8 @@ func (h *Handler) readSearch(class adapters.Class, r *http.Request) (b searchBod
 		return b, nil
 	}
 	whole, held := false, holdOf(r.Context())
-	if b.raw, whole, err = held.read(r.Body, h.Limits.MaxSearchBody, r.ContentLength); errors.Is(err, errBusy) {
-		b.reason = busy
+	if b.raw, whole, err = held.readBody(r.Body, h.Limits.MaxSearchBody, r.ContentLength); errors.Is(err, errBusy) {
+		b.reason = busyReason(err)
 		return b, nil
 	} else if err != nil {
 		return b, err
@@ -142,7 +142,7 @@ func (h *Handler) readSearch(class adapters.Class, r *http.Request) (b searchBod
 		case errors.Is(err, errTooLarge):
 			b.reason = "too_large"
 		case errors.Is(err, errBusy):
-			b.reason = busy
+			b.reason = busyReason(err)
 		case err != nil:
 			b.reason = "encoding"
 		}
@@ -196,6 +196,7 @@ func (h *Handler) plain(w http.ResponseWriter, r *http.Request, s searching, rea
 	h.settled(r.Context(), int64(len(s.body.raw)+len(s.body.plain)))
 	h.counts.add("passed", reason)
 	out := h.outgoing(r, s, reason)
+	s.body = searchBody{} // what goes on while it comes is no longer held
 	clean := h.cleanerOf(s)
 	if reason == unconfigured {
 		if !h.catalog.unknown(r.Context(), s.who, s.class.Target) {
@@ -233,7 +234,7 @@ func (h *Handler) outgoing(r *http.Request, s searching, reason string) *http.Re
 	switch {
 	case r.Body == nil || r.Body == http.NoBody:
 	case s.body.reason != "":
-		out.Body = readCloser{io.MultiReader(bytes.NewReader(s.body.raw), r.Body), r.Body}
+		out.Body = holdOf(r.Context()).onwardsFrom(s.body.raw, r.Body)
 	case bytes.Equal(s.plain.Body, s.body.plain):
 		setBody(out, s.body.raw)
 	default:
@@ -276,7 +277,7 @@ func (h *Handler) fallBack(w http.ResponseWriter, r *http.Request, s searching, 
 	case errors.Is(err, errTooLarge):
 		reason = "too_large"
 	case errors.Is(err, errBusy):
-		reason = busy
+		reason = busyReason(err)
 	case errors.Is(err, adapters.ErrLate):
 	default:
 		h.Log.Warn("search could not be collapsed", "error", unquoted(err))

@@ -97,7 +97,7 @@ func (h *Handler) ours(w http.ResponseWriter, r *http.Request) bool {
 	}
 	within, cancel := context.WithTimeout(r.Context(), similarFor)
 	defer cancel()
-	s := similarity{h: h, w: w, r: r, ask: ask, who: clientOf(adapters.Header(r.Header), r.URL.RawQuery)}
+	s := similarity{h: h, w: w, r: r, ask: ask, who: senderOf(r)}
 	if ask.compares {
 		return s.compare(within)
 	}
@@ -159,10 +159,6 @@ func (s *similarity) answer(ctx context.Context) error {
 	if err != nil {
 		return badRequest{http.StatusBadRequest, err.Error()}
 	}
-	held := holdOf(ctx)
-	if !held.begin() || !held.take(perQuestion) {
-		return errBusy
-	}
 	likeness.Room = s.h.Limits.MaxReply
 	store := s.h.Open(s.who.header, s.who.query)
 	var document []byte
@@ -173,6 +169,9 @@ func (s *similarity) answer(ctx context.Context) error {
 	}
 	if err != nil {
 		return err
+	}
+	if held := holdOf(ctx); !held.begin() || !held.take(perQuestion) {
+		return errBusy
 	}
 	found, err := s.h.Rules.Similar(ctx, store, s.indices, document, likeness)
 	if err != nil {
@@ -219,8 +218,10 @@ func (s *similarity) body() ([]byte, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case body.reason == busy:
+	case body.reason == busy, body.reason == overShare:
 		return nil, errBusy
+	case body.reason == tooSlow:
+		return nil, errSlow
 	case body.reason == "too_large":
 		return nil, badRequest{http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", s.h.Limits.MaxSearchBody)}
 	case body.reason != "":
@@ -237,7 +238,7 @@ func (s *similarity) compare(ctx context.Context) bool {
 	if s.r.Body == nil {
 		return false
 	}
-	head, whole, err := holdOf(ctx).read(s.r.Body, s.h.Limits.MaxSearchBody, s.r.ContentLength)
+	head, whole, err := holdOf(ctx).readBody(s.r.Body, s.h.Limits.MaxSearchBody, s.r.ContentLength)
 	rest := s.r.Body
 	s.r.Body = io.NopCloser(bytes.NewReader(head))
 	restore := func() { s.r.Body = readCloser{io.MultiReader(bytes.NewReader(head), rest), rest} }
@@ -321,6 +322,9 @@ func (s *similarity) fail(err error) {
 		return
 	case s.r.Context().Err() != nil, errors.Is(err, errBrokenOff):
 		s.h.unreachable(s.w, s.r, err)
+	case errors.Is(err, errSlow):
+		s.h.counts.add("failed", tooSlow)
+		s.h.refuse(s.w, s.r, http.StatusRequestTimeout, "the body comes too slowly (reason=slow)")
 	case errors.Is(err, errBusy):
 		s.h.counts.add("failed", busy)
 		s.h.refuse(s.w, s.r, http.StatusServiceUnavailable, "too many searches, or too many bytes, are held just now (reason=busy): ask again later")

@@ -62,12 +62,11 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, class adapters.C
 		ahead = plainAhead
 	}
 	held := holdOf(r.Context())
-	raw, whole, err := held.read(r.Body, ahead, r.ContentLength)
+	raw, whole, err := held.readBody(r.Body, ahead, r.ContentLength)
 	if err != nil && !errors.Is(err, errBusy) { // then it streams
 		h.unreachable(w, r, err)
 		return
 	}
-	body := io.MultiReader(bytes.NewReader(raw), r.Body)
 	compressed := encoded(r) && !class.Verbatim
 	if whole {
 		plain := raw
@@ -84,7 +83,8 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, class adapters.C
 			return
 		}
 	}
-	plain := body
+	body := held.onwardsFrom(raw, r.Body)
+	plain := io.Reader(body)
 	if compressed {
 		if plain, err = decoder(r.Header.Get("Content-Encoding"), body); err != nil {
 			h.counts.add("write_passed", "encoding")
@@ -180,7 +180,7 @@ func (h *Handler) forwardWrite(
 	change, told := h.changeOf(class), false
 	made := func(status int) {
 		if told = true; makes.Load() {
-			h.catalog.altered(clientOf(adapters.Header(r.Header), r.URL.RawQuery), status)
+			h.catalog.altered(senderOf(r), status)
 		}
 	}
 	send := h.send
@@ -214,7 +214,7 @@ func (h *Handler) declaring(r *http.Request, class adapters.Class, change func(*
 	}
 	return func(resp *http.Response) {
 		if resp.StatusCode < 300 {
-			h.catalog.rule(r.Context(), clientOf(adapters.Header(r.Header), r.URL.RawQuery), class.Makes, false)
+			h.catalog.rule(r.Context(), senderOf(r), class.Makes, false)
 		}
 		if change != nil {
 			change(resp)
@@ -232,7 +232,7 @@ func (h *Handler) enricher(r *http.Request, length int64, makes *atomic.Bool) *a
 	if length < 0 {
 		e.Room = h.Limits.EngineMaxBody / unknownRoom
 	}
-	who := clientOf(adapters.Header(r.Header), r.URL.RawQuery)
+	who := senderOf(r)
 	var last ruled
 	e.Rule = func(index string, whole bool) (*adapters.Rule, bool) {
 		change := h.catalog.changed(who)
