@@ -256,7 +256,7 @@ func (c *collapse) take(reply *adapters.Reply) error {
 	list := rawOf(l.hits)
 	if c.judged {
 		c.read, c.listTotal, c.lowest = sources{list: list, texts: c.atHand()}, l.total, l.lowest
-		if c.span.SketchOnly && c.show.Expand == adapters.ExpandOff && !c.show.DryRun {
+		if c.span.SketchOnly && c.show.Expand == adapters.ExpandOff && !c.show.DryRun && !c.q.inPIT() {
 			c.read.list = nil // no one looks at them any more
 		}
 	}

@@ -101,8 +101,11 @@ func sortOf(hit []byte) []byte {
 
 // sorted reports whether hits come with the values that they are sorted by.
 func (q *query) sorted() bool {
-	return q.named("sort") != "" || adapters.Get(q.members, "pit") != nil
+	return q.named("sort") != "" || q.inPIT()
 }
+
+// inPIT reports whether the search is made in a point in time of the client's.
+func (q *query) inPIT() bool { return adapters.Get(q.members, "pit") != nil }
 
 // pit returns the name of the point in time that the search is made in, or nothing.
 func (q *query) pit() string {

@@ -179,12 +179,34 @@ func (s *sources) at(rank int) []byte {
 	return s.list[place]
 }
 
+// keepSort gives hits that were picked in a client's point in time the sort values that they were listed with. Elasticsearch tells ties apart
+// there by the number of the shard among those that the search needs, which are fewer where a filter leaves an index out: in the client's
+// next page, which needs them all, such a value would stand for another shard.
+func (c *collapse) keepSort() {
+	if !c.q.inPIT() {
+		return
+	}
+	for i, rank := range c.full.ranks {
+		if i >= len(c.full.list) {
+			return
+		}
+		listed := sortOf(c.read.at(rank))
+		if listed == nil || canonical(listed) == canonical(sortOf(c.full.list[i])) {
+			continue
+		}
+		if hit, err := adapters.Set(c.full.list[i], "sort", listed); err == nil {
+			c.full.list[i] = hit
+		}
+	}
+}
+
 // takeSources hands the hits of a reading of sources over, if they are of the documents whose sketches were read.
 func (c *collapse) takeSources(list [][]byte, hits []rerank.Hit) {
 	f := c.fetch
 	c.full = sources{from: f.from, list: list, texts: c.atHand()}
 	if f.picked {
 		c.full.ranks = f.ranks
+		c.keepSort()
 	}
 	for i, hit := range hits {
 		rank := f.from + i

@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"cmp"
+	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -66,5 +68,82 @@ func TestCursorControls(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestPointInTimeTies: every hit that is shown in a client's point in time has the sort values that the engine itself gives it there, also
+// where the page stands in one of the indices alone and its hits are read apart. Elasticsearch tells ties apart by the number of the shard;
+// OpenSearch adds no such value.
+func TestPointInTimeTies(t *testing.T) {
+	for _, kind := range []string{engines.Elasticsearch, engines.OpenSearch} {
+		t.Run(kind, func(t *testing.T) {
+			e := engines.Shared(t, kind)
+			direct := api{e, e.URL}
+			through := serveFile(t, walking(t, e, walkRule{match: "ties-*", window: 1000}))
+			var lines strings.Builder
+			for i := range 106 {
+				index := "ties-a"
+				if i >= 100 {
+					index = "ties-b"
+				}
+				text := strings.Repeat("the ferry stays at its pier ", 3)
+				if i%3 != 0 {
+					text = fmt.Sprintf("a%d b%d c%d d%d e%d f%d g%d h%d i%d j%d", i, i, i, i, i, i, i, i, i, i)
+				}
+				fmt.Fprintf(&lines, "{\"index\":{\"_index\":%q,\"_id\":\"%d\"}}\n{\"title\":\"the river\",\"body\":%q,\"n\":%d}\n", index, i, text, i)
+			}
+			for name, shards := range map[string]int{"ties-a": 1, "ties-b": 2} {
+				direct.drop(t, name)
+				call(t, e, "PUT", through+"/"+name, fmt.Sprintf(`{"settings":{"number_of_shards":%d,"number_of_replicas":0}}`, shards)).want(t, 200)
+			}
+			api{e, through}.loadLines(t, "", lines.String())
+			pit := openPIT(t, e, e.URL, "ties-a,ties-b")
+			defer closePIT(t, e, pit)
+			type listed struct {
+				Hits struct {
+					Hits []struct {
+						ID   string          `json:"_id"`
+						Sort json.RawMessage `json:"sort"`
+					}
+				}
+			}
+			ask := func(base, body string) (l listed, header string) {
+				r := call(t, e, "POST", base+"/_search", body).want(t, 200)
+				if err := json.Unmarshal(r.body, &l); err != nil {
+					t.Fatal(err)
+				}
+				return l, r.header.Get("Neardup")
+			}
+			apart := 0
+			for _, more := range []string{``, `,"_source":false,"fields":["title","n"]`, `,"_source":["n"]`, `,"track_total_hits":false,"_source":false,"fields":["n"]`} {
+				for _, after := range []int{-1, 60, 97, 99, 101} {
+					for _, size := range []int{2, 6, 120} {
+						common := fmt.Sprintf(`"query":{"match":{"title":"river"}},"pit":{"id":%q},"sort":[{"n":"asc"}]%s`, pit, more)
+						own, cursor := map[string]string{}, ""
+						all, _ := ask(e.URL, `{"size":200,`+common+`}`)
+						for i, hit := range all.Hits.Hits {
+							if own[hit.ID] = string(hit.Sort); i == after {
+								cursor = `,"search_after":` + string(hit.Sort)
+							}
+						}
+						shown, header := ask(through, fmt.Sprintf(`{"size":%d,%s%s}`, size, common, cursor))
+						if !strings.HasPrefix(header, "collapsed") || len(shown.Hits.Hits) == 0 {
+							t.Fatalf("Neardup: %s, %d hits", header, len(shown.Hits.Hits))
+						}
+						if !strings.Contains(header, "rounds=1;") {
+							apart++
+						}
+						for _, hit := range shown.Hits.Hits {
+							if string(hit.Sort) != own[hit.ID] {
+								t.Errorf("%s%s, %d hits (%s): %s has %s, the engine gives it %s", more, cursor, size, header, hit.ID, hit.Sort, own[hit.ID])
+							}
+						}
+					}
+				}
+			}
+			if apart == 0 {
+				t.Error("no page was read in several rounds")
+			}
+		})
 	}
 }
