@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,15 +40,18 @@ func TestWhoseChangesOthersForget(t *testing.T) {
 				defer time.Sleep(time.Second) // what the engine is still at ends
 				e := newEngine("news-1")
 				f := near(t, e)
-				change := func(status int) {
-					e.answer = func(w http.ResponseWriter, a arrival) {
-						if a.method == "DELETE" && status == gone {
-							time.Sleep(time.Millisecond) // longer than the client waits
-						} else if a.method == "DELETE" {
-							w.WriteHeader(status)
-						}
-						w.Write([]byte("{}"))
+				var answers atomic.Int64
+				e.answer = func(w http.ResponseWriter, a arrival) {
+					switch status := int(answers.Load()); {
+					case a.method == "DELETE" && status == gone:
+						time.Sleep(time.Millisecond) // longer than the client waits
+					case a.method == "DELETE":
+						w.WriteHeader(status)
 					}
+					w.Write([]byte("{}"))
+				}
+				change := func(status int) {
+					answers.Store(int64(status))
 					r := httptest.NewRequest("DELETE", "/x", nil)
 					r.Header.Set("Authorization", "changer")
 					if status == gone {
