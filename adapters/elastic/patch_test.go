@@ -29,6 +29,12 @@ func opened(h handled) adapters.Store {
 	return Open(h, []*url.URL{{Scheme: "http", Host: "engine"}}, nil)(nil, "")
 }
 
+// ready has a store know news-1 as an index that it may write to by its alias.
+func ready(store adapters.Store) {
+	s, _ := store.(*Store)
+	s.shared.destinations.all["u"] = &destination{index: "news-1", uuid: "u", alias: "alias", compared: true}
+}
+
 // TestPatchOfABusyEngine has no room for a bulk, or for one of its documents: it is told so, and nothing is sent again.
 func TestPatchOfABusyEngine(t *testing.T) {
 	for _, c := range []struct {
@@ -46,8 +52,7 @@ func TestPatchOfABusyEngine(t *testing.T) {
 			w.WriteHeader(c.status)
 			_, _ = w.Write([]byte(c.reply))
 		})
-		s, _ := store.(*Store)
-		s.shared.destinations.all["u"] = &destination{index: "news-1", uuid: "u", alias: "alias", compared: true}
+		ready(store)
 		patch := adapters.Patch{Stored: adapters.Stored{ID: "1", Source: []byte(`{}`), Version: version{uuid: "u"}}, Ours: adapters.Ours{Sketch: "x"}}
 		results, err := store.Patch(t.Context(), "news-1", nil, []adapters.Patch{patch, patch})
 		if err != nil || !slices.Equal(results, c.want) || sent != 1 {
@@ -61,12 +66,13 @@ func TestPatchOfDocumentsInSeveralLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := opened(func(w http.ResponseWriter, r *http.Request) {
 			time.Sleep(time.Second)
-			w.WriteHeader(map[string]int{"/news-1/_doc/1": 409, "/news-1/_doc/2": 404, "/news-1/_doc/3": 201}[r.URL.Path])
+			w.WriteHeader(map[string]int{"/alias/_doc/1": 409, "/alias/_doc/2": 404, "/alias/_doc/3": 201}[r.URL.Path])
 			_, _ = io.WriteString(w, "{}")
 		})
+		ready(store)
 		var patches []adapters.Patch
 		for _, id := range []string{"1", "2", "3"} {
-			patches = append(patches, adapters.Patch{Stored: adapters.Stored{ID: id, Source: []byte("{\n}"), Version: version{}}})
+			patches = append(patches, adapters.Patch{Stored: adapters.Stored{ID: id, Source: []byte("{\n}"), Version: version{uuid: "u"}}})
 		}
 		got, err := store.Patch(t.Context(), "news-1", nil, patches)
 		if want := []adapters.Result{adapters.Changed, adapters.Gone, adapters.Patched}; err != nil || !slices.Equal(got, want) {
