@@ -78,7 +78,7 @@ var scripts = []string{
 	"ภาษาไทยไม่มีช่องว่าง ที่นี่ ກຳ ພາສາລາວ ខ្មែរភាសា မြန်မာဘာသာ བོད་ཡིག",
 	"emoji 👩\u200d👩\u200d👧 🇩🇪🇫🇷 1️⃣ ℹ️ ☃︎ ❤️ a👍b x\U0001F3FDy 𝐁𝐨𝐥𝐝 𝟙𝟚 𐐀𐐨 ß\u0301",
 	"invalid \xff\xfe bytes a\xffb \xc3( \xe2\x82 \xed\xa0\x80 \xf0\x9f end\xc3",
-	"a.b a..b a.-b a'b a''b a’b a_b a_.b _a_ a: b 1,2 1.a a.1 é.f f.é é_é 1.٢ a\u0301.b a.\u0301b a\u200d.b",
+	"a.z z.a 0.9 9.0 a.b a..b a.-b a'b a''b a’b a_b a_.b _a_ a: b 1,2 1.a a.1 é.f f.é é_é 1.٢ a\u0301.b a.\u0301b a\u200d.b",
 	strings.Repeat("longwordwithoutanyblankinsideofit", 20) + " " + strings.Repeat("ü", 300) + " " + strings.Repeat("日", 300),
 	strings.Repeat("\u05b0", 40) + "a" + strings.Repeat("\u094d", 33) + " ก" + strings.Repeat("\u0e48", 31) + " b" + strings.Repeat("\u0e48\u05b0", 25) + " ｶ" + strings.Repeat("\uff9e", 35),
 	"\x00 \x01a\x02 nul\x00inside \x7f \u0085 \u2028 \u00a0nbsp\u00a0abcdefghij\u0301 \u3000ideographic　space",
