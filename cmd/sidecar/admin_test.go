@@ -138,4 +138,8 @@ func TestOthersAreWarnedOf(t *testing.T) {
 			t.Errorf("%+v: %s", c, line)
 		}
 	}
+	text := strings.Replace(embeddedConfig(""), "admin: 127.0.0.1:0", "admin: 0.0.0.0:0", 1)
+	if log := started(t, text).log.String(); !strings.Contains(log, "others can reach the admin listener") {
+		t.Errorf("a server that others can reach says %s", log)
+	}
 }
