@@ -106,11 +106,17 @@ type scanned struct {
 	failed      string // why it could not be looked for
 }
 
-// search sends a request for documents, and fails where it was not answered for all that it concerns.
+// search asks for documents, with their vectors if they are to be written again.
 func (r *scan) search(ctx context.Context, request raw, limit int64) (foundHits, error) {
 	if r.made.vectors && !strings.HasSuffix(request.path, "/scroll") {
 		request.query = strings.TrimPrefix(request.query+"&"+withVectors, "&")
 	}
+	return r.find(ctx, request, limit)
+}
+
+// find sends a search whose body says what is shown of the documents; withVectors would overrule that. It fails where it was not answered for all
+// that it concerns.
+func (r *scan) find(ctx context.Context, request raw, limit int64) (foundHits, error) {
 	_, body, err := r.s.body(ctx, request, limit)
 	if err != nil {
 		return foundHits{}, err

@@ -100,14 +100,14 @@ func (r *scan) sample(ctx context.Context) error {
 	body := fmt.Sprintf(`"_source":false,"track_total_hits":true,"query":{"function_score":{"query":%s,"boost_mode":"replace",`+
 		`"random_score":{"seed":%d,"field":"_seq_no"}}}}`, within, rand.Uint32())
 	if n > 0 && n <= maxResultWindow {
-		found, err := r.search(ctx, post(r.index+"/_search", "", `{"size":`+strconv.Itoa(n)+`,`+body), scanLimit)
+		found, err := r.find(ctx, post(r.index+"/_search", "", `{"size":`+strconv.Itoa(n)+`,`+body), scanLimit)
 		if err != nil {
 			return err
 		}
 		r.total = len(found.hits)
 		return r.fetch(ctx, found.hits)
 	}
-	found, err := r.search(ctx, post(r.index+"/_search", scrolling, `{"size":`+strconv.Itoa(scanMost)+`,`+body), scanLimit)
+	found, err := r.find(ctx, post(r.index+"/_search", scrolling, `{"size":`+strconv.Itoa(scanMost)+`,`+body), scanLimit)
 	if err != nil {
 		return err
 	}
@@ -185,7 +185,7 @@ func (r *scan) routed(ctx context.Context, ids []string) error {
 		n := min(len(ids), scanMost)
 		body := `{"size":` + strconv.Itoa(maxResultWindow) + `,"_source":false,"track_total_hits":false,"query":{"ids":{"values":` +
 			string(stringsOf(ids[:n])) + `}}}`
-		found, err := r.search(ctx, post(r.index+"/_search", "", body), scanLimit)
+		found, err := r.find(ctx, post(r.index+"/_search", "", body), scanLimit)
 		if err != nil {
 			return err
 		}

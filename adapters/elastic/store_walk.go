@@ -39,7 +39,7 @@ func (r *scan) walk(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		r.made = made
+		r.made.shards = made.shards
 	}
 	part, err := r.part()
 	if err != nil {
