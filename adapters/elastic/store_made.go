@@ -37,16 +37,15 @@ const withVectors = "_source_exclude_vectors=false"
 
 // The settings that say how an index keeps its documents. Each engine leaves out those that it does not know.
 const (
-	shardsSetting   = "index.number_of_shards"
-	uuidSetting     = "index.uuid"
-	finalSetting    = "index.final_pipeline"
-	modeSetting     = "index.mode"
-	sourceSetting   = "index.mapping.source.mode"
-	vectorsSetting  = "index.mapping.exclude_source_vectors"
-	derivedSetting  = "index.derived_source.enabled"
-	standardMode    = "standard"
-	storedSource    = "stored"
-	partialElements = `{"enabled":true}`
+	shardsSetting  = "index.number_of_shards"
+	uuidSetting    = "index.uuid"
+	finalSetting   = "index.final_pipeline"
+	modeSetting    = "index.mode"
+	sourceSetting  = "index.mapping.source.mode"
+	vectorsSetting = "index.mapping.exclude_source_vectors"
+	derivedSetting = "index.derived_source.enabled"
+	storedSource   = "stored"
+	wholeSource    = `{"enabled":true}`
 )
 
 // made asks how an index was made.
@@ -63,7 +62,7 @@ func (s *Store) made(ctx context.Context, index string) (m made, err error) {
 		if err := json.Unmarshal(one.Mappings, &mapping); err != nil {
 			return m, fmt.Errorf("its mapping is not understood: %w", err)
 		}
-		if source := string(mapping.Source); source != "" && source != partialElements {
+		if source := string(mapping.Source); source != "" && source != wholeSource {
 			m.partial = source
 		}
 		m.embeds = m.embeds || embeds(one.Mappings)
