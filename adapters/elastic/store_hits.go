@@ -108,7 +108,7 @@ type scanned struct {
 
 // search asks for documents, with their vectors if they are to be written again.
 func (r *scan) search(ctx context.Context, request raw, limit int64) (foundHits, error) {
-	if r.made.vectors && !strings.HasSuffix(request.path, "/scroll") {
+	if r.made.vectors && !r.sel.Brief && !strings.HasSuffix(request.path, "/scroll") {
 		request.query = strings.TrimPrefix(request.query+"&"+withVectors, "&")
 	}
 	return r.find(ctx, request, limit)
