@@ -59,29 +59,32 @@ func (s *Store) destination(ctx context.Context, index, uuid string) (*destinati
 		return nil, err
 	}
 	t := &destination{index: index, uuid: uuid, alias: aliasOf(uuid), update: made.update, embeds: made.embeds}
-	if err := s.pin(ctx, t); err != nil {
+	added, err := s.pin(ctx, t)
+	if err != nil {
 		return nil, err
+	}
+	if !added {
+		t.alias, t.update = "", true
 	}
 	known.all[uuid] = t
 	return t, nil
 }
 
-// pin adds the alias to the index. Only then is it asked whether this is still the same index.
-func (s *Store) pin(ctx context.Context, t *destination) error {
-	err := s.do(ctx, aliasAction("add", t.index, t.alias, `,"is_hidden":true`), nil)
+// pin adds the alias to the index, unless the engine refuses. Only then is it asked whether this is still the same index.
+func (s *Store) pin(ctx context.Context, t *destination) (added bool, err error) {
+	err = s.do(ctx, aliasAction("add", t.index, t.alias, `,"is_hidden":true`), nil)
 	switch {
 	case missing(err):
-		return adapters.ErrRecreated
+		return false, adapters.ErrRecreated
 	case errors.Is(err, adapters.ErrBusy) || err != nil && !refusedBy(err):
-		return err
-	case err != nil:
-		t.alias, t.update = "", true
+		return false, err
 	}
+	added = err == nil
 	err = s.same(ctx, t)
-	if errors.Is(err, adapters.ErrRecreated) && t.alias != "" {
+	if errors.Is(err, adapters.ErrRecreated) && added {
 		s.after(ctx, aliasAction("remove", t.index, t.alias, ""))
 	}
-	return err
+	return added, err
 }
 
 // same fails with adapters.ErrRecreated if the index is not the one that documents were read from.
@@ -119,8 +122,13 @@ func (s *Store) write(ctx context.Context, t *destination, send func() (lost boo
 		if err != nil || !lost {
 			return err
 		}
-		if err := s.pin(ctx, t); err != nil {
+		if t.alias == "" {
+			return adapters.ErrRecreated
+		}
+		if added, err := s.pin(ctx, t); err != nil {
 			return err
+		} else if !added { // the request may hold whole documents, which go through the alias alone
+			return fmt.Errorf("the alias %s is gone, and the engine refuses to add it again", t.alias)
 		}
 	}
 	return fmt.Errorf("the alias %s is removed again and again: is another job at work on %s?", t.alias, t.index)

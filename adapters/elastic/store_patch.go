@@ -186,8 +186,8 @@ func (b *patchBulk) add(which int, p adapters.Patch) error {
 	return nil
 }
 
-// merged returns the update that merges our fields into a document: those that stand there and are to be taken out leave null; a
-// document of which nothing of ours is to be left is rid of them by a script, where scripts are allowed.
+// merged returns the update that merges our fields into a document: fields that are to go become null. A
+// script removes them where all of them are to go and scripts are allowed.
 func merged(p adapters.Patch, script bool) []byte {
 	if script && p.Equal(adapters.Ours{}) {
 		script := []byte(`{"script":{"lang":"painless","source":"for (f in params.f) { ctx._source.remove(f) }","params":{"f":`)
