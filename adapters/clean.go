@@ -245,13 +245,17 @@ func (c *cleaner) run() error {
 	return err
 }
 
-// container copies an object or array. Where it may be pruned, it is held until something in it stays.
+// heldOpen bounds what is held of containers in which nothing has stayed yet, for them to be pruned.
+const heldOpen = maxHeld / 2
+
+// container copies an object or array. Where it may be pruned, it is held until something in it stays: Prune is asked at its end, and only
+// for what was emptied, as it may have to look at the whole path.
 func (c *cleaner) container(open byte, depth int, element bool) (emptied bool, err error) {
-	prunes := c.Prune != nil && !c.mute && len(c.path) > 0 && c.Prune(c.path, element)
 	if _, err := c.hold(); err != nil {
 		return false, err
 	}
-	if !prunes {
+	held := c.Prune != nil && !c.mute && len(c.path) > 0 && len(c.held) < heldOpen
+	if !held {
 		if err := c.emit(); err != nil {
 			return false, err
 		}
@@ -263,7 +267,7 @@ func (c *cleaner) container(open byte, depth int, element bool) (emptied bool, e
 		case err != nil:
 			return false, err
 		case more:
-		case prunes && dropped && !kept:
+		case held && dropped && !kept && c.Prune(c.path, element):
 			return true, nil
 		case dropped && !kept:
 			c.tidy(from)

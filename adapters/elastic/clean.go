@@ -49,9 +49,9 @@ func (d Dialect) cuts(c adapters.Class) adapters.Cuts {
 	params, _ := c.Params.([]adapters.Param)
 	path, _ := adapters.Last(params, "filter_path")
 	if f, ok := parseFilter(path, d.OpenSearch); ok && f != nil {
-		plain := cuts.Prune
+		plain, follower := cuts.Prune, follower{pathFilter: f}
 		cuts.Prune = func(path []string, element bool) bool {
-			return f.within(path) || plain != nil && plain(path, element)
+			return follower.within(path) || plain != nil && plain(path, element)
 		}
 	}
 	return cuts

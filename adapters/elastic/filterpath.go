@@ -1,8 +1,8 @@
 package elastic
 
 import (
+	"math/bits"
 	"regexp"
-	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -16,7 +16,7 @@ import (
 
 // pathFilter is a filter_path taken apart.
 type pathFilter struct {
-	keep, drop paths
+	keep, drop *paths // nil for none
 	// keepsEmpty says that an empty object or array to which a path behind "-" leads part of the way stays. OpenSearch drops it.
 	keepsEmpty bool
 	// blank says that there is a "-" with nothing behind it: it takes out nothing, and OpenSearch refuses it where it stands
@@ -24,25 +24,54 @@ type pathFilter struct {
 	blank bool
 }
 
-// paths are places to which paths have been followed: what is left of each, the next step first.
-type paths [][]string
+// paths are the steps of a list of paths, one path behind another.
+type paths struct {
+	steps []string
+	// first and last are the first and the last step of each path, double those that are "**".
+	first, last, double places
+}
+
+// maxSteps bounds the steps of a list of paths. The longest lists that Kibana sends have about a hundred. What has more is not followed
+// here: its searches are the engine's alone (reason=filter_path).
+const maxSteps = 256
+
+// places is a set of steps: those that come next in the paths followed so far, and none where no path leads. It has one bit for each, so it
+// does not grow with the depth of a reply: a list of what is left of each path doubles at every level that a "**" goes through. All its steps
+// are taken at once, as Baeza-Yates and Gonnet do for the characters of a text (CACM 35(10), 1992).
+type places [maxSteps / 64]uint64
+
+func (p *places) add(step int) { p[step/64] |= 1 << (step % 64) }
+
+// meets reports whether the sets have a step in common.
+func (p places) meets(other places) bool {
+	for i, word := range p {
+		if word&other[i] != 0 {
+			return true
+		}
+	}
+	return false
+}
 
 // parseFilter takes the value of filter_path apart. It returns nil for one that filters nothing, and ok = false for one that the
-// engine refuses.
+// engine refuses or that is too long.
 func parseFilter(value string, openSearch bool) (f *pathFilter, ok bool) {
 	f = &pathFilter{keepsEmpty: !openSearch}
 	if !utf8.ValidString(value) {
 		return nil, false
 	}
 	for path := range strings.SplitSeq(value, ",") {
+		fits := true
 		switch path = trim(path); {
 		case path == "":
 		case path[0] != '-':
-			f.keep = append(f.keep, stepsOf(path, openSearch))
+			f.keep, fits = f.keep.with(stepsOf(path, openSearch))
 		case trim(path[1:]) == "":
 			f.blank = true
 		default:
-			f.drop = append(f.drop, stepsOf(trim(path[1:]), openSearch))
+			f.drop, fits = f.drop.with(stepsOf(trim(path[1:]), openSearch))
+		}
+		if !fits {
+			return nil, false
 		}
 	}
 	switch {
@@ -52,6 +81,29 @@ func parseFilter(value string, openSearch bool) (f *pathFilter, ok bool) {
 		return nil, true
 	}
 	return f, true
+}
+
+// with adds a path. It returns false if there are too many steps then.
+func (p *paths) with(steps []string) (*paths, bool) {
+	if p == nil {
+		p = new(paths)
+	}
+	for i, step := range steps {
+		at := len(p.steps)
+		if at == maxSteps {
+			return nil, false
+		}
+		if p.steps = append(p.steps, step); i == 0 {
+			p.first.add(at)
+		}
+		if i == len(steps)-1 {
+			p.last.add(at)
+		}
+		if step == "**" {
+			p.double.add(at)
+		}
+	}
+	return p, true
 }
 
 // trim cuts white space as Java does: all up to the space.
@@ -93,43 +145,71 @@ func unescaped(step string, escaped bool) string {
 
 var escapes = regexp.MustCompile(`\\.`)
 
-// step follows the paths to a name. whole says that one of them ends there.
-func (p paths) step(name string) (next paths, whole bool) {
-	for _, path := range p {
-		if len(path) == 0 || !globbed(path[0], name) {
-			continue
+// step follows the paths from the places to a name. whole says that one of them ends there.
+func (p *paths) step(from places, name string) (next places, whole bool) {
+	if from == (places{}) {
+		return from, false
+	}
+	taken := from
+	for i, word := range from {
+		for word &^= p.double[i]; word != 0; word &= word - 1 {
+			bit := bits.TrailingZeros64(word)
+			if !globbed(p.steps[64*i+bit], name) {
+				taken[i] &^= 1 << bit
+			}
 		}
-		if len(path) == 1 {
-			return nil, true
-		}
-		if path[0] == "**" {
-			next = append(next, path)
-		}
-		next = append(next, path[1:])
+	}
+	if taken.meets(p.last) {
+		return places{}, true
+	}
+	var carry uint64
+	for i, word := range taken { // to the step behind each, and "**" to itself too
+		next[i] = word<<1 | carry | word&p.double[i]
+		carry = word >> 63
 	}
 	return next, false
+}
+
+// follower is a pathFilter that was followed to the names of a path, so that the next path that begins with the same ones is followed from
+// there.
+type follower struct {
+	*pathFilter
+	names      []string
+	keep, drop []places // behind so many of the names
 }
 
 // within reports whether the filter keeps or takes out only parts of the container that the path leads to: with nothing left in
 // it, it goes. Where it takes out, a container that was empty from the start may stay, which can't be told from one that the
 // engine emptied: it is taken to be one if what the engine takes out of it can be a member of it.
-func (f *pathFilter) within(path []string) bool {
-	if left := f.keep.lead(path); len(left) > 0 {
+func (f *follower) within(path []string) bool {
+	same := 0
+	for same < min(len(path), len(f.names)) && path[same] == f.names[same] {
+		same++
+	}
+	f.names = append(f.names[:same], path[same:]...)
+	f.keep = f.pathFilter.keep.follow(f.keep, path, same)
+	f.drop = f.pathFilter.drop.follow(f.drop, path, same)
+	if f.keep[len(path)] != (places{}) {
 		return true
 	}
-	left := f.drop.lead(path)
-	return len(left) > 0 && !f.keepsEmpty || slices.ContainsFunc(left, func(steps []string) bool { return len(steps) == 1 })
+	drop := f.drop[len(path)]
+	return drop != places{} && (!f.keepsEmpty || drop.meets(f.pathFilter.drop.last))
 }
 
-// lead follows the paths to where the names lead. It returns nothing if one of them ends on the way.
-func (p paths) lead(names []string) paths {
-	for _, name := range names {
-		var whole bool
-		if p, whole = p.step(name); whole {
-			return nil
-		}
+// follow follows the paths to the names, of which so many are the same as the last time. Where a path ends on the way nothing follows.
+func (p *paths) follow(followed []places, names []string, same int) []places {
+	if p == nil {
+		p = new(paths)
 	}
-	return p
+	if len(followed) == 0 {
+		followed = append(followed, p.first)
+	}
+	followed = followed[:same+1]
+	for _, name := range names[same:] {
+		next, _ := p.step(followed[len(followed)-1], name)
+		followed = append(followed, next)
+	}
+	return followed
 }
 
 // globbed reports whether a name is of the pattern.

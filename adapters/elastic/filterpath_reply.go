@@ -12,30 +12,38 @@ import (
 	"github.com/neardup/sidecar/adapters"
 )
 
-// filterReply returns what the engine answers with the filter_path to the request that it answered with body without it; body is
-// one JSON object, pretty-printed or not. It returns false where that can't be told, and then nothing else: the filter is one
-// that the engine refuses, the body is no such object, or a document holds a number that engines write in more than one way. An
-// error of the engine (a status of 400 and above, but for a document that is not there) is never filtered: that is for the caller
-// to know.
-func filterReply(body []byte, filterPath string, openSearch bool) ([]byte, bool) {
-	f, ok := parseFilter(filterPath, openSearch)
-	if !ok {
-		return nil, false
-	}
+// errUnsure: what the engine would leave of a reply can't be told.
+var errUnsure = adapters.Alone{Reason: "filter_path", Searched: true}
+
+// filter returns what the engine answers with the filter to the request that it answered with body without it; body is one JSON
+// object, pretty-printed or not, and all of it where f is nil. It returns errUnsure where that can't be told: the body is no such object,
+// or a document holds a number that engines write in more than one way; and ErrLate where late, if not nil, reports that the time is over
+// before a large body is done with. An error of the engine (a status of 400 and above, but for a document that is not there) is never
+// filtered: that is for the caller to know.
+func (f *pathFilter) filter(body []byte, late func() bool) ([]byte, error) {
 	if f == nil {
-		return body, true
+		return body, nil
 	}
 	if _, err := adapters.Members(body); err != nil || body[0] > unicode.MaxASCII { // a byte order mark, which engines don't send
-		return nil, false
+		return nil, errUnsure
 	}
-	pass := filtering{data: body, out: make([]byte, 0, len(body)/4), pretty: bytes.HasSuffix(body, []byte("}\n"))}
+	pass := filtering{
+		data: body, out: make([]byte, 0, len(body)/4), pretty: bytes.HasSuffix(body, []byte("}\n")),
+		late: late, ahead: lookAfter,
+	}
 	if f.keep != nil {
 		pass.run(f.keep, false, false)
 	}
-	if f.drop != nil || f.keep == nil {
+	if (f.drop != nil || f.keep == nil) && !pass.over {
 		pass.run(f.drop, true, f.keepsEmpty)
 	}
-	return pass.data, !pass.unsure
+	switch {
+	case pass.over:
+		return nil, adapters.ErrLate
+	case pass.unsure:
+		return nil, errUnsure
+	}
+	return pass.data, nil
 }
 
 // filtering is one going over a body. What the engine filters it writes anew, so a document's source, which otherwise goes out as
@@ -47,15 +55,23 @@ type filtering struct {
 	pretty bool // which is how a source comes out too
 	unsure bool // something can't be written for certain as the engine does
 
+	late  func() bool
+	ahead int // bytes of keys until the next look at the time
+	over  bool
+
+	paths      *paths
 	drops      bool // what paths lead to is taken out, not kept
 	keepsEmpty bool
 }
 
 // run filters data by the paths; the result is the data of a further run.
-func (f *filtering) run(p paths, drops, keepsEmpty bool) {
-	f.at, f.drops, f.keepsEmpty = 0, drops, keepsEmpty
+func (f *filtering) run(p *paths, drops, keepsEmpty bool) {
+	if p == nil {
+		p = new(paths)
+	}
+	f.at, f.paths, f.drops, f.keepsEmpty = 0, p, drops, keepsEmpty
 	f.space()
-	if f.value(place{paths: p, root: true}); len(f.out) == 0 {
+	if f.value(place{next: p.first, root: true}); len(f.out) == 0 {
 		f.out = append(f.out, "{}"...)
 	}
 	if f.pretty {
@@ -66,13 +82,13 @@ func (f *filtering) run(p paths, drops, keepsEmpty bool) {
 
 // place is where a value stands.
 type place struct {
-	paths  paths // led to here, to a part of the value; nil where the value is kept as it is
+	next   places // in the paths that lead to a part of the value; none where the value is kept as it is
 	depth  int
 	source bool // in a source
 	root   bool
 }
 
-func (p place) whole() bool { return p.paths == nil && !p.root }
+func (p place) whole() bool { return p.next == places{} && !p.root }
 
 // value goes over one value and writes what is kept of it. It returns false if nothing was written.
 func (f *filtering) value(p place) bool {
@@ -100,7 +116,7 @@ func (f *filtering) container(p place, open byte) bool {
 	f.at++
 	f.out = append(f.out, open)
 	before, count, kept := len(f.out), 0, 0
-	for f.space(); f.data[f.at] != open+2; f.space() {
+	for f.space(); !f.over && f.data[f.at] != open+2; f.space() {
 		if f.data[f.at] == ',' {
 			f.at++
 			continue
@@ -116,6 +132,9 @@ func (f *filtering) container(p place, open byte) bool {
 		} else {
 			f.out = f.out[:mark]
 		}
+	}
+	if f.over {
+		return false
 	}
 	f.at++
 	if kept == 0 && !p.whole() && !p.root && !(f.keepsEmpty && count == 0) {
@@ -134,11 +153,12 @@ func (f *filtering) container(p place, open byte) bool {
 
 // member goes over what stands in a container: an element, or a key and its value. It returns false if nothing is kept of it.
 func (f *filtering) member(p place, open byte) bool {
-	inner := place{paths: p.paths, depth: p.depth + 1, source: p.source}
+	inner := place{next: p.next, depth: p.depth + 1, source: p.source}
 	if open == '[' {
 		return f.value(inner)
 	}
 	raw := f.str()
+	f.look(len(raw))
 	key, _ := adapters.Text(raw)
 	f.out = append(f.out, raw...)
 	if f.out = append(f.out, ':'); f.pretty {
@@ -151,13 +171,25 @@ func (f *filtering) member(p place, open byte) bool {
 	if p.whole() {
 		return f.value(inner)
 	}
-	next, ends := p.paths.step(key)
-	inner.paths = next
-	if ends == f.drops && (ends || next == nil) { // it is taken out, or no path leads to it
+	next, ends := f.paths.step(p.next, key)
+	inner.next = next
+	if ends == f.drops && (ends || next == places{}) { // it is taken out, or no path leads to it
 		f.skip()
 		return false
 	}
 	return f.value(inner)
+}
+
+// lookAfter is behind how many bytes of keys filtering looks at the time. A key counts for 16 more: each is compared with up to 256 steps.
+// These are some 4,000 members, so that a page of ten hits is done without, late as it may be.
+const lookAfter = 64 << 10
+
+// look looks at the time, if it is due behind a key.
+func (f *filtering) look(key int) {
+	if f.ahead -= 16 + key; f.ahead < 0 {
+		f.ahead = lookAfter
+		f.over = f.late != nil && f.late()
+	}
 }
 
 // skip goes over a value and writes nothing of it.

@@ -1,15 +1,20 @@
 package elastic
 
 import (
+	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"net/url"
 	"os"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/engines"
 )
 
@@ -28,20 +33,26 @@ func TestFilterReply(t *testing.T) {
 	}
 }
 
-// FuzzFilterReply holds any filter of any body to ending well, in JSON, and to being the same when it is done twice.
+// FuzzFilterReply holds any filter of any body to ending well, in JSON, in memory linear in the two, and to being the same when it is
+// done twice.
 func FuzzFilterReply(f *testing.F) {
 	f.Add(`{"a":[{"b":1},2,[],{}],"_source":{"n":1e3 /* x */}}`, "a.b,**.n,-a")
 	f.Add("{\n  \"a\" : { }\n}\n", `*\.x.`)
+	f.Add(nested(24, `1`), strings.Repeat("**.", 30)+"qq,-"+strings.Repeat("**.", 30)+"qq")
 	f.Fuzz(func(t *testing.T, body, filter string) {
 		for _, openSearch := range []bool{false, true} {
-			got, ok := filterReply([]byte(body), filter, openSearch)
+			var got []byte
+			var ok bool
+			if used := allocated(func() { got, ok = filterReply(body, filter, openSearch) }); used > linear(body, filter) {
+				t.Fatalf("%q by %q took %d bytes", body, filter, used)
+			}
 			if f, _ := parseFilter(filter, openSearch); f == nil || !ok {
 				continue
 			}
 			if _, err := adapters.Members(got); err != nil {
 				t.Fatalf("%q by %q became %q", body, filter, got)
 			}
-			if again, ok := filterReply(got, filter, openSearch); !ok || string(again) != string(got) {
+			if again, ok := filterReply(string(got), filter, openSearch); !ok || string(again) != string(got) {
 				t.Fatalf("%q by %q became %q and then %q", body, filter, got, again)
 			}
 		}
@@ -83,7 +94,7 @@ func TestRealFilterReply(t *testing.T) {
 					"aggregations.*.m*,-**.max", "**.title*,-**.highlight", " , ",
 				} {
 					want := send("&filter_path=" + url.QueryEscape(filter))
-					got, ok := filterReply([]byte(whole), filter, l.d.OpenSearch)
+					got, ok := filterReply(whole, filter, l.d.OpenSearch)
 					if asked++; !ok {
 						unsure++
 					} else if string(got) != want {
@@ -96,4 +107,186 @@ func TestRealFilterReply(t *testing.T) {
 			t.Errorf("%d of %d can't be told", unsure, asked)
 		}
 	})
+}
+
+// filterReply filters a reply, or returns false where it can't be told what the engine leaves of it.
+func filterReply(body, filter string, openSearch bool) ([]byte, bool) {
+	f, ok := parseFilter(filter, openSearch)
+	if !ok {
+		return nil, false
+	}
+	got, err := f.filter([]byte(body), nil)
+	return got, err == nil
+}
+
+// allocated returns how many bytes a function allocates. Nothing else may run beside it.
+func allocated(run func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	run()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// linear is a bound on what filtering a reply may allocate. A set of places costs 32 bytes for each level of a reply.
+func linear(reply, filter string) uint64 { return uint64(1<<18 + 200*len(reply) + 200*len(filter)) }
+
+// nested returns a value so deep in objects.
+func nested(depth int, value string) string {
+	return strings.Repeat(`{"a":`, depth) + value + strings.Repeat("}", depth)
+}
+
+// TestFilterPathIsBounded filters deep replies by paths with many "**": a stored document, nested aggregations, and one of our fields at
+// the bottom, above which all goes. A list of what is left of each path took 4.1 GB at a depth of 20.
+func TestFilterPathIsBounded(t *testing.T) {
+	many := strings.Repeat("**.", 30)
+	for _, filter := range []string{many + "qq", many + "a", "-" + many + "qq", many + "qq,-" + many + "a", strings.Repeat(many+"*a*,", 8)} {
+		for _, depth := range []int{14, 16, 18, 20, 22, 100, 900} {
+			source := fmt.Sprintf(`{"hits":{"hits":[{"_id":"1","_source":%s}]}}`, nested(depth, `1`))
+			aggregations := fmt.Sprintf(`{"aggregations":%s}`, strings.Repeat(`{"a":{"doc_count":3,"b":{"buckets":[{"key":"x"}]},"c":`, depth)+
+				`{}`+strings.Repeat("}}", depth))
+			ours := fmt.Sprintf(`{"aggregations":%s}`, nested(depth, `{"_source":{"neardup_sketch":"x"},"fields":{"neardup_sketch":["x"]}}`))
+			for _, reply := range []string{source, aggregations, ours} {
+				for _, openSearch := range []bool{false, true} {
+					d := Dialect{OpenSearch: openSearch}
+					params := adapters.Params("filter_path=" + url.QueryEscape(filter))
+					used := allocated(func() {
+						if _, err := d.filtered(params, []byte(reply), nil); err != nil {
+							t.Fatal(err)
+						}
+						var out bytes.Buffer
+						c := adapters.Class{Kind: adapters.Search, Form: formSearch, Params: params}
+						if err := d.CleanReply(c, &out, strings.NewReader(reply)); err != nil {
+							t.Fatal(err)
+						}
+					})
+					if used > 3*linear(reply, filter) {
+						t.Fatalf("%.20s… %d deep: %d bytes for a reply of %d", filter, depth, used, len(reply))
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestFilterPathLate gives up filtering a large reply when the time is over, and finishes a small one.
+func TestFilterPathLate(t *testing.T) {
+	for members, want := range map[int]error{100: nil, 100000: adapters.ErrLate} {
+		looks := 0
+		body := `{"hits":[` + strings.Repeat(`{"a":{"b":1}},`, members) + `{}]}`
+		for _, filter := range []string{"hits.b,-c", "-hits.b", "-c,-d"} {
+			_, err := Dialect{}.filtered(adapters.Params("filter_path="+filter), []byte(body), func() bool { looks++; return true })
+			if err != want {
+				t.Errorf("%d members by %s: %v", members, filter, err)
+			}
+		}
+		if want != nil && looks != 3 {
+			t.Errorf("looked %d times at the time", looks)
+		}
+	}
+}
+
+// TestFilterPathTooLong has paths with more steps than are followed left to the engine.
+func TestFilterPathTooLong(t *testing.T) {
+	for steps, want := range map[int]bool{maxSteps: true, maxSteps + 1: false} {
+		for _, filter := range []string{strings.Repeat("a.", steps-1) + "a", strings.Repeat("a,", steps), strings.Repeat("-*,", steps)} {
+			if _, ok := parseFilter(filter, false); ok != want {
+				t.Errorf("%d steps, %.10s…: followed is %t", steps, filter, ok)
+			}
+		}
+	}
+	p, _ := nativePlan(t)
+	s := nativeSearch(t, p, Dialect{}, "filter_path="+strings.Repeat("hits.**,", 200), `{"query":{"match_all":{}}}`)
+	if s.Exchange != nil || s.Reason != "filter_path" {
+		t.Errorf("left alone for %q", s.Reason)
+	}
+}
+
+// TestPathsAreFollowed follows paths as their definition says, by a list of what is left of each.
+func TestPathsAreFollowed(t *testing.T) {
+	seed := rand.Uint64()
+	random := rand.New(rand.NewPCG(seed, 1))
+	list := func(most int, from ...string) (list []string) {
+		for range 1 + random.IntN(most) {
+			list = append(list, from[random.IntN(len(from))])
+		}
+		return list
+	}
+	for range effort.Rounds(20000) {
+		var f pathFilter
+		var kept, dropped [][]string
+		for range random.IntN(6) {
+			if path := list(8, "a", "b", "*", "**", "**", "a*", "*b", "*a*"); random.IntN(2) == 0 {
+				f.keep, _ = f.keep.with(path)
+				kept = append(kept, path)
+			} else {
+				f.drop, _ = f.drop.with(path)
+				dropped = append(dropped, path)
+			}
+		}
+		f.keepsEmpty = random.IntN(2) == 0
+		followed, names := follower{pathFilter: &f}, []string(nil)
+		for range 8 {
+			names = append(names[:random.IntN(len(names)+1)], list(5, "a", "b", "ab", "ba", "c", "**")...)
+			keep, drop := lead(kept, names), lead(dropped, names)
+			want := len(keep) > 0 || len(drop) > 0 && !f.keepsEmpty ||
+				slices.ContainsFunc(drop, func(left []string) bool { return len(left) == 1 })
+			if got := followed.within(names); got != want {
+				t.Fatalf("seed %d: keep %q, drop %q: within %q is %t", seed, kept, dropped, names, got)
+			}
+			for _, side := range []struct {
+				paths *paths
+				at    places
+				want  [][]string
+			}{{f.keep, followed.keep[len(names)], keep}, {f.drop, followed.drop[len(names)], drop}} {
+				if diff := cmp.Diff(distinct(side.want), left(side.paths, side.at)); diff != "" {
+					t.Fatalf("seed %d: keep %q, drop %q behind %q: %s", seed, kept, dropped, names, diff)
+				}
+			}
+		}
+	}
+}
+
+// lead returns what is left of each path behind the names, as often as it is led to; nothing if a path ends on the way.
+func lead(paths [][]string, names []string) [][]string {
+	for _, name := range names {
+		var next [][]string
+		for _, path := range paths {
+			if !globbed(path[0], name) {
+				continue
+			}
+			if len(path) == 1 {
+				return nil
+			}
+			if next = append(next, path[1:]); path[0] == "**" {
+				next = append(next, path)
+			}
+		}
+		paths = next
+	}
+	return paths
+}
+
+// left returns what is left of the paths at the places.
+func left(p *paths, at places) (all []string) {
+	for i := range maxSteps {
+		if at[i/64]>>(i%64)&1 == 1 {
+			end := i
+			for p.last[end/64]>>(end%64)&1 == 0 {
+				end++
+			}
+			all = append(all, strings.Join(p.steps[i:end+1], "."))
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// distinct returns the paths, each once.
+func distinct(paths [][]string) (all []string) {
+	for _, path := range paths {
+		all = append(all, strings.Join(path, "."))
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }

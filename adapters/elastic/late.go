@@ -58,7 +58,7 @@ func (s *single) lately() (*adapters.Request, *adapters.Answer, error) {
 	if body == nil {
 		return nil, nil, adapters.ErrLate
 	}
-	body, err := s.d.filtered(s.q.params, body)
+	body, err := s.d.filtered(s.q.params, body, s.late)
 	if err != nil {
 		return nil, nil, adapters.ErrLate
 	}

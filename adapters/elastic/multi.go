@@ -321,7 +321,7 @@ func (m *multi) answer() (*adapters.Answer, error) {
 	}
 	answer.Body, err = adapters.Set(m.base.Body, "responses", joinLike(adapters.Get(root, "responses"), results))
 	if err == nil {
-		answer.Body, err = m.d.filtered(adapters.Params(m.request.RawQuery), answer.Body)
+		answer.Body, err = m.d.filtered(adapters.Params(m.request.RawQuery), answer.Body, m.plan.Late)
 	}
 	return answer, err
 }

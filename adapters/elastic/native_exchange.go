@@ -76,7 +76,7 @@ type native struct {
 }
 
 // natively returns what collapses a search: the exchange at hand, or one that has the engine do so first.
-func (d Dialect) natively(asked *adapters.Request, q *query, scope adapters.Scope, then adapters.Exchange) adapters.Exchange {
+func (d Dialect) natively(asked *adapters.Request, q *query, p adapters.Plan, scope adapters.Scope, then adapters.Exchange) adapters.Exchange {
 	if then == nil {
 		return nil
 	}
@@ -84,7 +84,7 @@ func (d Dialect) natively(asked *adapters.Request, q *query, scope adapters.Scop
 	if a == nil {
 		return then
 	}
-	return &native{attempt: a, single: &single{request: asked, collapse: &collapse{d: d, q: q}}, then: then}
+	return &native{attempt: a, single: &single{request: asked, collapse: &collapse{d: d, q: q, late: p.Late}}, then: then}
 }
 
 // Next implements adapters.Exchange.
@@ -114,7 +114,7 @@ func (n *native) Next(reply *adapters.Reply) (*adapters.Request, *adapters.Answe
 	if body == nil {
 		return n.Next(nil)
 	}
-	body, err := n.single.d.filtered(n.single.q.params, body)
+	body, err := n.single.d.filtered(n.single.q.params, body, n.single.late)
 	if err != nil {
 		return nil, nil, adapters.NotUnderstood(err)
 	}

@@ -136,24 +136,25 @@ func (q *query) check() string {
 	return paramsReason(q.unscrolled())
 }
 
-// filters reports whether the engine takes the filter_path of the request.
+// filters reports whether we can filter a reply by the filter_path of the request as the engine does.
 func (d Dialect) filters(params []adapters.Param) bool {
 	path, _ := adapters.Last(params, "filter_path")
 	_, ok := parseFilter(path, d.OpenSearch)
 	return ok
 }
 
-// filtered returns an answer with the filter_path of the request, which we ask the engine without.
-func (d Dialect) filtered(params []adapters.Param, body []byte) ([]byte, error) {
+// filtered returns an answer with the filter_path of the request, which we ask the engine without. Of a large one it gives up with ErrLate
+// when late, if not nil, reports that the time is over.
+func (d Dialect) filtered(params []adapters.Param, body []byte, late func() bool) ([]byte, error) {
 	path, _ := adapters.Last(params, "filter_path")
 	if path == "" {
 		return body, nil
 	}
-	filtered, ok := filterReply(body, path, d.OpenSearch)
+	f, ok := parseFilter(path, d.OpenSearch)
 	if !ok {
 		return nil, adapters.Alone{Reason: "filter_path", Searched: true}
 	}
-	return filtered, nil
+	return f.filter(body, late)
 }
 
 // paramsReason returns why URL parameters leave a search alone, or nothing.

@@ -305,7 +305,7 @@ func (s *scrolled) answer(
 		body = adapters.Cleaned(body, inDocument)
 	}
 	if err == nil {
-		body, err = s.d.filtered(s.params, body)
+		body, err = s.d.filtered(s.params, body, s.plan.Late)
 	}
 	if err != nil {
 		return nil, nil, adapters.NotUnderstood(err)

@@ -52,7 +52,7 @@ func (d Dialect) Search(c adapters.Class, r *adapters.Request, p adapters.Plan) 
 	}
 	if s.Reason = q.left(scope); s.Reason == "" {
 		s.Exchange, s.Reason = d.exchange(asked, q, p, scope)
-		s.Exchange = d.natively(asked, q, scope, s.Exchange)
+		s.Exchange = d.natively(asked, q, p, scope, s.Exchange)
 	}
 	return s
 }
@@ -139,7 +139,7 @@ func (s *single) step(reply *adapters.Reply) (*adapters.Request, *adapters.Answe
 	}
 	final, err := s.result()
 	if err == nil {
-		final, err = s.d.filtered(s.q.params, final)
+		final, err = s.d.filtered(s.q.params, final, s.late)
 	}
 	if err != nil {
 		return nil, nil, adapters.NotUnderstood(err)

@@ -102,7 +102,7 @@ func (t *byTemplate) searched(reply *adapters.Reply) (*adapters.Request, *adapte
 	if answer != nil {
 		answer.Body, err = withStatus(answer.Body, answer.Status)
 		if err == nil {
-			answer.Body, err = t.d.filtered(adapters.Params(t.request.RawQuery), answer.Body)
+			answer.Body, err = t.d.filtered(adapters.Params(t.request.RawQuery), answer.Body, t.plan.Late)
 		}
 		if err != nil {
 			return nil, nil, adapters.NotUnderstood(err)
