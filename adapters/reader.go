@@ -17,7 +17,7 @@ package adapters
 //	}
 type Reader struct {
 	s     scanner
-	open  [maxEntered]byte // the brackets of what was entered, the outermost first
+	open  [MaxEntered]byte // the brackets of what was entered, the outermost first
 	depth int
 	// key and colon are the extent of the key of the member at hand.
 	key, colon int
@@ -26,14 +26,14 @@ type Reader struct {
 	bad        bool
 }
 
-// maxEntered is how deep a Reader can go into what it reads.
-const maxEntered = 8
+// MaxEntered is how deep a Reader can go into what it reads.
+const MaxEntered = 128
 
 // NewReader returns a Reader that stands before the value in data.
 func NewReader(data []byte) Reader { return Reader{s: begin(data)} }
 
 // Enter goes into the value that comes next if it is an object and open is '{', or an array and open is '['. It returns false, and stays
-// before the value, if it is neither. Enter panics if it is called deeper than eight levels.
+// before the value, if it is neither. Enter panics if it is called deeper than MaxEntered levels.
 func (r *Reader) Enter(open byte) bool {
 	if r.bad || !r.s.take(open) {
 		return false

@@ -153,7 +153,7 @@ func FuzzReader(f *testing.F) {
 		choose := func() bool { left = left>>1 | left<<63; return left&1 > 0 }
 		var read func(depth int) any
 		read = func(depth int) any {
-			if depth < maxEntered && choose() {
+			if depth < MaxEntered && choose() {
 				if r.Enter('{') {
 					list := []any{}
 					for r.Next() {
@@ -183,7 +183,7 @@ func FuzzReader(f *testing.F) {
 		left = choices
 		var want func(value []byte, depth int) any
 		want = func(value []byte, depth int) any {
-			if depth < maxEntered && choose() {
+			if depth < MaxEntered && choose() {
 				if members, err := Members(value); err == nil {
 					list := []any{}
 					for _, m := range members {

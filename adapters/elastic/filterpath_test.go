@@ -27,7 +27,7 @@ func TestFilterReply(t *testing.T) {
 		"took,nope": `{"took":1}`, "nope": `{}`, "empty": `{"empty":{}}`, "hits.hits._id,-took": `{"hits":{"hits":[{"_id":"1"},{"_id":"2"}]}}`,
 		"hits.hits._source.a": `{"hits":{"hits":[{"_source":{"a":1000.0}}]}}`, "**.l,**.c": `{"hits":{"hits":[{"_source":{"b":{"c":[]},"l":[1,2]}}]}}`,
 	} {
-		if got, ok := filterReply([]byte(body), filter, false); !ok || string(got) != want {
+		if got, ok := filterReply(body, filter, false); !ok || string(got) != want {
 			t.Errorf("%q: %t\n%s\nwant\n%s", filter, ok, got, want)
 		}
 	}

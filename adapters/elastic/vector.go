@@ -1,6 +1,8 @@
 package elastic
 
 import (
+	"cmp"
+	"errors"
 	"slices"
 	"strconv"
 
@@ -13,90 +15,106 @@ const maxNeighbours = 10000
 // raised returns the search with the number of neighbours of every vector clause raised to least, where the client asks for
 // fewer: a list of neighbours is no longer than k, so there is nothing behind it to fill a page from which hits are folded.
 // The body itself comes back where there is nothing to raise. Clauses that only filter are left: there k decides which
-// documents match.
+// documents match. It goes over the body once, however many clauses there are and however deep.
 func raised(body []byte, size, least int) ([]byte, error) {
-	r := raise{size: size, least: min(least, maxNeighbours)}
-	return r.members(body, func(key string, value []byte) ([]byte, error) {
-		switch key {
+	raise := raise{body: body, size: size, least: min(least, maxNeighbours)}
+	r := adapters.NewReader(body)
+	for r.Enter('{'); r.Next(); {
+		switch string(r.Key()) {
 		case "knn":
-			return r.each(value, r.clause)
+			raise.clauses(r.Value())
 		case "query":
-			return r.query(value)
+			raise.query(&r, 1)
 		case "retriever":
-			return r.retriever(value)
+			raise.retriever(&r)
 		}
-		return value, nil
-	})
+	}
+	if raise.err != nil || !r.Done() {
+		return nil, cmp.Or(raise.err, adapters.ErrMalformed)
+	}
+	return raise.spliced(), nil
 }
 
-// raise holds what a clause without a k of its own takes for it, and what k is to be at least.
-type raise struct{ size, least int }
+// raise collects what changes in a search.
+type raise struct {
+	body  []byte
+	size  int // what a clause without a k of its own takes for it
+	least int // what k is to be at least
+	edits []numberEdit
+	err   error
+}
 
-// members returns the object with each value as edit returns it.
-func (r raise) members(object []byte, edit func(key string, value []byte) ([]byte, error)) ([]byte, error) {
+// numberEdit puts text in the place of a part of the body.
+type numberEdit struct {
+	from, to int
+	text     string
+}
+
+// spliced returns the body with its changes.
+func (r *raise) spliced() []byte {
+	if len(r.edits) == 0 {
+		return r.body
+	}
+	slices.SortStableFunc(r.edits, func(a, b numberEdit) int { return cmp.Compare(a.from, b.from) })
+	out, at := make([]byte, 0, len(r.body)+32*len(r.edits)), 0
+	for _, e := range r.edits {
+		out = append(append(out, r.body[at:e.from]...), e.text...)
+		at = e.to
+	}
+	return append(out, r.body[at:]...)
+}
+
+// members returns those of an object in the body.
+func (r *raise) members(object []byte) []adapters.Member {
 	members, err := adapters.Members(object)
-	if err != nil {
-		return nil, err
-	}
-	for _, m := range members {
-		value, err := edit(m.Key, m.Value)
-		if err != nil {
-			return nil, err
-		}
-		if string(value) == string(m.Value) {
-			continue
-		}
-		if object, err = adapters.Set(object, m.Key, value); err != nil {
-			return nil, err
-		}
-	}
-	return object, nil
+	r.err = cmp.Or(r.err, err)
+	return members
 }
 
-// each returns a value, or each of a list of values, as edit returns it.
-func (r raise) each(value []byte, edit func([]byte) ([]byte, error)) ([]byte, error) {
-	if value[0] != '[' {
-		return edit(value)
-	}
+// clauses raises one clause, or each of a list.
+func (r *raise) clauses(value []byte) {
 	elements, err := adapters.Elements(value)
 	if err != nil {
-		return nil, err
+		elements = [][]byte{value}
 	}
-	changed := false
-	for i, element := range elements {
-		edited, err := edit(element)
-		if err != nil {
-			return nil, err
-		}
-		changed = changed || string(edited) != string(element)
-		elements[i] = edited
+	for _, element := range elements {
+		r.clause(element)
 	}
-	if !changed {
-		return value, nil
-	}
-	return joinLike(value, elements), nil
 }
 
+// maxQueryDepth is how many objects and lists of a query may lie within one another for its vector clauses to be raised. Engines grant 30
+// queries within one another (indices.query.bool.max_nested_depth), of up to four such each.
+const maxQueryDepth = adapters.MaxEntered - 2
+
 // query descends a query to its vector clauses.
-func (r raise) query(value []byte) ([]byte, error) {
-	switch value[0] {
-	case '[':
-		return r.each(value, r.query)
-	case '{':
-		return r.members(value, func(key string, value []byte) ([]byte, error) {
-			switch key {
-			case "filter", "must_not":
-				return value, nil
-			case "knn":
-				if value[0] == '{' {
-					return r.clause(value)
-				}
-			}
-			return r.query(value)
-		})
+func (r *raise) query(in *adapters.Reader, depth int) {
+	if depth > maxQueryDepth {
+		r.err = cmp.Or(r.err, errTooDeep)
+		return
 	}
-	return value, nil
+	if in.Enter('[') {
+		for in.Next() {
+			r.query(in, depth+1)
+		}
+		return
+	}
+	if !in.Enter('{') {
+		return
+	}
+	for in.Next() {
+		switch string(in.Key()) {
+		case "filter", "must_not":
+		case "knn":
+			if value := in.Value(); len(value) > 0 && value[0] == '{' {
+				r.clause(value)
+			}
+		default:
+			r.query(in, depth+1)
+		}
+	}
 }
+
+var errTooDeep = errors.New("the query is nested too deep")
 
 // simpleRetriever reports whether a retriever's list is the same for every size. Those that rank or rescore the lists of
 // others take a window, often the size itself, over which they do so.
@@ -115,58 +133,60 @@ func simpleRetriever(value []byte) bool {
 }
 
 // retriever descends the retrievers whose list is that of a query or of neighbours.
-func (r raise) retriever(value []byte) ([]byte, error) {
-	return r.members(value, func(key string, value []byte) ([]byte, error) {
-		switch key {
+func (r *raise) retriever(in *adapters.Reader) {
+	if !in.Enter('{') {
+		return
+	}
+	for in.Next() {
+		switch string(in.Key()) {
 		case "knn":
-			return r.clause(value)
+			r.clause(in.Value())
 		case "standard":
-			return r.query(value)
+			r.query(in, 2)
 		}
-		return value, nil
-	})
+	}
 }
 
 // clause raises the number of neighbours of one clause: {"field", "query_vector", "k", "num_candidates"} on Elasticsearch,
 // where a clause without k asks for as many as the search's size; {field: {"vector", "k"}} on OpenSearch, where one without k
 // goes by distance.
-func (r raise) clause(value []byte) ([]byte, error) {
-	members, err := adapters.Members(value)
-	if err != nil {
-		return nil, err
-	}
+func (r *raise) clause(value []byte) {
+	members := r.members(value)
 	if adapters.Get(members, "query_vector") == nil && adapters.Get(members, "query_vector_builder") == nil {
-		return r.members(value, func(_ string, value []byte) ([]byte, error) {
-			members, err := adapters.Members(value)
-			if err == nil && adapters.Get(members, "vector") != nil && adapters.Get(members, "k") != nil {
-				return r.number(value, "k", 0)
+		for _, m := range members {
+			inner, err := adapters.Members(m.Value)
+			if err == nil && adapters.Get(inner, "vector") != nil && adapters.Get(inner, "k") != nil {
+				r.number(inner, "k", 0)
 			}
-			return value, nil
-		})
+		}
+		return
 	}
-	raised, err := r.number(value, "k", r.size)
-	if err != nil || adapters.Get(members, "num_candidates") == nil {
-		return raised, err
+	r.number(members, "k", r.size)
+	if adapters.Get(members, "num_candidates") != nil {
+		r.number(members, "num_candidates", 0)
 	}
-	return r.number(raised, "num_candidates", 0)
 }
 
-// number raises a number in the object. Where it lacks, what the engine takes instead is written down, if that is not 0: it
+// number raises a number in an object. Where it lacks, what the engine takes instead is written down, if that is not 0: it
 // would grow with the size that we ask for.
-func (r raise) number(object []byte, key string, instead int) ([]byte, error) {
-	members, err := adapters.Members(object)
-	if err != nil {
-		return nil, err
-	}
-	n := instead
-	if value := adapters.Get(members, key); value != nil {
+func (r *raise) number(object []adapters.Member, key string, instead int) {
+	n, value := instead, adapters.Get(object, key)
+	if value != nil {
+		var err error
 		if n, err = strconv.Atoi(string(value)); err != nil {
-			return nil, err
+			r.err = cmp.Or(r.err, err)
+			return
 		}
 	}
 	n = max(n, r.least)
-	if value := strconv.AppendInt(nil, int64(n), 10); string(value) != string(adapters.Get(members, key)) {
-		return adapters.Set(object, key, value)
+	if text := strconv.Itoa(n); value == nil {
+		last := object[len(object)-1].Value
+		end := r.at(last) + len(last)
+		r.edits = append(r.edits, numberEdit{from: end, to: end, text: `,"` + key + `":` + text})
+	} else if text != string(value) {
+		r.edits = append(r.edits, numberEdit{from: r.at(value), to: r.at(value) + len(value), text: text})
 	}
-	return object, nil
 }
+
+// at returns where a part of the body stands, which shares its memory.
+func (r *raise) at(part []byte) int { return cap(r.body) - cap(part) }
