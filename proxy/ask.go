@@ -120,7 +120,7 @@ func askHeader(header adapters.Header) http.Header {
 		switch key {
 		case "Accept", "Content-Type":
 		default:
-			if slices.Contains(bodyHeaders, key) {
+			if own(key) {
 				continue
 			}
 		}
@@ -134,6 +134,3 @@ func askHeader(header adapters.Header) http.Header {
 	}
 	return out
 }
-
-// hopHeaders concern one connection and are not passed on.
-var hopHeaders = []string{"Connection", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Content-Length"}

@@ -74,7 +74,7 @@ func FuzzClient(f *testing.F) {
 		}
 		other := clientOf(adapters.Header{name: {value + "x"}}, query)
 		carries := true
-		for _, list := range [][]string{bodyHeaders, tracingHeaders} {
+		for _, list := range [][]string{bodyHeaders, hopHeaders, tracingHeaders} {
 			for _, known := range list {
 				carries = carries && known != name
 			}

@@ -46,12 +46,14 @@ type client struct {
 	key    string
 }
 
-// bodyHeaders describe one request's body or connection and are no one's credentials; a follow-up request of ours does not
-// carry them.
+// bodyHeaders describe one request's body or the reply to it.
 var bodyHeaders = []string{
-	"Accept", "Accept-Encoding", "Connection", "Content-Encoding", "Content-Length", "Content-Type", "Expect", "Keep-Alive",
-	"Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade", adapters.ControlHeader,
+	"Accept", "Accept-Encoding", "Content-Encoding", "Content-Length", "Content-Type", "Expect", adapters.ControlHeader,
 }
+
+// own reports whether a header is of one request's body or connection, and no one's credentials: a follow-up request of ours does not carry
+// it.
+func own(key string) bool { return hop(key) || slices.Contains(bodyHeaders, key) }
 
 // tracingHeaders differ from request to request without changing what the client may do.
 var tracingHeaders = []string{
@@ -64,7 +66,7 @@ var tracingHeaders = []string{
 func clientOf(header adapters.Header, rawQuery string) client {
 	c := client{header: make(adapters.Header, len(header))}
 	for key, values := range header {
-		if !slices.Contains(bodyHeaders, key) {
+		if !own(key) {
 			c.header[key] = values
 		}
 	}

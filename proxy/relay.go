@@ -127,15 +127,16 @@ func (l *lent) Close() error {
 
 func (l *lent) end() { l.ended.Store(true) }
 
+// hopHeaders are the headers, in their canonical form, that concern one connection alone: those that RFC 9110, section 7.6.1, has every
+// intermediary leave out. No request and no reply goes on with them, whichever way it goes.
+//
+// Proxy-Authorization and Proxy-Authenticate are not among them. They are between a client and a proxy that it was told to use (section
+// 11.7.2). To its clients a sidecar is the engine (a gateway, section 3.7), asks for no such credentials and uses none: what comes in goes on
+// to where the client meant it to go, as it does through nginx's proxy_pass.
+var hopHeaders = []string{"Connection", "Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
+
 // hop reports whether a header, in its canonical form, concerns one connection alone.
-func hop(key string) bool {
-	switch key {
-	case "Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding",
-		"Upgrade":
-		return true
-	}
-	return false
-}
+func hop(key string) bool { return slices.Contains(hopHeaders, key) }
 
 // onwards returns the headers of a request that go on: all but those of its connection. What a client names in Connection and is no such
 // header goes on: no engine obeys that, and without its key, its type or the user that it acts for, a request is another one. No other

@@ -412,11 +412,9 @@ func writeReply(w http.ResponseWriter, reply *adapters.Reply) {
 	if coding := reply.Header["Content-Encoding"]; len(coding) == 1 {
 		body = coded(coding[0], body)
 	}
-	for key, values := range reply.Header {
-		if !slices.Contains(hopHeaders, key) {
-			w.Header()[key] = values
-		}
-	}
+	header := http.Header(maps.Clone(reply.Header))
+	dropHops(header)
+	maps.Copy(w.Header(), header)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(reply.Status)
 	_, _ = w.Write(body) // a client that went away has its answer
