@@ -101,7 +101,7 @@ func (h *Handler) decoded(held *hold, resp *http.Response, body []byte) (reply *
 	reply = &adapters.Reply{Status: resp.StatusCode, Header: adapters.Header(resp.Header), Body: body}
 	switch encoding := resp.Header.Get("Content-Encoding"); encoding {
 	case "", "identity":
-	case "gzip", "x-gzip", "deflate":
+	case "gzip", "x-gzip", "deflate", "snappy":
 		if reply.Body, err = held.decode(encoding, body, h.Limits.MaxReply); errors.Is(err, errBusy) {
 			return nil, err
 		} else if err != nil {
@@ -126,8 +126,11 @@ func askHeader(header adapters.Header) http.Header {
 		}
 		out[key] = values
 	}
-	if coding := coding(header["Accept-Encoding"]); coding != "" {
-		out["Accept-Encoding"] = []string{coding}
+	if accepted := header["Accept-Encoding"]; len(accepted) > 0 {
+		out["Accept-Encoding"] = accepted
+		if readable := readable(accepted); readable != nil {
+			out["Accept-Encoding"] = readable
+		}
 	}
 	if len(out["User-Agent"]) == 0 {
 		out["User-Agent"] = []string{""} // or else Go puts in its own

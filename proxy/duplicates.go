@@ -333,8 +333,7 @@ func (f *findings) complete(r *http.Request, plain []byte, resp *http.Response) 
 	if err != nil {
 		return err
 	}
-	resp.Header.Del("Content-Encoding")
-	putBody(resp, joined)
+	putBody(resp, coded(resp.Header.Get("Content-Encoding"), joined))
 	return nil
 }
 

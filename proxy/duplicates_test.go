@@ -264,8 +264,11 @@ func TestRepliesOfSkipped(t *testing.T) {
 			b.put("stored1", told(1, 0))
 			b.reply = c.reply
 			a := do(t, "POST", b.front(t).url+"/news-1/_bulk", body, "Accept-Encoding: br, "+c.accept)
-			if a.status != c.status || !strings.Contains(a.body, c.want) || a.header.Get("Content-Encoding") != "" {
-				t.Errorf("%d %v %s", a.status, a.header, a.body)
+			if a.header.Get("Content-Encoding") == "gzip" {
+				a.body = unzipped(t, a.body)
+			}
+			if a.status != c.status || !strings.Contains(a.body, c.want) {
+				t.Errorf("%d %s", a.status, a.body)
 			}
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	fastgzip "github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/s2"
 	fastzlib "github.com/klauspost/compress/zlib"
 
 	"github.com/neardup/sidecar/adapters"
@@ -297,12 +298,15 @@ func textual(contentType string) bool {
 
 // decodable reports whether a reply of the encoding can be read.
 func decodable(encoding string) bool {
-	return encoding == "" || encoding == "gzip" || encoding == "deflate"
+	return encoding == "" || encoding == "gzip" || encoding == "deflate" || encoding == "snappy"
 }
 
 // encoder returns what writes a reply in an encoding that can be read.
 func encoder(encoding string, dst io.Writer) io.WriteCloser {
-	if encoding == "deflate" {
+	switch encoding {
+	case "snappy":
+		return s2.NewWriter(dst, s2.WriterSnappyCompat(), s2.WriterConcurrency(1))
+	case "deflate":
 		z, _ := fastzlib.NewWriterLevel(dst, fastzlib.BestSpeed) // the level is a valid one, here and below
 		return z
 	}
@@ -312,15 +316,17 @@ func encoder(encoding string, dst io.Writer) io.WriteCloser {
 
 func encode(encoding string, data []byte) []byte {
 	var b bytes.Buffer
-	if z, ok := zippers.Get().(*fastgzip.Writer); ok && encoding != "deflate" {
-		z.Reset(&b)
-		_, _ = z.Write(data) // a Buffer takes every write, here and below
-		_ = z.Close()
-		zippers.Put(z)
-		return b.Bytes()
+	zipper, pooled := (*fastgzip.Writer)(nil), false
+	if strings.HasSuffix(encoding, "gzip") {
+		zipper, pooled = zippers.Get().(*fastgzip.Writer)
 	}
-	z := encoder(encoding, &b)
-	_, _ = z.Write(data)
+	var z io.WriteCloser = zipper
+	if pooled {
+		zipper.Reset(&b)
+	} else {
+		z = encoder(encoding, &b)
+	}
+	_, _ = z.Write(data) // a Buffer takes every write
 	_ = z.Close()
 	if z, ok := z.(*fastgzip.Writer); ok {
 		zippers.Put(z)

@@ -20,8 +20,8 @@ func nodes(size int) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, accept := saidAt("10.0.0.1:9200", size), r.Header.Get("Accept-Encoding")
 		switch {
-		case strings.Contains(accept, "snappy"):
-			w.Header().Set("Content-Encoding", "snappy")
+		case strings.Contains(accept, "zstd"):
+			w.Header().Set("Content-Encoding", "zstd")
 			body = "not for us to read"
 		case strings.Contains(accept, "gzip"):
 			w.Header().Set("Content-Encoding", "gzip")
@@ -54,7 +54,7 @@ func TestRewriteSniffing(t *testing.T) {
 		{name: "IPv6", host: "[::1]:9201", want: "[::1]:9201"},
 		{name: "advertised", host: "search.example", advertise: "public.example:443", want: "public.example:443"},
 		{name: "large gzip", host: "h:1", want: "h:1", size: 12 << 20, headers: []string{"Accept-Encoding: gzip"}},
-		{name: "gzip among others", host: "h:1", want: "h:1", headers: []string{"Accept-Encoding: snappy, gzip;q=0.5"}},
+		{name: "gzip among others", host: "h:1", want: "h:1", headers: []string{"Accept-Encoding: zstd, gzip;q=0.5"}},
 	} {
 		paths := []string{"/_nodes/http", "/_nodes", "/_nodes/_all/http?timeout=1s", "/_nodes/_local/http", "/_nodes/a,b/http,settings"}
 		if c.name != "as addressed" {

@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/s2"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/effort"
@@ -127,6 +128,8 @@ func decoded(t *testing.T, r reply) []byte {
 		z, err = gzip.NewReader(bytes.NewReader(r.body))
 	case "deflate":
 		z, err = zlib.NewReader(bytes.NewReader(r.body))
+	case "snappy":
+		z = s2.NewReader(bytes.NewReader(r.body))
 	default:
 		return r.body
 	}
