@@ -114,7 +114,8 @@ type Dialect interface {
 type ParsedSearch struct {
 	// Plain is the client's request less our controls: what is sent where the search is left alone.
 	Plain *Request
-	// Refusal, if not nil, is the answer: a control of ours has a bad value. It has the engine's own error shape.
+	// Refusal, if not nil, is the answer: a control of ours has a bad value, in a search of an index of a rule. It has the engine's own error
+	// shape.
 	Refusal *Reply
 	// Exchange collapses the search; nil leaves it alone.
 	Exchange Exchange

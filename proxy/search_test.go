@@ -330,3 +330,41 @@ func TestSlowEngine(t *testing.T) {
 		t.Errorf("the engine was asked %d times", len(times))
 	}
 }
+
+// TestControlsWithoutARule go to the engine as they came where no rule matches, for it to refuse: that they look like ours is no one's
+// concern.
+func TestControlsWithoutARule(t *testing.T) {
+	for _, c := range []struct {
+		uri, body string
+		header    []string
+	}{
+		{"/logs-1/_search?neardup_frob=1", `{}`, nil},
+		{"/logs-1/_search?q=a&neardup_threshold=2&x", ``, nil},
+		{"/logs-1/_search", `{"neardup_frob":1}`, nil},
+		{"/logs-1/_search", `{}`, []string{"Neardup-Control: zzz"}},
+		{"/_msearch", "{\"index\":\"logs-1\"}\n{\"neardup_frob\":1}\n", nil},
+		{"/logs-1/_msearch", "{}\n{\"neardup_frob\":1}\n", nil},
+		{"/logs-1/_search/template?neardup_frob=1", `{}`, nil},
+	} {
+		e := searchEngine(t)
+		e.indices["logs-1"] = false
+		e.answer = func(w http.ResponseWriter, _ arrival) {
+			w.WriteHeader(http.StatusBadRequest)
+			io.WriteString(w, `{"error":"the engine's own","status":400}`)
+		}
+		f := serve(t, e, nil)
+		a := do(t, "POST", f.url+c.uri, c.body, c.header...)
+		if a.status != http.StatusBadRequest || !strings.Contains(a.body, "the engine's own") || a.header.Get("Neardup") != "" {
+			t.Errorf("%s %s: %d %s, %s", c.uri, c.body, a.status, a.body, a.header.Get("Neardup"))
+			continue
+		}
+		got := e.last()
+		if sent := got.header.Get("Neardup-Control"); got.uri != c.uri || string(got.body) != c.body || (sent == "zzz") != (c.header != nil) {
+			t.Errorf("%s %s came as %s %s, Neardup-Control %q", c.uri, c.body, got, got.body, sent)
+		}
+		a = do(t, "POST", f.url+strings.ReplaceAll(c.uri, "logs", "news"), strings.ReplaceAll(c.body, "logs", "news"), c.header...)
+		if a.status != http.StatusBadRequest || strings.Contains(a.body, "the engine's own") {
+			t.Errorf("%s %s in a rule's index: %d %s", c.uri, c.body, a.status, a.body)
+		}
+	}
+}

@@ -313,6 +313,12 @@ func testControls(t *testing.T, trials []*trial) {
 				if refusal == nil || refusal.Status != 400 || !strings.Contains(x.Reason(refusal), name) {
 					t.Errorf("%s: %s=%s is not refused by name: %+v", place, name, value, refusal)
 				}
+				other := *x
+				other.plan.Scope = func(string) adapters.Scope { return adapters.Scope{} }
+				parsed := other.parse(with)
+				if diff := cmp.Diff(with, parsed.Plain, cmpopts.EquateEmpty()); diff != "" || parsed.Refusal != nil || parsed.Reason != "unconfigured" {
+					t.Errorf("%s: %s=%s without a rule is left alone for %q, refused with %+v:\n%s", place, name, value, parsed.Reason, parsed.Refusal, diff)
+				}
 			}
 		}
 	}

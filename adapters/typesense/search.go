@@ -9,6 +9,33 @@ import (
 
 // Search implements adapters.Dialect.
 func (d Dialect) Search(c adapters.Class, r *adapters.Request, p adapters.Plan) adapters.ParsedSearch {
+	s := d.search(c, r, p)
+	if s.Refusal != nil && !concerned(c, r, p) { // what looks like a control is none of ours, and the engine's to refuse
+		return adapters.ParsedSearch{Plain: r, Reason: unconfigured}
+	}
+	return s
+}
+
+// concerned reports whether a search is sent to a collection of a rule, whatever is wrong with it.
+func concerned(c adapters.Class, r *adapters.Request, p adapters.Plan) bool {
+	if c.Form != formMulti {
+		return p.Scope(c.Target).Configured
+	}
+	root, _ := adapters.Members(r.Body) // whose controls were read
+	searches, _ := adapters.Elements(adapters.Get(root, "searches"))
+	params, seen := queryOf(r.RawQuery), map[string]bool{}
+	for _, search := range searches {
+		search, _ = adapters.Cut(search, adapters.IsControl)
+		q, _, err := parse(search, params, keyOf(r, params), adapters.Controls{})
+		if err != nil || !seen[q.target] && (q.target != "" && p.Scope(q.target).Configured || p.Struck()) {
+			return true
+		}
+		seen[q.target] = true
+	}
+	return false
+}
+
+func (d Dialect) search(c adapters.Class, r *adapters.Request, p adapters.Plan) adapters.ParsedSearch {
 	controls, plain, err := adapters.TakeControls(r)
 	if err != nil {
 		return adapters.ParsedSearch{Plain: plain, Refusal: d.ErrorReply(r, 400, err.Error())}

@@ -31,7 +31,7 @@ func TestControls(t *testing.T) {
 	if answer.Outcomes[0].Reason != "off" || answer.Outcomes[1].Window != 5 || answer.Outcomes[1].Folded == 0 {
 		t.Errorf("outcomes %+v", answer.Outcomes)
 	}
-	if s = search(post("/multi_search", `{"searches":[{"neardup":"maybe"}]}`), plan); s.Refusal == nil {
+	if s = search(post("/multi_search", `{"searches":[{"collection":"news","neardup":"maybe"}]}`), plan); s.Refusal == nil {
 		t.Error("a bad control in a search is not refused")
 	}
 }
