@@ -110,7 +110,7 @@ func TestChoicesThatCantBe(t *testing.T) {
 func TestScopeOfSeveralRules(t *testing.T) {
 	plain := &Rule{Window: 10, DryRun: true}
 	chosen := &Rule{Window: 5, VectorWindow: 7, Choice: Choice{By: ByNewest}, DateField: "day", CollapsedTotals: true, Expand: ExpandIDs}
-	joined := &Rule{Window: 3, Transitive: true, Exports: true, DateField: "day", Choice: Choice{By: ByOldest}}
+	joined := &Rule{Window: 3, Transitive: true, DateField: "day", Choice: Choice{By: ByOldest}}
 	var s Scope
 	for i, rule := range []*Rule{plain, chosen, joined} {
 		s.Add(rule)
@@ -119,7 +119,7 @@ func TestScopeOfSeveralRules(t *testing.T) {
 		}
 	}
 	want := Scope{
-		Configured: true, Window: 10, VectorWindow: 7, Chooses: true, Transitive: true, CollapsedTotals: true, Exports: true,
+		Configured: true, Window: 10, VectorWindow: 7, Chooses: true, Transitive: true, CollapsedTotals: true,
 		Expand: ExpandIDs, Deciding: []Deciding{{"day", true}},
 	}
 	if diff := cmp.Diff(want, s); diff != "" {

@@ -21,7 +21,7 @@ const OutcomeHeader = "Neardup"
 type Controls struct {
 	// Off leaves the search alone.
 	Off bool
-	// On collapses what is left alone by default, such as an export.
+	// On collapses where the rule says that nothing is folded but counted.
 	On bool
 	// DryRun answers what the engine does, and counts what would be folded.
 	DryRun bool

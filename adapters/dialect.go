@@ -125,10 +125,6 @@ type ParsedSearch struct {
 	Elsewhere bool
 	// Shown says that the client names a field of ours: then it is shown in the reply to Plain.
 	Shown bool
-	// Once, if not empty, says that the engine answers the request but once: where Exchange fails, the reply that it failed on is the
-	// answer, less our fields, for the Reason. It is a text that stands in every long reply that Exchange can collapse. The first request
-	// of Exchange is sent in place of the client's.
-	Once string
 }
 
 // Exchange is one search in progress. It is for one goroutine.
@@ -248,7 +244,7 @@ func (s *Scope) Add(r *Rule) {
 	s.DryRun = r.DryRun && (s.DryRun || !s.Configured)
 	s.Configured, s.Window, s.VectorWindow = true, max(s.Window, r.Window), max(s.VectorWindow, r.VectorWindow)
 	s.Chooses, s.Transitive = s.Chooses || !r.Choice.Ranked(), s.Transitive || r.Transitive
-	s.CollapsedTotals, s.Exports = s.CollapsedTotals || r.CollapsedTotals, s.Exports || r.Exports
+	s.CollapsedTotals = s.CollapsedTotals || r.CollapsedTotals
 	s.Expand = max(s.Expand, r.Expand)
 	for _, d := range r.Deciding() {
 		if !slices.Contains(s.Deciding, d) {
@@ -273,10 +269,10 @@ type Scope struct {
 	// Chooses says that a rule shows other members than the first-ranked, Transitive that one groups by connected components: both take
 	// the whole window.
 	Chooses, Transitive bool
-	// CollapsedTotals, Exports, Expand and DryRun are those of the rules, the farthest-reaching of several; but DryRun only where all say so.
-	CollapsedTotals, Exports bool
-	Expand                   Expand
-	DryRun                   bool
+	// CollapsedTotals, Expand and DryRun are those of the rules, the farthest-reaching of several; but DryRun only where all say so.
+	CollapsedTotals bool
+	Expand          Expand
+	DryRun          bool
 	// Deciding are the fields whose values are needed of each hit, Texts the sketched ones of the rules that compute missing sketches.
 	Deciding []Deciding
 	Texts    []string

@@ -36,8 +36,6 @@ type Rule struct {
 	Transitive bool
 	// CollapsedTotals has the total of hits show how many the collapsed list holds.
 	CollapsedTotals bool
-	// Exports says that exports (scrolls, sorts by index order) are collapsed too.
-	Exports bool
 	// Expand says what is shown of the folded hits, DryRun that nothing is folded but counted.
 	Expand Expand
 	DryRun bool

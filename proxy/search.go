@@ -72,9 +72,6 @@ func (h *Handler) search(w http.ResponseWriter, r *http.Request, class adapters.
 	case parsed.Exchange == nil:
 		h.plain(w, r, s, parsed.Reason)
 		return
-	case parsed.Once != "":
-		h.once(w, r, s, parsed, began, watch)
-		return
 	case !h.catalog.allow(who, class.Target):
 		h.leave(w, r, s, "budget")
 		return
@@ -365,6 +362,25 @@ func outcomeLine(outcomes []adapters.Outcome, took time.Duration) string {
 	}
 	return fmt.Sprintf("%s%s; raw=%d; folded=%d; exact=%t; rounds=%d; window=%d%s%s; took=%.1fms",
 		verb, reason, sum.Raw, sum.Folded, sum.Exact, sum.Rounds, sum.Window, cursor, native, float64(took)/float64(time.Millisecond))
+}
+
+// givingBack bounds how long it may take to give back what an exchange held in the engine.
+const givingBack = 5 * time.Second
+
+// giveBack sends the last request of an exchange, whose reply no one waits for: what it is to give back ends by itself after a
+// while.
+func (h *Handler) giveBack(ctx context.Context, last *adapters.Request) {
+	if last == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), givingBack)
+	go func() {
+		defer cancel()
+		if resp, err := h.roundTrip(ctx, last); err == nil {
+			_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, heldBody)) // so that the connection is used again
+			_ = resp.Body.Close()
+		}
+	}()
 }
 
 // errUnreachable: the engine gave no answer at all.

@@ -14,7 +14,6 @@ const (
 	formUpdate   = "update"
 	formSearch   = "search"
 	formMulti    = "msearch"
-	formScroll   = "scroll"
 	formTemplate = "template"
 	formSource   = "source"
 	formMapping  = "mapping"
@@ -132,8 +131,6 @@ func classify(method string, path []string) adapters.Class {
 		return adapters.Class{Kind: adapters.Search, Target: target, Form: formSearch}
 	case endpoint == "_search" && rest == 1 && path[1] == "template" && (read || method == "POST"):
 		return adapters.Class{Kind: adapters.Search, Target: target, Form: formTemplate}
-	case endpoint == "_search" && !named && (rest == 1 || rest == 2) && path[1] == "scroll" && (read || method == "POST"):
-		return adapters.Class{Kind: adapters.Search, Form: formScroll}
 	case endpoint == "_msearch" && rest == 0 && (read || method == "POST"):
 		return adapters.Class{Kind: adapters.Search, Target: target, Form: formMulti, Elsewhere: true}
 	}

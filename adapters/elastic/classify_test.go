@@ -47,7 +47,7 @@ func classified() []classification {
 		{"GET", "/_all/_search", adapters.Class{Kind: search, Form: formSearch}},
 		{"PUT", "/news-1/_search", adapters.Class{}},
 		{"POST", "/news-1/_msearch", adapters.Class{Kind: search, Target: "news-1", Form: formMulti, Elsewhere: true}},
-		{"POST", "/_search/scroll", adapters.Class{Kind: search, Form: formScroll}},
+		{"POST", "/_search/scroll", adapters.Class{Kind: read, Reason: "export"}},
 		{"DELETE", "/_search/scroll", adapters.Class{}},
 		{"POST", "/news-1/_search/point_in_time", adapters.Class{}},
 		{"POST", "/_msearch/template", adapters.Class{Kind: read, Reason: "template", Elsewhere: true}},

@@ -41,8 +41,6 @@ func (d Dialect) cuts(c adapters.Class) adapters.Cuts {
 		}}
 	case formFields:
 		cuts.Prune = nil
-	case formScroll:
-		cuts.Edit = unmark
 	case formBulk, formDoc, formUpdate, formByQuery:
 		cuts.Edit = func(_ []string, quoted []byte) []byte { return unquote(quoted) }
 	}

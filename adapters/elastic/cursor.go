@@ -8,24 +8,20 @@ import (
 	"github.com/neardup/sidecar/rerank"
 )
 
-// readCursor reads whether the list begins behind a cursor, and whether the search is an export.
+// readCursor reads whether the list begins behind a cursor.
 func (q *query) readCursor() {
 	q.after = adapters.Get(q.members, "search_after")
 	if string(q.after) == "null" {
 		q.after = nil
 	}
-	q.export = q.unsorted() || q.scrolls() || adapters.Get(q.members, "slice") != nil
 }
 
-// left returns why a search has to be left alone that begins behind a cursor or is an export, or nothing.
+// left returns why a search has to be left alone that begins behind a cursor, or nothing.
 func (q *query) left(scope adapters.Scope) string {
-	cursor := q.after != nil || q.scrolls()
 	switch {
 	case scope.Piped:
 		return "search_pipeline"
-	case q.export && !q.controls.On && !scope.Exports:
-		return "export"
-	case cursor && (scope.Chooses || scope.Transitive): // the last hit shown tells where the next page begins, the best one does not
+	case q.after != nil && (scope.Chooses || scope.Transitive): // the last hit shown tells where the next page begins, the best one does not
 		return "cursor"
 	case q.after != nil && q.from > 0: // the engine says so
 		return "not_understood"
@@ -58,9 +54,6 @@ func (q *query) cut(list []hit, from int) []hit {
 
 // exchange returns what collapses a search with a request of its own, or why it is left alone.
 func (d Dialect) exchange(asked *adapters.Request, q *query, p adapters.Plan, scope adapters.Scope) (adapters.Exchange, string) {
-	if q.scrolls() {
-		return d.beginScroll(asked, q, p, scope)
-	}
 	c := newCollapse(d, q, p, scope)
 	switch {
 	case c == nil:

@@ -16,7 +16,6 @@ func (s shelf) Put(key string, walk *rerank.Walk)   { s[key] = walk }
 
 func TestCursorsLeftAlone(t *testing.T) {
 	ranked, chooses, transitive := adapters.Scope{}, adapters.Scope{Chooses: true}, adapters.Scope{Transitive: true}
-	exports := adapters.Scope{Exports: true}
 	const after = `{"search_after":[1],"sort":["n"]}`
 	line := func(body string) string { return "{\"index\":\"news-1\"}\n" + body + "\n" }
 	for _, c := range []struct {
@@ -33,14 +32,12 @@ func TestCursorsLeftAlone(t *testing.T) {
 		{"/news-1/_search", "", `{"search_after":[1],"sort":["_score"],"knn":{"field":"v","query_vector":[1],"k":3}}`, ranked,
 			"cursor"},
 		{"/news-1/_search", "", `{"search_after":[1],"sort":["_shard_doc"]}`, ranked, "export"},
-		{"/news-1/_search", "", `{"search_after":[1],"sort":["_shard_doc"]}`, exports, ""},
-		{"/news-1/_search", "neardup=on", `{"search_after":[1],"sort":["_shard_doc"]}`, ranked, ""},
-		{"/news-1/_search", "scroll=1m", `{"sort":["n"]}`, exports, ""},
-		{"/news-1/_search", "scroll=1m&neardup=on", ``, ranked, ""},
-		{"/news-1/_search", "", `{"slice":{"id":0,"max":2},"sort":["n"]}`, exports, ""},
+		{"/news-1/_search", "neardup=on", `{"search_after":[1],"sort":["_shard_doc"]}`, ranked, "export"},
+		{"/news-1/_search", "scroll=1m", `{"sort":["n"]}`, ranked, "export"},
+		{"/news-1/_search", "scroll=1m&neardup=on", ``, ranked, "export"},
+		{"/news-1/_search", "", `{"slice":{"id":0,"max":2},"sort":["n"]}`, ranked, "export"},
 		{"/_msearch", "", line(after), ranked, "cursor"},
 		{"/_msearch", "", line(`{"sort":["_doc"]}`), ranked, "export"},
-		{"/_msearch", "", line(`{"sort":["_doc"]}`), exports, ""},
 	} {
 		class, r := searchFor(c.path, c.query, c.body)
 		plan := searchPlan(t, false)

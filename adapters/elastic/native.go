@@ -51,7 +51,7 @@ func (d Dialect) newNative(q *query, scope adapters.Scope) (n *nativeList, fell 
 // for what can be taken out again.
 func (d Dialect) collapsesOver(q *query) bool {
 	switch {
-	case q.after != nil, q.export, q.scrolls(), q.limit != maxResultWindow, q.shown, remote(q.target),
+	case q.after != nil, q.limit != maxResultWindow, q.shown, remote(q.target),
 		q.has("pit", "knn", "retriever", "rescore", "min_score", "terminate_after", "profile", "indices_boost"),
 		d.apart(q, []adapters.Deciding{{Field: adapters.ClusterField}}):
 		return false

@@ -32,8 +32,6 @@ type query struct {
 	shown bool
 	// after are the sort values of a cursor (search_after), nil where the list is read from its beginning.
 	after []byte
-	// export says that the search is one of many readings of a whole index rather than of a page.
-	export bool
 }
 
 // maxDepth is how deep the engine lets a search nest. Each level of one costs us another look at all that is within it.
@@ -133,7 +131,7 @@ func (q *query) check() string {
 			return reason
 		}
 	}
-	return paramsReason(q.unscrolled())
+	return paramsReason(q.params)
 }
 
 // filters reports whether we can filter a reply by the filter_path of the request as the engine does.
@@ -199,6 +197,9 @@ func (q *query) readPage() string {
 	if q.from > maxResultWindow || q.size > maxResultWindow-q.from {
 		return "engine_limit"
 	}
+	if q.exports() {
+		return "export"
+	}
 	q.readCursor()
 	if q.limit = rescored(adapters.Get(q.members, "rescore")); q.from+q.size > q.limit {
 		return "rescore"
@@ -252,7 +253,14 @@ func (q *query) named(key string) string {
 	return string(adapters.Get(q.members, key))
 }
 
-// unsorted reports a sort by index order alone: an export.
+// exports reports whether the search is one of many readings of a whole index rather than of a page: a slice of one, or sorted by index
+// order alone. (A scroll is told by its parameter.) It is never collapsed: who copies an index wants all of it. And a scroll can't be tried:
+// each page can be asked for but once, and one that is given up stays open in the engine.
+func (q *query) exports() bool {
+	return adapters.Get(q.members, "slice") != nil || q.unsorted()
+}
+
+// unsorted reports a sort by index order alone.
 func (q *query) unsorted() bool {
 	if value, ok := adapters.Last(q.params, "sort"); ok {
 		field, _, _ := strings.Cut(value, ":")

@@ -47,8 +47,6 @@ func (d Dialect) search(c adapters.Class, r *adapters.Request, p adapters.Plan) 
 		return adapters.ParsedSearch{Plain: plain, Refusal: d.ErrorReply(r, 400, err.Error())}
 	}
 	switch c.Form {
-	case formScroll:
-		return d.scroll(plain, controls, p)
 	case formMulti:
 		return d.multi(c, plain, controls, p)
 	case formTemplate:

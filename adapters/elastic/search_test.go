@@ -119,7 +119,7 @@ func TestLeftAlone(t *testing.T) {
 		{"/news-1/_search", "scroll=1m", ``, "export"},
 		{"/news-1/_search", "", `{"slice":{"id":0,"max":2}}`, "export"},
 		{"/news-1/_search", "", `{"sort":["_doc"]}`, "export"},
-		{"/news-1/_search", "neardup=on", `{"sort":"_doc"}`, ""},
+		{"/news-1/_search", "neardup=on", `{"sort":"_doc"}`, "export"},
 		{"/news-1/_search", "", `{"retriever":{"rrf":{"retrievers":[]}}}`, "vector"},
 		{"/news-1/_search", "", `{"from":9990}`, ""},
 		{"/news-1/_search", "filter_path=took", ``, ""},

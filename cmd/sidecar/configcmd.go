@@ -227,7 +227,6 @@ func (i IndexConfig) describe(section SketchConfig) []string {
 	parts = append(parts, i.conditions()...)
 	add(i.Transitive, "transitive")
 	add(rule.CollapsedTotals, "totals: %s", i.Totals)
-	add(rule.Exports, "exports are collapsed too")
 	add(i.Expand != expandOff, "folded hits are shown (%s)", i.Expand)
 	add(i.DryRun, "dry run: nothing is folded")
 	add(rule.Bands > 0, "%d bands of %d rows", rule.Bands, rule.Rows)

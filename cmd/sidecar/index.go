@@ -35,10 +35,9 @@ type IndexConfig struct {
 	Different  []string `mapstructure:"different"`
 	Transitive bool     `mapstructure:"transitive"`
 
-	Totals          string `mapstructure:"totals"`
-	CollapseExports bool   `mapstructure:"collapse_exports"`
-	Expand          string `mapstructure:"expand"`
-	DryRun          bool   `mapstructure:"dry_run"`
+	Totals string `mapstructure:"totals"`
+	Expand string `mapstructure:"expand"`
+	DryRun bool   `mapstructure:"dry_run"`
 
 	Bands       string `mapstructure:"bands"`
 	OnDuplicate string `mapstructure:"on_duplicate"`
@@ -199,7 +198,7 @@ func (i IndexConfig) rule(sketcher *sketch.Sketcher) *adapters.Rule {
 			Within: time.Duration(i.Within.Span).Milliseconds(), WithinField: cmp.Or(i.Within.Field, i.DateField),
 			Same: i.Same, Different: i.Different,
 		},
-		Transitive: i.Transitive, CollapsedTotals: i.Totals == totalsCollapsed, Exports: i.CollapseExports,
+		Transitive: i.Transitive, CollapsedTotals: i.Totals == totalsCollapsed,
 		Expand: expands[i.Expand], DryRun: i.DryRun,
 	}
 }

@@ -62,8 +62,8 @@ func TestRuleOfKeys(t *testing.T) {
 		{"same: [Sku, host_field], host_field: H, different: [other]", func(r *adapters.Rule) {
 			r.Together.Same, r.Together.Different = []string{"Sku", "H"}, []string{"other"}
 		}},
-		{"transitive: true, totals: collapsed, collapse_exports: true, dry_run: true", func(r *adapters.Rule) {
-			r.Transitive, r.CollapsedTotals, r.Exports, r.DryRun = true, true, true, true
+		{"transitive: true, totals: collapsed, dry_run: true", func(r *adapters.Rule) {
+			r.Transitive, r.CollapsedTotals, r.DryRun = true, true, true
 		}},
 		{"expand: ids", func(r *adapters.Rule) { r.Expand = adapters.ExpandIDs }},
 		{"expand: source", func(r *adapters.Rule) { r.Expand = adapters.ExpandSource }},

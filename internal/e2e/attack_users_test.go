@@ -108,7 +108,7 @@ func scrolled(t *testing.T, e *engines.Engine, base string, users map[string]str
 		if name == "admin" {
 			continue
 		}
-		begun := call(t, e, "POST", base+"/satk-u-one/_search?scroll=1m&neardup=on", `{"size":2}`, "Authorization",
+		begun := call(t, e, "POST", base+"/satk-u-one/_search?scroll=1m", `{"size":2}`, "Authorization",
 			users["admin"]).want(t, 200)
 		_, rest, _ := strings.Cut(string(begun.body), `"_scroll_id":"`)
 		id, _, _ := strings.Cut(rest, `"`)

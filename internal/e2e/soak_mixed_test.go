@@ -65,7 +65,7 @@ func TestSoakMixed(t *testing.T) {
 			one := fmt.Sprintf("{\"index\":%q}\n{\"size\":5,\"query\":{\"match\":{\"body\":\"the\"}}}\n", index)
 			ask("POST", "/_msearch", strings.Repeat(one, 3))
 		case 3:
-			_, rest, _ := strings.Cut(ask("POST", search+"?scroll=5s&neardup=on", `{"size":50,"sort":"_doc"}`), `"_scroll_id":"`)
+			_, rest, _ := strings.Cut(ask("POST", search+"?scroll=5s", `{"size":50,"sort":"_doc"}`), `"_scroll_id":"`)
 			id, _, _ := strings.Cut(rest, `"`)
 			ask("POST", "/_search/scroll", fmt.Sprintf(`{"scroll_id":%q}`, id))
 			ask("DELETE", "/_search/scroll", fmt.Sprintf(`{"scroll_id":%q}`, id))
