@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 )
 
 // Cuts say what [Clean] leaves out. A path is the keys that lead to a value from the top, through arrays, whose elements have
@@ -21,6 +22,9 @@ type Cuts struct {
 	// Edit, if set, returns what stands in the place of a string, which is given as it stands with its quotes. Keys and strings
 	// beyond 16 KiB are not offered.
 	Edit func(path []string, quoted []byte) []byte
+	// Add, if set, returns members for the end of the object that the path leads to, in JSON without braces, once all of its own were
+	// offered to Drop.
+	Add func(path []string) []byte
 }
 
 // Clean copies JSON values from src to dst less what is cut. All other bytes stay: white space, comments and a byte order mark
@@ -28,22 +32,34 @@ type Cuts struct {
 // follow one another, as in NDJSON. From the first byte that is not well-formed on, the rest is copied as it stands. It returns
 // only errors of src and dst.
 func Clean(dst io.Writer, src io.Reader, cuts Cuts) error {
-	c := cleaner{r: bufio.NewReaderSize(src, 32<<10), w: bufio.NewWriterSize(dst, 32<<10), Cuts: cuts}
-	if mark, err := c.r.Peek(len(byteOrderMark)); err == nil && bytes.Equal(mark, byteOrderMark) {
-		c.held = append(c.held, mark...)
-		_, _ = c.r.Discard(len(mark)) // it was read
-	}
-	err := c.values()
+	c, err := cleanValues(dst, src, cuts)
 	if errors.Is(err, ErrMalformed) {
 		_, err = c.w.Write(c.held)
 		if err == nil {
 			_, err = io.Copy(c.w, c.r)
 		}
 	}
+	return errors.Join(err, c.w.Flush())
+}
+
+// CleanStrictly is [Clean] which ends with [ErrMalformed] where something is not well-formed, or can't be told to be.
+func CleanStrictly(dst io.Writer, src io.Reader, cuts Cuts) error {
+	c, err := cleanValues(dst, src, cuts)
+	return errors.Join(err, c.w.Flush())
+}
+
+// cleanValues copies up to where something is not well-formed.
+func cleanValues(dst io.Writer, src io.Reader, cuts Cuts) (*cleaner, error) {
+	c := &cleaner{r: bufio.NewReaderSize(src, 32<<10), w: bufio.NewWriterSize(dst, 32<<10), Cuts: cuts}
+	if mark, err := c.r.Peek(len(byteOrderMark)); err == nil && bytes.Equal(mark, byteOrderMark) {
+		c.held = append(c.held, mark...)
+		_, _ = c.r.Discard(len(mark)) // it was read
+	}
+	err := c.values()
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
-	return errors.Join(err, c.w.Flush())
+	return c, err
 }
 
 type cleaner struct {
@@ -269,10 +285,13 @@ func (c *cleaner) container(open byte, depth int, element bool) (emptied bool, e
 		case more:
 		case held && dropped && !kept && c.Prune(c.path, element):
 			return true, nil
-		case dropped && !kept:
-			c.tidy(from)
-			return false, c.emit()
 		default:
+			if dropped && !kept {
+				c.tidy(from)
+			}
+			if open == '{' {
+				c.add(from, kept)
+			}
 			return false, c.emit()
 		}
 		if kept && !gone { // what stands in front of the comma belongs to the one before it, which stays
@@ -287,6 +306,18 @@ func (c *cleaner) container(open byte, depth int, element bool) (emptied bool, e
 		}
 		kept, dropped = kept || !gone, dropped || gone
 	}
+}
+
+// add puts what is to be added to the object at hand in front of its end, which is held from there on.
+func (c *cleaner) add(from int, kept bool) {
+	if c.Add == nil || c.mute {
+		return
+	}
+	added := c.Add(c.path)
+	if len(added) > 0 && kept {
+		added = append([]byte{','}, added...)
+	}
+	c.held = slices.Insert(c.held, from, added...)
 }
 
 // more goes up to the next element of a list, over the comma in front of it, or over the list's end, and then returns false.

@@ -71,6 +71,8 @@ type Class struct {
 	ID string
 	// Splices says that the reply to this write comes in the form in which it can be taken apart: see Enricher.Replies.
 	Splices bool
+	// Format is the format of a write's body where that is not JSON, as the documentation names it.
+	Format string
 	// Form is the dialect's own name of the endpoint. It means nothing to anyone else.
 	Form string
 	// Params is the dialect's own reading of the query, kept from Classify for the steps that follow.
@@ -101,7 +103,9 @@ type Dialect interface {
 	// Classify looks at method, path and query alone.
 	Classify(r *Request) Class
 	// EnrichWrite copies the body of a Write from src to dst, one operation in memory at a time, with the documents enriched.
-	// Whatever it can't make sense of is copied as it stands. It returns only errors of src and dst.
+	// Whatever it can't make sense of is copied as it stands, except where a value of the client's own in a field of ours could be in
+	// it that the engine would store. It then returns a [Refusal], before it has written anything. It returns no other errors than those
+	// of src and dst.
 	EnrichWrite(c Class, dst io.Writer, src io.Reader, e *Enricher) error
 	// CleanReply copies a reply of the class from src to dst less our fields. Whatever it can't make sense of is copied as it
 	// stands. It returns only errors of src and dst.
@@ -146,6 +150,12 @@ var (
 	// ErrNotUnderstood: a reply is not of the form that the dialect knows.
 	ErrNotUnderstood = errors.New("the reply is not understood")
 )
+
+// Refusal is the error of a write that must not go on to the engine. Its text says why and what the client can do.
+type Refusal string
+
+// Error implements error.
+func (r Refusal) Error() string { return string(r) }
 
 // Alone is the error of an exchange which finds out on its way that the search is to be left alone for what it is.
 type Alone struct {

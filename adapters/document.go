@@ -357,7 +357,7 @@ func (r *Rule) appendMembers(list []Member, document []byte, strict bool) (_ []M
 	for d.Next() {
 		key := d.Key()
 		value := d.Value()
-		if r.concerns(string(key)) {
+		if r.Concerns(string(key)) {
 			list = append(list, Member{Key: string(key), Value: value, start: d.key, end: d.s.at})
 		}
 		last = d.s.at
@@ -368,8 +368,8 @@ func (r *Rule) appendMembers(list []Member, document []byte, strict bool) (_ []M
 	return list, last, nil
 }
 
-// concerns reports whether a member of the name is our field, or leads to a sketched one.
-func (r *Rule) concerns(name string) bool {
+// Concerns reports whether a member of the name is our field, or leads to a sketched one.
+func (r *Rule) Concerns(name string) bool {
 	return Our(name) || slices.ContainsFunc(r.Fields, func(field string) bool { return leads(name, field) })
 }
 

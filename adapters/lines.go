@@ -9,14 +9,14 @@ import (
 	"sync"
 )
 
-// MaxDocument bounds how much of a body is held in memory at a time. A document, or a line, that is longer passes as it stands.
+// MaxDocument bounds how much of a body is held in memory at a time. A document, or a line, that is longer is copied piece by piece.
 const MaxDocument = 32 << 20
 
 // Long is a body of which more than a piece may have to be held at a time.
 type Long struct {
 	io.Reader
 	// Room is asked for room for so many bytes more, and told with a negative number of those that are free again. Where there is none, a
-	// line or document that is longer passes as it stands.
+	// line or document that is longer is copied piece by piece.
 	Room func(n int) bool
 }
 
@@ -62,8 +62,12 @@ func (l *longest) clear() {
 	}
 }
 
-// EditWhole copies src to dst with its content edited. Where src fails nothing is written.
-func EditWhole(dst io.Writer, src io.Reader, edit func(body []byte) []byte) error {
+// A LongCopy copies from src to dst a line, or a document, that is too long to be held. What it leaves unread of src is left out.
+type LongCopy func(dst io.Writer, src io.Reader) error
+
+// EditWhole copies src to dst with its content edited. Where src fails nothing is written. Content that is too long goes through long,
+// as it stands where that is nil.
+func EditWhole(dst io.Writer, src io.Reader, edit func(body []byte) []byte, long LongCopy) error {
 	l := newLongest(src)
 	defer l.clear()
 	for len(l.held) <= MaxDocument && l.fits(bytes.MinRead) {
@@ -77,14 +81,26 @@ func EditWhole(dst io.Writer, src io.Reader, edit func(body []byte) []byte) erro
 			return err
 		}
 	}
-	_, err := io.Copy(dst, io.MultiReader(bytes.NewReader(l.held), src))
+	if long == nil {
+		long = asItStands
+	}
+	return long(dst, io.MultiReader(bytes.NewReader(l.held), src))
+}
+
+func asItStands(dst io.Writer, src io.Reader) error {
+	_, err := io.Copy(dst, src)
 	return err
 }
 
-// EditLines copies src to dst with each line edited, its line end included. For a line that is copied as it stands because it is
-// too long, edit is called with nil and what it returns is left out. Lines are good until edit returns, and what it returns until
-// it is called again. Where src fails nothing of the line at hand is edited.
-func EditLines(dst io.Writer, src io.Reader, edit func(line []byte) []byte) error {
+// EditLines copies src to dst with each line edited, its line end included. A line that is too long goes through long, as it stands where
+// that is nil. Lines are good until edit returns, and what it returns until it is called again. Where src fails nothing of the line at hand is
+// edited.
+func EditLines(dst io.Writer, src io.Reader, edit func(line []byte) []byte, long LongCopy) error {
+	return EditParts(dst, src, '\n', edit, long)
+}
+
+// EditParts is [EditLines] for lines that end with another byte.
+func EditParts(dst io.Writer, src io.Reader, end byte, edit func(part []byte) []byte, long LongCopy) error {
 	line := newLongest(src)
 	defer line.clear()
 	r, w := lineReaders.Get().(*bufio.Reader), lineWriters.Get().(*bufio.Writer)
@@ -96,7 +112,10 @@ func EditLines(dst io.Writer, src io.Reader, edit func(line []byte) []byte) erro
 		lineReaders.Put(r)
 		lineWriters.Put(w)
 	}()
-	return errors.Join(line.edit(w, r, edit), w.Flush())
+	if long == nil {
+		long = asItStands
+	}
+	return errors.Join(line.edit(w, r, end, edit, long), w.Flush())
 }
 
 // lineReaders and lineWriters are kept for the next write: many a body is shorter than these two.
@@ -105,43 +124,69 @@ var (
 	lineWriters = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, piece) }}
 )
 
-func (l *longest) edit(w *bufio.Writer, r *bufio.Reader, edit func(line []byte) []byte) error {
-	long := false // the line at hand is being copied as it stands
+func (l *longest) edit(w *bufio.Writer, r *bufio.Reader, end byte, edit func(line []byte) []byte, long LongCopy) error {
 	for {
-		part, err := r.ReadSlice('\n')
+		part, err := r.ReadSlice(end)
 		ended := err == nil || errors.Is(err, io.EOF)
 		if !ended && !errors.Is(err, bufio.ErrBufferFull) {
 			return err
 		}
 		var out []byte
 		switch {
-		case !long && ended && len(l.held) == 0: // it stands in the reader's buffer whole, as most do
+		case ended && len(l.held) == 0: // it stands in the reader's buffer whole, as most do
 			if len(part) > 0 {
 				out = edit(slices.Clip(part))
 			}
-		case !long && len(l.held)+len(part) <= MaxDocument && l.fits(len(part)):
+		case len(l.held)+len(part) <= MaxDocument && l.fits(len(part)):
 			if l.held = append(l.held, part...); !ended {
 				continue
 			}
 			out = edit(l.held)
 		default:
-			if !long {
-				if _, err := w.Write(l.held); err != nil {
-					return err
-				}
+			rest := &restOfLine{r: r, end: end, ended: ended, err: err}
+			line := io.MultiReader(bytes.NewReader(l.held), bytes.NewReader(part), rest)
+			if err := long(w, line); err != nil {
+				return err
 			}
-			if long, out = true, part; ended {
-				edit(nil)
+			if _, err := io.Copy(io.Discard, line); err != nil {
+				return err
 			}
+			err = rest.err
 		}
 		if _, err := w.Write(out); err != nil {
 			return err
 		}
-		l.clear()
-		if long = long && !ended; errors.Is(err, io.EOF) {
+		if l.clear(); errors.Is(err, io.EOF) {
 			return nil
 		}
 	}
+}
+
+// restOfLine reads up to the end of a line, that included.
+type restOfLine struct {
+	r     *bufio.Reader
+	end   byte
+	left  []byte // of what was read last
+	ended bool
+	err   error // io.EOF where the source has ended too
+}
+
+func (l *restOfLine) Read(p []byte) (int, error) {
+	if len(l.left) == 0 {
+		if l.ended {
+			return 0, io.EOF
+		}
+		part, err := l.r.ReadSlice(l.end)
+		switch l.left = part; {
+		case err == nil, errors.Is(err, io.EOF):
+			l.ended, l.err = true, err
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return 0, err
+		}
+	}
+	n := copy(p, l.left)
+	l.left = l.left[n:]
+	return n, nil
 }
 
 // Head returns data up to the end of the value that it begins with, or nil if that is not well-formed. Some readers never look at

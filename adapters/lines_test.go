@@ -32,7 +32,7 @@ func TestEditLines(t *testing.T) {
 	} {
 		for _, src := range []io.Reader{strings.NewReader(c.body), iotest.OneByteReader(strings.NewReader(c.body)), iotest.DataErrReader(strings.NewReader(c.body))} {
 			var out bytes.Buffer
-			if err := EditLines(&out, src, bracket()); err != nil || out.String() != c.want {
+			if err := EditLines(&out, src, bracket(), nil); err != nil || out.String() != c.want {
 				t.Errorf("%.100q became %.100q (%v)", c.body, out.String(), err)
 			}
 		}
@@ -53,12 +53,11 @@ func TestOverlongLines(t *testing.T) {
 	for _, part := range []string{"[a\n]", long, long, "[b\n]", "[", atBound, "]", endless, "y"} {
 		_, _ = want.WriteString(part)
 	}
-	told, edit := 0, bracket()
-	err := EditLines(&out, io.MultiReader(body...), func(line []byte) []byte {
-		if line == nil {
-			told++
-		}
-		return edit(line)
+	told := 0
+	err := EditLines(&out, io.MultiReader(body...), bracket(), func(dst io.Writer, src io.Reader) error {
+		told++
+		_, err := io.Copy(dst, src)
+		return err
 	})
 	if err != nil || out.Sum64() != want.Sum64() || told != 3 {
 		t.Errorf("it is another text, or told of %d (%v)", told, err)
@@ -69,7 +68,7 @@ func TestEditWhole(t *testing.T) {
 	full := strings.Repeat("y", MaxDocument)
 	for body, want := range map[string]string{"": "[]", "a\nb": "[a\nb]", full: "[" + full + "]", full + "y": full + "y"} {
 		var out bytes.Buffer
-		if err := EditWhole(&out, strings.NewReader(body), bracket()); err != nil || out.String() != want {
+		if err := EditWhole(&out, strings.NewReader(body), bracket(), nil); err != nil || out.String() != want {
 			t.Errorf("%.100q became %.100q (%v)", body, out.String(), err)
 		}
 	}
@@ -88,11 +87,11 @@ func (o *once) Read([]byte) (int, error) {
 func TestBrokenOff(t *testing.T) {
 	broken := errors.New("broken off")
 	for name, c := range map[string]struct {
-		edit func(io.Writer, io.Reader, func([]byte) []byte) error
+		edit func(io.Writer, io.Reader, func([]byte) []byte, LongCopy) error
 		want string
 	}{"lines": {EditLines, "[a\n]"}, "whole": {EditWhole, ""}} {
 		var out bytes.Buffer
-		err := c.edit(&out, io.MultiReader(strings.NewReader("a\nb"), &once{broken}), bracket())
+		err := c.edit(&out, io.MultiReader(strings.NewReader("a\nb"), &once{broken}), bracket(), nil)
 		if diff := cmp.Diff(c.want, out.String()); diff != "" || !errors.Is(err, broken) {
 			t.Errorf("%s: %v, %s", name, err, diff)
 		}

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bufio"
+	"bytes"
 	"compress/flate"
 	"compress/gzip"
 	"compress/zlib"
@@ -12,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/klauspost/compress/s2"
+	"github.com/klauspost/compress/zstd"
 )
 
 // coded returns data in a content coding that we read, or as it is.
@@ -22,19 +24,41 @@ func coded(coding string, data []byte) []byte {
 	return encode(coding, data)
 }
 
-// encoded reports whether the body of a readable request is compressed.
-func encoded(r *http.Request) bool {
-	encoding := strings.ToLower(r.Header.Get("Content-Encoding"))
-	return strings.HasSuffix(encoding, "gzip") || encoding == "deflate"
+// encoded reports whether the body of a request is compressed. Engines take it as it stands under a name that they do not know, however like
+// one that they know, and of several names.
+func encoded(r *http.Request) bool { return decodes(r.Header.Get("Content-Encoding")) }
+
+// decodes reports whether engines decompress a body of the encoding. (snappy and zstd only some do; the others then refuse it.)
+func decodes(encoding string) bool {
+	switch strings.ToLower(encoding) {
+	case "gzip", "x-gzip", "deflate", "x-deflate", "snappy", "zstd":
+		return true
+	}
+	return false
 }
 
-// decoder returns a compressed body without its encoding: gzip, deflate, or snappy in frames. What engines take as deflate has the header of zlib or none. The
+// uncompressed reports whether a body that begins so is not zstd although it says so. An engine that does not know zstd takes it as it stands.
+func uncompressed(r *http.Request, head []byte) bool {
+	skippable := len(head) > 3 && head[0]>>4 == 5 && bytes.HasPrefix(head[1:], []byte("\x2A\x4D\x18"))
+	return strings.EqualFold(r.Header.Get("Content-Encoding"), "zstd") && !skippable && !bytes.HasPrefix(head, []byte("\x28\xB5\x2F\xFD"))
+}
+
+// maxZstdWindow bounds the memory for decoding zstd.
+const maxZstdWindow = 8 << 20
+
+// decoder returns a compressed body without its encoding. What engines take as deflate has the header of zlib or none. The
 // standard library decodes: klauspost/compress, which encodes, takes a stream that is cut within the head of a further member for a whole one.
 func decoder(encoding string, body io.Reader) (io.Reader, error) {
 	switch strings.ToLower(encoding) {
+	case "deflate", "x-deflate":
 	case "snappy":
 		return s2.NewReader(body, s2.ReaderMaxBlockSize(snappyBlock)), nil
-	case "deflate":
+	case "zstd":
+		z, err := zstd.NewReader(body, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxZstdWindow))
+		if err != nil {
+			return nil, err
+		}
+		return z, nil
 	default:
 		z, ok := unzippers.Get().(*gzip.Reader)
 		if !ok {

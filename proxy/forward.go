@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/neardup/sidecar/adapters"
 )
 
 // NewTransport returns the transport that a Handler uses by default. It asks for no compression of its own, so that what the
@@ -119,6 +121,11 @@ func (h *Handler) unreachable(w http.ResponseWriter, r *http.Request, err error)
 	if errors.Is(err, errEncoding) {
 		h.counts.add("refused", "")
 		h.refuse(w, r, http.StatusBadRequest, "the body is not of its Content-Encoding")
+		return
+	}
+	if refusal, ok := errors.AsType[adapters.Refusal](err); ok {
+		h.counts.add("refused", "")
+		h.refuse(w, r, http.StatusBadRequest, refusal.Error())
 		return
 	}
 	h.Log.Warn("engine unreachable", "method", methodOf(r), "error", unquoted(err))

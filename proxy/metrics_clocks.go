@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/neardup/sidecar/adapters"
 )
 
 // began is what the clocks count from: reading one is then cheap.
@@ -294,7 +296,8 @@ func (a *answer) end(err error) {
 
 // failed counts a request to the engine that got no answer, unless that was the client's doing.
 func (m *Metrics) failed(r *http.Request, err error) {
-	if err == nil || r.Context().Err() != nil || errors.Is(err, errBrokenOff) || errors.Is(err, errEncoding) {
+	refused := adapters.Refusal("")
+	if err == nil || r.Context().Err() != nil || errors.Is(err, errBrokenOff) || errors.Is(err, errEncoding) || errors.As(err, &refused) {
 		return
 	}
 	m.engineErrors.WithLabelValues(harm(err)).Inc()

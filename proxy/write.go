@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -26,32 +25,15 @@ const (
 // errEncoding: a body is not of the encoding that it says it has.
 var errEncoding = errors.New("not of its encoding")
 
-// readable reports whether a write's body is one whose encoding we can read.
+// readable reports whether a write's body is one that may be changed.
 func (h *Handler) readable(r *http.Request, class adapters.Class) bool {
-	if class.Verbatim {
-		return r.Body != nil && r.Body != http.NoBody && !signed(r)
-	}
-	switch strings.ToLower(r.Header.Get("Content-Encoding")) {
-	case "", "identity", "gzip", "x-gzip", "deflate":
-	default:
-		h.counts.add("write_passed", "encoding")
-		return false
-	}
-	if kind := mediaType(r); strings.Contains(kind, "cbor") || strings.Contains(kind, "smile") || strings.Contains(kind, "yaml") {
-		h.counts.add("write_passed", "format")
-		return false
-	}
 	if signed(r) {
-		h.counts.add("write_passed", "signed")
+		if !class.Verbatim {
+			h.counts.add("write_passed", "signed")
+		}
 		return false
 	}
 	return r.Body != nil && r.Body != http.NoBody
-}
-
-// mediaType returns the type of a body without its parameters, in which a client may name another.
-func mediaType(r *http.Request) string {
-	kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
-	return strings.ToLower(kind)
 }
 
 // write sends a write on with its documents enriched: whole with its length where it is small, as most are, or else as a
@@ -67,7 +49,7 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, class adapters.C
 		h.unreachable(w, r, err)
 		return
 	}
-	compressed := encoded(r) && !class.Verbatim
+	compressed := encoded(r) && !class.Verbatim && !uncompressed(r, raw)
 	if whole {
 		plain := raw
 		if compressed {
@@ -114,7 +96,13 @@ func (h *Handler) writeWhole(w http.ResponseWriter, r *http.Request, class adapt
 	err := guarded(func() error {
 		return h.Dialect.EnrichWrite(class, &enriched, bytes.NewReader(plain), e)
 	})
-	if err != nil {
+	refused := adapters.Refusal("")
+	switch {
+	case err == nil:
+	case errors.As(err, &refused), class.Format != "":
+		h.unreachable(w, r, err)
+		return
+	default:
 		h.counts.add("write_passed", "failed")
 		h.Log.Error("write could not be enriched", "error", unquoted(err))
 		found = nil // nothing is left out of what was sent
@@ -160,7 +148,7 @@ func (h *Handler) writeStream(w http.ResponseWriter, r *http.Request, class adap
 	go func() {
 		long := &adapters.Long{Reader: plain, Room: holdOf(r.Context()).room}
 		err := guarded(func() error { return h.Dialect.EnrichWrite(class, into, long, e) })
-		if err != nil && !errors.Is(err, errBrokenOff) && compressed {
+		if refused := adapters.Refusal(""); err != nil && !errors.Is(err, errBrokenOff) && !errors.As(err, &refused) && compressed {
 			err = errors.Join(errEncoding, err)
 		}
 		into.CloseWithError(err)

@@ -1,6 +1,8 @@
 package proxy_test
 
 import (
+	"bytes"
+	"compress/zlib"
 	"fmt"
 	"io"
 	"net"
@@ -11,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/s2"
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/proxy"
@@ -296,14 +300,41 @@ func TestWriteReplies(t *testing.T) {
 	}
 }
 
-// TestUnsupportedWritesPass: bodies that can't be read go through as they came.
+// TestUnsupportedWritesPass: bodies that no engine takes, and signed ones, go through as they came.
 func TestUnsupportedWritesPass(t *testing.T) {
-	for _, header := range []string{"Content-Encoding: br", "Content-Type: application/cbor", "Content-Type: application/yaml", "Authorization: AWS4-HMAC-SHA256 x"} {
+	for _, header := range []string{"Content-Encoding: gzip", "Content-Type: application/cbor", "Content-Type: application/yaml", "Authorization: AWS4-HMAC-SHA256 x"} {
 		e := newEngine("news-1")
 		f := serve(t, e, nil)
 		do(t, "POST", f.url+"/_bulk", bulk("news-1", 2), header)
 		if got := e.arrived(); len(got) != 1 || string(got[0].body) != bulk("news-1", 2) || len(e.lookups()) != 0 {
 			t.Errorf("%s: the engine got %q after %q", header, got, uris(e.lookups()))
+		}
+	}
+}
+
+// TestEncodedWrites: a body is read as the engine reads it, whatever the client calls its encoding. An encoding that the engine does not know
+// counts for nothing.
+func TestEncodedWrites(t *testing.T) {
+	plain := bulk("news-1", 2)
+	pack := func(make func(io.Writer) io.WriteCloser) string {
+		var out bytes.Buffer
+		w := make(&out)
+		io.WriteString(w, plain)
+		w.Close()
+		return out.String()
+	}
+	zlibbed := pack(func(w io.Writer) io.WriteCloser { return zlib.NewWriter(w) })
+	for encoding, body := range map[string]string{
+		"br": plain, "foo": plain, "gzip,gzip": plain, "gzip, identity": plain, "foo-gzip": plain, "identity": plain, "zstd": plain,
+		"x-deflate": zlibbed, "X-Deflate": zlibbed,
+		"snappy": pack(func(w io.Writer) io.WriteCloser { return s2.NewWriter(w, s2.WriterSnappyCompat()) }),
+		"ZSTD":   pack(func(w io.Writer) io.WriteCloser { z, _ := zstd.NewWriter(w); return z }),
+	} {
+		e := newEngine("news-1")
+		f := serve(t, e, nil)
+		do(t, "POST", f.url+"/_bulk", body, "Content-Encoding: "+encoding)
+		if got := e.arrived(); len(got) != 1 || enriched(got[0].body) != 2 {
+			t.Errorf("%s: the engine got %q", encoding, got)
 		}
 	}
 }

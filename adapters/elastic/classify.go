@@ -57,7 +57,10 @@ func (d Dialect) Classify(r *adapters.Request) adapters.Class {
 	}
 	params := adapters.Params(r.RawQuery)
 	c.Params = params
-	c.Splices = (c.Form == formBulk || c.Form == formDoc) && splices(r, params)
+	if c.Kind == adapters.Write {
+		c.Format = formatOf(r)
+	}
+	c.Splices = c.Format == "" && (c.Form == formBulk || c.Form == formDoc) && splices(r, params)
 	c.Shown = c.Form == formMapping && adapters.NamesOurs(path[len(path)-1])
 	for _, p := range params {
 		c.Shown = c.Shown || adapters.NamesOurs(p.Value)

@@ -2,6 +2,7 @@ package elastic
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"slices"
 
@@ -11,11 +12,14 @@ import (
 // EnrichWrite implements adapters.Dialect.
 func (d Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, e *adapters.Enricher) error {
 	e.NoCreate = mayNotCreate(c)
+	if c.Format != "" {
+		return enrichFormat(c, dst, src, e)
+	}
 	e.Replies = d.replies(c)
 	switch c.Form {
 	case formBulk:
 		b := bulk{e: e, target: c.Target, noCreate: e.NoCreate}
-		err := adapters.EditLines(dst, src, b.edit)
+		err := adapters.EditLines(dst, src, b.edit, b.long)
 		if b.op != "" { // an action without a document has no place in the reply
 			e.Replies = nil
 		}
@@ -26,14 +30,56 @@ func (d Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, e *
 				return nil
 			}
 			return update(e, nil, c.Target, body)
-		})
+		}, func(dst io.Writer, src io.Reader) error { return long(e, dst, src, c.Target, true, "") })
 	}
 	return adapters.EditWhole(dst, src, func(body []byte) []byte {
 		if !e.Start(adapters.Operation{Form: c.Form, Index: c.Target, ID: c.ID, Creates: c.Splices && (c.ID == "" || acceptable(c.ID))}) {
 			return nil
 		}
-		return e.Append(nil, c.Target, body, false)
-	})
+		return e.Append(nil, c.Target, inUTF8(body), false)
+	}, func(dst io.Writer, src io.Reader) error { return long(e, dst, src, c.Target, false, "") })
+}
+
+// long copies a document that is too long to be held, or the body of an update: less our fields, and without a sketch. A partial document with
+// a sketched field clears the stored ones. From where something is not well-formed on the rest is left out, so that the engine refuses it, and
+// end stands there.
+func long(e *adapters.Enricher, dst io.Writer, src io.Reader, index string, partial bool, end string) error {
+	rule := ruleOf(e, index, partial)
+	if rule == nil {
+		count(e, adapters.Untouched)
+		_, err := io.Copy(dst, src)
+		return err
+	}
+	var touched []byte // what there is of sketched fields
+	cuts := adapters.Cuts{Drop: func(path []string) bool {
+		if !partial {
+			return len(path) == 1 && adapters.Our(path[0])
+		}
+		if len(path) != 2 || path[0] != "doc" && path[0] != "upsert" {
+			return false
+		}
+		if path[0] == "doc" && rule.Concerns(path[1]) && !adapters.Our(path[1]) && touched == nil {
+			touched = append(adapters.AppendString([]byte{'{'}, path[1]), ":0}"...)
+		}
+		return adapters.Our(path[1])
+	}, Add: func(path []string) []byte {
+		if len(path) != 1 || path[0] != "doc" || touched == nil {
+			return nil
+		}
+		var clears []byte
+		for _, m := range oursFor(e, index, touched, true, false) {
+			clears = append(append(adapters.AppendString(append(clears, ','), m.Key), ':'), m.Value...)
+		}
+		return bytes.TrimPrefix(clears, []byte{','})
+	}}
+	if !partial {
+		count(e, adapters.Oversized)
+	}
+	err := adapters.CleanStrictly(dst, src, cuts)
+	if errors.Is(err, adapters.ErrMalformed) {
+		_, err = io.WriteString(dst, string(rune(invalid))+end)
+	}
+	return err
 }
 
 // mayNotCreate reports whether the engine may end up making no index for a document that it is sent: where one has to be there,
@@ -58,6 +104,7 @@ func mayNotCreate(c adapters.Class) bool {
 // update appends the body of an update: its doc is merged into what is stored, its upsert is a whole document, a script's doing
 // can't be foreseen. The engine never looks at what follows the object.
 func update(e *adapters.Enricher, dst []byte, index string, body []byte) []byte {
+	body = inUTF8(body)
 	head := adapters.Head(body)
 	rest := body[len(head):]
 	members, err := adapters.Members(head)
@@ -116,17 +163,41 @@ type bulk struct {
 	out       []byte
 }
 
-// edit returns the next line as the engine gets it; nil stands for one that is too long.
+// long copies the next line, which is too long to be held.
+func (b *bulk) long(dst io.Writer, src io.Reader) error {
+	op := b.op
+	b.op, b.e.Replies = "", nil
+	var err error
+	switch {
+	case b.left:
+		b.left = false
+		return nil
+	case op == "": // no engine takes such an action
+		b.broken = true
+		_, err = dst.Write([]byte{invalid, '\n'})
+	case b.broken || b.index == "":
+		_, err = io.Copy(dst, src)
+		return err
+	default:
+		err = long(b.e, dst, src, b.index, op == "update", "\n")
+	}
+	return err
+}
+
+// edit returns the next line as the engine gets it.
 func (b *bulk) edit(line []byte) []byte {
 	op := b.op
 	b.op = ""
-	if line == nil || line[len(line)-1] != '\n' { // engines refuse a bulk as a whole that does not end with a line's end
+	if line[len(line)-1] != '\n' { // engines refuse a bulk as a whole that does not end with a line's end
 		b.e.Replies = nil
+	}
+	if _, ok := formOf(line); ok { // its end is a byte in front of half a character then
+		line = append(inUTF8(bytes.TrimSuffix(line, []byte{'\n'})), '\n')
 	}
 	switch {
 	case b.broken:
 	case op == "":
-		if line == nil || !adapters.Blank(line) {
+		if !adapters.Blank(line) {
 			b.action(line)
 		}
 		if b.left {

@@ -150,7 +150,7 @@ func TestOverlongLines(t *testing.T) {
 	for _, c := range []struct{ name, body, want string }{
 		{"document", "{\"index\":{}}\n" + long + "\n" + short, "{\"index\":{}}\n" + long + "\n" + enriched},
 		{"last document", short + "{\"index\":{}}\n" + long, enriched + "{\"index\":{}}\n" + long},
-		{"action", short + `{"index":{}}` + padding + "\n" + short, enriched + `{"index":{}}` + padding + "\n" + short},
+		{"action", short + `{"index":{}}` + padding + "\n" + short, enriched + "\x01\n" + short},
 	} {
 		if got, _ := enrichWith(t, "POST", "/shop-1/_bulk", "", strings.NewReader(c.body)); got != c.want {
 			t.Errorf("%s: %d bytes became %d, want %d", c.name, len(c.body), len(got), len(c.want))

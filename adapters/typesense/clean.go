@@ -16,9 +16,9 @@ func (Dialect) CleanReply(c adapters.Class, dst io.Writer, src io.Reader) error 
 	}
 	switch c.Form {
 	case formImport:
-		return adapters.EditLines(dst, src, cleanImported)
+		return adapters.EditLines(dst, src, cleanImported, nil)
 	case formSchema, formCreate:
-		return adapters.EditWhole(dst, src, cleanSchema)
+		return adapters.EditWhole(dst, src, cleanSchema, nil)
 	case formSearch, formMulti:
 		return adapters.Clean(dst, src, inHit)
 	case formDeleted:

@@ -60,18 +60,18 @@ func (Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, e *ad
 	}
 	switch c.Form {
 	case formImport:
-		return adapters.EditLines(dst, src, enrich)
+		return adapters.EditLines(dst, src, enrich, nil)
 	case formCreate:
-		return adapters.EditWhole(dst, src, func(schema []byte) []byte { return declared(schema, e) })
+		return adapters.EditWhole(dst, src, func(schema []byte) []byte { return declared(schema, e) }, nil)
 	case formAlias:
 		return adapters.EditWhole(dst, src, func(alias []byte) []byte {
 			if name := nameIn(alias, "collection_name"); name != "" {
 				e.Rule(name, false) // has our field declared there before writes to the alias get there
 			}
 			return alias
-		})
+		}, nil)
 	}
-	return adapters.EditWhole(dst, src, enrich)
+	return adapters.EditWhole(dst, src, enrich, nil)
 }
 
 // coerced reports whether the engine takes a text for a number or a truth value where the schema says that the field holds such, be

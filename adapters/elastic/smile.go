@@ -1,0 +1,438 @@
+package elastic
+
+import (
+	"bytes"
+	"io"
+	"slices"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// smileForm reads and writes SMILE less references: a document as [smilePlain] returns it. (Smile Data Format 1.0,
+// https://github.com/FasterXML/smile-format-specification.) In a document as clients send it, a name or a text that came before can stand as
+// its number in a table, so that what a byte means depends on all bytes before it.
+type smileForm struct{}
+
+// Bytes of SMILE, and the bits of the byte that ends its head.
+const (
+	smileEmpty, smileNull, smileFalse, smileTrue                         = 0x20, 0x21, 0x22, 0x23
+	smileInt, smileLong, smileBig, smileFloat, smileDouble, smileDecimal = 0x24, 0x25, 0x26, 0x28, 0x29, 0x2A
+	smileLongName                                                        = 0x34
+	smileLongASCII, smileLongText, smileBinary                           = 0xE0, 0xE4, 0xE8
+	smileArray, smileArrayEnd, smileObject, smileObjectEnd               = 0xF8, 0xF9, 0xFA, 0xFB
+	smileTextEnd, smileRaw, smileEnd                                     = 0xFC, 0xFD, 0xFF
+
+	smileSharesNames, smileSharesTexts = 0x01, 0x02
+
+	smileHeadLength = 4
+	// smileTable is how many names, and how many texts, can be referred to: then the table is emptied.
+	smileTable = 1024
+)
+
+var smileHead = []byte(":)\n")
+
+// smilePlain returns a document without references, and where it ends in data. ok is false if it can't be read, or is longer than most bytes
+// without them.
+func smilePlain(data []byte, most int) (plain []byte, end int, ok bool) {
+	if len(data) < smileHeadLength || !bytes.HasPrefix(data, smileHead) || data[3]>>4 != 0 {
+		return nil, 0, false
+	}
+	w := smileWalk{data: data, at: smileHeadLength, most: most, out: make([]byte, 0, len(data)+len(data)/2)}
+	w.names.on, w.texts.on = data[3]&smileSharesNames != 0, data[3]&smileSharesTexts != 0
+	w.out = append(append(w.out, smileHead...), data[3]&^(smileSharesNames|smileSharesTexts))
+	ok = w.value(0)
+	return w.out, w.at, ok
+}
+
+// editSMILE returns a document in SMILE, or the body of an update, enriched. A whole document without a field of ours keeps its bytes.
+func editSMILE(e *adapters.Enricher, index string, body []byte, update bool) (out []byte, changed, ok bool) {
+	plain, end, ok := smilePlain(body, adapters.MaxDocument)
+	if !ok {
+		return nil, false, false
+	}
+	head := plain[:smileHeadLength:smileHeadLength]
+	if update {
+		out, changed, ok = packedUpdate(smileForm{}, e, index, head, plain, smileHeadLength)
+		return append(out, body[end:]...), changed, ok
+	}
+	fields, own, _, ok := packedFields(smileForm{}, e, index, plain, smileHeadLength, false, false)
+	switch {
+	case !ok:
+		return nil, false, false
+	case !own:
+		return slices.Concat(body[:end-1], fields, body[end-1:]), len(fields) > 0, true
+	}
+	out = append(head, smileObject)
+	eachMember(smileForm{}, plain, smileHeadLength, func(m packedMember) {
+		if !adapters.Our(m.name) {
+			out = append(out, plain[m.start:m.end]...)
+		}
+	})
+	out = append(append(out, fields...), smileObjectEnd)
+	return append(out, body[end:]...), true, true
+}
+
+// smileBulk enriches the parts of a bulk in SMILE, one after the other. Each is a document of its own, with its head.
+type smileBulk struct{ bulk }
+
+// unreadableSMILE is what no parser of SMILE takes. It stands in the place of a part that can't be read, so that the engine refuses that.
+var unreadableSMILE = append(slices.Clone(smileHead), 0, smileObject, 0x02, smileEnd)
+
+// refuseSMILE copies a part that is too long.
+func refuseSMILE(dst io.Writer, _ io.Reader) error {
+	_, err := dst.Write(unreadableSMILE) // the rest is left out
+	return err
+}
+
+// edit returns the next part as the engine gets it.
+func (b *smileBulk) edit(part []byte) []byte {
+	b.e.Replies = nil
+	op := b.op
+	b.op = ""
+	body, ended := bytes.CutSuffix(part, []byte{smileEnd})
+	if len(body) == 0 {
+		return part
+	}
+	if op == "" {
+		plain, end, ok := smilePlain(body, piece)
+		if !ok || end < len(body) {
+			return unreadableSMILE
+		}
+		b.action(smileForm{}.json(nil, plain, smileHeadLength))
+		if b.broken {
+			return unreadableSMILE
+		}
+		return part
+	}
+	if b.index == "" || ruleOf(b.e, b.index, op == "update") == nil {
+		return part
+	}
+	out, why := editFormat(formatSMILE, b.e, b.index, body, op == "update")
+	switch {
+	case why != "":
+		count(b.e, adapters.Unreadable)
+		return unreadableSMILE
+	case ended:
+		out = append(slices.Clip(out), smileEnd)
+	}
+	return out
+}
+
+// piece is how long an action may be.
+const piece = 64 << 10
+
+// smileWalk copies a document less references.
+type smileWalk struct {
+	data         []byte
+	at, most     int
+	out          []byte
+	names, texts smileShared
+}
+
+// smileShared are the names, or texts, that can be referred to, as they stand.
+type smileShared struct {
+	on   bool
+	list [][]byte
+}
+
+func (s *smileShared) add(token []byte) {
+	if !s.on {
+		return
+	}
+	if len(s.list) == smileTable {
+		s.list = s.list[:0]
+	}
+	s.list = append(s.list, token)
+}
+
+func (s *smileShared) get(i int) (token []byte, ok bool) {
+	if i < 0 || i >= len(s.list) {
+		return nil, false
+	}
+	return s.list[i], true
+}
+
+// value copies the value that comes next.
+func (w *smileWalk) value(depth int) bool {
+	if w.at >= len(w.data) || depth > maxPackedDepth {
+		return false
+	}
+	switch c := w.data[w.at]; {
+	case c > 0 && c < smileEmpty:
+		return w.refer(&w.texts, int(c)-1, 1)
+	case c >= 0xEC && c <= 0xEF && w.at+1 < len(w.data):
+		return w.refer(&w.texts, int(c&3)<<8|int(w.data[w.at+1]), 2)
+	case c == smileArray:
+		return w.array(depth)
+	case c == smileObject:
+		return w.object(depth)
+	}
+	end, ok := smileForm{}.value(w.data, w.at, depth) // neither of the above
+	if !ok {
+		return false
+	}
+	if c := w.data[w.at]; c >= 0x40 && c < 0xC0 {
+		w.texts.add(w.data[w.at:end])
+	}
+	return w.take(end)
+}
+
+// take copies up to the end.
+func (w *smileWalk) take(end int) bool {
+	w.out = append(w.out, w.data[w.at:end]...)
+	w.at = end
+	return len(w.out) <= w.most
+}
+
+// refer copies what a reference of the length stands for.
+func (w *smileWalk) refer(s *smileShared, i, length int) bool {
+	token, ok := s.get(i)
+	w.out = append(w.out, token...)
+	w.at += length
+	return ok && len(w.out) <= w.most
+}
+
+func (w *smileWalk) array(depth int) bool {
+	for ok := w.take(w.at + 1); ok; ok = w.value(depth + 1) {
+		if w.at < len(w.data) && w.data[w.at] == smileArrayEnd {
+			return w.take(w.at + 1)
+		}
+	}
+	return false
+}
+
+func (w *smileWalk) object(depth int) bool {
+	for ok := w.take(w.at + 1); ok; ok = w.name() && w.value(depth+1) {
+		if w.at < len(w.data) && w.data[w.at] == smileObjectEnd {
+			return w.take(w.at + 1)
+		}
+	}
+	return false
+}
+
+func (w *smileWalk) name() bool {
+	if w.at >= len(w.data) {
+		return false
+	}
+	switch c := w.data[w.at]; {
+	case c >= 0x40 && c < 0x80:
+		return w.refer(&w.names, int(c&0x3F), 1)
+	case c >= 0x30 && c <= 0x33 && w.at+1 < len(w.data):
+		return w.refer(&w.names, int(c&3)<<8|int(w.data[w.at+1]), 2)
+	}
+	_, end, ok := smileName(w.data, w.at)
+	if !ok {
+		return false
+	}
+	if w.data[w.at] >= 0x80 { // a long name has no number
+		w.names.add(w.data[w.at:end])
+	}
+	return w.take(end)
+}
+
+// smileName returns the name that stands there, if it is no reference.
+func smileName(data []byte, at int) (raw []byte, end int, ok bool) {
+	if at >= len(data) {
+		return nil, 0, false
+	}
+	c := data[at]
+	at++
+	switch {
+	case c == smileEmpty:
+		return nil, at, true
+	case c == smileLongName:
+		n := bytes.IndexByte(data[at:], smileTextEnd)
+		if n < 0 {
+			return nil, 0, false
+		}
+		return data[at : at+n], at + n + 1, true
+	case c >= 0x80 && c < 0xC0:
+		end = at + int(c&0x3F) + 1
+	case c >= 0xC0 && c < smileArray:
+		end = at + int(c&0x3F) + 2
+	default:
+		return nil, 0, false
+	}
+	if end > len(data) {
+		return nil, 0, false
+	}
+	return data[at:end], end, true
+}
+
+func (smileForm) object(data []byte, at int) (first, count int, ok bool) {
+	return at + 1, -1, at < len(data) && data[at] == smileObject
+}
+
+func (smileForm) ends(data []byte, at int) (end int, ok bool) {
+	return at + 1, at < len(data) && data[at] == smileObjectEnd
+}
+
+func (smileForm) key(data []byte, at int) (name string, value int, ok bool) {
+	raw, value, ok := smileName(data, at)
+	if !ok {
+		return "", 0, false
+	}
+	name, ok = nameOf(raw)
+	return name, value, ok
+}
+
+func (s smileForm) value(data []byte, at, depth int) (end int, ok bool) {
+	if at >= len(data) || depth > maxPackedDepth {
+		return 0, false
+	}
+	c := data[at]
+	if end = at + 1; c >= 0x40 && c < 0xC0 {
+		end += smileTextLength(c)
+		return end, end <= len(data)
+	}
+	switch {
+	case c >= smileEmpty && c <= smileTrue, c >= 0xC0 && c < smileLongASCII:
+		return end, true
+	case c == smileInt, c == smileLong:
+		_, end, ok = smileNumber(data, end)
+		return end, ok
+	case c == smileFloat:
+		return end + 5, end+5 <= len(data)
+	case c == smileDouble:
+		return end + 10, end+10 <= len(data)
+	case c == smileBig, c == smileBinary:
+		return smileSevens(data, end)
+	case c == smileDecimal:
+		if _, end, ok = smileNumber(data, end); !ok {
+			return 0, false
+		}
+		return smileSevens(data, end)
+	case c == smileRaw:
+		n, end, ok := smileNumber(data, end)
+		return end + n, ok && n <= len(data)-end
+	case c == smileLongASCII, c == smileLongText:
+		n := bytes.IndexByte(data[end:], smileTextEnd)
+		return end + n + 1, n >= 0
+	case c == smileArray:
+		for end < len(data) && data[end] != smileArrayEnd {
+			if end, ok = s.value(data, end, depth+1); !ok {
+				return 0, false
+			}
+		}
+		return end + 1, end < len(data)
+	case c == smileObject:
+		for end < len(data) && data[end] != smileObjectEnd {
+			if _, end, ok = smileName(data, end); !ok {
+				return 0, false
+			}
+			if end, ok = s.value(data, end, depth+1); !ok {
+				return 0, false
+			}
+		}
+		return end + 1, end < len(data)
+	}
+	return 0, false
+}
+
+// smileTextLength returns the length of a short text from the byte in front of it.
+func smileTextLength(c byte) int {
+	return int(c&0x1F) + [...]int{0x40 >> 5: 1, 0x60 >> 5: 33, 0x80 >> 5: 2, 0xA0 >> 5: 34}[c>>5]
+}
+
+// smileNumber returns a number of variable length: seven bits in each byte, but six in the last, whose first bit is set. Of one that is no
+// length the value means nothing.
+func smileNumber(data []byte, at int) (n, end int, ok bool) {
+	for i := range 10 {
+		if at+i >= len(data) {
+			break
+		}
+		c := data[at+i]
+		if c >= 0x80 {
+			n = n<<6 | int(c&0x3F)
+			return n, at + i + 1, n >= 0
+		}
+		if n = n<<7 | int(c); n < 0 {
+			break
+		}
+	}
+	return 0, 0, false
+}
+
+// smileSevens returns the end of bytes that are written as groups of seven bits, with their number in front.
+func smileSevens(data []byte, at int) (end int, ok bool) {
+	n, end, ok := smileNumber(data, at)
+	if !ok || n > len(data) {
+		return 0, false
+	}
+	end += (8*n + 6) / 7
+	return end, end <= len(data)
+}
+
+func (s smileForm) json(dst, data []byte, at int) []byte {
+	dst, _ = s.appendJSON(dst, data, at)
+	return dst
+}
+
+func (s smileForm) appendJSON(dst, data []byte, at int) ([]byte, int) {
+	c := data[at]
+	switch {
+	case c >= 0x40 && c < 0xC0:
+		end := at + 1 + smileTextLength(c)
+		return quote(dst, data[at+1:end]), end
+	case c == smileLongASCII, c == smileLongText:
+		end := at + 1 + bytes.IndexByte(data[at+1:], smileTextEnd)
+		return quote(dst, data[at+1:end]), end + 1
+	case c == smileEmpty:
+		return append(dst, '"', '"'), at + 1
+	case c == smileNull:
+		return append(dst, "null"...), at + 1
+	case c == smileFalse:
+		return append(dst, "false"...), at + 1
+	case c == smileTrue:
+		return append(dst, "true"...), at + 1
+	case c == smileArray, c == smileObject:
+		open, mark := byte('['), byte(smileArrayEnd)
+		if c == smileObject {
+			open, mark = '{', smileObjectEnd
+		}
+		dst = append(dst, open)
+		first := at + 1
+		for at = first; data[at] != mark; {
+			if at > first {
+				dst = append(dst, ',')
+			}
+			if c == smileObject {
+				var name string
+				name, at, _ = s.key(data, at) // it is well-formed, here and below
+				dst = append(quote(dst, []byte(name)), ':')
+			}
+			dst, at = s.appendJSON(dst, data, at)
+		}
+		return append(dst, open+2), at + 1
+	}
+	end, _ := s.value(data, at, 0)
+	return append(dst, '0'), end
+}
+
+func (smileForm) appendOpen(dst []byte) []byte    { return append(dst, smileObject) }
+func (smileForm) appendClose(dst []byte) []byte   { return append(dst, smileObjectEnd) }
+func (smileForm) appendList(dst []byte) []byte    { return append(dst, smileArray) }
+func (smileForm) appendListEnd(dst []byte) []byte { return append(dst, smileArrayEnd) }
+func (smileForm) appendNull(dst []byte) []byte    { return append(dst, smileNull) }
+
+// appendKey appends one of our names: each is of 64 bytes of ASCII at most.
+func (smileForm) appendKey(dst []byte, key string) []byte {
+	return append(append(dst, 0x80|byte(len(key)-1)), key...)
+}
+
+// appendText appends a text of ours, which is ASCII.
+func (smileForm) appendText(dst []byte, text string) []byte {
+	return append(append(append(dst, smileLongASCII), text...), smileTextEnd)
+}
+
+func (smileForm) appendInt(dst []byte, n int64) []byte {
+	z := uint64(n)<<1 ^ uint64(n>>63)
+	var room [10]byte
+	at := len(room) - 1
+	room[at] = byte(z&0x3F) | 0x80
+	for z >>= 6; z > 0; z >>= 7 {
+		at--
+		room[at] = byte(z & 0x7F)
+	}
+	return append(append(dst, smileLong), room[at:]...)
+}
