@@ -286,9 +286,9 @@ func (h *Handler) copyClean(class adapters.Class, dst io.Writer, a *ahead) error
 	return z.Close()
 }
 
-// textual reports whether a reply of the type can hold documents in JSON.
+// textual reports whether a reply of the type can hold documents.
 func textual(contentType string) bool {
-	for _, part := range []string{"json", "yaml", "text/plain", "octet-stream"} {
+	for _, part := range []string{"json", "yaml", "cbor", "smile", "text/plain", "octet-stream"} {
 		if strings.Contains(contentType, part) {
 			return true
 		}

@@ -55,12 +55,20 @@ func (c cborForm) untagged(data []byte, at int) (int, bool) {
 }
 
 func (c cborForm) object(data []byte, at int) (first, count int, ok bool) {
+	return c.container(data, at, cborMap)
+}
+
+func (c cborForm) list(data []byte, at int) (first, count int, ok bool) {
+	return c.container(data, at, cborArray)
+}
+
+func (c cborForm) container(data []byte, at int, of byte) (first, count int, ok bool) {
 	if at, ok = c.untagged(data, at); !ok {
 		return 0, 0, false
 	}
 	major, n, next, indefinite, _ := c.head(data, at)
 	switch {
-	case major != cborMap || n > uint64(len(data)):
+	case major != of || n > uint64(len(data)):
 		return 0, 0, false
 	case indefinite:
 		return next, -1, true
@@ -71,6 +79,8 @@ func (c cborForm) object(data []byte, at int) (first, count int, ok bool) {
 func (cborForm) ends(data []byte, at int) (end int, ok bool) {
 	return at + 1, at < len(data) && data[at] == cborBreak
 }
+
+func (c cborForm) listEnds(data []byte, at int) (end int, ok bool) { return c.ends(data, at) }
 
 func (c cborForm) key(data []byte, at int) (name string, value int, ok bool) {
 	if at, ok = c.untagged(data, at); !ok {

@@ -22,6 +22,8 @@ func (d Dialect) CleanReply(c adapters.Class, dst io.Writer, src io.Reader) erro
 	r := bufio.NewReaderSize(src, 32<<10)
 	if head, _ := r.Peek(len(yamlHead)); bytes.Equal(head, yamlHead) {
 		return cleanYAML(dst, r)
+	} else if p := packedOf(head); p != nil {
+		return cleanPacked(p, dst, r, d.cuts(c))
 	}
 	return adapters.Clean(dst, r, d.cuts(c))
 }

@@ -14,6 +14,9 @@ type packed interface {
 	object(data []byte, at int) (first, count int, ok bool)
 	// ends returns where the object ends if its mark stands there.
 	ends(data []byte, at int) (end int, ok bool)
+	// list and listEnds are object and ends of a list.
+	list(data []byte, at int) (first, count int, ok bool)
+	listEnds(data []byte, at int) (end int, ok bool)
 	// key returns a key and where its value begins.
 	key(data []byte, at int) (name string, value int, ok bool)
 	// value returns where the value ends.

@@ -267,6 +267,14 @@ func (smileForm) ends(data []byte, at int) (end int, ok bool) {
 	return at + 1, at < len(data) && data[at] == smileObjectEnd
 }
 
+func (smileForm) list(data []byte, at int) (first, count int, ok bool) {
+	return at + 1, -1, at < len(data) && data[at] == smileArray
+}
+
+func (smileForm) listEnds(data []byte, at int) (end int, ok bool) {
+	return at + 1, at < len(data) && data[at] == smileArrayEnd
+}
+
 func (smileForm) key(data []byte, at int) (name string, value int, ok bool) {
 	raw, value, ok := smileName(data, at)
 	if !ok {
