@@ -74,7 +74,7 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, class adapters.C
 			return
 		}
 	}
-	h.writeStream(w, r, class, plain)
+	h.writeStream(w, r, class, plain, compressed)
 }
 
 // sendRaw sends on a request of whose body the head was read.
@@ -116,7 +116,7 @@ func (h *Handler) writeWhole(w http.ResponseWriter, r *http.Request, class adapt
 	body := raw
 	if err == nil && !bytes.Equal(enriched.Bytes(), plain) {
 		body = enriched.Bytes()
-		if !class.Verbatim {
+		if encoded(r) && !class.Verbatim && !uncompressed(r, raw) {
 			out.Header.Del("Content-Encoding")
 		}
 	}
@@ -128,9 +128,9 @@ func (h *Handler) writeWhole(w http.ResponseWriter, r *http.Request, class adapt
 // enrichedRoom is how much room is taken for a body of the length with its documents enriched.
 func enrichedRoom(length int) int64 { return int64(length + length/4) }
 
-// writeStream sends on a body while it is read.
-func (h *Handler) writeStream(w http.ResponseWriter, r *http.Request, class adapters.Class, plain io.Reader) {
-	length, compressed := int64(-1), encoded(r) && !class.Verbatim
+// writeStream sends on a body while it is read. compressed says that it was.
+func (h *Handler) writeStream(w http.ResponseWriter, r *http.Request, class adapters.Class, plain io.Reader, compressed bool) {
+	length := int64(-1)
 	if !compressed {
 		length = r.ContentLength
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -45,10 +46,22 @@ func editYAML(e *adapters.Enricher, index string, body []byte, update bool) (out
 			}
 		}
 	}
-	if out, ok := appendYAML(append([]byte(nil), yamlHead...), top); ok {
+	if out, ok := appendYAML(yamlBegins(body), top); ok {
 		return append(out, '\n'), ""
 	}
 	return nil, "has keys or values that can't be read"
+}
+
+// yamlBegins returns the beginning of what is written in the place of a body. Engines tell the format of what they have stored by its first
+// bytes, and what does not begin in either of these ways they refuse or can't read again, as without us.
+func yamlBegins(body []byte) []byte {
+	switch {
+	case bytes.HasPrefix(body, []byte("---")):
+		return slices.Clone(yamlHead)
+	case bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")):
+		return nil
+	}
+	return []byte("#\n")
 }
 
 // readYAML returns the mapping that a body is.

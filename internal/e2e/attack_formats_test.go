@@ -268,7 +268,7 @@ func (f *formats) strange() {
 		"a tag": "!!str neardup_sketch: ", "an anchor": "&a neardup_sketch: ", "a folded name": "? \"neardup_\\\n  sketch\"\n: ", "a list": "neardup_sketch:\n- ",
 	} {
 		f.one("YAML with "+name, "POST", "/_doc", yamlType, "---\nbody: "+f.text()+"\n"+key+f.forged+"\n")
-		f.one("YAML in braces with "+name, "POST", "/_doc", yamlType, "{body: "+f.text()+", neardup_sketch: "+f.forged+"}")
+		f.one("YAML in braces with "+name, "POST", "/_doc", yamlType, "{body: "+f.text()+", "+strings.TrimSuffix(strings.NewReplacer("? |-\n  ", "", "\n- ", " ").Replace(key), "\n")+f.forged+"}")
 	}
 	list := bodyFormats(f.t)
 	other, one := list[0].write, list[3].write
