@@ -6,6 +6,7 @@ import (
 	"compress/flate"
 	"compress/gzip"
 	"compress/zlib"
+	"errors"
 	"io"
 	"net/http"
 	"slices"
@@ -35,6 +36,22 @@ func decodes(encoding string) bool {
 		return true
 	}
 	return false
+}
+
+// tolerated returns what an error of decoding a whole body means, behind what could be read of it. Engines take a body in gzip or deflate that ends early, or behind which something
+// stands, for what can be read of it: then there is none. What they make of one in snappy or zstd is not known: it is refused.
+func tolerated(r *http.Request, plain []byte, err error) error {
+	switch strings.ToLower(r.Header.Get("Content-Encoding")) {
+	case "snappy", "zstd":
+		if err != nil && !errors.Is(err, errTooLarge) && !errors.Is(err, errBusy) {
+			return errors.Join(errEncoding, err)
+		}
+	default:
+		if len(plain) > 0 && (errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, gzip.ErrHeader)) {
+			return nil
+		}
+	}
+	return err
 }
 
 // uncompressed reports whether a body that begins so is not zstd although it says so. An engine that does not know zstd takes it as it stands.

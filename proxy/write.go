@@ -54,10 +54,14 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, class adapters.C
 		plain := raw
 		if compressed {
 			plain, err = held.decode(r.Header.Get("Content-Encoding"), raw, plainAhead)
+			err = tolerated(r, plain, err)
 		}
 		switch {
 		case err == nil && held.take(enrichedRoom(len(plain))):
 			h.writeWhole(w, r, class, raw, plain)
+			return
+		case errors.Is(err, errEncoding):
+			h.unreachable(w, r, err)
 			return
 		case err != nil && !errors.Is(err, errTooLarge) && !errors.Is(err, errBusy): // not the compressed body it says it is: the engine says so
 			h.counts.add("write_passed", "encoding")

@@ -324,6 +324,15 @@ func TestEncodedWrites(t *testing.T) {
 		return out.String()
 	}
 	zlibbed := pack(func(w io.Writer) io.WriteCloser { return zlib.NewWriter(w) })
+	zipped := string(zipped(plain))
+	for _, body := range []string{zipped[:len(zipped)-8], zipped[:len(zipped)-3], zipped + "and more", zipped + "\x00\x00"} { // engines take these
+		e := newEngine("news-1")
+		f := serve(t, e, nil)
+		do(t, "POST", f.url+"/_bulk", body, "Content-Encoding: gzip")
+		if got := e.arrived(); len(got) != 1 || enriched(got[0].body) != 2 {
+			t.Errorf("gzip that does not end well: the engine got %q", got)
+		}
+	}
 	for encoding, body := range map[string]string{
 		"br": plain, "foo": plain, "gzip,gzip": plain, "gzip, identity": plain, "foo-gzip": plain, "identity": plain, "zstd": plain,
 		"x-deflate": zlibbed, "X-Deflate": zlibbed,
