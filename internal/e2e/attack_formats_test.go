@@ -184,12 +184,14 @@ func (f *formats) writes(form bodyFormat) {
 
 // zipped sends a document compressed, and under encodings that the engine does not know.
 func (f *formats) zipped(form bodyFormat, id func(string) string) {
-	var out bytes.Buffer
-	z := gzip.NewWriter(&out)
-	fmt.Fprint(z, form.write(f.document()))
-	_ = z.Close()
-	for i, body := range []string{out.String(), out.String()[:out.Len()-8], out.String() + "and more"} { // engines take all of these
-		f.one(form.name+" in gzip", "PUT", fmt.Sprint("/_doc/", id("gzip"), i), form.mediaType, body, "Content-Encoding", "gzip")
+	for i, end := range []func(z string) string{ // engines take all of these
+		func(z string) string { return z }, func(z string) string { return z[:len(z)-8] }, func(z string) string { return z + "and more" },
+	} {
+		var out bytes.Buffer
+		z := gzip.NewWriter(&out)
+		fmt.Fprint(z, form.write(f.document()))
+		_ = z.Close()
+		f.one(form.name+" in gzip", "PUT", fmt.Sprint("/_doc/", id("gzip"), i), form.mediaType, end(out.String()), "Content-Encoding", "gzip")
 	}
 	for i, encoding := range []string{"foo", "br", "gzip,gzip", "identity", "compress"} {
 		f.one(form.name+" in "+encoding, "PUT", fmt.Sprint("/_doc/", id("enc"), i), form.mediaType, form.write(f.document()), "Content-Encoding", encoding)
