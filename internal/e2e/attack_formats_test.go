@@ -300,7 +300,7 @@ func (f *formats) judge() {
 				ID     string `json:"_id"`
 				Fields struct{ Title, Body []string }
 				Source struct {
-					Sketch *string `json:"neardup_sketch"`
+					Sketch any `json:"neardup_sketch"`
 				} `json:"_source"`
 			}
 		}
@@ -314,11 +314,11 @@ func (f *formats) judge() {
 		switch {
 		case hit.Source.Sketch == nil:
 			none++
-		case *hit.Source.Sketch == s.String():
+		case hit.Source.Sketch == s.String():
 			right++
 		default:
 			if wrong++; wrong <= 10 {
-				t.Errorf("%s: a sketch that is not of its text %.50q: %q want %q", hit.ID, hit.Fields.Body, *hit.Source.Sketch, s.String())
+				t.Errorf("%s: a sketch that is not of its text %.50q: %v, want %q", hit.ID, hit.Fields.Body, hit.Source.Sketch, s.String())
 			}
 		}
 	}
