@@ -127,14 +127,7 @@ type formats struct {
 	sent, refused   int
 }
 
-// text returns a text that resembles no other.
-func (f *formats) text() string {
-	var words []string
-	for range 25 {
-		words = append(words, fmt.Sprintf("w%x", f.random.Uint32()))
-	}
-	return strings.Join(words, " ")
-}
+func (f *formats) text() string { return uniqueText(f.random) }
 
 func (f *formats) document() map[string]any {
 	return map[string]any{"title": "news", "body": f.text(), "n": 3, adapters.SketchField: f.forged}

@@ -1,0 +1,199 @@
+package e2e
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/neardup/sidecar/internal/engines"
+)
+
+// inside is a way to have a value of our field stored that does not stand in a document that the sidecar reads, or that it may not change.
+type inside struct {
+	name string
+	// steps are requests through the sidecar, each a method, a path and a body, or past it where one begins with "past". ID stands for the
+	// document's id, INDEX for the index, FREE for one without a rule, TEXT for a text, and FORGED for the sketch of another one.
+	steps []string
+	// kept says that it is stored: docs/limits.md lists the way.
+	kept bool
+}
+
+const (
+	wholeText   = `"title":"news","body":"TEXT"`
+	wholeForged = `{` + wholeText + `,"neardup_sketch":"FORGED"}`
+	putText     = `PUT /INDEX/_doc/ID {` + wholeText + `}`
+	setForged   = `{"source":"ctx._source.neardup_sketch = params.s","params":{"s":"FORGED"}}`
+	onlyID      = `"query":{"ids":{"values":["ID"]}}`
+	seen        = `POST /INDEX,FREE/_refresh`
+)
+
+var insideElastic = []inside{
+	{"a script", []string{putText, `POST /INDEX/_update/ID {"script":` + setForged + `}`}, true},
+	{"a script in a bulk", []string{putText, `POST /_bulk {"update":{"_index":"INDEX","_id":"ID"}}¶{"script":` + setForged + `}¶`}, true},
+	{"a stored script", []string{putText, `PUT /_scripts/FREE {"script":{"lang":"painless","source":"ctx._source['neardup' + '_sketch'] = params.s"}}`,
+		`POST /INDEX/_update/ID {"script":{"id":"FREE","params":{"s":"FORGED"}}}`, `DELETE /_scripts/FREE`}, true},
+	{"a script over an upsert", []string{`POST /INDEX/_update/ID {"scripted_upsert":true,"script":` + setForged + `,"upsert":{` + wholeText + `}}`}, true},
+	{"an update by query with a script", []string{putText, seen, `POST /INDEX/_update_by_query {` + onlyID + `,"script":` + setForged + `}`}, true},
+	{"an update by query with a pipeline", []string{putText, seen, `POST /INDEX/_update_by_query?pipeline=INDEX-set {` + onlyID + `}`}, true},
+	{"a copy from an index without a rule", []string{`PUT /FREE/_doc/ID ` + wholeForged, seen,
+		`POST /_reindex {"source":{"index":"FREE",` + onlyID + `},"dest":{"index":"INDEX"}}`}, true},
+	{"a copy with a script", []string{`PUT /FREE/_doc/ID {` + wholeText + `}`, seen,
+		`POST /_reindex {"source":{"index":"FREE",` + onlyID + `},"dest":{"index":"INDEX"},"script":` + setForged + `}`}, true},
+	{"a pipeline of the request", []string{`PUT /INDEX/_doc/ID?pipeline=INDEX-set {` + wholeText + `}`}, true},
+	{"a pipeline that renames", []string{`PUT /INDEX/_doc/ID?pipeline=INDEX-rename {` + wholeText + `,"x":"FORGED"}`}, true},
+	{"a pipeline of an action", []string{`POST /_bulk {"index":{"_index":"INDEX","_id":"ID","pipeline":"INDEX-set"}}¶{` + wholeText + `}¶`}, true},
+	{"the default pipeline", []string{`PUT /INDEX/_settings {"index.default_pipeline":"INDEX-set"}`, putText,
+		`PUT /INDEX/_settings {"index.default_pipeline":null}`}, true},
+	{"the final pipeline", []string{`PUT /INDEX/_settings {"index.final_pipeline":"INDEX-set"}`, putText,
+		`PUT /INDEX/_settings {"index.final_pipeline":null}`}, true},
+	{"a pipeline that sends it on", []string{`PUT /FREE/_doc/ID?pipeline=INDEX-move ` + wholeForged}, true},
+	{"a write past the sidecar", []string{`past PUT /INDEX/_doc/ID ` + wholeForged}, true},
+	{"a signed write", []string{`signed PUT /INDEX/_doc/ID ` + wholeForged}, true},
+
+	{"an alias of its own", []string{`PUT /INDEX/_alias/FREE-one`, `PUT /FREE-one/_doc/ID ` + wholeForged}, false},
+	{"an alias of two indices", []string{`POST /_aliases {"actions":[{"add":{"index":"FREE","alias":"FREE-two"}},` +
+		`{"add":{"index":"INDEX","alias":"FREE-two","is_write_index":true}}]}`, `PUT /FREE-two/_doc/ID ` + wholeForged}, false},
+	{"a pipeline that does nothing", []string{`PUT /INDEX/_doc/ID?pipeline=_none ` + wholeForged}, false},
+	{"a script beside a document", []string{putText, `POST /INDEX/_update/ID {"script":"ctx._source.n=1","upsert":` + wholeForged + `}`}, false},
+}
+
+func insideTypesense() []inside {
+	const documents = `POST /collections/INDEX/documents`
+	const whole = `{"id":"ID",` + wholeText + `,"neardup_sketch":"FORGED"}`
+	list := []inside{
+		{"a write past the sidecar", []string{`past ` + documents + ` ` + whole}, true},
+		{"a signed write", []string{`signed ` + documents + ` ` + whole}, true},
+		{"an alias of its own", []string{`PUT /aliases/FREE-one {"collection_name":"INDEX"}`, `POST /collections/FREE-one/documents ` + whole}, false},
+	}
+	for _, dirty := range []string{"coerce_or_reject", "coerce_or_drop", "drop", "reject"} {
+		for _, action := range []string{"create", "upsert", "update", "emplace"} {
+			first := documents + ` {"id":"ID",` + wholeText + `}`
+			if action == "create" {
+				first = "GET /health"
+			}
+			for _, title := range []string{`"news"`, `5`} { // which has to be coerced
+				how := "?action=" + action + "&dirty_values=" + dirty + " "
+				odd := strings.Replace(whole, `"news"`, title, 1)
+				list = append(list, inside{action + " of " + title + " with " + dirty, []string{first, documents + how + odd}, false},
+					inside{"import, " + action + " of " + title + " with " + dirty, []string{first, documents + "/import" + how + odd}, false})
+			}
+		}
+	}
+	return list
+}
+
+// TestAttackInside has the engine itself store another document's sketch, in each way that a writer has beside sending it. What is stored is what
+// docs/limits.md says, verify finds it all, and the jobs mend it. (TestAttackForged and TestAttackFormats send it.)
+func TestAttackInside(t *testing.T) {
+	eachEngine(t, func(t *testing.T, e *engines.Engine) {
+		const index, free = "satk-inside", "unruled-inside"
+		direct, value, list := api{e, e.URL}, stolen(t), insideElastic
+		if direct.typesense() {
+			list = insideTypesense()
+		}
+		file := walking(t, e, walkRule{match: index, window: 1000})
+		through := api{e, serveFile(t, file)}
+		for _, name := range []string{index, free} {
+			direct.drop(t, name)
+			through.create(t, name)
+		}
+		if !direct.typesense() {
+			pipelines(t, direct, index, value)
+		}
+		random := rand.New(rand.NewPCG(12, 13))
+		fill := func(step, id, text string) string {
+			return strings.NewReplacer("INDEX", index, "FREE", free, "FORGED", value, "ID", id, "TEXT", text, "¶", "\n").Replace(step)
+		}
+		through.loadLines(t, index, victimLine(direct, index))
+		kept := 0
+		for i, way := range list {
+			id, text := fmt.Sprintf("i%d", i), uniqueText(random)
+			for _, step := range way.steps {
+				send(t, direct, through, fill(step, id, text))
+			}
+			values, found := "", false
+			direct.refresh(t, index)
+			if values, found = oursStored(t, direct, index, id); !found && way.kept {
+				t.Errorf("%s: nothing is stored", way.name)
+			}
+			if got := strings.Contains(values, value); got != way.kept {
+				t.Errorf("%s: that a foreign sketch is stored is %v: see docs/limits.md", way.name, got)
+			}
+			if way.kept {
+				kept++
+			}
+		}
+		mend := []string{"reindex", "--config", file}
+		if e.Kind == engines.Elasticsearch {
+			mend = []string{"verify", "--repair", "--config", file}
+		}
+		folds := kept
+		if direct.typesense() { // which looks at the texts: see adapters.Judge
+			folds = 0
+		}
+		for _, folded := range []int{folds, 0} {
+			if told := through.search(t, index, "*", 0, 200, "").outcome; !strings.Contains(told, fmt.Sprintf("folded=%d;", folded)) {
+				t.Errorf("not %d fold: %s", folded, told)
+			}
+			if got := verify(t, file, index); got.Stale != kept || got.Scanned < len(list)/2 {
+				t.Errorf("of %d foreign sketches verify finds %+v", kept, got)
+			}
+			if out, code := sidecar(t, mend...); code != 0 {
+				t.Fatalf("%s ended with %d: %s", mend, code, out)
+			}
+			kept = 0
+			direct.refresh(t, index)
+		}
+	})
+}
+
+// send sends one step.
+func send(t *testing.T, direct, through api, step string) {
+	t.Helper()
+	to, header := through, []string(nil)
+	how, rest, _ := strings.Cut(step, " ")
+	switch how {
+	case "past":
+		to, step = direct, rest
+	case "signed":
+		step = rest
+		header = []string{"Authorization", "AWS4-HMAC-SHA256 Credential=a/20260101/eu/es/aws4_request, SignedHeaders=host, Signature=b"}
+	}
+	method, rest, _ := strings.Cut(step, " ")
+	path, body, _ := strings.Cut(rest, " ")
+	if r := call(t, direct.e, method, to.base+path, body, header...); r.status >= 500 || r.status >= 300 && !direct.typesense() {
+		t.Errorf("%.200s is answered with %d: %.500s", step, r.status, r.body)
+	}
+}
+
+// pipelines makes ingest pipelines that bring another document's sketch into an index.
+func pipelines(t *testing.T, direct api, index, value string) {
+	for name, processor := range map[string]string{
+		"set":    `"set":{"field":"neardup_sketch","value":"` + value + `"}`,
+		"rename": `"remove":{"field":"neardup_sketch"}},{"rename":{"field":"x","target_field":"neardup_sketch"}`,
+		"move":   `"set":{"field":"_index","value":"` + index + `"}`,
+	} {
+		path := "/_ingest/pipeline/" + index + "-" + name
+		call(t, direct.e, "PUT", direct.base+path, `{"processors":[{`+processor+`}]}`).want(t, 200)
+		t.Cleanup(func() { direct.clear(t, path) })
+	}
+}
+
+// victimLine is the document whose sketch is taken, as a line of a load.
+func victimLine(a api, index string) string {
+	document := `{"id":"victim","title":"news","body":"` + victimText + "\"}\n"
+	if a.typesense() {
+		return document
+	}
+	return `{"index":{"_index":"` + index + `","_id":"victim"}}` + "\n" + document
+}
+
+// uniqueText returns a text that resembles no other.
+func uniqueText(r *rand.Rand) string {
+	var words []string
+	for range 25 {
+		words = append(words, fmt.Sprintf("w%x", r.Uint32()))
+	}
+	return strings.Join(words, " ")
+}
