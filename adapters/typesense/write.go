@@ -1,6 +1,7 @@
 package typesense
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"io"
@@ -60,7 +61,7 @@ func (Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, e *ad
 	}
 	switch c.Form {
 	case formImport:
-		return adapters.EditLines(dst, src, enrich, nil)
+		return adapters.EditLines(dst, src, enrich, func(dst io.Writer, src io.Reader) error { return long(c, e, how, dst, src, "\n") })
 	case formCreate:
 		return adapters.EditWhole(dst, src, func(schema []byte) []byte { return declared(schema, e) }, nil)
 	case formAlias:
@@ -71,7 +72,78 @@ func (Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, e *ad
 			return alias
 		}, nil)
 	}
-	return adapters.EditWhole(dst, src, enrich, nil)
+	return adapters.EditWhole(dst, src, enrich, func(dst io.Writer, src io.Reader) error { return long(c, e, how, dst, src, "") })
+}
+
+// long copies a document that is too long to be held: less our fields, and without a sketch. A partial one with a sketched field clears the
+// stored ones. From where something is not well-formed on the rest is left out, so that the engine refuses it, and end stands there.
+func long(c adapters.Class, e *adapters.Enricher, how writing, dst io.Writer, src io.Reader, end string) error {
+	e.Replies = nil
+	var rule *adapters.Rule
+	if c.Target != "" {
+		rule, _ = e.Rule(c.Target, false)
+	}
+	counted := func(change adapters.Change) {
+		if e.Count != nil {
+			e.Count(change)
+		}
+	}
+	if rule == nil {
+		counted(adapters.Untouched)
+		_, err := io.Copy(dst, src)
+		return err
+	}
+	var touched []byte // what there is of sketched fields
+	cuts := adapters.Cuts{Drop: func(path []string) bool {
+		if len(path) == 1 && rule.Concerns(path[0]) && !adapters.Our(path[0]) && touched == nil {
+			touched = append(adapters.AppendString([]byte{'{'}, path[0]), ":0}"...)
+		}
+		return len(path) == 1 && adapters.Our(path[0])
+	}, Add: func(path []string) []byte {
+		if len(path) > 0 || touched == nil || !how.partial {
+			return nil
+		}
+		e.Start(adapters.Operation{Form: c.Form, Index: c.Target, ID: c.ID})
+		cleared := e.Append(nil, c.Target, touched, true)
+		return bytes.TrimPrefix(cleared[len(touched)-1:len(cleared)-1], []byte{','})
+	}}
+	if !how.partial {
+		counted(adapters.Oversized)
+	}
+	read := bufio.NewReader(src)
+	err := adapters.CleanStrictly(dst, &legibleOnes{read}, cuts)
+	switch {
+	case errors.Is(err, adapters.ErrMalformed):
+		_, err = io.WriteString(dst, untaken+end)
+	case err == nil: // what follows a zero byte
+		_, err = io.Copy(dst, read)
+	}
+	return err
+}
+
+// untaken is a byte that the engine takes nowhere in a document, and does not leave out.
+const untaken = "\x01"
+
+// legibleOnes reads what the engine reads of a document: see [legible]. It ends in front of a zero byte.
+type legibleOnes struct{ *bufio.Reader }
+
+func (l *legibleOnes) Read(p []byte) (n int, err error) {
+	if len(p) < utf8.UTFMax {
+		return 0, io.ErrShortBuffer
+	}
+	for n+utf8.UTFMax <= len(p) && (n == 0 || l.Buffered() > 0) {
+		r, size, err := l.ReadRune()
+		switch {
+		case err != nil:
+			return n, err
+		case r == 0:
+			_ = l.UnreadRune()
+			return n, io.EOF
+		case r != utf8.RuneError || size > 1:
+			n += utf8.EncodeRune(p[n:], r)
+		}
+	}
+	return n, nil
 }
 
 // coerced reports whether the engine takes a text for a number or a truth value where the schema says that the field holds such, be

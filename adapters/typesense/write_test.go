@@ -153,24 +153,43 @@ func TestCoerced(t *testing.T) {
 	}
 }
 
-// A document that is too long to be held is copied as it stands, and the next one is enriched.
+// A document that is too long to be held goes on less our fields, and the next one is enriched.
 func TestLongDocumentsPass(t *testing.T) {
-	rule := newRule(t, "news", "title")
-	long := `{"title":"` + strings.Repeat("x", adapters.MaxDocument) + "\"}\n"
-	d, counts := Dialect{}, map[adapters.Change]int{}
-	r := post("/collections/news/documents/import", "")
-	var out bytes.Buffer
-	if err := d.EnrichWrite(d.Classify(r), &out, strings.NewReader(long+"{\"title\":\"a\"}\n"), newEnricher(rule, counts)); err != nil {
-		t.Fatal(err)
-	}
-	rest, ok := strings.CutPrefix(out.String(), long)
-	if !ok || !strings.HasPrefix(rest, `{"title":"a","neardup_sketch":`) || counts[adapters.Enriched] != 1 {
-		t.Errorf("%v %.100q %v", ok, rest, counts)
-	}
-	out.Reset()
-	r = post("/collections/news/documents", "")
-	if err := d.EnrichWrite(d.Classify(r), &out, strings.NewReader(long), newEnricher(rule, counts)); err != nil || out.String() != long {
-		t.Errorf("one long document changed (%v)", err)
+	rule := newRule(t, "news", "title", "body")
+	const forged, null = `"neardup_sketch":"AQgq1Zz+/w=="`, `"neardup_sketch":null`
+	for _, c := range []struct {
+		name, params, sent, want string
+		change                   adapters.Change
+	}{
+		{"plain", "", `{"title":"LONG"}`, `{"title":"LONG"}`, adapters.Oversized},
+		{"forged", "?action=upsert", `{"title":"LONG",` + forged + `}`, `{"title":"LONG"}`, adapters.Oversized},
+		{"forged first", "", `{` + forged + `, "title":"LONG" }`, `{ "title":"LONG" }`, adapters.Oversized},
+		{"forged twice", "", `{` + forged + `,"title":"LONG","near\u0064up_sketch":[1]}`, `{"title":"LONG"}`, adapters.Oversized},
+		{"stray bytes", "", `{"title":"LONG","near` + "\xff" + `dup_sketch":"a","` + "\\\xff" + `u006eeardup_sketch":"a"}`, `{"title":"LONG"}`, adapters.Oversized},
+		{"deeper", "", `{"title":"LONG","o":{` + forged + `}}`, `{"title":"LONG","o":{` + forged + `}}`, adapters.Oversized},
+		{"behind an end", "", `{"title":"LONG"}` + "\x00" + `,` + forged, `{"title":"LONG"}` + "\x00" + `,` + forged, adapters.Oversized},
+		{"not well-formed", "", `{"title":"LONG"}],` + forged, `{"title":"LONG"}` + untaken, adapters.Oversized},
+		{"an update", "?action=update", `{"title":"LONG",` + forged + `}`, `{"title":"LONG",` + null + `}`, adapters.Cleared},
+		{"an update of all", "?action=emplace", `{"body":"a","title":"LONG"}`, `{"body":"a","title":"LONG",` + null + `}`, adapters.Cleared},
+		{"an update of others", "?action=update", `{"n":"LONG",` + forged + `}`, `{"n":"LONG"}`, -1},
+	} {
+		long, room := strings.Repeat("é", 100<<10), func(int) bool { return false } // where there is none, less is long
+		if c.name == "plain" {
+			long, room = strings.Repeat("x", adapters.MaxDocument), nil
+		}
+		sent, want := strings.Replace(c.sent, "LONG", long, 1), strings.Replace(c.want, "LONG", long, 1)
+		for _, path := range []string{"/collections/news/documents/import", "/collections/news/documents"} {
+			d, counts, end, next := Dialect{}, map[adapters.Change]int{}, "", ""
+			if strings.HasSuffix(path, "import") {
+				end, next = "\n", `{"title":"a","body":"b"}`
+			}
+			var out bytes.Buffer
+			err := d.EnrichWrite(d.Classify(post(path+c.params, "")), &out, &adapters.Long{Reader: strings.NewReader(sent + end + next), Room: room}, newEnricher(rule, counts))
+			rest, ok := strings.CutPrefix(out.String(), want+end)
+			if err != nil || !ok || strings.Contains(rest, `,"neardup_sketch":"`) != (next != "") || c.change >= 0 && counts[c.change] != 1 {
+				t.Errorf("%s, %s: %v, %v %.100q…%q %v", c.name, path, err, ok, out.String()[:80], out.String()[max(0, out.Len()-200):], counts)
+			}
+		}
 	}
 }
 

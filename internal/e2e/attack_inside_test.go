@@ -197,3 +197,34 @@ func uniqueText(r *rand.Rand) string {
 	}
 	return strings.Join(words, " ")
 }
+
+// TestAttackLong writes documents to Typesense that the sidecar can't hold, with another document's sketch, and long updates of texts that have
+// one. None of them has a sketch afterwards, and all else of it is stored.
+func TestAttackLong(t *testing.T) {
+	e := engines.Shared(t, engines.Typesense)
+	const index = "satk-long"
+	direct, value, random := api{e, e.URL}, stolen(t), rand.New(rand.NewPCG(14, 15))
+	direct.drop(t, index)
+	through := api{e, serveFile(t, walking(t, e, walkRule{match: index, window: 1000, limits: "{max_held: 2MB}"}))}
+	through.create(t, index)
+	padding := strings.Repeat("pad ", 400<<10) // with that, a document is more than one client's share
+	for _, action := range []string{"create", "upsert", "update", "emplace"} {
+		for _, path := range []string{"/documents", "/documents/import"} {
+			id, text := action+strings.ReplaceAll(path, "/", "-"), uniqueText(random)
+			if action != "create" {
+				through.loadLines(t, index, `{"id":"`+id+`","title":"news","body":"`+uniqueText(random)+"\"}\n")
+			}
+			long := `{"id":"` + id + `","title":"news","neardup_sketch":"` + value + `","padding":"` + padding + `","body":"` + text + `","near` + "\xff" + `dup_sketch":"` + value + `"}`
+			if r := call(t, e, "POST", through.base+"/collections/"+index+path+"?action="+action, long); r.status >= 300 || strings.Contains(string(r.body), `"success":false`) {
+				t.Errorf("%s is refused: %d %.200s", id, r.status, r.body)
+			}
+			values, _ := oursStored(t, direct, index, id)
+			if !strings.Contains(values, text) || !strings.Contains(values, padding) {
+				t.Errorf("%s is not stored whole", id)
+			}
+			if strings.Contains(strings.ReplaceAll(values, `"neardup_sketch":null`, ""), "neardup_sketch") {
+				t.Errorf("%s has a sketch, of which it has the foreign one: %v", id, strings.Contains(values, value))
+			}
+		}
+	}
+}
