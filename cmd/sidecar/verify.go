@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/adapters/elastic"
 	"github.com/neardup/sidecar/jobs"
 )
 
@@ -48,15 +49,16 @@ is
 
 Where the rule stores bands or clusters, it counts apart those that are absent, those that are stale (they are not of
 the right sketch beside them: look-ups miss the document, or searches in native mode fold it wrongly), clusters that
-are foreign (made under another threshold or scheme), and what is left over of a rule that stored them.
+are foreign (made under another threshold or scheme), and what is left over of a rule that stored them. On Elasticsearch
+and OpenSearch it names what the mapping of an index fills our fields with (copy_to, an alias, a runtime field).
 
---repair mends all of that, in the documents that it looks at. A document that changes meanwhile is not overwritten but looked at
+--repair mends what stands in the documents that it looks at. A document that changes meanwhile is not overwritten but looked at
 again. Without it, what is absent, incomparable or stale is mended by: sidecar reindex
 
 --sample looks at so many documents of each index, chosen at random, in place of all.
 
-Exit code 0: none is stale. 1: some are; with --repair, some could not be mended. 2: something could not be read or
-written, or the command line or the configuration is wrong.`,
+Exit code 0: none is stale. 1: some are, or a mapping fills our fields; with --repair, some could not be mended. 2:
+something could not be read or written, or the command line or the configuration is wrong.`,
 		Example: `  sidecar verify
   sidecar verify --index news-2024 --sample 1000 --output json
   sidecar verify --index news-2024 --repair --requests-per-second 500`,
@@ -131,6 +133,8 @@ type verified struct {
 	Textless int      `json:"textless"`
 	Bands    *besides `json:"bands,omitempty"`
 	Cluster  *besides `json:"cluster,omitempty"`
+	// Filled says how the index's mapping fills fields of ours, which no document shows.
+	Filled []string `json:"filled_by_mapping,omitempty"`
 	// Leftover hold what the rule does not store.
 	Leftover int       `json:"left_over,omitempty"`
 	Repair   *repaired `json:"repair,omitempty"`
@@ -257,6 +261,10 @@ func (v *verification) index(ctx context.Context, e *opened, index adapters.Inde
 		Seconds: time.Since(start).Round(time.Millisecond).Seconds(), Whole: err == nil && v.flags.sample == 0,
 	}
 	found.add(rule, f, v.flags.Repair)
+	if store, has := e.store.(*elastic.Store); has && err == nil {
+		found.Filled, err = store.Filled(ctx, index.Name)
+		v.left += len(found.Filled)
+	}
 	v.list = append(v.list, found)
 	if v.flags.output == formText {
 		_, _ = io.WriteString(v.out, found.String())
@@ -293,6 +301,9 @@ func (f verified) String() string {
 	}
 	if c := f.Cluster; c != nil {
 		fmt.Fprintf(&b, "%s: clusters: %d absent, %d foreign, %d stale\n", title, c.Absent, c.Foreign, c.Stale)
+	}
+	for _, how := range f.Filled {
+		fmt.Fprintf(&b, "%s: %s: searches read what stands there for a sketch: take that out of the mapping, or make the index anew without it\n", title, how)
 	}
 	if f.Leftover > 0 {
 		fmt.Fprintf(&b, "%s: %d with bands or a cluster left over, which the rule does not store\n", title, f.Leftover)

@@ -228,3 +228,52 @@ func TestAttackLong(t *testing.T) {
 		}
 	}
 }
+
+// TestAttackMappings has mappings fill our field, where no document shows it: verify says how, whatever the documents hold, and a mapping that
+// fills other fields is none of its business.
+func TestAttackMappings(t *testing.T) {
+	for _, kind := range elasticKinds {
+		t.Run(kind, func(t *testing.T) {
+			e := engines.Shared(t, kind)
+			direct, value := api{e, e.URL}, stolen(t)
+			file := walking(t, e, walkRule{match: "satk-mapped-*", window: 1000})
+			through := api{e, serveFile(t, file)}
+			for name, c := range map[string]struct {
+				mapping, says string
+				folds         bool
+			}{
+				"copy": {`"properties":{"o":{"properties":{"x":{"type":"keyword","copy_to":["y","neardup_sketch"]}}},"y":{"type":"keyword"}}`,
+					"o.x is copied to neardup_sketch (copy_to)", true},
+				"alias": {`"properties":{"o":{"properties":{"x":{"type":"keyword"}}},"neardup_sketch":{"type":"alias","path":"o.x"}}`,
+					"neardup_sketch is an alias of o.x", true},
+				"runtime": {`"runtime":{"neardup_sketch":{"type":"keyword","script":{"source":"def o = params._source.o; if (o != null) emit(o.x)"}}}`,
+					"neardup_sketch is a runtime field", true},
+				"other": {`"properties":{"o":{"properties":{"x":{"type":"keyword","copy_to":"y"}}},"y":{"type":"keyword"},"z":{"type":"alias","path":"y"}}`, "", false},
+			} {
+				if name == "runtime" && kind == engines.OpenSearch {
+					continue // it has none
+				}
+				index := "satk-mapped-" + name
+				direct.drop(t, index)
+				call(t, e, "PUT", through.base+"/"+index, `{"mappings":{`+c.mapping+`}}`).want(t, 200)
+				for _, id := range []string{"a", "b"} { // without a text
+					call(t, e, "PUT", through.base+"/"+index+"/_doc/"+id+"?refresh=true", `{"o":{"x":"`+value+`"}}`).want(t, 201)
+				}
+				told := call(t, e, "POST", through.base+"/"+index+"/_search", `{}`).want(t, 200).header.Get("Neardup")
+				if strings.Contains(told, "folded=1;") != c.folds {
+					t.Errorf("%s: %s", name, told)
+				}
+				for _, more := range []string{"", "--repair"} {
+					args := strings.Fields("verify --config " + file + " --index " + index + " " + more)
+					if name == "alias" && more != "" {
+						continue // it says that the index is not ready
+					}
+					out, code := sidecar(t, args...)
+					if (code == 1) != (c.says != "") || code > 1 || !strings.Contains(out, c.says) || strings.Contains(out, "mapping") != (c.says != "") {
+						t.Errorf("%s: verify %s ended with %d: %s", name, more, code, out)
+					}
+				}
+			}
+		})
+	}
+}
