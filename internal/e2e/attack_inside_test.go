@@ -6,14 +6,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
 )
 
 // inside is a way to have a value of our field stored that does not stand in a document that the sidecar reads, or that it may not change.
 type inside struct {
 	name string
-	// steps are requests through the sidecar, each a method, a path and a body, or past it where one begins with "past". ID stands for the
-	// document's id, INDEX for the index, FREE for one without a rule, TEXT for a text, and FORGED for the sketch of another one.
+	// steps are requests through the sidecar, each a method, a path and a body, or past it where one begins with "past". One is "signed", or
+	// "keyed" with a key to write alone. ID stands for the document's id, INDEX for the index, FREE for one without a rule, TEXT for a text, and
+	// FORGED for the sketch of another one.
 	steps []string
 	// kept says that it is stored: docs/limits.md lists the way.
 	kept bool
@@ -65,6 +67,8 @@ func insideTypesense() []inside {
 		{"a write past the sidecar", []string{`past ` + documents + ` ` + whole}, true},
 		{"a signed write", []string{`signed ` + documents + ` ` + whole}, true},
 		{"an alias of its own", []string{`PUT /aliases/FREE-one {"collection_name":"INDEX"}`, `POST /collections/FREE-one/documents ` + whole}, false},
+		{"a key that sees no schema", []string{`keyed ` + documents + ` ` + whole}, false},
+		{"a key that sees no aliases", []string{`keyed POST /collections/FREE-one/documents ` + whole}, true},
 	}
 	for _, dirty := range []string{"coerce_or_reject", "coerce_or_drop", "drop", "reject"} {
 		for _, action := range []string{"create", "upsert", "update", "emplace"} {
@@ -159,6 +163,8 @@ func send(t *testing.T, direct, through api, step string) {
 	case "signed":
 		step = rest
 		header = []string{"Authorization", "AWS4-HMAC-SHA256 Credential=a/20260101/eu/es/aws4_request, SignedHeaders=host, Signature=b"}
+	case "keyed":
+		step, header = rest, []string{"X-Typesense-Api-Key", newKey(t, direct.e, `"documents:*"`, `"*"`)}
 	}
 	method, rest, _ := strings.Cut(step, " ")
 	path, body, _ := strings.Cut(rest, " ")
@@ -227,6 +233,38 @@ func TestAttackLong(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestAttackCluster gives a document with its own sketch another one's cluster, by a script. Searches in native mode fold it, and verify can't tell that
+// it is no member; the next job that makes clusters does.
+func TestAttackCluster(t *testing.T) {
+	e := engines.Shared(t, engines.Elasticsearch)
+	const index = "satk-cluster"
+	direct := api{e, e.URL}
+	direct.drop(t, index)
+	file := walking(t, e, walkRule{match: index, window: 1000, more: "bands: auto\nnative: true"})
+	through := api{e, serveFile(t, file)}
+	through.create(t, index)
+	through.loadLines(t, index, victimLine(direct, index)+
+		`{"index":{"_index":"`+index+`","_id":"thief"}}`+"\n"+`{"id":"thief","title":"news","body":"`+craftedText+"\"}\n")
+	folds := func(n int) {
+		t.Helper()
+		direct.refresh(t, index)
+		if told := through.search(t, index, "*", 0, 10, "").outcome; !strings.Contains(told, fmt.Sprintf("folded=%d;", n)) || !strings.Contains(told, "native") {
+			t.Errorf("not %d fold: %s", n, told)
+		}
+	}
+	folds(0)
+	cluster := adapters.OursOf(direct.get(t, index, "victim")).Cluster
+	call(t, e, "POST", through.base+"/"+index+"/_update/thief", `{"script":{"source":"ctx._source.neardup_cluster = params.c","params":{"c":"`+cluster+`"}}}`).want(t, 200)
+	folds(1)
+	if got, code := inspect(t, file); code != 0 || got.Right != 2 {
+		t.Errorf("verify ended with %d: %+v", code, got)
+	}
+	if out, code := sidecar(t, "cluster", "--config", file, "--index", index, "--write"); code != 0 {
+		t.Fatalf("cluster ended with %d: %s", code, out)
+	}
+	folds(0)
 }
 
 // TestAttackMappings has mappings fill our field, where no document shows it: verify says how, whatever the documents hold, and a mapping that
