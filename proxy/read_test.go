@@ -32,6 +32,7 @@ func TestReads(t *testing.T) {
 		{name: "named by the client", path: "/news-1/_doc/1?_source=a,neardup_sketch", reply: with, want: with},
 		{name: "named with a wildcard", path: "/news-1/_doc/1?_source=near*", reply: with, want: without},
 		{name: "no JSON", path: "/news-1/_doc/1", reply: `neardup_sketch: {`, want: `neardup_sketch: {`, contentType: "text/html"},
+		{name: "no JSON by its type", path: "/news-1/_doc/1", reply: with, want: with, contentType: "text/html"},
 		{name: "cut short inside", path: "/news-1/_doc/1", reply: `{"_source":{"neardup_sketch":`, want: ``, broken: true},
 	} {
 		for _, compressed := range []bool{false, true} {
