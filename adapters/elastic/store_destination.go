@@ -25,6 +25,8 @@ type destination struct {
 	update bool
 	// embeds says that the engine refuses scripts, since it computes embeddings of the documents.
 	embeds bool
+	// vectors says that the engine shows vectors only where they are asked for.
+	vectors bool
 
 	mu sync.Mutex // held until the first document is compared
 	// compared says that one document was written and found unchanged but for our fields.
@@ -58,7 +60,7 @@ func (s *Store) destination(ctx context.Context, index, uuid string) (*destinati
 	if err != nil {
 		return nil, err
 	}
-	t := &destination{index: index, uuid: uuid, alias: aliasOf(uuid), update: made.update, embeds: made.embeds}
+	t := &destination{index: index, uuid: uuid, alias: aliasOf(uuid), update: made.update, embeds: made.embeds, vectors: made.vectors}
 	added, err := s.pin(ctx, t)
 	if err != nil {
 		return nil, err

@@ -1,11 +1,14 @@
 package elastic
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,6 +26,8 @@ type made struct {
 	partial string
 	// rebuilt is the setting by which the engine rebuilds a document from its fields rather than keep it as it came; else empty.
 	rebuilt string
+	// shifting is a field whose vectors each write would change by more than rounding; else empty.
+	shifting string
 	// vectors says that _source is shown without vectors and embeddings unless they are asked for (Elasticsearch since 9.2).
 	vectors bool
 	// embeds says that the engine computes embeddings of texts. They are kept where they are written back with the document.
@@ -65,7 +70,8 @@ func (s *Store) made(ctx context.Context, index string) (m made, err error) {
 		if source := string(mapping.Source); source != "" && source != wholeSource {
 			m.partial = source
 		}
-		m.embeds = m.embeds || embeds(one.Mappings)
+		m.embeds = m.embeds || fieldOf(one.Mappings, "", mapped.embeds) != ""
+		m.shifting = cmp.Or(m.shifting, fieldOf(one.Mappings, "", mapped.shifts))
 	}
 	settings, err := s.settings(ctx, index, shardsSetting, uuidSetting, finalSetting, modeSetting, sourceSetting, vectorsSetting, derivedSetting)
 	if err != nil {
@@ -73,6 +79,9 @@ func (s *Store) made(ctx context.Context, index string) (m made, err error) {
 	}
 	m.uuid, m.vectors = settings[uuidSetting], settings[vectorsSetting] == "true"
 	m.update = m.embeds && !m.vectors
+	if !m.vectors {
+		m.shifting = ""
+	}
 	if final := settings[finalSetting]; final != "" && final != "_none" {
 		m.update = true
 	}
@@ -109,27 +118,41 @@ func (s *Store) settings(ctx context.Context, index string, names ...string) (ma
 	return all, err
 }
 
-// embeds reports whether a mapping has fields whose embeddings the engine computes whenever a whole document is written.
-func embeds(mapping json.RawMessage) bool {
-	var m struct {
-		Type       string
-		Properties map[string]json.RawMessage
-		Fields     map[string]json.RawMessage
-	}
+// mapped is what a mapping says of a field, or of the whole document.
+type mapped struct {
+	Type       string
+	Element    string `json:"element_type"`
+	Similarity string
+	Properties map[string]json.RawMessage
+	Fields     map[string]json.RawMessage
+}
+
+// embeds reports whether the engine computes embeddings of the field whenever a whole document is written.
+func (m mapped) embeds() bool { return m.Type == "semantic_text" || m.Type == "semantic" }
+
+// shifts reports whether the engine keeps the field's vectors as a direction of 16 bits and a length. The rounded direction is not of length
+// one, so the vector that it shows is longer or shorter than the one that was written, by up to 0.3 %, and again with each write.
+func (m mapped) shifts() bool {
+	return m.Type == "dense_vector" && m.Element == "bfloat16" && m.Similarity == "cosine"
+}
+
+// fieldOf returns a field of a mapping, below path, that is such a one; empty if there is none.
+func fieldOf(mapping json.RawMessage, path string, such func(mapped) bool) string {
+	var m mapped
 	if json.Unmarshal(mapping, &m) != nil {
-		return false
+		return ""
 	}
-	if m.Type == "semantic_text" || m.Type == "semantic" {
-		return true
+	if such(m) {
+		return path
 	}
 	for _, below := range []map[string]json.RawMessage{m.Properties, m.Fields} {
-		for _, field := range below {
-			if embeds(field) {
-				return true
+		for _, name := range slices.Sorted(maps.Keys(below)) {
+			if found := fieldOf(below[name], strings.TrimPrefix(path+"."+name, "."), such); found != "" {
+				return found
 			}
 		}
 	}
-	return false
+	return ""
 }
 
 // writable says why no document of the index can be written again and be what it was; nil if each can.
@@ -140,6 +163,10 @@ func (m made) writable() error {
 	case m.rebuilt != "":
 		return fmt.Errorf("the index rebuilds its documents from their fields (%s), so what was sent cannot be written again unchanged. "+
 			"New documents get sketches as they are written; for the old ones, copy the index through the sidecar into one that stores its documents", m.rebuilt)
+	case m.shifting != "":
+		return fmt.Errorf("each write would change the vectors of %s that are not of length 1, since the engine keeps them in bfloat16 for cosine similarity. "+
+			"New documents get sketches as they are written; for the old ones, copy the index through the sidecar into one with "+
+			"%s: false, or send the documents again", m.shifting, vectorsSetting)
 	}
 	return nil
 }
