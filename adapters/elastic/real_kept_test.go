@@ -421,6 +421,46 @@ func TestRealRecreated(t *testing.T) {
 	})
 }
 
+// TestRealAskedOnly deletes an index before each request by which doctor looks at it: none creates it again, nor writes to it while it is there.
+func TestRealAskedOnly(t *testing.T) {
+	onBoth(t, func(t *testing.T, l *larder) {
+		index := l.name + "0"
+		u, err := url.Parse(l.url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for at, reached := 0, true; reached; at++ {
+			l.drop(index)
+			l.create(index, `"title":{"type":"text"}`, 1)
+			hook := &hooked{at: at, do: func() { l.drop(index) }}
+			rule := jobsRule(t, l.name+"*")
+			store := Open(hook, []*url.URL{u}, adapters.Rules{rule})(nil, "")
+			c, err := ConditionOf(t.Context(), store, adapters.Index{Name: index}, rule)
+			if reached = hook.do == nil; reached {
+				if reply := l.send(&adapters.Request{Method: "HEAD", Path: "/" + index}); reply.Status != http.StatusNotFound {
+					t.Errorf("before request %d: the index is there again: %v", at, err)
+				}
+				continue
+			}
+			if hook.do = nil; err != nil || c.Refused != nil {
+				t.Error(err, c.Refused)
+			}
+			l.must("POST", "/"+index+"/_refresh", "")
+			if all := l.must("GET", "/"+index+"/_stats/indexing,docs", ""); !strings.Contains(all, `"index_total":0,`) || !strings.Contains(all, `"delete_total":0,`) {
+				t.Errorf("doctor wrote: %s", all)
+			}
+			for _, block := range []string{"write", "read_only", "read_only_allow_delete"} {
+				l.must("PUT", "/"+index+"/_settings", `{"index.blocks.`+block+`":true}`)
+				if c, err = ConditionOf(t.Context(), store, adapters.Index{Name: index, Ready: true}, rule); err != nil || c.Refused == nil ||
+					!strings.Contains(c.Refused.Error(), "write its documents: the engine answered 4") {
+					t.Errorf("%s: %v %v", block, err, c.Refused)
+				}
+				l.must("PUT", "/"+index+"/_settings", `{"index.blocks.`+block+`":null}`)
+			}
+		}
+	})
+}
+
 // hooked is a transport that does something before one request, counted from when do is set.
 type hooked struct {
 	at int

@@ -217,39 +217,66 @@ func (s *Store) countFields(ctx context.Context, index string, c *adapters.Condi
 	return err
 }
 
-// probe is the id of a document that is not there: an update of it asks for all that a patch needs, and changes nothing.
+// probe is the id of a document that is not there.
 const probe = "neardup-probe"
 
-// refused asks for what setup and reindex do to an index, in a form that changes nothing, and returns what was refused.
+// refused asks for what setup and reindex do to an index, in forms that change nothing, and returns what was refused. None of them creates
+// the index if it is deleted meanwhile, as an update or a bulk of them would.
 func (s *Store) refused(ctx context.Context, index adapters.Index) error {
 	var errs []error
+	name := url.PathEscape(index.Name)
 	if !index.Ready {
 		nothing := strings.NewReader(`{"properties":{}}`)
-		mapping := esapi.IndicesPutMappingRequest{Index: []string{url.PathEscape(index.Name)}, Body: nothing}
+		mapping := esapi.IndicesPutMappingRequest{Index: []string{name}, Body: nothing}
 		if err := s.do(ctx, mapping, nil); err != nil {
 			errs = append(errs, fmt.Errorf("change its mapping: %w", err))
 		}
 	}
+	err := s.unauthorized(ctx, name)
+	if err == nil {
+		err = s.blocked(ctx, name)
+	}
+	if err != nil {
+		errs = append(errs, fmt.Errorf("write its documents: %w", err))
+	}
+	return errors.Join(errs...)
+}
+
+// unauthorized says that the credentials may not update documents. The engine looks at that first, and then refuses the update in any case,
+// since the name is no alias.
+func (s *Store) unauthorized(ctx context.Context, index string) error {
+	yes := true
+	update := esapi.UpdateRequest{Index: index, DocumentID: probe, RequireAlias: &yes, Body: strings.NewReader(`{"doc":{}}`)}
+	if err := s.do(ctx, update, nil); err != nil && !missing(err) {
+		return err
+	}
+	return nil
+}
+
+// blocked says that the index takes no writes, or the credentials may send no bulk. It asks for a deletion: no other write leaves a missing
+// index missing. The condition is one that no document meets. Whether the credentials may delete does not matter.
+func (s *Store) blocked(ctx context.Context, index string) error {
 	var reply struct {
 		Items []map[string]struct {
 			Status int
 			Error  struct{ Type, Reason string }
 		}
 	}
-	update := strings.NewReader(`{"update":{"_id":"` + probe + `"}}` + "\n" + `{"doc":{}}` + "\n")
-	if err := s.do(ctx, esapi.BulkRequest{Index: url.PathEscape(index.Name), Body: update}, &reply); err != nil {
-		errs = append(errs, fmt.Errorf("write its documents: %w", err))
+	deletion := strings.NewReader(`{"delete":{"_id":"` + probe + `","if_seq_no":0,"if_primary_term":9223372036854775807}}` + "\n")
+	if err := s.do(ctx, esapi.BulkRequest{Index: index, Body: deletion}, &reply); err != nil {
+		return err
 	}
 	for _, item := range reply.Items {
 		for _, outcome := range item {
 			switch outcome.Status {
-			case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
-				refusal := &refusal{status: outcome.Status, reason: outcome.Error.Type + ": " + outcome.Error.Reason}
-				errs = append(errs, fmt.Errorf("write its documents: %w", refusal))
+			case http.StatusForbidden, http.StatusTooManyRequests:
+				if outcome.Error.Type != "security_exception" {
+					return &refusal{status: outcome.Status, reason: outcome.Error.Type + ": " + outcome.Error.Reason}
+				}
 			}
 		}
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
 // Anything returns a search of an index for the first documents that there are.
