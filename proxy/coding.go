@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"bufio"
-	"bytes"
 	"compress/flate"
 	"compress/gzip"
 	"compress/zlib"
@@ -38,40 +37,49 @@ func decodes(encoding string) bool {
 	return false
 }
 
-// tolerated returns what an error of decoding a whole body means, behind what could be read of it. Engines take a body in gzip or deflate that ends early, or behind which something
-// stands, for what can be read of it: then there is none. What they make of one in snappy or zstd is not known: it is refused.
-func tolerated(r *http.Request, plain []byte, err error) error {
-	switch strings.ToLower(r.Header.Get("Content-Encoding")) {
+// endsEarly reports whether the error of decoding a whole body says that it ends early, behind what could be read of it. Engines take what can be
+// read of such a body in gzip or deflate.
+func endsEarly(encoding string, plain []byte, err error) bool {
+	switch strings.ToLower(encoding) {
 	case "snappy", "zstd":
-		if err != nil && !errors.Is(err, errTooLarge) && !errors.Is(err, errBusy) {
-			return errors.Join(errEncoding, err)
-		}
-	default:
-		if len(plain) > 0 && (errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, gzip.ErrHeader)) {
-			return nil
-		}
+		return false
 	}
-	return err
+	return len(plain) > 0 && errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // uncompressed reports whether a body that begins so is not zstd although it says so. An engine that does not know zstd takes it as it stands.
+// One that does reads frames of old versions too, of which only the first byte differs.
 func uncompressed(r *http.Request, head []byte) bool {
-	skippable := len(head) > 3 && head[0]>>4 == 5 && bytes.HasPrefix(head[1:], []byte("\x2A\x4D\x18"))
-	return strings.EqualFold(r.Header.Get("Content-Encoding"), "zstd") && !skippable && !bytes.HasPrefix(head, []byte("\x28\xB5\x2F\xFD"))
+	frame := len(head) > 3 && string(head[1:4]) == "\xB5\x2F\xFD"
+	skippable := len(head) > 3 && head[0]>>4 == 5 && string(head[1:4]) == "\x2A\x4D\x18"
+	return strings.EqualFold(r.Header.Get("Content-Encoding"), "zstd") && !frame && !skippable
 }
 
-// maxZstdWindow bounds the memory for decoding zstd.
-const maxZstdWindow = 8 << 20
+// maxZstdWindow bounds the memory for decoding zstd, which is taken at once, however little has come. leastZstdWindow is what frames behind the
+// first one can take in any case.
+const maxZstdWindow, leastZstdWindow = 8 << 20, 1 << 20
 
-// decoder returns a compressed body without its encoding. What engines take as deflate has the header of zlib or none. The
-// standard library decodes: klauspost/compress, which encodes, takes a stream that is cut within the head of a further member for a whole one.
-func decoder(encoding string, body io.Reader) (io.Reader, error) {
+// windowOf returns how much memory decoding takes of a body that begins so, beside what every encoding takes.
+func windowOf(encoding string, head []byte) int64 {
+	if !strings.EqualFold(encoding, "zstd") {
+		return 0
+	}
+	var frame zstd.Header
+	if err := frame.Decode(head); err != nil || frame.Skippable {
+		return maxZstdWindow
+	}
+	return int64(min(max(frame.WindowSize, leastZstdWindow), maxZstdWindow))
+}
+
+// decoder returns a compressed body without its encoding. window is what [windowOf] returned for it. The standard library decodes:
+// klauspost/compress, which encodes, takes a stream that is cut within the head of a further member for a whole one.
+func decoder(encoding string, window int64, body io.Reader) (io.Reader, error) {
 	switch strings.ToLower(encoding) {
 	case "deflate", "x-deflate":
 	case "snappy":
 		return s2.NewReader(body, s2.ReaderMaxBlockSize(snappyBlock)), nil
 	case "zstd":
-		z, err := zstd.NewReader(body, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxZstdWindow))
+		z, err := zstd.NewReader(body, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(uint64(window)))
 		if err != nil {
 			return nil, err
 		}
@@ -84,7 +92,8 @@ func decoder(encoding string, body io.Reader) (io.Reader, error) {
 		return z, z.Reset(body)
 	}
 	b := bufio.NewReader(body)
-	if head, err := b.Peek(2); err == nil && head[0]&0x0f == 8 && (int(head[0])<<8|int(head[1]))%31 == 0 {
+	// Engines take it for zlib by other bits than RFC 1950 has for that: a body whose header names a smaller window is raw to them.
+	if head, err := b.Peek(2); err == nil && head[0]&0x78 == 0x78 && (int(head[0])<<8|int(head[1]))%31 == 0 {
 		return zlib.NewReader(b)
 	}
 	return flate.NewReader(b), nil

@@ -13,20 +13,20 @@ import (
 )
 
 // standardDecoder is decoder by the standard library.
-func standardDecoder(encoding string, body io.Reader) (io.Reader, error) {
+func standardDecoder(encoding string, _ int64, body io.Reader) (io.Reader, error) {
 	b := bufio.NewReader(body)
 	if encoding == "gzip" {
 		return gzip.NewReader(b)
 	}
-	if head, err := b.Peek(2); err == nil && head[0]&0x0f == 8 && (int(head[0])<<8|int(head[1]))%31 == 0 {
+	if head, err := b.Peek(2); err == nil && head[0]&0x78 == 0x78 && (int(head[0])<<8|int(head[1]))%31 == 0 {
 		return zlib.NewReader(b)
 	}
 	return flate.NewReader(b), nil
 }
 
 // whole reads all of a compressed body.
-func whole(open func(string, io.Reader) (io.Reader, error), encoding string, body []byte) (plain []byte, err error) {
-	z, err := open(encoding, bytes.NewReader(body))
+func whole(open func(string, int64, io.Reader) (io.Reader, error), encoding string, body []byte) (plain []byte, err error) {
+	z, err := open(encoding, 0, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func FuzzCoding(f *testing.F) {
 			t.Fatalf("the standard library reads something else in what we encode: %v", err)
 		}
 		want, wantErr := whole(standardDecoder, encoding, data)
-		if z, err := decoder(encoding, bytes.NewReader(encode(encoding, data))); err == nil {
+		if z, err := decoder(encoding, 0, bytes.NewReader(encode(encoding, data))); err == nil {
 			reuse(z)
 		}
 		got, err := whole(decoder, encoding, data)

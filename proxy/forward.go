@@ -123,6 +123,11 @@ func (h *Handler) unreachable(w http.ResponseWriter, r *http.Request, err error)
 		h.refuse(w, r, http.StatusBadRequest, "the body is not of its Content-Encoding")
 		return
 	}
+	if errors.Is(err, errBusy) {
+		h.counts.add("refused", "")
+		h.refuse(w, r, http.StatusServiceUnavailable, "there is no room to decode this body now: send it again, or not compressed")
+		return
+	}
 	if refusal, ok := errors.AsType[adapters.Refusal](err); ok {
 		h.counts.add("refused", "")
 		h.refuse(w, r, http.StatusBadRequest, refusal.Error())

@@ -305,7 +305,12 @@ func (t *hold) grow(r io.Reader, n, length, first int64) (head []byte, whole boo
 
 // decode decompresses a body up to the limit, beyond which it is errTooLarge.
 func (t *hold) decode(encoding string, body []byte, limit int64) ([]byte, error) {
-	plain, err := decoder(encoding, bytes.NewReader(body))
+	window := windowOf(encoding, body)
+	if err := t.reserve(window); err != nil {
+		return nil, err
+	}
+	defer t.give(window)
+	plain, err := decoder(encoding, window, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -35,12 +36,13 @@ func guarded(t testing.TB) *engine {
 	return e
 }
 
-// send sends a request whose body is what comes from the reader.
-func (f front) send(method, path string, body io.Reader, length int64, who string) *httptest.ResponseRecorder {
+// send sends a request whose body is what comes from the reader, in an encoding where one is given.
+func (f front) send(method, path string, body io.Reader, length int64, who string, encoding ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, path, body)
 	r.ContentLength = length
 	r.Header.Set("Authorization", who)
 	r.Header.Set("Content-Type", "application/json")
+	r.Header["Content-Encoding"] = encoding
 	rec := httptest.NewRecorder()
 	f.ServeHTTP(rec, r)
 	return rec
@@ -178,4 +180,46 @@ func TestSlowBodies(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestStalledZstd: a body in zstd can have 8 MB taken for its decoding by its first bytes. That counts as held, and where there is no room the
+// client is told.
+func TestStalledZstd(t *testing.T) {
+	const most, n = 36 << 20, 30
+	frame := "\x28\xB5\x2F\xFD\x00\x68" + strings.Repeat("\x20\x00\x00////", 3000) // a window of 8 MB, and blocks of four bytes
+	synctest.Test(t, func(t *testing.T) {
+		e := guarded(t)
+		f := handler(t, []string{"http://engine"}, func(p *proxy.Engine) { p.Transport, p.Limits.MaxHeld = inMemory{e}, most })
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		var all sync.WaitGroup
+		var ends []*io.PipeWriter
+		answers := make([]int, n)
+		for i := range n {
+			body, into := io.Pipe()
+			ends = append(ends, into)
+			all.Go(func() { answers[i] = f.send("POST", "/news-1/_bulk", body, -1, fmt.Sprint("guess ", i), "zstd").Code })
+			all.Go(func() { io.WriteString(into, frame) })
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); f.HeldBytes() > most/2 || grown > 2*most {
+			t.Errorf("%d bytes are held of %d, in %d of memory", f.HeldBytes(), most, grown)
+		}
+		for _, into := range ends {
+			into.CloseWithError(io.ErrUnexpectedEOF)
+		}
+		all.Wait()
+		refused := 0
+		for _, status := range answers {
+			if status == http.StatusServiceUnavailable {
+				refused++
+			}
+		}
+		if refused < n-2 || refused == n || f.HeldBytes() != 0 {
+			t.Errorf("of %d, %d were told that there is no room; %d bytes are held at the end", n, refused, f.HeldBytes())
+		}
+	})
 }

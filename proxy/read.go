@@ -178,7 +178,7 @@ func (a *ahead) look() {
 	var plain io.Reader = a
 	if a.encoding != "" {
 		var err error
-		if plain, err = decoder(a.encoding, a); err != nil {
+		if plain, err = decoder(a.encoding, 0, a); err != nil {
 			a.stop(err)
 			return
 		}
@@ -275,7 +275,7 @@ func (h *Handler) copyClean(class adapters.Class, dst io.Writer, a *ahead) error
 	if a.encoding == "" {
 		return h.Dialect.CleanReply(class, dst, a.all())
 	}
-	plain, err := decoder(a.encoding, a.all())
+	plain, err := decoder(a.encoding, 0, a.all())
 	if err != nil {
 		return err
 	}

@@ -49,43 +49,43 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, class adapters.C
 		h.unreachable(w, r, err)
 		return
 	}
+	encoding := r.Header.Get("Content-Encoding")
 	compressed := encoded(r) && !class.Verbatim && !uncompressed(r, raw)
 	if whole {
-		plain := raw
+		plain, err := raw, error(nil)
 		if compressed {
-			plain, err = held.decode(r.Header.Get("Content-Encoding"), raw, plainAhead)
-			err = tolerated(r, plain, err)
+			plain, err = held.decode(encoding, raw, plainAhead)
+		}
+		if endsEarly(encoding, plain, err) { // the engine gets what was read
+			r = r.Clone(r.Context())
+			r.Header.Del("Content-Encoding")
+			raw, compressed, err = plain, false, nil
 		}
 		switch {
 		case err == nil && held.take(enrichedRoom(len(plain))):
 			h.writeWhole(w, r, class, raw, plain)
 			return
-		case errors.Is(err, errEncoding):
-			h.unreachable(w, r, err)
-			return
-		case err != nil && !errors.Is(err, errTooLarge) && !errors.Is(err, errBusy): // not the compressed body it says it is: the engine says so
-			h.counts.add("write_passed", "encoding")
-			h.sendRaw(w, r, class, raw)
+		case err != nil && !errors.Is(err, errTooLarge) && !errors.Is(err, errBusy):
+			h.unreachable(w, r, errors.Join(errEncoding, err))
 			return
 		}
 	}
 	body := held.onwardsFrom(raw, r.Body)
-	plain := io.Reader(body)
-	if compressed {
-		if plain, err = decoder(r.Header.Get("Content-Encoding"), body); err != nil {
-			h.counts.add("write_passed", "encoding")
-			h.sendRaw(w, r, class, raw) // which holds all of what was read, a header being short
-			return
-		}
+	if !compressed {
+		h.writeStream(w, r, class, body, false)
+		return
 	}
-	h.writeStream(w, r, class, plain, compressed)
-}
-
-// sendRaw sends on a request of whose body the head was read.
-func (h *Handler) sendRaw(w http.ResponseWriter, r *http.Request, class adapters.Class, head []byte) {
-	out := r.WithContext(r.Context())
-	out.Body = readCloser{io.MultiReader(bytes.NewReader(head), r.Body), r.Body}
-	h.send(w, out, h.changeOf(class))
+	window := windowOf(encoding, raw)
+	if err := held.reserve(window); err != nil { // what an engine would read can't go on unread
+		h.unreachable(w, r, err)
+		return
+	}
+	plain, err := decoder(encoding, window, body)
+	if err != nil {
+		h.unreachable(w, r, errors.Join(errEncoding, err))
+		return
+	}
+	h.writeStream(w, r, class, plain, true)
 }
 
 // writeWhole sends on a body that is at hand, as it was sent if nothing in it changes.

@@ -302,7 +302,7 @@ func TestWriteReplies(t *testing.T) {
 
 // TestUnsupportedWritesPass: bodies that no engine takes, and signed ones, go through as they came.
 func TestUnsupportedWritesPass(t *testing.T) {
-	for _, header := range []string{"Content-Encoding: gzip", "Content-Type: application/cbor", "Content-Type: application/yaml", "Authorization: AWS4-HMAC-SHA256 x"} {
+	for _, header := range []string{"Content-Type: application/cbor", "Content-Type: application/yaml", "Authorization: AWS4-HMAC-SHA256 x"} {
 		e := newEngine("news-1")
 		f := serve(t, e, nil)
 		do(t, "POST", f.url+"/_bulk", bulk("news-1", 2), header)
@@ -344,6 +344,46 @@ func TestEncodedWrites(t *testing.T) {
 		do(t, "POST", f.url+"/_bulk", body, "Content-Encoding: "+encoding)
 		if got := e.arrived(); len(got) != 1 || enriched(got[0].body) != 2 {
 			t.Errorf("%s: the engine got %q", encoding, got)
+		}
+	}
+}
+
+// TestUndecodableWrites: no body goes on unread that an engine could decode and we can't. Both engines take the first and the third, OpenSearch
+// the last two.
+func TestUndecodableWrites(t *testing.T) {
+	plain := bulk("news-1", 2)
+	z := string(zipped(plain))
+	member := func(comment int) string {
+		return z[:3] + "\x10" + z[4:10] + strings.Repeat("a", comment) + "\x00" + z[10:]
+	}
+	stored := func(text string) string {
+		n := len(text)
+		return string([]byte{1, byte(n), byte(n >> 8), ^byte(n), ^byte(n >> 8)}) + text
+	}
+	for _, c := range []struct {
+		what, encoding, body string
+		enriched             int
+	}{
+		{"gzip with a long comment", "gzip", member(600), 0},
+		{"gzip with a short comment", "gzip", member(100), 2},
+		{"gzip with a long comment in its second member", "gzip", string(zipped(" ")) + member(600), 0},
+		{"gzip behind which ten bytes stand", "gzip", z + "0123456789", 0},
+		{"gzip with a wrong checksum", "gzip", z[:len(z)-5] + "\x7f" + z[len(z)-4:], 0},
+		{"gzip that is none", "gzip", plain, 0},
+		{"deflate that begins like zlib with a small window", "deflate", "\x08\x1d\x00\xe2\xff" + strings.Repeat("\n", 29) + stored(plain), 2},
+		{"zstd 0.7", "zstd", "\x27\xB5\x2F\xFD\x00\x50", 0},
+		{"zstd 0.6", "zstd", "\x26\xB5\x2F\xFD\x04", 0},
+	} {
+		e := newEngine("news-1")
+		f := serve(t, e, nil)
+		a := do(t, "POST", f.url+"/_bulk", c.body, "Content-Encoding: "+c.encoding)
+		switch got := e.arrived(); {
+		case c.enriched > 0:
+			if len(got) != 1 || enriched(got[0].body) != c.enriched {
+				t.Errorf("%s: the engine got %q", c.what, got)
+			}
+		case len(got) > 0 || a.status != 400:
+			t.Errorf("%s: the client got %d, the engine %q", c.what, a.status, got)
 		}
 	}
 }

@@ -186,8 +186,36 @@ func (f *formats) zipped(form bodyFormat, id func(string) string) {
 		_ = z.Close()
 		f.one(form.name+" in gzip", "PUT", fmt.Sprint("/_doc/", id("gzip"), i), form.mediaType, end(out.String()), "Content-Encoding", "gzip")
 	}
+	for i, c := range undecoded(form.write(f.document())) {
+		f.one(form.name+" in "+c.encoding, "PUT", fmt.Sprint("/_doc/", id("undecoded"), i), form.mediaType, c.body, "Content-Encoding", c.encoding)
+	}
 	for i, encoding := range []string{"foo", "br", "gzip,gzip", "identity", "compress"} {
 		f.one(form.name+" in "+encoding, "PUT", fmt.Sprint("/_doc/", id("enc"), i), form.mediaType, form.write(f.document()), "Content-Encoding", encoding)
+	}
+}
+
+// undecoded are encodings of a text that the engines decode, or one of them, and the sidecar's decoders don't.
+func undecoded(text string) []struct{ encoding, body string } {
+	gzipped := func(text, comment string) string {
+		var out bytes.Buffer
+		z := gzip.NewWriter(&out)
+		z.Comment = comment
+		fmt.Fprint(z, text)
+		_ = z.Close()
+		return out.String()
+	}
+	stored := func(text string) string {
+		n := len(text)
+		return string([]byte{1, byte(n), byte(n >> 8), ^byte(n), ^byte(n >> 8)}) + text
+	}
+	frame := func(version byte) string {
+		n := len(text)
+		return string([]byte{version, 0xB5, 0x2F, 0xFD, 0, 0x50, 0x40, byte(n >> 8), byte(n)}) + text + "\xC0\x00\x00"
+	}
+	long := strings.Repeat("a", 600)
+	return []struct{ encoding, body string }{
+		{"gzip", gzipped(text, long)}, {"gzip", gzipped(" ", "") + gzipped(text, long)},
+		{"deflate", "\x08\x1d\x00\xe2\xff" + strings.Repeat(" ", 29) + stored(text)}, {"zstd", frame(0x27)},
 	}
 }
 
