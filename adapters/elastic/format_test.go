@@ -285,6 +285,30 @@ func TestCleanFormats(t *testing.T) {
 	}
 }
 
+// TestCleanLooksOnce: a reply in CBOR is cut in one pass, however deep it is.
+func TestCleanLooksOnce(t *testing.T) {
+	body := []byte("\xbf\x67_source" + strings.Repeat("\xbf\x61a", 900) + "\x83\x01\x02\x6eneardup_sketch" + strings.Repeat("\xff", 901))
+	looked := new(looking)
+	if got := cutPacked(looked, body, adapters.Cuts{Drop: func(path []string) bool { return len(path) == 900 }}); len(got) != len(body)-24 {
+		t.Errorf("%d bytes became %d", len(body), len(got))
+	}
+	if looked.bytes > 3*len(body) {
+		t.Errorf("to cut %d bytes, %d were looked at", len(body), looked.bytes)
+	}
+}
+
+// looking is CBOR, and counts the bytes of the values that are skipped.
+type looking struct {
+	cborForm
+	bytes int
+}
+
+func (l *looking) value(data []byte, at, depth int) (end int, ok bool) {
+	end, ok = l.cborForm.value(data, at, depth)
+	l.bytes += max(end-at, 0)
+	return end, ok
+}
+
 // refuses fails the test unless a document is refused in little memory, with a text that names what the client needs.
 func refuses(t *testing.T, what, mediaType, body string) {
 	t.Helper()

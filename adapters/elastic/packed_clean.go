@@ -72,7 +72,7 @@ type packedKnife struct {
 	cut  bool
 }
 
-// value appends what stays of a value and returns where that ends. emptied says that it is to be pruned.
+// value appends what stays of a value and returns where that ends, looking at each byte once. emptied says that the value is to be pruned.
 func (k *packedKnife) value(dst []byte, at int, element bool) (out []byte, end int, emptied bool) {
 	if first, count, ok := k.p.list(k.data, at); ok {
 		dst, end = append(dst, k.data[at:first]...), first
@@ -84,29 +84,35 @@ func (k *packedKnife) value(dst []byte, at int, element bool) (out []byte, end i
 		}
 		return dst, end, false
 	}
-	if _, _, ok := k.p.object(k.data, at); !ok {
+	first, count, ok := k.p.object(k.data, at)
+	if !ok {
 		end, _ = k.p.value(k.data, at, 0)
 		return append(dst, k.data[at:end]...), end, false
 	}
 	kept, dropped := 0, 0
 	dst = k.p.appendOpen(dst)
-	end, _ = eachMember(k.p, k.data, at, func(m packedMember) {
-		k.path = append(k.path, m.name)
-		defer func() { k.path = k.path[:len(k.path)-1] }()
-		if k.cuts.Drop(k.path) {
-			k.cut = true
-			dropped++
-			return
+	for end = first; count != 0; count-- {
+		if after, ok := k.p.ends(k.data, end); ok {
+			end = after
+			break
 		}
-		before := len(dst)
-		dst = append(dst, k.data[m.start:m.value]...)
-		var pruned bool
-		if dst, _, pruned = k.value(dst, m.value, false); pruned {
+		start, before := end, len(dst)
+		name, value, _ := k.p.key(k.data, start)
+		k.path = append(k.path, name)
+		var gone bool
+		if k.cuts.Drop(k.path) {
+			k.cut, gone = true, true
+			end, _ = k.p.value(k.data, value, 0)
+		} else {
+			dst, end, gone = k.value(append(dst, k.data[start:value]...), value, false)
+		}
+		k.path = k.path[:len(k.path)-1]
+		if gone {
 			dst = dst[:before]
 			dropped++
-			return
+		} else {
+			kept++
 		}
-		kept++
-	})
+	}
 	return k.p.appendClose(dst), end, dropped > 0 && kept == 0 && len(k.path) > 0 && k.cuts.Prune != nil && k.cuts.Prune(k.path, element)
 }
