@@ -26,7 +26,7 @@ const (
 	Unprepared
 	// Unreadable: it is not a well-formed JSON object; the engine will say so.
 	Unreadable
-	// Oversized: the added bytes could cross the engine's limit on a body.
+	// Oversized: the added bytes could cross the engine's limit on a body, or there is no room to make the sketch of such a text.
 	Oversized
 	// Scripted: the engine runs a script over it before it is stored, so that its sketch can't be known.
 	Scripted
@@ -71,6 +71,9 @@ type Enricher struct {
 	// Number, if set, returns a number for the cluster of a document without a sketch: the same for the same document, if it has an
 	// id, and for no other.
 	Number func(o Operation, rule *Rule) uint64
+	// Hold, if set, takes room for n bytes that working on a document takes beside the document, or gives it back where n is negative. It
+	// reports false where there is none.
+	Hold func(n int) bool
 	// Replies is set by the dialect, in EnrichWrite, to what takes apart the reply to this write; nil where none of its
 	// operations can be left out.
 	Replies *Replies
@@ -139,6 +142,13 @@ func (e *Enricher) append(dst []byte, index string, document []byte, partial boo
 		return append(dst, document...), Unreadable
 	}
 	defer e.clear(members)
+	room := roomFor(members)
+	roomy := e.Take(room)
+	if roomy {
+		defer e.Give(room)
+	} else {
+		members = slices.DeleteFunc(members, func(m Member) bool { return !Our(m.Key) })
+	}
 	found := &e.found
 	rule.findIn(found, members)
 	found.odd = found.odd || e.Unsure || e.Doubts != nil && slices.ContainsFunc(found.list, e.Doubts)
@@ -155,6 +165,11 @@ func (e *Enricher) append(dst []byte, index string, document []byte, partial boo
 		document = bare
 	}
 	fields, change := e.members(rule, found, partial, prepared)
+	if !roomy {
+		if fields, change = e.alone(rule), Oversized; partial {
+			fields, change = rule.cleared(e.number(rule, partial)), Cleared
+		}
+	}
 	if fields != nil && !prepared {
 		fields, change = nil, Unprepared
 		if partial && e.Clears != nil && e.Clears(index) {
@@ -259,6 +274,26 @@ func (e *Enricher) members(r *Rule, found *texts, partial, prepared bool) ([]byt
 	return e.alone(r), Textless
 }
 
+// roomFor returns how much is held to make a sketch of the members: nothing for most, and for long ones eight times their length, which
+// stands for up to three times as much memory.
+func roomFor(members []Member) (n int) {
+	const short = 64 << 10
+	for _, m := range members {
+		n += len(m.Value)
+	}
+	return 8 * max(n-short, 0)
+}
+
+// Take takes room for n bytes, to be given back by Give. It reports false where there is none.
+func (e *Enricher) Take(n int) bool { return n == 0 || e.Hold == nil || e.Hold(n) }
+
+// Give gives room back that Take has taken.
+func (e *Enricher) Give(n int) {
+	if n > 0 && e.Hold != nil {
+		e.Hold(-n)
+	}
+}
+
 // sketch returns the sketch of the texts, good until the next document where no one keeps it, and false if they hold no word.
 func (e *Enricher) sketch(r *Rule, texts []string) (*sketch.Sketch, bool) {
 	if e.Sketch != nil || e.Cluster != nil {
@@ -358,7 +393,7 @@ func (r *Rule) appendMembers(list []Member, document []byte, strict bool) (_ []M
 		key := d.Key()
 		value := d.Value()
 		if r.Concerns(string(key)) {
-			list = append(list, Member{Key: string(key), Value: value, start: d.key, end: d.s.at})
+			list = addMember(list, Member{Key: string(key), Value: value, start: d.key, end: d.s.at})
 		}
 		last = d.s.at
 	}
@@ -366,6 +401,23 @@ func (r *Rule) appendMembers(list []Member, document []byte, strict bool) (_ []M
 		return list, last, ErrMalformed
 	}
 	return list, last, nil
+}
+
+// addMember appends a member. Of a name that stands more than twice the first and the last stay, unless many others stand between them: it is
+// odd, and a list of all would take many times the document's memory.
+func addMember(list []Member, m Member) []Member {
+	const near = 16
+	same := 0
+	for i := len(list) - 1; i >= max(0, len(list)-near); i-- {
+		if list[i].Key != m.Key {
+			continue
+		}
+		if same++; same == 2 {
+			list[i+slices.IndexFunc(list[i+1:], func(other Member) bool { return other.Key == m.Key })+1] = m
+			return list
+		}
+	}
+	return append(list, m)
 }
 
 // Concerns reports whether a member of the name is our field, or leads to a sketched one.

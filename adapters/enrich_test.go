@@ -90,6 +90,55 @@ func TestAppendOurs(t *testing.T) {
 	}
 }
 
+// TestAppendWithoutRoom: a long text for which there is no room gets no sketch, and leaves none that is stale. Room is given back.
+func TestAppendWithoutRoom(t *testing.T) {
+	rule := testRule(t, "title", "body")
+	long := `"title":"` + strings.Repeat("a b1 ", 20<<10) + `"`
+	for _, c := range []struct {
+		doc, want string
+		partial   bool
+		change    Change
+	}{
+		{`{` + long + `,"neardup_sketch":"F"}`, `{` + long + `}`, false, Oversized},
+		{`{` + long + `,"body":"x"}`, `{` + long + `,"body":"x","neardup_sketch":null}`, true, Cleared},
+		{`{"title":"a b c","body":""}`, "", false, Enriched},
+	} {
+		for _, most := range []int{1 << 20, 100 << 10} {
+			held, enough := 0, most == 1<<20
+			var change Change
+			e := &Enricher{Room: 1 << 30, Count: func(c Change) { change = c },
+				Rule: func(string, bool) (*Rule, bool) { return rule, true },
+				Hold: func(n int) bool {
+					if n > 0 && held+n > most {
+						return false
+					}
+					held += n
+					return true
+				}}
+			got := string(e.Append(nil, "i", []byte(c.doc), c.partial))
+			if !enough && c.want != "" && (got != c.want || change != c.change) || held != 0 {
+				t.Errorf("%.30s of %d bytes became %.30s of %d, %s; %d bytes are still held", c.doc, len(c.doc), got, len(got), change, held)
+			}
+			if (enough || c.want == "") && !c.partial && change != Enriched {
+				t.Errorf("%.30s of %d bytes, where there is room: %s", c.doc, len(c.doc), change)
+			}
+		}
+	}
+}
+
+// TestManyOfOneName: a document in which names stand many times takes little more memory than its length.
+func TestManyOfOneName(t *testing.T) {
+	rule := testRule(t, "title", "body")
+	doc := []byte("{" + strings.Repeat(`"title":1,"body":2,"neardup_sketch":3,`, 20000) + `"n":1}`)
+	members, _, err := rule.members(doc)
+	if want := 6; err != nil || len(members) != want || string(members[0].Value) != "1" || members[5].end != len(doc)-len(`,"n":1}`) {
+		t.Errorf("%d members are kept, want %d (%v)", len(members), want, err)
+	}
+	if found := rule.find(members); !found.odd {
+		t.Error("a name that stands many times goes unnoticed")
+	}
+}
+
 func unprepared(e *Enricher) {
 	rule := e.Rule
 	e.Rule = func(index string, whole bool) (*Rule, bool) { r, _ := rule(index, whole); return r, false }

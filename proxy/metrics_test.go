@@ -120,7 +120,7 @@ func TestMetricsOfEachFlow(t *testing.T) {
 	m.want(t, map[string]float64{
 		"requests_total kind=pass": 1, "requests_total kind=read": 1, "requests_total kind=write": 2, "requests_total kind=search": 5,
 		"documents_total change=enriched":                     3,
-		"writes_bypassed_total reason=encoding":               1,
+		"writes_refused_total":                                1,
 		"searches_total outcome=collapsed reason=":            1,
 		"searches_total outcome=dry_run reason=":              1,
 		"searches_total outcome=bypassed reason=off":          1,

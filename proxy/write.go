@@ -245,6 +245,7 @@ func (h *Handler) enricher(r *http.Request, length int64, makes *atomic.Bool) *a
 		return fit != unfit
 	}
 	e.ClearsAll = func(index string) bool { return h.catalog.known(r.Context(), who, index) }
+	e.Hold = holdOf(r.Context()).room
 	if h.looks() {
 		e.Number = h.numbers(r, who)
 	}

@@ -388,6 +388,26 @@ func TestUndecodableWrites(t *testing.T) {
 	}
 }
 
+// TestShortWrites: of a compressed body that ends early the engine gets what the sidecar read of it, even where that changes nothing. An engine
+// can read a character more than we do.
+func TestShortWrites(t *testing.T) {
+	e := newEngine("news-1")
+	f := serve(t, e, nil)
+	plain := bulk("logs", 2)
+	for cut := 9; cut < 30; cut++ {
+		z := string(zipped(plain))
+		do(t, "POST", f.url+"/_bulk", z[:len(z)-cut], "Content-Encoding: gzip")
+	}
+	for _, got := range e.arrived() {
+		if got.header.Get("Content-Encoding") != "" || !strings.HasPrefix(plain, string(got.body)) {
+			t.Errorf("the engine got %q in %q", got.body, got.header.Get("Content-Encoding"))
+		}
+	}
+	if len(e.arrived()) != 21 {
+		t.Errorf("%d writes arrived", len(e.arrived()))
+	}
+}
+
 // panicking is a dialect with a bug.
 type panicking struct{ adapters.Dialect }
 

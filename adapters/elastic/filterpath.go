@@ -93,14 +93,16 @@ func (p *paths) with(steps []string) (*paths, bool) {
 		if at == maxSteps {
 			return nil, false
 		}
+		if step == "**" {
+			p.double.add(at)
+		} else { // so that a name is compared with a step in no more than its length
+			step = starRuns.ReplaceAllLiteralString(step, "*")
+		}
 		if p.steps = append(p.steps, step); i == 0 {
 			p.first.add(at)
 		}
 		if i == len(steps)-1 {
 			p.last.add(at)
-		}
-		if step == "**" {
-			p.double.add(at)
 		}
 	}
 	return p, true
@@ -142,6 +144,8 @@ func unescaped(step string, escaped bool) string {
 	}
 	return escapes.ReplaceAllLiteralString(step, ".")
 }
+
+var starRuns = regexp.MustCompile(`\*{2,}`)
 
 var escapes = regexp.MustCompile(`\\.`)
 

@@ -169,6 +169,14 @@ func TestFilterPathIsBounded(t *testing.T) {
 	}
 }
 
+// TestFilterPathRuns: a run of stars is one, unless it is a step of two. Else each name of a reply would be compared with all of them.
+func TestFilterPathRuns(t *testing.T) {
+	f, ok := parseFilter("a.**.***.****b**,**", false)
+	if want := []string{"a", "**", "*", "*b*", "**"}; !ok || !slices.Equal(f.keep.steps, want) {
+		t.Errorf("the steps are %q, want %q", f.keep.steps, want)
+	}
+}
+
 // TestFilterPathLate gives up filtering a large reply when the time is over, and finishes a small one.
 func TestFilterPathLate(t *testing.T) {
 	for members, want := range map[int]error{100: nil, 100000: adapters.ErrLate} {

@@ -70,8 +70,24 @@ func enrichFormat(c adapters.Class, dst io.Writer, src io.Reader, e *adapters.En
 	return err
 }
 
+// formatRoom returns how much is held to edit a document in a format: what is held stands for up to three times as much memory.
+func formatRoom(format string, body []byte) int {
+	switch format {
+	case formatYAML:
+		return yamlNodes(body)*yamlNodeRoom + 4*len(body)
+	case formatSMILE:
+		return 4*len(body) + plainSMILE(body)
+	}
+	return 8 * len(body)
+}
+
 // editFormat returns a document of a configured index, or the body of an update, enriched. why says why that can't be done.
 func editFormat(format string, e *adapters.Enricher, index string, body []byte, update bool) (out []byte, why string) {
+	room := formatRoom(format, body)
+	if !e.Take(room) {
+		return nil, "takes more to read than there is room for now"
+	}
+	defer e.Give(room)
 	var changed, ok bool
 	switch {
 	case format == formatYAML:

@@ -162,7 +162,7 @@ func TestHostileFormats(t *testing.T) {
 	}
 	for what, body := range map[string]string{
 		"two documents": "a: b\n---\nneardup_sketch: c\n", "a key that is a list": "? [a]\n: b\n", "an alias as a key": "a: &b neardup_sketch\n*b : c\n",
-		"a list": "- a\n", "nothing": "", "no YAML": "\x00", "many values": "a: [" + strings.Repeat("1,", 1<<20) + "1]", "much": "a: " + strings.Repeat("x", maxYAML),
+		"a list": "- a\n", "nothing": "", "no YAML": "\x00", "many directives": strings.Repeat("%TAG !a! b\n", 200) + "---\na: b\n", "many values": "a: [" + strings.Repeat("1,", 1<<20) + "1]", "much": "a: " + strings.Repeat("x", maxYAML),
 	} {
 		refuses(t, "YAML of "+what, "application/yaml", body)
 	}
@@ -281,6 +281,32 @@ func TestCleanFormats(t *testing.T) {
 		var got bytes.Buffer
 		if err := (Dialect{}).CleanReply(adapters.Class{Kind: adapters.Read, Form: formSource}, &got, strings.NewReader(body)); err != nil || got.String() != body {
 			t.Errorf("%q became %q (%v)", body, got.String(), err)
+		}
+	}
+}
+
+// TestFormatsWithoutRoom: a document that takes more memory to read than there is room for is refused, and the room is given back.
+func TestFormatsWithoutRoom(t *testing.T) {
+	rules := adaptertest.Rules(t)
+	for _, form := range writtenForms[:3] {
+		body := form.write(rand.New(rand.NewPCG(1, 2)), pairs{{"title", strings.Repeat("word ", 1000)}})
+		c := Dialect{}.Classify(&adapters.Request{Method: "PUT", Path: "/news-1/_doc/1", Header: adapters.Header{"Content-Type": {form.mediaType}}})
+		for _, most := range []int{3 * len(body), 1 << 20} {
+			held, asked := 0, 0
+			e := &adapters.Enricher{Room: 1 << 30, Rule: func(index string, _ bool) (*adapters.Rule, bool) { return rules.For(index), true },
+				Hold: func(n int) bool {
+					asked = max(asked, n)
+					if held+n > most {
+						return false
+					}
+					held += n
+					return true
+				}}
+			var out bytes.Buffer
+			err := Dialect{}.EnrichWrite(c, &out, bytes.NewReader(body), e)
+			if refusal := adapters.Refusal(""); errors.As(err, &refusal) != (asked > most) || asked == 0 || held != 0 {
+				t.Errorf("%s: of %d bytes %d were asked for, and %d are held at the end: %v", form.name, most, asked, held, err)
+			}
 		}
 	}
 }

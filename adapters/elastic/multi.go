@@ -103,6 +103,9 @@ func (d Dialect) parseEntry(
 	target string, header, body []byte, controls adapters.Controls, p adapters.Plan,
 ) (e *entry, stripped bool, err error) {
 	e = &entry{header: header, body: body, reason: "not_understood"}
+	if manyMembers(header) {
+		return e, false, nil
+	}
 	members, err := adapters.Members(header)
 	if err != nil && len(bytes.TrimSpace(header)) > 0 {
 		return e, false, nil

@@ -44,6 +44,9 @@ func parse(target string, params []adapters.Param, body []byte, outer adapters.C
 	if len(body) == 0 {
 		q.body = []byte("{}")
 	}
+	if manyMembers(q.body) {
+		return q, "not_understood", nil
+	}
 	members, err := adapters.Members(q.body)
 	if err != nil || repeated(members) || !adapters.Shallow(q.body, maxDepth) { // the engine says so
 		return q, "not_understood", nil

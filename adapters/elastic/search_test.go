@@ -31,6 +31,22 @@ func searchFor(path, query, body string) (adapters.Class, *adapters.Request) {
 	return Dialect{}.Classify(r), r
 }
 
+// TestManyMembers: a search, or an entry's header, with more members than any engine knows is left alone before a list is made of them.
+func TestManyMembers(t *testing.T) {
+	many := "{" + strings.Repeat(`"":1,`, 1<<20) + `"size":1}`
+	for path, body := range map[string]string{"/news/_search": many, "/news/_msearch": many + "\n{}\n"} {
+		c, r := searchFor(path, "", body)
+		used := allocated(func() {
+			if s := (Dialect{}).Search(c, r, searchPlan(t, false)); s.Exchange != nil || s.Reason != "not_understood" {
+				t.Errorf("%s: %q", path, s.Reason)
+			}
+		})
+		if used > uint64(len(body)) {
+			t.Errorf("%s: %d bytes for a search of %d", path, used, len(body))
+		}
+	}
+}
+
 func TestAsks(t *testing.T) {
 	const ours = `"docvalue_fields":["neardup_sketch"]`
 	for _, c := range []struct {

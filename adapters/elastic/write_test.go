@@ -142,6 +142,19 @@ func TestOneDocument(t *testing.T) {
 	}
 }
 
+// TestManyMembersOfAnUpdate: an update with more members than any engine takes goes on as it stands, and takes no list of them.
+func TestManyMembersOfAnUpdate(t *testing.T) {
+	body := `{"doc":{"neardup_sketch":"F"},` + strings.Repeat(`"":1,`, 1<<20) + `"doc_as_upsert":true}`
+	used := allocated(func() {
+		if got := enrichJSON(t, "POST", "/shop-1/_update/1", body); got != body {
+			t.Errorf("became %.100s", got)
+		}
+	})
+	if used > 10*uint64(len(body)) {
+		t.Errorf("%d bytes for an update of %d", used, len(body))
+	}
+}
+
 func TestOverlongLines(t *testing.T) {
 	padding := strings.Repeat("x", adapters.MaxDocument)
 	long := `{"title":"` + padding + `"}`

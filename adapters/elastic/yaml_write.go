@@ -20,10 +20,14 @@ import (
 // tags and anchors stay. Comments go, as they do whenever the engine itself writes YAML.
 
 const (
-	// maxYAML is how long a document in YAML may be, and maxYAMLNodes about how many keys and values it may have: each takes some 200 bytes
-	// of memory.
+	// maxYAML is how long a document in YAML may be, and maxYAMLNodes about how many keys and values it may have: each takes some 450 bytes
+	// of memory, and twice that with a comment.
 	maxYAML      = 4 << 20
-	maxYAMLNodes = 1 << 18
+	maxYAMLNodes = 1 << 17
+	// yamlNodeRoom is what is held for each: see formatRoom.
+	yamlNodeRoom = 300
+	// maxYAMLTags is how many %TAG directives it may have: the parser compares each with all before it.
+	maxYAMLTags = 100
 )
 
 // editYAML is editFormat for YAML.
@@ -66,12 +70,9 @@ func yamlBegins(body []byte) []byte {
 
 // readYAML returns the mapping that a body is.
 func readYAML(body []byte) (top *yaml.Node, why string) {
-	nodes := 0
-	for _, c := range []string{"\n", "\r", ",", ":", "[", "{", "- "} {
-		nodes += bytes.Count(body, []byte(c))
-	}
-	if len(body) > maxYAML || nodes > maxYAMLNodes {
-		return nil, fmt.Sprintf("is longer than %d MB, or has more than some %d values", maxYAML>>20, maxYAMLNodes)
+	tags := bytes.Count(body, []byte("%TAG")) + bytes.Count(body, []byte("%\x00T\x00A\x00G")) // in UTF-8, or in UTF-16 of either order
+	if len(body) > maxYAML || yamlNodes(body) > maxYAMLNodes || tags > maxYAMLTags {
+		return nil, fmt.Sprintf("is longer than %d MB, or has more than some %d values or %d directives", maxYAML>>20, maxYAMLNodes, maxYAMLTags)
 	}
 	var document, next yaml.Node
 	d := yaml.NewDecoder(bytes.NewReader(body))
@@ -82,6 +83,14 @@ func readYAML(body []byte) (top *yaml.Node, why string) {
 		return nil, "is followed by another"
 	}
 	return document.Content[0], ""
+}
+
+// yamlNodes returns about how many keys and values a body has, or more.
+func yamlNodes(body []byte) (n int) {
+	for _, c := range []string{"\n", "\r", ",", ":", "[", "{", "- "} {
+		n += bytes.Count(body, []byte(c))
+	}
+	return n
 }
 
 // editYAMLDocument enriches a document.
