@@ -47,6 +47,16 @@ func Members(data []byte) ([]Member, error) {
 	return slices.Clone(list), nil
 }
 
+// ManyMembers reports whether data begins with an object of more than a thousand members, of which [Members] takes many times its memory. No
+// engine knows as many of a search or an update.
+func ManyMembers(data []byte) bool {
+	n := 0
+	r := NewReader(data)
+	for r.Enter('{'); n <= 1000 && r.Next(); n++ {
+	}
+	return n > 1000
+}
+
 // Elements returns the elements of a JSON array as they stand, or ErrMalformed if data is anything but one well-formed array.
 func Elements(data []byte) ([][]byte, error) {
 	r := NewReader(data)

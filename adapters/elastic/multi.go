@@ -103,7 +103,7 @@ func (d Dialect) parseEntry(
 	target string, header, body []byte, controls adapters.Controls, p adapters.Plan,
 ) (e *entry, stripped bool, err error) {
 	e = &entry{header: header, body: body, reason: "not_understood"}
-	if manyMembers(header) {
+	if adapters.ManyMembers(header) {
 		return e, false, nil
 	}
 	members, err := adapters.Members(header)

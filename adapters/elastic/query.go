@@ -44,7 +44,7 @@ func parse(target string, params []adapters.Param, body []byte, outer adapters.C
 	if len(body) == 0 {
 		q.body = []byte("{}")
 	}
-	if manyMembers(q.body) {
+	if adapters.ManyMembers(q.body) {
 		return q, "not_understood", nil
 	}
 	members, err := adapters.Members(q.body)

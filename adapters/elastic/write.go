@@ -107,7 +107,7 @@ func update(e *adapters.Enricher, dst []byte, index string, body []byte) []byte 
 	body = inUTF8(body)
 	head := adapters.Head(body)
 	rest := body[len(head):]
-	if manyMembers(head) { // the engine knows a dozen, and takes no other and none twice
+	if adapters.ManyMembers(head) { // the engine knows a dozen, and takes no other and none twice
 		return append(dst, body...)
 	}
 	members, err := adapters.Members(head)
@@ -125,15 +125,6 @@ func update(e *adapters.Enricher, dst []byte, index string, body []byte) []byte 
 		}
 	}
 	return append(append(dst, head...), rest...)
-}
-
-// manyMembers reports whether an object has more than a thousand members, of which a list would take many times its memory.
-func manyMembers(object []byte) bool {
-	n := 0
-	r := adapters.NewReader(object)
-	for r.Enter('{'); n <= 1000 && r.Next(); n++ {
-	}
-	return n > 1000
 }
 
 func object(value []byte) bool { return len(value) > 0 && value[0] == '{' }

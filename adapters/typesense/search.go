@@ -110,6 +110,9 @@ func (d Dialect) multi(
 	plain *adapters.Request, params []adapters.Param, controls adapters.Controls, p adapters.Plan,
 ) adapters.ParsedSearch {
 	s := adapters.ParsedSearch{Plain: plain, Reason: "not_understood"}
+	if adapters.ManyMembers(plain.Body) {
+		return s
+	}
 	root, err := adapters.Members(plain.Body)
 	if err != nil || !adapters.Strict(plain.Body) { // what stands between the searches does not get into a reading
 		return s
@@ -229,15 +232,19 @@ func known(root []adapters.Member) bool {
 func parseEntry(
 	body []byte, params []adapters.Param, key string, controls adapters.Controls, p adapters.Plan, left string,
 ) (*entry, error) {
+	if left != "" { // it is not taken apart, which takes its length times that of the query string
+		q := &query{body: body, shown: adapters.NamesOurs(body)}
+		var err error
+		if members, malformed := adapters.Members(body); malformed == nil {
+			_, err = q.takeControls(members)
+		}
+		return &entry{q: q, reason: left}, err
+	}
 	q, reason, err := parse(body, params, key, controls)
 	if err != nil {
 		return nil, err
 	}
 	e := &entry{q: q, plan: p, reason: reason}
-	if left != "" {
-		e.reason = left
-		return e, nil
-	}
 	scope := adapters.Scope{}
 	if q.target != "" {
 		if scope = p.Scope(q.target); !scope.Configured {

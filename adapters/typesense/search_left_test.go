@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/adapters/adaptertest"
 )
 
 func TestLeftAlone(t *testing.T) {
@@ -114,5 +115,20 @@ func TestLeftAloneForItsKey(t *testing.T) {
 	r.Header = adapters.Header{keyHeader: {scopedKey(`{"limit_multi_searches":0}`)}}
 	if s := search(r, plan); s.Reason != "scoped_key" || s.Exchange != nil {
 		t.Errorf("a key for no multi-search: %q", s.Reason)
+	}
+}
+
+// TestLeftMultiSearch: of a multi-search with too many searches only our controls are read, not each search with the whole query string.
+func TestLeftMultiSearch(t *testing.T) {
+	searches := strings.Repeat(`{"q":"*","neardup":"off"},`, 2000)
+	r := post("/multi_search", `{"searches":[`+strings.TrimSuffix(searches, ",")+`]}`)
+	r.RawQuery = strings.Repeat("a=b&", 1000)
+	s := Dialect{}.Search(adapters.Class{Form: formMulti}, r, planFor(adapters.Scope{}, adaptertest.Rules(t)...))
+	if s.Reason != adapters.TooLarge || strings.Contains(string(s.Plain.Body), "neardup") || strings.Count(string(s.Plain.Body), `{"q":"*"}`) != 2000 {
+		t.Errorf("%q, and %.200s is sent", s.Reason, s.Plain.Body)
+	}
+	e, err := parseEntry([]byte(`{"q":"*","collection":"news-1"}`), queryOf(r.RawQuery), "", adapters.Controls{}, adapters.Plan{}, adapters.TooLarge)
+	if err != nil || e.q.base != nil || e.q.target != "" {
+		t.Errorf("a search that is left alone is taken apart: %v", err)
 	}
 }
