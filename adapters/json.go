@@ -3,6 +3,7 @@ package adapters
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"slices"
 )
 
@@ -57,7 +58,14 @@ func ManyMembers(data []byte) bool {
 	return n > 1000
 }
 
-// Elements returns the elements of a JSON array as they stand, or ErrMalformed if data is anything but one well-formed array.
+// mostElements is how many elements [Elements] takes apart. Eight megabytes can hold four million of them, whose places alone would take 200 MB.
+const mostElements = 1 << 18
+
+// ErrTooMany is the error of a list that is too long to be taken apart.
+var ErrTooMany = fmt.Errorf("a list of more than %d elements", mostElements)
+
+// Elements returns the elements of a JSON array as they stand, or ErrMalformed if data is anything but one well-formed array. Of a list that is
+// too long it returns ErrTooMany.
 func Elements(data []byte) ([][]byte, error) {
 	r := NewReader(data)
 	if !r.Enter('[') {
@@ -65,6 +73,9 @@ func Elements(data []byte) ([][]byte, error) {
 	}
 	var list [][]byte
 	for r.Next() {
+		if len(list) == mostElements {
+			return nil, ErrTooMany
+		}
 		list = append(list, r.Value())
 	}
 	if !r.Done() {

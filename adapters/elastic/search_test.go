@@ -47,6 +47,19 @@ func TestManyMembers(t *testing.T) {
 	}
 }
 
+// TestLongLists: of a list that is longer than any engine takes no list is made.
+func TestLongLists(t *testing.T) {
+	for _, key := range []string{"sort", "_source", "fields", "docvalue_fields", "stored_fields", "search_after", "rescore"} {
+		body := `{"` + key + `":[` + strings.Repeat(`1,`, 4<<20) + `1]}`
+		c, r := searchFor("/news/_search", "", body)
+		used := allocated(func() { _ = (Dialect{}).Search(c, r, searchPlan(t, false)) })
+		t.Logf("%s: %d MB for a search of %d MB", key, used>>20, len(body)>>20)
+		if used > uint64(6*len(body)) {
+			t.Errorf("%s: %d bytes for a search of %d", key, used, len(body))
+		}
+	}
+}
+
 func TestAsks(t *testing.T) {
 	const ours = `"docvalue_fields":["neardup_sketch"]`
 	for _, c := range []struct {

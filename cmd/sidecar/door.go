@@ -54,6 +54,10 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	(*s.door.answers.Load()).ServeHTTP(w, r)
 }
 
+// maxHeader is how long the first line and the header of a request may be together. Engines take 4 and 16 kB unless they are told otherwise. They
+// are not counted in max_held, and reading them takes some 80 times as much.
+const maxHeader = 128 << 10
+
 // put sets what answers, and has it served in the given manner. Where that differs from before, a new server takes the
 // connections that come from now on; the one before is given back, still serving its own.
 func (d *door) put(h http.Handler, m manner) (before *server) {
@@ -65,6 +69,7 @@ func (d *door) put(h http.Handler, m manner) (before *server) {
 	next := &server{door: d, manner: m, lease: &lease{addr: d.addr(), conns: make(chan net.Conn), ended: make(chan struct{})}}
 	next.Server = http.Server{
 		Handler: guarded(next, d.log), Protocols: onlyHTTP1(), ReadHeaderTimeout: m.header, IdleTimeout: m.idle,
+		MaxHeaderBytes:               maxHeader,
 		DisableGeneralOptionsHandler: true, // OPTIONS * is the engine's to answer
 		ErrorLog:                     serverErrors(d.log),
 	}

@@ -125,6 +125,12 @@ engines:
 			t.Errorf("%s: %d %q", path, code, got)
 		}
 	}
+	for _, length := range []int{100_000, 200_000} {
+		code, got := call(t, "GET", r.engine+"/news/_search?size=1"+strings.Repeat("&a", length/2), "")
+		if refused := code == http.StatusRequestHeaderFieldsTooLarge; refused != (length > maxHeader) {
+			t.Errorf("a URL of %d bytes: %d %.200s", length, code, got)
+		}
+	}
 	r.stop()
 	if code := <-r.ended; code != exitDone {
 		t.Errorf("exit code %d", code)
