@@ -102,29 +102,39 @@ func (c cborForm) key(data []byte, at int) (name string, value int, ok bool) {
 	return "", 0, false
 }
 
-// text returns a text, or bytes, put together from its pieces.
+// text returns a text, or bytes, joined from its pieces.
 func (c cborForm) text(data []byte, at int) (text []byte, end int, ok bool) {
+	end, ok = c.pieces(data, at, func(piece []byte) {
+		if text == nil {
+			text = piece[:len(piece):len(piece)]
+		} else {
+			text = append(text, piece...)
+		}
+	})
+	return text, end, ok
+}
+
+// pieces visits the pieces of a text, or of bytes, and returns where that ends. One with a length is a single piece.
+func (c cborForm) pieces(data []byte, at int, visit func(piece []byte)) (end int, ok bool) {
 	major, n, next, indefinite, ok := c.head(data, at)
-	switch {
-	case !ok:
-		return nil, 0, false
-	case !indefinite:
-		if n > uint64(len(data)-next) {
-			return nil, 0, false
+	if !ok || !indefinite {
+		if !ok || n > uint64(len(data)-next) {
+			return 0, false
 		}
 		end = next + int(n)
-		return data[next:end:end], end, true
+		visit(data[next:end])
+		return end, true
 	}
 	for {
 		if end, ok := c.ends(data, next); ok {
-			return text, end, true
+			return end, true
 		}
 		piece, n, start, indefinite, ok := c.head(data, next)
 		if !ok || indefinite || piece != major || n > uint64(len(data)-start) {
-			return nil, 0, false
+			return 0, false
 		}
 		next = start + int(n)
-		text = append(text, data[start:next]...)
+		visit(data[start:next])
 	}
 }
 
@@ -135,7 +145,7 @@ func (c cborForm) value(data []byte, at, depth int) (end int, ok bool) {
 	major, n, next, indefinite, _ := c.head(data, at)
 	switch major {
 	case cborBytes, cborText:
-		return c.skipText(data, at)
+		return c.pieces(data, at, func([]byte) {})
 	case cborArray, cborMap:
 		if !indefinite && n > uint64(len(data)-next) { // each takes a byte at least
 			return 0, false
@@ -157,68 +167,24 @@ func (c cborForm) value(data []byte, at, depth int) (end int, ok bool) {
 	return next, true
 }
 
-// skipText is text without putting anything together.
-func (c cborForm) skipText(data []byte, at int) (end int, ok bool) {
-	major, n, next, indefinite, ok := c.head(data, at)
-	if !ok || !indefinite {
-		return next + int(n), ok && n <= uint64(len(data)-next)
-	}
-	for {
-		if end, ok := c.ends(data, next); ok {
-			return end, true
-		}
-		piece, n, start, indefinite, ok := c.head(data, next)
-		if !ok || indefinite || piece != major || n > uint64(len(data)-start) {
-			return 0, false
-		}
-		next = start + int(n)
-	}
-}
-
-func (c cborForm) json(dst, data []byte, at int) []byte {
-	dst, _ = c.appendJSON(dst, data, at)
-	return dst
-}
-
-func (c cborForm) appendJSON(dst, data []byte, at int) ([]byte, int) {
-	at, _ = c.untagged(data, at) // it is well-formed, here and below
-	major, n, next, indefinite, _ := c.head(data, at)
-	switch major {
+func (c cborForm) scalar(dst, data []byte, at int) ([]byte, int) {
+	end, _ := c.value(data, at, 0)
+	at, _ = c.untagged(data, at)
+	switch major, _, _, _, _ := c.head(data, at); major {
 	case cborText:
-		text, end, _ := c.text(data, at)
+		text, _, _ := c.text(data, at)
 		return quote(dst, text), end
-	case cborArray, cborMap:
-		open := map[byte]byte{cborArray: '[', cborMap: '{'}[major]
-		dst = append(dst, open)
-		for i := uint64(0); indefinite || i < n; i++ {
-			if end, ok := c.ends(data, next); ok {
-				next = end
-				break
-			}
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			if major == cborMap {
-				var name string
-				name, next, _ = c.key(data, next)
-				dst = append(quote(dst, []byte(name)), ':')
-			}
-			dst, next = c.appendJSON(dst, data, next)
-		}
-		return append(dst, open+2), next
 	case cborSimple:
 		switch data[at] {
 		case 0xF4:
-			return append(dst, "false"...), next
+			return append(dst, "false"...), end
 		case 0xF5:
-			return append(dst, "true"...), next
+			return append(dst, "true"...), end
 		case 0xF6, 0xF7: // null, undefined
-			return append(dst, "null"...), next
+			return append(dst, "null"...), end
 		}
-	case cborBytes:
-		next, _ = c.skipText(data, at)
 	}
-	return append(dst, '0'), next
+	return append(dst, '0'), end
 }
 
 func (cborForm) appendOpen(dst []byte) []byte    { return append(dst, 0xBF) }

@@ -208,7 +208,7 @@ func TestFormatBulks(t *testing.T) {
 	}
 	for i, want := range map[int]string{1: `"a b"`, 4: `"neardup_sketch":null`, 10: `"neardup_sketch":"AQ`} {
 		plain, _, ok := smilePlain([]byte(parts[i]), 1<<20)
-		if text := string(smileForm{}.json(nil, plain, smileHeadLength)); !ok || !strings.Contains(text, want) {
+		if text := string(packedJSON(smileForm{}, nil, plain, smileHeadLength)); !ok || !strings.Contains(text, want) {
 			t.Errorf("part %d is %s, want %s in it", i, text, want)
 		}
 	}

@@ -10,7 +10,8 @@ import (
 // packed is a binary form of JSON in which a value's bytes mean the same wherever they stand, so that an object can be edited by
 // leaving members out and appending others. Its methods take the data and where a value in it begins. They never panic, whatever the data.
 type packed interface {
-	// object returns where the members of the object begin, false if the value is none. count is how many there are, -1 if a mark ends them.
+	// object returns where the members of an object begin, and false for any other value. count is how many members there are, or -1 if a mark ends
+	// them.
 	object(data []byte, at int) (first, count int, ok bool)
 	// ends returns where the object ends if its mark stands there.
 	ends(data []byte, at int) (end int, ok bool)
@@ -21,8 +22,8 @@ type packed interface {
 	key(data []byte, at int) (name string, value int, ok bool)
 	// value returns where the value ends.
 	value(data []byte, at, depth int) (end int, ok bool)
-	// json appends a well-formed value as JSON: texts as they are, and 0 for each number and what else is no text.
-	json(dst, data []byte, at int) []byte
+	// scalar appends a well-formed value that is no object and no list, as packedJSON does, and returns where it ends.
+	scalar(dst, data []byte, at int) (out []byte, end int)
 
 	// appendOpen and appendClose append the marks around an object's members, appendText a text, appendKey a key, appendInt a whole number,
 	// appendNull null, appendList the marks around a list.
@@ -68,6 +69,40 @@ func eachMember(p packed, data []byte, at int, visit func(m packedMember)) (end 
 		at = m.end
 	}
 	return at, true
+}
+
+// packedJSON appends a well-formed value as JSON: texts as they are, and 0 for each number and what else is no text.
+func packedJSON(p packed, dst, data []byte, at int) []byte {
+	dst, _ = appendJSON(p, dst, data, at)
+	return dst
+}
+
+func appendJSON(p packed, dst, data []byte, at int) (out []byte, end int) {
+	open, ends := byte('{'), p.ends
+	end, count, ok := p.object(data, at)
+	if !ok {
+		open, ends = '[', p.listEnds
+		if end, count, ok = p.list(data, at); !ok {
+			return p.scalar(dst, data, at)
+		}
+	}
+	dst = append(dst, open)
+	for first := end; count != 0; count-- {
+		if after, ok := ends(data, end); ok {
+			end = after
+			break
+		}
+		if end > first {
+			dst = append(dst, ',')
+		}
+		if open == '{' {
+			var name string
+			name, end, _ = p.key(data, end)
+			dst = append(quote(dst, []byte(name)), ':')
+		}
+		dst, end = appendJSON(p, dst, data, end)
+	}
+	return append(dst, open+2), end
 }
 
 // nameOf returns a name as the engines' parsers of binary forms read it: they take characters in more bytes than these need, and any byte
@@ -133,7 +168,7 @@ func packedFields(p packed, e *adapters.Enricher, index string, data []byte, at 
 			shadow = append(shadow, ',')
 		}
 		shadow = append(quote(shadow, []byte(m.name)), ':')
-		shadow = p.json(shadow, data, m.value)
+		shadow = packedJSON(p, shadow, data, m.value)
 	})
 	if !ok || rule == nil {
 		return nil, false, end, ok
@@ -154,13 +189,18 @@ func packedDocument(p packed, e *adapters.Enricher, index string, dst, data []by
 	case !own && len(fields) == 0:
 		return append(dst, data[at:end]...), false, true
 	}
+	return withFields(p, dst, data, at, fields), true, true
+}
+
+// withFields appends the object with our fields in place of the client's.
+func withFields(p packed, dst, data []byte, at int, fields []byte) []byte {
 	dst = p.appendOpen(dst)
 	eachMember(p, data, at, func(m packedMember) {
 		if !adapters.Our(m.name) {
 			dst = append(dst, data[m.start:m.end]...)
 		}
 	})
-	return p.appendClose(append(dst, fields...)), true, true
+	return p.appendClose(append(dst, fields...))
 }
 
 // appendPacked appends a value that a field of ours can have: a text, a list of whole numbers, or null.
@@ -184,7 +224,7 @@ func appendPacked(p packed, dst, value []byte) []byte {
 func packedUpdate(p packed, e *adapters.Enricher, index string, dst, data []byte, at int) (out []byte, changed, ok bool) {
 	scripted, whole := false, true
 	eachMember(p, data, at, func(m packedMember) {
-		scripted = scripted || m.name == "scripted_upsert" && yes(p.json(nil, data, m.value))
+		scripted = scripted || m.name == "scripted_upsert" && yes(packedJSON(p, nil, data, m.value))
 	})
 	out = p.appendOpen(dst)
 	end, ok := eachMember(p, data, at, func(m packedMember) {

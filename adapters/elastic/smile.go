@@ -66,13 +66,7 @@ func editSMILE(e *adapters.Enricher, index string, body []byte, update bool) (ou
 	case !own:
 		return slices.Concat(body[:end-1], fields, body[end-1:]), len(fields) > 0, true
 	}
-	out = append(head, smileObject)
-	eachMember(smileForm{}, plain, smileHeadLength, func(m packedMember) {
-		if !adapters.Our(m.name) {
-			out = append(out, plain[m.start:m.end]...)
-		}
-	})
-	out = append(append(out, fields...), smileObjectEnd)
+	out = withFields(smileForm{}, head, plain, smileHeadLength, fields)
 	return append(out, body[end:]...), true, true
 }
 
@@ -102,7 +96,7 @@ func (b *smileBulk) edit(part []byte) []byte {
 		if !ok || end < len(body) {
 			return unreadableSMILE
 		}
-		b.action(smileForm{}.json(nil, plain, smileHeadLength))
+		b.action(packedJSON(smileForm{}, nil, plain, smileHeadLength))
 		if b.broken {
 			return unreadableSMILE
 		}
@@ -375,49 +369,22 @@ func smileSevens(data []byte, at int) (end int, ok bool) {
 	return end, end <= len(data)
 }
 
-func (s smileForm) json(dst, data []byte, at int) []byte {
-	dst, _ = s.appendJSON(dst, data, at)
-	return dst
-}
-
-func (s smileForm) appendJSON(dst, data []byte, at int) ([]byte, int) {
-	c := data[at]
-	switch {
+func (s smileForm) scalar(dst, data []byte, at int) ([]byte, int) {
+	end, _ := s.value(data, at, 0)
+	switch c := data[at]; {
 	case c >= 0x40 && c < 0xC0:
-		end := at + 1 + smileTextLength(c)
 		return quote(dst, data[at+1:end]), end
 	case c == smileLongASCII, c == smileLongText:
-		end := at + 1 + bytes.IndexByte(data[at+1:], smileTextEnd)
-		return quote(dst, data[at+1:end]), end + 1
+		return quote(dst, data[at+1:end-1]), end
 	case c == smileEmpty:
-		return append(dst, '"', '"'), at + 1
+		return append(dst, '"', '"'), end
 	case c == smileNull:
-		return append(dst, "null"...), at + 1
+		return append(dst, "null"...), end
 	case c == smileFalse:
-		return append(dst, "false"...), at + 1
+		return append(dst, "false"...), end
 	case c == smileTrue:
-		return append(dst, "true"...), at + 1
-	case c == smileArray, c == smileObject:
-		open, mark := byte('['), byte(smileArrayEnd)
-		if c == smileObject {
-			open, mark = '{', smileObjectEnd
-		}
-		dst = append(dst, open)
-		first := at + 1
-		for at = first; data[at] != mark; {
-			if at > first {
-				dst = append(dst, ',')
-			}
-			if c == smileObject {
-				var name string
-				name, at, _ = s.key(data, at) // it is well-formed, here and below
-				dst = append(quote(dst, []byte(name)), ':')
-			}
-			dst, at = s.appendJSON(dst, data, at)
-		}
-		return append(dst, open+2), at + 1
+		return append(dst, "true"...), end
 	}
-	end, _ := s.value(data, at, 0)
 	return append(dst, '0'), end
 }
 
