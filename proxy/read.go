@@ -310,22 +310,17 @@ func encoder(encoding string, dst io.Writer) io.WriteCloser {
 		z, _ := fastzlib.NewWriterLevel(dst, fastzlib.BestSpeed) // the level is a valid one, here and below
 		return z
 	}
+	if z, ok := zippers.Get().(*fastgzip.Writer); ok {
+		z.Reset(dst)
+		return z
+	}
 	z, _ := fastgzip.NewWriterLevel(dst, fastgzip.BestSpeed)
 	return z
 }
 
 func encode(encoding string, data []byte) []byte {
 	var b bytes.Buffer
-	zipper, pooled := (*fastgzip.Writer)(nil), false
-	if strings.HasSuffix(encoding, "gzip") {
-		zipper, pooled = zippers.Get().(*fastgzip.Writer)
-	}
-	var z io.WriteCloser = zipper
-	if pooled {
-		zipper.Reset(&b)
-	} else {
-		z = encoder(encoding, &b)
-	}
+	z := encoder(encoding, &b)
 	_, _ = z.Write(data) // a Buffer takes every write
 	_ = z.Close()
 	if z, ok := z.(*fastgzip.Writer); ok {

@@ -63,7 +63,7 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, class adapters.C
 		}
 		switch {
 		case err == nil && held.take(enrichedRoom(len(plain))):
-			h.writeWhole(w, r, class, raw, plain)
+			h.writeWhole(w, r, class, raw, plain, compressed)
 			return
 		case err != nil && !errors.Is(err, errTooLarge) && !errors.Is(err, errBusy):
 			h.unreachable(w, r, errors.Join(errEncoding, err))
@@ -88,8 +88,8 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, class adapters.C
 	h.writeStream(w, r, class, plain, true)
 }
 
-// writeWhole sends on a body that is at hand, as it was sent if nothing in it changes.
-func (h *Handler) writeWhole(w http.ResponseWriter, r *http.Request, class adapters.Class, raw, plain []byte) {
+// writeWhole sends on a body that was read whole: as it was sent if nothing in it changes. compressed says that raw is plain compressed.
+func (h *Handler) writeWhole(w http.ResponseWriter, r *http.Request, class adapters.Class, raw, plain []byte, compressed bool) {
 	class.Shown = class.Shown || class.Alters && adapters.NamesOurs(plain)
 	var enriched bytes.Buffer
 	var makes atomic.Bool
@@ -120,7 +120,7 @@ func (h *Handler) writeWhole(w http.ResponseWriter, r *http.Request, class adapt
 	body := raw
 	if err == nil && !bytes.Equal(enriched.Bytes(), plain) {
 		body = enriched.Bytes()
-		if encoded(r) && !class.Verbatim && !uncompressed(r, raw) {
+		if compressed {
 			out.Header.Del("Content-Encoding")
 		}
 	}
@@ -132,7 +132,7 @@ func (h *Handler) writeWhole(w http.ResponseWriter, r *http.Request, class adapt
 // enrichedRoom is how much room is taken for a body of the length with its documents enriched.
 func enrichedRoom(length int) int64 { return int64(length + length/4) }
 
-// writeStream sends on a body while it is read. compressed says that it was.
+// writeStream sends on a body while it is read. compressed says that the client sent it compressed.
 func (h *Handler) writeStream(w http.ResponseWriter, r *http.Request, class adapters.Class, plain io.Reader, compressed bool) {
 	length := int64(-1)
 	if !compressed {
