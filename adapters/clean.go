@@ -308,7 +308,8 @@ func (c *cleaner) container(open byte, depth int, element bool) (emptied bool, e
 	}
 }
 
-// add puts what is to be added to the object at hand in front of its end, which is held from there on.
+// add inserts the members that Add returns for the current object before its end, which begins at held[from]. kept says that other members
+// precede them.
 func (c *cleaner) add(from int, kept bool) {
 	if c.Add == nil || c.mute {
 		return

@@ -103,9 +103,8 @@ type Dialect interface {
 	// Classify looks at method, path and query alone.
 	Classify(r *Request) Class
 	// EnrichWrite copies the body of a Write from src to dst, one operation in memory at a time, with the documents enriched.
-	// Whatever it can't make sense of is copied as it stands, except where a value of the client's own in a field of ours could be in
-	// it that the engine would store. It then returns a [Refusal], before it has written anything. It returns no other errors than those
-	// of src and dst.
+	// What it can't parse is copied unchanged. The exception is a body in which the engine could find a value of the client's for one of our
+	// fields: for that it returns a [Refusal], before it has written anything. All other errors are those of src and dst.
 	EnrichWrite(c Class, dst io.Writer, src io.Reader, e *Enricher) error
 	// CleanReply copies a reply of the class from src to dst less our fields. Whatever it can't make sense of is copied as it
 	// stands. It returns only errors of src and dst.

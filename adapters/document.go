@@ -71,8 +71,8 @@ type Enricher struct {
 	// Number, if set, returns a number for the cluster of a document without a sketch: the same for the same document, if it has an
 	// id, and for no other.
 	Number func(o Operation, rule *Rule) uint64
-	// Hold, if set, takes room for n bytes that working on a document takes beside the document, or gives it back where n is negative. It
-	// reports false where there is none.
+	// Hold, if set, reserves n bytes of memory for work on a document, or releases them where n is negative. It reports false if there is not
+	// enough.
 	Hold func(n int) bool
 	// Replies is set by the dialect, in EnrichWrite, to what takes apart the reply to this write; nil where none of its
 	// operations can be left out.
@@ -284,10 +284,10 @@ func roomFor(members []Member) (n int) {
 	return 8 * max(n-short, 0)
 }
 
-// Take takes room for n bytes, to be given back by Give. It reports false where there is none.
+// Take reserves n bytes of memory, which Give releases. It reports false if there is not enough.
 func (e *Enricher) Take(n int) bool { return n == 0 || e.Hold == nil || e.Hold(n) }
 
-// Give gives room back that Take has taken.
+// Give releases n bytes that Take has reserved.
 func (e *Enricher) Give(n int) {
 	if n > 0 && e.Hold != nil {
 		e.Hold(-n)

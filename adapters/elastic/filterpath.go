@@ -179,7 +179,7 @@ func (p *paths) step(from places, name string) (next places, whole bool) {
 type follower struct {
 	*pathFilter
 	names      []string
-	keep, drop []places // behind so many of the names
+	keep, drop []places // at i: the places after the first i names
 }
 
 // within reports whether the filter keeps or takes out only parts of the container that the path leads to: with nothing left in
@@ -200,7 +200,8 @@ func (f *follower) within(path []string) bool {
 	return drop != places{} && (!f.keepsEmpty || drop.meets(f.pathFilter.drop.last))
 }
 
-// follow follows the paths to the names, of which so many are the same as the last time. Where a path ends on the way nothing follows.
+// follow follows the paths to the names. followed is the result of the last call, whose first names were the same. A path that ends on the way
+// adds no places after it.
 func (p *paths) follow(followed []places, names []string, same int) []places {
 	if p == nil {
 		p = new(paths)

@@ -109,7 +109,7 @@ func TestRealFilterReply(t *testing.T) {
 	})
 }
 
-// filterReply filters a reply, or returns false where it can't be told what the engine leaves of it.
+// filterReply filters a reply. It returns false if the engine's own result can't be predicted.
 func filterReply(body, filter string, openSearch bool) ([]byte, bool) {
 	f, ok := parseFilter(filter, openSearch)
 	if !ok {
@@ -260,7 +260,7 @@ func TestPathsAreFollowed(t *testing.T) {
 	}
 }
 
-// lead returns what is left of each path behind the names, as often as it is led to; nothing if a path ends on the way.
+// lead returns the rest of each path after the names, once for each way to get there, and nothing for a path that ends before.
 func lead(paths [][]string, names []string) [][]string {
 	for _, name := range names {
 		var next [][]string

@@ -108,7 +108,7 @@ func editFormat(format string, e *adapters.Enricher, index string, body []byte, 
 	return out, ""
 }
 
-// ruleOf returns the rule of an index that a document is written to, nil if there is none.
+// ruleOf returns the rule of an index that a document is written to, or nil.
 func ruleOf(e *adapters.Enricher, index string, partial bool) *adapters.Rule {
 	rule, _ := e.Rule(index, !partial && !e.NoCreate)
 	return rule

@@ -117,7 +117,7 @@ func TestFormatUpdates(t *testing.T) {
 	}
 }
 
-// TestHostileFormats: a field of ours is found however a format lets its name be written, and what can't be read is refused.
+// TestHostileFormats: our fields are found in every notation that a format has for their names. A body that can't be parsed is refused.
 func TestHostileFormats(t *testing.T) {
 	const text, name, forged = "\x65title\x65words", "neardup_sketch", "FORGED"
 	short := func(s string) string { return string([]byte{0x60 | byte(len(s))}) + s }

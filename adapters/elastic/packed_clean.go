@@ -22,7 +22,7 @@ func packedOf(head []byte) packed {
 	return nil
 }
 
-// cleanPacked copies a reply in CBOR or SMILE less what is cut. One that is too long, or can't be read, is copied as it stands.
+// cleanPacked copies a reply in CBOR or SMILE without the members that are cut. A reply that is too long or malformed is copied unchanged.
 func cleanPacked(p packed, dst io.Writer, src *bufio.Reader, cuts adapters.Cuts) error {
 	body, err := io.ReadAll(io.LimitReader(src, maxPackedReply+1))
 	if err != nil {
