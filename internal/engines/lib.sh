@@ -137,6 +137,7 @@ http.port: $PORT
 transport.port: $PEER
 discovery.type: single-node
 cluster.routing.allocation.disk.threshold_enabled: false
+indices.breaker.total.use_real_memory: false # or one test is refused (429) for the garbage of another
 ${NEARDUP_ENGINE_SETTINGS:-}
 YML
 }
