@@ -27,6 +27,7 @@ type console struct {
 	last    time.Time
 	results []string // go test's line of each package
 	failed  []string // steps
+	why     []string // what each failed test said first
 	slow    []took
 	running map[string]string // what a step does now
 }
@@ -207,6 +208,7 @@ func (c *console) tests(name string, out io.Reader) {
 			}
 		case "fail":
 			c.print("%s", strings.TrimRight("FAIL "+key+"\n"+strings.Join(said[key], ""), "\n"))
+			c.keep(key, said[key])
 			delete(said, key)
 			c.finished(e)
 		}
@@ -242,7 +244,26 @@ func (c *console) finished(e event) {
 	}
 }
 
-// summary prints the slowest tests, the steps that failed and go test's own lines.
+// keep remembers what a failed test said first, for the end of the run: a log that is cut keeps its end.
+func (c *console) keep(test string, said []string) {
+	said = slices.DeleteFunc(slices.Clone(said), func(line string) bool {
+		line = strings.TrimSpace(line)
+		return line == "" || strings.HasPrefix(line, "=== ") || strings.HasPrefix(line, "--- ")
+	})
+	if len(said) == 0 {
+		return // its subtests have said it
+	}
+	text := "FAIL " + test
+	for _, line := range said[:min(12, len(said))] {
+		line = strings.TrimRight(line, "\n")
+		text += "\n" + line[:min(400, len(line))]
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.why = append(c.why, text)
+}
+
+// summary prints the slowest tests, what failed and go test's own lines.
 func (c *console) summary() {
 	slices.SortFunc(c.slow, func(a, b took) int { return cmp.Compare(b.seconds, a.seconds) })
 	fmt.Printf("\n%d tests. The slowest:\n", len(c.slow))
@@ -253,7 +274,7 @@ func (c *console) summary() {
 	if len(c.failed) > 0 {
 		fmt.Printf("failed: %s\n", strings.Join(c.failed, ", "))
 	}
-	for _, line := range c.results {
+	for _, line := range slices.Concat(c.why, c.results) {
 		fmt.Println(line)
 	}
 }
