@@ -320,7 +320,9 @@ func fitOf(indices []adapters.Index) fit {
 func (c *catalog) scope(ctx context.Context, who client, target string) adapters.Scope {
 	e := c.lookup(ctx, who, target)
 	s := adapters.Scope{Rate: rerank.DefaultRate, Lacking: e.lacking}
-	s.Piped = slices.ContainsFunc(e.indices, func(i adapters.Index) bool { return i.Piped })
+	s.Piped = slices.ContainsFunc(e.indices, func(i adapters.Index) bool {
+		return i.Piped && (target != "" || c.rules.Of(i) != nil) // a point in time names no index, and may be of any
+	})
 	if e.seen {
 		s.Rate, s.Margin, s.HitBytes = e.widening.Rate, e.widening.Margin, e.widening.HitBytes
 	}

@@ -20,16 +20,17 @@ import (
 // own, because that library's client refuses to talk to OpenSearch.
 type Store struct {
 	perform performer
-	// shared is what the stores of one engine know in common, whatever their credentials.
-	shared *shared
-	rules  adapters.Rules
+	shared  *shared
+	rules   adapters.Rules
 }
 
-// shared keeps the field limits that we have raised, so that no trouble raises one twice, and the indices that jobs write to.
+// shared is what the stores of one engine know in common, whatever their credentials: the field limits that we have raised, so that no
+// trouble raises one twice, the indices that jobs write to, and those that have a search pipeline.
 type shared struct {
 	mu           sync.Mutex // held while our fields are being declared
 	limits       map[string]lifted
 	destinations destinations
+	piped        sync.Map
 }
 
 // lifted is a field limit that we have set, and by how many fields it is higher than it was.
@@ -42,7 +43,7 @@ var _ adapters.Store = (*Store)(nil)
 func Open(transport http.RoundTripper, urls []*url.URL, rules adapters.Rules) func(header adapters.Header, query string) adapters.Store {
 	common := &shared{limits: map[string]lifted{}, destinations: destinations{all: map[string]*destination{}}}
 	return func(header adapters.Header, query string) adapters.Store {
-		return &Store{performer{transport, urls, http.Header(header), query}, common, rules}
+		return &Store{performer{transport, urls, http.Header(header), query, common}, common, rules}
 	}
 }
 
@@ -52,6 +53,7 @@ type performer struct {
 	urls      []*url.URL
 	header    http.Header
 	query     string
+	shared    *shared
 }
 
 // Perform implements esapi.Transport.
@@ -64,6 +66,7 @@ func (p performer) Perform(r *http.Request) (*http.Response, error) {
 	if p.query != "" {
 		r.URL.RawQuery = strings.Trim(r.URL.RawQuery+"&"+p.query, "&")
 	}
+	p.past(r)
 	var last error
 	for _, node := range p.urls {
 		out := r.Clone(r.Context())

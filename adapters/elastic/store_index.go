@@ -80,7 +80,7 @@ func (s *Store) resolve(ctx context.Context, name string) ([]adapters.Index, map
 		}
 	}
 	slices.SortFunc(list, func(a, b adapters.Index) int { return strings.Compare(a.Name, b.Name) })
-	if d.OpenSearch && name != "" && len(list) > 0 {
+	if d.OpenSearch && len(list) > 0 {
 		s.pipe(ctx, r, list)
 	}
 	if one(name) && (len(list) > 1 || len(list) == 1 && list[0].Name != name) {

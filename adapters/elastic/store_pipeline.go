@@ -3,7 +3,9 @@ package elastic
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
@@ -43,9 +45,32 @@ func (s *Store) pipe(ctx context.Context, found esapi.IndicesGetFieldMappingRequ
 		return
 	}
 	for i := range list {
-		pipeline := all[list[i].Name].Settings[searchPipeline]
-		list[i].Piped = pipeline != "" && pipeline != "_none"
+		name := list[i].Name
+		if pipeline := all[name].Settings[searchPipeline]; pipeline == "" || pipeline == "_none" {
+			s.shared.piped.Delete(name)
+			continue
+		}
+		s.shared.piped.Store(name, true)
+		list[i].Piped = true
 	}
+}
+
+// past has a search of ours go past the search pipelines of its indices: jobs and look-ups go by all that is stored, as it is stored. An
+// engine that has no such setting would refuse the parameter.
+func (p performer) past(r *http.Request) {
+	if names, search := strings.CutSuffix(strings.TrimPrefix(r.URL.Path, "/"), "/_search"); search {
+		r.URL.RawQuery = strings.Trim(r.URL.RawQuery+"&"+p.shared.past(strings.Split(names, ",")...), "&")
+	}
+}
+
+// past returns the parameter that takes a search past the pipelines of indices, or nothing where none is known to have one.
+func (s *shared) past(indices ...string) string {
+	for _, index := range indices {
+		if _, is := s.piped.Load(index); is {
+			return "search_pipeline=_none"
+		}
+	}
+	return ""
 }
 
 // Pipelines returns the ingest pipelines that indices of the rules run over every document, by the index. What they change in a

@@ -293,7 +293,7 @@ func (w *shardWalk) page(ctx context.Context, n int) (foundHits, error) {
 	body := `{"pit":{"id":` + string(adapters.AppendString(nil, w.point)) + `,"keep_alive":"` + pointHeld + `"},"size":` +
 		strconv.Itoa(n) + `,` + w.source + behind + bySeqNo + `,"seq_no_primary_term":true,"track_total_hits":false,"query":` +
 		w.within(whole) + `}`
-	return w.search(ctx, raw{http.MethodPost, "/_search", "", body}, scanLimit)
+	return w.search(ctx, raw{http.MethodPost, "/_search", w.s.shared.past(w.index), body}, scanLimit)
 }
 
 // scroll reads the share by scroll.
