@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -194,5 +195,42 @@ func TestBombs(t *testing.T) {
 			}
 			eventually(t, "all is given back", func() bool { return f.HeldBytes() == 0 })
 		})
+	}
+}
+
+// waiting is a client that takes nothing of an answer before what it does is done.
+type waiting struct {
+	*httptest.ResponseRecorder
+	meanwhile func()
+}
+
+func (w waiting) Write(p []byte) (int, error) {
+	w.meanwhile()
+	return w.ResponseRecorder.Write(p)
+}
+
+// TestCompressedReplyHolds: while a client takes its time with a compressed answer, what is on its way is held and counted, and nothing else.
+func TestCompressedReplyHolds(t *testing.T) {
+	e := searchEngine(t)
+	plain, pad := e.answer, strings.Repeat(" ", 4<<20)
+	e.answer = func(w http.ResponseWriter, a arrival) {
+		w.Header().Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(w)
+		defer z.Close()
+		all := httptest.NewRecorder()
+		a.header = a.header.Clone()
+		a.header.Del("Accept-Encoding")
+		plain(all, a)
+		io.WriteString(z, strings.TrimSuffix(strings.TrimSpace(all.Body.String()), "}")+pad+"}")
+	}
+	f := handler(t, []string{"http://engine"}, func(p *proxy.Engine) { p.Transport = inMemory{e} })
+	r := httptest.NewRequest("POST", "/news-1/_search", strings.NewReader(`{}`))
+	r.Header.Set("Accept-Encoding", "gzip")
+	held := int64(-1)
+	w := waiting{httptest.NewRecorder(), nil}
+	w.meanwhile = func() { held = f.HeldBytes() }
+	f.ServeHTTP(w, r)
+	if sent := int64(w.Body.Len()); !strings.HasPrefix(w.Header().Get("Neardup"), "collapsed") || sent == 0 || held != sent {
+		t.Errorf("%d %v: %d bytes were held of %d", w.Code, w.Header(), held, sent)
 	}
 }

@@ -294,8 +294,10 @@ func (h *Handler) collapsed(ctx context.Context, w http.ResponseWriter, s search
 	reply := answer.Reply
 	reply.Header = maps.Clone(reply.Header)
 	say(reply.Header, outcomeLine(answer.Outcomes, time.Since(began)))
-	h.settled(ctx, int64(len(reply.Body)))
-	writeReply(w, &reply)
+	body := encodedBody(&reply)
+	answer.Reply.Body, reply.Body = nil, nil
+	h.settled(ctx, int64(len(body)))
+	writeBody(w, &reply, body)
 }
 
 // settled gives back what a search took, whose answer is known, but for so many bytes: the client may take its time.
@@ -423,11 +425,17 @@ func (h *Handler) converse(ctx context.Context, exchange adapters.Exchange, watc
 }
 
 // writeReply writes a reply that was read whole, compressed if its header says so.
-func writeReply(w http.ResponseWriter, reply *adapters.Reply) {
-	body := reply.Body
+func writeReply(w http.ResponseWriter, reply *adapters.Reply) { writeBody(w, reply, encodedBody(reply)) }
+
+// encodedBody returns the body of a reply in the coding that its header tells.
+func encodedBody(reply *adapters.Reply) []byte {
 	if coding := reply.Header["Content-Encoding"]; len(coding) == 1 {
-		body = coded(coding[0], body)
+		return coded(coding[0], reply.Body)
 	}
+	return reply.Body
+}
+
+func writeBody(w http.ResponseWriter, reply *adapters.Reply, body []byte) {
 	header := http.Header(maps.Clone(reply.Header))
 	dropHops(header)
 	maps.Copy(w.Header(), header)
