@@ -305,10 +305,15 @@ func (s *Sketcher) add(w *workspace, hash uint64, character bool) {
 }
 
 // distinct fills set with the distinct shingles of all, in any order: the families take minima, sums, or sort. It uses all as room. The
-// table is open addressing at a load of at most a quarter; a hash of zero, one in 2^64, is not found again.
+// table is open addressing at a load of at most a quarter, of long texts at most a half, since it is most of the memory that they take; a
+// hash of zero, one in 2^64, is not found again.
 func (w *workspace) distinct() {
-	size := 16
-	for size < 4*len(w.all) {
+	const long = 1 << 16
+	size, each, spare := 16, 4, len(w.all)/2
+	if len(w.all) > long {
+		each, spare = 2, 0
+	}
+	for size < each*len(w.all) {
 		size *= 2
 	}
 	if cap(w.table) < size {
@@ -317,7 +322,7 @@ func (w *workspace) distinct() {
 	table := w.table[:size]
 	clear(table)
 	if cap(w.set) < len(w.all) {
-		w.set = make([]uint64, len(w.all)+len(w.all)/2)
+		w.set = make([]uint64, len(w.all)+spare)
 	}
 	set := w.set[:len(w.all)]
 	n, late := firsts(w.all, set, table)
