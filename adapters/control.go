@@ -191,8 +191,8 @@ func Params(rawQuery string) []Param {
 	return list
 }
 
-// Query returns the raw query of the parameters that keep accepts.
-func Query(params []Param, keep func(name string) bool) string {
+// RawQuery returns the raw query of the parameters that keep accepts.
+func RawQuery(params []Param, keep func(name string) bool) string {
 	var parts []string
 	for _, p := range params {
 		if keep(p.Name) {
@@ -254,7 +254,7 @@ func TakeControls(r *Request) (Controls, *Request, error) {
 		}
 	}
 	if slices.ContainsFunc(params, func(p Param) bool { return IsControl(p.Name) }) {
-		plain.RawQuery = Query(params, func(name string) bool { return !IsControl(name) })
+		plain.RawQuery = RawQuery(params, func(name string) bool { return !IsControl(name) })
 	}
 	return c, &plain, failed
 }

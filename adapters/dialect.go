@@ -22,15 +22,12 @@ type Request struct {
 	// Header is read and never changed; a dialect that needs another header makes a copy.
 	Header Header
 	Body   []byte
-	// Ahead says of a request of an exchange that it asks for what the client's search follows from: that is still to be asked for the
+	// Ahead says of a request for a search that it asks for what the client's search follows from: that is still to be asked for the
 	// first time.
 	Ahead bool
-	// Beside are requests of an exchange that go to the engine together with this one, at most MaxAtOnce with it. Of one that is Once there
-	// are none.
-	Beside []*Request
 }
 
-// MaxAtOnce bounds how many requests of one exchange are under way at a time. (More readings at once than an engine has idle cores take
+// MaxAtOnce bounds how many requests for one search are under way at a time. (More readings at once than an engine has idle cores take
 // no less time, and each searches anew.)
 const MaxAtOnce = 4
 
@@ -39,9 +36,6 @@ type Reply struct {
 	Status int
 	Header Header
 	Body   []byte
-	// Beside are the replies to the requests that went beside, in their order. Of several replies the first that is no success stands for
-	// all, with none beside it.
-	Beside []*Reply
 }
 
 // Kind is what a request means to us.
@@ -49,14 +43,14 @@ type Kind int
 
 // The kinds of request.
 const (
-	// Pass goes through as it came.
-	Pass Kind = iota
-	// Write carries documents.
-	Write
-	// Read answers documents or mappings in which our fields may stand.
-	Read
-	// Search answers a ranked list.
-	Search
+	// KindPass goes through as it came.
+	KindPass Kind = iota
+	// KindWrite carries documents.
+	KindWrite
+	// KindRead answers documents or mappings in which our fields may stand.
+	KindRead
+	// KindSearch answers a ranked list.
+	KindSearch
 )
 
 // String returns the kind as it stands in logs and metrics.
@@ -120,7 +114,9 @@ type ParsedSearch struct {
 	// Refusal, if not nil, is the answer: a control of ours has a bad value, in a search of an index of a rule. It has the engine's own error
 	// shape.
 	Refusal *Reply
-	// Exchange collapses the search; nil leaves it alone.
+	// Searches are those of the request, to be collapsed; nil leaves it alone.
+	Searches *Searches
+	// Exchange collapses the search in place of Searches, by a dialect that has its own way of doing so.
 	Exchange Exchange
 	// Reason says why it is left alone, in one word of the documentation's list.
 	Reason string
@@ -129,6 +125,9 @@ type ParsedSearch struct {
 	// Shown says that the client names a field of ours: then it is shown in the reply to Plain.
 	Shown bool
 }
+
+// Collapses reports whether the search is collapsed.
+func (s *ParsedSearch) Collapses() bool { return s.Searches != nil || s.Exchange != nil }
 
 // Exchange is one search in progress. It is for one goroutine.
 type Exchange interface {

@@ -93,6 +93,10 @@ type Seen struct {
 	// Values returns the values of a deciding field, none if the hit has none; of one that is a date Unix milliseconds in digits. A nil
 	// Values shows none. See [Rule.Deciding].
 	Values func(Deciding) []string
+	// Withheld says that the text can't be read, whatever is asked for.
+	Withheld bool
+	// Pinned is that of a [rerank.Hit].
+	Pinned bool
 }
 
 // Hit returns what package rerank compares of a hit.
@@ -101,6 +105,7 @@ func (j *Judge) Hit(seen Seen) rerank.Hit {
 	if seen.Key == "" {
 		hit = Unjudged(seen.Index, seen.ID)
 	}
+	hit.Pinned = seen.Pinned
 	rule := j.Rule(seen.Index)
 	if rule == nil {
 		return hit
@@ -153,7 +158,9 @@ func (j *Judge) sketch(rule *Rule, seen *Seen) *sketch.Sketch {
 	}
 	source := seen.Document(rule)
 	if source == nil {
-		j.Unread++
+		if !seen.Withheld {
+			j.Unread++
+		}
 		return nil
 	}
 	if j.Late != nil && j.Late() {

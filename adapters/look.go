@@ -33,9 +33,8 @@ type LookedHit struct {
 	Document []byte
 	// Name is the concrete index, be it other than the one that rules are matched against.
 	Name string
-	// Score is a JSON number, nil where there is none. Pinned is that of a [rerank.Hit].
-	Score  []byte
-	Pinned bool
+	// Score is a JSON number, nil where there is none.
+	Score []byte
 }
 
 // Listed is a concrete index and how many documents it holds, -1 where that is not told.

@@ -202,7 +202,6 @@ func (l *looking) judged(ctx context.Context, list adapters.Looked) (hits []rera
 	for _, seen := range list.Hits {
 		before := judge.Sketches()
 		hit := judge.Hit(seen.Seen)
-		hit.Pinned = seen.Pinned
 		after, place := judge.Sketches(), fromText
 		switch {
 		case hit.Sketch == nil:

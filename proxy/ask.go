@@ -13,25 +13,25 @@ import (
 	"github.com/neardup/sidecar/adapters"
 )
 
-// askAll sends a request of an exchange together with those beside it.
-func (h *Handler) askAll(ctx context.Context, ask *adapters.Request) (*adapters.Reply, error) {
-	if len(ask.Beside) == 0 {
-		return h.ask(ctx, ask)
+// askAll sends requests side by side and returns their replies, or the first that is no success alone.
+func (h *Handler) askAll(ctx context.Context, requests []*adapters.Request) ([]*adapters.Reply, error) {
+	if len(requests) == 1 {
+		reply, err := h.ask(ctx, requests[0])
+		return []*adapters.Reply{reply}, err
 	}
-	asks := append([]*adapters.Request{ask}, ask.Beside...)
-	if len(asks) > adapters.MaxAtOnce {
+	if len(requests) > adapters.MaxAtOnce {
 		return nil, adapters.NotUnderstood(errors.New("too many requests at once"))
 	}
 	if u := underwayOf(ctx); u != nil { // each counts the time for itself
 		before, start := u.engine.Load(), clock()
 		defer func() { u.engine.Store(before + int64(clock()-start)) }()
 	}
-	replies := make([]*adapters.Reply, len(asks))
+	replies := make([]*adapters.Reply, len(requests))
 	group, ctx := errgroup.WithContext(ctx)
-	for i, ask := range asks {
+	for i, request := range requests {
 		group.Go(func() error {
 			return guarded(func() (err error) {
-				if replies[i], err = h.ask(ctx, ask); err == nil && replies[i].Status/100 != 2 {
+				if replies[i], err = h.ask(ctx, request); err == nil && replies[i].Status/100 != 2 {
 					err = errUnsuccessful
 				}
 				return err
@@ -41,19 +41,15 @@ func (h *Handler) askAll(ctx context.Context, ask *adapters.Request) (*adapters.
 	err := group.Wait()
 	if errors.Is(err, errUnsuccessful) {
 		i := slices.IndexFunc(replies, func(r *adapters.Reply) bool { return r != nil && r.Status/100 != 2 })
-		return replies[i], nil
+		return replies[i : i+1], nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	replies[0].Beside = replies[1:]
-	return replies[0], nil
+	return replies, err
 }
 
 // errUnsuccessful: one of several requests that go together was refused, and the others are of no use.
 var errUnsuccessful = errors.New("no success")
 
-// ask sends one request of an exchange and reads its reply, decoded. The header of a compressed reply goes on saying so.
+// ask sends one request for a search and reads its reply, decoded. The header of a compressed reply goes on saying so.
 func (h *Handler) ask(ctx context.Context, ask *adapters.Request) (*adapters.Reply, error) {
 	return h.askOn(ctx, holdOf(ctx), ask)
 }
@@ -81,7 +77,7 @@ func (h *Handler) askOn(ctx context.Context, held *hold, ask *adapters.Request) 
 	return reply, err
 }
 
-// roundTrip sends one request of an exchange.
+// roundTrip sends one request for a search.
 func (h *Handler) roundTrip(ctx context.Context, ask *adapters.Request) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, ask.Method, "http://engine/", bytes.NewReader(ask.Body))
 	if err != nil {
@@ -113,7 +109,7 @@ func (h *Handler) decoded(held *hold, resp *http.Response, body []byte) (reply *
 	return reply, nil
 }
 
-// askHeader returns the client's headers for a request of an exchange: its own less those of its body and its connection.
+// askHeader returns the client's headers for a request of ours: its own less those of its body and its connection.
 func askHeader(header adapters.Header) http.Header {
 	out := http.Header{}
 	for key, values := range header {

@@ -19,31 +19,61 @@ type together struct {
 	asks int
 }
 
-func (d together) Search(_ adapters.Class, r *adapters.Request, _ adapters.Plan) adapters.ParsedSearch {
-	return adapters.ParsedSearch{Plain: r, Exchange: d}
+func (d together) Search(_ adapters.Class, r *adapters.Request, p adapters.Plan) adapters.ParsedSearch {
+	return adapters.ParsedSearch{Plain: r, Searches: &adapters.Searches{List: []adapters.Search{d}, Single: true, Wire: d, Plan: p}}
 }
 
-// Next implements adapters.Exchange.
-func (d together) Next(reply *adapters.Reply) (*adapters.Request, *adapters.Answer, error) {
-	if reply == nil {
-		var asks []*adapters.Request
-		for n := range d.asks {
-			asks = append(asks, &adapters.Request{Method: "POST", Path: "/part/" + string(rune('a'+n))})
-		}
-		asks[0].Beside = asks[1:]
-		return asks[0], nil, nil
+func (d together) Asked() *adapters.Asked {
+	return &adapters.Asked{Size: 1, Limit: 1, Scope: adapters.Scope{Window: 1}}
+}
+
+func (d together) Queries(adapters.Reading) ([]adapters.Query, error) {
+	return make([]adapters.Query, d.asks), nil
+}
+
+// bodies are the bodies of replies, as one hit.
+type bodies string
+
+func (b bodies) Raw() []byte { return []byte(b) }
+
+func (bodies) Len() int { return 1 }
+
+func (b bodies) Seen(int) adapters.Seen { return adapters.Seen{ID: string(b)} }
+
+func (d together) Listing(_ adapters.Reading, results []adapters.QueryResult) (*adapters.Listing, error) {
+	all := bodies("")
+	for _, r := range results {
+		all += r.(bodies)
 	}
+	return &adapters.Listing{Hits: all}, nil
+}
+
+func (d together) Render(p *adapters.ShownPage) ([]byte, error) { return []byte(p.Frame.(bodies)), nil }
+
+func (d together) Clean(raw []byte) []byte { return raw }
+
+func (d together) Join(queries []adapters.Query) (list []adapters.Joined, err error) {
+	for n := range queries {
+		r := &adapters.Request{Method: "POST", Path: "/part/" + string(rune('a'+n))}
+		list = append(list, adapters.Joined{Request: r, Queries: 1})
+	}
+	return list, nil
+}
+
+func (d together) Split(_ []adapters.Query, reply *adapters.Reply) ([]adapters.QueryResult, error) {
 	if reply.Status != 200 {
-		return nil, nil, adapters.ErrRefused
+		return nil, adapters.ErrRefused
 	}
-	body := string(reply.Body)
-	for _, beside := range reply.Beside {
-		body += string(beside.Body)
-	}
-	return nil, &adapters.Answer{Reply: adapters.Reply{Status: 200, Header: adapters.Header{}, Body: []byte(body)}}, nil
+	return []adapters.QueryResult{bodies(reply.Body)}, nil
 }
 
-// What an exchange asks for together is under way together, and comes back in its order; where one of it is refused, that is the answer,
+func (d together) Reply(reply *adapters.Reply, results [][]byte) (*adapters.Reply, error) {
+	return &adapters.Reply{Status: 200, Header: adapters.Header{}, Body: results[0]}, nil
+}
+
+func (d together) Declined(reply *adapters.Reply, _ *adapters.Declined) *adapters.Reply { return reply }
+
+// What a search asks for together is under way together, and comes back in its order; where one of it is refused, that is the answer,
 // and where more is asked for than may be, the client's own search is sent.
 func TestRequestsTogether(t *testing.T) {
 	for _, c := range []struct {

@@ -70,7 +70,7 @@ func clientOf(header adapters.Header, rawQuery string) client {
 			c.header[key] = values
 		}
 	}
-	c.query = adapters.Query(adapters.Params(rawQuery), func(name string) bool {
+	c.query = adapters.RawQuery(adapters.Params(rawQuery), func(name string) bool {
 		name = strings.ToLower(name)
 		return strings.Contains(name, "key") && !strings.HasSuffix(name, "keys") // several are no one's: an engine may refuse them elsewhere
 	})

@@ -158,11 +158,11 @@ func (h *Handler) serve(u *underway, r *http.Request) {
 	h.is(r.Context(), class.Kind.String())
 	u.hasty, u.target = class.Hasty, class.Target
 	switch {
-	case class.Kind == adapters.Write && h.readable(r, class):
+	case class.Kind == adapters.KindWrite && h.readable(r, class):
 		h.write(w, r, class)
-	case class.Kind == adapters.Search:
+	case class.Kind == adapters.KindSearch:
 		h.search(w, r, class)
-	case class.Kind == adapters.Read:
+	case class.Kind == adapters.KindRead:
 		h.read(w, r, class)
 	default: // what passes, and writes that can't be read
 		h.sendAltering(w, r, class.Alters, h.declaring(r, class, h.changeOf(class)))

@@ -83,7 +83,7 @@ func names(head []byte, r *http.Request) bool {
 // to be shown, and a search that is left alone says why. It returns nil for nothing.
 func (h *Handler) changeOf(class adapters.Class) func(*http.Response) {
 	var clean func(*http.Response)
-	if !class.Shown && (class.Kind == adapters.Read || class.CleanWrite) {
+	if !class.Shown && (class.Kind == adapters.KindRead || class.CleanWrite) {
 		clean = h.cleaner(class)
 	}
 	if class.Reason == "" {

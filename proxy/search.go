@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/collapse"
 )
 
 var errTooLarge = errors.New("larger than the limit")
@@ -21,13 +22,8 @@ var errTooLarge = errors.New("larger than the limit")
 // engineStatus is the reason where the engine refused what we asked and might grant what the client asked.
 const engineStatus = "engine_status"
 
-var errEndless = errors.New("the exchange does not end")
-
-// maxRounds bounds how often one search may ask the engine, whatever its exchange says.
-const maxRounds = 64
-
-// search reads a search whole, lets the dialect turn it into an exchange, and answers with its end; or sends it as the client
-// wrote it and says why.
+// search reads a search whole, lets the dialect take it apart, and answers with what it collapses to; or sends it as the client wrote it
+// and says why.
 func (h *Handler) search(w http.ResponseWriter, r *http.Request, class adapters.Class) {
 	began := time.Now()
 	if signed(r) { // nothing of it may change, so nothing of it is read
@@ -60,7 +56,7 @@ func (h *Handler) search(w http.ResponseWriter, r *http.Request, class adapters.
 		h.counts.add("control_refused", "")
 		writeReply(w, parsed.Refusal)
 		return
-	case parsed.Exchange == nil && !concerned(class, parsed, scope):
+	case !parsed.Collapses() && !concerned(class, parsed, scope):
 		h.plain(w, r, s, unconfigured)
 		return
 	case body.reason != "":
@@ -69,14 +65,19 @@ func (h *Handler) search(w http.ResponseWriter, r *http.Request, class adapters.
 	case parsed.Reason == adapters.Deadline || parsed.Reason == adapters.TooLarge:
 		h.leave(w, r, s, parsed.Reason)
 		return
-	case parsed.Exchange == nil:
+	case !parsed.Collapses():
 		h.plain(w, r, s, parsed.Reason)
 		return
 	case !h.catalog.allow(who, class.Target):
 		h.leave(w, r, s, "budget")
 		return
 	}
-	answer, refusal, err := h.converse(r.Context(), parsed.Exchange, watch)
+	var answer *adapters.Answer
+	err = guarded(func() (err error) {
+		answer, err = collapse.Search(r.Context(), &parsed, (&asking{h: h, watch: watch}).ask)
+		return err
+	})
+	refused, isRefused := errors.AsType[*collapse.Refused](err)
 	switch {
 	case err == nil && h.FailClosed && answer.WasLate():
 		h.giveBack(r.Context(), answer.After)
@@ -84,10 +85,10 @@ func (h *Handler) search(w http.ResponseWriter, r *http.Request, class adapters.
 	case err == nil:
 		h.giveBack(r.Context(), answer.After)
 		h.collapsed(r.Context(), w, s, answer, began)
-	case errors.Is(err, adapters.ErrRefused):
+	case isRefused:
 		h.counts.add("passed", "refused")
-		h.settled(r.Context(), int64(len(refusal.Body)))
-		writeReply(w, refusal)
+		h.settled(r.Context(), int64(len(refused.Reply.Body)))
+		writeReply(w, refused.Reply)
 	case errors.Is(err, errUnreachable):
 		h.unreachable(w, r, err)
 	case errors.Is(err, adapters.ErrLate) && !watch.asked:
@@ -387,42 +388,6 @@ func (h *Handler) giveBack(ctx context.Context, last *adapters.Request) {
 
 // errUnreachable: the engine gave no answer at all.
 var errUnreachable = errors.New("no answer")
-
-// converse asks the engine until the exchange ends. With adapters.ErrRefused comes the reply that is the answer. The engine may take all
-// the time for what it is asked first, and for the client's own search.
-func (h *Handler) converse(ctx context.Context, exchange adapters.Exchange, watch *watch) (*adapters.Answer, *adapters.Reply, error) {
-	var reply *adapters.Reply
-	first, own := true, false
-	for range maxRounds {
-		var ask *adapters.Request
-		var answer *adapters.Answer
-		err := guarded(func() (err error) {
-			ask, answer, err = exchange.Next(reply)
-			return err
-		})
-		if err != nil || answer != nil {
-			return answer, reply, err
-		}
-		switch {
-		case first:
-			first, watch.asked = ask.Ahead, true
-			watch.stop()
-			reply, err = h.askAll(ctx, ask)
-			watch.goOn()
-		case watch.over && own:
-			err = adapters.ErrLate
-		case watch.over: // what is asked is the client's own, where no reply at hand holds it
-			own = true
-			reply, err = h.askAll(ctx, ask)
-		default:
-			reply, err = watch.within(ctx, func(ctx context.Context) (*adapters.Reply, error) { return h.askAll(ctx, ask) })
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-	}
-	return nil, nil, adapters.NotUnderstood(errEndless)
-}
 
 // writeReply writes a reply that was read whole, compressed if its header says so.
 func writeReply(w http.ResponseWriter, reply *adapters.Reply) { writeBody(w, reply, encodedBody(reply)) }

@@ -129,7 +129,7 @@ func testPass(t *testing.T, s Subject) {
 		{Method: "POST", Path: "/%zz/%"}, {Method: "OPTIONS", Path: "*"}, {Method: "GET", Path: "/favicon.ico/x/y/z", RawQuery: "%zz&=&&a"},
 	}
 	for _, r := range append(odd, s.Pass...) {
-		if c := s.Dialect.Classify(&r); c.Kind != adapters.Pass {
+		if c := s.Dialect.Classify(&r); c.Kind != adapters.KindPass {
 			t.Errorf("%s %s is a %s", r.Method, r.Path, c.Kind)
 		}
 	}
@@ -181,7 +181,7 @@ func enrich(s Subject, r *adapters.Request, rules adapters.Rules, enriched *int)
 func testWrites(t *testing.T, s Subject) {
 	for _, w := range s.Writes {
 		what, body := w.Method+" "+w.Path, string(w.Body)
-		if c := s.Dialect.Classify(&w.Request); c.Kind != adapters.Write {
+		if c := s.Dialect.Classify(&w.Request); c.Kind != adapters.KindWrite {
 			t.Errorf("%s is a %s", what, c.Kind)
 			continue
 		}
@@ -225,7 +225,7 @@ func testErrors(t *testing.T, s Subject) {
 func testReads(t *testing.T, s Subject) {
 	for _, r := range s.Reads {
 		what, class := r.Method+" "+r.Path, s.Dialect.Classify(&r.Request)
-		if class.Kind == adapters.Pass || class.Kind == adapters.Write && !class.CleanWrite {
+		if class.Kind == adapters.KindPass || class.Kind == adapters.KindWrite && !class.CleanWrite {
 			t.Errorf("%s: the reply is not cleaned", what)
 			continue
 		}

@@ -150,10 +150,10 @@ func FuzzSearches(f *testing.F, s Subject) {
 			if parsed.Refusal != nil && s.Reason(parsed.Refusal) == "" {
 				t.Fatalf("%s?%s %s: refused with %+v", r.Path, query, body, parsed.Refusal)
 			}
-			if parsed.Exchange == nil || parsed.Refusal != nil {
+			if !parsed.Collapses() || parsed.Refusal != nil {
 				continue
 			}
-			if _, err := Run(parsed.Exchange, x.ask); err != nil && !ofThePort(err) {
+			if _, err := Run(parsed, x.ask); err != nil && !ofThePort(err) {
 				t.Fatalf("%s?%s %s: %v", r.Path, query, body, err)
 			}
 		}

@@ -1,9 +1,11 @@
 package adaptertest
 
 import (
+	"context"
 	"errors"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/collapse"
 )
 
 // Clock is the time for one search, which is over when a test wants it to be.
@@ -25,15 +27,10 @@ func (c *Clock) Late() bool {
 // Over reports whether the time was over.
 func (c *Clock) Over() bool { return c.over }
 
-// Run leads an exchange to its end, as [Run] does, while there is time. What is asked after that is answered too.
-func (c *Clock) Run(exchange adapters.Exchange, engine func(*adapters.Request) *adapters.Reply) (*adapters.Answer, error) {
-	var reply *adapters.Reply
+// Run answers a search, as [Run] does, while there is time. What is asked after that is answered too.
+func (c *Clock) Run(parsed adapters.ParsedSearch, engine func(*adapters.Request) *adapters.Reply) (*adapters.Answer, error) {
 	after := 0
-	for range maxAsks {
-		request, answer, err := exchange.Next(reply)
-		if err != nil || answer != nil {
-			return answer, err
-		}
+	return collapse.Search(context.Background(), &parsed, func(_ context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error) {
 		if c.over {
 			after++
 		}
@@ -41,12 +38,12 @@ func (c *Clock) Run(exchange adapters.Exchange, engine func(*adapters.Request) *
 			return nil, errors.New("the engine is asked more than once after the time was over")
 		}
 		if c.Rounds++; c.Rounds == c.Round {
-			c.over, reply = true, nil
-			continue
+			c.over = true
+			return nil, adapters.ErrLate
 		}
-		if reply, err = askAll(request, engine); err != nil {
-			return nil, err
+		if c.Rounds > maxAsks {
+			return nil, errors.New("the search does not end")
 		}
-	}
-	return nil, errors.New("the exchange does not end")
+		return askAll(requests, engine)
+	})
 }

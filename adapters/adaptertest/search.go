@@ -2,6 +2,7 @@ package adaptertest
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -15,48 +16,38 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/collapse"
 	"github.com/neardup/sidecar/internal/effort"
 )
 
-// maxAsks is how often an exchange may ask.
+// maxAsks is how often a search may ask.
 const maxAsks = 100
 
-// Run leads an exchange to its end with an engine's replies.
-func Run(exchange adapters.Exchange, engine func(*adapters.Request) *adapters.Reply) (*adapters.Answer, error) {
-	var reply *adapters.Reply
-	for range maxAsks {
-		request, answer, err := exchange.Next(reply)
-		if err != nil || answer != nil {
-			return answer, err
+// Run answers a search with an engine's replies.
+func Run(parsed adapters.ParsedSearch, engine func(*adapters.Request) *adapters.Reply) (*adapters.Answer, error) {
+	asked := 0
+	return collapse.Search(context.Background(), &parsed, func(_ context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error) {
+		if asked++; asked > maxAsks {
+			return nil, errors.New("the search does not end")
 		}
-		if reply, err = askAll(request, engine); err != nil {
-			return nil, err
-		}
-	}
-	return nil, errors.New("the exchange does not end")
+		return askAll(requests, engine)
+	})
 }
 
-// askAll asks an engine for a request and those beside it.
-func askAll(r *adapters.Request, engine func(*adapters.Request) *adapters.Reply) (*adapters.Reply, error) {
-	if 1+len(r.Beside) > adapters.MaxAtOnce {
-		return nil, fmt.Errorf("%d requests at once", 1+len(r.Beside))
+// askAll asks an engine for requests that go side by side.
+func askAll(requests []*adapters.Request, engine func(*adapters.Request) *adapters.Reply) ([]*adapters.Reply, error) {
+	if len(requests) > adapters.MaxAtOnce {
+		return nil, fmt.Errorf("%d requests at once", len(requests))
 	}
-	reply := engine(r)
-	first := *reply
-	for _, beside := range r.Beside {
-		next := engine(beside)
-		if len(beside.Beside) > 0 {
-			return nil, errors.New("requests beside one that goes beside")
+	var replies []*adapters.Reply
+	for _, r := range requests {
+		reply := engine(r)
+		if reply.Status/100 != 2 {
+			return []*adapters.Reply{reply}, nil
 		}
-		if first.Status/100 == 2 && next.Status/100 != 2 {
-			return next, nil
-		}
-		first.Beside = append(first.Beside, next)
+		replies = append(replies, reply)
 	}
-	if first.Status/100 != 2 {
-		return reply, nil
-	}
-	return &first, nil
+	return replies, nil
 }
 
 // trial is a request with all that it takes to answer it.
@@ -78,7 +69,7 @@ func (x *trial) ask(r *adapters.Request) *adapters.Reply { return x.Engine(r, x.
 // spoilt answers the request by an engine whose reply to one ask, or to all if it is negative, is changed by spoil.
 func (x *trial) spoilt(ask int, spoil func(*adapters.Reply)) (*adapters.Answer, error) {
 	asked := -1
-	return Run(x.parse(x.request).Exchange, func(r *adapters.Request) *adapters.Reply {
+	return Run(x.parse(x.request), func(r *adapters.Request) *adapters.Reply {
 		reply := x.ask(r)
 		if asked++; ask < 0 || asked == ask {
 			spoil(reply)
@@ -141,13 +132,13 @@ func (x *trial) checkPages(t *testing.T, searches []Search) {
 	configured := func(q Search) bool { return x.window(q.Target) > 0 }
 	parsed := x.parse(x.request)
 	one := slices.ContainsFunc(searches, configured)
-	if parsed.Refusal != nil || (parsed.Exchange != nil) != one || (parsed.Reason == "") != one {
+	if parsed.Refusal != nil || (parsed.Collapses()) != one || (parsed.Reason == "") != one {
 		t.Errorf("%+v: left alone for %q, refused with %+v", searches, parsed.Reason, parsed.Refusal)
 	}
-	if parsed.Exchange == nil {
+	if !parsed.Collapses() {
 		return
 	}
-	answer, err := Run(parsed.Exchange, x.ask)
+	answer, err := Run(parsed, x.ask)
 	if err != nil {
 		t.Errorf("%+v: %v", searches, err)
 		return
@@ -295,13 +286,13 @@ func testControls(t *testing.T, trials []*trial) {
 			if reply := x.ask(parsed.Plain); reply.Status >= 300 {
 				t.Errorf("%s: the engine answers %d: %s", place, reply.Status, reply.Body)
 			}
-			answer, err := Run(parsed.Exchange, x.ask)
+			answer, err := Run(parsed, x.ask)
 			if err != nil || answer.Outcomes[0].Window != 1 || answer.Outcomes[0].Folded != 0 {
 				t.Errorf("%s: the window is not taken: %+v, %v", place, answer, err)
 			}
 		}
 		for place, with := range x.controlled("neardup", "off") {
-			if parsed := x.parse(with); parsed.Refusal != nil || parsed.Exchange != nil && (place != "body" || searches == 0) {
+			if parsed := x.parse(with); parsed.Refusal != nil || parsed.Collapses() && (place != "body" || searches == 0) {
 				t.Errorf("%s: off is not taken: %+v", place, parsed)
 			}
 		}
@@ -332,7 +323,7 @@ func (x *trial) checkDryRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	for place, with := range x.controlled("neardup", "dry_run") {
-		answer, err := Run(x.parse(with).Exchange, x.ask)
+		answer, err := Run(x.parse(with), x.ask)
 		if err != nil {
 			t.Errorf("%s: dry run: %v", place, err)
 			continue

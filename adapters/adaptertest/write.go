@@ -40,7 +40,7 @@ func (w writing) enricher(changes *[]adapters.Change) *adapters.Enricher {
 func (w writing) through(t *testing.T, s Subject, r *adapters.Request, src io.Reader) (string, []adapters.Change, error) {
 	t.Helper()
 	class := s.Dialect.Classify(r)
-	if class.Kind != adapters.Write {
+	if class.Kind != adapters.KindWrite {
 		t.Fatalf("%s %s?%s is a %s", r.Method, r.Path, r.RawQuery, class.Kind)
 	}
 	var out bytes.Buffer
@@ -251,7 +251,7 @@ func checkShown(t *testing.T, s Subject, stored, shown []string) {
 	wanted := s.Show(shown...)
 	for i, read := range s.Show(stored...) {
 		class := s.Dialect.Classify(&read.Request)
-		if class.Kind == adapters.Pass || class.Kind == adapters.Write && !class.CleanWrite {
+		if class.Kind == adapters.KindPass || class.Kind == adapters.KindWrite && !class.CleanWrite {
 			t.Errorf("%s %s?%s: the reply is not cleaned", read.Method, read.Path, read.RawQuery)
 		}
 		var out bytes.Buffer

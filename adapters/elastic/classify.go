@@ -51,13 +51,13 @@ func (d Dialect) Classify(r *adapters.Request) adapters.Class {
 	if d.OpenSearch && r.Method == "HEAD" && len(path) == 1 { // of an index it tells the length of what GET answers
 		c = classify("GET", path)
 	}
-	if c.Kind == adapters.Pass {
+	if c.Kind == adapters.KindPass {
 		c.Alters, c.Makes = alters(r.Method, path), makesIndex(r.Method, path)
 		return c
 	}
 	params := adapters.Params(r.RawQuery)
 	c.Params = params
-	if c.Kind == adapters.Write {
+	if c.Kind == adapters.KindWrite {
 		c.Format = formatOf(r)
 	}
 	c.Splices = c.Format == "" && (c.Form == formBulk || c.Form == formDoc) && splices(r, params)
@@ -113,7 +113,7 @@ func classify(method string, path []string) adapters.Class {
 	}
 	if len(path) == 0 {
 		if read && (target != "" || all) { // GET /index answers its mapping too
-			return adapters.Class{Kind: adapters.Read, Target: target, Form: formIndex}
+			return adapters.Class{Kind: adapters.KindRead, Target: target, Form: formIndex}
 		}
 		return adapters.Class{}
 	}
@@ -123,19 +123,19 @@ func classify(method string, path []string) adapters.Class {
 	}
 	switch endpoint, rest := path[0], len(path)-1; {
 	case endpoint == "_bulk" && write && rest == 0:
-		return adapters.Class{Kind: adapters.Write, Target: target, Form: formBulk, CleanWrite: true, Elsewhere: true}
+		return adapters.Class{Kind: adapters.KindWrite, Target: target, Form: formBulk, CleanWrite: true, Elsewhere: true}
 	case endpoint == "_doc" && named && (method == "POST" && rest <= 1 || method == "PUT" && rest == 1):
-		return adapters.Class{Kind: adapters.Write, Target: target, ID: id, Form: formDoc, CleanWrite: true}
+		return adapters.Class{Kind: adapters.KindWrite, Target: target, ID: id, Form: formDoc, CleanWrite: true}
 	case endpoint == "_create" && named && write && rest == 1:
-		return adapters.Class{Kind: adapters.Write, Target: target, ID: id, Form: formDoc, CleanWrite: true}
+		return adapters.Class{Kind: adapters.KindWrite, Target: target, ID: id, Form: formDoc, CleanWrite: true}
 	case endpoint == "_update" && named && method == "POST" && rest == 1:
-		return adapters.Class{Kind: adapters.Write, Target: target, ID: id, Form: formUpdate, CleanWrite: true}
+		return adapters.Class{Kind: adapters.KindWrite, Target: target, ID: id, Form: formUpdate, CleanWrite: true}
 	case endpoint == "_search" && rest == 0 && (read || method == "POST"):
-		return adapters.Class{Kind: adapters.Search, Target: target, Form: formSearch}
+		return adapters.Class{Kind: adapters.KindSearch, Target: target, Form: formSearch}
 	case endpoint == "_search" && rest == 1 && path[1] == "template" && (read || method == "POST"):
-		return adapters.Class{Kind: adapters.Search, Target: target, Form: formTemplate}
+		return adapters.Class{Kind: adapters.KindSearch, Target: target, Form: formTemplate}
 	case endpoint == "_msearch" && rest == 0 && (read || method == "POST"):
-		return adapters.Class{Kind: adapters.Search, Target: target, Form: formMulti, Elsewhere: true}
+		return adapters.Class{Kind: adapters.KindSearch, Target: target, Form: formMulti, Elsewhere: true}
 	}
 	return classifyRead(method, target, path)
 }

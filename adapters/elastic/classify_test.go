@@ -16,7 +16,7 @@ func TestClassify(t *testing.T) {
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s %s (-want +got):\n%s", c.method, c.path, diff)
 		}
-		if got.Kind == adapters.Pass && got.Target != "" {
+		if got.Kind == adapters.KindPass && got.Target != "" {
 			t.Errorf("%s %s: passes with a target", c.method, c.path)
 		}
 	}
@@ -29,7 +29,7 @@ type classification struct {
 }
 
 func classified() []classification {
-	const pass, write, read, search = adapters.Pass, adapters.Write, adapters.Read, adapters.Search
+	const pass, write, read, search = adapters.KindPass, adapters.KindWrite, adapters.KindRead, adapters.KindSearch
 	return []classification{
 		{"POST", "/_bulk", adapters.Class{Kind: write, Form: formBulk, CleanWrite: true, Splices: true, Elsewhere: true}},
 		{"PUT", "/news-1/_bulk", adapters.Class{Kind: write, Target: "news-1", Form: formBulk, CleanWrite: true, Splices: true, Elsewhere: true}},
@@ -89,7 +89,7 @@ func TestAlters(t *testing.T) {
 		"PUT /_data_stream/x",
 		"POST /_plugins/_ism/add/news-1", "BREW /x/_unheard_of",
 	} {
-		if c := classOf(request); !c.Alters || c.Kind != adapters.Pass {
+		if c := classOf(request); !c.Alters || c.Kind != adapters.KindPass {
 			t.Errorf("%s is said to change nothing", request)
 		}
 	}

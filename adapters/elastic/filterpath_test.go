@@ -160,7 +160,7 @@ func TestFilterPathIsBounded(t *testing.T) {
 							t.Fatal(err)
 						}
 						var out bytes.Buffer
-						c := adapters.Class{Kind: adapters.Search, Form: formSearch, Params: params}
+						c := adapters.Class{Kind: adapters.KindSearch, Form: formSearch, Params: params}
 						if err := d.CleanReply(c, &out, strings.NewReader(reply)); err != nil {
 							t.Fatal(err)
 						}
@@ -210,7 +210,7 @@ func TestFilterPathTooLong(t *testing.T) {
 	}
 	p, _ := nativePlan(t)
 	s := nativeSearch(t, p, Dialect{}, "filter_path="+strings.Repeat("hits.**,", 200), `{"query":{"match_all":{}}}`)
-	if s.Exchange != nil || s.Reason != "filter_path" {
+	if s.Collapses() || s.Reason != "filter_path" {
 		t.Errorf("left alone for %q", s.Reason)
 	}
 }

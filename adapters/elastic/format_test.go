@@ -257,7 +257,7 @@ func TestCleanFormats(t *testing.T) {
 		for range effort.Rounds(5000) {
 			reply := pairs{{"took", int64(1)}, {"hits", []any{pairs{{"_source", randomDocument(random)}, {"fields", pairs{{"neardup_sketch", []any{"x"}}}}},
 				pairs{{"_source", randomDocument(random)}, {"highlight", randomDocument(random)}}}}}
-			kind := adapters.Class{Kind: adapters.Read, Form: []string{"", formSource, formMapping}[random.IntN(3)]}
+			kind := adapters.Class{Kind: adapters.KindRead, Form: []string{"", formSource, formMapping}[random.IntN(3)]}
 			if kind.Form == formSource {
 				reply = randomDocument(random)
 			}
@@ -279,7 +279,7 @@ func TestCleanFormats(t *testing.T) {
 	}
 	for _, body := range []string{"\xbf", "\xa1\x01", ":)\n\x03\xfa\x40", "\xbf\x6eneardup_sketch\x61"} {
 		var got bytes.Buffer
-		if err := (Dialect{}).CleanReply(adapters.Class{Kind: adapters.Read, Form: formSource}, &got, strings.NewReader(body)); err != nil || got.String() != body {
+		if err := (Dialect{}).CleanReply(adapters.Class{Kind: adapters.KindRead, Form: formSource}, &got, strings.NewReader(body)); err != nil || got.String() != body {
 			t.Errorf("%q became %q (%v)", body, got.String(), err)
 		}
 	}
@@ -388,7 +388,7 @@ func FuzzFormats(f *testing.F) {
 				t.Fatal(err)
 			}
 			var clean bytes.Buffer
-			if err := (Dialect{}).CleanReply(adapters.Class{Kind: adapters.Read}, &clean, bytes.NewReader(body)); err != nil {
+			if err := (Dialect{}).CleanReply(adapters.Class{Kind: adapters.KindRead}, &clean, bytes.NewReader(body)); err != nil {
 				t.Fatal(err)
 			}
 			if err != nil || mediaType == "application/json" || path == "/news-1/_update/1" && !bytes.Equal(once, body) {

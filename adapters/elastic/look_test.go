@@ -38,7 +38,7 @@ func TestLookFor(t *testing.T) {
 		r.Header["Authorization"][0] != "x" {
 		t.Errorf("%s %s %v\n%s", r.Method, r.Path, r.Header, r.Body)
 	}
-	if class := (Dialect{}).Classify(r); class.Kind != adapters.Search {
+	if class := (Dialect{}).Classify(r); class.Kind != adapters.KindSearch {
 		t.Errorf("it is a %s", class.Kind)
 	}
 	if r, err = LookFor(adapters.Look{Index: "a", Size: 1, Fields: []string{"b"}}); err != nil ||

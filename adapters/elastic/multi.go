@@ -196,7 +196,7 @@ func (m *multi) Next(reply *adapters.Reply) (*adapters.Request, *adapters.Answer
 	}
 	if len(m.pending) > 0 {
 		r := *m.request
-		r.RawQuery = adapters.Query(adapters.Params(r.RawQuery), func(name string) bool { return name != "filter_path" })
+		r.RawQuery = adapters.RawQuery(adapters.Params(r.RawQuery), func(name string) bool { return name != "filter_path" })
 		r.Body = m.lines(m.pending, func(e *entry) []byte { return asks[e] })
 		return &r, nil, nil
 	}

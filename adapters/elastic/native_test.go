@@ -59,7 +59,7 @@ func TestNativeAsks(t *testing.T) {
 		{"", `{"aggs":{"x":{"top_hits":{}}}}`, ""},
 	} {
 		s := nativeSearch(t, p, Dialect{}, c.query, c.body)
-		if s.Exchange == nil {
+		if !s.Collapses() {
 			t.Errorf("%s %s: left alone: %s", c.query, c.body, s.Reason)
 			continue
 		}

@@ -143,7 +143,7 @@ func (s *pointed) open() (*adapters.Request, *adapters.Answer, error) {
 	if s.d.OpenSearch {
 		r.Path = strings.TrimSuffix(r.Path, "_pit") + "_search/point_in_time"
 	}
-	query := adapters.Query(s.q.params, func(name string) bool { return slices.Contains(opening, name) })
+	query := adapters.RawQuery(s.q.params, func(name string) bool { return slices.Contains(opening, name) })
 	r.RawQuery = strings.TrimPrefix(query+"&keep_alive="+keepPoint, "&")
 	return &r, nil, nil
 }
@@ -192,13 +192,13 @@ func (s *pointed) through(
 func (s *pointed) within(ask *adapters.Request) (*adapters.Request, error) {
 	r := *ask
 	r.Path = "/_search"
-	r.RawQuery = adapters.Query(adapters.Params(r.RawQuery), func(name string) bool { return !slices.Contains(opening, name) })
+	r.RawQuery = adapters.RawQuery(adapters.Params(r.RawQuery), func(name string) bool { return !slices.Contains(opening, name) })
 	pit := append(adapters.AppendString([]byte(`{"id":`), s.point), `,"keep_alive":"`+keepPoint+`"}`...)
 	body, err := adapters.Set(r.Body, "pit", pit)
 	if err == nil && s.byScore() && (s.deep == nil || !s.deep.sorts()) {
 		// In a point in time such a sort would have hits come with their sort values and without the best score.
 		body, err = adapters.Cut(body, func(key string) bool { return key == "sort" })
-		r.RawQuery = adapters.Query(adapters.Params(r.RawQuery), func(name string) bool { return name != "sort" })
+		r.RawQuery = adapters.RawQuery(adapters.Params(r.RawQuery), func(name string) bool { return name != "sort" })
 	}
 	r.Body = body
 	return &r, err

@@ -67,7 +67,7 @@ func (r *deepReading) next(s *pointed, whole *adapters.Request) (*adapters.Reque
 	number := func(key string, n int) { set(key, strconv.AppendInt(nil, int64(n), 10)) }
 	count := func(value string) {
 		set("track_total_hits", []byte(value))
-		out.RawQuery = adapters.Query(adapters.Params(out.RawQuery), func(name string) bool {
+		out.RawQuery = adapters.RawQuery(adapters.Params(out.RawQuery), func(name string) bool {
 			return name != "track_total_hits" && name != "rest_total_hits_as_int"
 		})
 	}
@@ -95,7 +95,7 @@ func (r *deepReading) next(s *pointed, whole *adapters.Request) (*adapters.Reque
 	if s.byScore() {
 		set("sort", scoreSort)
 		set("track_scores", []byte("true")) // without, there is no best score
-		out.RawQuery = adapters.Query(adapters.Params(out.RawQuery), func(name string) bool { return name != "sort" })
+		out.RawQuery = adapters.RawQuery(adapters.Params(out.RawQuery), func(name string) bool { return name != "sort" })
 	}
 	return &out, err
 }

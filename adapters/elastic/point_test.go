@@ -51,7 +51,7 @@ func TestMovedListIsReadInAPointInTime(t *testing.T) {
 				request := movedRequest()
 				plan := parsePlan(t, "window 250\n")
 				parsed := d.Search(d.Classify(request), request, plan)
-				if parsed.Exchange == nil {
+				if !parsed.Collapses() {
 					t.Fatal(parsed.Reason)
 				}
 				asked, searches := []string{}, 0

@@ -68,7 +68,7 @@ func classifyRead(method, target string, path []string) adapters.Class {
 	for _, r := range reads[path[0]] {
 		if slices.Contains(strings.Fields(r.methods), method) && follows(path[1:], r.rest) {
 			return adapters.Class{
-				Kind: adapters.Read, Target: target, Form: r.form, Reason: r.reason, Alters: path[0] == "_reindex",
+				Kind: adapters.KindRead, Target: target, Form: r.form, Reason: r.reason, Alters: path[0] == "_reindex",
 				Elsewhere: path[0] == "_mget" || path[0] == "_mtermvectors" || path[0] == "_msearch",
 			}
 		}

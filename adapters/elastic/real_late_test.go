@@ -26,10 +26,10 @@ func (l *larder) strikes(r *rand.Rand, name string, request, own *adapters.Reque
 	run := func(clock *adaptertest.Clock) (*adapters.Answer, error) {
 		plan.Late = clock.Late
 		parsed := l.d.Search(l.d.Classify(request), request, plan)
-		if parsed.Exchange == nil {
+		if !parsed.Collapses() {
 			return nil, adapters.Alone{Reason: parsed.Reason}
 		}
-		return clock.Run(parsed.Exchange, l.send)
+		return clock.Run(parsed, l.send)
 	}
 	var all adaptertest.Clock
 	inTime, err := run(&all)

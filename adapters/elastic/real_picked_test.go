@@ -66,7 +66,7 @@ func TestRealPickedPages(t *testing.T) {
 				}
 				c := newCollapse(l.d, q, plan, plan.Scope(q.target))
 				c.picks = c.picks && picks
-				answer, err := adaptertest.Run(&single{request: request, collapse: c}, func(ask *adapters.Request) *adapters.Reply {
+				answer, err := adaptertest.Run(adapters.ParsedSearch{Exchange: &single{request: request, collapse: c}}, func(ask *adapters.Request) *adapters.Reply {
 					c.picks = c.picks && picks // a reading that begins anew has set it again
 					if c.fetch.picked {
 						picked++

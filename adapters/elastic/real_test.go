@@ -145,10 +145,10 @@ func (l *larder) answer(r *adapters.Request, plan adapters.Plan) (*adapters.Answ
 	switch {
 	case parsed.Refusal != nil:
 		return &adapters.Answer{Reply: *parsed.Refusal}, nil
-	case parsed.Exchange == nil:
+	case !parsed.Collapses():
 		return nil, adapters.Alone{Reason: parsed.Reason}
 	}
-	return adaptertest.Run(parsed.Exchange, func(ask *adapters.Request) *adapters.Reply {
+	return adaptertest.Run(parsed, func(ask *adapters.Request) *adapters.Reply {
 		l.asked = append(l.asked, ask)
 		return l.send(ask)
 	})

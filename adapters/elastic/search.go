@@ -96,7 +96,7 @@ func unpacked(r *adapters.Request) *adapters.Request {
 	}
 	out := *r
 	out.Body = []byte(source)
-	out.RawQuery = adapters.Query(params, func(name string) bool { return name != "source" && name != "source_content_type" })
+	out.RawQuery = adapters.RawQuery(params, func(name string) bool { return name != "source" && name != "source_content_type" })
 	out.Header = maps.Clone(r.Header)
 	out.Header["Content-Type"] = []string{kind}
 	return &out
@@ -104,7 +104,7 @@ func unpacked(r *adapters.Request) *adapters.Request {
 
 // withSource returns the query of such a search with another body.
 func withSource(query string, body []byte) string {
-	rest := adapters.Query(adapters.Params(query), func(name string) bool { return name != "source" })
+	rest := adapters.RawQuery(adapters.Params(query), func(name string) bool { return name != "source" })
 	return strings.TrimPrefix(rest+"&source="+url.QueryEscape(string(body)), "&")
 }
 
@@ -185,7 +185,7 @@ func (s *single) ask(body []byte, void []string) *adapters.Request {
 	for _, name := range void {
 		drop[name] = true
 	}
-	r.RawQuery = adapters.Query(s.q.params, func(name string) bool { return !drop[name] })
+	r.RawQuery = adapters.RawQuery(s.q.params, func(name string) bool { return !drop[name] })
 	if s.span.SketchOnly { // to compress sketches takes the engine as long as to read them, and only halves them
 		r.Header = maps.Clone(r.Header)
 		delete(r.Header, "Accept-Encoding")

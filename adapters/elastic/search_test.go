@@ -100,7 +100,7 @@ func TestAsks(t *testing.T) {
 			plan := searchPlan(t, c.lacking)
 			plan.MaxWindow = 1 // so that the pager reads no more than the page
 			parsed := Dialect{}.Search(class, r, plan)
-			if parsed.Exchange == nil {
+			if !parsed.Collapses() {
 				t.Fatalf("left alone: %s %+v", parsed.Reason, parsed.Refusal)
 			}
 			ask, answer, err := parsed.Exchange.Next(nil)
@@ -179,8 +179,8 @@ func TestLeftAlone(t *testing.T) {
 	} {
 		class, r := searchFor(c.path, c.query, c.body)
 		parsed := Dialect{}.Search(class, r, searchPlan(t, false))
-		if parsed.Refusal != nil || parsed.Reason != c.want || (parsed.Exchange == nil) != (c.want != "") {
-			t.Errorf("%s?%s %s: %q, exchange %v, refusal %v; want %q", c.path, c.query, c.body, parsed.Reason, parsed.Exchange != nil,
+		if parsed.Refusal != nil || parsed.Reason != c.want || (!parsed.Collapses()) != (c.want != "") {
+			t.Errorf("%s?%s %s: %q, exchange %v, refusal %v; want %q", c.path, c.query, c.body, parsed.Reason, parsed.Collapses(),
 				parsed.Refusal, c.want)
 		}
 		if c.body != "" && !strings.Contains(c.body, "neardup") && string(parsed.Plain.Body) != c.body {
@@ -220,7 +220,7 @@ func TestControlsOfAMultiSearchAreCutOutOfItsPlainForm(t *testing.T) {
 	if string(parsed.Plain.Body) != want || parsed.Plain.RawQuery != "" {
 		t.Errorf("?%s %q", parsed.Plain.RawQuery, parsed.Plain.Body)
 	}
-	if parsed.Reason != "off" || parsed.Exchange != nil {
+	if parsed.Reason != "off" || parsed.Collapses() {
 		t.Errorf("%+v", parsed)
 	}
 }
@@ -230,7 +230,7 @@ func afterReply(t *testing.T, path, body, reply string) (*adapters.Request, *ada
 	t.Helper()
 	class, r := searchFor(path, "", body)
 	parsed := Dialect{}.Search(class, r, searchPlan(t, false))
-	if parsed.Exchange == nil {
+	if !parsed.Collapses() {
 		t.Fatal(parsed.Reason)
 	}
 	if _, _, err := parsed.Exchange.Next(nil); err != nil {
@@ -289,7 +289,7 @@ func TestPagesUpToTheEnginesLimit(t *testing.T) {
 		limited           bool
 	}{{9980, 9982, 10, false}, {9988, 9990, 10, false}, {9989, 9991, 9, true}, {9990, 9992, 8, true}} {
 		class, r := searchFor("/news-1/_search", "", fmt.Sprintf(`{"from":%d}`, c.from))
-		x := Dialect{}.Search(class, r, searchPlan(t, true)).Exchange
+		x := Dialect{}.Search(class, r, searchPlan(t, true))
 		answer, err := adaptertest.Run(x, func(ask *adapters.Request) *adapters.Reply {
 			return fakeEngine(ask, func([]string) []adaptertest.Document { return list })
 		})
@@ -335,7 +335,7 @@ func TestControlsEverywhere(t *testing.T) {
 			}
 			class, r = request(name, value[0])
 			parsed := Dialect{OpenSearch: true}.Search(class, r, searchPlan(t, false))
-			if parsed.Refusal != nil || parsed.Exchange == nil || strings.Contains(string(parsed.Plain.Body)+parsed.Plain.RawQuery,
+			if parsed.Refusal != nil || !parsed.Collapses() || strings.Contains(string(parsed.Plain.Body)+parsed.Plain.RawQuery,
 				"neardup") {
 				t.Errorf("%s: %s=%s: %q %+v", place, name, value[0], parsed.Reason, parsed.Plain)
 			}
@@ -375,7 +375,7 @@ func TestLateSearches(t *testing.T) {
 	class, r := searchFor("/news-1/_search", "", `{"from":2,"size":3}`)
 	clock, plan := adaptertest.Clock{Round: 2}, searchPlan(t, true)
 	plan.Late = clock.Late
-	answer, err := clock.Run(Dialect{}.Search(class, r, plan).Exchange, func(ask *adapters.Request) *adapters.Reply {
+	answer, err := clock.Run(Dialect{}.Search(class, r, plan), func(ask *adapters.Request) *adapters.Reply {
 		return fakeEngine(ask, func([]string) []adaptertest.Document { return list })
 	})
 	if err != nil || !answer.WasLate() {
@@ -397,7 +397,7 @@ func TestLateSearches(t *testing.T) {
 func TestMultiSearchWithARescore(t *testing.T) {
 	const rescore = `"rescore":{"window_size":20,"query":{}},`
 	class, r := searchFor("/_msearch", "", "{\"index\":[\"news-1\"]}\n{"+rescore+"\"size\":5}\n{\"index\":[\"news-2\"]}\n{\"size\":5}\n")
-	answer, err := adaptertest.Run(Dialect{}.Search(class, r, searchPlan(t, true)).Exchange, func(ask *adapters.Request) *adapters.Reply {
+	answer, err := adaptertest.Run(Dialect{}.Search(class, r, searchPlan(t, true)), func(ask *adapters.Request) *adapters.Reply {
 		ask.Body = bytes.ReplaceAll(ask.Body, []byte(rescore), nil) // the fake does not know it
 		return fakeEngine(ask, func([]string) []adaptertest.Document { return alike(40) })
 	})
@@ -425,7 +425,7 @@ func TestFoldedHitsComeWithTheirSources(t *testing.T) {
 	plan := searchPlan(t, false)
 	plan.Scope = func(string) adapters.Scope { return adapters.Scope{Configured: true, Window: 90} }
 	class, r := searchFor("/news-1/_search", "neardup_expand=source", `{"from":70,"size":1,"_source":["n"]}`)
-	answer, err := adaptertest.Run(Dialect{}.Search(class, r, plan).Exchange, func(ask *adapters.Request) *adapters.Reply {
+	answer, err := adaptertest.Run(Dialect{}.Search(class, r, plan), func(ask *adapters.Request) *adapters.Reply {
 		return fakeEngine(ask, func([]string) []adaptertest.Document { return list })
 	})
 	if err != nil || !regexp.MustCompile(`"n":70.*"n":71`).Match(answer.Body) {

@@ -43,7 +43,7 @@ func (d Dialect) classifyNodes(r *adapters.Request) adapters.Class {
 	if ours == "" {
 		return adapters.Class{}
 	}
-	return adapters.Class{Kind: adapters.Read, Form: formNodes, Params: ours, Rewrites: true}
+	return adapters.Class{Kind: adapters.KindRead, Form: formNodes, Params: ours, Rewrites: true}
 }
 
 // rewriteNodes copies what the nodes say of themselves with one address in the place of those at which they take HTTP requests:

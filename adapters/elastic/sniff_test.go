@@ -35,7 +35,7 @@ func TestClassifyNodes(t *testing.T) {
 	} {
 		t.Run(c.method+" "+c.path, func(t *testing.T) {
 			r := &adapters.Request{Method: c.method, Path: c.path, Host: "us:9201"}
-			if got := (Dialect{}).Classify(r); got.Kind != adapters.Pass {
+			if got := (Dialect{}).Classify(r); got.Kind != adapters.KindPass {
 				t.Errorf("by default: %+v", got)
 			}
 			for _, d := range []struct {
@@ -43,8 +43,8 @@ func TestClassifyNodes(t *testing.T) {
 				ours string
 			}{{seen, "us:9201"}, {advertised, "search.example:9201"}} {
 				got, want := d.Classify(r), adapters.Class{}
-				if want.Kind = adapters.Pass; c.asks {
-					want = adapters.Class{Kind: adapters.Read, Form: formNodes, Params: d.ours, Rewrites: true}
+				if want.Kind = adapters.KindPass; c.asks {
+					want = adapters.Class{Kind: adapters.KindRead, Form: formNodes, Params: d.ours, Rewrites: true}
 				}
 				if !c.asks {
 					got.Alters = false
@@ -55,7 +55,7 @@ func TestClassifyNodes(t *testing.T) {
 			}
 		})
 	}
-	if got := seen.Classify(&adapters.Request{Method: "GET", Path: "/_nodes/http"}); got.Kind != adapters.Pass {
+	if got := seen.Classify(&adapters.Request{Method: "GET", Path: "/_nodes/http"}); got.Kind != adapters.KindPass {
 		t.Errorf("without an address to give: %+v", got)
 	}
 }

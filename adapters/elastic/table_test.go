@@ -50,7 +50,7 @@ func TestTables(t *testing.T) {
 		}
 		for _, request := range []adapters.Request{{Method: "POST", Path: "/_query"}, {Method: "POST", Path: "/_query/async"}, {Method: "GET", Path: "/_query/async/id"}} {
 			class := (Dialect{}).Classify(&request)
-			if class.Kind != adapters.Read {
+			if class.Kind != adapters.KindRead {
 				t.Fatalf("%s is a %s", request.Path, class.Kind)
 			}
 			var got strings.Builder

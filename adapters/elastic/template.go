@@ -85,7 +85,7 @@ func (t *byTemplate) Next(reply *adapters.Reply) (*adapters.Request, *adapters.A
 		return nil, nil, adapters.NotUnderstood(adapters.Alone{Reason: reason})
 	}
 	r := *t.request
-	r.RawQuery = adapters.Query(q.params, func(name string) bool { return name != "filter_path" })
+	r.RawQuery = adapters.RawQuery(q.params, func(name string) bool { return name != "filter_path" })
 	q.params = adapters.Params(r.RawQuery)
 	r.Path, r.Body = strings.TrimSuffix(strings.TrimRight(r.Path, "/"), "/template"), q.body
 	c := newCollapse(t.d, q, t.plan, t.scope)

@@ -36,7 +36,7 @@ func TestCleanYAML(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, src := range []io.Reader{strings.NewReader(c[0]), iotest.OneByteReader(strings.NewReader(c[0]))} {
 				var out bytes.Buffer
-				if err := (Dialect{}).CleanReply(adapters.Class{Kind: adapters.Read}, &out, src); err != nil || out.String() != c[1] {
+				if err := (Dialect{}).CleanReply(adapters.Class{Kind: adapters.KindRead}, &out, src); err != nil || out.String() != c[1] {
 					t.Errorf("%.400s, want %.400s (%v)", out.String(), c[1], err)
 				}
 			}

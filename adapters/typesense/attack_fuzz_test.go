@@ -25,7 +25,7 @@ func FuzzClassify(f *testing.F) {
 		if c.Kind != again.Kind || c.Target != again.Target || c.ID != again.ID || c.Form != again.Form {
 			t.Fatalf("%s %s is %+v, then %+v", method, path, c, again)
 		}
-		if method == "GET" && (c.Kind == adapters.Write || c.Alters) {
+		if method == "GET" && (c.Kind == adapters.KindWrite || c.Alters) {
 			t.Fatalf("GET %s is %+v", path, c)
 		}
 		var parts []string

@@ -30,14 +30,14 @@ func (Dialect) Classify(r *adapters.Request) adapters.Class {
 	params := queryOf(r.RawQuery)
 	path := segments(r.Path)
 	c := classify(r.Method, path, params)
-	if c.Kind == adapters.Pass {
+	if c.Kind == adapters.KindPass {
 		c = adapters.Class{}
 	}
 	c.Verbatim, c.Hasty, c.Alters = true, true, alters(r.Method, path)
-	if c.Kind == adapters.Pass {
+	if c.Kind == adapters.KindPass {
 		return c
 	}
-	if c.Kind == adapters.Write {
+	if c.Kind == adapters.KindWrite {
 		name, _ := action(params)
 		dirty, _ := adapters.Last(params, "dirty_values")
 		dirty = strings.ToLower(dirty)
@@ -76,9 +76,9 @@ func alters(method string, path []string) bool {
 func classify(method string, path []string, params []adapters.Param) adapters.Class {
 	switch {
 	case len(path) == 1 && path[0] == "multi_search" && method == "POST":
-		return adapters.Class{Kind: adapters.Search, Form: formMulti}
+		return adapters.Class{Kind: adapters.KindSearch, Form: formMulti}
 	case len(path) == 2 && path[0] == "aliases" && method == "PUT":
-		return adapters.Class{Kind: adapters.Write, Form: formAlias}
+		return adapters.Class{Kind: adapters.KindWrite, Form: formAlias}
 	case len(path) == 0 || path[0] != "collections":
 		return adapters.Class{}
 	case len(path) == 1:
@@ -89,13 +89,13 @@ func classify(method string, path []string, params []adapters.Param) adapters.Cl
 	case len(path) == 2:
 		switch method {
 		case "GET":
-			c.Kind, c.Form = adapters.Read, formSchema
+			c.Kind, c.Form = adapters.KindRead, formSchema
 		case "DELETE", "PATCH": // what it named may be gone when the reply comes
-			c.Kind, c.Form, c.Target = adapters.Read, formSchema, ""
+			c.Kind, c.Form, c.Target = adapters.KindRead, formSchema, ""
 		}
 	case path[2] != "documents":
 	case len(path) == 3 && method == "DELETE":
-		c.Kind, c.Form = adapters.Read, formDeleted
+		c.Kind, c.Form = adapters.KindRead, formDeleted
 	case len(path) == 3:
 		c.Kind, c.Form = writeKind(method, params), formDocument
 		c.CleanWrite = true
@@ -109,9 +109,9 @@ func classify(method string, path []string, params []adapters.Param) adapters.Cl
 func classifyAll(method string) adapters.Class {
 	switch method {
 	case "GET":
-		return adapters.Class{Kind: adapters.Read, Form: formSchema}
+		return adapters.Class{Kind: adapters.KindRead, Form: formSchema}
 	case "POST":
-		return adapters.Class{Kind: adapters.Write, Form: formCreate, CleanWrite: true}
+		return adapters.Class{Kind: adapters.KindWrite, Form: formCreate, CleanWrite: true}
 	}
 	return adapters.Class{}
 }
@@ -129,9 +129,9 @@ func collectionOf(part string, params []adapters.Param) string {
 // into all that match a filter.
 func writeKind(method string, params []adapters.Param) adapters.Kind {
 	if _, known := action(params); method == "POST" && known || method == "PATCH" {
-		return adapters.Write
+		return adapters.KindWrite
 	}
-	return adapters.Pass
+	return adapters.KindPass
 }
 
 // classifyOne classifies what goes to one document or to one of the endpoints that stand beside documents.
@@ -139,15 +139,15 @@ func classifyOne(c *adapters.Class, method, name string, params []adapters.Param
 	_, known := action(params)
 	switch {
 	case method == "GET" && name == "search":
-		c.Kind, c.Form = adapters.Search, formSearch
+		c.Kind, c.Form = adapters.KindSearch, formSearch
 	case method == "GET" && name == "export":
-		c.Kind, c.Form = adapters.Read, formExport
+		c.Kind, c.Form = adapters.KindRead, formExport
 	case method == "GET" || method == "DELETE":
-		c.Kind, c.Form = adapters.Read, formDocument
+		c.Kind, c.Form = adapters.KindRead, formDocument
 	case method == "POST" && name == "import" && known:
-		c.Kind, c.Form, c.CleanWrite = adapters.Write, formImport, true
+		c.Kind, c.Form, c.CleanWrite = adapters.KindWrite, formImport, true
 	case method == "PATCH":
-		c.Kind, c.Form, c.CleanWrite, c.ID = adapters.Write, formDocument, true, decode(name)
+		c.Kind, c.Form, c.CleanWrite, c.ID = adapters.KindWrite, formDocument, true, decode(name)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/neardup/sidecar/adapters/adaptertest"
 )
 
-// BenchmarkExchange measures what a collapsed search takes beside the engine and HTTP: Search and every Next, over a reply of 50 hits of
+// BenchmarkExchange measures what a collapsed search takes beside the engine and HTTP: Search and what package collapse does, over a reply of 50 hits of
 // 2 kB each with their highlights, in the form that 0.24.1 gives it.
 func BenchmarkExchange(b *testing.B) {
 	for _, share := range []float64{0, 0.3} {
@@ -18,15 +18,12 @@ func BenchmarkExchange(b *testing.B) {
 			rule := newRule(b, "news", "title", "body")
 			plan := planFor(adapters.Scope{Window: 1000}, rule)
 			request := get("/collections/news/documents/search?q=report&query_by=title,body&per_page=50")
-			ask, _, err := search(request, plan).Exchange.Next(nil)
-			if err != nil {
-				b.Fatal(err)
-			}
+			ask := firstAsk(b, search(request, plan))
 			reply := articleReply(b, rule, share, regexp.MustCompile(`"per_page":"(\d+)"`).FindSubmatch(ask.Body)[1])
 			b.SetBytes(int64(len(reply.Body)))
 			b.ReportAllocs()
 			for b.Loop() {
-				answer, err := adaptertest.Run(search(request, plan).Exchange, func(*adapters.Request) *adapters.Reply { return reply })
+				answer, err := adaptertest.Run(search(request, plan), func(*adapters.Request) *adapters.Reply { return reply })
 				if err != nil || answer.Outcomes[0].Read != 50 || answer.Outcomes[0].Folded > 0 != (share > 0) {
 					b.Fatal(answer, err)
 				}

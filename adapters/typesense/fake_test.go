@@ -2,6 +2,7 @@ package typesense
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/collapse"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -56,20 +58,27 @@ type fake struct {
 	documents []map[string]any
 	of        func(collection string) []map[string]any // in their place, if set; nil is no such collection
 	obeys     bool                                     // limit and offset, as releases from 0.25 on do by their source
-	asked     int                                      // how often; what goes side by side counts once
-	beside    map[*adapters.Request]bool               // those that went beside another
+	asked     int                                      // how often
 	searches  []map[string]any                         // all that it was asked
+}
+
+// run answers a search. What it asks side by side counts once.
+func (f *fake) run(s adapters.ParsedSearch) (*adapters.Answer, error) {
+	rounds := f.asked
+	defer func() { f.asked = rounds }()
+	return collapse.Search(context.Background(), &s, func(_ context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error) {
+		rounds++
+		var replies []*adapters.Reply
+		for _, r := range requests {
+			replies = append(replies, f.reply(r))
+		}
+		return replies, nil
+	})
 }
 
 // reply answers a multi-search, or the search of one collection.
 func (f *fake) reply(r *adapters.Request) *adapters.Reply {
-	if !f.beside[r] {
-		f.asked++
-		f.beside = map[*adapters.Request]bool{}
-	}
-	for _, other := range r.Beside {
-		f.beside[other] = true
-	}
+	f.asked++
 	if strings.Contains(r.RawQuery, "neardup=") || strings.Contains(r.RawQuery+string(r.Body), "neardup_window") {
 		return fakeReply(400, fakeError("a control"))
 	}

@@ -46,15 +46,17 @@ func LookedAt(l adapters.Look, reply *adapters.Reply) (adapters.Looked, error) {
 		return adapters.Looked{}, adapters.NotUnderstood(err)
 	}
 	key := keyOf(&adapters.Request{Header: l.Header}, nil)
-	q := query{fixed: embedded(key)}
+	q := query{apiKey: apiKey{fixed: embedded(key)}}
 	looked := adapters.Looked{Total: result.found, Doubting: true} // as in a search that is collapsed
 	for _, h := range result.hits {
 		if h.id == "" {
 			return adapters.Looked{}, adapters.NotUnderstood(errors.New("a hit without id"))
 		}
 		document := h.plain()
-		hit := adapters.LookedHit{Document: document, Name: result.collection, Pinned: h.curated}
-		hit.Seen = adapters.Seen{Index: result.collection, ID: h.id, Stored: h.stored, Values: deciding(h.document)}
+		hit := adapters.LookedHit{Document: document, Name: result.collection}
+		hit.Seen = adapters.Seen{
+			Index: result.collection, ID: h.id, Stored: h.stored, Values: deciding(h.document), Pinned: h.curated,
+		}
 		hit.Seen.Document = func(rule *adapters.Rule) []byte {
 			if !q.mayRead(rule.Fields) {
 				return nil

@@ -16,19 +16,13 @@ import (
 // and the number of hits, and counts the clusters among them: engines up to 0.24 put all documents without an id into one group,
 // so that there is a group more than clusters where there is such a document.
 
-// nativeSearch is one search that the engine groups. A nil one is of a search for query time alone.
+// nativeSearch is how the engine groups one search. A nil one is of a search for query time alone.
 type nativeSearch struct {
-	q    *query
 	rule *adapters.Rule
+	fell string // why it is for query time for a while, empty if it is not
 	// everything says that the search lists all documents in no order of the client's, and faceted what it wants counted.
 	everything bool
 	faceted    string
-
-	asked bool
-	raw   int
-	found int // groups
-	fell  string
-	unfit bool
 }
 
 const (
@@ -46,8 +40,8 @@ var notNative = []string{
 
 // newNative returns nil for a search that is none for the engine.
 func newNative(q *query, params []adapters.Param, scope adapters.Scope) *nativeSearch {
-	rule, fell := scope.NativeUnder(q.controls)
-	if rule == nil && fell == "" || q.unseen() || q.near != nil || q.shown {
+	rule, fell := scope.NativeUnder(q.asked.Controls)
+	if rule == nil && fell == "" || q.unseen() || q.vector != nil || q.shown {
 		return nil
 	}
 	members, err := adapters.Members(q.body)
@@ -71,16 +65,20 @@ func newNative(q *query, params []adapters.Param, scope adapters.Scope) *nativeS
 		}
 	}
 	return &nativeSearch{
-		q: q, rule: rule, fell: fell, faceted: values["facet_by"],
+		rule: rule, fell: fell, faceted: values["facet_by"],
 		everything: strings.TrimSpace(values["q"]) == "*" && filter == "" && values["sort_by"] == "",
 	}
 }
 
-// open reports whether the engine has the search.
-func (n *nativeSearch) open() bool { return n != nil && n.fell == "" }
-
-// next returns what to ask: the page, and what is counted.
-func (n *nativeSearch) next() (bodies [][]byte) {
+// Natively implements adapters.Native: the queries are for the page, and for what is counted.
+func (q *query) Natively() (queries []adapters.Query, fell string, err error) {
+	n := q.native
+	if n == nil || n.fell != "" {
+		if n != nil {
+			fell = n.fell
+		}
+		return nil, fell, nil
+	}
 	text := func(s string) []byte { return adapters.AppendString(nil, s) }
 	type set struct {
 		name  string
@@ -97,95 +95,70 @@ func (n *nativeSearch) next() (bodies [][]byte) {
 	if n.faceted == "" {
 		counts = append(counts, set{"max_facet_values", strconv.AppendInt(nil, mostListed, 10)})
 	}
-	var err error
-	bodies = make([][]byte, 2)
 	for i, list := range [][]set{page, counts} {
-		if bodies[i] = n.q.base; i == 0 {
-			bodies[i], err = adapters.Cut(bodies[i], func(key string) bool { return key == "facet_by" })
+		body := q.base
+		if i == 0 {
+			body, err = adapters.Cut(body, func(key string) bool { return key == "facet_by" })
 		}
 		for _, s := range list {
 			if err == nil {
-				bodies[i], err = with(bodies[i], s.name, s.value)
+				body, err = with(body, s.name, s.value)
 			}
 		}
+		queries = append(queries, adapters.Query{Body: body, Raw: true})
 	}
-	if err != nil {
-		n.fall(err)
-		return nil
-	}
-	n.asked = true
-	return bodies
+	return queries, "", err
 }
-
-// errUnclustered: documents have no id of a cluster, or one of another rule.
-var errUnclustered = errors.New("documents without the id of a cluster")
 
 // errCurated: the operator put hits in their places, each of which is a group of its own.
-var errCurated = errors.New("hits with a place of their own")
+var errCurated = adapters.Alone{Reason: "curated"}
 
-// take returns the result that the client gets, nothing if the search goes on at query time.
-func (n *nativeSearch) take(results [][]byte) []byte {
-	result, err := n.collapsed(results)
-	if err != nil {
-		n.fall(err)
-		return nil
-	}
-	return result
-}
-
-// fall has the search go on at query time.
-func (n *nativeSearch) fall(err error) {
-	_, refused := errors.AsType[*refusal](err)
-	switch n.fell = "not_understood"; {
-	case errors.Is(err, errUnclustered):
-		n.fell, n.unfit = adapters.Unclustered, true
-	case errors.Is(err, errMoved):
-		n.fell = adapters.Moved
-	case errors.Is(err, errCurated):
-		n.fell = "curated"
-	case refused: // at query time it is seen whose fault that is
-		n.fell, n.unfit = adapters.NativeRefused, true
-	}
-}
-
-func (n *nativeSearch) collapsed(results [][]byte) ([]byte, error) {
+// NativePage implements adapters.Native.
+func (q *query) NativePage(results []adapters.QueryResult) (*adapters.NativePage, error) {
 	if len(results) != 2 {
 		return nil, errors.New("not as many results as searches")
 	}
-	counted, err := parseResult(results[1], ask{page: 1})
+	grouped := results[0].Raw()
+	counted, err := parseResult(results[1].Raw(), ask{page: 1})
+	if err != nil {
+		return nil, counted.declined(err)
+	}
+	frame, ids, err := q.native.counts(counted.raw)
 	if err != nil {
 		return nil, err
 	}
-	frame, ids, err := n.counts(counted.raw)
-	if err != nil {
+	hits, groups, err := q.groups(grouped)
+	switch {
+	case err != nil:
 		return nil, err
+	case groups == ids+1:
+		return nil, adapters.ErrUnclustered
+	case groups != ids:
+		return nil, adapters.ErrMoved
 	}
-	hits, err := n.groups(results[0])
-	if err != nil {
-		return nil, err
-	}
-	switch n.raw = counted.found; {
-	case n.found == ids+1:
-		return nil, errUnclustered
-	case n.found != ids:
-		return nil, errMoved
-	}
+	page := &adapters.NativePage{Raw: counted.found, Shown: groups, Exact: true}
+	page.Result, err = q.presentGroups(frame, grouped, hits, groups)
+	return page, err
+}
+
+// presentGroups puts the hits into a result in place of its own, with what the engine says of the search for them.
+func (q *query) presentGroups(frame, grouped []byte, hits [][]byte, groups int) ([]byte, error) {
 	reader, found := adapters.NewReader(frame), -1
-	if n.q.controls.Collapsed == nil || *n.q.controls.Collapsed {
-		found = n.found
+	if collapsed := q.asked.Controls.Collapsed; collapsed == nil || *collapsed {
+		found = groups
 	}
-	frame, err = n.q.present(readResult(&reader, frame, element{}), found, func(dst []byte) ([]byte, error) {
+	frame, err := q.present(readResult(&reader, frame, 0, nil), found, func(dst []byte) ([]byte, error) {
 		return append(dst, bytes.Join(hits, []byte{','})...), nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	grouped, err := adapters.Members(results[0])
+	members, err := adapters.Members(grouped)
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range []string{"search_cutoff", "search_time_ms"} {
-		if value := adapters.Get(grouped, name); value != nil && err == nil {
+		if value := adapters.Get(members, name); value != nil && err == nil {
 			frame, err = adapters.Set(frame, name, value)
 		}
 	}
@@ -226,46 +199,46 @@ func (n *nativeSearch) counts(raw []byte) (frame []byte, ids int, err error) {
 			return nil, 0, err
 		}
 		if id, _ := adapters.Text(adapters.Get(members, "value")); !n.rule.Clustered(id) {
-			return nil, 0, errUnclustered
+			return nil, 0, adapters.ErrUnclustered
 		}
 	}
 	frame, err = adapters.Set(raw, "facet_counts", array(fields[:len(fields)-1]))
 	return frame, ids, err
 }
 
-// groups returns the hits of a result in groups, one of each.
-func (n *nativeSearch) groups(raw []byte) (hits [][]byte, err error) {
+// groups returns the hits of a result in groups, one of each, and how many groups there are in all.
+func (q *query) groups(raw []byte) (hits [][]byte, found int, err error) {
 	members, err := adapters.Members(raw)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if err := refusalIn(members); err != nil {
-		return nil, err
+		return nil, 0, (&result{raw: raw}).declined(err)
 	}
 	asked, err := adapters.Members(adapters.Get(members, "request_params"))
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	n.found = count(members, "found")
-	if n.found < 0 || count(members, "page") != n.q.page || count(asked, "per_page") != n.q.perPage {
-		return nil, errors.New("the reply is of another page than was asked for")
+	found = count(members, "found")
+	if found < 0 || count(members, "page") != q.page || count(asked, "per_page") != q.perPage {
+		return nil, 0, errors.New("the reply is of another page than was asked for")
 	}
 	list, err := adapters.Elements(adapters.Get(members, "grouped_hits"))
-	if err != nil || len(list) > n.q.perPage {
-		return nil, errors.New("more groups than were asked for, or none")
+	if err != nil || len(list) > q.perPage {
+		return nil, 0, errors.New("more groups than were asked for, or none")
 	}
 	for _, group := range list {
-		hit, err := n.hitOf(group)
+		hit, err := q.hitOf(group)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		hits = append(hits, hit)
 	}
-	return hits, nil
+	return hits, found, nil
 }
 
 // hitOf returns a group's hit as the client asked for it.
-func (n *nativeSearch) hitOf(group []byte) ([]byte, error) {
+func (q *query) hitOf(group []byte) ([]byte, error) {
 	members, err := adapters.Members(group)
 	if err != nil {
 		return nil, err
@@ -279,10 +252,10 @@ func (n *nativeSearch) hitOf(group []byte) ([]byte, error) {
 		return nil, err
 	}
 	if len(key) != 1 || len(list) != 1 {
-		return nil, errUnclustered
+		return nil, adapters.ErrUnclustered
 	}
-	if id, _ := adapters.Text(key[0]); !n.rule.Clustered(id) {
-		return nil, errUnclustered
+	if id, _ := adapters.Text(key[0]); !q.native.rule.Clustered(id) {
+		return nil, adapters.ErrUnclustered
 	}
 	h, err := parseHit(list[0])
 	switch {
@@ -293,21 +266,5 @@ func (n *nativeSearch) hitOf(group []byte) ([]byte, error) {
 	case h.near:
 		return nil, errors.New("the list is one of neighbours")
 	}
-	return n.q.bare(&h)
-}
-
-// outcome returns what was done, of the search at query time where it went on there.
-func (n *nativeSearch) outcome(c *collapse) adapters.Outcome {
-	if n.open() {
-		return adapters.Outcome{
-			Target: n.q.target, Raw: n.raw, Folded: n.raw - n.found, Exact: true, Rounds: 1, Native: true,
-		}
-	}
-	o := c.outcome()
-	if n != nil {
-		if o.Fell, o.Tried, o.Unfit = n.fell, n.asked, n.unfit; n.asked {
-			o.Rounds++
-		}
-	}
-	return o
+	return q.bare(&h)
 }

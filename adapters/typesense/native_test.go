@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -24,6 +25,19 @@ func nativePlan(t testing.TB) (adapters.Plan, *adapters.Rule) {
 	scope := adapters.Scope{Native: rule}
 	scope.Add(rule)
 	return adapters.Plan{Rules: adapters.Rules{rule}, MaxWindow: 1000, Scope: func(string) adapters.Scope { return scope }}, rule
+}
+
+// firstAsk returns what a search asks first.
+func firstAsk(t testing.TB, s adapters.ParsedSearch) (ask *adapters.Request) {
+	t.Helper()
+	_, err := adaptertest.Run(s, func(r *adapters.Request) *adapters.Reply {
+		ask = r
+		return &adapters.Reply{Status: 503}
+	})
+	if ask == nil {
+		t.Fatal(err)
+	}
+	return ask
 }
 
 // TestNativeAsks: which searches the engine is asked to group, and how.
@@ -50,14 +64,11 @@ func TestNativeAsks(t *testing.T) {
 		{`"q":"*","vector_query":"v:([0.1], k:3)"`, "", ""}, {`"q":"a","filter_by":"neardup_cluster:=x"`, "", ""}, {`"q":"a","search_cutoff_ms":3`, "", ""},
 	} {
 		s := Dialect{}.Search(adapters.Class{Form: formMulti}, post(`/multi_search`, `{"searches":[{"collection":"news",`+c.search+`}]}`), p)
-		if s.Exchange == nil {
+		if !s.Collapses() {
 			t.Errorf("%s: left alone: %s", c.search, s.Reason)
 			continue
 		}
-		ask, _, err := s.Exchange.Next(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ask := firstAsk(t, s)
 		want := `{"searches":[{"collection":"news",` + c.page + `},{"collection":"news",` + c.counts + `}]}`
 		if native := strings.Contains(string(ask.Body), group); native != (c.page != "") || native && string(ask.Body) != want {
 			t.Errorf("%s: asks\n%s\nwant\n%s", c.search, ask.Body, want)
@@ -119,29 +130,31 @@ func TestNativeTakes(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := Dialect{}.Search(adapters.Class{Form: formMulti}, post(`/multi_search`,
 				`{"searches":[{"collection":"news","q":"a","per_page":2,"facet_by":"k"`+c.more+`}]}`), p)
-			if _, _, err := s.Exchange.Next(nil); err != nil {
-				t.Fatal(err)
-			}
-			ask, answer, err := s.Exchange.Next(&adapters.Reply{Status: 200, Body: []byte(`{"results":[` + c.groups + `,` + c.counted + `]}`)})
+			var asks []string
+			f := &fake{documents: []map[string]any{{"id": "a"}}}
+			answer, err := adaptertest.Run(s, func(r *adapters.Request) *adapters.Reply {
+				if asks = append(asks, string(r.Body)); len(asks) == 1 {
+					return &adapters.Reply{Status: 200, Body: []byte(`{"results":[` + c.groups + `,` + c.counted + `]}`)}
+				}
+				return f.reply(r)
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			n := s.Exchange.(*exchange).entries[0].native
+			o := answer.Outcomes[0]
 			switch {
 			case c.fell != "":
-				if ask == nil || strings.Contains(string(ask.Body), "group_by") || n.fell != c.fell {
-					t.Errorf("fell for %q, want %q, and asks %v", n.fell, c.fell, ask)
+				if len(asks) != 2 || strings.Contains(asks[1], "group_by") || o.Fell != c.fell || !o.Tried || o.Native {
+					t.Errorf("want it to fall for %q: %+v, asks %q", c.fell, o, asks)
 				}
-				if remembered := c.fell == adapters.Unclustered || c.fell == adapters.NativeRefused; n.unfit != remembered {
-					t.Errorf("remembered: %v", n.unfit)
+				if remembered := c.fell == adapters.Unclustered || c.fell == adapters.NativeRefused; o.Unfit != remembered {
+					t.Errorf("remembered: %v", o.Unfit)
 				}
-			case answer == nil:
-				t.Errorf("no answer: fell for %q", n.fell)
 			default:
 				if diff := cmp.Diff(`{"results":[`+c.want+`]}`, string(answer.Body)); diff != "" {
 					t.Error(diff)
 				}
-				if o := answer.Outcomes[0]; !o.Native || !o.Exact || o.Raw != 30 || o.Folded != 10 || o.Target != "news" {
+				if !o.Native || !o.Exact || o.Raw != 30 || o.Folded != 10 || o.Target != "news" {
 					t.Errorf("outcome %+v", o)
 				}
 			}

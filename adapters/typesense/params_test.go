@@ -27,7 +27,7 @@ func TestQueryOf(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", query, diff)
 		}
-		if joined := adapters.Query(params, func(string) bool { return true }); joined != query {
+		if joined := adapters.RawQuery(params, func(string) bool { return true }); joined != query {
 			t.Errorf("%s is put together as %s", query, joined)
 		}
 	}

@@ -37,39 +37,59 @@ var leaves = []leaf{
 	{"conversation_id", "conversation"}, {"nl_query", "nl_query"}, {"voice_query", "voice_query"},
 }
 
-// query is one search as the client means it.
+// query is one search as the client means it. It implements adapters.Search.
 type query struct {
-	target string
+	asked adapters.Asked
 	// body is the search as it stands in a multi-search, less our controls.
 	body []byte
 	// base is body with the client's steered parameters of the query string put in: what is asked where it is left alone. It is nil
 	// where the engine will refuse the whole request.
-	base     []byte
-	controls adapters.Controls
-	page     int
-	perPage  int
-	first    int      // the rank of the page's first hit
-	limit    int      // of the ranks that can be read
-	include  []string // fields that the client names; none stands for all
-	exclude  []string
-	// key is the client's key, and ownKey says that the search brings it; fixed is what it imposes: it counts in place of whatever is
-	// asked.
-	key    string
-	ownKey bool
-	fixed  map[string]string
+	base []byte
+	paging
+	view
+	apiKey
+	vector *vectorQuery  // nil for most searches
+	native *nativeSearch // nil for most searches
+	rules  adapters.Rules
+	most   int // the size of the largest page that the engine grants
+	atOnce int // how many searches can be asked in one request
+}
+
+var (
+	_ adapters.Native   = &query{}
+	_ adapters.Narrower = &query{}
+)
+
+// paging is which page the client asks for.
+type paging struct {
+	page, perPage int
 	// preset says that the engine puts in parameters that are not seen here, where the client has none of that name.
 	preset bool
 	// shifted says that the client gives limit or offset, which engines ignore up to release 0.24 and obey from 0.25 on.
 	shifted bool
-	near    *neighbours // nil for most searches
-	// shown says that the client names a field of ours.
-	shown bool
 }
+
+// view is what the client wants to see of each hit.
+type view struct {
+	include, exclude []string // fields that the client names; none included stands for all
+	shown            bool     // a field of ours is among those included
+}
+
+// apiKey is the key that a search is made with.
+type apiKey struct {
+	key    string
+	ownKey bool              // the search brings it
+	fixed  map[string]string // what it imposes: it counts in place of whatever is asked
+}
+
+// Asked implements adapters.Search.
+func (q *query) Asked() *adapters.Asked { return &q.asked }
 
 // parse reads one search: its body, over which the query string's parameters count, and over these what the key imposes. The reason, if
 // not empty, says why it is left alone; body and base are good in any case. An error is a bad control.
 func parse(body []byte, params []adapters.Param, key string, outer adapters.Controls) (q *query, reason string, err error) {
-	q = &query{body: body, controls: outer, key: key}
+	q = &query{body: body, apiKey: apiKey{key: key}, most: maxPerPage, atOnce: maxSearches}
+	q.asked.Controls, q.asked.Doubting = outer, true // a backfill's sketch can be of a former text
 	members, err := adapters.Members(body)
 	if err != nil {
 		return q, "not_understood", nil
@@ -78,7 +98,7 @@ func parse(body []byte, params []adapters.Param, key string, outer adapters.Cont
 		return q, "", err
 	}
 	values, ok := effective(members, params)
-	q.target = values["collection"]
+	q.asked.Target = values["collection"]
 	if !ok {
 		return q, "not_understood", nil
 	}
@@ -90,7 +110,7 @@ func parse(body []byte, params []adapters.Param, key string, outer adapters.Cont
 	for name, value := range q.fixed {
 		values[name] = value
 	}
-	q.target = values["collection"]
+	q.asked.Target = values["collection"]
 	q.include, q.exclude = fieldList(values["include_fields"]), fieldList(values["exclude_fields"])
 	q.shown = slices.ContainsFunc(q.include, adapters.Our)
 	if reason = q.check(values); reason == "" && !sure {
@@ -108,7 +128,7 @@ func (q *query) takeControls(members []adapters.Member) ([]adapters.Member, erro
 	if !found {
 		return members, nil
 	}
-	q.controls = q.controls.Merge(narrow)
+	q.asked.Controls = q.asked.Controls.Merge(narrow)
 	if q.body, err = adapters.Cut(q.body, adapters.IsControl); err != nil {
 		return nil, err
 	}
@@ -218,7 +238,7 @@ func highlightable(value string) (kept string, changed bool) {
 
 // check returns why the search is left alone, or nothing. It reads what the paging and the neighbours follow from.
 func (q *query) check(values map[string]string) string {
-	if q.controls.Off {
+	if q.asked.Controls.Off {
 		return "off"
 	}
 	for _, l := range leaves {
@@ -240,7 +260,7 @@ func (q *query) check(values map[string]string) string {
 		return "scoped_key" // what is read beside the client's hits could not be told to be of them
 	}
 	if text := values["vector_query"]; text != "" {
-		if q.near = parseNeighbours(text); q.near == nil || values["q"] != "*" || q.unseen() || q.fixed["vector_query"] != "" {
+		if q.vector = parseVectorQuery(text); q.vector == nil || values["q"] != "*" || q.unseen() || q.fixed["vector_query"] != "" {
 			return "vector"
 		}
 	}
@@ -256,15 +276,15 @@ func (q *query) checkPaging(values map[string]string) string {
 	var ok1, ok2, ok3 bool
 	q.page, ok1 = number(values, "page", 1)
 	q.perPage, ok2 = number(values, "per_page", otherwise)
-	q.limit, ok3 = number(values, "limit_hits", maxRanks)
+	q.asked.Limit, ok3 = number(values, "limit_hits", maxRanks)
 	ok4 := q.shift(values)
 	paged := slices.ContainsFunc([]string{"page", "limit", "offset"}, func(name string) bool { return q.fixed[name] != "" })
 	switch {
-	case q.target == "" || !ok1 || !ok2 || !ok3 || !ok4 || q.page == 0:
+	case q.asked.Target == "" || !ok1 || !ok2 || !ok3 || !ok4 || q.page == 0:
 		return "not_understood" // the engine says what is wrong
 	case q.perPage > maxPerPage:
 		return "per_page" // servers can be told to take more; ours then can't be told from here
-	case int64(q.first)+int64(q.perPage) > int64(q.limit):
+	case int64(q.asked.From)+int64(q.perPage) > int64(q.asked.Limit):
 		return "limit_hits"
 	case q.perPage == 0:
 		return "size_zero"
@@ -282,14 +302,25 @@ func (q *query) shift(values map[string]string) bool {
 	if q.shifted = values["limit"]+values["offset"] != ""; q.shifted && values["per_page"] == "" {
 		q.perPage = limit
 	}
-	if q.first = min(q.page-1, maxRanks/max(q.perPage, 1)) * q.perPage; q.shifted && values["page"] == "" {
-		q.first = offset
+	if q.asked.From = min(q.page-1, maxRanks/max(q.perPage, 1)) * q.perPage; q.shifted && values["page"] == "" {
+		q.asked.From = offset
 	}
 	return !q.shifted || ok1 && ok2
 }
 
 // unseen reports whether the reply alone tells page and size.
 func (q *query) unseen() bool { return q.preset || q.shifted }
+
+// hidden returns the reason where what makes the page unseen leaves the search alone, or nothing.
+func (q *query) hidden() string {
+	switch {
+	case q.preset:
+		return "preset"
+	case q.shifted:
+		return "offset"
+	}
+	return ""
+}
 
 // number reads a parameter of plain digits; it is false for what only the engine can judge.
 func number(values map[string]string, name string, otherwise int) (n int, ok bool) {

@@ -64,7 +64,10 @@ func (c trial) query() *query {
 	for name, value := range c.imposed {
 		fixed[name] = fmt.Sprint(value)
 	}
-	return &query{fixed: fixed, preset: c.preset != nil, include: fieldList(c.value("include_fields")), exclude: fieldList(c.value("exclude_fields"))}
+	return &query{
+		apiKey: apiKey{fixed: fixed}, paging: paging{preset: c.preset != nil},
+		view: view{include: fieldList(c.value("include_fields")), exclude: fieldList(c.value("exclude_fields"))},
+	}
 }
 
 // readsText reports whether the text can be had for a sketch.
@@ -115,20 +118,20 @@ func (b *bench) expect(c trial, own []byte) expected {
 		list = list[:min(limit, len(list))]
 	}
 	window = cmp.Or(c.choice.number("neardup_window"), window)
-	near, all := parseNeighbours(c.value("vector_query")), 0
+	near, all, k := parseVectorQuery(c.value("vector_query")), 0, 0
 	if near != nil {
-		near.k = max(near.own, c.least)
+		k = max(near.own, c.least)
 		if _, fixed := c.imposed["per_page"]; fixed {
-			near.k = (near.k + perPage - 1) / perPage * perPage
+			k = (k + perPage - 1) / perPage * perPage
 		}
-		params.Set("vector_query", near.raised())
-		if window = min(window, near.k); near.k > 0 {
+		params.Set("vector_query", near.raised(k))
+		if window = min(window, k); k > 0 {
 			var first []listed
-			first, all = b.read(c, params, 1, min(near.k, 250))
+			first, all = b.read(c, params, 1, min(k, 250))
 			copy(list, first)
 		}
-		if page := c.number("page", 1); all == near.k && page*perPage <= near.k {
-			list = list[:min(near.k, len(list))]
+		if page := c.number("page", 1); all == k && page*perPage <= k {
+			list = list[:min(k, len(list))]
 		}
 	}
 	d := definition{
@@ -144,7 +147,7 @@ func (b *bench) expect(c trial, own []byte) expected {
 	if c.choice.collapsed() {
 		x.found = total - x.hidden
 		switch {
-		case near != nil && all == near.k && c.number("page", 1)*perPage > near.k: // there is more behind
+		case near != nil && all == k && c.number("page", 1)*perPage > k: // there is more behind
 			x.found = total
 		case near != nil:
 			x.found = min(total, all-x.hidden)

@@ -105,7 +105,7 @@ func (b *bench) through(method, path, body string) (int, string) {
 	d, r := Dialect{}, b.request(method, path, body)
 	c := d.Classify(r)
 	switch c.Kind {
-	case adapters.Write:
+	case adapters.KindWrite:
 		indices, err := b.store().Prepare(b.t.Context(), c.Target, true)
 		if err != nil {
 			b.t.Fatal(err)
@@ -119,7 +119,7 @@ func (b *bench) through(method, path, body string) (int, string) {
 			b.t.Fatal(err)
 		}
 		r.Body = enriched.Bytes()
-	case adapters.Search:
+	case adapters.KindSearch:
 		status, answer, outcome := b.answer(r)
 		b.outcome = outcome
 		return status, answer
@@ -136,8 +136,8 @@ func (b *bench) answer(r *adapters.Request) (int, string, adapters.Outcome) {
 		return s.Refusal.Status, string(s.Refusal.Body), adapters.Outcome{Reason: "refusal"}
 	}
 	reason := s.Reason
-	if s.Exchange != nil {
-		answer, err := adaptertest.Run(s.Exchange, b.send)
+	if s.Collapses() {
+		answer, err := adaptertest.Run(s, b.send)
 		if err == nil {
 			return answer.Status, string(answer.Body), answer.Outcomes[0]
 		}

@@ -20,24 +20,28 @@ type places struct{ hits, found, page, perPage, copied extent }
 // errShape: a result holds something in another form than the engine's, or a member twice.
 var errShape = errors.New("a result of another form")
 
-// readResults reads a reply to a multi-search of these searches. Of those that are not to be read, and of any beyond them, it takes the
-// bytes alone.
-func readResults(body []byte, searches []element) ([]*result, error) {
+// readResults reads a reply to a multi-search of these queries, and keeps of each hit the members that may lead to one of the texts. Of raw
+// queries, and of results beyond the queries, it takes the bytes alone.
+func readResults(body []byte, queries []adapters.Query, texts []string) ([]adapters.QueryResult, error) {
 	r := adapters.NewReader(body)
 	if !r.Enter('{') {
 		return nil, adapters.ErrMalformed
 	}
-	var list []*result
+	var list []adapters.QueryResult
 	for r.Next() {
 		if string(r.Key()) != "results" {
 			continue
 		}
-		if list = make([]*result, 0, len(searches)); !r.Enter('[') {
+		if list = make([]adapters.QueryResult, 0, len(queries)); !r.Enter('[') {
 			return nil, errShape
 		}
 		for r.Next() {
-			if at := len(list); at < len(searches) && searches[at].read {
-				list = append(list, readResult(&r, body, searches[at]))
+			if at := len(list); at < len(queries) && !queries[at].Raw {
+				kept := texts
+				if queries[at].Bare {
+					kept = nil
+				}
+				list = append(list, readResult(&r, body, queries[at].Hits, kept))
 			} else {
 				list = append(list, &result{raw: r.Value()})
 			}
@@ -49,8 +53,8 @@ func readResults(body []byte, searches []element) ([]*result, error) {
 	return list, nil
 }
 
-// readResult reads the result that comes next in a body: that of a search.
-func readResult(r *adapters.Reader, body []byte, search element) *result {
+// readResult reads the result that comes next in a body: that of a search for so many hits at most.
+func readResult(r *adapters.Reader, body []byte, most int, texts []string) *result {
 	start := r.At()
 	list := &result{page: -1, first: -1, perPage: -1, found: -1}
 	if !r.Enter('{') {
@@ -61,7 +65,7 @@ func readResult(r *adapters.Reader, body []byte, search element) *result {
 	for r.Next() {
 		switch from := r.At() - start; string(r.Key()) {
 		case "hits":
-			list.readHits(r, body, search)
+			list.readHits(r, body, most, texts)
 			list.once(&list.places.hits, extent{from, r.At() - start})
 		case "request_params":
 			list.readParams(r, start)
@@ -120,18 +124,18 @@ func (r *result) readParams(reader *adapters.Reader, start int) {
 }
 
 // readHits reads the hits.
-func (r *result) readHits(reader *adapters.Reader, body []byte, search element) {
+func (r *result) readHits(reader *adapters.Reader, body []byte, most int, texts []string) {
 	if !reader.Enter('[') {
 		r.err = errShape
 		return
 	}
-	most := min(max(search.hits, 1), maxPerPage)
+	most = min(max(most, 1), maxPerPage)
 	r.hits = make([]hit, 0, most)
-	if len(search.texts) > 0 && !search.bare {
-		r.members = make([]adapters.Member, 0, most*len(search.texts))
+	if len(texts) > 0 {
+		r.members = make([]adapters.Member, 0, most*len(texts))
 	}
 	for reader.Next() {
-		h, ok := r.readHit(reader, body, search.texts)
+		h, ok := r.readHit(reader, body, texts)
 		if r.hits = append(r.hits, h); !ok {
 			r.err = errShape
 		}

@@ -2,7 +2,6 @@ package typesense
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -92,14 +91,28 @@ func refused(status int) error {
 	return nil
 }
 
+// Raw implements adapters.QueryResult.
+func (r *result) Raw() []byte { return r.raw }
+
 // parseResult reads the answer to an ask that stands alone. A *refusal is the engine's own error.
 func parseResult(raw []byte, a ask) (*result, error) {
 	reader := adapters.NewReader(raw)
-	r := readResult(&reader, raw, element{hits: a.perPage})
+	r := readResult(&reader, raw, a.perPage, nil)
 	if !reader.Done() {
-		return nil, adapters.ErrMalformed
+		return r, adapters.ErrMalformed
 	}
 	return r, r.check(a)
+}
+
+// declined returns an error of the result: the engine's own as the port has it.
+func (r *result) declined(err error) error {
+	refusal, ok := errors.AsType[*refusal](err)
+	if !ok {
+		return err
+	}
+	return &adapters.Declined{
+		Status: refusal.code, Reason: refusal.reason, Final: refusal.final(), Most: refusal.mostPerPage(), Raw: r.raw,
+	}
 }
 
 // check reports whether the result can be the answer to an ask. A *refusal is the engine's own error.
@@ -152,83 +165,6 @@ func parseHit(raw []byte) (hit, error) {
 		return hit{}, adapters.ErrMalformed
 	}
 	return h, nil
-}
-
-// appendBare appends the hit as the client asked for it.
-func (q *query) appendBare(dst []byte, h *hit) ([]byte, error) {
-	if h.unmarked || q.shown || !q.preset && !q.sees("id") {
-		document, err := q.bareDocument(h)
-		if err != nil {
-			return nil, err
-		}
-		return append(append(append(dst, h.raw[:h.at.from]...), document...), h.raw[h.at.to:]...), nil
-	}
-	from, to := h.marked()
-	return append(append(dst, h.raw[:from]...), h.raw[to:]...), nil
-}
-
-// marked returns what of the hit our fields take, with the comma that goes with them.
-func (h *hit) marked() (from, to int) {
-	from, to = h.ours.from, h.ours.to
-	switch {
-	case from == to:
-	case h.raw[to] == ',':
-		to++
-	case h.raw[from-1] == ',':
-		from--
-	}
-	return from, to
-}
-
-// bare returns the hit as the client asked for it.
-func (q *query) bare(h *hit) ([]byte, error) { return q.appendBare(make([]byte, 0, len(h.raw)), h) }
-
-// bareDocument returns the hit's document as the client asked for it.
-func (q *query) bareDocument(h *hit) ([]byte, error) {
-	return adapters.Cut(h.document, func(key string) bool {
-		return key == "id" && !q.preset && !q.sees("id") || adapters.Our(key) && !(q.shown && q.sees(key))
-	})
-}
-
-// clean returns the engine's answer to the search as the client asked for it.
-func (q *query) clean(raw []byte) []byte {
-	if q.shown {
-		return raw
-	}
-	return adapters.Cleaned(raw, inHit)
-}
-
-// present puts other hits, which write appends, into a result and makes it one of the client's own page. A found below 0 stays as it is.
-func (q *query) present(r *result, found int, write func(dst []byte) ([]byte, error)) ([]byte, error) {
-	type edit struct {
-		extent
-		value []byte
-	}
-	text := func(n int) []byte { return strconv.AppendInt(nil, int64(n), 10) }
-	edits := []edit{{extent: r.places.hits}}
-	if !q.unseen() { // else it is the client's own already
-		edits = append(edits, edit{r.places.page, text(q.page)}, edit{r.places.perPage, text(q.perPage)}, edit{r.places.copied, text(q.page)})
-	}
-	if found >= 0 {
-		edits = append(edits, edit{r.places.found, text(found)})
-	}
-	slices.SortFunc(edits, func(a, b edit) int { return cmp.Compare(a.from, b.from) })
-	out, at := make([]byte, 0, len(r.raw)), 0
-	for _, e := range edits {
-		if e.extent == (extent{}) {
-			continue
-		}
-		out = append(append(out, r.raw[at:e.from]...), e.value...)
-		if at = e.to; e.value != nil {
-			continue
-		}
-		var err error
-		if out, err = write(append(out, '[')); err != nil {
-			return nil, err
-		}
-		out = append(out, ']')
-	}
-	return append(out, r.raw[at:]...), nil
 }
 
 // plain returns the hit's document [unflattened].

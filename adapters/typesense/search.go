@@ -27,10 +27,10 @@ func concerned(c adapters.Class, r *adapters.Request, p adapters.Plan) bool {
 	for _, search := range searches {
 		search, _ = adapters.Cut(search, adapters.IsControl)
 		q, _, err := parse(search, params, keyOf(r, params), adapters.Controls{})
-		if err != nil || !seen[q.target] && (q.target != "" && p.Scope(q.target).Configured || p.Struck()) {
+		if err != nil || !seen[q.asked.Target] && (q.asked.Target != "" && p.Scope(q.asked.Target).Configured || p.Struck()) {
 			return true
 		}
-		seen[q.target] = true
+		seen[q.asked.Target] = true
 	}
 	return false
 }
@@ -48,7 +48,7 @@ func (d Dialect) search(c adapters.Class, r *adapters.Request, p adapters.Plan) 
 		s = d.single(c.Target, plain, params, controls, p)
 	}
 	if changed && s.Reason != unconfigured {
-		plain.RawQuery = adapters.Query(params, func(string) bool { return true })
+		plain.RawQuery = adapters.RawQuery(params, func(string) bool { return true })
 	}
 	return s
 }
@@ -65,14 +65,14 @@ func (d Dialect) single(
 	// The collection is the path's, or the query's: target says which. What limits a multi-search means nothing here.
 	steering := without(params, func(name string) bool { return name == "collection" || name == limitSearches })
 	body := append(adapters.AppendString([]byte(`{"collection":`), target), '}')
-	e, err := parseEntry(body, steering, keyOf(plain, params), controls, p, "")
+	q, err := parseSearch(body, steering, keyOf(plain, params), controls, p, "")
 	if err != nil {
 		s.Refusal = d.ErrorReply(plain, 400, err.Error())
 		return s
 	}
-	most := mostSearches(nil, e)
-	switch s.Reason, s.Shown = e.reason, e.q.shown; {
-	case e.collapse == nil:
+	most := mostSearches(nil, q)
+	switch s.Reason, s.Shown = q.asked.Reason, q.shown; {
+	case s.Reason != "":
 		return s
 	case most == 0: // no multi-search can be made with this key
 		s.Reason = "scoped_key"
@@ -80,9 +80,10 @@ func (d Dialect) single(
 	}
 	r := *plain
 	r.Method, r.Path, r.Header = "POST", "/multi_search", jsonHeader(plain.Header)
-	r.RawQuery = unsteered(steering, e)
-	e.collapse.atOnce = most
-	s.Exchange = &exchange{request: &r, body: []byte(`{"searches":[]}`), single: true, entries: []*entry{e}, most: most}
+	r.RawQuery = unsteered(steering, q)
+	q.atOnce = most
+	w := &wire{request: &r, body: []byte(`{"searches":[]}`), single: true, most: most, texts: sketched(p.Rules)}
+	s.Searches = &adapters.Searches{List: []adapters.Search{q}, Single: true, Wire: w, Plan: p}
 	return s
 }
 
@@ -92,14 +93,13 @@ const maxQuery = 4000
 // limitSearches is the parameter that changes how many searches a multi-search may hold.
 const limitSearches = "limit_multi_searches"
 
-// mostSearches returns how many searches the requests of an exchange may hold, of which the first belongs to the entry: what its
-// key imposes counts, then the query string.
-func mostSearches(params []adapters.Param, first *entry) int {
+// mostSearches returns how many searches a request may hold, given its first one: what its key imposes counts, then the query string.
+func mostSearches(params []adapters.Param, first *query) int {
 	most := maxSearches
 	if n, ok := number(valuesOf(params), limitSearches, most); ok {
 		most = n
 	}
-	if n, ok := number(first.q.fixed, limitSearches, most); ok {
+	if n, ok := number(first.fixed, limitSearches, most); ok {
 		most = n
 	}
 	return most
@@ -121,26 +121,26 @@ func (d Dialect) multi(
 	if err != nil || len(searches) == 0 {
 		return s
 	}
-	x, reason := &exchange{body: plain.Body}, ""
-	collapsing, stripped, sound := false, false, known(root)
+	var list []*query
+	collapsing, stripped, sound, reason := false, false, known(root), ""
 	bodies := make([][]byte, len(searches))
 	for i, body := range searches {
 		if reason == "" {
 			reason = leftOf(len(searches), p)
 		}
-		e, err := parseEntry(body, params, keyOf(plain, params), controls, p, reason)
+		q, err := parseSearch(body, params, keyOf(plain, params), controls, p, reason)
 		if err != nil {
 			s.Refusal = d.ErrorReply(plain, 400, err.Error())
 			return s
 		}
-		if bodies[i] = e.q.body; e.reason != unconfigured {
-			bodies[i] = unhighlighted(e.q.body)
+		if bodies[i] = q.body; q.asked.Reason != unconfigured {
+			bodies[i] = unhighlighted(q.body)
 		}
-		s.Shown = s.Shown || e.q.shown
+		s.Shown = s.Shown || q.shown
 		stripped = stripped || !bytes.Equal(bodies[i], body)
-		collapsing, sound = collapsing || e.collapse != nil, sound && e.q.base != nil
+		collapsing, sound = collapsing || q.asked.Reason == "", sound && q.base != nil
 		if reason == "" {
-			x.entries = append(x.entries, e)
+			list = append(list, q)
 		}
 	}
 	if stripped {
@@ -152,9 +152,9 @@ func (d Dialect) multi(
 		s.Reason = reason
 		return s
 	}
-	x.most = mostSearches(params, x.entries[0])
+	most := mostSearches(params, list[0])
 	_, replaced := adapters.Last(params, "preset") // then the engine does not read the body
-	configured := slices.IndexFunc(x.entries, func(e *entry) bool { return e.reason != unconfigured })
+	configured := slices.IndexFunc(list, func(q *query) bool { return q.asked.Reason != unconfigured })
 	switch {
 	case replaced:
 		s.Reason = "preset"
@@ -162,23 +162,23 @@ func (d Dialect) multi(
 	case configured < 0:
 		s.Reason = unconfigured
 		return s
-	case mixed(x.entries):
+	case mixed(list):
 		s.Reason = "scoped_key"
 		return s
-	case !sound || len(searches) > x.most:
+	case !sound || len(searches) > most:
 		return s
 	}
-	if s.Reason = x.entries[configured].reason; !collapsing {
+	if s.Reason = list[configured].asked.Reason; !collapsing {
 		return s
-	}
-	for _, e := range x.entries {
-		if e.collapse != nil {
-			e.collapse.atOnce = max(x.most/len(x.entries), 1)
-		}
 	}
 	r := *plain
-	r.RawQuery = unsteered(params, x.entries...)
-	x.request, s.Reason, s.Exchange = &r, "", x
+	r.RawQuery, s.Reason = unsteered(params, list...), ""
+	w := &wire{request: &r, body: plain.Body, most: most, texts: sketched(p.Rules)}
+	s.Searches = &adapters.Searches{Wire: w, Plan: p}
+	for _, q := range list {
+		q.atOnce = max(most/len(list), 1)
+		s.Searches.List = append(s.Searches.List, q)
+	}
 	return s
 }
 
@@ -196,14 +196,14 @@ func leftOf(searches int, p adapters.Plan) string {
 
 // mixed reports whether the keys of later searches may not be looked at for that of an earlier one: the server's own key, which
 // can't be told from others, opens all that follow. A round that asks for some of the searches would then be another request.
-func mixed(entries []*entry) bool {
+func mixed(list []*query) bool {
 	before := ""
-	for _, e := range entries {
-		if before != "" && e.q.key != before {
+	for _, q := range list {
+		if before != "" && q.key != before {
 			return true
 		}
-		if e.q.ownKey && len(e.q.fixed) == 0 {
-			before = e.q.key
+		if q.ownKey && len(q.fixed) == 0 {
+			before = q.key
 		}
 	}
 	return false
@@ -227,42 +227,55 @@ func known(root []adapters.Member) bool {
 	return searches == 1
 }
 
-// parseEntry reads one search and decides whether it is collapsed; left, if not empty, says why it is not whatever it is. An error is a
+// parseSearch reads one search and decides whether it is collapsed; left, if not empty, says why it is not whatever it is. An error is a
 // bad control.
-func parseEntry(
+func parseSearch(
 	body []byte, params []adapters.Param, key string, controls adapters.Controls, p adapters.Plan, left string,
-) (*entry, error) {
+) (*query, error) {
 	if left != "" { // it is not taken apart, which takes its length times that of the query string
-		q := &query{body: body, shown: adapters.NamesOurs(body)}
+		q := &query{body: body, view: view{shown: adapters.NamesOurs(body)}}
+		q.asked.Controls, q.asked.Reason = controls, left
 		var err error
 		if members, malformed := adapters.Members(body); malformed == nil {
 			_, err = q.takeControls(members)
 		}
-		return &entry{q: q, reason: left}, err
+		return q, err
 	}
 	q, reason, err := parse(body, params, key, controls)
 	if err != nil {
 		return nil, err
 	}
-	e := &entry{q: q, plan: p, reason: reason}
-	scope := adapters.Scope{}
-	if q.target != "" {
-		if scope = p.Scope(q.target); !scope.Configured {
-			e.reason = unconfigured
+	a := &q.asked
+	if a.Reason = reason; a.Target == "" {
+		return q, nil
+	}
+	if a.Scope = p.Scope(a.Target); !a.Scope.Configured {
+		a.Reason = unconfigured
+	}
+	if a.Reason != "" {
+		return q, nil
+	}
+	q.rules, a.Size, a.Unseen = p.Rules, q.perPage, q.hidden()
+	q.native = newNative(q, params, a.Scope)
+	size := q.fixedSize()
+	if size > 0 {
+		a.Limit = a.Limit / size * size
+	}
+	if q.vector != nil {
+		k := max(a.Scope.VectorWindow, q.vector.own)
+		if size > 0 {
+			k = (k + size - 1) / size * size
 		}
+		a.Neighbours = &adapters.Neighbours{Own: q.vector.own, Raised: k}
 	}
-	if e.reason != "" {
-		return e, nil
-	}
-	e.collapse, e.native = newCollapse(q, p, scope), newNative(q, params, scope)
-	return e, nil
+	return q, nil
 }
 
 // unsteered returns the query string less the parameters that a reading steers, and less the engine's cache where a key imposes
 // something: the cache does not tell keys apart, and readings for two clients can be alike where their own searches are not.
-func unsteered(params []adapters.Param, entries ...*entry) string {
-	imposed := slices.ContainsFunc(entries, func(e *entry) bool { return len(e.q.fixed) > 0 })
-	return adapters.Query(params, func(name string) bool {
+func unsteered(params []adapters.Param, list ...*query) string {
+	imposed := slices.ContainsFunc(list, func(q *query) bool { return len(q.fixed) > 0 })
+	return adapters.RawQuery(params, func(name string) bool {
 		return !slices.Contains(steered, name) && !(imposed && name == "use_cache")
 	})
 }

@@ -51,7 +51,7 @@ func TestOurFieldIsNotHighlighted(t *testing.T) {
 	for value, want := range map[string]string{"neardup_sketch": nothing, "title, neardup_sketch": "title", "title,body": "title,body"} {
 		s := search(get("/collections/news/documents/search?q=x&highlight_fields="+url.QueryEscape(value)), planFor(adapters.Scope{}, rule))
 		f := &fake{documents: []map[string]any{{"id": "1", "body": "b"}}}
-		if _, err := adaptertest.Run(s.Exchange, f.reply); err != nil {
+		if _, err := adaptertest.Run(s, f.reply); err != nil {
 			t.Fatal(err)
 		}
 		for _, asked := range f.searches {
@@ -71,7 +71,7 @@ func TestOurFieldIsNotHighlightedWhereASearchIsLeftAlone(t *testing.T) {
 		{"group_by=n&highlight_fields=%74itle&&q=x", "group_by=n&highlight_fields=%74itle&&q=x"},
 	} {
 		s := search(get("/collections/news/documents/search?"+c.query), plan)
-		if s.Exchange != nil || s.Plain.RawQuery != c.want {
+		if s.Collapses() || s.Plain.RawQuery != c.want {
 			t.Errorf("%s: sent %s", c.query, s.Plain.RawQuery)
 		}
 		other := strings.ReplaceAll(c.query, "&neardup=off", "")
@@ -81,7 +81,7 @@ func TestOurFieldIsNotHighlightedWhereASearchIsLeftAlone(t *testing.T) {
 	}
 	body := `{"searches":[{"collection":"news","group_by":"n","highlight_fields":"neardup_sketch, body"},{"collection":"other","highlight_fields":"neardup_sketch"}]}`
 	s := search(post("/multi_search?highlight_fields=neardup_sketch,n", body), plan)
-	if want := strings.Replace(body, "neardup_sketch, body", "body", 1); s.Exchange != nil || string(s.Plain.Body) != want || s.Plain.RawQuery != "highlight_fields=n" {
+	if want := strings.Replace(body, "neardup_sketch, body", "body", 1); s.Collapses() || string(s.Plain.Body) != want || s.Plain.RawQuery != "highlight_fields=n" {
 		t.Errorf("sent %s with %s", s.Plain.Body, s.Plain.RawQuery)
 	}
 }
@@ -111,7 +111,7 @@ func TestPagesOfAServerThatGrantsSmallOnes(t *testing.T) {
 		f := &fake{documents: m.corpus(r, c.rule, r.IntN(700), r.Float64())}
 		most := c.perPage + r.IntN(80)
 		s := search(get("/collections/news/documents/search?"+c.query().Encode()), planFor(c.scope, c.rule))
-		answer, err := adaptertest.Run(s.Exchange, capped(f, most))
+		answer, err := adaptertest.Run(s, capped(f, most))
 		if err != nil {
 			t.Fatalf("%+v, pages of %d: %v", c, most, err)
 		}
@@ -129,11 +129,11 @@ func TestFarPages(t *testing.T) {
 	left := 0
 	for page := 8_500_000; page < 8_700_000; page += 3889 {
 		s := search(get(fmt.Sprintf("/collections/news/documents/search?q=x&per_page=249&page=%d", page)), planFor(adapters.Scope{}, rule))
-		if s.Exchange == nil {
+		if !s.Collapses() {
 			left++
 			continue
 		}
-		if _, err := adaptertest.Run(s.Exchange, f.reply); err != nil {
+		if _, err := adaptertest.Run(s, f.reply); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -194,7 +194,7 @@ func TestReadingsOfTooManyPages(t *testing.T) {
 		r := get(fmt.Sprintf("/collections/news/documents/search?q=x&page=%d", page))
 		r.Header = adapters.Header{keyHeader: {scopedKey(`{"per_page":1}`)}}
 		f.asked = 0
-		_, err := adaptertest.Run(search(r, planFor(adapters.Scope{}, rule)).Exchange, func(r *adapters.Request) *adapters.Reply {
+		_, err := adaptertest.Run(search(r, planFor(adapters.Scope{}, rule)), func(r *adapters.Request) *adapters.Reply {
 			return f.reply(imposing(r, map[string]any{"per_page": 1}))
 		})
 		if got := f.asked > 0; got != want || (err == nil) != want {
@@ -221,11 +221,11 @@ func TestListsOfNeighboursNobodyAskedFor(t *testing.T) {
 			return reply
 		}
 		s := search(get("/collections/news/documents/search?q=x"), planFor(adapters.Scope{}, rule))
-		if _, err := adaptertest.Run(s.Exchange, marked); adapters.ReasonOf(err) != "vector" {
+		if _, err := adaptertest.Run(s, marked); adapters.ReasonOf(err) != "vector" {
 			t.Errorf("%s: %v", mark, err)
 		}
 		s = search(post("/multi_search", `{"searches":[{"collection":"news","q":"x"}]}`), planFor(adapters.Scope{}, rule))
-		answer, err := adaptertest.Run(s.Exchange, marked)
+		answer, err := adaptertest.Run(s, marked)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -246,7 +246,7 @@ func TestLimitAndOffset(t *testing.T) {
 		limit, offset := 1+r.IntN(30), 1+r.IntN(120)
 		query := fmt.Sprintf("/collections/news/documents/search?q=x&limit=%d&offset=%d&include_fields=id", limit, offset)
 		s := search(get(query), planFor(adapters.Scope{}, rule))
-		answer, err := adaptertest.Run(s.Exchange, f.reply)
+		answer, err := adaptertest.Run(s, f.reply)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
-	"github.com/neardup/sidecar/adapters/adaptertest"
 )
 
 // ids returns the ids of an answer's hits.
@@ -53,7 +52,7 @@ func TestFoldedHitsAreShown(t *testing.T) {
 				`"explain":{"representative":"field","folded":0,"threshold":0.7,"measure":"resemblance","window":40}}}`},
 	} {
 		s := search(get("/collections/news/documents/search?q=x&"+c.query), planFor(adapters.Scope{Window: 40, Lacking: true}, rule))
-		answer, err := adaptertest.Run(s.Exchange, f.reply)
+		answer, err := f.run(s)
 		if err != nil {
 			t.Fatal(err)
 		}

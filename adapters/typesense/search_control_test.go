@@ -24,7 +24,7 @@ func TestControls(t *testing.T) {
 		t.Errorf("plain body %s", s.Plain.Body)
 	}
 	f := &fake{documents: memo{}.corpus(rand.New(rand.NewPCG(1, 1)), newRule(t, "news", "body"), 30, 0.9)}
-	answer, err := adaptertest.Run(s.Exchange, f.reply)
+	answer, err := adaptertest.Run(s, f.reply)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,11 +44,11 @@ func TestControlsInKeysCountForNothing(t *testing.T) {
 		r := get("/collections/news/documents/search?q=x")
 		r.Header = adapters.Header{keyHeader: {scopedKey(imposed)}}
 		s := search(r, planFor(adapters.Scope{}, rule))
-		if s.Exchange == nil || s.Refusal != nil {
+		if !s.Collapses() || s.Refusal != nil {
 			t.Errorf("%s: %+v", imposed, s)
 			continue
 		}
-		answer, err := adaptertest.Run(s.Exchange, f.reply)
+		answer, err := adaptertest.Run(s, f.reply)
 		if err != nil || answer.Outcomes[0].Folded == 0 || answer.Outcomes[0].DryRun || answer.Outcomes[0].Window == 1 {
 			t.Errorf("%s: %v, %+v", imposed, err, answer)
 		}

@@ -21,6 +21,6 @@ func FuzzNoReplyPanics(f *testing.F) {
 		if multi {
 			r = post("/multi_search", `{"searches":[{"collection":"news"}]}`)
 		}
-		_, _ = adaptertest.Run(search(r, plan).Exchange, func(*adapters.Request) *adapters.Reply { return &adapters.Reply{Status: 200, Body: reply} })
+		_, _ = adaptertest.Run(search(r, plan), func(*adapters.Request) *adapters.Reply { return &adapters.Reply{Status: 200, Body: reply} })
 	})
 }

@@ -51,7 +51,7 @@ func TestLeftAlone(t *testing.T) {
 		{"q=x&x=" + strings.Repeat("a", 4000), "query_length"},
 	} {
 		s := search(get("/collections/news/documents/search?"+c.query), plan)
-		if got := s.Exchange == nil; s.Reason != c.reason || got != (c.reason != "") {
+		if got := !s.Collapses(); s.Reason != c.reason || got != (c.reason != "") {
 			t.Errorf("%s: reason %q, left alone %v; want %q", c.query, s.Reason, got, c.reason)
 		}
 	}
@@ -64,7 +64,7 @@ func TestLeftAlone(t *testing.T) {
 		`{"searches":[{"collection":"news","x-typesense-api-key":"a"},{"collection":"news"}]}`:                       "scoped_key",
 		`{"searches":[{"collection":"other","x-typesense-api-key":"a"},{"collection":"news","group_by":"n","q":1}]}`: "scoped_key",
 	} {
-		if s := search(post("/multi_search", body), plan); s.Reason != reason || s.Exchange != nil {
+		if s := search(post("/multi_search", body), plan); s.Reason != reason || s.Collapses() {
 			t.Errorf("%s: %q, want %q", body, s.Reason, reason)
 		}
 	}
@@ -73,7 +73,7 @@ func TestLeftAlone(t *testing.T) {
 	}
 	for _, body := range []string{``, `{}`, `[]`, `{"searches":[]}`, `{"searches":[{"collection":"news","q":null}]}`, `{"searches":[{"collection":"news"},3]}`, `{"searches":[/*x*/{"collection":"news"}]}`, `{"searches":[{"collection":"news"}],"union":true}`, `{"searches":[` + strings.Repeat(`{"collection":"news"},`, 50) + `{}]}`} {
 		r := post("/multi_search", body)
-		if s := search(r, plan); s.Exchange != nil || s.Reason != "not_understood" || string(s.Plain.Body) != body {
+		if s := search(r, plan); s.Collapses() || s.Reason != "not_understood" || string(s.Plain.Body) != body {
 			t.Errorf("%s: %+v", body, s)
 		}
 	}
@@ -102,7 +102,7 @@ func TestLeftAloneForItsKey(t *testing.T) {
 		}
 		// A key of the search's own may not count beside one of the request.
 		body := fmt.Sprintf(`{"searches":[{"collection":"news","q":"*","x-typesense-api-key":%q}]}`, scopedKey(imposed))
-		if s := search(post("/multi_search", body), plan); (s.Exchange != nil) != (!steers(embedded(scopedKey(imposed)))) {
+		if s := search(post("/multi_search", body), plan); (s.Collapses()) != (!steers(embedded(scopedKey(imposed)))) {
 			t.Errorf("a search's key with %s: %q", imposed, s.Reason)
 		}
 		r := post("/multi_search", body)
@@ -113,7 +113,7 @@ func TestLeftAloneForItsKey(t *testing.T) {
 	}
 	r := get("/collections/news/documents/search?q=x")
 	r.Header = adapters.Header{keyHeader: {scopedKey(`{"limit_multi_searches":0}`)}}
-	if s := search(r, plan); s.Reason != "scoped_key" || s.Exchange != nil {
+	if s := search(r, plan); s.Reason != "scoped_key" || s.Collapses() {
 		t.Errorf("a key for no multi-search: %q", s.Reason)
 	}
 }
@@ -127,8 +127,8 @@ func TestLeftMultiSearch(t *testing.T) {
 	if s.Reason != adapters.TooLarge || strings.Contains(string(s.Plain.Body), "neardup") || strings.Count(string(s.Plain.Body), `{"q":"*"}`) != 2000 {
 		t.Errorf("%q, and %.200s is sent", s.Reason, s.Plain.Body)
 	}
-	e, err := parseEntry([]byte(`{"q":"*","collection":"news-1"}`), queryOf(r.RawQuery), "", adapters.Controls{}, adapters.Plan{}, adapters.TooLarge)
-	if err != nil || e.q.base != nil || e.q.target != "" {
+	q, err := parseSearch([]byte(`{"q":"*","collection":"news-1"}`), queryOf(r.RawQuery), "", adapters.Controls{}, adapters.Plan{}, adapters.TooLarge)
+	if err != nil || q.base != nil || q.asked.Target != "" {
 		t.Errorf("a search that is left alone is taken apart: %v", err)
 	}
 }

@@ -90,10 +90,10 @@ func TestPagesAgreeWithTheDefinition(t *testing.T) {
 		c := randomCase(t, r)
 		f := &fake{documents: m.corpus(r, c.rule, r.IntN(700), r.Float64())}
 		s := search(get("/collections/news/documents/search?"+c.query().Encode()), planFor(c.scope, c.rule))
-		if s.Exchange == nil {
+		if !s.Collapses() {
 			t.Fatalf("%+v is left alone: %s", c, s.Reason)
 		}
-		answer, err := adaptertest.Run(s.Exchange, f.reply)
+		answer, err := f.run(s)
 		if err != nil {
 			t.Fatalf("%+v: %v", c, err)
 		}
@@ -128,11 +128,11 @@ func TestWhatTheEngineIsAsked(t *testing.T) {
 	var requests []*adapters.Request
 	for _, r := range []*adapters.Request{get("/collections/trap/documents/search?" + query), post("/multi_search?"+query, `{"searches":[{"collection":"trap","page":7,"per_page":1}]}`)} {
 		s := search(r, planFor(adapters.Scope{Window: 400}, rule))
-		if s.Exchange == nil {
+		if !s.Collapses() {
 			t.Fatal(s.Reason)
 		}
 		f.searches = nil
-		if _, err := adaptertest.Run(s.Exchange, func(r *adapters.Request) *adapters.Reply { requests = append(requests, r); return f.reply(r) }); err != nil {
+		if _, err := adaptertest.Run(s, func(r *adapters.Request) *adapters.Reply { requests = append(requests, r); return f.reply(r) }); err != nil {
 			t.Fatal(err)
 		}
 		facets, counted := 0, 0
@@ -170,7 +170,7 @@ func TestLargeWindows(t *testing.T) {
 	}
 	plan := planFor(adapters.Scope{Window: 13000}, rule)
 	plan.MaxWindow = 20000
-	answer, err := adaptertest.Run(search(get("/collections/news/documents/search?page=1299"), plan).Exchange, f.reply)
+	answer, err := adaptertest.Run(search(get("/collections/news/documents/search?page=1299"), plan), f.reply)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,13 +205,13 @@ func TestMultiSearchAnswersEachEntry(t *testing.T) {
 		}
 		body := `{"searches":[` + strings.Join(searches, ", ") + `], "union":false}`
 		s := search(post("/multi_search?q=x", body), planFor(adapters.Scope{Window: 400, Rate: 0.2}, rule))
-		if s.Exchange == nil {
+		if !s.Collapses() {
 			if strings.Contains(body, `"news"`) {
 				t.Fatalf("left alone: %s: %s", s.Reason, body)
 			}
 			continue
 		}
-		answer, err := adaptertest.Run(s.Exchange, f.reply)
+		answer, err := adaptertest.Run(s, f.reply)
 		if err != nil {
 			t.Fatalf("%v: %s", err, body)
 		}
@@ -251,7 +251,7 @@ func TestErrorsOfTheEngine(t *testing.T) {
 		{200, `<html>`, adapters.ErrNotUnderstood, ""},
 	} {
 		s := search(get("/collections/news/documents/search?q=x"), plan)
-		answer, err := adaptertest.Run(s.Exchange, func(*adapters.Request) *adapters.Reply {
+		answer, err := adaptertest.Run(s, func(*adapters.Request) *adapters.Reply {
 			return &adapters.Reply{Status: c.status, Body: []byte(c.body)}
 		})
 		if !errors.Is(err, c.want) || err == nil != (c.want == nil) {
@@ -269,7 +269,7 @@ func TestRefusedEntryIsAskedAsItIs(t *testing.T) {
 	f := &fake{documents: memo{}.corpus(rand.New(rand.NewPCG(3, 1)), rule, 30, 0.9)}
 	body := `{"searches":[{"collection":"news","per_page":5},{"collection":"news","per_page":7,"tight":true}]}`
 	s := search(post("/multi_search", body), planFor(adapters.Scope{}, rule))
-	answer, err := adaptertest.Run(s.Exchange, func(r *adapters.Request) *adapters.Reply {
+	answer, err := adaptertest.Run(s, func(r *adapters.Request) *adapters.Reply {
 		reply := f.reply(r)
 		if f.asked == 1 {
 			root, _ := adapters.Members(reply.Body)
@@ -294,7 +294,7 @@ func TestMovingListIsNotUnderstood(t *testing.T) {
 	rule := newRule(t, "news", "body")
 	f := &fake{documents: memo{}.corpus(rand.New(rand.NewPCG(4, 1)), rule, 600, 0)}
 	s := search(get("/collections/news/documents/search?q=x&per_page=250&page=2"), planFor(adapters.Scope{Window: 500}, rule))
-	_, err := adaptertest.Run(s.Exchange, func(r *adapters.Request) *adapters.Reply {
+	_, err := adaptertest.Run(s, func(r *adapters.Request) *adapters.Reply {
 		reply := f.reply(r)
 		reply.Body = []byte(strings.Replace(string(reply.Body), `"id":"d3"`, `"id":"d300"`, 1))
 		return reply
@@ -311,7 +311,7 @@ func TestLateSearches(t *testing.T) {
 	r, plan := get("/collections/news/documents/search?q=x&page=3&per_page=30"), planFor(adapters.Scope{Lacking: true}, rule)
 	run := func(clock *adaptertest.Clock) (*adapters.Answer, error) {
 		plan.Late = clock.Late
-		return clock.Run(search(r, plan).Exchange, f.reply)
+		return clock.Run(search(r, plan), f.reply)
 	}
 	var all adaptertest.Clock
 	inTime, err := run(&all)

@@ -88,8 +88,9 @@ var allowed = map[string][]string{
 	"sketch/content":         {},
 	"rerank":                 {"sketch"},
 	"adapters":               {"sketch", "rerank"},
-	"adapters/adaptertest":   {"sketch", "rerank", "adapters", "internal/effort"},
-	"proxy":                  {"sketch", "rerank", "adapters"},
+	"adapters/adaptertest":   {"sketch", "rerank", "adapters", "internal/collapse", "internal/effort"},
+	"internal/collapse":      {"rerank", "adapters"},
+	"proxy":                  {"sketch", "rerank", "adapters", "internal/collapse"},
 	"jobs":                   {"adapters"},
 	"jobs/calibrate":         {"sketch", "rerank", "adapters"},
 	"jobs/cluster":           {"sketch", "rerank", "adapters"},
@@ -157,7 +158,7 @@ func TestDependencyRule(t *testing.T) {
 // pure reports whether a file does no I/O, starts no goroutine and reads no clock.
 func pure(s source, dialects []string) bool {
 	switch s.dir {
-	case "sketch", "rerank", "adapters":
+	case "sketch", "rerank", "adapters", "internal/collapse":
 		return true
 	}
 	return slices.Contains(dialects, s.dir) && !strings.HasPrefix(filepath.Base(s.path), "store")

@@ -1,0 +1,249 @@
+package adapters
+
+import "errors"
+
+// This file is what an engine provides for its searches to be collapsed. Package internal/collapse drives it: it decides what to read,
+// asks, compares and cuts the page; the dialect writes requests, reads replies and renders. Nothing here does I/O.
+
+// Searches are the searches of one client's request: one, or those of a multi-search.
+type Searches struct {
+	// List holds them in the client's order, with those that are left alone.
+	List []Search
+	// Single says that the client asked for one search alone. When it fails the whole request fails, and the caller sends it as the client
+	// wrote it. Of several searches each that fails is asked again as the client wrote it, and the others go on.
+	Single bool
+	// Wire carries them.
+	Wire Wire
+	// Plan is the one under which they were parsed.
+	Plan Plan
+}
+
+// Search is one search of a request. Its methods are pure.
+type Search interface {
+	// Asked returns what the client asks for. It does not change.
+	Asked() *Asked
+	// Queries returns the queries of a reading.
+	Queries(r Reading) ([]Query, error)
+	// Listing reads the results of a reading's queries. Its error is a result's own [Declined]; [ErrMoved] if the results do not agree with one
+	// another; an [Alone] if the search can't be collapsed; or says what is not understood.
+	Listing(r Reading, results []QueryResult) (*Listing, error)
+	// Render returns the result that the client gets.
+	Render(p *ShownPage) ([]byte, error)
+	// Clean returns a result of the client's own search as the client gets it: without our fields, unless it names them.
+	Clean(raw []byte) []byte
+}
+
+// Asked is what the client asks for with a search.
+type Asked struct {
+	// Target is what the search is sent to, as in [Plan.Scope].
+	Target   string
+	Controls Controls
+	// Reason, if not empty, says why the search is left alone. Then nothing of the rest but Target need be set.
+	Reason string
+	Scope  Scope
+	// From and Size are the page. Limit is how many ranks of the list can be read.
+	From, Size, Limit int
+	// Unseen, if not empty, says that only the engine's reply tells the page: From and Size are a guess. It is the reason for which the search
+	// is left alone where the engine's own reply is all that can be had.
+	Unseen string
+	// Neighbours is set for a search of nearest neighbours.
+	Neighbours *Neighbours
+	// Doubting is that of the search's [Judge].
+	Doubting bool
+}
+
+// Neighbours says how many nearest neighbours are looked for.
+type Neighbours struct {
+	// Own is the client's own number. Raised, never less, is for how many the list is read from which pages are cut, the same for all pages.
+	Own, Raised int
+}
+
+// Reading is one look at the engine's list.
+type Reading struct {
+	// Own asks for the client's own page. AsSent asks for it as the client wrote it; otherwise with what is needed to read and render it.
+	Own, AsSent bool
+	// From and To are the ranks [From, To). Ranks, if not nil, are those of them that are wanted, ascending. A reading of no ranks is for
+	// what stands beside the hits alone.
+	From, To int
+	Ranks    []int
+	// Sources asks for hits as the client wants them, otherwise for no more than what they are judged by.
+	Sources bool
+	// Judged says that what hits are judged by is wanted with the sources too.
+	Judged bool
+	// Texts asks for the sketched texts too, to compute missing sketches from.
+	Texts bool
+	// Frame asks for everything that stands beside the hits too, such as facets.
+	Frame bool
+	// Neighbours is how many nearest neighbours the engine is to look for, in a search for such.
+	Neighbours int
+}
+
+// Query is one search as it is put to the engine: a whole request, or one search of many in it.
+type Query struct {
+	Body []byte
+	// Hits is how many hits it asks for at most.
+	Hits int
+	// Bare says that it asks for no more than what hits are judged by. Its reply is best sent uncompressed.
+	Bare bool
+	// Raw says that the result is handed on as it comes, and not read.
+	Raw bool
+	// Own says that this is the client's own search. The time for collapsing does not bound it.
+	Own bool
+}
+
+// QueryResult is the engine's result of one query, read by the dialect's Wire.
+type QueryResult interface {
+	// Raw returns its bytes.
+	Raw() []byte
+}
+
+// Wire writes queries into requests and reads the replies.
+type Wire interface {
+	// Join writes queries, in their order, into requests that go side by side, [MaxAtOnce] at most. Queries that find no room are joined again
+	// once the others are answered.
+	Join(queries []Query) ([]Joined, error)
+	// Split reads the reply to a joined request: a result for each of its queries. Its error is [ErrRefused], [ErrWidened] or says what is not
+	// understood.
+	Split(queries []Query, reply *Reply) ([]QueryResult, error)
+	// Reply returns the client's reply, which holds a result for each search in place of those of the reply at hand.
+	Reply(reply *Reply, results [][]byte) (*Reply, error)
+	// Declined returns the reply to a client's single search that the engine declines, in the form in which it declines one.
+	Declined(reply *Reply, d *Declined) *Reply
+}
+
+// Joined is a request and how many queries it holds.
+type Joined struct {
+	*Request
+	Queries int
+	// Bare says that all of them are.
+	Bare bool
+}
+
+// Declined is the error of a result in which the engine declines a query.
+type Declined struct {
+	Status int
+	// Reason is the engine's own text.
+	Reason string
+	// Final says that it would decline the client's own search too.
+	Final bool
+	// Most, if above 0, is the largest page that the engine grants where it declines one for its size.
+	Most int
+	// Raw is the result.
+	Raw []byte
+}
+
+// Error implements error.
+func (d *Declined) Error() string { return "the engine declines the search: " + d.Reason }
+
+// HTTPStatus is for [StatusOf].
+func (d *Declined) HTTPStatus() int { return d.Status }
+
+// ErrMoved: the list changed between two readings, or between two parts of one.
+var ErrMoved = errors.New("the list moved while it was read")
+
+// Listing is what a reading shows of the list.
+type Listing struct {
+	Hits Hits
+	// Total is the engine's count, -1 where it gives none.
+	Total int
+	// From and Size are, of the client's own page, where the engine says that it lies.
+	From, Size int
+	// Full says, of neighbours, that the engine found as many as it looked for: it may have more.
+	Full bool
+}
+
+// Hits are the hits of a listing, as their dialect has read them.
+type Hits interface {
+	// Len is how many there are.
+	Len() int
+	// Seen returns what a [Judge] takes of one. Its Document and Values are good until the next call.
+	Seen(i int) Seen
+}
+
+// ShownPage is a page of the collapsed list, to be rendered.
+type ShownPage struct {
+	// Frame are the hits in whose place those of the page stand: all beside them stays.
+	Frame Hits
+	Hits  []PageHit
+	// Total, if not negative, replaces the engine's.
+	Total int
+}
+
+// PageHit is one hit of a page.
+type PageHit struct {
+	Place
+	// Group is what is folded into the hit, nil where that is not asked for.
+	Group *Group
+}
+
+// Place is where a hit stands in a listing. The zero Place is nowhere.
+type Place struct {
+	Hits Hits
+	At   int
+}
+
+// Group is what is to be shown of the hits that are folded into another one.
+type Group struct {
+	Folded []Folded
+	// Exact says that no more of the list can fold into it.
+	Exact bool
+	// Explanation, if not nil, says why the hit is shown.
+	Explanation *Explanation
+}
+
+// Folded is a folded hit.
+type Folded struct {
+	// Judged is the hit as it was judged, Source as the client wants hits: nowhere unless it is to be shown so.
+	Judged, Source Place
+	Pair           Pair
+	// Explained says that the pair is to be explained.
+	Explained bool
+}
+
+// Explanation says why a hit is shown.
+type Explanation struct {
+	// Leader is the first-ranked hit of the group, where that is another hit.
+	Leader Place
+	views  *Views
+	rank   int
+	rule   *Rule
+}
+
+// Explanation returns why the hit of a rank is shown. rule is that of its index, nil if it has none.
+func (v *Views) Explanation(rank int, rule *Rule) *Explanation {
+	return &Explanation{views: v, rank: rank, rule: rule}
+}
+
+// Append appends the explanation as a JSON object. leader is a JSON value that names the group's leader, nil to leave it out.
+func (e *Explanation) Append(dst, leader []byte) []byte {
+	return e.views.AppendExplanation(dst, e.rank, e.rule, leader)
+}
+
+// Native is a search that the engine can collapse itself, by the ids of clusters.
+type Native interface {
+	Search
+	// Natively returns the queries that have the engine do so; none for a search that is for query time. fell, if not empty, says why it
+	// is that for a while.
+	Natively() (queries []Query, fell string, err error)
+	// NativePage reads their results. Its error is [ErrUnclustered], [ErrMoved], a [Declined], an [Alone] or says what is not understood.
+	NativePage(results []QueryResult) (*NativePage, error)
+}
+
+// NativePage is a page that the engine has collapsed.
+type NativePage struct {
+	// Result is what the client gets.
+	Result []byte
+	// Raw is how many hits there are, Shown how many are left of them. Exact says that both are exact.
+	Raw, Shown int
+	Exact      bool
+}
+
+// ErrUnclustered: documents have no id of a cluster, or one of another rule.
+var ErrUnclustered = errors.New("documents without the id of a cluster")
+
+// Narrower is a search that can be read in smaller pieces.
+type Narrower interface {
+	Search
+	// Narrowed returns the search for an engine that grants pages of most hits alone, nil where the client's own is larger.
+	Narrowed(most int) Search
+}

@@ -1,0 +1,169 @@
+package typesense
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// Render implements adapters.Search. The page stands in the place of the hits of its frame.
+func (q *query) Render(p *adapters.ShownPage) ([]byte, error) {
+	return q.present(p.Frame.(*hits).in, p.Total, func(dst []byte) (_ []byte, err error) {
+		for i := range p.Hits {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			if dst, err = q.appendHit(dst, &p.Hits[i]); err != nil {
+				return nil, err
+			}
+		}
+		return dst, nil
+	})
+}
+
+// hitAt returns the hit of a place, nil for none.
+func hitAt(p adapters.Place) *hit {
+	if p.Hits == nil {
+		return nil
+	}
+	return &p.Hits.(*hits).list[p.At]
+}
+
+// appendHit appends a hit of the page as the client gets it, with what is folded into it.
+func (q *query) appendHit(dst []byte, h *adapters.PageHit) ([]byte, error) {
+	if h.Group == nil {
+		return q.appendBare(dst, hitAt(h.Place))
+	}
+	raw, err := q.bare(hitAt(h.Place))
+	if err != nil {
+		return nil, err
+	}
+	g := h.Group
+	out := strconv.AppendInt([]byte(`{"found":`), int64(len(g.Folded)), 10)
+	out = append(strconv.AppendBool(append(out, `,"exact":`...), g.Exact), `,"hits":[`...)
+	for i := range g.Folded {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		if out, err = q.appendFolded(out, &g.Folded[i]); err != nil {
+			return nil, err
+		}
+	}
+	out = append(out, ']')
+	if g.Explanation != nil {
+		var leader []byte
+		if first := hitAt(g.Explanation.Leader); first != nil {
+			leader = append(appendID([]byte{'{'}, first), '}')
+		}
+		out = g.Explanation.Append(append(out, `,"explain":`...), leader)
+	}
+	raw, err = adapters.Set(raw, "neardup", append(out, '}'))
+	return append(dst, raw...), err
+}
+
+// appendID appends the id of a hit's document as a member, nothing if the client's key hides it.
+func appendID(dst []byte, h *hit) []byte {
+	if h == nil || h.id == "" {
+		return dst
+	}
+	return adapters.AppendString(append(dst, `"id":`...), h.id)
+}
+
+// appendFolded appends what is shown of a folded hit.
+func (q *query) appendFolded(dst []byte, f *adapters.Folded) ([]byte, error) {
+	open := len(dst)
+	if dst = appendID(append(dst, '{'), hitAt(f.Judged)); len(dst) > open+1 {
+		dst = append(dst, ',')
+	}
+	dst = adapters.AppendAgreement(append(dst, `"agreement":`...), f.Pair.Agreement)
+	if h := hitAt(f.Source); h != nil {
+		document, err := q.bareDocument(h)
+		if err != nil {
+			return nil, err
+		}
+		dst = append(append(dst, `,"document":`...), document...)
+	}
+	if f.Explained {
+		dst = f.Pair.AppendExplanation(append(dst, `,"explain":`...))
+	}
+	return append(dst, '}'), nil
+}
+
+// appendBare appends the hit as the client asked for it.
+func (q *query) appendBare(dst []byte, h *hit) ([]byte, error) {
+	if h.unmarked || q.shown || !q.preset && !q.sees("id") {
+		document, err := q.bareDocument(h)
+		if err != nil {
+			return nil, err
+		}
+		return append(append(append(dst, h.raw[:h.at.from]...), document...), h.raw[h.at.to:]...), nil
+	}
+	from, to := h.marked()
+	return append(append(dst, h.raw[:from]...), h.raw[to:]...), nil
+}
+
+// marked returns what of the hit our fields take, with the comma that goes with them.
+func (h *hit) marked() (from, to int) {
+	from, to = h.ours.from, h.ours.to
+	switch {
+	case from == to:
+	case h.raw[to] == ',':
+		to++
+	case h.raw[from-1] == ',':
+		from--
+	}
+	return from, to
+}
+
+// bare returns the hit as the client asked for it.
+func (q *query) bare(h *hit) ([]byte, error) { return q.appendBare(make([]byte, 0, len(h.raw)), h) }
+
+// bareDocument returns the hit's document as the client asked for it.
+func (q *query) bareDocument(h *hit) ([]byte, error) {
+	return adapters.Cut(h.document, func(key string) bool {
+		return key == "id" && !q.preset && !q.sees("id") || adapters.Our(key) && !(q.shown && q.sees(key))
+	})
+}
+
+// Clean implements adapters.Search.
+func (q *query) Clean(raw []byte) []byte {
+	if q.shown {
+		return raw
+	}
+	return adapters.Cleaned(raw, inHit)
+}
+
+// present puts other hits, which write appends, into a result and makes it one of the client's own page. A found below 0 stays as it is.
+func (q *query) present(r *result, found int, write func(dst []byte) ([]byte, error)) ([]byte, error) {
+	type edit struct {
+		extent
+		value []byte
+	}
+	text := func(n int) []byte { return strconv.AppendInt(nil, int64(n), 10) }
+	edits := []edit{{extent: r.places.hits}}
+	if !q.unseen() { // else it is the client's own already
+		edits = append(edits, edit{r.places.page, text(q.page)}, edit{r.places.perPage, text(q.perPage)}, edit{r.places.copied, text(q.page)})
+	}
+	if found >= 0 {
+		edits = append(edits, edit{r.places.found, text(found)})
+	}
+	slices.SortFunc(edits, func(a, b edit) int { return cmp.Compare(a.from, b.from) })
+	out, at := make([]byte, 0, len(r.raw)), 0
+	for _, e := range edits {
+		if e.extent == (extent{}) {
+			continue
+		}
+		out = append(append(out, r.raw[at:e.from]...), e.value...)
+		if at = e.to; e.value != nil {
+			continue
+		}
+		var err error
+		if out, err = write(append(out, '[')); err != nil {
+			return nil, err
+		}
+		out = append(out, ']')
+	}
+	return append(out, r.raw[at:]...), nil
+}

@@ -1,0 +1,68 @@
+package collapse
+
+import (
+	"context"
+	"errors"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// native is what came of having the engine collapse a search by the ids of clusters.
+type native struct {
+	tried bool
+	fell  string // why the search went on at query time, where it was to be native
+	unfit bool   // that it did for what is stored
+}
+
+// natively has the engine collapse the search. It returns nil where the search goes on at query time.
+func (s *search) natively(ctx context.Context) (*adapters.NativePage, error) {
+	search, ok := s.Search.(adapters.Native)
+	if !ok {
+		return nil, nil
+	}
+	queries, fell, err := search.Natively()
+	if err != nil {
+		s.native.fall(err)
+		return nil, nil
+	}
+	if s.native.fell = fell; len(queries) == 0 {
+		return nil, nil
+	}
+	s.native.tried = true
+	results, err := s.engine.ask(ctx, queries)
+	if err != nil {
+		return nil, err
+	}
+	page, err := search.NativePage(results)
+	if err != nil {
+		s.native.fall(err)
+		return nil, nil
+	}
+	return page, nil
+}
+
+// fall notes why the search goes on at query time.
+func (n *native) fall(err error) {
+	_, declined := errors.AsType[*adapters.Declined](err)
+	alone, isAlone := errors.AsType[adapters.Alone](err)
+	switch {
+	case errors.Is(err, adapters.ErrUnclustered):
+		n.fell, n.unfit = adapters.Unclustered, true
+	case declined || errors.Is(err, adapters.ErrWidened): // at query time it is seen whose fault that is
+		n.fell, n.unfit = adapters.NativeRefused, true
+	case errors.Is(err, adapters.ErrMoved):
+		n.fell = adapters.Moved
+	case isAlone:
+		n.fell = alone.Reason
+	default:
+		n.fell = "not_understood"
+	}
+}
+
+// tell puts into the outcome of a search that was collapsed at query time why it was.
+func (n *native) tell(o *adapters.Outcome) {
+	o.Fell, o.Tried, o.Unfit = n.fell, n.tried, n.unfit
+	if n.tried {
+		o.Rounds++
+	}
+}

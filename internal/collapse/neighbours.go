@@ -1,0 +1,108 @@
+package collapse
+
+import (
+	"slices"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/rerank"
+)
+
+// neighbours is what is special about a search for nearest neighbours. What the engine finds differs with how many it looks for. So the client's
+// own page is asked for as it is; beside it a longer list of at least the rule's neighbours is read, down to the same rank on every page.
+// Where nothing in that folds the client's own page is the answer, else the page is cut from the longer list.
+type neighbours struct {
+	adapters.Neighbours
+	own    *adapters.Listing // the client's own page
+	length int               // how many hits the longer list holds
+	full   bool              // the engine found as many as it looked for: asked for a later page it has more
+	deep   bool              // the whole list is to be read
+	within bool              // the client's page ends no later: then the list ends there
+	flat   bool              // unless the engine has more without looking for more
+	// unfolded says that the client's own page is the answer.
+	unfolded bool
+}
+
+// widen has the page cut from the list of as many neighbours on every page.
+func (n *neighbours) widen(page *rerank.Page) {
+	page.Window = min(page.Window, n.Raised)
+	if page.Window == 0 { // there is nothing to know before the page is cut
+		page.Whole, page.Transitive = false, false
+	}
+	n.within = page.From+page.Size <= n.Raised && !n.flat
+	if n.within {
+		page.Limit = min(page.Limit, n.Raised)
+	}
+	if n.deep {
+		page.First, page.SketchFirst = n.Raised, true
+	}
+}
+
+// decide finds out, once the page is known, whether the client's own page is the answer: it is where nothing in the longer list folds or is
+// shown in another's place. It returns false where more of that list has to be read.
+func (s *search) decide() (decided bool) {
+	near := s.near
+	ranks, err := s.ranks()
+	if near.own == nil || s.show.DryRun || err != nil {
+		return true
+	}
+	stats := s.pager.Stats()
+	if stats.Folded > 0 || slices.ContainsFunc(s.pager.Groups(), func(g rerank.Group) bool { return g.Representative != g.Leader }) {
+		// All that a filter lets pass are looked at where they are few: then the list does not end with their number.
+		short := len(ranks) < min(s.page.Size, near.own.Total-s.page.From)
+		near.flat = near.flat || near.within && near.length > near.Raised && short
+		return !near.flat || !near.within
+	}
+	// As long as both are the same page, it need not be known.
+	near.unfolded = stats.Ended || near.deep || s.same(ranks, near.own.Hits)
+	near.deep = !near.unfolded
+	return near.unfolded
+}
+
+// same reports whether ranks hold the same documents as a listing.
+func (s *search) same(ranks []int, hits adapters.Hits) bool {
+	if len(ranks) != hits.Len() {
+		return false
+	}
+	for i, rank := range ranks {
+		if read := s.pager.Hit(rank); read == nil || read.ID != identityOf(hits.Seen(i)).ID {
+			return false
+		}
+	}
+	return true
+}
+
+// ownRanks returns the rank in the longer list of each hit of the client's own page, -1 for one that is not in there.
+func (s *search) ownRanks() []int {
+	at := map[string]int{}
+	for rank := 0; s.pager.Hit(rank) != nil; rank++ {
+		at[s.pager.Hit(rank).ID] = rank
+	}
+	ranks := make([]int, s.near.own.Hits.Len())
+	for i := range ranks {
+		rank, found := at[identityOf(s.near.own.Hits.Seen(i)).ID]
+		if ranks[i] = rank; !found {
+			ranks[i] = -1
+		}
+	}
+	return ranks
+}
+
+// total returns how many hits the collapsed list holds, exactly or at most.
+func (n *neighbours) total(folded int, exact bool) (int, bool) {
+	switch {
+	case n.unfolded:
+		return n.own.Total, exact
+	case n.full && !n.within:
+		return n.own.Total, false
+	}
+	return min(n.own.Total, max(n.length-folded, 0)), exact
+}
+
+// tell puts into the outcome what differs for neighbours.
+func (n *neighbours) tell(o *adapters.Outcome, limit int) {
+	if n.unfolded {
+		return
+	}
+	o.Raw = max(o.Raw, n.length) // what is folded is of the longer list
+	o.Limited = o.Limited && !(n.within && n.Raised <= limit)
+}
