@@ -83,8 +83,8 @@ type Class struct {
 	Hasty bool
 	// Shown says that the client names a field of ours in its request: then it is shown.
 	Shown bool
-	// Reason, if not empty, says in one word of the documentation's list why a read that is a search is left alone.
-	Reason string
+	// Reason, if not empty, says why a read that is a search is left alone.
+	Reason Reason
 	// Alters says that a request may make, change or drop an index, alias or template. A write that does brings a schema: a field of
 	// ours that its body names is shown.
 	Alters bool
@@ -118,8 +118,8 @@ type ParsedSearch struct {
 	Searches *Searches
 	// Exchange collapses the search in place of Searches, by a dialect that has its own way of doing so.
 	Exchange Exchange
-	// Reason says why it is left alone, in one word of the documentation's list.
-	Reason string
+	// Reason says why it is left alone.
+	Reason Reason
 	// Elsewhere says that the body can name other indices than Target.
 	Elsewhere bool
 	// Shown says that the client names a field of ours: then it is shown in the reply to Plain.
@@ -134,7 +134,7 @@ type Exchange interface {
 	// Next takes the engine's reply to the request it returned last (nil at first) and returns the next request, or the answer.
 	// On an error the search can't be collapsed: [ErrRefused] says that the reply itself is the answer, any other that the
 	// plain search is to be sent. Later on nil stands for a reply that did not come while there was time: [Plan] then says so. The
-	// answer is then the client's own page where a reply at hand holds it whole, in an [Outcome] with the reason [Deadline]; or of
+	// answer is then the client's own page where a reply at hand holds it whole, in an [Outcome] with the reason [ReasonDeadline]; or of
 	// several searches what is asked is the client's own ones that lack; or the error is [ErrLate].
 	Next(reply *Reply) (*Request, *Answer, error)
 }
@@ -157,24 +157,23 @@ func (r Refusal) Error() string { return string(r) }
 
 // Alone is the error of an exchange which finds out on its way that the search is to be left alone for what it is.
 type Alone struct {
-	// Reason is one word of the documentation's list.
-	Reason string
+	Reason Reason
 	// Searched says that the engine has searched for it already.
 	Searched bool
 }
 
 // Error implements error.
-func (a Alone) Error() string { return "the search is left alone: " + a.Reason }
+func (a Alone) Error() string { return "the search is left alone: " + string(a.Reason) }
 
 // ReasonOf returns the reason for which an exchange's error leaves the search alone.
-func ReasonOf(err error) string {
+func ReasonOf(err error) Reason {
 	if alone, ok := errors.AsType[Alone](err); ok {
 		return alone.Reason
 	}
 	if IsLate(err) {
-		return Deadline
+		return ReasonDeadline
 	}
-	return "not_understood"
+	return ReasonNotUnderstood
 }
 
 // NotUnderstood returns err as an [ErrNotUnderstood].
@@ -194,7 +193,7 @@ type Outcome struct {
 	// Target is what the search was sent to, as in [Plan.Scope].
 	Target string
 	// Reason, if not empty, says why the search was left alone; the numbers are then zero.
-	Reason string
+	Reason Reason
 	// Again says that it was asked a second time, as the client wrote it, because collapsing it failed.
 	Again bool
 	// Raw is the engine's total, or the ranks read where it gave none.
@@ -219,9 +218,9 @@ type Outcome struct {
 	CursorLost bool
 	// Native says that the engine collapsed the whole list itself, by clusters; Read and Window are then zero.
 	Native bool
-	// Fell, if not empty, says why a search was collapsed at query time that was to be native, in one word of the documentation's list;
-	// Tried that the engine was asked in vain, Unfit that this was for what is stored, which other searches of the target will find too.
-	Fell         string
+	// Fell, if not empty, says why a search was collapsed at query time that was to be native. Tried says that the engine was asked in vain,
+	// Unfit that this was for what is stored, which other searches of the target will find too.
+	Fell         Reason
 	Tried, Unfit bool
 }
 
@@ -295,5 +294,5 @@ type Scope struct {
 	// Native is the rule by whose clusters the engine may collapse a search itself, the one of all that is behind the target; nil if there
 	// is none such. Fell, if not empty, says why it may not for a while: see [Outcome].
 	Native *Rule
-	Fell   string
+	Fell   Reason
 }

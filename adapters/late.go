@@ -9,14 +9,6 @@ import (
 // ErrLate: the time for collapsing a search was over before its page was known, and no reply that is at hand holds the client's own page.
 var ErrLate = rerank.ErrLate
 
-// Reasons for which a search is left alone that the dialects and the proxy share.
-const (
-	// Deadline: the time for collapsing it was over.
-	Deadline = "deadline"
-	// TooLarge: it is larger than the limit.
-	TooLarge = "too_large"
-)
-
 // MaxSearches is how many searches one request may hold to be collapsed. Each of them is kept in some 4 kB while they are answered.
 const MaxSearches = 1000
 
@@ -27,12 +19,12 @@ const BetweenLooks = 4
 func (p Plan) Struck() bool { return p.Late != nil && p.Late() }
 
 // LateOutcome is the outcome of a search whose page is cut from a reply that was at hand when the time was over.
-func LateOutcome(target string) Outcome { return Outcome{Target: target, Reason: Deadline} }
+func LateOutcome(target string) Outcome { return Outcome{Target: target, Reason: ReasonDeadline} }
 
 // WasLate reports whether a search of the answer was given up because the time was over.
 func (a *Answer) WasLate() bool {
 	for _, o := range a.Outcomes {
-		if o.Reason == Deadline {
+		if o.Reason == ReasonDeadline {
 			return true
 		}
 	}

@@ -39,13 +39,13 @@ type Asked struct {
 	Target   string
 	Controls Controls
 	// Reason, if not empty, says why the search is left alone. Then nothing of the rest but Target need be set.
-	Reason string
+	Reason Reason
 	Scope  Scope
 	// From and Size are the page. Limit is how many ranks of the list can be read.
 	From, Size, Limit int
 	// Unseen, if not empty, says that only the engine's reply tells the page: From and Size are a guess. It is the reason for which the search
 	// is left alone where the engine's own reply is all that can be had.
-	Unseen string
+	Unseen Reason
 	// Neighbours is set for a search of nearest neighbours.
 	Neighbours *Neighbours
 	// Doubting is that of the search's [Judge].
@@ -224,7 +224,7 @@ type Native interface {
 	Search
 	// Natively returns the queries that have the engine do so; none for a search that is for query time. fell, if not empty, says why it
 	// is that for a while.
-	Natively() (queries []Query, fell string, err error)
+	Natively() (queries []Query, fell Reason, err error)
 	// NativePage reads their results. Its error is [ErrUnclustered], [ErrMoved], a [Declined], an [Alone] or says what is not understood.
 	NativePage(results []QueryResult) (*NativePage, error)
 }

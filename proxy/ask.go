@@ -13,6 +13,39 @@ import (
 	"github.com/neardup/sidecar/adapters"
 )
 
+// asking asks the engine for one client's request, while there is time. It is for one goroutine.
+type asking struct {
+	h     *Handler
+	watch *watch
+	begun bool // the search itself was asked for
+	last  bool // so were the client's own searches, after the time was over
+}
+
+// ask implements [collapse.Ask]. The engine may take all the time for what it is asked first, and for the client's own search.
+func (a *asking) ask(ctx context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error) {
+	w := a.watch
+	switch {
+	case !a.begun:
+		a.begun, w.asked = !requests[0].Ahead, true
+		w.stop()
+		defer w.goOn()
+		return a.h.askAll(ctx, requests)
+	case w.over && a.last:
+		return nil, adapters.ErrLate
+	case w.over: // what is asked is the client's own, where no reply at hand holds it
+		a.last = true
+		return a.h.askAll(ctx, requests)
+	}
+	within, cancel := context.WithDeadline(ctx, w.until)
+	defer cancel()
+	replies, err := a.h.askAll(within, requests)
+	if err != nil && within.Err() != nil && ctx.Err() == nil {
+		w.over = true
+		return nil, adapters.ErrLate
+	}
+	return replies, err
+}
+
 // askAll sends requests side by side and returns their replies, or the first that is no success alone.
 func (h *Handler) askAll(ctx context.Context, requests []*adapters.Request) ([]*adapters.Reply, error) {
 	if len(requests) == 1 {

@@ -136,8 +136,8 @@ type entry struct {
 	seen     bool  // widening and lacking were learned
 	purse    purse // what its searches may cost in second sendings
 
-	fell   string    // why the engine could not collapse by the clusters behind it
-	native time.Time // when it is to be asked to again; zero if it never failed
+	fell   adapters.Reason // why the engine could not collapse by the clusters behind it
+	native time.Time       // when it is to be asked to again; zero if it never failed
 }
 
 // catalog remembers what is behind the names that clients use, apart for each set of credentials.

@@ -60,7 +60,7 @@ func (c *counts) of(t tally) *count {
 func (c *counts) outcome(o adapters.Outcome) {
 	switch {
 	case o.Reason != "":
-		c.add("passed", o.Reason)
+		c.add("passed", string(o.Reason))
 	case o.DryRun:
 		c.add("dry_run", "")
 		c.addN("would_fold", "", int64(o.Folded))
@@ -86,7 +86,7 @@ func (c *counts) outcome(o adapters.Outcome) {
 		}
 	}
 	if o.Fell != "" {
-		c.add("native_fell", o.Fell)
+		c.add("native_fell", string(o.Fell))
 	}
 	if o.CursorLost {
 		c.add("cursor_lost", "")

@@ -82,7 +82,7 @@ func (h *Handler) look(r *http.Request, class adapters.Class, plain []byte, make
 		mentions: map[string]int{}, by: map[place]*newcomer{}, left: map[int]*newcomer{},
 	}
 	if !holdOf(r.Context()).take(perLook * int64(len(plain))) {
-		h.counts.add("duplicates", busy)
+		h.counts.add("duplicates", string(adapters.ReasonBusy))
 		return nil
 	}
 	e := h.enricher(r, 0, makes)

@@ -8,6 +8,8 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
+
+	"github.com/neardup/sidecar/adapters"
 )
 
 // errBusy: the requests of the engine hold as many bytes as they may.
@@ -16,21 +18,15 @@ var errBusy = errors.New("too much is held at once")
 // errShare: those of this client do, or those of all clients of which the engine has granted nothing yet.
 var errShare = fmt.Errorf("%w by this client", errBusy)
 
-// Reasons where a search is left alone because too many others, or too many bytes, are held just now; or too many bytes of its client.
-const (
-	busy      = "busy"
-	overShare = "share"
-)
-
 // busyReason returns the reason for an error that is errBusy.
-func busyReason(err error) string {
+func busyReason(err error) adapters.Reason {
 	switch {
 	case errors.Is(err, errSlow):
-		return tooSlow
+		return adapters.ReasonSlow
 	case errors.Is(err, errShare):
-		return overShare
+		return adapters.ReasonShare
 	}
-	return busy
+	return adapters.ReasonBusy
 }
 
 // clientShare is the part of what may be held that one client's requests may take before the engine has answered them. All that come with

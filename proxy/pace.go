@@ -21,9 +21,6 @@ const (
 // errSlow: less of a client's body comes than is worth holding room for.
 var errSlow = fmt.Errorf("the body comes too slowly: %w", errBusy)
 
-// tooSlow is the reason where a search is left alone because its body takes too long.
-const tooSlow = "slow"
-
 // timed reads a client's body for which room is held, until it takes too long.
 type timed struct {
 	body  *source

@@ -91,8 +91,8 @@ func (h *Handler) changeOf(class adapters.Class) func(*http.Response) {
 	}
 	return func(resp *http.Response) {
 		if h.mayConcern(class, resp.Request) {
-			h.counts.add("passed", class.Reason)
-			say(resp.Header, "bypassed; reason="+class.Reason)
+			h.counts.add("passed", string(class.Reason))
+			say(resp.Header, "bypassed; reason="+string(class.Reason))
 		}
 		if clean != nil {
 			clean(resp)

@@ -19,16 +19,13 @@ import (
 
 var errTooLarge = errors.New("larger than the limit")
 
-// engineStatus is the reason where the engine refused what we asked and might grant what the client asked.
-const engineStatus = "engine_status"
-
 // search reads a search whole, lets the dialect take it apart, and answers with what it collapses to; or sends it as the client wrote it
 // and says why.
 func (h *Handler) search(w http.ResponseWriter, r *http.Request, class adapters.Class) {
 	began := time.Now()
 	if signed(r) { // nothing of it may change, so nothing of it is read
 		_, plain, _ := adapters.TakeControls(requestOf(r))
-		h.plain(w, r, searching{class: class, plain: plain, body: searchBody{reason: "signed"}}, "signed")
+		h.plain(w, r, searching{class: class, plain: plain, body: searchBody{reason: adapters.ReasonSigned}}, adapters.ReasonSigned)
 		return
 	}
 	body, err := h.readSearch(class, r)
@@ -38,7 +35,7 @@ func (h *Handler) search(w http.ResponseWriter, r *http.Request, class adapters.
 	}
 	held, watch := holdOf(r.Context()), newWatch(h.Limits.Deadline)
 	if body.reason == "" && !held.begin() {
-		body.reason = busy
+		body.reason = adapters.ReasonBusy
 	}
 	request := requestOf(r)
 	request.Body = body.plain
@@ -57,19 +54,19 @@ func (h *Handler) search(w http.ResponseWriter, r *http.Request, class adapters.
 		writeReply(w, parsed.Refusal)
 		return
 	case !parsed.Collapses() && !concerned(class, parsed, scope):
-		h.plain(w, r, s, unconfigured)
+		h.plain(w, r, s, adapters.ReasonUnconfigured)
 		return
 	case body.reason != "":
 		h.leave(w, r, s, body.reason)
 		return
-	case parsed.Reason == adapters.Deadline || parsed.Reason == adapters.TooLarge:
+	case parsed.Reason == adapters.ReasonDeadline || parsed.Reason == adapters.ReasonTooLarge:
 		h.leave(w, r, s, parsed.Reason)
 		return
 	case !parsed.Collapses():
 		h.plain(w, r, s, parsed.Reason)
 		return
 	case !h.catalog.allow(who, class.Target):
-		h.leave(w, r, s, "budget")
+		h.leave(w, r, s, adapters.ReasonBudget)
 		return
 	}
 	var answer *adapters.Answer
@@ -81,7 +78,7 @@ func (h *Handler) search(w http.ResponseWriter, r *http.Request, class adapters.
 	switch {
 	case err == nil && h.FailClosed && answer.WasLate():
 		h.giveBack(r.Context(), answer.After)
-		h.leave(w, r, s, adapters.Deadline)
+		h.leave(w, r, s, adapters.ReasonDeadline)
 	case err == nil:
 		h.giveBack(r.Context(), answer.After)
 		h.collapsed(r.Context(), w, s, answer, began)
@@ -92,7 +89,7 @@ func (h *Handler) search(w http.ResponseWriter, r *http.Request, class adapters.
 	case errors.Is(err, errUnreachable):
 		h.unreachable(w, r, err)
 	case errors.Is(err, adapters.ErrLate) && !watch.asked:
-		h.leave(w, r, s, adapters.Deadline)
+		h.leave(w, r, s, adapters.ReasonDeadline)
 	default:
 		h.fallBack(w, r, s, err)
 	}
@@ -109,7 +106,7 @@ type searching struct {
 // searchBody is the body of a search as it was sent and decoded.
 type searchBody struct {
 	raw, plain []byte
-	reason     string // why it could not be decoded; raw may then be the head of it alone
+	reason     adapters.Reason // why it could not be decoded; raw may then be the head of it alone
 }
 
 // readSearch reads the body of a search. The error is one of the client.
@@ -118,7 +115,7 @@ func (h *Handler) readSearch(class adapters.Class, r *http.Request) (b searchBod
 		return b, nil
 	}
 	if r.ContentLength > h.Limits.MaxSearchBody { // not a byte of it is read: the engine may refuse it by its length
-		b.reason = "too_large"
+		b.reason = adapters.ReasonTooLarge
 		return b, nil
 	}
 	whole, held := false, holdOf(r.Context())
@@ -131,22 +128,22 @@ func (h *Handler) readSearch(class adapters.Class, r *http.Request) (b searchBod
 	encoding := strings.ToLower(r.Header.Get("Content-Encoding"))
 	switch {
 	case !whole:
-		b.reason = "too_large"
+		b.reason = adapters.ReasonTooLarge
 	case class.Verbatim:
 		b.plain = b.raw
 	case encoded(r):
 		b.plain, err = held.decode(encoding, b.raw, h.Limits.MaxSearchBody)
 		switch {
 		case errors.Is(err, errTooLarge):
-			b.reason = "too_large"
+			b.reason = adapters.ReasonTooLarge
 		case errors.Is(err, errBusy):
 			b.reason = busyReason(err)
 		case err != nil:
-			b.reason = "encoding"
+			b.reason = adapters.ReasonEncoding
 		}
 		err = nil
 	case encoding != "" && encoding != "identity":
-		b.reason = "encoding"
+		b.reason = adapters.ReasonEncoding
 	default:
 		b.plain = b.raw
 	}
@@ -163,10 +160,10 @@ func (h *Handler) parse(class adapters.Class, request *adapters.Request, body *s
 	})
 	if err != nil {
 		h.Log.Error("search could not be taken apart", "error", unquoted(err))
-		body.reason = "not_understood"
+		body.reason = adapters.ReasonNotUnderstood
 	}
 	if body.reason != "" {
-		parsed = adapters.ParsedSearch{Reason: "not_understood"}
+		parsed = adapters.ParsedSearch{Reason: adapters.ReasonNotUnderstood}
 		_, parsed.Plain, _ = adapters.TakeControls(request)
 	}
 	return parsed
@@ -175,9 +172,9 @@ func (h *Handler) parse(class adapters.Class, request *adapters.Request, body *s
 // concerned reports whether a search that the dialect leaves alone may show documents of a configured index.
 func concerned(class adapters.Class, parsed adapters.ParsedSearch, scope func(string) adapters.Scope) bool {
 	switch {
-	case parsed.Reason == unconfigured:
+	case parsed.Reason == adapters.ReasonUnconfigured:
 		return false
-	case parsed.Reason == "signed": // a look-up under another request's signature would be refused
+	case parsed.Reason == adapters.ReasonSigned: // a look-up under another request's signature would be refused
 		return true
 	case class.Elsewhere:
 		return scope("").Configured
@@ -185,18 +182,15 @@ func concerned(class adapters.Class, parsed adapters.ParsedSearch, scope func(st
 	return scope(class.Target).Configured
 }
 
-// unconfigured is the reason where a search is none of our business.
-const unconfigured = "unconfigured"
-
 // plain sends the search as the client wrote it, less our controls. The reply of an index that is none of our business stays as it
 // is.
-func (h *Handler) plain(w http.ResponseWriter, r *http.Request, s searching, reason string) {
+func (h *Handler) plain(w http.ResponseWriter, r *http.Request, s searching, reason adapters.Reason) {
 	h.settled(r.Context(), int64(len(s.body.raw)+len(s.body.plain)))
-	h.counts.add("passed", reason)
+	h.counts.add("passed", string(reason))
 	out := h.outgoing(r, s, reason)
 	s.body = searchBody{} // what goes on while it comes is no longer held
 	clean := h.cleanerOf(s)
-	if reason == unconfigured {
+	if reason == adapters.ReasonUnconfigured {
 		if !h.catalog.unknown(r.Context(), s.who, s.class.Target) {
 			clean = nil
 		}
@@ -204,9 +198,9 @@ func (h *Handler) plain(w http.ResponseWriter, r *http.Request, s searching, rea
 		return
 	}
 	h.send(w, out, func(resp *http.Response) {
-		say(resp.Header, "bypassed; reason="+reason)
+		say(resp.Header, "bypassed; reason="+string(reason))
 		clean(resp)
-		if reason == engineStatus && resp.StatusCode >= 400 && resp.StatusCode < 500 {
+		if reason == adapters.ReasonEngineStatus && resp.StatusCode >= 400 && resp.StatusCode < 500 {
 			h.catalog.refund(s.who, s.class.Target) // it was the client's own search that the engine refuses
 		}
 	})
@@ -221,12 +215,12 @@ func (h *Handler) cleanerOf(s searching) func(*http.Response) {
 }
 
 // outgoing returns the request for a search as the client wrote it, less our controls.
-func (h *Handler) outgoing(r *http.Request, s searching, reason string) *http.Request {
+func (h *Handler) outgoing(r *http.Request, s searching, reason adapters.Reason) *http.Request {
 	out := r.WithContext(r.Context())
 	query := *r.URL
 	query.RawQuery = s.plain.RawQuery
 	out.URL, out.Header = &query, http.Header(maps.Clone(s.plain.Header))
-	if accepted := readable(out.Header["Accept-Encoding"]); accepted != nil && !s.class.Shown && reason != unconfigured && !signed(r) {
+	if accepted := readable(out.Header["Accept-Encoding"]); accepted != nil && !s.class.Shown && reason != adapters.ReasonUnconfigured && !signed(r) {
 		out.Header["Accept-Encoding"] = accepted
 	}
 	switch {
@@ -250,10 +244,10 @@ func setBody(r *http.Request, body []byte) {
 }
 
 // leave sends a search that is to be collapsed and that we could not collapse, or answers an error where the operator wants that.
-func (h *Handler) leave(w http.ResponseWriter, r *http.Request, s searching, reason string) {
-	if h.FailClosed && reason != engineStatus {
-		h.counts.add("failed", reason)
-		h.refuse(w, r, http.StatusServiceUnavailable, "the search could not be collapsed (reason="+reason+"); on_failure is error")
+func (h *Handler) leave(w http.ResponseWriter, r *http.Request, s searching, reason adapters.Reason) {
+	if h.FailClosed && reason != adapters.ReasonEngineStatus {
+		h.counts.add("failed", string(reason))
+		h.refuse(w, r, http.StatusServiceUnavailable, "the search could not be collapsed (reason="+string(reason)+"); on_failure is error")
 		return
 	}
 	h.plain(w, r, s, reason)
@@ -271,16 +265,16 @@ func (h *Handler) fallBack(w http.ResponseWriter, r *http.Request, s searching, 
 	}
 	switch {
 	case errors.Is(err, adapters.ErrWidened):
-		reason = engineStatus
+		reason = adapters.ReasonEngineStatus
 	case errors.Is(err, errTooLarge):
-		reason = "too_large"
+		reason = adapters.ReasonTooLarge
 	case errors.Is(err, errBusy):
 		reason = busyReason(err)
 	case errors.Is(err, adapters.ErrLate):
 	default:
 		h.Log.Warn("search could not be collapsed", "error", unquoted(err))
 	}
-	if !h.FailClosed || reason == engineStatus {
+	if !h.FailClosed || reason == adapters.ReasonEngineStatus {
 		h.catalog.spend(s.who, s.class.Target)
 	}
 	h.leave(w, r, s, reason)
@@ -332,7 +326,7 @@ func outcomeLine(outcomes []adapters.Outcome, took time.Duration) string {
 	reasons := []string{}
 	for _, o := range outcomes {
 		if o.Reason != "" {
-			reasons, left = append(reasons, o.Reason), left+1
+			reasons, left = append(reasons, string(o.Reason)), left+1
 			continue
 		}
 		sum.Raw, sum.Folded = sum.Raw+o.Raw, sum.Folded+o.Folded
@@ -340,10 +334,10 @@ func outcomeLine(outcomes []adapters.Outcome, took time.Duration) string {
 		sum.Exact, sum.DryRun, sum.CursorLost = sum.Exact && o.Exact, sum.DryRun && o.DryRun, sum.CursorLost || o.CursorLost
 		sum.Native = sum.Native && o.Native
 		if o.Limited {
-			reasons = append(reasons, "engine_limit")
+			reasons = append(reasons, string(adapters.ReasonEngineLimit))
 		}
 		if o.Fell != "" {
-			reasons = append(reasons, o.Fell)
+			reasons = append(reasons, string(o.Fell))
 		}
 	}
 	reason := ""

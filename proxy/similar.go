@@ -218,14 +218,14 @@ func (s *similarity) body() ([]byte, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case body.reason == busy, body.reason == overShare:
+	case body.reason == adapters.ReasonBusy, body.reason == adapters.ReasonShare:
 		return nil, errBusy
-	case body.reason == tooSlow:
+	case body.reason == adapters.ReasonSlow:
 		return nil, errSlow
-	case body.reason == "too_large":
+	case body.reason == adapters.ReasonTooLarge:
 		return nil, badRequest{http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", s.h.Limits.MaxSearchBody)}
 	case body.reason != "":
-		return nil, badRequest{http.StatusBadRequest, "the body can't be read: " + body.reason}
+		return nil, badRequest{http.StatusBadRequest, "the body can't be read: " + string(body.reason)}
 	}
 	if _, err := adapters.Members(body.plain); err != nil {
 		return nil, badRequest{http.StatusBadRequest, `the body is no JSON object: send a document, or {"text": "…"}`}
@@ -323,10 +323,10 @@ func (s *similarity) fail(err error) {
 	case s.r.Context().Err() != nil, errors.Is(err, errBrokenOff):
 		s.h.unreachable(s.w, s.r, err)
 	case errors.Is(err, errSlow):
-		s.h.counts.add("failed", tooSlow)
+		s.h.counts.add("failed", string(adapters.ReasonSlow))
 		s.h.refuse(s.w, s.r, http.StatusRequestTimeout, "the body comes too slowly (reason=slow)")
 	case errors.Is(err, errBusy):
-		s.h.counts.add("failed", busy)
+		s.h.counts.add("failed", string(adapters.ReasonBusy))
 		s.h.refuse(s.w, s.r, http.StatusServiceUnavailable, "too many searches, or too many bytes, are held just now (reason=busy): ask again later")
 	case errors.Is(err, context.DeadlineExceeded):
 		s.h.refuse(s.w, s.r, http.StatusGatewayTimeout, "looking for near-duplicates took longer than "+similarFor.String())

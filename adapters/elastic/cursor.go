@@ -17,7 +17,7 @@ func (q *query) readCursor() {
 }
 
 // left returns why a search has to be left alone that begins behind a cursor, or nothing.
-func (q *query) left(scope adapters.Scope) string {
+func (q *query) left(scope adapters.Scope) adapters.Reason {
 	switch {
 	case scope.Piped:
 		return "search_pipeline"
@@ -37,7 +37,7 @@ func (q *query) has(keys ...string) bool {
 }
 
 // leftAmong returns the same for a search that is one of several or comes from a template.
-func (q *query) leftAmong(scope adapters.Scope) string {
+func (q *query) leftAmong(scope adapters.Scope) adapters.Reason {
 	if reason := q.left(scope); reason != "" || q.after == nil {
 		return reason
 	}
@@ -53,7 +53,7 @@ func (q *query) cut(list []hit, from int) []hit {
 }
 
 // exchange returns what collapses a search with a request of its own, or why it is left alone.
-func (d Dialect) exchange(asked *adapters.Request, q *query, p adapters.Plan, scope adapters.Scope) (adapters.Exchange, string) {
+func (d Dialect) exchange(asked *adapters.Request, q *query, p adapters.Plan, scope adapters.Scope) (adapters.Exchange, adapters.Reason) {
 	c := newCollapse(d, q, p, scope)
 	switch {
 	case c == nil:

@@ -42,7 +42,7 @@ func TestCursorsLeftAlone(t *testing.T) {
 		class, r := searchFor(c.path, c.query, c.body)
 		plan := searchPlan(t, false)
 		plan.Scope = func(string) adapters.Scope { c.scope.Configured, c.scope.Window = true, 30; return c.scope }
-		if p := (Dialect{}).Search(class, r, plan); p.Reason != c.want || (p.Exchange == nil) != (c.want != "") {
+		if p := (Dialect{}).Search(class, r, plan); string(p.Reason) != c.want || (p.Exchange == nil) != (c.want != "") {
 			t.Errorf("%s?%s %s: %q, want %q", c.path, c.query, c.body, p.Reason, c.want)
 		}
 	}

@@ -200,7 +200,7 @@ func nativeNote(o adapters.Outcome) string {
 	case o.Native:
 		return " native"
 	case o.Fell != "":
-		return " fell=" + o.Fell
+		return " fell=" + string(o.Fell)
 	}
 	return ""
 }

@@ -70,7 +70,7 @@ func (s *single) lately() (*adapters.Request, *adapters.Answer, error) {
 // lately gives up collapsing the entry because the time is over: its result is the client's own page, or it is asked for that.
 func (e *entry) lately() {
 	asked, body := e.rounds > 0 || e.native != nil && e.native.asked, e.ownReply()
-	e.leave(adapters.Deadline)
+	e.leave(adapters.ReasonDeadline)
 	e.result, e.again = body, body == nil && asked
 }
 
@@ -84,7 +84,7 @@ func (m *multi) lately() {
 }
 
 // bare leaves a multi-search alone for the reason: all that is done to it is to take our controls out.
-func (d Dialect) bare(c adapters.Class, plain *adapters.Request, controls adapters.Controls, reason string) adapters.ParsedSearch {
+func (d Dialect) bare(c adapters.Class, plain *adapters.Request, controls adapters.Controls, reason adapters.Reason) adapters.ParsedSearch {
 	s := adapters.ParsedSearch{Plain: plain, Reason: reason}
 	out := make([]byte, 0, len(plain.Body))
 	for lines := plain.Body; len(lines) > 0; {

@@ -24,7 +24,7 @@ type entry struct {
 	header, body []byte // the client's two lines, less our controls
 	*collapse           // nil: asked as it is
 	native       *attempt
-	reason       string
+	reason       adapters.Reason
 	shown        bool
 	target       string
 	again        bool   // asked once more, as it is
@@ -44,7 +44,7 @@ func (d Dialect) multi(
 	}
 	m := &multi{d: d, request: plain, plan: p}
 	if bytes.Count(plain.Body, []byte("\n")) > 2*adapters.MaxSearches {
-		return d.bare(c, plain, controls, adapters.TooLarge)
+		return d.bare(c, plain, controls, adapters.ReasonTooLarge)
 	}
 	collapsing, stripped := false, false
 	for lines := plain.Body; len(lines) > 0; {
@@ -57,7 +57,7 @@ func (d Dialect) multi(
 			return s
 		}
 		if p.Struck() {
-			return d.bare(c, plain, controls, adapters.Deadline)
+			return d.bare(c, plain, controls, adapters.ReasonDeadline)
 		}
 		e, cut, err := d.parseEntry(c.Target, header, body, controls, p)
 		if err != nil {
@@ -88,8 +88,8 @@ func (d Dialect) multi(
 }
 
 // reason is why none of the searches is collapsed. It is unconfigured only where all of them are.
-func (m *multi) reason() string {
-	reason := "not_understood"
+func (m *multi) reason() adapters.Reason {
+	reason := adapters.ReasonNotUnderstood
 	for _, e := range m.entries {
 		if reason = e.reason; reason != "unconfigured" {
 			break
@@ -190,7 +190,7 @@ func (m *multi) Next(reply *adapters.Reply) (*adapters.Request, *adapters.Answer
 		return nil, nil, adapters.ErrLate
 	}
 	asks := m.asks()
-	if slices.ContainsFunc(m.entries, func(e *entry) bool { return e.reason == adapters.Deadline }) {
+	if slices.ContainsFunc(m.entries, func(e *entry) bool { return e.reason == adapters.ReasonDeadline }) {
 		m.lately() // for all of them: the others would ask now for what they can't take in the next round
 		asks = m.asks()
 	}
@@ -246,7 +246,7 @@ func (e *entry) ask() (body []byte, more bool) {
 	return body, more
 }
 
-func (e *entry) leave(reason string) { e.collapse, e.reason, e.again = nil, reason, true }
+func (e *entry) leave(reason adapters.Reason) { e.collapse, e.reason, e.again = nil, reason, true }
 
 // take hands every pending entry its element of the responses.
 func (m *multi) take(reply *adapters.Reply) error {

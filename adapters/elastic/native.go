@@ -36,7 +36,7 @@ type nativeList struct {
 
 // newNative returns the search as one that the engine collapses, nil if it is one for query time; fell says why it is that for a
 // while.
-func (d Dialect) newNative(q *query, scope adapters.Scope) (n *nativeList, fell string) {
+func (d Dialect) newNative(q *query, scope adapters.Scope) (n *nativeList, fell adapters.Reason) {
 	rule, fell := scope.NativeUnder(q.controls)
 	if rule == nil && fell == "" || !d.collapsesOver(q) {
 		return nil, ""

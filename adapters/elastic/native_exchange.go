@@ -12,8 +12,8 @@ import (
 type attempt struct {
 	list  *nativeList // nil if the engine is not asked
 	asked bool
-	fell  string // why the search goes on at query time
-	unfit bool   // that it does for what is stored
+	fell  adapters.Reason // why the search goes on at query time
+	unfit bool            // that it does for what is stored
 }
 
 // newAttempt returns nil for a search that is none for the engine.
@@ -55,9 +55,9 @@ func (a *attempt) takes(reply []byte) []byte {
 func (a *attempt) fall(err error) {
 	switch a.fell = "not_understood"; {
 	case errors.Is(err, errUnclustered):
-		a.fell, a.unfit = adapters.Unclustered, true
+		a.fell, a.unfit = adapters.ReasonUnclustered, true
 	case errors.Is(err, adapters.ErrWidened):
-		a.fell, a.unfit = adapters.NativeRefused, true
+		a.fell, a.unfit = adapters.ReasonNativeRefused, true
 	}
 }
 

@@ -102,20 +102,20 @@ func TestNativeTakes(t *testing.T) {
 		name, query string
 		status      int
 		reply, want string // the answer, or else:
-		fell        string
+		fell        adapters.Reason
 		refused     bool
 	}{
 		{"good", "", 200, good, shown(30), "", false},
 		{"clusters for the total", "neardup_totals=collapsed", 200, good, shown(20), "", false},
 		{"without ours none are left", "", 200, strings.Replace(good, `"max#own":{"value":7},`, "", 1), strings.Replace(shown(30), `,"aggregations":{"max#own":{"value":7}}`, "", 1), "", false},
 		{"filter_path", "filter_path=hits.total", 200, good, `{"hits":{"total":{"value":30,"relation":"eq"}}}`, "", false},
-		{"an alien", "", 200, nativeReply(30, 1, 20, id(1)), "", adapters.Unclustered, false},
-		{"a hit without an id", "", 200, nativeReply(30, 0, 20, id(1), "null"), "", adapters.Unclustered, false},
-		{"a hit of two clusters", "", 200, nativeReply(30, 0, 20, id(1)+","+id(2)), "", adapters.Unclustered, false},
+		{"an alien", "", 200, nativeReply(30, 1, 20, id(1)), "", adapters.ReasonUnclustered, false},
+		{"a hit without an id", "", 200, nativeReply(30, 0, 20, id(1), "null"), "", adapters.ReasonUnclustered, false},
+		{"a hit of two clusters", "", 200, nativeReply(30, 0, 20, id(1)+","+id(2)), "", adapters.ReasonUnclustered, false},
 		{"not counted", "", 200, strings.Replace(good, "neardup_native", "x", 1), "", "not_understood", false},
-		{"a shard failed", "", 200, strings.Replace(good, `"failed":0`, `"failed":1`, 1), "", adapters.NativeRefused, false},
+		{"a shard failed", "", 200, strings.Replace(good, `"failed":0`, `"failed":1`, 1), "", adapters.ReasonNativeRefused, false},
 		{"broken", "", 200, good[:100], "", "not_understood", false},
-		{"no mapping", "", 400, `{"error":"no mapping found for neardup_cluster in order to collapse on"}`, "", adapters.NativeRefused, false},
+		{"no mapping", "", 400, `{"error":"no mapping found for neardup_cluster in order to collapse on"}`, "", adapters.ReasonNativeRefused, false},
 		{"forbidden", "", 403, `{"error":"collapse"}`, "", "", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -39,7 +39,7 @@ const maxDepth = 1000
 
 // parse reads a search. The reason, if not empty, says why it has to be left alone; the query is then good for its body alone. An
 // error is a bad control.
-func parse(target string, params []adapters.Param, body []byte, outer adapters.Controls) (q *query, reason string, err error) {
+func parse(target string, params []adapters.Param, body []byte, outer adapters.Controls) (q *query, reason adapters.Reason, err error) {
 	q = &query{target: target, params: params, body: body, controls: outer, size: 10}
 	if len(body) == 0 {
 		q.body = []byte("{}")
@@ -92,7 +92,7 @@ func (q *query) takeControls(members []adapters.Member) ([]adapters.Member, erro
 
 // bodyKeys are the keys of a search body that may stand in a collapsed search; the value is the reason to leave the search alone
 // if it holds the key, or empty.
-var bodyKeys = map[string]string{
+var bodyKeys = map[string]adapters.Reason{
 	"query": "", "post_filter": "", "sort": "", "from": "", "size": "", "_source": "", "fields": "", "docvalue_fields": "",
 	"stored_fields": "", "script_fields": "", "highlight": "", "aggs": "", "aggregations": "", "suggest": "", "track_total_hits": "",
 	"track_scores": "", "min_score": "", "timeout": "", "terminate_after": "", "explain": "", "version": "",
@@ -102,7 +102,7 @@ var bodyKeys = map[string]string{
 }
 
 // urlParams are the same for the parameters of the URL.
-var urlParams = map[string]string{
+var urlParams = map[string]adapters.Reason{
 	"q": "", "df": "", "analyzer": "", "analyze_wildcard": "", "default_operator": "", "lenient": "", "from": "", "size": "",
 	"sort": "", "_source": "", "_source_includes": "", "_source_excludes": "", "stored_fields": "", "docvalue_fields": "",
 	"routing": "", "preference": "", "timeout": "", "track_total_hits": "", "track_scores": "", "rest_total_hits_as_int": "",
@@ -118,7 +118,7 @@ var urlParams = map[string]string{
 	"source_content_type": "not_understood", "search_pipeline": "not_understood", "verbose_pipeline": "not_understood",
 }
 
-func (q *query) check() string {
+func (q *query) check() adapters.Reason {
 	if q.controls.Off {
 		return "off"
 	}
@@ -159,7 +159,7 @@ func (d Dialect) filtered(params []adapters.Param, body []byte, late func() bool
 }
 
 // paramsReason returns why URL parameters leave a search alone, or nothing.
-func paramsReason(params []adapters.Param) string {
+func paramsReason(params []adapters.Param) adapters.Reason {
 	for _, p := range params {
 		if p.Raw == "" { // between two &, or behind the last
 			continue
@@ -176,7 +176,7 @@ func paramsReason(params []adapters.Param) string {
 }
 
 // readPage reads from, size, sort and what the hits come with.
-func (q *query) readPage() string {
+func (q *query) readPage() adapters.Reason {
 	for _, n := range []struct {
 		key string
 		to  *int

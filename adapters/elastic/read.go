@@ -15,7 +15,7 @@ type read struct {
 	rest string
 	form string
 	// reason says why a search is left alone that we don't take apart.
-	reason string
+	reason adapters.Reason
 }
 
 // both are the methods of what takes a body.

@@ -59,7 +59,7 @@ func (l *larder) strikes(r *rand.Rand, name string, request, own *adapters.Reque
 		answer, err := run(&clock)
 		alone, isAlone := errors.AsType[adapters.Alone](err)
 		switch {
-		case errors.Is(err, adapters.ErrLate), isAlone && alone.Reason == adapters.Deadline:
+		case errors.Is(err, adapters.ErrLate), isAlone && alone.Reason == adapters.ReasonDeadline:
 			sum.plain++ // and the engine's own answer it will be
 			continue
 		case err != nil:
@@ -76,7 +76,7 @@ func (l *larder) strikes(r *rand.Rand, name string, request, own *adapters.Reque
 			case "":
 				sum.collapsed++
 				like, of = collapsed[i], "what there was in time"
-			case adapters.Deadline:
+			case adapters.ReasonDeadline:
 				sum.cut++
 			}
 			if diff := cmp.Diff(like, got[i]); diff != "" {

@@ -110,7 +110,7 @@ func withSource(query string, body []byte) string {
 
 // format returns "format" for a search whose body or reply is not JSON. The engines answer in another format if it is all that is
 // accepted, and with JSON for any type that they can't write and for a list of several (measured, `TestAcceptOfSearches`).
-func format(r *adapters.Request) string {
+func format(r *adapters.Request) adapters.Reason {
 	for _, value := range r.Header["Content-Type"] {
 		if lower := strings.ToLower(value); value != "" && !strings.Contains(lower, "json") && !strings.Contains(lower, "*/*") {
 			return "format"

@@ -179,7 +179,7 @@ func TestLeftAlone(t *testing.T) {
 	} {
 		class, r := searchFor(c.path, c.query, c.body)
 		parsed := Dialect{}.Search(class, r, searchPlan(t, false))
-		if parsed.Refusal != nil || parsed.Reason != c.want || (!parsed.Collapses()) != (c.want != "") {
+		if parsed.Refusal != nil || string(parsed.Reason) != c.want || !parsed.Collapses() != (c.want != "") {
 			t.Errorf("%s?%s %s: %q, exchange %v, refusal %v; want %q", c.path, c.query, c.body, parsed.Reason, parsed.Collapses(),
 				parsed.Refusal, c.want)
 		}
@@ -206,7 +206,7 @@ func TestLeftAloneForItsHeader(t *testing.T) {
 	} {
 		class, r := searchFor("/news-1/_search", "", `{}`)
 		r.Header[c.key] = []string{c.value}
-		if got := (Dialect{}).Search(class, r, searchPlan(t, false)).Reason; got != c.want {
+		if got := (Dialect{}).Search(class, r, searchPlan(t, false)).Reason; string(got) != c.want {
 			t.Errorf("%s: %s: %q, want %q", c.key, c.value, got, c.want)
 		}
 	}

@@ -38,7 +38,7 @@ func (q *query) Listing(r adapters.Reading, given []adapters.QueryResult) (*adap
 			return nil, adapters.ErrMoved
 		}
 		if q.vector == nil && !r.AsSent && results[i].near() {
-			return nil, adapters.Alone{Reason: "vector", Searched: true} // newer engines make vectors of texts by themselves
+			return nil, adapters.Alone{Reason: adapters.ReasonVector, Searched: true} // newer engines make vectors of texts by themselves
 		}
 	}
 	first := results[0]
@@ -89,16 +89,16 @@ func (q *query) Listing(r adapters.Reading, given []adapters.QueryResult) (*adap
 }
 
 // inTheWay returns why the client's own page can't be cut from a list, or nothing, by the engine's reply to its own search.
-func (q *query) inTheWay(r *result) string {
+func (q *query) inTheWay(r *result) adapters.Reason {
 	switch {
 	case r.grouped:
 		return "grouped"
 	case r.perPage == 0:
-		return "size_zero"
+		return adapters.ReasonSizeZero
 	case r.perPage < 0 || r.first < 0 || r.perPage > maxPerPage:
 		return q.asked.Unseen
 	case r.near():
-		return "vector"
+		return adapters.ReasonVector
 	}
 	return ""
 }

@@ -19,7 +19,7 @@ import (
 // nativeSearch is how the engine groups one search. A nil one is of a search for query time alone.
 type nativeSearch struct {
 	rule *adapters.Rule
-	fell string // why it is for query time for a while, empty if it is not
+	fell adapters.Reason // why it is for query time for a while, empty if it is not
 	// everything says that the search lists all documents in no order of the client's, and faceted what it wants counted.
 	everything bool
 	faceted    string
@@ -71,7 +71,7 @@ func newNative(q *query, params []adapters.Param, scope adapters.Scope) *nativeS
 }
 
 // Natively implements adapters.Native: the queries are for the page, and for what is counted.
-func (q *query) Natively() (queries []adapters.Query, fell string, err error) {
+func (q *query) Natively() (queries []adapters.Query, fell adapters.Reason, err error) {
 	n := q.native
 	if n == nil || n.fell != "" {
 		if n != nil {

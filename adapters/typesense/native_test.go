@@ -109,23 +109,26 @@ func TestNativeTakes(t *testing.T) {
 			`"request_params":{"collection_name":"news_1","per_page":2,"q":"a"},"search_cutoff":false,"search_time_ms":9}`, found)
 	}
 	refusal := `{"code":404,"error":"Could not find a field named neardup_cluster"}`
-	for _, c := range []struct{ name, more, groups, counted, want, fell string }{
+	for _, c := range []struct {
+		name, more, groups, counted, want string
+		fell                              adapters.Reason
+	}{
 		{"good", "", good, counted, want(20), ""},
 		{"the engine's total", `,"neardup_totals":"engine"`, good, counted, want(30), ""},
 		{"cut off", "", strings.Replace(good, `"search_cutoff":false`, `"search_cutoff":true`, 1), counted, strings.Replace(want(20), `"search_cutoff":false`, `"search_cutoff":true`, 1), ""},
-		{"a group more than clusters", "", groupsReply(21, id(1), id(2)), counted, "", adapters.Unclustered},
-		{"more clusters than groups", "", groupsReply(19, id(1), id(2)), counted, "", adapters.Moved},
-		{"two groups more than clusters", "", groupsReply(22, id(1), id(2)), counted, "", adapters.Moved},
-		{"a group without a key", "", groupsReply(20, id(1), ""), counted, "", adapters.Unclustered},
-		{"a group of another rule", "", groupsReply(20, `"`+other.ClusterID(1)+`"`), counted, "", adapters.Unclustered},
-		{"a large cluster of another rule", "", good, countedReply(30, 20, id(1), `"`+other.ClusterID(1)+`"`), "", adapters.Unclustered},
+		{"a group more than clusters", "", groupsReply(21, id(1), id(2)), counted, "", adapters.ReasonUnclustered},
+		{"more clusters than groups", "", groupsReply(19, id(1), id(2)), counted, "", adapters.ReasonMoved},
+		{"two groups more than clusters", "", groupsReply(22, id(1), id(2)), counted, "", adapters.ReasonMoved},
+		{"a group without a key", "", groupsReply(20, id(1), ""), counted, "", adapters.ReasonUnclustered},
+		{"a group of another rule", "", groupsReply(20, `"`+other.ClusterID(1)+`"`), counted, "", adapters.ReasonUnclustered},
+		{"a large cluster of another rule", "", good, countedReply(30, 20, id(1), `"`+other.ClusterID(1)+`"`), "", adapters.ReasonUnclustered},
 		{"a hit in its place", "", strings.Replace(good, `"highlights"`, `"curated":true,"highlights"`, 1), counted, "", "curated"},
 		{"another page", "", strings.Replace(good, `"page":1`, `"page":2`, 1), counted, "", "not_understood"},
 		{"no groups", "", strings.Replace(good, `grouped_hits`, `hits`, 1), counted, "", "not_understood"},
 		{"not counted", "", good, strings.Replace(counted, `"field_name":"neardup_cluster"`, `"field_name":"x"`, 1), "", "not_understood"},
 		{"no facet", "", good, strings.Replace(counted, `total_values":20`, `x":20`, 1), "", "not_understood"},
-		{"no group_by", "", refusal, counted, "", adapters.NativeRefused},
-		{"no facet_by", "", good, refusal, "", adapters.NativeRefused},
+		{"no group_by", "", refusal, counted, "", adapters.ReasonNativeRefused},
+		{"no facet_by", "", good, refusal, "", adapters.ReasonNativeRefused},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := Dialect{}.Search(adapters.Class{Form: formMulti}, post(`/multi_search`,
@@ -147,7 +150,7 @@ func TestNativeTakes(t *testing.T) {
 				if len(asks) != 2 || strings.Contains(asks[1], "group_by") || o.Fell != c.fell || !o.Tried || o.Native {
 					t.Errorf("want it to fall for %q: %+v, asks %q", c.fell, o, asks)
 				}
-				if remembered := c.fell == adapters.Unclustered || c.fell == adapters.NativeRefused; o.Unfit != remembered {
+				if remembered := c.fell == adapters.ReasonUnclustered || c.fell == adapters.ReasonNativeRefused; o.Unfit != remembered {
 					t.Errorf("remembered: %v", o.Unfit)
 				}
 			default:

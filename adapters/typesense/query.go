@@ -28,7 +28,10 @@ var steered = []string{
 }
 
 // leaf is a parameter whose presence leaves a search alone, and the reason.
-type leaf struct{ name, reason string }
+type leaf struct {
+	name   string
+	reason adapters.Reason
+}
 
 // leaves are all of them, the most telling first.
 var leaves = []leaf{
@@ -87,7 +90,7 @@ func (q *query) Asked() *adapters.Asked { return &q.asked }
 
 // parse reads one search: its body, over which the query string's parameters count, and over these what the key imposes. The reason, if
 // not empty, says why it is left alone; body and base are good in any case. An error is a bad control.
-func parse(body []byte, params []adapters.Param, key string, outer adapters.Controls) (q *query, reason string, err error) {
+func parse(body []byte, params []adapters.Param, key string, outer adapters.Controls) (q *query, reason adapters.Reason, err error) {
 	q = &query{body: body, apiKey: apiKey{key: key}, most: maxPerPage, atOnce: maxSearches}
 	q.asked.Controls, q.asked.Doubting = outer, true // a backfill's sketch can be of a former text
 	members, err := adapters.Members(body)
@@ -237,9 +240,9 @@ func highlightable(value string) (kept string, changed bool) {
 }
 
 // check returns why the search is left alone, or nothing. It reads what the paging and the neighbours follow from.
-func (q *query) check(values map[string]string) string {
+func (q *query) check(values map[string]string) adapters.Reason {
 	if q.asked.Controls.Off {
-		return "off"
+		return adapters.ReasonOff
 	}
 	for _, l := range leaves {
 		if value := values[l.name]; value != "" && value != "false" {
@@ -248,7 +251,7 @@ func (q *query) check(values map[string]string) string {
 	}
 	// Newer engines take patterns and other collections' fields here; what they then show can't be told from here.
 	if strings.ContainsAny(values["include_fields"]+values["exclude_fields"], "*$") {
-		return "not_understood"
+		return adapters.ReasonNotUnderstood
 	}
 	if reason := q.checkPaging(values); reason != "" {
 		return reason
@@ -261,14 +264,14 @@ func (q *query) check(values map[string]string) string {
 	}
 	if text := values["vector_query"]; text != "" {
 		if q.vector = parseVectorQuery(text); q.vector == nil || values["q"] != "*" || q.unseen() || q.fixed["vector_query"] != "" {
-			return "vector"
+			return adapters.ReasonVector
 		}
 	}
 	return ""
 }
 
 // checkPaging reads page and size.
-func (q *query) checkPaging(values map[string]string) string {
+func (q *query) checkPaging(values map[string]string) adapters.Reason {
 	otherwise := defaultPerPage
 	if values["facet_query"] != "" {
 		otherwise = 0 // as the engine has it
@@ -281,13 +284,13 @@ func (q *query) checkPaging(values map[string]string) string {
 	paged := slices.ContainsFunc([]string{"page", "limit", "offset"}, func(name string) bool { return q.fixed[name] != "" })
 	switch {
 	case q.asked.Target == "" || !ok1 || !ok2 || !ok3 || !ok4 || q.page == 0:
-		return "not_understood" // the engine says what is wrong
+		return adapters.ReasonNotUnderstood // the engine says what is wrong
 	case q.perPage > maxPerPage:
 		return "per_page" // servers can be told to take more; ours then can't be told from here
 	case int64(q.asked.From)+int64(q.perPage) > int64(q.asked.Limit):
 		return "limit_hits"
 	case q.perPage == 0:
-		return "size_zero"
+		return adapters.ReasonSizeZero
 	case paged:
 		return "scoped_key" // the rest of the list is not to be had
 	}
@@ -312,7 +315,7 @@ func (q *query) shift(values map[string]string) bool {
 func (q *query) unseen() bool { return q.preset || q.shifted }
 
 // hidden returns the reason where what makes the page unseen leaves the search alone, or nothing.
-func (q *query) hidden() string {
+func (q *query) hidden() adapters.Reason {
 	switch {
 	case q.preset:
 		return "preset"

@@ -154,7 +154,7 @@ func TestRealSearchesAreTheEnginesOwn(t *testing.T) {
 		i.keys = append(i.keys, key)
 	}
 	rounds := searchRounds(300)
-	reasons, collapsed := map[string]int{}, 0
+	reasons, collapsed := map[adapters.Reason]int{}, 0
 	for range rounds {
 		request := i.request()
 		b.rule.Window = 1 + r.IntN(400)

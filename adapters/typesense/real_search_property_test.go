@@ -287,7 +287,7 @@ func TestRealSearches(t *testing.T) {
 	name := "preset_" + b.collection
 	t.Cleanup(func() { b.direct("DELETE", "/presets/"+name, "") })
 	rounds := searchRounds(24)
-	sum := sums{left: map[string]int{}}
+	sum := sums{left: map[adapters.Reason]int{}}
 	for range rounds {
 		c := randomTrial(r)
 		if c.preset != nil {
@@ -312,7 +312,7 @@ func TestRealSearches(t *testing.T) {
 // sums are what searches came to.
 type sums struct {
 	pages, folded int
-	left          map[string]int
+	left          map[adapters.Reason]int
 }
 
 // try makes a search, and compares the answer with what the definition makes of the engine's own list.
@@ -358,7 +358,7 @@ func (b *bench) try(c trial, r *rand.Rand, key string, sum *sums) {
 	sum.left[outcome.Reason]++
 	// More pages of the size that a key sets than a search may cost: of one in a multi-search no more is said than that it was left alone.
 	bound := c.imposed["per_page"] != nil &&
-		(strings.Contains(outcome.Reason, "too many pages") || c.window > mostAsks && outcome.Reason == "not_understood")
+		(strings.Contains(string(outcome.Reason), "too many pages") || c.window > mostAsks && outcome.Reason == adapters.ReasonNotUnderstood)
 	if answered && !bound && outcome.Reason != "preset" && !(outcome.Reason == "scoped_key" && c.preset != nil) {
 		t.Errorf("%+v is left alone: %s", c, outcome.Reason)
 	}

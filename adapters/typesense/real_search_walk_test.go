@@ -84,7 +84,7 @@ func TestRealNeighbours(t *testing.T) {
 	r := rand.New(rand.NewPCG(searchSeed(t), 8))
 	b := newBench(t, vectors, "body")
 	b.loadVectors(r, 150, 0.4)
-	key, sum := b.searchKey()(nil), sums{left: map[string]int{}}
+	key, sum := b.searchKey()(nil), sums{left: map[adapters.Reason]int{}}
 	for _, choose := range []adapters.Rule{
 		{},
 		{Profile: rerank.Profile{Keep: 100}},

@@ -141,7 +141,7 @@ func (b *bench) answer(r *adapters.Request) (int, string, adapters.Outcome) {
 		if err == nil {
 			return answer.Status, string(answer.Body), answer.Outcomes[0]
 		}
-		reason = err.Error()
+		reason = adapters.Reason(err.Error())
 	}
 	c.Shown = c.Shown || s.Shown
 	status, body := b.cleaned(c, s.Plain)

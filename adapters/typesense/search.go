@@ -11,7 +11,7 @@ import (
 func (d Dialect) Search(c adapters.Class, r *adapters.Request, p adapters.Plan) adapters.ParsedSearch {
 	s := d.search(c, r, p)
 	if s.Refusal != nil && !concerned(c, r, p) { // what looks like a control is none of ours, and the engine's to refuse
-		return adapters.ParsedSearch{Plain: r, Reason: unconfigured}
+		return adapters.ParsedSearch{Plain: r, Reason: adapters.ReasonUnconfigured}
 	}
 	return s
 }
@@ -47,7 +47,7 @@ func (d Dialect) search(c adapters.Class, r *adapters.Request, p adapters.Plan) 
 	} else {
 		s = d.single(c.Target, plain, params, controls, p)
 	}
-	if changed && s.Reason != unconfigured {
+	if changed && s.Reason != adapters.ReasonUnconfigured {
 		plain.RawQuery = adapters.RawQuery(params, func(string) bool { return true })
 	}
 	return s
@@ -109,7 +109,7 @@ func mostSearches(params []adapters.Param, first *query) int {
 func (d Dialect) multi(
 	plain *adapters.Request, params []adapters.Param, controls adapters.Controls, p adapters.Plan,
 ) adapters.ParsedSearch {
-	s := adapters.ParsedSearch{Plain: plain, Reason: "not_understood"}
+	s := adapters.ParsedSearch{Plain: plain, Reason: adapters.ReasonNotUnderstood}
 	if adapters.ManyMembers(plain.Body) {
 		return s
 	}
@@ -122,7 +122,7 @@ func (d Dialect) multi(
 		return s
 	}
 	var list []*query
-	collapsing, stripped, sound, reason := false, false, known(root), ""
+	collapsing, stripped, sound, reason := false, false, known(root), adapters.Reason("")
 	bodies := make([][]byte, len(searches))
 	for i, body := range searches {
 		if reason == "" {
@@ -133,7 +133,7 @@ func (d Dialect) multi(
 			s.Refusal = d.ErrorReply(plain, 400, err.Error())
 			return s
 		}
-		if bodies[i] = q.body; q.asked.Reason != unconfigured {
+		if bodies[i] = q.body; q.asked.Reason != adapters.ReasonUnconfigured {
 			bodies[i] = unhighlighted(q.body)
 		}
 		s.Shown = s.Shown || q.shown
@@ -154,13 +154,13 @@ func (d Dialect) multi(
 	}
 	most := mostSearches(params, list[0])
 	_, replaced := adapters.Last(params, "preset") // then the engine does not read the body
-	configured := slices.IndexFunc(list, func(q *query) bool { return q.asked.Reason != unconfigured })
+	configured := slices.IndexFunc(list, func(q *query) bool { return q.asked.Reason != adapters.ReasonUnconfigured })
 	switch {
 	case replaced:
 		s.Reason = "preset"
 		return s
 	case configured < 0:
-		s.Reason = unconfigured
+		s.Reason = adapters.ReasonUnconfigured
 		return s
 	case mixed(list):
 		s.Reason = "scoped_key"
@@ -184,12 +184,12 @@ func (d Dialect) multi(
 
 // leftOf returns why a multi-search of so many is left alone, whatever it asks for, or nothing. All that is done to its searches is then to
 // take our controls out.
-func leftOf(searches int, p adapters.Plan) string {
+func leftOf(searches int, p adapters.Plan) adapters.Reason {
 	switch {
 	case searches > adapters.MaxSearches:
-		return adapters.TooLarge
+		return adapters.ReasonTooLarge
 	case p.Struck():
-		return adapters.Deadline
+		return adapters.ReasonDeadline
 	}
 	return ""
 }
@@ -209,9 +209,6 @@ func mixed(list []*query) bool {
 	return false
 }
 
-// unconfigured is the reason where a search is none of our business.
-const unconfigured = "unconfigured"
-
 // known reports whether a multi-search holds nothing beside its searches but what means nothing.
 func known(root []adapters.Member) bool {
 	searches := 0
@@ -230,7 +227,7 @@ func known(root []adapters.Member) bool {
 // parseSearch reads one search and decides whether it is collapsed; left, if not empty, says why it is not whatever it is. An error is a
 // bad control.
 func parseSearch(
-	body []byte, params []adapters.Param, key string, controls adapters.Controls, p adapters.Plan, left string,
+	body []byte, params []adapters.Param, key string, controls adapters.Controls, p adapters.Plan, left adapters.Reason,
 ) (*query, error) {
 	if left != "" { // it is not taken apart, which takes its length times that of the query string
 		q := &query{body: body, view: view{shown: adapters.NamesOurs(body)}}
@@ -250,7 +247,7 @@ func parseSearch(
 		return q, nil
 	}
 	if a.Scope = p.Scope(a.Target); !a.Scope.Configured {
-		a.Reason = unconfigured
+		a.Reason = adapters.ReasonUnconfigured
 	}
 	if a.Reason != "" {
 		return q, nil

@@ -201,7 +201,7 @@ func TestReadingsOfTooManyPages(t *testing.T) {
 			t.Errorf("page %d: %v after %d requests", page, err, f.asked)
 		}
 	}
-	for k, reason := range map[int]string{10_000: "", 10_001: "vector", 1_000_000_000: "vector"} {
+	for k, reason := range map[int]adapters.Reason{10_000: "", 10_001: "vector", 1_000_000_000: "vector"} {
 		query := url.Values{"q": {"*"}, "vector_query": {fmt.Sprintf("v:([0.1], k:%d)", k)}}
 		if s := search(get("/collections/news/documents/search?"+query.Encode()), planFor(adapters.Scope{}, rule)); s.Reason != reason {
 			t.Errorf("%d neighbours: %q", k, s.Reason)

@@ -13,7 +13,10 @@ import (
 func TestLeftAlone(t *testing.T) {
 	rule := newRule(t, "news", "body")
 	plan := planFor(adapters.Scope{}, rule)
-	for _, c := range []struct{ query, reason string }{
+	for _, c := range []struct {
+		query  string
+		reason adapters.Reason
+	}{
 		{"q=x", ""},
 		{"q=x&neardup=off", "off"},
 		{"q=x&group_by=n", "grouped"},
@@ -58,7 +61,7 @@ func TestLeftAlone(t *testing.T) {
 	if s := search(get("/collections/other/documents/search?q=x"), plan); s.Reason != "unconfigured" {
 		t.Errorf("another collection: %q", s.Reason)
 	}
-	for body, reason := range map[string]string{
+	for body, reason := range map[string]adapters.Reason{
 		`{"searches":[{"collection":"other","group_by":"n"},{"collection":"none","q":null}]}`:                        "unconfigured",
 		`{"searches":[{"collection":"other"},{"collection":"news","group_by":"n"}]}`:                                 "grouped",
 		`{"searches":[{"collection":"news","x-typesense-api-key":"a"},{"collection":"news"}]}`:                       "scoped_key",
@@ -82,7 +85,7 @@ func TestLeftAlone(t *testing.T) {
 // What a key imposes decides, too, whether a search is left alone, wherever the key stands.
 func TestLeftAloneForItsKey(t *testing.T) {
 	plan := planFor(adapters.Scope{}, newRule(t, "news", "body"))
-	for imposed, reason := range map[string]string{
+	for imposed, reason := range map[string]adapters.Reason{
 		`{"filter_by":"a:1","expires_at":1}`: "", `{"exclude_fields":"body"}`: "", `{"include_fields":"n"}`: "", `{"group_by":"n"}`: "grouped",
 		`{"page":1}`: "scoped_key", `{"limit_multi_searches":1}`: "",
 		`{"per_page":"7"}`: "", `{"per_page":300}`: "per_page", `{"per_page":0}`: "size_zero", `{"per_page":null}`: "",
@@ -124,10 +127,10 @@ func TestLeftMultiSearch(t *testing.T) {
 	r := post("/multi_search", `{"searches":[`+strings.TrimSuffix(searches, ",")+`]}`)
 	r.RawQuery = strings.Repeat("a=b&", 1000)
 	s := Dialect{}.Search(adapters.Class{Form: formMulti}, r, planFor(adapters.Scope{}, adaptertest.Rules(t)...))
-	if s.Reason != adapters.TooLarge || strings.Contains(string(s.Plain.Body), "neardup") || strings.Count(string(s.Plain.Body), `{"q":"*"}`) != 2000 {
+	if s.Reason != adapters.ReasonTooLarge || strings.Contains(string(s.Plain.Body), "neardup") || strings.Count(string(s.Plain.Body), `{"q":"*"}`) != 2000 {
 		t.Errorf("%q, and %.200s is sent", s.Reason, s.Plain.Body)
 	}
-	q, err := parseSearch([]byte(`{"q":"*","collection":"news-1"}`), queryOf(r.RawQuery), "", adapters.Controls{}, adapters.Plan{}, adapters.TooLarge)
+	q, err := parseSearch([]byte(`{"q":"*","collection":"news-1"}`), queryOf(r.RawQuery), "", adapters.Controls{}, adapters.Plan{}, adapters.ReasonTooLarge)
 	if err != nil || q.base != nil || q.asked.Target != "" {
 		t.Errorf("a search that is left alone is taken apart: %v", err)
 	}

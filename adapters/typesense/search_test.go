@@ -325,7 +325,7 @@ func TestLateSearches(t *testing.T) {
 	plain := 0
 	for _, clock := range clocks {
 		answer, err := run(&clock)
-		if alone, ok := errors.AsType[adapters.Alone](err); ok && alone.Reason == adapters.Deadline || errors.Is(err, adapters.ErrLate) {
+		if alone, ok := errors.AsType[adapters.Alone](err); ok && alone.Reason == adapters.ReasonDeadline || errors.Is(err, adapters.ErrLate) {
 			plain++ // the engine's own answer is sent instead
 		} else if err != nil || string(answer.Body) != string(inTime.Body) {
 			t.Errorf("%+v: %v, %+v", clock, err, answer)

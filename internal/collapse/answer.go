@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/rerank"
 )
 
 // Ask sends requests to the engine, side by side, and returns their replies in order. Where one of them is no success it returns that
@@ -33,7 +34,7 @@ func Answer(ctx context.Context, searches *adapters.Searches, ask Ask) (*adapter
 		if !declined.Final {
 			return nil, adapters.ErrWidened
 		}
-		outcomes = []adapters.Outcome{{Target: searches.List[0].Asked().Target, Reason: "refused"}}
+		outcomes = []adapters.Outcome{{Target: searches.List[0].Asked().Target, Reason: adapters.ReasonRefused}}
 		return &adapters.Answer{Reply: *searches.Wire.Declined(c.reply, declined), Outcomes: outcomes}, nil
 	}
 	if err != nil {
@@ -46,15 +47,6 @@ func Answer(ctx context.Context, searches *adapters.Searches, ask Ask) (*adapter
 	return &adapters.Answer{Reply: *reply, Outcomes: outcomes}, nil
 }
 
-// run runs the searches and returns what the client gets of each.
-func (c *conversation) run(ctx context.Context) (results [][]byte, outcomes []adapters.Outcome, err error) {
-	if !c.Single {
-		return c.together(ctx)
-	}
-	result, outcome, err := newSearch(c.Searches, 0, c).run(ctx)
-	return [][]byte{result}, []adapters.Outcome{outcome}, err
-}
-
 // conversation is the exchange of requests and replies for one client's request.
 type conversation struct {
 	*adapters.Searches
@@ -65,64 +57,133 @@ type conversation struct {
 	bare  bool
 }
 
-// ask asks queries, in as few rounds as they fit in, and returns their results. When the time is over it asks for nothing but the client's own
-// searches.
-func (c *conversation) ask(ctx context.Context, queries []adapters.Query) ([]adapters.QueryResult, error) {
-	results := make([]adapters.QueryResult, 0, len(queries))
-	for len(results) < len(queries) {
-		rest := queries[len(results):]
-		if c.Plan.Struck() && !own(rest) {
-			return nil, adapters.ErrLate
-		}
-		joined, err := c.Wire.Join(rest)
-		if err != nil {
-			return nil, adapters.NotUnderstood(err)
-		}
-		requests := make([]*adapters.Request, len(joined))
-		for i, j := range joined {
-			requests[i] = j.Request
-		}
-		replies, err := c.send(ctx, requests...)
-		if err != nil {
-			return nil, err
-		}
-		for i, reply := range replies {
-			part, err := c.split(joined[i], rest, reply)
-			if err != nil {
-				return nil, err
-			}
-			results, rest = append(results, part...), rest[joined[i].Queries:]
-		}
-		if len(replies) != len(joined) {
-			return nil, adapters.NotUnderstood(errors.New("not as many replies as requests"))
-		}
+// run runs the searches and returns what the client gets of each.
+func (c *conversation) run(ctx context.Context) (results [][]byte, outcomes []adapters.Outcome, err error) {
+	if !c.Single {
+		return c.together(ctx)
 	}
-	return results, nil
+	result, outcome, err := newSearch(c.Searches, 0, c).run(ctx)
+	return [][]byte{result}, []adapters.Outcome{outcome}, err
 }
 
-// split returns the results in the reply to a joined request, which holds the first of the queries.
-func (c *conversation) split(j adapters.Joined, queries []adapters.Query, reply *adapters.Reply) ([]adapters.QueryResult, error) {
-	results, err := c.Wire.Split(queries[:j.Queries], reply)
-	switch {
-	case errors.Is(err, adapters.ErrRefused):
-		return nil, &Refused{reply}
-	case errors.Is(err, adapters.ErrWidened):
-		return nil, err
-	case err != nil:
-		return nil, adapters.NotUnderstood(err)
-	}
-	if c.reply == nil || c.bare && !j.Bare {
-		c.reply, c.bare = reply, j.Bare
-	}
-	return results, nil
+// search is one search being answered.
+type search struct {
+	adapters.Search
+	asked  *adapters.Asked
+	plan   *adapters.Plan
+	engine asker
+	single bool
+
+	show  adapters.Show
+	page  rerank.Page
+	pager *rerank.Pager
+	judge *adapters.Judge
+	near  *neighbours // nil for most searches
+	texts texts
+
+	read   readings
+	rounds int // how often the engine was asked
+	native native
 }
 
-// own reports whether all queries are the client's own searches.
-func own(queries []adapters.Query) bool {
-	for i := range queries {
-		if !queries[i].Own {
-			return false
-		}
+// readings are what is kept of what was read.
+type readings struct {
+	// frame holds everything that stands beside the page's hits. sources are the hits of the last reading as the client wants them, judged
+	// those of the last one that was looked through from rank 0.
+	frame, sources *adapters.Listing
+	judged         sighted
+	// own holds the client's own page, whose first hit stands at ownFrom; nil until a reading does. asSent is the result of the client's
+	// own search as the client wrote it.
+	own     *adapters.Listing
+	ownFrom int
+	asSent  []byte
+	// total is the engine's count.
+	total int
+}
+
+// newSearch returns the search of a place in the request.
+func newSearch(all *adapters.Searches, place int, engine asker) *search {
+	s := &search{Search: all.List[place], plan: &all.Plan, engine: engine, single: all.Single}
+	s.asked = s.Asked()
+	return s
+}
+
+// run answers the search.
+func (s *search) run(ctx context.Context) ([]byte, adapters.Outcome, error) {
+	if s.asked.Reason != "" {
+		return s.asWritten(ctx, s.asked.Reason, false)
 	}
-	return true
+	s.begin(s.asked.From, s.asked.Size)
+	result, outcome, err := s.collapsed(ctx)
+	if err != nil {
+		return s.leave(ctx, err)
+	}
+	return result, outcome, nil
+}
+
+// collapsed answers the search with a page of the collapsed list.
+func (s *search) collapsed(ctx context.Context) ([]byte, adapters.Outcome, error) {
+	page, err := s.natively(ctx)
+	if err != nil {
+		return nil, adapters.Outcome{}, err
+	}
+	if page != nil {
+		return page.Result, adapters.Outcome{
+			Target: s.asked.Target, Raw: page.Raw, Folded: page.Raw - page.Shown, Exact: page.Exact, Rounds: 1, Native: true,
+		}, nil
+	}
+	result, err := s.paged(ctx)
+	if err != nil {
+		return nil, adapters.Outcome{}, err
+	}
+	return result, s.outcome(), nil
+}
+
+// begin begins the page anew: the ranks [from, from+size) of the collapsed list. What is read for it, and in which order, follows from here.
+func (s *search) begin(from, size int) {
+	a := s.asked
+	s.show = a.Scope.Show(a.Controls)
+	s.page = s.plan.Page(from, size, a.Scope, a.Controls, a.Limit)
+	if s.show.DryRun { // the client's own search is the answer
+		s.page.SketchFirst, s.page.Sources = true, false
+	}
+	if s.judge == nil {
+		s.judge = adapters.NewJudge(s.plan.Rules, a.Controls)
+		s.judge.Doubting, s.judge.Late = a.Doubting, s.plan.Late
+		s.texts.beside = a.Scope.Lacking
+	}
+	if a.Neighbours != nil {
+		if s.near == nil {
+			s.near = &neighbours{Neighbours: *a.Neighbours}
+		}
+		s.near.widen(&s.page)
+	}
+	s.pager = rerank.NewPager(s.page)
+}
+
+// again begins the same page anew.
+func (s *search) again() { s.begin(s.page.From, s.page.Size) }
+
+// outcome returns what was done.
+func (s *search) outcome() adapters.Outcome {
+	o := adapters.OutcomeOf(s.asked.Target, s.page, s.pager.Stats(), s.judge.Lacking, s.read.total)
+	o.Rounds, o.DryRun, o.Sketches = s.rounds, s.show.DryRun, s.judge.Sketches()
+	if s.near != nil {
+		s.near.tell(&o, s.asked.Limit)
+	}
+	if s.show.Collapsed {
+		_, exact := s.total()
+		o.Exact = o.Exact && exact
+	}
+	s.native.tell(&o)
+	return o
+}
+
+// total returns how many hits the collapsed list holds, as far as the window tells: exactly, or at most.
+func (s *search) total() (hits int, exact bool) {
+	folded, exact := s.pager.Stats().Folded, s.read.total <= s.page.Window
+	if s.near != nil {
+		return s.near.total(folded, exact)
+	}
+	return max(s.read.total-folded, 0), exact
 }

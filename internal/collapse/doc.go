@@ -4,16 +4,18 @@
 // says what the engine is asked and reads what it answers ([adapters.Search], [adapters.Wire]); package rerank says which ranks to read
 // and which hits fold.
 //
-//	Answer            the searches of one request: each in turn, what they ask joined (answer.go, together.go)
-//	  search.run      one search: collapsed, or left alone with its reason (search.go)
-//	    natively      the engine collapses it itself, by the ids of clusters (native.go)
-//	    page          the loop: read, judge, hand to the pager, until the page is known (page.go)
-//	      read        one reading, with the client's own search beside it where that is needed
-//	      judge       hits to sketches; texts that are missing are read (judge.go)
-//	      decide      nearest neighbours: the client's own page, or one of the longer list (neighbours.go)
-//	    render        the page's hits, with what is folded into them (render.go)
-//	    leave         the client's own page from a reply at hand, or its own search (search.go)
+//	Answer          answer.go      the searches of one request
+//	  run                          one search: collapsed, or left alone with its reason
+//	    natively    native.go      the engine collapses it itself, by the ids of clusters
+//	    begin       answer.go      the plan: which ranks are read, and with what
+//	    paged       page.go        the loop: read, judge, hand to the pager, until the page is known
+//	      look                     one reading, with the client's own search beside it where that is needed
+//	        ask     ask.go         queries joined in requests, replies split into results
+//	      judged    page.go        hits to sketches; texts that are missing are read (texts.go)
+//	      decide    neighbours.go  nearest neighbours: the client's own page, or one of the longer list
+//	      rendered  page.go        the page's hits, with what is folded into them (groups.go)
+//	    leave       own.go         the client's own page from a reply at hand, or its own search
+//	  together      together.go    several searches of one request: each runs as if alone, what they ask goes out together
 //
-// Which ranks are read, and what with them, is decided in one place, search.begin. A search that is read in another way (from where the
-// last page ended, or in a point in time) is the same loop begun with another page.
+// A search that is read in another way (from where the last page ended, or in a point in time) is the same loop begun with another page.
 package collapse

@@ -10,8 +10,8 @@ import (
 // native is what came of having the engine collapse a search by the ids of clusters.
 type native struct {
 	tried bool
-	fell  string // why the search went on at query time, where it was to be native
-	unfit bool   // that it did for what is stored
+	fell  adapters.Reason // why the search went on at query time, where it was to be native
+	unfit bool            // that it did for what is stored
 }
 
 // natively has the engine collapse the search. It returns nil where the search goes on at query time.
@@ -47,15 +47,15 @@ func (n *native) fall(err error) {
 	alone, isAlone := errors.AsType[adapters.Alone](err)
 	switch {
 	case errors.Is(err, adapters.ErrUnclustered):
-		n.fell, n.unfit = adapters.Unclustered, true
+		n.fell, n.unfit = adapters.ReasonUnclustered, true
 	case declined || errors.Is(err, adapters.ErrWidened): // at query time it is seen whose fault that is
-		n.fell, n.unfit = adapters.NativeRefused, true
+		n.fell, n.unfit = adapters.ReasonNativeRefused, true
 	case errors.Is(err, adapters.ErrMoved):
-		n.fell = adapters.Moved
+		n.fell = adapters.ReasonMoved
 	case isAlone:
 		n.fell = alone.Reason
 	default:
-		n.fell = "not_understood"
+		n.fell = adapters.ReasonNotUnderstood
 	}
 }
 

@@ -2,7 +2,6 @@ package collapse
 
 import (
 	"context"
-	"errors"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/rerank"
@@ -90,23 +89,6 @@ func (s *search) readSpan(ctx context.Context, span rerank.Span) error {
 	return nil
 }
 
-// readFrame reads what stands beside the hits alone.
-func (s *search) readFrame(ctx context.Context) error {
-	if s.leads() {
-		_, err := s.look(ctx, nil)
-		return err
-	}
-	listing, err := s.look(ctx, &adapters.Reading{From: s.page.From, To: s.page.From, Frame: true})
-	if err == nil && listing != nil {
-		s.read.frame, s.read.total = listing, listing.Total
-	}
-	return err
-}
-
-// leads reports whether the client's own search is asked beside the first reading: where only the engine's reply tells which page it is,
-// where it is the answer (a dry run), and for nearest neighbours, whose total and facets follow from their number.
-func (s *search) leads() bool { return s.asked.Unseen != "" || s.near != nil || s.show.DryRun }
-
 // look makes a reading, with the client's own search beside it if that is still to be asked. It returns no listing where the page begins
 // anew because of what the engine says. Without a reading it asks for the client's own search alone.
 func (s *search) look(ctx context.Context, r *adapters.Reading) (*adapters.Listing, error) {
@@ -147,58 +129,136 @@ func (s *search) look(ctx context.Context, r *adapters.Reading) (*adapters.Listi
 	return listing, nil
 }
 
-// takeOwn takes the results of the client's own search. other says that it shows another page than was taken for the client's, with
-// which the page begins anew.
-func (s *search) takeOwn(r adapters.Reading, results []adapters.QueryResult) (other bool, err error) {
-	listing, err := s.Listing(r, results)
-	if _, alone := errors.AsType[adapters.Alone](err); r.AsSent && (err == nil || alone) {
-		s.read.asSent = results[0].Raw()
+// judged returns what is compared of the hits of a reading. It returns no hits where the ranks are to be read anew, with all their texts.
+func (s *search) judged(ctx context.Context, span rerank.Span, l *adapters.Listing, texts bool) (h sighted, hits []rerank.Hit, err error) {
+	h.Hits = l.Hits
+	if !s.pager.Judged(span) { // the page's own hits, whose sketches are known
+		return h, unjudged(l), nil
 	}
-	if err != nil {
-		return false, portError(err)
+	hits, missing, err := s.judgeAll(&h)
+	if err != nil || len(missing) == 0 || texts {
+		return h, hits, err
 	}
-	s.read.frame, s.read.total = listing, listing.Total
-	if s.near != nil {
-		s.near.own = listing
+	if same, err := s.readTexts(ctx, span, &h, missing); !same || err != nil {
+		return sighted{}, nil, err
 	}
-	if !r.AsSent {
-		s.read.own, s.read.ownFrom = listing, 0
-	}
-	if s.asked.Unseen == "" || listing.From == s.page.From && listing.Size == s.page.Size {
-		return false, nil
-	}
-	s.begin(listing.From, listing.Size)
-	return true, nil
+	hits, _, err = s.judgeAll(&h)
+	return h, hits, err
 }
 
-// unread returns what becomes of a search a reading of which failed: nil where it begins anew, in smaller pieces.
-func (s *search) unread(err error) error {
-	declined, isDeclined := errors.AsType[*adapters.Declined](err)
-	if n, ok := s.Search.(adapters.Narrower); ok && isDeclined && declined.Most > 0 {
-		if narrowed := n.Narrowed(declined.Most); narrowed != nil {
-			s.Search = narrowed
-			s.again()
-			return nil
+// judgeAll judges hits, and returns which of them lack a sketch that could be computed from their text.
+func (s *search) judgeAll(h *sighted) (hits []rerank.Hit, missing []int, err error) {
+	s.judge.Reset()
+	hits = make([]rerank.Hit, h.Len())
+	for i := range hits {
+		if i%adapters.BetweenLooks == 0 && s.plan.Struck() {
+			return nil, nil, adapters.ErrLate
+		}
+		unread := s.judge.Unread
+		if hits[i] = s.judge.Hit(h.seen(i)); s.judge.Unread > unread {
+			missing = append(missing, i)
 		}
 	}
-	if s.asked.Unseen != "" && s.read.asSent != nil && !errors.Is(err, adapters.ErrMoved) {
-		return adapters.Alone{Reason: s.asked.Unseen} // what only the engine sees of the search may be in the way
+	if s.judge.Lacking > 0 && s.plan.Struck() { // sketches may not have been computed
+		return nil, nil, adapters.ErrLate
 	}
-	return portError(err)
+	return hits, missing, nil
 }
 
-// portError returns an error of the dialect as one of the port's.
-func portError(err error) error {
-	_, alone := errors.AsType[adapters.Alone](err)
-	_, declined := errors.AsType[*adapters.Declined](err)
-	if alone || declined || errors.Is(err, adapters.ErrWidened) {
+// rendered returns the result that the client gets, once the page is known.
+func (s *search) rendered() ([]byte, error) {
+	page := &adapters.ShownPage{Frame: s.read.frame.Hits, Total: -1}
+	if s.show.Collapsed {
+		page.Total, _ = s.total()
+	}
+	var err error
+	if page.Hits, err = s.pageHits(); err != nil {
+		return nil, err
+	}
+	result, err := s.Render(page)
+	if err != nil {
+		return nil, adapters.NotUnderstood(err)
+	}
+	return result, nil
+}
+
+// pageHits returns the page's hits, with what is folded into them where that is to be shown.
+func (s *search) pageHits() ([]adapters.PageHit, error) {
+	var ranks []int
+	var err error
+	unfolded := s.near != nil && s.near.unfolded
+	if unfolded {
+		ranks = s.ownRanks()
+	} else if ranks, err = s.ranks(); err != nil {
+		return nil, adapters.NotUnderstood(err)
+	}
+	var views *adapters.Views
+	if s.show.Expand > adapters.ExpandOff {
+		views = adapters.NewViews(s.pager.Groups(), s.hit, s.pager.Stats().Ended, s.page.Window)
+	}
+	hits := make([]adapters.PageHit, len(ranks))
+	for i, rank := range ranks {
+		if s.show.Explain && s.plan.Struck() {
+			return nil, adapters.ErrLate
+		}
+		place := s.source(rank)
+		if unfolded {
+			place = adapters.Place{Hits: s.near.own.Hits, At: i}
+		}
+		if place.Hits == nil {
+			return nil, adapters.NotUnderstood(adapters.ErrMoved)
+		}
+		if hits[i].Place = place; views != nil {
+			hits[i].Group = s.group(rank, s.judge.Rule(place.Hits.Seen(place.At).Index), views)
+		}
+	}
+	return hits, nil
+}
+
+// ranks returns the engine's ranks of the page's hits.
+func (s *search) ranks() ([]int, error) {
+	ranks, err := s.pager.Ranks()
+	if s.near != nil && s.near.own != nil {
+		ranks = ranks[:min(len(ranks), max(s.near.own.Total-s.page.From, 0))]
+	}
+	return ranks, err
+}
+
+// source returns where a rank's hit stands as the client wants it, nowhere if it was not read so.
+func (s *search) source(rank int) adapters.Place {
+	at, ok := s.pager.At(rank)
+	if !ok || s.read.sources == nil || at >= s.read.sources.Hits.Len() {
+		return adapters.Place{}
+	}
+	return adapters.Place{Hits: s.read.sources.Hits, At: at}
+}
+
+// readFrame reads what stands beside the hits alone.
+func (s *search) readFrame(ctx context.Context) error {
+	if s.leads() {
+		_, err := s.look(ctx, nil)
 		return err
 	}
-	return adapters.NotUnderstood(err)
+	listing, err := s.look(ctx, &adapters.Reading{From: s.page.From, To: s.page.From, Frame: true})
+	if err == nil && listing != nil {
+		s.read.frame, s.read.total = listing, listing.Total
+	}
+	return err
 }
 
-// holdsOwnPage reports whether a reading of the span is the first to hold the client's own page whole.
-func (s *search) holdsOwnPage(span rerank.Span) bool {
-	return s.read.own == nil && s.read.frame == nil && !s.leads() && !span.SketchOnly && span.Ranks == nil && span.From == 0 &&
-		span.To >= s.page.From+s.page.Size
+// unjudged returns the hits of a listing where only which documents they are matters.
+func unjudged(l *adapters.Listing) []rerank.Hit {
+	hits := make([]rerank.Hit, l.Hits.Len())
+	for i := range hits {
+		hits[i] = identityOf(l.Hits.Seen(i))
+	}
+	return hits
+}
+
+// identityOf returns what tells a hit from all others.
+func identityOf(seen adapters.Seen) rerank.Hit {
+	if seen.Key != "" {
+		return rerank.Hit{ID: seen.Key}
+	}
+	return adapters.Unjudged(seen.Index, seen.ID)
 }

@@ -42,7 +42,7 @@ func TestNativeGuards(t *testing.T) {
 				fresh := api{e, serveFile(t, nativeFile(t, e, c.index))} // which remembers nothing
 				for _, from := range []int{30, 0} {
 					p := fresh.search(t, c.index, "the", from, 10, "")
-					isntNative(t, p.outcome, adapters.Unclustered)
+					isntNative(t, p.outcome, string(adapters.ReasonUnclustered))
 					if diff := cmp.Diff(want[from:from+10], p.ids); diff != "" {
 						t.Errorf("from %d: the definition (-), the page (+): %s", from, diff)
 					}
@@ -69,7 +69,7 @@ func TestNativeUndeclared(t *testing.T) {
 		direct.load(t, index, list)
 		o := newOracle(t, direct, list)
 		p := through.search(t, index, "the", 0, 10, "")
-		isntNative(t, p.outcome, adapters.NativeRefused)
+		isntNative(t, p.outcome, string(adapters.ReasonNativeRefused))
 		if diff := cmp.Diff(o.list(t, index, "the")[:10], p.ids); diff != "" {
 			t.Error(diff)
 		}

@@ -16,13 +16,25 @@ import (
 // wordShape is the form of an engine's words: several in one, joined or led by underscores.
 var wordShape = regexp.MustCompile(`^(_[a-z]+|_?[a-z]+(_[a-z]+)+)$`)
 
-// shared are words of that form that belong to the port: reasons for which a search is left alone.
-var shared = []string{"not_understood", "engine_limit"}
+// reasons returns the words that belong to the port: the reasons for which a search is left alone.
+func reasons(all []source) map[string]bool {
+	words := map[string]bool{}
+	for _, s := range all {
+		if s.path == "adapters/reason.go" {
+			for _, word := range quoted.FindAllStringSubmatch(s.text, -1) {
+				words[word[1]] = true
+			}
+		}
+	}
+	return words
+}
+
+var quoted = regexp.MustCompile(`"(\w+)"`)
 
 // engineWords returns the words of the engines' APIs: what the dialects have as strings.
 func engineWords(t *testing.T, all []source) map[string]string {
 	t.Helper()
-	words, folders := map[string]string{}, dialects(t)
+	words, folders, shared := map[string]string{}, dialects(t), reasons(all)
 	for _, s := range all {
 		if !slices.Contains(folders, s.dir) {
 			continue
@@ -33,7 +45,7 @@ func engineWords(t *testing.T, all []source) map[string]string {
 				return true
 			}
 			word, _ := strconv.Unquote(literal.Value)
-			if wordShape.MatchString(word) && !strings.HasPrefix(word, "neardup_") && !slices.Contains(shared, word) {
+			if wordShape.MatchString(word) && !strings.HasPrefix(word, "neardup_") && !shared[word] {
 				words[word] = s.dir
 			}
 			return true

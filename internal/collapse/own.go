@@ -1,0 +1,138 @@
+package collapse
+
+import (
+	"context"
+	"errors"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/rerank"
+)
+
+// leads reports whether the client's own search is asked beside the first reading: where only the engine's reply tells which page it is,
+// where it is the answer (a dry run), and for nearest neighbours, whose total and facets follow from their number.
+func (s *search) leads() bool { return s.asked.Unseen != "" || s.near != nil || s.show.DryRun }
+
+// takeOwn takes the results of the client's own search. other says that it shows another page than was taken for the client's, with
+// which the page begins anew.
+func (s *search) takeOwn(r adapters.Reading, results []adapters.QueryResult) (other bool, err error) {
+	listing, err := s.Listing(r, results)
+	if _, alone := errors.AsType[adapters.Alone](err); r.AsSent && (err == nil || alone) {
+		s.read.asSent = results[0].Raw()
+	}
+	if err != nil {
+		return false, portError(err)
+	}
+	s.read.frame, s.read.total = listing, listing.Total
+	if s.near != nil {
+		s.near.own = listing
+	}
+	if !r.AsSent {
+		s.read.own, s.read.ownFrom = listing, 0
+	}
+	if s.asked.Unseen == "" || listing.From == s.page.From && listing.Size == s.page.Size {
+		return false, nil
+	}
+	s.begin(listing.From, listing.Size)
+	return true, nil
+}
+
+// holdsOwnPage reports whether a reading of the span is the first to hold the client's own page whole.
+func (s *search) holdsOwnPage(span rerank.Span) bool {
+	return s.read.own == nil && s.read.frame == nil && !s.leads() && !span.SketchOnly && span.Ranks == nil && span.From == 0 &&
+		span.To >= s.page.From+s.page.Size
+}
+
+// ownPage returns the client's own page, nil if no reply held it.
+func (s *search) ownPage() []byte {
+	if s.read.asSent != nil {
+		return s.Clean(s.read.asSent)
+	}
+	if s.read.own == nil {
+		return nil
+	}
+	hits := s.read.own.Hits
+	page := &adapters.ShownPage{Frame: hits, Total: -1}
+	for at := s.read.ownFrom; at < min(s.read.ownFrom+s.page.Size, hits.Len()); at++ {
+		page.Hits = append(page.Hits, adapters.PageHit{Place: adapters.Place{Hits: hits, At: at}})
+	}
+	result, err := s.Render(page)
+	if err != nil {
+		return nil
+	}
+	return result
+}
+
+// leave answers a search that could not be collapsed: with the client's own page where a reply at hand holds it, else by the client's
+// own search, else not at all.
+func (s *search) leave(ctx context.Context, err error) ([]byte, adapters.Outcome, error) {
+	alone, isAlone := errors.AsType[adapters.Alone](err)
+	declined, isDeclined := errors.AsType[*adapters.Declined](err)
+	o := adapters.Outcome{Target: s.asked.Target, Reason: adapters.ReasonOf(err)}
+	if isAlone && s.read.asSent != nil {
+		o.Reason = alone.Reason
+		return s.Clean(s.read.asSent), o, nil
+	}
+	if adapters.IsLate(err) {
+		if page := s.ownPage(); page != nil {
+			return page, o, nil
+		}
+	}
+	switch {
+	case s.single || errors.Is(err, errStopped):
+		return nil, o, err
+	case isDeclined:
+		if o.Reason = adapters.ReasonRefused; declined.Final {
+			return s.Clean(declined.Raw), o, nil
+		}
+	}
+	return s.asWritten(ctx, o.Reason, s.rounds > 0 || s.native.tried || !adapters.IsLate(err))
+}
+
+// asWritten answers with the client's own search. again says that the engine was asked for something else before.
+func (s *search) asWritten(ctx context.Context, reason adapters.Reason, again bool) ([]byte, adapters.Outcome, error) {
+	o := adapters.Outcome{Target: s.asked.Target, Reason: reason}
+	r := adapters.Reading{Own: true, AsSent: true}
+	queries, err := s.Queries(r)
+	if err != nil {
+		return nil, o, adapters.NotUnderstood(err)
+	}
+	for i := range queries {
+		queries[i].Raw = !again
+	}
+	results, err := s.engine.ask(ctx, queries)
+	if err != nil {
+		return nil, o, err
+	}
+	if again { // unless it was the client's own search that the engine declines
+		_, err := s.Listing(r, results)
+		_, declined := errors.AsType[*adapters.Declined](err)
+		o.Again = !declined
+	}
+	return s.Clean(results[0].Raw()), o, nil
+}
+
+// unread returns what becomes of a search a reading of which failed: nil where it begins anew, in smaller pieces.
+func (s *search) unread(err error) error {
+	declined, isDeclined := errors.AsType[*adapters.Declined](err)
+	if n, ok := s.Search.(adapters.Narrower); ok && isDeclined && declined.Most > 0 {
+		if narrowed := n.Narrowed(declined.Most); narrowed != nil {
+			s.Search = narrowed
+			s.again()
+			return nil
+		}
+	}
+	if s.asked.Unseen != "" && s.read.asSent != nil && !errors.Is(err, adapters.ErrMoved) {
+		return adapters.Alone{Reason: s.asked.Unseen} // what only the engine sees of the search may be in the way
+	}
+	return portError(err)
+}
+
+// portError returns an error of the dialect as one of the port's.
+func portError(err error) error {
+	_, alone := errors.AsType[adapters.Alone](err)
+	_, declined := errors.AsType[*adapters.Declined](err)
+	if alone || declined || errors.Is(err, adapters.ErrWidened) {
+		return err
+	}
+	return adapters.NotUnderstood(err)
+}

@@ -1,0 +1,75 @@
+package collapse
+
+import (
+	"context"
+	"slices"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/rerank"
+)
+
+// texts says which readings bring the sketched texts too, from which missing sketches are computed.
+type texts struct {
+	beside bool // sketches are known to be missing
+	always bool // texts come with every reading, of however many ranks
+}
+
+// textsBeside is up to how many ranks texts are read beside the sketches, where some are known to be missing. Of more ranks those are read
+// that turn out to have no sketch: some documents never have one.
+const textsBeside = 100
+
+// wanted reports whether a reading of the span is to bring texts.
+func (t texts) wanted(span rerank.Span) bool {
+	return t.beside && (!span.SketchOnly || span.To <= textsBeside || t.always)
+}
+
+// sighted are the hits of a reading, of which some were read once more with their texts.
+type sighted struct {
+	adapters.Hits
+	places []int         // of those, ascending
+	with   adapters.Hits // and they themselves, in that order
+}
+
+// seen returns what a Judge takes of a hit.
+func (h *sighted) seen(i int) adapters.Seen {
+	if at, again := slices.BinarySearch(h.places, i); again {
+		seen := h.with.Seen(at)
+		seen.Pinned = h.Hits.Seen(i).Pinned
+		return seen
+	}
+	return h.Hits.Seen(i)
+}
+
+// agrees reports whether the hits that were read once more are the same ones.
+func (h *sighted) agrees() bool {
+	if h.with.Len() != len(h.places) {
+		return false
+	}
+	for at, i := range h.places {
+		if h.with.Seen(at).ID != h.Hits.Seen(i).ID {
+			return false
+		}
+	}
+	return true
+}
+
+// readTexts reads the texts of those hits of a span that lack a sketch, by their places in it. It returns false where these turn out to be
+// of other documents, or the page begins anew.
+func (s *search) readTexts(ctx context.Context, span rerank.Span, h *sighted, missing []int) (same bool, err error) {
+	s.texts.beside = true
+	r := adapters.Reading{From: span.From, To: span.To, Texts: true}
+	for _, i := range missing {
+		rank := span.From + i
+		if span.Ranks != nil {
+			rank = span.Ranks[i]
+		}
+		r.Ranks = append(r.Ranks, rank)
+	}
+	more, err := s.look(ctx, &r)
+	if err != nil || more == nil {
+		return false, err
+	}
+	h.places, h.with = missing, more.Hits
+	s.texts.always = !h.agrees()
+	return !s.texts.always, nil
+}
