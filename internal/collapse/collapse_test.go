@@ -1,0 +1,226 @@
+package collapse_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/collapse"
+	"github.com/neardup/sidecar/internal/effort"
+)
+
+// Every page is the slice of the collapsed list that its definition says, be it asked for alone or with others, whatever is known of the
+// list, and whether or not sketches are stored.
+func TestPagesAreSlicesOfTheCollapsedList(t *testing.T) {
+	seed := rand.Uint64()
+	r := rand.New(rand.NewPCG(seed, 1))
+	for range effort.Rounds(200) {
+		rule := newRule(t, 1+r.IntN(150))
+		s := newShelf(r, rule, r.IntN(200), r.Float64()*float64(r.IntN(2)))
+		var pages [][2]int
+		var want []string
+		for range 1 + r.IntN(4) {
+			p := [2]int{r.IntN(60) * r.IntN(2), 1 + r.IntN(30)}
+			pages, want = append(pages, p), append(want, s.page(rule, p[0], p[1]))
+		}
+		all := searches(rule, len(pages) == 1 && r.IntN(2) == 0, pages...)
+		for _, one := range all.List {
+			a := &one.(*search).asked
+			a.Scope.Rate, a.Scope.Lacking = r.Float64(), r.IntN(2) == 0
+		}
+		answer, err := collapse.Answer(t.Context(), all, s.ask)
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if diff := cmp.Diff(strings.Join(want, "\n"), string(answer.Body)); diff != "" {
+			t.Fatalf("seed %d: pages %v of %d, window %d: %s", seed, pages, len(s.documents), rule.Window, diff)
+		}
+	}
+}
+
+// What several searches ask goes out together, in as many rounds as the longest of them takes alone, and the same each time.
+func TestSearchesAskTogether(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 1))
+	rule := newRule(t, 100)
+	list := newShelf(r, rule, 150, 0.3).documents
+	pages := [][2]int{{0, 5}, {40, 20}, {0, 100}, {300, 5}, {20, 3}}
+	longest := 0
+	for _, p := range pages {
+		alone := &shelf{documents: list}
+		if _, err := collapse.Answer(t.Context(), searches(rule, true, p), alone.ask); err != nil {
+			t.Fatal(err)
+		}
+		longest = max(longest, alone.rounds)
+	}
+	var first []string
+	for range 3 {
+		s := &shelf{documents: list}
+		answer, err := collapse.Answer(t.Context(), searches(rule, false, pages...), s.ask)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rounds := 0
+		for _, o := range answer.Outcomes {
+			rounds = max(rounds, o.Rounds)
+		}
+		if s.rounds != longest || rounds != longest || longest < 2 {
+			t.Errorf("%d rounds, %d by the outcomes, the longest alone takes %d", s.rounds, rounds, longest)
+		}
+		if first == nil {
+			first = s.requests
+		}
+		if diff := cmp.Diff(first, s.requests); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+// Whenever the time is over, each search is answered by the whole collapsed page, by the client's own, or the request is sent as it was
+// written; and after that the engine is asked once more at most.
+func TestLate(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 1))
+	rule := newRule(t, 100)
+	list := newShelf(r, rule, 150, 0.5).documents
+	pages := [][2]int{{0, 5}, {40, 20}, {10, 30}}
+	whole := &shelf{documents: list}
+	for _, single := range []bool{true, false} {
+		asked := pages
+		if single {
+			asked = pages[2:]
+		}
+		own, collapsed := 0, 0
+		for at := 1; at < 200; at++ {
+			s, looks, late := &shelf{documents: list}, 0, 0
+			all := searches(rule, single, asked...)
+			all.Plan.Late = func() bool { looks++; return looks >= at }
+			answer, err := collapse.Answer(t.Context(), all, func(ctx context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error) {
+				if looks >= at {
+					late++
+				}
+				return s.ask(ctx, requests...)
+			})
+			if late > 1 {
+				t.Fatalf("look %d: asked %d times afterwards", at, late)
+			}
+			if err != nil {
+				if !errors.Is(err, adapters.ErrLate) || !single && at > 1 {
+					t.Fatalf("look %d: %v", at, err)
+				}
+				continue
+			}
+			for i, line := range strings.Split(string(answer.Body), "\n") {
+				p, o := asked[i], answer.Outcomes[i]
+				plain := string((&search{}).Clean(whole.raw(p)))
+				want := whole.page(rule, p[0], p[1])
+				if o.Reason == adapters.ReasonDeadline {
+					own, want = own+1, plain
+				} else {
+					collapsed++
+				}
+				if line != want {
+					t.Fatalf("look %d, search %d: %s, want %s; %+v", at, i, line, want, o)
+				}
+			}
+		}
+		if own == 0 || collapsed == 0 {
+			t.Errorf("single %v: %d pages of the client's own, %d collapsed", single, own, collapsed)
+		}
+	}
+}
+
+// raw is the shelf's reply to the client's own search.
+func (s *shelf) raw(page [2]int) []byte {
+	queries, _ := (&search{asked: adapters.Asked{From: page[0], Size: page[1]}}).Queries(adapters.Reading{Own: true, AsSent: true})
+	replies, _ := s.ask(context.Background(), &adapters.Request{Body: []byte("[" + string(queries[0].Body) + "]")})
+	return replies[0].Body[1 : len(replies[0].Body)-1]
+}
+
+// Where documents go or come between two readings, the page is that of one of the lists that there were.
+func TestListThatMoves(t *testing.T) {
+	seed := rand.Uint64()
+	r := rand.New(rand.NewPCG(seed, 2))
+	moved := 0
+	for range effort.Rounds(200) {
+		rule := newRule(t, 40+r.IntN(100))
+		s := newShelf(r, rule, 150, 0.2*r.Float64())
+		p := [2]int{20 + r.IntN(20), 1 + r.IntN(10)}
+		want := []string{s.page(rule, p[0], p[1])}
+		changes := 1 + r.IntN(2)
+		s.change = func(s *shelf) {
+			if changes--; changes >= 0 {
+				s.documents = slices.Delete(slices.Clone(s.documents), 3, 4)
+				want = append(want, s.page(rule, p[0], p[1]))
+			}
+		}
+		answer, err := collapse.Answer(t.Context(), searches(rule, true, p), s.ask)
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if !slices.Contains(want, string(answer.Body)) {
+			t.Fatalf("seed %d: %s is none of %q", seed, answer.Body, want)
+		}
+		if len(want) > 1 && want[0] != string(answer.Body) {
+			moved++
+		}
+	}
+	if moved == 0 {
+		t.Error("no list moved")
+	}
+}
+
+// A search that the engine declines in another form than the client's is asked as the client wrote it. One that fails as a whole fails
+// all that go with it, and leaves nothing running.
+func TestSearchesThatFail(t *testing.T) {
+	rule := newRule(t, 100)
+	list := newShelf(rand.New(rand.NewPCG(7, 1)), rule, 50, 0).documents
+	s := &shelf{documents: list, decline: func(r adapters.Reading) bool { return !r.AsSent && r.To > 20 }}
+	answer, err := collapse.Answer(t.Context(), searches(rule, false, [2]int{0, 3}, [2]int{0, 30}), s.ask)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := s.page(rule, 0, 3) + "\n" + string((&search{}).Clean(s.raw([2]int{0, 30})))
+	if o := answer.Outcomes; string(answer.Body) != want || o[0].Reason != "" || o[1].Reason != "refused" || !o[1].Again {
+		t.Errorf("%s, want %s; %+v", answer.Body, want, o)
+	}
+	if _, err := collapse.Answer(t.Context(), searches(rule, true, [2]int{0, 30}), s.ask); !errors.Is(err, adapters.ErrWidened) {
+		t.Errorf("a single search that is declined: %v", err)
+	}
+	before, down := runtime.NumGoroutine(), errors.New("down")
+	for round := 1; round < 3; round++ {
+		s := &shelf{documents: list, fail: func(n int) error {
+			if n == round {
+				return down
+			}
+			return nil
+		}}
+		_, err := collapse.Answer(t.Context(), searches(rule, false, [2]int{0, 3}, [2]int{40, 5}), s.ask)
+		if !errors.Is(err, down) || s.rounds != round {
+			t.Errorf("round %d of %d: %v", round, s.rounds, err)
+		}
+	}
+	if after := runtime.NumGoroutine(); after > before {
+		t.Errorf("%d goroutines before, %d after", before, after)
+	}
+}
+
+// A bug in the dialect comes to light where the searches are answered, not in a goroutine of its own.
+func TestPanicsReachTheCaller(t *testing.T) {
+	rule := newRule(t, 100)
+	s := newShelf(rand.New(rand.NewPCG(8, 1)), rule, 50, 0)
+	all := searches(rule, false, [2]int{0, 3}, [2]int{0, 30})
+	all.List[1].(*search).broken = true
+	defer func() {
+		if p := fmt.Sprint(recover()); p != "broken" {
+			t.Errorf("got %v", p)
+		}
+	}()
+	_, _ = collapse.Answer(t.Context(), all, s.ask)
+}

@@ -1,0 +1,283 @@
+package collapse_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/collapse"
+	"github.com/neardup/sidecar/rerank"
+	"github.com/neardup/sidecar/sketch"
+)
+
+// shelf is an engine with one ranked list, whatever is searched for, and the wire to it: bodies are the readings themselves as JSON.
+type shelf struct {
+	documents []document
+	requests  []string                    // all that it was asked
+	rounds    int                         // in how many rounds
+	change    func(s *shelf)              // what happens to the list between two rounds, if set
+	fail      func(round int) error       // how a round fails, if set
+	decline   func(adapters.Reading) bool // which readings it declines, if set
+}
+
+type document struct {
+	ID, Text string
+	Stored   string
+}
+
+// ask implements collapse.Ask.
+func (s *shelf) ask(_ context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error) {
+	if s.rounds++; s.fail != nil {
+		if err := s.fail(s.rounds); err != nil {
+			return nil, err
+		}
+	}
+	if s.change != nil && s.rounds > 1 {
+		s.change(s)
+	}
+	var replies []*adapters.Reply
+	for _, r := range requests {
+		s.requests = append(s.requests, string(r.Body))
+		var readings []adapters.Reading
+		if err := json.Unmarshal(r.Body, &readings); err != nil {
+			return nil, err
+		}
+		var results []found
+		for _, reading := range readings {
+			results = append(results, s.answer(reading))
+		}
+		body, err := json.Marshal(results)
+		if err != nil {
+			return nil, err
+		}
+		replies = append(replies, &adapters.Reply{Status: 200, Body: body})
+	}
+	return replies, nil
+}
+
+// found is the shelf's result of a reading. It is its own listing.
+type found struct {
+	Declined bool
+	Total    int
+	List     []document
+	texts    bool
+	raw      []byte
+}
+
+func (s *shelf) answer(r adapters.Reading) found {
+	if s.decline != nil && s.decline(r) {
+		return found{Declined: true}
+	}
+	f := found{Total: len(s.documents), List: []document{}}
+	ranks := r.Ranks
+	for rank := r.From; ranks == nil && rank < r.To; rank++ {
+		f.List = append(f.List, s.at(rank)...)
+	}
+	for _, rank := range ranks {
+		f.List = append(f.List, s.at(rank)...)
+	}
+	for i := range f.List {
+		if !r.Texts {
+			f.List[i].Text = ""
+		}
+	}
+	return f
+}
+
+func (s *shelf) at(rank int) []document {
+	return s.documents[min(rank, len(s.documents)):min(rank+1, len(s.documents))]
+}
+
+func (f *found) Raw() []byte { return f.raw }
+
+func (f *found) Len() int { return len(f.List) }
+
+func (f *found) Seen(i int) adapters.Seen {
+	d := f.List[i]
+	return adapters.Seen{Index: "shelf", ID: d.ID, Stored: []byte(d.Stored), Document: func(*adapters.Rule) []byte {
+		if !f.texts {
+			return nil
+		}
+		return fmt.Appendf(nil, `{"text":%q}`, d.Text)
+	}}
+}
+
+// wire implements adapters.Wire.
+type wire struct{}
+
+func (wire) Join(queries []adapters.Query) ([]adapters.Joined, error) {
+	var bodies []string
+	bare := true
+	for _, q := range queries {
+		bodies, bare = append(bodies, string(q.Body)), bare && q.Bare
+	}
+	r := &adapters.Request{Body: []byte("[" + strings.Join(bodies, ",") + "]")}
+	return []adapters.Joined{{Request: r, Queries: len(queries), Bare: bare}}, nil
+}
+
+func (wire) Split(queries []adapters.Query, reply *adapters.Reply) ([]adapters.QueryResult, error) {
+	if reply.Status != 200 {
+		return nil, adapters.ErrRefused
+	}
+	var raw []json.RawMessage
+	if err := json.Unmarshal(reply.Body, &raw); err != nil {
+		return nil, err
+	}
+	var results []adapters.QueryResult
+	for _, one := range raw {
+		f := &found{raw: one}
+		if err := json.Unmarshal(one, f); err != nil {
+			return nil, err
+		}
+		results = append(results, f)
+	}
+	return results, nil
+}
+
+func (wire) Reply(reply *adapters.Reply, results [][]byte) (*adapters.Reply, error) {
+	var all []string
+	for _, r := range results {
+		all = append(all, string(r))
+	}
+	return &adapters.Reply{Status: reply.Status, Body: []byte(strings.Join(all, "\n"))}, nil
+}
+
+func (wire) Declined(_ *adapters.Reply, d *adapters.Declined) *adapters.Reply {
+	return &adapters.Reply{Status: d.Status}
+}
+
+// search is one search of a shelf. It implements adapters.Search.
+type search struct {
+	asked  adapters.Asked
+	broken bool // it panics when it is to read something
+}
+
+func (s *search) Asked() *adapters.Asked { return &s.asked }
+
+func (s *search) Queries(r adapters.Reading) ([]adapters.Query, error) {
+	if r.Own {
+		r.From, r.To = s.asked.From, s.asked.From+s.asked.Size
+	}
+	body, err := json.Marshal(r)
+	return []adapters.Query{{Body: body, Bare: !r.Sources, Own: r.AsSent}}, err
+}
+
+func (s *search) Listing(r adapters.Reading, results []adapters.QueryResult) (*adapters.Listing, error) {
+	if s.broken {
+		panic("broken")
+	}
+	f := results[0].(*found)
+	if f.Declined {
+		return nil, &adapters.Declined{Status: 422, Reason: "no", Raw: f.raw}
+	}
+	f.texts = r.Texts
+	return &adapters.Listing{Hits: f, Total: f.Total}, nil
+}
+
+// Render shows the ids, with those folded in brackets.
+func (s *search) Render(p *adapters.ShownPage) ([]byte, error) {
+	var ids []string
+	for _, h := range p.Hits {
+		id := h.Hits.(*found).List[h.At].ID
+		if h.Group != nil {
+			var folded []string
+			for _, f := range h.Group.Folded {
+				folded = append(folded, f.Judged.Hits.(*found).List[f.Judged.At].ID)
+			}
+			id += fmt.Sprint(folded)
+		}
+		ids = append(ids, id)
+	}
+	return []byte(strings.Join(ids, " ")), nil
+}
+
+// Clean shows the ids too.
+func (s *search) Clean(raw []byte) []byte {
+	var f found
+	if err := json.Unmarshal(raw, &f); err != nil {
+		return raw
+	}
+	if f.Declined {
+		return []byte("declined")
+	}
+	var ids []string
+	for _, d := range f.List {
+		ids = append(ids, d.ID)
+	}
+	return []byte(strings.Join(ids, " "))
+}
+
+func newRule(t testing.TB, window int) *adapters.Rule {
+	t.Helper()
+	sketcher, err := sketch.New(sketch.DefaultScheme())
+	if err != nil {
+		t.Fatal(err)
+	}
+	rule := &adapters.Rule{
+		Match: "shelf", Fields: []string{"text"}, Profile: rerank.Profile{Threshold: 0.7}, Window: window, Compute: true, Sketcher: sketcher,
+	}
+	if err := rule.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	return rule
+}
+
+// newShelf returns a shelf of n documents, of which some repeat others and some have no sketch.
+func newShelf(r *rand.Rand, rule *adapters.Rule, n int, missing float64) *shelf {
+	s := &shelf{}
+	for i := range n {
+		d := document{ID: fmt.Sprint("d", i), Text: text(r.IntN(1+n/2), r.IntN(3))}
+		if r.Float64() >= missing {
+			sketch, _ := rule.Sketch([]string{d.Text})
+			d.Stored = sketch.String()
+		}
+		s.documents = append(s.documents, d)
+	}
+	return s
+}
+
+// text returns a version of one of many texts.
+func text(which, version int) string {
+	r := rand.New(rand.NewPCG(uint64(which), 7))
+	words := make([]string, 60)
+	for i := range words {
+		words[i] = fmt.Sprint("w", r.IntN(5000))
+	}
+	words[version] = "other"
+	return strings.Join(words, " ")
+}
+
+// page returns a page of the collapsed list by its definition.
+func (s *shelf) page(rule *adapters.Rule, from, size int) string {
+	hits := make([]rerank.Hit, len(s.documents))
+	for i, d := range s.documents {
+		sketch, _ := rule.Sketch([]string{d.Text})
+		hits[i] = rerank.Hit{ID: d.ID, Sketch: &sketch, Profile: &rule.Profile}
+	}
+	shown := rerank.Collapse(hits, rule.Window, false).Shown
+	for rank := rule.Window; rank < len(hits); rank++ {
+		shown = append(shown, rank)
+	}
+	var ids []string
+	for _, rank := range shown[min(from, len(shown)):min(from+size, len(shown))] {
+		ids = append(ids, s.documents[rank].ID)
+	}
+	return strings.Join(ids, " ")
+}
+
+// searches returns searches of pages [from, size), under a rule.
+func searches(rule *adapters.Rule, single bool, pages ...[2]int) *adapters.Searches {
+	all := &adapters.Searches{Single: single, Wire: wire{}, Plan: adapters.Plan{Rules: adapters.Rules{rule}, MaxWindow: 1000}}
+	scope := adapters.Scope{}
+	scope.Add(rule)
+	for _, p := range pages {
+		all.List = append(all.List, &search{asked: adapters.Asked{Target: "shelf", Scope: scope, From: p[0], Size: p[1], Limit: 1 << 20}})
+	}
+	return all
+}
+
+var _ collapse.Ask = (&shelf{}).ask
