@@ -54,6 +54,7 @@ type query struct {
 	vector *vectorQuery  // nil for most searches
 	native *nativeSearch // nil for most searches
 	rules  adapters.Rules
+	needed fields
 	most   int // the size of the largest page that the engine grants
 	atOnce int // how many searches can be asked in one request
 }

@@ -42,13 +42,13 @@ const mostAsks = 64 * maxSearches
 
 // Queries implements adapters.Search.
 func (q *query) Queries(r adapters.Reading) ([]adapters.Query, error) {
-	asks, needed := q.asks(&r), q.needed()
+	asks := q.asks(&r)
 	if len(asks) > mostAsks {
 		return nil, fmt.Errorf("%d searches for one reading: too many pages of too few hits", len(asks))
 	}
 	queries := make([]adapters.Query, len(asks))
 	for i, a := range asks {
-		body, err := q.ask(a, needed)
+		body, err := q.ask(a)
 		if err != nil {
 			return nil, err
 		}
@@ -83,8 +83,7 @@ func (q *query) asks(r *adapters.Reading) []ask {
 	list := q.pages(nil, full, r)
 	// Whether the client's own hits show our field can't be told under a preset, so that it is read beside them; and so is whatever else
 	// is looked at and may not be shown in them.
-	needed := q.needed()
-	if q.preset || r.Judged && (r.Texts && !q.seesText(needed.texts) || !q.seesText(needed.deciding)) {
+	if q.preset || r.Judged && (r.Texts && !q.seesText(q.needed.texts) || !q.seesText(q.needed.deciding)) {
 		list = q.pages(list, beside, r)
 	}
 	return list
@@ -143,13 +142,8 @@ const nothing = adapters.FieldPrefix + "none"
 // fields are those that are read of each hit whatever the client asks for.
 type fields struct{ texts, deciding []string }
 
-// needed returns the fields that are read whatever the client asks for.
-func (q *query) needed() fields {
-	return fields{texts: textFields(q.rules), deciding: decidingFields(q.asked.Scope.Deciding)}
-}
-
 // ask returns the ask as an element of a multi-search. Where a preset can hold more, what is to be left out is asked for empty.
-func (q *query) ask(a ask, needed fields) ([]byte, error) {
+func (q *query) ask(a ask) ([]byte, error) {
 	if a.content == asSent {
 		return q.base, nil
 	}
@@ -165,7 +159,7 @@ func (q *query) ask(a ask, needed fields) ([]byte, error) {
 	}
 	if a.content != full || !q.preset {
 		drop = append(drop, "include_fields", "exclude_fields")
-		include, exclude := q.visible(a.content, needed)
+		include, exclude := q.visible(a.content)
 		set["include_fields"], set["exclude_fields"] = strings.Join(include, ","), strings.Join(exclude, ",")
 	}
 	if a.neighbours > 0 {
@@ -182,12 +176,12 @@ func (q *query) ask(a ask, needed fields) ([]byte, error) {
 }
 
 // visible returns the fields to include and to exclude for a content.
-func (q *query) visible(c content, needed fields) (include, exclude []string) {
+func (q *query) visible(c content) (include, exclude []string) {
 	switch c {
 	case sketches:
-		return append([]string{"id", adapters.SketchField}, needed.deciding...), nil
+		return append([]string{"id", adapters.SketchField}, q.needed.deciding...), nil
 	case texts:
-		return slices.Concat([]string{"id", adapters.SketchField}, needed.deciding, needed.texts), nil
+		return slices.Concat([]string{"id", adapters.SketchField}, q.needed.deciding, q.needed.texts), nil
 	case frame:
 		include = []string{"id"}
 	default:

@@ -254,6 +254,7 @@ func parseSearch(
 	}
 	q.rules, a.Size, a.Unseen = p.Rules, q.perPage, q.hidden()
 	q.native = newNative(q, params, a.Scope)
+	q.needed = fields{texts: textFields(p.Rules), deciding: decidingFields(a.Scope.Deciding)}
 	size := q.fixedSize()
 	if size > 0 {
 		a.Limit = a.Limit / size * size

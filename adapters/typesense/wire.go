@@ -1,7 +1,6 @@
 package typesense
 
 import (
-	"errors"
 	"maps"
 
 	"github.com/neardup/sidecar/adapters"
@@ -80,14 +79,7 @@ func (w *wire) Split(queries []adapters.Query, reply *adapters.Reply) ([]adapter
 	if err := refused(reply.Status); err != nil {
 		return nil, err
 	}
-	results, err := readResults(reply.Body, queries, w.texts)
-	if err != nil {
-		return nil, err
-	}
-	if len(results) != len(queries) {
-		return nil, errors.New("not as many results as searches")
-	}
-	return results, nil
+	return readResults(reply.Body, queries, w.texts)
 }
 
 // Reply implements adapters.Wire.

@@ -15,7 +15,7 @@ type asker interface {
 // ask asks queries, in as few rounds as they fit in, and returns their results. When the time is over it asks for nothing but the client's own
 // searches.
 func (c *conversation) ask(ctx context.Context, queries []adapters.Query) ([]adapters.QueryResult, error) {
-	results := make([]adapters.QueryResult, 0, len(queries))
+	var results []adapters.QueryResult
 	for len(results) < len(queries) {
 		rest := queries[len(results):]
 		if c.Plan.Struck() && !own(rest) {
@@ -33,14 +33,14 @@ func (c *conversation) ask(ctx context.Context, queries []adapters.Query) ([]ada
 		if err != nil {
 			return nil, err
 		}
-		for i, reply := range replies {
-			part, err := c.split(joined[i], rest, reply)
+		for i, j := range joined[:min(len(replies), len(joined))] {
+			part, err := c.split(j, rest, replies[i])
 			if err != nil {
 				return nil, err
 			}
-			results, rest = append(results, part...), rest[joined[i].Queries:]
+			results, rest = append(results, part...), rest[j.Queries:]
 		}
-		if len(replies) != len(joined) {
+		if len(joined) == 0 || len(replies) != len(joined) {
 			return nil, adapters.NotUnderstood(errors.New("not as many replies as requests"))
 		}
 	}
@@ -50,6 +50,9 @@ func (c *conversation) ask(ctx context.Context, queries []adapters.Query) ([]ada
 // split returns the results in the reply to a joined request, which holds the first of the queries.
 func (c *conversation) split(j adapters.Joined, queries []adapters.Query, reply *adapters.Reply) ([]adapters.QueryResult, error) {
 	results, err := c.Wire.Split(queries[:j.Queries], reply)
+	if err == nil && len(results) != j.Queries {
+		err = errors.New("not as many results as queries")
+	}
 	switch {
 	case errors.Is(err, adapters.ErrRefused):
 		return nil, &Refused{reply}

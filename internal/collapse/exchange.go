@@ -7,10 +7,10 @@ import (
 	"github.com/neardup/sidecar/adapters"
 )
 
-// maxRounds bounds how often one exchange may ask the engine.
+// maxRounds bounds how often one search may ask the engine, whatever its dialect says.
 const maxRounds = 64
 
-var errEndless = errors.New("the exchange does not end")
+var errEndless = errors.New("the search does not end")
 
 // Search answers a search that was taken apart, in whichever way its dialect has.
 func Search(ctx context.Context, parsed *adapters.ParsedSearch, ask Ask) (*adapters.Answer, error) {

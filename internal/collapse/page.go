@@ -108,6 +108,9 @@ func (s *search) look(ctx context.Context, r *adapters.Reading) (*adapters.Listi
 			return nil, adapters.NotUnderstood(err)
 		}
 	}
+	if s.rounds == maxRounds {
+		return nil, adapters.NotUnderstood(errEndless)
+	}
 	results, err := s.engine.ask(ctx, append(ahead, queries...))
 	if err != nil {
 		return nil, err
