@@ -3,6 +3,7 @@ package typesense
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -133,5 +134,25 @@ func TestLeftMultiSearch(t *testing.T) {
 	q, err := parseSearch([]byte(`{"q":"*","collection":"news-1"}`), queryOf(r.RawQuery), "", adapters.Controls{}, adapters.Plan{}, adapters.ReasonTooLarge)
 	if err != nil || q.base != nil || q.asked.Target != "" {
 		t.Errorf("a search that is left alone is taken apart: %v", err)
+	}
+}
+
+// A preset that groups is seen in the engine's reply alone, which is then the answer, without another request.
+func TestPresetThatGroups(t *testing.T) {
+	const grouped = `{"facet_counts":[],"found":1,"grouped_hits":[{"group_key":["x"],"hits":[{"document":{"id":"1"SKETCH}}]}],"out_of":2,"page":1,` +
+		`"request_params":{"collection_name":"news","per_page":10,"q":"x"},"search_cutoff":false,"search_time_ms":0}`
+	stored, bare := strings.Replace(grouped, "SKETCH", `,"neardup_sketch":"s"`, 1), strings.Replace(grouped, "SKETCH", "", 1)
+	asked := 0
+	plan := planFor(adapters.Scope{}, newRule(t, "news", "body"))
+	answer, err := adaptertest.Run(search(get("/collections/news/documents/search?q=x&preset=p"), plan), func(r *adapters.Request) *adapters.Reply {
+		asked++
+		searches, _ := fakeSearches(r)
+		return fakeReply(200, `{"results":[`+strings.Join(slices.Repeat([]string{stored}, len(searches)), ",")+`]}`)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o := answer.Outcomes[0]; o.Reason != "grouped" || o.Again || asked != 1 || string(answer.Body) != bare {
+		t.Errorf("%+v after %d requests: %s", o, asked, answer.Body)
 	}
 }
