@@ -143,29 +143,36 @@ const (
 )
 
 // traits returns what a rule's profile goes by beside the sketch.
-func (r *Rule) traits(s *sketch.Sketch, values func(Deciding) []string) (t rerank.Traits) {
-	if values == nil {
-		values = func(Deciding) []string { return nil }
+func (r *Rule) traits(s *sketch.Sketch, shown Shown) (t rerank.Traits) {
+	if shown == nil {
+		shown = nothingShown{}
 	}
 	if r.Together.Within > 0 {
-		t.At, t.Timed = moment(values(Deciding{r.Together.WithinField, true}))
+		t.At, t.Timed = moment(shown.Values(Deciding{r.Together.WithinField, true}))
 	}
-	t.Same = joined(r.Together.Same, values)
+	t.Same = joined(r.Together.Same, shown)
 	for _, field := range r.Together.Different {
-		t.Different = append(t.Different, values(Deciding{field, false}))
+		t.Different = append(t.Different, shown.Values(Deciding{field, false}))
 	}
-	t.Merit = r.merit(s, values)
+	t.Merit = r.merit(s, shown)
 	return t
 }
 
+// nothingShown is a document of which nothing is shown.
+type nothingShown struct{}
+
+func (nothingShown) Document(*Rule) []byte { return nil }
+
+func (nothingShown) Values(Deciding) []string { return nil }
+
 // joined returns the values of all fields as one text, empty where one lacks.
-func joined(fields []string, values func(Deciding) []string) string {
+func joined(fields []string, shown Shown) string {
 	if len(fields) == 0 { // as most rules have it
 		return ""
 	}
 	var b strings.Builder
 	for _, field := range fields {
-		list := slices.Sorted(slices.Values(values(Deciding{field, false})))
+		list := slices.Sorted(slices.Values(shown.Values(Deciding{field, false})))
 		if len(list) == 0 {
 			return ""
 		}
@@ -188,24 +195,24 @@ func moment(values []string) (at int64, ok bool) {
 }
 
 // merit returns what a representative is chosen by.
-func (r *Rule) merit(s *sketch.Sketch, values func(Deciding) []string) rerank.Merit {
+func (r *Rule) merit(s *sketch.Sketch, shown Shown) rerank.Merit {
 	c := r.Choice
 	switch c.By {
 	case ByLongest:
 		return rerank.Merit{Known: true, Number: float64(s.Shingles)}
 	case ByNewest, ByOldest:
-		if at, ok := moment(values(Deciding{r.DateField, true})); ok {
+		if at, ok := moment(shown.Values(Deciding{r.DateField, true})); ok {
 			return rerank.Merit{Known: true, Number: float64(at)}
 		}
 	case ByPrefer:
-		has := values(Deciding{c.Field, false})
+		has := shown.Values(Deciding{c.Field, false})
 		best := slices.IndexFunc(c.Values, func(value string) bool { return slices.Contains(has, value) })
 		if best < 0 {
 			return rerank.Merit{}
 		}
 		return rerank.Merit{Known: true, Number: float64(best)}
 	case ByField:
-		list := values(Deciding{c.Field, false})
+		list := shown.Values(Deciding{c.Field, false})
 		if len(list) == 0 {
 			return rerank.Merit{}
 		}

@@ -34,14 +34,6 @@ func TestDeciding(t *testing.T) {
 }
 
 func TestTraits(t *testing.T) {
-	values := func(stored map[string][]string) func(Deciding) []string {
-		return func(d Deciding) []string {
-			if d.Date {
-				return stored[d.Field+" as a date"]
-			}
-			return stored[d.Field]
-		}
-	}
 	number := func(n float64) rerank.Merit { return rerank.Merit{Known: true, Number: n} }
 	for _, c := range []struct {
 		name   string
@@ -68,7 +60,7 @@ func TestTraits(t *testing.T) {
 			map[string][]string{"grade": {"B"}}, rerank.Traits{Merit: rerank.Merit{Known: true, Text: "B"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := c.rule.traits(&sketch.Sketch{Shingles: 7}, values(c.values))
+			got := c.rule.traits(&sketch.Sketch{Shingles: 7}, shown{values: c.values})
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Error(diff)
 			}

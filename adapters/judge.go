@@ -76,6 +76,16 @@ func (j *Judge) Sketches() Sketches { return j.before.Plus(j.now) }
 // Unjudged returns the hit of a concrete index where only which document it is matters.
 func Unjudged(index, id string) rerank.Hit { return rerank.Hit{ID: index + "\x00" + id} }
 
+// Shown is a document as far as an engine shows it.
+type Shown interface {
+	// Document returns its JSON with all of the rule's fields; nil if it is not at hand. It is called where no usable sketch is stored
+	// and the rule says to compute one, and for every hit by a Judge that doubts.
+	Document(r *Rule) []byte
+	// Values returns the values of a deciding field, none if the document has none; of one that is a date Unix milliseconds in digits.
+	// See [Rule.Deciding].
+	Values(d Deciding) []string
+}
+
 // Seen is what an engine shows of a hit.
 type Seen struct {
 	// Index is the concrete index, ID the document's.
@@ -84,19 +94,23 @@ type Seen struct {
 	Stored []byte
 	// Key, if not empty, is what tells the hit from all others in place of Index and ID.
 	Key string
-	// Document returns the hit's JSON with all of the rule's fields; nil if it is not at hand. It is called where no usable sketch is stored
-	// and the rule says to compute one, and for every hit by a Judge that doubts.
-	Document func(*Rule) []byte
+	// Shown is the document, nil if nothing of it is at hand.
+	Shown Shown
 	// Members are, where they are known, those of what Document returns that may lead to a field of the rule, in their order. nil has it read
 	// from that.
 	Members []Member
-	// Values returns the values of a deciding field, none if the hit has none; of one that is a date Unix milliseconds in digits. A nil
-	// Values shows none. See [Rule.Deciding].
-	Values func(Deciding) []string
 	// Withheld says that the text can't be read, whatever is asked for.
 	Withheld bool
 	// Pinned is that of a [rerank.Hit].
 	Pinned bool
+}
+
+// document is the Document of what is shown.
+func (s *Seen) document(r *Rule) []byte {
+	if s.Shown == nil {
+		return nil
+	}
+	return s.Shown.Document(r)
 }
 
 // Hit returns what package rerank compares of a hit.
@@ -115,12 +129,12 @@ func (j *Judge) Hit(seen Seen) rerank.Hit {
 		return hit
 	}
 	hit.Profile = j.profile(rule)
-	hit.Traits = rule.traits(hit.Sketch, seen.Values)
+	hit.Traits = rule.traits(hit.Sketch, seen.Shown)
 	for basis, other := range j.bases { // hits of other indices can be in the list
 		if basis == hit.Profile.Basis {
 			continue
 		}
-		traits := other.traits(hit.Sketch, seen.Values)
+		traits := other.traits(hit.Sketch, seen.Shown)
 		if !telling(&traits) {
 			continue
 		}
@@ -156,7 +170,7 @@ func (j *Judge) sketch(rule *Rule, seen *Seen) *sketch.Sketch {
 	if !rule.Compute {
 		return nil
 	}
-	source := seen.Document(rule)
+	source := seen.document(rule)
 	if source == nil {
 		if !seen.Withheld {
 			j.Unread++
@@ -210,7 +224,7 @@ func (j *Judge) believes(rule *Rule, s *sketch.Sketch, seen *Seen) bool {
 	if !j.Doubting {
 		return true
 	}
-	switch source := seen.Document(rule); {
+	switch source := seen.document(rule); {
 	case source == nil:
 		return true
 	case seen.Members != nil:

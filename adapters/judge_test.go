@@ -43,12 +43,7 @@ func TestDoubt(t *testing.T) {
 			if c.stored != "" {
 				stored = sketchOf(c.stored)
 			}
-			hit := j.Hit(Seen{Index: "news-1", ID: "1", Stored: []byte(stored), Document: func(*Rule) []byte {
-				if c.document == "" {
-					return nil
-				}
-				return []byte(c.document)
-			}})
+			hit := j.Hit(Seen{Index: "news-1", ID: "1", Stored: []byte(stored), Shown: shown{c.document, nil}})
 			got := ""
 			if hit.Sketch != nil {
 				got = hit.Sketch.String()
@@ -81,10 +76,8 @@ func TestTraitsOfSeveralRules(t *testing.T) {
 		rule("plain", Together{}, Choice{}),
 	}, Controls{})
 	seen := func(index, host, votes string) rerank.Hit {
-		return j.Hit(Seen{Index: index, ID: host + votes,
-			Document: func(*Rule) []byte { return []byte(`{"title": "the ferry is back in town"}`) },
-			Values:   func(d Deciding) []string { return map[string][]string{"host": {host}, "votes": {votes}}[d.Field] },
-		})
+		values := map[string][]string{"host": {host}, "votes": {votes}}
+		return j.Hit(Seen{Index: index, ID: host + votes, Shown: shown{`{"title": "the ferry is back in town"}`, values}})
 	}
 	for _, c := range []struct {
 		name string
@@ -102,8 +95,28 @@ func TestTraitsOfSeveralRules(t *testing.T) {
 			}
 		})
 	}
-	bare := j.Hit(Seen{Index: "plain", Document: func(*Rule) []byte { return []byte(`{"title": "the ferry is back in town"}`) }})
+	bare := j.Hit(Seen{Index: "plain", Shown: shown{`{"title": "the ferry is back in town"}`, nil}})
 	if bare.Sketch == nil || bare.Others != nil {
 		t.Errorf("of fields that are not read a hit holds %v", bare.Others)
 	}
+}
+
+// shown is a document, and the values of deciding fields; of a date by its field and " as a date".
+type shown struct {
+	document string
+	values   map[string][]string
+}
+
+func (s shown) Document(*Rule) []byte {
+	if s.document == "" {
+		return nil
+	}
+	return []byte(s.document)
+}
+
+func (s shown) Values(d Deciding) []string {
+	if d.Date {
+		return s.values[d.Field+" as a date"]
+	}
+	return s.values[d.Field]
 }

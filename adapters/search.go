@@ -156,7 +156,7 @@ type Listing struct {
 type Hits interface {
 	// Len is how many there are.
 	Len() int
-	// Seen returns what a [Judge] takes of one. Its Document and Values are good until the next call.
+	// Seen returns what a [Judge] takes of one. What it says is Shown is good until the next call.
 	Seen(i int) Seen
 }
 

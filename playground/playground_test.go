@@ -48,7 +48,7 @@ func scene(t *testing.T, h http.HandlerFunc) *Handler {
 			}
 			for i, text := range strings.Split(string(reply.Body), "\n") {
 				document, _ := json.Marshal(map[string]string{"body": text})
-				seen := adapters.Seen{Index: "news", ID: fmt.Sprint(i), Document: func(*adapters.Rule) []byte { return document }}
+				seen := adapters.Seen{Index: "news", ID: fmt.Sprint(i), Shown: shownText(document)}
 				l.Hits = append(l.Hits, adapters.LookedHit{Seen: seen, Document: document, Name: "news"})
 			}
 			l.Total = len(l.Hits)
@@ -341,3 +341,10 @@ func TestTextsAreCutBetweenCharacters(t *testing.T) {
 		}
 	}
 }
+
+// shownText is a document that is shown whole.
+type shownText []byte
+
+func (s shownText) Document(*adapters.Rule) []byte { return s }
+
+func (shownText) Values(adapters.Deciding) []string { return nil }

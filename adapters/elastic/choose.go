@@ -81,20 +81,21 @@ func (q *query) collides(deciding []adapters.Deciding) bool {
 	})
 }
 
-// valuesIn returns how to read the deciding values among the fields extracted from a hit.
-func valuesIn(fields []adapters.Member) func(adapters.Deciding) []string {
-	return func(d adapters.Deciding) (values []string) {
-		elements, err := adapters.Elements(adapters.Get(fields, d.Field))
-		if err != nil {
-			return nil
-		}
-		for _, element := range elements {
-			if text, ok := adapters.ValueText(element); ok {
-				values = append(values, text)
-			}
-		}
-		return values
+// extracted are the fields extracted from a hit.
+type extracted []adapters.Member
+
+// Values is that of adapters.Shown.
+func (fields extracted) Values(d adapters.Deciding) (values []string) {
+	elements, err := adapters.Elements(adapters.Get(fields, d.Field))
+	if err != nil {
+		return nil
 	}
+	for _, element := range elements {
+		if text, ok := adapters.ValueText(element); ok {
+			values = append(values, text)
+		}
+	}
+	return values
 }
 
 // blames reports whether an error names one of the fields that we had extracted: a field without values by document, or of a

@@ -302,18 +302,12 @@ func (c *collapse) comparable(list []hit) ([]rerank.Hit, error) {
 func (c *collapse) judgeHits(list []hit) ([]rerank.Hit, error) {
 	hits := make([]rerank.Hit, len(list))
 	var told teller
-	var at *hit
-	document := func(*adapters.Rule) []byte {
-		if !c.atHand() {
-			return nil
-		}
-		return orEmpty(at.at(at.source))
-	}
+	shown := &shownHit{atHand: c.atHand()}
 	for i := range list {
 		if i%adapters.BetweenLooks == 0 && c.judged && c.struck() {
 			return nil, adapters.ErrLate
 		}
-		at = &list[i]
+		at := &list[i]
 		index, key, err := told.of(c, at)
 		switch {
 		case err != nil:
@@ -322,14 +316,28 @@ func (c *collapse) judgeHits(list []hit) ([]rerank.Hit, error) {
 			hits[i] = rerank.Hit{ID: key}
 			continue
 		}
-		seen := adapters.Seen{Index: index, Key: key, Stored: sketchIn(at.at(at.sketch)), Document: document}
+		shown.hit = at
 		if len(c.deciding) > 0 {
-			fields, _ := adapters.Members(at.at(at.fields)) // there are none where none has a value
-			seen.Values = valuesIn(fields)
+			shown.extracted, _ = adapters.Members(at.at(at.fields)) // there are none where none has a value
 		}
-		hits[i] = c.judge.Hit(seen)
+		hits[i] = c.judge.Hit(adapters.Seen{Index: index, Key: key, Stored: sketchIn(at.at(at.sketch)), Shown: shown})
 	}
 	return hits, nil
+}
+
+// shownHit is what a reading shows of the document of a hit.
+type shownHit struct {
+	extracted
+	hit    *hit
+	atHand bool
+}
+
+// Document implements adapters.Shown.
+func (s *shownHit) Document(*adapters.Rule) []byte {
+	if !s.atHand {
+		return nil
+	}
+	return orEmpty(s.hit.at(s.hit.source))
 }
 
 var errMoved = errors.New("the list moved between two readings")

@@ -83,13 +83,11 @@ func (d Dialect) lookedHit(raw []byte) (h adapters.LookedHit, err error) {
 	if !ok || !identified {
 		return h, errors.New("a hit without _index or _id")
 	}
-	extracted, _ := adapters.Members(adapters.Get(members, "fields")) // there are none where none has a value
+	fields, _ := adapters.Members(adapters.Get(members, "fields")) // there are none where none has a value
 	h.Name, h.Document = index, sourceIn(members)
 	h.Seen = adapters.Seen{
-		Index: d.ruleName(index), ID: id, Stored: storedSketch(extracted), Values: valuesIn(extracted),
+		Index: d.ruleName(index), ID: id, Stored: storedSketch(fields), Shown: shownDocument{fields, h.Document},
 	}
-	document := h.Document
-	h.Seen.Document = func(*adapters.Rule) []byte { return document }
 	if score := adapters.Get(members, "_score"); score != nil && string(score) != "null" {
 		h.Score = score
 	}
@@ -110,3 +108,12 @@ func failureIn(reply []byte) string {
 	}
 	return "a shard failed"
 }
+
+// shownDocument is the document of a hit of a look.
+type shownDocument struct {
+	extracted
+	json []byte
+}
+
+// Document implements adapters.Shown.
+func (d shownDocument) Document(*adapters.Rule) []byte { return d.json }

@@ -59,10 +59,10 @@ func TestLookedAt(t *testing.T) {
 	first, second := got.Hits[0], got.Hits[1]
 	if first.Index != "logs" || first.Name != ".ds-logs-2026.01.02-000003" || first.ID != "1" || string(first.Stored) != "abc=" ||
 		string(first.Score) != "1.25" || string(first.Document) != `{"b":"x"}` ||
-		fmt.Sprint(first.Values(adapters.Deciding{Field: "host"})) != "[h i]" {
+		fmt.Sprint(first.Shown.Values(adapters.Deciding{Field: "host"})) != "[h i]" {
 		t.Errorf("%+v", first)
 	}
-	if second.Score != nil || string(second.Seen.Document(nil)) != "{}" || len(second.Stored) > 0 {
+	if second.Score != nil || string(second.Shown.Document(nil)) != "{}" || len(second.Stored) > 0 {
 		t.Errorf("%+v", second)
 	}
 	for _, c := range []struct {

@@ -42,26 +42,19 @@ func rooted(fields []string) []string {
 	return list
 }
 
-// deciding returns how to look up the values of deciding fields in a document. What is not shown of it, by a key's will above all, is
+// deciding returns the values of a deciding field in a document that is [unflattened]. What is not shown of it, by a key's will above all, is
 // not there.
-func deciding(document []byte) func(adapters.Deciding) []string {
-	var clean []byte
-	return func(d adapters.Deciding) []string {
-		if clean == nil {
-			clean = unflattened(document)
+func deciding(document []byte, d adapters.Deciding) (values []string) {
+	visit(document, d.Field, deepest, func(value []byte) {
+		text, ok := adapters.ValueText(value)
+		if d.Date {
+			text, ok = milliseconds(value)
 		}
-		var values []string
-		visit(clean, d.Field, deepest, func(value []byte) {
-			text, ok := adapters.ValueText(value)
-			if d.Date {
-				text, ok = milliseconds(value)
-			}
-			if ok {
-				values = append(values, text)
-			}
-		})
-		return values
-	}
+		if ok {
+			values = append(values, text)
+		}
+	})
+	return values
 }
 
 // visit calls found with each value, be it in an array, that a path leads to in a JSON value: neither an object nor null.

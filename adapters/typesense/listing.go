@@ -18,8 +18,8 @@ type hits struct {
 	inTexts      bool
 	// readable says that the client's key lets the texts be seen, withheld that they can't be read again.
 	readable, withheld bool
-	at                 int // whose document is asked for
-	document           func(*adapters.Rule) []byte
+	at                 int    // the hit that is looked at
+	clean              []byte // its document [unflattened], once its values were asked for
 }
 
 // Listing implements adapters.Search. It joins the pages of each content to a list of hits.
@@ -48,7 +48,6 @@ func (q *query) Listing(r adapters.Reading, given []adapters.QueryResult) (*adap
 		}
 	}
 	h := &hits{q: q, in: first}
-	h.document = h.documentFor
 	l := &adapters.Listing{Hits: h, Total: first.found, From: first.first, Size: first.perPage}
 	l.Full = r.Neighbours > 0 && first.found == max(r.Neighbours, asks[0].page*asks[0].perPage)
 	switch {
@@ -174,21 +173,33 @@ func (h *hits) Seen(i int) adapters.Seen {
 	if h.judged != nil {
 		read = &h.judged[i]
 	}
-	h.at = i
+	h.at, h.clean = i, nil
 	seen := adapters.Seen{
-		Index: h.in.collection, ID: shown.identity(), Stored: read.stored, Document: h.document, Withheld: h.withheld, Pinned: shown.curated,
+		Index: h.in.collection, ID: shown.identity(), Stored: read.stored, Shown: h, Withheld: h.withheld, Pinned: shown.curated,
 	}
 	if !h.inTexts && !shown.dotted {
 		seen.Members = shown.members
 	}
-	if len(h.q.asked.Scope.Deciding) > 0 {
-		seen.Values = deciding(read.document)
-	}
 	return seen
 }
 
-// documentFor returns a document with all of a rule's fields, nil if it is not at hand.
-func (h *hits) documentFor(rule *adapters.Rule) []byte {
+// Values implements adapters.Shown.
+func (h *hits) Values(d adapters.Deciding) []string {
+	if len(h.q.asked.Scope.Deciding) == 0 {
+		return nil
+	}
+	if h.clean == nil {
+		read := h.list
+		if h.judged != nil {
+			read = h.judged
+		}
+		h.clean = unflattened(read[h.at].document)
+	}
+	return deciding(h.clean, d)
+}
+
+// Document implements adapters.Shown.
+func (h *hits) Document(rule *adapters.Rule) []byte {
 	switch {
 	case !h.readable:
 		return nil

@@ -55,13 +55,7 @@ func LookedAt(l adapters.Look, reply *adapters.Reply) (adapters.Looked, error) {
 		document := h.plain()
 		hit := adapters.LookedHit{Document: document, Name: result.collection}
 		hit.Seen = adapters.Seen{
-			Index: result.collection, ID: h.id, Stored: h.stored, Values: deciding(h.document), Pinned: h.curated,
-		}
-		hit.Seen.Document = func(rule *adapters.Rule) []byte {
-			if !q.mayRead(rule.Fields) {
-				return nil
-			}
-			return document
+			Index: result.collection, ID: h.id, Stored: h.stored, Shown: shownDocument{&q, document}, Pinned: h.curated,
 		}
 		if members, err := adapters.Members(h.raw); err == nil {
 			hit.Score = adapters.Get(members, "text_match")
@@ -70,3 +64,20 @@ func LookedAt(l adapters.Look, reply *adapters.Reply) (adapters.Looked, error) {
 	}
 	return looked, nil
 }
+
+// shownDocument is the document of a hit of a look, unflattened.
+type shownDocument struct {
+	q    *query
+	json []byte
+}
+
+// Document implements adapters.Shown.
+func (d shownDocument) Document(rule *adapters.Rule) []byte {
+	if !d.q.mayRead(rule.Fields) {
+		return nil
+	}
+	return d.json
+}
+
+// Values implements adapters.Shown.
+func (d shownDocument) Values(of adapters.Deciding) []string { return deciding(d.json, of) }

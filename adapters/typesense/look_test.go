@@ -64,19 +64,19 @@ func TestLookedAt(t *testing.T) {
 	first, second := got.Hits[0], got.Hits[1]
 	if first.Index != "a" || first.Name != "a" || first.ID != "1" || string(first.Stored) != "abc" ||
 		string(first.Score) != "578730123365711993" || !first.Pinned || strings.Contains(string(first.Document), "meta.text") ||
-		fmt.Sprint(first.Values(adapters.Deciding{Field: "at", Date: true})) != "[1700000000000]" {
+		fmt.Sprint(first.Shown.Values(adapters.Deciding{Field: "at", Date: true})) != "[1700000000000]" {
 		t.Errorf("%+v %s", first, first.Document)
 	}
 	if second.Score != nil || second.Pinned || len(second.Stored) > 0 {
 		t.Errorf("%+v", second)
 	}
 	rule := &adapters.Rule{Fields: []string{"body"}}
-	if string(first.Seen.Document(rule)) == "" {
+	if string(first.Shown.Document(rule)) == "" {
 		t.Error("no document for a key that sees it")
 	}
 	hiding := adapters.Look{Header: adapters.Header{keyHeader: {scopedKey(`{"exclude_fields":"body"}`)}}}
 	got, err = LookedAt(hiding, &adapters.Reply{Status: 200, Body: []byte(reply)})
-	if err != nil || got.Hits[0].Seen.Document(rule) != nil {
+	if err != nil || got.Hits[0].Shown.Document(rule) != nil {
 		t.Errorf("%v: a document for a key that hides its text", err)
 	}
 	for status, body := range map[int]string{401: `{"message":"Forbidden - a valid key must be sent."}`, 404: `{"message":"Not found"}`} {

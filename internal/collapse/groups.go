@@ -45,8 +45,8 @@ func (s *search) shared(rank, other int) []string {
 	if rule == nil {
 		return nil
 	}
-	a := s.read.judged.seen(rank).Document(rule)
-	b := s.read.judged.seen(other).Document(rule)
+	a := s.read.judged.seen(rank).Shown.Document(rule)
+	b := s.read.judged.seen(other).Shown.Document(rule)
 	if a == nil || b == nil {
 		return nil
 	}

@@ -98,13 +98,23 @@ func (f *found) Len() int { return len(f.List) }
 
 func (f *found) Seen(i int) adapters.Seen {
 	d := f.List[i]
-	return adapters.Seen{Index: "shelf", ID: d.ID, Stored: []byte(d.Stored), Document: func(*adapters.Rule) []byte {
-		if !f.texts {
-			return nil
-		}
-		return fmt.Appendf(nil, `{"text":%q}`, d.Text)
-	}}
+	return adapters.Seen{Index: "shelf", ID: d.ID, Stored: []byte(d.Stored), Shown: shown{d, f.texts}}
 }
+
+// shown is what a reading shows of a document.
+type shown struct {
+	document
+	texts bool
+}
+
+func (s shown) Document(*adapters.Rule) []byte {
+	if !s.texts {
+		return nil
+	}
+	return fmt.Appendf(nil, `{"text":%q}`, s.Text)
+}
+
+func (shown) Values(adapters.Deciding) []string { return nil }
 
 // wire implements adapters.Wire.
 type wire struct{}
