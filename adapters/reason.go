@@ -1,8 +1,7 @@
 package adapters
 
-// Reason says in one word why a search is left alone, or why it was collapsed in another way than configured. It stands in the header of the
-// answer and in metrics, and docs/controls.md lists all of them. A dialect has reasons of its own beside these, for what only its
-// engine has.
+// Reason says in one word why a search is left alone, or why it was collapsed in another way than configured. The header of the answer
+// and the metrics show it, and docs/controls.md lists all of them. A dialect has further reasons, for what only its engine has.
 type Reason string
 
 // Reasons that dialects and the proxy share.
@@ -35,7 +34,7 @@ const (
 	ReasonEngineStatus Reason = "engine_status"
 	// ReasonRefused: the engine refused that search of several. Its error is the answer.
 	ReasonRefused Reason = "refused"
-	// ReasonBudget: too many searches failed of late to be collapsed.
+	// ReasonBudget: too many searches could not be collapsed recently.
 	ReasonBudget Reason = "budget"
 	// ReasonDeadline: the time for collapsing it was over.
 	ReasonDeadline Reason = "deadline"

@@ -2,8 +2,8 @@ package adapters
 
 import "errors"
 
-// This file is what an engine provides for its searches to be collapsed. Package internal/collapse drives it: it decides what to read,
-// asks, compares and cuts the page; the dialect writes requests, reads replies and renders. Nothing here does I/O.
+// This file is what an engine provides so that its searches can be collapsed. Package internal/collapse decides what to read, sends the
+// requests, compares the hits and cuts the page. The dialect writes requests, reads replies and renders. Nothing here does I/O.
 
 // Searches are the searches of one client's request: one, or those of a multi-search.
 type Searches struct {
@@ -62,8 +62,8 @@ type Neighbours struct {
 type Reading struct {
 	// Own asks for the client's own page. AsSent asks for it as the client wrote it; otherwise with what is needed to read and render it.
 	Own, AsSent bool
-	// From and To are the ranks [From, To). Ranks, if not nil, are those of them that are wanted, ascending. A reading of no ranks is for
-	// what stands beside the hits alone.
+	// From and To are the ranks [From, To). Ranks, if not nil, are those of them that are wanted, ascending. A reading of no ranks asks only
+	// for what a reply has beside its hits.
 	From, To int
 	Ranks    []int
 	// Sources asks for hits as the client wants them, otherwise for no more than what they are judged by.
@@ -72,7 +72,7 @@ type Reading struct {
 	Judged bool
 	// Texts asks for the sketched texts too, to compute missing sketches from.
 	Texts bool
-	// Frame asks for everything that stands beside the hits too, such as facets.
+	// Frame asks for everything that a reply has beside its hits, such as facets.
 	Frame bool
 	// Neighbours is how many nearest neighbours the engine is to look for, in a search for such.
 	Neighbours int
@@ -105,7 +105,7 @@ type Wire interface {
 	// Split reads the reply to a joined request: a result for each of its queries. Its error is [ErrRefused], [ErrWidened] or says what is not
 	// understood.
 	Split(queries []Query, reply *Reply) ([]QueryResult, error)
-	// Reply returns the client's reply, which holds a result for each search in place of those of the reply at hand.
+	// Reply returns the client's reply: the given one, with the searches' results in place of its own.
 	Reply(reply *Reply, results [][]byte) (*Reply, error)
 	// Declined returns the reply to a client's single search that the engine declines, in the form in which it declines one.
 	Declined(reply *Reply, d *Declined) *Reply
@@ -176,7 +176,7 @@ type PageHit struct {
 	Group *Group
 }
 
-// Place is where a hit stands in a listing. The zero Place is nowhere.
+// Place is the place of a hit in a listing. The zero Place is nowhere.
 type Place struct {
 	Hits Hits
 	At   int

@@ -29,7 +29,12 @@ func Answer(ctx context.Context, searches *adapters.Searches, ask Ask) (*adapter
 		return nil, adapters.ErrLate
 	}
 	c := &conversation{Searches: searches, send: ask}
-	results, outcomes, err := c.run(ctx)
+	results, outcomes, err := make([][]byte, 1), make([]adapters.Outcome, 1), error(nil)
+	if searches.Single {
+		results[0], outcomes[0], err = newSearch(searches, 0, c).run(ctx)
+	} else {
+		results, outcomes, err = c.together(ctx)
+	}
 	if declined, ok := errors.AsType[*adapters.Declined](err); ok {
 		if !declined.Final {
 			return nil, adapters.ErrWidened
@@ -57,15 +62,6 @@ type conversation struct {
 	bare  bool
 }
 
-// run runs the searches and returns what the client gets of each.
-func (c *conversation) run(ctx context.Context) (results [][]byte, outcomes []adapters.Outcome, err error) {
-	if !c.Single {
-		return c.together(ctx)
-	}
-	result, outcome, err := newSearch(c.Searches, 0, c).run(ctx)
-	return [][]byte{result}, []adapters.Outcome{outcome}, err
-}
-
 // search is one search being answered.
 type search struct {
 	adapters.Search
@@ -88,12 +84,12 @@ type search struct {
 
 // readings are what is kept of what was read.
 type readings struct {
-	// frame holds everything that stands beside the page's hits. sources are the hits of the last reading as the client wants them, judged
-	// those of the last one that was looked through from rank 0.
+	// frame is the listing whose reply becomes the client's: everything in it but the hits is kept. sources is the last listing of hits as
+	// the client wants them. judged are the hits of the last reading from rank 0 that were compared.
 	frame, sources *adapters.Listing
 	judged         sighted
-	// own holds the client's own page, whose first hit stands at ownFrom; nil until a reading does. asSent is the result of the client's
-	// own search as the client wrote it.
+	// own is a listing that contains the whole page as the engine has it, from place ownFrom on; nil until there is one. asSent is the
+	// result of the client's own search as the client wrote it.
 	own     *adapters.Listing
 	ownFrom int
 	asSent  []byte
@@ -108,33 +104,20 @@ func newSearch(all *adapters.Searches, place int, engine asker) *search {
 	return s
 }
 
-// run answers the search.
+// run answers the search with what the client gets of it.
 func (s *search) run(ctx context.Context) ([]byte, adapters.Outcome, error) {
 	if s.asked.Reason != "" {
 		return s.asWritten(ctx, s.asked.Reason, false)
 	}
 	s.begin(s.asked.From, s.asked.Size)
-	result, outcome, err := s.collapsed(ctx)
+	if page, err := s.natively(ctx); err != nil {
+		return s.leave(ctx, err)
+	} else if page != nil {
+		return page.Result, s.nativeOutcome(page), nil
+	}
+	result, err := s.collapse(ctx)
 	if err != nil {
 		return s.leave(ctx, err)
-	}
-	return result, outcome, nil
-}
-
-// collapsed answers the search with a page of the collapsed list.
-func (s *search) collapsed(ctx context.Context) ([]byte, adapters.Outcome, error) {
-	page, err := s.natively(ctx)
-	if err != nil {
-		return nil, adapters.Outcome{}, err
-	}
-	if page != nil {
-		return page.Result, adapters.Outcome{
-			Target: s.asked.Target, Raw: page.Raw, Folded: page.Raw - page.Shown, Exact: page.Exact, Rounds: 1, Native: true,
-		}, nil
-	}
-	result, err := s.paged(ctx)
-	if err != nil {
-		return nil, adapters.Outcome{}, err
 	}
 	return result, s.outcome(), nil
 }

@@ -28,7 +28,7 @@ func (s *search) group(rank int, rule *adapters.Rule, views *adapters.Views) *ad
 	return g
 }
 
-// sight returns where a rank's hit stands as it was judged.
+// sight returns the place of a rank's hit in the listing that was judged.
 func (s *search) sight(rank int) adapters.Place {
 	if s.read.judged.Hits == nil || rank < 0 || rank >= s.read.judged.Len() {
 		return adapters.Place{}
@@ -36,7 +36,7 @@ func (s *search) sight(rank int) adapters.Place {
 	return adapters.Place{Hits: s.read.judged.Hits, At: rank}
 }
 
-// shared returns shingles that the documents of two ranks have in common, nil where not both are at hand.
+// shared returns shingles that the documents of two ranks have in common, nil unless both were read.
 func (s *search) shared(rank, other int) []string {
 	if s.sight(rank).Hits == nil || s.sight(other).Hits == nil {
 		return nil

@@ -41,6 +41,13 @@ func (s *search) natively(ctx context.Context) (*adapters.NativePage, error) {
 	return page, nil
 }
 
+// nativeOutcome returns what was done with a search that the engine collapsed.
+func (s *search) nativeOutcome(page *adapters.NativePage) adapters.Outcome {
+	return adapters.Outcome{
+		Target: s.asked.Target, Raw: page.Raw, Folded: page.Raw - page.Shown, Exact: page.Exact, Rounds: 1, Native: true,
+	}
+}
+
 // fall notes why the search goes on at query time.
 func (n *native) fall(err error) {
 	_, declined := errors.AsType[*adapters.Declined](err)

@@ -42,7 +42,7 @@ func (s *search) holdsOwnPage(span rerank.Span) bool {
 		span.To >= s.page.From+s.page.Size
 }
 
-// ownPage returns the client's own page, nil if no reply held it.
+// ownPage returns the page as the engine has it, nil if no reply contains it.
 func (s *search) ownPage() []byte {
 	if s.read.asSent != nil {
 		return s.Clean(s.read.asSent)
@@ -62,8 +62,8 @@ func (s *search) ownPage() []byte {
 	return result
 }
 
-// leave answers a search that could not be collapsed: with the client's own page where a reply at hand holds it, else by the client's
-// own search, else not at all.
+// leave answers a search that could not be collapsed. If a reply already contains the client's own page, that is the answer. Otherwise
+// the client's own search is asked, or, for a single search, err is returned.
 func (s *search) leave(ctx context.Context, err error) ([]byte, adapters.Outcome, error) {
 	alone, isAlone := errors.AsType[adapters.Alone](err)
 	declined, isDeclined := errors.AsType[*adapters.Declined](err)

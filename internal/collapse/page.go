@@ -7,8 +7,8 @@ import (
 	"github.com/neardup/sidecar/rerank"
 )
 
-// paged reads the list until the page is known, and renders it.
-func (s *search) paged(ctx context.Context) ([]byte, error) {
+// collapse reads the list until the page is known, and renders it.
+func (s *search) collapse(ctx context.Context) ([]byte, error) {
 	for {
 		span, more, err := s.next()
 		switch {
@@ -16,7 +16,7 @@ func (s *search) paged(ctx context.Context) ([]byte, error) {
 			return nil, err
 		case more:
 			err = s.readSpan(ctx, span)
-		case s.read.frame == nil: // no hit of the page was read in a reading that shows what stands beside it
+		case s.read.frame == nil: // no reading so far brought what the reply has beside its hits
 			err = s.readFrame(ctx)
 		case s.show.DryRun:
 			return s.Clean(s.read.asSent), nil
@@ -227,7 +227,7 @@ func (s *search) ranks() ([]int, error) {
 	return ranks, err
 }
 
-// source returns where a rank's hit stands as the client wants it, nowhere if it was not read so.
+// source returns the place of a rank's hit in the listing of hits as the client wants them, nowhere if it is not in there.
 func (s *search) source(rank int) adapters.Place {
 	at, ok := s.pager.At(rank)
 	if !ok || s.read.sources == nil || at >= s.read.sources.Hits.Len() {
@@ -236,7 +236,7 @@ func (s *search) source(rank int) adapters.Place {
 	return adapters.Place{Hits: s.read.sources.Hits, At: at}
 }
 
-// readFrame reads what stands beside the hits alone.
+// readFrame reads only what the reply has beside its hits.
 func (s *search) readFrame(ctx context.Context) error {
 	if s.leads() {
 		_, err := s.look(ctx, nil)
