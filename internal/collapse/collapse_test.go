@@ -60,6 +60,10 @@ func TestSearchesAskTogether(t *testing.T) {
 		}
 		longest = max(longest, alone.rounds)
 	}
+	stored := newShelf(r, rule, 150, 0)
+	if _, err := collapse.Answer(t.Context(), searches(rule, true, pages[0]), stored.ask); err != nil || stored.rounds != 1 {
+		t.Errorf("a first page takes %d rounds, %v", stored.rounds, err)
+	}
 	var first []string
 	for range 3 {
 		s := &shelf{documents: list}
@@ -116,6 +120,10 @@ func TestLate(t *testing.T) {
 				}
 				continue
 			}
+			again := slices.ContainsFunc(answer.Outcomes, func(o adapters.Outcome) bool { return o.Again })
+			if late == 1 && again != (s.rounds > 1) {
+				t.Fatalf("look %d: asked again %v, in %d rounds", at, again, s.rounds)
+			}
 			for i, line := range strings.Split(string(answer.Body), "\n") {
 				p, o := asked[i], answer.Outcomes[i]
 				plain := string((&search{}).Clean(whole.raw(p)))
@@ -150,8 +158,8 @@ func TestListThatMoves(t *testing.T) {
 	moved := 0
 	for range effort.Rounds(200) {
 		rule := newRule(t, 40+r.IntN(100))
-		s := newShelf(r, rule, 150, 0.2*r.Float64())
-		p := [2]int{20 + r.IntN(20), 1 + r.IntN(10)}
+		s := newShelf(r, rule, 150, 0.6*r.Float64())
+		p := [2]int{r.IntN(40) * r.IntN(2), 1 + r.IntN(20)}
 		want := []string{s.page(rule, p[0], p[1])}
 		changes := 1 + r.IntN(2)
 		s.change = func(s *shelf) {
