@@ -108,7 +108,7 @@ func pageOfCommands() string {
 	writeLong(&b, root.Long)
 	b.WriteString("`sidecar help COMMAND` says the same on a terminal, and `man sidecar-COMMAND` where a package has installed the manual. " +
 		"The keys of the\nconfiguration are explained in [config.yaml](../config.yaml).\n")
-	for _, g := range groups {
+	for _, g := range commandGroups() {
 		fmt.Fprintf(&b, "\n%s\n\n", g.title)
 		for _, cmd := range commandsOf(root, g.id) {
 			fmt.Fprintf(&b, "- [`%s`](#%s): %s\n", cmd.CommandPath(), strings.ReplaceAll(cmd.CommandPath(), " ", "-"), unmarked(cmd.Short))
@@ -118,7 +118,7 @@ func pageOfCommands() string {
 		"configuration; `sidecar completion bash --help` says where that goes. Packages install it.\n")
 	b.WriteString("\nOf every command:\n\n")
 	fenced(&b, "text", root.PersistentFlags().FlagUsages())
-	for _, g := range groups {
+	for _, g := range commandGroups() {
 		for _, cmd := range commandsOf(root, g.id) {
 			writeCommand(&b, cmd)
 		}

@@ -42,7 +42,7 @@ func TestCompletion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const nothing, byDefault, extension, directories = ":4", ":0", ":8", ":16"
+	const nothing, byDefault = ":4", ":0"
 	for _, c := range []struct {
 		args string
 		want []string
@@ -51,8 +51,6 @@ func TestCompletion(t *testing.T) {
 		{"similar --index ", []string{"news-*", "blog", "goods", nothing}},
 		{"compare --preset ", append(presetNames(), nothing)},
 		{"cluster --output ", []string{"text", "json", byDefault}},
-		{"cluster --temp-dir ", []string{directories}},
-		{"serve --config ", []string{"yaml", "yml", extension}},
 		{"config ", []string{"check"}},
 		{"rein", []string{"reindex", nothing}},
 		{"help conf", []string{"config", nothing}},

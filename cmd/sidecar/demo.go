@@ -129,8 +129,14 @@ func (s *servers) listenNear(address string, h http.Handler) (string, error) {
 		}
 	}
 	at := l.Addr().String()
-	s.doors[at] = &door{key: at, sockets: []net.Listener{l}, log: s.log, failed: s.failed}
-	s.doors[at].put(h, manner{header: readHeaderTimeout, idle: idleTimeout})
+	d := &door{key: at, sockets: []net.Listener{l}, log: s.log, failed: s.failed}
+	next, err := d.newServer(connOptions{header: readHeaderTimeout, idle: idleTimeout})
+	if err != nil {
+		d.shut()
+		return "", err
+	}
+	d.put(h, next)
+	s.doors[at] = d
 	return "http://" + at, nil
 }
 

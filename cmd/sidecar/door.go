@@ -8,96 +8,130 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync"
+	"os"
 	"sync/atomic"
-	"syscall"
 	"time"
 )
 
-// door is one address where clients come in. Its sockets stay open while what answers behind them changes: a connection is
-// accepted here and handed to the server of the day, so that none is refused in between.
+// door is one address where clients connect. Its sockets stay open while the servers that accept connections on them change, so that a reload
+// refuses nobody.
 type door struct {
-	// key finds the door again at a reload: the address to listen on, and whose it is where the address alone does not tell.
+	// key finds the door again at a reload: the address, and the name of its engine where the address alone does not tell.
 	key     string
 	admin   bool
 	sockets []net.Listener
 	log     *slog.Logger
 	failed  chan<- error
 
-	answers atomic.Pointer[http.Handler]
-	server  atomic.Pointer[server] // the server of the day; nil before the first
+	handler atomic.Pointer[http.Handler]
+	server  atomic.Pointer[server] // the one that accepts connections; nil before the first
 }
 
-// server serves what a door hands it.
+// server accepts the connections of a door until the next one does, and serves its own to their end.
 type server struct {
 	http.Server
-	door    *door
-	manner  manner
-	lease   *lease
-	busy    atomic.Int64 // requests under way
-	closing atomic.Bool  // replies tell clients to come no more on this connection
+	door      *door
+	options   connOptions
+	listeners []net.Listener
+	busy      atomic.Int64 // requests under way
+	closing   atomic.Bool  // replies tell clients to reconnect
 }
 
-// manner is what a server is made with.
-type manner struct {
+// connOptions are what cannot change while a server runs.
+type connOptions struct {
 	header, idle time.Duration
 	tls          *tls.Config // nil for plain connections
 }
 
-// ServeHTTP implements http.Handler: it passes on to what answers at the moment.
+// maxHeader bounds the first line and the header of a request together. Engines allow 4 and 16 kB by default. These bytes do not count toward
+// max_held, and reading them takes some 80 times as much memory.
+const maxHeader = 128 << 10
+
+// newServer returns a server with these options, or nil where the one at work has them. It accepts nothing before put.
+func (d *door) newServer(o connOptions) (*server, error) {
+	if now := d.server.Load(); now != nil && now.options == o {
+		return nil, nil
+	}
+	s := &server{door: d, options: o}
+	s.Server = http.Server{
+		Handler: guarded(s, d.log), Protocols: onlyHTTP1(), ReadHeaderTimeout: o.header, IdleTimeout: o.idle,
+		MaxHeaderBytes:               maxHeader,
+		DisableGeneralOptionsHandler: true, // OPTIONS * is the engine's to answer
+		ErrorLog:                     serverErrors(d.log),
+	}
+	for _, socket := range d.sockets {
+		l, err := duplicate(socket)
+		if err != nil {
+			s.stopAccepting()
+			return nil, fmt.Errorf("listen: duplicate the socket of %s: %w", d.addr(), err)
+		}
+		if o.tls != nil {
+			l = tls.NewListener(l, o.tls)
+		}
+		s.listeners = append(s.listeners, l)
+	}
+	return s, nil
+}
+
+// duplicate returns another listener on the same socket: closing one leaves the other open, and connections that wait stay.
+func duplicate(socket net.Listener) (net.Listener, error) {
+	original, ok := socket.(interface{ File() (*os.File, error) })
+	if !ok {
+		return nil, fmt.Errorf("%T has no file", socket)
+	}
+	file, err := original.File()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // the listener has a descriptor of its own
+	return net.FileListener(file)
+}
+
+// put sets the handler, and has next, if it is not nil, accept the connections from now on. It returns the server that did so before, which goes on
+// serving its own.
+func (d *door) put(h http.Handler, next *server) (before *server) {
+	d.handler.Store(&h)
+	if next == nil {
+		return nil
+	}
+	before = d.server.Swap(next)
+	for _, l := range next.listeners {
+		go next.serve(l)
+	}
+	if before != nil {
+		before.stopAccepting()
+	}
+	return before
+}
+
+// ServeHTTP implements http.Handler: it calls the door's present handler.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.busy.Add(1)
 	defer s.busy.Add(-1)
 	if s.closing.Load() {
 		w.Header().Set("Connection", "close")
 	}
-	(*s.door.answers.Load()).ServeHTTP(w, r)
+	(*s.door.handler.Load()).ServeHTTP(w, r)
 }
 
-// maxHeader is how long the first line and the header of a request may be together. Engines take 4 and 16 kB unless they are told otherwise. They
-// are not counted in max_held, and reading them takes some 80 times as much.
-const maxHeader = 128 << 10
-
-// put sets what answers, and has it served in the given manner. Where that differs from before, a new server takes the
-// connections that come from now on; the one before is given back, still serving its own.
-func (d *door) put(h http.Handler, m manner) (before *server) {
-	d.answers.Store(&h)
-	before = d.server.Load()
-	if before != nil && before.manner == m {
-		return nil
-	}
-	next := &server{door: d, manner: m, lease: &lease{addr: d.addr(), conns: make(chan net.Conn), ended: make(chan struct{})}}
-	next.Server = http.Server{
-		Handler: guarded(next, d.log), Protocols: onlyHTTP1(), ReadHeaderTimeout: m.header, IdleTimeout: m.idle,
-		MaxHeaderBytes:               maxHeader,
-		DisableGeneralOptionsHandler: true, // OPTIONS * is the engine's to answer
-		ErrorLog:                     serverErrors(d.log),
-	}
-	go next.serve()
-	d.server.Store(next)
-	if before == nil {
-		for _, socket := range d.sockets {
-			go d.accept(socket)
-		}
-		return nil
-	}
-	before.closing.Store(true)
-	before.lease.end()
-	return before
-}
-
-// serve serves until the lease ends.
-func (s *server) serve() {
-	var l net.Listener = s.lease
-	if s.manner.tls != nil {
-		l = tls.NewListener(l, s.manner.tls)
-	}
+func (s *server) serve(l net.Listener) {
 	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
-		s.door.fail(err)
+		select {
+		case s.door.failed <- fmt.Errorf("serve %s: %w", s.door.addr(), err):
+		default: // one reason to end is enough
+		}
 	}
 }
 
-// quit closes idle connections, lets the requests under way end until ctx does, and then cuts them off; how many is returned.
+// stopAccepting closes the server's listeners. Its open connections go on.
+func (s *server) stopAccepting() {
+	s.closing.Store(true)
+	for _, l := range s.listeners {
+		_ = l.Close() // what is wrong with it does not matter any more
+	}
+}
+
+// quit closes idle connections, lets the requests under way end until ctx does, and then cuts them off. It returns how many it cut off.
 func (s *server) quit(ctx context.Context) (cut int64) {
 	if s.Shutdown(ctx) != nil {
 		cut = s.busy.Load()
@@ -108,103 +142,12 @@ func (s *server) quit(ctx context.Context) (cut int64) {
 
 func (d *door) addr() net.Addr { return d.sockets[0].Addr() }
 
-func (d *door) fail(err error) {
-	select {
-	case d.failed <- fmt.Errorf("serve %s: %w", d.addr(), err):
-	default: // one reason to end is enough
-	}
-}
-
-// accept hands over what comes until the socket is closed.
-func (d *door) accept(socket net.Listener) {
-	var pause time.Duration
-	for {
-		conn, err := socket.Accept()
-		switch {
-		case err == nil:
-			pause = 0
-			d.hand(conn)
-		case errors.Is(err, net.ErrClosed):
-			return
-		case passing(err):
-			// Clients wait meanwhile: nothing is lost but time.
-			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
-			d.log.Warn("connection not accepted", "addr", d.addr().String(), "error", err.Error(), "again_in", pause.String())
-			time.Sleep(pause)
-		default:
-			d.fail(err)
-			return
-		}
-	}
-}
-
-// passing reports whether an error of accepting a connection says nothing about the next one.
-func passing(err error) bool {
-	for _, code := range []syscall.Errno{
-		syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED, syscall.ECONNRESET, syscall.EINTR,
-		// What Linux tells of the connection at hand: see accept(2).
-		syscall.EPERM, syscall.EPROTO, syscall.ENOPROTOOPT, syscall.ENETDOWN, syscall.ENETUNREACH, syscall.EHOSTDOWN, syscall.EHOSTUNREACH,
-		syscall.EOPNOTSUPP,
-	} {
-		if errors.Is(err, code) {
-			return true
-		}
-	}
-	return false
-}
-
-// hand gives a connection to the server of the day.
-func (d *door) hand(conn net.Conn) {
-	for {
-		s := d.server.Load()
-		select {
-		case s.lease.conns <- conn:
-			return
-		case <-s.lease.ended:
-			if d.server.Load() == s { // the last one
-				_ = conn.Close()
-				return
-			}
-		}
-	}
-}
-
-// shut closes the sockets: who connects from now on is refused. Requests under way, and connections that are open, go on.
+// shut closes the sockets: new connections are refused. Those that are open go on.
 func (d *door) shut() {
 	for _, socket := range d.sockets {
 		_ = socket.Close() // what is wrong with it does not matter any more
 	}
 	if s := d.server.Load(); s != nil {
-		s.closing.Store(true)
-		s.lease.end()
+		s.stopAccepting()
 	}
 }
-
-// lease is the listener of one server: what the door accepts while the server is that of the day.
-type lease struct {
-	addr  net.Addr
-	conns chan net.Conn
-	ended chan struct{}
-	once  sync.Once
-}
-
-func (l *lease) end() { l.once.Do(func() { close(l.ended) }) }
-
-// Accept implements net.Listener.
-func (l *lease) Accept() (net.Conn, error) {
-	select {
-	case conn := <-l.conns:
-		return conn, nil
-	case <-l.ended:
-		return nil, net.ErrClosed
-	}
-}
-
-// Close implements net.Listener.
-func (l *lease) Close() error {
-	l.end()
-	return nil
-}
-
-// Addr implements net.Listener.
-func (l *lease) Addr() net.Addr { return l.addr }

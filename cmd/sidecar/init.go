@@ -122,7 +122,6 @@ func (f *initFlags) run(cmd *cobra.Command, at string) error {
 	if !f.serve {
 		return nil
 	}
-	defer keepSmall()()
 	s := servers{drain: defaultDrain, listening: func() { _, _ = io.WriteString(tell, n.invitation()) }}
 	return s.run(ctx, file, errOut)
 }

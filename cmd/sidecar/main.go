@@ -7,6 +7,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -55,6 +56,40 @@ var errRefused = errors.New("documents were refused")
 // errTold ends a command that has said in its log what is wrong.
 var errTold = errors.New("it is in the log")
 
+// rootLong is what the help begins with.
+const rootLong = `sidecar stands in front of a search engine and speaks its API. Documents on their way in get a small sketch of
+their text; hits on their way out are left out where a better ranked one says nearly the same.
+
+Results go to standard output, and nothing else does: progress, notes and errors go to standard error. With --output json
+results are JSON, and standard error has an object on each line: {"error": "..."}, or {"note": "..."} where it is no terminal.
+Colours and progress bars are for terminals alone, elsewhere a job writes a line every few seconds; TERM=dumb keeps both away,
+NO_COLOR the colours.
+
+Exit codes:
+
+  0  done
+  1  failed or interrupted; or what was asked is not so: of ready, doctor, config check, and of verify where something is wrong
+  2  of verify alone: something could not be read or written, or the command line or the configuration is wrong
+  3  done, and the engine refused some documents`
+
+// commandGroup is a heading of the help, and the commands below it.
+type commandGroup struct {
+	id, title string
+	commands  []*cobra.Command
+}
+
+func commandGroups() []commandGroup {
+	return []commandGroup{
+		{"begin", "To begin with:", []*cobra.Command{initCommand(), doctorCommand(), demoCommand()}},
+		{"live", "In front of an engine:", []*cobra.Command{setupCommand(), serveCommand(), readyCommand()}},
+		{"stored", "Documents that are stored already:", []*cobra.Command{
+			reindexCommand(), verifyCommand(), calibrateCommand(), similarCommand(), clusterCommand(), removeCommand(),
+		}},
+		{"files", "Texts in files, without an engine:", []*cobra.Command{sketchCommand(), compareCommand()}},
+		{"other", "Other:", []*cobra.Command{configCommand(), versionCommand(), manCommand()}},
+	}
+}
+
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "sidecar",
@@ -69,13 +104,28 @@ func newRoot() *cobra.Command {
 		SilenceUsage:     true,
 	}
 	root.PersistentFlags().StringP("config", "c", defaultConfigFile, "the configuration `file`")
-	root.AddCommand(initCommand(), serveCommand(), setupCommand(), reindexCommand(), verifyCommand(), doctorCommand(), sketchCommand(), compareCommand(),
-		calibrateCommand(), removeCommand(), similarCommand(), clusterCommand(),
-		configCommand(), readyCommand(), demoCommand(), versionCommand(), manCommand())
-	grouped(root)
-	fitting(root)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())
+	})
+	for _, g := range commandGroups() {
+		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
+		for _, cmd := range g.commands {
+			cmd.GroupID = g.id
+			root.AddCommand(cmd)
+		}
+	}
+	root.SetHelpCommandGroupID("other")
+	root.SetCompletionCommandGroupID("other")
 	completeFlags(root)
 	return root
+}
+
+// unbounded returns what is wrong with the value of a flag that limits something, where 0 means no limit.
+func unbounded(flag string, value float64) error {
+	if value >= 0 { // which no NaN is
+		return nil
+	}
+	return fmt.Errorf("--%s: %v is out of range: use a number above 0, or 0 for no bound", flag, value)
 }
 
 // configOf loads the configuration that the command was given.

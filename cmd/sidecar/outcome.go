@@ -112,7 +112,7 @@ func complain(cmd *cobra.Command, args []string, err error, stderr io.Writer) {
 		if slices.Contains(silent, e) {
 			continue
 		}
-		text := strings.TrimSpace(misused(cmd, e).Error())
+		text := strings.TrimSpace(e.Error())
 		if asksJSON(cmd, args) {
 			_ = jsonLine(stderr, "error", text) // there is no one left to tell, here and below
 			continue

@@ -101,7 +101,8 @@ type plan struct {
 	units     map[string]*unit
 	entrances map[string]*entrance
 	doors     map[string]*door
-	keys      []string // of the engines' doors, in their order
+	keys      []string          // of the engines' doors, in their order
+	servers   map[*door]*server // new ones
 	embedded  map[string]*inside
 	undo      []func()
 }
@@ -117,7 +118,7 @@ func (p *plan) drop() {
 func (s *servers) plan(c *Config) (*plan, error) {
 	p := &plan{
 		config: c, units: map[string]*unit{}, entrances: map[string]*entrance{}, doors: map[string]*door{},
-		embedded: map[string]*inside{},
+		servers: map[*door]*server{}, embedded: map[string]*inside{},
 	}
 	var errs []error
 	for i := range c.Engines {
@@ -128,18 +129,20 @@ func (s *servers) plan(c *Config) (*plan, error) {
 			continue
 		}
 		p.keys = append(p.keys, d.key)
-		if err := errors.Join(s.planEntrance(p, e), s.planUnit(p, c, e)); err != nil {
+		if err := errors.Join(s.planEntrance(p, e), s.planUnit(p, c, e), s.planServer(p, d, e)); err != nil {
 			errs = append(errs, fmt.Errorf("engines[%d].%w", i, err))
 		}
 	}
 	if c.Admin != "" {
-		if _, err := s.planDoor(p, adminName, adminName, c.Admin); err != nil {
-			errs = append(errs, err)
+		d, err := s.planDoor(p, adminName, adminName, c.Admin)
+		if err == nil {
+			err = s.planServer(p, d, nil)
 		}
+		errs = append(errs, err)
 	}
-	if len(errs) > 0 {
+	if err := errors.Join(errs...); err != nil {
 		p.drop()
-		return nil, errors.Join(errs...)
+		return nil, err
 	}
 	return p, nil
 }
@@ -210,6 +213,20 @@ func (s *servers) planDoor(p *plan, config, name, address string) (*door, error)
 	return d, nil
 }
 
+// planServer makes a server for a door where its connection options change. Without an engine it is the admin listener's.
+func (s *servers) planServer(p *plan, d *door, e *EngineConfig) error {
+	options := connOptions{header: readHeaderTimeout, idle: idleTimeout}
+	if e != nil {
+		options = connOptions{time.Duration(e.Limits.HeaderTimeout), time.Duration(e.Limits.IdleTimeout), p.entrances[e.Name].certificates.forClients()}
+	}
+	next, err := d.newServer(options)
+	if next != nil {
+		p.servers[d] = next
+		p.undo = append(p.undo, next.stopAccepting)
+	}
+	return err
+}
+
 // insteadOf says what can be done where an address can't be listened on.
 func (s *servers) insteadOf(address string, err error) string {
 	if _, port, _ := net.SplitHostPort(address); errors.Is(err, syscall.EADDRINUSE) {
@@ -237,7 +254,7 @@ func (s *servers) commit(p *plan) {
 		e := &p.config.Engines[i]
 		d, u := p.doors[p.keys[i]], p.units[e.Name]
 		shown := s.entrances[e.Name].certificates
-		s.leave(true, d.put(u, manner{time.Duration(e.Limits.HeaderTimeout), time.Duration(e.Limits.IdleTimeout), shown.forClients()}))
+		s.leave(true, d.put(u, p.servers[d]))
 		names = append(names, e.Name)
 		certified[e.Name] = []*certificates{shown, u.front.certificates}
 		probes = append(probes, probe{name: e.Name, urls: u.front.urls, transport: u.front.transport})
@@ -254,15 +271,15 @@ func (s *servers) commit(p *plan) {
 	s.certified.Store(&certified)
 	for key, d := range p.doors {
 		if d.admin && before.doors[key] == nil {
-			s.putAdmin(d)
+			s.putAdmin(d, p.servers[d])
 		}
 	}
 	s.discard(&before)
 }
 
 // putAdmin has a door answer for the process itself.
-func (s *servers) putAdmin(d *door) {
-	d.put(s.status.handler(), manner{header: readHeaderTimeout, idle: idleTimeout})
+func (s *servers) putAdmin(d *door, next *server) {
+	d.put(s.status.handler(), next)
 	s.log.Info("admin listening", "addr", d.addr().String())
 	s.status.warnOpen(s.log, d.addr())
 }

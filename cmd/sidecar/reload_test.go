@@ -231,7 +231,7 @@ func TestReloadMovesWhatMoved(t *testing.T) {
 	}
 	r.become(t, head+entry("one", b, "")+entry("two", c, ", credentials: {api_key: new}"))
 	check("changed places", map[string]bool{a: false, b: true, c: true})
-	if r.units["one"] != one || r.units["two"] != two || *r.doors[b].answers.Load() != http.Handler(one) {
+	if r.units["one"] != one || r.units["two"] != two || *r.doors[b].handler.Load() != http.Handler(one) {
 		t.Error("changed places: they answer at the wrong address, or forgot")
 	}
 	r.become(t, head+entry("one", b, ", on_failure: error")+entry("two", c, ""))

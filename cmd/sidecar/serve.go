@@ -57,7 +57,6 @@ as an engine is (or admin). It prints nothing: its log goes to standard error, a
 			if err != nil {
 				return err
 			}
-			defer keepSmall()()
 			return s.run(cmd.Context(), file, cmd.ErrOrStderr())
 		},
 	}

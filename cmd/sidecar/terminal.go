@@ -15,19 +15,6 @@ func onTerminal(w any) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// columns returns how wide a terminal is, and 0 for what is none.
-func columns(w any) int {
-	file, ok := w.(interface{ Fd() uintptr })
-	if !ok || !onTerminal(w) {
-		return 0
-	}
-	width, _, err := term.GetSize(int(file.Fd()))
-	if err != nil {
-		return 0
-	}
-	return width
-}
-
 // results is where results go: standard output, and what went wrong there first, so that no command ends well whose results were
 // lost. It is safe for concurrent use.
 type results struct {

@@ -99,7 +99,7 @@ engines:
 `)
 	for _, c := range []struct{ args, want string }{
 		{"verify --fast", "error: unknown flag: --fast"},
-		{"verify now", `error: sidecar verify takes no argument, and got "now": did you mean --index now?`},
+		{"verify now", `error: unknown command "now" for "sidecar verify"`},
 		{"verify -c " + embedded, "error: an embedded engine lives inside serve alone"},
 		{"verify -c " + dead, "error: engine opensearch: resolve a: dial tcp 127.0.0.1:1: connect: connection refused: " +
 			"see that it runs and that its urls in the configuration are right, or ask sidecar doctor\n"},

@@ -8,6 +8,8 @@ sidecar=(${2:-${GO:-go} run -trimpath -ldflags "-X=main.version=${VERSION:-}" ./
 
 rm -rf "$out/man" "$out/completions"
 mkdir -p "$out/completions"
+# The date on the manual pages: the same sources give the same bytes.
+export SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)}"
 "${sidecar[@]}" man "$out/man"
 for shell in bash zsh fish; do "${sidecar[@]}" completion "$shell" >"$out/completions/sidecar.$shell"; done
 bash deploy/packages/notices.sh >"$out/NOTICES"
