@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/neardup/sidecar/internal/kind"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -175,7 +176,7 @@ func TestBadConfig(t *testing.T) {
 	if err != nil || len(files) < 20 {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
-	names := strings.NewReplacer("KINDS", either(kindNames()), "PRESETS", either(presetNames()))
+	names := strings.NewReplacer("KINDS", either(kind.Names()), "PRESETS", either(presetNames()))
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
 			text, err := os.ReadFile(file)

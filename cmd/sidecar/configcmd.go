@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/kind"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -176,7 +177,7 @@ func (c *Config) describe(w io.Writer) error {
 	fmt.Fprintf(&b, "%s: ok\nsketch: %s\n", c.file, c.Sketch.describe())
 	for _, e := range c.Engines {
 		where := "at " + strings.Join(e.URLs, ", ")
-		if e.Kind == kindEmbedded {
+		if e.Kind == kind.Embedded {
 			where = "inside the sidecar"
 		}
 		fmt.Fprintf(&b, "engine %s: %s%s in front of %s %s, on failure: %s\n", e.Name, e.Listen, e.ListenTLS.describe(), e.Kind, where, e.OnFailure)

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/neardup/sidecar/demo/corpus"
+	"github.com/neardup/sidecar/internal/kind"
 	"github.com/neardup/sidecar/playground"
 )
 
@@ -79,7 +80,7 @@ func (d *demo) run(ctx context.Context, listen, pageAt string, once bool) error 
 	i := DefaultIndex()
 	i.Match, i.Fields, i.Threshold = demoIndex, []string{"title", "body"}, demoThreshold
 	i.DateField, i.HostField = "published_at", "host.keyword" // for presets that go by them
-	e.Name, e.Kind, e.Indices = "demo", kindEmbedded, []IndexConfig{i}
+	e.Name, e.Kind, e.Indices = "demo", kind.Embedded, []IndexConfig{i}
 	c.Engines = []EngineConfig{e}
 	front, err := s.assemble(&c, &c.Engines[0], engine)
 	if err != nil {

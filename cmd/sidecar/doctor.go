@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/neardup/sidecar/internal/kind"
 )
 
 // patience is how long doctor waits for the answers that one check needs.
@@ -79,8 +81,7 @@ func (d *doctor) all(ctx context.Context, c *Config, name string) error {
 			continue
 		}
 		p := patient{
-			doctor: d, engine: &c.Engines[i], key: fmt.Sprintf("engines[%d]", i), inspector: c.Engines[i].inspector(),
-			open: c.open, reach: c.Engines[i].reach,
+			doctor: d, engine: &c.Engines[i], key: fmt.Sprintf("engines[%d]", i), inspector: kind.Of(c.Engines[i].Kind), network: c,
 		}
 		p.examine(ctx)
 		if ctx.Err() != nil {

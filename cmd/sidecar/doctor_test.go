@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/kind"
 )
 
 // clinic is an engine as doctor sees it, with a place for each thing that can be wrong.
@@ -27,6 +28,29 @@ type clinic struct {
 	unsearchable bool
 	index        adapters.Index
 	indices      map[string][]adapters.Index // by name, in place of the one index
+}
+
+func (c *clinic) open(e *EngineConfig) (*opened, error) {
+	rules, err := e.rules()
+	return &opened{config: e, rules: rules, store: ward{clinic: c, url: strings.Join(e.URLs, " ")}}, err
+}
+
+func (c *clinic) transport(*EngineConfig) (http.RoundTripper, error) { return directly{c}, nil }
+
+func (c *clinic) ProductOf(_ context.Context, store adapters.Store) (adapters.Product, error) {
+	product, ok := c.products[store.(ward).url]
+	if c.refuses != nil || !ok {
+		return product, errors.Join(c.refuses, errors.New("connection refused"))
+	}
+	return product, nil
+}
+
+func (c *clinic) Condition(context.Context, adapters.Store, adapters.Index, *adapters.Rule) (adapters.Condition, error) {
+	return c.condition, nil
+}
+
+func (c *clinic) Anything(index string, _ []string) *adapters.Request {
+	return &adapters.Request{Method: "GET", Path: "/" + index}
 }
 
 // ward is a store of the clinic at one URL.
@@ -59,26 +83,7 @@ func (c *clinic) examined(t *testing.T, e EngineConfig) string {
 	var out strings.Builder
 	p := patient{
 		doctor: &doctor{out: &out, text: true}, engine: &e, key: "engines[0]",
-		open: func(e *EngineConfig) (*opened, error) {
-			rules, err := e.rules()
-			return &opened{config: e, rules: rules, store: ward{clinic: c, url: strings.Join(e.URLs, " ")}}, err
-		},
-		reach: func() (http.RoundTripper, error) { return directly{c}, nil },
-		inspector: inspector{
-			product: func(_ context.Context, store adapters.Store) (adapters.Product, error) {
-				product, ok := c.products[store.(ward).url]
-				if c.refuses != nil || !ok {
-					return product, errors.Join(c.refuses, errors.New("connection refused"))
-				}
-				return product, nil
-			},
-			condition: func(context.Context, adapters.Store, adapters.Index, *adapters.Rule) (adapters.Condition, error) {
-				return c.condition, nil
-			},
-			anything: func(index string, _ []string) *adapters.Request {
-				return &adapters.Request{Method: "GET", Path: "/" + index}
-			},
-		},
+		network: c, inspector: c,
 	}
 	p.examine(t.Context())
 	for _, found := range p.checks {
@@ -108,7 +113,7 @@ func (d directly) RoundTrip(r *http.Request) (*http.Response, error) {
 // patientZero is an engine with one rule, behind a listener that is chosen at start.
 func patientZero() EngineConfig {
 	e := DefaultEngine()
-	e.Name, e.Kind, e.Listen, e.URLs = "es", kindElasticsearch, "127.0.0.1:0", []string{"http://a:9200"}
+	e.Name, e.Kind, e.Listen, e.URLs = "es", kind.Elasticsearch, "127.0.0.1:0", []string{"http://a:9200"}
 	index := DefaultIndex()
 	index.Match, index.Fields = "news-*", []string{"title", "body"}
 	e.Indices = []IndexConfig{index}
@@ -168,7 +173,7 @@ var doctorCases = []struct {
 	},
 	{
 		name:   "another product",
-		engine: func(e *EngineConfig) { e.Kind = kindOpenSearch },
+		engine: func(e *EngineConfig) { e.Kind = kind.OpenSearch },
 		want:   "fail  es: http://a:9200 is Elasticsearch 8.19.13: set engines[0].kind: elasticsearch, or correct its urls\n",
 	},
 	{
@@ -233,7 +238,7 @@ var doctorCases = []struct {
 	},
 	{
 		name:   "embedded",
-		engine: func(e *EngineConfig) { e.Kind, e.URLs = kindEmbedded, nil },
+		engine: func(e *EngineConfig) { e.Kind, e.URLs = kind.Embedded, nil },
 		want:   "ok    es: the embedded engine lives inside serve: there is nothing to look at from outside\n" + barePort,
 	},
 }
@@ -302,7 +307,7 @@ func TestDoctorGivesCredentialsToNoOther(t *testing.T) {
 	server := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
 	defer server.Close()
 	e, c := patientZero(), healthy(t)
-	e.Kind, e.Listen, e.Credentials.APIKey = kindTypesense, strings.TrimPrefix(server.URL, "http://"), secretOf("key")
+	e.Kind, e.Listen, e.Credentials.APIKey = kind.Typesense, strings.TrimPrefix(server.URL, "http://"), secretOf("key")
 	c.products["http://a:9200"] = adapters.Product{Name: "Typesense", Version: "0.24.1"}
 	if got := c.examined(t, e); !strings.Contains(got, "failed: 307 Temporary Redirect") {
 		t.Error(got)

@@ -10,17 +10,16 @@ import (
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/kind"
 )
 
 // patient is an engine that doctor looks at.
 type patient struct {
 	*doctor
-	engine *EngineConfig
-	key    string // of the engine in the configuration
-	inspector
-	open func(*EngineConfig) (*opened, error)
-	// reach returns what carries requests to the engine.
-	reach func() (http.RoundTripper, error)
+	engine    *EngineConfig
+	key       string // of the engine in the configuration
+	inspector kind.Inspector
+	network   network
 	*opened
 	// is what the engine says of itself, and at the address of the first node that does.
 	is adapters.Product
@@ -31,6 +30,14 @@ type patient struct {
 		fields []string
 		ready  bool
 	}
+}
+
+// network is how doctor reaches engines.
+type network interface {
+	// open opens the engine for jobs.
+	open(*EngineConfig) (*opened, error)
+	// transport returns what carries requests to it.
+	transport(*EngineConfig) (http.RoundTripper, error)
 }
 
 func (p *patient) good(what, format string, args ...any) {
@@ -47,7 +54,7 @@ func (p *patient) bad(what, hint, format string, args ...any) {
 
 // examine makes the checks of one engine.
 func (p *patient) examine(ctx context.Context) {
-	if p.engine.Kind == kindEmbedded {
+	if p.engine.Kind == kind.Embedded {
 		p.good("node", "the embedded engine lives inside serve: there is nothing to look at from outside")
 		p.listener(ctx)
 		return
@@ -69,14 +76,14 @@ func (p *patient) examine(ctx context.Context) {
 
 // expected returns what the engine should be, by its kind.
 func (p *patient) expected() string {
-	k := kindOf(p.engine.Kind)
-	return k.product + " " + k.testedVersions()
+	k := kind.Of(p.engine.Kind)
+	return k.Product + " " + k.TestedVersions()
 }
 
 // nodes looks at each node, and reports whether there is one to go on with.
 func (p *patient) nodes(ctx context.Context) bool {
 	var err error
-	if p.opened, err = p.open(p.engine); err != nil {
+	if p.opened, err = p.network.open(p.engine); err != nil {
 		p.bad("node", "correct what it says in "+p.key, "%v", err)
 		return false
 	}
@@ -119,9 +126,9 @@ func (p *patient) ask(ctx context.Context, at string) (product adapters.Product,
 	one := *p.engine
 	one.URLs = []string{at}
 	err = within(ctx, func(ctx context.Context) error {
-		o, err := p.open(&one)
+		o, err := p.network.open(&one)
 		if err == nil {
-			product, err = p.product(ctx, o.store)
+			product, err = p.inspector.ProductOf(ctx, o.store)
 		}
 		return err
 	})
@@ -130,16 +137,16 @@ func (p *patient) ask(ctx context.Context, at string) (product adapters.Product,
 
 // node says what a node is, and reports whether it is of the engine's kind.
 func (p *patient) node(at string, product adapters.Product) bool {
-	is, version := kindOfProduct(product.Name), product.Name+" "+product.Version
+	is, version := kind.OfProduct(product.Name), product.Name+" "+product.Version
 	switch {
 	case product.Name == "":
 		p.doubt("node", "see yourself that it is "+p.expected(), "%s answers, and does not tell these credentials what it is", at)
-	case is.name != p.engine.Kind:
-		p.bad("node", fmt.Sprintf("set %s.kind: %s, or correct its urls", p.key, is.name), "%s is %s", at, version)
+	case is.Name != p.engine.Kind:
+		p.bad("node", fmt.Sprintf("set %s.kind: %s, or correct its urls", p.key, is.Name), "%s is %s", at, version)
 		return false
-	case !is.tested(product.Version):
+	case !is.Tested(product.Version):
 		p.doubt("node", "try what your clients do through the sidecar before you rely on it",
-			"%s is %s, which is not tested: %s. Jobs that write to stored documents refuse it without --untested", at, version, is.testedVersions())
+			"%s is %s, which is not tested: %s. Jobs that write to stored documents refuse it without --untested", at, version, is.TestedVersions())
 	default:
 		p.good("node", "%s is %s", at, version)
 	}

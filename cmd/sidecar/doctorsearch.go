@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// reach returns what carries requests to the engine.
-func (e *EngineConfig) reach() (http.RoundTripper, error) {
+// transport returns what carries requests to the engine.
+func (c *Config) transport(e *EngineConfig) (http.RoundTripper, error) {
 	transport, _, err := e.transport(slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func (p *patient) directly(ctx context.Context) {
 	}
 	var took time.Duration
 	err := within(ctx, func(ctx context.Context) error {
-		transport, err := p.reach()
+		transport, err := p.network.transport(p.engine)
 		if err != nil {
 			return err
 		}
@@ -151,7 +151,7 @@ func (p *patient) through(ctx context.Context, running *url.URL, transport http.
 
 // searchAt sends the search to an address, and returns the header by which a sidecar says what it did, and how long it took.
 func (p *patient) searchAt(ctx context.Context, at *url.URL, transport http.RoundTripper) (outcome string, took time.Duration, err error) {
-	search := p.anything(p.search.index, p.search.fields)
+	search := p.inspector.Anything(p.search.index, p.search.fields)
 	to := strings.TrimSuffix(at.String(), "/") + search.Path + "?" + search.RawQuery
 	r, err := http.NewRequestWithContext(ctx, search.Method, to, bytes.NewReader(search.Body))
 	if err != nil {

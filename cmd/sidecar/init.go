@@ -15,6 +15,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/neardup/sidecar/internal/kind"
 )
 
 const (
@@ -217,7 +219,7 @@ func (n *newcomer) doors() error {
 		}
 	} else {
 		wanted := "127.0.0.1:9201"
-		if n.engine.Kind == kindTypesense {
+		if n.engine.Kind == kind.Typesense {
 			wanted = "127.0.0.1:8109"
 		}
 		n.engine.Listen = n.free(wanted, "clients find the sidecar")

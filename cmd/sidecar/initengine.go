@@ -18,8 +18,7 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/adapters"
-	"github.com/neardup/sidecar/adapters/elastic"
-	"github.com/neardup/sidecar/adapters/typesense"
+	"github.com/neardup/sidecar/internal/kind"
 )
 
 // The environment variables that hold credentials, as a configuration that init writes names them.
@@ -29,27 +28,8 @@ const (
 	keyVariable      = "ENGINE_API_KEY"
 )
 
-// surveyor is what init asks of one kind of engine. The stores are those of the kind's adapter.
-type surveyor struct {
-	kind      string // or one that shares its adapter
-	recognize func(context.Context, adapters.Store) (r adapters.Recognition, ours bool, err error)
-	holdings  func(context.Context, adapters.Store) ([]adapters.Holding, error)
-	count     func(ctx context.Context, store adapters.Store, names []string) (int, error)
-	fields    func(ctx context.Context, store adapters.Store, names []string) ([]adapters.Field, error)
-	documents func(ctx context.Context, store adapters.Store, name string, fields []string, n int) ([][]byte, error)
-	words     func(index string, fields []string, words string) *adapters.Request
-}
-
-// surveyors are asked in this order whether an engine is theirs.
-var surveyors = []surveyor{
-	{
-		kindElasticsearch, elastic.Recognize, elastic.Holdings, elastic.DocumentsIn, elastic.Fields, elastic.Documents, elastic.Words,
-	},
-	{
-		kindTypesense, typesense.Recognize, typesense.Holdings, typesense.DocumentsIn, typesense.Fields, typesense.Documents,
-		typesense.Words,
-	},
-}
+// recognized are the kinds that init recognizes, one of each adapter, in the order in which it tries them.
+var recognized = []string{kind.Elasticsearch, kind.Typesense}
 
 // newcomer is an engine that init gets to know, and what it made of that.
 type newcomer struct {
@@ -61,9 +41,9 @@ type newcomer struct {
 	admin  string
 	// variables are those that the configuration takes credentials from, nil where the engine wants none.
 	variables []string
-	surveyor
-	is    adapters.Recognition
-	store adapters.Store
+	survey    kind.Surveyor
+	is        adapters.Recognition
+	store     adapters.Store
 
 	candidates []*candidate // what to make rules of
 	left       []*candidate // what not, each with the reason
@@ -102,7 +82,7 @@ func (n *newcomer) meet(ctx context.Context, at string) error {
 	if err != nil {
 		return unmet(ctx, u, err)
 	}
-	if n.engine.Kind = kindOfProduct(n.is.Name).name; n.engine.Kind == "" {
+	if n.engine.Kind = kind.OfProduct(n.is.Name).Name; n.engine.Kind == "" {
 		return unmet(ctx, u, errStranger)
 	}
 	n.engine.Name = n.engine.Kind
@@ -182,8 +162,8 @@ func (n *newcomer) with(c CredentialsConfig, variables ...string) {
 
 // recognize asks what answers at the engine's address.
 func (n *newcomer) recognize(ctx context.Context) error {
-	for _, s := range surveyors {
-		n.engine.Kind = s.kind
+	for _, name := range recognized {
+		n.engine.Kind = name
 		c := DefaultConfig()
 		o, err := c.open(&n.engine)
 		if err != nil {
@@ -191,14 +171,14 @@ func (n *newcomer) recognize(ctx context.Context) error {
 		}
 		ours := false
 		err = within(ctx, func(ctx context.Context) (err error) {
-			n.is, ours, err = s.recognize(ctx, o.store)
+			n.is, ours, err = o.kind.Recognize(ctx, o.store)
 			return err
 		})
 		if err != nil {
 			return err
 		}
 		if ours {
-			n.surveyor, n.store = s, o.store
+			n.survey, n.store = o.kind, o.store
 			return nil
 		}
 	}
@@ -231,8 +211,8 @@ func (n *newcomer) unlock(ctx context.Context) error {
 func (n *newcomer) called() string { return cmp.Or(n.is.Name, "the engine") }
 
 // toExport says which variables to set for a kind of engine.
-func toExport(kind string) string {
-	if kindOf(kind).keysOnly {
+func toExport(name string) string {
+	if kind.Of(name).KeysOnly {
 		return "export " + keyVariable
 	}
 	return "export " + userVariable + " and " + passwordVariable + ", or " + keyVariable
@@ -243,7 +223,7 @@ func (n *newcomer) prompt(ctx context.Context) error {
 	n.typed = true
 	const asIs = "They are for this survey, and are not written."
 	who := n.called()
-	if kindOf(n.engine.Kind).keysOnly {
+	if kind.Of(n.engine.Kind).KeysOnly {
 		key, err := n.talk.secret(ctx, who+" wants an API key. "+asIs+"\nKey (it is not shown): ")
 		n.with(CredentialsConfig{APIKey: secretOf(key)}, keyVariable)
 		return err

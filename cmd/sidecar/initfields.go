@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/kind"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -90,7 +91,7 @@ func (n *newcomer) read(ctx context.Context, c *candidate) error {
 	if len(names) == 0 {
 		return errNoText
 	}
-	c.others(kindOf(n.engine.Kind).keysOnly)
+	c.others(kind.Of(n.engine.Kind).KeysOnly)
 	asked := names
 	if len(names) > manyFields {
 		asked = []string{adapters.AllFields}
@@ -118,7 +119,7 @@ func (n *newcomer) sampleOf(ctx context.Context, c *candidate, fields []string) 
 	newest := c.members[max(0, len(c.members)-sampledMembers):]
 	for i, m := range slices.Backward(newest) { // what the empty ones leave goes to the older
 		share := (sampleSize - len(documents) + i) / (i + 1)
-		list, err := n.documents(ctx, n.store, m.Name, fields, share)
+		list, err := n.survey.Documents(ctx, n.store, m.Name, fields, share)
 		if err != nil {
 			c.texts.unread = err.Error()
 			break

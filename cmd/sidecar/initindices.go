@@ -180,7 +180,7 @@ func (n *newcomer) each(ctx context.Context, list []*candidate, look func(contex
 func (n *newcomer) list(ctx context.Context) (list []*candidate, err error) {
 	var holdings []adapters.Holding
 	err = within(ctx, func(ctx context.Context) error {
-		holdings, err = n.holdings(ctx, n.store)
+		holdings, err = n.survey.Holdings(ctx, n.store)
 		return err
 	})
 	status := adapters.StatusOf(err)
@@ -256,7 +256,7 @@ func (n *newcomer) wanted(holdings []adapters.Holding) (list []*candidate, err e
 // describe asks for a candidate's documents and fields.
 func (n *newcomer) describe(ctx context.Context, c *candidate) error {
 	c.documents = -1
-	fields, err := n.fields(ctx, n.store, c.names())
+	fields, err := n.survey.Fields(ctx, n.store, c.names())
 	if err != nil {
 		return err
 	}
@@ -267,7 +267,7 @@ func (n *newcomer) describe(ctx context.Context, c *candidate) error {
 	for _, m := range c.members {
 		all = append(all, m.Name)
 	}
-	if documents, err := n.count(ctx, n.store, all); err == nil { // else it goes without
+	if documents, err := n.survey.Count(ctx, n.store, all); err == nil { // else it goes without
 		c.documents = documents
 	}
 	return nil

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"unicode"
+
+	"github.com/neardup/sidecar/internal/kind"
 )
 
 // product returns what the engine is, by its own words: they are no lines of our file.
@@ -17,11 +19,11 @@ func (n *newcomer) product() string {
 
 // untested returns a warning of a version that we do not test against, or nothing.
 func (n *newcomer) untested() string {
-	k := kindOf(n.engine.Kind)
-	if n.is.Version == "" || k.tested(n.is.Version) {
+	k := kind.Of(n.engine.Kind)
+	if n.is.Version == "" || k.Tested(n.is.Version) {
 		return ""
 	}
-	return fmt.Sprintf("%s is not tested: %s is. Try what your clients do before you rely on it.", n.product(), k.testedVersions())
+	return fmt.Sprintf("%s is not tested: %s is. Try what your clients do before you rely on it.", n.product(), k.TestedVersions())
 }
 
 // sized returns what a candidate holds, in words.
@@ -135,18 +137,18 @@ func (n *newcomer) search() string {
 			continue
 		}
 		index, example = c.match, &c.texts
-		if kindOf(n.engine.Kind).keysOnly { // which takes no pattern
+		if kind.Of(n.engine.Kind).KeysOnly { // which takes no pattern
 			index = c.members[len(c.members)-1].Name
 		}
 	}
-	r := n.words(index, example.chosen, cmp.Or(example.word, "example"))
+	r := n.survey.Words(index, example.chosen, cmp.Or(example.word, "example"))
 	login := ""
 	switch {
 	case slices.Contains(n.variables, userVariable):
 		login = "-u " + shellWord(n.engine.Credentials.Username.reveal()) + " "
 	case len(n.variables) > 0:
-		k := kindOf(n.engine.Kind)
-		login = fmt.Sprintf("-H \"%s: %s$%s\" ", k.keyHeader, k.keyScheme, keyVariable)
+		k := kind.Of(n.engine.Kind)
+		login = fmt.Sprintf("-H \"%s: %s$%s\" ", k.KeyHeader, k.KeyScheme, keyVariable)
 	}
 	return fmt.Sprintf("curl %s'%s%s?%s'", login, net.JoinHostPort(host, port), r.Path, r.RawQuery)
 }
@@ -188,7 +190,7 @@ func (n *newcomer) written() string {
 	line("    kind: %s", n.engine.Kind)
 	line("    urls: [%s]", quoted(n.engine.URLs[0]))
 	n.writeLogin(line)
-	if kindOf(n.engine.Kind).sniffed {
+	if kind.Of(n.engine.Kind).Sniffed {
 		line("")
 		line("    # For clients that ask for the addresses of the engine's nodes (sniffing) and would then go past the sidecar.")
 		line("    #rewrite_sniffing: true")
@@ -219,7 +221,7 @@ func (n *newcomer) writeLogin(line liner) {
 		"username": "${" + userVariable + ":-}", "password": "${" + passwordVariable + ":-}", "api_key": "${" + keyVariable + ":-}",
 	}
 	keys := []string{"api_key"}
-	if slices.Contains(n.variables, userVariable) || len(n.variables) == 0 && !kindOf(n.engine.Kind).keysOnly {
+	if slices.Contains(n.variables, userVariable) || len(n.variables) == 0 && !kind.Of(n.engine.Kind).KeysOnly {
 		keys = []string{"username", "password"}
 	}
 	mark := ""

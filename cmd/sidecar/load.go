@@ -14,6 +14,8 @@ import (
 
 	"github.com/go-viper/mapstructure/v2"
 	"github.com/spf13/viper"
+
+	"github.com/neardup/sidecar/internal/kind"
 )
 
 // defaultConfigFile is read where --config says nothing.
@@ -233,7 +235,7 @@ func (f *filing) convert(from, to reflect.Value) (any, error) {
 	switch place := to.Addr().Interface().(type) {
 	case *EngineConfig:
 		*place = DefaultEngine()
-		place.Limits.EngineMaxBody = cmp.Or(kindOf(f.textOf(value, "kind", "")).maxBody, place.Limits.EngineMaxBody)
+		place.Limits.EngineMaxBody = cmp.Or(Size(kind.Of(f.textOf(value, "kind", "")).MaxBody), place.Limits.EngineMaxBody)
 	case *IndexConfig:
 		*place = presetOf(f.textOf(value, "preset", defaultPreset)).start(f.section)
 	case *RepresentativeConfig:

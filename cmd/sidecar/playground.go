@@ -11,27 +11,10 @@ import (
 	"sync"
 
 	"github.com/neardup/sidecar/adapters"
-	"github.com/neardup/sidecar/adapters/elastic"
-	"github.com/neardup/sidecar/adapters/typesense"
+	"github.com/neardup/sidecar/internal/kind"
 	"github.com/neardup/sidecar/playground"
 	"github.com/neardup/sidecar/proxy"
 )
-
-// looker is how the lists of one kind of engine are looked at.
-type looker struct {
-	ask    func(adapters.Look) (*adapters.Request, error)
-	read   func(adapters.Look, *adapters.Reply) (adapters.Looked, error)
-	listed func(context.Context, adapters.Store) ([]adapters.Listed, error)
-}
-
-func elasticLooker(e *EngineConfig) looker {
-	d := elastic.Dialect{OpenSearch: e.Kind == kindOpenSearch}
-	return looker{ask: elastic.LookFor, read: d.LookedAt, listed: elastic.Listed}
-}
-
-func typesenseLooker(*EngineConfig) looker {
-	return looker{ask: typesense.LookFor, read: typesense.LookedAt, listed: typesense.Listed}
-}
 
 // play has the playground show what a configuration says, by the units that serve it.
 func (s *servers) play(c *Config, units map[string]*unit) {
@@ -50,25 +33,24 @@ func (s *servers) play(c *Config, units map[string]*unit) {
 
 // stage returns an engine as the playground sees it.
 func (s *servers) stage(c *Config, e *EngineConfig, u *unit) playground.Engine {
-	k := kindOf(e.Kind)
-	look := k.looker(e)
+	k := kind.Of(e.Kind)
 	v := &views{servers: s, config: c, engine: e, unit: u, made: map[viewKey]*playground.View{}}
 	p := playground.Engine{
-		Name: e.Name, Kind: e.Kind, Credentials: "password", Ask: look.ask, Read: look.read, View: v.view,
+		Name: e.Name, Kind: e.Kind, Credentials: "password", Ask: k.LookFor, Read: k.LookedAt, View: v.view,
 		Authorize: e.authorize,
 		Match: func(index string) int {
 			rule := u.front.rules.For(index)
 			return slices.IndexFunc(u.front.rules, func(r *adapters.Rule) bool { return r == rule })
 		},
 	}
-	open := k.open(u.front.transport, u.front.urls, u.front.rules)
+	open := k.Open(u.front.transport, u.front.urls, u.front.rules)
 	p.Listed = func(ctx context.Context, header adapters.Header) ([]adapters.Listed, error) {
-		return look.listed(ctx, open(header, ""))
+		return k.Listed(ctx, open(header, ""))
 	}
 	switch {
-	case e.Kind == kindEmbedded:
+	case e.Kind == kind.Embedded:
 		p.Credentials = "none"
-	case k.keysOnly:
+	case k.KeysOnly:
 		p.Credentials = "key"
 	}
 	for _, i := range e.Indices {
@@ -81,7 +63,7 @@ func (s *servers) stage(c *Config, e *EngineConfig, u *unit) playground.Engine {
 
 // authorize returns the headers by which the engine takes a user's own credentials.
 func (e *EngineConfig) authorize(c playground.Credentials) adapters.Header {
-	if e.Kind == kindEmbedded {
+	if e.Kind == kind.Embedded {
 		return adapters.Header{}
 	}
 	user := EngineConfig{Kind: e.Kind, Credentials: CredentialsConfig{

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/kind"
 )
 
 // playGround is an engine with three documents, of which two say the same.
@@ -23,11 +24,11 @@ type playGround struct {
 	kind, url, key, index string
 }
 
-func grounded(t *testing.T, kind string) *playGround {
+func grounded(t *testing.T, of string) *playGround {
 	t.Helper()
-	g := &playGround{kind: kind, index: fmt.Sprintf("neardup-play-%d", os.Getpid())}
-	if kind != kindEmbedded {
-		e := engines.Shared(t, kind)
+	g := &playGround{kind: of, index: fmt.Sprintf("neardup-play-%d", os.Getpid())}
+	if of != kind.Embedded {
+		e := engines.Shared(t, of)
 		g.url, g.key = e.URL, e.Key
 	}
 	return g
@@ -39,7 +40,7 @@ func (g *playGround) config(rule string) string {
 	if g.url != "" {
 		urls = "    urls: [" + g.url + "]\n"
 	}
-	if g.kind == kindTypesense {
+	if g.kind == kind.Typesense {
 		host = "host"
 	}
 	return fmt.Sprintf(`log: {level: debug, format: json}
@@ -57,7 +58,7 @@ engines:
 // fill writes the documents through the sidecar.
 func (g *playGround) fill(t *testing.T, r *reloading) {
 	t.Helper()
-	if g.kind == kindTypesense {
+	if g.kind == kind.Typesense {
 		collection := g.url + "/collections/" + g.index
 		g.do(t, "DELETE", collection, "")
 		g.do(t, "POST", r.base(t, "e")+"/collections", `{"name":"`+g.index+`","fields":[{"name":"body","type":"string"},`+
@@ -67,7 +68,7 @@ func (g *playGround) fill(t *testing.T, r *reloading) {
 	for n, body := range []string{ferry, strings.ToUpper(ferry), "no ferry today"} {
 		document := fmt.Sprintf(`{"id":"d%d","body":%q,"host":"h%d","at":%d}`, n, body, n, n)
 		path := fmt.Sprintf("/%s/_doc/d%d?refresh=true", g.index, n)
-		if g.kind == kindTypesense {
+		if g.kind == kind.Typesense {
 			path = "/collections/" + g.index + "/documents"
 		}
 		if status, text := g.do(t, "POST", r.base(t, "e")+path, document); status != http.StatusCreated {
@@ -143,17 +144,17 @@ var reading = regexp.MustCompile(`^(POST /[^/]+/_search|GET (/[^/]+)?/_mapping/f
 // TestPlaygroundReadsOnly: whatever is asked of it, nothing reaches an engine but searches and questions about its indices, all
 // of them with the user's own credentials; the operator's are never sent, and none stand in the log or an answer.
 func TestPlaygroundReadsOnly(t *testing.T) {
-	for _, kind := range []string{kindEmbedded, kindTypesense} { // one of each dialect
-		t.Run(kind, func(t *testing.T) {
-			g := grounded(t, kind)
+	for _, of := range []string{kind.Embedded, kind.Typesense} { // one of each dialect
+		t.Run(of, func(t *testing.T) {
+			g := grounded(t, of)
 			behind := started(t, g.config(""))
 			g.fill(t, behind)
 			target, header, mine := g.url, "Authorization", "ApiKey hunter2"
-			if kind == kindEmbedded {
-				target, g.kind = "http://"+behind.embedded["e"].addr.String(), kindElasticsearch
+			if of == kind.Embedded {
+				target, g.kind = "http://"+behind.embedded["e"].addr.String(), kind.Elasticsearch
 			}
 			given := map[string]string{"key": "hunter2"}
-			if kind == kindTypesense {
+			if of == kind.Typesense {
 				header, mine, given["key"] = "X-Typesense-Api-Key", g.key, g.key
 			}
 			in := newGate(t, target, header, mine)
@@ -224,7 +225,7 @@ func TestPlaygroundHidesTheSeed(t *testing.T) {
 
 // TestPlaygroundReloads: a new configuration reaches the playground at once, and can turn it off.
 func TestPlaygroundReloads(t *testing.T) {
-	g := grounded(t, kindEmbedded)
+	g := grounded(t, kind.Embedded)
 	r := started(t, g.config(""))
 	admin := r.base(t, "admin")
 	engines := func() string {
@@ -245,7 +246,7 @@ func TestPlaygroundReloads(t *testing.T) {
 
 // TestPlaygroundIsGuarded: as the other pages, it is not for strangers whose name was made to lead here.
 func TestPlaygroundIsGuarded(t *testing.T) {
-	r := started(t, grounded(t, kindEmbedded).config(""))
+	r := started(t, grounded(t, kind.Embedded).config(""))
 	for _, path := range []string{"/", "/playground/main.js", "/playground/api/engines"} {
 		request := httptest.NewRequest("GET", path, nil)
 		for host, want := range map[string]bool{"evil.example": false, "127.0.0.1:9600": true, "localhost:9600": true} {

@@ -194,16 +194,12 @@ func (r *reindexRun) indices(ctx context.Context, e *opened) ([]adapters.Index, 
 
 // job returns the job of an index, and how it is gone about.
 func (r *reindexRun) job(e *opened, index adapters.Index) (jobs.Job, jobs.Options) {
-	i := e.config.inspector()
+	k := e.kind
 	job := jobs.Job{Store: e.store, Index: index.Name, Rule: e.rules.Of(index)}
-	if i.split != nil {
-		job.Split = func(ctx context.Context, n int) ([]string, error) { return i.split(ctx, e.store, index.Name, n) }
-	}
-	if i.identity != nil {
-		job.Identity = func(ctx context.Context) (string, error) { return i.identity(ctx, e.store, index.Name) }
-	}
-	if i.journal != nil {
-		job.Journal = i.journal(e.store)
+	if k.Adapter != nil {
+		job.Split = func(ctx context.Context, n int) ([]string, error) { return k.Split(ctx, e.store, index.Name, n) }
+		job.Identity = func(ctx context.Context) (string, error) { return k.Identity(ctx, e.store, index.Name) }
+		job.Journal = k.Journal(e.store)
 	}
 	if r.paces == nil {
 		r.paces = map[*opened]*jobs.Pace{}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/demo/embedded"
+	"github.com/neardup/sidecar/internal/kind"
 )
 
 // adminName is what stands for the admin listener among engines' names.
@@ -149,7 +150,7 @@ func (s *servers) plan(c *Config) (*plan, error) {
 
 // planUnit keeps the engine's unit where its section did not change, and makes one where it did.
 func (s *servers) planUnit(p *plan, c *Config, e *EngineConfig) error {
-	if e.Kind == kindEmbedded {
+	if e.Kind == kind.Embedded {
 		if p.embedded[e.Name] = s.embedded[e.Name]; p.embedded[e.Name] == nil {
 			engine, err := newInside()
 			if err != nil {

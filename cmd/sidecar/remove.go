@@ -16,8 +16,6 @@ import (
 	"golang.org/x/term"
 
 	"github.com/neardup/sidecar/adapters"
-	"github.com/neardup/sidecar/adapters/elastic"
-	"github.com/neardup/sidecar/adapters/typesense"
 	"github.com/neardup/sidecar/jobs"
 )
 
@@ -80,8 +78,7 @@ func (f *removeFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	r := removeRun{flags: *f, in: cmd.InOrStdin(), out: cmd.OutOrStdout(), err: cmd.ErrOrStderr(), list: []removed{},
-		undeclare: undeclare}
+	r := removeRun{flags: *f, in: cmd.InOrStdin(), out: cmd.OutOrStdout(), err: cmd.ErrOrStderr(), list: []removed{}}
 	return r.engines(cmd.Context(), engines)
 }
 
@@ -112,12 +109,6 @@ type removeRun struct {
 	out, err      io.Writer
 	list          []removed
 	refused, left int
-	// undeclare takes the declarations of our fields out of an index, or out of what the journals are kept in.
-	undeclare func(ctx context.Context, e *opened, index string) (note string, err error)
-}
-
-func undeclare(ctx context.Context, e *opened, index string) (note string, err error) {
-	return e.config.inspector().remove(ctx, e.store, index)
 }
 
 // target is an index to be worked on.
@@ -154,7 +145,7 @@ func (r *removeRun) engines(ctx context.Context, engines []*opened) error {
 	}
 	for _, e := range engines {
 		if r.flags.jobs && !r.flags.DryRun && ctx.Err() == nil {
-			errs = append(errs, r.journals(ctx, e, e.config.inspector().journal(e.store)))
+			errs = append(errs, r.journals(ctx, e, e.kind.Journal(e.store)))
 		}
 	}
 	if ctx.Err() != nil {
@@ -241,7 +232,7 @@ func (r *removeRun) index(ctx context.Context, e *opened, index adapters.Index) 
 	r.refused, r.left = r.refused+counts.Refused, r.left+counts.Left
 	clean := err == nil && counts.Left+counts.Refused == 0
 	if clean && !r.flags.DryRun { // a declaration goes after the last value
-		found.Note, err = r.undeclare(ctx, e, index.Name)
+		found.Note, err = e.kind.Remove(ctx, e.store, index.Name)
 	}
 	found.Seconds = time.Since(start).Round(time.Millisecond).Seconds()
 	r.list = append(r.list, found)
@@ -292,19 +283,11 @@ func (r *removeRun) journals(ctx context.Context, e *opened, journal adapters.Jo
 	state := "no other was left, and so the journal itself went"
 	if len(others) > 0 {
 		state = "those of other indices stay: " + strings.Join(slices.Sorted(maps.Keys(others)), ", ")
-	} else if _, err := r.undeclare(ctx, e, journalOf(e.config.Kind)); err != nil {
+	} else if _, err := e.kind.Remove(ctx, e.store, e.kind.JournalIndex()); err != nil {
 		return e.failed(fmt.Errorf("remove the journal of jobs: %w", err))
 	}
 	if r.flags.output == formText {
 		_, _ = fmt.Fprintf(r.out, "%s: %s dropped; %s\n", e.config.Name, count(len(dropped), "job's journal"), state)
 	}
 	return nil
-}
-
-// journalOf returns where an engine of the kind keeps the journals of jobs.
-func journalOf(kind string) string {
-	if kind == kindTypesense {
-		return typesense.JournalIndex
-	}
-	return elastic.JournalIndex
 }

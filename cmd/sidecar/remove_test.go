@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/kind"
 )
 
 // marked is a shelf whose documents hold our fields until they are taken out.
@@ -42,6 +43,20 @@ func (m *marked) Patch(ctx context.Context, index string, rule *adapters.Rule, p
 	}
 	return m.shelf.Patch(ctx, index, rule, patches)
 }
+
+// undeclaring takes note of the indices whose declarations are removed.
+type undeclaring struct {
+	kind.Adapter
+	notes   map[string]string
+	indices []string
+}
+
+func (u *undeclaring) Remove(_ context.Context, _ adapters.Store, index string) (string, error) {
+	u.indices = append(u.indices, index)
+	return u.notes[index], nil
+}
+
+func (u *undeclaring) JournalIndex() string { return "jobs" }
 
 func TestRemoveCommand(t *testing.T) {
 	const news1 = "shelf: news-1: 2 scanned, 2 held something of ours, 2 cleaned, 0 gone, 0 refused, 0 left\n"
@@ -74,17 +89,11 @@ func TestRemoveCommand(t *testing.T) {
 			e := openedShelf(t, &m.shelf)
 			e.store = m
 			var out strings.Builder
-			var undeclared []string
+			u := &undeclaring{notes: map[string]string{"news-1": "the mapping keeps it"}}
+			e.kind.Adapter = u
 			r := removeRun{flags: removeFlags{index: c.index, yes: true, output: "text"}, in: strings.NewReader(""), out: &out,
 				err: io.Discard}
 			r.flags.DryRun = c.dry
-			r.undeclare = func(_ context.Context, _ *opened, index string) (string, error) {
-				undeclared = append(undeclared, index)
-				if index == "news-1" {
-					return "the mapping keeps it", nil
-				}
-				return "", nil
-			}
 			err := r.engines(t.Context(), []*opened{e})
 			if diff := cmp.Diff(c.out, tookSeconds.ReplaceAllString(out.String(), "\n")); diff != "" {
 				t.Error(diff)
@@ -92,7 +101,7 @@ func TestRemoveCommand(t *testing.T) {
 			if got := fmt.Sprint(err); got != c.err && (err != nil || c.err != "") {
 				t.Errorf("error: %s, want %s", got, c.err)
 			}
-			if diff := cmp.Diff(c.undeclared, undeclared); diff != "" || m.patched != c.patched {
+			if diff := cmp.Diff(c.undeclared, u.indices); diff != "" || m.patched != c.patched {
 				t.Errorf("%d patched, undeclared %s", m.patched, diff)
 			}
 		})
@@ -141,7 +150,7 @@ func TestRemoveDropsJournals(t *testing.T) {
 		undeclared   int
 	}{{"none but ours", "", 1}, {"another index", "reindex:books:01", 0}, {"another kind of job", "cluster:news-1", 0}} {
 		t.Run(c.name, func(t *testing.T) {
-			d, undeclared := &drawer{}, 0
+			d, u := &drawer{}, &undeclaring{}
 			for part := range 3 {
 				d.entries = append(d.entries, adapters.Entry{Job: "reindex:news-1:0a", Part: part},
 					adapters.Entry{Job: "reindex:news-1:0b", Part: part})
@@ -150,9 +159,9 @@ func TestRemoveDropsJournals(t *testing.T) {
 				d.entries = append(d.entries, adapters.Entry{Job: c.others})
 			}
 			e := openedShelf(t, &shelf{})
+			e.kind.Adapter = u
 			var out strings.Builder
 			r := removeRun{flags: removeFlags{output: "text"}, out: &out, list: []removed{{Engine: "shelf", Index: "news-1"}}}
-			r.undeclare = func(context.Context, *opened, string) (string, error) { undeclared++; return "", nil }
 			if err := r.journals(t.Context(), e, d); err != nil {
 				t.Fatal(err)
 			}
@@ -160,8 +169,8 @@ func TestRemoveDropsJournals(t *testing.T) {
 			if c.others != "" {
 				left = 1
 			}
-			if undeclared != c.undeclared || len(d.entries) != left || !strings.Contains(out.String(), c.others) {
-				t.Errorf("%d undeclared, %v left: %s", undeclared, d.entries, out.String())
+			if len(u.indices) != c.undeclared || len(d.entries) != left || !strings.Contains(out.String(), c.others) {
+				t.Errorf("%v undeclared, %v left: %s", u.indices, d.entries, out.String())
 			}
 		})
 	}

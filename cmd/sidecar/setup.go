@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/neardup/sidecar/adapters"
-	"github.com/neardup/sidecar/adapters/elastic"
+	"github.com/neardup/sidecar/internal/kind"
 )
 
 func setupCommand() *cobra.Command {
@@ -149,11 +149,11 @@ func (r *setupRun) engine(ctx context.Context, e *opened) error {
 
 // pipelines prints a line for each index whose documents the engine changes after they were sketched.
 func (r *setupRun) pipelines(ctx context.Context, e *opened) error {
-	store, has := e.store.(*elastic.Store)
+	provisioner, has := e.kind.Adapter.(kind.Provisioner)
 	if !has {
 		return nil
 	}
-	found, err := store.Pipelines(ctx, e.rules)
+	found, err := provisioner.Pipelines(ctx, e.store, e.rules)
 	for _, index := range slices.Sorted(maps.Keys(found)) {
 		const note = "note: the ingest pipeline %s runs after documents are sketched: if it changes a sketched field, run reindex"
 		r.printf("%s: %s: "+note+"\n", e.config.Name, index, strings.Join(found[index], ", "))
@@ -171,11 +171,11 @@ func (r *setupRun) pipelines(ctx context.Context, e *opened) error {
 
 // templates prepares the templates of an engine that has such, and prints a line for each.
 func (r *setupRun) templates(ctx context.Context, e *opened) error {
-	store, has := e.store.(*elastic.Store)
+	provisioner, has := e.kind.Adapter.(kind.Provisioner)
 	if !has {
 		return nil
 	}
-	list, err := store.Templates(ctx, e.rules, r.dryRun)
+	list, err := provisioner.Templates(ctx, e.store, e.rules, r.dryRun)
 	errs := []error{err}
 	for _, t := range list {
 		state := "left alone: " + t.Why

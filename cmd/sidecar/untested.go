@@ -15,15 +15,14 @@ func addUntested(flags *pflag.FlagSet, untested *bool) {
 // checkVersion fails if the engine's version is one that is not tested, unless that is allowed: what such a version stores and does not show could be
 // lost by writing documents back.
 func (e *opened) checkVersion(ctx context.Context, untested bool) error {
-	ask, kind := e.config.inspector().product, kindOf(e.config.Kind)
-	if untested || ask == nil || len(kind.versions) == 0 {
+	if untested || len(e.kind.Versions) == 0 {
 		return nil
 	}
-	product, err := ask(ctx, e.store)
+	product, err := e.kind.ProductOf(ctx, e.store)
 	if err != nil {
 		return e.failed(fmt.Errorf("ask for its version: %w", err))
 	}
-	if kind.tested(product.Version) {
+	if e.kind.Tested(product.Version) {
 		return nil
 	}
 	is := product.Name + " " + product.Version
@@ -31,5 +30,5 @@ func (e *opened) checkVersion(ctx context.Context, untested bool) error {
 		is = "of a version that it does not tell these credentials"
 	}
 	return fmt.Errorf("engine %s: it is %s, and neardup is tested on %s %s. What an engine stores and does not show could be lost by writing to its documents, "+
-		"so nothing was written. If you have tried it on a copy: --untested", e.config.Name, is, kind.product, kind.testedVersions())
+		"so nothing was written. If you have tried it on a copy: --untested", e.config.Name, is, e.kind.Product, e.kind.TestedVersions())
 }

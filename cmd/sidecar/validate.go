@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/kind"
 	"github.com/neardup/sidecar/proxy"
 )
 
@@ -180,9 +181,9 @@ func (f *faults) address(key, value string) {
 func (e *EngineConfig) validate(f *faults, key string) {
 	f.address(key+".listen", e.Listen)
 	if e.Kind == "" {
-		f.add(key+".kind", "is empty: use %s", either(kindNames()))
+		f.add(key+".kind", "is empty: use %s", either(kind.Names()))
 	} else {
-		f.oneOf(key+".kind", e.Kind, kindNames()...)
+		f.oneOf(key+".kind", e.Kind, kind.Names()...)
 	}
 	f.oneOf(key+".on_failure", e.OnFailure, "open", "error")
 	e.validateSniffing(f, key)
@@ -194,10 +195,10 @@ func (e *EngineConfig) validate(f *faults, key string) {
 }
 
 // sniffed reports whether there are clients of the kind of engine that ask for the nodes' addresses.
-func (e *EngineConfig) sniffed() bool { return kindOf(e.Kind).sniffed }
+func (e *EngineConfig) sniffed() bool { return kind.Of(e.Kind).Sniffed }
 
 func (e *EngineConfig) validateSniffing(f *faults, key string) {
-	if e.RewriteSniffing && slices.Contains(kindNames(), e.Kind) && !e.sniffed() {
+	if e.RewriteSniffing && slices.Contains(kind.Names(), e.Kind) && !e.sniffed() {
 		f.add(key+".rewrite_sniffing", "is for elasticsearch and opensearch: no client of %s asks for nodes, so drop it", e.Kind)
 		return
 	}
@@ -218,7 +219,7 @@ func (e *EngineConfig) validateSniffing(f *faults, key string) {
 }
 
 func (e *EngineConfig) validateURLs(f *faults, key string) {
-	if e.Kind == kindEmbedded {
+	if e.Kind == kind.Embedded {
 		if len(e.URLs) > 0 {
 			f.add(key, "must be empty: the embedded engine runs inside the sidecar")
 		}
@@ -250,7 +251,7 @@ func (e *EngineConfig) validateURLs(f *faults, key string) {
 }
 
 // validate checks that there is one way to log in at most, and one that the kind of engine knows.
-func (c CredentialsConfig) validate(f *faults, key, kind string) {
+func (c CredentialsConfig) validate(f *faults, key, name string) {
 	if c.Username.set() != c.Password.set() {
 		f.add(key, "username and password go together: set both or none")
 	}
@@ -263,8 +264,8 @@ func (c CredentialsConfig) validate(f *faults, key, kind string) {
 	if ways > 1 {
 		f.add(key, "has more than one of api_key, username with password, and bearer: keep one")
 	}
-	if kindOf(kind).keysOnly && !c.APIKey.set() && ways > 0 {
-		f.add(key, "%s knows no users and no bearer tokens: set api_key", kind)
+	if kind.Of(name).KeysOnly && !c.APIKey.set() && ways > 0 {
+		f.add(key, "%s knows no users and no bearer tokens: set api_key", name)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/neardup/sidecar/adapters"
-	"github.com/neardup/sidecar/adapters/elastic"
+	"github.com/neardup/sidecar/internal/kind"
 	"github.com/neardup/sidecar/jobs"
 )
 
@@ -261,8 +261,8 @@ func (v *verification) index(ctx context.Context, e *opened, index adapters.Inde
 		Seconds: time.Since(start).Round(time.Millisecond).Seconds(), Whole: err == nil && v.flags.sample == 0,
 	}
 	found.add(rule, f, v.flags.Repair)
-	if store, has := e.store.(*elastic.Store); has && err == nil {
-		found.Filled, err = store.Filled(ctx, index.Name)
+	if provisioner, has := e.kind.Adapter.(kind.Provisioner); has && err == nil {
+		found.Filled, err = provisioner.Filled(ctx, e.store, index.Name)
 		v.left += len(found.Filled)
 	}
 	v.list = append(v.list, found)

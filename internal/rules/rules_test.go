@@ -109,6 +109,7 @@ var allowed = map[string][]string{
 	"bench/fieldtypes":       nil,
 	"bench/e2e":              nil,
 	"bench/internal/corpora": nil,
+	"internal/kind":          {"adapters", "adapters/elastic", "adapters/typesense"},
 	"internal/differ":        {},
 	"internal/docs":          {},
 	"internal/effort":        {},
