@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+
+	"github.com/neardup/sidecar/internal/terminal"
+
 	_ "embed"
 	"errors"
 	"fmt"
@@ -199,7 +202,7 @@ func (s *status) index(w http.ResponseWriter, r *http.Request) {
 func showVersion(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Query().Get("output") == "json" || strings.Contains(r.Header.Get("Accept"), "application/json") {
 		w.Header().Set("Content-Type", "application/json")
-		_ = writeJSON(w, versionOf())
+		_ = terminal.WriteJSON(w, versionOf())
 		return
 	}
 	page(w, http.StatusOK, versionLine())

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/engines"
 )
 
@@ -99,7 +100,7 @@ func TestPlaygroundByAddress(t *testing.T) {
 	} {
 		for line, want := range map[string]bool{"": on, "playground: true": true, "playground: false": false} {
 			text := fmt.Sprintf("admin: %q\n%s\nengines: [{listen: \"127.0.0.1:0\", kind: embedded, indices: [{match: a, fields: [b]}]}]\n", admin, line)
-			c, err := parse([]byte(text), func(string) (string, bool) { return "", false })
+			c, err := config.Parse([]byte(text), func(string) (string, bool) { return "", false })
 			if err != nil || c.Playground != want {
 				t.Errorf("%s: %v, want %t", text, err, want)
 			}
@@ -109,14 +110,14 @@ func TestPlaygroundByAddress(t *testing.T) {
 
 // TestPlaygroundWithoutACertificate: where an engine's clients have to show a certificate, no page that asks for none is on by itself.
 func TestPlaygroundWithoutACertificate(t *testing.T) {
-	p := newPEMs(t)
+	p := engines.NewPEMs(t)
 	authority := engines.NewAuthority(t, "an authority")
-	p.put(authority, engines.Certificate{Name: "first"})
-	p.write(p.ca, authority.PEM)
+	p.Put(authority, engines.Certificate{Name: "first"})
+	p.Write(p.CA, authority.PEM)
 	for line, want := range map[string]bool{"": false, "playground: true": true} {
 		text := fmt.Sprintf("%s\nengines: [{listen: \"127.0.0.1:0\", kind: embedded, indices: [{match: a, fields: [b]}], "+
-			"listen_tls: {cert_file: %q, key_file: %q, client_ca_file: %q}}]\n", line, p.cert, p.key, p.ca)
-		c, err := parse([]byte(text), func(string) (string, bool) { return "", false })
+			"listen_tls: {cert_file: %q, key_file: %q, client_ca_file: %q}}]\n", line, p.Cert, p.Key, p.CA)
+		c, err := config.Parse([]byte(text), func(string) (string, bool) { return "", false })
 		if err != nil || c.Playground != want {
 			t.Errorf("%s: %v, want %t", text, err, want)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/jobs/calibrate"
 	"github.com/neardup/sidecar/sketch"
 	"github.com/neardup/sidecar/sketch/content"
@@ -118,7 +119,7 @@ func (r *calibrateRun) engines(ctx context.Context, engines []*opened) error {
 		}
 	}
 	if ctx.Err() != nil {
-		return errors.Join(append(errs, errInterrupted)...)
+		return errors.Join(append(errs, terminal.ErrInterrupted)...)
 	}
 	if len(r.list) == 0 && errors.Join(errs...) == nil {
 		if r.flags.index != "" {
@@ -130,7 +131,7 @@ func (r *calibrateRun) engines(ctx context.Context, engines []*opened) error {
 		}
 	}
 	if r.flags.output == formJSON {
-		errs = append(errs, writeJSON(r.out, calibrateResult{r.list}))
+		errs = append(errs, terminal.WriteJSON(r.out, calibrateResult{r.list}))
 	}
 	if r.flags.html != "" && len(r.list) > 0 {
 		err := writeReport(r.flags.html, r.list)
@@ -153,10 +154,10 @@ func (r *calibrateRun) index(ctx context.Context, e *opened, index adapters.Inde
 	}
 	options := r.flags.Options
 	options.Texts = textsOf(rule)
-	start, meter := time.Now(), newMeter(r.err, e.config.Name+": "+index.Name)
-	options.Progress = func(read, total int) { meter.at(read, total, "comparing them comes next") }
+	start, meter := time.Now(), terminal.NewMeter(r.err, e.config.Name+": "+index.Name)
+	options.Progress = func(read, total int) { meter.At(read, total, "comparing them comes next") }
 	report, err := calibrate.Run(ctx, e.store, index.Name, rule, options)
-	meter.end()
+	meter.End()
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil

@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/jobs/calibrate"
 )
 
@@ -22,7 +23,7 @@ func (c calibrated) String() string {
 	var b strings.Builder
 	r := c.Report
 	b.WriteString(wrapped(fmt.Sprintf("%s: %s: %s, %d read, %d without text, %d copies of others; in %s", c.Engine, r.Index,
-		count(r.Documents, "document"), r.Read, r.Textless, r.Copies, time.Duration(c.Seconds*1e9).Round(10*time.Millisecond)), ""))
+		terminal.Count(r.Documents, "document"), r.Read, r.Textless, r.Copies, time.Duration(c.Seconds*1e9).Round(10*time.Millisecond)), ""))
 	fmt.Fprintf(&b, "%s\n", wrapped(fmt.Sprintf("%s; present threshold %.2f, min_shingles %d; candidates by %s",
 		schemeText(r), r.Threshold, r.MinShingles, wayText(r)), ""))
 	verb := "Suggested threshold"
@@ -196,7 +197,7 @@ func writeExamples(b *strings.Builder, r *calibrate.Report) {
 				name string
 				side calibrate.Side
 			}{{"A", e.A}, {"B", e.B}} {
-				fmt.Fprintf(b, "    %s %s: %s (%s)\n", s.name, plain(s.side.ID, 24), plain(s.side.Title, 48), count(s.side.Shingles,
+				fmt.Fprintf(b, "    %s %s: %s (%s)\n", s.name, plain(s.side.ID, 24), plain(s.side.Title, 48), terminal.Count(s.side.Shingles,
 					"shingle"))
 			}
 			for _, p := range []struct {

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/jsonshape"
 )
 
@@ -80,7 +81,7 @@ var printsJSON = map[string][]printedJSON{
 	"calibrate":    {printed[calibrateResult]("One object, printed at the end:")},
 	"similar":      {printed[adapters.Similar]("One object:")},
 	"remove":       {printed[removeResult]("One object, printed at the end:")},
-	"config check": {printed[checkedConfig]("One object:")},
+	"config check": {printed[config.CheckedConfig]("One object:")},
 	"version":      {printed[versionInfo]("One object:")},
 	"cluster": {
 		printed[clusterResult]("One object, the report:"),

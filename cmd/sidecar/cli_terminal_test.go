@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/neardup/sidecar/internal/terminal"
 )
 
 // drawn is a line that is drawn anew; a terminal itself has a carriage return before each line feed.
@@ -87,11 +89,11 @@ func TestUntilDone(t *testing.T) {
 		_, _ = io.WriteString(w, "abc")
 		cancel()
 	}()
-	got, err := io.ReadAll(untilDone{ctx, r})
-	if string(got) != "abc" && string(got) != "" || !errors.Is(err, errInterrupted) {
+	got, err := io.ReadAll(terminal.UntilDone(ctx, r))
+	if string(got) != "abc" && string(got) != "" || !errors.Is(err, terminal.ErrInterrupted) {
 		t.Errorf("%q, %v", got, err)
 	}
-	if got, err := io.ReadAll(untilDone{t.Context(), strings.NewReader("abc")}); string(got) != "abc" || err != nil {
+	if got, err := io.ReadAll(terminal.UntilDone(t.Context(), strings.NewReader("abc"))); string(got) != "abc" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
 	_ = w.Close()

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/jsonshape"
 )
@@ -139,7 +140,7 @@ func TestNotesInJSON(t *testing.T) {
 func TestConfigCheckInJSON(t *testing.T) {
 	bad := write(t, "admin: x\nlog: {level: loud}\nengines: []\n")
 	got := sidecar(t, "config", "check", "--output", "json", "-c", bad)
-	var found checkedConfig
+	var found config.CheckedConfig
 	if err := json.Unmarshal([]byte(got.stdout), &found); err != nil || got.code != exitFailed || got.stderr != "" || found.OK || found.File != bad {
 		t.Errorf("%+v, %v", got, err)
 	}

@@ -18,6 +18,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/config"
+	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/jobs/cluster"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -265,7 +267,7 @@ func (c *clustering) progress(step string, done, of int) {
 	if now.Before(c.next) {
 		return
 	}
-	c.next = now.Add(meterEvery)
+	c.next = now.Add(terminal.MeterEvery)
 	if of > 0 {
 		step += fmt.Sprintf(": %.0f %%", 100*float64(done)/float64(of))
 	}
@@ -274,7 +276,7 @@ func (c *clustering) progress(step string, done, of int) {
 
 // join finds the clusters.
 func (c *clustering) join(cmd *cobra.Command) error {
-	c.next = time.Now().Add(meterEvery)
+	c.next = time.Now().Add(terminal.MeterEvery)
 	debug.SetMemoryLimit(max(int64(c.flags.memory), leastMemory) + aDocument*int64(c.corpus.Documents()))
 	if c.flags.engine != onFlink {
 		return c.corpus.Cluster(cmd.Context())
@@ -315,14 +317,14 @@ func (c *clustering) save(ctx context.Context) (*cluster.Report, error) {
 }
 
 // memorySize is a number of bytes, written as 512m, 1g or as elsewhere.
-type memorySize Size
+type memorySize config.Size
 
 // Set reads a size; with String and Type it implements [pflag.Value].
 func (m *memorySize) Set(text string) error {
 	if n := len(text); n > 0 && strings.ContainsRune("kKmMgG", rune(text[n-1])) {
 		text += "B"
 	}
-	var size Size
+	var size config.Size
 	if err := size.UnmarshalText([]byte(text)); err != nil || size < 1 {
 		return errors.New("is no size: use one such as 512m or 4g")
 	}
@@ -330,7 +332,7 @@ func (m *memorySize) Set(text string) error {
 	return nil
 }
 
-func (m *memorySize) String() string { return Size(*m).String() }
+func (m *memorySize) String() string { return config.Size(*m).String() }
 
 // Type is what the help calls it.
 func (m *memorySize) Type() string { return "bytes" }

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/config"
+	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/jobs/cluster"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -25,11 +27,11 @@ type indexSource struct {
 
 // readIndex adds the documents of the index that --index names.
 func (c *clustering) readIndex(cmd *cobra.Command) (*indexSource, error) {
-	config, err := configOf(cmd)
+	from, err := configOf(cmd)
 	if err != nil {
 		return nil, err
 	}
-	s, err := c.find(cmd.Context(), config)
+	s, err := c.find(cmd.Context(), from)
 	if err != nil {
 		return nil, err
 	}
@@ -57,14 +59,14 @@ func (s *indexSource) readAll(ctx context.Context, c *clustering) error {
 }
 
 // find returns the index that --index names.
-func (c *clustering) find(ctx context.Context, config *Config) (*indexSource, error) {
+func (c *clustering) find(ctx context.Context, from *config.Config) (*indexSource, error) {
 	name := c.flags.engine
 	if name == onFlink {
-		if name = ""; slices.ContainsFunc(config.Engines, func(e EngineConfig) bool { return e.Name == onFlink }) {
+		if name = ""; slices.ContainsFunc(from.Engines, func(e config.Engine) bool { return e.Name == onFlink }) {
 			return nil, errors.New("--engine: the configuration calls an engine flink, the word for an Apache Flink: give it another name")
 		}
 	}
-	engines, err := config.openAll(name)
+	engines, err := openEngines(from, name)
 	if err != nil {
 		return nil, err
 	}
@@ -144,8 +146,8 @@ const (
 
 // read adds all documents: brief by the sketches that are stored, and by the texts of those that have none.
 func (s *indexSource) read(ctx context.Context, c *clustering, brief bool) error {
-	meter := newMeter(c.err, s.config.Name+": "+s.index.Name)
-	defer meter.end()
+	meter := terminal.NewMeter(c.err, s.config.Name+": "+s.index.Name)
+	defer meter.End()
 	shown := c.flags.metrics.index(s.config.Name)
 	selection := adapters.Selection{Brief: brief, Fields: s.hostFields()}
 	var lacking []string
@@ -166,7 +168,7 @@ func (s *indexSource) read(ctx context.Context, c *clustering, brief bool) error
 				return err
 			}
 		}
-		meter.at(c.corpus.Documents(), p.Total, "read")
+		meter.At(c.corpus.Documents(), p.Total, "read")
 		shown.at(c.corpus.Documents(), p.Total)
 		shown.count(map[string]int{"scanned": c.corpus.Documents()})
 		if lacked += len(lacking); lacked > mostLacking && 2*lacked > c.corpus.Documents() {
@@ -242,11 +244,11 @@ func (s *indexSource) shingles(source []byte, fingerprint uint64) []uint64 {
 
 // write stores the clusters.
 func (s *indexSource) write(ctx context.Context, c *clustering) (cluster.Written, error) {
-	meter := newMeter(c.err, s.config.Name+": "+s.index.Name)
-	defer meter.end()
+	meter := terminal.NewMeter(c.err, s.config.Name+": "+s.index.Name)
+	defer meter.End()
 	shown := c.flags.metrics.index(s.config.Name)
 	written, err := c.corpus.Write(ctx, s.store, s.index.Name, s.rule, func(w cluster.Written) {
-		meter.at(w.Written+w.Right+w.Changed+w.Gone+w.Refused, c.corpus.Documents(), fmt.Sprintf("%d clusters written", w.Written))
+		meter.At(w.Written+w.Right+w.Changed+w.Gone+w.Refused, c.corpus.Documents(), fmt.Sprintf("%d clusters written", w.Written))
 		shown.at(w.Written+w.Right+w.Changed+w.Gone+w.Refused, c.corpus.Documents())
 		shown.clustered(w)
 	})

@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/config"
+	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/jobs/cluster"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -37,12 +39,12 @@ func (c *clustering) readFile(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	entry := DefaultIndex()
+	entry := config.DefaultIndex()
 	if g.index != nil {
 		entry = *g.index
 	}
 	entry.Fields = g.rule.Fields
-	if err := c.begin(entry.rule(g.sketcher)); err != nil {
+	if err := c.begin(entry.Rule(g.sketcher)); err != nil {
 		return err
 	}
 	src, name, err := openPacked(cmd, f.input)
@@ -55,8 +57,8 @@ func (c *clustering) readFile(cmd *cobra.Command) error {
 		clustering: c, name: name, id: f.id, hostField: cmp.Or(f.hostField, entry.HostField), fields: entry.Fields,
 		payload: scheme.Positions * scheme.Bits / 8,
 	}
-	meter := newMeter(c.err, name)
-	defer meter.end()
+	meter := terminal.NewMeter(c.err, name)
+	defer meter.End()
 	shown := c.flags.metrics.index("")
 	err = eachBatch(cmd.Context(), src, s.batch, func(list []cluster.Document) error {
 		for _, d := range list {
@@ -64,7 +66,7 @@ func (c *clustering) readFile(cmd *cobra.Command) error {
 				return err
 			}
 		}
-		meter.at(c.corpus.Documents(), 0, "read")
+		meter.At(c.corpus.Documents(), 0, "read")
 		shown.at(c.corpus.Documents(), 0)
 		shown.count(map[string]int{"scanned": c.corpus.Documents()})
 		return nil

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/jobs/cluster"
 )
 
@@ -106,7 +107,7 @@ func (c *clustering) print(r *cluster.Report, w *cluster.Written) error {
 		bands, rows = 0, 0
 	}
 	if c.flags.report == formJSON {
-		return writeJSON(c.out, clusterResult{c.algorithm, c.rule.Profile.Threshold, bands, rows, r, w})
+		return terminal.WriteJSON(c.out, clusterResult{c.algorithm, c.rule.Profile.Threshold, bands, rows, r, w})
 	}
 	p := textReport{w: c.out}
 	p.title(c, r)
@@ -137,14 +138,14 @@ func (p *textReport) title(c *clustering, r *cluster.Report) {
 	if bands, rows := c.corpus.Shape(); c.algorithm == cluster.Bands {
 		by += fmt.Sprintf(" (%d of %d rows)", bands, rows)
 	}
-	p.printf("%s, %s: by %s at %v, in %s\n", count(r.Documents, "document"), count(r.Texts, "different text"), by,
+	p.printf("%s, %s: by %s at %v, in %s\n", terminal.Count(r.Documents, "document"), terminal.Count(r.Texts, "different text"), by,
 		c.rule.Profile.Threshold, time.Since(c.began).Round(10*time.Millisecond))
 	are := "are near-duplicates"
 	if r.Clustered-r.Clusters == 1 {
 		are = "is a near-duplicate"
 	}
-	p.printf("%s of %s, %s alone: %s %s of another one\n", count(r.Clusters, "cluster"), count(r.Clustered, "document"),
-		count(r.Alone, "document"), count(r.Clustered-r.Clusters, "document"), are)
+	p.printf("%s of %s, %s alone: %s %s of another one\n", terminal.Count(r.Clusters, "cluster"), terminal.Count(r.Clustered, "document"),
+		terminal.Count(r.Alone, "document"), terminal.Count(r.Clustered-r.Clusters, "document"), are)
 }
 
 // shown is how many entries of a list are printed; JSON has all.
@@ -156,13 +157,13 @@ func (p *textReport) sizes(r *cluster.Report) {
 		if class.From == class.To {
 			of = strconv.Itoa(class.To)
 		}
-		p.printf("  of %s: %s, %s\n", of, count(class.Clusters, "cluster"), count(class.Documents, "document"))
+		p.printf("  of %s: %s, %s\n", of, terminal.Count(class.Clusters, "cluster"), terminal.Count(class.Documents, "document"))
 	}
 	for i, s := range r.Largest[:min(shown, len(r.Largest))] {
 		if i == 0 {
 			p.printf("largest clusters:\n")
 		}
-		p.printf("  %s: %s, %s%s: %s\n", s.Cluster, count(s.Size, "document"), count(s.Texts, "text"), onHosts(s.Hosts), someOf(s.IDs, s.Size))
+		p.printf("  %s: %s, %s%s: %s\n", s.Cluster, terminal.Count(s.Size, "document"), terminal.Count(s.Texts, "text"), onHosts(s.Hosts), someOf(s.IDs, s.Size))
 	}
 }
 
@@ -170,7 +171,7 @@ func onHosts(n int) string {
 	if n == 0 {
 		return ""
 	}
-	return ", " + count(n, "host")
+	return ", " + terminal.Count(n, "host")
 }
 
 // someOf returns ids, and that they are not all of so many.
@@ -193,14 +194,14 @@ func (p *textReport) hosts(r *cluster.Report) {
 		if i == 0 {
 			p.printf("one short text under many ids (\"not found\" that says 200?):\n")
 		}
-		p.printf("  %s: %s, %.0f %% of the host's, %s: %s\n", s.Host, count(s.Pages, "page"), 100*s.Share, count(s.Shingles, "shingle"),
+		p.printf("  %s: %s, %.0f %% of the host's, %s: %s\n", s.Host, terminal.Count(s.Pages, "page"), 100*s.Share, terminal.Count(s.Shingles, "shingle"),
 			someOf(s.IDs, s.Pages))
 	}
 	for i, f := range r.Farms[:min(shown, len(r.Farms))] {
 		if i == 0 {
 			p.printf("sets shared beyond chance (link farms?):\n")
 		}
-		p.printf("  %s: %s share %s, %.1g expected%s: %s\n", f.Cluster, count(f.Size, "document"), count(f.Elements, "element"),
+		p.printf("  %s: %s share %s, %.1g expected%s: %s\n", f.Cluster, terminal.Count(f.Size, "document"), terminal.Count(f.Elements, "element"),
 			f.Expected, onHosts(f.Hosts), someOf(f.IDs, f.Size))
 	}
 }
@@ -209,7 +210,7 @@ func (p *textReport) hosts(r *cluster.Report) {
 func (p *textReport) left(r *cluster.Report) {
 	l := r.Left
 	if l.Textless > 0 {
-		p.printf("left out: %s without text, each alone\n", count(l.Textless, "document"))
+		p.printf("left out: %s without text, each alone\n", terminal.Count(l.Textless, "document"))
 	}
 	if l.CommonShingles > 0 {
 		p.printf("left out: %d shingles that are in too many texts (up to %d): pairs that share these alone were not found\n",

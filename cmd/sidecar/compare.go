@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -72,7 +73,7 @@ Exit code 0: done, whatever was found. 1: failed or interrupted.`,
 	f := cmd.Flags()
 	f.StringVar(&flags.docs, "docs", "", "`file` of documents, - for standard input")
 	f.StringVar(&flags.pairs, "pairs", "", "`file` of pairs of ids, - for standard input")
-	f.StringVar(&flags.preset, "preset", "", "judge by this `preset`: "+either(presetNames())+" (by default that of the rule, or default)")
+	f.StringVar(&flags.preset, "preset", "", "judge by this `preset`: "+config.Either(config.PresetNames())+" (by default that of the rule, or default)")
 	f.Float64Var(&flags.threshold, "threshold", 0, "the least `resemblance` of near-duplicates, above 0, at most 1, in place of the preset's")
 	f.BoolVar(&flags.noTexts, "no-texts", false, "go by the sketches alone, as a search does")
 	return cmd
@@ -96,8 +97,8 @@ func (f *compareFlags) check(cmd *cobra.Command, args []string, many bool) error
 	case !many && len(f.fields) > 0:
 		return errors.New("--fields goes with --docs: a file is compared whole")
 	}
-	if f.preset != "" && !slices.Contains(presetNames(), f.preset) {
-		return fmt.Errorf("--preset: %q is unknown: use %s", f.preset, either(presetNames()))
+	if f.preset != "" && !slices.Contains(config.PresetNames(), f.preset) {
+		return fmt.Errorf("--preset: %q is unknown: use %s", f.preset, config.Either(config.PresetNames()))
 	}
 	if cmd.Flags().Changed("threshold") && !(f.threshold > 0 && f.threshold <= 1) {
 		usual := rerank.Default.Threshold
@@ -112,12 +113,12 @@ const doubt = 0.1
 
 // profile returns what is judged by: the rule's profile, if there is one, less what the flags say otherwise.
 func (f *compareFlags) profile(g *ground) rerank.Profile {
-	i := DefaultIndex()
+	i := config.DefaultIndex()
 	if g.index != nil {
 		i = *g.index
 	}
 	if f.preset != "" {
-		i = presetOf(f.preset).start(g.section)
+		i = config.PresetOf(f.preset).Start(g.section)
 	}
 	if f.threshold > 0 {
 		i.Threshold = f.threshold

@@ -3,6 +3,8 @@ package main
 import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/neardup/sidecar/internal/config"
 )
 
 // completeFlags has a shell complete the values of flags that take a name of the configuration or one of a few words.
@@ -25,7 +27,7 @@ var completable = map[string]bool{"engine": true, "index": true, "preset": true,
 
 func flagValues(cmd *cobra.Command, flag string) ([]string, cobra.ShellCompDirective) {
 	file, _ := cmd.Flags().GetString("config")
-	engines, indices := completionNames(file)
+	engines, indices := config.Names(file)
 	switch flag {
 	case "engine":
 		if cmd.Name() == "cluster" {
@@ -35,7 +37,7 @@ func flagValues(cmd *cobra.Command, flag string) ([]string, cobra.ShellCompDirec
 	case "index":
 		return indices, cobra.ShellCompDirectiveNoFileComp
 	case "preset":
-		return presetNames(), cobra.ShellCompDirectiveNoFileComp
+		return config.PresetNames(), cobra.ShellCompDirectiveNoFileComp
 	case "algorithm":
 		return []string{"bands", "broder", "exact"}, cobra.ShellCompDirectiveNoFileComp
 	}

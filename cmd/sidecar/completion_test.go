@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/neardup/sidecar/internal/config"
 )
 
 // completions returns what the shell would be offered for the last argument.
@@ -49,7 +51,7 @@ func TestCompletion(t *testing.T) {
 	}{
 		{"reindex --engine ", []string{"one", "typesense", nothing}},
 		{"similar --index ", []string{"news-*", "blog", "goods", nothing}},
-		{"compare --preset ", append(presetNames(), nothing)},
+		{"compare --preset ", append(config.PresetNames(), nothing)},
 		{"cluster --output ", []string{"text", "json", byDefault}},
 		{"config ", []string{"check"}},
 		{"rein", []string{"reindex", nothing}},

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/neardup/sidecar/demo/corpus"
+	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/kind"
 	"github.com/neardup/sidecar/playground"
 )
@@ -76,12 +77,12 @@ func (d *demo) run(ctx context.Context, listen, pageAt string, once bool) error 
 	}
 	s.status.meters, s.status.plays = s.meters, playground.New()
 	defer s.close()
-	c, e := DefaultConfig(), DefaultEngine()
-	i := DefaultIndex()
+	c, e := config.Default(), config.DefaultEngine()
+	i := config.DefaultIndex()
 	i.Match, i.Fields, i.Threshold = demoIndex, []string{"title", "body"}, demoThreshold
 	i.DateField, i.HostField = "published_at", "host.keyword" // for presets that go by them
-	e.Name, e.Kind, e.Indices = "demo", kind.Embedded, []IndexConfig{i}
-	c.Engines = []EngineConfig{e}
+	e.Name, e.Kind, e.Indices = "demo", kind.Embedded, []config.Index{i}
+	c.Engines = []config.Engine{e}
 	front, err := s.assemble(&c, &c.Engines[0], engine)
 	if err != nil {
 		return err
@@ -131,7 +132,7 @@ func (s *servers) listenNear(address string, h http.Handler) (string, error) {
 	}
 	at := l.Addr().String()
 	d := &door{key: at, sockets: []net.Listener{l}, log: s.log, failed: s.failed}
-	next, err := d.newServer(connOptions{header: readHeaderTimeout, idle: idleTimeout})
+	next, err := d.newServer(connOptions{header: config.ReadHeaderTimeout, idle: config.IdleTimeout})
 	if err != nil {
 		d.shut()
 		return "", err

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/neardup/sidecar/internal/config"
 )
 
 // composeFile is docker-compose.yml as far as it has to fit the sidecar. TestComposeFile in internal/packages holds it to Compose's own loader.
@@ -39,7 +41,7 @@ func TestComposeFitsTheSidecar(t *testing.T) {
 			t.Errorf("%s: the configuration is mounted at %s", name, target)
 		}
 		// Only what the service passes on is in its environment.
-		_, err := Load(filepath.Join("../..", source), func(variable string) (string, bool) {
+		_, err := config.Load(filepath.Join("../..", source), func(variable string) (string, bool) {
 			_, ok := service.Environment[variable]
 			return "x", ok
 		})

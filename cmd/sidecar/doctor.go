@@ -11,7 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/kind"
+	"github.com/neardup/sidecar/internal/terminal"
 )
 
 // patience is how long doctor waits for the answers that one check needs.
@@ -52,7 +54,7 @@ func (f *doctorFlags) run(cmd *cobra.Command) error {
 	}
 	d := doctor{out: cmd.OutOrStdout(), text: f.output == formText, checks: []check{}}
 	c, err := configOf(cmd)
-	for _, e := range flat(err) {
+	for _, e := range config.Flatten(err) {
 		text, hint := hintIn(e.Error())
 		d.fail("", "configuration", text, cmp.Or(hint, "see: sidecar config check"))
 	}
@@ -65,27 +67,27 @@ func (f *doctorFlags) run(cmd *cobra.Command) error {
 }
 
 // all makes every check that a valid configuration allows.
-func (d *doctor) all(ctx context.Context, c *Config, name string) error {
+func (d *doctor) all(ctx context.Context, c *config.Config, name string) error {
 	rules, known := 0, name == ""
 	for _, e := range c.Engines {
 		rules += len(e.Indices)
 		known = known || e.Name == name
 	}
 	if !known {
-		_, err := c.openAll(name)
+		_, err := openEngines(c, name)
 		return err
 	}
-	d.ok("", "configuration", fmt.Sprintf("%s is valid: %s, %s", c.file, count(len(c.Engines), "engine"), count(rules, "rule")))
+	d.ok("", "configuration", fmt.Sprintf("%s is valid: %s, %s", c.File, terminal.Count(len(c.Engines), "engine"), terminal.Count(rules, "rule")))
 	for i := range c.Engines {
 		if name != "" && c.Engines[i].Name != name {
 			continue
 		}
 		p := patient{
-			doctor: d, engine: &c.Engines[i], key: fmt.Sprintf("engines[%d]", i), inspector: kind.Of(c.Engines[i].Kind), network: c,
+			doctor: d, engine: &c.Engines[i], key: fmt.Sprintf("engines[%d]", i), inspector: kind.Of(c.Engines[i].Kind), network: direct{},
 		}
 		p.examine(ctx)
 		if ctx.Err() != nil {
-			return errInterrupted
+			return terminal.ErrInterrupted
 		}
 	}
 	return nil
@@ -99,7 +101,7 @@ const (
 )
 
 // colours are those of the states.
-var colours = map[string]string{stateOK: green, stateWarn: yellow, stateFail: red}
+var colours = map[string]string{stateOK: terminal.Green, stateWarn: terminal.Yellow, stateFail: terminal.Red}
 
 // check is what one check found.
 type check struct {
@@ -127,7 +129,7 @@ func (c check) line(state string) string {
 	if c.Hint != "" {
 		line += ": " + c.Hint
 	}
-	return state + "  " + harmless(strings.ReplaceAll(line, "\n", "; ")) // of joined errors
+	return state + "  " + terminal.Harmless(strings.ReplaceAll(line, "\n", "; ")) // of joined errors
 }
 
 // doctor collects the checks of one run, and prints each as it is made.
@@ -152,7 +154,7 @@ func (d *doctor) fail(engine, what, text, hint string) {
 func (d *doctor) add(c check) {
 	d.checks = append(d.checks, c)
 	if d.text {
-		_, _ = fmt.Fprintln(d.out, c.line(painted(d.out, colours[c.State], fmt.Sprintf("%-4s", c.State))))
+		_, _ = fmt.Fprintln(d.out, c.line(terminal.Paint(d.out, colours[c.State], fmt.Sprintf("%-4s", c.State))))
 	}
 }
 
@@ -188,9 +190,9 @@ func (d *doctor) end() error {
 	}{d.checks, d.found(stateOK), d.found(stateWarn), d.found(stateFail)}
 	var err error
 	if d.text {
-		_, err = fmt.Fprintf(d.out, "%d ok, %s, %d failed\n", sum.OK, count(sum.Warn, "warning"), sum.Fail)
+		_, err = fmt.Fprintf(d.out, "%d ok, %s, %d failed\n", sum.OK, terminal.Count(sum.Warn, "warning"), sum.Fail)
 	} else {
-		err = writeJSON(d.out, sum)
+		err = terminal.WriteJSON(d.out, sum)
 	}
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/kind"
 )
 
@@ -30,12 +31,12 @@ type clinic struct {
 	indices      map[string][]adapters.Index // by name, in place of the one index
 }
 
-func (c *clinic) open(e *EngineConfig) (*opened, error) {
-	rules, err := e.rules()
+func (c *clinic) open(e *config.Engine) (*opened, error) {
+	rules, err := e.Rules()
 	return &opened{config: e, rules: rules, store: ward{clinic: c, url: strings.Join(e.URLs, " ")}}, err
 }
 
-func (c *clinic) transport(*EngineConfig) (http.RoundTripper, error) { return directly{c}, nil }
+func (c *clinic) transport(*config.Engine) (http.RoundTripper, error) { return directly{c}, nil }
 
 func (c *clinic) ProductOf(_ context.Context, store adapters.Store) (adapters.Product, error) {
 	product, ok := c.products[store.(ward).url]
@@ -76,10 +77,8 @@ func (w ward) Scan(_ context.Context, _ string, _ *adapters.Rule, _ adapters.Sel
 }
 
 // examined returns the lines on an engine of the kind, below the one on the configuration.
-func (c *clinic) examined(t *testing.T, e EngineConfig) string {
+func (c *clinic) examined(t *testing.T, e config.Engine) string {
 	t.Helper()
-	config := DefaultConfig()
-	config.Engines = []EngineConfig{e}
 	var out strings.Builder
 	p := patient{
 		doctor: &doctor{out: &out, text: true}, engine: &e, key: "engines[0]",
@@ -111,12 +110,12 @@ func (d directly) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // patientZero is an engine with one rule, behind a listener that is chosen at start.
-func patientZero() EngineConfig {
-	e := DefaultEngine()
+func patientZero() config.Engine {
+	e := config.DefaultEngine()
 	e.Name, e.Kind, e.Listen, e.URLs = "es", kind.Elasticsearch, "127.0.0.1:0", []string{"http://a:9200"}
-	index := DefaultIndex()
+	index := config.DefaultIndex()
 	index.Match, index.Fields = "news-*", []string{"title", "body"}
-	e.Indices = []IndexConfig{index}
+	e.Indices = []config.Index{index}
 	return e
 }
 
@@ -124,7 +123,7 @@ func patientZero() EngineConfig {
 func healthy(t *testing.T) *clinic {
 	t.Helper()
 	e := patientZero()
-	rules, err := e.rules()
+	rules, err := e.Rules()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +156,7 @@ const (
 
 var doctorCases = []struct {
 	name   string
-	engine func(*EngineConfig)
+	engine func(*config.Engine)
 	clinic func(*clinic)
 	want   string
 }{
@@ -173,12 +172,12 @@ var doctorCases = []struct {
 	},
 	{
 		name:   "another product",
-		engine: func(e *EngineConfig) { e.Kind = kind.OpenSearch },
+		engine: func(e *config.Engine) { e.Kind = kind.OpenSearch },
 		want:   "fail  es: http://a:9200 is Elasticsearch 8.19.13: set engines[0].kind: elasticsearch, or correct its urls\n",
 	},
 	{
 		name:   "two clusters",
-		engine: func(e *EngineConfig) { e.URLs = append(e.URLs, "http://b:9200") },
+		engine: func(e *config.Engine) { e.URLs = append(e.URLs, "http://b:9200") },
 		clinic: func(c *clinic) {
 			c.products["http://b:9200"] = adapters.Product{Name: "Elasticsearch", Version: "8.19.0", Cluster: "d"}
 		},
@@ -227,7 +226,7 @@ var doctorCases = []struct {
 	},
 	{
 		name:   "sniffing is rewritten",
-		engine: func(e *EngineConfig) { e.RewriteSniffing, e.Advertise = true, "search.example:443" },
+		engine: func(e *config.Engine) { e.RewriteSniffing, e.Advertise = true, "search.example:443" },
 		want:   nodeLine + indexLine + portLine + "ok    es: clients that sniff will be told search.example:443\n",
 	},
 	{
@@ -238,7 +237,7 @@ var doctorCases = []struct {
 	},
 	{
 		name:   "embedded",
-		engine: func(e *EngineConfig) { e.Kind, e.URLs = kind.Embedded, nil },
+		engine: func(e *config.Engine) { e.Kind, e.URLs = kind.Embedded, nil },
 		want:   "ok    es: the embedded engine lives inside serve: there is nothing to look at from outside\n" + barePort,
 	},
 }
@@ -286,7 +285,7 @@ func TestDoctorAsksTheSidecar(t *testing.T) {
 			}))
 			defer server.Close()
 			e := patientZero()
-			e.Listen, e.Credentials.Bearer = strings.TrimPrefix(server.URL, "http://"), secretOf("token")
+			e.Listen, e.Credentials.Bearer = strings.TrimPrefix(server.URL, "http://"), config.SecretOf("token")
 			got := healthy(t).examined(t, e)
 			if want := strings.ReplaceAll(c.want, "HOST", e.Listen); !strings.Contains(got, want) {
 				t.Errorf("got %s\nwant %s", got, want)
@@ -307,7 +306,7 @@ func TestDoctorGivesCredentialsToNoOther(t *testing.T) {
 	server := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
 	defer server.Close()
 	e, c := patientZero(), healthy(t)
-	e.Kind, e.Listen, e.Credentials.APIKey = kind.Typesense, strings.TrimPrefix(server.URL, "http://"), secretOf("key")
+	e.Kind, e.Listen, e.Credentials.APIKey = kind.Typesense, strings.TrimPrefix(server.URL, "http://"), config.SecretOf("key")
 	c.products["http://a:9200"] = adapters.Product{Name: "Typesense", Version: "0.24.1"}
 	if got := c.examined(t, e); !strings.Contains(got, "failed: 307 Temporary Redirect") {
 		t.Error(got)

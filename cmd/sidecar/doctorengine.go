@@ -10,13 +10,14 @@ import (
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/kind"
 )
 
 // patient is an engine that doctor looks at.
 type patient struct {
 	*doctor
-	engine    *EngineConfig
+	engine    *config.Engine
 	key       string // of the engine in the configuration
 	inspector kind.Inspector
 	network   network
@@ -35,10 +36,17 @@ type patient struct {
 // network is how doctor reaches engines.
 type network interface {
 	// open opens the engine for jobs.
-	open(*EngineConfig) (*opened, error)
+	open(*config.Engine) (*opened, error)
 	// transport returns what carries requests to it.
-	transport(*EngineConfig) (http.RoundTripper, error)
+	transport(*config.Engine) (http.RoundTripper, error)
 }
+
+// direct is the network as it is.
+type direct struct{}
+
+func (direct) open(e *config.Engine) (*opened, error) { return openEngine(e) }
+
+func (direct) transport(e *config.Engine) (http.RoundTripper, error) { return quietTransport(e) }
 
 func (p *patient) good(what, format string, args ...any) {
 	p.ok(p.engine.Name, what, fmt.Sprintf(format, args...))
@@ -69,7 +77,7 @@ func (p *patient) examine(ctx context.Context) {
 	}
 	p.directly(ctx)
 	running := p.listener(ctx)
-	if p.engine.sniffed() {
+	if p.engine.Sniffed() {
 		p.sniffing(ctx, running)
 	}
 }
@@ -188,7 +196,7 @@ func (p *patient) rule(ctx context.Context, key string, rule *adapters.Rule, see
 // sniffing looks at where clients go that ask for the nodes' addresses.
 func (p *patient) sniffing(ctx context.Context, running *url.URL) {
 	theirs := slices.DeleteFunc(slices.Clone(p.is.Nodes), func(node string) bool {
-		return listensAt(p.engine.Listen, &url.URL{Scheme: "http", Host: node[strings.LastIndexByte(node, '/')+1:]})
+		return config.ListensAt(p.engine.Listen, &url.URL{Scheme: "http", Host: node[strings.LastIndexByte(node, '/')+1:]})
 	})
 	told := p.engine.Advertise
 	if told == "" {

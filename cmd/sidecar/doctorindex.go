@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/jobs"
 )
 
@@ -96,7 +97,7 @@ func (p *patient) sketches(index adapters.Index, rule *adapters.Rule, state adap
 	if s.Scanned == 0 {
 		return "no documents yet"
 	}
-	having, of, all := s.Right+s.Stale+s.Emptied+s.Incomparable, s.Scanned, count(state.Documents, "document")
+	having, of, all := s.Right+s.Stale+s.Emptied+s.Incomparable, s.Scanned, terminal.Count(state.Documents, "document")
 	share := fmt.Sprintf("%s, and of %d looked at %s have a sketch", all, of, percent(having, of))
 	if state.Sketched >= 0 {
 		share = fmt.Sprintf("%s, of which %s have a sketch", all, percent(state.Sketched, state.Documents))
@@ -128,13 +129,13 @@ func (p *patient) texts(key string, index adapters.Index, rule *adapters.Rule, s
 	}
 	if len(s.texts) == 0 {
 		p.doubt("fields", "correct "+key+".fields", "%s: none of the fields %s has a text in %s looked at",
-			index.Name, strings.Join(rule.Fields, ", "), count(s.Scanned, "document"))
+			index.Name, strings.Join(rule.Fields, ", "), terminal.Count(s.Scanned, "document"))
 		return
 	}
 	for _, field := range rule.Fields {
 		if s.texts[field] == 0 && slices.Contains(state.Undeclared, field) {
 			p.doubt("fields", "correct "+key+".fields", "%s: the field %s is not declared, and has a text in none of %s looked at",
-				index.Name, field, count(s.Scanned, "document"))
+				index.Name, field, terminal.Count(s.Scanned, "document"))
 		}
 	}
 }

@@ -7,22 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
-)
 
-// transport returns what carries requests to the engine.
-func (c *Config) transport(e *EngineConfig) (http.RoundTripper, error) {
-	transport, _, err := e.transport(slog.New(slog.DiscardHandler))
-	if err != nil {
-		return nil, err
-	}
-	return e.discreet(transport), nil
-}
+	"github.com/neardup/sidecar/internal/config"
+)
 
 // credentials says what jobs log in with, which the engine has taken.
 func (p *patient) credentials() {
@@ -31,11 +23,11 @@ func (p *patient) credentials() {
 	}
 	with := ""
 	switch c := p.engine.Credentials; {
-	case c.APIKey.set():
+	case c.APIKey.IsSet():
 		with = "api_key"
-	case c.Bearer.set():
+	case c.Bearer.IsSet():
 		with = "bearer"
-	case c.Username.set():
+	case c.Username.IsSet():
 		with = "username and password"
 	default:
 		p.good("credentials", "it answers without credentials, and none are configured")
@@ -104,7 +96,7 @@ func (p *patient) listener(ctx context.Context) *url.URL {
 }
 
 // ourOwn trusts the certificate that clients are shown, whatever its authority and its names are, and no other one.
-func ourOwn(files ListenTLSConfig) *tls.Config {
+func ourOwn(files config.ListenTLS) *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS12,
 		InsecureSkipVerify: true, // what it stands for is looked at below
@@ -157,7 +149,7 @@ func (p *patient) searchAt(ctx context.Context, at *url.URL, transport http.Roun
 	if err != nil {
 		return "", 0, err
 	}
-	r.Header = http.Header(p.engine.header())
+	r.Header = http.Header(p.engine.Header())
 	client := &http.Client{Timeout: patience, Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse // the credentials are for this address alone
 	}}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -148,8 +149,8 @@ type ground struct {
 	// rule makes the sketches; it matches no index.
 	rule *adapters.Rule
 	// index is the rule of the configuration that was chosen, if any; section what its sketches, or all, are made by.
-	index   *IndexConfig
-	section SketchConfig
+	index   *config.Index
+	section config.Sketch
 }
 
 // ground returns what the flags ask for: the defaults where --config is not given.
@@ -157,18 +158,18 @@ func (o *offline) ground(cmd *cobra.Command) (*ground, error) {
 	if err := validOutput(o.output); err != nil {
 		return nil, err
 	}
-	g := ground{section: DefaultConfig().Sketch}
+	g := ground{section: config.Default().Sketch}
 	if cmd.Flags().Changed("config") {
 		file, err := cmd.Flags().GetString("config")
 		if err != nil {
 			return nil, err
 		}
-		c, err := load(file, os.LookupEnv, parseOffline)
+		c, err := config.LoadOffline(file, os.LookupEnv)
 		if err != nil {
 			return nil, err
 		}
 		g.section = c.Sketch
-		if g.index, err = c.indexFor(o.index); err != nil {
+		if g.index, err = c.IndexFor(o.index); err != nil {
 			return nil, err
 		}
 		if g.index != nil {
@@ -178,7 +179,7 @@ func (o *offline) ground(cmd *cobra.Command) (*ground, error) {
 		return nil, errors.New("--index names a rule of a configuration: name its file with --config")
 	}
 	if o.preset != "" {
-		g.section = presetOf(o.preset).start(g.section).Sketch
+		g.section = config.PresetOf(o.preset).Start(g.section).Sketch
 	}
 	sketcher, err := sketch.New(g.section.Scheme())
 	if err != nil {
@@ -195,41 +196,16 @@ func (o *offline) ground(cmd *cobra.Command) (*ground, error) {
 	g.rule = &adapters.Rule{Match: "-", Fields: fields, Window: 1, Sketcher: sketcher}
 	g.rule.Profile.Threshold = 1
 	var errs []error
-	for _, wrong := range flat(g.rule.Validate()) {
+	for _, wrong := range config.Flatten(g.rule.Validate()) {
 		errs = append(errs, fmt.Errorf("--fields: %s", strings.TrimPrefix(wrong.Error(), "fields: ")))
 	}
 	return &g, errors.Join(errs...)
 }
 
-// indexFor returns the rule for the index with the name, the first that matches. Without a name it is the only rule there is, or
-// nil.
-func (c *Config) indexFor(name string) (*IndexConfig, error) {
-	var all []*IndexConfig
-	var matches []string
-	for e := range c.Engines {
-		for i := range c.Engines[e].Indices {
-			index := &c.Engines[e].Indices[i]
-			if name != "" && (index.Match == name || adapters.Matches(index.Match, name)) {
-				return index, nil
-			}
-			all, matches = append(all, index), append(matches, index.Match)
-		}
-	}
-	switch {
-	case name != "" && len(all) == 0:
-		return nil, fmt.Errorf("--index: the configuration has no rule for %s, nor any other", name)
-	case name != "":
-		return nil, fmt.Errorf("--index: no rule is for %s: the rules match %s", name, strings.Join(matches, ", "))
-	case len(all) == 1:
-		return all[0], nil
-	}
-	return nil, nil
-}
-
 // noteFields says on stderr that no document had any of the fields, which are then most likely the wrong ones.
 func (g *ground) noteFields(stderr io.Writer, name string) {
 	const note = "note: %s: no document has a field %s: name the fields of your documents with --fields\n"
-	_, _ = fmt.Fprintf(stderr, note, name, either(g.rule.Fields))
+	_, _ = fmt.Fprintf(stderr, note, name, config.Either(g.rule.Fields))
 }
 
 // open opens a file for reading, "-" for standard input, and returns what to call it in messages.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 	"github.com/neardup/sidecar/sketch/content"
@@ -87,7 +88,7 @@ func (g *ground) explain(cmd *cobra.Command, f *compareFlags, fileA, fileB strin
 		e.judge(f.preset, f.profile(g))
 	case g.index != nil && f.preset == "":
 		e.judge(g.index.Match, f.profile(g))
-		e.Asks = g.index.conditions()
+		e.Asks = g.index.Conditions()
 	}
 	switch e.scheme.Features {
 	case sketch.Tags:
@@ -98,7 +99,7 @@ func (g *ground) explain(cmd *cobra.Command, f *compareFlags, fileA, fileB strin
 	}
 	e.Shared, e.Differing = append([]passage{}, e.Shared...), append([]passage{}, e.Differing...) // lists in JSON, if empty ones
 	if f.output == formJSON {
-		return writeJSON(cmd.OutOrStdout(), &e)
+		return terminal.WriteJSON(cmd.OutOrStdout(), &e)
 	}
 	_, err = io.WriteString(cmd.OutOrStdout(), e.String())
 	return err
@@ -111,7 +112,7 @@ func (g *ground) side(cmd *cobra.Command, file string) (*side, error) {
 		return nil, err
 	}
 	defer src.Close()
-	data, err := io.ReadAll(untilDone{cmd.Context(), src})
+	data, err := io.ReadAll(terminal.UntilDone(cmd.Context(), src))
 	if err != nil {
 		return nil, err
 	}
@@ -231,7 +232,7 @@ func (e *explanation) String() string {
 		if s.HTML {
 			kind = "HTML, "
 		}
-		fmt.Fprintf(&b, "%s: %s: %s%s, %s\n", s.name, s.Name, kind, count(s.Words, "word"), count(s.Shingles, "different shingle"))
+		fmt.Fprintf(&b, "%s: %s: %s%s, %s\n", s.name, s.Name, kind, terminal.Count(s.Words, "word"), terminal.Count(s.Shingles, "different shingle"))
 	}
 	b.WriteByte('\n')
 	same := "differ"
@@ -293,14 +294,6 @@ func writePassages(b *strings.Builder, title string, list []passage) {
 		if p.In != "" {
 			in = strings.ToUpper(p.In) + " "
 		}
-		fmt.Fprintf(b, "  %s%s: %s\n", in, count(p.Words, "word"), p.Text)
+		fmt.Fprintf(b, "  %s%s: %s\n", in, terminal.Count(p.Words, "word"), p.Text)
 	}
-}
-
-// count returns a number of things.
-func count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }

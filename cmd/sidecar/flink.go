@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/jobs/cluster"
 	"github.com/neardup/sidecar/jobs/flink"
 	"github.com/neardup/sidecar/rerank"
@@ -57,7 +58,7 @@ func (f *flinkFlags) check(engine string) error {
 
 // address returns the gateway's address, with name and password as a URL has them where they came from the environment or a file.
 // Others on the machine see a command line, so no password may stand there itself.
-func (f *flinkFlags) address(env lookup) (string, error) {
+func (f *flinkFlags) address(env config.Lookup) (string, error) {
 	scheme, rest, _ := strings.Cut(f.gateway, "://")
 	at := strings.LastIndexByte(rest, '@')
 	if at < 0 {
@@ -68,11 +69,11 @@ func (f *flinkFlags) address(env lookup) (string, error) {
 		return "", errors.New("holds a password, and others on this machine see command lines: write ${NAME} or ${file:/path} in its place, " +
 			"in single quotes, and put it into that environment variable or file")
 	}
-	name, err := expand(name, env, secretFile)
+	name, err := config.Expand(name, env)
 	if err != nil {
 		return "", err
 	}
-	if password, err = expand(password, env, secretFile); err != nil {
+	if password, err = config.Expand(password, env); err != nil {
 		return "", err
 	}
 	user := url.User(name)

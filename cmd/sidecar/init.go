@@ -16,7 +16,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/kind"
+	"github.com/neardup/sidecar/internal/terminal"
 )
 
 const (
@@ -108,7 +110,7 @@ func (f *initFlags) run(cmd *cobra.Command, at string) error {
 		return err
 	}
 	text := n.written()
-	if _, err := parse([]byte(text), lookupWithout(n.variables)); err != nil {
+	if _, err := config.Parse([]byte(text), lookupWithout(n.variables)); err != nil {
 		return fmt.Errorf("what was to be written is no valid configuration, which is a fault of ours: %w", err)
 	}
 	if file == toOutput {
@@ -118,7 +120,7 @@ func (f *initFlags) run(cmd *cobra.Command, at string) error {
 	} else if err := writeConfig(file, text, f.force); err != nil {
 		return err
 	}
-	if _, err := io.WriteString(tell, harmless(n.told())); err != nil {
+	if _, err := io.WriteString(tell, terminal.Harmless(n.told())); err != nil {
 		return err
 	}
 	if !f.serve {
@@ -163,7 +165,7 @@ func ourselves(command, file string) string {
 	if strings.Contains(os.Args[0], "go-build") && filepath.Base(filepath.Dir(os.Args[0])) == "exe" { // as go run has it
 		called = "go run ./cmd/sidecar"
 	}
-	if file != defaultConfigFile && file != toOutput {
+	if file != config.DefaultFile && file != toOutput {
 		command += " --config " + shellWord(file)
 	}
 	return called + " " + command
@@ -211,11 +213,10 @@ func writeConfig(file, text string, force bool) error {
 
 // doors chooses where the sidecar listens.
 func (n *newcomer) doors() error {
-	n.engine.Listen, n.admin = n.flags.listen, defaultAdmin
+	n.engine.Listen, n.admin = n.flags.listen, config.DefaultAdmin
 	if n.engine.Listen != "" {
-		var f faults
-		if f.address("--listen", n.engine.Listen); len(f) > 0 {
-			return f[0]
+		if err := config.CheckAddress("--listen", n.engine.Listen); err != nil {
+			return err
 		}
 	} else {
 		wanted := "127.0.0.1:9201"
@@ -224,7 +225,7 @@ func (n *newcomer) doors() error {
 		}
 		n.engine.Listen = n.free(wanted, "clients find the sidecar")
 	}
-	n.admin = n.free(defaultAdmin, "the sidecar tells about itself")
+	n.admin = n.free(config.DefaultAdmin, "the sidecar tells about itself")
 	return nil
 }
 
@@ -254,7 +255,7 @@ func (n *newcomer) free(wanted, what string) string {
 }
 
 // lookupWithout is the environment less some variables: those with credentials may be gone when the configuration is read.
-func lookupWithout(variables []string) lookup {
+func lookupWithout(variables []string) config.Lookup {
 	return func(name string) (string, bool) {
 		for _, v := range variables {
 			if v == name {

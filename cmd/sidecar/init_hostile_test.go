@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/config"
 )
 
 // TestInitBelievesNoEngine: what an engine says of itself adds no line to the file, and moves no terminal.
@@ -21,7 +22,7 @@ func TestInitBelievesNoEngine(t *testing.T) {
 	if got.code != exitDone {
 		t.Fatalf("%+v", got)
 	}
-	if c, err := parse([]byte(text), os.LookupEnv); err != nil || c.Traces.Endpoint != "" || len(c.Engines[0].Indices) != 1 {
+	if c, err := config.Parse([]byte(text), os.LookupEnv); err != nil || c.Traces.Endpoint != "" || len(c.Engines[0].Indices) != 1 {
 		t.Errorf("%v: %s", err, text)
 	}
 	for _, shown := range []string{got.stdout, text} {

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/term"
+
+	"github.com/neardup/sidecar/internal/terminal"
 )
 
 // talk is a conversation with whoever runs a command. Nobody can be asked where no terminal is in front of him.
@@ -21,8 +23,8 @@ type talk struct {
 
 func newTalk(ctx context.Context, in io.Reader, out io.Writer) *talk {
 	t := &talk{out: out}
-	if from, ok := in.(*os.File); ok && onTerminal(in) && onTerminal(out) {
-		t.from, t.lines = from, bufio.NewReader(untilDone{ctx, in})
+	if from, ok := in.(*os.File); ok && terminal.IsTerminal(in) && terminal.IsTerminal(out) {
+		t.from, t.lines = from, bufio.NewReader(terminal.UntilDone(ctx, in))
 	}
 	return t
 }
@@ -32,7 +34,7 @@ func (t *talk) able() bool { return t.lines != nil }
 
 // say writes a line. What an engine or its certificate says in it is not obeyed by the terminal.
 func (t *talk) say(format string, args ...any) {
-	_, _ = io.WriteString(t.out, harmless(fmt.Sprintf(format, args...))+"\n") // a terminal that is gone is found out by asking
+	_, _ = io.WriteString(t.out, terminal.Harmless(fmt.Sprintf(format, args...))+"\n") // a terminal that is gone is found out by asking
 }
 
 // ask asks a question and returns the answer without the white space around it.
@@ -40,7 +42,7 @@ func (t *talk) ask(ctx context.Context, question string) (string, error) {
 	_, _ = io.WriteString(t.out, question) // as above
 	line, err := t.lines.ReadString('\n')
 	if ctx.Err() != nil {
-		return "", errInterrupted
+		return "", terminal.ErrInterrupted
 	}
 	if errors.Is(err, io.EOF) && line == "" {
 		return "", errors.New("there was no answer")
@@ -80,6 +82,6 @@ func (t *talk) secret(ctx context.Context, question string) (string, error) {
 	case <-ctx.Done():
 		_ = term.Restore(int(t.from.Fd()), before) // it is the last that can be done for it
 		t.say("")
-		return "", errInterrupted
+		return "", terminal.ErrInterrupted
 	}
 }

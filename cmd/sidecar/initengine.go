@@ -18,7 +18,9 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/kind"
+	"github.com/neardup/sidecar/internal/terminal"
 )
 
 // The environment variables that hold credentials, as a configuration that init writes names them.
@@ -37,7 +39,7 @@ type newcomer struct {
 	talk  *talk
 	file  string // where the configuration goes
 
-	engine EngineConfig // as far as it is known
+	engine config.Engine // as far as it is known
 	admin  string
 	// variables are those that the configuration takes credentials from, nil where the engine wants none.
 	variables []string
@@ -61,7 +63,7 @@ func (n *newcomer) meet(ctx context.Context, at string) error {
 	if err != nil {
 		return err
 	}
-	n.engine = DefaultEngine()
+	n.engine = config.DefaultEngine()
 	n.engine.Name, n.engine.URLs = "engine", []string{u.String()}
 	n.engine.TLS = n.flags.tls()
 	err = n.recognize(ctx) // before any secret goes there: it may go in clear, and to who knows whom
@@ -90,14 +92,14 @@ func (n *newcomer) meet(ctx context.Context, at string) error {
 }
 
 // tls returns what the command line says of certificates, with files that are found from anywhere.
-func (f *initFlags) tls() TLSConfig {
+func (f *initFlags) tls() config.TLS {
 	whole := func(file string) string {
 		if at, err := filepath.Abs(file); file != "" && err == nil {
 			return at
 		}
 		return file
 	}
-	return TLSConfig{
+	return config.TLS{
 		CAFile: whole(f.caFile), CertFile: whole(f.certFile), KeyFile: whole(f.keyFile), InsecureSkipVerify: f.insecure,
 	}
 }
@@ -108,17 +110,12 @@ func engineURL(text string) (*url.URL, error) {
 		text = "http://" + text
 	}
 	text = strings.TrimRight(text, "/")
-	e := EngineConfig{URLs: []string{text}}
-	var f faults
-	e.validateURLs(&f, "URL")
 	switch u, err := url.Parse(text); {
 	case err == nil && u.User != nil:
 		return nil, fmt.Errorf("the URL holds a user name, and what stands in a command line is seen by others: "+
 			"write %s://%s, and export %s and %s", u.Scheme, u.Host, userVariable, passwordVariable)
-	case len(f) > 0:
-		return nil, f[0].err
 	default:
-		return u, nil
+		return u, config.CheckURL(text)
 	}
 }
 
@@ -139,24 +136,24 @@ func (n *newcomer) logIn(ctx context.Context) error {
 }
 
 // fromEnvironment takes the credentials that the environment holds.
-func (n *newcomer) fromEnvironment(env lookup) error {
-	get := func(name string) Secret {
+func (n *newcomer) fromEnvironment(env config.Lookup) error {
+	get := func(name string) config.Secret {
 		text, _ := env(name)
-		return secretOf(text)
+		return config.SecretOf(text)
 	}
 	user, password, key := get(userVariable), get(passwordVariable), get(keyVariable)
 	switch {
-	case key.set():
-		n.with(CredentialsConfig{APIKey: key}, keyVariable)
-	case user.set() != password.set():
+	case key.IsSet():
+		n.with(config.Credentials{APIKey: key}, keyVariable)
+	case user.IsSet() != password.IsSet():
 		return fmt.Errorf("%s and %s go together: export both or none", userVariable, passwordVariable)
-	case user.set():
-		n.with(CredentialsConfig{Username: user, Password: password}, userVariable, passwordVariable)
+	case user.IsSet():
+		n.with(config.Credentials{Username: user, Password: password}, userVariable, passwordVariable)
 	}
 	return nil
 }
 
-func (n *newcomer) with(c CredentialsConfig, variables ...string) {
+func (n *newcomer) with(c config.Credentials, variables ...string) {
 	n.engine.Credentials, n.variables = c, variables
 }
 
@@ -164,8 +161,7 @@ func (n *newcomer) with(c CredentialsConfig, variables ...string) {
 func (n *newcomer) recognize(ctx context.Context) error {
 	for _, name := range recognized {
 		n.engine.Kind = name
-		c := DefaultConfig()
-		o, err := c.open(&n.engine)
+		o, err := openEngine(&n.engine)
 		if err != nil {
 			return err
 		}
@@ -225,7 +221,7 @@ func (n *newcomer) prompt(ctx context.Context) error {
 	who := n.called()
 	if kind.Of(n.engine.Kind).KeysOnly {
 		key, err := n.talk.secret(ctx, who+" wants an API key. "+asIs+"\nKey (it is not shown): ")
-		n.with(CredentialsConfig{APIKey: secretOf(key)}, keyVariable)
+		n.with(config.Credentials{APIKey: config.SecretOf(key)}, keyVariable)
 		return err
 	}
 	user, err := n.talk.ask(ctx, who+" wants to know who asks. "+asIs+"\nUser name (empty: an API key): ")
@@ -234,11 +230,11 @@ func (n *newcomer) prompt(ctx context.Context) error {
 	}
 	if user == "" {
 		key, err := n.talk.secret(ctx, "API key (it is not shown): ")
-		n.with(CredentialsConfig{APIKey: secretOf(key)}, keyVariable)
+		n.with(config.Credentials{APIKey: config.SecretOf(key)}, keyVariable)
 		return err
 	}
 	password, err := n.talk.secret(ctx, "Password (it is not shown): ")
-	n.with(CredentialsConfig{Username: secretOf(user), Password: secretOf(password)}, userVariable, passwordVariable)
+	n.with(config.Credentials{Username: config.SecretOf(user), Password: config.SecretOf(password)}, userVariable, passwordVariable)
 	return err
 }
 
@@ -310,7 +306,7 @@ func unmet(ctx context.Context, u *url.URL, err error) error {
 	op, network := errors.AsType[*net.OpError](err)
 	switch {
 	case ctx.Err() != nil:
-		return errInterrupted
+		return terminal.ErrInterrupted
 	case errors.Is(err, errStranger):
 		return fmt.Errorf("what answers at %s is neither Elasticsearch, OpenSearch nor Typesense: %s", u, other)
 	case unknown:

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/kind"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -285,13 +286,13 @@ func (f *fieldTexts) repeats(other *fieldTexts) bool {
 
 // alike compares the documents with one another as a search would, and finds a word to search for.
 func (t *texts) alike(documents [][]byte) {
-	index := DefaultIndex()
+	index := config.DefaultIndex()
 	index.Fields = t.chosen
 	sketcher, err := sketch.New(index.Sketch.Scheme())
 	if err != nil {
 		return // of the defaults none is wrong
 	}
-	rule := index.rule(sketcher)
+	rule := index.Rule(sketcher)
 	sketches := make([]*sketch.Sketch, len(documents))
 	var pairs [][2]int
 	for i, document := range documents {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/neardup/sidecar/internal/config"
 )
 
 // surveyedEngine is an engine as init meets it: it speaks as Elasticsearch does, as far as init asks.
@@ -164,7 +166,7 @@ func surveyedFor(t *testing.T, args ...string) (r result, file string) {
 // ruled returns the rules of a configuration as match and fields.
 func ruled(t *testing.T, text string) (list []string) {
 	t.Helper()
-	c, err := parse([]byte(text), os.LookupEnv)
+	c, err := config.Parse([]byte(text), os.LookupEnv)
 	if err != nil {
 		t.Fatalf("our own loader: %v\n%s", err, text)
 	}

@@ -14,6 +14,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/config"
+	"github.com/neardup/sidecar/internal/terminal"
 )
 
 const (
@@ -138,9 +140,9 @@ func (n *newcomer) look(ctx context.Context) error {
 
 // noRule says why a configuration takes no rule for a candidate, empty where it takes one.
 func (c *candidate) noRule() string {
-	index := DefaultIndex()
+	index := config.DefaultIndex()
 	index.Match, index.Fields = c.match, c.texts.chosen
-	if wrong := flat(index.rule(nil).Validate()); len(wrong) > 0 {
+	if wrong := config.Flatten(index.Rule(nil).Validate()); len(wrong) > 0 {
 		return "no rule can be written for it: " + wrong[0].Error()
 	}
 	return ""
@@ -149,7 +151,7 @@ func (c *candidate) noRule() string {
 // interruptedBy returns errInterrupted where the context ended, and else the error.
 func interruptedBy(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
-		return errInterrupted
+		return terminal.ErrInterrupted
 	}
 	return err
 }
@@ -171,7 +173,7 @@ func (n *newcomer) each(ctx context.Context, list []*candidate, look func(contex
 	}
 	_ = g.Wait() // none returns an error
 	if ctx.Err() != nil {
-		return errInterrupted
+		return terminal.ErrInterrupted
 	}
 	return nil
 }

@@ -9,7 +9,9 @@ import (
 	"text/tabwriter"
 	"unicode"
 
+	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/kind"
+	"github.com/neardup/sidecar/internal/terminal"
 )
 
 // product returns what the engine is, by its own words: they are no lines of our file.
@@ -31,14 +33,14 @@ func (c *candidate) sized() string {
 	var parts []string
 	switch {
 	case len(c.members) > 1 && c.members[0].Stream:
-		parts = append(parts, count(len(c.members), "data stream"))
+		parts = append(parts, terminal.Count(len(c.members), "data stream"))
 	case len(c.members) > 1:
-		parts = append(parts, strings.Replace(count(len(c.members), "index"), "indexs", "indices", 1))
+		parts = append(parts, strings.Replace(terminal.Count(len(c.members), "index"), "indexs", "indices", 1))
 	case len(c.members) == 1 && c.members[0].Stream:
 		parts = append(parts, "a data stream")
 	}
 	if c.documents >= 0 {
-		parts = append(parts, count(c.documents, "document"))
+		parts = append(parts, terminal.Count(c.documents, "document"))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -128,7 +130,7 @@ func (n *newcomer) invitation() string {
 // search returns a command that searches through the sidecar.
 func (n *newcomer) search() string {
 	host, port, _ := net.SplitHostPort(n.engine.Listen)
-	if here(host) {
+	if config.IsThisHost(host) {
 		host = "localhost"
 	}
 	index, example := "news", &texts{chosen: []string{"title", "body"}, duplicates: -1}
@@ -145,7 +147,7 @@ func (n *newcomer) search() string {
 	login := ""
 	switch {
 	case slices.Contains(n.variables, userVariable):
-		login = "-u " + shellWord(n.engine.Credentials.Username.reveal()) + " "
+		login = "-u " + shellWord(n.engine.Credentials.Username.Reveal()) + " "
 	case len(n.variables) > 0:
 		k := kind.Of(n.engine.Kind)
 		login = fmt.Sprintf("-H \"%s: %s$%s\" ", k.KeyHeader, k.KeyScheme, keyVariable)
@@ -159,7 +161,7 @@ func (n *newcomer) written() string {
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	file := n.file
 	if file == toOutput {
-		file = defaultConfigFile
+		file = config.DefaultFile
 	}
 	line("# Written by `sidecar init` for %s at %s. It is yours now: change what you like.", n.product(), n.engine.URLs[0])
 	if warning := n.untested(); warning != "" {
@@ -184,11 +186,11 @@ func (n *newcomer) written() string {
 	line("  - # Clients connect here in place of %s. Nothing else in them changes, their credentials neither.", n.engine.URLs[0])
 	listen := n.engine.Listen
 	if strings.HasPrefix(listen, "[") || strings.HasPrefix(listen, ":") {
-		listen = quoted(listen)
+		listen = config.Quote(listen)
 	}
 	line("    listen: %s", listen)
 	line("    kind: %s", n.engine.Kind)
-	line("    urls: [%s]", quoted(n.engine.URLs[0]))
+	line("    urls: [%s]", config.Quote(n.engine.URLs[0]))
 	n.writeLogin(line)
 	if kind.Of(n.engine.Kind).Sniffed {
 		line("")
@@ -232,24 +234,24 @@ func (n *newcomer) writeLogin(line liner) {
 	for _, key := range keys {
 		line("    %s  %s: %s", mark, key, values[key])
 	}
-	n.engine.TLS.write(line)
+	writeTLS(n.engine.TLS, line)
 }
 
 // write writes the section where something of it is set.
-func (c TLSConfig) write(line liner) {
-	if c == (TLSConfig{}) {
+func writeTLS(c config.TLS, line liner) {
+	if c == (config.TLS{}) {
 		return
 	}
 	line("")
 	line("    tls:")
 	if c.CAFile != "" {
 		line("      # The certificates by which the engine is trusted.")
-		line("      ca_file: %s", quoted(c.CAFile))
+		line("      ca_file: %s", config.Quote(c.CAFile))
 	}
 	if c.CertFile != "" {
 		line("      # What the engine is shown.")
-		line("      cert_file: %s", quoted(c.CertFile))
-		line("      key_file: %s", quoted(c.KeyFile))
+		line("      cert_file: %s", config.Quote(c.CertFile))
+		line("      key_file: %s", config.Quote(c.KeyFile))
 	}
 	if c.InsecureSkipVerify {
 		line("      # Any certificate is trusted. Only to try something out: name its authority in ca_file.")
@@ -280,10 +282,10 @@ func (c *candidate) write(line liner, first bool) {
 	if t.html {
 		line("      # The texts are HTML; its tags never count. For whole pages, with menus and footers: sketch: {content: useful}")
 	}
-	line("      - match: %s", quoted(c.match))
+	line("      - match: %s", config.Quote(c.match))
 	var fields []string
 	for _, f := range t.chosen {
-		fields = append(fields, quoted(f))
+		fields = append(fields, config.Quote(f))
 	}
 	if first {
 		line("        # Compared in this order. After a change of them: `sidecar reindex`.")
@@ -319,7 +321,7 @@ func (c *candidate) shown() string {
 func (c *candidate) foundAlike() string {
 	t := &c.texts
 	all := t.looked == c.documents
-	looked := fmt.Sprintf("Of %s chosen at random, ", count(t.looked, "document"))
+	looked := fmt.Sprintf("Of %s chosen at random, ", terminal.Count(t.looked, "document"))
 	if all {
 		looked = "Of all of them, "
 	}
@@ -367,11 +369,11 @@ func (c *candidate) choices(line liner, first bool) {
 	if t.date != "" {
 		line("        #preset: news        # the same report in several papers, within three days")
 		line("        #preset: versions    # of the versions of a text, the newest")
-		line("        #date_field: %s", quoted(t.date))
+		line("        #date_field: %s", config.Quote(t.date))
 	}
 	if t.host != "" {
 		line("        #preset: mirrors     # the same text on different hosts")
-		line("        #host_field: %s", quoted(t.host))
+		line("        #host_field: %s", config.Quote(t.host))
 	}
 	if t.vector != "" {
 		line("        #preset: chunks      # passages of a text, as they are found by vectors such as %s", comment(t.vector))
@@ -380,9 +382,9 @@ func (c *candidate) choices(line liner, first bool) {
 		return
 	}
 	line("        # From which agreement on hits fold: above 0, at most 1. A search can ask for another: neardup_threshold=0.8")
-	line("        #threshold: %v", DefaultIndex().Threshold)
+	line("        #threshold: %v", config.DefaultIndex().Threshold)
 	line("        # How many of a search's best hits are compared.")
-	line("        #window: %d", defaultWindow)
+	line("        #window: %d", config.DefaultWindow)
 	line("        # Answer as the engine does, and only say in the header Neardup what would have been folded.")
 	line("        #dry_run: true")
 }

@@ -7,6 +7,8 @@ import (
 	"io"
 	"iter"
 	"runtime"
+
+	"github.com/neardup/sidecar/internal/terminal"
 )
 
 // batchSize is how many bytes of a stream are worked on as one, in whole lines: enough that handing them over costs nothing.
@@ -79,7 +81,7 @@ func eachBatch[R any](ctx context.Context, src io.Reader, work func(batch) (R, e
 			return err
 		}
 		if t == nil && ctx.Err() != nil { // the stream was not read to its end
-			return errInterrupted
+			return terminal.ErrInterrupted
 		}
 		if t == nil {
 			return nil
@@ -108,11 +110,9 @@ func receive[T any](ctx context.Context, from <-chan T) (value T, err error) {
 	case value = <-from:
 		return value, nil
 	case <-ctx.Done():
-		return value, errInterrupted
+		return value, terminal.ErrInterrupted
 	}
 }
-
-var errInterrupted = errors.New("interrupted")
 
 // cutBatches cuts a stream into batches as it comes, until its end or until next returns false. A batch is larger than batchSize
 // only where a line is.

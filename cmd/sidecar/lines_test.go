@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/iotest"
 	"time"
+
+	"github.com/neardup/sidecar/internal/terminal"
 )
 
 // echo returns the lines of a batch with their numbers, and an error at the line that reads "stop".
@@ -96,7 +98,7 @@ func TestEachBatchIsInterrupted(t *testing.T) {
 	defer feed.Close()
 	go func() { _, _ = feed.Write([]byte("a\n")) }()
 	err := eachBatch(ctx, src, echo, func([]byte) error { cancel(); return nil })
-	if !errors.Is(err, errInterrupted) {
+	if !errors.Is(err, terminal.ErrInterrupted) {
 		t.Errorf("%v", err)
 	}
 }

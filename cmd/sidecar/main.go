@@ -14,6 +14,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/neardup/sidecar/internal/config"
 )
 
 func main() {
@@ -103,7 +105,7 @@ func newRoot() *cobra.Command {
 		SilenceErrors:    true,
 		SilenceUsage:     true,
 	}
-	root.PersistentFlags().StringP("config", "c", defaultConfigFile, "the configuration `file`")
+	root.PersistentFlags().StringP("config", "c", config.DefaultFile, "the configuration `file`")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w: see %s --help", err, cmd.CommandPath())
 	})
@@ -129,10 +131,10 @@ func unbounded(flag string, value float64) error {
 }
 
 // configOf loads the configuration that the command was given.
-func configOf(cmd *cobra.Command) (*Config, error) {
+func configOf(cmd *cobra.Command) (*config.Config, error) {
 	file, err := cmd.Flags().GetString("config")
 	if err != nil {
 		return nil, err
 	}
-	return Load(file, os.LookupEnv)
+	return config.Load(file, os.LookupEnv)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 
+	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/jobs"
 	"github.com/neardup/sidecar/jobs/cluster"
 )
@@ -49,7 +50,7 @@ func (j *jobMetrics) start(job string, log io.Writer) error {
 	status := status{meters: &meters{registry: j.register(job)}}
 	host, _, _ := net.SplitHostPort(j.address) // it was just listened on
 	status.host.Store(&host)
-	j.server = &http.Server{Handler: status.metricsAlone(), ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout}
+	j.server = &http.Server{Handler: status.metricsAlone(), ReadHeaderTimeout: config.ReadHeaderTimeout, IdleTimeout: config.IdleTimeout}
 	go func() {
 		if err := j.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			_, _ = fmt.Fprintf(log, "--metrics: %v\n", err) // the job goes on without

@@ -1,21 +1,18 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"net/http"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/config"
+	"github.com/neardup/sidecar/internal/terminal"
 )
 
 // The forms of what is printed.
@@ -35,14 +32,6 @@ func validOutput(output string) error {
 		return fmt.Errorf("--output: %q is unknown: use text or json", output)
 	}
 	return nil
-}
-
-// writeJSON writes a value as JSON for people and programs.
-func writeJSON(w io.Writer, value any) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(value)
 }
 
 // asksJSON reports whether the command line asks for JSON, also where it could not be read to its end.
@@ -95,7 +84,7 @@ func jsonLine(w io.Writer, key, text string) error {
 
 // note has a command write objects to standard error where that is what its reader expects.
 func note(cmd *cobra.Command, args []string) {
-	if w := cmd.ErrOrStderr(); asksJSON(cmd, args) && !onTerminal(w) {
+	if w := cmd.ErrOrStderr(); asksJSON(cmd, args) && !terminal.IsTerminal(w) {
 		cmd.SetErr(noted{w})
 	}
 }
@@ -108,7 +97,7 @@ var errPrinted = errors.New("it is in the result")
 
 // complain writes what went wrong to standard error: a line for each error, or an object.
 func complain(cmd *cobra.Command, args []string, err error, stderr io.Writer) {
-	for _, e := range flat(err) {
+	for _, e := range config.Flatten(err) {
 		if slices.Contains(silent, e) {
 			continue
 		}
@@ -117,18 +106,8 @@ func complain(cmd *cobra.Command, args []string, err error, stderr io.Writer) {
 			_ = jsonLine(stderr, "error", text) // there is no one left to tell, here and below
 			continue
 		}
-		_, _ = fmt.Fprintf(stderr, "%s %s\n", painted(stderr, red, "error:"), harmless(text))
+		_, _ = fmt.Fprintf(stderr, "%s %s\n", terminal.Paint(stderr, terminal.Red, "error:"), terminal.Harmless(text))
 	}
-}
-
-// harmless returns a text without what a terminal would obey: errors quote engines and files.
-func harmless(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, text)
 }
 
 // exitCode returns what the program ends with.
@@ -142,50 +121,4 @@ func exitCode(err error) int {
 		return exitTrouble
 	}
 	return exitFailed
-}
-
-// failed returns an error of the engine, and what to do about it where that is plain.
-func (e *opened) failed(err error) error {
-	hint := ""
-	switch status := adapters.StatusOf(err); {
-	case status == http.StatusUnauthorized:
-		hint = ": set its credentials in the configuration to those that it knows"
-	case status == http.StatusForbidden:
-		hint = ": give the user of its credentials in the configuration the rights, which sidecar doctor looks at"
-	case unreachable(err):
-		hint = ": see that it runs and that its urls in the configuration are right, or ask sidecar doctor"
-	}
-	return fmt.Errorf("engine %s: %w%s", e.config.Name, err, hint)
-}
-
-// unreachable reports whether an engine could not be asked at all.
-func unreachable(err error) bool {
-	_, network := errors.AsType[net.Error](err)
-	return network && adapters.StatusOf(err) == 0 && !errors.Is(err, context.Canceled)
-}
-
-// untilDone is a reader that ends with errInterrupted when the context does, whatever it waits for.
-type untilDone struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-// Read implements [io.Reader].
-func (u untilDone) Read(p []byte) (int, error) {
-	type got struct {
-		text []byte
-		err  error
-	}
-	done := make(chan got, 1)
-	go func() {
-		own := make([]byte, len(p)) // as p may be used again while this still waits
-		n, err := u.r.Read(own)
-		done <- got{own[:n], err}
-	}()
-	select {
-	case g := <-done:
-		return copy(p, g.text), g.err
-	case <-u.ctx.Done():
-		return 0, errInterrupted
-	}
 }

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/engines"
 	"github.com/neardup/sidecar/internal/kind"
 )
@@ -183,7 +184,7 @@ func TestPlaygroundReadsOnly(t *testing.T) {
 			if status != 200 || !strings.Contains(text, want) {
 				t.Errorf("indices: %d %s, want in it %s", status, text, want)
 			}
-			for _, preset := range append(presetNames(), "") {
+			for _, preset := range append(config.PresetNames(), "") {
 				body := map[string]any{"index": g.index, "query": "ferry", "preset": preset, "credentials": given}
 				if status, text := ask("search", body); status != 200 || strings.Contains(text, "hunter2") {
 					t.Errorf("%s: %d %.300s", preset, status, text)
@@ -215,9 +216,9 @@ func TestPlaygroundReadsOnly(t *testing.T) {
 
 // TestPlaygroundHidesTheSeed: what is secret of an entry does not stand in what is shown to copy.
 func TestPlaygroundHidesTheSeed(t *testing.T) {
-	section, i := DefaultConfig().Sketch, DefaultIndex()
-	i.Match, i.Fields, i.Sketch.Seed, i.Sketch.Bits = "a", []string{"b"}, secretOf("hunter2"), 4
-	text := i.yaml(section)
+	section, i := config.Default().Sketch, config.DefaultIndex()
+	i.Match, i.Fields, i.Sketch.Seed, i.Sketch.Bits = "a", []string{"b"}, config.SecretOf("hunter2"), 4
+	text := i.YAML(section)
 	if !strings.HasPrefix(text, "- match: a\n  fields: [b]\n") || !strings.HasSuffix(text, "\n  sketch: {bits: 4}  # and its seed\n") || strings.Contains(text, "hunter2") {
 		t.Error(text)
 	}

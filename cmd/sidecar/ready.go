@@ -9,6 +9,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/neardup/sidecar/internal/config"
+	"github.com/neardup/sidecar/internal/terminal"
 )
 
 // maxReady bounds what is read of the admin listener's answer, in bytes.
@@ -51,7 +54,7 @@ func askReady(cmd *cobra.Command, output string) error {
 	if err != nil {
 		return err
 	}
-	c, err := load(file, os.LookupEnv, parseAdmin)
+	c, err := config.LoadAdmin(file, os.LookupEnv)
 	if err != nil {
 		return err
 	}
@@ -76,7 +79,7 @@ func askReady(cmd *cobra.Command, output string) error {
 	ready := response.StatusCode == http.StatusOK
 	if output == formJSON {
 		lines := strings.FieldsFunc(string(text), func(r rune) bool { return r == '\n' })
-		if err := writeJSON(cmd.OutOrStdout(), readiness{ready, response.StatusCode, append([]string{}, lines...)}); err != nil {
+		if err := terminal.WriteJSON(cmd.OutOrStdout(), readiness{ready, response.StatusCode, append([]string{}, lines...)}); err != nil {
 			return err
 		}
 	} else if _, err := cmd.OutOrStdout().Write(text); err != nil {

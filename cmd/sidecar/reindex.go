@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/jobs"
 )
 
@@ -223,12 +224,12 @@ func (r *reindexRun) index(ctx context.Context, e *opened, index adapters.Index)
 	if options.MaxDocs > 0 {
 		options.MaxDocs -= r.total.Sent()
 	}
-	meter, shown := newMeter(r.err, e.config.Name+": "+index.Name), r.flags.metrics.index(e.config.Name)
+	meter, shown := terminal.NewMeter(r.err, e.config.Name+": "+index.Name), r.flags.metrics.index(e.config.Name)
 	report, err := jobs.Reindex(ctx, job, options, func(p jobs.Progress) {
-		meter.show(p)
+		meter.Show(p)
 		shown.reindexed(p)
 	})
-	meter.end()
+	meter.End()
 	shown.slowed(report.Retries, report.Waited)
 	shown.end(err)
 	r.total = r.total.Add(report.Progress)
@@ -280,7 +281,7 @@ func watchLines(w io.Writer, title string) func(jobs.Progress) {
 	last := 0
 	return func(p jobs.Progress) {
 		if now := time.Now(); p.Sent() > last && now.After(next) {
-			last, next = p.Sent(), now.Add(meterEvery)
+			last, next = p.Sent(), now.Add(terminal.MeterEvery)
 			_, _ = fmt.Fprintf(w, "%s: watching: %d written, %d refused\n", title, p.Written, p.Refused)
 		}
 	}

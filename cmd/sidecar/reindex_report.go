@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/jobs"
 )
 
@@ -87,7 +88,7 @@ func (r *reindexRun) close() error {
 	if r.flags.output != formJSON {
 		return nil
 	}
-	return writeJSON(r.out, reindexResult{append([]reindexed{}, r.list...)})
+	return terminal.WriteJSON(r.out, reindexResult{append([]reindexed{}, r.list...)})
 }
 
 // summary returns the line that ends the work on one index.

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/config"
 )
 
 // shelf is a store of some indices with a number of documents each, which are all written anew by every run.
@@ -75,13 +76,13 @@ func (s *shelf) Patch(_ context.Context, index string, _ *adapters.Rule, patches
 // openedShelf returns the store as an engine with rules for news-* and books.
 func openedShelf(t *testing.T, s *shelf) *opened {
 	t.Helper()
-	e := &EngineConfig{Name: "shelf"} // of no kind that is known
+	e := &config.Engine{Name: "shelf"} // of no kind that is known
 	for _, match := range []string{"news-*", "books"} {
-		index := DefaultIndex()
+		index := config.DefaultIndex()
 		index.Match, index.Fields = match, []string{"title"}
 		e.Indices = append(e.Indices, index)
 	}
-	rules, err := e.rules()
+	rules, err := e.Rules()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +177,7 @@ shelf: books-v1: not ready: no rule matches it: a rule's match is compared with 
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Error(diff)
 	}
-	if len(flat(err)) != 2 {
+	if len(config.Flatten(err)) != 2 {
 		t.Errorf("error: %v", err)
 	}
 }

@@ -16,23 +16,21 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/demo/embedded"
+	"github.com/neardup/sidecar/internal/certs"
+	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/kind"
 )
 
 // adminName is what stands for the admin listener among engines' names.
 const adminName = "admin"
 
-const (
-	// readHeaderTimeout and idleTimeout are the only time limits on a connection, if the configuration says nothing else: a
-	// write may stream its body for hours, and a search takes as long as the engine lets it.
-	readHeaderTimeout = 30 * time.Second
-	idleTimeout       = 2 * time.Minute
-)
+// ageEvery is how often certificates are looked at for their age.
+const ageEvery = time.Minute
 
 // unit is what stands in front of one engine. It is made of the engine's section, and replaced as a whole where that changes:
 // with it what was learned, so it stays where nothing changed.
 type unit struct {
-	made  EngineConfig // as essence gives it
+	made  config.Engine // as essence gives it
 	front *front
 	busy  atomic.Int64 // requests under way
 	gone  atomic.Bool  // no new ones come
@@ -63,17 +61,17 @@ func (u *unit) release() {
 }
 
 // essence returns what of an engine's section a unit is made of: not how clients come in, nor what jobs log in with.
-func (e *EngineConfig) essence() EngineConfig {
+func essence(e *config.Engine) config.Engine {
 	made := *e
-	made.Listen, made.ListenTLS, made.Credentials = "", ListenTLSConfig{}, CredentialsConfig{}
+	made.Listen, made.ListenTLS, made.Credentials = "", config.ListenTLS{}, config.Credentials{}
 	made.Limits.HeaderTimeout, made.Limits.IdleTimeout = 0, 0
 	return made
 }
 
 // entrance is what the clients of one engine are shown where they come by TLS.
 type entrance struct {
-	section      ListenTLSConfig
-	certificates *certificates // nil without TLS
+	section      config.ListenTLS
+	certificates *certs.Certificates // nil without TLS
 }
 
 // inside is an embedded engine, on a loopback address of its own.
@@ -89,7 +87,7 @@ func newInside() (*inside, error) {
 		return nil, fmt.Errorf("start the embedded engine: %w", err)
 	}
 	i := &inside{engine: embedded.New(), addr: l.Addr()}
-	i.server = &http.Server{Handler: i.engine, ReadHeaderTimeout: readHeaderTimeout, DisableGeneralOptionsHandler: true}
+	i.server = &http.Server{Handler: i.engine, ReadHeaderTimeout: config.ReadHeaderTimeout, DisableGeneralOptionsHandler: true}
 	go func() { _ = i.server.Serve(l) }() // it ends with close
 	return i, nil
 }
@@ -98,7 +96,7 @@ func (i *inside) close() error { return errors.Join(i.server.Close(), i.engine.C
 
 // plan is a configuration that can be served: all that can fail has been done, and nothing that serves has been touched.
 type plan struct {
-	config    *Config
+	config    *config.Config
 	units     map[string]*unit
 	entrances map[string]*entrance
 	doors     map[string]*door
@@ -116,7 +114,7 @@ func (p *plan) drop() {
 }
 
 // plan makes whatever of a configuration is not there yet, or reports all that can't be made.
-func (s *servers) plan(c *Config) (*plan, error) {
+func (s *servers) plan(c *config.Config) (*plan, error) {
 	p := &plan{
 		config: c, units: map[string]*unit{}, entrances: map[string]*entrance{}, doors: map[string]*door{},
 		servers: map[*door]*server{}, embedded: map[string]*inside{},
@@ -149,7 +147,7 @@ func (s *servers) plan(c *Config) (*plan, error) {
 }
 
 // planUnit keeps the engine's unit where its section did not change, and makes one where it did.
-func (s *servers) planUnit(p *plan, c *Config, e *EngineConfig) error {
+func (s *servers) planUnit(p *plan, c *config.Config, e *config.Engine) error {
 	if e.Kind == kind.Embedded {
 		if p.embedded[e.Name] = s.embedded[e.Name]; p.embedded[e.Name] == nil {
 			engine, err := newInside()
@@ -160,7 +158,7 @@ func (s *servers) planUnit(p *plan, c *Config, e *EngineConfig) error {
 			p.undo = append(p.undo, func() { _ = engine.close() }) // nobody used it
 		}
 	}
-	if old := s.units[e.Name]; old != nil && reflect.DeepEqual(old.made, e.essence()) {
+	if old := s.units[e.Name]; old != nil && reflect.DeepEqual(old.made, essence(e)) {
 		p.units[e.Name] = old
 		return nil
 	}
@@ -168,19 +166,19 @@ func (s *servers) planUnit(p *plan, c *Config, e *EngineConfig) error {
 	if err != nil {
 		return err
 	}
-	u := &unit{made: e.essence(), front: front}
+	u := &unit{made: essence(e), front: front}
 	p.undo = append(p.undo, u.retire)
 	p.units[e.Name] = u
 	return nil
 }
 
 // planEntrance keeps what the engine's clients are shown, or reads it anew where other files are named.
-func (s *servers) planEntrance(p *plan, e *EngineConfig) error {
+func (s *servers) planEntrance(p *plan, e *config.Engine) error {
 	if old := s.entrances[e.Name]; old != nil && old.section == e.ListenTLS {
 		p.entrances[e.Name] = old
 		return nil
 	}
-	certificates, err := e.certificatesForClients(s.log)
+	certificates, err := certificatesForClients(e, s.log)
 	p.entrances[e.Name] = &entrance{e.ListenTLS, certificates}
 	return err
 }
@@ -215,10 +213,10 @@ func (s *servers) planDoor(p *plan, config, name, address string) (*door, error)
 }
 
 // planServer makes a server for a door where its connection options change. Without an engine it is the admin listener's.
-func (s *servers) planServer(p *plan, d *door, e *EngineConfig) error {
-	options := connOptions{header: readHeaderTimeout, idle: idleTimeout}
+func (s *servers) planServer(p *plan, d *door, e *config.Engine) error {
+	options := connOptions{header: config.ReadHeaderTimeout, idle: config.IdleTimeout}
 	if e != nil {
-		options = connOptions{time.Duration(e.Limits.HeaderTimeout), time.Duration(e.Limits.IdleTimeout), p.entrances[e.Name].certificates.forClients()}
+		options = connOptions{time.Duration(e.Limits.HeaderTimeout), time.Duration(e.Limits.IdleTimeout), p.entrances[e.Name].certificates.ServerConfig()}
 	}
 	next, err := d.newServer(options)
 	if next != nil {
@@ -250,14 +248,14 @@ func (s *servers) commit(p *plan) {
 	}
 	var probes []probe
 	var names []string
-	certified := map[string][]*certificates{}
+	certified := map[string][]*certs.Certificates{}
 	for i := range p.config.Engines {
 		e := &p.config.Engines[i]
 		d, u := p.doors[p.keys[i]], p.units[e.Name]
 		shown := s.entrances[e.Name].certificates
 		s.leave(true, d.put(u, p.servers[d]))
 		names = append(names, e.Name)
-		certified[e.Name] = []*certificates{shown, u.front.certificates}
+		certified[e.Name] = []*certs.Certificates{shown, u.front.certificates}
 		probes = append(probes, probe{name: e.Name, urls: u.front.urls, transport: u.front.transport})
 		if before.doors[d.key] == nil {
 			s.log.Info("listening", "engine", e.Name, "addr", d.addr().String(), "kind", e.Kind, "urls", urlsOf(u),
@@ -299,7 +297,7 @@ func (s *servers) refresh() {
 func (s *servers) expiries() map[string]time.Time {
 	ends := map[string]time.Time{}
 	for name, list := range *s.certified.Load() {
-		ends[name] = earliest(list...)
+		ends[name] = certs.Earliest(list...)
 	}
 	return ends
 }
@@ -391,7 +389,7 @@ func (s *servers) reload(why string) {
 	defer func() { s.manager.ready(s.summary()) }()
 	began := time.Now()
 	s.refresh()
-	c, err := Load(s.config.file, os.LookupEnv)
+	c, err := config.Load(s.config.File, os.LookupEnv)
 	var p *plan
 	if err == nil {
 		p, err = s.plan(c)
@@ -399,13 +397,13 @@ func (s *servers) reload(why string) {
 	if err != nil {
 		s.meters.keep(slices.Collect(maps.Keys(s.units))) // and none of engines that were not taken
 		s.meters.reloaded(false)
-		s.log.Error("configuration not reloaded, the one before stays", "why", why, "config", s.config.file, "error", oneLine(err))
+		s.log.Error("configuration not reloaded, the one before stays", "why", why, "config", s.config.File, "error", oneLine(err))
 		return
 	}
 	made := s.made(p)
 	s.commit(p)
 	s.meters.reloaded(true)
-	s.log.Info("configuration reloaded", "why", why, "config", c.file, "engines", len(c.Engines), "rules", c.ruleCount(),
+	s.log.Info("configuration reloaded", "why", why, "config", c.File, "engines", len(c.Engines), "rules", c.RuleCount(),
 		"made_anew", strings.Join(made, ","), "took", time.Since(began).Round(time.Microsecond).String())
 }
 
@@ -422,7 +420,7 @@ func (s *servers) made(p *plan) (names []string) {
 // oneLine returns joined errors as one line.
 func oneLine(err error) string {
 	var all []string
-	for _, e := range flat(err) {
+	for _, e := range config.Flatten(err) {
 		all = append(all, e.Error())
 	}
 	return strings.Join(all, "; ")

@@ -5,11 +5,13 @@ import (
 	"io"
 	"log/slog"
 	"sync/atomic"
+
+	"github.com/neardup/sidecar/internal/config"
 )
 
 // handler returns what writes lines as the section says.
-func (l LogConfig) handler(w io.Writer) slog.Handler {
-	level, _ := l.level() // validated
+func logHandler(l config.Log, w io.Writer) slog.Handler {
+	level, _ := l.MinLevel() // validated
 	options := &slog.HandlerOptions{Level: level}
 	if l.Format == "json" {
 		return slog.NewJSONHandler(w, options)
@@ -26,14 +28,14 @@ type logbook struct {
 	with []func(slog.Handler) slog.Handler
 }
 
-func newLogbook(out io.Writer, l LogConfig) *logbook {
+func newLogbook(out io.Writer, l config.Log) *logbook {
 	b := &logbook{out: out, kept: new(atomic.Pointer[slog.Handler])}
 	b.set(l)
 	return b
 }
 
-func (b *logbook) set(l LogConfig) {
-	h := l.handler(b.out)
+func (b *logbook) set(l config.Log) {
+	h := logHandler(l, b.out)
 	b.kept.Store(&h)
 }
 

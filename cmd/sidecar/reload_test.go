@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"log/slog"
@@ -10,56 +9,29 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/logtest"
 )
-
-// lines is a log that can be read while it is written.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
-// take returns what was written since the last time.
-func (l *lines) take() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	defer l.text.Reset()
-	return l.text.String()
-}
-
-func (l *lines) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
 
 // reloading is a sidecar whose configuration a test rewrites.
 type reloading struct {
 	*servers
 	file string
-	log  *lines
+	log  *logtest.Lines
 }
 
 // started serves a configuration until the test ends.
 func started(t *testing.T, text string) *reloading {
 	t.Helper()
-	r := &reloading{servers: &servers{drain: time.Second}, file: write(t, text), log: new(lines)}
-	c, err := Load(r.file, os.LookupEnv)
+	r := &reloading{servers: &servers{drain: time.Second}, file: write(t, text), log: new(logtest.Lines)}
+	c, err := config.Load(r.file, os.LookupEnv)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -368,102 +340,15 @@ func TestReloadLeaksNothing(t *testing.T) {
 		goroutines, files, rounds, nowGoroutines, nowFiles, connections)
 }
 
-// TestWatch changes files in the ways in which they are changed, and looks as often as it takes.
-func TestWatch(t *testing.T) {
-	dir := t.TempDir()
-	at := func(name string) string { return filepath.Join(dir, name) }
-	put := func(name, text string) {
-		t.Helper()
-		if err := os.MkdirAll(filepath.Dir(at(name)), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(at(name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	do := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Setenv("NEARDUP_TEST_DIR", dir)
-	// As Kubernetes mounts a ConfigMap: the file is a link through ..data, which is turned round.
-	put("..1/config.yaml", "a: ${file:"+at("secret")+"}\nb: [{tls: {ca_file: \"${NEARDUP_TEST_DIR}/ca.pem\"}}]\n")
-	do(os.Symlink("..1", at("..data")))
-	do(os.Symlink("..data/config.yaml", at("config.yaml")))
-	put("secret", "one")
-	put("ca.pem", "one")
-	w := newWatch(at("config.yaml"))
-	text := func() string {
-		text, err := os.ReadFile(at("config.yaml"))
-		do(err)
-		return string(text)
-	}()
-	steps := []struct {
-		name   string
-		change func()
-		want   bool
-	}{
-		{"nothing", func() {}, false},
-		{"a secret", func() { put("secret", "two") }, true},
-		{"a certificate", func() { put("ca.pem", "two") }, true},
-		{"a file that goes", func() { do(os.Remove(at("ca.pem"))) }, true},
-		{"and comes", func() { put("ca.pem", "three") }, true},
-		{"the same again", func() { put("ca.pem", "three") }, false},
-		{"links turned round", func() {
-			put("..2/config.yaml", text+"# changed\n")
-			do(os.Symlink("..2", at("..data_tmp")))
-			do(os.Rename(at("..data_tmp"), at("..data")))
-		}, true},
-		{"an editor that renames", func() {
-			put("config.yaml.new", text+"# edited\n")
-			do(os.Rename(at("config.yaml.new"), at("config.yaml")))
-		}, true},
-		{"no YAML any more", func() { put("config.yaml", "a: [") }, true},
-		{"well again", func() { put("config.yaml", text) }, true},
-		{"a secret after all that", func() { put("secret", "three") }, true},
-		{"a file that nothing names", func() { put("other", "x") }, false},
-	}
-	for _, step := range steps {
-		t.Run(step.name, func(t *testing.T) {
-			step.change()
-			if w.changed() {
-				t.Error("taken at first sight")
-			}
-			if got := w.changed(); got != step.want {
-				t.Errorf("changed: %v", got)
-			}
-			if w.changed() {
-				t.Error("changed once more")
-			}
-		})
-	}
-	t.Run("still being written", func(t *testing.T) {
-		for i := range 5 {
-			put("config.yaml", text[:len(text)-10+i])
-			if w.changed() {
-				t.Error("taken half written")
-			}
-		}
-		put("config.yaml", text)
-		for range 2 {
-			if w.changed() {
-				t.Error("it says what it said before")
-			}
-		}
-	})
-}
-
 // TestLogbook changes level and form under a logger that was made before.
 func TestLogbook(t *testing.T) {
-	var out lines
-	b := newLogbook(&out, LogConfig{Level: "info", Format: "text"})
+	var out logtest.Lines
+	b := newLogbook(&out, config.Log{Level: "info", Format: "text"})
 	log := slog.New(b).With("engine", "one")
 	log.Debug("not shown")
-	b.set(LogConfig{Level: "debug", Format: "json"})
+	b.set(config.Log{Level: "debug", Format: "json"})
 	log.WithGroup("g").Debug("shown", "k", 1)
-	b.set(LogConfig{Level: "error", Format: "text"})
+	b.set(config.Log{Level: "error", Format: "text"})
 	log.Warn("not shown")
 	if got := out.String(); strings.Contains(got, "not shown") || !strings.Contains(got, `"engine":"one","g":{"k":1}}`) {
 		t.Error(got)

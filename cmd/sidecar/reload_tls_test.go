@@ -18,13 +18,13 @@ func TestReloadChangesTLS(t *testing.T) {
 	backend := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer backend.Close()
 	authority, at := engines.NewAuthority(t, "of tests"), freePort(t)
-	first, second := newPEMs(t), newPEMs(t)
-	first.put(authority, engines.Certificate{Name: "first"})
-	second.put(authority, engines.Certificate{Name: "second"})
-	text := func(p *pems) string {
+	first, second := engines.NewPEMs(t), engines.NewPEMs(t)
+	first.Put(authority, engines.Certificate{Name: "first"})
+	second.Put(authority, engines.Certificate{Name: "second"})
+	text := func(p *engines.PEMs) string {
 		s := fmt.Sprintf("admin: \"\"\nengines:\n  - kind: elasticsearch\n    listen: %q\n    urls: [%q]\n    indices: [{match: a, fields: [t]}]\n", at, backend.URL)
 		if p != nil {
-			s += fmt.Sprintf("    listen_tls: {cert_file: %q, key_file: %q}\n", p.cert, p.key)
+			s += fmt.Sprintf("    listen_tls: {cert_file: %q, key_file: %q}\n", p.Cert, p.Key)
 		}
 		return s
 	}
@@ -62,8 +62,8 @@ func TestReloadChangesTLS(t *testing.T) {
 	}{
 		{"TLS", func() {}, "first"},
 		{"other files", func() { r.become(t, text(second)) }, "second"},
-		{"changed in place", func() { second.put(authority, engines.Certificate{Name: "third"}); r.reload("test") }, "third"},
-		{"spoiled", func() { second.write(second.key, []byte("no key")); r.reload("test") }, "third"},
+		{"changed in place", func() { second.Put(authority, engines.Certificate{Name: "third"}); r.reload("test") }, "third"},
+		{"spoiled", func() { second.Write(second.Key, []byte("no key")); r.reload("test") }, "third"},
 	} {
 		step.do()
 		if name, _ := ask(fresh(), "https"); name != step.want {

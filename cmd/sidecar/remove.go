@@ -16,6 +16,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/jobs"
 )
 
@@ -152,11 +153,11 @@ func (r *removeRun) engines(ctx context.Context, engines []*opened) error {
 		errs = append(errs, errors.New("interrupted: the same command goes on where this one stopped"))
 	}
 	if r.flags.output == formJSON {
-		errs = append(errs, writeJSON(r.out, removeResult{r.list}))
+		errs = append(errs, terminal.WriteJSON(r.out, removeResult{r.list}))
 	}
 	if r.left > 0 {
 		errs = append(errs, fmt.Errorf("%s changed whenever they were to be written: run it again when less is written",
-			count(r.left, "document")))
+			terminal.Count(r.left, "document")))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
@@ -202,10 +203,10 @@ func (r *removeRun) confirm(ctx context.Context, targets []target) error {
 		if t.engine.rules.Of(t.index) != nil {
 			rule = " (a rule matches it: a sidecar that serves under it would write them again)"
 		}
-		_, _ = fmt.Fprintf(r.err, "  %s: %s%s\n", t.engine.config.Name, harmless(t.index.Name), rule)
+		_, _ = fmt.Fprintf(r.err, "  %s: %s%s\n", t.engine.config.Name, terminal.Harmless(t.index.Name), rule)
 	}
 	_, _ = fmt.Fprint(r.err, "Go on? [y/N] ")
-	answer, err := bufio.NewReader(untilDone{ctx, r.in}).ReadString('\n')
+	answer, err := bufio.NewReader(terminal.UntilDone(ctx, r.in)).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
@@ -219,11 +220,11 @@ func (r *removeRun) confirm(ctx context.Context, targets []target) error {
 // index works through one index and prints its summary.
 func (r *removeRun) index(ctx context.Context, e *opened, index adapters.Index) error {
 	title := e.config.Name + ": " + index.Name
-	start, meter := time.Now(), newMeter(r.err, title)
+	start, meter := time.Now(), terminal.NewMeter(r.err, title)
 	counts, err := jobs.Remove(ctx, e.store, index.Name, r.flags.RemoveOptions, func(c jobs.Removal) {
-		meter.at(c.Scanned, c.Total, fmt.Sprintf("%d hold something of ours, %d cleaned", c.Found, c.Cleaned))
+		meter.At(c.Scanned, c.Total, fmt.Sprintf("%d hold something of ours, %d cleaned", c.Found, c.Cleaned))
 	})
-	meter.end()
+	meter.End()
 	found := removed{
 		Engine: e.config.Name, Index: index.Name, Scanned: counts.Scanned, Found: counts.Found, Cleaned: counts.Cleaned,
 		Gone:    counts.Gone,
@@ -287,7 +288,7 @@ func (r *removeRun) journals(ctx context.Context, e *opened, journal adapters.Jo
 		return e.failed(fmt.Errorf("remove the journal of jobs: %w", err))
 	}
 	if r.flags.output == formText {
-		_, _ = fmt.Fprintf(r.out, "%s: %s dropped; %s\n", e.config.Name, count(len(dropped), "job's journal"), state)
+		_, _ = fmt.Fprintf(r.out, "%s: %s dropped; %s\n", e.config.Name, terminal.Count(len(dropped), "job's journal"), state)
 	}
 	return nil
 }

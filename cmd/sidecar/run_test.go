@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/internal/config"
 )
 
 // result is what one run of the program left behind.
@@ -36,11 +38,11 @@ func write(t testing.TB, text string) string {
 
 func TestConfigCheck(t *testing.T) {
 	got := sidecar(t, "config", "check", "--config", "../../config.yaml")
-	index := DefaultIndex()
+	index := config.DefaultIndex()
 	want := result{stdout: `../../config.yaml: ok
 sketch: fast_similarity, features auto, 2 words, 3 characters, 128 positions of 8 bits, content all, without a seed: anyone can craft texts that collide
 engine elasticsearch: 127.0.0.1:9201 in front of elasticsearch at http://127.0.0.1:9200, on failure: open
-  news-*: fields title, body; ` + index.profile() + `; window 1000; missing: compute
+  news-*: fields title, body; ` + index.Profile() + `; window 1000; missing: compute
 `}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(result{})); diff != "" {
 		t.Error(diff)

@@ -17,6 +17,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/neardup/sidecar/internal/certs"
+	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/playground"
 )
 
@@ -82,13 +84,13 @@ type servers struct {
 	tracing *tracing
 	failed  chan error
 
-	config    *Config
+	config    *config.Config
 	units     map[string]*unit     // by the engine's name
 	entrances map[string]*entrance // by the engine's name
 	doors     map[string]*door     // by key
 	embedded  map[string]*inside   // by the engine's name: one keeps its documents while its rules change
 	// certified are the certificates of each engine, some of them nil.
-	certified atomic.Pointer[map[string][]*certificates]
+	certified atomic.Pointer[map[string][]*certs.Certificates]
 
 	leaving sync.WaitGroup // servers that are given up
 	hurry   chan struct{}  // closed when those need not linger
@@ -102,8 +104,8 @@ func (s *servers) run(ctx context.Context, file string, out io.Writer) error {
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
 	signal.Ignore(syscall.SIGPIPE) // who reads the log may end; what is served goes on
-	watch := newWatch(file)
-	c, err := Load(file, os.LookupEnv)
+	watch := config.NewWatch(file)
+	c, err := config.Load(file, os.LookupEnv)
 	if err != nil {
 		return err
 	}
@@ -118,7 +120,7 @@ func (s *servers) run(ctx context.Context, file string, out io.Writer) error {
 }
 
 // all serves from beginning to end.
-func (s *servers) all(ctx context.Context, c *Config, watch *watch, hangup <-chan os.Signal) (err error) {
+func (s *servers) all(ctx context.Context, c *config.Config, watch *config.Watch, hangup <-chan os.Signal) (err error) {
 	if s.passed, err = passedSockets(); err != nil {
 		return err
 	}
@@ -134,7 +136,7 @@ func (s *servers) all(ctx context.Context, c *Config, watch *watch, hangup <-cha
 }
 
 // begin sets up what there is before anything is served.
-func (s *servers) begin(c *Config, out io.Writer) {
+func (s *servers) begin(c *config.Config, out io.Writer) {
 	s.book = newLogbook(out, c.Log)
 	s.log = slog.New(s.book)
 	slog.SetDefault(s.log)
@@ -144,13 +146,13 @@ func (s *servers) begin(c *Config, out io.Writer) {
 	s.meters.certificates(s.expiries)
 	s.status.meters, s.status.pprof, s.status.plays = s.meters, s.pprof, playground.New()
 	s.tracing = newTracing(s.log)
-	s.certified.Store(&map[string][]*certificates{})
+	s.certified.Store(&map[string][]*certs.Certificates{})
 	s.failed, s.hurry, s.linger = make(chan error, 1), make(chan struct{}), linger
 	s.units, s.doors, s.embedded = map[string]*unit{}, map[string]*door{}, map[string]*inside{}
 }
 
 // start serves the first configuration.
-func (s *servers) start(c *Config) error {
+func (s *servers) start(c *config.Config) error {
 	p, err := s.plan(c)
 	if err != nil {
 		return err
@@ -159,8 +161,8 @@ func (s *servers) start(c *Config) error {
 		p.drop()
 		return err
 	}
-	s.log.Info("starting", "version", versionLine(), "pid", os.Getpid(), "config", c.file,
-		"engines", len(c.Engines), "rules", c.ruleCount())
+	s.log.Info("starting", "version", versionLine(), "pid", os.Getpid(), "config", c.File,
+		"engines", len(c.Engines), "rules", c.RuleCount())
 	s.commit(p)
 	return nil
 }
@@ -179,21 +181,14 @@ func (s *servers) unclaimed(p *plan) error {
 	return s.passed.unclaimed(claimed, append(names, adminName))
 }
 
-func (c *Config) ruleCount() (n int) {
-	for _, e := range c.Engines {
-		n += len(e.Indices)
-	}
-	return n
-}
-
 // summary says in short what is served.
 func (s *servers) summary() string {
-	return fmt.Sprintf("%d engines by %d rules of %s", len(s.config.Engines), s.config.ruleCount(), s.config.file)
+	return fmt.Sprintf("%d engines by %d rules of %s", len(s.config.Engines), s.config.RuleCount(), s.config.File)
 }
 
 // loop does what has to be done while requests are served, until ctx ends or a listener fails.
-func (s *servers) loop(ctx context.Context, watch *watch, hangup <-chan os.Signal) error {
-	look, aging := time.NewTicker(lookEvery), time.NewTicker(ageEvery)
+func (s *servers) loop(ctx context.Context, watch *config.Watch, hangup <-chan os.Signal) error {
+	look, aging := time.NewTicker(config.LookEvery), time.NewTicker(ageEvery)
 	defer look.Stop()
 	defer aging.Stop()
 	watched, stop := s.manager.watched()
@@ -205,10 +200,10 @@ func (s *servers) loop(ctx context.Context, watch *watch, hangup <-chan os.Signa
 		case err := <-s.failed:
 			return err
 		case <-hangup:
-			watch.read()
+			watch.Read()
 			s.reload("signal")
 		case <-look.C:
-			if watch.changed() {
+			if watch.Changed() {
 				s.reload("file")
 			}
 		case <-aging.C:

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/kind"
+	"github.com/neardup/sidecar/internal/terminal"
 )
 
 func setupCommand() *cobra.Command {
@@ -83,7 +83,7 @@ type setupTemplate struct {
 // printf prints a line for people.
 func (r *setupRun) printf(format string, values ...any) {
 	if r.output == formText {
-		_, _ = io.WriteString(r.out, harmless(fmt.Sprintf(format, values...)))
+		_, _ = io.WriteString(r.out, terminal.Harmless(fmt.Sprintf(format, values...)))
 	}
 }
 
@@ -96,10 +96,10 @@ func (r *setupRun) engines(ctx context.Context, engines []*opened) error {
 		}
 	}
 	if ctx.Err() != nil {
-		return errInterrupted
+		return terminal.ErrInterrupted
 	}
 	if r.output == formJSON {
-		errs = append(errs, writeJSON(r.out, r))
+		errs = append(errs, terminal.WriteJSON(r.out, r))
 	}
 	return errors.Join(errs...)
 }
@@ -198,47 +198,4 @@ func (r *setupRun) templates(ctx context.Context, e *opened) error {
 		return e.failed(err)
 	}
 	return nil
-}
-
-// prepare prepares the indices behind a name that a rule matches.
-func (e *opened) prepare(ctx context.Context, name string) ([]adapters.Index, error) {
-	matching, err := e.matching(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	var indices []adapters.Index
-	for _, index := range matching {
-		if e.rules.Of(index) == nil {
-			indices = append(indices, index)
-			continue
-		}
-		prepared, err := e.store.Prepare(ctx, index.Name, false)
-		if err != nil {
-			return nil, fmt.Errorf("index %s: %w", index.Name, err)
-		}
-		indices = append(indices, prepared...)
-	}
-	return indices, nil
-}
-
-// matching returns the indices behind a name that a rule matches. The others are none of our business; only where the name leads
-// to no index but such do they come back, as not ready, so that it can be said why.
-func (e *opened) matching(ctx context.Context, name string) ([]adapters.Index, error) {
-	behind, err := e.store.Resolve(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	var indices, strangers []adapters.Index
-	for _, index := range behind {
-		if e.rules.Of(index) != nil {
-			indices = append(indices, index)
-			continue
-		}
-		why := "no rule matches it: a rule's match is compared with the names of indices, not with aliases"
-		strangers = append(strangers, adapters.Index{Name: index.Name, Why: why})
-	}
-	if len(indices) == 0 {
-		return strangers, nil
-	}
-	return indices, nil
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/config"
+	"github.com/neardup/sidecar/internal/terminal"
 )
 
 // similarFlags are what the command line asks of a search for near-duplicates.
@@ -88,8 +90,8 @@ func (f *similarFlags) check(cmd *cobra.Command) error {
 	return validOutput(f.output)
 }
 
-func (f *similarFlags) run(cmd *cobra.Command, c *Config, id string) error {
-	engines, err := c.openAll(f.engine)
+func (f *similarFlags) run(cmd *cobra.Command, c *config.Config, id string) error {
+	engines, err := openEngines(c, f.engine)
 	if err != nil {
 		return err
 	}
@@ -100,7 +102,7 @@ func (f *similarFlags) run(cmd *cobra.Command, c *Config, id string) error {
 	}
 	var document []byte
 	if id == "-" {
-		document, err = typed(untilDone{ctx, cmd.InOrStdin()})
+		document, err = typed(terminal.UntilDone(ctx, cmd.InOrStdin()))
 	} else {
 		if document, f.Except, err = e.rules.Document(ctx, e.store, indices, id); err == nil && document == nil {
 			err = fmt.Errorf("there is no such document: %s in %s", id, f.index)
@@ -114,7 +116,7 @@ func (f *similarFlags) run(cmd *cobra.Command, c *Config, id string) error {
 		return e.failed(err)
 	}
 	if f.output == formJSON {
-		return writeJSON(cmd.OutOrStdout(), found)
+		return terminal.WriteJSON(cmd.OutOrStdout(), found)
 	}
 	return f.print(cmd.OutOrStdout(), found)
 }
@@ -191,7 +193,7 @@ func (f *similarFlags) print(out io.Writer, found adapters.Similar) error {
 	default:
 		f.table(&b, found)
 	}
-	_, err := io.WriteString(out, harmless(b.String()))
+	_, err := io.WriteString(out, terminal.Harmless(b.String()))
 	return err
 }
 

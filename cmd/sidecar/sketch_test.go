@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -112,7 +113,7 @@ engines: [{indices: [{match: n, fields: [body]}, {match: m, fields: [a.b.c], ske
 
 func TestSketchCommandRefuses(t *testing.T) {
 	const good = `{"id":"a","text":"some words"}` + "\n"
-	config := write(t, "sketch: {words: 99, word: 1}\nengines: [{indices: [{match: a, fields: [t], preset: careful}]}]")
+	wrong := write(t, "sketch: {words: 99, word: 1}\nengines: [{indices: [{match: a, fields: [t], preset: careful}]}]")
 	rules := write(t, "engines: [{indices: [{match: a, fields: [t]}, {match: b, fields: [t]}]}]")
 	unset := write(t, `sketch: {seed: "${NEARDUP_TEST_UNSET}"}`)
 	for _, c := range []struct{ args, stdin, want string }{
@@ -130,8 +131,8 @@ func TestSketchCommandRefuses(t *testing.T) {
 		{"--fields a,neardup_sketch", "", `error: --fields: "neardup_sketch" can't be sketched`},
 		{"--index a", "", "error: --index names a rule of a configuration: name its file with --config"},
 		{"-c nowhere.yaml", "", "error: read config: open nowhere.yaml: no such file or directory: name the file with --config"},
-		{"-c " + config, "", "error: " + config + `: engines[0].indices[0].preset: "careful" is unknown: use ` + either(presetNames()) +
-			"\nerror: " + config + ": sketch.word: unknown key, did you mean words?"},
+		{"-c " + wrong, "", "error: " + wrong + `: engines[0].indices[0].preset: "careful" is unknown: use ` + config.Either(config.PresetNames()) +
+			"\nerror: " + wrong + ": sketch.word: unknown key, did you mean words?"},
 		{"-c " + rules + " --index c", "", "error: --index: no rule is for c: the rules match a, b"},
 		{"-c " + unset, "", "error: " + unset + ": sketch.seed: the environment variable NEARDUP_TEST_UNSET is not set"},
 		{"a b", "", "error: sketch takes one file, and got 2"},

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"crypto/tls"
 	"fmt"
 	"log"
 	"log/slog"
@@ -9,6 +8,9 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/neardup/sidecar/internal/certs"
+	"github.com/neardup/sidecar/internal/config"
 )
 
 // onlyHTTP1 is what is spoken to clients and to engines. The engines listen with HTTP/1.1, and what one side may send the other
@@ -21,33 +23,8 @@ func onlyHTTP1() *http.Protocols {
 }
 
 // certificatesForClients returns what clients are shown, nil where they come without TLS.
-func (e *EngineConfig) certificatesForClients(log *slog.Logger) (*certificates, error) {
-	return newCertificates(e.ListenTLS.files(), log.With("engine", e.Name))
-}
-
-// forClients returns the configuration of a listener, nil for one without TLS. It stays the same one: what the files hold at the
-// moment is looked up for each connection.
-func (c *certificates) forClients() *tls.Config {
-	if c == nil {
-		return nil
-	}
-	return c.inward
-}
-
-// serverTLS returns the configuration of one connection with a client.
-func serverTLS(f pemFiles, m *material) *tls.Config {
-	if !f.server || m.pair == nil {
-		return nil
-	}
-	config := &tls.Config{
-		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{*m.pair}, NextProtos: []string{"http/1.1"},
-		// A ticket would let in, for days, who once showed a certificate of an authority that is trusted no more.
-		SessionTicketsDisabled: f.insist,
-	}
-	if f.insist {
-		config.ClientAuth, config.ClientCAs = tls.RequireAndVerifyClientCert, m.pool
-	}
-	return config
+func certificatesForClients(e *config.Engine, log *slog.Logger) (*certs.Certificates, error) {
+	return certs.New(e.ListenTLS.Files(), log.With("engine", e.Name))
 }
 
 // handshakePause is for how long after a line about a handshake that failed the next ones are only counted: who likes can make

@@ -16,16 +16,18 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/neardup/sidecar/internal/certs"
+	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/proxy"
 )
 
-// pemAge is how old what was read of the files may be when the engine is dialled: jobs have nobody else who looks.
-const pemAge = 10 * time.Second
+// pemAge is how old what was read of the files may be when the engine is dialled: in jobs nothing else reads them again. It is a variable for tests.
+var pemAge = 10 * time.Second
 
-// transport returns what carries requests to the engine, and what it is shown and trusted by: nil where no file is named.
-func (e *EngineConfig) transport(log *slog.Logger) (*proxy.Transport, *certificates, error) {
+// transportTo returns what carries requests to the engine, and what it is shown and trusted by: nil where no file is named.
+func transportTo(e *config.Engine, log *slog.Logger) (*proxy.Transport, *certs.Certificates, error) {
 	log = log.With("engine", e.Name)
-	c, err := newCertificates(e.TLS.files(), log)
+	c, err := certs.New(e.TLS.Files(), log)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -38,7 +40,7 @@ func (e *EngineConfig) transport(log *slog.Logger) (*proxy.Transport, *certifica
 	}
 	t.DialTLSContext = d.dial
 	if c != nil {
-		c.changed = t.CloseIdleConnections // no new request goes out as before; those under way end
+		c.OnChange = t.CloseIdleConnections // no new request goes out as before; those under way end
 	}
 	return t, c, nil
 }
@@ -46,7 +48,7 @@ func (e *EngineConfig) transport(log *slog.Logger) (*proxy.Transport, *certifica
 // engineDialer connects to an engine by TLS. Each connection is made by what the files hold at the moment, where a transport's
 // own TLSClientConfig would trust the same authorities for ever.
 type engineDialer struct {
-	certificates *certificates // nil: the system's authorities, and nothing to show
+	certificates *certs.Certificates // nil: the system's authorities, and nothing to show
 	trusting     bool
 	tcp          func(ctx context.Context, network, addr string) (net.Conn, error)
 	limit        time.Duration // of the handshake
@@ -57,7 +59,7 @@ type engineDialer struct {
 // dial returns a connection whose handshake is done. A handshake that fails is a failed dial: nothing of a request was sent, so
 // that another node may be tried.
 func (d *engineDialer) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	d.certificates.refresh(pemAge)
+	d.certificates.ReloadAfter(pemAge)
 	raw, err := d.tcp(ctx, network, addr)
 	if err != nil {
 		return nil, err
@@ -83,12 +85,12 @@ func (d *engineDialer) config(host string) *tls.Config {
 	if d.certificates == nil {
 		return config
 	}
-	m := d.certificates.current.Load()
-	config.RootCAs = m.pool
-	if m.pair != nil {
+	pair, pool := d.certificates.Current()
+	config.RootCAs = pool
+	if pair != nil {
 		// Not Certificates: of these one is left out whose authority the engine does not name, and the engine would only say that
 		// there was none.
-		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return m.pair, nil }
+		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return pair, nil }
 	}
 	return config
 }
@@ -100,10 +102,10 @@ func (d *engineDialer) look(addr string, chain []*x509.Certificate) {
 	}
 	until, last := chain[0].NotAfter, d.warned.Load()
 	now := time.Now()
-	if until.Sub(now) > soon || now.Sub(time.Unix(0, last)) < warnAgain || !d.warned.CompareAndSwap(last, now.UnixNano()) {
+	if until.Sub(now) > certs.Soon || now.Sub(time.Unix(0, last)) < certs.WarnAgain || !d.warned.CompareAndSwap(last, now.UnixNano()) {
 		return
 	}
-	d.log.Warn("the engine's certificate ends soon: renew it there", "addr", addr, "until", moment(until))
+	d.log.Warn("the engine's certificate ends soon: renew it there", "addr", addr, "until", certs.FormatTime(until))
 }
 
 // maxReason is how much is told of why a handshake failed, in bytes, so that the hint behind it is seen.
@@ -165,7 +167,7 @@ func (d *engineDialer) hintOfAlert(err error) string {
 	if !mentions(err, "certificate", "access denied", "handshake failure") {
 		return ""
 	}
-	if d.certificates == nil || d.certificates.current.Load().pair == nil {
+	if pair, _ := d.certificates.Current(); pair == nil {
 		return "the engine may ask for a certificate of ours: set tls.cert_file and tls.key_file"
 	}
 	return "the engine does not take the certificate in tls.cert_file: see that it has not expired, is made for clients, " +

@@ -12,7 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/neardup/sidecar/internal/certs"
+	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/logtest"
 	"github.com/neardup/sidecar/proxy"
 )
 
@@ -22,7 +25,7 @@ func behindTLS(t *testing.T, config *tls.Config) string {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, r.Proto)
 	}))
-	server.Config.ErrorLog = serverErrors(new(lines).logger())
+	server.Config.ErrorLog = serverErrors(new(logtest.Lines).Logger())
 	server.Listener = tls.NewListener(server.Listener, config)
 	server.Start()
 	t.Cleanup(server.Close)
@@ -87,23 +90,23 @@ func TestEngineByTLS(t *testing.T) {
 	asking := func(certificate tls.Certificate, max uint16) *tls.Config {
 		return &tls.Config{Certificates: []tls.Certificate{certificate}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: known.Pool(), MaxVersion: max}
 	}
-	p := newPEMs(t)
-	p.put(known, engines.Certificate{Name: "sidecar"})
-	p.write(p.ca, known.PEM)
-	strange := newPEMs(t)
-	strange.put(unknown, engines.Certificate{Name: "strange"})
-	trust, shows, shownStrange := TLSConfig{CAFile: p.ca}, TLSConfig{CAFile: p.ca, CertFile: p.cert, KeyFile: p.key}, TLSConfig{CAFile: p.ca, CertFile: strange.cert, KeyFile: strange.key}
+	p := engines.NewPEMs(t)
+	p.Put(known, engines.Certificate{Name: "sidecar"})
+	p.Write(p.CA, known.PEM)
+	strange := engines.NewPEMs(t)
+	strange.Put(unknown, engines.Certificate{Name: "strange"})
+	trust, shows, shownStrange := config.TLS{CAFile: p.CA}, config.TLS{CAFile: p.CA, CertFile: p.Cert, KeyFile: p.Key}, config.TLS{CAFile: p.CA, CertFile: strange.Cert, KeyFile: strange.Key}
 	serving := func(c tls.Certificate) string { return behindTLS(t, &tls.Config{Certificates: []tls.Certificate{c}}) }
 	for _, c := range []struct {
 		name string
-		tls  TLSConfig
+		tls  config.TLS
 		url  string
 		hint string // empty where it answers
 		late bool   // the engine says no only after the handshake
 	}{
 		{"trusted", trust, serving(good), "", false},
 		{"unknown authority", trust, serving(pairOf(t, unknown, engines.Certificate{})), "name the certificate of the authority that signed the engine's in tls.ca_file", false},
-		{"the system's authorities", TLSConfig{}, serving(good), "name the certificate of the authority that signed the engine's in tls.ca_file", false},
+		{"the system's authorities", config.TLS{}, serving(good), "name the certificate of the authority that signed the engine's in tls.ca_file", false},
 		{"another name", trust, serving(pairOf(t, known, engines.Certificate{Hosts: []string{"es.example"}})), "write in urls a name that the engine's certificate is for", false},
 		{"expired", trust, serving(pairOf(t, known, engines.Certificate{From: time.Unix(0, 0), Until: time.Unix(1e9, 0)})), "renew the engine's certificate, or set the clock of this machine", false},
 		{"asks for a certificate, 1.3", shows, behindTLS(t, asking(good, 0)), "", false},
@@ -120,7 +123,7 @@ func TestEngineByTLS(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			e := EngineConfig{Name: "e", TLS: c.tls}
+			e := config.Engine{Name: "e", TLS: c.tls}
 			transport, _ := transportOf(t, e)
 			if strings.Contains(c.hint, "300ms") {
 				(&shortened{transport}).handshakes(t, &e, 300*time.Millisecond)
@@ -144,9 +147,9 @@ func TestEngineByTLS(t *testing.T) {
 }
 
 // transportOf returns a transport to an engine, and what it holds of files.
-func transportOf(t *testing.T, e EngineConfig) (*proxy.Transport, *certificates) {
+func transportOf(t *testing.T, e config.Engine) (*proxy.Transport, *certs.Certificates) {
 	t.Helper()
-	transport, held, err := e.transport(new(lines).logger())
+	transport, held, err := transportTo(&e, new(logtest.Lines).Logger())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,13 +159,13 @@ func transportOf(t *testing.T, e EngineConfig) (*proxy.Transport, *certificates)
 // shortened has a transport's handshakes end sooner.
 type shortened struct{ transport *proxy.Transport }
 
-func (s *shortened) handshakes(t *testing.T, e *EngineConfig, limit time.Duration) {
+func (s *shortened) handshakes(t *testing.T, e *config.Engine, limit time.Duration) {
 	t.Helper()
-	c, err := newCertificates(e.TLS.files(), new(lines).logger())
+	c, err := certs.New(e.TLS.Files(), new(logtest.Lines).Logger())
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &engineDialer{certificates: c, tcp: s.transport.DialContext, limit: limit, log: new(lines).logger()}
+	d := &engineDialer{certificates: c, tcp: s.transport.DialContext, limit: limit, log: new(logtest.Lines).Logger()}
 	s.transport.DialTLSContext = d.dial
 }
 
@@ -170,10 +173,10 @@ func (s *shortened) handshakes(t *testing.T, e *EngineConfig, limit time.Duratio
 // same transport reaches it, and a request under way ends on the connection it began on.
 func TestEngineTrustReload(t *testing.T) {
 	before, after := engines.NewAuthority(t, "before"), engines.NewAuthority(t, "after")
-	p := newPEMs(t)
-	p.put(before, engines.Certificate{Name: "old"})
-	p.write(p.ca, before.PEM)
-	e := EngineConfig{Name: "e", TLS: TLSConfig{CAFile: p.ca, CertFile: p.cert, KeyFile: p.key}}
+	p := engines.NewPEMs(t)
+	p.Put(before, engines.Certificate{Name: "old"})
+	p.Write(p.CA, before.PEM)
+	e := config.Engine{Name: "e", TLS: config.TLS{CAFile: p.CA, CertFile: p.Cert, KeyFile: p.Key}}
 	transport, held := transportOf(t, e)
 	serving := func(a *engines.Authority) *tls.Config {
 		return &tls.Config{Certificates: []tls.Certificate{pairOf(t, a, engines.Certificate{})}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: a.Pool()}
@@ -190,8 +193,8 @@ func TestEngineTrustReload(t *testing.T) {
 	underway := make(chan error, 1)
 	go func() { _, err := ask(transport, held2); underway <- err }()
 	<-slow
-	p.put(after, engines.Certificate{Name: "new"})
-	p.write(p.ca, after.PEM)
+	p.Put(after, engines.Certificate{Name: "new"})
+	p.Write(p.CA, after.PEM)
 	if err := held.Reload(); err != nil {
 		t.Fatal(err)
 	}
@@ -224,16 +227,17 @@ func behindSlow(t *testing.T, config *tls.Config, step chan struct{}) string {
 // TestJobsReadAnew dials after the files changed, with nobody to call Reload, as a job that runs for days does.
 func TestJobsReadAnew(t *testing.T) {
 	before, after := engines.NewAuthority(t, "before"), engines.NewAuthority(t, "after")
-	p := newPEMs(t)
-	p.write(p.ca, before.PEM)
-	e := EngineConfig{TLS: TLSConfig{CAFile: p.ca}}
-	transport, held := transportOf(t, e)
+	p := engines.NewPEMs(t)
+	p.Write(p.CA, before.PEM)
+	e := config.Engine{TLS: config.TLS{CAFile: p.CA}}
+	transport, _ := transportOf(t, e)
 	url := behindTLS(t, &tls.Config{Certificates: []tls.Certificate{pairOf(t, after, engines.Certificate{})}})
-	p.write(p.ca, append(before.PEM, after.PEM...))
+	p.Write(p.CA, append(before.PEM, after.PEM...))
 	if _, err := ask(transport, url); err == nil {
 		t.Fatal("an authority that is not known is trusted")
 	}
-	held.read.Store(time.Now().Add(-pemAge).UnixNano())
+	defer func(age time.Duration) { pemAge = age }(pemAge)
+	pemAge = 0
 	deadline := time.Now().Add(60 * time.Second)
 	for {
 		_, err := ask(transport, url)
@@ -249,7 +253,7 @@ func TestJobsReadAnew(t *testing.T) {
 
 // TestDialEnds has the caller give up while the engine says nothing.
 func TestDialEnds(t *testing.T) {
-	e := EngineConfig{TLS: TLSConfig{InsecureSkipVerify: true}}
+	e := config.Engine{TLS: config.TLS{InsecureSkipVerify: true}}
 	transport, _ := transportOf(t, e)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -16,7 +15,11 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/sdk/resource"
+
+	"github.com/neardup/sidecar/internal/config"
+
 	sdk "go.opentelemetry.io/otel/sdk/trace"
+
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
@@ -34,38 +37,13 @@ const (
 	otlpPath = "/v1/traces"
 )
 
-// TracesConfig is the section traces.
-type TracesConfig struct {
-	Endpoint string  `mapstructure:"endpoint"`
-	Sample   float64 `mapstructure:"sample"`
-}
-
-// defaultSample is the share of traces that are recorded of those that begin here.
-const defaultSample = 0.01
-
-func (c TracesConfig) validate(f *faults, key string) {
-	if c.Sample < 0 || c.Sample > 1 {
-		f.add(key+".sample", "%v is out of range: use 0 to 1", c.Sample)
-	}
-	if c.Endpoint == "" {
-		return
-	}
-	u, err := url.Parse(c.Endpoint)
-	switch {
-	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		f.add(key+".endpoint", "%q is no URL of a receiver: write one such as http://127.0.0.1:4318", shownURL(c.Endpoint))
-	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		f.add(key+".endpoint", "must not hold credentials or a query: put them into OTEL_EXPORTER_OTLP_HEADERS")
-	}
-}
-
 // tracing sends spans to a receiver, or makes none. It is safe for concurrent use.
 type tracing struct {
 	log    *slog.Logger
 	tracer atomic.Pointer[trace.Tracer]
 
 	mu       sync.Mutex
-	config   TracesConfig
+	config   config.Traces
 	provider *sdk.TracerProvider // nil for none
 	said     time.Time           // when it was last logged that spans can't be sent
 }
@@ -77,7 +55,7 @@ func newTracing(log *slog.Logger) *tracing {
 }
 
 // of returns where the spans of an engine go.
-func (t *tracing) of(e *EngineConfig) *proxy.Traces {
+func (t *tracing) of(e *config.Engine) *proxy.Traces {
 	return &proxy.Traces{Engine: e.Name, System: e.Kind, Tracer: &t.tracer}
 }
 
@@ -92,7 +70,7 @@ func (t *tracing) complain(err error) {
 }
 
 // apply takes a configuration; spans of requests under way go where those of the one before went.
-func (t *tracing) apply(c TracesConfig) error {
+func (t *tracing) apply(c config.Traces) error {
 	t.mu.Lock()
 	old, same := t.provider, t.config == c
 	t.mu.Unlock()
@@ -123,7 +101,7 @@ func (t *tracing) apply(c TracesConfig) error {
 func (t *tracing) close() {
 	t.mu.Lock()
 	provider := t.provider
-	t.provider, t.config = nil, TracesConfig{}
+	t.provider, t.config = nil, config.Traces{}
 	t.mu.Unlock()
 	t.tracer.Store(nil)
 	if provider != nil {
@@ -141,7 +119,7 @@ func (t *tracing) flush(provider *sdk.TracerProvider) {
 
 // newProvider returns what makes spans and sends them in batches. What the configuration does not say, the environment does:
 // OTEL_* as OpenTelemetry has it.
-func newProvider(c TracesConfig) (*sdk.TracerProvider, error) {
+func newProvider(c config.Traces) (*sdk.TracerProvider, error) {
 	endpoint := strings.TrimSuffix(c.Endpoint, "/")
 	if !strings.HasSuffix(endpoint, otlpPath) {
 		endpoint += otlpPath

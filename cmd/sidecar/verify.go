@@ -13,6 +13,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/kind"
+	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/jobs"
 )
 
@@ -190,7 +191,7 @@ func (v *verification) engines(ctx context.Context, engines []*opened) error {
 		}
 	}
 	if ctx.Err() != nil {
-		errs = append(errs, errInterrupted)
+		errs = append(errs, terminal.ErrInterrupted)
 	}
 	errs = append(errs, v.close(errors.Join(errs...) != nil))
 	if err := errors.Join(errs...); err != nil {
@@ -243,12 +244,12 @@ func (v *verification) index(ctx context.Context, e *opened, index adapters.Inde
 	}
 	selected := adapters.Selection{Random: v.flags.sample > 0, Limit: v.flags.sample}
 	title := e.config.Name + ": " + index.Name
-	start, meter, shown := time.Now(), newMeter(v.err, title), v.flags.metrics.index(e.config.Name)
+	start, meter, shown := time.Now(), terminal.NewMeter(v.err, title), v.flags.metrics.index(e.config.Name)
 	f, err := jobs.Verify(ctx, e.store, index.Name, rule, selected, v.flags.VerifyOptions, func(f jobs.Findings) {
-		meter.at(f.Scanned, f.Total, fmt.Sprintf("%d right, %d stale", f.Right, f.Wrong()))
+		meter.At(f.Scanned, f.Total, fmt.Sprintf("%d right, %d stale", f.Right, f.Wrong()))
 		shown.verified(f)
 	})
-	meter.end()
+	meter.End()
 	shown.end(err)
 	v.wrong += f.Wrong()
 	v.left += f.Wrong()
@@ -314,7 +315,7 @@ func (f verified) String() string {
 	if len(f.Examples) > 0 {
 		fmt.Fprintf(&b, "%s: stale, for example: %s\n", title, strings.Join(f.Examples, " "))
 	}
-	return harmless(b.String())
+	return terminal.Harmless(b.String())
 }
 
 // close prints what comes last: the whole as JSON, or that there was nothing, unless that was because something failed.
@@ -323,7 +324,7 @@ func (v *verification) close(failed bool) error {
 		return fmt.Errorf("no index behind %s: see the names of your indices, and the rules with: sidecar config check", v.flags.index)
 	}
 	if v.flags.output == formJSON {
-		return writeJSON(v.out, verifyResult{v.list, v.wrong})
+		return terminal.WriteJSON(v.out, verifyResult{v.list, v.wrong})
 	}
 	if len(v.list) > 0 || failed {
 		return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/jobs"
 )
 
@@ -116,7 +117,7 @@ func TestVerifyInterrupted(t *testing.T) {
 	cancel()
 	e, _ := openedStock(t)
 	v := verification{flags: verifyFlags{output: "text"}, out: io.Discard, err: io.Discard}
-	if err := troubled(v.engines(ctx, []*opened{e})); !errors.Is(err, errInterrupted) || !errors.Is(err, errTrouble) {
+	if err := troubled(v.engines(ctx, []*opened{e})); !errors.Is(err, terminal.ErrInterrupted) || !errors.Is(err, errTrouble) {
 		t.Errorf("error: %v", err)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/neardup/sidecar/internal/terminal"
 )
 
 // version is set when a release is built: -ldflags "-X main.version=v1.2.3".
@@ -30,7 +32,7 @@ Exit code 0.`,
 				return err
 			}
 			if output == formJSON {
-				return writeJSON(cmd.OutOrStdout(), versionOf())
+				return terminal.WriteJSON(cmd.OutOrStdout(), versionOf())
 			}
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), versionLine())
 			return err

@@ -9,6 +9,8 @@ import (
 	"encoding/pem"
 	"math/big"
 	"net"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 )
@@ -111,4 +113,32 @@ func serial(t testing.TB) *big.Int {
 
 func block(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+}
+
+// PEMs are the files of a pair and of an authority, in a folder of their own; none of them is there at first, and Gone never.
+type PEMs struct {
+	t                   *testing.T
+	Cert, Key, CA, Gone string
+}
+
+// NewPEMs makes the folder.
+func NewPEMs(t *testing.T) *PEMs {
+	dir := t.TempDir()
+	return &PEMs{t, filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"), filepath.Join(dir, "ca.crt"), filepath.Join(dir, "none")}
+}
+
+// Write writes one of the files.
+func (p *PEMs) Write(file string, text []byte) {
+	p.t.Helper()
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// Put writes a pair.
+func (p *PEMs) Put(a *Authority, c Certificate) {
+	p.t.Helper()
+	cert, key := a.Issue(p.t, c)
+	p.Write(p.Cert, cert)
+	p.Write(p.Key, key)
 }

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"fmt"
@@ -19,7 +19,7 @@ import (
 )
 
 // environment returns a lookup of these variables alone.
-func environment(pairs ...string) lookup {
+func environment(pairs ...string) Lookup {
 	return func(name string) (string, bool) {
 		for i := 0; i < len(pairs); i += 2 {
 			if pairs[i] == name {
@@ -41,10 +41,10 @@ func TestConfigYAMLIsTheManual(t *testing.T) {
 	index.Match, index.Fields = "news-*", []string{"title", "body"}
 	engine := DefaultEngine()
 	engine.Name, engine.Kind, engine.Listen, engine.URLs = "elasticsearch", "elasticsearch", "127.0.0.1:9201", []string{"http://127.0.0.1:9200"}
-	engine.Indices = []IndexConfig{index}
-	want := DefaultConfig()
-	want.Engines = []EngineConfig{engine}
-	if diff := cmp.Diff(&want, got, cmpopts.IgnoreUnexported(Config{})); diff != "" {
+	engine.Indices = []Index{index}
+	want := Default()
+	want.Engines = []Engine{engine}
+	if diff := cmp.Diff(&want, got, cmpopts.IgnoreFields(Config{}, "File")); diff != "" {
 		t.Error(diff)
 	}
 	text, err := os.ReadFile(file)
@@ -54,10 +54,10 @@ func TestConfigYAMLIsTheManual(t *testing.T) {
 	// What stands behind a # is what the presets set.
 	commented := regexp.MustCompile(`(?m)^( +)#(\w+: )`)
 	plain := commented.ReplaceAllString(string(text), "$1$2")
-	if got, err = parse([]byte(plain), environment()); err != nil {
+	if got, err = Parse([]byte(plain), environment()); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(&want, got, cmpopts.IgnoreUnexported(Config{}), cmpopts.EquateEmpty()); diff != "" {
+	if diff := cmp.Diff(&want, got, cmpopts.IgnoreFields(Config{}, "File"), cmpopts.EquateEmpty()); diff != "" {
 		t.Error(diff)
 	}
 	var behind []string
@@ -71,8 +71,8 @@ func TestConfigYAMLIsTheManual(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range presetNames() {
-		own := presetOf(name).start(DefaultConfig().Sketch)
+	for _, name := range PresetNames() {
+		own := PresetOf(name).Start(Default().Sketch)
 		row := fmt.Sprintf("| `%s` | %v | %d |", name, own.Threshold, own.MinShingles)
 		_, tuned := rerank.Presets[name]
 		figure := fmt.Sprintf("%s %v", name, own.Threshold)
@@ -91,8 +91,8 @@ func TestConfigYAMLIsTheManual(t *testing.T) {
 func presetKeys() (keys []string) {
 	usual := reflect.ValueOf(DefaultIndex())
 	for field := range usual.Type().Fields() {
-		for _, p := range presets {
-			own := reflect.ValueOf(p.start(DefaultConfig().Sketch)).FieldByIndex(field.Index).Interface()
+		for _, p := range Presets() {
+			own := reflect.ValueOf(p.Start(Default().Sketch)).FieldByIndex(field.Index).Interface()
 			if key := field.Tag.Get("mapstructure"); key != "preset" && !reflect.DeepEqual(own, usual.FieldByIndex(field.Index).Interface()) {
 				keys = append(keys, key)
 				break
@@ -117,26 +117,26 @@ engines:
     indices:
       - {match: "*", fields: [t], threshold: 1, window: 7, missing: alone, min_shingles: 0}
 `
-	got, err := parse([]byte(engine), environment("HOST", "search", "SECRET", "}{$", "REPLY", "2GB", "WINDOW", "7", "TRUST", "true", "NOBODY", "", "TTL", "1d1s"))
+	got, err := Parse([]byte(engine), environment("HOST", "search", "SECRET", "}{$", "REPLY", "2GB", "WINDOW", "7", "TRUST", "true", "NOBODY", "", "TTL", "1d1s"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	first, second := DefaultEngine(), DefaultEngine()
 	first.Name, first.Listen, first.Kind, first.URLs = "typesense", ":9201", "typesense", []string{"http://h:1"}
 	first.Limits.EngineMaxBody = 10 << 30
-	first.Indices = []IndexConfig{DefaultIndex()}
+	first.Indices = []Index{DefaultIndex()}
 	first.Indices[0].Match, first.Indices[0].Fields = "Books", []string{"a.b"}
 	second.Name, second.Listen, second.Kind, second.URLs = "opensearch", "127.0.0.1:0", "opensearch", []string{"https://search:9200/search"}
 	second.OnFailure = "error"
-	second.Credentials = CredentialsConfig{Username: secretOf("admin"), Password: secretOf("a$b$c}{$")}
-	second.Limits = LimitsConfig{
+	second.Credentials = Credentials{Username: SecretOf("admin"), Password: SecretOf("a$b$c}{$")}
+	second.Limits = Limits{
 		2 << 30, 3 << 10, 12, 7, 0.05, 1 << 10, day + Span(time.Second), 1, 3, 2 << 20, Span(time.Second), day,
 	}
 	second.TLS.InsecureSkipVerify = true
 	index := DefaultIndex()
 	index.Match, index.Fields, index.Threshold, index.Window, index.Missing, index.MinShingles = "*", []string{"t"}, 1, 7, "alone", 0
-	second.Indices = []IndexConfig{index}
-	if diff := cmp.Diff([]EngineConfig{first, second}, got.Engines); diff != "" {
+	second.Indices = []Index{index}
+	if diff := cmp.Diff([]Engine{first, second}, got.Engines); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -149,7 +149,7 @@ sketch:
    keep: [punctuation, case], seed: "${S}"}
 engines: [{listen: ":1", kind: embedded, indices: [{match: a, fields: [t]}]}]
 `
-	got, err := parse([]byte(text), environment("S", "hunter2"))
+	got, err := Parse([]byte(text), environment("S", "hunter2"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,10 +161,10 @@ engines: [{listen: ":1", kind: embedded, indices: [{match: a, fields: [t]}]}]
 		t.Error(diff)
 	}
 	const described = "zero_mod_m, features characters, 7 characters, 64 positions, modulus 9, 3 repeats, content useful, punctuation and case kept, with a seed"
-	if d := got.Sketch.describe(); d != described {
+	if d := got.Sketch.Describe(); d != described {
 		t.Errorf("described as %s", d)
 	}
-	defaults := DefaultConfig()
+	defaults := Default()
 	if diff := cmp.Diff(sketch.DefaultScheme(), defaults.Sketch.Scheme()); diff != "" {
 		t.Error(diff)
 	}
@@ -176,7 +176,7 @@ func TestBadConfig(t *testing.T) {
 	if err != nil || len(files) < 20 {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
-	names := strings.NewReplacer("KINDS", either(kind.Names()), "PRESETS", either(presetNames()))
+	names := strings.NewReplacer("KINDS", Either(kind.Names()), "PRESETS", Either(PresetNames()))
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
 			text, err := os.ReadFile(file)
@@ -189,8 +189,8 @@ func TestBadConfig(t *testing.T) {
 					want = append(want, names.Replace(strings.TrimSpace(message)))
 				}
 			}
-			_, err = parse(text, environment("EMPTY", "", "WORD", "loud"))
-			for _, e := range flat(err) {
+			_, err = Parse(text, environment("EMPTY", "", "WORD", "loud"))
+			for _, e := range Flatten(err) {
 				got = append(got, e.Error())
 			}
 			if diff := cmp.Diff(want, got); diff != "" || len(want) == 0 {

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 
 // unknownKeys returns an error for each key at or below the path that has no place in the type. (The decoder's own list of unused
 // keys is cut short by any other error.)
-func unknownKeys(path string, value any, place reflect.Type) []*keyError {
-	var errs []*keyError
+func unknownKeys(path string, value any, place reflect.Type) []*KeyError {
+	var errs []*KeyError
 	switch value := value.(type) {
 	case []any:
 		for i, element := range value {
@@ -37,12 +37,12 @@ func unknownKeys(path string, value any, place reflect.Type) []*keyError {
 }
 
 // unknownKey says that a key is unknown and which of those known may be meant.
-func unknownKey(at, key string, known []string) *keyError {
+func unknownKey(at, key string, known []string) *KeyError {
 	best := slices.MinFunc(known, func(a, b string) int { return distance(a, key) - distance(b, key) })
 	if distance(best, key) <= max(2, len(key)/3) {
-		return &keyError{key: at, err: fmt.Errorf("unknown key, did you mean %s?", best), meant: strings.TrimSuffix(at, key) + best}
+		return &KeyError{Key: at, Err: fmt.Errorf("unknown key, did you mean %s?", best), meant: strings.TrimSuffix(at, key) + best}
 	}
-	return &keyError{key: at, err: fmt.Errorf("unknown key: the keys here are %s", strings.Join(known, ", "))}
+	return &KeyError{Key: at, Err: fmt.Errorf("unknown key: the keys here are %s", strings.Join(known, ", "))}
 }
 
 // keysOf returns the keys of a section and the types of their values.

@@ -1,4 +1,6 @@
-package main
+// Package certs reads the PEM files of a section about TLS, checks that they fit together, and reads them again when they change. A file that is no
+// good never replaces a good one.
+package certs
 
 import (
 	"bytes"
@@ -17,60 +19,73 @@ import (
 )
 
 const (
-	// maxPEMFile bounds, in bytes, a file of certificates. What systems trust in all is a quarter of it.
-	maxPEMFile = 1 << 20
-	// soon is how long before its end a certificate is warned of, and warnAgain how long until the next time.
-	soon      = 14 * 24 * time.Hour
-	warnAgain = 24 * time.Hour
+	// MaxPEMFile bounds, in bytes, a file of certificates. What systems trust in all is a quarter of it.
+	MaxPEMFile = 1 << 20
+	// Soon is how long before its end a certificate is warned of, and warnAgain how long until the next time.
+	Soon      = 14 * 24 * time.Hour
+	WarnAgain = 24 * time.Hour
 	// Files may be read while they are replaced, one after the other: what does not fit together is read so often, with a pause.
 	pemReads, pemPause = 3, 100 * time.Millisecond
 )
 
-// pemFiles are the files of one section about TLS, by name; empty where it has none. The keys are what the section calls them.
-type pemFiles struct {
+// Files are the files of one section about TLS, by name; empty where it has none. The keys are what the section calls them.
+type Files struct {
 	section        string
-	cert, key, ca  string
-	caKey          string
+	cert, key, CA  string
+	CAKey          string
 	server, insist bool // what the pair is for, and whether a certificate of the ca must be shown
 }
 
-func (t ListenTLSConfig) files() pemFiles {
-	return pemFiles{
-		section: "listen_tls", cert: t.CertFile, key: t.KeyFile, ca: t.ClientCAFile, caKey: "client_ca_file",
-		server: true, insist: t.ClientCAFile != "",
-	}
+// ListenerFiles returns the files of the section listen_tls: what clients are shown, and by whom theirs must be signed.
+func ListenerFiles(cert, key, clientCA string) Files {
+	return Files{section: "listen_tls", cert: cert, key: key, CA: clientCA, CAKey: "client_ca_file", server: true, insist: clientCA != ""}
 }
 
-func (t TLSConfig) files() pemFiles {
-	return pemFiles{section: "tls", cert: t.CertFile, key: t.KeyFile, ca: t.CAFile, caKey: "ca_file"}
+// EngineFiles returns the files of the section tls: what the engine is shown, and by whom its own must be signed.
+func EngineFiles(cert, key, ca string) Files {
+	return Files{section: "tls", cert: cert, key: key, CA: ca, CAKey: "ca_file"}
 }
 
 // none reports whether no file is named.
-func (f pemFiles) none() bool { return f.cert == "" && f.key == "" && f.ca == "" }
+func (f Files) none() bool { return f.cert == "" && f.key == "" && f.CA == "" }
 
-// material is what the files hold.
-type material struct {
+// Material is what the files hold.
+type Material struct {
 	sum   [sha256.Size]byte
 	pair  *tls.Certificate // nil without one
 	pool  *x509.CertPool   // nil without one
 	poolT time.Time        // when the last certificate of the pool ends
 }
 
+// Check returns what is wrong with the files, each error beginning with the key below the section.
+func (f Files) Check() error {
+	switch {
+	case f.cert == "" && f.key != "":
+		return fmt.Errorf("cert_file: is empty, and cert_file and key_file go together: name the other half of %s", f.key)
+	case f.cert != "" && f.key == "":
+		return fmt.Errorf("key_file: is empty, and cert_file and key_file go together: name the other half of %s", f.cert)
+	case f.insist && f.cert == "":
+		return fmt.Errorf("client_ca_file: %s is of no use without TLS: set cert_file and key_file too, or drop it", f.CA)
+	}
+	_, err := f.read()
+	return err
+}
+
 // read reads the files and checks that they fit together. Errors begin with the key below the section.
-func (f pemFiles) read() (*material, error) {
-	m := &material{}
+func (f Files) read() (*Material, error) {
+	m := &Material{}
 	var errs []error
 	get := func(key, path string) []byte {
 		if path == "" {
 			return nil
 		}
-		text, err := readBounded(path, maxPEMFile)
+		text, err := ReadFile(path, MaxPEMFile)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %s %w", key, path, err))
 		}
 		return text
 	}
-	cert, key, ca := get("cert_file", f.cert), get("key_file", f.key), get(f.caKey, f.ca)
+	cert, key, ca := get("cert_file", f.cert), get("key_file", f.key), get(f.CAKey, f.CA)
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
@@ -85,10 +100,10 @@ func (f pemFiles) read() (*material, error) {
 		errs = append(errs, err)
 		m.pair = pair
 	}
-	if f.ca != "" {
+	if f.CA != "" {
 		pool, until := poolOf(ca)
 		if pool == nil {
-			errs = append(errs, fmt.Errorf("%s: %s holds no certificate: name a PEM file", f.caKey, f.ca))
+			errs = append(errs, fmt.Errorf("%s: %s holds no certificate: name a PEM file", f.CAKey, f.CA))
 		}
 		m.pool, m.poolT = pool, until
 	}
@@ -99,7 +114,7 @@ func (f pemFiles) read() (*material, error) {
 }
 
 // pair puts a certificate and its key together.
-func (f pemFiles) pair(cert, key []byte) (*tls.Certificate, error) {
+func (f Files) pair(cert, key []byte) (*tls.Certificate, error) {
 	switch first, _ := pem.Decode(key); {
 	case !bytes.Contains(cert, []byte("-----BEGIN CERTIFICATE-----")):
 		return nil, fmt.Errorf("cert_file: %s holds no certificate: name a PEM file", f.cert)
@@ -142,24 +157,24 @@ func poolOf(text []byte) (*x509.CertPool, time.Time) {
 }
 
 // out returns why a certificate of the pair is not valid at a moment.
-func (m *material) out(f pemFiles, now time.Time) error {
+func (m *Material) out(f Files, now time.Time) error {
 	if m.pair == nil {
 		return nil
 	}
 	leaf := m.pair.Leaf
 	switch {
 	case now.After(leaf.NotAfter):
-		return fmt.Errorf("cert_file: the certificate in %s has expired at %s: renew it", f.cert, moment(leaf.NotAfter))
+		return fmt.Errorf("cert_file: the certificate in %s has expired at %s: renew it", f.cert, FormatTime(leaf.NotAfter))
 	case now.Before(leaf.NotBefore):
-		return fmt.Errorf("cert_file: the certificate in %s is valid from %s on: wait, or set the clock", f.cert, moment(leaf.NotBefore))
+		return fmt.Errorf("cert_file: the certificate in %s is valid from %s on: wait, or set the clock", f.cert, FormatTime(leaf.NotBefore))
 	}
 	return nil
 }
 
 // ends returns what of the material ends first, and when: a certificate of the pair, or the whole of the pool. The zero time is
 // none.
-func (m *material) ends(f pemFiles) (file string, at time.Time) {
-	file, at = f.ca, m.poolT
+func (m *Material) ends(f Files) (file string, at time.Time) {
+	file, at = f.CA, m.poolT
 	if m.pair == nil {
 		return file, at
 	}
@@ -171,18 +186,18 @@ func (m *material) ends(f pemFiles) (file string, at time.Time) {
 	return file, at
 }
 
-func moment(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+func FormatTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// certificates are what the files of one section about TLS hold, as far as they were read last. A nil one has no files.
-type certificates struct {
-	files pemFiles
+// Certificates are what the files of one section about TLS hold, as far as they were read last. A nil one has no files.
+type Certificates struct {
+	files Files
 	log   *slog.Logger
-	// changed, if set, is called when others were taken.
-	changed func()
-	inward  *tls.Config // for clients
+	// OnChange, if set, is called when others were taken.
+	OnChange func()
+	inward   *tls.Config // for clients
 
 	now     func() time.Time
-	current atomic.Pointer[holding]
+	holding atomic.Pointer[holding]
 	read    atomic.Int64 // when the files were, in nanoseconds since 1970
 	mu      sync.Mutex   // of reading
 	refused string       // why what was read last was not taken
@@ -191,16 +206,16 @@ type certificates struct {
 
 // holding is material that was taken.
 type holding struct {
-	*material
+	*Material
 	inward *tls.Config // for clients
 }
 
-// newCertificates reads the files for the first time. A pair that has expired is taken with a warning: there is no better one.
-func newCertificates(files pemFiles, log *slog.Logger) (*certificates, error) {
+// New reads the files for the first time. A pair that has expired is taken with a warning: there is no better one.
+func New(files Files, log *slog.Logger) (*Certificates, error) {
 	if files.none() {
 		return nil, nil
 	}
-	c := &certificates{files: files, log: log.With("section", files.section), now: time.Now}
+	c := &Certificates{files: files, log: log.With("section", files.section), now: time.Now}
 	m, err := files.read()
 	if err != nil {
 		return nil, fmt.Errorf("%s.%w", files.section, err)
@@ -209,7 +224,7 @@ func newCertificates(files pemFiles, log *slog.Logger) (*certificates, error) {
 	c.inward = &tls.Config{
 		MinVersion: tls.VersionTLS12,
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
-			return c.current.Load().inward, nil
+			return c.holding.Load().inward, nil
 		},
 		SessionTicketsDisabled: files.insist,
 	}
@@ -221,15 +236,24 @@ func newCertificates(files pemFiles, log *slog.Logger) (*certificates, error) {
 	return c, nil
 }
 
-func (c *certificates) take(m *material) {
-	c.current.Store(&holding{material: m, inward: serverTLS(c.files, m)})
+func (c *Certificates) take(m *Material) {
+	c.holding.Store(&holding{Material: m, inward: serverTLS(c.files, m)})
 	c.read.Store(c.now().UnixNano())
+}
+
+// Current returns the pair and the authorities as they are at the moment; nil where there are none.
+func (c *Certificates) Current() (*tls.Certificate, *x509.CertPool) {
+	if c == nil {
+		return nil, nil
+	}
+	m := c.holding.Load()
+	return m.pair, m.pool
 }
 
 // Reload reads the files and takes what they hold, if that changed and is sound; otherwise what was taken before stays. It logs
 // by itself: a line for each change, one for each new reason to refuse, and one a day for what ends soon. Connections that are
 // open go on.
-func (c *certificates) Reload() error {
+func (c *Certificates) Reload() error {
 	if c == nil {
 		return nil
 	}
@@ -247,9 +271,9 @@ func (c *certificates) Reload() error {
 	return err
 }
 
-func (c *certificates) reload() error {
+func (c *Certificates) reload() error {
 	c.read.Store(c.now().UnixNano())
-	var m *material
+	var m *Material
 	var err error
 	for i := range pemReads {
 		if i > 0 {
@@ -259,7 +283,7 @@ func (c *certificates) reload() error {
 			break
 		}
 	}
-	if err == nil && m.sum == c.current.Load().sum {
+	if err == nil && m.sum == c.holding.Load().sum {
 		return nil
 	}
 	if err == nil {
@@ -271,15 +295,15 @@ func (c *certificates) reload() error {
 	c.take(m)
 	c.warned = time.Time{}
 	_, until := m.ends(c.files)
-	c.log.Info("certificates taken", "until", moment(until))
-	if c.changed != nil {
-		c.changed()
+	c.log.Info("certificates taken", "until", FormatTime(until))
+	if c.OnChange != nil {
+		c.OnChange()
 	}
 	return nil
 }
 
-// refresh has the files read again in the background where nobody did for a while.
-func (c *certificates) refresh(after time.Duration) {
+// ReloadAfter has the files read again in the background where nobody did for a while.
+func (c *Certificates) ReloadAfter(after time.Duration) {
 	if c == nil || c.now().Sub(time.Unix(0, c.read.Load())) < after {
 		return
 	}
@@ -288,31 +312,31 @@ func (c *certificates) refresh(after time.Duration) {
 }
 
 // warn logs that a certificate ends soon, or has ended, once a day.
-func (c *certificates) warn() {
-	file, at := c.current.Load().ends(c.files)
+func (c *Certificates) warn() {
+	file, at := c.holding.Load().ends(c.files)
 	now := c.now()
-	if at.IsZero() || at.Sub(now) > soon || now.Sub(c.warned) < warnAgain {
+	if at.IsZero() || at.Sub(now) > Soon || now.Sub(c.warned) < WarnAgain {
 		return
 	}
 	c.warned = now
 	if now.After(at) {
-		c.log.Error("certificate has expired: renew it", "file", file, "at", moment(at))
+		c.log.Error("certificate has expired: renew it", "file", file, "at", FormatTime(at))
 		return
 	}
-	c.log.Warn("certificate ends soon: renew it", "file", file, "until", moment(at), "days", int(at.Sub(now).Hours()/24))
+	c.log.Warn("certificate ends soon: renew it", "file", file, "until", FormatTime(at), "days", int(at.Sub(now).Hours()/24))
 }
 
 // Expiry returns when the first of the certificates ends, of a file of authorities the last; the zero time where there is none.
-func (c *certificates) Expiry() time.Time {
+func (c *Certificates) Expiry() time.Time {
 	if c == nil {
 		return time.Time{}
 	}
-	_, at := c.current.Load().ends(c.files)
+	_, at := c.holding.Load().ends(c.files)
 	return at
 }
 
-// earliest returns the first of the moments at which certificates end, zero if none does.
-func earliest(all ...*certificates) time.Time {
+// Earliest returns the first of the moments at which certificates end, zero if none does.
+func Earliest(all ...*Certificates) time.Time {
 	var ends []time.Time
 	for _, c := range all {
 		if at := c.Expiry(); !at.IsZero() {
@@ -323,45 +347,4 @@ func earliest(all ...*certificates) time.Time {
 		return time.Time{}
 	}
 	return slices.MinFunc(ends, time.Time.Compare)
-}
-
-// validateTLS checks both sections about TLS.
-func (e *EngineConfig) validateTLS(f *faults, key string) {
-	e.ListenTLS.files().validate(f, key)
-	e.TLS.files().validate(f, key)
-	plain := slices.ContainsFunc(e.URLs, func(u string) bool { return strings.HasPrefix(u, "http://") })
-	if plain && e.TLS.CertFile != "" {
-		f.add(key+".tls.cert_file", "%s is shown to an engine behind https alone: write https:// in urls, or drop it", e.TLS.CertFile)
-	}
-}
-
-// validate checks that the files of a section go together, can be read and fit.
-func (f pemFiles) validate(faults *faults, engine string) {
-	section := engine + "." + f.section
-	if (f.cert == "") != (f.key == "") {
-		lacks, there := "key_file", f.cert
-		if f.cert == "" {
-			lacks, there = "cert_file", f.key
-		}
-		faults.add(section+"."+lacks, "is empty, and cert_file and key_file go together: name the other half of %s", there)
-		return
-	}
-	if f.insist && f.cert == "" {
-		faults.add(section+".client_ca_file", "%s is of no use without TLS: set cert_file and key_file too, or drop it", f.ca)
-		return
-	}
-	if _, err := f.read(); err != nil {
-		faults.addAll(section, err)
-	}
-}
-
-// describe says in short how clients connect.
-func (t ListenTLSConfig) describe() string {
-	switch {
-	case t.ClientCAFile != "":
-		return " by TLS with clients' certificates"
-	case t.CertFile != "":
-		return " by TLS"
-	}
-	return ""
 }

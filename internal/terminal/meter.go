@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 	"github.com/neardup/sidecar/jobs"
 )
 
-// meterEvery is how often a line is written where there is no terminal.
-const meterEvery = 5 * time.Second
+// MeterEvery is how often a line is written where there is no terminal.
+const MeterEvery = 5 * time.Second
 
 // meter shows a job's progress: a bar on a terminal that can draw one, a line every few seconds elsewhere.
 type meter struct {
@@ -24,9 +24,9 @@ type meter struct {
 	start time.Time
 }
 
-// newMeter returns a meter that writes to w.
-func newMeter(w io.Writer, title string) *meter {
-	m := &meter{w: w, title: title, next: time.Now().Add(meterEvery)}
+// NewMeter returns a meter that writes to w.
+func NewMeter(w io.Writer, title string) *meter {
+	m := &meter{w: w, title: title, next: time.Now().Add(MeterEvery)}
 	if movable(w) {
 		m.bar = progressbar.NewOptions64(-1,
 			progressbar.OptionSetWriter(w), progressbar.OptionSetDescription(title), progressbar.OptionShowCount(),
@@ -36,13 +36,13 @@ func newMeter(w io.Writer, title string) *meter {
 	return m
 }
 
-// show takes the progress of a reindex so far.
-func (m *meter) show(p jobs.Progress) {
-	m.at(p.All, p.Total, fmt.Sprintf("%d written, %d right already", p.Written, p.Skipped))
+// Show takes the progress of a reindex so far.
+func (m *meter) Show(p jobs.Progress) {
+	m.At(p.All, p.Total, fmt.Sprintf("%d written, %d right already", p.Written, p.Skipped))
 }
 
-// at takes how many documents were scanned of how many, 0 for a number that is not known, and what else there is to say of them.
-func (m *meter) at(scanned, total int, more string) {
+// At takes how many documents were scanned of how many, 0 for a number that is not known, and what else there is to say of them.
+func (m *meter) At(scanned, total int, more string) {
 	if m.start.IsZero() {
 		m.start, m.first = time.Now(), scanned
 	}
@@ -54,7 +54,7 @@ func (m *meter) at(scanned, total int, more string) {
 		return
 	}
 	if now := time.Now(); now.After(m.next) {
-		m.next = now.Add(meterEvery)
+		m.next = now.Add(MeterEvery)
 		of := ""
 		if total > 0 {
 			of = fmt.Sprintf(" of %d", total)
@@ -76,8 +76,8 @@ func (m *meter) left(now time.Time, scanned, total int) string {
 	return text
 }
 
-// end takes the bar away.
-func (m *meter) end() {
+// End takes the bar away.
+func (m *meter) End() {
 	if m.bar != nil {
 		_ = m.bar.Clear()
 	}

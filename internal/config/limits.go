@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"time"
@@ -9,8 +9,8 @@ import (
 // leastHeld is the least that can be given to all requests together: two bodies of a megabyte.
 const leastHeld = 2 << 20
 
-// proxied returns the limits as the proxy takes them.
-func (l LimitsConfig) proxied() proxy.Limits {
+// Proxy returns the limits as the proxy takes them.
+func (l Limits) Proxy() proxy.Limits {
 	return proxy.Limits{
 		MaxReply: int64(l.MaxReply), MaxSearchBody: int64(l.MaxSearchBody), EngineMaxBody: int64(l.EngineMaxBody),
 		MaxWindow: l.MaxWindow, FallbackShare: l.FallbackShare,
@@ -20,13 +20,13 @@ func (l LimitsConfig) proxied() proxy.Limits {
 }
 
 // validateTogether checks what all requests to an engine share.
-func (l LimitsConfig) validateTogether(f *faults, key string) {
+func (l Limits) validateTogether(f *faults, key string) {
 	for _, span := range []struct {
 		name         string
 		value, usual Span
 	}{
-		{"deadline", l.Deadline, Span(proxy.DefaultDeadline)}, {"header_timeout", l.HeaderTimeout, Span(readHeaderTimeout)},
-		{"idle_timeout", l.IdleTimeout, Span(idleTimeout)},
+		{"deadline", l.Deadline, Span(proxy.DefaultDeadline)}, {"header_timeout", l.HeaderTimeout, Span(ReadHeaderTimeout)},
+		{"idle_timeout", l.IdleTimeout, Span(IdleTimeout)},
 	} {
 		if span.value <= 0 {
 			f.add(key+"."+span.name, "%v is out of range: use a span above 0, such as %v", span.value, span.usual)

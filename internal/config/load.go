@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"bytes"
@@ -18,16 +18,23 @@ import (
 	"github.com/neardup/sidecar/internal/kind"
 )
 
-// defaultConfigFile is read where --config says nothing.
-const defaultConfigFile = "config.yaml"
+// DefaultFile is read where --config says nothing.
+const DefaultFile = "config.yaml"
 
 // Load reads and validates a configuration file. The error joins everything that is wrong with it.
-func Load(file string, env lookup) (*Config, error) {
-	return load(file, env, parse)
+func Load(file string, env Lookup) (*Config, error) {
+	return load(file, env, Parse)
 }
 
+// LoadOffline reads and validates what commands without an engine need of a configuration file: the section sketch, and of each engine the
+// indices.
+func LoadOffline(file string, env Lookup) (*Config, error) { return load(file, env, parseOffline) }
+
+// LoadAdmin reads and validates the key admin alone.
+func LoadAdmin(file string, env Lookup) (*Config, error) { return load(file, env, parseAdmin) }
+
 // load reads a configuration file and hands its text to the function that makes a Config of it.
-func load(file string, env lookup, parse func(text []byte, env lookup) (*Config, error)) (*Config, error) {
+func load(file string, env Lookup, parse func(text []byte, env Lookup) (*Config, error)) (*Config, error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("read config: %w: name the file with --config, or write one with: sidecar init", err)
@@ -38,17 +45,17 @@ func load(file string, env lookup, parse func(text []byte, env lookup) (*Config,
 	c, err := parse(text, env)
 	if err != nil {
 		var all []error
-		for _, e := range flat(err) {
+		for _, e := range Flatten(err) {
 			all = append(all, fmt.Errorf("%s: %w", file, e))
 		}
 		return nil, errors.Join(all...)
 	}
-	c.file = file
+	c.File = file
 	return c, nil
 }
 
-// parse reads and validates the text of a configuration file.
-func parse(text []byte, env lookup) (*Config, error) {
+// Parse reads and validates the text of a configuration file.
+func Parse(text []byte, env Lookup) (*Config, error) {
 	v, err := readYAML(text)
 	if err != nil {
 		return nil, err
@@ -62,7 +69,7 @@ func parse(text []byte, env lookup) (*Config, error) {
 
 // parseOffline reads and validates what commands without an engine need of a configuration file: the section sketch, and of each
 // engine the indices. All else is left out, so that it may name environment variables that are not set.
-func parseOffline(text []byte, env lookup) (*Config, error) {
+func parseOffline(text []byte, env Lookup) (*Config, error) {
 	all, err := readYAML(text)
 	if err != nil {
 		return nil, err
@@ -92,7 +99,7 @@ func parseOffline(text []byte, env lookup) (*Config, error) {
 }
 
 // parseAdmin reads and validates the key admin alone.
-func parseAdmin(text []byte, env lookup) (*Config, error) {
+func parseAdmin(text []byte, env Lookup) (*Config, error) {
 	all, err := readYAML(text)
 	if err != nil {
 		return nil, err
@@ -129,7 +136,7 @@ func readYAML(text []byte) (*viper.Viper, error) {
 }
 
 // unless returns the configuration unless there are errors: those of reading it, and those that make what was read unusable.
-func (c *Config) unless(errs, invalid []*keyError) (*Config, error) {
+func (c *Config) unless(errs, invalid []*KeyError) (*Config, error) {
 	for _, e := range invalid {
 		// A key that couldn't be read has its default here: what is wrong with that is no news.
 		if !slices.ContainsFunc(errs, e.follows) {
@@ -139,7 +146,7 @@ func (c *Config) unless(errs, invalid []*keyError) (*Config, error) {
 	if len(errs) == 0 {
 		return c, nil
 	}
-	slices.SortStableFunc(errs, func(a, b *keyError) int { return strings.Compare(a.key, b.key) })
+	slices.SortStableFunc(errs, func(a, b *KeyError) int { return strings.Compare(a.Key, b.Key) })
 	all := make([]error, len(errs))
 	for i, e := range errs {
 		all[i] = e
@@ -147,22 +154,22 @@ func (c *Config) unless(errs, invalid []*keyError) (*Config, error) {
 	return nil, errors.Join(all...)
 }
 
-// keyError is what is wrong with one key.
-type keyError struct {
-	key string
-	err error
+// KeyError is what is wrong with one key.
+type KeyError struct {
+	Key string
+	Err error
 	// meant, for an unknown key, is the one that is probably meant.
 	meant string
 }
 
-func (e *keyError) Error() string { return e.key + ": " + e.err.Error() }
+func (e *KeyError) Error() string { return e.Key + ": " + e.Err.Error() }
 
-func (e *keyError) Unwrap() error { return e.err }
+func (e *KeyError) Unwrap() error { return e.Err }
 
 // follows reports whether e only comes from the other error, because that one's key leads to e's or stands below it, or was meant
 // to be it.
-func (e *keyError) follows(other *keyError) bool {
-	return e.key == other.meant || leads(other.key, e.key) || leads(e.key, other.key)
+func (e *KeyError) follows(other *KeyError) bool {
+	return e.Key == other.meant || leads(other.Key, e.Key) || leads(e.Key, other.Key)
 }
 
 // leads reports whether the key is the section or stands below it.
@@ -172,8 +179,8 @@ func leads(section, key string) bool {
 }
 
 // decode takes the file's values over strictly: an unknown key or a wrong type is an error, and all of them are returned.
-func decode(v *viper.Viper, env lookup) (*Config, []*keyError) {
-	c := DefaultConfig()
+func decode(v *viper.Viper, env Lookup) (*Config, []*KeyError) {
+	c := Default()
 	f := filing{env: env, section: c.Sketch}
 	if section, ok := v.AllSettings()["sketch"]; ok {
 		// Entries of indices begin with it. What is wrong with it is found once more below.
@@ -183,7 +190,6 @@ func decode(v *viper.Viper, env lookup) (*Config, []*keyError) {
 		_ = alone.UnmarshalKey("sketch", &f.section, f.strictly)
 	}
 	err := v.Unmarshal(&c, f.strictly)
-	c.files = f.files
 	errs := append(keyed(err), unknownKeys("", v.AllSettings(), reflect.TypeFor[Config]())...)
 	for i := range c.Engines {
 		if c.Engines[i].Name == "" {
@@ -198,21 +204,9 @@ func decode(v *viper.Viper, env lookup) (*Config, []*keyError) {
 
 // filing is what taking a file's values over goes by.
 type filing struct {
-	env lookup
+	env Lookup
 	// section is the section sketch.
-	section SketchConfig
-	// files are those whose text stands for ${file:…}.
-	files []string
-}
-
-// expand replaces what stands for something else in a text, and notes which files that is in.
-func (f *filing) expand(text string) (string, error) {
-	return expand(text, f.env, func(path string) (string, error) {
-		if !slices.Contains(f.files, path) {
-			f.files = append(f.files, path)
-		}
-		return secretFile(path)
-	})
+	section Sketch
 }
 
 // strictly has each value converted, and none of them guessed at.
@@ -225,7 +219,7 @@ func (f *filing) strictly(d *mapstructure.DecoderConfig) {
 // defaults, and a value of another type than the place's is refused.
 func (f *filing) convert(from, to reflect.Value) (any, error) {
 	if from.Kind() == reflect.String {
-		text, err := f.expand(from.String())
+		text, err := Expand(from.String(), f.env)
 		if err != nil {
 			return nil, err
 		}
@@ -233,13 +227,13 @@ func (f *filing) convert(from, to reflect.Value) (any, error) {
 	}
 	value := from.Interface()
 	switch place := to.Addr().Interface().(type) {
-	case *EngineConfig:
+	case *Engine:
 		*place = DefaultEngine()
 		place.Limits.EngineMaxBody = cmp.Or(Size(kind.Of(f.textOf(value, "kind", "")).MaxBody), place.Limits.EngineMaxBody)
-	case *IndexConfig:
-		*place = presetOf(f.textOf(value, "preset", defaultPreset)).start(f.section)
-	case *RepresentativeConfig:
-		*place = RepresentativeConfig{}
+	case *Index:
+		*place = PresetOf(f.textOf(value, "preset", defaultPreset)).Start(f.section)
+	case *Representative:
+		*place = Representative{}
 		if from.Kind() != reflect.Map {
 			return nil, &typeError{wantedRepresentative, value}
 		}
@@ -276,7 +270,7 @@ func (f *filing) textOf(entry any, key, without string) string {
 	if !ok {
 		return without
 	}
-	text, err := f.expand(text)
+	text, err := Expand(text, f.env)
 	if err != nil {
 		return without
 	}
@@ -307,7 +301,7 @@ func wanted(place reflect.Kind, value reflect.Value) (want string, ok bool) {
 func (f *filing) convertText(text string, fromVariable bool, to reflect.Value) (any, error) {
 	switch place := to.Addr().Interface().(type) {
 	case *Secret:
-		return secretOf(text), nil
+		return SecretOf(text), nil
 	case *Size:
 		if place.UnmarshalText([]byte(text)) != nil {
 			return nil, &typeError{wantedSize, text}
@@ -318,8 +312,8 @@ func (f *filing) convertText(text string, fromVariable bool, to reflect.Value) (
 			return nil, &typeError{wantedSpan, text}
 		}
 		return int64(*place), nil
-	case *RepresentativeConfig:
-		return RepresentativeConfig{By: text}, nil
+	case *Representative:
+		return Representative{By: text}, nil
 	}
 	if to.Kind() == reflect.String {
 		return text, nil
@@ -358,25 +352,25 @@ func (e *typeError) Error() string {
 }
 
 // keyed returns the errors of decoding with their keys and with no secret in them.
-func keyed(err error) []*keyError {
+func keyed(err error) []*KeyError {
 	if err == nil {
 		return nil
 	}
 	if at, ok := err.(*mapstructure.DecodeError); ok {
-		if inner := at.Unwrap(); len(flat(inner)) == 1 {
+		if inner := at.Unwrap(); len(Flatten(inner)) == 1 {
 			if wrong, ok := errors.AsType[*typeError](inner); ok && secret(at.Name()) {
 				inner = errors.New(wrong.want)
 			}
-			return []*keyError{{key: at.Name(), err: inner}}
+			return []*KeyError{{Key: at.Name(), Err: inner}}
 		}
 	}
 	if inner := errors.Unwrap(err); inner != nil {
 		return keyed(inner)
 	}
-	var all []*keyError
-	for _, e := range flat(err) {
+	var all []*KeyError
+	for _, e := range Flatten(err) {
 		if e == err {
-			return []*keyError{{key: "config", err: err}}
+			return []*KeyError{{Key: "config", Err: err}}
 		}
 		all = append(all, keyed(e)...)
 	}
@@ -388,8 +382,8 @@ func secret(key string) bool {
 	return strings.Contains(key, ".credentials") || key == "sketch.seed" || strings.HasSuffix(key, ".sketch.seed")
 }
 
-// flat returns the single errors of joined ones.
-func flat(err error) []error {
+// Flatten returns the single errors of joined ones.
+func Flatten(err error) []error {
 	if err == nil {
 		return nil
 	}
@@ -399,7 +393,7 @@ func flat(err error) []error {
 	}
 	var all []error
 	for _, e := range joined.Unwrap() {
-		all = append(all, flat(e)...)
+		all = append(all, Flatten(e)...)
 	}
 	return all
 }

@@ -1,4 +1,6 @@
-package main
+// Package config is config.yaml: it reads, checks and prints the file, and fills in presets and defaults. config.yaml at the root of the repository
+// explains every key.
+package config
 
 import (
 	"errors"
@@ -7,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/neardup/sidecar/proxy"
 	"github.com/neardup/sidecar/sketch"
@@ -14,28 +17,27 @@ import (
 
 // Config is what config.yaml says. config.yaml at the root of the repository explains every key.
 type Config struct {
-	Log   LogConfig `mapstructure:"log"`
-	Admin string    `mapstructure:"admin"`
+	Log   Log    `mapstructure:"log"`
+	Admin string `mapstructure:"admin"`
 	// Playground says that the admin listener shows the page to look at what is folded. Where the file does not say, it does if Admin
 	// is of this machine alone and no engine's clients have to show a certificate, which the page would search without.
-	Playground bool           `mapstructure:"playground"`
-	Traces     TracesConfig   `mapstructure:"traces"`
-	Sketch     SketchConfig   `mapstructure:"sketch"`
-	Engines    []EngineConfig `mapstructure:"engines"`
+	Playground bool     `mapstructure:"playground"`
+	Traces     Traces   `mapstructure:"traces"`
+	Sketch     Sketch   `mapstructure:"sketch"`
+	Engines    []Engine `mapstructure:"engines"`
 
-	// file is where it was read from, for messages; files are those that ${file:…} named there.
-	file  string
-	files []string
+	// File is where it was read from, for messages.
+	File string `mapstructure:"-"`
 }
 
-// LogConfig is the section log.
-type LogConfig struct {
+// Log is the section log.
+type Log struct {
 	Level  string `mapstructure:"level"`
 	Format string `mapstructure:"format"`
 }
 
-// SketchConfig is the section sketch.
-type SketchConfig struct {
+// Sketch is the section sketch.
+type Sketch struct {
 	Family     string   `mapstructure:"family"`
 	Features   string   `mapstructure:"features"`
 	Words      int      `mapstructure:"words"`
@@ -57,7 +59,7 @@ const (
 )
 
 // Scheme returns the section as a scheme.
-func (s SketchConfig) Scheme() sketch.Scheme {
+func (s Sketch) Scheme() sketch.Scheme {
 	return sketch.Scheme{
 		Family: sketch.Family(s.Family), Features: sketch.Features(s.Features), Words: s.Words, Characters: s.Characters,
 		Positions: s.Positions, Bits: s.Bits, Modulus: s.Modulus, Repeats: s.Repeats, Content: sketch.Content(s.Content),
@@ -66,60 +68,60 @@ func (s SketchConfig) Scheme() sketch.Scheme {
 			Accents:     slices.Contains(s.Keep, keepAccents),
 			Punctuation: slices.Contains(s.Keep, keepPunctuation),
 		},
-		Seed: s.Seed.reveal(),
+		Seed: s.Seed.Reveal(),
 	}
 }
 
 // sketchConfig returns a scheme that keeps nothing as a section.
-func sketchConfig(s sketch.Scheme) SketchConfig {
-	return SketchConfig{
+func sketchConfig(s sketch.Scheme) Sketch {
+	return Sketch{
 		Family: string(s.Family), Features: string(s.Features), Words: s.Words, Characters: s.Characters, Positions: s.Positions,
-		Bits: s.Bits, Modulus: s.Modulus, Repeats: s.Repeats, Content: string(s.Content), Keep: []string{}, Seed: secretOf(s.Seed),
+		Bits: s.Bits, Modulus: s.Modulus, Repeats: s.Repeats, Content: string(s.Content), Keep: []string{}, Seed: SecretOf(s.Seed),
 	}
 }
 
-// EngineConfig is one entry of engines.
-type EngineConfig struct {
-	Name        string            `mapstructure:"name"`
-	Listen      string            `mapstructure:"listen"`
-	Kind        string            `mapstructure:"kind"`
-	URLs        []string          `mapstructure:"urls"`
-	ListenTLS   ListenTLSConfig   `mapstructure:"listen_tls"`
-	Credentials CredentialsConfig `mapstructure:"credentials"`
-	TLS         TLSConfig         `mapstructure:"tls"`
-	OnFailure   string            `mapstructure:"on_failure"`
+// Engine is one entry of engines.
+type Engine struct {
+	Name        string      `mapstructure:"name"`
+	Listen      string      `mapstructure:"listen"`
+	Kind        string      `mapstructure:"kind"`
+	URLs        []string    `mapstructure:"urls"`
+	ListenTLS   ListenTLS   `mapstructure:"listen_tls"`
+	Credentials Credentials `mapstructure:"credentials"`
+	TLS         TLS         `mapstructure:"tls"`
+	OnFailure   string      `mapstructure:"on_failure"`
 	// RewriteSniffing and Advertise are for the kinds elasticsearch and opensearch.
-	RewriteSniffing bool          `mapstructure:"rewrite_sniffing"`
-	Advertise       string        `mapstructure:"advertise"`
-	Limits          LimitsConfig  `mapstructure:"limits"`
-	Indices         []IndexConfig `mapstructure:"indices"`
+	RewriteSniffing bool    `mapstructure:"rewrite_sniffing"`
+	Advertise       string  `mapstructure:"advertise"`
+	Limits          Limits  `mapstructure:"limits"`
+	Indices         []Index `mapstructure:"indices"`
 }
 
-// CredentialsConfig is what jobs and setup present to an engine. Live traffic carries its client's own.
-type CredentialsConfig struct {
+// Credentials is what jobs and setup present to an engine. Live traffic carries its client's own.
+type Credentials struct {
 	APIKey   Secret `mapstructure:"api_key"`
 	Username Secret `mapstructure:"username"`
 	Password Secret `mapstructure:"password"`
 	Bearer   Secret `mapstructure:"bearer"`
 }
 
-// ListenTLSConfig says how clients connect by TLS. Without a certificate they come by plain HTTP.
-type ListenTLSConfig struct {
+// ListenTLS says how clients connect by TLS. Without a certificate they come by plain HTTP.
+type ListenTLS struct {
 	CertFile     string `mapstructure:"cert_file"`
 	KeyFile      string `mapstructure:"key_file"`
 	ClientCAFile string `mapstructure:"client_ca_file"`
 }
 
-// TLSConfig says how an engine behind https is trusted, and what it is shown.
-type TLSConfig struct {
+// TLS says how an engine behind https is trusted, and what it is shown.
+type TLS struct {
 	CAFile             string `mapstructure:"ca_file"`
 	CertFile           string `mapstructure:"cert_file"`
 	KeyFile            string `mapstructure:"key_file"`
 	InsecureSkipVerify bool   `mapstructure:"insecure_skip_verify"`
 }
 
-// LimitsConfig bounds what one request may take.
-type LimitsConfig struct {
+// Limits bounds what one request may take.
+type Limits struct {
 	MaxReply      Size    `mapstructure:"max_reply"`
 	MaxSearchBody Size    `mapstructure:"max_search_body"`
 	EngineMaxBody Size    `mapstructure:"engine_max_body"`
@@ -138,39 +140,39 @@ type LimitsConfig struct {
 
 // What stands where config.yaml says nothing.
 const (
-	defaultAdmin  = "127.0.0.1:9600"
+	DefaultAdmin  = "127.0.0.1:9600"
 	defaultPreset = "default"
-	defaultWindow = 1000
+	DefaultWindow = 1000
 	// Ten pages of ten neighbours, or fewer where many fold.
 	defaultVectorWindow = 100
 )
 
-// DefaultConfig returns the configuration of an empty file: no engine yet.
-func DefaultConfig() Config {
+// Default returns the configuration of an empty file: no engine yet.
+func Default() Config {
 	return Config{
-		Log:   LogConfig{Level: "info", Format: "text"},
-		Admin: defaultAdmin, Playground: true,
-		Traces: TracesConfig{Sample: defaultSample},
+		Log:   Log{Level: "info", Format: "text"},
+		Admin: DefaultAdmin, Playground: true,
+		Traces: Traces{Sample: defaultSample},
 		Sketch: sketchConfig(sketch.DefaultScheme()),
 	}
 }
 
 // DefaultEngine returns what an entry of engines begins with. An entry without a name is called after its kind.
-func DefaultEngine() EngineConfig {
-	return EngineConfig{
+func DefaultEngine() Engine {
+	return Engine{
 		OnFailure: "open",
-		Limits: LimitsConfig{
+		Limits: Limits{
 			MaxReply: proxy.DefaultMaxReply, MaxSearchBody: proxy.DefaultMaxSearchBody, EngineMaxBody: proxy.DefaultEngineMaxBody,
 			MaxWindow: proxy.DefaultMaxWindow, FallbackShare: proxy.DefaultFallbackShare,
 			CursorMemory: proxy.DefaultCursorMemory, CursorTTL: Span(proxy.DefaultCursorTTL),
 			Deadline: Span(proxy.DefaultDeadline), MaxSearches: proxy.DefaultMaxSearches, MaxHeld: proxy.DefaultMaxHeld,
-			HeaderTimeout: Span(readHeaderTimeout), IdleTimeout: Span(idleTimeout),
+			HeaderTimeout: Span(ReadHeaderTimeout), IdleTimeout: Span(IdleTimeout),
 		},
 	}
 }
 
 // DefaultIndex returns what an entry of indices begins with.
-func DefaultIndex() IndexConfig { return presetOf(defaultPreset).start(DefaultConfig().Sketch) }
+func DefaultIndex() Index { return PresetOf(defaultPreset).Start(Default().Sketch) }
 
 // Size is a number of bytes, written as 64MB. As in the engines' own settings a KB is 1024 bytes.
 type Size int64
@@ -206,3 +208,10 @@ func (s Size) String() string {
 	}
 	return fmt.Sprintf("%dB", int64(s))
 }
+
+const (
+	// ReadHeaderTimeout and idleTimeout are the only time limits on a connection, if the configuration says nothing else: a
+	// write may stream its body for hours, and a search takes as long as the engine lets it.
+	ReadHeaderTimeout = 30 * time.Second
+	IdleTimeout       = 2 * time.Minute
+)

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"crypto/sha256"
@@ -9,40 +9,39 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/neardup/sidecar/internal/certs"
 )
 
-// lookEvery is how often the files are looked at. Looking, rather than being told, sees through editors that rename, links
+// LookEvery is how often the files are looked at. Looking, rather than being told, sees through editors that rename, links
 // that are turned round and file systems that tell nobody, alike; and takes some microseconds.
-const lookEvery = time.Second
-
-// ageEvery is how often certificates are looked at for their age.
-const ageEvery = time.Minute
+const LookEvery = time.Second
 
 // maxConfigFile bounds, in bytes, a configuration that is looked at for changes.
 const maxConfigFile = 64 << 20
 
-// watch notices when the configuration, or a file it names, says something else.
-type watch struct {
+// Watch notices when the configuration, or a file it names, says something else.
+type Watch struct {
 	file    string
 	applied string // what the files said when they were last read
 	last    string // what they said at the last look
 }
 
-func newWatch(file string) *watch {
-	w := &watch{file: file}
-	w.read()
+func NewWatch(file string) *Watch {
+	w := &Watch{file: file}
+	w.Read()
 	return w
 }
 
-// read takes note of what the files say now.
-func (w *watch) read() {
+// Read takes note of what the files say now.
+func (w *Watch) Read() {
 	w.last = fingerprint(w.file)
 	w.applied = w.last
 }
 
-// changed reports whether the files say something else than when they were last read, and did at the look before already: who
+// Changed reports whether the files say something else than when they were last read, and did at the look before already: who
 // is still writing gets the time to end.
-func (w *watch) changed() bool {
+func (w *Watch) Changed() bool {
 	now := fingerprint(w.file)
 	settled := now == w.last
 	w.last = now
@@ -56,10 +55,10 @@ func (w *watch) changed() bool {
 // fingerprint stands for what a configuration file and the files it names say. One that can't be read says why.
 func fingerprint(file string) string {
 	sum := sha256.New()
-	text, err := readBounded(file, maxConfigFile) // no pipe, which can be read but once
+	text, err := certs.ReadFile(file, maxConfigFile) // no pipe, which can be read but once
 	fmt.Fprintf(sum, "%d:%s%v\n", len(text), text, err)
 	for _, name := range filesIn(text) {
-		said, err := readBounded(name, maxPEMFile) // no pipe, which would keep us waiting
+		said, err := certs.ReadFile(name, certs.MaxPEMFile) // no pipe, which would keep us waiting
 		fmt.Fprintf(sum, "%q %d:%s%v\n", name, len(said), said, err)
 	}
 	return string(sum.Sum(nil))
@@ -84,7 +83,7 @@ func gather(value any, names map[string]bool) {
 	case map[string]any:
 		for key, below := range value {
 			if name, ok := below.(string); ok && strings.HasSuffix(key, "_file") {
-				if name, err := expand(name, os.LookupEnv, secretFile); err == nil && name != "" {
+				if name, err := Expand(name, os.LookupEnv); err == nil && name != "" {
 					names[name] = true
 				}
 			}

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"fmt"
@@ -9,18 +9,18 @@ import (
 	"strings"
 )
 
-// print writes the whole configuration as YAML: what the file says, with variables replaced, presets applied and defaults filled
+// Print writes the whole configuration as YAML: what the file says, with variables replaced, presets applied and defaults filled
 // in. Secrets are hidden; all else, read again, is the same configuration.
-func (c *Config) print(w io.Writer) error {
+func (c *Config) Print(w io.Writer) error {
 	p := &yamlWriter{}
-	fmt.Fprintf(&p.out, "# What %s amounts to. Secrets stand here as %s\n", c.file, hidden)
+	fmt.Fprintf(&p.out, "# What %s amounts to. Secrets stand here as %s\n", c.File, Hidden)
 	p.section(reflect.ValueOf(*c), "")
 	_, err := io.WriteString(w, p.out.String())
 	return err
 }
 
-// tree returns the same for JSON: sections as objects with their keys, and each value as a number, a truth value or a text.
-func (c *Config) tree() any { return branch(reflect.ValueOf(*c)) }
+// Tree returns the same for JSON: sections as objects with their keys, and each value as a number, a truth value or a text.
+func (c *Config) Tree() any { return branch(reflect.ValueOf(*c)) }
 
 func branch(value reflect.Value) any {
 	if text, ok := scalar(value); ok {
@@ -35,7 +35,7 @@ func branch(value reflect.Value) any {
 		case reflect.String:
 			return redactURL(value.String())
 		}
-		if shown, ok := value.Interface().(RepresentativeConfig); ok {
+		if shown, ok := value.Interface().(Representative); ok {
 			return shown.By
 		}
 		return fmt.Sprint(value.Interface())
@@ -114,20 +114,20 @@ func (p *yamlWriter) list(list reflect.Value, indent string) {
 func scalar(value reflect.Value) (string, bool) {
 	switch v := value.Interface().(type) {
 	case Secret:
-		return quoted(v.String()), true
+		return Quote(v.String()), true
 	case Size:
 		return v.String(), true
 	case Span:
 		return v.String(), true
-	case RepresentativeConfig:
+	case Representative:
 		if v.By != "" {
-			return quoted(v.By), true
+			return Quote(v.By), true
 		}
 		return "", false
 	}
 	switch value.Kind() {
 	case reflect.String:
-		return quoted(redactURL(value.String())), true
+		return Quote(redactURL(value.String())), true
 	case reflect.Bool:
 		return strconv.FormatBool(value.Bool()), true
 	case reflect.Int, reflect.Int64:
@@ -144,9 +144,9 @@ var (
 	wordsYAML = regexp.MustCompile(`^(?i:y|yes|n|no|true|false|on|off|null|nan|inf)$`)
 )
 
-// quoted returns a text as YAML: as it stands where that is safe, otherwise in double quotes. A dollar sign is doubled, so that
+// Quote returns a text as YAML: as it stands where that is safe, otherwise in double quotes. A dollar sign is doubled, so that
 // it is none of ours when it is read again.
-func quoted(text string) string {
+func Quote(text string) string {
 	text = strings.ReplaceAll(text, "$", "$$")
 	if plainYAML.MatchString(text) && !wordsYAML.MatchString(text) {
 		return text

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"fmt"
@@ -14,11 +14,11 @@ import (
 )
 
 // entry returns the entry of indices with the keys, below a section sketch.
-func entry(t *testing.T, section, keys string) IndexConfig {
+func entry(t *testing.T, section, keys string) Index {
 	t.Helper()
 	text := "sketch: {" + section + `}
 engines: [{listen: ":1", kind: elasticsearch, urls: ["http://h:1"], indices: [{match: a, fields: [t], ` + keys + "}]}]"
-	c, err := parse([]byte(text), environment("PRESET", "versions", "BY", "newest", "SPAN", "3d", "KEEP", "2"))
+	c, err := Parse([]byte(text), environment("PRESET", "versions", "BY", "newest", "SPAN", "3d", "KEEP", "2"))
 	if err != nil {
 		t.Fatalf("%s: %v", keys, err)
 	}
@@ -78,7 +78,7 @@ func TestRuleOfKeys(t *testing.T) {
 		if c.keys == "match: a" {
 			c.keys = "missing: compute"
 		}
-		got := entry(t, "", c.keys).rule(nil)
+		got := entry(t, "", c.keys).Rule(nil)
 		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s: %s", c.keys, diff)
 		}
@@ -90,15 +90,15 @@ func TestRuleOfKeys(t *testing.T) {
 
 // TestPresetsOfKinds reads each preset with what it needs, and one with a key of the file over each of its own.
 func TestPresetsOfKinds(t *testing.T) {
-	for _, p := range presets {
+	for _, p := range Presets() {
 		needs := ""
-		for _, key := range p.needs {
+		for _, key := range p.Needs {
 			needs += fmt.Sprintf(", %s: My%s", key, key)
 		}
-		got := entry(t, "", "preset: "+p.name+needs)
-		want := p.start(DefaultConfig().Sketch)
+		got := entry(t, "", "preset: "+p.Name+needs)
+		want := p.Start(Default().Sketch)
 		want.Match, want.Fields = "a", []string{"t"}
-		for _, key := range p.needs {
+		for _, key := range p.Needs {
 			if key == hostField {
 				want.HostField = "My" + key
 			} else {
@@ -111,17 +111,17 @@ func TestPresetsOfKinds(t *testing.T) {
 			}
 		}
 		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("%s: %s", p.name, diff)
+			t.Errorf("%s: %s", p.Name, diff)
 		}
 		over := entry(t, "", "threshold: 0.5, min_shingles: 2, measure: resemblance, representative: rank, same: [x], different: [], expand: off, "+
-			"within: {span: 0s}, window: 9, vector_window: 7, sketch: {family: simhash, features: words, content: raw}, preset: "+p.name)
+			"within: {span: 0s}, window: 9, vector_window: 7, sketch: {family: simhash, features: words, content: raw}, preset: "+p.Name)
 		usual := DefaultIndex()
-		usual.Match, usual.Fields, usual.Preset, usual.Threshold, usual.MinShingles = "a", []string{"t"}, p.name, 0.5, 2
+		usual.Match, usual.Fields, usual.Preset, usual.Threshold, usual.MinShingles = "a", []string{"t"}, p.Name, 0.5, 2
 		usual.Window = 9
 		usual.Same, usual.VectorWindow, usual.Sketch.Family, usual.Sketch.Features = []string{"x"}, 7, "simhash", "words"
 		usual.Sketch.Content = "raw"
 		if diff := cmp.Diff(usual, over, cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("%s, and the file's own values: %s", p.name, diff)
+			t.Errorf("%s, and the file's own values: %s", p.Name, diff)
 		}
 	}
 }
@@ -152,7 +152,7 @@ func TestSketchOfARule(t *testing.T) {
 		const text = `
 engines: [{listen: ":1", kind: typesense, urls: ["http://h:1"], indices: [{match: a, fields: [t], %s}, {match: b, fields: [t]}]}]
 sketch: {words: 3, positions: 64, keep: [case, accents], seed: "${S}"}`
-		got, err := parse(fmt.Appendf(nil, text, c.keys), environment("S", "hunter2"))
+		got, err := Parse(fmt.Appendf(nil, text, c.keys), environment("S", "hunter2"))
 		if err != nil {
 			t.Errorf("%s: %v", c.keys, err)
 			continue
@@ -166,7 +166,7 @@ sketch: {words: 3, positions: 64, keep: [case, accents], seed: "${S}"}`
 				t.Errorf("%s: %s has %s", c.keys, name, diff)
 			}
 		}
-		rules, err := e.rules()
+		rules, err := e.Rules()
 		if err != nil {
 			t.Fatal(err)
 		}

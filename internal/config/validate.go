@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"errors"
@@ -16,15 +16,15 @@ import (
 )
 
 // faults collects what is wrong, each with its key.
-type faults []*keyError
+type faults []*KeyError
 
 func (f *faults) add(key, format string, args ...any) {
-	*f = append(*f, &keyError{key: key, err: fmt.Errorf(format, args...)})
+	*f = append(*f, &KeyError{Key: key, Err: fmt.Errorf(format, args...)})
 }
 
 // addAll takes over joined errors that each begin with a key below the section.
 func (f *faults) addAll(section string, err error) {
-	for _, e := range flat(err) {
+	for _, e := range Flatten(err) {
 		key, message, _ := strings.Cut(e.Error(), ": ")
 		f.add(section+"."+key, "%s", message)
 	}
@@ -33,12 +33,12 @@ func (f *faults) addAll(section string, err error) {
 // oneOf checks a value that stands for a choice.
 func (f *faults) oneOf(key, value string, choices ...string) {
 	if !slices.Contains(choices, value) {
-		f.add(key, "%q is unknown: use %s", value, either(choices))
+		f.add(key, "%q is unknown: use %s", value, Either(choices))
 	}
 }
 
-// either returns "a, b or c".
-func either(choices []string) string {
+// Either returns "a, b or c".
+func Either(choices []string) string {
 	last := len(choices) - 1
 	if last == 0 {
 		return choices[0]
@@ -47,9 +47,9 @@ func either(choices []string) string {
 }
 
 // Validate returns everything that makes the configuration unusable.
-func (c *Config) Validate() []*keyError {
+func (c *Config) Validate() []*KeyError {
 	var f faults
-	if _, err := c.Log.level(); err != nil {
+	if _, err := c.Log.MinLevel(); err != nil {
 		f.add("log.level", "%q is unknown: use debug, info, warn or error", c.Log.Level)
 	}
 	f.oneOf("log.format", c.Log.Format, "text", "json")
@@ -81,7 +81,7 @@ func (c *Config) Validate() []*keyError {
 }
 
 // validateOffline returns what makes the parts unusable that commands without an engine need.
-func (c *Config) validateOffline() []*keyError {
+func (c *Config) validateOffline() []*KeyError {
 	var f faults
 	c.Sketch.validate(&f, "sketch")
 	for i, e := range c.Engines {
@@ -94,7 +94,7 @@ func (c *Config) validateOffline() []*keyError {
 	return f
 }
 
-func (s SketchConfig) validate(f *faults, section string) {
+func (s Sketch) validate(f *faults, section string) {
 	f.addAll(section, s.Scheme().Validate())
 	for i, kept := range s.Keep {
 		key := fmt.Sprintf("%s.keep[%d]", section, i)
@@ -110,7 +110,7 @@ func (c *Config) validateLoops(f *faults) {
 	for i, e := range c.Engines {
 		for j, text := range e.URLs {
 			for k, other := range c.Engines {
-				if u, err := url.Parse(text); err == nil && listensAt(other.Listen, u) {
+				if u, err := url.Parse(text); err == nil && ListensAt(other.Listen, u) {
 					f.add(fmt.Sprintf("engines[%d].urls[%d]", i, j), "%s is where engines[%d] listens, and requests would go round in a loop: name the engine's own address", u.Host, k)
 					break
 				}
@@ -119,8 +119,8 @@ func (c *Config) validateLoops(f *faults) {
 	}
 }
 
-// listensAt reports whether an address to listen on is surely the one of a URL.
-func listensAt(listen string, u *url.URL) bool {
+// ListensAt reports whether an address to listen on is surely the one of a URL.
+func ListensAt(listen string, u *url.URL) bool {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil || port == "0" {
 		return false
@@ -129,7 +129,7 @@ func listensAt(listen string, u *url.URL) bool {
 	if at == "" {
 		at = map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	}
-	return port == at && (strings.EqualFold(host, u.Hostname()) || here(host) && here(u.Hostname()))
+	return port == at && (strings.EqualFold(host, u.Hostname()) || IsThisHost(host) && IsThisHost(u.Hostname()))
 }
 
 // local reports whether none but this machine can reach an address.
@@ -141,11 +141,11 @@ func local(address string) bool {
 
 // asksForCertificates reports whether an engine's clients have to show one.
 func (c *Config) asksForCertificates() bool {
-	return slices.ContainsFunc(c.Engines, func(e EngineConfig) bool { return e.ListenTLS.ClientCAFile != "" })
+	return slices.ContainsFunc(c.Engines, func(e Engine) bool { return e.ListenTLS.ClientCAFile != "" })
 }
 
-// here reports whether a host is this one, whatever its name: loopback or no host in particular.
-func here(host string) bool {
+// IsThisHost reports whether a host is this one, whatever its name: loopback or no host in particular.
+func IsThisHost(host string) bool {
 	if host == "" || strings.EqualFold(host, "localhost") {
 		return true
 	}
@@ -153,14 +153,33 @@ func here(host string) bool {
 	return ip != nil && (ip.IsLoopback() || ip.IsUnspecified())
 }
 
-// level returns the level that is logged from.
-func (l LogConfig) level() (slog.Level, error) {
+// MinLevel returns the level that is logged from.
+func (l Log) MinLevel() (slog.Level, error) {
 	var level slog.Level
 	if !slices.Contains([]string{"debug", "info", "warn", "error"}, l.Level) {
 		return level, errors.New("unknown level")
 	}
 	err := level.UnmarshalText([]byte(l.Level))
 	return level, err
+}
+
+// CheckAddress returns what is wrong with a host and port to listen on; nil if nothing is.
+func CheckAddress(key, value string) error {
+	var f faults
+	if f.address(key, value); len(f) > 0 {
+		return f[0]
+	}
+	return nil
+}
+
+// CheckURL returns what is wrong with the URL of an engine; nil if nothing is.
+func CheckURL(text string) error {
+	var f faults
+	e := Engine{URLs: []string{text}}
+	if e.validateURLs(&f, "URL"); len(f) > 0 {
+		return f[0].Err
+	}
+	return nil
 }
 
 // address checks a host and port to listen on.
@@ -178,10 +197,10 @@ func (f *faults) address(key, value string) {
 	}
 }
 
-func (e *EngineConfig) validate(f *faults, key string) {
+func (e *Engine) validate(f *faults, key string) {
 	f.address(key+".listen", e.Listen)
 	if e.Kind == "" {
-		f.add(key+".kind", "is empty: use %s", either(kind.Names()))
+		f.add(key+".kind", "is empty: use %s", Either(kind.Names()))
 	} else {
 		f.oneOf(key+".kind", e.Kind, kind.Names()...)
 	}
@@ -194,11 +213,11 @@ func (e *EngineConfig) validate(f *faults, key string) {
 	e.validateIndices(f, key)
 }
 
-// sniffed reports whether there are clients of the kind of engine that ask for the nodes' addresses.
-func (e *EngineConfig) sniffed() bool { return kind.Of(e.Kind).Sniffed }
+// Sniffed reports whether there are clients of the kind of engine that ask for the nodes' addresses.
+func (e *Engine) Sniffed() bool { return kind.Of(e.Kind).Sniffed }
 
-func (e *EngineConfig) validateSniffing(f *faults, key string) {
-	if e.RewriteSniffing && slices.Contains(kind.Names(), e.Kind) && !e.sniffed() {
+func (e *Engine) validateSniffing(f *faults, key string) {
+	if e.RewriteSniffing && slices.Contains(kind.Names(), e.Kind) && !e.Sniffed() {
 		f.add(key+".rewrite_sniffing", "is for elasticsearch and opensearch: no client of %s asks for nodes, so drop it", e.Kind)
 		return
 	}
@@ -218,7 +237,7 @@ func (e *EngineConfig) validateSniffing(f *faults, key string) {
 	}
 }
 
-func (e *EngineConfig) validateURLs(f *faults, key string) {
+func (e *Engine) validateURLs(f *faults, key string) {
 	if e.Kind == kind.Embedded {
 		if len(e.URLs) > 0 {
 			f.add(key, "must be empty: the embedded engine runs inside the sidecar")
@@ -251,12 +270,12 @@ func (e *EngineConfig) validateURLs(f *faults, key string) {
 }
 
 // validate checks that there is one way to log in at most, and one that the kind of engine knows.
-func (c CredentialsConfig) validate(f *faults, key, name string) {
-	if c.Username.set() != c.Password.set() {
+func (c Credentials) validate(f *faults, key, name string) {
+	if c.Username.IsSet() != c.Password.IsSet() {
 		f.add(key, "username and password go together: set both or none")
 	}
 	ways := 0
-	for _, set := range []bool{c.APIKey.set(), c.Username.set() || c.Password.set(), c.Bearer.set()} {
+	for _, set := range []bool{c.APIKey.IsSet(), c.Username.IsSet() || c.Password.IsSet(), c.Bearer.IsSet()} {
 		if set {
 			ways++
 		}
@@ -264,12 +283,12 @@ func (c CredentialsConfig) validate(f *faults, key, name string) {
 	if ways > 1 {
 		f.add(key, "has more than one of api_key, username with password, and bearer: keep one")
 	}
-	if kind.Of(name).KeysOnly && !c.APIKey.set() && ways > 0 {
+	if kind.Of(name).KeysOnly && !c.APIKey.IsSet() && ways > 0 {
 		f.add(key, "%s knows no users and no bearer tokens: set api_key", name)
 	}
 }
 
-func (l LimitsConfig) validate(f *faults, key string) {
+func (l Limits) validate(f *faults, key string) {
 	for _, size := range []struct {
 		name  string
 		value Size
@@ -290,7 +309,7 @@ func (l LimitsConfig) validate(f *faults, key string) {
 	l.validateTogether(f, key)
 }
 
-func (e *EngineConfig) validateIndices(f *faults, engine string) {
+func (e *Engine) validateIndices(f *faults, engine string) {
 	if len(e.Indices) == 0 {
 		f.add(engine+".indices", "must have at least one entry with match and fields")
 	}
@@ -306,7 +325,7 @@ func (e *EngineConfig) validateIndices(f *faults, engine string) {
 
 // validateOrder checks that an entry can match an index that no earlier one matches. A pattern that matches another one's text, in
 // which * is a letter like any other, matches all that the other does.
-func (e *EngineConfig) validateOrder(f *faults, key string, i int) {
+func (e *Engine) validateOrder(f *faults, key string, i int) {
 	match := e.Indices[i].Match
 	for first, earlier := range e.Indices[:i] {
 		switch {

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"os"
@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// completionNames returns the names of the engines and the patterns of the indices in a configuration file, for completing command lines. The file need not
+// Names returns the names of the engines and the patterns of the indices in a configuration file, for completing command lines. The file need not
 // be valid, nor its variables be set: a name that holds one is left out.
-func completionNames(file string) (engines, indices []string) {
+func Names(file string) (engines, indices []string) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, nil

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"fmt"
@@ -12,15 +12,15 @@ import (
 )
 
 // validate checks the entry by itself, but for its sketch.
-func (i IndexConfig) validate(f *faults, key string) {
-	for _, e := range flat(i.rule(nil).Validate()) {
+func (i Index) validate(f *faults, key string) {
+	for _, e := range Flatten(i.Rule(nil).Validate()) {
 		at, _, _ := strings.Cut(e.Error(), ": ")
 		if at != "within" && at != "representative" && !strings.Contains(at, " ") {
 			f.addAll(key, e) // what is left out is checked below, with the keys of the file
 		}
 	}
 	f.oneOf(key+".missing", i.Missing, "compute", "alone")
-	f.oneOf(key+".preset", i.Preset, presetNames()...)
+	f.oneOf(key+".preset", i.Preset, PresetNames()...)
 	f.oneOf(key+".measure", i.Measure, string(rerank.Resemblance), string(rerank.Containment))
 	f.oneOf(key+".totals", i.Totals, totalsEngine, totalsCollapsed)
 	f.oneOf(key+".expand", i.Expand, expandOff, expandIDs, expandSource)
@@ -38,13 +38,13 @@ func (i IndexConfig) validate(f *faults, key string) {
 }
 
 // validateSketch checks the entry's scheme where it has one of its own. What is wrong with the common one is said there.
-func (i IndexConfig) validateSketch(f *faults, key string, section *SketchConfig) {
+func (i Index) validateSketch(f *faults, key string, section *Sketch) {
 	var common, own faults
 	section.validate(&common, "sketch")
 	i.Sketch.validate(&own, "sketch")
 	for _, e := range own {
-		if !slices.ContainsFunc(common, func(c *keyError) bool { return c.Error() == e.Error() }) {
-			f.add(key+"."+e.key, "%w", e.err)
+		if !slices.ContainsFunc(common, func(c *KeyError) bool { return c.Error() == e.Error() }) {
+			f.add(key+"."+e.Key, "%w", e.Err)
 		}
 	}
 	if i.Measure == string(rerank.Containment) && i.Sketch.Features == string(sketch.Value64) {
@@ -53,7 +53,7 @@ func (i IndexConfig) validateSketch(f *faults, key string, section *SketchConfig
 }
 
 // validateStored checks what is stored beside the sketch.
-func (i IndexConfig) validateStored(f *faults, key string) {
+func (i Index) validateStored(f *faults, key string) {
 	f.oneOf(key+".on_duplicate", i.OnDuplicate, onDuplicateIndex, onDuplicateTag, onDuplicateSkip)
 	bands, _, err := i.bands()
 	if err != nil {
@@ -71,7 +71,7 @@ func (i IndexConfig) validateStored(f *faults, key string) {
 }
 
 // validateClusters checks that a rule which goes by clusters decides by agreement alone, as clusters do.
-func (i IndexConfig) validateClusters(f *faults, key string) {
+func (i Index) validateClusters(f *faults, key string) {
 	at, what := "on_duplicate", i.OnDuplicate
 	switch {
 	case i.Native:
@@ -90,7 +90,7 @@ func (i IndexConfig) validateClusters(f *faults, key string) {
 }
 
 // validateWithin checks the span; whether there is a field is one of the needs.
-func (i IndexConfig) validateWithin(f *faults, key string) {
+func (i Index) validateWithin(f *faults, key string) {
 	switch w := i.Within; {
 	case w.Span < 0:
 		f.add(key+".span", "%v is below 0: use a span such as 72h or 3d", w.Span)
@@ -102,7 +102,7 @@ func (i IndexConfig) validateWithin(f *faults, key string) {
 }
 
 // validateDeciding checks the names of the fields that decide what folds.
-func (i IndexConfig) validateDeciding(f *faults, key string) {
+func (i Index) validateDeciding(f *faults, key string) {
 	check := func(at, field string) {
 		switch {
 		case strings.HasPrefix(field, adapters.FieldPrefix) || strings.ContainsAny(field, "*,"):
@@ -134,10 +134,10 @@ func (i IndexConfig) validateDeciding(f *faults, key string) {
 }
 
 // validateNeeds checks that the fields are named that other keys go by.
-func (i IndexConfig) validateNeeds(f *faults, key string) {
+func (i Index) validateNeeds(f *faults, key string) {
 	who := func(need, otherwise string) string {
-		if p := presetOf(i.Preset); slices.Contains(p.needs, need) {
-			return "preset " + p.name
+		if p := PresetOf(i.Preset); slices.Contains(p.Needs, need) {
+			return "preset " + p.Name
 		}
 		return otherwise
 	}
@@ -159,14 +159,14 @@ func (i IndexConfig) validateNeeds(f *faults, key string) {
 	}
 }
 
-func (r RepresentativeConfig) validate(f *faults, key string) {
+func (r Representative) validate(f *faults, key string) {
 	if r.By != "" {
 		f.oneOf(key, r.By, representatives...)
 		return
 	}
 	switch {
 	case r.Field == "" && r.Prefer == "":
-		f.add(key, "is empty: use %s", either(representatives))
+		f.add(key, "is empty: use %s", Either(representatives))
 	case r.Field != "" && r.Prefer != "":
 		f.add(key, "has both field and prefer: keep one")
 	case r.Prefer != "" && r.Order != "":

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"cmp"
@@ -13,8 +13,8 @@ import (
 	"github.com/neardup/sidecar/sketch"
 )
 
-// IndexConfig is one rule. What the file does not give is the preset's.
-type IndexConfig struct {
+// Index is one rule. What the file does not give is the preset's.
+type Index struct {
 	Match        string   `mapstructure:"match"`
 	Fields       []string `mapstructure:"fields"`
 	Preset       string   `mapstructure:"preset"`
@@ -25,11 +25,11 @@ type IndexConfig struct {
 	VectorWindow int      `mapstructure:"vector_window"`
 	Missing      string   `mapstructure:"missing"`
 
-	Keep           int                  `mapstructure:"keep"`
-	Representative RepresentativeConfig `mapstructure:"representative"`
-	DateField      string               `mapstructure:"date_field"`
-	HostField      string               `mapstructure:"host_field"`
-	Within         WithinConfig         `mapstructure:"within"`
+	Keep           int            `mapstructure:"keep"`
+	Representative Representative `mapstructure:"representative"`
+	DateField      string         `mapstructure:"date_field"`
+	HostField      string         `mapstructure:"host_field"`
+	Within         Within         `mapstructure:"within"`
 	// Same and Different hold the key host_field where a preset goes by the field that it names.
 	Same       []string `mapstructure:"same"`
 	Different  []string `mapstructure:"different"`
@@ -44,11 +44,11 @@ type IndexConfig struct {
 	Native      bool   `mapstructure:"native"`
 
 	// Sketch is the section sketch with what the preset and the entry put over it.
-	Sketch SketchConfig `mapstructure:"sketch"`
+	Sketch Sketch `mapstructure:"sketch"`
 }
 
-// RepresentativeConfig is which member of a group is shown: a word, or a section.
-type RepresentativeConfig struct {
+// Representative is which member of a group is shown: a word, or a section.
+type Representative struct {
 	// By is the word; empty for a section.
 	By string `mapstructure:"-"`
 
@@ -65,7 +65,7 @@ const (
 )
 
 // choice returns the section in the port's words.
-func (r RepresentativeConfig) choice() adapters.Choice {
+func (r Representative) choice() adapters.Choice {
 	switch {
 	case r.By != "":
 		return adapters.Choice{By: adapters.By(r.By)}
@@ -78,7 +78,7 @@ func (r RepresentativeConfig) choice() adapters.Choice {
 }
 
 // String returns the choice in short.
-func (r RepresentativeConfig) String() string {
+func (r Representative) String() string {
 	switch {
 	case r.By != "":
 		return r.By
@@ -90,8 +90,8 @@ func (r RepresentativeConfig) String() string {
 	return "the greatest " + r.Field
 }
 
-// WithinConfig is how far apart the moments of near-duplicates may be.
-type WithinConfig struct {
+// Within is how far apart the moments of near-duplicates may be.
+type Within struct {
 	// Field is empty for that of date_field.
 	Field string `mapstructure:"field"`
 	Span  Span   `mapstructure:"span"`
@@ -162,7 +162,7 @@ var onDuplicates = map[string]adapters.OnDuplicate{
 }
 
 // bands returns how many bands of how many rows the sketches have; 0 is none. Other than off, auto and BxR is an error.
-func (i IndexConfig) bands() (bands, rows int, err error) {
+func (i Index) bands() (bands, rows int, err error) {
 	switch i.Bands {
 	case bandsOff, "":
 		return 0, 0, nil
@@ -182,8 +182,8 @@ func (i IndexConfig) bands() (bands, rows int, err error) {
 	return bands, rows, nil
 }
 
-// rule returns the entry as a rule.
-func (i IndexConfig) rule(sketcher *sketch.Sketcher) *adapters.Rule {
+// Rule returns the entry as a rule.
+func (i Index) Rule(sketcher *sketch.Sketcher) *adapters.Rule {
 	bands, rows, _ := i.bands() // which was validated
 	return &adapters.Rule{
 		Bands: bands, Rows: rows, OnDuplicate: onDuplicates[i.OnDuplicate], Native: i.Native,
@@ -218,8 +218,8 @@ func (s sketchers) of(scheme sketch.Scheme) (*sketch.Sketcher, error) {
 	return made, err
 }
 
-// rules returns the rules of the engine, each under its own scheme.
-func (e *EngineConfig) rules() (adapters.Rules, error) {
+// Rules returns the rules of the engine, each under its own scheme.
+func (e *Engine) Rules() (adapters.Rules, error) {
 	var rules adapters.Rules
 	made := sketchers{}
 	for _, index := range e.Indices {
@@ -227,7 +227,7 @@ func (e *EngineConfig) rules() (adapters.Rules, error) {
 		if err != nil {
 			return nil, err
 		}
-		rules = append(rules, index.rule(sketcher))
+		rules = append(rules, index.Rule(sketcher))
 	}
 	return rules, nil
 }

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"errors"
@@ -9,12 +9,12 @@ import (
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// lookup returns the value of an environment variable and whether it is set, as os.LookupEnv does.
-type lookup func(name string) (string, bool)
+// Lookup returns the value of an environment variable and whether it is set, as os.LookupEnv does.
+type Lookup func(name string) (string, bool)
 
-// expand replaces ${NAME} by the variable's value, ${NAME:-default} by the default where the variable is unset or empty,
-// ${file:/path} by what file makes of the path, and $$ by a dollar sign. Any other dollar sign stands for itself.
-func expand(text string, env lookup, file func(path string) (string, error)) (string, error) {
+// Expand replaces ${NAME} by the variable's value, ${NAME:-default} by the default where the variable is unset or empty,
+// ${file:/path} by the file's text, and $$ by a dollar sign. Any other dollar sign stays.
+func Expand(text string, env Lookup) (string, error) {
 	var out strings.Builder
 	for {
 		before, rest, found := strings.Cut(text, "$")
@@ -30,7 +30,7 @@ func expand(text string, env lookup, file func(path string) (string, error)) (st
 			if !closed {
 				return "", errors.New("has ${ without }: write ${NAME} or ${file:/path}, or $$ for a dollar sign")
 			}
-			value, err := placed(inner, env, file)
+			value, err := placed(inner, env)
 			if err != nil {
 				return "", err
 			}
@@ -44,15 +44,15 @@ func expand(text string, env lookup, file func(path string) (string, error)) (st
 }
 
 // placed returns what stands for the text between ${ and }.
-func placed(inner string, env lookup, file func(path string) (string, error)) (string, error) {
+func placed(inner string, env Lookup) (string, error) {
 	if path, found := strings.CutPrefix(inner, "file:"); found {
-		return file(path)
+		return secretFile(path)
 	}
 	return variable(inner, env)
 }
 
 // variable returns the value of NAME or NAME:-default.
-func variable(inner string, env lookup) (string, error) {
+func variable(inner string, env Lookup) (string, error) {
 	name, fallback, hasFallback := strings.Cut(inner, ":-")
 	if !variableName.MatchString(name) {
 		return "", errors.New("has ${…} around what is no name of a variable: write ${NAME} or ${file:/path}, or $$ for a dollar sign")

@@ -1,0 +1,218 @@
+package certs
+
+import (
+	"bytes"
+	"crypto/tls"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/logtest"
+)
+
+// heldOf reads certificates.
+func heldOf(t *testing.T, files Files, log *logtest.Lines) *Certificates {
+	t.Helper()
+	held, err := New(files, log.Logger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return held
+}
+
+// frontOf serves by TLS, and says "ok".
+func frontOf(t *testing.T, c *Certificates, log *slog.Logger) *httptest.Server {
+	t.Helper()
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }))
+	server.Config.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelDebug)
+	server.Listener = tls.NewListener(server.Listener, c.ServerConfig())
+	server.Start()
+	t.Cleanup(server.Close)
+	return server
+}
+
+// greeted returns the name in the certificate that a client is shown.
+func greeted(server *httptest.Server, config *tls.Config) (string, error) {
+	conn, err := tls.Dial("tcp", server.Listener.Addr().String(), config)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	// In TLS 1.3 the server's no comes after the client's end of the handshake.
+	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"); err != nil {
+		return "", err
+	}
+	if _, err := io.ReadAll(conn); err != nil {
+		return "", err
+	}
+	return conn.ConnectionState().PeerCertificates[0].Subject.CommonName, nil
+}
+
+// TestCertificatesReload replaces a pair by what is no good, and then by a good one. What is no good is told in one line, the pair before is
+// shown until then, and a connection that is open is not cut.
+func TestCertificatesReload(t *testing.T) {
+	authority := engines.NewAuthority(t, "clients trust this")
+	other, otherKey := authority.Issue(t, engines.Certificate{Name: "other"})
+	for _, c := range []struct {
+		name string
+		harm func(p *engines.PEMs)
+		want string
+	}{
+		{"the key of another certificate", func(p *engines.PEMs) { p.Write(p.Key, otherKey) }, "listen_tls.key_file: KEY is not the key of the certificate in CERT: put both of one pair in place"},
+		{"half a certificate", func(p *engines.PEMs) { p.Write(p.Cert, other[:len(other)/2]); p.Write(p.Key, otherKey) }, "listen_tls.cert_file: CERT with key_file KEY: failed to find any PEM data in certificate input: make the pair anew"},
+		{"no key", func(p *engines.PEMs) { _ = os.Remove(p.Key) }, "listen_tls.key_file: KEY can't be read: no such file or directory: name one that is there"},
+		{"too large", func(p *engines.PEMs) { p.Write(p.Cert, bytes.Repeat(other, 2000)) }, "listen_tls.cert_file: CERT is larger than 1MB: name another file"},
+		{"a key with a passphrase", func(p *engines.PEMs) {
+			p.Write(p.Key, []byte("-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n"))
+		}, "listen_tls.key_file: KEY is encrypted: take the passphrase off, as with openssl pkey -in KEY"},
+		{"expired", func(p *engines.PEMs) {
+			p.Put(authority, engines.Certificate{Name: "late", From: time.Unix(0, 0), Until: time.Unix(1e9, 0)})
+		}, "listen_tls.cert_file: the certificate in CERT has expired at 2001-09-09T01:46:40Z: renew it"},
+		{"not yet valid", func(p *engines.PEMs) {
+			p.Put(authority, engines.Certificate{Name: "early", From: time.Unix(1e10, 0), Until: time.Unix(1e10+1e8, 0)})
+		}, "listen_tls.cert_file: the certificate in CERT is valid from 2286-11-20T17:46:40Z on: wait, or set the clock"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel() // each waits a little for files that are being written
+			var log logtest.Lines
+			p := engines.NewPEMs(t)
+			p.Put(authority, engines.Certificate{Name: "first"})
+			held := heldOf(t, ListenerFiles(p.Cert, p.Key, ""), &log)
+			server := frontOf(t, held, log.Logger())
+			trust := &tls.Config{RootCAs: authority.Pool(), ServerName: "localhost"}
+			open := &http.Client{Transport: &http.Transport{TLSClientConfig: trust, MaxConnsPerHost: 1}}
+			ask := func(when string) {
+				resp, err := open.Get("https://" + server.Listener.Addr().String())
+				if err != nil {
+					t.Fatalf("%s: %v", when, err)
+				}
+				_, _ = io.Copy(io.Discard, resp.Body)
+				resp.Body.Close()
+				if name := resp.TLS.PeerCertificates[0].Subject.CommonName; name != "first" {
+					t.Errorf("%s: the open connection is one with %s", when, name)
+				}
+			}
+			ask("before")
+			c.harm(p)
+			want := strings.NewReplacer("CERT", p.Cert, "KEY", p.Key).Replace(c.want)
+			for range 2 {
+				if err := held.Reload(); err == nil || err.Error() != want {
+					t.Fatalf("%v, want %s", err, want)
+				}
+			}
+			if text := log.Take(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "level=ERROR") || !strings.Contains(text, want) {
+				t.Errorf("logged %s", text)
+			}
+			if name, err := greeted(server, trust); name != "first" {
+				t.Errorf("clients are shown %q: %v", name, err)
+			}
+			ask("after")
+			_ = os.RemoveAll(p.Key)
+			p.Put(authority, engines.Certificate{Name: "second"})
+			if err := held.Reload(); err != nil {
+				t.Fatal(err)
+			}
+			if name, err := greeted(server, trust); name != "second" {
+				t.Errorf("clients are shown %q: %v", name, err)
+			}
+			ask("at the end")
+			if text := log.Take(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "certificates taken") {
+				t.Errorf("logged %s", text)
+			}
+			if err := held.Reload(); err != nil || log.Take() != "" {
+				t.Errorf("again: %v", err)
+			}
+		})
+	}
+}
+
+// TestCertificatesSwapped turns links round as Kubernetes does, while the files are read and clients connect: they are shown one pair or
+// the other, whole, and nothing is complained of.
+func TestCertificatesSwapped(t *testing.T) {
+	var log logtest.Lines
+	authority, dir, pairs := engines.NewAuthority(t, "a"), t.TempDir(), map[string]*engines.PEMs{"even": engines.NewPEMs(t), "odd": engines.NewPEMs(t)}
+	for name, p := range pairs {
+		p.Put(authority, engines.Certificate{Name: name})
+	}
+	turn := func(to string) {
+		next := filepath.Join(dir, "..data_tmp")
+		if err := os.Symlink(filepath.Dir(pairs[to].Cert), next); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(next, filepath.Join(dir, "..data")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	turn("even")
+	for _, file := range []string{"tls.crt", "tls.key"} {
+		if err := os.Symlink(filepath.Join("..data", file), filepath.Join(dir, file)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shown := ListenerFiles(filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"), "")
+	held := heldOf(t, shown, &log)
+	server := frontOf(t, held, log.Logger())
+	trust := &tls.Config{RootCAs: authority.Pool(), ServerName: "localhost"}
+	seen := map[string]int{}
+	for i := range 60 {
+		name := []string{"even", "odd"}[i%2]
+		var wg sync.WaitGroup
+		wg.Go(func() { turn(name) })
+		wg.Go(func() { _ = held.Reload() })
+		got, err := greeted(server, trust)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[got]++
+		wg.Wait()
+		if err := held.Reload(); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := greeted(server, trust); got != name {
+			t.Fatalf("shown %q after %s was put in place: %v", got, name, err)
+		}
+	}
+	if seen["even"] == 0 || seen["odd"] == 0 || strings.Contains(log.Take(), "ERROR") {
+		t.Errorf("%v, logged %s", seen, log.Take())
+	}
+}
+
+// TestExpiry warns of what ends soon, once a day, and says when.
+func TestExpiry(t *testing.T) {
+	var log logtest.Lines
+	authority := engines.NewAuthority(t, "a") // two years
+	p := engines.NewPEMs(t)
+	until := time.Now().Add(20 * 24 * time.Hour).Truncate(time.Second)
+	p.Put(authority, engines.Certificate{Name: "front", Until: until})
+	p.Write(p.CA, authority.PEM)
+	held := heldOf(t, ListenerFiles(p.Cert, p.Key, p.CA), &log)
+	alone := heldOf(t, EngineFiles("", "", p.CA), &log)
+	if got := Earliest(nil, alone, held); !got.Equal(until) {
+		t.Errorf("the first ends at %v, want %v", got, until)
+	}
+	var day time.Duration
+	for _, c := range []struct {
+		at   time.Duration // in days from now
+		want string
+	}{{0, ""}, {5, ""}, {7, "ends soon"}, {7, ""}, {8, "days=11"}, {21, "has expired"}} {
+		day = c.at * 24 * time.Hour
+		held.now = func() time.Time { return until.Add(-20 * 24 * time.Hour).Add(day).Add(time.Minute) }
+		if err := held.Reload(); err != nil {
+			t.Fatal(err)
+		}
+		if text := log.Take(); (c.want == "") != (text == "") || !strings.Contains(text, c.want) {
+			t.Errorf("after %d days: logged %q, want %q", c.at, text, c.want)
+		}
+	}
+	// One that has expired is better than none.
+	p.Put(authority, engines.Certificate{Name: "late", From: time.Unix(0, 0), Until: time.Unix(1e9, 0)})
+	heldOf(t, ListenerFiles(p.Cert, p.Key, ""), &log)
+}

@@ -1,0 +1,72 @@
+package config
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/kind"
+)
+
+// IndexFor returns the rule for the index with the name, the first that matches. Without a name it is the only rule there is, or
+// nil.
+func (c *Config) IndexFor(name string) (*Index, error) {
+	var all []*Index
+	var matches []string
+	for e := range c.Engines {
+		for i := range c.Engines[e].Indices {
+			index := &c.Engines[e].Indices[i]
+			if name != "" && (index.Match == name || adapters.Matches(index.Match, name)) {
+				return index, nil
+			}
+			all, matches = append(all, index), append(matches, index.Match)
+		}
+	}
+	switch {
+	case name != "" && len(all) == 0:
+		return nil, fmt.Errorf("--index: the configuration has no rule for %s, nor any other", name)
+	case name != "":
+		return nil, fmt.Errorf("--index: no rule is for %s: the rules match %s", name, strings.Join(matches, ", "))
+	case len(all) == 1:
+		return all[0], nil
+	}
+	return nil, nil
+}
+
+// Header returns the credentials as the engine's kind takes them.
+func (e *Engine) Header() adapters.Header {
+	c, h := e.Credentials, http.Header{}
+	switch {
+	case c.APIKey.IsSet():
+		k := kind.Of(e.Kind)
+		h.Set(k.KeyHeader, k.KeyScheme+c.APIKey.Reveal())
+	case c.Bearer.IsSet():
+		h.Set("Authorization", "Bearer "+c.Bearer.Reveal())
+	case c.Username.IsSet():
+		h.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(c.Username.Reveal()+":"+c.Password.Reveal())))
+	}
+	return adapters.Header(h)
+}
+
+// Nodes returns the engine's URLs, which are validated.
+func (e *Engine) Nodes() ([]*url.URL, error) {
+	var urls []*url.URL
+	for _, text := range e.URLs {
+		u, err := url.Parse(text)
+		if err != nil {
+			return nil, err
+		}
+		urls = append(urls, u)
+	}
+	return urls, nil
+}
+
+func (c *Config) RuleCount() (n int) {
+	for _, e := range c.Engines {
+		n += len(e.Indices)
+	}
+	return n
+}

@@ -1,0 +1,105 @@
+package config
+
+import (
+	"slices"
+
+	"github.com/neardup/sidecar/rerank"
+	"github.com/neardup/sidecar/sketch"
+)
+
+// Preset is a name for the values that an entry of indices begins with.
+type Preset struct {
+	Name string
+	// Needs are the keys without which it can't do what it is for.
+	Needs []string
+}
+
+// The keys that a preset may need, and the words in [IndexConfig.Same] and [IndexConfig.Different] for the field that one of them names.
+const (
+	hostField = "host_field"
+	dateField = "date_field"
+)
+
+// Presets returns what the key preset can name: first how readily hits fold, then kinds of duplicates.
+func Presets() []Preset {
+	return []Preset{
+		{Name: defaultPreset}, {Name: "safe"}, {Name: "thorough"},
+		{Name: "mirrors", Needs: []string{hostField}}, {Name: "news", Needs: []string{dateField}}, {Name: "versions", Needs: []string{dateField}},
+		{Name: "plagiarism"}, {Name: "soft404", Needs: []string{hostField}}, {Name: "goods"}, {Name: "chunks"},
+	}
+}
+
+// apply sets what the preset has otherwise than the default one. docs/presets.md says where the figures come from.
+func (p Preset) apply(i *Index) {
+	if profile, ok := rerank.Presets[p.Name]; ok {
+		i.Threshold, i.MinShingles = profile.Threshold, profile.MinShingles
+	}
+	switch p.Name {
+	case "mirrors":
+		i.Threshold = 0.8
+		i.Different = []string{hostField}
+		i.Sketch.Content = string(sketch.ContentUseful)
+	case "news":
+		i.Threshold = 0.64
+		i.Within.Span = 3 * day
+	case "versions":
+		i.Threshold = 0.52
+		i.Representative = Representative{By: "newest"}
+	case "plagiarism":
+		i.Measure, i.Threshold, i.MinShingles = string(rerank.Containment), 0.6, 24
+		i.Representative = Representative{By: "longest"}
+		i.Expand = expandIDs
+		i.Window = 300                             // two of these sketches take some fifty times as long to compare
+		i.Sketch.Family = string(sketch.MSmallest) // finds an excerpt of a twentieth, where the packed ones need a fifth
+	case "soft404":
+		i.Threshold, i.MinShingles = 0.7, 1
+		i.Same = []string{hostField}
+		i.Sketch.Content = string(sketch.ContentUseful)
+	case "goods":
+		i.Threshold, i.MinShingles = 0.75, 3
+		i.Sketch.Features = string(sketch.Tags)
+	case "chunks":
+		i.Measure, i.Threshold = string(rerank.Containment), 0.6
+		i.VectorWindow = 200
+	}
+}
+
+// PresetOf returns the preset with the name, or the default one.
+func PresetOf(name string) Preset {
+	all := Presets()
+	return all[max(0, slices.IndexFunc(all, func(p Preset) bool { return p.Name == name }))]
+}
+
+func PresetNames() (names []string) {
+	for _, p := range Presets() {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// Start returns what an entry of indices with the preset begins with, over the section sketch.
+func (p Preset) Start(section Sketch) Index {
+	section.Keep = slices.Clone(section.Keep)
+	i := Index{
+		Preset: p.Name, Window: DefaultWindow, Missing: "compute", VectorWindow: defaultVectorWindow,
+		Measure: string(rerank.Resemblance), Keep: 1, Representative: Representative{By: "rank"},
+		Totals: totalsEngine, Expand: expandOff, Sketch: section, Bands: bandsOff, OnDuplicate: onDuplicateIndex,
+	}
+	Preset{Name: defaultPreset}.apply(&i)
+	p.apply(&i)
+	return i
+}
+
+// named puts the field that host_field names in the place of that word.
+func (i *Index) named() {
+	if i.HostField == "" {
+		return // which validation complains of
+	}
+	for _, fields := range [][]string{i.Same, i.Different} {
+		for n, field := range fields {
+			if field == hostField {
+				fields[n] = i.HostField
+			}
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// TestConfigPrint reads what was printed: but for the secrets it is the same configuration, whatever that is.
+func TestConfigPrint(t *testing.T) {
+	texts := map[string]string{"manual": ""}
+	for _, p := range Presets() {
+		texts[p.Name] = fmt.Sprintf(`
+log: {level: debug}
+admin: ""
+sketch: {words: 3, keep: [case, accents], seed: "%s"}
+engines:
+  - {name: "a: #1", listen: ":1", kind: embedded, indices: [{match: "*", fields: [t]}]}
+  - listen: 127.0.0.1:0
+    kind: opensearch
+    urls: ["https://h:9200/a%%20b", "https://[::1]"]
+    credentials: {username: "%s", password: "%s"}
+    limits: {max_reply: 3KB, cursor_ttl: 1d, fallback_share: 0.125}
+    indices:
+      - {match: "x-*", fields: ["no", "on", "a$$b", "1", "é\"\\"], preset: %s, date_field: d, host_field: h, sketch: {seed: "%s"},
+         representative: {prefer: "h", values: ["a b", "true"]}, within: {span: 36h}}
+      - {match: y, fields: [t], representative: {field: votes, order: asc}, threshold: 1, bands: 8x4, on_duplicate: tag}
+`, secretText, secretText, secretText, p.Name, secretText)
+	}
+	for name, text := range texts {
+		t.Run(name, func(t *testing.T) {
+			if text == "" {
+				manual, err := os.ReadFile("../../config.yaml")
+				if err != nil {
+					t.Fatal(err)
+				}
+				text = string(manual)
+			}
+			want, err := Parse([]byte(text), environment())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var printed strings.Builder
+			if err := want.Print(&printed); err != nil || strings.Contains(printed.String(), secretText) {
+				t.Fatalf("%v: %s", err, printed.String())
+			}
+			for _, key := range allKeys(reflect.TypeFor[Config]()) {
+				if !strings.Contains(printed.String(), key+":") && name != "manual" {
+					t.Errorf("nothing about %s", key)
+				}
+			}
+			again, err := Parse([]byte(printed.String()), environment())
+			if err != nil {
+				t.Fatalf("%v: %s", err, printed.String())
+			}
+			same := cmp.Comparer(func(a, b Secret) bool { return a.IsSet() == b.IsSet() })
+			if diff := cmp.Diff(want, again, cmpopts.IgnoreFields(Config{}, "File"), same, cmpopts.EquateEmpty()); diff != "" {
+				t.Error(diff)
+			}
+			// JSON is YAML too. Only a dollar sign stands there as it is.
+			inJSON, err := json.Marshal(want.Tree())
+			if err != nil || strings.Contains(string(inJSON), secretText) {
+				t.Fatalf("%v: %s", err, inJSON)
+			}
+			if again, err = Parse([]byte(strings.ReplaceAll(string(inJSON), "$", "$$")), environment()); err != nil {
+				t.Fatalf("%v: %s", err, inJSON)
+			}
+			if diff := cmp.Diff(want, again, cmpopts.IgnoreFields(Config{}, "File"), same, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("in JSON: %s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,127 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/neardup/sidecar/internal/certs"
+)
+
+// Hidden stands where a secret would be shown.
+const Hidden = "…"
+
+// Secret is a text that nothing shows: whatever prints, formats, logs or marshals it, or a value that holds it, gets [hidden] or
+// an address. Only reveal has the text. Its zero value is an empty text.
+type Secret struct {
+	// A pointer, since fmt asks no method of what stands in an unexported field, and goes through no pointer there.
+	text *string
+}
+
+// SecretOf returns the text as a secret.
+func SecretOf(text string) Secret {
+	if text == "" {
+		return Secret{}
+	}
+	return Secret{&text}
+}
+
+// Reveal returns the text, for the one place that sends or computes with it.
+func (s Secret) Reveal() string {
+	if s.text == nil {
+		return ""
+	}
+	return *s.text
+}
+
+// IsSet reports whether the text is not empty.
+func (s Secret) IsSet() bool { return s.Reveal() != "" }
+
+// Equal reports whether two secrets are the same text.
+func (s Secret) Equal(other Secret) bool { return s.Reveal() == other.Reveal() }
+
+// String returns [hidden], or nothing where the secret is empty.
+func (s Secret) String() string {
+	if !s.IsSet() {
+		return ""
+	}
+	return Hidden
+}
+
+// GoString does the same for %#v.
+func (s Secret) GoString() string { return fmt.Sprintf("%q", s.String()) }
+
+// Format does the same for every verb.
+func (s Secret) Format(f fmt.State, verb rune) {
+	text := s.String()
+	if verb == 'q' || verb == 'v' && f.Flag('#') {
+		text = s.GoString()
+	}
+	_, _ = io.WriteString(f, text) // fmt has nowhere to tell an error
+}
+
+// MarshalText does the same for JSON, YAML and the like.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// LogValue does the same for slog.
+func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
+
+// hostPort is a URL whose beginning was forgotten.
+var hostPort = regexp.MustCompile(`^[A-Za-z0-9.-]+:[0-9]+([/?#]|$)`)
+
+// shownURL returns a URL with hidden in the place of its user, password and query. One that is not well formed is cut down to
+// what can't hold a secret; a text that is none at all may be a secret in a wrong place.
+func shownURL(text string) string {
+	if !strings.Contains(text, "://") && !strings.Contains(text, "@") && !hostPort.MatchString(text) {
+		return Hidden
+	}
+	before, rest, _ := strings.Cut(text, "?")
+	if _, after, found := strings.Cut(before, "#"); found {
+		before, rest = before[:len(before)-len(after)-1], after
+	}
+	if rest != "" {
+		rest = "?" + Hidden
+	}
+	scheme, host, found := strings.Cut(before, "://")
+	if !found {
+		scheme, host = "", before
+	} else {
+		scheme += "://"
+	}
+	// The last @ of all: one in a password that is not escaped, or behind a slash that is not, must not end it.
+	if at := strings.LastIndexByte(host, '@'); at >= 0 {
+		host = Hidden + host[at:]
+	}
+	return scheme + host + rest
+}
+
+// redactURL returns the text with what a URL may hide in it hidden, where it is one.
+func redactURL(text string) string {
+	if u, err := url.Parse(text); strings.Contains(text, "://") && (err != nil || u.User != nil || u.RawQuery != "" || u.Fragment != "") {
+		return shownURL(text)
+	}
+	return text
+}
+
+// maxSecretFile bounds, in bytes, what ${file:…} takes.
+const maxSecretFile = 64 << 10
+
+// secretFile returns what ${file:…} stands for: the file's text without the line end behind it.
+func secretFile(path string) (string, error) {
+	if path == "" {
+		return "", errors.New("has ${file:} without a path: write ${file:/run/secrets/name}")
+	}
+	text, err := certs.ReadFile(path, maxSecretFile)
+	if err != nil {
+		return "", fmt.Errorf("${file:%s} %w", path, err)
+	}
+	if bytes.IndexByte(text, 0) >= 0 {
+		return "", fmt.Errorf("${file:%s} is no text: it holds a zero byte", path)
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"), nil
+}

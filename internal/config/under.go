@@ -1,0 +1,101 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// PresetError says why an entry can't go under another preset, and what to do.
+type PresetError struct{ Why, Hint string }
+
+func (e *PresetError) Error() string { return e.Why }
+
+func badPreset(why, hint string) error { return &PresetError{why, hint} }
+
+// Under returns the entry under another preset: what folds is the preset's, which documents and which texts are the entry's, and
+// so is what of the section sketch it has of its own.
+func (i Index) Under(name string, section Sketch) (Index, error) {
+	if !slices.Contains(PresetNames(), name) {
+		return i, badPreset(fmt.Sprintf("preset: %.60q is unknown", name), "Use "+Either(PresetNames())+".")
+	}
+	p := PresetOf(name)
+	other := p.Start(section)
+	other.Match, other.Fields, other.Missing = i.Match, i.Fields, i.Missing
+	other.DateField, other.HostField = i.DateField, i.HostField
+	own := reflect.ValueOf(&other.Sketch).Elem()
+	was, is := reflect.ValueOf(PresetOf(i.Preset).Start(section).Sketch), reflect.ValueOf(i.Sketch)
+	for n := range is.NumField() {
+		if !reflect.DeepEqual(was.Field(n).Interface(), is.Field(n).Interface()) {
+			own.Field(n).Set(is.Field(n))
+		}
+	}
+	other.named()
+	var f faults
+	other.validate(&f, "rule")
+	other.validateSketch(&f, "rule", &section)
+	for _, need := range p.Needs {
+		if other.HostField == "" && need == hostField || other.DateField == "" && need == dateField {
+			return other, badPreset(fmt.Sprintf("preset %s needs %s", name, need),
+				"Add "+need+" to the rule of "+i.Match+" in the configuration.")
+		}
+	}
+	if len(f) > 0 {
+		why := errors.Unwrap(f[0]).Error()
+		return other, badPreset("preset "+name+" does not fit the rule of "+i.Match+": "+why, "Choose another preset.")
+	}
+	return other, nil
+}
+
+// YAML returns the entry as it stands in a configuration: what differs from its preset, and always the threshold and the window.
+func (i Index) YAML(section Sketch) string {
+	start := PresetOf(i.Preset).Start(section)
+	start.HostField = i.HostField
+	start.named()
+	start.HostField = ""
+	p := &yamlWriter{}
+	is, was := reflect.ValueOf(i), reflect.ValueOf(start)
+	for n, field := range reflect.VisibleFields(is.Type()) {
+		key, value := field.Tag.Get("mapstructure"), is.Field(n)
+		always := slices.Contains([]string{"match", "fields", "preset", "threshold", "window"}, key)
+		if key == "" || key == "-" || !always && reflect.DeepEqual(value.Interface(), was.Field(n).Interface()) {
+			continue
+		}
+		if text, ok := scalar(value); ok || value.Kind() != reflect.Struct {
+			p.out.WriteString("  " + key + ":")
+			if ok {
+				p.out.WriteString(" " + text + "\n")
+			} else {
+				p.value(value, "  ")
+			}
+			continue
+		}
+		p.out.WriteString(part(key, value, was.Field(n)))
+	}
+	return "- " + strings.TrimPrefix(p.out.String(), "  ")
+}
+
+// part returns a section of an entry: the keys of it that differ. Secrets are not shown.
+func part(key string, is, was reflect.Value) string {
+	var keys, hidden []string
+	for n, field := range reflect.VisibleFields(is.Type()) {
+		name, value := field.Tag.Get("mapstructure"), is.Field(n)
+		if name == "-" || reflect.DeepEqual(value.Interface(), was.Field(n).Interface()) {
+			continue
+		}
+		if _, secret := value.Interface().(Secret); secret {
+			hidden = append(hidden, name)
+			continue
+		}
+		p := &yamlWriter{}
+		p.value(value, "")
+		keys = append(keys, name+":"+strings.TrimSuffix(p.out.String(), "\n"))
+	}
+	note := ""
+	if len(hidden) > 0 {
+		note = "  # and its " + strings.Join(hidden, ", ")
+	}
+	return "  " + key + ": {" + strings.Join(keys, ", ") + "}" + note + "\n"
+}

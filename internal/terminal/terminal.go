@@ -1,0 +1,34 @@
+// Package terminal prints for people: colours and progress where there is a terminal, lines elsewhere, and nothing that a terminal would obey.
+package terminal
+
+import (
+	"io"
+	"os"
+
+	"golang.org/x/term"
+)
+
+// IsTerminal reports whether a person sees what is written to w as it comes.
+func IsTerminal(w any) bool {
+	file, ok := w.(interface{ Fd() uintptr })
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+// movable reports whether w is a terminal whose lines can be drawn anew, as a progress bar's is. TERM=dumb says that they can't.
+func movable(w any) bool { return IsTerminal(w) && os.Getenv("TERM") != "dumb" }
+
+// Colours, as a terminal is told them.
+const (
+	Red    = "31"
+	Green  = "32"
+	Yellow = "33"
+)
+
+// Paint returns a text in the colour where w is a terminal that shows colours and NO_COLOR (no-color.org) is not set, and else
+// as it is.
+func Paint(w io.Writer, colour, text string) string {
+	if !movable(w) || os.Getenv("TERM") == "" || os.Getenv("NO_COLOR") != "" {
+		return text
+	}
+	return "\x1b[" + colour + "m" + text + "\x1b[0m"
+}
