@@ -11,6 +11,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/terminal"
+	"github.com/neardup/sidecar/internal/upstream"
 	"github.com/neardup/sidecar/jobs/calibrate"
 	"github.com/neardup/sidecar/sketch"
 	"github.com/neardup/sidecar/sketch/content"
@@ -106,7 +107,7 @@ type calibrateRun struct {
 }
 
 // engines works through the engines. What fails for one index does not keep it from the next.
-func (r *calibrateRun) engines(ctx context.Context, engines []*opened) error {
+func (r *calibrateRun) engines(ctx context.Context, engines []*upstream.Engine) error {
 	var errs []error
 	for _, e := range engines {
 		v := verification{flags: verifyFlags{index: r.flags.index}}
@@ -143,29 +144,29 @@ func (r *calibrateRun) engines(ctx context.Context, engines []*opened) error {
 }
 
 // index looks at one index and prints what it found.
-func (r *calibrateRun) index(ctx context.Context, e *opened, index adapters.Index) error {
-	rule := e.rules.Of(index)
+func (r *calibrateRun) index(ctx context.Context, e *upstream.Engine, index adapters.Index) error {
+	rule := e.Rules.Of(index)
 	if rule == nil {
-		return fmt.Errorf("engine %s: index %s: %s", e.config.Name, index.Name, index.Why)
+		return fmt.Errorf("engine %s: index %s: %s", e.Config.Name, index.Name, index.Why)
 	}
 	if rule.Sketcher.Scheme().Features == sketch.Value64 {
 		return fmt.Errorf("engine %s: index %s: its sketches are values made elsewhere, not of texts: there is nothing to calibrate by",
-			e.config.Name, index.Name)
+			e.Config.Name, index.Name)
 	}
 	options := r.flags.Options
 	options.Texts = textsOf(rule)
-	start, meter := time.Now(), terminal.NewMeter(r.err, e.config.Name+": "+index.Name)
+	start, meter := time.Now(), terminal.NewMeter(r.err, e.Config.Name+": "+index.Name)
 	options.Progress = func(read, total int) { meter.At(read, total, "comparing them comes next") }
-	report, err := calibrate.Run(ctx, e.store, index.Name, rule, options)
+	report, err := calibrate.Run(ctx, e.Store, index.Name, rule, options)
 	meter.End()
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil
 		}
-		return e.failed(err)
+		return e.Explain(err)
 	}
 	differ(rule.Sketcher.Scheme(), report)
-	found := calibrated{Engine: e.config.Name, Report: report, Seconds: time.Since(start).Round(time.Millisecond).Seconds()}
+	found := calibrated{Engine: e.Config.Name, Report: report, Seconds: time.Since(start).Round(time.Millisecond).Seconds()}
 	r.list = append(r.list, found)
 	if r.flags.output == formText {
 		_, err = io.WriteString(r.out, found.String())

@@ -14,13 +14,14 @@ import (
 
 	"golang.org/x/net/html"
 
+	"github.com/neardup/sidecar/internal/upstream"
 	"github.com/neardup/sidecar/jobs/calibrate"
 )
 
 const hostile = `<script>alert(1)</script></title><b onclick='x'>"'&amp; \u001b[31m \u202e`
 
 // openedLibrary returns a stock of versions of texts with titles that are markup.
-func openedLibrary(t *testing.T) *opened {
+func openedLibrary(t *testing.T) *upstream.Engine {
 	t.Helper()
 	l := &stocked{shelf{documents: map[string]int{"news-1": 60, "news-2": 0}, sources: map[string][]string{}}}
 	for i := range 60 {
@@ -39,7 +40,7 @@ func openedLibrary(t *testing.T) *opened {
 		l.sources["news-1"] = append(l.sources["news-1"], string(source))
 	}
 	e := openedShelf(t, &l.shelf)
-	e.store = l
+	e.Store = l
 	return e
 }
 
@@ -49,7 +50,7 @@ func calibrateShelf(t *testing.T, flags calibrateFlags) (string, error) {
 	flags.Options = calibrate.DefaultOptions
 	var out strings.Builder
 	r := calibrateRun{flags: flags, out: &out, err: io.Discard, list: []calibrated{}}
-	err := r.engines(t.Context(), []*opened{openedLibrary(t)})
+	err := r.engines(t.Context(), []*upstream.Engine{openedLibrary(t)})
 	return out.String(), err
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/buildinfo"
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/jsonshape"
 )
@@ -82,7 +83,7 @@ var printsJSON = map[string][]printedJSON{
 	"similar":      {printed[adapters.Similar]("One object:")},
 	"remove":       {printed[removeResult]("One object, printed at the end:")},
 	"config check": {printed[config.CheckedConfig]("One object:")},
-	"version":      {printed[versionInfo]("One object:")},
+	"version":      {printed[buildinfo.Info]("One object:")},
 	"cluster": {
 		printed[clusterResult]("One object, the report:"),
 		printed[lineOfCluster]("In a file of `--output` whose name ends in .jsonl, an object on each line:"),

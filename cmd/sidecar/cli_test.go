@@ -18,7 +18,6 @@ import (
 
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/effort"
-	"github.com/neardup/sidecar/internal/jsonshape"
 )
 
 // asSidecar in the environment has the test's own binary be the sidecar.
@@ -163,32 +162,6 @@ func TestConfigCheckInJSON(t *testing.T) {
 	}
 	if gone := sidecar(t, "config", "check", "--output", "json", "-c", bad+".none"); gone.stdout != "" || len(errorsIn(t, gone.stderr)) != 1 {
 		t.Errorf("%+v", gone)
-	}
-}
-
-// TestReadyCommand asks a sidecar that runs, and one that does not.
-func TestReadyCommand(t *testing.T) {
-	r := started(t, embeddedConfig("threshold: 0.7"))
-	file := write(t, "admin: "+strings.TrimPrefix(r.base(t, "admin"), "http://")+"\n")
-	if got := sidecar(t, "ready", "-c", file); got.code != exitDone || got.stdout != "engine one: ok\n" || got.stderr != "" {
-		t.Errorf("%+v", got)
-	}
-	got := sidecar(t, "ready", "-c", file, "--output", "json")
-	if err := jsonshape.Check(printsJSON["ready"][0].keys, []byte(got.stdout)); err != nil || got.code != exitDone || got.stderr != "" {
-		t.Errorf("%+v, %v", got, err)
-	}
-	r.status.draining.Store(true)
-	var found readiness
-	got = sidecar(t, "ready", "-c", file, "--output", "json")
-	if err := json.Unmarshal([]byte(got.stdout), &found); err != nil || got.code != exitFailed || found.Ready || found.Status != 503 || found.Lines[0] != "draining" {
-		t.Errorf("%+v, %v", got, err)
-	}
-	if texts := errorsIn(t, got.stderr); !slices.Equal(texts, []string{"not ready"}) {
-		t.Errorf("%q", texts)
-	}
-	got = sidecar(t, "ready", "-c", write(t, "admin: 127.0.0.1:1\n"))
-	if got.code != exitFailed || got.stdout != "" || !strings.HasSuffix(got.stderr, ": see that sidecar serve runs, and with this configuration\n") {
-		t.Errorf("%+v", got)
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/config"
+	"github.com/neardup/sidecar/internal/server"
 	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/jobs/cluster"
 	"github.com/neardup/sidecar/sketch"
@@ -37,14 +38,14 @@ type clusterFlags struct {
 	file            string
 	write, untested bool
 	flink           flinkFlags
-	metrics         *jobMetrics
+	metrics         *server.JobMetrics
 }
 
 // onFlink is what --engine says where the pairs are to be found on an Apache Flink.
 const onFlink = "flink"
 
 func clusterCommand() *cobra.Command {
-	f := clusterFlags{memory: cluster.DefaultMemory, metrics: new(jobMetrics)}
+	f := clusterFlags{memory: cluster.DefaultMemory, metrics: new(server.JobMetrics)}
 	cmd := &cobra.Command{
 		Use:   "cluster --index NAME | --input FILE",
 		Short: "Group the near-duplicates of a whole index, or of a file of documents",
@@ -98,7 +99,7 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
 	flags.StringVar(&f.report, "report", "", "the `form` of the report, text or json, where --output names a file")
 	addUntested(flags, &f.untested)
 	f.flink.add(flags)
-	f.metrics.add(flags)
+	addMetrics(flags, f.metrics)
 	return cmd
 }
 
@@ -180,10 +181,10 @@ func (f *clusterFlags) run(cmd *cobra.Command) error {
 	}
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(max(int64(f.memory), leastMemory)))
 	c := &clustering{flags: f, out: cmd.OutOrStdout(), err: cmd.ErrOrStderr(), began: time.Now()}
-	if err := f.metrics.start("cluster", c.err); err != nil {
+	if err := f.metrics.Start("cluster", c.err); err != nil {
 		return err
 	}
-	defer f.metrics.stop()
+	defer f.metrics.Stop()
 	err := c.run(cmd)
 	if c.corpus != nil {
 		c.corpus.Close()
@@ -262,7 +263,7 @@ func (c *clustering) begin(rule *adapters.Rule) (err error) {
 
 // progress prints a line now and then on what is being done.
 func (c *clustering) progress(step string, done, of int) {
-	c.flags.metrics.stepped(step, done, of)
+	c.flags.metrics.Stepped(step, done, of)
 	now := time.Now()
 	if now.Before(c.next) {
 		return

@@ -13,13 +13,14 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/terminal"
+	"github.com/neardup/sidecar/internal/upstream"
 	"github.com/neardup/sidecar/jobs/cluster"
 	"github.com/neardup/sidecar/sketch"
 )
 
 // indexSource is an index whose documents are clustered.
 type indexSource struct {
-	*opened
+	*upstream.Engine
 	index     adapters.Index
 	rule      *adapters.Rule
 	hostField string
@@ -36,7 +37,7 @@ func (c *clustering) readIndex(cmd *cobra.Command) (*indexSource, error) {
 		return nil, err
 	}
 	if err := s.readAll(cmd.Context(), c); err != nil {
-		return nil, s.failed(err)
+		return nil, s.Explain(err)
 	}
 	return s, nil
 }
@@ -66,20 +67,20 @@ func (c *clustering) find(ctx context.Context, from *config.Config) (*indexSourc
 			return nil, errors.New("--engine: the configuration calls an engine flink, the word for an Apache Flink: give it another name")
 		}
 	}
-	engines, err := openEngines(from, name)
+	engines, err := upstream.OpenAll(from, name)
 	if err != nil {
 		return nil, err
 	}
 	var found []*indexSource
 	var names []string
 	for _, e := range engines {
-		indices, err := e.matching(ctx, c.flags.index)
+		indices, err := e.Matching(ctx, c.flags.index)
 		if err != nil {
-			return nil, e.failed(err)
+			return nil, e.Explain(err)
 		}
 		for _, index := range indices {
-			if rule := e.rules.Of(index); rule != nil {
-				found, names = append(found, &indexSource{opened: e, index: index, rule: rule}), append(names, e.config.Name+": "+index.Name)
+			if rule := e.Rules.Of(index); rule != nil {
+				found, names = append(found, &indexSource{Engine: e, index: index, rule: rule}), append(names, e.Config.Name+": "+index.Name)
 			}
 		}
 	}
@@ -91,11 +92,11 @@ func (c *clustering) find(ctx context.Context, from *config.Config) (*indexSourc
 	}
 	s := found[0]
 	if c.flags.write {
-		if err := s.checkVersion(ctx, c.flags.untested); err != nil {
+		if err := s.CheckVersion(ctx, c.flags.untested); err != nil {
 			return nil, err
 		}
 	}
-	s.hostField = cmp.Or(c.flags.hostField, s.config.Indices[slices.Index(s.rules, s.rule)].HostField)
+	s.hostField = cmp.Or(c.flags.hostField, s.Config.Indices[slices.Index(s.Rules, s.rule)].HostField)
 	return s, s.writable(ctx, c.flags)
 }
 
@@ -111,13 +112,13 @@ func (s *indexSource) writable(ctx context.Context, f *clusterFlags) error {
 		const other = "--write: searches take stored clusters for those of the rule's threshold, %v: leave --threshold out, or change the rule"
 		return fmt.Errorf(other, s.rule.Profile.Threshold)
 	}
-	prepared, err := s.prepare(ctx, s.index.Name)
+	prepared, err := s.Prepare(ctx, s.index.Name)
 	if err != nil {
-		return s.failed(err)
+		return s.Explain(err)
 	}
 	for _, index := range prepared {
 		if !index.Ready {
-			return fmt.Errorf("engine %s: index %s is not ready: %s", s.config.Name, index.Name, index.Why)
+			return fmt.Errorf("engine %s: index %s is not ready: %s", s.Config.Name, index.Name, index.Why)
 		}
 	}
 	return nil
@@ -146,13 +147,13 @@ const (
 
 // read adds all documents: brief by the sketches that are stored, and by the texts of those that have none.
 func (s *indexSource) read(ctx context.Context, c *clustering, brief bool) error {
-	meter := terminal.NewMeter(c.err, s.config.Name+": "+s.index.Name)
+	meter := terminal.NewMeter(c.err, s.Config.Name+": "+s.index.Name)
 	defer meter.End()
-	shown := c.flags.metrics.index(s.config.Name)
+	shown := c.flags.metrics.Index(s.Config.Name)
 	selection := adapters.Selection{Brief: brief, Fields: s.hostFields()}
 	var lacking []string
 	lacked := 0
-	err := s.store.Scan(ctx, s.index.Name, s.rule, selection, func(p adapters.Page) error {
+	err := s.Store.Scan(ctx, s.index.Name, s.rule, selection, func(p adapters.Page) error {
 		for _, d := range p.Documents {
 			if brief {
 				if stored := s.rule.Decode(adapters.OursOf(d.Source).Sketch); stored != nil {
@@ -169,8 +170,8 @@ func (s *indexSource) read(ctx context.Context, c *clustering, brief bool) error
 			}
 		}
 		meter.At(c.corpus.Documents(), p.Total, "read")
-		shown.at(c.corpus.Documents(), p.Total)
-		shown.count(map[string]int{"scanned": c.corpus.Documents()})
+		shown.At(c.corpus.Documents(), p.Total)
+		shown.Count(map[string]int{"scanned": c.corpus.Documents()})
 		if lacked += len(lacking); lacked > mostLacking && 2*lacked > c.corpus.Documents() {
 			return errTexts
 		}
@@ -185,7 +186,7 @@ func (s *indexSource) read(ctx context.Context, c *clustering, brief bool) error
 func (s *indexSource) again(ctx context.Context, c *clustering, ids []string) error {
 	for batch := range slices.Chunk(ids, lackingBatch) {
 		selection := adapters.Selection{IDs: batch, Fields: s.hostFields()}
-		err := s.store.Scan(ctx, s.index.Name, s.rule, selection, func(p adapters.Page) error {
+		err := s.Store.Scan(ctx, s.index.Name, s.rule, selection, func(p adapters.Page) error {
 			for _, d := range p.Documents {
 				if err := s.add(c, d); err != nil {
 					return err
@@ -244,14 +245,14 @@ func (s *indexSource) shingles(source []byte, fingerprint uint64) []uint64 {
 
 // write stores the clusters.
 func (s *indexSource) write(ctx context.Context, c *clustering) (cluster.Written, error) {
-	meter := terminal.NewMeter(c.err, s.config.Name+": "+s.index.Name)
+	meter := terminal.NewMeter(c.err, s.Config.Name+": "+s.index.Name)
 	defer meter.End()
-	shown := c.flags.metrics.index(s.config.Name)
-	written, err := c.corpus.Write(ctx, s.store, s.index.Name, s.rule, func(w cluster.Written) {
+	shown := c.flags.metrics.Index(s.Config.Name)
+	written, err := c.corpus.Write(ctx, s.Store, s.index.Name, s.rule, func(w cluster.Written) {
 		meter.At(w.Written+w.Right+w.Changed+w.Gone+w.Refused, c.corpus.Documents(), fmt.Sprintf("%d clusters written", w.Written))
-		shown.at(w.Written+w.Right+w.Changed+w.Gone+w.Refused, c.corpus.Documents())
-		shown.clustered(w)
+		shown.At(w.Written+w.Right+w.Changed+w.Gone+w.Refused, c.corpus.Documents())
+		shown.Clustered(w)
 	})
-	shown.end(err)
+	shown.End(err)
 	return written, err
 }

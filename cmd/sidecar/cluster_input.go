@@ -59,7 +59,7 @@ func (c *clustering) readFile(cmd *cobra.Command) error {
 	}
 	meter := terminal.NewMeter(c.err, name)
 	defer meter.End()
-	shown := c.flags.metrics.index("")
+	shown := c.flags.metrics.Index("")
 	err = eachBatch(cmd.Context(), src, s.batch, func(list []cluster.Document) error {
 		for _, d := range list {
 			if err := c.corpus.Add(d); err != nil {
@@ -67,8 +67,8 @@ func (c *clustering) readFile(cmd *cobra.Command) error {
 			}
 		}
 		meter.At(c.corpus.Documents(), 0, "read")
-		shown.at(c.corpus.Documents(), 0)
-		shown.count(map[string]int{"scanned": c.corpus.Documents()})
+		shown.At(c.corpus.Documents(), 0)
+		shown.Count(map[string]int{"scanned": c.corpus.Documents()})
 		return nil
 	})
 	if err == nil && c.corpus.Documents() > 0 && !s.held.Load() {

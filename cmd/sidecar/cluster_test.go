@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/upstream"
 	"github.com/neardup/sidecar/jobs/cluster"
 )
 
@@ -205,13 +206,13 @@ func (s byTexts) Scan(_ context.Context, _ string, _ *adapters.Rule, selection a
 
 // TestClusterReadsTheTextsOfAll documents that lack a sketch, in however many requests.
 func TestClusterReadsTheTextsOfAll(t *testing.T) {
-	rule := openedShelf(t, &shelf{}).rules[0]
+	rule := openedShelf(t, &shelf{}).Rules[0]
 	corpus, err := cluster.New(cluster.Options{Rule: rule})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer corpus.Close()
-	c, s := &clustering{corpus: corpus}, &indexSource{opened: &opened{store: byTexts{}}, rule: rule}
+	c, s := &clustering{corpus: corpus}, &indexSource{Engine: &upstream.Engine{Store: byTexts{}}, rule: rule}
 	var ids []string
 	for n := range lackingBatch + 1 {
 		ids = append(ids, fmt.Sprint(n))
@@ -220,7 +221,7 @@ func TestClusterReadsTheTextsOfAll(t *testing.T) {
 		t.Errorf("%d of %d documents: %v", corpus.Documents(), len(ids), err)
 	}
 	broken := errors.New("the line went dead")
-	s.store = byTexts{fails: broken}
+	s.Store = byTexts{fails: broken}
 	if err := s.again(t.Context(), c, ids); !errors.Is(err, broken) {
 		t.Error(err)
 	}

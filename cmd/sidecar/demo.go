@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -18,8 +16,7 @@ import (
 
 	"github.com/neardup/sidecar/demo/corpus"
 	"github.com/neardup/sidecar/internal/config"
-	"github.com/neardup/sidecar/internal/kind"
-	"github.com/neardup/sidecar/playground"
+	"github.com/neardup/sidecar/internal/server"
 )
 
 // The walk-through's own choices. Its threshold lies between the versions of one article and the look-alikes of the corpus.
@@ -67,37 +64,15 @@ type demo struct {
 }
 
 func (d *demo) run(ctx context.Context, listen, pageAt string, once bool) error {
-	engine, err := newInside()
-	if err != nil {
-		return err
-	}
-	s := &servers{
-		log: d.log, meters: newMeters(), tracing: newTracing(d.log), failed: make(chan error, 1), doors: map[string]*door{},
-		embedded: map[string]*inside{"demo": engine},
-	}
-	s.status.meters, s.status.plays = s.meters, playground.New()
-	defer s.close()
-	c, e := config.Default(), config.DefaultEngine()
 	i := config.DefaultIndex()
 	i.Match, i.Fields, i.Threshold = demoIndex, []string{"title", "body"}, demoThreshold
 	i.DateField, i.HostField = "published_at", "host.keyword" // for presets that go by them
-	e.Name, e.Kind, e.Indices = "demo", kind.Embedded, []config.Index{i}
-	c.Engines = []config.Engine{e}
-	front, err := s.assemble(&c, &c.Engines[0], engine)
+	s, err := server.ServeDemo(i, listen, pageAt, d.log)
 	if err != nil {
 		return err
 	}
-	d.engine = front.urls[0].String()
-	u := &unit{front: front}
-	if d.before, err = s.listenNear(listen, u); err != nil {
-		return err
-	}
-	s.status.set([]probe{{name: e.Name, urls: front.urls, transport: front.transport}})
-	s.play(&c, map[string]*unit{e.Name: u})
-	page, err := s.listenNear(pageAt, s.status.handler())
-	if err != nil {
-		return err
-	}
+	defer s.Close()
+	d.engine, d.before = s.Engine, s.Sidecar
 	if err := d.load(ctx); err != nil {
 		return fmt.Errorf("load the corpus: %w", err)
 	}
@@ -109,37 +84,13 @@ func (d *demo) run(ctx context.Context, listen, pageAt string, once bool) error 
 	if once {
 		return nil
 	}
-	d.invite(page)
+	d.invite(s.Page)
 	select {
 	case <-ctx.Done():
 		return nil
-	case err := <-s.failed:
+	case err := <-s.Failed():
 		return err
 	}
-}
-
-// listenNear serves at the address, or at any free port of its host where that is taken, and returns the base URL.
-func (s *servers) listenNear(address string, h http.Handler) (string, error) {
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		host, _, splitErr := net.SplitHostPort(address)
-		if splitErr != nil {
-			return "", errors.Join(err, splitErr)
-		}
-		if l, err = net.Listen("tcp", net.JoinHostPort(host, "0")); err != nil {
-			return "", err
-		}
-	}
-	at := l.Addr().String()
-	d := &door{key: at, sockets: []net.Listener{l}, log: s.log, failed: s.failed}
-	next, err := d.newServer(connOptions{header: config.ReadHeaderTimeout, idle: config.IdleTimeout})
-	if err != nil {
-		d.shut()
-		return "", err
-	}
-	d.put(h, next)
-	s.doors[at] = d
-	return "http://" + at, nil
 }
 
 // load writes the corpus through the sidecar in one bulk.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net/http"
 	"regexp"
 	"strings"
 	"testing"
@@ -49,11 +50,11 @@ func TestDemoPage(t *testing.T) {
 	if found == nil {
 		t.Fatalf("no page in:\n%s", text.String())
 	}
-	if status, html := call(t, "GET", found[1]+"/", ""); status != 200 || !strings.Contains(html, "<title>") {
+	if status, html := request(t, "GET", found[1]+"/", ""); status != 200 || !strings.Contains(html, "<title>") {
 		t.Errorf("the page: %d %.100s", status, html)
 	}
 	const body = `{"engine":"demo","index":"news","preset":"","query":"the old town by the river and its people"}`
-	status, reply := call(t, "POST", found[1]+"/playground/api/search", body)
+	status, reply := request(t, "POST", found[1]+"/playground/api/search", body)
 	var page struct {
 		Hits    []struct{ ID string }
 		Sidecar struct{ IDs []string }
@@ -67,4 +68,24 @@ func TestDemoPage(t *testing.T) {
 	if code := <-ended; code != 0 {
 		t.Errorf("exit code %d", code)
 	}
+}
+
+// request sends a request and returns status and body.
+func request(t *testing.T, method, url, body string) (int, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	response, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	reply, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(reply)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/kind"
 	"github.com/neardup/sidecar/internal/terminal"
+	"github.com/neardup/sidecar/internal/upstream"
 )
 
 // patience is how long doctor waits for the answers that one check needs.
@@ -74,7 +75,7 @@ func (d *doctor) all(ctx context.Context, c *config.Config, name string) error {
 		known = known || e.Name == name
 	}
 	if !known {
-		_, err := openEngines(c, name)
+		_, err := upstream.OpenAll(c, name)
 		return err
 	}
 	d.ok("", "configuration", fmt.Sprintf("%s is valid: %s, %s", c.File, terminal.Count(len(c.Engines), "engine"), terminal.Count(rules, "rule")))

@@ -17,6 +17,7 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/kind"
+	"github.com/neardup/sidecar/internal/upstream"
 )
 
 // clinic is an engine as doctor sees it, with a place for each thing that can be wrong.
@@ -31,9 +32,9 @@ type clinic struct {
 	indices      map[string][]adapters.Index // by name, in place of the one index
 }
 
-func (c *clinic) open(e *config.Engine) (*opened, error) {
+func (c *clinic) open(e *config.Engine) (*upstream.Engine, error) {
 	rules, err := e.Rules()
-	return &opened{config: e, rules: rules, store: ward{clinic: c, url: strings.Join(e.URLs, " ")}}, err
+	return &upstream.Engine{Config: e, Rules: rules, Store: ward{clinic: c, url: strings.Join(e.URLs, " ")}}, err
 }
 
 func (c *clinic) transport(*config.Engine) (http.RoundTripper, error) { return directly{c}, nil }

@@ -12,6 +12,7 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/kind"
+	"github.com/neardup/sidecar/internal/upstream"
 )
 
 // patient is an engine that doctor looks at.
@@ -21,7 +22,7 @@ type patient struct {
 	key       string // of the engine in the configuration
 	inspector kind.Inspector
 	network   network
-	*opened
+	*upstream.Engine
 	// is what the engine says of itself, and at the address of the first node that does.
 	is adapters.Product
 	at string
@@ -36,7 +37,7 @@ type patient struct {
 // network is how doctor reaches engines.
 type network interface {
 	// open opens the engine for jobs.
-	open(*config.Engine) (*opened, error)
+	open(*config.Engine) (*upstream.Engine, error)
 	// transport returns what carries requests to it.
 	transport(*config.Engine) (http.RoundTripper, error)
 }
@@ -44,9 +45,9 @@ type network interface {
 // direct is the network as it is.
 type direct struct{}
 
-func (direct) open(e *config.Engine) (*opened, error) { return openEngine(e) }
+func (direct) open(e *config.Engine) (*upstream.Engine, error) { return upstream.Open(e) }
 
-func (direct) transport(e *config.Engine) (http.RoundTripper, error) { return quietTransport(e) }
+func (direct) transport(e *config.Engine) (http.RoundTripper, error) { return upstream.JobTransport(e) }
 
 func (p *patient) good(what, format string, args ...any) {
 	p.ok(p.engine.Name, what, fmt.Sprintf(format, args...))
@@ -72,7 +73,7 @@ func (p *patient) examine(ctx context.Context) {
 	}
 	p.credentials()
 	seen := map[string]bool{}
-	for i, rule := range p.rules {
+	for i, rule := range p.Rules {
 		p.rule(ctx, fmt.Sprintf("%s.indices[%d]", p.key, i), rule, seen)
 	}
 	p.directly(ctx)
@@ -91,7 +92,7 @@ func (p *patient) expected() string {
 // nodes looks at each node, and reports whether there is one to go on with.
 func (p *patient) nodes(ctx context.Context) bool {
 	var err error
-	if p.opened, err = p.network.open(p.engine); err != nil {
+	if p.Engine, err = p.network.open(p.engine); err != nil {
 		p.bad("node", "correct what it says in "+p.key, "%v", err)
 		return false
 	}
@@ -136,7 +137,7 @@ func (p *patient) ask(ctx context.Context, at string) (product adapters.Product,
 	err = within(ctx, func(ctx context.Context) error {
 		o, err := p.network.open(&one)
 		if err == nil {
-			product, err = p.inspector.ProductOf(ctx, o.store)
+			product, err = p.inspector.ProductOf(ctx, o.Store)
 		}
 		return err
 	})
@@ -169,7 +170,7 @@ func (p *patient) node(at string, product adapters.Product) bool {
 func (p *patient) rule(ctx context.Context, key string, rule *adapters.Rule, seen map[string]bool) {
 	var indices []adapters.Index
 	err := within(ctx, func(ctx context.Context) (err error) {
-		indices, err = p.matching(ctx, rule.Match)
+		indices, err = p.Matching(ctx, rule.Match)
 		return err
 	})
 	if err != nil {
@@ -185,7 +186,7 @@ func (p *patient) rule(ctx context.Context, key string, rule *adapters.Rule, see
 			continue
 		}
 		seen[index.Name] = true
-		if of := p.rules.Of(index); of != nil {
+		if of := p.Rules.Of(index); of != nil {
 			p.index(ctx, key, index, of)
 			continue
 		}

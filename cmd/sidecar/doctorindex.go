@@ -31,7 +31,7 @@ func (p *patient) index(ctx context.Context, key string, index adapters.Index, r
 	s, unread := p.sample(ctx, index, rule) // first: a scan brings to light what was just written
 	var state adapters.Condition
 	err := within(ctx, func(ctx context.Context) (err error) {
-		state, err = p.inspector.Condition(ctx, p.store, index, rule)
+		state, err = p.inspector.Condition(ctx, p.Store, index, rule)
 		return err
 	})
 	if err != nil {
@@ -75,7 +75,7 @@ func (p *patient) index(ctx context.Context, key string, index adapters.Index, r
 func (p *patient) sample(ctx context.Context, index adapters.Index, rule *adapters.Rule) (sample, error) {
 	s := sample{texts: map[string]int{}}
 	err := within(ctx, func(ctx context.Context) error {
-		return p.store.Scan(ctx, index.Name, rule, adapters.Selection{Random: true, Limit: sampleSize}, func(page adapters.Page) error {
+		return p.Store.Scan(ctx, index.Name, rule, adapters.Selection{Random: true, Limit: sampleSize}, func(page adapters.Page) error {
 			for _, document := range page.Documents {
 				s.Count(rule, document)
 				for _, field := range rule.Fields {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/internal/config"
+	"github.com/neardup/sidecar/internal/server"
 )
 
 // credentials says what jobs log in with, which the engine has taken.
@@ -72,7 +73,7 @@ func (p *patient) listener(ctx context.Context) *url.URL {
 		p.good("listener", "it listens at a port that is chosen when it starts, so it can't be asked")
 		return nil
 	}
-	connection, err := (&net.Dialer{Timeout: probeTimeout}).DialContext(ctx, "tcp", at)
+	connection, err := (&net.Dialer{Timeout: server.ProbeTimeout}).DialContext(ctx, "tcp", at)
 	if err != nil {
 		p.doubt("listener", "start it with: sidecar serve", "no sidecar runs at %s", at)
 		return nil

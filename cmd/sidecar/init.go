@@ -18,6 +18,7 @@ import (
 
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/kind"
+	"github.com/neardup/sidecar/internal/server"
 	"github.com/neardup/sidecar/internal/terminal"
 )
 
@@ -126,8 +127,7 @@ func (f *initFlags) run(cmd *cobra.Command, at string) error {
 	if !f.serve {
 		return nil
 	}
-	s := servers{drain: defaultDrain, listening: func() { _, _ = io.WriteString(tell, n.invitation()) }}
-	return s.run(ctx, file, errOut)
+	return server.Run(ctx, file, errOut, server.Options{Drain: server.DefaultDrain, Listening: func() { _, _ = io.WriteString(tell, n.invitation()) }})
 }
 
 // file returns where to write, or why not.

@@ -20,7 +20,9 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/kind"
+	"github.com/neardup/sidecar/internal/server"
 	"github.com/neardup/sidecar/internal/terminal"
+	"github.com/neardup/sidecar/internal/upstream"
 )
 
 // The environment variables that hold credentials, as a configuration that init writes names them.
@@ -161,20 +163,20 @@ func (n *newcomer) with(c config.Credentials, variables ...string) {
 func (n *newcomer) recognize(ctx context.Context) error {
 	for _, name := range recognized {
 		n.engine.Kind = name
-		o, err := openEngine(&n.engine)
+		o, err := upstream.Open(&n.engine)
 		if err != nil {
 			return err
 		}
 		ours := false
 		err = within(ctx, func(ctx context.Context) (err error) {
-			n.is, ours, err = o.kind.Recognize(ctx, o.store)
+			n.is, ours, err = o.Kind.Recognize(ctx, o.Store)
 			return err
 		})
 		if err != nil {
 			return err
 		}
 		if ours {
-			n.survey, n.store = o.kind, o.store
+			n.survey, n.store = o.Kind, o.Store
 			return nil
 		}
 	}
@@ -243,7 +245,7 @@ func speaksTLS(ctx context.Context, u *url.URL) bool { return len(chainOf(ctx, u
 
 // chainOf returns the certificates that are shown at an address, nil where none are. Nothing is sent there.
 func chainOf(ctx context.Context, u *url.URL) []*x509.Certificate {
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, server.ProbeTimeout)
 	defer cancel()
 	host := u.Host
 	if u.Port() == "" {

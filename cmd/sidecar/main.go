@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/neardup/sidecar/internal/config"
+	"github.com/neardup/sidecar/internal/upstream"
 )
 
 func main() {
@@ -54,9 +55,6 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 // errRefused ends a job that left refused documents behind. Its summary has said so.
 var errRefused = errors.New("documents were refused")
-
-// errTold ends a command that has said in its log what is wrong.
-var errTold = errors.New("it is in the log")
 
 // rootLong is what the help begins with.
 const rootLong = `sidecar stands in front of a search engine and speaks its API. Documents on their way in get a small sketch of
@@ -137,4 +135,13 @@ func configOf(cmd *cobra.Command) (*config.Config, error) {
 		return nil, err
 	}
 	return config.Load(file, os.LookupEnv)
+}
+
+// openFor opens for a command the engine with the name, or all that the configuration has where it is empty.
+func openFor(cmd *cobra.Command, name string) ([]*upstream.Engine, error) {
+	c, err := configOf(cmd)
+	if err != nil {
+		return nil, err
+	}
+	return upstream.OpenAll(c, name)
 }

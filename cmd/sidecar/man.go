@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+
+	"github.com/neardup/sidecar/internal/buildinfo"
 )
 
 // manCommand writes the manual, for those who build packages.
@@ -28,7 +30,7 @@ Exit code 0: done. 1: failed.`,
 			root := cmd.Root()
 			root.DisableAutoGenTag = true
 			indentTables(root)
-			header := &doc.GenManHeader{Section: "1", Source: "sidecar " + versionOf().Version, Manual: "neardup"}
+			header := &doc.GenManHeader{Section: "1", Source: "sidecar " + buildinfo.Of().Version, Manual: "neardup"}
 			return doc.GenManTree(root, header, args[0])
 		},
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/config"
+	"github.com/neardup/sidecar/internal/server"
 	"github.com/neardup/sidecar/internal/terminal"
 )
 
@@ -90,7 +91,7 @@ func note(cmd *cobra.Command, args []string) {
 }
 
 // silent are the ends of commands that have said all there is to say.
-var silent = []error{errRefused, errFound, errTrouble, errTold, errPrinted}
+var silent = []error{errRefused, errFound, errTrouble, server.ErrLogged, errPrinted}
 
 // errPrinted ends a command that has printed what is wrong as its result.
 var errPrinted = errors.New("it is in the result")

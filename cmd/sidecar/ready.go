@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/neardup/sidecar/internal/config"
+	"github.com/neardup/sidecar/internal/server"
 	"github.com/neardup/sidecar/internal/terminal"
 )
 
@@ -65,7 +66,7 @@ func askReady(cmd *cobra.Command, output string) error {
 	if err != nil {
 		return err
 	}
-	client := &http.Client{Timeout: 2 * probeTimeout, Transport: &http.Transport{}}
+	client := &http.Client{Timeout: 2 * server.ProbeTimeout, Transport: &http.Transport{}}
 	response, err := client.Do(request)
 	if err != nil {
 		const hint = "see that sidecar serve runs, and with this configuration"

@@ -11,7 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/server"
 	"github.com/neardup/sidecar/internal/terminal"
+	"github.com/neardup/sidecar/internal/upstream"
 	"github.com/neardup/sidecar/jobs"
 )
 
@@ -22,11 +24,11 @@ type reindexFlags struct {
 	perSecond                    float64
 	dryRun, resume, untested     bool
 	watch                        time.Duration
-	metrics                      *jobMetrics
+	metrics                      *server.JobMetrics
 }
 
 func reindexCommand() *cobra.Command {
-	f := reindexFlags{metrics: new(jobMetrics)}
+	f := reindexFlags{metrics: new(server.JobMetrics)}
 	cmd := &cobra.Command{
 		Use:   "reindex",
 		Short: "Give documents that are stored already their sketches",
@@ -56,10 +58,10 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
 			if err != nil {
 				return err
 			}
-			if err := f.metrics.start("reindex", cmd.ErrOrStderr()); err != nil {
+			if err := f.metrics.Start("reindex", cmd.ErrOrStderr()); err != nil {
 				return err
 			}
-			defer f.metrics.stop()
+			defer f.metrics.Stop()
 			r := reindexRun{flags: f, out: cmd.OutOrStdout(), err: cmd.ErrOrStderr()}
 			return r.engines(cmd.Context(), engines)
 		},
@@ -77,7 +79,7 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
 	flags.Lookup("watch").NoOptDefVal = "30s"
 	addUntested(flags, &f.untested)
 	addOutput(flags, &f.output)
-	f.metrics.add(flags)
+	addMetrics(flags, f.metrics)
 	return cmd
 }
 
@@ -105,24 +107,24 @@ type reindexRun struct {
 	flags    reindexFlags
 	out, err io.Writer
 	total    jobs.Progress
-	paces    map[*opened]*jobs.Pace
+	paces    map[*upstream.Engine]*jobs.Pace
 	list     []reindexed
 	watched  []watching
 }
 
 // watching is an index to be watched when all are done.
 type watching struct {
-	engine *opened
+	engine *upstream.Engine
 	index  adapters.Index
 }
 
 // engines works through the engines. What fails for one index does not keep it from the next.
-func (r *reindexRun) engines(ctx context.Context, engines []*opened) error {
+func (r *reindexRun) engines(ctx context.Context, engines []*upstream.Engine) error {
 	var errs []error
 	matched := false
 	for _, e := range engines {
 		if !r.flags.dryRun {
-			if err := e.checkVersion(ctx, r.flags.untested); err != nil {
+			if err := e.CheckVersion(ctx, r.flags.untested); err != nil {
 				matched, errs = true, append(errs, err)
 				continue
 			}
@@ -164,24 +166,24 @@ func (r *reindexRun) engines(ctx context.Context, engines []*opened) error {
 }
 
 // indices returns the indices to work on, prepared unless nothing is to be written.
-func (r *reindexRun) indices(ctx context.Context, e *opened) ([]adapters.Index, error) {
+func (r *reindexRun) indices(ctx context.Context, e *upstream.Engine) ([]adapters.Index, error) {
 	names := []string{r.flags.index}
 	if r.flags.index == "" {
 		names = nil
-		for _, rule := range e.rules {
+		for _, rule := range e.Rules {
 			names = append(names, rule.Match)
 		}
 	}
-	look := e.prepare
+	look := e.Prepare
 	if r.flags.dryRun {
-		look = e.matching
+		look = e.Matching
 	}
 	var all []adapters.Index
 	seen := map[string]bool{}
 	for _, name := range names {
 		indices, err := look(ctx, name)
 		if err != nil {
-			return all, e.failed(fmt.Errorf("prepare %s: %w", name, err))
+			return all, e.Explain(fmt.Errorf("prepare %s: %w", name, err))
 		}
 		for _, index := range indices {
 			if !seen[index.Name] {
@@ -194,16 +196,16 @@ func (r *reindexRun) indices(ctx context.Context, e *opened) ([]adapters.Index, 
 }
 
 // job returns the job of an index, and how it is gone about.
-func (r *reindexRun) job(e *opened, index adapters.Index) (jobs.Job, jobs.Options) {
-	k := e.kind
-	job := jobs.Job{Store: e.store, Index: index.Name, Rule: e.rules.Of(index)}
+func (r *reindexRun) job(e *upstream.Engine, index adapters.Index) (jobs.Job, jobs.Options) {
+	k := e.Kind
+	job := jobs.Job{Store: e.Store, Index: index.Name, Rule: e.Rules.Of(index)}
 	if k.Adapter != nil {
-		job.Split = func(ctx context.Context, n int) ([]string, error) { return k.Split(ctx, e.store, index.Name, n) }
-		job.Identity = func(ctx context.Context) (string, error) { return k.Identity(ctx, e.store, index.Name) }
-		job.Journal = k.Journal(e.store)
+		job.Split = func(ctx context.Context, n int) ([]string, error) { return k.Split(ctx, e.Store, index.Name, n) }
+		job.Identity = func(ctx context.Context) (string, error) { return k.Identity(ctx, e.Store, index.Name) }
+		job.Journal = k.Journal(e.Store)
 	}
 	if r.paces == nil {
-		r.paces = map[*opened]*jobs.Pace{}
+		r.paces = map[*upstream.Engine]*jobs.Pace{}
 	}
 	if r.paces[e] == nil {
 		r.paces[e] = jobs.NewPace(r.flags.perSecond)
@@ -215,23 +217,23 @@ func (r *reindexRun) job(e *opened, index adapters.Index) (jobs.Job, jobs.Option
 }
 
 // index works through one index and prints its summary.
-func (r *reindexRun) index(ctx context.Context, e *opened, index adapters.Index) error {
-	rule := e.rules.Of(index)
+func (r *reindexRun) index(ctx context.Context, e *upstream.Engine, index adapters.Index) error {
+	rule := e.Rules.Of(index)
 	if rule == nil || !index.Ready && !r.flags.dryRun {
-		return fmt.Errorf("engine %s: index %s is not ready: %s", e.config.Name, index.Name, index.Why)
+		return fmt.Errorf("engine %s: index %s is not ready: %s", e.Config.Name, index.Name, index.Why)
 	}
 	job, options := r.job(e, index)
 	if options.MaxDocs > 0 {
 		options.MaxDocs -= r.total.Sent()
 	}
-	meter, shown := terminal.NewMeter(r.err, e.config.Name+": "+index.Name), r.flags.metrics.index(e.config.Name)
+	meter, shown := terminal.NewMeter(r.err, e.Config.Name+": "+index.Name), r.flags.metrics.Index(e.Config.Name)
 	report, err := jobs.Reindex(ctx, job, options, func(p jobs.Progress) {
 		meter.Show(p)
-		shown.reindexed(p)
+		shown.Reindexed(p)
 	})
 	meter.End()
-	shown.slowed(report.Retries, report.Waited)
-	shown.end(err)
+	shown.Slowed(report.Retries, report.Waited)
+	shown.End(err)
 	r.total = r.total.Add(report.Progress)
 	if r.flags.maxDocs > 0 && r.total.Sent() >= r.flags.maxDocs {
 		r.total.Cut = true
@@ -241,7 +243,7 @@ func (r *reindexRun) index(ctx context.Context, e *opened, index adapters.Index)
 		r.watched = append(r.watched, watching{e, index})
 	}
 	if err != nil && ctx.Err() == nil {
-		return e.failed(err)
+		return e.Explain(err)
 	}
 	return nil
 }
@@ -255,14 +257,14 @@ func (r *reindexRun) watch(ctx context.Context) error {
 	var all sync.WaitGroup
 	for i, w := range r.watched {
 		job, options := r.job(w.engine, w.index)
-		lines, shown := watchLines(r.err, w.engine.config.Name+": "+w.index.Name), r.flags.metrics.index(w.engine.config.Name)
+		lines, shown := watchLines(r.err, w.engine.Config.Name+": "+w.index.Name), r.flags.metrics.Index(w.engine.Config.Name)
 		show := func(p jobs.Progress) {
 			lines(p)
-			shown.reindexed(p)
+			shown.Reindexed(p)
 		}
 		all.Go(func() {
 			if reports[i], errs[i] = jobs.Watch(ctx, job, options, r.flags.watch, show); errs[i] != nil {
-				errs[i] = w.engine.failed(fmt.Errorf("watch: %w", errs[i]))
+				errs[i] = w.engine.Explain(fmt.Errorf("watch: %w", errs[i]))
 				stop()
 			}
 		})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/terminal"
+	"github.com/neardup/sidecar/internal/upstream"
 	"github.com/neardup/sidecar/jobs"
 )
 
@@ -53,20 +54,20 @@ type reindexed struct {
 }
 
 // print prints the line that ends the work on one index, or keeps it for the end.
-func (r *reindexRun) print(e *opened, index adapters.Index, report jobs.Report, err error) {
+func (r *reindexRun) print(e *upstream.Engine, index adapters.Index, report jobs.Report, err error) {
 	if report.Unkept != nil {
 		const so = "others can't join in, and --resume has nothing to go on from"
-		_, _ = fmt.Fprintf(r.err, "%s: %s: %s: %v\n", e.config.Name, index.Name, so, report.Unkept)
+		_, _ = fmt.Fprintf(r.err, "%s: %s: %s: %v\n", e.Config.Name, index.Name, so, report.Unkept)
 	}
 	if report.Anew {
-		_, _ = fmt.Fprintf(r.err, "%s: %s: the index was made anew since the last run, and so was the job begun\n", e.config.Name, index.Name)
+		_, _ = fmt.Fprintf(r.err, "%s: %s: the index was made anew since the last run, and so was the job begun\n", e.Config.Name, index.Name)
 	}
 	if r.flags.output == formText {
-		_, _ = fmt.Fprintln(r.out, summary(e.config.Name+": "+index.Name, report, r.flags.dryRun))
+		_, _ = fmt.Fprintln(r.out, summary(e.Config.Name+": "+index.Name, report, r.flags.dryRun))
 		return
 	}
 	one := reindexed{
-		Engine: e.config.Name, Index: index.Name, DryRun: r.flags.dryRun, Scanned: report.Scanned, Written: report.Written,
+		Engine: e.Config.Name, Index: index.Name, DryRun: r.flags.dryRun, Scanned: report.Scanned, Written: report.Written,
 		Right: report.Skipped, Textless: report.Textless, Changed: report.Changed, Gone: report.Gone, Refused: report.Refused,
 		Cut: report.Cut, Whole: err == nil && !report.Cut, Total: report.Total, All: report.All, Parts: report.Parts,
 		PartsDone: report.PartsDone, Slices: report.Workers, Resumed: report.Resumed, Anew: report.Anew, TakenOver: report.Taken, Lost: report.Lost,

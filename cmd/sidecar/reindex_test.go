@@ -13,6 +13,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/config"
+	"github.com/neardup/sidecar/internal/upstream"
 )
 
 // shelf is a store of some indices with a number of documents each, which are all written anew by every run.
@@ -74,7 +75,7 @@ func (s *shelf) Patch(_ context.Context, index string, _ *adapters.Rule, patches
 }
 
 // openedShelf returns the store as an engine with rules for news-* and books.
-func openedShelf(t *testing.T, s *shelf) *opened {
+func openedShelf(t *testing.T, s *shelf) *upstream.Engine {
 	t.Helper()
 	e := &config.Engine{Name: "shelf"} // of no kind that is known
 	for _, match := range []string{"news-*", "books"} {
@@ -86,7 +87,7 @@ func openedShelf(t *testing.T, s *shelf) *opened {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &opened{config: e, rules: rules, store: s}
+	return &upstream.Engine{Config: e, Rules: rules, Store: s}
 }
 
 // took is the part of a summary that differs between runs.
@@ -147,7 +148,7 @@ func TestReindexCommand(t *testing.T) {
 			var out, stderr strings.Builder
 			c.flags.output = "text"
 			r := reindexRun{flags: c.flags, out: &out, err: &stderr}
-			err := r.engines(t.Context(), []*opened{openedShelf(t, &c.shelf)})
+			err := r.engines(t.Context(), []*upstream.Engine{openedShelf(t, &c.shelf)})
 			if diff := cmp.Diff(c.out, took.ReplaceAllString(out.String(), "$1")); diff != "" {
 				t.Error(diff)
 			}
@@ -169,7 +170,7 @@ func TestSetupCommand(t *testing.T) {
 	}
 	var out strings.Builder
 	r := setupRun{out: &out, output: formText}
-	err := r.engines(t.Context(), []*opened{openedShelf(t, s)})
+	err := r.engines(t.Context(), []*upstream.Engine{openedShelf(t, s)})
 	want := `shelf: news-1: ready
 shelf: news-2: not ready: it is read-only
 shelf: books-v1: not ready: no rule matches it: a rule's match is compared with the names of indices, not with aliases

@@ -17,6 +17,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/terminal"
+	"github.com/neardup/sidecar/internal/upstream"
 	"github.com/neardup/sidecar/jobs"
 )
 
@@ -114,12 +115,12 @@ type removeRun struct {
 
 // target is an index to be worked on.
 type target struct {
-	engine *opened
+	engine *upstream.Engine
 	index  adapters.Index
 }
 
 // engines works through the indices of all engines. What fails for one index does not keep it from the next.
-func (r *removeRun) engines(ctx context.Context, engines []*opened) error {
+func (r *removeRun) engines(ctx context.Context, engines []*upstream.Engine) error {
 	targets, err := r.targets(ctx, engines)
 	if err != nil {
 		return err
@@ -131,7 +132,7 @@ func (r *removeRun) engines(ctx context.Context, engines []*opened) error {
 		if r.flags.DryRun {
 			break
 		}
-		if err := t.engine.checkVersion(ctx, r.flags.untested); err != nil {
+		if err := t.engine.CheckVersion(ctx, r.flags.untested); err != nil {
 			return err
 		}
 	}
@@ -146,7 +147,7 @@ func (r *removeRun) engines(ctx context.Context, engines []*opened) error {
 	}
 	for _, e := range engines {
 		if r.flags.jobs && !r.flags.DryRun && ctx.Err() == nil {
-			errs = append(errs, r.journals(ctx, e, e.kind.Journal(e.store)))
+			errs = append(errs, r.journals(ctx, e, e.Kind.Journal(e.Store)))
 		}
 	}
 	if ctx.Err() != nil {
@@ -169,12 +170,12 @@ func (r *removeRun) engines(ctx context.Context, engines []*opened) error {
 }
 
 // targets returns the indices behind the name, in whatever engine.
-func (r *removeRun) targets(ctx context.Context, engines []*opened) ([]target, error) {
+func (r *removeRun) targets(ctx context.Context, engines []*upstream.Engine) ([]target, error) {
 	var list []target
 	for _, e := range engines {
-		indices, err := e.store.Resolve(ctx, r.flags.index)
+		indices, err := e.Store.Resolve(ctx, r.flags.index)
 		if err != nil {
-			return nil, e.failed(err)
+			return nil, e.Explain(err)
 		}
 		for _, index := range indices {
 			if !index.Absent {
@@ -200,10 +201,10 @@ func (r *removeRun) confirm(ctx context.Context, targets []target) error {
 	_, _ = fmt.Fprintln(r.err, "This takes our fields out of every document of:")
 	for _, t := range targets {
 		rule := ""
-		if t.engine.rules.Of(t.index) != nil {
+		if t.engine.Rules.Of(t.index) != nil {
 			rule = " (a rule matches it: a sidecar that serves under it would write them again)"
 		}
-		_, _ = fmt.Fprintf(r.err, "  %s: %s%s\n", t.engine.config.Name, terminal.Harmless(t.index.Name), rule)
+		_, _ = fmt.Fprintf(r.err, "  %s: %s%s\n", t.engine.Config.Name, terminal.Harmless(t.index.Name), rule)
 	}
 	_, _ = fmt.Fprint(r.err, "Go on? [y/N] ")
 	answer, err := bufio.NewReader(terminal.UntilDone(ctx, r.in)).ReadString('\n')
@@ -218,22 +219,22 @@ func (r *removeRun) confirm(ctx context.Context, targets []target) error {
 }
 
 // index works through one index and prints its summary.
-func (r *removeRun) index(ctx context.Context, e *opened, index adapters.Index) error {
-	title := e.config.Name + ": " + index.Name
+func (r *removeRun) index(ctx context.Context, e *upstream.Engine, index adapters.Index) error {
+	title := e.Config.Name + ": " + index.Name
 	start, meter := time.Now(), terminal.NewMeter(r.err, title)
-	counts, err := jobs.Remove(ctx, e.store, index.Name, r.flags.RemoveOptions, func(c jobs.Removal) {
+	counts, err := jobs.Remove(ctx, e.Store, index.Name, r.flags.RemoveOptions, func(c jobs.Removal) {
 		meter.At(c.Scanned, c.Total, fmt.Sprintf("%d hold something of ours, %d cleaned", c.Found, c.Cleaned))
 	})
 	meter.End()
 	found := removed{
-		Engine: e.config.Name, Index: index.Name, Scanned: counts.Scanned, Found: counts.Found, Cleaned: counts.Cleaned,
+		Engine: e.Config.Name, Index: index.Name, Scanned: counts.Scanned, Found: counts.Found, Cleaned: counts.Cleaned,
 		Gone:    counts.Gone,
 		Refused: counts.Refused, Left: counts.Left, DryRun: r.flags.DryRun,
 	}
 	r.refused, r.left = r.refused+counts.Refused, r.left+counts.Left
 	clean := err == nil && counts.Left+counts.Refused == 0
 	if clean && !r.flags.DryRun { // a declaration goes after the last value
-		found.Note, err = e.kind.Remove(ctx, e.store, index.Name)
+		found.Note, err = e.Kind.Remove(ctx, e.Store, index.Name)
 	}
 	found.Seconds = time.Since(start).Round(time.Millisecond).Seconds()
 	r.list = append(r.list, found)
@@ -241,7 +242,7 @@ func (r *removeRun) index(ctx context.Context, e *opened, index adapters.Index) 
 		_, _ = io.WriteString(r.out, found.String())
 	}
 	if err != nil && ctx.Err() == nil {
-		return e.failed(err)
+		return e.Explain(err)
 	}
 	return nil
 }
@@ -262,33 +263,33 @@ func (f removed) String() string {
 }
 
 // journals drops the journals of jobs on the indices that were worked on, and the journal's own index when no other is left.
-func (r *removeRun) journals(ctx context.Context, e *opened, journal adapters.Journal) error {
+func (r *removeRun) journals(ctx context.Context, e *upstream.Engine, journal adapters.Journal) error {
 	entries, err := journal.Entries(ctx, "")
 	if err != nil {
-		return e.failed(fmt.Errorf("read the journals of jobs: %w", err))
+		return e.Explain(fmt.Errorf("read the journals of jobs: %w", err))
 	}
 	dropped, others := map[string]bool{}, map[string]bool{}
 	for _, entry := range entries {
 		index := jobs.IndexOf(entry.Job)
-		ours := slices.ContainsFunc(r.list, func(f removed) bool { return f.Engine == e.config.Name && f.Index == index })
+		ours := slices.ContainsFunc(r.list, func(f removed) bool { return f.Engine == e.Config.Name && f.Index == index })
 		switch {
 		case !ours:
 			others[entry.Job] = true
 		case !dropped[entry.Job]:
 			dropped[entry.Job] = true
 			if err := journal.Drop(ctx, entry.Job, -1, 0); err != nil {
-				return e.failed(fmt.Errorf("drop the journal of %s: %w", entry.Job, err))
+				return e.Explain(fmt.Errorf("drop the journal of %s: %w", entry.Job, err))
 			}
 		}
 	}
 	state := "no other was left, and so the journal itself went"
 	if len(others) > 0 {
 		state = "those of other indices stay: " + strings.Join(slices.Sorted(maps.Keys(others)), ", ")
-	} else if _, err := e.kind.Remove(ctx, e.store, e.kind.JournalIndex()); err != nil {
-		return e.failed(fmt.Errorf("remove the journal of jobs: %w", err))
+	} else if _, err := e.Kind.Remove(ctx, e.Store, e.Kind.JournalIndex()); err != nil {
+		return e.Explain(fmt.Errorf("remove the journal of jobs: %w", err))
 	}
 	if r.flags.output == formText {
-		_, _ = fmt.Fprintf(r.out, "%s: %s dropped; %s\n", e.config.Name, terminal.Count(len(dropped), "job's journal"), state)
+		_, _ = fmt.Fprintf(r.out, "%s: %s dropped; %s\n", e.Config.Name, terminal.Count(len(dropped), "job's journal"), state)
 	}
 	return nil
 }

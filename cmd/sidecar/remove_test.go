@@ -14,6 +14,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/kind"
+	"github.com/neardup/sidecar/internal/upstream"
 )
 
 // marked is a shelf whose documents hold our fields until they are taken out.
@@ -87,14 +88,14 @@ func TestRemoveCommand(t *testing.T) {
 			m := newMarked()
 			m.refuses, m.breaks = c.refuses, c.breaks
 			e := openedShelf(t, &m.shelf)
-			e.store = m
+			e.Store = m
 			var out strings.Builder
 			u := &undeclaring{notes: map[string]string{"news-1": "the mapping keeps it"}}
-			e.kind.Adapter = u
+			e.Kind.Adapter = u
 			r := removeRun{flags: removeFlags{index: c.index, yes: true, output: "text"}, in: strings.NewReader(""), out: &out,
 				err: io.Discard}
 			r.flags.DryRun = c.dry
-			err := r.engines(t.Context(), []*opened{e})
+			err := r.engines(t.Context(), []*upstream.Engine{e})
 			if diff := cmp.Diff(c.out, tookSeconds.ReplaceAllString(out.String(), "\n")); diff != "" {
 				t.Error(diff)
 			}
@@ -112,10 +113,10 @@ func TestRemoveCommand(t *testing.T) {
 func TestRemoveAsks(t *testing.T) {
 	m := newMarked()
 	e := openedShelf(t, &m.shelf)
-	e.store = m
+	e.Store = m
 	r := removeRun{flags: removeFlags{index: "news-1", output: "text"}, in: strings.NewReader("y\n"), out: io.Discard,
 		err: io.Discard}
-	if err := r.engines(t.Context(), []*opened{e}); err == nil || !strings.Contains(err.Error(), "--yes") || m.patched > 0 {
+	if err := r.engines(t.Context(), []*upstream.Engine{e}); err == nil || !strings.Contains(err.Error(), "--yes") || m.patched > 0 {
 		t.Errorf("%v, %d patched", err, m.patched)
 	}
 }
@@ -159,7 +160,7 @@ func TestRemoveDropsJournals(t *testing.T) {
 				d.entries = append(d.entries, adapters.Entry{Job: c.others})
 			}
 			e := openedShelf(t, &shelf{})
-			e.kind.Adapter = u
+			e.Kind.Adapter = u
 			var out strings.Builder
 			r := removeRun{flags: removeFlags{output: "text"}, out: &out, list: []removed{{Engine: "shelf", Index: "news-1"}}}
 			if err := r.journals(t.Context(), e, d); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/neardup/sidecar/internal/kind"
 	"github.com/neardup/sidecar/internal/terminal"
+	"github.com/neardup/sidecar/internal/upstream"
 )
 
 func setupCommand() *cobra.Command {
@@ -88,7 +89,7 @@ func (r *setupRun) printf(format string, values ...any) {
 }
 
 // engines works through the engines. What fails for one does not keep it from the next.
-func (r *setupRun) engines(ctx context.Context, engines []*opened) error {
+func (r *setupRun) engines(ctx context.Context, engines []*upstream.Engine) error {
 	var errs []error
 	for _, e := range engines {
 		if ctx.Err() == nil {
@@ -106,41 +107,41 @@ func (r *setupRun) engines(ctx context.Context, engines []*opened) error {
 
 // engine prepares what the rules match and prints a line for each index and template. The error joins what could not be
 // prepared; a dry run has none of these.
-func (r *setupRun) engine(ctx context.Context, e *opened) error {
+func (r *setupRun) engine(ctx context.Context, e *upstream.Engine) error {
 	var errs []error
 	seen := map[string]bool{}
-	look := e.prepare
+	look := e.Prepare
 	if r.dryRun {
-		look = e.matching
+		look = e.Matching
 	}
-	for _, rule := range e.rules {
+	for _, rule := range e.Rules {
 		indices, err := look(ctx, rule.Match)
 		if err != nil {
-			errs = append(errs, e.failed(fmt.Errorf("prepare %s: %w", rule.Match, err)))
-			if unreachable(err) || ctx.Err() != nil {
+			errs = append(errs, e.Explain(fmt.Errorf("prepare %s: %w", rule.Match, err)))
+			if upstream.Unreachable(err) || ctx.Err() != nil {
 				return errors.Join(errs...)
 			}
 			continue
 		}
 		if len(indices) == 0 {
-			r.Indices = append(r.Indices, setupIndex{Engine: e.config.Name, Rule: rule.Match, Why: "no index matches yet"})
-			r.printf("%s: %s: no index matches yet\n", e.config.Name, rule.Match)
+			r.Indices = append(r.Indices, setupIndex{Engine: e.Config.Name, Rule: rule.Match, Why: "no index matches yet"})
+			r.printf("%s: %s: no index matches yet\n", e.Config.Name, rule.Match)
 		}
 		for _, index := range indices {
 			if seen[index.Name] {
 				continue
 			}
 			seen[index.Name] = true
-			one := setupIndex{Engine: e.config.Name, Index: index.Name, Ready: index.Ready}
+			one := setupIndex{Engine: e.Config.Name, Index: index.Name, Ready: index.Ready}
 			if index.Ready {
-				r.printf("%s: %s: ready\n", e.config.Name, index.Name)
+				r.printf("%s: %s: ready\n", e.Config.Name, index.Name)
 			} else {
 				one.Why = index.Why
-				r.printf("%s: %s: not ready: %s\n", e.config.Name, index.Name, index.Why)
+				r.printf("%s: %s: not ready: %s\n", e.Config.Name, index.Name, index.Why)
 			}
 			r.Indices = append(r.Indices, one)
 			if !index.Ready && !r.dryRun {
-				errs = append(errs, fmt.Errorf("engine %s: index %s is not ready: %s", e.config.Name, index.Name, index.Why))
+				errs = append(errs, fmt.Errorf("engine %s: index %s is not ready: %s", e.Config.Name, index.Name, index.Why))
 			}
 		}
 	}
@@ -148,34 +149,34 @@ func (r *setupRun) engine(ctx context.Context, e *opened) error {
 }
 
 // pipelines prints a line for each index whose documents the engine changes after they were sketched.
-func (r *setupRun) pipelines(ctx context.Context, e *opened) error {
-	provisioner, has := e.kind.Adapter.(kind.Provisioner)
+func (r *setupRun) pipelines(ctx context.Context, e *upstream.Engine) error {
+	provisioner, has := e.Kind.Adapter.(kind.Provisioner)
 	if !has {
 		return nil
 	}
-	found, err := provisioner.Pipelines(ctx, e.store, e.rules)
+	found, err := provisioner.Pipelines(ctx, e.Store, e.Rules)
 	for _, index := range slices.Sorted(maps.Keys(found)) {
 		const note = "note: the ingest pipeline %s runs after documents are sketched: if it changes a sketched field, run reindex"
-		r.printf("%s: %s: "+note+"\n", e.config.Name, index, strings.Join(found[index], ", "))
+		r.printf("%s: %s: "+note+"\n", e.Config.Name, index, strings.Join(found[index], ", "))
 		for i := range r.Indices {
-			if r.Indices[i].Engine == e.config.Name && r.Indices[i].Index == index {
+			if r.Indices[i].Engine == e.Config.Name && r.Indices[i].Index == index {
 				r.Indices[i].Pipelines = found[index]
 			}
 		}
 	}
 	if err != nil {
-		return e.failed(err)
+		return e.Explain(err)
 	}
 	return nil
 }
 
 // templates prepares the templates of an engine that has such, and prints a line for each.
-func (r *setupRun) templates(ctx context.Context, e *opened) error {
-	provisioner, has := e.kind.Adapter.(kind.Provisioner)
+func (r *setupRun) templates(ctx context.Context, e *upstream.Engine) error {
+	provisioner, has := e.Kind.Adapter.(kind.Provisioner)
 	if !has {
 		return nil
 	}
-	list, err := provisioner.Templates(ctx, e.store, e.rules, r.dryRun)
+	list, err := provisioner.Templates(ctx, e.Store, e.Rules, r.dryRun)
 	errs := []error{err}
 	for _, t := range list {
 		state := "left alone: " + t.Why
@@ -190,12 +191,12 @@ func (r *setupRun) templates(ctx context.Context, e *opened) error {
 		case t.Ready:
 			state = "ready"
 		}
-		one := setupTemplate{Engine: e.config.Name, Template: t.Name, Ready: t.Ready && t.Err == nil, State: state}
+		one := setupTemplate{Engine: e.Config.Name, Template: t.Name, Ready: t.Ready && t.Err == nil, State: state}
 		r.Templates = append(r.Templates, one)
-		r.printf("%s: template %s: %s\n", e.config.Name, t.Name, state)
+		r.printf("%s: template %s: %s\n", e.Config.Name, t.Name, state)
 	}
 	if err := errors.Join(errs...); err != nil {
-		return e.failed(err)
+		return e.Explain(err)
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/terminal"
+	"github.com/neardup/sidecar/internal/upstream"
 )
 
 // similarFlags are what the command line asks of a search for near-duplicates.
@@ -91,7 +92,7 @@ func (f *similarFlags) check(cmd *cobra.Command) error {
 }
 
 func (f *similarFlags) run(cmd *cobra.Command, c *config.Config, id string) error {
-	engines, err := openEngines(c, f.engine)
+	engines, err := upstream.OpenAll(c, f.engine)
 	if err != nil {
 		return err
 	}
@@ -104,16 +105,16 @@ func (f *similarFlags) run(cmd *cobra.Command, c *config.Config, id string) erro
 	if id == "-" {
 		document, err = typed(terminal.UntilDone(ctx, cmd.InOrStdin()))
 	} else {
-		if document, f.Except, err = e.rules.Document(ctx, e.store, indices, id); err == nil && document == nil {
+		if document, f.Except, err = e.Rules.Document(ctx, e.Store, indices, id); err == nil && document == nil {
 			err = fmt.Errorf("there is no such document: %s in %s", id, f.index)
 		}
 	}
 	if err != nil {
-		return e.failed(err)
+		return e.Explain(err)
 	}
-	found, err := e.rules.Similar(ctx, e.store, indices, document, f.Likeness)
+	found, err := e.Rules.Similar(ctx, e.Store, indices, document, f.Likeness)
 	if err != nil {
-		return e.failed(err)
+		return e.Explain(err)
 	}
 	if f.output == formJSON {
 		return terminal.WriteJSON(cmd.OutOrStdout(), found)
@@ -122,16 +123,16 @@ func (f *similarFlags) run(cmd *cobra.Command, c *config.Config, id string) erro
 }
 
 // behind returns the one engine that has indices behind the name, and these.
-func (f *similarFlags) behind(ctx context.Context, engines []*opened) (one *opened, indices []adapters.Index, err error) {
+func (f *similarFlags) behind(ctx context.Context, engines []*upstream.Engine) (one *upstream.Engine, indices []adapters.Index, err error) {
 	var others []string
 	for _, e := range engines {
-		matching, err := e.matching(ctx, f.index)
+		matching, err := e.Matching(ctx, f.index)
 		if err != nil {
-			return nil, nil, e.failed(err)
+			return nil, nil, e.Explain(err)
 		}
 		var ruled []adapters.Index
 		for _, index := range matching {
-			if e.rules.Of(index) != nil && !index.Absent {
+			if e.Rules.Of(index) != nil && !index.Absent {
 				ruled = append(ruled, index)
 				continue
 			}
@@ -141,7 +142,7 @@ func (f *similarFlags) behind(ctx context.Context, engines []*opened) (one *open
 		case len(ruled) == 0:
 		case one != nil:
 			return nil, nil, fmt.Errorf("--index: both the engines %s and %s have %s: choose one with --engine",
-				one.config.Name, e.config.Name, f.index)
+				one.Config.Name, e.Config.Name, f.index)
 		default:
 			one, indices = e, ruled
 		}

@@ -13,7 +13,9 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/kind"
+	"github.com/neardup/sidecar/internal/server"
 	"github.com/neardup/sidecar/internal/terminal"
+	"github.com/neardup/sidecar/internal/upstream"
 	"github.com/neardup/sidecar/jobs"
 )
 
@@ -22,7 +24,7 @@ type verifyFlags struct {
 	engine, index, output string
 	sample                int
 	untested              bool
-	metrics               *jobMetrics
+	metrics               *server.JobMetrics
 	jobs.VerifyOptions
 }
 
@@ -33,7 +35,7 @@ var (
 )
 
 func verifyCommand() *cobra.Command {
-	f := verifyFlags{metrics: new(jobMetrics)}
+	f := verifyFlags{metrics: new(server.JobMetrics)}
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Say whether the sketches that are stored are those of the documents' texts, and mend them",
@@ -77,7 +79,7 @@ something could not be read or written, or the command line or the configuration
 	flags.Float64Var(&f.RequestsPerSecond, "requests-per-second", 0, "mend at most so many documents in a second; 0 is no bound")
 	addUntested(flags, &f.untested)
 	addOutput(flags, &f.output)
-	f.metrics.add(flags)
+	addMetrics(flags, f.metrics)
 	return cmd
 }
 
@@ -106,10 +108,10 @@ func (f *verifyFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if err := f.metrics.start("verify", cmd.ErrOrStderr()); err != nil {
+	if err := f.metrics.Start("verify", cmd.ErrOrStderr()); err != nil {
 		return err
 	}
-	defer f.metrics.stop()
+	defer f.metrics.Stop()
 	v := verification{flags: *f, out: cmd.OutOrStdout(), err: cmd.ErrOrStderr(), list: []verified{}}
 	return v.engines(cmd.Context(), engines)
 }
@@ -172,11 +174,11 @@ type verification struct {
 }
 
 // engines works through the engines. What fails for one index does not keep it from the next.
-func (v *verification) engines(ctx context.Context, engines []*opened) error {
+func (v *verification) engines(ctx context.Context, engines []*upstream.Engine) error {
 	var errs []error
 	for _, e := range engines {
 		if v.flags.Repair {
-			if err := e.checkVersion(ctx, v.flags.untested); err != nil {
+			if err := e.CheckVersion(ctx, v.flags.untested); err != nil {
 				errs = append(errs, err)
 				continue
 			}
@@ -204,24 +206,24 @@ func (v *verification) engines(ctx context.Context, engines []*opened) error {
 }
 
 // indices returns the indices to look at.
-func (v *verification) indices(ctx context.Context, e *opened) ([]adapters.Index, error) {
+func (v *verification) indices(ctx context.Context, e *upstream.Engine) ([]adapters.Index, error) {
 	names := []string{v.flags.index}
 	if v.flags.index == "" {
 		names = nil
-		for _, rule := range e.rules {
+		for _, rule := range e.Rules {
 			names = append(names, rule.Match)
 		}
 	}
 	var all []adapters.Index
 	var errs []error
-	look := e.matching
+	look := e.Matching
 	if v.flags.Repair {
-		look = e.prepare
+		look = e.Prepare
 	}
 	for _, name := range names {
 		indices, err := look(ctx, name)
 		if err != nil {
-			errs = append(errs, e.failed(err))
+			errs = append(errs, e.Explain(err))
 		}
 		for _, index := range indices {
 			if !slices.ContainsFunc(all, func(i adapters.Index) bool { return i.Name == index.Name }) {
@@ -233,37 +235,37 @@ func (v *verification) indices(ctx context.Context, e *opened) ([]adapters.Index
 }
 
 // index looks at one index and prints what it found.
-func (v *verification) index(ctx context.Context, e *opened, index adapters.Index) error {
-	rule := e.rules.Of(index)
+func (v *verification) index(ctx context.Context, e *upstream.Engine, index adapters.Index) error {
+	rule := e.Rules.Of(index)
 	if rule == nil {
-		return fmt.Errorf("engine %s: index %s: %s", e.config.Name, index.Name, index.Why)
+		return fmt.Errorf("engine %s: index %s: %s", e.Config.Name, index.Name, index.Why)
 	}
 	if v.flags.Repair && !index.Ready {
 		v.unready = true
-		return fmt.Errorf("engine %s: index %s is not ready: %s", e.config.Name, index.Name, index.Why)
+		return fmt.Errorf("engine %s: index %s is not ready: %s", e.Config.Name, index.Name, index.Why)
 	}
 	selected := adapters.Selection{Random: v.flags.sample > 0, Limit: v.flags.sample}
-	title := e.config.Name + ": " + index.Name
-	start, meter, shown := time.Now(), terminal.NewMeter(v.err, title), v.flags.metrics.index(e.config.Name)
-	f, err := jobs.Verify(ctx, e.store, index.Name, rule, selected, v.flags.VerifyOptions, func(f jobs.Findings) {
+	title := e.Config.Name + ": " + index.Name
+	start, meter, shown := time.Now(), terminal.NewMeter(v.err, title), v.flags.metrics.Index(e.Config.Name)
+	f, err := jobs.Verify(ctx, e.Store, index.Name, rule, selected, v.flags.VerifyOptions, func(f jobs.Findings) {
 		meter.At(f.Scanned, f.Total, fmt.Sprintf("%d right, %d stale", f.Right, f.Wrong()))
-		shown.verified(f)
+		shown.Verified(f)
 	})
 	meter.End()
-	shown.end(err)
+	shown.End(err)
 	v.wrong += f.Wrong()
 	v.left += f.Wrong()
 	if v.flags.Repair {
 		v.left += max(f.Remaining, f.Changed+f.Refused) - f.Wrong()
 	}
 	found := verified{
-		Engine: e.config.Name, Index: index.Name, Scanned: f.Scanned, Right: f.Right, Absent: f.Absent, Other: f.Incomparable,
+		Engine: e.Config.Name, Index: index.Name, Scanned: f.Scanned, Right: f.Right, Absent: f.Absent, Other: f.Incomparable,
 		Stale: f.Stale, Emptied: f.Emptied, Textless: f.Textless, Examples: append([]string{}, f.Examples...),
 		Seconds: time.Since(start).Round(time.Millisecond).Seconds(), Whole: err == nil && v.flags.sample == 0,
 	}
 	found.add(rule, f, v.flags.Repair)
-	if provisioner, has := e.kind.Adapter.(kind.Provisioner); has && err == nil {
-		found.Filled, err = provisioner.Filled(ctx, e.store, index.Name)
+	if provisioner, has := e.Kind.Adapter.(kind.Provisioner); has && err == nil {
+		found.Filled, err = provisioner.Filled(ctx, e.Store, index.Name)
 		v.left += len(found.Filled)
 	}
 	v.list = append(v.list, found)
@@ -271,7 +273,7 @@ func (v *verification) index(ctx context.Context, e *opened, index adapters.Inde
 		_, _ = io.WriteString(v.out, found.String())
 	}
 	if err != nil && ctx.Err() == nil {
-		return e.failed(err)
+		return e.Explain(err)
 	}
 	return nil
 }

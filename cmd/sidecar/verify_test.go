@@ -13,6 +13,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/terminal"
+	"github.com/neardup/sidecar/internal/upstream"
 	"github.com/neardup/sidecar/jobs"
 )
 
@@ -29,12 +30,12 @@ func (s *stocked) Prepare(context.Context, string, bool) ([]adapters.Index, erro
 
 // openedStock returns a store with a right and an absent sketch in news-1, a stale one in news-2, and in books three that are
 // emptied, incomparable and textless.
-func openedStock(t *testing.T) (*opened, *stocked) {
+func openedStock(t *testing.T) (*upstream.Engine, *stocked) {
 	t.Helper()
 	s := &stocked{shelf: shelf{documents: map[string]int{"news-1": 2, "news-2": 1, "books": 3, "private": 1}}}
 	e := openedShelf(t, &s.shelf)
-	e.store = s
-	computed, _ := e.rules[0].SketchOf([]byte(`{"title":"one two three"}`))
+	e.Store = s
+	computed, _ := e.Rules[0].SketchOf([]byte(`{"title":"one two three"}`))
 	s.sources = map[string][]string{
 		"news-1": {`{"title":"one two three","neardup_sketch":"` + computed.Text + `"}`, `{"title":"one two"}`},
 		"news-2": {`{"title":"four five six","neardup_sketch":"` + computed.Text + `"}`},
@@ -80,7 +81,7 @@ shelf: news-2: stale, for example: 0
 			s.breaks, c.flags.output = c.breaks, "text"
 			var out strings.Builder
 			v := verification{flags: c.flags, out: &out, err: io.Discard}
-			err := v.engines(t.Context(), []*opened{e})
+			err := v.engines(t.Context(), []*upstream.Engine{e})
 			if diff := cmp.Diff(c.out, tookSeconds.ReplaceAllString(out.String(), "\n")); diff != "" {
 				t.Error(diff)
 			}
@@ -117,7 +118,7 @@ func TestVerifyInterrupted(t *testing.T) {
 	cancel()
 	e, _ := openedStock(t)
 	v := verification{flags: verifyFlags{output: "text"}, out: io.Discard, err: io.Discard}
-	if err := troubled(v.engines(ctx, []*opened{e})); !errors.Is(err, terminal.ErrInterrupted) || !errors.Is(err, errTrouble) {
+	if err := troubled(v.engines(ctx, []*upstream.Engine{e})); !errors.Is(err, terminal.ErrInterrupted) || !errors.Is(err, errTrouble) {
 		t.Errorf("error: %v", err)
 	}
 }
@@ -162,11 +163,11 @@ func TestVerifyRepairEnds(t *testing.T) {
 			if c.unfit != "" {
 				s.unready["books"] = c.unfit
 			}
-			e.store = &mending{s, c.result}
+			e.Store = &mending{s, c.result}
 			var out strings.Builder
 			v := verification{flags: verifyFlags{index: "books", output: "text"}, out: &out, err: io.Discard}
 			v.flags.Repair = true
-			err := v.engines(t.Context(), []*opened{e})
+			err := v.engines(t.Context(), []*upstream.Engine{e})
 			if got := fmt.Sprint(err); got != c.err && (err != nil || c.err != "") {
 				t.Errorf("error: %s, want %s", got, c.err)
 			}

@@ -186,6 +186,7 @@ func (m *Material) ends(f Files) (file string, at time.Time) {
 	return file, at
 }
 
+// FormatTime returns a time as errors and logs show it.
 func FormatTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // Certificates are what the files of one section about TLS hold, as far as they were read last. A nil one has no files.

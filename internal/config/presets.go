@@ -70,6 +70,7 @@ func PresetOf(name string) Preset {
 	return all[max(0, slices.IndexFunc(all, func(p Preset) bool { return p.Name == name }))]
 }
 
+// PresetNames returns the names of all presets.
 func PresetNames() (names []string) {
 	for _, p := range Presets() {
 		names = append(names, p.Name)

@@ -27,6 +27,7 @@ type Watch struct {
 	last    string // what they said at the last look
 }
 
+// NewWatch returns a watch of a configuration file that has just been read.
 func NewWatch(file string) *Watch {
 	w := &Watch{file: file}
 	w.Read()

@@ -18,7 +18,7 @@ import (
 )
 
 // product are the packages that are broken: everything that ships, without demo and test helpers.
-var product = []string{"./cmd/sidecar", "./proxy", "./adapters", "./adapters/elastic", "./adapters/typesense", "./sketch", "./sketch/content", "./rerank",
+var product = []string{"./cmd/sidecar", "./internal/config", "./internal/server", "./internal/onboard", "./internal/upstream", "./internal/certs", "./internal/kind", "./proxy", "./adapters", "./adapters/elastic", "./adapters/typesense", "./sketch", "./sketch/content", "./rerank",
 	"./jobs", "./jobs/calibrate", "./jobs/cluster", "./jobs/flink", "./playground"}
 
 func main() {

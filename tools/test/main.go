@@ -50,10 +50,10 @@ type step struct {
 }
 
 // onEngines are the packages whose tests ask real engines, each on indices of its own.
-var onEngines = []string{"./internal/engines", "./adapters/elastic", "./adapters/typesense", "./cmd/sidecar"}
+var onEngines = []string{"./internal/engines", "./adapters/elastic", "./adapters/typesense", "./internal/server"}
 
 // concurrent are the packages in which goroutines meet.
-var concurrent = []string{"./proxy", "./jobs/...", "./cmd/sidecar", "./adapters/elastic", "./adapters/typesense"}
+var concurrent = []string{"./proxy", "./jobs/...", "./cmd/sidecar", "./internal/server", "./internal/upstream", "./internal/certs", "./adapters/elastic", "./adapters/typesense"}
 
 // shortForm are the tests of internal/e2e that run on the majors before the current ones as well: the main job, the backfill, the contract,
 // the comparison of answers, and what they alone can do.
@@ -105,7 +105,7 @@ documentation, examples and clients. On two cores: 25 minutes. It holds no gofmt
 		lanes: [][]step{
 			{
 				{name: "race", args: goTest("-race", "-short", "-timeout=15m", strings.Join(concurrent, " ")), env: withoutEngines},
-				{name: "long forms", args: goTest("-timeout=20m", packagesBut("internal/e2e", "internal/conformance", "internal/packages", "internal/engines", "adapters/elastic", "adapters/typesense", "cmd/sidecar"))},
+				{name: "long forms", args: goTest("-timeout=20m", packagesBut("internal/e2e", "internal/conformance", "internal/packages", "internal/engines", "adapters/elastic", "adapters/typesense", "internal/server"))},
 				{name: "32 bits", args: []string{"go", "vet", "./sketch/...", "./rerank", "./adapters/..."}, env: []string{"GOARCH=386"}},
 				{name: "vet of internal/e2e", args: []string{"go", "vet", "-tags=goclient", "./internal/e2e"}},
 				{name: "staticcheck of internal/e2e", args: []string{"go", "tool", "staticcheck", "-tags=goclient", "./internal/e2e"}},

@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"context"
@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// door is one address where clients connect. Its sockets stay open while the servers that accept connections on them change, so that a reload
+// endpoint is one address where clients connect. Its sockets stay open while the servers that accept connections on them change, so that a reload
 // refuses nobody.
-type door struct {
+type endpoint struct {
 	// key finds the door again at a reload: the address, and the name of its engine where the address alone does not tell.
 	key     string
 	admin   bool
@@ -30,7 +30,7 @@ type door struct {
 // server accepts the connections of a door until the next one does, and serves its own to their end.
 type server struct {
 	http.Server
-	door      *door
+	door      *endpoint
 	options   connOptions
 	listeners []net.Listener
 	busy      atomic.Int64 // requests under way
@@ -48,7 +48,7 @@ type connOptions struct {
 const maxHeader = 128 << 10
 
 // newServer returns a server with these options, or nil where the one at work has them. It accepts nothing before put.
-func (d *door) newServer(o connOptions) (*server, error) {
+func (d *endpoint) newServer(o connOptions) (*server, error) {
 	if now := d.server.Load(); now != nil && now.options == o {
 		return nil, nil
 	}
@@ -89,7 +89,7 @@ func duplicate(socket net.Listener) (net.Listener, error) {
 
 // put sets the handler, and has next, if it is not nil, accept the connections from now on. It returns the server that did so before, which goes on
 // serving its own.
-func (d *door) put(h http.Handler, next *server) (before *server) {
+func (d *endpoint) put(h http.Handler, next *server) (before *server) {
 	d.handler.Store(&h)
 	if next == nil {
 		return nil
@@ -140,10 +140,10 @@ func (s *server) quit(ctx context.Context) (cut int64) {
 	return cut
 }
 
-func (d *door) addr() net.Addr { return d.sockets[0].Addr() }
+func (d *endpoint) addr() net.Addr { return d.sockets[0].Addr() }
 
 // shut closes the sockets: new connections are refused. Those that are open go on.
-func (d *door) shut() {
+func (d *endpoint) shut() {
 	for _, socket := range d.sockets {
 		_ = socket.Close() // what is wrong with it does not matter any more
 	}

@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"bufio"
@@ -9,16 +9,20 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/neardup/sidecar/internal/buildinfo"
 )
 
 // running is a sidecar that serves.
 type running struct {
 	engine, admin string // base URLs
 	stop          context.CancelFunc
-	ended         chan int // the exit code
+	ended         chan error
 }
 
 // serving runs the program until it listens. The first engine's address is the one given back.
@@ -27,11 +31,11 @@ func serving(t *testing.T, file string) *running {
 	ctx, stop := context.WithCancel(t.Context())
 	t.Cleanup(stop)
 	logs, stderr := io.Pipe()
-	r := &running{stop: stop, ended: make(chan int, 1)}
+	r := &running{stop: stop, ended: make(chan error, 1)}
 	go func() {
-		code := run(ctx, []string{"serve", "-c", file}, strings.NewReader(""), io.Discard, stderr)
+		err := Run(ctx, file, stderr, Options{Drain: DefaultDrain})
 		_ = stderr.Close()
-		r.ended <- code
+		r.ended <- err
 	}()
 	lines := bufio.NewScanner(logs)
 	for r.engine == "" || r.admin == "" {
@@ -107,7 +111,7 @@ func fill(t *testing.T, base string) {
 }
 
 func TestServeEmbedded(t *testing.T) {
-	r := serving(t, write(t, `
+	r := serving(t, configFile(t, `
 log: {format: json}
 admin: 127.0.0.1:0
 engines:
@@ -120,7 +124,7 @@ engines:
 	if got := ids(t, r.engine); len(got) != len("1 3") || !strings.Contains(got, "3") {
 		t.Errorf("hits: %s", got)
 	}
-	for path, want := range map[string]string{"/livez": "ok\n", "/readyz": "engine embedded: ok\n", "/version": versionLine() + "\n"} {
+	for path, want := range map[string]string{"/livez": "ok\n", "/readyz": "engine embedded: ok\n", "/version": buildinfo.Of().String() + "\n"} {
 		if code, got := call(t, "GET", r.admin+path, ""); code != http.StatusOK || got != want {
 			t.Errorf("%s: %d %q", path, code, got)
 		}
@@ -132,8 +136,8 @@ engines:
 		}
 	}
 	r.stop()
-	if code := <-r.ended; code != exitDone {
-		t.Errorf("exit code %d", code)
+	if err := <-r.ended; err != nil {
+		t.Error(err)
 	}
 	if _, err := net.Dial("tcp", strings.TrimPrefix(r.engine, "http://")); err == nil {
 		t.Error("it still listens")
@@ -146,14 +150,14 @@ func TestServeSaysWhatItCanNotBind(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = taken.Close() }()
-	got := sidecar(t, "serve", "-c", write(t, fmt.Sprintf(`
+	err = Run(t.Context(), configFile(t, fmt.Sprintf(`
 admin: ""
 engines:
   - {kind: embedded, listen: "127.0.0.1:0", indices: [{match: a, fields: [t]}]}
   - {kind: embedded, name: second, listen: %q, indices: [{match: a, fields: [t]}]}
-`, taken.Addr())))
-	if got.code != exitFailed || !strings.HasPrefix(got.stderr, "error: engines[1].listen: ") || !strings.Contains(got.stderr, "in use: choose another") {
-		t.Errorf("%+v", got)
+`, taken.Addr())), io.Discard, Options{})
+	if err == nil || !strings.HasPrefix(err.Error(), "engines[1].listen: ") || !strings.Contains(err.Error(), "in use: choose another") {
+		t.Error(err)
 	}
 }
 
@@ -166,7 +170,7 @@ func TestServeDrains(t *testing.T) {
 		_, _ = io.WriteString(w, "late")
 	}))
 	defer server.Close()
-	r := serving(t, write(t, fmt.Sprintf(`
+	r := serving(t, configFile(t, fmt.Sprintf(`
 log: {format: json}
 admin: 127.0.0.1:0
 engines:
@@ -187,15 +191,25 @@ engines:
 		}
 	}
 	select {
-	case code := <-r.ended:
-		t.Fatalf("ended with %d before the request did", code)
+	case err := <-r.ended:
+		t.Fatalf("ended before the request did: %v", err)
 	default:
 	}
 	close(answer)
 	if got := <-body; got != "late<nil>" {
 		t.Errorf("the request under way got %q", got)
 	}
-	if code := <-r.ended; code != exitDone {
-		t.Errorf("exit code %d", code)
+	if err := <-r.ended; err != nil {
+		t.Error(err)
 	}
+}
+
+// configFile puts a configuration into a file of its own and returns its name.
+func configFile(t testing.TB, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }

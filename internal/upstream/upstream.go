@@ -1,4 +1,5 @@
-package main
+// Package upstream reaches an engine as the configuration says: by TLS, with the operator's credentials for jobs, and with what to do where it fails.
+package upstream
 
 import (
 	"context"
@@ -11,42 +12,31 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/kind"
 )
 
-// quietTransport returns what carries requests of jobs to an engine: it hides their credentials in what the engine answers.
-func quietTransport(e *config.Engine) (http.RoundTripper, error) {
-	transport, _, err := transportTo(e, slog.New(slog.DiscardHandler))
+// JobTransport returns what carries requests of jobs to an engine: it hides their credentials in what the engine answers.
+func JobTransport(e *config.Engine) (http.RoundTripper, error) {
+	transport, _, err := Transport(e, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err
 	}
 	return hideCredentials(e, transport), nil
 }
 
-// opened is an engine as jobs and setup see it, under the operator's credentials.
-type opened struct {
-	config *config.Engine
-	kind   kind.Kind
-	rules  adapters.Rules
-	store  adapters.Store
+// Engine is an engine as jobs and setup see it, under the operator's credentials.
+type Engine struct {
+	Config *config.Engine
+	Kind   kind.Kind
+	Rules  adapters.Rules
+	Store  adapters.Store
 }
 
-// openFor opens for a command the engine with the name, or all that the configuration has where it is empty.
-func openFor(cmd *cobra.Command, name string) ([]*opened, error) {
-	c, err := configOf(cmd)
-	if err != nil {
-		return nil, err
-	}
-	return openEngines(c, name)
-}
-
-// openEngines opens the engine with the name, or all of them where it is empty.
-func openEngines(c *config.Config, name string) ([]*opened, error) {
-	var engines []*opened
+// OpenAll opens the engine with the name, or all of them where it is empty.
+func OpenAll(c *config.Config, name string) ([]*Engine, error) {
+	var engines []*Engine
 	var names []string
 	for i := range c.Engines {
 		e := &c.Engines[i]
@@ -54,7 +44,7 @@ func openEngines(c *config.Config, name string) ([]*opened, error) {
 		if name != "" && e.Name != name || name == "" && e.Kind == kind.Embedded {
 			continue
 		}
-		o, err := openEngine(e)
+		o, err := Open(e)
 		if err != nil {
 			return nil, fmt.Errorf("engine %s: %w", e.Name, err)
 		}
@@ -72,12 +62,12 @@ func openEngines(c *config.Config, name string) ([]*opened, error) {
 // errEmbedded is what a job gets that has nothing but an embedded engine to work on.
 var errEmbedded = errors.New("an embedded engine lives inside serve alone: there is nothing to work on from outside")
 
-// openEngine opens an engine.
-func openEngine(e *config.Engine) (*opened, error) {
+// Open opens an engine.
+func Open(e *config.Engine) (*Engine, error) {
 	if e.Kind == kind.Embedded {
 		return nil, errEmbedded
 	}
-	transport, err := quietTransport(e)
+	transport, err := JobTransport(e)
 	if err != nil {
 		return nil, err
 	}
@@ -90,32 +80,32 @@ func openEngine(e *config.Engine) (*opened, error) {
 		return nil, err
 	}
 	k := kind.Of(e.Kind)
-	return &opened{config: e, kind: k, rules: rules, store: k.Open(transport, urls, rules)(e.Header(), "")}, nil
+	return &Engine{Config: e, Kind: k, Rules: rules, Store: k.Open(transport, urls, rules)(e.Header(), "")}, nil
 }
 
-// failed returns an error of the engine, and what to do about it where that is plain.
-func (e *opened) failed(err error) error {
+// Explain returns an error of the engine, and what to do about it where that is plain.
+func (e *Engine) Explain(err error) error {
 	hint := ""
 	switch status := adapters.StatusOf(err); {
 	case status == http.StatusUnauthorized:
 		hint = ": set its credentials in the configuration to those that it knows"
 	case status == http.StatusForbidden:
 		hint = ": give the user of its credentials in the configuration the rights, which sidecar doctor looks at"
-	case unreachable(err):
+	case Unreachable(err):
 		hint = ": see that it runs and that its urls in the configuration are right, or ask sidecar doctor"
 	}
-	return fmt.Errorf("engine %s: %w%s", e.config.Name, err, hint)
+	return fmt.Errorf("engine %s: %w%s", e.Config.Name, err, hint)
 }
 
-// unreachable reports whether an engine could not be asked at all.
-func unreachable(err error) bool {
+// Unreachable reports whether an engine could not be asked at all.
+func Unreachable(err error) bool {
 	_, network := errors.AsType[net.Error](err)
 	return network && adapters.StatusOf(err) == 0 && !errors.Is(err, context.Canceled)
 }
 
-// discreet carries requests of jobs, and hides their own credentials in what an engine answers where it refuses: its words are
+// discreetTransport carries requests of jobs, and hides their own credentials in what an engine answers where it refuses: its words are
 // printed.
-type discreet struct {
+type discreetTransport struct {
 	http.RoundTripper
 	words []string
 }
@@ -137,14 +127,14 @@ func hideCredentials(e *config.Engine, transport http.RoundTripper) http.RoundTr
 	if len(words) == 0 {
 		return transport
 	}
-	return &discreet{transport, words}
+	return &discreetTransport{transport, words}
 }
 
 // maxRefusal is how much is read of a refusal, in bytes.
 const maxRefusal = 1 << 20
 
 // RoundTrip implements http.RoundTripper.
-func (d *discreet) RoundTrip(r *http.Request) (*http.Response, error) {
+func (d *discreetTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := d.RoundTripper.RoundTrip(r)
 	if err != nil {
 		if text := d.hide(err.Error()); text != err.Error() {
@@ -166,26 +156,26 @@ func (d *discreet) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-func (d *discreet) hide(text string) string {
+func (d *discreetTransport) hide(text string) string {
 	for _, word := range d.words {
 		text = strings.ReplaceAll(text, word, config.Hidden)
 	}
 	return text
 }
 
-// prepare prepares the indices behind a name that a rule matches.
-func (e *opened) prepare(ctx context.Context, name string) ([]adapters.Index, error) {
-	matching, err := e.matching(ctx, name)
+// Prepare prepares the indices behind a name that a rule matches.
+func (e *Engine) Prepare(ctx context.Context, name string) ([]adapters.Index, error) {
+	matching, err := e.Matching(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	var indices []adapters.Index
 	for _, index := range matching {
-		if e.rules.Of(index) == nil {
+		if e.Rules.Of(index) == nil {
 			indices = append(indices, index)
 			continue
 		}
-		prepared, err := e.store.Prepare(ctx, index.Name, false)
+		prepared, err := e.Store.Prepare(ctx, index.Name, false)
 		if err != nil {
 			return nil, fmt.Errorf("index %s: %w", index.Name, err)
 		}
@@ -194,16 +184,16 @@ func (e *opened) prepare(ctx context.Context, name string) ([]adapters.Index, er
 	return indices, nil
 }
 
-// matching returns the indices behind a name that a rule matches. The others are none of our business; only where the name leads
+// Matching returns the indices behind a name that a rule matches. The others are none of our business; only where the name leads
 // to no index but such do they come back, as not ready, so that it can be said why.
-func (e *opened) matching(ctx context.Context, name string) ([]adapters.Index, error) {
-	behind, err := e.store.Resolve(ctx, name)
+func (e *Engine) Matching(ctx context.Context, name string) ([]adapters.Index, error) {
+	behind, err := e.Store.Resolve(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	var indices, strangers []adapters.Index
 	for _, index := range behind {
-		if e.rules.Of(index) != nil {
+		if e.Rules.Of(index) != nil {
 			indices = append(indices, index)
 			continue
 		}
@@ -216,17 +206,17 @@ func (e *opened) matching(ctx context.Context, name string) ([]adapters.Index, e
 	return indices, nil
 }
 
-// checkVersion fails if the engine's version is one that is not tested, unless that is allowed: what such a version stores and does not show could be
+// CheckVersion fails if the engine's version is one that is not tested, unless that is allowed: what such a version stores and does not show could be
 // lost by writing documents back.
-func (e *opened) checkVersion(ctx context.Context, untested bool) error {
-	if untested || len(e.kind.Versions) == 0 {
+func (e *Engine) CheckVersion(ctx context.Context, untested bool) error {
+	if untested || len(e.Kind.Versions) == 0 {
 		return nil
 	}
-	product, err := e.kind.ProductOf(ctx, e.store)
+	product, err := e.Kind.ProductOf(ctx, e.Store)
 	if err != nil {
-		return e.failed(fmt.Errorf("ask for its version: %w", err))
+		return e.Explain(fmt.Errorf("ask for its version: %w", err))
 	}
-	if e.kind.Tested(product.Version) {
+	if e.Kind.Tested(product.Version) {
 		return nil
 	}
 	is := product.Name + " " + product.Version
@@ -234,5 +224,5 @@ func (e *opened) checkVersion(ctx context.Context, untested bool) error {
 		is = "of a version that it does not tell these credentials"
 	}
 	return fmt.Errorf("engine %s: it is %s, and neardup is tested on %s %s. What an engine stores and does not show could be lost by writing to its documents, "+
-		"so nothing was written. If you have tried it on a copy: --untested", e.config.Name, is, e.kind.Product, e.kind.TestedVersions())
+		"so nothing was written. If you have tried it on a copy: --untested", e.Config.Name, is, e.Kind.Product, e.Kind.TestedVersions())
 }

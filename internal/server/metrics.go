@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"maps"
@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/neardup/sidecar/internal/buildinfo"
 	"github.com/neardup/sidecar/proxy"
 )
 
@@ -27,7 +28,7 @@ type meters struct {
 
 	mu      sync.Mutex
 	engines map[string]*proxy.Metrics
-	expiry  func() map[string]time.Time
+	expiry  expirer
 }
 
 func newMeters() *meters {
@@ -53,7 +54,7 @@ func newMeters() *meters {
 // newRegistry returns a registry with what every command shows of its process.
 func newRegistry() *prometheus.Registry {
 	r := prometheus.NewRegistry()
-	v := versionOf()
+	v := buildinfo.Of()
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "neardup_build_info", Help: "1; the labels say what is running.",
 		ConstLabels: prometheus.Labels{"version": v.Version, "revision": v.Revision, "goversion": v.Go},
@@ -99,9 +100,11 @@ func (m *meters) reloaded(ok bool) {
 	m.reloads.WithLabelValues(result).Inc()
 }
 
-// certificates takes what says, by engine, when the first of its certificates ends; the zero time is none. It is asked at each
-// scrape.
-func (m *meters) certificates(expiry func() map[string]time.Time) {
+// expirer says, by engine, when the first of its certificates ends; the zero time is none.
+type expirer interface{ expiries() map[string]time.Time }
+
+// certificates takes what is asked at each scrape.
+func (m *meters) certificates(expiry expirer) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.expiry = expiry
@@ -131,7 +134,7 @@ func (e expiries) Collect(to chan<- prometheus.Metric) {
 	if expiry == nil {
 		return
 	}
-	ends := expiry()
+	ends := expiry.expiries()
 	for _, name := range slices.Sorted(maps.Keys(ends)) {
 		if end := ends[name]; !end.IsZero() {
 			to <- prometheus.MustNewConstMetric(expiryDesc, prometheus.GaugeValue, float64(end.Unix()), name)

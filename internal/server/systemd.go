@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"fmt"
@@ -66,25 +66,25 @@ func (s sockets) unclaimed(claimed map[net.Listener]bool, names []string) error 
 		strings.Join(left, ", "), strings.Join(names, ", "))
 }
 
-// manager tells the service manager (NOTIFY_SOCKET) how things stand. Without one it does nothing.
-type manager struct{ log *slog.Logger }
+// systemd tells the service manager (NOTIFY_SOCKET) how things stand. Without one it does nothing.
+type systemd struct{ log *slog.Logger }
 
-func (m manager) tell(states ...string) {
+func (m systemd) tell(states ...string) {
 	if _, err := daemon.SdNotify(false, strings.Join(states, "\n")); err != nil {
 		m.log.Warn("the service manager can't be told", "state", states[0], "error", err.Error())
 	}
 }
 
-func (m manager) ready(summary string) { m.tell(daemon.SdNotifyReady, "STATUS=serving "+summary) }
+func (m systemd) ready(summary string) { m.tell(daemon.SdNotifyReady, "STATUS=serving "+summary) }
 
-func (m manager) reloading() {
+func (m systemd) reloading() {
 	m.tell(daemon.SdNotifyReloading, strings.TrimSpace(daemon.SdNotifyMonotonicUsec()))
 }
 
-func (m manager) stopping() { m.tell(daemon.SdNotifyStopping, "STATUS=draining") }
+func (m systemd) stopping() { m.tell(daemon.SdNotifyStopping, "STATUS=draining") }
 
 // watched returns a channel that ticks as often as the service manager wants to hear from us, or nil if it does not.
-func (m manager) watched() (ticks <-chan time.Time, stop func()) {
+func (m systemd) watched() (ticks <-chan time.Time, stop func()) {
 	every, err := daemon.SdWatchdogEnabled(false)
 	if err != nil || every <= 0 {
 		return nil, func() {}
@@ -93,4 +93,4 @@ func (m manager) watched() (ticks <-chan time.Time, stop func()) {
 	return ticker.C, ticker.Stop
 }
 
-func (m manager) alive() { m.tell(daemon.SdNotifyWatchdog) }
+func (m systemd) alive() { m.tell(daemon.SdNotifyWatchdog) }

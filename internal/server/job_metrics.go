@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"errors"
@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/spf13/pflag"
 
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/jobs"
@@ -20,9 +19,9 @@ import (
 // commandLabel says which command it is. (What scrapes has a label job of its own.)
 const commandLabel = "command"
 
-// jobMetrics show how far a job is, while it runs. The zero value and nil show nothing. They are safe for concurrent use.
-type jobMetrics struct {
-	address string // of the flag; empty for none
+// JobMetrics show how far a job is, while it runs. The zero value and nil show nothing. They are safe for concurrent use.
+type JobMetrics struct {
+	Address string // to listen on; empty for none
 
 	server    *http.Server
 	documents *prometheus.CounterVec
@@ -33,22 +32,17 @@ type jobMetrics struct {
 	waited    prometheus.Gauge
 }
 
-// add adds the flag.
-func (j *jobMetrics) add(flags *pflag.FlagSet) {
-	flags.StringVar(&j.address, "metrics", "", "while it runs, show /metrics for Prometheus at this `address`, such as 127.0.0.1:9601")
-}
-
-// start shows the metrics of the job, if the flag says where. What it returns is followed by stop.
-func (j *jobMetrics) start(job string, log io.Writer) error {
-	if j.address == "" {
+// Start shows the metrics of the job, if the flag says where. What it returns is followed by stop.
+func (j *JobMetrics) Start(job string, log io.Writer) error {
+	if j.Address == "" {
 		return nil
 	}
-	l, err := net.Listen("tcp", j.address)
+	l, err := net.Listen("tcp", j.Address)
 	if err != nil {
 		return fmt.Errorf("--metrics: %w: name a free address, such as 127.0.0.1:9601", err)
 	}
 	status := status{meters: &meters{registry: j.register(job)}}
-	host, _, _ := net.SplitHostPort(j.address) // it was just listened on
+	host, _, _ := net.SplitHostPort(j.Address) // it was just listened on
 	status.host.Store(&host)
 	j.server = &http.Server{Handler: status.metricsAlone(), ReadHeaderTimeout: config.ReadHeaderTimeout, IdleTimeout: config.IdleTimeout}
 	go func() {
@@ -60,15 +54,15 @@ func (j *jobMetrics) start(job string, log io.Writer) error {
 	return nil
 }
 
-// stop ends showing.
-func (j *jobMetrics) stop() {
+// Stop ends showing.
+func (j *JobMetrics) Stop() {
 	if j.server != nil {
 		_ = j.server.Close() // nothing is left to be done about it
 	}
 }
 
 // register makes the metrics of a job.
-func (j *jobMetrics) register(job string) *prometheus.Registry {
+func (j *JobMetrics) register(job string) *prometheus.Registry {
 	r := newRegistry()
 	to := prometheus.WrapRegistererWith(prometheus.Labels{commandLabel: job}, r)
 	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
@@ -91,34 +85,34 @@ func (j *jobMetrics) register(job string) *prometheus.Registry {
 	return r
 }
 
-// indexMetrics are those of one index at hand.
-type indexMetrics struct {
-	all    *jobMetrics // nil where nothing is shown
+// IndexMetrics are those of one index at hand.
+type IndexMetrics struct {
+	all    *JobMetrics // nil where nothing is shown
 	engine string
 	mu     sync.Mutex
 	last   map[string]int
 }
 
-// index begins with an index.
-func (j *jobMetrics) index(engine string) *indexMetrics {
-	m := &indexMetrics{engine: engine, last: map[string]int{}}
+// Index begins with an index.
+func (j *JobMetrics) Index(engine string) *IndexMetrics {
+	m := &IndexMetrics{engine: engine, last: map[string]int{}}
 	if j != nil && j.server != nil {
 		m.all = j
-		m.at(0, 0)
+		m.At(0, 0)
 	}
 	return m
 }
 
-// at takes how many documents were read of how many.
-func (m *indexMetrics) at(scanned, total int) {
+// At takes how many documents were read of how many.
+func (m *IndexMetrics) At(scanned, total int) {
 	if m.all != nil {
 		m.all.done.WithLabelValues(m.engine).Set(float64(scanned))
 		m.all.of.WithLabelValues(m.engine).Set(float64(total))
 	}
 }
 
-// count takes how many of what there were so far.
-func (m *indexMetrics) count(counts map[string]int) {
+// Count takes how many of what there were so far.
+func (m *IndexMetrics) Count(counts map[string]int) {
 	if m.all == nil {
 		return
 	}
@@ -132,8 +126,8 @@ func (m *indexMetrics) count(counts map[string]int) {
 	}
 }
 
-// end ends the index.
-func (m *indexMetrics) end(err error) {
+// End ends the index.
+func (m *IndexMetrics) End(err error) {
 	if m.all == nil {
 		return
 	}
@@ -144,39 +138,39 @@ func (m *indexMetrics) end(err error) {
 	m.all.indices.WithLabelValues(m.engine, result).Inc()
 }
 
-// reindexed takes the progress of a reindex.
-func (m *indexMetrics) reindexed(p jobs.Progress) {
-	m.at(p.All, p.Total)
-	m.count(map[string]int{
+// Reindexed takes the progress of a reindex.
+func (m *IndexMetrics) Reindexed(p jobs.Progress) {
+	m.At(p.All, p.Total)
+	m.Count(map[string]int{
 		"scanned": p.Scanned, "written": p.Written, "right": p.Skipped, "textless": p.Textless, "changed": p.Changed, "gone": p.Gone,
 		"refused": p.Refused,
 	})
 }
 
-// slowed takes what became of a run's waiting for the engine.
-func (m *indexMetrics) slowed(retries int, waited time.Duration) {
+// Slowed takes what became of a run's waiting for the engine.
+func (m *IndexMetrics) Slowed(retries int, waited time.Duration) {
 	if m.all != nil {
 		m.all.retries.Set(float64(retries))
 		m.all.waited.Set(waited.Seconds())
 	}
 }
 
-// verified takes what a verification has found.
-func (m *indexMetrics) verified(f jobs.Findings) {
-	m.at(f.Scanned, f.Total)
-	m.count(map[string]int{
+// Verified takes what a verification has found.
+func (m *IndexMetrics) Verified(f jobs.Findings) {
+	m.At(f.Scanned, f.Total)
+	m.Count(map[string]int{
 		"scanned": f.Scanned, "right": f.Right, "textless": f.Textless, "absent": f.Absent, "incomparable": f.Incomparable,
 		"stale": f.Wrong(), "mended": f.Repaired, "changed": f.Changed, "gone": f.Gone, "refused": f.Refused,
 	})
 }
 
-// clustered takes what became of clusters that are stored.
-func (m *indexMetrics) clustered(w cluster.Written) {
-	m.count(map[string]int{"written": w.Written, "right": w.Right, "changed": w.Changed, "gone": w.Gone, "refused": w.Refused})
+// Clustered takes what became of clusters that are stored.
+func (m *IndexMetrics) Clustered(w cluster.Written) {
+	m.Count(map[string]int{"written": w.Written, "right": w.Right, "changed": w.Changed, "gone": w.Gone, "refused": w.Refused})
 }
 
-// stepped takes how much of a step is done.
-func (j *jobMetrics) stepped(step string, done, of int) {
+// Stepped takes how much of a step is done.
+func (j *JobMetrics) Stepped(step string, done, of int) {
 	if j != nil && j.server != nil {
 		j.step.WithLabelValues(step).Set(float64(done) / float64(max(of, done, 1)))
 	}

@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"cmp"
@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/sdk/resource"
 
+	"github.com/neardup/sidecar/internal/buildinfo"
 	"github.com/neardup/sidecar/internal/config"
 
 	sdk "go.opentelemetry.io/otel/sdk/trace"
@@ -83,7 +84,7 @@ func (t *tracing) apply(c config.Traces) error {
 		if provider, err = newProvider(c); err != nil {
 			return fmt.Errorf("traces: %w", err)
 		}
-		tracer := provider.Tracer("github.com/neardup/sidecar", trace.WithInstrumentationVersion(versionOf().Version))
+		tracer := provider.Tracer("github.com/neardup/sidecar", trace.WithInstrumentationVersion(buildinfo.Of().Version))
 		t.tracer.Store(&tracer)
 	} else {
 		t.tracer.Store(nil)
@@ -128,7 +129,7 @@ func newProvider(c config.Traces) (*sdk.TracerProvider, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := versionOf()
+	v := buildinfo.Of()
 	about, err := resource.New(context.Background(),
 		resource.WithAttributes(semconv.ServiceName(serviceName), semconv.ServiceVersion(v.Version)),
 		resource.WithTelemetrySDK(), resource.WithHost(), resource.WithFromEnv())

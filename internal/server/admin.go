@@ -1,8 +1,9 @@
-package main
+package server
 
 import (
 	"context"
 
+	"github.com/neardup/sidecar/internal/buildinfo"
 	"github.com/neardup/sidecar/internal/terminal"
 
 	_ "embed"
@@ -25,8 +26,8 @@ import (
 )
 
 const (
-	// probeTimeout bounds how long an engine may take to show that it is there.
-	probeTimeout = 2 * time.Second
+	// ProbeTimeout bounds how long an engine may take to show that it is there.
+	ProbeTimeout = 2 * time.Second
 	// probedFor is how long what was found out of the engines is told again: whoever asks often does not ask them more often.
 	probedFor = time.Second
 )
@@ -202,10 +203,10 @@ func (s *status) index(w http.ResponseWriter, r *http.Request) {
 func showVersion(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Query().Get("output") == "json" || strings.Contains(r.Header.Get("Accept"), "application/json") {
 		w.Header().Set("Content-Type", "application/json")
-		_ = terminal.WriteJSON(w, versionOf())
+		_ = terminal.WriteJSON(w, buildinfo.Of())
 		return
 	}
-	page(w, http.StatusOK, versionLine())
+	page(w, http.StatusOK, buildinfo.Of().String())
 }
 
 func page(w http.ResponseWriter, code int, text string) {
@@ -316,7 +317,7 @@ type probe struct {
 // reach asks the nodes at once, and waits for the first answer or for all of them. An engine can be reached if any node
 // answers, whatever it says: without credentials most of them refuse.
 func (p probe) reach(ctx context.Context, all bool) reached {
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, ProbeTimeout)
 	defer cancel()
 	type answer struct {
 		node int

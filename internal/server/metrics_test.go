@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"os"
@@ -12,6 +12,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 )
+
+type fixedExpiry map[string]time.Time
+
+func (f fixedExpiry) expiries() map[string]time.Time { return f }
 
 // TestMetricsPageIsDocumented holds docs/metrics.md to what is exported: each metric with its type and labels, and no other;
 // and each value of a label that is there from the beginning.
@@ -31,9 +35,9 @@ func TestMetricsPageIsDocumented(t *testing.T) {
 	}
 
 	m := newMeters()
-	m.certificates(func() map[string]time.Time { return map[string]time.Time{"x": time.Now()} })
+	m.certificates(fixedExpiry{"x": time.Now()})
 	m.engine("x")
-	j := &jobMetrics{}
+	j := &JobMetrics{}
 	job := j.register("reindex")
 	j.documents.WithLabelValues("x", "scanned")
 	exported, types := map[string]string{}, map[string]string{}

@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -27,83 +26,53 @@ const adminName = "admin"
 // ageEvery is how often certificates are looked at for their age.
 const ageEvery = time.Minute
 
-// unit is what stands in front of one engine. It is made of the engine's section, and replaced as a whole where that changes:
-// with it what was learned, so it stays where nothing changed.
-type unit struct {
-	made  config.Engine // as essence gives it
-	front *front
-	busy  atomic.Int64 // requests under way
-	gone  atomic.Bool  // no new ones come
-}
-
-// ServeHTTP implements http.Handler.
-func (u *unit) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	u.busy.Add(1)
-	defer func() {
-		if u.busy.Add(-1) == 0 && u.gone.Load() {
-			u.release()
-		}
-	}()
-	u.front.handler.ServeHTTP(w, r)
-}
-
-// retire ends the unit with the last of its requests.
-func (u *unit) retire() {
-	u.gone.Store(true)
-	u.release()
-}
-
-// release closes the connections to the engine that no request is using.
-func (u *unit) release() {
-	if pool, ok := u.front.transport.(interface{ CloseIdleConnections() }); ok {
-		pool.CloseIdleConnections()
-	}
-}
-
-// essence returns what of an engine's section a unit is made of: not how clients come in, nor what jobs log in with.
-func essence(e *config.Engine) config.Engine {
-	made := *e
-	made.Listen, made.ListenTLS, made.Credentials = "", config.ListenTLS{}, config.Credentials{}
-	made.Limits.HeaderTimeout, made.Limits.IdleTimeout = 0, 0
-	return made
-}
-
-// entrance is what the clients of one engine are shown where they come by TLS.
-type entrance struct {
+// clientTLS is what the clients of one engine are shown where they come by TLS.
+type clientTLS struct {
 	section      config.ListenTLS
 	certificates *certs.Certificates // nil without TLS
 }
 
-// inside is an embedded engine, on a loopback address of its own.
-type inside struct {
+// embeddedEngine is an embedded engine, on a loopback address of its own.
+type embeddedEngine struct {
 	engine *embedded.Engine
 	server *http.Server
 	addr   net.Addr
 }
 
-func newInside() (*inside, error) {
+func startEmbedded() (*embeddedEngine, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("start the embedded engine: %w", err)
 	}
-	i := &inside{engine: embedded.New(), addr: l.Addr()}
+	i := &embeddedEngine{engine: embedded.New(), addr: l.Addr()}
 	i.server = &http.Server{Handler: i.engine, ReadHeaderTimeout: config.ReadHeaderTimeout, DisableGeneralOptionsHandler: true}
 	go func() { _ = i.server.Serve(l) }() // it ends with close
 	return i, nil
 }
 
-func (i *inside) close() error { return errors.Join(i.server.Close(), i.engine.Close()) }
+func (i *embeddedEngine) close() error { return errors.Join(i.server.Close(), i.engine.Close()) }
+
+// state is what serves a configuration: units, entrances and embedded engines by the engine's name, doors by their key.
+type state struct {
+	config    *config.Config
+	backends  map[string]*backend
+	clientTLS map[string]*clientTLS
+	endpoints map[string]*endpoint
+	embedded  map[string]*embeddedEngine // which keep their documents while their rules change
+}
+
+func newState(c *config.Config) state {
+	return state{
+		config: c, backends: map[string]*backend{}, clientTLS: map[string]*clientTLS{}, endpoints: map[string]*endpoint{}, embedded: map[string]*embeddedEngine{},
+	}
+}
 
 // plan is a configuration that can be served: all that can fail has been done, and nothing that serves has been touched.
 type plan struct {
-	config    *config.Config
-	units     map[string]*unit
-	entrances map[string]*entrance
-	doors     map[string]*door
-	keys      []string          // of the engines' doors, in their order
-	servers   map[*door]*server // new ones
-	embedded  map[string]*inside
-	undo      []func()
+	state
+	keys    []string              // of the engines' doors, in their order
+	servers map[*endpoint]*server // new ones
+	undo    []func()
 }
 
 // drop frees what was made for a plan that is not carried out.
@@ -114,11 +83,8 @@ func (p *plan) drop() {
 }
 
 // plan makes whatever of a configuration is not there yet, or reports all that can't be made.
-func (s *servers) plan(c *config.Config) (*plan, error) {
-	p := &plan{
-		config: c, units: map[string]*unit{}, entrances: map[string]*entrance{}, doors: map[string]*door{},
-		servers: map[*door]*server{}, embedded: map[string]*inside{},
-	}
+func (s *process) plan(c *config.Config) (*plan, error) {
+	p := &plan{state: newState(c), servers: map[*endpoint]*server{}}
 	var errs []error
 	for i := range c.Engines {
 		e := &c.Engines[i]
@@ -147,10 +113,10 @@ func (s *servers) plan(c *config.Config) (*plan, error) {
 }
 
 // planUnit keeps the engine's unit where its section did not change, and makes one where it did.
-func (s *servers) planUnit(p *plan, c *config.Config, e *config.Engine) error {
+func (s *process) planUnit(p *plan, c *config.Config, e *config.Engine) error {
 	if e.Kind == kind.Embedded {
 		if p.embedded[e.Name] = s.embedded[e.Name]; p.embedded[e.Name] == nil {
-			engine, err := newInside()
+			engine, err := startEmbedded()
 			if err != nil {
 				return err
 			}
@@ -158,46 +124,46 @@ func (s *servers) planUnit(p *plan, c *config.Config, e *config.Engine) error {
 			p.undo = append(p.undo, func() { _ = engine.close() }) // nobody used it
 		}
 	}
-	if old := s.units[e.Name]; old != nil && reflect.DeepEqual(old.made, essence(e)) {
-		p.units[e.Name] = old
+	if old := s.backends[e.Name]; old != nil && reflect.DeepEqual(old.made, essence(e)) {
+		p.backends[e.Name] = old
 		return nil
 	}
 	front, err := s.assemble(c, e, p.embedded[e.Name])
 	if err != nil {
 		return err
 	}
-	u := &unit{made: essence(e), front: front}
+	u := &backend{made: essence(e), front: front}
 	p.undo = append(p.undo, u.retire)
-	p.units[e.Name] = u
+	p.backends[e.Name] = u
 	return nil
 }
 
 // planEntrance keeps what the engine's clients are shown, or reads it anew where other files are named.
-func (s *servers) planEntrance(p *plan, e *config.Engine) error {
-	if old := s.entrances[e.Name]; old != nil && old.section == e.ListenTLS {
-		p.entrances[e.Name] = old
+func (s *process) planEntrance(p *plan, e *config.Engine) error {
+	if old := s.clientTLS[e.Name]; old != nil && old.section == e.ListenTLS {
+		p.clientTLS[e.Name] = old
 		return nil
 	}
 	certificates, err := certificatesForClients(e, s.log)
-	p.entrances[e.Name] = &entrance{e.ListenTLS, certificates}
+	p.clientTLS[e.Name] = &clientTLS{e.ListenTLS, certificates}
 	return err
 }
 
 // planDoor finds the door of an address, or opens its socket.
-func (s *servers) planDoor(p *plan, config, name, address string) (*door, error) {
+func (s *process) planDoor(p *plan, config, name, address string) (*endpoint, error) {
 	passed := slices.Clone(s.passed.of(name, address))
-	d := &door{key: address, admin: config == adminName, log: s.log, failed: s.failed, sockets: passed}
+	d := &endpoint{key: address, admin: config == adminName, log: s.log, failed: s.failed, sockets: passed}
 	switch {
 	case d.sockets != nil:
 		d.key = "passed " + d.addr().String()
 	case d.admin || strings.HasSuffix(address, ":0"):
 		d.key = name + " " + address
 	}
-	if p.doors[d.key] != nil {
+	if p.endpoints[d.key] != nil {
 		return nil, fmt.Errorf("%s: the socket %s was passed for another: name each after its engine", config, d.addr())
 	}
-	if old := s.doors[d.key]; old != nil {
-		p.doors[d.key] = old
+	if old := s.endpoints[d.key]; old != nil {
+		p.endpoints[d.key] = old
 		return old, nil
 	}
 	if d.sockets == nil {
@@ -207,16 +173,16 @@ func (s *servers) planDoor(p *plan, config, name, address string) (*door, error)
 		}
 		d.sockets = []net.Listener{socket}
 	}
-	p.doors[d.key] = d
+	p.endpoints[d.key] = d
 	p.undo = append(p.undo, d.shut)
 	return d, nil
 }
 
 // planServer makes a server for a door where its connection options change. Without an engine it is the admin listener's.
-func (s *servers) planServer(p *plan, d *door, e *config.Engine) error {
+func (s *process) planServer(p *plan, d *endpoint, e *config.Engine) error {
 	options := connOptions{header: config.ReadHeaderTimeout, idle: config.IdleTimeout}
 	if e != nil {
-		options = connOptions{time.Duration(e.Limits.HeaderTimeout), time.Duration(e.Limits.IdleTimeout), p.entrances[e.Name].certificates.ServerConfig()}
+		options = connOptions{time.Duration(e.Limits.HeaderTimeout), time.Duration(e.Limits.IdleTimeout), p.clientTLS[e.Name].certificates.ServerConfig()}
 	}
 	next, err := d.newServer(options)
 	if next != nil {
@@ -227,9 +193,9 @@ func (s *servers) planServer(p *plan, d *door, e *config.Engine) error {
 }
 
 // insteadOf says what can be done where an address can't be listened on.
-func (s *servers) insteadOf(address string, err error) string {
+func (s *process) insteadOf(address string, err error) string {
 	if _, port, _ := net.SplitHostPort(address); errors.Is(err, syscall.EADDRINUSE) {
-		for _, d := range s.doors {
+		for _, d := range s.endpoints {
 			if _, taken, _ := net.SplitHostPort(d.addr().String()); taken == port {
 				return "this sidecar holds the port at " + d.addr().String() + ": choose another port, or restart it"
 			}
@@ -239,9 +205,9 @@ func (s *servers) insteadOf(address string, err error) string {
 }
 
 // commit carries a plan out: from here on nothing can fail.
-func (s *servers) commit(p *plan) {
-	before := servers{units: s.units, doors: s.doors, embedded: s.embedded}
-	s.config, s.units, s.entrances, s.doors, s.embedded = p.config, p.units, p.entrances, p.doors, p.embedded
+func (s *process) commit(p *plan) {
+	before := s.state
+	s.state = p.state
 	s.book.set(p.config.Log)
 	if err := s.tracing.apply(p.config.Traces); err != nil {
 		s.log.Error("traces go on as before", "error", err.Error())
@@ -251,13 +217,13 @@ func (s *servers) commit(p *plan) {
 	certified := map[string][]*certs.Certificates{}
 	for i := range p.config.Engines {
 		e := &p.config.Engines[i]
-		d, u := p.doors[p.keys[i]], p.units[e.Name]
-		shown := s.entrances[e.Name].certificates
+		d, u := p.endpoints[p.keys[i]], p.backends[e.Name]
+		shown := s.clientTLS[e.Name].certificates
 		s.leave(true, d.put(u, p.servers[d]))
 		names = append(names, e.Name)
 		certified[e.Name] = []*certs.Certificates{shown, u.front.certificates}
 		probes = append(probes, probe{name: e.Name, urls: u.front.urls, transport: u.front.transport})
-		if before.doors[d.key] == nil {
+		if before.endpoints[d.key] == nil {
 			s.log.Info("listening", "engine", e.Name, "addr", d.addr().String(), "kind", e.Kind, "urls", urlsOf(u),
 				"rules", len(e.Indices))
 		}
@@ -265,19 +231,19 @@ func (s *servers) commit(p *plan) {
 	host, _, _ := net.SplitHostPort(p.config.Admin) // validated
 	s.status.host.Store(&host)
 	s.status.set(probes)
-	s.play(p.config, p.units)
+	s.play(p.config, p.backends)
 	s.meters.keep(names)
 	s.certified.Store(&certified)
-	for key, d := range p.doors {
-		if d.admin && before.doors[key] == nil {
+	for key, d := range p.endpoints {
+		if d.admin && before.endpoints[key] == nil {
 			s.putAdmin(d, p.servers[d])
 		}
 	}
-	s.discard(&before)
+	s.discard(before)
 }
 
 // putAdmin has a door answer for the process itself.
-func (s *servers) putAdmin(d *door, next *server) {
+func (s *process) putAdmin(d *endpoint, next *server) {
 	d.put(s.status.handler(), next)
 	s.log.Info("admin listening", "addr", d.addr().String())
 	s.status.warnOpen(s.log, d.addr())
@@ -285,7 +251,7 @@ func (s *servers) putAdmin(d *door, next *server) {
 
 // refresh reads certificates anew, of which each keeps what it has where its files are not sound, and warns of those that end
 // soon.
-func (s *servers) refresh() {
+func (s *process) refresh() {
 	for _, list := range *s.certified.Load() {
 		for _, c := range list {
 			_ = c.Reload() // it says so itself
@@ -294,7 +260,7 @@ func (s *servers) refresh() {
 }
 
 // expiries returns when the first of each engine's certificates ends.
-func (s *servers) expiries() map[string]time.Time {
+func (s *process) expiries() map[string]time.Time {
 	ends := map[string]time.Time{}
 	for name, list := range *s.certified.Load() {
 		ends[name] = certs.Earliest(list...)
@@ -303,15 +269,15 @@ func (s *servers) expiries() map[string]time.Time {
 }
 
 // discard gives up what is not served any more.
-func (s *servers) discard(before *servers) {
-	for key, d := range before.doors {
-		if s.doors[key] == nil {
+func (s *process) discard(before state) {
+	for key, d := range before.endpoints {
+		if s.endpoints[key] == nil {
 			s.log.Info("not listening any more", "addr", d.addr().String())
 			s.giveUp(d)
 		}
 	}
-	for name, u := range before.units {
-		if s.units[name] != u {
+	for name, u := range before.backends {
+		if s.backends[name] != u {
 			u.retire()
 		}
 	}
@@ -326,7 +292,7 @@ func (s *servers) discard(before *servers) {
 }
 
 // giveUp closes a door.
-func (s *servers) giveUp(d *door) {
+func (s *process) giveUp(d *endpoint) {
 	d.shut()
 	for name, list := range s.passed {
 		s.passed[name] = slices.DeleteFunc(list, func(socket net.Listener) bool { return slices.Contains(d.sockets, socket) })
@@ -335,7 +301,7 @@ func (s *servers) giveUp(d *door) {
 }
 
 // leave ends a server that gets no new connections, if there is one, with the last of its requests or when patience is over.
-func (s *servers) leave(stays bool, server *server) {
+func (s *process) leave(stays bool, server *server) {
 	if server == nil {
 		return
 	}
@@ -352,9 +318,9 @@ func (s *servers) leave(stays bool, server *server) {
 
 // patience is how long requests under way at a server that gets no new connections may take: the drain, from now on or, where the address
 // stays and only how clients come in has changed, from when everything ends.
-func (s *servers) patience(stays bool) (context.Context, context.CancelFunc) {
+func (s *process) patience(stays bool) (context.Context, context.CancelFunc) {
 	if !stays {
-		return context.WithTimeout(context.Background(), s.drain)
+		return context.WithTimeout(context.Background(), s.Drain)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	hurry := s.hurry
@@ -365,7 +331,7 @@ func (s *servers) patience(stays bool) (context.Context, context.CancelFunc) {
 			return
 		}
 		select {
-		case <-time.After(s.drain):
+		case <-time.After(s.Drain):
 			cancel()
 		case <-ctx.Done():
 		}
@@ -374,7 +340,7 @@ func (s *servers) patience(stays bool) (context.Context, context.CancelFunc) {
 }
 
 // wait lets what is given up linger, unless everything ends.
-func (s *servers) wait() {
+func (s *process) wait() {
 	timer := time.NewTimer(s.linger)
 	defer timer.Stop()
 	select {
@@ -384,9 +350,9 @@ func (s *servers) wait() {
 }
 
 // reload serves what the configuration says now; or goes on as before, if it can't be served.
-func (s *servers) reload(why string) {
-	s.manager.reloading()
-	defer func() { s.manager.ready(s.summary()) }()
+func (s *process) reload(why string) {
+	s.systemd.reloading()
+	defer func() { s.systemd.ready(s.summary()) }()
 	began := time.Now()
 	s.refresh()
 	c, err := config.Load(s.config.File, os.LookupEnv)
@@ -395,7 +361,7 @@ func (s *servers) reload(why string) {
 		p, err = s.plan(c)
 	}
 	if err != nil {
-		s.meters.keep(slices.Collect(maps.Keys(s.units))) // and none of engines that were not taken
+		s.meters.keep(slices.Collect(maps.Keys(s.backends))) // and none of engines that were not taken
 		s.meters.reloaded(false)
 		s.log.Error("configuration not reloaded, the one before stays", "why", why, "config", s.config.File, "error", oneLine(err))
 		return
@@ -408,9 +374,9 @@ func (s *servers) reload(why string) {
 }
 
 // made returns the names of the engines whose units a plan replaces.
-func (s *servers) made(p *plan) (names []string) {
+func (s *process) made(p *plan) (names []string) {
 	for _, e := range p.config.Engines {
-		if p.units[e.Name] != s.units[e.Name] {
+		if p.backends[e.Name] != s.backends[e.Name] {
 			names = append(names, e.Name)
 		}
 	}

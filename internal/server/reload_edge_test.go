@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"fmt"
@@ -27,7 +27,7 @@ func TestReloadCutsNothingAtAnAddressThatStays(t *testing.T) {
 	}
 	const head = "admin: \"\"\nengines:\n"
 	r := started(t, head+engine("stays", "")+engine("goes", ""))
-	r.drain, r.linger = 100*time.Millisecond, 10*time.Millisecond
+	r.Drain, r.linger = 100*time.Millisecond, 10*time.Millisecond
 	bodies := map[string]chan string{"stays": make(chan string, 1), "goes": make(chan string, 1)}
 	for name, body := range bodies {
 		go read(r.base(t, name)+"/slow", body)
@@ -37,30 +37,9 @@ func TestReloadCutsNothingAtAnAddressThatStays(t *testing.T) {
 	if got := <-bodies["goes"]; !strings.HasSuffix(got, "EOF") {
 		t.Errorf("at the address that is given up: %q", got)
 	}
-	time.Sleep(2 * r.drain) // longer than the one that stays may drain, if it had to
+	time.Sleep(2 * r.Drain) // longer than the one that stays may drain, if it had to
 	close(answer)
 	if got := <-bodies["stays"]; got != "first last<nil>" {
 		t.Errorf("at the address that stays: %q\n%s", got, r.log)
-	}
-}
-
-// TestReadyReadsAdminAlone has a sidecar that runs asked by a configuration that it has not taken.
-func TestReadyReadsAdminAlone(t *testing.T) {
-	r := started(t, embeddedConfig("threshold: 0.7"))
-	at := strings.TrimPrefix(r.base(t, "admin"), "http://")
-	for name, c := range map[string]struct{ text, want string }{
-		"a wrong value":              {"admin: " + at + "\nengines: [{kind: embedded, threshold: 7}]\n", ""},
-		"a variable of another user": {"admin: " + at + "\nsketch: {seed: \"${NEARDUP_NOT_SET}\"}\n", ""},
-		"none":                       {"admin: \"\"\n", "admin is empty"},
-		"no address":                 {"admin: here\n", `admin: "here" is no address`},
-		"another type":               {"admin: [1]\n", "admin: must be"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var stdout, stderr strings.Builder
-			code := run(t.Context(), []string{"ready", "--config", write(t, c.text)}, nil, &stdout, &stderr)
-			if (code == exitDone) != (c.want == "") || !strings.Contains(stderr.String(), c.want) {
-				t.Errorf("%d %s%s", code, stdout.String(), stderr.String())
-			}
-		})
 	}
 }

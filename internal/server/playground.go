@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/buildinfo"
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/kind"
 	"github.com/neardup/sidecar/playground"
@@ -17,8 +18,8 @@ import (
 )
 
 // play has the playground show what a configuration says, by the units that serve it.
-func (s *servers) play(c *config.Config, units map[string]*unit) {
-	scene := &playground.Scene{Version: versionLine(), Links: s.status.links(), Log: s.log}
+func (s *process) play(c *config.Config, units map[string]*backend) {
+	scene := &playground.Scene{Version: buildinfo.Of().String(), Links: s.status.links(), Log: s.log}
 	for _, p := range config.Presets() {
 		scene.Presets = append(scene.Presets, playground.Preset{
 			Name: p.Name, Threshold: p.Start(c.Sketch).Threshold, Needs: append([]string{}, p.Needs...),
@@ -32,7 +33,7 @@ func (s *servers) play(c *config.Config, units map[string]*unit) {
 }
 
 // stage returns an engine as the playground sees it.
-func (s *servers) stage(c *config.Config, e *config.Engine, u *unit) playground.Engine {
+func (s *process) stage(c *config.Config, e *config.Engine, u *backend) playground.Engine {
 	k := kind.Of(e.Kind)
 	v := &views{servers: s, config: c, engine: e, unit: u, made: map[viewKey]*playground.View{}}
 	p := playground.Engine{
@@ -74,10 +75,10 @@ func authorize(e *config.Engine, c playground.Credentials) adapters.Header {
 
 // views are the ways to look at one engine's indices, made when they are first asked for.
 type views struct {
-	servers *servers
+	servers *process
 	config  *config.Config
 	engine  *config.Engine
-	unit    *unit
+	unit    *backend
 
 	mu   sync.Mutex
 	made map[viewKey]*playground.View

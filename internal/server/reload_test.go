@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"fmt"
@@ -22,7 +22,7 @@ import (
 
 // reloading is a sidecar whose configuration a test rewrites.
 type reloading struct {
-	*servers
+	*process
 	file string
 	log  *logtest.Lines
 }
@@ -30,7 +30,7 @@ type reloading struct {
 // started serves a configuration until the test ends.
 func started(t *testing.T, text string) *reloading {
 	t.Helper()
-	r := &reloading{servers: &servers{drain: time.Second}, file: write(t, text), log: new(logtest.Lines)}
+	r := &reloading{process: &process{Options: Options{Drain: time.Second}}, file: configFile(t, text), log: new(logtest.Lines)}
 	c, err := config.Load(r.file, os.LookupEnv)
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func (r *reloading) become(t *testing.T, text string) {
 // base returns the URL of an engine, or of the admin listener.
 func (r *reloading) base(t *testing.T, name string) string {
 	t.Helper()
-	for key, d := range r.doors {
+	for key, d := range r.endpoints {
 		if strings.HasPrefix(key, name+" ") {
 			return "http://" + d.addr().String()
 		}
@@ -149,13 +149,13 @@ func TestReloadOfABadConfigurationChangesNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			seen := len(r.log.String())
-			unit := r.units["one"]
+			unit := r.backends["one"]
 			r.become(t, c.text)
 			lines := strings.Split(strings.TrimSpace(r.log.String()[seen:]), "\n")
 			if len(lines) != 1 || !strings.Contains(lines[0], "level=ERROR") || !strings.Contains(strings.ReplaceAll(lines[0], `\"`, `"`), c.want) {
 				t.Errorf("the log says:\n%s", strings.Join(lines, "\n"))
 			}
-			if r.units["one"] != unit || len(strings.Fields(ids(t, base))) != 2 || statusOf(admin+"/livez") == 0 {
+			if r.backends["one"] != unit || len(strings.Fields(ids(t, base))) != 2 || statusOf(admin+"/livez") == 0 {
 				t.Error("what served before does not any more")
 			}
 			_, page := call(t, "GET", admin+"/metrics", "")
@@ -165,7 +165,7 @@ func TestReloadOfABadConfigurationChangesNothing(t *testing.T) {
 		})
 	}
 	r.become(t, embeddedConfig("threshold: 0.8"))
-	if len(r.units) != 1 || r.config.Engines[0].Indices[0].Threshold != 0.8 {
+	if len(r.backends) != 1 || r.config.Engines[0].Indices[0].Threshold != 0.8 {
 		t.Errorf("a good one does not help any more\n%s", r.log)
 	}
 }
@@ -180,7 +180,7 @@ func TestReloadMovesWhatMoved(t *testing.T) {
 	a, b, c, admin := freePort(t), freePort(t), freePort(t), freePort(t)
 	head := "admin: " + admin + "\nengines:\n"
 	r := started(t, head+entry("one", a, "")+entry("two", b, ""))
-	one, two := r.units["one"], r.units["two"]
+	one, two := r.backends["one"], r.backends["two"]
 	check := func(what string, listens map[string]bool) {
 		t.Helper()
 		for at, want := range listens {
@@ -198,21 +198,21 @@ func TestReloadMovesWhatMoved(t *testing.T) {
 
 	r.become(t, head+entry("one", c, "")+entry("two", b, ""))
 	check("moved", map[string]bool{a: false, b: true, c: true})
-	if r.units["one"] != one || r.units["two"] != two {
+	if r.backends["one"] != one || r.backends["two"] != two {
 		t.Error("moved: what an engine learned is lost")
 	}
 	r.become(t, head+entry("one", b, "")+entry("two", c, ", credentials: {api_key: new}"))
 	check("changed places", map[string]bool{a: false, b: true, c: true})
-	if r.units["one"] != one || r.units["two"] != two || *r.doors[b].handler.Load() != http.Handler(one) {
+	if r.backends["one"] != one || r.backends["two"] != two || *r.endpoints[b].handler.Load() != http.Handler(one) {
 		t.Error("changed places: they answer at the wrong address, or forgot")
 	}
 	r.become(t, head+entry("one", b, ", on_failure: error")+entry("two", c, ""))
-	if r.units["one"] == one || r.units["two"] != two || !one.gone.Load() {
+	if r.backends["one"] == one || r.backends["two"] != two || !one.gone.Load() {
 		t.Error("changed: the wrong unit is new")
 	}
 	r.become(t, head+entry("uno", b, ""))
 	check("renamed and removed", map[string]bool{b: true, c: false})
-	if len(r.units) != 1 || !two.gone.Load() {
+	if len(r.backends) != 1 || !two.gone.Load() {
 		t.Error("removed: it is still there")
 	}
 	r.become(t, "admin: \"\"\nlog: {level: debug, format: json}\nengines:\n"+entry("uno", b, "")+entry("three", a, ""))
@@ -262,7 +262,7 @@ func TestReloadLetsRequestsEnd(t *testing.T) {
 	}
 	one, _, _ := strings.Cut(strings.TrimPrefix(text, "admin: \"\"\nengines:\n"), "\n")
 	r.become(t, "admin: \"\"\nengines:\n"+strings.Replace(one, "fields: [t]", "fields: [u]", 1)+"\n")
-	if statusOf(bases[0]) != http.StatusOK || len(r.units) != 1 {
+	if statusOf(bases[0]) != http.StatusOK || len(r.backends) != 1 {
 		t.Fatalf("the one that stays does not answer\n%s", r.log)
 	}
 	close(answer)
@@ -343,7 +343,7 @@ func TestReloadLeaksNothing(t *testing.T) {
 // TestLogbook changes level and form under a logger that was made before.
 func TestLogbook(t *testing.T) {
 	var out logtest.Lines
-	b := newLogbook(&out, config.Log{Level: "info", Format: "text"})
+	b := newReloadableLog(&out, config.Log{Level: "info", Format: "text"})
 	log := slog.New(b).With("engine", "one")
 	log.Debug("not shown")
 	b.set(config.Log{Level: "debug", Format: "json"})

@@ -1,14 +1,16 @@
-package main
+package server
 
 import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"sync/atomic"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/certs"
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/kind"
+	"github.com/neardup/sidecar/internal/upstream"
 	"github.com/neardup/sidecar/proxy"
 )
 
@@ -23,8 +25,8 @@ type front struct {
 }
 
 // assemble puts together what stands in front of the engine, which is given if it is an embedded one.
-func (s *servers) assemble(c *config.Config, e *config.Engine, engine *inside) (*front, error) {
-	transport, trust, err := transportTo(e, s.log)
+func (s *process) assemble(c *config.Config, e *config.Engine, engine *embeddedEngine) (*front, error) {
+	transport, trust, err := upstream.Transport(e, s.log)
 	if err != nil {
 		return nil, err
 	}
@@ -56,4 +58,45 @@ func (f *front) proxy(e *config.Engine, rules adapters.Rules, metrics *proxy.Met
 		URLs: f.urls, Transport: f.transport, Document: k.DocumentOf, Metrics: metrics, Traces: traces, Limits: e.Limits.Proxy(),
 		FailClosed: e.OnFailure == "error", Log: log,
 	})
+}
+
+// backend is what stands in front of one engine. It is made of the engine's section, and replaced as a whole where that changes:
+// with it what was learned, so it stays where nothing changed.
+type backend struct {
+	made  config.Engine // as essence gives it
+	front *front
+	busy  atomic.Int64 // requests under way
+	gone  atomic.Bool  // no new ones come
+}
+
+// ServeHTTP implements http.Handler.
+func (u *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	u.busy.Add(1)
+	defer func() {
+		if u.busy.Add(-1) == 0 && u.gone.Load() {
+			u.release()
+		}
+	}()
+	u.front.handler.ServeHTTP(w, r)
+}
+
+// retire ends the unit with the last of its requests.
+func (u *backend) retire() {
+	u.gone.Store(true)
+	u.release()
+}
+
+// release closes the connections to the engine that no request is using.
+func (u *backend) release() {
+	if pool, ok := u.front.transport.(interface{ CloseIdleConnections() }); ok {
+		pool.CloseIdleConnections()
+	}
+}
+
+// essence returns what of an engine's section a unit is made of: not how clients come in, nor what jobs log in with.
+func essence(e *config.Engine) config.Engine {
+	made := *e
+	made.Listen, made.ListenTLS, made.Credentials = "", config.ListenTLS{}, config.Credentials{}
+	made.Limits.HeaderTimeout, made.Limits.IdleTimeout = 0, 0
+	return made
 }

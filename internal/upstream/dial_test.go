@@ -1,10 +1,11 @@
-package main
+package upstream
 
 import (
 	"context"
 	"crypto/tls"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -25,7 +26,7 @@ func behindTLS(t *testing.T, config *tls.Config) string {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, r.Proto)
 	}))
-	server.Config.ErrorLog = serverErrors(new(logtest.Lines).Logger())
+	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
 	server.Listener = tls.NewListener(server.Listener, config)
 	server.Start()
 	t.Cleanup(server.Close)
@@ -149,7 +150,7 @@ func TestEngineByTLS(t *testing.T) {
 // transportOf returns a transport to an engine, and what it holds of files.
 func transportOf(t *testing.T, e config.Engine) (*proxy.Transport, *certs.Certificates) {
 	t.Helper()
-	transport, held, err := transportTo(&e, new(logtest.Lines).Logger())
+	transport, held, err := Transport(&e, new(logtest.Lines).Logger())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package main
+package upstream
 
 import (
 	"context"
@@ -24,8 +24,8 @@ import (
 // pemAge is how old what was read of the files may be when the engine is dialled: in jobs nothing else reads them again. It is a variable for tests.
 var pemAge = 10 * time.Second
 
-// transportTo returns what carries requests to the engine, and what it is shown and trusted by: nil where no file is named.
-func transportTo(e *config.Engine, log *slog.Logger) (*proxy.Transport, *certs.Certificates, error) {
+// Transport returns what carries requests to the engine, and what it is shown and trusted by: nil where no file is named.
+func Transport(e *config.Engine, log *slog.Logger) (*proxy.Transport, *certs.Certificates, error) {
 	log = log.With("engine", e.Name)
 	c, err := certs.New(e.TLS.Files(), log)
 	if err != nil {

@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"fmt"
@@ -77,8 +77,8 @@ func TestReadyWithASilentNode(t *testing.T) {
 		takes time.Duration
 	}{
 		{[]string{silent, speaks}, "/readyz", 200, 0},
-		{[]string{silent, speaks}, "/readyz?verbose", 200, probeTimeout},
-		{[]string{silent}, "/readyz?verbose", 503, probeTimeout},
+		{[]string{silent, speaks}, "/readyz?verbose", 200, ProbeTimeout},
+		{[]string{silent}, "/readyz?verbose", 503, ProbeTimeout},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			w, began := httptest.NewRecorder(), time.Now()
