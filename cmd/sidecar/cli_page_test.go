@@ -19,6 +19,7 @@ import (
 	"github.com/neardup/sidecar/internal/buildinfo"
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/jsonshape"
+	"github.com/neardup/sidecar/internal/onboard"
 )
 
 var update = flag.Bool("update", false, "write docs/cli.md anew")
@@ -94,10 +95,10 @@ var printsJSON = map[string][]printedJSON{
 	},
 	"sketch": {{"An object on each line:", slices.Concat([]jsonshape.Key{{Path: "id", Is: "any JSON"}}, jsonshape.Of(reflect.TypeFor[lineOfSketch]()))}},
 	"doctor": {printed[struct {
-		Checks []check `json:"checks"`
-		OK     int     `json:"ok"`
-		Warn   int     `json:"warn"`
-		Fail   int     `json:"fail"`
+		Checks []onboard.Check `json:"checks"`
+		OK     int             `json:"ok"`
+		Warn   int             `json:"warn"`
+		Fail   int             `json:"fail"`
 	}]("One object, printed at the end:")},
 }
 

@@ -30,11 +30,6 @@ func TestInitBelievesNoEngine(t *testing.T) {
 			t.Errorf("%q", shown)
 		}
 	}
-	var out strings.Builder
-	(&talk{out: &out}).say("  subject  %s", "CN=a\x1b[8m")
-	if strings.Contains(out.String(), "\x1b") {
-		t.Errorf("%q", &out)
-	}
 }
 
 // TestResultsMoveNoTerminal: indices, ids and documents are shown as text.

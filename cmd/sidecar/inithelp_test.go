@@ -149,7 +149,7 @@ func articles() *surveyedIndex {
 // surveyedFor runs init in an empty folder and returns what it ended with and the file that it wrote, empty if none.
 func surveyedFor(t *testing.T, args ...string) (r result, file string) {
 	t.Helper()
-	for _, name := range []string{userVariable, passwordVariable, keyVariable} {
+	for _, name := range []string{"ENGINE_USERNAME", "ENGINE_PASSWORD", "ENGINE_API_KEY"} {
 		if _, set := os.LookupEnv(name); !set {
 			t.Setenv(name, "")
 		}

@@ -91,7 +91,7 @@ func note(cmd *cobra.Command, args []string) {
 }
 
 // silent are the ends of commands that have said all there is to say.
-var silent = []error{errRefused, errFound, errTrouble, server.ErrLogged, errPrinted}
+var silent = []error{errRefused, terminal.ErrFound, errTrouble, server.ErrLogged, errPrinted}
 
 // errPrinted ends a command that has printed what is wrong as its result.
 var errPrinted = errors.New("it is in the result")

@@ -28,11 +28,8 @@ type verifyFlags struct {
 	jobs.VerifyOptions
 }
 
-// Ends of verify and doctor. What was found has been printed.
-var (
-	errFound   = errors.New("something is wrong")          // exit code 1
-	errTrouble = errors.New("something could not be read") // exit code 2, beside the errors that say what
-)
+// errTrouble ends verify where something could not be read, beside the errors that say what.
+var errTrouble = errors.New("something could not be read")
 
 func verifyCommand() *cobra.Command {
 	f := verifyFlags{metrics: new(server.JobMetrics)}
@@ -85,7 +82,7 @@ something could not be read or written, or the command line or the configuration
 
 // troubled marks an error as one that leaves with exit code 2. That stale sketches were found is none.
 func troubled(err error) error {
-	if err == nil || errors.Is(err, errFound) {
+	if err == nil || errors.Is(err, terminal.ErrFound) {
 		return err
 	}
 	return errors.Join(err, errTrouble)
@@ -200,7 +197,7 @@ func (v *verification) engines(ctx context.Context, engines []*upstream.Engine) 
 		return err
 	}
 	if v.left > 0 {
-		return errFound
+		return terminal.ErrFound
 	}
 	return nil
 }

@@ -55,7 +55,7 @@ func TestVerifyCommand(t *testing.T) {
 		err    string
 	}{
 		{
-			name: "every rule", err: errFound.Error(),
+			name: "every rule", err: terminal.ErrFound.Error(),
 			out: `shelf: news-1: 2 scanned, 1 right, 1 absent, 0 incomparable, 0 stale, 0 textless with a sketch, 0 without text
 shelf: news-2: 1 scanned, 0 right, 0 absent, 0 incomparable, 1 stale, 0 textless with a sketch, 0 without text
 shelf: news-2: stale, for example: 0
@@ -152,7 +152,7 @@ func TestVerifyRepairEnds(t *testing.T) {
 	}{
 		{name: "mended", out: "shelf: books: 2 mended, 0 changed meanwhile, 0 gone, 0 refused\n"},
 		{
-			name: "refused", result: adapters.Refused, err: errFound.Error(),
+			name: "refused", result: adapters.Refused, err: terminal.ErrFound.Error(),
 			out: "shelf: books: 0 mended, 0 changed meanwhile, 0 gone, 2 refused\n",
 		},
 		{name: "an index that is not ready", unfit: "it is full", err: "engine shelf: index books is not ready: it is full"},

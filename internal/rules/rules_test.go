@@ -116,6 +116,10 @@ var allowed = map[string][]string{
 		"sketch", "adapters", "proxy", "jobs", "jobs/cluster", "playground", "demo/embedded",
 		"internal/kind", "internal/certs", "internal/config", "internal/upstream", "internal/terminal", "internal/buildinfo",
 	},
+	"internal/onboard": {
+		"sketch", "sketch/content", "rerank", "adapters", "jobs",
+		"internal/kind", "internal/config", "internal/upstream", "internal/server", "internal/terminal",
+	},
 	"internal/logtest":   {},
 	"internal/certs":     {},
 	"internal/config":    {"sketch", "rerank", "adapters", "proxy", "internal/kind", "internal/certs"},

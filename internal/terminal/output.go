@@ -21,6 +21,9 @@ func Count(n int, thing string) string {
 // ErrInterrupted ends what was interrupted.
 var ErrInterrupted = errors.New("interrupted")
 
+// ErrFound ends a command that has printed what is wrong as its result.
+var ErrFound = errors.New("something is wrong")
+
 // WriteJSON writes a value as JSON for people and programs.
 func WriteJSON(w io.Writer, value any) error {
 	encoder := json.NewEncoder(w)

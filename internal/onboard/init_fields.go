@@ -1,4 +1,4 @@
-package main
+package onboard
 
 import (
 	"cmp"
@@ -84,7 +84,7 @@ func candidateFields(fields []adapters.Field) (list []adapters.Field) {
 }
 
 // read reads documents of a candidate and chooses among its fields.
-func (n *newcomer) read(ctx context.Context, c *candidate) error {
+func (n *survey) read(ctx context.Context, c *candidate) error {
 	var names []string
 	for _, f := range candidateFields(c.fields) {
 		names = append(names, f.Name)
@@ -116,11 +116,11 @@ func (n *newcomer) read(ctx context.Context, c *candidate) error {
 }
 
 // sampleOf reads documents of a candidate's newest members: of each a share.
-func (n *newcomer) sampleOf(ctx context.Context, c *candidate, fields []string) (documents [][]byte) {
+func (n *survey) sampleOf(ctx context.Context, c *candidate, fields []string) (documents [][]byte) {
 	newest := c.members[max(0, len(c.members)-sampledMembers):]
 	for i, m := range slices.Backward(newest) { // what the empty ones leave goes to the older
 		share := (sampleSize - len(documents) + i) / (i + 1)
-		list, err := n.survey.Documents(ctx, n.store, m.Name, fields, share)
+		list, err := n.surveyor.Documents(ctx, n.store, m.Name, fields, share)
 		if err != nil {
 			c.texts.unread = err.Error()
 			break

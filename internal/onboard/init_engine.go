@@ -1,4 +1,4 @@
-package main
+package onboard
 
 import (
 	"bytes"
@@ -35,17 +35,17 @@ const (
 // recognized are the kinds that init recognizes, one of each adapter, in the order in which it tries them.
 var recognized = []string{kind.Elasticsearch, kind.Typesense}
 
-// newcomer is an engine that init gets to know, and what it made of that.
-type newcomer struct {
-	flags *initFlags
-	talk  *talk
-	file  string // where the configuration goes
+// survey is an engine that init gets to know, and what it made of that.
+type survey struct {
+	options *InitOptions
+	talk    *talk
+	file    string // where the configuration goes
 
 	engine config.Engine // as far as it is known
 	admin  string
 	// variables are those that the configuration takes credentials from, nil where the engine wants none.
 	variables []string
-	survey    kind.Surveyor
+	surveyor  kind.Surveyor
 	is        adapters.Recognition
 	store     adapters.Store
 
@@ -60,14 +60,14 @@ type newcomer struct {
 var errStranger = errors.New("no engine of ours")
 
 // meet finds out what the engine at an address is, and logs in where it wants that.
-func (n *newcomer) meet(ctx context.Context, at string) error {
+func (n *survey) meet(ctx context.Context, at string) error {
 	u, err := engineURL(at)
 	if err != nil {
 		return err
 	}
 	n.engine = config.DefaultEngine()
 	n.engine.Name, n.engine.URLs = "engine", []string{u.String()}
-	n.engine.TLS = n.flags.tls()
+	n.engine.TLS = n.options.trust()
 	err = n.recognize(ctx) // before any secret goes there: it may go in clear, and to who knows whom
 	if err != nil && u.Scheme == "http" && ctx.Err() == nil && speaksTLS(ctx, u) {
 		u.Scheme = "https"
@@ -93,17 +93,17 @@ func (n *newcomer) meet(ctx context.Context, at string) error {
 	return nil
 }
 
-// tls returns what the command line says of certificates, with files that are found from anywhere.
-func (f *initFlags) tls() config.TLS {
+// trust returns what the command line says of certificates, with files that are found from anywhere.
+func (o *InitOptions) trust() config.TLS {
 	whole := func(file string) string {
 		if at, err := filepath.Abs(file); file != "" && err == nil {
 			return at
 		}
 		return file
 	}
-	return config.TLS{
-		CAFile: whole(f.caFile), CertFile: whole(f.certFile), KeyFile: whole(f.keyFile), InsecureSkipVerify: f.insecure,
-	}
+	t := o.TLS
+	t.CAFile, t.CertFile, t.KeyFile = whole(t.CAFile), whole(t.CertFile), whole(t.KeyFile)
+	return t
 }
 
 // engineURL returns the address of an engine as a URL. A host and port alone mean http.
@@ -122,7 +122,7 @@ func engineURL(text string) (*url.URL, error) {
 }
 
 // logIn shows the engine the credentials of the environment, and asks for others where it wants some.
-func (n *newcomer) logIn(ctx context.Context) error {
+func (n *survey) logIn(ctx context.Context) error {
 	if err := n.fromEnvironment(os.LookupEnv); err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func (n *newcomer) logIn(ctx context.Context) error {
 }
 
 // fromEnvironment takes the credentials that the environment holds.
-func (n *newcomer) fromEnvironment(env config.Lookup) error {
+func (n *survey) fromEnvironment(env config.Lookup) error {
 	get := func(name string) config.Secret {
 		text, _ := env(name)
 		return config.SecretOf(text)
@@ -155,12 +155,12 @@ func (n *newcomer) fromEnvironment(env config.Lookup) error {
 	return nil
 }
 
-func (n *newcomer) with(c config.Credentials, variables ...string) {
+func (n *survey) with(c config.Credentials, variables ...string) {
 	n.engine.Credentials, n.variables = c, variables
 }
 
 // recognize asks what answers at the engine's address.
-func (n *newcomer) recognize(ctx context.Context) error {
+func (n *survey) recognize(ctx context.Context) error {
 	for _, name := range recognized {
 		n.engine.Kind = name
 		o, err := upstream.Open(&n.engine)
@@ -176,7 +176,7 @@ func (n *newcomer) recognize(ctx context.Context) error {
 			return err
 		}
 		if ours {
-			n.survey, n.store = o.Kind, o.Store
+			n.surveyor, n.store = o.Kind, o.Store
 			return nil
 		}
 	}
@@ -184,7 +184,7 @@ func (n *newcomer) recognize(ctx context.Context) error {
 }
 
 // unlock asks for credentials until the engine takes some.
-func (n *newcomer) unlock(ctx context.Context) error {
+func (n *survey) unlock(ctx context.Context) error {
 	const tries = 3
 	if !n.talk.able() {
 		if len(n.variables) > 0 {
@@ -206,7 +206,7 @@ func (n *newcomer) unlock(ctx context.Context) error {
 }
 
 // called returns what to call the engine.
-func (n *newcomer) called() string { return cmp.Or(n.is.Name, "the engine") }
+func (n *survey) called() string { return cmp.Or(n.is.Name, "the engine") }
 
 // toExport says which variables to set for a kind of engine.
 func toExport(name string) string {
@@ -217,7 +217,7 @@ func toExport(name string) string {
 }
 
 // prompt asks for credentials.
-func (n *newcomer) prompt(ctx context.Context) error {
+func (n *survey) prompt(ctx context.Context) error {
 	n.typed = true
 	const asIs = "They are for this survey, and are not written."
 	who := n.called()
@@ -261,7 +261,7 @@ func chainOf(ctx context.Context, u *url.URL) []*x509.Certificate {
 }
 
 // trust shows a certificate that nobody vouches for, and keeps it where a person says that it is the engine's.
-func (n *newcomer) trust(ctx context.Context, u *url.URL) error {
+func (n *survey) trust(ctx context.Context, u *url.URL) error {
 	chain := chainOf(ctx, u)
 	if len(chain) == 0 {
 		return fmt.Errorf("%s shows no certificate", u)

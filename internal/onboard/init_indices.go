@@ -1,4 +1,4 @@
-package main
+package onboard
 
 import (
 	"cmp"
@@ -93,7 +93,7 @@ func groupsOf(holdings []adapters.Holding) (list []*candidate) {
 }
 
 // look finds out what the engine holds, and which of it can be collapsed.
-func (n *newcomer) look(ctx context.Context) error {
+func (n *survey) look(ctx context.Context) error {
 	candidates, err := n.list(ctx)
 	if err != nil {
 		return interruptedBy(ctx, err)
@@ -157,7 +157,7 @@ func interruptedBy(ctx context.Context, err error) error {
 }
 
 // each has some candidates looked at, a few at a time, that are not left alone.
-func (n *newcomer) each(ctx context.Context, list []*candidate, look func(context.Context, *candidate) error) error {
+func (n *survey) each(ctx context.Context, list []*candidate, look func(context.Context, *candidate) error) error {
 	var g errgroup.Group
 	g.SetLimit(askedAtOnce)
 	for _, c := range list {
@@ -179,17 +179,17 @@ func (n *newcomer) each(ctx context.Context, list []*candidate, look func(contex
 }
 
 // list returns what the engine holds as candidates, or what the command line names of it.
-func (n *newcomer) list(ctx context.Context) (list []*candidate, err error) {
+func (n *survey) list(ctx context.Context) (list []*candidate, err error) {
 	var holdings []adapters.Holding
 	err = within(ctx, func(ctx context.Context) error {
-		holdings, err = n.survey.Holdings(ctx, n.store)
+		holdings, err = n.surveyor.Holdings(ctx, n.store)
 		return err
 	})
 	status := adapters.StatusOf(err)
 	switch {
-	case err != nil && status >= http.StatusBadRequest && len(n.flags.indices) > 0:
+	case err != nil && status >= http.StatusBadRequest && len(n.options.Indices) > 0:
 		n.notes = append(n.notes, "the engine does not say what it holds: the names of --index are taken as they are")
-		for _, name := range n.flags.indices {
+		for _, name := range n.options.Indices {
 			list = append(list, &candidate{match: name, members: []adapters.Holding{{Name: name}}})
 		}
 		return list, nil
@@ -200,7 +200,7 @@ func (n *newcomer) list(ctx context.Context) (list []*candidate, err error) {
 		return nil, fmt.Errorf("%w: %s is not tested, and may know no such list: name indices with --index", err, n.product())
 	case err != nil:
 		return nil, err
-	case len(n.flags.indices) > 0:
+	case len(n.options.Indices) > 0:
 		return n.wanted(holdings)
 	}
 	var open []adapters.Holding
@@ -215,8 +215,8 @@ func (n *newcomer) list(ctx context.Context) (list []*candidate, err error) {
 }
 
 // wanted returns the candidates that --index names: a pattern or an index as it stands, an alias as what it leads to.
-func (n *newcomer) wanted(holdings []adapters.Holding) (list []*candidate, err error) {
-	for _, name := range n.flags.indices {
+func (n *survey) wanted(holdings []adapters.Holding) (list []*candidate, err error) {
+	for _, name := range n.options.Indices {
 		c := &candidate{match: name}
 		var behind []adapters.Holding
 		for _, h := range holdings {
@@ -256,9 +256,9 @@ func (n *newcomer) wanted(holdings []adapters.Holding) (list []*candidate, err e
 }
 
 // describe asks for a candidate's documents and fields.
-func (n *newcomer) describe(ctx context.Context, c *candidate) error {
+func (n *survey) describe(ctx context.Context, c *candidate) error {
 	c.documents = -1
-	fields, err := n.survey.Fields(ctx, n.store, c.names())
+	fields, err := n.surveyor.Fields(ctx, n.store, c.names())
 	if err != nil {
 		return err
 	}
@@ -269,16 +269,16 @@ func (n *newcomer) describe(ctx context.Context, c *candidate) error {
 	for _, m := range c.members {
 		all = append(all, m.Name)
 	}
-	if documents, err := n.survey.Count(ctx, n.store, all); err == nil { // else it goes without
+	if documents, err := n.surveyor.Count(ctx, n.store, all); err == nil { // else it goes without
 		c.documents = documents
 	}
 	return nil
 }
 
 // apart takes candidates apart whose members look alike by name alone: no field with texts is common to those that have some.
-func (n *newcomer) apart(list []*candidate) (out []*candidate) {
+func (n *survey) apart(list []*candidate) (out []*candidate) {
 	for _, c := range list {
-		if len(c.members) < 2 || c.members[0].Stream || len(n.flags.indices) > 0 || c.common() {
+		if len(c.members) < 2 || c.members[0].Stream || len(n.options.Indices) > 0 || c.common() {
 			out = append(out, c)
 			continue
 		}
@@ -321,9 +321,9 @@ func (c *candidate) common() bool {
 
 // choose has a person choose among the candidates, where there are several and somebody to ask, and puts them into the order in
 // which rules have to stand.
-func (n *newcomer) choose(ctx context.Context) error {
+func (n *survey) choose(ctx context.Context) error {
 	n.candidates = ordered(n.candidates)
-	if !n.talk.able() || n.flags.serve || len(n.flags.indices) > 0 || len(n.candidates) < 2 {
+	if !n.talk.able() || n.options.Serve || len(n.options.Indices) > 0 || len(n.candidates) < 2 {
 		return nil
 	}
 	n.talk.say("%s at %s holds texts in:", n.product(), n.engine.URLs[0])

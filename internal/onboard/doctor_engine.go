@@ -1,4 +1,4 @@
-package main
+package onboard
 
 import (
 	"cmp"
@@ -17,7 +17,7 @@ import (
 
 // patient is an engine that doctor looks at.
 type patient struct {
-	*doctor
+	*examination
 	engine    *config.Engine
 	key       string // of the engine in the configuration
 	inspector kind.Inspector

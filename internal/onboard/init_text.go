@@ -1,4 +1,4 @@
-package main
+package onboard
 
 import (
 	"cmp"
@@ -15,12 +15,12 @@ import (
 )
 
 // product returns what the engine is, by its own words: they are no lines of our file.
-func (n *newcomer) product() string {
+func (n *survey) product() string {
 	return comment(strings.TrimSpace(n.is.Name + " " + n.is.Version))
 }
 
 // untested returns a warning of a version that we do not test against, or nothing.
-func (n *newcomer) untested() string {
+func (n *survey) untested() string {
 	k := kind.Of(n.engine.Kind)
 	if n.is.Version == "" || k.Tested(n.is.Version) {
 		return ""
@@ -78,7 +78,7 @@ func listed(list []*candidate, numbered bool) string {
 }
 
 // told returns what init found and did, for a person.
-func (n *newcomer) told() string {
+func (n *survey) told() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s at %s\n", n.product(), n.engine.URLs[0])
 	b.WriteString(listed(n.candidates, false))
@@ -111,7 +111,7 @@ func (n *newcomer) told() string {
 		{ourselves("reindex", n.file), "stores the sketches of the documents that are there"},
 		{ourselves("doctor", n.file), "looks whether all is well, and says what to do"},
 	} {
-		if n.flags.serve && step[0] == ourselves("serve", n.file) {
+		if n.options.Serve && step[0] == ourselves("serve", n.file) {
 			continue
 		}
 		fmt.Fprintf(&b, "  %-40s  # %s\n", step[0], step[1])
@@ -120,7 +120,7 @@ func (n *newcomer) told() string {
 }
 
 // invitation returns what to try once the sidecar listens.
-func (n *newcomer) invitation() string {
+func (n *survey) invitation() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nThe sidecar listens at %s. Try, from another terminal:\n  %s\n", n.engine.Listen, n.search())
 	fmt.Fprintf(&b, "and look at http://%s/. Ctrl-C ends it.\n", n.admin)
@@ -128,7 +128,7 @@ func (n *newcomer) invitation() string {
 }
 
 // search returns a command that searches through the sidecar.
-func (n *newcomer) search() string {
+func (n *survey) search() string {
 	host, port, _ := net.SplitHostPort(n.engine.Listen)
 	if config.IsThisHost(host) {
 		host = "localhost"
@@ -143,7 +143,7 @@ func (n *newcomer) search() string {
 			index = c.members[len(c.members)-1].Name
 		}
 	}
-	r := n.survey.Words(index, example.chosen, cmp.Or(example.word, "example"))
+	r := n.surveyor.Words(index, example.chosen, cmp.Or(example.word, "example"))
 	login := ""
 	switch {
 	case slices.Contains(n.variables, userVariable):
@@ -156,7 +156,7 @@ func (n *newcomer) search() string {
 }
 
 // written returns the configuration.
-func (n *newcomer) written() string {
+func (n *survey) written() string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	file := n.file
@@ -216,7 +216,7 @@ func (n *newcomer) written() string {
 type liner func(format string, args ...any)
 
 // writeLogin writes the sections credentials and tls.
-func (n *newcomer) writeLogin(line liner) {
+func (n *survey) writeLogin(line liner) {
 	line("")
 	line("    # What `sidecar setup`, `reindex` and other jobs log in with. Searches and writes carry their client's own and never these.")
 	values := map[string]string{
@@ -237,7 +237,7 @@ func (n *newcomer) writeLogin(line liner) {
 	writeTLS(n.engine.TLS, line)
 }
 
-// write writes the section where something of it is set.
+// writeTLS writes the section where something of it is set.
 func writeTLS(c config.TLS, line liner) {
 	if c == (config.TLS{}) {
 		return
@@ -390,7 +390,7 @@ func (c *candidate) choices(line liner, first bool) {
 }
 
 // writeLeft writes what was left alone, and why.
-func (n *newcomer) writeLeft(line liner) {
+func (n *survey) writeLeft(line liner) {
 	if len(n.left) == 0 {
 		return
 	}

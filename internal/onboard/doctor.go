@@ -1,0 +1,183 @@
+package onboard
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/neardup/sidecar/internal/config"
+	"github.com/neardup/sidecar/internal/kind"
+	"github.com/neardup/sidecar/internal/terminal"
+	"github.com/neardup/sidecar/internal/upstream"
+)
+
+// patience is how long doctor waits for the answers that one check needs.
+const patience = 15 * time.Second
+
+// Doctor checks a configuration, which wrong may say is no good, and the engines in it, or the one with the name. It prints a line for each check, or
+// all of them as JSON.
+func Doctor(ctx context.Context, c *config.Config, wrong error, engine string, asJSON bool, out io.Writer) error {
+	d := examination{out: out, text: !asJSON, checks: []Check{}}
+	for _, e := range config.Flatten(wrong) {
+		text, hint := hintIn(e.Error())
+		d.fail("", "configuration", text, cmp.Or(hint, "see: sidecar config check"))
+	}
+	if wrong == nil {
+		if err := d.all(ctx, c, engine); err != nil {
+			return err
+		}
+	}
+	return d.end()
+}
+
+// all makes every check that a valid configuration allows.
+func (d *examination) all(ctx context.Context, c *config.Config, name string) error {
+	rules, known := 0, name == ""
+	for _, e := range c.Engines {
+		rules += len(e.Indices)
+		known = known || e.Name == name
+	}
+	if !known {
+		_, err := upstream.OpenAll(c, name)
+		return err
+	}
+	d.ok("", "configuration", fmt.Sprintf("%s is valid: %s, %s", c.File, terminal.Count(len(c.Engines), "engine"), terminal.Count(rules, "rule")))
+	for i := range c.Engines {
+		if name != "" && c.Engines[i].Name != name {
+			continue
+		}
+		p := patient{
+			examination: d, engine: &c.Engines[i], key: fmt.Sprintf("engines[%d]", i), inspector: kind.Of(c.Engines[i].Kind), network: direct{},
+		}
+		p.examine(ctx)
+		if ctx.Err() != nil {
+			return terminal.ErrInterrupted
+		}
+	}
+	return nil
+}
+
+// The states of a check.
+const (
+	stateOK   = "ok"
+	stateWarn = "warn"
+	stateFail = "fail"
+)
+
+// colours are those of the states.
+var colours = map[string]string{stateOK: terminal.Green, stateWarn: terminal.Yellow, stateFail: terminal.Red}
+
+// Check is what one check found.
+type Check struct {
+	State string `json:"state"`
+	// Engine is its name, empty for what is common to all.
+	Engine string `json:"engine,omitempty"`
+	// Check is what was looked at: configuration, node, credentials, rule, index, sketches, fields, rights, search, listener or
+	// sniffing.
+	Check string `json:"check"`
+	Text  string `json:"text"`
+	// Hint is what to do; empty where all is well.
+	Hint string `json:"hint,omitempty"`
+}
+
+// String returns the check as a line for people.
+func (c Check) String() string { return c.line(fmt.Sprintf("%-4s", c.State)) }
+
+// line returns it with its state as it is to be shown.
+func (c Check) line(state string) string {
+	line := ""
+	if c.Engine != "" {
+		line += c.Engine + ": "
+	}
+	line += c.Text
+	if c.Hint != "" {
+		line += ": " + c.Hint
+	}
+	return state + "  " + terminal.Harmless(strings.ReplaceAll(line, "\n", "; ")) // of joined errors
+}
+
+// examination collects the checks of one run, and prints each as it is made.
+type examination struct {
+	out    io.Writer
+	text   bool
+	checks []Check
+}
+
+func (d *examination) ok(engine, what, text string) {
+	d.add(Check{State: stateOK, Engine: engine, Check: what, Text: text})
+}
+
+func (d *examination) warn(engine, what, text, hint string) {
+	d.add(Check{State: stateWarn, Engine: engine, Check: what, Text: text, Hint: hint})
+}
+
+func (d *examination) fail(engine, what, text, hint string) {
+	d.add(Check{State: stateFail, Engine: engine, Check: what, Text: text, Hint: hint})
+}
+
+func (d *examination) add(c Check) {
+	d.checks = append(d.checks, c)
+	if d.text {
+		_, _ = fmt.Fprintln(d.out, c.line(terminal.Paint(d.out, colours[c.State], fmt.Sprintf("%-4s", c.State))))
+	}
+}
+
+// hintIn takes an error apart that says at its end what to do, as ours do; a hint may be a command behind a colon of its own.
+func hintIn(text string) (what, hint string) {
+	at := strings.LastIndex(text, ": ")
+	if at >= 0 && strings.HasPrefix(text[at:], ": sidecar ") {
+		at = strings.LastIndex(text[:at], ": ")
+	}
+	if at < 0 {
+		return text, ""
+	}
+	return text[:at], text[at+2:]
+}
+
+// found returns how many checks ended in the state.
+func (d *examination) found(state string) (n int) {
+	for _, c := range d.checks {
+		if c.State == state {
+			n++
+		}
+	}
+	return n
+}
+
+// end prints what comes last, and returns how the command ends.
+func (d *examination) end() error {
+	sum := struct {
+		Checks []Check `json:"checks"`
+		OK     int     `json:"ok"`
+		Warn   int     `json:"warn"`
+		Fail   int     `json:"fail"`
+	}{d.checks, d.found(stateOK), d.found(stateWarn), d.found(stateFail)}
+	var err error
+	if d.text {
+		_, err = fmt.Fprintf(d.out, "%d ok, %s, %d failed\n", sum.OK, terminal.Count(sum.Warn, "warning"), sum.Fail)
+	} else {
+		err = terminal.WriteJSON(d.out, sum)
+	}
+	if err != nil {
+		return err
+	}
+	if sum.Fail > 0 {
+		return terminal.ErrFound
+	}
+	return nil
+}
+
+// within gives a check its time. What took longer says so.
+func within(ctx context.Context, work func(ctx context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	err := work(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("no answer within %s", patience)
+	}
+	return err
+}

@@ -1,0 +1,224 @@
+// Package onboard helps an operator to begin: init surveys an engine and writes a configuration, doctor checks everything that a sidecar needs.
+package onboard
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/neardup/sidecar/internal/config"
+	"github.com/neardup/sidecar/internal/kind"
+	"github.com/neardup/sidecar/internal/server"
+	"github.com/neardup/sidecar/internal/terminal"
+)
+
+// InitOptions say how to survey an engine, and where the configuration goes.
+type InitOptions struct {
+	// Config is the file that --config names; chosen says that it was given.
+	Config string
+	Chosen bool
+	// Output is the file to write, in place of config; - is standard output.
+	Output string
+	Listen string
+	// TLS is how the engine is trusted. Its files may be relative.
+	TLS config.TLS
+	// Indices are names or patterns; empty for all.
+	Indices      []string
+	Force, Serve bool
+}
+
+// Init surveys the engine at an address and writes a configuration. Notes go to out, unless the configuration does; questions and errors go to
+// errOut.
+func Init(ctx context.Context, at string, o InitOptions, in io.Reader, out, errOut io.Writer) error {
+	file, err := o.file()
+	if err != nil {
+		return err
+	}
+	tell := out
+	if file == toOutput {
+		tell = errOut
+	}
+	n := survey{options: &o, talk: newTalk(ctx, in, errOut), file: file}
+	if err := n.meet(ctx, at); err != nil {
+		return err
+	}
+	if err := n.look(ctx); err != nil {
+		return err
+	}
+	if err := n.choose(ctx); err != nil {
+		return err
+	}
+	if err := n.doors(); err != nil {
+		return err
+	}
+	text := n.written()
+	if _, err := config.Parse([]byte(text), lookupWithout(n.variables)); err != nil {
+		return fmt.Errorf("what was to be written is no valid configuration, which is a fault of ours: %w", err)
+	}
+	if file == toOutput {
+		if _, err := io.WriteString(out, text); err != nil {
+			return err
+		}
+	} else if err := writeConfig(file, text, o.Force); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(tell, terminal.Harmless(n.told())); err != nil {
+		return err
+	}
+	if !o.Serve {
+		return nil
+	}
+	return server.Run(ctx, file, errOut, server.Options{Drain: server.DefaultDrain, Listening: func() { _, _ = io.WriteString(tell, n.invitation()) }})
+}
+
+// file returns where to write, or why not.
+func (o *InitOptions) file() (string, error) {
+	file := cmp.Or(o.Output, o.Config)
+	if file == toOutput {
+		if o.Serve {
+			return "", errors.New("--serve needs a file to serve by: leave --output - out, or --serve")
+		}
+		return file, nil
+	}
+	if o.Output == "" && !o.Chosen && isManual(file) {
+		file = localConfigFile
+	}
+	if _, err := os.Stat(file); err == nil && !o.Force {
+		return "", there(file)
+	}
+	return file, nil
+}
+
+// there says that a file is there, and what can be done.
+func there(file string) error {
+	return fmt.Errorf("%s is there already: run it with: %s; or write it anew with --force, or elsewhere with --output FILE",
+		file, ourselves("serve", file))
+}
+
+// ourselves returns a command line of ours with a configuration file.
+func ourselves(command, file string) string {
+	called := "sidecar"
+	if strings.Contains(os.Args[0], "go-build") && filepath.Base(filepath.Dir(os.Args[0])) == "exe" { // as go run has it
+		called = "go run ./cmd/sidecar"
+	}
+	if file != config.DefaultFile && file != toOutput {
+		command += " --config " + shellWord(file)
+	}
+	return called + " " + command
+}
+
+// shellWord returns a text as a shell takes it for one word.
+func shellWord(text string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("./_-:@%+=,", r)
+	}
+	if strings.TrimFunc(text, plain) == "" && text != "" {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// isManual reports whether a file is the manual in the repository.
+func isManual(file string) bool {
+	f, err := os.Open(file)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = f.Close() }() // nothing was written
+	head := make([]byte, len(manualTitle))
+	_, err = io.ReadFull(f, head)
+	return err == nil && bytes.Equal(head, []byte(manualTitle))
+}
+
+// writeConfig puts a text into a file. It holds no secrets.
+func writeConfig(file, text string, force bool) error {
+	how := os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	if force {
+		how = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	}
+	f, err := os.OpenFile(file, how, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return there(file)
+	}
+	if err != nil {
+		return fmt.Errorf("write the configuration: %w: name another file with --output", err)
+	}
+	_, err = io.WriteString(f, text)
+	return errors.Join(err, f.Close())
+}
+
+// doors chooses where the sidecar listens.
+func (n *survey) doors() error {
+	n.engine.Listen, n.admin = n.options.Listen, config.DefaultAdmin
+	if n.engine.Listen != "" {
+		if err := config.CheckAddress("--listen", n.engine.Listen); err != nil {
+			return err
+		}
+	} else {
+		wanted := "127.0.0.1:9201"
+		if n.engine.Kind == kind.Typesense {
+			wanted = "127.0.0.1:8109"
+		}
+		n.engine.Listen = n.free(wanted, "clients find the sidecar")
+	}
+	n.admin = n.free(config.DefaultAdmin, "the sidecar tells about itself")
+	return nil
+}
+
+// free returns an address that can be listened on: the one wanted, or with the next free port.
+func (n *survey) free(wanted, what string) string {
+	const tries = 50
+	host, port, _ := net.SplitHostPort(wanted)
+	first, _ := strconv.Atoi(port)
+	for number := first; number < first+tries; number++ {
+		at := net.JoinHostPort(host, strconv.Itoa(number))
+		if at == n.engine.Listen {
+			continue
+		}
+		l, err := net.Listen("tcp", at)
+		if errors.Is(err, syscall.EADDRINUSE) {
+			continue
+		}
+		if err == nil {
+			_ = l.Close() // nobody came
+		}
+		if number != first {
+			n.notes = append(n.notes, fmt.Sprintf("%s is taken: %s at %s", wanted, what, at))
+		}
+		return at
+	}
+	return wanted // serve says what holds it
+}
+
+// lookupWithout is the environment less some variables: those with credentials may be gone when the configuration is read.
+func lookupWithout(variables []string) config.Lookup {
+	return func(name string) (string, bool) {
+		for _, v := range variables {
+			if v == name {
+				return "", false
+			}
+		}
+		return os.LookupEnv(name)
+	}
+}
+
+const (
+	// DefaultEngine is the engine that init asks where the command line names none.
+	DefaultEngine = "http://localhost:9200"
+	// localConfigFile is where init writes where the default would be the manual, as it is in a clone of the repository.
+	localConfigFile = "config.local.yaml"
+	// manualTitle is what the manual begins with.
+	manualTitle = "# The configuration of the sidecar, and its manual."
+	// toOutput stands for standard output among files.
+	toOutput = "-"
+)
