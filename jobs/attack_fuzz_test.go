@@ -20,7 +20,7 @@ func FuzzJournal(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		b := newBoard(l, "j", "me", nil)
+		b := newBoard(l, "j", "me")
 		run, p, at, _, err := b.read(t.Context())
 		if err != nil {
 			t.Fatal(err)

@@ -113,9 +113,7 @@ type board struct {
 	job, worker string
 	// identity is that of the index: a plan of another one counts for nothing.
 	identity string
-	// dead, if set, says of another worker that it is known to have ended.
-	dead  func(worker string) bool
-	lease time.Duration
+	lease    time.Duration
 
 	mu       sync.Mutex
 	run      int // the plan's number
@@ -128,9 +126,9 @@ type board struct {
 	anew     bool          // the run to be resumed was of another index
 }
 
-func newBoard(journal adapters.Journal, job, worker string, dead func(string) bool) *board {
+func newBoard(journal adapters.Journal, job, worker string) *board {
 	return &board{
-		journal: journal, job: job, worker: worker, dead: dead, lease: leaseFor, seen: map[int]sighting{}, changed: make(chan struct{}),
+		journal: journal, job: job, worker: worker, lease: leaseFor, seen: map[int]sighting{}, changed: make(chan struct{}),
 	}
 }
 
@@ -245,7 +243,7 @@ func (b *board) live(run int, p plan, at map[int]standing) bool {
 
 // ended reports whether a lease is known to have ended.
 func (b *board) ended(part int, s standing) bool {
-	if s.For == 0 || b.dead != nil && b.dead(s.Worker) {
+	if s.For == 0 || workerDead(s.Worker) {
 		return true
 	}
 	b.mu.Lock()

@@ -12,7 +12,7 @@ import (
 func held(t *testing.T) (a, b *board, h *holding) {
 	t.Helper()
 	l := &ledger{}
-	a, b = newBoard(l, "j", "a", nil), newBoard(l, "j", "b", nil)
+	a, b = newBoard(l, "j", "a"), newBoard(l, "j", "b")
 	one := func() (plan, error) { return plan{Parts: []string{""}}, nil }
 	for _, board := range []*board{a, b} {
 		if err := board.join(t.Context(), true, one); err != nil {

@@ -201,7 +201,7 @@ func (c *crowd) worker(t *testing.T, all *sync.WaitGroup, resume bool, dies time
 			timer := time.AfterFunc(dies, func() { close(s.killed) })
 			defer timer.Stop()
 		}
-		job := Job{Store: s, Index: "news", Rule: c.rule, Split: c.split, Journal: s}
+		job := Job{Store: s, Index: "news", Rule: c.rule, Engine: splitting{split: c.split}, Journal: s}
 		got, err := Reindex(t.Context(), job, Options{Slices: slices, Worker: s.name, Resume: resume}, nil)
 		if err != nil && !errors.Is(err, errKilled) {
 			c.fail("%s: %v", s.name, err)

@@ -69,6 +69,23 @@ func (m *memory) remove(id string) {
 	delete(m.patched, id)
 }
 
+// splitting is a Splitter of functions; without identity it is always the same index.
+type splitting struct {
+	split    func(ctx context.Context, n int) ([]string, error)
+	identity func() string
+}
+
+func (s splitting) Split(ctx context.Context, _ adapters.Store, _ string, n int) ([]string, error) {
+	return s.split(ctx, n)
+}
+
+func (s splitting) Identity(context.Context, adapters.Store, string) (string, error) {
+	if s.identity == nil {
+		return "", nil
+	}
+	return s.identity(), nil
+}
+
 // ranges is a Split by numbers of writes.
 func (m *memory) ranges(_ context.Context, n int) (parts []string, err error) {
 	m.mu.Lock()

@@ -29,7 +29,7 @@ func TestBusyEngine(t *testing.T) {
 			return room
 		}
 		slow := &slowStore{memory: m, takes: 100 * time.Millisecond, started: func() {}}
-		job := Job{Store: slow, Index: "news", Rule: rule, Split: m.ranges}
+		job := Job{Store: slow, Index: "news", Rule: rule, Engine: splitting{split: m.ranges}}
 		slices := 1 + rnd.IntN(4)
 		got, err := Reindex(t.Context(), job, Options{Slices: slices}, nil)
 		if err != nil || got.Written != n || got.Refused != 0 || got.Changed != 0 || len(m.wrong(rule)) > 0 || m.writes != n {
@@ -71,7 +71,7 @@ func TestBusyScan(t *testing.T) {
 			return nil
 		}
 		job := m.job(rule)
-		job.Split = m.ranges
+		job.Engine = splitting{split: m.ranges}
 		got, err := Reindex(t.Context(), job, Options{Slices: 2}, nil)
 		if n := len(m.sources); err != nil || got.Written != n || got.Changed != 0 || m.writes != n || got.Scanned > n+n/4 {
 			fail("%d documents: %v %+v", n, err, got)
@@ -116,7 +116,7 @@ func TestWatch(t *testing.T) {
 				name: fmt.Sprint("w", i), memory: c.memory, ledger: &c.ledger, rnd: rand.New(rand.NewPCG(rnd.Uint64(), 0)), killed: make(chan struct{}), fail: fail,
 			}
 			sites[i] = s
-			job := Job{Store: s, Index: "news", Rule: c.rule, Split: c.split, Journal: s}
+			job := Job{Store: s, Index: "news", Rule: c.rule, Engine: splitting{split: c.split}, Journal: s}
 			all.Go(func() {
 				if _, err := Watch(ctx, job, Options{Worker: s.name, MaxDocs: 1}, 30*time.Second, nil); err != nil && !errors.Is(err, errKilled) {
 					fail("%s: %v", s.name, err)
@@ -153,7 +153,7 @@ func TestMaxDocsOfSlices(t *testing.T) {
 	seeds(t, 40, func(t *testing.T, rnd *rand.Rand, fail func(string, ...any)) {
 		m, rule := newMemory(1+rnd.IntN(40), documents(300)), testRule(t)
 		job, left := m.job(rule), 300
-		job.Split, job.Journal = m.ranges, &ledger{}
+		job.Engine, job.Journal = splitting{split: m.ranges}, &ledger{}
 		for left > 0 {
 			most := 1 + rnd.IntN(120)
 			got, err := Reindex(t.Context(), job, Options{Slices: 1 + rnd.IntN(4), MaxDocs: most, Resume: rnd.IntN(2) == 0}, nil)

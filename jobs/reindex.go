@@ -18,14 +18,19 @@ type Job struct {
 	Store adapters.Store
 	Index string
 	Rule  *adapters.Rule
-	// Split names at least n parts of the index, in which together each document is once, if it has as many; the last takes in what
-	// is written later. Nil is the whole as one part.
-	Split func(ctx context.Context, n int) ([]string, error)
-	// Identity returns what tells the index from another that was made under its name: of that one no checkpoint is gone by. Nil is
-	// an index that none takes the place of.
-	Identity func(ctx context.Context) (string, error)
+	// Engine splits the index. Nil works on it as one part, and takes it for the same index whenever it has the name.
+	Engine Splitter
 	// Journal keeps the checkpoint and the leases. Nil keeps them in this process alone.
 	Journal adapters.Journal
+}
+
+// Splitter is what an engine knows of an index beyond its documents.
+type Splitter interface {
+	// Split names at least n parts of the index, in which together each document is once, if it has as many; the last takes in what
+	// is written later.
+	Split(ctx context.Context, store adapters.Store, index string, n int) ([]string, error)
+	// Identity returns what tells the index from another that was made under its name: a checkpoint of that one is not used.
+	Identity(ctx context.Context, store adapters.Store, index string) (string, error)
 }
 
 // Options say how a run goes about it. The zero value has no limits.
@@ -42,10 +47,8 @@ type Options struct {
 	DryRun bool
 	// Resume goes on with the newest run there is, finished or broken off. Otherwise only one that others are at work on is joined.
 	Resume bool
-	// Worker is this process among all workers; empty is a name made up. Dead, if set, says of another's that it is known to have
-	// ended.
+	// Worker is the name of this process among all workers; empty is one that says where it runs.
 	Worker string
-	Dead   func(worker string) bool
 }
 
 // Report is what a run, or a watch, came to.
@@ -121,11 +124,7 @@ func newRun(job Job, o Options, progress func(Progress)) *run {
 	if r.Journal == nil || o.DryRun {
 		r.Journal = &ledger{}
 	}
-	worker := o.Worker
-	if worker == "" {
-		worker = "a worker"
-	}
-	r.board = newBoard(r.Journal, jobName(job, o.Query), worker+"/"+token(), o.Dead)
+	r.board = newBoard(r.Journal, jobName(job, o.Query), cmp.Or(o.Worker, thisWorker())+"/"+token())
 	r.report.Workers = o.Slices
 	return r
 }
@@ -171,11 +170,11 @@ func anew(err error) bool {
 
 // identify asks for the index's identity.
 func (r *run) identify(ctx context.Context) (identity string, err error) {
-	if r.Identity == nil {
+	if r.Engine == nil {
 		return "", nil
 	}
 	err = r.retry(ctx, func() (err error) {
-		identity, err = r.Identity(ctx)
+		identity, err = r.Engine.Identity(ctx, r.Store, r.Index)
 		return err
 	})
 	return identity, err
@@ -224,8 +223,8 @@ func (r *run) plan(ctx context.Context) (p plan, err error) {
 		return p, err
 	}
 	p.Parts = []string{""}
-	if r.Split != nil {
-		if p.Parts, err = r.Split(ctx, r.options.Slices); err != nil {
+	if r.Engine != nil {
+		if p.Parts, err = r.Engine.Split(ctx, r.Store, r.Index, r.options.Slices); err != nil {
 			return p, fmt.Errorf("split: %w", err)
 		}
 	}

@@ -31,9 +31,9 @@ func (r *rebuilt) again(n int) {
 }
 
 func (r *rebuilt) job(rule *adapters.Rule, journal adapters.Journal) Job {
-	return Job{Store: r, Index: "news", Rule: rule, Split: r.ranges, Journal: journal, Identity: func(context.Context) (string, error) {
-		return strconv.Itoa(int(r.times.Load())), nil
-	}}
+	return Job{Store: r, Index: "news", Rule: rule, Journal: journal, Engine: splitting{r.ranges, func() string {
+		return strconv.Itoa(int(r.times.Load()))
+	}}}
 }
 
 // TestIndexMadeAnew must not go by the checkpoint of an index that is gone: the numbers of its successor begin anew.

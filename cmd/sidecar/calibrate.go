@@ -14,7 +14,6 @@ import (
 	"github.com/neardup/sidecar/internal/upstream"
 	"github.com/neardup/sidecar/jobs/calibrate"
 	"github.com/neardup/sidecar/sketch"
-	"github.com/neardup/sidecar/sketch/content"
 )
 
 // calibrateFlags are what the command line asks of a calibration.
@@ -83,27 +82,20 @@ func (f *calibrateFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	r := calibrateRun{flags: *f, out: cmd.OutOrStdout(), err: cmd.ErrOrStderr(), list: []calibrated{}}
+	r := calibrateRun{flags: *f, out: cmd.OutOrStdout(), err: cmd.ErrOrStderr(), list: []calibrate.Result{}}
 	return r.engines(cmd.Context(), engines)
 }
 
 // calibrateResult is what is reported in JSON.
 type calibrateResult struct {
-	Indices []calibrated `json:"indices"`
-}
-
-// calibrated is what was found in one index.
-type calibrated struct {
-	Engine string `json:"engine"`
-	*calibrate.Report
-	Seconds float64 `json:"seconds"`
+	Indices []calibrate.Result `json:"indices"`
 }
 
 // calibrateRun is one run of the command.
 type calibrateRun struct {
 	flags    calibrateFlags
 	out, err io.Writer
-	list     []calibrated
+	list     []calibrate.Result
 }
 
 // engines works through the engines. What fails for one index does not keep it from the next.
@@ -135,7 +127,7 @@ func (r *calibrateRun) engines(ctx context.Context, engines []*upstream.Engine) 
 		errs = append(errs, terminal.WriteJSON(r.out, calibrateResult{r.list}))
 	}
 	if r.flags.html != "" && len(r.list) > 0 {
-		err := writeReport(r.flags.html, r.list)
+		err := calibrate.WriteHTML(r.flags.html, r.list)
 		if errs = append(errs, err); err == nil {
 			_, _ = fmt.Fprintf(r.err, "report written to %s\n", r.flags.html)
 		}
@@ -154,87 +146,20 @@ func (r *calibrateRun) index(ctx context.Context, e *upstream.Engine, index adap
 			e.Config.Name, index.Name)
 	}
 	options := r.flags.Options
-	options.Texts = textsOf(rule)
-	start, meter := time.Now(), terminal.NewMeter(r.err, e.Config.Name+": "+index.Name)
-	options.Progress = func(read, total int) { meter.At(read, total, "comparing them comes next") }
+	start, meter := time.Now(), newMeter(r.err, e.Config.Name+": "+index.Name)
+	options.Progress = func(read, total int) { meter.at(read, total, "comparing them comes next") }
 	report, err := calibrate.Run(ctx, e.Store, index.Name, rule, options)
-	meter.End()
+	meter.end()
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil
 		}
 		return e.Explain(err)
 	}
-	differ(rule.Sketcher.Scheme(), report)
-	found := calibrated{Engine: e.Config.Name, Report: report, Seconds: time.Since(start).Round(time.Millisecond).Seconds()}
+	found := calibrate.Result{Engine: e.Config.Name, Report: report, Seconds: time.Since(start).Round(time.Millisecond).Seconds()}
 	r.list = append(r.list, found)
 	if r.flags.output == formText {
 		_, err = io.WriteString(r.out, found.String())
 	}
 	return err
-}
-
-// textsOf returns what reads the texts of a document under a rule.
-func textsOf(rule *adapters.Rule) func([]byte) []string {
-	return func(source []byte) []string {
-		members, err := adapters.Members(source)
-		if err != nil {
-			return nil
-		}
-		var d document
-		for _, field := range rule.Fields {
-			if d.descend(members, field, field) != nil {
-				return nil // which has no sketch either
-			}
-		}
-		return d.texts
-	}
-}
-
-// differing is how many passages of a kind are shown of a pair.
-const differing = 3
-
-// differ fills in what the examples share and what one of them alone has.
-func differ(scheme sketch.Scheme, report *calibrate.Report) {
-	for l := range report.Levels {
-		for e := range report.Levels[l].Examples {
-			x := &report.Levels[l].Examples[e]
-			x.Shared, x.OnlyA, x.OnlyB = []string{}, []string{}, []string{}
-			w := scheme.Words
-			if scheme.Features == sketch.Tags {
-				w = 1
-			}
-			shared, alone := passages(wordsOf(scheme, x.A.Texts), wordsOf(scheme, x.B.Texts), w)
-			for _, p := range shared[:min(len(shared), differing)] {
-				x.Shared = append(x.Shared, p.Text)
-			}
-			for _, p := range alone {
-				switch {
-				case p.In == "a" && len(x.OnlyA) < differing:
-					x.OnlyA = append(x.OnlyA, p.Text)
-				case p.In == "b" && len(x.OnlyB) < differing:
-					x.OnlyB = append(x.OnlyB, p.Text)
-				}
-			}
-		}
-	}
-}
-
-// wordsOf returns the words of a document's texts as they are compared.
-func wordsOf(scheme sketch.Scheme, texts []string) (words []string) {
-	for _, text := range texts {
-		if scheme.Features == sketch.Tags {
-			words = append(words, text)
-			continue
-		}
-		if scheme.Content != sketch.ContentRaw && content.IsHTML(text) {
-			if scheme.Content == sketch.ContentUseful {
-				text = content.Useful(text)
-			} else {
-				text = content.Text(text)
-			}
-		}
-		words = append(words, sketch.Words(text)...)
-	}
-	return words
 }

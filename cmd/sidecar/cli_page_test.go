@@ -19,6 +19,7 @@ import (
 	"github.com/neardup/sidecar/internal/buildinfo"
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/jsonshape"
+	"github.com/neardup/sidecar/internal/offline"
 	"github.com/neardup/sidecar/internal/onboard"
 )
 
@@ -90,7 +91,7 @@ var printsJSON = map[string][]printedJSON{
 		printed[lineOfCluster]("In a file of `--output` whose name ends in .jsonl, an object on each line:"),
 	},
 	"compare": {
-		printed[explanation]("Of two files, one object:"),
+		printed[offline.Explanation]("Of two files, one object:"),
 		printed[lineOfPair]("With `--docs` and `--pairs`, an object on each line:"),
 	},
 	"sketch": {{"An object on each line:", slices.Concat([]jsonshape.Key{{Path: "id", Is: "any JSON"}}, jsonshape.Of(reflect.TypeFor[lineOfSketch]()))}},

@@ -20,7 +20,6 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/server"
-	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/jobs/cluster"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -268,7 +267,7 @@ func (c *clustering) progress(step string, done, of int) {
 	if now.Before(c.next) {
 		return
 	}
-	c.next = now.Add(terminal.MeterEvery)
+	c.next = now.Add(meterEvery)
 	if of > 0 {
 		step += fmt.Sprintf(": %.0f %%", 100*float64(done)/float64(of))
 	}
@@ -277,7 +276,7 @@ func (c *clustering) progress(step string, done, of int) {
 
 // join finds the clusters.
 func (c *clustering) join(cmd *cobra.Command) error {
-	c.next = time.Now().Add(terminal.MeterEvery)
+	c.next = time.Now().Add(meterEvery)
 	debug.SetMemoryLimit(max(int64(c.flags.memory), leastMemory) + aDocument*int64(c.corpus.Documents()))
 	if c.flags.engine != onFlink {
 		return c.corpus.Cluster(cmd.Context())

@@ -12,7 +12,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/config"
-	"github.com/neardup/sidecar/internal/terminal"
+	"github.com/neardup/sidecar/internal/documents"
 	"github.com/neardup/sidecar/internal/upstream"
 	"github.com/neardup/sidecar/jobs/cluster"
 	"github.com/neardup/sidecar/sketch"
@@ -129,7 +129,7 @@ func (s *indexSource) hostFields() []string {
 	if s.hostField == "" {
 		return nil
 	}
-	if parent, has := parentOf(s.hostField); has {
+	if parent, has := documents.ParentOf(s.hostField); has {
 		return []string{s.hostField, parent}
 	}
 	return []string{s.hostField}
@@ -147,8 +147,8 @@ const (
 
 // read adds all documents: brief by the sketches that are stored, and by the texts of those that have none.
 func (s *indexSource) read(ctx context.Context, c *clustering, brief bool) error {
-	meter := terminal.NewMeter(c.err, s.Config.Name+": "+s.index.Name)
-	defer meter.End()
+	meter := newMeter(c.err, s.Config.Name+": "+s.index.Name)
+	defer meter.end()
 	shown := c.flags.metrics.Index(s.Config.Name)
 	selection := adapters.Selection{Brief: brief, Fields: s.hostFields()}
 	var lacking []string
@@ -169,7 +169,7 @@ func (s *indexSource) read(ctx context.Context, c *clustering, brief bool) error
 				return err
 			}
 		}
-		meter.At(c.corpus.Documents(), p.Total, "read")
+		meter.at(c.corpus.Documents(), p.Total, "read")
 		shown.At(c.corpus.Documents(), p.Total)
 		shown.Count(map[string]int{"scanned": c.corpus.Documents()})
 		if lacked += len(lacking); lacked > mostLacking && 2*lacked > c.corpus.Documents() {
@@ -206,7 +206,7 @@ func (s *indexSource) document(d adapters.Stored, k *sketch.Sketch) cluster.Docu
 	made := cluster.Document{ID: d.ID, Sketch: k, Cluster: adapters.OursOf(d.Source).Cluster}
 	if s.hostField != "" {
 		if members, err := adapters.Members(d.Source); err == nil {
-			made.Host = hostIn(members, s.hostField)
+			made.Host = documents.HostIn(members, s.hostField)
 		}
 	}
 	return made
@@ -227,29 +227,20 @@ func (s *indexSource) add(c *clustering, d adapters.Stored) error {
 
 // shingles returns the set of a stored document, and nothing where its texts are not those that the sketch was made of.
 func (s *indexSource) shingles(source []byte, fingerprint uint64) []uint64 {
-	members, err := adapters.Members(source)
-	if err != nil {
+	texts := documents.Texts(s.rule, source)
+	if s.rule.Sketcher.Fingerprint(texts...) != fingerprint {
 		return nil
 	}
-	var d document
-	for _, field := range s.rule.Fields {
-		if d.descend(members, field, field) != nil {
-			return nil
-		}
-	}
-	if s.rule.Sketcher.Fingerprint(d.texts...) != fingerprint {
-		return nil
-	}
-	return s.rule.Sketcher.Shingles(d.texts...)
+	return s.rule.Sketcher.Shingles(texts...)
 }
 
 // write stores the clusters.
 func (s *indexSource) write(ctx context.Context, c *clustering) (cluster.Written, error) {
-	meter := terminal.NewMeter(c.err, s.Config.Name+": "+s.index.Name)
-	defer meter.End()
+	meter := newMeter(c.err, s.Config.Name+": "+s.index.Name)
+	defer meter.end()
 	shown := c.flags.metrics.Index(s.Config.Name)
 	written, err := c.corpus.Write(ctx, s.Store, s.index.Name, s.rule, func(w cluster.Written) {
-		meter.At(w.Written+w.Right+w.Changed+w.Gone+w.Refused, c.corpus.Documents(), fmt.Sprintf("%d clusters written", w.Written))
+		meter.at(w.Written+w.Right+w.Changed+w.Gone+w.Refused, c.corpus.Documents(), fmt.Sprintf("%d clusters written", w.Written))
 		shown.At(w.Written+w.Right+w.Changed+w.Gone+w.Refused, c.corpus.Documents())
 		shown.Clustered(w)
 	})

@@ -8,16 +8,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/neardup/sidecar/internal/config"
+	"github.com/neardup/sidecar/internal/offline"
 	"github.com/neardup/sidecar/rerank"
-	"github.com/neardup/sidecar/sketch"
 )
 
 // compareFlags are what the command line asks of a comparison.
 type compareFlags struct {
-	offline
-	docs, pairs string
-	threshold   float64
-	noTexts     bool
+	offlineFlags
+	offline.Comparison
 }
 
 func compareCommand() *cobra.Command {
@@ -63,19 +61,20 @@ Exit code 0: done, whatever was found. 1: failed or interrupted.`,
 			if err != nil {
 				return err
 			}
+			flags.Comparison.Preset, flags.JSON = flags.Options.Preset, flags.output == formJSON
 			if many {
-				return g.comparePairs(cmd, &flags)
+				return g.Pairs(cmd.Context(), &flags.Comparison)
 			}
-			return g.explain(cmd, &flags, args[0], args[1])
+			return g.Explain(cmd.Context(), &flags.Comparison, args[0], args[1])
 		},
 	}
 	flags.bind(cmd)
 	f := cmd.Flags()
-	f.StringVar(&flags.docs, "docs", "", "`file` of documents, - for standard input")
-	f.StringVar(&flags.pairs, "pairs", "", "`file` of pairs of ids, - for standard input")
-	f.StringVar(&flags.preset, "preset", "", "judge by this `preset`: "+config.Either(config.PresetNames())+" (by default that of the rule, or default)")
-	f.Float64Var(&flags.threshold, "threshold", 0, "the least `resemblance` of near-duplicates, above 0, at most 1, in place of the preset's")
-	f.BoolVar(&flags.noTexts, "no-texts", false, "go by the sketches alone, as a search does")
+	f.StringVar(&flags.Docs, "docs", "", "`file` of documents, - for standard input")
+	f.StringVar(&flags.Pairs, "pairs", "", "`file` of pairs of ids, - for standard input")
+	f.StringVar(&flags.Options.Preset, "preset", "", "judge by this `preset`: "+config.Either(config.PresetNames())+" (by default that of the rule, or default)")
+	f.Float64Var(&flags.Threshold, "threshold", 0, "the least `resemblance` of near-duplicates, above 0, at most 1, in place of the preset's")
+	f.BoolVar(&flags.NoTexts, "no-texts", false, "go by the sketches alone, as a search does")
 	return cmd
 }
 
@@ -84,63 +83,25 @@ func (f *compareFlags) check(cmd *cobra.Command, args []string, many bool) error
 	switch {
 	case many && len(args) > 0:
 		return errors.New("compare takes two files, or --docs and --pairs, not both")
-	case many && f.docs == "":
+	case many && f.Docs == "":
 		return errors.New("--pairs goes with --docs: name the file of the documents")
-	case many && f.pairs == "":
+	case many && f.Pairs == "":
 		return errors.New("--docs goes with --pairs: name the file of the pairs, two ids in each line with a tab between")
-	case many && f.docs == "-" && f.pairs == "-":
+	case many && f.Docs == "-" && f.Pairs == "-":
 		return errors.New("--docs and --pairs can't both be standard input: name a file for one of them")
 	case !many && len(args) < 2:
 		return errors.New("compare takes two files, as in: sidecar compare old.txt new.txt, or --docs and --pairs")
 	case !many && args[0] == "-" && args[1] == "-":
 		return errors.New("two texts can't both be standard input: name a file for one of them")
-	case !many && len(f.fields) > 0:
+	case !many && len(f.Fields) > 0:
 		return errors.New("--fields goes with --docs: a file is compared whole")
 	}
-	if f.preset != "" && !slices.Contains(config.PresetNames(), f.preset) {
-		return fmt.Errorf("--preset: %q is unknown: use %s", f.preset, config.Either(config.PresetNames()))
+	if f.Options.Preset != "" && !slices.Contains(config.PresetNames(), f.Options.Preset) {
+		return fmt.Errorf("--preset: %q is unknown: use %s", f.Options.Preset, config.Either(config.PresetNames()))
 	}
-	if cmd.Flags().Changed("threshold") && !(f.threshold > 0 && f.threshold <= 1) {
+	if cmd.Flags().Changed("threshold") && !(f.Threshold > 0 && f.Threshold <= 1) {
 		usual := rerank.Default.Threshold
-		return fmt.Errorf("--threshold: %v is out of range: use a number above 0, at most 1 (%v is usual)", f.threshold, usual)
+		return fmt.Errorf("--threshold: %v is out of range: use a number above 0, at most 1 (%v is usual)", f.Threshold, usual)
 	}
 	return nil
-}
-
-// doubt is how far an agreement may lie from a threshold of one's own for the texts to decide: at 128 positions more than two
-// standard errors.
-const doubt = 0.1
-
-// profile returns what is judged by: the rule's profile, if there is one, less what the flags say otherwise.
-func (f *compareFlags) profile(g *ground) rerank.Profile {
-	i := config.DefaultIndex()
-	if g.index != nil {
-		i = *g.index
-	}
-	if f.preset != "" {
-		i = config.PresetOf(f.preset).Start(g.section)
-	}
-	if f.threshold > 0 {
-		i.Threshold = f.threshold
-	}
-	p, known := rerank.Presets[i.Preset]
-	if !known {
-		p = rerank.Default
-	}
-	p.MinShingles = i.MinShingles
-	switch {
-	case i.Measure == string(rerank.Containment): // the second look is at the resemblance
-		p.Measure, p.Threshold, p.Check = rerank.Containment, i.Threshold, rerank.Check{}
-	case i.Threshold != p.Threshold:
-		p.Threshold, p.Check = i.Threshold, rerank.Check{From: i.Threshold - doubt, To: i.Threshold + doubt}
-	}
-	return f.checked(g, p)
-}
-
-// checked returns the profile without its second look at doubtful pairs where there is no text to look at.
-func (f *compareFlags) checked(g *ground, p rerank.Profile) rerank.Profile {
-	if f.noTexts || g.sketcher.Scheme().Features == sketch.Value64 {
-		p.Check = rerank.Check{}
-	}
-	return p
 }

@@ -24,8 +24,8 @@ func numbered(words, every int) string {
 	return b.String()
 }
 
-// documents returns the lines of documents with ids and texts in turn.
-func documents(pairs ...string) string {
+// docLines returns the lines of documents with ids and texts in turn.
+func docLines(pairs ...string) string {
 	var b strings.Builder
 	for i := 0; i < len(pairs); i += 2 {
 		line, err := json.Marshal(map[string]string{"id": pairs[i], "text": pairs[i+1]})
@@ -39,7 +39,7 @@ func documents(pairs ...string) string {
 
 // Fifth differs from whole in every fifth word: three of seven shingles are in both, and every neighbourhood is covered. Their
 // resemblance is within the doubt of the default preset, which the coverage settles.
-var comparedDocuments = documents(
+var comparedDocuments = docLines(
 	"whole", numbered(600, 0), "same", strings.ToUpper(numbered(600, 0)), "fifth", numbered(600, 5), "other", numbered(600, 1),
 	"short", "a few words", "SHORT", "A FEW  WORDS", "shorter", "a few", "empty", "…", "EMPTY", "…", "html", "<p>"+numbered(600, 0)+"</p>")
 
@@ -101,8 +101,8 @@ func TestComparePairs(t *testing.T) {
 }
 
 func TestCompareRefuses(t *testing.T) {
-	docs := file(t, documents("a", "some words", "b", "other words"))
-	twice := file(t, documents("a", "x", "b", "y", "a", "z"))
+	docs := file(t, docLines("a", "some words", "b", "other words"))
+	twice := file(t, docLines("a", "x", "b", "y", "a", "z"))
 	for _, c := range []struct{ args, stdin, want string }{
 		{"--docs D --pairs -", "id_a\tid_b\na\tb\na\tc\n", "error: standard input:3: there is no document with the id c: look for it in the file that --docs names"},
 		{"--docs D --pairs -", "a\tb\nab\n", `error: standard input:2: "ab" is no pair: write two ids with a tab between`},

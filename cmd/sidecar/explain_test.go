@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/neardup/sidecar/internal/offline"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -42,10 +43,10 @@ Longest passages in both:
 func TestExplainAsJSON(t *testing.T) {
 	textA, textB := numbered(600, 0), numbered(600, 5)
 	page := "<html><body><p>" + textB + "</p></body></html>"
-	read := func(args ...string) explanation {
+	read := func(args ...string) offline.Explanation {
 		t.Helper()
 		got := sidecar(t, append([]string{"compare", file(t, textA), file(t, page), "--output", "json"}, args...)...)
-		var e explanation
+		var e offline.Explanation
 		if err := json.Unmarshal([]byte(got.stdout), &e); err != nil || got.code != 0 {
 			t.Fatalf("%v: %+v", err, got)
 		}
@@ -61,7 +62,7 @@ func TestExplainAsJSON(t *testing.T) {
 	if diff := cmp.Diff(exact, []float64{*e.Resemblance.Exact, *e.AInB.Exact, *e.BInA.Exact}); diff != "" {
 		t.Error(diff)
 	}
-	verdicts := func(e explanation) (list []string) {
+	verdicts := func(e offline.Explanation) (list []string) {
 		for _, v := range e.Verdicts {
 			list = append(list, fmt.Sprintf("%s %t %t", v.Profile, v.NearDuplicate, v.BySketches))
 		}
@@ -99,36 +100,10 @@ engines:
 			t.Errorf("no %q in\n%s%s", want, got.stdout, got.stderr)
 		}
 	}
-	docs := documents("a", numbered(600, 0), "b", strings.Join(strings.Fields(numbered(600, 0))[100:300], " "))
+	docs := docLines("a", numbered(600, 0), "b", strings.Join(strings.Fields(numbered(600, 0))[100:300], " "))
 	got = piped(t, "a\tb\nb\ta\n", "compare", "-c", config, "--index", "p", "--docs", file(t, strings.ReplaceAll(docs, `"text"`, `"t"`)), "--pairs", "-")
 	if lines := strings.Split(got.stdout, "\n"); len(lines) != 4 || !strings.HasPrefix(lines[1], "a\tb\t1.0000\t0.0") || !strings.HasSuffix(lines[1], "\ttrue") ||
 		strings.TrimPrefix(lines[1], "a\tb") != strings.TrimPrefix(lines[2], "b\ta") {
 		t.Errorf("%+v", got)
-	}
-}
-
-func TestPassages(t *testing.T) {
-	for _, c := range []struct {
-		name, a, b        string
-		w                 int
-		shared, differing []string
-	}{
-		{"one empty", "a b", "", 2, nil, []string{"a a b"}},
-		{"a word changed", "a b c d e f", "a b x d e f", 2, []string{"d e f", "a b"}, []string{"a c", "b x"}},
-		{"a longer passage begins right behind", "x a b c d", "x a q a b c d", 2, []string{"a b c d"}, []string{"b q"}},
-		{"words that look alike when joined", "ab c", "a bc", 1, nil, []string{"a ab c", "b a bc"}},
-		{"no blanks between", "日 本 語 ok", "x 日 本 語", 2, []string{"日本語"}, []string{"a ok", "b x"}},
-	} {
-		shared, differing := passages(strings.Fields(c.a), strings.Fields(c.b), c.w)
-		var gotShared, gotDiffering []string
-		for _, p := range shared {
-			gotShared = append(gotShared, p.Text)
-		}
-		for _, p := range differing {
-			gotDiffering = append(gotDiffering, p.In+" "+p.Text)
-		}
-		if diff := cmp.Diff([][]string{c.shared, c.differing}, [][]string{gotShared, gotDiffering}); diff != "" {
-			t.Errorf("%s: %s", c.name, diff)
-		}
 	}
 }

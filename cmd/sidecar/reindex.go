@@ -12,7 +12,6 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/server"
-	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/internal/upstream"
 	"github.com/neardup/sidecar/jobs"
 )
@@ -197,12 +196,9 @@ func (r *reindexRun) indices(ctx context.Context, e *upstream.Engine) ([]adapter
 
 // job returns the job of an index, and how it is gone about.
 func (r *reindexRun) job(e *upstream.Engine, index adapters.Index) (jobs.Job, jobs.Options) {
-	k := e.Kind
 	job := jobs.Job{Store: e.Store, Index: index.Name, Rule: e.Rules.Of(index)}
-	if k.Adapter != nil {
-		job.Split = func(ctx context.Context, n int) ([]string, error) { return k.Split(ctx, e.Store, index.Name, n) }
-		job.Identity = func(ctx context.Context) (string, error) { return k.Identity(ctx, e.Store, index.Name) }
-		job.Journal = k.Journal(e.Store)
+	if k := e.Kind.Adapter; k != nil {
+		job.Engine, job.Journal = k, k.Journal(e.Store)
 	}
 	if r.paces == nil {
 		r.paces = map[*upstream.Engine]*jobs.Pace{}
@@ -212,7 +208,7 @@ func (r *reindexRun) job(e *upstream.Engine, index adapters.Index) (jobs.Job, jo
 	}
 	return job, jobs.Options{
 		Slices: r.flags.slices, Pace: r.paces[e], MaxDocs: r.flags.maxDocs, Query: r.flags.query, DryRun: r.flags.dryRun,
-		Resume: r.flags.resume, Worker: workerName(), Dead: workerDead,
+		Resume: r.flags.resume,
 	}
 }
 
@@ -226,12 +222,12 @@ func (r *reindexRun) index(ctx context.Context, e *upstream.Engine, index adapte
 	if options.MaxDocs > 0 {
 		options.MaxDocs -= r.total.Sent()
 	}
-	meter, shown := terminal.NewMeter(r.err, e.Config.Name+": "+index.Name), r.flags.metrics.Index(e.Config.Name)
+	meter, shown := newMeter(r.err, e.Config.Name+": "+index.Name), r.flags.metrics.Index(e.Config.Name)
 	report, err := jobs.Reindex(ctx, job, options, func(p jobs.Progress) {
-		meter.Show(p)
+		meter.at(p.All, p.Total, fmt.Sprintf("%d written, %d right already", p.Written, p.Skipped))
 		shown.Reindexed(p)
 	})
-	meter.End()
+	meter.end()
 	shown.Slowed(report.Retries, report.Waited)
 	shown.End(err)
 	r.total = r.total.Add(report.Progress)
@@ -283,7 +279,7 @@ func watchLines(w io.Writer, title string) func(jobs.Progress) {
 	last := 0
 	return func(p jobs.Progress) {
 		if now := time.Now(); p.Sent() > last && now.After(next) {
-			last, next = p.Sent(), now.Add(terminal.MeterEvery)
+			last, next = p.Sent(), now.Add(meterEvery)
 			_, _ = fmt.Fprintf(w, "%s: watching: %d written, %d refused\n", title, p.Written, p.Refused)
 		}
 	}

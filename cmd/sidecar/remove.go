@@ -221,11 +221,11 @@ func (r *removeRun) confirm(ctx context.Context, targets []target) error {
 // index works through one index and prints its summary.
 func (r *removeRun) index(ctx context.Context, e *upstream.Engine, index adapters.Index) error {
 	title := e.Config.Name + ": " + index.Name
-	start, meter := time.Now(), terminal.NewMeter(r.err, title)
+	start, meter := time.Now(), newMeter(r.err, title)
 	counts, err := jobs.Remove(ctx, e.Store, index.Name, r.flags.RemoveOptions, func(c jobs.Removal) {
-		meter.At(c.Scanned, c.Total, fmt.Sprintf("%d hold something of ours, %d cleaned", c.Found, c.Cleaned))
+		meter.at(c.Scanned, c.Total, fmt.Sprintf("%d hold something of ours, %d cleaned", c.Found, c.Cleaned))
 	})
-	meter.End()
+	meter.end()
 	found := removed{
 		Engine: e.Config.Name, Index: index.Name, Scanned: counts.Scanned, Found: counts.Found, Cleaned: counts.Cleaned,
 		Gone:    counts.Gone,

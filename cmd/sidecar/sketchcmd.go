@@ -2,15 +2,12 @@ package main
 
 import (
 	"fmt"
-	"sync/atomic"
 
 	"github.com/spf13/cobra"
-
-	"github.com/neardup/sidecar/sketch"
 )
 
 func sketchCommand() *cobra.Command {
-	var flags offline
+	var flags offlineFlags
 	cmd := &cobra.Command{
 		Use:   "sketch [docs.jsonl]",
 		Short: "Print the sketches of documents in a file, without an engine",
@@ -45,85 +42,9 @@ Exit code 0: done. 1: failed or interrupted.`,
 			if len(args) > 0 {
 				file = args[0]
 			}
-			return g.sketch(cmd, file, flags.output == formJSON)
+			return g.Sketch(cmd.Context(), file, flags.output == formJSON)
 		},
 	}
 	flags.bind(cmd)
 	return cmd
-}
-
-// sketch prints the sketches of a file of documents.
-func (g *ground) sketch(cmd *cobra.Command, file string, asJSON bool) error {
-	src, name, err := open(cmd, file)
-	if err != nil {
-		return err
-	}
-	defer src.Close()
-	p := printer{ground: g, name: name, json: asJSON, scheme: fmt.Sprintf("%08x", g.sketcher.SchemeID())}
-	err = eachBatch(cmd.Context(), src, p.batch, func(lines []byte) error {
-		_, err := cmd.OutOrStdout().Write(lines)
-		return err
-	})
-	if err == nil && p.documents.Load() > 0 && p.held.Load() == 0 {
-		g.noteFields(cmd.ErrOrStderr(), name)
-	}
-	return err
-}
-
-// printer makes lines of sketches. It is safe for concurrent use.
-type printer struct {
-	*ground
-	name, scheme    string
-	json            bool
-	documents, held atomic.Int64
-}
-
-// batch returns the lines of a batch of documents, and with an error those before it.
-func (p *printer) batch(b batch) ([]byte, error) {
-	var out []byte
-	var s sketch.Sketch
-	documents, held := int64(0), int64(0)
-	defer func() {
-		p.documents.Add(documents)
-		p.held.Add(held)
-	}()
-	for number, line := range b.lines() {
-		d, err := readDocument(line, p.rule.Fields)
-		if err == nil && !p.json {
-			err = d.plainID()
-		}
-		if err != nil {
-			return out, inLine(p.name, number, err)
-		}
-		documents++
-		if d.held {
-			held++
-		}
-		has := p.sketcher.SketchInto(&s, d.texts...)
-		s.Source = p.rule.Source()
-		if out, err = p.line(out, &d, &s, has); err != nil {
-			return out, inLine(p.name, number, err)
-		}
-	}
-	return out, nil
-}
-
-// line appends one document's line.
-func (p *printer) line(out []byte, d *document, s *sketch.Sketch, has bool) (_ []byte, err error) {
-	before := len(out)
-	if p.json {
-		out = append(append(append(out, `{"id":`...), d.rawID...), `,"scheme":"`...)
-		out = append(append(out, p.scheme...), `","sketch":"`...)
-	} else {
-		out = append(append(append(append(out, d.id...), '\t'), p.scheme...), '\t')
-	}
-	if has {
-		if out, err = s.AppendText(out); err != nil {
-			return out[:before], err
-		}
-	}
-	if p.json {
-		out = append(out, `"}`...)
-	}
-	return append(out, '\n'), nil
 }

@@ -243,12 +243,12 @@ func (v *verification) index(ctx context.Context, e *upstream.Engine, index adap
 	}
 	selected := adapters.Selection{Random: v.flags.sample > 0, Limit: v.flags.sample}
 	title := e.Config.Name + ": " + index.Name
-	start, meter, shown := time.Now(), terminal.NewMeter(v.err, title), v.flags.metrics.Index(e.Config.Name)
+	start, meter, shown := time.Now(), newMeter(v.err, title), v.flags.metrics.Index(e.Config.Name)
 	f, err := jobs.Verify(ctx, e.Store, index.Name, rule, selected, v.flags.VerifyOptions, func(f jobs.Findings) {
-		meter.At(f.Scanned, f.Total, fmt.Sprintf("%d right, %d stale", f.Right, f.Wrong()))
+		meter.at(f.Scanned, f.Total, fmt.Sprintf("%d right, %d stale", f.Right, f.Wrong()))
 		shown.Verified(f)
 	})
-	meter.End()
+	meter.end()
 	shown.End(err)
 	v.wrong += f.Wrong()
 	v.left += f.Wrong()

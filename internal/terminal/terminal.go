@@ -14,8 +14,8 @@ func IsTerminal(w any) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// movable reports whether w is a terminal whose lines can be drawn anew, as a progress bar's is. TERM=dumb says that they can't.
-func movable(w any) bool { return IsTerminal(w) && os.Getenv("TERM") != "dumb" }
+// Movable reports whether w is a terminal whose lines can be drawn anew, as a progress bar's is. TERM=dumb says that they can't.
+func Movable(w any) bool { return IsTerminal(w) && os.Getenv("TERM") != "dumb" }
 
 // Colours, as a terminal is told them.
 const (
@@ -27,7 +27,7 @@ const (
 // Paint returns a text in the colour where w is a terminal that shows colours and NO_COLOR (no-color.org) is not set, and else
 // as it is.
 func Paint(w io.Writer, colour, text string) string {
-	if !movable(w) || os.Getenv("TERM") == "" || os.Getenv("NO_COLOR") != "" {
+	if !Movable(w) || os.Getenv("TERM") == "" || os.Getenv("NO_COLOR") != "" {
 		return text
 	}
 	return "\x1b[" + colour + "m" + text + "\x1b[0m"

@@ -21,8 +21,6 @@ type Options struct {
 	Pairs, Examples int
 	// Seed decides what is chosen wherever something is.
 	Seed uint64
-	// Texts returns the texts of a document's JSON under the rule.
-	Texts func(document []byte) []string
 	// Progress, if set, is told how far the reading is.
 	Progress func(read, total int)
 }
@@ -150,6 +148,7 @@ func Run(ctx context.Context, store adapters.Store, index string, rule *adapters
 	c.report.Suggestion = Suggest(c.facts())
 	c.report.Presets = append(c.report.Presets, c.share("suggested", c.report.Suggestion.Threshold))
 	c.notes()
+	differ(scheme, &c.report)
 	return &c.report, nil
 }
 

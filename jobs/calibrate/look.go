@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/documents"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -140,7 +141,7 @@ func (c *calibration) look(ctx context.Context) error {
 	for chunk := range slices.Chunk(ids, fetched) {
 		err := c.store.Scan(ctx, c.index, c.rule, adapters.Selection{IDs: chunk}, func(p adapters.Page) error {
 			for _, d := range p.Documents {
-				texts := c.options.Texts(d.Source)
+				texts := documents.Texts(c.rule, d.Source)
 				if c.rule.Sketcher.Fingerprint(texts...) != sketches[d.ID] { // it changed meanwhile
 					continue
 				}

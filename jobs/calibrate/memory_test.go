@@ -112,7 +112,6 @@ func textsOf(document []byte) []string {
 func run(t testing.TB, m *memory, change func(*Options)) *Report {
 	t.Helper()
 	o := DefaultOptions
-	o.Texts = textsOf
 	if change != nil {
 		change(&o)
 	}

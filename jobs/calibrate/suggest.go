@@ -108,7 +108,7 @@ func Suggest(f Facts) Suggestion {
 	if f.Partnered < fewPartnered {
 		s.Reason = fmt.Sprintf("Only %s a partner of another text that agrees with them by 0.3 or more: too few to tell one "+
 			"threshold from another. %s",
-			documents(f.Partnered, "has", "have"), start)
+			ofDocuments(f.Partnered, "has", "have"), start)
 		return s
 	}
 	at := f.least(base)
@@ -128,7 +128,7 @@ func Suggest(f Facts) Suggestion {
 		s.Kind, s.Sure = Valley, true
 		s.Reason = fmt.Sprintf("%.2f lies in a valley: at it %s a partner so near to the threshold that the error of the "+
 			"sketches decides whether "+
-			"they fold. On the two sides of it up to %d and %d do", s.Threshold, documents(s.Contested, "has", "have"), s.Below, s.Above)
+			"they fold. On the two sides of it up to %d and %d do", s.Threshold, ofDocuments(s.Contested, "has", "have"), s.Below, s.Above)
 		switch {
 		case at == now:
 			s.Kind = Kept
@@ -142,7 +142,7 @@ func Suggest(f Facts) Suggestion {
 			"thickly at every "+
 			"agreement from there up, so there is no border to be seen. %s The pairs of each level show what another threshold "+
 			"would mean.",
-			documents(f.Partnered, "has", "have"), start)
+			ofDocuments(f.Partnered, "has", "have"), start)
 	}
 	if near := presetNear(s.Threshold); s.Sure && f.Measure != rerank.Containment {
 		s.Reason += " The nearest preset is " + near + "."
@@ -194,7 +194,7 @@ func presetNear(threshold float64) string {
 	return name
 }
 
-func documents(n int, one, many string) string {
+func ofDocuments(n int, one, many string) string {
 	if n == 1 {
 		return "1 document " + one
 	}

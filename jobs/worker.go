@@ -1,4 +1,4 @@
-package main
+package jobs
 
 import (
 	"bytes"
@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// workerName returns the name under which this process takes part in a job: its machine, and whatever tells it from all other
+// thisWorker returns the name under which this process takes part in a job: its machine, and whatever tells it from all other
 // processes that ever ran there, as far as the system tells. A process that has ended can so be known on its own machine at once.
-func workerName() string {
+func thisWorker() string {
 	host, _ := os.Hostname()
 	host = strings.Map(func(r rune) rune {
 		if r == '/' || r == ':' {

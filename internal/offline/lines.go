@@ -1,4 +1,4 @@
-package main
+package offline
 
 import (
 	"bytes"
@@ -14,15 +14,15 @@ import (
 // batchSize is how many bytes of a stream are worked on as one, in whole lines: enough that handing them over costs nothing.
 const batchSize = 256 << 10
 
-// batch is a run of whole lines of a stream.
-type batch struct {
+// Batch is a run of whole lines of a stream.
+type Batch struct {
 	// first is the number of its first line, from 1.
 	first int
 	text  []byte
 }
 
-// lines visits the lines with their numbers, without their ends and without blank ones. A line shares the batch's memory.
-func (b batch) lines() iter.Seq2[int, []byte] {
+// Lines visits the lines with their numbers, without their ends and without blank ones. A line shares the batch's memory.
+func (b Batch) Lines() iter.Seq2[int, []byte] {
 	return func(yield func(int, []byte) bool) {
 		number := b.first
 		for line := range bytes.Lines(b.text) {
@@ -40,16 +40,16 @@ func (b batch) lines() iter.Seq2[int, []byte] {
 
 // task is a batch on its way through eachBatch.
 type task[R any] struct {
-	batch
+	Batch
 	result R
 	err    error
 	done   chan struct{}
 }
 
-// eachBatch reads a stream to its end, works on its batches on all cores, and hands on what came of each in the order of the
+// EachBatch reads a stream to its end, works on its batches on all cores, and hands on what came of each in the order of the
 // stream. The first error of work ends it after its batch's result, which may be a part, has been handed on. The memory it takes
 // does not grow with the stream.
-func eachBatch[R any](ctx context.Context, src io.Reader, work func(batch) (R, error), use func(R) error) error {
+func EachBatch[R any](ctx context.Context, src io.Reader, work func(Batch) (R, error), use func(R) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	workers := runtime.GOMAXPROCS(0)
@@ -57,7 +57,7 @@ func eachBatch[R any](ctx context.Context, src io.Reader, work func(batch) (R, e
 	for range workers {
 		go func() {
 			for t := range todo {
-				t.result, t.err = work(t.batch)
+				t.result, t.err = work(t.Batch)
 				close(t.done)
 			}
 		}()
@@ -65,8 +65,8 @@ func eachBatch[R any](ctx context.Context, src io.Reader, work func(batch) (R, e
 	go func() {
 		defer close(ordered)
 		defer close(todo)
-		err := cutBatches(src, func(b batch) bool {
-			t := &task[R]{batch: b, done: make(chan struct{})}
+		err := cutBatches(src, func(b Batch) bool {
+			t := &task[R]{Batch: b, done: make(chan struct{})}
 			return send(ctx, ordered, t) && send(ctx, todo, t)
 		})
 		if err != nil {
@@ -116,7 +116,7 @@ func receive[T any](ctx context.Context, from <-chan T) (value T, err error) {
 
 // cutBatches cuts a stream into batches as it comes, until its end or until next returns false. A batch is larger than batchSize
 // only where a line is.
-func cutBatches(src io.Reader, next func(batch) bool) error {
+func cutBatches(src io.Reader, next func(Batch) bool) error {
 	first, buffer := 1, []byte(nil) // the number of the first line that is in the buffer
 	for {
 		if cap(buffer)-len(buffer) < batchSize/4 {
@@ -132,7 +132,7 @@ func cutBatches(src io.Reader, next func(batch) bool) error {
 			end = len(buffer)
 		}
 		if end > 0 {
-			if !next(batch{first, buffer[:end:end]}) {
+			if !next(Batch{first, buffer[:end:end]}) {
 				return nil
 			}
 			first += bytes.Count(buffer[:end], []byte("\n"))

@@ -1,4 +1,4 @@
-package main
+package calibrate
 
 import (
 	"fmt"
@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/neardup/sidecar/internal/terminal"
-	"github.com/neardup/sidecar/jobs/calibrate"
 )
 
 const (
@@ -19,7 +18,7 @@ const (
 )
 
 // String returns the report for a terminal.
-func (c calibrated) String() string {
+func (c Result) String() string {
 	var b strings.Builder
 	r := c.Report
 	b.WriteString(wrapped(fmt.Sprintf("%s: %s: %s, %d read, %d without text, %d copies of others; in %s", c.Engine, r.Index,
@@ -46,11 +45,11 @@ func (c calibrated) String() string {
 	return b.String()
 }
 
-func schemeText(r *calibrate.Report) string {
+func schemeText(r *Report) string {
 	return fmt.Sprintf("scheme %s: %s, %d positions", r.Scheme, r.Family, r.Positions)
 }
 
-func wayText(r *calibrate.Report) string {
+func wayText(r *Report) string {
 	if r.Bands > 0 {
 		return fmt.Sprintf("%s (%dx%d)", r.Way, r.Bands, r.Rows)
 	}
@@ -98,30 +97,30 @@ func logShare(n, most float64) float64 {
 	return math.Log10(n+1) / math.Log10(most+1)
 }
 
-func largest(h *calibrate.Histogram) (most float64) {
+func largest(h *Histogram) (most float64) {
 	for _, n := range h.Estimated {
 		most = max(most, n)
 	}
 	return most
 }
 
-func writeHistogram(b *strings.Builder, r *calibrate.Report) {
+func writeHistogram(b *strings.Builder, r *Report) {
 	fmt.Fprintf(b, "Pairs by agreement (bars on a logarithmic scale)\n  %-11s %11s %-*s %12s\n", "agreement", "random",
 		barWidth+1, "", "candidates")
 	most := max(largest(&r.Random), largest(&r.Candidates))
-	for bin := range calibrate.Bins {
+	for bin := range Bins {
 		x, y := r.Random.Found[bin], r.Candidates.Estimated[bin]
-		line := fmt.Sprintf("  %.2f–%.2f  %12.0f %s %12.0f %s", float64(bin)/calibrate.Bins, float64(bin+1)/calibrate.Bins,
+		line := fmt.Sprintf("  %.2f–%.2f  %12.0f %s %12.0f %s", float64(bin)/Bins, float64(bin+1)/Bins,
 			x, bar(logShare(x, most), barWidth), y, bar(logShare(y, most), barWidth))
 		fmt.Fprintln(b, strings.TrimRight(line, " "))
 	}
 	fmt.Fprintf(b, "  same text   %12.0f %*s %12.0f\n\n", r.Random.Same, barWidth, "", r.Candidates.Same)
 }
 
-func writeShares(b *strings.Builder, r *calibrate.Report) {
+func writeShares(b *strings.Builder, r *Report) {
 	b.WriteString("What each threshold makes of the documents\n  threshold            would fold                              " +
 		"        contested\n")
-	line := func(s calibrate.Share) {
+	line := func(s Share) {
 		name := fmt.Sprintf("%.2f", s.Threshold)
 		if s.Name != "" {
 			name += " " + s.Name
@@ -143,7 +142,7 @@ func writeShares(b *strings.Builder, r *calibrate.Report) {
 	b.WriteByte('\n')
 }
 
-func writeCurve(b *strings.Builder, r *calibrate.Report) {
+func writeCurve(b *strings.Builder, r *Report) {
 	k := &r.Curve
 	fmt.Fprintf(b, "p(r) at the threshold %.2f: how probable it is that a pair of the resemblance r folds\n", k.Threshold)
 	line := ""
@@ -154,9 +153,9 @@ func writeCurve(b *strings.Builder, r *calibrate.Report) {
 		k.From, k.To, k.Error)
 	b.WriteString(wrapped(line, "  "))
 	fmt.Fprintf(b, "  %-6s %7s %-*s %s\n", "r", "p(r)", barWidth+1, "", "measured on pairs of this index")
-	measured := map[int]calibrate.Measured{}
+	measured := map[int]Measured{}
 	for _, m := range k.Measured {
-		measured[int(m.Resemblance*calibrate.Bins)] = m
+		measured[int(m.Resemblance*Bins)] = m
 	}
 	for _, p := range k.Points {
 		at := int(math.Round(p.Resemblance * 100))
@@ -173,7 +172,7 @@ func writeCurve(b *strings.Builder, r *calibrate.Report) {
 	b.WriteByte('\n')
 }
 
-func writeErrors(b *strings.Builder, r *calibrate.Report) {
+func writeErrors(b *strings.Builder, r *Report) {
 	b.WriteString("Agreement and exact value\n  level   compared   mean agreement   mean exact   RMSE    promised\n")
 	for _, l := range r.Levels {
 		if l.Compared > 0 {
@@ -185,7 +184,7 @@ func writeErrors(b *strings.Builder, r *calibrate.Report) {
 	fmt.Fprintf(b, "  all     %8d   %14.3f   %10.3f   %.3f   %.3f\n\n", e.Pairs, e.Agreement, e.Exact, e.Measured, e.Promised)
 }
 
-func writeExamples(b *strings.Builder, r *calibrate.Report) {
+func writeExamples(b *strings.Builder, r *Report) {
 	for _, l := range r.Levels {
 		if len(l.Examples) == 0 {
 			continue
@@ -195,7 +194,7 @@ func writeExamples(b *strings.Builder, r *calibrate.Report) {
 			fmt.Fprintf(b, "  agreement %.3f ± %.3f, exactly %.3f\n", e.Agreement, e.Error, e.Exact)
 			for _, s := range []struct {
 				name string
-				side calibrate.Side
+				side Side
 			}{{"A", e.A}, {"B", e.B}} {
 				fmt.Fprintf(b, "    %s %s: %s (%s)\n", s.name, plain(s.side.ID, 24), plain(s.side.Title, 48), terminal.Count(s.side.Shingles,
 					"shingle"))
@@ -226,4 +225,11 @@ func plain(text string, most int) string {
 		return string(runes[:most-1]) + "…"
 	}
 	return string(runes)
+}
+
+// Result is what was found in one index.
+type Result struct {
+	Engine string `json:"engine"`
+	*Report
+	Seconds float64 `json:"seconds"`
 }

@@ -1,4 +1,4 @@
-package main
+package calibrate
 
 import (
 	"fmt"
@@ -6,8 +6,6 @@ import (
 	"html/template"
 	"math"
 	"strings"
-
-	"github.com/neardup/sidecar/jobs/calibrate"
 )
 
 // plot draws one picture. Coordinates of the data are turned into those of the picture; colours are classes of the page's
@@ -76,7 +74,7 @@ func (p *plot) path(class string, points [][2]float64) {
 }
 
 // thresholds draws the present threshold and the suggested one.
-func (p *plot) thresholds(r *calibrate.Report) {
+func (p *plot) thresholds(r *Report) {
 	now, then := r.Threshold, r.Suggestion.Threshold
 	if math.Abs(now-then) < 0.005 {
 		p.line("now", p.x(now), top, p.x(now), top+dataHeight)
@@ -101,7 +99,7 @@ func (p *plot) end() template.HTML {
 }
 
 // plotHistogram draws how many pairs there are of each agreement.
-func plotHistogram(r *calibrate.Report) template.HTML {
+func plotHistogram(r *Report) template.HTML {
 	most := max(1, largest(&r.Random), largest(&r.Candidates))
 	high := math.Ceil(math.Log10(most + 1))
 	p := newPlot("Pairs by agreement", "For each twentieth of agreement, how many random pairs and how many candidate pairs "+
@@ -113,8 +111,8 @@ func plotHistogram(r *calibrate.Report) template.HTML {
 		at, labels = append(at, float64(n)), append(labels, group(math.Pow10(n)))
 	}
 	p.axes(0.1, "agreement", at, labels)
-	width := dataWidth / calibrate.Bins
-	for bin := range calibrate.Bins {
+	width := dataWidth / Bins
+	for bin := range Bins {
 		for i, n := range []float64{r.Random.Found[bin], r.Candidates.Estimated[bin]} {
 			if n <= 0 {
 				continue
@@ -123,8 +121,8 @@ func plotHistogram(r *calibrate.Report) template.HTML {
 			class := [...]string{"random", "candidate"}[i]
 			fmt.Fprintf(p, `<rect class="%s" x="%.1f" y="%.1f" width="%.1f" height="%.1f">`+
 				"<title>%.0f %s pairs from %.2f to %.2f</title></rect>",
-				class, p.x(float64(bin)/calibrate.Bins)+2+float64(i)*(width-4)/2, y, (width-4)/2, top+dataHeight-y, n, class,
-				float64(bin)/calibrate.Bins, float64(bin+1)/calibrate.Bins)
+				class, p.x(float64(bin)/Bins)+2+float64(i)*(width-4)/2, y, (width-4)/2, top+dataHeight-y, n, class,
+				float64(bin)/Bins, float64(bin+1)/Bins)
 		}
 	}
 	p.thresholds(r)
@@ -145,7 +143,7 @@ func group(n float64) string {
 }
 
 // plotShares draws what each threshold makes of the documents.
-func plotShares(r *calibrate.Report) template.HTML {
+func plotShares(r *Report) template.HTML {
 	most := 0.05
 	for _, s := range r.Shares {
 		most = max(most, s.High, s.Contested)
@@ -177,7 +175,7 @@ func plotShares(r *calibrate.Report) template.HTML {
 }
 
 // plotCurve draws p(r), and what was measured.
-func plotCurve(r *calibrate.Report) template.HTML {
+func plotCurve(r *Report) template.HTML {
 	k := &r.Curve
 	p := newPlot(fmt.Sprintf("p(r) at the threshold %.2f", k.Threshold),
 		"How probable it is that a pair of the resemblance r folds, with what "+
@@ -209,7 +207,7 @@ func plotCurve(r *calibrate.Report) template.HTML {
 }
 
 // plotErrors draws the error of the agreements beside the one that the sketches tell.
-func plotErrors(r *calibrate.Report) template.HTML {
+func plotErrors(r *Report) template.HTML {
 	most := 0.02
 	for _, l := range r.Levels {
 		most = max(most, l.Measured, l.Promised)

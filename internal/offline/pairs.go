@@ -1,14 +1,14 @@
-package main
+package offline
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"strconv"
 	"sync"
 
-	"github.com/spf13/cobra"
-
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/documents"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -17,37 +17,53 @@ import (
 type member struct {
 	// sketch is nil where the document has no word.
 	sketch *sketch.Sketch
-	// text prepares the texts when they are asked for the first time; nil where they are never asked for.
-	text func() *sketch.Text
+	// text is prepared when it is asked for the first time; nil where it is never asked for.
+	text *lazyText
+}
+
+// lazyText is prepared when it is asked for the first time. It is safe for concurrent use.
+type lazyText struct {
+	once  sync.Once
+	texts []string // nil once it is prepared
+	text  *sketch.Text
+}
+
+func (l *lazyText) by(s *sketch.Sketcher) *sketch.Text {
+	l.once.Do(func() {
+		l.text = s.Text(l.texts...)
+		l.texts = nil
+	})
+	return l.text
 }
 
 // judge compares pairs of documents. It is safe for concurrent use.
 type judge struct {
-	profile rerank.Profile
-	members map[string]member
-	pairs   string // what the pairs are called in messages
-	json    bool
+	sketcher *sketch.Sketcher
+	profile  rerank.Profile
+	members  map[string]member
+	pairs    string // what the pairs are called in messages
+	json     bool
 }
 
-// comparePairs prints a line for each pair.
-func (g *ground) comparePairs(cmd *cobra.Command, f *compareFlags) error {
-	j := judge{profile: f.profile(g), json: f.output == formJSON}
-	src, name, err := open(cmd, f.pairs)
+// Pairs prints a line for each pair.
+func (g *Comparer) Pairs(ctx context.Context, f *Comparison) error {
+	j := judge{sketcher: g.Sketcher, profile: f.profile(g), json: f.JSON}
+	src, name, err := g.open(f.Pairs)
 	if err != nil {
 		return err
 	}
 	defer src.Close()
 	j.pairs = name
-	if err := j.load(cmd, g, f.docs); err != nil {
+	if err := j.load(ctx, g, f.Docs); err != nil {
 		return err
 	}
 	if !j.json {
-		if _, err := fmt.Fprintln(cmd.OutOrStdout(), "id_a\tid_b\tagreement\terror\tnear_duplicate"); err != nil {
+		if _, err := fmt.Fprintln(g.Out, "id_a\tid_b\tagreement\terror\tnear_duplicate"); err != nil {
 			return err
 		}
 	}
-	return eachBatch(cmd.Context(), src, j.batch, func(lines []byte) error {
-		_, err := cmd.OutOrStdout().Write(lines)
+	return EachBatch(ctx, src, j.batch, func(lines []byte) error {
+		_, err := g.Out.Write(lines)
 		return err
 	})
 }
@@ -61,28 +77,28 @@ type loaded struct {
 }
 
 // load reads the documents.
-func (j *judge) load(cmd *cobra.Command, g *ground, file string) error {
-	src, name, err := open(cmd, file)
+func (j *judge) load(ctx context.Context, g *Comparer, file string) error {
+	src, name, err := g.open(file)
 	if err != nil {
 		return err
 	}
 	defer src.Close()
 	j.members = map[string]member{}
 	lines, held := map[string]int{}, false
-	work := func(b batch) (list []loaded, err error) {
-		for number, line := range b.lines() {
-			d, err := readDocument(line, g.rule.Fields)
+	work := func(b Batch) (list []loaded, err error) {
+		for number, line := range b.Lines() {
+			d, err := documents.Read(line, g.Rule.Fields)
 			if err != nil {
-				return list, inLine(name, number, err)
+				return list, AtLine(name, number, err)
 			}
-			list = append(list, loaded{g.member(d.texts, j.profile.Check != rerank.Check{}), d.id, number, d.held})
+			list = append(list, loaded{g.member(d.Texts, j.profile.Check != rerank.Check{}), d.ID, number, d.Held})
 		}
 		return list, nil
 	}
-	err = eachBatch(cmd.Context(), src, work, func(list []loaded) error {
+	err = EachBatch(ctx, src, work, func(list []loaded) error {
 		for _, l := range list {
 			if before, taken := lines[l.id]; taken {
-				return inLine(name, l.line, fmt.Errorf("id %s stands in line %d too: give each document its own", l.id, before))
+				return AtLine(name, l.line, fmt.Errorf("id %s stands in line %d too: give each document its own", l.id, before))
 			}
 			lines[l.id], j.members[l.id] = l.line, l.member
 			held = held || l.held
@@ -90,45 +106,41 @@ func (j *judge) load(cmd *cobra.Command, g *ground, file string) error {
 		return nil
 	})
 	if err == nil && len(lines) > 0 && !held {
-		g.noteFields(cmd.ErrOrStderr(), name)
+		g.NoteFields(name)
 	}
 	return err
 }
 
 // member makes what is kept of a document.
-func (g *ground) member(texts []string, withTexts bool) member {
+func (g *Comparer) member(texts []string, withTexts bool) member {
 	var m member
-	if s, ok := g.sketcher.Sketch(texts...); ok {
+	if s, ok := g.Sketcher.Sketch(texts...); ok {
 		m.sketch = &s
 	}
 	if withTexts && m.sketch != nil {
-		m.text = sync.OnceValue(func() *sketch.Text {
-			t := g.sketcher.Text(texts...)
-			texts = nil // not needed again
-			return t
-		})
+		m.text = &lazyText{texts: texts}
 	}
 	return m
 }
 
 // batch returns the lines of a batch of pairs, and with an error those before it.
-func (j *judge) batch(b batch) (out []byte, err error) {
-	for number, line := range b.lines() {
+func (j *judge) batch(b Batch) (out []byte, err error) {
+	for number, line := range b.Lines() {
 		first, rest, tab := bytes.Cut(line, []byte("\t"))
 		second, _, _ := bytes.Cut(rest, []byte("\t"))
 		if number == 1 && string(first) == "id_a" && string(second) == "id_b" {
 			continue
 		}
 		if !tab || len(first) == 0 || len(second) == 0 {
-			return out, inLine(j.pairs, number, fmt.Errorf("%.60q is no pair: write two ids with a tab between", line))
+			return out, AtLine(j.pairs, number, fmt.Errorf("%.60q is no pair: write two ids with a tab between", line))
 		}
 		a, err := j.member(first)
 		if err != nil {
-			return out, inLine(j.pairs, number, err)
+			return out, AtLine(j.pairs, number, err)
 		}
 		c, err := j.member(second)
 		if err != nil {
-			return out, inLine(j.pairs, number, err)
+			return out, AtLine(j.pairs, number, err)
 		}
 		near, agreement, deviation := j.compare(a, c)
 		out = j.line(out, first, second, near, agreement, deviation)
@@ -151,7 +163,7 @@ func (j *judge) compare(a, b member) (near bool, agreement, deviation float64) {
 		return false, 0, 0
 	}
 	near, agreement = j.profile.NearDuplicateTexts(a.sketch, b.sketch, func() (float64, float64) {
-		return a.text().Compare(b.text())
+		return a.text.by(j.sketcher).Compare(b.text.by(j.sketcher))
 	})
 	estimate, _ := a.sketch.Resemblance(b.sketch)
 	if j.profile.Measure == rerank.Containment {

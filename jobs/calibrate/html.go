@@ -1,4 +1,4 @@
-package main
+package calibrate
 
 import (
 	_ "embed"
@@ -8,8 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-
-	"github.com/neardup/sidecar/jobs/calibrate"
 )
 
 //go:embed calibrate.html
@@ -21,7 +19,7 @@ var reportTemplate = template.Must(template.New("report").Funcs(template.FuncMap
 	"three":   func(value float64) string { return strconv.FormatFloat(value, 'f', 3, 64) },
 	"whole":   func(value float64) string { return strconv.FormatFloat(value, 'f', 0, 64) },
 	"from": func(bin int) string {
-		return fmt.Sprintf("%.2f–%.2f", float64(bin)/calibrate.Bins, float64(bin+1)/calibrate.Bins)
+		return fmt.Sprintf("%.2f–%.2f", float64(bin)/Bins, float64(bin+1)/Bins)
 	},
 	"shown":     func(text string) string { return plain(text, 400) },
 	"way":       wayText,
@@ -32,8 +30,8 @@ var reportTemplate = template.Must(template.New("report").Funcs(template.FuncMap
 	"errors":    plotErrors,
 }).Parse(reportPage))
 
-// writeReport writes the page of a report. What stood in the file stays until the new one is whole.
-func writeReport(file string, list []calibrated) error {
+// WriteHTML writes the page of a report. What stood in the file stays until the new one is whole.
+func WriteHTML(file string, list []Result) error {
 	return replaceFile(file, func(w io.Writer) error { return reportTemplate.Execute(w, list) })
 }
 

@@ -1,4 +1,4 @@
-package terminal
+package main
 
 import (
 	"fmt"
@@ -7,11 +7,11 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 
-	"github.com/neardup/sidecar/jobs"
+	"github.com/neardup/sidecar/internal/terminal"
 )
 
-// MeterEvery is how often a line is written where there is no terminal.
-const MeterEvery = 5 * time.Second
+// meterEvery is how often a line is written where there is no terminal.
+const meterEvery = 5 * time.Second
 
 // meter shows a job's progress: a bar on a terminal that can draw one, a line every few seconds elsewhere.
 type meter struct {
@@ -24,10 +24,10 @@ type meter struct {
 	start time.Time
 }
 
-// NewMeter returns a meter that writes to w.
-func NewMeter(w io.Writer, title string) *meter {
-	m := &meter{w: w, title: title, next: time.Now().Add(MeterEvery)}
-	if movable(w) {
+// newMeter returns a meter that writes to w.
+func newMeter(w io.Writer, title string) *meter {
+	m := &meter{w: w, title: title, next: time.Now().Add(meterEvery)}
+	if terminal.Movable(w) {
 		m.bar = progressbar.NewOptions64(-1,
 			progressbar.OptionSetWriter(w), progressbar.OptionSetDescription(title), progressbar.OptionShowCount(),
 			progressbar.OptionShowIts(), progressbar.OptionSetItsString("documents"), progressbar.OptionThrottle(100*time.Millisecond),
@@ -36,13 +36,8 @@ func NewMeter(w io.Writer, title string) *meter {
 	return m
 }
 
-// Show takes the progress of a reindex so far.
-func (m *meter) Show(p jobs.Progress) {
-	m.At(p.All, p.Total, fmt.Sprintf("%d written, %d right already", p.Written, p.Skipped))
-}
-
 // At takes how many documents were scanned of how many, 0 for a number that is not known, and what else there is to say of them.
-func (m *meter) At(scanned, total int, more string) {
+func (m *meter) at(scanned, total int, more string) {
 	if m.start.IsZero() {
 		m.start, m.first = time.Now(), scanned
 	}
@@ -54,7 +49,7 @@ func (m *meter) At(scanned, total int, more string) {
 		return
 	}
 	if now := time.Now(); now.After(m.next) {
-		m.next = now.Add(MeterEvery)
+		m.next = now.Add(meterEvery)
 		of := ""
 		if total > 0 {
 			of = fmt.Sprintf(" of %d", total)
@@ -77,7 +72,7 @@ func (m *meter) left(now time.Time, scanned, total int) string {
 }
 
 // End takes the bar away.
-func (m *meter) End() {
+func (m *meter) end() {
 	if m.bar != nil {
 		_ = m.bar.Clear()
 	}

@@ -1,4 +1,4 @@
-package main
+package jobs
 
 import (
 	"os"
@@ -13,7 +13,7 @@ func TestWorkersThatEnded(t *testing.T) {
 	if machine() == "" {
 		t.Skip("the system does not tell processes apart")
 	}
-	us := workerName()
+	us := thisWorker()
 	cmd := exec.Command("sleep", "0")
 	if err := cmd.Run(); err != nil {
 		t.Fatal(err)

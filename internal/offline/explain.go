@@ -1,14 +1,14 @@
-package main
+package offline
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
+	"github.com/neardup/sidecar/internal/documents"
 	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
@@ -48,8 +48,8 @@ type verdict struct {
 	BySketches bool `json:"by_sketches_alone"`
 }
 
-// explanation is all there is to say about two texts.
-type explanation struct {
+// Explanation is all there is to say about two texts.
+type Explanation struct {
 	Scheme      string     `json:"scheme"`
 	A           *side      `json:"a"`
 	B           *side      `json:"b"`
@@ -60,63 +60,63 @@ type explanation struct {
 	Coverage    float64    `json:"coverage"`
 	Verdicts    []verdict  `json:"verdicts"`
 	// Asks are the conditions of the rule that texts can't show.
-	Asks      []string  `json:"rule_asks_too,omitempty"`
-	Shared    []passage `json:"shared"`
-	Differing []passage `json:"differing"`
+	Asks      []string            `json:"rule_asks_too,omitempty"`
+	Shared    []documents.Passage `json:"shared"`
+	Differing []documents.Passage `json:"differing"`
 	scheme    sketch.Scheme
 }
 
-// explain prints why two texts are near-duplicates or not.
-func (g *ground) explain(cmd *cobra.Command, f *compareFlags, fileA, fileB string) error {
-	e := explanation{Scheme: fmt.Sprintf("%08x", g.sketcher.SchemeID()), scheme: g.sketcher.Scheme()}
+// Explain prints why two texts are near-duplicates or not.
+func (g *Comparer) Explain(ctx context.Context, f *Comparison, fileA, fileB string) error {
+	e := Explanation{Scheme: fmt.Sprintf("%08x", g.Sketcher.SchemeID()), scheme: g.Sketcher.Scheme()}
 	var err error
-	if e.A, err = g.side(cmd, fileA); err != nil {
+	if e.A, err = g.side(ctx, fileA); err != nil {
 		return err
 	}
-	if e.B, err = g.side(cmd, fileB); err != nil {
+	if e.B, err = g.side(ctx, fileB); err != nil {
 		return err
 	}
 	e.measure()
 	for _, name := range slices.Sorted(maps.Keys(rerank.Presets)) {
 		e.judge(name, f.checked(g, rerank.Presets[name]))
 	}
-	_, judged := rerank.Presets[f.preset]
+	_, judged := rerank.Presets[f.Preset]
 	switch {
-	case f.threshold > 0:
+	case f.Threshold > 0:
 		e.judge("--threshold", f.profile(g))
-	case f.preset != "" && !judged:
-		e.judge(f.preset, f.profile(g))
-	case g.index != nil && f.preset == "":
-		e.judge(g.index.Match, f.profile(g))
-		e.Asks = g.index.Conditions()
+	case f.Preset != "" && !judged:
+		e.judge(f.Preset, f.profile(g))
+	case g.Index != nil && f.Preset == "":
+		e.judge(g.Index.Match, f.profile(g))
+		e.Asks = g.Index.Conditions()
 	}
 	switch e.scheme.Features {
 	case sketch.Tags:
-		e.Shared, e.Differing = passages(e.A.words, e.B.words, 1)
+		e.Shared, e.Differing = documents.Passages(e.A.words, e.B.words, 1)
 	case sketch.Value64: // holds no words
 	default:
-		e.Shared, e.Differing = passages(e.A.words, e.B.words, e.scheme.Words)
+		e.Shared, e.Differing = documents.Passages(e.A.words, e.B.words, e.scheme.Words)
 	}
-	e.Shared, e.Differing = append([]passage{}, e.Shared...), append([]passage{}, e.Differing...) // lists in JSON, if empty ones
-	if f.output == formJSON {
-		return terminal.WriteJSON(cmd.OutOrStdout(), &e)
+	e.Shared, e.Differing = append([]documents.Passage{}, e.Shared...), append([]documents.Passage{}, e.Differing...) // lists in JSON, if empty ones
+	if f.JSON {
+		return terminal.WriteJSON(g.Out, &e)
 	}
-	_, err = io.WriteString(cmd.OutOrStdout(), e.String())
+	_, err = io.WriteString(g.Out, e.String())
 	return err
 }
 
 // side reads one file. It is one text, but for tags, of which there is one in each line.
-func (g *ground) side(cmd *cobra.Command, file string) (*side, error) {
-	src, name, err := open(cmd, file)
+func (g *Comparer) side(ctx context.Context, file string) (*side, error) {
+	src, name, err := g.open(file)
 	if err != nil {
 		return nil, err
 	}
 	defer src.Close()
-	data, err := io.ReadAll(terminal.UntilDone(cmd.Context(), src))
+	data, err := io.ReadAll(terminal.UntilDone(ctx, src))
 	if err != nil {
 		return nil, err
 	}
-	s, scheme := side{Name: name}, g.sketcher.Scheme()
+	s, scheme := side{Name: name}, g.Sketcher.Scheme()
 	texts := []string{string(data)}
 	s.HTML = scheme.Content != sketch.ContentRaw && scheme.Features != sketch.Tags && content.IsHTML(texts[0])
 	shown := texts[0]
@@ -135,16 +135,16 @@ func (g *ground) side(cmd *cobra.Command, file string) (*side, error) {
 			s.words = append(s.words, strings.ToLower(strings.TrimSpace(tag)))
 		}
 	}
-	s.set, s.text = g.sketcher.Shingles(texts...), g.sketcher.Text(texts...)
+	s.set, s.text = g.Sketcher.Shingles(texts...), g.Sketcher.Text(texts...)
 	s.Words, s.Shingles = len(s.words), len(s.set)
-	if k, ok := g.sketcher.Sketch(texts...); ok {
+	if k, ok := g.Sketcher.Sketch(texts...); ok {
 		s.sketch, s.Sketch = &k, k.String()
 	}
 	return &s, nil
 }
 
 // measure fills in what is estimated and what is true.
-func (e *explanation) measure() {
+func (e *Explanation) measure() {
 	a, b := e.A, e.B
 	if a.sketch == nil || b.sketch == nil {
 		return
@@ -172,7 +172,7 @@ func (e *explanation) measure() {
 }
 
 // judge adds what a profile makes of the two, and which of its rules decides.
-func (e *explanation) judge(name string, p rerank.Profile) {
+func (e *Explanation) judge(name string, p rerank.Profile) {
 	v := verdict{Profile: name}
 	a, b := e.A.sketch, e.B.sketch
 	if a == nil || b == nil {
@@ -222,7 +222,7 @@ func settled(p rerank.Profile, resemblance, coverage float64) string {
 }
 
 // String returns the explanation in plain words.
-func (e *explanation) String() string {
+func (e *Explanation) String() string {
 	var b strings.Builder
 	for _, s := range []struct {
 		name string
@@ -273,7 +273,7 @@ func (v *verdict) aside() string {
 	return " (a search, which has sketches alone: " + verdictWord(v.BySketches) + ")"
 }
 
-func (e *explanation) writeValue(b *strings.Builder, name string, v *estimated) {
+func (e *Explanation) writeValue(b *strings.Builder, name string, v *estimated) {
 	if v == nil {
 		return
 	}
@@ -284,7 +284,7 @@ func (e *explanation) writeValue(b *strings.Builder, name string, v *estimated) 
 	b.WriteByte('\n')
 }
 
-func writePassages(b *strings.Builder, title string, list []passage) {
+func writePassages(b *strings.Builder, title string, list []documents.Passage) {
 	if len(list) == 0 {
 		return
 	}

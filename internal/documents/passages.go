@@ -1,4 +1,4 @@
-package main
+package documents
 
 import (
 	"cmp"
@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// passage is a run of words, folded as they are for shingles.
-type passage struct {
+// Passage is a run of words, folded as they are for shingles.
+type Passage struct {
 	// In is the text that alone has it, a or b; empty where both do.
 	In string `json:"in,omitempty"`
 	// Words is how many words it has, Text those words, the middle left out where they are many.
@@ -26,9 +26,9 @@ const (
 	maxPlaces = 64
 )
 
-// passages returns the longest runs of words that stand in both texts, and the longest of words that are part of no run of w words
+// Passages returns the longest runs of words that stand in both texts, and the longest of words that are part of no run of w words
 // that the other text has too: what keeps two texts together, and what sets them apart.
-func passages(a, b []string, w int) (shared, differing []passage) {
+func Passages(a, b []string, w int) (shared, differing []Passage) {
 	w = min(w, len(a), len(b))
 	placesA, placesB := places(a, w), places(b, w)
 	for i := 0; i < len(a); {
@@ -78,7 +78,7 @@ func longest(a, b []string, inB map[string][]int, i, w int) int {
 }
 
 // alone returns the runs of words that are part of no run of w words in the other text.
-func alone(in string, words []string, other map[string][]int, w int) (list []passage) {
+func alone(in string, words []string, other map[string][]int, w int) (list []Passage) {
 	begin, to := 0, 0 // where the run at hand begins; up to where words are shared
 	for i := range len(words) + 1 {
 		shared := w > 0 && i+w <= len(words) && other[runOf(words[i:i+w])] != nil
@@ -95,9 +95,9 @@ func alone(in string, words []string, other map[string][]int, w int) (list []pas
 }
 
 // best returns the longest passages, each once, the longest first.
-func best(list []passage) []passage {
-	slices.SortStableFunc(list, func(a, b passage) int { return cmp.Compare(b.Words, a.Words) })
-	var kept []passage
+func best(list []Passage) []Passage {
+	slices.SortStableFunc(list, func(a, b Passage) int { return cmp.Compare(b.Words, a.Words) })
+	var kept []Passage
 	for _, p := range list {
 		if len(kept) < maxPassages && !slices.Contains(kept, p) {
 			kept = append(kept, p)
@@ -106,12 +106,12 @@ func best(list []passage) []passage {
 	return kept
 }
 
-func newPassage(in string, words []string) passage {
+func newPassage(in string, words []string) Passage {
 	text := join(words)
 	if len(words) > maxShown {
 		text = join(words[:maxShown/2]) + " … " + join(words[len(words)-maxShown/2:])
 	}
-	return passage{In: in, Words: len(words), Text: text}
+	return Passage{In: in, Words: len(words), Text: text}
 }
 
 // join returns words with blanks between, but for two of scripts that have none.

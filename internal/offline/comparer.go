@@ -1,0 +1,137 @@
+// Package offline sketches and compares the documents of files, without an engine.
+package offline
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/config"
+	"github.com/neardup/sidecar/internal/documents"
+	"github.com/neardup/sidecar/sketch"
+)
+
+// defaultFields are read where nothing names others; a document may have both, or one of them.
+var defaultFields = []string{"title", "text"}
+
+// Options says how documents are compared without an engine.
+type Options struct {
+	// Config is the file of the configuration; empty for the defaults.
+	Config string
+	// Index names a rule of the configuration.
+	Index string
+	// Fields are compared, in place of the rule's.
+	Fields []string
+	// Preset, if not empty, brings in its own scheme.
+	Preset string
+}
+
+// Streams are where files come from that are named -, and where results and notes go.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+}
+
+// Comparer is what the commands that need no engine work under.
+type Comparer struct {
+	Streams
+	Sketcher *sketch.Sketcher
+	// Rule makes the sketches; it matches no index.
+	Rule *adapters.Rule
+	// Index is the rule of the configuration that was chosen, if any; section what its sketches, or all, are made by.
+	Index   *config.Index
+	section config.Sketch
+}
+
+// Open returns what is asked for.
+func (o *Options) Open(io Streams) (*Comparer, error) {
+	g := Comparer{Streams: io, section: config.Default().Sketch}
+	if o.Config != "" {
+		c, err := config.LoadOffline(o.Config, os.LookupEnv)
+		if err != nil {
+			return nil, err
+		}
+		g.section = c.Sketch
+		if g.Index, err = c.IndexFor(o.Index); err != nil {
+			return nil, err
+		}
+		if g.Index != nil {
+			g.section = g.Index.Sketch
+		}
+	} else if o.Index != "" {
+		return nil, errors.New("--index names a rule of a configuration: name its file with --config")
+	}
+	if o.Preset != "" {
+		g.section = config.PresetOf(o.Preset).Start(g.section).Sketch
+	}
+	sketcher, err := sketch.New(g.section.Scheme())
+	if err != nil {
+		return nil, err
+	}
+	fields := defaultFields
+	switch {
+	case len(o.Fields) > 0:
+		fields = o.Fields
+	case g.Index != nil:
+		fields = g.Index.Fields
+	}
+	g.Sketcher = sketcher
+	g.Rule = &adapters.Rule{Match: "-", Fields: fields, Window: 1, Sketcher: sketcher}
+	g.Rule.Profile.Threshold = 1
+	var errs []error
+	for _, wrong := range config.Flatten(g.Rule.Validate()) {
+		errs = append(errs, fmt.Errorf("--fields: %s", strings.TrimPrefix(wrong.Error(), "fields: ")))
+	}
+	return &g, errors.Join(errs...)
+}
+
+// NoteFields says on stderr that no document had any of the fields, which are then most likely the wrong ones.
+func (g *Comparer) NoteFields(name string) {
+	const note = "note: %s: no document has a field %s: name the fields of your documents with --fields\n"
+	_, _ = fmt.Fprintf(g.Err, note, name, config.Either(g.Rule.Fields))
+}
+
+// open opens a file for reading, "-" for standard input, and returns what to call it in messages.
+func (g *Comparer) open(file string) (io.ReadCloser, string, error) {
+	if file == "-" {
+		return io.NopCloser(g.In), "standard input", nil
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, file, fmt.Errorf("%w: name a file, or - for standard input", err)
+	}
+	return f, file, nil
+}
+
+// AtLine adds to an error where it is.
+func AtLine(name string, line int, err error) error { return fmt.Errorf("%s:%d: %w", name, line, err) }
+
+// plainID returns an error where the id would break a table of lines and tabs.
+func plainID(d *documents.Document) error {
+	if bytes.ContainsAny([]byte(d.ID), "\t\n\r") {
+		return errors.New("id: holds a tab or a line break, which no table can hold: use --output json")
+	}
+	return nil
+}
+
+// OpenPacked opens a file, and unpacks it where its name says that it is gzipped.
+func (g *Comparer) OpenPacked(file string) (io.ReadCloser, string, error) {
+	src, name, err := g.open(file)
+	if err != nil || !strings.HasSuffix(file, ".gz") {
+		return src, name, err
+	}
+	unpacked, err := gzip.NewReader(src)
+	if err != nil {
+		_ = src.Close()
+		return nil, name, fmt.Errorf("%s: is not gzipped, as its name says: %w", name, err)
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{unpacked, src}, name, nil
+}
