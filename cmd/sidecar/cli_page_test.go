@@ -21,6 +21,7 @@ import (
 	"github.com/neardup/sidecar/internal/jsonshape"
 	"github.com/neardup/sidecar/internal/offline"
 	"github.com/neardup/sidecar/internal/onboard"
+	"github.com/neardup/sidecar/jobs/cluster"
 )
 
 var update = flag.Bool("update", false, "write docs/cli.md anew")
@@ -87,7 +88,7 @@ var printsJSON = map[string][]printedJSON{
 	"config check": {printed[config.CheckedConfig]("One object:")},
 	"version":      {printed[buildinfo.Info]("One object:")},
 	"cluster": {
-		printed[clusterResult]("One object, the report:"),
+		printed[cluster.Result]("One object, the report:"),
 		printed[lineOfCluster]("In a file of `--output` whose name ends in .jsonl, an object on each line:"),
 	},
 	"compare": {

@@ -20,6 +20,7 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/server"
+	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/jobs/cluster"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -304,16 +305,25 @@ func (c *clustering) save(ctx context.Context) (*cluster.Report, error) {
 	if c.flags.file == "" {
 		return c.corpus.Report(ctx, nil)
 	}
-	out, err := newClusterFile(c.flags.file)
+	out, err := cluster.NewFile(c.flags.file)
 	if err != nil {
 		return nil, err
 	}
-	defer out.drop()
-	report, err := c.corpus.Report(ctx, out.add)
+	defer out.Drop()
+	report, err := c.corpus.Report(ctx, out.Add)
 	if err != nil {
 		return nil, err
 	}
-	return report, out.keep()
+	return report, out.Keep()
+}
+
+// print prints the report, and what was written to the engine if anything was to be.
+func (c *clustering) print(r *cluster.Report, w *cluster.Written) error {
+	result := c.corpus.Result(r, w, time.Since(c.began))
+	if c.flags.report == formJSON {
+		return terminal.WriteJSON(c.out, result)
+	}
+	return result.Print(c.out)
 }
 
 // memorySize is a number of bytes, written as 512m, 1g or as elsewhere.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/server"
+	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/internal/upstream"
 	"github.com/neardup/sidecar/jobs"
 )
@@ -107,7 +108,7 @@ type reindexRun struct {
 	out, err io.Writer
 	total    jobs.Progress
 	paces    map[*upstream.Engine]*jobs.Pace
-	list     []reindexed
+	list     []jobs.ReindexReport
 	watched  []watching
 }
 
@@ -283,4 +284,33 @@ func watchLines(w io.Writer, title string) func(jobs.Progress) {
 			_, _ = fmt.Fprintf(w, "%s: watching: %d written, %d refused\n", title, p.Written, p.Refused)
 		}
 	}
+}
+
+// reindexResult is what is reported in JSON.
+type reindexResult struct {
+	Indices []jobs.ReindexReport `json:"indices"`
+}
+
+// print prints the line that ends the work on one index, or keeps it for the end.
+func (r *reindexRun) print(e *upstream.Engine, index adapters.Index, report jobs.Report, err error) {
+	if report.Unkept != nil {
+		const so = "others can't join in, and --resume has nothing to go on from"
+		_, _ = fmt.Fprintf(r.err, "%s: %s: %s: %v\n", e.Config.Name, index.Name, so, report.Unkept)
+	}
+	if report.Anew {
+		_, _ = fmt.Fprintf(r.err, "%s: %s: the index was made anew since the last run, and so was the job begun\n", e.Config.Name, index.Name)
+	}
+	if r.flags.output == formText {
+		_, _ = fmt.Fprintln(r.out, report.Line(e.Config.Name+": "+index.Name, r.flags.dryRun))
+		return
+	}
+	r.list = append(r.list, report.In(e.Config.Name, index.Name, r.flags.dryRun, err))
+}
+
+// close prints what is printed at the end.
+func (r *reindexRun) close() error {
+	if r.flags.output != formJSON {
+		return nil
+	}
+	return terminal.WriteJSON(r.out, reindexResult{append([]jobs.ReindexReport{}, r.list...)})
 }

@@ -80,28 +80,13 @@ func (f *removeFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	r := removeRun{flags: *f, in: cmd.InOrStdin(), out: cmd.OutOrStdout(), err: cmd.ErrOrStderr(), list: []removed{}}
+	r := removeRun{flags: *f, in: cmd.InOrStdin(), out: cmd.OutOrStdout(), err: cmd.ErrOrStderr(), list: []jobs.RemoveReport{}}
 	return r.engines(cmd.Context(), engines)
 }
 
 // removeResult is what is reported in JSON.
 type removeResult struct {
-	Indices []removed `json:"indices"`
-}
-
-// removed is what became of one index.
-type removed struct {
-	Engine  string  `json:"engine"`
-	Index   string  `json:"index"`
-	Scanned int     `json:"scanned"`
-	Found   int     `json:"found"`
-	Cleaned int     `json:"cleaned"`
-	Gone    int     `json:"gone"`
-	Refused int     `json:"refused"`
-	Left    int     `json:"left"`
-	DryRun  bool    `json:"dry_run"`
-	Note    string  `json:"note,omitempty"`
-	Seconds float64 `json:"seconds"`
+	Indices []jobs.RemoveReport `json:"indices"`
 }
 
 // removeRun is one run of the command.
@@ -109,7 +94,7 @@ type removeRun struct {
 	flags         removeFlags
 	in            io.Reader
 	out, err      io.Writer
-	list          []removed
+	list          []jobs.RemoveReport
 	refused, left int
 }
 
@@ -226,11 +211,7 @@ func (r *removeRun) index(ctx context.Context, e *upstream.Engine, index adapter
 		meter.at(c.Scanned, c.Total, fmt.Sprintf("%d hold something of ours, %d cleaned", c.Found, c.Cleaned))
 	})
 	meter.end()
-	found := removed{
-		Engine: e.Config.Name, Index: index.Name, Scanned: counts.Scanned, Found: counts.Found, Cleaned: counts.Cleaned,
-		Gone:    counts.Gone,
-		Refused: counts.Refused, Left: counts.Left, DryRun: r.flags.DryRun,
-	}
+	found := counts.In(e.Config.Name, index.Name, r.flags.DryRun)
 	r.refused, r.left = r.refused+counts.Refused, r.left+counts.Left
 	clean := err == nil && counts.Left+counts.Refused == 0
 	if clean && !r.flags.DryRun { // a declaration goes after the last value
@@ -247,21 +228,6 @@ func (r *removeRun) index(ctx context.Context, e *upstream.Engine, index adapter
 	return nil
 }
 
-// String returns what became of an index as lines for people.
-func (f removed) String() string {
-	title := f.Engine + ": " + f.Index
-	took := time.Duration(f.Seconds * 1e9).Round(10 * time.Millisecond)
-	if f.DryRun {
-		return fmt.Sprintf("%s: %d scanned, %d hold something of ours, in %s\n", title, f.Scanned, f.Found, took)
-	}
-	line := fmt.Sprintf("%s: %d scanned, %d held something of ours, %d cleaned, %d gone, %d refused, %d left, in %s\n",
-		title, f.Scanned, f.Found, f.Cleaned, f.Gone, f.Refused, f.Left, took)
-	if f.Note != "" {
-		line += title + ": " + f.Note + "\n"
-	}
-	return line
-}
-
 // journals drops the journals of jobs on the indices that were worked on, and the journal's own index when no other is left.
 func (r *removeRun) journals(ctx context.Context, e *upstream.Engine, journal adapters.Journal) error {
 	entries, err := journal.Entries(ctx, "")
@@ -271,7 +237,7 @@ func (r *removeRun) journals(ctx context.Context, e *upstream.Engine, journal ad
 	dropped, others := map[string]bool{}, map[string]bool{}
 	for _, entry := range entries {
 		index := jobs.IndexOf(entry.Job)
-		ours := slices.ContainsFunc(r.list, func(f removed) bool { return f.Engine == e.Config.Name && f.Index == index })
+		ours := slices.ContainsFunc(r.list, func(f jobs.RemoveReport) bool { return f.Engine == e.Config.Name && f.Index == index })
 		switch {
 		case !ours:
 			others[entry.Job] = true

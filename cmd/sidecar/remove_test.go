@@ -15,6 +15,7 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/kind"
 	"github.com/neardup/sidecar/internal/upstream"
+	"github.com/neardup/sidecar/jobs"
 )
 
 // marked is a shelf whose documents hold our fields until they are taken out.
@@ -162,7 +163,7 @@ func TestRemoveDropsJournals(t *testing.T) {
 			e := openedShelf(t, &shelf{})
 			e.Kind.Adapter = u
 			var out strings.Builder
-			r := removeRun{flags: removeFlags{output: "text"}, out: &out, list: []removed{{Engine: "shelf", Index: "news-1"}}}
+			r := removeRun{flags: removeFlags{output: "text"}, out: &out, list: []jobs.RemoveReport{{Engine: "shelf", Index: "news-1"}}}
 			if err := r.journals(t.Context(), e, d); err != nil {
 				t.Fatal(err)
 			}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -109,61 +108,22 @@ func (f *verifyFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	defer f.metrics.Stop()
-	v := verification{flags: *f, out: cmd.OutOrStdout(), err: cmd.ErrOrStderr(), list: []verified{}}
+	v := verification{flags: *f, out: cmd.OutOrStdout(), err: cmd.ErrOrStderr(), list: []jobs.VerifyReport{}}
 	return v.engines(cmd.Context(), engines)
 }
 
 // verifyResult is what is reported in JSON.
 type verifyResult struct {
-	Indices []verified `json:"indices"`
+	Indices []jobs.VerifyReport `json:"indices"`
 	// Stale are those of all indices, the emptied ones among them.
 	Stale int `json:"stale"`
-}
-
-// verified is what was found in one index.
-type verified struct {
-	Engine   string   `json:"engine"`
-	Index    string   `json:"index"`
-	Scanned  int      `json:"scanned"`
-	Right    int      `json:"right"`
-	Absent   int      `json:"absent"`
-	Other    int      `json:"incomparable"`
-	Stale    int      `json:"stale"`
-	Emptied  int      `json:"textless_with_sketch"`
-	Textless int      `json:"textless"`
-	Bands    *besides `json:"bands,omitempty"`
-	Cluster  *besides `json:"cluster,omitempty"`
-	// Filled says how the index's mapping fills fields of ours, which no document shows.
-	Filled []string `json:"filled_by_mapping,omitempty"`
-	// Leftover hold what the rule does not store.
-	Leftover int       `json:"left_over,omitempty"`
-	Repair   *repaired `json:"repair,omitempty"`
-	Examples []string  `json:"examples"`
-	Seconds  float64   `json:"seconds"`
-	// Whole says that it was read to its end; a sample is none.
-	Whole bool `json:"whole"`
-}
-
-// besides is what was found in a field beside the sketch that the rule stores.
-type besides struct {
-	Absent  int `json:"absent"`
-	Foreign int `json:"foreign"`
-	Stale   int `json:"stale"`
-}
-
-// repaired is what became of what was to be mended.
-type repaired struct {
-	Mended  int `json:"mended"`
-	Changed int `json:"changed_meanwhile"`
-	Gone    int `json:"gone"`
-	Refused int `json:"refused"`
 }
 
 // verification is one run of the command.
 type verification struct {
 	flags    verifyFlags
 	out, err io.Writer
-	list     []verified
+	list     []jobs.VerifyReport
 	// wrong is how many stale documents were found; left how many of all that was found is as it should not be.
 	wrong, left int
 	// unready says that there was an index that could not be written to.
@@ -255,12 +215,8 @@ func (v *verification) index(ctx context.Context, e *upstream.Engine, index adap
 	if v.flags.Repair {
 		v.left += max(f.Remaining, f.Changed+f.Refused) - f.Wrong()
 	}
-	found := verified{
-		Engine: e.Config.Name, Index: index.Name, Scanned: f.Scanned, Right: f.Right, Absent: f.Absent, Other: f.Incomparable,
-		Stale: f.Stale, Emptied: f.Emptied, Textless: f.Textless, Examples: append([]string{}, f.Examples...),
-		Seconds: time.Since(start).Round(time.Millisecond).Seconds(), Whole: err == nil && v.flags.sample == 0,
-	}
-	found.add(rule, f, v.flags.Repair)
+	found := f.In(e.Config.Name, index.Name, rule, v.flags.Repair)
+	found.Seconds, found.Whole = time.Since(start).Round(time.Millisecond).Seconds(), err == nil && v.flags.sample == 0
 	if provisioner, has := e.Kind.Adapter.(kind.Provisioner); has && err == nil {
 		found.Filled, err = provisioner.Filled(ctx, e.Store, index.Name)
 		v.left += len(found.Filled)
@@ -273,48 +229,6 @@ func (v *verification) index(ctx context.Context, e *upstream.Engine, index adap
 		return e.Explain(err)
 	}
 	return nil
-}
-
-// add adds what was found beside the sketches, as far as the rule stores it.
-func (f *verified) add(rule *adapters.Rule, found jobs.Findings, repair bool) {
-	if rule.Bands > 0 {
-		f.Bands = &besides{Absent: found.BandsAbsent, Stale: found.BandsStale}
-	}
-	if rule.Clusters {
-		f.Cluster = &besides{Absent: found.ClusterAbsent, Foreign: found.ClusterForeign, Stale: found.ClusterStale}
-	}
-	f.Leftover = found.Leftover
-	if repair {
-		f.Repair = &repaired{Mended: found.Repaired, Changed: found.Changed, Gone: found.Gone, Refused: found.Refused}
-	}
-}
-
-// String returns the findings as lines for people.
-func (f verified) String() string {
-	var b strings.Builder
-	title := f.Engine + ": " + f.Index
-	fmt.Fprintf(&b, "%s: %d scanned, %d right, %d absent, %d incomparable, %d stale, %d textless with a sketch, %d without text",
-		title, f.Scanned, f.Right, f.Absent, f.Other, f.Stale, f.Emptied, f.Textless)
-	fmt.Fprintf(&b, ", in %s\n", time.Duration(f.Seconds*1e9).Round(10*time.Millisecond))
-	if bands := f.Bands; bands != nil {
-		fmt.Fprintf(&b, "%s: bands: %d absent, %d stale\n", title, bands.Absent, bands.Stale)
-	}
-	if c := f.Cluster; c != nil {
-		fmt.Fprintf(&b, "%s: clusters: %d absent, %d foreign, %d stale\n", title, c.Absent, c.Foreign, c.Stale)
-	}
-	for _, how := range f.Filled {
-		fmt.Fprintf(&b, "%s: %s: searches read what stands there for a sketch: take that out of the mapping, or make the index anew without it\n", title, how)
-	}
-	if f.Leftover > 0 {
-		fmt.Fprintf(&b, "%s: %d with bands or a cluster left over, which the rule does not store\n", title, f.Leftover)
-	}
-	if r := f.Repair; r != nil {
-		fmt.Fprintf(&b, "%s: %d mended, %d changed meanwhile, %d gone, %d refused\n", title, r.Mended, r.Changed, r.Gone, r.Refused)
-	}
-	if len(f.Examples) > 0 {
-		fmt.Fprintf(&b, "%s: stale, for example: %s\n", title, strings.Join(f.Examples, " "))
-	}
-	return terminal.Harmless(b.String())
 }
 
 // close prints what comes last: the whole as JSON, or that there was nothing, unless that was because something failed.

@@ -14,7 +14,6 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/internal/upstream"
-	"github.com/neardup/sidecar/jobs"
 )
 
 // stocked is a shelf to which nothing may be written.
@@ -175,17 +174,5 @@ func TestVerifyRepairEnds(t *testing.T) {
 				t.Errorf("printed %s, want %s", out.String(), c.out)
 			}
 		})
-	}
-}
-
-// TestVerifyTellsWhatIsBesideTheSketch, as far as the rule stores it.
-func TestVerifyTellsWhatIsBesideTheSketch(t *testing.T) {
-	found := jobs.Findings{BandsAbsent: 1, BandsStale: 2, ClusterAbsent: 3, ClusterForeign: 4, ClusterStale: 5, Leftover: 6}
-	all := verified{Bands: &besides{Absent: 1, Stale: 2}, Cluster: &besides{Absent: 3, Foreign: 4, Stale: 5}, Leftover: 6}
-	for rule, want := range map[*adapters.Rule]verified{{Bands: 32, Clusters: true}: all, {}: {Leftover: 6}} {
-		var got verified
-		if got.add(rule, found, false); !cmp.Equal(got, want) {
-			t.Error(cmp.Diff(want, got))
-		}
 	}
 }

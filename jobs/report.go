@@ -1,0 +1,217 @@
+package jobs
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/terminal"
+)
+
+// ReindexReport is what a reindex came to in one index, as it is reported in JSON.
+type ReindexReport struct {
+	Engine   string `json:"engine"`
+	Index    string `json:"index"`
+	DryRun   bool   `json:"dry_run"`
+	Scanned  int    `json:"scanned"`
+	Written  int    `json:"written"` // or to be written
+	Right    int    `json:"right"`
+	Textless int    `json:"textless"`
+	Changed  int    `json:"changed_meanwhile"`
+	Gone     int    `json:"gone"`
+	Refused  int    `json:"refused"`
+	// Cut says that it stopped at --max-docs, Whole that it came to its end.
+	Cut   bool `json:"cut"`
+	Whole bool `json:"whole"`
+	// Total and All are of all workers together: how many documents there are, and how many of them were read.
+	Total int `json:"documents"`
+	All   int `json:"scanned_by_all"`
+	// Parts are those of the index, PartsDone those that were done here.
+	Parts     int  `json:"parts"`
+	PartsDone int  `json:"parts_done"`
+	Slices    int  `json:"slices"`
+	Resumed   bool `json:"resumed"`
+	Anew      bool `json:"index_made_anew"`
+	TakenOver int  `json:"leases_taken_over"`
+	Lost      int  `json:"leases_lost"`
+	// Retries are documents and requests that were sent again; Waited is how long nothing was sent for that.
+	Retries   int     `json:"retries"`
+	Waited    float64 `json:"seconds_waited"`
+	Seconds   float64 `json:"seconds"`
+	PerSecond float64 `json:"documents_per_second"`
+	Error     string  `json:"error,omitempty"`
+	// Unkept says why there is no checkpoint.
+	Unkept string `json:"no_checkpoint,omitempty"`
+}
+
+func seconds(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds() }
+
+// In returns the report on one index of an engine, of a run that ended with err.
+func (r Report) In(engine, index string, dryRun bool, err error) ReindexReport {
+	one := ReindexReport{
+		Engine: engine, Index: index, DryRun: dryRun, Scanned: r.Scanned, Written: r.Written, Right: r.Skipped, Textless: r.Textless,
+		Changed: r.Changed, Gone: r.Gone, Refused: r.Refused, Cut: r.Cut, Whole: err == nil && !r.Cut, Total: r.Total, All: r.All,
+		Parts: r.Parts, PartsDone: r.PartsDone, Slices: r.Workers, Resumed: r.Resumed, Anew: r.Anew, TakenOver: r.Taken, Lost: r.Lost,
+		Retries: r.Retries, Waited: seconds(r.Waited), Seconds: seconds(r.Took), PerSecond: math.Round(r.PerSecond()),
+	}
+	if err != nil {
+		one.Error = err.Error()
+	}
+	if r.Unkept != nil {
+		one.Unkept = r.Unkept.Error()
+	}
+	return one
+}
+
+// Line returns the report as a line for people, which begins with a title.
+func (r Report) Line(title string, dryRun bool) string {
+	written := "written"
+	if dryRun {
+		written = "to be written"
+	}
+	var more strings.Builder
+	if r.Resumed {
+		more.WriteString(", joined or resumed")
+	}
+	if r.Taken > 0 {
+		fmt.Fprintf(&more, ", %d leases taken over", r.Taken)
+	}
+	if r.Lost > 0 {
+		fmt.Fprintf(&more, ", %d leases lost", r.Lost)
+	}
+	if r.Retries > 0 {
+		fmt.Fprintf(&more, ", %d sent again, %v waited", r.Retries, r.Waited.Round(10*time.Millisecond))
+	}
+	more.WriteString(")")
+	if r.Cut {
+		more.WriteString(", stopped at --max-docs")
+	}
+	return fmt.Sprintf("%s: %d scanned, %d %s, %d right already, %d without text, %d changed meanwhile, %d gone, %d refused, in %s"+
+		" (%.0f documents/s, %d of %d parts, %d slices%s", title, r.Scanned, r.Written, written, r.Skipped, r.Textless, r.Changed, r.Gone,
+		r.Refused, r.Took.Round(10*time.Millisecond), r.PerSecond(), r.PartsDone, r.Parts, r.Workers, &more)
+}
+
+// VerifyReport is what a verification found in one index.
+type VerifyReport struct {
+	Engine   string       `json:"engine"`
+	Index    string       `json:"index"`
+	Scanned  int          `json:"scanned"`
+	Right    int          `json:"right"`
+	Absent   int          `json:"absent"`
+	Other    int          `json:"incomparable"`
+	Stale    int          `json:"stale"`
+	Emptied  int          `json:"textless_with_sketch"`
+	Textless int          `json:"textless"`
+	Bands    *FieldReport `json:"bands,omitempty"`
+	Cluster  *FieldReport `json:"cluster,omitempty"`
+	// Filled says how the index's mapping fills fields of ours, which no document shows.
+	Filled []string `json:"filled_by_mapping,omitempty"`
+	// Leftover hold what the rule does not store.
+	Leftover int           `json:"left_over,omitempty"`
+	Repair   *RepairReport `json:"repair,omitempty"`
+	Examples []string      `json:"examples"`
+	Seconds  float64       `json:"seconds"`
+	// Whole says that it was read to its end; a sample is none.
+	Whole bool `json:"whole"`
+}
+
+// FieldReport is what was found in a field beside the sketch that the rule stores.
+type FieldReport struct {
+	Absent  int `json:"absent"`
+	Foreign int `json:"foreign"`
+	Stale   int `json:"stale"`
+}
+
+// RepairReport is what became of what was to be mended.
+type RepairReport struct {
+	Mended  int `json:"mended"`
+	Changed int `json:"changed_meanwhile"`
+	Gone    int `json:"gone"`
+	Refused int `json:"refused"`
+}
+
+// In returns the report on one index of an engine: of bands and clusters where the rule stores them, of what was mended where that was asked.
+func (f Findings) In(engine, index string, rule *adapters.Rule, repair bool) VerifyReport {
+	r := VerifyReport{
+		Engine: engine, Index: index, Scanned: f.Scanned, Right: f.Right, Absent: f.Absent, Other: f.Incomparable,
+		Stale: f.Stale, Emptied: f.Emptied, Textless: f.Textless, Leftover: f.Leftover, Examples: append([]string{}, f.Examples...),
+	}
+	if rule.Bands > 0 {
+		r.Bands = &FieldReport{Absent: f.BandsAbsent, Stale: f.BandsStale}
+	}
+	if rule.Clusters {
+		r.Cluster = &FieldReport{Absent: f.ClusterAbsent, Foreign: f.ClusterForeign, Stale: f.ClusterStale}
+	}
+	if repair {
+		r.Repair = &RepairReport{Mended: f.Repaired, Changed: f.Changed, Gone: f.Gone, Refused: f.Refused}
+	}
+	return r
+}
+
+// String returns the findings as lines for people.
+func (f VerifyReport) String() string {
+	var b strings.Builder
+	title := f.Engine + ": " + f.Index
+	fmt.Fprintf(&b, "%s: %d scanned, %d right, %d absent, %d incomparable, %d stale, %d textless with a sketch, %d without text",
+		title, f.Scanned, f.Right, f.Absent, f.Other, f.Stale, f.Emptied, f.Textless)
+	fmt.Fprintf(&b, ", in %s\n", time.Duration(f.Seconds*1e9).Round(10*time.Millisecond))
+	if bands := f.Bands; bands != nil {
+		fmt.Fprintf(&b, "%s: bands: %d absent, %d stale\n", title, bands.Absent, bands.Stale)
+	}
+	if c := f.Cluster; c != nil {
+		fmt.Fprintf(&b, "%s: clusters: %d absent, %d foreign, %d stale\n", title, c.Absent, c.Foreign, c.Stale)
+	}
+	for _, how := range f.Filled {
+		fmt.Fprintf(&b, "%s: %s: searches read what stands there for a sketch: take that out of the mapping, or make the index anew without it\n", title, how)
+	}
+	if f.Leftover > 0 {
+		fmt.Fprintf(&b, "%s: %d with bands or a cluster left over, which the rule does not store\n", title, f.Leftover)
+	}
+	if r := f.Repair; r != nil {
+		fmt.Fprintf(&b, "%s: %d mended, %d changed meanwhile, %d gone, %d refused\n", title, r.Mended, r.Changed, r.Gone, r.Refused)
+	}
+	if len(f.Examples) > 0 {
+		fmt.Fprintf(&b, "%s: stale, for example: %s\n", title, strings.Join(f.Examples, " "))
+	}
+	return terminal.Harmless(b.String())
+}
+
+// RemoveReport is what became of one index.
+type RemoveReport struct {
+	Engine  string  `json:"engine"`
+	Index   string  `json:"index"`
+	Scanned int     `json:"scanned"`
+	Found   int     `json:"found"`
+	Cleaned int     `json:"cleaned"`
+	Gone    int     `json:"gone"`
+	Refused int     `json:"refused"`
+	Left    int     `json:"left"`
+	DryRun  bool    `json:"dry_run"`
+	Note    string  `json:"note,omitempty"`
+	Seconds float64 `json:"seconds"`
+}
+
+// String returns what became of an index as lines for people.
+func (f RemoveReport) String() string {
+	title := f.Engine + ": " + f.Index
+	took := time.Duration(f.Seconds * 1e9).Round(10 * time.Millisecond)
+	if f.DryRun {
+		return fmt.Sprintf("%s: %d scanned, %d hold something of ours, in %s\n", title, f.Scanned, f.Found, took)
+	}
+	line := fmt.Sprintf("%s: %d scanned, %d held something of ours, %d cleaned, %d gone, %d refused, %d left, in %s\n",
+		title, f.Scanned, f.Found, f.Cleaned, f.Gone, f.Refused, f.Left, took)
+	if f.Note != "" {
+		line += title + ": " + f.Note + "\n"
+	}
+	return line
+}
+
+// In returns the report on one index of an engine.
+func (r Removal) In(engine, index string, dryRun bool) RemoveReport {
+	return RemoveReport{
+		Engine: engine, Index: index, Scanned: r.Scanned, Found: r.Found, Cleaned: r.Cleaned, Gone: r.Gone, Refused: r.Refused,
+		Left: r.Left, DryRun: dryRun,
+	}
+}
