@@ -102,8 +102,7 @@ type calibrateRun struct {
 func (r *calibrateRun) engines(ctx context.Context, engines []*upstream.Engine) error {
 	var errs []error
 	for _, e := range engines {
-		v := verification{flags: verifyFlags{index: r.flags.index}}
-		indices, err := v.indices(ctx, e)
+		indices, err := e.Indices(ctx, r.flags.index, false)
 		errs = append(errs, err)
 		for _, index := range indices {
 			if ctx.Err() == nil {

@@ -129,10 +129,8 @@ func (r *reindexRun) engines(ctx context.Context, engines []*upstream.Engine) er
 				continue
 			}
 		}
-		indices, err := r.indices(ctx, e)
-		if err != nil {
-			errs = append(errs, err)
-		}
+		indices, err := e.Indices(ctx, r.flags.index, !r.flags.dryRun)
+		errs = append(errs, err)
 		matched = matched || len(indices) > 0
 		for _, index := range indices {
 			if ctx.Err() != nil || r.total.Cut {
@@ -163,36 +161,6 @@ func (r *reindexRun) engines(ctx context.Context, engines []*upstream.Engine) er
 		return errRefused
 	}
 	return nil
-}
-
-// indices returns the indices to work on, prepared unless nothing is to be written.
-func (r *reindexRun) indices(ctx context.Context, e *upstream.Engine) ([]adapters.Index, error) {
-	names := []string{r.flags.index}
-	if r.flags.index == "" {
-		names = nil
-		for _, rule := range e.Rules {
-			names = append(names, rule.Match)
-		}
-	}
-	look := e.Prepare
-	if r.flags.dryRun {
-		look = e.Matching
-	}
-	var all []adapters.Index
-	seen := map[string]bool{}
-	for _, name := range names {
-		indices, err := look(ctx, name)
-		if err != nil {
-			return all, e.Explain(fmt.Errorf("prepare %s: %w", name, err))
-		}
-		for _, index := range indices {
-			if !seen[index.Name] {
-				all = append(all, index)
-			}
-			seen[index.Name] = true
-		}
-	}
-	return all, nil
 }
 
 // job returns the job of an index, and how it is gone about.

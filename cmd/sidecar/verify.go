@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -140,7 +139,7 @@ func (v *verification) engines(ctx context.Context, engines []*upstream.Engine) 
 				continue
 			}
 		}
-		indices, err := v.indices(ctx, e)
+		indices, err := e.Indices(ctx, v.flags.index, v.flags.Repair)
 		errs = append(errs, err)
 		for _, index := range indices {
 			if ctx.Err() != nil {
@@ -160,35 +159,6 @@ func (v *verification) engines(ctx context.Context, engines []*upstream.Engine) 
 		return terminal.ErrFound
 	}
 	return nil
-}
-
-// indices returns the indices to look at.
-func (v *verification) indices(ctx context.Context, e *upstream.Engine) ([]adapters.Index, error) {
-	names := []string{v.flags.index}
-	if v.flags.index == "" {
-		names = nil
-		for _, rule := range e.Rules {
-			names = append(names, rule.Match)
-		}
-	}
-	var all []adapters.Index
-	var errs []error
-	look := e.Matching
-	if v.flags.Repair {
-		look = e.Prepare
-	}
-	for _, name := range names {
-		indices, err := look(ctx, name)
-		if err != nil {
-			errs = append(errs, e.Explain(err))
-		}
-		for _, index := range indices {
-			if !slices.ContainsFunc(all, func(i adapters.Index) bool { return i.Name == index.Name }) {
-				all = append(all, index)
-			}
-		}
-	}
-	return all, errors.Join(errs...)
 }
 
 // index looks at one index and prints what it found.

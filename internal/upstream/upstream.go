@@ -226,3 +226,36 @@ func (e *Engine) CheckVersion(ctx context.Context, untested bool) error {
 	return fmt.Errorf("engine %s: it is %s, and neardup is tested on %s %s. What an engine stores and does not show could be lost by writing to its documents, "+
 		"so nothing was written. If you have tried it on a copy: --untested", e.Config.Name, is, e.Kind.Product, e.Kind.TestedVersions())
 }
+
+// Indices returns the indices behind a name, each once, or behind the names of all rules where it is empty; prepared if they are to be written to.
+// What fails for one name does not keep it from the next, unless the engine can't be reached.
+func (e *Engine) Indices(ctx context.Context, name string, prepare bool) ([]adapters.Index, error) {
+	names := []string{name}
+	if name == "" {
+		names = nil
+		for _, rule := range e.Rules {
+			names = append(names, rule.Match)
+		}
+	}
+	var all []adapters.Index
+	var errs []error
+	for _, name := range names {
+		find := e.Matching
+		if prepare {
+			find = e.Prepare
+		}
+		indices, err := find(ctx, name)
+		if err != nil {
+			errs = append(errs, e.Explain(err))
+			if Unreachable(err) {
+				break
+			}
+		}
+		for _, index := range indices {
+			if !slices.ContainsFunc(all, func(i adapters.Index) bool { return i.Name == index.Name }) {
+				all = append(all, index)
+			}
+		}
+	}
+	return all, errors.Join(errs...)
+}
