@@ -105,7 +105,7 @@ type run struct {
 	tally   tally
 	start   time.Time
 	left    budget
-	begun   func() // a page of what is to be read first is there, or none comes
+	begun   *gate // opened once a page of what is to be read first is there, or none comes
 
 	mu     sync.Mutex
 	report Report
@@ -113,7 +113,7 @@ type run struct {
 
 func newRun(job Job, o Options, progress func(Progress)) *run {
 	o.Slices = max(1, o.Slices)
-	r := &run{Job: job, options: o, pace: o.Pace, start: time.Now(), tally: tally{report: progress}, begun: func() {}}
+	r := &run{Job: job, options: o, pace: o.Pace, start: time.Now(), tally: tally{report: progress}, begun: newGate()}
 	if o.MaxDocs > 0 {
 		r.left.limited, r.left.documents = true, o.MaxDocs
 	}
@@ -128,6 +128,16 @@ func newRun(job Job, o Options, progress func(Progress)) *run {
 	r.report.Workers = o.Slices
 	return r
 }
+
+// gate is opened once.
+type gate struct {
+	once   sync.Once
+	opened chan struct{}
+}
+
+func newGate() *gate { return &gate{opened: make(chan struct{})} }
+
+func (g *gate) open() { g.once.Do(func() { close(g.opened) }) }
 
 // end completes the report.
 func (r *run) end(err error) (Report, error) {
@@ -240,8 +250,7 @@ func (r *run) work(ctx context.Context) error {
 	slices, ctx := errgroup.WithContext(ctx)
 	looking, stop := context.WithCancel(ctx)
 	defer stop()
-	begun := make(chan struct{})
-	r.begun = sync.OnceFunc(func() { close(begun) })
+	r.begun = newGate()
 	var working sync.WaitGroup
 	for i := range r.options.Slices {
 		working.Add(1)
@@ -249,12 +258,12 @@ func (r *run) work(ctx context.Context) error {
 			defer working.Done()
 			if i > 0 {
 				select {
-				case <-begun:
+				case <-r.begun.opened:
 				case <-ctx.Done():
 					return context.Cause(ctx)
 				}
 			}
-			defer r.begun()
+			defer r.begun.open()
 			return r.slice(ctx)
 		})
 	}
@@ -292,7 +301,7 @@ func (r *run) slice(ctx context.Context) error {
 			return err
 		}
 		err = r.part(ctx, h, func(ctx context.Context) error { return r.scan(ctx, h) })
-		r.begun()
+		r.begun.open()
 		switch {
 		case errors.Is(err, errLost):
 			r.board.lose()

@@ -59,7 +59,7 @@ func (r *run) pipe(ctx context.Context, h *holding, s adapters.Selection) error 
 		defer close(pages)
 		err := r.Store.Scan(ctx, r.Index, r.Rule, s, func(p adapters.Page) error {
 			r.pace.served()
-			r.begun()
+			r.begun.open()
 			select {
 			case pages <- p:
 				return nil

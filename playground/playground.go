@@ -35,23 +35,28 @@ const (
 const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
 	"frame-ancestors 'none'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
 
-// Engine is one engine that can be looked at, as far as the playground knows it. All functions are safe for concurrent use.
+// Engine is one engine that can be looked at, as far as the playground knows it.
 type Engine struct {
 	Name, Kind string
 	// Credentials says what it takes: "password" (or a key), "key" or "none".
 	Credentials string
 	Rules       []Rule
-	// Authorize returns the headers by which it takes credentials.
-	Authorize func(Credentials) adapters.Header
-	// Listed returns its indices, seen with such headers.
-	Listed func(context.Context, adapters.Header) ([]adapters.Listed, error)
-	// Ask makes the request of a look, and Read reads the reply.
-	Ask  func(adapters.Look) (*adapters.Request, error)
-	Read func(adapters.Look, *adapters.Reply) (adapters.Looked, error)
+	Source
+}
+
+// Source reads an engine. It is safe for concurrent use.
+type Source interface {
+	// Authorize returns the headers by which the engine takes credentials.
+	Authorize(Credentials) adapters.Header
+	// Listed returns the engine's indices, seen with such headers.
+	Listed(context.Context, adapters.Header) ([]adapters.Listed, error)
+	// LookFor makes the request of a look, and LookedAt reads the reply.
+	LookFor(adapters.Look) (*adapters.Request, error)
+	LookedAt(adapters.Look, *adapters.Reply) (adapters.Looked, error)
 	// View returns how the indices of a rule are looked at under a preset, or under the rule's own where it is empty.
-	View func(rule int, preset string) (*View, error)
+	View(rule int, preset string) (*View, error)
 	// Match returns the number of the rule of an index, or -1.
-	Match func(index string) int
+	Match(index string) int
 }
 
 // Rule is one rule of an engine in short.

@@ -34,40 +34,50 @@ func scene(t *testing.T, h http.HandlerFunc) *Handler {
 	view := &View{Rules: adapters.Rules{rule}, Rule: rule, Handler: h, MaxWindow: 1000, Preset: "default", YAML: "- match: news*\n"}
 	e := Engine{
 		Name: "e", Kind: "made-up", Credentials: "password",
-		Rules: []Rule{{Match: "news*", Fields: rule.Fields, Threshold: 0.6, Window: 1000, Preset: "default"}},
-		Authorize: func(c Credentials) adapters.Header {
-			return adapters.Header{"Authorization": {c.User + ":" + c.Password + c.Key}}
-		},
-		Ask: func(l adapters.Look) (*adapters.Request, error) {
-			body, err := json.Marshal(l.Words)
-			return &adapters.Request{Method: "POST", Path: "/" + l.Index, Header: l.Header, Body: body}, err
-		},
-		Read: func(_ adapters.Look, reply *adapters.Reply) (l adapters.Looked, err error) {
-			if reply.Status != 200 {
-				return l, refused{reply.Status, string(reply.Body)}
-			}
-			for i, text := range strings.Split(string(reply.Body), "\n") {
-				document, _ := json.Marshal(map[string]string{"body": text})
-				seen := adapters.Seen{Index: "news", ID: fmt.Sprint(i), Shown: shownText(document)}
-				l.Hits = append(l.Hits, adapters.LookedHit{Seen: seen, Document: document, Name: "news"})
-			}
-			l.Total = len(l.Hits)
-			return l, nil
-		},
-		Listed: func(_ context.Context, header adapters.Header) ([]adapters.Listed, error) {
-			return nil, errors.New("dial " + strings.Join(header["Authorization"], ""))
-		},
-		View: func(int, string) (*View, error) { return view, nil },
-		Match: func(index string) int {
-			if adapters.Matches(rule.Match, index) {
-				return 0
-			}
-			return -1
-		},
+		Rules:  []Rule{{Match: "news*", Fields: rule.Fields, Threshold: 0.6, Window: 1000, Preset: "default"}},
+		Source: madeUp{view},
 	}
 	p := New()
 	p.Set(&Scene{Engines: []Engine{e}})
 	return p
+}
+
+// madeUp is an engine whose replies have a hit on each line.
+type madeUp struct{ view *View }
+
+func (madeUp) Authorize(c Credentials) adapters.Header {
+	return adapters.Header{"Authorization": {c.User + ":" + c.Password + c.Key}}
+}
+
+func (madeUp) LookFor(l adapters.Look) (*adapters.Request, error) {
+	body, err := json.Marshal(l.Words)
+	return &adapters.Request{Method: "POST", Path: "/" + l.Index, Header: l.Header, Body: body}, err
+}
+
+func (madeUp) LookedAt(_ adapters.Look, reply *adapters.Reply) (l adapters.Looked, err error) {
+	if reply.Status != 200 {
+		return l, refused{reply.Status, string(reply.Body)}
+	}
+	for i, text := range strings.Split(string(reply.Body), "\n") {
+		document, _ := json.Marshal(map[string]string{"body": text})
+		seen := adapters.Seen{Index: "news", ID: fmt.Sprint(i), Shown: shownText(document)}
+		l.Hits = append(l.Hits, adapters.LookedHit{Seen: seen, Document: document, Name: "news"})
+	}
+	l.Total = len(l.Hits)
+	return l, nil
+}
+
+func (madeUp) Listed(_ context.Context, header adapters.Header) ([]adapters.Listed, error) {
+	return nil, errors.New("dial " + strings.Join(header["Authorization"], ""))
+}
+
+func (m madeUp) View(int, string) (*View, error) { return m.view, nil }
+
+func (m madeUp) Match(index string) int {
+	if adapters.Matches(m.view.Rule.Match, index) {
+		return 0
+	}
+	return -1
 }
 
 // refused is an engine's own error.

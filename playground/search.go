@@ -169,7 +169,7 @@ func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 
 func (l *looking) plain(ctx context.Context) (adapters.Looked, error) {
 	look := l.look
 	look.Judged = true
-	ask, err := l.engine.Ask(look)
+	ask, err := l.engine.LookFor(look)
 	if err != nil {
 		return adapters.Looked{}, Wrong(err.Error(), "Choose another index, or type other words.")
 	}
@@ -177,7 +177,7 @@ func (l *looking) plain(ctx context.Context) (adapters.Looked, error) {
 	if err != nil {
 		return adapters.Looked{}, err
 	}
-	list, err := l.engine.Read(look, reply)
+	list, err := l.engine.LookedAt(look, reply)
 	list.Hits = list.Hits[:min(len(list.Hits), MaxRanks)] // whatever was asked for: each is compared with all before it
 	return list, err
 }
@@ -310,7 +310,7 @@ func (l *looking) rule() shown {
 // granted a moment before: that is said, and the list is shown.
 func (l *looking) collapsed(ctx context.Context, list adapters.Looked, c Credentials) (collapsed, error) {
 	out := collapsed{IDs: []string{}}
-	ask, err := l.engine.Ask(l.look)
+	ask, err := l.engine.LookFor(l.look)
 	if err != nil {
 		return out, err
 	}
@@ -322,7 +322,7 @@ func (l *looking) collapsed(ctx context.Context, list adapters.Looked, c Credent
 	if lines := reply.Header[http.CanonicalHeaderKey(adapters.OutcomeHeader)]; len(lines) > 0 {
 		out.Outcome = lines[0]
 	}
-	answer, err := l.engine.Read(l.look, reply)
+	answer, err := l.engine.LookedAt(l.look, reply)
 	if err != nil {
 		out.Error = explained(ctx, err, c).Error
 		return out, nil

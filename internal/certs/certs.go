@@ -193,9 +193,9 @@ func FormatTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 type Certificates struct {
 	files Files
 	log   *slog.Logger
-	// OnChange, if set, is called when others were taken.
-	OnChange func()
-	inward   *tls.Config // for clients
+	// Idle, if set, has its idle connections closed when others were taken.
+	Idle   interface{ CloseIdleConnections() }
+	inward *tls.Config // for clients
 
 	now     func() time.Time
 	holding atomic.Pointer[holding]
@@ -297,8 +297,8 @@ func (c *Certificates) reload() error {
 	c.warned = time.Time{}
 	_, until := m.ends(c.files)
 	c.log.Info("certificates taken", "until", FormatTime(until))
-	if c.OnChange != nil {
-		c.OnChange()
+	if c.Idle != nil {
+		c.Idle.CloseIdleConnections()
 	}
 	return nil
 }

@@ -26,27 +26,20 @@ func (s *process) play(c *config.Config, units map[string]*backend) {
 		})
 	}
 	for i := range c.Engines {
-		scene.Engines = append(scene.Engines, s.stage(c, &c.Engines[i], units[c.Engines[i].Name]))
+		scene.Engines = append(scene.Engines, s.playgroundEngine(c, &c.Engines[i], units[c.Engines[i].Name]))
 	}
 	s.status.plays.Set(scene)
 	s.status.playing.Store(c.Playground)
 }
 
-// stage returns an engine as the playground sees it.
-func (s *process) stage(c *config.Config, e *config.Engine, u *backend) playground.Engine {
+// playgroundEngine returns an engine as the playground sees it.
+func (s *process) playgroundEngine(c *config.Config, e *config.Engine, u *backend) playground.Engine {
 	k := kind.Of(e.Kind)
-	v := &views{servers: s, config: c, engine: e, unit: u, made: map[viewKey]*playground.View{}}
 	p := playground.Engine{
-		Name: e.Name, Kind: e.Kind, Credentials: "password", Ask: k.LookFor, Read: k.LookedAt, View: v.view,
-		Authorize: func(c playground.Credentials) adapters.Header { return authorize(e, c) },
-		Match: func(index string) int {
-			rule := u.front.rules.For(index)
-			return slices.IndexFunc(u.front.rules, func(r *adapters.Rule) bool { return r == rule })
+		Name: e.Name, Kind: e.Kind, Credentials: "password",
+		Source: &source{
+			Kind: k, process: s, config: c, engine: e, backend: u, views: map[viewKey]*playground.View{},
 		},
-	}
-	open := k.Open(u.front.transport, u.front.urls, u.front.rules)
-	p.Listed = func(ctx context.Context, header adapters.Header) ([]adapters.Listed, error) {
-		return k.Listed(ctx, open(header, ""))
 	}
 	switch {
 	case e.Kind == kind.Embedded:
@@ -62,26 +55,40 @@ func (s *process) stage(c *config.Config, e *config.Engine, u *backend) playgrou
 	return p
 }
 
-// authorize returns the headers by which the engine takes a user's own credentials.
-func authorize(e *config.Engine, c playground.Credentials) adapters.Header {
-	if e.Kind == kind.Embedded {
+// source is one engine for the playground; it implements playground.Source.
+type source struct {
+	kind.Kind
+	process *process
+	config  *config.Config
+	engine  *config.Engine
+	backend *backend
+
+	mu    sync.Mutex
+	views map[viewKey]*playground.View // made when they are first asked for
+}
+
+// Authorize returns the headers by which the engine takes a user's own credentials.
+func (v *source) Authorize(c playground.Credentials) adapters.Header {
+	if v.engine.Kind == kind.Embedded {
 		return adapters.Header{}
 	}
-	user := config.Engine{Kind: e.Kind, Credentials: config.Credentials{
+	user := config.Engine{Kind: v.engine.Kind, Credentials: config.Credentials{
 		APIKey: config.SecretOf(c.Key), Username: config.SecretOf(c.User), Password: config.SecretOf(c.Password),
 	}}
 	return user.Header()
 }
 
-// views are the ways to look at one engine's indices, made when they are first asked for.
-type views struct {
-	servers *process
-	config  *config.Config
-	engine  *config.Engine
-	unit    *backend
+// Listed returns the engine's indices.
+func (v *source) Listed(ctx context.Context, header adapters.Header) ([]adapters.Listed, error) {
+	f := v.backend.front
+	return v.Adapter.Listed(ctx, v.Open(f.transport, f.urls, f.rules)(header, ""))
+}
 
-	mu   sync.Mutex
-	made map[viewKey]*playground.View
+// Match returns the number of the rule of an index, or -1.
+func (v *source) Match(index string) int {
+	rules := v.backend.front.rules
+	rule := rules.For(index)
+	return slices.IndexFunc(rules, func(r *adapters.Rule) bool { return r == rule })
 }
 
 type viewKey struct {
@@ -92,29 +99,30 @@ type viewKey struct {
 // maxViews is how many are kept; one that is gone is made again.
 const maxViews = 100
 
-func (v *views) view(rule int, preset string) (*playground.View, error) {
+// View returns a view, which is made when it is first asked for.
+func (v *source) View(rule int, preset string) (*playground.View, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	key := viewKey{rule, cmp.Or(preset, v.engine.Indices[rule].Preset)}
-	if made := v.made[key]; made != nil {
+	if made := v.views[key]; made != nil {
 		return made, nil
 	}
 	made, err := v.make(key)
 	if err != nil {
 		return nil, err
 	}
-	if len(v.made) >= maxViews {
-		clear(v.made)
+	if len(v.views) >= maxViews {
+		clear(v.views)
 	}
-	v.made[key] = made
+	v.views[key] = made
 	return made, nil
 }
 
 // make makes a view. Under the rule's own preset it is the rule as it serves; under another one a sidecar of its own, which
 // nobody else asks and which counts nothing.
-func (v *views) make(key viewKey) (*playground.View, error) {
-	index, rules := v.engine.Indices[key.rule], v.unit.front.rules
-	made := &playground.View{Rules: rules, Rule: rules[key.rule], Handler: v.unit, MaxWindow: v.engine.Limits.MaxWindow}
+func (v *source) make(key viewKey) (*playground.View, error) {
+	index, rules := v.engine.Indices[key.rule], v.backend.front.rules
+	made := &playground.View{Rules: rules, Rule: rules[key.rule], Handler: v.backend, MaxWindow: v.engine.Limits.MaxWindow}
 	if key.preset != index.Preset {
 		var err error
 		index, err = index.Under(key.preset, v.config.Sketch)
@@ -128,8 +136,8 @@ func (v *views) make(key viewKey) (*playground.View, error) {
 		made.Rule = index.Rule(sketcher)
 		made.Rules = slices.Clone(rules)
 		made.Rules[key.rule] = made.Rule
-		log := v.servers.log.With("engine", v.engine.Name, "preset", key.preset)
-		made.Handler, err = v.unit.front.proxy(v.engine, made.Rules, proxy.NewMetrics(nil), nil, log)
+		log := v.process.log.With("engine", v.engine.Name, "preset", key.preset)
+		made.Handler, err = v.backend.front.proxy(v.engine, made.Rules, proxy.NewMetrics(nil), nil, log)
 		if err != nil {
 			return nil, err
 		}

@@ -40,7 +40,7 @@ func Transport(e *config.Engine, log *slog.Logger) (*proxy.Transport, *certs.Cer
 	}
 	t.DialTLSContext = d.dial
 	if c != nil {
-		c.OnChange = t.CloseIdleConnections // no new request goes out as before; those under way end
+		c.Idle = t // no new request goes out as before; those under way end
 	}
 	return t, c, nil
 }
