@@ -95,6 +95,7 @@ var allowed = map[string][]string{
 	"jobs/calibrate":         {"sketch", "sketch/content", "rerank", "adapters", "internal/documents", "internal/terminal"},
 	"jobs/cluster":           {"sketch", "rerank", "adapters", "internal/terminal"},
 	"jobs/flink":             {"sketch"},
+	"demo":                   {"demo/corpus", "internal/config", "internal/server"},
 	"demo/corpus":            {},
 	"demo/embedded":          {},
 	"playground":             {"sketch", "sketch/content", "rerank", "adapters", "proxy"},
