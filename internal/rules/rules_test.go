@@ -173,6 +173,19 @@ func TestDependencyRule(t *testing.T) {
 	}
 }
 
+// TestLibrariesOfTheCommandLine: one package reads the configuration's file, and only commands know the command line.
+func TestLibrariesOfTheCommandLine(t *testing.T) {
+	home := map[string]string{"github.com/spf13/viper": "internal/config", "github.com/spf13/cobra": "cmd/sidecar", "github.com/spf13/pflag": "cmd/sidecar"}
+	for _, s := range sources(t) {
+		_, others := imports(s)
+		for _, path := range others {
+			if where, has := home[path]; has && s.dir != where {
+				t.Errorf("%s imports %s, which belongs to %s", s.path, path, where)
+			}
+		}
+	}
+}
+
 // pure reports whether a file does no I/O, starts no goroutine and reads no clock.
 func pure(s source, dialects []string) bool {
 	switch s.dir {
