@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -41,5 +43,46 @@ func TestReloadCutsNothingAtAnAddressThatStays(t *testing.T) {
 	close(answer)
 	if got := <-bodies["stays"]; got != "first last<nil>" {
 		t.Errorf("at the address that stays: %q\n%s", got, r.log)
+	}
+}
+
+// TestReloadRefusesNobody has clients connect all the time while the time limits of connections change, which takes a new server each time.
+func TestReloadRefusesNobody(t *testing.T) {
+	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") }))
+	defer backend.Close()
+	at := freePort(t)
+	text := func(idle int) string {
+		return fmt.Sprintf("admin: \"\"\nengines:\n  - {kind: elasticsearch, listen: %q, urls: [%q], indices: [{match: a, fields: [t]}], limits: {idle_timeout: %dm}}\n",
+			at, backend.URL, 1+idle%2)
+	}
+	r := started(t, text(0))
+	var stop atomic.Bool
+	var clients sync.WaitGroup
+	var asked atomic.Int64
+	for range 4 {
+		clients.Go(func() {
+			client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+			for !stop.Load() {
+				response, err := client.Get("http://" + at + "/")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_, _ = io.Copy(io.Discard, response.Body)
+				_ = response.Body.Close()
+				asked.Add(1)
+			}
+		})
+	}
+	for i := range 30 {
+		for before := asked.Load(); asked.Load() < before+20 && !t.Failed(); {
+			time.Sleep(time.Millisecond)
+		}
+		r.become(t, text(i+1))
+	}
+	stop.Store(true)
+	clients.Wait()
+	if n := strings.Count(r.log.String(), "configuration reloaded"); n != 30 {
+		t.Errorf("%d reloads\n%s", n, r.log)
 	}
 }
