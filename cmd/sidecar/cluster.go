@@ -29,23 +29,35 @@ import (
 type clusterFlags struct {
 	engine, index, input, id string
 	fields                   []string
-	hostField, algorithm     string
-	threshold                float64
-	memory                   memorySize
-	common                   int
-	tempDir, output, report  string
-	// file is what output names, unless that is a form.
-	file            string
+	hostField                string
+	clusterWay
+	clusterOutput
 	write, untested bool
 	flink           flinkFlags
 	metrics         *server.JobMetrics
+}
+
+// clusterWay says how near-duplicates are found.
+type clusterWay struct {
+	algorithm string
+	threshold float64
+	memory    memorySize
+	common    int
+	tempDir   string
+}
+
+// clusterOutput says what is printed and written.
+type clusterOutput struct {
+	output, report string
+	// file is what output names, unless that is a form.
+	file string
 }
 
 // onFlink is what --engine says where the pairs are to be found on an Apache Flink.
 const onFlink = "flink"
 
 func clusterCommand() *cobra.Command {
-	f := clusterFlags{memory: cluster.DefaultMemory, metrics: new(server.JobMetrics)}
+	f := clusterFlags{clusterWay: clusterWay{memory: cluster.DefaultMemory}, metrics: new(server.JobMetrics)}
 	cmd := &cobra.Command{
 		Use:   "cluster --index NAME | --input FILE",
 		Short: "Group the near-duplicates of a whole index, or of a file of documents",

@@ -31,7 +31,7 @@ func (c *clustering) readFile(cmd *cobra.Command) error {
 	if f.engine != "" && f.engine != onFlink {
 		return errors.New("--engine: a file is on no engine: use --index without --input, or --engine flink")
 	}
-	g, err := newGround(cmd, offline.Options{Index: f.index, Fields: f.fields})
+	g, err := newComparer(cmd, offline.Options{Index: f.index, Fields: f.fields})
 	if err != nil {
 		return err
 	}

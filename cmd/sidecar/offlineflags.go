@@ -19,16 +19,16 @@ func (o *offlineFlags) bind(cmd *cobra.Command) {
 	addOutput(flags, &o.output)
 }
 
-// ground returns what the flags ask for.
-func (o *offlineFlags) ground(cmd *cobra.Command) (*offline.Comparer, error) {
+// comparer returns a comparer by the flags.
+func (o *offlineFlags) comparer(cmd *cobra.Command) (*offline.Comparer, error) {
 	if err := validOutput(o.output); err != nil {
 		return nil, err
 	}
-	return newGround(cmd, o.Options)
+	return newComparer(cmd, o.Options)
 }
 
-// newGround takes what the command line says of every command: the configuration, if it was given, and the streams.
-func newGround(cmd *cobra.Command, o offline.Options) (*offline.Comparer, error) {
+// newComparer takes what the command line says of every command: the configuration, if it was given, and the streams.
+func newComparer(cmd *cobra.Command, o offline.Options) (*offline.Comparer, error) {
 	if cmd.Flags().Changed("config") {
 		var err error
 		if o.Config, err = cmd.Flags().GetString("config"); err != nil {

@@ -34,7 +34,7 @@ Exit code 0: done. 1: failed or interrupted.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			g, err := flags.ground(cmd)
+			g, err := flags.comparer(cmd)
 			if err != nil {
 				return err
 			}

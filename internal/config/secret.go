@@ -17,7 +17,7 @@ import (
 const Hidden = "…"
 
 // Secret is a text that nothing shows: whatever prints, formats, logs or marshals it, or a value that holds it, gets [hidden] or
-// an address. Only reveal has the text. Its zero value is an empty text.
+// an address. Only Reveal returns the text. Its zero value is an empty text.
 type Secret struct {
 	// A pointer, since fmt asks no method of what stands in an unexported field, and goes through no pointer there.
 	text *string

@@ -19,7 +19,7 @@ import (
 // defaultFields are read where nothing names others; a document may have both, or one of them.
 var defaultFields = []string{"title", "text"}
 
-// Options says how documents are compared without an engine.
+// Options say how documents are compared without an engine.
 type Options struct {
 	// Config is the file of the configuration; empty for the defaults.
 	Config string
@@ -31,13 +31,13 @@ type Options struct {
 	Preset string
 }
 
-// Streams are where files come from that are named -, and where results and notes go.
+// Streams are where the file - is read from, and where results and notes are written.
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
 }
 
-// Comparer is what the commands that need no engine work under.
+// Comparer sketches and compares documents of files by one rule.
 type Comparer struct {
 	Streams
 	Sketcher *sketch.Sketcher
@@ -48,7 +48,7 @@ type Comparer struct {
 	section config.Sketch
 }
 
-// Open returns what is asked for.
+// Open returns a comparer by these options.
 func (o *Options) Open(io Streams) (*Comparer, error) {
 	g := Comparer{Streams: io, section: config.Default().Sketch}
 	if o.Config != "" {

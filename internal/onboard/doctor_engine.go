@@ -15,7 +15,7 @@ import (
 	"github.com/neardup/sidecar/internal/upstream"
 )
 
-// patient is an engine that doctor looks at.
+// patient is one engine that doctor examines.
 type patient struct {
 	*examination
 	engine    *config.Engine

@@ -58,7 +58,7 @@ func Init(ctx context.Context, at string, o InitOptions, in io.Reader, out, errO
 	if err := n.choose(ctx); err != nil {
 		return err
 	}
-	if err := n.doors(); err != nil {
+	if err := n.chooseAddresses(); err != nil {
 		return err
 	}
 	text := n.written()
@@ -157,8 +157,8 @@ func writeConfig(file, text string, force bool) error {
 	return errors.Join(err, f.Close())
 }
 
-// doors chooses where the sidecar listens.
-func (n *survey) doors() error {
+// chooseAddresses chooses where the sidecar listens.
+func (n *survey) chooseAddresses() error {
 	n.engine.Listen, n.admin = n.options.Listen, config.DefaultAdmin
 	if n.engine.Listen != "" {
 		if err := config.CheckAddress("--listen", n.engine.Listen); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/neardup/sidecar/proxy"
 )
 
-// front is what stands in front of one engine.
+// front is the proxy of one engine, and what it is made of.
 type front struct {
 	handler   http.Handler
 	rules     adapters.Rules
@@ -24,7 +24,7 @@ type front struct {
 	certificates *certs.Certificates
 }
 
-// assemble puts together what stands in front of the engine, which is given if it is an embedded one.
+// assemble makes the proxy of an engine. engine is not nil for an embedded one.
 func (s *process) assemble(c *config.Config, e *config.Engine, engine *embeddedEngine) (*front, error) {
 	transport, trust, err := upstream.Transport(e, s.log)
 	if err != nil {
@@ -60,8 +60,7 @@ func (f *front) proxy(e *config.Engine, rules adapters.Rules, metrics *proxy.Met
 	})
 }
 
-// backend is what stands in front of one engine. It is made of the engine's section, and replaced as a whole where that changes:
-// with it what was learned, so it stays where nothing changed.
+// backend serves one engine. A reload replaces it as a whole if the engine's section changed, and keeps it otherwise, with its caches.
 type backend struct {
 	made  config.Engine // as essence gives it
 	front *front
@@ -80,7 +79,7 @@ func (u *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	u.front.handler.ServeHTTP(w, r)
 }
 
-// retire ends the unit with the last of its requests.
+// retire closes the backend after the last of its requests.
 func (u *backend) retire() {
 	u.gone.Store(true)
 	u.release()
@@ -93,7 +92,7 @@ func (u *backend) release() {
 	}
 }
 
-// essence returns what of an engine's section a unit is made of: not how clients come in, nor what jobs log in with.
+// essence returns the part of an engine's section that a backend is made of: without the listener and the credentials of jobs.
 func essence(e *config.Engine) config.Engine {
 	made := *e
 	made.Listen, made.ListenTLS, made.Credentials = "", config.ListenTLS{}, config.Credentials{}

@@ -16,7 +16,7 @@ import (
 // endpoint is one address where clients connect. Its sockets stay open while the servers that accept connections on them change, so that a reload
 // refuses nobody.
 type endpoint struct {
-	// key finds the door again at a reload: the address, and the name of its engine where the address alone does not tell.
+	// key identifies the endpoint at a reload: the address, and the name of its engine where the address alone does not tell.
 	key     string
 	admin   bool
 	sockets []net.Listener
@@ -27,10 +27,10 @@ type endpoint struct {
 	server  atomic.Pointer[server] // the one that accepts connections; nil before the first
 }
 
-// server accepts the connections of a door until the next one does, and serves its own to their end.
+// server accepts the connections of a endpoint until the next one does, and serves its own to their end.
 type server struct {
 	http.Server
-	door      *endpoint
+	endpoint  *endpoint
 	options   connOptions
 	listeners []net.Listener
 	busy      atomic.Int64 // requests under way
@@ -52,7 +52,7 @@ func (d *endpoint) newServer(o connOptions) (*server, error) {
 	if now := d.server.Load(); now != nil && now.options == o {
 		return nil, nil
 	}
-	s := &server{door: d, options: o}
+	s := &server{endpoint: d, options: o}
 	s.Server = http.Server{
 		Handler: guarded(s, d.log), Protocols: onlyHTTP1(), ReadHeaderTimeout: o.header, IdleTimeout: o.idle,
 		MaxHeaderBytes:               maxHeader,
@@ -104,20 +104,20 @@ func (d *endpoint) put(h http.Handler, next *server) (before *server) {
 	return before
 }
 
-// ServeHTTP implements http.Handler: it calls the door's present handler.
+// ServeHTTP implements http.Handler: it calls the endpoint's present handler.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.busy.Add(1)
 	defer s.busy.Add(-1)
 	if s.closing.Load() {
 		w.Header().Set("Connection", "close")
 	}
-	(*s.door.handler.Load()).ServeHTTP(w, r)
+	(*s.endpoint.handler.Load()).ServeHTTP(w, r)
 }
 
 func (s *server) serve(l net.Listener) {
 	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 		select {
-		case s.door.failed <- fmt.Errorf("serve %s: %w", s.door.addr(), err):
+		case s.endpoint.failed <- fmt.Errorf("serve %s: %w", s.endpoint.addr(), err):
 		default: // one reason to end is enough
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/neardup/sidecar/sketch"
 )
 
-// play has the playground show what a configuration says, by the units that serve it.
+// play has the playground show what a configuration says, by the backends that serve it.
 func (s *process) play(c *config.Config, units map[string]*backend) {
 	scene := &playground.Scene{Version: buildinfo.Of().String(), Links: s.status.links(), Log: s.log}
 	for _, p := range config.Presets() {

@@ -26,7 +26,7 @@ const adminName = "admin"
 // ageEvery is how often certificates are looked at for their age.
 const ageEvery = time.Minute
 
-// clientTLS is what the clients of one engine are shown where they come by TLS.
+// clientTLS holds the certificates that the clients of one engine see.
 type clientTLS struct {
 	section      config.ListenTLS
 	certificates *certs.Certificates // nil without TLS
@@ -52,7 +52,7 @@ func startEmbedded() (*embeddedEngine, error) {
 
 func (i *embeddedEngine) close() error { return errors.Join(i.server.Close(), i.engine.Close()) }
 
-// state is what serves a configuration: units, entrances and embedded engines by the engine's name, doors by their key.
+// state is what serves a configuration: backends, the TLS of clients and embedded engines by the engine's name, endpoints by their key.
 type state struct {
 	config    *config.Config
 	backends  map[string]*backend
@@ -70,7 +70,7 @@ func newState(c *config.Config) state {
 // plan is a configuration that can be served: all that can fail has been done, and nothing that serves has been touched.
 type plan struct {
 	state
-	keys    []string              // of the engines' doors, in their order
+	keys    []string              // of the engines' endpoints, in their order
 	servers map[*endpoint]*server // new ones
 	undo    []func()
 }
@@ -88,18 +88,18 @@ func (s *process) plan(c *config.Config) (*plan, error) {
 	var errs []error
 	for i := range c.Engines {
 		e := &c.Engines[i]
-		d, err := s.planDoor(p, fmt.Sprintf("engines[%d].listen", i), e.Name, e.Listen)
+		d, err := s.planEndpoint(p, fmt.Sprintf("engines[%d].listen", i), e.Name, e.Listen)
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
 		p.keys = append(p.keys, d.key)
-		if err := errors.Join(s.planEntrance(p, e), s.planUnit(p, c, e), s.planServer(p, d, e)); err != nil {
+		if err := errors.Join(s.planClientTLS(p, e), s.planBackend(p, c, e), s.planServer(p, d, e)); err != nil {
 			errs = append(errs, fmt.Errorf("engines[%d].%w", i, err))
 		}
 	}
 	if c.Admin != "" {
-		d, err := s.planDoor(p, adminName, adminName, c.Admin)
+		d, err := s.planEndpoint(p, adminName, adminName, c.Admin)
 		if err == nil {
 			err = s.planServer(p, d, nil)
 		}
@@ -112,8 +112,8 @@ func (s *process) plan(c *config.Config) (*plan, error) {
 	return p, nil
 }
 
-// planUnit keeps the engine's unit where its section did not change, and makes one where it did.
-func (s *process) planUnit(p *plan, c *config.Config, e *config.Engine) error {
+// planBackend keeps the engine's backend if its section did not change, and makes a new one otherwise.
+func (s *process) planBackend(p *plan, c *config.Config, e *config.Engine) error {
 	if e.Kind == kind.Embedded {
 		if p.embedded[e.Name] = s.embedded[e.Name]; p.embedded[e.Name] == nil {
 			engine, err := startEmbedded()
@@ -138,8 +138,8 @@ func (s *process) planUnit(p *plan, c *config.Config, e *config.Engine) error {
 	return nil
 }
 
-// planEntrance keeps what the engine's clients are shown, or reads it anew where other files are named.
-func (s *process) planEntrance(p *plan, e *config.Engine) error {
+// planClientTLS keeps what the engine's clients are shown, or reads it anew where other files are named.
+func (s *process) planClientTLS(p *plan, e *config.Engine) error {
 	if old := s.clientTLS[e.Name]; old != nil && old.section == e.ListenTLS {
 		p.clientTLS[e.Name] = old
 		return nil
@@ -149,8 +149,8 @@ func (s *process) planEntrance(p *plan, e *config.Engine) error {
 	return err
 }
 
-// planDoor finds the door of an address, or opens its socket.
-func (s *process) planDoor(p *plan, config, name, address string) (*endpoint, error) {
+// planEndpoint finds the endpoint of an address, or opens its socket.
+func (s *process) planEndpoint(p *plan, config, name, address string) (*endpoint, error) {
 	passed := slices.Clone(s.passed.of(name, address))
 	d := &endpoint{key: address, admin: config == adminName, log: s.log, failed: s.failed, sockets: passed}
 	switch {
@@ -178,7 +178,7 @@ func (s *process) planDoor(p *plan, config, name, address string) (*endpoint, er
 	return d, nil
 }
 
-// planServer makes a server for a door where its connection options change. Without an engine it is the admin listener's.
+// planServer makes a server for a endpoint where its connection options change. Without an engine it is the admin listener's.
 func (s *process) planServer(p *plan, d *endpoint, e *config.Engine) error {
 	options := connOptions{header: config.ReadHeaderTimeout, idle: config.IdleTimeout}
 	if e != nil {
@@ -242,7 +242,7 @@ func (s *process) commit(p *plan) {
 	s.discard(before)
 }
 
-// putAdmin has a door answer for the process itself.
+// putAdmin has a endpoint answer for the process itself.
 func (s *process) putAdmin(d *endpoint, next *server) {
 	d.put(s.status.handler(), next)
 	s.log.Info("admin listening", "addr", d.addr().String())
@@ -291,7 +291,7 @@ func (s *process) discard(before state) {
 	}
 }
 
-// giveUp closes a door.
+// giveUp closes a endpoint.
 func (s *process) giveUp(d *endpoint) {
 	d.shut()
 	for name, list := range s.passed {
@@ -311,7 +311,7 @@ func (s *process) leave(stays bool, server *server) {
 		defer cancel()
 		if n := server.quit(ctx); n > 0 {
 			s.cut.Add(n)
-			s.log.Warn("requests cut off", "addr", server.door.addr().String(), "requests", n)
+			s.log.Warn("requests cut off", "addr", server.endpoint.addr().String(), "requests", n)
 		}
 	})
 }
@@ -373,7 +373,7 @@ func (s *process) reload(why string) {
 		"made_anew", strings.Join(made, ","), "took", time.Since(began).Round(time.Microsecond).String())
 }
 
-// made returns the names of the engines whose units a plan replaces.
+// made returns the names of the engines whose backends a plan replaces.
 func (s *process) made(p *plan) (names []string) {
 	for _, e := range p.config.Engines {
 		if p.backends[e.Name] != s.backends[e.Name] {

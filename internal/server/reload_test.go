@@ -170,7 +170,7 @@ func TestReloadOfABadConfigurationChangesNothing(t *testing.T) {
 	}
 }
 
-// TestReloadMovesWhatMoved adds, moves, renames and removes engines; what did not change keeps its unit, with what it learned.
+// TestReloadMovesWhatMoved adds, moves, renames and removes engines; what did not change keeps its backend, with what it learned.
 func TestReloadMovesWhatMoved(t *testing.T) {
 	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Host) }))
 	defer backend.Close()

@@ -13,7 +13,7 @@ import (
 )
 
 // TestReloadChangesTLS goes from plain connections to TLS, to another pair of files, to a pair changed in place and back to plain, at one
-// address: one that is open stays so, and the engine's unit too.
+// address: one that is open stays so, and the engine's backend too.
 func TestReloadChangesTLS(t *testing.T) {
 	backend := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer backend.Close()

@@ -33,7 +33,7 @@ const (
 
 // Options say how to serve.
 type Options struct {
-	// Drain is how long requests under way may take to end after a signal, drainDelay how long before that connections are still taken.
+	// Drain is how long requests under way may take to end after a signal. DrainDelay is how long before that new connections are still accepted.
 	Drain, DrainDelay time.Duration
 	// PProf shows profiles on the admin listener.
 	PProf bool
@@ -41,13 +41,13 @@ type Options struct {
 	Listening func()
 }
 
-// process are what one process serves.
+// process is everything that one process serves.
 type process struct {
 	Options
 	state
 	retiring
 	log     *slog.Logger
-	book    *reloadableLog // where the log's lines go
+	book    *reloadableLog // writes the lines of log
 	systemd systemd
 	passed  sockets
 
@@ -59,9 +59,9 @@ type process struct {
 	certified atomic.Pointer[map[string][]*certs.Certificates]
 }
 
-// retiring is what is given up and still serves its last requests.
+// retiring is what a reload or the end has closed and what still serves its last requests.
 type retiring struct {
-	leaving sync.WaitGroup // servers that are given up
+	leaving sync.WaitGroup // servers with requests under way
 	hurry   chan struct{}  // closed when those need not linger
 	linger  time.Duration  // how long they do
 	cut     atomic.Int64   // requests that were cut off
