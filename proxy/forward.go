@@ -19,8 +19,8 @@ import (
 
 // NewTransport returns the transport that a Handler uses by default. It asks for no compression of its own, so that what the
 // client and the engine agree on is what passes.
-func NewTransport() *Transport {
-	return &Transport{Transport: &http.Transport{
+func NewTransport() *http.Transport {
+	return &http.Transport{
 		DialContext:           (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 		DisableCompression:    true,
 		Protocols:             http1(),
@@ -29,7 +29,7 @@ func NewTransport() *Transport {
 		IdleConnTimeout:       90 * time.Second,
 		TLSHandshakeTimeout:   5 * time.Second,
 		ExpectContinueTimeout: time.Second,
-	}}
+	}
 }
 
 // http1 is HTTP/1.1 alone, by TLS too: what a client sent in it goes on in it, where another version would have it translated.
@@ -159,15 +159,11 @@ type nodes struct {
 // takes no more of the request. It does not tell the engine to close the connection, which would do so as early as it has answered: what
 // is still on its way to it would reset the connection.
 func usingOnce(transport http.RoundTripper) http.RoundTripper {
-	var t *http.Transport
-	switch of := transport.(type) {
-	case *Transport:
-		t = of.Transport.Clone()
-	case *http.Transport:
-		t = of.Clone()
-	default:
+	of, ok := transport.(*http.Transport)
+	if !ok {
 		return nil
 	}
+	t := of.Clone()
 	t.MaxIdleConnsPerHost = -1
 	if t.DialContext == nil {
 		t.DialContext = new(net.Dialer).DialContext

@@ -1,8 +1,6 @@
 package proxy
 
 import (
-	"errors"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -41,16 +39,5 @@ func TestHide(t *testing.T) {
 	}
 	if !strings.Contains(got, "http://e:1/collections/a") || !strings.Contains(got, "after 1 try") {
 		t.Errorf("too much is hidden: %s", got)
-	}
-}
-
-// TestBodyOfAnAnsweredClient is read no more, as net/http asks of a handler that has returned.
-func TestBodyOfAnAnsweredClient(t *testing.T) {
-	body := &lent{Reader: strings.NewReader("text")}
-	if err := body.Close(); err != nil {
-		t.Error(err)
-	}
-	if n, err := body.Read(make([]byte, 4)); n != 0 || !errors.Is(err, http.ErrBodyReadAfterClose) {
-		t.Errorf("%d %v", n, err)
 	}
 }

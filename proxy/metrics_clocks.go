@@ -107,6 +107,9 @@ func (h *Handler) is(ctx context.Context, kind string) {
 
 // end closes a request, whatever became of it. The times of one that was cut off say nothing.
 func (h *Handler) end(u *underway, r *http.Request) {
+	if !u.ended && u.status >= 200 {
+		_ = u.FlushError() // the client gets what came of a reply that broke off
+	}
 	h.Metrics.inFlight.Dec()
 	took := clock() - u.start
 	engine, client := time.Duration(u.engine.Load()), time.Duration(u.client.Load())

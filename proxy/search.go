@@ -237,7 +237,7 @@ func (h *Handler) outgoing(r *http.Request, s searching, reason adapters.Reason)
 	return out
 }
 
-// setBody gives a request a body that is at hand.
+// setBody gives a request a body that can be read again: net/http then repeats a search where an idle connection turns out to be closed.
 func setBody(r *http.Request, body []byte) {
 	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	r.Body, _ = r.GetBody() // which has no error

@@ -28,6 +28,9 @@ var transparent = []struct{ name, head, body, reply string }{
 	{name: "conditions and ranges", head: "GET / HTTP/1.1\r\nIf-None-Match: \"x\"\r\nRange: bytes=0-1\r\nAuthorization: Basic Zm9vOmJhcg==\r\nX-Empty:"},
 	{name: "body on GET", head: "GET /_render/template HTTP/1.1\r\nContent-Type: application/json", body: `{"a": 1}`},
 	{name: "body on GET in chunks", head: "GET /_analyze HTTP/1.1\r\nTransfer-Encoding: chunked", body: "4\r\n{\"a\"\r\n3;x=y\r\n:1}\r\n0\r\n\r\n"},
+	{name: "trailer of a request", head: "POST /_analyze HTTP/1.1\r\nTrailer: X-T\r\nTE: trailers\r\nTransfer-Encoding: chunked", body: "3\r\n{ }\r\n0\r\nX-T: t\r\n\r\n"},
+	{name: "forwarding headers", head: "GET / HTTP/1.1\r\nForwarded: for=192.0.2.1\r\nX-Forwarded-For: 192.0.2.1\r\nX-Forwarded-Host: a\r\nX-Forwarded-Proto: https"},
+	{name: "upgrade to an odd protocol", head: "GET / HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: \xc3\xa9"},
 	{name: "body on DELETE", head: "DELETE /_search/scroll HTTP/1.1", body: `{"scroll_id":"x"}`},
 	{name: "POST without a body", head: "POST /logs/_refresh HTTP/1.1\r\nContent-Length: 0"},
 	{name: "own method", head: "PROPFIND /x HTTP/1.1"},
@@ -43,6 +46,8 @@ var transparent = []struct{ name, head, body, reply string }{
 	{name: "status of its own", head: "GET / HTTP/1.1", reply: "HTTP/1.1 299 Odd\r\nContent-Length: 1\r\n\r\nx"},
 	{name: "early hints", head: "GET / HTTP/1.1", reply: "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" + okReply},
 	{name: "trailer", head: "GET / HTTP/1.1", reply: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-B\r\n\r\n1\r\nx\r\n0\r\nX-B: b\r\n\r\n"},
+	{name: "trailer that was not announced", head: "GET / HTTP/1.1", reply: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\nX-B: b\r\n\r\n"},
+	{name: "empty reply of unknown length", head: "GET / HTTP/1.1", reply: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"},
 	{name: "read in which there is nothing of ours", head: "GET /logs/_doc/1 HTTP/1.1", reply: "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 24\r\n\r\n{ \"_source\": {\"a\": 1 } }"},
 	{name: "compressed read in which there is nothing of ours", head: "GET /logs/_doc/1 HTTP/1.1\r\nAccept-Encoding: gzip", reply: inChunks("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\n", zipped("{\"_source\":{}}\n"))},
 }
