@@ -18,7 +18,6 @@ const perCursor = 256
 type cursors struct {
 	most int
 	ttl  time.Duration
-	now  func() time.Time
 
 	mu   sync.Mutex
 	at   map[cursorKey]*list.Element
@@ -37,7 +36,7 @@ type cursor struct {
 }
 
 func newCursors(l Limits) *cursors {
-	return &cursors{most: int(l.CursorMemory), ttl: l.CursorTTL, now: time.Now, at: map[cursorKey]*list.Element{}}
+	return &cursors{most: int(l.CursorMemory), ttl: l.CursorTTL, at: map[cursorKey]*list.Element{}}
 }
 
 // of returns what is remembered for a client.
@@ -76,7 +75,7 @@ func (c *cursors) get(key cursorKey) (*rerank.Walk, bool) {
 	}
 	c.used.MoveToFront(e)
 	held := e.Value.(*cursor)
-	if !c.now().Before(held.until) {
+	if !time.Now().Before(held.until) {
 		c.drop(e)
 		return nil, false
 	}
@@ -94,7 +93,7 @@ func (c *cursors) put(key cursorKey, walk *rerank.Walk) {
 		return
 	}
 	c.expire()
-	c.at[key] = c.used.PushFront(&cursor{key, walk, bytes, c.now().Add(c.ttl)})
+	c.at[key] = c.used.PushFront(&cursor{key, walk, bytes, time.Now().Add(c.ttl)})
 	for c.held += bytes; c.held > c.most; {
 		c.drop(c.used.Back())
 	}
@@ -102,7 +101,7 @@ func (c *cursors) put(key cursorKey, walk *rerank.Walk) {
 
 // expire forgets what has expired at the end of the list, so that memory is not held for cursors that no one goes on with.
 func (c *cursors) expire() {
-	for e := c.used.Back(); e != nil && !c.now().Before(e.Value.(*cursor).until); e = c.used.Back() {
+	for e := c.used.Back(); e != nil && !time.Now().Before(e.Value.(*cursor).until); e = c.used.Back() {
 		c.drop(e)
 	}
 }

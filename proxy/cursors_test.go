@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/neardup/sidecar/adapters"
@@ -52,28 +53,28 @@ func TestCursorsAreBounded(t *testing.T) {
 }
 
 func TestCursorsExpire(t *testing.T) {
-	now := time.Unix(1000, 0)
-	c := newCursors(Limits{CursorMemory: 1 << 20, CursorTTL: time.Minute})
-	c.now = func() time.Time { return now }
-	mine := c.of(asked("a"))
-	mine.Put("1", strolled(1, 1))
-	now = now.Add(59 * time.Second)
-	mine.Put("2", strolled(1, 1))
-	if _, ok := mine.Get("1"); !ok {
-		t.Error("forgotten too early")
-	}
-	now = now.Add(time.Second)
-	if _, ok := mine.Get("1"); ok {
-		t.Error("not forgotten in time")
-	}
-	if _, ok := mine.Get("2"); !ok {
-		t.Error("the second is forgotten too early")
-	}
-	now = now.Add(time.Hour)
-	mine.Get("3")
-	if c.held != 0 || len(c.at) != 0 {
-		t.Errorf("%d bytes are held for what has expired", c.held)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		c := newCursors(Limits{CursorMemory: 1 << 20, CursorTTL: time.Minute})
+		mine := c.of(asked("a"))
+		mine.Put("1", strolled(1, 1))
+		time.Sleep(59 * time.Second)
+		mine.Put("2", strolled(1, 1))
+		if _, ok := mine.Get("1"); !ok {
+			t.Error("forgotten too early")
+		}
+		time.Sleep(time.Second)
+		if _, ok := mine.Get("1"); ok {
+			t.Error("not forgotten in time")
+		}
+		if _, ok := mine.Get("2"); !ok {
+			t.Error("the second is forgotten too early")
+		}
+		time.Sleep(time.Hour)
+		mine.Get("3")
+		if c.held != 0 || len(c.at) != 0 {
+			t.Errorf("%d bytes are held for what has expired", c.held)
+		}
+	})
 }
 
 // TestCursorsOfOthers looks with other credentials, and with keys that run into one another.

@@ -17,28 +17,6 @@ import (
 	"github.com/neardup/sidecar/adapters"
 )
 
-// NewTransport returns the transport that a Handler uses by default. It asks for no compression of its own, so that what the
-// client and the engine agree on is what passes.
-func NewTransport() *http.Transport {
-	return &http.Transport{
-		DialContext:           (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-		DisableCompression:    true,
-		Protocols:             http1(),
-		MaxIdleConns:          1024,
-		MaxIdleConnsPerHost:   256,
-		IdleConnTimeout:       90 * time.Second,
-		TLSHandshakeTimeout:   5 * time.Second,
-		ExpectContinueTimeout: time.Second,
-	}
-}
-
-// http1 is HTTP/1.1 alone, by TLS too: what a client sent in it goes on in it, where another version would have it translated.
-func http1() *http.Protocols {
-	p := new(http.Protocols)
-	p.SetHTTP1(true)
-	return p
-}
-
 // unasked are the headers that net/http adds to a reply that lacks them.
 var unasked = []string{"Content-Type", "Date"}
 
@@ -159,11 +137,15 @@ type nodes struct {
 // takes no more of the request. It does not tell the engine to close the connection, which would do so as early as it has answered: what
 // is still on its way to it would reset the connection.
 func usingOnce(transport http.RoundTripper) http.RoundTripper {
-	of, ok := transport.(*http.Transport)
-	if !ok {
+	var t *http.Transport
+	switch of := transport.(type) {
+	case *Transport:
+		t = of.Transport.Clone()
+	case *http.Transport:
+		t = of.Clone()
+	default:
 		return nil
 	}
-	t := of.Clone()
 	t.MaxIdleConnsPerHost = -1
 	if t.DialContext == nil {
 		t.DialContext = new(net.Dialer).DialContext

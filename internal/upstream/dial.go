@@ -9,7 +9,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -26,7 +25,7 @@ import (
 var pemAge = 10 * time.Second
 
 // Transport returns what carries requests to the engine, and what it is shown and trusted by: nil where no file is named.
-func Transport(e *config.Engine, log *slog.Logger) (*http.Transport, *certs.Certificates, error) {
+func Transport(e *config.Engine, log *slog.Logger) (*proxy.Transport, *certs.Certificates, error) {
 	log = log.With("engine", e.Name)
 	c, err := certs.New(e.TLS.Files(), log)
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/engines"
 	"github.com/neardup/sidecar/internal/logtest"
+	"github.com/neardup/sidecar/proxy"
 )
 
 // behindTLS is an engine that answers "ok" by TLS.
@@ -147,7 +148,7 @@ func TestEngineByTLS(t *testing.T) {
 }
 
 // transportOf returns a transport to an engine, and what it holds of files.
-func transportOf(t *testing.T, e config.Engine) (*http.Transport, *certs.Certificates) {
+func transportOf(t *testing.T, e config.Engine) (*proxy.Transport, *certs.Certificates) {
 	t.Helper()
 	transport, held, err := Transport(&e, new(logtest.Lines).Logger())
 	if err != nil {
@@ -157,7 +158,7 @@ func transportOf(t *testing.T, e config.Engine) (*http.Transport, *certs.Certifi
 }
 
 // shortened has a transport's handshakes end sooner.
-type shortened struct{ transport *http.Transport }
+type shortened struct{ transport *proxy.Transport }
 
 func (s *shortened) handshakes(t *testing.T, e *config.Engine, limit time.Duration) {
 	t.Helper()
