@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net"
@@ -11,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/neardup/sidecar/adapters"
@@ -125,62 +123,12 @@ func (h *Handler) unreachable(w http.ResponseWriter, r *http.Request, err error)
 type nodes struct {
 	urls    []*url.URL
 	next    http.RoundTripper
-	once    http.RoundTripper // next, but that it uses no connection again; nil if that can't be had
+	own     http.RoundTripper // next, with a connection for each request; nil if that can't be had
 	meter   meter
 	granted set
 	mu      sync.Mutex
 	turn    int
 	down    map[*url.URL]time.Time
-}
-
-// usingOnce returns a copy of a transport that closes each connection behind its first reply, and reads that reply even where the engine
-// takes no more of the request. It does not tell the engine to close the connection, which would do so as early as it has answered: what
-// is still on its way to it would reset the connection.
-func usingOnce(transport http.RoundTripper) http.RoundTripper {
-	var t *http.Transport
-	switch of := transport.(type) {
-	case *Transport:
-		t = of.Transport.Clone()
-	case *http.Transport:
-		t = of.Clone()
-	default:
-		return nil
-	}
-	t.MaxIdleConnsPerHost = -1
-	if t.DialContext == nil {
-		t.DialContext = new(net.Dialer).DialContext
-	}
-	t.DialContext = answering(t.DialContext)
-	if t.DialTLSContext != nil {
-		t.DialTLSContext = answering(t.DialTLSContext)
-	}
-	return t
-}
-
-type dial = func(ctx context.Context, network, addr string) (net.Conn, error)
-
-// answering returns a way to connect whose connections are answered ones.
-func answering(connect dial) dial {
-	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err := connect(ctx, network, addr)
-		if err != nil {
-			return nil, err
-		}
-		return answered{conn}, nil
-	}
-}
-
-// answered is a connection to an engine that may answer and close before it has read all. A transport that can't write the rest gives up,
-// and with it the answer that is there; here what the engine does not take counts as written, and reading tells how it went.
-type answered struct{ net.Conn }
-
-// Write implements net.Conn.
-func (c answered) Write(p []byte) (int, error) {
-	n, err := c.Conn.Write(p)
-	if errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
-		return len(p), nil
-	}
-	return n, err
 }
 
 // downFor is how long a node that could not be dialled is left out.
@@ -190,10 +138,9 @@ const downFor = 5 * time.Second
 func (n *nodes) try(r *http.Request) (*http.Response, error) {
 	order := n.order()
 	alone, key := n.alone(r)
-	alone = alone || resent(r)
 	via := n.next
-	if alone && n.once != nil {
-		via = n.once
+	if alone && n.own != nil {
+		via = n.own
 	}
 	from, body := r.URL, r.Body
 	for i, node := range order {
@@ -203,7 +150,7 @@ func (n *nodes) try(r *http.Request) (*http.Response, error) {
 		}
 		out.URL, out.Body = from, body
 		out.URL, out.Host = at(node, out), node.Host
-		out.Close = alone && n.once == nil
+		out.Close = alone && n.own == nil
 		last := i == len(order)-1
 		if body != nil && body != http.NoBody && !last {
 			out.Body = io.NopCloser(body) // a transport closes the body even if it never read it
@@ -223,34 +170,6 @@ func (n *nodes) try(r *http.Request) (*http.Response, error) {
 		}
 	}
 	return nil, errors.New("no node")
-}
-
-// resent reports whether net/http takes a request for one that may be sent twice, though it may change something: it does so for these
-// headers. On a connection that is used once it never does.
-func resent(r *http.Request) bool {
-	switch r.Method {
-	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
-		return false
-	}
-	_, one := r.Header["Idempotency-Key"]
-	_, other := r.Header["X-Idempotency-Key"]
-	return one || other
-}
-
-// longHead is how long a request's head may be, in bytes, for its connection to be used again. To one that it finds too long (4 kB of
-// request line, 8 or 16 kB of header by default) the engine answers an error and then reads nothing more from that connection: whoever
-// got it next would wait for ever.
-const longHead = 3 << 10
-
-// long reports whether the head of a request is so long.
-func long(r *http.Request) bool {
-	n := len(r.RequestURI) + len(r.URL.RawQuery)
-	for key, values := range r.Header {
-		for _, value := range values {
-			n += len(key) + len(value) + len(": \r\n")
-		}
-	}
-	return n > longHead
 }
 
 // rawPath returns the path as it stands in the request line. URL.EscapedPath writes some of its bytes in another way, among them the

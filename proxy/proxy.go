@@ -131,7 +131,7 @@ func New(e Engine) (*Handler, error) {
 	if e.Metrics == nil {
 		e.Metrics = NewMetrics(nil)
 	}
-	nodes := &nodes{urls: e.URLs, next: e.Transport, once: usingOnce(e.Transport), meter: meter{e.Metrics, e.Traces}}
+	nodes := &nodes{urls: e.URLs, next: e.Transport, own: ownConnections(e.Transport), meter: meter{e.Metrics, e.Traces}}
 	h := &Handler{Engine: e, nodes: nodes, catalog: newCatalog(e), cursors: newCursors(e.Limits)}
 	h.holds.most, h.holds.mostSearches = e.Limits.MaxHeld, int64(e.Limits.MaxSearches)
 	h.counts.metrics = e.Metrics
