@@ -1,18 +1,17 @@
 package server
 
 import (
-	"maps"
 	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/neardup/sidecar/internal/buildinfo"
+	"github.com/neardup/sidecar/internal/certs"
 	"github.com/neardup/sidecar/proxy"
 )
 
@@ -24,15 +23,16 @@ type meters struct {
 	registry *prometheus.Registry
 	reloads  *prometheus.CounterVec
 	// stale says that the last configuration read was not taken.
-	stale atomic.Bool
+	stale     atomic.Bool
+	certified atomic.Pointer[certified]
 
 	mu      sync.Mutex
 	engines map[string]*proxy.Metrics
-	expiry  expirer
 }
 
 func newMeters() *meters {
 	m := &meters{registry: newRegistry(), engines: map[string]*proxy.Metrics{}}
+	m.certified.Store(&certified{})
 	m.reloads = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "neardup_config_reloads_total", Help: "Configurations read after the first: ok, or failed: the one before stays.",
 	}, []string{"result"})
@@ -100,16 +100,6 @@ func (m *meters) reloaded(ok bool) {
 	m.reloads.WithLabelValues(result).Inc()
 }
 
-// expirer says, by engine, when the first of its certificates ends; the zero time is none.
-type expirer interface{ expiries() map[string]time.Time }
-
-// certificates takes what is asked at each scrape.
-func (m *meters) certificates(expiry expirer) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.expiry = expiry
-}
-
 // handler returns the page of all metrics.
 func (m *meters) handler() http.Handler { return pageOf(m.registry) }
 
@@ -117,7 +107,10 @@ func pageOf(r *prometheus.Registry) http.Handler {
 	return promhttp.HandlerFor(r, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: 4})
 }
 
-// expiries collects when certificates end.
+// certified are the certificates of each engine, some of them nil.
+type certified map[string][]*certs.Certificates
+
+// expiries collects when the first of each engine's certificates ends.
 type expiries struct{ *meters }
 
 var expiryDesc = prometheus.NewDesc("neardup_certificate_expiry_seconds",
@@ -128,15 +121,8 @@ func (expiries) Describe(to chan<- *prometheus.Desc) { to <- expiryDesc }
 
 // Collect implements prometheus.Collector.
 func (e expiries) Collect(to chan<- prometheus.Metric) {
-	e.mu.Lock()
-	expiry := e.expiry
-	e.mu.Unlock()
-	if expiry == nil {
-		return
-	}
-	ends := expiry.expiries()
-	for _, name := range slices.Sorted(maps.Keys(ends)) {
-		if end := ends[name]; !end.IsZero() {
+	for name, list := range *e.certified.Load() {
+		if end := certs.Earliest(list...); !end.IsZero() {
 			to <- prometheus.MustNewConstMetric(expiryDesc, prometheus.GaugeValue, float64(end.Unix()), name)
 		}
 	}

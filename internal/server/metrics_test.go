@@ -6,16 +6,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 )
-
-type fixedExpiry map[string]time.Time
-
-func (f fixedExpiry) expiries() map[string]time.Time { return f }
 
 // TestMetricsPageIsDocumented holds docs/metrics.md to what is exported: each metric with its type and labels, and no other;
 // and each value of a label that is there from the beginning.
@@ -35,7 +30,6 @@ func TestMetricsPageIsDocumented(t *testing.T) {
 	}
 
 	m := newMeters()
-	m.certificates(fixedExpiry{"x": time.Now()})
 	m.engine("x")
 	j := &JobMetrics{}
 	job := j.register("reindex")

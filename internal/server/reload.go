@@ -214,14 +214,13 @@ func (s *process) commit(p *plan) {
 	}
 	var probes []probe
 	var names []string
-	certified := map[string][]*certs.Certificates{}
+	shown := certified{}
 	for i := range p.config.Engines {
 		e := &p.config.Engines[i]
 		d, u := p.endpoints[p.keys[i]], p.backends[e.Name]
-		shown := s.clientTLS[e.Name].certificates
 		s.leave(true, d.put(u, p.servers[d]))
 		names = append(names, e.Name)
-		certified[e.Name] = []*certs.Certificates{shown, u.front.certificates}
+		shown[e.Name] = []*certs.Certificates{s.clientTLS[e.Name].certificates, u.front.certificates}
 		probes = append(probes, probe{name: e.Name, urls: u.front.urls, transport: u.front.transport})
 		if before.endpoints[d.key] == nil {
 			s.log.Info("listening", "engine", e.Name, "addr", d.addr().String(), "kind", e.Kind, "urls", urlsOf(u),
@@ -233,7 +232,7 @@ func (s *process) commit(p *plan) {
 	s.status.set(probes)
 	s.play(p.config, p.backends)
 	s.meters.keep(names)
-	s.certified.Store(&certified)
+	s.meters.certified.Store(&shown)
 	for key, d := range p.endpoints {
 		if d.admin && before.endpoints[key] == nil {
 			s.putAdmin(d, p.servers[d])
@@ -252,20 +251,11 @@ func (s *process) putAdmin(d *endpoint, next *server) {
 // refresh reads certificates anew, of which each keeps what it has where its files are not sound, and warns of those that end
 // soon.
 func (s *process) refresh() {
-	for _, list := range *s.certified.Load() {
+	for _, list := range *s.meters.certified.Load() {
 		for _, c := range list {
 			_ = c.Reload() // it says so itself
 		}
 	}
-}
-
-// expiries returns when the first of each engine's certificates ends.
-func (s *process) expiries() map[string]time.Time {
-	ends := map[string]time.Time{}
-	for name, list := range *s.certified.Load() {
-		ends[name] = certs.Earliest(list...)
-	}
-	return ends
 }
 
 // discard gives up what is not served any more.

@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/internal/buildinfo"
-	"github.com/neardup/sidecar/internal/certs"
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/playground"
 )
@@ -55,8 +54,6 @@ type process struct {
 	meters  *meters
 	tracing *tracing
 	failed  chan error
-	// certified are the certificates of each engine, some of them nil.
-	certified atomic.Pointer[map[string][]*certs.Certificates]
 }
 
 // retiring is what a reload or the end has closed and what still serves its last requests.
@@ -86,7 +83,7 @@ func (s *process) run(ctx context.Context, file string, out io.Writer) error {
 	s.begin(c, out)
 	defer s.close()
 	err = s.all(ctx, c, watch, hangup)
-	if err != nil && s.book.json() {
+	if err != nil && s.book.asJSON.Load() {
 		s.log.Error("ended", "error", oneLine(err))
 		return ErrLogged
 	}
@@ -117,10 +114,8 @@ func (s *process) begin(c *config.Config, out io.Writer) {
 	quietStandardLog(s.log)
 	s.systemd = systemd{s.log}
 	s.meters = newMeters()
-	s.meters.certificates(s)
 	s.status.meters, s.status.pprof, s.status.plays = s.meters, s.PProf, playground.New()
 	s.tracing = newTracing(s.log)
-	s.certified.Store(&map[string][]*certs.Certificates{})
 	s.failed, s.hurry, s.linger = make(chan error, 1), make(chan struct{}), linger
 	s.state = newState(nil)
 }
