@@ -18,7 +18,8 @@ import (
 
 // calibrateFlags are what the command line asks of a calibration.
 type calibrateFlags struct {
-	engine, index, output, html string
+	jobFlags
+	html string
 	calibrate.Options
 }
 
@@ -50,15 +51,13 @@ Exit code 0: done. 1: failed or interrupted, for one index at least.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.engine, "engine", "", "only the engine with this `name`")
-	flags.StringVar(&f.index, "index", "", "only the indices behind this `name`: an index, an alias or a pattern")
+	f.bind(flags)
 	flags.IntVar(&f.Sample, "sample", f.Sample, "compare so many documents at random")
 	flags.IntVar(&f.Documents, "documents", f.Documents, "read so many documents of an index at most")
 	flags.IntVar(&f.Pairs, "pairs", f.Pairs, "compare so many pairs of each level by their texts")
 	flags.IntVar(&f.Examples, "examples", f.Examples, "show so many pairs of each level")
 	flags.Uint64Var(&f.Seed, "seed", f.Seed, "what is chosen: the same seed chooses the same of the same documents")
 	flags.StringVar(&f.html, "html", "", "write a report with plots to this `file`")
-	addOutput(flags, &f.output)
 	return cmd
 }
 
@@ -98,40 +97,27 @@ type calibrateRun struct {
 	list     []calibrate.Result
 }
 
-// engines works through the engines. What fails for one index does not keep it from the next.
+// engines works through the engines.
 func (r *calibrateRun) engines(ctx context.Context, engines []*upstream.Engine) error {
-	var errs []error
-	for _, e := range engines {
-		indices, err := e.Indices(ctx, r.flags.index, false)
-		errs = append(errs, err)
-		for _, index := range indices {
-			if ctx.Err() == nil {
-				errs = append(errs, r.index(ctx, e, index))
-			}
-		}
-	}
+	matched, err := r.flags.each(ctx, engines, false, r.index)
 	if ctx.Err() != nil {
-		return errors.Join(append(errs, terminal.ErrInterrupted)...)
+		return errors.Join(err, terminal.ErrInterrupted)
 	}
-	if len(r.list) == 0 && errors.Join(errs...) == nil {
-		if r.flags.index != "" {
-			return fmt.Errorf("no index behind %s: see the names of your indices, and the rules with: sidecar config check", r.flags.index)
-		}
-		if r.flags.output == formText {
-			_, err := fmt.Fprintln(r.out, "nothing to do: no index matches a rule")
+	if !matched && err == nil {
+		if err := r.flags.nothing(r.out); err != nil {
 			return err
 		}
 	}
 	if r.flags.output == formJSON {
-		errs = append(errs, terminal.WriteJSON(r.out, calibrateResult{r.list}))
+		err = errors.Join(err, terminal.WriteJSON(r.out, calibrateResult{r.list}))
 	}
 	if r.flags.html != "" && len(r.list) > 0 {
-		err := calibrate.WriteHTML(r.flags.html, r.list)
-		if errs = append(errs, err); err == nil {
+		failed := calibrate.WriteHTML(r.flags.html, r.list)
+		if err = errors.Join(err, failed); failed == nil {
 			_, _ = fmt.Fprintf(r.err, "report written to %s\n", r.flags.html)
 		}
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 // index looks at one index and prints what it found.

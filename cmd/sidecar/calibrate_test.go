@@ -55,7 +55,7 @@ func calibrateShelf(t *testing.T, flags calibrateFlags) (string, error) {
 
 // TestCalibrateFitsATerminal reads the text as a terminal does: no line is too long, and nothing in it is obeyed.
 func TestCalibrateFitsATerminal(t *testing.T) {
-	out, err := calibrateShelf(t, calibrateFlags{output: "text"})
+	out, err := calibrateShelf(t, calibrateFlags{jobFlags: jobFlags{output: "text"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestCalibrateFitsATerminal(t *testing.T) {
 // TestCalibratePage reads the report as a browser does. What documents say is text in it, and nothing in it asks for anything.
 func TestCalibratePage(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "report.html")
-	if _, err := calibrateShelf(t, calibrateFlags{output: "text", html: file}); err != nil {
+	if _, err := calibrateShelf(t, calibrateFlags{jobFlags: jobFlags{output: "text"}, html: file}); err != nil {
 		t.Fatal(err)
 	}
 	page, err := os.ReadFile(file)

@@ -1,7 +1,5 @@
-// Sidecar stands in front of a search engine and collapses near-duplicate hits.
-//
-// This package holds the commands, the configuration and the wiring: it alone knows which dialect belongs to which kind of
-// engine. There is one file for each command; [Config] is what config.yaml says, and engines.go puts an engine together.
+// Sidecar stands in front of a search engine and collapses near-duplicate hits. There is one file for each command: flags in, one call, exit code
+// out. What the commands do is in the packages below internal and in jobs.
 package main
 
 import (

@@ -19,12 +19,13 @@ import (
 
 // reindexFlags are what the command line asks of a reindex.
 type reindexFlags struct {
-	engine, index, query, output string
-	slices, maxDocs              int
-	perSecond                    float64
-	dryRun, resume, untested     bool
-	watch                        time.Duration
-	metrics                      *server.JobMetrics
+	jobFlags
+	query           string
+	slices, maxDocs int
+	perSecond       float64
+	dryRun, resume  bool
+	watch           time.Duration
+	metrics         *server.JobMetrics
 }
 
 func reindexCommand() *cobra.Command {
@@ -67,8 +68,7 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.engine, "engine", "", "only the engine with this `name`")
-	flags.StringVar(&f.index, "index", "", "only the indices behind this `name`: an index, an alias or a pattern")
+	f.bind(flags)
 	flags.StringVar(&f.query, "query", "", "only the documents found by a `query` in the engine's words: JSON, or a filter")
 	flags.IntVar(&f.slices, "slices", 2, "work on so many parts of an index at once")
 	flags.Float64Var(&f.perSecond, "requests-per-second", 0, "write at most so many documents in a second; 0 is no bound")
@@ -78,7 +78,6 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
 	flags.DurationVar(&f.watch, "watch", 0, "stay, and look again after each such `interval`")
 	flags.Lookup("watch").NoOptDefVal = "30s"
 	addUntested(flags, &f.untested)
-	addOutput(flags, &f.output)
 	addMetrics(flags, f.metrics)
 	return cmd
 }
@@ -118,46 +117,24 @@ type watching struct {
 	index  adapters.Index
 }
 
-// engines works through the engines. What fails for one index does not keep it from the next.
+// engines works through the engines.
 func (r *reindexRun) engines(ctx context.Context, engines []*upstream.Engine) error {
-	var errs []error
-	matched := false
-	for _, e := range engines {
-		if !r.flags.dryRun {
-			if err := e.CheckVersion(ctx, r.flags.untested); err != nil {
-				matched, errs = true, append(errs, err)
-				continue
-			}
-		}
-		indices, err := e.Indices(ctx, r.flags.index, !r.flags.dryRun)
-		errs = append(errs, err)
-		matched = matched || len(indices) > 0
-		for _, index := range indices {
-			if ctx.Err() != nil || r.total.Cut {
-				break
-			}
-			errs = append(errs, r.index(ctx, e, index))
-		}
-	}
+	matched, err := r.flags.each(ctx, engines, !r.flags.dryRun, r.index)
 	switch {
 	case ctx.Err() != nil:
-		errs = append(errs, errors.New("interrupted: go on where this run stopped with --resume"))
+		err = errors.Join(err, errors.New("interrupted: go on where this run stopped with --resume"))
 	case r.flags.watch > 0 && len(r.watched) > 0:
-		errs = append(errs, r.watch(ctx))
+		err = errors.Join(err, r.watch(ctx))
 	}
-	errs = append(errs, r.close())
-	if err := errors.Join(errs...); err != nil {
+	if r.flags.output == formJSON {
+		err = errors.Join(err, terminal.WriteJSON(r.out, reindexResult{append([]jobs.ReindexReport{}, r.list...)}))
+	}
+	switch {
+	case err != nil:
 		return err
-	}
-	if !matched {
-		if r.flags.index != "" {
-			return fmt.Errorf("no index behind %s: see the names of your indices, and the rules with: sidecar config check", r.flags.index)
-		}
-		if r.flags.output == formText {
-			_, _ = fmt.Fprintln(r.out, "nothing to do: no index matches a rule")
-		}
-	}
-	if r.total.Refused > 0 {
+	case !matched:
+		return r.flags.nothing(r.out)
+	case r.total.Refused > 0:
 		return errRefused
 	}
 	return nil
@@ -183,8 +160,10 @@ func (r *reindexRun) job(e *upstream.Engine, index adapters.Index) (jobs.Job, jo
 
 // index works through one index and prints its summary.
 func (r *reindexRun) index(ctx context.Context, e *upstream.Engine, index adapters.Index) error {
-	rule := e.Rules.Of(index)
-	if rule == nil || !index.Ready && !r.flags.dryRun {
+	if r.total.Cut {
+		return nil
+	}
+	if e.Rules.Of(index) == nil || !index.Ready && !r.flags.dryRun {
 		return fmt.Errorf("engine %s: index %s is not ready: %s", e.Config.Name, index.Name, index.Why)
 	}
 	job, options := r.job(e, index)
@@ -273,12 +252,4 @@ func (r *reindexRun) print(e *upstream.Engine, index adapters.Index, report jobs
 		return
 	}
 	r.list = append(r.list, report.In(e.Config.Name, index.Name, r.flags.dryRun, err))
-}
-
-// close prints what is printed at the end.
-func (r *reindexRun) close() error {
-	if r.flags.output != formJSON {
-		return nil
-	}
-	return terminal.WriteJSON(r.out, reindexResult{append([]jobs.ReindexReport{}, r.list...)})
 }

@@ -7,7 +7,7 @@ import (
 )
 
 func TestReindexFlags(t *testing.T) {
-	good := reindexFlags{slices: 2, output: "text"}
+	good := reindexFlags{jobFlags: jobFlags{output: "text"}, slices: 2}
 	for _, c := range []struct {
 		name   string
 		change func(*reindexFlags)

@@ -112,7 +112,7 @@ shelf: books: 4 scanned, 4 written, 0 right already, 0 without text, 0 refused
 		prepared: []string{"news-1", "news-2", "books"},
 	},
 	{
-		name: "dry run", shelf: shelf{documents: fullShelf}, flags: reindexFlags{index: "books", dryRun: true},
+		name: "dry run", shelf: shelf{documents: fullShelf}, flags: reindexFlags{jobFlags: jobFlags{index: "books"}, dryRun: true},
 		out: "shelf: books: 4 scanned, 4 to be written, 0 right already, 0 without text, 0 refused\n",
 	},
 	{
@@ -133,11 +133,11 @@ shelf: books: 4 scanned, 4 written, 0 right already, 0 without text, 0 refused
 	},
 	{
 		name: "an alias of a configured index", shelf: shelf{documents: fullShelf, aliases: map[string][]string{"today": {"news-2", "private"}}},
-		flags: reindexFlags{index: "today"},
+		flags: reindexFlags{jobFlags: jobFlags{index: "today"}},
 		out:   "shelf: news-2: 2 scanned, 2 written, 0 right already, 0 without text, 0 refused\n", prepared: []string{"news-2"},
 	},
 	{
-		name: "no such index", shelf: shelf{documents: fullShelf}, flags: reindexFlags{index: "none"},
+		name: "no such index", shelf: shelf{documents: fullShelf}, flags: reindexFlags{jobFlags: jobFlags{index: "none"}},
 		err: "no index behind none: see the names of your indices, and the rules with: sidecar config check",
 	},
 }

@@ -23,8 +23,8 @@ import (
 
 // removeFlags are what the command line asks of a removal.
 type removeFlags struct {
-	engine, index, output string
-	yes, jobs, untested   bool
+	jobFlags
+	yes, jobs bool
 	jobs.RemoveOptions
 }
 

@@ -93,7 +93,7 @@ func TestRemoveCommand(t *testing.T) {
 			var out strings.Builder
 			u := &undeclaring{notes: map[string]string{"news-1": "the mapping keeps it"}}
 			e.Kind.Adapter = u
-			r := removeRun{flags: removeFlags{index: c.index, yes: true, output: "text"}, in: strings.NewReader(""), out: &out,
+			r := removeRun{flags: removeFlags{jobFlags: jobFlags{index: c.index, output: "text"}, yes: true}, in: strings.NewReader(""), out: &out,
 				err: io.Discard}
 			r.flags.DryRun = c.dry
 			err := r.engines(t.Context(), []*upstream.Engine{e})
@@ -115,7 +115,7 @@ func TestRemoveAsks(t *testing.T) {
 	m := newMarked()
 	e := openedShelf(t, &m.shelf)
 	e.Store = m
-	r := removeRun{flags: removeFlags{index: "news-1", output: "text"}, in: strings.NewReader("y\n"), out: io.Discard,
+	r := removeRun{flags: removeFlags{jobFlags: jobFlags{index: "news-1", output: "text"}}, in: strings.NewReader("y\n"), out: io.Discard,
 		err: io.Discard}
 	if err := r.engines(t.Context(), []*upstream.Engine{e}); err == nil || !strings.Contains(err.Error(), "--yes") || m.patched > 0 {
 		t.Errorf("%v, %d patched", err, m.patched)
@@ -163,7 +163,7 @@ func TestRemoveDropsJournals(t *testing.T) {
 			e := openedShelf(t, &shelf{})
 			e.Kind.Adapter = u
 			var out strings.Builder
-			r := removeRun{flags: removeFlags{output: "text"}, out: &out, list: []jobs.RemoveReport{{Engine: "shelf", Index: "news-1"}}}
+			r := removeRun{flags: removeFlags{jobFlags: jobFlags{output: "text"}}, out: &out, list: []jobs.RemoveReport{{Engine: "shelf", Index: "news-1"}}}
 			if err := r.journals(t.Context(), e, d); err != nil {
 				t.Fatal(err)
 			}

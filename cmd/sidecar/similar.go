@@ -151,7 +151,7 @@ func (f *similarFlags) behind(ctx context.Context, engines []*upstream.Engine) (
 	case one == nil && len(others) > 0:
 		return nil, nil, errors.New(strings.Join(others, "; "))
 	case one == nil:
-		return nil, nil, fmt.Errorf("no index behind %s: see the names of your indices, and the rules with: sidecar config check", f.index)
+		return nil, nil, noIndex(f.index)
 	}
 	return one, indices, nil
 }

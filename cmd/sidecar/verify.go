@@ -19,10 +19,9 @@ import (
 
 // verifyFlags are what the command line asks of a verification.
 type verifyFlags struct {
-	engine, index, output string
-	sample                int
-	untested              bool
-	metrics               *server.JobMetrics
+	jobFlags
+	sample  int
+	metrics *server.JobMetrics
 	jobs.VerifyOptions
 }
 
@@ -67,13 +66,11 @@ something could not be read or written, or the command line or the configuration
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return troubled(err) })
 	flags := cmd.Flags()
-	flags.StringVar(&f.engine, "engine", "", "only the engine with this `name`")
-	flags.StringVar(&f.index, "index", "", "only the indices behind this `name`: an index, an alias or a pattern")
+	f.bind(flags)
 	flags.IntVar(&f.sample, "sample", 0, "look at so many documents of each index; 0 is all of them")
 	flags.BoolVar(&f.Repair, "repair", false, "mend what is not as it should be")
 	flags.Float64Var(&f.RequestsPerSecond, "requests-per-second", 0, "mend at most so many documents in a second; 0 is no bound")
 	addUntested(flags, &f.untested)
-	addOutput(flags, &f.output)
 	addMetrics(flags, f.metrics)
 	return cmd
 }
@@ -125,40 +122,26 @@ type verification struct {
 	list     []jobs.VerifyReport
 	// wrong is how many stale documents were found; left how many of all that was found is as it should not be.
 	wrong, left int
-	// unready says that there was an index that could not be written to.
-	unready bool
 }
 
-// engines works through the engines. What fails for one index does not keep it from the next.
+// engines works through the engines.
 func (v *verification) engines(ctx context.Context, engines []*upstream.Engine) error {
-	var errs []error
-	for _, e := range engines {
-		if v.flags.Repair {
-			if err := e.CheckVersion(ctx, v.flags.untested); err != nil {
-				errs = append(errs, err)
-				continue
-			}
-		}
-		indices, err := e.Indices(ctx, v.flags.index, v.flags.Repair)
-		errs = append(errs, err)
-		for _, index := range indices {
-			if ctx.Err() != nil {
-				break
-			}
-			errs = append(errs, v.index(ctx, e, index))
-		}
-	}
+	matched, err := v.flags.each(ctx, engines, v.flags.Repair, v.index)
 	if ctx.Err() != nil {
-		errs = append(errs, terminal.ErrInterrupted)
+		err = errors.Join(err, terminal.ErrInterrupted)
 	}
-	errs = append(errs, v.close(errors.Join(errs...) != nil))
-	if err := errors.Join(errs...); err != nil {
-		return err
+	if !matched && err == nil {
+		if err := v.flags.nothing(v.out); err != nil {
+			return err
+		}
 	}
-	if v.left > 0 {
+	if v.flags.output == formJSON {
+		err = errors.Join(err, terminal.WriteJSON(v.out, verifyResult{v.list, v.wrong}))
+	}
+	if err == nil && v.left > 0 {
 		return terminal.ErrFound
 	}
-	return nil
+	return err
 }
 
 // index looks at one index and prints what it found.
@@ -168,7 +151,6 @@ func (v *verification) index(ctx context.Context, e *upstream.Engine, index adap
 		return fmt.Errorf("engine %s: index %s: %s", e.Config.Name, index.Name, index.Why)
 	}
 	if v.flags.Repair && !index.Ready {
-		v.unready = true
 		return fmt.Errorf("engine %s: index %s is not ready: %s", e.Config.Name, index.Name, index.Why)
 	}
 	selected := adapters.Selection{Random: v.flags.sample > 0, Limit: v.flags.sample}
@@ -199,19 +181,4 @@ func (v *verification) index(ctx context.Context, e *upstream.Engine, index adap
 		return e.Explain(err)
 	}
 	return nil
-}
-
-// close prints what comes last: the whole as JSON, or that there was nothing, unless that was because something failed.
-func (v *verification) close(failed bool) error {
-	if len(v.list) == 0 && v.flags.index != "" && !v.unready {
-		return fmt.Errorf("no index behind %s: see the names of your indices, and the rules with: sidecar config check", v.flags.index)
-	}
-	if v.flags.output == formJSON {
-		return terminal.WriteJSON(v.out, verifyResult{v.list, v.wrong})
-	}
-	if len(v.list) > 0 || failed {
-		return nil
-	}
-	_, err := fmt.Fprintln(v.out, "nothing to do: no index matches a rule")
-	return err
 }

@@ -63,7 +63,7 @@ shelf: books: stale, for example: 0
 `,
 		},
 		{
-			name: "an index that breaks does not hide the others", flags: verifyFlags{index: "news-*"}, breaks: "news-1",
+			name: "an index that breaks does not hide the others", flags: verifyFlags{jobFlags: jobFlags{index: "news-*"}}, breaks: "news-1",
 			err: "engine shelf: verify news-1: the engine answered 503",
 			out: `shelf: news-1: 0 scanned, 0 right, 0 absent, 0 incomparable, 0 stale, 0 textless with a sketch, 0 without text
 shelf: news-2: 1 scanned, 0 right, 0 absent, 0 incomparable, 1 stale, 0 textless with a sketch, 0 without text
@@ -71,7 +71,7 @@ shelf: news-2: stale, for example: 0
 `,
 		},
 		{
-			name: "no such index", flags: verifyFlags{index: "none"},
+			name: "no such index", flags: verifyFlags{jobFlags: jobFlags{index: "none"}},
 			err: "no index behind none: see the names of your indices, and the rules with: sidecar config check",
 		},
 	} {
@@ -116,7 +116,7 @@ func TestVerifyInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	e, _ := openedStock(t)
-	v := verification{flags: verifyFlags{output: "text"}, out: io.Discard, err: io.Discard}
+	v := verification{flags: verifyFlags{jobFlags: jobFlags{output: "text"}}, out: io.Discard, err: io.Discard}
 	if err := troubled(v.engines(ctx, []*upstream.Engine{e})); !errors.Is(err, terminal.ErrInterrupted) || !errors.Is(err, errTrouble) {
 		t.Errorf("error: %v", err)
 	}
@@ -164,7 +164,7 @@ func TestVerifyRepairEnds(t *testing.T) {
 			}
 			e.Store = &mending{s, c.result}
 			var out strings.Builder
-			v := verification{flags: verifyFlags{index: "books", output: "text"}, out: &out, err: io.Discard}
+			v := verification{flags: verifyFlags{jobFlags: jobFlags{index: "books", output: "text"}}, out: &out, err: io.Discard}
 			v.flags.Repair = true
 			err := v.engines(t.Context(), []*upstream.Engine{e})
 			if got := fmt.Sprint(err); got != c.err && (err != nil || c.err != "") {
