@@ -107,6 +107,20 @@ func TestErrorsInJSON(t *testing.T) {
 	}
 }
 
+// TestUnknownForm: every command says which forms of output there are.
+func TestUnknownForm(t *testing.T) {
+	ours(func(cmd *cobra.Command) {
+		if _, none := printsNone[cmd.CommandPath()]; none {
+			return
+		}
+		args := append(strings.Fields(cmd.CommandPath())[1:], "--output", "yaml")
+		if got := sidecar(t, args...); got.code == exitDone || !strings.Contains(got.stderr, `"yaml"`) ||
+			!strings.Contains(got.stderr, "--output") || !strings.Contains(got.stderr, "use text or json") {
+			t.Errorf("%q ends with %d: %s", args, got.code, got.stderr)
+		}
+	})
+}
+
 // errorsIn returns the errors in standard error as a program reads it.
 func errorsIn(t *testing.T, stderr string) (texts []string) {
 	t.Helper()

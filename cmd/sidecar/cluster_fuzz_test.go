@@ -1,8 +1,10 @@
 package main
 
 import (
+	"slices"
 	"testing"
 
+	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/documents"
 )
 
@@ -15,11 +17,13 @@ func FuzzDocumentLine(f *testing.F) {
 		f.Add([]byte(s), "a.b", "url")
 	}
 	f.Fuzz(func(t *testing.T, line []byte, field, host string) {
-		s := fileSource{id: "id", hostField: host, fields: []string{field}}
-		one, _, err := s.read(line)
-		other, err2 := documents.Read(line, []string{field})
-		if err == nil && err2 == nil && (one.ID != other.ID || len(one.Texts) != len(other.Texts)) {
-			t.Fatalf("%q reads %+v and %+v", line, one, other)
+		d, err := documents.Read(line, "id", []string{field})
+		if err != nil {
+			return
+		}
+		_ = documents.HostIn(d.Members, host)
+		if texts := documents.Texts(&adapters.Rule{Fields: []string{field}}, line); !slices.Equal(d.Texts, texts) {
+			t.Fatalf("%q holds %q in a file, %q in an engine", line, d.Texts, texts)
 		}
 	})
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/documents"
 	"github.com/neardup/sidecar/internal/offline"
@@ -85,7 +84,10 @@ func (s *fileSource) batch(b offline.Batch) ([]cluster.Document, error) {
 		}
 	}()
 	for number, line := range b.Lines() {
-		read, host, err := s.read(line)
+		read, err := documents.Read(line, s.id, s.fields)
+		if errors.Is(err, documents.ErrNoID) {
+			err = fmt.Errorf("has no field %q: name the field that holds the id with --id", s.id)
+		}
 		if err != nil {
 			return list, offline.AtLine(s.name, number, err)
 		}
@@ -96,29 +98,9 @@ func (s *fileSource) batch(b offline.Batch) ([]cluster.Document, error) {
 		}
 		sketches = append(sketches, sketch.Sketch{Payload: room[:0:s.payload]})
 		room = room[s.payload:]
-		d := cluster.Document{ID: read.ID, Host: host}
+		d := cluster.Document{ID: read.ID, Host: documents.HostIn(read.Members, s.hostField)}
 		s.document(&d, &sketches[len(sketches)-1], read.Texts)
 		list = append(list, d)
 	}
 	return list, nil
-}
-
-// read takes what is needed from one line.
-func (s *fileSource) read(line []byte) (d documents.Document, host string, err error) {
-	members, err := adapters.Members(line)
-	if err != nil {
-		return d, "", errors.New(`is no JSON object: write one document in each line, such as {"id": "a", "text": "some words"}`)
-	}
-	if adapters.Get(members, s.id) == nil {
-		return d, "", fmt.Errorf("has no field %q: name the field that holds the id with --id", s.id)
-	}
-	if err := d.TakeID(members, s.id); err != nil {
-		return d, "", err
-	}
-	for _, field := range s.fields {
-		if err := d.Descend(members, field, field); err != nil {
-			return d, "", err
-		}
-	}
-	return d, documents.HostIn(members, s.hostField), nil
 }

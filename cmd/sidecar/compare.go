@@ -57,7 +57,7 @@ Exit code 0: done, whatever was found. 1: failed or interrupted.`,
 			if err := flags.check(cmd, args, many); err != nil {
 				return err
 			}
-			g, err := flags.comparer(cmd)
+			g, err := newComparer(cmd, flags.Options)
 			if err != nil {
 				return err
 			}

@@ -40,9 +40,6 @@ Exit code 0: it can be served. 1: it can't.`,
   sidecar config check --output json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := validOutput(output); err != nil {
-				return err
-			}
 			c, err := configOf(cmd)
 			if output == formJSON {
 				return printChecked(cmd, c, err)
@@ -71,9 +68,6 @@ Exit code 0: done. 1: something is wrong with the configuration.`,
   sidecar config print --output json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := validOutput(output); err != nil {
-				return err
-			}
 			c, err := configOf(cmd)
 			if err != nil {
 				return err

@@ -23,9 +23,6 @@ Exit code 0: no check failed. 1: some did.`,
   sidecar doctor --engine elasticsearch --output json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := validOutput(output); err != nil {
-				return err
-			}
 			c, err := configOf(cmd)
 			return onboard.Doctor(cmd.Context(), c, err, engine, output == formJSON, cmd.OutOrStdout())
 		},

@@ -19,14 +19,6 @@ func (o *offlineFlags) bind(cmd *cobra.Command) {
 	addOutput(flags, &o.output)
 }
 
-// comparer returns a comparer by the flags.
-func (o *offlineFlags) comparer(cmd *cobra.Command) (*offline.Comparer, error) {
-	if err := validOutput(o.output); err != nil {
-		return nil, err
-	}
-	return newComparer(cmd, o.Options)
-}
-
 // newComparer takes what the command line says of every command: the configuration, if it was given, and the streams.
 func newComparer(cmd *cobra.Command, o offline.Options) (*offline.Comparer, error) {
 	if cmd.Flags().Changed("config") {

@@ -24,16 +24,24 @@ const (
 
 // addOutput adds the flag that says in which form results are printed.
 func addOutput(flags *pflag.FlagSet, output *string) {
-	flags.StringVar(output, "output", formText, "the `form` of what is printed: text or json")
+	*output = formText
+	flags.Var((*form)(output), "output", "the `form` of what is printed: text or json")
 }
 
-// validOutput returns what is wrong with a flag --output.
-func validOutput(output string) error {
-	if output != formText && output != formJSON {
-		return fmt.Errorf("--output: %q is unknown: use text or json", output)
+// form is the value of a flag that says in which form results are printed; it implements [pflag.Value].
+type form string
+
+func (f *form) Set(text string) error {
+	if text != formText && text != formJSON {
+		return errors.New("use text or json")
 	}
+	*f = form(text)
 	return nil
 }
+
+func (f *form) String() string { return string(*f) }
+
+func (f *form) Type() string { return "string" }
 
 // asksJSON reports whether the command line asks for JSON, also where it could not be read to its end.
 func asksJSON(cmd *cobra.Command, args []string) bool {

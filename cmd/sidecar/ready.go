@@ -32,9 +32,6 @@ Exit code 0: ready. 1: not ready, or not running.`,
   sidecar ready --config /etc/neardup/config.yaml --output json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := validOutput(output); err != nil {
-				return err
-			}
 			return askReady(cmd, output)
 		},
 	}

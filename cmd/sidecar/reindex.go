@@ -95,7 +95,7 @@ func (f *reindexFlags) validate() error {
 	case f.watch > 0 && (f.dryRun || f.maxDocs > 0):
 		return errors.New("--watch has no end: leave --dry-run and --max-docs away")
 	}
-	return validOutput(f.output)
+	return nil
 }
 
 // maxSlices is how many parts are worked on at once at most.

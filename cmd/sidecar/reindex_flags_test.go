@@ -21,7 +21,6 @@ func TestReindexFlags(t *testing.T) {
 		{"a short interval", func(f *reindexFlags) { f.watch = time.Millisecond }, "--watch: 1ms"},
 		{"a watch of a dry run", func(f *reindexFlags) { f.watch, f.dryRun = time.Minute, true }, "--watch has no end"},
 		{"a watch of some documents", func(f *reindexFlags) { f.watch, f.maxDocs = time.Minute, 1 }, "--watch has no end"},
-		{"another output", func(f *reindexFlags) { f.output = "yaml" }, "--output"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := good

@@ -73,9 +73,6 @@ func (f *removeFlags) run(cmd *cobra.Command) error {
 	if err := unbounded("requests-per-second", f.RequestsPerSecond); err != nil {
 		return err
 	}
-	if err := validOutput(f.output); err != nil {
-		return err
-	}
 	engines, err := openFor(cmd, f.engine)
 	if err != nil {
 		return err

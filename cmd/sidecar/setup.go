@@ -34,9 +34,6 @@ Exit code 0: all is ready, or with --dry-run, all was looked at. 1: failed, or s
   sidecar setup --dry-run --output json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := validOutput(r.output); err != nil {
-				return err
-			}
 			engines, err := openFor(cmd, engine)
 			if err != nil {
 				return err

@@ -88,7 +88,7 @@ func (f *similarFlags) check(cmd *cobra.Command) error {
 	case f.Size < 1:
 		return fmt.Errorf("--size: %d is out of range: use at least 1", f.Size)
 	}
-	return validOutput(f.output)
+	return nil
 }
 
 func (f *similarFlags) run(cmd *cobra.Command, c *config.Config, id string) error {

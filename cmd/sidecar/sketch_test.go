@@ -126,7 +126,7 @@ func TestSketchCommandRefuses(t *testing.T) {
 		{"", good + `{"id":1,"title":["x",3]}`, `error: standard input:2: field title: 3 is no text`},
 		{"", good + `{"id":1,"text":"x","text":"y"}`, `error: standard input:2: field text: "text" stands twice in one object: drop one`},
 		{"nowhere.jsonl", "", "error: open nowhere.jsonl: no such file or directory: name a file, or - for standard input"},
-		{"--output xml", "", `error: --output: "xml" is unknown: use text or json`},
+		{"--output xml", "", `error: invalid argument "xml" for "--output" flag: use text or json`},
 		{"--fields a,a.b", "", `error: --fields: "a.b" lies below "a": name one of the two`},
 		{"--fields a,neardup_sketch", "", `error: --fields: "neardup_sketch" can't be sketched`},
 		{"--index a", "", "error: --index names a rule of a configuration: name its file with --config"},

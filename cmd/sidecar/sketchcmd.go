@@ -34,7 +34,7 @@ Exit code 0: done. 1: failed or interrupted.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			g, err := flags.comparer(cmd)
+			g, err := newComparer(cmd, flags.Options)
 			if err != nil {
 				return err
 			}

@@ -93,9 +93,6 @@ func (f *verifyFlags) run(cmd *cobra.Command) error {
 	if f.RequestsPerSecond > 0 && !f.Repair {
 		return errors.New("--requests-per-second bounds what is written: it goes with --repair")
 	}
-	if err := validOutput(f.output); err != nil {
-		return err
-	}
 	engines, err := openFor(cmd, f.engine)
 	if err != nil {
 		return err

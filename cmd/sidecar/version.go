@@ -29,9 +29,6 @@ Exit code 0.`,
   sidecar version --output json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := validOutput(output); err != nil {
-				return err
-			}
 			if output == formJSON {
 				return terminal.WriteJSON(cmd.OutOrStdout(), buildinfo.Of())
 			}

@@ -12,40 +12,42 @@ import (
 
 // Document is one line of a file of documents.
 type Document struct {
-	// ID is what stands in the field id, a number as it is written; rawID is the same as JSON.
+	// ID is the id, a number as it is written; RawID is the same as JSON.
 	ID    string
 	RawID []byte
 	// Texts are those of the fields, in their order.
 	Texts []string
 	// Held says that it has one of the fields.
 	Held bool
+	// Members are all that it has.
+	Members []adapters.Member
 }
 
-// Read reads a document with the texts of the fields in it: a string, or each of a list of strings; a dot leads into an
-// object.
-func Read(line []byte, fields []string) (Document, error) {
-	var d Document
-	members, err := adapters.Members(line)
-	if err != nil {
+// Read reads a document with the id and the texts of the fields in it: a string, or each of a list of strings; a dot leads into an object.
+func Read(line []byte, id string, fields []string) (d Document, err error) {
+	if d.Members, err = adapters.Members(line); err != nil {
 		return d, errors.New(`is no JSON object: write one document in each line, such as {"id": "a", "text": "some words"}`)
 	}
-	if adapters.Get(members, "id") == nil {
-		return d, errors.New(`has no field "id": give each document one, a text or a number`)
+	if adapters.Get(d.Members, id) == nil {
+		return d, ErrNoID
 	}
-	if err := d.TakeID(members, "id"); err != nil {
+	if err := d.takeID(id); err != nil {
 		return d, err
 	}
 	for _, field := range fields {
-		if err := d.Descend(members, field, field); err != nil {
+		if err := d.descend(d.Members, field, field); err != nil {
 			return d, err
 		}
 	}
 	return d, nil
 }
 
-// TakeID takes the id that a field holds, a text or a number.
-func (d *Document) TakeID(members []adapters.Member, field string) error {
-	d.RawID = adapters.Get(members, field)
+// ErrNoID is the error of a document without an id.
+var ErrNoID = errors.New(`has no field "id": give each document one, a text or a number`)
+
+// takeID takes the id that a field holds, a text or a number.
+func (d *Document) takeID(field string) error {
+	d.RawID = adapters.Get(d.Members, field)
 	switch {
 	case d.RawID[0] == '"':
 		d.ID, _ = adapters.Text(d.RawID)
@@ -57,8 +59,8 @@ func (d *Document) TakeID(members []adapters.Member, field string) error {
 	return nil
 }
 
-// Descend takes the texts at the path below an object. A dotted field is found as nested objects and as a dotted key.
-func (d *Document) Descend(members []adapters.Member, path, field string) error {
+// descend takes the texts at the path below an object. A dotted field is found as nested objects and as a dotted key.
+func (d *Document) descend(members []adapters.Member, path, field string) error {
 	for i, m := range members {
 		for _, other := range members[:i] {
 			if other.Key == m.Key && (m.Key == path || strings.HasPrefix(path, m.Key+".")) {
@@ -86,7 +88,7 @@ func (d *Document) into(value []byte, path, field string) error {
 		if err != nil {
 			return err
 		}
-		return d.Descend(members, path, field)
+		return d.descend(members, path, field)
 	case '[':
 		elements, err := adapters.Elements(value)
 		if err != nil {
@@ -136,7 +138,7 @@ func Texts(rule *adapters.Rule, source []byte) []string {
 	}
 	var d Document
 	for _, field := range rule.Fields {
-		if d.Descend(members, field, field) != nil {
+		if d.descend(members, field, field) != nil {
 			return nil
 		}
 	}
@@ -147,10 +149,10 @@ func Texts(rule *adapters.Rule, source []byte) []string {
 // such as host.keyword, which an engine indexes beside the one that documents have, is found under the name of that one.
 func HostIn(members []adapters.Member, field string) string {
 	var d Document
-	if field == "" || d.Descend(members, field, field) != nil {
+	if field == "" || d.descend(members, field, field) != nil {
 		return ""
 	}
-	if parent, has := ParentOf(field); len(d.Texts) == 0 && (!has || d.Descend(members, parent, parent) != nil || len(d.Texts) == 0) {
+	if parent, has := ParentOf(field); len(d.Texts) == 0 && (!has || d.descend(members, parent, parent) != nil || len(d.Texts) == 0) {
 		return ""
 	}
 	text := strings.TrimSpace(d.Texts[0])

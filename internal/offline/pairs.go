@@ -87,7 +87,7 @@ func (j *judge) load(ctx context.Context, g *Comparer, file string) error {
 	lines, held := map[string]int{}, false
 	work := func(b Batch) (list []loaded, err error) {
 		for number, line := range b.Lines() {
-			d, err := documents.Read(line, g.Rule.Fields)
+			d, err := documents.Read(line, "id", g.Rule.Fields)
 			if err != nil {
 				return list, AtLine(name, number, err)
 			}

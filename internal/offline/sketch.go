@@ -45,7 +45,7 @@ func (p *printer) batch(b Batch) ([]byte, error) {
 		p.held.Add(held)
 	}()
 	for number, line := range b.Lines() {
-		d, err := documents.Read(line, p.Rule.Fields)
+		d, err := documents.Read(line, "id", p.Rule.Fields)
 		if err == nil && !p.json {
 			err = plainID(&d)
 		}

@@ -24,7 +24,7 @@ func Doctor(ctx context.Context, c *config.Config, wrong error, engine string, a
 	d := examination{out: out, text: !asJSON, checks: []Check{}}
 	for _, e := range config.Flatten(wrong) {
 		text, hint := hintIn(e.Error())
-		d.fail("", "configuration", text, cmp.Or(hint, "see: sidecar config check"))
+		d.add(Check{stateFail, "", "configuration", text, cmp.Or(hint, "see: sidecar config check")})
 	}
 	if wrong == nil {
 		if err := d.all(ctx, c, engine); err != nil {
@@ -45,7 +45,8 @@ func (d *examination) all(ctx context.Context, c *config.Config, name string) er
 		_, err := upstream.OpenAll(c, name)
 		return err
 	}
-	d.ok("", "configuration", fmt.Sprintf("%s is valid: %s, %s", c.File, terminal.Count(len(c.Engines), "engine"), terminal.Count(rules, "rule")))
+	valid := fmt.Sprintf("%s is valid: %s, %s", c.File, terminal.Count(len(c.Engines), "engine"), terminal.Count(rules, "rule"))
+	d.add(Check{State: stateOK, Check: "configuration", Text: valid})
 	for i := range c.Engines {
 		if name != "" && c.Engines[i].Name != name {
 			continue
@@ -84,22 +85,6 @@ type Check struct {
 	Hint string `json:"hint,omitempty"`
 }
 
-// String returns the check as a line for people.
-func (c Check) String() string { return c.line(fmt.Sprintf("%-4s", c.State)) }
-
-// line returns it with its state as it is to be shown.
-func (c Check) line(state string) string {
-	line := ""
-	if c.Engine != "" {
-		line += c.Engine + ": "
-	}
-	line += c.Text
-	if c.Hint != "" {
-		line += ": " + c.Hint
-	}
-	return state + "  " + terminal.Harmless(strings.ReplaceAll(line, "\n", "; ")) // of joined errors
-}
-
 // examination collects the checks of one run, and prints each as it is made.
 type examination struct {
 	out    io.Writer
@@ -107,23 +92,21 @@ type examination struct {
 	checks []Check
 }
 
-func (d *examination) ok(engine, what, text string) {
-	d.add(Check{State: stateOK, Engine: engine, Check: what, Text: text})
-}
-
-func (d *examination) warn(engine, what, text, hint string) {
-	d.add(Check{State: stateWarn, Engine: engine, Check: what, Text: text, Hint: hint})
-}
-
-func (d *examination) fail(engine, what, text, hint string) {
-	d.add(Check{State: stateFail, Engine: engine, Check: what, Text: text, Hint: hint})
-}
-
+// add adds a check, and prints it as a line for people.
 func (d *examination) add(c Check) {
 	d.checks = append(d.checks, c)
-	if d.text {
-		_, _ = fmt.Fprintln(d.out, c.line(terminal.Paint(d.out, colours[c.State], fmt.Sprintf("%-4s", c.State))))
+	if !d.text {
+		return
 	}
+	line := c.Text
+	if c.Engine != "" {
+		line = c.Engine + ": " + line
+	}
+	if c.Hint != "" {
+		line += ": " + c.Hint
+	}
+	line = terminal.Harmless(strings.ReplaceAll(line, "\n", "; ")) // of joined errors
+	_, _ = fmt.Fprintf(d.out, "%s  %s\n", terminal.Paint(d.out, colours[c.State], fmt.Sprintf("%-4s", c.State)), line)
 }
 
 // hintIn takes an error apart that says at its end what to do, as ours do; a hint may be a command behind a colon of its own.

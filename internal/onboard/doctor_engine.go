@@ -50,15 +50,15 @@ func (direct) open(e *config.Engine) (*upstream.Engine, error) { return upstream
 func (direct) transport(e *config.Engine) (http.RoundTripper, error) { return upstream.JobTransport(e) }
 
 func (p *patient) good(what, format string, args ...any) {
-	p.ok(p.engine.Name, what, fmt.Sprintf(format, args...))
+	p.add(Check{stateOK, p.engine.Name, what, fmt.Sprintf(format, args...), ""})
 }
 
 func (p *patient) doubt(what, hint, format string, args ...any) {
-	p.warn(p.engine.Name, what, fmt.Sprintf(format, args...), hint)
+	p.add(Check{stateWarn, p.engine.Name, what, fmt.Sprintf(format, args...), hint})
 }
 
 func (p *patient) bad(what, hint, format string, args ...any) {
-	p.fail(p.engine.Name, what, fmt.Sprintf(format, args...), hint)
+	p.add(Check{stateFail, p.engine.Name, what, fmt.Sprintf(format, args...), hint})
 }
 
 // examine makes the checks of one engine.

@@ -317,7 +317,7 @@ func TestDoctorGivesCredentialsToNoOther(t *testing.T) {
 func TestDoctorMovesNoTerminal(t *testing.T) {
 	var out strings.Builder
 	d := examination{out: &out, text: true}
-	d.fail("es", "sketches", "stale, such as \x1b[2J1", "see \u009b2J")
+	d.add(Check{stateFail, "es", "sketches", "stale, such as \x1b[2J1", "see \u009b2J"})
 	if got, want := out.String(), "fail  es: stale, such as \uFFFD[2J1: see \uFFFD2J\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
