@@ -1,166 +1,97 @@
 package config
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"reflect"
 	"regexp"
-	"strconv"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // Print writes the whole configuration as YAML: what the file says, with variables replaced, presets applied and defaults filled
 // in. Secrets are hidden; all else, read again, is the same configuration.
 func (c *Config) Print(w io.Writer) error {
-	p := &yamlWriter{}
-	fmt.Fprintf(&p.out, "# What %s amounts to. Secrets stand here as %s\n", c.File, Hidden)
-	p.section(reflect.ValueOf(*c), "")
-	_, err := io.WriteString(w, p.out.String())
+	text := fmt.Sprintf("# What %s amounts to. Secrets stand here as %s\n", c.File, Hidden) + encode(node(reflect.ValueOf(*c)))
+	_, err := io.WriteString(w, text)
 	return err
 }
 
 // Tree returns the same for JSON: sections as objects with their keys, and each value as a number, a truth value or a text.
-func (c *Config) Tree() any { return branch(reflect.ValueOf(*c)) }
+func (c *Config) Tree() (tree any) {
+	_ = node(reflect.ValueOf(*c)).Decode(&tree) // a tree of ours has nothing that can't be decoded
+	return tree
+}
 
-func branch(value reflect.Value) any {
-	if text, ok := scalar(value); ok {
-		switch value.Kind() {
-		case reflect.Bool, reflect.Float64:
-			return value.Interface()
-		case reflect.Int, reflect.Int64:
-			if _, written := value.Interface().(fmt.Stringer); !written { // which a size or a span is
-				return value.Interface()
-			}
-			return text
-		case reflect.String:
-			return redactURL(value.String())
+// node returns a value of the configuration as YAML. Secrets are hidden.
+func node(value reflect.Value) *yaml.Node {
+	switch v := value.Interface().(type) {
+	case Secret:
+		return textNode(v.String())
+	case Representative:
+		if v.By != "" {
+			return textNode(v.By)
 		}
-		if shown, ok := value.Interface().(Representative); ok {
-			return shown.By
-		}
-		return fmt.Sprint(value.Interface())
 	}
 	switch value.Kind() {
+	case reflect.String:
+		return textNode(redactURL(value.String()))
 	case reflect.Slice:
-		list := []any{}
+		list := &yaml.Node{Kind: yaml.SequenceNode}
+		if value.Type().Elem().Kind() != reflect.Struct {
+			list.Style = yaml.FlowStyle
+		}
 		for i := range value.Len() {
-			list = append(list, branch(value.Index(i)))
+			list.Content = append(list.Content, node(value.Index(i)))
 		}
 		return list
 	case reflect.Struct:
-		section := map[string]any{}
+		section := &yaml.Node{Kind: yaml.MappingNode}
 		for field, below := range value.Fields() {
 			if key := field.Tag.Get("mapstructure"); key != "" && key != "-" {
-				section[key] = branch(below)
+				section.Content = append(section.Content, plainNode(key), node(below))
 			}
 		}
 		return section
 	}
-	return fmt.Sprint(value) // nothing in a configuration is of another kind: TestConfigPrint
+	return plainNode(fmt.Sprint(value.Interface())) // a number, a truth value, a size or a span
 }
 
-// yamlWriter writes sections of a configuration as YAML.
-type yamlWriter struct{ out strings.Builder }
+func plainNode(text string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: text} }
 
-// section writes the keys of a section, each in a line of its own behind the indent.
-func (p *yamlWriter) section(section reflect.Value, indent string) {
-	for field, value := range section.Fields() {
-		key := field.Tag.Get("mapstructure")
-		if key == "" || key == "-" {
-			continue
-		}
-		p.out.WriteString(indent + key + ":")
-		p.value(value, indent)
-	}
-}
-
-// value writes what stands behind a key, and ends the line.
-func (p *yamlWriter) value(value reflect.Value, indent string) {
-	if text, ok := scalar(value); ok {
-		p.out.WriteString(" " + text + "\n")
-		return
-	}
-	switch value.Kind() {
-	case reflect.Struct:
-		p.out.WriteByte('\n')
-		p.section(value, indent+"  ")
-	case reflect.Slice:
-		p.list(value, indent)
-	default: // nothing in a configuration is of another kind: TestConfigPrint
-		fmt.Fprintf(&p.out, " %v\n", value)
-	}
-}
-
-// list writes a list: of sections one below the other, of anything else in one line.
-func (p *yamlWriter) list(list reflect.Value, indent string) {
-	if list.Len() == 0 || list.Type().Elem().Kind() != reflect.Struct {
-		var parts []string
-		for i := range list.Len() {
-			text, _ := scalar(list.Index(i))
-			parts = append(parts, text)
-		}
-		p.out.WriteString(" [" + strings.Join(parts, ", ") + "]\n")
-		return
-	}
-	p.out.WriteByte('\n')
-	for i := range list.Len() {
-		entry := &yamlWriter{}
-		entry.section(list.Index(i), indent+"    ")
-		p.out.WriteString(indent + "  - " + strings.TrimPrefix(entry.out.String(), indent+"    "))
-	}
-}
-
-// scalar returns a value that stands in one line, and whether it is such.
-func scalar(value reflect.Value) (string, bool) {
-	switch v := value.Interface().(type) {
-	case Secret:
-		return Quote(v.String()), true
-	case Size:
-		return v.String(), true
-	case Span:
-		return v.String(), true
-	case Representative:
-		if v.By != "" {
-			return Quote(v.By), true
-		}
-		return "", false
-	}
-	switch value.Kind() {
-	case reflect.String:
-		return Quote(redactURL(value.String())), true
-	case reflect.Bool:
-		return strconv.FormatBool(value.Bool()), true
-	case reflect.Int, reflect.Int64:
-		return strconv.FormatInt(value.Int(), 10), true
-	case reflect.Float64:
-		return strconv.FormatFloat(value.Float(), 'g', -1, 64), true
-	}
-	return "", false
-}
-
-// plainYAML is a text that YAML takes for itself without quotes, but for the words below.
+// plainYAML is a text that YAML takes for itself without quotes, but for the words below, which YAML 1.1 takes for something else.
 var (
 	plainYAML = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_./-]*$`)
 	wordsYAML = regexp.MustCompile(`^(?i:y|yes|n|no|true|false|on|off|null|nan|inf)$`)
 )
 
+func textNode(text string) *yaml.Node {
+	n := plainNode(strings.ToValidUTF8(text, "\uFFFD"))
+	if n.Tag = "!!str"; !plainYAML.MatchString(text) || wordsYAML.MatchString(text) {
+		n.Style = yaml.DoubleQuotedStyle
+	}
+	return n
+}
+
 // Quote returns a text as YAML: as it stands where that is safe, otherwise in double quotes. A dollar sign is doubled, so that
 // it is none of ours when it is read again.
-func Quote(text string) string {
-	text = strings.ReplaceAll(text, "$", "$$")
-	if plainYAML.MatchString(text) && !wordsYAML.MatchString(text) {
-		return text
+func Quote(text string) string { return strings.TrimSuffix(encode(textNode(text)), "\n") }
+
+// encode writes a value, with every dollar sign doubled.
+func encode(n *yaml.Node) string {
+	var text bytes.Buffer
+	e := yaml.NewEncoder(&text)
+	e.SetIndent(2)
+	_ = e.Encode(doubled(n)) // nothing of ours can't be written
+	return text.String()
+}
+
+func doubled(n *yaml.Node) *yaml.Node {
+	n.Value = strings.ReplaceAll(n.Value, "$", "$$")
+	for _, below := range n.Content {
+		doubled(below)
 	}
-	var b strings.Builder
-	for _, r := range text {
-		switch {
-		case r == '"' || r == '\\':
-			b.WriteString("\\" + string(r))
-		case strconv.IsPrint(r):
-			b.WriteRune(r)
-		default:
-			fmt.Fprintf(&b, `\U%08X`, r)
-		}
-	}
-	return `"` + b.String() + `"`
+	return n
 }

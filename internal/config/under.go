@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // PresetError says why an entry can't go under another preset, and what to do.
@@ -55,7 +57,7 @@ func (i Index) YAML(section Sketch) string {
 	start.HostField = i.HostField
 	start.named()
 	start.HostField = ""
-	p := &yamlWriter{}
+	entry := &yaml.Node{Kind: yaml.MappingNode}
 	is, was := reflect.ValueOf(i), reflect.ValueOf(start)
 	for n, field := range reflect.VisibleFields(is.Type()) {
 		key, value := field.Tag.Get("mapstructure"), is.Field(n)
@@ -63,23 +65,19 @@ func (i Index) YAML(section Sketch) string {
 		if key == "" || key == "-" || !always && reflect.DeepEqual(value.Interface(), was.Field(n).Interface()) {
 			continue
 		}
-		if text, ok := scalar(value); ok || value.Kind() != reflect.Struct {
-			p.out.WriteString("  " + key + ":")
-			if ok {
-				p.out.WriteString(" " + text + "\n")
-			} else {
-				p.value(value, "  ")
-			}
-			continue
+		below := node(value)
+		if below.Kind == yaml.MappingNode {
+			below = differing(value, was.Field(n))
 		}
-		p.out.WriteString(part(key, value, was.Field(n)))
+		entry.Content = append(entry.Content, plainNode(key), below)
 	}
-	return "- " + strings.TrimPrefix(p.out.String(), "  ")
+	return encode(&yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{entry}})
 }
 
-// part returns a section of an entry: the keys of it that differ. Secrets are not shown.
-func part(key string, is, was reflect.Value) string {
-	var keys, hidden []string
+// differing returns a section of an entry in one line: the keys of it that differ. Secrets are not shown.
+func differing(is, was reflect.Value) *yaml.Node {
+	section := &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
+	var hidden []string
 	for n, field := range reflect.VisibleFields(is.Type()) {
 		name, value := field.Tag.Get("mapstructure"), is.Field(n)
 		if name == "-" || reflect.DeepEqual(value.Interface(), was.Field(n).Interface()) {
@@ -89,13 +87,10 @@ func part(key string, is, was reflect.Value) string {
 			hidden = append(hidden, name)
 			continue
 		}
-		p := &yamlWriter{}
-		p.value(value, "")
-		keys = append(keys, name+":"+strings.TrimSuffix(p.out.String(), "\n"))
+		section.Content = append(section.Content, plainNode(name), node(value))
 	}
-	note := ""
 	if len(hidden) > 0 {
-		note = "  # and its " + strings.Join(hidden, ", ")
+		section.LineComment = "# and its " + strings.Join(hidden, ", ")
 	}
-	return "  " + key + ": {" + strings.Join(keys, ", ") + "}" + note + "\n"
+	return section
 }
