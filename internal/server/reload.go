@@ -206,6 +206,7 @@ func (s *process) insteadOf(address string, err error) string {
 
 // commit carries a plan out: from here on nothing can fail.
 func (s *process) commit(p *plan) {
+	limitMemory(p.config)
 	before := s.state
 	s.state = p.state
 	s.book.set(p.config.Log)
