@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"syscall"
 )
 
@@ -35,14 +34,14 @@ func (n *nodes) alone(r *http.Request) (yes bool, key string) {
 	switch {
 	case lengthOfHead(r) > longHead || resent(r):
 		return true, ""
-	case u == nil || !u.hasty:
+	case u == nil || !u.class.Hasty:
 		return false, ""
 	case r.Method == http.MethodHead:
 		return true, ""
 	case bodiless(r):
 		return false, ""
 	}
-	key = kindOf(r, u.target)
+	key = kindOf(r, u.class.Target)
 	return r.ContentLength < 0 || r.ContentLength > hastyBody || !n.granted.has(key), key
 }
 
@@ -135,39 +134,6 @@ func (n *nodes) note(key string, status int) {
 	case status < 400:
 		n.granted.add(key)
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		n.granted.drop(key)
+		n.granted.Delete(key)
 	}
-}
-
-// set is a bounded set of keys: where it is full, adding one drops another.
-type set struct {
-	mu   sync.Mutex
-	keys map[string]bool
-}
-
-func (s *set) has(key string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.keys[key]
-}
-
-func (s *set) add(key string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.keys == nil {
-		s.keys = map[string]bool{}
-	}
-	if len(s.keys) >= maxNames && !s.keys[key] {
-		for other := range s.keys {
-			delete(s.keys, other)
-			break
-		}
-	}
-	s.keys[key] = true
-}
-
-func (s *set) drop(key string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.keys, key)
 }

@@ -118,7 +118,7 @@ func (h *Handler) roundTrip(ctx context.Context, ask *adapters.Request) (*http.R
 	}
 	r.RequestURI, r.URL.RawQuery = ask.Path, ask.RawQuery // as in a client's request, whose path goes on as it stands
 	r.Header = askHeader(ask.Header)
-	resp, err := h.nodes.RoundTrip(r)
+	resp, err := h.engine.RoundTrip(r)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errUnreachable, err)
 	}

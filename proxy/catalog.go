@@ -89,17 +89,12 @@ func clientOf(header adapters.Header, rawQuery string) client {
 // sender is who sent a request, which is found out when it is first asked for.
 type sender struct {
 	request *http.Request // as it came
-	mu      sync.Mutex
-	known   bool
+	once    sync.Once
 	who     client
 }
 
 func (s *sender) client() client {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.known {
-		s.who, s.known = clientOf(adapters.Header(s.request.Header), s.request.URL.RawQuery), true
-	}
+	s.once.Do(func() { s.who = clientOf(adapters.Header(s.request.Header), s.request.URL.RawQuery) })
 	return s.who
 }
 
@@ -164,7 +159,7 @@ type view struct {
 
 func newCatalog(e Engine) *catalog {
 	return &catalog{
-		open: e.Open, rules: e.Rules, log: e.Log, views: map[string]*view{},
+		open: e.Open, rules: e.Rules, log: e.Log, views: map[string]*view{}, changers: newSet(0),
 		budget: budget{share: e.Limits.FallbackShare, saved: maxSaved},
 	}
 }

@@ -109,7 +109,7 @@ func TestEngineThatCannotBeAsked(t *testing.T) {
 		if n := len(e.lookups()); n != 20 { // one for both, every second
 			t.Errorf("in 20 seconds the engine was asked %d times", n)
 		}
-		if n := f.Counts()["documents unprepared"]; n != 20 {
+		if n := f.counted(t, "documents_total change=unprepared"); n != 20 {
 			t.Errorf("%d documents counted as unprepared, want 20", n)
 		}
 	})
@@ -172,8 +172,8 @@ func TestRefusedPreparing(t *testing.T) {
 						t.Fatalf("the engine got %s", a.body)
 					}
 				}
-				if n := f.Counts()["documents unprepared"]; n != 30 {
-					t.Errorf("%d documents are counted as unprepared, want 30: %v", n, f.Counts())
+				if n := f.counted(t, "documents_total change=unprepared"); n != 30 {
+					t.Errorf("%d documents are counted as unprepared, want 30: %v", n, exported(t, f.Metrics))
 				}
 				if n := count(e.lookups(), "PUT", ""); n != 3 {
 					t.Errorf("in 30 seconds preparing was tried %d times, want 3", n)

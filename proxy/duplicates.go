@@ -82,7 +82,7 @@ func (h *Handler) look(r *http.Request, class adapters.Class, plain []byte, make
 		mentions: map[string]int{}, by: map[place]*newcomer{}, left: map[int]*newcomer{},
 	}
 	if !holdOf(r.Context()).take(perLook * int64(len(plain))) {
-		h.counts.add("duplicates", string(adapters.ReasonBusy))
+		h.Metrics.duplicates.WithLabelValues(string(adapters.ReasonBusy)).Inc()
 		return nil
 	}
 	e := h.enricher(r, 0, makes)
@@ -100,7 +100,7 @@ func (h *Handler) look(r *http.Request, class adapters.Class, plain []byte, make
 		return nil
 	})
 	if err != nil { // the documents are stored as if nothing were known of any other
-		h.counts.add("duplicates", "failed")
+		h.Metrics.duplicates.WithLabelValues("failed").Inc()
 		h.Log.Error("write could not be looked through", "error", unquoted(err))
 		return nil
 	}
@@ -168,7 +168,7 @@ func (f *findings) nothing() bool { return f != nil && len(f.left) > 0 && len(f.
 // count tells of the operations that are left out.
 func (f *findings) count() {
 	if f != nil && len(f.left) > 0 {
-		f.h.counts.addN("documents", "skipped", int64(len(f.left)))
+		f.h.Metrics.documents.WithLabelValues("skipped").Add(float64(len(f.left)))
 	}
 }
 
@@ -194,7 +194,7 @@ func (h *Handler) numbers(r *http.Request, who client) func(adapters.Operation, 
 func (h *Handler) tooLong() func(adapters.Operation, *adapters.Rule, *sketch.Sketch, bool) string {
 	return func(_ adapters.Operation, rule *adapters.Rule, _ *sketch.Sketch, _ bool) string {
 		if rule.OnDuplicate != adapters.IndexDuplicates {
-			h.counts.add("duplicates", "too_long")
+			h.Metrics.duplicates.WithLabelValues("too_long").Inc()
 		}
 		return ""
 	}
@@ -215,7 +215,7 @@ func (f *findings) fetch(r *http.Request) {
 		reply, err := f.h.ask(ctx, ask)
 		cancel()
 		if err != nil || reply.Status != http.StatusOK {
-			f.h.counts.add("duplicates", "failed")
+			f.h.Metrics.duplicates.WithLabelValues("failed").Inc()
 			delete(f.left, number)
 			continue
 		}
@@ -299,7 +299,7 @@ func (f *findings) completing(r *http.Request, plain []byte) func(*http.Response
 		if err == nil {
 			return
 		}
-		f.h.counts.add("duplicates", "unanswered")
+		f.h.Metrics.duplicates.WithLabelValues("unanswered").Inc()
 		f.h.Log.Error("reply to a write could not be completed", "error", unquoted(err))
 		reply := f.h.ErrorReply(requestOf(r), http.StatusBadGateway, unanswered)
 		resp.StatusCode, resp.Status = reply.Status, http.StatusText(reply.Status)
@@ -361,7 +361,7 @@ func (f *findings) send(r *http.Request, plain []byte, all [][]byte, missing []i
 	again.apply(e)
 	entries, err := again.sent(r, &body, plain, e)
 	if err != nil || len(entries) != len(missing) {
-		f.h.counts.addN("duplicates", "unsent", int64(len(missing)))
+		f.h.Metrics.duplicates.WithLabelValues("unsent").Add(float64(len(missing)))
 	}
 	for i, number := range missing {
 		if all[number] = all[f.left[number].standing.newcomer.op.Number]; err == nil && len(entries) == len(missing) {

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/neardup/sidecar/adapters"
@@ -24,8 +23,6 @@ const (
 	// pausedFor is how long no look-up is made where the last one failed: a client that may not search is not made to wait for
 	// each write.
 	pausedFor = 5 * time.Second
-	// maxPaused bounds how many such failures are remembered.
-	maxPaused = 1024
 )
 
 // candidate is a document that a newcomer may be a near-duplicate of: one that is stored, or one of the same write.
@@ -91,10 +88,10 @@ func (f *findings) fail(g *group, err error) {
 	case errors.Is(err, context.DeadlineExceeded):
 		reason = "late"
 	}
-	f.h.counts.addN("duplicates", reason, int64(len(g.newcomers)))
+	f.h.Metrics.duplicates.WithLabelValues(reason).Add(float64(len(g.newcomers)))
 	if reason == "failed" || reason == "late" {
 		f.h.Log.Warn("no look at what is stored", "index", g.name, "error", unquoted(err))
-		f.h.pauses.add(entryKey(f.who, g.name))
+		f.h.paused.add(entryKey(f.who, g.name))
 	}
 }
 
@@ -154,7 +151,7 @@ func (f *findings) lookUp(ctx context.Context, g *group) (err error) {
 	if len(ids) == 0 && len(keys) == 0 {
 		return nil
 	}
-	if f.h.pauses.has(entryKey(f.who, g.name)) {
+	if f.h.paused.has(entryKey(f.who, g.name)) {
 		return errPaused
 	}
 	g.store = f.h.Open(f.who.header, f.who.query)
@@ -176,7 +173,7 @@ func (f *findings) lookUp(ctx context.Context, g *group) (err error) {
 		})
 	}
 	if len(seen) >= lookLimit {
-		f.h.counts.add("duplicates", "cut")
+		f.h.Metrics.duplicates.WithLabelValues("cut").Inc()
 	}
 	return err
 }
@@ -274,7 +271,7 @@ func (f *findings) tag(g *group, n *newcomer, list []*candidate) {
 	}
 	if c := best(n, list, func(c *candidate) bool { return n.op.ID == "" || c.id != n.op.ID }); c != nil {
 		n.cluster = c.cluster
-		f.h.counts.add("duplicates", "tagged")
+		f.h.Metrics.duplicates.WithLabelValues("tagged").Inc()
 	}
 }
 
@@ -358,29 +355,4 @@ func (f *findings) verify(ctx context.Context, g *group) error {
 		f.left[n.op.Number] = n
 	}
 	return nil
-}
-
-// pauses remembers for a while which look-ups failed.
-type pauses struct {
-	mu    sync.Mutex
-	until map[string]time.Time
-}
-
-func (p *pauses) add(key string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	now := time.Now()
-	if len(p.until) >= maxPaused {
-		maps.DeleteFunc(p.until, func(_ string, until time.Time) bool { return now.After(until) })
-	}
-	if p.until == nil || len(p.until) >= maxPaused {
-		p.until = map[string]time.Time{}
-	}
-	p.until[key] = now.Add(pausedFor)
-}
-
-func (p *pauses) has(key string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return time.Now().Before(p.until[key])
 }

@@ -126,7 +126,7 @@ func TestSkip(t *testing.T) {
 			if refused := strings.Contains(c.name, "refused"); !refused && cut(sent) != want {
 				t.Errorf("sent was\n%s", cut(sent))
 			}
-			if n := f.Counts()["documents skipped"]; !strings.Contains(c.name, "refused") && n != int64(len(c.left)) {
+			if n := f.counted(t, "documents_total change=skipped"); !strings.Contains(c.name, "refused") && n != int64(len(c.left)) {
 				t.Errorf("%d are counted as skipped", n)
 			}
 		})
@@ -214,16 +214,16 @@ func TestDuplicatesFailOpen(t *testing.T) {
 				if took := time.Since(began); took > 2*time.Second {
 					t.Errorf("%s: it took %v", c.name, took)
 				}
-				if f.Counts()["duplicates "+c.reason] == 0 || f.Counts()["documents enriched"] != 3 {
-					t.Errorf("%s: %v", c.name, f.Counts())
+				if f.counted(t, "duplicates_total what="+c.reason) == 0 || f.counted(t, "documents_total change=enriched") != 3 {
+					t.Errorf("%s: %v", c.name, exported(t, f.Metrics))
 				}
 				if c.name == "a panic" {
 					return
 				}
 				scans := len(b.scans)
 				f.ask("POST", "/news-1/_bulk", body)
-				if len(b.scans) != scans || f.Counts()["duplicates paused"] == 0 {
-					t.Errorf("%s: it asks again at once: %v", c.name, f.Counts())
+				if len(b.scans) != scans || f.counted(t, "duplicates_total what=paused") == 0 {
+					t.Errorf("%s: it asks again at once: %v", c.name, exported(t, f.Metrics))
 				}
 			})
 		}
@@ -281,7 +281,7 @@ func TestDuplicatesOfStreams(t *testing.T) {
 	f := b.front(t)
 	body := line("index 1", told(1, 1)) + fat("news-1", 1100)
 	do(t, "POST", f.url+"/news-1/_bulk", body)
-	if n := f.Counts()["duplicates too_long"]; n != 1101 || len(b.scans) > 0 || cut(b.lastSent(t)) != body {
+	if n := f.counted(t, "duplicates_total what=too_long"); n != 1101 || len(b.scans) > 0 || cut(b.lastSent(t)) != body {
 		t.Errorf("%d are counted, %d look-ups, %d of %d bytes", n, len(b.scans), len(cut(b.lastSent(t))), len(body))
 	}
 }

@@ -192,6 +192,15 @@ type front struct {
 	behind *httptest.Server
 }
 
+// counted returns what a series of the metrics has come to.
+func (f front) counted(t testing.TB, series string) int64 {
+	t.Helper()
+	return int64(exported(t, f.Metrics)[series])
+}
+
+// unreachable is what the log says of an engine that gave no answer.
+const unreachable = "engine unreachable"
+
 // lines is a log that can be read while it is written.
 type lines struct {
 	mu sync.Mutex

@@ -15,38 +15,6 @@ import (
 	"github.com/neardup/sidecar/adapters"
 )
 
-// unasked are the headers that net/http adds to a reply that lacks them.
-var unasked = []string{"Content-Type", "Date"}
-
-// reply is the way back to a client.
-type reply struct {
-	http.ResponseWriter
-	body *source // nil if the request has none
-}
-
-// Unwrap is for http.ResponseController.
-func (r reply) Unwrap() http.ResponseWriter { return r.ResponseWriter }
-
-// WriteHeader implements http.ResponseWriter.
-func (r reply) WriteHeader(status int) {
-	if status == http.StatusContinue {
-		return // net/http says so itself when the body is asked for, which the engine's word has just led to
-	}
-	header := r.Header()
-	for _, key := range unasked {
-		if _, ok := header[key]; !ok && status >= 200 {
-			header[key] = nil
-		}
-	}
-	if status >= 200 && r.body != nil && !r.body.ended.Load() {
-		// An answer before the body was read: the client is to have it while it still sends, where net/http would wait for more of
-		// the body; and what it still sends is no next request.
-		_ = http.NewResponseController(r.ResponseWriter).EnableFullDuplex() // a protocol without it needs no leave
-		header.Set("Connection", "close")
-	}
-	r.ResponseWriter.WriteHeader(status)
-}
-
 // errBrokenOff: the client's body ended before it was whole.
 var errBrokenOff = errors.New("the client broke off")
 
@@ -64,8 +32,7 @@ func (s *source) Read(p []byte) (int, error) {
 	if s.err != nil {
 		return 0, s.err
 	}
-	start := clock()
-	defer func() { s.waited.Add(int64(clock() - start)) }()
+	defer spend(s.waited, clock())
 	if s.late != nil {
 		<-s.late.done
 		return s.take(p)
@@ -88,33 +55,31 @@ func (s *source) came(err error) error {
 // unreachable answers as a proxy does whose engine can't be reached or does not answer. A client that broke off gets nothing.
 func (h *Handler) unreachable(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil || errors.Is(err, errBrokenOff) {
-		h.counts.add("broken_off", "")
 		if u := underwayOf(r.Context()); u != nil {
 			u.gone = true
 		}
 		panic(http.ErrAbortHandler) // the way in which net/http is told to cut the connection
 	}
-	if errors.Is(err, errEncoding) {
-		h.counts.add("refused", "")
-		h.refuse(w, r, http.StatusBadRequest, "the body is not of its Content-Encoding")
-		return
+	status, reason := http.StatusBadRequest, ""
+	refusal, refused := errors.AsType[adapters.Refusal](err)
+	switch {
+	case errors.Is(err, errEncoding):
+		reason = "the body is not of its Content-Encoding"
+	case errors.Is(err, errBusy):
+		status, reason = http.StatusServiceUnavailable, "there is no room to decode this body now: send it again, or not compressed"
+	case refused:
+		reason = refusal.Error()
 	}
-	if errors.Is(err, errBusy) {
-		h.counts.add("refused", "")
-		h.refuse(w, r, http.StatusServiceUnavailable, "there is no room to decode this body now: send it again, or not compressed")
-		return
-	}
-	if refusal, ok := errors.AsType[adapters.Refusal](err); ok {
-		h.counts.add("refused", "")
-		h.refuse(w, r, http.StatusBadRequest, refusal.Error())
+	if reason != "" {
+		h.Metrics.writesRefused.Inc()
+		h.refuse(w, r, status, reason)
 		return
 	}
 	h.Log.Warn("engine unreachable", "method", methodOf(r), "error", unquoted(err))
-	status := http.StatusBadGateway
+	status = http.StatusBadGateway
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() && !isDial(err) {
 		status = http.StatusGatewayTimeout
 	}
-	h.counts.add("unreachable", "")
 	h.refuse(w, r, status, "the search engine can't be reached: "+http.StatusText(status))
 }
 
@@ -124,7 +89,6 @@ type nodes struct {
 	urls    []*url.URL
 	next    http.RoundTripper
 	own     http.RoundTripper // next, with a connection for each request; nil if that can't be had
-	meter   meter
 	granted set
 	mu      sync.Mutex
 	turn    int
@@ -134,8 +98,8 @@ type nodes struct {
 // downFor is how long a node that could not be dialled is left out.
 const downFor = 5 * time.Second
 
-// try sends a request, which is its to change, to one node after the other until one takes it.
-func (n *nodes) try(r *http.Request) (*http.Response, error) {
+// RoundTrip implements http.RoundTripper. It sends a request, which is its to change, to one node after the other until one takes it.
+func (n *nodes) RoundTrip(r *http.Request) (*http.Response, error) {
 	order := n.order()
 	alone, key := n.alone(r)
 	via := n.next

@@ -131,7 +131,7 @@ func (t *hold) known(granted, denied bool) {
 	}
 	switch key := t.sender.client().key; {
 	case denied:
-		t.all.granted.drop(key)
+		t.all.granted.Delete(key)
 	case granted && !t.all.granted.has(key):
 		t.all.granted.add(key)
 	}

@@ -4,10 +4,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 	"weak"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/neardup/sidecar/adapters"
 )
 
 // maxReasons bounds how many values a label takes whose values the dialects choose. They are words of their own and never a
@@ -23,45 +25,60 @@ var (
 // Metrics are what the handlers of one engine show to Prometheus. They outlive a Handler: one made anew for the same engine
 // goes on with them. docs/metrics.md says what each means. They are safe for concurrent use.
 type Metrics struct {
+	*prometheus.Registry
 	requests, searches, documents, writesBypassed, duplicates, hits, nativeFell, engineErrors *prometheus.CounterVec
 	folded, wouldFold, refills, gone, cursorsLost, writesRefused                              prometheus.Counter
 	inFlight                                                                                  prometheus.Gauge
 	engine, added                                                                             *prometheus.HistogramVec
-	all                                                                                       []prometheus.Collector
-	times                                                                                     map[string]*kindTimes
 
 	mu       sync.Mutex
 	handlers []weak.Pointer[Handler]
 	reasons  map[string]bool // reasons seen so far
 }
 
-// kindTimes are the histograms of one kind of request.
-type kindTimes struct{ engine, added prometheus.Observer }
-
 // NewMetrics returns the metrics of an engine, registered with r unless it is nil. It panics where r holds such metrics
 // already: give each engine's a label of its own.
 func NewMetrics(r prometheus.Registerer) *Metrics {
-	m := &Metrics{reasons: map[string]bool{}, times: map[string]*kindTimes{}}
-	m.requests = m.counters("requests_total", "Requests by what they mean to the sidecar.", "kind")
-	m.searches = m.counters("searches_total", "Searches by what became of them, and why.", "outcome", "reason")
-	m.documents = m.counters("documents_total", "Documents written by what was done to them.", "change")
-	m.writesBypassed = m.counters("writes_bypassed_total", "Writes that went on as they came, unread.", "reason")
-	m.duplicates = m.counters("duplicates_total", "Documents looked up among those stored, by what came of it.", "what")
-	m.hits = m.counters("hits_total", "Hits looked at by where their sketch is from.", "sketch")
-	m.nativeFell = m.counters("native_fell_total", "Searches that were to be collapsed by clusters and were not.", "reason")
-	m.engineErrors = m.counters("engine_errors_total", "Requests to the engine that got no whole answer, by what happened.", "what")
-	m.folded = m.counters("folded_total", "Hits folded into one with a better rank.").WithLabelValues()
-	m.wouldFold = m.counters("would_fold_total", "Hits that dry runs would have folded.").WithLabelValues()
-	m.refills = m.counters("refill_rounds_total", "Readings of a list of hits after the first.").WithLabelValues()
-	m.gone = m.counters("clients_gone_total", "Requests that their client broke off.").WithLabelValues()
-	m.cursorsLost = m.counters("cursors_lost_total", "Pages of a cursor whose earlier pages were forgotten.").WithLabelValues()
-	m.writesRefused = m.counters("writes_refused_total", "Writes refused: the body is not of its encoding.").WithLabelValues()
-	m.engine = m.histograms("engine_seconds", "How long a request waited for the engine in all.", engineBuckets)
-	m.added = m.histograms("added_seconds", "How long a request took beside waiting for engine and client.", addedBuckets)
-	flight := prometheus.NewGauge(prometheus.GaugeOpts{Name: "neardup_requests_in_flight", Help: "Requests under way."})
-	m.inFlight, m.all = flight, append(m.all, flight)
-	m.gauge("cursors", "Cursors of clients that are remembered.", func(h *Handler) float64 { return float64(h.cursors.count()) })
-	m.gauge("held_bytes", "Bytes of bodies and replies that are held.", func(h *Handler) float64 { return float64(h.HeldBytes()) })
+	m := &Metrics{Registry: prometheus.NewRegistry(), reasons: map[string]bool{}}
+	with := promauto.With(prometheus.WrapRegistererWithPrefix("neardup_", m.Registry))
+	vec := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return with.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	}
+	counter := func(name, help string) prometheus.Counter {
+		return with.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+	}
+	histogram := func(name, help string, buckets []float64) *prometheus.HistogramVec {
+		return with.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, []string{"kind"})
+	}
+	m.requests = vec("requests_total", "Requests by what they mean to the sidecar.", "kind")
+	m.searches = vec("searches_total", "Searches by what became of them, and why.", "outcome", "reason")
+	m.documents = vec("documents_total", "Documents written by what was done to them.", "change")
+	m.writesBypassed = vec("writes_bypassed_total", "Writes that went on as they came, unread.", "reason")
+	m.duplicates = vec("duplicates_total", "Documents looked up among those stored, by what came of it.", "what")
+	m.hits = vec("hits_total", "Hits looked at by where their sketch is from.", "sketch")
+	m.nativeFell = vec("native_fell_total", "Searches that were to be collapsed by clusters and were not.", "reason")
+	m.engineErrors = vec("engine_errors_total", "Requests to the engine that got no whole answer, by what happened.", "what")
+	m.folded = counter("folded_total", "Hits folded into one with a better rank.")
+	m.wouldFold = counter("would_fold_total", "Hits that dry runs would have folded.")
+	m.refills = counter("refill_rounds_total", "Readings of a list of hits after the first.")
+	m.gone = counter("clients_gone_total", "Requests that their client broke off.")
+	m.cursorsLost = counter("cursors_lost_total", "Pages of a cursor whose earlier pages were forgotten.")
+	m.writesRefused = counter("writes_refused_total", "Writes refused: the body is not of its encoding.")
+	m.engine = histogram("engine_seconds", "How long a request waited for the engine in all.", engineBuckets)
+	m.added = histogram("added_seconds", "How long a request took beside waiting for engine and client.", addedBuckets)
+	m.inFlight = with.NewGauge(prometheus.GaugeOpts{Name: "requests_in_flight", Help: "Requests under way."})
+	with.NewGaugeFunc(prometheus.GaugeOpts{Name: "cursors", Help: "Cursors of clients that are remembered."}, func() (n float64) {
+		for _, h := range m.living() {
+			n += float64(h.cursors.at.Len())
+		}
+		return n
+	})
+	with.NewGaugeFunc(prometheus.GaugeOpts{Name: "held_bytes", Help: "Bytes of bodies and replies that are held."}, func() (n float64) {
+		for _, h := range m.living() {
+			n += float64(h.HeldBytes())
+		}
+		return n
+	})
 	m.start()
 	if r != nil {
 		r.MustRegister(m)
@@ -69,41 +86,24 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	return m
 }
 
-func (m *Metrics) counters(name, help string, labels ...string) *prometheus.CounterVec {
-	v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "neardup_" + name, Help: help}, labels)
-	m.all = append(m.all, v)
-	return v
-}
-
-func (m *Metrics) histograms(name, help string, buckets []float64) *prometheus.HistogramVec {
-	o := prometheus.HistogramOpts{Name: "neardup_" + name, Help: help, Buckets: buckets}
-	v := prometheus.NewHistogramVec(o, []string{"kind"})
-	m.all = append(m.all, v)
-	return v
-}
-
-// gauge adds one that sums up over the handlers that are still there: one that was replaced holds what it holds until its last
-// request ends.
-func (m *Metrics) gauge(name, help string, of func(*Handler) float64) {
-	m.all = append(m.all, prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "neardup_" + name, Help: help}, func() (sum float64) {
-		for _, h := range m.living() {
-			sum += of(h)
-		}
-		return sum
-	}))
-}
-
-// Describe implements prometheus.Collector.
-func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
-	for _, c := range m.all {
-		c.Describe(to)
+// start makes the series whose labels are known beforehand, so that they begin at zero.
+func (m *Metrics) start() {
+	for _, kind := range []string{"pass", "write", "read", "search", "similar", "compare"} {
+		m.requests.WithLabelValues(kind)
+		m.engine.WithLabelValues(kind)
+		m.added.WithLabelValues(kind)
 	}
-}
-
-// Collect implements prometheus.Collector.
-func (m *Metrics) Collect(to chan<- prometheus.Metric) {
-	for _, c := range m.all {
-		c.Collect(to)
+	for _, outcome := range []string{"collapsed", "dry_run", "native"} {
+		m.searches.WithLabelValues(outcome, "")
+	}
+	for _, by := range []string{"engine", "control"} {
+		m.searches.WithLabelValues("refused", by)
+	}
+	for _, what := range []string{"dial", "timeout", "cut", "garbage"} {
+		m.engineErrors.WithLabelValues(what)
+	}
+	for _, from := range []string{"stored", "computed", "missing", "stale", "foreign"} {
+		m.hits.WithLabelValues(from)
 	}
 }
 
@@ -115,6 +115,7 @@ func (m *Metrics) serves(h *Handler) {
 	m.handlers = append(m.handlers, weak.Make(h))
 }
 
+// living returns the handlers that are still there: one that was replaced holds what it holds until its last request ends.
 func (m *Metrics) living() (list []*Handler) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -124,41 +125,6 @@ func (m *Metrics) living() (list []*Handler) {
 		}
 	}
 	return list
-}
-
-// counter returns what is exported of a count; nil for nothing.
-func (m *Metrics) counter(name, label string) prometheus.Counter {
-	switch name {
-	case "requests":
-		return m.requests.WithLabelValues(label)
-	case "collapsed", "dry_run", "native":
-		return m.searches.WithLabelValues(name, "")
-	case "passed":
-		if label == "refused" {
-			return m.searches.WithLabelValues("refused", "engine")
-		}
-		return m.searches.WithLabelValues("bypassed", m.reason(label))
-	case "failed":
-		return m.searches.WithLabelValues("failed", m.reason(label))
-	case "control_refused":
-		return m.searches.WithLabelValues("refused", "control")
-	case "write_passed":
-		return m.writesBypassed.WithLabelValues(m.reason(label))
-	case "documents":
-		return m.documents.WithLabelValues(label)
-	case "duplicates":
-		return m.duplicates.WithLabelValues(label)
-	case "hits":
-		return m.hits.WithLabelValues(label)
-	case "native_fell":
-		return m.nativeFell.WithLabelValues(m.reason(label))
-	case "engine_errors":
-		return m.engineErrors.WithLabelValues(label)
-	}
-	return map[string]prometheus.Counter{
-		"folded": m.folded, "would_fold": m.wouldFold, "refills": m.refills, "broken_off": m.gone, "cursor_lost": m.cursorsLost,
-		"refused": m.writesRefused,
-	}[name]
 }
 
 // reason returns a label's value for a reason that a dialect chose.
@@ -176,39 +142,36 @@ func (m *Metrics) reason(text string) string {
 	return text
 }
 
-// start makes the series whose labels are known beforehand, so that they begin at zero.
-func (m *Metrics) start() {
-	for _, kind := range []string{"pass", "write", "read", "search", "similar", "compare"} {
-		m.requests.WithLabelValues(kind)
-		m.times[kind] = &kindTimes{m.engine.WithLabelValues(kind), m.added.WithLabelValues(kind)}
-	}
-	for _, outcome := range []string{"collapsed", "dry_run", "native"} {
-		m.searches.WithLabelValues(outcome, "")
-	}
-	for _, by := range []string{"engine", "control"} {
-		m.searches.WithLabelValues("refused", by)
-	}
-	for _, what := range []string{"dial", "timeout", "cut", "garbage"} {
-		m.engineErrors.WithLabelValues(what)
-	}
-	for _, from := range []string{"stored", "computed", "missing", "stale", "foreign"} {
-		m.hits.WithLabelValues(from)
-	}
+// search counts a search by what became of it, and why.
+func (m *Metrics) search(outcome string, reason adapters.Reason) {
+	m.searches.WithLabelValues(outcome, m.reason(string(reason))).Inc()
 }
 
-// count returns how many cursors are remembered.
-func (c *cursors) count() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.expire()
-	return c.used.Len()
-}
-
-// observed takes the times of a request that came to its end.
-func (m *Metrics) observed(kind string, engine, added time.Duration, asked bool) {
-	t := m.times[kind]
-	if asked {
-		t.engine.Observe(engine.Seconds())
+// outcome counts what was done with one search.
+func (m *Metrics) outcome(o adapters.Outcome) {
+	switch {
+	case o.Reason != "":
+		m.search("bypassed", o.Reason)
+	case o.DryRun:
+		m.search("dry_run", "")
+		m.wouldFold.Add(float64(o.Folded))
+	case o.Native:
+		m.search("native", "")
+		m.folded.Add(float64(o.Folded))
+	default:
+		m.search("collapsed", "")
+		m.folded.Add(float64(o.Folded))
 	}
-	t.added.Observe(added.Seconds())
+	m.refills.Add(float64(max(o.Rounds-1, 0)))
+	m.hits.WithLabelValues("stored").Add(float64(o.Sketches.Stored))
+	m.hits.WithLabelValues("computed").Add(float64(o.Sketches.Computed))
+	m.hits.WithLabelValues("missing").Add(float64(o.Sketches.Missing))
+	m.hits.WithLabelValues("stale").Add(float64(o.Sketches.Stale))
+	m.hits.WithLabelValues("foreign").Add(float64(o.Sketches.Foreign))
+	if o.Fell != "" {
+		m.nativeFell.WithLabelValues(m.reason(string(o.Fell))).Inc()
+	}
+	if o.CursorLost {
+		m.cursorsLost.Inc()
+	}
 }

@@ -216,8 +216,8 @@ func TestClientsThatGo(t *testing.T) {
 			"clients_gone_total": float64(len(paths)), "requests_in_flight": 0,
 			"engine_errors_total what=cut": 0, "engine_errors_total what=garbage": 0, "engine_errors_total what=timeout": 0,
 		})
-		if n := m.Counts(); n["broken_off"] != int64(len(paths)) || n["unreachable"] != 0 {
-			t.Errorf("begun=%v: counted %v", begun, n)
+		if strings.Contains(m.log.String(), unreachable) {
+			t.Errorf("begun=%v: the engine is blamed for it", begun)
 		}
 	}
 }

@@ -74,9 +74,9 @@ func TestNamesThatMove(t *testing.T) {
 		case byTemplate && sketches != 2, !byTemplate && (sketches != 0 || nulls != 1):
 			t.Errorf("byTemplate=%v: %d sketches and %d nulls: %s", byTemplate, sketches, nulls, got)
 		}
-		counts := f.Counts()
-		want := map[bool][]int64{true: {2, 0, 0}, false: {0, 1, 1}}[byTemplate]
-		if diff := cmp.Diff(want, []int64{counts["documents enriched"], counts["documents unprepared"], counts["documents cleared"]}); diff != "" {
+		counts := exported(t, f.Metrics)
+		want := map[bool][]float64{true: {2, 0, 0}, false: {0, 1, 1}}[byTemplate]
+		if diff := cmp.Diff(want, []float64{counts["documents_total change=enriched"], counts["documents_total change=unprepared"], counts["documents_total change=cleared"]}); diff != "" {
 			t.Errorf("byTemplate=%v: %s", byTemplate, diff)
 		}
 		if log := f.log.String(); strings.Contains(log, "run setup") == byTemplate {

@@ -99,8 +99,7 @@ func (s *source) within(p []byte, up <-chan time.Time) (int, error) {
 	if s.err != nil {
 		return 0, s.err
 	}
-	start := clock()
-	defer func() { s.waited.Add(int64(clock() - start)) }()
+	defer spend(s.waited, clock())
 	if s.late == nil {
 		l := &late{piece: pieces.Get(), done: make(chan struct{})}
 		go func() {

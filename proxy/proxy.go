@@ -107,11 +107,10 @@ type Engine struct {
 // Handler is the proxy of one engine. It is safe for concurrent use.
 type Handler struct {
 	Engine
-	nodes   *nodes
+	engine  http.RoundTripper
 	catalog *catalog
 	cursors *cursors
-	counts  counts
-	pauses  pauses
+	paused  set // the names of which the last look-up of near-duplicates failed a moment ago
 	recent  recent
 	holds   holds
 }
@@ -131,10 +130,11 @@ func New(e Engine) (*Handler, error) {
 	if e.Metrics == nil {
 		e.Metrics = NewMetrics(nil)
 	}
-	nodes := &nodes{urls: e.URLs, next: e.Transport, own: ownConnections(e.Transport), meter: meter{e.Metrics, e.Traces}}
-	h := &Handler{Engine: e, nodes: nodes, catalog: newCatalog(e), cursors: newCursors(e.Limits)}
-	h.holds.most, h.holds.mostSearches = e.Limits.MaxHeld, int64(e.Limits.MaxSearches)
-	h.counts.metrics = e.Metrics
+	nodes := &nodes{urls: e.URLs, next: e.Transport, own: ownConnections(e.Transport), granted: newSet(0)}
+	h := &Handler{
+		Engine: e, engine: metered{nodes, e.Metrics, e.Traces, ""}, catalog: newCatalog(e), cursors: newCursors(e.Limits), paused: newSet(pausedFor),
+		holds: holds{most: e.Limits.MaxHeld, mostSearches: int64(e.Limits.MaxSearches), granted: newSet(0)},
+	}
 	e.Metrics.serves(h)
 	return h, nil
 }
@@ -143,20 +143,18 @@ func New(e Engine) (*Handler, error) {
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	u, r := h.begin(w, r)
 	defer h.end(u, r)
-	u.hold.all, u.hold.sender, u.sender.request = &h.holds, &u.sender, r
 	defer u.hold.release()
 	h.serve(u, r)
 	u.ended = true
 }
 
 func (h *Handler) serve(u *underway, r *http.Request) {
-	w := http.ResponseWriter(u)
-	if h.ours(w, r) {
+	if h.ours(u, r) {
 		return
 	}
-	class := h.Dialect.Classify(requestOf(r))
+	class, w := h.Dialect.Classify(requestOf(r)), http.ResponseWriter(u)
 	h.is(r.Context(), class.Kind.String())
-	u.hasty, u.target = class.Hasty, class.Target
+	u.class = class
 	switch {
 	case class.Kind == adapters.KindWrite && h.readable(r, class):
 		h.write(w, r, class)

@@ -91,7 +91,7 @@ func (h *Handler) changeOf(class adapters.Class) func(*http.Response) {
 	}
 	return func(resp *http.Response) {
 		if h.mayConcern(class, resp.Request) {
-			h.counts.add("passed", string(class.Reason))
+			h.Metrics.search("bypassed", class.Reason)
 			say(resp.Header, "bypassed; reason="+string(class.Reason))
 		}
 		if clean != nil {

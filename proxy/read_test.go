@@ -242,7 +242,7 @@ func TestReadsThatAreSearches(t *testing.T) {
 			t.Errorf("%s: %q, want %q", c.path, got, c.want)
 		}
 	}
-	if n := f.Counts()["passed export"]; n != 2 {
+	if n := f.counted(t, "searches_total outcome=bypassed reason=export"); n != 2 {
 		t.Errorf("%d scroll pages were counted", n)
 	}
 }

@@ -50,7 +50,7 @@ func (h *Handler) search(w http.ResponseWriter, r *http.Request, class adapters.
 	s := searching{who: who, class: class, plain: parsed.Plain, body: body}
 	switch {
 	case parsed.Refusal != nil:
-		h.counts.add("control_refused", "")
+		h.Metrics.search("refused", "control")
 		writeReply(w, parsed.Refusal)
 		return
 	case !parsed.Collapses() && !concerned(class, parsed, scope):
@@ -83,7 +83,7 @@ func (h *Handler) search(w http.ResponseWriter, r *http.Request, class adapters.
 		h.giveBack(r.Context(), answer.After)
 		h.collapsed(r.Context(), w, s, answer, began)
 	case isRefused:
-		h.counts.add("passed", "refused")
+		h.Metrics.search("refused", "engine")
 		h.settled(r.Context(), int64(len(refused.Reply.Body)))
 		writeReply(w, refused.Reply)
 	case errors.Is(err, errUnreachable):
@@ -186,7 +186,7 @@ func concerned(class adapters.Class, parsed adapters.ParsedSearch, scope func(st
 // is.
 func (h *Handler) plain(w http.ResponseWriter, r *http.Request, s searching, reason adapters.Reason) {
 	h.settled(r.Context(), int64(len(s.body.raw)+len(s.body.plain)))
-	h.counts.add("passed", string(reason))
+	h.Metrics.search("bypassed", reason)
 	out := h.outgoing(r, s, reason)
 	s.body = searchBody{} // what goes on while it comes is no longer held
 	clean := h.cleanerOf(s)
@@ -246,7 +246,7 @@ func setBody(r *http.Request, body []byte) {
 // leave sends a search that is to be collapsed and that we could not collapse, or answers an error where the operator wants that.
 func (h *Handler) leave(w http.ResponseWriter, r *http.Request, s searching, reason adapters.Reason) {
 	if h.FailClosed && reason != adapters.ReasonEngineStatus {
-		h.counts.add("failed", string(reason))
+		h.Metrics.search("failed", reason)
 		h.refuse(w, r, http.StatusServiceUnavailable, "the search could not be collapsed (reason="+string(reason)+"); on_failure is error")
 		return
 	}
@@ -306,7 +306,7 @@ func (h *Handler) settled(ctx context.Context, held int64) {
 func (h *Handler) account(s searching, answer *adapters.Answer) {
 	for _, o := range answer.Outcomes {
 		h.catalog.learn(s.who, o)
-		h.counts.outcome(o)
+		h.Metrics.outcome(o)
 	}
 }
 

@@ -25,7 +25,7 @@ var errSwitched = errors.New("the engine switched protocols")
 func (h *Handler) send(w http.ResponseWriter, r *http.Request, change func(*http.Response)) {
 	in := r.WithContext(r.Context())
 	in.Header = onwards(r.Header)
-	p := &passThrough{engine: h.nodes}
+	p := &passThrough{engine: h.engine}
 	proxy := httputil.ReverseProxy{Rewrite: asSent, Transport: p, BufferPool: pieces, ErrorLog: discard}
 	proxy.ModifyResponse = func(resp *http.Response) error {
 		p.restore(resp)

@@ -323,10 +323,10 @@ func (s *similarity) fail(err error) {
 	case s.r.Context().Err() != nil, errors.Is(err, errBrokenOff):
 		s.h.unreachable(s.w, s.r, err)
 	case errors.Is(err, errSlow):
-		s.h.counts.add("failed", string(adapters.ReasonSlow))
+		s.h.Metrics.search("failed", adapters.ReasonSlow)
 		s.h.refuse(s.w, s.r, http.StatusRequestTimeout, "the body comes too slowly (reason=slow)")
 	case errors.Is(err, errBusy):
-		s.h.counts.add("failed", string(adapters.ReasonBusy))
+		s.h.Metrics.search("failed", adapters.ReasonBusy)
 		s.h.refuse(s.w, s.r, http.StatusServiceUnavailable, "too many searches, or too many bytes, are held just now (reason=busy): ask again later")
 	case errors.Is(err, context.DeadlineExceeded):
 		s.h.refuse(s.w, s.r, http.StatusGatewayTimeout, "looking for near-duplicates took longer than "+similarFor.String())

@@ -36,13 +36,13 @@ func (t *Traces) tracer() trace.Tracer {
 // traceContext is the W3C trace context. Baggage is the client's and the engine's, and passes as it came.
 var traceContext propagation.TraceContext
 
-// methods are the methods that spans name.
-var methods = map[string]bool{
-	"GET": true, "HEAD": true, "POST": true, "PUT": true, "PATCH": true, "DELETE": true, "OPTIONS": true,
-}
+// noSpan records nothing.
+var noSpan = trace.SpanFromContext(context.Background())
 
+// methodOf returns the method of a request as spans name it.
 func methodOf(r *http.Request) string {
-	if methods[r.Method] {
+	switch r.Method {
+	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS":
 		return r.Method
 	}
 	return "_OTHER"
@@ -50,40 +50,53 @@ func methodOf(r *http.Request) string {
 
 // traced begins the span of a client's request. Where its trace is not recorded there is none.
 func (u *underway) traced(tracer trace.Tracer, r *http.Request) {
+	if u.span = noSpan; tracer == nil {
+		return
+	}
 	ctx := traceContext.Extract(u.Context, propagation.HeaderCarrier(r.Header))
 	ctx, span := tracer.Start(ctx, methodOf(r), trace.WithSpanKind(trace.SpanKindServer),
 		trace.WithAttributes(attribute.String("http.request.method", methodOf(r))))
-	if !span.IsRecording() {
-		return
+	if span.IsRecording() {
+		u.Context, u.span = ctx, span
 	}
-	u.Context, u.span, u.tracer = ctx, span, tracer
 }
 
 // endSpan ends the span of a client's request.
-func (u *underway) endSpan(t *Traces) {
-	if u.span == nil {
+func (u *underway) endSpan(t *Traces, r *http.Request) {
+	if !u.span.IsRecording() {
 		return
 	}
-	u.span.SetName(u.method + " " + u.kind)
+	u.span.SetName(methodOf(r) + " " + u.kind)
 	u.span.SetAttributes(attribute.String("neardup.kind", u.kind), attribute.String("neardup.engine", t.Engine))
 	if u.status > 0 {
 		u.span.SetAttributes(attribute.Int("http.response.status_code", u.status))
 	}
 	switch {
 	case !u.ended:
-		u.span.SetAttributes(attribute.String("error.type", "cut_off"))
-		u.span.SetStatus(codes.Error, "")
+		failed(u.span, "cut_off")
 	case u.status >= 500:
-		u.span.SetAttributes(attribute.String("error.type", strconv.Itoa(u.status)))
-		u.span.SetStatus(codes.Error, "")
+		failed(u.span, strconv.Itoa(u.status))
 	}
 	u.span.End()
+}
+
+// failed says in a span what went wrong.
+func failed(span trace.Span, what string) {
+	span.SetAttributes(attribute.String("error.type", what))
+	span.SetStatus(codes.Error, "")
 }
 
 // asking begins the span of a request to the engine on behalf of a client's, and puts it into a copy of the request's header. A
 // request that is signed keeps its header.
 func (u *underway) asking(t *Traces, r *http.Request, operation string) (*http.Request, trace.Span) {
-	ctx, span := u.tracer.Start(trace.ContextWithSpan(r.Context(), u.span), operation, trace.WithSpanKind(trace.SpanKindClient),
+	tracer := t.tracer()
+	if tracer == nil || !u.span.IsRecording() {
+		return r, noSpan
+	}
+	if operation == "" {
+		operation = u.kind
+	}
+	ctx, span := tracer.Start(trace.ContextWithSpan(r.Context(), u.span), operation, trace.WithSpanKind(trace.SpanKindClient),
 		trace.WithAttributes(
 			attribute.String("db.system.name", t.System), attribute.String("db.operation.name", operation),
 			attribute.String("http.request.method", methodOf(r)),
@@ -98,9 +111,11 @@ func (u *underway) asking(t *Traces, r *http.Request, operation string) (*http.R
 
 // answeredBy says in a span what answered, or what kept it from answering.
 func answeredBy(span trace.Span, resp *http.Response, err error) {
+	if !span.IsRecording() {
+		return
+	}
 	if err != nil {
-		span.SetAttributes(attribute.String("error.type", harm(err)))
-		span.SetStatus(codes.Error, "")
+		failed(span, harm(err))
 		return
 	}
 	span.SetAttributes(attribute.Int("http.response.status_code", resp.StatusCode))
@@ -111,19 +126,18 @@ func answeredBy(span trace.Span, resp *http.Response, err error) {
 		}
 	}
 	if resp.StatusCode >= 400 {
-		span.SetAttributes(attribute.String("error.type", strconv.Itoa(resp.StatusCode)))
-		span.SetStatus(codes.Error, "")
+		failed(span, strconv.Itoa(resp.StatusCode))
 	}
 }
 
 // traceID returns the id of the trace that a request belongs to: ours, or else the one that its client names; empty for none.
 func (u *underway) traceID(header http.Header) string {
-	if u.span != nil {
-		return u.span.SpanContext().TraceID().String()
+	of := u.span.SpanContext()
+	if !of.HasTraceID() {
+		of = trace.SpanContextFromContext(traceContext.Extract(context.Background(), propagation.HeaderCarrier(header)))
 	}
-	named := trace.SpanContextFromContext(traceContext.Extract(context.Background(), propagation.HeaderCarrier(header)))
-	if !named.HasTraceID() {
+	if !of.HasTraceID() {
 		return ""
 	}
-	return named.TraceID().String()
+	return of.TraceID().String()
 }

@@ -29,7 +29,7 @@ var errEncoding = errors.New("not of its encoding")
 func (h *Handler) readable(r *http.Request, class adapters.Class) bool {
 	if signed(r) {
 		if !class.Verbatim {
-			h.counts.add("write_passed", "signed")
+			h.Metrics.writesBypassed.WithLabelValues("signed").Inc()
 		}
 		return false
 	}
@@ -107,7 +107,7 @@ func (h *Handler) writeWhole(w http.ResponseWriter, r *http.Request, class adapt
 		h.unreachable(w, r, err)
 		return
 	default:
-		h.counts.add("write_passed", "failed")
+		h.Metrics.writesBypassed.WithLabelValues("failed").Inc()
 		h.Log.Error("write could not be enriched", "error", unquoted(err))
 		found = nil // nothing is left out of what was sent
 	}
@@ -218,7 +218,7 @@ func (h *Handler) declaring(r *http.Request, class adapters.Class, change func(*
 // limit leaves. It sets makes when a document comes that makes its index.
 func (h *Handler) enricher(r *http.Request, length int64, makes *atomic.Bool) *adapters.Enricher {
 	e := &adapters.Enricher{
-		Count: func(c adapters.Change) { h.counts.add("documents", c.String()) },
+		Count: func(c adapters.Change) { h.Metrics.documents.WithLabelValues(c.String()).Inc() },
 		Room:  h.Limits.EngineMaxBody - length,
 	}
 	if length < 0 {

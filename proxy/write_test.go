@@ -67,7 +67,7 @@ func TestWriteEnriches(t *testing.T) {
 			if encoding := got[0].header.Get("Content-Encoding"); encoding != "" {
 				t.Errorf("Content-Encoding %q is left", encoding)
 			}
-			if n := f.Counts()["documents enriched"]; n != int64(c.docs) {
+			if n := f.counted(t, "documents_total change=enriched"); n != int64(c.docs) {
 				t.Errorf("%d documents counted, want %d", n, c.docs)
 			}
 		})
@@ -118,14 +118,14 @@ func TestBrokenOffWrite(t *testing.T) {
 					fmt.Fprintf(conn, "Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n", len(c.body), c.body)
 				}
 				conn.Close()
-				eventually(t, "the broken request counted", func() bool { return f.Counts()["broken_off"] == 1 })
+				eventually(t, "the broken request counted", func() bool { return f.counted(t, "clients_gone_total") == 1 })
 				f.behind.Close() // waits for what it is at
 				for _, a := range e.arrived() {
 					if a.err == nil {
 						t.Errorf("the engine saw a whole body of %d bytes for %s", len(a.body), a)
 					}
 				}
-				if f.Counts()["unreachable"] != 0 {
+				if strings.Contains(f.log.String(), unreachable) {
 					t.Error("the engine is blamed for it")
 				}
 			})
@@ -267,7 +267,7 @@ func TestRoom(t *testing.T) {
 			if withoutSketches(string(got)) != body {
 				t.Error("the bulk is not what it was")
 			}
-			if n := f.Counts()["documents enriched"] + f.Counts()["documents oversized"]; n != 100 {
+			if n := f.counted(t, "documents_total change=enriched") + f.counted(t, "documents_total change=oversized"); n != 100 {
 				t.Errorf("%d documents counted", n)
 			}
 		})

@@ -24,34 +24,29 @@ var began = time.Now()
 // clock returns the time that has passed since some moment.
 func clock() time.Duration { return time.Since(began) }
 
-// underway is a request of a client that is being answered: its context, its body, the way back, and what it waited for. A
-// request's time is parted in three: it waits for the client (reads its body, writes to it), it waits for the engine (a request
-// to it has no header of a reply yet, or a reply's body is read), or it is ours. While a body streams, two of these can go on
-// at once.
+// spend adds the time since start.
+func spend(on *atomic.Int64, start time.Duration) { on.Add(int64(clock() - start)) }
+
+// underway is a request of a client that is being answered: its context, the way back, and what it waited for. A request's time is
+// parted in three: it waits for the client (reads its body, writes to it), it waits for the engine (a request to it has no header
+// of a reply yet, or a reply's body is read), or it is ours. While a body streams, two of these can go on at once.
 type underway struct {
 	context.Context // the request's
-	reply
-	body source
+	http.ResponseWriter
+	body   source
+	hold   hold // of bodies and replies
+	sender sender
+	class  adapters.Class
+	kind   string
+	status int // 0 until it is written
 
-	method, kind   string
-	status         int // 0 until it is written
 	start          time.Duration
 	client, engine atomic.Int64 // nanoseconds
 	asked          atomic.Bool  // the engine was
-	ended          bool         // and not cut off
-	gone           bool         // the client, and that is counted
+	insisted       atomic.Bool  // the engine was asked again for names, in vain
 	made           *made        // what is sent to the engine, where it is made meanwhile
-	hold           hold         // of bodies and replies
-	sender         sender
-	insisted       atomic.Bool // the engine was asked again for names, in vain
-	hasty          bool        // see alone
-	target         string      // what the request is about, to one that is hasty
-
-	first answer // the engine's first, so that it costs no allocation
-	taken atomic.Bool
-
-	span   trace.Span // nil where the request is not traced, and tracer with it
-	tracer trace.Tracer
+	ended, gone    bool         // it was not cut off; the client broke it off
+	span           trace.Span   // one that records nothing where the request is not traced
 }
 
 type underwayKey struct{}
@@ -72,16 +67,15 @@ func underwayOf(ctx context.Context) *underway {
 
 // begin takes a request up. What it returns is followed by end.
 func (h *Handler) begin(w http.ResponseWriter, r *http.Request) (*underway, *http.Request) {
-	u := &underway{Context: r.Context(), reply: reply{ResponseWriter: w}, start: clock()}
-	u.method, u.kind = methodOf(r), "pass"
+	u := &underway{Context: r.Context(), ResponseWriter: w, start: clock(), kind: "pass"}
+	u.sender.request, u.hold.all, u.hold.sender = r, &h.holds, &u.sender
 	h.Metrics.inFlight.Inc()
-	if tracer := h.Traces.tracer(); tracer != nil {
-		u.traced(tracer, r)
-	}
+	u.traced(h.Traces.tracer(), r)
 	r = r.WithContext(u)
+	u.body.ended.Store(true)
 	if r.Body != nil && r.Body != http.NoBody {
-		u.body = source{ReadCloser: r.Body, waited: &u.client}
-		u.reply.body = &u.body
+		u.body.ReadCloser, u.body.waited = r.Body, &u.client
+		u.body.ended.Store(false)
 		r.Body = &u.body
 	}
 	return u, r
@@ -99,7 +93,7 @@ func WithTimes(ctx context.Context, t *Times) context.Context {
 
 // is takes what kind of request it is.
 func (h *Handler) is(ctx context.Context, kind string) {
-	h.counts.add("requests", kind)
+	h.Metrics.requests.WithLabelValues(kind).Inc()
 	if u := underwayOf(ctx); u != nil {
 		u.kind = kind
 	}
@@ -111,95 +105,91 @@ func (h *Handler) end(u *underway, r *http.Request) {
 		_ = u.FlushError() // the client gets what came of a reply that broke off
 	}
 	h.Metrics.inFlight.Dec()
-	took := clock() - u.start
-	engine, client := time.Duration(u.engine.Load()), time.Duration(u.client.Load())
+	t := Times{Engine: time.Duration(u.engine.Load()), Total: clock() - u.start}
+	t.Own = max(t.Total-t.Engine-time.Duration(u.client.Load()), 0)
 	if u.ended {
-		h.Metrics.observed(u.kind, engine, max(took-engine-client, 0), u.asked.Load())
+		h.Metrics.added.WithLabelValues(u.kind).Observe(t.Own.Seconds())
+		if u.asked.Load() {
+			h.Metrics.engine.WithLabelValues(u.kind).Observe(t.Engine.Seconds())
+		}
 	}
-	if !u.ended && u.Err() != nil && !u.gone {
-		h.counts.add("broken_off", "") // while the reply was looked through or copied
+	if u.gone || !u.ended && u.Err() != nil { // or while the reply was looked through or copied
+		h.Metrics.gone.Inc()
 	}
-	u.endSpan(h.Traces)
-	if t, wanted := u.Context.Value(timesKey{}).(*Times); wanted {
-		*t = Times{Engine: engine, Own: max(took-engine-client, 0), Total: took}
+	u.endSpan(h.Traces, r)
+	if to, wanted := u.Context.Value(timesKey{}).(*Times); wanted {
+		*to = t
 	}
 	if h.Log.Enabled(context.Background(), slog.LevelDebug) {
-		h.Log.Debug("request", "kind", u.kind, "method", u.method, "status", u.status, "whole", u.ended, "took", took.String(),
-			"engine_took", engine.String(), "trace_id", u.traceID(r.Header))
+		h.Log.Debug("request", "kind", u.kind, "method", methodOf(r), "status", u.status, "whole", u.ended, "took", t.Total.String(),
+			"engine_took", t.Engine.String(), "trace_id", u.traceID(r.Header))
 	}
 }
 
+// Unwrap is for http.ResponseController.
+func (u *underway) Unwrap() http.ResponseWriter { return u.ResponseWriter }
+
 // WriteHeader implements http.ResponseWriter.
 func (u *underway) WriteHeader(status int) {
-	if u.status < 200 {
-		u.status = status
+	if status == http.StatusContinue {
+		return // net/http says so itself when the body is asked for, which the engine's word has just led to
 	}
-	u.reply.WriteHeader(status)
+	if status >= 200 && u.status == 0 {
+		u.status = status
+		header := u.Header()
+		for _, key := range []string{"Content-Type", "Date"} { // net/http adds them to a reply that lacks them
+			if _, ok := header[key]; !ok {
+				header[key] = nil
+			}
+		}
+		if !u.body.ended.Load() {
+			// An answer before the body was read: the client is to have it while it still sends, where net/http would wait for more
+			// of the body; and what it still sends is no next request.
+			_ = http.NewResponseController(u.ResponseWriter).EnableFullDuplex() // a protocol without it needs no leave
+			header.Set("Connection", "close")
+		}
+	}
+	u.ResponseWriter.WriteHeader(status)
 }
 
 // Write implements http.ResponseWriter.
 func (u *underway) Write(p []byte) (int, error) {
-	start := clock()
-	n, err := u.reply.Write(p)
-	u.client.Add(int64(clock() - start))
-	return n, err
+	defer spend(&u.client, clock())
+	return u.ResponseWriter.Write(p)
 }
 
 // FlushError is for http.ResponseController.
 func (u *underway) FlushError() error {
-	start := clock()
-	err := http.NewResponseController(u.ResponseWriter).Flush()
-	u.client.Add(int64(clock() - start))
-	return err
+	defer spend(&u.client, clock())
+	return http.NewResponseController(u.ResponseWriter).Flush()
 }
 
-// RoundTrip implements http.RoundTripper. The request's URL gives path and query alone.
-func (n *nodes) RoundTrip(r *http.Request) (*http.Response, error) {
-	return n.meter.roundTrip(r, "", n.try)
-}
-
-// meter takes the times of what is sent to the engine, and writes the spans of it.
-type meter struct {
-	metrics *Metrics
-	traces  *Traces
+// metered takes the times of what is sent to the engine, and writes the spans of it.
+type metered struct {
+	next      http.RoundTripper
+	metrics   *Metrics
+	traces    *Traces
+	operation string // what its requests are for; those of a client are of the client's kind where it is empty
 }
 
 // Transport returns a transport whose requests are of our own making, for a [adapters.Store] that acts for clients: while the
 // engine answers them, the client's request waits for the engine.
 func (m *Metrics) Transport(next http.RoundTripper, traces *Traces) http.RoundTripper {
-	return looking{meter{m, traces}, next}
+	return metered{next, m, traces, "look_up"}
 }
 
-type looking struct {
-	meter meter
-	next  http.RoundTripper
-}
-
-// RoundTrip implements http.RoundTripper.
-func (l looking) RoundTrip(r *http.Request) (*http.Response, error) {
-	return l.meter.roundTrip(r, "look_up", l.next.RoundTrip)
-}
-
-// roundTrip sends a request to the engine by send. What it is for is operation, or the client's own request where that is empty.
-func (m meter) roundTrip(
-	r *http.Request, operation string, send func(*http.Request) (*http.Response, error),
-) (*http.Response, error) {
+// RoundTrip implements http.RoundTripper. Of a client's request the URL gives path and query alone.
+func (m metered) RoundTrip(r *http.Request) (*http.Response, error) {
 	u := underwayOf(r.Context())
 	if u == nil {
-		resp, err := send(r)
+		resp, err := m.next.RoundTrip(r)
 		m.metrics.failed(r, err)
 		return resp, err
 	}
-	var span trace.Span
-	if u.span != nil {
-		if operation == "" {
-			operation = u.kind
-		}
-		r, span = u.asking(m.traces, r, operation)
-	}
+	r, span := u.asking(m.traces, r, m.operation)
 	u.asked.Store(true)
 	start, waited := clock(), u.client.Load()
-	resp, err := send(r)
+	resp, err := m.next.RoundTrip(r)
 	spent := int64(clock() - start)
 	if u.made != nil { // our own work stands between the client and the engine
 		spent -= u.made.waited.Load()
@@ -207,26 +197,17 @@ func (m meter) roundTrip(
 		spent -= u.client.Load() - waited
 	}
 	u.engine.Add(max(spent, 0))
-	if span != nil {
-		answeredBy(span, resp, err)
-	}
+	answeredBy(span, resp, err)
 	if err != nil {
 		m.metrics.failed(r, err)
-	} else if operation != "look_up" {
+	} else if m.operation == "" {
 		u.hold.known(u.kind != "pass" && resp.StatusCode/100 == 2, resp.StatusCode == http.StatusUnauthorized)
 	}
 	if err != nil || resp.Body == nil || resp.Body == http.NoBody || resp.StatusCode == http.StatusSwitchingProtocols {
-		if span != nil {
-			span.End()
-		}
+		span.End()
 		return resp, err
 	}
-	a := &u.first
-	if !u.taken.CompareAndSwap(false, true) {
-		a = &answer{}
-	}
-	a.ReadCloser, a.ctx, a.u, a.metrics, a.span = resp.Body, r.Context(), u, m.metrics, span
-	resp.Body = a
+	resp.Body = &answer{ReadCloser: resp.Body, ctx: r.Context(), u: u, metrics: m.metrics, span: span}
 	return resp, nil
 }
 
@@ -247,10 +228,8 @@ func making(ctx context.Context, body io.ReadCloser) io.ReadCloser {
 
 // Read implements io.Reader.
 func (m *made) Read(p []byte) (int, error) {
-	start := clock()
-	n, err := m.ReadCloser.Read(p)
-	m.waited.Add(int64(clock() - start))
-	return n, err
+	defer spend(&m.waited, clock())
+	return m.ReadCloser.Read(p)
 }
 
 // answer is the body of a reply of the engine.
@@ -259,7 +238,7 @@ type answer struct {
 	ctx     context.Context // of the request
 	u       *underway
 	metrics *Metrics
-	span    trace.Span // nil for none
+	span    trace.Span
 	ended   atomic.Bool
 }
 
@@ -267,7 +246,7 @@ type answer struct {
 func (a *answer) Read(p []byte) (int, error) {
 	start := clock()
 	n, err := a.ReadCloser.Read(p)
-	a.u.engine.Add(int64(clock() - start))
+	spend(&a.u.engine, start)
 	if err != nil {
 		a.end(err)
 	}
@@ -288,13 +267,9 @@ func (a *answer) end(err error) {
 		if a.ctx.Err() == nil {
 			a.metrics.engineErrors.WithLabelValues(harm(err)).Inc()
 		}
-		if a.span != nil {
-			answeredBy(a.span, nil, err)
-		}
+		answeredBy(a.span, nil, err)
 	}
-	if a.span != nil {
-		a.span.End()
-	}
+	a.span.End()
 }
 
 // failed counts a request to the engine that got no answer, unless that was the client's doing.
@@ -309,13 +284,13 @@ func (m *Metrics) failed(r *http.Request, err error) {
 // harm says in a word what kept the engine from answering: dial, it could not be connected to (names that can't be resolved and
 // failed handshakes among them); timeout; cut, the connection ended early; garbage, what came was no HTTP.
 func harm(err error) string {
-	if isDial(err) || isHandshake(err) {
+	timeout, _ := errors.AsType[net.Error](err)
+	switch {
+	case isDial(err) || isHandshake(err):
 		return "dial"
-	}
-	if errors.Is(err, context.Canceled) { // another request of the same round was refused, or the client has gone
+	case errors.Is(err, context.Canceled): // another request of the same round was refused, or the client has gone
 		return "canceled"
-	}
-	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() || errors.Is(err, os.ErrDeadlineExceeded) {
+	case timeout != nil && timeout.Timeout() || errors.Is(err, os.ErrDeadlineExceeded):
 		return "timeout"
 	}
 	for _, cut := range []error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, syscall.ECONNRESET, syscall.EPIPE} {
@@ -328,12 +303,8 @@ func harm(err error) string {
 
 // isHandshake reports whether TLS was not agreed on, or one side did not trust the other.
 func isHandshake(err error) bool {
-	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return true
-	}
-	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
-		return true
-	}
+	_, distrusted := errors.AsType[*tls.CertificateVerificationError](err)
+	_, other := errors.AsType[tls.RecordHeaderError](err)
 	op, ok := errors.AsType[*net.OpError](err)
-	return ok && (op.Op == "remote error" || op.Op == "local error") // an alert
+	return distrusted || other || ok && (op.Op == "remote error" || op.Op == "local error") // an alert
 }
