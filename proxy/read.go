@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"net/http"
@@ -21,8 +22,6 @@ const (
 	heldReply = 8 << 20
 	// streamAhead is how much is held of one that has no length and in which there is something of ours.
 	streamAhead = 1 << 20
-	// maxLooked is how much of a compressed reply is looked through, decompressed, before it streams.
-	maxLooked = 64 << 20
 	// heldBody is how much of a read's body is looked through for the names of our fields.
 	heldBody = 1 << 20
 )
@@ -123,137 +122,68 @@ func (h *Handler) cleaner(class adapters.Class) func(*http.Response) {
 		if resp.Request.Method == http.MethodHead || !textual(resp.Header.Get("Content-Type")) || !decodable(encoding) {
 			return
 		}
-		a := &ahead{body: resp.Body, encoding: encoding, length: resp.ContentLength, found: class.Rewrites, hold: holdOf(resp.Request.Context())}
-		a.look()
+		a := ahead{encoding: encoding, found: class.Rewrites}
+		a.look(resp)
 		switch {
-		case (a.broken || a.ended) && !a.found, a.corrupt, !class.Rewrites && !h.mayConcern(class, resp.Request): // as it came
-		case a.ended && a.plain <= plainAhead && a.hold.take(2*a.plain):
+		case !a.found && (a.whole && a.bad == nil || a.broken): // nothing of ours has come
+		case a.bad != nil && !errors.Is(a.bad, errTooLarge) && !errors.Is(a.bad, errBusy): // it is not of its encoding
+		case !class.Rewrites && !h.mayConcern(class, resp.Request):
+		case a.whole && a.bad == nil && holdOf(resp.Request.Context()).take(int64(len(a.plain))):
 			h.cleanWhole(class, resp, a)
-			return
 		default:
-			h.cleanStream(class, resp, a)
-			return
+			h.cleanStream(class, resp, encoding)
 		}
-		resp.Body = readCloser{a.all(), a.body}
 	}
 }
 
-// ahead is a reply that is looked through before anything of it is sent on.
+// ahead is the beginning of a reply, which is looked through before anything of it is sent on.
 type ahead struct {
-	body     io.ReadCloser
 	encoding string
-	length   int64 // as sent, -1 where it is not known
-
-	hold    *hold        // has room for what is held
-	held    bytes.Buffer // what was read, as sent
-	plain   int64        // how much that is, decoded
-	found   bool         // something in it may be ours
-	ended   bool         // that is all of it
-	broken  bool         // the engine broke off
-	corrupt bool         // it is not of its encoding
-	busy    bool         // there is no room for more of it
-	err     error        // of the engine
+	plain    []byte // less the encoding
+	bad      error  // of decoding it
+	found    bool   // something in it may be ours
+	whole    bool   // that is all of it
+	broken   bool   // the engine broke off
 }
 
-// Read reads from the engine and holds what it read, up to the bound.
-func (a *ahead) Read(p []byte) (int, error) {
-	room := heldReply + 1 - a.held.Len()
-	if room == 0 {
-		return 0, errTooLarge
-	}
-	n, err := a.body.Read(p[:min(len(p), room)])
-	a.held.Write(p[:n])
-	a.busy = a.busy || !a.hold.take(int64(n))
-	if err != nil && err != io.EOF {
-		a.err = err
-	}
-	return n, err
-}
-
-// look reads until it is known what becomes of the reply: to its end, or until it can't be held whole.
-func (a *ahead) look() {
-	if a.length > 0 {
-		a.held.Grow(int(min(a.length, likelyPiece)) + bytes.MinRead)
-	}
-	var plain io.Reader = a
-	if a.encoding != "" {
-		var err error
-		if plain, err = decoder(a.encoding, 0, a); err != nil {
-			a.stop(err)
+// look reads until it is known what becomes of the reply: to its end, or until it can't be held whole, or need not be. What was read stays in
+// the body.
+func (a *ahead) look(resp *http.Response) {
+	held, body, left := holdOf(resp.Request.Context()), resp.Body, resp.ContentLength
+	var raw []byte
+	for _, most := range []int64{streamAhead, heldReply} {
+		if left > heldReply || left >= 0 && most < heldReply {
+			continue
+		}
+		more, whole, err := held.read(body, most-int64(len(raw)), left)
+		raw = append(raw, more...)
+		a.whole, a.plain, a.bad = whole, raw, nil
+		if a.encoding != "" && len(raw) > 0 {
+			if a.plain, a.bad = held.decode(a.encoding, raw, plainAhead); !whole && errors.Is(a.bad, io.ErrUnexpectedEOF) {
+				a.bad = nil
+			}
+		}
+		rest := io.Reader(body)
+		if a.broken = err != nil && !errors.Is(err, errBusy); whole || a.broken {
+			rest = failing{cmp.Or(err, io.EOF)}
+		}
+		resp.Body = readCloser{io.MultiReader(bytes.NewReader(raw), rest), body}
+		if a.found = a.found || bytes.Contains(a.plain, []byte(adapters.FieldPrefix)); a.found || whole || err != nil {
 			return
 		}
 	}
-	needle := []byte(adapters.FieldPrefix)
-	piece := pieces.Get()
-	defer pieces.Put(piece)
-	buffer, kept := piece, 0 // the end of the last piece is kept: a name may stand across two
-	for !a.settled() {
-		n, err := plain.Read(buffer[kept:])
-		a.plain += int64(n)
-		n += kept
-		a.found = a.found || bytes.Contains(buffer[:n], needle)
-		if err != nil {
-			a.stop(err)
-			return
-		}
-		kept = copy(buffer, buffer[max(0, n-len(needle)+1):n])
-	}
 }
 
-// settled reports whether no more need be looked at: the reply is too long, or there is something of ours in it and nothing to be
-// gained from holding all of it.
-func (a *ahead) settled() bool {
-	long := a.plain > plainAhead || a.length < 0 && a.held.Len() > streamAhead
-	return a.length > heldReply || a.plain > maxLooked || a.found && long || a.busy
-}
-
-// stop takes the error that ended looking.
-func (a *ahead) stop(err error) {
-	switch {
-	case a.err != nil:
-		a.broken = true
-	case errors.Is(err, errTooLarge):
-	case err == io.EOF:
-		a.ended = true
-	default:
-		a.corrupt = true
-	}
-}
-
-// all returns the whole reply as it came.
-func (a *ahead) all() io.Reader {
-	held := bytes.NewReader(a.held.Bytes())
-	switch {
-	case a.err != nil:
-		return io.MultiReader(held, failing{a.err})
-	case a.ended:
-		return held
-	}
-	return io.MultiReader(held, a.body)
-}
-
-// cleanWhole puts the reply less our fields in the place of one that is held whole, or as it came if there are none.
-func (h *Handler) cleanWhole(class adapters.Class, resp *http.Response, a *ahead) {
-	resp.Body = readCloser{a.all(), a.body}
-	plain := a.held.Bytes()
-	if a.encoding != "" {
-		var err error
-		var counted *hold // there is room already
-		if plain, err = counted.decode(a.encoding, plain, plainAhead); err != nil {
-			return
-		}
-	}
+// cleanWhole puts the reply less our fields in the place of one that is held whole, unless there are none.
+func (h *Handler) cleanWhole(class adapters.Class, resp *http.Response, a ahead) {
 	var clean bytes.Buffer
-	clean.Grow(len(plain))
-	err := guarded(func() error { return h.Dialect.CleanReply(class, &clean, bytes.NewReader(plain)) })
-	if err != nil || bytes.Equal(clean.Bytes(), plain) {
+	clean.Grow(len(a.plain))
+	err := guarded(func() error { return h.Dialect.CleanReply(class, &clean, bytes.NewReader(a.plain)) })
+	if err != nil || bytes.Equal(clean.Bytes(), a.plain) {
 		return
 	}
-	out := clean.Bytes()
-	if a.encoding != "" {
-		out = encode(a.encoding, out)
-	}
-	resp.Body = readCloser{bytes.NewReader(out), a.body}
+	out := coded(a.encoding, clean.Bytes())
+	resp.Body = readCloser{bytes.NewReader(out), resp.Body}
 	if resp.ContentLength >= 0 {
 		resp.ContentLength = int64(len(out))
 		resp.Header.Set("Content-Length", strconv.Itoa(len(out)))
@@ -261,29 +191,28 @@ func (h *Handler) cleanWhole(class adapters.Class, resp *http.Response, a *ahead
 }
 
 // cleanStream puts the dialect between the engine and the client.
-func (h *Handler) cleanStream(class adapters.Class, resp *http.Response, a *ahead) {
+func (h *Handler) cleanStream(class adapters.Class, resp *http.Response, encoding string) {
+	body := resp.Body
 	pipe, into := io.Pipe()
-	resp.Body = readCloser{pipe, closers{pipe, a.body}}
+	resp.Body = readCloser{pipe, closers{pipe, body}}
 	resp.ContentLength = -1
 	resp.Header.Del("Content-Length")
 	go func() {
-		into.CloseWithError(guarded(func() error { return h.copyClean(class, into, a) }))
+		into.CloseWithError(guarded(func() error {
+			if encoding == "" {
+				return h.Dialect.CleanReply(class, into, body)
+			}
+			plain, err := decoder(encoding, 0, body)
+			if err != nil {
+				return err
+			}
+			z := encoder(encoding, into)
+			if err := h.Dialect.CleanReply(class, z, plain); err != nil {
+				return err
+			}
+			return z.Close()
+		}))
 	}()
-}
-
-func (h *Handler) copyClean(class adapters.Class, dst io.Writer, a *ahead) error {
-	if a.encoding == "" {
-		return h.Dialect.CleanReply(class, dst, a.all())
-	}
-	plain, err := decoder(a.encoding, 0, a.all())
-	if err != nil {
-		return err
-	}
-	z := encoder(a.encoding, dst)
-	if err := h.Dialect.CleanReply(class, z, plain); err != nil {
-		return err
-	}
-	return z.Close()
 }
 
 // textual reports whether a reply of the type can hold documents.
