@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -87,25 +86,31 @@ func likenessOf(rawQuery string) (l adapters.Likeness, err error) {
 // ours answers a request for near-duplicates, and reports false for any other request, and for one of an index that no rule
 // matches: that goes to the engine as it came.
 func (h *Handler) ours(w http.ResponseWriter, r *http.Request) bool {
-	path := rawPath(r)
-	if !strings.HasPrefix(path, ownPrefix) || signed(r) { // a look-up under another request's signature would be refused
-		return false
-	}
-	ask, ours := similarOf(r.Method, path)
-	if !ours {
+	ask, ours := similarOf(r.Method, rawPath(r))
+	if !ours || signed(r) { // a look-up under another request's signature would be refused
 		return false
 	}
 	within, cancel := context.WithTimeout(r.Context(), similarFor)
 	defer cancel()
 	s := similarity{h: h, w: w, r: r, ask: ask, who: senderOf(r)}
-	if ask.compares {
-		return s.compare(within)
+	kind, answer := "similar", s.answer
+	if ask.compares { // which index it is for stands anywhere in the body
+		kind, answer = "compare", s.compare
+		members, err := s.members()
+		if _, isBad := errors.AsType[badRequest](err); err != nil && !isBad {
+			s.fail(err)
+			return true
+		}
+		ask.index, _ = adapters.Text(adapters.Get(members, "index"))
 	}
-	if s.indices = s.configured(within, ask.index); len(s.indices) == 0 {
+	if ask.index != "" {
+		s.indices = s.configured(within, ask.index)
+	}
+	if len(s.indices) == 0 {
 		return false
 	}
-	h.is(r.Context(), "similar")
-	if err := guarded(func() error { return s.answer(within) }); err != nil {
+	h.is(r.Context(), kind)
+	if err := guarded(func() error { return answer(within) }); err != nil {
 		s.fail(err)
 	}
 	return true
@@ -119,6 +124,7 @@ type similarity struct {
 	ask     likenessAsk
 	who     client
 	indices []adapters.Index
+	body    []byte // of a comparison
 	// unknown says that what is behind the name could not be found out.
 	unknown bool
 }
@@ -165,7 +171,8 @@ func (s *similarity) answer(ctx context.Context) error {
 	if s.ask.stored {
 		document, likeness.Except, err = s.stored(ctx, store)
 	} else {
-		document, err = s.body()
+		_, err = s.members()
+		document = s.body
 	}
 	if err != nil {
 		return err
@@ -212,9 +219,11 @@ func (s *similarity) stored(ctx context.Context, store adapters.Store) ([]byte, 
 	return nil, as, errAnswered
 }
 
-// body reads the request's body, which is an object.
-func (s *similarity) body() ([]byte, error) {
+// members reads the request's body, which is an object and stays to be read.
+func (s *similarity) members() ([]adapters.Member, error) {
+	rest := s.r.Body
 	body, err := s.h.readSearch(adapters.Class{}, s.r)
+	s.r.Body, s.body = holdOf(s.r.Context()).onwardsFrom(body.raw, rest), body.plain
 	switch {
 	case err != nil:
 		return nil, err
@@ -227,56 +236,25 @@ func (s *similarity) body() ([]byte, error) {
 	case body.reason != "":
 		return nil, badRequest{http.StatusBadRequest, "the body can't be read: " + string(body.reason)}
 	}
-	if _, err := adapters.Members(body.plain); err != nil {
+	members, err := adapters.Members(body.plain)
+	if err != nil {
 		return nil, badRequest{http.StatusBadRequest, `the body is no JSON object: send a document, or {"text": "…"}`}
 	}
-	return body.plain, nil
-}
-
-// compare answers what is to be said of the two documents in the body, by the rule of the index that it names.
-func (s *similarity) compare(ctx context.Context) bool {
-	if s.r.Body == nil {
-		return false
-	}
-	head, whole, err := holdOf(ctx).readBody(s.r.Body, s.h.Limits.MaxSearchBody, s.r.ContentLength)
-	rest := s.r.Body
-	s.r.Body = io.NopCloser(bytes.NewReader(head))
-	restore := func() { s.r.Body = readCloser{io.MultiReader(bytes.NewReader(head), rest), rest} }
-	if err != nil {
-		s.fail(err)
-		return true
-	}
-	if !whole { // which index it is for stands anywhere in it
-		restore()
-		return false
-	}
-	body, err := s.body()
-	var members []adapters.Member
-	if err == nil {
-		members, err = adapters.Members(body)
-	}
-	name, _ := adapters.Text(adapters.Get(members, "index"))
-	if err == nil && name != "" {
-		s.indices = s.configured(ctx, name)
-	}
-	if len(s.indices) == 0 {
-		restore()
-		return false
-	}
-	s.h.is(ctx, "compare")
-	if err := guarded(func() error { return s.compared(ctx, members) }); err != nil {
-		s.fail(err)
-	}
-	return true
+	return members, nil
 }
 
 // nobody is the id of no document. To look for it takes no more than the right to search.
 const nobody = adapters.FieldPrefix + "nobody"
 
-func (s *similarity) compared(ctx context.Context, members []adapters.Member) error {
+// compare answers what is to be said of the two documents in the body, by the rule of the index that it names.
+func (s *similarity) compare(ctx context.Context) error {
 	likeness, err := likenessOf(s.r.URL.RawQuery)
 	if err != nil {
 		return badRequest{http.StatusBadRequest, err.Error()}
+	}
+	members, err := adapters.Members(s.body)
+	if err != nil {
+		return err
 	}
 	a, b := adapters.Get(members, "a"), adapters.Get(members, "b")
 	for _, document := range [][]byte{a, b} {
@@ -316,7 +294,7 @@ func (s *similarity) reply(value any) error {
 // fail answers an error in the engine's shape, with the engine's own status where it refused.
 func (s *similarity) fail(err error) {
 	bad, isBad := errors.AsType[badRequest](err)
-	status := adapters.StatusOf(err)
+	status, reason := adapters.StatusOf(err), err.Error()
 	switch {
 	case errors.Is(err, errAnswered):
 		return
@@ -324,26 +302,27 @@ func (s *similarity) fail(err error) {
 		s.h.unreachable(s.w, s.r, err)
 	case errors.Is(err, errSlow):
 		s.h.Metrics.search("failed", adapters.ReasonSlow)
-		s.h.refuse(s.w, s.r, http.StatusRequestTimeout, "the body comes too slowly (reason=slow)")
+		status, reason = http.StatusRequestTimeout, "the body comes too slowly (reason=slow)"
 	case errors.Is(err, errBusy):
 		s.h.Metrics.search("failed", adapters.ReasonBusy)
-		s.h.refuse(s.w, s.r, http.StatusServiceUnavailable, "too many searches, or too many bytes, are held just now (reason=busy): ask again later")
+		status, reason = http.StatusServiceUnavailable, "too many searches, or too many bytes, are held just now (reason=busy): ask again later"
 	case errors.Is(err, context.DeadlineExceeded):
-		s.h.refuse(s.w, s.r, http.StatusGatewayTimeout, "looking for near-duplicates took longer than "+similarFor.String())
+		status, reason = http.StatusGatewayTimeout, "looking for near-duplicates took longer than "+similarFor.String()
 	case errors.Is(err, adapters.ErrNoBands):
-		s.h.refuse(s.w, s.r, http.StatusBadRequest, err.Error())
+		status = http.StatusBadRequest
 	case errors.Is(err, adapters.ErrRoom):
-		s.h.refuse(s.w, s.r, http.StatusRequestEntityTooLarge, err.Error())
+		status = http.StatusRequestEntityTooLarge
 	case status >= http.StatusBadRequest:
-		s.h.refuse(s.w, s.r, status, err.Error())
 	case isBad:
-		s.h.refuse(s.w, s.r, bad.status, bad.reason)
+		status, reason = bad.status, bad.reason
 	case errors.Is(err, errPanicked):
 		s.h.Log.Error("near-duplicates could not be looked for", "error", unquoted(err))
-		s.h.refuse(s.w, s.r, http.StatusInternalServerError, "near-duplicates could not be looked for")
+		status, reason = http.StatusInternalServerError, "near-duplicates could not be looked for"
 	default:
 		s.h.unreachable(s.w, s.r, unnamed{err, s.who.hide(err.Error())})
+		return
 	}
+	s.h.refuse(s.w, s.r, status, reason)
 }
 
 // unnamed is an error without what is secret in its text.

@@ -25,7 +25,8 @@ import (
 // See docs/decisions/027.
 type Transport struct {
 	*http.Transport
-	idle idleConns
+	mu   sync.Mutex
+	idle map[string][]*conn // by host; the one that was used last is at the end
 }
 
 // NewTransport returns the transport that a Handler uses by default. It asks for no compression of its own, so that what the
@@ -112,16 +113,10 @@ func write(to *bytes.Buffer, r *http.Request) error {
 // requests are buffers for short requests.
 var requests = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// CloseIdleConnections closes the connections that no request is using.
-func (t *Transport) CloseIdleConnections() {
-	t.Transport.CloseIdleConnections()
-	t.idle.close()
-}
-
 // connection returns an idle connection to the host of a request, or a new one.
 func (t *Transport) connection(r *http.Request) (*conn, error) {
-	for c := t.idle.get(r.URL.Host); c != nil; c = t.idle.get(r.URL.Host) {
-		if silent(c.Conn) {
+	for c := t.get(r.URL.Host); c != nil; c = t.get(r.URL.Host) {
+		if c.expiry.Stop() && silent(c.Conn) {
 			c.reused = true
 			return c, nil
 		}
@@ -151,7 +146,7 @@ type conn struct {
 	of     *Transport
 	host   string
 	reader *bufio.Reader // during an exchange
-	since  time.Time     // when it became idle
+	expiry *time.Timer   // closes it where it is idle for long
 
 	reused  bool  // it has carried an earlier request
 	wrote   bool  // some of this request
@@ -300,72 +295,51 @@ func (b *connBody) end(err error) {
 			b.conn.cut()
 			return
 		}
-		b.conn.of.idle.put(b.conn)
+		b.conn.of.put(b.conn)
 	})
 }
 
-// idleConns are the connections of a Transport that no request is using, within the limits of its http.Transport.
-type idleConns struct {
-	mu    sync.Mutex
-	hosts map[string][]*conn // the one that was used last is at the end
-	n     int
-	sweep *time.Timer // nil for none
+// put keeps a connection for another request. Where there are as many as the http.Transport may keep, it takes the place of the oldest.
+func (t *Transport) put(c *conn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	list := t.idle[c.host]
+	if len(list) > 0 && len(list) >= t.MaxIdleConnsPerHost {
+		list[0].cut()
+		list = slices.Delete(list, 0, 1)
+	}
+	if t.idle == nil {
+		t.idle = map[string][]*conn{}
+	}
+	t.idle[c.host] = append(list, c)
+	if c.expiry == nil {
+		c.expiry = time.AfterFunc(t.IdleConnTimeout, c.cut) // and get finds it so
+		return
+	}
+	c.expiry.Reset(t.IdleConnTimeout)
 }
 
-// get returns the connection to a host that was used last, and nil for none.
-func (i *idleConns) get(host string) *conn {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	list := i.hosts[host]
-	if len(list) == 0 {
-		return nil
+// get returns the idle connection to a host that was used last, nil for none.
+func (t *Transport) get(host string) (c *conn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if list := t.idle[host]; len(list) > 0 {
+		c = list[len(list)-1]
+		t.idle[host] = slices.Delete(list, len(list)-1, len(list))
 	}
-	last := len(list) - 1
-	c := list[last]
-	list[last] = nil
-	i.hosts[host] = list[:last]
-	i.n--
 	return c
 }
 
-// put keeps a connection for another request, or closes it where there are enough.
-func (i *idleConns) put(c *conn) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.n >= c.of.MaxIdleConns || len(i.hosts[c.host]) >= c.of.MaxIdleConnsPerHost {
-		c.cut()
-		return
-	}
-	if i.hosts == nil {
-		i.hosts = map[string][]*conn{}
-	}
-	c.since = time.Now()
-	i.hosts[c.host] = append(i.hosts[c.host], c)
-	i.n++
-	if i.sweep == nil {
-		i.sweep = time.AfterFunc(c.of.IdleConnTimeout, func() { i.expire(c.of.IdleConnTimeout) })
-	}
-}
-
-// expire closes the connections that have been idle for longer than the timeout, and comes back while there are others.
-func (i *idleConns) expire(timeout time.Duration) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	for host, list := range i.hosts {
-		i.hosts[host] = slices.DeleteFunc(list, func(c *conn) bool {
-			if time.Since(c.since) < timeout {
-				return false
-			}
+// CloseIdleConnections closes the connections that no request is using.
+func (t *Transport) CloseIdleConnections() {
+	t.Transport.CloseIdleConnections()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, list := range t.idle {
+		for _, c := range list {
+			c.expiry.Stop()
 			c.cut()
-			i.n--
-			return true
-		})
+		}
 	}
-	i.sweep = nil
-	if i.n > 0 {
-		i.sweep = time.AfterFunc(timeout, func() { i.expire(timeout) })
-	}
+	t.idle = nil
 }
-
-// close closes all of them.
-func (i *idleConns) close() { i.expire(0) }
