@@ -90,7 +90,7 @@ func TestTraitsOfSeveralRules(t *testing.T) {
 		{"and the first is shown where it does not", []rerank.Hit{seen("plain", "a", "1"), seen("votes", "a", "7")}, []int{0}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, rerank.Collapse(c.hits, 10, false).Shown); diff != "" {
+			if diff := cmp.Diff(c.want, rerank.Collapse(c.hits, 10).Shown); diff != "" {
 				t.Error(diff)
 			}
 		})

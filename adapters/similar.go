@@ -238,15 +238,7 @@ func (k *likening) doubts(s *sketch.Sketch, agreement float64) bool {
 
 func (k *likening) alike(id string, s *sketch.Sketch, agreement float64) Alike {
 	a := Alike{Index: k.index, ID: id, Agreement: agreement, SameText: s.SameText(&k.sketch)}
-	estimate, ok := s.Resemblance(&k.sketch)
-	if k.profile.Measure == rerank.Containment {
-		small, large := s, &k.sketch
-		if large.Shingles < small.Shingles {
-			small, large = large, small
-		}
-		estimate, ok = small.Containment(large)
-	}
-	if ok {
+	if estimate, ok := k.profile.Estimate(s, &k.sketch); ok {
 		a.Error = estimate.Error
 	}
 	return a

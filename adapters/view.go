@@ -99,14 +99,7 @@ func PairOf(hit, other *rerank.Hit) (p Pair) {
 	}
 	a, b := hit.Sketch, other.Sketch
 	p.SameText, p.Shingles = a.SameText(b), [2]uint32{a.Shingles, b.Shingles}
-	estimate, comparable := a.Resemblance(b)
-	if hit.Profile.Measure == rerank.Containment {
-		if b.Shingles < a.Shingles {
-			a, b = b, a
-		}
-		estimate, comparable = a.Containment(b)
-	}
-	if comparable {
+	if estimate, comparable := hit.Profile.Estimate(a, b); comparable {
 		p.Agreement, p.Error = max(estimate.Value, 0), estimate.Error
 	}
 	return p

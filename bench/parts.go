@@ -58,7 +58,7 @@ func measureParts(documents []string) ([]part, error) {
 		{what: comparing, who: idiom + ", 128 × 64 bits", per: "pair",
 			nanoseconds: bestOf(func() { compareSignatures(signatures) }) / pairs},
 		{what: collapsing, who: ours, per: "list",
-			nanoseconds: bestOf(func() { sink += uint64(len(rerank.Collapse(hits, partHits, false).Groups)) })},
+			nanoseconds: bestOf(func() { sink += uint64(len(rerank.Collapse(hits, partHits).Groups)) })},
 	}
 	return append(parts, measureKernels()...), nil
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -14,8 +13,6 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/proxy"
 	"github.com/neardup/sidecar/rerank"
-	"github.com/neardup/sidecar/sketch"
-	"github.com/neardup/sidecar/sketch/content"
 )
 
 // found is the answer to a search.
@@ -247,16 +244,9 @@ func (l *looking) shown(list adapters.Looked, hits []rerank.Hit, from []origin) 
 
 // compared returns a field's texts as one, as they are compared: without markup, where that does not count.
 func (l *looking) compared(texts []string) string {
-	scheme := l.view.Rule.Sketcher.Scheme()
-	plain := slices.Clone(texts)
-	for i, text := range plain {
-		switch {
-		case scheme.Features == sketch.Tags || scheme.Content == sketch.ContentRaw || !content.IsHTML(text):
-		case scheme.Content == sketch.ContentUseful:
-			plain[i] = content.Useful(text)
-		default:
-			plain[i] = content.Text(text)
-		}
+	plain := make([]string, len(texts))
+	for i, text := range texts {
+		plain[i] = l.view.Rule.Sketcher.Content(text)
 	}
 	return strings.Join(plain, "\n")
 }

@@ -17,7 +17,7 @@ func (w *Walk) after(hits []Hit, window int, p *pace) (c Collapsed, folded int) 
 		}
 		hit := &hits[rank]
 		if at := earlier(w.leaders, hit); at >= 0 {
-			if l := &w.leaders[at]; l.shown+more[at] < l.hit.Profile.Keep {
+			if l := &w.leaders[at]; l.shown+more[at] < l.hit.profile().Keep {
 				more[at]++
 				kept = append(kept, rank)
 				continue

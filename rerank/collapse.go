@@ -13,7 +13,7 @@ type Hit struct {
 	ID string
 	// Sketch is nil for a hit that has none or none that is comparable: it is never folded and nothing is folded into it.
 	Sketch *sketch.Sketch
-	// Profile is that of the hit's own index. It is nil exactly where Sketch is.
+	// Profile says what the hit folds into. Nil is the default profile.
 	Profile *Profile
 	// Pinned says that the hit stands where it does by the operator's will: it is never folded, though others are into it.
 	Pinned bool
@@ -25,9 +25,19 @@ type Hit struct {
 	Others map[string]Traits
 }
 
+var standard = Default()
+
+// profile returns the hit's profile.
+func (h *Hit) profile() *Profile {
+	if h.Profile == nil {
+		return &standard
+	}
+	return h.Profile
+}
+
 // traits returns the hit's traits of a basis, nil where they are not known.
 func (h *Hit) traits(basis string) *Traits {
-	if h.Profile.Basis == basis {
+	if h.profile().Basis == basis {
 		return &h.Traits
 	}
 	if t, ok := h.Others[basis]; ok {
@@ -72,19 +82,17 @@ type Collapsed struct {
 	Shown []int
 }
 
-// Collapse returns the collapsed list of the first window hits. The ranks beyond the window belong to no group. With transitive, hits are
-// grouped by connected components, otherwise by leaders.
-func Collapse(hits []Hit, window int, transitive bool) Collapsed {
-	return collapse(hits, window, transitive, &pace{})
+// Collapse returns the collapsed list of the first window hits. The ranks beyond the window belong to no group.
+func Collapse(hits []Hit, window int) Collapsed { return collapse(hits, window, grouped, &pace{}) }
+
+// CollapseTransitive is Collapse with groups that are connected components.
+func CollapseTransitive(hits []Hit, window int) Collapsed {
+	return collapse(hits, window, components, &pace{})
 }
 
-// collapse is Collapse at a pace: what it returns where the time is over is of no use.
-func collapse(hits []Hit, window int, transitive bool, p *pace) Collapsed {
+// collapse is Collapse with any way of grouping, at a pace: what it returns where the time is over is of no use.
+func collapse(hits []Hit, window int, group func([]Hit, *pace) [][]int, p *pace) Collapsed {
 	hits = hits[:min(max(window, 0), len(hits))]
-	group := grouped
-	if transitive {
-		group = components
-	}
 	return shown(hits, group(hits, p))
 }
 
@@ -203,10 +211,10 @@ func shown(hits []Hit, groups [][]int) Collapsed {
 // the others are.
 func choose(hits []Hit, members, in []int) Group {
 	leader := members[0]
-	profile := hits[leader].Profile
+	profile := hits[leader].profile()
 	g := Group{Leader: leader, Representative: leader}
 	in[leader] = leader
-	if profile == nil || len(members) == 1 {
+	if len(members) == 1 {
 		return g
 	}
 	best := slices.Clone(members)

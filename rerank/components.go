@@ -27,7 +27,7 @@ func (h *Hit) leads() bool { return h.Sketch == nil || h.Pinned }
 
 // near reports whether a hit may fold into one of a lower rank.
 func near(hits []Hit, rank, other int) bool {
-	is, _ := hits[rank].Profile.Near(&hits[rank], &hits[other])
+	is, _ := hits[rank].profile().Near(&hits[rank], &hits[other])
 	return is
 }
 

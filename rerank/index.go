@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
+	"sort"
 
 	"github.com/neardup/sidecar/sketch"
 )
@@ -49,7 +50,7 @@ func newIndex(hits []Hit) *index {
 	x := &index{least: math.Inf(1)}
 	known, entries := false, 0
 	for i := range hits {
-		s, p := hits[i].Sketch, hits[i].Profile
+		s, p := hits[i].Sketch, hits[i].profile()
 		if s == nil {
 			continue
 		}
@@ -122,26 +123,26 @@ func (x *index) marks(s *sketch.Sketch) int {
 
 // head is where the chain of a sketch's mark begins.
 func (x *index) head(s *sketch.Sketch, mark int) *int32 {
-	value := s.Fingerprint
+	key := s.Fingerprint
 	switch {
 	case mark == 0:
 	case x.listed():
-		value, mark = binary.BigEndian.Uint64(s.Payload[(mark-1)*valueSize:]), 1
+		key, mark = value(s, mark-1), 1
 	default:
-		value = 0
+		key = 0
 		for _, b := range s.Payload[(mark-1)*x.width:][:x.width] {
-			value = value<<8 | uint64(b)
+			key = key<<8 | uint64(b)
 		}
 	}
-	value = (value + uint64(mark)*0x9e3779b97f4a7c15) * 0xd6e8feb86659fd93
-	value = (value ^ value>>32) * 0xd6e8feb86659fd93
-	return &x.heads[(value^value>>32)&uint64(len(x.heads)-1)]
+	key = (key + uint64(mark)*0x9e3779b97f4a7c15) * 0xd6e8feb86659fd93
+	key = (key ^ key>>32) * 0xd6e8feb86659fd93
+	return &x.heads[(key^key>>32)&uint64(len(x.heads)-1)]
 }
 
 // find returns the numbers of the hits, in no order, among which are all that a hit may fold into. It reports false where all have to be
 // looked at, be it that so much is alike that this is less work.
 func (x *index) find(hit *Hit) ([]int32, bool) {
-	if p := hit.Profile; !x.fits(hit.Sketch) || !(p.Threshold >= x.least) || p.Measure == Containment && !x.listed() {
+	if p := hit.profile(); !x.fits(hit.Sketch) || !(p.Threshold >= x.least) || p.Measure == Containment && !x.listed() {
 		return nil, false
 	}
 	x.found, x.questions = x.found[:0], x.questions+1
@@ -177,9 +178,36 @@ func (x *index) tooFew(hit *Hit, n int32) bool {
 	if x.shared[n] >= sameText {
 		return false
 	}
-	a, b, contained := hit.Sketch, x.sketches[n], hit.Profile.Measure == Containment
-	if contained && b.Shingles < a.Shingles {
-		a, b = b, a
+	a, b, p := hit.Sketch, x.sketches[n], hit.profile()
+	if p.Measure == Containment {
+		a, b = smallerFirst(a, b)
 	}
-	return a.AtMost(b, int(x.shared[n]), contained) < hit.Profile.Threshold
+	return atMost(a, b, int(x.shared[n]), p.Measure) < p.Threshold
 }
+
+// atMost returns what the measure of two comparable lists of values does not exceed if they have no more than so many values in common.
+func atMost(a, b *sketch.Sketch, common int, measure Measure) float64 {
+	n, m := len(a.Payload)/valueSize, len(b.Payload)/valueSize
+	looked := 0 // how many values a comparison looks at, as far as the ends of the lists tell
+	switch {
+	case measure == Containment && b.Cut:
+		looked = sort.Search(n, func(i int) bool { return m == 0 || value(a, i) > value(b, m-1) })
+	case measure == Containment:
+		looked = n
+	case a.Cut && b.Cut:
+		looked = min(n, m)
+	case a.Cut:
+		looked = n
+	case b.Cut:
+		looked = m
+	default:
+		looked = n + m - common
+	}
+	if looked <= common {
+		return 1
+	}
+	return float64(common) / float64(looked)
+}
+
+// value returns the value at a place of a list.
+func value(s *sketch.Sketch, i int) uint64 { return binary.BigEndian.Uint64(s.Payload[i*valueSize:]) }

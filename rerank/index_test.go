@@ -120,7 +120,7 @@ func TestCollapseOfManyLists(t *testing.T) {
 				return is
 			})
 			var got [][]int
-			for _, g := range Collapse(hits, len(hits), transitive).Groups {
+			for _, g := range collapsedBy(hits, len(hits), transitive).Groups {
 				got = append(got, slices.Concat([]int{g.Leader}, g.Folded))
 			}
 			if diff := cmp.Diff(groups, got); diff != "" || len(got) == len(hits) {
@@ -140,7 +140,7 @@ func TestCollapseOfManyIsItsDefinition(t *testing.T) {
 		}
 		hits, transitive := lookalikes(r, randomKind(r, false), n), i%2 == 0
 		list, _, groups := defined(hits, len(hits), transitive)
-		got := Collapse(hits, len(hits), transitive)
+		got := collapsedBy(hits, len(hits), transitive)
 		if diff := cmp.Diff(groups, got.Groups, cmpopts.EquateEmpty()); diff != "" || !slices.Equal(list, got.Shown) {
 			t.Fatalf("case %d, transitive %v: %s", i, transitive, diff)
 		}
@@ -162,7 +162,7 @@ func TestIndexGivesUp(t *testing.T) {
 	if found, ok := x.find(&hits[0]); ok {
 		t.Errorf("%d of %d are found one by one", len(found), len(hits))
 	}
-	if groups := Collapse(hits, len(hits), false).Groups; len(groups) != len(hits) {
+	if groups := Collapse(hits, len(hits)).Groups; len(groups) != len(hits) {
 		t.Errorf("%d groups, want %d", len(groups), len(hits))
 	}
 	for i := range hits {

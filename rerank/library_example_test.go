@@ -22,10 +22,10 @@ func ExampleCollapse() {
 	hits := make([]rerank.Hit, len(ranked))
 	for rank, text := range ranked {
 		if k, ok := s.Sketch(text); ok { // a hit without a sketch stays by itself
-			hits[rank] = rerank.Hit{Sketch: &k, Profile: &rerank.Default}
+			hits[rank] = rerank.Hit{Sketch: &k} // no profile: rerank.Default()
 		}
 	}
-	for _, g := range rerank.Collapse(hits, len(hits), false).Groups {
+	for _, g := range rerank.Collapse(hits, len(hits)).Groups {
 		fmt.Printf("%.30s… and %d like it\n", ranked[g.Representative], len(g.Folded))
 	}
 	// Output:
@@ -50,7 +50,7 @@ func ExampleProfile() {
 		hit("gazette.example", "From Monday the late ferry to Saltmere leaves at ten every evening, the council decided!"),
 		hit("wire.example", "From Monday the late ferry to Saltmere leaves at ten every evening, the council decided. (Agency)"),
 	}
-	for _, g := range rerank.Collapse(hits, len(hits), false).Groups {
+	for _, g := range rerank.Collapse(hits, len(hits)).Groups {
 		fmt.Println(hits[g.Representative].ID, "for ranks", g.Leader, g.Folded)
 	}
 	// Output:

@@ -52,9 +52,9 @@ type probe struct {
 
 func newProbe(hit *Hit) probe {
 	p := probe{hit: hit, outline: outlineOf(hit.Sketch), most: outlined}
-	if outlines(hit.Sketch) && hit.Profile.Measure != Containment {
+	if outlines(hit.Sketch) && hit.profile().Measure != Containment {
 		k := len(hit.Sketch.Payload)
-		p.most = k - leastEqual(k, hit.Profile.Threshold)
+		p.most = k - leastEqual(k, hit.profile().Threshold)
 	}
 	return p
 }
@@ -76,6 +76,6 @@ func (p *probe) apart(o *outline) bool {
 
 // near reports whether the hit may fold into another one.
 func (p *probe) near(other *Hit) bool {
-	is, _ := p.hit.Profile.Near(p.hit, other)
+	is, _ := p.hit.profile().Near(p.hit, other)
 	return is
 }

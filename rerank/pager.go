@@ -30,7 +30,7 @@ type Page struct {
 	// Limit is how many ranks the engine lets one read; 0 is no limit.
 	Limit int
 	// Rate is the share of hits expected to fold, 0 to 1, and Margin how many standard deviations more than that are allowed for, 0 being
-	// DefaultMargin. They decide only how far the first reading goes: see [Widening].
+	// defaultMargin. They decide only how far the first reading goes: see [Widening].
 	Rate, Margin float64
 	// HitBytes is about how long a hit with its sources is, 0 where that is not known: of long ones the sketches are read first.
 	HitBytes float64
@@ -169,10 +169,13 @@ func (p *Pager) Take(span Span, hits []Hit) {
 	}
 	p.hits, p.end = hits, unknown
 	pace := pace{late: p.page.Late}
-	if p.page.After != nil {
+	switch {
+	case p.page.After != nil:
 		p.list, p.earlier = p.page.After.after(hits, p.page.Window, &pace)
-	} else {
-		p.list = collapse(hits, p.page.Window, p.page.Transitive, &pace)
+	case p.page.Transitive:
+		p.list = collapse(hits, p.page.Window, components, &pace)
+	default:
+		p.list = collapse(hits, p.page.Window, grouped, &pace)
 	}
 	if pace.over {
 		p.err = ErrLate
@@ -239,7 +242,7 @@ func (p *Pager) takePage(span Span, hits []Hit) {
 // reading costs more than a few ranks more.
 func (p *Pager) firstReading() int {
 	need, rate, window := float64(p.page.end()), min(max(p.page.Rate, 0), 0.95), float64(max(p.page.Window, 0))
-	margin := cmp.Or(max(p.page.Margin, 0), DefaultMargin)
+	margin := cmp.Or(max(p.page.Margin, 0), defaultMargin)
 	folds := need * rate / (1 - rate)
 	folds += margin * deviation(folds, rate, need)
 	// Nothing folds behind the window: within it so many ranks at most.
@@ -351,8 +354,6 @@ func (p *Pager) Moved() int { return p.moved }
 type Stats struct {
 	// Read is how many ranks were looked at; Folded how many of them were folded; Readings how often the engine was asked.
 	Read, Folded, Readings int
-	// Without is how many of the ranks read had no sketch.
-	Without int
 	// Ended says that every rank of the list, or of the window, was looked at: Folded is final.
 	Ended bool
 	// Limited says that the engine's limit cut the page short.
@@ -370,11 +371,6 @@ func (p *Pager) Stats() Stats {
 	s.Short, s.Guessed = p.short, p.guessed()
 	for _, g := range p.list.Groups {
 		s.Folded += len(g.Folded)
-	}
-	for _, h := range p.hits {
-		if h.Sketch == nil {
-			s.Without++
-		}
 	}
 	limit := p.page.Limit
 	s.Limited = limit > 0 && p.end == unknown && len(p.ranks()) < p.page.end()-p.page.From

@@ -13,7 +13,7 @@ func TestPinnedHitsAreNeverFolded(t *testing.T) {
 	want := []Group{
 		{Folded: []int{2}}, {Leader: 1, Representative: 1}, {Leader: 3, Representative: 3, Folded: []int{4}},
 	}
-	if diff := cmp.Diff(want, Collapse(hits, 5, false).Groups); diff != "" {
+	if diff := cmp.Diff(want, Collapse(hits, 5).Groups); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -39,7 +39,7 @@ func TestComponentsJoinTheFirstPinnedHit(t *testing.T) {
 		{"one between", []Hit{far, a, close, b}, []Group{{Folded: []int{1, 3}}, {Leader: 2, Representative: 2}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, Collapse(c.hits, 4, true).Groups); diff != "" {
+			if diff := cmp.Diff(c.want, CollapseTransitive(c.hits, 4).Groups); diff != "" {
 				t.Error(diff)
 			}
 		})

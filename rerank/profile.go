@@ -59,18 +59,25 @@ type Check struct {
 	Coverage float64
 }
 
-// The presets, chosen by measurement: see docs/quality.md.
-var (
-	// Default has the best mean F1 over the kinds of text measured.
-	Default = Profile{Threshold: 0.64, MinShingles: 8, Check: Check{From: 0.25, To: 0.76, Coverage: 0.90}}
-	// Safe folds wrongly in fewer than 3 cases of 100 on every kind measured, and misses about half of what a person would fold.
-	Safe = Profile{Threshold: 0.88, MinShingles: 8, Check: Check{From: 0.78, To: 0.96}}
-	// Thorough finds more and is wrong more often.
-	Thorough = Profile{Threshold: 0.52, MinShingles: 8, Check: Check{From: 0.20, To: 0.62, Coverage: 0.86}}
-)
+// Default is the preset with the best mean F1 over the kinds of text measured. The presets are chosen by measurement: see docs/quality.md.
+func Default() Profile {
+	return Profile{Threshold: 0.64, MinShingles: 8, Check: Check{From: 0.25, To: 0.76, Coverage: 0.90}}
+}
 
-// Presets are the profiles that have a name.
-var Presets = map[string]Profile{"default": Default, "safe": Safe, "thorough": Thorough}
+// Safe is the preset that folds wrongly in fewer than 3 cases of 100 on every kind measured. It misses about half of what a person would fold.
+func Safe() Profile {
+	return Profile{Threshold: 0.88, MinShingles: 8, Check: Check{From: 0.78, To: 0.96}}
+}
+
+// Thorough is the preset that finds more and is wrong more often.
+func Thorough() Profile {
+	return Profile{Threshold: 0.52, MinShingles: 8, Check: Check{From: 0.20, To: 0.62, Coverage: 0.86}}
+}
+
+// Presets returns the presets by their names.
+func Presets() map[string]Profile {
+	return map[string]Profile{"default": Default(), "safe": Safe(), "thorough": Thorough()}
+}
 
 // NearDuplicates reports whether two documents are near-duplicates by their sketches: same text, or agreement at or above the
 // threshold. The agreement is 0 where the two are not comparable.
@@ -80,16 +87,30 @@ func (p *Profile) NearDuplicates(a, b *sketch.Sketch) (near bool, agreement floa
 	return near, agreement
 }
 
-// agreement is what the profile's measure says of two sketches.
+// agreement is the profile's measure of two sketches, comparable only where its error is small enough.
 func (p *Profile) agreement(a, b *sketch.Sketch) (agreement float64, comparable bool) {
 	if p.Measure != Containment {
 		return a.Agreement(b)
 	}
-	if b.Shingles < a.Shingles {
-		a, b = b, a
-	}
-	e, ok := a.Containment(b)
+	e, ok := p.Estimate(a, b)
 	return e.Value, ok && e.Error <= MaxContainmentError
+}
+
+// Estimate returns the profile's measure of two sketches with its standard error. It reports false where they are not comparable.
+func (p *Profile) Estimate(a, b *sketch.Sketch) (sketch.Estimate, bool) {
+	if p.Measure == Containment {
+		a, b = smallerFirst(a, b)
+		return a.Containment(b)
+	}
+	agreement, ok := a.Agreement(b)
+	return sketch.Estimate{Value: agreement, Error: a.StandardError(b)}, ok
+}
+
+func smallerFirst(a, b *sketch.Sketch) (smaller, larger *sketch.Sketch) {
+	if b.Shingles < a.Shingles {
+		return b, a
+	}
+	return a, b
 }
 
 // Near reports whether a hit may fold into another by the profile: they are near-duplicates, and what else it asks for holds.

@@ -12,13 +12,20 @@ import (
 	"github.com/neardup/sidecar/internal/effort"
 )
 
+func collapsedBy(hits []Hit, window int, transitive bool) Collapsed {
+	if transitive {
+		return CollapseTransitive(hits, window)
+	}
+	return Collapse(hits, window)
+}
+
 func TestCollapseIsItsDefinition(t *testing.T) {
 	r := rand.New(rand.NewPCG(21, 1))
 	for i := range effort.Rounds(1500) {
 		k := randomKind(r, false)
 		hits, window, transitive := k.list(r, r.IntN(70)), r.IntN(80), r.IntN(2) == 0
 		list, _, groups := defined(hits, window, transitive)
-		got := Collapse(hits, window, transitive)
+		got := collapsedBy(hits, window, transitive)
 		if diff := cmp.Diff(groups, got.Groups, cmpopts.EquateEmpty()); diff != "" {
 			t.Fatalf("case %d, transitive %v: groups: %s", i, transitive, diff)
 		}

@@ -34,7 +34,7 @@ func TestShortTextsFoldByFingerprintAlone(t *testing.T) {
 	same, near := hit("b", 1, 0), hit("c", 1, 3)
 	same.Profile, near.Profile = short, short
 	hits := []Hit{hit("a", 1, 0), near, same}
-	if diff := cmp.Diff([]Group{{Leader: 0, Representative: 0, Folded: []int{2}}, {Leader: 1, Representative: 1}}, Collapse(hits, 3, false).Groups); diff != "" {
+	if diff := cmp.Diff([]Group{{Leader: 0, Representative: 0, Folded: []int{2}}, {Leader: 1, Representative: 1}}, Collapse(hits, 3).Groups); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -74,7 +74,7 @@ func (w *Walk) Take(hit *Hit, window int) bool {
 		return true
 	}
 	if at := earlier(w.leaders, hit); at >= 0 {
-		if l := &w.leaders[at]; l.shown < l.hit.Profile.Keep {
+		if l := &w.leaders[at]; l.shown < l.hit.profile().Keep {
 			l.shown++
 			return true
 		}

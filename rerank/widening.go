@@ -6,8 +6,8 @@ const (
 	// DefaultRate is the share of hits expected to fold where nothing is known yet: about 30 % of web pages are near-duplicates
 	// (Manning and Raghavan's slides).
 	DefaultRate = 0.3
-	// DefaultMargin is how many standard deviations a first reading goes beyond what is expected, where nothing is known yet.
-	DefaultMargin = 2.5
+	// defaultMargin is how many standard deviations a first reading goes beyond what is expected, where nothing is known yet.
+	defaultMargin = 2.5
 
 	// leastMargin and mostMargin bound what is learned.
 	leastMargin, mostMargin = 1, 8
@@ -40,7 +40,7 @@ func (w Widening) Learn(s Stats) Widening {
 	}
 	rate := float64(s.Folded) / float64(s.Read)
 	if w.Margin == 0 {
-		w.Rate, w.Margin = rate, DefaultMargin
+		w.Rate, w.Margin = rate, defaultMargin
 	} else {
 		w.Rate = 0.8*w.Rate + 0.2*rate
 	}

@@ -168,7 +168,7 @@ func positionsFor(n int) int {
 	if soaking {
 		cost = 50_000
 	}
-	return max(8, min(DefaultPositions, cost/n/8*8))
+	return max(8, min(defaultPositions, cost/n/8*8))
 }
 
 // eachSize runs f for every size of sets, side by side.
@@ -255,7 +255,7 @@ func measurePositions(family Family, c setPairCase, positions, trials int) packi
 			if width <= 8 {
 				a.Bits, b.Bits = uint8(width), uint8(width)
 				a.Payload, b.Payload = pack(a.Payload[:0], one, width), pack(b.Payload[:0], other, width)
-				e, _ = a.Resemblance(&b)
+				e, _ = a.estimate(&b)
 			}
 			seen.by[width].add(e, c.resemblance())
 			if gap := e.Value - c.resemblance(); width >= 8 {
@@ -305,15 +305,15 @@ func TestFastSimilarityAccuracy(t *testing.T) {
 		low, high := 0.95, 2.1
 		var ratio, packed, slack, packedSlack, cases float64
 		for _, c := range casesOf(n) {
-			seen, j := measurePositions(FastSimilarity, c, DefaultPositions, accuracyTrials()), c.resemblance()
+			seen, j := measurePositions(FastSimilarity, c, defaultPositions, accuracyTrials()), c.resemblance()
 			for _, width := range widths[:4] {
-				check(t, fmt.Sprintf("fast_similarity 128×%d", width), c, j, seen.by[width], low, high, 2*half(DefaultPositions, width))
+				check(t, fmt.Sprintf("fast_similarity 128×%d", width), c, j, seen.by[width], low, high, 2*half(defaultPositions, width))
 			}
 			if j > 0 && j < 1 {
 				of8 := seen.by[8]
 				loss, lossError := seen.loss()
 				within(t, fmt.Sprint("RMSE at 8 bit over that at 64 ", c), loss, 0.99, 1.025, 4.5*lossError)
-				ratio, packed, cases = ratio+of8.rmse()/theory(j, DefaultPositions), packed+loss, cases+1
+				ratio, packed, cases = ratio+of8.rmse()/theory(j, defaultPositions), packed+loss, cases+1
 				slack, packedSlack = slack+of8.mseError()/of8.mse()/2, packedSlack+lossError
 			}
 		}
@@ -331,11 +331,11 @@ func TestMSmallestAccuracy(t *testing.T) {
 		for _, c := range casesOf(n) {
 			var seen tally
 			measure(t, Scheme{Family: MSmallest}, c, accuracyTrials(), func(a, b *Sketch) {
-				e, _ := a.Resemblance(b)
+				e, _ := a.estimate(b)
 				seen.add(e, c.resemblance())
 			})
-			check(t, "m_smallest 128", c, c.resemblance(), &seen, 0.95, 1.05, half(DefaultPositions, 64))
-			if n <= DefaultPositions && (seen.squares != 0 || seen.claimed != 0) {
+			check(t, "m_smallest 128", c, c.resemblance(), &seen, 0.95, 1.05, half(defaultPositions, 64))
+			if n <= defaultPositions && (seen.squares != 0 || seen.claimed != 0) {
 				t.Errorf("%+v: sketches that hold all elements are not exact", c)
 			}
 		}
@@ -353,11 +353,11 @@ func TestZeroModMAccuracy(t *testing.T) {
 				if len(a.Payload) == 0 {
 					empty++
 				}
-				if e, ok := a.Resemblance(b); ok {
+				if e, ok := a.estimate(b); ok {
 					seen.add(e, c.resemblance())
 				}
 			})
-			none := func(elements int) float64 { return math.Pow(1-1.0/DefaultModulus, float64(DefaultRepeats*elements)) }
+			none := func(elements int) float64 { return math.Pow(1-1.0/defaultModulus, float64(defaultRepeats*elements)) }
 			for _, rate := range []struct {
 				what      string
 				got, want float64
@@ -369,7 +369,7 @@ func TestZeroModMAccuracy(t *testing.T) {
 				within(t, fmt.Sprint("share of ", rate.what, c), rate.got, rate.want, rate.want, slack)
 			}
 			// What is looked at is one hash at least, and on average so many.
-			looked := min(DefaultPositions, float64(DefaultRepeats*(c.a+c.b-c.both))/DefaultModulus)
+			looked := min(defaultPositions, float64(defaultRepeats*(c.a+c.b-c.both))/defaultModulus)
 			low, high := 0.95*(1-min(0.5, 2/looked)), 1.15
 			check(t, "zero_mod_m 4×16", c, c.resemblance(), &seen, low, high, math.Pow(max(1, looked), -2))
 		}
@@ -383,14 +383,14 @@ func TestSimHashAccuracy(t *testing.T) {
 		for _, c := range casesOf(n) {
 			var angle, seen tally
 			measure(t, Scheme{Family: SimHash, Positions: k}, c, accuracyTrials(), func(a, b *Sketch) {
-				e, _ := a.Angle(b)
+				e, _ := a.angle(b)
 				angle.add(e, c.angle())
-				e, _ = a.Resemblance(b)
+				e, _ = a.estimate(b)
 				seen.add(e, c.resemblance())
 			})
 			low, more := 0.95*(1-1/float64(k)), math.Pi*math.Pi*half(k, 64)
 			check(t, fmt.Sprintf("simhash angle %d", k), c, c.angle(), &angle, low, 1.05, more)
-			if k == DefaultPositions && math.Abs(seen.bias()) > 0.25*seen.rmse()+4.5*seen.biasError() {
+			if k == defaultPositions && math.Abs(seen.bias()) > 0.25*seen.rmse()+4.5*seen.biasError() {
 				t.Errorf("%+v: the resemblance is biased by %+.5f at a standard error of %.5f", c, seen.bias(), seen.rmse())
 			}
 			logLine(t, "  its resemblance", c, c.resemblance(), &seen)
@@ -431,7 +431,7 @@ func TestContainmentAccuracy(t *testing.T) {
 				if math.Abs(seen.bias()) > share*seen.rmse()+4.5*seen.biasError()+1e-12 {
 					t.Errorf("%+v: bias %+.5f at a standard error of %.5f", c, seen.bias(), seen.rmse())
 				}
-				more := 4 * half(DefaultPositions, 8)
+				more := 4 * half(defaultPositions, 8)
 				if family == ZeroModM {
 					more = 0.005 // of a few hashes half a hash is much
 				}

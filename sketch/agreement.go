@@ -6,9 +6,8 @@ import (
 	"math/bits"
 )
 
-// Estimate is a value estimated from two sketches and its standard error.
+// Estimate is a value estimated from two sketches.
 type Estimate struct {
-	// Value is unbiased, so chance takes it a little below 0 now and then where the truth is near 0.
 	Value float64
 	// Error is the standard error: in two cases of three the truth is no farther away. 0 where the value is exact.
 	Error float64
@@ -20,24 +19,10 @@ func (s *Sketch) comparable(t *Sketch) bool {
 		(s.Form == Values || s.Form == Sample || len(s.Payload) == len(t.Payload) && len(s.Payload) > 0)
 }
 
-// Agreement returns the resemblance of the two documents as [Sketch.Resemblance] estimates it, without the error: what to hold
-// against a threshold, many times over. For [Hamming] it is the share of equal bits. It reports false where the two are not
-// comparable.
-func (s *Sketch) Agreement(t *Sketch) (agreement float64, comparable bool) {
-	// What follows is Resemblance for positions of 8 bits, which no other form has, with one division: (equal/k - 1/256) / (1 - 1/256).
-	k := len(s.Payload)
-	if s.Bits == 8 && t.Bits == 8 && s.Scheme == t.Scheme && k == len(t.Payload) && k > 0 && s.Shingles != 0 && t.Shingles != 0 {
-		return float64(256*equalBytes(s.Payload, t.Payload)-k) / float64(255*k), true
-	}
-	e, ok := s.Resemblance(t)
-	return e.Value, ok
-}
-
-// Resemblance estimates |A∩B| / |A∪B| of the two documents' sets from their sketches. The estimators:
+// Agreement estimates |A∩B| / |A∪B| of the two documents' sets from their sketches: what to hold against a threshold. The estimators:
 //
 //   - fast_similarity, permutations: the share of equal positions, less those that are equal by chance in the b bits kept of each
-//     (Li and König 2010). Error: that of independent positions, an upper bound for fast_similarity. It is never 0: half a
-//     position is added to either side.
+//     (Li and König 2010).
 //   - m_smallest: the share of common values among the m smallest of the union (Broder 1997; not among the m of either set, which would
 //     be biased). Exact where neither set has more than m elements.
 //   - zero_mod_m: the share of common values among all that were kept. Not comparable where neither sketch kept any.
@@ -45,8 +30,28 @@ func (s *Sketch) Agreement(t *Sketch) (agreement float64, comparable bool) {
 //     128 positions it is off by less than a quarter of the standard error.
 //   - hamming: the share of equal bits, taken as it is.
 //
-// It reports false where the two are not comparable.
-func (s *Sketch) Resemblance(t *Sketch) (Estimate, bool) {
+// The first three are unbiased, so chance takes them a little below 0 now and then where the truth is near 0. It reports false where the
+// two are not comparable.
+func (s *Sketch) Agreement(t *Sketch) (agreement float64, comparable bool) {
+	// The usual case is [Sketch.estimate] for positions of 8 bits, which no other form has, with one division: (equal/k - 1/256) / (1 - 1/256).
+	k := len(s.Payload)
+	if s.Bits == 8 && t.Bits == 8 && s.Scheme == t.Scheme && k == len(t.Payload) && k > 0 && s.Shingles != 0 && t.Shingles != 0 {
+		return float64(256*equalBytes(s.Payload, t.Payload)-k) / float64(255*k), true
+	}
+	e, ok := s.estimate(t)
+	return e.Value, ok
+}
+
+// StandardError returns the standard error of [Sketch.Agreement]: in two cases of three the truth is no farther away. It is 0 where the
+// agreement is exact and where the two are not comparable. For fast_similarity and permutations it is that of independent positions, an
+// upper bound for fast_similarity; there it is never 0, since half a position is added to either side.
+func (s *Sketch) StandardError(t *Sketch) float64 {
+	e, _ := s.estimate(t)
+	return e.Error
+}
+
+// estimate returns the agreement with its standard error.
+func (s *Sketch) estimate(t *Sketch) (Estimate, bool) {
 	if !s.comparable(t) {
 		return Estimate{}, false
 	}
@@ -87,7 +92,7 @@ func (s *Sketch) Containment(t *Sketch) (Estimate, bool) {
 		}
 		return s.within(t)
 	}
-	r, ok := s.Resemblance(t)
+	r, ok := s.estimate(t)
 	if !ok || s.Form == Ready {
 		return Estimate{}, false
 	}
@@ -102,7 +107,7 @@ func (s *Sketch) Containment(t *Sketch) (Estimate, bool) {
 
 // within is Containment of lists of values.
 func (s *Sketch) within(t *Sketch) (Estimate, bool) {
-	looked, both := overlap(s.Payload, t.Payload, s.Cut, t.Cut)
+	looked, both := overlap(s.Payload, t.Payload, t.Cut)
 	if looked == 0 {
 		return Estimate{}, false
 	}
@@ -113,28 +118,6 @@ func (s *Sketch) within(t *Sketch) (Estimate, bool) {
 		e.Error *= math.Sqrt(max(0, 1-n/float64(s.Shingles)))
 	}
 	return e, true
-}
-
-// AtMost returns what neither [Sketch.Agreement] nor, with contained, [Sketch.Containment] of two comparable lists of values exceeds that
-// have no more than so many values in common: a look at the lists' ends, where those go through all of both.
-func (s *Sketch) AtMost(t *Sketch, common int, contained bool) float64 {
-	looked := 0
-	switch {
-	case contained:
-		looked = certain(s.Payload, t.Payload, s.Cut, t.Cut)
-	case s.Cut && t.Cut:
-		looked = min(len(s.Payload), len(t.Payload)) / size
-	case s.Cut:
-		looked = len(s.Payload) / size
-	case t.Cut:
-		looked = len(t.Payload) / size
-	default:
-		looked = (len(s.Payload)+len(t.Payload))/size - common
-	}
-	if looked <= common {
-		return 1
-	}
-	return float64(common) / float64(looked)
 }
 
 // SameText reports whether both are sketches of the same text: same scheme, same fingerprint.
@@ -162,9 +145,9 @@ func (s *Sketch) fromValues(t *Sketch) (Estimate, bool) {
 	return e, true
 }
 
-// Angle estimates the angle between two sets under [SimHash], in radians: 0 for equal ones, π/2 for disjoint ones. It reports
+// angle estimates the angle between two sets under [SimHash], in radians: 0 for equal ones, π/2 for disjoint ones. It reports
 // false for sketches of other families and where the two are not comparable.
-func (s *Sketch) Angle(t *Sketch) (Estimate, bool) {
+func (s *Sketch) angle(t *Sketch) (Estimate, bool) {
 	if s.Form != Sides || !s.comparable(t) {
 		return Estimate{}, false
 	}
@@ -176,7 +159,7 @@ func (s *Sketch) Angle(t *Sketch) (Estimate, bool) {
 
 // fromSides goes from the angle to the resemblance: the cosine of the angle is |A∩B| / sqrt(|A|·|B|).
 func (s *Sketch) fromSides(t *Sketch) Estimate {
-	angle, _ := s.Angle(t)
+	angle, _ := s.angle(t)
 	a, b := float64(s.Shingles), float64(t.Shingles)
 	both := math.Cos(angle.Value) * math.Sqrt(a*b)
 	both = min(both, a, b)

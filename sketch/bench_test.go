@@ -16,6 +16,6 @@ func BenchmarkKernel(b *testing.B) {
 	}
 	slots := new(slotArray)
 	for i := 0; b.Loop(); i++ {
-		slots.fill(DefaultPositions, sets[i%len(sets)])
+		slots.fill(defaultPositions, sets[i%len(sets)])
 	}
 }

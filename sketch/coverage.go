@@ -31,7 +31,7 @@ func (s *Sketcher) Text(texts ...string) *Text {
 	}
 	t, w, place := new(Text), new(workspace), 0
 	for _, text := range texts {
-		list := plainTokens(baseText(s.content(text), s.scheme.Keep), s.scheme.Features, s.scheme.Keep)
+		list := plainTokens(baseText(s.Content(text), s.scheme.Keep), s.scheme.Features, s.scheme.Keep)
 		s.fill(w, list)
 		w.all = s.appendShingles(w.all, w.tokens)
 		for i := range list {

@@ -19,8 +19,8 @@
 //
 // # Families
 //
-// All estimate resemblance; [Sketch.Resemblance] says how, with a standard error beside the estimate. The first four do so without
-// bias, simhash without bias the angle, hamming the share of equal bits exactly.
+// All estimate resemblance; [Sketch.Agreement] says how. The first four do so without bias, simhash without bias the angle, hamming
+// the share of equal bits exactly.
 //
 //	family            source                                       keeps                             for
 //	fast_similarity   Dahlgaard, Knudsen, Thorup 2017              k positions of 1 to 8 bits        nearly everything: the default
@@ -32,8 +32,8 @@
 //
 // # Short and empty texts
 //
-// A text without a letter or digit has no sketch (tags and Keep.Punctuation take what there is). One too short for a shingle makes one shingle of all it has. Several texts of one
-// document are cut each on its own, so no shingle spans two of them.
+// A text without a letter or digit has no sketch (tags and Keep.Punctuation take what there is). One too short for a shingle makes
+// one shingle of all it has. Several texts of one document are cut each on its own, so no shingle spans two of them.
 //
 // # Speed
 //

@@ -61,7 +61,7 @@ func (s Sketch) AppendText(b []byte) ([]byte, error) {
 	if err != nil {
 		return b, err
 	}
-	var room [headerSize + binary.MaxVarintLen32 + DefaultPositions]byte
+	var room [headerSize + binary.MaxVarintLen32 + defaultPositions]byte
 	raw := append(room[:0], formatVersion, form)
 	raw = binary.BigEndian.AppendUint32(raw, s.Scheme)
 	raw = binary.BigEndian.AppendUint16(raw, s.Source)

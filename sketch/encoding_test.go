@@ -246,14 +246,14 @@ func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9 }
 // checkComparable holds all that is made of two sketches to what must be so of any two.
 func checkComparable(t *testing.T, a, b *Sketch) {
 	t.Helper()
-	e, ok := a.Resemblance(b)
-	back, okBack := b.Resemblance(a)
+	e, ok := a.estimate(b)
+	back, okBack := b.estimate(a)
 	agreement, okAgreement := a.Agreement(b)
 	if ok != okAgreement || ok != okBack || e.Value != agreement || !near(e.Value, back.Value) || !near(e.Error, back.Error) {
-		t.Fatalf("Resemblance %v, %v; the other way round %v, %v; Agreement %v, %v", e, ok, back, okBack, agreement, okAgreement)
+		t.Fatalf("estimate %v, %v; the other way round %v, %v; Agreement %v, %v", e, ok, back, okBack, agreement, okAgreement)
 	}
 	containment, okContainment := a.Containment(b)
-	angle, okAngle := a.Angle(b)
+	angle, okAngle := a.angle(b)
 	if okContainment && !ok || okAngle && (!ok || a.Form != Sides) {
 		t.Fatalf("comparable %v, but containment %v, angle %v", ok, okContainment, okAngle)
 	}

@@ -65,8 +65,8 @@ func ExampleScheme_tags() {
 	s := sketcher(func(s *sketch.Scheme) { s.Features, s.Family = sketch.Tags, sketch.MSmallest })
 	a, _ := s.Sketch("linen", "summer dress", "Red")
 	b, _ := s.Sketch("red", "summer dress", "cotton")
-	e, _ := a.Resemblance(&b)
-	fmt.Println(e.Value, e.Error) // exact: all of both sets fits
+	agreement, _ := a.Agreement(&b)
+	fmt.Println(agreement, a.StandardError(&b)) // exact: all of both sets fits
 	// Output:
 	// 0.5 0
 }

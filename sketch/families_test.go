@@ -126,17 +126,17 @@ func TestMSmallestIsExactWhereAllFit(t *testing.T) {
 		both := 0
 		union := slices.Compact(slices.Sorted(slices.Values(slices.Concat(a, b))))
 		looked := len(union)
-		if max(len(a), len(b)) > DefaultPositions {
-			looked = min(looked, DefaultPositions)
+		if max(len(a), len(b)) > defaultPositions {
+			looked = min(looked, defaultPositions)
 		}
 		for _, x := range union[:looked] {
 			both += one(slices.Contains(a, x) && slices.Contains(b, x))
 		}
-		e, ok := sketchOf(s, a).Resemblance(sketchOf(s, b))
+		e, ok := sketchOf(s, a).estimate(sketchOf(s, b))
 		if want := float64(both) / float64(looked); !ok || e.Value != want {
 			t.Fatalf("%d and %d elements: %v, %v, want %v", len(a), len(b), e, ok, want)
 		}
-		if exact := max(len(a), len(b)) <= DefaultPositions; exact && (e.Error != 0 || e.Value != Resemblance(sortedA, sortedB)) {
+		if exact := max(len(a), len(b)) <= defaultPositions; exact && (e.Error != 0 || e.Value != Resemblance(sortedA, sortedB)) {
 			t.Fatalf("%d and %d elements: %v is not exact", len(a), len(b), e)
 		}
 	}
@@ -175,7 +175,7 @@ func TestZeroModMPoolsItsRepeats(t *testing.T) {
 	}
 	s := newSketcher(t, func(s *Scheme) { s.Family, s.Modulus, s.Repeats, s.Positions = ZeroModM, 1, 1, 1024 })
 	a, b := pair(r, 40, 25)
-	if e, ok := sketchOf(s, a).Resemblance(sketchOf(s, b)); !ok || e.Value != 40.0/90 {
+	if e, ok := sketchOf(s, a).estimate(sketchOf(s, b)); !ok || e.Value != 40.0/90 {
 		t.Errorf("every hash is kept, and the resemblance is %v, %v", e, ok)
 	}
 }
@@ -188,10 +188,10 @@ func TestNothingKeptIsNotComparable(t *testing.T) {
 	if len(empty.Payload) != 0 || len(full.Payload) != 8 {
 		t.Fatalf("%d and %d bytes", len(empty.Payload), len(full.Payload))
 	}
-	if e, ok := empty.Resemblance(other); ok {
+	if e, ok := empty.estimate(other); ok {
 		t.Errorf("two sketches that hold nothing: %v", e)
 	}
-	if e, ok := empty.Resemblance(full); !ok || e.Value != 0 {
+	if e, ok := empty.estimate(full); !ok || e.Value != 0 {
 		t.Errorf("nothing and something: %v, %v", e, ok)
 	}
 }
@@ -211,25 +211,25 @@ func TestAngles(t *testing.T) {
 	s := newSketcher(t, func(s *Scheme) { s.Family, s.Positions = SimHash, 1024 })
 	for _, n := range []int{1, 2, 10, 200} {
 		a, b := pair(r, 0, n)
-		same, ok := sketchOf(s, a).Angle(sketchOf(s, a))
+		same, ok := sketchOf(s, a).angle(sketchOf(s, a))
 		if !ok || same.Value != 0 {
 			t.Errorf("%d elements: equal sets at an angle of %v, %v", n, same, ok)
 		}
-		if e, _ := sketchOf(s, a).Resemblance(sketchOf(s, a)); e.Value != 1 || e.Error == 0 {
+		if e, _ := sketchOf(s, a).estimate(sketchOf(s, a)); e.Value != 1 || e.Error == 0 {
 			t.Errorf("%d elements: equal sets have a resemblance of %v", n, e)
 		}
-		disjoint, ok := sketchOf(s, a).Angle(sketchOf(s, b))
+		disjoint, ok := sketchOf(s, a).angle(sketchOf(s, b))
 		if !ok || math.Abs(disjoint.Value-math.Pi/2) > 4.5*disjoint.Error || disjoint.Error > 0.06 {
 			t.Errorf("%d elements: disjoint sets at an angle of %v, %v, want π/2", n, disjoint, ok)
 		}
-		part, ok := sketchOf(s, a[:n/2+1]).Angle(sketchOf(s, a))
+		part, ok := sketchOf(s, a[:n/2+1]).angle(sketchOf(s, a))
 		if want := math.Acos(math.Sqrt(float64(n/2+1) / float64(n))); !ok || math.Abs(part.Value-want) > 4.5*part.Error {
 			t.Errorf("%d elements: a half and the whole at an angle of %v, %v, want %v", n, part, ok, want)
 		}
 	}
 	a, b := pair(r, 3, 3)
 	plain := newSketcher(t, nil)
-	if e, ok := sketchOf(plain, a).Angle(sketchOf(plain, b)); ok {
+	if e, ok := sketchOf(plain, a).angle(sketchOf(plain, b)); ok {
 		t.Errorf("fast_similarity has an angle: %v", e)
 	}
 }
@@ -249,7 +249,7 @@ func TestEstimatesByHand(t *testing.T) {
 		{1, []byte{0, 0, 0, 0, 0xff, 0xff, 0, 0}, 0.5, 0.108803, 0.444444, 0.064476, 1},
 	} {
 		a, b := Sketch{Bits: c.bits, Shingles: 30, Payload: zeros}, Sketch{Bits: c.bits, Shingles: 10, Payload: c.other}
-		r, ok := a.Resemblance(&b)
+		r, ok := a.estimate(&b)
 		inB, okInB := a.Containment(&b)
 		inA, okInA := b.Containment(&a)
 		if !ok || !okInB || !okInA {
@@ -262,7 +262,7 @@ func TestEstimatesByHand(t *testing.T) {
 		}
 	}
 	a, b := Sketch{Form: Sides, Bits: 1, Shingles: 30, Payload: zeros}, Sketch{Form: Sides, Bits: 1, Shingles: 30, Payload: []byte{255, 255, 0, 0, 0, 0, 0, 0}}
-	if e, ok := a.Angle(&b); !ok || math.Abs(e.Value-math.Pi/4) > 1e-9 || math.Abs(e.Error-0.170907) > 1e-6 {
+	if e, ok := a.angle(&b); !ok || math.Abs(e.Value-math.Pi/4) > 1e-9 || math.Abs(e.Error-0.170907) > 1e-6 {
 		t.Errorf("a quarter of the sides differ: an angle of %v, %v", e, ok)
 	}
 }
@@ -291,7 +291,7 @@ func TestReadyValues(t *testing.T) {
 	}
 	a, _ := s.Sketch("no value", "ffffffffffffffff", "0000000000000000")
 	b, _ := s.Sketch("0xFFFFFFFFFFFF0000")
-	if e, ok := a.Resemblance(&b); !ok || e != (Estimate{Value: 0.75}) {
+	if e, ok := a.estimate(&b); !ok || e != (Estimate{Value: 0.75}) {
 		t.Errorf("48 of 64 equal bits: %v, %v", e, ok)
 	}
 	if again, _ := s.Sketch("FFFFFFFFFFFFFFFF"); !a.SameText(&again) || a.SameText(&b) {

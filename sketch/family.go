@@ -133,9 +133,9 @@ func merge(a, b []byte, cutA, cutB bool) (looked, both int) {
 	return looked, both
 }
 
-// overlap looks at the values of a up to where both lists are known: how many there are, and how many of them stand in b.
-func overlap(a, b []byte, cutA, cutB bool) (looked, both int) {
-	looked = certain(a, b, cutA, cutB)
+// overlap looks at the values of a up to where b is known: how many there are, and how many of them stand in b.
+func overlap(a, b []byte, cutB bool) (looked, both int) {
+	looked = certain(a, b, cutB)
 	for i, at := 0, 0; i < looked; i++ {
 		x := binary.BigEndian.Uint64(a[i*size:])
 		for at+size <= len(b) && binary.BigEndian.Uint64(b[at:]) < x {
@@ -151,20 +151,14 @@ func overlap(a, b []byte, cutA, cutB bool) (looked, both int) {
 	return looked, both
 }
 
-// certain returns how many values of a stand where both lists are known. A list that was cut is known up to its last value.
-func certain(a, b []byte, cutA, cutB bool) int {
-	limit := ^uint64(0)
-	for _, end := range []struct {
-		values []byte
-		cut    bool
-	}{{a, cutA}, {b, cutB}} {
-		if !end.cut {
-			continue
-		}
-		if len(end.values) < size {
-			return 0
-		}
-		limit = min(limit, binary.BigEndian.Uint64(end.values[len(end.values)-size:]))
+// certain returns how many values of a stand where b is known: a list that was cut is known up to its last value.
+func certain(a, b []byte, cutB bool) int {
+	if !cutB {
+		return len(a) / size
 	}
-	return sort.Search(len(a)/size, func(i int) bool { return binary.BigEndian.Uint64(a[i*size:]) > limit })
+	if len(b) < size {
+		return 0
+	}
+	last := binary.BigEndian.Uint64(b[len(b)-size:])
+	return sort.Search(len(a)/size, func(i int) bool { return binary.BigEndian.Uint64(a[i*size:]) > last })
 }

@@ -17,8 +17,8 @@ func Example_library() {
 	other := "From Monday the late ferry to Saltmere sails at ten every evening, the council decided. (Agency)"
 	a, _ := s.Sketch(one)
 	b, _ := s.Sketch(other)
-	if e, comparable := a.Resemblance(&b); comparable {
-		fmt.Printf("%.2f ± %.2f, exactly %.2f\n", e.Value, e.Error, sketch.Resemblance(s.Shingles(one), s.Shingles(other)))
+	if agreement, comparable := a.Agreement(&b); comparable {
+		fmt.Printf("%.2f ± %.2f, exactly %.2f\n", agreement, a.StandardError(&b), sketch.Resemblance(s.Shingles(one), s.Shingles(other)))
 	}
 	// Output:
 	// 0.72 ± 0.04, exactly 0.71

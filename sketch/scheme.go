@@ -9,7 +9,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// Family names the way in which a set of shingles becomes a sketch. Each is named for its source and has its estimator ([Sketch.Resemblance]).
+// Family names the way in which a set of shingles becomes a sketch. Each is named for its source and has its estimator ([Sketch.Agreement]).
 type Family string
 
 const (
@@ -72,18 +72,18 @@ type Keep struct {
 }
 
 const (
-	// DefaultWords is w, the number of words in a shingle.
-	DefaultWords = 2
-	// DefaultCharacters is n, the number of characters in a shingle.
-	DefaultCharacters = 3
-	// DefaultPositions is k, the number of positions of a sketch: a standard error of at most 0.044 at 128.
-	DefaultPositions = 128
-	// DefaultBits is b, the number of bits that are kept of each position.
-	DefaultBits = 8
-	// DefaultModulus is m of [ZeroModM].
-	DefaultModulus = 16
-	// DefaultRepeats is the number of independent sketches of [ZeroModM].
-	DefaultRepeats = 4
+	// defaultWords is w, the number of words in a shingle.
+	defaultWords = 2
+	// defaultCharacters is n, the number of characters in a shingle.
+	defaultCharacters = 3
+	// defaultPositions is k, the number of positions of a sketch: a standard error of at most 0.044 at 128.
+	defaultPositions = 128
+	// defaultBits is b, the number of bits that are kept of each position.
+	defaultBits = 8
+	// defaultModulus is m of [ZeroModM].
+	defaultModulus = 16
+	// defaultRepeats is the number of independent sketches of [ZeroModM].
+	defaultRepeats = 4
 
 	maxWords      = 32
 	maxCharacters = 64
@@ -135,12 +135,12 @@ func DefaultScheme() Scheme { return Scheme{}.filled() }
 func (s Scheme) filled() Scheme {
 	s.Family = orDefault(s.Family, FastSimilarity)
 	s.Features = orDefault(s.Features, Auto)
-	s.Words = orDefault(s.Words, DefaultWords)
-	s.Characters = orDefault(s.Characters, DefaultCharacters)
-	s.Positions = orDefault(s.Positions, DefaultPositions)
-	s.Bits = orDefault(s.Bits, DefaultBits)
-	s.Modulus = orDefault(s.Modulus, DefaultModulus)
-	s.Repeats = orDefault(s.Repeats, DefaultRepeats)
+	s.Words = orDefault(s.Words, defaultWords)
+	s.Characters = orDefault(s.Characters, defaultCharacters)
+	s.Positions = orDefault(s.Positions, defaultPositions)
+	s.Bits = orDefault(s.Bits, defaultBits)
+	s.Modulus = orDefault(s.Modulus, defaultModulus)
+	s.Repeats = orDefault(s.Repeats, defaultRepeats)
 	s.Content = orDefault(s.Content, ContentAll)
 	return s
 }
@@ -170,11 +170,11 @@ func (s Scheme) Validate() error {
 	oneOf("family", string(s.Family), string(FastSimilarity), string(Permutations), string(MSmallest), string(ZeroModM), string(SimHash), string(Hamming))
 	oneOf("features", string(s.Features), string(Auto), string(WordShingles), string(CharacterShingles), string(Tags), string(Value64))
 	oneOf("content", string(s.Content), string(ContentAll), string(ContentUseful), string(ContentRaw))
-	within("words", s.Words, 1, maxWords, DefaultWords)
-	within("characters", s.Characters, 1, maxCharacters, DefaultCharacters)
-	within("positions", s.Positions, 8, maxPositions, DefaultPositions)
-	within("modulus", s.Modulus, 1, maxModulus, DefaultModulus)
-	within("repeats", s.Repeats, 1, maxRepeats, DefaultRepeats)
+	within("words", s.Words, 1, maxWords, defaultWords)
+	within("characters", s.Characters, 1, maxCharacters, defaultCharacters)
+	within("positions", s.Positions, 8, maxPositions, defaultPositions)
+	within("modulus", s.Modulus, 1, maxModulus, defaultModulus)
+	within("repeats", s.Repeats, 1, maxRepeats, defaultRepeats)
 	if s.Positions%8 != 0 {
 		errs = append(errs, fmt.Errorf("positions: %d is no multiple of 8: use %d", s.Positions, max(8, (s.Positions+4)/8*8)))
 	}

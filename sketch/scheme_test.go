@@ -228,7 +228,7 @@ func TestASeedChangesEverything(t *testing.T) {
 			t.Errorf("%+v: the fingerprint does not depend on the seed", scheme)
 		}
 		// Tags has one element here and Hamming no hash of ours.
-		e, ok := a.Resemblance(&b)
+		e, ok := a.estimate(&b)
 		if scheme.Features != Value64 && ok && e.Value > 4.5*max(e.Error, 0.02) {
 			t.Errorf("%+v: sketches of one text under two seeds agree to %v", scheme, e)
 		}

@@ -222,7 +222,7 @@ func (s *Sketcher) Fingerprint(texts ...string) uint64 {
 	defer w.release()
 	w.base = w.base[:0]
 	for _, text := range texts {
-		s.appendBase(w, s.content(text))
+		s.appendBase(w, s.Content(text))
 		w.base = append(w.base, 0)
 	}
 	return s.keys.fingerprint(w.base)
@@ -239,7 +239,7 @@ func (s *Sketcher) appendBase(w *workspace, text string) {
 
 // cutText appends the base text of a text to the workspace and fills the tokens from it.
 func (s *Sketcher) cutText(w *workspace, text string) {
-	text = s.content(text)
+	text = s.Content(text)
 	start := len(w.base)
 	s.appendBase(w, text)
 	switch {
@@ -252,8 +252,8 @@ func (s *Sketcher) cutText(w *workspace, text string) {
 	}
 }
 
-// content returns what of a text counts.
-func (s *Sketcher) content(text string) string {
+// Content returns what of a text is sketched, as [Scheme.Content] says: of HTML what a reader is shown, or the useful part of that.
+func (s *Sketcher) Content(text string) string {
 	if s.scheme.Content == ContentRaw || s.scheme.Features == Tags || !content.IsHTML(text) {
 		return text
 	}

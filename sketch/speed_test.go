@@ -29,7 +29,7 @@ func TestFillIsPlainAtEverySize(t *testing.T) {
 		if testing.Short() && size > 300 && size%40 != 0 {
 			continue
 		}
-		check(size, DefaultPositions)
+		check(size, defaultPositions)
 		check(size, 8+8*random.IntN(maxPositions/8))
 	}
 	for positions := 8; positions <= maxPositions; positions += 8 { // every number of positions
@@ -41,7 +41,7 @@ func TestFillIsPlainAtEverySize(t *testing.T) {
 
 // TestFillTakesExtremes does the same for hashes that stand at the ends of what a slot holds, and for ones that all fall on one position.
 func TestFillTakesExtremes(t *testing.T) {
-	a, want := new(slotArray), make([]uint64, DefaultPositions)
+	a, want := new(slotArray), make([]uint64, defaultPositions)
 	var low, high []uint64
 	for i := range uint64(200) {
 		low, high = append(low, i), append(high, ^i)

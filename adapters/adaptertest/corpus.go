@@ -142,7 +142,11 @@ func (c *corpus) collapsed(target []string, window int) []int {
 			hits[i].Traits.Merit = rerank.Merit{Known: true, Number: float64(stored.Shingles)}
 		}
 	}
-	ranks := rerank.Collapse(hits, window, c.scope(target).Transitive).Shown
+	collapse := rerank.Collapse
+	if c.scope(target).Transitive {
+		collapse = rerank.CollapseTransitive
+	}
+	ranks := collapse(hits, window).Shown
 	for rank := window; rank < len(hits); rank++ {
 		ranks = append(ranks, rank)
 	}

@@ -171,7 +171,11 @@ func (c *collapse) settle(reply *adapters.Reply, total int, hits []rerank.Hit) b
 // folds reports whether something folds in the ranks, as far as they lie within the window.
 func (c *collapse) folds(hits []rerank.Hit) bool {
 	hits = hits[:min(len(hits), c.page.Window)]
-	return len(rerank.Collapse(hits, c.page.Window, c.page.Transitive).Shown) < len(hits)
+	collapse := rerank.Collapse
+	if c.page.Transitive {
+		collapse = rerank.CollapseTransitive
+	}
+	return len(collapse(hits, c.page.Window).Shown) < len(hits)
 }
 
 // settleLonger is settle where the longer list is read.

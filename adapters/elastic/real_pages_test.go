@@ -330,7 +330,11 @@ func (p *page) choose(r *rand.Rand) {
 
 // collapse is the definition.
 func (p *page) collapse() {
-	p.list = rerank.Collapse(p.hits, p.rule.Window, p.rule.Transitive)
+	collapse := rerank.Collapse
+	if p.rule.Transitive {
+		collapse = rerank.CollapseTransitive
+	}
+	p.list = collapse(p.hits, p.rule.Window)
 	ranks := slices.Clone(p.list.Shown)
 	for rank := p.rule.Window; rank < len(p.raw); rank++ {
 		ranks = append(ranks, rank)

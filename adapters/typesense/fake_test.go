@@ -307,7 +307,7 @@ func (m memo) oracle(rule *adapters.Rule, documents []map[string]any, window, pa
 		}
 	}
 	var list []int
-	for _, g := range rerank.Collapse(hits, window, false).Groups {
+	for _, g := range rerank.Collapse(hits, window).Groups {
 		list = append(list, g.Leader)
 	}
 	for i := min(window, len(hits)); i < len(hits); i++ {

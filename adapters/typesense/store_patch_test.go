@@ -169,7 +169,7 @@ func (b *bench) judged(filter string) (stale int) {
 		hits = append(hits, hit)
 	}
 	var want, got []string
-	for _, g := range rerank.Collapse(hits, b.rule.Window, false).Groups {
+	for _, g := range rerank.Collapse(hits, b.rule.Window).Groups {
 		want = append(want, hits[g.Leader].ID)
 	}
 	for _, source := range sources(b.must(200)(b.through("GET", search, ""))) {

@@ -100,7 +100,7 @@ func (f *compareFlags) check(cmd *cobra.Command, args []string, many bool) error
 		return fmt.Errorf("--preset: %q is unknown: use %s", f.Options.Preset, config.Either(config.PresetNames()))
 	}
 	if cmd.Flags().Changed("threshold") && !(f.Threshold > 0 && f.Threshold <= 1) {
-		usual := rerank.Default.Threshold
+		usual := rerank.Default().Threshold
 		return fmt.Errorf("--threshold: %v is out of range: use a number above 0, at most 1 (%v is usual)", f.Threshold, usual)
 	}
 	return nil

@@ -52,11 +52,11 @@ func row(t testing.TB, a, b, textA, textB string, near bool) string {
 	}
 	first, _ := sketcher.Sketch(textA)
 	second, _ := sketcher.Sketch(textB)
-	r, ok := first.Resemblance(&second)
+	agreement, ok := first.Agreement(&second)
 	if !ok {
 		t.Fatalf("%s and %s are not comparable", a, b)
 	}
-	return fmt.Sprintf("%s\t%s\t%.4f\t%.4f\t%t\n", a, b, max(0, r.Value), r.Error, near)
+	return fmt.Sprintf("%s\t%s\t%.4f\t%.4f\t%t\n", a, b, max(0, agreement), first.StandardError(&second), near)
 }
 
 func TestComparePairs(t *testing.T) {

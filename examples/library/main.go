@@ -27,7 +27,7 @@ func main() {
 
 func run(out io.Writer, args []string) error {
 	flags := flag.NewFlagSet("library", flag.ContinueOnError)
-	threshold := flags.Float64("threshold", rerank.Default.Threshold, "the least `agreement` of near-duplicates")
+	threshold := flags.Float64("threshold", rerank.Default().Threshold, "the least `agreement` of near-duplicates")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func run(out io.Writer, args []string) error {
 	if err != nil {
 		return err
 	}
-	profile := rerank.Default
+	profile := rerank.Default()
 	profile.Threshold = *threshold
 	return collapse(out, documents, &profile)
 }
@@ -79,7 +79,7 @@ func collapse(out io.Writer, documents []document, profile *rerank.Profile) erro
 			hits[i].Sketch, hits[i].Profile = &s, profile
 		}
 	}
-	collapsed := rerank.Collapse(hits, len(hits), false)
+	collapsed := rerank.Collapse(hits, len(hits))
 	for _, group := range collapsed.Groups {
 		if _, err := fmt.Fprintf(out, "%-12s %s\n", documents[group.Leader].ID, documents[group.Leader].Title); err != nil {
 			return err

@@ -268,7 +268,7 @@ func (s *shelf) page(rule *adapters.Rule, from, size int) string {
 		sketch, _ := rule.Sketch([]string{d.Text})
 		hits[i] = rerank.Hit{ID: d.ID, Sketch: &sketch, Profile: &rule.Profile}
 	}
-	shown := rerank.Collapse(hits, rule.Window, false).Shown
+	shown := rerank.Collapse(hits, rule.Window).Shown
 	for rank := rule.Window; rank < len(hits); rank++ {
 		shown = append(shown, rank)
 	}

@@ -74,7 +74,7 @@ func TestConfigYAMLIsTheManual(t *testing.T) {
 	for _, name := range PresetNames() {
 		own := PresetOf(name).Start(Default().Sketch)
 		row := fmt.Sprintf("| `%s` | %v | %d |", name, own.Threshold, own.MinShingles)
-		_, tuned := rerank.Presets[name]
+		_, tuned := rerank.Presets()[name]
 		figure := fmt.Sprintf("%s %v", name, own.Threshold)
 		if !tuned && !strings.Contains(string(table), row) || !strings.Contains(string(text), figure) {
 			t.Errorf("config.yaml or docs/presets.md has other figures of preset %s", name)

@@ -71,7 +71,7 @@ func TestRuleOfKeys(t *testing.T) {
 		want := &adapters.Rule{
 			Match: "a", Fields: []string{"t"}, Window: 1000, VectorWindow: 100, Compute: true, Choice: adapters.Choice{By: adapters.ByRank},
 			Profile: rerank.Profile{
-				Threshold: rerank.Default.Threshold, MinShingles: rerank.Default.MinShingles, Measure: rerank.Resemblance, Keep: 1,
+				Threshold: rerank.Default().Threshold, MinShingles: rerank.Default().MinShingles, Measure: rerank.Resemblance, Keep: 1,
 			},
 		}
 		c.change(want)

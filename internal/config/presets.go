@@ -31,7 +31,7 @@ func Presets() []Preset {
 
 // apply sets what the preset has otherwise than the default one. docs/presets.md says where the figures come from.
 func (p Preset) apply(i *Index) {
-	if profile, ok := rerank.Presets[p.Name]; ok {
+	if profile, ok := rerank.Presets()[p.Name]; ok {
 		i.Threshold, i.MinShingles = profile.Threshold, profile.MinShingles
 	}
 	switch p.Name {

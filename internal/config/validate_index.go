@@ -26,7 +26,7 @@ func (i Index) validate(f *faults, key string) {
 	f.oneOf(key+".expand", i.Expand, expandOff, expandIDs, expandSource)
 	i.validateStored(f, key)
 	if i.MinShingles < 0 {
-		f.add(key+".min_shingles", "%d is out of range: use 0 or more (%d is usual)", i.MinShingles, rerank.Default.MinShingles)
+		f.add(key+".min_shingles", "%d is out of range: use 0 or more (%d is usual)", i.MinShingles, rerank.Default().MinShingles)
 	}
 	if i.Keep == 0 { // which the rule takes for 1
 		f.add(key+".keep", "0 is out of range: use 1 to %d", adapters.MaxKeep)

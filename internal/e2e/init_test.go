@@ -101,7 +101,7 @@ func initOracle(t *testing.T, direct api) *oracle {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &oracle{direct: direct, sketches: map[string]sketch.Sketch{}, threshold: rerank.Default.Threshold, window: 1000}
+	o := &oracle{direct: direct, sketches: map[string]sketch.Sketch{}, threshold: rerank.Default().Threshold, window: 1000}
 	for _, d := range documents(t) {
 		o.sketches[d.ID], _ = sketcher.Sketch(d.Title, d.Body)
 	}

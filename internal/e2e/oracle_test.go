@@ -20,7 +20,7 @@ type oracle struct {
 	keep      int // how many of each group are shown
 }
 
-var minShingles = uint32(rerank.Default.MinShingles) // the shipped default
+var minShingles = uint32(rerank.Default().MinShingles) // the shipped default
 
 func newOracle(t *testing.T, direct api, list []corpus.Document) *oracle {
 	t.Helper()

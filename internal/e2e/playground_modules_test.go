@@ -90,7 +90,11 @@ func TestPlaygroundFolds(t *testing.T) {
 					hits[i].Profile = &profile
 				}
 			}
-			want := rerank.Collapse(hits, o.Window, o.Transitive)
+			collapse := rerank.Collapse
+			if o.Transitive {
+				collapse = rerank.CollapseTransitive
+			}
+			want := collapse(hits, o.Window)
 			for rank := min(o.Window, len(hits)); rank < len(hits); rank++ {
 				want.Shown = append(want.Shown, rank)
 			}

@@ -249,7 +249,7 @@ func ruleOfTests(t *testing.T) *adapters.Rule {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &adapters.Rule{Match: "*", Fields: []string{"title", "body"}, Profile: rerank.Default, Window: 1000, Sketcher: sketcher}
+	return &adapters.Rule{Match: "*", Fields: []string{"title", "body"}, Profile: rerank.Default(), Window: 1000, Sketcher: sketcher}
 }
 
 // sameStored holds what is stored through the sidecar against what is stored directly: the same but for sketches, which are

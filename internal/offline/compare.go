@@ -33,9 +33,9 @@ func (f *Comparison) profile(g *Comparer) rerank.Profile {
 	if f.Threshold > 0 {
 		i.Threshold = f.Threshold
 	}
-	p, known := rerank.Presets[i.Preset]
+	p, known := rerank.Presets()[i.Preset]
 	if !known {
-		p = rerank.Default
+		p = rerank.Default()
 	}
 	p.MinShingles = i.MinShingles
 	switch {

@@ -77,10 +77,10 @@ func (g *Comparer) Explain(ctx context.Context, f *Comparison, fileA, fileB stri
 		return err
 	}
 	e.measure()
-	for _, name := range slices.Sorted(maps.Keys(rerank.Presets)) {
-		e.judge(name, f.checked(g, rerank.Presets[name]))
+	for _, name := range slices.Sorted(maps.Keys(rerank.Presets())) {
+		e.judge(name, f.checked(g, rerank.Presets()[name]))
 	}
-	_, judged := rerank.Presets[f.Preset]
+	_, judged := rerank.Presets()[f.Preset]
 	switch {
 	case f.Threshold > 0:
 		e.judge("--threshold", f.profile(g))
@@ -123,10 +123,8 @@ func (g *Comparer) side(ctx context.Context, file string) (*side, error) {
 	switch {
 	case scheme.Features == sketch.Tags:
 		texts = slices.DeleteFunc(strings.Split(shown, "\n"), func(tag string) bool { return strings.TrimSpace(tag) == "" })
-	case s.HTML && scheme.Content == sketch.ContentUseful:
-		shown = content.Useful(shown)
-	case s.HTML:
-		shown = content.Text(shown)
+	default:
+		shown = g.Sketcher.Content(shown)
 	}
 	s.words = sketch.Words(shown)
 	if scheme.Features == sketch.Tags {
@@ -163,8 +161,8 @@ func (e *Explanation) measure() {
 		}
 		return v
 	}
-	r, ok := a.sketch.Resemblance(b.sketch)
-	e.Resemblance = value(r, ok, resemblance)
+	agreement, ok := a.sketch.Agreement(b.sketch)
+	e.Resemblance = value(sketch.Estimate{Value: agreement, Error: a.sketch.StandardError(b.sketch)}, ok, resemblance)
 	c, ok := a.sketch.Containment(b.sketch)
 	e.AInB = value(c, ok, sketch.Containment(a.set, b.set))
 	c, ok = b.sketch.Containment(a.sketch)

@@ -165,14 +165,7 @@ func (j *judge) compare(a, b member) (near bool, agreement, deviation float64) {
 	near, agreement = j.profile.NearDuplicateTexts(a.sketch, b.sketch, func() (float64, float64) {
 		return a.text.by(j.sketcher).Compare(b.text.by(j.sketcher))
 	})
-	estimate, _ := a.sketch.Resemblance(b.sketch)
-	if j.profile.Measure == rerank.Containment {
-		smaller, larger := a.sketch, b.sketch
-		if larger.Shingles < smaller.Shingles {
-			smaller, larger = larger, smaller
-		}
-		estimate, _ = smaller.Containment(larger)
-	}
+	estimate, _ := j.profile.Estimate(a.sketch, b.sketch)
 	return near, max(0, agreement), estimate.Error
 }
 

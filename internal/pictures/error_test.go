@@ -82,7 +82,7 @@ func drawError() ([]byte, error) {
 		at = append(at, math.Log2(float64(k)))
 	}
 	p.across(&d, at, func(v float64) string { return thousands(int(math.Round(math.Exp2(v)))) })
-	standard := p.x(math.Log2(sketch.DefaultPositions))
+	standard := p.x(math.Log2(float64(defaults.Positions)))
 	d.line(standard, p.top, standard, p.bottom, "mark")
 	d.text(standard+6, p.top+12, "small", "the default")
 	all := measuredErrors()
@@ -103,7 +103,7 @@ func drawError() ([]byte, error) {
 		"%v, %v and %v. "+
 		"Filled dots, measured on long texts, lie on them; hollow ones, measured on short texts, lie below. At %d positions and "+
 		"resemblance %v the error is %.3f.", kinds[0].resemblance, kinds[1].resemblance, kinds[2].resemblance,
-		sketch.DefaultPositions, shownInText, theory(shownInText, sketch.DefaultPositions))
+		defaults.Positions, shownInText, theory(shownInText, defaults.Positions))
 	return d.done(474, "The error of an agreement by the length of the sketch", desc), nil
 }
 

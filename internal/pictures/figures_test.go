@@ -73,14 +73,14 @@ func foldsTable() string {
 	presets := []string{"thorough", "default", "safe"}
 	b.WriteString("| resemblance |")
 	for _, name := range presets {
-		fmt.Fprintf(&b, " `%s`, %.2f |", name, rerank.Presets[name].Threshold)
+		fmt.Fprintf(&b, " `%s`, %.2f |", name, rerank.Presets()[name].Threshold)
 	}
 	b.WriteString("\n|---|---|---|---|\n")
 	for _, r := range []float64{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95} {
 		fmt.Fprintf(&b, "| %.2f |", r)
 		for _, name := range presets {
-			m := matches(rerank.Presets[name].Threshold, sketch.DefaultPositions)
-			fmt.Fprintf(&b, " %s |", often(sketch.AtLeast(matching(r), m, sketch.DefaultPositions)))
+			m := matches(rerank.Presets()[name].Threshold, defaults.Positions)
+			fmt.Fprintf(&b, " %s |", often(sketch.AtLeast(matching(r), m, defaults.Positions)))
 		}
 		b.WriteString("\n")
 	}
@@ -90,7 +90,7 @@ func foldsTable() string {
 // lengthsTable says what a longer sketch is good for.
 func lengthsTable() string {
 	var b strings.Builder
-	threshold := rerank.Default.Threshold
+	threshold := rerank.Default().Threshold
 	fmt.Fprintf(&b, "| `positions` | bytes stored | error at %.2f | one pair in twenty folds at | ", threshold)
 	b.WriteString("all but one in twenty fold from |\n")
 	b.WriteString("|---|---|---|---|---|\n")

@@ -5,8 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"strings"
-
-	"github.com/neardup/sidecar/sketch"
 )
 
 // source makes texts of words that were never seen before.
@@ -31,9 +29,9 @@ func (s *source) pair(n int, resemblance float64) (one, other string, exact floa
 	common := int(math.Round(2 * float64(n) * resemblance / (1 + resemblance)))
 	var head, a, b strings.Builder
 	if common > 0 {
-		s.words(&head, common+sketch.DefaultWords-1)
+		s.words(&head, common+defaults.Words-1)
 	} else {
-		n += sketch.DefaultWords - 1
+		n += defaults.Words - 1
 	}
 	a.WriteString(head.String())
 	b.WriteString(head.String())

@@ -25,6 +25,9 @@ type column struct {
 	sketch   sketch.Sketch
 }
 
+// defaults is the scheme of all pictures: the defaults, without a seed.
+var defaults = sketch.DefaultScheme()
+
 // sketcher makes the sketches of all pictures: the defaults, without a seed.
 func sketcher(change func(*sketch.Scheme)) *sketch.Sketcher {
 	scheme := sketch.DefaultScheme()
@@ -42,8 +45,8 @@ func sketcher(change func(*sketch.Scheme)) *sketch.Sketcher {
 // TestShinglesAreThoseOfTheSketcher.
 func shinglesOf(text string) (list []string) {
 	words := sketch.Words(text)
-	for i := range len(words) - sketch.DefaultWords + 1 {
-		list = append(list, strings.Join(words[i:i+sketch.DefaultWords], " "))
+	for i := range len(words) - defaults.Words + 1 {
+		list = append(list, strings.Join(words[i:i+defaults.Words], " "))
 	}
 	return list
 }
@@ -62,7 +65,7 @@ func drawShingles() ([]byte, error) {
 	d.text(24, 38, "title", "From two texts to one hit")
 	y := 70.0
 	y = both(y, &d, "1  Two texts", a, b, (*drawing).texts)
-	words := fmt.Sprintf("2  Shingles: every %d words that stand side by side", sketch.DefaultWords)
+	words := fmt.Sprintf("2  Shingles: every %d words that stand side by side", defaults.Words)
 	y = both(y, &d, words, a, b, (*drawing).chips)
 	bytes := fmt.Sprintf("3  Sketch: %d positions, of each one byte", len(a.sketch.Payload))
 	y = both(y, &d, bytes, a, b, (*drawing).positions)
@@ -146,12 +149,13 @@ func (d *drawing) agreement(y float64, a, b *column) float64 {
 	}
 	s := sketcher(nil)
 	exact := sketch.Resemblance(s.Shingles(a.text), s.Shingles(b.text))
-	e, _ := a.sketch.Resemblance(&b.sketch)
+	agreement, _ := a.sketch.Agreement(&b.sketch)
+	deviation := a.sketch.StandardError(&b.sketch)
 	common, union := commonOf(a.shingles, b.shingles)
 	d.text(24, y, "step", "4  Agreement: the share of equal positions, less what chance makes equal")
 	d.pieces(24, y+26, "", []piece{
 		{"ink", fmt.Sprintf("%d of %d are equal:  (%d/%d − 1/256) / (1 − 1/256) = ", equal, k, equal, k)},
-		{"one strong", fmt.Sprintf("%.2f ± %.2f", e.Value, e.Error)},
+		{"one strong", fmt.Sprintf("%.2f ± %.2f", agreement, deviation)},
 	})
 	d.pieces(24, y+48, "", []piece{
 		{"ink", fmt.Sprintf("The shingles themselves: %d in both of %d in all, ", common, union)},
@@ -159,20 +163,20 @@ func (d *drawing) agreement(y float64, a, b *column) float64 {
 	})
 	p := plot{left: 40, right: 760, top: y + 70, bottom: y + 112, fromX: 0, toX: 1, fromY: 0, toY: 1}
 	p.across(d, []float64{0, 0.2, 0.4, 0.6, 0.8, 1}, func(v float64) string { return fmt.Sprintf("%.1f", v) })
-	d.box(p.x(e.Value-e.Error), p.bottom-16, p.x(e.Value+e.Error)-p.x(e.Value-e.Error), 16, 0, "fill-one")
+	d.box(p.x(agreement-deviation), p.bottom-16, p.x(agreement+deviation)-p.x(agreement-deviation), 16, 0, "fill-one")
 	for _, preset := range []string{"thorough", "default", "safe"} {
-		at := rerank.Presets[preset].Threshold
+		at := rerank.Presets()[preset].Threshold
 		d.line(p.x(at), p.top+8, p.x(at), p.bottom, "mark")
 		d.text(p.x(at), p.top+2, "middle small", fmt.Sprintf("%s %.2f", preset, at))
 	}
-	d.dot(p.x(e.Value), p.bottom-8, 5, "dot-one")
+	d.dot(p.x(agreement), p.bottom-8, 5, "dot-one")
 	d.dot(p.x(exact), p.bottom, 5, "dot-three")
 	return y + 170
 }
 
 // page shows three hits as an engine ranks them and as they are collapsed.
 func (d *drawing) page(y float64, a, b *column) float64 {
-	s, profile := sketcher(nil), rerank.Default
+	s, profile := sketcher(nil), rerank.Default()
 	other, _ := s.Sketch(unlike)
 	names, texts := []string{"A", "B", "C"}, []string{a.text, b.text, unlike}
 	hits := []rerank.Hit{
@@ -180,7 +184,7 @@ func (d *drawing) page(y float64, a, b *column) float64 {
 		{ID: "B", Sketch: &b.sketch, Profile: &profile},
 		{ID: "C", Sketch: &other, Profile: &profile},
 	}
-	c := rerank.Collapse(hits, len(hits), false)
+	c := rerank.Collapse(hits, len(hits))
 	d.text(24, y, "step", fmt.Sprintf("5  Page: B agrees with A by %.2f or more, so it folds", profile.Threshold))
 	d.text(24, y+24, "small", "the engine's list")
 	d.text(424, y+24, "small", "the page")

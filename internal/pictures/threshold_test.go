@@ -48,7 +48,7 @@ func foldedShares(r, threshold float64) (exact float64, shares []float64) {
 
 // drawThreshold shows how probable it is that a pair folds, over its resemblance.
 func drawThreshold() ([]byte, error) {
-	threshold := rerank.Default.Threshold
+	threshold := rerank.Default().Threshold
 	p := plot{left: 84, right: 764, top: 84, bottom: 404, fromX: 0.4, toX: 0.9, fromY: 0, toY: 1}
 	var d drawing
 	d.text(24, 38, "title", fmt.Sprintf("Which pairs fold at a threshold of %.2f?", threshold))
@@ -72,7 +72,7 @@ func drawThreshold() ([]byte, error) {
 		d.line(x, at, x+28, at, f.line)
 		d.dot(x+14, at, 4, f.class)
 		name := fmt.Sprintf("%d positions", f.k)
-		if f.k == sketch.DefaultPositions {
+		if f.k == defaults.Positions {
 			name += ", the default"
 		}
 		d.text(x+38, at+4.5, f.label+" strong", name)

@@ -138,7 +138,7 @@ func Measure(s *Set) (*Result, error) {
 	for _, c := range []*curve{&r.agreement, &r.exact, &r.lecture, &r.characters} {
 		*c = make(curve, len(steps))
 	}
-	for name := range rerank.Presets {
+	for name := range rerank.Presets() {
 		r.presets[name] = new([2]Score)
 	}
 	s.Judged(func(a, b int, positive bool) {
@@ -152,7 +152,7 @@ func Measure(s *Set) (*Result, error) {
 		r.exact.add(sketch.Resemblance(exact[a], exact[b]), positive)
 		r.lecture.add(sketch.Resemblance(lecture[a], lecture[b]), positive)
 		r.characters.add(sketch.Resemblance(characters[a], characters[b]), positive)
-		for name, profile := range rerank.Presets {
+		for name, profile := range rerank.Presets() {
 			near, _ := profile.NearDuplicates(&sketches[a], &sketches[b])
 			r.presets[name][0].add(near, positive)
 			near, _ = profile.NearDuplicateTexts(&sketches[a], &sketches[b], func() (float64, float64) { return texts[a].Compare(texts[b]) })

@@ -98,7 +98,7 @@ var allowed = map[string][]string{
 	"demo":                   {"demo/corpus", "internal/config", "internal/server"},
 	"demo/corpus":            {},
 	"demo/embedded":          {},
-	"playground":             {"sketch", "sketch/content", "rerank", "adapters", "proxy"},
+	"playground":             {"sketch", "rerank", "adapters", "proxy"},
 	"examples/search":        {}, // a module of its own
 	"examples/library":       {"sketch", "rerank"},
 	"internal/engines":       {},

@@ -182,8 +182,7 @@ func (c *calibration) level(tenth int, seen map[string]seenText) Level {
 		}
 		exact, deviation := sketch.Resemblance(x.set, y.set), 0.0
 		if c.ofResemblance() {
-			e, _ := a.sketch.Resemblance(&b.sketch)
-			deviation = e.Error
+			deviation = a.sketch.StandardError(&b.sketch)
 		} else {
 			smaller, larger, other := a, b, [2][]uint64{x.set, y.set}
 			if b.sketch.Shingles < a.sketch.Shingles {

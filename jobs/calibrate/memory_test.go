@@ -96,7 +96,7 @@ func newMemory(t testing.TB, scheme sketch.Scheme) *memory {
 	}
 	return &memory{rule: &adapters.Rule{
 		Match: "news", Fields: []string{"text"}, Window: 100, Sketcher: sketcher,
-		Profile: rerank.Profile{Threshold: rerank.Default.Threshold, MinShingles: rerank.Default.MinShingles},
+		Profile: rerank.Profile{Threshold: rerank.Default().Threshold, MinShingles: rerank.Default().MinShingles},
 	}}
 }
 

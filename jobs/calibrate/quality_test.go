@@ -70,7 +70,7 @@ func TestSuggestionOnLabelledDocuments(t *testing.T) {
 	for threshold := 5; threshold <= 100; threshold++ {
 		best = max(best, l.f1(float64(threshold)/100))
 	}
-	l.rule.Profile.Threshold = rerank.Default.Threshold
+	l.rule.Profile.Threshold = rerank.Default().Threshold
 	s := run(t, l.memory, nil).Suggestion
 	if suggested := l.f1(s.Threshold); suggested < best-0.005 {
 		t.Errorf("F1 %.3f at the suggested threshold of %.2f, %.3f at the best", suggested, s.Threshold, best)

@@ -33,8 +33,8 @@ func (c *calibration) shares() {
 	if !c.ofResemblance() { // the presets' thresholds are of resemblance
 		return
 	}
-	for _, name := range slices.Sorted(maps.Keys(rerank.Presets)) {
-		c.report.Presets = append(c.report.Presets, c.share(name, rerank.Presets[name].Threshold))
+	for _, name := range slices.Sorted(maps.Keys(rerank.Presets())) {
+		c.report.Presets = append(c.report.Presets, c.share(name, rerank.Presets()[name].Threshold))
 	}
 	c.report.Presets = append(c.report.Presets, c.share("rule", c.report.Threshold))
 }

@@ -89,7 +89,7 @@ func (c *calibration) base() float64 {
 	s, d := c.rule.Sketcher.Scheme(), sketch.DefaultScheme()
 	if c.ofResemblance() && s.Family != sketch.Hamming && s.Features == d.Features && s.Words == d.Words &&
 		s.Characters == d.Characters {
-		return rerank.Default.Threshold
+		return rerank.Default().Threshold
 	}
 	return c.report.Threshold
 }
@@ -187,8 +187,8 @@ func (f *Facts) least(base int) int {
 func presetNear(threshold float64) string {
 	best, name := math.Inf(1), ""
 	for _, preset := range []string{"default", "safe", "thorough"} {
-		if away := math.Abs(rerank.Presets[preset].Threshold - threshold); away < best {
-			best, name = away, fmt.Sprintf("%s (%.2f)", preset, rerank.Presets[preset].Threshold)
+		if away := math.Abs(rerank.Presets()[preset].Threshold - threshold); away < best {
+			best, name = away, fmt.Sprintf("%s (%.2f)", preset, rerank.Presets()[preset].Threshold)
 		}
 	}
 	return name

@@ -1,4 +1,4 @@
-package sketch
+package rerank
 
 import (
 	"encoding/binary"
@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/sketch"
 )
 
 // TestAtMost: no agreement and no containment of two lists exceeds what the number of their common values leaves possible, and it
 // is reached where both are whole.
 func TestAtMost(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 14))
-	list := func(from []uint64) *Sketch {
+	list := func(from []uint64) *sketch.Sketch {
 		set := map[uint64]bool{}
 		for range 1 + r.IntN(60) {
 			set[from[r.IntN(len(from))]] = true
@@ -23,7 +24,7 @@ func TestAtMost(t *testing.T) {
 			sorted = append(sorted, x)
 		}
 		slices.Sort(sorted)
-		s := &Sketch{Form: []Form{Values, Sample}[r.IntN(2)], Bits: 64, Shingles: uint32(len(sorted))}
+		s := &sketch.Sketch{Form: []sketch.Form{sketch.Values, sketch.Sample}[r.IntN(2)], Bits: 64, Shingles: uint32(len(sorted))}
 		if most := 1 + r.IntN(40); len(sorted) > most {
 			sorted, s.Cut = sorted[:most], true
 		}
@@ -41,9 +42,9 @@ func TestAtMost(t *testing.T) {
 		a, b := list(from), list(from)
 		b.Form = a.Form
 		common := 0
-		for i := 0; i < len(a.Payload); i += size {
-			for j := 0; j < len(b.Payload); j += size {
-				if string(a.Payload[i:i+size]) == string(b.Payload[j:j+size]) {
+		for i := 0; i < len(a.Payload); i += valueSize {
+			for j := 0; j < len(b.Payload); j += valueSize {
+				if string(a.Payload[i:i+valueSize]) == string(b.Payload[j:j+valueSize]) {
 					common++
 				}
 			}
@@ -51,12 +52,12 @@ func TestAtMost(t *testing.T) {
 		common += r.IntN(2) // hashes of values can be equal
 		if agreement, ok := a.Agreement(b); ok {
 			compared++
-			if most := a.AtMost(b, common, false); agreement > most {
+			if most := atMost(a, b, common, Resemblance); agreement > most {
 				t.Fatalf("agreement %v, at most %v with %d in common: %+v %+v", agreement, most, common, a, b)
 			}
 		}
 		if e, ok := a.Containment(b); ok {
-			most := a.AtMost(b, common, true)
+			most := atMost(a, b, common, Containment)
 			if e.Value > most {
 				t.Fatalf("containment %v, at most %v with %d in common: %+v %+v", e.Value, most, common, a, b)
 			}
