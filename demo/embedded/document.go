@@ -7,12 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-
-	"github.com/blevesearch/bleve/v2/analysis"
-	"github.com/blevesearch/bleve/v2/analysis/token/lowercase"
-	"github.com/blevesearch/bleve/v2/analysis/tokenizer/unicode"
-	bleve "github.com/blevesearch/bleve/v2/document"
-	api "github.com/blevesearch/bleve_index_api"
 )
 
 // document is one version of a stored document. It is never changed, so a scroll can hold on to it.
@@ -22,47 +16,38 @@ type document struct {
 	version, seqNo, order int64
 	source                []byte
 	fields                map[string][]any // string, int64 (dates are milliseconds), float64 or bool, in the source's order
+	words                 map[term][]spot  // where each word stands
 	lengths               map[string]int   // words in each text field
 	ignored               []string         // fields that left a value out for its length
 }
-
-// analyzer cuts text into words as Elasticsearch's standard analyzer does.
-var analyzer = &analysis.DefaultAnalyzer{Tokenizer: unicode.NewUnicodeTokenizer(), TokenFilters: []analysis.TokenFilter{lowercase.NewLowerCaseFilter()}}
-
-// analyzed hands Bleve words that were cut already.
-type analyzed analysis.TokenStream
-
-// Analyze returns the words, whatever the text.
-func (a analyzed) Analyze([]byte) analysis.TokenStream { return analysis.TokenStream(a) }
 
 // reader reads one document's fields and collects the mappings that its new fields need.
 type reader struct {
 	index *index
 	doc   *document
-	out   *bleve.Document
 	added map[string]*field
 }
 
 // read checks a document's source and puts it into d; the index's mapping grows only if the whole document is good.
-func (x *index) read(d *document) (*bleve.Document, error) {
+func (x *index) read(d *document) error {
 	var values map[string]any
 	if tokenName(d.source) != "START_OBJECT" {
-		return nil, fail(http.StatusBadRequest, "document_parsing_exception", "Malformed content, must start with an object")
+		return fail(http.StatusBadRequest, "document_parsing_exception", "Malformed content, must start with an object")
 	}
 	err := decode(d.source, &values)
 	if err == nil && !json.Valid(d.source) {
 		err = errors.New("characters after the object")
 	}
 	if err != nil {
-		return nil, fail(http.StatusBadRequest, "document_parsing_exception", "[1:2] failed to parse: %v", err)
+		return fail(http.StatusBadRequest, "document_parsing_exception", "[1:2] failed to parse: %v", err)
 	}
-	d.fields, d.lengths = map[string][]any{}, map[string]int{}
-	r := reader{x, d, bleve.NewDocument(d.id), map[string]*field{}}
+	d.fields, d.words, d.lengths = map[string][]any{}, map[term][]spot{}, map[string]int{}
+	r := reader{x, d, map[string]*field{}}
 	if err := r.object("", values); err != nil {
-		return nil, err
+		return err
 	}
 	maps.Copy(x.fields, r.added)
-	return r.out, nil
+	return nil
 }
 
 func (r *reader) object(prefix string, values map[string]any) error {
@@ -124,7 +109,7 @@ func (r *reader) define(path string, v any) (*field, error) {
 	return f, r.index.flatten(map[string]*field{path: f}, "", r.added)
 }
 
-// leaf keeps one value, and gives it to Bleve where it can be searched for by its words.
+// leaf keeps one value, and its words where it can be searched for by them.
 func (r *reader) leaf(path string, f *field, v any) error {
 	kept, ok := f.convert(v)
 	if !ok {
@@ -141,18 +126,19 @@ func (r *reader) leaf(path string, f *field, v any) error {
 	if !f.searchable() {
 		return nil
 	}
-	position := []uint64{uint64(len(r.doc.fields[path]) - 1)}
+	number := len(r.doc.fields[path]) - 1
 	switch f.kind() {
 	case "text":
-		words := analyzer.Analyze([]byte(s))
-		r.doc.lengths[path] += len(words)
-		r.out.AddField(bleve.NewTextFieldCustom(path, position, []byte(s), api.IndexField|api.IncludeTermVectors, analyzed(words)))
-	case "keyword":
-		if earlier := r.doc.fields[path][:position[0]]; slices.Contains(earlier, kept) {
-			return nil // a keyword is there or not
+		for position, word := range words(s) {
+			t := term{path, word}
+			r.doc.words[t] = append(r.doc.words[t], spot{number, position})
+			r.doc.lengths[path]++
 		}
-		r.doc.lengths[path]++
-		r.out.AddField(bleve.NewTextFieldCustom(path, position, []byte(s), api.IndexField, nil))
+	case "keyword":
+		if t := (term{path, s}); r.doc.words[t] == nil { // a keyword is there or not
+			r.doc.words[t] = []spot{{number, 0}}
+			r.doc.lengths[path]++
+		}
 	}
 	return nil
 }

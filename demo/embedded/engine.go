@@ -1,5 +1,5 @@
 // Package embedded is a small search engine in memory that speaks enough of Elasticsearch 8's API for a walk-through
-// that needs nothing installed. Bleve keeps the inverted index; scores are BM25 as Elasticsearch computes it.
+// that needs nothing installed. Scores are BM25 as Elasticsearch computes it.
 //
 // It is made for demonstrations: one node, one shard, no disk, no security, every write visible to the next search.
 // Whatever it does not do is refused with an error in Elasticsearch's shape that says so; nothing is silently ignored
@@ -52,23 +52,11 @@ type handler func(*request) (int, any, error)
 
 var _ http.Handler = (*Engine)(nil)
 
-// New returns an engine without indices. Close it when done.
+// New returns an engine without indices.
 func New() *Engine {
 	e := &Engine{mux: http.NewServeMux(), indices: map[string]*index{}, scrolls: map[string]*scroll{}}
 	e.routes()
 	return e
-}
-
-// Close drops every index. The engine must not be used afterwards.
-func (e *Engine) Close() error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for name := range e.indices {
-		if err := e.drop(name); err != nil {
-			return fmt.Errorf("close index %s: %w", name, err)
-		}
-	}
-	return nil
 }
 
 // ServeHTTP answers one request.

@@ -172,13 +172,7 @@ func TestExchanges(t *testing.T) {
 // start serves a new engine and returns its URL.
 func start(t *testing.T) string {
 	t.Helper()
-	e := New()
-	server := httptest.NewServer(e)
-	t.Cleanup(func() {
-		server.Close()
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	server := httptest.NewServer(New())
+	t.Cleanup(server.Close)
 	return server.URL
 }

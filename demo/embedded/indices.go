@@ -3,19 +3,15 @@ package embedded
 import (
 	"crypto/rand"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/blevesearch/bleve/v2"
-	"github.com/blevesearch/bleve/v2/index/scorch"
 )
 
-// index is one index: its documents, and Bleve's inverted index of their text and keyword fields.
+// index is one index: its documents, and the inverted index of their text and keyword fields.
 type index struct {
 	name, uuid string
 	created    time.Time
@@ -26,8 +22,7 @@ type index struct {
 	docs       map[string]*document
 	gone       map[string]int64 // versions of deleted documents, which a new one of that id continues
 	seqNo      int64            // of the next write
-	inverted   bleve.Index
-	pending    *bleve.Batch          // written by the next search or when full, so that single writes do not make a segment each
+	inverted   map[term]map[*document]bool
 	stats      map[string]fieldStats // nil after a write
 }
 
@@ -41,21 +36,10 @@ func (e *Engine) create(name string) (*index, error) {
 		f.cause.UUID, f.cause.Index = x.uuid, name
 		return nil, f
 	}
-	inverted, err := bleve.NewUsing("", bleve.NewIndexMapping(), scorch.Name, scorch.Name, nil)
-	if err != nil {
-		return nil, fmt.Errorf("create index %s: %w", name, err)
-	}
 	x := &index{name: name, uuid: rand.Text()[:22], created: time.Now(), replicas: "1", fields: map[string]*field{}, dynamic: "true",
-		docs: map[string]*document{}, gone: map[string]int64{}, inverted: inverted, pending: inverted.NewBatch()}
+		docs: map[string]*document{}, gone: map[string]int64{}, inverted: map[term]map[*document]bool{}}
 	e.indices[name] = x
 	return x, nil
-}
-
-// drop removes an index.
-func (e *Engine) drop(name string) error {
-	x := e.indices[name]
-	delete(e.indices, name)
-	return x.inverted.Close()
 }
 
 // autoCreate returns the index of that name, made if need be.
@@ -160,7 +144,7 @@ func (e *Engine) createIndex(r *request) (int, any, error) {
 	}
 	if len(body.Mappings) > 0 {
 		if err := x.putMappings(body.Mappings); err != nil {
-			_ = e.drop(x.name) // it holds nothing yet
+			delete(e.indices, x.name)
 			return 0, nil, err
 		}
 	}
@@ -243,9 +227,7 @@ func (e *Engine) deleteIndex(r *request) (int, any, error) {
 	}
 	list, err := e.resolve(r)
 	for _, x := range list {
-		if err := e.drop(x.name); err != nil {
-			return 0, nil, err
-		}
+		delete(e.indices, x.name)
 	}
 	return http.StatusOK, []byte(`{"acknowledged":true}`), err
 }

@@ -49,7 +49,7 @@ func (m matcher) match(x *index, path string) (scores, error) {
 	case len(list) == 0 || !f.searchable():
 		return nil, nil
 	case m.phrase:
-		return x.phrase(path, list)
+		return x.phrase(path, list), nil
 	}
 	least, err := atLeast(m.atLeast, len(list), 1)
 	if err != nil {
@@ -60,10 +60,7 @@ func (m matcher) match(x *index, path string) (scores, error) {
 	}
 	any, queries := scores{}, []query(nil)
 	for _, w := range list {
-		found, err := x.word(path, w)
-		if err != nil {
-			return nil, err
-		}
+		found := x.word(path, w)
 		for d := range found {
 			any[d] = 0
 		}

@@ -1,85 +1,42 @@
 package embedded
 
 import (
-	"context"
-	"fmt"
 	"math"
 	"slices"
+	"strings"
+	"unicode"
 
-	api "github.com/blevesearch/bleve_index_api"
+	uax29 "github.com/clipperhouse/uax29/v2/words"
 )
 
 // scores are the documents that a query matches, with their scores.
 type scores map[*document]float64
 
-// posting is a word's occurrence in one document.
-type posting struct {
-	freq  float64
-	spots map[spot]bool // where it stands, for phrases
-}
+// term is a word in a field, or the whole value of a keyword.
+type term struct{ path, word string }
 
 // spot is a position in one of the values of a field.
-type spot struct{ value, position uint64 }
+type spot struct{ value, position int }
 
 // fieldStats is what BM25 needs to know of a field over all documents.
 type fieldStats struct{ documents, words float64 }
 
-const maxPending = 1000 // documents
-
-// flush hands Bleve the writes since the last search.
-func (x *index) flush() error {
-	if x.pending.Size() == 0 {
-		return nil
-	}
-	if err := x.inverted.Batch(x.pending); err != nil {
-		return fmt.Errorf("write to inverted index: %w", err)
-	}
-	x.pending = x.inverted.NewBatch()
-	return nil
-}
-
-// postings looks a word up in Bleve.
-func (x *index) postings(path, word string, positions bool) (_ map[*document]posting, err error) {
-	if err := x.flush(); err != nil {
-		return nil, err
-	}
-	inverted, err := x.inverted.Advanced()
-	if err != nil {
-		return nil, fmt.Errorf("open inverted index: %w", err)
-	}
-	reader, err := inverted.Reader()
-	if err != nil {
-		return nil, fmt.Errorf("read inverted index: %w", err)
-	}
-	defer func() { _ = reader.Close() }()
-	terms, err := reader.TermFieldReader(context.Background(), []byte(word), path, true, true, positions)
-	if err != nil {
-		return nil, fmt.Errorf("look up word: %w", err)
-	}
-	defer func() { _ = terms.Close() }()
-	out := map[*document]posting{}
-	for {
-		t, err := terms.Next(new(api.TermFieldDoc))
-		if err != nil || t == nil {
-			return out, err
+// replace puts a document into the inverted index in the place of another; either may be nil.
+func (x *index) replace(old, d *document) {
+	if old != nil {
+		for t := range old.words {
+			delete(x.inverted[t], old)
 		}
-		id, err := reader.ExternalID(t.ID)
-		if err != nil {
-			return nil, fmt.Errorf("look up document: %w", err)
-		}
-		p := posting{freq: float64(t.Freq)}
-		if positions {
-			p.spots = map[spot]bool{}
-			for _, v := range t.Vectors {
-				s := spot{position: v.Pos}
-				if len(v.ArrayPositions) > 0 {
-					s.value = v.ArrayPositions[0]
-				}
-				p.spots[s] = true
+	}
+	if d != nil {
+		for t := range d.words {
+			if x.inverted[t] == nil {
+				x.inverted[t] = map[*document]bool{}
 			}
+			x.inverted[t][d] = true
 		}
-		out[x.docs[id]] = p
 	}
+	x.stats = nil
 }
 
 // statsOf counts a field's documents and words; the counts are kept until the next write.
@@ -116,37 +73,20 @@ func (x *index) idf(path string, matching int) float64 {
 }
 
 // word scores the documents that hold a word.
-func (x *index) word(path, word string) (scores, error) {
-	found, err := x.postings(path, word, false)
-	idf, out := x.idf(path, len(found)), scores{}
-	for d, p := range found {
-		out[d] = x.bm25(path, d, p.freq, idf)
-	}
-	return out, err
-}
+func (x *index) word(path, word string) scores { return x.phrase(path, []string{word}) }
 
 // phrase scores the documents that hold the words one after the other.
-func (x *index) phrase(path string, words []string) (scores, error) {
-	if len(words) == 1 {
-		return x.word(path, words[0])
-	}
-	var each []map[*document]posting
-	idf := 0.0
+func (x *index) phrase(path string, words []string) scores {
+	idf, out := 0.0, scores{}
 	for _, w := range words {
-		found, err := x.postings(path, w, true)
-		if err != nil {
-			return nil, err
-		}
-		idf += x.idf(path, len(found))
-		each = append(each, found)
+		idf += x.idf(path, len(x.inverted[term{path, w}]))
 	}
-	out := scores{}
-	for d, first := range each[0] {
+	for d := range x.inverted[term{path, words[0]}] {
 		freq := 0.0
-		for s := range first.spots {
+		for _, s := range d.words[term{path, words[0]}] {
 			follows := true
-			for i, next := range each[1:] {
-				follows = follows && next[d].spots[spot{s.value, s.position + uint64(i) + 1}]
+			for i, w := range words {
+				follows = follows && slices.Contains(d.words[term{path, w}], spot{s.value, s.position + i})
 			}
 			if follows {
 				freq++
@@ -156,7 +96,7 @@ func (x *index) phrase(path string, words []string) (scores, error) {
 			out[d] = x.bm25(path, d, freq, idf)
 		}
 	}
-	return out, nil
+	return out
 }
 
 // where gives score 1 to the documents for which keep holds.
@@ -175,10 +115,13 @@ func (x *index) having(path string, keep func(any) bool) scores {
 	return x.where(func(d *document) bool { return slices.ContainsFunc(d.fields[path], keep) })
 }
 
+// words cuts text into words as Elasticsearch's standard analyzer does.
 func words(s string) []string {
 	var out []string
-	for _, t := range analyzer.Analyze([]byte(s)) {
-		out = append(out, string(t.Term))
+	for it := uax29.FromString(s); it.Next(); {
+		if strings.ContainsFunc(it.Value(), func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }) {
+			out = append(out, strings.ToLower(it.Value()))
+		}
 	}
 	return out
 }

@@ -241,7 +241,7 @@ func (x *index) exact(path, value string) (scores, error) {
 		return nil, x.onShard("query_shard_exception", "failed to create query: Cannot search on field [%s] since it is not indexed.", path)
 	}
 	if f.kind() == "text" || f.kind() == "keyword" {
-		return x.word(path, value)
+		return x.word(path, value), nil
 	}
 	if first, last, ok := parseDate(value); ok && f.Type == "date" {
 		return x.having(path, func(v any) bool { return v.(int64) >= first && v.(int64) <= last }), nil

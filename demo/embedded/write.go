@@ -99,25 +99,16 @@ func (e *Engine) store(x *index, op operation, old *document) (*result, error) {
 		d.version, d.order = old.version+1, old.order
 		outcome, status = "updated", http.StatusOK
 	}
-	words, err := x.read(d)
-	if err != nil {
+	if err := x.read(d); err != nil {
 		return nil, err
-	}
-	if err := x.pending.IndexAdvanced(words); err != nil {
-		return nil, fmt.Errorf("index document: %w", err)
-	}
-	if x.pending.Size() >= maxPending {
-		if err := x.flush(); err != nil {
-			return nil, err
-		}
 	}
 	if old == nil {
 		e.orders++
 	}
 	delete(x.gone, d.id)
+	x.replace(old, d)
 	x.docs[d.id] = d
 	x.seqNo++
-	x.stats = nil
 	return x.reply(op, d.version, d.seqNo, outcome, status), nil
 }
 
@@ -125,9 +116,8 @@ func (x *index) remove(op operation, old *document) (*result, error) {
 	version, outcome, status := x.gone[op.id]+1, "not_found", http.StatusNotFound
 	if old != nil {
 		version, outcome, status = old.version+1, "deleted", http.StatusOK
+		x.replace(old, nil)
 		delete(x.docs, op.id)
-		x.pending.Delete(op.id)
-		x.stats = nil
 	}
 	x.gone[op.id] = version
 	x.seqNo++

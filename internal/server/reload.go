@@ -34,7 +34,6 @@ type clientTLS struct {
 
 // embeddedEngine is an embedded engine, on a loopback address of its own.
 type embeddedEngine struct {
-	engine *embedded.Engine
 	server *http.Server
 	addr   net.Addr
 }
@@ -44,13 +43,13 @@ func startEmbedded() (*embeddedEngine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the embedded engine: %w", err)
 	}
-	i := &embeddedEngine{engine: embedded.New(), addr: l.Addr()}
-	i.server = &http.Server{Handler: i.engine, ReadHeaderTimeout: config.ReadHeaderTimeout, DisableGeneralOptionsHandler: true}
+	i := &embeddedEngine{addr: l.Addr()}
+	i.server = &http.Server{Handler: embedded.New(), ReadHeaderTimeout: config.ReadHeaderTimeout, DisableGeneralOptionsHandler: true}
 	go func() { _ = i.server.Serve(l) }() // it ends with close
 	return i, nil
 }
 
-func (i *embeddedEngine) close() error { return errors.Join(i.server.Close(), i.engine.Close()) }
+func (i *embeddedEngine) close() error { return i.server.Close() }
 
 // state is what serves a configuration: backends, the TLS of clients and embedded engines by the engine's name, endpoints by their key.
 type state struct {
