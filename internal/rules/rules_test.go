@@ -8,6 +8,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -224,5 +225,22 @@ func TestExportedFunctionsAreDocumented(t *testing.T) {
 				t.Errorf("%s: %s has no doc comment", s.path, f.Name.Name)
 			}
 		}
+	}
+}
+
+// TestLibraryStandsAlone: whoever imports sketch and rerank gets these modules and no other.
+func TestLibraryStandsAlone(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", module+"sketch", module+"rerank").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := slices.Compact(slices.Sorted(slices.Values(strings.Fields(string(out)))))
+	want := []string{
+		"codeberg.org/readeck/go-readability/v2", "github.com/andybalholm/cascadia", "github.com/cespare/xxhash/v2", "github.com/clipperhouse/uax29/v2",
+		"github.com/go-shiori/dom", "github.com/gogs/chardet", "github.com/itlightning/dateparse", strings.TrimSuffix(module, "/"),
+		"golang.org/x/net", "golang.org/x/text",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("sketch and rerank need %v, want %v", got, want)
 	}
 }
