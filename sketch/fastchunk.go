@@ -115,10 +115,6 @@ func (s *Sketcher) cutChunk(w *workspace, buffer []byte, first int) (end int) {
 // cut goes over the text and reports false at a doubt.
 func (c *chunk) cut(text []byte) bool {
 	for i := 0; i < len(text); {
-		i = c.letters(text, i)
-		if i == len(text) {
-			break
-		}
 		if b := text[i]; b < utf8.RuneSelf {
 			c.ccc = 0
 			c.put(rune(b), asciiClass[b])
@@ -168,39 +164,6 @@ func putRune(word []byte, n int, r rune) int {
 		return n + 2
 	}
 	return n + utf8.EncodeRune(word[n:n+utf8.UTFMax], r)
-}
-
-// letters goes on from text[i] for as long as letters follow letters, the most frequent case by far, and returns how far.
-func (c *chunk) letters(text []byte, i int) int {
-	if c.last != letter {
-		return i
-	}
-	word, n := c.w.word, c.n
-	for i < len(text) && n <= maxWord {
-		b := text[i]
-		if b < utf8.RuneSelf {
-			if asciiClass[b] != letter {
-				break
-			}
-			word[n] = b
-			i, n = i+1, n+1
-			continue
-		}
-		if b >= 0xe0 || i+1 == len(text) {
-			break
-		}
-		r := rune(b&0x1f)<<6 | rune(text[i+1]&0x3f) // a base text is valid UTF-8
-		info := infoOf(r)
-		if info>>42 != runeInfo(letter) {
-			break
-		}
-		i += 2
-		n = putRune(word, n, info.word())
-	}
-	if n > c.n {
-		c.n, c.ccc, c.kept = n, 0, true
-	}
-	return i
 }
 
 // classIn returns the class of a rune of a folded text.
