@@ -2,9 +2,8 @@ package rerank
 
 import "slices"
 
-// after returns the collapsed list of hits that follow what was walked, window of them being within the window, and how many of
-// them fold into leaders that were walked. Those, and the further members of the leaders' groups that are shown, are in no group
-// of the list.
+// after returns the collapsed list of the hits that follow the walked ones, over a window counted from the first of them, and how many of
+// them fold into walked leaders. The members of those leaders' groups, folded or shown, are in no group of the list.
 func (w *Walk) after(hits []Hit, window int, p *pace) (c Collapsed, folded int) {
 	hits = hits[:min(max(window, 0), len(hits))]
 	more := map[int]int{} // how many members of a leader's group are shown beyond those of the walk
@@ -12,11 +11,11 @@ func (w *Walk) after(hits []Hit, window int, p *pace) (c Collapsed, folded int) 
 	var leaders leaders
 	var kept []int
 	for rank := range hits {
-		if p.out(rank) {
+		if p.expired(rank) {
 			break
 		}
 		hit := &hits[rank]
-		if at := earlier(w.leaders, hit); at >= 0 {
+		if at := leaderOf(w.leaders, hit); at >= 0 {
 			if l := &w.leaders[at]; l.shown+more[at] < l.hit.profile().Keep {
 				more[at]++
 				kept = append(kept, rank)
@@ -38,9 +37,9 @@ func (w *Walk) after(hits []Hit, window int, p *pace) (c Collapsed, folded int) 
 	return c, folded
 }
 
-// earlier returns the place of the first leader that a hit folds into, or -1.
-func earlier(leaders []walked, hit *Hit) int {
-	if hit.leads() {
+// leaderOf returns the place of the first leader that a hit folds into, or -1.
+func leaderOf(leaders []walked, hit *Hit) int {
+	if hit.neverFolds() {
 		return -1
 	}
 	p := newProbe(hit)
@@ -52,5 +51,5 @@ func earlier(leaders []walked, hit *Hit) int {
 	return -1
 }
 
-// Forget has the leaders forgotten, for the ranks that follow lie beyond the window: nothing more folds.
+// Forget drops the leaders. It is for ranks beyond the window, where nothing folds.
 func (w *Walk) Forget() { w.leaders = nil }

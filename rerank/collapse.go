@@ -9,19 +9,18 @@ import (
 
 // Hit is one rank of the engine's list.
 type Hit struct {
-	// ID tells whether two readings of a rank show the same document. It is opaque here.
+	// ID identifies the document, so that two readings of a rank can be compared. It is opaque here.
 	ID string
 	// Sketch is nil for a hit that has none or none that is comparable: it is never folded and nothing is folded into it.
 	Sketch *sketch.Sketch
 	// Profile says what the hit folds into. Nil is the default profile.
 	Profile *Profile
-	// Pinned says that the hit stands where it does by the operator's will: it is never folded, though others are into it.
+	// Pinned says that the operator chose the rank of the hit. It is never folded; others may fold into it.
 	Pinned bool
-	// Traits are what the profile goes by beside the sketch.
+	// Traits are what the profile uses beside the sketch.
 	Traits Traits
-	// Others are the Traits under the other bases of a search ([Profile.Basis]), as far as they are known: a condition is held against the
-	// values that the profile of the hit that may fold asks for, a representative is chosen by those of the leader's. Where they are
-	// not known nothing folds under a condition, and the hit has no merit.
+	// Others are the Traits under the other bases of a search ([Profile.Basis]). A condition uses the basis of the hit that may fold, the
+	// choice of a representative that of the leader. Without Traits of that basis nothing folds under a condition, and the hit has no merit.
 	Others map[string]Traits
 }
 
@@ -46,20 +45,20 @@ func (h *Hit) traits(basis string) *Traits {
 	return nil
 }
 
-// Traits are what is known of a hit beside its sketch, as far as its profile asks for it.
+// Traits are the values of a hit that its profile uses beside the sketch.
 type Traits struct {
-	// Same are the values of the fields that must be equal, joined; empty where one lacks.
+	// Same holds the values of the fields that must be equal, joined. It is empty where one is missing.
 	Same string
-	// Different are the values of each field that must have none in common.
+	// Different holds, for each field in which hits must differ, its values.
 	Different [][]string
-	// At is the hit's moment in Unix milliseconds; Timed says that there is one.
+	// At is the time of the hit in Unix milliseconds, if Timed.
 	At    int64
 	Timed bool
-	// Merit is what representatives are chosen by.
+	// Merit is the value by which representatives are chosen.
 	Merit Merit
 }
 
-// Merit is a value to choose a representative by: a number or, among those without one, a text. The zero Merit is none.
+// Merit is a value to choose a representative by: a number or, among equal numbers, a text. The zero Merit is no value.
 type Merit struct {
 	Known  bool
 	Number float64
@@ -90,7 +89,7 @@ func CollapseTransitive(hits []Hit, window int) Collapsed {
 	return collapse(hits, window, components, &pace{})
 }
 
-// collapse is Collapse with any way of grouping, at a pace: what it returns where the time is over is of no use.
+// collapse is Collapse with any way of grouping. Its result is of no use once the pace is over.
 func collapse(hits []Hit, window int, group func([]Hit, *pace) [][]int, p *pace) Collapsed {
 	hits = hits[:min(max(window, 0), len(hits))]
 	return shown(hits, group(hits, p))
@@ -99,9 +98,9 @@ func collapse(hits []Hit, window int, group func([]Hit, *pace) [][]int, p *pace)
 // grouped returns the members of each group, by leader, ascending.
 func grouped(hits []Hit, p *pace) [][]int {
 	groups := make([][]int, 0, len(hits)) // few fold
-	leaders, alone := leaders{of: hits, list: make([]leader, 0, len(hits))}, ranks(len(hits))
+	leaders, alone := leaders{all: hits, list: make([]leader, 0, len(hits))}, ranks(len(hits))
 	for rank := range hits {
-		if p.out(rank) {
+		if p.expired(rank) {
 			break
 		}
 		if g := leaders.group(&hits[rank]); g >= 0 {
@@ -125,8 +124,8 @@ func ranks(n int) []int {
 
 // leaders are what further hits are compared with.
 type leaders struct {
-	// of are all the hits among which the leaders are, if known: what an index is made for.
-	of    []Hit
+	// all are the hits among which the leaders are, if known. They bound the size of the index.
+	all   []Hit
 	list  []leader
 	index *index
 }
@@ -142,8 +141,8 @@ func (ls *leaders) add(hit *Hit, group int) {
 		return
 	}
 	ls.list = append(ls.list, leader{outlineOf(hit.Sketch), hit, group})
-	if n := len(ls.list); ls.of != nil && ls.index == nil && (n == many || n == manyLists && lists(hit.Sketch.Form)) {
-		if ls.index = newIndex(ls.of); ls.index != nil {
+	if n := len(ls.list); ls.all != nil && ls.index == nil && (n == many || n == manyLists && lists(hit.Sketch.Form)) {
+		if ls.index = newIndex(ls.all); ls.index != nil {
 			for _, l := range ls.list[:n-1] {
 				ls.index.add(l.hit.Sketch)
 			}
@@ -156,7 +155,7 @@ func (ls *leaders) add(hit *Hit, group int) {
 
 // group returns the group of the first leader that hit folds into, or -1.
 func (ls *leaders) group(hit *Hit) int {
-	if hit.leads() {
+	if hit.neverFolds() {
 		return -1
 	}
 	p := newProbe(hit)
@@ -187,7 +186,7 @@ func (ls *leaders) first(p *probe, some []int32) int {
 	return ls.list[least].group
 }
 
-// shown chooses what is shown of each group, and puts it in order.
+// shown chooses the shown members of each group and puts them in order.
 func shown(hits []Hit, groups [][]int) Collapsed {
 	c := Collapsed{Groups: make([]Group, len(groups))}
 	in := make([]int, len(hits)) // the rank of the hit shown in each place, or -1
@@ -206,9 +205,8 @@ func shown(hits []Hit, groups [][]int) Collapsed {
 	return c
 }
 
-// choose returns the group of the members, and notes which of them is shown in which place. The best takes the leader's place, and the
-// leader, if it is shown too, the place of the best; the others stay at their own ranks. A pinned leader is its group's best, whatever
-// the others are.
+// choose returns the group of the members, and writes into in which of them is shown in which place. The best takes the leader's place, and
+// the leader, if it is shown too, the place of the best. The others stay at their own ranks. A pinned leader is always the best.
 func choose(hits []Hit, members, in []int) Group {
 	leader := members[0]
 	profile := hits[leader].profile()
@@ -240,8 +238,8 @@ func choose(hits []Hit, members, in []int) Group {
 	return g
 }
 
-// Compare compares two members of a group whose leader has the profile: negative where the first is shown rather than the second, 0 where
-// their ranks decide.
+// Compare compares two members of a group whose leader has the profile. It is negative where the first is shown before the second, and 0
+// where their ranks decide.
 func (p *Profile) Compare(a, b *Hit) int {
 	if !p.Chooses {
 		return 0

@@ -11,7 +11,7 @@ func components(hits []Hit, p *pace) [][]int {
 	groups := make([][]int, 0, len(hits))
 	at, alone := make([]int, len(hits)), ranks(len(hits))
 	for rank := range hits {
-		root := f.of(rank)
+		root := f.root(rank)
 		if root == rank {
 			at[rank] = len(groups)
 			groups = append(groups, alone[rank:rank+1:rank+1])
@@ -22,13 +22,13 @@ func components(hits []Hit, p *pace) [][]int {
 	return groups
 }
 
-// leads reports whether a hit never folds, whatever stands before it.
-func (h *Hit) leads() bool { return h.Sketch == nil || h.Pinned }
+// neverFolds reports whether a hit is a leader whatever comes before it.
+func (h *Hit) neverFolds() bool { return h.Sketch == nil || h.Pinned }
 
-// near reports whether a hit may fold into one of a lower rank.
-func near(hits []Hit, rank, other int) bool {
-	is, _ := hits[rank].profile().Near(&hits[rank], &hits[other])
-	return is
+// foldsInto reports whether a hit may fold into one of a lower rank.
+func foldsInto(hits []Hit, rank, other int) bool {
+	near, _ := hits[rank].profile().Near(&hits[rank], &hits[other])
+	return near
 }
 
 // forest holds for each rank one of its own component that is no greater, itself where it is the first.
@@ -45,10 +45,10 @@ func (f forest) connect(hits []Hit, p *pace) {
 		index = newIndex(hits)
 	}
 	for rank := range hits {
-		if p.out(rank) {
+		if p.expired(rank) {
 			return
 		}
-		if hits[rank].leads() {
+		if hits[rank].neverFolds() {
 			continue
 		}
 		f.link(hits, rank, members, index)
@@ -63,7 +63,7 @@ func (f forest) connect(hits []Hit, p *pace) {
 func (f forest) link(hits []Hit, rank int, members []leader, index *index) {
 	p := newProbe(&hits[rank])
 	try := func(m *leader) {
-		if !p.apart(&m.outline) && f.of(rank) != f.of(m.group) && p.near(m.hit) {
+		if !p.apart(&m.outline) && f.root(rank) != f.root(m.group) && p.near(m.hit) {
 			f.join(rank, m.group)
 		}
 	}
@@ -80,8 +80,8 @@ func (f forest) link(hits []Hit, rank int, members []leader, index *index) {
 	}
 }
 
-// of returns the first rank of a rank's component.
-func (f forest) of(rank int) int {
+// root returns the first rank of a rank's component.
+func (f forest) root(rank int) int {
 	for f[rank] != rank {
 		f[rank] = f[f[rank]]
 		rank = f[rank]
@@ -90,7 +90,7 @@ func (f forest) of(rank int) int {
 }
 
 func (f forest) join(a, b int) {
-	a, b = f.of(a), f.of(b)
+	a, b = f.root(a), f.root(b)
 	f[max(a, b)] = min(a, b)
 }
 
@@ -107,13 +107,13 @@ func (f forest) adopt(hits []Hit, pace *pace) {
 	}
 	into := make(map[int]int) // the pinned hit of a component, by its first member
 	for rank := range hits {
-		if pace.out(rank) {
+		if pace.expired(rank) {
 			return
 		}
-		if hits[rank].leads() {
+		if hits[rank].neverFolds() {
 			continue
 		}
-		root := f.of(rank)
+		root := f.root(rank)
 		before, ok := into[root]
 		if !ok {
 			before = root
@@ -122,7 +122,7 @@ func (f forest) adopt(hits []Hit, pace *pace) {
 			if p >= before {
 				break
 			}
-			if near(hits, rank, p) {
+			if foldsInto(hits, rank, p) {
 				into[root] = p
 				break
 			}

@@ -9,23 +9,23 @@ import (
 	"github.com/neardup/sidecar/sketch"
 )
 
-// index finds those of many hits that another one can agree with at or above a threshold, without a look at all of them. Two that do share
-// one of their marks at least. Every sketch has its fingerprint for a mark, and
+// index finds the hits that may reach a threshold with another one, without comparing all of them. Two such hits share at least one of
+// their marks. The fingerprint of a sketch is a mark, and so are
 //
-//   - lists of values have each of theirs: without a common one there is no agreement above 0;
-//   - k positions that agree so well differ in at most d of them. So of any d+1 groups of positions, no position in two of them, one
-//     at least is equal in both. Unrelated sketches rarely share a group of two or more positions of eight bits.
+//   - the values of a list: without a common one there is no agreement above 0;
+//   - groups of positions: k positions that reach the threshold differ in at most d of them. So of any d+1 disjoint groups at least one is
+//     equal in both. Unrelated sketches rarely share a group of two or more positions of eight bits.
 type index struct {
 	scheme uint32
 	form   sketch.Form
 	length int     // k
 	least  float64 // the threshold
-	// groups are how many groups of positions, of how many each.
+	// groups is how many groups of positions there are, width how many positions each has.
 	groups, width int
-	// heads begins, for each value of a mark's hash, the chain of the entries that have it. An entry is of the hit with the number of, and
-	// next goes on; 0 ends.
-	heads, next, of []int32
-	// seen says for each hit at which question it was found last, shared how many of its marks were, sketches what it is known by.
+	// heads holds, for each value of a mark's hash, the first entry that has it. next holds the entry after an entry, 0 for none, and owners
+	// the number of its hit.
+	heads, next, owners []int32
+	// seen holds, for each hit, the question that found it last; shared, how many of its marks were found; sketches, its sketch.
 	seen      []int32
 	shared    []int32
 	sketches  []*sketch.Sketch
@@ -34,18 +34,18 @@ type index struct {
 }
 
 const (
-	// many is from how many leaders on an index is worth its room and time, manyLists the same where those are lists of values, which take
+	// many is the number of leaders from which an index is worth its memory and time. manyLists is the same for lists of values, which take
 	// hundreds of times as long to compare.
 	many      = 1200
 	manyLists = 24
-	// maxEntries bounds the room: 12 bytes each, or some more.
+	// maxEntries bounds the memory: an entry takes some 12 bytes.
 	maxEntries = 4 << 20
 	valueSize  = 8
 	// sameText is more marks than a sketch has.
 	sameText = 1 << 16
 )
 
-// newIndex returns an index for as many hits as stand in the list, or nil where it would find little or nothing faster.
+// newIndex returns an empty index with space for the hits, or nil where it would save little or nothing.
 func newIndex(hits []Hit) *index {
 	x := &index{least: math.Inf(1)}
 	known, entries := false, 0
@@ -85,7 +85,7 @@ func newIndex(hits []Hit) *index {
 		size *= 2
 	}
 	x.heads = make([]int32, size)
-	x.next, x.of = append(make([]int32, 0, entries+1), 0), append(make([]int32, 0, entries+1), 0)
+	x.next, x.owners = append(make([]int32, 0, entries+1), 0), append(make([]int32, 0, entries+1), 0)
 	return x
 }
 
@@ -100,7 +100,7 @@ func (x *index) add(s *sketch.Sketch) {
 	x.seen, x.shared, x.sketches = append(x.seen, 0), append(x.shared, 0), append(x.sketches, s)
 	for m := range x.marks(s) {
 		head := x.head(s, m)
-		x.next, x.of = append(x.next, *head), append(x.of, number)
+		x.next, x.owners = append(x.next, *head), append(x.owners, number)
 		*head = int32(len(x.next) - 1)
 	}
 }
@@ -139,8 +139,8 @@ func (x *index) head(s *sketch.Sketch, mark int) *int32 {
 	return &x.heads[(key^key>>32)&uint64(len(x.heads)-1)]
 }
 
-// find returns the numbers of the hits, in no order, among which are all that a hit may fold into. It reports false where all have to be
-// looked at, be it that so much is alike that this is less work.
+// find returns the numbers of hits, in no order, that include all that a hit may fold into. It reports false where the caller must compare
+// all of them, also where so many are alike that this is less work.
 func (x *index) find(hit *Hit) ([]int32, bool) {
 	if p := hit.profile(); !x.fits(hit.Sketch) || !(p.Threshold >= x.least) || p.Measure == Containment && !x.listed() {
 		return nil, false
@@ -159,7 +159,7 @@ func (x *index) find(hit *Hit) ([]int32, bool) {
 			if steps--; steps < 0 {
 				return nil, false
 			}
-			n := x.of[entry]
+			n := x.owners[entry]
 			if x.seen[n] != x.questions {
 				x.seen[n], x.shared[n] = x.questions, 0
 				x.found = append(x.found, n)
@@ -185,7 +185,7 @@ func (x *index) tooFew(hit *Hit, n int32) bool {
 	return atMost(a, b, int(x.shared[n]), p.Measure) < p.Threshold
 }
 
-// atMost returns what the measure of two comparable lists of values does not exceed if they have no more than so many values in common.
+// atMost returns an upper bound of the measure of two comparable lists of values that have at most common values in common.
 func atMost(a, b *sketch.Sketch, common int, measure Measure) float64 {
 	n, m := len(a.Payload)/valueSize, len(b.Payload)/valueSize
 	looked := 0 // how many values a comparison looks at, as far as the ends of the lists tell

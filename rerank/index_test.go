@@ -62,13 +62,13 @@ func TestIndexMissesNothing(t *testing.T) {
 		made++
 		var known []int
 		for rank := range hits {
-			if hits[rank].leads() {
+			if hits[rank].neverFolds() {
 				continue
 			}
 			if found, ok := x.find(&hits[rank]); ok {
 				answers++
 				for n, other := range known {
-					if !near(hits, rank, other) {
+					if !foldsInto(hits, rank, other) {
 						continue
 					}
 					if pairs++; !slices.Contains(found, int32(n)) {

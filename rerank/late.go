@@ -2,20 +2,20 @@ package rerank
 
 import "errors"
 
-// ErrLate: the time for the page was over before it was known.
-var ErrLate = errors.New("rerank: it takes too long")
+// ErrLate means that [Page.Late] ended the search for the page.
+var ErrLate = errors.New("rerank: the time for the page is over")
 
-// betweenLooks is how many hits are compared between two looks at the time. One hit against ten thousand leaders takes some 0.5 ms.
+// betweenLooks is how many hits are compared between two calls of Page.Late. One hit against ten thousand leaders takes some 0.5 ms.
 const betweenLooks = 8
 
-// pace looks at the time while hits are compared.
+// pace ends the comparing of hits when the time is over.
 type pace struct {
 	late func() bool // nil: there is all the time
 	over bool
 }
 
-// out reports whether the time is over by the hit of a rank.
-func (p *pace) out(rank int) bool {
+// expired reports whether the time is over when the hit of a rank comes.
+func (p *pace) expired(rank int) bool {
 	if !p.over && p.late != nil && rank%betweenLooks == 0 {
 		p.over = p.late()
 	}

@@ -8,15 +8,15 @@ import (
 	"github.com/neardup/sidecar/sketch"
 )
 
-// outline is what two sketches of positions are told apart by without a look at them whole: the two lowest bits of each position. Two
-// positions that differ in these bits differ, and three in four that differ do so in these bits. So of sketches that have nothing to do with
-// one another about 96 positions of 128 are seen to differ, far more than near-duplicates may have.
+// outline is a quick first comparison of sketches: the two lowest bits of each position. Positions that differ in these bits differ, and of
+// four that differ three do so in these bits. So two unrelated sketches are seen to differ in about 96 positions of 128, far more than
+// near-duplicates may.
 type outline struct {
-	low, high   [outlined / 64]uint64 // of each position the lowest bit and the one beside it; all 0 where that is not what a sketch holds
+	low, high   [outlined / 64]uint64 // the lowest and the next bit of each position; 0 for other forms of sketches
 	fingerprint uint64
 }
 
-// outlined is how many positions an outline has room for: as many as a sketch has by default.
+// outlined is how many positions fit into an outline: as many as a sketch has by default.
 const outlined = 128
 
 // outlines reports whether a sketch has an outline.
@@ -43,11 +43,11 @@ func outlineOf(s *sketch.Sketch) outline {
 // lowest returns the lowest bits of eight bytes.
 func lowest(eight uint64) uint64 { return (eight & 0x0101010101010101) * 0x0102040810204080 >> 56 }
 
-// probe is a hit that is held against many others.
+// probe is a hit that is compared with many others.
 type probe struct {
 	hit *Hit
 	outline
-	most int // in how many positions near-duplicates by the hit's profile differ at most, as far as that is known
+	most int // an upper bound of the positions in which near-duplicates by the hit's profile differ
 }
 
 func newProbe(hit *Hit) probe {
@@ -59,8 +59,8 @@ func newProbe(hit *Hit) probe {
 	return p
 }
 
-// leastEqual returns how many of k positions of 8 bits are equal at least where the agreement reaches a threshold: that of e equal ones
-// is (256e - k) / 255k, see [sketch.Sketch.Agreement].
+// leastEqual returns how many of k positions of 8 bits must be equal for the agreement to reach a threshold. The agreement of e equal
+// positions is (256e - k) / 255k: see [sketch.Sketch.Agreement].
 func leastEqual(k int, threshold float64) int {
 	if !(threshold > 0) {
 		return 0
@@ -76,6 +76,6 @@ func (p *probe) apart(o *outline) bool {
 
 // near reports whether the hit may fold into another one.
 func (p *probe) near(other *Hit) bool {
-	is, _ := p.hit.profile().Near(p.hit, other)
-	return is
+	near, _ := p.hit.profile().Near(p.hit, other)
+	return near
 }

@@ -14,7 +14,7 @@ func TestOutlinesHideNothing(t *testing.T) {
 	for range effort.Rounds(600) {
 		hits := lookalikes(r, randomKind(r, true), 60)
 		for rank := range hits {
-			if hits[rank].leads() {
+			if hits[rank].neverFolds() {
 				continue
 			}
 			p := newProbe(&hits[rank])
@@ -24,7 +24,7 @@ func TestOutlinesHideNothing(t *testing.T) {
 				}
 				o := outlineOf(hits[other].Sketch)
 				apart := p.apart(&o)
-				if near(hits, rank, other) {
+				if foldsInto(hits, rank, other) {
 					if pairs++; apart {
 						t.Fatalf("%+v may fold into %+v (threshold %v)", hits[rank].Sketch, hits[other].Sketch, hits[rank].Profile.Threshold)
 					}

@@ -7,54 +7,53 @@ import (
 	"slices"
 )
 
-// ErrUnsettled: the engine's list kept changing between readings, or the readings made no progress; no page can be vouched for.
-var ErrUnsettled = errors.New("rerank: the list did not settle")
+// ErrUnsettled means that the engine's list kept changing between readings, or that readings made no progress. The page is not known.
+var ErrUnsettled = errors.New("rerank: the list kept changing")
 
 const (
-	// fullReading is up to how many ranks are read with their sources in one request rather than as sketches first: below it the
-	// second request costs more than the sources it saves.
+	// fullReading is the most ranks that are read with their sources at once. Up to here a second request costs more than the sources that
+	// it saves.
 	fullReading = 50
-	// mostSurplus is for how many bytes of hits that are of no use a reading with sources is still cheaper than a second request.
+	// mostSurplus is how many bytes of unused hits a reading with sources may bring and still be cheaper than a second request.
 	mostSurplus = 64 << 10
-	// maxReadings bounds how often a page may ask the engine. Every reading at least doubles the ranks read, so the largest
-	// window is reached before.
+	// maxReadings bounds the readings of a page. Every reading at least doubles the ranks, so the largest window is reached before.
 	maxReadings = 16
 )
 
-// Page is what was asked for.
+// Page says which page is wanted, and what is known about reading it.
 type Page struct {
 	// From and Size cut [From, From+Size) out of the collapsed list.
 	From, Size int
-	// Window is W, how many ranks are collapsed over.
+	// Window is W, the number of ranks that are collapsed.
 	Window int
-	// Limit is how many ranks the engine lets one read; 0 is no limit.
+	// Limit is how many ranks can be read from the engine; 0 is no limit.
 	Limit int
-	// Rate is the share of hits expected to fold, 0 to 1, and Margin how many standard deviations more than that are allowed for, 0 being
-	// defaultMargin. They decide only how far the first reading goes: see [Widening].
+	// Rate is the share of hits expected to fold, 0 to 1. Margin is how many standard deviations the first reading goes beyond that; 0 is
+	// 2.5. They decide only how long the first reading is: see [Widening].
 	Rate, Margin float64
-	// HitBytes is about how long a hit with its sources is, 0 where that is not known: of long ones the sketches are read first.
+	// HitBytes is the usual size of a hit with its sources, 0 if unknown. Of large hits the sketches are read first.
 	HitBytes float64
-	// SketchFirst has sketches read before any sources: a reading with sources does not show all that is needed for a sketch.
+	// SketchFirst reads sketches before any sources. It is for searches whose sources do not hold all that a sketch needs.
 	SketchFirst bool
-	// First is how many ranks the first reading holds at least, as far as they are of use.
+	// First is the least length of the first reading, where the ranks are of use.
 	First int
 	// Length cuts the collapsed list; 0 leaves it whole.
 	Length int
-	// Whole has the whole window read before the page is cut: representatives that are chosen by more than rank, and totals of the
-	// collapsed list, follow from all of it.
+	// Whole reads the whole window before the page is cut. Representatives that are not chosen by rank need it, and totals of the
+	// collapsed list.
 	Whole bool
 	// Transitive groups by connected components, which needs the whole window too.
 	Transitive bool
-	// Sources has every rank that is read come with its sources: folded hits are to be shown with theirs.
+	// Sources reads every rank with its sources, to show those of folded hits.
 	Sources bool
-	// Late, if not nil, says that the time is over: the page is then given up with ErrLate.
+	// Late, if not nil, reports that the time is over. The page then ends with ErrLate.
 	Late func() bool
-	// After, if not nil, is what was walked in front of the list, whose leaders go on hiding; Window counts from the list's beginning. Such
-	// a list is grouped by leaders, and its groups show their leaders.
+	// After, if not nil, is the part of the list before rank 0, whose leaders still hide hits. Window counts from rank 0. Such a list is
+	// grouped by leaders, and its groups show their leaders.
 	After *Walk
 }
 
-// end is where the page ends in the collapsed list.
+// end returns where the page ends in the collapsed list.
 func (p Page) end() int {
 	if p.Length > 0 {
 		return max(p.From, min(p.From+p.Size, p.Length))
@@ -62,19 +61,19 @@ func (p Page) end() int {
 	return p.From + p.Size
 }
 
-// Span is a reading of the ranks [From, To). SketchOnly says that the hits' sketches suffice; their sources are read later.
+// Span is a reading of the ranks [From, To). With SketchOnly the sketches are enough; sources are read later.
 type Span struct {
 	From, To   int
 	SketchOnly bool
-	// Ranks, if not nil, are those of the span whose sources are wanted, ascending. Their hits alone may be read, if that is how the
-	// reading is handed over: by [Pager.Pick] in place of [Pager.Take].
+	// Ranks, if not nil, are the ranks of the span that are needed, ascending. The caller may read these alone and pass them to [Pager.Pick]
+	// in place of [Pager.Take].
 	Ranks []int
 }
 
-// Pager finds one page of the collapsed list in a few readings of the engine's list. Every answer is cut from readings that agree
-// with one another: either one reading held everything, or the reading of the page's hits showed the same documents as the
-// reading of the sketches did, at the same ranks where it shows ranks (a list that is picked from, see [Pager.Pick], shows none). (Ranks beyond the window are not read twice, so a list that changes meanwhile
-// can shift them, as it does between any two pages of the engine's own.) A Pager is for one page and not safe for concurrent use.
+// Pager finds one page of the collapsed list in a few readings of the engine's list. The readings of a page agree with one another: either
+// one reading held everything, or the reading of the page's hits showed the same documents as the reading of the sketches, at the same
+// ranks if it shows ranks ([Pager.Pick] gets none). Ranks beyond the window are read once, so a list that changes meanwhile can shift them,
+// as it does between any two pages of the engine itself. A Pager is for one page and not safe for concurrent use.
 //
 //	for {
 //		span, more := pager.Next()
@@ -89,9 +88,9 @@ type Pager struct {
 	list     Collapsed
 	earlier  int    // how many hits fold into leaders in front of the list
 	end      int    // the length of the engine's list, or unknown
-	full     places // the ranks whose sources are at hand, all from one reading, and their places in it
+	full     places // the ranks whose sources were read, all in one reading, and their places in it
 	whole    bool   // read everything with sources in one reading, from rank 0
-	next     int    // up to where the next reading from rank 0 goes; 0 when no more is needed
+	next     int    // the end of the next reading from rank 0; 0 when none is needed
 	readings int
 	short    bool // the first reading was not enough
 	moved    int  // how often a reading showed that the list had moved
@@ -119,7 +118,7 @@ func NewPager(page Page) *Pager {
 	return p
 }
 
-// Next returns what to read next, and false when the page is settled or can't be.
+// Next returns what to read next, and false when the page is known or the search for it has failed.
 func (p *Pager) Next() (Span, bool) {
 	if p.err == nil && p.readings >= maxReadings {
 		p.err = ErrUnsettled
@@ -138,20 +137,20 @@ func (p *Pager) Next() (Span, bool) {
 	return Span{From: ranks[0], To: ranks[len(ranks)-1] + 1, Ranks: ranks}, true
 }
 
-// has reports whether the sources of a rank are at hand.
+// has reports whether the sources of a rank were read.
 func (p *Pager) has(rank int) bool {
-	_, ok := p.full.of(rank)
+	_, ok := p.full.find(rank)
 	return ok
 }
 
-// places are those of ranks in a reading: of some in a row from first on, or of those picked.
+// places are the places of ranks in a reading: of consecutive ranks from first on, or of picked ones.
 type places struct {
 	first, count int
 	picked       map[int]int
 }
 
-// of returns the place of a rank, and false if it has none.
-func (p *places) of(rank int) (place int, ok bool) {
+// find returns the place of a rank, and false if it has none.
+func (p *places) find(rank int) (place int, ok bool) {
 	if p.picked != nil {
 		place, ok = p.picked[rank]
 		return place, ok
@@ -220,8 +219,8 @@ func (p *Pager) restart(to int) {
 	p.whole, p.next = true, to
 }
 
-// takePage accepts the sources of the page's ranks if they are of the documents whose sketches were read. Otherwise the list has
-// moved in between, and sketches and sources are read again at once.
+// takePage accepts the sources of the page's ranks if they belong to the documents whose sketches were read. Otherwise the list has moved,
+// and sketches and sources are read again together.
 func (p *Pager) takePage(span Span, hits []Hit) {
 	end := span.From + len(hits)
 	same := end == span.To || end >= len(p.hits)
@@ -238,14 +237,14 @@ func (p *Pager) takePage(span Span, hits []Hit) {
 	}
 }
 
-// firstReading is how many ranks to read at first: what the page needs if the expected share of hits folds, and a margin, since a second
-// reading costs more than a few ranks more.
+// firstReading returns how many ranks to read at first: what the page needs if the expected share of hits folds, and a margin, since a
+// second reading costs more than a few extra ranks.
 func (p *Pager) firstReading() int {
 	need, rate, window := float64(p.page.end()), min(max(p.page.Rate, 0), 0.95), float64(max(p.page.Window, 0))
 	margin := cmp.Or(max(p.page.Margin, 0), defaultMargin)
 	folds := need * rate / (1 - rate)
 	folds += margin * deviation(folds, rate, need)
-	// Nothing folds behind the window: within it so many ranks at most.
+	// Nothing folds beyond the window, which bounds the folds.
 	most := window * rate
 	most += margin * deviation(most*(1-rate), rate, window)
 	first := max(p.page.First, int(need+math.Ceil(min(folds, most, max(window-1, 0)))))
@@ -255,13 +254,13 @@ func (p *Pager) firstReading() int {
 	return first
 }
 
-// guessed reports whether the first reading could have held less than the page needs.
+// guessed reports whether the length of the first reading was a guess, and so could be too short.
 func (p *Pager) guessed() bool {
 	return p.readings > 0 && !p.page.Whole && p.page.Size > 0 && p.firstReading() == p.clamp(p.firstReading()) && p.page.First < p.firstReading()
 }
 
-// clamp keeps a reading within what can be of use: the window and, where the page is read with it, what the page needs beyond
-// the window; and within the engine's limit.
+// clamp bounds a reading by what can be of use, which is the window and, where the page is read with it, what the page needs beyond it; and
+// by the engine's limit.
 func (p *Pager) clamp(to int) int {
 	most := max(p.page.Window, p.page.First)
 	if p.whole {
@@ -284,7 +283,7 @@ func (p *Pager) missing() int {
 	case lacking <= 0 || p.page.end() == p.page.From:
 		return 0
 	}
-	// What lacks stands at the latest right behind the window, and just there once that is settled.
+	// The missing hits come right after the window at the latest.
 	to := p.clamp(min(max(2*n, n+2*lacking), p.page.Window+lacking))
 	if to <= n {
 		return 0
@@ -292,7 +291,7 @@ func (p *Pager) missing() int {
 	return to
 }
 
-// Judged reports whether the sketches of a reading that Next returned are looked at, not only which documents it holds.
+// Judged reports whether the sketches of a span from Next are compared. Otherwise only its IDs are.
 func (p *Pager) Judged(span Span) bool { return span.SketchOnly || p.whole }
 
 // Ranks returns the engine's ranks of the page's hits, in the order of the page, when Next has returned false; or ErrUnsettled or ErrLate.
@@ -303,7 +302,7 @@ func (p *Pager) Ranks() ([]int, error) {
 	return p.ranks(), nil
 }
 
-// ranks is the page as far as it is known. Beyond the window ranks are taken to be there until a reading shows the end.
+// ranks returns the part of the page that is known. Ranks beyond the window count as present until a reading shows the end.
 func (p *Pager) ranks() []int {
 	end := p.end
 	if p.whole {
@@ -334,12 +333,12 @@ func (p *Pager) ranks() []int {
 	return ranks
 }
 
-// At returns the place of a rank's hit in the reading that holds the page's sources, and false if they are not in it.
+// At returns the place of a rank in the reading with the page's sources, and false if it is not in it.
 func (p *Pager) At(rank int) (place int, ok bool) {
-	return p.full.of(rank)
+	return p.full.find(rank)
 }
 
-// Hit returns what was read of a rank, and nil if it was not looked at.
+// Hit returns the hit of a rank, and nil if its sketch was not read.
 func (p *Pager) Hit(rank int) *Hit {
 	if rank >= len(p.hits) {
 		return nil
@@ -347,21 +346,20 @@ func (p *Pager) Hit(rank int) *Hit {
 	return &p.hits[rank]
 }
 
-// Moved is how often a reading showed that the list had moved since the last one.
+// Moved returns how often a reading showed that the list had moved since the one before.
 func (p *Pager) Moved() int { return p.moved }
 
-// Stats is what the readings showed, for the response header and for what is learned about the index.
+// Stats says what the readings showed, for the response header and for [Widening.Learn].
 type Stats struct {
-	// Read is how many ranks were looked at; Folded how many of them were folded; Readings how often the engine was asked.
+	// Read is how many ranks were compared, Folded how many of them were folded, Readings how often the engine was asked.
 	Read, Folded, Readings int
-	// Ended says that every rank of the list, or of the window, was looked at: Folded is final.
+	// Ended says that every rank of the list, or of the window, was compared: Folded is final.
 	Ended bool
 	// Limited says that the engine's limit cut the page short.
 	Limited bool
-	// Short says that more had to be read than the first reading, Guessed that how far that one went was a guess: it did not go by the
-	// window.
+	// Short says that the first reading was not enough, Guessed that its length was a guess, since it was shorter than the window.
 	Short, Guessed bool
-	// HitBytes is how long the hits were with their sources, in the mean; 0 where none were read so. A Pager does not see it.
+	// HitBytes is the mean size of the hits that were read with their sources, 0 for none. The caller sets it.
 	HitBytes int
 }
 

@@ -13,27 +13,24 @@ type Profile struct {
 	// MinShingles is how many shingles both documents must have to be near-duplicates by agreement; shorter ones are so by fingerprint
 	// alone, because a handful of shingles can agree by accident.
 	MinShingles int
-	// Measure is what the threshold is held against.
+	// Measure is what is compared with the threshold.
 	Measure Measure
-	// Within, if above 0, is how many milliseconds apart the moments of near-duplicates may be at most; Same says that their Traits.Same
-	// must be equal, Different that their Traits.Different must have nothing in common. A hit that lacks what is asked for folds with
-	// nothing.
+	// Within, if above 0, is how many milliseconds Traits.At of near-duplicates may be apart. With Same their Traits.Same must be equal,
+	// with Different their Traits.Different must have nothing in common. A hit without such a value folds with nothing.
 	Within          int64
 	Same, Different bool
 	// Keep is how many members of a group are shown; 0 is 1.
 	Keep int
-	// Chooses says that the members of a group that are shown are those of the greatest Merit, or the least where Ascending; otherwise
-	// it is the first-ranked ones.
+	// Chooses shows the members of a group with the greatest Merit, or the least if Ascending. Otherwise the first-ranked are shown.
 	Chooses, Ascending bool
-	// Basis names what Traits are made of, such as the fields, where a search has profiles that make them of different ones: see
-	// [Hit.Others].
+	// Basis names the fields that Traits are made of, where one search has profiles with different ones: see [Hit.Others].
 	Basis string
-	// Check decides doubtful pairs where both texts are at hand. Searches have sketches alone and make no use of it, so that a page
-	// does not depend on which fields the client asked for.
+	// Check decides doubtful pairs where both texts are available ([Profile.NearDuplicateTexts]). [Collapse] does not use it, so a page
+	// does not depend on the fields that the client asked for.
 	Check Check
 }
 
-// Measure is what is estimated from two sketches and held against the threshold.
+// Measure names what is estimated from two sketches and compared with the threshold.
 type Measure string
 
 const (
@@ -44,18 +41,16 @@ const (
 	Containment Measure = "containment"
 )
 
-// MaxContainmentError is the greatest standard error at which a containment is held against a threshold. Of a small excerpt of a large text
-// a sketch shows little or nothing: without this bound, 770 in a million unrelated pairs were taken for excerpts by 128 positions at a
-// threshold of 0.7, with it none.
+// MaxContainmentError is the greatest standard error at which a containment counts. A sketch says little or nothing about a small excerpt
+// of a large text. Without this bound 128 positions took 770 in a million unrelated pairs for excerpts at a threshold of 0.7, with it none.
 const MaxContainmentError = 0.16
 
 // Check is a second look at pairs whose agreement leaves a doubt: they are near-duplicates if their exact resemblance is at or above the
 // threshold or their coverage is at or above Coverage. The zero Check leaves no doubt.
 type Check struct {
-	// From and To bound the doubtful agreements: from From up to, but not including, To. Below, a pair is none; from To on it is one.
+	// From and To bound the doubtful agreements, To excluded. Below From a pair is not one of near-duplicates; from To on it is.
 	From, To float64
-	// Coverage is the least coverage ([sketch.Text.Compare]) at which a doubtful pair is one of near-duplicates; 0 means that it does not
-	// count.
+	// Coverage is the least coverage ([sketch.Text.Compare]) at which a doubtful pair is one of near-duplicates; 0 ignores it.
 	Coverage float64
 }
 
@@ -83,7 +78,7 @@ func Presets() map[string]Profile {
 // threshold. The agreement is 0 where the two are not comparable.
 func (p *Profile) NearDuplicates(a, b *sketch.Sketch) (near bool, agreement float64) {
 	agreement, comparable := p.agreement(a, b)
-	near = comparable && agreement >= p.Threshold && p.long(a, b) || a.SameText(b)
+	near = comparable && agreement >= p.Threshold && p.longEnough(a, b) || a.SameText(b)
 	return near, agreement
 }
 
@@ -113,26 +108,26 @@ func smallerFirst(a, b *sketch.Sketch) (smaller, larger *sketch.Sketch) {
 	return a, b
 }
 
-// Near reports whether a hit may fold into another by the profile: they are near-duplicates, and what else it asks for holds.
+// Near reports whether a hit may fold into another by the profile: they are near-duplicates and its conditions hold.
 func (p *Profile) Near(hit, other *Hit) (near bool, agreement float64) {
-	if hit.Sketch == nil || other.Sketch == nil || p.conditional() && !p.together(hit, other) {
+	if hit.Sketch == nil || other.Sketch == nil || p.conditional() && !p.conditionsHold(hit, other) {
 		return false, 0
 	}
 	return p.NearDuplicates(hit.Sketch, other.Sketch)
 }
 
-// conditional reports whether the profile asks for more than the agreement.
+// conditional reports whether the profile has conditions.
 func (p *Profile) conditional() bool { return p.Same || p.Different || p.Within > 0 }
 
-// together reports whether the conditions beside the agreement hold.
-func (p *Profile) together(hit, other *Hit) bool {
+// conditionsHold reports whether the conditions beside the agreement hold.
+func (p *Profile) conditionsHold(hit, other *Hit) bool {
 	a, b := hit.traits(p.Basis), other.traits(p.Basis)
 	switch {
 	case a == nil || b == nil:
 		return false
 	case p.Same && (a.Same == "" || a.Same != b.Same):
 		return false
-	case p.Different && !apart(a.Different, b.Different):
+	case p.Different && !disjoint(a.Different, b.Different):
 		return false
 	case p.Within > 0:
 		return a.Timed && b.Timed && uint64(max(a.At, b.At))-uint64(min(a.At, b.At)) <= uint64(p.Within) // never overflows
@@ -140,8 +135,8 @@ func (p *Profile) together(hit, other *Hit) bool {
 	return true
 }
 
-// apart reports whether both have values of every field and none in common.
-func apart(a, b [][]string) bool {
+// disjoint reports whether both have values of every field and none in common.
+func disjoint(a, b [][]string) bool {
 	if len(a) == 0 || len(a) != len(b) {
 		return false
 	}
@@ -153,16 +148,16 @@ func apart(a, b [][]string) bool {
 	return true
 }
 
-// long reports whether both have shingles enough; ready values have none to count.
-func (p *Profile) long(a, b *sketch.Sketch) bool {
+// longEnough reports whether both have enough shingles; ready values have none to count.
+func (p *Profile) longEnough(a, b *sketch.Sketch) bool {
 	return a.Form == sketch.Ready || int64(min(a.Shingles, b.Shingles)) >= int64(p.MinShingles)
 }
 
-// NearDuplicateTexts is NearDuplicates with a second look at doubtful pairs: compare is called for those, for [sketch.Text.Compare] of the
-// two documents.
+// NearDuplicateTexts is NearDuplicates with a Check of doubtful pairs. For these it calls compare, which must return [sketch.Text.Compare]
+// of the two documents.
 func (p *Profile) NearDuplicateTexts(a, b *sketch.Sketch, compare func() (resemblance, coverage float64)) (near bool, agreement float64) {
 	near, agreement = p.NearDuplicates(a, b)
-	if c := p.Check; agreement >= c.From && agreement < c.To && p.long(a, b) && !a.SameText(b) {
+	if c := p.Check; agreement >= c.From && agreement < c.To && p.longEnough(a, b) && !a.SameText(b) {
 		resemblance, coverage := compare()
 		near = resemblance >= p.Threshold || c.Coverage > 0 && coverage >= c.Coverage
 	}

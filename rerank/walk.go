@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// Walk is a collapsed list that is walked in pieces, each from where the last one ended, as a client's cursor does. It remembers the
-// leaders, so that what they stand for does not come back. It shows the first-ranked members of each group: choosing others would
-// take the whole window. The zero Walk is at the beginning. It is not safe for concurrent use; a Clone is independent.
+// Walk goes through a collapsed list in pieces, each from where the last one ended, as a client's cursor does. It remembers the leaders, so
+// that their near-duplicates stay hidden. It shows the first-ranked members of each group, since any other choice needs the whole window.
+// The zero Walk is at the beginning. It is not safe for concurrent use; a Clone is independent.
 type Walk struct {
 	leaders []walked
 	ranks   int
 	folded  int
 }
 
-// walked is a leader, whose hit clones share, and how many members of its group were shown.
+// walked is a leader and how many members of its group were shown. Clones of a Walk share the hit.
 type walked struct {
 	outline
 	hit   *Hit
@@ -29,16 +29,16 @@ func (w *Walk) Clone() *Walk {
 	return &c
 }
 
-// Ranks is how many ranks were walked, Folded how many of them were folded.
+// Ranks returns how many ranks were walked.
 func (w *Walk) Ranks() int { return w.ranks }
 
-// Folded is how many of the ranks walked were folded.
+// Folded returns how many of the walked ranks were folded.
 func (w *Walk) Folded() int { return w.folded }
 
-// Leaders is how many leaders are remembered.
+// Leaders returns how many leaders are remembered.
 func (w *Walk) Leaders() int { return len(w.leaders) }
 
-// Bytes is about how much memory the walk takes.
+// Bytes returns about how much memory the walk takes.
 func (w *Walk) Bytes() int {
 	n := 64
 	for i := range w.leaders {
@@ -54,7 +54,7 @@ func (w *Walk) Bytes() int {
 	return n
 }
 
-// bytes is how much memory the traits take beyond their own size.
+// bytes returns how much memory the traits refer to.
 func (t *Traits) bytes() int {
 	n := 32 + len(t.Same) + len(t.Merit.Text)
 	for _, values := range t.Different {
@@ -66,14 +66,14 @@ func (t *Traits) bytes() int {
 	return n
 }
 
-// Take walks over the next rank and reports whether its hit is shown. Beyond the window every hit is. What the hit refers to must not
-// change afterwards.
+// Take goes on by one rank and reports whether its hit is shown. Beyond the window every hit is. The caller must not change what the hit
+// refers to afterwards.
 func (w *Walk) Take(hit *Hit, window int) bool {
 	w.ranks++
 	if w.ranks > window || hit.Sketch == nil {
 		return true
 	}
-	if at := earlier(w.leaders, hit); at >= 0 {
+	if at := leaderOf(w.leaders, hit); at >= 0 {
 		if l := &w.leaders[at]; l.shown < l.hit.profile().Keep {
 			l.shown++
 			return true
@@ -86,8 +86,7 @@ func (w *Walk) Take(hit *Hit, window int) bool {
 	return true
 }
 
-// detached returns a copy of a hit with a name and a sketch of its own: it does not keep the list that the hit is of, nor memory that all of
-// that shares.
+// detached returns a copy of a hit with its own ID and sketch, so that it does not keep the memory of the list alive.
 func detached(hit *Hit) *Hit {
 	leader, own := *hit, *hit.Sketch
 	own.Payload = bytes.Clone(own.Payload)

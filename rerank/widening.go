@@ -3,21 +3,21 @@ package rerank
 import "math"
 
 const (
-	// DefaultRate is the share of hits expected to fold where nothing is known yet: about 30 % of web pages are near-duplicates
+	// DefaultRate is the share of hits expected to fold while nothing is known: about 30 % of web pages are near-duplicates
 	// (Manning and Raghavan's slides).
 	DefaultRate = 0.3
-	// defaultMargin is how many standard deviations a first reading goes beyond what is expected, where nothing is known yet.
+	// defaultMargin is the Margin while nothing is known.
 	defaultMargin = 2.5
 
 	// leastMargin and mostMargin bound what is learned.
 	leastMargin, mostMargin = 1, 8
-	// tooShort is the share of first readings that may turn out too short: the margin settles where so many do.
+	// tooShort is the share of first readings that turn out too short once the margin has settled.
 	tooShort = 0.03
 	// step is how much the margin grows when one does.
 	step = 0.4
 )
 
-// Widening is what the searches of a target have taught about how far a first reading must go. The zero Widening knows nothing.
+// Widening holds what past searches of a target say about how long a first reading must be. The zero Widening knows nothing.
 type Widening struct {
 	// Rate and Margin are those of [Page]; both 0 until something is known.
 	Rate, Margin float64
@@ -25,9 +25,9 @@ type Widening struct {
 	HitBytes float64
 }
 
-// Learn returns the Widening after one more search. The rate is a moving mean over the last few. The margin follows a quantile: it grows where
-// a first reading was too short and shrinks a little where it was not, so that it comes to rest where tooShort of them are, however
-// unevenly duplicates are strewn.
+// Learn returns the Widening after one more search. The rate is a moving mean over the last few. The margin follows a quantile: it grows
+// after a first reading that was too short and shrinks a little after any other, so it settles where 3 % of them are too short, however
+// unevenly duplicates are spread.
 func (w Widening) Learn(s Stats) Widening {
 	if s.Read == 0 {
 		return w
@@ -54,9 +54,9 @@ func (w Widening) Learn(s Stats) Widening {
 	return w
 }
 
-// deviation is the standard deviation of how many hits fold where so many are expected, before need leaders are found. If each hit folded by
-// chance alone it were negative binomial, with a variance of the mean over 1 - rate. Lists differ in their rates, and copies come in
-// runs: hence the other two terms.
+// deviation returns the standard deviation of the number of folds, given its mean, before need leaders are found. If each hit folded
+// independently it would be negative binomial, with a variance of the mean over 1 - rate. The other two terms are there because lists
+// differ in their rates and copies come in runs.
 func deviation(folds, rate, need float64) float64 {
 	return math.Sqrt(folds/(1-rate) + 0.1*folds*folds + 0.04*need)
 }
