@@ -5,7 +5,7 @@
 // client's page. Its [Store] does I/O: it resolves names, prepares indices, and reads and patches documents that are stored.
 //
 // What both engines share lives here: the rules that say which documents are sketched ([Rule]), enriching one document
-// ([Enricher]), and JSON edited as bytes ([Rewrite], [Clean]) so that whatever is not ours stays as it came.
+// ([Enricher]). JSON is edited as bytes, by internal/jsonedit, so that whatever is not ours stays as it came.
 //
 // The dialects and this package do no I/O, start no goroutine and read no clock.
 package adapters

@@ -2,10 +2,13 @@ package adapters
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -76,7 +79,7 @@ type Enricher struct {
 	Hold func(n int) bool
 	// Replies is set by the dialect, in EnrichWrite, to what takes apart the reply to this write; nil where none of its
 	// operations can be left out.
-	Replies *Replies
+	Replies Replies
 	// Room is how many bytes may be added before the engine's limit on a body could be crossed. Half of it is kept for clearing stale
 	// sketches, which has to go on when no more are added.
 	Room int64
@@ -110,9 +113,7 @@ func (e *Enricher) Append(dst []byte, index string, document []byte, partial boo
 	before := len(dst)
 	dst, change := e.append(dst, index, document, partial)
 	e.Room -= int64(len(dst) - before - len(document))
-	if e.Count != nil {
-		e.Count(change)
-	}
+	e.Changed(change)
 	return dst
 }
 
@@ -126,10 +127,53 @@ func (e *Enricher) AppendScripted(dst []byte, index string, document []byte) []b
 			document = bare
 		}
 	}
-	if e.Count != nil {
-		e.Count(change)
-	}
+	e.Changed(change)
 	return append(dst, document...)
+}
+
+// CopyLong copies a body that is too long to be held: less our fields, and without a sketch. part says of the object that a path leads to
+// whether it is a document, and whether that is partial; such a one with a sketched field clears the stored ones. partial is what counts for
+// the body. From where it is not well-formed on the rest is left out, so that the engine refuses it, and end stands there: whole is false
+// then.
+func (e *Enricher) CopyLong(
+	dst io.Writer, src io.Reader, index string, partial bool, part func(path []string) (partial, ok bool), end string,
+) (whole bool, err error) {
+	rule, _ := e.Rule(index, !partial && !e.NoCreate)
+	switch {
+	case rule == nil:
+		e.Changed(Untouched)
+		_, err := io.Copy(dst, src)
+		return true, err
+	case !partial:
+		e.Changed(Oversized)
+	}
+	var touched []byte // what there is of sketched fields
+	err = jsonedit.CleanStrictly(dst, src, Cuts{Depth: 2, Drop: func(path []string) bool {
+		above, name := path[:len(path)-1], path[len(path)-1]
+		merged, ok := part(above)
+		if ok && merged && touched == nil && rule.Concerns(name) && !Our(name) {
+			touched = append(AppendString([]byte{'{'}, name), ":0}"...)
+		}
+		return ok && Our(name)
+	}, Add: func(path []string) []byte {
+		if merged, ok := part(path); !ok || !merged || touched == nil {
+			return nil
+		}
+		cleared := e.Append(nil, index, touched, true)
+		return bytes.TrimPrefix(cleared[len(touched)-1:len(cleared)-1], []byte{','})
+	}})
+	if errors.Is(err, ErrMalformed) {
+		_, err = io.WriteString(dst, "\x01"+end) // which no engine takes anywhere in a document
+		return false, err
+	}
+	return true, err
+}
+
+// Changed counts what was done to a document.
+func (e *Enricher) Changed(c Change) {
+	if e.Count != nil {
+		e.Count(c)
+	}
 }
 
 func (e *Enricher) append(dst []byte, index string, document []byte, partial bool) ([]byte, Change) {
@@ -193,7 +237,7 @@ func (e *Enricher) append(dst []byte, index string, document []byte, partial boo
 	if fields == nil {
 		return append(dst, document...), change
 	}
-	return appendMembers(dst, document, last, "", fields), change
+	return jsonedit.AppendMembers(dst, document, last, fields), change
 }
 
 // outdone returns the fields with null for each other one of ours of which a document has a value of the client's own.
@@ -382,20 +426,21 @@ func (r *Rule) members(document []byte) (list []Member, last int, err error) {
 
 // appendMembers appends to a list what members returns. With strict a document with comments is malformed.
 func (r *Rule) appendMembers(list []Member, document []byte, strict bool) (_ []Member, last int, err error) {
-	d := Reader{s: scanner{data: document, deepest: maxDepth, strict: strict}}
-	if bytes.HasPrefix(document, byteOrderMark) {
-		d.s.at = len(byteOrderMark)
+	d := jsonedit.NewReader(document)
+	if strict {
+		d = jsonedit.NewStrictReader(document)
 	}
-	if d.s.space(); !d.Enter('{') {
+	if !d.Enter('{') {
 		return list, 0, ErrMalformed
 	}
 	for d.Next() {
 		key := d.Key()
 		value := d.Value()
+		start, end := d.Span()
 		if r.Concerns(string(key)) {
-			list = addMember(list, Member{Key: string(key), Value: value, start: d.key, end: d.s.at})
+			list = addMember(list, Member{Key: string(key), Value: value, Start: start, End: end})
 		}
-		last = d.s.at
+		last = end
 	}
 	if !d.Done() {
 		return list, last, ErrMalformed
@@ -489,7 +534,7 @@ func (t *texts) into(value []byte, path string) {
 		}
 	case '[':
 		t.seen = true
-		leaves(value, func(leaf []byte) { t.into(leaf, path) })
+		jsonedit.Leaves(value, func(leaf []byte) { t.into(leaf, path) })
 	default:
 		t.seen = true
 	}
@@ -501,11 +546,11 @@ func (t *texts) collect(value []byte) {
 	case '"':
 		valid := utf8.Valid(value)
 		t.odd = t.odd || !valid
-		if text, ok := decoded(value, valid); ok {
+		if text, ok := jsonedit.Decoded(value, valid); ok {
 			t.list = append(t.list, text)
 		}
 	case '[':
-		leaves(value, func(leaf []byte) { t.collect(leaf) })
+		jsonedit.Leaves(value, func(leaf []byte) { t.collect(leaf) })
 	case 'n':
 	default:
 		t.odd = true

@@ -24,26 +24,6 @@ func TestAppendScripted(t *testing.T) {
 	}
 }
 
-func TestFirst(t *testing.T) {
-	for _, c := range []struct{ data, key, value, head string }{
-		{`{"a":{"b":1},"c":2} x`, "a", `{"b":1}`, `{"a":{"b":1},"c":2}`}, {`{"a":{}`, "a", `{}`, ""}, {`{"a":1 x`, "a", "1", ""}, {" /* c */ {\"a\":\"b\"}\n", "a", `"b"`, " /* c */ {\"a\":\"b\"}"},
-		{`{"a":`, "", "", ""}, {`{}`, "", "", `{}`}, {`[1]`, "", "", `[1]`}, {``, "", "", ""}, {`{"a":1}{"a":2}`, "a", "1", `{"a":1}`}, {`{"a":{"b"}}`, "", "", ""},
-	} {
-		m, ok := First([]byte(c.data))
-		if m.Key != c.key || string(m.Value) != c.value || ok != (c.value != "") {
-			t.Errorf("%s: %q %q %v", c.data, m.Key, m.Value, ok)
-		}
-		if got := string(Head([]byte(c.data))); got != c.head {
-			t.Errorf("%s: head %q, want %q", c.data, got, c.head)
-		}
-	}
-	for data, want := range map[string]bool{"": true, " \r\n": true, "/* x */\n": true, "// x\n": true, "\uFEFF\n": true, "{": false, "/": false, "// x": false} {
-		if Blank([]byte(data)) != want {
-			t.Errorf("%q is blank: %v", data, !want)
-		}
-	}
-}
-
 // Of a dotted field that is stored in several forms the one within objects counts, whatever comes first.
 func TestBothFormsOfADottedField(t *testing.T) {
 	rule := testRule(t, "a.b.c", "t")

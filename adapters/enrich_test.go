@@ -131,7 +131,7 @@ func TestManyOfOneName(t *testing.T) {
 	rule := testRule(t, "title", "body")
 	doc := []byte("{" + strings.Repeat(`"title":1,"body":2,"neardup_sketch":3,`, 20000) + `"n":1}`)
 	members, _, err := rule.members(doc)
-	if want := 6; err != nil || len(members) != want || string(members[0].Value) != "1" || members[5].end != len(doc)-len(`,"n":1}`) {
+	if want := 6; err != nil || len(members) != want || string(members[0].Value) != "1" || members[5].End != len(doc)-len(`,"n":1}`) {
 		t.Errorf("%d members are kept, want %d (%v)", len(members), want, err)
 	}
 	if found := rule.find(members); !found.odd {

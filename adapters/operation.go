@@ -21,22 +21,35 @@ type Standing struct {
 	// reply.
 	Stored *Stored
 	Entry  []byte
-	// Reply is what the engine answered to Replies.Fetch.
+	// Reply is what the engine answered to Fetcher.Fetch.
 	Reply []byte
 }
 
 // Replies takes the engine's reply to a write apart, and puts together one with entries for operations that were left out.
-type Replies struct {
+type Replies interface {
 	// Split returns the entries of a successful reply, one for each operation that was sent, and of each whether the engine
 	// refused it.
-	Split func(reply []byte) (entries [][]byte, refused []bool, err error)
+	Split(reply []byte) (entries [][]byte, refused []bool, err error)
 	// NoOp returns the entry of an operation that changes nothing, in the engine's own form for it.
-	NoOp func(o Operation, of Standing) ([]byte, error)
+	NoOp(o Operation, of Standing) ([]byte, error)
 	// Join returns the reply with these entries. Where nothing was sent, and so there is no reply, it is nil.
-	Join func(reply []byte, entries [][]byte) ([]byte, error)
-	// Fetch, if set, returns what asks the engine for a document by its id, as far as method and path go; NoOp needs the answer.
-	Fetch func(o Operation, id string) *Request
-	// Status and ContentType are those of a successful reply where nothing was sent; an empty type is that of an error.
-	Status      int
-	ContentType string
+	Join(reply []byte, entries [][]byte) ([]byte, error)
+	// Empty returns the status and the type of a successful reply where nothing was sent; an empty type is that of an error.
+	Empty() (status int, contentType string)
 }
+
+// A Fetcher is a Replies whose NoOp needs the engine's answer to the request that Fetch returns for a document, as far as method and path go.
+type Fetcher interface {
+	Fetch(o Operation, id string) *Request
+}
+
+// OneReply is the part of [Replies] to the writing of one document: the reply is its only entry.
+type OneReply struct{}
+
+// Split implements Replies.
+func (OneReply) Split(reply []byte) ([][]byte, []bool, error) {
+	return [][]byte{reply}, []bool{false}, nil
+}
+
+// Join implements Replies.
+func (OneReply) Join(_ []byte, entries [][]byte) ([]byte, error) { return entries[0], nil }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -127,9 +128,9 @@ func WithOurs(document []byte, o Ours) ([]byte, error) {
 	}
 	last := 0
 	if len(members) > 0 {
-		last = members[len(members)-1].end
+		last = members[len(members)-1].End
 	}
-	return appendMembers(nil, document, last, "", list), nil
+	return jsonedit.AppendMembers(nil, document, last, list), nil
 }
 
 // BandKeys returns the keys of a sketch's bands as they are stored, one for each of the rule's bands: numbers from -2^32 to -1, which

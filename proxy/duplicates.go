@@ -39,7 +39,7 @@ type findings struct {
 	h       *Handler
 	who     client
 	class   adapters.Class
-	replies *adapters.Replies
+	replies adapters.Replies
 	ops     []adapters.Operation
 	// mentions is how many operations have the id, whatever index they go to: a name may be an alias.
 	mentions map[string]int
@@ -202,14 +202,15 @@ func (h *Handler) tooLong() func(adapters.Operation, *adapters.Rule, *sketch.Ske
 
 // fetch asks for the documents that the answers are made of. Where one can't be had, the write goes on.
 func (f *findings) fetch(r *http.Request) {
-	if f.replies == nil || f.replies.Fetch == nil {
+	fetcher, ok := f.replies.(adapters.Fetcher)
+	if !ok {
 		return
 	}
 	for number, n := range f.left {
 		if n.standing.stored == nil {
 			continue
 		}
-		ask := f.replies.Fetch(n.op, n.standing.id)
+		ask := fetcher.Fetch(n.op, n.standing.id)
 		ask.RawQuery, ask.Header = f.who.query, f.who.header
 		ctx, cancel := context.WithTimeout(r.Context(), lookFor)
 		reply, err := f.h.ask(ctx, ask)
@@ -242,9 +243,10 @@ func (f *findings) answer(w http.ResponseWriter, r *http.Request) {
 		f.h.refuse(w, r, http.StatusBadGateway, unanswered)
 		return
 	}
-	reply := f.h.ErrorReply(requestOf(r), f.replies.Status, "")
-	if f.replies.ContentType != "" {
-		reply.Header["Content-Type"] = []string{f.replies.ContentType}
+	status, contentType := f.replies.Empty()
+	reply := f.h.ErrorReply(requestOf(r), status, "")
+	if contentType != "" {
+		reply.Header["Content-Type"] = []string{contentType}
 	}
 	reply.Body = clean.Bytes()
 	writeReply(w, reply)

@@ -82,7 +82,7 @@ func remaining(t *testing.T, s Subject, r *adapters.Request, partial bool, n int
 }
 
 // testReplies puts together the reply to a write of which nothing was sent, and takes it apart.
-func testReplies(t *testing.T, r *adapters.Replies, told []adapters.Operation) {
+func testReplies(t *testing.T, r adapters.Replies, told []adapters.Operation) {
 	t.Helper()
 	var entries [][]byte
 	for _, o := range told {

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // CleanReply implements adapters.Dialect.
@@ -25,12 +26,12 @@ func (d Dialect) CleanReply(c adapters.Class, dst io.Writer, src io.Reader) erro
 	} else if p := packedOf(head); p != nil {
 		return cleanPacked(p, dst, r, d.cuts(c))
 	}
-	return adapters.Clean(dst, r, d.cuts(c))
+	return jsonedit.Clean(dst, r, d.cuts(c))
 }
 
 // cuts returns what is cut out of a reply of the class. With a filter_path it is what the engine would filter if our fields were
 // not there: containers that it then has nothing to keep of go too.
-func (d Dialect) cuts(c adapters.Class) adapters.Cuts {
+func (d Dialect) cuts(c adapters.Class) jsonedit.Cuts {
 	cuts := inDocument
 	switch c.Form {
 	case formSource: // which is not filtered
@@ -38,7 +39,7 @@ func (d Dialect) cuts(c adapters.Class) adapters.Cuts {
 	case formMapping:
 		cuts = inMapping
 	case formIndex:
-		cuts = adapters.Cuts{Drop: inMapping.Drop, Prune: func(path []string, element bool) bool {
+		cuts = jsonedit.Cuts{Drop: inMapping.Drop, Prune: func(path []string, element bool) bool {
 			return path[len(path)-1] != "_doc" && inMapping.Prune(path, element)
 		}}
 	case formFields:
@@ -49,21 +50,21 @@ func (d Dialect) cuts(c adapters.Class) adapters.Cuts {
 	params, _ := c.Params.([]adapters.Param)
 	path, _ := adapters.Last(params, "filter_path")
 	if f, ok := parseFilter(path, d.OpenSearch); ok && f != nil {
-		plain, follower := cuts.Prune, follower{pathFilter: f}
+		plain := cuts.Prune
 		cuts.Prune = func(path []string, element bool) bool {
-			return follower.within(path) || plain != nil && plain(path, element)
+			return f.within(path) || plain != nil && plain(path, element)
 		}
 	}
 	return cuts
 }
 
 // atTop cuts our fields out of a document that stands alone.
-var atTop = adapters.Cuts{Drop: func(path []string) bool { return len(path) == 1 && adapters.Our(path[0]) }}
+var atTop = jsonedit.Cuts{Drop: func(path []string) bool { return len(path) == 1 && adapters.Our(path[0]) }}
 
 // inDocument cuts our fields out of a document's source, and out of what is extracted or highlighted beside it: of a script's
 // result too, which may be the source. The engine leaves out what it finds nothing for, but for a source.
-var inDocument = adapters.Cuts{
-	Ours: true,
+var inDocument = jsonedit.Cuts{
+	Prefix: adapters.FieldPrefix,
 	Drop: func(path []string) bool {
 		last := len(path) - 1
 		if last == 0 || !adapters.Our(path[last]) {
@@ -83,7 +84,7 @@ var inDocument = adapters.Cuts{
 // inMapping cuts our fields out of the mappings of indices and templates, which stand below a name, and out of the list of fields
 // in their place. A mapping without fields has no list of them. Who asks for version 7 of the API can have a type above them,
 // which then is not there either, but in an index's own description.
-var inMapping = adapters.Cuts{
+var inMapping = jsonedit.Cuts{
 	Drop: func(path []string) bool {
 		below := belowMappings(path)
 		return len(below) == 2 && below[0] == "properties" && adapters.Our(below[1]) || len(below) == 1 && adapters.Our(below[0])

@@ -1,27 +1,25 @@
 package elastic
 
 import (
+	"bytes"
 	"math/bits"
 	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // A filter_path is a list of paths, divided by commas, each of steps divided by dots. A step is a name in which "*" stands for
 // any run of characters, or "**" for any number of names, though at least one. What a path leads to is kept with all that is in
-// it; a path behind a "-" takes out what it leads to. Elements of arrays have no names: a path goes through them. The engine
-// first keeps, then takes out.
-//
-// The two engines read it alike but for three things, said where they matter.
+// it; a path behind a "-" takes out what it leads to. Elements of arrays have no names: a path goes through them.
 
 // pathFilter is a filter_path taken apart.
 type pathFilter struct {
-	keep, drop *paths // nil for none
+	keep, drop paths
 	// keepsEmpty says that an empty object or array to which a path behind "-" leads part of the way stays. OpenSearch drops it.
 	keepsEmpty bool
-	// blank says that there is a "-" with nothing behind it: it takes out nothing, and OpenSearch refuses it where it stands
-	// alone.
-	blank bool
 }
 
 // paths are the steps of a list of paths, one path behind another.
@@ -52,48 +50,45 @@ func (p places) meets(other places) bool {
 	return false
 }
 
-// parseFilter takes the value of filter_path apart. It returns nil for one that filters nothing, and ok = false for one that the
-// engine refuses or that is too long.
+// parseFilter takes the value of filter_path apart. It returns nil for one that filters nothing, and ok = false for one that is too long, or
+// that the engines refuse or read in ways of their own: with a path or a name of no characters, or a backslash in front of something other
+// than a dot.
 func parseFilter(value string, openSearch bool) (f *pathFilter, ok bool) {
 	f = &pathFilter{keepsEmpty: !openSearch}
-	if !utf8.ValidString(value) {
-		return nil, false
-	}
 	for path := range strings.SplitSeq(value, ",") {
-		fits := true
-		switch path = trim(path); {
-		case path == "":
-		case path[0] != '-':
-			f.keep, fits = f.keep.with(stepsOf(path, openSearch))
-		case trim(path[1:]) == "":
-			f.blank = true
-		default:
-			f.drop, fits = f.drop.with(stepsOf(trim(path[1:]), openSearch))
+		path = trim(path)
+		to := &f.keep
+		if rest, takes := strings.CutPrefix(path, "-"); takes {
+			path, to = trim(rest), &f.drop
+		} else if path == "" {
+			continue
 		}
-		if !fits {
+		if !to.add(path) {
 			return nil, false
 		}
 	}
-	switch {
-	case f.blank && openSearch && f.drop == nil:
-		return nil, false
-	case f.keep == nil && f.drop == nil && !f.blank:
+	if f.keep.steps == nil && f.drop.steps == nil {
 		return nil, true
 	}
 	return f, true
 }
 
-// with adds a path. It returns false if there are too many steps then.
-func (p *paths) with(steps []string) (*paths, bool) {
-	if p == nil {
-		p = new(paths)
+// trim cuts white space as the engines do: all up to the space.
+func trim(s string) string { return strings.TrimFunc(s, func(r rune) bool { return r <= ' ' }) }
+
+// add adds a path. It returns false if that can't be followed.
+func (p *paths) add(path string) bool {
+	const dot = "\x00" // one that is part of a name
+	if !utf8.ValidString(path) || strings.Contains(path, dot) {
+		return false
 	}
+	steps := strings.Split(strings.ReplaceAll(path, `\.`, dot), ".")
 	for i, step := range steps {
 		at := len(p.steps)
-		if at == maxSteps {
-			return nil, false
+		if step == "" || strings.Contains(step, `\`) || at == maxSteps {
+			return false
 		}
-		if step == "**" {
+		if step = strings.ReplaceAll(step, dot, "."); step == "**" {
 			p.double.add(at)
 		} else { // so that a name is compared with a step in no more than its length
 			step = starRuns.ReplaceAllLiteralString(step, "*")
@@ -105,49 +100,10 @@ func (p *paths) with(steps []string) (*paths, bool) {
 			p.last.add(at)
 		}
 	}
-	return p, true
-}
-
-// trim cuts white space as Java does: all up to the space.
-func trim(s string) string { return strings.TrimFunc(s, func(r rune) bool { return r <= ' ' }) }
-
-// stepsOf cuts a path at its dots, less those behind a backslash. Elasticsearch takes what begins with a dot as one name, and has
-// an empty one behind a dot at the end; OpenSearch has an empty one in front and none at the end, so that dots alone lead
-// nowhere.
-func stepsOf(path string, openSearch bool) []string {
-	steps := []string{}
-	for {
-		at, escaped := 0, false
-		for ; at < len(path) && path[at] != '.'; at++ {
-			if strings.HasPrefix(path[at:], `\.`) {
-				at, escaped = at+1, true
-			}
-		}
-		if at == len(path) || at == 0 && !openSearch {
-			steps = append(steps, unescaped(path, escaped || openSearch))
-			break
-		}
-		steps = append(steps, unescaped(path[:at], escaped || openSearch))
-		path = path[at+1:]
-	}
-	for openSearch && len(steps) > 0 && steps[len(steps)-1] == "" {
-		steps = steps[:len(steps)-1]
-	}
-	return steps
-}
-
-// unescaped puts a dot where a backslash and any one character stand: that is how the engines do it, and not for dots alone.
-// Elasticsearch does it only in a step that has an escaped dot.
-func unescaped(step string, escaped bool) string {
-	if !escaped {
-		return step
-	}
-	return escapes.ReplaceAllLiteralString(step, ".")
+	return true
 }
 
 var starRuns = regexp.MustCompile(`\*{2,}`)
-
-var escapes = regexp.MustCompile(`\\.`)
 
 // step follows the paths from the places to a name. whole says that one of them ends there.
 func (p *paths) step(from places, name string) (next places, whole bool) {
@@ -174,47 +130,27 @@ func (p *paths) step(from places, name string) (next places, whole bool) {
 	return next, false
 }
 
-// follower is a pathFilter that was followed to the names of a path, so that the next path that begins with the same ones is followed from
-// there.
-type follower struct {
-	*pathFilter
-	names      []string
-	keep, drop []places // at i: the places after the first i names
+// follow follows the paths from their beginning to the names.
+func (p *paths) follow(names []string) places {
+	at := p.first
+	for _, name := range names {
+		at, _ = p.step(at, name)
+	}
+	return at
 }
+
+// maxFollowed is how deep in a reply the filter is followed to what our fields were cut out of.
+const maxFollowed = 64
 
 // within reports whether the filter keeps or takes out only parts of the container that the path leads to: with nothing left in
 // it, it goes. Where it takes out, a container that was empty from the start may stay, which can't be told from one that the
 // engine emptied: it is taken to be one if what the engine takes out of it can be a member of it.
-func (f *follower) within(path []string) bool {
-	same := 0
-	for same < min(len(path), len(f.names)) && path[same] == f.names[same] {
-		same++
+func (f *pathFilter) within(path []string) bool {
+	if len(path) > maxFollowed {
+		return false
 	}
-	f.names = append(f.names[:same], path[same:]...)
-	f.keep = f.pathFilter.keep.follow(f.keep, path, same)
-	f.drop = f.pathFilter.drop.follow(f.drop, path, same)
-	if f.keep[len(path)] != (places{}) {
-		return true
-	}
-	drop := f.drop[len(path)]
-	return drop != places{} && (!f.keepsEmpty || drop.meets(f.pathFilter.drop.last))
-}
-
-// follow follows the paths to the names. followed is the result of the last call, whose first names were the same. A path that ends on the way
-// adds no places after it.
-func (p *paths) follow(followed []places, names []string, same int) []places {
-	if p == nil {
-		p = new(paths)
-	}
-	if len(followed) == 0 {
-		followed = append(followed, p.first)
-	}
-	followed = followed[:same+1]
-	for _, name := range names[same:] {
-		next, _ := p.step(followed[len(followed)-1], name)
-		followed = append(followed, next)
-	}
-	return followed
+	drop := f.drop.follow(path)
+	return f.keep.follow(path) != places{} || drop != places{} && (!f.keepsEmpty || drop.meets(f.drop.last))
 }
 
 // globbed reports whether a name is of the pattern.
@@ -237,5 +173,134 @@ func globbed(pattern, name string) bool {
 			return false
 		}
 		name, rest = name[i+len(part):], after
+	}
+}
+
+// filter returns a reply, one JSON object, as the engine filters it: all of it where f is nil. What is kept whole keeps its bytes, where the
+// engine writes a document's source anew. It returns ErrLate where late, if not nil, reports that the time is over before a large reply is
+// done with. An error of the engine (a status of 400 and above, but for a document that is not there) is never filtered: that is for the
+// caller to know.
+func (f *pathFilter) filter(body []byte, late func() bool) ([]byte, error) {
+	if f == nil {
+		return body, nil
+	}
+	p := filtered{
+		pathFilter: f, r: jsonedit.NewReader(body), out: make([]byte, 0, len(body)/4),
+		pretty: bytes.HasSuffix(body, []byte("}\n")), late: late, ahead: lookAfter,
+	}
+	if len(body) == 0 || body[0] != '{' {
+		return nil, adapters.Alone{Reason: "filter_path", Searched: true}
+	}
+	p.value(place{keep: f.keep.first, drop: f.drop.first, whole: f.keep.steps == nil}, 0)
+	switch {
+	case p.over:
+		return nil, adapters.ErrLate
+	case !p.r.Done():
+		return nil, adapters.Alone{Reason: "filter_path", Searched: true}
+	case p.pretty:
+		p.out = append(p.out, '\n')
+	}
+	return p.out, nil
+}
+
+// filtered is what is kept of a reply.
+type filtered struct {
+	*pathFilter
+	r      jsonedit.Reader
+	out    []byte
+	pretty bool
+
+	late  func() bool
+	ahead int // members until the next look at the time
+	over  bool
+}
+
+// place is where a value stands: in the paths that keep parts of it, or in what is kept whole, and in those that take parts out of it.
+type place struct {
+	keep, drop places
+	whole      bool
+}
+
+// value writes what is kept of the value that comes next. It returns false if that is nothing.
+func (p *filtered) value(at place, depth int) bool {
+	open := byte('{')
+	switch {
+	case at.whole && at.drop == places{}:
+		p.out = append(p.out, p.r.Value()...)
+		return true
+	case p.r.Enter('{'):
+	case p.r.Enter('['):
+		open = '['
+	default: // no path leads further
+		if value := p.r.Value(); at.whole {
+			p.out = append(p.out, value...)
+		}
+		return at.whole
+	}
+	before, count, kept := len(p.out), 0, 0
+	p.out = append(p.out, open)
+	for ; !p.over && p.r.Next(); count++ {
+		mark := len(p.out)
+		if kept > 0 {
+			p.out = append(p.out, ',')
+		}
+		p.line(depth + 1)
+		if p.member(open, at, depth) {
+			kept++
+		} else {
+			p.out = p.out[:mark]
+		}
+	}
+	if kept == 0 && depth > 0 && !(at.whole && p.keepsEmpty && count == 0) {
+		p.out = p.out[:before]
+		return false
+	}
+	if kept > 0 {
+		p.line(depth)
+	} else if p.pretty {
+		p.out = append(p.out, ' ')
+	}
+	p.out = append(p.out, open+2)
+	return true
+}
+
+// member writes what is kept of the member or element at hand. It returns false if that is nothing.
+func (p *filtered) member(open byte, at place, depth int) bool {
+	if open == '[' {
+		return p.value(at, depth+1)
+	}
+	if p.ahead--; p.ahead < 0 {
+		p.ahead = lookAfter
+		p.over = p.late != nil && p.late()
+	}
+	key := p.r.Key()
+	dropped := false
+	if at.drop, dropped = p.drop.step(at.drop, string(key)); dropped {
+		return false
+	}
+	if !at.whole {
+		if at.keep, at.whole = p.keep.step(at.keep, string(key)); !at.whole && at.keep == (places{}) {
+			return false
+		}
+	}
+	p.out = jsonedit.AppendString(p.out, string(key))
+	if p.out = append(p.out, ':'); p.pretty {
+		p.out = append(p.out[:len(p.out)-1], " : "...)
+	}
+	return p.value(at, depth+1)
+}
+
+// lookAfter is behind how many members filtering looks at the time: each is compared with up to 256 steps. A page of ten hits is done
+// without, late as it may be.
+const lookAfter = 4 << 10
+
+// line begins a line of a pretty-printed reply.
+func (p *filtered) line(depth int) {
+	if !p.pretty {
+		return
+	}
+	p.out = append(p.out, '\n')
+	for range depth {
+		p.out = append(p.out, "  "...)
 	}
 }

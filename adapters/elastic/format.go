@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // Formats of a write's body beside JSON, as they stand in adapters.Class.Format.
@@ -43,28 +44,28 @@ func enrichFormat(c adapters.Class, dst io.Writer, src io.Reader, e *adapters.En
 			return err
 		}
 		b := smileBulk{bulk{e: e, target: c.Target, noCreate: e.NoCreate}}
-		return adapters.EditParts(dst, src, smileEnd, b.edit, refuseSMILE)
+		return jsonedit.EditParts(dst, src, smileEnd, b.edit, refuseSMILE)
 	}
 	if !e.Start(adapters.Operation{Form: c.Form, Index: c.Target, ID: c.ID}) {
 		return nil
 	}
 	if rule := ruleOf(e, c.Target, c.Form == formUpdate); rule == nil {
-		count(e, adapters.Untouched)
+		e.Changed(adapters.Untouched)
 		_, err := io.Copy(dst, src)
 		return err
 	}
 	var why string
-	err := adapters.EditWhole(dst, src, func(body []byte) (out []byte) {
+	err := jsonedit.EditWhole(dst, src, func(body []byte) (out []byte) {
 		if out, why = editFormat(c.Format, e, c.Target, body, c.Form == formUpdate); why != "" {
 			out = nil
 		}
 		return out
 	}, func(io.Writer, io.Reader) error {
-		why = fmt.Sprintf("is longer than %d MB, or than there is room for now", adapters.MaxDocument>>20)
+		why = fmt.Sprintf("is longer than %d MB, or than there is room for now", jsonedit.MaxDocument>>20)
 		return nil
 	})
 	if err == nil && why != "" {
-		count(e, adapters.Unreadable)
+		e.Changed(adapters.Unreadable)
 		err = unread(c.Format, why)
 	}
 	return err
@@ -115,12 +116,12 @@ func ruleOf(e *adapters.Enricher, index string, partial bool) *adapters.Rule {
 }
 
 // oursFor returns what a document gets of our fields. shadow is what concerns its rule of it, as JSON.
-func oursFor(e *adapters.Enricher, index string, shadow []byte, partial, scripted bool) []adapters.Member {
+func oursFor(e *adapters.Enricher, index string, shadow []byte, partial, scripted bool) []jsonedit.Member {
 	if scripted {
 		e.AppendScripted(nil, index, shadow)
 		return nil
 	}
-	list, _ := adapters.Members(e.Append(nil, index, shadow, partial)) // which is well-formed
+	list, _ := jsonedit.Members(e.Append(nil, index, shadow, partial)) // which is well-formed
 	ours := list[:0]
 	for _, m := range list {
 		if adapters.Our(m.Key) {
@@ -128,10 +129,4 @@ func oursFor(e *adapters.Enricher, index string, shadow []byte, partial, scripte
 		}
 	}
 	return ours
-}
-
-func count(e *adapters.Enricher, change adapters.Change) {
-	if e.Count != nil {
-		e.Count(change)
-	}
 }

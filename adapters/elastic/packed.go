@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // packed is a binary form of JSON in which a value's bytes mean the same wherever they stand, so that an object can be edited by
@@ -205,10 +206,10 @@ func withFields(p packed, dst, data []byte, at int, fields []byte) []byte {
 
 // appendPacked appends a value that a field of ours can have: a text, a list of whole numbers, or null.
 func appendPacked(p packed, dst, value []byte) []byte {
-	if text, ok := adapters.Text(value); ok {
+	if text, ok := jsonedit.Text(value); ok {
 		return p.appendText(dst, text)
 	}
-	list, err := adapters.Elements(value)
+	list, err := jsonedit.Elements(value)
 	if err != nil {
 		return p.appendNull(dst)
 	}

@@ -5,7 +5,7 @@ import (
 	"bytes"
 	"io"
 
-	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // maxPackedReply is how long a reply in CBOR or SMILE may be whose fields of ours are cut out: it is held whole.
@@ -23,7 +23,7 @@ func packedOf(head []byte) packed {
 }
 
 // cleanPacked copies a reply in CBOR or SMILE without the members that are cut. A reply that is too long or malformed is copied unchanged.
-func cleanPacked(p packed, dst io.Writer, src *bufio.Reader, cuts adapters.Cuts) error {
+func cleanPacked(p packed, dst io.Writer, src *bufio.Reader, cuts jsonedit.Cuts) error {
 	body, err := io.ReadAll(io.LimitReader(src, maxPackedReply+1))
 	if err != nil {
 		_, _ = dst.Write(body)
@@ -39,7 +39,7 @@ func cleanPacked(p packed, dst io.Writer, src *bufio.Reader, cuts adapters.Cuts)
 }
 
 // cutPacked returns a body less what is cut.
-func cutPacked(p packed, body []byte, cuts adapters.Cuts) []byte {
+func cutPacked(p packed, body []byte, cuts jsonedit.Cuts) []byte {
 	plain, head, ended := body, 0, len(body)
 	if _, ok := p.(smileForm); ok {
 		var whole bool
@@ -67,7 +67,7 @@ func cutPacked(p packed, body []byte, cuts adapters.Cuts) []byte {
 type packedKnife struct {
 	p    packed
 	data []byte
-	cuts adapters.Cuts
+	cuts jsonedit.Cuts
 	path []string
 	cut  bool
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // smileForm reads and writes SMILE less references: a document as [smilePlain] returns it. (Smile Data Format 1.0,
@@ -46,7 +47,7 @@ func smilePlain(data []byte, most int) (plain []byte, end int, ok bool) {
 
 // plainSMILE returns how long a document may be without references. They stand for up to 64 bytes each; of what clients send they seldom make
 // more than ten times as much.
-func plainSMILE(body []byte) int { return min(16*len(body)+piece, adapters.MaxDocument) }
+func plainSMILE(body []byte) int { return min(16*len(body)+piece, jsonedit.MaxDocument) }
 
 // editSMILE returns a document in SMILE, or the body of an update, enriched. A whole document without a field of ours keeps its bytes.
 func editSMILE(e *adapters.Enricher, index string, body []byte, update bool) (out []byte, changed, ok bool) {
@@ -108,7 +109,7 @@ func (b *smileBulk) edit(part []byte) []byte {
 	out, why := editFormat(formatSMILE, b.e, b.index, body, op == "update")
 	switch {
 	case why != "":
-		count(b.e, adapters.Unreadable)
+		b.e.Changed(adapters.Unreadable)
 		return unreadableSMILE
 	case ended:
 		out = append(slices.Clip(out), smileEnd)

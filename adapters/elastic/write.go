@@ -2,11 +2,11 @@ package elastic
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"slices"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // EnrichWrite implements adapters.Dialect.
@@ -16,69 +16,38 @@ func (d Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, e *
 		return enrichFormat(c, dst, src, e)
 	}
 	e.Replies = d.replies(c)
-	switch c.Form {
-	case formBulk:
+	if c.Form == formBulk {
 		b := bulk{e: e, target: c.Target, noCreate: e.NoCreate}
-		err := adapters.EditLines(dst, src, b.edit, b.long)
+		err := jsonedit.EditLines(dst, src, b.edit, b.long)
 		if b.op != "" { // an action without a document has no place in the reply
 			e.Replies = nil
 		}
 		return err
-	case formUpdate:
-		return adapters.EditWhole(dst, src, func(body []byte) []byte {
-			if !e.Start(adapters.Operation{Form: c.Form, Index: c.Target, ID: c.ID}) {
-				return nil
-			}
-			return update(e, nil, c.Target, body)
-		}, func(dst io.Writer, src io.Reader) error { return long(e, dst, src, c.Target, true, "") })
 	}
-	return adapters.EditWhole(dst, src, func(body []byte) []byte {
-		if !e.Start(adapters.Operation{Form: c.Form, Index: c.Target, ID: c.ID, Creates: c.Splices && (c.ID == "" || acceptable(c.ID))}) {
+	updates := c.Form == formUpdate
+	o := adapters.Operation{Form: c.Form, Index: c.Target, ID: c.ID, Creates: !updates && c.Splices && (c.ID == "" || acceptable(c.ID))}
+	return jsonedit.EditWhole(dst, src, func(body []byte) []byte {
+		switch {
+		case !e.Start(o):
 			return nil
+		case updates:
+			return update(e, nil, c.Target, body)
 		}
 		return e.Append(nil, c.Target, inUTF8(body), false)
-	}, func(dst io.Writer, src io.Reader) error { return long(e, dst, src, c.Target, false, "") })
+	}, func(dst io.Writer, src io.Reader) error {
+		e.Start(o)
+		return long(e, dst, src, c.Target, updates, "")
+	})
 }
 
-// long copies a document that is too long to be held, or the body of an update: less our fields, and without a sketch. A partial document with
-// a sketched field clears the stored ones. From where something is not well-formed on the rest is left out, so that the engine refuses it, and
-// end stands there.
-func long(e *adapters.Enricher, dst io.Writer, src io.Reader, index string, partial bool, end string) error {
-	rule := ruleOf(e, index, partial)
-	if rule == nil {
-		count(e, adapters.Untouched)
-		_, err := io.Copy(dst, src)
-		return err
-	}
-	var touched []byte // what there is of sketched fields
-	cuts := adapters.Cuts{Drop: func(path []string) bool {
-		if !partial {
-			return len(path) == 1 && adapters.Our(path[0])
+// long copies a document that is too long to be held, or the body of an update, up to where it is not well-formed. There end stands then.
+func long(e *adapters.Enricher, dst io.Writer, src io.Reader, index string, updates bool, end string) error {
+	_, err := e.CopyLong(dst, src, index, updates, func(path []string) (partial, ok bool) {
+		if !updates {
+			return false, len(path) == 0
 		}
-		if len(path) != 2 || path[0] != "doc" && path[0] != "upsert" {
-			return false
-		}
-		if path[0] == "doc" && rule.Concerns(path[1]) && !adapters.Our(path[1]) && touched == nil {
-			touched = append(adapters.AppendString([]byte{'{'}, path[1]), ":0}"...)
-		}
-		return adapters.Our(path[1])
-	}, Add: func(path []string) []byte {
-		if len(path) != 1 || path[0] != "doc" || touched == nil {
-			return nil
-		}
-		var clears []byte
-		for _, m := range oursFor(e, index, touched, true, false) {
-			clears = append(append(adapters.AppendString(append(clears, ','), m.Key), ':'), m.Value...)
-		}
-		return bytes.TrimPrefix(clears, []byte{','})
-	}}
-	if !partial {
-		count(e, adapters.Oversized)
-	}
-	err := adapters.CleanStrictly(dst, src, cuts)
-	if errors.Is(err, adapters.ErrMalformed) {
-		_, err = io.WriteString(dst, string(rune(invalid))+end)
-	}
+		return len(path) == 1 && path[0] == "doc", len(path) == 1 && (path[0] == "doc" || path[0] == "upsert")
+	}, end)
 	return err
 }
 
@@ -105,36 +74,27 @@ func mayNotCreate(c adapters.Class) bool {
 // can't be foreseen. The engine never looks at what follows the object.
 func update(e *adapters.Enricher, dst []byte, index string, body []byte) []byte {
 	body = inUTF8(body)
-	head := adapters.Head(body)
-	rest := body[len(head):]
-	if adapters.ManyMembers(head) { // the engine knows a dozen, and takes no other and none twice
+	head := jsonedit.Head(body)
+	members, err := jsonedit.FewMembers(head) // the engine knows a dozen, and takes no other and none twice
+	if err != nil || jsonedit.Repeated(members) {
 		return append(dst, body...)
 	}
-	members, err := adapters.Members(head)
-	if err != nil || twice(members) { // the engine says so
-		return append(dst, body...)
-	}
-	if doc := adapters.Get(members, "doc"); object(doc) {
-		head = with(head, "doc", e.Append(nil, index, doc, true))
-	}
-	if upsert := adapters.Get(members, "upsert"); object(upsert) {
-		if yes(adapters.Get(members, "scripted_upsert")) {
-			head = with(head, "upsert", e.AppendScripted(nil, index, upsert))
-		} else {
-			head = with(head, "upsert", e.Append(nil, index, upsert, false))
+	var edits jsonedit.Edits
+	for _, name := range []string{"doc", "upsert"} {
+		i := slices.IndexFunc(members, func(m jsonedit.Member) bool { return m.Key == name })
+		if i < 0 || members[i].Value[0] != '{' {
+			continue
 		}
+		m := members[i]
+		edit := jsonedit.Edit{From: m.End - len(m.Value), To: m.End}
+		if name == "upsert" && yes(jsonedit.Get(members, "scripted_upsert")) {
+			edit.With = e.AppendScripted(nil, index, m.Value)
+		} else {
+			edit.With = e.Append(nil, index, m.Value, name == "doc")
+		}
+		edits = append(edits, edit)
 	}
-	return append(append(dst, head...), rest...)
-}
-
-func object(value []byte) bool { return len(value) > 0 && value[0] == '{' }
-
-// with returns the object with the value at the key, or as it stands if that can't be set.
-func with(object []byte, key string, value []byte) []byte {
-	if changed, err := adapters.Set(object, key, value); err == nil {
-		return changed
-	}
-	return object
+	return append(append(dst, edits.Apply(head)...), body[len(head):]...)
 }
 
 // yes reports whether a value that the engine takes for a boolean may be true.
@@ -144,15 +104,6 @@ func yes(value []byte) bool {
 		return false
 	}
 	return true
-}
-
-// twice reports whether any key stands more than once.
-func twice(members []adapters.Member) bool {
-	seen := make(map[string]bool, len(members))
-	for _, m := range members {
-		seen[m.Key] = true
-	}
-	return len(seen) < len(members)
 }
 
 // bulk enriches the lines of one bulk, one after the other.
@@ -200,7 +151,7 @@ func (b *bulk) edit(line []byte) []byte {
 	switch {
 	case b.broken:
 	case op == "":
-		if !adapters.Blank(line) {
+		if !jsonedit.Blank(line) {
 			b.action(line)
 		}
 		if b.left {
@@ -238,7 +189,7 @@ func (b *bulk) action(line []byte) {
 // action reads an action line as the engines do: its first member counts, whatever follows it. Which document it is about, and
 // whether it can be left out, is read where that is wanted.
 func action(line []byte, target string, wanted bool) (o adapters.Operation, noCreate, ok bool) {
-	d := adapters.NewReader(line)
+	d := jsonedit.NewReader(line)
 	if !d.Enter('{') || !d.Next() {
 		return o, false, false
 	}
@@ -248,7 +199,7 @@ func action(line []byte, target string, wanted bool) (o adapters.Operation, noCr
 	default:
 		return o, false, false
 	}
-	m := adapters.NewReader(value)
+	m := jsonedit.NewReader(value)
 	if !m.Enter('{') {
 		return o, false, false
 	}
@@ -268,24 +219,24 @@ func action(line []byte, target string, wanted bool) (o adapters.Operation, noCr
 	noCreate = yes(alias) || yes(stream) || pipeline != nil && string(pipeline) != `"_none"`
 	o = adapters.Operation{Form: form, Index: named(index, target)}
 	if wanted {
-		meta, _ := adapters.Members(value) // which is well-formed
-		o.ID = named(adapters.Get(meta, "_id"), "")
-		o.Creates = (form == "index" || form == "create") && !twice(meta) && simple(meta)
+		meta, _ := jsonedit.Members(value) // which is well-formed
+		o.ID = named(jsonedit.Get(meta, "_id"), "")
+		o.Creates = (form == "index" || form == "create") && !jsonedit.Repeated(meta) && simple(meta)
 	}
 	return o, noCreate, true
 }
 
 // simple reports whether an action says nothing but where its document goes.
-func simple(meta []adapters.Member) bool {
-	return !slices.ContainsFunc(meta, func(m adapters.Member) bool {
-		text, ok := adapters.Text(m.Value)
+func simple(meta []jsonedit.Member) bool {
+	return !slices.ContainsFunc(meta, func(m jsonedit.Member) bool {
+		text, ok := jsonedit.Text(m.Value)
 		return m.Key != "_index" && m.Key != "_id" || !ok || m.Key == "_id" && !acceptable(text)
 	})
 }
 
 // named returns the name in an action, which any value will do for that is no object or list, or the target where there is none.
 func named(value []byte, target string) string {
-	if text, ok := adapters.Text(value); ok {
+	if text, ok := jsonedit.Text(value); ok {
 		return text
 	}
 	if len(value) == 0 || string(value) == "null" {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // plainParams are the parameters of a write that change nothing of what is written, nor of the form of the reply.
@@ -37,25 +38,37 @@ const maxID = 512
 func acceptable(id string) bool { return id != "" && len(id) <= maxID }
 
 // replies returns what takes the reply to a write apart, nil where nothing of it may be left out. An update always goes on.
-func (d Dialect) replies(c adapters.Class) *adapters.Replies {
+func (d Dialect) replies(c adapters.Class) adapters.Replies {
 	switch {
 	case !c.Splices:
 	case c.Form == formBulk:
-		return &adapters.Replies{Split: splitBulk, NoOp: bulkNoOp, Join: d.joinBulk, Status: 200}
+		return bulkReply(d)
 	case c.Form == formDoc:
-		return &adapters.Replies{Split: whole, NoOp: noOp, Join: alone, Status: 200}
+		return documentReply{}
 	}
 	return nil
 }
 
-// splitBulk returns the items of a bulk's reply. What a pipeline drops is as good as refused: it comes as a no-op without a version, for
+// bulkReply is the reply to a bulk.
+type bulkReply Dialect
+
+// documentReply is the reply to the writing of one document.
+type documentReply struct{ adapters.OneReply }
+
+// Empty implements adapters.Replies.
+func (bulkReply) Empty() (status int, contentType string) { return 200, "" }
+
+// Empty implements adapters.Replies.
+func (documentReply) Empty() (status int, contentType string) { return 200, "" }
+
+// Split returns the items of a bulk's reply. What a pipeline drops is as good as refused: it comes as a no-op without a version, for
 // which a negative number stands.
-func splitBulk(reply []byte) (items [][]byte, refused []bool, err error) {
-	members, err := adapters.Members(reply)
+func (bulkReply) Split(reply []byte) (items [][]byte, refused []bool, err error) {
+	members, err := jsonedit.Members(reply)
 	if err != nil {
 		return nil, nil, adapters.NotUnderstood(err)
 	}
-	if items, err = adapters.Elements(adapters.Get(members, "items")); err != nil {
+	if items, err = jsonedit.Elements(jsonedit.Get(members, "items")); err != nil {
 		return nil, nil, adapters.NotUnderstood(err)
 	}
 	for _, item := range items {
@@ -63,50 +76,38 @@ func splitBulk(reply []byte) (items [][]byte, refused []bool, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		status := adapters.Get(outcome, "status")
+		status := jsonedit.Get(outcome, "status")
 		if len(status) != 3 {
 			return nil, nil, fmt.Errorf("%w: an item without a status", adapters.ErrNotUnderstood)
 		}
-		refused = append(refused, status[0] != '2' || bytes.HasPrefix(adapters.Get(outcome, "_version"), []byte("-")))
+		refused = append(refused, status[0] != '2' || bytes.HasPrefix(jsonedit.Get(outcome, "_version"), []byte("-")))
 	}
 	return items, refused, nil
 }
 
 // itemOf returns the action of an item of a bulk's reply and what it says of it.
-func itemOf(item []byte) (action string, outcome []adapters.Member, err error) {
-	first, ok := adapters.First(item)
-	if !ok {
+func itemOf(item []byte) (action string, outcome []jsonedit.Member, err error) {
+	members, err := jsonedit.Members(item)
+	if err != nil || len(members) == 0 {
 		return "", nil, fmt.Errorf("%w: an item without an action", adapters.ErrNotUnderstood)
 	}
-	outcome, err = adapters.Members(first.Value)
-	return first.Key, outcome, err
+	outcome, err = jsonedit.Members(members[0].Value)
+	return members[0].Key, outcome, err
 }
 
-// joinBulk returns a bulk's reply with other items.
-func (d Dialect) joinBulk(reply []byte, items [][]byte) ([]byte, error) {
+// Join returns a bulk's reply with other items.
+func (b bulkReply) Join(reply []byte, items [][]byte) ([]byte, error) {
 	if reply == nil {
 		reply = []byte(`{"errors":false,"took":0}`)
-		if d.OpenSearch {
+		if b.OpenSearch {
 			reply = []byte(`{"took":0,"errors":false}`)
 		}
 	}
-	return adapters.Set(reply, "items", list(items))
+	return jsonedit.Set(reply, "items", jsonedit.Array(items))
 }
 
-// list returns a JSON array of the elements.
-func list(elements [][]byte) []byte {
-	out := []byte{'['}
-	for i, element := range elements {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(out, element...)
-	}
-	return append(out, ']')
-}
-
-// bulkNoOp returns the item of an operation that changes nothing.
-func bulkNoOp(o adapters.Operation, of adapters.Standing) ([]byte, error) {
+// NoOp returns the item of an operation that changes nothing.
+func (bulkReply) NoOp(o adapters.Operation, of adapters.Standing) ([]byte, error) {
 	d := documentOf(of)
 	if of.Stored == nil {
 		_, outcome, err := itemOf(of.Entry)
@@ -118,12 +119,12 @@ func bulkNoOp(o adapters.Operation, of adapters.Standing) ([]byte, error) {
 	if d.shards == "" { // of how many copies an index has, a read tells nothing
 		d.shards = `{"total":1,"successful":1,"failed":0}`
 	}
-	item := adapters.AppendString([]byte{'{'}, o.Form)
+	item := jsonedit.AppendString([]byte{'{'}, o.Form)
 	return append(append(d.append(append(item, ':')), `,"status":200}`...), '}'), nil
 }
 
-// noOp returns the reply to the writing of one document that changes nothing.
-func noOp(_ adapters.Operation, of adapters.Standing) ([]byte, error) {
+// NoOp returns the reply to the writing of one document that changes nothing.
+func (documentReply) NoOp(_ adapters.Operation, of adapters.Standing) ([]byte, error) {
 	d := documentOf(of)
 	d.shards = `{"total":0,"successful":0,"failed":0}`
 	return append(d.append(nil), '}'), nil
@@ -144,7 +145,7 @@ func (s answered) append(dst []byte) []byte {
 			dst = append(dst, ',')
 		}
 		if m.value != "" {
-			dst = append(append(adapters.AppendString(dst, m.key), ':'), m.value...)
+			dst = append(append(jsonedit.AppendString(dst, m.key), ':'), m.value...)
 		}
 	}
 	return dst
@@ -155,7 +156,7 @@ func documentOf(of adapters.Standing) answered {
 	if of.Stored == nil {
 		return answered{}
 	}
-	s := answered{index: string(adapters.AppendString(nil, of.Index)), id: string(adapters.AppendString(nil, of.Stored.ID))}
+	s := answered{index: string(jsonedit.AppendString(nil, of.Index)), id: string(jsonedit.AppendString(nil, of.Stored.ID))}
 	if v, ok := of.Stored.Version.(version); ok {
 		s.version, s.seqNo, s.primaryTerm = fmt.Sprint(v.number), fmt.Sprint(v.seqNo), fmt.Sprint(v.primaryTerm)
 	}
@@ -163,13 +164,7 @@ func documentOf(of adapters.Standing) answered {
 }
 
 // described returns the state that an item tells.
-func described(outcome []adapters.Member) answered {
-	get := func(key string) string { return string(adapters.Get(outcome, key)) }
+func described(outcome []jsonedit.Member) answered {
+	get := func(key string) string { return string(jsonedit.Get(outcome, key)) }
 	return answered{get("_index"), get("_id"), get("_version"), get("_shards"), get("_seq_no"), get("_primary_term")}
 }
-
-// whole takes the reply to the writing of one document as its only entry.
-func whole(reply []byte) ([][]byte, []bool, error) { return [][]byte{reply}, []bool{false}, nil }
-
-// alone is the entry that is the whole reply.
-func alone(_ []byte, entries [][]byte) ([]byte, error) { return entries[0], nil }

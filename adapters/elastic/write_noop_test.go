@@ -78,9 +78,9 @@ func TestNoOps(t *testing.T) {
 		of   adapters.Standing
 		want string
 	}{
-		{"one", noOp, stored, `{"_index":"i","_id":"o\"ther","_version":3,"result":"noop","_shards":{"total":0,"successful":0,"failed":0},"_seq_no":7,"_primary_term":2}`},
-		{"in a bulk", bulkNoOp, stored, `{"create":{"_index":"i","_id":"o\"ther","_version":3,"result":"noop","_shards":{"total":1,"successful":1,"failed":0},"_seq_no":7,"_primary_term":2,"status":200}}`},
-		{"of the same bulk", bulkNoOp, sibling, `{"create":{"_index":"i","_id":"a","_version":1,"result":"noop","_shards":{"total":2,"successful":1,"failed":0},"_seq_no":0,"_primary_term":1,"status":200}}`},
+		{"one", documentReply{}.NoOp, stored, `{"_index":"i","_id":"o\"ther","_version":3,"result":"noop","_shards":{"total":0,"successful":0,"failed":0},"_seq_no":7,"_primary_term":2}`},
+		{"in a bulk", bulkReply{}.NoOp, stored, `{"create":{"_index":"i","_id":"o\"ther","_version":3,"result":"noop","_shards":{"total":1,"successful":1,"failed":0},"_seq_no":7,"_primary_term":2,"status":200}}`},
+		{"of the same bulk", bulkReply{}.NoOp, sibling, `{"create":{"_index":"i","_id":"a","_version":1,"result":"noop","_shards":{"total":2,"successful":1,"failed":0},"_seq_no":0,"_primary_term":1,"status":200}}`},
 	} {
 		got, err := c.make(adapters.Operation{Form: "create"}, c.of)
 		if diff := cmp.Diff(c.want, string(got)); diff != "" || err != nil {
@@ -88,7 +88,7 @@ func TestNoOps(t *testing.T) {
 		}
 	}
 	for openSearch, want := range map[bool]string{false: `{"errors":false,"took":0,"items":[{"index":1}]}`, true: `{"took":0,"errors":false,"items":[{"index":1}]}`} {
-		if got, err := (Dialect{OpenSearch: openSearch}).joinBulk(nil, [][]byte{[]byte(`{"index":1}`)}); string(got) != want || err != nil {
+		if got, err := bulkReply(Dialect{OpenSearch: openSearch}).Join(nil, [][]byte{[]byte(`{"index":1}`)}); string(got) != want || err != nil {
 			t.Errorf("%s, want %s (%v)", got, want, err)
 		}
 	}
@@ -96,7 +96,7 @@ func TestNoOps(t *testing.T) {
 
 // TestDroppedIsNotStored: what a pipeline drops comes with a status of 200.
 func TestDroppedIsNotStored(t *testing.T) {
-	_, refused, err := splitBulk([]byte(`{"errors":false,"took":0,"items":[` +
+	_, refused, err := bulkReply{}.Split([]byte(`{"errors":false,"took":0,"items":[` +
 		`{"index":{"_index":"i","_id":"a","_version":-3,"result":"noop","_shards":{"total":0,"successful":0,"failed":0},"status":200}},` +
 		`{"index":{"_index":"i","_id":"b","_version":1,"result":"created","status":201}},{"index":{"_index":"i","_id":"c","status":400,"error":{}}}]}`))
 	if diff := cmp.Diff([]bool{true, false, true}, refused); diff != "" || err != nil {
@@ -112,18 +112,18 @@ func FuzzSplitBulk(f *testing.F) {
 		f.Add(reply)
 	}
 	f.Fuzz(func(t *testing.T, reply string) {
-		items, refused, err := splitBulk([]byte(reply))
+		items, refused, err := bulkReply{}.Split([]byte(reply))
 		if err != nil {
 			return
 		}
 		if len(items) != len(refused) {
 			t.Fatalf("%d items, %d outcomes", len(items), len(refused))
 		}
-		joined, err := Dialect{}.joinBulk([]byte(reply), items)
+		joined, err := bulkReply{}.Join([]byte(reply), items)
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, _, err := splitBulk(joined)
+		again, _, err := bulkReply{}.Split(joined)
 		if diff := cmp.Diff(items, again); diff != "" || err != nil || strings.Count(string(joined), `"status"`) != strings.Count(reply, `"status"`) {
 			t.Errorf("%s becomes %s: %v %s", reply, joined, err, diff)
 		}

@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // A document in YAML is written anew, with one notation for each thing: two parsers can differ in what they make of the notations that
@@ -108,7 +109,7 @@ func editYAMLDocument(e *adapters.Enricher, index string, document *yaml.Node, p
 		if len(shadow) > 1 {
 			shadow = append(shadow, ',')
 		}
-		shadow = appendYAMLAsJSON(append(adapters.AppendString(shadow, key.Value), ':'), value)
+		shadow = appendYAMLAsJSON(append(jsonedit.AppendString(shadow, key.Value), ':'), value)
 	}
 	ours := oursFor(e, index, append(shadow, '}'), partial, scripted)
 	if rule == nil {
@@ -141,13 +142,13 @@ func appendYAMLAsJSON(dst []byte, n *yaml.Node) []byte {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = appendYAMLAsJSON(append(adapters.AppendString(dst, n.Content[i].Value), ':'), n.Content[i+1])
+			dst = appendYAMLAsJSON(append(jsonedit.AppendString(dst, n.Content[i].Value), ':'), n.Content[i+1])
 		}
 		return append(dst, '}')
 	case n.Kind != yaml.ScalarNode || n.Style&yaml.TaggedStyle != 0:
 		return append(dst, '0')
 	case n.Style != 0 || !unquoted.MatchString(n.Value):
-		return adapters.AppendString(dst, n.Value)
+		return jsonedit.AppendString(dst, n.Value)
 	}
 	switch strings.ToLower(n.Value) {
 	case "", "~", "null":
@@ -156,7 +157,7 @@ func appendYAMLAsJSON(dst []byte, n *yaml.Node) []byte {
 		return append(dst, "false"...)
 	}
 	if letters.MatchString(n.Value) && !strings.ContainsAny(n.Value[:1], "yYnNtTfFoO.") {
-		return adapters.AppendString(dst, n.Value)
+		return jsonedit.AppendString(dst, n.Value)
 	}
 	return append(dst, '0')
 }

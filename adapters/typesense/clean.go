@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // CleanReply implements adapters.Dialect.
@@ -16,19 +17,19 @@ func (Dialect) CleanReply(c adapters.Class, dst io.Writer, src io.Reader) error 
 	}
 	switch c.Form {
 	case formImport:
-		return adapters.EditLines(dst, src, cleanImported, nil)
+		return jsonedit.EditLines(dst, src, cleanImported, nil)
 	case formSchema, formCreate:
-		return adapters.EditWhole(dst, src, cleanSchema, nil)
+		return jsonedit.EditWhole(dst, src, cleanSchema, nil)
 	case formSearch, formMulti:
-		return adapters.Clean(dst, src, inHit)
+		return jsonedit.Clean(dst, src, inHit)
 	case formDeleted:
-		return adapters.Clean(dst, src, inDeleted)
+		return jsonedit.Clean(dst, src, inDeleted)
 	}
-	return adapters.Clean(dst, src, atTop)
+	return jsonedit.Clean(dst, src, atTop)
 }
 
 // inHit cuts our fields out of the documents of a search reply, grouped or not, of one search or several.
-var inHit = adapters.Cuts{Drop: func(path []string) bool {
+var inHit = jsonedit.Cuts{Drop: func(path []string) bool {
 	if !adapters.Our(path[len(path)-1]) {
 		return false
 	}
@@ -41,12 +42,12 @@ var inHit = adapters.Cuts{Drop: func(path []string) bool {
 }}
 
 // inDeleted cuts our fields out of the documents that newer engines answer a deletion with.
-var inDeleted = adapters.Cuts{Drop: func(path []string) bool {
+var inDeleted = jsonedit.Cuts{Drop: func(path []string) bool {
 	return len(path) == 2 && adapters.Our(path[1]) && path[0] == "documents"
 }}
 
 // atTop cuts our fields out of a document.
-var atTop = adapters.Cuts{Drop: func(path []string) bool { return len(path) == 1 && adapters.Our(path[0]) }}
+var atTop = jsonedit.Cuts{Drop: func(path []string) bool { return len(path) == 1 && adapters.Our(path[0]) }}
 
 // cleanImported cuts our fields out of one line of an import's reply. On success the line can hold the stored document as an object; on
 // an error it holds the raw line that was sent, as a string.
@@ -54,22 +55,22 @@ func cleanImported(line []byte) []byte {
 	if !namesOurs(line) {
 		return line
 	}
-	members, err := adapters.Members(line)
+	members, err := jsonedit.Members(line)
 	if err != nil {
 		return line
 	}
-	document := adapters.Get(members, "document")
+	document := jsonedit.Get(members, "document")
 	switch {
 	case len(document) == 0:
 		return line
 	case document[0] == '"':
 		document = cutSpliced(document)
 	default:
-		if document, err = adapters.Cut(document, adapters.Our); err != nil {
+		if document, err = jsonedit.Cut(document, adapters.Our); err != nil {
 			return line
 		}
 	}
-	clean, err := adapters.Set(line, "document", document)
+	clean, err := jsonedit.Set(line, "document", document)
 	if err != nil {
 		return line
 	}
@@ -80,13 +81,13 @@ func cleanImported(line []byte) []byte {
 // last members of a well-formed object, each another field of ours, without white space of their own. Where the client names one of
 // these too, ours stand behind it.
 func cutSpliced(escaped []byte) []byte {
-	text, ok := adapters.Text(escaped)
+	text, ok := jsonedit.Text(escaped)
 	if !ok {
 		return escaped
 	}
 	raw, _ := legible([]byte(text))
-	members, err := adapters.Members(raw)
-	if err != nil || len(members) == 0 || !adapters.Strict(raw) {
+	members, err := jsonedit.Members(raw)
+	if err != nil || len(members) == 0 || !jsonedit.Strict(raw) {
 		return escaped
 	}
 	var spliced []byte
@@ -136,7 +137,7 @@ func cleanSchema(reply []byte) []byte {
 	if !namesOurs(reply) {
 		return reply
 	}
-	collections, err := adapters.Elements(reply)
+	collections, err := jsonedit.Elements(reply)
 	if err != nil {
 		return cleanCollection(reply)
 	}
@@ -147,18 +148,18 @@ func cleanSchema(reply []byte) []byte {
 }
 
 func cleanCollection(collection []byte) []byte {
-	members, err := adapters.Members(collection)
+	members, err := jsonedit.Members(collection)
 	if err != nil {
 		return collection
 	}
-	fields, err := adapters.Elements(adapters.Get(members, "fields"))
+	fields, err := jsonedit.Elements(jsonedit.Get(members, "fields"))
 	if err != nil {
 		return collection
 	}
 	var kept [][]byte
 	for _, field := range fields {
-		described, _ := adapters.Members(field)
-		if name, _ := adapters.Text(adapters.Get(described, "name")); !adapters.Our(name) {
+		described, _ := jsonedit.Members(field)
+		if name, _ := jsonedit.Text(jsonedit.Get(described, "name")); !adapters.Our(name) {
 			kept = append(kept, field)
 		}
 	}
@@ -169,7 +170,7 @@ func cleanCollection(collection []byte) []byte {
 	if len(kept) == 0 {
 		list = []byte("null") // as the engine writes a schema without fields
 	}
-	clean, err := adapters.Set(collection, "fields", list)
+	clean, err := jsonedit.Set(collection, "fields", list)
 	if err != nil {
 		return collection
 	}
@@ -183,7 +184,7 @@ func array(elements [][]byte) []byte {
 
 // ErrorReply returns an error of our own to a request in the engine's shape.
 func (Dialect) ErrorReply(_ *adapters.Request, status int, reason string) *adapters.Reply {
-	body := append(adapters.AppendString([]byte(`{"message": `), reason), '}')
+	body := append(jsonedit.AppendString([]byte(`{"message": `), reason), '}')
 	return &adapters.Reply{Status: status, Header: adapters.Header{
 		"Content-Type": {"application/json; charset=utf-8"}, "Access-Control-Allow-Origin": {"*"},
 	}, Body: body}

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // writing is what Classify reads of a write's query.
@@ -61,68 +62,38 @@ func (Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, e *ad
 	}
 	switch c.Form {
 	case formImport:
-		return adapters.EditLines(dst, src, enrich, func(dst io.Writer, src io.Reader) error { return long(c, e, how, dst, src, "\n") })
+		return jsonedit.EditLines(dst, src, enrich, func(dst io.Writer, src io.Reader) error { return long(c, e, how, dst, src, "\n") })
 	case formCreate:
-		return adapters.EditWhole(dst, src, func(schema []byte) []byte { return declared(schema, e) }, nil)
+		return jsonedit.EditWhole(dst, src, func(schema []byte) []byte { return declared(schema, e) }, nil)
 	case formAlias:
-		return adapters.EditWhole(dst, src, func(alias []byte) []byte {
+		return jsonedit.EditWhole(dst, src, func(alias []byte) []byte {
 			if name := nameIn(alias, "collection_name"); name != "" {
 				e.Rule(name, false) // has our field declared there before writes to the alias get there
 			}
 			return alias
 		}, nil)
 	}
-	return adapters.EditWhole(dst, src, enrich, func(dst io.Writer, src io.Reader) error { return long(c, e, how, dst, src, "") })
+	return jsonedit.EditWhole(dst, src, enrich, func(dst io.Writer, src io.Reader) error { return long(c, e, how, dst, src, "") })
 }
 
-// long copies a document that is too long to be held: less our fields, and without a sketch. A partial one with a sketched field clears the
-// stored ones. From where something is not well-formed on the rest is left out, so that the engine refuses it, and end stands there.
+// long copies a document that is too long to be held, up to where it is not well-formed. There end stands then.
 func long(c adapters.Class, e *adapters.Enricher, how writing, dst io.Writer, src io.Reader, end string) error {
 	e.Replies = nil
-	var rule *adapters.Rule
-	if c.Target != "" {
-		rule, _ = e.Rule(c.Target, false)
-	}
-	counted := func(change adapters.Change) {
-		if e.Count != nil {
-			e.Count(change)
-		}
-	}
-	if rule == nil {
-		counted(adapters.Untouched)
+	if c.Target == "" {
+		e.Changed(adapters.Untouched)
 		_, err := io.Copy(dst, src)
 		return err
 	}
-	var touched []byte // what there is of sketched fields
-	cuts := adapters.Cuts{Drop: func(path []string) bool {
-		if len(path) == 1 && rule.Concerns(path[0]) && !adapters.Our(path[0]) && touched == nil {
-			touched = append(adapters.AppendString([]byte{'{'}, path[0]), ":0}"...)
-		}
-		return len(path) == 1 && adapters.Our(path[0])
-	}, Add: func(path []string) []byte {
-		if len(path) > 0 || touched == nil || !how.partial {
-			return nil
-		}
-		e.Start(adapters.Operation{Form: c.Form, Index: c.Target, ID: c.ID})
-		cleared := e.Append(nil, c.Target, touched, true)
-		return bytes.TrimPrefix(cleared[len(touched)-1:len(cleared)-1], []byte{','})
-	}}
-	if !how.partial {
-		counted(adapters.Oversized)
-	}
+	e.Start(adapters.Operation{Form: c.Form, Index: c.Target, ID: c.ID})
 	read := bufio.NewReader(src)
-	err := adapters.CleanStrictly(dst, &legibleOnes{read}, cuts)
-	switch {
-	case errors.Is(err, adapters.ErrMalformed):
-		_, err = io.WriteString(dst, untaken+end)
-	case err == nil: // what follows a zero byte
+	whole, err := e.CopyLong(dst, &legibleOnes{read}, c.Target, how.partial, func(path []string) (partial, ok bool) {
+		return how.partial, len(path) == 0
+	}, end)
+	if err == nil && whole { // what follows a zero byte
 		_, err = io.Copy(dst, read)
 	}
 	return err
 }
-
-// untaken is a byte that the engine takes nowhere in a document, and does not leave out.
-const untaken = "\x01"
 
 // legibleOnes reads what the engine reads of a document: see [legible]. It ends in front of a zero byte.
 type legibleOnes struct{ *bufio.Reader }
@@ -200,10 +171,10 @@ func insert(document, read, enriched []byte) []byte {
 
 // nameIn returns the text of a member of an object that the engine would accept, or nothing.
 func nameIn(object []byte, key string) string {
-	members, err := adapters.Members(object)
-	if err != nil || !adapters.Strict(object) {
+	members, err := jsonedit.Members(object)
+	if err != nil || !jsonedit.Strict(object) {
 		return ""
 	}
-	name, _ := adapters.Text(adapters.Get(members, key))
+	name, _ := jsonedit.Text(jsonedit.Get(members, key))
 	return name
 }

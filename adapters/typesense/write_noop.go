@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // formNamed is the form of an operation of an import whose reply tells the ids.
@@ -40,7 +41,7 @@ func operation(c adapters.Class, e *adapters.Enricher, how writing, read []byte,
 
 // idOf returns the id of a document, and whether there is no doubt about it: it is a text, or there is none.
 func idOf(document []byte) (id string, sure bool) {
-	members, err := adapters.Members(document)
+	members, err := jsonedit.Members(document)
 	if err != nil {
 		return "", false
 	}
@@ -49,36 +50,47 @@ func idOf(document []byte) (id string, sure bool) {
 		if m.Key != "id" {
 			continue
 		}
-		text, ok := adapters.Text(m.Value)
-		twice := slices.ContainsFunc(members[:i], func(other adapters.Member) bool { return other.Key == m.Key })
+		text, ok := jsonedit.Text(m.Value)
+		twice := slices.ContainsFunc(members[:i], func(other jsonedit.Member) bool { return other.Key == m.Key })
 		id, sure = text, sure && ok && text != "" && !twice
 	}
 	return id, sure
 }
 
 // replies returns what takes the reply to a write apart, nil where nothing of it may be left out.
-func replies(c adapters.Class) *adapters.Replies {
+func replies(c adapters.Class) adapters.Replies {
 	switch {
 	case !c.Splices:
+		return nil
 	case c.Form == formImport:
-		return &adapters.Replies{
-			Split: splitImport, NoOp: importNoOp, Join: joinImport, Status: 200, ContentType: "text/plain; charset=utf8",
-		}
-	default:
-		return &adapters.Replies{Split: wholeReply, NoOp: noOp, Join: firstEntry, Fetch: fetch, Status: 201}
+		return importReply{}
 	}
-	return nil
+	return documentReply{}
 }
 
-// splitImport returns the lines of an import's reply.
-func splitImport(reply []byte) (lines [][]byte, refused []bool, err error) {
+// importReply is the reply to an import.
+type importReply struct{}
+
+// documentReply is the reply to the writing of one document.
+type documentReply struct{ adapters.OneReply }
+
+// Empty implements adapters.Replies.
+func (importReply) Empty() (status int, contentType string) {
+	return 200, "text/plain; charset=utf8"
+}
+
+// Empty implements adapters.Replies.
+func (documentReply) Empty() (status int, contentType string) { return 201, "" }
+
+// Split returns the lines of an import's reply.
+func (importReply) Split(reply []byte) (lines [][]byte, refused []bool, err error) {
 	if len(reply) == 0 {
 		return nil, nil, nil
 	}
 	lines = bytes.Split(bytes.TrimSuffix(reply, []byte("\n")), []byte("\n"))
 	for _, line := range lines {
-		members, err := adapters.Members(line)
-		success := string(adapters.Get(members, "success"))
+		members, err := jsonedit.Members(line)
+		success := string(jsonedit.Get(members, "success"))
 		if err != nil || success != "true" && success != "false" {
 			return nil, nil, fmt.Errorf("%w: %.200s", adapters.ErrNotUnderstood, line)
 		}
@@ -87,43 +99,37 @@ func splitImport(reply []byte) (lines [][]byte, refused []bool, err error) {
 	return lines, refused, nil
 }
 
-// joinImport returns an import's reply of other lines. The last one has no line end.
-func joinImport(_ []byte, lines [][]byte) ([]byte, error) {
+// Join returns an import's reply of other lines. The last one has no line end.
+func (importReply) Join(_ []byte, lines [][]byte) ([]byte, error) {
 	return bytes.Join(lines, []byte("\n")), nil
 }
 
-// importNoOp returns the line of a document that changes nothing: the engine knows no other success.
-func importNoOp(o adapters.Operation, of adapters.Standing) ([]byte, error) {
+// NoOp returns the line of a document that changes nothing: the engine knows no other success.
+func (importReply) NoOp(o adapters.Operation, of adapters.Standing) ([]byte, error) {
 	if o.Form != formNamed {
 		return []byte(`{"success":true}`), nil
 	}
 	var id []byte
 	if of.Stored != nil {
-		id = adapters.AppendString(nil, of.Stored.ID)
+		id = jsonedit.AppendString(nil, of.Stored.ID)
 	} else {
-		members, err := adapters.Members(of.Entry)
-		if id = adapters.Get(members, "id"); err != nil || id == nil {
+		members, err := jsonedit.Members(of.Entry)
+		if id = jsonedit.Get(members, "id"); err != nil || id == nil {
 			return nil, fmt.Errorf("%w: a line without an id", adapters.ErrNotUnderstood)
 		}
 	}
 	return append(append([]byte(`{"id":`), id...), `,"success":true}`...), nil
 }
 
-// wholeReply takes the reply to the writing of one document as its only entry.
-func wholeReply(reply []byte) ([][]byte, []bool, error) { return [][]byte{reply}, []bool{false}, nil }
-
-// firstEntry is the entry that is the whole reply.
-func firstEntry(_ []byte, entries [][]byte) ([]byte, error) { return entries[0], nil }
-
-// noOp returns the reply to the writing of one document that changes nothing: what is stored.
-func noOp(_ adapters.Operation, of adapters.Standing) ([]byte, error) {
-	if _, err := adapters.Members(of.Reply); err != nil {
+// NoOp returns the reply to the writing of one document that changes nothing: what is stored.
+func (documentReply) NoOp(_ adapters.Operation, of adapters.Standing) ([]byte, error) {
+	if _, err := jsonedit.Members(of.Reply); err != nil {
 		return nil, adapters.NotUnderstood(err)
 	}
 	return of.Reply, nil
 }
 
-// fetch returns the request for a document.
-func fetch(o adapters.Operation, id string) *adapters.Request {
+// Fetch returns the request for a document.
+func (documentReply) Fetch(o adapters.Operation, id string) *adapters.Request {
 	return &adapters.Request{Method: "GET", Path: "/collections/" + url.PathEscape(o.Index) + "/documents/" + url.PathEscape(id)}
 }

@@ -66,18 +66,18 @@ func TestNoOps(t *testing.T) {
 		{"of the same import", formNamed, `{"id":"7","success":true}`, adapters.Standing{Entry: []byte(`{"id":"7","success":true}`)}},
 		{"one", formDocument, `{"id":"o\"ther","a":1}`, stored},
 	} {
-		make := importNoOp
+		make := importReply{}.NoOp
 		if c.form == formDocument {
-			make = noOp
+			make = documentReply{}.NoOp
 		}
 		if got, err := make(adapters.Operation{Form: c.form}, c.of); string(got) != c.want || err != nil {
 			t.Errorf("%s: %s, want %s (%v)", c.name, got, c.want, err)
 		}
 	}
-	if _, err := importNoOp(adapters.Operation{Form: formNamed}, adapters.Standing{Entry: []byte(`{"success":true}`)}); err == nil {
+	if _, err := (importReply{}).NoOp(adapters.Operation{Form: formNamed}, adapters.Standing{Entry: []byte(`{"success":true}`)}); err == nil {
 		t.Error("an id where there is none")
 	}
-	if got := fetch(adapters.Operation{Index: "a b"}, "x/y"); got.Path != "/collections/a%20b/documents/x%2Fy" {
+	if got := (documentReply{}).Fetch(adapters.Operation{Index: "a b"}, "x/y"); got.Path != "/collections/a%20b/documents/x%2Fy" {
 		t.Errorf("it asks for %s", got.Path)
 	}
 }

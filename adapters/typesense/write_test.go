@@ -168,7 +168,7 @@ func TestLongDocumentsPass(t *testing.T) {
 		{"stray bytes", "", `{"title":"LONG","near` + "\xff" + `dup_sketch":"a","` + "\\\xff" + `u006eeardup_sketch":"a"}`, `{"title":"LONG"}`, adapters.Oversized},
 		{"deeper", "", `{"title":"LONG","o":{` + forged + `}}`, `{"title":"LONG","o":{` + forged + `}}`, adapters.Oversized},
 		{"behind an end", "", `{"title":"LONG"}` + "\x00" + `,` + forged, `{"title":"LONG"}` + "\x00" + `,` + forged, adapters.Oversized},
-		{"not well-formed", "", `{"title":"LONG"}],` + forged, `{"title":"LONG"}` + untaken, adapters.Oversized},
+		{"not well-formed", "", `{"title":"LONG"}],` + forged, `{"title":"LONG"}` + "\x01", adapters.Oversized},
 		{"an update", "?action=update", `{"title":"LONG",` + forged + `}`, `{"title":"LONG",` + null + `}`, adapters.Cleared},
 		{"an update of all", "?action=emplace", `{"body":"a","title":"LONG"}`, `{"body":"a","title":"LONG",` + null + `}`, adapters.Cleared},
 		{"an update of others", "?action=update", `{"n":"LONG",` + forged + `}`, `{"n":"LONG"}`, -1},

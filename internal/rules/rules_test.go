@@ -81,16 +81,17 @@ func dialects(t *testing.T) []string {
 }
 
 // ofDialect is what a dialect may import of ours.
-var ofDialect = []string{"sketch", "rerank", "adapters"}
+var ofDialect = []string{"sketch", "rerank", "adapters", "internal/jsonedit"}
 
 // allowed lists what each package but the dialects may import of ours.
 var allowed = map[string][]string{
 	"sketch":                 {"sketch/content"},
 	"sketch/content":         {},
 	"rerank":                 {"sketch"},
-	"adapters":               {"sketch", "rerank"},
+	"adapters":               {"sketch", "rerank", "internal/jsonedit"},
 	"adapters/adaptertest":   {"sketch", "rerank", "adapters", "internal/collapse", "internal/effort"},
 	"internal/collapse":      {"rerank", "adapters"},
+	"internal/jsonedit":      {},
 	"proxy":                  {"sketch", "rerank", "adapters", "internal/collapse"},
 	"jobs":                   {"adapters", "internal/terminal"},
 	"jobs/calibrate":         {"sketch", "sketch/content", "rerank", "adapters", "internal/documents", "internal/terminal"},
@@ -190,7 +191,7 @@ func TestLibrariesOfTheCommandLine(t *testing.T) {
 // pure reports whether a file does no I/O, starts no goroutine and reads no clock.
 func pure(s source, dialects []string) bool {
 	switch s.dir {
-	case "sketch", "rerank", "adapters", "internal/collapse":
+	case "sketch", "rerank", "adapters", "internal/collapse", "internal/jsonedit":
 		return true
 	}
 	return slices.Contains(dialects, s.dir) && !strings.HasPrefix(filepath.Base(s.path), "store")

@@ -1,4 +1,4 @@
-package adapters
+package jsonedit
 
 import (
 	"bytes"
@@ -13,10 +13,10 @@ import (
 
 // Text returns the decoded string, and false if value is no JSON string. A character that is written in more bytes of UTF-8 than it needs
 // reads as that character, as Elasticsearch and OpenSearch have it: a name of ours may be spelled so.
-func Text(value []byte) (string, bool) { return decoded(value, false) }
+func Text(value []byte) (string, bool) { return Decoded(value, false) }
 
-// decoded is Text of a value that may be known to be valid UTF-8.
-func decoded(value []byte, valid bool) (string, bool) {
+// Decoded is [Text] of a value that may be known to be valid UTF-8.
+func Decoded(value []byte, valid bool) (string, bool) {
 	if len(value) < 2 || value[0] != '"' {
 		return "", false
 	}
@@ -194,4 +194,22 @@ func AppendString(dst []byte, s string) []byte {
 		}
 	}
 	return append(dst, '"')
+}
+
+// keyText is [Text] for a well-formed key.
+func keyText(quoted []byte) (string, bool) {
+	if simple(quoted) {
+		return string(quoted[1 : len(quoted)-1]), true
+	}
+	return Text(quoted)
+}
+
+// simple reports whether a string reads as it stands: nothing in it is escaped, nor written in more bytes than it needs.
+func simple(quoted []byte) bool {
+	for _, c := range quoted {
+		if c == '\\' || c >= 0xC0 && (c <= 0xC1 || c == 0xE0) {
+			return false
+		}
+	}
+	return true
 }

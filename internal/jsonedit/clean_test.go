@@ -1,9 +1,7 @@
-package adapters
+package jsonedit
 
 import (
-	"bufio"
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -51,14 +49,14 @@ func TestCleanHoldsLittleOfWhatMayBePruned(t *testing.T) {
 	cuts := Cuts{Drop: inSource.Drop, Prune: func([]string, bool) bool { return true }}
 	for _, inner := range []string{`"x":1`, `"_source":{"neardup_sketch":"` + strings.Repeat("s", 4*maxHeld) + `"},"x":1`} {
 		src := `{"a":{"b":{` + inner + `,"long":"` + strings.Repeat("y", 4*maxHeld) + `"}}}`
-		var held int
+		held := 0
 		in := iotest.HalfReader(strings.NewReader(src))
-		c := cleaner{Cuts: cuts, w: bufio.NewWriter(io.Discard)}
-		c.r = bufio.NewReader(readerFunc(func(p []byte) (int, error) {
-			held = max(held, cap(c.held))
+		var e *editor
+		e = streaming(io.Discard, readerFunc(func(p []byte) (int, error) {
+			held = max(held, cap(e.out))
 			return in.Read(p)
-		}))
-		if err := c.values(); !errors.Is(err, io.EOF) || held > 64<<10 {
+		}), cuts)
+		if err := e.values(); err != nil || held > 128<<10 {
 			t.Errorf("%v, %d bytes held", err, held)
 		}
 	}

@@ -1,4 +1,4 @@
-package adapters
+package jsonedit
 
 import (
 	"bufio"
@@ -187,31 +187,4 @@ func (l *restOfLine) Read(p []byte) (int, error) {
 	n := copy(p, l.left)
 	l.left = l.left[n:]
 	return n, nil
-}
-
-// Head returns data up to the end of the value that it begins with, or nil if that is not well-formed. Some readers never look at
-// what follows.
-func Head(data []byte) []byte {
-	s := begin(data)
-	if !s.value(0) {
-		return nil
-	}
-	return data[:s.at]
-}
-
-// First returns the first member of the object that data begins with, whatever follows it.
-func First(data []byte) (m Member, ok bool) {
-	_ = parse(data, '{', func(start, colon, value, end int) bool { // what follows may be malformed
-		var key string
-		key, ok = Text(data[start:colon])
-		m = Member{Key: key, Value: data[value:end], start: start, end: end}
-		return false
-	})
-	return m, ok
-}
-
-// Blank reports whether data holds no value: nothing but white space and comments.
-func Blank(data []byte) bool {
-	s := begin(data)
-	return s.at == len(data)
 }

@@ -1,0 +1,395 @@
+package jsonedit
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"slices"
+)
+
+// Cuts say what [Clean] leaves out. A path is the keys that lead to a value from the top, through arrays, whose elements have
+// none; it is valid during the call alone.
+type Cuts struct {
+	// Drop reports whether the member that the path leads to goes.
+	Drop func(path []string) bool
+	// Prefix, if not empty, says that Drop reports true for names alone that begin so: it is asked for no other.
+	Prefix string
+	// Depth, if not 0, says that members of longer paths stay as they are.
+	Depth int
+	// Prune, if set, reports whether the object or array that the path leads to goes too, with its key, if nothing is left in it
+	// of what was there. element says that it is an element of the array that the path leads to. Containers that were empty
+	// before stay, and so does the outermost value.
+	Prune func(path []string, element bool) bool
+	// Edit, if set, returns what stands in the place of a string, which is given as it stands with its quotes. Keys and strings
+	// beyond a megabyte are not offered.
+	Edit func(path []string, quoted []byte) []byte
+	// Add, if set, returns members for the end of the object that the path leads to, in JSON without braces, once all of its own were
+	// offered to Drop.
+	Add func(path []string) []byte
+}
+
+// Clean copies JSON values from src to dst less what is cut. All other bytes stay: white space, comments and a byte order mark
+// too. Only one member's key is in memory at a time, and what may be pruned until its first member that stays. Several values may
+// follow one another, as in NDJSON. From the first byte that is not well-formed on, the rest is copied as it stands. It returns
+// only errors of src and dst.
+func Clean(dst io.Writer, src io.Reader, cuts Cuts) error {
+	e := streaming(dst, src, cuts)
+	err := e.values()
+	if errors.Is(err, ErrMalformed) {
+		e.rest()
+		if err = e.write(len(e.out)); err == nil {
+			_, err = io.Copy(dst, src)
+		}
+	}
+	return err
+}
+
+// CleanStrictly is [Clean] which ends with [ErrMalformed] where something is not well-formed, or can't be told to be.
+func CleanStrictly(dst io.Writer, src io.Reader, cuts Cuts) error {
+	return streaming(dst, src, cuts).values()
+}
+
+// Cleaned returns data as [Clean] copies it: data itself if nothing is cut.
+func Cleaned(data []byte, cuts Cuts) []byte {
+	e := newEditor(data, cuts)
+	_ = e.values() // what is malformed stays as it is
+	return e.result()
+}
+
+// CleanedInPlace is [Cleaned] of data that no one else has: what is left takes the place of it. Edit and Add may not be set.
+func CleanedInPlace(data []byte, cuts Cuts) []byte {
+	e := newEditor(data, cuts)
+	e.out = data[:0]
+	_ = e.values()
+	return e.result()
+}
+
+// editor copies a document less what goes. Places in the copy are counted from its beginning.
+type editor struct {
+	Reader
+	Cuts
+	src io.Reader
+	dst io.Writer
+	err error // of either
+
+	out     []byte // the copy, as far as it is made and not written
+	copied  int    // data up to there is in it, or went
+	written int    // how much of the copy is written to dst
+	hold    int    // the place from which on it is not decided whether it stays; -1 for none
+	changed bool
+	mute    bool // a member is passed that goes
+
+	keys  []byte // the keys that lead to where the editor stands, with their quotes
+	ends  []int
+	path  []string // the first of them, decoded
+	known int      // how many of path are those of keys
+	names []string // names that were decoded before: a reply has the same again and again
+
+	keyRoom [128]byte
+	endRoom [8]int
+}
+
+func newEditor(data []byte, cuts Cuts) *editor {
+	e := &editor{Reader: NewReader(data), Cuts: cuts, hold: -1, path: make([]string, 0, 8), names: make([]string, 0, 8)}
+	e.lenient, e.keys, e.ends = true, e.keyRoom[:0], e.endRoom[:0]
+	return e
+}
+
+func streaming(dst io.Writer, src io.Reader, cuts Cuts) *editor {
+	e := newEditor(make([]byte, 0, window), cuts)
+	e.dst, e.src, e.stream = dst, src, e
+	return e
+}
+
+// window is how much of a document that streams in is read at once.
+const window = 32 << 10
+
+// maxHeld bounds what is held: a key or what may be pruned that is longer is copied, with all behind it, as it stands.
+const maxHeld = 1 << 20
+
+// fill moves the window on over what was passed.
+func (e *editor) fill() bool {
+	if e.err != nil {
+		return false
+	}
+	passed := e.at
+	if e.keep >= 0 {
+		passed = min(passed, e.keep)
+	}
+	if !e.mute {
+		e.out = append(e.out, e.data[e.copied:passed]...)
+	}
+	e.copied = 0
+	e.data = e.data[:copy(e.data, e.data[passed:])]
+	e.base, e.at, e.keep = e.base+passed, e.at-passed, max(e.keep-passed, -1)
+	if e.err = e.flush(); e.err != nil || len(e.data)+len(e.out) > maxHeld {
+		return false
+	}
+	if len(e.data) > cap(e.data)/2 {
+		e.data = slices.Grow(e.data, cap(e.data))
+	}
+	for {
+		n, err := e.src.Read(e.data[len(e.data):cap(e.data)])
+		e.data, e.err = e.data[:len(e.data)+n], err
+		if n > 0 || err != nil {
+			return n > 0
+		}
+	}
+}
+
+// write writes the first n bytes that are ready.
+func (e *editor) write(n int) error {
+	if n <= 0 {
+		return nil
+	}
+	_, err := e.dst.Write(e.out[:n])
+	e.out, e.written = e.out[:copy(e.out, e.out[n:])], e.written+n
+	return err
+}
+
+// flush writes what is decided.
+func (e *editor) flush() error {
+	ready := len(e.out)
+	if e.hold >= 0 {
+		ready = min(ready, e.hold-e.written)
+	}
+	return e.write(ready)
+}
+
+// pos returns the place in the copy of what comes next.
+func (e *editor) pos() int { return e.written + len(e.out) + e.at - e.copied }
+
+// sync has all up to there in the copy.
+func (e *editor) sync(at int) {
+	e.out, e.copied = append(e.out, e.data[e.copied:at]...), at
+}
+
+// cut takes out of the copy what is behind a place up to there in data.
+func (e *editor) cut(place, to int) {
+	if e.dst == nil && e.out == nil {
+		e.out = make([]byte, 0, len(e.data))
+	}
+	if n := place - e.written - len(e.out); n >= 0 {
+		e.sync(e.copied + n)
+	} else {
+		e.out = e.out[:len(e.out)+n]
+	}
+	e.copied, e.changed = to, true
+}
+
+// rest puts all that is at hand into the copy.
+func (e *editor) rest() {
+	if e.mute {
+		e.copied = e.at
+	}
+	e.sync(len(e.data))
+}
+
+// result returns the copy of data that did not stream in.
+func (e *editor) result() []byte {
+	if !e.changed {
+		return e.data
+	}
+	e.rest()
+	return e.out
+}
+
+// values copies what is there, up to the first byte that is not well-formed.
+func (e *editor) values() error {
+	for e.space(); e.has(1) && !e.bad; e.space() {
+		e.value(false)
+	}
+	switch {
+	case e.dst == nil:
+	case e.err != nil && !errors.Is(e.err, io.EOF):
+		e.rest()
+		return errors.Join(e.err, e.write(len(e.out)))
+	case e.bad || e.at < len(e.data):
+		if e.mute {
+			e.copied = e.at
+		}
+		e.sync(e.at)
+		return errors.Join(ErrMalformed, e.flush())
+	default:
+		e.sync(e.at)
+		return e.write(len(e.out))
+	}
+	return nil
+}
+
+// value copies one value. It returns true if nothing is left of it and it is to be pruned.
+func (e *editor) value(element bool) (emptied bool) {
+	if !e.has(1) {
+		e.fail()
+		return false
+	}
+	switch c := e.data[e.at]; {
+	case c == '"' && e.Edit != nil:
+		e.text()
+	case c != '{' && c != '[', e.Depth > 0 && len(e.ends) >= e.Depth:
+		e.hold = -1
+		e.Skip()
+	default:
+		return e.container(c, element)
+	}
+	return false
+}
+
+// text copies a string.
+func (e *editor) text() {
+	place := e.pos()
+	if e.hold < 0 {
+		e.hold = place
+	}
+	e.keep, e.due = e.at, false
+	if !e.str() {
+		e.fail()
+		return
+	}
+	quoted := e.data[e.keep:e.at]
+	if edited := e.Edit(e.decoded(), quoted); !bytes.Equal(edited, quoted) {
+		e.cut(place, e.at)
+		e.out = append(e.out, edited...)
+	}
+	e.hold, e.keep = -1, -1
+}
+
+// container copies an object or array. Where it may be pruned, nothing of it is written until something in it stays: Prune is asked at its
+// end, and only for what was emptied, as it may have to look at the whole path.
+func (e *editor) container(open byte, element bool) (emptied bool) {
+	if !e.Enter(open) {
+		e.fail()
+		return false
+	}
+	prunes := e.Prune != nil && len(e.ends) > 0 && e.pos()-e.hold < maxHeld/2
+	if !prunes {
+		e.hold = -1
+	}
+	for kept, dropped, gone := false, false, false; ; {
+		place := e.pos()
+		if e.hold < 0 {
+			e.hold = place
+		}
+		switch {
+		case e.Next():
+		case e.bad:
+			return false
+		case prunes && dropped && !kept && e.Prune(e.decoded(), element):
+			return true
+		default:
+			e.finish(open, place, kept, dropped)
+			return false
+		}
+		if kept && !gone { // what stands in front of the comma belongs to the one before it, which stays
+			place = e.pos() - (e.base + e.at - e.comma) - 1
+		}
+		if gone = e.member(open, place, !kept && dropped); e.bad {
+			return false
+		}
+		kept, dropped = kept || !gone, dropped || gone
+	}
+}
+
+// finish ends a container, whose last member ends at the place.
+func (e *editor) finish(open byte, place int, kept, dropped bool) {
+	end := e.at - 1
+	if dropped && !kept { // one printed over several lines goes on one, as engines print it
+		e.sync(end)
+		if start := place - e.written; bytes.IndexByte(e.out[start:], '\n') >= 0 {
+			e.out = append(e.out[:start], ' ')
+		}
+	}
+	if open == '{' && e.Add != nil {
+		if added := e.Add(e.decoded()); len(added) > 0 {
+			e.sync(end)
+			if kept {
+				added = append([]byte{','}, added...)
+			}
+			e.out, e.changed = slices.Insert(e.out, place-e.written, added...), true
+		}
+	}
+	e.hold = -1
+}
+
+// member copies the member or element at hand, or returns true if it goes, with what stands behind the place in front of it. first says that
+// all before it were dropped, so that the comma goes with them.
+func (e *editor) member(open byte, place int, first bool) (gone bool) {
+	if open == '[' {
+		if first {
+			e.cut(place, e.comma-e.base)
+		}
+		if gone = e.value(true); gone {
+			e.cut(place, e.at)
+		}
+		return gone
+	}
+	quoted := e.quoted()
+	asked := e.Drop != nil && (e.Prefix == "" || begins(quoted, e.Prefix))
+	opens := e.at < len(e.data) && (e.data[e.at] == '{' || e.data[e.at] == '[')
+	if asked || opens || e.Edit != nil { // the path is wanted
+		e.known = min(e.known, len(e.ends))
+		e.keys = append(e.keys, quoted...)
+		e.ends = append(e.ends, len(e.keys))
+		defer e.leave()
+	}
+	if asked && e.Drop(e.decoded()) {
+		e.cut(place, e.at)
+		gone, e.mute = true, true
+		if e.Skip() {
+			e.copied, e.mute = e.at, false
+		}
+	} else {
+		if first {
+			e.cut(place, e.comma-e.base)
+		}
+		if gone = e.value(false); gone {
+			e.cut(place, e.at)
+		}
+	}
+	return gone
+}
+
+// leave takes the last key off the path.
+func (e *editor) leave() {
+	e.ends = e.ends[:len(e.ends)-1]
+	e.keys = e.keys[:e.start(len(e.ends))]
+}
+
+func (e *editor) start(key int) int {
+	if key == 0 {
+		return 0
+	}
+	return e.ends[key-1]
+}
+
+// decoded returns the path to where the editor stands.
+func (e *editor) decoded() []string {
+	for ; e.known < len(e.ends); e.known++ {
+		quoted := e.keys[e.start(e.known):e.ends[e.known]]
+		if e.known == len(e.path) {
+			e.path = append(e.path, "")
+		}
+		if name := &e.path[e.known]; *name != string(quoted[1:len(quoted)-1]) || !simple(quoted) {
+			*name = e.name(quoted)
+		}
+	}
+	return e.path[:len(e.ends)]
+}
+
+// name returns a key, decoded.
+func (e *editor) name(quoted []byte) string {
+	if !simple(quoted) {
+		name, _ := Text(quoted)
+		return name
+	}
+	for _, name := range e.names {
+		if name == string(quoted[1:len(quoted)-1]) {
+			return name
+		}
+	}
+	name := string(quoted[1 : len(quoted)-1])
+	if len(e.names) < cap(e.names) {
+		e.names = append(e.names, name)
+	}
+	return name
+}

@@ -1,0 +1,492 @@
+// Package jsonedit reads and edits JSON as bytes: whatever is not changed stays as it came, white space and comments too.
+//
+// A [Reader] goes over a document once. [Clean] copies documents, of any length, without the members that its caller names; the
+// functions beside it do smaller edits in memory. [EditLines] and [EditWhole] read a body piece by piece.
+package jsonedit
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"math/bits"
+)
+
+// ErrMalformed: the bytes are not JSON of the form asked for.
+var ErrMalformed = errors.New("malformed JSON")
+
+// maxDepth bounds how deep values may nest, and so the stack. Elasticsearch's own parser stops at 1,000; Typesense 0.24.1 stores
+// documents 74,000 deep and dies of those 75,000 deep. What it stores has to be read: else it could bring a sketch that is not ours, and stop jobs.
+const maxDepth = 80_000
+
+// Reader reads a JSON document by the grammar of RFC 8259, in one pass. Between its tokens it reads comments too, as engines do.
+// The zero Reader is of no use; it is for one goroutine.
+//
+//	r := NewReader(reply)
+//	for r.Enter('{'); r.Next(); {
+//		switch string(r.Key()) {
+//		case "hits":
+//			for r.Enter('['); r.Next(); {
+//				hits = append(hits, r.Value())
+//			}
+//		}
+//	}
+//	if !r.Done() {
+//		return ErrMalformed
+//	}
+type Reader struct {
+	data    []byte
+	at      int
+	deepest int
+	strict  bool // comments are malformed
+	lenient bool // a string ends at its quote and any other word at what can follow it, whatever stands in them
+
+	// A document that streams in is read through a window: data begins at byte base of it, and what stands from keep on (unless that
+	// is negative) stays in the window when it moves.
+	stream     *editor
+	base, keep int
+
+	open  [128]byte // the brackets of what was entered, the outermost first
+	deep  []byte    // those beyond
+	depth int
+	// key and colon are where the key of the member at hand begins and ends, comma where the comma in front of it ends.
+	comma, key, colon int
+	begun             bool // the first member or element of what was entered last is read
+	due               bool // the value of the one at hand is not
+	bad               bool
+
+	prefix string // keys that may begin so are counted
+	named  int
+}
+
+// NewReader returns a Reader that stands before the value in data.
+func NewReader(data []byte) Reader { return newReader(data, false) }
+
+// NewStrictReader returns a Reader for which comments are malformed.
+func NewStrictReader(data []byte) Reader { return newReader(data, true) }
+
+func newReader(data []byte, strict bool) Reader {
+	r := Reader{data: data, deepest: maxDepth, strict: strict, keep: -1}
+	if bytes.HasPrefix(data, byteOrderMark) {
+		r.at = len(byteOrderMark)
+	}
+	r.space()
+	return r
+}
+
+// byteOrderMark may stand in front of a document, though RFC 8259 tells writers not to.
+var byteOrderMark = []byte("\uFEFF")
+
+// Enter goes into the value that comes next if it is an object and open is '{', or an array and open is '['. It returns false, and stays
+// before the value, if it is neither.
+func (r *Reader) Enter(open byte) bool {
+	if r.bad || r.depth > r.deepest || !r.take(open) {
+		return false
+	}
+	if r.depth < len(r.open) {
+		r.open[r.depth] = open
+	} else {
+		r.deep = append(r.deep[:r.depth-len(r.open)], open)
+	}
+	r.depth++
+	r.begun, r.due, r.keep = false, false, -1
+	return true
+}
+
+// Next goes to the next member or element of what was entered last, over the value of the one at hand if that was not read. At the end it
+// leaves it and returns false. It returns false too where what stands there is not well-formed, from then on, and where nothing is entered.
+func (r *Reader) Next() bool {
+	if r.bad || r.depth == 0 || r.due && !r.Skip() {
+		return false
+	}
+	open := r.opened()
+	r.space()
+	if r.take(open + 2) { // both brackets close two behind where they open
+		r.depth--
+		r.begun = true
+		return false
+	}
+	if r.begun && !r.take(',') {
+		return r.fail()
+	}
+	r.keep, r.comma = r.at, r.base+r.at
+	r.space()
+	r.begun, r.due = true, true
+	r.key = r.base + r.at
+	r.colon = r.key
+	if open == '[' {
+		return true
+	}
+	if !r.str() {
+		return r.fail()
+	}
+	r.colon = r.base + r.at
+	if r.prefix != "" {
+		r.count(r.quoted())
+	}
+	if r.space(); !r.take(':') {
+		return r.fail()
+	}
+	r.space()
+	return true
+}
+
+func (r *Reader) opened() byte {
+	if r.depth <= len(r.open) {
+		return r.open[r.depth-1]
+	}
+	return r.deep[r.depth-len(r.open)-1]
+}
+
+// quoted returns the key of the member at hand as it stands.
+func (r *Reader) quoted() []byte { return r.data[r.key-r.base : r.colon-r.base] }
+
+// Key returns the key of the member at hand, decoded. It shares the document's memory where that is possible.
+func (r *Reader) Key() []byte {
+	quoted := r.quoted()
+	if !simple(quoted) {
+		text, _ := Text(quoted)
+		return []byte(text)
+	}
+	return quoted[1 : len(quoted)-1]
+}
+
+// Value reads the value that comes next and returns it as it stands; nil if it is not well-formed.
+func (r *Reader) Value() []byte {
+	start := r.at
+	if !r.Skip() {
+		return nil
+	}
+	return r.data[start:r.at]
+}
+
+// Skip goes over the value that comes next. It returns false if that is not well-formed.
+func (r *Reader) Skip() bool {
+	r.due, r.keep = false, -1
+	if r.bad || !r.value(r.depth) {
+		return r.fail()
+	}
+	return true
+}
+
+// CountNames has the keys counted from there on that may begin with the prefix, however deep they stand.
+func (r *Reader) CountNames(prefix string) { r.prefix = prefix }
+
+// Names returns how many there were.
+func (r *Reader) Names() int { return r.named }
+
+func (r *Reader) count(quoted []byte) {
+	if begins(quoted, r.prefix) {
+		r.named++
+	}
+}
+
+// begins reports whether a key may begin with the prefix once it is decoded.
+func begins(quoted []byte, prefix string) bool {
+	return len(quoted) > len(prefix) && string(quoted[1:1+len(prefix)]) == prefix || !simple(quoted)
+}
+
+// At returns where in the document the reader stands.
+func (r *Reader) At() int { return r.at }
+
+// Span returns where in the document the member at hand begins, and where the value that was read last ends.
+func (r *Reader) Span() (from, to int) { return r.key, r.at }
+
+// Done reports whether one well-formed document was read whole, and nothing but white space and comments stands behind it.
+func (r *Reader) Done() bool {
+	r.space()
+	return !r.bad && r.depth == 0 && r.at == len(r.data)
+}
+
+func (r *Reader) fail() bool {
+	r.bad, r.due = true, false
+	return false
+}
+
+// fill gets more of a document that streams in, and reports false where there is no more.
+func (r *Reader) fill() bool { return r.stream != nil && r.stream.fill() }
+
+// has reports whether n more bytes are at hand.
+func (r *Reader) has(n int) bool {
+	for len(r.data)-r.at < n {
+		if !r.fill() {
+			return false
+		}
+	}
+	return true
+}
+
+// space goes over white space and comments. Behind it at least one more byte is at hand, if there is one.
+func (r *Reader) space() {
+	if r.at < len(r.data) && r.data[r.at] > ' ' && r.data[r.at] != '/' && r.data[r.at] < 0x80 { // as most tokens
+		return
+	}
+	r.spaces()
+}
+
+func (r *Reader) spaces() {
+	for r.has(1) {
+		switch c := r.data[r.at]; {
+		case c == ' ' || c == '\t' || c == '\n' || c == '\r':
+			r.at++
+		case c == '/' && !r.strict && r.comment():
+		case c >= 0x80 && r.lenient && r.has(len(byteOrderMark)) && bytes.HasPrefix(r.data[r.at:], byteOrderMark):
+			r.at += len(byteOrderMark) // in front of a document that was stored with it
+		default:
+			return
+		}
+	}
+}
+
+// comment goes over a comment.
+func (r *Reader) comment() bool {
+	if !r.has(2) {
+		return false
+	}
+	start, end := r.at, "*/"
+	switch r.data[r.at+1] {
+	case '*':
+	case '/':
+		end = "\n"
+	default:
+		return false
+	}
+	for r.at += 2; ; {
+		if i := bytes.Index(r.data[r.at:], []byte(end)); i >= 0 {
+			r.at += i + len(end)
+			return true
+		}
+		r.at = max(r.at, len(r.data)-len(end)+1)
+		if !r.fill() {
+			if r.stream == nil {
+				r.at = start
+			}
+			return false
+		}
+	}
+}
+
+func (r *Reader) take(c byte) bool {
+	if r.at < len(r.data) && r.data[r.at] == c {
+		r.at++
+		return true
+	}
+	return false
+}
+
+// value goes over one value whose container stands at the depth. It and those below return false where what stands there is not well-formed.
+func (r *Reader) value(depth int) bool {
+	if r.at >= len(r.data) || depth > r.deepest {
+		return false
+	}
+	switch c := r.data[r.at]; {
+	case c == '"':
+		return r.str()
+	case c == '{':
+		return r.object(depth)
+	case c == '[':
+		return r.array(depth)
+	case r.lenient:
+		return r.word()
+	case c == 't':
+		return r.literal("true")
+	case c == 'f':
+		return r.literal("false")
+	case c == 'n':
+		return r.literal("null")
+	}
+	return r.number()
+}
+
+// object goes over an object that stands at the depth.
+func (r *Reader) object(depth int) bool {
+	r.at++
+	if r.space(); r.take('}') {
+		return true
+	}
+	for {
+		start := r.at
+		if !r.str() {
+			return false
+		}
+		if r.prefix != "" {
+			r.count(r.data[start:r.at])
+		}
+		if r.space(); !r.take(':') {
+			return false
+		}
+		if r.space(); !r.value(depth + 1) {
+			return false
+		}
+		if r.space(); r.take('}') {
+			return true
+		}
+		if !r.take(',') {
+			return false
+		}
+		r.space()
+	}
+}
+
+// array goes over an array that stands at the depth.
+func (r *Reader) array(depth int) bool {
+	r.at++
+	if r.space(); r.take(']') {
+		return true
+	}
+	for {
+		if !r.value(depth + 1) {
+			return false
+		}
+		if r.space(); r.take(']') {
+			return true
+		}
+		if !r.take(',') {
+			return false
+		}
+		r.space()
+	}
+}
+
+func (r *Reader) literal(word string) bool {
+	if len(r.data)-r.at < len(word) || string(r.data[r.at:r.at+len(word)]) != word {
+		return false
+	}
+	r.at += len(word)
+	return true
+}
+
+// word goes over what is no string, object or array.
+func (r *Reader) word() bool {
+	for n := 0; r.has(1); n++ {
+		switch r.data[r.at] {
+		case ' ', '\t', '\r', '\n', ',', ':', ']', '}', '[', '{', '"', '/':
+			return n > 0
+		}
+		r.at++
+	}
+	return true
+}
+
+// str goes over a string.
+func (r *Reader) str() bool {
+	if !r.take('"') {
+		return false
+	}
+	if r.lenient {
+		return r.skip()
+	}
+	for {
+		r.at += plain(r.data[r.at:])
+		if r.at >= len(r.data) {
+			return false
+		}
+		switch r.data[r.at] {
+		case '"':
+			r.at++
+			return true
+		case '\\':
+			if !r.escape() {
+				return false
+			}
+		default: // a control character
+			return false
+		}
+	}
+}
+
+// skip goes to the end of a string: to the first quote with an even number of backslashes in front.
+func (r *Reader) skip() bool {
+	for {
+		rest := r.data[r.at:]
+		n, more := bytes.IndexByte(rest, '"'), false
+		if n < 0 {
+			n, more = len(rest), true
+		}
+		escapes := 0
+		for escapes < n && rest[n-1-escapes] == '\\' {
+			escapes++
+		}
+		switch {
+		case more:
+			if r.at += n - escapes%2; !r.fill() {
+				return false
+			}
+		case escapes%2 == 0:
+			r.at += n + 1
+			return true
+		default:
+			r.at += n + 1
+		}
+	}
+}
+
+// plain returns how many bytes at the beginning of data are none of a quote, a backslash and a control character, looking at eight at a
+// time. Most of a reply is inside strings, and this makes going over one several times as fast.
+func plain(data []byte) int {
+	n := 0
+	for ; len(data)-n >= 8; n += 8 {
+		x := binary.LittleEndian.Uint64(data[n:])
+		// The high bit of a byte is set where it is below 0x20, or 0 after an exclusive or, and was not set before; and of some behind such
+		// a byte.
+		const each, high = 0x0101010101010101, 0x8080808080808080
+		if found := ((x - each*0x20) | (x ^ each*'"' - each) | (x ^ each*'\\' - each)) &^ x & high; found != 0 {
+			return n + bits.TrailingZeros64(found)/8
+		}
+	}
+	for ; n < len(data); n++ {
+		if c := data[n]; c < 0x20 || c == '"' || c == '\\' {
+			break
+		}
+	}
+	return n
+}
+
+// escape goes over a backslash and what it stands in front of.
+func (r *Reader) escape() bool {
+	if len(r.data)-r.at < 2 {
+		return false
+	}
+	switch r.data[r.at+1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		r.at += 2
+		return true
+	case 'u':
+	default:
+		return false
+	}
+	if len(r.data)-r.at < 6 {
+		return false
+	}
+	for _, h := range r.data[r.at+2 : r.at+6] {
+		if !(h >= '0' && h <= '9' || h >= 'a' && h <= 'f' || h >= 'A' && h <= 'F') {
+			return false
+		}
+	}
+	r.at += 6
+	return true
+}
+
+func (r *Reader) number() bool {
+	r.take('-')
+	if !r.take('0') && r.digits() == 0 {
+		return false
+	}
+	if r.take('.') && r.digits() == 0 {
+		return false
+	}
+	if r.take('e') || r.take('E') {
+		if !r.take('+') {
+			r.take('-')
+		}
+		return r.digits() > 0
+	}
+	return true
+}
+
+func (r *Reader) digits() int {
+	start := r.at
+	for r.at < len(r.data) && r.data[r.at]-'0' <= 9 {
+		r.at++
+	}
+	return r.at - start
+}
