@@ -1,14 +1,13 @@
 package sketch
 
-// AppendBands appends one key for each band of the sketch: a 64-bit hash of some of its positions, one after the other. Two
-// documents share a key where they agree in all positions of a band, so an exact-match index over the keys finds candidates: a
-// pair of resemblance r is one with the probability that [Candidate] tells. Keys of different bands and of different schemes
-// never meet but by a chance of 2^-64. (Locality-sensitive hashing, Indyk and Motwani 1998; "Mining of Massive Datasets" §3.4.)
+// AppendBands appends one key for each band of the sketch: a 64-bit hash of consecutive positions. Two documents share a key if they agree in
+// all positions of a band, so an exact-match index over the keys finds candidates. [Candidate] returns the probability that a pair of
+// resemblance r is one. Keys of different bands or schemes are equal with a chance of 2^-64. (Locality-sensitive hashing, Indyk and Motwani
+// 1998; "Mining of Massive Datasets" §3.4.)
 //
-// The sketch must have positions, or sides (simhash, whose rows are then bits), and at least bands·rows of them. What is left
-// over is not used. Where b bits of each position are kept, positions agree by chance as well, and the r to put into [Candidate]
-// is r + (1-r)/2^b. Otherwise nothing is appended and it reports false: the values of m_smallest and zero_mod_m stand at no
-// fixed places.
+// The sketch must have at least bands·rows positions, or sides (simhash, whose rows are then bits). The rest is not used. Where b bits of
+// each position are kept, positions agree by chance as well: pass r + (1-r)/2^b to [Candidate]. Otherwise nothing is appended and it reports
+// false. The values of m_smallest and zero_mod_m have no fixed positions.
 func (s *Sketch) AppendBands(keys []uint64, bands, rows int) ([]uint64, bool) {
 	if bands < 1 || rows < 1 || s.Shingles == 0 {
 		return keys, false

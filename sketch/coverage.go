@@ -7,18 +7,18 @@ import (
 	"unicode"
 )
 
-// Text is a document prepared to be compared in full with others of the same [Sketcher], where texts are at hand and the sketches leave
-// a doubt. It takes about 30 bytes for each word. It is immutable.
+// Text is a document prepared for a full comparison with others of the same [Sketcher], where the sketches leave a doubt. It takes about
+// 30 bytes for each word. It is immutable.
 type Text struct {
 	// set is that of [Sketcher.Shingles].
 	set []uint64
-	// shingles are those that are whole, in the order of their hashes.
+	// shingles holds the whole shingles in the order of their hashes.
 	shingles []span
-	// parts are the ends of the single texts, in tokens.
+	// parts holds where each single text ends, in tokens.
 	parts []int
 }
 
-// span is a shingle and the tokens that it spans, from one up to but not including another, counted over all texts.
+// span is a shingle and its tokens [from, to), counted over all texts.
 type span struct {
 	hash     uint64
 	from, to int32
@@ -51,8 +51,8 @@ func (s *Sketcher) Text(texts ...string) *Text {
 // letters is how many letters of a word count for coverage.
 const letters = 3
 
-// head returns the beginning of a word, so that an ending, a spelling or a misread letter further on makes no difference; a word with
-// a digit in it whole, since 2019 is not 2018.
+// head returns the beginning of a word, so that an ending, a spelling or a misread letter further on makes no difference. A word with a
+// digit stays whole, since 2019 is not 2018.
 func head(word string) string {
 	if strings.ContainsFunc(word, unicode.IsNumber) {
 		return word
@@ -67,7 +67,7 @@ func head(word string) string {
 	return word
 }
 
-// appendSpans appends the whole shingles of one text, which begins at a place.
+// appendSpans appends the whole shingles of one text whose first token has the number place.
 func (s *Sketcher) appendSpans(list []span, t tokens, place int) []span {
 	size := func(int) int { return 1 }
 	whole := s.window
@@ -91,12 +91,12 @@ func (s *Sketcher) appendSpans(list []span, t tokens, place int) []span {
 
 // Compare returns the exact resemblance of two documents and their coverage, both 0 to 1.
 //
-// Coverage is the share of the words of both that lie in a neighbourhood which the other document has too, where of each word only the
-// first three letters count, or all if there is a digit in it. A word is marked if it lies in a shingle that both have, and covered if
-// at least half of the words up to five away in its text are marked. Small differences strewn over a text (another spelling,
-// misread letters, a changed word in every line) take many shingles and leave most neighbourhoods half marked, so they lower the
-// resemblance much and the coverage little; a block that both share (a template, a quotation) covers itself and nothing more. It is 0
-// under [Tags] and [Value64], and where neither document has a whole shingle.
+// Coverage is the share of words whose neighbourhood is also in the other document. Of each word only the first three letters count, or all
+// if it has a digit. A word is marked if it is in a shingle that both documents have. It is covered if at least half of the words up to five
+// away in its text are marked. Small differences all over a text (another spelling, misread letters, a changed word in every line) break
+// many shingles and leave most neighbourhoods half marked: they lower the resemblance much and the coverage little. A block that both share
+// (a template, a quotation) covers itself and nothing more. Coverage is 0 under [Tags] and [Value64], and where neither document has a whole
+// shingle.
 func (t *Text) Compare(u *Text) (resemblance, coverage float64) {
 	markedT, markedU := make([]bool, t.tokens()), make([]bool, u.tokens())
 	for i, j := 0, 0; i < len(t.shingles) && j < len(u.shingles); {
@@ -136,7 +136,7 @@ func mark(marked []bool, shingles []span, i int) int {
 	return i
 }
 
-// reach is how far a neighbourhood goes to either side.
+// reach is how many words a neighbourhood has to either side.
 const reach = 5
 
 // covered returns how many tokens lie in neighbourhoods of which at least half is marked.
@@ -147,20 +147,21 @@ func (t *Text) covered(marked []bool) int {
 		from, to, inside := 0, 0, 0 // the neighbourhood, and how many of it are marked
 		for i := range part {
 			for ; to < min(len(part), i+reach+1); to++ {
-				inside += one(part[to])
+				inside += count(part[to])
 			}
 			for ; from < i-reach; from++ {
-				inside -= one(part[from])
+				inside -= count(part[from])
 			}
-			covered += one(2*inside >= to-from)
+			covered += count(2*inside >= to-from)
 		}
 		begin = end
 	}
 	return covered
 }
 
-func one(is bool) int {
-	if is {
+// count is 1 for true.
+func count(marked bool) int {
+	if marked {
 		return 1
 	}
 	return 0

@@ -73,10 +73,10 @@ func plainCoverage(s *Sketcher, a, b []string) float64 {
 				inside, near := 0, 0
 				for at := max(0, i-5); at <= min(len(marked)-1, i+5); at++ {
 					near++
-					inside += one(marked[at])
+					inside += count(marked[at])
 				}
 				all++
-				covered += one(2*inside >= near)
+				covered += count(2*inside >= near)
 			}
 		}
 	}

@@ -12,9 +12,9 @@ import "math"
 // true curve is steeper. Where only b bits of each position are kept, the r to put in is r + (1-r)/2^b: positions then agree by
 // chance as well.
 //
-// The relative error is below 1e-12 for up to 1024 positions and a result down to 1e-300, and grows with the positions, as does
-// the time taken; a result below the smallest float64 is 0. An r below 0 counts as 0 and an r above 1 as 1; a NaN gives NaN.
-// Zero matches or fewer are always reached (1, even of no position), more matches than positions never (0).
+// The relative error is below 1e-12 for up to 1024 positions and a result down to 1e-300. It grows with the positions, as does the time. A
+// result below the smallest float64 is 0. An r below 0 counts as 0 and an r above 1 as 1; NaN gives NaN. Zero or fewer matches are always
+// reached (1, even with no position), more matches than positions never (0).
 func AtLeast(r float64, matches, positions int) float64 {
 	switch r = min(max(r, 0), 1); {
 	case math.IsNaN(r):
@@ -27,8 +27,8 @@ func AtLeast(r float64, matches, positions int) float64 {
 	if float64(matches) > r*float64(positions) {
 		return tail(r, matches, positions)
 	}
-	// Below the mean the sum would start with its smallest terms. What is missing from 1 is the same kind of sum, seen from the
-	// other end: at least positions-matches+1 positions disagree.
+	// Below the mean the sum would start with its smallest terms. The complement is a sum of the same kind from the other end: at least
+	// positions-matches+1 positions disagree.
 	return 1 - tail(1-r, positions-matches+1, positions)
 }
 

@@ -20,7 +20,7 @@ import (
 //	then    rest   payload
 //
 //	form         payload
-//	1, 2, 4, 8   positions of so many bits each, the first in the low bits of the first byte
+//	1, 2, 4, 8   positions of 1, 2, 4 or 8 bits, the first in the low bits of the first byte
 //	16           m_smallest: hashes in rising order, 8 bytes each, big-endian: all there are
 //	17           the same: the smallest there are
 //	18, 19       zero_mod_m: the same two
@@ -46,16 +46,16 @@ const (
 	maxPayload = maxPositions * valueSize
 )
 
-// Errors of decoding. The receiver is left unchanged whichever is returned.
+// Errors of decoding. Either leaves the receiver unchanged.
 var (
-	// ErrMalformed: the bytes are no sketch at all.
+	// ErrMalformed means that the bytes are not a sketch.
 	ErrMalformed = errors.New("sketch: malformed")
-	// ErrVersion: a sketch of a format that this release does not read.
+	// ErrVersion means that the sketch has a format that this release does not read.
 	ErrVersion = errors.New("sketch: unknown format version")
 )
 
-// AppendText appends the stored form to b; it implements [encoding.TextAppender]. A sketch that no decoder would take gives
-// [ErrMalformed] and b as it was.
+// AppendText appends the stored form to b; it implements [encoding.TextAppender]. For a sketch that no decoder would accept it returns
+// [ErrMalformed] and b unchanged.
 func (s Sketch) AppendText(b []byte) ([]byte, error) {
 	form, err := s.form()
 	if err != nil {
@@ -93,8 +93,8 @@ func (s *Sketch) UnmarshalText(text []byte) error {
 	return err
 }
 
-// UnmarshalTextIn is [Sketch.UnmarshalText] in memory that is at hand: what s holds is appended to room, which s shares from then on. It
-// returns the longer room; on an error s and room are as they were.
+// UnmarshalTextIn is [Sketch.UnmarshalText] without an allocation: it appends the bytes of s to room, which s shares from then on, and
+// returns the longer room. On an error s and room are left unchanged.
 func (s *Sketch) UnmarshalTextIn(room, text []byte) ([]byte, error) {
 	if len(text) > base64.StdEncoding.EncodedLen(headerSize+binary.MaxVarintLen32+maxPayload) {
 		return room, fmt.Errorf("%w: %d characters are too long", ErrMalformed, len(text))
@@ -158,7 +158,7 @@ func decode(raw []byte) (Sketch, error) {
 	return t, nil
 }
 
-// form returns the byte that stands for the form of the payload, or what is wrong with it.
+// form returns the byte for the form of the payload, or what is wrong with it.
 func (s *Sketch) form() (byte, error) {
 	n, form, ok := len(s.Payload), byte(0), false
 	switch s.Form {

@@ -98,7 +98,7 @@ func TestEqualPositions(t *testing.T) {
 				if r.IntN(3) == 0 {
 					b[i] = r.Uint64N(1 << width)
 				}
-				want += one(a[i] == b[i])
+				want += count(a[i] == b[i])
 			}
 			for i := range a {
 				a[i], b[i] = a[i]<<lowBit, b[i]<<lowBit
@@ -130,7 +130,7 @@ func TestMSmallestIsExactWhereAllFit(t *testing.T) {
 			looked = min(looked, defaultPositions)
 		}
 		for _, x := range union[:looked] {
-			both += one(slices.Contains(a, x) && slices.Contains(b, x))
+			both += count(slices.Contains(a, x) && slices.Contains(b, x))
 		}
 		e, ok := sketchOf(s, a).estimate(sketchOf(s, b))
 		if want := float64(both) / float64(looked); !ok || e.Value != want {

@@ -56,8 +56,8 @@ func mSmallest(payload []byte, set []uint64, m int) (_ []byte, cut bool) {
 }
 
 // zeroModM appends the hashes that are 0 mod m under each of several independent hash functions, in rising order, 8 bytes each,
-// big-endian, and at most so many of the smallest. The hashes of different functions never meet but by a chance of 2^-64, so one
-// list holds them all. It leaves the set as it is and reports whether any hash was left out.
+// big-endian: the most smallest of them. Hashes of different functions are equal with a chance of 2^-64, so one list holds them all. It
+// leaves the set as it is and reports whether any hash was left out.
 func zeroModM(payload []byte, set []uint64, modulus, repeats, most int) (_ []byte, cut bool) {
 	var kept []uint64
 	for i := range repeats {
@@ -71,10 +71,10 @@ func zeroModM(payload []byte, set []uint64, modulus, repeats, most int) (_ []byt
 	return mSmallest(payload, kept, most)
 }
 
-// simHash appends one bit for each hyperplane: the side on which the sum of the set's elements lies. Every element stands on the
-// axis of its own, so a hyperplane is one normally distributed number for each element. The number of one bits among 64 random
-// ones is such a number but for its steps (its kurtosis is 3 - 2/64); a random fraction fills the steps, so that no sum is
-// zero. All in integers: the order of the set does not matter and every machine finds the same.
+// simHash appends one bit for each hyperplane: the side on which the sum of the set's elements lies. Every element has an axis of its own,
+// so a hyperplane is one normally distributed number for each element. The number of one bits among 64 random bits is close to that (its
+// kurtosis is 3 - 2/64), but for its steps; a random fraction fills the steps, so that no sum is zero. The sums are integers, so the order
+// of the set does not matter and every machine gets the same.
 func simHash(payload []byte, set []uint64, positions int) []byte {
 	for i := 0; i < positions; i += 8 {
 		var b byte
@@ -93,11 +93,11 @@ func simHash(payload []byte, set []uint64, positions int) []byte {
 	return payload
 }
 
-// size is that of a value in a payload, in bytes.
+// size is the size of a value in a payload, in bytes.
 const size = 8
 
-// merge looks at two rising lists of hashes as one set: how many distinct values it looked at, and how many of them stand in both. A
-// list that was cut shows only its smallest values, so no more than so many of the union's smallest are looked at.
+// merge goes through the smallest values of the union of two rising lists. It returns how many values it looked at and how many of them are
+// in both. A list that was cut has only the smallest values of its set, so no more of the union than its length is known.
 func merge(a, b []byte, cutA, cutB bool) (looked, both int) {
 	most := len(a) + len(b)
 	if cutA {
@@ -133,7 +133,7 @@ func merge(a, b []byte, cutA, cutB bool) (looked, both int) {
 	return looked, both
 }
 
-// overlap looks at the values of a up to where b is known: how many there are, and how many of them stand in b.
+// overlap goes through the values of a as far as b is known. It returns how many there are and how many of them are in b.
 func overlap(a, b []byte, cutB bool) (looked, both int) {
 	looked = certain(a, b, cutB)
 	for i, at := 0, 0; i < looked; i++ {
@@ -151,7 +151,7 @@ func overlap(a, b []byte, cutB bool) (looked, both int) {
 	return looked, both
 }
 
-// certain returns how many values of a stand where b is known: a list that was cut is known up to its last value.
+// certain returns how many values of a are in the range where b is known. A list that was cut is known up to its last value.
 func certain(a, b []byte, cutB bool) int {
 	if !cutB {
 		return len(a) / size

@@ -8,8 +8,8 @@ import (
 
 // The fast way from a text to its tokens has the result of text.go for the default folding and [Auto], in two passes. The first,
 // here, writes the base text; the second, in fastwords.go, finds the words in it. Both take eight bytes at a time where the text
-// is ASCII. Other runes are looked up in the pages of runes.go. Where one leaves a doubt, since it may combine with its
-// neighbours, all between two blanks takes the plain way: a blank combines with nothing, and no word spans one.
+// is ASCII. Other runes are looked up in the pages of runes.go. Where a rune may combine with its neighbours, the text between two
+// blanks takes the plain way: a blank combines with nothing, and no word spans one.
 
 const (
 	sevens = 0x7f7f7f7f7f7f7f7f
@@ -17,7 +17,7 @@ const (
 	each   = 0x0101010101010101
 )
 
-// padding is how much room there is behind a base text, so that reading and writing ahead need no check.
+// padding is the free bytes after a base text, so that reading and writing ahead need no check.
 const padding = 64 + 16
 
 // baseWriter is the state of the first pass.
@@ -26,15 +26,15 @@ type baseWriter struct {
 	in   int // the next byte of text to read
 	out  []byte
 	n    int // the next byte of out to write
-	// wordBits are those of the workspace, right for all bytes before n but while runes is at work.
+	// wordBits are those of the workspace. They are right for all bytes before n, except within runes.
 	wordBits []byte
 	// blank: the last byte written is a blank, or nothing is written.
 	blank bool
-	// chunkIn and chunkOut are where what stands behind the last blank begins, in text and in out.
+	// chunkIn and chunkOut are the positions after the last blank, in text and in out.
 	chunkIn, chunkOut int
 	// ccc is the combining class of the rune written last.
 	ccc uint8
-	// marks is how many runes of another class than 0 stand in a row, where ccc is not 0.
+	// marks is how many runes with another ccc than 0 came last.
 	marks int
 }
 
@@ -58,7 +58,7 @@ func (w *workspace) appendBase(text string) {
 	w.base, w.wordBits = b.out[:b.n], b.wordBits
 }
 
-// reserve makes room for what is left of the text, if no rune of it grows, and for padding.
+// reserve makes room for the rest of the text, if no rune of it grows, and for padding.
 func (b *baseWriter) reserve() {
 	if need := b.n + len(b.text) - b.in + padding; need > len(b.out) || need/8+padding > len(b.wordBits) {
 		b.grow(need + need/4)
@@ -72,20 +72,20 @@ func (b *baseWriter) grow(size int) {
 	b.out, b.wordBits = out, wordBits
 }
 
-// blocks goes on, eight bytes at a time, up to the first byte that is not ASCII, a control character or the second of two blanks; at
-// the end of the text it leaves up to seven.
+// blocks goes on, eight bytes at a time, up to the first byte that is not ASCII, a control character or the second of two blanks. At the
+// end of the text it leaves up to seven bytes.
 func (b *baseWriter) blocks() {
 	text, wordBits := b.text[b.in:], b.wordBits[b.n/8:]
 	out := b.out[b.n:][:len(text)]
 	before := wordBits[0]
-	blank, i, more := uint64(0), 0, 0 // the bit 0x80 of blank says whether the last byte is one
+	blank, i, more := uint64(0), 0, 0 // the bit 0x80 of blank: the last byte is a blank
 	if b.blank {
 		blank = 0x80
 	}
 	for ; i+8 <= len(text); i += 8 {
 		x := load(text[i : i+8])
-		// Each of these has the top bit of the bytes that are such. They are right for ASCII, and so up to the first byte
-		// that is not, where the loop ends.
+		// Each of these has the top bit set in the bytes of its kind. They are right for ASCII, and the loop ends at the first
+		// byte that is not.
 		blanks := tops - (x ^ each*' ')
 		low := ^(x + each*(0x80-' '))
 		small := x | each*('a'-'A')
@@ -109,7 +109,7 @@ func (b *baseWriter) blocks() {
 	shiftBits(wordBits[:i/8+8], before, b.n%8)
 	b.blank, b.ccc = blank&0x80 != 0, 0
 	b.in, b.n = b.in+i, b.n+i
-	b.behindBlank(i)
+	b.afterBlank(i)
 }
 
 // shiftBits moves all bits up by less than 8, so that the low bits of before come in front.
@@ -122,9 +122,8 @@ func shiftBits(all []byte, before byte, by int) {
 	}
 }
 
-// behindBlank notes where what stands behind the last blank begins, if that is among the last bytes of the given number; in these text
-// and out have the same length.
-func (b *baseWriter) behindBlank(length int) {
+// afterBlank sets chunkIn and chunkOut if there is a blank in the last length bytes, in which text and out agree in length.
+func (b *baseWriter) afterBlank(length int) {
 	for end := b.n; end > b.n-length; end -= 8 {
 		first := max(end-8, 0)
 		z := binary.LittleEndian.Uint64(b.out[first:]) ^ each*' '
@@ -152,7 +151,7 @@ func load(s string) uint64 {
 // script.
 const enough = 2
 
-// runes goes on rune by rune until some bytes of ASCII stand in a row.
+// runes goes on rune by rune until enough bytes of ASCII follow one another.
 func (b *baseWriter) runes() {
 	from, ascii := b.n, 0
 	for b.in < len(b.text) && ascii < enough {
@@ -179,8 +178,8 @@ func (b *baseWriter) runes() {
 	}
 }
 
-// stay copies runes of two bytes, and of three from kana to Hangul, for as long as they stay as they are in the base text, as most do
-// beyond ASCII. It reports whether there was any.
+// stay copies runes of two bytes, and of three from kana to Hangul, as long as they stay the same in the base text, as most runes beyond
+// ASCII do. It reports whether it copied any.
 func (b *baseWriter) stay() bool {
 	text, out, i := b.text[b.in:], b.out[b.n:], 0
 	for i+4 <= len(text) && i+4 <= len(out) {
@@ -233,7 +232,7 @@ func (b *baseWriter) write(c byte) {
 // manyMarks is how many combining marks in a row take the plain way: from 30 on, Unicode's stream-safe form parts them.
 const manyMarks = 20
 
-// rune writes what becomes of a rune beyond ASCII. It reports whether, at a doubt, all behind the last blank was written anew.
+// rune writes the base text of a rune beyond ASCII. It reports whether it had to write all after the last blank anew.
 func (b *baseWriter) rune(r rune) (anew bool) {
 	p := pageOf(r)
 	info := p.info[r&(pageSize-1)]
@@ -264,7 +263,7 @@ func (b *baseWriter) rune(r rune) (anew bool) {
 	return false
 }
 
-// doubt writes all that stands between two blanks anew, in the plain way.
+// doubt writes the text between two blanks anew, in the plain way.
 func (b *baseWriter) doubt() {
 	end := b.in
 	for end < len(b.text) && (b.text[end] >= utf8.RuneSelf || asciiBase[b.text[end]] != ' ') {

@@ -6,31 +6,30 @@ import (
 	"unicode/utf8"
 )
 
-// chunk cuts what stands between two blanks into tokens, rune by rune, by the rules of UAX #29 as far as they matter once marks of
-// punctuation are left out.
+// chunk cuts the text between two blanks into tokens, rune by rune, by those rules of UAX #29 that matter once marks of punctuation are
+// left out.
 type chunk struct {
 	s *Sketcher
 	w *workspace
-	// n is the length of the word at hand in w.word.
+	// n is the length of the current word in w.word.
 	n int
 	// last is the class of the last rune that was not ignored; other at the start.
 	last class
-	// before is the class before last, where last stands between two letters or digits.
+	// before is the class before last, where last may join two letters or digits.
 	before class
-	// kept: the last rune is part of a token, so that a mark behind it belongs to it.
+	// kept: the last rune is part of a token, so a mark after it belongs to it.
 	kept bool
 	// ccc is the combining class of the last rune.
 	ccc uint8
-	// marks is how many runes of another class than 0 stand in a row, where ccc is not 0.
+	// marks is how many runes with another ccc than 0 came last.
 	marks int
 }
 
-// maxWord is the room for a word with runes beyond ASCII; a longer one takes the plain way.
+// maxWord is the longest word with runes beyond ASCII, in bytes. A longer one takes the plain way.
 const maxWord = 256
 
-// cutRun appends the tokens of a run of word bytes, next being the byte behind, where all its runes are letters, digits, stand alone or end
-// a word: then no rune behind needs to be known, and the run can be cut without the rest of its chunk. It reports false, and
-// appends none, where there are others.
+// cutRun appends the tokens of a run of word bytes if all its runes are letters or digits, are tokens of their own or end a word. Then the
+// run can be cut without the rest of its chunk. Otherwise it appends none and reports false. next is the byte after the run.
 func (s *Sketcher) cutRun(w *workspace, run []byte, next byte) bool {
 	t, word, n := &w.tokens, w.word[:maxWord+2*utf8.UTFMax], 0
 	tokens, ok, hebrews := len(t.hashes), true, false
@@ -175,15 +174,15 @@ func classIn(r rune) class {
 }
 
 // put takes the next rune of the folded text.
-func (c *chunk) put(r rune, is class) {
-	switch is {
+func (c *chunk) put(r rune, k class) {
+	switch k {
 	case letter, hebrew, digit:
-		if !c.joins(is) {
+		if !c.joins(k) {
 			c.flush()
 		}
 		c.append(r)
 	case silentLetter, silentDigit:
-		if is = loud[is]; !c.joins(is) {
+		if k = loud[k]; !c.joins(k) {
 			c.flush()
 		}
 		c.kept = false
@@ -204,22 +203,22 @@ func (c *chunk) put(r rune, is class) {
 	case betweenLetters, betweenDigits, betweenBoth, quotation:
 		if c.last != letter && c.last != hebrew && c.last != digit {
 			c.flush()
-			is = other
+			k = other
 		}
 		c.kept, c.before = false, c.last
 	default:
 		c.flush()
 		c.kept = false
 	}
-	c.last = is
+	c.last = k
 }
 
-// loud is the class of letters and digits that are kept for those that are not.
+// loud maps the classes of letters and digits that are not kept to those that are.
 var loud = [...]class{silentLetter: letter, silentDigit: digit}
 
-// joins reports whether a letter or digit goes on with the word at hand (WB5 to WB13b).
-func (c *chunk) joins(is class) bool {
-	isLetter, wasLetter := is != digit, c.before == letter || c.before == hebrew
+// joins reports whether a letter or digit continues the current word (WB5 to WB13b).
+func (c *chunk) joins(k class) bool {
+	isLetter, wasLetter := k != digit, c.before == letter || c.before == hebrew
 	switch c.last {
 	case letter, hebrew, digit, connector:
 		return true
@@ -230,12 +229,12 @@ func (c *chunk) joins(is class) bool {
 	case betweenBoth:
 		return isLetter && wasLetter || !isLetter && c.before == digit
 	case quotation:
-		return is == hebrew && c.before == hebrew
+		return k == hebrew && c.before == hebrew
 	}
 	return false
 }
 
-// append adds a rune to the word at hand; a word that is too long is noticed by cut.
+// append adds a rune to the current word. cut notices a word that is too long.
 func (c *chunk) append(r rune) {
 	c.kept = true
 	if c.n <= maxWord {
@@ -243,7 +242,7 @@ func (c *chunk) append(r rune) {
 	}
 }
 
-// attach keeps a mark with what it follows, if that was kept.
+// attach keeps a mark with the rune before it, if that was kept.
 func (c *chunk) attach(r rune) {
 	switch {
 	case !c.kept:
@@ -254,7 +253,7 @@ func (c *chunk) attach(r rune) {
 	}
 }
 
-// character appends a token for a character that stands alone.
+// character appends a token for a character that is a token of its own.
 func (c *chunk) character(r rune) {
 	c.kept = true
 	c.s.addCharacter(c.w, r)
@@ -267,7 +266,7 @@ func (s *Sketcher) addCharacter(w *workspace, r rune) {
 	s.add(w, foldMul(uint64(binary.LittleEndian.Uint32(text[:]))^s.keys.word, s.keys.rest), true)
 }
 
-// flush appends the word at hand, if any.
+// flush appends the current word, if any.
 func (c *chunk) flush() {
 	if c.n == 0 || c.n > maxWord {
 		return

@@ -7,15 +7,15 @@ import (
 	"unicode/utf8"
 )
 
-// cutter holds what the second pass needs room for.
+// cutter is the buffers of the second pass.
 type cutter struct {
-	// word is the word at hand where it has runes beyond ASCII.
+	// word is the current word if it has runes beyond ASCII.
 	word []byte
-	// kinds is the room of tokens.sizes.
+	// kinds is the buffer of tokens.sizes.
 	kinds []uint8
 }
 
-// room returns a slice of n bytes of a value that can grow, from the workspace.
+// room returns a slice of n bytes of a value that can grow, in the workspace.
 func (c *cutter) room(n int, value uint8) []uint8 {
 	if c.kinds == nil {
 		c.kinds = make([]uint8, 0, 64)
@@ -37,8 +37,7 @@ var masks = func() (m [64][2]uint64) {
 	return m
 }()
 
-// mayGoOn has a 1 where a word of ASCII that is followed by the low and then the high byte of the index may go on behind them, so that
-// a closer look is taken.
+// mayGoOn has a 1 for two bytes, the first in the low byte of the index, after which a word of ASCII before them may continue.
 var mayGoOn = func() (may [1 << 16]uint8) {
 	for next := range 256 {
 		may['_'|next<<8] = 1
@@ -73,11 +72,10 @@ func (s *Sketcher) cutFast(w *workspace, start int) {
 	t := &w.tokens
 	t.hashes, t.sizes = slices.Grow(t.hashes[:0], (length-start)/2+2), nil
 
-	// Tokens that can be told at a glance are written to room and counted in n; the others are appended by closer, which also
-	// needs to see those before them.
+	// Simple words are written to room and counted in n. cutWord appends the others, and needs the tokens before them.
 	room, n := t.hashes[:cap(t.hashes)], 0
 	key, rest := s.keys.word, s.keys.rest
-	first, done := start, start // where the word at hand begins; up to where all is cut
+	first, done := start, start // where the current word begins; the end of what is cut
 	open := uint64(0)           // 1 if a word goes on from the block before
 	for block := start &^ 63; block <= length; block += 64 {
 		word := binary.LittleEndian.Uint64(w.wordBits[block/8:])
@@ -85,7 +83,7 @@ func (s *Sketcher) cutFast(w *workspace, start int) {
 			word &= ^uint64(0) << (done - block) // nothing of it from 64 on
 			open = 0
 		}
-		// edges has a bit where a word begins and behind its end, the end of the word at hand first.
+		// edges has a bit where a word begins and where it has ended, the end of the current word first.
 		edges := word ^ (word<<1 | open)
 		if open == 0 {
 			first = block + bits.TrailingZeros64(edges)
@@ -106,10 +104,10 @@ func (s *Sketcher) cutFast(w *workspace, start int) {
 				continue
 			}
 			t.hashes = room[:n]
-			done = s.closer(w, buffer, first, end)
+			done = s.cutWord(w, buffer, first, end)
 			t.hashes = slices.Grow(t.hashes, (length-done)/2+2)
 			room, n = t.hashes[:cap(t.hashes)], len(t.hashes)
-			if done > end { // go on with the words that begin behind done
+			if done > end { // go on with the words that begin after done
 				if done >= block+64 {
 					break
 				}
@@ -124,22 +122,22 @@ func (s *Sketcher) cutFast(w *workspace, start int) {
 	s.levelSizes(w)
 }
 
-// blanks stand behind a base text, so that no word goes on there.
+// blanks follow a base text, so that no word continues there.
 const blanks = "                                                                                "
 
-// levelSizes gives the words that were told at a glance their sizes, where words and characters stand side by side.
+// levelSizes gives the simple words their sizes, if the text has both words and characters.
 func (s *Sketcher) levelSizes(w *workspace) {
 	if t := &w.tokens; t.sizes != nil {
 		for len(t.sizes) < len(t.hashes) {
 			t.sizes = append(t.sizes, uint8(s.scheme.Characters))
 		}
-		w.kinds = t.sizes // which may have grown: room for the next text
+		w.kinds = t.sizes // it may have grown: reuse it for the next text
 	}
 }
 
-// closer appends the token or tokens of a word that can't be told at a glance: it is long, or not plain ASCII, or may go on behind
-// its last byte. It returns up to where all is cut.
-func (s *Sketcher) closer(w *workspace, buffer []byte, first, end int) int {
+// cutWord appends the tokens of a word that is not simple: it is long, or not plain ASCII, or may continue after its last byte. It returns
+// the end of what is cut.
+func (s *Sketcher) cutWord(w *workspace, buffer []byte, first, end int) int {
 	s.levelSizes(w)
 	if w.word == nil {
 		w.word = make([]byte, maxWord+2*utf8.UTFMax+16)
@@ -164,9 +162,9 @@ func (s *Sketcher) closer(w *workspace, buffer []byte, first, end int) int {
 	return end
 }
 
-// joinedWord copies a word of ASCII that may go on over marks of punctuation into word, without them, by the rules WB6, WB7, WB11, WB12,
-// WB13a and WB13b of UAX #29. It returns the length of the word and where it ends in the buffer; 0 where it is too long or comes upon
-// something beyond ASCII.
+// joinedWord copies a word of ASCII that may continue over marks of punctuation into word, without them, by the rules WB6, WB7, WB11, WB12,
+// WB13a and WB13b of UAX #29. It returns the length of the word and where it ends in the buffer. The length is 0 where the word is too long
+// or meets something beyond ASCII.
 func joinedWord(word, buffer []byte, first int) (n, end int) {
 	for i := first; n <= maxWord-8; {
 		x := binary.LittleEndian.Uint64(buffer[i:])
@@ -179,8 +177,8 @@ func joinedWord(word, buffer []byte, first int) (n, end int) {
 		if piece == 8 {
 			continue
 		}
-		next, is := goesOn(buffer, i)
-		if !is {
+		next, more := goesOn(buffer, i)
+		if !more {
 			return n, i
 		}
 		i = next
@@ -188,15 +186,15 @@ func joinedWord(word, buffer []byte, first int) (n, end int) {
 	return 0, 0
 }
 
-// goesOn reports whether a word that ends before buffer[i] goes on behind what stands there, and where.
-func goesOn(buffer []byte, i int) (next int, is bool) {
+// goesOn reports whether a word that ends before buffer[i] continues after the punctuation there, and where.
+func goesOn(buffer []byte, i int) (next int, more bool) {
 	next = i + 1
 	between, before := asciiClass[buffer[i]&0x7f], asciiClass[buffer[i-1]&0x7f]
 	for between == connector && buffer[next] == '_' {
 		next++
 	}
 	if buffer[next] >= utf8.RuneSelf {
-		return next, true // what is beyond ASCII is not ours to tell
+		return next, true // the caller decides about what is beyond ASCII
 	}
 	after := asciiClass[buffer[next]]
 	if between == connector {
@@ -206,7 +204,7 @@ func goesOn(buffer []byte, i int) (next int, is bool) {
 	return next, letters && before == letter && after == letter || digits && before == digit && after == digit
 }
 
-// hashPadded is hash for the first n bytes of a slice that goes on for at least 16 more.
+// hashPadded is hash of the first n bytes of a slice that has at least 16 more.
 func (k *keys) hashPadded(bytes []byte, n int) uint64 {
 	h := k.word
 	for ; n > 16; n -= 16 {

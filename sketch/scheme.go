@@ -27,8 +27,8 @@ const (
 	// SimHash keeps the side of each of P random hyperplanes on which the set lies (Charikar: "Similarity Estimation Techniques
 	// from Rounding Algorithms", STOC 2002). It estimates the angle between two sets, and from it their resemblance.
 	SimHash Family = "simhash"
-	// Hamming takes 64-bit values that are ready, such as perceptual hashes of images or simhashes made elsewhere, and compares
-	// them by the share of equal bits. Its features must be Value64.
+	// Hamming takes ready 64-bit values, such as perceptual hashes of images or simhashes made elsewhere, and compares them by the
+	// share of equal bits. Its features must be Value64.
 	Hamming Family = "hamming"
 )
 
@@ -36,12 +36,12 @@ const (
 type Features string
 
 const (
-	// Auto makes word shingles where words stand apart, and character shingles in runs of scripts written without spaces (Han, kana,
+	// Auto makes word shingles where spaces part words, and character shingles in runs of scripts written without spaces (Han, kana,
 	// Thai, Lao, Khmer, Burmese and the like). The default.
 	Auto Features = "auto"
-	// WordShingles makes shingles of w words, whatever the script; in scripts without spaces UAX #29 makes nearly every character a word.
+	// WordShingles makes shingles of w words in every script; in scripts without spaces UAX #29 makes nearly every character a word.
 	WordShingles Features = "words"
-	// CharacterShingles makes shingles of n characters, whatever the script, with one blank between two words.
+	// CharacterShingles makes shingles of n characters in every script, with one blank between two words.
 	CharacterShingles Features = "characters"
 	// Tags takes each text as one element of the set: tags of goods, users of a link, links of a page.
 	Tags Features = "tags"
@@ -61,7 +61,7 @@ const (
 	ContentRaw Content = "raw"
 )
 
-// Keep says which differences between texts count that are folded by default.
+// Keep says which differences between texts count. By default all of them are folded.
 type Keep struct {
 	// Case keeps capitals apart from small letters.
 	Case bool
@@ -92,8 +92,8 @@ const (
 	maxRepeats    = 64
 )
 
-// textVersion changes with whatever changes a sketch and is not an option of Scheme: normalisation, word borders, hashes, constants, and
-// the editions of the libraries that know Unicode and HTML, which the known answers watch.
+// textVersion changes with everything that changes a sketch and is no option of Scheme: normalisation, word borders, hashes, constants, and
+// the versions of the libraries for Unicode and HTML. The known answers show such a change.
 //
 //	1  the first
 const textVersion = 1
@@ -124,7 +124,7 @@ type Scheme struct {
 	// Keep says what is not folded; nothing by default.
 	Keep Keep
 	// Seed keys every hash. It is the operator's secret: who knows it can craft texts that collide. Take 128 random bits, since every
-	// stored sketch carries 32 bits by which guesses at a weak one can be told wrong.
+	// stored sketch carries 32 bits against which guesses at a weak one can be checked.
 	Seed string
 }
 
@@ -153,8 +153,8 @@ func orDefault[T comparable](value, standard T) T {
 	return value
 }
 
-// Validate reports, joined, every value of the scheme that can't be used, as it stands: a zero field is out of range here. Each
-// message begins with the name of the value in config.yaml.
+// Validate reports, joined, every value of the scheme that can't be used. A zero field is out of range here. Each message begins with the
+// name of the value in config.yaml.
 func (s Scheme) Validate() error {
 	var errs []error
 	oneOf := func(name, value string, known ...string) {
@@ -187,8 +187,8 @@ func (s Scheme) Validate() error {
 	return errors.Join(errs...)
 }
 
-// ID returns the identity of the scheme as it stands in a stored sketch. It covers everything that changes a sketch, and nothing
-// that does not: the number of words is no part of the identity of a scheme over tags.
+// ID returns the identity of the scheme that a stored sketch carries. It covers everything that changes a sketch, and nothing else: the
+// number of words is not part of the identity of a scheme over tags.
 func (s Scheme) ID() uint32 {
 	s = s.filled()
 	var b strings.Builder

@@ -17,9 +17,8 @@ func (s *Sketcher) Shingles(texts ...string) []uint64 {
 	return set
 }
 
-// appendShingles appends the hashes of the shingles of one text: from each token on, the shortest run that is a whole shingle. The
-// tokens of a shingle are the digits of a number in base, and a shingle's hash is mixed from that number, so that no shingle is
-// ever built as a string.
+// appendShingles appends the hashes of the shingles of one text: from each token on, the shortest run that is a whole shingle. The tokens
+// of a shingle are the digits of a number in base, from which its hash is mixed. So no shingle is built as a string.
 func (s *Sketcher) appendShingles(set []uint64, t tokens) []uint64 {
 	if t.sizes != nil {
 		return s.appendMixed(set, t)
@@ -76,7 +75,7 @@ func (s *Sketcher) appendMixed(set []uint64, t tokens) []uint64 {
 	return set
 }
 
-// finish makes the hash of a shingle of the number that its tokens are the digits of.
+// finish returns the hash of a shingle from the number whose digits are its tokens.
 func (s *Sketcher) finish(sum uint64) uint64 { return foldMul(sum^s.keys.shingle, finisher) }
 
 // finisher is an odd number without a pattern: the fraction of the square root of 2.

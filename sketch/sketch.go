@@ -19,15 +19,15 @@ type Sketcher struct {
 	scheme Scheme
 	id     uint32
 	keys   keys
-	// window is the number of tokens in a shingle where all count alike.
+	// window is the number of tokens in a shingle where all tokens have the same size.
 	window int
 	// powers of base, as many as a shingle can have tokens.
 	powers []uint64
-	// plain: the options are ones that only the plain way of text.go knows.
+	// plain: only the plain way of text.go knows these options.
 	plain bool
 }
 
-// New returns a Sketcher for the scheme, or what is wrong with it. Zero fields of the scheme take their defaults.
+// New returns a Sketcher for the scheme. Zero fields of the scheme take their defaults. The error names every wrong value.
 func New(scheme Scheme) (*Sketcher, error) {
 	scheme = scheme.filled()
 	if err := scheme.Validate(); err != nil {
@@ -72,11 +72,11 @@ const (
 	Ready
 )
 
-// Sketch is the summary of one document. The zero value is no sketch of anything and agrees with nothing.
+// Sketch is the summary of one document. The zero value is not comparable with any sketch.
 type Sketch struct {
 	// Scheme is the identity of the scheme it was made under.
 	Scheme uint32
-	// Source is the caller's mark of where the text came from (which fields); it takes no part in comparing.
+	// Source is a mark of the caller, such as which fields the text came from. It is not compared.
 	Source uint16
 	// Form says how Payload is to be read.
 	Form Form
@@ -86,7 +86,7 @@ type Sketch struct {
 	Cut bool
 	// Shingles is the number of distinct elements of the document's set: of shingles, or of tags. It is 1 for a ready value.
 	Shingles uint32
-	// Fingerprint is the keyed hash of the whole text, white space folded and, but for Keep.Case, case too; of tags that of their set.
+	// Fingerprint is the keyed hash of the whole text, with white space folded and, without Keep.Case, case. Of tags it hashes the set.
 	Fingerprint uint64
 	// Payload is what is compared.
 	Payload []byte
@@ -100,8 +100,8 @@ func (s *Sketcher) Sketch(texts ...string) (Sketch, bool) {
 	return k, ok
 }
 
-// SketchInto makes the sketch of a document like [Sketcher.Sketch], in place and in the payload that k has; where that is large enough
-// nothing is allocated. Where it reports false k is left unchanged.
+// SketchInto is [Sketcher.Sketch] in place: it reuses the payload of k and allocates nothing where that is large enough. If it reports
+// false, k is left unchanged.
 func (s *Sketcher) SketchInto(k *Sketch, texts ...string) bool {
 	if s.scheme.Features == Value64 {
 		return s.ready(k, texts)
@@ -171,7 +171,7 @@ type workspace struct {
 	base []byte
 	// wordBits has one bit for each byte of base that says whether it is a word byte: eight to a byte, the first in the low bit.
 	wordBits []byte
-	// tokens of the text at hand.
+	// tokens of the current text.
 	tokens tokens
 	// all shingles of the document, and the distinct ones among them.
 	all, set []uint64
@@ -211,10 +211,10 @@ func (s *Sketcher) gather(w *workspace, texts []string) {
 	w.distinct()
 }
 
-// Fingerprint returns the fingerprint that the sketch of the same texts has, in a quarter of the time: it tells whether a sketch is
-// of these texts. Texts that have no sketch get a number that is, but for one chance in 2^64, no sketch's.
+// Fingerprint returns the fingerprint of the sketch of these texts, in a quarter of the time. Use it to check whether a sketch is of these
+// texts. For texts without a sketch it returns a number that no sketch has, but for a chance of 2^-64.
 func (s *Sketcher) Fingerprint(texts ...string) uint64 {
-	if s.scheme.Features == Value64 || s.scheme.Features == Tags { // not of the texts as they stand
+	if s.scheme.Features == Value64 || s.scheme.Features == Tags { // hashed from the value or the set, not from the texts
 		k, _ := s.Sketch(texts...)
 		return k.Fingerprint
 	}
@@ -288,7 +288,7 @@ func (s *Sketcher) addAll(w *workspace, list []token) {
 	}
 }
 
-// add appends one token; where words and characters stand side by side each gets its size.
+// add appends one token. In a text with both words and characters each token has a size.
 func (s *Sketcher) add(w *workspace, hash uint64, character bool) {
 	t := &w.tokens
 	if s.scheme.Features == Auto && character && t.sizes == nil {
@@ -304,9 +304,9 @@ func (s *Sketcher) add(w *workspace, hash uint64, character bool) {
 	}
 }
 
-// distinct fills set with the distinct shingles of all, in any order: the families take minima, sums, or sort. It uses all as room. The
-// table is open addressing at a load of at most a quarter, of long texts at most a half, since it is most of the memory that they take; a
-// hash of zero, one in 2^64, is not found again.
+// distinct fills set with the distinct shingles of all, in any order: the families take minima, sums, or sort. It overwrites all. The table is
+// open addressing at a load of at most a quarter, of long texts at most a half, since it is most of the memory that they take. A hash of
+// zero, one in 2^64, is not recognised when it comes again.
 func (w *workspace) distinct() {
 	const long = 1 << 16
 	size, each, spare := 16, 4, len(w.all)/2
@@ -340,8 +340,8 @@ func (w *workspace) distinct() {
 	w.set = set[:n]
 }
 
-// firsts is the first pass of [workspace.distinct]: a shingle looks only at its own place in the table. The first to come takes it and goes
-// to the set; those that find another one there are put off, at the front of all. So nothing branches on what is found.
+// firsts is the first pass of [workspace.distinct]. A shingle looks only at its own place in the table. The first one takes the place and
+// goes to the set. One that finds another shingle there is put off, at the front of all. So nothing branches on what is found.
 func firsts(all, set, table []uint64) (n, late int) {
 	if len(table) == 0 {
 		return 0, 0

@@ -13,9 +13,9 @@ import (
 
 // A text becomes tokens in two steps. The base text is what the fingerprint hashes: NFC, case folded, white space collapsed to
 // single blanks. The tokens are cut from the base text: compatibility forms and accents folded (NFKC), cut at the word borders
-// of UAX #29. The functions of this file do so in the plainest way, with the libraries that know Unicode; they define what is
-// right. fast.go does the same for the usual options, many times faster, and falls back to these where it is in doubt; the two
-// are held equal by fuzzing.
+// of UAX #29. The functions of this file do so in the plainest way, with the libraries for Unicode; they define what is right.
+// fast.go does the same for the usual options, many times faster, and falls back to these where it is in doubt. Fuzzing checks
+// that both agree.
 
 // token is one word, or one character of a script written without spaces.
 type token struct {
@@ -24,8 +24,8 @@ type token struct {
 	character bool
 }
 
-// baseText returns the text that the fingerprint hashes. Invalid UTF-8 is left out, as engines do that accept it, and so is U+0000, which
-// stands for the border between two texts.
+// baseText returns the text that the fingerprint hashes. It leaves out invalid UTF-8, as engines do that accept it, and U+0000, which marks
+// the border between two texts.
 func baseText(text string, keep Keep) string {
 	s := norm.NFC.String(strings.ReplaceAll(strings.ToValidUTF8(text, ""), "\x00", ""))
 	if !keep.Case {
@@ -68,7 +68,7 @@ func isAccent(r rune) bool {
 	return false
 }
 
-// isVariation reports the selectors of a glyph, which change no letter.
+// isVariation reports variation selectors, which change a glyph and no letter.
 func isVariation(r rune) bool {
 	return r >= 0xfe00 && r <= 0xfe0f || r >= 0xe0100 && r <= 0xe01ef || r >= 0x180b && r <= 0x180f
 }
@@ -80,7 +80,7 @@ func isLetter(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }
 
 func isMark(r rune) bool { return unicode.IsMark(r) && !isVariation(r) }
 
-// standsAlone reports whether a letter or number belongs to a script written without spaces: UAX #29 joins no two of it to a word,
+// standsAlone reports whether a letter or number belongs to a script written without spaces: UAX #29 does not join two of them to a word,
 // or it is Katakana.
 func standsAlone(r rune) bool {
 	return r >= 0x80 && (!joins(string(r)+string(r)) || joins(string(r)+"ア"))
@@ -129,8 +129,8 @@ func cut(text string, features Features, keep Keep) []token {
 	return list
 }
 
-// appendSegment appends the words and characters of one segment of UAX #29. Letters and numbers are kept, and so are marks that
-// follow something kept; all that the function also, if any, says yes to.
+// appendSegment appends the words and characters of one segment of UAX #29. It keeps letters and numbers, marks after a kept rune, and the
+// runes for which also, if not nil, returns true.
 func appendSegment(list []token, segment string, features Features, also func(rune) bool) []token {
 	var word strings.Builder
 	flush := func() {
