@@ -2,7 +2,7 @@
 // versions as they occur on the web, and look-alikes that share phrases with one another and yet are different texts. All of it
 // was written for this project; the people and hosts in it are invented, and so are most of the places.
 //
-// A base text stands once, in articles/NNN-slug.txt; the sections below it say how each further version differs (see version.go for
+// Each base text is in articles/NNN-slug.txt; the sections below it say how each further version differs (see version.go for
 // the directives). Files in lookalikes/ hold whole texts, several to a file. sites.txt has the menu and footer of the hosts
 // that wrap what they store.
 //

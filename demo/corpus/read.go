@@ -12,7 +12,7 @@ import (
 //go:embed articles/*.txt lookalikes/*.txt sites.txt
 var texts embed.FS
 
-// section is what stands below one "== name key=value …" line.
+// section is the lines below one "== name key=value …" line.
 type section struct {
 	name  string
 	attrs map[string]string
@@ -112,7 +112,7 @@ func newSection(header string) section {
 	return s
 }
 
-// document sets what every section says of itself: where and when it appeared.
+// document returns a document with what every section has: host, URL and date.
 func (s section) document(slug string) (Document, error) {
 	at, err := time.Parse("2006-01-02T15:04", s.attrs["date"])
 	if err != nil {

@@ -42,7 +42,7 @@ func typographic(s string) string {
 	return b.String()
 }
 
-// unaccented writes accented letters as plain ones, as pages do whose author lacks the keys.
+// unaccented writes accented letters as plain ones, as authors without the keys do.
 func unaccented(s string) string {
 	s = strings.NewReplacer("ø", "o", "Ø", "O").Replace(s)
 	plain := strings.Map(func(r rune) rune {

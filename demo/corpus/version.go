@@ -11,13 +11,13 @@ import (
 //
 //	title: …       another headline
 //	lead: …        another first paragraph
-//	before: …      a paragraph in front of the first (dateline, agency)
-//	after: …       a paragraph behind the last (correction note)
+//	before: …      a paragraph before the first (dateline, agency)
+//	after: …       a paragraph after the last (correction note)
 //	swap: a => b   other words in the body; a must occur in it once
 //	cut: n         without the last n paragraphs
 //	style: …       another way of writing the whole, see styles
 //
-// A section without any is an exact copy. Style comes last whatever its place.
+// A section without any is an exact copy. Style is always applied last.
 func expandArticle(slug string, sections []section) ([]Document, error) {
 	number, name, found := strings.Cut(slug, "-")
 	if !found || len(sections) == 0 || sections[0].name != "original" {

@@ -8,7 +8,7 @@ type kind uint8
 
 const (
 	known     kind = 1 << iota // an element of HTML
-	block                      // parts words: what stands before, in and after it are different words
+	block                      // parts words: the texts before, in and after it are different words
 	void                       // has no content and no end tag
 	hidden                     // its content is not shown
 	raw                        // its content is not markup, and ends at its end tag or with the text

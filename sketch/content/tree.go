@@ -123,7 +123,7 @@ func (t *tree) start(s *shown) {
 	}
 }
 
-// attributes keeps those by which useful content is told from the rest. Of a link it keeps only whether it leads out of the
+// attributes keeps those by which useful content is recognised. Of a link it keeps only whether it leads out of the
 // page, so that no address changes what is found.
 func attributes(s *shown) []html.Attribute {
 	var list []html.Attribute
@@ -149,8 +149,8 @@ func attributes(s *shown) []html.Attribute {
 	return list
 }
 
-// end closes the element that an end tag names, and all in it. An inline element is not looked for outside the block it stands
-// in, nor another one outside its table cell.
+// end closes the element that an end tag names, and all in it. An inline element is not looked for outside its block, nor
+// another one outside its table cell.
 func (t *tree) end(name string, k kind) {
 	switch {
 	case strings.HasPrefix(name, "t") && ends[name].within != nil:
@@ -172,7 +172,7 @@ func (t *tree) end(name string, k kind) {
 	}
 }
 
-// close closes the innermost open element of the ended, unless one of within stands nearer.
+// close closes the innermost open element of the ended, unless one of within is further in.
 func (t *tree) close(ended, within []string) {
 	for i := len(t.open) - 1; i > 0; i-- {
 		switch name := t.open[i].Data; {
