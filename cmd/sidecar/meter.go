@@ -36,7 +36,7 @@ func newMeter(w io.Writer, title string) *meter {
 	return m
 }
 
-// At takes how many documents were scanned of how many, 0 for a number that is not known, and what else there is to say of them.
+// at takes how many documents were scanned of how many, 0 for a number that is not known, and what else there is to say of them.
 func (m *meter) at(scanned, total int, more string) {
 	if m.start.IsZero() {
 		m.start, m.first = time.Now(), scanned
@@ -71,7 +71,7 @@ func (m *meter) left(now time.Time, scanned, total int) string {
 	return text
 }
 
-// End takes the bar away.
+// end takes the bar away.
 func (m *meter) end() {
 	if m.bar != nil {
 		_ = m.bar.Clear()

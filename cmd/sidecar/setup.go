@@ -129,13 +129,11 @@ func (r *setupRun) engine(ctx context.Context, e *upstream.Engine) error {
 				continue
 			}
 			seen[index.Name] = true
-			one := setupIndex{Engine: e.Config.Name, Index: index.Name, Ready: index.Ready}
-			if index.Ready {
-				r.printf("%s: %s: ready\n", e.Config.Name, index.Name)
-			} else {
-				one.Why = index.Why
-				r.printf("%s: %s: not ready: %s\n", e.Config.Name, index.Name, index.Why)
+			one, state := setupIndex{Engine: e.Config.Name, Index: index.Name, Ready: index.Ready}, "ready"
+			if !index.Ready {
+				one.Why, state = index.Why, "not ready: "+index.Why
 			}
+			r.printf("%s: %s: %s\n", e.Config.Name, index.Name, state)
 			r.Indices = append(r.Indices, one)
 			if !index.Ready && !r.dryRun {
 				errs = append(errs, fmt.Errorf("engine %s: index %s is not ready: %s", e.Config.Name, index.Name, index.Why))

@@ -210,7 +210,7 @@ func (s Size) String() string {
 }
 
 const (
-	// ReadHeaderTimeout and idleTimeout are the only time limits on a connection, if the configuration says nothing else: a
+	// ReadHeaderTimeout and IdleTimeout are the only time limits on a connection, if the configuration says nothing else: a
 	// write may stream its body for hours, and a search takes as long as the engine lets it.
 	ReadHeaderTimeout = 30 * time.Second
 	IdleTimeout       = 2 * time.Minute

@@ -14,7 +14,7 @@ type Preset struct {
 	Needs []string
 }
 
-// The keys that a preset may need, and the words in [IndexConfig.Same] and [IndexConfig.Different] for the field that one of them names.
+// The keys that a preset may need, and the words in [Index.Same] and [Index.Different] for the field that one of them names.
 const (
 	hostField = "host_field"
 	dateField = "date_field"

@@ -16,7 +16,7 @@ import (
 // Hidden stands where a secret would be shown.
 const Hidden = "…"
 
-// Secret is a text that nothing shows: whatever prints, formats, logs or marshals it, or a value that holds it, gets [hidden] or
+// Secret is a text that nothing shows: whatever prints, formats, logs or marshals it, or a value that holds it, gets [Hidden] or
 // an address. Only Reveal returns the text. Its zero value is an empty text.
 type Secret struct {
 	// A pointer, since fmt asks no method of what stands in an unexported field, and goes through no pointer there.
@@ -45,7 +45,7 @@ func (s Secret) IsSet() bool { return s.Reveal() != "" }
 // Equal reports whether two secrets are the same text.
 func (s Secret) Equal(other Secret) bool { return s.Reveal() == other.Reveal() }
 
-// String returns [hidden], or nothing where the secret is empty.
+// String returns [Hidden], or nothing where the secret is empty.
 func (s Secret) String() string {
 	if !s.IsSet() {
 		return ""

@@ -38,7 +38,7 @@ func (b Batch) Lines() iter.Seq2[int, []byte] {
 	}
 }
 
-// task is a batch on its way through eachBatch.
+// task is a batch on its way through EachBatch.
 type task[R any] struct {
 	Batch
 	result R

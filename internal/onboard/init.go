@@ -12,6 +12,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -203,10 +204,8 @@ func (n *survey) free(wanted, what string) string {
 // lookupWithout is the environment less some variables: those with credentials may be gone when the configuration is read.
 func lookupWithout(variables []string) config.Lookup {
 	return func(name string) (string, bool) {
-		for _, v := range variables {
-			if v == name {
-				return "", false
-			}
+		if slices.Contains(variables, name) {
+			return "", false
 		}
 		return os.LookupEnv(name)
 	}

@@ -69,7 +69,7 @@ func (n *survey) meet(ctx context.Context, at string) error {
 	n.engine.Name, n.engine.URLs = "engine", []string{u.String()}
 	n.engine.TLS = n.options.trust()
 	err = n.recognize(ctx) // before any secret goes there: it may go in clear, and to who knows whom
-	if err != nil && u.Scheme == "http" && ctx.Err() == nil && speaksTLS(ctx, u) {
+	if err != nil && u.Scheme == "http" && ctx.Err() == nil && len(chainOf(ctx, u)) > 0 {
 		u.Scheme = "https"
 		n.engine.URLs = []string{u.String()}
 		n.notes = append(n.notes, "the engine speaks TLS: it is at "+u.String())
@@ -239,9 +239,6 @@ func (n *survey) prompt(ctx context.Context) error {
 	n.with(config.Credentials{Username: config.SecretOf(user), Password: config.SecretOf(password)}, userVariable, passwordVariable)
 	return err
 }
-
-// speaksTLS reports whether what listens at an address begins with a handshake.
-func speaksTLS(ctx context.Context, u *url.URL) bool { return len(chainOf(ctx, u)) > 0 }
 
 // chainOf returns the certificates that are shown at an address, nil where none are. Nothing is sent there.
 func chainOf(ctx context.Context, u *url.URL) []*x509.Certificate {

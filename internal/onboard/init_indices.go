@@ -95,8 +95,11 @@ func groupsOf(holdings []adapters.Holding) (list []*candidate) {
 // look finds out what the engine holds, and which of it can be collapsed.
 func (n *survey) look(ctx context.Context) error {
 	candidates, err := n.list(ctx)
-	if err != nil {
-		return interruptedBy(ctx, err)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return terminal.ErrInterrupted
+	case err != nil:
+		return err
 	}
 	if len(candidates) > sampled && n.talk.able() {
 		n.talk.say("Looking at %d names …", len(candidates))
@@ -146,14 +149,6 @@ func (c *candidate) noRule() string {
 		return "no rule can be written for it: " + wrong[0].Error()
 	}
 	return ""
-}
-
-// interruptedBy returns errInterrupted where the context ended, and else the error.
-func interruptedBy(ctx context.Context, err error) error {
-	if err != nil && ctx.Err() != nil {
-		return terminal.ErrInterrupted
-	}
-	return err
 }
 
 // each has some candidates looked at, a few at a time, that are not left alone.

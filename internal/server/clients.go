@@ -8,9 +8,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/neardup/sidecar/internal/certs"
-	"github.com/neardup/sidecar/internal/config"
 )
 
 // onlyHTTP1 is what is spoken to clients and to engines. The engines listen with HTTP/1.1, and what one side may send the other
@@ -20,11 +17,6 @@ func onlyHTTP1() *http.Protocols {
 	p := new(http.Protocols)
 	p.SetHTTP1(true)
 	return p
-}
-
-// certificatesForClients returns what clients are shown, nil where they come without TLS.
-func certificatesForClients(e *config.Engine, log *slog.Logger) (*certs.Certificates, error) {
-	return certs.New(e.ListenTLS.Files(), log.With("engine", e.Name))
 }
 
 // handshakePause is for how long after a line about a handshake that failed the next ones are only counted: who likes can make

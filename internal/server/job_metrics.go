@@ -32,7 +32,7 @@ type JobMetrics struct {
 	waited    prometheus.Gauge
 }
 
-// Start shows the metrics of the job, if the flag says where. What it returns is followed by stop.
+// Start shows the metrics of the job, if the flag says where. Stop follows.
 func (j *JobMetrics) Start(job string, log io.Writer) error {
 	if j.Address == "" {
 		return nil

@@ -101,10 +101,8 @@ func (m *meters) reloaded(ok bool) {
 }
 
 // handler returns the page of all metrics.
-func (m *meters) handler() http.Handler { return pageOf(m.registry) }
-
-func pageOf(r *prometheus.Registry) http.Handler {
-	return promhttp.HandlerFor(r, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: 4})
+func (m *meters) handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: 4})
 }
 
 // certified are the certificates of each engine, some of them nil.

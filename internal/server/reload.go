@@ -143,7 +143,7 @@ func (s *process) planClientTLS(p *plan, e *config.Engine) error {
 		p.clientTLS[e.Name] = old
 		return nil
 	}
-	certificates, err := certificatesForClients(e, s.log)
+	certificates, err := certs.New(e.ListenTLS.Files(), s.log.With("engine", e.Name))
 	p.clientTLS[e.Name] = &clientTLS{e.ListenTLS, certificates}
 	return err
 }

@@ -357,12 +357,6 @@ func (c *Corpus) Number(ctx context.Context) error {
 	return nil
 }
 
-// Texts is how many texts were numbered.
-func (c *Corpus) Texts() int { return len(c.at) }
-
-// Forest holds the joined texts by number.
-func (c *Corpus) Forest() Forest { return c.forest }
-
 // Cluster numbers the texts and joins near-duplicates by the algorithm of the options.
 func (c *Corpus) Cluster(ctx context.Context) error {
 	if err := c.Number(ctx); err != nil {

@@ -64,12 +64,6 @@ func (r *Reader) document(document uint32, room []byte, s *sketch.Sketch) (heade
 	return r.c.decode(raw, s), nil
 }
 
-// Sketch returns the sketch of a text, good until the next call.
-func (r *Reader) Sketch(number uint32) (*sketch.Sketch, error) {
-	_, err := r.document(r.c.at[number], r.room, &r.first)
-	return &r.first, err
-}
-
 // Near reports whether two texts are near-duplicates by the rule's profile, and their agreement.
 func (r *Reader) Near(a, b uint32) (near bool, agreement float64, err error) {
 	if _, err := r.document(r.c.at[a], r.room, &r.first); err != nil {
