@@ -116,8 +116,6 @@ type ParsedSearch struct {
 	Refusal *Reply
 	// Searches are those of the request, to be collapsed; nil leaves it alone.
 	Searches *Searches
-	// Exchange collapses the search in place of Searches, by a dialect that has its own way of doing so.
-	Exchange Exchange
 	// Reason says why it is left alone.
 	Reason Reason
 	// Elsewhere says that the body can name other indices than Target.
@@ -126,20 +124,7 @@ type ParsedSearch struct {
 	Shown bool
 }
 
-// Collapses reports whether the search is collapsed.
-func (s *ParsedSearch) Collapses() bool { return s.Searches != nil || s.Exchange != nil }
-
-// Exchange is one search in progress. It is for one goroutine.
-type Exchange interface {
-	// Next takes the engine's reply to the request it returned last (nil at first) and returns the next request, or the answer.
-	// On an error the search can't be collapsed: [ErrRefused] says that the reply itself is the answer, any other that the
-	// plain search is to be sent. Later on nil stands for a reply that did not come while there was time: [Plan] then says so. The
-	// answer is then the client's own page where a reply at hand holds it whole, in an [Outcome] with the reason [ReasonDeadline]; or of
-	// several searches what is asked is the client's own ones that lack; or the error is [ErrLate].
-	Next(reply *Reply) (*Request, *Answer, error)
-}
-
-// Errors of an Exchange.
+// Errors of a search that is collapsed.
 var (
 	// ErrRefused: the engine refused for a reason that is not ours (credentials, load, its own failure); its reply is the answer.
 	ErrRefused = errors.New("the engine refused the search")
@@ -155,7 +140,7 @@ type Refusal string
 // Error implements error.
 func (r Refusal) Error() string { return string(r) }
 
-// Alone is the error of an exchange which finds out on its way that the search is to be left alone for what it is.
+// Alone is the error of a search of which it is found out on the way that it is to be left alone for what it is.
 type Alone struct {
 	Reason Reason
 	// Searched says that the engine has searched for it already.
@@ -165,7 +150,7 @@ type Alone struct {
 // Error implements error.
 func (a Alone) Error() string { return "the search is left alone: " + string(a.Reason) }
 
-// ReasonOf returns the reason for which an exchange's error leaves the search alone.
+// ReasonOf returns the reason for which an error leaves the search alone.
 func ReasonOf(err error) Reason {
 	if alone, ok := errors.AsType[Alone](err); ok {
 		return alone.Reason
@@ -179,12 +164,12 @@ func ReasonOf(err error) Reason {
 // NotUnderstood returns err as an [ErrNotUnderstood].
 func NotUnderstood(err error) error { return fmt.Errorf("%w: %w", ErrNotUnderstood, err) }
 
-// Answer is the end of an exchange.
+// Answer is what the client gets.
 type Answer struct {
 	Reply
 	// Outcomes has one entry for each search of the request.
 	Outcomes []Outcome
-	// After, if not nil, is a last request for which the client does not wait: what the exchange held in the engine is given back.
+	// After, if not nil, is a last request for which the client does not wait: what the searches held in the engine is given back.
 	After *Request
 }
 

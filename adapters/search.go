@@ -16,16 +16,26 @@ type Searches struct {
 	Wire Wire
 	// Plan is the one under which they were parsed.
 	Plan Plan
+	// Ahead, if not nil, is asked before anything else: the searches follow from it, and nothing else is set here.
+	Ahead Ahead
+}
+
+// Ahead is what has to be asked before it is known what is searched for.
+type Ahead interface {
+	// Request is what is asked.
+	Request() *Request
+	// Searches returns what follows from the reply. Its error is that of [Wire.Split], or an [Alone].
+	Searches(reply *Reply) (*Searches, error)
 }
 
 // Search is one search of a request. Its methods are pure.
 type Search interface {
 	// Asked returns what the client asks for. It does not change.
 	Asked() *Asked
-	// Queries returns the queries of a reading.
+	// Queries returns the queries of a reading. Its error says that there is none such, see [Narrower].
 	Queries(r Reading) ([]Query, error)
-	// Listing reads the results of a reading's queries. Its error is a result's own [Declined]; [ErrMoved] if the results do not agree with one
-	// another; an [Alone] if the search can't be collapsed; or says what is not understood.
+	// Listing reads the results of a reading's queries, and of the further ones that it asked for. Its error is a result's own [Declined];
+	// [ErrMoved] if the results do not agree with one another; an [Alone] if the search can't be collapsed; or says what is not understood.
 	Listing(r Reading, results []QueryResult) (*Listing, error)
 	// Render returns the result that the client gets.
 	Render(p *ShownPage) ([]byte, error)
@@ -43,6 +53,8 @@ type Asked struct {
 	Scope  Scope
 	// From and Size are the page. Limit is how many ranks of the list can be read.
 	From, Size, Limit int
+	// Short, if not empty, is the reason for which a search is left alone whose page Limit cuts short.
+	Short Reason
 	// Unseen, if not empty, says that only the engine's reply tells the page: From and Size are a guess. It is the reason for which the search
 	// is left alone where the engine's own reply is all that can be had.
 	Unseen Reason
@@ -50,12 +62,27 @@ type Asked struct {
 	Neighbours *Neighbours
 	// Doubting is that of the search's [Judge].
 	Doubting bool
+	Ways     Ways
+}
+
+// Ways are how the hits of a search can be read.
+type Ways struct {
+	// Apart says that what hits are judged by can't be read with the hits as the client wants them, TextsApart that their texts can't.
+	Apart, TextsApart bool
+	// Anew has everything be read anew, with texts, once one is missing; otherwise only those are read that are.
+	Anew bool
+	// Scattered says that hits can be read at once wherever they stand: folded ones then are, once it is known which are shown.
+	Scattered bool
+	// Weighed says that it matters how long the hits are: the sketches of long ones are read first.
+	Weighed bool
 }
 
 // Neighbours says how many nearest neighbours are looked for.
 type Neighbours struct {
-	// Own is the client's own number. Raised, never less, is for how many the list is read from which pages are cut, the same for all pages.
-	Own, Raised int
+	// Raised, never less than the client's own number, is for how many the list is read from which pages are cut, the same for all pages.
+	Raised int
+	// Mixed says that the list holds other hits too, so that it does not end with their number.
+	Mixed bool
 }
 
 // Reading is one look at the engine's list.
@@ -66,13 +93,17 @@ type Reading struct {
 	// for what a reply has beside its hits.
 	From, To int
 	Ranks    []int
+	// Known are the hits from rank 0 on that the Ranks were chosen from, as far as these were judged.
+	Known Hits
+	// Before asks for the list from its beginning, not from the cursor on at which the search begins.
+	Before bool
 	// Sources asks for hits as the client wants them, otherwise for no more than what they are judged by.
 	Sources bool
 	// Judged says that what hits are judged by is wanted with the sources too.
 	Judged bool
 	// Texts asks for the sketched texts too, to compute missing sketches from.
 	Texts bool
-	// Frame asks for everything that a reply has beside its hits, such as facets.
+	// Frame asks for everything that a reply has beside its hits, such as facets, where it can come with this reading.
 	Frame bool
 	// Neighbours is how many nearest neighbours the engine is to look for, in a search for such.
 	Neighbours int
@@ -81,6 +112,8 @@ type Reading struct {
 // Query is one search as it is put to the engine: a whole request, or one search of many in it.
 type Query struct {
 	Body []byte
+	// Void are the names of URL parameters that the body stands for.
+	Void []string
 	// Hits is how many hits it asks for at most.
 	Hits int
 	// Bare says that it asks for no more than what hits are judged by. Its reply is best sent uncompressed.
@@ -144,8 +177,15 @@ var ErrMoved = errors.New("the list moved while it was read")
 // Listing is what a reading shows of the list.
 type Listing struct {
 	Hits Hits
-	// Total is the engine's count, -1 where it gives none.
-	Total int
+	// Total is the engine's count, -1 where it gives none. AtLeast says that there may be more.
+	Total   int
+	AtLeast bool
+	// Framed says that it holds everything that a reply has beside its hits.
+	Framed bool
+	// HitBytes is how long the hits are that came whole, in the mean; 0 where none did.
+	HitBytes int
+	// More are the queries that are to be asked yet, if any: the listing is read again with their results behind the others.
+	More []Query
 	// From and Size are, of the client's own page, where the engine says that it lies.
 	From, Size int
 	// Full says, of neighbours, that the engine found as many as it looked for: it may have more.
@@ -187,6 +227,8 @@ type Group struct {
 	Folded []Folded
 	// Exact says that no more of the list can fold into it.
 	Exact bool
+	// Member, if not nil, is what is to be said of a hit that is shown beside the one that stands for its group. Then Explanation is nil.
+	Member *Pair
 	// Explanation, if not nil, says why the hit is shown.
 	Explanation *Explanation
 }
@@ -241,9 +283,29 @@ type NativePage struct {
 // ErrUnclustered: documents have no id of a cluster, or one of another rule.
 var ErrUnclustered = errors.New("documents without the id of a cluster")
 
-// Narrower is a search that can be read in smaller pieces.
+// Narrower is a search that can be read in another way where one fails.
 type Narrower interface {
 	Search
-	// Narrowed returns the search for an engine that grants pages of most hits alone, nil where the client's own is larger.
-	Narrowed(most int) Search
+	// Narrowed returns the search to go on with after an error of Queries or Listing, nil if there is none.
+	Narrowed(err error) Search
+}
+
+// Walker is a search whose list clients walk by cursors: a page begins behind the last hit of the one before.
+type Walker interface {
+	Search
+	// Cursor returns under which key of [Cursors] it is remembered what was shown in front of the page, nothing for one that begins a list.
+	Cursor() string
+	// Next returns the same for the page that begins behind a hit, the last one of a page within a frame; nothing where it is not remembered.
+	Next(frame Hits, last Place) string
+	// AtCursor reports whether a hit stands where the cursor does, which other ones can do too.
+	AtCursor(hit Place) bool
+}
+
+// Pointed is a search that can be made in a point in time, where the list does not move and has no end.
+type Pointed interface {
+	Search
+	// Open returns the request that opens one, nil where this search can't be made in one.
+	Open() *Request
+	// In returns the search in the point in time that the reply names, and the request that gives it back; nil where it names none.
+	In(reply *Reply) (in *Searches, giveBack *Request)
 }

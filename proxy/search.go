@@ -53,7 +53,7 @@ func (h *Handler) search(w http.ResponseWriter, r *http.Request, class adapters.
 		h.Metrics.search("refused", "control")
 		writeReply(w, parsed.Refusal)
 		return
-	case !parsed.Collapses() && !concerned(class, parsed, scope):
+	case parsed.Searches == nil && !concerned(class, parsed, scope):
 		h.plain(w, r, s, adapters.ReasonUnconfigured)
 		return
 	case body.reason != "":
@@ -62,7 +62,7 @@ func (h *Handler) search(w http.ResponseWriter, r *http.Request, class adapters.
 	case parsed.Reason == adapters.ReasonDeadline || parsed.Reason == adapters.ReasonTooLarge:
 		h.leave(w, r, s, parsed.Reason)
 		return
-	case !parsed.Collapses():
+	case parsed.Searches == nil:
 		h.plain(w, r, s, parsed.Reason)
 		return
 	case !h.catalog.allow(who, class.Target):
@@ -71,7 +71,7 @@ func (h *Handler) search(w http.ResponseWriter, r *http.Request, class adapters.
 	}
 	var answer *adapters.Answer
 	err = guarded(func() (err error) {
-		answer, err = collapse.Search(r.Context(), &parsed, (&asking{h: h, watch: watch}).ask)
+		answer, err = collapse.Answer(r.Context(), parsed.Searches, (&asking{h: h, watch: watch}).ask)
 		return err
 	})
 	refused, isRefused := errors.AsType[*collapse.Refused](err)

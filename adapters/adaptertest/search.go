@@ -26,7 +26,7 @@ const maxAsks = 100
 // Run answers a search with an engine's replies.
 func Run(parsed adapters.ParsedSearch, engine func(*adapters.Request) *adapters.Reply) (*adapters.Answer, error) {
 	asked := 0
-	return collapse.Search(context.Background(), &parsed, func(_ context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error) {
+	return collapse.Answer(context.Background(), parsed.Searches, func(_ context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error) {
 		if asked++; asked > maxAsks {
 			return nil, errors.New("the search does not end")
 		}
@@ -132,10 +132,10 @@ func (x *trial) checkPages(t *testing.T, searches []Search) {
 	configured := func(q Search) bool { return x.window(q.Target) > 0 }
 	parsed := x.parse(x.request)
 	one := slices.ContainsFunc(searches, configured)
-	if parsed.Refusal != nil || (parsed.Collapses()) != one || (parsed.Reason == "") != one {
+	if parsed.Refusal != nil || (parsed.Searches != nil) != one || (parsed.Reason == "") != one {
 		t.Errorf("%+v: left alone for %q, refused with %+v", searches, parsed.Reason, parsed.Refusal)
 	}
-	if !parsed.Collapses() {
+	if parsed.Searches == nil {
 		return
 	}
 	answer, err := Run(parsed, x.ask)
@@ -292,7 +292,7 @@ func testControls(t *testing.T, trials []*trial) {
 			}
 		}
 		for place, with := range x.controlled("neardup", "off") {
-			if parsed := x.parse(with); parsed.Refusal != nil || parsed.Collapses() && (place != "body" || searches == 0) {
+			if parsed := x.parse(with); parsed.Refusal != nil || parsed.Searches != nil && (place != "body" || searches == 0) {
 				t.Errorf("%s: off is not taken: %+v", place, parsed)
 			}
 		}

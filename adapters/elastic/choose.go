@@ -103,15 +103,3 @@ func (fields extracted) Values(d adapters.Deciding) (values []string) {
 func blames(text []byte, deciding []adapters.Deciding) bool {
 	return slices.ContainsFunc(deciding, func(d adapters.Deciding) bool { return strings.Contains(string(text), "["+d.Field+"]") })
 }
-
-// refused sorts the engine's refusals by whose fault they can be.
-func (c *collapse) refused(reply *adapters.Reply) error {
-	err := refused(reply.Status)
-	switch {
-	case err != nil && c.plain: // the client's own search
-		return adapters.ErrRefused
-	case err != nil && reply.Status >= 500 && blames(reply.Body, c.deciding):
-		return adapters.ErrWidened
-	}
-	return err
-}

@@ -24,12 +24,11 @@ var besides = strings.Fields(`
 	pre_filter_shard_size ccs_minimize_roundtrips phase_took include_named_queries_score format
 `)
 
-// key returns what a cursor of the search is remembered under: all that decides which list it is a place in, and the place.
+// cursorKey returns what a cursor of the search is remembered under: all that decides which list it is a place in, and the place.
 // No two lists share one.
-func (s *cursored) key(pit string, sort []byte) string {
-	q := s.q
-	controls := fmt.Sprint(s.window, q.controls.Threshold, q.controls.Keep, s.show.DryRun)
-	parts := []string{"search_after", q.target, pit, controls, canonical(sort)}
+func (q *query) cursorKey(pit string, sort []byte) string {
+	controls := fmt.Sprint(q.window, q.asked.Controls.Threshold, q.asked.Controls.Keep, q.show.DryRun)
+	parts := []string{"search_after", q.asked.Target, pit, controls, canonical(sort)}
 	params := slices.DeleteFunc(slices.Clone(q.params), func(p adapters.Param) bool { return slices.Contains(besides, p.Name) })
 	// Stable, since the last of a name counts.
 	slices.SortStableFunc(params, func(a, b adapters.Param) int { return strings.Compare(a.Name, b.Name) })
@@ -101,7 +100,7 @@ func sortOf(hit []byte) []byte {
 
 // sorted reports whether hits come with the values that they are sorted by.
 func (q *query) sorted() bool {
-	return q.named("sort") != "" || q.inPIT()
+	return q.value("sort") != "" || q.inPIT()
 }
 
 // inPIT reports whether the search is made in a point in time of the client's.
@@ -115,14 +114,4 @@ func (q *query) pit() string {
 	}
 	id, _ := adapters.Text(adapters.Get(members, "id"))
 	return id
-}
-
-// replyPIT returns the name that the client will know its point in time by: the reply may bring another.
-func (s *cursored) replyPIT() string {
-	if root, err := adapters.Members(s.baseReply.Body); err == nil {
-		if id, ok := adapters.Text(adapters.Get(root, "pit_id")); ok {
-			return id
-		}
-	}
-	return s.q.pit()
 }

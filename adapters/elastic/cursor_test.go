@@ -42,7 +42,7 @@ func TestCursorsLeftAlone(t *testing.T) {
 		class, r := searchFor(c.path, c.query, c.body)
 		plan := searchPlan(t, false)
 		plan.Scope = func(string) adapters.Scope { c.scope.Configured, c.scope.Window = true, 30; return c.scope }
-		if p := (Dialect{}).Search(class, r, plan); string(p.Reason) != c.want || (p.Exchange == nil) != (c.want != "") {
+		if p := (Dialect{}).Search(class, r, plan); string(p.Reason) != c.want || (p.Searches == nil) != (c.want != "") {
 			t.Errorf("%s?%s %s: %q, want %q", c.path, c.query, c.body, p.Reason, c.want)
 		}
 	}
@@ -50,19 +50,15 @@ func TestCursorsLeftAlone(t *testing.T) {
 
 // TestCursorKeys tells cursors apart that lead into other lists, and knows one again however it is written.
 func TestCursorKeys(t *testing.T) {
-	key := func(path, query, body, sort string) string {
-		class, r := searchFor(path, query, body)
+	key := func(path, parameters, body, sort string) string {
+		class, r := searchFor(path, parameters, body)
 		plan := searchPlan(t, false)
 		plan.Cursors = shelf{}
-		x := (Dialect{}).Search(class, r, plan).Exchange
-		if p, ok := x.(*pointed); ok {
-			x = p.inner
+		q := (Dialect{}).Search(class, r, plan).Searches.List[0].(*query)
+		if !q.walks {
+			t.Fatalf("%s?%s %s is not walked", path, parameters, body)
 		}
-		c, ok := x.(*cursored)
-		if !ok {
-			t.Fatalf("%s?%s %s: %T", path, query, body, x)
-		}
-		return c.key(c.q.pit(), []byte(sort))
+		return q.cursorKey(q.pit(), []byte(sort))
 	}
 	const body = `{"query":{"match":{"a":"b"}},"sort":[{"n":"asc"},"id"]}`
 	plain := key("/news-1/_search", "", body, `[1,"x"]`)

@@ -10,7 +10,7 @@ import (
 	"github.com/neardup/sidecar/adapters/adaptertest"
 )
 
-// BenchmarkExchange measures what a collapsed search takes beside the engine and HTTP: Search and every Next. The first page holds 50 hits
+// BenchmarkExchange measures what a collapsed search takes beside the engine and HTTP: Search and what package collapse does. The first page holds 50 hits
 // of 2 kB each with their sketches beside and within the source, in the form that 8.19.13 gives it; the deep one lies behind 700 hits whose
 // sketches alone are read.
 func BenchmarkExchange(b *testing.B) {

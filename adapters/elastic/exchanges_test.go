@@ -1,6 +1,7 @@
 package elastic
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -13,6 +14,8 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/adapters/adaptertest"
+	"github.com/neardup/sidecar/internal/collapse"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -167,31 +170,29 @@ func formatRequest(r *adapters.Request) string {
 func (x *exchange) run(t testing.TB, reply func(n int, ask *adapters.Request) *adapters.Reply) (asks []string, answer string) {
 	t.Helper()
 	parsed := Dialect{}.Search(Dialect{}.Classify(x.request), x.request, x.plan)
-	if !parsed.Collapses() {
+	if parsed.Searches == nil {
 		t.Fatalf("left alone: %s", parsed.Reason)
 	}
-	var last *adapters.Reply
-	for n := range 20 {
-		ask, end, err := parsed.Exchange.Next(last)
-		switch {
-		case err != nil:
-			return asks, "error: " + err.Error()
-		case end != nil:
-			var lines strings.Builder
-			for _, o := range end.Outcomes {
-				fmt.Fprintf(&lines, "target=%s reason=%s raw=%d read=%d folded=%d without=%d exact=%t limited=%t rounds=%d window=%d%s%s\n",
-					o.Target, o.Reason, o.Raw, o.Read, o.Folded, o.Without, o.Exact, o.Limited, o.Rounds, o.Window,
-					map[bool]string{true: " dry run"}[o.DryRun], nativeNote(o))
-			}
-			return asks, lines.String() + "\n" + string(end.Body)
-		}
+	end, err := adaptertest.Run(parsed, func(ask *adapters.Request) *adapters.Reply {
 		asks = append(asks, formatRequest(ask))
-		if last = reply(n, ask); last == nil {
-			return asks, "error: a reply lacks"
+		if given := reply(len(asks)-1, ask); given != nil {
+			return given
 		}
+		return &adapters.Reply{Status: 599, Body: []byte("a reply lacks")}
+	})
+	if refused, ok := errors.AsType[*collapse.Refused](err); ok && refused.Reply.Status == 599 {
+		return asks, "error: a reply lacks"
 	}
-	t.Fatal("the exchange does not end")
-	return nil, ""
+	if err != nil {
+		return asks, "error: " + err.Error()
+	}
+	var lines strings.Builder
+	for _, o := range end.Outcomes {
+		fmt.Fprintf(&lines, "target=%s reason=%s raw=%d read=%d folded=%d without=%d exact=%t limited=%t rounds=%d window=%d%s%s\n",
+			o.Target, o.Reason, o.Raw, o.Read, o.Folded, o.Without, o.Exact, o.Limited, o.Rounds, o.Window,
+			map[bool]string{true: " dry run"}[o.DryRun], nativeNote(o))
+	}
+	return asks, lines.String() + "\n" + string(end.Body)
 }
 
 // nativeNote says what became of a search that the engine was to collapse.

@@ -224,8 +224,8 @@ func TestFilterPathTooLong(t *testing.T) {
 		}
 	}
 	p, _ := nativePlan(t)
-	s := nativeSearch(t, p, Dialect{}, "filter_path="+strings.Repeat("hits.**,", 200), `{"query":{"match_all":{}}}`)
-	if s.Collapses() || s.Reason != "filter_path" {
+	s := searchNative(t, p, Dialect{}, "filter_path="+strings.Repeat("hits.**,", 200), `{"query":{"match_all":{}}}`)
+	if s.Searches != nil || s.Reason != "filter_path" {
 		t.Errorf("left alone for %q", s.Reason)
 	}
 }

@@ -114,21 +114,15 @@ func withHits(reply []byte, hits [][]byte) ([]byte, error) {
 	return l.with(hits, nil), nil
 }
 
-// totalOf returns what stands in place of a reply's total, in whichever form it has one, less the folded hits; read is how many hits are
-// known to be there, most how many the collapsed list has at most (0 for any number). It returns nil where there is none.
-func totalOf(total []byte, read, folded, most int) []byte {
+// totalOf returns a number as it stands in place of a reply's total, in whichever form it has one, nil where it has none.
+func totalOf(total []byte, n int) []byte {
 	count := total
 	form, err := adapters.Members(total)
 	if err == nil {
 		count = adapters.Get(form, "value")
 	}
-	n, invalid := strconv.Atoi(string(count))
-	if invalid != nil || n < 0 {
+	if known, invalid := strconv.Atoi(string(count)); invalid != nil || known < 0 {
 		return nil
-	}
-	n = max(n, read) - folded
-	if most > 0 {
-		n = min(n, most)
 	}
 	value := strconv.AppendInt(nil, int64(n), 10)
 	if err != nil {

@@ -36,8 +36,7 @@ func LookFor(l adapters.Look) (*adapters.Request, error) {
 	body = append(body, '}')
 	if l.Judged {
 		var err error
-		r := reading{sketchOnly: true, judged: true, deciding: decidingOf(l.Deciding)}
-		if body, err = listed(body, "docvalue_fields", new(query).extractions(r)); err != nil {
+		if body, err = listed(body, "docvalue_fields", new(query).extractions(false, decidingOf(l.Deciding))); err != nil {
 			return nil, err
 		}
 	}

@@ -2,7 +2,6 @@ package elastic
 
 import (
 	"bytes"
-	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,33 +24,26 @@ const (
 // table, which changes when that grows, at 12.
 const mostAggregations = 10
 
-// nativeList is one search that the engine collapses.
-type nativeList struct {
-	q    *query
+// nativeSearch is how the engine collapses one search. A nil one is of a search for query time alone.
+type nativeSearch struct {
 	rule *adapters.Rule
-	show adapters.Show
-
-	raw, clusters int
+	fell adapters.Reason // why it is for query time for a while, empty if it is not
 }
 
-// newNative returns the search as one that the engine collapses, nil if it is one for query time; fell says why it is that for a
-// while.
-func (d Dialect) newNative(q *query, scope adapters.Scope) (n *nativeList, fell adapters.Reason) {
-	rule, fell := scope.NativeUnder(q.controls)
+// newNative returns nil for a search that is none for the engine.
+func (d Dialect) newNative(q *query) *nativeSearch {
+	rule, fell := q.asked.Scope.NativeUnder(q.asked.Controls)
 	if rule == nil && fell == "" || !d.collapsesOver(q) {
-		return nil, ""
+		return nil
 	}
-	if rule == nil {
-		return nil, fell
-	}
-	return &nativeList{q: q, rule: rule, show: scope.Show(q.controls)}, ""
+	return &nativeSearch{rule: rule, fell: fell}
 }
 
 // collapsesOver reports whether the engine's own collapse of a search is what ours would be, and its reply the client's own but
 // for what can be taken out again.
 func (d Dialect) collapsesOver(q *query) bool {
 	switch {
-	case q.after != nil, q.limit != maxResultWindow, q.shown, remote(q.target),
+	case q.after != nil, q.asked.Limit != maxResultWindow, q.shown, remote(q.asked.Target),
 		q.has("pit", "knn", "retriever", "rescore", "min_score", "terminate_after", "profile", "indices_boost"),
 		d.apart(q, []adapters.Deciding{{Field: adapters.ClusterField}}):
 		return false
@@ -86,34 +78,41 @@ func (q *query) aggregations() (key string, own []adapters.Member, err error) {
 	return key, own, err
 }
 
-// ask returns the body to ask, and the names of URL parameters that it makes void.
-func (n *nativeList) ask() (body []byte, void []string, err error) {
-	body, err = adapters.Set(n.q.body, "collapse", []byte(`{"field":"`+adapters.ClusterField+`"}`))
-	if err != nil {
-		return nil, nil, err
+// Natively implements adapters.Native.
+func (q *query) Natively() (queries []adapters.Query, fell adapters.Reason, err error) {
+	n := q.native
+	if n == nil || n.fell != "" {
+		if n != nil {
+			fell = n.fell
+		}
+		return nil, fell, nil
 	}
-	key, _, err := n.q.aggregations()
-	own := adapters.Get(n.q.members, key)
+	body, err := adapters.Set(q.body, "collapse", []byte(`{"field":"`+adapters.ClusterField+`"}`))
+	if err != nil {
+		return nil, "", err
+	}
+	key, _, err := q.aggregations()
+	own := adapters.Get(q.members, key)
 	if own == nil {
 		own = []byte("{}")
 	}
 	if err == nil {
-		own, err = adapters.Set(own, nativeCounts, n.counts())
+		own, err = adapters.Set(own, nativeCounts, q.counts())
 	}
 	if err == nil {
 		body, err = adapters.Set(body, key, own)
 	}
-	return body, []string{"filter_path"}, err
+	return []adapters.Query{{Body: q.line(body), Void: []string{"filter_path"}, Hits: q.asked.Size, Raw: true}}, "", err
 }
 
 // counts returns our aggregation: over what is collapsed, which is what the client's post_filter lets through. Ids of the rule
 // begin with its mark; all others sort before it, or behind all that do.
-func (n *nativeList) counts() []byte {
-	filter := adapters.Get(n.q.members, "post_filter")
+func (q *query) counts() []byte {
+	filter := adapters.Get(q.members, "post_filter")
 	if filter == nil || string(filter) == "null" {
 		filter = []byte(`{"match_all":{}}`)
 	}
-	mark := n.rule.ClusterMark()
+	mark := q.native.rule.ClusterMark()
 	behind := mark[:len(mark)-1] + string(mark[len(mark)-1]+1)
 	const field = `"` + adapters.ClusterField + `"`
 	out := append([]byte(`{"filter":`), filter...)
@@ -123,11 +122,12 @@ func (n *nativeList) counts() []byte {
 	return out
 }
 
-// errUnclustered: hits have no id of a cluster, or one of another rule.
-var errUnclustered = errors.New("hits without the id of a cluster")
-
-// take returns the reply as the client asked for it. With errUnclustered, or another error, it is no answer.
-func (n *nativeList) take(reply []byte) ([]byte, error) {
+// NativePage implements adapters.Native.
+func (q *query) NativePage(results []adapters.QueryResult) (*adapters.NativePage, error) {
+	reply := results[0].Raw()
+	if err := q.declined(reply, false); err != nil {
+		return nil, err
+	}
 	root, err := adapters.Members(reply)
 	if err != nil {
 		return nil, err
@@ -136,18 +136,20 @@ func (n *nativeList) take(reply []byte) ([]byte, error) {
 	if failed := adapters.Get(shards, "failed"); err != nil || failed != nil && string(failed) != "0" {
 		return nil, adapters.ErrWidened
 	}
-	if reply, err = n.takeCounts(reply, adapters.Get(root, "aggregations")); err != nil {
+	p := &adapters.NativePage{}
+	if reply, err = takeCounts(p, reply, adapters.Get(root, "aggregations")); err != nil {
 		return nil, err
 	}
 	list, _, err := hitsOf(reply)
 	if err != nil {
 		return nil, err
 	}
-	if !n.q.counted(list, n.raw) || slices.ContainsFunc(list, func(hit []byte) bool { return !n.rule.Clustered(clusterOf(hit)) }) {
-		return nil, errUnclustered
+	alien := func(hit []byte) bool { return !q.native.rule.Clustered(clusterOf(hit)) }
+	if len(list) > p.Raw || len(list) > q.asked.Size || slices.ContainsFunc(list, alien) {
+		return nil, adapters.ErrUnclustered
 	}
-	if n.show.Collapsed {
-		outer, err := withClusters(adapters.Get(root, "hits"), n.clusters)
+	if q.show.Collapsed {
+		outer, err := withClusters(adapters.Get(root, "hits"), p.Shown)
 		if err != nil {
 			return nil, err
 		}
@@ -155,14 +157,12 @@ func (n *nativeList) take(reply []byte) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return adapters.Cleaned(reply, inDocument), nil
+	p.Result = adapters.Cleaned(reply, inDocument)
+	return p, nil
 }
 
-// counted reports whether as many hits as are shown were counted.
-func (q *query) counted(list [][]byte, raw int) bool { return len(list) <= raw && len(list) <= q.size }
-
 // takeCounts reads what was counted and returns the reply without it.
-func (n *nativeList) takeCounts(reply, counted []byte) ([]byte, error) {
+func takeCounts(p *adapters.NativePage, reply, counted []byte) ([]byte, error) {
 	ours := func(key string) bool { // with typed_keys, a type stands in front of each name
 		return key == nativeCounts || strings.HasSuffix(key, "#"+nativeCounts)
 	}
@@ -179,22 +179,22 @@ func (n *nativeList) takeCounts(reply, counted []byte) ([]byte, error) {
 	for _, part := range parts {
 		switch {
 		case part.Key == "doc_count":
-			n.raw, err = strconv.Atoi(string(part.Value))
+			p.Raw, err = strconv.Atoi(string(part.Value))
 		case strings.HasSuffix(part.Key, alien):
 			aliens, err = numberOf(part.Value, "doc_count")
 		case strings.HasSuffix(part.Key, clusters):
-			n.clusters, err = numberOf(part.Value, "value")
+			p.Shown, err = numberOf(part.Value, "value")
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	n.clusters = min(n.clusters, n.raw)
+	p.Shown = min(p.Shown, p.Raw)
 	switch {
 	case err != nil:
 		return nil, err
 	case aliens != 0:
-		return nil, errUnclustered
+		return nil, adapters.ErrUnclustered
 	case len(members) == 1:
 		return adapters.Cut(reply, func(key string) bool { return key == "aggregations" })
 	}
@@ -259,7 +259,9 @@ func withClusters(outer []byte, clusters int) ([]byte, error) {
 	return adapters.Set(outer, "total", total)
 }
 
-// outcome returns what was done.
-func (n *nativeList) outcome() adapters.Outcome {
-	return adapters.Outcome{Target: n.q.target, Raw: n.raw, Folded: n.raw - n.clusters, Rounds: 1, Native: true}
+// blamesCollapse reports whether the engine's failure can be for what we asked.
+func blamesCollapse(reply *adapters.Reply) bool {
+	return reply.Status >= 500 && slices.ContainsFunc([]string{"collapse", adapters.FieldPrefix}, func(word string) bool {
+		return bytes.Contains(reply.Body, []byte(word))
+	})
 }

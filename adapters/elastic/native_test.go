@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/adapters/adaptertest"
 )
 
 // nativePlan is a plan in which the engine may collapse.
@@ -20,7 +21,7 @@ func nativePlan(t testing.TB) (adapters.Plan, *adapters.Rule) {
 	return adapters.Plan{Rules: adapters.Rules{rule}, MaxWindow: 1000, Scope: func(string) adapters.Scope { return scope }}, rule
 }
 
-func nativeSearch(t testing.TB, p adapters.Plan, d Dialect, query, body string) adapters.ParsedSearch {
+func searchNative(t testing.TB, p adapters.Plan, d Dialect, query, body string) adapters.ParsedSearch {
 	t.Helper()
 	r := parseRequest("POST /news-1/_search?" + query + "\n" + body)
 	return d.Search(d.Classify(r), r, p)
@@ -58,15 +59,12 @@ func TestNativeAsks(t *testing.T) {
 		{"", `{"aggs":{"neardup\u005fnative":{"max":{"field":"n"}}}}`, ""}, {"", `{"runtime_mappings":{"\u006Eeardup_cluster":{"type":"keyword"}}}`, ""},
 		{"", `{"aggs":{"x":{"top_hits":{}}}}`, ""},
 	} {
-		s := nativeSearch(t, p, Dialect{}, c.query, c.body)
-		if !s.Collapses() {
+		s := searchNative(t, p, Dialect{}, c.query, c.body)
+		if s.Searches == nil {
 			t.Errorf("%s %s: left alone: %s", c.query, c.body, s.Reason)
 			continue
 		}
-		ask, _, err := s.Exchange.Next(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ask := firstAsk(t, s)
 		if native := strings.Contains(string(ask.Body), `"collapse"`); native != (c.want != "") || native && string(ask.Body) != c.want {
 			t.Errorf("%s %s: asks\n%s\nwant\n%s", c.query, c.body, ask.Body, c.want)
 		}
@@ -119,40 +117,51 @@ func TestNativeTakes(t *testing.T) {
 		{"forbidden", "", 403, `{"error":"collapse"}`, "", "", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			x := nativeSearch(t, p, Dialect{}, c.query, `{"size":2,"aggs":{"own":{"max":{"field":"n"}}}}`).Exchange
+			body := `{"size":2,"aggs":{"own":{"max":{"field":"n"}}}}`
 			if strings.HasPrefix(c.name, "without") {
-				x = nativeSearch(t, p, Dialect{}, c.query, `{"size":2}`).Exchange
+				body = `{"size":2}`
 			}
-			if _, _, err := x.Next(nil); err != nil {
-				t.Fatal(err)
-			}
-			ask, answer, err := x.Next(&adapters.Reply{Status: c.status, Body: []byte(c.reply)})
-			switch {
-			case c.refused:
+			answer, asked, err := answerNative(searchNative(t, p, Dialect{}, c.query, body), c.status, c.reply)
+			if c.refused {
 				if !errors.Is(err, adapters.ErrRefused) {
 					t.Errorf("got %v, want the engine's refusal", err)
 				}
-			case err != nil:
-				t.Error(err)
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch o := answer.Outcomes[0]; {
 			case c.fell != "":
-				if ask == nil || strings.Contains(string(ask.Body), "collapse") || x.(*native).fell != c.fell {
-					t.Errorf("fell for %q, want %q, and asks %v", x.(*native).fell, c.fell, ask)
+				if len(asked) != 2 || strings.Contains(asked[1], "collapse") || o.Fell != c.fell || !o.Tried {
+					t.Errorf("fell for %q, want %q, and asks %v", o.Fell, c.fell, asked)
 				}
-				if remembered := c.fell != "not_understood"; x.(*native).unfit != remembered {
+				if remembered := c.fell != "not_understood"; o.Unfit != remembered {
 					t.Errorf("remembered: %v", !remembered)
 				}
-			case answer == nil:
-				t.Errorf("no answer: fell for %q", x.(*native).fell)
+			case len(asked) != 1:
+				t.Errorf("fell for %q", o.Fell)
 			default:
 				if diff := cmp.Diff(c.want, string(answer.Body)); diff != "" {
 					t.Error(diff)
 				}
-				if o := answer.Outcomes[0]; !o.Native || o.Exact || o.Raw != 30 || o.Target != "news-1" || o.Reason+o.Fell != "" {
+				if !o.Native || o.Exact || o.Raw != 30 || o.Target != "news-1" || o.Reason+o.Fell != "" {
 					t.Errorf("outcome %+v", o)
 				}
 			}
 		})
 	}
+}
+
+// answerNative answers a search that the engine is asked to collapse with its reply to that, and by an empty list after it.
+func answerNative(s adapters.ParsedSearch, status int, reply string) (answer *adapters.Answer, asked []string, err error) {
+	answer, err = adaptertest.Run(s, func(ask *adapters.Request) *adapters.Reply {
+		if asked = append(asked, string(ask.Body)); len(asked) == 1 {
+			return &adapters.Reply{Status: status, Body: []byte(reply)}
+		}
+		return fakeReply(200, []byte(`{"hits":{"total":{"value":0,"relation":"eq"},"hits":[]}}`))
+	})
+	return answer, asked, err
 }
 
 // FuzzNativeReply: whatever the engine says, it is an answer without our fields or the search goes on.
@@ -163,15 +172,11 @@ func FuzzNativeReply(f *testing.F) {
 	f.Add(nativeReply(0, 0, 0))
 	f.Add(strings.ReplaceAll(good, `"fields"`, `"field"`))
 	f.Fuzz(func(t *testing.T, reply string) {
-		x := nativeSearch(t, p, Dialect{}, "neardup_totals=collapsed", `{"size":2}`).Exchange
-		if _, _, err := x.Next(nil); err != nil {
+		answer, _, err := answerNative(searchNative(t, p, Dialect{}, "neardup_totals=collapsed", `{"size":2}`), 200, reply)
+		if err != nil {
 			t.Fatal(err)
 		}
-		ask, answer, err := x.Next(&adapters.Reply{Status: 200, Body: []byte(reply)})
-		if (ask == nil) == (answer == nil) || err != nil {
-			t.Fatalf("%v %v %v", ask, answer, err)
-		}
-		if answer != nil && answer.Outcomes[0].Folded < 0 {
+		if answer.Outcomes[0].Folded < 0 {
 			t.Errorf("%+v", answer.Outcomes[0])
 		}
 	})

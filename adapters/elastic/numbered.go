@@ -1,12 +1,10 @@
 package elastic
 
 import (
-	"bytes"
 	"errors"
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
-	"github.com/neardup/sidecar/rerank"
 )
 
 // For a hit's id the engine unpacks its stored document, which takes several times as long as all else that a reading of sketches
@@ -15,15 +13,17 @@ import (
 // even what they are sorted by: that two such change places between two readings, and nothing else does, is all that would not be
 // seen. (Their scores would tell them apart too, but those of one document differ between copies of a shard.)
 
-// errUnnumbered: a hit came without sequence numbers.
-var errUnnumbered = errors.New("a hit without sequence numbers")
+// errUnnumbered: hits came without sequence numbers, or are to be picked from several shards, which share numbers.
+var errUnnumbered = errors.New("hits that can't be told by sequence numbers")
 
-// numbers reports whether the hits of a page are told by their sequence numbers: one whose sketches are read first.
-func (c *collapse) numbers() bool {
-	first, _ := rerank.NewPager(c.page).Next()
-	shown := c.show.Expand > adapters.ExpandOff || c.q.after != nil || c.near != nil || c.texts
-	return first.SketchOnly && !c.d.Named && !c.named && !shown && c.q.picks() &&
-		!bytes.Contains(c.q.body, []byte(`"inner_hits"`)) // which go by their hit's id
+// Narrowed implements adapters.Narrower: with hits that are told by their ids.
+func (q *query) Narrowed(err error) adapters.Search {
+	if !errors.Is(err, errUnnumbered) || !q.numbers {
+		return nil
+	}
+	named := *q
+	named.numbers = false
+	return &named
 }
 
 // asksNumbers reports whether the client itself asks for sequence numbers.
@@ -36,49 +36,20 @@ func (q *query) asksNumbers() bool {
 }
 
 // appendID appends what tells a hit from the others of its index.
-func (c *collapse) appendID(dst []byte, h *hit) ([]byte, error) {
-	if c.numbered {
-		number, term := h.at(h.number), h.at(h.term)
+func (h *hits) appendID(dst []byte, one *hit) ([]byte, error) {
+	if h.numbered {
+		number, term := one.at(one.number), one.at(one.term)
 		if len(number) == 0 || number[0] == '-' || len(term) == 0 { // an index can be without them
 			return nil, errUnnumbered
 		}
 		dst = append(append(append(dst, number...), '.'), term...)
-		return append(append(dst, '.'), h.at(h.sort)...), nil
+		return append(append(dst, '.'), one.at(one.sort)...), nil
 	}
-	id, ok := adapters.Text(h.at(h.id))
+	id, ok := adapters.Text(one.at(one.id))
 	if !ok {
 		return nil, errors.New("a hit without _id")
 	}
 	return append(dst, id...), nil
-}
-
-// unnumbered returns a hit less the sequence numbers that only we asked for.
-func (c *collapse) unnumbered(hit []byte) ([]byte, error) {
-	if !c.numbered || c.q.asksNumbers() {
-		return hit, nil
-	}
-	return adapters.Cut(hit, func(key string) bool { return key == "_seq_no" || key == "_primary_term" })
-}
-
-// name notes whether the hits are of one shard, and begins the page anew if its hits have to be told by their ids: some lack a number, or sources are to be picked from
-// several shards, which share numbers.
-func (c *collapse) name(reply []byte, err error) bool {
-	if err == nil && c.numbered && c.span.SketchOnly && c.picks {
-		c.alone = shardsOf(reply) == 1
-	}
-	if err == nil && c.numbered && c.span.SketchOnly && c.scatters && !c.alone {
-		if span, more := c.pager.Next(); more && span.Ranks != nil {
-			if f := c.fetchFor(span, nil); f.wide() && c.pickable(&f) {
-				err = errUnnumbered
-			}
-		}
-	}
-	if !errors.Is(err, errUnnumbered) {
-		return false
-	}
-	c.named = true
-	c.readTexts(c.texts)
-	return true
 }
 
 // withNumbers returns the body of a reading whose hits come with their sequence numbers, and of sketches alone without anything

@@ -30,20 +30,15 @@ func TestMovedListIsReadInAPointInTime(t *testing.T) {
 	for n := range 300 {
 		documents = append(documents, document(n))
 	}
-	still := Dialect{}.Search(Dialect{}.Classify(movedRequest()), movedRequest(), parsePlan(t, "window 250\n")).Exchange
-	var want []string
-	for reply := (*adapters.Reply)(nil); want == nil; {
-		ask, answer, err := still.Next(reply)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if answer != nil {
-			want = fakeHits(answer.Body)[0]
-			break
-		}
-		ask.RawQuery = ""
-		reply = fakeEngine(ask, func([]string) []adaptertest.Document { return documents })
+	still, err := adaptertest.Run(Dialect{}.Search(Dialect{}.Classify(movedRequest()), movedRequest(), parsePlan(t, "window 250\n")),
+		func(ask *adapters.Request) *adapters.Reply {
+			ask.RawQuery = ""
+			return fakeEngine(ask, func([]string) []adaptertest.Document { return documents })
+		})
+	if err != nil {
+		t.Fatal(err)
 	}
+	want := fakeHits(still.Body)[0]
 	for name, refusal := range map[string]int{"granted": 0, "forbidden": 403} {
 		for _, openSearch := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, openSearch), func(t *testing.T) {
@@ -51,23 +46,11 @@ func TestMovedListIsReadInAPointInTime(t *testing.T) {
 				request := movedRequest()
 				plan := parsePlan(t, "window 250\n")
 				parsed := d.Search(d.Classify(request), request, plan)
-				if !parsed.Collapses() {
+				if parsed.Searches == nil {
 					t.Fatal(parsed.Reason)
 				}
 				asked, searches := []string{}, 0
-				var reply *adapters.Reply
-				for {
-					ask, answer, err := parsed.Exchange.Next(reply)
-					if err != nil {
-						t.Fatal(err)
-					}
-					if answer != nil {
-						checkPointed(t, d, asked, answer, refusal)
-						if diff := cmp.Diff(want, fakeHits(answer.Body)[0]); diff != "" && refusal == 0 {
-							t.Error(diff)
-						}
-						return
-					}
+				answer, err := adaptertest.Run(parsed, func(ask *adapters.Request) *adapters.Reply {
 					asked = append(asked, ask.Method+" "+ask.Path+"?"+ask.RawQuery)
 					if got := ask.Header["Authorization"]; len(got) != 1 || got[0] != "mine" {
 						t.Errorf("%s is asked with %v", ask.Path, got)
@@ -75,10 +58,10 @@ func TestMovedListIsReadInAPointInTime(t *testing.T) {
 					inPoint := ask.Path == "/_search"
 					switch {
 					case strings.HasSuffix(ask.Path, "/_pit") || strings.HasSuffix(ask.Path, "/point_in_time"):
-						if reply = fakeReply(200, []byte(`{"id":"p1","pit_id":"p1"}`)); refusal != 0 {
-							reply = fakeReply(refusal, fakeError("no"))
+						if refusal != 0 {
+							return fakeReply(refusal, fakeError("no"))
 						}
-						continue
+						return fakeReply(200, []byte(`{"id":"p1","pit_id":"p1"}`))
 					case inPoint:
 						if strings.Contains(ask.RawQuery, "preference") || !bytes.Contains(ask.Body, []byte(`"pit":{"id":"p1"`)) {
 							t.Errorf("asked in the point in time: %s %s", ask.RawQuery, ask.Body)
@@ -94,10 +77,18 @@ func TestMovedListIsReadInAPointInTime(t *testing.T) {
 					}
 					ask.Path, ask.RawQuery = "/news-1/_search", ""
 					ask.Body, _ = adapters.Cut(ask.Body, func(key string) bool { return key == "pit" })
-					reply = fakeEngine(ask, func([]string) []adaptertest.Document { return list })
+					reply := fakeEngine(ask, func([]string) []adaptertest.Document { return list })
 					if inPoint {
 						reply.Body = append([]byte(`{"pit_id":"p1",`), reply.Body[1:]...)
 					}
+					return reply
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				checkPointed(t, d, asked, answer, refusal)
+				if diff := cmp.Diff(want, fakeHits(answer.Body)[0]); diff != "" && refusal == 0 {
+					t.Error(diff)
 				}
 			})
 		}

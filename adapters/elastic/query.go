@@ -1,7 +1,9 @@
 package elastic
 
 import (
+	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,17 +13,39 @@ import (
 // maxResultWindow is the engine's default limit on from + size (index.max_result_window).
 const maxResultWindow = 10000
 
-// query is one search as the client wrote it, less our controls.
+// query is one search as the client means it, less our controls. It implements adapters.Search.
 type query struct {
-	target   string
-	params   []adapters.Param // of the URL; nil in a multi-search
-	body     []byte           // a JSON object
-	members  []adapters.Member
-	controls adapters.Controls
-	from     int
-	size     int
-	// limit is how many ranks of one list can be read.
-	limit int
+	d       Dialect
+	asked   adapters.Asked
+	params  []adapters.Param // of the URL; nil in a multi-search
+	header  []byte           // the line in front of it in a multi-search, nil elsewhere
+	body    []byte           // a JSON object
+	members []adapters.Member
+	mentions
+	means
+	base   []byte        // the body whose readings are one list, of whatever size they are
+	raised []byte        // the same for more neighbours, nil for most searches
+	native *nativeSearch // nil for most searches
+	cursor
+	lone
+}
+
+var (
+	_ adapters.Native   = &query{}
+	_ adapters.Narrower = &query{}
+	_ adapters.Walker   = &query{}
+	_ adapters.Pointed  = &query{}
+)
+
+// lone is what a search of its own has beside what each of several has.
+type lone struct {
+	request *adapters.Request // as the client sent it, nil where it can't be made in a point in time
+	plan    adapters.Plan
+	point   *point // that it is made in, nil for most searches
+}
+
+// mentions are what of ours, and of the documents, the client names.
+type mentions struct {
 	// whole says that hits come with their whole source, from which a missing sketch can be computed.
 	whole bool
 	// extracted says that the client itself has the sketch extracted beside the source.
@@ -30,8 +54,59 @@ type query struct {
 	stripped bool
 	// shown says that the client names a field of ours.
 	shown bool
-	// after are the sort values of a cursor (search_after), nil where the list is read from its beginning.
-	after []byte
+}
+
+// means are how the search can be read, under the rules of its scope.
+type means struct {
+	show     adapters.Show
+	deciding []adapters.Deciding // the fields extracted beside the sketch
+	fields   []string            // the sketched fields of the rules that compute
+	texts    texts               // how these come with the client's own hits
+	picks    bool                // hits can be picked by a filter, narrows: within the query
+	narrows  bool
+	window   int
+	numbers  bool // hits can be told by their sequence numbers
+	scatters bool // the page's hits can stand anywhere in the window
+}
+
+// Asked implements adapters.Search.
+func (q *query) Asked() *adapters.Asked { return &q.asked }
+
+// under reads the search under the rules of its scope. It returns why it is left alone, or nothing.
+func (q *query) under(d Dialect, p adapters.Plan) adapters.Reason {
+	a := &q.asked
+	a.Scope = p.Scope(a.Target)
+	if !a.Scope.Configured {
+		return adapters.ReasonUnconfigured
+	}
+	if reason := q.left(a.Scope); reason != "" {
+		return reason
+	}
+	if err := q.readNeighbours(a.Scope.VectorWindow); err != nil {
+		return adapters.ReasonNotUnderstood
+	}
+	if q.after != nil && q.raised != nil {
+		return "cursor"
+	}
+	q.d, q.show, q.window = d, a.Scope.Show(a.Controls), p.Window(a.Scope, a.Controls)
+	q.deciding = decidingOf(a.Scope.Deciding)
+	q.fields = slices.Clone(a.Scope.Texts)
+	slices.Sort(q.fields)
+	q.fields = slices.Compact(q.fields)
+	q.texts = q.textsOf(q.fields)
+	q.picks = q.raised == nil && q.pickable()
+	q.narrows = q.picks && q.narrowable()
+	q.numbers = q.picks && !d.Named && q.show.Expand == adapters.ExpandOff && q.after == nil &&
+		!bytes.Contains(q.body, []byte(`"inner_hits"`)) // which go by their hit's id
+	q.scatters = a.Scope.Chooses || a.Scope.Transitive || q.show.Collapsed
+	a.Ways = adapters.Ways{
+		Apart: d.apart(q, q.deciding), TextsApart: !q.texts.known, Anew: true, Scattered: true, Weighed: q.whole && q.narrows,
+	}
+	if a.Limit < maxResultWindow {
+		a.Short = "rescore"
+	}
+	q.native = d.newNative(q)
+	return ""
 }
 
 // maxDepth is how deep the engine lets a search nest. Each level of one costs us another look at all that is within it.
@@ -40,7 +115,8 @@ const maxDepth = 1000
 // parse reads a search. The reason, if not empty, says why it has to be left alone; the query is then good for its body alone. An
 // error is a bad control.
 func parse(target string, params []adapters.Param, body []byte, outer adapters.Controls) (q *query, reason adapters.Reason, err error) {
-	q = &query{target: target, params: params, body: body, controls: outer, size: 10}
+	q = &query{params: params, body: body}
+	q.asked = adapters.Asked{Target: target, Controls: outer, Size: 10}
 	if len(body) == 0 {
 		q.body = []byte("{}")
 	}
@@ -83,7 +159,7 @@ func (q *query) takeControls(members []adapters.Member) ([]adapters.Member, erro
 	if !found {
 		return members, nil
 	}
-	q.controls, q.stripped = q.controls.Merge(narrow), true
+	q.asked.Controls, q.stripped = q.asked.Controls.Merge(narrow), true
 	if q.body, err = adapters.Cut(q.body, adapters.IsControl); err != nil {
 		return nil, err
 	}
@@ -119,7 +195,7 @@ var urlParams = map[string]adapters.Reason{
 }
 
 func (q *query) check() adapters.Reason {
-	if q.controls.Off {
+	if q.asked.Controls.Off {
 		return "off"
 	}
 	for _, m := range q.members {
@@ -144,20 +220,6 @@ func (d Dialect) filters(params []adapters.Param) bool {
 	return ok
 }
 
-// filtered returns an answer with the filter_path of the request, which we ask the engine without. Of a large one it gives up with ErrLate
-// when late, if not nil, reports that the time is over.
-func (d Dialect) filtered(params []adapters.Param, body []byte, late func() bool) ([]byte, error) {
-	path, _ := adapters.Last(params, "filter_path")
-	if path == "" {
-		return body, nil
-	}
-	f, ok := parseFilter(path, d.OpenSearch)
-	if !ok {
-		return nil, adapters.Alone{Reason: "filter_path", Searched: true}
-	}
-	return f.filter(body, late)
-}
-
 // paramsReason returns why URL parameters leave a search alone, or nothing.
 func paramsReason(params []adapters.Param) adapters.Reason {
 	for _, p := range params {
@@ -180,7 +242,7 @@ func (q *query) readPage() adapters.Reason {
 	for _, n := range []struct {
 		key string
 		to  *int
-	}{{"from", &q.from}, {"size", &q.size}} {
+	}{{"from", &q.asked.From}, {"size", &q.asked.Size}} {
 		value, inURL := adapters.Last(q.params, n.key)
 		if !inURL {
 			value = strings.Trim(string(adapters.Get(q.members, n.key)), `"`) // engines take 10 and "10"
@@ -194,27 +256,28 @@ func (q *query) readPage() adapters.Reason {
 		}
 		*n.to = v
 	}
-	if q.size == 0 {
+	a := &q.asked
+	if a.Size == 0 {
 		return "size_zero"
 	}
-	if q.from > maxResultWindow || q.size > maxResultWindow-q.from {
+	if a.From > maxResultWindow || a.Size > maxResultWindow-a.From {
 		return "engine_limit"
 	}
 	if q.exports() {
 		return "export"
 	}
 	q.readCursor()
-	if q.limit = rescored(adapters.Get(q.members, "rescore")); q.from+q.size > q.limit {
+	if a.Limit = rescored(adapters.Get(q.members, "rescore")); a.From+a.Size > a.Limit {
 		return "rescore"
 	}
-	source, stored := q.named("_source"), q.named("stored_fields")
+	source, stored := q.value("_source"), q.value("stored_fields")
 	bare := source == "" && adapters.Get(q.members, "script_fields") != nil // which come in place of the source
 	q.whole = stored == "" && !bare && (source == "" || source == "true") &&
-		q.named("_source_includes") == "" && q.named("_source_excludes") == ""
+		q.value("_source_includes") == "" && q.value("_source_excludes") == ""
 	if strings.Contains(stored, "_none_") {
 		return "not_understood" // such hits have no id to tell them by
 	}
-	for _, list := range []string{q.named("fields"), q.named("docvalue_fields"), stored} {
+	for _, list := range []string{q.value("fields"), q.value("docvalue_fields"), stored} {
 		q.extracted = q.extracted || strings.Contains(list, adapters.SketchField)
 	}
 	return ""
@@ -248,8 +311,8 @@ func rescored(value []byte) int {
 	return min(limit, maxResultWindow)
 }
 
-// named returns a key's value as it stands in the URL or else in the body, or nothing.
-func (q *query) named(key string) string {
+// value returns a key's value as it stands in the URL or else in the body, or nothing.
+func (q *query) value(key string) string {
 	if value, ok := adapters.Last(q.params, key); ok {
 		return value
 	}

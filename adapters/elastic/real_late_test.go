@@ -26,7 +26,7 @@ func (l *larder) strikes(r *rand.Rand, name string, request, own *adapters.Reque
 	run := func(clock *adaptertest.Clock) (*adapters.Answer, error) {
 		plan.Late = clock.Late
 		parsed := l.d.Search(l.d.Classify(request), request, plan)
-		if !parsed.Collapses() {
+		if parsed.Searches == nil {
 			return nil, adapters.Alone{Reason: parsed.Reason}
 		}
 		return clock.Run(parsed, l.send)

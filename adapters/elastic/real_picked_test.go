@@ -60,19 +60,17 @@ func TestRealPickedPages(t *testing.T) {
 			answers := []string{}
 			for _, picks := range []bool{true, false} {
 				plan := planOf(adapters.Rules{rule}, scattered, 0.3)
-				q, reason, err := parse(target, adapters.Params(params), request.Body, adapters.Controls{})
-				if reason != "" || err != nil {
-					t.Fatal(reason, err)
+				parsed := l.d.Search(l.d.Classify(request), request, plan)
+				if parsed.Searches == nil {
+					t.Fatal(parsed.Reason)
 				}
-				c := newCollapse(l.d, q, plan, plan.Scope(q.target))
-				c.picks = c.picks && picks
-				answer, err := adaptertest.Run(adapters.ParsedSearch{Exchange: &single{request: request, collapse: c}}, func(ask *adapters.Request) *adapters.Reply {
-					c.picks = c.picks && picks // a reading that begins anew has set it again
-					if c.fetch.picked {
-						picked++
-					}
-					if strings.Contains(string(ask.Body), `{"ids":{"values":`) && !picks {
-						t.Errorf("picked: %s", ask.Body)
+				search := readSearch(parsed)
+				search.picks, search.numbers = search.picks && picks, search.numbers && picks
+				answer, err := adaptertest.Run(parsed, func(ask *adapters.Request) *adapters.Reply {
+					if strings.Contains(string(ask.Body), `{"ids":{"values":`) || strings.Contains(string(ask.Body), `{"terms":{"_seq_no":[`) {
+						if picked++; !picks {
+							t.Errorf("picked: %s", ask.Body)
+						}
 					}
 					return l.send(ask)
 				})
@@ -90,3 +88,5 @@ func TestRealPickedPages(t *testing.T) {
 		}
 	})
 }
+
+func readSearch(parsed adapters.ParsedSearch) *query { return parsed.Searches.List[0].(*query) }

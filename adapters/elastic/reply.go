@@ -2,10 +2,8 @@ package elastic
 
 import (
 	"bytes"
-	"errors"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/neardup/sidecar/adapters"
 )
@@ -215,6 +213,12 @@ func (h *hit) readFields(r *adapters.Reader, start int) (ours int) {
 	return ours
 }
 
+// readOne reads a hit by itself.
+func readOne(raw []byte) hit {
+	r := adapters.NewReader(raw)
+	return new(listing).readHit(&r, raw)
+}
+
 // rawOf returns hits as they stand.
 func rawOf(hits []hit) [][]byte {
 	list := make([][]byte, len(hits))
@@ -301,35 +305,4 @@ func padded(text []byte) []byte {
 		return append(text[:len(text):len(text)], "=="[:missing]...)
 	}
 	return text
-}
-
-// teller finds what tells one hit from another, as the hits of a reading are judged.
-type teller struct {
-	index []byte // of the last hit, as it stands
-	name  string // the same, decoded
-	rule  string // and as rules are matched against it
-	key   []byte // room
-	keys  strings.Builder
-}
-
-// of returns the index that rules are matched against for a hit and what tells it from all others.
-func (t *teller) of(c *collapse, h *hit) (rule, key string, err error) {
-	if index := h.at(h.index); t.index == nil || !bytes.Equal(index, t.index) {
-		name, ok := adapters.Text(index)
-		if !ok {
-			return "", "", errors.New("a hit without _index")
-		}
-		t.index, t.name, t.rule = index, name, c.d.ruleName(name)
-	}
-	t.key = append(append(t.key[:0], t.name...), 0) // two indices can stand behind one name
-	if t.key, err = c.appendID(t.key, h); err != nil {
-		return "", "", err
-	}
-	if t.keys.Cap()-t.keys.Len() < len(t.key) { // what tells the hits before keeps theirs
-		t.keys.Reset()
-		t.keys.Grow(max(len(t.key), 1<<10))
-	}
-	start := t.keys.Len()
-	t.keys.Write(t.key)
-	return t.rule, t.keys.String()[start:], nil
 }

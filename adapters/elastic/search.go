@@ -3,7 +3,6 @@ package elastic
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"maps"
 	"net/url"
 	"slices"
@@ -73,15 +72,13 @@ func (d Dialect) search(c adapters.Class, r *adapters.Request, p adapters.Plan) 
 	if reason != "" {
 		return s
 	}
-	scope := p.Scope(c.Target)
-	if !scope.Configured {
-		s.Reason = "unconfigured"
+	if s.Reason = q.under(d, p); s.Reason != "" {
 		return s
 	}
-	if s.Reason = q.left(scope); s.Reason == "" {
-		s.Exchange, s.Reason = d.exchange(asked, q, p, scope)
-		s.Exchange = d.natively(asked, q, p, scope, s.Exchange)
-	}
+	q.request, q.plan = asked, p
+	ranked := q.asked.From == 0 && !q.asked.Scope.Chooses && !q.asked.Scope.Transitive && q.raised == nil
+	q.walks = q.after != nil || ranked && q.sorted()
+	s.Searches = &adapters.Searches{List: []adapters.Search{q}, Single: true, Wire: &single{q: q, request: asked}, Plan: p}
 	return s
 }
 
@@ -127,92 +124,4 @@ func format(r *adapters.Request) adapters.Reason {
 		return "signed"
 	}
 	return ""
-}
-
-// single is a search with a request of its own.
-type single struct {
-	request *adapters.Request
-	*collapse
-}
-
-// Next implements adapters.Exchange.
-func (s *single) Next(reply *adapters.Reply) (*adapters.Request, *adapters.Answer, error) {
-	if reply == nil && s.rounds > 0 { // none came in time
-		return s.lately()
-	}
-	ask, answer, err := s.step(reply)
-	if adapters.IsLate(err) {
-		return s.lately()
-	}
-	return ask, answer, err
-}
-
-func (s *single) step(reply *adapters.Reply) (*adapters.Request, *adapters.Answer, error) {
-	if reply != nil {
-		if err := s.refused(reply); err != nil {
-			return nil, nil, err
-		}
-		if err := s.take(reply); errors.Is(err, adapters.ErrWidened) {
-			return nil, nil, err
-		} else if err != nil {
-			return nil, nil, adapters.NotUnderstood(err)
-		}
-	}
-	body, void, more, err := s.next()
-	if err != nil {
-		return nil, nil, adapters.NotUnderstood(err)
-	}
-	if more {
-		return s.ask(body, void), nil, nil
-	}
-	final, err := s.result()
-	if err == nil {
-		final, err = s.d.filtered(s.q.params, final, s.late)
-	}
-	if err != nil {
-		return nil, nil, adapters.NotUnderstood(err)
-	}
-	answer := &adapters.Answer{Reply: *s.baseReply, Outcomes: []adapters.Outcome{s.outcome()}}
-	answer.Body, answer.Header = final, s.coded(answer.Header)
-	return nil, answer, nil
-}
-
-// ask returns the client's request with another body and less the URL parameters that it makes void.
-func (s *single) ask(body []byte, void []string) *adapters.Request {
-	r := *s.request
-	r.Body = body
-	drop := map[string]bool{}
-	for _, name := range void {
-		drop[name] = true
-	}
-	r.RawQuery = adapters.RawQuery(s.q.params, func(name string) bool { return !drop[name] })
-	if s.span.SketchOnly { // to compress sketches takes the engine as long as to read them, and only halves them
-		r.Header = maps.Clone(r.Header)
-		delete(r.Header, "Accept-Encoding")
-	}
-	if len(s.request.Body) == 0 { // whatever the client says of a body that it does not send
-		r.Header = s.d.withType(r.Header)
-	}
-	return &r
-}
-
-// coded returns a reply's header with the content coding of the engine's last reply that was asked for as the client would
-// have it.
-func (s *single) coded(header adapters.Header) adapters.Header {
-	header = maps.Clone(header)
-	if delete(header, "Content-Encoding"); s.coding != nil {
-		header["Content-Encoding"] = s.coding
-	}
-	return header
-}
-
-// refused sorts the engine's refusals by whose fault they can be.
-func refused(status int) error {
-	switch {
-	case status < 300:
-		return nil
-	case status == 401 || status == 403 || status == 404 || status == 408 || status == 429 || status >= 500:
-		return adapters.ErrRefused
-	}
-	return adapters.ErrWidened
 }

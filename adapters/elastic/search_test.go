@@ -37,7 +37,7 @@ func TestManyMembers(t *testing.T) {
 	for path, body := range map[string]string{"/news/_search": many, "/news/_msearch": many + "\n{}\n"} {
 		c, r := searchFor(path, "", body)
 		used := allocated(func() {
-			if s := (Dialect{}).Search(c, r, searchPlan(t, false)); s.Exchange != nil || s.Reason != "not_understood" {
+			if s := (Dialect{}).Search(c, r, searchPlan(t, false)); s.Searches != nil || s.Reason != "not_understood" {
 				t.Errorf("%s: %q", path, s.Reason)
 			}
 		})
@@ -100,13 +100,10 @@ func TestAsks(t *testing.T) {
 			plan := searchPlan(t, c.lacking)
 			plan.MaxWindow = 1 // so that the pager reads no more than the page
 			parsed := Dialect{}.Search(class, r, plan)
-			if !parsed.Collapses() {
+			if parsed.Searches == nil {
 				t.Fatalf("left alone: %s %+v", parsed.Reason, parsed.Refusal)
 			}
-			ask, answer, err := parsed.Exchange.Next(nil)
-			if err != nil || answer != nil {
-				t.Fatal(answer, err)
-			}
+			ask := firstAsk(t, parsed)
 			if diff := cmp.Diff(c.want, string(ask.Body)); diff != "" {
 				t.Error(diff)
 			}
@@ -124,9 +121,9 @@ func TestAsks(t *testing.T) {
 func TestAskOfABarePathGetsAContentType(t *testing.T) {
 	r := &adapters.Request{Method: "GET", Path: "/news-1/_search", RawQuery: "q=a",
 		Header: adapters.Header{"Authorization": {"Basic x"}}}
-	ask, _, err := Dialect{}.Search(Dialect{}.Classify(r), r, searchPlan(t, false)).Exchange.Next(nil)
-	if err != nil || ask.Method != "GET" {
-		t.Fatal(ask, err)
+	ask := firstAsk(t, Dialect{}.Search(Dialect{}.Classify(r), r, searchPlan(t, false)))
+	if ask.Method != "GET" {
+		t.Fatal(ask)
 	}
 	if diff := cmp.Diff(adapters.Header{"Authorization": {"Basic x"}, "Content-Type": {"application/json"}},
 		ask.Header); diff != "" {
@@ -179,8 +176,8 @@ func TestLeftAlone(t *testing.T) {
 	} {
 		class, r := searchFor(c.path, c.query, c.body)
 		parsed := Dialect{}.Search(class, r, searchPlan(t, false))
-		if parsed.Refusal != nil || string(parsed.Reason) != c.want || !parsed.Collapses() != (c.want != "") {
-			t.Errorf("%s?%s %s: %q, exchange %v, refusal %v; want %q", c.path, c.query, c.body, parsed.Reason, parsed.Collapses(),
+		if parsed.Refusal != nil || string(parsed.Reason) != c.want || parsed.Searches == nil != (c.want != "") {
+			t.Errorf("%s?%s %s: %q, exchange %v, refusal %v; want %q", c.path, c.query, c.body, parsed.Reason, parsed.Searches != nil,
 				parsed.Refusal, c.want)
 		}
 		if c.body != "" && !strings.Contains(c.body, "neardup") && string(parsed.Plain.Body) != c.body {
@@ -192,7 +189,7 @@ func TestLeftAlone(t *testing.T) {
 // TestBlankLinesOfAMultiSearch: OpenSearch skips a blank first line, which Elasticsearch takes for an empty header.
 func TestBlankLinesOfAMultiSearch(t *testing.T) {
 	class, r := searchFor("/news-1/_msearch", "", "\n{}\n")
-	if got := (Dialect{OpenSearch: true}).Search(class, r, searchPlan(t, false)); got.Reason != "not_understood" || got.Exchange != nil {
+	if got := (Dialect{OpenSearch: true}).Search(class, r, searchPlan(t, false)); got.Reason != "not_understood" || got.Searches != nil {
 		t.Errorf("%+v", got)
 	}
 }
@@ -220,23 +217,45 @@ func TestControlsOfAMultiSearchAreCutOutOfItsPlainForm(t *testing.T) {
 	if string(parsed.Plain.Body) != want || parsed.Plain.RawQuery != "" {
 		t.Errorf("?%s %q", parsed.Plain.RawQuery, parsed.Plain.Body)
 	}
-	if parsed.Reason != "off" || parsed.Collapses() {
+	if parsed.Reason != "off" || parsed.Searches != nil {
 		t.Errorf("%+v", parsed)
 	}
 }
 
-// afterReply returns what the exchange of a search says to a reply to its first ask.
+// firstAsk returns what the engine is asked first.
+func firstAsk(t *testing.T, parsed adapters.ParsedSearch) (first *adapters.Request) {
+	t.Helper()
+	_, _ = adaptertest.Run(parsed, func(ask *adapters.Request) *adapters.Reply {
+		if first == nil {
+			first = ask
+		}
+		return fakeReply(503, nil)
+	})
+	if first == nil {
+		t.Fatal("nothing is asked")
+	}
+	return first
+}
+
+// afterReply returns what is asked after a reply to the first ask of a search, or answered.
 func afterReply(t *testing.T, path, body, reply string) (*adapters.Request, *adapters.Answer, error) {
 	t.Helper()
 	class, r := searchFor(path, "", body)
 	parsed := Dialect{}.Search(class, r, searchPlan(t, false))
-	if !parsed.Collapses() {
+	if parsed.Searches == nil {
 		t.Fatal(parsed.Reason)
 	}
-	if _, _, err := parsed.Exchange.Next(nil); err != nil {
-		t.Fatal(err)
+	var asks []*adapters.Request
+	answer, err := adaptertest.Run(parsed, func(ask *adapters.Request) *adapters.Reply {
+		if asks = append(asks, ask); len(asks) > 1 {
+			return fakeReply(503, nil)
+		}
+		return fakeReply(200, []byte(reply))
+	})
+	if len(asks) > 1 {
+		return asks[1], nil, nil
 	}
-	return parsed.Exchange.Next(&adapters.Reply{Status: 200, Header: adapters.Header{}, Body: []byte(reply)})
+	return nil, answer, err
 }
 
 func TestShardsThatCannotReadOurFieldMakeTheSearchPlain(t *testing.T) {
@@ -335,7 +354,7 @@ func TestControlsEverywhere(t *testing.T) {
 			}
 			class, r = request(name, value[0])
 			parsed := Dialect{OpenSearch: true}.Search(class, r, searchPlan(t, false))
-			if parsed.Refusal != nil || !parsed.Collapses() || strings.Contains(string(parsed.Plain.Body)+parsed.Plain.RawQuery,
+			if parsed.Refusal != nil || parsed.Searches == nil || strings.Contains(string(parsed.Plain.Body)+parsed.Plain.RawQuery,
 				"neardup") {
 				t.Errorf("%s: %s=%s: %q %+v", place, name, value[0], parsed.Reason, parsed.Plain)
 			}
@@ -355,7 +374,7 @@ func TestNeighboursAreRaised(t *testing.T) {
 		if want == "" {
 			want = body
 		}
-		if got, err := raised([]byte(body), 10, 50); err != nil || string(got) != want {
+		if got, _, err := raised([]byte(body), 10, 50); err != nil || string(got) != want {
 			t.Errorf("%s became %s, %v", body, got, err)
 		}
 	}

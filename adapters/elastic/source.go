@@ -102,15 +102,15 @@ type texts struct {
 	all    bool
 }
 
-// texts returns how the fields come, or can come, with the client's own hits. What is not certain, such as what a pattern
+// textsOf returns how the fields come, or can come, with the client's own hits. What is not certain, such as what a pattern
 // with a wildcard in the middle lets through, is left open.
-func (q *query) texts(fields []string) (t texts) {
+func (q *query) textsOf(fields []string) (t texts) {
 	if q.whole {
 		return texts{known: true}
 	}
 	f, ok := q.sourceFilter()
 	_, synthetic := adapters.Last(q.params, "force_synthetic_source")
-	if !ok || synthetic || q.shown || q.inherits() || q.named("stored_fields") != "" || len(fields) == 0 {
+	if !ok || synthetic || q.shown || q.inherits() || q.value("stored_fields") != "" || len(fields) == 0 {
 		return t
 	}
 	if slices.ContainsFunc(fields, func(field string) bool { return strings.Contains(field, ".") }) {

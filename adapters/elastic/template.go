@@ -1,25 +1,21 @@
 package elastic
 
 import (
-	"bytes"
-	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
 )
 
 // byTemplate is a search by template: the engine is asked to fill the template in, and the search that comes out of it is
-// collapsed.
+// collapsed. It implements adapters.Ahead.
 type byTemplate struct {
 	d        Dialect
 	request  *adapters.Request
+	params   []adapters.Param
 	members  []adapters.Member
 	target   string
 	controls adapters.Controls
 	plan     adapters.Plan
-	scope    adapters.Scope
-	search   *single // once the template is filled in
 }
 
 func (d Dialect) template(
@@ -29,7 +25,8 @@ func (d Dialect) template(
 	if !d.OpenSearch && s.Reason == "" {
 		s.Reason = "template" // no Elasticsearch with templates was at hand to test it on
 	}
-	q := &query{body: plain.Body, controls: controls, params: adapters.Params(plain.RawQuery)}
+	q := &query{body: plain.Body, params: adapters.Params(plain.RawQuery)}
+	q.asked.Controls = controls
 	members, err := adapters.Members(plain.Body)
 	if err != nil {
 		s.Reason = "not_understood"
@@ -41,82 +38,57 @@ func (d Dialect) template(
 	}
 	plain.Body = q.body
 	s.Shown = adapters.NamesOurs(q.body)
-	scope := p.Scope(c.Target)
 	switch {
 	case s.Reason != "":
-	case q.controls.Off:
+	case q.asked.Controls.Off:
 		s.Reason = "off"
-	case !scope.Configured:
+	case !p.Scope(c.Target).Configured:
 		s.Reason = "unconfigured"
 	default:
 		if s.Reason = paramsReason(q.params); s.Reason == "" {
-			s.Exchange = &byTemplate{d: d, request: plain, members: members, target: c.Target, controls: q.controls, plan: p, scope: scope}
+			t := &byTemplate{d: d, request: plain, params: q.params, members: members, target: c.Target, controls: q.asked.Controls, plan: p}
+			s.Searches = &adapters.Searches{Plan: p, Ahead: t}
 		}
 	}
 	return s
 }
 
-// Next implements adapters.Exchange.
-func (t *byTemplate) Next(reply *adapters.Reply) (*adapters.Request, *adapters.Answer, error) {
+// Request implements adapters.Ahead.
+func (t *byTemplate) Request() *adapters.Request {
+	r := *t.request
+	r.Method, r.Path, r.RawQuery, r.Ahead = "POST", "/_render/template", "", true
+	return &r
+}
+
+// Searches implements adapters.Ahead.
+func (t *byTemplate) Searches(reply *adapters.Reply) (*adapters.Searches, error) {
 	switch {
-	case t.search != nil:
-		return t.searched(reply)
-	case reply == nil:
-		r := *t.request
-		r.Method, r.Path, r.RawQuery, r.Ahead = "POST", "/_render/template", "", true
-		return &r, nil, nil
 	case reply.Status == 429 || reply.Status >= 500:
-		return nil, nil, adapters.ErrRefused
+		return nil, adapters.ErrRefused
 	case reply.Status >= 300: // it may grant the search and not this
-		return nil, nil, adapters.ErrWidened
+		return nil, adapters.ErrWidened
 	}
 	body, err := t.filled(reply.Body)
 	if err != nil {
-		return nil, nil, adapters.NotUnderstood(err)
+		return nil, err
 	}
-	q, reason, err := parse(t.target, adapters.Params(t.request.RawQuery), body, t.controls)
+	q, reason, err := parse(t.target, t.params, body, t.controls)
 	switch {
 	case err != nil, q.stripped: // controls stand in the request, not in its template: the engine says so
-		return nil, nil, adapters.ErrWidened
+		return nil, adapters.ErrWidened
 	case reason == "":
-		reason = q.leftAmong(t.scope)
+		reason = q.under(t.d, t.plan)
+	}
+	if reason == "" && q.after != nil {
+		reason = "cursor"
 	}
 	if reason != "" {
-		return nil, nil, adapters.NotUnderstood(adapters.Alone{Reason: reason})
+		return nil, adapters.Alone{Reason: reason}
 	}
 	r := *t.request
-	r.RawQuery = adapters.RawQuery(q.params, func(name string) bool { return name != "filter_path" })
-	q.params = adapters.Params(r.RawQuery)
-	r.Path, r.Body = strings.TrimSuffix(strings.TrimRight(r.Path, "/"), "/template"), q.body
-	c := newCollapse(t.d, q, t.plan, t.scope)
-	if c == nil {
-		return nil, nil, adapters.ErrNotUnderstood
-	}
-	t.search = &single{request: &r, collapse: c}
-	return t.searched(nil)
-}
-
-// searched goes on with the search. The engine tells the status in the reply to a search by template, behind all else.
-func (t *byTemplate) searched(reply *adapters.Reply) (*adapters.Request, *adapters.Answer, error) {
-	ask, answer, err := t.search.Next(reply)
-	if answer != nil {
-		answer.Body, err = withStatus(answer.Body, answer.Status)
-		if err == nil {
-			answer.Body, err = t.d.filtered(adapters.Params(t.request.RawQuery), answer.Body, t.plan.Late)
-		}
-		if err != nil {
-			return nil, nil, adapters.NotUnderstood(err)
-		}
-	}
-	return ask, answer, err
-}
-
-// withStatus returns a reply with its status told in it, in the reply's own style.
-func withStatus(body []byte, status int) ([]byte, error) {
-	if pretty, ok := bytes.CutSuffix(body, []byte("\n}\n")); ok {
-		return fmt.Appendf(nil, "%s,\n  \"status\" : %d\n}\n", pretty, status), nil
-	}
-	return adapters.Set(body, "status", strconv.AppendInt(nil, int64(status), 10))
+	r.Path, q.plan = strings.TrimSuffix(strings.TrimRight(r.Path, "/"), "/template"), t.plan
+	w := &single{q: q, request: &r, template: true}
+	return &adapters.Searches{List: []adapters.Search{q}, Single: true, Wire: w, Plan: t.plan}, nil
 }
 
 // filled returns the search that came out of the template, with what stands beside the template in the request.

@@ -15,8 +15,8 @@ const maxNeighbours = 10000
 // raised returns the search with the number of neighbours of every vector clause raised to least, where the client asks for
 // fewer: a list of neighbours is no longer than k, so there is nothing behind it to fill a page from which hits are folded.
 // The body itself comes back where there is nothing to raise. Clauses that only filter are left: there k decides which
-// documents match. It goes over the body once, however many clauses there are and however deep.
-func raised(body []byte, size, least int) ([]byte, error) {
+// documents match. It goes over the body once, however many clauses there are and however deep. most is the largest number then.
+func raised(body []byte, size, least int) (longer []byte, most int, err error) {
 	raise := raise{body: body, size: size, least: min(least, maxNeighbours)}
 	r := adapters.NewReader(body)
 	for r.Enter('{'); r.Next(); {
@@ -30,9 +30,9 @@ func raised(body []byte, size, least int) ([]byte, error) {
 		}
 	}
 	if raise.err != nil || !r.Done() {
-		return nil, cmp.Or(raise.err, adapters.ErrMalformed)
+		return nil, 0, cmp.Or(raise.err, adapters.ErrMalformed)
 	}
-	return raise.spliced(), nil
+	return raise.spliced(), raise.most, nil
 }
 
 // raise collects what changes in a search.
@@ -40,6 +40,7 @@ type raise struct {
 	body  []byte
 	size  int // what a clause without a k of its own takes for it
 	least int // what k is to be at least
+	most  int // the largest k
 	edits []numberEdit
 	err   error
 }
@@ -179,6 +180,9 @@ func (r *raise) number(object []adapters.Member, key string, instead int) {
 		}
 	}
 	n = max(n, r.least)
+	if key == "k" {
+		r.most = max(r.most, n)
+	}
 	if text := strconv.Itoa(n); value == nil {
 		last := object[len(object)-1].Value
 		end := r.at(last) + len(last)

@@ -20,12 +20,12 @@ func TestRaised(t *testing.T) {
 		if want == "" {
 			want = body
 		}
-		if got, err := raised([]byte(body), 10, 50); err != nil || string(got) != want {
+		if got, _, err := raised([]byte(body), 10, 50); err != nil || string(got) != want {
 			t.Errorf("%s became %s: %v", body, got, err)
 		}
 	}
 	for _, body := range []string{`{"knn":{"query_vector":[1],"k":"x"}}`, `{"query":` + nested(maxQueryDepth+1, `1`) + `}`} {
-		if got, err := raised([]byte(body), 10, 50); err == nil {
+		if got, _, err := raised([]byte(body), 10, 50); err == nil {
 			t.Errorf("%.60s became %.60s", body, got)
 		}
 	}
@@ -36,7 +36,7 @@ func TestRaisedIsLinear(t *testing.T) {
 	clauses := strings.Repeat(`{"knn":{"f":{"vector":[1],"k":1}}},`, 2000)
 	body := `{"query":` + nested(100, `[`+clauses+`1]`) + `}`
 	used := allocated(func() {
-		if _, err := raised([]byte(body), 10, 50); err != nil {
+		if _, _, err := raised([]byte(body), 10, 50); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -66,7 +66,7 @@ type fake struct {
 func (f *fake) run(s adapters.ParsedSearch) (*adapters.Answer, error) {
 	rounds := f.asked
 	defer func() { f.asked = rounds }()
-	return collapse.Search(context.Background(), &s, func(_ context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error) {
+	return collapse.Answer(context.Background(), s.Searches, func(_ context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error) {
 		rounds++
 		var replies []*adapters.Reply
 		for _, r := range requests {

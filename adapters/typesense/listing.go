@@ -48,7 +48,7 @@ func (q *query) Listing(r adapters.Reading, given []adapters.QueryResult) (*adap
 		}
 	}
 	h := &hits{q: q, in: first}
-	l := &adapters.Listing{Hits: h, Total: first.found, From: first.first, Size: first.perPage}
+	l := &adapters.Listing{Hits: h, Total: first.found, From: first.first, Size: first.perPage, Framed: asks[0].facets}
 	l.Full = r.Neighbours > 0 && first.found == max(r.Neighbours, asks[0].page*asks[0].perPage)
 	switch {
 	case asks[0].content == frame:

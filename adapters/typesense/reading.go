@@ -1,6 +1,7 @@
 package typesense
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -103,7 +104,7 @@ func (q *query) pages(list []ask, content content, r *adapters.Reading) []ask {
 		pages = cover(r.From, r.To, q.sizes(), limit)
 	}
 	for i, page := range pages {
-		facets := content == full && i == 0 && r.Frame
+		facets := content == full && i == 0 && r.Frame && r.Sources
 		list = append(list, ask{content: content, page: page.page, perPage: page.size, facets: facets, neighbours: r.Neighbours})
 	}
 	return list
@@ -126,12 +127,13 @@ func (q *query) fixedSize() int {
 }
 
 // Narrowed implements adapters.Narrower: servers can be told to grant smaller pages than most do.
-func (q *query) Narrowed(most int) adapters.Search {
-	if most < q.perPage || most >= q.most {
+func (q *query) Narrowed(err error) adapters.Search {
+	declined, is := errors.AsType[*adapters.Declined](err)
+	if !is || declined.Most == 0 || declined.Most < q.perPage || declined.Most >= q.most {
 		return nil
 	}
 	narrowed := *q
-	narrowed.most = most
+	narrowed.most = declined.Most
 	return &narrowed
 }
 

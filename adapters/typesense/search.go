@@ -264,7 +264,7 @@ func parseSearch(
 		if size > 0 {
 			k = (k + size - 1) / size * size
 		}
-		a.Neighbours = &adapters.Neighbours{Own: q.vector.own, Raised: k}
+		a.Neighbours = &adapters.Neighbours{Raised: k}
 	}
 	return q, nil
 }

@@ -44,7 +44,7 @@ func TestControlsInKeysCountForNothing(t *testing.T) {
 		r := get("/collections/news/documents/search?q=x")
 		r.Header = adapters.Header{keyHeader: {scopedKey(imposed)}}
 		s := search(r, planFor(adapters.Scope{}, rule))
-		if !s.Collapses() || s.Refusal != nil {
+		if s.Searches == nil || s.Refusal != nil {
 			t.Errorf("%s: %+v", imposed, s)
 			continue
 		}

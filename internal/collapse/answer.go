@@ -28,10 +28,16 @@ func Answer(ctx context.Context, searches *adapters.Searches, ask Ask) (*adapter
 	if searches.Plan.Struck() {
 		return nil, adapters.ErrLate
 	}
+	if searches.Ahead != nil {
+		var err error
+		if searches, err = ahead(ctx, searches.Ahead, ask); err != nil {
+			return nil, err
+		}
+	}
 	c := &conversation{Searches: searches, send: ask}
 	results, outcomes, err := make([][]byte, 1), make([]adapters.Outcome, 1), error(nil)
 	if searches.Single {
-		results[0], outcomes[0], err = newSearch(searches, 0, c).run(ctx)
+		results[0], outcomes[0], err = newSearch(searches, 0, c, c).run(ctx)
 	} else {
 		results, outcomes, err = c.together(ctx)
 	}
@@ -40,26 +46,16 @@ func Answer(ctx context.Context, searches *adapters.Searches, ask Ask) (*adapter
 			return nil, adapters.ErrWidened
 		}
 		outcomes = []adapters.Outcome{{Target: searches.List[0].Asked().Target, Reason: adapters.ReasonRefused}}
-		return &adapters.Answer{Reply: *searches.Wire.Declined(c.reply, declined), Outcomes: outcomes}, nil
+		return &adapters.Answer{Reply: *searches.Wire.Declined(c.reply, declined), Outcomes: outcomes, After: c.giveBack}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	reply, err := searches.Wire.Reply(c.reply, results)
 	if err != nil {
-		return nil, adapters.NotUnderstood(err)
+		return nil, portError(err)
 	}
-	return &adapters.Answer{Reply: *reply, Outcomes: outcomes}, nil
-}
-
-// conversation is the exchange of requests and replies for one client's request.
-type conversation struct {
-	*adapters.Searches
-	send Ask
-	// reply is the one whose header the client gets, and in which the results are put: the first to a request that was not bare, which is
-	// compressed as the client wants it.
-	reply *adapters.Reply
-	bare  bool
+	return &adapters.Answer{Reply: *reply, Outcomes: outcomes, After: c.giveBack}, nil
 }
 
 // search is one search being answered.
@@ -68,39 +64,44 @@ type search struct {
 	asked  *adapters.Asked
 	plan   *adapters.Plan
 	engine asker
-	single bool
+	alone  *conversation // nil for one of several searches
 
 	show  adapters.Show
 	page  rerank.Page
 	pager *rerank.Pager
 	judge *adapters.Judge
 	near  *neighbours // nil for most searches
+	walk  *walk       // nil for most searches
 	texts texts
 
-	read   readings
-	rounds int // how often the engine was asked
-	native native
+	read    readings
+	native  native
+	pointed bool // a point in time was asked for
 }
 
 // readings are what is kept of what was read.
 type readings struct {
-	// frame is the listing whose reply becomes the client's: everything in it but the hits is kept. sources is the last listing of hits as
-	// the client wants them. judged are the hits of the last reading from rank 0 that were compared.
-	frame, sources *adapters.Listing
-	judged         sighted
+	rounds int // how often the engine was asked
+	// frame is the listing whose reply becomes the client's: everything in it but the hits is kept. judged are the hits of the last reading
+	// from rank 0 that were compared.
+	frame   *adapters.Listing
+	sources sources
+	judged  sighted
 	// own is a listing that contains the whole page as the engine has it, from place ownFrom on; nil until there is one. asSent is the
 	// result of the client's own search as the client wrote it.
 	own     *adapters.Listing
 	ownFrom int
 	asSent  []byte
-	// total is the engine's count.
-	total int
+	// total is the engine's count, -1 until it is known; atLeast says that there may be more.
+	total    int
+	atLeast  bool
+	hitBytes int // how long the hits were that came last, in the mean
 }
 
-// newSearch returns the search of a place in the request.
-func newSearch(all *adapters.Searches, place int, engine asker) *search {
-	s := &search{Search: all.List[place], plan: &all.Plan, engine: engine, single: all.Single}
-	s.asked = s.Asked()
+// newSearch returns the search of a place in the request. alone is the conversation of a single one.
+func newSearch(all *adapters.Searches, place int, engine asker, alone *conversation) *search {
+	s := &search{Search: all.List[place], plan: &all.Plan, engine: engine, alone: alone}
+	s.asked, s.read.total = s.Asked(), -1
 	return s
 }
 
@@ -116,6 +117,9 @@ func (s *search) run(ctx context.Context) ([]byte, adapters.Outcome, error) {
 		return page.Result, s.nativeOutcome(page), nil
 	}
 	result, err := s.collapse(ctx)
+	if s.opens(err) != nil {
+		return s.inPoint(ctx, result, err)
+	}
 	if err != nil {
 		return s.leave(ctx, err)
 	}
@@ -127,13 +131,16 @@ func (s *search) begin(from, size int) {
 	a := s.asked
 	s.show = a.Scope.Show(a.Controls)
 	s.page = s.plan.Page(from, size, a.Scope, a.Controls, a.Limit)
-	if s.show.DryRun { // the client's own search is the answer
-		s.page.SketchFirst, s.page.Sources = true, false
-	}
 	if s.judge == nil {
-		s.judge = adapters.NewJudge(s.plan.Rules, a.Controls)
-		s.judge.Doubting, s.judge.Late = a.Doubting, s.plan.Late
-		s.texts.beside = a.Scope.Lacking
+		s.judge = s.newJudge()
+		s.texts.beside, s.texts.always = a.Scope.Lacking, a.Ways.Anew
+	}
+	s.page.SketchFirst = s.show.DryRun || a.Ways.Apart || s.texts.beside && a.Ways.TextsApart
+	if a.Ways.Weighed && !s.texts.beside {
+		s.page.HitBytes = a.Scope.HitBytes
+	}
+	if s.walk != nil {
+		s.walk.goOn(&s.page)
 	}
 	if a.Neighbours != nil {
 		if s.near == nil {
@@ -141,16 +148,25 @@ func (s *search) begin(from, size int) {
 		}
 		s.near.widen(&s.page)
 	}
+	if p := &s.page; s.show.DryRun || a.Ways.Scattered && (p.SketchFirst || p.Whole || p.Transitive || from > 0) {
+		p.Sources = false // no folded hit is shown, or those that are come with the page's own
+	}
 	s.pager = rerank.NewPager(s.page)
 }
 
 // again begins the same page anew.
 func (s *search) again() { s.begin(s.page.From, s.page.Size) }
 
+func (s *search) newJudge() *adapters.Judge {
+	judge := adapters.NewJudge(s.plan.Rules, s.asked.Controls)
+	judge.Doubting, judge.Late = s.asked.Doubting, s.plan.Late
+	return judge
+}
+
 // outcome returns what was done.
 func (s *search) outcome() adapters.Outcome {
 	o := adapters.OutcomeOf(s.asked.Target, s.page, s.pager.Stats(), s.judge.Lacking, s.read.total)
-	o.Rounds, o.DryRun, o.Sketches = s.rounds, s.show.DryRun, s.judge.Sketches()
+	o.Rounds, o.DryRun, o.Sketches, o.HitBytes = s.read.rounds, s.show.DryRun, s.judge.Sketches(), s.read.hitBytes
 	if s.near != nil {
 		s.near.tell(&o, s.asked.Limit)
 	}
@@ -158,15 +174,23 @@ func (s *search) outcome() adapters.Outcome {
 		_, exact := s.total()
 		o.Exact = o.Exact && exact
 	}
+	if s.walk != nil {
+		s.walk.tell(&o)
+	}
 	s.native.tell(&o)
 	return o
 }
 
 // total returns how many hits the collapsed list holds, as far as the window tells: exactly, or at most.
 func (s *search) total() (hits int, exact bool) {
-	folded, exact := s.pager.Stats().Folded, s.read.total <= s.page.Window
+	stats := s.pager.Stats()
+	read, folded := min(stats.Read, s.page.Window), stats.Folded
+	exact = stats.Read < s.page.Window || s.read.total >= 0 && s.read.total <= s.page.Window && !s.read.atLeast
 	if s.near != nil {
 		return s.near.total(folded, exact)
 	}
-	return max(s.read.total-folded, 0), exact
+	if before := s.page.After; before != nil { // alike on all pages
+		read, folded = read+before.Ranks(), folded+before.Folded()
+	}
+	return max(max(s.read.total, read)-folded, 0), exact
 }

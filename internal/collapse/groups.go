@@ -1,6 +1,8 @@
 package collapse
 
 import (
+	"slices"
+
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/rerank"
 )
@@ -12,14 +14,20 @@ func (s *search) group(rank int, rule *adapters.Rule, views *adapters.Views) *ad
 	for _, member := range folded {
 		f := adapters.Folded{Judged: s.sight(member), Pair: views.Pair(member), Explained: s.show.Explain}
 		if s.show.Expand == adapters.ExpandSource {
-			f.Source = s.source(member)
+			f.Source = s.read.sources.at(member)
 		}
 		if s.show.Explain {
 			f.Pair.Shared = s.shared(member, views.With(member))
 		}
 		g.Folded = append(g.Folded, f)
 	}
-	if s.show.Explain {
+	switch {
+	case !s.show.Explain:
+	case !views.Represents(rank):
+		pair := views.Pair(rank)
+		pair.Shared = s.shared(rank, views.With(rank))
+		g.Member = &pair
+	default:
 		g.Explanation = views.Explanation(rank, rule)
 		if first := views.Leader(rank); first != rank {
 			g.Explanation.Leader = s.sight(first)
@@ -36,21 +44,45 @@ func (s *search) sight(rank int) adapters.Place {
 	return adapters.Place{Hits: s.read.judged.Hits, At: rank}
 }
 
-// shared returns shingles that the documents of two ranks have in common, nil unless both were read.
+// shared returns shingles that the documents of two ranks have in common, nil unless both are at hand.
 func (s *search) shared(rank, other int) []string {
-	if s.sight(rank).Hits == nil || s.sight(other).Hits == nil {
+	if s.sight(rank).Hits == nil {
 		return nil
 	}
 	rule := s.judge.Rule(s.read.judged.Seen(rank).Index)
 	if rule == nil {
 		return nil
 	}
-	a := s.read.judged.seen(rank).Shown.Document(rule)
-	b := s.read.judged.seen(other).Shown.Document(rule)
+	a, b := s.document(rank, rule), s.document(other, rule)
 	if a == nil || b == nil {
 		return nil
 	}
 	return rule.Shared(a, b, adapters.MaxShared)
+}
+
+// document returns the document of a rank, nil if its texts were not read.
+func (s *search) document(rank int, rule *adapters.Rule) []byte {
+	if s.sight(rank).Hits != nil {
+		if document := s.read.judged.seen(rank).Shown.Document(rule); document != nil {
+			return document
+		}
+	}
+	if place := s.read.sources.at(rank); place.Hits != nil {
+		return place.Hits.Seen(place.At).Shown.Document(rule)
+	}
+	return nil
+}
+
+// withFolded returns the page's ranks and those that are folded into them.
+func (s *search) withFolded(page []int) []int {
+	ranks := slices.Clone(page)
+	for _, g := range s.pager.Groups() {
+		if slices.Contains(page, g.Representative) {
+			ranks = append(ranks, g.Folded...)
+		}
+	}
+	slices.Sort(ranks)
+	return slices.Compact(ranks)
 }
 
 // hit returns what was read of a rank, nil if nothing was.

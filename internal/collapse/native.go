@@ -30,10 +30,13 @@ func (s *search) natively(ctx context.Context) (*adapters.NativePage, error) {
 	}
 	s.native.tried = true
 	results, err := s.engine.ask(ctx, queries)
-	if err != nil {
+	if err != nil && !errors.Is(err, adapters.ErrWidened) {
 		return nil, err
 	}
-	page, err := search.NativePage(results)
+	var page *adapters.NativePage
+	if err == nil {
+		page, err = search.NativePage(results)
+	}
 	if err != nil {
 		s.native.fall(err)
 		return nil, nil

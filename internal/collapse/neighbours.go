@@ -24,6 +24,12 @@ type neighbours struct {
 
 // widen has the page cut from the list of as many neighbours on every page.
 func (n *neighbours) widen(page *rerank.Page) {
+	if n.deep {
+		page.First, page.SketchFirst = n.Raised, true
+	}
+	if n.Mixed {
+		return
+	}
 	page.Window = min(page.Window, n.Raised)
 	if page.Window == 0 { // there is nothing to know before the page is cut
 		page.Whole, page.Transitive = false, false
@@ -31,9 +37,6 @@ func (n *neighbours) widen(page *rerank.Page) {
 	n.within = page.From+page.Size <= n.Raised && !n.flat
 	if n.within {
 		page.Limit = min(page.Limit, n.Raised)
-	}
-	if n.deep {
-		page.First, page.SketchFirst = n.Raised, true
 	}
 }
 
@@ -45,17 +48,27 @@ func (s *search) decide() (decided bool) {
 	if near.own == nil || s.show.DryRun || err != nil {
 		return true
 	}
-	stats := s.pager.Stats()
-	if stats.Folded > 0 || slices.ContainsFunc(s.pager.Groups(), func(g rerank.Group) bool { return g.Representative != g.Leader }) {
+	changes := func(g rerank.Group) bool { // a group within the ranks that are looked at on every page
+		return g.Representative != g.Leader && g.Leader < near.Raised || slices.ContainsFunc(g.Folded, func(rank int) bool { return rank < near.Raised })
+	}
+	if slices.ContainsFunc(s.pager.Groups(), changes) {
 		// All that a filter lets pass are looked at where they are few: then the list does not end with their number.
-		short := len(ranks) < min(s.page.Size, near.own.Total-s.page.From)
+		short := len(ranks) < min(s.page.Size, near.behind(s.page.From))
 		near.flat = near.flat || near.within && near.length > near.Raised && short
 		return !near.flat || !near.within
 	}
 	// As long as both are the same page, it need not be known.
-	near.unfolded = stats.Ended || near.deep || s.same(ranks, near.own.Hits)
+	near.unfolded = s.pager.Stats().Ended || near.deep || s.same(ranks, near.own.Hits)
 	near.deep = !near.unfolded
 	return near.unfolded
+}
+
+// behind returns how many hits of the client's own list lie behind a rank, as far as its page shows.
+func (n *neighbours) behind(from int) int {
+	if n.own.Total < 0 {
+		return n.own.Hits.Len()
+	}
+	return max(n.own.Total-from, 0)
 }
 
 // same reports whether ranks hold the same documents as a listing.
@@ -94,6 +107,8 @@ func (n *neighbours) total(folded int, exact bool) (int, bool) {
 		return n.own.Total, exact
 	case n.full && !n.within:
 		return n.own.Total, false
+	case n.own.Total < 0:
+		return -1, false
 	}
 	return min(n.own.Total, max(n.length-folded, 0)), exact
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/neardup/sidecar/adapters"
-	"github.com/neardup/sidecar/rerank"
 )
 
 // leads reports whether the client's own search is asked beside the first reading: where only the engine's reply tells which page it is,
@@ -22,7 +21,7 @@ func (s *search) takeOwn(r adapters.Reading, results []adapters.QueryResult) (ot
 	if err != nil {
 		return false, portError(err)
 	}
-	s.read.frame, s.read.total = listing, listing.Total
+	s.read.frame, s.read.total, s.read.atLeast = listing, listing.Total, listing.AtLeast
 	if s.near != nil {
 		s.near.own = listing
 	}
@@ -34,12 +33,6 @@ func (s *search) takeOwn(r adapters.Reading, results []adapters.QueryResult) (ot
 	}
 	s.begin(listing.From, listing.Size)
 	return true, nil
-}
-
-// holdsOwnPage reports whether a reading of the span is the first to hold the client's own page whole.
-func (s *search) holdsOwnPage(span rerank.Span) bool {
-	return s.read.own == nil && s.read.frame == nil && !s.leads() && !span.SketchOnly && span.Ranks == nil && span.From == 0 &&
-		span.To >= s.page.From+s.page.Size
 }
 
 // ownPage returns the page as the engine has it, nil if no reply contains it.
@@ -78,14 +71,14 @@ func (s *search) leave(ctx context.Context, err error) ([]byte, adapters.Outcome
 		}
 	}
 	switch {
-	case s.single || errors.Is(err, errStopped):
+	case s.alone != nil || errors.Is(err, errStopped):
 		return nil, o, err
 	case isDeclined:
 		if o.Reason = adapters.ReasonRefused; declined.Final {
 			return s.Clean(declined.Raw), o, nil
 		}
 	}
-	return s.asWritten(ctx, o.Reason, s.rounds > 0 || s.native.tried || !adapters.IsLate(err))
+	return s.asWritten(ctx, o.Reason, s.read.rounds > 0 || s.native.tried || !adapters.IsLate(err))
 }
 
 // asWritten answers with the client's own search. again says that the engine was asked for something else before.
@@ -111,11 +104,10 @@ func (s *search) asWritten(ctx context.Context, reason adapters.Reason, again bo
 	return s.Clean(results[0].Raw()), o, nil
 }
 
-// unread returns what becomes of a search a reading of which failed: nil where it begins anew, in smaller pieces.
+// unread returns what becomes of a search a reading of which failed: nil where it begins anew, in another way.
 func (s *search) unread(err error) error {
-	declined, isDeclined := errors.AsType[*adapters.Declined](err)
-	if n, ok := s.Search.(adapters.Narrower); ok && isDeclined && declined.Most > 0 {
-		if narrowed := n.Narrowed(declined.Most); narrowed != nil {
+	if n, ok := s.Search.(adapters.Narrower); ok {
+		if narrowed := n.Narrowed(err); narrowed != nil {
 			s.Search = narrowed
 			s.again()
 			return nil
@@ -125,14 +117,4 @@ func (s *search) unread(err error) error {
 		return adapters.Alone{Reason: s.asked.Unseen} // what only the engine sees of the search may be in the way
 	}
 	return portError(err)
-}
-
-// portError returns an error of the dialect as one of the port's.
-func portError(err error) error {
-	_, alone := errors.AsType[adapters.Alone](err)
-	_, declined := errors.AsType[*adapters.Declined](err)
-	if alone || declined || errors.Is(err, adapters.ErrWidened) {
-		return err
-	}
-	return adapters.NotUnderstood(err)
 }

@@ -2,13 +2,23 @@ package collapse
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/rerank"
 )
 
+// maxRounds bounds how often one search may ask the engine, whatever its dialect says.
+const maxRounds = 64
+
+var errEndless = errors.New("the search does not end")
+
 // collapse reads the list until the page is known, and renders it.
 func (s *search) collapse(ctx context.Context) ([]byte, error) {
+	if err := s.findCursor(ctx); err != nil {
+		return nil, err
+	}
 	for {
 		span, more, err := s.next()
 		switch {
@@ -19,6 +29,7 @@ func (s *search) collapse(ctx context.Context) ([]byte, error) {
 		case s.read.frame == nil: // no reading so far brought what the reply has beside its hits
 			err = s.readFrame(ctx)
 		case s.show.DryRun:
+			s.remember()
 			return s.Clean(s.read.asSent), nil
 		default:
 			return s.rendered()
@@ -42,6 +53,9 @@ func (s *search) next() (span rerank.Span, more bool, err error) {
 	if _, err := s.pager.Ranks(); !more && err != nil {
 		return span, false, adapters.NotUnderstood(err)
 	}
+	if !more && s.asked.Short != "" && s.pager.Stats().Limited {
+		return span, false, adapters.Alone{Reason: s.asked.Short, Searched: true}
+	}
 	if s.near != nil && s.near.unfolded {
 		more = false
 	}
@@ -51,53 +65,81 @@ func (s *search) next() (span rerank.Span, more bool, err error) {
 // readSpan reads ranks and hands them to the pager. Where the list moved meanwhile, or the page turned out to be another one, it hands over
 // nothing, and the ranks are read again.
 func (s *search) readSpan(ctx context.Context, span rerank.Span) error {
-	judged := s.pager.Judged(span)
-	r := adapters.Reading{
-		From: span.From, To: span.To, Ranks: span.Ranks, Sources: !span.SketchOnly, Judged: judged,
-		Texts: s.texts.wanted(span), Frame: !span.SketchOnly && s.read.frame == nil && !s.leads(),
-	}
+	r := s.reading(span)
 	listing, err := s.look(ctx, &r)
 	if err != nil || listing == nil {
 		return err
 	}
-	if !s.leads() {
-		s.read.total = listing.Total
-	}
-	if s.near != nil && judged {
-		s.near.length, s.near.full = listing.Total, listing.Full
-	}
-	if s.holdsOwnPage(span) {
-		s.read.own, s.read.ownFrom = listing, s.page.From
-	}
-	seen, hits, err := s.judged(ctx, span, listing, r.Texts)
+	s.keep(&r, listing)
+	seen, hits, err := s.judged(ctx, &r, listing)
 	if err != nil || seen.Hits == nil {
 		return err
 	}
-	if judged && span.Ranks == nil {
+	if r.Judged && r.Ranks == nil {
 		s.read.judged = seen
 	}
-	if !span.SketchOnly {
-		if s.read.sources = listing; s.read.frame == nil {
-			s.read.frame = listing
-		}
+	if r.Sources {
+		s.read.sources = sources{listing.Hits, r.From, r.Ranks}
 	}
+	moved := s.pager.Moved()
 	if span.Ranks != nil {
-		s.pager.Pick(span, hits)
+		s.pager.Pick(span, s.picked(&r, span, hits))
 	} else {
 		s.pager.Take(span, hits)
 	}
+	if s.pager.Moved() > moved && s.opens(adapters.ErrMoved) != nil {
+		return adapters.ErrMoved // it is not read again but in a point in time
+	}
 	return nil
+}
+
+// reading returns how a span is read.
+func (s *search) reading(span rerank.Span) adapters.Reading {
+	r := adapters.Reading{
+		From: span.From, To: span.To, Ranks: span.Ranks, Sources: !span.SketchOnly, Judged: s.pager.Judged(span),
+		Texts: s.texts.wanted(span), Frame: s.read.frame == nil && !s.leads(),
+	}
+	if span.Ranks != nil {
+		r.Known = s.read.judged.Hits
+		if s.asked.Ways.Scattered && s.show.Expand == adapters.ExpandSource {
+			r.Ranks = s.withFolded(span.Ranks)
+			r.From, r.To = r.Ranks[0], r.Ranks[len(r.Ranks)-1]+1
+		}
+	}
+	return r
+}
+
+// keep keeps what a listing says beside its hits.
+func (s *search) keep(r *adapters.Reading, l *adapters.Listing) {
+	if !s.leads() && l.Total >= 0 {
+		s.read.total, s.read.atLeast = l.Total, l.AtLeast
+	}
+	if s.near != nil && r.Judged {
+		s.near.length, s.near.full = l.Total, l.Full
+	}
+	if l.HitBytes > 0 {
+		s.read.hitBytes = l.HitBytes
+	}
+	if s.read.own == nil && s.read.frame == nil && !s.leads() && r.Sources && r.Ranks == nil && r.From == 0 && r.To >= s.page.From+s.page.Size {
+		s.read.own, s.read.ownFrom = l, s.page.From
+	}
+	if r.Frame && l.Framed {
+		s.read.frame = l
+	}
 }
 
 // look makes a reading, with the client's own search beside it if that is still to be asked. It returns no listing where the page begins
 // anew because of what the engine says. Without a reading it asks for the client's own search alone.
 func (s *search) look(ctx context.Context, r *adapters.Reading) (*adapters.Listing, error) {
+	if listing := s.walk.atHand(r); listing != nil {
+		return listing, nil
+	}
 	var ahead, queries []adapters.Query
 	var err error
 	own := adapters.Reading{Own: true, AsSent: s.asked.Unseen != "" || s.show.DryRun, Sources: true, Frame: true}
 	if s.leads() && s.read.frame == nil {
 		if ahead, err = s.Queries(own); err != nil {
-			return nil, adapters.NotUnderstood(err)
+			return nil, portError(err)
 		}
 	}
 	if r != nil {
@@ -105,17 +147,13 @@ func (s *search) look(ctx context.Context, r *adapters.Reading) (*adapters.Listi
 			r.Neighbours = s.near.Raised
 		}
 		if queries, err = s.Queries(*r); err != nil {
-			return nil, adapters.NotUnderstood(err)
+			return nil, s.unread(err)
 		}
 	}
-	if s.rounds == maxRounds {
-		return nil, adapters.NotUnderstood(errEndless)
-	}
-	results, err := s.engine.ask(ctx, append(ahead, queries...))
+	results, err := s.ask(ctx, append(ahead, queries...))
 	if err != nil {
 		return nil, err
 	}
-	s.rounds++
 	if len(ahead) > 0 {
 		other, err := s.takeOwn(own, results[:len(ahead)])
 		if other || err != nil {
@@ -125,44 +163,76 @@ func (s *search) look(ctx context.Context, r *adapters.Reading) (*adapters.Listi
 	if r == nil {
 		return nil, nil
 	}
-	listing, err := s.Listing(*r, results[len(ahead):])
-	if err != nil {
-		return nil, s.unread(err)
+	results = results[len(ahead):]
+	for {
+		listing, err := s.Listing(*r, results)
+		if err != nil {
+			return nil, s.unread(err)
+		}
+		if len(listing.More) == 0 {
+			return listing, nil
+		}
+		more, err := s.ask(ctx, listing.More)
+		if err != nil {
+			return nil, err
+		}
+		results = append(results, more...)
 	}
-	return listing, nil
+}
+
+// ask asks the engine once.
+func (s *search) ask(ctx context.Context, queries []adapters.Query) ([]adapters.QueryResult, error) {
+	if s.read.rounds == maxRounds {
+		return nil, adapters.NotUnderstood(errEndless)
+	}
+	results, err := s.engine.ask(ctx, queries)
+	if !adapters.IsLate(err) {
+		s.read.rounds++
+	}
+	return results, err
 }
 
 // judged returns what is compared of the hits of a reading. It returns no hits where the ranks are to be read anew, with all their texts.
-func (s *search) judged(ctx context.Context, span rerank.Span, l *adapters.Listing, texts bool) (h sighted, hits []rerank.Hit, err error) {
+func (s *search) judged(ctx context.Context, r *adapters.Reading, l *adapters.Listing) (h sighted, hits []rerank.Hit, err error) {
 	h.Hits = l.Hits
-	if !s.pager.Judged(span) { // the page's own hits, whose sketches are known
+	if !r.Judged { // the page's own hits, whose sketches are known
 		return h, unjudged(l), nil
 	}
-	hits, missing, err := s.judgeAll(&h)
-	if err != nil || len(missing) == 0 || texts {
-		return h, hits, err
+	hits, missing, err := s.judgeAll(s.judge, &h)
+	ways := s.asked.Ways
+	switch {
+	case err != nil:
+		return h, nil, err
+	case r.Sources && (ways.Apart || ways.TextsApart && r.Texts && len(missing) > 0): // read again at once, it does not show all
+		return h, nil, portError(adapters.ErrMoved)
+	case len(missing) == 0 || r.Texts:
+		return h, hits, nil
+	case ways.Anew:
+		s.texts.beside = true
+		s.again()
+		return sighted{}, nil, nil
 	}
-	if same, err := s.readTexts(ctx, span, &h, missing); !same || err != nil {
+	if same, err := s.readTexts(ctx, r, &h, missing); !same || err != nil {
 		return sighted{}, nil, err
 	}
-	hits, _, err = s.judgeAll(&h)
+	hits, _, err = s.judgeAll(s.judge, &h)
 	return h, hits, err
 }
 
 // judgeAll judges hits, and returns which of them lack a sketch that could be computed from their text.
-func (s *search) judgeAll(h *sighted) (hits []rerank.Hit, missing []int, err error) {
-	s.judge.Reset()
+func (s *search) judgeAll(judge *adapters.Judge, h *sighted) (hits []rerank.Hit, missing []int, err error) {
+	judge.Reset()
 	hits = make([]rerank.Hit, h.Len())
 	for i := range hits {
 		if i%adapters.BetweenLooks == 0 && s.plan.Struck() {
 			return nil, nil, adapters.ErrLate
 		}
-		unread := s.judge.Unread
-		if hits[i] = s.judge.Hit(h.seen(i)); s.judge.Unread > unread {
+		unread := judge.Unread
+		if hits[i] = judge.Hit(h.seen(i)); judge.Unread > unread {
 			missing = append(missing, i)
 		}
 	}
-	if s.judge.Lacking > 0 && s.plan.Struck() { // sketches may not have been computed
+	if judge.Lacking > 0 && s.plan.Struck() { // sketches may not have been computed
 		return nil, nil, adapters.ErrLate
 	}
 	return hits, missing, nil
@@ -182,6 +252,7 @@ func (s *search) rendered() ([]byte, error) {
 	if err != nil {
 		return nil, adapters.NotUnderstood(err)
 	}
+	s.remember()
 	return result, nil
 }
 
@@ -204,12 +275,12 @@ func (s *search) pageHits() ([]adapters.PageHit, error) {
 		if s.show.Explain && s.plan.Struck() {
 			return nil, adapters.ErrLate
 		}
-		place := s.source(rank)
+		place := s.read.sources.at(rank)
 		if unfolded {
 			place = adapters.Place{Hits: s.near.own.Hits, At: i}
 		}
 		if place.Hits == nil {
-			return nil, adapters.NotUnderstood(adapters.ErrMoved)
+			return nil, portError(adapters.ErrMoved)
 		}
 		if hits[i].Place = place; views != nil {
 			hits[i].Group = s.group(rank, s.judge.Rule(place.Hits.Seen(place.At).Index), views)
@@ -222,18 +293,9 @@ func (s *search) pageHits() ([]adapters.PageHit, error) {
 func (s *search) ranks() ([]int, error) {
 	ranks, err := s.pager.Ranks()
 	if s.near != nil && s.near.own != nil {
-		ranks = ranks[:min(len(ranks), max(s.near.own.Total-s.page.From, 0))]
+		ranks = ranks[:min(len(ranks), s.near.behind(s.page.From))]
 	}
 	return ranks, err
-}
-
-// source returns the place of a rank's hit in the listing of hits as the client wants them, nowhere if it is not in there.
-func (s *search) source(rank int) adapters.Place {
-	at, ok := s.pager.At(rank)
-	if !ok || s.read.sources == nil || at >= s.read.sources.Hits.Len() {
-		return adapters.Place{}
-	}
-	return adapters.Place{Hits: s.read.sources.Hits, At: at}
 }
 
 // readFrame reads only what the reply has beside its hits.
@@ -242,11 +304,49 @@ func (s *search) readFrame(ctx context.Context) error {
 		_, err := s.look(ctx, nil)
 		return err
 	}
-	listing, err := s.look(ctx, &adapters.Reading{From: s.page.From, To: s.page.From, Frame: true})
+	r := adapters.Reading{From: s.page.From, To: s.page.From, Frame: true}
+	listing, err := s.look(ctx, &r)
 	if err == nil && listing != nil {
-		s.read.frame, s.read.total = listing, listing.Total
+		s.keep(&r, listing)
 	}
 	return err
+}
+
+// sources are hits as the client wants them.
+type sources struct {
+	hits  adapters.Hits
+	from  int
+	ranks []int // nil where they are in a row
+}
+
+// at returns the place of a rank's hit, nowhere if it was not read so.
+func (l *sources) at(rank int) adapters.Place {
+	at, found := rank-l.from, true
+	if l.ranks != nil {
+		at, found = slices.BinarySearch(l.ranks, rank)
+	}
+	if !found || l.hits == nil || at < 0 || at >= l.hits.Len() {
+		return adapters.Place{}
+	}
+	return adapters.Place{Hits: l.hits, At: at}
+}
+
+// picked returns those hits of a reading that are of the page, none if one of the others is not there, or is not the one that was judged.
+func (s *search) picked(r *adapters.Reading, span rerank.Span, hits []rerank.Hit) []rerank.Hit {
+	if len(r.Ranks) == len(span.Ranks) {
+		return hits
+	}
+	page := make([]rerank.Hit, 0, len(span.Ranks))
+	for i, rank := range r.Ranks {
+		read := s.pager.Hit(rank)
+		if read != nil && (i >= len(hits) || hits[i].ID != read.ID) {
+			return nil
+		}
+		if _, shown := slices.BinarySearch(span.Ranks, rank); shown && i < len(hits) {
+			page = append(page, hits[i])
+		}
+	}
+	return page
 }
 
 // unjudged returns the hits of a listing where only which documents they are matters.

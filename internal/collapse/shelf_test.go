@@ -172,6 +172,7 @@ func (s *search) Queries(r adapters.Reading) ([]adapters.Query, error) {
 	if r.Own {
 		r.From, r.To = s.asked.From, s.asked.From+s.asked.Size
 	}
+	r.Known = nil // the shelf does not look
 	body, err := json.Marshal(r)
 	return []adapters.Query{{Body: body, Bare: !r.Sources, Own: r.AsSent}}, err
 }
@@ -185,7 +186,7 @@ func (s *search) Listing(r adapters.Reading, results []adapters.QueryResult) (*a
 		return nil, &adapters.Declined{Status: 422, Reason: "no", Raw: f.raw}
 	}
 	f.texts = r.Texts
-	return &adapters.Listing{Hits: f, Total: f.Total}, nil
+	return &adapters.Listing{Hits: f, Total: f.Total, Framed: r.Sources || r.From == r.To}, nil
 }
 
 // Render shows the ids, with those folded in brackets.

@@ -53,15 +53,15 @@ func (h *sighted) agrees() bool {
 	return true
 }
 
-// readTexts reads the texts of those hits of a span that lack a sketch, by their places in it. It returns false where these turn out to be
+// readTexts reads the texts of those hits of a reading that lack a sketch, by their places in it. It returns false where these turn out to be
 // of other documents, or the page begins anew.
-func (s *search) readTexts(ctx context.Context, span rerank.Span, h *sighted, missing []int) (same bool, err error) {
+func (s *search) readTexts(ctx context.Context, of *adapters.Reading, h *sighted, missing []int) (same bool, err error) {
 	s.texts.beside = true
-	r := adapters.Reading{From: span.From, To: span.To, Texts: true}
+	r := adapters.Reading{From: of.From, To: of.To, Texts: true}
 	for _, i := range missing {
-		rank := span.From + i
-		if span.Ranks != nil {
-			rank = span.Ranks[i]
+		rank := of.From + i
+		if of.Ranks != nil {
+			rank = of.Ranks[i]
 		}
 		r.Ranks = append(r.Ranks, rank)
 	}

@@ -41,7 +41,7 @@ func (c *conversation) together(ctx context.Context) ([][]byte, []adapters.Outco
 	members, next := make([]*member, len(c.List)), make([]func() ([]adapters.Query, bool), len(c.List))
 	for i := range c.List {
 		m := &member{}
-		m.search = newSearch(c.Searches, i, m)
+		m.search = newSearch(c.Searches, i, m, nil)
 		resume, stop := iter.Pull(func(yield func([]adapters.Query) bool) {
 			m.yield = yield
 			m.result, m.outcome, m.err = m.run(ctx)

@@ -1,0 +1,201 @@
+package elastic
+
+import (
+	"bytes"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// hits are those of a reading.
+type hits struct {
+	ask
+	q     *query
+	frame // of the reply that they came in
+	list  []hit
+	told  []known // in that order
+	alone bool    // they are of one shard
+	// at is the hit that is looked at, and fields are those extracted from it, once read.
+	at     int
+	fields extracted
+	read   bool
+}
+
+// known is what tells a hit from all others, and the index that rules are matched against.
+type known struct{ index, key string }
+
+// Listing implements adapters.Search.
+func (q *query) Listing(r adapters.Reading, results []adapters.QueryResult) (*adapters.Listing, error) {
+	if declined := q.declined(results[len(results)-1].Raw(), r.AsSent); declined != nil {
+		return nil, declined
+	}
+	if r.AsSent {
+		return q.ownListing(results[0].Raw()), nil
+	}
+	a, err := q.askFor(&r)
+	if err != nil {
+		return nil, err
+	}
+	reply := results[0].Raw()
+	if a.deep() {
+		more, err := q.deepQueries(&a, results)
+		if err != nil || len(more) > 0 {
+			return &adapters.Listing{More: more}, err
+		}
+		if reply, err = q.deepReply(&a, results); err != nil {
+			return nil, err
+		}
+	}
+	if q.point != nil {
+		if reply, err = q.outside(reply); err != nil {
+			return nil, err
+		}
+	}
+	read, err := readListing(reply, q.deciding)
+	if errors.Is(err, adapters.ErrWidened) {
+		return nil, &adapters.Declined{Reason: "a shard failed", Raw: reply}
+	} else if err != nil {
+		return nil, err
+	}
+	l := &adapters.Listing{Total: read.total, AtLeast: read.lowest, Framed: a.framed}
+	if a.sources && q.asked.Ways.Weighed && len(read.hits) > 0 {
+		for i := range read.hits {
+			l.HitBytes += len(read.hits[i].raw)
+		}
+		l.HitBytes /= len(read.hits)
+	}
+	h := &hits{ask: a, q: q, frame: read.frame, list: read.hits, alone: a.numbered && shardsOf(reply) == 1}
+	l.Hits = h
+	if err := h.cut(&r); err != nil {
+		return nil, err
+	}
+	return l, h.tell()
+}
+
+// ownListing reads the client's own reply, of which nothing need be known.
+func (q *query) ownListing(reply []byte) *adapters.Listing {
+	read, err := readListing(reply, nil)
+	if err != nil {
+		read = listing{total: -1}
+	}
+	h := &hits{q: q, frame: read.frame, list: read.hits}
+	if h.tell() != nil {
+		h.list, h.told = nil, nil
+	}
+	return &adapters.Listing{Hits: h, Total: read.total, AtLeast: read.lowest}
+}
+
+// declined returns the error that an element of a multi-search is, nil if it is none.
+func (q *query) declined(element []byte, own bool) error {
+	if q.header == nil {
+		return nil
+	}
+	members, err := adapters.Members(element)
+	if err != nil {
+		return err
+	}
+	if adapters.Get(members, "error") == nil {
+		return nil
+	}
+	status := string(adapters.Get(members, "status"))
+	widened := status == "400" || status == "" || blames(element, q.deciding)
+	return &adapters.Declined{Reason: "status " + status, Final: own || !widened, Raw: element}
+}
+
+// cut leaves those hits that were asked for.
+func (h *hits) cut(r *adapters.Reading) error {
+	switch {
+	case h.picked && len(h.list) != len(h.ranks): // the list moved
+		h.list = nil
+	case h.picked:
+		h.keepSort(r.Known.(*hits))
+	case h.q.after != nil && !r.Before: // every reading begins at the cursor
+		h.list = h.list[min(h.from, len(h.list)):]
+	}
+	if h.ranks == nil || h.picked {
+		return nil
+	}
+	list := make([]hit, 0, len(h.ranks))
+	for _, rank := range h.ranks {
+		if rank-h.from < len(h.list) {
+			list = append(list, h.list[rank-h.from])
+		}
+	}
+	h.list = list
+	return nil
+}
+
+// tell finds out what tells the hits apart.
+func (h *hits) tell() (err error) {
+	h.told = make([]known, len(h.list))
+	var last, key []byte // the last hit's index, and room
+	var name, rule string
+	var keys strings.Builder
+	for i := range h.list {
+		one := &h.list[i]
+		if index := one.at(one.index); last == nil || !bytes.Equal(index, last) {
+			var ok bool
+			if name, ok = adapters.Text(index); !ok {
+				return errors.New("a hit without _index")
+			}
+			last, rule = index, h.q.d.ruleName(name)
+		}
+		key = append(append(key[:0], name...), 0) // two indices can stand behind one name
+		if key, err = h.appendID(key, one); err != nil {
+			return err
+		}
+		if keys.Cap()-keys.Len() < len(key) { // what tells the hits before keeps theirs
+			keys.Reset()
+			keys.Grow(max(len(key), 1<<10))
+		}
+		start := keys.Len()
+		keys.Write(key)
+		h.told[i] = known{rule, keys.String()[start:]}
+	}
+	return nil
+}
+
+// Len implements adapters.Hits.
+func (h *hits) Len() int { return len(h.list) }
+
+// Seen implements adapters.Hits.
+func (h *hits) Seen(i int) adapters.Seen {
+	h.at, h.read = i, false
+	seen := adapters.Seen{Index: h.told[i].index, Key: h.told[i].key, Shown: h}
+	if h.judged {
+		seen.Stored = sketchIn(h.list[i].at(h.list[i].sketch))
+	}
+	return seen
+}
+
+// Values implements adapters.Shown.
+func (h *hits) Values(d adapters.Deciding) []string {
+	if !h.read {
+		h.fields, _ = adapters.Members(h.list[h.at].at(h.list[h.at].fields)) // there are none where none has a value
+		h.read = true
+	}
+	return h.fields.Values(d)
+}
+
+// Document implements adapters.Shown.
+func (h *hits) Document(*adapters.Rule) []byte {
+	if !h.texts {
+		return nil
+	}
+	return orEmpty(h.list[h.at].at(h.list[h.at].source))
+}
+
+// shardsOf returns how many shards answered a search.
+func shardsOf(reply []byte) int {
+	r := adapters.NewReader(reply)
+	for r.Enter('{'); r.Next(); { // they stand in front of the hits
+		if string(r.Key()) == "_shards" {
+			shards, _ := adapters.Members(r.Value())
+			n, _ := strconv.Atoi(string(adapters.Get(shards, "total"))) // 0 is none known
+			return n
+		}
+	}
+	return 0
+}

@@ -1,0 +1,175 @@
+package elastic
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+const (
+	// spanAlways is how many ranks are read in a row rather than picked where all hits are scored again either way: the ids would be no
+	// shorter.
+	spanAlways = 50
+	// mostPicked is how many are picked at most from a row that is no longer than that or not much longer than they are.
+	mostPicked = 1000
+)
+
+// document is what tells a document from all others.
+type document struct{ index, id string }
+
+// pick says how to read ranks whose hits were judged: picked by a filter, or in a row.
+func (q *query) pick(a *ask, r *adapters.Reading) error {
+	a.ranks, a.from, a.to = r.Ranks, r.Ranks[0], r.Ranks[len(r.Ranks)-1]+1
+	known, _ := r.Known.(*hits)
+	if known == nil {
+		return nil
+	}
+	a.numbered = known.numbered
+	wide := a.to-a.from > max(spanAlways, 3*len(a.ranks)) // else it is not worth to have hits scored again
+	if !wide && !(q.narrows && len(a.ranks) <= mostPicked) || !q.picks || !known.tellable(a.ranks) {
+		return nil
+	}
+	if a.numbered && !known.alone { // several shards share numbers
+		if wide && q.scatters {
+			return errUnnumbered
+		}
+		return nil
+	}
+	a.picked = true
+	return nil
+}
+
+// mostIndices is of how many indices hits are picked at most: each takes a clause, of which engines grant 1,024.
+const mostIndices = 64
+
+// tellable reports whether the ranks' hits can be named: they were read, and no other hit is told by what one of them is. (Documents that
+// were written with different routing can have one id between them.)
+func (h *hits) tellable(ranks []int) bool {
+	wanted, indices := make(map[string]int, len(ranks)), map[string]bool{}
+	for _, rank := range ranks {
+		if rank >= h.Len() {
+			return false
+		}
+		wanted[h.told[rank].key] = 0
+		indices[h.document(rank).index] = true
+	}
+	for i := range h.told {
+		if n, ok := wanted[h.told[i].key]; ok {
+			if n > 0 {
+				return false
+			}
+			wanted[h.told[i].key] = 1
+		}
+	}
+	return len(indices) <= mostIndices
+}
+
+// document returns which document a hit is of.
+func (h *hits) document(at int) document {
+	index, id, _ := strings.Cut(h.told[at].key, "\x00")
+	return document{index, id}
+}
+
+// documentsOf returns the documents that are picked, nil where none are.
+func documentsOf(a *ask, r *adapters.Reading) (list []document) {
+	if !a.picked {
+		return nil
+	}
+	for _, rank := range a.ranks {
+		list = append(list, r.Known.(*hits).document(rank))
+	}
+	return list
+}
+
+// pickable reports whether a search with a further filter behind its query has the hits that are left as they were: with the
+// same scores, in the same order, and nothing else of the reply needed. A list of neighbours, one that is rescored and one
+// that ends early depend on what is collected, and so do hits in aggregations; the name of another cluster's index is none to
+// filter by.
+func (q *query) pickable() bool {
+	for _, key := range []string{"rescore", "retriever", "profile", "terminate_after"} {
+		if adapters.Get(q.members, key) != nil {
+			return false
+		}
+	}
+	_, early := adapters.Last(q.params, "terminate_after")
+	return !early && !q.inherits() && !bytes.Contains(q.body, []byte(`"knn"`)) && !remote(q.asked.Target)
+}
+
+// narrowable reports whether a search that picks can do so within its query, so that no other hits are scored: each that is left has the
+// score it had, since nothing else in the query counts. It can't where the query itself shows in a hit, as what is highlighted or
+// explained does, where the engine takes the query at the top alone, or where it looks for one of its clauses there.
+func (q *query) narrowable() bool {
+	for _, key := range []string{"highlight", "explain"} {
+		if adapters.Get(q.members, key) != nil {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(q.params, func(p adapters.Param) bool { return p.Name == "q" || p.Name == "explain" }) &&
+		!slices.ContainsFunc(topClauses, func(clause string) bool { return bytes.Contains(q.body, []byte(clause)) })
+}
+
+// topClauses stand at the top of a query, or mean something else within another one.
+var topClauses = []string{`"hybrid"`, `"percolate"`, `"neural"`, `"semantic"`, `"inner_hits"`}
+
+// within returns the client's query, less all hits that a filter leaves out.
+func within(client, filter []byte) []byte {
+	if client == nil || string(client) == "null" {
+		client = []byte(`{"match_all":{}}`)
+	}
+	return slices.Concat([]byte(`{"bool":{"must":[`), client, []byte(`],"filter":[`), filter, []byte(`]}}`))
+}
+
+// theseDocuments returns a filter for the documents, told by their ids or, those of one shard, by their sequence numbers.
+func theseDocuments(list []document, numbered bool) []byte {
+	if numbered {
+		return numbersOf(list)
+	}
+	byIndex := map[string][]string{}
+	var indices []string
+	for _, d := range list {
+		if byIndex[d.index] == nil {
+			indices = append(indices, d.index)
+		}
+		byIndex[d.index] = append(byIndex[d.index], d.id)
+	}
+	out := []byte(`{"bool":{"should":[`)
+	for i, index := range indices {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		ids := slices.Concat([]byte(`{"ids":{"values":`), stringsOf(byIndex[index]), []byte(`}}`))
+		out = append(adapters.AppendString(append(out, `{"bool":{"filter":[{"term":{"_index":`...), index), `}},`...)
+		out = append(append(out, ids...), `]}}`...)
+	}
+	return append(out, `]}}`...)
+}
+
+// filteredToo returns a filter that lets through what the client's does, if there is one, and ours does as well.
+func filteredToo(client, ours []byte) []byte {
+	out := []byte(`{"bool":{"filter":[`)
+	if client != nil && string(client) != "null" {
+		out = append(append(out, client...), ',')
+	}
+	return append(append(out, ours...), `]}}`...)
+}
+
+// keepSort gives hits that were picked in a client's point in time the sort values that they were listed with. Elasticsearch tells ties apart
+// there by the number of the shard among those that the search needs, which are fewer where a filter leaves an index out: in the client's
+// next page, which needs them all, such a value would stand for another shard.
+func (h *hits) keepSort(known *hits) {
+	if !h.q.inPIT() {
+		return
+	}
+	for i := range h.list {
+		own, listed := &h.list[i], &known.list[h.ranks[i]]
+		values := listed.at(listed.sort)
+		if values == nil || canonical(values) == canonical(own.at(own.sort)) {
+			continue
+		}
+		if raw, err := adapters.Set(own.raw, "sort", values); err == nil {
+			*own = readOne(raw)
+		}
+	}
+}

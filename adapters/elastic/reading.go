@@ -1,0 +1,259 @@
+package elastic
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// Keys that a reading of sketches alone leaves out, and those that are asked once.
+var (
+	perHit = []string{
+		"_source", "fields", "docvalue_fields", "stored_fields", "script_fields", "highlight", "explain", "version",
+		"seq_no_primary_term",
+	}
+	once = []string{"aggs", "aggregations", "suggest", "profile"}
+)
+
+// ofSource are the names by which a source filter stands in a body or a URL.
+var ofSource = []string{"_source", "_source_includes", "_source_excludes"}
+
+// ask is how the engine is asked for a reading.
+type ask struct {
+	from, to int   // the ranks
+	ranks    []int // those of them that are wanted, nil for all
+	picked   bool  // by a filter, from the start
+	sources  bool  // hits come as the client wants them
+	judged   bool  // what they are judged by is looked at
+	framed   bool  // all that stands beside them is asked for
+	numbered bool  // they are told by their sequence numbers
+	// source is the source filter in place of the client's, nil to leave that; texts says that all sketched texts are shown.
+	source []byte
+	texts  bool
+}
+
+// Queries implements adapters.Search.
+func (q *query) Queries(r adapters.Reading) ([]adapters.Query, error) {
+	if r.AsSent {
+		return []adapters.Query{{Body: q.line(q.body), Void: []string{"filter_path"}, Hits: q.asked.Size, Own: true}}, nil
+	}
+	a, err := q.askFor(&r)
+	if err != nil {
+		return nil, err
+	}
+	if a.deep() {
+		return q.deepQueries(&a, nil)
+	}
+	asked, err := q.query(&a, &r)
+	if err == nil && q.point != nil {
+		asked, err = q.within(asked, false)
+	}
+	return []adapters.Query{asked}, err
+}
+
+// askFor returns how to ask for a reading.
+func (q *query) askFor(r *adapters.Reading) (a ask, err error) {
+	a = ask{from: r.From, to: r.To, sources: r.Sources, judged: r.Judged || !r.Sources}
+	switch {
+	case r.Own, r.From == r.To: // the client's own page
+		a = ask{from: q.asked.From, to: q.asked.From + q.asked.Size, sources: true, framed: true}
+	case r.Ranks != nil:
+		err = q.pick(&a, r)
+	default:
+		a.numbered = !r.Sources && !r.Texts && q.numbers
+	}
+	a.framed = a.framed || r.Frame && (r.Sources || q.picks) // whose sources are read without
+	switch {
+	case !a.sources && r.Texts:
+		a.source, a.texts = sourceOf(q.fields), true
+	case !a.sources:
+		a.source = sourceOf(nil)
+	case r.Texts && a.judged:
+		a.source, a.texts = q.texts.filter, q.texts.known
+	default:
+		a.texts = q.texts.known && q.texts.filter == nil
+	}
+	return a, err
+}
+
+// query returns what is asked.
+func (q *query) query(a *ask, r *adapters.Reading) (out adapters.Query, err error) {
+	from, to := a.from, a.to
+	switch {
+	case a.picked:
+		from, to = 0, len(a.ranks)
+	case q.after != nil && !r.Before: // the engine takes no other
+		from = 0
+	}
+	void := []string{"from", "size", "filter_path"}
+	// To count takes a look at each hit. But where OpenSearch does not count it passes over shards and segments whose values all sort before the
+	// cursor, with the documents in them that have no value, which sort behind it (2.19, a sort without "missing").
+	counted := a.framed || !q.picks || q.after != nil || a.judged && (q.show.Collapsed || q.show.DryRun)
+	if !counted {
+		void = append(void, "track_total_hits")
+	}
+	if !a.framed {
+		void = append(void, once...)
+		void = append(void, "suggest_field", "suggest_mode", "suggest_size", "suggest_text")
+	}
+	if !a.sources {
+		void = append(void, perHit...)
+	}
+	if a.numbered {
+		void = append(void, "seq_no_primary_term")
+	}
+	if a.source != nil {
+		void = append(void, ofSource[1:]...)
+	}
+	body := q.base
+	if r.Neighbours > 0 {
+		body = q.raised
+	}
+	cut := func(key string) bool { return slices.Contains(void, key) || r.Before && key == "search_after" }
+	if body, err = adapters.Cut(body, cut); err != nil {
+		return out, err
+	}
+	set := func(key string, value []byte) {
+		if err == nil {
+			body, err = adapters.Set(body, key, value)
+		}
+	}
+	set("from", strconv.AppendInt(nil, int64(from), 10))
+	set("size", strconv.AppendInt(nil, int64(to-from), 10))
+	if a.source != nil {
+		set("_source", a.source)
+		void = append(void, ofSource[0])
+	}
+	if !counted {
+		set("track_total_hits", []byte("false"))
+	}
+	if only := documentsOf(a, r); only != nil && q.narrows {
+		set("query", within(adapters.Get(q.members, "query"), theseDocuments(only, a.numbered)))
+	} else if only != nil {
+		set("post_filter", filteredToo(adapters.Get(q.members, "post_filter"), theseDocuments(only, a.numbered)))
+	}
+	if err == nil && a.numbered {
+		body, err = withNumbers(body, !a.sources)
+	}
+	if err == nil && a.judged {
+		body, err = listed(body, "docvalue_fields", q.extractions(a.sources, q.deciding))
+	}
+	if r.Before { // no one looks at the count, and it can cost much
+		set("track_total_hits", []byte("false"))
+		void = append(void, "track_total_hits", "rest_total_hits_as_int")
+	}
+	return adapters.Query{Body: q.line(body), Void: void, Hits: to - from, Bare: !a.sources}, err
+}
+
+// line returns a body as it is asked: in a multi-search behind its header, on one line. A line end inside it is white space.
+func (q *query) line(body []byte) []byte {
+	if q.header == nil {
+		return body
+	}
+	return slices.Concat(q.header, []byte("\n"), bytes.ReplaceAll(body, []byte("\n"), []byte(" ")), []byte("\n"))
+}
+
+// extractions returns what is extracted beside what the client has, of a reading with its sources or without.
+func (q *query) extractions(sources bool, deciding []adapters.Deciding) (list [][]byte) {
+	if !sources || !q.listsSketch() {
+		list = append(list, adapters.AppendString(nil, adapters.SketchField))
+	}
+	for _, d := range deciding {
+		entry := adapters.AppendString(nil, d.Field)
+		if d.Date {
+			entry = append(append([]byte(`{"field":`), entry...), `,"format":"epoch_millis"}`...)
+		}
+		list = append(list, entry)
+	}
+	return list
+}
+
+// sourceOf returns a source filter that lets the fields through alone.
+func sourceOf(fields []string) []byte {
+	if len(fields) == 0 {
+		return []byte("false")
+	}
+	return stringsOf(fields)
+}
+
+// stringsOf returns a list of strings as JSON.
+func stringsOf(texts []string) []byte {
+	list := []byte{'['}
+	for i, text := range texts {
+		if i > 0 {
+			list = append(list, ',')
+		}
+		list = adapters.AppendString(list, text)
+	}
+	return append(list, ']')
+}
+
+// listsSketch reports whether the client itself asks for the sketch where we would, or by a pattern: OpenSearch answers a
+// field asked for twice with its values twice.
+func (q *query) listsSketch() bool {
+	value, ok := adapters.Last(q.params, "docvalue_fields")
+	if ok && slices.Contains(strings.Split(value, ","), adapters.SketchField) {
+		return true
+	}
+	names, _ := fieldNames(adapters.Get(q.members, "docvalue_fields"))
+	return slices.Contains(names, adapters.SketchField) || q.patternsSketch()
+}
+
+// patternsSketch reports whether the client's fields hold a pattern that brings the sketch too.
+func (q *query) patternsSketch() bool {
+	names, ok := fieldNames(adapters.Get(q.members, "fields"))
+	return ok && slices.ContainsFunc(names, func(name string) bool {
+		return strings.Contains(name, "*") && adapters.Matches(name, adapters.SketchField)
+	})
+}
+
+// fieldNames returns the names in a list of fields, each a string or an object that holds one; false if it is no such list.
+func fieldNames(list []byte) (names []string, ok bool) {
+	if list == nil {
+		return nil, true
+	}
+	elements, err := adapters.Elements(list)
+	if err != nil {
+		name, ok := adapters.Text(list)
+		return []string{name}, ok
+	}
+	ok = true
+	for _, element := range elements {
+		if members, err := adapters.Members(element); err == nil {
+			element = adapters.Get(members, "field")
+		}
+		name, is := adapters.Text(element)
+		names, ok = append(names, name), ok && is
+	}
+	return names, ok
+}
+
+// listed adds elements to a list in the body, which is made if there is none.
+func listed(body []byte, key string, more [][]byte) ([]byte, error) {
+	if len(more) == 0 {
+		return body, nil
+	}
+	members, err := adapters.Members(body)
+	if err != nil {
+		return nil, err
+	}
+	list := adapters.Get(members, key)
+	if list == nil {
+		list = []byte("[]")
+	}
+	elements, err := adapters.Elements(list)
+	if err != nil {
+		return nil, err
+	}
+	longer := append([]byte{}, list[:len(list)-1]...)
+	for i, element := range more {
+		if i > 0 || len(elements) > 0 {
+			longer = append(longer, ',')
+		}
+		longer = append(longer, element...)
+	}
+	return adapters.Set(body, key, append(longer, ']'))
+}

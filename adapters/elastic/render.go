@@ -1,0 +1,222 @@
+package elastic
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// innerHits is the name under which a hit's folded ones stand among its inner hits.
+const innerHits = "neardup"
+
+// Render implements adapters.Search. The page stands in the place of the hits of its frame.
+func (q *query) Render(p *adapters.ShownPage) ([]byte, error) {
+	page := make([][]byte, len(p.Hits))
+	for i := range p.Hits {
+		var err error
+		if page[i], err = q.hit(&p.Hits[i]); err != nil {
+			return nil, err
+		}
+	}
+	frame := &p.Frame.(*hits).frame
+	var total []byte
+	if p.Total >= 0 {
+		total = totalOf(frame.of(frame.count), p.Total)
+	}
+	if q.shown {
+		return frame.with(page, total), nil
+	}
+	if body, ok := frame.bare(page, total); ok {
+		return body, nil
+	}
+	return adapters.CleanedInPlace(frame.with(page, total), inDocument), nil
+}
+
+// Clean implements adapters.Search.
+func (q *query) Clean(raw []byte) []byte {
+	if q.shown {
+		return raw
+	}
+	return adapters.Cleaned(raw, inDocument)
+}
+
+// hit returns a hit of the page with its folded hits and, where that is asked for, why it is shown.
+func (q *query) hit(h *adapters.PageHit) ([]byte, error) {
+	hit, err := plain(h.Place)
+	if err != nil || h.Group == nil {
+		return hit, err
+	}
+	if why := q.why(h.Group); why != nil {
+		if hit, err = withField(hit, adapters.ExplainField, why); err != nil {
+			return nil, err
+		}
+	}
+	folded, err := q.folded(h.Group)
+	if err != nil {
+		return nil, err
+	}
+	members, err := adapters.Members(hit)
+	if err != nil {
+		return nil, err
+	}
+	inner := adapters.Get(members, "inner_hits")
+	if inner == nil {
+		inner = []byte("{}")
+	}
+	own, err := adapters.Members(inner)
+	if err != nil || adapters.Get(own, innerHits) != nil { // the client's own stay
+		return hit, err
+	}
+	if inner, err = adapters.Set(inner, innerHits, folded); err != nil {
+		return nil, err
+	}
+	return adapters.Set(hit, "inner_hits", inner)
+}
+
+// why returns why a hit is shown, nil where that is not asked for.
+func (q *query) why(g *adapters.Group) []byte {
+	switch {
+	case g.Member != nil:
+		return g.Member.AppendExplanation(nil)
+	case g.Explanation == nil:
+		return nil
+	}
+	var leader []byte
+	if first := g.Explanation.Leader; first.Hits != nil {
+		d := first.Hits.(*hits).document(first.At)
+		leader = adapters.AppendString(append(adapters.AppendString([]byte(`{"_index":`), d.index), `,"_id":`...), d.id)
+		leader = append(leader, '}')
+	}
+	return g.Explanation.Append(nil, leader)
+}
+
+// folded returns the hits folded into one, in the shape of inner hits.
+func (q *query) folded(g *adapters.Group) ([]byte, error) {
+	var list []byte
+	best := []byte("null")
+	for i := range g.Folded {
+		hit, err := member(&g.Folded[i])
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			list = append(list, ',')
+		}
+		list, best = append(list, hit...), better(best, hit)
+	}
+	relation := "gte"
+	if g.Exact {
+		relation = "eq"
+	}
+	out := strconv.AppendInt([]byte(`{"hits":{"total":{"value":`), int64(len(g.Folded)), 10)
+	out = append(out, `,"relation":"`+relation+`"},"max_score":`...)
+	out = append(append(out, best...), `,"hits":[`...)
+	return append(append(out, list...), `]}}`...), nil
+}
+
+// better returns the greater of a score and that of a hit.
+func better(best, hit []byte) []byte {
+	members, err := adapters.Members(hit)
+	if err != nil {
+		return best
+	}
+	score := adapters.Get(members, "_score")
+	value, err := strconv.ParseFloat(string(score), 64)
+	if err != nil {
+		return best
+	}
+	if so, err := strconv.ParseFloat(string(best), 64); err == nil && so >= value {
+		return best
+	}
+	return score
+}
+
+// identity are the members of a hit that say which it is and why it stands where it does.
+var identity = []string{"_index", "_type", "_id", "_score", "_routing", "_ignored", "sort"}
+
+// member returns a folded hit as it is shown.
+func member(f *adapters.Folded) ([]byte, error) {
+	var hit []byte
+	var err error
+	if f.Source.Hits != nil {
+		hit, err = plain(f.Source)
+	} else if hit, err = plain(f.Judged); err == nil {
+		hit, err = adapters.Cut(hit, func(key string) bool { return !slices.Contains(identity, key) })
+	}
+	if err != nil {
+		return nil, err
+	}
+	hit, err = withField(hit, adapters.AgreementField, adapters.AppendAgreement(nil, f.Pair.Agreement))
+	if err != nil || !f.Explained {
+		return hit, err
+	}
+	return withField(hit, adapters.ExplainField, f.Pair.AppendExplanation(nil))
+}
+
+// plain returns a hit less what we asked for beside what the client did: fields extracted, numbers, and texts that it does not see.
+func plain(p adapters.Place) ([]byte, error) {
+	if p.Hits == nil {
+		return nil, adapters.ErrMoved
+	}
+	h := p.Hits.(*hits)
+	q, raw := h.q, h.list[p.At].raw
+	if h.sources && h.source != nil {
+		raw = q.texts.cut(raw)
+	}
+	var err error
+	if h.numbered && !q.asksNumbers() {
+		if raw, err = adapters.Cut(raw, func(key string) bool { return key == "_seq_no" || key == "_primary_term" }); err != nil {
+			return nil, err
+		}
+	}
+	if !q.shown && q.show.Expand == adapters.ExpandOff && (q.asked.Ways.Apart || len(q.deciding) == 0) {
+		return raw, nil // our fields are all that was extracted for us: they go from the whole reply at once
+	}
+	members, err := adapters.Members(raw)
+	if err != nil {
+		return nil, err
+	}
+	fields := adapters.Get(members, "fields")
+	if fields == nil {
+		return raw, nil
+	}
+	left, err := adapters.Cut(fields, q.ours)
+	if err != nil || bytes.Equal(left, fields) {
+		return raw, err
+	}
+	if rest, err := adapters.Members(left); err != nil {
+		return nil, err
+	} else if len(rest) == 0 {
+		return adapters.Cut(raw, func(key string) bool { return key == "fields" })
+	}
+	return adapters.Set(raw, "fields", left)
+}
+
+// ours reports whether a field is extracted from the hits for us alone.
+func (q *query) ours(field string) bool {
+	switch {
+	case field == adapters.SketchField:
+		return !q.extracted
+	case adapters.Our(field):
+		return !q.shown
+	}
+	return !q.asked.Ways.Apart && slices.ContainsFunc(q.deciding, func(d adapters.Deciding) bool { return d.Field == field })
+}
+
+// withField returns a hit with one more field, of one value, among those extracted from it.
+func withField(hit []byte, name string, value []byte) ([]byte, error) {
+	members, err := adapters.Members(hit)
+	if err != nil {
+		return nil, err
+	}
+	fields := adapters.Get(members, "fields")
+	if fields == nil {
+		fields = []byte("{}")
+	}
+	if fields, err = adapters.Set(fields, name, slices.Concat([]byte("["), value, []byte("]"))); err != nil {
+		return nil, err
+	}
+	return adapters.Set(hit, "fields", fields)
+}

@@ -1,0 +1,205 @@
+package elastic
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// result is the engine's result of one query.
+type result []byte
+
+// Raw implements adapters.QueryResult.
+func (r result) Raw() []byte { return r }
+
+// single carries the queries of one search, each in a request of its own.
+type single struct {
+	q       *query
+	request *adapters.Request // but for its body
+	// template says that it is a search by template, in whose reply the engine tells the status.
+	template bool
+}
+
+var (
+	_ adapters.Wire = &single{}
+	_ adapters.Wire = &multi{}
+)
+
+// Join implements adapters.Wire.
+func (w *single) Join(queries []adapters.Query) (list []adapters.Joined, err error) {
+	for i := range queries[:min(len(queries), adapters.MaxAtOnce)] {
+		list = append(list, adapters.Joined{Request: w.requestFor(&queries[i]), Queries: 1, Bare: queries[i].Bare})
+	}
+	return list, nil
+}
+
+// requestFor returns the client's request with another body and less the URL parameters that it makes void.
+func (w *single) requestFor(asked *adapters.Query) *adapters.Request {
+	r := *w.request
+	r.Body = asked.Body
+	r.RawQuery = adapters.RawQuery(w.q.params, func(name string) bool { return !slices.Contains(asked.Void, name) })
+	if asked.Bare { // to compress sketches takes the engine as long as to read them, and only halves them
+		r.Header = maps.Clone(r.Header)
+		delete(r.Header, "Accept-Encoding")
+	}
+	if len(w.request.Body) == 0 { // whatever the client says of a body that it does not send
+		r.Header = w.q.d.withType(r.Header)
+	}
+	return &r
+}
+
+// Split implements adapters.Wire.
+func (w *single) Split(queries []adapters.Query, reply *adapters.Reply) ([]adapters.QueryResult, error) {
+	any := func(is func(q adapters.Query) bool) bool { return slices.ContainsFunc(queries, is) }
+	err := refused(reply.Status)
+	switch {
+	case err == nil:
+		return []adapters.QueryResult{result(reply.Body)}, nil
+	case !any(func(q adapters.Query) bool { return !q.Own }): // it is the client's own search that the engine refuses
+		return nil, adapters.ErrRefused
+	case reply.Status >= 500 && blames(reply.Body, w.q.deciding), any(func(q adapters.Query) bool { return q.Raw }) && blamesCollapse(reply):
+		return nil, adapters.ErrWidened
+	}
+	return nil, err
+}
+
+// Reply implements adapters.Wire.
+func (w *single) Reply(reply *adapters.Reply, results [][]byte) (*adapters.Reply, error) {
+	out, err := *reply, error(nil)
+	if out.Body = results[0]; w.template {
+		out.Body, err = withStatus(out.Body, out.Status)
+	}
+	if err == nil {
+		out.Body, err = w.q.d.filtered(w.q.params, out.Body, w.q.plan.Late)
+	}
+	return &out, err
+}
+
+// Declined implements adapters.Wire. Such a search is declined by the status of its reply alone.
+func (w *single) Declined(reply *adapters.Reply, _ *adapters.Declined) *adapters.Reply { return reply }
+
+// multi carries queries as the searches of one multi-search.
+type multi struct {
+	d       Dialect
+	request *adapters.Request // but for its body
+	params  []adapters.Param
+	late    func() bool
+}
+
+// Join implements adapters.Wire.
+func (w *multi) Join(queries []adapters.Query) ([]adapters.Joined, error) {
+	r := *w.request
+	r.Body = nil
+	for i := range queries {
+		r.Body = append(r.Body, queries[i].Body...)
+	}
+	r.RawQuery = adapters.RawQuery(w.params, func(name string) bool { return name != "filter_path" })
+	return []adapters.Joined{{Request: &r, Queries: len(queries)}}, nil
+}
+
+// Split implements adapters.Wire.
+func (w *multi) Split(_ []adapters.Query, reply *adapters.Reply) ([]adapters.QueryResult, error) {
+	if err := refused(reply.Status); err != nil {
+		return nil, err
+	}
+	root, err := adapters.Members(reply.Body)
+	if err != nil {
+		return nil, err
+	}
+	elements, err := adapters.Elements(adapters.Get(root, "responses"))
+	if err != nil {
+		return nil, err
+	}
+	results := make([]adapters.QueryResult, len(elements))
+	for i, element := range elements {
+		results[i] = result(element)
+	}
+	return results, nil
+}
+
+// Reply implements adapters.Wire.
+func (w *multi) Reply(reply *adapters.Reply, results [][]byte) (*adapters.Reply, error) {
+	root, err := adapters.Members(reply.Body)
+	if err != nil {
+		return nil, err
+	}
+	out := *reply
+	out.Body, err = adapters.Set(reply.Body, "responses", joinLike(adapters.Get(root, "responses"), results))
+	if err == nil {
+		out.Body, err = w.d.filtered(w.params, out.Body, w.late)
+	}
+	return &out, err
+}
+
+// Declined implements adapters.Wire.
+func (w *multi) Declined(reply *adapters.Reply, _ *adapters.Declined) *adapters.Reply { return reply }
+
+// refused sorts the engine's refusals by whose fault they can be.
+func refused(status int) error {
+	switch {
+	case status < 300:
+		return nil
+	case status == 401 || status == 403 || status == 404 || status == 408 || status == 429 || status >= 500:
+		return adapters.ErrRefused
+	}
+	return adapters.ErrWidened
+}
+
+// filtered returns an answer with the filter_path of the request, which we ask the engine without. Of a large one it gives up with ErrLate
+// when late, if not nil, reports that the time is over.
+func (d Dialect) filtered(params []adapters.Param, body []byte, late func() bool) ([]byte, error) {
+	path, _ := adapters.Last(params, "filter_path")
+	if path == "" {
+		return body, nil
+	}
+	f, ok := parseFilter(path, d.OpenSearch)
+	if !ok {
+		return nil, adapters.Alone{Reason: "filter_path", Searched: true}
+	}
+	return f.filter(body, late)
+}
+
+// withStatus returns a reply with its status told in it, in the reply's own style.
+func withStatus(body []byte, status int) ([]byte, error) {
+	if pretty, ok := bytes.CutSuffix(body, []byte("\n}\n")); ok {
+		return fmt.Appendf(nil, "%s,\n  \"status\" : %d\n}\n", pretty, status), nil
+	}
+	return adapters.Set(body, "status", strconv.AppendInt(nil, int64(status), 10))
+}
+
+// joinLike returns an array of the elements with the white space of the array that they stood in, so that a pretty-printed reply
+// stays one.
+func joinLike(array []byte, elements [][]byte) []byte {
+	lead, between, tail := []byte("["), []byte(","), []byte("]")
+	old, err := adapters.Elements(array)
+	switch {
+	case err == nil && len(old) == 0 && len(elements) == 0:
+		return array
+	case len(elements) == 0 && bytes.IndexByte(array, '\n') >= 0:
+		return []byte("[ ]")
+	case len(elements) == 0:
+		return []byte("[]")
+	case err == nil && len(old) > 0:
+		at := func(i int) int { return cap(array) - cap(old[i]) } // elements share the array's memory
+		lead, tail = array[:at(0)], array[at(len(old)-1)+len(old[len(old)-1]):]
+		if len(old) > 1 {
+			between = array[at(0)+len(old[0]) : at(1)]
+		}
+	}
+	size := len(lead) + len(tail)
+	for _, element := range elements {
+		size += len(between) + len(element)
+	}
+	out := append(make([]byte, 0, size), lead...)
+	for i, element := range elements {
+		if i > 0 {
+			out = append(out, between...)
+		}
+		out = append(out, element...)
+	}
+	return append(out, tail...)
+}

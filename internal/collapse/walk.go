@@ -1,0 +1,190 @@
+package collapse
+
+import (
+	"context"
+	"errors"
+
+	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/rerank"
+)
+
+// walk is a list that a client walks by cursors. What was shown in front of a page goes on hiding what it stands for. It is remembered, or
+// else found out from the ranks in front of the cursor.
+type walk struct {
+	adapters.Walker
+	window int
+	before *rerank.Walk // what was shown in front of the page, nil where it begins the list
+	lost   bool         // that is not known
+	// own is the listing of the page that was read to find the cursor, by the reading.
+	reading adapters.Reading
+	own     *adapters.Listing
+}
+
+// findCursor finds out, before the first reading, what was shown in front of the client's cursor.
+func (s *search) findCursor(ctx context.Context) error {
+	walker, ok := s.Search.(adapters.Walker)
+	if !ok || s.walk != nil {
+		return nil
+	}
+	s.walk = &walk{Walker: walker, window: s.page.Window}
+	key := walker.Cursor()
+	if key == "" {
+		return nil
+	}
+	if s.plan.Cursors != nil {
+		s.walk.before, _ = s.plan.Cursors.Get(key)
+	}
+	if s.walk.before == nil {
+		span, _ := s.pager.Next()
+		s.walk.reading = s.reading(span)
+		own, err := s.look(ctx, &s.walk.reading)
+		if err != nil || own == nil {
+			return err
+		}
+		s.keep(&s.walk.reading, own)
+		if err := s.readBefore(ctx, own); err != nil {
+			return err
+		}
+		s.walk.own = own
+	}
+	s.again()
+	return nil
+}
+
+// goOn has a page go on behind what was shown in front of it.
+func (w *walk) goOn(page *rerank.Page) {
+	if w.before == nil {
+		return
+	}
+	if w.before.Ranks() > 0 { // the more was shown, the more folds
+		page.Rate = max(page.Rate, float64(w.before.Folded())/float64(w.before.Ranks()))
+	}
+	page.After, page.Window = w.before, max(0, w.window-w.before.Ranks())
+}
+
+// atHand returns the listing that was read to find the cursor, once, if it holds a reading.
+func (w *walk) atHand(r *adapters.Reading) *adapters.Listing {
+	if w == nil || w.own == nil {
+		return nil
+	}
+	own := w.own
+	if w.own = nil; r == nil || r.Ranks != nil || r.To > w.reading.To || r.Sources != w.reading.Sources || r.Texts != w.reading.Texts {
+		return nil
+	}
+	return own
+}
+
+// readBefore finds out what was shown in front of the client's page, whose hits are own. Where that can't be told the cursor is lost.
+func (s *search) readBefore(ctx context.Context, own *adapters.Listing) error {
+	w := s.walk
+	if w.before = new(rerank.Walk); own.Hits.Len() == 0 {
+		return nil
+	}
+	ranks := min(w.window, s.asked.Limit)
+	r := adapters.Reading{To: ranks, Before: true, Judged: true, Texts: s.texts.beside}
+	listing, hits, err := s.judgedBefore(ctx, &r)
+	switch known := errors.Is(err, adapters.ErrRefused) || errors.Is(err, adapters.ErrWidened) || errors.Is(err, adapters.ErrNotUnderstood); {
+	case known && !adapters.IsLate(err): // the engine grants no reading so long, say
+		w.lost = true
+		return nil
+	case err != nil:
+		return err
+	}
+	first, tied := identityOf(own.Hits.Seen(0)).ID, false
+	for rank := range hits {
+		if rank%adapters.BetweenLooks == 0 && s.plan.Struck() {
+			return adapters.ErrLate
+		}
+		if hits[rank].ID == first {
+			return nil
+		}
+		hit, at := &hits[rank], w.AtCursor(adapters.Place{Hits: listing.Hits, At: rank})
+		if at && tied {
+			hit = &rerank.Hit{} // the cursor leads past it, shown or not: it hides nothing
+		}
+		w.before.Take(hit, w.window)
+		tied = at
+	}
+	if len(hits) < ranks || len(hits) < w.window {
+		w.before, w.lost = new(rerank.Walk), true
+	} else {
+		w.before.Forget() // the page begins beyond the window
+	}
+	return nil
+}
+
+// judgedBefore reads ranks in front of the cursor, again with texts where these are missing.
+func (s *search) judgedBefore(ctx context.Context, r *adapters.Reading) (*adapters.Listing, []rerank.Hit, error) {
+	for {
+		listing, err := s.look(ctx, r)
+		if err != nil || listing == nil {
+			return nil, nil, err
+		}
+		hits, missing, err := s.judgeAll(s.newJudge(), &sighted{Hits: listing.Hits})
+		if err != nil || len(missing) == 0 || r.Texts {
+			return listing, hits, err
+		}
+		r.Texts = true
+	}
+}
+
+// remember keeps what was shown down to the last hit of the page, for the client that goes on from there. What is not known of earlier pages
+// is found out no better by the next.
+func (s *search) remember() {
+	w := s.walk
+	if w == nil || w.lost || s.plan.Cursors == nil {
+		return
+	}
+	rank, last := s.last()
+	if last.Hits == nil {
+		return
+	}
+	key := w.Next(s.read.frame.Hits, last)
+	if key == "" {
+		return
+	}
+	shown := new(rerank.Walk)
+	if w.before != nil {
+		shown = w.before.Clone()
+	}
+	for r := range rank + 1 {
+		if r%adapters.BetweenLooks == 0 && s.plan.Struck() { // the next page finds it out
+			return
+		}
+		hit := s.pager.Hit(r)
+		if hit == nil {
+			hit = &rerank.Hit{}
+		}
+		shown.Take(hit, w.window)
+	}
+	if shown.Ranks() >= w.window {
+		shown.Forget()
+	}
+	s.plan.Cursors.Put(key, shown)
+}
+
+// last returns the rank and the place of the last hit that is shown, nowhere if there is none.
+func (s *search) last() (rank int, place adapters.Place) {
+	if s.show.DryRun { // the page is the engine's own
+		rank = s.read.frame.Hits.Len() - 1
+		if rank < 0 {
+			return 0, adapters.Place{}
+		}
+		return rank, adapters.Place{Hits: s.read.frame.Hits, At: rank}
+	}
+	ranks, err := s.ranks()
+	if err != nil || len(ranks) == 0 {
+		return 0, adapters.Place{}
+	}
+	rank = ranks[len(ranks)-1]
+	return rank, s.read.sources.at(rank)
+}
+
+// tell puts into the outcome what a cursor adds to it.
+func (w *walk) tell(o *adapters.Outcome) {
+	o.Window, o.CursorLost = w.window, w.lost
+	o.Exact = o.Exact && !w.lost
+	if w.before != nil && o.Without == 0 {
+		o.Read = 0 // how much folds here is no measure for first pages
+	}
+}
