@@ -2,6 +2,7 @@ package elastic
 
 import (
 	"bytes"
+	"cmp"
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
@@ -19,37 +20,45 @@ func (d Dialect) multi(
 		s.Reason = "not_understood"
 		return s
 	}
+	var left adapters.Reason // for which all are left alone: all that is done is to take our controls out
 	if bytes.Count(plain.Body, []byte("\n")) > 2*adapters.MaxSearches {
-		return d.unread(c, plain, controls, adapters.ReasonTooLarge)
+		left = adapters.ReasonTooLarge
 	}
 	var list []*query
-	collapsing, stripped := false, false
-	for lines := plain.Body; len(lines) > 0; {
-		var header, body []byte
-		header, lines, _ = bytes.Cut(lines, []byte("\n"))
-		ended := false
-		body, lines, ended = bytes.Cut(lines, []byte("\n"))
-		if blank := len(bytes.TrimSpace(body)) == 0; !ended || blank { // the engine says so
-			s.Reason = "not_understood"
+	var out []byte
+	collapsing, copied, read := false, 0, 0
+	for read < len(plain.Body) {
+		header, lines, _ := bytes.Cut(plain.Body[read:], []byte("\n"))
+		body, lines, ended := bytes.Cut(lines, []byte("\n"))
+		from := read + len(header) + 1
+		read = len(plain.Body) - len(lines)
+		switch {
+		case left != "":
+		case !ended || len(bytes.TrimSpace(body)) == 0: // the engine says so
+			s.Reason = adapters.ReasonNotUnderstood
 			return s
+		case p.Struck():
+			left = adapters.ReasonDeadline
 		}
-		if p.Struck() {
-			return d.unread(c, plain, controls, adapters.ReasonDeadline)
-		}
-		q, err := d.entry(c.Target, header, body, controls, p)
+		q, err := d.entry(c.Target, header, body, controls, p, left)
 		if err != nil {
 			s.Refusal = d.ErrorReply(plain, 400, err.Error())
 			return s
 		}
-		s.Shown = s.Shown || q.shown
-		list = append(list, q)
-		collapsing, stripped = collapsing || q.asked.Reason == "", stripped || q.stripped
-	}
-	if stripped {
-		plain.Body = nil
-		for _, q := range list {
-			plain.Body = append(plain.Body, q.line(q.body)...)
+		s.Shown, collapsing = s.Shown || q.shown, collapsing || q.asked.Reason == ""
+		if q.stripped {
+			out = append(append(out, plain.Body[copied:from]...), oneLine(q.body)...)
+			copied = from + len(body)
 		}
+		if left == "" {
+			list = append(list, q)
+		}
+	}
+	if copied > 0 {
+		plain.Body = append(out, plain.Body[copied:]...)
+	}
+	if s.Reason = left; left != "" {
+		return s
 	}
 	params := adapters.Params(plain.RawQuery)
 	if s.Reason = paramsReason(params); s.Reason != "" {
@@ -81,24 +90,27 @@ func reasonOf(list []*query) adapters.Reason {
 	return reason
 }
 
-// entry reads the two lines of one search. An error is a bad control.
-func (d Dialect) entry(target string, header, body []byte, controls adapters.Controls, p adapters.Plan) (q *query, err error) {
-	unknown := &query{header: header[:len(header):len(header)], body: body}
-	if unknown.asked.Reason = adapters.ReasonNotUnderstood; adapters.ManyMembers(header) {
-		return unknown, nil
+// entry reads the two lines of one search, or what is to be taken out of it where it is left alone. An error is a bad control.
+func (d Dialect) entry(
+	target string, header, body []byte, controls adapters.Controls, p adapters.Plan, left adapters.Reason,
+) (q *query, err error) {
+	var members []adapters.Member
+	if left == "" {
+		unknown := &query{header: header, body: body}
+		unknown.asked.Reason = adapters.ReasonNotUnderstood
+		if adapters.ManyMembers(header) {
+			return unknown, nil
+		}
+		if members, err = adapters.Members(header); err != nil && len(bytes.TrimSpace(header)) > 0 {
+			return unknown, nil
+		}
 	}
-	members, err := adapters.Members(header)
-	if err != nil && len(bytes.TrimSpace(header)) > 0 {
-		return unknown, nil
-	}
-	if named := targetOf(members); named != "" {
-		target = named
-	}
-	q, reason, err := parse(target, nil, body, controls)
+	q, reason, err := parse(cmp.Or(targetOf(members), target), nil, body, controls)
 	if err != nil {
 		return nil, err
 	}
-	if q.header = unknown.header; reason == "" {
+	q.header = header
+	if reason = cmp.Or(left, reason); reason == "" {
 		reason = q.under(d, p)
 	}
 	if reason == "" && q.after != nil {
@@ -127,31 +139,4 @@ func targetOf(members []adapters.Member) string {
 		}
 	}
 	return ""
-}
-
-// unread leaves a multi-search alone for the reason: all that is done to it is to take our controls out.
-func (d Dialect) unread(c adapters.Class, plain *adapters.Request, controls adapters.Controls, reason adapters.Reason) adapters.ParsedSearch {
-	s := adapters.ParsedSearch{Plain: plain, Reason: reason}
-	out := make([]byte, 0, len(plain.Body))
-	for lines := plain.Body; len(lines) > 0; {
-		header, rest, parted := bytes.Cut(lines, []byte("\n"))
-		body, rest, ended := bytes.Cut(rest, []byte("\n"))
-		lines = rest
-		q, _, err := parse(c.Target, nil, body, controls)
-		if err != nil {
-			s.Refusal = d.ErrorReply(plain, 400, err.Error())
-			return s
-		}
-		if s.Shown = s.Shown || q.shown; q.stripped {
-			body = bytes.ReplaceAll(q.body, []byte("\n"), []byte(" "))
-		}
-		if out = append(out, header...); parted {
-			out = append(out, '\n')
-		}
-		if out = append(out, body...); ended {
-			out = append(out, '\n')
-		}
-	}
-	plain.Body = out
-	return s
 }

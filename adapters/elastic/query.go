@@ -18,7 +18,7 @@ type query struct {
 	d       Dialect
 	asked   adapters.Asked
 	params  []adapters.Param // of the URL; nil in a multi-search
-	header  []byte           // the line in front of it in a multi-search, nil elsewhere
+	header  []byte           // the line in front of it in a multi-search, not nil there
 	body    []byte           // a JSON object
 	members []adapters.Member
 	mentions
@@ -62,11 +62,11 @@ type means struct {
 	deciding []adapters.Deciding // the fields extracted beside the sketch
 	fields   []string            // the sketched fields of the rules that compute
 	texts    texts               // how these come with the client's own hits
-	picks    bool                // hits can be picked by a filter, narrows: within the query
-	narrows  bool
-	window   int
-	numbers  bool // hits can be told by their sequence numbers
-	scatters bool // the page's hits can stand anywhere in the window
+	window   int                 // how many ranks are collapsed over
+	picks    bool                // hits can be picked by a filter
+	narrows  bool                // that can stand within the query
+	numbers  bool                // hits can be told by their sequence numbers
+	scatters bool                // the page's hits can stand anywhere in the window
 }
 
 // Asked implements adapters.Search.
@@ -90,9 +90,7 @@ func (q *query) under(d Dialect, p adapters.Plan) adapters.Reason {
 	}
 	q.d, q.show, q.window = d, a.Scope.Show(a.Controls), p.Window(a.Scope, a.Controls)
 	q.deciding = decidingOf(a.Scope.Deciding)
-	q.fields = slices.Clone(a.Scope.Texts)
-	slices.Sort(q.fields)
-	q.fields = slices.Compact(q.fields)
+	q.fields = slices.Compact(slices.Sorted(slices.Values(a.Scope.Texts)))
 	q.texts = q.textsOf(q.fields)
 	q.picks = q.raised == nil && q.pickable()
 	q.narrows = q.picks && q.narrowable()

@@ -148,13 +148,16 @@ func (q *query) query(a *ask, r *adapters.Reading) (out adapters.Query, err erro
 	return adapters.Query{Body: q.line(body), Void: void, Hits: to - from, Bare: !a.sources}, err
 }
 
-// line returns a body as it is asked: in a multi-search behind its header, on one line. A line end inside it is white space.
+// line returns a body as it is asked: in a multi-search behind its header.
 func (q *query) line(body []byte) []byte {
 	if q.header == nil {
 		return body
 	}
-	return slices.Concat(q.header, []byte("\n"), bytes.ReplaceAll(body, []byte("\n"), []byte(" ")), []byte("\n"))
+	return slices.Concat(q.header, []byte("\n"), oneLine(body), []byte("\n"))
 }
+
+// oneLine returns a body on one line. A line end inside it is white space.
+func oneLine(body []byte) []byte { return bytes.ReplaceAll(body, []byte("\n"), []byte(" ")) }
 
 // extractions returns what is extracted beside what the client has, of a reading with its sources or without.
 func (q *query) extractions(sources bool, deciding []adapters.Deciding) (list [][]byte) {

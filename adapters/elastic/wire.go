@@ -174,32 +174,16 @@ func withStatus(body []byte, status int) ([]byte, error) {
 // joinLike returns an array of the elements with the white space of the array that they stood in, so that a pretty-printed reply
 // stays one.
 func joinLike(array []byte, elements [][]byte) []byte {
-	lead, between, tail := []byte("["), []byte(","), []byte("]")
-	old, err := adapters.Elements(array)
-	switch {
-	case err == nil && len(old) == 0 && len(elements) == 0:
-		return array
-	case len(elements) == 0 && bytes.IndexByte(array, '\n') >= 0:
-		return []byte("[ ]")
-	case len(elements) == 0:
-		return []byte("[]")
-	case err == nil && len(old) > 0:
-		at := func(i int) int { return cap(array) - cap(old[i]) } // elements share the array's memory
-		lead, tail = array[:at(0)], array[at(len(old)-1)+len(old[len(old)-1]):]
-		if len(old) > 1 {
-			between = array[at(0)+len(old[0]) : at(1)]
+	f := frame{reply: array, array: span(0, len(array))}
+	old, _ := adapters.Elements(array)
+	for i, e := range old {
+		from := cap(array) - cap(e) // elements share the array's memory
+		switch f.last = span(from, from+len(e)); i {
+		case 0:
+			f.first = f.last
+		case 1:
+			f.second = f.last
 		}
 	}
-	size := len(lead) + len(tail)
-	for _, element := range elements {
-		size += len(between) + len(element)
-	}
-	out := append(make([]byte, 0, size), lead...)
-	for i, element := range elements {
-		if i > 0 {
-			out = append(out, between...)
-		}
-		out = append(out, element...)
-	}
-	return append(out, tail...)
+	return f.with(elements, nil)
 }
