@@ -280,7 +280,7 @@ func (h *Handler) fallBack(w http.ResponseWriter, r *http.Request, s searching, 
 	h.leave(w, r, s, reason)
 }
 
-// collapsed writes the answer of an exchange.
+// collapsed writes the answer to a search that was collapsed.
 func (h *Handler) collapsed(ctx context.Context, w http.ResponseWriter, s searching, answer *adapters.Answer, began time.Time) {
 	if slices.ContainsFunc(answer.Outcomes, func(o adapters.Outcome) bool { return o.Again }) {
 		h.catalog.spend(s.who, s.class.Target) // one request more, however many searches it held
@@ -361,10 +361,10 @@ func outcomeLine(outcomes []adapters.Outcome, took time.Duration) string {
 		verb, reason, sum.Raw, sum.Folded, sum.Exact, sum.Rounds, sum.Window, cursor, native, float64(took)/float64(time.Millisecond))
 }
 
-// givingBack bounds how long it may take to give back what an exchange held in the engine.
+// givingBack bounds how long it may take to give back what a search held in the engine.
 const givingBack = 5 * time.Second
 
-// giveBack sends the last request of an exchange, whose reply no one waits for: what it is to give back ends by itself after a
+// giveBack sends the last request for a search, whose reply no one waits for: what it is to give back ends by itself after a
 // while.
 func (h *Handler) giveBack(ctx context.Context, last *adapters.Request) {
 	if last == nil {

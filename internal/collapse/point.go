@@ -54,6 +54,7 @@ func (s *search) inPoint(ctx context.Context, short []byte, cause error) ([]byte
 	case adapters.IsLate(err), isRefused && refused.Reply.Status >= 429, err != nil && !began:
 		return s.leave(ctx, err)
 	case began:
+		s.read.frame = nil // what was read is of another list
 		s.again()
 	case s.pager.Moved() == 0:
 		return s.leave(ctx, cause)
