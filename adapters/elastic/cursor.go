@@ -1,7 +1,15 @@
 package elastic
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/neardup/sidecar/adapters"
 )
@@ -68,4 +76,106 @@ func (q *query) Next(in adapters.Hits, last adapters.Place) string {
 func (q *query) AtCursor(p adapters.Place) bool {
 	hit := &p.Hits.(*hits).list[p.At]
 	return canonical(hit.at(hit.sort)) == canonical(q.after)
+}
+
+// besides are the keys of a body, and the parameters of a URL, that do not change which hits a search lists in which order. A
+// point in time does; it is told apart, since its name may change from page to page.
+var besides = strings.Fields(`
+	from size search_after pit _source _source_includes _source_excludes fields docvalue_fields stored_fields
+	script_fields highlight aggs aggregations suggest suggest_field suggest_mode suggest_size suggest_text explain version
+	seq_no_primary_term track_total_hits track_scores rest_total_hits_as_int profile stats timeout pretty human
+	error_trace filter_path typed_keys request_cache batched_reduce_size max_concurrent_shard_requests
+	pre_filter_shard_size ccs_minimize_roundtrips phase_took include_named_queries_score format
+`)
+
+// cursorKey returns what a cursor of the search is remembered under: all that decides which list it is a place in, and the place.
+// No two lists share one.
+func (q *query) cursorKey(pit string, sort []byte) string {
+	controls := fmt.Sprint(q.window, q.asked.Controls.Threshold, q.asked.Controls.Keep, q.show.DryRun)
+	parts := []string{"search_after", q.asked.Target, pit, controls, canonical(sort)}
+	params := slices.DeleteFunc(slices.Clone(q.params), func(p adapters.Param) bool { return slices.Contains(besides, p.Name) })
+	// Stable, since the last of a name counts.
+	slices.SortStableFunc(params, func(a, b adapters.Param) int { return strings.Compare(a.Name, b.Name) })
+	for _, p := range params {
+		parts = append(parts, "?"+p.Name, p.Value)
+	}
+	members := slices.DeleteFunc(slices.Clone(q.members), func(m adapters.Member) bool { return slices.Contains(besides, m.Key) })
+	slices.SortFunc(members, func(a, b adapters.Member) int { return strings.Compare(a.Key, b.Key) })
+	for _, m := range members {
+		parts = append(parts, m.Key, canonical(m.Value))
+	}
+	var key strings.Builder
+	for _, part := range parts {
+		fmt.Fprintf(&key, "%d:%s", len(part), part)
+	}
+	return key.String()
+}
+
+// canonical returns JSON in one way of writing its tokens: clients write white space, numbers and strings in other ways than
+// engines. The members of an object stay in their order, which counts in a sort. What is no JSON comes back as it is.
+func canonical(data []byte) string {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	var out []byte
+	for {
+		token, err := d.Token()
+		switch {
+		case errors.Is(err, io.EOF):
+			return string(out)
+		case err != nil:
+			return string(data)
+		}
+		switch v := token.(type) {
+		case json.Number:
+			out = append(out, plainNumber(string(v))...)
+		case string:
+			out = adapters.AppendString(out, v)
+		default:
+			out = fmt.Append(out, v)
+		}
+		out = append(out, ' ')
+	}
+}
+
+// exact is up to where every whole number is a float64.
+const exact = 1 << 53
+
+// plainNumber returns a number in one way of writing it: what an engine writes as 1.0 a client may send as 1. Those of
+// which a float64 may not hold every digit stay as they are.
+func plainNumber(text string) string {
+	f, err := strconv.ParseFloat(text, 64)
+	switch {
+	case err != nil || math.Abs(f) >= exact:
+		return text
+	case f == math.Trunc(f):
+		return strconv.FormatInt(int64(f), 10)
+	}
+	return strconv.FormatFloat(f, 'g', -1, 64)
+}
+
+// sortOf returns a hit's sort values, nil if it has none.
+func sortOf(hit []byte) []byte {
+	members, err := adapters.Members(hit)
+	if err != nil {
+		return nil
+	}
+	return adapters.Get(members, "sort")
+}
+
+// sorted reports whether hits come with the values that they are sorted by.
+func (q *query) sorted() bool {
+	return q.value("sort") != "" || q.inPIT()
+}
+
+// inPIT reports whether the search is made in a point in time of the client's.
+func (q *query) inPIT() bool { return adapters.Get(q.members, "pit") != nil }
+
+// pit returns the name of the point in time that the search is made in, or nothing.
+func (q *query) pit() string {
+	members, err := adapters.Members(adapters.Get(q.members, "pit"))
+	if err != nil {
+		return ""
+	}
+	id, _ := adapters.Text(adapters.Get(members, "id"))
+	return id
 }

@@ -86,7 +86,7 @@ func fakeSearch(body []byte, list []adaptertest.Document) ([]byte, int) {
 	}
 	if filter != nil {
 		list = slices.DeleteFunc(slices.Clone(list), func(d adaptertest.Document) bool {
-			only := theseDocuments([]document{{d.Index, d.ID}}, false) // the fake knows ours alone
+			only := theseDocuments([]document{{d.Index, d.ID}}) // the fake knows ours alone
 			named := bytes.Contains(filter, only[bytes.Index(only, []byte(`"_index":`)):bytes.Index(only, []byte(`}}`))])
 			return !(named && bytes.Contains(filter, strconv.AppendQuote(nil, d.ID)) || bytes.Contains(filter, fmt.Append(nil, fakeNumber(d.ID))))
 		})

@@ -16,9 +16,9 @@ type frame struct {
 	count, array extent
 	// first and last are those of the hits in the list, second that of the one behind the first.
 	first, second, last extent
-	// gone is what goes of the list with our fields, in order; told says that nothing else in the reply goes with them.
+	// gone is what goes of the list with our fields, in order; sure says that nothing else in the reply goes with them.
 	gone []extent
-	told bool
+	sure bool
 }
 
 // of returns what stands in an extent of the reply, nil if it is nowhere.
@@ -38,7 +38,7 @@ func (f *frame) with(hits [][]byte, total []byte) []byte {
 
 // bare returns what with does, less our fields. It returns false where it is not known where all of them are.
 func (f *frame) bare(hits [][]byte, total []byte) ([]byte, bool) {
-	if !f.told {
+	if !f.sure {
 		return nil, false
 	}
 	out, ok := f.pieces(hits, total, true)

@@ -15,16 +15,16 @@ type hits struct {
 	q     *query
 	frame // of the reply that they came in
 	list  []hit
-	told  []known // in that order
-	alone bool    // they are of one shard
+	keys  []key // in that order
+	alone bool  // they are of one shard
 	// at is the hit that is looked at, and fields are those extracted from it, once read.
 	at     int
 	fields extracted
 	read   bool
 }
 
-// known is what tells a hit from all others, and the index that rules are matched against.
-type known struct{ index, key string }
+// key is what tells a hit from all others, and the index that rules are matched against.
+type key struct{ index, id string }
 
 // Listing implements adapters.Search.
 func (q *query) Listing(r adapters.Reading, results []adapters.QueryResult) (*adapters.Listing, error) {
@@ -68,9 +68,7 @@ func (q *query) Listing(r adapters.Reading, results []adapters.QueryResult) (*ad
 	}
 	h := &hits{ask: a, q: q, frame: read.frame, list: read.hits, alone: a.numbered && shardsOf(reply) == 1}
 	l.Hits = h
-	if err := h.cut(&r); err != nil {
-		return nil, err
-	}
+	h.cut(&r)
 	return l, h.tell()
 }
 
@@ -82,7 +80,7 @@ func (q *query) ownListing(reply []byte) *adapters.Listing {
 	}
 	h := &hits{q: q, frame: read.frame, list: read.hits}
 	if h.tell() != nil {
-		h.list, h.told = nil, nil
+		h.list, h.keys = nil, nil
 	}
 	return &adapters.Listing{Hits: h, Total: read.total, AtLeast: read.lowest}
 }
@@ -105,7 +103,7 @@ func (q *query) declined(element []byte, own bool) error {
 }
 
 // cut leaves those hits that were asked for.
-func (h *hits) cut(r *adapters.Reading) error {
+func (h *hits) cut(r *adapters.Reading) {
 	switch {
 	case h.picked && len(h.list) != len(h.ranks): // the list moved
 		h.list = nil
@@ -115,7 +113,7 @@ func (h *hits) cut(r *adapters.Reading) error {
 		h.list = h.list[min(h.from, len(h.list)):]
 	}
 	if h.ranks == nil || h.picked {
-		return nil
+		return
 	}
 	list := make([]hit, 0, len(h.ranks))
 	for _, rank := range h.ranks {
@@ -124,15 +122,14 @@ func (h *hits) cut(r *adapters.Reading) error {
 		}
 	}
 	h.list = list
-	return nil
 }
 
 // tell finds out what tells the hits apart.
 func (h *hits) tell() (err error) {
-	h.told = make([]known, len(h.list))
-	var last, key []byte // the last hit's index, and room
+	h.keys = make([]key, len(h.list))
+	var last, id []byte // the last hit's index, and room
 	var name, rule string
-	var keys strings.Builder
+	var room strings.Builder
 	for i := range h.list {
 		one := &h.list[i]
 		if index := one.at(one.index); last == nil || !bytes.Equal(index, last) {
@@ -142,17 +139,17 @@ func (h *hits) tell() (err error) {
 			}
 			last, rule = index, h.q.d.ruleName(name)
 		}
-		key = append(append(key[:0], name...), 0) // two indices can stand behind one name
-		if key, err = h.appendID(key, one); err != nil {
+		id = append(append(id[:0], name...), 0) // two indices can stand behind one name
+		if id, err = h.appendID(id, one); err != nil {
 			return err
 		}
-		if keys.Cap()-keys.Len() < len(key) { // what tells the hits before keeps theirs
-			keys.Reset()
-			keys.Grow(max(len(key), 1<<10))
+		if room.Cap()-room.Len() < len(id) { // what tells the hits before keeps theirs
+			room.Reset()
+			room.Grow(max(len(id), 1<<10))
 		}
-		start := keys.Len()
-		keys.Write(key)
-		h.told[i] = known{rule, keys.String()[start:]}
+		start := room.Len()
+		room.Write(id)
+		h.keys[i] = key{rule, room.String()[start:]}
 	}
 	return nil
 }
@@ -163,7 +160,7 @@ func (h *hits) Len() int { return len(h.list) }
 // Seen implements adapters.Hits.
 func (h *hits) Seen(i int) adapters.Seen {
 	h.at, h.read = i, false
-	seen := adapters.Seen{Index: h.told[i].index, Key: h.told[i].key, Shown: h}
+	seen := adapters.Seen{Index: h.keys[i].index, Key: h.keys[i].id, Shown: h}
 	if h.judged {
 		seen.Stored = sketchIn(h.list[i].at(h.list[i].sketch))
 	}

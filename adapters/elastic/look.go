@@ -116,3 +116,11 @@ type shownDocument struct {
 
 // Document implements adapters.Shown.
 func (d shownDocument) Document(*adapters.Rule) []byte { return d.json }
+
+// sourceIn returns a hit's source, of which there is none where no field of it was let through.
+func sourceIn(hit []adapters.Member) []byte { return orEmpty(adapters.Get(hit, "_source")) }
+
+// storedSketch returns our field's value among the fields extracted from a hit, or nothing.
+func storedSketch(fields []adapters.Member) []byte {
+	return sketchIn(adapters.Get(fields, adapters.SketchField))
+}

@@ -140,25 +140,24 @@ func (q *query) NativePage(results []adapters.QueryResult) (*adapters.NativePage
 	if reply, err = takeCounts(p, reply, adapters.Get(root, "aggregations")); err != nil {
 		return nil, err
 	}
-	list, _, err := hitsOf(reply)
+	read, err := readListing(reply, nil)
 	if err != nil {
 		return nil, err
 	}
-	alien := func(hit []byte) bool { return !q.native.rule.Clustered(clusterOf(hit)) }
-	if len(list) > p.Raw || len(list) > q.asked.Size || slices.ContainsFunc(list, alien) {
+	alien := func(h hit) bool { return !q.native.rule.Clustered(clusterOf(&h)) }
+	if len(read.hits) > p.Raw || len(read.hits) > q.asked.Size || slices.ContainsFunc(read.hits, alien) {
 		return nil, adapters.ErrUnclustered
 	}
-	if q.show.Collapsed {
-		outer, err := withClusters(adapters.Get(root, "hits"), p.Shown)
-		if err != nil {
-			return nil, err
+	// Where the engine counts up to a limit alone, and there are more clusters than that, its own total stays true.
+	if q.show.Collapsed && !(read.lowest && p.Shown >= read.total) {
+		total := totalOf(read.of(read.count), p.Shown)
+		if read.lowest {
+			total, err = adapters.Set(total, "relation", []byte(`"eq"`))
 		}
-		if reply, err = adapters.Set(reply, "hits", outer); err != nil {
-			return nil, err
-		}
+		reply = read.with(rawOf(read.hits), total)
 	}
 	p.Result = adapters.Cleaned(reply, inDocument)
-	return p, nil
+	return p, err
 }
 
 // takeCounts reads what was counted and returns the reply without it.
@@ -215,48 +214,14 @@ func numberOf(object []byte, key string) (int, error) {
 }
 
 // clusterOf returns the id of a hit's cluster, which the engine extracts by itself; nothing if there is not one.
-func clusterOf(hit []byte) string {
-	members, err := adapters.Members(hit)
-	if err != nil {
-		return ""
-	}
-	fields, err := adapters.Members(adapters.Get(members, "fields"))
-	if err != nil {
-		return ""
-	}
+func clusterOf(h *hit) string {
+	fields, _ := adapters.Members(h.at(h.fields))
 	values, err := adapters.Elements(adapters.Get(fields, adapters.ClusterField))
 	if err != nil || len(values) != 1 {
 		return ""
 	}
 	id, _ := adapters.Text(values[0])
 	return id
-}
-
-// withClusters returns the object around a reply's hits with the number of clusters for its total, in whichever form it has one.
-// Where the engine counts up to a limit alone, and there are more clusters than that, its own stays true.
-func withClusters(outer []byte, clusters int) ([]byte, error) {
-	members, err := adapters.Members(outer)
-	if err != nil {
-		return nil, err
-	}
-	total := adapters.Get(members, "total")
-	value := strconv.AppendInt(nil, int64(clusters), 10)
-	form, err := adapters.Members(total)
-	switch n, _ := strconv.Atoi(string(adapters.Get(form, "value"))); {
-	case total == nil:
-		return outer, nil
-	case err != nil:
-		return adapters.Set(outer, "total", value)
-	case string(adapters.Get(form, "relation")) == `"gte"` && clusters >= n:
-		return outer, nil
-	}
-	if total, err = adapters.Set(total, "value", value); err == nil {
-		total, err = adapters.Set(total, "relation", []byte(`"eq"`))
-	}
-	if err != nil {
-		return nil, err
-	}
-	return adapters.Set(outer, "total", total)
 }
 
 // blamesCollapse reports whether the engine's failure can be for what we asked.

@@ -2,9 +2,16 @@ package elastic
 
 import (
 	"bytes"
+	"cmp"
+	"errors"
+	"slices"
+	"strconv"
 
 	"github.com/neardup/sidecar/adapters"
 )
+
+// maxNeighbours is the engines' limit on k and num_candidates.
+const maxNeighbours = 10000
 
 // readNeighbours prepares a search for nearest neighbours for a list of least of them. What depends in it on its size is written down, since
 // readings are of other sizes.
@@ -26,3 +33,186 @@ func (q *query) readNeighbours(least int) error {
 	q.base = pinned
 	return nil
 }
+
+// raised returns the search with the number of neighbours of every vector clause raised to least, where the client asks for
+// fewer: a list of neighbours is no longer than k, so there is nothing behind it to fill a page from which hits are folded.
+// The body itself comes back where there is nothing to raise. Clauses that only filter are left: there k decides which
+// documents match. It goes over the body once, however many clauses there are and however deep. most is the largest number then.
+func raised(body []byte, size, least int) (longer []byte, most int, err error) {
+	raise := raise{body: body, size: size, least: min(least, maxNeighbours)}
+	r := adapters.NewReader(body)
+	for r.Enter('{'); r.Next(); {
+		switch string(r.Key()) {
+		case "knn":
+			raise.clauses(r.Value())
+		case "query":
+			raise.query(&r, 1)
+		case "retriever":
+			raise.retriever(&r)
+		}
+	}
+	if raise.err != nil || !r.Done() {
+		return nil, 0, cmp.Or(raise.err, adapters.ErrMalformed)
+	}
+	return raise.spliced(), raise.most, nil
+}
+
+// raise collects what changes in a search.
+type raise struct {
+	body  []byte
+	size  int // what a clause without a k of its own takes for it
+	least int // what k is to be at least
+	most  int // the largest k
+	edits []numberEdit
+	err   error
+}
+
+// numberEdit puts text in the place of a part of the body.
+type numberEdit struct {
+	from, to int
+	text     string
+}
+
+// spliced returns the body with its changes.
+func (r *raise) spliced() []byte {
+	if len(r.edits) == 0 {
+		return r.body
+	}
+	slices.SortStableFunc(r.edits, func(a, b numberEdit) int { return cmp.Compare(a.from, b.from) })
+	out, at := make([]byte, 0, len(r.body)+32*len(r.edits)), 0
+	for _, e := range r.edits {
+		out = append(append(out, r.body[at:e.from]...), e.text...)
+		at = e.to
+	}
+	return append(out, r.body[at:]...)
+}
+
+// members returns those of an object in the body.
+func (r *raise) members(object []byte) []adapters.Member {
+	members, err := adapters.Members(object)
+	r.err = cmp.Or(r.err, err)
+	return members
+}
+
+// clauses raises one clause, or each of a list.
+func (r *raise) clauses(value []byte) {
+	elements, err := adapters.Elements(value)
+	if err != nil {
+		elements = [][]byte{value}
+	}
+	for _, element := range elements {
+		r.clause(element)
+	}
+}
+
+// maxQueryDepth is how many objects and lists of a query may lie within one another for its vector clauses to be raised. Engines grant 30
+// queries within one another (indices.query.bool.max_nested_depth), of up to four such each.
+const maxQueryDepth = adapters.MaxEntered - 2
+
+// query descends a query to its vector clauses.
+func (r *raise) query(in *adapters.Reader, depth int) {
+	if depth > maxQueryDepth {
+		r.err = cmp.Or(r.err, errTooDeep)
+		return
+	}
+	if in.Enter('[') {
+		for in.Next() {
+			r.query(in, depth+1)
+		}
+		return
+	}
+	if !in.Enter('{') {
+		return
+	}
+	for in.Next() {
+		switch string(in.Key()) {
+		case "filter", "must_not":
+		case "knn":
+			if value := in.Value(); len(value) > 0 && value[0] == '{' {
+				r.clause(value)
+			}
+		default:
+			r.query(in, depth+1)
+		}
+	}
+}
+
+var errTooDeep = errors.New("the query is nested too deep")
+
+// simpleRetriever reports whether a retriever's list is the same for every size. Those that rank or rescore the lists of
+// others take a window, often the size itself, over which they do so.
+func simpleRetriever(value []byte) bool {
+	members, err := adapters.Members(value)
+	if err != nil || len(members) != 1 {
+		return false
+	}
+	if members[0].Key != "standard" {
+		return members[0].Key == "knn"
+	}
+	inner, err := adapters.Members(members[0].Value) // where a cursor, a sort and a collapse of the client's may stand
+	return err == nil && !slices.ContainsFunc(inner, func(m adapters.Member) bool {
+		return m.Key != "query" && m.Key != "filter" && m.Key != "min_score" && m.Key != "_name"
+	})
+}
+
+// retriever descends the retrievers whose list is that of a query or of neighbours.
+func (r *raise) retriever(in *adapters.Reader) {
+	if !in.Enter('{') {
+		return
+	}
+	for in.Next() {
+		switch string(in.Key()) {
+		case "knn":
+			r.clause(in.Value())
+		case "standard":
+			r.query(in, 2)
+		}
+	}
+}
+
+// clause raises the number of neighbours of one clause: {"field", "query_vector", "k", "num_candidates"} on Elasticsearch,
+// where a clause without k asks for as many as the search's size; {field: {"vector", "k"}} on OpenSearch, where one without k
+// goes by distance.
+func (r *raise) clause(value []byte) {
+	members := r.members(value)
+	if adapters.Get(members, "query_vector") == nil && adapters.Get(members, "query_vector_builder") == nil {
+		for _, m := range members {
+			inner, err := adapters.Members(m.Value)
+			if err == nil && adapters.Get(inner, "vector") != nil && adapters.Get(inner, "k") != nil {
+				r.number(inner, "k", 0)
+			}
+		}
+		return
+	}
+	r.number(members, "k", r.size)
+	if adapters.Get(members, "num_candidates") != nil {
+		r.number(members, "num_candidates", 0)
+	}
+}
+
+// number raises a number in an object. Where it lacks, what the engine takes instead is written down, if that is not 0: it
+// would grow with the size that we ask for.
+func (r *raise) number(object []adapters.Member, key string, instead int) {
+	n, value := instead, adapters.Get(object, key)
+	if value != nil {
+		var err error
+		if n, err = strconv.Atoi(string(value)); err != nil {
+			r.err = cmp.Or(r.err, err)
+			return
+		}
+	}
+	n = max(n, r.least)
+	if key == "k" {
+		r.most = max(r.most, n)
+	}
+	if text := strconv.Itoa(n); value == nil {
+		last := object[len(object)-1].Value
+		end := r.at(last) + len(last)
+		r.edits = append(r.edits, numberEdit{from: end, to: end, text: `,"` + key + `":` + text})
+	} else if text != string(value) {
+		r.edits = append(r.edits, numberEdit{from: r.at(value), to: r.at(value) + len(value), text: text})
+	}
+}
+
+// at returns where a part of the body stands, which shares its memory.
+func (r *raise) at(part []byte) int { return cap(r.body) - cap(part) }

@@ -51,26 +51,3 @@ func (h *hits) appendID(dst []byte, one *hit) ([]byte, error) {
 	}
 	return append(dst, id...), nil
 }
-
-// withNumbers returns the body of a reading whose hits come with their sequence numbers, and of sketches alone without anything
-// stored.
-func withNumbers(body []byte, sketchOnly bool) ([]byte, error) {
-	body, err := adapters.Set(body, "seq_no_primary_term", []byte("true"))
-	if err == nil && sketchOnly {
-		body, err = adapters.Set(body, "stored_fields", []byte(`"_none_"`))
-	}
-	return body, err
-}
-
-// numbersOf returns a filter for documents of one shard that are told by their sequence numbers.
-func numbersOf(list []document) []byte {
-	out := []byte(`{"terms":{"_seq_no":[`)
-	for i, d := range list {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		number, _, _ := strings.Cut(d.id, ".")
-		out = append(out, number...)
-	}
-	return append(out, `]}}`...)
-}

@@ -52,15 +52,15 @@ func (h *hits) tellable(ranks []int) bool {
 		if rank >= h.Len() {
 			return false
 		}
-		wanted[h.told[rank].key] = 0
+		wanted[h.keys[rank].id] = 0
 		indices[h.document(rank).index] = true
 	}
-	for i := range h.told {
-		if n, ok := wanted[h.told[i].key]; ok {
+	for i := range h.keys {
+		if n, ok := wanted[h.keys[i].id]; ok {
 			if n > 0 {
 				return false
 			}
-			wanted[h.told[i].key] = 1
+			wanted[h.keys[i].id] = 1
 		}
 	}
 	return len(indices) <= mostIndices
@@ -68,19 +68,27 @@ func (h *hits) tellable(ranks []int) bool {
 
 // document returns which document a hit is of.
 func (h *hits) document(at int) document {
-	index, id, _ := strings.Cut(h.told[at].key, "\x00")
+	index, id, _ := strings.Cut(h.keys[at].id, "\x00")
 	return document{index, id}
 }
 
-// documentsOf returns the documents that are picked, nil where none are.
-func documentsOf(a *ask, r *adapters.Reading) (list []document) {
-	if !a.picked {
-		return nil
+// only returns a filter for the documents of ranks, told by their ids or, those of one shard, by their sequence numbers.
+func (h *hits) only(ranks []int) []byte {
+	if !h.numbered {
+		list := make([]document, len(ranks))
+		for i, rank := range ranks {
+			list[i] = h.document(rank)
+		}
+		return theseDocuments(list)
 	}
-	for _, rank := range a.ranks {
-		list = append(list, r.Known.(*hits).document(rank))
+	out := []byte(`{"terms":{"_seq_no":[`)
+	for i, rank := range ranks {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, h.list[rank].at(h.list[rank].number)...)
 	}
-	return list
+	return append(out, `]}}`...)
 }
 
 // pickable reports whether a search with a further filter behind its query has the hits that are left as they were: with the
@@ -121,11 +129,8 @@ func within(client, filter []byte) []byte {
 	return slices.Concat([]byte(`{"bool":{"must":[`), client, []byte(`],"filter":[`), filter, []byte(`]}}`))
 }
 
-// theseDocuments returns a filter for the documents, told by their ids or, those of one shard, by their sequence numbers.
-func theseDocuments(list []document, numbered bool) []byte {
-	if numbered {
-		return numbersOf(list)
-	}
+// theseDocuments returns a filter for documents, told by their ids.
+func theseDocuments(list []document) []byte {
 	byIndex := map[string][]string{}
 	var indices []string
 	for _, d := range list {

@@ -130,13 +130,16 @@ func (q *query) query(a *ask, r *adapters.Reading) (out adapters.Query, err erro
 	if !counted {
 		set("track_total_hits", []byte("false"))
 	}
-	if only := documentsOf(a, r); only != nil && q.narrows {
-		set("query", within(adapters.Get(q.members, "query"), theseDocuments(only, a.numbered)))
-	} else if only != nil {
-		set("post_filter", filteredToo(adapters.Get(q.members, "post_filter"), theseDocuments(only, a.numbered)))
+	if a.picked && q.narrows {
+		set("query", within(adapters.Get(q.members, "query"), r.Known.(*hits).only(a.ranks)))
+	} else if a.picked {
+		set("post_filter", filteredToo(adapters.Get(q.members, "post_filter"), r.Known.(*hits).only(a.ranks)))
 	}
-	if err == nil && a.numbered {
-		body, err = withNumbers(body, !a.sources)
+	if a.numbered {
+		set("seq_no_primary_term", []byte("true"))
+		if !a.sources { // nor is anything read that is stored
+			set("stored_fields", []byte(`"_none_"`))
+		}
 	}
 	if err == nil && a.judged {
 		body, err = listed(body, "docvalue_fields", q.extractions(a.sources, q.deciding))

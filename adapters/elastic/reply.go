@@ -61,7 +61,7 @@ func readListing(reply []byte, deciding []adapters.Deciding) (l listing, err err
 	case !whole:
 		return listing{}, adapters.ErrMalformed
 	}
-	l.told = l.marked == r.Names()
+	l.sure = l.marked == r.Names()
 	return l, nil
 }
 
@@ -260,19 +260,12 @@ func failedForUs(shards []byte, deciding []adapters.Deciding) bool {
 	})
 }
 
-// sourceIn returns a hit's source, of which there is none where no field of it was let through.
-func sourceIn(hit []adapters.Member) []byte { return orEmpty(adapters.Get(hit, "_source")) }
-
+// orEmpty returns a source, of which there is none where no field of it was let through.
 func orEmpty(source []byte) []byte {
 	if source == nil {
 		return []byte("{}")
 	}
 	return source
-}
-
-// storedSketch returns our field's value among the fields extracted from a hit, or nothing.
-func storedSketch(fields []adapters.Member) []byte {
-	return sketchIn(adapters.Get(fields, adapters.SketchField))
 }
 
 // sketchIn returns the sketch in a list of values, or nothing. OpenSearch gives it once for each time that it was asked for, be it by a
