@@ -19,41 +19,27 @@ func (s *search) opens(err error) *adapters.Request {
 	return pointed.Open()
 }
 
-// inPoint answers the search in a point in time. Where the engine grants none it goes on as it was: with the result that is cut short, or,
-// where the list moved, without.
+// inPoint answers the search in a point in time. Where that fails it goes on without: with the result that is cut short, or, where the list
+// moved, with what is read next.
 func (s *search) inPoint(ctx context.Context, short []byte, cause error) ([]byte, adapters.Outcome, error) {
-	c := s.alone
-	open, outcome := s.opens(cause), s.outcome()
+	open := s.opens(cause)
 	s.pointed = true
-	replies, err := c.send(ctx, open)
-	if err == nil {
-		s.read.rounds++
-		outcome.Rounds++
-	}
-	var in *adapters.Searches
-	if err == nil && replies[0].Status < 300 {
-		in, c.giveBack = s.Search.(adapters.Pointed).In(replies[0])
-	}
-	began := in != nil
-	if began {
-		point := &conversation{Searches: in, send: c.send}
-		t := newSearch(in, 0, point, nil)
-		t.native, t.read.own, t.read.ownFrom, t.read.rounds = s.native, s.read.own, s.read.ownFrom, s.read.rounds
-		t.begin(s.asked.From, s.asked.Size)
+	pointed, err := s.open(ctx, open)
+	if pointed != nil {
 		var result []byte
-		if result, err = t.collapse(ctx); err == nil {
-			c.reply = point.reply
-			return result, t.outcome(), nil
+		if result, err = pointed.collapse(ctx); err == nil {
+			s.alone.reply = pointed.alone.reply
+			return result, pointed.outcome(), nil
 		}
-		s.read.own, s.read.ownFrom, s.read.rounds = t.read.own, t.read.ownFrom, t.read.rounds
+		s.read.own, s.read.ownFrom, s.read.rounds = pointed.read.own, pointed.read.ownFrom, pointed.read.rounds
 	}
 	refused, isRefused := errors.AsType[*Refused](err)
 	switch {
-	case cause == nil && (err == nil || began || adapters.IsLate(err)):
-		return short, outcome, nil
-	case adapters.IsLate(err), isRefused && refused.Reply.Status >= 429, err != nil && !began:
+	case cause == nil && (pointed != nil || err == nil || adapters.IsLate(err)):
+		return short, s.outcome(), nil
+	case adapters.IsLate(err), isRefused && refused.Reply.Status >= 429, pointed == nil && err != nil:
 		return s.leave(ctx, err)
-	case began:
+	case pointed != nil: // it is gone, or not for us
 		s.read.frame = nil // what was read is of another list
 		s.again()
 	case s.pager.Moved() == 0:
@@ -64,4 +50,26 @@ func (s *search) inPoint(ctx context.Context, short []byte, cause error) ([]byte
 		return s.leave(ctx, err)
 	}
 	return result, s.outcome(), nil
+}
+
+// open opens a point in time and returns the search in it, begun anew; nil where the engine grants none.
+func (s *search) open(ctx context.Context, open *adapters.Request) (*search, error) {
+	replies, err := s.alone.send(ctx, open)
+	if err != nil {
+		return nil, err
+	}
+	if s.read.rounds++; replies[0].Status >= 300 {
+		return nil, nil
+	}
+	in, giveBack := s.Search.(adapters.Pointed).In(replies[0])
+	if in == nil {
+		return nil, nil
+	}
+	s.alone.giveBack = giveBack
+	point := &conversation{Searches: in, send: s.alone.send}
+	pointed := newSearch(in, 0, point, point)
+	pointed.pointed, pointed.native = true, s.native
+	pointed.read.own, pointed.read.ownFrom, pointed.read.rounds = s.read.own, s.read.ownFrom, s.read.rounds
+	pointed.begin(s.asked.From, s.asked.Size)
+	return pointed, nil
 }
