@@ -128,16 +128,15 @@ func (h *Handler) roundTrip(ctx context.Context, ask *adapters.Request) (*http.R
 // decoded returns a reply with its body, as it was sent, decoded. Its header goes on saying how it was sent.
 func (h *Handler) decoded(held *hold, resp *http.Response, body []byte) (reply *adapters.Reply, err error) {
 	reply = &adapters.Reply{Status: resp.StatusCode, Header: adapters.Header(resp.Header), Body: body}
-	switch encoding := resp.Header.Get("Content-Encoding"); encoding {
-	case "", "identity":
-	case "gzip", "x-gzip", "deflate", "snappy":
-		if reply.Body, err = held.decode(encoding, body, h.Limits.MaxReply); errors.Is(err, errBusy) {
+	switch coding, readable := codingOf(resp); {
+	case !readable:
+		return nil, adapters.NotUnderstood(fmt.Errorf("content encoding %q", coding))
+	case coding != "":
+		if reply.Body, err = held.decode(coding, body, h.Limits.MaxReply); errors.Is(err, errBusy) {
 			return nil, err
 		} else if err != nil {
 			return nil, adapters.NotUnderstood(err)
 		}
-	default:
-		return nil, adapters.NotUnderstood(fmt.Errorf("content encoding %q", encoding))
 	}
 	return reply, nil
 }

@@ -28,13 +28,22 @@ func coded(coding string, data []byte) []byte {
 // one that they know, and of several names.
 func encoded(r *http.Request) bool { return decodes(r.Header.Get("Content-Encoding")) }
 
-// decodes reports whether engines decompress a body of the encoding. (snappy and zstd only some do; the others then refuse it.)
+// codings are the content codings in which bodies are read, and whether replies are, which are then written in them too. (snappy and zstd only
+// some engines know; the others refuse such a body. zstd is taken out of what a client accepts: see readable.)
+var codings = map[string]bool{"gzip": true, "x-gzip": true, "deflate": true, "x-deflate": false, "snappy": true, "zstd": false}
+
+// decodes reports whether engines decompress a body of the encoding.
 func decodes(encoding string) bool {
-	switch strings.ToLower(encoding) {
-	case "gzip", "x-gzip", "deflate", "x-deflate", "snappy", "zstd":
-		return true
+	_, known := codings[strings.ToLower(encoding)]
+	return known
+}
+
+// codingOf returns the content coding of a reply, empty for none, and whether it can be read.
+func codingOf(resp *http.Response) (coding string, readable bool) {
+	if coding = strings.ToLower(resp.Header.Get("Content-Encoding")); coding == "identity" {
+		coding = ""
 	}
-	return false
+	return coding, coding == "" || codings[coding]
 }
 
 // endsEarly reports whether the error of decoding a whole body says that it ends early, behind what could be read of it. Engines take what can be

@@ -118,8 +118,8 @@ func (h *Handler) mayConcern(class adapters.Class, r *http.Request) bool {
 // headers it came with.
 func (h *Handler) cleaner(class adapters.Class) func(*http.Response) {
 	return func(resp *http.Response) {
-		encoding := strings.ToLower(resp.Header.Get("Content-Encoding"))
-		if resp.Request.Method == http.MethodHead || !textual(resp.Header.Get("Content-Type")) || !decodable(encoding) {
+		encoding, readable := codingOf(resp)
+		if resp.Request.Method == http.MethodHead || !textual(resp.Header.Get("Content-Type")) || !readable {
 			return
 		}
 		a := ahead{encoding: encoding, found: class.Rewrites}
@@ -223,11 +223,6 @@ func textual(contentType string) bool {
 		}
 	}
 	return false
-}
-
-// decodable reports whether a reply of the encoding can be read.
-func decodable(encoding string) bool {
-	return encoding == "" || encoding == "gzip" || encoding == "deflate" || encoding == "snappy"
 }
 
 // encoder returns what writes a reply in an encoding that can be read.

@@ -54,137 +54,64 @@ func (c cborForm) untagged(data []byte, at int) (int, bool) {
 	}
 }
 
-func (c cborForm) object(data []byte, at int) (first, count int, ok bool) {
-	return c.container(data, at, cborMap)
-}
-
-func (c cborForm) list(data []byte, at int) (first, count int, ok bool) {
-	return c.container(data, at, cborArray)
-}
-
-func (c cborForm) container(data []byte, at int, of byte) (first, count int, ok bool) {
-	if at, ok = c.untagged(data, at); !ok {
-		return 0, 0, false
-	}
-	major, n, next, indefinite, _ := c.head(data, at)
-	switch {
-	case major != of || n > uint64(len(data)):
-		return 0, 0, false
-	case indefinite:
-		return next, -1, true
-	}
-	return next, int(n), true
-}
-
-func (cborForm) ends(data []byte, at int) (end int, ok bool) {
+func (cborForm) ends(data []byte, at int, _ byte) (end int, ok bool) {
 	return at + 1, at < len(data) && data[at] == cborBreak
 }
 
-func (c cborForm) listEnds(data []byte, at int) (end int, ok bool) { return c.ends(data, at) }
-
-func (c cborForm) key(data []byte, at int) (name string, value int, ok bool) {
+func (c cborForm) next(data []byte, at int, key bool) (t token, end int, ok bool) {
 	if at, ok = c.untagged(data, at); !ok {
-		return "", 0, false
+		return t, 0, false
 	}
-	switch major, n, next, _, _ := c.head(data, at); major {
-	case cborBytes, cborText:
-		raw, end, ok := c.text(data, at)
-		if !ok {
-			return "", 0, false
+	major, n, end, indefinite, _ := c.head(data, at)
+	switch t = (token{kind: '0'}); {
+	case major == cborText || major == cborBytes && key:
+		t.kind = '"'
+		t.text, end, ok = c.text(data, at)
+	case major == cborBytes:
+		_, end, ok = c.text(data, at)
+	case key && major == cborUint:
+		t.text = strconv.AppendUint(nil, n, 10)
+	case key && major == cborNegative:
+		t.text = strconv.AppendUint([]byte{'-'}, n+1, 10)
+	case key:
+		return t, 0, false
+	case major == cborArray || major == cborMap:
+		t.kind, t.count = map[byte]byte{cborArray: '[', cborMap: '{'}[major], int(n)
+		if indefinite {
+			t.count = -1
 		}
-		name, ok = nameOf(raw)
-		return name, end, ok
-	case cborUint:
-		return strconv.FormatUint(n, 10), next, true
-	case cborNegative:
-		return "-" + strconv.FormatUint(n+1, 10), next, true
+		ok = n <= uint64(len(data)-end) // each takes a byte at least
+	case data[at] == 0xF4:
+		t.kind = 'f'
+	case data[at] == 0xF5:
+		t.kind = 't'
+	case data[at] == 0xF6 || data[at] == 0xF7: // null, undefined
+		t.kind = 'n'
 	}
-	return "", 0, false
+	return t, end, ok
 }
 
-// text returns a text, or bytes, joined from its pieces.
+// text returns a text, or bytes, joined from its pieces. One with a length is a single piece.
 func (c cborForm) text(data []byte, at int) (text []byte, end int, ok bool) {
-	end, ok = c.pieces(data, at, func(piece []byte) {
-		if text == nil {
-			text = piece[:len(piece):len(piece)]
-		} else {
-			text = append(text, piece...)
-		}
-	})
-	return text, end, ok
-}
-
-// pieces visits the pieces of a text, or of bytes, and returns where that ends. One with a length is a single piece.
-func (c cborForm) pieces(data []byte, at int, visit func(piece []byte)) (end int, ok bool) {
 	major, n, next, indefinite, ok := c.head(data, at)
 	if !ok || !indefinite {
 		if !ok || n > uint64(len(data)-next) {
-			return 0, false
+			return nil, 0, false
 		}
 		end = next + int(n)
-		visit(data[next:end])
-		return end, true
+		return data[next:end:end], end, true
 	}
 	for {
-		if end, ok := c.ends(data, next); ok {
-			return end, true
+		if end, ok := c.ends(data, next, 0); ok {
+			return text, end, true
 		}
 		piece, n, start, indefinite, ok := c.head(data, next)
 		if !ok || indefinite || piece != major || n > uint64(len(data)-start) {
-			return 0, false
+			return nil, 0, false
 		}
 		next = start + int(n)
-		visit(data[start:next])
+		text = append(text, data[start:next]...)
 	}
-}
-
-func (c cborForm) value(data []byte, at, depth int) (end int, ok bool) {
-	if at, ok = c.untagged(data, at); !ok || depth > maxPackedDepth {
-		return 0, false
-	}
-	major, n, next, indefinite, _ := c.head(data, at)
-	switch major {
-	case cborBytes, cborText:
-		return c.pieces(data, at, func([]byte) {})
-	case cborArray, cborMap:
-		if !indefinite && n > uint64(len(data)-next) { // each takes a byte at least
-			return 0, false
-		}
-		for i := uint64(0); indefinite || i < n; i++ {
-			if end, ok := c.ends(data, next); ok {
-				return end, indefinite
-			}
-			if major == cborMap {
-				if _, next, ok = c.key(data, next); !ok {
-					return 0, false
-				}
-			}
-			if next, ok = c.value(data, next, depth+1); !ok {
-				return 0, false
-			}
-		}
-	}
-	return next, true
-}
-
-func (c cborForm) scalar(dst, data []byte, at int) ([]byte, int) {
-	end, _ := c.value(data, at, 0)
-	at, _ = c.untagged(data, at)
-	switch major, _, _, _, _ := c.head(data, at); major {
-	case cborText:
-		text, _, _ := c.text(data, at)
-		return quote(dst, text), end
-	case cborSimple:
-		switch data[at] {
-		case 0xF4:
-			return append(dst, "false"...), end
-		case 0xF5:
-			return append(dst, "true"...), end
-		case 0xF6, 0xF7: // null, undefined
-			return append(dst, "null"...), end
-		}
-	}
-	return append(dst, '0'), end
 }
 
 func (cborForm) appendOpen(dst []byte) []byte    { return append(dst, 0xBF) }

@@ -323,16 +323,16 @@ func TestCleanLooksOnce(t *testing.T) {
 	}
 }
 
-// looking is CBOR, and counts the bytes of the values that are skipped.
+// looking is CBOR, and counts the bytes of the tokens that are read.
 type looking struct {
 	cborForm
 	bytes int
 }
 
-func (l *looking) value(data []byte, at, depth int) (end int, ok bool) {
-	end, ok = l.cborForm.value(data, at, depth)
+func (l *looking) next(data []byte, at int, key bool) (t token, end int, ok bool) {
+	t, end, ok = l.cborForm.next(data, at, key)
 	l.bytes += max(end-at, 0)
-	return end, ok
+	return t, end, ok
 }
 
 // refuses fails the test unless a document is refused in little memory, with a text that names what the client needs.

@@ -1,6 +1,9 @@
 package elastic
 
 import (
+	"bufio"
+	"bytes"
+	"io"
 	"strconv"
 	"unicode/utf8"
 
@@ -9,22 +12,12 @@ import (
 )
 
 // packed is a binary form of JSON in which a value's bytes mean the same wherever they stand, so that an object can be edited by
-// leaving members out and appending others. Its methods take the data and where a value in it begins. They never panic, whatever the data.
+// leaving members out and appending others. Its methods take the data and a place in it. They never panic, whatever the data.
 type packed interface {
-	// object returns where the members of an object begin, and false for any other value. count is how many members there are, or -1 if a mark ends
-	// them.
-	object(data []byte, at int) (first, count int, ok bool)
-	// ends returns where the object ends if its mark stands there.
-	ends(data []byte, at int) (end int, ok bool)
-	// list and listEnds are object and ends of a list.
-	list(data []byte, at int) (first, count int, ok bool)
-	listEnds(data []byte, at int) (end int, ok bool)
-	// key returns a key and where its value begins.
-	key(data []byte, at int) (name string, value int, ok bool)
-	// value returns where the value ends.
-	value(data []byte, at, depth int) (end int, ok bool)
-	// scalar appends a well-formed value that is no object and no list, as packedJSON does, and returns where it ends.
-	scalar(dst, data []byte, at int) (out []byte, end int)
+	// next reads the token that stands there, that of a key where key says so, and returns where it ends.
+	next(data []byte, at int, key bool) (t token, end int, ok bool)
+	// ends returns where the mark ends that stands there, if it is one that ends what open began.
+	ends(data []byte, at int, open byte) (end int, ok bool)
 
 	// appendOpen and appendClose append the marks around an object's members, appendText a text, appendKey a key, appendInt a whole number,
 	// appendNull null, appendList the marks around a list.
@@ -38,8 +31,49 @@ type packed interface {
 	appendListEnd(dst []byte) []byte
 }
 
+// token is a part of a packed form. Its kind is the first byte of it in JSON: '{' and '[' begin what holds count values, -1 if a mark ends them;
+// of a key or text, '"', it has the text; 't', 'f' and 'n' are words; '0' is any other value.
+type token struct {
+	kind  byte
+	text  []byte
+	count int
+}
+
 // maxPackedDepth bounds how deep values may nest. The engines stop at 1,000.
 const maxPackedDepth = 1 << 11
+
+// each calls visit with the place of each member or element of what a token began, which returns where that ends; and returns where all of it
+// ends.
+func (t token) each(p packed, data []byte, at int, visit func(at int) (end int, ok bool)) (end int, ok bool) {
+	for n := t.count; n != 0; n-- {
+		if end, ok := p.ends(data, at, t.kind); ok {
+			return end, n < 0
+		}
+		if at, ok = visit(at); !ok {
+			return 0, false
+		}
+	}
+	return at, true
+}
+
+// packedEnd returns where a value ends that stands at the depth, and false if it is not well-formed.
+func packedEnd(p packed, data []byte, at, depth int) (end int, ok bool) {
+	t, end, ok := p.next(data, at, false)
+	if !ok || t.kind != '{' && t.kind != '[' {
+		return end, ok
+	}
+	if depth >= maxPackedDepth {
+		return 0, false
+	}
+	return t.each(p, data, end, func(at int) (end int, ok bool) {
+		if t.kind == '{' {
+			if _, at, ok = p.next(data, at, true); !ok {
+				return 0, false
+			}
+		}
+		return packedEnd(p, data, at, depth+1)
+	})
+}
 
 // packedMember is a member of an object: its key, and where it starts, its value starts and it ends.
 type packedMember struct {
@@ -49,27 +83,25 @@ type packedMember struct {
 
 // eachMember visits the members of the object and returns where that ends. ok is false if it is no object or not well-formed.
 func eachMember(p packed, data []byte, at int, visit func(m packedMember)) (end int, ok bool) {
-	at, count, ok := p.object(data, at)
-	if !ok {
+	object, at, ok := p.next(data, at, false)
+	if !ok || object.kind != '{' {
 		return 0, false
 	}
-	for ; count != 0; count-- {
-		if end, ok := p.ends(data, at); ok {
-			return end, count < 0
-		}
+	return object.each(p, data, at, func(at int) (end int, ok bool) {
 		m := packedMember{start: at}
-		name, value, ok := p.key(data, at)
+		key, value, ok := p.next(data, at, true)
 		if !ok {
 			return 0, false
 		}
-		if m.end, ok = p.value(data, value, 1); !ok {
+		m.value = value
+		if m.name, ok = nameOf(key.text); !ok {
 			return 0, false
 		}
-		m.name, m.value = name, value
-		visit(m)
-		at = m.end
-	}
-	return at, true
+		if m.end, ok = packedEnd(p, data, value, 1); ok {
+			visit(m)
+		}
+		return m.end, ok
+	})
 }
 
 // packedJSON appends a well-formed value as JSON: texts as they are, and 0 for each number and what else is no text.
@@ -79,31 +111,36 @@ func packedJSON(p packed, dst, data []byte, at int) []byte {
 }
 
 func appendJSON(p packed, dst, data []byte, at int) (out []byte, end int) {
-	open, ends := byte('{'), p.ends
-	end, count, ok := p.object(data, at)
-	if !ok {
-		open, ends = '[', p.listEnds
-		if end, count, ok = p.list(data, at); !ok {
-			return p.scalar(dst, data, at)
-		}
+	t, end, _ := p.next(data, at, false)
+	switch t.kind {
+	case '"':
+		return quote(dst, t.text), end
+	case 't':
+		return append(dst, "true"...), end
+	case 'f':
+		return append(dst, "false"...), end
+	case 'n':
+		return append(dst, "null"...), end
+	case '{', '[':
+	default:
+		return append(dst, '0'), end
 	}
-	dst = append(dst, open)
-	for first := end; count != 0; count-- {
-		if after, ok := ends(data, end); ok {
-			end = after
-			break
-		}
-		if end > first {
+	dst = append(dst, t.kind)
+	first := end
+	end, _ = t.each(p, data, end, func(at int) (end int, ok bool) {
+		if at > first {
 			dst = append(dst, ',')
 		}
-		if open == '{' {
-			var name string
-			name, end, _ = p.key(data, end)
+		if t.kind == '{' {
+			var key token
+			key, at, _ = p.next(data, at, true)
+			name, _ := nameOf(key.text)
 			dst = append(quote(dst, []byte(name)), ':')
 		}
-		dst, end = appendJSON(p, dst, data, end)
-	}
-	return append(dst, open+2), end
+		dst, end = appendJSON(p, dst, data, at)
+		return end, true
+	})
+	return append(dst, t.kind+2), end
 }
 
 // nameOf returns a name as the engines' parsers of binary forms read it: they take characters in more bytes than these need, and any byte
@@ -229,7 +266,7 @@ func packedUpdate(p packed, e *adapters.Enricher, index string, dst, data []byte
 	})
 	out = p.appendOpen(dst)
 	end, ok := eachMember(p, data, at, func(m packedMember) {
-		if _, _, object := p.object(data, m.value); !object || m.name != "doc" && m.name != "upsert" {
+		if value, _, _ := p.next(data, m.value, false); value.kind != '{' || m.name != "doc" && m.name != "upsert" {
 			out = append(out, data[m.start:m.end]...)
 			return
 		}
@@ -245,4 +282,110 @@ func packedUpdate(p packed, e *adapters.Enricher, index string, dst, data []byte
 		return append(dst, data[at:end]...), false, true
 	}
 	return p.appendClose(out), true, true
+}
+
+// maxPackedReply is how long a reply in CBOR or SMILE may be whose fields of ours are cut out: it is held whole.
+const maxPackedReply = 8 << 20
+
+// packedOf returns what reads a reply that begins so; nil if it is in neither CBOR nor SMILE.
+func packedOf(head []byte) packed {
+	switch {
+	case bytes.HasPrefix(head, smileHead):
+		return smileForm{}
+	case len(head) > 0 && head[0]>>5 == cborMap: // no text of JSON or YAML begins with such a byte
+		return cborForm{}
+	}
+	return nil
+}
+
+// cleanPacked copies a reply in CBOR or SMILE without the members that are cut. A reply that is too long or malformed is copied unchanged.
+func cleanPacked(p packed, dst io.Writer, src *bufio.Reader, cuts jsonedit.Cuts) error {
+	body, err := io.ReadAll(io.LimitReader(src, maxPackedReply+1))
+	if err != nil {
+		_, _ = dst.Write(body)
+		return err
+	}
+	if len(body) <= maxPackedReply {
+		body = cutPacked(p, body, cuts)
+	}
+	if _, err = dst.Write(body); err == nil {
+		_, err = io.Copy(dst, src)
+	}
+	return err
+}
+
+// cutPacked returns a body less what is cut.
+func cutPacked(p packed, body []byte, cuts jsonedit.Cuts) []byte {
+	plain, head, ended := body, 0, len(body)
+	if _, ok := p.(smileForm); ok {
+		var whole bool
+		if plain, ended, whole = smilePlain(body, 4*maxPackedReply); !whole {
+			return body
+		}
+		head = smileHeadLength
+	}
+	end, ok := packedEnd(p, plain, head, 0)
+	if !ok {
+		return body
+	}
+	if head == 0 {
+		ended = end
+	}
+	k := packedKnife{p: p, data: plain, cuts: cuts}
+	out, _, _ := k.value(append(make([]byte, 0, len(plain)), plain[:head]...), head, false)
+	if !k.cut {
+		return body
+	}
+	return append(out, body[ended:]...)
+}
+
+// packedKnife cuts members out of a well-formed value.
+type packedKnife struct {
+	p    packed
+	data []byte
+	cuts jsonedit.Cuts
+	path []string
+	cut  bool
+}
+
+// value appends what stays of a value and returns where that ends, looking at each byte once. emptied says that the value is to be pruned.
+func (k *packedKnife) value(dst []byte, at int, element bool) (out []byte, end int, emptied bool) {
+	t, end, _ := k.p.next(k.data, at, false)
+	switch t.kind {
+	case '{':
+	case '[':
+		dst = append(dst, k.data[at:end]...)
+		last := end
+		end, _ = t.each(k.p, k.data, end, func(at int) (end int, ok bool) {
+			dst, last, _ = k.value(dst, at, true)
+			return last, true
+		})
+		return append(dst, k.data[last:end]...), end, false
+	default:
+		return append(dst, k.data[at:end]...), end, false
+	}
+	kept, dropped := 0, 0
+	dst = k.p.appendOpen(dst)
+	end, _ = t.each(k.p, k.data, end, func(start int) (end int, ok bool) {
+		before := len(dst)
+		key, value, _ := k.p.next(k.data, start, true)
+		name, _ := nameOf(key.text)
+		k.path = append(k.path, name)
+		gone := k.cuts.Drop(k.path)
+		if gone {
+			k.cut = true
+			end, _ = packedEnd(k.p, k.data, value, 0)
+		} else {
+			dst, end, gone = k.value(append(dst, k.data[start:value]...), value, false)
+		}
+		k.path = k.path[:len(k.path)-1]
+		if gone {
+			dst = dst[:before]
+			dropped++
+		} else {
+			kept++
+		}
+		return end, true
+	})
+	return k.p.appendClose(dst), end, dropped > 0 && kept == 0 && len(k.path) > 0 && k.cuts.Prune != nil && k.cuts.Prune(k.path, element)
 }

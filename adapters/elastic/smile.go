@@ -161,19 +161,22 @@ func (w *smileWalk) value(depth int) bool {
 		return w.refer(&w.texts, int(c)-1, 1)
 	case c >= 0xEC && c <= 0xEF && w.at+1 < len(w.data):
 		return w.refer(&w.texts, int(c&3)<<8|int(w.data[w.at+1]), 2)
-	case c == smileArray:
-		return w.array(depth)
-	case c == smileObject:
-		return w.object(depth)
 	}
-	end, ok := smileForm{}.value(w.data, w.at, depth) // neither of the above
+	t, end, ok := smileForm{}.next(w.data, w.at, false)
 	if !ok {
 		return false
 	}
 	if c := w.data[w.at]; c >= 0x40 && c < 0xC0 {
 		w.texts.add(w.data[w.at:end])
 	}
-	return w.take(end)
+	ok = w.take(end)
+	for t.count != 0 && ok {
+		if end, ended := (smileForm{}).ends(w.data, w.at, t.kind); ended {
+			return w.take(end)
+		}
+		ok = (t.kind == '[' || w.name()) && w.value(depth+1)
+	}
+	return ok
 }
 
 // take copies up to the end.
@@ -189,24 +192,6 @@ func (w *smileWalk) refer(s *smileShared, i, length int) bool {
 	w.out = append(w.out, token...)
 	w.at += length
 	return ok && len(w.out) <= w.most
-}
-
-func (w *smileWalk) array(depth int) bool {
-	for ok := w.take(w.at + 1); ok; ok = w.value(depth + 1) {
-		if w.at < len(w.data) && w.data[w.at] == smileArrayEnd {
-			return w.take(w.at + 1)
-		}
-	}
-	return false
-}
-
-func (w *smileWalk) object(depth int) bool {
-	for ok := w.take(w.at + 1); ok; ok = w.name() && w.value(depth+1) {
-		if w.at < len(w.data) && w.data[w.at] == smileObjectEnd {
-			return w.take(w.at + 1)
-		}
-	}
-	return false
 }
 
 func (w *smileWalk) name() bool {
@@ -258,82 +243,66 @@ func smileName(data []byte, at int) (raw []byte, end int, ok bool) {
 	return data[at:end], end, true
 }
 
-func (smileForm) object(data []byte, at int) (first, count int, ok bool) {
-	return at + 1, -1, at < len(data) && data[at] == smileObject
+func (smileForm) ends(data []byte, at int, open byte) (end int, ok bool) {
+	return at + 1, at < len(data) && (data[at] == smileObjectEnd && open == '{' || data[at] == smileArrayEnd && open == '[')
 }
 
-func (smileForm) ends(data []byte, at int) (end int, ok bool) {
-	return at + 1, at < len(data) && data[at] == smileObjectEnd
-}
-
-func (smileForm) list(data []byte, at int) (first, count int, ok bool) {
-	return at + 1, -1, at < len(data) && data[at] == smileArray
-}
-
-func (smileForm) listEnds(data []byte, at int) (end int, ok bool) {
-	return at + 1, at < len(data) && data[at] == smileArrayEnd
-}
-
-func (smileForm) key(data []byte, at int) (name string, value int, ok bool) {
-	raw, value, ok := smileName(data, at)
-	if !ok {
-		return "", 0, false
+func (smileForm) next(data []byte, at int, key bool) (t token, end int, ok bool) {
+	if key {
+		raw, end, ok := smileName(data, at)
+		return token{kind: '"', text: raw}, end, ok
 	}
-	name, ok = nameOf(raw)
-	return name, value, ok
-}
-
-func (s smileForm) value(data []byte, at, depth int) (end int, ok bool) {
-	if at >= len(data) || depth > maxPackedDepth {
-		return 0, false
+	if at >= len(data) {
+		return t, 0, false
 	}
 	c := data[at]
-	if end = at + 1; c >= 0x40 && c < 0xC0 {
-		end += smileTextLength(c)
-		return end, end <= len(data)
-	}
+	t, end = token{kind: '0'}, at+1
 	switch {
-	case c >= smileEmpty && c <= smileTrue, c >= 0xC0 && c < smileLongASCII:
-		return end, true
+	case c >= 0x40 && c < 0xC0:
+		if end += smileTextLength(c); end <= len(data) {
+			t = token{kind: '"', text: data[at+1 : end]}
+		}
+	case c == smileEmpty:
+		t.kind = '"'
+	case c == smileNull:
+		t.kind = 'n'
+	case c == smileFalse:
+		t.kind = 'f'
+	case c == smileTrue:
+		t.kind = 't'
+	case c >= 0xC0 && c < smileLongASCII:
 	case c == smileInt, c == smileLong:
 		_, end, ok = smileNumber(data, end)
-		return end, ok
+		return t, end, ok
 	case c == smileFloat:
-		return end + 5, end+5 <= len(data)
+		end += 5
 	case c == smileDouble:
-		return end + 10, end+10 <= len(data)
+		end += 10
 	case c == smileBig, c == smileBinary:
-		return smileSevens(data, end)
+		end, ok = smileSevens(data, end)
+		return t, end, ok
 	case c == smileDecimal:
-		if _, end, ok = smileNumber(data, end); !ok {
-			return 0, false
+		if _, end, ok = smileNumber(data, end); ok {
+			end, ok = smileSevens(data, end)
 		}
-		return smileSevens(data, end)
+		return t, end, ok
 	case c == smileRaw:
 		n, end, ok := smileNumber(data, end)
-		return end + n, ok && n <= len(data)-end
+		return t, end + n, ok && n <= len(data)-end
 	case c == smileLongASCII, c == smileLongText:
 		n := bytes.IndexByte(data[end:], smileTextEnd)
-		return end + n + 1, n >= 0
+		if n < 0 {
+			return t, 0, false
+		}
+		return token{kind: '"', text: data[end : end+n]}, end + n + 1, true
 	case c == smileArray:
-		for end < len(data) && data[end] != smileArrayEnd {
-			if end, ok = s.value(data, end, depth+1); !ok {
-				return 0, false
-			}
-		}
-		return end + 1, end < len(data)
+		t = token{kind: '[', count: -1}
 	case c == smileObject:
-		for end < len(data) && data[end] != smileObjectEnd {
-			if _, end, ok = smileName(data, end); !ok {
-				return 0, false
-			}
-			if end, ok = s.value(data, end, depth+1); !ok {
-				return 0, false
-			}
-		}
-		return end + 1, end < len(data)
+		t = token{kind: '{', count: -1}
+	default:
+		return t, 0, false
 	}
-	return 0, false
+	return t, end, end <= len(data)
 }
 
 // smileTextLength returns the length of a short text from the byte in front of it.
@@ -368,25 +337,6 @@ func smileSevens(data []byte, at int) (end int, ok bool) {
 	}
 	end += (8*n + 6) / 7
 	return end, end <= len(data)
-}
-
-func (s smileForm) scalar(dst, data []byte, at int) ([]byte, int) {
-	end, _ := s.value(data, at, 0)
-	switch c := data[at]; {
-	case c >= 0x40 && c < 0xC0:
-		return quote(dst, data[at+1:end]), end
-	case c == smileLongASCII, c == smileLongText:
-		return quote(dst, data[at+1:end-1]), end
-	case c == smileEmpty:
-		return append(dst, '"', '"'), end
-	case c == smileNull:
-		return append(dst, "null"...), end
-	case c == smileFalse:
-		return append(dst, "false"...), end
-	case c == smileTrue:
-		return append(dst, "true"...), end
-	}
-	return append(dst, '0'), end
 }
 
 func (smileForm) appendOpen(dst []byte) []byte    { return append(dst, smileObject) }

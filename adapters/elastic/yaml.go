@@ -3,10 +3,259 @@ package elastic
 import (
 	"bufio"
 	"bytes"
+	"errors"
+	"fmt"
 	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"go.yaml.in/yaml/v3"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
+
+// A document in YAML is written anew, with one notation for each thing: two parsers can differ in what they make of the notations that
+// YAML has for the same text, and then we would look for our fields in another document than the engine stores. Values, their order,
+// tags and anchors stay. Comments go, as they do whenever the engine itself writes YAML.
+
+const (
+	// maxYAML is how long a document in YAML may be, and maxYAMLNodes about how many keys and values it may have: each takes some 450 bytes
+	// of memory, and twice that with a comment.
+	maxYAML      = 4 << 20
+	maxYAMLNodes = 1 << 17
+	// yamlNodeRoom is what is held for each: see formatRoom.
+	yamlNodeRoom = 300
+	// maxYAMLTags is how many %TAG directives it may have: the parser compares each with all before it.
+	maxYAMLTags = 100
+)
+
+// editYAML is editFormat for YAML.
+func editYAML(e *adapters.Enricher, index string, body []byte, update bool) (out []byte, why string) {
+	top, why := readYAML(body)
+	if why != "" {
+		return nil, why
+	}
+	if !update {
+		editYAMLDocument(e, index, top, false, false)
+	} else {
+		scripted := false
+		for i := 0; i < len(top.Content); i += 2 {
+			scripted = scripted || top.Content[i].Value == "scripted_upsert" && yes(appendYAMLAsJSON(nil, top.Content[i+1]))
+		}
+		for i := 0; i < len(top.Content); i += 2 {
+			name, value := top.Content[i].Value, top.Content[i+1]
+			if value.Kind == yaml.MappingNode && (name == "doc" || name == "upsert") {
+				editYAMLDocument(e, index, value, name == "doc", name == "upsert" && scripted)
+			}
+		}
+	}
+	if out, ok := appendYAML(yamlBegins(body), top); ok {
+		return append(out, '\n'), ""
+	}
+	return nil, "has keys or values that can't be read"
+}
+
+// yamlBegins returns the beginning of what is written in the place of a body. Engines tell the format of what they have stored by its first
+// bytes, and what does not begin in either of these ways they refuse or can't read again, as without us.
+func yamlBegins(body []byte) []byte {
+	switch {
+	case bytes.HasPrefix(body, []byte("---")):
+		return slices.Clone(yamlHead)
+	case bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")):
+		return nil
+	}
+	return []byte("#\n")
+}
+
+// readYAML returns the mapping that a body is.
+func readYAML(body []byte) (top *yaml.Node, why string) {
+	tags := bytes.Count(body, []byte("%TAG")) + bytes.Count(body, []byte("%\x00T\x00A\x00G")) // in UTF-8, or in UTF-16 of either order
+	if len(body) > maxYAML || yamlNodes(body) > maxYAMLNodes || tags > maxYAMLTags {
+		return nil, fmt.Sprintf("is longer than %d MB, or has more than some %d values or %d directives", maxYAML>>20, maxYAMLNodes, maxYAMLTags)
+	}
+	var document, next yaml.Node
+	d := yaml.NewDecoder(bytes.NewReader(body))
+	if err := d.Decode(&document); err != nil || len(document.Content) != 1 || document.Content[0].Kind != yaml.MappingNode {
+		return nil, "can't be read as one mapping"
+	}
+	if err := d.Decode(&next); !errors.Is(err, io.EOF) {
+		return nil, "is followed by another"
+	}
+	return document.Content[0], ""
+}
+
+// yamlNodes returns about how many keys and values a body has, or more.
+func yamlNodes(body []byte) (n int) {
+	for _, c := range []string{"\n", "\r", ",", ":", "[", "{", "- "} {
+		n += bytes.Count(body, []byte(c))
+	}
+	return n
+}
+
+// editYAMLDocument enriches a document.
+func editYAMLDocument(e *adapters.Enricher, index string, document *yaml.Node, partial, scripted bool) {
+	rule := ruleOf(e, index, partial)
+	shadow, kept := []byte{'{'}, document.Content[:0:0]
+	for i := 0; i < len(document.Content); i += 2 {
+		key, value := document.Content[i], document.Content[i+1]
+		if !adapters.Our(key.Value) {
+			kept = append(kept, key, value)
+		}
+		if rule == nil || !rule.Concerns(key.Value) {
+			continue
+		}
+		if len(shadow) > 1 {
+			shadow = append(shadow, ',')
+		}
+		shadow = appendYAMLAsJSON(append(jsonedit.AppendString(shadow, key.Value), ':'), value)
+	}
+	ours := oursFor(e, index, append(shadow, '}'), partial, scripted)
+	if rule == nil {
+		return
+	}
+	for _, m := range ours { // JSON is YAML
+		kept = append(kept, &yaml.Node{Kind: yaml.ScalarNode, Value: m.Key}, &yaml.Node{Kind: rawYAML, Value: string(m.Value)})
+	}
+	document.Content = kept
+}
+
+// rawYAML is the kind of a node whose value is written as it stands.
+const rawYAML = yaml.Kind(0)
+
+// appendYAMLAsJSON appends a value as JSON: texts as they are, and 0 for what is none or may be none.
+func appendYAMLAsJSON(dst []byte, n *yaml.Node) []byte {
+	switch {
+	case n.Kind == yaml.SequenceNode:
+		dst = append(dst, '[')
+		for i, element := range n.Content {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = appendYAMLAsJSON(dst, element)
+		}
+		return append(dst, ']')
+	case n.Kind == yaml.MappingNode:
+		dst = append(dst, '{')
+		for i := 0; i < len(n.Content); i += 2 {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = appendYAMLAsJSON(append(jsonedit.AppendString(dst, n.Content[i].Value), ':'), n.Content[i+1])
+		}
+		return append(dst, '}')
+	case n.Kind != yaml.ScalarNode || n.Style&yaml.TaggedStyle != 0:
+		return append(dst, '0')
+	case n.Style != 0 || !unquoted.MatchString(n.Value):
+		return jsonedit.AppendString(dst, n.Value)
+	}
+	switch strings.ToLower(n.Value) {
+	case "", "~", "null":
+		return append(dst, "null"...)
+	case "false":
+		return append(dst, "false"...)
+	}
+	if letters.MatchString(n.Value) && !strings.ContainsAny(n.Value[:1], "yYnNtTfFoO.") {
+		return jsonedit.AppendString(dst, n.Value)
+	}
+	return append(dst, '0')
+}
+
+// unquoted are the texts without quotes that may be numbers, truth values or null. They are written as they stand, and every other text in quotes.
+var (
+	unquoted = regexp.MustCompile(`^[0-9A-Za-z_+.~-]{0,100}$`)
+	letters  = regexp.MustCompile(`^[A-Za-z]`)
+)
+
+// longKey is from how many characters on the engines' parser takes a key only behind a question mark.
+const longKey = 1000
+
+// appendYAML appends a node in one line. ok is false for what the engines' parser can't mean or can't take.
+func appendYAML(dst []byte, n *yaml.Node) (_ []byte, ok bool) {
+	if n.Anchor != "" && n.Kind != yaml.AliasNode {
+		if !plainAnchor.MatchString(n.Anchor) {
+			return dst, false
+		}
+		dst = append(append(append(dst, '&'), n.Anchor...), ' ')
+	}
+	if n.Style&yaml.TaggedStyle != 0 {
+		if !plainTag.MatchString(n.Tag) {
+			return dst, false
+		}
+		dst = append(append(dst, n.Tag...), ' ')
+	}
+	switch n.Kind {
+	case rawYAML:
+		return append(dst, n.Value...), true
+	case yaml.AliasNode:
+		return append(append(append(dst, '*'), n.Value...), ' '), plainAnchor.MatchString(n.Value)
+	case yaml.ScalarNode:
+		return appendYAMLText(dst, n), true
+	case yaml.SequenceNode:
+		dst = append(dst, '[')
+		for i, element := range n.Content {
+			if i > 0 {
+				dst = append(dst, ", "...)
+			}
+			if dst, ok = appendYAML(dst, element); !ok {
+				return dst, false
+			}
+		}
+		return append(dst, ']'), true
+	case yaml.MappingNode:
+		dst = append(dst, '{')
+		for i := 0; i < len(n.Content); i += 2 {
+			key := n.Content[i]
+			if key.Kind != yaml.ScalarNode {
+				return dst, false
+			}
+			if i > 0 {
+				dst = append(dst, ", "...)
+			}
+			if len(key.Value) >= longKey {
+				dst = append(dst, "? "...)
+			}
+			dst = append(appendYAMLQuoted(dst, key.Value), ": "...)
+			if dst, ok = appendYAML(dst, n.Content[i+1]); !ok {
+				return dst, false
+			}
+		}
+		return append(dst, '}'), true
+	}
+	return dst, false
+}
+
+var (
+	plainAnchor = regexp.MustCompile(`^[0-9A-Za-z_-]+$`)
+	plainTag    = regexp.MustCompile(`^!!?[0-9A-Za-z_-]+$`)
+)
+
+func appendYAMLText(dst []byte, n *yaml.Node) []byte {
+	if n.Style == 0 && unquoted.MatchString(n.Value) {
+		return append(dst, n.Value...)
+	}
+	return appendYAMLQuoted(dst, n.Value)
+}
+
+// appendYAMLQuoted appends a text in double quotes, in which what can't be printed is escaped.
+func appendYAMLQuoted(dst []byte, text string) []byte {
+	dst = append(dst, '"')
+	for _, r := range text {
+		switch {
+		case r == '"' || r == '\\':
+			dst = append(dst, '\\', byte(r))
+		case r > 0xFFFF && !unicode.IsPrint(r):
+			dst = fmt.Appendf(dst, `\U%08X`, r)
+		case r == 0xFEFF || !unicode.IsPrint(r):
+			dst = fmt.Appendf(dst, `\u%04X`, r)
+		default:
+			dst = append(dst, string(r)...)
+		}
+	}
+	return append(dst, '"')
+}
 
 // yamlHead is how the engines begin a reply in YAML; JSON never begins so.
 var yamlHead = []byte("---\n")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"slices"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
@@ -52,7 +53,7 @@ var atTop = jsonedit.Cuts{Drop: func(path []string) bool { return len(path) == 1
 // cleanImported cuts our fields out of one line of an import's reply. On success the line can hold the stored document as an object; on
 // an error it holds the raw line that was sent, as a string.
 func cleanImported(line []byte) []byte {
-	if !namesOurs(line) {
+	if !adapters.NamesOurs(line) {
 		return line
 	}
 	members, err := jsonedit.Members(line)
@@ -134,7 +135,7 @@ func zero(escaped []byte) int {
 
 // cleanSchema cuts our fields out of the schema of a collection, or of a list of collections.
 func cleanSchema(reply []byte) []byte {
-	if !namesOurs(reply) {
+	if !adapters.NamesOurs(reply) {
 		return reply
 	}
 	collections, err := jsonedit.Elements(reply)
@@ -144,7 +145,7 @@ func cleanSchema(reply []byte) []byte {
 	for i := range collections {
 		collections[i] = cleanCollection(collections[i])
 	}
-	return array(collections)
+	return jsonedit.Array(collections)
 }
 
 func cleanCollection(collection []byte) []byte {
@@ -156,30 +157,22 @@ func cleanCollection(collection []byte) []byte {
 	if err != nil {
 		return collection
 	}
-	var kept [][]byte
-	for _, field := range fields {
+	kept := slices.DeleteFunc(slices.Clone(fields), func(field []byte) bool {
 		described, _ := jsonedit.Members(field)
-		if name, _ := jsonedit.Text(jsonedit.Get(described, "name")); !adapters.Our(name) {
-			kept = append(kept, field)
-		}
-	}
-	if len(kept) == len(fields) {
+		name, _ := jsonedit.Text(jsonedit.Get(described, "name"))
+		return adapters.Our(name)
+	})
+	list := jsonedit.Array(kept)
+	switch len(kept) {
+	case len(fields):
 		return collection
-	}
-	list := array(kept)
-	if len(kept) == 0 {
+	case 0:
 		list = []byte("null") // as the engine writes a schema without fields
 	}
-	clean, err := jsonedit.Set(collection, "fields", list)
-	if err != nil {
-		return collection
+	if clean, err := jsonedit.Set(collection, "fields", list); err == nil {
+		return clean
 	}
-	return clean
-}
-
-// array returns a JSON array of the elements, without white space as the engine writes them.
-func array(elements [][]byte) []byte {
-	return append(append([]byte{'['}, bytes.Join(elements, []byte{','})...), ']')
+	return collection
 }
 
 // ErrorReply returns an error of our own to a request in the engine's shape.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // In native mode a search is asked twice in one request: as the client wrote it, with the engine's own group_by over the ids of
@@ -202,7 +203,7 @@ func (n *nativeSearch) counts(raw []byte) (frame []byte, ids int, err error) {
 			return nil, 0, adapters.ErrUnclustered
 		}
 	}
-	frame, err = adapters.Set(raw, "facet_counts", array(fields[:len(fields)-1]))
+	frame, err = adapters.Set(raw, "facet_counts", jsonedit.Array(fields[:len(fields)-1]))
 	return frame, ids, err
 }
 

@@ -1,10 +1,8 @@
 package typesense
 
 import (
-	"bytes"
-	"slices"
-
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // ourField is one of our fields as it is to be declared.
@@ -44,32 +42,16 @@ func (f ourField) declaration() string {
 	return `{"name":"` + f.name + `","type":"` + f.kind + `"` + how + `,"optional":true}`
 }
 
-// namesOurs reports whether a text holds the name of a field of ours.
-func namesOurs(text []byte) bool {
-	return bytes.Contains(text, []byte(adapters.FieldPrefix)) && slices.ContainsFunc(ourNames, func(name []byte) bool {
-		return bytes.Contains(text, name)
-	})
-}
-
-var ourNames = [][]byte{[]byte(adapters.SketchField), []byte(adapters.BandsField), []byte(adapters.ClusterField)}
-
 // declared returns a new collection's schema with our fields declared behind the client's own, if a rule matches the collection's
 // name. A schema that the engine may refuse, and one that names a field of ours itself, stays as it is.
 func declared(schema []byte, e *adapters.Enricher) []byte {
 	name := nameIn(schema, "name")
-	if name == "" || namesOurs(schema) {
+	if name == "" || adapters.NamesOurs(schema) {
 		return schema
 	}
 	members, err := adapters.Members(schema)
-	if err != nil {
+	if err != nil || jsonedit.Repeated(members) {
 		return schema
-	}
-	seen := map[string]bool{}
-	for _, m := range members {
-		if seen[m.Key] {
-			return schema
-		}
-		seen[m.Key] = true
 	}
 	fields, err := adapters.Elements(adapters.Get(members, "fields"))
 	if err != nil || len(fields) == 0 {
@@ -82,7 +64,7 @@ func declared(schema []byte, e *adapters.Enricher) []byte {
 	for _, ours := range fieldsOf(rule) {
 		fields = append(fields, []byte(ours.declaration()))
 	}
-	out, err := adapters.Set(schema, "fields", array(fields))
+	out, err := adapters.Set(schema, "fields", jsonedit.Array(fields))
 	if err != nil {
 		return schema
 	}

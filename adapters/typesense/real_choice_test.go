@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/rerank"
 )
 
@@ -112,7 +113,7 @@ func (c choice) collapsed() bool {
 // framed puts what a client must get into the engine's own answer.
 func framed(t *testing.T, own []byte, x expected) string {
 	t.Helper()
-	out, err := adapters.Set(own, "hits", array(x.hits))
+	out, err := adapters.Set(own, "hits", jsonedit.Array(x.hits))
 	if err == nil && x.found >= 0 {
 		out, err = adapters.Set(out, "found", strconv.AppendInt(nil, int64(x.found), 10))
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // memberwise is a result as [adapters.Members] and [adapters.Elements] take it apart, and as Cut and Set put it together: one pass for each
@@ -89,7 +90,7 @@ func (r memberwise) present(q *query, found int) []byte {
 	for _, h := range slices.Backward(r.hits) {
 		hits = append(hits, h.bare(q))
 	}
-	raw, _ := adapters.Set(r.raw, "hits", array(hits))
+	raw, _ := adapters.Set(r.raw, "hits", jsonedit.Array(hits))
 	set := func(object []byte, key string, n int) []byte {
 		members, _ := adapters.Members(object)
 		if adapters.Get(members, key) == nil {

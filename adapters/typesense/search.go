@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // Search implements adapters.Dialect.
@@ -144,7 +145,7 @@ func (d Dialect) multi(
 		}
 	}
 	if stripped {
-		if plain.Body, err = adapters.Set(plain.Body, "searches", array(bodies)); err != nil {
+		if plain.Body, err = adapters.Set(plain.Body, "searches", jsonedit.Array(bodies)); err != nil {
 			return s
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // Every span is covered without a gap by pages that the engine grants, and by no more of them than full ones would need.
@@ -98,7 +99,7 @@ func capped(f *fake, most int) func(*adapters.Request) *adapters.Reply {
 				results[i] = fmt.Appendf(nil, `{"code":422,"error":"Only upto %d hits can be fetched per page."}`, most)
 			}
 		}
-		return fakeReply(200, `{"results":`+string(array(results))+`}`)
+		return fakeReply(200, `{"results":`+string(jsonedit.Array(results))+`}`)
 	}
 }
 

@@ -71,7 +71,7 @@ func TestRealSchemaInPassing(t *testing.T) {
 	}
 	var shown struct{ Fields []json.RawMessage }
 	reply := b.must(200)(b.through("GET", "/collections/NAME", ""))
-	if err := json.Unmarshal([]byte(reply), &shown); err != nil || len(shown.Fields) != 3 || namesOurs([]byte(reply)) {
+	if err := json.Unmarshal([]byte(reply), &shown); err != nil || len(shown.Fields) != 3 || adapters.NamesOurs([]byte(reply)) {
 		t.Errorf("%s %v", reply, err)
 	}
 }

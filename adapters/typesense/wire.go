@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // wire carries queries as the searches of multi-searches.
@@ -70,7 +71,7 @@ func (w *wire) requestFor(queries []adapters.Query, bare bool) (*adapters.Reques
 		delete(r.Header, "Accept-Encoding")
 	}
 	var err error
-	r.Body, err = adapters.Set(w.body, "searches", array(searches))
+	r.Body, err = adapters.Set(w.body, "searches", jsonedit.Array(searches))
 	return &r, err
 }
 
@@ -90,7 +91,7 @@ func (w *wire) Reply(reply *adapters.Reply, results [][]byte) (*adapters.Reply, 
 		return &out, nil
 	}
 	var err error
-	out.Body, err = adapters.Set(reply.Body, "results", array(results))
+	out.Body, err = adapters.Set(reply.Body, "results", jsonedit.Array(results))
 	return &out, err
 }
 
