@@ -79,7 +79,11 @@ func (Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, e *ad
 // long copies a document that is too long to be held, up to where it is not well-formed. There end stands then.
 func long(c adapters.Class, e *adapters.Enricher, how writing, dst io.Writer, src io.Reader, end string) error {
 	e.Replies = nil
-	if c.Target == "" {
+	var rule *adapters.Rule
+	if c.Target != "" {
+		rule, _ = e.Rule(c.Target, false)
+	}
+	if rule == nil {
 		e.Changed(adapters.Untouched)
 		_, err := io.Copy(dst, src)
 		return err

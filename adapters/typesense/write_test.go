@@ -193,6 +193,17 @@ func TestLongDocumentsPass(t *testing.T) {
 	}
 }
 
+// A document that is too long to be held, of a collection without a rule, goes on byte for byte.
+func TestLongDocumentsOfOthersPass(t *testing.T) {
+	d, counts, sent := Dialect{}, map[adapters.Change]int{}, `{"neardup_sketch":"`+strings.Repeat("é\xff", 100<<10)+"\"}\x00}\n"
+	var out bytes.Buffer
+	body := &adapters.Long{Reader: strings.NewReader(sent), Room: func(int) bool { return false }}
+	err := d.EnrichWrite(d.Classify(post("/collections/other/documents/import", "")), &out, body, newEnricher(newRule(t, "news", "title"), counts))
+	if err != nil || out.String() != sent || counts[adapters.Untouched] != 1 {
+		t.Errorf("%v, %d bytes became %d, %v", err, len(sent), out.Len(), counts)
+	}
+}
+
 // recorded is our field as it stands in the recorded replies.
 const recorded = `"neardup_sketch":"AQgq1Zz+/w=="`
 

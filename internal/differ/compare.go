@@ -3,6 +3,7 @@ package differ
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -183,6 +184,22 @@ func Rearranged(direct, through *Reply, m Masks) bool {
 	}
 	return count(direct) == count(through)
 }
+
+// Renumbered reports whether the bodies, less what the masks name, differ in the notation of numbers alone.
+func Renumbered(direct, through *Reply, m Masks) bool {
+	plain := func(r *Reply) []byte {
+		return numbers.ReplaceAllFunc(m.masked(r), func(number []byte) []byte {
+			n, err := strconv.ParseFloat(string(number), 64)
+			if err != nil {
+				return number
+			}
+			return strconv.AppendFloat(nil, n, 'g', -1, 64)
+		})
+	}
+	return bytes.Equal(plain(direct), plain(through))
+}
+
+var numbers = regexp.MustCompile(`-?\d+(\.\d+)?([eE][-+]?\d+)?`)
 
 // excerpt returns what stands in text around the first byte in which other differs.
 func excerpt(text, other []byte) string {

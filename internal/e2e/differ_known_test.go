@@ -57,6 +57,10 @@ var knownEverywhere = []known{
 		},
 	},
 	{
+		why:  "guarantees, 7: of a collapsed page filter_path keeps numbers as they were sent, where the engine writes them anew",
+		side: withRule, aspects: []string{"body"}, holds: differ.Renumbered, names: []string{"indices by a pattern"},
+	},
+	{
 		why:     "the engine is asked for encodings alone that can be read, and chooses another of them",
 		names:   []string{"get: any encoding"},
 		aspects: []string{"header content-encoding", "body"},

@@ -20,8 +20,8 @@ type Cuts struct {
 	// of what was there. element says that it is an element of the array that the path leads to. Containers that were empty
 	// before stay, and so does the outermost value.
 	Prune func(path []string, element bool) bool
-	// Edit, if set, returns what stands in the place of a string, which is given as it stands with its quotes. Keys and strings
-	// beyond a megabyte are not offered.
+	// Edit, if set, returns what stands in the place of a string, which is given as it stands with its quotes. Keys are not offered, nor
+	// are strings beyond 256 kB that stream in.
 	Edit func(path []string, quoted []byte) []byte
 	// Add, if set, returns members for the end of the object that the path leads to, in JSON without braces, once all of its own were
 	// offered to Drop.
@@ -78,6 +78,7 @@ type editor struct {
 	hold    int    // the place from which on it is not decided whether it stays; -1 for none
 	changed bool
 	mute    bool // a member is passed that goes
+	edits   bool // a string is passed that is to be edited
 
 	keys  []byte // the keys that lead to where the editor stands, with their quotes
 	ends  []int
@@ -107,10 +108,16 @@ const window = 32 << 10
 // maxHeld bounds what is held: a key or what may be pruned that is longer is copied, with all behind it, as it stands.
 const maxHeld = 1 << 20
 
+// maxEdited is how long a string may be for it to be edited where it streams in.
+const maxEdited = 256 << 10
+
 // fill moves the window on over what was passed.
 func (e *editor) fill() bool {
 	if e.err != nil {
 		return false
+	}
+	if e.edits && e.at-e.keep > maxEdited {
+		e.edits, e.keep, e.hold = false, -1, -1
 	}
 	passed := e.at
 	if e.keep >= 0 {
@@ -241,17 +248,19 @@ func (e *editor) text() {
 	if e.hold < 0 {
 		e.hold = place
 	}
-	e.keep, e.due = e.at, false
-	if !e.str() {
+	e.keep, e.due, e.edits = e.at, false, true
+	switch {
+	case !e.str():
 		e.fail()
 		return
+	case e.edits:
+		quoted := e.data[e.keep:e.at]
+		if edited := e.Edit(e.decoded(), quoted); !bytes.Equal(edited, quoted) {
+			e.cut(place, e.at)
+			e.out = append(e.out, edited...)
+		}
 	}
-	quoted := e.data[e.keep:e.at]
-	if edited := e.Edit(e.decoded(), quoted); !bytes.Equal(edited, quoted) {
-		e.cut(place, e.at)
-		e.out = append(e.out, edited...)
-	}
-	e.hold, e.keep = -1, -1
+	e.hold, e.keep, e.edits = -1, -1, false
 }
 
 // container copies an object or array. Where it may be pruned, nothing of it is written until something in it stays: Prune is asked at its

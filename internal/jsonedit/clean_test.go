@@ -62,6 +62,17 @@ func TestCleanHoldsLittleOfWhatMayBePruned(t *testing.T) {
 	}
 }
 
+// A string that is too long to be edited is passed over, and what follows it is cut.
+func TestCleanPassesLongStrings(t *testing.T) {
+	cuts := Cuts{Drop: inSource.Drop, Edit: func(_ []string, quoted []byte) []byte { return bytes.ToUpper(quoted) }}
+	long := strings.Repeat("y", 4*maxHeld)
+	src := `{"a":"x","_source":{"b":"` + long + `","neardup_sketch":"` + long + `","c":["x"]}}`
+	var out bytes.Buffer
+	if err := Clean(&out, iotest.HalfReader(strings.NewReader(src)), cuts); err != nil || out.String() != `{"a":"X","_source":{"b":"`+long+`","c":["X"]}}` {
+		t.Errorf("%v, %d bytes became %d: …%s", err, len(src), out.Len(), out.String()[max(0, out.Len()-50):])
+	}
+}
+
 type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
