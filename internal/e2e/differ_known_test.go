@@ -57,7 +57,7 @@ var knownEverywhere = []known{
 		},
 	},
 	{
-		why:  "guarantees, 7: of a collapsed page filter_path keeps numbers as they were sent, where the engine writes them anew",
+		why:  "guarantees, 6: of a collapsed page filter_path keeps numbers as they were sent, where the engine writes them anew",
 		side: withRule, aspects: []string{"body"}, holds: differ.Renumbered, names: []string{"indices by a pattern"},
 	},
 	{

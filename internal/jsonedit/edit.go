@@ -220,10 +220,34 @@ func AppendMembers(dst, object []byte, last int, members []byte) []byte {
 
 // Cut returns the object less the members that drop names. All other bytes stay. The object itself is returned if there is none.
 func Cut(object []byte, drop func(key string) bool) ([]byte, error) {
-	e := newEditor(object, Cuts{Depth: 1, Drop: func(path []string) bool { return drop(path[0]) }})
-	e.lenient = false
-	if !e.has(1) || e.data[e.at] != '{' || e.value(false) || !e.Done() {
+	r := NewReader(object)
+	if !r.Enter('{') {
 		return nil, ErrMalformed
 	}
-	return e.result(), nil
+	var edits Edits
+	kept, gone := false, false
+	for from := r.at; r.Next(); from = r.at {
+		key, ok := keyText(r.quoted())
+		if !ok {
+			return nil, ErrMalformed
+		}
+		if kept && !gone { // what stands in front of the comma belongs to the one before it, which stays
+			from = r.comma - 1
+		}
+		switch gone = drop(key); {
+		case gone:
+			r.Skip()
+			edits = append(edits, Edit{From: from, To: r.at})
+		case !kept && edits != nil: // the comma behind what was dropped
+			edits = append(edits, Edit{From: from, To: r.comma})
+			fallthrough
+		default:
+			r.Skip()
+			kept = true
+		}
+	}
+	if !r.Done() {
+		return nil, ErrMalformed
+	}
+	return edits.Apply(object), nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -232,15 +233,18 @@ func FuzzCleaned(f *testing.F) {
 	addRandom(f)
 	f.Fuzz(func(t *testing.T, choices []byte) {
 		for _, data := range [][]byte{choices, grown(choices)} {
-			var want bytes.Buffer
-			if err := Clean(&want, bytes.NewReader(data), inHits); err != nil {
-				t.Fatal(err)
+			for _, cuts := range []Cuts{inHits, edited} {
+				var want bytes.Buffer
+				if err := Clean(&want, iotest.HalfReader(bytes.NewReader(data)), cuts); err != nil {
+					t.Fatal(err)
+				}
+				if got := Cleaned(data, cuts); !bytes.Equal(got, want.Bytes()) {
+					t.Fatalf("%q becomes\n%q, want\n%q", data, got, want.Bytes())
+				}
 			}
-			if got := Cleaned(data, inHits); !bytes.Equal(got, want.Bytes()) {
-				t.Fatalf("%q becomes\n%q, want\n%q", data, got, want.Bytes())
-			}
-			if got := CleanedInPlace(bytes.Clone(data), inHits); !bytes.Equal(got, want.Bytes()) {
-				t.Fatalf("%q becomes\n%q in place, want\n%q", data, got, want.Bytes())
+			want := Cleaned(data, inHits)
+			if got := CleanedInPlace(bytes.Clone(data), inHits); !bytes.Equal(got, want) {
+				t.Fatalf("%q becomes\n%q in place, want\n%q", data, got, want)
 			}
 		}
 	})
@@ -313,4 +317,15 @@ var inHits = Cuts{
 		return last > 0 && Our(path[last]) && (path[last-1] == "_source" || slices.Contains(path[:last], "fields"))
 	},
 	Prune: func(path []string, element bool) bool { return !element && path[len(path)-1] == "fields" },
+}
+
+// edited cuts as inHits does, and changes strings and objects.
+var edited = Cuts{
+	Drop: inHits.Drop, Prune: inHits.Prune, Edit: func(_ []string, quoted []byte) []byte { return bytes.ReplaceAll(quoted, []byte("a"), []byte("aa")) },
+	Add: func(path []string) []byte {
+		if len(path) > 0 && path[len(path)-1] == "b" {
+			return []byte(`"added":1`)
+		}
+		return nil
+	},
 }
