@@ -1,7 +1,14 @@
 package adapters
 
-// What an operator may want to know of an engine, beyond what live traffic and jobs need. Each adapter has functions that ask for
-// it, and none of them changes anything.
+import "context"
+
+// Inspector answers what doctor asks, and changes nothing.
+type Inspector interface {
+	// Product asks the engine what it is.
+	Product(context.Context) (Product, error)
+	// Condition asks for the state of an index under a rule.
+	Condition(context.Context, Index, *Rule) (Condition, error)
+}
 
 // Product is what an engine says of itself.
 type Product struct {

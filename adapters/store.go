@@ -25,6 +25,53 @@ type Store interface {
 	Patch(ctx context.Context, index string, rule *Rule, patches []Patch) ([]Result, error)
 }
 
+// JobStore is a Store that jobs work on, with workers on any number of machines.
+type JobStore interface {
+	Store
+	// Split returns the names of at least n parts of a concrete index, for [Selection], if it has as many documents: together all of
+	// them, each once. Parts of one name hold the same at any time and on any machine; the last takes in documents that come later.
+	Split(ctx context.Context, index string, n int) ([]string, error)
+	// Identity tells a concrete index from another that was made under its name.
+	Identity(ctx context.Context, index string) (string, error)
+	// Journal returns the journal of jobs that the engine keeps, in the index that JournalIndex names.
+	Journal() Journal
+	JournalIndex() string
+	// Remove takes the declarations of our fields out of a concrete index, as far as the engine can. note says, for an operator, what
+	// stays and how to be rid of it; it is empty where nothing does.
+	Remove(ctx context.Context, index string) (note string, err error)
+}
+
+// EngineStore is a Store with all that commands ask of an engine.
+type EngineStore interface {
+	JobStore
+	Inspector
+	Surveyor
+	// Listed returns the indices that the credentials may see, data streams as themselves and hidden ones where a rule matches them, with
+	// how many documents each holds as far as that is told.
+	Listed(context.Context) ([]Listed, error)
+}
+
+// Provisioner is a Store of an engine with index templates, ingest pipelines and mappings that fill fields.
+type Provisioner interface {
+	// Templates declares our fields in the templates that the rules match, unless nothing is to be written.
+	Templates(ctx context.Context, rules Rules, dryRun bool) ([]Template, error)
+	// Pipelines returns, by index, the pipelines that change documents after they were sketched.
+	Pipelines(ctx context.Context, rules Rules) (map[string][]string, error)
+	// Filled says, for an operator, how the mapping of an index fills fields of ours: a line each.
+	Filled(ctx context.Context, index string) ([]string, error)
+}
+
+// Template is an index template that makes indices of a rule, and what became of it.
+type Template struct {
+	Name string
+	// Ready says that it declares our field; Added that it does so as of now, or would by a run that is no dry one.
+	Ready, Added bool
+	// Why says, for an operator, why it is left alone.
+	Why string
+	// Err says why it could not be read or changed.
+	Err error
+}
+
 // Index is a concrete index, whether our fields are declared in it, and what a write to the name that led to it finds.
 type Index struct {
 	Name string

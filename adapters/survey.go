@@ -1,7 +1,19 @@
 package adapters
 
-// What an operator who has no configuration yet wants to know of an engine. Each adapter has functions that ask for it, and none of
-// them changes anything.
+import "context"
+
+// Surveyor answers what init asks for an operator who has no configuration yet, and changes nothing. Lists are sorted by name.
+type Surveyor interface {
+	// Recognize asks what the store's address is. ours is false if it is no engine of this adapter.
+	Recognize(context.Context) (r Recognition, ours bool, err error)
+	// Holdings returns what the engine holds. What is hidden comes with a reason, and not at all where its name begins with a dot.
+	Holdings(context.Context) ([]Holding, error)
+	// Count counts the documents behind some names, Fields returns the fields that are declared there.
+	Count(ctx context.Context, names []string) (int, error)
+	Fields(ctx context.Context, names []string) ([]Field, error)
+	// Documents returns n documents behind a name, chosen at random, with what they hold in these fields.
+	Documents(ctx context.Context, name string, fields []string, n int) ([][]byte, error)
+}
 
 // Recognition is what an engine tells of itself to someone who does not know its kind yet.
 type Recognition struct {

@@ -75,11 +75,11 @@ type splitting struct {
 	identity func() string
 }
 
-func (s splitting) Split(ctx context.Context, _ adapters.Store, _ string, n int) ([]string, error) {
+func (s splitting) Split(ctx context.Context, _ string, n int) ([]string, error) {
 	return s.split(ctx, n)
 }
 
-func (s splitting) Identity(context.Context, adapters.Store, string) (string, error) {
+func (s splitting) Identity(context.Context, string) (string, error) {
 	if s.identity == nil {
 		return "", nil
 	}

@@ -1,13 +1,18 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/neardup/sidecar/adapters"
 )
 
 const (
@@ -18,6 +23,8 @@ const (
 	lastPause  = 30 * time.Second
 	// patience is how long the engine may have no room for anything at all before a run ends with an error.
 	patience = 10 * time.Minute
+	// grace is how long a batch that is under way when the run is cancelled may take to end, so that it is counted.
+	grace = 10 * time.Second
 	// steps is how many undisturbed rounds lead from nothing to the full pace again.
 	steps = 20
 )
@@ -85,7 +92,7 @@ func (p *Pace) take(ctx context.Context, n int) (ticket, error) {
 			}
 			return t, nil
 		}
-		if err := p.await(ctx, changed, wait); err != nil {
+		if err := pause(ctx, changed, wait); err != nil {
 			return ticket{}, err
 		}
 	}
@@ -117,19 +124,6 @@ func (p *Pace) leave(documents int) {
 func (p *Pace) wake() {
 	close(p.changed)
 	p.changed = make(chan struct{})
-}
-
-// await waits for a change or an end of the wait.
-func (p *Pace) await(ctx context.Context, changed <-chan struct{}, wait time.Duration) error {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-changed:
-	case <-timer.C:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	return nil
 }
 
 // settle ends a ticket. busy is how many of its documents the engine had no room for; all other are dealt with.
@@ -170,13 +164,19 @@ func (p *Pace) yield(round int, nothing bool) error {
 	return nil
 }
 
-// refused gives way to an engine that had no room for a request of another kind.
-func (p *Pace) refused() error {
+// refused gives way to an engine that had no room for a request of another kind, and waits. It returns the error where that went on for
+// too long.
+func (p *Pace) refused(ctx context.Context, err error) error {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	defer p.wake()
 	p.retries++
-	return p.yield(p.round, true)
+	tired := p.yield(p.round, true)
+	wait := time.Until(p.resume)
+	p.wake()
+	p.mu.Unlock()
+	if tired != nil {
+		return fmt.Errorf("%w: %w", tired, err)
+	}
+	return sleep(ctx, wait)
 }
 
 // served says that the engine has done a request of another kind: what it refuses from now on is a new lack of room.
@@ -184,14 +184,6 @@ func (p *Pace) served() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.dry, p.pause = time.Time{}, 0
-}
-
-// rest waits until the pause of the moment is over.
-func (p *Pace) rest(ctx context.Context) error {
-	p.mu.Lock()
-	wait := time.Until(p.resume)
-	p.mu.Unlock()
-	return sleep(ctx, wait)
 }
 
 // waits returns how many documents and requests were sent again, and for how long nothing was sent for that.
@@ -214,4 +206,67 @@ func sleep(ctx context.Context, wait time.Duration) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// patchAll writes documents as the pace allows, and sends again what the engine had no room for. allow, if not nil, says before each
+// request how many of n documents may be sent. done is told the results of each request, one for each document of it.
+func patchAll(
+	ctx context.Context, job Job, pace *Pace, list []adapters.Patch, allow func(n int) (int, error),
+	done func([]adapters.Patch, []adapters.Result),
+) error {
+	for len(list) > 0 {
+		ticket, err := pace.take(ctx, len(list))
+		if err != nil {
+			return err
+		}
+		n := ticket.documents
+		if allow != nil {
+			if n, err = allow(n); err != nil {
+				pace.leave(ticket.documents)
+				return err
+			}
+		}
+		sent, rest := list[:n], list[n:]
+		results, err := patch(ctx, job, sent)
+		if err == nil {
+			done(sent, results)
+		}
+		list = nil
+		for i, result := range results {
+			if result == adapters.Busy {
+				list = append(list, sent[i])
+			}
+		}
+		if tired := pace.settle(ticket, len(list)); err == nil {
+			err = tired
+		}
+		if err != nil {
+			return err
+		}
+		list = append(list, rest...)
+	}
+	return nil
+}
+
+// patch writes documents in one request. One that is under way when ctx ends is waited for, unless the part was lost: then nothing more
+// is to be written.
+func patch(ctx context.Context, job Job, list []adapters.Patch) ([]adapters.Result, error) {
+	patching, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() {
+		if !errors.Is(context.Cause(ctx), errLost) {
+			_ = sleep(patching, grace)
+		}
+		cancel()
+	})()
+	results, err := job.Store.Patch(patching, job.Index, job.Rule, list)
+	switch {
+	case errors.Is(err, adapters.ErrBusy) && len(results) == 0:
+		return slices.Repeat([]adapters.Result{adapters.Busy}, len(list)), nil
+	case err != nil:
+		return nil, cmp.Or(context.Cause(ctx), fmt.Errorf("write documents: %w", err))
+	case len(results) != len(list):
+		return nil, fmt.Errorf("write documents: %d results for %d documents", len(results), len(list))
+	}
+	return results, nil
 }

@@ -10,6 +10,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/cespare/xxhash/v2"
+
 	"github.com/neardup/sidecar/adapters"
 )
 
@@ -28,9 +30,9 @@ type Job struct {
 type Splitter interface {
 	// Split names at least n parts of the index, in which together each document is once, if it has as many; the last takes in what
 	// is written later.
-	Split(ctx context.Context, store adapters.Store, index string, n int) ([]string, error)
+	Split(ctx context.Context, index string, n int) ([]string, error)
 	// Identity returns what tells the index from another that was made under its name: a checkpoint of that one is not used.
-	Identity(ctx context.Context, store adapters.Store, index string) (string, error)
+	Identity(ctx context.Context, index string) (string, error)
 }
 
 // Options say how a run goes about it. The zero value has no limits.
@@ -54,22 +56,27 @@ type Options struct {
 // Report is what a run, or a watch, came to.
 type Report struct {
 	Progress
-	// Took is how long it took.
-	Took time.Duration
+	// Whole says that it came to its end.
+	Whole bool `json:"whole"`
 	// Parts is how many the index was worked through in, PartsDone how many of them by this worker; Workers are the slices of it.
-	Parts, PartsDone, Workers int
+	Parts     int `json:"parts"`
+	PartsDone int `json:"parts_done"`
+	Workers   int `json:"slices"`
 	// Resumed says that the parts are those of an earlier run, or of one that others are at work on.
-	Resumed bool
+	Resumed bool `json:"resumed"`
 	// Anew says that the run to go on with was of an index in whose place there is another now, and that all was begun anew.
-	Anew bool
+	Anew bool `json:"index_made_anew"`
 	// Taken counts leases that were taken over from workers that had ended, Lost those that others took over from this one.
-	Taken, Lost int
+	Taken int `json:"leases_taken_over"`
+	Lost  int `json:"leases_lost"`
 	// Retries counts documents and requests that were sent again because the engine had no room; Waited is how long nothing was sent
 	// for that. Both are of all that shares the pace.
-	Retries int
-	Waited  time.Duration
+	Retries int           `json:"retries"`
+	Waited  time.Duration `json:"-"`
+	// Took is how long it took.
+	Took time.Duration `json:"-"`
 	// Unkept says why no checkpoint is kept in the engine, if none is.
-	Unkept error
+	Unkept error `json:"-"`
 }
 
 // PerSecond returns how many documents were read in a second.
@@ -79,9 +86,6 @@ func (r Report) PerSecond() float64 {
 	}
 	return float64(r.Scanned) / r.Took.Seconds()
 }
-
-// grace is how long a batch that is under way when the run is cancelled may take to end, so that it is counted.
-const grace = 10 * time.Second
 
 // Reindex brings our fields of the documents of one concrete index up to date with the rule. It returns when all parts of the
 // index are done, those of other workers too. The report is right on an error too: a batch that is under way when ctx ends is
@@ -102,20 +106,22 @@ type run struct {
 	options Options
 	pace    *Pace
 	board   *board
-	tally   tally
 	start   time.Time
-	left    budget
-	begun   *gate // opened once a page of what is to be read first is there, or none comes
+	// begin is called once a page of what is to be read first is there, or none comes: then the other slices begin.
+	begin func()
+	tell  func(Progress)
 
 	mu     sync.Mutex
 	report Report
+	seen   int // what this process had read when the others were looked at
+	left   int // how many documents may still be sent, where that is bounded
 }
 
 func newRun(job Job, o Options, progress func(Progress)) *run {
 	o.Slices = max(1, o.Slices)
-	r := &run{Job: job, options: o, pace: o.Pace, start: time.Now(), tally: tally{report: progress}, begun: newGate()}
-	if o.MaxDocs > 0 {
-		r.left.limited, r.left.documents = true, o.MaxDocs
+	r := &run{Job: job, options: o, pace: o.Pace, start: time.Now(), tell: progress, left: o.MaxDocs}
+	if r.tell == nil {
+		r.tell = func(Progress) {}
 	}
 	if r.pace == nil {
 		r.pace = NewPace(0)
@@ -129,31 +135,21 @@ func newRun(job Job, o Options, progress func(Progress)) *run {
 	return r
 }
 
-// gate is opened once.
-type gate struct {
-	once   sync.Once
-	opened chan struct{}
-}
-
-func newGate() *gate { return &gate{opened: make(chan struct{})} }
-
-func (g *gate) open() { g.once.Do(func() { close(g.opened) }) }
-
 // end completes the report.
 func (r *run) end(err error) (Report, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	out := r.report
-	out.Progress = r.tally.now()
-	out.Took = time.Since(r.start)
+	out.Progress = r.estimate()
+	out.Whole, out.Took = err == nil && !out.Cut, time.Since(r.start)
 	out.Retries, out.Waited = r.pace.waits()
 	r.board.mu.Lock()
+	defer r.board.mu.Unlock()
 	out.Parts, out.Taken, out.Lost, out.Anew = len(r.board.plan.Parts), r.board.taken, r.board.lost, r.board.anew
-	r.board.mu.Unlock()
 	if err != nil {
-		return out, fmt.Errorf("reindex %s: %w", r.Index, err)
+		err = fmt.Errorf("reindex %s: %w", r.Index, err)
 	}
-	return out, nil
+	return out, err
 }
 
 // pass works through the parts until all are done.
@@ -184,7 +180,7 @@ func (r *run) identify(ctx context.Context) (identity string, err error) {
 		return "", nil
 	}
 	err = r.retry(ctx, func() (err error) {
-		identity, err = r.Engine.Identity(ctx, r.Store, r.Index)
+		identity, err = r.Engine.Identity(ctx, r.Index)
 		return err
 	})
 	return identity, err
@@ -218,7 +214,7 @@ func (r *run) join(ctx context.Context, resume bool) error {
 		return err
 	}
 	r.report.Resumed = r.report.Resumed || r.board.plan.ID != r.board.worker
-	r.tally.total(r.board.plan.Total)
+	r.report.Total = r.board.plan.Total
 	return nil
 }
 
@@ -234,7 +230,7 @@ func (r *run) plan(ctx context.Context) (p plan, err error) {
 	}
 	p.Parts = []string{""}
 	if r.Engine != nil {
-		if p.Parts, err = r.Engine.Split(ctx, r.Store, r.Index, r.options.Slices); err != nil {
+		if p.Parts, err = r.Engine.Split(ctx, r.Index, r.options.Slices); err != nil {
 			return p, fmt.Errorf("split: %w", err)
 		}
 	}
@@ -250,7 +246,8 @@ func (r *run) work(ctx context.Context) error {
 	slices, ctx := errgroup.WithContext(ctx)
 	looking, stop := context.WithCancel(ctx)
 	defer stop()
-	r.begun = newGate()
+	begun := make(chan struct{})
+	r.begin = sync.OnceFunc(func() { close(begun) })
 	var working sync.WaitGroup
 	for i := range r.options.Slices {
 		working.Add(1)
@@ -258,12 +255,12 @@ func (r *run) work(ctx context.Context) error {
 			defer working.Done()
 			if i > 0 {
 				select {
-				case <-r.begun.opened:
+				case <-begun:
 				case <-ctx.Done():
 					return context.Cause(ctx)
 				}
 			}
-			defer r.begun.open()
+			defer r.begin()
 			return r.slice(ctx)
 		})
 	}
@@ -281,7 +278,10 @@ func (r *run) look(ctx context.Context) error {
 			return err
 		}
 		if err == nil { // else it is tried again
-			r.tally.all(scanned)
+			r.mu.Lock()
+			r.report.All, r.seen = max(r.report.All, scanned), r.report.Scanned
+			r.tell(r.estimate())
+			r.mu.Unlock()
 		}
 		if sleep(ctx, r.board.lease/2) != nil {
 			return nil
@@ -301,7 +301,7 @@ func (r *run) slice(ctx context.Context) error {
 			return err
 		}
 		err = r.part(ctx, h, func(ctx context.Context) error { return r.scan(ctx, h) })
-		r.begun.open()
+		r.begin()
 		switch {
 		case errors.Is(err, errLost):
 			r.board.lose()
@@ -355,10 +355,7 @@ func (r *run) retry(ctx context.Context, do func() error) error {
 		if !errors.Is(err, adapters.ErrBusy) || ctx.Err() != nil {
 			return err
 		}
-		if tired := r.pace.refused(); tired != nil {
-			return fmt.Errorf("%w: %w", tired, err)
-		}
-		if err := r.pace.rest(ctx); err != nil {
+		if err := r.pace.refused(ctx, err); err != nil {
 			return err
 		}
 	}
@@ -372,49 +369,184 @@ func (r *run) scan(ctx context.Context, h *holding) error {
 	})
 }
 
+// batch is a page of documents that was looked through.
+type batch struct {
+	patches []adapters.Patch
+	// right counts the documents that need no patch.
+	right Progress
+	// after is where a scan goes on behind it.
+	after string
+}
+
+// pipe works through a selection in three steps at once: a page is read while one is sketched and one is written.
+func (r *run) pipe(ctx context.Context, h *holding, s adapters.Selection) error {
+	steps, ctx := errgroup.WithContext(ctx)
+	pages, batches := make(chan adapters.Page), make(chan batch)
+	var busy error // what was read before is written all the same
+	steps.Go(func() error {
+		defer close(pages)
+		err := r.Store.Scan(ctx, r.Index, r.Rule, s, func(p adapters.Page) error {
+			r.pace.served()
+			r.begin()
+			return hand(ctx, pages, p)
+		})
+		if errors.Is(err, adapters.ErrBusy) {
+			busy, err = err, nil
+		}
+		return err
+	})
+	steps.Go(func() error {
+		defer close(batches)
+		for p := range pages {
+			if err := hand(ctx, batches, r.sketch(p)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	steps.Go(func() error {
+		for b := range batches {
+			if err := r.write(ctx, h, b); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err := steps.Wait(); err != nil {
+		return err
+	}
+	return busy
+}
+
+// hand hands something to the next step.
+func hand[T any](ctx context.Context, to chan<- T, what T) error {
+	select {
+	case to <- what:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// sketch returns what is to be written of a page.
+func (r *run) sketch(p adapters.Page) batch {
+	b := batch{after: p.After}
+	for _, document := range p.Documents {
+		wanted, right := r.Rule.Wanted(document.Source, numberOf(document.ID))
+		switch {
+		case !right:
+			b.patches = append(b.patches, adapters.Patch{Stored: document, Ours: wanted})
+			continue
+		case wanted.Sketch == "":
+			b.right.Textless++
+		default:
+			b.right.Skipped++
+		}
+		b.right.Scanned++
+	}
+	return b
+}
+
+// write writes a batch, as fast as the pace allows, and remembers that it is done.
+func (r *run) write(ctx context.Context, h *holding, b batch) error {
+	scanned := b.right.Scanned
+	r.add(b.right)
+	counted := func(patches []adapters.Patch, results []adapters.Result) {
+		var counts Progress
+		for _, result := range results {
+			counts.count(result)
+		}
+		r.give(len(patches) - counts.Scanned)
+		scanned += counts.Scanned
+		r.add(counts)
+	}
+	var err error
+	if r.options.DryRun {
+		for n, left := 0, len(b.patches); left > 0 && err == nil; left -= n {
+			n, err = r.take(ctx, left)
+			scanned += n
+			r.add(Progress{Scanned: n, Written: n})
+		}
+	} else {
+		allow := func(n int) (int, error) {
+			if err := h.held(ctx); err != nil {
+				return 0, err
+			}
+			return r.take(ctx, n) // what is taken is sent, though others find nothing left and end the run
+		}
+		err = patchAll(ctx, r.Job, r.pace, b.patches, allow, counted)
+	}
+	if err != nil {
+		h.note("", scanned)
+		return err
+	}
+	h.note(b.after, scanned)
+	return context.Cause(ctx)
+}
+
 // errEnough ends a run when MaxDocs is reached.
 var errEnough = errors.New("enough documents")
 
-// budget is how many documents may still be sent.
-type budget struct {
-	mu        sync.Mutex
-	limited   bool
-	documents int
-}
-
 // take returns how many of n documents may be sent.
-func (b *budget) take(n int) int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if !b.limited {
-		return n
+func (r *run) take(ctx context.Context, n int) (int, error) {
+	if r.options.MaxDocs == 0 || n == 0 {
+		return n, context.Cause(ctx)
 	}
-	n = min(n, b.documents)
-	b.documents -= n
-	return n
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n = min(n, r.left)
+	r.left -= n
+	if n == 0 {
+		r.report.Cut = true
+		return 0, errEnough
+	}
+	return n, nil
 }
 
-// back gives back what was not sent.
-func (b *budget) back(n int) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.documents += n
+// give gives back what was not taken by the engine.
+func (r *run) give(n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.left += n
+}
+
+// add adds counts.
+func (r *run) add(p Progress) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.report.Progress = r.report.Add(p)
+	r.tell(r.estimate())
+}
+
+// estimate returns the progress, with what was read since the others were looked at.
+func (r *run) estimate() Progress {
+	p := r.report.Progress
+	p.All = max(p.Scanned, p.All+p.Scanned-r.seen)
+	if p.Total > 0 {
+		p.All = min(p.All, max(p.Total, p.Scanned))
+	}
+	return p
 }
 
 // Progress counts documents.
 type Progress struct {
+	// Scanned were read, and what follows was found or done.
+	Scanned int `json:"scanned"`
+	// Written got their fields, or would have in a dry run; Skipped had them already; Textless have no word to sketch, or can't be read,
+	// and hold what they should.
+	Written  int `json:"written"`
+	Skipped  int `json:"right"`
+	Textless int `json:"textless"`
+	// Changed and Gone were changed or deleted after they were read and were left alone; Refused the engine would not take.
+	Changed int `json:"changed_meanwhile"`
+	Gone    int `json:"gone"`
+	Refused int `json:"refused"`
+	// Cut says that MaxDocs ended the run.
+	Cut bool `json:"cut"`
 	// Total is how many there are as far as the engine says, else 0. All is how many of them were read by all workers of the job, as
 	// far as is known.
-	Total, All int
-	// Scanned were read, and what follows was found or done. All that follow are among them.
-	Scanned int
-	// Written got their fields; Skipped had them already; Textless have no word to sketch, or can't be read, and hold what they
-	// should.
-	Written, Skipped, Textless int
-	// Changed and Gone were changed or deleted after they were read and were left alone; Refused the engine would not take.
-	Changed, Gone, Refused int
-	// Cut says that MaxDocs ended the run.
-	Cut bool
+	Total int `json:"documents"`
+	All   int `json:"scanned_by_all"`
 }
 
 // Sent returns how many documents were sent to be written, or would have been in a dry run.
@@ -430,62 +562,11 @@ func (p Progress) Add(q Progress) Progress {
 	}
 }
 
-// tally is the progress of all slices.
-type tally struct {
-	mu       sync.Mutex
-	progress Progress
-	seen     int // what this process had read when the others were looked at
-	report   func(Progress)
-}
-
-// add adds counts.
-func (t *tally) add(p Progress) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	p.Total, p.All = 0, 0
-	t.progress = t.progress.Add(p)
-	t.tell()
-}
-
-// total sets how many documents there are, all how many are read by all workers.
-func (t *tally) total(n int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.progress.Total = n
-}
-
-func (t *tally) all(scanned int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.progress.All, t.seen = max(t.progress.All, scanned), t.progress.Scanned
-	t.tell()
-}
-
-func (t *tally) tell() {
-	if t.report != nil {
-		t.report(t.estimate())
-	}
-}
-
-// estimate returns the progress, with what was read since the others were looked at.
-func (t *tally) estimate() Progress {
-	p := t.progress
-	p.All = max(p.Scanned, p.All+p.Scanned-t.seen)
-	if p.Total > 0 {
-		p.All = min(p.All, max(p.Total, p.Scanned))
-	}
-	return p
-}
-
-func (t *tally) now() Progress {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.estimate()
-}
-
-// counted adds a result to the counts.
-func (p *Progress) counted(result adapters.Result) {
+// count adds what became of a document, unless it is to be sent again.
+func (p *Progress) count(result adapters.Result) {
 	switch result {
+	case adapters.Busy:
+		return
 	case adapters.Patched:
 		p.Written++
 	case adapters.Changed:
@@ -495,7 +576,8 @@ func (p *Progress) counted(result adapters.Result) {
 	default:
 		p.Refused++
 	}
+	p.Scanned++
 }
 
-// orElse returns why ctx ended if it did, or else the error.
-func orElse(ctx context.Context, err error) error { return cmp.Or(context.Cause(ctx), err) }
+// numberOf is what a document without a text takes for its cluster.
+func numberOf(id string) uint64 { return xxhash.Sum64String(id) }

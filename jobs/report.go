@@ -12,32 +12,10 @@ import (
 
 // ReindexReport is what a reindex came to in one index, as it is reported in JSON.
 type ReindexReport struct {
-	Engine   string `json:"engine"`
-	Index    string `json:"index"`
-	DryRun   bool   `json:"dry_run"`
-	Scanned  int    `json:"scanned"`
-	Written  int    `json:"written"` // or to be written
-	Right    int    `json:"right"`
-	Textless int    `json:"textless"`
-	Changed  int    `json:"changed_meanwhile"`
-	Gone     int    `json:"gone"`
-	Refused  int    `json:"refused"`
-	// Cut says that it stopped at --max-docs, Whole that it came to its end.
-	Cut   bool `json:"cut"`
-	Whole bool `json:"whole"`
-	// Total and All are of all workers together: how many documents there are, and how many of them were read.
-	Total int `json:"documents"`
-	All   int `json:"scanned_by_all"`
-	// Parts are those of the index, PartsDone those that were done here.
-	Parts     int  `json:"parts"`
-	PartsDone int  `json:"parts_done"`
-	Slices    int  `json:"slices"`
-	Resumed   bool `json:"resumed"`
-	Anew      bool `json:"index_made_anew"`
-	TakenOver int  `json:"leases_taken_over"`
-	Lost      int  `json:"leases_lost"`
-	// Retries are documents and requests that were sent again; Waited is how long nothing was sent for that.
-	Retries   int     `json:"retries"`
+	Engine string `json:"engine"`
+	Index  string `json:"index"`
+	DryRun bool   `json:"dry_run"`
+	Report
 	Waited    float64 `json:"seconds_waited"`
 	Seconds   float64 `json:"seconds"`
 	PerSecond float64 `json:"documents_per_second"`
@@ -51,10 +29,8 @@ func seconds(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds
 // In returns the report on one index of an engine, of a run that ended with err.
 func (r Report) In(engine, index string, dryRun bool, err error) ReindexReport {
 	one := ReindexReport{
-		Engine: engine, Index: index, DryRun: dryRun, Scanned: r.Scanned, Written: r.Written, Right: r.Skipped, Textless: r.Textless,
-		Changed: r.Changed, Gone: r.Gone, Refused: r.Refused, Cut: r.Cut, Whole: err == nil && !r.Cut, Total: r.Total, All: r.All,
-		Parts: r.Parts, PartsDone: r.PartsDone, Slices: r.Workers, Resumed: r.Resumed, Anew: r.Anew, TakenOver: r.Taken, Lost: r.Lost,
-		Retries: r.Retries, Waited: seconds(r.Waited), Seconds: seconds(r.Took), PerSecond: math.Round(r.PerSecond()),
+		Engine: engine, Index: index, DryRun: dryRun, Report: r,
+		Waited: seconds(r.Waited), Seconds: seconds(r.Took), PerSecond: math.Round(r.PerSecond()),
 	}
 	if err != nil {
 		one.Error = err.Error()
@@ -180,14 +156,9 @@ func (f VerifyReport) String() string {
 
 // RemoveReport is what became of one index.
 type RemoveReport struct {
-	Engine  string  `json:"engine"`
-	Index   string  `json:"index"`
-	Scanned int     `json:"scanned"`
-	Found   int     `json:"found"`
-	Cleaned int     `json:"cleaned"`
-	Gone    int     `json:"gone"`
-	Refused int     `json:"refused"`
-	Left    int     `json:"left"`
+	Engine string `json:"engine"`
+	Index  string `json:"index"`
+	Removal
 	DryRun  bool    `json:"dry_run"`
 	Note    string  `json:"note,omitempty"`
 	Seconds float64 `json:"seconds"`
@@ -206,12 +177,4 @@ func (f RemoveReport) String() string {
 		line += title + ": " + f.Note + "\n"
 	}
 	return line
-}
-
-// In returns the report on one index of an engine.
-func (r Removal) In(engine, index string, dryRun bool) RemoveReport {
-	return RemoveReport{
-		Engine: engine, Index: index, Scanned: r.Scanned, Found: r.Found, Cleaned: r.Cleaned, Gone: r.Gone, Refused: r.Refused,
-		Left: r.Left, DryRun: dryRun,
-	}
 }

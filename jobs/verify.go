@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cespare/xxhash/v2"
-
 	"github.com/neardup/sidecar/adapters"
 )
 
@@ -62,123 +60,65 @@ func Verify(
 	ctx context.Context, store adapters.Store, index string, rule *adapters.Rule, s adapters.Selection, o VerifyOptions,
 	report func(Findings),
 ) (Findings, error) {
-	v := verification{store: store, index: index, rule: rule, options: o, pace: paceOf(o.RequestsPerSecond)}
-	f := &v.findings
-	defer adapters.Release(ctx, store, index)
-	err := scanOn(ctx, store, index, rule, s, v.pace, func(p adapters.Page) error {
-		f.Total = max(f.Total, p.Total)
-		for _, document := range p.Documents {
-			wrong := f.Wrong()
-			if right := f.Count(rule, document); !right {
-				v.pend(document, f.Wrong() > wrong)
-			}
-		}
-		err := v.mend(ctx)
-		if report != nil {
-			report(*f)
-		}
-		return err
-	})
-	for look := 0; err == nil && len(v.again) > 0 && look < removeLooks; look++ {
-		if err = sleep(ctx, removePause<<look); err == nil {
-			err = v.look(ctx)
-		}
-	}
-	f.Changed, f.Remaining = len(v.again), v.remaining()
+	v := verification{rule: rule, repair: o.Repair, report: report, unmended: map[string]bool{}}
+	changed, err := mend(ctx, Job{Store: store, Index: index, Rule: rule}, s, o.RequestsPerSecond, &v)
+	v.findings.Changed, v.findings.Remaining = len(changed), len(v.unmended)
 	if err != nil {
-		return *f, fmt.Errorf("verify %s: %w", index, err)
+		err = fmt.Errorf("verify %s: %w", index, err)
 	}
-	return *f, nil
+	return v.findings, err
 }
 
 // verification is one under way.
 type verification struct {
-	store    adapters.Store
-	index    string
 	rule     *adapters.Rule
-	options  VerifyOptions
-	pace     *Pace
+	repair   bool
+	report   func(Findings)
 	findings Findings
-	pending  []adapters.Patch
-	// unmended are the documents in which something stale stands, as far as they are known not to be mended; again are those to be
-	// looked at again.
+	// unmended are the documents in which something stale stands, as far as they are known not to be mended.
 	unmended map[string]bool
-	again    []string
 }
 
-func (v *verification) remaining() int { return len(v.unmended) }
-
-// pend makes a document wait for being mended. stale says that it counts among those that do harm.
-func (v *verification) pend(document adapters.Stored, stale bool) {
-	if !v.options.Repair {
-		return
+// judge implements mender. A document that was judged before is counted no more; one whose writer left it right needs nothing.
+func (v *verification) judge(d adapters.Stored, again bool) (adapters.Patch, bool) {
+	f := &v.findings
+	if again {
+		delete(v.unmended, d.ID)
+		f = &Findings{}
 	}
-	if stale {
-		if v.unmended == nil {
-			v.unmended = map[string]bool{}
-		}
-		v.unmended[document.ID] = true
+	before := f.Wrong()
+	if right := f.Count(v.rule, d); right || !v.repair {
+		return adapters.Patch{}, false
 	}
-	want, _ := v.rule.Wanted(document.Source, numberOf(document.ID))
-	v.pending = append(v.pending, adapters.Patch{Stored: document, Ours: want})
+	if f.Wrong() > before {
+		v.unmended[d.ID] = true
+	}
+	want, _ := v.rule.Wanted(d.Source, numberOf(d.ID))
+	return adapters.Patch{Stored: d, Ours: want}, true
 }
 
-// numberOf is what a document without a text takes for its cluster.
-func numberOf(id string) uint64 { return xxhash.Sum64String(id) }
-
-// mend writes what is pending.
-func (v *verification) mend(ctx context.Context) error {
-	list := v.pending
-	v.pending = nil
-	if err := patchAll(ctx, v.store, v.index, v.rule, list, v.pace, v.count); err != nil {
-		return err
-	}
-	return ctx.Err()
-}
-
-// count counts what became of one document.
-func (v *verification) count(id string, result adapters.Result) {
+// mended implements mender.
+func (v *verification) mended(id string, result adapters.Result) {
 	switch result {
+	case adapters.Changed:
+		return
 	case adapters.Patched:
 		v.findings.Repaired++
-		delete(v.unmended, id)
-	case adapters.Changed:
-		v.again = append(v.again, id)
 	case adapters.Gone:
 		v.findings.Gone++
-		delete(v.unmended, id)
 	default:
 		v.findings.Refused++
+		return
 	}
+	delete(v.unmended, id)
 }
 
-// look judges the documents again that changed before they could be mended. One whose writer left it right needs nothing.
-func (v *verification) look(ctx context.Context) error {
-	ids := v.again
-	v.again = nil
-	seen := map[string]bool{}
-	err := v.store.Scan(ctx, v.index, v.rule, adapters.Selection{IDs: ids}, func(p adapters.Page) error {
-		for _, document := range p.Documents {
-			seen[document.ID] = true
-			delete(v.unmended, document.ID)
-			var f Findings
-			if right := f.Count(v.rule, document); !right {
-				v.pend(document, f.Wrong() > 0)
-			}
-		}
-		return v.mend(ctx)
-	})
-	for _, id := range ids {
-		switch {
-		case seen[id]:
-		case err != nil:
-			v.again = append(v.again, id)
-		default:
-			v.findings.Gone++
-			delete(v.unmended, id)
-		}
+// read implements mender.
+func (v *verification) read(total int) {
+	v.findings.Total = max(v.findings.Total, total)
+	if v.report != nil {
+		v.report(v.findings)
 	}
-	return err
 }
 
 // Count counts one document, and reports whether all that stands in its fields of ours is as it should be.

@@ -21,14 +21,11 @@ import (
 // StoreJobs is what a subject offers to jobs beyond the port.
 type StoreJobs struct {
 	// Open returns a store that knows the rules.
-	Open func(t *testing.T, rules adapters.Rules) adapters.Store
+	Open func(t *testing.T, rules adapters.Rules) adapters.JobStore
 	// Wide makes an index like Make's, in several shares if the engine has such.
 	Wide func(t *testing.T, name string)
 	// Query selects, in the engine's words, the documents with n below 5.
-	Query   string
-	Split   func(ctx context.Context, store adapters.Store, index string, n int) ([]string, error)
-	Journal func(adapters.Store) adapters.Journal
-	Remove  func(ctx context.Context, store adapters.Store, index string) (note string, err error)
+	Query string
 	// NoAfter says that a scan can't go on behind a page, but begin anew alone.
 	NoAfter bool
 }
@@ -38,7 +35,8 @@ func TestStoreJobs(t *testing.T, s StoreSubject, j StoreJobs) {
 	rule := *Rules(t)[0]
 	rule.Match, rule.Clusters, rule.OnDuplicate = "*", true, adapters.TagDuplicates
 	rule.Bands, rule.Rows = adapters.ChooseBands(rule.Sketcher.Scheme().Positions, rule.Profile.Threshold)
-	x := &benchOfJobs{shelf{StoreSubject: s, store: j.Open(t, adapters.Rules{&rule}), rule: &rule}, j}
+	store := j.Open(t, adapters.Rules{&rule})
+	x := &benchOfJobs{shelf{StoreSubject: s, store: store, rule: &rule}, j, store}
 	t.Run("parts", x.testParts)
 	t.Run("selections", x.testSelections)
 	t.Run("all of ours", x.testAllOfOurs)
@@ -49,6 +47,7 @@ func TestStoreJobs(t *testing.T, s StoreSubject, j StoreJobs) {
 type benchOfJobs struct {
 	shelf
 	StoreJobs
+	jobs adapters.JobStore
 }
 
 // wide makes an index, prepared.
@@ -104,7 +103,7 @@ func (x *benchOfJobs) testParts(t *testing.T) {
 	if x.NoAfter {
 		return
 	}
-	names, err := x.Split(t.Context(), x.store, index, 3)
+	names, err := x.jobs.Split(t.Context(), index, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +137,7 @@ func (x *benchOfJobs) settle(t *testing.T, index string) {
 // inParts reads the parts of an index.
 func (x *benchOfJobs) inParts(t *testing.T, index string, n int, want map[string]string) {
 	t.Helper()
-	names, err := x.Split(t.Context(), x.store, index, n)
+	names, err := x.jobs.Split(t.Context(), index, n)
 	if err != nil || len(names) == 0 {
 		t.Fatalf("split into %d: %q, %v", n, names, err)
 	}
@@ -332,10 +331,10 @@ func (x *benchOfJobs) testJournal(t *testing.T) {
 	job, other := fmt.Sprintf("%sjob a/b:*`+ && x:=[1] %d", x.Prefix, time.Now().UnixNano()), x.Prefix+"other job"
 	t.Cleanup(func() {
 		for _, name := range []string{job, other} {
-			_ = x.Journal(x.store).Drop(context.Background(), name, -1, 0)
+			_ = x.jobs.Journal().Drop(context.Background(), name, -1, 0)
 		}
 	})
-	if list, err := x.Journal(x.store).Entries(ctx, job); err != nil || len(list) > 0 {
+	if list, err := x.jobs.Journal().Entries(ctx, job); err != nil || len(list) > 0 {
 		t.Fatalf("before: %v, %v", list, err)
 	}
 	var want []adapters.Entry
@@ -348,7 +347,7 @@ func (x *benchOfJobs) testJournal(t *testing.T) {
 	var by sync.Map
 	var all sync.WaitGroup
 	for worker := range 8 {
-		journal := x.Journal(x.store)
+		journal := x.jobs.Journal()
 		all.Go(func() {
 			for i := range want {
 				e := want[(i+worker)%len(want)]
@@ -372,7 +371,7 @@ func (x *benchOfJobs) testJournal(t *testing.T) {
 		}
 		want[i].Data = data.([]byte)
 	}
-	journal := x.Journal(x.store)
+	journal := x.jobs.Journal()
 	if ok, err := journal.Append(ctx, other, adapters.Entry{Part: 1, Number: math.MaxInt32, Data: []byte("x")}); !ok || err != nil {
 		t.Error(ok, err)
 	}
@@ -403,7 +402,7 @@ func (x *benchOfJobs) testJournal(t *testing.T) {
 func (x *benchOfJobs) testRemoved(t *testing.T) {
 	index := x.prepared(t, "removed")
 	for range 2 {
-		note, err := x.Remove(t.Context(), x.store, index)
+		note, err := x.jobs.Remove(t.Context(), index)
 		if err != nil {
 			t.Fatal(err)
 		}

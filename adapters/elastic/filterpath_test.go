@@ -99,7 +99,7 @@ func TestRealFilterReply(t *testing.T) {
 					got, ok := filterReply(whole, filter, l.d.OpenSearch)
 					if asked++; !ok {
 						left++
-					} else if diff := cmp.Diff(decoded(t, want), decoded(t, string(got))); diff != "" {
+					} else if diff := cmp.Diff(parsed(t, want), parsed(t, string(got))); diff != "" {
 						t.Errorf("%s by %q: %s", request.Path, filter, diff)
 					}
 				}
@@ -112,7 +112,7 @@ func TestRealFilterReply(t *testing.T) {
 }
 
 // decoded returns a reply as it reads: the engine writes the sources that it filters anew.
-func decoded(t *testing.T, reply string) (value any) {
+func parsed(t *testing.T, reply string) (value any) {
 	t.Helper()
 	if err := json.Unmarshal(blankComments(reply), &value); err != nil {
 		t.Fatalf("%s: %v", reply, err)

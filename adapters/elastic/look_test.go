@@ -102,7 +102,7 @@ func TestRealListed(t *testing.T) {
 		}
 		s := l.store(http.DefaultTransport)
 		s.rules = adapters.Rules{{Match: "." + name + "c"}}
-		list, err := Listed(t.Context(), s)
+		list, err := s.Listed(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

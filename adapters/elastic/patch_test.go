@@ -25,7 +25,7 @@ func (h handled) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // opened is a store on an engine that answers so.
-func opened(h handled) adapters.Store {
+func opened(h handled) adapters.EngineStore {
 	return Open(h, []*url.URL{{Scheme: "http", Host: "engine"}}, nil)(nil, "")
 }
 
@@ -93,7 +93,7 @@ func TestSettledAsOfThePrimaryShard(t *testing.T) {
 }
 
 // served answers the requests of a scan of an index with one shard as an engine would, as far as pages does not.
-func served(t *testing.T, pages func(r *http.Request, body string) (status int, reply string)) adapters.Store {
+func served(t *testing.T, pages func(r *http.Request, body string) (status int, reply string)) adapters.EngineStore {
 	return opened(func(w http.ResponseWriter, r *http.Request) {
 		all, err := io.ReadAll(readerOf(r))
 		if err != nil {

@@ -88,7 +88,7 @@ func TestRealScanByScroll(t *testing.T) {
 		s := l.store(transport)
 		l.create(index, `"title":{"type":"text"}`, 3)
 		l.numbered(index, 700)
-		names, err := Split(t.Context(), s, index, 4)
+		names, err := s.Split(t.Context(), index, 4)
 		if err != nil || len(names) < 2 {
 			t.Fatal(names, err)
 		}
@@ -112,7 +112,7 @@ func TestRealScanByScroll(t *testing.T) {
 		l.drop(blank)
 		l.must("PUT", "/"+blank, `{"settings":{"number_of_replicas":0}}`)
 		for _, s := range []*Store{s, l.store(http.DefaultTransport)} {
-			parts, err := Split(t.Context(), s, blank, 3)
+			parts, err := s.Split(t.Context(), blank, 3)
 			if err != nil || len(parts) != 1 {
 				t.Fatal(parts, err)
 			}
@@ -134,7 +134,7 @@ func TestRealOpenPart(t *testing.T) {
 		index, s := l.name+"0", l.store(http.DefaultTransport)
 		l.create(index, `"title":{"type":"text"}`, 3)
 		l.numbered(index, 60)
-		names, err := Split(t.Context(), s, index, 1)
+		names, err := s.Split(t.Context(), index, 1)
 		if err != nil || len(names) != 1 {
 			t.Fatal(names, err)
 		}
@@ -262,7 +262,7 @@ func TestRealRemoved(t *testing.T) {
 				t.Errorf("%+v, %v: %s", is, err, made)
 			}
 			for range 2 {
-				note, err := Remove(t.Context(), s, index)
+				note, err := s.Remove(t.Context(), index)
 				if err != nil || !strings.Contains(note, adapters.SketchField+", "+adapters.BandsField+", "+adapters.ClusterField) {
 					t.Errorf("%q, %v", note, err)
 				}

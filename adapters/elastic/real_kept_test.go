@@ -435,7 +435,7 @@ func TestRealAskedOnly(t *testing.T) {
 			hook := &hooked{at: at, do: func() { l.drop(index) }}
 			rule := jobsRule(t, l.name+"*")
 			store := Open(hook, []*url.URL{u}, adapters.Rules{rule})(nil, "")
-			c, err := ConditionOf(t.Context(), store, adapters.Index{Name: index}, rule)
+			c, err := store.Condition(t.Context(), adapters.Index{Name: index}, rule)
 			if reached = hook.do == nil; reached {
 				if reply := l.send(&adapters.Request{Method: "HEAD", Path: "/" + index}); reply.Status != http.StatusNotFound {
 					t.Errorf("before request %d: the index is there again: %v", at, err)
@@ -451,7 +451,7 @@ func TestRealAskedOnly(t *testing.T) {
 			}
 			for _, block := range []string{"write", "read_only", "read_only_allow_delete"} {
 				l.must("PUT", "/"+index+"/_settings", `{"index.blocks.`+block+`":true}`)
-				if c, err = ConditionOf(t.Context(), store, adapters.Index{Name: index, Ready: true}, rule); err != nil || c.Refused == nil ||
+				if c, err = store.Condition(t.Context(), adapters.Index{Name: index, Ready: true}, rule); err != nil || c.Refused == nil ||
 					!strings.Contains(c.Refused.Error(), "write its documents: the engine answered 4") {
 					t.Errorf("%s: %v %v", block, err, c.Refused)
 				}

@@ -1,6 +1,7 @@
 package elastic
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,8 +9,10 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
@@ -36,13 +39,13 @@ type shared struct {
 // lifted is a field limit that we have set, and by how many fields it is higher than it was.
 type lifted struct{ to, by int }
 
-var _ adapters.Store = (*Store)(nil)
+var _ adapters.EngineStore = (*Store)(nil)
 
 // Open returns a function that opens a store which acts with a client's headers and query. Requests go to the first URL that
 // answers. The rules say which fields of ours an index needs.
-func Open(transport http.RoundTripper, urls []*url.URL, rules adapters.Rules) func(header adapters.Header, query string) adapters.Store {
+func Open(transport http.RoundTripper, urls []*url.URL, rules adapters.Rules) func(header adapters.Header, query string) adapters.EngineStore {
 	common := &shared{limits: map[string]lifted{}, destinations: destinations{all: map[string]*destination{}}}
-	return func(header adapters.Header, query string) adapters.Store {
+	return func(header adapters.Header, query string) adapters.EngineStore {
 		return &Store{performer{transport, urls, http.Header(header), query, common}, common, rules}
 	}
 }
@@ -98,23 +101,82 @@ func (s *Store) do(ctx context.Context, r esapi.Request, to any) error {
 
 // ask is do that tells which engine answered as well.
 func (s *Store) ask(ctx context.Context, r esapi.Request, to any) (Dialect, error) {
+	d, body, err := s.body(ctx, r, 0)
+	if err == nil && to != nil {
+		err = json.Unmarshal(body, to)
+	}
+	return d, err
+}
+
+// raw is a request for which esapi has no type that serves both engines, or none that is short.
+type raw struct{ method, path, query, body string }
+
+// post returns a request about an index, which stands in front of the path, and has to be escaped.
+func post(path, query, body string) raw {
+	index, endpoint, _ := strings.Cut(path, "/")
+	return raw{http.MethodPost, "/" + url.PathEscape(index) + "/" + endpoint, query, body}
+}
+
+// Do implements esapi.Request.
+func (r raw) Do(ctx context.Context, t esapi.Transport) (*esapi.Response, error) {
+	var body io.Reader
+	if r.body != "" {
+		body = strings.NewReader(r.body)
+	}
+	request, err := http.NewRequestWithContext(ctx, r.method, r.path, body)
+	if err != nil {
+		return nil, err
+	}
+	request.URL.RawQuery = r.query
+	request.Header["Accept-Encoding"] = []string{"identity"} // packing pages of documents takes the engine longer than sending them
+	if body != nil {
+		request.Header["Content-Type"] = []string{"application/json"}
+	}
+	resp, err := t.Perform(request)
+	if err != nil {
+		return nil, err
+	}
+	return &esapi.Response{StatusCode: resp.StatusCode, Body: resp.Body, Header: resp.Header}, nil
+}
+
+// after sends a request that tidies up, with time of its own, and whose outcome changes nothing.
+func (s *Store) after(ctx context.Context, r esapi.Request) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	_ = s.do(ctx, r, nil)
+}
+
+// errTooLong: a reply is longer than wanted.
+var errTooLong = errors.New("a reply of more than " + strconv.Itoa(scanLimit>>20) + " MB")
+
+func tooLong(err error) bool { return errors.Is(err, errTooLong) }
+
+// body sends a request and returns the reply's body, or errTooLong if that is longer than the limit; 0 is no limit.
+func (s *Store) body(ctx context.Context, r esapi.Request, limit int64) (Dialect, []byte, error) {
 	resp, err := r.Do(ctx, s.perform)
 	if err != nil {
-		return Dialect{}, err
+		return Dialect{}, nil, err
 	}
 	defer resp.Body.Close()
 	d := Dialect{OpenSearch: resp.Header.Get("X-Elastic-Product") == ""}
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return d, err
+	from := io.Reader(resp.Body)
+	if limit > 0 {
+		from = io.LimitReader(from, limit+1)
 	}
-	if resp.StatusCode >= 300 {
-		return d, refusalOf(resp.StatusCode, body)
+	var to bytes.Buffer
+	if n, err := strconv.ParseInt(resp.Header.Get("Content-Length"), 10, 64); err == nil && n > 0 && (limit == 0 || n <= limit) {
+		to.Grow(int(n) + bytes.MinRead)
 	}
-	if to == nil {
-		return d, nil
+	if _, err := to.ReadFrom(from); err != nil {
+		return d, nil, err
 	}
-	return d, json.Unmarshal(body, to)
+	switch {
+	case limit > 0 && int64(to.Len()) > limit:
+		return d, nil, errTooLong
+	case resp.StatusCode >= 300:
+		return d, nil, refusalOf(resp.StatusCode, to.Bytes())
+	}
+	return d, to.Bytes(), nil
 }
 
 // refusal is an error of the engine.
@@ -161,4 +223,12 @@ func refusalOf(status int, body []byte) *refusal {
 		body = body[:300]
 	}
 	return &refusal{status: status, reason: string(body)}
+}
+
+// HTTPStatus is for adapters.StatusOf.
+func (r *refusal) HTTPStatus() int { return r.status }
+
+// DocumentOf returns the request for a stored document, without credentials.
+func DocumentOf(index, id string) *adapters.Request {
+	return &adapters.Request{Method: http.MethodGet, Path: "/" + url.PathEscape(index) + "/_doc/" + url.PathEscape(id)}
 }

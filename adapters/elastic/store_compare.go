@@ -25,8 +25,14 @@ import (
 // fieldsAtOnce is how many fields one search shows: engines show doc values of 100.
 const fieldsAtOnce = 100
 
-// patchFirst patches documents one by one until one could be compared, fills in the results, and returns how many it has dealt with.
+// patchFirst patches documents one by one until one could be compared, unless one was, fills in the results, and returns how many it has
+// dealt with.
 func (s *Store) patchFirst(ctx context.Context, t *destination, patches []adapters.Patch, results []adapters.Result) (done int, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.compared {
+		return 0, nil
+	}
 	defer func() {
 		if err != nil && errors.Is(s.same(ctx, t), adapters.ErrRecreated) { // which explains whatever was found
 			err = adapters.ErrRecreated
@@ -89,8 +95,10 @@ const changing = math.MaxInt64
 
 // view is all that the engine shows of a document, but our fields.
 type view struct {
-	seqNo int64
-	shown map[string]any
+	s                 *Store
+	index, params, id string
+	seqNo             int64 // below 0 until it was seen
+	shown             map[string]any
 	// rounded are the fields of vectors that the engine rebuilds, such as chunks.vector. It keeps a vector under cosine similarity as its
 	// direction and length, so each write can change the last bits of what it shows. Its own update does the same.
 	rounded map[string]bool
@@ -110,70 +118,61 @@ func (s *Store) view(ctx context.Context, index, id, routing string, vectors boo
 	if routing != "" {
 		query.Set("routing", routing)
 	}
-	params := query.Encode()
-	of := view{seqNo: -1, shown: map[string]any{}}
+	v = view{s: s, index: index, params: query.Encode(), id: string(adapters.AppendString(nil, id)), seqNo: -1, shown: map[string]any{}}
 	if vectors {
-		params = strings.TrimPrefix(params+"&"+withVectors, "&")
-		of.rounded = dense
+		v.params = strings.TrimPrefix(v.params+"&"+withVectors, "&")
+		v.rounded = dense
 	}
-	r := viewing{s: s, index: index, params: params, id: string(adapters.AppendString(nil, id)), of: of}
 	// Where the index keeps no _source the engine refuses to show fields by it.
-	if err = r.ask(ctx, `"fields":["*","_inference_fields"],"stored_fields":["*"],`, nil); err != nil && refusedBy(err) {
-		err = r.ask(ctx, `"stored_fields":["*"],`, nil)
+	if err = v.ask(ctx, `"fields":["*","_inference_fields"],"stored_fields":["*"],`, nil); err != nil && refusedBy(err) {
+		err = v.ask(ctx, `"stored_fields":["*"],`, nil)
 	}
 	for names := range slices.Chunk(slices.Sorted(maps.Keys(fields)), fieldsAtOnce) {
 		if err == nil {
-			err = r.fields(ctx, names, fields)
+			err = v.fields(ctx, names, fields)
 		}
 	}
-	return r.of, err
-}
-
-// viewing is the reading of one document in all ways.
-type viewing struct {
-	s                 *Store
-	index, params, id string
-	of                view
+	return v, err
 }
 
 // fields asks what the document has in some fields, and by which it is found. Not every type can be asked about: a field that the engine
 // refuses to tell of is left out.
-func (r *viewing) fields(ctx context.Context, names []string, hasValues map[string]bool) error {
+func (v *view) fields(ctx context.Context, names []string, hasValues map[string]bool) error {
 	var values []string
 	for _, name := range names {
 		if hasValues[name] {
 			values = append(values, string(adapters.AppendString(nil, name)))
 		}
 	}
-	err := r.ask(ctx, `"docvalue_fields":[`+strings.Join(values, ",")+`],`, names)
+	err := v.ask(ctx, `"docvalue_fields":[`+strings.Join(values, ",")+`],`, names)
 	switch half := len(names) / 2; {
 	case err == nil || !refusedBy(err) || errors.Is(err, adapters.ErrBusy):
 		return err
 	case len(names) > 1:
-		if err := r.fields(ctx, names[:half], hasValues); err != nil {
+		if err := v.fields(ctx, names[:half], hasValues); err != nil {
 			return err
 		}
-		return r.fields(ctx, names[half:], hasValues)
+		return v.fields(ctx, names[half:], hasValues)
 	case len(values) > 0:
-		return r.fields(ctx, names, nil)
+		return v.fields(ctx, names, nil)
 	}
 	return nil
 }
 
 // ask asks for the document, for what show says, and by which fields it is found.
-func (r *viewing) ask(ctx context.Context, show string, names []string) error {
+func (v *view) ask(ctx context.Context, show string, names []string) error {
 	var exist []string
 	for _, name := range names {
 		quoted := string(adapters.AppendString(nil, name))
 		exist = append(exist, `{"exists":{"field":`+quoted+`,"_name":`+quoted+`}}`)
 	}
 	body := fmt.Sprintf(`{"size":1,"seq_no_primary_term":true,"_source":true,%s"query":{"bool":{"filter":[{"ids":{"values":[%s]}}],"should":[%s]}}}`,
-		show, r.id, strings.Join(exist, ","))
-	_, reply, err := r.s.body(ctx, post(r.index+"/_search", r.params, body), 0)
+		show, v.id, strings.Join(exist, ","))
+	_, reply, err := v.s.body(ctx, post(v.index+"/_search", v.params, body), 0)
 	if err != nil {
 		return err
 	}
-	return r.of.add(reply)
+	return v.add(reply)
 }
 
 // searchable returns the fields by which documents of the index can be found, and whether each has doc values; and which of them are

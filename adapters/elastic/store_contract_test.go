@@ -36,13 +36,13 @@ func (l *larder) subject() (adaptertest.StoreSubject, adaptertest.StoreJobs) {
 				`"title":{"type":"text"},"body":{"type":"text"},"n":{"type":"integer"}}}}`, shards))
 		}
 	}
-	open := func(_ *testing.T, rules adapters.Rules) adapters.Store {
+	open := func(_ *testing.T, rules adapters.Rules) adapters.JobStore {
 		s := l.store(http.DefaultTransport)
 		s.rules = rules
 		return s
 	}
 	jobs := adaptertest.StoreJobs{
-		Open: open, Wide: making(3), Query: `{"range":{"n":{"lt":5}}}`, Split: Split, Journal: JournalOf, Remove: Remove,
+		Open: open, Wide: making(3), Query: `{"range":{"n":{"lt":5}}}`,
 	}
 	return adaptertest.StoreSubject{
 		Open:   func(t *testing.T) adapters.Store { return open(t, nil) },

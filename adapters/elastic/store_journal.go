@@ -37,14 +37,11 @@ type journal struct {
 
 var _ adapters.Journal = (*journal)(nil)
 
-// JournalOf returns the journal of jobs that the engine behind a store of this package keeps.
-func JournalOf(store adapters.Store) adapters.Journal {
-	s, ok := store.(*Store)
-	if !ok {
-		return nil
-	}
-	return &journal{s: s}
-}
+// Journal implements adapters.JobStore.
+func (s *Store) Journal() adapters.Journal { return &journal{s: s} }
+
+// JournalIndex implements adapters.JobStore.
+func (s *Store) JournalIndex() string { return JournalIndex }
 
 // make makes the index, unless it is there.
 func (j *journal) make(ctx context.Context) error {

@@ -2,17 +2,22 @@ package elastic
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/neardup/sidecar/adapters"
 )
@@ -53,12 +58,6 @@ func (s *Store) Patch(ctx context.Context, index string, _ *adapters.Rule, patch
 	if err == nil {
 		err = s.patch(ctx, t, patches, results)
 	}
-	if errors.Is(err, adapters.ErrBusy) && t == nil {
-		for i := range results {
-			results[i] = adapters.Busy
-		}
-		return results, nil
-	}
 	if err != nil {
 		return nil, fmt.Errorf("patch %s: %w", index, err)
 	}
@@ -66,53 +65,34 @@ func (s *Store) Patch(ctx context.Context, index string, _ *adapters.Rule, patch
 }
 
 func (s *Store) patch(ctx context.Context, t *destination, patches []adapters.Patch, results []adapters.Result) error {
-	done := 0
-	t.mu.Lock()
-	if !t.compared {
-		var err error
-		if done, err = s.patchFirst(ctx, t, patches, results); err != nil {
-			t.mu.Unlock()
-			return err
-		}
+	done, err := s.patchFirst(ctx, t, patches, results)
+	if err != nil {
+		return err
 	}
-	t.mu.Unlock()
 	b := patchBulk{s: s, t: t, results: results}
-	var alone []int
-	for i := done; i < len(patches); i++ {
+	var alone errgroup.Group
+	alone.SetLimit(atOnce)
+	for i := done; i < len(patches) && err == nil; i++ {
 		if t.alone(patches[i]) {
-			alone = append(alone, i)
+			alone.Go(func() (err error) {
+				results[i], _, err = s.patchOne(ctx, t, patches[i])
+				return err
+			})
 			continue
 		}
-		err := b.add(i, patches[i])
-		if err == nil && b.body.Len() >= patchBytes {
+		if err = b.add(i, patches[i]); err == nil && b.body.Len() >= patchBytes {
 			err = b.send(ctx)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	return errors.Join(b.send(ctx), s.patchAlone(ctx, t, patches, alone, results))
+	if err == nil {
+		err = b.send(ctx)
+	}
+	return errors.Join(err, alone.Wait())
 }
 
 // alone reports whether a document goes by itself: in a bulk it would have to be in one line.
 func (t *destination) alone(p adapters.Patch) bool {
 	return !t.update && bytes.IndexByte(p.Source, '\n') >= 0
-}
-
-// patchAlone patches some documents one by one, several at a time.
-func (s *Store) patchAlone(ctx context.Context, t *destination, patches []adapters.Patch, which []int, results []adapters.Result) error {
-	errs := make([]error, len(which))
-	places := make(chan struct{}, atOnce)
-	var all sync.WaitGroup
-	for n, i := range which {
-		places <- struct{}{}
-		all.Go(func() {
-			results[i], _, errs[n] = s.patchOne(ctx, t, patches[i])
-			<-places
-		})
-	}
-	all.Wait()
-	return errors.Join(errs...)
 }
 
 // patchOne writes a document by itself, with each byte of it.
@@ -280,26 +260,23 @@ func resultOf(status int) adapters.Result {
 // survives reports whether a document's numbers are the same after an update, by which the engine writes the document anew: it reads a
 // number with a fraction or an exponent as 64 bits, so one with more digits would lose some of them.
 func survives(source []byte) bool {
-	for at := 0; at < len(source); {
+	inString := false
+	for at := 0; at < len(source); at++ {
 		switch c := source[at]; {
-		case c == '"':
-			if at = afterString(source, at); at < 0 {
-				return false
-			}
-		case c == '-' || c >= '0' && c <= '9':
-			end := at
-			for end < len(source) && !ends[source[end]] {
-				end++
-			}
-			if !fitsDouble(string(source[at:end])) {
-				return false
-			}
-			at = end
-		default:
+		case inString && c == '\\':
 			at++
+		case c == '"':
+			inString = !inString
+		case !inString && (c == '-' || c >= '0' && c <= '9'):
+			number := source[at:]
+			number = number[:len(number)-len(bytes.TrimLeft(number, "+-.eE0123456789"))]
+			if !fitsDouble(string(number)) {
+				return false
+			}
+			at += len(number) - 1
 		}
 	}
-	return true
+	return !inString
 }
 
 // fitsDouble reports whether a number in JSON is an integer, or has the value of its nearest 64-bit number in its shortest form.
@@ -312,4 +289,315 @@ func fitsDouble(number string) bool {
 	}
 	nearest, err := strconv.ParseFloat(number, 64)
 	return err == nil && sameNumber(number, strconv.FormatFloat(nearest, 'g', -1, 64))
+}
+
+// destination is an index that documents are written back to, known by its UUID.
+//
+// Between a document's reading and its writing the index can be deleted and created again. A load that is always the same gives the new
+// documents the sequence numbers of the old ones, so these alone do not keep a job from writing yesterday's text over today's; and a
+// bulk to an index that is gone creates it anew. Therefore writes go through a hidden alias of our own with require_alias: the engine
+// drops the alias with the index, and refuses a write to an alias that is not there.
+type destination struct {
+	index, uuid string
+	// alias is empty where there can be none: an index behind a data stream takes no aliases, and credentials may forbid it. Then the UUID
+	// is asked for before each request, and documents are changed by updates, which never replace a text.
+	alias  string
+	update bool
+	// embeds says that the engine refuses scripts, since it computes embeddings of the documents.
+	embeds bool
+	// vectors says that the engine shows vectors only where they are asked for.
+	vectors bool
+
+	mu sync.Mutex // held until the first document is compared
+	// compared says that one document was written and found unchanged but for our fields.
+	compared bool
+}
+
+// destinations are the destinations of one engine by UUID.
+type destinations struct {
+	mu  sync.Mutex
+	all map[string]*destination
+}
+
+// aliasOf returns the name of our alias of the index with a UUID.
+func aliasOf(uuid string) string { return "neardup-writes-" + hex.EncodeToString([]byte(uuid)) }
+
+// destination returns the index that documents were read from, ready to be written to, or says why it can't be written to.
+func (s *Store) destination(ctx context.Context, index, uuid string) (*destination, error) {
+	known := &s.shared.destinations
+	known.mu.Lock()
+	defer known.mu.Unlock()
+	if t := known.all[uuid]; t != nil && t.index == index {
+		return t, nil
+	}
+	made, err := s.made(ctx, index)
+	if err == nil && made.uuid != uuid || missing(err) {
+		return nil, adapters.ErrRecreated
+	}
+	if err == nil {
+		err = made.writable()
+	}
+	if err != nil {
+		return nil, err
+	}
+	t := &destination{index: index, uuid: uuid, alias: aliasOf(uuid), update: made.update, embeds: made.embeds, vectors: made.vectors}
+	added, err := s.pin(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	if !added {
+		t.alias, t.update = "", true
+	}
+	known.all[uuid] = t
+	return t, nil
+}
+
+// pin adds the alias to the index, unless the engine refuses. Only then is it asked whether this is still the same index.
+func (s *Store) pin(ctx context.Context, t *destination) (added bool, err error) {
+	err = s.do(ctx, aliasAction("add", t.index, t.alias, `,"is_hidden":true`), nil)
+	switch {
+	case missing(err):
+		return false, adapters.ErrRecreated
+	case errors.Is(err, adapters.ErrBusy) || err != nil && !refusedBy(err):
+		return false, err
+	}
+	added = err == nil
+	err = s.same(ctx, t)
+	if errors.Is(err, adapters.ErrRecreated) && added {
+		s.after(ctx, aliasAction("remove", t.index, t.alias, ""))
+	}
+	return added, err
+}
+
+// same fails with adapters.ErrRecreated if the index is not the one that documents were read from.
+func (s *Store) same(ctx context.Context, t *destination) error {
+	settings, err := s.settings(ctx, t.index, uuidSetting)
+	if err == nil && settings[uuidSetting] != t.uuid || missing(err) {
+		return adapters.ErrRecreated
+	}
+	return err
+}
+
+func aliasAction(action, index, alias, more string) raw {
+	body := fmt.Sprintf(`{"actions":[{%q:{"index":%s,"alias":%q%s}}]}`, action, adapters.AppendString(nil, index), alias, more)
+	return raw{"POST", "/_aliases", "", body}
+}
+
+// name is what the destination is called in a request that writes to it.
+func (t *destination) name() string {
+	if t.alias != "" {
+		return t.alias
+	}
+	return t.index
+}
+
+// write sends a request that writes to the destination, and again where another process has removed the alias when it was done. lost reports
+// whether the engine found no index of that name.
+func (s *Store) write(ctx context.Context, t *destination, send func() (lost bool, err error)) error {
+	for range aliasTries {
+		if t.alias == "" {
+			if err := s.same(ctx, t); err != nil {
+				return err
+			}
+		}
+		lost, err := send()
+		if err != nil || !lost {
+			return err
+		}
+		if t.alias == "" {
+			return adapters.ErrRecreated
+		}
+		if added, err := s.pin(ctx, t); err != nil {
+			return err
+		} else if !added { // the request may hold whole documents, which go through the alias alone
+			return fmt.Errorf("the alias %s is gone, and the engine refuses to add it again", t.alias)
+		}
+	}
+	return fmt.Errorf("the alias %s is removed again and again: is another job at work on %s?", t.alias, t.index)
+}
+
+// aliasTries is how often a request is sent whose alias is gone each time.
+const aliasTries = 5
+
+// noIndex is the type of the error by which the engines say that there is no index of a name.
+const noIndex = "index_not_found_exception"
+
+func lostBy(err error) bool {
+	r, ok := errors.AsType[*refusal](err)
+	return ok && missing(err) && strings.HasPrefix(r.reason, noIndex)
+}
+
+// Release implements adapters.Releaser.
+func (s *Store) Release(ctx context.Context, index string) {
+	known := &s.shared.destinations
+	known.mu.Lock()
+	defer known.mu.Unlock()
+	for uuid, t := range known.all {
+		if t.index == index {
+			delete(known.all, uuid)
+			if t.alias != "" {
+				s.after(ctx, aliasAction("remove", index, t.alias, ""))
+			}
+		}
+	}
+}
+
+// made is how an index was made, as far as reading its documents and writing them again goes.
+type made struct {
+	// uuid differs from that of any index that is created later under the same name.
+	uuid   string
+	shards int
+	// partial is what the mapping says of _source where the index does not keep the whole of it; else empty.
+	partial string
+	// rebuilt is the setting by which the engine rebuilds a document from its fields rather than keep it as it came; else empty.
+	rebuilt string
+	// shifting is a field whose vectors each write would change by more than rounding; else empty.
+	shifting string
+	// vectors says that _source is shown without vectors and embeddings unless they are asked for (Elasticsearch since 9.2).
+	vectors bool
+	// embeds says that the engine computes embeddings of texts. They are kept where they are written back with the document.
+	embeds bool
+	// update says that documents are changed by the engine's own update, because writing a whole document would do more: run a final
+	// pipeline over it once more, or compute all its embeddings again.
+	update bool
+}
+
+// withVectors is the parameter by which documents are read with their vectors.
+const withVectors = "_source_exclude_vectors=false"
+
+// The settings that say how an index keeps its documents. Each engine leaves out those that it does not know.
+const (
+	shardsSetting  = "index.number_of_shards"
+	uuidSetting    = "index.uuid"
+	finalSetting   = "index.final_pipeline"
+	modeSetting    = "index.mode"
+	sourceSetting  = "index.mapping.source.mode"
+	vectorsSetting = "index.mapping.exclude_source_vectors"
+	derivedSetting = "index.derived_source.enabled"
+	storedSource   = "stored"
+	wholeSource    = `{"enabled":true}`
+)
+
+// made asks how an index was made.
+func (s *Store) made(ctx context.Context, index string) (m made, err error) {
+	var mappings map[string]struct{ Mappings json.RawMessage }
+	name := []string{url.PathEscape(index)}
+	if err := s.do(ctx, esapi.IndicesGetMappingRequest{Index: name}, &mappings); err != nil {
+		return m, err
+	}
+	for _, one := range mappings {
+		var mapping struct {
+			Source json.RawMessage `json:"_source"`
+		}
+		if err := json.Unmarshal(one.Mappings, &mapping); err != nil {
+			return m, fmt.Errorf("its mapping is not understood: %w", err)
+		}
+		if source := string(mapping.Source); source != "" && source != wholeSource {
+			m.partial = source
+		}
+		m.embeds = m.embeds || fieldOf(one.Mappings, "", mapped.embeds) != ""
+		m.shifting = cmp.Or(m.shifting, fieldOf(one.Mappings, "", mapped.shifts))
+	}
+	settings, err := s.settings(ctx, index, shardsSetting, uuidSetting, finalSetting, modeSetting, sourceSetting, vectorsSetting, derivedSetting)
+	if err != nil {
+		return m, err
+	}
+	m.uuid, m.vectors = settings[uuidSetting], settings[vectorsSetting] == "true"
+	m.update = m.embeds && !m.vectors
+	if !m.vectors {
+		m.shifting = ""
+	}
+	if final := settings[finalSetting]; final != "" && final != "_none" {
+		m.update = true
+	}
+	if mode := settings[sourceSetting]; mode != "" && !strings.EqualFold(mode, storedSource) {
+		m.rebuilt = sourceSetting + ": " + strings.ToLower(mode)
+	}
+	if mode := settings[modeSetting]; strings.EqualFold(mode, "time_series") {
+		m.rebuilt = modeSetting + ": " + mode
+	}
+	if settings[derivedSetting] == "true" {
+		m.rebuilt = derivedSetting + ": true"
+	}
+	if m.shards, _ = strconv.Atoi(settings[shardsSetting]); m.shards == 0 || m.uuid == "" {
+		return m, errors.New("its settings don't tell how many shards it has, and its UUID")
+	}
+	return m, nil
+}
+
+// settings returns some settings of an index, with the defaults that the engine tells.
+func (s *Store) settings(ctx context.Context, index string, names ...string) (map[string]string, error) {
+	var reply map[string]struct{ Settings, Defaults map[string]any }
+	yes := true
+	err := s.do(ctx, esapi.IndicesGetSettingsRequest{
+		Index: []string{url.PathEscape(index)}, Name: names, FlatSettings: &yes, IncludeDefaults: &yes,
+	}, &reply)
+	all := map[string]string{}
+	for _, one := range reply {
+		for _, from := range []map[string]any{one.Defaults, one.Settings} {
+			for name, value := range from {
+				all[name] = fmt.Sprint(value)
+			}
+		}
+	}
+	return all, err
+}
+
+// mapped is what a mapping says of a field, or of the whole document.
+type mapped struct {
+	Type       string
+	Element    string `json:"element_type"`
+	Similarity string
+	Properties map[string]json.RawMessage
+	Fields     map[string]json.RawMessage
+}
+
+// embeds reports whether the engine computes embeddings of the field whenever a whole document is written.
+func (m mapped) embeds() bool { return m.Type == "semantic_text" || m.Type == "semantic" }
+
+// shifts reports whether the engine keeps the field's vectors as a direction of 16 bits and a length. The rounded direction is not of length
+// one, so the vector that it shows is longer or shorter than the one that was written, by up to 0.3 %, and again with each write.
+func (m mapped) shifts() bool {
+	return m.Type == "dense_vector" && m.Element == "bfloat16" && m.Similarity == "cosine"
+}
+
+// fieldOf returns a field of a mapping, below path, that is such a one; empty if there is none.
+func fieldOf(mapping json.RawMessage, path string, such func(mapped) bool) string {
+	var m mapped
+	if json.Unmarshal(mapping, &m) != nil {
+		return ""
+	}
+	if such(m) {
+		return path
+	}
+	for _, below := range []map[string]json.RawMessage{m.Properties, m.Fields} {
+		for _, name := range slices.Sorted(maps.Keys(below)) {
+			if found := fieldOf(below[name], strings.TrimPrefix(path+"."+name, "."), such); found != "" {
+				return found
+			}
+		}
+	}
+	return ""
+}
+
+// writable says why no document of the index can be written again and be what it was; nil if each can.
+func (m made) writable() error {
+	switch {
+	case m.partial != "":
+		return fmt.Errorf("the index keeps only a part of its documents (_source is %s): send the documents again instead", m.partial)
+	case m.rebuilt != "":
+		return fmt.Errorf("the index rebuilds its documents from their fields (%s), so what was sent cannot be written again unchanged. "+
+			"New documents get sketches as they are written; for the old ones, copy the index through the sidecar into one that stores its documents", m.rebuilt)
+	case m.shifting != "":
+		return fmt.Errorf("each write would change the vectors of %s that are not of length 1, since the engine keeps them in bfloat16 for cosine similarity. "+
+			"New documents get sketches as they are written; for the old ones, copy the index through the sidecar into one with "+
+			"%s: false, or send the documents again", m.shifting, vectorsSetting)
+	}
+	return nil
+}
+
+// Identity implements adapters.JobStore.
+func (s *Store) Identity(ctx context.Context, index string) (string, error) {
+	settings, err := s.settings(ctx, index, uuidSetting)
+	return settings[uuidSetting], err
 }

@@ -4,9 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/elastic/go-elasticsearch/v8/esapi"
 
 	"github.com/neardup/sidecar/adapters"
 )
+
+// A document never leaves its shard, and has a sequence number there that no other one shares, greater than all that were given
+// before. So an index is read shard by shard, each in the order of these numbers: nothing comes twice or not at all, a number is
+// where to go on, and what changes meanwhile is found behind it.
 
 const (
 	// scanFirst is how many documents the first page of a scan holds, and a page of a scroll, whose size is fixed; scanMost is how
@@ -15,42 +28,20 @@ const (
 	// scanBytes is how large a reply is meant to be, and scanLimit how large it may be at all: a larger one is not read to its end,
 	// but asked for again in smaller pages.
 	scanBytes, scanLimit = 4 << 20, 64 << 20
+	// pointHeld is how long a point in time is kept beyond each page. One that is lost is opened anew.
+	pointHeld = "10m"
+	// pointTries is how many points in time are lost, without a page from them, before the scan fails.
+	pointTries = 3
+	// pointsAhead is how many points in time are held at once at most.
+	pointsAhead = 20
+	// scanHeld is how long the engine keeps a scroll between two pages; a throttled job takes its time over one.
+	scanHeld = 30 * time.Minute
+	// bySeqNo puts hits in the order of their numbers. An index that never had a document nor a mapping knows not even these.
+	bySeqNo = `"sort":[{"_seq_no":{"unmapped_type":"long"}}]`
 )
 
 // errEnough ends a scan that has read what was wanted.
 var errEnough = errors.New("enough documents")
-
-// Scan implements adapters.Store. Without a part or ids it sees what was stored before it began, and nothing later. Chosen by ids,
-// documents are read as they are at that moment; by bands with a limit of one search, as of the engine's last refresh.
-func (s *Store) Scan(
-	ctx context.Context, index string, rule *adapters.Rule, sel adapters.Selection, yield func(adapters.Page) error,
-) error {
-	r := &scan{s: s, index: index, sel: sel, yield: yield, left: sel.Limit, size: scanFirst, source: sourceFor(sel)}
-	err := r.begin(ctx, rule)
-	if err == nil {
-		switch {
-		case sel.Random:
-			err = r.sample(ctx)
-		case sel.IDs != nil && r.query == "":
-			err = r.byIDs(ctx, sel.IDs)
-		case r.looks():
-			err = r.look(ctx)
-		default:
-			err = r.walk(ctx)
-		}
-	}
-	yielded, ours := errors.AsType[*yieldError](err)
-	switch {
-	case err == nil, errors.Is(err, errEnough):
-		return nil
-	case ours:
-		return yielded.error
-	}
-	return fmt.Errorf("scan %s: %w", index, err)
-}
-
-// yieldError is an error of the one who reads, to be handed back as it is.
-type yieldError struct{ error }
 
 // scan is one reading of documents under way.
 type scan struct {
@@ -62,44 +53,339 @@ type scan struct {
 	query  string // the filter of what is selected, empty for all
 	source string // which part of the documents is read, as a member of a body, or empty for all of it
 	made   made
-	total  int
-	left   int // of a limit
-	size   int // how many documents the next page holds
+	// settled has for each shard the number below which every change is stored in all copies.
+	settled map[int]int64
+	total   int
+	left    int   // of a limit
+	size    int   // how many documents the next page holds
+	refused error // of the one who reads
+}
+
+// Scan implements adapters.Store. Without a part or ids it sees what was stored before it began, and nothing later. Chosen by ids,
+// documents are read as they are at that moment; by bands with a limit of one search, as of the engine's last refresh.
+func (s *Store) Scan(
+	ctx context.Context, index string, rule *adapters.Rule, sel adapters.Selection, yield func(adapters.Page) error,
+) error {
+	r := &scan{s: s, index: index, sel: sel, yield: yield, left: sel.Limit, size: scanFirst}
+	if sel.Brief {
+		r.source = `"_source":` + string(stringsOf(append(slices.Clone(ourFields), sel.Fields...))) + `,`
+	}
+	err := r.begin(ctx, rule)
+	if err == nil {
+		switch {
+		case sel.Random:
+			err = r.sample(ctx)
+		case sel.IDs != nil && r.query == "":
+			err = r.byIDs(ctx, sel.IDs)
+		case r.inOneSearch():
+			err = r.look(ctx)
+		default:
+			err = r.walk(ctx)
+		}
+	}
+	switch {
+	case err == nil, errors.Is(err, errEnough):
+		return nil
+	case r.refused != nil:
+		return r.refused
+	}
+	return fmt.Errorf("scan %s: %w", index, err)
 }
 
 // begin finds out what has to be known before the first page.
-func (r *scan) begin(ctx context.Context, rule *adapters.Rule) error {
-	if r.sel.Brief && (r.sel.Random || r.sel.Part != "" || r.sel.IDs != nil || r.looks()) {
-		return r.filter(ctx, rule) // nothing of it will be written, and some of it has to be quick
+func (r *scan) begin(ctx context.Context, rule *adapters.Rule) (err error) {
+	if err = r.filter(ctx, rule); err != nil {
+		return err
 	}
-	made, err := r.s.made(ctx, r.index)
-	if err == nil {
-		r.made = made
-		if r.sel.Brief || made.partial == "" {
-			return r.filter(ctx, rule)
-		}
-		err = fmt.Errorf("the index keeps only a part of its documents (_source is %s): send the documents again instead", made.partial)
+	quick := r.sel.Random || r.sel.Part != "" || r.sel.IDs != nil && r.query == "" || r.inOneSearch()
+	if r.sel.Brief && quick { // nothing of it will be written, and some of it has to be quick
+		return nil
+	}
+	if r.made, err = r.s.made(ctx, r.index); err == nil && !r.sel.Brief && r.made.partial != "" {
+		err = r.made.writable()
 	}
 	return err
 }
 
-// looks reports whether one search finds all that is selected.
-func (r *scan) looks() bool {
-	return r.sel.Bands != nil && r.sel.Part == "" && r.sel.After == "" && r.sel.Limit > 0 && r.sel.Limit <= maxResultWindow
-}
-
-// sourceFor returns which part of the documents is read, as a member of a search's body.
-func sourceFor(sel adapters.Selection) string {
-	if !sel.Brief {
-		return ""
+// filter sets the query of what is selected, beside the part.
+func (r *scan) filter(ctx context.Context, rule *adapters.Rule) error {
+	var filters []string
+	if q := strings.TrimSpace(r.sel.Query); q != "" {
+		if members, err := adapters.Members([]byte(q)); err != nil || len(members) == 0 {
+			return fmt.Errorf(`the query %q is no query in JSON, such as {"term":{"language":"en"}}`, q)
+		}
+		filters = append(filters, q)
 	}
-	list := append([]string{adapters.SketchField, adapters.BandsField, adapters.ClusterField}, sel.Fields...)
-	return `"_source":` + string(stringsOf(list)) + `,`
+	if r.sel.IDs != nil && (len(filters) > 0 || r.sel.Bands != nil || r.sel.Part != "" || r.sel.Lacking || r.sel.Marked) {
+		filters = append(filters, `{"ids":{"values":`+string(stringsOf(r.sel.IDs))+`}}`)
+	}
+	if r.sel.Bands != nil {
+		filters = append(filters, anyBand(r.sel.Bands))
+	}
+	if r.sel.Lacking || r.sel.Marked {
+		list, err := r.s.Resolve(ctx, r.index)
+		if err != nil {
+			return err
+		}
+		known := len(list) == 1 && list[0].Mapped // else the engine can't tell which documents have the field
+		if r.sel.Lacking && known {
+			filters = append(filters, `{"bool":{"must_not":{"bool":{"filter":[`+strings.Join(existing(kept(rule)), ",")+`]}}}}`)
+		}
+		if r.sel.Marked && known {
+			filters = append(filters, `{"bool":{"should":[`+strings.Join(existing(ourFields), ",")+`]}}`)
+		}
+	}
+	if len(filters) > 0 {
+		r.query = `{"bool":{"filter":[` + strings.Join(filters, ",") + `]}}`
+	}
+	return nil
 }
 
-// give hands on some documents, which are of one reply of that length.
+// walk reads the documents of a part, or of all, page by page. An open part is read as of before its first page, where the engine grants so many
+// points in time: what is written once that is there is found behind them.
+func (r *scan) walk(ctx context.Context) error {
+	p, err := r.part()
+	if err != nil {
+		return err
+	}
+	if p.open() {
+		r.settled = r.s.settled(ctx, r.index) // as of before the refresh, which shows all of it
+	}
+	if err := r.refresh(ctx); err != nil {
+		return err
+	}
+	if r.total, err = r.count(ctx, p); err != nil {
+		return err
+	}
+	points := make([]string, len(p))
+	defer func() {
+		for _, point := range points {
+			r.close(ctx, point)
+		}
+	}()
+	for i, s := range p[:min(len(p), pointsAhead)] {
+		if s.to < 0 && r.sel.Part != "" && len(p) > 1 {
+			points[i], _ = r.open(ctx, s) // else it is opened when its turn comes
+		}
+	}
+	for i, s := range p {
+		if s.to >= 0 && s.from >= s.to { // read before
+			continue
+		}
+		if err := r.shard(ctx, p, i, &points[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// part returns what is to be read, from where it goes on.
+func (r *scan) part() (p part, err error) {
+	if r.sel.Part != "" {
+		if p, err = parsePart(r.sel.Part); err != nil {
+			return nil, err
+		}
+	}
+	for shard := 0; r.sel.Part == "" && shard < r.made.shards; shard++ {
+		p = append(p, share{shard: shard, to: -1})
+	}
+	return p, p.from(r.sel.After)
+}
+
+// refresh makes what was stored visible to searches.
+func (r *scan) refresh(ctx context.Context) (err error) {
+	r.d, err = r.s.ask(ctx, esapi.IndicesRefreshRequest{Index: []string{url.PathEscape(r.index)}}, nil)
+	return err
+}
+
+// count returns how many documents are selected.
+func (r *scan) count(ctx context.Context, p part) (total int, err error) {
+	if r.sel.Part == "" && r.sel.After == "" {
+		p = part{{shard: -1, to: -1}}
+	}
+	for _, s := range p {
+		query := ""
+		if s.shard >= 0 {
+			query = s.preference()
+		}
+		body := `{"size":0,"track_total_hits":true,"query":` + r.within(s) + `}`
+		found, err := r.search(ctx, post(r.index+"/_search", query, body), 0)
+		if err != nil {
+			return 0, err
+		}
+		total += found.total
+	}
+	return total, nil
+}
+
+// within returns the query for what is selected in a share.
+func (r *scan) within(s share) string {
+	switch numbers := s.numbers(); {
+	case numbers == "" && r.query == "":
+		return `{"match_all":{}}`
+	case numbers == "":
+		return r.query
+	case r.query == "":
+		return numbers
+	default:
+		return `{"bool":{"filter":[` + r.query + `,` + numbers + `]}}`
+	}
+}
+
+// settled returns for each shard the number below which every change is stored in all copies; none where the engine won't tell.
+// What has a greater number may not be there yet when something behind it is.
+func (s *Store) settled(ctx context.Context, index string) map[int]int64 {
+	var stats struct {
+		Indices map[string]struct {
+			Shards map[string][]struct {
+				Routing struct{ Primary bool }
+				Numbers struct {
+					Checkpoint int64 `json:"global_checkpoint"`
+				} `json:"seq_no"`
+			}
+		}
+	}
+	const shown = "indices.*.shards.*.routing.primary,indices.*.shards.*.seq_no.global_checkpoint"
+	r := raw{http.MethodGet, "/" + url.PathEscape(index) + "/_stats/docs", "level=shards&filter_path=" + shown, ""}
+	all := map[int]int64{}
+	_ = s.do(ctx, r, &stats)
+	for _, one := range stats.Indices {
+		for name, copies := range one.Shards {
+			for _, c := range copies {
+				if shard, err := strconv.Atoi(name); err == nil && c.Routing.Primary {
+					all[shard] = c.Numbers.Checkpoint + 1
+				}
+			}
+		}
+	}
+	return all
+}
+
+// shard reads a share of one shard in points in time or, where the engine grants none, by scroll.
+func (r *scan) shard(ctx context.Context, p part, i int, point *string) error {
+	defer func() {
+		r.close(ctx, *point)
+		*point = ""
+	}()
+	for lost := 0; ; {
+		if *point == "" {
+			var err error
+			switch *point, err = r.open(ctx, p[i]); {
+			case err == nil:
+			case !refusedBy(err), missing(err) && !noSuchPath(err), errors.Is(err, adapters.ErrBusy):
+				return err
+			default:
+				return r.scroll(ctx, p, i)
+			}
+		}
+		n := r.want()
+		found, err := r.page(ctx, p[i], *point, n)
+		switch {
+		case tooLong(err) && n > 1:
+			r.size = n / 2
+			continue
+		case missing(err) && lost < pointTries:
+			*point, lost = "", lost+1
+			continue
+		case err != nil:
+			return err
+		}
+		lost = 0
+		if found.cursor != "" {
+			*point = found.cursor
+		}
+		last := len(found.hits) < n
+		if err := r.take(p, i, found, last); err != nil || last {
+			return err
+		}
+	}
+}
+
+// take hands on a page of a shard; last says that there is no more.
+func (r *scan) take(p part, i int, found scanPage, last bool) error {
+	before, s := p.after(r.settled), &p[i]
+	for _, d := range found.hits {
+		if d.seqNo < s.from { // an index can be without them
+			return fmt.Errorf("document %s has no sequence number, or no new one (%d): it can't be read in parts", d.id, d.seqNo)
+		}
+		s.from = d.seqNo + 1
+	}
+	if settled, known := r.settled[s.shard]; known && last && s.to < 0 {
+		s.from = max(s.from, settled)
+	}
+	after := p.after(r.settled)
+	if len(found.hits) == 0 && after != before {
+		return r.tell(adapters.Page{Total: r.total, After: after})
+	}
+	return r.give(found.hits, after, found.length)
+}
+
+// noSuchPath reports whether err says that the engine has no points in time, rather than that the index is not there.
+func noSuchPath(err error) bool {
+	r, ok := errors.AsType[*refusal](err)
+	return ok && !strings.HasPrefix(r.reason, noIndex)
+}
+
+// open opens a point in time of a shard.
+func (r *scan) open(ctx context.Context, s share) (point string, err error) {
+	var reply struct {
+		ID    string
+		PitID string `json:"pit_id"`
+	}
+	endpoint := "/_pit"
+	if r.d.OpenSearch {
+		endpoint = "/_search/point_in_time"
+	}
+	err = r.s.do(ctx, post(r.index+endpoint, "keep_alive="+pointHeld+"&"+s.preference(), ""), &reply)
+	if point = reply.ID + reply.PitID; err == nil && point == "" {
+		err = errors.New("the engine opened a point in time and named none")
+	}
+	return point, err
+}
+
+// close gives a point in time back, if there is one.
+func (r *scan) close(ctx context.Context, point string) {
+	switch name := string(adapters.AppendString(nil, point)); {
+	case point == "":
+	case r.d.OpenSearch:
+		r.s.after(ctx, raw{http.MethodDelete, "/_search/point_in_time", "", `{"pit_id":[` + name + `]}`})
+	default:
+		r.s.after(ctx, raw{http.MethodDelete, "/_pit", "", `{"id":` + name + `}`})
+	}
+}
+
+// page reads the next documents of a point in time.
+func (r *scan) page(ctx context.Context, s share, point string, n int) (scanPage, error) {
+	behind := ""
+	if s.from > 0 {
+		behind = `"search_after":[` + strconv.FormatInt(s.from-1, 10) + `],`
+	}
+	s.from = 0 // told by the cursor; alike on all pages, the query can be kept
+	body := `{"pit":{"id":` + string(adapters.AppendString(nil, point)) + `,"keep_alive":"` + pointHeld + `"},"size":` +
+		strconv.Itoa(n) + `,` + r.source + behind + bySeqNo + `,"seq_no_primary_term":true,"track_total_hits":false,"query":` +
+		r.within(s) + `}`
+	return r.search(ctx, raw{http.MethodPost, "/_search", r.s.shared.past(r.index), body}, scanLimit)
+}
+
+// scroll reads a share by scroll.
+func (r *scan) scroll(ctx context.Context, p part, i int) error {
+	body := `{"size":` + strconv.Itoa(scanFirst) + `,` + r.source + bySeqNo + `,"seq_no_primary_term":true,"query":` + r.within(p[i]) + `}`
+	first, err := r.search(ctx, post(r.index+"/_search", scrolling+"&"+p[i].preference(), body), 0)
+	if err != nil {
+		return err
+	}
+	if err = r.scrolled(ctx, first, func(found scanPage) error { return r.take(p, i, found, false) }); err != nil {
+		return err
+	}
+	return r.take(p, i, scanPage{}, true)
+}
+
+// give hands on some documents, which are of one reply of that length, and chooses the size of the next page by it.
 func (r *scan) give(documents []scanned, after string, length int) error {
-	r.pace(len(documents), length)
+	if len(documents) == 0 {
+		return nil
+	}
+	r.size = min(max(scanBytes/(length/len(documents)+1), 1), 2*r.size, scanMost)
 	if r.sel.Limit > 0 {
 		documents = documents[:min(len(documents), r.left)]
 		r.left -= len(documents)
@@ -110,10 +396,8 @@ func (r *scan) give(documents []scanned, after string, length int) error {
 			ID: d.id, Source: d.source, Version: version{d.seqNo, d.term, d.version, d.routing, r.made.uuid},
 		})
 	}
-	if len(page.Documents) > 0 {
-		if err := r.yield(page); err != nil {
-			return &yieldError{err}
-		}
+	if err := r.tell(page); err != nil {
+		return err
 	}
 	if r.sel.Limit > 0 && r.left == 0 {
 		return errEnough
@@ -121,11 +405,9 @@ func (r *scan) give(documents []scanned, after string, length int) error {
 	return nil
 }
 
-// pace chooses the size of the next page by the length of one.
-func (r *scan) pace(documents, length int) {
-	if documents > 0 {
-		r.size = min(max(scanBytes/(length/documents+1), 1), 2*r.size, scanMost)
-	}
+func (r *scan) tell(page adapters.Page) error {
+	r.refused = r.yield(page)
+	return r.refused
 }
 
 // want is how many documents to ask for.
@@ -134,4 +416,340 @@ func (r *scan) want() int {
 		return min(r.size, r.left)
 	}
 	return r.size
+}
+
+// scanPage is what a search, or a request for documents by their ids, has found.
+type scanPage struct {
+	hits   []scanned
+	total  int
+	cursor string // of a scroll, or a point in time
+	length int    // of the reply
+}
+
+// scanned is one document of a reply. Its source shares the reply's memory.
+type scanned struct {
+	id, routing          string
+	seqNo, term, version int64
+	source               []byte
+	found                bool
+	failed               string // why it could not be looked for
+}
+
+// search asks for documents, with their vectors if they are to be written again.
+func (r *scan) search(ctx context.Context, request raw, limit int64) (scanPage, error) {
+	if r.made.vectors && !r.sel.Brief && !strings.HasSuffix(request.path, "/scroll") {
+		request.query = strings.TrimPrefix(request.query+"&"+withVectors, "&")
+	}
+	return r.find(ctx, request, limit)
+}
+
+// find sends a search whose body says what is shown of the documents; withVectors would overrule that. It fails where it was not answered for all
+// that it concerns.
+func (r *scan) find(ctx context.Context, request raw, limit int64) (scanPage, error) {
+	_, body, err := r.s.body(ctx, request, limit)
+	if err != nil {
+		return scanPage{}, err
+	}
+	return readScanPage(body)
+}
+
+// readScanPage reads a reply in one go: it is long.
+func readScanPage(body []byte) (f scanPage, err error) {
+	f.length = len(body)
+	failed, late := int64(0), false
+	r := adapters.NewReader(body)
+	object := func(each func(key string)) {
+		for in := r.Enter('{'); in && r.Next(); {
+			each(string(r.Key()))
+		}
+	}
+	list := func() {
+		for in := r.Enter('['); in && r.Next(); {
+			d := scanned{seqNo: -1}
+			object(func(key string) { d.set(key, r.Value()) })
+			f.hits = append(f.hits, d)
+		}
+	}
+	object(func(key string) {
+		switch key {
+		case "hits":
+			object(func(key string) {
+				switch key {
+				case "hits":
+					list()
+				case "total":
+					object(func(key string) {
+						if key == "value" {
+							f.total = int(number(r.Value()))
+						}
+					})
+				}
+			})
+		case "docs":
+			list()
+		case "_shards":
+			object(func(key string) {
+				if key == "failed" {
+					failed = number(r.Value())
+				}
+			})
+		case "timed_out": // a limit of the cluster's own, with which it answers what it has found so far
+			late = string(r.Value()) == "true"
+		case "_scroll_id", "pit_id":
+			f.cursor, _ = adapters.Text(r.Value())
+		}
+	})
+	switch {
+	case !r.Done():
+		return f, fmt.Errorf("a reply that is not understood: %.100q", body)
+	case late:
+		return f, fmt.Errorf("it was not done within search.default_search_timeout: %w", adapters.ErrBusy)
+	case failed > 0:
+		return f, fmt.Errorf("%d shards failed: run it again when the index is whole", failed)
+	}
+	return f, nil
+}
+
+// set takes a member of a hit.
+func (d *scanned) set(key string, value []byte) {
+	switch key {
+	case "_id":
+		d.id, _ = adapters.Text(value)
+	case "_routing":
+		d.routing, _ = adapters.Text(value)
+	case "_seq_no":
+		d.seqNo = number(value)
+	case "_primary_term":
+		d.term = number(value)
+	case "_source":
+		d.source = value
+	case "_version":
+		d.version = number(value)
+	case "error":
+		members, _ := adapters.Members(value) // what is no object has no type
+		kind, _ := adapters.Text(adapters.Get(members, "type"))
+		d.failed = kind + ": " + string(value)
+	case "found":
+		d.found = string(value) == "true"
+	}
+}
+
+func number(value []byte) int64 {
+	n, err := strconv.ParseInt(string(value), 10, 64)
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+// share is what of a shard's documents belongs to a part: those with a number from one up to, but not with, another. Without an
+// end, to is -1.
+type share struct {
+	shard    int
+	from, to int64
+}
+
+// preference returns the parameter that directs a search to the shard.
+func (s share) preference() string { return "preference=_shards:" + strconv.Itoa(s.shard) }
+
+// numbers returns the query for the share's documents among those of the shard, empty for all of them.
+func (s share) numbers() string {
+	var bounds []string
+	if s.from > 0 {
+		bounds = append(bounds, `"gte":`+strconv.FormatInt(s.from, 10))
+	}
+	if s.to >= 0 {
+		bounds = append(bounds, `"lt":`+strconv.FormatInt(s.to, 10))
+	}
+	if len(bounds) == 0 {
+		return ""
+	}
+	return `{"range":{"_seq_no":{` + strings.Join(bounds, ",") + `}}}`
+}
+
+// part is one share of an index, of one shard or several. As text it is a list such as 0:0-49999,1:50000- of shards and the first
+// and the last number there.
+type part []share
+
+func (p part) String() string {
+	var list []string
+	for _, s := range p {
+		text := strconv.Itoa(s.shard) + ":" + strconv.FormatInt(s.from, 10) + "-"
+		if s.to >= 0 {
+			text += strconv.FormatInt(s.to-1, 10)
+		}
+		list = append(list, text)
+	}
+	return strings.Join(list, ",")
+}
+
+func parsePart(text string) (p part, err error) {
+	for item := range strings.SplitSeq(text, ",") {
+		shard, numbers, _ := strings.Cut(item, ":")
+		from, to, isRange := strings.Cut(numbers, "-")
+		s := share{to: -1}
+		var errs [3]error
+		s.shard, errs[0] = strconv.Atoi(shard)
+		s.from, errs[1] = strconv.ParseInt(from, 10, 64)
+		if to != "" {
+			s.to, errs[2] = strconv.ParseInt(to, 10, 64)
+			s.to++
+		}
+		if errors.Join(errs[:]...) != nil || !isRange || s.shard < 0 || s.from < 0 || to != "" && s.to <= s.from {
+			return nil, fmt.Errorf("part %q is none of an index: it is a list such as 0:0-49999,1:50000-", text)
+		}
+		p = append(p, s)
+	}
+	return p, nil
+}
+
+// open reports whether documents can come in later.
+func (p part) open() bool { return slices.ContainsFunc(p, func(s share) bool { return s.to < 0 }) }
+
+// after returns where each share goes on, at most where all is settled.
+func (p part) after(settled map[int]int64) string {
+	var list []string
+	for _, s := range p {
+		if limit, known := settled[s.shard]; known && s.to < 0 {
+			s.from = min(s.from, limit)
+		}
+		list = append(list, strconv.FormatInt(s.from, 10))
+	}
+	return strings.Join(list, ",")
+}
+
+// from moves the shares on to where an earlier reading ended.
+func (p part) from(after string) error {
+	if after == "" {
+		return nil
+	}
+	list := strings.Split(after, ",")
+	if len(list) != len(p) {
+		return fmt.Errorf("the mark %q is of another part than %s", after, p)
+	}
+	for i, text := range list {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < 0 {
+			return fmt.Errorf("the mark %q is none of a reading", after)
+		}
+		p[i].from = max(p[i].from, n)
+		if p[i].to >= 0 {
+			p[i].from = min(p[i].from, p[i].to)
+		}
+	}
+	return nil
+}
+
+// Split implements adapters.JobStore. The last part is open, and holds what is stored later.
+func (s *Store) Split(ctx context.Context, index string, n int) ([]string, error) {
+	r := &scan{s: s, index: index}
+	made, err := s.made(ctx, index)
+	settled := s.settled(ctx, index)
+	if err == nil {
+		err = r.refresh(ctx)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("split %s: %w", index, err)
+	}
+	all := make([]held, made.shards)
+	for i := range all {
+		if all[i], err = r.held(ctx, i); err != nil {
+			return nil, fmt.Errorf("split %s: %w", index, err)
+		}
+		if limit, known := settled[i]; known {
+			all[i].end = min(all[i].end, limit)
+		}
+	}
+	return parted(all, n), nil
+}
+
+// held is what one shard holds: so many documents, with numbers from begin up to, but not with, end.
+type held struct {
+	documents  int
+	begin, end int64
+	// at are the numbers at which each hundredth part of the documents begins, nil where they are evenly spread.
+	at []int64
+}
+
+// number returns the number below which that portion of the documents lies.
+func (h held) number(portion float64) int64 {
+	if h.at != nil {
+		return min(h.at[int(portion*float64(len(h.at)))], h.end)
+	}
+	return min(h.begin+int64(portion*float64(h.end-h.begin)), h.end)
+}
+
+// held asks what a shard holds.
+func (r *scan) held(ctx context.Context, shard int) (held, error) {
+	var reply struct {
+		Hits struct {
+			Total struct{ Value int }
+		}
+		Aggregations struct {
+			Least, Most struct{ Value float64 }
+			At          struct{ Values map[string]float64 }
+		}
+	}
+	on := post(r.index+"/_search", share{shard: shard}.preference(), `{"size":0,"track_total_hits":true,"aggs":{`+
+		`"least":{"min":{"field":"_seq_no"}},"most":{"max":{"field":"_seq_no"}}}}`)
+	if err := r.s.do(ctx, on, &reply); err != nil || reply.Hits.Total.Value == 0 {
+		return held{}, err
+	}
+	h := held{documents: reply.Hits.Total.Value, begin: int64(reply.Aggregations.Least.Value), end: int64(reply.Aggregations.Most.Value) + 1}
+	if int64(h.documents)*5 > (h.end-h.begin)*4 {
+		return h, nil
+	}
+	percents := make([]string, 100)
+	for i := range percents {
+		percents[i] = strconv.Itoa(i)
+	}
+	on.body = `{"size":0,"aggs":{"at":{"percentiles":{"field":"_seq_no","percents":[` + strings.Join(percents, ",") + `]}}}}`
+	if err := r.s.do(ctx, on, &reply); err != nil {
+		return held{}, err
+	}
+	for _, value := range slices.Sorted(maps.Values(reply.Aggregations.At.Values)) {
+		h.at = append(h.at, int64(value))
+	}
+	return h, nil
+}
+
+// partDocuments is how many documents a part has at least where there are fewer parts than wanted for speed, and morePieces how many
+// times as many parts there are where there are documents enough: the smaller, the sooner one is done that has to be done again.
+const (
+	partDocuments = 10000
+	morePieces    = 8
+	mostPieces    = 64
+)
+
+// parted names the parts.
+func parted(all []held, n int) (names []string) {
+	total := 0
+	for _, h := range all {
+		total += h.documents
+	}
+	closed := max(min(total/partDocuments, morePieces*n, mostPieces), min(n-1, total))
+	var current part
+	tail := make(part, len(all))
+	done, next := 0, 1 // documents before the shard; the part under way
+	for i, h := range all {
+		from := int64(0)
+		for next < closed && h.documents > 0 && next*total/closed < done+h.documents {
+			portion := float64(next*total/closed-done) / float64(h.documents)
+			if to := h.number(portion); to > from {
+				current, from = append(current, share{i, from, to}), to
+			}
+			if next++; len(current) > 0 {
+				names, current = append(names, current.String()), nil
+			}
+		}
+		if closed > 0 && h.end > from {
+			current, from = append(current, share{i, from, h.end}), h.end
+		}
+		tail[i] = share{i, from, -1}
+		done += h.documents
+	}
+	if len(current) > 0 {
+		names = append(names, current.String())
+	}
+	return append(names, tail.String())
 }

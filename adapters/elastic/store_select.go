@@ -15,40 +15,6 @@ import (
 // mostTerms is how many terms one clause takes: engines grant 65,536.
 const mostTerms = 60000
 
-// filter sets the query of what is selected, beside the part.
-func (r *scan) filter(ctx context.Context, rule *adapters.Rule) error {
-	var filters []string
-	if q := strings.TrimSpace(r.sel.Query); q != "" {
-		if members, err := adapters.Members([]byte(q)); err != nil || len(members) == 0 {
-			return fmt.Errorf(`the query %q is no query in JSON, such as {"term":{"language":"en"}}`, q)
-		}
-		filters = append(filters, q)
-	}
-	if r.sel.IDs != nil && (len(filters) > 0 || r.sel.Bands != nil || r.sel.Part != "" || r.sel.Lacking || r.sel.Marked) {
-		filters = append(filters, `{"ids":{"values":`+string(stringsOf(r.sel.IDs))+`}}`)
-	}
-	if r.sel.Bands != nil {
-		filters = append(filters, anyBand(r.sel.Bands))
-	}
-	if r.sel.Lacking || r.sel.Marked {
-		list, err := r.s.Resolve(ctx, r.index)
-		if err != nil {
-			return err
-		}
-		known := len(list) == 1 && list[0].Mapped // else the engine can't tell which documents have the field
-		if r.sel.Lacking && known {
-			filters = append(filters, `{"bool":{"must_not":{"bool":{"filter":[`+strings.Join(existing(kept(rule)), ",")+`]}}}}`)
-		}
-		if r.sel.Marked && known {
-			filters = append(filters, `{"bool":{"should":[`+strings.Join(existing(ourFields), ",")+`]}}`)
-		}
-	}
-	if len(filters) > 0 {
-		r.query = `{"bool":{"filter":[` + strings.Join(filters, ",") + `]}}`
-	}
-	return nil
-}
-
 // existing returns for each field a query for documents that have something in it.
 func existing(fields []string) (list []string) {
 	for _, field := range fields {
@@ -71,6 +37,11 @@ func anyBand(keys []int64) string {
 		clauses = append(clauses, `{"terms":{"`+adapters.BandsField+`":[`+string(list)+`]}}`)
 	}
 	return `{"bool":{"should":[` + strings.Join(clauses, ",") + `]}}`
+}
+
+// inOneSearch reports whether one search finds all that is selected.
+func (r *scan) inOneSearch() bool {
+	return r.sel.Bands != nil && r.sel.Part == "" && r.sel.After == "" && r.sel.Limit > 0 && r.sel.Limit <= maxResultWindow
 }
 
 // look reads what one search finds.
@@ -114,7 +85,7 @@ func (r *scan) sample(ctx context.Context) error {
 	if r.total = found.total; n > 0 {
 		r.total = min(n, r.total)
 	}
-	return r.scrolled(ctx, found, func(found foundHits) error { return r.fetch(ctx, found.hits) })
+	return r.scrolled(ctx, found, func(found scanPage) error { return r.fetch(ctx, found.hits) })
 }
 
 // byIDs reads the documents with these ids. One that was stored with a routing of its own is looked for as of the last refresh, but not
@@ -207,7 +178,7 @@ func (r *scan) routed(ctx context.Context, ids []string) error {
 var scrolling = "scroll=" + strconv.Itoa(int(scanHeld/time.Minute)) + "m"
 
 // scrolled hands on what a scroll has found, page by page.
-func (r *scan) scrolled(ctx context.Context, found foundHits, each func(foundHits) error) error {
+func (r *scan) scrolled(ctx context.Context, found scanPage, each func(scanPage) error) error {
 	defer func() { // with time of its own: ctx may have ended the scan. It would end by itself, later
 		body, _ := json.Marshal(map[string]string{"scroll_id": found.cursor})
 		r.s.after(ctx, raw{"DELETE", "/_search/scroll", "", string(body)})

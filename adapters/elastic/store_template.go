@@ -1,11 +1,14 @@
 package elastic
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -16,35 +19,24 @@ import (
 	"github.com/neardup/sidecar/adapters"
 )
 
-// Template is an index template that makes indices of a rule, and what became of it.
-type Template struct {
-	Name string
-	// Ready says that it declares our field; Added that it does so as of now, or would by a run that is no dry one.
-	Ready, Added bool
-	// Why says, for an operator, why it is left alone.
-	Why string
-	// Err says why it could not be read or changed.
-	Err error
-}
-
 // blueprint is a template as the engine holds it.
 type blueprint struct {
 	name     string
 	patterns patterns
-	body     []byte // as it is put
-	order    int64  // what has more wins
-	managed  bool   // by the engine
-	auto     *bool  // whether a first write may make an index from it, if it says so
-	streams  bool   // it makes data streams
-	legacy   bool   // of the older kind, several of which apply to one index
-	made     shape  // what an index made from it is like, as far as we know
-	rival    string // another legacy template, which overrules this one's field limit
+	body     map[string]any // as it is put
+	order    int64          // what has more wins
+	managed  bool           // by the engine
+	auto     *bool          // whether a first write may make an index from it, if it says so
+	streams  bool           // it makes data streams
+	legacy   bool           // of the older kind, several of which apply to one index
+	made     shape          // what an index made from it is like, as far as we know
+	rival    string         // another legacy template, which overrules this one's field limit
 }
 
 // Templates declares our field in the templates from which indices of the rules alone are made, whose names they match as a
 // whole, and returns every template that makes indices of a rule. It makes none and leaves alone those that are the engine's own.
 // An existing index whose successor will be made from such a template is marked accordingly. With dry it changes nothing.
-func (s *Store) Templates(ctx context.Context, rules adapters.Rules, dry bool) ([]Template, error) {
+func (s *Store) Templates(ctx context.Context, rules adapters.Rules, dry bool) ([]adapters.Template, error) {
 	composable, err := s.composable(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the index templates: %w", err)
@@ -53,7 +45,7 @@ func (s *Store) Templates(ctx context.Context, rules adapters.Rules, dry bool) (
 	if err != nil {
 		return nil, fmt.Errorf("read the legacy index templates: %w", err)
 	}
-	var list []Template
+	var list []adapters.Template
 	var ready []blueprint
 	for _, t := range slices.Concat(composable, legacy) {
 		if strings.HasPrefix(t.name, ".") || !t.patterns.meet(rules) {
@@ -72,8 +64,8 @@ func (s *Store) Templates(ctx context.Context, rules adapters.Rules, dry bool) (
 }
 
 // amend declares our field in a template, unless it is there or the template is to be left alone.
-func (s *Store) amend(ctx context.Context, t blueprint, rules adapters.Rules, dry bool) Template {
-	done := Template{Name: t.name}
+func (s *Store) amend(ctx context.Context, t blueprint, rules adapters.Rules, dry bool) adapters.Template {
+	done := adapters.Template{Name: t.name}
 	if !t.legacy {
 		is, err := s.simulated(ctx, esapi.IndicesSimulateTemplateRequest{Name: url.PathEscape(t.name)})
 		if err != nil {
@@ -89,84 +81,117 @@ func (s *Store) amend(ctx context.Context, t blueprint, rules adapters.Rules, dr
 		return done
 	case t.managed:
 		done.Why = "it is the engine's own: declare in a component template of yours that it is composed of " +
-			properties(fields, func(field string) string { return declaration(field, true) })
+			properties(fields, mark)
 		return done
 	case !t.patterns.within(rules):
 		done.Why = "it also makes indices that no rule matches"
 		return done
 	case is.unfit(fields) != "":
 		field := is.unfit(fields)
-		done.Why = fmt.Sprintf("it declares the field %s as %s, not as %s", field, is[field].Type, meant(field))
+		done.Why = fmt.Sprintf("it declares the field %s as %s, not as %s", field, is[field].Type, meant[field])
 		return done
 	case t.rival != "":
 		done.Why = "template " + t.rival + " sets " + limitSetting + " over it: set it here"
 		return done
 	}
-	body, err := t.with(fields)
-	if err == nil && !dry {
-		err = s.put(ctx, t, body)
-	}
-	if err != nil {
-		done.Err = err
-		return done
+	if !dry {
+		if done.Err = s.put(ctx, t.with(fields)); done.Err != nil {
+			return done
+		}
 	}
 	done.Ready, done.Added = !dry, true
 	return done
 }
 
-// with returns the template's body with the fields declared, and with more places for those that it has none for yet.
-func (t blueprint) with(fields []string) ([]byte, error) {
-	in, limitAt := t.paths()
-	body, err := t.body, error(nil)
-	is := t.made.fields()
+// with returns the template with the fields declared, and with more places for those that it has none for yet.
+func (t blueprint) with(fields []string) blueprint {
+	made, settings, setting := t.places()
+	properties := objectAt(made, "mappings", "properties")
 	for _, field := range fields {
-		if err == nil {
-			body, err = setAt(body, []byte(declaration(field, true)), slices.Concat(in, []string{"mappings", "properties", field})...)
-		}
+		properties[field] = json.RawMessage(declaration(field, mark))
 	}
 	limit, _ := t.made.Settings[limitSetting].(string)
-	more := len(is.undeclared(fields))
-	if to, raise := raisedLimit(limit, fieldsOf(t.made.Mappings), more); err == nil && more > 0 && raise {
-		body, err = setAt(body, strconv.AppendQuote(nil, strconv.Itoa(to)), slices.Concat(in, limitAt)...)
+	more := len(t.made.fields().undeclared(fields))
+	if to, raise := raisedLimit(limit, fieldsOf(t.made.Mappings), more); more > 0 && raise {
+		objectAt(made, settings...)[setting] = strconv.Itoa(to)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("template %s is not understood: %w", t.name, err)
-	}
-	return body, nil
+	return t
 }
 
-// paths returns where in a template's body what it makes stands, and where in that the field limit.
-func (t blueprint) paths() (in, limit []string) {
+// without returns the template without what setup has put in, and whether that was anything; and whether it declares our fields by
+// itself.
+func (t blueprint) without() (bare blueprint, ours, others bool) {
+	made, settings, setting := t.places()
+	properties := objectAt(made, "mappings", "properties")
+	gone := 0
+	mapping, _ := json.Marshal(made["mappings"]) // it came as JSON
+	for field, d := range declarationsIn(mapping) {
+		if !d.marked() {
+			others = true
+			continue
+		}
+		delete(properties, field)
+		gone++
+	}
+	if limit, err := strconv.Atoi(fmt.Sprint(objectAt(made, settings...)[setting])); err == nil && gone > 0 {
+		objectAt(made, settings...)[setting] = strconv.Itoa(max(limit-gone, 1))
+	}
+	prune(made, "mappings", "properties")
+	prune(made, settings...)
+	prune(t.body, "template")
+	return t, gone > 0, others
+}
+
+// places returns what of a template's body an index is made with, and where in that the field limit stands.
+func (t blueprint) places() (made map[string]any, settings []string, setting string) {
 	if t.legacy {
-		return nil, []string{"settings", limitSetting}
+		return t.body, []string{"settings"}, limitSetting
 	}
-	return []string{"template"}, []string{"settings", "index", "mapping", "total_fields", "limit"}
+	return objectAt(t.body, "template"), []string{"settings", "index", "mapping", "total_fields"}, "limit"
 }
 
-// setAt returns the object with the value set at the end of the path, along which objects are made where they lack.
-func setAt(object, value []byte, path ...string) ([]byte, error) {
-	if len(path) > 1 {
-		members, err := adapters.Members(object)
-		if err != nil {
-			return nil, err
+// objectAt returns the object at the end of a path, along which objects are made where they lack.
+func objectAt(object map[string]any, path ...string) map[string]any {
+	for _, name := range path {
+		inner, is := object[name].(map[string]any)
+		if !is {
+			inner = map[string]any{}
+			object[name] = inner
 		}
-		inner := adapters.Get(members, path[0])
-		if inner == nil || string(inner) == "null" {
-			inner = []byte("{}")
-		}
-		if value, err = setAt(inner, value, path[1:]...); err != nil {
-			return nil, err
+		object = inner
+	}
+	return object
+}
+
+// prune takes out the objects along a path that are empty.
+func prune(object map[string]any, path ...string) {
+	if len(path) == 0 {
+		return
+	}
+	if inner, is := object[path[0]].(map[string]any); is {
+		if prune(inner, path[1:]...); len(inner) == 0 {
+			delete(object, path[0])
 		}
 	}
-	return adapters.Set(object, path[0], value)
 }
 
 // put stores a template in place of the one of its name.
-func (s *Store) put(ctx context.Context, t blueprint, body []byte) error {
-	if t.legacy {
-		return s.do(ctx, esapi.IndicesPutTemplateRequest{Name: url.PathEscape(t.name), Body: strings.NewReader(string(body))}, nil)
+func (s *Store) put(ctx context.Context, t blueprint) error {
+	body, err := json.Marshal(t.body)
+	if err != nil {
+		return err
 	}
-	return s.do(ctx, esapi.IndicesPutIndexTemplateRequest{Name: url.PathEscape(t.name), Body: strings.NewReader(string(body))}, nil)
+	if t.legacy {
+		return s.do(ctx, esapi.IndicesPutTemplateRequest{Name: url.PathEscape(t.name), Body: bytes.NewReader(body)}, nil)
+	}
+	return s.do(ctx, esapi.IndicesPutIndexTemplateRequest{Name: url.PathEscape(t.name), Body: bytes.NewReader(body)}, nil)
+}
+
+// decoded returns a JSON object with its numbers as they stand.
+func decoded(object []byte) (body map[string]any, err error) {
+	d := json.NewDecoder(bytes.NewReader(object))
+	d.UseNumber()
+	return body, d.Decode(&body)
 }
 
 // told are members of a template that the engine tells and does not take.
@@ -195,10 +220,11 @@ func (s *Store) composable(ctx context.Context) ([]blueprint, error) {
 		if err := json.Unmarshal(one.Template, &head); err != nil {
 			return nil, fmt.Errorf("template %s is not understood: %w", one.Name, err)
 		}
-		body, err := adapters.Cut(one.Template, func(key string) bool { return slices.Contains(told, key) })
+		body, err := decoded(one.Template)
 		if err != nil {
 			return nil, fmt.Errorf("template %s is not understood: %w", one.Name, err)
 		}
+		maps.DeleteFunc(body, func(key string, _ any) bool { return slices.Contains(told, key) })
 		list = append(list, blueprint{
 			name: one.Name, patterns: head.Patterns, body: body, order: head.Priority, managed: managed(head.Meta),
 			auto: head.Auto, streams: head.Stream != nil,
@@ -217,13 +243,14 @@ func (s *Store) legacy(ctx context.Context) ([]blueprint, error) {
 		return nil, err
 	}
 	var list []blueprint
-	for name, body := range all {
+	for name, one := range all {
 		var head struct {
 			Patterns patterns `json:"index_patterns"`
 			Order    int64
 			shape
 		}
-		if err := json.Unmarshal(body, &head); err != nil {
+		body, err := decoded(one)
+		if err = cmp.Or(err, json.Unmarshal(one, &head)); err != nil {
 			return nil, fmt.Errorf("template %s is not understood: %w", name, err)
 		}
 		var meta struct {
@@ -317,7 +344,7 @@ func (s *Store) mark(ctx context.Context, rules adapters.Rules, composable, read
 		if name == "" || older || done || rules.Of(index) == nil || !next(name, composable, ready) {
 			continue
 		}
-		body := strings.NewReader(properties(fields, func(field string) string { return declaration(field, true) }))
+		body := strings.NewReader(properties(fields, mark))
 		errs = append(errs, s.do(ctx, esapi.IndicesPutMappingRequest{Index: []string{url.PathEscape(index.Name)}, Body: body}, nil))
 	}
 	return errors.Join(errs...)
@@ -372,4 +399,177 @@ func meet(a, b string) bool {
 		return meet(a, b[1:]) || meet(a[1:], b)
 	}
 	return a[0] == b[0] && meet(a[1:], b[1:])
+}
+
+// Remove implements adapters.JobStore. The declarations go out of the templates that make indices of the name, and the marks of those out of
+// the mapping, which itself can't shrink. The index of the journal is deleted.
+func (s *Store) Remove(ctx context.Context, index string) (note string, err error) {
+	if index == JournalIndex {
+		err := s.do(ctx, esapi.IndicesDeleteRequest{Index: []string{JournalIndex}}, nil)
+		if missing(err) {
+			err = nil
+		}
+		return "", err
+	}
+	list, _, err := s.resolve(ctx, index)
+	if err != nil {
+		return "", fmt.Errorf("remove from %s: %w", index, err)
+	}
+	at := slices.IndexFunc(list, func(i adapters.Index) bool { return i.Name == index })
+	if at < 0 || list[at].Absent {
+		return "", nil
+	}
+	var notes []string
+	as := index
+	if list[at].As != "" {
+		as = list[at].As
+	}
+	left, err := s.strip(ctx, as)
+	if err != nil {
+		return "", fmt.Errorf("remove from the templates of %s: %w", index, err)
+	}
+	if len(left) > 0 {
+		notes = append(notes, "template "+strings.Join(left, ", ")+
+			" declares fields of ours as well, in words that are not ours: take them out there, or in a component template of it")
+	}
+	is, err := s.shape(ctx, index) // which tells of fields that no rule has any more as well
+	if err != nil {
+		return "", err
+	}
+	fields, err := s.unmark(ctx, index, is.fields())
+	if err != nil {
+		return "", fmt.Errorf("remove from the mapping of %s: %w", index, err)
+	}
+	if len(fields) > 0 {
+		notes = append(notes, "the mapping of "+index+" keeps "+strings.Join(fields, ", ")+
+			", and a place for each in "+limitSetting+": the engine takes no field out of a mapping; reindex into a new index to be rid of them")
+	}
+	return strings.Join(notes, "; "), nil
+}
+
+// unmark takes the marks of a template out of an index's mapping, and returns which fields of ours stand there.
+func (s *Store) unmark(ctx context.Context, index string, is declarations) (fields []string, err error) {
+	var marked []string
+	for _, field := range ourFields {
+		if is[field].marked() && is[field].fit(field) {
+			marked = append(marked, field)
+		}
+		if _, there := is[field]; there {
+			fields = append(fields, field)
+		}
+	}
+	if len(marked) > 0 {
+		body := strings.NewReader(properties(marked, unmarked))
+		err = s.do(ctx, esapi.IndicesPutMappingRequest{Index: []string{url.PathEscape(index)}, Body: body}, nil)
+	}
+	return fields, err
+}
+
+// strip takes our declarations out of the templates that make indices of a name, and returns the names of those that go on declaring
+// fields of ours: not by our hand.
+func (s *Store) strip(ctx context.Context, name string) (left []string, err error) {
+	composable, err := s.composable(ctx)
+	if err != nil {
+		return nil, err
+	}
+	legacy, err := s.legacy(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	for _, t := range slices.Concat(composable, legacy) {
+		if strings.HasPrefix(t.name, ".") || !t.patterns.match(name) {
+			continue
+		}
+		bare, ours, others := t.without()
+		if ours {
+			errs = append(errs, s.put(ctx, bare))
+		}
+		if others {
+			left = append(left, t.name)
+		}
+	}
+	return left, errors.Join(errs...)
+}
+
+// pipelineSettings are the settings of an index that name the pipelines which it runs over every document.
+var pipelineSettings = []string{"index.default_pipeline", "index.final_pipeline"}
+
+// piped reports whether an index runs a pipeline over every document, which may then go elsewhere or nowhere.
+func (s shape) piped() bool {
+	return slices.ContainsFunc(pipelineSettings, func(name string) bool {
+		pipeline, _ := s.Settings[name].(string)
+		return pipeline != "" && pipeline != "_none"
+	})
+}
+
+// legacyPiped reports whether a legacy template gives a new index of that name a pipeline. In doubt it says yes.
+func (s *Store) legacyPiped(ctx context.Context, name string) bool {
+	list, err := s.legacy(ctx)
+	return err != nil || slices.ContainsFunc(list, func(t blueprint) bool { return t.patterns.match(name) && t.made.piped() })
+}
+
+// searchPipeline is OpenSearch's setting of an index that names a pipeline through which it sends every search: requests, and what is found.
+const searchPipeline = "index.search.default_pipeline"
+
+// pipe marks the indices, found by a request, that have such a pipeline. It may cut or sort the hits that it is shown, and a page is
+// filled from more hits than the client asks for. Where the setting is not shown to a client, none is taken to be there.
+func (s *Store) pipe(ctx context.Context, found esapi.IndicesGetFieldMappingRequest, list []adapters.Index) {
+	var all map[string]struct{ Settings map[string]string }
+	yes := true
+	r := esapi.IndicesGetSettingsRequest{
+		Index: found.Index, Name: []string{searchPipeline}, FlatSettings: &yes,
+		IgnoreUnavailable: found.IgnoreUnavailable, AllowNoIndices: found.AllowNoIndices, ExpandWildcards: found.ExpandWildcards,
+	}
+	if err := s.do(ctx, r, &all); err != nil {
+		return
+	}
+	for i := range list {
+		name := list[i].Name
+		if pipeline := all[name].Settings[searchPipeline]; pipeline == "" || pipeline == "_none" {
+			s.shared.piped.Delete(name)
+			continue
+		}
+		s.shared.piped.Store(name, true)
+		list[i].Piped = true
+	}
+}
+
+// past has a search of ours go past the search pipelines of its indices: jobs and look-ups go by all that is stored, as it is stored. An
+// engine that has no such setting would refuse the parameter.
+func (p performer) past(r *http.Request) {
+	if names, search := strings.CutSuffix(strings.TrimPrefix(r.URL.Path, "/"), "/_search"); search {
+		r.URL.RawQuery = strings.Trim(r.URL.RawQuery+"&"+p.shared.past(strings.Split(names, ",")...), "&")
+	}
+}
+
+// past returns the parameter that takes a search past the pipelines of indices, or nothing where none is known to have one.
+func (s *shared) past(indices ...string) string {
+	for _, index := range indices {
+		if _, is := s.piped.Load(index); is {
+			return "search_pipeline=_none"
+		}
+	}
+	return ""
+}
+
+// Pipelines returns the ingest pipelines that indices of the rules run over every document, by the index. What they change in a
+// sketched field comes after the sketch.
+func (s *Store) Pipelines(ctx context.Context, rules adapters.Rules) (map[string][]string, error) {
+	var all map[string]struct{ Settings map[string]string }
+	yes := true
+	r := esapi.IndicesGetSettingsRequest{Name: pipelineSettings, FlatSettings: &yes, ExpandWildcards: "all"}
+	d, err := s.ask(ctx, r, &all)
+	if err != nil && !missing(err) {
+		return nil, fmt.Errorf("read the pipelines of indices: %w", err)
+	}
+	found := map[string][]string{}
+	for index, is := range all {
+		for _, name := range pipelineSettings {
+			if pipeline := is.Settings[name]; pipeline != "" && pipeline != "_none" && rules.For(d.ruleName(index)) != nil {
+				found[index] = append(found[index], pipeline)
+			}
+		}
+	}
+	return found, nil
 }

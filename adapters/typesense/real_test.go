@@ -52,7 +52,7 @@ func newBench(t *testing.T, schema string, fields ...string) *bench {
 	return b
 }
 
-func (b *bench) store() adapters.Store {
+func (b *bench) store() adapters.EngineStore {
 	return Open(nil, b.urls(), adapters.Rules{b.rule})(adapters.Header{keyHeader: {b.key}}, "")
 }
 

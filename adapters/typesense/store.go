@@ -17,23 +17,23 @@ import (
 	"github.com/neardup/sidecar/adapters"
 )
 
-// store is the I/O half of the adapter. It talks to the first node that accepts a connection.
-type store struct {
+// Store is the I/O half of the adapter. It talks to the first node that accepts a connection.
+type Store struct {
 	nodes []*api.Client
 	// rules say which fields of ours a collection needs.
 	rules adapters.Rules
 }
 
-var _ adapters.Store = (*store)(nil)
+var _ adapters.EngineStore = (*Store)(nil)
 
 // Open returns a function that opens a store on the engine's nodes with one client's headers, and with the API key of its query if that
 // holds one. A nil transport is http.DefaultTransport.
-func Open(transport http.RoundTripper, urls []*url.URL, rules adapters.Rules) func(header adapters.Header, query string) adapters.Store {
+func Open(transport http.RoundTripper, urls []*url.URL, rules adapters.Rules) func(header adapters.Header, query string) adapters.EngineStore {
 	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse // the key is for this server alone
 	}}
-	return func(header adapters.Header, query string) adapters.Store {
-		s := &store{rules: rules}
+	return func(header adapters.Header, query string) adapters.EngineStore {
+		s := &Store{rules: rules}
 		for _, u := range urls {
 			s.nodes = append(s.nodes, &api.Client{
 				Server: strings.TrimRight(u.String(), "/") + "/", Client: client, RequestEditors: []api.RequestEditorFn{credentials(header, query)},
@@ -65,7 +65,7 @@ func credentials(header adapters.Header, query string) api.RequestEditorFn {
 }
 
 // do makes a call on the first node that accepts the connection. A request that may have been sent is never sent again.
-func (s *store) do(call func(*api.Client) (*http.Response, error)) (*http.Response, error) {
+func (s *Store) do(call func(*api.Client) (*http.Response, error)) (*http.Response, error) {
 	err := errors.New("no node is configured")
 	for _, node := range s.nodes {
 		var resp *http.Response
@@ -80,7 +80,7 @@ func (s *store) do(call func(*api.Client) (*http.Response, error)) (*http.Respon
 }
 
 // get reads a whole reply. An engine's refusal is a *refusal.
-func (s *store) get(call func(*api.Client) (*http.Response, error)) ([]byte, error) {
+func (s *Store) get(call func(*api.Client) (*http.Response, error)) ([]byte, error) {
 	resp, err := s.do(call)
 	if err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ type collection struct {
 	}
 }
 
-func (s *store) collection(ctx context.Context, name string) (collection, error) {
+func (s *Store) collection(ctx context.Context, name string) (collection, error) {
 	body, err := s.get(func(c *api.Client) (*http.Response, error) { return c.GetCollection(ctx, name) })
 	if err != nil {
 		return collection{}, fmt.Errorf("read collection %s: %w", name, err)
@@ -135,7 +135,7 @@ func (s *store) collection(ctx context.Context, name string) (collection, error)
 }
 
 // collections returns the collections behind a name.
-func (s *store) collections(ctx context.Context, name string) ([]collection, error) {
+func (s *Store) collections(ctx context.Context, name string) ([]collection, error) {
 	if name != "" && !strings.Contains(name, "*") {
 		c, err := s.collection(ctx, name)
 		if isNotFound(err) {
@@ -160,7 +160,7 @@ func (s *store) collections(ctx context.Context, name string) ([]collection, err
 }
 
 // importLines sends documents to be merged into those that are stored, and returns the reply's lines.
-func (s *store) importLines(ctx context.Context, index string, lines []byte) ([][]byte, error) {
+func (s *Store) importLines(ctx context.Context, index string, lines []byte) ([][]byte, error) {
 	update := "update"
 	body, err := s.get(func(c *api.Client) (*http.Response, error) {
 		return c.ImportDocumentsWithBody(ctx, index, &api.ImportDocumentsParams{Action: &update}, "text/plain", bytes.NewReader(lines))

@@ -44,7 +44,7 @@ func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-func (a *answers) store() adapters.Store {
+func (a *answers) store() adapters.EngineStore {
 	return Open(a, []*url.URL{{Scheme: "http", Host: "engine"}}, nil)(nil, "")
 }
 
@@ -95,7 +95,7 @@ func TestLookUpByIDsAndBands(t *testing.T) {
 func TestJournalEntryIsAppendedOnce(t *testing.T) {
 	for reply, want := range map[string][2]bool{"201 {}": {true, false}, "409 {}": {false, false}, "500 {}": {false, true}, "404 {}": {false, true}} {
 		engine := answers{list: map[string]string{"POST /collections/" + JournalIndex + "/documents": reply, "POST /collections": "409 {}"}}
-		appended, err := JournalOf(engine.store()).Append(t.Context(), "job", adapters.Entry{Job: "job"})
+		appended, err := engine.store().Journal().Append(t.Context(), "job", adapters.Entry{Job: "job"})
 		if appended != want[0] || (err != nil) != want[1] {
 			t.Errorf("%s: %v %v", reply, appended, err)
 		}
@@ -114,7 +114,7 @@ func TestCollectionsThatAreNotThere(t *testing.T) {
 	if list, err := engine.store().Resolve(t.Context(), "broken"); err == nil {
 		t.Errorf("%+v", list)
 	}
-	if got, err := ConditionOf(t.Context(), engine.store(), adapters.Index{Name: "gone"}, newRule(t, "gone", "body")); err == nil {
+	if got, err := engine.store().Condition(t.Context(), adapters.Index{Name: "gone"}, newRule(t, "gone", "body")); err == nil {
 		t.Errorf("%+v", got)
 	}
 }
@@ -125,7 +125,7 @@ func TestHoldingsHaveTheirAliases(t *testing.T) {
 		"GET /collections": `[{"name":"b"},{"name":"a"}]`, "GET /aliases": `{"aliases":[{"name":"y","collection_name":"a"},{"name":"x","collection_name":"a"}]}`,
 	}}
 	for _, want := range []string{"a[x y] b[]", "a[] b[]"} {
-		list, err := Holdings(t.Context(), engine.store())
+		list, err := engine.store().Holdings(t.Context())
 		var got []string
 		for _, h := range list {
 			got = append(got, fmt.Sprint(h.Name, h.Aliases))

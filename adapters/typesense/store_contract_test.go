@@ -51,10 +51,10 @@ func TestRealStore(t *testing.T) {
 	t.Run("store", func(t *testing.T) { adaptertest.TestStore(t, subject) })
 	t.Run("jobs", func(t *testing.T) {
 		adaptertest.TestStoreJobs(t, subject, adaptertest.StoreJobs{
-			Open: func(_ *testing.T, rules adapters.Rules) adapters.Store {
+			Open: func(_ *testing.T, rules adapters.Rules) adapters.JobStore {
 				return Open(nil, b.urls(), rules)(adapters.Header{keyHeader: {b.key}}, "")
 			},
-			Wide: subject.Make, Query: "n:<5", Split: Split, Journal: JournalOf, Remove: Remove, NoAfter: true,
+			Wide: subject.Make, Query: "n:<5", NoAfter: true,
 		})
 	})
 }

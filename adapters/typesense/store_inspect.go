@@ -16,12 +16,8 @@ import (
 	"github.com/neardup/sidecar/adapters"
 )
 
-// Product asks the engine behind a store of this package what it is. It tells its version to keys with that right alone.
-func Product(ctx context.Context, st adapters.Store) (adapters.Product, error) {
-	s, ok := st.(*store)
-	if !ok {
-		return adapters.Product{}, errForeign
-	}
+// Product implements adapters.Inspector. The engine tells its version to keys with that right alone.
+func (s *Store) Product(ctx context.Context) (adapters.Product, error) {
 	var about struct{ Version string }
 	body, err := s.get(func(c *api.Client) (*http.Response, error) { return c.Debug(ctx) })
 	if err == nil && json.Unmarshal(body, &about) == nil && about.Version != "" {
@@ -38,20 +34,14 @@ func Product(ctx context.Context, st adapters.Store) (adapters.Product, error) {
 	return adapters.Product{}, sick
 }
 
-var errForeign = errors.New("a store of another adapter")
-
 // forbidden reports whether err says that the key is unknown, or not for this: the engine makes no difference.
 func forbidden(err error) bool {
 	r, refused := errors.AsType[*refusal](err)
 	return refused && (r.code == http.StatusUnauthorized || r.code == http.StatusForbidden)
 }
 
-// ConditionOf asks for the state of a collection, through a store of this package.
-func ConditionOf(ctx context.Context, st adapters.Store, index adapters.Index, rule *adapters.Rule) (adapters.Condition, error) {
-	s, ok := st.(*store)
-	if !ok {
-		return adapters.Condition{}, errForeign
-	}
+// Condition implements adapters.Inspector.
+func (s *Store) Condition(ctx context.Context, index adapters.Index, rule *adapters.Rule) (adapters.Condition, error) {
 	c, err := s.collection(ctx, index.Name)
 	if err != nil {
 		return adapters.Condition{}, err
@@ -103,7 +93,7 @@ func (c collection) kind(field string) string {
 const probe = "neardup-probe"
 
 // refused asks for what setup and reindex do to a collection, in a form that changes nothing, and returns what was refused.
-func (s *store) refused(ctx context.Context, index adapters.Index, rule *adapters.Rule) error {
+func (s *Store) refused(ctx context.Context, index adapters.Index, rule *adapters.Rule) error {
 	var errs []error
 	if !index.Ready { // no fields are a bad request, to those who may ask
 		_, err := s.get(func(c *api.Client) (*http.Response, error) {
@@ -133,4 +123,166 @@ func Anything(index string, fields []string) *adapters.Request {
 	query := url.Values{"q": {"*"}, "query_by": {strings.Join(fields, ",")}}
 	path := "/collections/" + url.PathEscape(index) + "/documents/search"
 	return &adapters.Request{Method: http.MethodGet, Path: path, RawQuery: query.Encode()}
+}
+
+// Recognize implements adapters.Surveyor.
+func (s *Store) Recognize(ctx context.Context) (r adapters.Recognition, ours bool, err error) {
+	var health struct{ OK *bool }
+	body, err := s.get(func(c *api.Client) (*http.Response, error) { return c.Health(ctx) })
+	refused, answered := errors.AsType[*refusal](err)
+	switch {
+	case answered && refused.code == http.StatusServiceUnavailable && strings.Contains(refused.reason, `"ok"`): // while it catches up
+	case answered:
+		return r, false, nil
+	case err != nil:
+		return r, false, err
+	case json.Unmarshal(body, &health) != nil || health.OK == nil:
+		return r, false, nil
+	}
+	r.Name = "Typesense"
+	var about struct{ Version string }
+	body, err = s.get(func(c *api.Client) (*http.Response, error) { return c.Debug(ctx) })
+	if err == nil && json.Unmarshal(body, &about) == nil {
+		r.Version = about.Version
+	}
+	if !forbidden(err) {
+		return r, true, err
+	}
+	_, err = s.get(func(c *api.Client) (*http.Response, error) { return c.GetCollections(ctx) })
+	r.Locked = forbidden(err)
+	return r, true, nil
+}
+
+// Holdings implements adapters.Surveyor.
+func (s *Store) Holdings(ctx context.Context) ([]adapters.Holding, error) {
+	all, err := s.collections(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	var known struct {
+		Aliases []struct {
+			Name       string
+			Collection string `json:"collection_name"`
+		}
+	}
+	if body, err := s.get(func(c *api.Client) (*http.Response, error) { return c.GetAliases(ctx) }); err == nil {
+		_ = json.Unmarshal(body, &known) // a key that may not see them does without
+	}
+	var list []adapters.Holding
+	for _, c := range all {
+		h := adapters.Holding{Name: c.Name}
+		for _, alias := range known.Aliases {
+			if alias.Collection == c.Name {
+				h.Aliases = append(h.Aliases, alias.Name)
+			}
+		}
+		slices.Sort(h.Aliases)
+		list = append(list, h)
+	}
+	slices.SortFunc(list, func(a, b adapters.Holding) int { return strings.Compare(a.Name, b.Name) })
+	return list, nil
+}
+
+// Count implements adapters.Surveyor.
+func (s *Store) Count(ctx context.Context, names []string) (documents int, err error) {
+	for _, name := range names {
+		c, err := s.collection(ctx, name)
+		if err != nil {
+			return 0, err
+		}
+		documents += c.NumDocuments
+	}
+	return documents, nil
+}
+
+// Fields implements adapters.Surveyor.
+func (s *Store) Fields(ctx context.Context, names []string) ([]adapters.Field, error) {
+	found, all := map[string]*adapters.Field{}, map[string]map[string]bool{}
+	for _, name := range names {
+		c, err := s.collection(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		all[name] = map[string]bool{}
+		for _, f := range c.Fields {
+			if strings.ContainsAny(f.Name, "*") || adapters.Our(f.Name) || strings.HasPrefix(f.Type, "object") {
+				continue
+			}
+			all[name][f.Name] = true
+			if found[f.Name] == nil {
+				found[f.Name] = &adapters.Field{Name: f.Name, Kind: kindOf(f.Name, f.Type)}
+			}
+		}
+	}
+	var list []adapters.Field
+	for field, f := range found {
+		for _, name := range names {
+			if !all[name][field] {
+				f.Lacking = append(f.Lacking, name)
+			}
+		}
+		list = append(list, *f)
+	}
+	slices.SortFunc(list, func(a, b adapters.Field) int { return strings.Compare(a.Name, b.Name) })
+	return list, nil
+}
+
+// kindOf returns what a field is to an operator. The engine has no type for dates: numbers of seconds go by names such as
+// published_at.
+func kindOf(name, kind string) adapters.FieldKind {
+	switch kind {
+	case "string", "string[]", "string*", "auto":
+		return adapters.TextKind
+	case "float[]":
+		return adapters.VectorKind
+	case "int64":
+		last := name[strings.LastIndexByte(name, '.')+1:]
+		for _, word := range []string{"date", "time", "created", "published", "updated"} {
+			if strings.Contains(last, word) {
+				return adapters.DateKind
+			}
+		}
+		if strings.HasSuffix(last, "_at") {
+			return adapters.DateKind
+		}
+	}
+	return adapters.OtherKind
+}
+
+// Documents implements adapters.Surveyor.
+func (s *Store) Documents(ctx context.Context, name string, fields []string, n int) (list [][]byte, err error) {
+	sel := adapters.Selection{Random: true, Limit: n, Brief: true, Fields: fields}
+	err = s.Scan(ctx, name, nil, sel, func(page adapters.Page) error {
+		for _, d := range page.Documents {
+			list = append(list, d.Source)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read documents: %w", err)
+	}
+	return list, nil
+}
+
+// Words returns a search for words in some fields of a collection, short enough to be typed.
+func Words(index string, fields []string, words string) *adapters.Request {
+	query := "q=" + url.QueryEscape(words) + "&query_by=" + strings.ReplaceAll(url.QueryEscape(strings.Join(fields, ",")), "%2C", ",")
+	return &adapters.Request{Method: http.MethodGet, Path: "/collections/" + url.PathEscape(index) + "/documents/search", RawQuery: query}
+}
+
+// Listed implements adapters.EngineStore.
+func (s *Store) Listed(ctx context.Context) ([]adapters.Listed, error) {
+	all, err := s.collections(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	var list []adapters.Listed
+	for _, c := range all {
+		if strings.HasPrefix(c.Name, ".") && s.rules.For(c.Name) == nil {
+			continue
+		}
+		list = append(list, adapters.Listed{Index: adapters.Index{Name: c.Name}, Documents: c.NumDocuments})
+	}
+	slices.SortFunc(list, func(a, b adapters.Listed) int { return strings.Compare(a.Name, b.Name) })
+	return list, nil
 }

@@ -26,15 +26,13 @@ const journalSchema = `{"name":"` + JournalIndex + `","fields":[{"name":"key","t
 	`{"name":"number","type":"int64"},{"name":"job","type":"string","index":false,"optional":true},` +
 	`{"name":"data","type":"string","index":false,"optional":true}]}`
 
-type journal struct{ *store }
+type journal struct{ *Store }
 
-// JournalOf returns the journal of jobs that the store's engine keeps, nil for a store of another adapter.
-func JournalOf(st adapters.Store) adapters.Journal {
-	if s, ok := st.(*store); ok {
-		return journal{s}
-	}
-	return nil
-}
+// Journal implements adapters.JobStore.
+func (s *Store) Journal() adapters.Journal { return journal{s} }
+
+// JournalIndex implements adapters.JobStore.
+func (s *Store) JournalIndex() string { return JournalIndex }
 
 // journalled is an entry as it is stored.
 type journalled struct {
@@ -133,7 +131,7 @@ func (j journal) Drop(ctx context.Context, job string, part, below int) error {
 }
 
 // dropJournals deletes the collection of journals, if there is one.
-func (s *store) dropJournals(ctx context.Context) error {
+func (s *Store) dropJournals(ctx context.Context) error {
 	_, err := s.get(func(c *api.Client) (*http.Response, error) { return c.DeleteCollection(ctx, JournalIndex) })
 	if err != nil && !isNotFound(err) {
 		return fmt.Errorf("delete the collection %s: %w", JournalIndex, err)

@@ -27,7 +27,7 @@ const tries = 3
 // carries a sketch of a former text; where the process ends just then it does so until the next run. To make it rare, the
 // documents are read anew just before. Whatever is written through the sidecar after an update that fits brings its own sketch or
 // clears ours.
-func (s *store) Patch(
+func (s *Store) Patch(
 	ctx context.Context, index string, rule *adapters.Rule, patches []adapters.Patch,
 ) ([]adapters.Result, error) {
 	var results []adapters.Result
@@ -112,7 +112,7 @@ func (p patching) outdone(rule *adapters.Rule, source []byte) bool {
 // numberOf returns the number that a document without a text takes for its cluster.
 func numberOf(id string) uint64 { return xxhash.Sum64String(id) }
 
-func (s *store) patch(
+func (s *Store) patch(
 	ctx context.Context, index string, rule *adapters.Rule, patches []adapters.Patch,
 ) ([]adapters.Result, error) {
 	now := map[string][]byte{}
@@ -159,7 +159,7 @@ func cleared(rule *adapters.Rule, id string) (none adapters.Ours) {
 // update sends patches and sets their results by the documents that the engine answers. It returns those that left a document
 // with another sketch than its text has, each with that text's own. What is null is left out of the document, whether the field is
 // declared or not.
-func (s *store) update(
+func (s *Store) update(
 	ctx context.Context, index string, rule *adapters.Rule, patches []patching, results []adapters.Result,
 ) (unfit []patching, err error) {
 	var lines []byte
@@ -199,7 +199,7 @@ func (s *store) update(
 
 // importReturning sends lines to be merged into the documents that are stored, and calls yield with each line of the reply, which
 // holds the document as it was left.
-func (s *store) importReturning(ctx context.Context, index string, lines []byte, yield func(line []byte) error) error {
+func (s *Store) importReturning(ctx context.Context, index string, lines []byte, yield func(line []byte) error) error {
 	action := "update"
 	returning := func(_ context.Context, r *http.Request) error { // this parameter the client has not
 		r.URL.RawQuery += "&return_doc=true"
@@ -243,7 +243,7 @@ func updated(line []byte) (document []byte, result adapters.Result, err error) {
 }
 
 // documents returns what is stored of the patches' documents by id. Those that a filter does not find or can't name are missing.
-func (s *store) documents(
+func (s *Store) documents(
 	ctx context.Context, index string, rule *adapters.Rule, patches []adapters.Patch,
 ) (map[string][]byte, error) {
 	ids := make([]string, len(patches))

@@ -1,6 +1,7 @@
 package typesense
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -85,7 +86,7 @@ func (c collection) index(rule *adapters.Rule) (i adapters.Index, change string)
 }
 
 // Resolve implements adapters.Store.
-func (s *store) Resolve(ctx context.Context, name string) ([]adapters.Index, error) {
+func (s *Store) Resolve(ctx context.Context, name string) ([]adapters.Index, error) {
 	collections, err := s.collections(ctx, name)
 	if err != nil {
 		return nil, err
@@ -99,7 +100,7 @@ func (s *store) Resolve(ctx context.Context, name string) ([]adapters.Index, err
 }
 
 // Prepare implements adapters.Store. It never makes a collection, since no write to the engine would.
-func (s *store) Prepare(ctx context.Context, name string, _ bool) ([]adapters.Index, error) {
+func (s *Store) Prepare(ctx context.Context, name string, _ bool) ([]adapters.Index, error) {
 	collections, err := s.collections(ctx, name)
 	if err != nil {
 		return nil, err
@@ -116,7 +117,7 @@ func (s *store) Prepare(ctx context.Context, name string, _ bool) ([]adapters.In
 }
 
 // declare changes the declarations of our fields and looks at what stands there then: another may have done so in the meantime.
-func (s *store) declare(ctx context.Context, name, change string) adapters.Index {
+func (s *Store) declare(ctx context.Context, name, change string) adapters.Index {
 	_, refused := s.get(func(c *api.Client) (*http.Response, error) {
 		return c.UpdateCollectionWithBody(ctx, name, "application/json", strings.NewReader(change))
 	})
@@ -129,4 +130,64 @@ func (s *store) declare(ctx context.Context, name, change string) adapters.Index
 		index.Why += ": " + refused.Error()
 	}
 	return index
+}
+
+// Remove implements adapters.JobStore. It takes our fields out of a collection's documents and then out of its schema. What it finds is all that there is, unless
+// documents go on coming with our fields: then the note says how many did. The collection of journals goes as a whole.
+func (s *Store) Remove(ctx context.Context, index string) (note string, err error) {
+	if index == JournalIndex {
+		return "", s.dropJournals(ctx)
+	}
+	if _, err := s.strip(ctx, index); err != nil {
+		return "", err
+	}
+	c, err := s.collection(ctx, index)
+	if err != nil {
+		return "", err
+	}
+	var drops []string
+	for _, f := range c.Fields {
+		if adapters.Our(f.Name) {
+			drops = append(drops, `{"name":"`+f.Name+`","drop":true}`)
+		}
+	}
+	if len(drops) > 0 {
+		_, err := s.get(func(c *api.Client) (*http.Response, error) {
+			body := strings.NewReader(`{"fields":[` + strings.Join(drops, ",") + `]}`)
+			return c.UpdateCollectionWithBody(ctx, index, "application/json", body)
+		})
+		if err != nil {
+			return "", fmt.Errorf("drop our fields from the schema of %s: %w", index, err)
+		}
+	}
+	late, err := s.strip(ctx, index)
+	if err != nil || late == 0 {
+		return "", err
+	}
+	return fmt.Sprintf("%d documents of %s came with our fields while these were removed: take its entry out of the configuration, "+
+		"restart the sidecars and run this again", late, index), nil
+}
+
+// strip takes our fields out of all documents of a collection that have them, and returns of how many.
+func (s *Store) strip(ctx context.Context, index string) (stripped int, err error) {
+	nulls := adapters.Ours{}.Fields(true)
+	err = s.Scan(ctx, index, nil, adapters.Selection{Brief: true, Marked: true}, func(p adapters.Page) error {
+		var lines []byte
+		for _, d := range p.Documents {
+			lines = appendUpdate(lines, d.ID, nulls)
+		}
+		replies, err := s.importLines(ctx, index, lines)
+		if err != nil {
+			return err
+		}
+		stripped += len(replies)
+		for _, line := range replies {
+			// One that was deleted meanwhile is in no need of it.
+			if !bytes.Contains(line, []byte(`"success":true`)) && !bytes.Contains(line, []byte(`"code":404`)) {
+				return fmt.Errorf("take our fields out of the documents of %s: the engine answers %.300s", index, line)
+			}
+		}
+		return nil
+	})
+	return stripped, err
 }

@@ -9,8 +9,10 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/typesense/typesense-go/v2/typesense/api"
 
 	"github.com/neardup/sidecar/adapters"
@@ -25,7 +27,7 @@ const (
 
 // reading is a scan under way.
 type reading struct {
-	store *store
+	store *Store
 	index string
 	rule  *adapters.Rule
 	sel   adapters.Selection
@@ -62,7 +64,7 @@ func readFields(rule *adapters.Rule, sel adapters.Selection) string {
 // Scan implements adapters.Store. A whole collection, a share of it and what a filter lets through are read from an export, in the
 // order in which the documents were made; documents by their ids or bands are looked up by search, which takes no more than the right
 // to search. Which of them lack our fields no filter can tell: these are sorted out here.
-func (s *store) Scan(
+func (s *Store) Scan(
 	ctx context.Context, index string, rule *adapters.Rule, sel adapters.Selection, yield func(adapters.Page) error,
 ) error {
 	part, err := parsePart(sel.Part)
@@ -293,4 +295,57 @@ func storedDocument(source []byte) (adapters.Stored, error) {
 		return adapters.Stored{}, errors.New("a document without id")
 	}
 	return adapters.Stored{ID: id, Source: unflattened(source)}, nil
+}
+
+// leastParts is how many parts a collection has at least.
+const leastParts = 4
+
+// Split implements adapters.JobStore. Parts are shares of the documents by a hash of their ids, so that each document is in the
+// same part whatever happens to the others. Reading one part costs an export of the collection. There are a few at least, so that
+// others can join in.
+func (s *Store) Split(_ context.Context, index string, n int) ([]string, error) {
+	if n < 1 {
+		return nil, fmt.Errorf("split %s into %d parts: use at least 1", index, n)
+	}
+	n = max(n, leastParts)
+	parts := make([]string, n)
+	for i := range parts {
+		parts[i] = strconv.Itoa(i) + "/" + strconv.Itoa(n)
+	}
+	return parts, nil
+}
+
+// Identity implements adapters.JobStore: it is when the collection was made.
+func (s *Store) Identity(ctx context.Context, index string) (string, error) {
+	c, err := s.collection(ctx, index)
+	return strconv.FormatInt(c.CreatedAt, 10), err
+}
+
+// share is a part of a collection; the zero value is all of it.
+type share struct{ number, of uint64 }
+
+// parsePart reads the name of a part, as Split gave it.
+func parsePart(name string) (share, error) {
+	if name == "" {
+		return share{}, nil
+	}
+	first, second, _ := strings.Cut(name, "/")
+	number, err1 := strconv.ParseUint(first, 10, 32)
+	of, err2 := strconv.ParseUint(second, 10, 32)
+	if err1 != nil || err2 != nil || number >= of {
+		return share{}, fmt.Errorf("part %q: is no share of a collection: use one such as 0/4", name)
+	}
+	return share{number, of}, nil
+}
+
+// holds reports whether the document with the id is in the share.
+func (s share) holds(id string) bool { return s.of == 0 || xxhash.Sum64String(id)%s.of == s.number }
+
+// size returns how many of so many documents are in the share, about; over all shares it adds up to them.
+func (s share) size(documents int) int {
+	if s.of == 0 {
+		return documents
+	}
+	all, number, of := uint64(documents), s.number, s.of
+	return int(all*(number+1)/of - all*number/of)
 }

@@ -192,7 +192,7 @@ func TestClusterInterrupted(t *testing.T) {
 
 // byTexts is a store that has every document it is asked for by its id.
 type byTexts struct {
-	adapters.Store
+	adapters.EngineStore
 	fails error
 }
 

@@ -106,15 +106,17 @@ type reindexRun struct {
 	flags    reindexFlags
 	out, err io.Writer
 	total    jobs.Progress
-	paces    map[*upstream.Engine]*jobs.Pace
 	list     []jobs.ReindexReport
 	watched  []watching
+	engine   *upstream.Engine // that pace is of
+	pace     *jobs.Pace
 }
 
-// watching is an index to be watched when all are done.
+// watching is a job to be watched when all are done.
 type watching struct {
-	engine *upstream.Engine
-	index  adapters.Index
+	engine  *upstream.Engine
+	job     jobs.Job
+	options jobs.Options
 }
 
 // engines works through the engines.
@@ -140,33 +142,22 @@ func (r *reindexRun) engines(ctx context.Context, engines []*upstream.Engine) er
 	return nil
 }
 
-// job returns the job of an index, and how it is gone about.
-func (r *reindexRun) job(e *upstream.Engine, index adapters.Index) (jobs.Job, jobs.Options) {
-	job := jobs.Job{Store: e.Store, Index: index.Name, Rule: e.Rules.Of(index)}
-	if k := e.Kind.Adapter; k != nil {
-		job.Engine, job.Journal = k, k.Journal(e.Store)
-	}
-	if r.paces == nil {
-		r.paces = map[*upstream.Engine]*jobs.Pace{}
-	}
-	if r.paces[e] == nil {
-		r.paces[e] = jobs.NewPace(r.flags.perSecond)
-	}
-	return job, jobs.Options{
-		Slices: r.flags.slices, Pace: r.paces[e], MaxDocs: r.flags.maxDocs, Query: r.flags.query, DryRun: r.flags.dryRun,
-		Resume: r.flags.resume,
-	}
-}
-
 // index works through one index and prints its summary.
 func (r *reindexRun) index(ctx context.Context, e *upstream.Engine, index adapters.Index) error {
 	if r.total.Cut {
 		return nil
 	}
-	if e.Rules.Of(index) == nil || !index.Ready && !r.flags.dryRun {
+	rule := e.Rules.Of(index)
+	if rule == nil || !index.Ready && !r.flags.dryRun {
 		return fmt.Errorf("engine %s: index %s is not ready: %s", e.Config.Name, index.Name, index.Why)
 	}
-	job, options := r.job(e, index)
+	if r.engine != e {
+		r.engine, r.pace = e, jobs.NewPace(r.flags.perSecond)
+	}
+	job := jobs.Job{Store: e.Store, Index: index.Name, Rule: rule, Engine: e.Store, Journal: e.Store.Journal()}
+	options := jobs.Options{
+		Slices: r.flags.slices, Pace: r.pace, MaxDocs: r.flags.maxDocs, Query: r.flags.query, DryRun: r.flags.dryRun, Resume: r.flags.resume,
+	}
 	if options.MaxDocs > 0 {
 		options.MaxDocs -= r.total.Sent()
 	}
@@ -182,9 +173,9 @@ func (r *reindexRun) index(ctx context.Context, e *upstream.Engine, index adapte
 	if r.flags.maxDocs > 0 && r.total.Sent() >= r.flags.maxDocs {
 		r.total.Cut = true
 	}
-	r.print(e, index, report, err)
+	r.print(e, job, report, err)
 	if err == nil && !report.Cut {
-		r.watched = append(r.watched, watching{e, index})
+		r.watched = append(r.watched, watching{e, job, options})
 	}
 	if err != nil && ctx.Err() == nil {
 		return e.Explain(err)
@@ -200,14 +191,13 @@ func (r *reindexRun) watch(ctx context.Context) error {
 	reports, errs := make([]jobs.Report, len(r.watched)), make([]error, len(r.watched))
 	var all sync.WaitGroup
 	for i, w := range r.watched {
-		job, options := r.job(w.engine, w.index)
-		lines, shown := watchLines(r.err, w.engine.Config.Name+": "+w.index.Name), r.flags.metrics.Index(w.engine.Config.Name)
+		lines, shown := watchLines(r.err, w.engine.Config.Name+": "+w.job.Index), r.flags.metrics.Index(w.engine.Config.Name)
 		show := func(p jobs.Progress) {
 			lines(p)
 			shown.Reindexed(p)
 		}
 		all.Go(func() {
-			if reports[i], errs[i] = jobs.Watch(ctx, job, options, r.flags.watch, show); errs[i] != nil {
+			if reports[i], errs[i] = jobs.Watch(ctx, w.job, w.options, r.flags.watch, show); errs[i] != nil {
 				errs[i] = w.engine.Explain(fmt.Errorf("watch: %w", errs[i]))
 				stop()
 			}
@@ -216,7 +206,7 @@ func (r *reindexRun) watch(ctx context.Context) error {
 	all.Wait()
 	for i, w := range r.watched {
 		r.total = r.total.Add(reports[i].Progress)
-		r.print(w.engine, w.index, reports[i], errs[i])
+		r.print(w.engine, w.job, reports[i], errs[i])
 	}
 	return errors.Join(errs...)
 }
@@ -239,17 +229,18 @@ type reindexResult struct {
 }
 
 // print prints the line that ends the work on one index, or keeps it for the end.
-func (r *reindexRun) print(e *upstream.Engine, index adapters.Index, report jobs.Report, err error) {
+func (r *reindexRun) print(e *upstream.Engine, job jobs.Job, report jobs.Report, err error) {
+	title := e.Config.Name + ": " + job.Index
 	if report.Unkept != nil {
 		const so = "others can't join in, and --resume has nothing to go on from"
-		_, _ = fmt.Fprintf(r.err, "%s: %s: %s: %v\n", e.Config.Name, index.Name, so, report.Unkept)
+		_, _ = fmt.Fprintf(r.err, "%s: %s: %v\n", title, so, report.Unkept)
 	}
 	if report.Anew {
-		_, _ = fmt.Fprintf(r.err, "%s: %s: the index was made anew since the last run, and so was the job begun\n", e.Config.Name, index.Name)
+		_, _ = fmt.Fprintf(r.err, "%s: the index was made anew since the last run, and so was the job begun\n", title)
 	}
 	if r.flags.output == formText {
-		_, _ = fmt.Fprintln(r.out, report.Line(e.Config.Name+": "+index.Name, r.flags.dryRun))
+		_, _ = fmt.Fprintln(r.out, report.Line(title, r.flags.dryRun))
 		return
 	}
-	r.list = append(r.list, report.In(e.Config.Name, index.Name, r.flags.dryRun, err))
+	r.list = append(r.list, report.In(e.Config.Name, job.Index, r.flags.dryRun, err))
 }

@@ -18,14 +18,20 @@ import (
 
 // shelf is a store of some indices with a number of documents each, which are all written anew by every run.
 type shelf struct {
-	documents map[string]int
-	aliases   map[string][]string
-	unready   map[string]string   // why an index can't be prepared
-	refuses   string              // an index that refuses every patch
-	breaks    string              // an index that can't be read
-	sources   map[string][]string // the documents of each index, where it matters what they are
-	prepared  []string
+	adapters.EngineStore // what a test has no use for is not there
+	documents            map[string]int
+	aliases              map[string][]string
+	unready              map[string]string   // why an index can't be prepared
+	refuses              string              // an index that refuses every patch
+	breaks               string              // an index that can't be read
+	sources              map[string][]string // the documents of each index, where it matters what they are
+	prepared             []string
 }
+
+// Split, Identity and Journal are of an index in one piece, of which nothing is remembered.
+func (s *shelf) Split(context.Context, string, int) ([]string, error) { return []string{""}, nil }
+func (s *shelf) Identity(context.Context, string) (string, error)     { return "", nil }
+func (s *shelf) Journal() adapters.Journal                            { return nil }
 
 func (s *shelf) Resolve(_ context.Context, name string) ([]adapters.Index, error) {
 	var found []adapters.Index

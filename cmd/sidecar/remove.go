@@ -129,7 +129,7 @@ func (r *removeRun) engines(ctx context.Context, engines []*upstream.Engine) err
 	}
 	for _, e := range engines {
 		if r.flags.jobs && !r.flags.DryRun && ctx.Err() == nil {
-			errs = append(errs, r.journals(ctx, e, e.Kind.Journal(e.Store)))
+			errs = append(errs, r.journals(ctx, e, e.Store.Journal()))
 		}
 	}
 	if ctx.Err() != nil {
@@ -208,11 +208,11 @@ func (r *removeRun) index(ctx context.Context, e *upstream.Engine, index adapter
 		meter.at(c.Scanned, c.Total, fmt.Sprintf("%d hold something of ours, %d cleaned", c.Found, c.Cleaned))
 	})
 	meter.end()
-	found := counts.In(e.Config.Name, index.Name, r.flags.DryRun)
+	found := jobs.RemoveReport{Engine: e.Config.Name, Index: index.Name, Removal: counts, DryRun: r.flags.DryRun}
 	r.refused, r.left = r.refused+counts.Refused, r.left+counts.Left
 	clean := err == nil && counts.Left+counts.Refused == 0
 	if clean && !r.flags.DryRun { // a declaration goes after the last value
-		found.Note, err = e.Kind.Remove(ctx, e.Store, index.Name)
+		found.Note, err = e.Store.Remove(ctx, index.Name)
 	}
 	found.Seconds = time.Since(start).Round(time.Millisecond).Seconds()
 	r.list = append(r.list, found)
@@ -248,7 +248,7 @@ func (r *removeRun) journals(ctx context.Context, e *upstream.Engine, journal ad
 	state := "no other was left, and so the journal itself went"
 	if len(others) > 0 {
 		state = "those of other indices stay: " + strings.Join(slices.Sorted(maps.Keys(others)), ", ")
-	} else if _, err := e.Kind.Remove(ctx, e.Store, e.Kind.JournalIndex()); err != nil {
+	} else if _, err := e.Store.Remove(ctx, e.Store.JournalIndex()); err != nil {
 		return e.Explain(fmt.Errorf("remove the journal of jobs: %w", err))
 	}
 	if r.flags.output == formText {

@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
-	"github.com/neardup/sidecar/internal/kind"
 	"github.com/neardup/sidecar/internal/upstream"
 	"github.com/neardup/sidecar/jobs"
 )
@@ -21,7 +20,9 @@ import (
 // marked is a shelf whose documents hold our fields until they are taken out.
 type marked struct {
 	shelf
-	patched int
+	patched    int
+	notes      map[string]string
+	undeclared []string // the indices whose declarations were removed
 }
 
 func newMarked() *marked {
@@ -46,19 +47,12 @@ func (m *marked) Patch(ctx context.Context, index string, rule *adapters.Rule, p
 	return m.shelf.Patch(ctx, index, rule, patches)
 }
 
-// undeclaring takes note of the indices whose declarations are removed.
-type undeclaring struct {
-	kind.Adapter
-	notes   map[string]string
-	indices []string
+func (m *marked) Remove(_ context.Context, index string) (string, error) {
+	m.undeclared = append(m.undeclared, index)
+	return m.notes[index], nil
 }
 
-func (u *undeclaring) Remove(_ context.Context, _ adapters.Store, index string) (string, error) {
-	u.indices = append(u.indices, index)
-	return u.notes[index], nil
-}
-
-func (u *undeclaring) JournalIndex() string { return "jobs" }
+func (m *marked) JournalIndex() string { return "jobs" }
 
 func TestRemoveCommand(t *testing.T) {
 	const news1 = "shelf: news-1: 2 scanned, 2 held something of ours, 2 cleaned, 0 gone, 0 refused, 0 left\n"
@@ -91,8 +85,7 @@ func TestRemoveCommand(t *testing.T) {
 			e := openedShelf(t, &m.shelf)
 			e.Store = m
 			var out strings.Builder
-			u := &undeclaring{notes: map[string]string{"news-1": "the mapping keeps it"}}
-			e.Kind.Adapter = u
+			m.notes = map[string]string{"news-1": "the mapping keeps it"}
 			r := removeRun{flags: removeFlags{jobFlags: jobFlags{index: c.index, output: "text"}, yes: true}, in: strings.NewReader(""), out: &out,
 				err: io.Discard}
 			r.flags.DryRun = c.dry
@@ -103,7 +96,7 @@ func TestRemoveCommand(t *testing.T) {
 			if got := fmt.Sprint(err); got != c.err && (err != nil || c.err != "") {
 				t.Errorf("error: %s, want %s", got, c.err)
 			}
-			if diff := cmp.Diff(c.undeclared, u.indices); diff != "" || m.patched != c.patched {
+			if diff := cmp.Diff(c.undeclared, m.undeclared); diff != "" || m.patched != c.patched {
 				t.Errorf("%d patched, undeclared %s", m.patched, diff)
 			}
 		})
@@ -152,7 +145,7 @@ func TestRemoveDropsJournals(t *testing.T) {
 		undeclared   int
 	}{{"none but ours", "", 1}, {"another index", "reindex:books:01", 0}, {"another kind of job", "cluster:news-1", 0}} {
 		t.Run(c.name, func(t *testing.T) {
-			d, u := &drawer{}, &undeclaring{}
+			d, m := &drawer{}, newMarked()
 			for part := range 3 {
 				d.entries = append(d.entries, adapters.Entry{Job: "reindex:news-1:0a", Part: part},
 					adapters.Entry{Job: "reindex:news-1:0b", Part: part})
@@ -160,8 +153,8 @@ func TestRemoveDropsJournals(t *testing.T) {
 			if c.others != "" {
 				d.entries = append(d.entries, adapters.Entry{Job: c.others})
 			}
-			e := openedShelf(t, &shelf{})
-			e.Kind.Adapter = u
+			e := openedShelf(t, &m.shelf)
+			e.Store = m
 			var out strings.Builder
 			r := removeRun{flags: removeFlags{jobFlags: jobFlags{output: "text"}}, out: &out, list: []jobs.RemoveReport{{Engine: "shelf", Index: "news-1"}}}
 			if err := r.journals(t.Context(), e, d); err != nil {
@@ -171,8 +164,8 @@ func TestRemoveDropsJournals(t *testing.T) {
 			if c.others != "" {
 				left = 1
 			}
-			if len(u.indices) != c.undeclared || len(d.entries) != left || !strings.Contains(out.String(), c.others) {
-				t.Errorf("%v undeclared, %v left: %s", u.indices, d.entries, out.String())
+			if len(m.undeclared) != c.undeclared || len(d.entries) != left || !strings.Contains(out.String(), c.others) {
+				t.Errorf("%v undeclared, %v left: %s", m.undeclared, d.entries, out.String())
 			}
 		})
 	}

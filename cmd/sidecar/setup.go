@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/neardup/sidecar/internal/kind"
+	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/internal/upstream"
 )
@@ -145,11 +145,11 @@ func (r *setupRun) engine(ctx context.Context, e *upstream.Engine) error {
 
 // pipelines prints a line for each index whose documents the engine changes after they were sketched.
 func (r *setupRun) pipelines(ctx context.Context, e *upstream.Engine) error {
-	provisioner, has := e.Kind.Adapter.(kind.Provisioner)
+	provisioner, has := e.Store.(adapters.Provisioner)
 	if !has {
 		return nil
 	}
-	found, err := provisioner.Pipelines(ctx, e.Store, e.Rules)
+	found, err := provisioner.Pipelines(ctx, e.Rules)
 	for _, index := range slices.Sorted(maps.Keys(found)) {
 		const note = "note: the ingest pipeline %s runs after documents are sketched: if it changes a sketched field, run reindex"
 		r.printf("%s: %s: "+note+"\n", e.Config.Name, index, strings.Join(found[index], ", "))
@@ -167,11 +167,11 @@ func (r *setupRun) pipelines(ctx context.Context, e *upstream.Engine) error {
 
 // templates prepares the templates of an engine that has such, and prints a line for each.
 func (r *setupRun) templates(ctx context.Context, e *upstream.Engine) error {
-	provisioner, has := e.Kind.Adapter.(kind.Provisioner)
+	provisioner, has := e.Store.(adapters.Provisioner)
 	if !has {
 		return nil
 	}
-	list, err := provisioner.Templates(ctx, e.Store, e.Rules, r.dryRun)
+	list, err := provisioner.Templates(ctx, e.Rules, r.dryRun)
 	errs := []error{err}
 	for _, t := range list {
 		state := "left alone: " + t.Why

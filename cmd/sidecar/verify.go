@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/neardup/sidecar/adapters"
-	"github.com/neardup/sidecar/internal/kind"
 	"github.com/neardup/sidecar/internal/server"
 	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/internal/upstream"
@@ -166,8 +165,8 @@ func (v *verification) index(ctx context.Context, e *upstream.Engine, index adap
 	}
 	found := f.In(e.Config.Name, index.Name, rule, v.flags.Repair)
 	found.Seconds, found.Whole = time.Since(start).Round(time.Millisecond).Seconds(), err == nil && v.flags.sample == 0
-	if provisioner, has := e.Kind.Adapter.(kind.Provisioner); has && err == nil {
-		found.Filled, err = provisioner.Filled(ctx, e.Store, index.Name)
+	if provisioner, has := e.Store.(adapters.Provisioner); has && err == nil {
+		found.Filled, err = provisioner.Filled(ctx, index.Name)
 		v.left += len(found.Filled)
 	}
 	v.list = append(v.list, found)

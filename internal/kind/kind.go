@@ -3,7 +3,6 @@
 package kind
 
 import (
-	"context"
 	"net/http"
 	"net/url"
 	"slices"
@@ -88,13 +87,19 @@ func (k Kind) Tested(version string) bool {
 // TestedVersions names the tested versions in a sentence.
 func (k Kind) TestedVersions() string { return strings.Join(k.Versions, " and ") }
 
-// Adapter is what a kind of engine provides. The stores that its methods take are those that it opened.
+// Adapter is what a kind of engine provides.
 type Adapter interface {
-	Speaker
-	Inspector
-	Jobber
-	Surveyor
-	Looker
+	Dialect(Sniffing) Dialect
+	// Open returns what makes a store for one client's credentials.
+	Open(transport http.RoundTripper, urls []*url.URL, rules adapters.Rules) func(header adapters.Header, query string) adapters.EngineStore
+	// DocumentOf returns the request for a stored document; Anything and Words return a search of an index in these of its text fields, for
+	// all documents and for some words. They are without credentials.
+	DocumentOf(index, id string) *adapters.Request
+	Anything(index string, fields []string) *adapters.Request
+	Words(index string, fields []string, words string) *adapters.Request
+	// LookFor returns the request for a list that the playground shows, LookedAt what its reply holds.
+	LookFor(adapters.Look) (*adapters.Request, error)
+	LookedAt(adapters.Look, *adapters.Reply) (adapters.Looked, error)
 }
 
 // Sniffing is what clients that ask for the nodes' addresses are told.
@@ -109,65 +114,4 @@ type Dialect interface {
 	adapters.Dialect
 	// ErrorReply returns an error of the sidecar's own to a request, in the engine's shape.
 	ErrorReply(r *adapters.Request, status int, reason string) *adapters.Reply
-}
-
-// Speaker carries live traffic.
-type Speaker interface {
-	Dialect(Sniffing) Dialect
-	// Open returns what makes a store for one client's credentials.
-	Open(transport http.RoundTripper, urls []*url.URL, rules adapters.Rules) func(header adapters.Header, query string) adapters.Store
-	// DocumentOf returns the request for a stored document, without credentials.
-	DocumentOf(index, id string) *adapters.Request
-}
-
-// Inspector answers what doctor asks.
-type Inspector interface {
-	ProductOf(context.Context, adapters.Store) (adapters.Product, error)
-	Condition(context.Context, adapters.Store, adapters.Index, *adapters.Rule) (adapters.Condition, error)
-	// Anything returns a search of an index, in these of its text fields.
-	Anything(index string, fields []string) *adapters.Request
-}
-
-// Jobber is what jobs need beyond the store.
-type Jobber interface {
-	// Split returns the names of n parts of a concrete index, for [adapters.Selection]: together all its documents, each once. Parts
-	// of one name hold the same at any time and on any machine; the last takes in documents that come later. There may be fewer than n.
-	Split(ctx context.Context, store adapters.Store, index string, n int) ([]string, error)
-	// Identity tells a concrete index from another that was made under its name.
-	Identity(ctx context.Context, store adapters.Store, index string) (string, error)
-	// Journal returns the journal of jobs that the store's engine keeps, in the index that JournalIndex names.
-	Journal(adapters.Store) adapters.Journal
-	JournalIndex() string
-	// Remove takes the declarations of our fields out of a concrete index, as far as the engine can. note says, for an operator, what
-	// stays and how to be rid of it; it is empty where nothing does.
-	Remove(ctx context.Context, store adapters.Store, index string) (note string, err error)
-}
-
-// Surveyor answers what init asks.
-type Surveyor interface {
-	// Recognize asks what the store's address is. ours is false if it is no engine of this adapter.
-	Recognize(context.Context, adapters.Store) (r adapters.Recognition, ours bool, err error)
-	Holdings(context.Context, adapters.Store) ([]adapters.Holding, error)
-	Count(ctx context.Context, store adapters.Store, names []string) (int, error)
-	Fields(ctx context.Context, store adapters.Store, names []string) ([]adapters.Field, error)
-	Documents(ctx context.Context, store adapters.Store, name string, fields []string, n int) ([][]byte, error)
-	// Words returns a search for words in these fields of an index.
-	Words(index string, fields []string, words string) *adapters.Request
-}
-
-// Looker reads lists for the playground.
-type Looker interface {
-	LookFor(adapters.Look) (*adapters.Request, error)
-	LookedAt(adapters.Look, *adapters.Reply) (adapters.Looked, error)
-	Listed(context.Context, adapters.Store) ([]adapters.Listed, error)
-}
-
-// Provisioner is implemented by adapters of engines with index templates, ingest pipelines and mappings that fill fields.
-type Provisioner interface {
-	// Templates declares our fields in the templates that the rules match, unless nothing is to be written.
-	Templates(ctx context.Context, store adapters.Store, rules adapters.Rules, dryRun bool) ([]Template, error)
-	// Pipelines returns, by index, the pipelines that change documents after they were sketched.
-	Pipelines(ctx context.Context, store adapters.Store, rules adapters.Rules) (map[string][]string, error)
-	// Filled says, for an operator, how the mapping of an index fills fields of ours: a line each.
-	Filled(ctx context.Context, store adapters.Store, index string) ([]string, error)
 }

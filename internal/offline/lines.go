@@ -38,12 +38,10 @@ func (b Batch) Lines() iter.Seq2[int, []byte] {
 	}
 }
 
-// task is a batch on its way through EachBatch.
-type task[R any] struct {
-	Batch
+// came is what came of a batch.
+type came[R any] struct {
 	result R
 	err    error
-	done   chan struct{}
 }
 
 // EachBatch reads a stream to its end, works on its batches on all cores, and hands on what came of each in the order of the
@@ -52,44 +50,40 @@ type task[R any] struct {
 func EachBatch[R any](ctx context.Context, src io.Reader, work func(Batch) (R, error), use func(R) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	workers := runtime.GOMAXPROCS(0)
-	todo, ordered := make(chan *task[R]), make(chan *task[R], 2*workers)
-	for range workers {
+	ordered := make(chan chan came[R], runtime.GOMAXPROCS(0))
+	begin := func(work func() (R, error)) bool {
+		done := make(chan came[R], 1)
+		if !send(ctx, ordered, done) {
+			return false
+		}
 		go func() {
-			for t := range todo {
-				t.result, t.err = work(t.Batch)
-				close(t.done)
-			}
+			result, err := work()
+			done <- came[R]{result, err}
 		}()
+		return true
 	}
 	go func() {
 		defer close(ordered)
-		defer close(todo)
-		err := cutBatches(src, func(b Batch) bool {
-			t := &task[R]{Batch: b, done: make(chan struct{})}
-			return send(ctx, ordered, t) && send(ctx, todo, t)
-		})
-		if err != nil {
-			t := &task[R]{err: err, done: make(chan struct{})}
-			close(t.done)
-			send(ctx, ordered, t)
+		if err := cutBatches(src, func(b Batch) bool { return begin(func() (R, error) { return work(b) }) }); err != nil {
+			begin(func() (none R, _ error) { return none, err })
 		}
 	}()
 	for {
-		t, err := receive(ctx, ordered)
+		done, err := receive(ctx, ordered)
 		if err != nil {
 			return err
 		}
-		if t == nil && ctx.Err() != nil { // the stream was not read to its end
+		if done == nil && ctx.Err() != nil { // the stream was not read to its end
 			return terminal.ErrInterrupted
 		}
-		if t == nil {
+		if done == nil {
 			return nil
 		}
-		if _, err := receive(ctx, t.done); err != nil {
+		batch, err := receive(ctx, done)
+		if err != nil {
 			return err
 		}
-		if err := errors.Join(use(t.result), t.err); err != nil {
+		if err := errors.Join(use(batch.result), batch.err); err != nil {
 			return err
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/internal/config"
-	"github.com/neardup/sidecar/internal/kind"
 	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/internal/upstream"
 )
@@ -52,7 +51,7 @@ func (d *examination) all(ctx context.Context, c *config.Config, name string) er
 			continue
 		}
 		p := patient{
-			examination: d, engine: &c.Engines[i], key: fmt.Sprintf("engines[%d]", i), inspector: kind.Of(c.Engines[i].Kind), network: direct{},
+			examination: d, engine: &c.Engines[i], key: fmt.Sprintf("engines[%d]", i), network: direct{},
 		}
 		p.examine(ctx)
 		if ctx.Err() != nil {

@@ -18,10 +18,9 @@ import (
 // patient is one engine that doctor examines.
 type patient struct {
 	*examination
-	engine    *config.Engine
-	key       string // of the engine in the configuration
-	inspector kind.Inspector
-	network   network
+	engine  *config.Engine
+	key     string // of the engine in the configuration
+	network network
 	*upstream.Engine
 	// is what the engine says of itself, and at the address of the first node that does.
 	is adapters.Product
@@ -137,7 +136,7 @@ func (p *patient) ask(ctx context.Context, at string) (product adapters.Product,
 	err = within(ctx, func(ctx context.Context) error {
 		o, err := p.network.open(&one)
 		if err == nil {
-			product, err = p.inspector.ProductOf(ctx, o.Store)
+			product, err = o.Store.Product(ctx)
 		}
 		return err
 	})

@@ -31,7 +31,7 @@ func (p *patient) index(ctx context.Context, key string, index adapters.Index, r
 	s, unread := p.sample(ctx, index, rule) // first: a scan brings to light what was just written
 	var state adapters.Condition
 	err := within(ctx, func(ctx context.Context) (err error) {
-		state, err = p.inspector.Condition(ctx, p.Store, index, rule)
+		state, err = p.Store.Condition(ctx, index, rule)
 		return err
 	})
 	if err != nil {

@@ -33,30 +33,26 @@ type clinic struct {
 
 func (c *clinic) open(e *config.Engine) (*upstream.Engine, error) {
 	rules, err := e.Rules()
-	return &upstream.Engine{Config: e, Rules: rules, Store: ward{clinic: c, url: strings.Join(e.URLs, " ")}}, err
+	return &upstream.Engine{Config: e, Rules: rules, Kind: kind.Of(e.Kind), Store: ward{clinic: c, url: strings.Join(e.URLs, " ")}}, err
 }
 
 func (c *clinic) transport(*config.Engine) (http.RoundTripper, error) { return directly{c}, nil }
 
-func (c *clinic) ProductOf(_ context.Context, store adapters.Store) (adapters.Product, error) {
-	product, ok := c.products[store.(ward).url]
-	if c.refuses != nil || !ok {
+func (w ward) Product(context.Context) (adapters.Product, error) {
+	product, ok := w.products[w.url]
+	if c := w.clinic; c.refuses != nil || !ok {
 		return product, errors.Join(c.refuses, errors.New("connection refused"))
 	}
 	return product, nil
 }
 
-func (c *clinic) Condition(context.Context, adapters.Store, adapters.Index, *adapters.Rule) (adapters.Condition, error) {
-	return c.condition, nil
-}
-
-func (c *clinic) Anything(index string, _ []string) *adapters.Request {
-	return &adapters.Request{Method: "GET", Path: "/" + index}
+func (w ward) Condition(context.Context, adapters.Index, *adapters.Rule) (adapters.Condition, error) {
+	return w.condition, nil
 }
 
 // ward is a store of the clinic at one URL.
 type ward struct {
-	adapters.Store
+	adapters.EngineStore
 	*clinic
 	url string
 }
@@ -82,7 +78,7 @@ func (c *clinic) examined(t *testing.T, e config.Engine) string {
 	var out strings.Builder
 	p := patient{
 		examination: &examination{out: &out, text: true}, engine: &e, key: "engines[0]",
-		network: c, inspector: c,
+		network: c,
 	}
 	p.examine(t.Context())
 	for _, found := range p.checks {
@@ -290,7 +286,7 @@ func TestDoctorAsksTheSidecar(t *testing.T) {
 			if want := strings.ReplaceAll(c.want, "HOST", e.Listen); !strings.Contains(got, want) {
 				t.Errorf("got %s\nwant %s", got, want)
 			}
-			if !slices.Equal(asked, []string{"GET /news-1? Bearer token"}) {
+			if !slices.Equal(asked, []string{"GET /news-1/_search?size=10 Bearer token"}) {
 				t.Errorf("asked %v", asked)
 			}
 		})

@@ -45,9 +45,8 @@ type survey struct {
 	admin  string
 	// variables are those that the configuration takes credentials from, nil where the engine wants none.
 	variables []string
-	surveyor  kind.Surveyor
 	is        adapters.Recognition
-	store     adapters.Store
+	store     adapters.EngineStore
 
 	candidates []*candidate // what to make rules of
 	left       []*candidate // what not, each with the reason
@@ -169,14 +168,14 @@ func (n *survey) recognize(ctx context.Context) error {
 		}
 		ours := false
 		err = within(ctx, func(ctx context.Context) (err error) {
-			n.is, ours, err = o.Kind.Recognize(ctx, o.Store)
+			n.is, ours, err = o.Store.Recognize(ctx)
 			return err
 		})
 		if err != nil {
 			return err
 		}
 		if ours {
-			n.surveyor, n.store = o.Kind, o.Store
+			n.store = o.Store
 			return nil
 		}
 	}

@@ -120,7 +120,7 @@ func (n *survey) sampleOf(ctx context.Context, c *candidate, fields []string) (d
 	newest := c.members[max(0, len(c.members)-sampledMembers):]
 	for i, m := range slices.Backward(newest) { // what the empty ones leave goes to the older
 		share := (sampleSize - len(documents) + i) / (i + 1)
-		list, err := n.surveyor.Documents(ctx, n.store, m.Name, fields, share)
+		list, err := n.store.Documents(ctx, m.Name, fields, share)
 		if err != nil {
 			c.texts.unread = err.Error()
 			break

@@ -177,7 +177,7 @@ func (n *survey) each(ctx context.Context, list []*candidate, look func(context.
 func (n *survey) list(ctx context.Context) (list []*candidate, err error) {
 	var holdings []adapters.Holding
 	err = within(ctx, func(ctx context.Context) error {
-		holdings, err = n.surveyor.Holdings(ctx, n.store)
+		holdings, err = n.store.Holdings(ctx)
 		return err
 	})
 	status := adapters.StatusOf(err)
@@ -253,7 +253,7 @@ func (n *survey) wanted(holdings []adapters.Holding) (list []*candidate, err err
 // describe asks for a candidate's documents and fields.
 func (n *survey) describe(ctx context.Context, c *candidate) error {
 	c.documents = -1
-	fields, err := n.surveyor.Fields(ctx, n.store, c.names())
+	fields, err := n.store.Fields(ctx, c.names())
 	if err != nil {
 		return err
 	}
@@ -264,7 +264,7 @@ func (n *survey) describe(ctx context.Context, c *candidate) error {
 	for _, m := range c.members {
 		all = append(all, m.Name)
 	}
-	if documents, err := n.surveyor.Count(ctx, n.store, all); err == nil { // else it goes without
+	if documents, err := n.store.Count(ctx, all); err == nil { // else it goes without
 		c.documents = documents
 	}
 	return nil

@@ -143,7 +143,7 @@ func (n *survey) search() string {
 			index = c.members[len(c.members)-1].Name
 		}
 	}
-	r := n.surveyor.Words(index, example.chosen, cmp.Or(example.word, "example"))
+	r := kind.Of(n.engine.Kind).Words(index, example.chosen, cmp.Or(example.word, "example"))
 	login := ""
 	switch {
 	case slices.Contains(n.variables, userVariable):

@@ -53,8 +53,9 @@ func (s *process) assemble(c *config.Config, e *config.Engine, engine *embeddedE
 func (f *front) proxy(e *config.Engine, rules adapters.Rules, metrics *proxy.Metrics, traces *proxy.Traces, log *slog.Logger) (http.Handler, error) {
 	k := kind.Of(e.Kind)
 	dialect := k.Dialect(kind.Sniffing{Rewrite: e.RewriteSniffing, Advertise: e.Advertise})
+	open := k.Open(metrics.Transport(f.transport, traces), f.urls, rules)
 	return proxy.New(proxy.Engine{
-		Dialect: dialect, Open: k.Open(metrics.Transport(f.transport, traces), f.urls, rules), ErrorReply: dialect.ErrorReply, Rules: rules,
+		Dialect: dialect, Open: func(h adapters.Header, query string) adapters.Store { return open(h, query) }, ErrorReply: dialect.ErrorReply, Rules: rules,
 		URLs: f.urls, Transport: f.transport, Document: k.DocumentOf, Metrics: metrics, Traces: traces, Limits: e.Limits.Proxy(),
 		FailClosed: e.OnFailure == "error", Log: log,
 	})

@@ -81,7 +81,7 @@ func (v *source) Authorize(c playground.Credentials) adapters.Header {
 // Listed returns the engine's indices.
 func (v *source) Listed(ctx context.Context, header adapters.Header) ([]adapters.Listed, error) {
 	f := v.backend.front
-	return v.Adapter.Listed(ctx, v.Open(f.transport, f.urls, f.rules)(header, ""))
+	return v.Open(f.transport, f.urls, f.rules)(header, "").Listed(ctx)
 }
 
 // Match returns the number of the rule of an index, or -1.

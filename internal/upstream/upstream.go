@@ -31,7 +31,7 @@ type Engine struct {
 	Config *config.Engine
 	Kind   kind.Kind
 	Rules  adapters.Rules
-	Store  adapters.Store
+	Store  adapters.EngineStore
 }
 
 // OpenAll opens the engine with the name, or all of them where it is empty.
@@ -212,7 +212,7 @@ func (e *Engine) CheckVersion(ctx context.Context, untested bool) error {
 	if untested || len(e.Kind.Versions) == 0 {
 		return nil
 	}
-	product, err := e.Kind.ProductOf(ctx, e.Store)
+	product, err := e.Store.Product(ctx)
 	if err != nil {
 		return e.Explain(fmt.Errorf("ask for its version: %w", err))
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cespare/xxhash/v2"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/neardup/sidecar/adapters"
 )
@@ -54,48 +55,53 @@ func (c *Corpus) Write(
 ) (Written, error) {
 	w := &writer{store: store, index: index, rule: rule}
 	defer adapters.Release(ctx, store, index)
-	batches := [][]Member{nil}
-	flush := func() error {
-		err := parallel(ctx, len(batches), func() func(int) error { return func(i int) error { return w.batch(ctx, batches[i]) } })
-		batches = [][]Member{nil}
+	batches, ctx := errgroup.WithContext(ctx)
+	batches.SetLimit(atOnce)
+	var batch []Member
+	flush := func() {
+		members := batch
+		batch = nil
+		batches.Go(func() error { return w.batch(ctx, members) })
 		if report != nil {
-			report(w.written)
+			report(w.add(Written{}))
 		}
-		return err
 	}
 	err := c.Each(ctx, func(m *Member) error {
 		if m.Stored == m.Cluster {
-			w.written.Right++
+			w.add(Written{Right: 1})
 			return nil
 		}
-		last := len(batches) - 1
-		if len(batches[last]) == inBatch {
-			if len(batches) == atOnce {
-				if err := flush(); err != nil {
-					return err
-				}
-			} else {
-				batches = append(batches, nil)
-			}
-			last = len(batches) - 1
+		if batch = append(batch, *m); len(batch) == inBatch {
+			flush()
 		}
-		batches[last] = append(batches[last], *m)
 		return nil
 	})
-	if err == nil {
-		err = flush()
+	if err == nil && len(batch) > 0 {
+		flush()
+	}
+	if failed := batches.Wait(); failed != nil {
+		err = failed
+	}
+	written := w.add(Written{})
+	if report != nil {
+		report(written)
 	}
 	if err != nil {
-		return w.written, fmt.Errorf("write clusters to %s: %w", index, err)
+		err = fmt.Errorf("write clusters to %s: %w", index, err)
 	}
-	return w.written, nil
+	return written, err
+}
+
+// add counts, and returns the count so far.
+func (w *writer) add(n Written) Written {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.written = w.written.Add(n)
+	return w.written
 }
 
 // batch stores the clusters of some documents.
 func (w *writer) batch(ctx context.Context, members []Member) error {
-	if len(members) == 0 {
-		return nil
-	}
 	var n Written
 	var patches []adapters.Patch
 	err := busily(ctx, func() error {
@@ -124,9 +130,7 @@ func (w *writer) batch(ctx context.Context, members []Member) error {
 	} else {
 		n.Gone = 0 // what did not come may have been still to come
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.written = w.written.Add(n)
+	w.add(n)
 	return err
 }
 

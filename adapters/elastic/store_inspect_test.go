@@ -47,7 +47,7 @@ func TestRecognize(t *testing.T) {
 				w.WriteHeader(c.status)
 				_, _ = w.Write([]byte(c.body))
 			})
-			got, ours, err := Recognize(t.Context(), store)
+			got, ours, err := store.Recognize(t.Context())
 			if ours != c.ours || (err != nil) != c.fails {
 				t.Errorf("ours: %v, %v", ours, err)
 			}
@@ -62,7 +62,7 @@ func TestRecognize(t *testing.T) {
 func TestProductOfAStranger(t *testing.T) {
 	for _, body := range []string{`{}`, `<html>`, `{"version":{}}`} {
 		store := opened(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(body)) })
-		if got, err := Product(t.Context(), store); err == nil {
+		if got, err := store.Product(t.Context()); err == nil {
 			t.Errorf("%s is %+v", body, got)
 		}
 	}

@@ -2,6 +2,7 @@ package elastic
 
 import (
 	"bytes"
+	"errors"
 	"math/rand/v2"
 	"testing"
 
@@ -73,17 +74,17 @@ func TestPartsThatAreNone(t *testing.T) {
 	}
 }
 
-// FuzzTakeHits holds the reader of replies to that of documents, on what is JSON; on what is not it comes to an end.
-func FuzzTakeHits(f *testing.F) {
+// FuzzReadScanPage holds the reader of replies to that of documents, on what is JSON; on what is not it comes to an end.
+func FuzzReadScanPage(f *testing.F) {
 	f.Add([]byte(`{"took":1,"_shards":{"failed":0},"hits":{"total":{"value":2,"relation":"eq"},"hits":[{"_id":"a\"\\","_seq_no":7,` +
 		`"_routing":"r","_primary_term":1,"_source":{"a":[1,{"b":"}]\\\"{"}],"_id":"x"},"sort":[7]},{"_id":"é","_seq_no":8}]}}`))
 	f.Add([]byte("{\n \"docs\" : [ { \"_id\" : \"1\" , \"found\" : true } , {\"_id\":\"2\",\"error\":{\"type\":\"t\"}} ] }"))
 	f.Add([]byte(`{"hits":{"hits":[]}}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for cut := range min(len(body), 200) {
-			_, _ = takeHits(body[:cut])
+			_, _ = readScanPage(body[:cut])
 		}
-		got, err := takeHits(body)
+		got, err := readScanPage(body)
 		root, malformed := adapters.Members(body)
 		outer, none := adapters.Members(adapters.Get(root, "hits"))
 		list, empty := adapters.Elements(adapters.Get(outer, "hits"))
@@ -104,4 +105,25 @@ func FuzzTakeHits(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestHalfAnswers must not be taken for whole ones: what they leave out would count as not there.
+func TestHalfAnswers(t *testing.T) {
+	const hits = `"hits":{"hits":[{"_id":"a","_seq_no":1,"_source":{}}]}}`
+	for _, c := range []struct {
+		name, reply string
+		whole, busy bool
+	}{
+		{"whole", `{"took":1,"timed_out":false,"_shards":{"total":1,"failed":0},` + hits, true, false},
+		{"out of time", `{"took":1,"timed_out":true,"_shards":{"total":1,"failed":0},` + hits, false, true},
+		{"a shard failed", `{"took":1,"timed_out":false,"_shards":{"total":2,"failed":1},` + hits, false, false},
+		{"cut short", `{"took":1,"timed_out":false,` + hits[:len(hits)-2], false, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			found, err := readScanPage([]byte(c.reply))
+			if (err == nil) != c.whole || errors.Is(err, adapters.ErrBusy) != c.busy || c.whole && len(found.hits) != 1 {
+				t.Errorf("%d hits, %v", len(found.hits), err)
+			}
+		})
+	}
 }

@@ -23,7 +23,7 @@ type prompted struct {
 	rules   adapters.Rules
 }
 
-func (s *prompted) store() adapters.Store {
+func (s *prompted) store() adapters.EngineStore {
 	return Open(handled(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Elastic-Product", "Elasticsearch")
 		key := r.Method + " " + r.URL.EscapedPath()
@@ -67,7 +67,7 @@ func fieldMapping(indices ...string) string {
 				adapters.SketchField, ourField))
 		default:
 			list = append(list, fmt.Sprintf(`%q:{"mappings":{%q:{"mapping":{%q:%s}}}}`, name, adapters.SketchField,
-				adapters.SketchField, markedField))
+				adapters.SketchField, declaration(adapters.SketchField, mark)))
 		}
 	}
 	return "{" + strings.Join(list, ",") + "}"
@@ -256,14 +256,14 @@ var preparations = []struct {
 func TestTemplatesMarkTheNewestIndex(t *testing.T) {
 	s := &prompted{rules: exchangeRules(t), answers: map[string]string{
 		itsTemplate: `{"index_templates":[{"name":"t","index_template":{"index_patterns":["news-*"]}}]}`, "GET /_template": `{}`,
-		"POST /_index_template/_simulate/t": `{"template":{"mappings":{"properties":{"neardup_sketch":` + markedField + `}}}}`,
+		"POST /_index_template/_simulate/t": `{"template":{"mappings":{"properties":{"neardup_sketch":` + declaration(adapters.SketchField, mark) + `}}}}`,
 		"GET " + lookUp:                     fieldMapping("news-000001!", "news-000002*", "news-a!", "other-000001!"), "PUT /news-000001/_mapping": `{}`,
 	}}
 	list, err := s.store().(*Store).Templates(t.Context(), s.rules, false)
 	if err != nil || len(list) != 1 || !list[0].Ready || list[0].Added {
 		t.Errorf("%+v %v", list, err)
 	}
-	if diff := cmp.Diff([]string{`PUT /news-000001/_mapping {"properties":{"neardup_sketch":` + markedField + `}}`}, s.changes); diff != "" {
+	if diff := cmp.Diff([]string{`PUT /news-000001/_mapping {"properties":{"neardup_sketch":` + declaration(adapters.SketchField, mark) + `}}`}, s.changes); diff != "" {
 		t.Error(diff)
 	}
 	for _, templates := range []string{itsTemplate, "GET /_template"} {

@@ -1,0 +1,486 @@
+package elastic
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/elastic/go-elasticsearch/v8/esapi"
+
+	"github.com/neardup/sidecar/adapters"
+)
+
+// ourFields are the names of our fields.
+var ourFields = []string{adapters.SketchField, adapters.BandsField, adapters.ClusterField}
+
+// ourField is how the sketch is declared in an index: stored with the document, readable as doc values, not indexed.
+const ourField = `{"type":"binary","doc_values":true}`
+
+// declarationOf has how each field of ours is declared: bands to be looked up by, clusters to be looked up and grouped by. Without doc values,
+// a client's pattern among docvalue_fields that covers it would be refused.
+var declarationOf = map[string]string{
+	adapters.SketchField: ourField, adapters.BandsField: `{"type":"long"}`, adapters.ClusterField: `{"type":"keyword"}`,
+}
+
+// meant says the same for an operator.
+var meant = map[string]string{
+	adapters.SketchField: "binary with doc values", adapters.BandsField: "long, indexed and with doc values",
+	adapters.ClusterField: "keyword, indexed and with doc values",
+}
+
+const (
+	// mark is what a template's declaration of a field of ours carries. An index that carries it was made from a template that declares
+	// the field, so the next one made behind the same name will have it too.
+	mark      = `,"meta":{"` + markKey + `":"` + markValue + `"}`
+	unmarked  = `,"meta":{}`
+	markKey   = "declared_by"
+	markValue = "template"
+)
+
+// properties returns the mapping of some fields, each with a mark or none.
+func properties(fields []string, mark string) string {
+	var list []string
+	for _, field := range fields {
+		list = append(list, `"`+field+`":`+declaration(field, mark))
+	}
+	return `{"properties":{` + strings.Join(list, ",") + `}}`
+}
+
+// declaration returns how a field of ours is declared.
+func declaration(field, mark string) string {
+	return strings.TrimSuffix(declarationOf[field], "}") + mark + "}"
+}
+
+// declared is how a field of ours is mapped in an index. Index and DocValues are nil where they are as by default.
+type declared struct {
+	Type      string            `json:"type"`
+	Index     *bool             `json:"index"`
+	DocValues *bool             `json:"doc_values"`
+	Meta      map[string]string `json:"meta"`
+}
+
+func (d declared) marked() bool { return d.Meta[markKey] == markValue }
+
+// fit reports whether it is declared as the field needs it.
+func (d declared) fit(field string) bool {
+	is := func(setting *bool, instead bool) bool { return setting == nil && instead || setting != nil && *setting }
+	switch field {
+	case adapters.SketchField:
+		return d.Type == "binary" && is(d.DocValues, false)
+	case adapters.BandsField:
+		return d.Type == "long" && is(d.Index, true) && is(d.DocValues, true)
+	}
+	return d.Type == "keyword" && is(d.Index, true) && is(d.DocValues, true)
+}
+
+// declarations are how our fields are mapped somewhere, by name; those that are not have no entry.
+type declarations map[string]declared
+
+// fit reports whether all of the fields are declared as they are needed, marked whether all of them carry the mark of a template.
+func (ds declarations) fit(fields []string) bool {
+	return !slices.ContainsFunc(fields, func(field string) bool { return !ds[field].fit(field) })
+}
+
+func (ds declarations) marked(fields []string) bool {
+	return !slices.ContainsFunc(fields, func(field string) bool { return !ds[field].marked() })
+}
+
+// undeclared returns which of the fields are not declared at all; unfit the first that is declared otherwise than needed, or "".
+func (ds declarations) undeclared(fields []string) []string {
+	return slices.DeleteFunc(slices.Clone(fields), func(field string) bool { return ds[field].Type != "" })
+}
+
+func (ds declarations) unfit(fields []string) string {
+	for _, field := range fields {
+		if d := ds[field]; d.Type != "" && !d.fit(field) {
+			return field
+		}
+	}
+	return ""
+}
+
+// why says, for an operator, what hinders documents from being stored with the fields; nothing where nothing does.
+func (ds declarations) why(fields []string) string {
+	if field := ds.unfit(fields); field != "" {
+		return fmt.Sprintf("the field %s is mapped as %s, not as %s: reindex into a new index", field, ds[field].Type, meant[field])
+	}
+	if list := ds.undeclared(fields); len(list) > 0 {
+		return "the field " + strings.Join(list, ", ") + " is not mapped: run setup with credentials that may change the mapping"
+	}
+	return ""
+}
+
+// declarationsIn returns how our fields are mapped in a mapping. An object is declared by no type of its own.
+func declarationsIn(mapping json.RawMessage) declarations {
+	var m struct{ Properties map[string]json.RawMessage }
+	ds := declarations{}
+	if json.Unmarshal(mapping, &m) == nil {
+		for _, field := range ourFields {
+			ds.take(field, m.Properties[field])
+		}
+	}
+	return ds
+}
+
+// take notes a declaration.
+func (ds declarations) take(field string, is json.RawMessage) {
+	if is == nil {
+		return
+	}
+	d := declared{}
+	_ = json.Unmarshal(is, &d) // what is no declaration is none
+	ds[field] = d
+}
+
+// kept returns which fields of ours documents hold under one of the rules. A sketch they hold without one, too.
+func kept(rules ...*adapters.Rule) []string {
+	list := ourFields[:1:1]
+	if slices.ContainsFunc(rules, func(r *adapters.Rule) bool { return r != nil && r.Bands > 0 }) {
+		list = append(list, adapters.BandsField)
+	}
+	if slices.ContainsFunc(rules, func(r *adapters.Rule) bool { return r != nil && r.Clusters }) {
+		list = append(list, adapters.ClusterField)
+	}
+	return list
+}
+
+// found is what the engine says of our fields in one index.
+type found struct {
+	Mappings map[string]struct{ Mapping map[string]json.RawMessage }
+}
+
+func (f found) fields() declarations {
+	ds := declarations{}
+	for _, field := range ourFields {
+		ds.take(field, f.Mappings[field].Mapping[field])
+	}
+	return ds
+}
+
+// index returns what is known of an index of that name.
+func (s *Store) index(f found, d Dialect, name string) adapters.Index {
+	i := adapters.Index{Name: name}
+	if as := d.ruleName(name); as != name {
+		i.As = as
+	}
+	is, fields := f.fields(), s.needed(i)
+	i.Mapped, i.Known = is[adapters.SketchField].Type != "", len(is.undeclared(fields)) == 0
+	i.Ready, i.Why = is.fit(fields), is.why(fields)
+	return i
+}
+
+// needed returns the fields of ours that documents of an index hold.
+func (s *Store) needed(i adapters.Index) []string { return kept(s.rules.Of(i)) }
+
+// Resolve implements adapters.Store. One request tells both the concrete names and how our fields are mapped there.
+func (s *Store) Resolve(ctx context.Context, name string) ([]adapters.Index, error) {
+	list, _, err := s.resolve(ctx, name)
+	return list, err
+}
+
+func (s *Store) resolve(ctx context.Context, name string) ([]adapters.Index, map[string]found, error) {
+	// Whatever of a list is there, hidden indices too: more than a search may reach, and never less. A single name must be
+	// there: or else the error tells so, and what a name to be evaluated comes to.
+	yes, lenient := true, !one(name)
+	r := esapi.IndicesGetFieldMappingRequest{
+		Fields: kept(s.rules...), IgnoreUnavailable: &lenient, AllowNoIndices: &yes, ExpandWildcards: "all",
+	}
+	if name != "" {
+		r.Index = []string{url.PathEscape(name)}
+	}
+	if remote(name) {
+		return nil, nil, fmt.Errorf("resolve %s: another cluster's indices show no mapping", name)
+	}
+	all := map[string]found{}
+	d, err := s.ask(ctx, r, &all)
+	switch refused, _ := errors.AsType[*refusal](err); {
+	case !lenient && (err == nil && len(all) == 0 || missing(err) && refused.reason == "{}"):
+		// That nothing is there is told in other words.
+		return nil, nil, fmt.Errorf("resolve %s: its mapping is not shown (closed, blocked, or not granted)", name)
+	case missing(err):
+		return absentAs(err, name), nil, nil
+	case err != nil:
+		return nil, nil, fmt.Errorf("resolve %s: %w", name, err)
+	}
+	var list []adapters.Index
+	for index, f := range all {
+		if index != JournalIndex || name == JournalIndex {
+			list = append(list, s.index(f, d, index))
+		}
+	}
+	slices.SortFunc(list, func(a, b adapters.Index) int { return strings.Compare(a.Name, b.Name) })
+	if d.OpenSearch && len(list) > 0 {
+		s.pipe(ctx, r, list)
+	}
+	if one(name) && (len(list) > 1 || len(list) == 1 && list[0].Name != name) {
+		s.written(ctx, d, name, list, all)
+	}
+	return list, all, nil
+}
+
+// absentAs returns the absent index that a name of date math leads to by the engine's error, or nothing.
+func absentAs(err error, name string) []adapters.Index {
+	if r, ok := err.(*refusal); ok && dateMath(name) && r.index != "" && r.index != name {
+		return []adapters.Index{{Name: r.index, Absent: true, Why: "it is not there"}}
+	}
+	return nil
+}
+
+// written marks in what stands behind a name the indices that no write to the name reaches, and the one that it reaches if the
+// engine can lead the name elsewhere.
+func (s *Store) written(ctx context.Context, d Dialect, name string, list []adapters.Index, all map[string]found) {
+	stream := !slices.ContainsFunc(list, func(i adapters.Index) bool { return i.As != name })
+	switch {
+	case stream:
+		writesTo(list, newest(list, name))
+		s.move(list, all, "the data stream gets new indices")
+	case dateMath(name):
+		now, stream := time.Now().UTC(), slices.ContainsFunc(list, func(i adapters.Index) bool { return i.As != "" })
+		if stream || !daily(name) || now.Add(midnightAhead).Day() != now.Add(-midnightPast).Day() {
+			s.move(list, all, "its name is about to mean another index")
+		}
+	default:
+		s.writtenByAlias(ctx, d, name, list, all)
+	}
+}
+
+// Around midnight (UTC) names of date math come to mean another index. What is enriched for today's index may take some time on
+// its way, and the engine's clock may differ from ours.
+const (
+	midnightAhead = time.Minute
+	midnightPast  = 5 * time.Second
+)
+
+// newest returns the name of a data stream's newest backing index, which alone is written to.
+func newest(list []adapters.Index, stream string) string {
+	last, best := "", ""
+	for _, i := range list {
+		if i.As != stream {
+			continue
+		}
+		_, generation, _ := cutLast(i.Name)
+		if len(generation) > len(last) || len(generation) == len(last) && generation > last {
+			last, best = generation, i.Name
+		}
+	}
+	return best
+}
+
+// writesTo marks all but one as not written to.
+func writesTo(list []adapters.Index, written string) {
+	for i := range list {
+		list[i].NoWrite = list[i].Name != written
+	}
+}
+
+// move marks the index that is written to as one of a name that moves, unless the next one is known to declare our field as well.
+func (s *Store) move(list []adapters.Index, all map[string]found, why string) {
+	for i := range list {
+		if list[i].NoWrite || all[list[i].Name].fields().marked(s.needed(list[i])) {
+			continue
+		}
+		list[i].Moves = true
+		if list[i].Ready {
+			list[i].Why = why + ", and no template declares the field " + strings.Join(s.needed(list[i]), ", ") +
+				" there: run setup with credentials that may change templates"
+		}
+	}
+}
+
+// writtenByAlias asks which of its indices an alias writes to. Where the engine won't tell, all of them may be.
+func (s *Store) writtenByAlias(ctx context.Context, d Dialect, name string, list []adapters.Index, all map[string]found) {
+	var targets map[string]struct {
+		Aliases map[string]struct {
+			Write   *bool  `json:"is_write_index"`
+			Routing string `json:"index_routing"`
+		}
+	}
+	if err := s.do(ctx, esapi.IndicesGetAliasRequest{Name: []string{url.PathEscape(name)}}, &targets); err != nil {
+		for i := range list {
+			list[i].Routed = true
+		}
+		return
+	}
+	for i := range list {
+		list[i].Routed = targets[list[i].Name].Aliases[name].Routing != ""
+	}
+	target, explicit := "", false
+	for index, t := range targets {
+		write := t.Aliases[name].Write
+		switch {
+		case write != nil && *write:
+			target, explicit = index, true
+		case !explicit && len(targets) == 1 && write == nil:
+			target = index
+		}
+	}
+	if _, index := all[target]; index {
+		writesTo(list, target)
+		if s.rollsOver(ctx, target, explicit) {
+			s.move(list, all, "its alias is rolled over to new indices")
+		}
+	} else if backing := newest(list, target); target != "" && backing != "" { // the alias of a data stream
+		writesTo(list, backing)
+		s.move(list, all, "the data stream gets new indices")
+	}
+}
+
+// rollsOver reports whether the engine itself makes new indices behind the alias of an index: whether its lifecycle is
+// managed. doubt is the answer where it can't be found out: an alias that says which index it writes to is likely to be meant
+// for that.
+func (s *Store) rollsOver(ctx context.Context, index string, doubt bool) bool {
+	is, err := s.shape(ctx, index)
+	if err != nil {
+		return doubt
+	}
+	for key := range is.Settings {
+		if strings.HasPrefix(key, "index.lifecycle.") || strings.Contains(key, "index_state_management.") {
+			return true
+		}
+	}
+	return false
+}
+
+// Prepare implements adapters.Store.
+func (s *Store) Prepare(ctx context.Context, name string, create bool) ([]adapters.Index, error) {
+	list, err := s.Resolve(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if len(list) == 0 || list[0].Absent {
+		if !create {
+			return list, nil
+		}
+		if list, err = s.create(ctx, name, list); err != nil {
+			return nil, err
+		}
+	}
+	for i, index := range list {
+		if index.Ready || index.Absent {
+			continue
+		}
+		if err := s.declare(ctx, index.Name, s.needed(index)); err != nil {
+			list[i].Why = err.Error()
+			continue
+		}
+		list[i].Ready, list[i].Mapped, list[i].Known, list[i].Why = true, true, true, ""
+	}
+	return list, nil
+}
+
+const (
+	// limitSetting bounds how many fields a mapping may hold; fieldLimit is what it is where nobody set it.
+	limitSetting = "index.mapping.total_fields.limit"
+	fieldLimit   = 1000
+)
+
+// shape is what an index is made with.
+type shape struct {
+	// Settings are those that were set, by their flat names.
+	Settings map[string]any
+	Mappings json.RawMessage
+}
+
+// shape returns the shape of an index.
+func (s *Store) shape(ctx context.Context, index string) (shape, error) {
+	var all map[string]shape
+	yes := true
+	if err := s.do(ctx, esapi.IndicesGetRequest{Index: []string{url.PathEscape(index)}, FlatSettings: &yes}, &all); err != nil {
+		return shape{}, fmt.Errorf("read the settings of %s: %w", index, err)
+	}
+	one, there := all[index]
+	if !there {
+		return shape{}, fmt.Errorf("read the settings of %s: the engine says nothing of it", index)
+	}
+	return one, nil
+}
+
+// fields returns how our fields are mapped there.
+func (s shape) fields() declarations { return declarationsIn(s.Mappings) }
+
+// fieldsOf counts the fields of a mapping as the engine does: objects, fields of fields, aliases and runtime fields are fields
+// too.
+func fieldsOf(mapping json.RawMessage) int {
+	var m struct{ Properties, Fields, Runtime map[string]json.RawMessage }
+	if json.Unmarshal(mapping, &m) != nil {
+		return 0
+	}
+	n := len(m.Fields) + len(m.Runtime)
+	for _, property := range m.Properties {
+		n += 1 + fieldsOf(property)
+	}
+	return n
+}
+
+// raisedLimit returns the limit under which some fields more leave the documents as much room as they had, and whether it has to
+// be set. A limit that nobody set and that is far away stays.
+func raisedLimit(limit string, fields, more int) (to int, set bool) {
+	n, err := strconv.Atoi(limit)
+	if err != nil {
+		n = fieldLimit
+	}
+	return max(n, fields) + more, err == nil || fields >= n/2
+}
+
+// declare puts those of our fields into the mapping of an index that it lacks. A place for them is made first, or they are not
+// declared: they must not take one that a document may need.
+func (s *Store) declare(ctx context.Context, index string, fields []string) error {
+	s.shared.mu.Lock()
+	defer s.shared.mu.Unlock()
+	is, err := s.shape(ctx, index)
+	if err != nil || is.fields().fit(fields) { // by a template, or another was faster
+		return err
+	}
+	if unfit := is.fields().unfit(fields); unfit != "" {
+		return errors.New(is.fields().why(fields))
+	}
+	lacking := is.fields().undeclared(fields)
+	old, was := is.Settings[limitSetting].(string)
+	to, raise := raisedLimit(old, fieldsOf(is.Mappings), len(lacking))
+	if ours := s.shared.limits[index]; ours.to > 0 && old == strconv.Itoa(ours.to) && ours.by >= len(lacking) {
+		to, raise = ours.to, false // raised before, and then something failed
+	}
+	if raise {
+		s.shared.limits[index] = lifted{to, len(lacking)}
+		if err := s.limit(ctx, index, strconv.Itoa(to)); err != nil {
+			return fmt.Errorf("raise %s of %s to %d, so that our fields take no place of the documents': %w", limitSetting, index, to, err)
+		}
+	}
+	body := strings.NewReader(properties(lacking, ""))
+	err = s.do(ctx, esapi.IndicesPutMappingRequest{Index: []string{url.PathEscape(index)}, Body: body}, nil)
+	switch {
+	case err == nil: // what is raised is taken
+		delete(s.shared.limits, index)
+	case raise && refusedBy(err):
+		back := "null"
+		if was {
+			back = strconv.Quote(old)
+		}
+		s.lower(ctx, index, to, back, fields)
+	}
+	return err
+}
+
+// lower puts a field limit back that was raised for nothing, unless somebody else has set it or declared our fields meanwhile.
+// One that stays higher refuses nothing.
+func (s *Store) lower(ctx context.Context, index string, from int, back string, fields []string) {
+	is, err := s.shape(ctx, index)
+	if err != nil || is.fields().fit(fields) || is.Settings[limitSetting] != strconv.Itoa(from) {
+		return
+	}
+	if s.limit(ctx, index, back) == nil {
+		delete(s.shared.limits, index)
+	}
+}
+
+// limit sets the field limit of an index to a value in JSON.
+func (s *Store) limit(ctx context.Context, index, value string) error {
+	body := strings.NewReader(`{"` + limitSetting + `":` + value + `}`)
+	return s.do(ctx, esapi.IndicesPutSettingsRequest{Index: []string{url.PathEscape(index)}, Body: body}, nil)
+}
