@@ -46,6 +46,57 @@ func TestPagesAreSlicesOfTheCollapsedList(t *testing.T) {
 	}
 }
 
+// A listing that asks for more until it is whole is one like any other, alone and among several.
+func TestListingsInPieces(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 1))
+	rule := newRule(t, 100)
+	for _, single := range []bool{true, false} {
+		s := newShelf(r, rule, 150, 0.3)
+		all := searches(rule, single, [2]int{40, 20})
+		all.List[0].(*search).piece = 30
+		answer, err := collapse.Answer(t.Context(), all, s.ask)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(s.page(rule, 40, 20), string(answer.Body)); diff != "" || s.rounds < 3 || answer.Outcomes[0].Rounds != s.rounds {
+			t.Errorf("%d rounds, %+v: %s", s.rounds, answer.Outcomes, diff)
+		}
+	}
+}
+
+// template is what the searches follow from.
+type template struct {
+	searches *adapters.Searches
+	fails    error
+}
+
+func (t template) Request() *adapters.Request {
+	return &adapters.Request{Body: []byte("[]"), Ahead: true}
+}
+
+func (t template) Searches(*adapters.Reply) (*adapters.Searches, error) { return t.searches, t.fails }
+
+// What the searches follow from is asked first; where it fails nothing else is.
+func TestSearchesThatFollow(t *testing.T) {
+	rule := newRule(t, 100)
+	list := newShelf(rand.New(rand.NewPCG(9, 2)), rule, 50, 0).documents
+	alone := adapters.Alone{Reason: "cursor"}
+	for _, fails := range []error{nil, alone, adapters.ErrWidened, adapters.ErrRefused, adapters.ErrMalformed} {
+		s := &shelf{documents: list}
+		answer, err := collapse.Answer(t.Context(), &adapters.Searches{Ahead: template{searches(rule, true, [2]int{2, 5}), fails}}, s.ask)
+		switch {
+		case fails == nil:
+			if err != nil || string(answer.Body) != s.page(rule, 2, 5) || s.requests[0] != "[]" || s.rounds != 2 {
+				t.Errorf("%v after %q", err, s.requests)
+			}
+		case !errors.Is(err, fails) || s.rounds != 1:
+			t.Errorf("%v after %d rounds, want %v", err, s.rounds, fails)
+		case fails == adapters.ErrMalformed && !errors.Is(err, adapters.ErrNotUnderstood):
+			t.Error(err)
+		}
+	}
+}
+
 // What several searches ask goes out together, in as many rounds as the longest of them takes alone, and the same each time.
 func TestSearchesAskTogether(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 1))

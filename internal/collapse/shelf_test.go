@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -164,6 +165,7 @@ func (wire) Declined(_ *adapters.Reply, d *adapters.Declined) *adapters.Reply {
 type search struct {
 	asked  adapters.Asked
 	broken bool // it panics when it is to read something
+	piece  int  // how many ranks can be read at once, 0 for any number: the rest of a reading is asked for when these are there
 }
 
 func (s *search) Asked() *adapters.Asked { return &s.asked }
@@ -173,6 +175,9 @@ func (s *search) Queries(r adapters.Reading) ([]adapters.Query, error) {
 		r.From, r.To = s.asked.From, s.asked.From+s.asked.Size
 	}
 	r.Known = nil // the shelf does not look
+	if s.piece > 0 && r.Ranks == nil && r.To-r.From > s.piece {
+		r.To = r.From + s.piece
+	}
 	body, err := json.Marshal(r)
 	return []adapters.Query{{Body: body, Bare: !r.Sources, Own: r.AsSent}}, err
 }
@@ -186,6 +191,16 @@ func (s *search) Listing(r adapters.Reading, results []adapters.QueryResult) (*a
 		return nil, &adapters.Declined{Status: 422, Reason: "no", Raw: f.raw}
 	}
 	f.texts = r.Texts
+	if at := s.piece * len(results); s.piece > 0 && r.Ranks == nil && at < r.To-r.From {
+		r.From += at
+		more, err := s.Queries(r)
+		return &adapters.Listing{More: more}, err
+	}
+	whole := *f
+	for _, more := range results[1:] {
+		whole.List = append(slices.Clip(whole.List), more.(*found).List...)
+	}
+	f = &whole
 	return &adapters.Listing{Hits: f, Total: f.Total, Framed: r.Sources || r.From == r.To}, nil
 }
 
