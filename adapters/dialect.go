@@ -183,22 +183,16 @@ type Outcome struct {
 	Again bool
 	// Raw is the engine's total, or the ranks read where it gave none.
 	Raw int
-	// Read is how many ranks were looked at, Folded how many of these were folded, Without how many had no sketch stored.
-	Read, Folded, Without int
+	// Stats are what the readings showed; of them Without counts the hits that had no sketch stored.
+	rerank.Stats
 	// Sketches are those of the hits that were looked at.
 	Sketches Sketches
 	// Exact says that Folded is final for the whole window.
 	Exact bool
-	// Limited says that the engine's paging limit ended the list.
-	Limited bool
 	// Rounds is how often the engine was asked; Window the ranks collapsed over.
 	Rounds, Window int
 	// DryRun says that the answer is the engine's own, and Folded what would have been folded.
 	DryRun bool
-	// Short and Guessed are those of [rerank.Stats]: how well it was guessed how many ranks to read at first.
-	Short, Guessed bool
-	// HitBytes is how long the hits were that came with their whole source, in the mean; 0 where none did.
-	HitBytes int
 	// CursorLost says that what earlier pages of a cursor showed was not known any more, so that the page was collapsed by itself.
 	CursorLost bool
 	// Native says that the engine collapsed the whole list itself, by clusters; Read and Window are then zero.
@@ -268,10 +262,8 @@ type Scope struct {
 	// Deciding are the fields whose values are needed of each hit, Texts the sketched ones of the rules that compute missing sketches.
 	Deciding []Deciding
 	Texts    []string
-	// Rate and Margin are what searches of the target have taught of late: see [rerank.Widening].
-	Rate, Margin float64
-	// HitBytes is that of [rerank.Widening] too.
-	HitBytes float64
+	// Widening is what searches of the target have taught of late.
+	rerank.Widening
 	// Lacking says that hits without a sketch were seen of late.
 	Lacking bool
 	// Piped says that an index behind the target has the engine change what it finds there: see [Index].

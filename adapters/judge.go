@@ -311,9 +311,6 @@ func OutcomeOf(target string, page rerank.Page, stats rerank.Stats, lacking, tot
 	if total < 0 {
 		total = stats.Read
 	}
-	return Outcome{
-		Target: target, Raw: total, Read: stats.Read, Folded: stats.Folded, Without: lacking,
-		Exact: stats.Ended, Limited: stats.Limited, Rounds: stats.Readings, Window: page.Window,
-		Short: stats.Short, Guessed: stats.Guessed,
-	}
+	stats.Without = lacking
+	return Outcome{Target: target, Raw: total, Stats: stats, Exact: stats.Ended, Rounds: stats.Readings, Window: page.Window}
 }

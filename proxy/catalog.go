@@ -314,12 +314,12 @@ func fitOf(indices []adapters.Index) fit {
 // scope returns what is known of a search's target.
 func (c *catalog) scope(ctx context.Context, who client, target string) adapters.Scope {
 	e := c.lookup(ctx, who, target)
-	s := adapters.Scope{Rate: rerank.DefaultRate, Lacking: e.lacking}
+	s := adapters.Scope{Widening: rerank.Widening{Rate: rerank.DefaultRate}, Lacking: e.lacking}
 	s.Piped = slices.ContainsFunc(e.indices, func(i adapters.Index) bool {
 		return i.Piped && (target != "" || c.rules.Of(i) != nil) // a point in time names no index, and may be of any
 	})
 	if e.seen {
-		s.Rate, s.Margin, s.HitBytes = e.widening.Rate, e.widening.Margin, e.widening.HitBytes
+		s.Widening = e.widening
 	}
 	for _, rule := range c.rules {
 		if c.touches(rule, target, e) {
@@ -390,8 +390,7 @@ func (c *catalog) learn(who client, o adapters.Outcome) {
 	if o.Reason != "" || o.Read == 0 {
 		return
 	}
-	seen := rerank.Stats{Read: o.Read, Folded: o.Folded, Short: o.Short, Guessed: o.Guessed, HitBytes: o.HitBytes}
-	e.widening = e.widening.Learn(seen)
+	e.widening = e.widening.Learn(o.Stats)
 	e.lacking, e.seen = o.Without > 0, true
 }
 

@@ -6,10 +6,11 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/rerank"
 )
 
 func TestOutcomeLine(t *testing.T) {
-	good, refused := adapters.Outcome{Raw: 3, Folded: 1, Exact: true, Rounds: 1, Window: 10}, adapters.Outcome{Reason: "refused"}
+	good, refused := adapters.Outcome{Raw: 3, Stats: rerank.Stats{Folded: 1}, Exact: true, Rounds: 1, Window: 10}, adapters.Outcome{Reason: "refused"}
 	for _, c := range []struct {
 		outcomes []adapters.Outcome
 		want     string

@@ -8,6 +8,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
+	"github.com/neardup/sidecar/rerank"
 )
 
 // BenchmarkExchange measures what a collapsed search takes beside the engine and HTTP: Search and what package collapse does. The first page holds 50 hits
@@ -23,7 +24,9 @@ func BenchmarkExchange(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			plan := searchPlan(b, false)
 			plan.MaxWindow = 1000
-			plan.Scope = func(string) adapters.Scope { return adapters.Scope{Configured: true, Window: 1000, Rate: c.share} }
+			plan.Scope = func(string) adapters.Scope {
+				return adapters.Scope{Configured: true, Window: 1000, Widening: rerank.Widening{Rate: c.share}}
+			}
 			replies := map[string]*adapters.Reply{}
 			documents := adaptertest.Articles(b, plan.Rules[0], c.hits, 1400, c.share)
 			engine := func(ask *adapters.Request) *adapters.Reply {

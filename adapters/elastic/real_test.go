@@ -15,6 +15,7 @@ import (
 	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -129,7 +130,7 @@ func (l *larder) put(index string, documents map[string]stored) {
 // plan is what is known of targets: all rules are behind each.
 func planOf(rules adapters.Rules, lacking bool, rate float64) adapters.Plan {
 	return adapters.Plan{Rules: rules, MaxWindow: 10000, Scope: func(string) adapters.Scope {
-		scope := adapters.Scope{Lacking: lacking, Rate: rate}
+		scope := adapters.Scope{Lacking: lacking, Widening: rerank.Widening{Rate: rate}}
 		for _, rule := range rules {
 			scope.Add(rule)
 		}

@@ -45,7 +45,7 @@ func planFor(scope adapters.Scope, rules ...*adapters.Rule) adapters.Plan {
 		if rule == nil {
 			return adapters.Scope{}
 		}
-		s := adapters.Scope{Rate: scope.Rate, Lacking: scope.Lacking}
+		s := adapters.Scope{Widening: rerank.Widening{Rate: scope.Rate}, Lacking: scope.Lacking}
 		s.Add(rule)
 		s.Window, s.VectorWindow = cmp.Or(scope.Window, s.Window), cmp.Or(scope.VectorWindow, s.VectorWindow)
 		return s

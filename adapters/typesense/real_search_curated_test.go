@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/rerank"
 )
 
 // preset makes a preset that is gone when the test ends, and returns its name.
@@ -81,7 +82,7 @@ func TestRealCollectionWithoutSketches(t *testing.T) {
 	b.put(documents)
 	b.rule.Together.Different = []string{"host"}
 	key := b.searchKey()(nil)
-	b.plan = planFor(adapters.Scope{Rate: 0.6, Lacking: true}, b.rule)
+	b.plan = planFor(adapters.Scope{Widening: rerank.Widening{Rate: 0.6}, Lacking: true}, b.rule)
 	for _, seen := range []string{"", "include_fields=title", "exclude_fields=host,at,id"} {
 		params, err := url.ParseQuery("q=alpha&query_by=title&per_page=20&" + seen)
 		if err != nil {
@@ -130,7 +131,7 @@ func TestRealPinnedHits(t *testing.T) {
 		{"q=*&filter_by=n:<6&sort_by=n:asc&pinned_hits=a1:1,a3:3", 2, greatest, true, []string{"a1", "a3", "a5"}},
 	} {
 		b.rule.Profile.Keep, b.rule.Choice, b.rule.Transitive = c.keep, c.choice, c.transitive
-		b.plan = planFor(adapters.Scope{Rate: 0.3}, b.rule)
+		b.plan = planFor(adapters.Scope{Widening: rerank.Widening{Rate: 0.3}}, b.rule)
 		got := ids(t, []byte(b.must(200)(b.through("GET", "/collections/NAME/documents/search?"+c.query, ""))))
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s, keep %d, transitive %t: %s", c.query, c.keep, c.transitive, diff)

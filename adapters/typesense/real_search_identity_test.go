@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/rerank"
 )
 
 // documented are parameters of a search with values as clients send them, some of them wrong. A value stands for an absent parameter more
@@ -158,7 +159,7 @@ func TestRealSearchesAreTheEnginesOwn(t *testing.T) {
 	for range rounds {
 		request := i.request()
 		b.rule.Window = 1 + r.IntN(400)
-		b.plan = planFor(adapters.Scope{Rate: r.Float64() / 2, Lacking: r.IntN(2) == 0, VectorWindow: 100}, b.rule)
+		b.plan = planFor(adapters.Scope{Widening: rerank.Widening{Rate: r.Float64() / 2}, Lacking: r.IntN(2) == 0, VectorWindow: 100}, b.rule)
 		own := b.send(request)
 		status, got, outcome := b.answer(request)
 		want := string(adapters.Cleaned(own.Body, inHit)) // no request names our field

@@ -17,6 +17,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/rerank"
 )
 
 const vectors = `{"name":"NAME","enable_nested_fields":true,"fields":[{"name":"meta","type":"object"},
@@ -321,7 +322,7 @@ func (b *bench) try(c trial, r *rand.Rand, key string, sum *sums) {
 	t.Helper()
 	b.rule.Window = c.window
 	c.choice.put(b.rule)
-	b.plan = planFor(adapters.Scope{Rate: r.Float64() / 2, Lacking: r.IntN(2) == 0, VectorWindow: c.least}, b.rule)
+	b.plan = planFor(adapters.Scope{Widening: rerank.Widening{Rate: r.Float64() / 2}, Lacking: r.IntN(2) == 0, VectorWindow: c.least}, b.rule)
 	b.plan.MaxWindow = 10_000
 	plain := c.request(b.collection, r.IntN(2) == 0)
 	plain.Header = adapters.Header{keyHeader: {key}}

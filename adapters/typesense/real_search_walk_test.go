@@ -45,7 +45,7 @@ func TestRealWalks(t *testing.T) {
 				b.rule.Profile.Keep = 2
 			}
 			b.rule.Window = c.window
-			b.plan = planFor(adapters.Scope{Rate: 0.6, Lacking: true}, b.rule)
+			b.plan = planFor(adapters.Scope{Widening: rerank.Widening{Rate: 0.6}, Lacking: true}, b.rule)
 			b.plan.MaxWindow = 10_000
 			params := url.Values{"q": {"alpha"}, "query_by": {"title"}, "sort_by": {"n:desc"}, "include_fields": {"id"}, "per_page": {fmt.Sprint(c.perPage)}}
 			var x expected

@@ -18,6 +18,7 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/rerank"
 )
 
 func TestMain(m *testing.M) { os.Exit(engines.Main(m)) }
@@ -43,7 +44,7 @@ func newBench(t *testing.T, schema string, fields ...string) *bench {
 	b.key = b.engine.Key
 	b.collection = fmt.Sprintf("neardup_test_%s_%d", strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(t.Name(), "Test"), "/", "_")), os.Getpid())
 	b.rule = newRule(t, b.collection, fields...)
-	b.plan = planFor(adapters.Scope{Rate: 0.3}, b.rule)
+	b.plan = planFor(adapters.Scope{Widening: rerank.Widening{Rate: 0.3}}, b.rule)
 	b.direct("DELETE", "/collections/"+b.collection, "")
 	if status, body := b.direct("POST", "/collections", strings.ReplaceAll(schema, "NAME", b.collection)); status != 201 {
 		t.Fatalf("create: %d %s", status, body)

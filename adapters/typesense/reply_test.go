@@ -13,6 +13,7 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/rerank"
 )
 
 // memberwise is a result as [adapters.Members] and [adapters.Elements] take it apart, and as Cut and Set put it together: one pass for each
@@ -220,7 +221,7 @@ func TestSketchesComeTogetherAndUncompressed(t *testing.T) {
 	r := get("/collections/news/documents/search?q=x&page=40")
 	r.Header = adapters.Header{"Accept-Encoding": {"gzip"}}
 	var rounds []string
-	answer, err := adaptertest.Run(search(r, planFor(adapters.Scope{Rate: 0.3}, rule)), func(r *adapters.Request) *adapters.Reply {
+	answer, err := adaptertest.Run(search(r, planFor(adapters.Scope{Widening: rerank.Widening{Rate: 0.3}}, rule)), func(r *adapters.Request) *adapters.Reply {
 		searches, _ := fakeSearches(r)
 		perPage, _ := fakeNumber(searches[0], "per_page", 10)
 		rounds = append(rounds, fmt.Sprint(len(searches), perPage > 100, r.Header["Accept-Encoding"]))

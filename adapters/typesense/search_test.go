@@ -14,6 +14,7 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/rerank"
 )
 
 func get(path string) *adapters.Request {
@@ -46,7 +47,7 @@ func randomCase(t testing.TB, r *rand.Rand) pageCase {
 		c.page = 1
 	}
 	c.rule.Compute = r.IntN(3) > 0
-	c.scope = adapters.Scope{Window: c.window, Rate: r.Float64(), Lacking: r.IntN(2) == 0}
+	c.scope = adapters.Scope{Window: c.window, Widening: rerank.Widening{Rate: r.Float64()}, Lacking: r.IntN(2) == 0}
 	c.include = []string{"", "", "title,id", "title", "body , n", "nosuch", "title,neardup_sketch"}[r.IntN(7)]
 	c.exclude = []string{"", "", "body", "id", "n,neardup_sketch", "body,id"}[r.IntN(6)]
 	return c
@@ -204,7 +205,7 @@ func TestMultiSearchAnswersEachEntry(t *testing.T) {
 			searches = append(searches, string(body))
 		}
 		body := `{"searches":[` + strings.Join(searches, ", ") + `], "union":false}`
-		s := search(post("/multi_search?q=x", body), planFor(adapters.Scope{Window: 400, Rate: 0.2}, rule))
+		s := search(post("/multi_search?q=x", body), planFor(adapters.Scope{Window: 400, Widening: rerank.Widening{Rate: 0.2}}, rule))
 		if s.Searches == nil {
 			if strings.Contains(body, `"news"`) {
 				t.Fatalf("left alone: %s: %s", s.Reason, body)

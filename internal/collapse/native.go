@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/rerank"
 )
 
 // native is what came of having the engine collapse a search by the ids of clusters.
@@ -47,7 +48,7 @@ func (s *search) natively(ctx context.Context) (*adapters.NativePage, error) {
 // nativeOutcome returns what was done with a search that the engine collapsed.
 func (s *search) nativeOutcome(page *adapters.NativePage) adapters.Outcome {
 	return adapters.Outcome{
-		Target: s.asked.Target, Raw: page.Raw, Folded: page.Raw - page.Shown, Exact: page.Exact, Rounds: 1, Native: true,
+		Target: s.asked.Target, Raw: page.Raw, Stats: rerank.Stats{Folded: page.Raw - page.Shown}, Exact: page.Exact, Rounds: 1, Native: true,
 	}
 }
 
