@@ -2,11 +2,9 @@ package proxy
 
 import (
 	"context"
-	"crypto/sha256"
+	"errors"
 	"fmt"
-	"hash"
 	"log/slog"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -38,98 +36,19 @@ const (
 	lookingUp = 5 * time.Second
 )
 
-// client is what a request is sent with: its headers, the part of its query that can hold credentials, and a key that differs
-// wherever these may differ in rights.
-type client struct {
-	header adapters.Header
-	query  string
-	key    string
-}
-
-// bodyHeaders describe one request's body or the reply to it.
-var bodyHeaders = []string{
-	"Accept", "Accept-Encoding", "Content-Encoding", "Content-Length", "Content-Type", "Expect", adapters.ControlHeader,
-}
-
-// own reports whether a header is of one request's body or connection, and no one's credentials: a follow-up request of ours does not carry
-// it.
-func own(key string) bool { return hop(key) || slices.Contains(bodyHeaders, key) }
-
-// tracingHeaders differ from request to request without changing what the client may do.
-var tracingHeaders = []string{
-	"B3", "Baggage", "Elastic-Apm-Traceparent", "Traceparent", "Tracestate", "User-Agent", "X-Amzn-Trace-Id", "X-B3-Parentspanid",
-	"X-B3-Sampled", "X-B3-Spanid", "X-B3-Traceid", "X-Cloud-Trace-Context", "X-Elastic-Client-Meta", "X-Opaque-Id", "X-Request-Id",
-}
-
-// clientOf returns what a request is sent with. Which headers carry rights can't be known (a gateway may have added any), so all but
-// those that are known not to go into the key.
-func clientOf(header adapters.Header, rawQuery string) client {
-	c := client{header: make(adapters.Header, len(header))}
-	for key, values := range header {
-		if !own(key) {
-			c.header[key] = values
-		}
-	}
-	c.query = adapters.RawQuery(adapters.Params(rawQuery), func(name string) bool {
-		name = strings.ToLower(name)
-		return strings.Contains(name, "key") && !strings.HasSuffix(name, "keys") // several are no one's: an engine may refuse them elsewhere
-	})
-	sum := sha256.New()
-	for _, key := range slices.Sorted(maps.Keys(c.header)) {
-		if !slices.Contains(tracingHeaders, key) {
-			part(sum, key)
-			part(sum, strings.Join(c.header[key], "\x00"))
-		}
-	}
-	part(sum, c.query)
-	c.key = string(sum.Sum(nil))
-	return c
-}
-
-// sender is who sent a request, which is found out when it is first asked for.
-type sender struct {
-	request *http.Request // as it came
-	once    sync.Once
-	who     client
-}
-
-func (s *sender) client() client {
-	s.once.Do(func() { s.who = clientOf(adapters.Header(s.request.Header), s.request.URL.RawQuery) })
-	return s.who
-}
-
-// senderOf returns who sent the request on whose behalf something is done.
-func senderOf(r *http.Request) client {
-	if u := underwayOf(r.Context()); u != nil {
-		return u.sender.client()
-	}
-	return clientOf(adapters.Header(r.Header), r.URL.RawQuery)
-}
-
-func part(sum hash.Hash, s string) { fmt.Fprintf(sum, "%d:%s", len(s), s) }
-
-// entryKey is what a name is remembered under for a client. Names can be as long as a request; the key is not.
-func entryKey(who client, name string) string {
-	sum := sha256.New()
-	part(sum, who.key)
-	part(sum, name)
-	return string(sum.Sum(nil))
-}
-
 // entry is what is known of one name under one set of credentials.
 type entry struct {
 	indices  []adapters.Index
-	failed   bool      // they could not be found out
-	passing  bool      // nor is it for the client's rights, so that it may be otherwise in a moment
+	err      error     // they could not be found out
 	asked    int       // the turn at which the engine was asked
 	until    time.Time // when this is to be found out anew
 	prepared int       // the turn at which preparing ended
 	tried    time.Time // when our fields were last to be declared; zero if never since the indices changed
 	awaited  time.Time // when a write was last watched that may make it
 	widening rerank.Widening
-	lacking  bool  // hits without a sketch were seen last
-	seen     bool  // widening and lacking were learned
-	purse    purse // what its searches may cost in second sendings
+	lacking  bool // hits without a sketch were seen last
+	seen     bool // widening and lacking were learned
+	purse    purse
 
 	fell   adapters.Reason // why the engine could not collapse by the clusters behind it
 	native time.Time       // when it is to be asked to again; zero if it never failed
@@ -148,7 +67,8 @@ type catalog struct {
 	held     int              // names and the indices behind them
 	turn     int              // counts what happens, to tell what was asked before a change from what was asked after
 	change   int              // the turn of the last change of indices
-	budget   budget
+	share    float64          // of a second sending, which each search earns for its target
+	saved    float64          // what is in the common store of second sendings
 }
 
 // view is what is known to one client.
@@ -160,7 +80,7 @@ type view struct {
 func newCatalog(e Engine) *catalog {
 	return &catalog{
 		open: e.Open, rules: e.Rules, log: e.Log, views: map[string]*view{}, changers: newSet(0),
-		budget: budget{share: e.Limits.FallbackShare, saved: maxSaved},
+		share: e.Limits.FallbackShare, saved: maxSaved,
 	}
 }
 
@@ -232,26 +152,22 @@ const (
 // index if there is none; absent, that it is so and that we have not made the index before.
 func (c *catalog) rule(ctx context.Context, who client, name string, whole bool) (rule *adapters.Rule, fit fit, absent bool) {
 	e := c.lookup(ctx, who, name)
-	if e.passing && len(e.indices) == 0 {
+	if passing(e.err) && len(e.indices) == 0 {
 		e = c.insist(ctx, who, name, e)
 	}
-	if e.failed {
-		if fit = fitOf(e.indices); fit == fits {
-			fit = clears // the index may be another one by now
-		}
-		return c.single(name, e.indices), fit, false
+	if rule = c.single(name, e.indices); e.err != nil {
+		return rule, min(fitOf(e.indices), clears), false // the index may be another one by now
 	}
 	absent = !there(e.indices)
-	if absent {
-		if rule := c.single(name, e.indices); rule == nil || !whole {
-			return rule, unfit, false
+	if rule == nil || absent && !whole {
+		return rule, unfit, false
+	}
+	if absent || fitOf(e.indices) != fits {
+		how := preparing
+		if whole {
+			how = creating
 		}
-	}
-	if rule = c.single(name, e.indices); rule == nil {
-		return nil, unfit, false
-	}
-	if fit = fitOf(e.indices); fit != fits || absent {
-		e = c.prepare(ctx, who, name, whole)
+		e = c.find(ctx, who, name, how)
 	}
 	return c.single(name, e.indices), fitOf(e.indices), !there(e.indices) && c.awaited(who, name)
 }
@@ -334,7 +250,7 @@ func (c *catalog) scope(ctx context.Context, who client, target string) adapters
 
 // native returns the rule that all indices behind a name share, if it is known and lets the engine collapse by clusters; or nil.
 func (c *catalog) native(e entry) *adapters.Rule {
-	if e.failed {
+	if e.err != nil {
 		return nil
 	}
 	var shared *adapters.Rule
@@ -354,12 +270,12 @@ func (c *catalog) native(e entry) *adapters.Rule {
 // mayName reports whether a rule matches an index that a target may stand for by its name, whatever is behind it: a closed index, or one
 // of another cluster, is not found there.
 func (c *catalog) mayName(target string) bool {
-	return slices.ContainsFunc(c.rules, func(rule *adapters.Rule) bool { return c.touches(rule, target, entry{failed: true}) })
+	return slices.ContainsFunc(c.rules, func(rule *adapters.Rule) bool { return c.touches(rule, target, entry{err: errUnresolved}) })
 }
 
 // touches reports whether the rule matches an index behind the target; where these can't be found out, whether it may.
 func (c *catalog) touches(rule *adapters.Rule, target string, e entry) bool {
-	if !e.failed {
+	if e.err == nil {
 		return slices.ContainsFunc(e.indices, func(i adapters.Index) bool { return !i.Absent && c.rules.Of(i) == rule })
 	}
 	for name := range strings.SplitSeq(target, ",") {
@@ -394,43 +310,24 @@ func (c *catalog) learn(who client, o adapters.Outcome) {
 	e.lacking, e.seen = o.Without > 0, true
 }
 
+// How a name is looked up.
+type how string
+
+const (
+	resolving how = "resolve"
+	again     how = "again"   // also where that failed a moment ago
+	preparing how = "prepare" // our fields are declared where they lack, unless that was tried a moment ago
+	creating  how = "create"  // and the index is made where there is none
+)
+
 // lookup returns what is behind the name, asking the engine if it is not known.
 func (c *catalog) lookup(ctx context.Context, who client, name string) entry {
-	return c.find(ctx, who, name, resolving, func(ctx context.Context, s adapters.Store) ([]adapters.Index, error) {
-		return s.Resolve(ctx, name)
-	})
+	return c.find(ctx, who, name, resolving)
 }
-
-// prepare has our fields declared in the indices behind the name that lack them and that a write to it can reach, unless that was tried
-// a moment ago.
-func (c *catalog) prepare(ctx context.Context, who client, name string, create bool) entry {
-	return c.find(ctx, who, name, preparing, func(ctx context.Context, s adapters.Store) ([]adapters.Index, error) {
-		indices, err := s.Resolve(ctx, name)
-		if err != nil || !there(indices) && create {
-			return s.Prepare(ctx, name, create)
-		}
-		for i, index := range indices {
-			if index.Ready || index.Absent || index.Moves || !written(index) || c.rules.Of(index) == nil {
-				continue
-			}
-			if made, err := s.Prepare(ctx, index.Name, false); err == nil && len(made) == 1 {
-				indices[i].Ready, indices[i].Mapped, indices[i].Why = made[0].Ready, made[0].Mapped, made[0].Why
-			}
-		}
-		return indices, nil
-	})
-}
-
-// How a name is looked up.
-const (
-	resolving = "resolve "
-	preparing = "prepare "
-	again     = "again "
-)
 
 // find returns what is known of the name, asking the engine unless it was asked in the same way a moment ago. Clients with the same
 // credentials that want the same at once wait for one answer.
-func (c *catalog) find(ctx context.Context, who client, name, how string, ask func(context.Context, adapters.Store) ([]adapters.Index, error)) entry {
+func (c *catalog) find(ctx context.Context, who client, name string, how how) entry {
 	if e, _, ok := c.fresh(who, name, how); ok {
 		return e
 	}
@@ -442,8 +339,10 @@ func (c *catalog) find(ctx context.Context, who client, name, how string, ask fu
 		// One client's breaking off must not fail the others that wait for the same.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookingUp)
 		defer cancel()
-		indices, err := ask(ctx, c.open(who.header, who.query))
-		if how == preparing {
+		store := c.open(who.header, who.query)
+		indices, err := store.Resolve(ctx, name)
+		if how == preparing || how == creating {
+			indices, err = c.prepare(ctx, store, name, how == creating, indices, err)
 			c.report(who, name, indices, err)
 		}
 		return c.keep(who, name, how, turn, indices, err), nil
@@ -451,13 +350,62 @@ func (c *catalog) find(ctx context.Context, who client, name, how string, ask fu
 	return found.(entry)
 }
 
+// prepare has our fields declared in those of the indices behind the name that lack them and that a write to it can reach.
+func (c *catalog) prepare(ctx context.Context, s adapters.Store, name string, create bool, indices []adapters.Index, err error) ([]adapters.Index, error) {
+	if err != nil || !there(indices) && create {
+		return s.Prepare(ctx, name, create)
+	}
+	for i, index := range indices {
+		if index.Ready || index.Absent || index.Moves || !written(index) || c.rules.Of(index) == nil {
+			continue
+		}
+		if made, err := s.Prepare(ctx, index.Name, false); err == nil && len(made) == 1 {
+			indices[i].Ready, indices[i].Mapped, indices[i].Why = made[0].Ready, made[0].Mapped, made[0].Why
+		}
+	}
+	return indices, nil
+}
+
+// askedAgain is after which times a write asks again what is behind a name of which nothing is known, where the engine failed to tell.
+var askedAgain = []time.Duration{0, 100 * time.Millisecond, 300 * time.Millisecond}
+
+// insist asks again what is behind a name of which nothing is known and of which the engine failed to tell: a partial document that passes
+// unread would keep the sketch of the text that it changes. It takes its time once for a request.
+func (c *catalog) insist(ctx context.Context, who client, name string, e entry) entry {
+	u := underwayOf(ctx)
+	if u != nil && u.insisted.Load() {
+		return e
+	}
+	for _, pause := range askedAgain {
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return e
+		}
+		if e = c.find(ctx, who, name, again); !passing(e.err) || len(e.indices) > 0 {
+			return e
+		}
+	}
+	if u != nil {
+		u.insisted.Store(true)
+	}
+	return e
+}
+
+// passing reports whether what kept the engine from telling may be over in a moment. An engine that does not answer has been waited for
+// long enough.
+func passing(err error) bool {
+	status := adapters.StatusOf(err)
+	return err != nil && !errors.Is(err, context.DeadlineExceeded) && (status < 400 || status == http.StatusTooManyRequests || status >= 500)
+}
+
 // unknown reports whether what is behind a target could not be found out.
 func (c *catalog) unknown(ctx context.Context, who client, target string) bool {
-	return target != "" && c.lookup(ctx, who, target).failed
+	return target != "" && c.lookup(ctx, who, target).err != nil
 }
 
 // fresh returns what is remembered and whether it may be used, or else the turn at which the engine is asked.
-func (c *catalog) fresh(who client, name, how string) (e entry, turn int, ok bool) {
+func (c *catalog) fresh(who client, name string, how how) (e entry, turn int, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	v := c.view(who)
@@ -465,10 +413,10 @@ func (c *catalog) fresh(who client, name, how string) (e entry, turn int, ok boo
 		e = *held
 		ok = e.asked > c.lastChange(v) && time.Now().Before(e.until)
 		switch how {
-		case preparing:
+		case preparing, creating:
 			ok = time.Since(e.tried) < triedFor
 		case again:
-			ok = ok && !e.failed
+			ok = ok && e.err == nil
 		}
 	}
 	c.turn++
@@ -476,7 +424,7 @@ func (c *catalog) fresh(who client, name, how string) (e entry, turn int, ok boo
 }
 
 // keep remembers an answer: a good one for long, a failure or that there is nothing for a moment.
-func (c *catalog) keep(who client, name, how string, turn int, indices []adapters.Index, err error) entry {
+func (c *catalog) keep(who client, name string, how how, turn int, indices []adapters.Index, err error) entry {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.entry(who, name)
@@ -491,12 +439,11 @@ func (c *catalog) keep(who client, name, how string, turn int, indices []adapter
 	}
 	made := !there(e.indices) && there(indices)
 	c.held += len(indices) - len(e.indices)
-	e.indices, e.failed, e.asked, e.until = indices, err != nil, turn, time.Now().Add(known)
-	e.passing = err != nil && passing(err)
+	e.indices, e.err, e.asked, e.until = indices, err, turn, time.Now().Add(known)
 	if err != nil || !there(indices) {
 		e.until = time.Now().Add(doubted)
 	}
-	if how == preparing {
+	if how == preparing || how == creating {
 		if made && turn > c.lastChange(c.view(who)) { // other names may lead to the new index as well; what was found of this one stands
 			c.turn++
 			c.change = c.turn
@@ -555,7 +502,7 @@ func (c *catalog) makeRoom() {
 		return
 	}
 	now := time.Now()
-	c.drop(func(e *entry) bool { return now.After(e.until) || e.failed })
+	c.drop(func(e *entry) bool { return now.After(e.until) || e.err != nil })
 	c.drop(func(*entry) bool { return c.held > maxNames-maxNames/8 })
 }
 
@@ -570,6 +517,24 @@ func (c *catalog) drop(gone func(*entry) bool) {
 		}
 		if len(v.names) == 0 {
 			delete(c.views, who)
+		}
+	}
+}
+
+// report tells the operator why documents written to a name go on without sketches, once for each time that preparing was tried.
+func (c *catalog) report(who client, name string, indices []adapters.Index, err error) {
+	warn := func(index, reason string) {
+		c.log.Warn("index not prepared: documents pass without sketches", "index", shortened(index), "reason", shortened(who.hide(reason)))
+	}
+	switch {
+	case err != nil:
+		warn(name, err.Error())
+	case !there(indices) && fitOf(indices) != fits:
+		warn(name, "it is not there, and to make it before the engine does was refused or in doubt")
+	}
+	for _, i := range indices {
+		if (!i.Ready || i.Moves) && written(i) && !i.Absent && c.rules.Of(i) != nil {
+			warn(i.Name, i.Why)
 		}
 	}
 }

@@ -103,7 +103,7 @@ var (
 // concrete returns the index that documents written to a name go to; nothing where it is not there yet.
 func (c *catalog) concrete(ctx context.Context, who client, name string) (string, error) {
 	e := c.lookup(ctx, who, name)
-	if e.failed {
+	if e.err != nil {
 		return "", errUnresolved
 	}
 	found := ""

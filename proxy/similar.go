@@ -133,7 +133,7 @@ type similarity struct {
 // may search alone, the name stands for itself.
 func (s *similarity) configured(ctx context.Context, name string) (list []adapters.Index) {
 	e := s.h.catalog.lookup(ctx, s.who, name)
-	if e.failed {
+	if e.err != nil {
 		if s.h.Rules.For(name) == nil || strings.ContainsAny(name, "*,") {
 			return nil
 		}
