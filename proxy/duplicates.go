@@ -3,7 +3,6 @@ package proxy
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
 	"io"
 	"math"
@@ -180,13 +179,10 @@ func (h *Handler) numbers(r *http.Request, who client) func(adapters.Operation, 
 			return max(rand.Uint64(), 1)
 		}
 		name := o.Index
-		if index, err := h.catalog.concrete(r.Context(), who, name); err == nil && index != "" {
-			name = index
+		if index, err := h.catalog.concrete(r.Context(), who, name); err == nil && index.Name != "" {
+			name = index.Name
 		}
-		sum := sha256.New()
-		part(sum, name)
-		part(sum, o.ID)
-		return max(binary.BigEndian.Uint64(sum.Sum(nil)), 1)
+		return max(binary.BigEndian.Uint64([]byte(entryKey(client{key: name}, o.ID))), 1)
 	}
 }
 
@@ -226,17 +222,13 @@ func (f *findings) fetch(r *http.Request) {
 
 // answer answers a write of which nothing is left to be sent.
 func (f *findings) answer(w http.ResponseWriter, r *http.Request) {
-	var body []byte
 	var clean bytes.Buffer
 	err := guarded(func() error {
-		entries, _, err := f.entries(nil, nil)
-		if err == nil {
-			body, err = f.replies.Join(nil, entries)
+		body, err := f.joined(r, nil, nil)
+		if err != nil {
+			return err
 		}
-		if err == nil {
-			err = f.h.Dialect.CleanReply(f.class, &clean, bytes.NewReader(body))
-		}
-		return err
+		return f.h.Dialect.CleanReply(f.class, &clean, bytes.NewReader(body))
 	})
 	if err != nil {
 		f.h.Log.Error("write could not be answered", "error", unquoted(err))
@@ -250,6 +242,25 @@ func (f *findings) answer(w http.ResponseWriter, r *http.Request) {
 	}
 	reply.Body = clean.Bytes()
 	writeReply(w, reply)
+}
+
+// joined returns the reply to the whole write, given the reply to what was sent of it, nil for nothing.
+func (f *findings) joined(r *http.Request, plain, reply []byte) (joined []byte, err error) {
+	var sent [][]byte
+	var refused []bool
+	if reply != nil {
+		if sent, refused, err = f.replies.Split(reply); err != nil {
+			return nil, err
+		}
+	}
+	all, missing, err := f.entries(sent, refused)
+	if err != nil {
+		return nil, err
+	}
+	if len(missing) > 0 {
+		f.resend(r, plain, all, missing)
+	}
+	return f.replies.Join(reply, all)
 }
 
 // unanswered is the error where the reply to a write of which operations were left out can't be completed.
@@ -320,18 +331,7 @@ func (f *findings) complete(r *http.Request, plain []byte, resp *http.Response) 
 	if err != nil {
 		return err
 	}
-	sent, refused, err := f.replies.Split(reply.Body)
-	if err != nil {
-		return err
-	}
-	all, missing, err := f.entries(sent, refused)
-	if err != nil {
-		return err
-	}
-	if len(missing) > 0 {
-		f.send(r, plain, all, missing)
-	}
-	joined, err := f.replies.Join(reply.Body, all)
+	joined, err := f.joined(r, plain, reply.Body)
 	if err != nil {
 		return err
 	}
@@ -347,9 +347,9 @@ func putBody(resp *http.Response, body []byte) {
 	resp.TransferEncoding = nil
 }
 
-// send sends the operations that have no entry after all, since what was to stand for them was refused. Where that fails they
+// resend sends the operations that have no entry after all, since what was to stand for them was refused. Where that fails they
 // share its fate: the client learns that they are not stored.
-func (f *findings) send(r *http.Request, plain []byte, all [][]byte, missing []int) {
+func (f *findings) resend(r *http.Request, plain []byte, all [][]byte, missing []int) {
 	again := *f
 	again.left = map[int]*newcomer{}
 	for i := range f.ops {
@@ -357,24 +357,25 @@ func (f *findings) send(r *http.Request, plain []byte, all [][]byte, missing []i
 			again.left[i] = &newcomer{}
 		}
 	}
-	var body bytes.Buffer
-	var makes atomic.Bool
-	e := f.h.enricher(r, 0, &makes)
-	again.apply(e)
-	entries, err := again.sent(r, &body, plain, e)
+	entries, err := again.rest(r, plain)
 	if err != nil || len(entries) != len(missing) {
 		f.h.Metrics.duplicates.WithLabelValues("unsent").Add(float64(len(missing)))
+		entries = nil
 	}
 	for i, number := range missing {
-		if all[number] = all[f.left[number].standing.newcomer.op.Number]; err == nil && len(entries) == len(missing) {
+		if all[number] = all[f.left[number].standing.newcomer.op.Number]; entries != nil {
 			all[number] = entries[i]
 		}
 	}
 }
 
-// sent sends a part of the write and returns the entries of its reply.
-func (f *findings) sent(r *http.Request, body *bytes.Buffer, plain []byte, e *adapters.Enricher) ([][]byte, error) {
-	if err := f.h.Dialect.EnrichWrite(f.class, body, bytes.NewReader(plain), e); err != nil {
+// rest sends what is not left out of the write and returns the entries of its reply.
+func (f *findings) rest(r *http.Request, plain []byte) ([][]byte, error) {
+	var body bytes.Buffer
+	var makes atomic.Bool
+	e := f.h.enricher(r, 0, &makes)
+	f.apply(e)
+	if err := f.h.Dialect.EnrichWrite(f.class, &body, bytes.NewReader(plain), e); err != nil {
 		return nil, err
 	}
 	header := r.Header.Clone()

@@ -100,21 +100,20 @@ var (
 	errUnresolved = errors.New("the name leads to several indices, or to one that could not be found out")
 )
 
-// concrete returns the index that documents written to a name go to; nothing where it is not there yet.
-func (c *catalog) concrete(ctx context.Context, who client, name string) (string, error) {
+// concrete returns the index that documents written to a name go to; none where it is not there yet.
+func (c *catalog) concrete(ctx context.Context, who client, name string) (found adapters.Index, err error) {
 	e := c.lookup(ctx, who, name)
 	if e.err != nil {
-		return "", errUnresolved
+		return found, errUnresolved
 	}
-	found := ""
 	for _, i := range e.indices {
-		switch {
-		case !written(i) || i.Absent:
-		case found != "":
-			return "", errUnresolved
-		default:
-			found = i.Name
+		if !written(i) || i.Absent {
+			continue
 		}
+		if found.Name != "" {
+			return adapters.Index{}, errUnresolved
+		}
+		found = i
 	}
 	return found, nil
 }
@@ -125,18 +124,12 @@ func (c *catalog) known(ctx context.Context, who client, name string) bool {
 	return !slices.ContainsFunc(e.indices, func(i adapters.Index) bool { return written(i) && !i.Ready && !i.Known })
 }
 
-// routed reports whether documents written to the name can be stored elsewhere than their ids say.
-func (c *catalog) routed(ctx context.Context, who client, name string) bool {
-	e := c.lookup(ctx, who, name)
-	return slices.ContainsFunc(e.indices, func(i adapters.Index) bool { return written(i) && i.Routed })
-}
-
 // lookUp reads what is stored of the documents that are updated, and what the others may be near-duplicates of.
 func (f *findings) lookUp(ctx context.Context, g *group) (err error) {
-	if g.index, err = f.h.catalog.concrete(ctx, f.who, g.name); err != nil || g.index == "" {
+	index, err := f.h.catalog.concrete(ctx, f.who, g.name)
+	if g.index, g.routed = index.Name, index.Routed; err != nil || g.index == "" {
 		return err
 	}
-	g.routed = f.h.catalog.routed(ctx, f.who, g.name)
 	var ids []string
 	keys := map[int64]bool{}
 	for _, n := range g.newcomers {

@@ -40,33 +40,20 @@ const strangers = "strangers"
 // holds counts what all requests to an engine hold at once: searches, and bytes of bodies and replies.
 type holds struct {
 	most, mostSearches int64
-	bytes, searches    atomic.Int64
 	usual              atomic.Int64 // how long the engine's replies to searches are of late
 	granted            set          // clients of which the engine has granted a request
 
-	mu     sync.Mutex
-	shares map[string]int64 // what is held of requests that the engine has not answered, by the client's key
+	mu              sync.Mutex // for what follows, and for each hold
+	bytes, searches int64
+	shares          map[string]int64 // what is held of requests that the engine has not answered, by the client's key
 }
 
-// share takes room in a client's share.
-func (h *holds) share(key string, n int64) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.shares[key]+n > h.most/clientShare {
-		return false
-	}
+// share adds to a client's share.
+func (h *holds) share(key string, n int64) {
 	if h.shares == nil {
 		h.shares = map[string]int64{}
 	}
-	h.shares[key] += n
-	return true
-}
-
-// unshare gives room in a client's share back.
-func (h *holds) unshare(key string, n int64) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.shares[key] -= n; h.shares[key] <= 0 {
+	if h.shares[key] += n; h.shares[key] <= 0 {
 		delete(h.shares, key)
 	}
 }
@@ -75,13 +62,12 @@ func (h *holds) unshare(key string, n int64) {
 type hold struct {
 	all      *holds
 	sender   *sender // nil: there are no shares
-	mu       sync.Mutex
 	bytes    int64
 	piece    int64  // of them, what a reading of the body that goes on takes
 	owner    string // whose share they are taken from; empty until some are
 	answered bool   // by the engine: what is held counts in no share any more
 	ended    bool   // all was given back: what still goes on for the request counts no more
-	search   atomic.Bool
+	search   bool   // it has a place among the searches
 }
 
 // take takes room for n more bytes, and reports false where there is none: whatever they were to be used for goes on without.
@@ -92,80 +78,74 @@ func (t *hold) reserve(n int64) error {
 	if t == nil || n <= 0 {
 		return nil
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.ended {
-		return errBusy
-	}
-	shared := t.sender != nil && !t.answered
-	if shared && t.owner == "" {
+	t.all.mu.Lock()
+	defer t.all.mu.Unlock()
+	if t.sender != nil && !t.answered && t.owner == "" {
 		if t.owner = t.sender.client().key; !t.all.granted.has(t.owner) {
 			t.owner = strangers
 		}
 	}
-	if shared && !t.all.share(t.owner, n) {
+	switch {
+	case t.ended:
+		return errBusy
+	case t.owner != "" && !t.answered && t.all.shares[t.owner]+n > t.all.most/clientShare:
 		return errShare
-	}
-	if t.all.bytes.Add(n) > t.all.most {
-		t.all.bytes.Add(-n)
-		if shared {
-			t.all.unshare(t.owner, n)
-		}
+	case t.all.bytes+n > t.all.most:
 		return errBusy
 	}
-	t.bytes += n
+	t.add(n)
 	return nil
+}
+
+// add counts n more bytes, or less; the lock is held.
+func (t *hold) add(n int64) {
+	t.bytes, t.all.bytes = t.bytes+n, t.all.bytes+n
+	if t.owner != "" && !t.answered {
+		t.all.share(t.owner, n)
+	}
+}
+
+// back gives room back; the lock is held.
+func (t *hold) back(n int64) {
+	if n = min(n, t.bytes); n > 0 && !t.ended {
+		t.add(-n)
+	}
 }
 
 // known takes what the engine answered to the request, or to one on its behalf. granted says that it takes who sent it for a client of its
 // own, denied that it does not.
 func (t *hold) known(granted, denied bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.all.mu.Lock()
+	defer t.all.mu.Unlock()
 	if !t.answered && t.owner != "" && !t.ended {
-		t.all.unshare(t.owner, t.bytes)
+		t.all.share(t.owner, -t.bytes)
 	}
 	t.answered = true
-	if t.sender == nil {
-		return
-	}
-	switch key := t.sender.client().key; {
+	switch {
+	case t.sender == nil:
 	case denied:
-		t.all.granted.Delete(key)
-	case granted && !t.all.granted.has(key):
-		t.all.granted.add(key)
+		t.all.granted.Delete(t.sender.client().key)
+	case granted && !t.all.granted.has(t.sender.client().key):
+		t.all.granted.add(t.sender.client().key)
 	}
 }
 
 // give gives the room for n bytes back.
 func (t *hold) give(n int64) {
-	if t == nil {
-		return
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.back(n)
-}
-
-func (t *hold) back(n int64) {
-	if n = min(n, t.bytes); t.ended || n <= 0 {
-		return
-	}
-	t.bytes -= n
-	t.all.bytes.Add(-n)
-	if !t.answered && t.owner != "" {
-		t.all.unshare(t.owner, n)
+	if t != nil {
+		t.all.mu.Lock()
+		defer t.all.mu.Unlock()
+		t.back(n)
 	}
 }
 
 // only gives back all but the room for n bytes, and for a reading that goes on.
 func (t *hold) only(n int64) {
-	if t == nil {
-		return
+	if t != nil {
+		t.all.mu.Lock()
+		defer t.all.mu.Unlock()
+		t.back(t.bytes - n - t.piece)
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.back(t.bytes - n - t.piece)
 }
 
 // room is take for the lines and documents of a body that streams: a negative n gives room back.
@@ -179,29 +159,36 @@ func (t *hold) room(n int) bool {
 
 // begin takes a place among the searches that are held at once, and reports false where there is none.
 func (t *hold) begin() bool {
-	if t == nil || t.search.Load() {
+	if t == nil {
 		return true
 	}
-	if t.all.searches.Add(1) > t.all.mostSearches {
-		t.all.searches.Add(-1)
-		return false
+	t.all.mu.Lock()
+	defer t.all.mu.Unlock()
+	if !t.search && t.all.searches < t.all.mostSearches {
+		t.search = true
+		t.all.searches++
 	}
-	t.search.Store(true)
-	return true
+	return t.search
 }
 
 // end gives the place back.
 func (t *hold) end() {
-	if t != nil && t.search.Swap(false) {
-		t.all.searches.Add(-1)
+	if t == nil {
+		return
+	}
+	t.all.mu.Lock()
+	defer t.all.mu.Unlock()
+	if t.search {
+		t.search = false
+		t.all.searches--
 	}
 }
 
 // release gives everything back, for good: a body that was streaming may be let go of only after that.
 func (t *hold) release() {
 	t.end()
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.all.mu.Lock()
+	defer t.all.mu.Unlock()
 	t.back(t.bytes)
 	t.ended = true
 }
@@ -215,7 +202,11 @@ func holdOf(ctx context.Context) *hold {
 }
 
 // HeldBytes is how many bytes of bodies and replies are held at once.
-func (h *Handler) HeldBytes() int64 { return h.holds.bytes.Load() }
+func (h *Handler) HeldBytes() int64 {
+	h.holds.mu.Lock()
+	defer h.holds.mu.Unlock()
+	return h.holds.bytes
+}
 
 const (
 	// firstPiece is how much is read at once of what may be of any length, likelyPiece of what says how long it is: who sends it may take
@@ -228,41 +219,21 @@ const (
 // readReply is read for a reply of the engine. One that does not say how long it is is read as if it were as long as the last ones, and
 // some more: put together from pieces it would take twice its room.
 func (t *hold) readReply(r io.Reader, n, length int64) (head []byte, whole bool, err error) {
-	first := int64(firstPiece)
-	if t == nil {
+	if t == nil || length >= 0 {
 		return t.read(r, n, length)
 	}
-	if usual := &t.all.usual; length < 0 {
-		first = min(max(first, usual.Load()*9/8), usualMost)
-		defer func() { usual.Store((usual.Load()*3 + int64(len(head))) / 4) }()
-	}
-	return t.readFrom(r, n, length, first)
+	usual := &t.all.usual
+	head, whole, err = t.grow(r, n, length, min(max(firstPiece, usual.Load()*9/8), usualMost))
+	usual.Store((usual.Load()*3 + int64(len(head))) / 4)
+	return head, whole, err
 }
 
 // read reads at most n bytes and says whether that is all there is. length is how long it says it is, -1 where it does not. With errBusy
 // there is no room for more than what is returned.
 func (t *hold) read(r io.Reader, n, length int64) (head []byte, whole bool, err error) {
-	return t.readFrom(r, n, length, firstPiece)
-}
-
-func (t *hold) readFrom(r io.Reader, n, length, first int64) (head []byte, whole bool, err error) {
-	if length >= 0 {
-		first = min(length, likelyPiece)
-	}
-	return t.grow(r, n, length, first)
-}
-
-// readBody is read for the body of a client, which has its share and may not take for ever: with errSlow, which is an errBusy, too little
-// comes, and what follows is still to be read.
-func (t *hold) readBody(r io.Reader, n, length int64) (head []byte, whole bool, err error) {
 	first := int64(firstPiece)
 	if length >= 0 {
-		first = min(length, untimed)
-	}
-	if body, ok := r.(*source); ok && t != nil {
-		timed := &timed{body: body, hold: t}
-		defer timed.end()
-		r = timed
+		first = min(length, likelyPiece)
 	}
 	return t.grow(r, n, length, first)
 }

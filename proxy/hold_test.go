@@ -14,13 +14,13 @@ func TestHoldEnds(t *testing.T) {
 	t.Run("in order", func(t *testing.T) {
 		h := &hold{all: all}
 		if !h.begin() || !h.take(60) || h.take(41) || !h.room(40) || h.room(1) {
-			t.Fatalf("%d of 100 bytes are held", all.bytes.Load())
+			t.Fatalf("%d of 100 bytes are held", all.bytes)
 		}
 		h.release()
 		h.room(-40)
 		h.only(0)
-		if h.take(1) || all.bytes.Load() != 0 || all.searches.Load() != 0 {
-			t.Errorf("%d bytes and %d searches are held", all.bytes.Load(), all.searches.Load())
+		if h.take(1) || all.bytes != 0 || all.searches != 0 {
+			t.Errorf("%d bytes and %d searches are held", all.bytes, all.searches)
 		}
 	})
 	t.Run("at once", func(t *testing.T) {
@@ -34,8 +34,8 @@ func TestHoldEnds(t *testing.T) {
 			})
 			h.take(20)
 			h.release()
-			if wg.Wait(); all.bytes.Load() != 0 {
-				t.Fatalf("%d bytes are held", all.bytes.Load())
+			if wg.Wait(); all.bytes != 0 {
+				t.Fatalf("%d bytes are held", all.bytes)
 			}
 		}
 	})

@@ -41,9 +41,10 @@ func (t *timed) Read(p []byte) (n int, err error) {
 	now := time.Now()
 	switch {
 	case t.timer == nil:
-		if err := t.hold.begins(pieceSize); err != nil {
+		if err := t.hold.reserve(pieceSize); err != nil {
 			return 0, err
 		}
+		t.hold.keepPiece(pieceSize)
 		t.start, t.mark, t.had, t.timer = now, now, t.n, time.NewTimer(paceTime)
 	case t.n-t.had >= leastPaced:
 		t.mark, t.had = now, t.n
@@ -56,6 +57,21 @@ func (t *timed) Read(p []byte) (n int, err error) {
 	return t.body.within(p, t.timer.C)
 }
 
+// readBody is read for the body of a client, which has its share and may not take for ever: with errSlow, which is an errBusy, too little
+// comes, and what follows is still to be read.
+func (t *hold) readBody(r io.Reader, n, length int64) (head []byte, whole bool, err error) {
+	first := int64(firstPiece)
+	if length >= 0 {
+		first = min(length, untimed)
+	}
+	if body, ok := r.(*source); ok && t != nil {
+		timed := &timed{body: body, hold: t}
+		defer timed.end()
+		r = timed
+	}
+	return t.grow(r, n, length, first)
+}
+
 // end gives back what reading took, but for a piece that is still being read.
 func (t *timed) end() {
 	if t.timer == nil {
@@ -63,27 +79,16 @@ func (t *timed) end() {
 	}
 	t.timer.Stop()
 	if t.body.late == nil {
-		t.hold.ends()
+		t.hold.give(pieceSize)
+		t.hold.keepPiece(0)
 	}
 }
 
-// begins takes room for a piece that is read while the request may go on without it.
-func (t *hold) begins(n int64) error {
-	if err := t.reserve(n); err != nil {
-		return err
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
+// keepPiece takes note of room for a piece that is read while the request may go on without it.
+func (t *hold) keepPiece(n int64) {
+	t.all.mu.Lock()
+	defer t.all.mu.Unlock()
 	t.piece = n
-	return nil
-}
-
-// ends gives that room back.
-func (t *hold) ends() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.back(t.piece)
-	t.piece = 0
 }
 
 // late is a piece of a body that is still being read.

@@ -48,32 +48,20 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	set := func(v *int64, d int64) {
-		if *v <= 0 {
-			*v = d
-		}
+	return Limits{
+		MaxReply: or(l.MaxReply, DefaultMaxReply), MaxSearchBody: or(l.MaxSearchBody, DefaultMaxSearchBody), MaxWindow: or(l.MaxWindow, DefaultMaxWindow),
+		EngineMaxBody: or(l.EngineMaxBody, DefaultEngineMaxBody), FallbackShare: or(l.FallbackShare, DefaultFallbackShare),
+		CursorMemory: or(l.CursorMemory, DefaultCursorMemory), CursorTTL: or(l.CursorTTL, DefaultCursorTTL),
+		Deadline: or(l.Deadline, DefaultDeadline), MaxSearches: or(l.MaxSearches, DefaultMaxSearches), MaxHeld: or(l.MaxHeld, DefaultMaxHeld),
 	}
-	set(&l.MaxReply, DefaultMaxReply)
-	set(&l.MaxSearchBody, DefaultMaxSearchBody)
-	set(&l.EngineMaxBody, DefaultEngineMaxBody)
-	if l.MaxWindow <= 0 {
-		l.MaxWindow = DefaultMaxWindow
+}
+
+// or returns a limit, or the default where it is none.
+func or[T int | int64 | float64 | time.Duration](limit, otherwise T) T {
+	if limit > 0 {
+		return limit
 	}
-	if l.FallbackShare <= 0 {
-		l.FallbackShare = DefaultFallbackShare
-	}
-	set(&l.CursorMemory, DefaultCursorMemory)
-	if l.CursorTTL <= 0 {
-		l.CursorTTL = DefaultCursorTTL
-	}
-	if l.Deadline <= 0 {
-		l.Deadline = DefaultDeadline
-	}
-	if l.MaxSearches <= 0 {
-		l.MaxSearches = DefaultMaxSearches
-	}
-	set(&l.MaxHeld, DefaultMaxHeld)
-	return l
+	return otherwise
 }
 
 // Engine is what a Handler stands in front of. The fields are set before New and not changed after.
