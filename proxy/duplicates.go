@@ -15,15 +15,22 @@ import (
 	"github.com/neardup/sidecar/sketch"
 )
 
+// candidate is a document that a newcomer may be a near-duplicate of: one that is stored, or one of the same write.
+type candidate struct {
+	id, index string // as the engine has it
+	sketch    *sketch.Sketch
+	cluster   string
+	stored    *adapters.Stored
+	newcomer  *newcomer
+}
+
 // newcomer is a document of a write that gets a sketch.
 type newcomer struct {
+	candidate
 	op      adapters.Operation
 	rule    *adapters.Rule
-	sketch  sketch.Sketch
 	keys    []int64
 	partial bool
-	index   string // as the engine has it
-	cluster string
 	// standing is the document that stands for it, where its operation is left out of the write.
 	standing *candidate
 	// reply is what the engine answers of that document, where the answer to this operation is made of it.
@@ -122,7 +129,9 @@ func (f *findings) make(rule *adapters.Rule, texts []string) (sketch.Sketch, boo
 
 func (f *findings) meet(o adapters.Operation, rule *adapters.Rule, s *sketch.Sketch, partial bool) string {
 	if rule.Clusters || rule.OnDuplicate != adapters.IndexDuplicates {
-		n := &newcomer{op: o, rule: rule, sketch: *s, keys: rule.BandKeys(s), partial: partial}
+		own := *s
+		n := &newcomer{candidate: candidate{id: o.ID, sketch: &own}, op: o, rule: rule, keys: rule.BandKeys(s), partial: partial}
+		n.newcomer = n
 		f.seen = append(f.seen, n)
 		f.by[place{o.Number, partial}] = n
 	}

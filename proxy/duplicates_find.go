@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/adapters"
-	"github.com/neardup/sidecar/sketch"
 )
 
 const (
@@ -24,15 +23,6 @@ const (
 	// each write.
 	pausedFor = 5 * time.Second
 )
-
-// candidate is a document that a newcomer may be a near-duplicate of: one that is stored, or one of the same write.
-type candidate struct {
-	id, index string
-	sketch    *sketch.Sketch
-	cluster   string
-	stored    *adapters.Stored
-	newcomer  *newcomer
-}
 
 // group is the newcomers of one write that go to one index.
 type group struct {
@@ -133,8 +123,8 @@ func (f *findings) lookUp(ctx context.Context, g *group) (err error) {
 	var ids []string
 	keys := map[int64]bool{}
 	for _, n := range g.newcomers {
-		if n.partial && g.rule.Clusters && n.op.ID != "" {
-			ids = append(ids, n.op.ID)
+		if n.partial && g.rule.Clusters && n.id != "" {
+			ids = append(ids, n.id)
 		}
 		for _, key := range n.keys {
 			keys[key] = g.rule.OnDuplicate != adapters.IndexDuplicates
@@ -220,7 +210,7 @@ func (f *findings) settle(g *group) {
 			n.standing = best(n, list, func(c *candidate) bool { return f.stands(n, c) })
 		}
 		if n.standing == nil {
-			put(&candidate{id: n.op.ID, sketch: &n.sketch, cluster: n.cluster, newcomer: n}, n.keys)
+			put(&n.candidate, n.keys)
 		}
 	}
 }
@@ -248,9 +238,9 @@ func (f *findings) tag(g *group, n *newcomer, list []*candidate) {
 		return
 	}
 	text := n.sketch.String()
-	own := g.own[n.op.ID]
+	own := g.own[n.id]
 	for _, c := range list {
-		if n.op.ID != "" && c.id == n.op.ID && c.stored != nil && own.Sketch == "" {
+		if n.id != "" && c.id == n.id && c.stored != nil && own.Sketch == "" {
 			own = adapters.Ours{Sketch: c.sketch.String(), Cluster: c.cluster}
 		}
 	}
@@ -262,7 +252,7 @@ func (f *findings) tag(g *group, n *newcomer, list []*candidate) {
 	if g.rule.OnDuplicate == adapters.IndexDuplicates {
 		return
 	}
-	if c := best(n, list, func(c *candidate) bool { return n.op.ID == "" || c.id != n.op.ID }); c != nil {
+	if c := best(n, list, func(c *candidate) bool { return n.id == "" || c.id != n.id }); c != nil {
 		n.cluster = c.cluster
 		f.h.Metrics.duplicates.WithLabelValues("tagged").Inc()
 	}
@@ -276,7 +266,7 @@ func best(n *newcomer, list []*candidate, fits func(*candidate) bool) (found *ca
 		if !fits(c) {
 			continue
 		}
-		near, agreement := n.rule.Profile.NearDuplicates(&n.sketch, c.sketch)
+		near, agreement := n.rule.Profile.NearDuplicates(n.sketch, c.sketch)
 		if !near {
 			continue
 		}
@@ -291,14 +281,14 @@ func best(n *newcomer, list []*candidate, fits func(*candidate) bool) (found *ca
 func (f *findings) mayGo(g *group, n *newcomer) bool {
 	t := g.rule.Together
 	return g.rule.OnDuplicate == adapters.SkipDuplicates && g.whole && !g.routed && f.replies != nil && n.op.Creates && !n.partial &&
-		t.Within == 0 && len(t.Same) == 0 && len(t.Different) == 0 && (n.op.ID == "" || f.mentions[n.op.ID] == 1)
+		t.Within == 0 && len(t.Same) == 0 && len(t.Different) == 0 && (n.id == "" || f.mentions[n.id] == 1)
 }
 
 // stands reports whether a document can stand for a newcomer: it is another one, and the write leaves it as it is or stores
 // it whole.
 func (f *findings) stands(n *newcomer, c *candidate) bool {
 	switch {
-	case c.id != "" && c.id == n.op.ID:
+	case c.id != "" && c.id == n.id:
 		return false
 	case c.id == "" && c.stored != nil: // it was written without an id
 		return false
@@ -318,8 +308,8 @@ func (f *findings) verify(ctx context.Context, g *group) error {
 			continue
 		}
 		going = append(going, n)
-		for _, id := range []string{n.op.ID, n.standing.id} {
-			if id != "" && (id == n.op.ID || n.standing.stored != nil) {
+		for _, id := range []string{n.id, n.standing.id} {
+			if id != "" && (id == n.id || n.standing.stored != nil) {
 				ids[id] = true
 			}
 		}
@@ -333,7 +323,7 @@ func (f *findings) verify(ctx context.Context, g *group) error {
 		}
 	}
 	for _, n := range going {
-		if n.op.ID != "" && there[n.op.ID] != nil {
+		if n.id != "" && there[n.id] != nil {
 			continue
 		}
 		if n.standing.stored != nil {

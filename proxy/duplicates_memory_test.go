@@ -34,7 +34,7 @@ func TestRecentIsBounded(t *testing.T) {
 	for i := range 5 * recentMost {
 		s, _ := rule.Sketch([]string{fmt.Sprint("a text of many words and with number ", i, " and ", i*i)})
 		id := fmt.Sprint("document-", i)
-		last = &newcomer{rule: rule, sketch: s, keys: rule.BandKeys(&s)}
+		last = &newcomer{candidate: candidate{sketch: &s}, rule: rule, keys: rule.BandKeys(&s)}
 		r.add(place, rule, &candidate{id: id, index: "news-1", sketch: &s, cluster: rule.ClusterID(s.Fingerprint), stored: &adapters.Stored{ID: id}}, last.keys)
 	}
 	took := memory() - before

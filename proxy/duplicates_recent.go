@@ -41,7 +41,9 @@ type remembered struct {
 }
 
 // band returns what a band is kept under that a document in a place has.
-func band(place string, key int64) uint64 { return binary.LittleEndian.Uint64([]byte(place)) ^ uint64(key) }
+func band(place string, key int64) uint64 {
+	return binary.LittleEndian.Uint64([]byte(place)) ^ uint64(key)
+}
 
 // turn forgets what is old.
 func (r *recent) turn(now time.Time) {
@@ -95,8 +97,8 @@ func (f *findings) remember(status int) {
 		if n.rule.OnDuplicate == adapters.IndexDuplicates || n.partial || f.left[n.op.Number] != nil {
 			continue
 		}
-		s := n.sketch
-		c := &candidate{id: n.op.ID, index: n.index, sketch: &s, cluster: n.cluster, stored: &adapters.Stored{ID: n.op.ID}}
-		f.h.recent.add(entryKey(f.who, n.op.Index), n.rule, c, n.keys)
+		c := n.candidate
+		c.newcomer, c.stored = nil, &adapters.Stored{ID: n.id}
+		f.h.recent.add(entryKey(f.who, n.op.Index), n.rule, &c, n.keys)
 	}
 }

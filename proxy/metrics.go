@@ -93,11 +93,8 @@ func (m *Metrics) start() {
 		m.engine.WithLabelValues(kind)
 		m.added.WithLabelValues(kind)
 	}
-	for _, outcome := range []string{"collapsed", "dry_run", "native"} {
-		m.searches.WithLabelValues(outcome, "")
-	}
-	for _, by := range []string{"engine", "control"} {
-		m.searches.WithLabelValues("refused", by)
+	for _, labels := range [][]string{{"collapsed", ""}, {"dry_run", ""}, {"native", ""}, {"refused", "engine"}, {"refused", "control"}} {
+		m.searches.WithLabelValues(labels...)
 	}
 	for _, what := range []string{"dial", "timeout", "cut", "garbage"} {
 		m.engineErrors.WithLabelValues(what)

@@ -3,8 +3,10 @@ package proxy
 import (
 	"errors"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/neardup/sidecar/adapters"
@@ -188,4 +190,19 @@ func (h *Handler) sendAltering(w http.ResponseWriter, r *http.Request, alters bo
 // refuse answers an error of the proxy's own.
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, status int, reason string) {
 	writeReply(w, h.ErrorReply(requestOf(r), status, reason))
+}
+
+// addressed returns the host and port under which the client addressed us: its Host header, and where that names no port the one
+// of the scheme. Behind a proxy that speaks TLS for us, that one says which scheme the client used.
+func addressed(r *http.Request) string {
+	host := url.URL{Host: r.Host}
+	switch {
+	case host.Hostname() == "":
+		return ""
+	case host.Port() != "":
+		return r.Host
+	case r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https"):
+		return net.JoinHostPort(host.Hostname(), "443")
+	}
+	return net.JoinHostPort(host.Hostname(), "80")
 }
