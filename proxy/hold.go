@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/neardup/sidecar/adapters"
 )
 
@@ -42,6 +44,7 @@ type holds struct {
 	most, mostSearches int64
 	usual              atomic.Int64 // how long the engine's replies to searches are of late
 	granted            set          // clients of which the engine has granted a request
+	held               prometheus.Gauge
 
 	mu              sync.Mutex // for what follows, and for each hold
 	bytes, searches int64
@@ -100,6 +103,7 @@ func (t *hold) reserve(n int64) error {
 // add counts n more bytes, or less; the lock is held.
 func (t *hold) add(n int64) {
 	t.bytes, t.all.bytes = t.bytes+n, t.all.bytes+n
+	t.all.held.Add(float64(n))
 	if t.owner != "" && !t.answered {
 		t.all.share(t.owner, n)
 	}
@@ -199,13 +203,6 @@ func holdOf(ctx context.Context) *hold {
 		return &u.hold
 	}
 	return nil
-}
-
-// HeldBytes is how many bytes of bodies and replies are held at once.
-func (h *Handler) HeldBytes() int64 {
-	h.holds.mu.Lock()
-	defer h.holds.mu.Unlock()
-	return h.holds.bytes
 }
 
 const (

@@ -10,7 +10,7 @@ import (
 // TestHoldEnds: what goes on for a request that was answered, such as a body that streams, takes no room and gives none back
 // twice.
 func TestHoldEnds(t *testing.T) {
-	all := &holds{most: 100, mostSearches: 1}
+	all := &holds{most: 100, mostSearches: 1, held: NewMetrics(nil).held}
 	t.Run("in order", func(t *testing.T) {
 		h := &hold{all: all}
 		if !h.begin() || !h.take(60) || h.take(41) || !h.room(40) || h.room(1) {

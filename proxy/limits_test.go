@@ -135,7 +135,7 @@ func TestBusy(t *testing.T) {
 					t.Errorf("%d lines of %d bytes came", strings.Count(string(got.body), "\n"), len(got.body))
 				}
 			}
-			eventually(t, "all is given back", func() bool { return f.HeldBytes() == 0 })
+			eventually(t, "all is given back", func() bool { return f.counted(t, "held_bytes") == 0 })
 		})
 	}
 }
@@ -193,7 +193,7 @@ func TestBombs(t *testing.T) {
 			if c.reply == nil && string(last.body) != c.body {
 				t.Errorf("the engine got %d bytes of %d", len(last.body), len(c.body))
 			}
-			eventually(t, "all is given back", func() bool { return f.HeldBytes() == 0 })
+			eventually(t, "all is given back", func() bool { return f.counted(t, "held_bytes") == 0 })
 		})
 	}
 }

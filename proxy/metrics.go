@@ -1,10 +1,9 @@
 package proxy
 
 import (
-	"slices"
 	"strings"
 	"sync"
-	"weak"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
@@ -28,12 +27,13 @@ type Metrics struct {
 	*prometheus.Registry
 	requests, searches, documents, writesBypassed, duplicates, hits, nativeFell, engineErrors *prometheus.CounterVec
 	folded, wouldFold, refills, gone, cursorsLost, writesRefused                              prometheus.Counter
-	inFlight                                                                                  prometheus.Gauge
+	inFlight, held                                                                            prometheus.Gauge
 	engine, added                                                                             *prometheus.HistogramVec
 
-	mu       sync.Mutex
-	handlers []weak.Pointer[Handler]
-	reasons  map[string]bool // reasons seen so far
+	cursors atomic.Pointer[cursors] // of the newest handler
+
+	mu      sync.Mutex
+	reasons map[string]bool // reasons seen so far
 }
 
 // NewMetrics returns the metrics of an engine, registered with r unless it is nil. It panics where r holds such metrics
@@ -67,17 +67,12 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m.engine = histogram("engine_seconds", "How long a request waited for the engine in all.", engineBuckets)
 	m.added = histogram("added_seconds", "How long a request took beside waiting for engine and client.", addedBuckets)
 	m.inFlight = with.NewGauge(prometheus.GaugeOpts{Name: "requests_in_flight", Help: "Requests under way."})
-	with.NewGaugeFunc(prometheus.GaugeOpts{Name: "cursors", Help: "Cursors of clients that are remembered."}, func() (n float64) {
-		for _, h := range m.living() {
-			n += float64(h.cursors.at.Len())
+	m.held = with.NewGauge(prometheus.GaugeOpts{Name: "held_bytes", Help: "Bytes of bodies and replies that are held."})
+	with.NewGaugeFunc(prometheus.GaugeOpts{Name: "cursors", Help: "Cursors of clients that are remembered."}, func() float64 {
+		if c := m.cursors.Load(); c != nil {
+			return float64(c.at.Len())
 		}
-		return n
-	})
-	with.NewGaugeFunc(prometheus.GaugeOpts{Name: "held_bytes", Help: "Bytes of bodies and replies that are held."}, func() (n float64) {
-		for _, h := range m.living() {
-			n += float64(h.HeldBytes())
-		}
-		return n
+		return 0
 	})
 	m.start()
 	if r != nil {
@@ -102,26 +97,6 @@ func (m *Metrics) start() {
 	for _, from := range []string{"stored", "computed", "missing", "stale", "foreign"} {
 		m.hits.WithLabelValues(from)
 	}
-}
-
-// serves takes note of a handler that counts here.
-func (m *Metrics) serves(h *Handler) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.handlers = slices.DeleteFunc(m.handlers, func(p weak.Pointer[Handler]) bool { return p.Value() == nil })
-	m.handlers = append(m.handlers, weak.Make(h))
-}
-
-// living returns the handlers that are still there: one that was replaced holds what it holds until its last request ends.
-func (m *Metrics) living() (list []*Handler) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, p := range m.handlers {
-		if h := p.Value(); h != nil {
-			list = append(list, h)
-		}
-	}
-	return list
 }
 
 // reason returns a label's value for a reason that a dialect chose.

@@ -95,14 +95,14 @@ func TestStalledRequests(t *testing.T) {
 					all.Go(func() { io.WriteString(into, c.head+strings.Repeat("x", sent-len(c.head))) })
 				}
 				synctest.Wait()
-				if held := f.HeldBytes(); held > most/2 {
+				if held := f.counted(t, "held_bytes"); held > most/2 {
 					t.Errorf("%d bytes are held of %d", held, most)
 				}
 				others("while they stall")
 				time.Sleep(time.Minute)
 				synctest.Wait()
 				others("later")
-				t.Logf("%d bytes are held after a minute", f.HeldBytes())
+				t.Logf("%d bytes are held after a minute", f.counted(t, "held_bytes"))
 				for _, into := range ends {
 					all.Go(func() {
 						io.WriteString(into, strings.Repeat("x", size-sent))
@@ -110,8 +110,8 @@ func TestStalledRequests(t *testing.T) {
 					})
 				}
 				all.Wait()
-				if f.HeldBytes() != 0 {
-					t.Errorf("%d bytes are held at the end", f.HeldBytes())
+				if f.counted(t, "held_bytes") != 0 {
+					t.Errorf("%d bytes are held at the end", f.counted(t, "held_bytes"))
 				}
 				if strings.Contains(c.name, "search") && (reasons["bypassed; reason=slow"] == 0 || reasons["bypassed; reason=share"] == 0 || len(reasons) != 2) {
 					t.Errorf("they are told %v", reasons)
@@ -205,8 +205,8 @@ func TestStalledZstd(t *testing.T) {
 		synctest.Wait()
 		runtime.GC()
 		runtime.ReadMemStats(&after)
-		if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); f.HeldBytes() > most/2 || grown > 2*most {
-			t.Errorf("%d bytes are held of %d, in %d of memory", f.HeldBytes(), most, grown)
+		if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); f.counted(t, "held_bytes") > most/2 || grown > 2*most {
+			t.Errorf("%d bytes are held of %d, in %d of memory", f.counted(t, "held_bytes"), most, grown)
 		}
 		for _, into := range ends {
 			into.CloseWithError(io.ErrUnexpectedEOF)
@@ -218,8 +218,8 @@ func TestStalledZstd(t *testing.T) {
 				refused++
 			}
 		}
-		if refused < n-2 || refused == n || f.HeldBytes() != 0 {
-			t.Errorf("of %d, %d were told that there is no room; %d bytes are held at the end", n, refused, f.HeldBytes())
+		if refused < n-2 || refused == n || f.counted(t, "held_bytes") != 0 {
+			t.Errorf("of %d, %d were told that there is no room; %d bytes are held at the end", n, refused, f.counted(t, "held_bytes"))
 		}
 	})
 }

@@ -123,9 +123,9 @@ func New(e Engine) (*Handler, error) {
 	nodes := &nodes{urls: e.URLs, next: e.Transport, own: ownConnections(e.Transport), granted: newSet(0)}
 	h := &Handler{
 		Engine: e, engine: metered{nodes, e.Metrics, e.Traces, ""}, catalog: newCatalog(e), cursors: newCursors(e.Limits), paused: newSet(pausedFor),
-		holds: holds{most: e.Limits.MaxHeld, mostSearches: int64(e.Limits.MaxSearches), granted: newSet(0)},
+		holds: holds{most: e.Limits.MaxHeld, mostSearches: int64(e.Limits.MaxSearches), granted: newSet(0), held: e.Metrics.held},
 	}
-	e.Metrics.serves(h)
+	e.Metrics.cursors.Store(h.cursors)
 	return h, nil
 }
 
