@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"strconv"
 	"sync/atomic"
 
 	"github.com/neardup/sidecar/adapters"
@@ -51,7 +52,7 @@ type findings struct {
 	mentions map[string]int
 	seen     []*newcomer
 	by       map[place]*newcomer
-	memo     []sketched
+	memo     map[ruledTexts]sketched
 	// left are the newcomers of the operations that are left out of the write.
 	left map[int]*newcomer
 }
@@ -62,10 +63,13 @@ type place struct {
 	partial bool
 }
 
-// sketched is a sketch that was made of the texts.
+// ruledTexts are the texts of a document, under a rule; sketched is what was made of them.
+type ruledTexts struct {
+	rule  *adapters.Rule
+	texts string
+}
+
 type sketched struct {
-	rule   *adapters.Rule
-	texts  []string
 	sketch sketch.Sketch
 	ok     bool
 }
@@ -85,7 +89,7 @@ func (h *Handler) look(r *http.Request, class adapters.Class, plain []byte, make
 	}
 	f := &findings{
 		h: h, who: senderOf(r), class: class,
-		mentions: map[string]int{}, by: map[place]*newcomer{}, left: map[int]*newcomer{},
+		mentions: map[string]int{}, by: map[place]*newcomer{}, memo: map[ruledTexts]sketched{}, left: map[int]*newcomer{},
 	}
 	if !holdOf(r.Context()).take(perLook * int64(len(plain))) {
 		h.Metrics.duplicates.WithLabelValues(string(adapters.ReasonBusy)).Inc()
@@ -93,7 +97,7 @@ func (h *Handler) look(r *http.Request, class adapters.Class, plain []byte, make
 	}
 	e := h.enricher(r, 0, makes)
 	e.Count, e.Room = nil, math.MaxInt64/2
-	e.Starts, e.Sketch, e.Cluster = f.start, f.make, f.meet
+	e.Starts, e.Sketch, e.Cluster = f.start, f.made, f.meet
 	err := guarded(func() error {
 		if err := h.Dialect.EnrichWrite(class, io.Discard, bytes.NewReader(plain), e); err != nil {
 			return err
@@ -121,10 +125,18 @@ func (f *findings) start(o adapters.Operation) bool {
 	return true
 }
 
-func (f *findings) make(rule *adapters.Rule, texts []string) (sketch.Sketch, bool) {
-	s, ok := rule.Sketch(texts)
-	f.memo = append(f.memo, sketched{rule, texts, s, ok})
-	return s, ok
+// made makes a sketch, once for each rule and texts.
+func (f *findings) made(rule *adapters.Rule, texts []string) (sketch.Sketch, bool) {
+	key := ruledTexts{rule: rule}
+	for _, text := range texts {
+		key.texts += strconv.Itoa(len(text)) + ":" + text
+	}
+	m, known := f.memo[key]
+	if !known {
+		m.sketch, m.ok = rule.Sketch(texts)
+		f.memo[key] = m
+	}
+	return m.sketch, m.ok
 }
 
 func (f *findings) meet(o adapters.Operation, rule *adapters.Rule, s *sketch.Sketch, partial bool) string {
@@ -144,22 +156,7 @@ func (f *findings) apply(e *adapters.Enricher) {
 		return
 	}
 	e.Starts = func(o adapters.Operation) bool { return f.left[o.Number] == nil }
-	e.Sketch, e.Cluster = f.made(), f.cluster
-}
-
-// made returns what makes the sketches once more, in the same order, as far as they are made already.
-func (f *findings) made() func(*adapters.Rule, []string) (sketch.Sketch, bool) {
-	next := 0
-	return func(rule *adapters.Rule, texts []string) (sketch.Sketch, bool) {
-		for next < len(f.memo) {
-			m := f.memo[next]
-			next++
-			if m.rule == rule && slices.Equal(m.texts, texts) {
-				return m.sketch, m.ok
-			}
-		}
-		return rule.Sketch(texts)
-	}
+	e.Sketch, e.Cluster = f.made, f.cluster
 }
 
 func (f *findings) cluster(o adapters.Operation, rule *adapters.Rule, s *sketch.Sketch, partial bool) string {
