@@ -183,8 +183,9 @@ type Outcome struct {
 	Again bool
 	// Raw is the engine's total, or the ranks read where it gave none.
 	Raw int
-	// Stats are what the readings showed; of them Without counts the hits that had no sketch stored.
+	// Stats are what the readings showed, Without how many of the hits had no sketch stored.
 	rerank.Stats
+	Without int
 	// Sketches are those of the hits that were looked at.
 	Sketches Sketches
 	// Exact says that Folded is final for the whole window.

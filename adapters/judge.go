@@ -311,6 +311,5 @@ func OutcomeOf(target string, page rerank.Page, stats rerank.Stats, lacking, tot
 	if total < 0 {
 		total = stats.Read
 	}
-	stats.Without = lacking
-	return Outcome{Target: target, Raw: total, Stats: stats, Exact: stats.Ended, Rounds: stats.Readings, Window: page.Window}
+	return Outcome{Target: target, Raw: total, Stats: stats, Without: lacking, Exact: stats.Ended, Rounds: stats.Readings, Window: page.Window}
 }

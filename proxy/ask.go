@@ -129,15 +129,17 @@ func (h *Handler) roundTrip(ctx context.Context, ask *adapters.Request) (*http.R
 // decoded returns a reply with its body, as it was sent, decoded. Its header goes on saying how it was sent.
 func (h *Handler) decoded(held *hold, resp *http.Response, body []byte) (reply *adapters.Reply, err error) {
 	reply = &adapters.Reply{Status: resp.StatusCode, Header: adapters.Header(resp.Header), Body: body}
-	switch coding, readable := codingOf(resp); {
+	coding, readable := codingOf(resp)
+	switch {
 	case !readable:
 		return nil, adapters.NotUnderstood(fmt.Errorf("content encoding %q", coding))
-	case coding != "":
-		if reply.Body, err = held.decode(coding, body, h.Limits.MaxReply); errors.Is(err, errBusy) {
-			return nil, err
-		} else if err != nil {
-			return nil, adapters.NotUnderstood(err)
-		}
+	case coding == "":
+		return reply, nil
+	}
+	if reply.Body, err = held.decode(coding, body, h.Limits.MaxReply); errors.Is(err, errBusy) {
+		return nil, err
+	} else if err != nil {
+		return nil, adapters.NotUnderstood(err)
 	}
 	return reply, nil
 }

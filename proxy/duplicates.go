@@ -242,7 +242,7 @@ func (f *findings) answer(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	status, contentType := f.replies.Empty()
-	reply := f.h.ErrorReply(requestOf(r), status, "")
+	reply := f.h.Dialect.ErrorReply(requestOf(r), status, "")
 	if contentType != "" {
 		reply.Header["Content-Type"] = []string{contentType}
 	}
@@ -320,7 +320,7 @@ func (f *findings) completing(r *http.Request, plain []byte) func(*http.Response
 		}
 		f.h.Metrics.duplicates.WithLabelValues("unanswered").Inc()
 		f.h.Log.Error("reply to a write could not be completed", "error", unquoted(err))
-		reply := f.h.ErrorReply(requestOf(r), http.StatusBadGateway, unanswered)
+		reply := f.h.Dialect.ErrorReply(requestOf(r), http.StatusBadGateway, unanswered)
 		resp.StatusCode, resp.Status = reply.Status, http.StatusText(reply.Status)
 		resp.Header = http.Header(reply.Header)
 		putBody(resp, reply.Body)

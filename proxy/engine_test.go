@@ -234,7 +234,7 @@ func handler(t testing.TB, nodes []string, change func(*proxy.Engine)) front {
 	t.Helper()
 	log := &lines{}
 	e := proxy.Engine{
-		Dialect: elastic.Dialect{}, ErrorReply: elastic.Dialect{}.ErrorReply, Rules: adapters.Rules{rule(t)}, Transport: proxy.NewTransport(),
+		Dialect: elastic.Dialect{}, Rules: adapters.Rules{rule(t)}, Transport: proxy.NewTransport(),
 		Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	for _, node := range nodes {

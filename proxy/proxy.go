@@ -66,14 +66,18 @@ func or[T int | int64 | float64 | time.Duration](limit, otherwise T) T {
 	return otherwise
 }
 
+// Dialect speaks the engine's language.
+type Dialect interface {
+	adapters.Dialect
+	// ErrorReply returns an error of the proxy's own to a request, in the engine's shape.
+	ErrorReply(r *adapters.Request, status int, reason string) *adapters.Reply
+}
+
 // Engine is what a Handler stands in front of. The fields are set before New and not changed after.
 type Engine struct {
-	// Dialect speaks the engine's language.
-	Dialect adapters.Dialect
+	Dialect Dialect
 	// Open returns a store that acts with a client's headers and the credentials of its query.
 	Open func(header adapters.Header, query string) adapters.Store
-	// ErrorReply returns an error of the proxy's own to a request, in the engine's shape.
-	ErrorReply func(r *adapters.Request, status int, reason string) *adapters.Reply
 	// Document, if set, returns the engine's own request for a stored document, without credentials. What the engine answers to it where
 	// it does not show the document is the answer to who asks for its near-duplicates.
 	Document func(index, id string) *adapters.Request
@@ -107,8 +111,8 @@ type Handler struct {
 
 // New returns the handler of an engine, or what is missing.
 func New(e Engine) (*Handler, error) {
-	if e.Dialect == nil || e.Open == nil || e.ErrorReply == nil || len(e.URLs) == 0 {
-		return nil, errors.New("proxy: an engine needs a dialect, a store, an error shape and at least one URL")
+	if e.Dialect == nil || e.Open == nil || len(e.URLs) == 0 {
+		return nil, errors.New("proxy: an engine needs a dialect, a store and at least one URL")
 	}
 	e.Limits = e.Limits.withDefaults()
 	if e.Log == nil {
@@ -189,7 +193,7 @@ func (h *Handler) sendAltering(w http.ResponseWriter, r *http.Request, alters bo
 
 // refuse answers an error of the proxy's own.
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, status int, reason string) {
-	writeReply(w, h.ErrorReply(requestOf(r), status, reason))
+	writeReply(w, h.Dialect.ErrorReply(requestOf(r), status, reason))
 }
 
 // addressed returns the host and port under which the client addressed us: its Host header, and where that names no port the one

@@ -384,7 +384,9 @@ func (h *Handler) giveBack(ctx context.Context, last *adapters.Request) {
 var errUnreachable = errors.New("no answer")
 
 // writeReply writes a reply that was read whole, compressed if its header says so.
-func writeReply(w http.ResponseWriter, reply *adapters.Reply) { writeBody(w, reply, encodedBody(reply)) }
+func writeReply(w http.ResponseWriter, reply *adapters.Reply) {
+	writeBody(w, reply, encodedBody(reply))
+}
 
 // encodedBody returns the body of a reply in the coding that its header tells.
 func encodedBody(reply *adapters.Reply) []byte {

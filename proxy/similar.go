@@ -284,7 +284,7 @@ func (s *similarity) reply(value any) error {
 	if err := encoder.Encode(value); err != nil {
 		return err
 	}
-	reply := s.h.ErrorReply(requestOf(s.r), http.StatusOK, "")
+	reply := s.h.Dialect.ErrorReply(requestOf(s.r), http.StatusOK, "")
 	reply.Header["Content-Type"] = []string{"application/json"}
 	reply.Body = body.Bytes()
 	writeReply(s.w, reply)

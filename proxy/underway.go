@@ -40,13 +40,18 @@ type underway struct {
 	kind   string
 	status int // 0 until it is written
 
+	clocks
+	insisted    atomic.Bool // the engine was asked again for names, in vain
+	ended, gone bool        // it was not cut off; the client broke it off
+	span        trace.Span  // one that records nothing where the request is not traced
+}
+
+// clocks are the times of a request.
+type clocks struct {
 	start          time.Duration
-	client, engine atomic.Int64 // nanoseconds
+	client, engine atomic.Int64 // what it waited for them, in nanoseconds
 	asked          atomic.Bool  // the engine was
-	insisted       atomic.Bool  // the engine was asked again for names, in vain
 	made           *made        // what is sent to the engine, where it is made meanwhile
-	ended, gone    bool         // it was not cut off; the client broke it off
-	span           trace.Span   // one that records nothing where the request is not traced
 }
 
 type underwayKey struct{}
@@ -67,7 +72,8 @@ func underwayOf(ctx context.Context) *underway {
 
 // begin takes a request up. What it returns is followed by end.
 func (h *Handler) begin(w http.ResponseWriter, r *http.Request) (*underway, *http.Request) {
-	u := &underway{Context: r.Context(), ResponseWriter: w, start: clock(), kind: "pass"}
+	u := &underway{Context: r.Context(), ResponseWriter: w, kind: "pass"}
+	u.start = clock()
 	u.sender.request, u.hold.all, u.hold.sender = r, &h.holds, &u.sender
 	h.Metrics.inFlight.Inc()
 	u.traced(h.Traces.tracer(), r)

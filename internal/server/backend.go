@@ -52,10 +52,10 @@ func (s *process) assemble(c *config.Config, e *config.Engine, engine *embeddedE
 // proxy returns a handler of requests to the engine by some rules.
 func (f *front) proxy(e *config.Engine, rules adapters.Rules, metrics *proxy.Metrics, traces *proxy.Traces, log *slog.Logger) (http.Handler, error) {
 	k := kind.Of(e.Kind)
-	dialect := k.Dialect(kind.Sniffing{Rewrite: e.RewriteSniffing, Advertise: e.Advertise})
 	open := k.Open(metrics.Transport(f.transport, traces), f.urls, rules)
 	return proxy.New(proxy.Engine{
-		Dialect: dialect, Open: func(h adapters.Header, query string) adapters.Store { return open(h, query) }, ErrorReply: dialect.ErrorReply, Rules: rules,
+		Dialect: k.Dialect(kind.Sniffing{Rewrite: e.RewriteSniffing, Advertise: e.Advertise}), Rules: rules,
+		Open: func(h adapters.Header, query string) adapters.Store { return open(h, query) },
 		URLs: f.urls, Transport: f.transport, Document: k.DocumentOf, Metrics: metrics, Traces: traces, Limits: e.Limits.Proxy(),
 		FailClosed: e.OnFailure == "error", Log: log,
 	})
