@@ -18,9 +18,6 @@ const BetweenLooks = 4
 // Struck reports whether the time for the search is over.
 func (p Plan) Struck() bool { return p.Late != nil && p.Late() }
 
-// LateOutcome is the outcome of a search whose page is cut from a reply that was at hand when the time was over.
-func LateOutcome(target string) Outcome { return Outcome{Target: target, Reason: ReasonDeadline} }
-
 // WasLate reports whether a search of the answer was given up because the time was over.
 func (a *Answer) WasLate() bool {
 	for _, o := range a.Outcomes {

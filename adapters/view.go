@@ -58,9 +58,6 @@ func (v *Views) Represents(rank int) bool {
 	return ok || !member
 }
 
-// Hit returns what was read of a rank, nil if nothing was.
-func (v *Views) Hit(rank int) *rerank.Hit { return v.hit(rank) }
-
 // Leader returns the rank of the first-ranked member of the group that a rank represents: the rank itself for most.
 func (v *Views) Leader(rank int) int {
 	if g, ok := v.groups[rank]; ok {
