@@ -223,7 +223,7 @@ func TestCompressedReplyHolds(t *testing.T) {
 		plain(all, a)
 		io.WriteString(z, strings.TrimSuffix(strings.TrimSpace(all.Body.String()), "}")+pad+"}")
 	}
-	f := handler(t, []string{"http://engine"}, func(p *proxy.Engine) { p.Transport = inMemory{e} })
+	f := handler(t, []string{"http://engine"}, func(p *proxy.Engine) { p.Transport, p.Limits.Deadline = inMemory{e}, time.Minute })
 	r := httptest.NewRequest("POST", "/news-1/_search", strings.NewReader(`{}`))
 	r.Header.Set("Accept-Encoding", "gzip")
 	held := int64(-1)
