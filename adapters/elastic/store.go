@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -85,12 +86,20 @@ func (p performer) Perform(r *http.Request) (*http.Response, error) {
 			out.Body = body
 		}
 		resp, err := p.transport.RoundTrip(out)
-		if err == nil || r.Context().Err() != nil || r.Body != nil && r.GetBody == nil {
+		if err == nil || r.Context().Err() != nil || r.Body != nil && r.GetBody == nil || !again(r, err) {
 			return resp, err
 		}
 		last = err
 	}
 	return nil, last
+}
+
+// again reports whether a request that got no answer may go to another node: it was not sent, or it changes nothing. A scroll moves on with
+// each request, so a page whose reply was lost would be missed.
+func again(r *http.Request, err error) bool {
+	op, network := errors.AsType[*net.OpError](err)
+	reads := r.Method == http.MethodGet || r.Method == http.MethodHead || strings.HasSuffix(r.URL.Path, "/_search") || strings.HasSuffix(r.URL.Path, "/_mget")
+	return network && op.Op == "dial" || reads && !strings.HasPrefix(r.URL.Path, "/_search/scroll")
 }
 
 // do sends a request and decodes its JSON into to, if to is not nil. An answer of 300 or above is a *refusal.
