@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -64,12 +65,12 @@ func FuzzNoForgery(f *testing.F) {
 	f.Fuzz(func(t *testing.T, document []byte, partial bool) {
 		e := &Enricher{Rule: func(string, bool) (*Rule, bool) { return rule, true }, Room: 1 << 20}
 		out := e.Append(nil, "i", document, partial)
-		members, err := Members(out)
+		members, err := jsonedit.Members(out)
 		if err != nil {
 			return // the engine refuses it
 		}
 		for _, m := range members {
-			name, _ := Text(AppendString(nil, m.Key))
+			name, _ := jsonedit.Text(jsonedit.AppendString(nil, m.Key))
 			if Our(name) && bytes.Contains(m.Value, []byte("forged")) {
 				t.Fatalf("%q became %q", document, out)
 			}

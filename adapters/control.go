@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // ControlHeader is the request header that carries controls: "Neardup-Control: threshold=0.9; window=500", or "on", or "off". Engines
@@ -141,13 +143,13 @@ func (c *Controls) Set(name, value string) error {
 
 // MemberControls returns the controls among the members of an object, and whether there is one. Of one with the value null, which clients send
 // for an option that is not set, nothing is taken.
-func MemberControls(members []Member) (c Controls, found bool, err error) {
+func MemberControls(members []jsonedit.Member) (c Controls, found bool, err error) {
 	for _, m := range members {
 		if !IsControl(m.Key) {
 			continue
 		}
 		found = true
-		value, text := Text(m.Value)
+		value, text := jsonedit.Text(m.Value)
 		if !text {
 			value = string(m.Value)
 		}

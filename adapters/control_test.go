@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 func TestMemberControls(t *testing.T) {
@@ -28,7 +29,7 @@ func TestMemberControls(t *testing.T) {
 		{name: "unknown", body: `{"neardup_kep": 1}`, fails: "[neardup_kep] is unknown"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			members, err := Members([]byte(c.body))
+			members, err := jsonedit.Members([]byte(c.body))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -143,7 +143,7 @@ type Enricher struct {
 	at    Operation
 	count int
 	// room that one document after the other is worked on in
-	list   []Member
+	list   []jsonedit.Member
 	found  texts
 	made   sketch.Sketch
 	fields []byte
@@ -176,7 +176,7 @@ func (e *Enricher) AppendScripted(dst []byte, index string, document []byte) []b
 	change := Untouched
 	if rule, _ := e.Rule(index, !e.NoCreate); rule != nil {
 		change = Scripted
-		if bare, err := Cut(document, Our); err == nil {
+		if bare, err := jsonedit.Cut(document, Our); err == nil {
 			e.Room += int64(len(document) - len(bare))
 			document = bare
 		}
@@ -202,11 +202,11 @@ func (e *Enricher) CopyLong(
 		e.Changed(Oversized)
 	}
 	var touched []byte // what there is of sketched fields
-	err = jsonedit.CleanStrictly(dst, src, Cuts{Depth: 2, Drop: func(path []string) bool {
+	err = jsonedit.CleanStrictly(dst, src, jsonedit.Cuts{Depth: 2, Drop: func(path []string) bool {
 		above, name := path[:len(path)-1], path[len(path)-1]
 		merged, ok := part(above)
 		if ok && merged && touched == nil && rule.Concerns(name) && !Our(name) {
-			touched = append(AppendString([]byte{'{'}, name), ":0}"...)
+			touched = append(jsonedit.AppendString([]byte{'{'}, name), ":0}"...)
 		}
 		return ok && Our(name)
 	}, Add: func(path []string) []byte {
@@ -216,7 +216,7 @@ func (e *Enricher) CopyLong(
 		cleared := e.Append(nil, index, touched, true)
 		return bytes.TrimPrefix(cleared[len(touched)-1:len(cleared)-1], []byte{','})
 	}})
-	if errors.Is(err, ErrMalformed) {
+	if errors.Is(err, jsonedit.ErrMalformed) {
 		_, err = io.WriteString(dst, "\x01"+end) // which no engine takes anywhere in a document
 		return false, err
 	}
@@ -245,15 +245,15 @@ func (e *Enricher) append(dst []byte, index string, document []byte, partial boo
 	if roomy {
 		defer e.Give(room)
 	} else {
-		members = slices.DeleteFunc(members, func(m Member) bool { return !Our(m.Key) })
+		members = slices.DeleteFunc(members, func(m jsonedit.Member) bool { return !Our(m.Key) })
 	}
 	found := &e.found
 	rule.findIn(found, members)
 	found.odd = found.odd || e.Unsure || e.Doubts != nil && slices.ContainsFunc(found.list, e.Doubts)
 	// A client's own value of our field is never stored, whatever else happens to the document.
-	own := slices.ContainsFunc(members, func(m Member) bool { return Our(m.Key) })
+	own := slices.ContainsFunc(members, func(m jsonedit.Member) bool { return Our(m.Key) })
 	if own && !e.LastCounts {
-		bare, err := Cut(document, Our)
+		bare, err := jsonedit.Cut(document, Our)
 		if err == nil {
 			_, last, err = rule.members(bare)
 		}
@@ -295,10 +295,10 @@ func (e *Enricher) append(dst []byte, index string, document []byte, partial boo
 }
 
 // outdone returns the fields with null for each other one of ours of which a document has a value of the client's own.
-func outdone(members []Member, fields []byte) []byte {
+func outdone(members []jsonedit.Member, fields []byte) []byte {
 	for _, field := range []string{SketchField, BandsField, ClusterField} {
 		named := []byte(`"` + field + `":`)
-		if bytes.Contains(fields, named) || !slices.ContainsFunc(members, func(m Member) bool { return m.Key == field }) {
+		if bytes.Contains(fields, named) || !slices.ContainsFunc(members, func(m jsonedit.Member) bool { return m.Key == field }) {
 			continue
 		}
 		if fields = slices.Clip(fields); len(fields) > 0 {
@@ -329,7 +329,7 @@ func (r *Rule) cleared(number uint64) []byte {
 }
 
 // clear lets go of the last document, so that none is held while the next one is awaited.
-func (e *Enricher) clear(members []Member) {
+func (e *Enricher) clear(members []jsonedit.Member) {
 	clear(members)
 	clear(e.found.list)
 	e.list = members[:0]
@@ -374,7 +374,7 @@ func (e *Enricher) members(r *Rule, found *texts, partial, prepared bool) ([]byt
 
 // roomFor returns how much is held to make a sketch of the members: nothing for most, and for long ones eight times their length, which
 // stands for up to three times as much memory.
-func roomFor(members []Member) (n int) {
+func roomFor(members []jsonedit.Member) (n int) {
 	const short = 64 << 10
 	for _, m := range members {
 		n += len(m.Value)
@@ -432,7 +432,7 @@ func (r *Rule) SketchOf(document []byte) (computed, stored *Encoded) {
 	if err != nil {
 		return nil, nil
 	}
-	if text, ok := Text(Get(members, SketchField)); ok {
+	if text, ok := jsonedit.Text(jsonedit.Get(members, SketchField)); ok {
 		if s := r.Decode(text); s != nil {
 			stored = &Encoded{Sketch: *s, Text: text}
 		}
@@ -449,8 +449,8 @@ func (r *Rule) SketchOf(document []byte) (computed, stored *Encoded) {
 
 // HasSketch reports whether anything stands in our field of a document's JSON, comparable or not.
 func HasSketch(document []byte) bool {
-	members, err := Members(document)
-	value := Get(members, SketchField)
+	members, err := jsonedit.Members(document)
+	value := jsonedit.Get(members, SketchField)
 	return err == nil && value != nil && string(value) != "null"
 }
 
@@ -474,37 +474,37 @@ type texts struct {
 
 // members returns those members of a document that concern the rule: our field, and what leads to a sketched one. (A list of all takes
 // many times a document's memory.) last is where the last of all ends, 0 if there is none.
-func (r *Rule) members(document []byte) (list []Member, last int, err error) {
+func (r *Rule) members(document []byte) (list []jsonedit.Member, last int, err error) {
 	return r.appendMembers(nil, document, false)
 }
 
 // appendMembers appends to a list what members returns. With strict a document with comments is malformed.
-func (r *Rule) appendMembers(list []Member, document []byte, strict bool) (_ []Member, last int, err error) {
+func (r *Rule) appendMembers(list []jsonedit.Member, document []byte, strict bool) (_ []jsonedit.Member, last int, err error) {
 	d := jsonedit.NewReader(document)
 	if strict {
 		d = jsonedit.NewStrictReader(document)
 	}
 	if !d.Enter('{') {
-		return list, 0, ErrMalformed
+		return list, 0, jsonedit.ErrMalformed
 	}
 	for d.Next() {
 		key := d.Key()
 		value := d.Value()
 		start, end := d.Span()
 		if r.Concerns(string(key)) {
-			list = addMember(list, Member{Key: string(key), Value: value, Start: start, End: end})
+			list = addMember(list, jsonedit.Member{Key: string(key), Value: value, Start: start, End: end})
 		}
 		last = end
 	}
 	if !d.Done() {
-		return list, last, ErrMalformed
+		return list, last, jsonedit.ErrMalformed
 	}
 	return list, last, nil
 }
 
 // addMember appends a member. Of a name that stands more than twice the first and the last stay, unless many others stand between them: it is
 // odd, and a list of all would take many times the document's memory.
-func addMember(list []Member, m Member) []Member {
+func addMember(list []jsonedit.Member, m jsonedit.Member) []jsonedit.Member {
 	const near = 16
 	same := 0
 	for i := len(list) - 1; i >= max(0, len(list)-near); i-- {
@@ -512,7 +512,7 @@ func addMember(list []Member, m Member) []Member {
 			continue
 		}
 		if same++; same == 2 {
-			list[i+slices.IndexFunc(list[i+1:], func(other Member) bool { return other.Key == m.Key })+1] = m
+			list[i+slices.IndexFunc(list[i+1:], func(other jsonedit.Member) bool { return other.Key == m.Key })+1] = m
 			return list
 		}
 	}
@@ -531,14 +531,14 @@ func leads(name, path string) bool {
 }
 
 // find collects the texts of the rule's fields.
-func (r *Rule) find(members []Member) texts {
+func (r *Rule) find(members []jsonedit.Member) texts {
 	var t texts
 	r.findIn(&t, members)
 	return t
 }
 
 // findIn collects the texts of the rule's fields in t, whose room it takes. A dotted field is found as nested objects or as a dotted key.
-func (r *Rule) findIn(t *texts, members []Member) {
+func (r *Rule) findIn(t *texts, members []jsonedit.Member) {
 	*t = texts{list: t.list[:0]}
 	for _, field := range r.Fields {
 		t.seen = false
@@ -552,16 +552,16 @@ func (r *Rule) findIn(t *texts, members []Member) {
 
 // descend follows a path from an object's members. Where it leads from several of them to the field, the one with the shortest
 // name, in which the field is the deepest, counts: the others are copies that an engine has written down beside it.
-func (t *texts) descend(members []Member, path string) {
-	var room [4]Member
+func (t *texts) descend(members []jsonedit.Member, path string) {
+	var room [4]jsonedit.Member
 	led := room[:0]
 	for i, m := range members {
 		if leads(m.Key, path) {
-			t.odd = t.odd || slices.ContainsFunc(members[:i], func(other Member) bool { return other.Key == m.Key })
+			t.odd = t.odd || slices.ContainsFunc(members[:i], func(other jsonedit.Member) bool { return other.Key == m.Key })
 			led = append(led, m)
 		}
 	}
-	slices.SortStableFunc(led, func(a, b Member) int { return len(a.Key) - len(b.Key) })
+	slices.SortStableFunc(led, func(a, b jsonedit.Member) int { return len(a.Key) - len(b.Key) })
 	before := t.seen
 	t.seen = false
 	for _, m := range led {
@@ -583,7 +583,7 @@ func (t *texts) descend(members []Member, path string) {
 func (t *texts) into(value []byte, path string) {
 	switch value[0] {
 	case '{':
-		if members, err := Members(value); err == nil {
+		if members, err := jsonedit.Members(value); err == nil {
 			t.descend(members, path)
 		}
 	case '[':

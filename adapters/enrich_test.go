@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -175,7 +176,7 @@ func TestAppendOnlyWhatTheRuleStores(t *testing.T) {
 // effective returns what an engine takes for the value of a field, where of two members the last one counts; nothing for null.
 func effective(t *testing.T, document []byte, field string) (value string) {
 	t.Helper()
-	members, err := Members(document)
+	members, err := jsonedit.Members(document)
 	if err != nil {
 		t.Fatalf("%s: %v", document, err)
 	}
@@ -240,8 +241,8 @@ func checkEnriched(t *testing.T, what string, rule *Rule, document, got []byte, 
 			t.Errorf("%s: the client's bytes differ", what)
 		}
 	} else {
-		sent, err := Cut(document, Our)
-		bare, err2 := Cut(got, Our)
+		sent, err := jsonedit.Cut(document, Our)
+		bare, err2 := jsonedit.Cut(got, Our)
 		if err != nil || err2 != nil || !bytes.Equal(sent, bare) {
 			t.Errorf("%s: less our fields it is %s, not %s (%v, %v)", what, bare, sent, err, err2)
 		}

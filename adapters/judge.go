@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -98,7 +99,7 @@ type Seen struct {
 	Shown Shown
 	// Members are, where they are known, those of what Document returns that may lead to a field of the rule, in their order. nil has it read
 	// from that.
-	Members []Member
+	Members []jsonedit.Member
 	// Withheld says that the text can't be read, whatever is asked for.
 	Withheld bool
 	// Pinned is that of a [rerank.Hit].

@@ -1,6 +1,7 @@
 package adapters
 
 import (
+	"bytes"
 	"encoding/base32"
 	"encoding/binary"
 	"math"
@@ -52,7 +53,7 @@ func (o Ours) Equal(p Ours) bool {
 // members appends the fields that are there to an object's members, each with a comma in front.
 func (o Ours) members(dst []byte) []byte {
 	if o.Sketch != "" {
-		dst = AppendString(append(dst, `,"`+SketchField+`":`...), o.Sketch)
+		dst = jsonedit.AppendString(append(dst, `,"`+SketchField+`":`...), o.Sketch)
 	}
 	if len(o.Bands) > 0 {
 		dst = append(dst, `,"`+BandsField+`":[`...)
@@ -65,7 +66,7 @@ func (o Ours) members(dst []byte) []byte {
 		dst = append(dst, ']')
 	}
 	if o.Cluster != "" {
-		dst = AppendString(append(dst, `,"`+ClusterField+`":`...), o.Cluster)
+		dst = jsonedit.AppendString(append(dst, `,"`+ClusterField+`":`...), o.Cluster)
 	}
 	return dst
 }
@@ -91,13 +92,13 @@ func (o Ours) Fields(every bool) []byte {
 
 // OursOf returns what our fields of a document's JSON hold. What is not of their form counts as not there.
 func OursOf(document []byte) (o Ours) {
-	members, err := Members(document)
+	members, err := jsonedit.Members(document)
 	if err != nil {
 		return o
 	}
-	o.Sketch, _ = Text(Get(members, SketchField))
-	o.Cluster, _ = Text(Get(members, ClusterField))
-	keys, _ := Elements(Get(members, BandsField))
+	o.Sketch, _ = jsonedit.Text(jsonedit.Get(members, SketchField))
+	o.Cluster, _ = jsonedit.Text(jsonedit.Get(members, ClusterField))
+	keys, _ := jsonedit.Elements(jsonedit.Get(members, BandsField))
 	for _, key := range keys {
 		n, err := strconv.ParseInt(string(key), 10, 64)
 		if err != nil {
@@ -110,19 +111,19 @@ func OursOf(document []byte) (o Ours) {
 
 // HasOurs reports whether anything stands in a field of ours in a document's JSON, whatever it is.
 func HasOurs(document []byte) bool {
-	members, err := Members(document)
-	return err == nil && slices.ContainsFunc(members, func(m Member) bool { return Our(m.Key) && string(m.Value) != "null" })
+	members, err := jsonedit.Members(document)
+	return err == nil && slices.ContainsFunc(members, func(m jsonedit.Member) bool { return Our(m.Key) && string(m.Value) != "null" })
 }
 
 // WithOurs returns the document's JSON with our fields set to these, without those that are not among them, and every other byte as
 // it stands.
 func WithOurs(document []byte, o Ours) ([]byte, error) {
-	document, err := Cut(document, Our)
+	document, err := jsonedit.Cut(document, Our)
 	list := o.Fields(false)
 	if err != nil || len(list) == 0 {
 		return document, err
 	}
-	members, err := Members(document)
+	members, err := jsonedit.Members(document)
 	if err != nil {
 		return nil, err
 	}
@@ -207,4 +208,20 @@ func (r *Rule) Wanted(document []byte, number uint64) (want Ours, right bool) {
 		return want, !HasOurs(document)
 	}
 	return want, have.Equal(want)
+}
+
+// NamesOurs reports whether one of our fields is named anywhere in a text.
+func NamesOurs[T string | []byte](text T) bool {
+	for rest := []byte(text); ; {
+		at := bytes.Index(rest, []byte(FieldPrefix))
+		if at < 0 {
+			return false
+		}
+		rest = rest[at+len(FieldPrefix):]
+		for _, field := range [...]string{SketchField, BandsField, ClusterField} {
+			if bytes.HasPrefix(rest, []byte(field[len(FieldPrefix):])) {
+				return true
+			}
+		}
+	}
 }

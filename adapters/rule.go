@@ -8,6 +8,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -196,7 +197,7 @@ func (r *Rule) Fits(s *sketch.Sketch, document []byte) bool {
 }
 
 // fits is Fits of a document of which these members lead to the rule's fields. It finds the texts in room that is at hand.
-func (r *Rule) fits(found *texts, s *sketch.Sketch, members []Member) bool {
+func (r *Rule) fits(found *texts, s *sketch.Sketch, members []jsonedit.Member) bool {
 	r.findIn(found, members)
 	return !found.odd && r.Sketcher.Fingerprint(found.list...) == s.Fingerprint
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -290,7 +291,7 @@ func (k *likening) readAlike(ctx context.Context, store Store) error {
 
 // decide takes up a document's source and reports whether it is a near-duplicate.
 func (k *likening) decide(a *Alike, source []byte) bool {
-	bare, err := Cut(source, Our)
+	bare, err := jsonedit.Cut(source, Our)
 	if err != nil {
 		return false
 	}
@@ -339,8 +340,8 @@ func (r *Rule) TextsOf(document []byte) []string {
 		return nil
 	}
 	if found.touched == 0 && !found.grazed {
-		if all, err := Members(document); err == nil {
-			if text, ok := Text(Get(all, TextField)); ok {
+		if all, err := jsonedit.Members(document); err == nil {
+			if text, ok := jsonedit.Text(jsonedit.Get(all, TextField)); ok {
 				return []string{text}
 			}
 		}

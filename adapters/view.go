@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -118,7 +119,7 @@ func (p Pair) AppendExplanation(dst []byte) []byte {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = AppendString(dst, shingle)
+			dst = jsonedit.AppendString(dst, shingle)
 		}
 		dst = append(dst, ']')
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // RemoveOptions say how a removal goes about it.
@@ -58,8 +59,8 @@ type removal struct {
 
 // judge implements mender. It looks for a member of ours, be it null.
 func (r *removal) judge(d adapters.Stored, again bool) (adapters.Patch, bool) {
-	members, err := adapters.Members(d.Source)
-	ours := err == nil && slices.ContainsFunc(members, func(m adapters.Member) bool { return adapters.Our(m.Key) })
+	members, err := jsonedit.Members(d.Source)
+	ours := err == nil && slices.ContainsFunc(members, func(m jsonedit.Member) bool { return adapters.Our(m.Key) })
 	switch {
 	case again && !ours:
 		r.counts.Cleaned++ // by whoever changed it

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/proxy"
 	"github.com/neardup/sidecar/rerank"
 )
@@ -254,9 +255,9 @@ func (l *looking) compared(texts []string) string {
 // title returns what a document is called, or else how its text begins.
 func (l *looking) title(document []byte, fields map[string]string) string {
 	const most = 160
-	members, _ := adapters.Members(document)
+	members, _ := jsonedit.Members(document)
 	for _, name := range titles {
-		if text, ok := adapters.Text(adapters.Get(members, name)); ok && strings.TrimSpace(text) != "" {
+		if text, ok := jsonedit.Text(jsonedit.Get(members, name)); ok && strings.TrimSpace(text) != "" {
 			text, _ = cutAt(strings.TrimSpace(text), most)
 			return text
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/elastic"
+	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/proxy"
 )
 
@@ -191,8 +192,8 @@ func clusters(body string) (list []string) {
 	for line := range strings.Lines(body) {
 		document := []byte(strings.TrimSpace(line))
 		if bytes.Contains(document, []byte(`"doc":`)) {
-			members, _ := adapters.Members(document)
-			document = adapters.Get(members, "doc")
+			members, _ := jsonedit.Members(document)
+			document = jsonedit.Get(members, "doc")
 		}
 		if adapters.HasOurs(document) {
 			list = append(list, adapters.OursOf(document).Cluster)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // TestSkipAtRandom keeps a ledger of random bulks: every operation is answered in its place; what was left out has a near-duplicate that is
@@ -92,11 +93,11 @@ func checkLedger(t *testing.T, b *bank, model map[string]string, ops, titles, go
 	}
 	stored := map[string]string{}
 	for id, document := range b.docs {
-		members, err := adapters.Members([]byte(document))
+		members, err := jsonedit.Members([]byte(document))
 		if err != nil {
 			t.Fatal(err)
 		}
-		stored[id], _ = adapters.Text(adapters.Get(members, "title"))
+		stored[id], _ = jsonedit.Text(jsonedit.Get(members, "title"))
 	}
 	if diff := cmp.Diff(model, stored); diff != "" {
 		t.Errorf("what is stored is not what was answered: %s", diff)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 const (
@@ -101,7 +102,7 @@ func (h *Handler) ours(w http.ResponseWriter, r *http.Request) bool {
 			s.fail(err)
 			return true
 		}
-		ask.index, _ = adapters.Text(adapters.Get(members, "index"))
+		ask.index, _ = jsonedit.Text(jsonedit.Get(members, "index"))
 	}
 	if ask.index != "" {
 		s.indices = s.configured(within, ask.index)
@@ -220,7 +221,7 @@ func (s *similarity) stored(ctx context.Context, store adapters.Store) ([]byte, 
 }
 
 // members reads the request's body, which is an object and stays to be read.
-func (s *similarity) members() ([]adapters.Member, error) {
+func (s *similarity) members() ([]jsonedit.Member, error) {
 	rest := s.r.Body
 	body, err := s.h.readSearch(adapters.Class{}, s.r)
 	s.r.Body, s.body = holdOf(s.r.Context()).onwardsFrom(body.raw, rest), body.plain
@@ -236,7 +237,7 @@ func (s *similarity) members() ([]adapters.Member, error) {
 	case body.reason != "":
 		return nil, badRequest{http.StatusBadRequest, "the body can't be read: " + string(body.reason)}
 	}
-	members, err := adapters.Members(body.plain)
+	members, err := jsonedit.Members(body.plain)
 	if err != nil {
 		return nil, badRequest{http.StatusBadRequest, `the body is no JSON object: send a document, or {"text": "…"}`}
 	}
@@ -252,11 +253,11 @@ func (s *similarity) compare(ctx context.Context) error {
 	if err != nil {
 		return badRequest{http.StatusBadRequest, err.Error()}
 	}
-	members, err := adapters.Members(s.body)
+	members, err := jsonedit.Members(s.body)
 	if err != nil {
 		return err
 	}
-	a, b := adapters.Get(members, "a"), adapters.Get(members, "b")
+	a, b := jsonedit.Get(members, "a"), jsonedit.Get(members, "b")
 	for _, document := range [][]byte{a, b} {
 		if len(document) == 0 || document[0] != '{' {
 			return badRequest{http.StatusBadRequest, `a, b: both have to be objects: send two documents, or {"text": "…"}`}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 const (
@@ -150,7 +151,7 @@ func (h *Handler) writeStream(w http.ResponseWriter, r *http.Request, class adap
 	out.Header.Del("Content-Length")
 	out.Body, out.ContentLength = making(r.Context(), pipe), -1
 	go func() {
-		long := &adapters.Long{Reader: plain, Room: holdOf(r.Context()).room}
+		long := &jsonedit.Long{Reader: plain, Room: holdOf(r.Context()).room}
 		err := guarded(func() error { return h.Dialect.EnrichWrite(class, into, long, e) })
 		if refused := adapters.Refusal(""); err != nil && !errors.Is(err, errBrokenOff) && !errors.As(err, &refused) && compressed {
 			err = errors.Join(errEncoding, err)

@@ -16,6 +16,7 @@ import (
 	"testing/iotest"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -198,8 +199,8 @@ func testWrites(t *testing.T, s Subject) {
 		if err := by(io.Discard, strings.NewReader(body)); err != nil || enriched != w.Enriched {
 			t.Errorf("%s: enriched %d documents, want %d (%v)", what, enriched, w.Enriched, err)
 		}
-		ours := adapters.Cuts{Drop: func(path []string) bool { return adapters.Our(path[len(path)-1]) }}
-		if plain := adapters.Cleaned([]byte(whole), ours); string(plain) != body {
+		ours := jsonedit.Cuts{Drop: func(path []string) bool { return adapters.Our(path[len(path)-1]) }}
+		if plain := jsonedit.Cleaned([]byte(whole), ours); string(plain) != body {
 			t.Errorf("%s: without our field it is\n%s\nwant\n%s", what, plain, body)
 		}
 	}

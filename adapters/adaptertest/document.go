@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // odd are JSON values of which bytes, or their meaning, are easily lost.
@@ -81,7 +82,7 @@ var ours = []string{
 
 // bare returns a document less our field.
 func bare(document string) string {
-	cut, err := adapters.Cut([]byte(document), adapters.Our)
+	cut, err := jsonedit.Cut([]byte(document), adapters.Our)
 	if err != nil {
 		return document
 	}

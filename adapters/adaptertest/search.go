@@ -18,6 +18,7 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/collapse"
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // maxAsks is how often a search may ask.
@@ -194,11 +195,11 @@ func strange(reply, value []byte) (list [][]byte) {
 	for _, v := range []string{"null", "-1", "99999999999999999999", `"x"`, "{}", "[null,1,[{}]]", `{"":{"":[]}}`} {
 		list = append(list, slices.Concat(reply[:from], []byte(v), reply[from+len(value):]))
 	}
-	inside, _ := adapters.Elements(value)
+	inside, _ := jsonedit.Elements(value)
 	if n := len(inside); n > 2 {
 		inside = slices.Delete(inside, 1, n-1)
 	}
-	members, _ := adapters.Members(value)
+	members, _ := jsonedit.Members(value)
 	for _, m := range members {
 		inside = append(inside, m.Value)
 	}
@@ -232,7 +233,7 @@ func testStrange(t *testing.T, trials []*trial) {
 				answer, err := x.spoilt(ask, func(reply *adapters.Reply) { reply.Body = body })
 				known := ofThePort(err)
 				if err == nil {
-					_, err = adapters.Members(answer.Body)
+					_, err = jsonedit.Members(answer.Body)
 				}
 				if err != nil && !known {
 					t.Errorf("ask %d answered by %q: %v, %+v", ask, body, err, answer)

@@ -16,6 +16,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // StoreJobs is what a subject offers to jobs beyond the port.
@@ -240,8 +241,8 @@ func (x *benchOfJobs) testSelections(t *testing.T) {
 			if o := adapters.OursOf(d.Source); full[id].Sketch != "" && !o.Equal(full[id]) {
 				t.Errorf("%s: %q holds %+v, not %+v", c.what, id, o, full[id])
 			}
-			members, err := adapters.Members(d.Source)
-			if text := adapters.Get(members, "body"); err != nil || (text == nil) != c.s.Brief {
+			members, err := jsonedit.Members(d.Source)
+			if text := jsonedit.Get(members, "body"); err != nil || (text == nil) != c.s.Brief {
 				t.Errorf("%s: %q comes as %s: %v", c.what, id, d.Source, err)
 			}
 		}
@@ -259,7 +260,7 @@ func (x *benchOfJobs) testSelections(t *testing.T) {
 		t.Errorf("lacking are %q, marked %q", ids(lacking), ids(marked))
 	}
 	shown, _ := x.read(t, index, adapters.Selection{Brief: true, Fields: []string{"n"}, IDs: []string{"bare"}})
-	if members, err := adapters.Members(shown["bare"].Source); err != nil || string(adapters.Get(members, "n")) != "100" {
+	if members, err := jsonedit.Members(shown["bare"].Source); err != nil || string(jsonedit.Get(members, "n")) != "100" {
 		t.Errorf("with n, in brief: %s, %v", shown["bare"].Source, err)
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // writing is what is known while a write is enriched.
@@ -134,8 +135,8 @@ func (c changed) withoutRoom(t *testing.T, s Subject, rules adapters.Rules, part
 
 // outdone reports whether the document's own value of our field stays, and null goes behind it where it gets no other of ours.
 func (c changed) outdone(s Subject) bool {
-	members, err := adapters.Members([]byte(c.document))
-	return s.LastCounts && err == nil && slices.ContainsFunc(members, func(m adapters.Member) bool { return adapters.Our(m.Key) })
+	members, err := jsonedit.Members([]byte(c.document))
+	return s.LastCounts && err == nil && slices.ContainsFunc(members, func(m jsonedit.Member) bool { return adapters.Our(m.Key) })
 }
 
 // check holds one request of copies of the document to what is to become of each.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // maxExtracted is how many fields a client may have extracted itself beside ours in one reading: the engine keeps them in a
@@ -30,7 +31,7 @@ func decidingOf(list []adapters.Deciding) (fields []adapters.Deciding) {
 // from it, or would change it. (Elasticsearch puts a hit's fields in another order when there is one more of them, where all
 // come by "fields".)
 func (d Dialect) apart(q *query, deciding []adapters.Deciding) bool {
-	if !d.OpenSearch && adapters.Get(q.members, "fields") != nil && !q.patternsSketch() {
+	if !d.OpenSearch && jsonedit.Get(q.members, "fields") != nil && !q.patternsSketch() {
 		return true
 	}
 	return len(deciding) > 0 && q.inherits() || q.collides(deciding)
@@ -39,7 +40,7 @@ func (d Dialect) apart(q *query, deciding []adapters.Deciding) bool {
 // inherits reports whether hits stand elsewhere in the reply too, which show what the search's own hits are asked to: in an
 // aggregation, or as suggestions of whole documents. What we ask for in addition can't be told from it there.
 func (q *query) inherits() bool {
-	return slices.ContainsFunc(q.members, func(m adapters.Member) bool {
+	return slices.ContainsFunc(q.members, func(m jsonedit.Member) bool {
 		switch m.Key {
 		case "aggs", "aggregations":
 			return bytes.Contains(m.Value, []byte(`"top_hits"`))
@@ -58,7 +59,7 @@ func (q *query) collides(deciding []adapters.Deciding) bool {
 	}
 	var names []string
 	for _, key := range []string{"docvalue_fields", "fields", "stored_fields"} {
-		list, ok := fieldNames(adapters.Get(q.members, key))
+		list, ok := fieldNames(jsonedit.Get(q.members, key))
 		if !ok {
 			return true
 		}
@@ -67,8 +68,8 @@ func (q *query) collides(deciding []adapters.Deciding) bool {
 			names = append(names, strings.Split(value, ",")...)
 		}
 	}
-	if scripts := adapters.Get(q.members, "script_fields"); scripts != nil {
-		members, err := adapters.Members(scripts)
+	if scripts := jsonedit.Get(q.members, "script_fields"); scripts != nil {
+		members, err := jsonedit.Members(scripts)
 		if err != nil {
 			return true
 		}
@@ -82,16 +83,16 @@ func (q *query) collides(deciding []adapters.Deciding) bool {
 }
 
 // extracted are the fields extracted from a hit.
-type extracted []adapters.Member
+type extracted []jsonedit.Member
 
 // Values is that of adapters.Shown.
 func (fields extracted) Values(d adapters.Deciding) (values []string) {
-	elements, err := adapters.Elements(adapters.Get(fields, d.Field))
+	elements, err := jsonedit.Elements(jsonedit.Get(fields, d.Field))
 	if err != nil {
 		return nil
 	}
 	for _, element := range elements {
-		if text, ok := adapters.ValueText(element); ok {
+		if text, ok := jsonedit.ValueText(element); ok {
 			values = append(values, text)
 		}
 	}

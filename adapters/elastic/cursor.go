@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // cursor is where the list begins.
@@ -22,7 +23,7 @@ type cursor struct {
 
 // readCursor reads whether the list begins behind a cursor.
 func (q *query) readCursor() {
-	q.after = adapters.Get(q.members, "search_after")
+	q.after = jsonedit.Get(q.members, "search_after")
 	if string(q.after) == "null" {
 		q.after = nil
 	}
@@ -45,7 +46,7 @@ func (q *query) left(scope adapters.Scope) adapters.Reason {
 
 // has reports whether one of the keys stands in the search's body.
 func (q *query) has(keys ...string) bool {
-	return slices.ContainsFunc(q.members, func(m adapters.Member) bool { return slices.Contains(keys, m.Key) })
+	return slices.ContainsFunc(q.members, func(m jsonedit.Member) bool { return slices.Contains(keys, m.Key) })
 }
 
 // Cursor implements adapters.Walker.
@@ -64,8 +65,8 @@ func (q *query) Next(in adapters.Hits, last adapters.Place) string {
 		return ""
 	}
 	pit := q.pit()
-	if root, err := adapters.Members(in.(*hits).reply); err == nil {
-		if id, ok := adapters.Text(adapters.Get(root, "pit_id")); ok {
+	if root, err := jsonedit.Members(in.(*hits).reply); err == nil {
+		if id, ok := jsonedit.Text(jsonedit.Get(root, "pit_id")); ok {
 			pit = id
 		}
 	}
@@ -99,8 +100,8 @@ func (q *query) cursorKey(pit string, sort []byte) string {
 	for _, p := range params {
 		parts = append(parts, "?"+p.Name, p.Value)
 	}
-	members := slices.DeleteFunc(slices.Clone(q.members), func(m adapters.Member) bool { return slices.Contains(besides, m.Key) })
-	slices.SortFunc(members, func(a, b adapters.Member) int { return strings.Compare(a.Key, b.Key) })
+	members := slices.DeleteFunc(slices.Clone(q.members), func(m jsonedit.Member) bool { return slices.Contains(besides, m.Key) })
+	slices.SortFunc(members, func(a, b jsonedit.Member) int { return strings.Compare(a.Key, b.Key) })
 	for _, m := range members {
 		parts = append(parts, m.Key, canonical(m.Value))
 	}
@@ -129,7 +130,7 @@ func canonical(data []byte) string {
 		case json.Number:
 			out = append(out, plainNumber(string(v))...)
 		case string:
-			out = adapters.AppendString(out, v)
+			out = jsonedit.AppendString(out, v)
 		default:
 			out = fmt.Append(out, v)
 		}
@@ -155,11 +156,11 @@ func plainNumber(text string) string {
 
 // sortOf returns a hit's sort values, nil if it has none.
 func sortOf(hit []byte) []byte {
-	members, err := adapters.Members(hit)
+	members, err := jsonedit.Members(hit)
 	if err != nil {
 		return nil
 	}
-	return adapters.Get(members, "sort")
+	return jsonedit.Get(members, "sort")
 }
 
 // sorted reports whether hits come with the values that they are sorted by.
@@ -168,14 +169,14 @@ func (q *query) sorted() bool {
 }
 
 // inPIT reports whether the search is made in a point in time of the client's.
-func (q *query) inPIT() bool { return adapters.Get(q.members, "pit") != nil }
+func (q *query) inPIT() bool { return jsonedit.Get(q.members, "pit") != nil }
 
 // pit returns the name of the point in time that the search is made in, or nothing.
 func (q *query) pit() string {
-	members, err := adapters.Members(adapters.Get(q.members, "pit"))
+	members, err := jsonedit.Members(jsonedit.Get(q.members, "pit"))
 	if err != nil {
 		return ""
 	}
-	id, _ := adapters.Text(adapters.Get(members, "id"))
+	id, _ := jsonedit.Text(jsonedit.Get(members, "id"))
 	return id
 }

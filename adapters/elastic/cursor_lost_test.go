@@ -9,6 +9,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // TestLostCursors goes on from a cursor of which nothing is remembered: by the ranks in front of the page's first hit, as far
@@ -92,10 +93,10 @@ func TestLostCursors(t *testing.T) {
 
 func idIn(t *testing.T, hit string) string {
 	t.Helper()
-	members, err := adapters.Members([]byte(hit))
+	members, err := jsonedit.Members([]byte(hit))
 	if err != nil {
 		t.Fatal(err)
 	}
-	id, _ := adapters.Text(adapters.Get(members, "_id"))
+	id, _ := jsonedit.Text(jsonedit.Get(members, "_id"))
 	return id
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // fakeEngine answers a search or multi-search as the engine does whose ranked lists list returns: with from, size, source
@@ -136,7 +137,7 @@ func fakeHit(d adaptertest.Document, b fakeBody) []byte {
 		hit = fmt.Appendf(hit, `,"_seq_no":%d,"_primary_term":1`, fakeNumber(d.ID))
 	}
 	hit = append(hit, `,"_score":1.0`...)
-	members, err := adapters.Members(d.Source)
+	members, err := jsonedit.Members(d.Source)
 	if err != nil {
 		return []byte("null")
 	}
@@ -144,7 +145,7 @@ func fakeHit(d adaptertest.Document, b fakeBody) []byte {
 	switch {
 	case string(b.Source) == "false":
 	case json.Unmarshal(b.Source, &only) == nil:
-		source, _ := adapters.Cut(d.Source, func(key string) bool { return !slices.Contains(only, key) })
+		source, _ := jsonedit.Cut(d.Source, func(key string) bool { return !slices.Contains(only, key) })
 		hit = fmt.Appendf(hit, `,"_source":%s`, source)
 	default:
 		hit = fmt.Appendf(hit, `,"_source":%s`, d.Source)
@@ -164,9 +165,9 @@ func fakeHit(d adaptertest.Document, b fakeBody) []byte {
 
 // fakeReplies returns the replies in a reply to a search or a multi-search.
 func fakeReplies(reply []byte) [][]byte {
-	root, _ := adapters.Members(reply)
-	if responses := adapters.Get(root, "responses"); responses != nil {
-		replies, _ := adapters.Elements(responses)
+	root, _ := jsonedit.Members(reply)
+	if responses := jsonedit.Get(root, "responses"); responses != nil {
+		replies, _ := jsonedit.Elements(responses)
 		return replies
 	}
 	return [][]byte{reply}

@@ -18,6 +18,7 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 func TestMain(m *testing.M) { os.Exit(engines.Main(m)) }
@@ -51,7 +52,7 @@ func FuzzFilterReply(f *testing.F) {
 			if f, _ := parseFilter(filter, openSearch); f == nil || !ok {
 				continue
 			}
-			if _, err := adapters.Members(got); err != nil {
+			if _, err := jsonedit.Members(got); err != nil {
 				t.Fatalf("%q by %q became %q", body, filter, got)
 			}
 			if again, ok := filterReply(string(got), filter, openSearch); !ok || string(again) != string(got) {

@@ -22,6 +22,7 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // written is a form in which a test writes a document and reads it back.
@@ -231,7 +232,7 @@ func TestUnicodeLines(t *testing.T) {
 
 // TestLongDocuments: a document that is too long to be held comes out less our fields, and a long partial one clears them.
 func TestLongDocuments(t *testing.T) {
-	padding := `"n":"` + strings.Repeat("x", adapters.MaxDocument) + `"`
+	padding := `"n":"` + strings.Repeat("x", jsonedit.MaxDocument) + `"`
 	for _, c := range []struct{ method, path, body, want string }{
 		{"PUT", "/shop-1/_doc/1", `{"neardup_sketch":"F",P,"\u006eeardup_sketch":"F","a":{"neardup_sketch":1}}`, `{P,"a":{"neardup_sketch":1}}`},
 		{"POST", "/shop-1/_bulk", "{\"index\":{}}\n{P,\"neardup_sketch\":\"F\"}\n{\"index\":{}}\n{}\n", "{\"index\":{}}\n{P}\n{\"index\":{}}\n{}\n"},
@@ -315,7 +316,7 @@ func TestFormatsWithoutRoom(t *testing.T) {
 func TestCleanLooksOnce(t *testing.T) {
 	body := []byte("\xbf\x67_source" + strings.Repeat("\xbf\x61a", 900) + "\x83\x01\x02\x6eneardup_sketch" + strings.Repeat("\xff", 901))
 	looked := new(looking)
-	if got := cutPacked(looked, body, adapters.Cuts{Drop: func(path []string) bool { return len(path) == 900 }}); len(got) != len(body)-24 {
+	if got := cutPacked(looked, body, jsonedit.Cuts{Drop: func(path []string) bool { return len(path) == 900 }}); len(got) != len(body)-24 {
 		t.Errorf("%d bytes became %d", len(body), len(got))
 	}
 	if looked.bytes > 3*len(body) {
@@ -502,7 +503,7 @@ func jsonOf(dst []byte, v any) []byte {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = jsonOf(append(adapters.AppendString(dst, p.key), ':'), p.value)
+			dst = jsonOf(append(jsonedit.AppendString(dst, p.key), ':'), p.value)
 		}
 		return append(dst, '}')
 	case []any:
@@ -515,7 +516,7 @@ func jsonOf(dst []byte, v any) []byte {
 		}
 		return append(dst, ']')
 	case string:
-		return adapters.AppendString(dst, v)
+		return jsonedit.AppendString(dst, v)
 	}
 	text, _ := json.Marshal(v)
 	return append(dst, text...)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // frame is a reply to a search around its hits: where other ones are put in their place.
@@ -117,9 +117,9 @@ func withHits(reply []byte, hits [][]byte) ([]byte, error) {
 // totalOf returns a number as it stands in place of a reply's total, in whichever form it has one, nil where it has none.
 func totalOf(total []byte, n int) []byte {
 	count := total
-	form, err := adapters.Members(total)
+	form, err := jsonedit.Members(total)
 	if err == nil {
-		count = adapters.Get(form, "value")
+		count = jsonedit.Get(form, "value")
 	}
 	if known, invalid := strconv.Atoi(string(count)); invalid != nil || known < 0 {
 		return nil
@@ -128,7 +128,7 @@ func totalOf(total []byte, n int) []byte {
 	if err != nil {
 		return value
 	}
-	if value, err = adapters.Set(total, "value", value); err != nil {
+	if value, err = jsonedit.Set(total, "value", value); err != nil {
 		return nil
 	}
 	return value

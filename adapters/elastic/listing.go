@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // hits are those of a reading.
@@ -90,14 +91,14 @@ func (q *query) declined(element []byte, own bool) error {
 	if q.header == nil {
 		return nil
 	}
-	members, err := adapters.Members(element)
+	members, err := jsonedit.Members(element)
 	if err != nil {
 		return err
 	}
-	if adapters.Get(members, "error") == nil {
+	if jsonedit.Get(members, "error") == nil {
 		return nil
 	}
-	status := string(adapters.Get(members, "status"))
+	status := string(jsonedit.Get(members, "status"))
 	widened := status == "400" || status == "" || blames(element, q.deciding)
 	return &adapters.Declined{Reason: "status " + status, Final: own || !widened, Raw: element}
 }
@@ -134,7 +135,7 @@ func (h *hits) tell() (err error) {
 		one := &h.list[i]
 		if index := one.at(one.index); last == nil || !bytes.Equal(index, last) {
 			var ok bool
-			if name, ok = adapters.Text(index); !ok {
+			if name, ok = jsonedit.Text(index); !ok {
 				return errors.New("a hit without _index")
 			}
 			last, rule = index, h.q.d.ruleName(name)
@@ -170,7 +171,7 @@ func (h *hits) Seen(i int) adapters.Seen {
 // Values implements adapters.Shown.
 func (h *hits) Values(d adapters.Deciding) []string {
 	if !h.read {
-		h.fields, _ = adapters.Members(h.list[h.at].at(h.list[h.at].fields)) // there are none where none has a value
+		h.fields, _ = jsonedit.Members(h.list[h.at].at(h.list[h.at].fields)) // there are none where none has a value
 		h.read = true
 	}
 	return h.fields.Values(d)
@@ -186,11 +187,11 @@ func (h *hits) Document(*adapters.Rule) []byte {
 
 // shardsOf returns how many shards answered a search.
 func shardsOf(reply []byte) int {
-	r := adapters.NewReader(reply)
+	r := jsonedit.NewReader(reply)
 	for r.Enter('{'); r.Next(); { // they stand in front of the hits
 		if string(r.Key()) == "_shards" {
-			shards, _ := adapters.Members(r.Value())
-			n, _ := strconv.Atoi(string(adapters.Get(shards, "total"))) // 0 is none known
+			shards, _ := jsonedit.Members(r.Value())
+			n, _ := strconv.Atoi(string(jsonedit.Get(shards, "total"))) // 0 is none known
 			return n
 		}
 	}

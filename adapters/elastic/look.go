@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // notInNames are the characters that no index's name holds.
@@ -22,7 +23,7 @@ func LookFor(l adapters.Look) (*adapters.Request, error) {
 	}
 	wanted := []byte(`{"match_all":{}}`)
 	if l.Words != "" {
-		wanted = adapters.AppendString([]byte(`{"multi_match":{"lenient":true,"query":`), l.Words)
+		wanted = jsonedit.AppendString([]byte(`{"multi_match":{"lenient":true,"query":`), l.Words)
 		wanted = append(append(append(wanted, `,"fields":`...), stringsOf(l.Fields)...), `}}`...)
 	}
 	shown := slices.Clone(l.Fields)
@@ -73,21 +74,21 @@ func (d Dialect) LookedAt(l adapters.Look, reply *adapters.Reply) (adapters.Look
 }
 
 func (d Dialect) lookedHit(raw []byte) (h adapters.LookedHit, err error) {
-	members, err := adapters.Members(raw)
+	members, err := jsonedit.Members(raw)
 	if err != nil {
 		return h, err
 	}
-	index, ok := adapters.Text(adapters.Get(members, "_index"))
-	id, identified := adapters.Text(adapters.Get(members, "_id"))
+	index, ok := jsonedit.Text(jsonedit.Get(members, "_index"))
+	id, identified := jsonedit.Text(jsonedit.Get(members, "_id"))
 	if !ok || !identified {
 		return h, errors.New("a hit without _index or _id")
 	}
-	fields, _ := adapters.Members(adapters.Get(members, "fields")) // there are none where none has a value
+	fields, _ := jsonedit.Members(jsonedit.Get(members, "fields")) // there are none where none has a value
 	h.Name, h.Document = index, sourceIn(members)
 	h.Seen = adapters.Seen{
 		Index: d.ruleName(index), ID: id, Stored: storedSketch(fields), Shown: shownDocument{fields, h.Document},
 	}
-	if score := adapters.Get(members, "_score"); score != nil && string(score) != "null" {
+	if score := jsonedit.Get(members, "_score"); score != nil && string(score) != "null" {
 		h.Score = score
 	}
 	return h, nil
@@ -95,13 +96,13 @@ func (d Dialect) lookedHit(raw []byte) (h adapters.LookedHit, err error) {
 
 // failureIn returns the reason of the first failure of a shard.
 func failureIn(reply []byte) string {
-	root, _ := adapters.Members(reply)
-	shards, _ := adapters.Members(adapters.Get(root, "_shards"))
-	failures, _ := adapters.Elements(adapters.Get(shards, "failures"))
+	root, _ := jsonedit.Members(reply)
+	shards, _ := jsonedit.Members(jsonedit.Get(root, "_shards"))
+	failures, _ := jsonedit.Elements(jsonedit.Get(shards, "failures"))
 	for _, failure := range failures {
-		members, _ := adapters.Members(failure)
-		reason, _ := adapters.Members(adapters.Get(members, "reason"))
-		if text, ok := adapters.Text(adapters.Get(reason, "reason")); ok {
+		members, _ := jsonedit.Members(failure)
+		reason, _ := jsonedit.Members(jsonedit.Get(members, "reason"))
+		if text, ok := jsonedit.Text(jsonedit.Get(reason, "reason")); ok {
 			return "a shard failed: " + text
 		}
 	}
@@ -118,9 +119,9 @@ type shownDocument struct {
 func (d shownDocument) Document(*adapters.Rule) []byte { return d.json }
 
 // sourceIn returns a hit's source, of which there is none where no field of it was let through.
-func sourceIn(hit []adapters.Member) []byte { return orEmpty(adapters.Get(hit, "_source")) }
+func sourceIn(hit []jsonedit.Member) []byte { return orEmpty(jsonedit.Get(hit, "_source")) }
 
 // storedSketch returns our field's value among the fields extracted from a hit, or nothing.
-func storedSketch(fields []adapters.Member) []byte {
-	return sketchIn(adapters.Get(fields, adapters.SketchField))
+func storedSketch(fields []jsonedit.Member) []byte {
+	return sketchIn(jsonedit.Get(fields, adapters.SketchField))
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // multi takes a multi-search apart.
@@ -94,14 +95,11 @@ func reasonOf(list []*query) adapters.Reason {
 func (d Dialect) entry(
 	target string, header, body []byte, controls adapters.Controls, p adapters.Plan, left adapters.Reason,
 ) (q *query, err error) {
-	var members []adapters.Member
+	var members []jsonedit.Member
 	if left == "" {
 		unknown := &query{header: header, body: body}
 		unknown.asked.Reason = adapters.ReasonNotUnderstood
-		if adapters.ManyMembers(header) {
-			return unknown, nil
-		}
-		if members, err = adapters.Members(header); err != nil && len(bytes.TrimSpace(header)) > 0 {
+		if members, err = jsonedit.FewMembers(header); err != nil && len(bytes.TrimSpace(header)) > 0 {
 			return unknown, nil
 		}
 	}
@@ -121,16 +119,16 @@ func (d Dialect) entry(
 }
 
 // targetOf returns the index or indices that the header line of a search names.
-func targetOf(members []adapters.Member) string {
+func targetOf(members []jsonedit.Member) string {
 	for _, key := range []string{"index", "indices"} {
-		value := adapters.Get(members, key)
-		if text, ok := adapters.Text(value); ok {
+		value := jsonedit.Get(members, key)
+		if text, ok := jsonedit.Text(value); ok {
 			return text
 		}
 		var names []string
-		elements, _ := adapters.Elements(value)
+		elements, _ := jsonedit.Elements(value)
 		for _, element := range elements {
-			if name, ok := adapters.Text(element); ok {
+			if name, ok := jsonedit.Text(element); ok {
 				names = append(names, name)
 			}
 		}

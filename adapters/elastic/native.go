@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // In native mode a search goes to the engine once, as the client wrote it, with the engine's own collapse over ids of clusters.
@@ -65,15 +66,15 @@ func (d Dialect) collapsesOver(q *query) bool {
 }
 
 // aggregations returns the key under which the client's aggregations stand, or would, and these.
-func (q *query) aggregations() (key string, own []adapters.Member, err error) {
+func (q *query) aggregations() (key string, own []jsonedit.Member, err error) {
 	key = "aggs"
 	if q.has("aggregations") {
 		if key = "aggregations"; q.has("aggs") {
 			return key, nil, adapters.ErrNotUnderstood
 		}
 	}
-	if value := adapters.Get(q.members, key); value != nil {
-		own, err = adapters.Members(value)
+	if value := jsonedit.Get(q.members, key); value != nil {
+		own, err = jsonedit.Members(value)
 	}
 	return key, own, err
 }
@@ -87,20 +88,20 @@ func (q *query) Natively() (queries []adapters.Query, fell adapters.Reason, err 
 		}
 		return nil, fell, nil
 	}
-	body, err := adapters.Set(q.body, "collapse", []byte(`{"field":"`+adapters.ClusterField+`"}`))
+	body, err := jsonedit.Set(q.body, "collapse", []byte(`{"field":"`+adapters.ClusterField+`"}`))
 	if err != nil {
 		return nil, "", err
 	}
 	key, _, err := q.aggregations()
-	own := adapters.Get(q.members, key)
+	own := jsonedit.Get(q.members, key)
 	if own == nil {
 		own = []byte("{}")
 	}
 	if err == nil {
-		own, err = adapters.Set(own, nativeCounts, q.counts())
+		own, err = jsonedit.Set(own, nativeCounts, q.counts())
 	}
 	if err == nil {
-		body, err = adapters.Set(body, key, own)
+		body, err = jsonedit.Set(body, key, own)
 	}
 	return []adapters.Query{{Body: q.line(body), Void: []string{"filter_path"}, Hits: q.asked.Size, Raw: true}}, "", err
 }
@@ -108,7 +109,7 @@ func (q *query) Natively() (queries []adapters.Query, fell adapters.Reason, err 
 // counts returns our aggregation: over what is collapsed, which is what the client's post_filter lets through. Ids of the rule
 // begin with its mark; all others sort before it, or behind all that do.
 func (q *query) counts() []byte {
-	filter := adapters.Get(q.members, "post_filter")
+	filter := jsonedit.Get(q.members, "post_filter")
 	if filter == nil || string(filter) == "null" {
 		filter = []byte(`{"match_all":{}}`)
 	}
@@ -128,16 +129,16 @@ func (q *query) NativePage(results []adapters.QueryResult) (*adapters.NativePage
 	if err := q.declined(reply, false); err != nil {
 		return nil, err
 	}
-	root, err := adapters.Members(reply)
+	root, err := jsonedit.Members(reply)
 	if err != nil {
 		return nil, err
 	}
-	shards, err := adapters.Members(adapters.Get(root, "_shards"))
-	if failed := adapters.Get(shards, "failed"); err != nil || failed != nil && string(failed) != "0" {
+	shards, err := jsonedit.Members(jsonedit.Get(root, "_shards"))
+	if failed := jsonedit.Get(shards, "failed"); err != nil || failed != nil && string(failed) != "0" {
 		return nil, adapters.ErrWidened
 	}
 	p := &adapters.NativePage{}
-	if reply, err = takeCounts(p, reply, adapters.Get(root, "aggregations")); err != nil {
+	if reply, err = takeCounts(p, reply, jsonedit.Get(root, "aggregations")); err != nil {
 		return nil, err
 	}
 	read, err := readListing(reply, nil)
@@ -152,11 +153,11 @@ func (q *query) NativePage(results []adapters.QueryResult) (*adapters.NativePage
 	if q.show.Collapsed && !(read.lowest && p.Shown >= read.total) {
 		total := totalOf(read.of(read.count), p.Shown)
 		if read.lowest {
-			total, err = adapters.Set(total, "relation", []byte(`"eq"`))
+			total, err = jsonedit.Set(total, "relation", []byte(`"eq"`))
 		}
 		reply = read.with(rawOf(read.hits), total)
 	}
-	p.Result = adapters.Cleaned(reply, inDocument)
+	p.Result = jsonedit.Cleaned(reply, inDocument)
 	return p, err
 }
 
@@ -165,16 +166,16 @@ func takeCounts(p *adapters.NativePage, reply, counted []byte) ([]byte, error) {
 	ours := func(key string) bool { // with typed_keys, a type stands in front of each name
 		return key == nativeCounts || strings.HasSuffix(key, "#"+nativeCounts)
 	}
-	members, err := adapters.Members(counted)
+	members, err := jsonedit.Members(counted)
 	if err != nil {
 		return nil, err
 	}
-	at := slices.IndexFunc(members, func(m adapters.Member) bool { return ours(m.Key) })
+	at := slices.IndexFunc(members, func(m jsonedit.Member) bool { return ours(m.Key) })
 	if at < 0 {
 		return nil, adapters.ErrNotUnderstood
 	}
 	aliens := -1
-	parts, err := adapters.Members(members[at].Value)
+	parts, err := jsonedit.Members(members[at].Value)
 	for _, part := range parts {
 		switch {
 		case part.Key == "doc_count":
@@ -195,32 +196,32 @@ func takeCounts(p *adapters.NativePage, reply, counted []byte) ([]byte, error) {
 	case aliens != 0:
 		return nil, adapters.ErrUnclustered
 	case len(members) == 1:
-		return adapters.Cut(reply, func(key string) bool { return key == "aggregations" })
+		return jsonedit.Cut(reply, func(key string) bool { return key == "aggregations" })
 	}
-	left, err := adapters.Cut(counted, ours)
+	left, err := jsonedit.Cut(counted, ours)
 	if err != nil {
 		return nil, err
 	}
-	return adapters.Set(reply, "aggregations", left)
+	return jsonedit.Set(reply, "aggregations", left)
 }
 
 // numberOf returns a whole number in an object.
 func numberOf(object []byte, key string) (int, error) {
-	members, err := adapters.Members(object)
+	members, err := jsonedit.Members(object)
 	if err != nil {
 		return 0, err
 	}
-	return strconv.Atoi(string(adapters.Get(members, key)))
+	return strconv.Atoi(string(jsonedit.Get(members, key)))
 }
 
 // clusterOf returns the id of a hit's cluster, which the engine extracts by itself; nothing if there is not one.
 func clusterOf(h *hit) string {
-	fields, _ := adapters.Members(h.at(h.fields))
-	values, err := adapters.Elements(adapters.Get(fields, adapters.ClusterField))
+	fields, _ := jsonedit.Members(h.at(h.fields))
+	values, err := jsonedit.Elements(jsonedit.Get(fields, adapters.ClusterField))
 	if err != nil || len(values) != 1 {
 		return ""
 	}
-	id, _ := adapters.Text(values[0])
+	id, _ := jsonedit.Text(values[0])
 	return id
 }
 

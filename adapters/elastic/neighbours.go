@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // maxNeighbours is the engines' limit on k and num_candidates.
@@ -25,9 +26,9 @@ func (q *query) readNeighbours(least int) error {
 		return err
 	}
 	if !bytes.Equal(longer, pinned) {
-		query := adapters.Get(q.members, "query")
-		alone, _ := adapters.Members(query)
-		mixed := query != nil && (adapters.Get(q.members, "knn") != nil || len(alone) != 1 || alone[0].Key != "knn")
+		query := jsonedit.Get(q.members, "query")
+		alone, _ := jsonedit.Members(query)
+		mixed := query != nil && (jsonedit.Get(q.members, "knn") != nil || len(alone) != 1 || alone[0].Key != "knn")
 		q.raised, q.asked.Neighbours = longer, &adapters.Neighbours{Raised: most, Mixed: mixed}
 	}
 	q.base = pinned
@@ -40,7 +41,7 @@ func (q *query) readNeighbours(least int) error {
 // documents match. It goes over the body once, however many clauses there are and however deep. most is the largest number then.
 func raised(body []byte, size, least int) (longer []byte, most int, err error) {
 	raise := raise{body: body, size: size, least: min(least, maxNeighbours)}
-	r := adapters.NewReader(body)
+	r := jsonedit.NewReader(body)
 	for r.Enter('{'); r.Next(); {
 		switch string(r.Key()) {
 		case "knn":
@@ -52,7 +53,7 @@ func raised(body []byte, size, least int) (longer []byte, most int, err error) {
 		}
 	}
 	if raise.err != nil || !r.Done() {
-		return nil, 0, cmp.Or(raise.err, adapters.ErrMalformed)
+		return nil, 0, cmp.Or(raise.err, jsonedit.ErrMalformed)
 	}
 	return raise.spliced(), raise.most, nil
 }
@@ -88,15 +89,15 @@ func (r *raise) spliced() []byte {
 }
 
 // members returns those of an object in the body.
-func (r *raise) members(object []byte) []adapters.Member {
-	members, err := adapters.Members(object)
+func (r *raise) members(object []byte) []jsonedit.Member {
+	members, err := jsonedit.Members(object)
 	r.err = cmp.Or(r.err, err)
 	return members
 }
 
 // clauses raises one clause, or each of a list.
 func (r *raise) clauses(value []byte) {
-	elements, err := adapters.Elements(value)
+	elements, err := jsonedit.Elements(value)
 	if err != nil {
 		elements = [][]byte{value}
 	}
@@ -107,10 +108,10 @@ func (r *raise) clauses(value []byte) {
 
 // maxQueryDepth is how many objects and lists of a query may lie within one another for its vector clauses to be raised. Engines grant 30
 // queries within one another (indices.query.bool.max_nested_depth), of up to four such each.
-const maxQueryDepth = adapters.MaxEntered - 2
+const maxQueryDepth = 126
 
 // query descends a query to its vector clauses.
-func (r *raise) query(in *adapters.Reader, depth int) {
+func (r *raise) query(in *jsonedit.Reader, depth int) {
 	if depth > maxQueryDepth {
 		r.err = cmp.Or(r.err, errTooDeep)
 		return
@@ -142,21 +143,21 @@ var errTooDeep = errors.New("the query is nested too deep")
 // simpleRetriever reports whether a retriever's list is the same for every size. Those that rank or rescore the lists of
 // others take a window, often the size itself, over which they do so.
 func simpleRetriever(value []byte) bool {
-	members, err := adapters.Members(value)
+	members, err := jsonedit.Members(value)
 	if err != nil || len(members) != 1 {
 		return false
 	}
 	if members[0].Key != "standard" {
 		return members[0].Key == "knn"
 	}
-	inner, err := adapters.Members(members[0].Value) // where a cursor, a sort and a collapse of the client's may stand
-	return err == nil && !slices.ContainsFunc(inner, func(m adapters.Member) bool {
+	inner, err := jsonedit.Members(members[0].Value) // where a cursor, a sort and a collapse of the client's may stand
+	return err == nil && !slices.ContainsFunc(inner, func(m jsonedit.Member) bool {
 		return m.Key != "query" && m.Key != "filter" && m.Key != "min_score" && m.Key != "_name"
 	})
 }
 
 // retriever descends the retrievers whose list is that of a query or of neighbours.
-func (r *raise) retriever(in *adapters.Reader) {
+func (r *raise) retriever(in *jsonedit.Reader) {
 	if !in.Enter('{') {
 		return
 	}
@@ -175,25 +176,25 @@ func (r *raise) retriever(in *adapters.Reader) {
 // goes by distance.
 func (r *raise) clause(value []byte) {
 	members := r.members(value)
-	if adapters.Get(members, "query_vector") == nil && adapters.Get(members, "query_vector_builder") == nil {
+	if jsonedit.Get(members, "query_vector") == nil && jsonedit.Get(members, "query_vector_builder") == nil {
 		for _, m := range members {
-			inner, err := adapters.Members(m.Value)
-			if err == nil && adapters.Get(inner, "vector") != nil && adapters.Get(inner, "k") != nil {
+			inner, err := jsonedit.Members(m.Value)
+			if err == nil && jsonedit.Get(inner, "vector") != nil && jsonedit.Get(inner, "k") != nil {
 				r.number(inner, "k", 0)
 			}
 		}
 		return
 	}
 	r.number(members, "k", r.size)
-	if adapters.Get(members, "num_candidates") != nil {
+	if jsonedit.Get(members, "num_candidates") != nil {
 		r.number(members, "num_candidates", 0)
 	}
 }
 
 // number raises a number in an object. Where it lacks, what the engine takes instead is written down, if that is not 0: it
 // would grow with the size that we ask for.
-func (r *raise) number(object []adapters.Member, key string, instead int) {
-	n, value := instead, adapters.Get(object, key)
+func (r *raise) number(object []jsonedit.Member, key string, instead int) {
+	n, value := instead, jsonedit.Get(object, key)
 	if value != nil {
 		var err error
 		if n, err = strconv.Atoi(string(value)); err != nil {

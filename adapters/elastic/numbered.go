@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // For a hit's id the engine unpacks its stored document, which takes several times as long as all else that a reading of sketches
@@ -30,7 +31,7 @@ func (q *query) Narrowed(err error) adapters.Search {
 func (q *query) asksNumbers() bool {
 	value, inURL := adapters.Last(q.params, "seq_no_primary_term")
 	if !inURL {
-		value = strings.Trim(string(adapters.Get(q.members, "seq_no_primary_term")), `"`)
+		value = strings.Trim(string(jsonedit.Get(q.members, "seq_no_primary_term")), `"`)
 	}
 	return value == "true" || inURL && value == ""
 }
@@ -45,7 +46,7 @@ func (h *hits) appendID(dst []byte, one *hit) ([]byte, error) {
 		dst = append(append(append(dst, number...), '.'), term...)
 		return append(append(dst, '.'), one.at(one.sort)...), nil
 	}
-	id, ok := adapters.Text(one.at(one.id))
+	id, ok := jsonedit.Text(one.at(one.id))
 	if !ok {
 		return nil, errors.New("a hit without _id")
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 const (
@@ -97,7 +98,7 @@ func (h *hits) only(ranks []int) []byte {
 // filter by.
 func (q *query) pickable() bool {
 	for _, key := range []string{"rescore", "retriever", "profile", "terminate_after"} {
-		if adapters.Get(q.members, key) != nil {
+		if jsonedit.Get(q.members, key) != nil {
 			return false
 		}
 	}
@@ -110,7 +111,7 @@ func (q *query) pickable() bool {
 // explained does, where the engine takes the query at the top alone, or where it looks for one of its clauses there.
 func (q *query) narrowable() bool {
 	for _, key := range []string{"highlight", "explain"} {
-		if adapters.Get(q.members, key) != nil {
+		if jsonedit.Get(q.members, key) != nil {
 			return false
 		}
 	}
@@ -145,7 +146,7 @@ func theseDocuments(list []document) []byte {
 			out = append(out, ',')
 		}
 		ids := slices.Concat([]byte(`{"ids":{"values":`), stringsOf(byIndex[index]), []byte(`}}`))
-		out = append(adapters.AppendString(append(out, `{"bool":{"filter":[{"term":{"_index":`...), index), `}},`...)
+		out = append(jsonedit.AppendString(append(out, `{"bool":{"filter":[{"term":{"_index":`...), index), `}},`...)
 		out = append(append(out, ids...), `]}}`...)
 	}
 	return append(out, `]}}`...)
@@ -173,7 +174,7 @@ func (h *hits) keepSort(known *hits) {
 		if values == nil || canonical(values) == canonical(own.at(own.sort)) {
 			continue
 		}
-		if raw, err := adapters.Set(own.raw, "sort", values); err == nil {
+		if raw, err := jsonedit.Set(own.raw, "sort", values); err == nil {
 			*own = readOne(raw)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // point is a point in time of ours that a search is made in.
@@ -57,13 +58,13 @@ func (q *query) Open() *adapters.Request {
 
 // In implements adapters.Pointed.
 func (q *query) In(reply *adapters.Reply) (in *adapters.Searches, giveBack *adapters.Request) {
-	root, err := adapters.Members(reply.Body)
+	root, err := jsonedit.Members(reply.Body)
 	if err != nil {
 		return nil, nil
 	}
-	id, ok := adapters.Text(adapters.Get(root, "id"))
+	id, ok := jsonedit.Text(jsonedit.Get(root, "id"))
 	if !ok {
-		id, ok = adapters.Text(adapters.Get(root, "pit_id"))
+		id, ok = jsonedit.Text(jsonedit.Get(root, "pit_id"))
 	}
 	if !ok || id == "" {
 		return nil, nil
@@ -75,10 +76,10 @@ func (q *query) In(reply *adapters.Reply) (in *adapters.Searches, giveBack *adap
 	w := &single{q: &pointed, request: &asked}
 	last := *q.request
 	last.Method, last.Path, last.RawQuery = "DELETE", "/_pit", ""
-	last.Body = append(adapters.AppendString([]byte(`{"id":`), id), '}')
+	last.Body = append(jsonedit.AppendString([]byte(`{"id":`), id), '}')
 	if q.d.OpenSearch {
 		last.Path = "/_search/point_in_time"
-		last.Body = append(adapters.AppendString([]byte(`{"pit_id":[`), id), `]}`...)
+		last.Body = append(jsonedit.AppendString([]byte(`{"pit_id":[`), id), `]}`...)
 	}
 	last.Header = q.d.withType(last.Header)
 	return &adapters.Searches{List: []adapters.Search{&pointed}, Single: true, Wire: w, Plan: q.plan}, &last
@@ -86,12 +87,12 @@ func (q *query) In(reply *adapters.Reply) (in *adapters.Searches, giveBack *adap
 
 // within returns a query as one in the point in time. sorted says that hits are to come with their sort values.
 func (q *query) within(asked adapters.Query, sorted bool) (adapters.Query, error) {
-	pit := append(adapters.AppendString([]byte(`{"id":`), q.point.id), `,"keep_alive":"`+keepPoint+`"}`...)
-	body, err := adapters.Set(asked.Body, "pit", pit)
+	pit := append(jsonedit.AppendString([]byte(`{"id":`), q.point.id), `,"keep_alive":"`+keepPoint+`"}`...)
+	body, err := jsonedit.Set(asked.Body, "pit", pit)
 	asked.Void = slices.Concat(asked.Void, opening)
 	if err == nil && q.point.byScore && !sorted {
 		// In a point in time such a sort would have hits come with their sort values and without the best score.
-		body, err = adapters.Cut(body, func(key string) bool { return key == "sort" })
+		body, err = jsonedit.Cut(body, func(key string) bool { return key == "sort" })
 		asked.Void = append(asked.Void, "sort")
 	}
 	asked.Body = body
@@ -104,7 +105,7 @@ func (q *query) byScore() bool {
 		return value == "_score" || value == "_score:desc" || value == ""
 	}
 	var sort bytes.Buffer
-	_ = json.Compact(&sort, adapters.Get(q.members, "sort")) // it was read; without one nothing is written
+	_ = json.Compact(&sort, jsonedit.Get(q.members, "sort")) // it was read; without one nothing is written
 	switch strings.TrimSuffix(strings.TrimPrefix(sort.String(), "["), "]") {
 	case ``, `"_score"`, `{"_score":"desc"}`, `{"_score":{"order":"desc"}}`, `{"_score":{}}`:
 		return true
@@ -132,7 +133,7 @@ func (q *query) outside(reply []byte) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return adapters.Cut(reply, func(key string) bool { return key == "pit_id" })
+	return jsonedit.Cut(reply, func(key string) bool { return key == "pit_id" })
 }
 
 // unpointed returns a hit with the sort values that it has without a point in time: in one, Elasticsearch adds another to tell
@@ -143,13 +144,13 @@ func (q *query) unpointed(hit []byte) ([]byte, error) {
 	case sort == nil:
 		return hit, nil
 	case q.point.byScore:
-		return adapters.Cut(hit, func(key string) bool { return key == "sort" })
+		return jsonedit.Cut(hit, func(key string) bool { return key == "sort" })
 	case q.d.OpenSearch:
 		return hit, nil
 	}
-	values, err := adapters.Elements(sort)
+	values, err := jsonedit.Elements(sort)
 	if err != nil || len(values) == 0 {
 		return hit, err
 	}
-	return adapters.Set(hit, "sort", joinLike(sort, values[:len(values)-1]))
+	return jsonedit.Set(hit, "sort", joinLike(sort, values[:len(values)-1]))
 }

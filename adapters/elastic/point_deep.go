@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // In a point in time ranks beyond those that the engine lets one read by their number are read in pieces: the ranks up to there, some ranks
@@ -58,7 +59,7 @@ func (q *query) deepQueries(a *ask, pieces []adapters.QueryResult) ([]adapters.Q
 	asked, err := q.query(&piece, &adapters.Reading{})
 	set := func(key string, value []byte) {
 		if err == nil {
-			asked.Body, err = adapters.Set(asked.Body, key, value)
+			asked.Body, err = jsonedit.Set(asked.Body, key, value)
 		}
 	}
 	if sorted := len(pieces) > 0; sorted {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // TestMovedListIsReadInAPointInTime has the list change between the reading of sketches and that of sources, once or with each
@@ -76,7 +77,7 @@ func TestMovedListIsReadInAPointInTime(t *testing.T) {
 						}
 					}
 					ask.Path, ask.RawQuery = "/news-1/_search", ""
-					ask.Body, _ = adapters.Cut(ask.Body, func(key string) bool { return key == "pit" })
+					ask.Body, _ = jsonedit.Cut(ask.Body, func(key string) bool { return key == "pit" })
 					reply := fakeEngine(ask, func([]string) []adaptertest.Document { return list })
 					if inPoint {
 						reply.Body = append([]byte(`{"pit_id":"p1",`), reply.Body[1:]...)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // maxResultWindow is the engine's default limit on from + size (index.max_result_window).
@@ -20,7 +21,7 @@ type query struct {
 	params  []adapters.Param // of the URL; nil in a multi-search
 	header  []byte           // the line in front of it in a multi-search, not nil there
 	body    []byte           // a JSON object
-	members []adapters.Member
+	members []jsonedit.Member
 	mentions
 	means
 	base   []byte        // the body whose readings are one list, of whatever size they are
@@ -118,11 +119,8 @@ func parse(target string, params []adapters.Param, body []byte, outer adapters.C
 	if len(body) == 0 {
 		q.body = []byte("{}")
 	}
-	if adapters.ManyMembers(q.body) {
-		return q, "not_understood", nil
-	}
-	members, err := adapters.Members(q.body)
-	if err != nil || repeated(members) || !adapters.Shallow(q.body, maxDepth) { // the engine says so
+	members, err := jsonedit.FewMembers(q.body)
+	if err != nil || repeated(members) || !jsonedit.Shallow(q.body, maxDepth) { // the engine says so
 		return q, "not_understood", nil
 	}
 	if members, err = q.takeControls(members); err != nil {
@@ -140,7 +138,7 @@ func parse(target string, params []adapters.Param, body []byte, outer adapters.C
 }
 
 // repeated reports whether a key stands more than once.
-func repeated(members []adapters.Member) bool {
+func repeated(members []jsonedit.Member) bool {
 	seen := make(map[string]struct{}, len(members))
 	for _, m := range members {
 		seen[m.Key] = struct{}{}
@@ -149,7 +147,7 @@ func repeated(members []adapters.Member) bool {
 }
 
 // takeControls takes our controls out of the body and puts them over those of the request.
-func (q *query) takeControls(members []adapters.Member) ([]adapters.Member, error) {
+func (q *query) takeControls(members []jsonedit.Member) ([]jsonedit.Member, error) {
 	narrow, found, err := adapters.MemberControls(members)
 	if err != nil {
 		return nil, fmt.Errorf("body: %w", err)
@@ -158,10 +156,10 @@ func (q *query) takeControls(members []adapters.Member) ([]adapters.Member, erro
 		return members, nil
 	}
 	q.asked.Controls, q.stripped = q.asked.Controls.Merge(narrow), true
-	if q.body, err = adapters.Cut(q.body, adapters.IsControl); err != nil {
+	if q.body, err = jsonedit.Cut(q.body, adapters.IsControl); err != nil {
 		return nil, err
 	}
-	return adapters.Members(q.body)
+	return jsonedit.Members(q.body)
 }
 
 // bodyKeys are the keys of a search body that may stand in a collapsed search; the value is the reason to leave the search alone
@@ -243,7 +241,7 @@ func (q *query) readPage() adapters.Reason {
 	}{{"from", &q.asked.From}, {"size", &q.asked.Size}} {
 		value, inURL := adapters.Last(q.params, n.key)
 		if !inURL {
-			value = strings.Trim(string(adapters.Get(q.members, n.key)), `"`) // engines take 10 and "10"
+			value = strings.Trim(string(jsonedit.Get(q.members, n.key)), `"`) // engines take 10 and "10"
 		}
 		if value == "" && !inURL {
 			continue
@@ -265,11 +263,11 @@ func (q *query) readPage() adapters.Reason {
 		return "export"
 	}
 	q.readCursor()
-	if a.Limit = rescored(adapters.Get(q.members, "rescore")); a.From+a.Size > a.Limit {
+	if a.Limit = rescored(jsonedit.Get(q.members, "rescore")); a.From+a.Size > a.Limit {
 		return "rescore"
 	}
 	source, stored := q.value("_source"), q.value("stored_fields")
-	bare := source == "" && adapters.Get(q.members, "script_fields") != nil // which come in place of the source
+	bare := source == "" && jsonedit.Get(q.members, "script_fields") != nil // which come in place of the source
 	q.whole = stored == "" && !bare && (source == "" || source == "true") &&
 		q.value("_source_includes") == "" && q.value("_source_excludes") == ""
 	if strings.Contains(stored, "_none_") {
@@ -288,18 +286,18 @@ func rescored(value []byte) int {
 	if value == nil {
 		return maxResultWindow
 	}
-	rescorers, err := adapters.Elements(value)
+	rescorers, err := jsonedit.Elements(value)
 	if err != nil {
 		rescorers = [][]byte{value}
 	}
 	limit := 0
 	for _, rescorer := range rescorers {
-		members, err := adapters.Members(rescorer)
+		members, err := jsonedit.Members(rescorer)
 		if err != nil {
 			return 0
 		}
 		window := 10
-		if given := adapters.Get(members, "window_size"); given != nil {
+		if given := jsonedit.Get(members, "window_size"); given != nil {
 			if window, err = strconv.Atoi(string(given)); err != nil {
 				return 0
 			}
@@ -314,14 +312,14 @@ func (q *query) value(key string) string {
 	if value, ok := adapters.Last(q.params, key); ok {
 		return value
 	}
-	return string(adapters.Get(q.members, key))
+	return string(jsonedit.Get(q.members, key))
 }
 
 // exports reports whether the search is one of many readings of a whole index rather than of a page: a slice of one, or sorted by index
 // order alone. (A scroll is told by its parameter.) It is never collapsed: who copies an index wants all of it. And a scroll can't be tried:
 // each page can be asked for but once, and one that is given up stays open in the engine.
 func (q *query) exports() bool {
-	return adapters.Get(q.members, "slice") != nil || q.unsorted()
+	return jsonedit.Get(q.members, "slice") != nil || q.unsorted()
 }
 
 // unsorted reports a sort by index order alone.
@@ -330,17 +328,17 @@ func (q *query) unsorted() bool {
 		field, _, _ := strings.Cut(value, ":")
 		return indexOrder(field)
 	}
-	sort := adapters.Get(q.members, "sort")
-	if list, err := adapters.Elements(sort); err == nil {
+	sort := jsonedit.Get(q.members, "sort")
+	if list, err := jsonedit.Elements(sort); err == nil {
 		if len(list) != 1 {
 			return false
 		}
 		sort = list[0]
 	}
-	if members, err := adapters.Members(sort); err == nil {
+	if members, err := jsonedit.Members(sort); err == nil {
 		return len(members) == 1 && indexOrder(members[0].Key)
 	}
-	field, _ := adapters.Text(sort)
+	field, _ := jsonedit.Text(sort)
 	return indexOrder(field)
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // Keys that a reading of sketches alone leaves out, and those that are asked once.
@@ -113,12 +114,12 @@ func (q *query) query(a *ask, r *adapters.Reading) (out adapters.Query, err erro
 		body = q.raised
 	}
 	cut := func(key string) bool { return slices.Contains(void, key) || r.Before && key == "search_after" }
-	if body, err = adapters.Cut(body, cut); err != nil {
+	if body, err = jsonedit.Cut(body, cut); err != nil {
 		return out, err
 	}
 	set := func(key string, value []byte) {
 		if err == nil {
-			body, err = adapters.Set(body, key, value)
+			body, err = jsonedit.Set(body, key, value)
 		}
 	}
 	set("from", strconv.AppendInt(nil, int64(from), 10))
@@ -131,9 +132,9 @@ func (q *query) query(a *ask, r *adapters.Reading) (out adapters.Query, err erro
 		set("track_total_hits", []byte("false"))
 	}
 	if a.picked && q.narrows {
-		set("query", within(adapters.Get(q.members, "query"), r.Known.(*hits).only(a.ranks)))
+		set("query", within(jsonedit.Get(q.members, "query"), r.Known.(*hits).only(a.ranks)))
 	} else if a.picked {
-		set("post_filter", filteredToo(adapters.Get(q.members, "post_filter"), r.Known.(*hits).only(a.ranks)))
+		set("post_filter", filteredToo(jsonedit.Get(q.members, "post_filter"), r.Known.(*hits).only(a.ranks)))
 	}
 	if a.numbered {
 		set("seq_no_primary_term", []byte("true"))
@@ -165,10 +166,10 @@ func oneLine(body []byte) []byte { return bytes.ReplaceAll(body, []byte("\n"), [
 // extractions returns what is extracted beside what the client has, of a reading with its sources or without.
 func (q *query) extractions(sources bool, deciding []adapters.Deciding) (list [][]byte) {
 	if !sources || !q.listsSketch() {
-		list = append(list, adapters.AppendString(nil, adapters.SketchField))
+		list = append(list, jsonedit.AppendString(nil, adapters.SketchField))
 	}
 	for _, d := range deciding {
-		entry := adapters.AppendString(nil, d.Field)
+		entry := jsonedit.AppendString(nil, d.Field)
 		if d.Date {
 			entry = append(append([]byte(`{"field":`), entry...), `,"format":"epoch_millis"}`...)
 		}
@@ -192,7 +193,7 @@ func stringsOf(texts []string) []byte {
 		if i > 0 {
 			list = append(list, ',')
 		}
-		list = adapters.AppendString(list, text)
+		list = jsonedit.AppendString(list, text)
 	}
 	return append(list, ']')
 }
@@ -204,13 +205,13 @@ func (q *query) listsSketch() bool {
 	if ok && slices.Contains(strings.Split(value, ","), adapters.SketchField) {
 		return true
 	}
-	names, _ := fieldNames(adapters.Get(q.members, "docvalue_fields"))
+	names, _ := fieldNames(jsonedit.Get(q.members, "docvalue_fields"))
 	return slices.Contains(names, adapters.SketchField) || q.patternsSketch()
 }
 
 // patternsSketch reports whether the client's fields hold a pattern that brings the sketch too.
 func (q *query) patternsSketch() bool {
-	names, ok := fieldNames(adapters.Get(q.members, "fields"))
+	names, ok := fieldNames(jsonedit.Get(q.members, "fields"))
 	return ok && slices.ContainsFunc(names, func(name string) bool {
 		return strings.Contains(name, "*") && adapters.Matches(name, adapters.SketchField)
 	})
@@ -221,17 +222,17 @@ func fieldNames(list []byte) (names []string, ok bool) {
 	if list == nil {
 		return nil, true
 	}
-	elements, err := adapters.Elements(list)
+	elements, err := jsonedit.Elements(list)
 	if err != nil {
-		name, ok := adapters.Text(list)
+		name, ok := jsonedit.Text(list)
 		return []string{name}, ok
 	}
 	ok = true
 	for _, element := range elements {
-		if members, err := adapters.Members(element); err == nil {
-			element = adapters.Get(members, "field")
+		if members, err := jsonedit.Members(element); err == nil {
+			element = jsonedit.Get(members, "field")
 		}
-		name, is := adapters.Text(element)
+		name, is := jsonedit.Text(element)
 		names, ok = append(names, name), ok && is
 	}
 	return names, ok
@@ -242,15 +243,15 @@ func listed(body []byte, key string, more [][]byte) ([]byte, error) {
 	if len(more) == 0 {
 		return body, nil
 	}
-	members, err := adapters.Members(body)
+	members, err := jsonedit.Members(body)
 	if err != nil {
 		return nil, err
 	}
-	list := adapters.Get(members, key)
+	list := jsonedit.Get(members, key)
 	if list == nil {
 		list = []byte("[]")
 	}
-	elements, err := adapters.Elements(list)
+	elements, err := jsonedit.Elements(list)
 	if err != nil {
 		return nil, err
 	}
@@ -261,5 +262,5 @@ func listed(body []byte, key string, more [][]byte) ([]byte, error) {
 		}
 		longer = append(longer, element...)
 	}
-	return adapters.Set(body, key, append(longer, ']'))
+	return jsonedit.Set(body, key, append(longer, ']'))
 }

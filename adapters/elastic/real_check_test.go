@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/rerank"
 )
 
@@ -19,21 +20,21 @@ var timeTaken = regexp.MustCompile(`("took" ?: ?)\d+`)
 // around returns a reply less its hits, their total and how long it took.
 func around(t *testing.T, reply string) string {
 	t.Helper()
-	root, err := adapters.Members([]byte(reply))
+	root, err := jsonedit.Members([]byte(reply))
 	if err != nil {
 		t.Fatalf("%v: %s", err, reply)
 	}
-	outer := adapters.Get(root, "hits")
+	outer := jsonedit.Get(root, "hits")
 	for _, key := range []string{"hits", "total"} {
-		members, _ := adapters.Members(outer)
-		if adapters.Get(members, key) == nil {
+		members, _ := jsonedit.Members(outer)
+		if jsonedit.Get(members, key) == nil {
 			continue
 		}
-		if outer, err = adapters.Set(outer, key, []byte("null")); err != nil {
+		if outer, err = jsonedit.Set(outer, key, []byte("null")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	out, err := adapters.Set([]byte(reply), "hits", outer)
+	out, err := jsonedit.Set([]byte(reply), "hits", outer)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,25 +79,25 @@ type inner struct {
 func split(t *testing.T, hit string) (bare string, folded *inner, explanation, agreement string) {
 	t.Helper()
 	take := func(object []byte, outer, name string) (left, value []byte) {
-		members, err := adapters.Members(object)
+		members, err := jsonedit.Members(object)
 		if err != nil {
 			t.Fatalf("%v: %s", err, object)
 		}
-		within := adapters.Get(members, outer)
+		within := jsonedit.Get(members, outer)
 		if within == nil {
 			return object, nil
 		}
-		inside, err := adapters.Members(within)
+		inside, err := jsonedit.Members(within)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if value = adapters.Get(inside, name); value == nil {
+		if value = jsonedit.Get(inside, name); value == nil {
 			return object, nil
 		}
 		if len(inside) == 1 {
-			left, err = adapters.Cut(object, func(key string) bool { return key == outer })
-		} else if within, err = adapters.Cut(within, func(key string) bool { return key == name }); err == nil {
-			left, err = adapters.Set(object, outer, within)
+			left, err = jsonedit.Cut(object, func(key string) bool { return key == outer })
+		} else if within, err = jsonedit.Cut(within, func(key string) bool { return key == name }); err == nil {
+			left, err = jsonedit.Set(object, outer, within)
 		}
 		if err != nil {
 			t.Fatal(err)

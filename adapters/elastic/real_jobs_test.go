@@ -14,6 +14,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // withoutPoints is a transport to an engine that grants no point in time, and counts the scrolls.
@@ -209,7 +210,7 @@ func TestRealLines(t *testing.T) {
 			}
 			for path, document := range want {
 				got := l.must("GET", "/"+index+"/_source/"+path, "")
-				bare, err := adapters.Cut([]byte(got), adapters.Our)
+				bare, err := jsonedit.Cut([]byte(got), adapters.Our)
 				if stored := adapters.OursOf([]byte(got)); err != nil || string(bare) != document || !stored.Equal(ours([]byte(got))) {
 					t.Errorf("%q, not %q: %v", got, document, err)
 				}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 var (
@@ -81,7 +82,7 @@ func (r *recorder) fill() {
 				version[1]))
 			if name == "news-1" { // with the report for its cluster
 				document = e.Append(nil, name, document, false)
-				document, _ = adapters.Set(document, adapters.ClusterField, fmt.Appendf(nil, "%q", exchangeRules(r.t)[0].ClusterID(uint64(version[0]))))
+				document, _ = jsonedit.Set(document, adapters.ClusterField, fmt.Appendf(nil, "%q", exchangeRules(r.t)[0].ClusterID(uint64(version[0]))))
 			}
 			bulk = append(append(bulk, document...), '\n')
 		}

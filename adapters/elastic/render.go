@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // innerHits is the name under which a hit's folded ones stand among its inner hits.
@@ -31,7 +32,7 @@ func (q *query) Render(p *adapters.ShownPage) ([]byte, error) {
 	if body, ok := frame.bare(page, total); ok {
 		return body, nil
 	}
-	return adapters.CleanedInPlace(frame.with(page, total), inDocument), nil
+	return jsonedit.CleanedInPlace(frame.with(page, total), inDocument), nil
 }
 
 // Clean implements adapters.Search.
@@ -39,7 +40,7 @@ func (q *query) Clean(raw []byte) []byte {
 	if q.shown {
 		return raw
 	}
-	return adapters.Cleaned(raw, inDocument)
+	return jsonedit.Cleaned(raw, inDocument)
 }
 
 // hit returns a hit of the page with its folded hits and, where that is asked for, why it is shown.
@@ -57,22 +58,22 @@ func (q *query) hit(h *adapters.PageHit) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	members, err := adapters.Members(hit)
+	members, err := jsonedit.Members(hit)
 	if err != nil {
 		return nil, err
 	}
-	inner := adapters.Get(members, "inner_hits")
+	inner := jsonedit.Get(members, "inner_hits")
 	if inner == nil {
 		inner = []byte("{}")
 	}
-	own, err := adapters.Members(inner)
-	if err != nil || adapters.Get(own, innerHits) != nil { // the client's own stay
+	own, err := jsonedit.Members(inner)
+	if err != nil || jsonedit.Get(own, innerHits) != nil { // the client's own stay
 		return hit, err
 	}
-	if inner, err = adapters.Set(inner, innerHits, folded); err != nil {
+	if inner, err = jsonedit.Set(inner, innerHits, folded); err != nil {
 		return nil, err
 	}
-	return adapters.Set(hit, "inner_hits", inner)
+	return jsonedit.Set(hit, "inner_hits", inner)
 }
 
 // why returns why a hit is shown, nil where that is not asked for.
@@ -86,7 +87,7 @@ func (q *query) why(g *adapters.Group) []byte {
 	var leader []byte
 	if first := g.Explanation.Leader; first.Hits != nil {
 		d := first.Hits.(*hits).document(first.At)
-		leader = adapters.AppendString(append(adapters.AppendString([]byte(`{"_index":`), d.index), `,"_id":`...), d.id)
+		leader = jsonedit.AppendString(append(jsonedit.AppendString([]byte(`{"_index":`), d.index), `,"_id":`...), d.id)
 		leader = append(leader, '}')
 	}
 	return g.Explanation.Append(nil, leader)
@@ -118,11 +119,11 @@ func (q *query) folded(g *adapters.Group) ([]byte, error) {
 
 // better returns the greater of a score and that of a hit.
 func better(best, hit []byte) []byte {
-	members, err := adapters.Members(hit)
+	members, err := jsonedit.Members(hit)
 	if err != nil {
 		return best
 	}
-	score := adapters.Get(members, "_score")
+	score := jsonedit.Get(members, "_score")
 	value, err := strconv.ParseFloat(string(score), 64)
 	if err != nil {
 		return best
@@ -143,7 +144,7 @@ func member(f *adapters.Folded) ([]byte, error) {
 	if f.Source.Hits != nil {
 		hit, err = plain(f.Source)
 	} else if hit, err = plain(f.Judged); err == nil {
-		hit, err = adapters.Cut(hit, func(key string) bool { return !slices.Contains(identity, key) })
+		hit, err = jsonedit.Cut(hit, func(key string) bool { return !slices.Contains(identity, key) })
 	}
 	if err != nil {
 		return nil, err
@@ -167,31 +168,31 @@ func plain(p adapters.Place) ([]byte, error) {
 	}
 	var err error
 	if h.numbered && !q.asksNumbers() {
-		if raw, err = adapters.Cut(raw, func(key string) bool { return key == "_seq_no" || key == "_primary_term" }); err != nil {
+		if raw, err = jsonedit.Cut(raw, func(key string) bool { return key == "_seq_no" || key == "_primary_term" }); err != nil {
 			return nil, err
 		}
 	}
 	if !q.shown && q.show.Expand == adapters.ExpandOff && (q.asked.Ways.Apart || len(q.deciding) == 0) {
 		return raw, nil // our fields are all that was extracted for us: they go from the whole reply at once
 	}
-	members, err := adapters.Members(raw)
+	members, err := jsonedit.Members(raw)
 	if err != nil {
 		return nil, err
 	}
-	fields := adapters.Get(members, "fields")
+	fields := jsonedit.Get(members, "fields")
 	if fields == nil {
 		return raw, nil
 	}
-	left, err := adapters.Cut(fields, q.ours)
+	left, err := jsonedit.Cut(fields, q.ours)
 	if err != nil || bytes.Equal(left, fields) {
 		return raw, err
 	}
-	if rest, err := adapters.Members(left); err != nil {
+	if rest, err := jsonedit.Members(left); err != nil {
 		return nil, err
 	} else if len(rest) == 0 {
-		return adapters.Cut(raw, func(key string) bool { return key == "fields" })
+		return jsonedit.Cut(raw, func(key string) bool { return key == "fields" })
 	}
-	return adapters.Set(raw, "fields", left)
+	return jsonedit.Set(raw, "fields", left)
 }
 
 // ours reports whether a field is extracted from the hits for us alone.
@@ -207,16 +208,16 @@ func (q *query) ours(field string) bool {
 
 // withField returns a hit with one more field, of one value, among those extracted from it.
 func withField(hit []byte, name string, value []byte) ([]byte, error) {
-	members, err := adapters.Members(hit)
+	members, err := jsonedit.Members(hit)
 	if err != nil {
 		return nil, err
 	}
-	fields := adapters.Get(members, "fields")
+	fields := jsonedit.Get(members, "fields")
 	if fields == nil {
 		fields = []byte("{}")
 	}
-	if fields, err = adapters.Set(fields, name, slices.Concat([]byte("["), value, []byte("]"))); err != nil {
+	if fields, err = jsonedit.Set(fields, name, slices.Concat([]byte("["), value, []byte("]"))); err != nil {
 		return nil, err
 	}
-	return adapters.Set(hit, "fields", fields)
+	return jsonedit.Set(hit, "fields", fields)
 }

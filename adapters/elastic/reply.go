@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // listing is what is read of the reply to a search, in one pass over it.
@@ -41,8 +42,8 @@ func (h *hit) at(p extent) []byte {
 // readListing reads the reply to a search. A shard that failed leaves its hits out: where that can be for what we asked, be it our field,
 // a deciding one, or more ranks than an index of several grants, that is ErrWidened.
 func readListing(reply []byte, deciding []adapters.Deciding) (l listing, err error) {
-	r := adapters.NewReader(reply)
-	r.CountNames()
+	r := jsonedit.NewReader(reply)
+	r.CountNames(adapters.FieldPrefix)
 	var shards []byte
 	whole := false
 	for r.Enter('{'); r.Next(); {
@@ -55,18 +56,18 @@ func readListing(reply []byte, deciding []adapters.Deciding) (l listing, err err
 	}
 	switch {
 	case !r.Done():
-		return listing{}, adapters.ErrMalformed
+		return listing{}, jsonedit.ErrMalformed
 	case failedForUs(shards, deciding):
 		return listing{}, adapters.ErrWidened
 	case !whole:
-		return listing{}, adapters.ErrMalformed
+		return listing{}, jsonedit.ErrMalformed
 	}
 	l.sure = l.marked == r.Names()
 	return l, nil
 }
 
 // readOuter reads the object around a reply's hits. It returns false if it is none or holds no hits.
-func (l *listing) readOuter(r *adapters.Reader, reply []byte) (whole bool) {
+func (l *listing) readOuter(r *jsonedit.Reader, reply []byte) (whole bool) {
 	*l = listing{frame: frame{reply: reply}}
 	var count []byte
 	if !r.Enter('{') {
@@ -82,8 +83,8 @@ func (l *listing) readOuter(r *adapters.Reader, reply []byte) (whole bool) {
 			whole = l.readHits(r, reply)
 		}
 	}
-	if members, err := adapters.Members(count); err == nil {
-		count, l.lowest = adapters.Get(members, "value"), string(adapters.Get(members, "relation")) == `"gte"`
+	if members, err := jsonedit.Members(count); err == nil {
+		count, l.lowest = jsonedit.Get(members, "value"), string(jsonedit.Get(members, "relation")) == `"gte"`
 	}
 	var err error
 	if l.total, err = strconv.Atoi(string(count)); err != nil {
@@ -92,7 +93,7 @@ func (l *listing) readOuter(r *adapters.Reader, reply []byte) (whole bool) {
 	return whole
 }
 
-func (l *listing) readHits(r *adapters.Reader, reply []byte) (whole bool) {
+func (l *listing) readHits(r *jsonedit.Reader, reply []byte) (whole bool) {
 	l.hits, l.first, l.second, l.last = nil, extent{}, extent{}, extent{}
 	l.gone, l.marked = nil, 0
 	start := r.At()
@@ -119,7 +120,7 @@ func (l *listing) readHits(r *adapters.Reader, reply []byte) (whole bool) {
 }
 
 // readHit reads the hit that comes next. What is no object has no parts.
-func (l *listing) readHit(r *adapters.Reader, reply []byte) (h hit) {
+func (l *listing) readHit(r *jsonedit.Reader, reply []byte) (h hit) {
 	start := r.At()
 	if !r.Enter('{') {
 		return hit{raw: r.Value()}
@@ -157,7 +158,7 @@ func (l *listing) readHit(r *adapters.Reader, reply []byte) (h hit) {
 }
 
 // readSource reads a hit's source, and marks our fields at the top of it.
-func (l *listing) readSource(r *adapters.Reader, reply []byte) {
+func (l *listing) readSource(r *jsonedit.Reader, reply []byte) {
 	if !r.Enter('{') {
 		r.Value()
 		return
@@ -186,7 +187,7 @@ func (l *listing) mark(reply []byte, from, to, names int) {
 
 // readFields reads what is extracted from a hit that starts there, and where in it our field is. It returns how many of our names there are,
 // 0 where there are others too.
-func (h *hit) readFields(r *adapters.Reader, start int) (ours int) {
+func (h *hit) readFields(r *jsonedit.Reader, start int) (ours int) {
 	from := r.At()
 	h.sketch = extent{}
 	others := false
@@ -215,7 +216,7 @@ func (h *hit) readFields(r *adapters.Reader, start int) (ours int) {
 
 // readOne reads a hit by itself.
 func readOne(raw []byte) hit {
-	r := adapters.NewReader(raw)
+	r := jsonedit.NewReader(raw)
 	return new(listing).readHit(&r, raw)
 }
 
@@ -244,14 +245,14 @@ var ours = [][]byte{
 
 // failedForUs reports whether a shard failed that may answer the client's own search.
 func failedForUs(shards []byte, deciding []adapters.Deciding) bool {
-	members, err := adapters.Members(shards)
+	members, err := jsonedit.Members(shards)
 	if err != nil {
 		return false
 	}
-	if failed := adapters.Get(members, "failed"); failed == nil || string(failed) == "0" {
+	if failed := jsonedit.Get(members, "failed"); failed == nil || string(failed) == "0" {
 		return false
 	}
-	failures, err := adapters.Elements(adapters.Get(members, "failures"))
+	failures, err := jsonedit.Elements(jsonedit.Get(members, "failures"))
 	if err != nil {
 		return true
 	}
@@ -272,12 +273,12 @@ func orEmpty(source []byte) []byte {
 // pattern of the client's.
 func sketchIn(values []byte) []byte {
 	if end := len(values) - 2; end > 2 && values[1] == '"' && bytes.IndexByte(values[2:], '"') == end-2 && values[end+1] == ']' { // the one in most
-		text, _ := adapters.TextBytes(values[1 : end+1])
+		text, _ := jsonedit.TextBytes(values[1 : end+1])
 		return padded(text)
 	}
 	var first []byte
 	alike := true
-	r := adapters.NewReader(values)
+	r := jsonedit.NewReader(values)
 	for r.Enter('['); r.Next(); {
 		value := r.Value()
 		if first == nil {
@@ -288,7 +289,7 @@ func sketchIn(values []byte) []byte {
 	if !alike {
 		return nil
 	}
-	text, _ := adapters.TextBytes(first)
+	text, _ := jsonedit.TextBytes(first)
 	return padded(text)
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // FuzzListing holds what one pass reads of any reply, and the hits put in its place, against the same done a member after the other.
@@ -32,7 +33,7 @@ func FuzzListing(f *testing.F) {
 		got, err := readListing(reply, nil)
 		want, wantErr := slowListing(reply)
 		if (err == nil) != (wantErr == nil) || wantErr == adapters.ErrWidened && err != wantErr {
-			if again, _ := adapters.Members(reply); !repeated(again) { // of two objects of one name the last counts, whatever the first is
+			if again, _ := jsonedit.Members(reply); !repeated(again) { // of two objects of one name the last counts, whatever the first is
 				t.Fatalf("%q: %v, want %v", reply, err, wantErr)
 			}
 		}
@@ -44,11 +45,11 @@ func FuzzListing(f *testing.F) {
 		}
 		for i := range got.hits {
 			h := &got.hits[i]
-			members, _ := adapters.Members(h.raw)
-			fields, _ := adapters.Members(adapters.Get(members, "fields"))
+			members, _ := jsonedit.Members(h.raw)
+			fields, _ := jsonedit.Members(jsonedit.Get(members, "fields"))
 			for key, e := range map[string]extent{"_index": h.index, "_id": h.id, "_seq_no": h.number, "_primary_term": h.term, "sort": h.sort,
 				"_source": h.source, "fields": h.fields} {
-				if !bytes.Equal(h.at(e), adapters.Get(members, key)) {
+				if !bytes.Equal(h.at(e), jsonedit.Get(members, key)) {
 					t.Fatalf("%q: %s is %q", h.raw, key, h.at(e))
 				}
 			}
@@ -57,7 +58,7 @@ func FuzzListing(f *testing.F) {
 			}
 		}
 		hits := want.hits[:min(int(keep), len(want.hits))]
-		if root, _ := adapters.Members(reply); repeated(root) || repeated(want.outer) {
+		if root, _ := jsonedit.Members(reply); repeated(root) || repeated(want.outer) {
 			return
 		}
 		slow, err := slowWithHits(reply, hits)
@@ -66,11 +67,11 @@ func FuzzListing(f *testing.F) {
 		}
 		for _, total := range [][]byte{nil, []byte("12345")} {
 			whole := got.with(hits, total)
-			if bare, ok := got.bare(rawOf(got.hits)[:len(hits)], total); ok && !bytes.Equal(bare, adapters.Cleaned(whole, inDocument)) {
-				t.Fatalf("%q with %d hits less ours is\n%q, want\n%q", reply, len(hits), bare, adapters.Cleaned(whole, inDocument))
+			if bare, ok := got.bare(rawOf(got.hits)[:len(hits)], total); ok && !bytes.Equal(bare, jsonedit.Cleaned(whole, inDocument)) {
+				t.Fatalf("%q with %d hits less ours is\n%q, want\n%q", reply, len(hits), bare, jsonedit.Cleaned(whole, inDocument))
 			}
 		}
-		if counted := got.with(hits, []byte("12345")); adapters.Get(want.outer, "total") != nil {
+		if counted := got.with(hits, []byte("12345")); jsonedit.Get(want.outer, "total") != nil {
 			again, err := readListing(counted, nil)
 			if err != nil || again.total != 12345 || len(again.hits) != len(hits) {
 				t.Fatalf("%q with a total is %q: %v", reply, counted, err)
@@ -87,8 +88,8 @@ func ourHits(space, source, fields string) string {
 }
 
 // slowSketch is the sketch among the fields extracted from a hit, decoded a member after the other.
-func slowSketch(fields []adapters.Member) string {
-	values, _ := adapters.Elements(adapters.Get(fields, adapters.SketchField))
+func slowSketch(fields []jsonedit.Member) string {
+	values, _ := jsonedit.Elements(jsonedit.Get(fields, adapters.SketchField))
 	for _, value := range values {
 		if !bytes.Equal(value, values[0]) {
 			return ""
@@ -97,7 +98,7 @@ func slowSketch(fields []adapters.Member) string {
 	if len(values) == 0 {
 		return ""
 	}
-	text, _ := adapters.Text(values[0])
+	text, _ := jsonedit.Text(values[0])
 	if missing := -len(text) & 3; missing < 3 && !strings.HasSuffix(text, "=") {
 		text += "=="[:missing]
 	}
@@ -106,47 +107,47 @@ func slowSketch(fields []adapters.Member) string {
 
 // slowList is what is read of a reply.
 type slowList struct {
-	outer  []adapters.Member
+	outer  []jsonedit.Member
 	hits   [][]byte
 	total  int
 	lowest bool
 }
 
 func slowListing(reply []byte) (l slowList, err error) {
-	root, err := adapters.Members(reply)
+	root, err := jsonedit.Members(reply)
 	if err != nil {
 		return l, err
 	}
-	if failedForUs(adapters.Get(root, "_shards"), nil) {
+	if failedForUs(jsonedit.Get(root, "_shards"), nil) {
 		return l, adapters.ErrWidened
 	}
-	if l.outer, err = adapters.Members(adapters.Get(root, "hits")); err != nil {
+	if l.outer, err = jsonedit.Members(jsonedit.Get(root, "hits")); err != nil {
 		return l, err
 	}
-	count := adapters.Get(l.outer, "total")
-	if members, err := adapters.Members(count); err == nil {
-		count, l.lowest = adapters.Get(members, "value"), string(adapters.Get(members, "relation")) == `"gte"`
+	count := jsonedit.Get(l.outer, "total")
+	if members, err := jsonedit.Members(count); err == nil {
+		count, l.lowest = jsonedit.Get(members, "value"), string(jsonedit.Get(members, "relation")) == `"gte"`
 	}
 	if l.total, err = strconv.Atoi(string(count)); err != nil {
 		l.total = -1
 	}
-	elements, err := adapters.Elements(adapters.Get(l.outer, "hits"))
+	elements, err := jsonedit.Elements(jsonedit.Get(l.outer, "hits"))
 	l.hits = append([][]byte{}, elements...)
 	return l, err
 }
 
 func slowWithHits(reply []byte, hits [][]byte) ([]byte, error) {
-	root, err := adapters.Members(reply)
+	root, err := jsonedit.Members(reply)
 	if err != nil {
 		return nil, err
 	}
-	outer := adapters.Get(root, "hits")
-	members, err := adapters.Members(outer)
+	outer := jsonedit.Get(root, "hits")
+	members, err := jsonedit.Members(outer)
 	if err != nil {
 		return nil, err
 	}
-	if outer, err = adapters.Set(outer, "hits", joinLike(adapters.Get(members, "hits"), hits)); err != nil {
+	if outer, err = jsonedit.Set(outer, "hits", joinLike(jsonedit.Get(members, "hits"), hits)); err != nil {
 		return nil, err
 	}
-	return adapters.Set(reply, "hits", outer)
+	return jsonedit.Set(reply, "hits", outer)
 }

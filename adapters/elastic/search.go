@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // Search implements adapters.Dialect.
@@ -30,7 +31,7 @@ func concerned(c adapters.Class, r *adapters.Request, p adapters.Plan) bool {
 		var header []byte
 		header, lines, _ = bytes.Cut(lines, []byte("\n"))
 		_, lines, _ = bytes.Cut(lines, []byte("\n"))
-		members, _ := adapters.Members(header) // without a name where there are none
+		members, _ := jsonedit.Members(header) // without a name where there are none
 		target := cmp.Or(targetOf(members), c.Target)
 		if !seen[target] && (p.Scope(target).Configured || p.Struck()) {
 			return true

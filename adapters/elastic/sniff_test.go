@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 func TestClassifyNodes(t *testing.T) {
@@ -82,7 +83,7 @@ const nodesReply = ` {
 // swap returns what came out of rewriting nodesReply, and what should have.
 func swap(t *testing.T, theirs, ours string, read func(io.Reader) io.Reader) (got, want string) {
 	t.Helper()
-	quoted := string(adapters.AppendString(nil, ours))
+	quoted := string(jsonedit.AppendString(nil, ours))
 	want = strings.ReplaceAll(nodesReply, `"@"`, quoted)
 	var out bytes.Buffer
 	d := Dialect{RewriteSniffing: true, Advertise: ours}

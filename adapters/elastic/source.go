@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // sourceFilter is what of the source a client wants.
@@ -40,10 +41,10 @@ func (q *query) sourceFilter() (f sourceFilter, ok bool) {
 	if inURL {
 		return f, true
 	}
-	value := adapters.Get(q.members, "_source")
+	value := jsonedit.Get(q.members, "_source")
 	switch string(value) {
 	case "":
-		f.none = adapters.Get(q.members, "script_fields") != nil
+		f.none = jsonedit.Get(q.members, "script_fields") != nil
 		return f, true
 	case "true":
 		return f, true
@@ -55,7 +56,7 @@ func (q *query) sourceFilter() (f sourceFilter, ok bool) {
 		f.includes, ok = filterNames(value)
 		return f, ok
 	}
-	members, err := adapters.Members(value)
+	members, err := jsonedit.Members(value)
 	if err != nil || repeated(members) {
 		return f, false
 	}
@@ -77,12 +78,12 @@ func (q *query) sourceFilter() (f sourceFilter, ok bool) {
 
 // filterNames returns a string, or a list of strings.
 func filterNames(value []byte) (names []string, ok bool) {
-	elements, err := adapters.Elements(value)
+	elements, err := jsonedit.Elements(value)
 	if err != nil {
 		elements = [][]byte{value}
 	}
 	for _, element := range elements {
-		name, ok := adapters.Text(element)
+		name, ok := jsonedit.Text(element)
 		if !ok || name == "" {
 			return nil, false
 		}
@@ -183,7 +184,7 @@ func (f sourceFilter) json() []byte {
 
 // cut returns a hit less what its source shows only because we asked for it.
 func (t texts) cut(hit []byte) []byte {
-	return adapters.Cleaned(hit, adapters.Cuts{Drop: func(path []string) bool {
+	return jsonedit.Cleaned(hit, jsonedit.Cuts{Drop: func(path []string) bool {
 		if path[0] != "_source" {
 			return false
 		}

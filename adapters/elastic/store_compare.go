@@ -17,6 +17,7 @@ import (
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // Before the first write of a job, one document is written and compared with what it was before, in all ways in which it can be read or found.
@@ -118,7 +119,7 @@ func (s *Store) view(ctx context.Context, index, id, routing string, vectors boo
 	if routing != "" {
 		query.Set("routing", routing)
 	}
-	v = view{s: s, index: index, params: query.Encode(), id: string(adapters.AppendString(nil, id)), seqNo: -1, shown: map[string]any{}}
+	v = view{s: s, index: index, params: query.Encode(), id: string(jsonedit.AppendString(nil, id)), seqNo: -1, shown: map[string]any{}}
 	if vectors {
 		v.params = strings.TrimPrefix(v.params+"&"+withVectors, "&")
 		v.rounded = dense
@@ -141,7 +142,7 @@ func (v *view) fields(ctx context.Context, names []string, hasValues map[string]
 	var values []string
 	for _, name := range names {
 		if hasValues[name] {
-			values = append(values, string(adapters.AppendString(nil, name)))
+			values = append(values, string(jsonedit.AppendString(nil, name)))
 		}
 	}
 	err := v.ask(ctx, `"docvalue_fields":[`+strings.Join(values, ",")+`],`, names)
@@ -163,7 +164,7 @@ func (v *view) fields(ctx context.Context, names []string, hasValues map[string]
 func (v *view) ask(ctx context.Context, show string, names []string) error {
 	var exist []string
 	for _, name := range names {
-		quoted := string(adapters.AppendString(nil, name))
+		quoted := string(jsonedit.AppendString(nil, name))
 		exist = append(exist, `{"exists":{"field":`+quoted+`,"_name":`+quoted+`}}`)
 	}
 	body := fmt.Sprintf(`{"size":1,"seq_no_primary_term":true,"_source":true,%s"query":{"bool":{"filter":[{"ids":{"values":[%s]}}],"should":[%s]}}}`,

@@ -16,6 +16,7 @@ import (
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // Product implements adapters.Inspector.
@@ -566,7 +567,7 @@ func (s *Store) countAll(ctx context.Context, list []adapters.Listed) error {
 	var names, queries []string
 	for _, l := range list {
 		names = append(names, url.PathEscape(l.Name))
-		name := string(adapters.AppendString(nil, l.Name))
+		name := string(jsonedit.AppendString(nil, l.Name))
 		queries = append(queries, name+`:{"terms":{"_index":[`+name+`]}}`)
 	}
 	var reply struct {

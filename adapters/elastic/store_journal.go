@@ -14,6 +14,7 @@ import (
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // JournalIndex is the index in which the entries of jobs are kept. It is hidden: no pattern of a client's reaches it.
@@ -136,7 +137,7 @@ func (j *journal) Entries(ctx context.Context, job string) (list []adapters.Entr
 // ofJob returns the query for a job's entries that fulfil some more clauses, or for all entries.
 func ofJob(job string, more ...string) string {
 	if job != "" {
-		more = append(more, `{"term":{"job":`+string(adapters.AppendString(nil, job))+`}}`)
+		more = append(more, `{"term":{"job":`+string(jsonedit.AppendString(nil, job))+`}}`)
 	}
 	return `{"bool":{"filter":[` + strings.Join(more, ",") + `]}}`
 }

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 const (
@@ -148,11 +149,11 @@ func (b *patchBulk) add(which int, p adapters.Patch) error {
 	if b.t.update {
 		line = append(line[:0], `{"update":{"_id":`...)
 	}
-	line = adapters.AppendString(line, p.ID)
+	line = jsonedit.AppendString(line, p.ID)
 	line = strconv.AppendInt(append(line, `,"if_seq_no":`...), v.seqNo, 10)
 	line = strconv.AppendInt(append(line, `,"if_primary_term":`...), v.primaryTerm, 10)
 	if v.routing != "" {
-		line = adapters.AppendString(append(line, `,"routing":`...), v.routing)
+		line = jsonedit.AppendString(append(line, `,"routing":`...), v.routing)
 	}
 	if b.t.update {
 		document = merged(p, !b.t.embeds)
@@ -173,11 +174,11 @@ func merged(p adapters.Patch, script bool) []byte {
 		script := []byte(`{"script":{"lang":"painless","source":"for (f in params.f) { ctx._source.remove(f) }","params":{"f":`)
 		return append(append(script, stringsOf(ourFields)...), `}}}`...)
 	}
-	stands, _ := adapters.Members(p.Source) // what is no document has none of them
+	stands, _ := jsonedit.Members(p.Source) // what is no document has none of them
 	fields := p.Fields(false)
-	set, _ := adapters.Members(append(append([]byte{'{'}, fields...), '}'))
+	set, _ := jsonedit.Members(append(append([]byte{'{'}, fields...), '}'))
 	for _, name := range ourFields {
-		if adapters.Get(stands, name) != nil && adapters.Get(set, name) == nil {
+		if jsonedit.Get(stands, name) != nil && jsonedit.Get(set, name) == nil {
 			fields = append(append(append(fields, `,"`...), name...), `":null`...)
 		}
 	}
@@ -379,7 +380,7 @@ func (s *Store) same(ctx context.Context, t *destination) error {
 }
 
 func aliasAction(action, index, alias, more string) raw {
-	body := fmt.Sprintf(`{"actions":[{%q:{"index":%s,"alias":%q%s}}]}`, action, adapters.AppendString(nil, index), alias, more)
+	body := fmt.Sprintf(`{"actions":[{%q:{"index":%s,"alias":%q%s}}]}`, action, jsonedit.AppendString(nil, index), alias, more)
 	return raw{"POST", "/_aliases", "", body}
 }
 

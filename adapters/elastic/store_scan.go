@@ -15,6 +15,7 @@ import (
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // A document never leaves its shard, and has a sequence number there that no other one shares, greater than all that were given
@@ -111,7 +112,7 @@ func (r *scan) begin(ctx context.Context, rule *adapters.Rule) (err error) {
 func (r *scan) filter(ctx context.Context, rule *adapters.Rule) error {
 	var filters []string
 	if q := strings.TrimSpace(r.sel.Query); q != "" {
-		if members, err := adapters.Members([]byte(q)); err != nil || len(members) == 0 {
+		if members, err := jsonedit.Members([]byte(q)); err != nil || len(members) == 0 {
 			return fmt.Errorf(`the query %q is no query in JSON, such as {"term":{"language":"en"}}`, q)
 		}
 		filters = append(filters, q)
@@ -345,7 +346,7 @@ func (r *scan) open(ctx context.Context, s share) (point string, err error) {
 
 // close gives a point in time back, if there is one.
 func (r *scan) close(ctx context.Context, point string) {
-	switch name := string(adapters.AppendString(nil, point)); {
+	switch name := string(jsonedit.AppendString(nil, point)); {
 	case point == "":
 	case r.d.OpenSearch:
 		r.s.after(ctx, raw{http.MethodDelete, "/_search/point_in_time", "", `{"pit_id":[` + name + `]}`})
@@ -361,7 +362,7 @@ func (r *scan) page(ctx context.Context, s share, point string, n int) (scanPage
 		behind = `"search_after":[` + strconv.FormatInt(s.from-1, 10) + `],`
 	}
 	s.from = 0 // told by the cursor; alike on all pages, the query can be kept
-	body := `{"pit":{"id":` + string(adapters.AppendString(nil, point)) + `,"keep_alive":"` + pointHeld + `"},"size":` +
+	body := `{"pit":{"id":` + string(jsonedit.AppendString(nil, point)) + `,"keep_alive":"` + pointHeld + `"},"size":` +
 		strconv.Itoa(n) + `,` + r.source + behind + bySeqNo + `,"seq_no_primary_term":true,"track_total_hits":false,"query":` +
 		r.within(s) + `}`
 	return r.search(ctx, raw{http.MethodPost, "/_search", r.s.shared.past(r.index), body}, scanLimit)
@@ -457,7 +458,7 @@ func (r *scan) find(ctx context.Context, request raw, limit int64) (scanPage, er
 func readScanPage(body []byte) (f scanPage, err error) {
 	f.length = len(body)
 	failed, late := int64(0), false
-	r := adapters.NewReader(body)
+	r := jsonedit.NewReader(body)
 	object := func(each func(key string)) {
 		for in := r.Enter('{'); in && r.Next(); {
 			each(string(r.Key()))
@@ -496,7 +497,7 @@ func readScanPage(body []byte) (f scanPage, err error) {
 		case "timed_out": // a limit of the cluster's own, with which it answers what it has found so far
 			late = string(r.Value()) == "true"
 		case "_scroll_id", "pit_id":
-			f.cursor, _ = adapters.Text(r.Value())
+			f.cursor, _ = jsonedit.Text(r.Value())
 		}
 	})
 	switch {
@@ -514,9 +515,9 @@ func readScanPage(body []byte) (f scanPage, err error) {
 func (d *scanned) set(key string, value []byte) {
 	switch key {
 	case "_id":
-		d.id, _ = adapters.Text(value)
+		d.id, _ = jsonedit.Text(value)
 	case "_routing":
-		d.routing, _ = adapters.Text(value)
+		d.routing, _ = jsonedit.Text(value)
 	case "_seq_no":
 		d.seqNo = number(value)
 	case "_primary_term":
@@ -526,8 +527,8 @@ func (d *scanned) set(key string, value []byte) {
 	case "_version":
 		d.version = number(value)
 	case "error":
-		members, _ := adapters.Members(value) // what is no object has no type
-		kind, _ := adapters.Text(adapters.Get(members, "type"))
+		members, _ := jsonedit.Members(value) // what is no object has no type
+		kind, _ := jsonedit.Text(jsonedit.Get(members, "type"))
 		d.failed = kind + ": " + string(value)
 	case "found":
 		d.found = string(value) == "true"

@@ -8,6 +8,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // TestParts splits shards of all sizes: the parts hold each number of each shard once, the last one all that are to come, and a name
@@ -85,22 +86,22 @@ func FuzzReadScanPage(f *testing.F) {
 			_, _ = readScanPage(body[:cut])
 		}
 		got, err := readScanPage(body)
-		root, malformed := adapters.Members(body)
-		outer, none := adapters.Members(adapters.Get(root, "hits"))
-		list, empty := adapters.Elements(adapters.Get(outer, "hits"))
-		if malformed != nil || none != nil || empty != nil || err != nil || adapters.Get(root, "docs") != nil || repeated(root) || repeated(outer) {
+		root, malformed := jsonedit.Members(body)
+		outer, none := jsonedit.Members(jsonedit.Get(root, "hits"))
+		list, empty := jsonedit.Elements(jsonedit.Get(outer, "hits"))
+		if malformed != nil || none != nil || empty != nil || err != nil || jsonedit.Get(root, "docs") != nil || repeated(root) || repeated(outer) {
 			return // of what stands twice, who counts is the reader's affair
 		}
 		if len(list) != len(got.hits) {
 			t.Fatalf("%d hits, not %d", len(got.hits), len(list))
 		}
 		for i, raw := range list {
-			hit, err := adapters.Members(raw)
+			hit, err := jsonedit.Members(raw)
 			if err != nil || repeated(hit) {
 				continue
 			}
-			id, _ := adapters.Text(adapters.Get(hit, "_id"))
-			if h := got.hits[i]; h.id != id || !bytes.Equal(h.source, adapters.Get(hit, "_source")) {
+			id, _ := jsonedit.Text(jsonedit.Get(hit, "_id"))
+			if h := got.hits[i]; h.id != id || !bytes.Equal(h.source, jsonedit.Get(hit, "_source")) {
 				t.Errorf("%s is read as %q, %s", raw, h.id, h.source)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // mostTerms is how many terms one clause takes: engines grant 65,536.
@@ -142,8 +143,8 @@ func (r *scan) gets(list []scanned) string {
 	var b []byte
 	for i, d := range list {
 		b = append(b, [...]string{`{"docs":[{`, `,{`}[min(i, 1)]+r.source+`"_id":`...)
-		if b = adapters.AppendString(b, d.id); d.routing != "" {
-			b = adapters.AppendString(append(b, `,"routing":`...), d.routing)
+		if b = jsonedit.AppendString(b, d.id); d.routing != "" {
+			b = jsonedit.AppendString(append(b, `,"routing":`...), d.routing)
 		}
 		b = append(b, '}')
 	}

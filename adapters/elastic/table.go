@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // A table is what ES|QL answers: "columns", a list of names and types, and "values", a list of rows with a cell for each column. A
@@ -112,7 +113,7 @@ func none(int, []byte) bool { return false }
 // bare returns a cell without our fields, where it is a document.
 func bare(cell []byte) []byte {
 	if cell[0] == '{' && adapters.NamesOurs(cell) {
-		if cut, err := adapters.Cut(cell, adapters.Our); err == nil {
+		if cut, err := jsonedit.Cut(cell, adapters.Our); err == nil {
 			return cut
 		}
 	}

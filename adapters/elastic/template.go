@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // byTemplate is a search by template: the engine is asked to fill the template in, and the search that comes out of it is
@@ -12,7 +13,7 @@ type byTemplate struct {
 	d        Dialect
 	request  *adapters.Request
 	params   []adapters.Param
-	members  []adapters.Member
+	members  []jsonedit.Member
 	target   string
 	controls adapters.Controls
 	plan     adapters.Plan
@@ -27,7 +28,7 @@ func (d Dialect) template(
 	}
 	q := &query{body: plain.Body, params: adapters.Params(plain.RawQuery)}
 	q.asked.Controls = controls
-	members, err := adapters.Members(plain.Body)
+	members, err := jsonedit.Members(plain.Body)
 	if err != nil {
 		s.Reason = "not_understood"
 		return s
@@ -93,17 +94,17 @@ func (t *byTemplate) Searches(reply *adapters.Reply) (*adapters.Searches, error)
 
 // filled returns the search that came out of the template, with what stands beside the template in the request.
 func (t *byTemplate) filled(reply []byte) ([]byte, error) {
-	root, err := adapters.Members(reply)
+	root, err := jsonedit.Members(reply)
 	if err != nil {
 		return nil, err
 	}
-	body := adapters.Get(root, "template_output")
+	body := jsonedit.Get(root, "template_output")
 	if body == nil {
-		return nil, adapters.ErrMalformed
+		return nil, jsonedit.ErrMalformed
 	}
 	for _, key := range []string{"explain", "profile"} {
-		if value := adapters.Get(t.members, key); string(value) == "true" {
-			if body, err = adapters.Set(body, key, value); err != nil {
+		if value := jsonedit.Get(t.members, key); string(value) == "true" {
+			if body, err = jsonedit.Set(body, key, value); err != nil {
 				return nil, err
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // result is the engine's result of one query.
@@ -106,11 +107,11 @@ func (w *multi) Split(_ []adapters.Query, reply *adapters.Reply) ([]adapters.Que
 	if err := refused(reply.Status); err != nil {
 		return nil, err
 	}
-	root, err := adapters.Members(reply.Body)
+	root, err := jsonedit.Members(reply.Body)
 	if err != nil {
 		return nil, err
 	}
-	elements, err := adapters.Elements(adapters.Get(root, "responses"))
+	elements, err := jsonedit.Elements(jsonedit.Get(root, "responses"))
 	if err != nil {
 		return nil, err
 	}
@@ -123,12 +124,12 @@ func (w *multi) Split(_ []adapters.Query, reply *adapters.Reply) ([]adapters.Que
 
 // Reply implements adapters.Wire.
 func (w *multi) Reply(reply *adapters.Reply, results [][]byte) (*adapters.Reply, error) {
-	root, err := adapters.Members(reply.Body)
+	root, err := jsonedit.Members(reply.Body)
 	if err != nil {
 		return nil, err
 	}
 	out := *reply
-	out.Body, err = adapters.Set(reply.Body, "responses", joinLike(adapters.Get(root, "responses"), results))
+	out.Body, err = jsonedit.Set(reply.Body, "responses", joinLike(jsonedit.Get(root, "responses"), results))
 	if err == nil {
 		out.Body, err = w.d.filtered(w.params, out.Body, w.late)
 	}
@@ -168,14 +169,14 @@ func withStatus(body []byte, status int) ([]byte, error) {
 	if pretty, ok := bytes.CutSuffix(body, []byte("\n}\n")); ok {
 		return fmt.Appendf(nil, "%s,\n  \"status\" : %d\n}\n", pretty, status), nil
 	}
-	return adapters.Set(body, "status", strconv.AppendInt(nil, int64(status), 10))
+	return jsonedit.Set(body, "status", strconv.AppendInt(nil, int64(status), 10))
 }
 
 // joinLike returns an array of the elements with the white space of the array that they stood in, so that a pretty-printed reply
 // stays one.
 func joinLike(array []byte, elements [][]byte) []byte {
 	f := frame{reply: array, array: span(0, len(array))}
-	old, _ := adapters.Elements(array)
+	old, _ := jsonedit.Elements(array)
 	for i, e := range old {
 		from := cap(array) - cap(e) // elements share the array's memory
 		switch f.last = span(from, from+len(e)); i {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // enrichWith runs a write under the contract's rules. In the outcome a sketch reads S.
@@ -156,7 +157,7 @@ func TestManyMembersOfAnUpdate(t *testing.T) {
 }
 
 func TestOverlongLines(t *testing.T) {
-	padding := strings.Repeat("x", adapters.MaxDocument)
+	padding := strings.Repeat("x", jsonedit.MaxDocument)
 	long := `{"title":"` + padding + `"}`
 	short := "{\"index\":{}}\n{\"title\":\"b\"}\n"
 	const enriched = "{\"index\":{}}\n{\"title\":\"b\",\"neardup_sketch\":S}\n"

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // FuzzClassify has any request line classified: the same each time, and no write by a GET. The query's parts are the query again.
@@ -63,12 +64,12 @@ func FuzzLegible(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, document []byte) {
 		read, _ := legible(document)
-		members, err := adapters.Members(read)
+		members, err := jsonedit.Members(read)
 		if err != nil || len(members) == 0 {
 			return
 		}
-		enriched, err := adapters.Set(read, "neardup_new", []byte(`"x"`))
-		if err != nil || adapters.Get(members, "neardup_new") != nil {
+		enriched, err := jsonedit.Set(read, "neardup_new", []byte(`"x"`))
+		if err != nil || jsonedit.Get(members, "neardup_new") != nil {
 			return
 		}
 		again, _ := legible(insert(document, read, enriched))

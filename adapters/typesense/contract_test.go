@@ -12,6 +12,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // TestContract runs the contract, and its part on searches once for each other way in which hits can come with the fields that
@@ -164,15 +165,15 @@ func contractList(list []adaptertest.Document) []map[string]any {
 
 // contractHits returns the hits in a reply to a search or a multi-search.
 func contractHits(reply []byte) [][]string {
-	root, _ := adapters.Members(reply)
-	results, err := adapters.Elements(adapters.Get(root, "results"))
+	root, _ := jsonedit.Members(reply)
+	results, err := jsonedit.Elements(jsonedit.Get(root, "results"))
 	if err != nil {
 		results = [][]byte{reply}
 	}
 	all := make([][]string, len(results))
 	for i, result := range results {
-		members, _ := adapters.Members(result)
-		hits, _ := adapters.Elements(adapters.Get(members, "hits"))
+		members, _ := jsonedit.Members(result)
+		hits, _ := jsonedit.Elements(jsonedit.Get(members, "hits"))
 		for _, hit := range hits {
 			all[i] = append(all[i], string(hit))
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // Dates are whole numbers of Unix seconds, as the engine recommends. A number that as seconds lies beyond the year 9999 is taken for
@@ -46,7 +47,7 @@ func rooted(fields []string) []string {
 // not there.
 func deciding(document []byte, d adapters.Deciding) (values []string) {
 	visit(document, d.Field, deepest, func(value []byte) {
-		text, ok := adapters.ValueText(value)
+		text, ok := jsonedit.ValueText(value)
 		if d.Date {
 			text, ok = milliseconds(value)
 		}
@@ -64,7 +65,7 @@ func visit(value []byte, path string, depth int, found func(value []byte)) {
 	}
 	switch value[0] {
 	case '[':
-		elements, _ := adapters.Elements(value)
+		elements, _ := jsonedit.Elements(value)
 		for _, element := range elements {
 			visit(element, path, depth-1, found)
 		}
@@ -83,8 +84,8 @@ func visit(value []byte, path string, depth int, found func(value []byte)) {
 // visitMembers follows a path into an object. Where several members lead along it, that with the shortest name counts, if it leads to
 // anything: others are copies that the engine has written beside it.
 func visitMembers(object []byte, path string, depth int, found func(value []byte)) {
-	members, _ := adapters.Members(object)
-	slices.SortStableFunc(members, func(a, b adapters.Member) int { return cmp.Compare(len(a.Key), len(b.Key)) })
+	members, _ := jsonedit.Members(object)
+	slices.SortStableFunc(members, func(a, b jsonedit.Member) int { return cmp.Compare(len(a.Key), len(b.Key)) })
 	any := false
 	for _, m := range members {
 		rest, leads := strings.CutPrefix(path, m.Key)

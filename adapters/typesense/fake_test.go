@@ -14,6 +14,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/collapse"
+	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -114,7 +115,7 @@ func fakeReply(status int, body string) *adapters.Reply {
 }
 
 func fakeError(reason string) string {
-	return `{"message": ` + string(adapters.AppendString(nil, reason)) + `}`
+	return `{"message": ` + string(jsonedit.AppendString(nil, reason)) + `}`
 }
 
 // fakeSearches returns the searches of a multi-search, with the parameters of the query string put over them, or what the engine
@@ -179,7 +180,7 @@ func (f *fake) search(search map[string]any) string {
 	if err := json.Unmarshal([]byte(body), &e); err != nil {
 		panic(err)
 	}
-	return fmt.Sprintf(`{"code":%d,"error":%s}`, status, adapters.AppendString(nil, e.Message))
+	return fmt.Sprintf(`{"code":%d,"error":%s}`, status, jsonedit.AppendString(nil, e.Message))
 }
 
 // answer answers one search of a collection.
@@ -240,7 +241,7 @@ func renderHit(document, search map[string]any) string {
 		}
 		value := fmt.Sprint(document[key])
 		if text, ok := document[key].(string); ok {
-			value = string(adapters.AppendString(nil, text))
+			value = string(jsonedit.AppendString(nil, text))
 		}
 		members = append(members, fmt.Sprintf(`%q:%s`, key, value))
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // LookFor returns the request of a look.
@@ -57,8 +58,8 @@ func LookedAt(l adapters.Look, reply *adapters.Reply) (adapters.Looked, error) {
 		hit.Seen = adapters.Seen{
 			Index: result.collection, ID: h.id, Stored: h.stored, Shown: shownDocument{&q, document}, Pinned: h.curated,
 		}
-		if members, err := adapters.Members(h.raw); err == nil {
-			hit.Score = adapters.Get(members, "text_match")
+		if members, err := jsonedit.Members(h.raw); err == nil {
+			hit.Score = jsonedit.Get(members, "text_match")
 		}
 		looked.Hits = append(looked.Hits, hit)
 	}

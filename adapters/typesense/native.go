@@ -45,7 +45,7 @@ func newNative(q *query, params []adapters.Param, scope adapters.Scope) *nativeS
 	if rule == nil && fell == "" || q.unseen() || q.vector != nil || q.shown {
 		return nil
 	}
-	members, err := adapters.Members(q.body)
+	members, err := jsonedit.Members(q.body)
 	if err != nil {
 		return nil
 	}
@@ -80,7 +80,7 @@ func (q *query) Natively() (queries []adapters.Query, fell adapters.Reason, err 
 		}
 		return nil, fell, nil
 	}
-	text := func(s string) []byte { return adapters.AppendString(nil, s) }
+	text := func(s string) []byte { return jsonedit.AppendString(nil, s) }
 	type set struct {
 		name  string
 		value []byte
@@ -99,7 +99,7 @@ func (q *query) Natively() (queries []adapters.Query, fell adapters.Reason, err 
 	for i, list := range [][]set{page, counts} {
 		body := q.base
 		if i == 0 {
-			body, err = adapters.Cut(body, func(key string) bool { return key == "facet_by" })
+			body, err = jsonedit.Cut(body, func(key string) bool { return key == "facet_by" })
 		}
 		for _, s := range list {
 			if err == nil {
@@ -144,7 +144,7 @@ func (q *query) NativePage(results []adapters.QueryResult) (*adapters.NativePage
 
 // presentGroups puts the hits into a result in place of its own, with what the engine says of the search for them.
 func (q *query) presentGroups(frame, grouped []byte, hits [][]byte, groups int) ([]byte, error) {
-	reader, found := adapters.NewReader(frame), -1
+	reader, found := jsonedit.NewReader(frame), -1
 	if collapsed := q.asked.Controls.Collapsed; collapsed == nil || *collapsed {
 		found = groups
 	}
@@ -154,13 +154,13 @@ func (q *query) presentGroups(frame, grouped []byte, hits [][]byte, groups int) 
 	if err != nil {
 		return nil, err
 	}
-	members, err := adapters.Members(grouped)
+	members, err := jsonedit.Members(grouped)
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range []string{"search_cutoff", "search_time_ms"} {
-		if value := adapters.Get(members, name); value != nil && err == nil {
-			frame, err = adapters.Set(frame, name, value)
+		if value := jsonedit.Get(members, name); value != nil && err == nil {
+			frame, err = jsonedit.Set(frame, name, value)
 		}
 	}
 	return frame, err
@@ -168,55 +168,55 @@ func (q *query) presentGroups(frame, grouped []byte, hits [][]byte, groups int) 
 
 // counts takes what was counted for us out of a result; ids is how many clusters there are among the hits.
 func (n *nativeSearch) counts(raw []byte) (frame []byte, ids int, err error) {
-	members, err := adapters.Members(raw)
+	members, err := jsonedit.Members(raw)
 	if err != nil {
 		return nil, 0, err
 	}
-	fields, err := adapters.Elements(adapters.Get(members, "facet_counts"))
+	fields, err := jsonedit.Elements(jsonedit.Get(members, "facet_counts"))
 	if err != nil || len(fields) == 0 {
 		return nil, 0, errors.New("a result without our facet")
 	}
-	ours, err := adapters.Members(fields[len(fields)-1])
+	ours, err := jsonedit.Members(fields[len(fields)-1])
 	if err != nil {
 		return nil, 0, err
 	}
-	if name, _ := adapters.Text(adapters.Get(ours, "field_name")); name != adapters.ClusterField {
+	if name, _ := jsonedit.Text(jsonedit.Get(ours, "field_name")); name != adapters.ClusterField {
 		return nil, 0, errors.New("a result without our facet")
 	}
-	stats, err := adapters.Members(adapters.Get(ours, "stats"))
+	stats, err := jsonedit.Members(jsonedit.Get(ours, "stats"))
 	if err != nil {
 		return nil, 0, err
 	}
 	if ids = count(stats, "total_values"); ids < 0 {
 		return nil, 0, errors.New("a facet without total_values")
 	}
-	values, err := adapters.Elements(adapters.Get(ours, "counts"))
+	values, err := jsonedit.Elements(jsonedit.Get(ours, "counts"))
 	if err != nil {
 		return nil, 0, err
 	}
 	for _, value := range values {
-		members, err := adapters.Members(value)
+		members, err := jsonedit.Members(value)
 		if err != nil {
 			return nil, 0, err
 		}
-		if id, _ := adapters.Text(adapters.Get(members, "value")); !n.rule.Clustered(id) {
+		if id, _ := jsonedit.Text(jsonedit.Get(members, "value")); !n.rule.Clustered(id) {
 			return nil, 0, adapters.ErrUnclustered
 		}
 	}
-	frame, err = adapters.Set(raw, "facet_counts", jsonedit.Array(fields[:len(fields)-1]))
+	frame, err = jsonedit.Set(raw, "facet_counts", jsonedit.Array(fields[:len(fields)-1]))
 	return frame, ids, err
 }
 
 // groups returns the hits of a result in groups, one of each, and how many groups there are in all.
 func (q *query) groups(raw []byte) (hits [][]byte, found int, err error) {
-	members, err := adapters.Members(raw)
+	members, err := jsonedit.Members(raw)
 	if err != nil {
 		return nil, 0, err
 	}
 	if err := refusalIn(members); err != nil {
 		return nil, 0, (&result{raw: raw}).declined(err)
 	}
-	asked, err := adapters.Members(adapters.Get(members, "request_params"))
+	asked, err := jsonedit.Members(jsonedit.Get(members, "request_params"))
 	if err != nil {
 		return nil, 0, err
 	}
@@ -224,7 +224,7 @@ func (q *query) groups(raw []byte) (hits [][]byte, found int, err error) {
 	if found < 0 || count(members, "page") != q.page || count(asked, "per_page") != q.perPage {
 		return nil, 0, errors.New("the reply is of another page than was asked for")
 	}
-	list, err := adapters.Elements(adapters.Get(members, "grouped_hits"))
+	list, err := jsonedit.Elements(jsonedit.Get(members, "grouped_hits"))
 	if err != nil || len(list) > q.perPage {
 		return nil, 0, errors.New("more groups than were asked for, or none")
 	}
@@ -240,22 +240,22 @@ func (q *query) groups(raw []byte) (hits [][]byte, found int, err error) {
 
 // hitOf returns a group's hit as the client asked for it.
 func (q *query) hitOf(group []byte) ([]byte, error) {
-	members, err := adapters.Members(group)
+	members, err := jsonedit.Members(group)
 	if err != nil {
 		return nil, err
 	}
-	key, err := adapters.Elements(adapters.Get(members, "group_key"))
+	key, err := jsonedit.Elements(jsonedit.Get(members, "group_key"))
 	if err != nil {
 		return nil, err
 	}
-	list, err := adapters.Elements(adapters.Get(members, "hits"))
+	list, err := jsonedit.Elements(jsonedit.Get(members, "hits"))
 	if err != nil {
 		return nil, err
 	}
 	if len(key) != 1 || len(list) != 1 {
 		return nil, adapters.ErrUnclustered
 	}
-	if id, _ := adapters.Text(key[0]); !q.native.rule.Clustered(id) {
+	if id, _ := jsonedit.Text(key[0]); !q.native.rule.Clustered(id) {
 		return nil, adapters.ErrUnclustered
 	}
 	h, err := parseHit(list[0])

@@ -49,11 +49,11 @@ func declared(schema []byte, e *adapters.Enricher) []byte {
 	if name == "" || adapters.NamesOurs(schema) {
 		return schema
 	}
-	members, err := adapters.Members(schema)
+	members, err := jsonedit.Members(schema)
 	if err != nil || jsonedit.Repeated(members) {
 		return schema
 	}
-	fields, err := adapters.Elements(adapters.Get(members, "fields"))
+	fields, err := jsonedit.Elements(jsonedit.Get(members, "fields"))
 	if err != nil || len(fields) == 0 {
 		return schema
 	}
@@ -64,7 +64,7 @@ func declared(schema []byte, e *adapters.Enricher) []byte {
 	for _, ours := range fieldsOf(rule) {
 		fields = append(fields, []byte(ours.declaration()))
 	}
-	out, err := adapters.Set(schema, "fields", jsonedit.Array(fields))
+	out, err := jsonedit.Set(schema, "fields", jsonedit.Array(fields))
 	if err != nil {
 		return schema
 	}

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 const (
@@ -94,7 +95,7 @@ func (q *query) Asked() *adapters.Asked { return &q.asked }
 func parse(body []byte, params []adapters.Param, key string, outer adapters.Controls) (q *query, reason adapters.Reason, err error) {
 	q = &query{body: body, apiKey: apiKey{key: key}, most: maxPerPage, atOnce: maxSearches}
 	q.asked.Controls, q.asked.Doubting = outer, true // a backfill's sketch can be of a former text
-	members, err := adapters.Members(body)
+	members, err := jsonedit.Members(body)
 	if err != nil {
 		return q, "not_understood", nil
 	}
@@ -124,7 +125,7 @@ func parse(body []byte, params []adapters.Param, key string, outer adapters.Cont
 }
 
 // takeControls takes our controls out of the body and puts them over those of the request.
-func (q *query) takeControls(members []adapters.Member) ([]adapters.Member, error) {
+func (q *query) takeControls(members []jsonedit.Member) ([]jsonedit.Member, error) {
 	narrow, found, err := adapters.MemberControls(members)
 	if err != nil {
 		return nil, fmt.Errorf("search: %w", err)
@@ -133,18 +134,18 @@ func (q *query) takeControls(members []adapters.Member) ([]adapters.Member, erro
 		return members, nil
 	}
 	q.asked.Controls = q.asked.Controls.Merge(narrow)
-	if q.body, err = adapters.Cut(q.body, adapters.IsControl); err != nil {
+	if q.body, err = jsonedit.Cut(q.body, adapters.IsControl); err != nil {
 		return nil, err
 	}
-	return adapters.Members(q.body)
+	return jsonedit.Members(q.body)
 }
 
 // effective returns the parameters that count, and false if the engine will refuse one for its type.
-func effective(members []adapters.Member, params []adapters.Param) (values map[string]string, ok bool) {
+func effective(members []jsonedit.Member, params []adapters.Param) (values map[string]string, ok bool) {
 	values = map[string]string{}
 	bad := false
 	for _, m := range members {
-		text, isText := adapters.Text(m.Value)
+		text, isText := jsonedit.Text(m.Value)
 		switch m.Value[0] {
 		case '{', '[', 'n':
 			bad = true
@@ -181,7 +182,7 @@ func rebase(body []byte, params []adapters.Param) ([]byte, error) {
 		case !utf8.ValidString(value):
 			return nil, fmt.Errorf("%s is not UTF-8", name)
 		}
-		if body, err = with(body, name, adapters.AppendString(nil, value)); err != nil {
+		if body, err = with(body, name, jsonedit.AppendString(nil, value)); err != nil {
 			return nil, err
 		}
 	}
@@ -190,26 +191,26 @@ func rebase(body []byte, params []adapters.Param) ([]byte, error) {
 
 // with returns a search with one parameter set, wherever and however often it stood.
 func with(body []byte, name string, value []byte) ([]byte, error) {
-	body, err := adapters.Cut(body, func(key string) bool { return key == name })
+	body, err := jsonedit.Cut(body, func(key string) bool { return key == name })
 	if err != nil {
 		return nil, err
 	}
-	return adapters.Set(body, name, value)
+	return jsonedit.Set(body, name, value)
 }
 
 // unhighlighted returns a search without our field among those to be highlighted: engines up to 0.24 hang on a field that is not indexed,
 // and ignore one that is not there.
 func unhighlighted(body []byte) []byte {
-	members, err := adapters.Members(body)
+	members, err := jsonedit.Members(body)
 	if err != nil {
 		return body
 	}
-	value, _ := adapters.Text(adapters.Get(members, highlights))
+	value, _ := jsonedit.Text(jsonedit.Get(members, highlights))
 	kept, changed := highlightable(value)
 	if !changed {
 		return body
 	}
-	clean, err := with(body, highlights, adapters.AppendString(nil, kept))
+	clean, err := with(body, highlights, jsonedit.AppendString(nil, kept))
 	if err != nil {
 		return body
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // content is what a page of the engine's list shows of each hit.
@@ -168,10 +169,10 @@ func (q *query) ask(a ask) ([]byte, error) {
 		drop = append(drop, "vector_query")
 		set["vector_query"] = q.vector.raised(a.neighbours)
 	}
-	body, err := adapters.Cut(q.base, func(key string) bool { return key == "limit" || key == "offset" || slices.Contains(drop, key) })
+	body, err := jsonedit.Cut(q.base, func(key string) bool { return key == "limit" || key == "offset" || slices.Contains(drop, key) })
 	for _, name := range drop {
 		if err == nil && (set[name] != "" || q.preset) {
-			body, err = adapters.Set(body, name, adapters.AppendString(nil, set[name]))
+			body, err = jsonedit.Set(body, name, jsonedit.AppendString(nil, set[name]))
 		}
 	}
 	return body, err

@@ -113,9 +113,9 @@ func (c choice) collapsed() bool {
 // framed puts what a client must get into the engine's own answer.
 func framed(t *testing.T, own []byte, x expected) string {
 	t.Helper()
-	out, err := adapters.Set(own, "hits", jsonedit.Array(x.hits))
+	out, err := jsonedit.Set(own, "hits", jsonedit.Array(x.hits))
 	if err == nil && x.found >= 0 {
-		out, err = adapters.Set(out, "found", strconv.AppendInt(nil, int64(x.found), 10))
+		out, err = jsonedit.Set(out, "found", strconv.AppendInt(nil, int64(x.found), 10))
 	}
 	if err != nil {
 		t.Fatal(err)

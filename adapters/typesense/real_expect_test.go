@@ -8,6 +8,7 @@ import (
 	"net/url"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // read reads ranks of the engine's list directly, and how many it finds.
@@ -139,7 +140,7 @@ func (b *bench) expect(c trial, own []byte) expected {
 		keep: cmp.Or(c.choice.number("neardup_keep"), b.rule.Profile.Keep), window: window,
 	}
 	x := expected{collapsed: d.collapse(list), list: list, found: -1}
-	members, err := adapters.Members(own)
+	members, err := jsonedit.Members(own)
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/rerank"
 )
 
@@ -162,7 +163,7 @@ func TestRealSearchesAreTheEnginesOwn(t *testing.T) {
 		b.plan = planFor(adapters.Scope{Widening: rerank.Widening{Rate: r.Float64() / 2}, Lacking: r.IntN(2) == 0, VectorWindow: 100}, b.rule)
 		own := b.send(request)
 		status, got, outcome := b.answer(request)
-		want := string(adapters.Cleaned(own.Body, inHit)) // no request names our field
+		want := string(jsonedit.Cleaned(own.Body, inHit)) // no request names our field
 		if diff := cmp.Diff(took.ReplaceAllString(want, ""), took.ReplaceAllString(got, "")); status != own.Status || diff != "" {
 			t.Fatalf("%s %s?%s\n%s\n%v: %d and not %d, %+v: %s", request.Method, request.Path, request.RawQuery, request.Body, request.Header,
 				status, own.Status, outcome, diff)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/rerank"
 )
 
@@ -185,8 +186,8 @@ func (c trial) request(collection string, multi bool) *adapters.Request {
 // onlyResult returns the one result of a multi-search.
 func onlyResult(t *testing.T, reply []byte) []byte {
 	t.Helper()
-	root, _ := adapters.Members(reply)
-	results, err := adapters.Elements(adapters.Get(root, "results"))
+	root, _ := jsonedit.Members(reply)
+	results, err := jsonedit.Elements(jsonedit.Get(root, "results"))
 	if err != nil || len(results) != 1 {
 		t.Fatalf("%v: %s", err, reply)
 	}
@@ -260,11 +261,11 @@ func cleanHits(t *testing.T, reply []byte, named bool) [][]byte {
 	if !named {
 		reply = cleaned(t, string(reply), "")
 	}
-	members, err := adapters.Members(reply)
+	members, err := jsonedit.Members(reply)
 	if err != nil {
 		t.Fatal(err)
 	}
-	hits, err := adapters.Elements(adapters.Get(members, "hits"))
+	hits, err := jsonedit.Elements(jsonedit.Get(members, "hits"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // Render implements adapters.Search. The page stands in the place of the hits of its frame.
@@ -59,7 +60,7 @@ func (q *query) appendHit(dst []byte, h *adapters.PageHit) ([]byte, error) {
 		}
 		out = g.Explanation.Append(append(out, `,"explain":`...), leader)
 	}
-	raw, err = adapters.Set(raw, "neardup", append(out, '}'))
+	raw, err = jsonedit.Set(raw, "neardup", append(out, '}'))
 	return append(dst, raw...), err
 }
 
@@ -68,7 +69,7 @@ func appendID(dst []byte, h *hit) []byte {
 	if h == nil || h.id == "" {
 		return dst
 	}
-	return adapters.AppendString(append(dst, `"id":`...), h.id)
+	return jsonedit.AppendString(append(dst, `"id":`...), h.id)
 }
 
 // appendFolded appends what is shown of a folded hit.
@@ -122,7 +123,7 @@ func (q *query) bare(h *hit) ([]byte, error) { return q.appendBare(make([]byte, 
 
 // bareDocument returns the hit's document as the client asked for it.
 func (q *query) bareDocument(h *hit) ([]byte, error) {
-	return adapters.Cut(h.document, func(key string) bool {
+	return jsonedit.Cut(h.document, func(key string) bool {
 		return key == "id" && !q.preset && !q.sees("id") || adapters.Our(key) && !(q.shown && q.sees(key))
 	})
 }
@@ -132,7 +133,7 @@ func (q *query) Clean(raw []byte) []byte {
 	if q.shown {
 		return raw
 	}
-	return adapters.Cleaned(raw, inHit)
+	return jsonedit.Cleaned(raw, inHit)
 }
 
 // present puts other hits, which write appends, into a result and makes it one of the client's own page. A found below 0 stays as it is.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // A reply is read in one pass. Where what may have to be changed stands is kept, so that the client's answer is put together from pieces of
@@ -23,9 +24,9 @@ var errShape = errors.New("a result of another form")
 // readResults reads a reply to a multi-search of these queries, and keeps of each hit the members that may lead to one of the texts. Of raw
 // queries, and of results beyond the queries, it takes the bytes alone.
 func readResults(body []byte, queries []adapters.Query, texts []string) ([]adapters.QueryResult, error) {
-	r := adapters.NewReader(body)
+	r := jsonedit.NewReader(body)
 	if !r.Enter('{') {
-		return nil, adapters.ErrMalformed
+		return nil, jsonedit.ErrMalformed
 	}
 	var list []adapters.QueryResult
 	for r.Next() {
@@ -48,13 +49,13 @@ func readResults(body []byte, queries []adapters.Query, texts []string) ([]adapt
 		}
 	}
 	if !r.Done() {
-		return nil, adapters.ErrMalformed
+		return nil, jsonedit.ErrMalformed
 	}
 	return list, nil
 }
 
 // readResult reads the result that comes next in a body: that of a search for so many hits at most.
-func readResult(r *adapters.Reader, body []byte, most int, texts []string) *result {
+func readResult(r *jsonedit.Reader, body []byte, most int, texts []string) *result {
 	start := r.At()
 	list := &result{page: -1, first: -1, perPage: -1, found: -1}
 	if !r.Enter('{') {
@@ -104,7 +105,7 @@ func (r *result) once(place *extent, e extent) {
 }
 
 // readParams reads the parameters that the engine says it was asked.
-func (r *result) readParams(reader *adapters.Reader, start int) {
+func (r *result) readParams(reader *jsonedit.Reader, start int) {
 	if !reader.Enter('{') {
 		r.err = errShape
 		return
@@ -118,13 +119,13 @@ func (r *result) readParams(reader *adapters.Reader, start int) {
 			reader.Value()
 			r.once(&r.places.copied, extent{from, reader.At() - start})
 		case "collection_name":
-			r.collection, _ = adapters.Text(reader.Value())
+			r.collection, _ = jsonedit.Text(reader.Value())
 		}
 	}
 }
 
 // readHits reads the hits.
-func (r *result) readHits(reader *adapters.Reader, body []byte, most int, texts []string) {
+func (r *result) readHits(reader *jsonedit.Reader, body []byte, most int, texts []string) {
 	if !reader.Enter('[') {
 		r.err = errShape
 		return
@@ -132,7 +133,7 @@ func (r *result) readHits(reader *adapters.Reader, body []byte, most int, texts 
 	most = min(max(most, 1), maxPerPage)
 	r.hits = make([]hit, 0, most)
 	if len(texts) > 0 {
-		r.members = make([]adapters.Member, 0, most*len(texts))
+		r.members = make([]jsonedit.Member, 0, most*len(texts))
 	}
 	for reader.Next() {
 		h, ok := r.readHit(reader, body, texts)
@@ -143,7 +144,7 @@ func (r *result) readHits(reader *adapters.Reader, body []byte, most int, texts 
 }
 
 // readHit reads the hit that comes next. It is not ok if it has no document.
-func (r *result) readHit(reader *adapters.Reader, body []byte, texts []string) (h hit, ok bool) {
+func (r *result) readHit(reader *jsonedit.Reader, body []byte, texts []string) (h hit, ok bool) {
 	start := reader.At()
 	if !reader.Enter('{') {
 		return h, false
@@ -168,7 +169,7 @@ func (r *result) readHit(reader *adapters.Reader, body []byte, texts []string) (
 }
 
 // readDocument reads a hit's document, whose brace the reader has just passed, and appends the members that may lead to a text to a list.
-func (h *hit) readDocument(r *adapters.Reader, body []byte, start int, texts []string, list []adapters.Member) []adapters.Member {
+func (h *hit) readDocument(r *jsonedit.Reader, body []byte, start int, texts []string, list []jsonedit.Member) []jsonedit.Member {
 	from := r.At() - 1
 	h.at = extent{from: from - start}
 	for end := r.At(); r.Next(); end = r.At() {
@@ -179,15 +180,15 @@ func (h *hit) readDocument(r *adapters.Reader, body []byte, start int, texts []s
 		value := r.Value()
 		switch {
 		case string(key) == "id":
-			h.id, _ = adapters.Text(value)
+			h.id, _ = jsonedit.Text(value)
 		case ours:
 			if string(key) == adapters.SketchField {
-				h.stored, _ = adapters.TextBytes(value)
+				h.stored, _ = jsonedit.TextBytes(value)
 			}
 			h.mark(body, end, r.At(), start)
 		}
 		if text {
-			list = append(list, adapters.Member{Key: name, Value: value})
+			list = append(list, jsonedit.Member{Key: name, Value: value})
 		}
 	}
 	h.document = body[from:r.At()]

@@ -16,41 +16,41 @@ import (
 	"github.com/neardup/sidecar/rerank"
 )
 
-// memberwise is a result as [adapters.Members] and [adapters.Elements] take it apart, and as Cut and Set put it together: one pass for each
+// memberwise is a result as [jsonedit.Members] and [jsonedit.Elements] take it apart, and as Cut and Set put it together: one pass for each
 // level and each change.
 type memberwise struct {
 	raw     []byte
-	members []adapters.Member
-	params  []adapters.Member
+	members []jsonedit.Member
+	params  []jsonedit.Member
 	hits    []memberHit
 }
 
 type memberHit struct {
 	raw, document []byte
-	members       []adapters.Member
-	inside        []adapters.Member
+	members       []jsonedit.Member
+	inside        []jsonedit.Member
 }
 
 func readMemberwise(raw []byte) (r memberwise, ok bool) {
 	var err error
 	r.raw = raw
-	if r.members, err = adapters.Members(raw); err != nil || adapters.Get(r.members, "error") != nil {
+	if r.members, err = jsonedit.Members(raw); err != nil || jsonedit.Get(r.members, "error") != nil {
 		return r, false
 	}
-	if r.params, err = adapters.Members(adapters.Get(r.members, "request_params")); err != nil {
+	if r.params, err = jsonedit.Members(jsonedit.Get(r.members, "request_params")); err != nil {
 		return r, false
 	}
-	list, err := adapters.Elements(adapters.Get(r.members, "hits"))
+	list, err := jsonedit.Elements(jsonedit.Get(r.members, "hits"))
 	if err != nil {
 		return r, false
 	}
 	for _, raw := range list {
 		h := memberHit{raw: raw}
-		if h.members, err = adapters.Members(raw); err != nil {
+		if h.members, err = jsonedit.Members(raw); err != nil {
 			return r, false
 		}
-		h.document = adapters.Get(h.members, "document")
-		if h.inside, err = adapters.Members(h.document); err != nil {
+		h.document = jsonedit.Get(h.members, "document")
+		if h.inside, err = jsonedit.Members(h.document); err != nil {
 			return r, false
 		}
 		r.hits = append(r.hits, h)
@@ -60,7 +60,7 @@ func readMemberwise(raw []byte) (r memberwise, ok bool) {
 
 // doubled reports whether a name that matters stands twice: then the result is not taken.
 func (r memberwise) doubled() bool {
-	twice := func(members []adapters.Member, names ...string) bool {
+	twice := func(members []jsonedit.Member, names ...string) bool {
 		return slices.ContainsFunc(names, func(name string) bool {
 			n := 0
 			for _, m := range members {
@@ -76,13 +76,13 @@ func (r memberwise) doubled() bool {
 }
 
 func (h memberHit) bare(q *query) []byte {
-	document, err := adapters.Cut(h.document, func(key string) bool {
+	document, err := jsonedit.Cut(h.document, func(key string) bool {
 		return key == "id" && !q.preset && !q.sees("id") || adapters.Our(key) && !(q.shown && q.sees(key))
 	})
 	if err != nil {
 		return nil
 	}
-	raw, _ := adapters.Set(h.raw, "document", document)
+	raw, _ := jsonedit.Set(h.raw, "document", document)
 	return raw
 }
 
@@ -91,13 +91,13 @@ func (r memberwise) present(q *query, found int) []byte {
 	for _, h := range slices.Backward(r.hits) {
 		hits = append(hits, h.bare(q))
 	}
-	raw, _ := adapters.Set(r.raw, "hits", jsonedit.Array(hits))
+	raw, _ := jsonedit.Set(r.raw, "hits", jsonedit.Array(hits))
 	set := func(object []byte, key string, n int) []byte {
-		members, _ := adapters.Members(object)
-		if adapters.Get(members, key) == nil {
+		members, _ := jsonedit.Members(object)
+		if jsonedit.Get(members, key) == nil {
 			return object
 		}
-		object, _ = adapters.Set(object, key, strconv.AppendInt(nil, int64(n), 10))
+		object, _ = jsonedit.Set(object, key, strconv.AppendInt(nil, int64(n), 10))
 		return object
 	}
 	if found >= 0 {
@@ -107,8 +107,8 @@ func (r memberwise) present(q *query, found int) []byte {
 		return raw
 	}
 	raw = set(raw, "page", q.page)
-	params := set(set(adapters.Get(r.members, "request_params"), "per_page", q.perPage), "page", q.page)
-	raw, _ = adapters.Set(raw, "request_params", params)
+	params := set(set(jsonedit.Get(r.members, "request_params"), "per_page", q.perPage), "page", q.page)
+	raw, _ = jsonedit.Set(raw, "request_params", params)
 	return raw
 }
 
@@ -152,8 +152,8 @@ func FuzzResultsAreReadAsTheirMembers(f *testing.F) {
 		}
 		found, page, perPage := count(want.members, "found"), count(want.members, "page"), count(want.params, "per_page")
 		if wrong != nil {
-			if collection, _ := adapters.Text(adapters.Get(want.params, "collection_name")); page == 1 && perPage == 10 && found >= 0 && collection != "" &&
-				len(want.hits) <= 10 && adapters.Get(want.members, "grouped_hits") == nil {
+			if collection, _ := jsonedit.Text(jsonedit.Get(want.params, "collection_name")); page == 1 && perPage == 10 && found >= 0 && collection != "" &&
+				len(want.hits) <= 10 && jsonedit.Get(want.members, "grouped_hits") == nil {
 				t.Fatalf("%v: %s", wrong, raw)
 			}
 			return
@@ -187,11 +187,11 @@ func FuzzResultsAreReadAsTheirMembers(f *testing.F) {
 
 func checkHit(t *testing.T, h *hit, want memberHit, texts []string) {
 	t.Helper()
-	id, _ := adapters.Text(adapters.Get(want.inside, "id"))
-	stored, _ := adapters.Text(adapters.Get(want.inside, adapters.SketchField))
-	near := adapters.Get(want.members, "vector_distance") != nil || adapters.Get(want.members, "hybrid_search_info") != nil
+	id, _ := jsonedit.Text(jsonedit.Get(want.inside, "id"))
+	stored, _ := jsonedit.Text(jsonedit.Get(want.inside, adapters.SketchField))
+	near := jsonedit.Get(want.members, "vector_distance") != nil || jsonedit.Get(want.members, "hybrid_search_info") != nil
 	if !bytes.Equal(h.raw, want.raw) || !bytes.Equal(h.document, want.document) || h.id != id || string(h.stored) != stored || h.near != near ||
-		h.curated != (string(adapters.Get(want.members, "curated")) == "true") {
+		h.curated != (string(jsonedit.Get(want.members, "curated")) == "true") {
 		t.Fatalf("%+v of %s", h, want.raw)
 	}
 	if !bytes.Equal(h.plain(), unflattened(want.document)) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // result is the engine's answer to one search.
@@ -23,7 +24,7 @@ type result struct {
 	page, first, perPage int
 	grouped              bool
 	places               places
-	members              []adapters.Member // room for those of the hits
+	members              []jsonedit.Member // room for those of the hits
 	err                  error             // why it can't be taken for an answer, or a *refusal
 }
 
@@ -36,7 +37,7 @@ type hit struct {
 	curated  bool              // the operator put it in its place
 	near     bool              // it is a neighbour of a vector, or ranked as one
 	dotted   bool              // the document has a name with a dot in it
-	members  []adapters.Member // of the document, those that may lead to a sketched text
+	members  []jsonedit.Member // of the document, those that may lead to a sketched text
 	// at is where in raw the document stands, ours where in raw our fields do; unmarked says that they stand in another way.
 	at, ours extent
 	unmarked bool
@@ -96,10 +97,10 @@ func (r *result) Raw() []byte { return r.raw }
 
 // parseResult reads the answer to an ask that stands alone. A *refusal is the engine's own error.
 func parseResult(raw []byte, a ask) (*result, error) {
-	reader := adapters.NewReader(raw)
+	reader := jsonedit.NewReader(raw)
 	r := readResult(&reader, raw, a.perPage, nil)
 	if !reader.Done() {
-		return r, adapters.ErrMalformed
+		return r, jsonedit.ErrMalformed
 	}
 	return r, r.check(a)
 }
@@ -134,18 +135,18 @@ func (r *result) check(a ask) error {
 }
 
 // refusalIn returns the engine's own error in a result, nil if there is none.
-func refusalIn(result []adapters.Member) error {
-	reason := adapters.Get(result, "error")
+func refusalIn(result []jsonedit.Member) error {
+	reason := jsonedit.Get(result, "error")
 	if reason == nil {
 		return nil
 	}
-	return newRefusal(reason, adapters.Get(result, "code"))
+	return newRefusal(reason, jsonedit.Get(result, "code"))
 }
 
 // newRefusal returns the engine's own error.
 func newRefusal(reason, code []byte) error {
 	number, err := strconv.Atoi(string(code))
-	text, ok := adapters.Text(reason)
+	text, ok := jsonedit.Text(reason)
 	if err != nil || !ok {
 		return errors.New("an error without code or reason")
 	}
@@ -153,16 +154,16 @@ func newRefusal(reason, code []byte) error {
 }
 
 // count returns a whole number, or -1.
-func count(members []adapters.Member, key string) int {
-	return whole(adapters.Get(members, key))
+func count(members []jsonedit.Member, key string) int {
+	return whole(jsonedit.Get(members, key))
 }
 
 // parseHit takes a hit apart that stands alone. Its id is empty if it is not shown.
 func parseHit(raw []byte) (hit, error) {
-	r := adapters.NewReader(raw)
+	r := jsonedit.NewReader(raw)
 	h, ok := (&result{}).readHit(&r, raw, nil)
 	if !r.Done() || !ok {
-		return hit{}, adapters.ErrMalformed
+		return hit{}, jsonedit.ErrMalformed
 	}
 	return h, nil
 }
@@ -181,7 +182,7 @@ func unflattened(document []byte) []byte {
 	if !bytes.Contains(document, []byte(`.`)) {
 		return document
 	}
-	members, err := adapters.Members(document)
+	members, err := jsonedit.Members(document)
 	if err != nil {
 		return document
 	}
@@ -191,7 +192,7 @@ func unflattened(document []byte) []byte {
 			nested[m.Key] = true
 		}
 	}
-	clean, err := adapters.Cut(document, func(key string) bool {
+	clean, err := jsonedit.Cut(document, func(key string) bool {
 		root, _, dotted := strings.Cut(key, ".")
 		return dotted && (nested[root] || root == "")
 	})

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // keyHeader and keyParam carry the API key in a request; keyParam also stands inside single searches of a multi-search.
@@ -37,13 +38,13 @@ func embedded(key string) map[string]string {
 	if err != nil || len(raw) <= scopedDigest+scopedPrefix {
 		return nil
 	}
-	members, err := adapters.Members(raw[scopedDigest+scopedPrefix:])
+	members, err := jsonedit.Members(raw[scopedDigest+scopedPrefix:])
 	if err != nil {
 		return nil
 	}
 	values := map[string]string{}
 	for _, m := range members {
-		text, isText := adapters.Text(m.Value)
+		text, isText := jsonedit.Text(m.Value)
 		switch m.Value[0] {
 		case '{', '[', 'n':
 			delete(values, m.Key) // the last of a name counts, be it one that is ignored
@@ -69,9 +70,9 @@ func keyOf(r *adapters.Request, params []adapters.Param) string {
 
 // takeKey reads which key counts, the search's own before that of the request, and what it imposes. It is not sure where a search brings
 // a scoped key to a request that has another: the engine does not look at the search's if the request's is the server's own.
-func (q *query) takeKey(members []adapters.Member) (sure bool) {
+func (q *query) takeKey(members []jsonedit.Member) (sure bool) {
 	outer := q.key
-	if own, given := adapters.Text(adapters.Get(members, keyParam)); given {
+	if own, given := jsonedit.Text(jsonedit.Get(members, keyParam)); given {
 		q.key, q.ownKey = own, true
 	}
 	q.fixed = embedded(q.key)

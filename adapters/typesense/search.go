@@ -22,11 +22,11 @@ func concerned(c adapters.Class, r *adapters.Request, p adapters.Plan) bool {
 	if c.Form != formMulti {
 		return p.Scope(c.Target).Configured
 	}
-	root, _ := adapters.Members(r.Body) // whose controls were read
-	searches, _ := adapters.Elements(adapters.Get(root, "searches"))
+	root, _ := jsonedit.Members(r.Body) // whose controls were read
+	searches, _ := jsonedit.Elements(jsonedit.Get(root, "searches"))
 	params, seen := queryOf(r.RawQuery), map[string]bool{}
 	for _, search := range searches {
-		search, _ = adapters.Cut(search, adapters.IsControl)
+		search, _ = jsonedit.Cut(search, adapters.IsControl)
 		q, _, err := parse(search, params, keyOf(r, params), adapters.Controls{})
 		if err != nil || !seen[q.asked.Target] && (q.asked.Target != "" && p.Scope(q.asked.Target).Configured || p.Struck()) {
 			return true
@@ -65,7 +65,7 @@ func (d Dialect) single(
 	}
 	// The collection is the path's, or the query's: target says which. What limits a multi-search means nothing here.
 	steering := without(params, func(name string) bool { return name == "collection" || name == limitSearches })
-	body := append(adapters.AppendString([]byte(`{"collection":`), target), '}')
+	body := append(jsonedit.AppendString([]byte(`{"collection":`), target), '}')
 	q, err := parseSearch(body, steering, keyOf(plain, params), controls, p, "")
 	if err != nil {
 		s.Refusal = d.ErrorReply(plain, 400, err.Error())
@@ -111,14 +111,11 @@ func (d Dialect) multi(
 	plain *adapters.Request, params []adapters.Param, controls adapters.Controls, p adapters.Plan,
 ) adapters.ParsedSearch {
 	s := adapters.ParsedSearch{Plain: plain, Reason: adapters.ReasonNotUnderstood}
-	if adapters.ManyMembers(plain.Body) {
+	root, err := jsonedit.FewMembers(plain.Body)
+	if err != nil || !jsonedit.Strict(plain.Body) { // what stands between the searches does not get into a reading
 		return s
 	}
-	root, err := adapters.Members(plain.Body)
-	if err != nil || !adapters.Strict(plain.Body) { // what stands between the searches does not get into a reading
-		return s
-	}
-	searches, err := adapters.Elements(adapters.Get(root, "searches"))
+	searches, err := jsonedit.Elements(jsonedit.Get(root, "searches"))
 	if err != nil || len(searches) == 0 {
 		return s
 	}
@@ -145,7 +142,7 @@ func (d Dialect) multi(
 		}
 	}
 	if stripped {
-		if plain.Body, err = adapters.Set(plain.Body, "searches", jsonedit.Array(bodies)); err != nil {
+		if plain.Body, err = jsonedit.Set(plain.Body, "searches", jsonedit.Array(bodies)); err != nil {
 			return s
 		}
 	}
@@ -211,7 +208,7 @@ func mixed(list []*query) bool {
 }
 
 // known reports whether a multi-search holds nothing beside its searches but what means nothing.
-func known(root []adapters.Member) bool {
+func known(root []jsonedit.Member) bool {
 	searches := 0
 	for _, m := range root {
 		switch {
@@ -234,7 +231,7 @@ func parseSearch(
 		q := &query{body: body, view: view{shown: adapters.NamesOurs(body)}}
 		q.asked.Controls, q.asked.Reason = controls, left
 		var err error
-		if members, malformed := adapters.Members(body); malformed == nil {
+		if members, malformed := jsonedit.Members(body); malformed == nil {
 			_, err = q.takeControls(members)
 		}
 		return q, err

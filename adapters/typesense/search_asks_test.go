@@ -92,8 +92,8 @@ func capped(f *fake, most int) func(*adapters.Request) *adapters.Reply {
 	return func(r *adapters.Request) *adapters.Reply {
 		searches, _ := fakeSearches(r)
 		reply := f.reply(r)
-		root, _ := adapters.Members(reply.Body)
-		results, _ := adapters.Elements(adapters.Get(root, "results"))
+		root, _ := jsonedit.Members(reply.Body)
+		results, _ := jsonedit.Elements(jsonedit.Get(root, "results"))
 		for i, search := range searches {
 			if perPage, _ := fakeNumber(search, "per_page", defaultPerPage); perPage > most {
 				results[i] = fmt.Appendf(nil, `{"code":422,"error":"Only upto %d hits can be fetched per page."}`, most)
@@ -261,7 +261,7 @@ func TestLimitAndOffset(t *testing.T) {
 			want = append(want, fmt.Sprintf(`{"document":{"id":"d%d"},"highlight":{},"highlights":[]}`, rank))
 		}
 		own := f.reply(get(query)) // what the engine says of the client's own search
-		wanted, err := adapters.Set(own.Body, "hits", []byte("["+strings.Join(want, ",")+"]"))
+		wanted, err := jsonedit.Set(own.Body, "hits", []byte("["+strings.Join(want, ",")+"]"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // ids returns the ids of an answer's hits.
@@ -56,8 +57,8 @@ func TestFoldedHitsAreShown(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		root, _ := adapters.Members(answer.Body)
-		if diff := cmp.Diff("["+c.want+"]", string(adapters.Get(root, "hits"))); diff != "" {
+		root, _ := jsonedit.Members(answer.Body)
+		if diff := cmp.Diff("["+c.want+"]", string(jsonedit.Get(root, "hits"))); diff != "" {
 			t.Errorf("%s: %s", c.query, diff)
 		}
 		if f.asked--; f.asked != 0 {

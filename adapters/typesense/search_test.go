@@ -14,6 +14,7 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/rerank"
 )
 
@@ -273,8 +274,8 @@ func TestRefusedEntryIsAskedAsItIs(t *testing.T) {
 	answer, err := adaptertest.Run(s, func(r *adapters.Request) *adapters.Reply {
 		reply := f.reply(r)
 		if f.asked == 1 {
-			root, _ := adapters.Members(reply.Body)
-			results, _ := adapters.Elements(adapters.Get(root, "results"))
+			root, _ := jsonedit.Members(reply.Body)
+			results, _ := jsonedit.Elements(jsonedit.Get(root, "results"))
 			reply.Body = []byte(`{"results":[` + string(results[0]) + `,{"code":422,"error":"Too many."}]}`)
 		}
 		return reply

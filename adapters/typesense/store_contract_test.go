@@ -10,6 +10,7 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // TestRealStore holds the store to the contract on a real server.
@@ -41,7 +42,7 @@ func TestRealStore(t *testing.T) {
 			t.Cleanup(func() { b.direct("DELETE", "/aliases/"+alias, "") })
 		},
 		Put: func(t *testing.T, index, id, document string) {
-			line := `{"id":` + string(adapters.AppendString(nil, id)) + "," + strings.TrimPrefix(document, "{")
+			line := `{"id":` + string(jsonedit.AppendString(nil, id)) + "," + strings.TrimPrefix(document, "{")
 			must(t, "POST", "/collections/"+index+"/documents?action=upsert", line)
 		},
 		Get:  func(t *testing.T, index, id string) string { return must(t, "GET", document(index, id), "") },

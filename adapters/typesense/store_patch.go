@@ -11,6 +11,7 @@ import (
 	"github.com/typesense/typesense-go/v2/typesense/api"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // together is how many documents are patched at a time. The fewer, the shorter a sketch that does not fit can stand there, and
@@ -217,18 +218,18 @@ func (s *Store) importReturning(ctx context.Context, index string, lines []byte,
 
 // appendUpdate appends a line that sets our fields of a document.
 func appendUpdate(lines []byte, id string, fields []byte) []byte {
-	lines = adapters.AppendString(append(lines, `{"id":`...), id)
+	lines = jsonedit.AppendString(append(lines, `{"id":`...), id)
 	return append(append(append(lines, ','), fields...), '}', '\n')
 }
 
 // updated reads one line of an import's reply: the document as it was left, if it was updated.
 func updated(line []byte) (document []byte, result adapters.Result, err error) {
-	members, err := adapters.Members(line)
+	members, err := jsonedit.Members(line)
 	if err != nil {
 		return nil, adapters.Refused, err
 	}
-	switch document = adapters.Get(members, "document"); {
-	case string(adapters.Get(members, "success")) != "true":
+	switch document = jsonedit.Get(members, "document"); {
+	case string(jsonedit.Get(members, "success")) != "true":
 		switch code := count(members, "code"); {
 		case code == 404:
 			return nil, adapters.Gone, nil

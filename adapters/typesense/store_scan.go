@@ -16,6 +16,7 @@ import (
 	"github.com/typesense/typesense-go/v2/typesense/api"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 const (
@@ -286,11 +287,11 @@ func eachLine(resp *http.Response, yield func(line []byte) error) error {
 }
 
 func storedDocument(source []byte) (adapters.Stored, error) {
-	members, err := adapters.Members(source)
+	members, err := jsonedit.Members(source)
 	if err != nil {
 		return adapters.Stored{}, err
 	}
-	id, ok := adapters.Text(adapters.Get(members, "id"))
+	id, ok := jsonedit.Text(jsonedit.Get(members, "id"))
 	if !ok {
 		return adapters.Stored{}, errors.New("a document without id")
 	}

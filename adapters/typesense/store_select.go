@@ -16,6 +16,7 @@ import (
 	"github.com/typesense/typesense-go/v2/typesense/api"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 const (
@@ -54,11 +55,11 @@ func (s *Store) list(ctx context.Context, index string, l listing) (pageOf, erro
 	if err != nil {
 		return pageOf{}, err
 	}
-	root, err := adapters.Members(reply)
+	root, err := jsonedit.Members(reply)
 	if err != nil {
 		return pageOf{}, err
 	}
-	results, err := adapters.Elements(adapters.Get(root, "results"))
+	results, err := jsonedit.Elements(jsonedit.Get(root, "results"))
 	if err != nil || len(results) != 1 {
 		return pageOf{}, fmt.Errorf("%w: %s", adapters.ErrNotUnderstood, reply[:min(len(reply), 200)])
 	}
@@ -179,7 +180,7 @@ func (r *reading) fetch(ctx context.Context, ids []string, seen map[string]bool)
 		if err != nil {
 			return fmt.Errorf("read document %q of %s: %w", id, r.index, err)
 		}
-		if source, err = adapters.Cut(source, func(key string) bool { return include[0] != "" && !slices.Contains(include, key) }); err != nil {
+		if source, err = jsonedit.Cut(source, func(key string) bool { return include[0] != "" && !slices.Contains(include, key) }); err != nil {
 			return err
 		}
 		d, err := storedDocument(source)

@@ -71,7 +71,7 @@ func (w *wire) requestFor(queries []adapters.Query, bare bool) (*adapters.Reques
 		delete(r.Header, "Accept-Encoding")
 	}
 	var err error
-	r.Body, err = adapters.Set(w.body, "searches", jsonedit.Array(searches))
+	r.Body, err = jsonedit.Set(w.body, "searches", jsonedit.Array(searches))
 	return &r, err
 }
 
@@ -91,7 +91,7 @@ func (w *wire) Reply(reply *adapters.Reply, results [][]byte) (*adapters.Reply, 
 		return &out, nil
 	}
 	var err error
-	out.Body, err = adapters.Set(reply.Body, "results", jsonedit.Array(results))
+	out.Body, err = jsonedit.Set(reply.Body, "results", jsonedit.Array(results))
 	return &out, err
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 func TestClassify(t *testing.T) {
@@ -175,7 +176,7 @@ func TestLongDocumentsPass(t *testing.T) {
 	} {
 		long, room := strings.Repeat("é", 100<<10), func(int) bool { return false } // where there is none, less is long
 		if c.name == "plain" {
-			long, room = strings.Repeat("x", adapters.MaxDocument), nil
+			long, room = strings.Repeat("x", jsonedit.MaxDocument), nil
 		}
 		sent, want := strings.Replace(c.sent, "LONG", long, 1), strings.Replace(c.want, "LONG", long, 1)
 		for _, path := range []string{"/collections/news/documents/import", "/collections/news/documents"} {
@@ -184,7 +185,7 @@ func TestLongDocumentsPass(t *testing.T) {
 				end, next = "\n", `{"title":"a","body":"b"}`
 			}
 			var out bytes.Buffer
-			err := d.EnrichWrite(d.Classify(post(path+c.params, "")), &out, &adapters.Long{Reader: strings.NewReader(sent + end + next), Room: room}, newEnricher(rule, counts))
+			err := d.EnrichWrite(d.Classify(post(path+c.params, "")), &out, &jsonedit.Long{Reader: strings.NewReader(sent + end + next), Room: room}, newEnricher(rule, counts))
 			rest, ok := strings.CutPrefix(out.String(), want+end)
 			if err != nil || !ok || strings.Contains(rest, `,"neardup_sketch":"`) != (next != "") || c.change >= 0 && counts[c.change] != 1 {
 				t.Errorf("%s, %s: %v, %v %.100q…%q %v", c.name, path, err, ok, out.String()[:80], out.String()[max(0, out.Len()-200):], counts)
@@ -197,7 +198,7 @@ func TestLongDocumentsPass(t *testing.T) {
 func TestLongDocumentsOfOthersPass(t *testing.T) {
 	d, counts, sent := Dialect{}, map[adapters.Change]int{}, `{"neardup_sketch":"`+strings.Repeat("é\xff", 100<<10)+"\"}\x00}\n"
 	var out bytes.Buffer
-	body := &adapters.Long{Reader: strings.NewReader(sent), Room: func(int) bool { return false }}
+	body := &jsonedit.Long{Reader: strings.NewReader(sent), Room: func(int) bool { return false }}
 	err := d.EnrichWrite(d.Classify(post("/collections/other/documents/import", "")), &out, body, newEnricher(newRule(t, "news", "title"), counts))
 	if err != nil || out.String() != sent || counts[adapters.Untouched] != 1 {
 		t.Errorf("%v, %d bytes became %d, %v", err, len(sent), out.Len(), counts)
@@ -254,7 +255,7 @@ func TestErrorLinesShowTheClientsOwn(t *testing.T) {
 		} {
 			sent := enrich(t, post("/collections/news/documents/import?action="+action, line), newEnricher(rule, map[adapters.Change]int{}))
 			reply := func(raw string) string {
-				return `{"code":409,"document":` + string(adapters.AppendString(nil, raw)) + `,"error":"exists","success":false}`
+				return `{"code":409,"document":` + string(jsonedit.AppendString(nil, raw)) + `,"error":"exists","success":false}`
 			}
 			if got := string(cleanImported([]byte(reply(sent)))); got != reply(line) {
 				t.Errorf("%s %s: sent %s, shown %s", action, line, sent, got)

@@ -13,6 +13,7 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/documents"
+	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/upstream"
 	"github.com/neardup/sidecar/jobs/cluster"
 	"github.com/neardup/sidecar/sketch"
@@ -205,7 +206,7 @@ func (s *indexSource) again(ctx context.Context, c *clustering, ids []string) er
 func (s *indexSource) document(d adapters.Stored, k *sketch.Sketch) cluster.Document {
 	made := cluster.Document{ID: d.ID, Sketch: k, Cluster: adapters.OursOf(d.Source).Cluster}
 	if s.hostField != "" {
-		if members, err := adapters.Members(d.Source); err == nil {
+		if members, err := jsonedit.Members(d.Source); err == nil {
 			made.Host = documents.HostIn(members, s.hostField)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/config"
+	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/server"
 	"github.com/neardup/sidecar/internal/terminal"
 )
@@ -87,7 +87,7 @@ func (n noted) Write(lines []byte) (int, error) {
 
 // jsonLine writes a line with an object of one key.
 func jsonLine(w io.Writer, key, text string) error {
-	_, err := fmt.Fprintf(w, "{%q:%s}\n", key, adapters.AppendString(nil, text))
+	_, err := fmt.Fprintf(w, "{%q:%s}\n", key, jsonedit.AppendString(nil, text))
 	return err
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/config"
+	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/internal/upstream"
 )
@@ -166,7 +167,7 @@ func typed(in io.Reader) ([]byte, error) {
 		return nil, fmt.Errorf("standard input: is longer than %d bytes: it holds one document", maxStdin)
 	}
 	if trimmed := bytes.TrimSpace(raw); len(trimmed) > 0 && trimmed[0] == '{' {
-		if _, err := adapters.Members(trimmed); err == nil {
+		if _, err := jsonedit.Members(trimmed); err == nil {
 			return trimmed, nil
 		}
 	}

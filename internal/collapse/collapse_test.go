@@ -15,6 +15,7 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/collapse"
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // Every page is the slice of the collapsed list that its definition says, be it asked for alone or with others, whatever is known of the
@@ -81,7 +82,7 @@ func TestSearchesThatFollow(t *testing.T) {
 	rule := newRule(t, 100)
 	list := newShelf(rand.New(rand.NewPCG(9, 2)), rule, 50, 0).documents
 	alone := adapters.Alone{Reason: "cursor"}
-	for _, fails := range []error{nil, alone, adapters.ErrWidened, adapters.ErrRefused, adapters.ErrMalformed} {
+	for _, fails := range []error{nil, alone, adapters.ErrWidened, adapters.ErrRefused, jsonedit.ErrMalformed} {
 		s := &shelf{documents: list}
 		answer, err := collapse.Answer(t.Context(), &adapters.Searches{Ahead: template{searches(rule, true, [2]int{2, 5}), fails}}, s.ask)
 		switch {
@@ -91,7 +92,7 @@ func TestSearchesThatFollow(t *testing.T) {
 			}
 		case !errors.Is(err, fails) || s.rounds != 1:
 			t.Errorf("%v after %d rounds, want %v", err, s.rounds, fails)
-		case fails == adapters.ErrMalformed && !errors.Is(err, adapters.ErrNotUnderstood):
+		case fails == jsonedit.ErrMalformed && !errors.Is(err, adapters.ErrNotUnderstood):
 			t.Error(err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // Document is one line of a file of documents.
@@ -20,15 +21,15 @@ type Document struct {
 	// Held says that it has one of the fields.
 	Held bool
 	// Members are all that it has.
-	Members []adapters.Member
+	Members []jsonedit.Member
 }
 
 // Read reads a document with the id and the texts of the fields in it: a string, or each of a list of strings; a dot leads into an object.
 func Read(line []byte, id string, fields []string) (d Document, err error) {
-	if d.Members, err = adapters.Members(line); err != nil {
+	if d.Members, err = jsonedit.Members(line); err != nil {
 		return d, errors.New(`is no JSON object: write one document in each line, such as {"id": "a", "text": "some words"}`)
 	}
-	if adapters.Get(d.Members, id) == nil {
+	if jsonedit.Get(d.Members, id) == nil {
 		return d, ErrNoID
 	}
 	if err := d.takeID(id); err != nil {
@@ -47,10 +48,10 @@ var ErrNoID = errors.New(`has no field "id": give each document one, a text or a
 
 // takeID takes the id that a field holds, a text or a number.
 func (d *Document) takeID(field string) error {
-	d.RawID = adapters.Get(d.Members, field)
+	d.RawID = jsonedit.Get(d.Members, field)
 	switch {
 	case d.RawID[0] == '"':
-		d.ID, _ = adapters.Text(d.RawID)
+		d.ID, _ = jsonedit.Text(d.RawID)
 	case strings.IndexByte("-0123456789", d.RawID[0]) >= 0:
 		d.ID = string(d.RawID)
 	default:
@@ -60,7 +61,7 @@ func (d *Document) takeID(field string) error {
 }
 
 // descend takes the texts at the path below an object. A dotted field is found as nested objects and as a dotted key.
-func (d *Document) descend(members []adapters.Member, path, field string) error {
+func (d *Document) descend(members []jsonedit.Member, path, field string) error {
 	for i, m := range members {
 		for _, other := range members[:i] {
 			if other.Key == m.Key && (m.Key == path || strings.HasPrefix(path, m.Key+".")) {
@@ -84,13 +85,13 @@ func (d *Document) descend(members []adapters.Member, path, field string) error 
 func (d *Document) into(value []byte, path, field string) error {
 	switch value[0] {
 	case '{':
-		members, err := adapters.Members(value)
+		members, err := jsonedit.Members(value)
 		if err != nil {
 			return err
 		}
 		return d.descend(members, path, field)
 	case '[':
-		elements, err := adapters.Elements(value)
+		elements, err := jsonedit.Elements(value)
 		if err != nil {
 			return err
 		}
@@ -108,13 +109,13 @@ func (d *Document) collect(value []byte, field string) error {
 	d.Held = true
 	switch value[0] {
 	case '"':
-		text, ok := adapters.Text(value)
+		text, ok := jsonedit.Text(value)
 		if !ok {
 			return fmt.Errorf("field %s: is no well-formed text", field)
 		}
 		d.Texts = append(d.Texts, text)
 	case '[':
-		elements, err := adapters.Elements(value)
+		elements, err := jsonedit.Elements(value)
 		if err != nil {
 			return err
 		}
@@ -132,7 +133,7 @@ func (d *Document) collect(value []byte, field string) error {
 
 // Texts returns the texts of a stored document under a rule; none where they can't be read, and there is no sketch either.
 func Texts(rule *adapters.Rule, source []byte) []string {
-	members, err := adapters.Members(source)
+	members, err := jsonedit.Members(source)
 	if err != nil {
 		return nil
 	}
@@ -147,7 +148,7 @@ func Texts(rule *adapters.Rule, source []byte) []string {
 
 // HostIn returns the host that stands in a field of a document, or the one of the URL there; nothing where there is none. A field
 // such as host.keyword, which an engine indexes beside the one that documents have, is found under the name of that one.
-func HostIn(members []adapters.Member, field string) string {
+func HostIn(members []jsonedit.Member, field string) string {
 	var d Document
 	if field == "" || d.descend(members, field, field) != nil {
 		return ""

@@ -12,6 +12,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // TestMainJobReindex indexes the corpus directly, looks at it through the sidecar before any document has a sketch, and lets reindex
@@ -51,7 +52,7 @@ func TestMainJobReindex(t *testing.T) {
 			t.Fatalf("%d documents are stored, want %d", len(after), len(list))
 		}
 		for id, h := range after {
-			plain, err := adapters.Cut(h.source, adapters.Our)
+			plain, err := jsonedit.Cut(h.source, adapters.Our)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -102,28 +103,28 @@ func stored(t *testing.T, direct api, index string) map[string]hit {
 	}
 	direct.refresh(t, index)
 	body := call(t, direct.e, "POST", direct.base+"/"+index+"/_search", `{"size":1000,"version":true,"seq_no_primary_term":true}`).want(t, 200).body
-	hits, err := adapters.Elements([]byte(hitsOnly(t, direct.e, body)))
+	hits, err := jsonedit.Elements([]byte(hitsOnly(t, direct.e, body)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, raw := range hits {
-		members, err := adapters.Members(raw)
+		members, err := jsonedit.Members(raw)
 		if err != nil {
 			t.Fatal(err)
 		}
-		version := fmt.Sprintf("%s/%s", adapters.Get(members, "_version"), adapters.Get(members, "_seq_no"))
-		all[idOf(t, raw, "_id")] = hit{adapters.Get(members, "_source"), version}
+		version := fmt.Sprintf("%s/%s", jsonedit.Get(members, "_version"), jsonedit.Get(members, "_seq_no"))
+		all[idOf(t, raw, "_id")] = hit{jsonedit.Get(members, "_source"), version}
 	}
 	return all
 }
 
 func idOf(t *testing.T, document []byte, key string) string {
 	t.Helper()
-	members, err := adapters.Members(document)
+	members, err := jsonedit.Members(document)
 	if err != nil {
 		t.Fatal(err)
 	}
-	id, ok := adapters.Text(adapters.Get(members, key))
+	id, ok := jsonedit.Text(jsonedit.Get(members, key))
 	if !ok {
 		t.Fatalf("no %s in %.200s", key, document)
 	}

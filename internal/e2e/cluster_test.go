@@ -13,6 +13,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // TestCluster clusters an index before and after its sketches and clusters are stored, and reads them back from the engine.
@@ -52,7 +53,7 @@ func TestCluster(t *testing.T) {
 			if got, want := adapters.OursOf(h.source).Cluster, rule.ClusterID(numbers[id]); got != want {
 				t.Errorf("%s has the cluster %s, want %s", id, got, want)
 			}
-			plain, err := adapters.Cut(h.source, adapters.Our)
+			plain, err := jsonedit.Cut(h.source, adapters.Our)
 			if err != nil || !bytes.Equal(before[id].source, plain) {
 				t.Fatalf("cluster changed %s otherwise: %s, %v", id, plain, err)
 			}

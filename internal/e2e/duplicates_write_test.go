@@ -15,6 +15,7 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/demo/corpus"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -44,7 +45,7 @@ func ledgerOf(t *testing.T, direct api, index string) map[string]ledgered {
 	t.Helper()
 	all := map[string]ledgered{}
 	for id, h := range stored(t, direct, index) {
-		plain, err := adapters.Cut(h.source, adapters.Our)
+		plain, err := jsonedit.Cut(h.source, adapters.Our)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,11 +75,11 @@ func (a api) sendBulk(t *testing.T, index, lines string) [][]byte {
 		return bytes.Split(call(t, a.e, "POST", a.base+"/collections/"+index+"/documents/import?action=upsert&return_id=true", lines).want(t, 200).body, []byte("\n"))
 	}
 	reply := call(t, a.e, "POST", a.base+"/"+index+"/_bulk", lines).want(t, 200).body
-	members, err := adapters.Members(reply)
+	members, err := jsonedit.Members(reply)
 	if err != nil {
 		t.Fatalf("%s: %v", reply, err)
 	}
-	items, err := adapters.Elements(adapters.Get(members, "items"))
+	items, err := jsonedit.Elements(jsonedit.Get(members, "items"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -285,16 +286,16 @@ func checkOneSkipped(t *testing.T, through, direct api, index string, all map[st
 		return
 	}
 	ids := slices.Sorted(maps.Keys(all))
-	plain, err := adapters.Cut(direct.get(t, index, ids[0]), adapters.Our)
+	plain, err := jsonedit.Cut(direct.get(t, index, ids[0]), adapters.Our)
 	if err == nil {
-		plain, err = adapters.Set(plain, "id", []byte(`"another"`))
+		plain, err = jsonedit.Set(plain, "id", []byte(`"another"`))
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	a := call(t, through.e, "POST", through.base+"/collections/"+index+"/documents", string(plain)).want(t, 201)
-	members, err := adapters.Members(a.body)
-	if id, _ := adapters.Text(adapters.Get(members, "id")); err != nil || !slices.Contains(ids, id) {
+	members, err := jsonedit.Members(a.body)
+	if id, _ := jsonedit.Text(jsonedit.Get(members, "id")); err != nil || !slices.Contains(ids, id) {
 		t.Errorf("%s, want the stored document", a.body)
 	}
 }

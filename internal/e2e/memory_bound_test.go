@@ -16,6 +16,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // mostMemory is how much memory a sidecar may have had at most, in bytes.
@@ -57,8 +58,8 @@ func (s *larder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			b.WriteByte(',')
 		}
 		document := documents[(i-i/8)%len(documents)]
-		members, _ := adapters.Members(document)
-		fmt.Fprintf(b, `{"_index":"soak-1","_id":"%d","_source":%s,"fields":{"neardup_sketch":[%s]}}`, i, document, adapters.Get(members, adapters.SketchField))
+		members, _ := jsonedit.Members(document)
+		fmt.Fprintf(b, `{"_index":"soak-1","_id":"%d","_source":%s,"fields":{"neardup_sketch":[%s]}}`, i, document, jsonedit.Get(members, adapters.SketchField))
 	}
 	fmt.Fprint(b, `]}}`)
 	_ = b.Flush()

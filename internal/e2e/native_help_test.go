@@ -13,6 +13,7 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/demo/corpus"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -152,7 +153,7 @@ func (c *clustered) write(t *testing.T, list []corpus.Document) {
 	for i, d := range list {
 		document, err := json.Marshal(d)
 		if err == nil {
-			document, err = adapters.Set(document, "at", fmt.Appendf(nil, "%d", i%13))
+			document, err = jsonedit.Set(document, "at", fmt.Appendf(nil, "%d", i%13))
 		}
 		if err == nil {
 			document, err = adapters.WithOurs(document, adapters.Ours{Cluster: c.ids[d.ID]})

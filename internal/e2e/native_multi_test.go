@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // TestNativeMulti sends searches for the engine, for query time and for neither in one request: each is answered as it is alone.
@@ -43,7 +43,7 @@ func TestNativeMulti(t *testing.T) {
 			if err := json.Unmarshal(r.body, &parts); err != nil {
 				t.Fatal(err)
 			}
-			list, err := adapters.Elements(parts[key])
+			list, err := jsonedit.Elements(parts[key])
 			if err != nil || len(list) != len(bodies) {
 				t.Fatalf("%d answers: %s", len(list), r.body)
 			}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // TestNativeReplies compares replies that the engine collapsed with its own to the same search, byte for byte: all around the hits, but for
@@ -80,7 +80,7 @@ func manyAggregations(n int) string {
 func joined(t *testing.T, e *engines.Engine, reply, more []byte) []byte {
 	t.Helper()
 	hits := strings.TrimSuffix(hitsOnly(t, e, reply), "]") + "," + strings.TrimPrefix(hitsOnly(t, e, more), "[")
-	out, err := adapters.Set(reply, "hits", []byte(hits))
+	out, err := jsonedit.Set(reply, "hits", []byte(hits))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func (c *clustered) hits(t *testing.T, body []byte) [][]byte {
 	if !bytes.Contains(body, []byte(`"hits"`)) {
 		return nil
 	}
-	list, err := adapters.Elements([]byte(hitsOnly(t, c.e, body)))
+	list, err := jsonedit.Elements([]byte(hitsOnly(t, c.e, body)))
 	if err != nil {
 		return nil
 	}
@@ -135,23 +135,23 @@ func (c *clustered) hits(t *testing.T, body []byte) [][]byte {
 // outside returns a reply less its hits, the time it took, and Typesense's number of hits.
 func (c *clustered) outside(t *testing.T, body []byte) string {
 	t.Helper()
-	members, err := adapters.Members(body)
+	members, err := jsonedit.Members(body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	hits := adapters.Get(members, "hits")
+	hits := jsonedit.Get(members, "hits")
 	switch {
 	case c.direct.typesense():
 		if hits, err = []byte("[]"), nil; err == nil {
-			body, err = adapters.Set(body, "found", []byte("0"))
+			body, err = jsonedit.Set(body, "found", []byte("0"))
 		}
 	case hits != nil:
-		if inner, _ := adapters.Members(hits); adapters.Get(inner, "hits") != nil {
-			hits, err = adapters.Set(hits, "hits", []byte("[]"))
+		if inner, _ := jsonedit.Members(hits); jsonedit.Get(inner, "hits") != nil {
+			hits, err = jsonedit.Set(hits, "hits", []byte("[]"))
 		}
 	}
 	if hits != nil && err == nil {
-		body, err = adapters.Set(body, "hits", hits)
+		body, err = jsonedit.Set(body, "hits", hits)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/clients"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // pyRun runs the engine's Python client through the sidecar.
@@ -54,7 +55,7 @@ func TestOriginalsPlusOneField(t *testing.T) {
 			if with := bytes.Contains(stored, []byte(adapters.SketchField)); with == (id == "n3") {
 				t.Errorf("%s has a sketch: %v", id, with)
 			}
-			plain, err := adapters.Cut(stored, adapters.Our)
+			plain, err := jsonedit.Cut(stored, adapters.Our)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -133,16 +134,16 @@ func searchPath(e *engines.Engine, index string) string {
 // hitsOnly returns the hits of a reply as they stand.
 func hitsOnly(t *testing.T, e *engines.Engine, body []byte) string {
 	t.Helper()
-	members, err := adapters.Members(body)
+	members, err := jsonedit.Members(body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	hits := adapters.Get(members, "hits")
+	hits := jsonedit.Get(members, "hits")
 	if e.Kind != engines.Typesense {
-		if members, err = adapters.Members(hits); err != nil {
+		if members, err = jsonedit.Members(hits); err != nil {
 			t.Fatal(err)
 		}
-		hits = adapters.Get(members, "hits")
+		hits = jsonedit.Get(members, "hits")
 	}
 	return string(hits)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // richly gives a configuration file one rule that has all three of our fields stored.
@@ -54,7 +55,7 @@ func (f *fixture) put(t *testing.T, a api, index string, list map[string]string)
 	t.Helper()
 	for id, document := range list {
 		if a.typesense() {
-			with, err := adapters.Set([]byte(strings.TrimSpace(document)), "id", adapters.AppendString(nil, id))
+			with, err := jsonedit.Set([]byte(strings.TrimSpace(document)), "id", jsonedit.AppendString(nil, id))
 			if err != nil {
 				t.Fatal(err)
 			}

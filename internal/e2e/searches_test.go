@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // TestRescoredSearch folds within what the engine rescores, and leaves alone what reaches beyond.
@@ -63,9 +63,9 @@ func TestCompletionSuggester(t *testing.T) {
 	through.loadLines(t, index, lines.String())
 	for _, extra := range []string{``, `,"docvalue_fields":["n"]`, `,"_source":["n"]`, `,"query":{"match_none":{}}`} {
 		body := `{"sort":"n","suggest":{"mine":{"prefix":"ri","completion":{"field":"s","size":6}}}` + extra + `}`
-		want := adapters.Get(members(t, call(t, e, "POST", e.URL+"/"+index+"/_search", body).want(t, 200).body), "suggest")
+		want := jsonedit.Get(members(t, call(t, e, "POST", e.URL+"/"+index+"/_search", body).want(t, 200).body), "suggest")
 		r := call(t, e, "POST", through.base+"/"+index+"/_search", body).want(t, 200)
-		if diff := cmp.Diff(string(ourMember.ReplaceAll(want, nil)), string(adapters.Get(members(t, r.body), "suggest"))); diff != "" {
+		if diff := cmp.Diff(string(ourMember.ReplaceAll(want, nil)), string(jsonedit.Get(members(t, r.body), "suggest"))); diff != "" {
 			t.Errorf("%s: directly (-), through us (+):\n%s", extra, diff)
 		}
 		if outcome := r.header.Get("Neardup"); !strings.HasPrefix(outcome, "collapsed; ") {
@@ -74,9 +74,9 @@ func TestCompletionSuggester(t *testing.T) {
 	}
 }
 
-func members(t *testing.T, object []byte) []adapters.Member {
+func members(t *testing.T, object []byte) []jsonedit.Member {
 	t.Helper()
-	list, err := adapters.Members(object)
+	list, err := jsonedit.Members(object)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // summary returns the last line of what a job printed: those before it tell how far it was.
@@ -68,7 +69,7 @@ func TestTypesenseKilledInAPatch(t *testing.T) {
 	concerned := func(body string) bool { return strings.Contains(body, `"id":"`+changed.ID+`"`) }
 	before := func(body string) {
 		if concerned(body) {
-			call(t, e, "PATCH", through.base+"/collections/"+collection+"/documents/"+changed.ID, `{"body":`+string(adapters.AppendString(nil, other))+`}`).want(t, 201)
+			call(t, e, "PATCH", through.base+"/collections/"+collection+"/documents/"+changed.ID, `{"body":`+string(jsonedit.AppendString(nil, other))+`}`).want(t, 201)
 		}
 	}
 	after := func(body string) {
@@ -116,7 +117,7 @@ func TestTypesenseOddIDs(t *testing.T) {
 	direct.create(t, collection)
 	var lines strings.Builder
 	for i, id := range oddIDs {
-		fmt.Fprintf(&lines, `{"id":%s,"title":"the title","body":"the body of number %d is none but its own"}`+"\n", adapters.AppendString(nil, id), i)
+		fmt.Fprintf(&lines, `{"id":%s,"title":"the title","body":"the body of number %d is none but its own"}`+"\n", jsonedit.AppendString(nil, id), i)
 	}
 	for i := range 200 {
 		fmt.Fprintf(&lines, `{"id":"%0300d","title":"the title","body":"the body of number %d is long"}`+"\n", i, i)
@@ -133,7 +134,7 @@ func TestTypesenseOddIDs(t *testing.T) {
 	}
 	rule := ruleOfTests(t)
 	for id, h := range stored(t, direct, collection) {
-		plain, err := adapters.Cut(h.source, adapters.Our)
+		plain, err := jsonedit.Cut(h.source, adapters.Our)
 		if why := wrong(rule, h.source); err != nil || why != "" || !adapters.HasSketch(h.source) || !bytes.Equal(plain, before[id].source) {
 			t.Errorf("%q: %v %s: %s", id, err, why, h.source)
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 const (
@@ -190,11 +191,11 @@ func exported(t *testing.T, direct api, collection string) map[string]hit {
 	all := map[string]hit{}
 	for line := range bytes.Lines(call(t, direct.e, "GET", direct.e.URL+"/collections/"+collection+"/documents/export", "").want(t, 200).body) {
 		line = bytes.TrimRight(line, "\n")
-		members, err := adapters.Members(line)
+		members, err := jsonedit.Members(line)
 		if err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}
-		id, _ := adapters.Text(adapters.Get(members, "id"))
+		id, _ := jsonedit.Text(jsonedit.Get(members, "id"))
 		all[id] = hit{source: line}
 	}
 	return all
@@ -255,7 +256,7 @@ func TestTypesenseWritesAreTheEnginesOwn(t *testing.T) {
 			}
 			wanted := exported(t, direct, one)
 			for id, h := range wanted {
-				bare, err := adapters.Cut(h.source, adapters.Our)
+				bare, err := jsonedit.Cut(h.source, adapters.Our)
 				if err != nil {
 					t.Fatal(err)
 				}

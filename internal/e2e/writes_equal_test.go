@@ -16,6 +16,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -261,7 +262,7 @@ func sameStored(t *testing.T, rule *adapters.Rule, direct, through map[string]hi
 	}
 	for id, want := range direct {
 		got, there := through[id]
-		bare, err := adapters.Cut(got.source, adapters.Our)
+		bare, err := jsonedit.Cut(got.source, adapters.Our)
 		if !there || err != nil || !bytes.Equal(bare, want.source) {
 			t.Errorf("%s is stored as %q, directly %q", id, got.source, want.source)
 		}

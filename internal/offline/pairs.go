@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/documents"
+	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -174,7 +174,7 @@ func (j *judge) line(out, a, b []byte, near bool, agreement, deviation float64) 
 	between := [...]string{"", "\t", "\t", "\t", "\t", "\n"}
 	if j.json {
 		between = [...]string{`{"id_a":`, `,"id_b":`, `,"agreement":`, `,"error":`, `,"near_duplicate":`, "}\n"}
-		a, b = adapters.AppendString(nil, string(a)), adapters.AppendString(nil, string(b))
+		a, b = jsonedit.AppendString(nil, string(a)), jsonedit.AppendString(nil, string(b))
 	}
 	out = append(append(out, between[0]...), a...)
 	out = append(append(out, between[1]...), b...)

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 // File is a file of clusters that takes its name when it is whole.
@@ -54,8 +54,8 @@ func (f *File) write(m *Member) error {
 	if f.csv != nil {
 		return f.csv.Write([]string{m.ID, m.Cluster, strconv.Itoa(m.Size), strconv.FormatFloat(m.Agreement, 'f', 4, 64)})
 	}
-	line := adapters.AppendString(append(f.line[:0], `{"id":`...), m.ID)
-	line = adapters.AppendString(append(line, `,"cluster":`...), m.Cluster)
+	line := jsonedit.AppendString(append(f.line[:0], `{"id":`...), m.ID)
+	line = jsonedit.AppendString(append(line, `,"cluster":`...), m.Cluster)
 	line = strconv.AppendInt(append(line, `,"size":`...), int64(m.Size), 10)
 	line = strconv.AppendFloat(append(line, `,"agreement":`...), m.Agreement, 'f', 4, 64)
 	f.line = append(line, "}\n"...)

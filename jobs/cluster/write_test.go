@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -125,7 +126,7 @@ func TestWrite(t *testing.T) {
 		if _, right := rule.Wanted(source, xxhash.Sum64String(m.ID)); !right {
 			t.Errorf("%s is not as a reindex leaves it: %s", m.ID, source)
 		}
-		if plain, err := adapters.Cut(source, adapters.Our); err != nil || string(plain) != before[m.ID] {
+		if plain, err := jsonedit.Cut(source, adapters.Our); err != nil || string(plain) != before[m.ID] {
 			t.Errorf("%s is changed otherwise: %s, %v", m.ID, source, err)
 		}
 		return nil
