@@ -16,12 +16,12 @@ func (w *Walk) after(hits []Hit, window int, p *pace) (c Collapsed, folded int) 
 		}
 		hit := &hits[rank]
 		if at := leaderOf(w.leaders, hit); at >= 0 {
-			if l := &w.leaders[at]; l.shown+more[at] < l.hit.profile().Keep {
+			if l := &w.leaders[at]; l.n+more[at] < l.hit.profile().Keep {
 				more[at]++
 				kept = append(kept, rank)
-				continue
+			} else {
+				folded++
 			}
-			folded++
 			continue
 		}
 		if g := leaders.group(hit); g >= 0 {
@@ -38,13 +38,13 @@ func (w *Walk) after(hits []Hit, window int, p *pace) (c Collapsed, folded int) 
 }
 
 // leaderOf returns the place of the first leader that a hit folds into, or -1.
-func leaderOf(leaders []walked, hit *Hit) int {
+func leaderOf(leaders []leader, hit *Hit) int {
 	if hit.neverFolds() {
 		return -1
 	}
 	p := newProbe(hit)
 	for i := range leaders {
-		if l := &leaders[i]; !p.apart(&l.outline) && p.near(l.hit) {
+		if l := &leaders[i]; p.folds(l) {
 			return i
 		}
 	}

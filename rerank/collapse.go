@@ -130,10 +130,11 @@ type leaders struct {
 	index *index
 }
 
+// leader is a hit that others are compared with. n is the number of its group.
 type leader struct {
 	outline
-	hit   *Hit
-	group int
+	hit *Hit
+	n   int
 }
 
 func (ls *leaders) add(hit *Hit, group int) {
@@ -158,32 +159,21 @@ func (ls *leaders) group(hit *Hit) int {
 	if hit.neverFolds() {
 		return -1
 	}
-	p := newProbe(hit)
-	if ls.index != nil {
-		if found, ok := ls.index.find(hit); ok {
-			return ls.first(&p, found)
+	first := -1
+	if found, ok := ls.index.find(hit); ok { // in no order
+		p := newProbe(hit)
+		for _, i := range found {
+			if (first < 0 || int(i) < first) && p.folds(&ls.list[i]) {
+				first = int(i)
+			}
 		}
+	} else {
+		first = leaderOf(ls.list, hit)
 	}
-	for i := range ls.list {
-		if l := &ls.list[i]; !p.apart(&l.outline) && p.near(l.hit) {
-			return l.group
-		}
-	}
-	return -1
-}
-
-// first returns the group of the first of some leaders that a hit folds into, or -1.
-func (ls *leaders) first(p *probe, some []int32) int {
-	least := int32(len(ls.list))
-	for _, i := range some {
-		if l := &ls.list[i]; i < least && !p.apart(&l.outline) && p.near(l.hit) {
-			least = i
-		}
-	}
-	if int(least) == len(ls.list) {
+	if first < 0 {
 		return -1
 	}
-	return ls.list[least].group
+	return ls.list[first].n
 }
 
 // shown chooses the shown members of each group and puts them in order.

@@ -5,7 +5,7 @@ import "slices"
 // components returns the members of each connected component of the hits that are not pinned, by first member, ascending. A component
 // joins the first pinned hit before its own first member that one of its members is a near-duplicate of; otherwise a pinned hit is alone.
 func components(hits []Hit, p *pace) [][]int {
-	f := newForest(len(hits))
+	f := forest(ranks(len(hits)))
 	f.connect(hits, p)
 	f.adopt(hits, p)
 	groups := make([][]int, 0, len(hits))
@@ -26,15 +26,13 @@ func components(hits []Hit, p *pace) [][]int {
 func (h *Hit) neverFolds() bool { return h.Sketch == nil || h.Pinned }
 
 // foldsInto reports whether a hit may fold into one of a lower rank.
-func foldsInto(hits []Hit, rank, other int) bool {
-	near, _ := hits[rank].profile().Near(&hits[rank], &hits[other])
+func (h *Hit) foldsInto(other *Hit) bool {
+	near, _ := h.profile().Near(h, other)
 	return near
 }
 
 // forest holds for each rank one of its own component that is no greater, itself where it is the first.
 type forest []int
-
-func newForest(n int) forest { return ranks(n) }
 
 // connect joins the hits that are near-duplicates and not pinned.
 func (f forest) connect(hits []Hit, p *pace) {
@@ -63,17 +61,15 @@ func (f forest) connect(hits []Hit, p *pace) {
 func (f forest) link(hits []Hit, rank int, members []leader, index *index) {
 	p := newProbe(&hits[rank])
 	try := func(m *leader) {
-		if !p.apart(&m.outline) && f.root(rank) != f.root(m.group) && p.near(m.hit) {
-			f.join(rank, m.group)
+		if f.root(rank) != f.root(m.n) && p.folds(m) {
+			f.join(rank, m.n)
 		}
 	}
-	if index != nil {
-		if found, ok := index.find(&hits[rank]); ok {
-			for _, n := range found {
-				try(&members[n])
-			}
-			return
+	if found, ok := index.find(&hits[rank]); ok {
+		for _, n := range found {
+			try(&members[n])
 		}
+		return
 	}
 	for i := range members {
 		try(&members[i])
@@ -122,7 +118,7 @@ func (f forest) adopt(hits []Hit, pace *pace) {
 			if p >= before {
 				break
 			}
-			if foldsInto(hits, rank, p) {
+			if hits[rank].foldsInto(&hits[p]) {
 				into[root] = p
 				break
 			}

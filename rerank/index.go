@@ -140,9 +140,9 @@ func (x *index) head(s *sketch.Sketch, mark int) *int32 {
 }
 
 // find returns the numbers of hits, in no order, that include all that a hit may fold into. It reports false where the caller must compare
-// all of them, also where so many are alike that this is less work.
+// all of them: where there is no index, and where so many are alike that this is less work.
 func (x *index) find(hit *Hit) ([]int32, bool) {
-	if p := hit.profile(); !x.fits(hit.Sketch) || !(p.Threshold >= x.least) || p.Measure == Containment && !x.listed() {
+	if p := hit.profile(); x == nil || !x.fits(hit.Sketch) || !(p.Threshold >= x.least) || p.Measure == Containment && !x.listed() {
 		return nil, false
 	}
 	x.found, x.questions = x.found[:0], x.questions+1

@@ -68,7 +68,7 @@ func TestIndexMissesNothing(t *testing.T) {
 			if found, ok := x.find(&hits[rank]); ok {
 				answers++
 				for n, other := range known {
-					if !foldsInto(hits, rank, other) {
+					if !hits[rank].foldsInto(&hits[other]) {
 						continue
 					}
 					if pairs++; !slices.Contains(found, int32(n)) {

@@ -10,14 +10,14 @@ const betweenLooks = 8
 
 // pace ends the comparing of hits when the time is over.
 type pace struct {
-	late func() bool // nil: there is all the time
+	page *Page // nil: there is all the time
 	over bool
 }
 
 // expired reports whether the time is over when the hit of a rank comes.
 func (p *pace) expired(rank int) bool {
-	if !p.over && p.late != nil && rank%betweenLooks == 0 {
-		p.over = p.late()
+	if !p.over && p.page != nil && p.page.Late != nil && rank%betweenLooks == 0 {
+		p.over = p.page.Late()
 	}
 	return p.over
 }

@@ -74,8 +74,5 @@ func (p *probe) apart(o *outline) bool {
 	return differ > p.most && p.fingerprint != o.fingerprint
 }
 
-// near reports whether the hit may fold into another one.
-func (p *probe) near(other *Hit) bool {
-	near, _ := p.hit.profile().Near(p.hit, other)
-	return near
-}
+// folds reports whether the hit may fold into a leader.
+func (p *probe) folds(l *leader) bool { return !p.apart(&l.outline) && p.hit.foldsInto(l.hit) }

@@ -24,7 +24,7 @@ func TestOutlinesHideNothing(t *testing.T) {
 				}
 				o := outlineOf(hits[other].Sketch)
 				apart := p.apart(&o)
-				if foldsInto(hits, rank, other) {
+				if hits[rank].foldsInto(&hits[other]) {
 					if pairs++; apart {
 						t.Fatalf("%+v may fold into %+v (threshold %v)", hits[rank].Sketch, hits[other].Sketch, hits[rank].Profile.Threshold)
 					}

@@ -167,7 +167,7 @@ func (p *Pager) Take(span Span, hits []Hit) {
 		return
 	}
 	p.hits, p.end = hits, unknown
-	pace := pace{late: p.page.Late}
+	pace := pace{page: &p.page}
 	switch {
 	case p.page.After != nil:
 		p.list, p.earlier = p.page.After.after(hits, p.page.Window, &pace)
@@ -340,7 +340,7 @@ func (p *Pager) At(rank int) (place int, ok bool) {
 
 // Hit returns the hit of a rank, and nil if its sketch was not read.
 func (p *Pager) Hit(rank int) *Hit {
-	if rank >= len(p.hits) {
+	if rank < 0 || rank >= len(p.hits) {
 		return nil
 	}
 	return &p.hits[rank]

@@ -10,16 +10,9 @@ import (
 // that their near-duplicates stay hidden. It shows the first-ranked members of each group, since any other choice needs the whole window.
 // The zero Walk is at the beginning. It is not safe for concurrent use; a Clone is independent.
 type Walk struct {
-	leaders []walked
+	leaders []leader // n of one is how many members of its group were shown; clones share the hits
 	ranks   int
 	folded  int
-}
-
-// walked is a leader and how many members of its group were shown. Clones of a Walk share the hit.
-type walked struct {
-	outline
-	hit   *Hit
-	shown int
 }
 
 // Clone returns a copy that goes its own way.
@@ -34,9 +27,6 @@ func (w *Walk) Ranks() int { return w.ranks }
 
 // Folded returns how many of the walked ranks were folded.
 func (w *Walk) Folded() int { return w.folded }
-
-// Leaders returns how many leaders are remembered.
-func (w *Walk) Leaders() int { return len(w.leaders) }
 
 // Bytes returns about how much memory the walk takes.
 func (w *Walk) Bytes() int {
@@ -74,15 +64,15 @@ func (w *Walk) Take(hit *Hit, window int) bool {
 		return true
 	}
 	if at := leaderOf(w.leaders, hit); at >= 0 {
-		if l := &w.leaders[at]; l.shown < l.hit.profile().Keep {
-			l.shown++
+		if l := &w.leaders[at]; l.n < l.hit.profile().Keep {
+			l.n++
 			return true
 		}
 		w.folded++
 		return false
 	}
-	leader := detached(hit)
-	w.leaders = append(w.leaders, walked{outlineOf(leader.Sketch), leader, 1})
+	own := detached(hit)
+	w.leaders = append(w.leaders, leader{outlineOf(own.Sketch), own, 1})
 	return true
 }
 
