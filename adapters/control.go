@@ -41,80 +41,9 @@ type Controls struct {
 	Collapsed *bool
 }
 
-// control is one control as it stands in a URL or a body; in the header it stands without the prefix.
-type control struct {
-	name string
-	set  func(c *Controls, value string) error
-}
-
-// controls are all of them.
-var controls = []control{
-	{"neardup", func(c *Controls, value string) error {
-		on, off, dry := slices.Contains([]string{"on", "true", ""}, value), value == "off" || value == "false", value == "dry_run"
-		if !on && !off && !dry {
-			return fmt.Errorf("must be on, off or dry_run, not [%s]", value)
-		}
-		c.On, c.Off, c.DryRun = on, off, dry
-		return nil
-	}},
-	{"neardup_threshold", func(c *Controls, value string) error {
-		t, err := strconv.ParseFloat(value, 64)
-		if err != nil || !(t > 0 && t <= 1) {
-			return fmt.Errorf("must be a number above 0, at most 1, not [%s]", value)
-		}
-		c.Threshold = t
-		return nil
-	}},
-	{"neardup_keep", func(c *Controls, value string) error {
-		n, err := strconv.Atoi(value)
-		if err != nil || n < 1 || n > MaxKeep {
-			return fmt.Errorf("must be a whole number from 1 to %d, not [%s]", MaxKeep, value)
-		}
-		c.Keep = n
-		return nil
-	}},
-	{"neardup_window", func(c *Controls, value string) error {
-		w, err := strconv.Atoi(value)
-		if err != nil && !errors.Is(err, strconv.ErrRange) || w < 1 { // one out of range is the largest there is, and capped like any
-			return fmt.Errorf("must be a whole number of at least 1, not [%s]", value)
-		}
-		c.Window = w
-		return nil
-	}},
-	{"neardup_expand", func(c *Controls, value string) error {
-		shown := map[string]Expand{"off": ExpandOff, "false": ExpandOff, "ids": ExpandIDs, "true": ExpandIDs, "": ExpandIDs, "source": ExpandSource}
-		expand, known := shown[value]
-		if !known {
-			return fmt.Errorf("must be off, ids or source, not [%s]", value)
-		}
-		c.Expand = &expand
-		return nil
-	}},
-	{"neardup_explain", func(c *Controls, value string) error {
-		explain := value == "true" || value == ""
-		if !explain && value != "false" {
-			return fmt.Errorf("must be true or false, not [%s]", value)
-		}
-		c.Explain = &explain
-		return nil
-	}},
-	{"neardup_totals", func(c *Controls, value string) error {
-		collapsed := value == "collapsed"
-		if !collapsed && value != "engine" {
-			return fmt.Errorf("must be engine or collapsed, not [%s]", value)
-		}
-		c.Collapsed = &collapsed
-		return nil
-	}},
-}
-
-// controlNames lists the names of all controls.
-func controlNames() string {
-	names := make([]string, len(controls))
-	for i, c := range controls {
-		names[i] = c.name
-	}
-	return strings.Join(names, ", ")
+// controls are the names of all controls as they stand in a URL or a body; in the header they stand without the prefix.
+var controls = []string{
+	"neardup", "neardup_threshold", "neardup_keep", "neardup_window", "neardup_expand", "neardup_explain", "neardup_totals",
 }
 
 // IsControl reports whether a URL parameter or a key of a search body is meant for us.
@@ -127,18 +56,64 @@ const maxShown = 200
 
 // Set takes one control. The error names the control, its value and what to write instead.
 func (c *Controls) Set(name, value string) error {
-	for _, known := range controls {
-		if known.name != name {
-			continue
-		}
-		if err := known.set(c, value); err != nil && len(value) > maxShown {
-			return fmt.Errorf("[%s] has a value of %d bytes, which it can't be", name, len(value))
-		} else if err != nil {
-			return fmt.Errorf("[%s] %w", name, err)
-		}
-		return nil
+	if !slices.Contains(controls, name) {
+		return fmt.Errorf("[%s] is unknown: the controls are %s", name, strings.Join(controls, ", "))
 	}
-	return fmt.Errorf("[%s] is unknown: the controls are %s", name, controlNames())
+	if err := c.set(name, value); err != nil && len(value) > maxShown {
+		return fmt.Errorf("[%s] has a value of %d bytes, which it can't be", name, len(value))
+	} else if err != nil {
+		return fmt.Errorf("[%s] %w", name, err)
+	}
+	return nil
+}
+
+func (c *Controls) set(name, value string) error {
+	switch name {
+	case "neardup":
+		on, off, dry := slices.Contains([]string{"on", "true", ""}, value), value == "off" || value == "false", value == "dry_run"
+		if !on && !off && !dry {
+			return fmt.Errorf("must be on, off or dry_run, not [%s]", value)
+		}
+		c.On, c.Off, c.DryRun = on, off, dry
+	case "neardup_threshold":
+		t, err := strconv.ParseFloat(value, 64)
+		if err != nil || !(t > 0 && t <= 1) {
+			return fmt.Errorf("must be a number above 0, at most 1, not [%s]", value)
+		}
+		c.Threshold = t
+	case "neardup_keep":
+		n, err := strconv.Atoi(value)
+		if err != nil || n < 1 || n > MaxKeep {
+			return fmt.Errorf("must be a whole number from 1 to %d, not [%s]", MaxKeep, value)
+		}
+		c.Keep = n
+	case "neardup_window":
+		w, err := strconv.Atoi(value)
+		if err != nil && !errors.Is(err, strconv.ErrRange) || w < 1 { // one out of range is the largest there is, and capped like any
+			return fmt.Errorf("must be a whole number of at least 1, not [%s]", value)
+		}
+		c.Window = w
+	case "neardup_expand":
+		shown := map[string]Expand{"off": ExpandOff, "false": ExpandOff, "ids": ExpandIDs, "true": ExpandIDs, "": ExpandIDs, "source": ExpandSource}
+		expand, known := shown[value]
+		if !known {
+			return fmt.Errorf("must be off, ids or source, not [%s]", value)
+		}
+		c.Expand = &expand
+	case "neardup_explain":
+		explain := value == "true" || value == ""
+		if !explain && value != "false" {
+			return fmt.Errorf("must be true or false, not [%s]", value)
+		}
+		c.Explain = &explain
+	case "neardup_totals":
+		collapsed := value == "collapsed"
+		if !collapsed && value != "engine" {
+			return fmt.Errorf("must be engine or collapsed, not [%s]", value)
+		}
+		c.Collapsed = &collapsed
+	}
+	return nil
 }
 
 // MemberControls returns the controls among the members of an object, and whether there is one. Of one with the value null, which clients send
