@@ -25,15 +25,20 @@ const MaxShared = 10
 type Views struct {
 	window int
 	exact  bool
-	hit    func(rank int) *rerank.Hit
+	read   ranked
 	groups map[int]rerank.Group // by each rank that is shown
 	leads  map[int]int          // the rank that each member is compared with
 }
 
-// NewViews returns the views of a list's groups. hit returns what was read of a rank (as [rerank.Pager.Hit] does); exact says that
-// nothing more can fold into them, window how many ranks were collapsed over.
-func NewViews(groups []rerank.Group, hit func(rank int) *rerank.Hit, exact bool, window int) *Views {
-	v := &Views{window: window, exact: exact, hit: hit, groups: map[int]rerank.Group{}, leads: map[int]int{}}
+// ranked is what was read of ranks, nil where nothing was, as a [rerank.Pager] has it.
+type ranked interface {
+	Hit(rank int) *rerank.Hit
+}
+
+// NewViews returns the views of the groups of a list that was read. exact says that nothing more can fold into them, window how many ranks
+// were collapsed over.
+func NewViews(groups []rerank.Group, read ranked, exact bool, window int) *Views {
+	v := &Views{window: window, exact: exact, read: read, groups: map[int]rerank.Group{}, leads: map[int]int{}}
 	for _, g := range groups {
 		v.groups[g.Representative] = g
 		for _, rank := range slices.Concat(g.Kept, g.Folded, []int{g.Representative}) {
@@ -88,7 +93,7 @@ type Pair struct {
 }
 
 // Pair returns what is to be said of a rank that is no representative and the rank that it is compared with.
-func (v *Views) Pair(rank int) Pair { return PairOf(v.hit(rank), v.hit(v.With(rank))) }
+func (v *Views) Pair(rank int) Pair { return PairOf(v.read.Hit(rank), v.read.Hit(v.With(rank))) }
 
 // PairOf compares a hit with another, by the hit's own profile.
 func PairOf(hit, other *rerank.Hit) (p Pair) {
@@ -144,7 +149,7 @@ func (v *Views) AppendExplanation(dst []byte, rank int, rule *Rule, leader []byt
 		dst = append(append(dst, `,"leader":`...), leader...)
 	}
 	dst = strconv.AppendInt(append(dst, `,"folded":`...), int64(len(folded)), 10)
-	if hit := v.hit(v.Leader(rank)); hit != nil && hit.Profile != nil {
+	if hit := v.read.Hit(v.Leader(rank)); hit != nil && hit.Profile != nil {
 		dst = strconv.AppendFloat(append(dst, `,"threshold":`...), hit.Profile.Threshold, 'f', -1, 64)
 		dst = append(dst, `,"measure":"`+string(cmp.Or(hit.Profile.Measure, rerank.Resemblance))+`"`...)
 	}

@@ -47,6 +47,16 @@ func TestShared(t *testing.T) {
 	}
 }
 
+// list is a list that was read.
+type list []rerank.Hit
+
+func (l list) Hit(rank int) *rerank.Hit {
+	if rank >= len(l) {
+		return nil
+	}
+	return &l[rank]
+}
+
 func TestViews(t *testing.T) {
 	rule := viewRule(t, sketch.Scheme{})
 	texts := []string{"a b c d e f", "a b c d e g", "x y z", "a b c d e f", "q r s"}
@@ -58,13 +68,7 @@ func TestViews(t *testing.T) {
 	hits[4].Sketch, hits[4].Profile = nil, nil
 	// The first two and the fourth are a group that rank 1 represents; the fourth is shown too.
 	groups := []rerank.Group{{Leader: 0, Representative: 1, Kept: []int{3}, Folded: []int{0}}, {Leader: 2, Representative: 2}, {Leader: 4, Representative: 4}}
-	hit := func(rank int) *rerank.Hit {
-		if rank < len(hits) {
-			return &hits[rank]
-		}
-		return nil
-	}
-	v := adapters.NewViews(groups, hit, false, 10)
+	v := adapters.NewViews(groups, list(hits), false, 10)
 	for rank, want := range map[int]struct {
 		folded       []int
 		exact        bool

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/neardup/sidecar/adapters"
-	"github.com/neardup/sidecar/rerank"
 )
 
 // group returns what is to be shown of the hits that are folded into a rank's, which is of an index with the rule.
@@ -83,12 +82,4 @@ func (s *search) withFolded(page []int) []int {
 	}
 	slices.Sort(ranks)
 	return slices.Compact(ranks)
-}
-
-// hit returns what was read of a rank, nil if nothing was.
-func (s *search) hit(rank int) *rerank.Hit {
-	if rank < 0 {
-		return nil
-	}
-	return s.pager.Hit(rank)
 }

@@ -268,7 +268,7 @@ func (s *search) pageHits() ([]adapters.PageHit, error) {
 	}
 	var views *adapters.Views
 	if s.show.Expand > adapters.ExpandOff {
-		views = adapters.NewViews(s.pager.Groups(), s.hit, s.pager.Stats().Ended, s.page.Window)
+		views = adapters.NewViews(s.pager.Groups(), s.pager, s.pager.Stats().Ended, s.page.Window)
 	}
 	hits := make([]adapters.PageHit, len(ranks))
 	for i, rank := range ranks {
