@@ -120,7 +120,7 @@ func parse(target string, params []adapters.Param, body []byte, outer adapters.C
 		q.body = []byte("{}")
 	}
 	members, err := jsonedit.FewMembers(q.body)
-	if err != nil || repeated(members) || !jsonedit.Shallow(q.body, maxDepth) { // the engine says so
+	if err != nil || jsonedit.Repeated(members) || !jsonedit.Shallow(q.body, maxDepth) { // the engine says so
 		return q, "not_understood", nil
 	}
 	if members, err = q.takeControls(members); err != nil {
@@ -135,15 +135,6 @@ func parse(target string, params []adapters.Param, body []byte, outer adapters.C
 		return q, reason, nil
 	}
 	return q, q.readPage(), nil
-}
-
-// repeated reports whether a key stands more than once.
-func repeated(members []jsonedit.Member) bool {
-	seen := make(map[string]struct{}, len(members))
-	for _, m := range members {
-		seen[m.Key] = struct{}{}
-	}
-	return len(seen) < len(members)
 }
 
 // takeControls takes our controls out of the body and puts them over those of the request.

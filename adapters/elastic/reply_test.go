@@ -33,7 +33,7 @@ func FuzzListing(f *testing.F) {
 		got, err := readListing(reply, nil)
 		want, wantErr := slowListing(reply)
 		if (err == nil) != (wantErr == nil) || wantErr == adapters.ErrWidened && err != wantErr {
-			if again, _ := jsonedit.Members(reply); !repeated(again) { // of two objects of one name the last counts, whatever the first is
+			if again, _ := jsonedit.Members(reply); !jsonedit.Repeated(again) { // of two objects of one name the last counts, whatever the first is
 				t.Fatalf("%q: %v, want %v", reply, err, wantErr)
 			}
 		}
@@ -58,7 +58,7 @@ func FuzzListing(f *testing.F) {
 			}
 		}
 		hits := want.hits[:min(int(keep), len(want.hits))]
-		if root, _ := jsonedit.Members(reply); repeated(root) || repeated(want.outer) {
+		if root, _ := jsonedit.Members(reply); jsonedit.Repeated(root) || jsonedit.Repeated(want.outer) {
 			return
 		}
 		slow, err := slowWithHits(reply, hits)

@@ -57,7 +57,7 @@ func (q *query) sourceFilter() (f sourceFilter, ok bool) {
 		return f, ok
 	}
 	members, err := jsonedit.Members(value)
-	if err != nil || repeated(members) {
+	if err != nil || jsonedit.Repeated(members) {
 		return f, false
 	}
 	for _, m := range members {

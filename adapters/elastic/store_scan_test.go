@@ -89,7 +89,7 @@ func FuzzReadScanPage(f *testing.F) {
 		root, malformed := jsonedit.Members(body)
 		outer, none := jsonedit.Members(jsonedit.Get(root, "hits"))
 		list, empty := jsonedit.Elements(jsonedit.Get(outer, "hits"))
-		if malformed != nil || none != nil || empty != nil || err != nil || jsonedit.Get(root, "docs") != nil || repeated(root) || repeated(outer) {
+		if malformed != nil || none != nil || empty != nil || err != nil || jsonedit.Get(root, "docs") != nil || jsonedit.Repeated(root) || jsonedit.Repeated(outer) {
 			return // of what stands twice, who counts is the reader's affair
 		}
 		if len(list) != len(got.hits) {
@@ -97,7 +97,7 @@ func FuzzReadScanPage(f *testing.F) {
 		}
 		for i, raw := range list {
 			hit, err := jsonedit.Members(raw)
-			if err != nil || repeated(hit) {
+			if err != nil || jsonedit.Repeated(hit) {
 				continue
 			}
 			id, _ := jsonedit.Text(jsonedit.Get(hit, "_id"))

@@ -1,8 +1,6 @@
 package typesense
 
 import (
-	"cmp"
-	"slices"
 	"strconv"
 
 	"github.com/neardup/sidecar/adapters"
@@ -138,33 +136,27 @@ func (q *query) Clean(raw []byte) []byte {
 
 // present puts other hits, which write appends, into a result and makes it one of the client's own page. A found below 0 stays as it is.
 func (q *query) present(r *result, found int, write func(dst []byte) ([]byte, error)) ([]byte, error) {
-	type edit struct {
-		extent
-		value []byte
-	}
-	text := func(n int) []byte { return strconv.AppendInt(nil, int64(n), 10) }
-	edits := []edit{{extent: r.places.hits}}
-	if !q.unseen() { // else it is the client's own already
-		edits = append(edits, edit{r.places.page, text(q.page)}, edit{r.places.perPage, text(q.perPage)}, edit{r.places.copied, text(q.page)})
-	}
-	if found >= 0 {
-		edits = append(edits, edit{r.places.found, text(found)})
-	}
-	slices.SortFunc(edits, func(a, b edit) int { return cmp.Compare(a.from, b.from) })
-	out, at := make([]byte, 0, len(r.raw)), 0
-	for _, e := range edits {
-		if e.extent == (extent{}) {
-			continue
+	var edits jsonedit.Edits
+	put := func(at extent, value []byte) {
+		if at != (extent{}) {
+			edits = append(edits, jsonedit.Edit{From: at.from, To: at.to, With: value})
 		}
-		out = append(append(out, r.raw[at:e.from]...), e.value...)
-		if at = e.to; e.value != nil {
-			continue
-		}
-		var err error
-		if out, err = write(append(out, '[')); err != nil {
+	}
+	number := func(at extent, n int) { put(at, strconv.AppendInt(nil, int64(n), 10)) }
+	if r.places.hits != (extent{}) {
+		list, err := write(append(make([]byte, 0, r.places.hits.to-r.places.hits.from), '['))
+		if err != nil {
 			return nil, err
 		}
-		out = append(out, ']')
+		put(r.places.hits, append(list, ']'))
 	}
-	return append(out, r.raw[at:]...), nil
+	if !q.unseen() { // else it is the client's own already
+		number(r.places.page, q.page)
+		number(r.places.perPage, q.perPage)
+		number(r.places.copied, q.page)
+	}
+	if found >= 0 {
+		number(r.places.found, found)
+	}
+	return edits.Apply(r.raw), nil
 }
