@@ -197,7 +197,6 @@ type Certificates struct {
 	Idle   interface{ CloseIdleConnections() }
 	inward *tls.Config // for clients
 
-	now     func() time.Time
 	holding atomic.Pointer[holding]
 	read    atomic.Int64 // when the files were, in nanoseconds since 1970
 	mu      sync.Mutex   // of reading
@@ -216,7 +215,7 @@ func New(files Files, log *slog.Logger) (*Certificates, error) {
 	if files.none() {
 		return nil, nil
 	}
-	c := &Certificates{files: files, log: log.With("section", files.section), now: time.Now}
+	c := &Certificates{files: files, log: log.With("section", files.section)}
 	m, err := files.read()
 	if err != nil {
 		return nil, fmt.Errorf("%s.%w", files.section, err)
@@ -229,9 +228,9 @@ func New(files Files, log *slog.Logger) (*Certificates, error) {
 		},
 		SessionTicketsDisabled: files.insist,
 	}
-	if err := m.out(files, c.now()); err != nil {
+	if err := m.out(files, time.Now()); err != nil {
 		c.log.Error("certificate not valid: it is used all the same, there is no better one", "error", err.Error())
-		c.warned = c.now()
+		c.warned = time.Now()
 	}
 	c.warn()
 	return c, nil
@@ -239,7 +238,7 @@ func New(files Files, log *slog.Logger) (*Certificates, error) {
 
 func (c *Certificates) take(m *Material) {
 	c.holding.Store(&holding{Material: m, inward: serverTLS(c.files, m)})
-	c.read.Store(c.now().UnixNano())
+	c.read.Store(time.Now().UnixNano())
 }
 
 // Current returns the pair and the authorities as they are at the moment; nil where there are none.
@@ -273,7 +272,7 @@ func (c *Certificates) Reload() error {
 }
 
 func (c *Certificates) reload() error {
-	c.read.Store(c.now().UnixNano())
+	c.read.Store(time.Now().UnixNano())
 	var m *Material
 	var err error
 	for i := range pemReads {
@@ -288,7 +287,7 @@ func (c *Certificates) reload() error {
 		return nil
 	}
 	if err == nil {
-		err = m.out(c.files, c.now())
+		err = m.out(c.files, time.Now())
 	}
 	if err != nil {
 		return fmt.Errorf("%s.%w", c.files.section, err)
@@ -305,17 +304,17 @@ func (c *Certificates) reload() error {
 
 // ReloadAfter has the files read again in the background where nobody did for a while.
 func (c *Certificates) ReloadAfter(after time.Duration) {
-	if c == nil || c.now().Sub(time.Unix(0, c.read.Load())) < after {
+	if c == nil || time.Since(time.Unix(0, c.read.Load())) < after {
 		return
 	}
-	c.read.Store(c.now().UnixNano())
+	c.read.Store(time.Now().UnixNano())
 	go func() { _ = c.Reload() }() // which logs by itself
 }
 
 // warn logs that a certificate ends soon, or has ended, once a day.
 func (c *Certificates) warn() {
 	file, at := c.holding.Load().ends(c.files)
-	now := c.now()
+	now := time.Now()
 	if at.IsZero() || at.Sub(now) > Soon || now.Sub(c.warned) < WarnAgain {
 		return
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/neardup/sidecar/internal/engines"
@@ -186,7 +187,9 @@ func TestCertificatesSwapped(t *testing.T) {
 }
 
 // TestExpiry warns of what ends soon, once a day, and says when.
-func TestExpiry(t *testing.T) {
+func TestExpiry(t *testing.T) { synctest.Test(t, testExpiry) }
+
+func testExpiry(t *testing.T) {
 	var log logtest.Lines
 	authority := engines.NewAuthority(t, "a") // two years
 	p := engines.NewPEMs(t)
@@ -198,13 +201,11 @@ func TestExpiry(t *testing.T) {
 	if got := Earliest(nil, alone, held); !got.Equal(until) {
 		t.Errorf("the first ends at %v, want %v", got, until)
 	}
-	var day time.Duration
 	for _, c := range []struct {
 		at   time.Duration // in days from now
 		want string
 	}{{0, ""}, {5, ""}, {7, "ends soon"}, {7, ""}, {8, "days=11"}, {21, "has expired"}} {
-		day = c.at * 24 * time.Hour
-		held.now = func() time.Time { return until.Add(-20 * 24 * time.Hour).Add(day).Add(time.Minute) }
+		time.Sleep(time.Until(until.Add((c.at-20)*24*time.Hour + time.Minute)))
 		if err := held.Reload(); err != nil {
 			t.Fatal(err)
 		}
@@ -213,6 +214,6 @@ func TestExpiry(t *testing.T) {
 		}
 	}
 	// One that has expired is better than none.
-	p.Put(authority, engines.Certificate{Name: "late", From: time.Unix(0, 0), Until: time.Unix(1e9, 0)})
+	p.Put(authority, engines.Certificate{Name: "late", From: time.Unix(0, 0), Until: time.Unix(1e8, 0)})
 	heldOf(t, ListenerFiles(p.Cert, p.Key, ""), &log)
 }

@@ -25,14 +25,13 @@ const handshakePause = 10 * time.Second
 
 // serverErrors returns where a server of clients writes what goes wrong on connections.
 func serverErrors(to *slog.Logger) *log.Logger {
-	e := &connectionErrors{log: to, now: time.Now}
+	e := &connectionErrors{log: to}
 	return log.New(lineWriter(e.write), "", 0)
 }
 
 // connectionErrors are what a server says of connections.
 type connectionErrors struct {
 	log  *slog.Logger
-	now  func() time.Time
 	mu   sync.Mutex
 	last time.Time
 	more int // handshakes that failed since, without a line
@@ -51,13 +50,13 @@ func (e *connectionErrors) write(line string) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.now().Sub(e.last) < handshakePause {
+	if time.Since(e.last) < handshakePause {
 		e.more++
 		return
 	}
 	client, reason, _ := strings.Cut(rest, ": ")
 	e.log.Warn("client not let in", "client", client, "error", reason+hintForClient(reason), "others_since_the_last_line", e.more)
-	e.last, e.more = e.now(), 0
+	e.last, e.more = time.Now(), 0
 }
 
 // hintForClient says what to do about a handshake with a client that failed.

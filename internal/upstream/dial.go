@@ -35,9 +35,7 @@ func Transport(e *config.Engine, log *slog.Logger) (*proxy.Transport, *certs.Cer
 		log.Warn("any certificate of the engine is trusted: drop tls.insecure_skip_verify, and name its authority in tls.ca_file")
 	}
 	t := proxy.NewTransport()
-	d := &engineDialer{
-		certificates: c, trusting: e.TLS.InsecureSkipVerify, tcp: t.DialContext, limit: t.TLSHandshakeTimeout, log: log,
-	}
+	d := &engineDialer{certificates: c, trusting: e.TLS.InsecureSkipVerify, transport: t, log: log}
 	t.DialTLSContext = d.dial
 	if c != nil {
 		c.Idle = t // no new request goes out as before; those under way end
@@ -50,8 +48,7 @@ func Transport(e *config.Engine, log *slog.Logger) (*proxy.Transport, *certs.Cer
 type engineDialer struct {
 	certificates *certs.Certificates // nil: the system's authorities, and nothing to show
 	trusting     bool
-	tcp          func(ctx context.Context, network, addr string) (net.Conn, error)
-	limit        time.Duration // of the handshake
+	transport    *proxy.Transport
 	log          *slog.Logger
 	warned       atomic.Int64 // when the engine's certificate was warned of, in nanoseconds since 1970
 }
@@ -60,7 +57,7 @@ type engineDialer struct {
 // that another node may be tried.
 func (d *engineDialer) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	d.certificates.ReloadAfter(pemAge)
-	raw, err := d.tcp(ctx, network, addr)
+	raw, err := d.transport.DialContext(ctx, network, addr)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +65,7 @@ func (d *engineDialer) dial(ctx context.Context, network, addr string) (net.Conn
 	if err != nil {
 		host = addr
 	}
-	ctx, cancel := context.WithTimeout(ctx, d.limit)
+	ctx, cancel := context.WithTimeout(ctx, d.transport.TLSHandshakeTimeout)
 	defer cancel()
 	conn := tls.Client(raw, d.config(host))
 	if err := conn.HandshakeContext(ctx); err != nil {
@@ -150,7 +147,7 @@ func (d *engineDialer) hint(err error) string {
 	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded):
-		return fmt.Sprintf("the handshake did not end within %v: see whether the engine is overloaded, or speaks no TLS there", d.limit)
+		return fmt.Sprintf("the handshake did not end within %v: see whether the engine is overloaded, or speaks no TLS there", d.transport.TLSHandshakeTimeout)
 	case errors.Is(err, io.EOF):
 		return "the engine closed the connection in the handshake: see its log"
 	case mentions(err, "unsupported protocol version", "protocol version not supported"):

@@ -166,7 +166,8 @@ func (s *shortened) handshakes(t *testing.T, e *config.Engine, limit time.Durati
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &engineDialer{certificates: c, tcp: s.transport.DialContext, limit: limit, log: new(logtest.Lines).Logger()}
+	s.transport.TLSHandshakeTimeout = limit
+	d := &engineDialer{certificates: c, transport: s.transport, log: new(logtest.Lines).Logger()}
 	s.transport.DialTLSContext = d.dial
 }
 
