@@ -152,8 +152,8 @@ func (t *hold) only(n int64) {
 	}
 }
 
-// room is take for the lines and documents of a body that streams: a negative n gives room back.
-func (t *hold) room(n int) bool {
+// Room is take for the lines and documents of a body that streams: a negative n gives room back.
+func (t *hold) Room(n int) bool {
 	if n < 0 {
 		t.give(int64(-n))
 		return true

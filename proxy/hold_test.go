@@ -13,11 +13,11 @@ func TestHoldEnds(t *testing.T) {
 	all := &holds{most: 100, mostSearches: 1, held: NewMetrics(nil).held}
 	t.Run("in order", func(t *testing.T) {
 		h := &hold{all: all}
-		if !h.begin() || !h.take(60) || h.take(41) || !h.room(40) || h.room(1) {
+		if !h.begin() || !h.take(60) || h.take(41) || !h.Room(40) || h.Room(1) {
 			t.Fatalf("%d of 100 bytes are held", all.bytes)
 		}
 		h.release()
-		h.room(-40)
+		h.Room(-40)
 		h.only(0)
 		if h.take(1) || all.bytes != 0 || all.searches != 0 {
 			t.Errorf("%d bytes and %d searches are held", all.bytes, all.searches)
@@ -28,8 +28,8 @@ func TestHoldEnds(t *testing.T) {
 			h := &hold{all: all}
 			var wg sync.WaitGroup
 			wg.Go(func() {
-				if h.room(50) {
-					h.room(-50)
+				if h.Room(50) {
+					h.Room(-50)
 				}
 			})
 			h.take(20)

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/adapters"
-	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
 const (
@@ -151,7 +150,10 @@ func (h *Handler) writeStream(w http.ResponseWriter, r *http.Request, class adap
 	out.Header.Del("Content-Length")
 	out.Body, out.ContentLength = making(r.Context(), pipe), -1
 	go func() {
-		long := &jsonedit.Long{Reader: plain, Room: holdOf(r.Context()).room}
+		long := struct {
+			io.Reader
+			*hold
+		}{plain, holdOf(r.Context())}
 		err := guarded(func() error { return h.Dialect.EnrichWrite(class, into, long, e) })
 		if refused := adapters.Refusal(""); err != nil && !errors.Is(err, errBrokenOff) && !errors.As(err, &refused) && compressed {
 			err = errors.Join(errEncoding, err)
@@ -246,7 +248,7 @@ func (h *Handler) enricher(r *http.Request, length int64, makes *atomic.Bool) *a
 		return fit != unfit
 	}
 	e.ClearsAll = func(index string) bool { return h.catalog.known(r.Context(), who, index) }
-	e.Hold = holdOf(r.Context()).room
+	e.Hold = holdOf(r.Context()).Room
 	if h.looks() {
 		e.Number = h.numbers(r, who)
 	}

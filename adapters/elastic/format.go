@@ -44,7 +44,7 @@ func enrichFormat(c adapters.Class, dst io.Writer, src io.Reader, e *adapters.En
 			return err
 		}
 		b := smileBulk{bulk{e: e, target: c.Target, noCreate: e.NoCreate}}
-		return jsonedit.EditParts(dst, src, smileEnd, b.edit, refuseSMILE)
+		return jsonedit.EditLines(dst, src, smileEnd, b.edit, refuseSMILE)
 	}
 	if !e.Start(adapters.Operation{Form: c.Form, Index: c.Target, ID: c.ID}) {
 		return nil

@@ -21,7 +21,7 @@ func (d Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, e *
 	e.Replies = d.replies(c)
 	if c.Form == formBulk {
 		b := bulk{e: e, target: c.Target, noCreate: e.NoCreate}
-		err := jsonedit.EditLines(dst, src, b.edit, b.long)
+		err := jsonedit.EditLines(dst, src, '\n', b.edit, b.long)
 		if b.op != "" { // an action without a document has no place in the reply
 			e.Replies = nil
 		}

@@ -18,7 +18,7 @@ func (Dialect) CleanReply(c adapters.Class, dst io.Writer, src io.Reader) error 
 	}
 	switch c.Form {
 	case formImport:
-		return jsonedit.EditLines(dst, src, cleanImported, nil)
+		return jsonedit.EditLines(dst, src, '\n', cleanImported, nil)
 	case formSchema, formCreate:
 		return jsonedit.EditWhole(dst, src, cleanSchema, nil)
 	case formSearch, formMulti:

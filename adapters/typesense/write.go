@@ -62,7 +62,7 @@ func (Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, e *ad
 	}
 	switch c.Form {
 	case formImport:
-		return jsonedit.EditLines(dst, src, enrich, func(dst io.Writer, src io.Reader) error { return long(c, e, how, dst, src, "\n") })
+		return jsonedit.EditLines(dst, src, '\n', enrich, func(dst io.Writer, src io.Reader) error { return long(c, e, how, dst, src, "\n") })
 	case formCreate:
 		return jsonedit.EditWhole(dst, src, func(schema []byte) []byte { return declared(schema, e) }, nil)
 	case formAlias:

@@ -2,6 +2,7 @@ package typesense
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -174,9 +175,9 @@ func TestLongDocumentsPass(t *testing.T) {
 		{"an update of all", "?action=emplace", `{"body":"a","title":"LONG"}`, `{"body":"a","title":"LONG",` + null + `}`, adapters.Cleared},
 		{"an update of others", "?action=update", `{"n":"LONG",` + forged + `}`, `{"n":"LONG"}`, -1},
 	} {
-		long, room := strings.Repeat("é", 100<<10), func(int) bool { return false } // where there is none, less is long
+		long, room := strings.Repeat("é", 100<<10), false // where there is none, less is long
 		if c.name == "plain" {
-			long, room = strings.Repeat("x", jsonedit.MaxDocument), nil
+			long, room = strings.Repeat("x", jsonedit.MaxDocument), true
 		}
 		sent, want := strings.Replace(c.sent, "LONG", long, 1), strings.Replace(c.want, "LONG", long, 1)
 		for _, path := range []string{"/collections/news/documents/import", "/collections/news/documents"} {
@@ -185,7 +186,7 @@ func TestLongDocumentsPass(t *testing.T) {
 				end, next = "\n", `{"title":"a","body":"b"}`
 			}
 			var out bytes.Buffer
-			err := d.EnrichWrite(d.Classify(post(path+c.params, "")), &out, &jsonedit.Long{Reader: strings.NewReader(sent + end + next), Room: room}, newEnricher(rule, counts))
+			err := d.EnrichWrite(d.Classify(post(path+c.params, "")), &out, limited{strings.NewReader(sent + end + next), room}, newEnricher(rule, counts))
 			rest, ok := strings.CutPrefix(out.String(), want+end)
 			if err != nil || !ok || strings.Contains(rest, `,"neardup_sketch":"`) != (next != "") || c.change >= 0 && counts[c.change] != 1 {
 				t.Errorf("%s, %s: %v, %v %.100q…%q %v", c.name, path, err, ok, out.String()[:80], out.String()[max(0, out.Len()-200):], counts)
@@ -194,11 +195,19 @@ func TestLongDocumentsPass(t *testing.T) {
 	}
 }
 
+// limited is a body for which there is room, or none.
+type limited struct {
+	io.Reader
+	room bool
+}
+
+func (l limited) Room(int) bool { return l.room }
+
 // A document that is too long to be held, of a collection without a rule, goes on byte for byte.
 func TestLongDocumentsOfOthersPass(t *testing.T) {
 	d, counts, sent := Dialect{}, map[adapters.Change]int{}, `{"neardup_sketch":"`+strings.Repeat("é\xff", 100<<10)+"\"}\x00}\n"
 	var out bytes.Buffer
-	body := &jsonedit.Long{Reader: strings.NewReader(sent), Room: func(int) bool { return false }}
+	body := limited{strings.NewReader(sent), false}
 	err := d.EnrichWrite(d.Classify(post("/collections/other/documents/import", "")), &out, body, newEnricher(newRule(t, "news", "title"), counts))
 	if err != nil || out.String() != sent || counts[adapters.Untouched] != 1 {
 		t.Errorf("%v, %d bytes became %d, %v", err, len(sent), out.Len(), counts)

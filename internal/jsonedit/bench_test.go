@@ -72,6 +72,6 @@ func BenchmarkBytes(b *testing.B) {
 	})
 	bulk := bytes.Repeat(append([]byte("{\"index\":{}}\n"), append(document, '\n')...), 100)
 	run("lines", len(bulk), func() {
-		_ = EditLines(io.Discard, bytes.NewReader(bulk), func(line []byte) []byte { return line }, nil)
+		_ = EditLines(io.Discard, bytes.NewReader(bulk), '\n', func(line []byte) []byte { return line }, nil)
 	})
 }

@@ -80,10 +80,15 @@ type editor struct {
 	mute    bool // a member is passed that goes
 	edits   bool // a string is passed that is to be edited
 
-	keys  []byte // the keys that lead to where the editor stands, with their quotes
+	path
+}
+
+// path is the keys that lead to where an editor stands. They are decoded only where they are asked for.
+type path struct {
+	keys  []byte // with their quotes
 	ends  []int
-	path  []string // the first of them, decoded
-	known int      // how many of path are those of keys
+	parts []string // the first of them, decoded
+	known int      // how many of parts are those of keys
 	names []string // names that were decoded before: a reply has the same again and again
 
 	keyRoom [128]byte
@@ -91,8 +96,8 @@ type editor struct {
 }
 
 func newEditor(data []byte, cuts Cuts) *editor {
-	e := &editor{Reader: NewReader(data), Cuts: cuts, hold: -1, path: make([]string, 0, 8), names: make([]string, 0, 8)}
-	e.lenient, e.keys, e.ends = true, e.keyRoom[:0], e.endRoom[:0]
+	e := &editor{Reader: NewReader(data), Cuts: cuts, hold: -1, path: path{parts: make([]string, 0, 8), names: make([]string, 0, 8)}}
+	e.grammar, e.keys, e.ends = lenient, e.keyRoom[:0], e.endRoom[:0]
 	return e
 }
 
@@ -336,10 +341,8 @@ func (e *editor) member(open byte, place int, first bool) (gone bool) {
 	asked := e.Drop != nil && (e.Prefix == "" || begins(quoted, e.Prefix))
 	opens := e.at < len(e.data) && (e.data[e.at] == '{' || e.data[e.at] == '[')
 	if asked || opens || e.Edit != nil { // the path is wanted
-		e.known = min(e.known, len(e.ends))
-		e.keys = append(e.keys, quoted...)
-		e.ends = append(e.ends, len(e.keys))
-		defer e.leave()
+		e.push(quoted)
+		defer e.pop()
 	}
 	if asked && e.Drop(e.decoded()) {
 		e.cut(place, e.at)
@@ -358,47 +361,51 @@ func (e *editor) member(open byte, place int, first bool) (gone bool) {
 	return gone
 }
 
-// leave takes the last key off the path.
-func (e *editor) leave() {
-	e.ends = e.ends[:len(e.ends)-1]
-	e.keys = e.keys[:e.start(len(e.ends))]
+func (p *path) push(quoted []byte) {
+	p.known = min(p.known, len(p.ends))
+	p.keys = append(p.keys, quoted...)
+	p.ends = append(p.ends, len(p.keys))
 }
 
-func (e *editor) start(key int) int {
+func (p *path) pop() {
+	p.ends = p.ends[:len(p.ends)-1]
+	p.keys = p.keys[:p.start(len(p.ends))]
+}
+
+func (p *path) start(key int) int {
 	if key == 0 {
 		return 0
 	}
-	return e.ends[key-1]
+	return p.ends[key-1]
 }
 
-// decoded returns the path to where the editor stands.
-func (e *editor) decoded() []string {
-	for ; e.known < len(e.ends); e.known++ {
-		quoted := e.keys[e.start(e.known):e.ends[e.known]]
-		if e.known == len(e.path) {
-			e.path = append(e.path, "")
+func (p *path) decoded() []string {
+	for ; p.known < len(p.ends); p.known++ {
+		quoted := p.keys[p.start(p.known):p.ends[p.known]]
+		if p.known == len(p.parts) {
+			p.parts = append(p.parts, "")
 		}
-		if name := &e.path[e.known]; *name != string(quoted[1:len(quoted)-1]) || !simple(quoted) {
-			*name = e.name(quoted)
+		if name := &p.parts[p.known]; *name != string(quoted[1:len(quoted)-1]) || !simple(quoted) {
+			*name = p.name(quoted)
 		}
 	}
-	return e.path[:len(e.ends)]
+	return p.parts[:len(p.ends)]
 }
 
 // name returns a key, decoded.
-func (e *editor) name(quoted []byte) string {
+func (p *path) name(quoted []byte) string {
 	if !simple(quoted) {
 		name, _ := Text(quoted)
 		return name
 	}
-	for _, name := range e.names {
+	for _, name := range p.names {
 		if name == string(quoted[1:len(quoted)-1]) {
 			return name
 		}
 	}
 	name := string(quoted[1 : len(quoted)-1])
-	if len(e.names) < cap(e.names) {
-		e.names = append(e.names, name)
+	if len(p.names) < cap(p.names) {
+		p.names = append(p.names, name)
 	}
 	return name
 }

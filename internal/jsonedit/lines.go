@@ -12,12 +12,12 @@ import (
 // MaxDocument bounds how much of a body is held in memory at a time. A document, or a line, that is longer is copied piece by piece.
 const MaxDocument = 32 << 20
 
-// Long is a body of which more than a piece may have to be held at a time.
-type Long struct {
+// Roomy is a body of which more than a piece may have to be held at a time.
+type Roomy interface {
 	io.Reader
-	// Room is asked for room for so many bytes more, and told with a negative number of those that are free again. Where there is none, a
-	// line or document that is longer is copied piece by piece.
-	Room func(n int) bool
+	// Room asks for room for so many bytes more, and says with a negative number how many are free again. Where there is none, a line or
+	// document that is longer is copied piece by piece.
+	Room(n int) bool
 }
 
 // piece is how much of a line, or a document, is held without asking for room.
@@ -25,17 +25,14 @@ const piece = 64 << 10
 
 // longest is a line or document that is being held.
 type longest struct {
-	room func(n int) bool // nil: there is room
+	room Roomy // nil: there is room
 	held []byte
 	had  int
 }
 
 func newLongest(src io.Reader) *longest {
-	l := new(longest)
-	if long, ok := src.(*Long); ok {
-		l.room = long.Room
-	}
-	return l
+	room, _ := src.(Roomy)
+	return &longest{room: room}
 }
 
 // fits makes room for n more bytes, and for what they are edited into. It reports false where there is none.
@@ -45,7 +42,7 @@ func (l *longest) fits(n int) bool {
 	}
 	more := max(n, 2*cap(l.held))
 	if l.room != nil && more > piece {
-		if !l.room(2*more - l.had) {
+		if !l.room.Room(2*more - l.had) {
 			return false
 		}
 		l.had = 2 * more
@@ -57,7 +54,7 @@ func (l *longest) fits(n int) bool {
 // clear ends the line. A long one's memory is given back.
 func (l *longest) clear() {
 	if l.held = l.held[:0]; l.had > 0 {
-		l.room(-l.had)
+		l.room.Room(-l.had)
 		l.held, l.had = nil, 0
 	}
 }
@@ -92,15 +89,10 @@ func asItStands(dst io.Writer, src io.Reader) error {
 	return err
 }
 
-// EditLines copies src to dst with each line edited, its line end included. A line that is too long goes through long, as it stands where
-// that is nil. Lines are good until edit returns, and what it returns until it is called again. Where src fails nothing of the line at hand is
-// edited.
-func EditLines(dst io.Writer, src io.Reader, edit func(line []byte) []byte, long LongCopy) error {
-	return EditParts(dst, src, '\n', edit, long)
-}
-
-// EditParts is [EditLines] for lines that end with another byte.
-func EditParts(dst io.Writer, src io.Reader, end byte, edit func(part []byte) []byte, long LongCopy) error {
+// EditLines copies src to dst with each line edited, the byte included that ends it. A line that is too long goes through long, as it stands
+// where that is nil. Lines are good until edit returns, and what it returns until it is called again. Where src fails nothing of the line at
+// hand is edited.
+func EditLines(dst io.Writer, src io.Reader, end byte, edit func(line []byte) []byte, long LongCopy) error {
 	line := newLongest(src)
 	defer line.clear()
 	r, w := lineReaders.Get().(*bufio.Reader), lineWriters.Get().(*bufio.Writer)

@@ -32,7 +32,7 @@ func TestEditLines(t *testing.T) {
 	} {
 		for _, src := range []io.Reader{strings.NewReader(c.body), iotest.OneByteReader(strings.NewReader(c.body)), iotest.DataErrReader(strings.NewReader(c.body))} {
 			var out bytes.Buffer
-			if err := EditLines(&out, src, bracket(), nil); err != nil || out.String() != c.want {
+			if err := EditLines(&out, src, '\n', bracket(), nil); err != nil || out.String() != c.want {
 				t.Errorf("%.100q became %.100q (%v)", c.body, out.String(), err)
 			}
 		}
@@ -54,7 +54,7 @@ func TestOverlongLines(t *testing.T) {
 		_, _ = want.WriteString(part)
 	}
 	told := 0
-	err := EditLines(&out, io.MultiReader(body...), bracket(), func(dst io.Writer, src io.Reader) error {
+	err := EditLines(&out, io.MultiReader(body...), '\n', bracket(), func(dst io.Writer, src io.Reader) error {
 		told++
 		_, err := io.Copy(dst, src)
 		return err
@@ -86,10 +86,13 @@ func (o *once) Read([]byte) (int, error) {
 // Where a client breaks off, nothing looks whole: the error is handed on and the line at hand is not edited.
 func TestBrokenOff(t *testing.T) {
 	broken := errors.New("broken off")
+	lines := func(dst io.Writer, src io.Reader, edit func([]byte) []byte, long LongCopy) error {
+		return EditLines(dst, src, '\n', edit, long)
+	}
 	for name, c := range map[string]struct {
 		edit func(io.Writer, io.Reader, func([]byte) []byte, LongCopy) error
 		want string
-	}{"lines": {EditLines, "[a\n]"}, "whole": {EditWhole, ""}} {
+	}{"lines": {lines, "[a\n]"}, "whole": {EditWhole, ""}} {
 		var out bytes.Buffer
 		err := c.edit(&out, io.MultiReader(strings.NewReader("a\nb"), &once{broken}), bracket(), nil)
 		if diff := cmp.Diff(c.want, out.String()); diff != "" || !errors.Is(err, broken) {

@@ -1,7 +1,14 @@
 // Package jsonedit reads and edits JSON as bytes: whatever is not changed stays as it came, white space and comments too.
 //
-// A [Reader] goes over a document once. [Clean] copies documents, of any length, without the members that its caller names; the
-// functions beside it do smaller edits in memory. [EditLines] and [EditWhole] read a body piece by piece.
+// There are three things to know:
+//
+//   - A [Reader] goes over one document, once, and shows where each member and value stands. [Members], [Elements] and [Get] take an object
+//     or array apart in one call. Values are bytes as they stand; [Text] decodes a string, [AppendString] writes one.
+//   - [Edits] are parts of a document with what stands in their place. [Set], [Cut] and [AppendMembers] are the usual ones.
+//   - [Cuts] say what [Clean] leaves out while it copies documents of any length; [Cleaned] does the same in memory.
+//
+// [EditLines] and [EditWhole] bring a body that streams to functions which want a line or a document whole. They hold no more of it than there
+// is room for ([Roomy]).
 package jsonedit
 
 import (
@@ -37,35 +44,48 @@ type Reader struct {
 	data    []byte
 	at      int
 	deepest int
-	strict  bool // comments are malformed
-	lenient bool // a string ends at its quote and any other word at what can follow it, whatever stands in them
-
-	// A document that streams in is read through a window: data begins at byte base of it, and what stands from keep on (unless that
-	// is negative) stays in the window when it moves.
-	stream     *editor
-	base, keep int
+	grammar grammar
+	frame
 
 	open  [128]byte // the brackets of what was entered, the outermost first
 	deep  []byte    // those beyond
 	depth int
-	// key and colon are where the key of the member at hand begins and ends, comma where the comma in front of it ends.
-	comma, key, colon int
-	begun             bool // the first member or element of what was entered last is read
-	due               bool // the value of the one at hand is not
-	bad               bool
+	atHand
+	begun bool // the first member or element of what was entered last is read
+	due   bool // the value of the one at hand is not
+	bad   bool
 
 	prefix string // keys that may begin so are counted
 	named  int
 }
 
+// grammar is what a reader takes.
+type grammar uint8
+
+const (
+	commented grammar = iota // JSON and, between its tokens, comments
+	strict                   // JSON alone
+	lenient                  // a string ends at its quote and any other word at what can follow it, whatever stands in them
+)
+
+// frame is the part of a document that data holds where it streams in: from byte base on. What stands from keep on, unless that is
+// negative, stays in data when it moves on.
+type frame struct {
+	stream     *editor
+	base, keep int
+}
+
+// atHand is where the key of the member at hand begins and ends, and where the comma in front of it ends.
+type atHand struct{ comma, key, colon int }
+
 // NewReader returns a Reader that stands before the value in data.
-func NewReader(data []byte) Reader { return newReader(data, false) }
+func NewReader(data []byte) Reader { return newReader(data, commented) }
 
 // NewStrictReader returns a Reader for which comments are malformed.
-func NewStrictReader(data []byte) Reader { return newReader(data, true) }
+func NewStrictReader(data []byte) Reader { return newReader(data, strict) }
 
-func newReader(data []byte, strict bool) Reader {
-	r := Reader{data: data, deepest: maxDepth, strict: strict, keep: -1}
+func newReader(data []byte, grammar grammar) Reader {
+	r := Reader{data: data, deepest: maxDepth, grammar: grammar, frame: frame{keep: -1}}
 	if bytes.HasPrefix(data, byteOrderMark) {
 		r.at = len(byteOrderMark)
 	}
@@ -228,8 +248,8 @@ func (r *Reader) spaces() {
 		switch c := r.data[r.at]; {
 		case c == ' ' || c == '\t' || c == '\n' || c == '\r':
 			r.at++
-		case c == '/' && !r.strict && r.comment():
-		case c >= 0x80 && r.lenient && r.has(len(byteOrderMark)) && bytes.HasPrefix(r.data[r.at:], byteOrderMark):
+		case c == '/' && r.grammar != strict && r.comment():
+		case c >= 0x80 && r.grammar == lenient && r.has(len(byteOrderMark)) && bytes.HasPrefix(r.data[r.at:], byteOrderMark):
 			r.at += len(byteOrderMark) // in front of a document that was stored with it
 		default:
 			return
@@ -285,7 +305,7 @@ func (r *Reader) value(depth int) bool {
 		return r.object(depth)
 	case c == '[':
 		return r.array(depth)
-	case r.lenient:
+	case r.grammar == lenient:
 		return r.word()
 	case c == 't':
 		return r.literal("true")
@@ -372,7 +392,7 @@ func (r *Reader) str() bool {
 	if !r.take('"') {
 		return false
 	}
-	if r.lenient {
+	if r.grammar == lenient {
 		return r.skip()
 	}
 	for {
