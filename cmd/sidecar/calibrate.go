@@ -40,7 +40,7 @@ func calibrateCommand() *cobra.Command {
 Up to --documents of an index are read; of a larger one so many chosen at random, or, where its rule has bands and they are
 stored, --sample documents are looked up in the whole of it.
 
---html writes a report with plots as one file that asks for nothing from elsewhere. It quotes your documents: give it to those
+--html writes a report with tables and bars as one file that asks for nothing from elsewhere. It quotes your documents: give it to those
 who may read them.
 
 Exit code 0: done. 1: failed or interrupted, for one index at least.`,
@@ -57,7 +57,7 @@ Exit code 0: done. 1: failed or interrupted, for one index at least.`,
 	flags.IntVar(&f.Pairs, "pairs", f.Pairs, "compare so many pairs of each level by their texts")
 	flags.IntVar(&f.Examples, "examples", f.Examples, "show so many pairs of each level")
 	flags.Uint64Var(&f.Seed, "seed", f.Seed, "what is chosen: the same seed chooses the same of the same documents")
-	flags.StringVar(&f.html, "html", "", "write a report with plots to this `file`")
+	flags.StringVar(&f.html, "html", "", "write a report with tables and bars to this `file`")
 	return cmd
 }
 

@@ -94,7 +94,7 @@ var allowed = map[string][]string{
 	"internal/jsonedit":      {},
 	"proxy":                  {"sketch", "rerank", "adapters", "internal/collapse", "internal/jsonedit"},
 	"jobs":                   {"adapters", "internal/terminal", "internal/jsonedit"},
-	"jobs/calibrate":         {"sketch", "sketch/content", "rerank", "adapters", "internal/documents", "internal/terminal"},
+	"jobs/calibrate":         {"sketch", "rerank", "adapters", "internal/documents", "internal/terminal"},
 	"jobs/cluster":           {"sketch", "rerank", "adapters", "internal/terminal", "internal/jsonedit"},
 	"jobs/flink":             {"sketch"},
 	"demo":                   {"demo/corpus", "internal/config", "internal/server"},

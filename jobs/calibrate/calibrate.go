@@ -42,31 +42,10 @@ const (
 
 // Report is what was found in one index.
 type Report struct {
-	Index     string  `json:"index"`
-	Scheme    string  `json:"scheme"`
-	Family    string  `json:"family"`
-	Positions int     `json:"positions"`
-	Measure   string  `json:"measure"`
-	Threshold float64 `json:"threshold"`
-	// MinShingles is how many shingles both must have to fold by agreement.
-	MinShingles int    `json:"min_shingles"`
-	Seed        uint64 `json:"seed"`
-	// Documents are in the index, Read of them were read, Textless of these have no sketch, Copies have the same text as another
-	// one.
-	Documents int `json:"documents"`
-	Read      int `json:"read"`
-	Textless  int `json:"textless"`
-	Copies    int `json:"copies"`
-	Sample    int `json:"sample"`
-	// Whole says that all documents were read, so that nothing is left to chance but the sketches' own error.
-	Whole bool `json:"whole"`
-	// Way is how candidates were found, by Bands of Rows where by bands; Compared is how many pairs that were. Capped says that so
-	// many were alike that not all of them were compared.
-	Way      string `json:"way"`
-	Bands    int    `json:"bands,omitempty"`
-	Rows     int    `json:"rows,omitempty"`
-	Compared int    `json:"compared"`
-	Capped   bool   `json:"capped"`
+	Index string `json:"index"`
+	Setting
+	Reading
+	Search
 
 	Random     Histogram  `json:"random"`
 	Candidates Histogram  `json:"candidates"`
@@ -77,6 +56,42 @@ type Report struct {
 	Presets    []Share    `json:"presets"`
 	Suggestion Suggestion `json:"suggestion"`
 	Notes      []string   `json:"notes"`
+}
+
+// Setting is what the rule says.
+type Setting struct {
+	Scheme    string  `json:"scheme"`
+	Family    string  `json:"family"`
+	Positions int     `json:"positions"`
+	Measure   string  `json:"measure"`
+	Threshold float64 `json:"threshold"`
+	// MinShingles is how many shingles both must have to fold by agreement.
+	MinShingles int `json:"min_shingles"`
+}
+
+// Reading is what was read.
+type Reading struct {
+	Seed uint64 `json:"seed"`
+	// Documents are in the index, Read of them were read, Textless of these have no sketch, Copies have the same text as another
+	// one.
+	Documents int `json:"documents"`
+	Read      int `json:"read"`
+	Textless  int `json:"textless"`
+	Copies    int `json:"copies"`
+	Sample    int `json:"sample"`
+	// Whole says that all documents were read, so that nothing is left to chance but the sketches' own error.
+	Whole bool `json:"whole"`
+}
+
+// Search is how candidates were found.
+type Search struct {
+	// Way is by Bands of Rows where by bands; Compared is how many pairs were. Capped says that so many were alike that not all of
+	// them were compared.
+	Way      string `json:"way"`
+	Bands    int    `json:"bands,omitempty"`
+	Rows     int    `json:"rows,omitempty"`
+	Compared int    `json:"compared"`
+	Capped   bool   `json:"capped"`
 }
 
 // Bins is how many bins a histogram has, each 1/Bins wide; the last one holds 1 too.
@@ -130,25 +145,24 @@ func Run(ctx context.Context, store adapters.Store, index string, rule *adapters
 	c := calibration{store: store, index: index, rule: rule, options: o}
 	scheme := rule.Sketcher.Scheme()
 	c.report = Report{
-		Index: index, Scheme: fmt.Sprintf("%08x", rule.Sketcher.SchemeID()), Family: string(scheme.Family), Positions: scheme.Positions,
-		Measure:   string(cmp.Or(rule.Profile.Measure, rerank.Resemblance)),
-		Threshold: rule.Profile.Threshold, MinShingles: rule.Profile.MinShingles, Seed: o.Seed, Notes: []string{}, Presets: []Share{},
+		Index: index, Notes: []string{}, Presets: []Share{}, Reading: Reading{Seed: o.Seed},
+		Setting: Setting{
+			Scheme: fmt.Sprintf("%08x", rule.Sketcher.SchemeID()), Family: string(scheme.Family), Positions: scheme.Positions,
+			Measure:   string(cmp.Or(rule.Profile.Measure, rerank.Resemblance)),
+			Threshold: rule.Profile.Threshold, MinShingles: rule.Profile.MinShingles,
+		},
 	}
-	if err := c.read(ctx); err != nil {
-		return nil, fmt.Errorf("calibrate %s: %w", index, err)
-	}
-	if err := c.compare(ctx); err != nil {
-		return nil, fmt.Errorf("calibrate %s: %w", index, err)
-	}
-	if err := c.look(ctx); err != nil {
-		return nil, fmt.Errorf("calibrate %s: %w", index, err)
+	for _, step := range []func(context.Context) error{c.read, c.compare, c.look} {
+		if err := step(ctx); err != nil {
+			return nil, fmt.Errorf("calibrate %s: %w", index, err)
+		}
 	}
 	c.curve()
 	c.shares()
 	c.report.Suggestion = Suggest(c.facts())
 	c.report.Presets = append(c.report.Presets, c.share("suggested", c.report.Suggestion.Threshold))
 	c.notes()
-	differ(scheme, &c.report)
+	differ(rule.Sketcher, &c.report)
 	return &c.report, nil
 }
 

@@ -43,6 +43,12 @@ type Measured struct {
 	High        float64 `json:"high"`
 }
 
+// From and To bound the resemblances that are counted.
+func (m Measured) From() float64 { return m.Resemblance - 0.5/Bins }
+
+// To is the upper bound.
+func (m Measured) To() float64 { return m.Resemblance + 0.5/Bins }
+
 func (c *Curve) take(exact float64, folds bool) {
 	bin := min(Bins-1, int(exact*Bins))
 	c.taken[bin][0]++

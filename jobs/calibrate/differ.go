@@ -3,23 +3,22 @@ package calibrate
 import (
 	"github.com/neardup/sidecar/internal/documents"
 	"github.com/neardup/sidecar/sketch"
-	"github.com/neardup/sidecar/sketch/content"
 )
 
 // differing is how many passages of a kind are shown of a pair.
 const differing = 3
 
 // differ fills in what the examples share and what one of them alone has.
-func differ(scheme sketch.Scheme, report *Report) {
+func differ(s *sketch.Sketcher, report *Report) {
+	w := s.Scheme().Words
+	if s.Scheme().Features == sketch.Tags {
+		w = 1
+	}
 	for l := range report.Levels {
 		for e := range report.Levels[l].Examples {
 			x := &report.Levels[l].Examples[e]
 			x.Shared, x.OnlyA, x.OnlyB = []string{}, []string{}, []string{}
-			w := scheme.Words
-			if scheme.Features == sketch.Tags {
-				w = 1
-			}
-			shared, alone := documents.Passages(wordsOf(scheme, x.A.Texts), wordsOf(scheme, x.B.Texts), w)
+			shared, alone := documents.Passages(wordsOf(s, x.A.Texts), wordsOf(s, x.B.Texts), w)
 			for _, p := range shared[:min(len(shared), differing)] {
 				x.Shared = append(x.Shared, p.Text)
 			}
@@ -36,20 +35,12 @@ func differ(scheme sketch.Scheme, report *Report) {
 }
 
 // wordsOf returns the words of a document's texts as they are compared.
-func wordsOf(scheme sketch.Scheme, texts []string) (words []string) {
+func wordsOf(s *sketch.Sketcher, texts []string) (words []string) {
+	if s.Scheme().Features == sketch.Tags {
+		return texts
+	}
 	for _, text := range texts {
-		if scheme.Features == sketch.Tags {
-			words = append(words, text)
-			continue
-		}
-		if scheme.Content != sketch.ContentRaw && content.IsHTML(text) {
-			if scheme.Content == sketch.ContentUseful {
-				text = content.Useful(text)
-			} else {
-				text = content.Text(text)
-			}
-		}
-		words = append(words, sketch.Words(text)...)
+		words = append(words, sketch.Words(s.Content(text))...)
 	}
 	return words
 }

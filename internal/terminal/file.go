@@ -1,0 +1,36 @@
+package terminal
+
+import (
+	"bufio"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// WriteFile writes a file that takes its name when it is whole: what stood there before stays until then, or if write fails.
+func WriteFile(name string, write func(io.Writer) error) (err error) {
+	// not os.CreateTemp, which knows nothing of who else may read files here: see umask(2)
+	const readable = 0o666
+	hidden := filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+"."+rand.Text())
+	file, err := os.OpenFile(hidden, os.O_WRONLY|os.O_CREATE|os.O_EXCL, readable)
+	if err != nil {
+		return fmt.Errorf("write %s: %w: name a file in a folder that you may write to", name, err)
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(hidden)
+			err = fmt.Errorf("write %s: %w", name, err)
+		}
+	}()
+	out := bufio.NewWriterSize(file, 1<<20)
+	if err = write(out); err == nil {
+		err = errors.Join(out.Flush(), file.Sync())
+	}
+	if err = errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(hidden, name)
+}
