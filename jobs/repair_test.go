@@ -53,20 +53,20 @@ func TestVerifyLooksBesideTheSketch(t *testing.T) {
 		want Findings
 	}{
 		{"all right", rule, right, text, Findings{Right: 1}},
-		{"no bands", rule, adapters.Ours{Sketch: right.Sketch, Cluster: right.Cluster}, text, Findings{Right: 1, BandsAbsent: 1}},
+		{"no bands", rule, adapters.Ours{Sketch: right.Sketch, Cluster: right.Cluster}, text, Findings{Right: 1, Bands: FieldFindings{Absent: 1}}},
 		{
 			"stale bands", rule, adapters.Ours{Sketch: right.Sketch, Bands: another.Bands, Cluster: right.Cluster}, text,
-			Findings{Right: 1, BandsStale: 1, Examples: []string{"one"}},
+			Findings{Right: 1, Bands: FieldFindings{Stale: 1}, Examples: []string{"one"}},
 		},
 		{
 			"a foreign cluster", rule, adapters.Ours{Sketch: right.Sketch, Bands: right.Bands, Cluster: other.ClusterID(7)}, text,
-			Findings{Right: 1, ClusterForeign: 1},
+			Findings{Right: 1, Cluster: FieldFindings{Foreign: 1}},
 		},
-		{"nothing", rule, adapters.Ours{}, text, Findings{Absent: 1, BandsAbsent: 1, ClusterAbsent: 1}},
+		{"nothing", rule, adapters.Ours{}, text, Findings{Absent: 1, Bands: FieldFindings{Absent: 1}, Cluster: FieldFindings{Absent: 1}}},
 		{"all of another text is stale once", rule, another, text, Findings{Stale: 1, Examples: []string{"one"}}},
 		{
 			"of another scheme", rule, adapters.Ours{Sketch: "AQAA", Bands: another.Bands, Cluster: other.ClusterID(7)}, text,
-			Findings{Incomparable: 1, ClusterForeign: 1},
+			Findings{Incomparable: 1, Cluster: FieldFindings{Foreign: 1}},
 		},
 		{"left over", &plain, right, text, Findings{Right: 1, Leftover: 1}},
 	} {
@@ -126,13 +126,13 @@ func TestRepair(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := map[bool]int{false: 1, true: 0}[fine]; got.Refused != want || got.Remaining > got.Refused+got.Changed {
-				t.Errorf("%d refused, want %d; %d remain", got.Refused, want, got.Remaining)
+			if want := map[bool]int{false: 1, true: 0}[fine]; got.Repair.Refused != want || got.Remaining > got.Repair.Refused+got.Repair.Changed {
+				t.Errorf("%d refused, want %d; %d remain", got.Repair.Refused, want, got.Remaining)
 			}
 			m.onPatch = nil
 			m.refuse = map[string]bool{}
 			again, err := Verify(t.Context(), m, "news", rule, adapters.Selection{}, VerifyOptions{Repair: true}, nil)
-			if err != nil || again.Refused+again.Changed+again.Remaining != 0 {
+			if err != nil || again.Repair.Refused+again.Repair.Changed+again.Remaining != 0 {
 				t.Errorf("%+v, %v", again, err)
 			}
 			last, err := Verify(t.Context(), m, "news", rule, adapters.Selection{}, VerifyOptions{}, nil)
@@ -157,7 +157,7 @@ func TestRepairGivesWay(t *testing.T) {
 			return batch, nil
 		}
 		got, err := Verify(t.Context(), m, "news", rule, adapters.Selection{}, VerifyOptions{Repair: true}, nil)
-		if err != nil || got.Changed != 1 || got.Remaining != 1 || got.Repaired != 0 || m.writes != 0 {
+		if err != nil || got.Repair.Changed != 1 || got.Remaining != 1 || got.Repair.Mended != 0 || m.writes != 0 {
 			t.Errorf("%+v, %v, %d writes", got, err, m.writes)
 		}
 		if !strings.Contains(m.sources["busy"], fmt.Sprintf("version %d", version)) {

@@ -69,59 +69,34 @@ func (r Report) Line(title string, dryRun bool) string {
 		r.Refused, r.Took.Round(10*time.Millisecond), r.PerSecond(), r.PartsDone, r.Parts, r.Workers, &more)
 }
 
-// VerifyReport is what a verification found in one index.
+// VerifyReport is what a verification found in one index: of bands and clusters where the rule stores them, of what was mended where
+// that was asked.
 type VerifyReport struct {
-	Engine   string       `json:"engine"`
-	Index    string       `json:"index"`
-	Scanned  int          `json:"scanned"`
-	Right    int          `json:"right"`
-	Absent   int          `json:"absent"`
-	Other    int          `json:"incomparable"`
-	Stale    int          `json:"stale"`
-	Emptied  int          `json:"textless_with_sketch"`
-	Textless int          `json:"textless"`
-	Bands    *FieldReport `json:"bands,omitempty"`
-	Cluster  *FieldReport `json:"cluster,omitempty"`
+	Engine string `json:"engine"`
+	Index  string `json:"index"`
+	Findings
+	Bands   *FieldFindings `json:"bands,omitempty"`
+	Cluster *FieldFindings `json:"cluster,omitempty"`
+	Repair  *Repair        `json:"repair,omitempty"`
 	// Filled says how the index's mapping fills fields of ours, which no document shows.
-	Filled []string `json:"filled_by_mapping,omitempty"`
-	// Leftover hold what the rule does not store.
-	Leftover int           `json:"left_over,omitempty"`
-	Repair   *RepairReport `json:"repair,omitempty"`
-	Examples []string      `json:"examples"`
-	Seconds  float64       `json:"seconds"`
+	Filled  []string `json:"filled_by_mapping,omitempty"`
+	Seconds float64  `json:"seconds"`
 	// Whole says that it was read to its end; a sample is none.
 	Whole bool `json:"whole"`
 }
 
-// FieldReport is what was found in a field beside the sketch that the rule stores.
-type FieldReport struct {
-	Absent  int `json:"absent"`
-	Foreign int `json:"foreign"`
-	Stale   int `json:"stale"`
-}
-
-// RepairReport is what became of what was to be mended.
-type RepairReport struct {
-	Mended  int `json:"mended"`
-	Changed int `json:"changed_meanwhile"`
-	Gone    int `json:"gone"`
-	Refused int `json:"refused"`
-}
-
-// In returns the report on one index of an engine: of bands and clusters where the rule stores them, of what was mended where that was asked.
+// In returns the report on one index of an engine.
 func (f Findings) In(engine, index string, rule *adapters.Rule, repair bool) VerifyReport {
-	r := VerifyReport{
-		Engine: engine, Index: index, Scanned: f.Scanned, Right: f.Right, Absent: f.Absent, Other: f.Incomparable,
-		Stale: f.Stale, Emptied: f.Emptied, Textless: f.Textless, Leftover: f.Leftover, Examples: append([]string{}, f.Examples...),
-	}
+	f.Examples = append([]string{}, f.Examples...) // a list in JSON, if an empty one
+	r := VerifyReport{Engine: engine, Index: index, Findings: f}
 	if rule.Bands > 0 {
-		r.Bands = &FieldReport{Absent: f.BandsAbsent, Stale: f.BandsStale}
+		r.Bands = &f.Bands
 	}
 	if rule.Clusters {
-		r.Cluster = &FieldReport{Absent: f.ClusterAbsent, Foreign: f.ClusterForeign, Stale: f.ClusterStale}
+		r.Cluster = &f.Cluster
 	}
 	if repair {
-		r.Repair = &RepairReport{Mended: f.Repaired, Changed: f.Changed, Gone: f.Gone, Refused: f.Refused}
+		r.Repair = &f.Repair
 	}
 	return r
 }
@@ -131,7 +106,7 @@ func (f VerifyReport) String() string {
 	var b strings.Builder
 	title := f.Engine + ": " + f.Index
 	fmt.Fprintf(&b, "%s: %d scanned, %d right, %d absent, %d incomparable, %d stale, %d textless with a sketch, %d without text",
-		title, f.Scanned, f.Right, f.Absent, f.Other, f.Stale, f.Emptied, f.Textless)
+		title, f.Scanned, f.Right, f.Absent, f.Incomparable, f.Stale, f.Emptied, f.Textless)
 	fmt.Fprintf(&b, ", in %s\n", time.Duration(f.Seconds*1e9).Round(10*time.Millisecond))
 	if bands := f.Bands; bands != nil {
 		fmt.Fprintf(&b, "%s: bands: %d absent, %d stale\n", title, bands.Absent, bands.Stale)

@@ -13,29 +13,48 @@ import (
 // its sketch, and beside that once for its bands and once for its cluster where these are not right.
 type Findings struct {
 	// Total is how many there are to scan as far as the engine says, else 0; Scanned were read.
-	Total, Scanned int
+	Total   int `json:"-"`
+	Scanned int `json:"scanned"`
 	// Right hold the sketch of their text; Textless have no word to sketch, or can't be read, and hold none.
-	Right, Textless int
+	Right int `json:"right"`
 	// Absent have a text and no sketch. Incomparable hold a sketch of another scheme or of other fields, or something that is no
 	// sketch: these count as absent. Neither does harm: searches compute the sketch, or leave the hit alone.
-	Absent, Incomparable int
+	Absent       int `json:"absent"`
+	Incomparable int `json:"incomparable"`
 	// Stale hold the sketch of another text than theirs; Emptied hold one and have no text. Both may fold where they should not.
-	Stale, Emptied int
-	// BandsAbsent lack the bands that the rule stores: no look-up finds them. BandsStale hold the right sketch and those of
-	// another text or of another setting of bands: look-ups miss them.
-	BandsAbsent, BandsStale int
-	// ClusterAbsent lack a cluster, ClusterForeign have one that was made under another threshold or scheme: searches of such an
-	// index are not left to the engine. ClusterStale have one under this rule and not the sketch that it was made from.
-	ClusterAbsent, ClusterForeign, ClusterStale int
+	Stale    int `json:"stale"`
+	Emptied  int `json:"textless_with_sketch"`
+	Textless int `json:"textless"`
+	// Bands and Cluster are where the rule stores them.
+	Bands   FieldFindings `json:"-"`
+	Cluster FieldFindings `json:"-"`
 	// Leftover hold bands or a cluster, which the rule does not store.
-	Leftover int
+	Leftover int `json:"left_over,omitempty"`
 	// Examples are the ids of the first few in which something stands that is not of their text.
-	Examples []string
-	// Repaired, Changed, Gone and Refused are what became of the documents that were to be mended: mended, changed by their
-	// writers again and again, deleted, not taken by the engine.
-	Repaired, Changed, Gone, Refused int
+	Examples []string `json:"examples"`
+	Repair   Repair   `json:"-"`
 	// Remaining is how many of Wrong were not mended.
-	Remaining int
+	Remaining int `json:"-"`
+}
+
+// FieldFindings counts documents by a field beside the sketch that the rule stores.
+type FieldFindings struct {
+	// Absent lack it: no look-up finds them.
+	Absent int `json:"absent"`
+	// Foreign clusters were made under another threshold or scheme: searches of such an index are not left to the engine.
+	Foreign int `json:"foreign"`
+	// Stale bands are of another text or of another setting of bands beside the right sketch: look-ups miss them. A stale cluster is
+	// one under this rule without the sketch that it was made from.
+	Stale int `json:"stale"`
+}
+
+// Repair counts what became of the documents that were to be mended: mended, changed by their writers again and again, deleted,
+// not taken by the engine.
+type Repair struct {
+	Mended  int `json:"mended"`
+	Changed int `json:"changed_meanwhile"`
+	Gone    int `json:"gone"`
+	Refused int `json:"refused"`
 }
 
 // maxExamples is how many ids are kept: enough to look at what changed them.
@@ -43,7 +62,7 @@ const maxExamples = 5
 
 // Wrong returns how many documents hold a comparable sketch that is not of their text, or the right one and bands or a cluster
 // that are not.
-func (f Findings) Wrong() int { return f.Stale + f.Emptied + f.BandsStale + f.ClusterStale }
+func (f Findings) Wrong() int { return f.Stale + f.Emptied + f.Bands.Stale + f.Cluster.Stale }
 
 // VerifyOptions say what a verification does beside looking.
 type VerifyOptions struct {
@@ -62,7 +81,7 @@ func Verify(
 ) (Findings, error) {
 	v := verification{rule: rule, repair: o.Repair, report: report, unmended: map[string]bool{}}
 	changed, err := mend(ctx, Job{Store: store, Index: index, Rule: rule}, s, o.RequestsPerSecond, &v)
-	v.findings.Changed, v.findings.Remaining = len(changed), len(v.unmended)
+	v.findings.Repair.Changed, v.findings.Remaining = len(changed), len(v.unmended)
 	if err != nil {
 		err = fmt.Errorf("verify %s: %w", index, err)
 	}
@@ -103,11 +122,11 @@ func (v *verification) mended(id string, result adapters.Result) {
 	case adapters.Changed:
 		return
 	case adapters.Patched:
-		v.findings.Repaired++
+		v.findings.Repair.Mended++
 	case adapters.Gone:
-		v.findings.Gone++
+		v.findings.Repair.Gone++
 	default:
-		v.findings.Refused++
+		v.findings.Repair.Refused++
 		return
 	}
 	delete(v.unmended, id)
@@ -161,20 +180,20 @@ func (f *Findings) beside(rule *adapters.Rule, document adapters.Stored, want ad
 	switch {
 	case rule.Bands == 0 || slices.Equal(have.Bands, want.Bands):
 	case len(have.Bands) == 0:
-		f.BandsAbsent++
+		f.Bands.Absent++
 	case fits && !counted:
-		f.BandsStale++
+		f.Bands.Stale++
 		counted = true
 		f.example(document.ID)
 	}
 	switch {
 	case !rule.Clusters || have.Cluster == want.Cluster:
 	case have.Cluster == "":
-		f.ClusterAbsent++
+		f.Cluster.Absent++
 	case !strings.HasPrefix(have.Cluster, rule.ClusterMark()):
-		f.ClusterForeign++
+		f.Cluster.Foreign++
 	case !counted:
-		f.ClusterStale++
+		f.Cluster.Stale++
 		f.example(document.ID)
 	}
 }

@@ -161,7 +161,7 @@ func (v *verification) index(ctx context.Context, e *upstream.Engine, index adap
 	v.wrong += f.Wrong()
 	v.left += f.Wrong()
 	if v.flags.Repair {
-		v.left += max(f.Remaining, f.Changed+f.Refused) - f.Wrong()
+		v.left += max(f.Remaining, f.Repair.Changed+f.Repair.Refused) - f.Wrong()
 	}
 	found := f.In(e.Config.Name, index.Name, rule, v.flags.Repair)
 	found.Seconds, found.Whole = time.Since(start).Round(time.Millisecond).Seconds(), err == nil && v.flags.sample == 0

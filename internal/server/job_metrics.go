@@ -160,7 +160,7 @@ func (m *IndexMetrics) Verified(f jobs.Findings) {
 	m.At(f.Scanned, f.Total)
 	m.Count(map[string]int{
 		"scanned": f.Scanned, "right": f.Right, "textless": f.Textless, "absent": f.Absent, "incomparable": f.Incomparable,
-		"stale": f.Wrong(), "mended": f.Repaired, "changed": f.Changed, "gone": f.Gone, "refused": f.Refused,
+		"stale": f.Wrong(), "mended": f.Repair.Mended, "changed": f.Repair.Changed, "gone": f.Repair.Gone, "refused": f.Repair.Refused,
 	})
 }
 
