@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -22,7 +21,6 @@ import (
 	"github.com/neardup/sidecar/internal/server"
 	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/jobs/cluster"
-	"github.com/neardup/sidecar/sketch"
 )
 
 // clusterFlags are what the command line asks of a clustering.
@@ -235,7 +233,7 @@ func (c *clustering) run(cmd *cobra.Command) error {
 	if err := c.join(cmd); err != nil {
 		return err
 	}
-	report, err := c.save(ctx)
+	report, err := c.corpus.Report(ctx, c.flags.file)
 	if err != nil {
 		return err
 	}
@@ -299,34 +297,6 @@ func (c *clustering) join(cmd *cobra.Command) error {
 		return err
 	}
 	return c.corpus.ClusterBy(cmd.Context(), seek)
-}
-
-// document makes what the corpus takes of one document. Its sketch is made in place, and is good as long as that of s.
-func (c *clustering) document(d *cluster.Document, s *sketch.Sketch, texts []string) {
-	if !c.rule.Sketcher.SketchInto(s, texts...) {
-		return
-	}
-	s.Source, d.Sketch = c.rule.Source(), s
-	if c.corpus.NeedsShingles() {
-		d.Shingles = c.rule.Sketcher.Shingles(texts...)
-	}
-}
-
-// save visits the clusters, writes them where --output says, and returns the report.
-func (c *clustering) save(ctx context.Context) (*cluster.Report, error) {
-	if c.flags.file == "" {
-		return c.corpus.Report(ctx, nil)
-	}
-	out, err := cluster.NewFile(c.flags.file)
-	if err != nil {
-		return nil, err
-	}
-	defer out.Drop()
-	report, err := c.corpus.Report(ctx, out.Add)
-	if err != nil {
-		return nil, err
-	}
-	return report, out.Keep()
 }
 
 // print prints the report, and what was written to the engine if anything was to be.

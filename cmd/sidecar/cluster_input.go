@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -12,17 +11,7 @@ import (
 	"github.com/neardup/sidecar/internal/documents"
 	"github.com/neardup/sidecar/internal/offline"
 	"github.com/neardup/sidecar/jobs/cluster"
-	"github.com/neardup/sidecar/sketch"
 )
-
-// fileSource reads the documents of a file.
-type fileSource struct {
-	*clustering
-	name, id, hostField string
-	fields              []string
-	payload             int // bytes of a sketch, about
-	held                atomic.Bool
-}
 
 // readFile adds the documents of the file that --input names.
 func (c *clustering) readFile(cmd *cobra.Command) error {
@@ -42,20 +31,16 @@ func (c *clustering) readFile(cmd *cobra.Command) error {
 	if err := c.begin(entry.Rule(g.Sketcher)); err != nil {
 		return err
 	}
-	src, name, err := g.OpenPacked(f.input)
-	if err != nil {
-		return err
-	}
-	defer src.Close()
-	scheme := g.Sketcher.Scheme()
-	s := fileSource{
-		clustering: c, name: name, id: f.id, hostField: cmp.Or(f.hostField, entry.HostField), fields: entry.Fields,
-		payload: scheme.Positions * scheme.Bits / 8,
-	}
-	meter := newMeter(c.err, name)
+	hostField := cmp.Or(f.hostField, entry.HostField)
+	meter := newMeter(c.err, offline.NameOf(f.input))
 	defer meter.end()
-	shown := c.flags.metrics.Index("")
-	err = offline.EachBatch(cmd.Context(), src, s.batch, func(list []cluster.Document) error {
+	shown := f.metrics.Index("")
+	add := func(list []cluster.Document, _ int, read *documents.Document) ([]cluster.Document, error) {
+		d := cluster.Document{ID: read.ID, Host: documents.HostIn(read.Members, hostField)}
+		c.document(&d, read.Texts)
+		return append(list, d), nil
+	}
+	err = offline.EachDocument(cmd.Context(), g, f.input, f.id, add, func(list []cluster.Document) error {
 		for _, d := range list {
 			if err := c.corpus.Add(d); err != nil {
 				return err
@@ -66,41 +51,20 @@ func (c *clustering) readFile(cmd *cobra.Command) error {
 		shown.Count(map[string]int{"scanned": c.corpus.Documents()})
 		return nil
 	})
-	if err == nil && c.corpus.Documents() > 0 && !s.held.Load() {
-		g.NoteFields(name)
+	if errors.Is(err, documents.ErrNoID) {
+		return fmt.Errorf("%w, or name the field that holds it with --id", err)
 	}
 	return err
 }
 
-// batch makes documents of lines, and with an error those before it.
-func (s *fileSource) batch(b offline.Batch) ([]cluster.Document, error) {
-	var list []cluster.Document
-	var room []byte // for the sketches' payloads
-	var sketches []sketch.Sketch
-	held := false
-	defer func() {
-		if held {
-			s.held.Store(true)
-		}
-	}()
-	for number, line := range b.Lines() {
-		read, err := documents.Read(line, s.id, s.fields)
-		if errors.Is(err, documents.ErrNoID) {
-			err = fmt.Errorf("has no field %q: name the field that holds the id with --id", s.id)
-		}
-		if err != nil {
-			return list, offline.AtLine(s.name, number, err)
-		}
-		held = held || read.Held
-		if len(sketches) == cap(sketches) { // those handed out stay where they are
-			sketches = make([]sketch.Sketch, 0, 256)
-			room = make([]byte, 256*s.payload)
-		}
-		sketches = append(sketches, sketch.Sketch{Payload: room[:0:s.payload]})
-		room = room[s.payload:]
-		d := cluster.Document{ID: read.ID, Host: documents.HostIn(read.Members, s.hostField)}
-		s.document(&d, &sketches[len(sketches)-1], read.Texts)
-		list = append(list, d)
+// document gives a document of the corpus its sketch, and its shingles where the corpus needs them.
+func (c *clustering) document(d *cluster.Document, texts []string) {
+	s, has := c.rule.Sketcher.Sketch(texts...)
+	if !has {
+		return
 	}
-	return list, nil
+	s.Source, d.Sketch = c.rule.Source(), &s
+	if c.corpus.NeedsShingles() {
+		d.Shingles = c.rule.Sketcher.Shingles(texts...)
+	}
 }

@@ -26,7 +26,7 @@ A line that can't be read ends it: what was printed before is whole.
 Exit code 0: done. 1: failed or interrupted.`,
 		Example: `  sidecar sketch docs.jsonl > sketches.tsv
   sidecar sketch --fields headline,body.text --output json docs.jsonl
-  zcat docs.jsonl.gz | sidecar sketch --config config.yaml --index news-2024`,
+  sidecar sketch docs.jsonl.gz --config config.yaml --index news-2024`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return fmt.Errorf("sketch takes one file, and got %d: run it for each, or join them as in: cat *.jsonl | sidecar sketch", len(args))

@@ -30,7 +30,7 @@ func Read(line []byte, id string, fields []string) (d Document, err error) {
 		return d, errors.New(`is no JSON object: write one document in each line, such as {"id": "a", "text": "some words"}`)
 	}
 	if jsonedit.Get(d.Members, id) == nil {
-		return d, ErrNoID
+		return d, fmt.Errorf("has no field %q: %w", id, ErrNoID)
 	}
 	if err := d.takeID(id); err != nil {
 		return d, err
@@ -44,7 +44,7 @@ func Read(line []byte, id string, fields []string) (d Document, err error) {
 }
 
 // ErrNoID is the error of a document without an id.
-var ErrNoID = errors.New(`has no field "id": give each document one, a text or a number`)
+var ErrNoID = errors.New("give each document one, a text or a number")
 
 // takeID takes the id that a field holds, a text or a number.
 func (d *Document) takeID(field string) error {

@@ -2,7 +2,6 @@
 package offline
 
 import (
-	"bytes"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/config"
-	"github.com/neardup/sidecar/internal/documents"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -90,48 +88,50 @@ func (o *Options) Open(io Streams) (*Comparer, error) {
 	return &g, errors.Join(errs...)
 }
 
-// NoteFields says on stderr that no document had any of the fields, which are then most likely the wrong ones.
-func (g *Comparer) NoteFields(name string) {
+// noteFields says on stderr that no document had any of the fields, which are then most likely the wrong ones.
+func (g *Comparer) noteFields(name string) {
 	const note = "note: %s: no document has a field %s: name the fields of your documents with --fields\n"
 	_, _ = fmt.Fprintf(g.Err, note, name, config.Either(g.Rule.Fields))
 }
 
-// open opens a file for reading, "-" for standard input, and returns what to call it in messages.
-func (g *Comparer) open(file string) (io.ReadCloser, string, error) {
+// NameOf returns what to call a file in messages.
+func NameOf(file string) string {
 	if file == "-" {
-		return io.NopCloser(g.In), "standard input", nil
+		return "standard input"
+	}
+	return file
+}
+
+// open opens a file for reading, "-" for standard input, and returns what to call it in messages. It unpacks a file whose name says
+// that it is gzipped.
+func (g *Comparer) open(file string) (io.ReadCloser, string, error) {
+	name := NameOf(file)
+	if file == "-" {
+		return io.NopCloser(g.In), name, nil
 	}
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, file, fmt.Errorf("%w: name a file, or - for standard input", err)
+		return nil, name, fmt.Errorf("%w: name a file, or - for standard input", err)
 	}
-	return f, file, nil
-}
-
-// AtLine adds to an error where it is.
-func AtLine(name string, line int, err error) error { return fmt.Errorf("%s:%d: %w", name, line, err) }
-
-// plainID returns an error where the id would break a table of lines and tabs.
-func plainID(d *documents.Document) error {
-	if bytes.ContainsAny([]byte(d.ID), "\t\n\r") {
-		return errors.New("id: holds a tab or a line break, which no table can hold: use --output json")
+	if !strings.HasSuffix(file, ".gz") {
+		return f, name, nil
 	}
-	return nil
-}
-
-// OpenPacked opens a file, and unpacks it where its name says that it is gzipped.
-func (g *Comparer) OpenPacked(file string) (io.ReadCloser, string, error) {
-	src, name, err := g.open(file)
-	if err != nil || !strings.HasSuffix(file, ".gz") {
-		return src, name, err
-	}
-	unpacked, err := gzip.NewReader(src)
+	unpacked, err := gzip.NewReader(f)
 	if err != nil {
-		_ = src.Close()
+		_ = f.Close()
 		return nil, name, fmt.Errorf("%s: is not gzipped, as its name says: %w", name, err)
 	}
 	return struct {
 		io.Reader
 		io.Closer
-	}{unpacked, src}, name, nil
+	}{unpacked, f}, name, nil
 }
+
+// write prints lines.
+func (g *Comparer) write(lines []byte) error {
+	_, err := g.Out.Write(lines)
+	return err
+}
+
+// AtLine adds to an error where it is.
+func AtLine(name string, line int, err error) error { return fmt.Errorf("%s:%d: %w", name, line, err) }

@@ -7,7 +7,9 @@ import (
 	"io"
 	"iter"
 	"runtime"
+	"sync/atomic"
 
+	"github.com/neardup/sidecar/internal/documents"
 	"github.com/neardup/sidecar/internal/terminal"
 )
 
@@ -87,6 +89,40 @@ func EachBatch[R any](ctx context.Context, src io.Reader, work func(Batch) (R, e
 			return err
 		}
 	}
+}
+
+// EachDocument reads the documents of a file, one in each line, on all cores. add takes one and the number of its line into what is
+// made of a batch; use takes that in the order of the file. Where no document has any of the fields a note says so.
+func EachDocument[R any](
+	ctx context.Context, g *Comparer, file, id string, add func(R, int, *documents.Document) (R, error), use func(R) error,
+) error {
+	src, name, err := g.open(file)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	var count, held atomic.Int64
+	work := func(b Batch) (made R, err error) {
+		for number, line := range b.Lines() {
+			d, err := documents.Read(line, id, g.Rule.Fields)
+			if err == nil {
+				made, err = add(made, number, &d)
+			}
+			if err != nil {
+				return made, AtLine(name, number, err)
+			}
+			count.Add(1)
+			if d.Held {
+				held.Add(1)
+			}
+		}
+		return made, nil
+	}
+	err = EachBatch(ctx, src, work, use)
+	if err == nil && count.Load() > 0 && held.Load() == 0 {
+		g.noteFields(name)
+	}
+	return err
 }
 
 func send[T any](ctx context.Context, to chan<- T, value T) bool {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"strconv"
 	"sync"
 
 	"github.com/neardup/sidecar/internal/documents"
@@ -62,10 +61,7 @@ func (g *Comparer) Pairs(ctx context.Context, f *Comparison) error {
 			return err
 		}
 	}
-	return EachBatch(ctx, src, j.batch, func(lines []byte) error {
-		_, err := g.Out.Write(lines)
-		return err
-	})
+	return EachBatch(ctx, src, j.batch, g.write)
 }
 
 // loaded is a document that was read, and the line it stands in.
@@ -73,42 +69,23 @@ type loaded struct {
 	member
 	id   string
 	line int
-	held bool
 }
 
 // load reads the documents.
 func (j *judge) load(ctx context.Context, g *Comparer, file string) error {
-	src, name, err := g.open(file)
-	if err != nil {
-		return err
-	}
-	defer src.Close()
 	j.members = map[string]member{}
-	lines, held := map[string]int{}, false
-	work := func(b Batch) (list []loaded, err error) {
-		for number, line := range b.Lines() {
-			d, err := documents.Read(line, "id", g.Rule.Fields)
-			if err != nil {
-				return list, AtLine(name, number, err)
-			}
-			list = append(list, loaded{g.member(d.Texts, j.profile.Check != rerank.Check{}), d.ID, number, d.Held})
-		}
-		return list, nil
-	}
-	err = EachBatch(ctx, src, work, func(list []loaded) error {
+	lines := map[string]int{}
+	return EachDocument(ctx, g, file, "id", func(list []loaded, line int, d *documents.Document) ([]loaded, error) {
+		return append(list, loaded{g.member(d.Texts, j.profile.Check != rerank.Check{}), d.ID, line}), nil
+	}, func(list []loaded) error {
 		for _, l := range list {
 			if before, taken := lines[l.id]; taken {
-				return AtLine(name, l.line, fmt.Errorf("id %s stands in line %d too: give each document its own", l.id, before))
+				return AtLine(NameOf(file), l.line, fmt.Errorf("id %s stands in line %d too: give each document its own", l.id, before))
 			}
 			lines[l.id], j.members[l.id] = l.line, l.member
-			held = held || l.held
 		}
 		return nil
 	})
-	if err == nil && len(lines) > 0 && !held {
-		g.NoteFields(name)
-	}
-	return err
 }
 
 // member makes what is kept of a document.
@@ -171,15 +148,9 @@ func (j *judge) compare(a, b member) (near bool, agreement, deviation float64) {
 
 // line appends a pair's line.
 func (j *judge) line(out, a, b []byte, near bool, agreement, deviation float64) []byte {
-	between := [...]string{"", "\t", "\t", "\t", "\t", "\n"}
-	if j.json {
-		between = [...]string{`{"id_a":`, `,"id_b":`, `,"agreement":`, `,"error":`, `,"near_duplicate":`, "}\n"}
-		a, b = jsonedit.AppendString(nil, string(a)), jsonedit.AppendString(nil, string(b))
+	if !j.json {
+		return fmt.Appendf(out, "%s\t%s\t%.4f\t%.4f\t%t\n", a, b, agreement, deviation, near)
 	}
-	out = append(append(out, between[0]...), a...)
-	out = append(append(out, between[1]...), b...)
-	out = strconv.AppendFloat(append(out, between[2]...), agreement, 'f', 4, 64)
-	out = strconv.AppendFloat(append(out, between[3]...), deviation, 'f', 4, 64)
-	out = strconv.AppendBool(append(out, between[4]...), near)
-	return append(out, between[5]...)
+	a, b = jsonedit.AppendString(nil, string(a)), jsonedit.AppendString(nil, string(b))
+	return fmt.Appendf(out, `{"id_a":%s,"id_b":%s,"agreement":%.4f,"error":%.4f,"near_duplicate":%t}`+"\n", a, b, agreement, deviation, near)
 }

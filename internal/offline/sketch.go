@@ -2,85 +2,28 @@ package offline
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"sync/atomic"
+	"strings"
 
 	"github.com/neardup/sidecar/internal/documents"
-	"github.com/neardup/sidecar/sketch"
 )
 
 // Sketch prints the sketches of a file of documents.
 func (g *Comparer) Sketch(ctx context.Context, file string, asJSON bool) error {
-	src, name, err := g.open(file)
-	if err != nil {
-		return err
-	}
-	defer src.Close()
-	p := printer{Comparer: g, name: name, json: asJSON, scheme: fmt.Sprintf("%08x", g.Sketcher.SchemeID())}
-	err = EachBatch(ctx, src, p.batch, func(lines []byte) error {
-		_, err := g.Out.Write(lines)
-		return err
-	})
-	if err == nil && p.documents.Load() > 0 && p.held.Load() == 0 {
-		g.NoteFields(name)
-	}
-	return err
-}
-
-// printer makes lines of sketches. It is safe for concurrent use.
-type printer struct {
-	*Comparer
-	name, scheme    string
-	json            bool
-	documents, held atomic.Int64
-}
-
-// batch returns the lines of a batch of documents, and with an error those before it.
-func (p *printer) batch(b Batch) ([]byte, error) {
-	var out []byte
-	var s sketch.Sketch
-	count, held := int64(0), int64(0)
-	defer func() {
-		p.documents.Add(count)
-		p.held.Add(held)
-	}()
-	for number, line := range b.Lines() {
-		d, err := documents.Read(line, "id", p.Rule.Fields)
-		if err == nil && !p.json {
-			err = plainID(&d)
+	scheme := fmt.Sprintf("%08x", g.Sketcher.SchemeID())
+	return EachDocument(ctx, g, file, "id", func(out []byte, _ int, d *documents.Document) ([]byte, error) {
+		text := "" // of a document without a word
+		if s, has := g.Sketcher.Sketch(d.Texts...); has {
+			s.Source = g.Rule.Source()
+			text = s.String()
 		}
-		if err != nil {
-			return out, AtLine(p.name, number, err)
+		switch {
+		case asJSON:
+			return fmt.Appendf(out, "{\"id\":%s,\"scheme\":%q,\"sketch\":%q}\n", d.RawID, scheme, text), nil
+		case strings.ContainsAny(d.ID, "\t\n\r"):
+			return out, errors.New("id: holds a tab or a line break, which no table can hold: use --output json")
 		}
-		count++
-		if d.Held {
-			held++
-		}
-		has := p.Sketcher.SketchInto(&s, d.Texts...)
-		s.Source = p.Rule.Source()
-		if out, err = p.line(out, &d, &s, has); err != nil {
-			return out, AtLine(p.name, number, err)
-		}
-	}
-	return out, nil
-}
-
-// line appends one document's line.
-func (p *printer) line(out []byte, d *documents.Document, s *sketch.Sketch, has bool) (_ []byte, err error) {
-	before := len(out)
-	if p.json {
-		out = append(append(append(out, `{"id":`...), d.RawID...), `,"scheme":"`...)
-		out = append(append(out, p.scheme...), `","sketch":"`...)
-	} else {
-		out = append(append(append(append(out, d.ID...), '\t'), p.scheme...), '\t')
-	}
-	if has {
-		if out, err = s.AppendText(out); err != nil {
-			return out[:before], err
-		}
-	}
-	if p.json {
-		out = append(out, `"}`...)
-	}
-	return append(out, '\n'), nil
+		return fmt.Appendf(out, "%s\t%s\t%s\n", d.ID, scheme, text), nil
+	}, g.write)
 }

@@ -94,30 +94,41 @@ type Left struct {
 type Corpus struct {
 	options Options
 	scratch scratch
-	// sketches has a record for each document in the order of their coming, names its id, host and cluster.
+	recordShape
+	shingleSets
+	// sketches has a record for each document in the order of their coming, names its id, host and cluster. offsets is where each
+	// record stands, where they differ in length.
 	sketches, names *spool
-	// stride is the length of a record of sketches, 0 where they differ; offsets is then where each stands.
-	stride  int
-	offsets []int64
-	// fingerprints sorts ⟨fingerprint, check of the payload and place⟩, shingles ⟨shingle, place⟩.
-	fingerprints, shingles *sorter
-	form                   sketch.Form
-	bits                   uint8
-	size                   int      // bytes of a payload where stride is not 0
-	masks                  []uint64 // of ready values
-	record                 []byte
-	documents              int
-
-	// sizes has the number of shingles of each document, for Broder, and all is their sum.
-	sizes []uint32
-	all   int
-	// surprise has for each text how improbable its set is, in bits: the sum of log2(texts / texts that have it) over its
-	// elements, but for the common ones. For Broder over tags alone.
-	surprise []float32
+	offsets         []int64
+	// fingerprints sorts ⟨fingerprint, check of the payload and place⟩.
+	fingerprints *sorter
+	record       []byte
+	documents    int
 	// number has each document's text, none where it has none; at each text's document.
 	number, at []uint32
 	forest     Forest
 	left       Left
+}
+
+// recordShape is what follows from the scheme.
+type recordShape struct {
+	form sketch.Form
+	bits uint8
+	// stride is the length of a record of sketches, 0 where they differ; size is the bytes of a payload where they do not.
+	stride, size int
+	masks        []uint64 // of ready values
+}
+
+// shingleSets is what Broder goes by.
+type shingleSets struct {
+	// shingles sorts ⟨shingle, place⟩.
+	shingles *sorter
+	// sizes has the number of shingles of each document, and all is their sum.
+	sizes []uint32
+	all   int
+	// surprise has for each text how improbable its set is, in bits: the sum of log2(texts / texts that have it) over its
+	// elements, but for the common ones. For tags alone.
+	surprise []float32
 }
 
 const (

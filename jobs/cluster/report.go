@@ -3,8 +3,17 @@ package cluster
 import (
 	"cmp"
 	"context"
+	"encoding/csv"
+	"fmt"
+	"io"
 	"math"
+	"math/bits"
 	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/internal/terminal"
 )
 
 // Report is what a run found. All lists are in a fixed order and cut to the first few.
@@ -113,8 +122,38 @@ type gathered struct {
 	at     map[uint32]int // where each host is among them
 }
 
-// Report visits all documents as [Corpus.Each] does, and returns what there is to say of them. yield may be nil.
-func (c *Corpus) Report(ctx context.Context, yield func(*Member) error) (*Report, error) {
+// Report visits all documents as [Corpus.Each] does, and returns what there is to say of them. Where it names a file, each document
+// goes there with its cluster: as CSV where the name says so, else as a line of JSON.
+func (c *Corpus) Report(ctx context.Context, file string) (report *Report, err error) {
+	if file == "" {
+		return c.report(ctx, func(*Member) error { return nil })
+	}
+	err = terminal.WriteFile(file, func(w io.Writer) error {
+		if !strings.HasSuffix(file, ".csv") {
+			var line []byte
+			report, err = c.report(ctx, func(m *Member) error {
+				line = jsonedit.AppendString(append(line[:0], `{"id":`...), m.ID)
+				line = jsonedit.AppendString(append(line, `,"cluster":`...), m.Cluster)
+				_, err := w.Write(fmt.Appendf(line, `,"size":%d,"agreement":%.4f}`+"\n", m.Size, m.Agreement))
+				return err
+			})
+			return err
+		}
+		rows := csv.NewWriter(w)
+		if err := rows.Write([]string{"id", "cluster", "size", "agreement"}); err != nil {
+			return err
+		}
+		report, err = c.report(ctx, func(m *Member) error {
+			return rows.Write([]string{m.ID, m.Cluster, strconv.Itoa(m.Size), strconv.FormatFloat(m.Agreement, 'f', 4, 64)})
+		})
+		rows.Flush()
+		return cmp.Or(err, rows.Error())
+	})
+	return report, err
+}
+
+// report visits all documents for a report.
+func (c *Corpus) report(ctx context.Context, yield func(*Member) error) (*Report, error) {
 	r := &reporter{
 		c: c, hosts: map[string]uint32{}, common: newSorter(&c.scratch, c.options.Memory/8, true),
 		cluster: gathered{texts: map[uint32]bool{}, at: map[uint32]int{}},
@@ -132,9 +171,6 @@ func (c *Corpus) Report(ctx context.Context, yield func(*Member) error) (*Report
 			if err := r.take(); err != nil {
 				return err
 			}
-		}
-		if yield == nil {
-			return nil
 		}
 		return yield(m)
 	})
@@ -195,7 +231,7 @@ func (r *reporter) take() error {
 	c := &r.cluster
 	r.report.Clusters++
 	r.report.Clustered += c.size
-	class := &r.classes[bitLength(c.size-1)]
+	class := &r.classes[bits.Len(uint(c.size-1))]
 	class.Clusters++
 	class.Documents += c.size
 	r.largest(c)
@@ -206,13 +242,6 @@ func (r *reporter) take() error {
 	clear(c.at)
 	c.size, c.others, c.hosts = 0, c.others[:0], c.hosts[:0]
 	return err
-}
-
-func bitLength(n int) (bits int) {
-	for ; n > 0; n /= 2 {
-		bits++
-	}
-	return bits
 }
 
 // ids returns some ids, the first's before all.

@@ -50,7 +50,7 @@ func TestReport(t *testing.T) {
 	c = append(c, page("c", 200), "", a[0])
 	list := site(site(site(nil, "c.example", c...), "b.example", b...), "a.example", a...)
 	seen := 0
-	got, err := joined(t, Options{Rule: rule}, list).Report(t.Context(), func(*Member) error { seen++; return nil })
+	got, err := joined(t, Options{Rule: rule}, list).report(t.Context(), func(*Member) error { seen++; return nil })
 	if err != nil || seen != len(list) {
 		t.Fatalf("%d of %d documents were seen, %v", seen, len(list), err)
 	}
@@ -92,7 +92,7 @@ func TestFarms(t *testing.T) {
 			add(100+i, all[i%8], all[i/8%8], all[i/64%8], fmt.Sprint("y", i), fmt.Sprint("z", i))
 		}
 	}
-	got, err := joined(t, Options{Rule: rule, Algorithm: Broder, Common: 100}, list).Report(t.Context(), nil)
+	got, err := joined(t, Options{Rule: rule, Algorithm: Broder, Common: 100}, list).Report(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
