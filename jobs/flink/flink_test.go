@@ -176,22 +176,23 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		n, _ := strconv.Atoi(path[4])
 		statement := f.statements[n]
-		if path[5] == "status" {
-			state, status := "FINISHED", 200
-			if strings.HasPrefix(statement, "INSERT INTO pairs") {
-				f.polls++
-				state, status = f.state(f.polls)
-			}
-			if status == 0 { // gone away
-				panic(http.ErrAbortHandler)
-			}
-			w.WriteHeader(status)
-			reply(map[string]string{"status": state})
-			return
+		state, status := "FINISHED", 200
+		if strings.HasPrefix(statement, "INSERT INTO pairs") {
+			f.polls++
+			state, status = f.state(f.polls)
 		}
-		if state, _ := f.state(f.polls); state == "ERROR" && strings.HasPrefix(statement, "INSERT INTO pairs") {
+		switch {
+		case status == 0: // gone away
+			panic(http.ErrAbortHandler)
+		case status != 200:
+			w.WriteHeader(status)
+			return
+		case state == "ERROR":
 			w.WriteHeader(500)
 			reply(map[string][]string{"errors": {"Internal server error.", "x\nCaused by: java.io.IOException: no space left"}})
+			return
+		case state != "FINISHED":
+			reply(map[string]any{"resultType": "NOT_READY"})
 			return
 		}
 		rows := []map[string]any{}

@@ -130,14 +130,6 @@ func (s *session) close(ctx context.Context) error {
 	return s.g.call(ctx, http.MethodDelete, "sessions/"+s.handle, nil, nil)
 }
 
-// States of an operation at its end.
-const (
-	finished = "FINISHED"
-	failed   = "ERROR"
-	canceled = "CANCELED"
-	timeout  = "TIMEOUT"
-)
-
 // run runs one statement and waits for its end, that of its job included. Where ctx ends first the statement is cancelled; a job
 // that it has started goes on: see [stop].
 func (s *session) run(ctx context.Context, statement string) (rows [][]any, err error) {
@@ -147,75 +139,47 @@ func (s *session) run(ctx context.Context, statement string) (rows [][]any, err 
 		return nil, err
 	}
 	path := "sessions/" + s.handle + "/operations/" + reply.OperationHandle
-	state, err := s.wait(ctx, path)
-	if err != nil {
-		if ctx.Err() != nil {
-			late, cancel := context.WithTimeout(context.WithoutCancel(ctx), callLimit)
-			defer cancel()
-			_ = s.g.call(late, http.MethodPost, path+"/cancel", nil, nil) // the session is closed next, which cancels as well
-		}
-		return nil, err
+	rows, err = s.rows(ctx, path)
+	if err != nil && ctx.Err() != nil {
+		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), callLimit)
+		defer cancel()
+		_ = s.g.call(late, http.MethodPost, path+"/cancel", nil, nil) // the session is closed next, which cancels as well
 	}
-	switch state {
-	case finished, failed: // why an operation failed is told to whoever asks for its result
-		return s.result(ctx, path)
-	case canceled:
-		return nil, errors.New("the statement was cancelled by somebody else")
-	}
-	return nil, fmt.Errorf("the statement ended as %q", state)
+	return rows, err
 }
 
-// wait returns the state in which an operation ended. A gateway that can't be reached is asked again for a while: the job does
-// not depend on it.
-func (s *session) wait(ctx context.Context, path string) (string, error) {
-	pause := firstPoll
-	heard := time.Now()
+// rows waits for the end of an operation and reads all rows that it has to show; the error of one that failed says why. A gateway
+// that can't be reached is asked again for a while: the job does not depend on it.
+func (s *session) rows(ctx context.Context, path string) (rows [][]any, err error) {
+	token, pause, heard := 0, firstPoll, time.Now()
 	for {
-		var reply struct{ Status string }
-		err := s.g.call(ctx, http.MethodGet, path+"/status", nil, &reply)
-		if _, away := errors.AsType[*unreachable](err); err != nil && (!away || ctx.Err() != nil || time.Since(heard) > silentLimit) {
-			return "", errors.Join(ctx.Err(), err)
-		}
-		switch reply.Status {
-		case finished, failed, canceled, timeout, "CLOSED":
-			return reply.Status, nil
-		}
-		if err == nil {
-			heard = time.Now()
-		}
-		select {
-		case <-ctx.Done():
-			return "", ctx.Err()
-		case <-time.After(pause):
-			pause = min(pause*3/2, lastPoll)
-		}
-	}
-}
-
-// result reads all rows that an ended operation has to show.
-func (s *session) result(ctx context.Context, path string) (rows [][]any, err error) {
-	for token := 0; ; token++ {
 		var page struct {
 			ResultType string
 			Results    struct{ Data []struct{ Fields []any } }
 		}
-		if err := s.g.call(ctx, http.MethodGet, fmt.Sprintf("%s/result/%d", path, token), nil, &page); err != nil {
-			return nil, err
+		err := s.g.call(ctx, http.MethodGet, fmt.Sprintf("%s/result/%d", path, token), nil, &page)
+		if _, away := errors.AsType[*unreachable](err); err != nil && (!away || ctx.Err() != nil || time.Since(heard) > silentLimit) {
+			return nil, errors.Join(ctx.Err(), err)
 		}
 		for _, row := range page.Results.Data {
 			rows = append(rows, row.Fields)
 		}
-		switch page.ResultType {
-		case "PAYLOAD":
-		case "NOT_READY":
-			token--
-			select {
-			case <-ctx.Done():
-				return nil, ctx.Err()
-			case <-time.After(firstPoll):
+		if err == nil {
+			heard = time.Now()
+			switch page.ResultType {
+			case "PAYLOAD":
+				token++
+				continue
+			case "NOT_READY":
+			default: // EOS
+				return rows, nil
 			}
-		default: // EOS
-			return rows, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(pause):
+			pause = min(pause*3/2, lastPoll)
 		}
 	}
 }
