@@ -41,13 +41,14 @@ type mender interface {
 	judge(d adapters.Stored, again bool) (adapters.Patch, bool)
 	// mended is told what became of a document that was to be written.
 	mended(id string, result adapters.Result)
-	// read is told of a page that is dealt with, and how many documents there are as far as the engine says.
-	read(total int)
 }
 
 // mend writes those of the selected documents that are not as they should be. One that changes meanwhile is not overwritten but looked at
-// again; it returns the ids of those that changed again and again.
-func mend(ctx context.Context, job Job, s adapters.Selection, perSecond float64, m mender) (changed []string, err error) {
+// again; it returns the ids of those that changed again and again. report is told after each page how many documents there are as far
+// as the engine says.
+func mend(
+	ctx context.Context, job Job, s adapters.Selection, perSecond float64, m mender, report func(total int),
+) (changed []string, err error) {
 	defer adapters.Release(ctx, job.Store, job.Index)
 	pace := NewPace(perSecond)
 	pace.serve(1)
@@ -68,7 +69,7 @@ func mend(ctx context.Context, job Job, s adapters.Selection, perSecond float64,
 				}
 			}
 		})
-		m.read(p.Total)
+		report(p.Total)
 		return cmp.Or(err, ctx.Err())
 	}
 	err = scanOn(ctx, job, s, pace, func(p adapters.Page) error { return page(p, false) })

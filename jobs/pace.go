@@ -198,14 +198,7 @@ func sleep(ctx context.Context, wait time.Duration) error {
 	if wait <= 0 {
 		return context.Cause(ctx)
 	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return pause(ctx, nil, wait)
 }
 
 // patchAll writes documents as the pace allows, and sends again what the engine had no room for. allow, if not nil, says before each

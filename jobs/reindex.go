@@ -107,9 +107,9 @@ type run struct {
 	pace    *Pace
 	board   *board
 	start   time.Time
-	// begin is called once a page of what is to be read first is there, or none comes: then the other slices begin.
-	begin func()
-	tell  func(Progress)
+	// begun is closed once a page of what is to be read first is there, or none comes: then the other slices begin.
+	begun    chan struct{}
+	progress func(Progress)
 
 	mu     sync.Mutex
 	report Report
@@ -119,10 +119,7 @@ type run struct {
 
 func newRun(job Job, o Options, progress func(Progress)) *run {
 	o.Slices = max(1, o.Slices)
-	r := &run{Job: job, options: o, pace: o.Pace, start: time.Now(), tell: progress, left: o.MaxDocs}
-	if r.tell == nil {
-		r.tell = func(Progress) {}
-	}
+	r := &run{Job: job, options: o, pace: o.Pace, start: time.Now(), progress: progress, left: o.MaxDocs}
 	if r.pace == nil {
 		r.pace = NewPace(0)
 	}
@@ -246,8 +243,7 @@ func (r *run) work(ctx context.Context) error {
 	slices, ctx := errgroup.WithContext(ctx)
 	looking, stop := context.WithCancel(ctx)
 	defer stop()
-	begun := make(chan struct{})
-	r.begin = sync.OnceFunc(func() { close(begun) })
+	r.begun = make(chan struct{})
 	var working sync.WaitGroup
 	for i := range r.options.Slices {
 		working.Add(1)
@@ -255,7 +251,7 @@ func (r *run) work(ctx context.Context) error {
 			defer working.Done()
 			if i > 0 {
 				select {
-				case <-begun:
+				case <-r.begun:
 				case <-ctx.Done():
 					return context.Cause(ctx)
 				}
@@ -270,6 +266,24 @@ func (r *run) work(ctx context.Context) error {
 	return slices.Wait()
 }
 
+// begin lets the other slices begin.
+func (r *run) begin() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	select {
+	case <-r.begun:
+	default:
+		close(r.begun)
+	}
+}
+
+// tell reports the progress, while r.mu is held.
+func (r *run) tell() {
+	if r.progress != nil {
+		r.progress(r.estimate())
+	}
+}
+
 // look keeps an eye on the others: on how far they are, and on whether the job was begun anew.
 func (r *run) look(ctx context.Context) error {
 	for {
@@ -280,7 +294,7 @@ func (r *run) look(ctx context.Context) error {
 		if err == nil { // else it is tried again
 			r.mu.Lock()
 			r.report.All, r.seen = max(r.report.All, scanned), r.report.Scanned
-			r.tell(r.estimate())
+			r.tell()
 			r.mu.Unlock()
 		}
 		if sleep(ctx, r.board.lease/2) != nil {
@@ -515,7 +529,7 @@ func (r *run) add(p Progress) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.report.Progress = r.report.Add(p)
-	r.tell(r.estimate())
+	r.tell()
 }
 
 // estimate returns the progress, with what was read since the others were looked at.

@@ -38,12 +38,18 @@ type Removal struct {
 func Remove(
 	ctx context.Context, store adapters.Store, index string, o RemoveOptions, report func(Removal),
 ) (Removal, error) {
-	r := removal{dry: o.DryRun, report: report}
+	r := removal{dry: o.DryRun}
+	read := func(total int) {
+		r.counts.Total = max(r.counts.Total, total)
+		if report != nil {
+			report(r.counts)
+		}
+	}
 	// All are read, not those alone that are marked: of a field that a partial update cleared the engine knows nothing, and yet
 	// there stands a null.
-	changed, err := mend(ctx, Job{Store: store, Index: index}, adapters.Selection{}, o.RequestsPerSecond, &r)
+	changed, err := mend(ctx, Job{Store: store, Index: index}, adapters.Selection{}, o.RequestsPerSecond, &r, read)
 	r.counts.Left = len(changed)
-	r.read(0)
+	read(0)
 	if err != nil {
 		err = fmt.Errorf("remove from %s: %w", index, err)
 	}
@@ -53,7 +59,6 @@ func Remove(
 // removal is one under way.
 type removal struct {
 	dry    bool
-	report func(Removal)
 	counts Removal
 }
 
@@ -83,13 +88,5 @@ func (r *removal) mended(_ string, result adapters.Result) {
 		r.counts.Gone++
 	default:
 		r.counts.Refused++
-	}
-}
-
-// read implements mender.
-func (r *removal) read(total int) {
-	r.counts.Total = max(r.counts.Total, total)
-	if r.report != nil {
-		r.report(r.counts)
 	}
 }

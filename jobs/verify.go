@@ -79,8 +79,13 @@ func Verify(
 	ctx context.Context, store adapters.Store, index string, rule *adapters.Rule, s adapters.Selection, o VerifyOptions,
 	report func(Findings),
 ) (Findings, error) {
-	v := verification{rule: rule, repair: o.Repair, report: report, unmended: map[string]bool{}}
-	changed, err := mend(ctx, Job{Store: store, Index: index, Rule: rule}, s, o.RequestsPerSecond, &v)
+	v := verification{rule: rule, repair: o.Repair, unmended: map[string]bool{}}
+	changed, err := mend(ctx, Job{Store: store, Index: index, Rule: rule}, s, o.RequestsPerSecond, &v, func(total int) {
+		v.findings.Total = max(v.findings.Total, total)
+		if report != nil {
+			report(v.findings)
+		}
+	})
 	v.findings.Repair.Changed, v.findings.Remaining = len(changed), len(v.unmended)
 	if err != nil {
 		err = fmt.Errorf("verify %s: %w", index, err)
@@ -92,7 +97,6 @@ func Verify(
 type verification struct {
 	rule     *adapters.Rule
 	repair   bool
-	report   func(Findings)
 	findings Findings
 	// unmended are the documents in which something stale stands, as far as they are known not to be mended.
 	unmended map[string]bool
@@ -130,14 +134,6 @@ func (v *verification) mended(id string, result adapters.Result) {
 		return
 	}
 	delete(v.unmended, id)
-}
-
-// read implements mender.
-func (v *verification) read(total int) {
-	v.findings.Total = max(v.findings.Total, total)
-	if v.report != nil {
-		v.report(v.findings)
-	}
 }
 
 // Count counts one document, and reports whether all that stands in its fields of ours is as it should be.
