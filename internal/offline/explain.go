@@ -2,11 +2,13 @@ package offline
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strings"
+	"text/template"
 
 	"github.com/neardup/sidecar/internal/documents"
 	"github.com/neardup/sidecar/internal/terminal"
@@ -219,79 +221,31 @@ func settled(p rerank.Profile, resemblance, coverage float64) string {
 		resemblance, p.Threshold, coverage, p.Check.Coverage)
 }
 
+//go:embed explain.txt
+var explanationText string
+
+var explanationTemplate = template.Must(template.New("explanation").Funcs(template.FuncMap{
+	"count": terminal.Count,
+	"upper": strings.ToUpper,
+	"four":  func(exact *float64) string { return fmt.Sprintf("%.4f", *exact) },
+	"word": func(near bool) string {
+		if near {
+			return "near-duplicates"
+		}
+		return "different"
+	},
+}).Parse(explanationText))
+
 // String returns the explanation in plain words.
 func (e *Explanation) String() string {
 	var b strings.Builder
-	for _, s := range []struct {
-		name string
-		*side
-	}{{"A", e.A}, {"B", e.B}} {
-		kind := ""
-		if s.HTML {
-			kind = "HTML, "
-		}
-		fmt.Fprintf(&b, "%s: %s: %s%s, %s\n", s.name, s.Name, kind, terminal.Count(s.Words, "word"), terminal.Count(s.Shingles, "different shingle"))
+	if err := explanationTemplate.Execute(&b, e); err != nil {
+		return err.Error()
 	}
-	b.WriteByte('\n')
-	same := "differ"
-	if e.SameText {
-		same = "equal: the same text but for case and white space"
-	}
-	fmt.Fprintf(&b, "%-20s%s\n", "fingerprints", same)
-	e.writeValue(&b, "agreement", e.Resemblance)
-	e.writeValue(&b, "A contained in B", e.AInB)
-	e.writeValue(&b, "B contained in A", e.BInA)
-	if e.scheme.Features != sketch.Tags && e.scheme.Features != sketch.Value64 {
-		fmt.Fprintf(&b, "%-20s%.4f of the words lie where both say the same\n", "coverage", e.Coverage)
-	}
-	b.WriteByte('\n')
-	for _, v := range e.Verdicts {
-		fmt.Fprintf(&b, "%-12s%s: %s%s\n", v.Profile, verdictWord(v.NearDuplicate), v.Why, v.aside())
-	}
-	if len(e.Asks) > 0 {
-		fmt.Fprintf(&b, "in a search they fold %s\n", strings.Join(e.Asks, ", "))
-	}
-	writePassages(&b, "Longest passages in both", e.Shared)
-	writePassages(&b, "Longest passages in one alone", e.Differing)
 	return b.String()
 }
 
-func verdictWord(near bool) string {
-	if near {
-		return "near-duplicates"
-	}
-	return "different"
-}
-
-// aside says what a search makes of it, where that is not the same.
-func (v *verdict) aside() string {
-	if v.BySketches == v.NearDuplicate {
-		return ""
-	}
-	return " (a search, which has sketches alone: " + verdictWord(v.BySketches) + ")"
-}
-
-func (e *Explanation) writeValue(b *strings.Builder, name string, v *estimated) {
-	if v == nil {
-		return
-	}
-	fmt.Fprintf(b, "%-20s%.4f ± %.4f by the sketches", name, v.Estimate, v.Error)
-	if v.Exact != nil {
-		fmt.Fprintf(b, ", %.4f exactly", *v.Exact)
-	}
-	b.WriteByte('\n')
-}
-
-func writePassages(b *strings.Builder, title string, list []documents.Passage) {
-	if len(list) == 0 {
-		return
-	}
-	fmt.Fprintf(b, "\n%s:\n", title)
-	for _, p := range list {
-		in := ""
-		if p.In != "" {
-			in = strings.ToUpper(p.In) + " "
-		}
-		fmt.Fprintf(b, "  %s%s: %s\n", in, terminal.Count(p.Words, "word"), p.Text)
-	}
+// Worded reports whether the two are texts: tags and ready values have no runs of words.
+func (e *Explanation) Worded() bool {
+	return e.scheme.Features != sketch.Tags && e.scheme.Features != sketch.Value64
 }
