@@ -167,13 +167,11 @@ func (c *calibration) candidates() {
 		}
 		return
 	}
+	r.Way = ByValues
 	if r.Bands, r.Rows = c.bands(); r.Bands > 0 {
 		r.Way = ByBands
-		c.banded()
-		return
 	}
-	r.Way = ByValues
-	c.listed()
+	c.meetByKeys()
 }
 
 // meetUnits compares two units.
@@ -208,88 +206,67 @@ func (c *calibration) bands() (bands, rows int) {
 	return min(maxBands, positions/rows), rows
 }
 
-// banded compares the units that share a band, each pair once.
-func (c *calibration) banded() {
-	r := &c.report
-	keys := make([]uint64, 0, len(c.units)*r.Bands)
-	for _, u := range c.units {
-		keys, _ = c.docs[u.first].sketch.AppendBands(keys, r.Bands, r.Rows)
-	}
-	key := func(unit, band int) uint64 { return keys[unit*r.Bands+band] }
-	order := make([]int, len(c.units))
-	for band := range r.Bands {
-		for i := range order {
-			order[i] = i
-		}
-		slices.SortFunc(order, func(i, j int) int { return cmp.Or(cmp.Compare(key(i, band), key(j, band)), cmp.Compare(i, j)) })
-		for from := 0; from < len(order); {
-			to := from + 1
-			for to < len(order) && key(order[to], band) == key(order[from], band) {
-				to++
-			}
-			c.bucket(order[from:to], func(i, j int) bool { // an earlier band has brought them together
-				for b := range band {
-					if key(i, b) == key(j, b) {
-						return true
-					}
-				}
-				return false
-			})
-			from = to
-		}
-	}
-}
-
-// bucket compares the units of one band.
-func (c *calibration) bucket(units []int, met func(i, j int) bool) {
-	for n, i := range units {
-		to := min(len(units), n+1+maxBucket)
-		c.report.Capped = c.report.Capped || to < len(units)
-		for _, j := range units[n+1 : to] {
-			if met(i, j) {
-				continue
-			}
-			c.meetUnits(i, j)
-		}
-	}
-}
-
 // maxValues is by how many of its least values a sketch that has no bands is found: of a pair of resemblance 0.3 all but one in
 // three hundred share one of 16.
 const maxValues = 16
 
-// listed compares the units whose sketches are lists of values and share one of the least, each pair once.
-func (c *calibration) listed() {
+// keys are what a sketch is found by, in order: its bands, or else its least values.
+func (c *calibration) keys(s *sketch.Sketch) (keys []uint64) {
+	if c.report.Bands > 0 {
+		keys, _ = s.AppendBands(nil, c.report.Bands, c.report.Rows)
+	} else {
+		for at := 0; at+8 <= len(s.Payload) && len(keys) < maxValues; at += 8 {
+			keys = append(keys, binary.BigEndian.Uint64(s.Payload[at:]))
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// meetByKeys compares the units that share a key, each pair at the least key that both have.
+func (c *calibration) meetByKeys() {
 	type entry struct {
-		value uint64
-		unit  int
+		key  uint64
+		unit int
 	}
-	values := func(unit int) []uint64 {
-		payload := c.docs[c.units[unit].first].sketch.Payload
-		var list []uint64
-		for at := 0; at+8 <= len(payload) && len(list) < maxValues; at += 8 {
-			list = append(list, binary.BigEndian.Uint64(payload[at:]))
-		}
-		return list
-	}
+	keys := make([][]uint64, len(c.units))
 	var entries []entry
-	for unit := range c.units {
-		for _, value := range values(unit) {
-			entries = append(entries, entry{value, unit})
+	for i, u := range c.units {
+		keys[i] = c.keys(&c.docs[u.first].sketch)
+		for _, key := range keys[i] {
+			entries = append(entries, entry{key, i})
 		}
 	}
-	slices.SortFunc(entries, func(a, b entry) int { return cmp.Or(cmp.Compare(a.value, b.value), cmp.Compare(a.unit, b.unit)) })
-	var units []int
-	for i, e := range entries {
-		units = append(units, e.unit)
-		if i+1 < len(entries) && entries[i+1].value == e.value {
-			continue
+	slices.SortFunc(entries, func(a, b entry) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.unit, b.unit)) })
+	for from := 0; from < len(entries); {
+		to, key := from+1, entries[from].key
+		for to < len(entries) && entries[to].key == key {
+			to++
 		}
-		c.bucket(units, func(a, b int) bool { // a lesser value has brought them together
-			others := values(b)
-			return slices.ContainsFunc(values(a), func(value uint64) bool { return value < e.value && slices.Contains(others, value) })
-		})
-		units = units[:0]
+		for i := from; i < to; i++ {
+			last := min(to, i+1+maxBucket)
+			c.report.Capped = c.report.Capped || last < to
+			for _, other := range entries[i+1 : last] {
+				if a, b := entries[i].unit, other.unit; leastCommon(keys[a], keys[b]) == key {
+					c.meetUnits(a, b)
+				}
+			}
+		}
+		from = to
+	}
+}
+
+// leastCommon returns the first number that two sorted lists, which share one, have in common.
+func leastCommon(a, b []uint64) uint64 {
+	for i, j := 0, 0; ; {
+		switch {
+		case a[i] < b[j]:
+			i++
+		case a[i] > b[j]:
+			j++
+		default:
+			return a[i]
+		}
 	}
 }
 
