@@ -22,18 +22,35 @@ func testRule(t testing.TB, fields ...string) *Rule {
 	return r
 }
 
-func enricher(rule *Rule, prepared bool, changes *[]Change) *Enricher {
-	return &Enricher{
-		Rule: func(index string, _ bool) (*Rule, bool) {
-			if !Matches(rule.Match, index) {
-				return nil, false
-			}
-			return rule, prepared
-		},
-		Count: func(c Change) { *changes = append(*changes, c) },
-		Room:  1 << 20,
-	}
+func enricher(rule *Rule, fit Fit, changes *[]Change) *Enricher {
+	return &Enricher{Writing: &oneWrite{rule: rule, fit: fit, changes: changes}, Room: 1 << 20}
 }
+
+// oneWrite is the write of an Enricher under test.
+type oneWrite struct {
+	rule    *Rule
+	fit     Fit
+	changes *[]Change
+	number  uint64
+	cluster string
+	hold    func(n int) bool
+}
+
+func (w *oneWrite) Rule(index string, _ bool) (*Rule, Fit) {
+	if !Matches(w.rule.Match, index) {
+		return nil, FitsNothing
+	}
+	return w.rule, w.fit
+}
+func (w *oneWrite) Start(Operation) bool { return true }
+func (w *oneWrite) Sketch(rule *Rule, texts []string) (*sketch.Sketch, bool) {
+	s, ok := rule.Sketch(texts)
+	return &s, ok
+}
+func (w *oneWrite) Cluster(Operation, *Rule, *sketch.Sketch, bool) string { return w.cluster }
+func (w *oneWrite) Number(Operation) uint64                               { return w.number }
+func (w *oneWrite) Hold(n int) bool                                       { return w.hold == nil || w.hold(n) }
+func (w *oneWrite) Count(c Change)                                        { *w.changes = append(*w.changes, c) }
 
 func TestAppendSplicesAndNothingElse(t *testing.T) {
 	rule := testRule(t, "title", "meta.text")
@@ -66,7 +83,7 @@ func TestAppendSplicesAndNothingElse(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var changes []Change
-			got := enricher(rule, true, &changes).Append([]byte("> "), "news-1", []byte(c.doc), c.partial)
+			got := enricher(rule, Fits, &changes).Append([]byte("> "), "news-1", []byte(c.doc), c.partial)
 			if diff := cmp.Diff("> "+c.want, string(got)); diff != "" {
 				t.Error(diff)
 			}

@@ -63,7 +63,7 @@ func FuzzNoForgery(f *testing.F) {
 	}
 	rule := &Rule{Match: "*", Fields: []string{"title"}, Window: 10, Sketcher: sketcher, Bands: 4, Rows: 8, Clusters: true}
 	f.Fuzz(func(t *testing.T, document []byte, partial bool) {
-		e := &Enricher{Rule: func(string, bool) (*Rule, bool) { return rule, true }, Room: 1 << 20}
+		e := enricher(rule, Fits, new([]Change))
 		out := e.Append(nil, "i", document, partial)
 		members, err := jsonedit.Members(out)
 		if err != nil {

@@ -94,22 +94,47 @@ func (OneReply) Split(reply []byte) ([][]byte, []bool, error) {
 // Join implements Replies.
 func (OneReply) Join(_ []byte, entries [][]byte) ([]byte, error) { return entries[0], nil }
 
-// Enricher adds sketches to the documents of one write. It is for one goroutine.
-type Enricher struct {
-	// Rule returns the rule of an index named in the write and whether the index is prepared; nil if none matches. whole says that
-	// the document at hand would create the index if there is none.
-	Rule func(index string, whole bool) (rule *Rule, prepared bool)
-	// Clears, if set, says of an index that is not prepared whether our field can be cleared there all the same.
-	Clears func(index string) bool
-	// ClearsAll, if set, says of such an index whether each field that the rule stores is known there; otherwise our sketch
-	// alone is cleared.
-	ClearsAll func(index string) bool
-	// Count, if set, is told of every document.
-	Count func(Change)
+// Fit says what an index takes of our fields.
+type Fit int
+
+const (
+	// FitsNothing: nothing; our fields may be unknown there.
+	FitsNothing Fit = iota
+	// ClearsSketch: no sketch, but a stored one can be cleared. Other fields of ours may be unknown there.
+	ClearsSketch
+	// ClearsAll: no sketch, but all of our fields can be cleared.
+	ClearsAll
+	// Fits: all of our fields.
+	Fits
+)
+
+// Writing is one write, as an [Enricher] asks about it. The proxy implements it.
+type Writing interface {
+	// Rule returns the rule of an index named in the write, nil if none matches, and what the index takes. whole says that the document at
+	// hand would create the index if there is none.
+	Rule(index string, whole bool) (rule *Rule, fit Fit)
+	// Start is called with each operation before its document, and reports whether it stays in the write.
+	Start(o Operation) bool
+	// Sketch makes the sketch of a document's texts, good until the next call, and reports whether they hold a word. It keeps no texts.
+	Sketch(rule *Rule, texts []string) (*sketch.Sketch, bool)
+	// Cluster is called with each sketch that is to be stored, and returns its cluster, or "" where it is alone in its own.
+	Cluster(o Operation, rule *Rule, s *sketch.Sketch, partial bool) string
+	// Number returns a number for the cluster of a document without a sketch: the same for the same id, and for no other; 0 for none.
+	Number(o Operation) uint64
+	// Hold reserves n bytes of memory for work on a document, or releases them where n is negative. It reports false if there is not enough.
+	Hold(n int) bool
+	// Count counts a document.
+	Count(Change)
+}
+
+// Traits are how the engine takes the documents of a write. The dialect sets them.
+type Traits struct {
 	// NoCreate says that the operation at hand creates no index, whatever its document.
 	NoCreate bool
 	// Makes says that a partial document may make one that is not there, for which the engine refuses null in an indexed text.
 	Makes bool
+	// NullFits says that a null does no harm in any field of ours, however the index declares it.
+	NullFits bool
 	// Unsure says that the engine may keep less of a document than it was sent: none is then given a sketch of what was sent.
 	Unsure bool
 	// Doubts, if set, reports whether the engine may store a text as something else: a document with such a text gets no sketch.
@@ -119,18 +144,14 @@ type Enricher struct {
 	LastCounts bool
 	// Strict says that the engine refuses comments: a document with one stays as it stands.
 	Strict bool
-	// Starts, if set, is told of each operation of the write before its document comes, and reports whether it stays in the write.
-	Starts func(o Operation) bool
-	// Sketch, if set, makes the sketches in place of the rule, and may keep the list of texts.
-	Sketch func(rule *Rule, texts []string) (sketch.Sketch, bool)
-	// Cluster, if set, is told of each document that gets a sketch, and returns its cluster, or "" where it is alone in its own.
-	Cluster func(o Operation, rule *Rule, s *sketch.Sketch, partial bool) string
-	// Number, if set, returns a number for the cluster of a document without a sketch: the same for the same document, if it has an
-	// id, and for no other.
-	Number func(o Operation, rule *Rule) uint64
-	// Hold, if set, reserves n bytes of memory for work on a document, or releases them where n is negative. It reports false if there is not
-	// enough.
-	Hold func(n int) bool
+}
+
+// Enricher adds sketches to the documents of one write. It is for one goroutine.
+type Enricher struct {
+	Writing
+	Traits
+	// Identify says that the id of each operation is wanted, and whether it can be left out.
+	Identify bool
 	// Replies is set by the dialect, in EnrichWrite, to what takes apart the reply to this write; nil where none of its
 	// operations can be left out.
 	Replies Replies
@@ -145,7 +166,6 @@ type Enricher struct {
 	// room that one document after the other is worked on in
 	list   []jsonedit.Member
 	found  texts
-	made   sketch.Sketch
 	fields []byte
 }
 
@@ -155,7 +175,7 @@ func (e *Enricher) Start(o Operation) bool {
 	o.Number = e.count
 	e.count++
 	e.at = o
-	return e.Starts == nil || e.Starts(o)
+	return e.Writing.Start(o)
 }
 
 // Append appends the document to dst, enriched by the rule of its index. A partial document is one that the engine merges into
@@ -167,7 +187,7 @@ func (e *Enricher) Append(dst []byte, index string, document []byte, partial boo
 	before := len(dst)
 	dst, change := e.append(dst, index, document, partial)
 	e.Room -= int64(len(dst) - before - len(document))
-	e.Changed(change)
+	e.Count(change)
 	return dst
 }
 
@@ -181,7 +201,7 @@ func (e *Enricher) AppendScripted(dst []byte, index string, document []byte) []b
 			document = bare
 		}
 	}
-	e.Changed(change)
+	e.Count(change)
 	return append(dst, document...)
 }
 
@@ -195,11 +215,11 @@ func (e *Enricher) CopyLong(
 	rule, _ := e.Rule(index, !partial && !e.NoCreate)
 	switch {
 	case rule == nil:
-		e.Changed(Untouched)
+		e.Count(Untouched)
 		_, err := io.Copy(dst, src)
 		return true, err
 	case !partial:
-		e.Changed(Oversized)
+		e.Count(Oversized)
 	}
 	var touched []byte // what there is of sketched fields
 	err = jsonedit.CleanStrictly(dst, src, jsonedit.Cuts{Depth: 2, Drop: func(path []string) bool {
@@ -223,15 +243,8 @@ func (e *Enricher) CopyLong(
 	return true, err
 }
 
-// Changed counts what was done to a document.
-func (e *Enricher) Changed(c Change) {
-	if e.Count != nil {
-		e.Count(c)
-	}
-}
-
 func (e *Enricher) append(dst []byte, index string, document []byte, partial bool) ([]byte, Change) {
-	rule, prepared := e.Rule(index, !partial && !e.NoCreate)
+	rule, fit := e.Rule(index, !partial && !e.NoCreate)
 	if rule == nil {
 		return append(dst, document...), Untouched
 	}
@@ -241,9 +254,9 @@ func (e *Enricher) append(dst []byte, index string, document []byte, partial boo
 	}
 	defer e.clear(members)
 	room := roomFor(members)
-	roomy := e.Take(room)
+	roomy := room == 0 || e.Hold(room)
 	if roomy {
-		defer e.Give(room)
+		defer e.Hold(-room)
 	} else {
 		members = slices.DeleteFunc(members, func(m jsonedit.Member) bool { return !Our(m.Key) })
 	}
@@ -262,17 +275,20 @@ func (e *Enricher) append(dst []byte, index string, document []byte, partial boo
 		}
 		document = bare
 	}
-	fields, change := e.members(rule, found, partial, prepared)
+	fields, change := e.members(rule, found, partial, fit == Fits)
 	if !roomy {
 		if fields, change = e.alone(rule), Oversized; partial {
 			fields, change = rule.cleared(e.number(rule, partial)), Cleared
 		}
 	}
-	if fields != nil && !prepared {
+	if fields != nil && fit != Fits {
 		fields, change = nil, Unprepared
-		if partial && e.Clears != nil && e.Clears(index) {
+		if e.NullFits {
+			fit = ClearsAll
+		}
+		if partial && fit != FitsNothing {
 			known := *rule
-			if e.ClearsAll == nil || !e.ClearsAll(index) {
+			if fit == ClearsSketch {
 				known.Bands, known.Clusters = 0, false
 			}
 			known.Clusters = known.Clusters && !e.Makes
@@ -345,11 +361,11 @@ func (e *Enricher) members(r *Rule, found *texts, partial, prepared bool) ([]byt
 	case found.odd:
 		return e.alone(r), Unreadable
 	}
-	s, ok := e.sketch(r, found.list)
+	s, ok := e.Sketch(r, found.list)
 	switch {
 	case ok:
 		o := Ours{Bands: r.BandKeys(s)}
-		if e.Cluster != nil && prepared {
+		if prepared {
 			o.Cluster = e.Cluster(e.at, r, s, partial)
 		}
 		switch {
@@ -382,31 +398,6 @@ func roomFor(members []jsonedit.Member) (n int) {
 	return 8 * max(n-short, 0)
 }
 
-// Take reserves n bytes of memory, which Give releases. It reports false if there is not enough.
-func (e *Enricher) Take(n int) bool { return n == 0 || e.Hold == nil || e.Hold(n) }
-
-// Give releases n bytes that Take has reserved.
-func (e *Enricher) Give(n int) {
-	if n > 0 && e.Hold != nil {
-		e.Hold(-n)
-	}
-}
-
-// sketch returns the sketch of the texts, good until the next document where no one keeps it, and false if they hold no word.
-func (e *Enricher) sketch(r *Rule, texts []string) (*sketch.Sketch, bool) {
-	if e.Sketch != nil || e.Cluster != nil {
-		sketching := (*Rule).Sketch
-		if e.Sketch != nil {
-			sketching, texts = e.Sketch, slices.Clone(texts)
-		}
-		s, ok := sketching(r, texts)
-		return &s, ok
-	}
-	ok := r.Sketcher.SketchInto(&e.made, texts...)
-	e.made.Source = r.Source()
-	return &e.made, ok
-}
-
 // alone returns the members of a document without a sketch: those of a cluster of its own, if the rule has clusters.
 func (e *Enricher) alone(r *Rule) []byte {
 	number := e.number(r, false)
@@ -419,10 +410,10 @@ func (e *Enricher) alone(r *Rule) []byte {
 // number returns what tells a document without a sketch from all others; 0 where nothing does: a partial document without an
 // id may be meant for many.
 func (e *Enricher) number(r *Rule, partial bool) uint64 {
-	if e.Number == nil || !r.Clusters || partial && e.at.ID == "" && !e.Makes {
+	if !r.Clusters || partial && e.at.ID == "" && !e.Makes {
 		return 0
 	}
-	return e.Number(e.at, r)
+	return e.Number(e.at)
 }
 
 // SketchOf returns the sketch of a whole document's JSON and what stands in our field of it, decoded. Both are nil where there is

@@ -13,7 +13,6 @@ import (
 
 	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/jsonedit"
-	"github.com/neardup/sidecar/sketch"
 )
 
 // clustered returns a rule of title and body that stores all of our fields.
@@ -59,12 +58,12 @@ func TestAppendOurs(t *testing.T) {
 		{"no word in any", `{"title":"?","body":null}`, `{"title":"?","body":null,` + cleared + own + `}`, true, Cleared, nil},
 		{"no field", `{"n":1}`, `{"n":1}`, true, Untouched, nil},
 		{"no word", `{"n":1}`, `{"n":1,` + own + `}`, false, Textless, nil},
-		{"nothing to number it by", `{"n":1}`, `{"n":1}`, false, Textless, func(e *Enricher) { e.Number = nil }},
+		{"nothing to number it by", `{"n":1}`, `{"n":1}`, false, Textless, func(e *Enricher) { e.Writing.(*oneWrite).number = 0 }},
 		{"an update of many", `{"title":"a"}`, `{"title":"a",` + cleared + `"neardup_cluster":null}`, true, Cleared, func(e *Enricher) { e.Start(Operation{}) }},
 		{"an update of many that makes one", `{"title":"a"}`, `{"title":"a",` + cleared + own + `}`, true, Cleared, func(e *Enricher) { e.Start(Operation{}); e.Makes = true }},
 		{"not prepared", `{"title":"a b c","body":"d"}`, `{"title":"a b c","body":"d"}`, false, Unprepared, unprepared},
 		{"not prepared, cleared", `{"title":"a b c","body":"d"}`, `{"title":"a b c","body":"d",` + cleared + `"neardup_cluster":null}`, true, Cleared, unprepared},
-		{"not prepared, and not all is known", `{"title":"a"}`, `{"title":"a","neardup_sketch":null}`, true, Cleared, func(e *Enricher) { unprepared(e); e.ClearsAll = nil }},
+		{"not prepared, and not all is known", `{"title":"a"}`, `{"title":"a","neardup_sketch":null}`, true, Cleared, func(e *Enricher) { e.Writing.(*oneWrite).fit = ClearsSketch }},
 		{"not prepared, making", `{"title":"a"}`, `{"title":"a","neardup_sketch":null,"neardup_bands":null}`, true, Cleared, func(e *Enricher) { unprepared(e); e.Makes = true }},
 		{"no room, cleared", `{"title":"a b c","body":"d"}`, `{"title":"a b c","body":"d",` + cleared + own + `}`, true, Cleared, func(e *Enricher) { e.Room = 100 }},
 		{"own values", `{` + forged + `,"title":"a b c","neardup_sketch":"x","body":"d"}`, `{"title":"a b c","body":"d",` + both + `}`, false, Enriched, nil},
@@ -75,8 +74,8 @@ func TestAppendOurs(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var changes []Change
-			e := enricher(rule, true, &changes)
-			e.Number = func(Operation, *Rule) uint64 { return 7 }
+			e := enricher(rule, Fits, &changes)
+			e.Writing.(*oneWrite).number = 7
 			e.Start(Operation{ID: "1"})
 			if c.set != nil {
 				c.set(e)
@@ -106,17 +105,17 @@ func TestAppendWithoutRoom(t *testing.T) {
 	} {
 		for _, most := range []int{1 << 20, 100 << 10} {
 			held, enough := 0, most == 1<<20
-			var change Change
-			e := &Enricher{Room: 1 << 30, Count: func(c Change) { change = c },
-				Rule: func(string, bool) (*Rule, bool) { return rule, true },
-				Hold: func(n int) bool {
-					if n > 0 && held+n > most {
-						return false
-					}
-					held += n
-					return true
-				}}
-			got := string(e.Append(nil, "i", []byte(c.doc), c.partial))
+			var changes []Change
+			e := enricher(rule, Fits, &changes)
+			e.Writing.(*oneWrite).hold = func(n int) bool {
+				if n > 0 && held+n > most {
+					return false
+				}
+				held += n
+				return true
+			}
+			got := string(e.Append(nil, "news-1", []byte(c.doc), c.partial))
+			change := changes[0]
 			if !enough && c.want != "" && (got != c.want || change != c.change) || held != 0 {
 				t.Errorf("%.30s of %d bytes became %.30s of %d, %s; %d bytes are still held", c.doc, len(c.doc), got, len(got), change, held)
 			}
@@ -141,16 +140,13 @@ func TestManyOfOneName(t *testing.T) {
 }
 
 func unprepared(e *Enricher) {
-	rule := e.Rule
-	e.Rule = func(index string, whole bool) (*Rule, bool) { r, _ := rule(index, whole); return r, false }
-	e.Clears = func(string) bool { return true }
-	e.ClearsAll = e.Clears
+	e.Writing.(*oneWrite).fit = ClearsAll
 }
 
 func last(e *Enricher) { e.LastCounts = true }
 
 func found(e *Enricher) {
-	e.Cluster = func(Operation, *Rule, *sketch.Sketch, bool) string { return "found" }
+	e.Writing.(*oneWrite).cluster = "found"
 }
 
 // Where the rule stores no clusters, none is ever sent, and null only for what it stores: a strict mapping knows no more.
@@ -161,9 +157,9 @@ func TestAppendOnlyWhatTheRuleStores(t *testing.T) {
 		for _, doc := range []string{`{"title":"a b"}`, `{"title":null}`, `{"n":1}`, `{"title":5}`} {
 			for _, partial := range []bool{false, true} {
 				var changes []Change
-				e := enricher(rule, true, &changes)
+				e := enricher(rule, Fits, &changes)
 				found(e)
-				e.Number = func(Operation, *Rule) uint64 { return 7 }
+				e.Writing.(*oneWrite).number = 7
 				got := e.Append(nil, "news-1", []byte(doc), partial)
 				if bytes.Contains(got, []byte(ClusterField)) || bands == 0 && bytes.Contains(got, []byte(BandsField)) {
 					t.Errorf("%s becomes %s", doc, got)
@@ -214,11 +210,14 @@ func TestEnrichedAtRandom(t *testing.T) {
 		document := []byte("{" + strings.Join(members, pick(",", " , ")) + "}")
 		partial, lastCounts, prepared := random.IntN(2) == 0, random.IntN(2) == 0, random.IntN(4) > 0
 		var changes []Change
-		e := enricher(rule, prepared, &changes)
+		fit := ClearsSketch
+		if prepared {
+			fit = Fits
+		}
+		e := enricher(rule, fit, &changes)
 		e.LastCounts = lastCounts
-		e.Clears = func(string) bool { return true }
 		e.Room = []int64{1 << 20, 300, 0}[random.IntN(3)]
-		e.Number = func(Operation, *Rule) uint64 { return 7 }
+		e.Writing.(*oneWrite).number = 7
 		e.Start(Operation{ID: "1"})
 		room := e.Room
 		got := e.Append(nil, "news-1", document, partial)

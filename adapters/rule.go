@@ -174,6 +174,13 @@ func (r *Rule) Sketch(texts []string) (sketch.Sketch, bool) {
 	return s, ok
 }
 
+// SketchInto is Sketch into room that is there.
+func (r *Rule) SketchInto(s *sketch.Sketch, texts []string) bool {
+	ok := r.Sketcher.SketchInto(s, texts...)
+	s.Source = r.Source()
+	return ok
+}
+
 // Decode reads a stored sketch. It returns nil if the text is no sketch, or one of another scheme or of other fields: such a
 // sketch is not comparable and counts as absent.
 func (r *Rule) Decode(text string) *sketch.Sketch {

@@ -136,33 +136,21 @@ func (c *catalog) lastChange(v *view) int {
 	return max(c.change, v.change)
 }
 
-// fit says what may be added to the documents that are written to a name.
-type fit int
-
-const (
-	// unfit: nothing; our field may be unknown there.
-	unfit fit = iota
-	// clears: no sketch, but what stands in our field can be cleared.
-	clears
-	// fits: their sketches.
-	fits
-)
-
 // rule returns the rule for a document written to a name, and what may be added to it. whole says that the document would create the
 // index if there is none; absent, that it is so and that we have not made the index before.
-func (c *catalog) rule(ctx context.Context, who client, name string, whole bool) (rule *adapters.Rule, fit fit, absent bool) {
+func (c *catalog) rule(ctx context.Context, who client, name string, whole bool) (rule *adapters.Rule, fit adapters.Fit, absent bool) {
 	e := c.lookup(ctx, who, name)
 	if passing(e.err) && len(e.indices) == 0 {
 		e = c.insist(ctx, who, name, e)
 	}
 	if rule = c.single(name, e.indices); e.err != nil {
-		return rule, min(fitOf(e.indices), clears), false // the index may be another one by now
+		return rule, min(fitOf(e.indices), adapters.ClearsAll), false // the index may be another one by now
 	}
 	absent = !there(e.indices)
 	if rule == nil || absent && !whole {
-		return rule, unfit, false
+		return rule, adapters.FitsNothing, false
 	}
-	if absent || fitOf(e.indices) != fits {
+	if absent || fitOf(e.indices) != adapters.Fits {
 		how := preparing
 		if whole {
 			how = creating
@@ -208,21 +196,24 @@ func (c *catalog) single(name string, indices []adapters.Index) *adapters.Rule {
 }
 
 // fitOf returns what may be added to a document whichever of the indices it goes to.
-func fitOf(indices []adapters.Index) fit {
-	least, some := fits, false
+func fitOf(indices []adapters.Index) adapters.Fit {
+	least, some := adapters.Fits, false
 	for _, i := range indices {
-		switch {
-		case !written(i):
+		if !written(i) {
 			continue
-		case !i.Mapped && !i.Ready:
-			least = unfit
-		case !i.Ready || i.Moves:
-			least = min(least, clears)
 		}
 		some = true
+		switch {
+		case !i.Mapped && !i.Ready:
+			least = adapters.FitsNothing
+		case !i.Known && !i.Ready:
+			least = min(least, adapters.ClearsSketch)
+		case !i.Ready || i.Moves:
+			least = min(least, adapters.ClearsAll)
+		}
 	}
 	if !some {
-		return unfit
+		return adapters.FitsNothing
 	}
 	return least
 }
@@ -529,7 +520,7 @@ func (c *catalog) report(who client, name string, indices []adapters.Index, err 
 	switch {
 	case err != nil:
 		warn(name, err.Error())
-	case !there(indices) && fitOf(indices) != fits:
+	case !there(indices) && fitOf(indices) != adapters.Fits:
 		warn(name, "it is not there, and to make it before the engine does was refused or in doubt")
 	}
 	for _, i := range indices {

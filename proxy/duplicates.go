@@ -3,14 +3,11 @@ package proxy
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"io"
 	"math"
-	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strconv"
-	"sync/atomic"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/sketch"
@@ -41,18 +38,17 @@ type newcomer struct {
 // perLook is about how many bytes are held for each byte of a write that is looked through: its texts, its sketches and its bands.
 const perLook = 2
 
-// findings is what is found out about the documents of a body before it is sent. It is for one request.
+// findings is what is found out about the documents of a write before it is sent. As an adapters.Writing it reads them and changes nothing.
 type findings struct {
-	h       *Handler
-	who     client
-	class   adapters.Class
+	*writing
+	plain   []byte // the body as the client sent it
 	replies adapters.Replies
 	ops     []adapters.Operation
 	// mentions is how many operations have the id, whatever index they go to: a name may be an alias.
 	mentions map[string]int
 	seen     []*newcomer
 	by       map[place]*newcomer
-	memo     map[ruledTexts]sketched
+	memo     map[ruledTexts]*sketched
 	// left are the newcomers of the operations that are left out of the write.
 	left map[int]*newcomer
 }
@@ -83,41 +79,36 @@ func (h *Handler) looks() bool {
 
 // look reads a write once before it is sent, and finds out what its documents are near-duplicates of. It returns nil where no
 // rule asks for that, and where nothing is known.
-func (h *Handler) look(r *http.Request, class adapters.Class, plain []byte, makes *atomic.Bool) *findings {
-	if !h.looks() {
+func (w *writing) look(plain []byte) *findings {
+	if !w.h.looks() {
 		return nil
 	}
 	f := &findings{
-		h: h, who: senderOf(r), class: class,
-		mentions: map[string]int{}, by: map[place]*newcomer{}, memo: map[ruledTexts]sketched{}, left: map[int]*newcomer{},
+		writing: w, plain: plain,
+		mentions: map[string]int{}, by: map[place]*newcomer{}, memo: map[ruledTexts]*sketched{}, left: map[int]*newcomer{},
 	}
-	if !holdOf(r.Context()).take(perLook * int64(len(plain))) {
-		h.Metrics.duplicates.WithLabelValues(string(adapters.ReasonBusy)).Inc()
+	if !holdOf(w.r.Context()).take(perLook * int64(len(plain))) {
+		w.h.Metrics.duplicates.WithLabelValues(string(adapters.ReasonBusy)).Inc()
 		return nil
 	}
-	e := h.enricher(r, 0, makes)
-	e.Count, e.Room = nil, math.MaxInt64/2
-	e.Starts, e.Sketch, e.Cluster = f.start, f.made, f.meet
-	err := guarded(func() error {
-		if err := h.Dialect.EnrichWrite(class, io.Discard, bytes.NewReader(plain), e); err != nil {
-			return err
-		}
-		f.replies = e.Replies
-		if len(f.seen) > 0 {
-			f.judge(r.Context())
-			f.fetch(r)
-		}
-		return nil
-	})
+	replies, err := w.enrich(io.Discard, bytes.NewReader(plain), f, math.MaxInt64/2)
+	if f.replies = replies; err == nil && len(f.seen) > 0 {
+		err = guarded(func() error {
+			f.judge(w.r.Context())
+			f.fetch()
+			return nil
+		})
+	}
 	if err != nil { // the documents are stored as if nothing were known of any other
-		h.Metrics.duplicates.WithLabelValues("failed").Inc()
-		h.Log.Error("write could not be looked through", "error", unquoted(err))
+		w.h.Metrics.duplicates.WithLabelValues("failed").Inc()
+		w.h.Log.Error("write could not be looked through", "error", unquoted(err))
 		return nil
 	}
 	return f
 }
 
-func (f *findings) start(o adapters.Operation) bool {
+// Start implements adapters.Writing.
+func (f *findings) Start(o adapters.Operation) bool {
 	f.ops = append(f.ops, o)
 	if o.ID != "" {
 		f.mentions[o.ID]++
@@ -125,24 +116,28 @@ func (f *findings) start(o adapters.Operation) bool {
 	return true
 }
 
-// made makes a sketch, once for each rule and texts.
-func (f *findings) made(rule *adapters.Rule, texts []string) (sketch.Sketch, bool) {
+// Count implements adapters.Writing: documents are counted as they are sent.
+func (f *findings) Count(adapters.Change) {}
+
+// Sketch implements adapters.Writing: one sketch for each rule and texts.
+func (f *findings) Sketch(rule *adapters.Rule, texts []string) (*sketch.Sketch, bool) {
 	key := ruledTexts{rule: rule}
 	for _, text := range texts {
 		key.texts += strconv.Itoa(len(text)) + ":" + text
 	}
-	m, known := f.memo[key]
-	if !known {
+	m := f.memo[key]
+	if m == nil {
+		m = &sketched{}
 		m.sketch, m.ok = rule.Sketch(texts)
 		f.memo[key] = m
 	}
-	return m.sketch, m.ok
+	return &m.sketch, m.ok
 }
 
-func (f *findings) meet(o adapters.Operation, rule *adapters.Rule, s *sketch.Sketch, partial bool) string {
+// Cluster implements adapters.Writing: the document is a newcomer, of no known cluster yet.
+func (f *findings) Cluster(o adapters.Operation, rule *adapters.Rule, s *sketch.Sketch, partial bool) string {
 	if rule.Clusters || rule.OnDuplicate != adapters.IndexDuplicates {
-		own := *s
-		n := &newcomer{candidate: candidate{id: o.ID, sketch: &own}, op: o, rule: rule, keys: rule.BandKeys(s), partial: partial}
+		n := &newcomer{candidate: candidate{id: o.ID, sketch: s}, op: o, rule: rule, keys: rule.BandKeys(s), partial: partial}
 		n.newcomer = n
 		f.seen = append(f.seen, n)
 		f.by[place{o.Number, partial}] = n
@@ -150,15 +145,7 @@ func (f *findings) meet(o adapters.Operation, rule *adapters.Rule, s *sketch.Ske
 	return ""
 }
 
-// apply has what was found out stored with the documents, and what is to be left out left out.
-func (f *findings) apply(e *adapters.Enricher) {
-	if f == nil {
-		return
-	}
-	e.Starts = func(o adapters.Operation) bool { return f.left[o.Number] == nil }
-	e.Sketch, e.Cluster = f.made, f.cluster
-}
-
+// cluster returns the cluster that was found for a document.
 func (f *findings) cluster(o adapters.Operation, rule *adapters.Rule, s *sketch.Sketch, partial bool) string {
 	n := f.by[place{o.Number, partial}]
 	if n == nil || n.rule != rule || !n.sketch.SameText(s) {
@@ -167,43 +154,8 @@ func (f *findings) cluster(o adapters.Operation, rule *adapters.Rule, s *sketch.
 	return n.cluster
 }
 
-// nothing reports whether nothing of the write is left to be sent.
-func (f *findings) nothing() bool { return f != nil && len(f.left) > 0 && len(f.left) == len(f.ops) }
-
-// count tells of the operations that are left out.
-func (f *findings) count() {
-	if f != nil && len(f.left) > 0 {
-		f.h.Metrics.documents.WithLabelValues("skipped").Add(float64(len(f.left)))
-	}
-}
-
-// numbers returns what numbers documents without a sketch: those with an id by that and the index that they go to, the others
-// at random.
-func (h *Handler) numbers(r *http.Request, who client) func(adapters.Operation, *adapters.Rule) uint64 {
-	return func(o adapters.Operation, _ *adapters.Rule) uint64 {
-		if o.ID == "" {
-			return max(rand.Uint64(), 1)
-		}
-		name := o.Index
-		if index, err := h.catalog.concrete(r.Context(), who, name); err == nil && index.Name != "" {
-			name = index.Name
-		}
-		return max(binary.BigEndian.Uint64([]byte(entryKey(client{key: name}, o.ID))), 1)
-	}
-}
-
-// tooLong returns what stands in for a look at the documents of a body that is not held whole.
-func (h *Handler) tooLong() func(adapters.Operation, *adapters.Rule, *sketch.Sketch, bool) string {
-	return func(_ adapters.Operation, rule *adapters.Rule, _ *sketch.Sketch, _ bool) string {
-		if rule.OnDuplicate != adapters.IndexDuplicates {
-			h.Metrics.duplicates.WithLabelValues("too_long").Inc()
-		}
-		return ""
-	}
-}
-
 // fetch asks for the documents that the answers are made of. Where one can't be had, the write goes on.
-func (f *findings) fetch(r *http.Request) {
+func (f *findings) fetch() {
 	fetcher, ok := f.replies.(adapters.Fetcher)
 	if !ok {
 		return
@@ -214,7 +166,7 @@ func (f *findings) fetch(r *http.Request) {
 		}
 		ask := fetcher.Fetch(n.op, n.standing.id)
 		ask.RawQuery, ask.Header = f.who.query, f.who.header
-		ctx, cancel := context.WithTimeout(r.Context(), lookFor)
+		ctx, cancel := context.WithTimeout(f.r.Context(), lookFor)
 		reply, err := f.h.ask(ctx, ask)
 		cancel()
 		if err != nil || reply.Status != http.StatusOK {
@@ -227,10 +179,10 @@ func (f *findings) fetch(r *http.Request) {
 }
 
 // answer answers a write of which nothing is left to be sent.
-func (f *findings) answer(w http.ResponseWriter, r *http.Request) {
+func (f *findings) answer(w http.ResponseWriter) {
 	var clean bytes.Buffer
 	err := guarded(func() error {
-		body, err := f.joined(r, nil, nil)
+		body, err := f.joined(nil)
 		if err != nil {
 			return err
 		}
@@ -238,11 +190,11 @@ func (f *findings) answer(w http.ResponseWriter, r *http.Request) {
 	})
 	if err != nil {
 		f.h.Log.Error("write could not be answered", "error", unquoted(err))
-		f.h.refuse(w, r, http.StatusBadGateway, unanswered)
+		f.h.refuse(w, f.r, http.StatusBadGateway, unanswered)
 		return
 	}
 	status, contentType := f.replies.Empty()
-	reply := f.h.Dialect.ErrorReply(requestOf(r), status, "")
+	reply := f.h.Dialect.ErrorReply(requestOf(f.r), status, "")
 	if contentType != "" {
 		reply.Header["Content-Type"] = []string{contentType}
 	}
@@ -251,7 +203,7 @@ func (f *findings) answer(w http.ResponseWriter, r *http.Request) {
 }
 
 // joined returns the reply to the whole write, given the reply to what was sent of it, nil for nothing.
-func (f *findings) joined(r *http.Request, plain, reply []byte) (joined []byte, err error) {
+func (f *findings) joined(reply []byte) (joined []byte, err error) {
 	var sent [][]byte
 	var refused []bool
 	if reply != nil {
@@ -264,7 +216,7 @@ func (f *findings) joined(r *http.Request, plain, reply []byte) (joined []byte, 
 		return nil, err
 	}
 	if len(missing) > 0 {
-		f.resend(r, plain, all, missing)
+		f.resend(all, missing)
 	}
 	return f.replies.Join(reply, all)
 }
@@ -305,44 +257,37 @@ func (f *findings) entries(sent [][]byte, refused []bool) (all [][]byte, missing
 	return all, missing, nil
 }
 
-// completing returns what puts the answers to the operations that were left out into the reply; nil where none was.
-func (f *findings) completing(r *http.Request, plain []byte) func(*http.Response) {
-	if f == nil || len(f.left) == 0 {
+// complete puts the answers to the operations that were left out into the reply.
+func (f *findings) complete(resp *http.Response) {
+	if resp.StatusCode >= 300 { // the engine refused all of it
+		return
+	}
+	err := guarded(func() error {
+		var sure *hold // the client has to be told, whatever else is held
+		raw, whole, err := sure.read(resp.Body, f.h.Limits.MaxReply, resp.ContentLength)
+		if err != nil || !whole {
+			return adapters.NotUnderstood(errTooLarge)
+		}
+		reply, err := f.h.decoded(sure, resp, raw)
+		if err != nil {
+			return err
+		}
+		joined, err := f.joined(reply.Body)
+		if err != nil {
+			return err
+		}
+		putBody(resp, coded(resp.Header.Get("Content-Encoding"), joined))
 		return nil
+	})
+	if err == nil {
+		return
 	}
-	return func(resp *http.Response) {
-		if resp.StatusCode >= 300 { // the engine refused all of it
-			return
-		}
-		err := guarded(func() error { return f.complete(r, plain, resp) })
-		if err == nil {
-			return
-		}
-		f.h.Metrics.duplicates.WithLabelValues("unanswered").Inc()
-		f.h.Log.Error("reply to a write could not be completed", "error", unquoted(err))
-		reply := f.h.Dialect.ErrorReply(requestOf(r), http.StatusBadGateway, unanswered)
-		resp.StatusCode, resp.Status = reply.Status, http.StatusText(reply.Status)
-		resp.Header = http.Header(reply.Header)
-		putBody(resp, reply.Body)
-	}
-}
-
-func (f *findings) complete(r *http.Request, plain []byte, resp *http.Response) error {
-	var sure *hold // the client has to be told, whatever else is held
-	raw, whole, err := sure.read(resp.Body, f.h.Limits.MaxReply, resp.ContentLength)
-	if err != nil || !whole {
-		return adapters.NotUnderstood(errTooLarge)
-	}
-	reply, err := f.h.decoded(sure, resp, raw)
-	if err != nil {
-		return err
-	}
-	joined, err := f.joined(r, plain, reply.Body)
-	if err != nil {
-		return err
-	}
-	putBody(resp, coded(resp.Header.Get("Content-Encoding"), joined))
-	return nil
+	f.h.Metrics.duplicates.WithLabelValues("unanswered").Inc()
+	f.h.Log.Error("reply to a write could not be completed", "error", unquoted(err))
+	reply := f.h.Dialect.ErrorReply(requestOf(f.r), http.StatusBadGateway, unanswered)
+	resp.StatusCode, resp.Status = reply.Status, http.StatusText(reply.Status)
+	resp.Header = http.Header(reply.Header)
+	putBody(resp, reply.Body)
 }
 
 // putBody puts another body in the place of a response's.
@@ -355,15 +300,8 @@ func putBody(resp *http.Response, body []byte) {
 
 // resend sends the operations that have no entry after all, since what was to stand for them was refused. Where that fails they
 // share its fate: the client learns that they are not stored.
-func (f *findings) resend(r *http.Request, plain []byte, all [][]byte, missing []int) {
-	again := *f
-	again.left = map[int]*newcomer{}
-	for i := range f.ops {
-		if !slices.Contains(missing, i) {
-			again.left[i] = &newcomer{}
-		}
-	}
-	entries, err := again.rest(r, plain)
+func (f *findings) resend(all [][]byte, missing []int) {
+	entries, err := f.send(missing)
 	if err != nil || len(entries) != len(missing) {
 		f.h.Metrics.duplicates.WithLabelValues("unsent").Add(float64(len(missing)))
 		entries = nil
@@ -375,19 +313,24 @@ func (f *findings) resend(r *http.Request, plain []byte, all [][]byte, missing [
 	}
 }
 
-// rest sends what is not left out of the write and returns the entries of its reply.
-func (f *findings) rest(r *http.Request, plain []byte) ([][]byte, error) {
+// send sends some operations of the write and returns the entries of the reply.
+func (f *findings) send(operations []int) ([][]byte, error) {
+	only, again := *f, writing{h: f.h, r: f.r, class: f.class, who: f.who}
+	only.left, again.found = map[int]*newcomer{}, &only
+	for i := range f.ops {
+		if !slices.Contains(operations, i) {
+			only.left[i] = &newcomer{}
+		}
+	}
 	var body bytes.Buffer
-	var makes atomic.Bool
-	e := f.h.enricher(r, 0, &makes)
-	f.apply(e)
-	if err := f.h.Dialect.EnrichWrite(f.class, &body, bytes.NewReader(plain), e); err != nil {
+	if _, err := again.enrich(&body, bytes.NewReader(f.plain), &again, f.h.Limits.EngineMaxBody); err != nil {
 		return nil, err
 	}
-	header := r.Header.Clone()
+	header := f.r.Header.Clone()
 	header.Del("Content-Encoding")
-	reply, err := f.h.askOn(r.Context(), nil, &adapters.Request{
-		Method: r.Method, Path: rawPath(r), RawQuery: r.URL.RawQuery, Header: adapters.Header(header), Body: body.Bytes(),
+	header.Del("Content-Length")
+	reply, err := f.h.askOn(f.r.Context(), nil, &adapters.Request{
+		Method: f.r.Method, Path: rawPath(f.r), RawQuery: f.r.URL.RawQuery, Header: adapters.Header(header), Body: body.Bytes(),
 	})
 	if err != nil {
 		return nil, err

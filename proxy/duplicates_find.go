@@ -108,12 +108,6 @@ func (c *catalog) concrete(ctx context.Context, who client, name string) (found 
 	return found, nil
 }
 
-// known reports whether all of our fields are known wherever documents written to the name go.
-func (c *catalog) known(ctx context.Context, who client, name string) bool {
-	e := c.lookup(ctx, who, name)
-	return !slices.ContainsFunc(e.indices, func(i adapters.Index) bool { return written(i) && !i.Ready && !i.Known })
-}
-
 // lookUp reads what is stored of the documents that are updated, and what the others may be near-duplicates of.
 func (f *findings) lookUp(ctx context.Context, g *group) (err error) {
 	index, err := f.h.catalog.concrete(ctx, f.who, g.name)

@@ -90,7 +90,7 @@ func (r *recent) find(place string, n *newcomer) (list []*candidate) {
 
 // remember keeps what was just written, for the writes that follow.
 func (f *findings) remember(status int) {
-	if f == nil || status >= 300 {
+	if status >= 300 {
 		return
 	}
 	for _, n := range f.seen {

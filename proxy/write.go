@@ -2,14 +2,17 @@ package proxy
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"sync/atomic"
 	"time"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/sketch"
 )
 
 const (
@@ -92,14 +95,10 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, class adapters.C
 func (h *Handler) writeWhole(w http.ResponseWriter, r *http.Request, class adapters.Class, raw, plain []byte, compressed bool) {
 	class.Shown = class.Shown || class.Alters && adapters.NamesOurs(plain)
 	var enriched bytes.Buffer
-	var makes atomic.Bool
-	found := h.look(r, class, plain, &makes)
-	e := h.enricher(r, int64(len(plain)), &makes)
-	found.apply(e)
 	enriched.Grow(int(enrichedRoom(len(plain))))
-	err := guarded(func() error {
-		return h.Dialect.EnrichWrite(class, &enriched, bytes.NewReader(plain), e)
-	})
+	wr := &writing{h: h, r: r, class: class, who: senderOf(r)}
+	wr.found = wr.look(plain)
+	_, err := wr.enrich(&enriched, bytes.NewReader(plain), wr, h.Limits.EngineMaxBody-int64(len(plain)))
 	refused := adapters.Refusal("")
 	switch {
 	case err == nil:
@@ -109,12 +108,14 @@ func (h *Handler) writeWhole(w http.ResponseWriter, r *http.Request, class adapt
 	default:
 		h.Metrics.writesBypassed.WithLabelValues("failed").Inc()
 		h.Log.Error("write could not be enriched", "error", unquoted(err))
-		found = nil // nothing is left out of what was sent
+		wr.found = nil // nothing is left out of what was sent
 	}
-	found.count()
-	if found.nothing() {
-		found.answer(w, r)
-		return
+	if f := wr.found; f != nil && len(f.left) > 0 {
+		h.Metrics.documents.WithLabelValues("skipped").Add(float64(len(f.left)))
+		if len(f.left) == len(f.ops) { // nothing is left to be sent
+			f.answer(w)
+			return
+		}
 	}
 	out := r.Clone(r.Context())
 	body := raw
@@ -126,7 +127,7 @@ func (h *Handler) writeWhole(w http.ResponseWriter, r *http.Request, class adapt
 	}
 	out.Header.Del("Content-Length")
 	out.Body, out.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	h.forwardWrite(w, out, class, &makes, found, plain)
+	wr.forward(w, out)
 }
 
 // enrichedRoom is how much room is taken for a body of the length with its documents enriched.
@@ -134,19 +135,15 @@ func enrichedRoom(length int) int64 { return int64(length + length/4) }
 
 // writeStream sends on a body while it is read. compressed says that the client sent it compressed.
 func (h *Handler) writeStream(w http.ResponseWriter, r *http.Request, class adapters.Class, plain io.Reader, compressed bool) {
-	length := int64(-1)
-	if !compressed {
-		length = r.ContentLength
-	}
-	var makes atomic.Bool
-	e := h.enricher(r, length, &makes)
-	e.Cluster = h.tooLong()
-	pipe, into := io.Pipe()
-	defer pipe.Close() // ends the copying below if the engine answers early
-	out := r.Clone(r.Context())
+	out, room := r.Clone(r.Context()), h.Limits.EngineMaxBody/unknownRoom
 	if compressed {
 		out.Header.Del("Content-Encoding")
+	} else if r.ContentLength >= 0 {
+		room = h.Limits.EngineMaxBody - r.ContentLength
 	}
+	wr := &writing{h: h, r: r, class: class, who: senderOf(r), streams: true}
+	pipe, into := io.Pipe()
+	defer pipe.Close() // ends the copying below if the engine answers early
 	out.Header.Del("Content-Length")
 	out.Body, out.ContentLength = making(r.Context(), pipe), -1
 	go func() {
@@ -154,52 +151,127 @@ func (h *Handler) writeStream(w http.ResponseWriter, r *http.Request, class adap
 			io.Reader
 			*hold
 		}{plain, holdOf(r.Context())}
-		err := guarded(func() error { return h.Dialect.EnrichWrite(class, into, long, e) })
+		_, err := wr.enrich(into, long, wr, room)
 		if refused := adapters.Refusal(""); err != nil && !errors.Is(err, errBrokenOff) && !errors.As(err, &refused) && compressed {
 			err = errors.Join(errEncoding, err)
 		}
 		into.CloseWithError(err)
 	}()
-	h.forwardWrite(w, out, class, &makes, nil, nil)
+	wr.forward(w, out)
 }
 
-// forwardWrite sends an enriched write on. One that makes an index ends what is known of the names that now lead to it as
-// well. What was found out about its documents, if anything, completes the reply; plain is the body as the client sent it.
-func (h *Handler) forwardWrite(
-	w http.ResponseWriter, r *http.Request, class adapters.Class, makes *atomic.Bool, found *findings, plain []byte,
-) {
-	complete := found.completing(r, plain)
-	if accepted := readable(r.Header["Accept-Encoding"]); accepted != nil && (class.CleanWrite && !class.Shown || complete != nil) {
-		r.Header["Accept-Encoding"] = accepted
+// writing is one write. It implements adapters.Writing.
+type writing struct {
+	h     *Handler
+	r     *http.Request // as the client sent it
+	class adapters.Class
+	who   client
+	// streams says that the body is not held whole, so that no near-duplicates are looked up.
+	streams bool
+	// makes says that a document has come that makes its index. The documents of a stream come while the reply may.
+	makes atomic.Bool
+	found *findings // about near-duplicates, nil if nothing
+	last  ruled
+	made  sketch.Sketch
+}
+
+// enrich copies the body from src to dst with its documents enriched, as far as there is room for more bytes. as is the write itself, or its
+// findings. It returns what takes the reply apart.
+func (w *writing) enrich(dst io.Writer, src io.Reader, as adapters.Writing, room int64) (adapters.Replies, error) {
+	e := &adapters.Enricher{Writing: as, Identify: w.h.looks(), Room: room}
+	err := guarded(func() error { return w.h.Dialect.EnrichWrite(w.class, dst, src, e) })
+	return e.Replies, err
+}
+
+// forward sends the enriched write on. One that makes an index ends what is known of the names that now lead to it as
+// well. What was found out about its documents, if anything, completes the reply.
+func (w *writing) forward(rw http.ResponseWriter, out *http.Request) {
+	h, class, completes := w.h, w.class, w.found != nil && len(w.found.left) > 0
+	if accepted := readable(out.Header["Accept-Encoding"]); accepted != nil && (class.CleanWrite && !class.Shown || completes) {
+		out.Header["Accept-Encoding"] = accepted
 	}
-	change, told := h.changeOf(class), false
+	change, answered := h.changeOf(class), false
 	made := func(status int) {
-		if told = true; makes.Load() {
-			h.catalog.altered(senderOf(r), status)
-		}
-	}
-	send := h.send
-	if class.Alters {
-		send = func(w http.ResponseWriter, r *http.Request, change func(*http.Response)) {
-			h.sendAltering(w, r, true, change)
+		if answered = true; w.makes.Load() {
+			h.catalog.altered(w.who, status)
 		}
 	}
 	defer func() {
-		if !told { // it may have been made all the same
+		if !answered { // it may have been made all the same
 			made(0)
 		}
 	}()
-	send(w, r, func(resp *http.Response) {
+	h.sendAltering(rw, out, class.Alters, func(resp *http.Response) {
 		made(resp.StatusCode)
-		found.remember(resp.StatusCode)
-		if complete != nil {
-			complete(resp)
+		if w.found != nil {
+			w.found.remember(resp.StatusCode)
+		}
+		if completes {
+			w.found.complete(resp)
 		}
 		if change != nil {
 			change(resp)
 		}
 	})
 }
+
+// Rule implements adapters.Writing.
+func (w *writing) Rule(index string, whole bool) (*adapters.Rule, adapters.Fit) {
+	change := w.h.catalog.changed(w.who)
+	if w.last.holds(index, whole, change) {
+		return w.last.rule, adapters.Fits
+	}
+	rule, fit, absent := w.h.catalog.rule(w.r.Context(), w.who, index, whole)
+	if absent {
+		w.makes.Store(true)
+	}
+	if w.last = (ruled{}); rule != nil && fit == adapters.Fits && !absent {
+		w.last = ruled{index, whole, rule, change, time.Now().Add(ruledFor)}
+	}
+	return rule, fit
+}
+
+// Start implements adapters.Writing.
+func (w *writing) Start(o adapters.Operation) bool {
+	return w.found == nil || w.found.left[o.Number] == nil
+}
+
+// Sketch implements adapters.Writing.
+func (w *writing) Sketch(rule *adapters.Rule, texts []string) (*sketch.Sketch, bool) {
+	if w.found != nil {
+		return w.found.Sketch(rule, texts)
+	}
+	return &w.made, rule.SketchInto(&w.made, texts)
+}
+
+// Cluster implements adapters.Writing.
+func (w *writing) Cluster(o adapters.Operation, rule *adapters.Rule, s *sketch.Sketch, partial bool) string {
+	switch {
+	case w.found != nil:
+		return w.found.cluster(o, rule, s, partial)
+	case w.streams && rule.OnDuplicate != adapters.IndexDuplicates:
+		w.h.Metrics.duplicates.WithLabelValues("too_long").Inc()
+	}
+	return ""
+}
+
+// Number implements adapters.Writing: by the id and the index that a document goes to, and at random where it has no id.
+func (w *writing) Number(o adapters.Operation) uint64 {
+	if o.ID == "" {
+		return max(rand.Uint64(), 1)
+	}
+	name := o.Index
+	if index, err := w.h.catalog.concrete(w.r.Context(), w.who, name); err == nil && index.Name != "" {
+		name = index.Name
+	}
+	return max(binary.BigEndian.Uint64([]byte(entryKey(client{key: name}, o.ID))), 1)
+}
+
+// Hold implements adapters.Writing.
+func (w *writing) Hold(n int) bool { return n == 0 || holdOf(w.r.Context()).Room(n) }
+
+// Count implements adapters.Writing.
+func (w *writing) Count(c adapters.Change) { w.h.Metrics.documents.WithLabelValues(c.String()).Inc() }
 
 // declaring has our field declared in the index that a request of the class makes, when the engine has made it and before the
 // client knows.
@@ -215,44 +287,6 @@ func (h *Handler) declaring(r *http.Request, class adapters.Class, change func(*
 			change(resp)
 		}
 	}
-}
-
-// enricher returns what enriches the documents of a body of the length (-1 if it is not known), with as much room as the engine's
-// limit leaves. It sets makes when a document comes that makes its index.
-func (h *Handler) enricher(r *http.Request, length int64, makes *atomic.Bool) *adapters.Enricher {
-	e := &adapters.Enricher{
-		Count: func(c adapters.Change) { h.Metrics.documents.WithLabelValues(c.String()).Inc() },
-		Room:  h.Limits.EngineMaxBody - length,
-	}
-	if length < 0 {
-		e.Room = h.Limits.EngineMaxBody / unknownRoom
-	}
-	who := senderOf(r)
-	var last ruled
-	e.Rule = func(index string, whole bool) (*adapters.Rule, bool) {
-		change := h.catalog.changed(who)
-		if last.holds(index, whole, change) {
-			return last.rule, true
-		}
-		rule, fit, absent := h.catalog.rule(r.Context(), who, index, whole)
-		if absent {
-			makes.Store(true)
-		}
-		if last = (ruled{}); rule != nil && fit == fits && !absent {
-			last = ruled{index, whole, rule, change, time.Now().Add(ruledFor)}
-		}
-		return rule, fit == fits
-	}
-	e.Clears = func(index string) bool {
-		_, fit, _ := h.catalog.rule(r.Context(), who, index, false)
-		return fit != unfit
-	}
-	e.ClearsAll = func(index string) bool { return h.catalog.known(r.Context(), who, index) }
-	e.Hold = holdOf(r.Context()).Room
-	if h.looks() {
-		e.Number = h.numbers(r, who)
-	}
-	return e
 }
 
 // ruledFor is how long the documents of one write take the rule of the one before that went to the same name. It is little beside known.

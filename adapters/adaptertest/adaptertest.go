@@ -167,15 +167,13 @@ func through(t *testing.T, what, text string, copied func(dst io.Writer, src io.
 func enrich(s Subject, r *adapters.Request, rules adapters.Rules, enriched *int) func(dst io.Writer, src io.Reader) error {
 	return func(dst io.Writer, src io.Reader) error {
 		*enriched = 0
-		return s.Dialect.EnrichWrite(s.Dialect.Classify(r), dst, src, &adapters.Enricher{
-			Rule: func(index string, _ bool) (*adapters.Rule, bool) { return rules.For(index), true },
-			Count: func(c adapters.Change) {
-				if c == adapters.Enriched {
-					*enriched++
-				}
-			},
-			Room: 1 << 30,
-		})
+		w := By(rules)
+		w.Counts = func(c adapters.Change) {
+			if c == adapters.Enriched {
+				*enriched++
+			}
+		}
+		return s.Dialect.EnrichWrite(s.Dialect.Classify(r), dst, src, &adapters.Enricher{Writing: w, Room: 1 << 30})
 	}
 }
 

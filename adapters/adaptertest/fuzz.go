@@ -48,7 +48,7 @@ func FuzzWrites(f *testing.F, s Subject) {
 		for name, class := range forms {
 			through := func(rule *adapters.Rule, slow bool) string {
 				var out bytes.Buffer
-				e := &adapters.Enricher{Rule: func(string, bool) (*adapters.Rule, bool) { return rule, true }, Room: 1 << 30}
+				e := &adapters.Enricher{Writing: Always(rule), Room: 1 << 30}
 				src := bytes.NewReader(body)
 				var err error
 				if slow {

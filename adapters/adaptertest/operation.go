@@ -58,10 +58,9 @@ func remaining(t *testing.T, s Subject, r *adapters.Request, partial bool, n int
 	class := s.Dialect.Classify(r)
 	var out bytes.Buffer
 	var told []adapters.Operation
-	e := &adapters.Enricher{
-		Rule: func(string, bool) (*adapters.Rule, bool) { return nil, false }, Room: 1 << 20,
-		Starts: func(o adapters.Operation) bool { told = append(told, o); return stays(o) },
-	}
+	w := Always(nil)
+	w.Starts = func(o adapters.Operation) bool { told = append(told, o); return stays(o) }
+	e := &adapters.Enricher{Writing: w, Identify: true, Room: 1 << 20}
 	if err := s.Dialect.EnrichWrite(class, &out, bytes.NewReader(r.Body), e); err != nil {
 		t.Fatal(err)
 	}

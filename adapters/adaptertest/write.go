@@ -17,6 +17,7 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/sketch"
 )
 
 // writing is what is known while a write is enriched.
@@ -29,11 +30,69 @@ type writing struct {
 // enricher returns the enricher of a write, which tells changes of every document.
 func (w writing) enricher(changes *[]adapters.Change) *adapters.Enricher {
 	*changes = nil
-	return &adapters.Enricher{
-		Rule:   func(index string, _ bool) (*adapters.Rule, bool) { return w.rules.For(index), w.prepared },
-		Clears: func(string) bool { return w.clears },
-		Count:  func(c adapters.Change) { *changes = append(*changes, c) },
-		Room:   w.room,
+	fit := adapters.FitsNothing
+	switch {
+	case w.prepared:
+		fit = adapters.Fits
+	case w.clears:
+		fit = adapters.ClearsSketch
+	}
+	return &adapters.Enricher{Room: w.room, Writing: Writing{
+		Rules:  func(index string, _ bool) (*adapters.Rule, adapters.Fit) { return w.rules.For(index), fit },
+		Counts: func(c adapters.Change) { *changes = append(*changes, c) },
+	}}
+}
+
+// Writing is an adapters.Writing of functions, each of which but Rules may be nil. Documents get no clusters.
+type Writing struct {
+	Rules  func(index string, whole bool) (*adapters.Rule, adapters.Fit)
+	Starts func(adapters.Operation) bool
+	Holds  func(n int) bool
+	Counts func(adapters.Change)
+}
+
+// Always returns a Writing whose documents all go under the rule, to indices that fit.
+func Always(rule *adapters.Rule) Writing {
+	return Writing{Rules: func(string, bool) (*adapters.Rule, adapters.Fit) { return rule, adapters.Fits }}
+}
+
+// Unprepared returns a Writing whose documents all go under the rule, to indices that take nothing of ours.
+func Unprepared(rule *adapters.Rule) Writing {
+	return Writing{Rules: func(string, bool) (*adapters.Rule, adapters.Fit) { return rule, adapters.FitsNothing }}
+}
+
+// By returns a Writing whose documents go under the rules, to indices that fit.
+func By(rules adapters.Rules) Writing {
+	return Writing{Rules: func(index string, _ bool) (*adapters.Rule, adapters.Fit) { return rules.For(index), adapters.Fits }}
+}
+
+// Rule implements adapters.Writing.
+func (w Writing) Rule(index string, whole bool) (*adapters.Rule, adapters.Fit) {
+	return w.Rules(index, whole)
+}
+
+// Start implements adapters.Writing.
+func (w Writing) Start(o adapters.Operation) bool { return w.Starts == nil || w.Starts(o) }
+
+// Sketch implements adapters.Writing.
+func (w Writing) Sketch(rule *adapters.Rule, texts []string) (*sketch.Sketch, bool) {
+	s, ok := rule.Sketch(texts)
+	return &s, ok
+}
+
+// Cluster implements adapters.Writing.
+func (w Writing) Cluster(adapters.Operation, *adapters.Rule, *sketch.Sketch, bool) string { return "" }
+
+// Number implements adapters.Writing.
+func (w Writing) Number(adapters.Operation) uint64 { return 0 }
+
+// Hold implements adapters.Writing.
+func (w Writing) Hold(n int) bool { return w.Holds == nil || w.Holds(n) }
+
+// Count implements adapters.Writing.
+func (w Writing) Count(c adapters.Change) {
+	if w.Counts != nil {
+		w.Counts(c)
 	}
 }
 
@@ -201,9 +260,7 @@ func testDocuments(t *testing.T, s Subject) {
 		var want []adapters.Change
 		alone := w.enricher(&want)
 		alone.Doubts = s.Doubts
-		if alone.LastCounts = s.LastCounts; s.Clears {
-			alone.Clears = func(string) bool { return true }
-		}
+		alone.LastCounts, alone.NullFits = s.LastCounts, s.Clears
 		for i := range documents {
 			list := members(random, s.Names)
 			if random.IntN(3) == 0 {

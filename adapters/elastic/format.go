@@ -50,7 +50,7 @@ func enrichFormat(c adapters.Class, dst io.Writer, src io.Reader, e *adapters.En
 		return nil
 	}
 	if rule := ruleOf(e, c.Target, c.Form == formUpdate); rule == nil {
-		e.Changed(adapters.Untouched)
+		e.Count(adapters.Untouched)
 		_, err := io.Copy(dst, src)
 		return err
 	}
@@ -65,7 +65,7 @@ func enrichFormat(c adapters.Class, dst io.Writer, src io.Reader, e *adapters.En
 		return nil
 	})
 	if err == nil && why != "" {
-		e.Changed(adapters.Unreadable)
+		e.Count(adapters.Unreadable)
 		err = unread(c.Format, why)
 	}
 	return err
@@ -85,10 +85,10 @@ func formatRoom(format string, body []byte) int {
 // editFormat returns a document of a configured index, or the body of an update, enriched. why says why that can't be done.
 func editFormat(format string, e *adapters.Enricher, index string, body []byte, update bool) (out []byte, why string) {
 	room := formatRoom(format, body)
-	if !e.Take(room) {
+	if !e.Hold(room) {
 		return nil, "takes more to read than there is room for now"
 	}
-	defer e.Give(room)
+	defer e.Hold(-room)
 	var changed, ok bool
 	switch {
 	case format == formatYAML:

@@ -294,15 +294,16 @@ func TestFormatsWithoutRoom(t *testing.T) {
 		c := Dialect{}.Classify(&adapters.Request{Method: "PUT", Path: "/news-1/_doc/1", Header: adapters.Header{"Content-Type": {form.mediaType}}})
 		for _, most := range []int{3 * len(body), 1 << 20} {
 			held, asked := 0, 0
-			e := &adapters.Enricher{Room: 1 << 30, Rule: func(index string, _ bool) (*adapters.Rule, bool) { return rules.For(index), true },
-				Hold: func(n int) bool {
-					asked = max(asked, n)
-					if held+n > most {
-						return false
-					}
-					held += n
-					return true
-				}}
+			w := adaptertest.By(rules)
+			w.Holds = func(n int) bool {
+				asked = max(asked, n)
+				if held+n > most {
+					return false
+				}
+				held += n
+				return true
+			}
+			e := &adapters.Enricher{Writing: w, Room: 1 << 30}
 			var out bytes.Buffer
 			err := Dialect{}.EnrichWrite(c, &out, bytes.NewReader(body), e)
 			if refusal := adapters.Refusal(""); errors.As(err, &refusal) != (asked > most) || asked == 0 || held != 0 {
@@ -359,7 +360,7 @@ func refuses(t *testing.T, what, mediaType, body string) {
 func enrichForm(t testing.TB, mediaType, method, path string, body []byte) ([]byte, error) {
 	t.Helper()
 	rules := adaptertest.Rules(t)
-	e := &adapters.Enricher{Rule: func(index string, whole bool) (*adapters.Rule, bool) { return rules.For(index), true }, Room: 1 << 30}
+	e := &adapters.Enricher{Writing: adaptertest.By(rules), Room: 1 << 30}
 	c := Dialect{}.Classify(&adapters.Request{Method: method, Path: path, Header: adapters.Header{"Content-Type": {mediaType + "; a=b"}}})
 	var out bytes.Buffer
 	err := Dialect{}.EnrichWrite(c, &out, bytes.NewReader(body), e)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/internal/engines"
 	"github.com/neardup/sidecar/internal/jsonedit"
 )
@@ -65,7 +66,7 @@ func (r *recorder) send(ask *adapters.Request) *adapters.Reply {
 // mapped as a text by mistake.
 func (r *recorder) fill() {
 	r.t.Helper()
-	e := &adapters.Enricher{Rule: func(string, bool) (*adapters.Rule, bool) { return exchangeRules(r.t)[0], true }, Room: 1 << 20}
+	e := &adapters.Enricher{Writing: adaptertest.Always(exchangeRules(r.t)[0]), Room: 1 << 20}
 	for i, name := range names {
 		r.drop(*prefix + name)
 		ours := `"type":"binary","doc_values":true`

@@ -109,7 +109,7 @@ func (b *smileBulk) edit(part []byte) []byte {
 	out, why := editFormat(formatSMILE, b.e, b.index, body, op == "update")
 	switch {
 	case why != "":
-		b.e.Changed(adapters.Unreadable)
+		b.e.Count(adapters.Unreadable)
 		return unreadableSMILE
 	case ended:
 		out = append(slices.Clip(out), smileEnd)

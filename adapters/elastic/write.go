@@ -177,7 +177,7 @@ func (b *bulk) edit(line []byte) []byte {
 
 // action takes an action line.
 func (b *bulk) action(line []byte) {
-	o, noCreate, ok := action(line, b.target, b.e.Starts != nil || b.e.Number != nil)
+	o, noCreate, ok := action(line, b.target, b.e.Identify)
 	if b.broken = !ok; b.broken { // nothing of such a bulk can be left out
 		b.e.Replies = nil
 		return

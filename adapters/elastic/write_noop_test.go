@@ -9,15 +9,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/adapters/adaptertest"
 )
 
 // operationsOf returns the operations that a write tells of.
 func operationsOf(t *testing.T, d Dialect, r *adapters.Request) (list []adapters.Operation, e *adapters.Enricher) {
 	t.Helper()
-	e = &adapters.Enricher{
-		Rule:   func(string, bool) (*adapters.Rule, bool) { return nil, false },
-		Starts: func(o adapters.Operation) bool { list = append(list, o); return true },
-	}
+	w := adaptertest.Always(nil)
+	w.Starts = func(o adapters.Operation) bool { list = append(list, o); return true }
+	e = &adapters.Enricher{Writing: w, Identify: true}
 	if err := d.EnrichWrite(d.Classify(r), io.Discard, bytes.NewReader(r.Body), e); err != nil {
 		t.Fatal(err)
 	}

@@ -18,13 +18,15 @@ func enrichWith(t testing.TB, method, path, query string, body io.Reader) (strin
 	t.Helper()
 	rules := adaptertest.Rules(t)
 	var changes []string
-	e := &adapters.Enricher{
-		Rule: func(index string, whole bool) (*adapters.Rule, bool) {
-			return rules.For(index), whole || !strings.HasPrefix(index, "news-created") // an index that is not there yet
+	e := &adapters.Enricher{Room: 1 << 30, Writing: adaptertest.Writing{
+		Rules: func(index string, whole bool) (*adapters.Rule, adapters.Fit) {
+			if !whole && strings.HasPrefix(index, "news-created") { // an index that is not there yet
+				return rules.For(index), adapters.FitsNothing
+			}
+			return rules.For(index), adapters.Fits
 		},
-		Count: func(c adapters.Change) { changes = append(changes, c.String()) },
-		Room:  1 << 30,
-	}
+		Counts: func(c adapters.Change) { changes = append(changes, c.String()) },
+	}}
 	c := Dialect{}.Classify(&adapters.Request{Method: method, Path: path, RawQuery: query})
 	var out bytes.Buffer
 	if err := (Dialect{}).EnrichWrite(c, &out, body, e); err != nil {

@@ -111,10 +111,12 @@ func (b *bench) through(method, path, body string) (int, string) {
 		if err != nil {
 			b.t.Fatal(err)
 		}
-		e := newEnricher(b.rule, b.counts)
-		e.Rule = func(string, bool) (*adapters.Rule, bool) {
-			return adapters.Rules{b.rule}.For(indices[0].Name), indices[0].Ready
+		w := adaptertest.Always(adapters.Rules{b.rule}.For(indices[0].Name))
+		if !indices[0].Ready {
+			w = adaptertest.Unprepared(b.rule)
 		}
+		w.Counts = func(c adapters.Change) { b.counts[c]++ }
+		e := &adapters.Enricher{Writing: w, Room: 1 << 30}
 		var enriched bytes.Buffer
 		if err := d.EnrichWrite(c, &enriched, bytes.NewReader(r.Body), e); err != nil {
 			b.t.Fatal(err)

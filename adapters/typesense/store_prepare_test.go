@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/adapters/adaptertest"
 )
 
 // TestRealPrepareAll: whatever a schema is like, our fields are declared as the rule needs them, or the operator is told why not.
@@ -59,8 +60,7 @@ func TestRealSchemaInPassing(t *testing.T) {
 	b := newBench(t, articles, "body").whole()
 	b.must(200)(b.direct("DELETE", "/collections/NAME", ""))
 	d, r := Dialect{}, b.request("POST", "/collections", articles)
-	e := newEnricher(b.rule, b.counts)
-	e.Rule = func(string, bool) (*adapters.Rule, bool) { return b.rule, false }
+	e := &adapters.Enricher{Writing: adaptertest.Unprepared(b.rule), Room: 1 << 30}
 	var body strings.Builder
 	if err := d.EnrichWrite(d.Classify(r), &body, strings.NewReader(string(r.Body)), e); err != nil {
 		t.Fatal(err)

@@ -30,13 +30,10 @@ func (Dialect) EnrichWrite(c adapters.Class, dst io.Writer, src io.Reader, e *ad
 	how, _ := c.Params.(writing)
 	e.NoCreate = true // no write makes a collection
 	e.LastCounts, e.Strict, e.Makes = true, true, how.partial && how.creates
+	e.NullFits = how.partial && !how.creates
 	e.Replies = replies(c)
 	if !how.keeps {
 		e.Doubts = coerced
-	}
-	if how.partial && !how.creates {
-		e.Clears = func(string) bool { return true } // a null does no harm to what is stored, however the field is declared
-		e.ClearsAll = e.Clears
 	}
 	var out []byte
 	enrich := func(document []byte) []byte {
@@ -84,7 +81,7 @@ func long(c adapters.Class, e *adapters.Enricher, how writing, dst io.Writer, sr
 		rule, _ = e.Rule(c.Target, false)
 	}
 	if rule == nil {
-		e.Changed(adapters.Untouched)
+		e.Count(adapters.Untouched)
 		_, err := io.Copy(dst, src)
 		return err
 	}

@@ -27,7 +27,7 @@ func splices(form, method string, params []adapters.Param) bool {
 // operation returns the operation of which a document is at hand, as far as the engine reads it.
 func operation(c adapters.Class, e *adapters.Enricher, how writing, read []byte, whole bool) adapters.Operation {
 	o := adapters.Operation{Form: c.Form, Index: c.Target, ID: c.ID}
-	if e.Starts == nil && e.Number == nil || o.ID != "" { // nobody asks for more
+	if !e.Identify || o.ID != "" {
 		return o
 	}
 	plain := e.Replies != nil && whole && !how.partial && c.Target != ""

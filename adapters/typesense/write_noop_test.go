@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/adapters/adaptertest"
 )
 
 // TestOperations: whatever is in doubt of a write, nothing of it is left out.
@@ -34,13 +35,12 @@ func TestOperations(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var ids []string
 			var creates []bool
-			e := &adapters.Enricher{
-				Rule: func(string, bool) (*adapters.Rule, bool) { return nil, false },
-				Starts: func(o adapters.Operation) bool {
-					ids, creates = append(ids, o.ID), append(creates, o.Creates)
-					return true
-				},
+			w := adaptertest.Always(nil)
+			w.Starts = func(o adapters.Operation) bool {
+				ids, creates = append(ids, o.ID), append(creates, o.Creates)
+				return true
 			}
+			e := &adapters.Enricher{Writing: w, Identify: true}
 			class := Dialect{}.Classify(&adapters.Request{Method: c.method, Path: c.path, RawQuery: c.query})
 			if err := (Dialect{}).EnrichWrite(class, io.Discard, bytes.NewReader([]byte(c.body)), e); err != nil {
 				t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
@@ -78,11 +79,9 @@ func TestClassify(t *testing.T) {
 }
 
 func newEnricher(rule *adapters.Rule, counts map[adapters.Change]int) *adapters.Enricher {
-	return &adapters.Enricher{
-		Rule:  func(index string, _ bool) (*adapters.Rule, bool) { return adapters.Rules{rule}.For(index), true },
-		Count: func(c adapters.Change) { counts[c]++ },
-		Room:  1 << 30,
-	}
+	w := adaptertest.By(adapters.Rules{rule})
+	w.Counts = func(c adapters.Change) { counts[c]++ }
+	return &adapters.Enricher{Writing: w, Room: 1 << 30}
 }
 
 func enrich(t testing.TB, r *adapters.Request, e *adapters.Enricher) string {
