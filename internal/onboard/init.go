@@ -62,8 +62,11 @@ func Init(ctx context.Context, at string, o InitOptions, in io.Reader, out, errO
 	if err := n.chooseAddresses(); err != nil {
 		return err
 	}
-	text := n.written()
-	if _, err := config.Parse([]byte(text), lookupWithout(n.variables)); err != nil {
+	text, err := n.written()
+	if err == nil {
+		_, err = config.Parse([]byte(text), lookupWithout(n.variables))
+	}
+	if err != nil {
 		return fmt.Errorf("what was to be written is no valid configuration, which is a fault of ours: %w", err)
 	}
 	if file == toOutput {

@@ -2,11 +2,13 @@ package onboard
 
 import (
 	"cmp"
+	_ "embed"
 	"fmt"
 	"net"
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"text/template"
 	"unicode"
 
 	"github.com/neardup/sidecar/internal/config"
@@ -155,144 +157,77 @@ func (n *survey) search() string {
 	return fmt.Sprintf("curl %s'%s%s?%s'", login, net.JoinHostPort(host, port), r.Path, r.RawQuery)
 }
 
+//go:embed init.tmpl
+var configText string
+
+var configTemplate = template.Must(template.New("").Funcs(template.FuncMap{"comment": comment, "quote": config.Quote}).Parse(configText))
+
+// ruleText is what the configuration says of a candidate.
+type ruleText struct {
+	Match, Sized, Names, Fields, Date, Host, Vector string
+
+	Found []string // lines on what was found in its documents
+	HTML  bool
+}
+
 // written returns the configuration.
-func (n *survey) written() string {
-	var b strings.Builder
-	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	file := n.file
+func (n *survey) written() (string, error) {
+	file, k := n.file, kind.Of(n.engine.Kind)
 	if file == toOutput {
 		file = config.DefaultFile
 	}
-	line("# Written by `sidecar init` for %s at %s. It is yours now: change what you like.", n.product(), n.engine.URLs[0])
-	if warning := n.untested(); warning != "" {
-		line("# %s", warning)
-	}
-	line("#")
-	line("#   %-44s says what is wrong with this file, or sums it up", ourselves("config check", file))
-	line("#   %-44s runs with it, and takes a change over by itself", ourselves("serve", file))
-	line("#   %-44s looks at engine, indices and sidecar, and says what to do", ourselves("doctor", file))
-	line("#")
-	line("# What stands behind a # is a choice that you have. Every key there is, with its default: config.yaml in the repository.")
-	line("")
-	line("# Where the sidecar tells about itself, and shows searches without and with it side by side: http://%s/", n.admin)
-	line("admin: %s", n.admin)
-	line("")
-	line("# Where strangers write documents, set a secret text before the first `sidecar reindex`: who does not know it can't craft a")
-	line("# document that folds another one away. Later it costs another reindex.")
-	line("#sketch:")
-	line("#  seed: ${NEARDUP_SEED}")
-	line("")
-	line("engines:")
-	line("  - # Clients connect here in place of %s. Nothing else in them changes, their credentials neither.", n.engine.URLs[0])
 	listen := n.engine.Listen
 	if strings.HasPrefix(listen, "[") || strings.HasPrefix(listen, ":") {
 		listen = config.Quote(listen)
 	}
-	line("    listen: %s", listen)
-	line("    kind: %s", n.engine.Kind)
-	line("    urls: [%s]", config.Quote(n.engine.URLs[0]))
-	n.writeLogin(line)
-	if kind.Of(n.engine.Kind).Sniffed {
-		line("")
-		line("    # For clients that ask for the addresses of the engine's nodes (sniffing) and would then go past the sidecar.")
-		line("    #rewrite_sniffing: true")
+	var rules []ruleText
+	for _, c := range n.candidates {
+		rules = append(rules, c.text())
 	}
-	line("")
-	line("    # Which documents are compared. The first entry that matches an index is its rule; what none matches passes untouched.")
-	line("    indices:")
-	for i, c := range n.candidates {
-		c.write(line, i == 0)
+	const most = 30
+	var left []string
+	for _, c := range n.left[:min(len(n.left), most)] {
+		left = append(left, comment(c.match)+": "+comment(c.why))
 	}
-	if len(n.candidates) == 0 {
-		line("      # The engine holds no index with texts yet. This is an example: put in its place what it is going to hold.")
-		line("      - match: news-*")
-		line("        fields: [title, body]")
+	if more := len(n.left) - most; more > 0 {
+		left = append(left, fmt.Sprintf("and %d more", more))
 	}
-	n.writeLeft(line)
-	return b.String()
+	var b strings.Builder
+	err := configTemplate.Execute(&b, map[string]any{
+		"Product": n.product(), "At": n.engine.URLs[0], "Untested": n.untested(), "Admin": n.admin, "Listen": listen, "Kind": k.Name,
+		"Command":   func(command string) string { return ourselves(command, file) },
+		"Variables": n.variables, "ByUser": slices.Contains(n.variables, userVariable) || len(n.variables) == 0 && !k.KeysOnly,
+		"TLS": n.engine.TLS, "Sniffed": k.Sniffed, "Rules": rules, "Left": left,
+		"Threshold": config.DefaultIndex().Threshold, "Window": config.DefaultWindow,
+	})
+	return b.String(), err
 }
 
-// liner is what writes a line.
-type liner func(format string, args ...any)
-
-// writeLogin writes the sections credentials and tls.
-func (n *survey) writeLogin(line liner) {
-	line("")
-	line("    # What `sidecar setup`, `reindex` and other jobs log in with. Searches and writes carry their client's own and never these.")
-	values := map[string]string{
-		"username": "${" + userVariable + ":-}", "password": "${" + passwordVariable + ":-}", "api_key": "${" + keyVariable + ":-}",
-	}
-	keys := []string{"api_key"}
-	if slices.Contains(n.variables, userVariable) || len(n.variables) == 0 && !kind.Of(n.engine.Kind).KeysOnly {
-		keys = []string{"username", "password"}
-	}
-	mark := ""
-	if len(n.variables) == 0 {
-		mark = "#"
-	}
-	line("    %scredentials:", mark)
-	for _, key := range keys {
-		line("    %s  %s: %s", mark, key, values[key])
-	}
-	writeTLS(n.engine.TLS, line)
-}
-
-// writeTLS writes the section where something of it is set.
-func writeTLS(c config.TLS, line liner) {
-	if c == (config.TLS{}) {
-		return
-	}
-	line("")
-	line("    tls:")
-	if c.CAFile != "" {
-		line("      # The certificates by which the engine is trusted.")
-		line("      ca_file: %s", config.Quote(c.CAFile))
-	}
-	if c.CertFile != "" {
-		line("      # What the engine is shown.")
-		line("      cert_file: %s", config.Quote(c.CertFile))
-		line("      key_file: %s", config.Quote(c.KeyFile))
-	}
-	if c.InsecureSkipVerify {
-		line("      # Any certificate is trusted. Only to try something out: name its authority in ca_file.")
-		line("      insecure_skip_verify: true")
-	}
-}
-
-// write writes the rule of a candidate, and why it is so. The first of them says what every rule can have.
-func (c *candidate) write(line liner, first bool) {
+// text returns what to say of a candidate, and why its rule is so.
+func (c *candidate) text() ruleText {
 	t := &c.texts
-	line("      # %s: %s.", comment(c.match), cmp.Or(c.sized(), "not counted"))
-	if names := c.shown(); names != "" {
-		line("      # %s", names)
+	r := ruleText{
+		Match: c.match, Sized: cmp.Or(c.sized(), "not counted"), Names: c.shown(), Date: t.date, Host: t.host, Vector: t.vector, HTML: t.html,
 	}
 	switch {
 	case t.unread != "":
-		line("      # Its documents could not be read (%s),", comment(t.unread))
-		line("      # so the fields are chosen by their names: see that they are those with the texts.")
+		r.Found = []string{
+			"Its documents could not be read (" + comment(t.unread) + "),",
+			"so the fields are chosen by their names: see that they are those with the texts.",
+		}
 	case t.looked == 0 && c.documents > 0:
-		line("      # Its documents show no text (is their source kept?), and without one there is no sketch. The fields are chosen by their names.")
+		r.Found = []string{"Its documents show no text (is their source kept?), and without one there is no sketch. The fields are chosen by their names."}
 	case t.looked == 0:
-		line("      # There is no document to look at, so the fields are chosen by their names: see that they hold the texts.")
+		r.Found = []string{"There is no document to look at, so the fields are chosen by their names: see that they hold the texts."}
 	default:
-		line("      # %s", c.foundAlike())
-		line("      #")
-		c.table(line)
+		r.Found = slices.Concat([]string{c.foundAlike(), ""}, t.table(), []string{""})
 	}
-	if t.html {
-		line("      # The texts are HTML; its tags never count. For whole pages, with menus and footers: sketch: {content: useful}")
-	}
-	line("      - match: %s", config.Quote(c.match))
 	var fields []string
 	for _, f := range t.chosen {
 		fields = append(fields, config.Quote(f))
 	}
-	if first {
-		line("        # Compared in this order. After a change of them: `sidecar reindex`.")
-	}
-	line("        fields: [%s]", strings.Join(fields, ", "))
-	c.choices(line, first)
-	line("")
+	r.Fields = strings.Join(fields, ", ")
+	return r
 }
 
 // shown returns the names behind a pattern, and by which clients know them.
@@ -334,74 +269,25 @@ func (c *candidate) foundAlike() string {
 	return fmt.Sprintf("%s%d are near-duplicates of another one among these.", looked, t.duplicates)
 }
 
-// table writes what was found in the fields, as far as it is of interest.
-func (c *candidate) table(line liner) {
+// table returns what was found in the fields, as far as it is of interest, a line for each.
+func (t *texts) table() []string {
 	const most = 12
-	t, width := &c.texts, len("field")
-	rows := t.fields[:min(len(t.fields), most)]
+	width, rows := len("field"), t.fields[:min(len(t.fields), most)]
 	for _, f := range rows {
 		width = max(width, len(comment(f.name)))
 	}
-	line("      #   %-*s  has text  words", width, "field")
+	lines := []string{fmt.Sprintf("  %-*s  has text  words", width, "field")}
 	for _, f := range rows {
 		what := "compared"
 		if f.why != "" {
 			what = "left out: " + comment(f.why)
 		}
-		line("      #   %-*s  %8s  %5d  %s", width, comment(f.name), percent(f.in, t.looked), f.average(), what)
+		lines = append(lines, fmt.Sprintf("  %-*s  %8s  %5d  %s", width, comment(f.name), percent(f.in, t.looked), f.average(), what))
 	}
 	if more := len(t.fields) - len(rows); more > 0 {
-		line("      #   and %d more with less text", more)
+		lines = append(lines, fmt.Sprintf("  and %d more with less text", more))
 	}
-	line("      #")
-}
-
-// choices writes what else a rule can say, by what the index has for it.
-func (c *candidate) choices(line liner, first bool) {
-	t := &c.texts
-	if first {
-		line("        # How readily hits fold: default; safe, only what is nearly the same; thorough, more, and wrong more often.")
-	}
-	line("        preset: default")
-	if first && (t.date != "" || t.host != "" || t.vector != "") {
-		line("        # Or what kind of duplicates they are, in place of that line (docs/presets.md):")
-	}
-	if t.date != "" {
-		line("        #preset: news        # the same report in several papers, within three days")
-		line("        #preset: versions    # of the versions of a text, the newest")
-		line("        #date_field: %s", config.Quote(t.date))
-	}
-	if t.host != "" {
-		line("        #preset: mirrors     # the same text on different hosts")
-		line("        #host_field: %s", config.Quote(t.host))
-	}
-	if t.vector != "" {
-		line("        #preset: chunks      # passages of a text, as they are found by vectors such as %s", comment(t.vector))
-	}
-	if !first {
-		return
-	}
-	line("        # From which agreement on hits fold: above 0, at most 1. A search can ask for another: neardup_threshold=0.8")
-	line("        #threshold: %v", config.DefaultIndex().Threshold)
-	line("        # How many of a search's best hits are compared.")
-	line("        #window: %d", config.DefaultWindow)
-	line("        # Answer as the engine does, and only say in the header Neardup what would have been folded.")
-	line("        #dry_run: true")
-}
-
-// writeLeft writes what was left alone, and why.
-func (n *survey) writeLeft(line liner) {
-	if len(n.left) == 0 {
-		return
-	}
-	const most = 30
-	line("      # Left alone:")
-	for _, c := range n.left[:min(len(n.left), most)] {
-		line("      #   %s: %s", comment(c.match), comment(c.why))
-	}
-	if more := len(n.left) - most; more > 0 {
-		line("      #   and %d more", more)
-	}
+	return lines
 }
 
 // comment returns a text as it can stand in one line of a comment: YAML ends lines at more than line ends, and takes no control characters.
