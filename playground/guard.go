@@ -18,25 +18,22 @@ import (
 
 // failure is an error as it is answered: what happened, and a sentence on what to do.
 type failure struct {
-	Error string `json:"error"`
-	Hint  string `json:"hint"`
+	What string `json:"error"`
+	Hint string `json:"hint"`
 
 	status int
-	cause  error // what Error does not say, for the log
+	cause  error // what What does not say, for the log
 }
 
-// refusal is a failure as an error of Go.
-type refusal struct{ failure }
-
-func (r *refusal) Error() string { return r.failure.Error }
+func (f *failure) Error() string { return f.What }
 
 func fail(status int, what, hint string) *failure {
-	return &failure{Error: what, Hint: hint, status: status}
+	return &failure{What: what, Hint: hint, status: status}
 }
 
 // Wrong returns the error of what a user asked for wrongly, with a sentence on what to do.
 func Wrong(what, hint string) error {
-	return &refusal{*fail(http.StatusBadRequest, what, hint)}
+	return fail(http.StatusBadRequest, what, hint)
 }
 
 // hide returns what is said less the user's own secrets: engines quote what they were sent.
@@ -60,7 +57,7 @@ func (c Credentials) check() error {
 
 // read takes the body of a question, or says why not. Pages of strangers can send a form here, or ask whether they may send more;
 // they can send no JSON, and a browser says where a request comes from.
-func read(w http.ResponseWriter, r *http.Request) (*asked, *failure) {
+func read(w http.ResponseWriter, r *http.Request) (*asked, error) {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
 	case r.Method != http.MethodPost:
@@ -104,11 +101,11 @@ const whether = "Look whether the engine is up, at /readyz?verbose."
 
 // explained returns what is answered for an error.
 func explained(ctx context.Context, err error, c Credentials) *failure {
-	own, isOwn := errors.AsType[*refusal](err)
+	own, isOwn := errors.AsType[*failure](err)
 	status, text := adapters.StatusOf(err), short(c.hide(err.Error()))
 	switch {
 	case isOwn:
-		return fail(own.status, c.hide(own.failure.Error), own.Hint)
+		return fail(own.status, c.hide(own.What), own.Hint)
 	case status == http.StatusUnauthorized:
 		return fail(status, text, "Give the credentials that this engine knows you by.")
 	case status == http.StatusForbidden:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"embed"
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"log/slog"
 	"mime"
@@ -37,11 +38,12 @@ const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect
 
 // Engine is one engine that can be looked at, as far as the playground knows it.
 type Engine struct {
-	Name, Kind string
+	Name string `json:"name"`
+	Kind string `json:"kind"`
 	// Credentials says what it takes: "password" (or a key), "key" or "none".
-	Credentials string
-	Rules       []Rule
-	Source
+	Credentials string `json:"credentials"`
+	Rules       []Rule `json:"rules"`
+	Source      `json:"-"`
 }
 
 // Source reads an engine. It is safe for concurrent use.
@@ -100,12 +102,12 @@ type Link struct {
 
 // Scene is all that can be looked at. It is not changed once it is set.
 type Scene struct {
-	Version string
-	Engines []Engine
-	Presets []Preset
-	Links   []Link
+	Version string   `json:"version"`
+	Engines []Engine `json:"engines"`
+	Presets []Preset `json:"presets"`
+	Links   []Link   `json:"links"`
 	// Log gets the reasons that are not shown; nil for none.
-	Log *slog.Logger
+	Log *slog.Logger `json:"-"`
 }
 
 // Credentials are what the page's user gives. They stand in no log and no error.
@@ -128,7 +130,7 @@ var embedded embed.FS
 // New returns a handler with nothing to look at yet: see [Handler.Set].
 func New() *Handler {
 	h := &Handler{slots: make(chan struct{}, atOnce), mux: http.NewServeMux()}
-	h.Set(&Scene{})
+	h.Set(&Scene{Engines: []Engine{}, Presets: []Preset{}, Links: []Link{}})
 	h.mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { asset(w, "index.html") })
 	h.mux.HandleFunc("GET "+Prefix+"{file}", func(w http.ResponseWriter, r *http.Request) { asset(w, r.PathValue("file")) })
 	h.mux.HandleFunc("GET "+Prefix+"api/engines", h.engines)
@@ -157,7 +159,7 @@ var types = map[string]string{
 func asset(w http.ResponseWriter, name string) {
 	text, err := fs.ReadFile(embedded, path.Join("assets", path.Base(name)))
 	if err != nil {
-		answer(w, http.StatusNotFound, failure{Error: "there is no such file", Hint: "The page is at /."})
+		answer(w, http.StatusNotFound, failure{What: "there is no such file", Hint: "The page is at /."})
 		return
 	}
 	kind := types[path.Ext(name)]
@@ -170,24 +172,10 @@ func asset(w http.ResponseWriter, name string) {
 
 // engines answers what can be looked at. No engine is asked.
 func (h *Handler) engines(w http.ResponseWriter, _ *http.Request) {
-	type engine struct {
-		Name        string `json:"name"`
-		Kind        string `json:"kind"`
-		Credentials string `json:"credentials"`
-		Rules       []Rule `json:"rules"`
-	}
-	s := h.scene.Load()
-	list := []engine{}
-	for _, e := range s.Engines {
-		list = append(list, engine{e.Name, e.Kind, e.Credentials, append([]Rule{}, e.Rules...)})
-	}
 	answer(w, http.StatusOK, struct {
-		Version string   `json:"version"`
-		Engines []engine `json:"engines"`
-		Presets []Preset `json:"presets"`
-		Links   []Link   `json:"links"`
-		Ranks   int      `json:"ranks"`
-	}{s.Version, list, append([]Preset{}, s.Presets...), append([]Link{}, s.Links...), MaxRanks})
+		*Scene
+		Ranks int `json:"ranks"`
+	}{h.scene.Load(), MaxRanks})
 }
 
 // asked is the body of a question.
@@ -201,44 +189,48 @@ type asked struct {
 	Credentials Credentials `json:"credentials"`
 }
 
-// question serves one kind of question: answerTo returns what is answered, or a *failure.
+// question serves one kind of question: answerTo returns what is answered.
 func (h *Handler) question(answerTo func(context.Context, *Engine, *asked) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		a, refused := read(w, r)
-		if refused != nil {
-			answer(w, refused.status, refused)
-			return
-		}
-		ctx, cancel := context.WithTimeout(r.Context(), timeout)
-		defer cancel()
-		select {
-		case h.slots <- struct{}{}:
-			defer func() { <-h.slots }()
-		case <-ctx.Done():
-			refused = fail(http.StatusServiceUnavailable, "too many searches are worked on just now", "Try again in a moment.")
-			answer(w, refused.status, refused)
-			return
-		}
-		engine := h.engine(a.Engine)
-		if engine == nil {
-			refused = fail(http.StatusNotFound, "there is no engine "+short(a.Engine), "Reload the page: the configuration has changed.")
-			answer(w, refused.status, refused)
-			return
-		}
-		reply, err := any(nil), a.Credentials.check()
+		a, err := read(w, r)
+		var reply any
 		if err == nil {
-			reply, err = answerTo(ctx, engine, a)
+			ctx, cancel := context.WithTimeout(r.Context(), timeout)
+			defer cancel()
+			reply, err = h.reply(ctx, a, answerTo)
 		}
-		if err != nil {
-			refused = explained(ctx, err, a.Credentials)
-			if log := h.scene.Load().Log; log != nil && refused.cause != nil {
-				log.Warn("playground: engine unreachable", "engine", engine.Name, "error", short(a.Credentials.hide(refused.cause.Error())))
-			}
+		if refused, ok := errors.AsType[*failure](err); ok {
 			answer(w, refused.status, refused)
 			return
 		}
 		answer(w, http.StatusOK, reply)
 	}
+}
+
+// reply returns the answer to a question, or a *failure.
+func (h *Handler) reply(ctx context.Context, a *asked, answerTo func(context.Context, *Engine, *asked) (any, error)) (any, error) {
+	select {
+	case h.slots <- struct{}{}:
+		defer func() { <-h.slots }()
+	case <-ctx.Done():
+		return nil, fail(http.StatusServiceUnavailable, "too many searches are worked on just now", "Try again in a moment.")
+	}
+	engine := h.engine(a.Engine)
+	if engine == nil {
+		return nil, fail(http.StatusNotFound, "there is no engine "+short(a.Engine), "Reload the page: the configuration has changed.")
+	}
+	reply, err := any(nil), a.Credentials.check()
+	if err == nil {
+		reply, err = answerTo(ctx, engine, a)
+	}
+	if err == nil {
+		return reply, nil
+	}
+	refused := explained(ctx, err, a.Credentials)
+	if log := h.scene.Load().Log; log != nil && refused.cause != nil {
+		log.Warn("playground: engine unreachable", "engine", engine.Name, "error", short(a.Credentials.hide(refused.cause.Error())))
+	}
+	return nil, refused
 }
 
 // engine returns the engine with the name, nil if there is none.
@@ -313,7 +305,7 @@ func answer(w http.ResponseWriter, status int, value any) {
 	text, err := json.Marshal(value)
 	if err != nil { // what an engine sent as a number is none
 		status = http.StatusBadGateway
-		text, _ = json.Marshal(failure{Error: "the engine's reply is not understood", Hint: whether})
+		text, _ = json.Marshal(failure{What: "the engine's reply is not understood", Hint: whether})
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(status)

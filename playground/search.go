@@ -315,7 +315,7 @@ func (l *looking) collapsed(ctx context.Context, list adapters.Looked, c Credent
 	}
 	answer, err := l.engine.LookedAt(l.look, reply)
 	if err != nil {
-		out.Error = explained(ctx, err, c).Error
+		out.Error = explained(ctx, err, c).What
 		return out, nil
 	}
 	for _, seen := range answer.Hits {
