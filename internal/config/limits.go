@@ -19,18 +19,31 @@ func (l Limits) Proxy() proxy.Limits {
 	}
 }
 
-// validateTogether checks what all requests to an engine share.
-func (l Limits) validateTogether(f *faults, key string) {
+func (l Limits) validate(f *faults, key string) {
+	for _, size := range []struct {
+		name  string
+		value Size
+	}{{"max_reply", l.MaxReply}, {"max_search_body", l.MaxSearchBody}, {"engine_max_body", l.EngineMaxBody}, {"cursor_memory", l.CursorMemory}} {
+		if size.value < 1 {
+			f.add(key+"."+size.name, "must be more than 0, such as 64MB")
+		}
+	}
 	for _, span := range []struct {
 		name         string
 		value, usual Span
 	}{
-		{"deadline", l.Deadline, Span(proxy.DefaultDeadline)}, {"header_timeout", l.HeaderTimeout, Span(ReadHeaderTimeout)},
-		{"idle_timeout", l.IdleTimeout, Span(IdleTimeout)},
+		{"cursor_ttl", l.CursorTTL, Span(proxy.DefaultCursorTTL)}, {"deadline", l.Deadline, Span(proxy.DefaultDeadline)},
+		{"header_timeout", l.HeaderTimeout, Span(ReadHeaderTimeout)}, {"idle_timeout", l.IdleTimeout, Span(IdleTimeout)},
 	} {
 		if span.value <= 0 {
 			f.add(key+"."+span.name, "%v is out of range: use a span above 0, such as %v", span.value, span.usual)
 		}
+	}
+	if l.MaxWindow < 1 || l.MaxWindow > 1_000_000 {
+		f.add(key+".max_window", "%d is out of range: use 1 to 1000000 (%d is usual)", l.MaxWindow, proxy.DefaultMaxWindow)
+	}
+	if !(l.FallbackShare > 0 && l.FallbackShare <= 1) {
+		f.add(key+".fallback_share", "%v is out of range: use a number above 0, at most 1 (%v is usual)", l.FallbackShare, proxy.DefaultFallbackShare)
 	}
 	if l.MaxSearches < 1 {
 		f.add(key+".max_searches", "%d is out of range: use 1 or more (%d is usual)", l.MaxSearches, proxy.DefaultMaxSearches)

@@ -75,27 +75,15 @@ func parseOffline(text []byte, env Lookup) (*Config, error) {
 		return nil, err
 	}
 	settings := all.AllSettings()
-	needed := map[string]any{}
-	if section, ok := settings["sketch"]; ok {
-		needed["sketch"] = section
+	engines, ok := settings["engines"].([]any)
+	if !ok {
+		delete(settings, "engines")
 	}
-	if engines, ok := settings["engines"].([]any); ok {
-		var list []any
-		for _, engine := range engines {
-			kept := map[string]any{}
-			if section, ok := engine.(map[string]any); ok && section["indices"] != nil {
-				kept["indices"] = section["indices"]
-			}
-			list = append(list, kept)
-		}
-		needed["engines"] = list
+	for i, engine := range engines {
+		section, _ := engine.(map[string]any)
+		engines[i] = only(section, "indices")
 	}
-	v := newYAML()
-	if err := v.MergeConfigMap(needed); err != nil {
-		return nil, err
-	}
-	c, errs := decode(v, env)
-	return c.unless(errs, c.validateOffline())
+	return parsePart(only(settings, "sketch", "engines"), env, (*Config).validateOffline)
 }
 
 // parseAdmin reads and validates the key admin alone.
@@ -104,18 +92,34 @@ func parseAdmin(text []byte, env Lookup) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := newYAML()
-	if admin, ok := all.AllSettings()["admin"]; ok {
-		if err := v.MergeConfigMap(map[string]any{"admin": admin}); err != nil {
-			return nil, err
+	return parsePart(only(all.AllSettings(), "admin"), env, func(c *Config) []*KeyError {
+		var f faults
+		if c.Admin != "" {
+			f.address("admin", c.Admin)
+		}
+		return f
+	})
+}
+
+// only returns those of the settings that have one of the keys and a value.
+func only(settings map[string]any, keys ...string) map[string]any {
+	kept := map[string]any{}
+	for _, key := range keys {
+		if value := settings[key]; value != nil {
+			kept[key] = value
 		}
 	}
-	c, errs := decode(v, env)
-	var f faults
-	if c.Admin != "" {
-		f.address("admin", c.Admin)
+	return kept
+}
+
+// parsePart takes over and validates a part of a configuration file.
+func parsePart(settings map[string]any, env Lookup, validate func(*Config) []*KeyError) (*Config, error) {
+	v := newYAML()
+	if err := v.MergeConfigMap(settings); err != nil {
+		return nil, err
 	}
-	return c.unless(errs, f)
+	c, errs := decode(v, env)
+	return c.unless(errs, validate(c))
 }
 
 func newYAML() *viper.Viper {

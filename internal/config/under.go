@@ -57,37 +57,30 @@ func (i Index) YAML(section Sketch) string {
 	start.HostField = i.HostField
 	start.named()
 	start.HostField = ""
-	entry := &yaml.Node{Kind: yaml.MappingNode}
-	is, was := reflect.ValueOf(i), reflect.ValueOf(start)
+	entry := differing(reflect.ValueOf(i), reflect.ValueOf(start), "match", "fields", "preset", "threshold", "window")
+	return encode(&yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{entry}})
+}
+
+// differing returns the keys of a section that differ, and those that always stand there. A section in it takes one line. Secrets
+// are not shown.
+func differing(is, was reflect.Value, always ...string) *yaml.Node {
+	section := &yaml.Node{Kind: yaml.MappingNode}
+	var hidden []string
 	for n, field := range reflect.VisibleFields(is.Type()) {
 		key, value := field.Tag.Get("mapstructure"), is.Field(n)
-		always := slices.Contains([]string{"match", "fields", "preset", "threshold", "window"}, key)
-		if key == "" || key == "-" || !always && reflect.DeepEqual(value.Interface(), was.Field(n).Interface()) {
+		if key == "-" || !slices.Contains(always, key) && reflect.DeepEqual(value.Interface(), was.Field(n).Interface()) {
+			continue
+		}
+		if _, secret := value.Interface().(Secret); secret {
+			hidden = append(hidden, key)
 			continue
 		}
 		below := node(value)
 		if below.Kind == yaml.MappingNode {
 			below = differing(value, was.Field(n))
+			below.Style = yaml.FlowStyle
 		}
-		entry.Content = append(entry.Content, plainNode(key), below)
-	}
-	return encode(&yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{entry}})
-}
-
-// differing returns a section of an entry in one line: the keys of it that differ. Secrets are not shown.
-func differing(is, was reflect.Value) *yaml.Node {
-	section := &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
-	var hidden []string
-	for n, field := range reflect.VisibleFields(is.Type()) {
-		name, value := field.Tag.Get("mapstructure"), is.Field(n)
-		if name == "-" || reflect.DeepEqual(value.Interface(), was.Field(n).Interface()) {
-			continue
-		}
-		if _, secret := value.Interface().(Secret); secret {
-			hidden = append(hidden, name)
-			continue
-		}
-		section.Content = append(section.Content, plainNode(name), node(value))
+		section.Content = append(section.Content, plainNode(key), below)
 	}
 	if len(hidden) > 0 {
 		section.LineComment = "# and its " + strings.Join(hidden, ", ")

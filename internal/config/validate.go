@@ -12,7 +12,6 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/kind"
-	"github.com/neardup/sidecar/proxy"
 )
 
 // faults collects what is wrong, each with its key.
@@ -286,27 +285,6 @@ func (c Credentials) validate(f *faults, key, name string) {
 	if kind.Of(name).KeysOnly && !c.APIKey.IsSet() && ways > 0 {
 		f.add(key, "%s knows no users and no bearer tokens: set api_key", name)
 	}
-}
-
-func (l Limits) validate(f *faults, key string) {
-	for _, size := range []struct {
-		name  string
-		value Size
-	}{{"max_reply", l.MaxReply}, {"max_search_body", l.MaxSearchBody}, {"engine_max_body", l.EngineMaxBody}, {"cursor_memory", l.CursorMemory}} {
-		if size.value < 1 {
-			f.add(key+"."+size.name, "must be more than 0, such as 64MB")
-		}
-	}
-	if l.CursorTTL <= 0 {
-		f.add(key+".cursor_ttl", "%v is out of range: use a span above 0, such as %v", l.CursorTTL, Span(proxy.DefaultCursorTTL))
-	}
-	if l.MaxWindow < 1 || l.MaxWindow > 1_000_000 {
-		f.add(key+".max_window", "%d is out of range: use 1 to 1000000 (%d is usual)", l.MaxWindow, proxy.DefaultMaxWindow)
-	}
-	if !(l.FallbackShare > 0 && l.FallbackShare <= 1) {
-		f.add(key+".fallback_share", "%v is out of range: use a number above 0, at most 1 (%v is usual)", l.FallbackShare, proxy.DefaultFallbackShare)
-	}
-	l.validateTogether(f, key)
 }
 
 func (e *Engine) validateIndices(f *faults, engine string) {
