@@ -49,12 +49,14 @@ func EngineFiles(cert, key, ca string) Files {
 // none reports whether no file is named.
 func (f Files) none() bool { return f.cert == "" && f.key == "" && f.CA == "" }
 
-// Material is what the files hold.
-type Material struct {
+// material is what the files hold.
+type material struct {
 	sum   [sha256.Size]byte
 	pair  *tls.Certificate // nil without one
 	pool  *x509.CertPool   // nil without one
 	poolT time.Time        // when the last certificate of the pool ends
+	// inward is the configuration of a connection with a client, made of it; nil where that is no TLS.
+	inward *tls.Config
 }
 
 // Check returns what is wrong with the files, each error beginning with the key below the section.
@@ -72,8 +74,8 @@ func (f Files) Check() error {
 }
 
 // read reads the files and checks that they fit together. Errors begin with the key below the section.
-func (f Files) read() (*Material, error) {
-	m := &Material{}
+func (f Files) read() (*material, error) {
+	m := &material{}
 	var errs []error
 	get := func(key, path string) []byte {
 		if path == "" {
@@ -157,7 +159,7 @@ func poolOf(text []byte) (*x509.CertPool, time.Time) {
 }
 
 // out returns why a certificate of the pair is not valid at a moment.
-func (m *Material) out(f Files, now time.Time) error {
+func (m *material) out(f Files, now time.Time) error {
 	if m.pair == nil {
 		return nil
 	}
@@ -173,7 +175,7 @@ func (m *Material) out(f Files, now time.Time) error {
 
 // ends returns what of the material ends first, and when: a certificate of the pair, or the whole of the pool. The zero time is
 // none.
-func (m *Material) ends(f Files) (file string, at time.Time) {
+func (m *material) ends(f Files) (file string, at time.Time) {
 	file, at = f.CA, m.poolT
 	if m.pair == nil {
 		return file, at
@@ -197,17 +199,11 @@ type Certificates struct {
 	Idle   interface{ CloseIdleConnections() }
 	inward *tls.Config // for clients
 
-	holding atomic.Pointer[holding]
+	holding atomic.Pointer[material]
 	read    atomic.Int64 // when the files were, in nanoseconds since 1970
 	mu      sync.Mutex   // of reading
 	refused string       // why what was read last was not taken
 	warned  time.Time
-}
-
-// holding is material that was taken.
-type holding struct {
-	*Material
-	inward *tls.Config // for clients
 }
 
 // New reads the files for the first time. A pair that has expired is taken with a warning: there is no better one.
@@ -236,8 +232,9 @@ func New(files Files, log *slog.Logger) (*Certificates, error) {
 	return c, nil
 }
 
-func (c *Certificates) take(m *Material) {
-	c.holding.Store(&holding{Material: m, inward: serverTLS(c.files, m)})
+func (c *Certificates) take(m *material) {
+	m.inward = serverTLS(c.files, m)
+	c.holding.Store(m)
 	c.read.Store(time.Now().UnixNano())
 }
 
@@ -273,7 +270,7 @@ func (c *Certificates) Reload() error {
 
 func (c *Certificates) reload() error {
 	c.read.Store(time.Now().UnixNano())
-	var m *Material
+	var m *material
 	var err error
 	for i := range pemReads {
 		if i > 0 {
@@ -347,4 +344,29 @@ func Earliest(all ...*Certificates) time.Time {
 		return time.Time{}
 	}
 	return slices.MinFunc(ends, time.Time.Compare)
+}
+
+// serverTLS returns the configuration of one connection with a client.
+func serverTLS(f Files, m *material) *tls.Config {
+	if !f.server || m.pair == nil {
+		return nil
+	}
+	config := &tls.Config{
+		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{*m.pair}, NextProtos: []string{"http/1.1"},
+		// A ticket would let in, for days, who once showed a certificate of an authority that is trusted no more.
+		SessionTicketsDisabled: f.insist,
+	}
+	if f.insist {
+		config.ClientAuth, config.ClientCAs = tls.RequireAndVerifyClientCert, m.pool
+	}
+	return config
+}
+
+// ServerConfig returns the configuration of a listener, nil for one without TLS. It stays the same one: what the files hold at the
+// moment is looked up for each connection.
+func (c *Certificates) ServerConfig() *tls.Config {
+	if c == nil {
+		return nil
+	}
+	return c.inward
 }

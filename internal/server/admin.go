@@ -9,6 +9,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"html/template"
 	"log/slog"
 	"net"
 	"net/http"
@@ -161,7 +162,9 @@ func (s *status) warnOpen(log *slog.Logger, addr net.Addr) {
 }
 
 //go:embed admin.html
-var indexPage string
+var indexText string
+
+var indexPage = template.Must(template.New("").Parse(indexText))
 
 // links are the pages beside the playground.
 func (s *status) links() []playground.Link {
@@ -193,11 +196,7 @@ func (s *status) index(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	text := indexPage
-	if s.pprof {
-		text = strings.Replace(text, "</ul>", "<li><a href=\"/debug/pprof/\">/debug/pprof/</a>: profiles</li>\n</ul>", 1)
-	}
-	_, _ = fmt.Fprint(w, text) // a reader that has gone needs no answer, here and below
+	_ = indexPage.Execute(w, s.links()) // a reader that has gone needs no answer, here and below
 }
 
 func showVersion(w http.ResponseWriter, r *http.Request) {

@@ -38,15 +38,17 @@ const (
 	otlpPath = "/v1/traces"
 )
 
-// tracing sends spans to a receiver, or makes none. It is safe for concurrent use.
+// tracing sends spans to a receiver, or makes none.
 type tracing struct {
 	log    *slog.Logger
 	tracer atomic.Pointer[trace.Tracer]
 
-	mu       sync.Mutex
+	// Of the one goroutine that reloads and ends.
 	config   config.Traces
 	provider *sdk.TracerProvider // nil for none
-	said     time.Time           // when it was last logged that spans can't be sent
+
+	mu   sync.Mutex
+	said time.Time // when it was last logged that spans can't be sent
 }
 
 func newTracing(log *slog.Logger) *tracing {
@@ -72,10 +74,7 @@ func (t *tracing) complain(err error) {
 
 // apply takes a configuration; spans of requests under way go where those of the one before went.
 func (t *tracing) apply(c config.Traces) error {
-	t.mu.Lock()
-	old, same := t.provider, t.config == c
-	t.mu.Unlock()
-	if same {
+	if t.config == c {
 		return nil
 	}
 	var provider *sdk.TracerProvider
@@ -89,24 +88,18 @@ func (t *tracing) apply(c config.Traces) error {
 	} else {
 		t.tracer.Store(nil)
 	}
-	t.mu.Lock()
-	t.provider, t.config = provider, c
-	t.mu.Unlock()
-	if old != nil {
-		go t.flush(old)
+	if t.provider != nil {
+		go t.flush(t.provider)
 	}
+	t.provider, t.config = provider, c
 	return nil
 }
 
 // close sends what is left, and ends.
 func (t *tracing) close() {
-	t.mu.Lock()
-	provider := t.provider
-	t.provider, t.config = nil, config.Traces{}
-	t.mu.Unlock()
 	t.tracer.Store(nil)
-	if provider != nil {
-		t.flush(provider)
+	if t.provider != nil {
+		t.flush(t.provider)
 	}
 }
 
