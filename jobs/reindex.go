@@ -329,33 +329,25 @@ func (r *run) slice(ctx context.Context) error {
 	}
 }
 
-// part does the work on a part while it is held, and gives it back.
+// part does the work on a part while it is held, and gives it back. The ctx of the work ends when the part is lost.
 func (r *run) part(ctx context.Context, h *holding, do func(context.Context) error) error {
-	err := r.holding(ctx, h, func(ctx context.Context) error {
-		if err := do(ctx); err != nil {
-			return err
-		}
-		return r.retry(ctx, func() error { return h.release(ctx, true) })
-	})
+	held, lose := context.WithCancelCause(ctx)
+	var keeping sync.WaitGroup
+	keeping.Go(func() { h.keep(held, lose) })
+	err := do(held)
+	if err == nil {
+		err = r.retry(held, func() error { return h.release(held, true) })
+	}
+	if errors.Is(context.Cause(held), errLost) {
+		err = errLost
+	}
+	lose(nil)
+	keeping.Wait()
 	if err != nil && !errors.Is(err, errLost) {
 		leave, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
 		defer cancel()
 		_ = h.release(leave, false) // else the lease ends by itself
 	}
-	return err
-}
-
-// holding does something while the part is held. Its ctx ends when the part is lost.
-func (r *run) holding(ctx context.Context, h *holding, do func(context.Context) error) error {
-	ctx, lose := context.WithCancelCause(ctx)
-	var keeping sync.WaitGroup
-	keeping.Go(func() { h.keep(ctx, lose) })
-	err := do(ctx)
-	if cause := context.Cause(ctx); errors.Is(cause, errLost) {
-		err = errLost
-	}
-	lose(nil)
-	keeping.Wait()
 	return err
 }
 

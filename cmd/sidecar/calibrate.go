@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/neardup/sidecar/adapters"
-	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/internal/upstream"
 	"github.com/neardup/sidecar/jobs/calibrate"
 	"github.com/neardup/sidecar/sketch"
@@ -100,18 +99,8 @@ type calibrateRun struct {
 // engines works through the engines.
 func (r *calibrateRun) engines(ctx context.Context, engines []*upstream.Engine) error {
 	matched, err := r.flags.each(ctx, engines, false, r.index)
-	if ctx.Err() != nil {
-		return errors.Join(err, terminal.ErrInterrupted)
-	}
-	if !matched && err == nil {
-		if err := r.flags.nothing(r.out); err != nil {
-			return err
-		}
-	}
-	if r.flags.output == formJSON {
-		err = errors.Join(err, terminal.WriteJSON(r.out, calibrateResult{r.list}))
-	}
-	if r.flags.html != "" && len(r.list) > 0 {
+	err = r.flags.end(ctx, r.out, matched, err, calibrateResult{r.list})
+	if r.flags.html != "" && len(r.list) > 0 && ctx.Err() == nil {
 		failed := calibrate.WriteHTML(r.flags.html, r.list)
 		if err = errors.Join(err, failed); failed == nil {
 			_, _ = fmt.Fprintf(r.err, "report written to %s\n", r.flags.html)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/server"
+	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/internal/upstream"
 )
 
@@ -48,6 +49,22 @@ func (f *jobFlags) each(
 		}
 	}
 	return matched, errors.Join(errs...)
+}
+
+// end ends a command that went through indices, if there were any: with what was found as JSON, where that is asked for.
+func (f *jobFlags) end(ctx context.Context, out io.Writer, matched bool, err error, found any) error {
+	if ctx.Err() != nil {
+		err = errors.Join(err, terminal.ErrInterrupted)
+	}
+	if !matched && err == nil {
+		if err := f.nothing(out); err != nil {
+			return err
+		}
+	}
+	if f.output == formJSON {
+		err = errors.Join(err, terminal.WriteJSON(out, found))
+	}
+	return err
 }
 
 // nothing ends a command that found no index: with an error where --index names some.

@@ -123,17 +123,7 @@ type verification struct {
 // engines works through the engines.
 func (v *verification) engines(ctx context.Context, engines []*upstream.Engine) error {
 	matched, err := v.flags.each(ctx, engines, v.flags.Repair, v.index)
-	if ctx.Err() != nil {
-		err = errors.Join(err, terminal.ErrInterrupted)
-	}
-	if !matched && err == nil {
-		if err := v.flags.nothing(v.out); err != nil {
-			return err
-		}
-	}
-	if v.flags.output == formJSON {
-		err = errors.Join(err, terminal.WriteJSON(v.out, verifyResult{v.list, v.wrong}))
-	}
+	err = v.flags.end(ctx, v.out, matched, err, verifyResult{v.list, v.wrong})
 	if err == nil && v.left > 0 {
 		return terminal.ErrFound
 	}
