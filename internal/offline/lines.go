@@ -40,55 +40,44 @@ func (b Batch) Lines() iter.Seq2[int, []byte] {
 	}
 }
 
-// came is what came of a batch.
-type came[R any] struct {
-	result R
-	err    error
-}
-
 // EachBatch reads a stream to its end, works on its batches on all cores, and hands on what came of each in the order of the
 // stream. The first error of work ends it after its batch's result, which may be a part, has been handed on. The memory it takes
 // does not grow with the stream.
 func EachBatch[R any](ctx context.Context, src io.Reader, work func(Batch) (R, error), use func(R) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	ordered := make(chan chan came[R], runtime.GOMAXPROCS(0))
-	begin := func(work func() (R, error)) bool {
-		done := make(chan came[R], 1)
-		if !send(ctx, ordered, done) {
-			return false
-		}
-		go func() {
-			result, err := work()
-			done <- came[R]{result, err}
-		}()
-		return true
+	type outcome struct {
+		result R
+		err    error
 	}
+	ordered := make(chan chan outcome, runtime.GOMAXPROCS(0))
+	var unread error // good once ordered is closed
 	go func() {
 		defer close(ordered)
-		if err := cutBatches(src, func(b Batch) bool { return begin(func() (R, error) { return work(b) }) }); err != nil {
-			begin(func() (none R, _ error) { return none, err })
+		unread = cutBatches(terminal.UntilDone(ctx, src), func(b Batch) bool {
+			done := make(chan outcome, 1)
+			select {
+			case ordered <- done:
+			case <-ctx.Done():
+				return false
+			}
+			go func() {
+				result, err := work(b)
+				done <- outcome{result, err}
+			}()
+			return true
+		})
+		if ctx.Err() != nil { // the stream was not read to its end
+			unread = terminal.ErrInterrupted
 		}
 	}()
-	for {
-		done, err := receive(ctx, ordered)
-		if err != nil {
-			return err
-		}
-		if done == nil && ctx.Err() != nil { // the stream was not read to its end
-			return terminal.ErrInterrupted
-		}
-		if done == nil {
-			return nil
-		}
-		batch, err := receive(ctx, done)
-		if err != nil {
-			return err
-		}
+	for done := range ordered {
+		batch := <-done
 		if err := errors.Join(use(batch.result), batch.err); err != nil {
 			return err
 		}
 	}
+	return unread
 }
 
 // EachDocument reads the documents of a file, one in each line, on all cores. add takes one and the number of its line into what is
@@ -123,25 +112,6 @@ func EachDocument[R any](
 		g.noteFields(name)
 	}
 	return err
-}
-
-func send[T any](ctx context.Context, to chan<- T, value T) bool {
-	select {
-	case to <- value:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// receive returns the next value, the zero value where the channel is closed.
-func receive[T any](ctx context.Context, from <-chan T) (value T, err error) {
-	select {
-	case value = <-from:
-		return value, nil
-	case <-ctx.Done():
-		return value, terminal.ErrInterrupted
-	}
 }
 
 // cutBatches cuts a stream into batches as it comes, until its end or until next returns false. A batch is larger than batchSize
