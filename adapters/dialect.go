@@ -211,8 +211,8 @@ type Plan struct {
 	Scope func(target string) Scope
 	// MaxWindow caps the window that a request may ask for.
 	MaxWindow int
-	// Late, if not nil, says that the time for collapsing the search is over, from then on for good. It is asked wherever work can grow.
-	Late func() bool
+	// Deadline, if not nil, is when the time for collapsing the search is over.
+	Deadline rerank.Deadline
 	// Cursors remembers, for this client alone, what pages of a cursor have shown. It is nil where nothing is remembered.
 	Cursors Cursors
 }

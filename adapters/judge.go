@@ -15,9 +15,11 @@ type Judge struct {
 	controls Controls
 	profiles map[*Rule]*rerank.Profile
 	bases    map[string]*Rule // of what the rules decide by, where it is anything; a rule of each
-	ruled    bool             // rule is that of index
-	index    string
-	rule     *Rule
+	last     struct {
+		known bool
+		index string
+		rule  *Rule
+	}
 	// Doubting says that a stored sketch is believed only after a look at the text, wherever that is at hand: for engines that store
 	// a backfill's sketch whatever became of the document.
 	Doubting bool
@@ -31,8 +33,8 @@ type Judge struct {
 	sketches []sketch.Sketch
 	payloads []byte
 	found    texts // room for those that a stored sketch is held against
-	// Late, if not nil, is asked before each sketch that is computed; once it says so none is any more, and what was judged is of no use.
-	Late func() bool
+	// Deadline, if not nil, is asked before each sketch that is computed; once it says so none is any more, and what was judged is of no use.
+	Deadline rerank.Deadline
 }
 
 // NewJudge returns a Judge for a search under the controls.
@@ -178,7 +180,7 @@ func (j *Judge) sketch(rule *Rule, seen *Seen) *sketch.Sketch {
 		}
 		return nil
 	}
-	if j.Late != nil && j.Late() {
+	if j.Deadline != nil && j.Deadline.Late() {
 		return nil
 	}
 	computed, _ := rule.SketchOf(source)
@@ -214,10 +216,10 @@ func (j *Judge) decode(rule *Rule, stored []byte) *sketch.Sketch {
 
 // Rule returns the rule of a concrete index, nil if there is none.
 func (j *Judge) Rule(index string) *Rule {
-	if !j.ruled || j.index != index { // most hits are of the index that the one before is of
-		j.ruled, j.index, j.rule = true, index, j.rules.For(index)
+	if !j.last.known || j.last.index != index { // most hits are of the index that the one before is of
+		j.last.known, j.last.index, j.last.rule = true, index, j.rules.For(index)
 	}
-	return j.rule
+	return j.last.rule
 }
 
 // believes reports whether a stored sketch is that of the hit's text, as far as that can be seen.
@@ -260,7 +262,7 @@ func (p Plan) Page(from, size int, scope Scope, controls Controls, limit int) re
 		Whole:      scope.Chooses || scope.collapsed(controls),
 		Transitive: scope.Transitive,
 		Sources:    scope.expand(controls) == ExpandSource,
-		Late:       p.Late,
+		Deadline:   p.Deadline,
 	}
 }
 

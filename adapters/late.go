@@ -16,7 +16,7 @@ const MaxSearches = 1000
 const BetweenLooks = 4
 
 // Struck reports whether the time for the search is over.
-func (p Plan) Struck() bool { return p.Late != nil && p.Late() }
+func (p Plan) Struck() bool { return p.Deadline != nil && p.Deadline.Late() }
 
 // WasLate reports whether a search of the answer was given up because the time was over.
 func (a *Answer) WasLate() bool {

@@ -193,10 +193,16 @@ type origin struct {
 	stale bool
 }
 
+// ended is a deadline that comes when a context ends.
+type ended struct{ context.Context }
+
+// Late implements rerank.Deadline.
+func (e ended) Late() bool { return e.Err() != nil }
+
 // judged returns what is compared of the hits, and where the sketch of each is from.
 func (l *looking) judged(ctx context.Context, list adapters.Looked) (hits []rerank.Hit, from []origin) {
 	judge := adapters.NewJudge(l.view.Rules, adapters.Controls{})
-	judge.Doubting, judge.Late = list.Doubting, func() bool { return ctx.Err() != nil }
+	judge.Doubting, judge.Deadline = list.Doubting, ended{ctx}
 	for _, seen := range list.Hits {
 		before := judge.Sketches()
 		hit := judge.Hit(seen.Seen)

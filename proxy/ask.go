@@ -180,8 +180,8 @@ type watch struct {
 
 func newWatch(most time.Duration) *watch { return &watch{until: time.Now().Add(most)} }
 
-// late reports whether the time is over. Once it is, it stays so.
-func (w *watch) late() bool {
+// Late implements rerank.Deadline.
+func (w *watch) Late() bool {
 	w.over = w.over || time.Now().After(w.until)
 	return w.over
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -56,9 +55,7 @@ type entry struct {
 
 // catalog remembers what is behind the names that clients use, apart for each set of credentials.
 type catalog struct {
-	open   func(adapters.Header, string) adapters.Store
-	rules  adapters.Rules
-	log    *slog.Logger
+	Engine
 	flight singleflight.Group
 	// changers are clients of which the engine has accepted a change of indices.
 	changers set
@@ -79,7 +76,7 @@ type view struct {
 
 func newCatalog(e Engine) *catalog {
 	return &catalog{
-		open: e.Open, rules: e.Rules, log: e.Log, views: map[string]*view{}, changers: newSet(0),
+		Engine: e, views: map[string]*view{}, changers: newSet(0),
 		share: e.Limits.FallbackShare, saved: maxSaved,
 	}
 }
@@ -186,10 +183,10 @@ func written(i adapters.Index) bool { return !i.NoWrite }
 func (c *catalog) single(name string, indices []adapters.Index) *adapters.Rule {
 	first := slices.IndexFunc(indices, written)
 	if first < 0 {
-		return c.rules.For(name)
+		return c.Rules.For(name)
 	}
-	rule := c.rules.Of(indices[first])
-	if slices.ContainsFunc(indices, func(i adapters.Index) bool { return written(i) && c.rules.Of(i) != rule }) {
+	rule := c.Rules.Of(indices[first])
+	if slices.ContainsFunc(indices, func(i adapters.Index) bool { return written(i) && c.Rules.Of(i) != rule }) {
 		return nil
 	}
 	return rule
@@ -223,12 +220,12 @@ func (c *catalog) scope(ctx context.Context, who client, target string) adapters
 	e := c.lookup(ctx, who, target)
 	s := adapters.Scope{Widening: rerank.Widening{Rate: rerank.DefaultRate}, Lacking: e.lacking}
 	s.Piped = slices.ContainsFunc(e.indices, func(i adapters.Index) bool {
-		return i.Piped && (target != "" || c.rules.Of(i) != nil) // a point in time names no index, and may be of any
+		return i.Piped && (target != "" || c.Rules.Of(i) != nil) // a point in time names no index, and may be of any
 	})
 	if e.seen {
 		s.Widening = e.widening
 	}
-	for _, rule := range c.rules {
+	for _, rule := range c.Rules {
 		if c.touches(rule, target, e) {
 			s.Add(rule)
 		}
@@ -246,7 +243,7 @@ func (c *catalog) native(e entry) *adapters.Rule {
 	}
 	var shared *adapters.Rule
 	for _, i := range e.indices {
-		rule := c.rules.Of(i)
+		rule := c.Rules.Of(i)
 		switch {
 		case i.Absent:
 			continue
@@ -261,13 +258,13 @@ func (c *catalog) native(e entry) *adapters.Rule {
 // mayName reports whether a rule matches an index that a target may stand for by its name, whatever is behind it: a closed index, or one
 // of another cluster, is not found there.
 func (c *catalog) mayName(target string) bool {
-	return slices.ContainsFunc(c.rules, func(rule *adapters.Rule) bool { return c.touches(rule, target, entry{err: errUnresolved}) })
+	return slices.ContainsFunc(c.Rules, func(rule *adapters.Rule) bool { return c.touches(rule, target, entry{err: errUnresolved}) })
 }
 
 // touches reports whether the rule matches an index behind the target; where these can't be found out, whether it may.
 func (c *catalog) touches(rule *adapters.Rule, target string, e entry) bool {
 	if e.err == nil {
-		return slices.ContainsFunc(e.indices, func(i adapters.Index) bool { return !i.Absent && c.rules.Of(i) == rule })
+		return slices.ContainsFunc(e.indices, func(i adapters.Index) bool { return !i.Absent && c.Rules.Of(i) == rule })
 	}
 	for name := range strings.SplitSeq(target, ",") {
 		if name == "" || adapters.Matches(rule.Match, name) || strings.Contains(name, "*") && adapters.Matches(name, rule.Match) {
@@ -330,7 +327,7 @@ func (c *catalog) find(ctx context.Context, who client, name string, how how) en
 		// One client's breaking off must not fail the others that wait for the same.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookingUp)
 		defer cancel()
-		store := c.open(who.header, who.query)
+		store := c.Open(who.header, who.query)
 		indices, err := store.Resolve(ctx, name)
 		if how == preparing || how == creating {
 			indices, err = c.prepare(ctx, store, name, how == creating, indices, err)
@@ -347,7 +344,7 @@ func (c *catalog) prepare(ctx context.Context, s adapters.Store, name string, cr
 		return s.Prepare(ctx, name, create)
 	}
 	for i, index := range indices {
-		if index.Ready || index.Absent || index.Moves || !written(index) || c.rules.Of(index) == nil {
+		if index.Ready || index.Absent || index.Moves || !written(index) || c.Rules.Of(index) == nil {
 			continue
 		}
 		if made, err := s.Prepare(ctx, index.Name, false); err == nil && len(made) == 1 {
@@ -515,7 +512,7 @@ func (c *catalog) drop(gone func(*entry) bool) {
 // report tells the operator why documents written to a name go on without sketches, once for each time that preparing was tried.
 func (c *catalog) report(who client, name string, indices []adapters.Index, err error) {
 	warn := func(index, reason string) {
-		c.log.Warn("index not prepared: documents pass without sketches", "index", shortened(index), "reason", shortened(who.hide(reason)))
+		c.Log.Warn("index not prepared: documents pass without sketches", "index", shortened(index), "reason", shortened(who.hide(reason)))
 	}
 	switch {
 	case err != nil:
@@ -524,7 +521,7 @@ func (c *catalog) report(who client, name string, indices []adapters.Index, err 
 		warn(name, "it is not there, and to make it before the engine does was refused or in doubt")
 	}
 	for _, i := range indices {
-		if (!i.Ready || i.Moves) && written(i) && !i.Absent && c.rules.Of(i) != nil {
+		if (!i.Ready || i.Moves) && written(i) && !i.Absent && c.Rules.Of(i) != nil {
 			warn(i.Name, i.Why)
 		}
 	}

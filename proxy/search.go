@@ -44,7 +44,7 @@ func (h *Handler) search(w http.ResponseWriter, r *http.Request, class adapters.
 		defer watch.lookUp()()
 		return h.catalog.scope(r.Context(), who, target)
 	}
-	plan := adapters.Plan{Rules: h.Rules, MaxWindow: h.Limits.MaxWindow, Scope: scope, Cursors: h.cursors.of(who), Late: watch.late}
+	plan := adapters.Plan{Rules: h.Rules, MaxWindow: h.Limits.MaxWindow, Scope: scope, Cursors: h.cursors.of(who), Deadline: watch}
 	parsed := h.parse(class, request, &body, plan)
 	class.Shown = class.Shown || parsed.Shown
 	s := searching{who: who, class: class, plain: parsed.Plain, body: body}

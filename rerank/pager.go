@@ -46,8 +46,8 @@ type Page struct {
 	Transitive bool
 	// Sources reads every rank with its sources, to show those of folded hits.
 	Sources bool
-	// Late, if not nil, reports that the time is over. The page then ends with ErrLate.
-	Late func() bool
+	// Deadline, if not nil, ends the page with ErrLate when it comes.
+	Deadline Deadline
 	// After, if not nil, is the part of the list before rank 0, whose leaders still hide hits. Window counts from rank 0. Such a list is
 	// grouped by leaders, and its groups show their leaders.
 	After *Walk
@@ -167,7 +167,7 @@ func (p *Pager) Take(span Span, hits []Hit) {
 		return
 	}
 	p.hits, p.end = hits, unknown
-	pace := pace{page: &p.page}
+	pace := pace{Deadline: p.page.Deadline}
 	switch {
 	case p.page.After != nil:
 		p.list, p.earlier = p.page.After.after(hits, p.page.Window, &pace)

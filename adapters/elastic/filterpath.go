@@ -9,6 +9,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/rerank"
 )
 
 // A filter_path is a list of paths, divided by commas, each of steps divided by dots. A step is a name in which "*" stands for
@@ -177,16 +178,15 @@ func globbed(pattern, name string) bool {
 }
 
 // filter returns a reply, one JSON object, as the engine filters it: all of it where f is nil. What is kept whole keeps its bytes, where the
-// engine writes a document's source anew. It returns ErrLate where late, if not nil, reports that the time is over before a large reply is
-// done with. An error of the engine (a status of 400 and above, but for a document that is not there) is never filtered: that is for the
+// engine writes a document's source anew. It returns ErrLate where the deadline comes before a large reply is done with. An error of the engine (a status of 400 and above, but for a document that is not there) is never filtered: that is for the
 // caller to know.
-func (f *pathFilter) filter(body []byte, late func() bool) ([]byte, error) {
+func (f *pathFilter) filter(body []byte, deadline rerank.Deadline) ([]byte, error) {
 	if f == nil {
 		return body, nil
 	}
 	p := filtered{
 		pathFilter: f, r: jsonedit.NewReader(body), out: make([]byte, 0, len(body)/4),
-		pretty: bytes.HasSuffix(body, []byte("}\n")), late: late, ahead: lookAfter,
+		pretty: bytes.HasSuffix(body, []byte("}\n")), Deadline: deadline, ahead: lookAfter,
 	}
 	if len(body) == 0 || body[0] != '{' {
 		return nil, adapters.Alone{Reason: "filter_path", Searched: true}
@@ -210,7 +210,7 @@ type filtered struct {
 	out    []byte
 	pretty bool
 
-	late  func() bool
+	rerank.Deadline
 	ahead int // members until the next look at the time
 	over  bool
 }
@@ -271,7 +271,7 @@ func (p *filtered) member(open byte, at place, depth int) bool {
 	}
 	if p.ahead--; p.ahead < 0 {
 		p.ahead = lookAfter
-		p.over = p.late != nil && p.late()
+		p.over = p.Deadline != nil && p.Late()
 	}
 	key := p.r.Key()
 	dropped := false

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/engines"
 	"github.com/neardup/sidecar/internal/jsonedit"
@@ -201,16 +202,16 @@ func TestFilterPathRuns(t *testing.T) {
 // TestFilterPathLate gives up filtering a large reply when the time is over, and finishes a small one.
 func TestFilterPathLate(t *testing.T) {
 	for members, want := range map[int]error{100: nil, 100000: adapters.ErrLate} {
-		looks := 0
+		clock := &adaptertest.Clock{Call: 1}
 		body := `{"hits":[` + strings.Repeat(`{"a":{"b":1}},`, members) + `{}]}`
 		for _, filter := range []string{"hits.b,-c", "-hits.b", "-*.c,-d"} {
-			_, err := Dialect{}.filtered(adapters.Params("filter_path="+filter), []byte(body), func() bool { looks++; return true })
+			_, err := Dialect{}.filtered(adapters.Params("filter_path="+filter), []byte(body), clock)
 			if err != want {
 				t.Errorf("%d members by %s: %v", members, filter, err)
 			}
 		}
-		if want != nil && looks != 3 {
-			t.Errorf("looked %d times at the time", looks)
+		if want != nil && clock.Calls != 3 {
+			t.Errorf("looked %d times at the time", clock.Calls)
 		}
 	}
 }

@@ -73,7 +73,7 @@ func (d Dialect) multi(
 		s.Reason = reasonOf(list)
 		return s
 	}
-	s.Searches = &adapters.Searches{Wire: &multi{d: d, request: plain, params: params, late: p.Late}, Plan: p}
+	s.Searches = &adapters.Searches{Wire: &multi{d: d, request: plain, params: params, deadline: p.Deadline}, Plan: p}
 	for _, q := range list {
 		s.Searches.List = append(s.Searches.List, q)
 	}

@@ -24,7 +24,7 @@ func (l *larder) strikes(r *rand.Rand, name string, request, own *adapters.Reque
 	t.Helper()
 	untimed := func(body []byte) string { return timeTaken.ReplaceAllString(string(body), `"took":0`) }
 	run := func(clock *adaptertest.Clock) (*adapters.Answer, error) {
-		plan.Late = clock.Late
+		plan.Deadline = clock
 		parsed := l.d.Search(l.d.Classify(request), request, plan)
 		if parsed.Searches == nil {
 			return nil, adapters.Alone{Reason: parsed.Reason}

@@ -393,7 +393,7 @@ func TestLateSearches(t *testing.T) {
 	list := alike(60)
 	class, r := searchFor("/news-1/_search", "", `{"from":2,"size":3}`)
 	clock, plan := adaptertest.Clock{Round: 2}, searchPlan(t, true)
-	plan.Late = clock.Late
+	plan.Deadline = &clock
 	answer, err := clock.Run(Dialect{}.Search(class, r, plan), func(ask *adapters.Request) *adapters.Reply {
 		return fakeEngine(ask, func([]string) []adaptertest.Document { return list })
 	})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/rerank"
 )
 
 // result is the engine's result of one query.
@@ -75,7 +76,7 @@ func (w *single) Reply(reply *adapters.Reply, results [][]byte) (*adapters.Reply
 		out.Body, err = withStatus(out.Body, out.Status)
 	}
 	if err == nil {
-		out.Body, err = w.q.d.filtered(w.q.params, out.Body, w.q.plan.Late)
+		out.Body, err = w.q.d.filtered(w.q.params, out.Body, w.q.plan.Deadline)
 	}
 	return &out, err
 }
@@ -85,10 +86,10 @@ func (w *single) Declined(reply *adapters.Reply, _ *adapters.Declined) *adapters
 
 // multi carries queries as the searches of one multi-search.
 type multi struct {
-	d       Dialect
-	request *adapters.Request // but for its body
-	params  []adapters.Param
-	late    func() bool
+	d        Dialect
+	request  *adapters.Request // but for its body
+	params   []adapters.Param
+	deadline rerank.Deadline
 }
 
 // Join implements adapters.Wire.
@@ -131,7 +132,7 @@ func (w *multi) Reply(reply *adapters.Reply, results [][]byte) (*adapters.Reply,
 	out := *reply
 	out.Body, err = jsonedit.Set(reply.Body, "responses", joinLike(jsonedit.Get(root, "responses"), results))
 	if err == nil {
-		out.Body, err = w.d.filtered(w.params, out.Body, w.late)
+		out.Body, err = w.d.filtered(w.params, out.Body, w.deadline)
 	}
 	return &out, err
 }
@@ -151,8 +152,8 @@ func refused(status int) error {
 }
 
 // filtered returns an answer with the filter_path of the request, which we ask the engine without. Of a large one it gives up with ErrLate
-// when late, if not nil, reports that the time is over.
-func (d Dialect) filtered(params []adapters.Param, body []byte, late func() bool) ([]byte, error) {
+// when the deadline comes.
+func (d Dialect) filtered(params []adapters.Param, body []byte, deadline rerank.Deadline) ([]byte, error) {
 	path, _ := adapters.Last(params, "filter_path")
 	if path == "" {
 		return body, nil
@@ -161,7 +162,7 @@ func (d Dialect) filtered(params []adapters.Param, body []byte, late func() bool
 	if !ok {
 		return nil, adapters.Alone{Reason: "filter_path", Searched: true}
 	}
-	return f.filter(body, late)
+	return f.filter(body, deadline)
 }
 
 // withStatus returns a reply with its status told in it, in the reply's own style.

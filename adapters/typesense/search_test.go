@@ -312,7 +312,7 @@ func TestLateSearches(t *testing.T) {
 	f := &fake{documents: memo{}.corpus(rand.New(rand.NewPCG(4, 2)), rule, 400, 0.6)}
 	r, plan := get("/collections/news/documents/search?q=x&page=3&per_page=30"), planFor(adapters.Scope{Lacking: true}, rule)
 	run := func(clock *adaptertest.Clock) (*adapters.Answer, error) {
-		plan.Late = clock.Late
+		plan.Deadline = clock
 		return clock.Run(search(r, plan), f.reply)
 	}
 	var all adaptertest.Clock

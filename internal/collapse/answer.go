@@ -159,7 +159,7 @@ func (s *search) again() { s.begin(s.page.From, s.page.Size) }
 
 func (s *search) newJudge() *adapters.Judge {
 	judge := adapters.NewJudge(s.plan.Rules, s.asked.Controls)
-	judge.Doubting, judge.Late = s.asked.Doubting, s.plan.Late
+	judge.Doubting, judge.Deadline = s.asked.Doubting, s.plan.Deadline
 	return judge
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/internal/collapse"
 	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/jsonedit"
@@ -154,11 +155,11 @@ func TestLate(t *testing.T) {
 		}
 		own, collapsed := 0, 0
 		for at := 1; at < 200; at++ {
-			s, looks, late := &shelf{documents: list}, 0, 0
+			s, clock, late := &shelf{documents: list}, &adaptertest.Clock{Call: at}, 0
 			all := searches(rule, single, asked...)
-			all.Plan.Late = func() bool { looks++; return looks >= at }
+			all.Plan.Deadline = clock
 			answer, err := collapse.Answer(t.Context(), all, func(ctx context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error) {
-				if looks >= at {
+				if clock.Over() {
 					late++
 				}
 				return s.ask(ctx, requests...)
