@@ -309,20 +309,17 @@ func (s *process) leave(stays bool, server *server) {
 // patience is how long requests under way at a server that gets no new connections may take: the drain, from now on or, where the address
 // stays and only how clients come in has changed, from when everything ends.
 func (s *process) patience(stays bool) (context.Context, context.CancelFunc) {
-	if !stays {
-		return context.WithTimeout(context.Background(), s.Drain)
-	}
 	ctx, cancel := context.WithCancel(context.Background())
+	drain := func() { time.AfterFunc(s.Drain, cancel) }
+	if !stays {
+		drain()
+		return ctx, cancel
+	}
 	hurry := s.hurry
 	go func() {
 		select {
 		case <-hurry:
-		case <-ctx.Done():
-			return
-		}
-		select {
-		case <-time.After(s.Drain):
-			cancel()
+			drain()
 		case <-ctx.Done():
 		}
 	}()

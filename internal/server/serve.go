@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -136,18 +138,29 @@ func (s *process) start(c *config.Config) error {
 	return nil
 }
 
-// unclaimed returns an error if sockets were passed that nothing listens on.
+// unclaimed returns an error that names the passed sockets which the configuration has no use for: clients would wait at them for
+// ever.
 func (s *process) unclaimed(p *plan) error {
-	claimed, names := map[net.Listener]bool{}, []string{}
+	var claimed []net.Listener
 	for _, d := range p.endpoints {
-		for _, socket := range d.sockets {
-			claimed[socket] = true
+		claimed = append(claimed, d.sockets...)
+	}
+	var left, names []string
+	for _, name := range slices.Sorted(maps.Keys(s.passed)) {
+		for _, socket := range s.passed[name] {
+			if !slices.Contains(claimed, socket) {
+				left = append(left, fmt.Sprintf("%s (%s)", name, socket.Addr()))
+			}
 		}
+	}
+	if left == nil {
+		return nil
 	}
 	for _, e := range p.config.Engines {
 		names = append(names, e.Name)
 	}
-	return s.passed.unclaimed(claimed, append(names, adminName))
+	return fmt.Errorf("sockets were passed that nothing listens on: %s: set FileDescriptorName= to one of %s",
+		strings.Join(left, ", "), strings.Join(append(names, adminName), ", "))
 }
 
 // summary says in short what is served.
@@ -193,8 +206,9 @@ func (s *process) end(orderly bool) error {
 	for _, d := range s.endpoints {
 		d.server.Load().closing.Store(!d.admin)
 	}
-	stop := s.keepAlive()
+	ended, stop := context.WithCancel(context.Background())
 	defer stop()
+	go s.keepAlive(ended)
 	if orderly {
 		time.Sleep(s.DrainDelay)
 	}
@@ -213,25 +227,17 @@ func (s *process) end(orderly bool) error {
 	return nil
 }
 
-// keepAlive answers to the watchdog until stop.
-func (s *process) keepAlive() (stop func()) {
-	watched, stopTicks := s.systemd.watched()
-	done := make(chan struct{})
-	if watched != nil {
-		go func() {
-			for {
-				select {
-				case <-watched:
-					s.systemd.alive()
-				case <-done:
-					return
-				}
-			}
-		}()
-	}
-	return func() {
-		stopTicks()
-		close(done)
+// keepAlive answers to the watchdog until ctx ends.
+func (s *process) keepAlive(ctx context.Context) {
+	watched, stop := s.systemd.watched()
+	defer stop()
+	for {
+		select {
+		case <-watched:
+			s.systemd.alive()
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 

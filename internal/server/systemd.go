@@ -3,9 +3,7 @@ package server
 import (
 	"fmt"
 	"log/slog"
-	"maps"
 	"net"
-	"slices"
 	"strings"
 	"time"
 
@@ -47,23 +45,6 @@ func (s sockets) of(name, address string) []net.Listener {
 		}
 	}
 	return nil
-}
-
-// unclaimed returns an error that names the sockets which the configuration has no use for: clients would wait at them for ever.
-func (s sockets) unclaimed(claimed map[net.Listener]bool, names []string) error {
-	var left []string
-	for _, name := range slices.Sorted(maps.Keys(s)) {
-		for _, socket := range s[name] {
-			if !claimed[socket] {
-				left = append(left, fmt.Sprintf("%s (%s)", name, socket.Addr()))
-			}
-		}
-	}
-	if left == nil {
-		return nil
-	}
-	return fmt.Errorf("sockets were passed that nothing listens on: %s: set FileDescriptorName= to one of %s",
-		strings.Join(left, ", "), strings.Join(names, ", "))
 }
 
 // systemd tells the service manager (NOTIFY_SOCKET) how things stand. Without one it does nothing.
