@@ -12,7 +12,7 @@ import (
 // harder at two times. GOMEMLIMIT and GOGC, where set, count in its place.
 func limitMemory(c *config.Config) {
 	if os.Getenv("GOGC") == "" {
-		collectSeldom()
+		_ = ballast()
 	}
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return
@@ -29,9 +29,7 @@ func limitMemory(c *config.Config) {
 const ballastSize = 16 << 20
 
 // ballast is never written, so that it takes addresses and no memory.
-var ballast []byte
-
-var collectSeldom = sync.OnceFunc(func() {
-	ballast = make([]byte, ballastSize)
+var ballast = sync.OnceValue(func() []byte {
 	debug.SetGCPercent(50)
+	return make([]byte, ballastSize)
 })
