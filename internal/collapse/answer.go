@@ -71,7 +71,7 @@ type search struct {
 	pager *rerank.Pager
 	judge *adapters.Judge
 	near  *neighbours // nil for most searches
-	walk  *walk       // nil for most searches
+	walk  *walk       // nil where the dialect knows no cursors
 	texts texts
 
 	read    readings

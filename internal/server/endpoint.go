@@ -27,7 +27,7 @@ type endpoint struct {
 	server  atomic.Pointer[server] // the one that accepts connections; nil before the first
 }
 
-// server accepts the connections of a endpoint until the next one does, and serves its own to their end.
+// server accepts the connections of an endpoint until the next one does, and serves its own to their end.
 type server struct {
 	http.Server
 	endpoint  *endpoint

@@ -177,7 +177,7 @@ func (s *process) planEndpoint(p *plan, config, name, address string) (*endpoint
 	return d, nil
 }
 
-// planServer makes a server for a endpoint where its connection options change. Without an engine it is the admin listener's.
+// planServer makes a server for an endpoint where its connection options change. Without an engine it is the admin listener's.
 func (s *process) planServer(p *plan, d *endpoint, e *config.Engine) error {
 	options := connOptions{header: config.ReadHeaderTimeout, idle: config.IdleTimeout}
 	if e != nil {
@@ -241,7 +241,7 @@ func (s *process) commit(p *plan) {
 	s.discard(before)
 }
 
-// putAdmin has a endpoint answer for the process itself.
+// putAdmin has an endpoint answer for the process itself.
 func (s *process) putAdmin(d *endpoint, next *server) {
 	d.put(s.status.handler(), next)
 	s.log.Info("admin listening", "addr", d.addr().String())
@@ -281,7 +281,7 @@ func (s *process) discard(before state) {
 	}
 }
 
-// giveUp closes a endpoint.
+// giveUp closes an endpoint.
 func (s *process) giveUp(d *endpoint) {
 	d.shut()
 	for name, list := range s.passed {
