@@ -167,7 +167,7 @@ func (f *findings) fetch() {
 		ask := fetcher.Fetch(n.op, n.standing.id)
 		ask.RawQuery, ask.Header = f.who.query, f.who.header
 		ctx, cancel := context.WithTimeout(f.r.Context(), lookFor)
-		reply, err := f.h.ask(ctx, ask)
+		reply, err := f.h.exchange(ctx, holdOf(ctx), ask)
 		cancel()
 		if err != nil || reply.Status != http.StatusOK {
 			f.h.Metrics.duplicates.WithLabelValues("failed").Inc()
@@ -264,11 +264,7 @@ func (f *findings) complete(resp *http.Response) {
 	}
 	err := guarded(func() error {
 		var sure *hold // the client has to be told, whatever else is held
-		raw, whole, err := sure.read(resp.Body, f.h.Limits.MaxReply, resp.ContentLength)
-		if err != nil || !whole {
-			return adapters.NotUnderstood(errTooLarge)
-		}
-		reply, err := f.h.decoded(sure, resp, raw)
+		reply, err := sure.readReply(resp, f.h.Limits.MaxReply)
 		if err != nil {
 			return err
 		}
@@ -329,7 +325,7 @@ func (f *findings) send(operations []int) ([][]byte, error) {
 	header := f.r.Header.Clone()
 	header.Del("Content-Encoding")
 	header.Del("Content-Length")
-	reply, err := f.h.askOn(f.r.Context(), nil, &adapters.Request{
+	reply, err := f.h.exchange(f.r.Context(), nil, &adapters.Request{
 		Method: f.r.Method, Path: rawPath(f.r), RawQuery: f.r.URL.RawQuery, Header: adapters.Header(header), Body: body.Bytes(),
 	})
 	if err != nil {

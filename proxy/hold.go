@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"sync"
 	"sync/atomic"
 
@@ -19,17 +20,6 @@ var errBusy = errors.New("too much is held at once")
 
 // errShare: those of this client do, or those of all clients of which the engine has granted nothing yet.
 var errShare = fmt.Errorf("%w by this client", errBusy)
-
-// busyReason returns the reason for an error that is errBusy.
-func busyReason(err error) adapters.Reason {
-	switch {
-	case errors.Is(err, errSlow):
-		return adapters.ReasonSlow
-	case errors.Is(err, errShare):
-		return adapters.ReasonShare
-	}
-	return adapters.ReasonBusy
-}
 
 // clientShare is the part of what may be held that one client's requests may take before the engine has answered them. All that come with
 // credentials of which the engine has granted nothing yet count as one client: anyone can send those, from as many addresses and under as many
@@ -143,9 +133,10 @@ func (t *hold) give(n int64) {
 	}
 }
 
-// only gives back all but the room for n bytes, and for a reading that goes on.
-func (t *hold) only(n int64) {
+// keep gives back the place among the searches, and all but the room for n bytes and for a reading that goes on: the client may take its time.
+func (t *hold) keep(n int64) {
 	if t != nil {
+		t.end()
 		t.all.mu.Lock()
 		defer t.all.mu.Unlock()
 		t.back(t.bytes - n - t.piece)
@@ -213,16 +204,41 @@ const (
 	usualMost = 1 << 20
 )
 
-// readReply is read for a reply of the engine. One that does not say how long it is is read as if it were as long as the last ones, and
-// some more: put together from pieces it would take twice its room.
-func (t *hold) readReply(r io.Reader, n, length int64) (head []byte, whole bool, err error) {
-	if t == nil || length >= 0 {
-		return t.read(r, n, length)
+// readReply reads a reply of the engine, up to limit bytes, and decodes it. Its header goes on naming the coding. A reply that does not say how
+// long it is is read as if it were as long as the last ones, and some more: put together from pieces it would take twice its room.
+func (t *hold) readReply(resp *http.Response, limit int64) (*adapters.Reply, error) {
+	coding, readable := codingOf(resp)
+	if !readable {
+		return nil, adapters.NotUnderstood(fmt.Errorf("content encoding %q", coding))
 	}
-	usual := &t.all.usual
-	head, whole, err = t.grow(r, n, length, min(max(firstPiece, usual.Load()*9/8), usualMost))
-	usual.Store((usual.Load()*3 + int64(len(head))) / 4)
-	return head, whole, err
+	var body []byte
+	var whole bool
+	var err error
+	if t == nil || resp.ContentLength >= 0 {
+		body, whole, err = t.read(resp.Body, limit, resp.ContentLength)
+	} else {
+		usual := &t.all.usual
+		body, whole, err = t.grow(resp.Body, limit, -1, min(max(firstPiece, usual.Load()*9/8), usualMost))
+		usual.Store((usual.Load()*3 + int64(len(body))) / 4)
+	}
+	switch {
+	case errors.Is(err, errBusy):
+		return nil, err
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", errUnreachable, err)
+	case !whole:
+		return nil, errTooLarge
+	}
+	if coding != "" {
+		sent := int64(len(body))
+		if body, err = t.decode(coding, body, limit); errors.Is(err, errBusy) {
+			return nil, err
+		} else if err != nil {
+			return nil, adapters.NotUnderstood(err)
+		}
+		t.give(sent)
+	}
+	return &adapters.Reply{Status: resp.StatusCode, Header: adapters.Header(resp.Header), Body: body}, nil
 }
 
 // read reads at most n bytes and says whether that is all there is. length is how long it says it is, -1 where it does not. With errBusy

@@ -18,7 +18,7 @@ func TestHoldEnds(t *testing.T) {
 		}
 		h.release()
 		h.Room(-40)
-		h.only(0)
+		h.keep(0)
 		if h.take(1) || all.bytes != 0 || all.searches != 0 {
 			t.Errorf("%d bytes and %d searches are held", all.bytes, all.searches)
 		}

@@ -19,216 +19,260 @@ import (
 
 var errTooLarge = errors.New("larger than the limit")
 
+// search is a client's search on its way: what was read of it, and what of it is sent on where it is left alone.
+type search struct {
+	h     *Handler
+	w     http.ResponseWriter
+	r     *http.Request
+	class adapters.Class
+	who   client
+	began time.Time
+	limit deadline
+	// raw is the body as it was sent, body the decoded one. unread says why there is none; raw may then be the head of it alone.
+	raw, body []byte
+	unread    adapters.Reason
+	plain     *adapters.Request // less our controls
+}
+
 // search reads a search whole, lets the dialect take it apart, and answers with what it collapses to; or sends it as the client wrote it
 // and says why.
 func (h *Handler) search(w http.ResponseWriter, r *http.Request, class adapters.Class) {
-	began := time.Now()
+	s := &search{h: h, w: w, r: r, class: class, who: senderOf(r), began: time.Now()}
 	if signed(r) { // nothing of it may change, so nothing of it is read
-		_, plain, _ := adapters.TakeControls(requestOf(r))
-		h.plain(w, r, searching{class: class, plain: plain, body: searchBody{reason: adapters.ReasonSigned}}, adapters.ReasonSigned)
+		s.unread = adapters.ReasonSigned
+		_, s.plain, _ = adapters.TakeControls(requestOf(r))
+		s.sendAsWritten(adapters.ReasonSigned)
 		return
 	}
-	body, err := h.readSearch(class, r)
-	if err != nil {
+	if err := s.read(); err != nil {
 		h.unreachable(w, r, err)
 		return
 	}
-	held, watch := holdOf(r.Context()), newWatch(h.Limits.Deadline)
-	if body.reason == "" && !held.begin() {
-		body.reason = adapters.ReasonBusy
+	s.limit = deadline{h: h, at: time.Now().Add(h.Limits.Deadline)}
+	if s.unread == "" && !holdOf(r.Context()).begin() {
+		s.unread = adapters.ReasonBusy
 	}
-	request := requestOf(r)
-	request.Body = body.plain
-	who := senderOf(r)
-	scope := func(target string) adapters.Scope {
-		defer watch.lookUp()()
-		return h.catalog.scope(r.Context(), who, target)
-	}
-	plan := adapters.Plan{Rules: h.Rules, MaxWindow: h.Limits.MaxWindow, Scope: scope, Cursors: h.cursors.of(who), Deadline: watch}
-	parsed := h.parse(class, request, &body, plan)
-	class.Shown = class.Shown || parsed.Shown
-	s := searching{who: who, class: class, plain: parsed.Plain, body: body}
+	parsed := s.parse()
 	switch {
 	case parsed.Refusal != nil:
 		h.Metrics.search("refused", "control")
 		writeReply(w, parsed.Refusal)
-		return
-	case parsed.Searches == nil && !concerned(class, parsed, scope):
-		h.plain(w, r, s, adapters.ReasonUnconfigured)
-		return
-	case body.reason != "":
-		h.leave(w, r, s, body.reason)
-		return
-	case parsed.Reason == adapters.ReasonDeadline || parsed.Reason == adapters.ReasonTooLarge:
-		h.leave(w, r, s, parsed.Reason)
-		return
+	case parsed.Searches == nil && !s.concerned(parsed):
+		s.sendAsWritten(adapters.ReasonUnconfigured)
+	case s.unread != "", parsed.Reason == adapters.ReasonDeadline, parsed.Reason == adapters.ReasonTooLarge:
+		s.giveUp(parsed.Reason)
 	case parsed.Searches == nil:
-		h.plain(w, r, s, parsed.Reason)
-		return
-	case !h.catalog.allow(who, class.Target):
-		h.leave(w, r, s, adapters.ReasonBudget)
-		return
-	}
-	var answer *adapters.Answer
-	err = guarded(func() (err error) {
-		answer, err = collapse.Answer(r.Context(), parsed.Searches, (&asking{h: h, watch: watch}).ask)
-		return err
-	})
-	refused, isRefused := errors.AsType[*collapse.Refused](err)
-	switch {
-	case err == nil && h.FailClosed && answer.WasLate():
-		h.giveBack(r.Context(), answer.After)
-		h.leave(w, r, s, adapters.ReasonDeadline)
-	case err == nil:
-		h.giveBack(r.Context(), answer.After)
-		h.collapsed(r.Context(), w, s, answer, began)
-	case isRefused:
-		h.Metrics.search("refused", "engine")
-		h.settled(r.Context(), int64(len(refused.Reply.Body)))
-		writeReply(w, refused.Reply)
-	case errors.Is(err, errUnreachable):
-		h.unreachable(w, r, err)
-	case errors.Is(err, adapters.ErrLate) && !watch.asked:
-		h.leave(w, r, s, adapters.ReasonDeadline)
+		s.sendAsWritten(parsed.Reason)
+	case !h.catalog.allow(s.who, class.Target):
+		s.giveUp(adapters.ReasonBudget)
 	default:
-		h.fallBack(w, r, s, err)
+		s.collapse(parsed.Searches)
 	}
 }
 
-// searching is what is needed to send a search as the client wrote it.
-type searching struct {
-	who   client
-	class adapters.Class
-	plain *adapters.Request // less our controls
-	body  searchBody
-}
-
-// searchBody is the body of a search as it was sent and decoded.
-type searchBody struct {
-	raw, plain []byte
-	reason     adapters.Reason // why it could not be decoded; raw may then be the head of it alone
-}
-
-// readSearch reads the body of a search. The error is one of the client.
-func (h *Handler) readSearch(class adapters.Class, r *http.Request) (b searchBody, err error) {
-	if r.Body == nil || r.Body == http.NoBody {
-		return b, nil
-	}
-	if r.ContentLength > h.Limits.MaxSearchBody { // not a byte of it is read: the engine may refuse it by its length
-		b.reason = adapters.ReasonTooLarge
-		return b, nil
+// read reads the body of the search. The error is one of the client.
+func (s *search) read() (err error) {
+	r, most := s.r, s.h.Limits.MaxSearchBody
+	switch {
+	case r.Body == nil || r.Body == http.NoBody:
+		return nil
+	case r.ContentLength > most: // not a byte of it is read: the engine may refuse it by its length
+		s.unread = adapters.ReasonTooLarge
+		return nil
 	}
 	whole, held := false, holdOf(r.Context())
-	if b.raw, whole, err = held.readBody(r.Body, h.Limits.MaxSearchBody, r.ContentLength); errors.Is(err, errBusy) {
-		b.reason = busyReason(err)
-		return b, nil
-	} else if err != nil {
-		return b, err
-	}
-	encoding := strings.ToLower(r.Header.Get("Content-Encoding"))
-	switch {
+	s.raw, whole, err = held.readBody(r.Body, most, r.ContentLength)
+	s.body = s.raw
+	switch encoding := strings.ToLower(r.Header.Get("Content-Encoding")); {
+	case errors.Is(err, errBusy):
+	case err != nil:
+		return err
 	case !whole:
-		b.reason = adapters.ReasonTooLarge
-	case class.Verbatim:
-		b.plain = b.raw
+		err = errTooLarge
+	case s.class.Verbatim:
 	case encoded(r):
-		b.plain, err = held.decode(encoding, b.raw, h.Limits.MaxSearchBody)
-		switch {
-		case errors.Is(err, errTooLarge):
-			b.reason = adapters.ReasonTooLarge
-		case errors.Is(err, errBusy):
-			b.reason = busyReason(err)
-		case err != nil:
-			b.reason = adapters.ReasonEncoding
+		if s.body, err = held.decode(encoding, s.raw, most); err != nil {
+			err = errors.Join(errEncoding, err)
 		}
-		err = nil
 	case encoding != "" && encoding != "identity":
-		b.reason = adapters.ReasonEncoding
-	default:
-		b.plain = b.raw
+		err = errEncoding
 	}
-	return b, nil
+	if err != nil {
+		s.body, s.unread = nil, reasonOf(err)
+	}
+	return nil
 }
 
 // parse has the dialect take the search apart. Of one whose body could not be read it takes the controls of header and query alone.
-func (h *Handler) parse(class adapters.Class, request *adapters.Request, body *searchBody, plan adapters.Plan) (parsed adapters.ParsedSearch) {
-	err := guarded(func() error {
-		if body.reason == "" {
-			parsed = h.Dialect.Search(class, request, plan)
+func (s *search) parse() (parsed adapters.ParsedSearch) {
+	request := requestOf(s.r)
+	request.Body = s.body
+	if s.unread == "" {
+		plan := adapters.Plan{
+			Rules: s.h.Rules, MaxWindow: s.h.Limits.MaxWindow, Scope: s.scope, Cursors: s.h.cursors.of(s.who), Deadline: &s.limit,
 		}
-		return nil
-	})
-	if err != nil {
-		h.Log.Error("search could not be taken apart", "error", unquoted(err))
-		body.reason = adapters.ReasonNotUnderstood
+		err := guarded(func() error {
+			parsed = s.h.Dialect.Search(s.class, request, plan)
+			return nil
+		})
+		if err != nil {
+			s.h.Log.Error("search could not be taken apart", "error", unquoted(err))
+			s.unread = adapters.ReasonNotUnderstood
+		}
 	}
-	if body.reason != "" {
-		parsed = adapters.ParsedSearch{Reason: adapters.ReasonNotUnderstood}
+	if s.unread != "" {
+		parsed = adapters.ParsedSearch{Reason: s.unread}
 		_, parsed.Plain, _ = adapters.TakeControls(request)
 	}
+	s.plain, s.class.Shown = parsed.Plain, s.class.Shown || parsed.Shown
 	return parsed
 }
 
+// scope tells what is known of a target. The time for the first name that is looked up does not count: the engine answers to that as to the
+// search itself, and it is remembered.
+func (s *search) scope(target string) adapters.Scope {
+	if !s.limit.lookedUp {
+		s.limit.lookedUp = true
+		defer s.limit.extend(time.Now())
+	}
+	return s.h.catalog.scope(s.r.Context(), s.who, target)
+}
+
 // concerned reports whether a search that the dialect leaves alone may show documents of a configured index.
-func concerned(class adapters.Class, parsed adapters.ParsedSearch, scope func(string) adapters.Scope) bool {
+func (s *search) concerned(parsed adapters.ParsedSearch) bool {
 	switch {
 	case parsed.Reason == adapters.ReasonUnconfigured:
 		return false
-	case parsed.Reason == adapters.ReasonSigned: // a look-up under another request's signature would be refused
-		return true
-	case class.Elsewhere:
-		return scope("").Configured
+	case s.class.Elsewhere:
+		return s.scope("").Configured
 	}
-	return scope(class.Target).Configured
+	return s.scope(s.class.Target).Configured
 }
 
-// plain sends the search as the client wrote it, less our controls. The reply of an index that is none of our business stays as it
-// is.
-func (h *Handler) plain(w http.ResponseWriter, r *http.Request, s searching, reason adapters.Reason) {
-	h.settled(r.Context(), int64(len(s.body.raw)+len(s.body.plain)))
-	h.Metrics.search("bypassed", reason)
-	out := h.outgoing(r, s, reason)
-	s.body = searchBody{} // what goes on while it comes is no longer held
-	clean := h.cleanerOf(s)
-	if reason == adapters.ReasonUnconfigured {
-		if !h.catalog.unknown(r.Context(), s.who, s.class.Target) {
-			clean = nil
+// collapse answers with the collapsed page. Where there is none, the engine's own answer is the one, or is still to be asked for.
+func (s *search) collapse(searches *adapters.Searches) {
+	h, ctx := s.h, s.r.Context()
+	var answer *adapters.Answer
+	err := guarded(func() (err error) {
+		answer, err = collapse.Answer(ctx, searches, s.limit.ask)
+		return err
+	})
+	refused, isRefused := errors.AsType[*collapse.Refused](err)
+	alone, isAlone := errors.AsType[adapters.Alone](err)
+	switch {
+	case err == nil && h.FailClosed && answer.WasLate():
+		h.giveBack(ctx, answer.After)
+		s.giveUp(adapters.ReasonDeadline)
+	case err == nil:
+		h.giveBack(ctx, answer.After)
+		s.answer(answer)
+	case isRefused: // by the engine, whose reply is the answer
+		h.Metrics.search("refused", "engine")
+		holdOf(ctx).keep(int64(len(refused.Reply.Body)))
+		writeReply(s.w, refused.Reply)
+	case errors.Is(err, errUnreachable):
+		h.unreachable(s.w, s.r, err)
+	case isAlone: // for what it is, not for a failure
+		if alone.Searched {
+			h.catalog.spend(s.who, s.class.Target)
 		}
-		h.send(w, out, clean)
+		s.sendAsWritten(alone.Reason)
+	default:
+		reason := reasonOf(err)
+		if reason == adapters.ReasonNotUnderstood {
+			h.Log.Warn("search could not be collapsed", "error", unquoted(err))
+		}
+		s.giveUp(reason)
+	}
+}
+
+// reasonOf returns the reason for which an error leaves a search alone.
+func reasonOf(err error) adapters.Reason {
+	for _, each := range []struct {
+		err    error
+		reason adapters.Reason
+	}{
+		{errSlow, adapters.ReasonSlow}, {errShare, adapters.ReasonShare}, {errBusy, adapters.ReasonBusy}, {errTooLarge, adapters.ReasonTooLarge},
+		{errEncoding, adapters.ReasonEncoding}, {adapters.ErrWidened, adapters.ReasonEngineStatus},
+	} {
+		if errors.Is(err, each.err) {
+			return each.reason
+		}
+	}
+	return adapters.ReasonOf(err)
+}
+
+// answer writes the answer to a search that was collapsed.
+func (s *search) answer(answer *adapters.Answer) {
+	if slices.ContainsFunc(answer.Outcomes, func(o adapters.Outcome) bool { return o.Again }) {
+		s.h.catalog.spend(s.who, s.class.Target) // one request more, however many searches it held
+	}
+	for _, o := range answer.Outcomes {
+		s.h.catalog.learn(s.who, o)
+		s.h.Metrics.outcome(o)
+	}
+	reply := answer.Reply
+	reply.Header = maps.Clone(reply.Header)
+	say(reply.Header, outcomeLine(answer.Outcomes, time.Since(s.began)))
+	body := encodedBody(&reply)
+	answer.Reply.Body, reply.Body = nil, nil
+	holdOf(s.r.Context()).keep(int64(len(body)))
+	writeBody(s.w, &reply, body)
+}
+
+// giveUp sends a search that we could not collapse as the client wrote it, or answers an error where the operator wants that.
+func (s *search) giveUp(reason adapters.Reason) {
+	if s.h.FailClosed && reason != adapters.ReasonEngineStatus {
+		s.h.Metrics.search("failed", reason)
+		s.h.refuse(s.w, s.r, http.StatusServiceUnavailable, "the search could not be collapsed (reason="+string(reason)+"); on_failure is error")
 		return
 	}
-	h.send(w, out, func(resp *http.Response) {
-		say(resp.Header, "bypassed; reason="+string(reason))
-		clean(resp)
+	if s.limit.asked {
+		s.h.catalog.spend(s.who, s.class.Target)
+	}
+	s.sendAsWritten(reason)
+}
+
+// sendAsWritten sends the search as the client wrote it, less our controls. The reply of an index that no rule matches stays as it is.
+func (s *search) sendAsWritten(reason adapters.Reason) {
+	h, ctx := s.h, s.r.Context()
+	holdOf(ctx).keep(int64(len(s.raw) + len(s.body)))
+	h.Metrics.search("bypassed", reason)
+	out := s.asWritten(reason)
+	s.raw, s.body = nil, nil // what goes on while it comes is no longer held
+	configured := reason != adapters.ReasonUnconfigured
+	var clean func(*http.Response)
+	if !s.class.Shown && (configured || h.catalog.unknown(ctx, s.who, s.class.Target)) {
+		clean = h.cleaner(s.class)
+	}
+	h.send(s.w, out, func(resp *http.Response) {
+		if configured {
+			say(resp.Header, "bypassed; reason="+string(reason))
+		}
+		if clean != nil {
+			clean(resp)
+		}
 		if reason == adapters.ReasonEngineStatus && resp.StatusCode >= 400 && resp.StatusCode < 500 {
 			h.catalog.refund(s.who, s.class.Target) // it was the client's own search that the engine refuses
 		}
 	})
 }
 
-// cleanerOf returns what cuts our fields out of the reply to a search, unless the client names them.
-func (h *Handler) cleanerOf(s searching) func(*http.Response) {
-	if s.class.Shown {
-		return func(*http.Response) {}
-	}
-	return h.cleaner(s.class)
-}
-
-// outgoing returns the request for a search as the client wrote it, less our controls.
-func (h *Handler) outgoing(r *http.Request, s searching, reason adapters.Reason) *http.Request {
-	out := r.WithContext(r.Context())
-	query := *r.URL
+// asWritten returns the request for a search as the client wrote it, less our controls.
+func (s *search) asWritten(reason adapters.Reason) *http.Request {
+	out := s.r.WithContext(s.r.Context())
+	query := *s.r.URL
 	query.RawQuery = s.plain.RawQuery
 	out.URL, out.Header = &query, http.Header(maps.Clone(s.plain.Header))
-	if accepted := readable(out.Header["Accept-Encoding"]); accepted != nil && !s.class.Shown && reason != adapters.ReasonUnconfigured && !signed(r) {
+	if accepted := readable(out.Header["Accept-Encoding"]); accepted != nil && !s.class.Shown && reason != adapters.ReasonUnconfigured && !signed(s.r) {
 		out.Header["Accept-Encoding"] = accepted
 	}
 	switch {
-	case r.Body == nil || r.Body == http.NoBody:
-	case s.body.reason != "":
-		out.Body = holdOf(r.Context()).onwardsFrom(s.body.raw, r.Body)
-	case bytes.Equal(s.plain.Body, s.body.plain):
-		setBody(out, s.body.raw)
+	case s.r.Body == nil || s.r.Body == http.NoBody:
+	case s.unread != "":
+		out.Body = holdOf(s.r.Context()).onwardsFrom(s.raw, s.r.Body)
+	case bytes.Equal(s.plain.Body, s.body):
+		setBody(out, s.raw)
 	default:
 		out.Header.Del("Content-Encoding")
 		setBody(out, s.plain.Body)
@@ -241,73 +285,6 @@ func (h *Handler) outgoing(r *http.Request, s searching, reason adapters.Reason)
 func setBody(r *http.Request, body []byte) {
 	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	r.Body, _ = r.GetBody() // which has no error
-}
-
-// leave sends a search that is to be collapsed and that we could not collapse, or answers an error where the operator wants that.
-func (h *Handler) leave(w http.ResponseWriter, r *http.Request, s searching, reason adapters.Reason) {
-	if h.FailClosed && reason != adapters.ReasonEngineStatus {
-		h.Metrics.search("failed", reason)
-		h.refuse(w, r, http.StatusServiceUnavailable, "the search could not be collapsed (reason="+string(reason)+"); on_failure is error")
-		return
-	}
-	h.plain(w, r, s, reason)
-}
-
-// fallBack answers a search that could not be collapsed.
-func (h *Handler) fallBack(w http.ResponseWriter, r *http.Request, s searching, err error) {
-	reason := adapters.ReasonOf(err)
-	if alone, ok := errors.AsType[adapters.Alone](err); ok { // for what it is, not for a failure
-		if alone.Searched {
-			h.catalog.spend(s.who, s.class.Target)
-		}
-		h.plain(w, r, s, reason)
-		return
-	}
-	switch {
-	case errors.Is(err, adapters.ErrWidened):
-		reason = adapters.ReasonEngineStatus
-	case errors.Is(err, errTooLarge):
-		reason = adapters.ReasonTooLarge
-	case errors.Is(err, errBusy):
-		reason = busyReason(err)
-	case errors.Is(err, adapters.ErrLate):
-	default:
-		h.Log.Warn("search could not be collapsed", "error", unquoted(err))
-	}
-	if !h.FailClosed || reason == adapters.ReasonEngineStatus {
-		h.catalog.spend(s.who, s.class.Target)
-	}
-	h.leave(w, r, s, reason)
-}
-
-// collapsed writes the answer to a search that was collapsed.
-func (h *Handler) collapsed(ctx context.Context, w http.ResponseWriter, s searching, answer *adapters.Answer, began time.Time) {
-	if slices.ContainsFunc(answer.Outcomes, func(o adapters.Outcome) bool { return o.Again }) {
-		h.catalog.spend(s.who, s.class.Target) // one request more, however many searches it held
-	}
-	h.account(s, answer)
-	reply := answer.Reply
-	reply.Header = maps.Clone(reply.Header)
-	say(reply.Header, outcomeLine(answer.Outcomes, time.Since(began)))
-	body := encodedBody(&reply)
-	answer.Reply.Body, reply.Body = nil, nil
-	h.settled(ctx, int64(len(body)))
-	writeBody(w, &reply, body)
-}
-
-// settled gives back what a search took, whose answer is known, but for so many bytes: the client may take its time.
-func (h *Handler) settled(ctx context.Context, held int64) {
-	t := holdOf(ctx)
-	t.end()
-	t.only(held)
-}
-
-// account counts what was done and learns from it.
-func (h *Handler) account(s searching, answer *adapters.Answer) {
-	for _, o := range answer.Outcomes {
-		h.catalog.learn(s.who, o)
-		h.Metrics.outcome(o)
-	}
 }
 
 // say puts what was done into the header of a reply. Where scripts of other origins may read the reply, they may read that too: without
@@ -373,15 +350,9 @@ func (h *Handler) giveBack(ctx context.Context, last *adapters.Request) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), givingBack)
 	go func() {
 		defer cancel()
-		if resp, err := h.roundTrip(ctx, last); err == nil {
-			_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, heldBody)) // so that the connection is used again
-			_ = resp.Body.Close()
-		}
+		_, _ = h.exchange(ctx, nil, last)
 	}()
 }
-
-// errUnreachable: the engine gave no answer at all.
-var errUnreachable = errors.New("no answer")
 
 // writeReply writes a reply that was read whole, compressed if its header says so.
 func writeReply(w http.ResponseWriter, reply *adapters.Reply) {

@@ -205,7 +205,7 @@ func (s *similarity) stored(ctx context.Context, store adapters.Store) ([]byte, 
 	}
 	request := s.h.Document(s.indices[0].Name, s.ask.id)
 	request.RawQuery, request.Header = s.who.query, s.who.header
-	reply, err := s.h.ask(ctx, request)
+	reply, err := s.h.exchange(ctx, holdOf(ctx), request)
 	switch {
 	case err != nil:
 		return nil, as, err
@@ -222,22 +222,22 @@ func (s *similarity) stored(ctx context.Context, store adapters.Store) ([]byte, 
 
 // members reads the request's body, which is an object and stays to be read.
 func (s *similarity) members() ([]jsonedit.Member, error) {
-	rest := s.r.Body
-	body, err := s.h.readSearch(adapters.Class{}, s.r)
-	s.r.Body, s.body = holdOf(s.r.Context()).onwardsFrom(body.raw, rest), body.plain
+	rest, read := s.r.Body, search{h: s.h, r: s.r}
+	err := read.read()
+	s.r.Body, s.body = holdOf(s.r.Context()).onwardsFrom(read.raw, rest), read.body
 	switch {
 	case err != nil:
 		return nil, err
-	case body.reason == adapters.ReasonBusy, body.reason == adapters.ReasonShare:
+	case read.unread == adapters.ReasonBusy, read.unread == adapters.ReasonShare:
 		return nil, errBusy
-	case body.reason == adapters.ReasonSlow:
+	case read.unread == adapters.ReasonSlow:
 		return nil, errSlow
-	case body.reason == adapters.ReasonTooLarge:
+	case read.unread == adapters.ReasonTooLarge:
 		return nil, badRequest{http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", s.h.Limits.MaxSearchBody)}
-	case body.reason != "":
-		return nil, badRequest{http.StatusBadRequest, "the body can't be read: " + string(body.reason)}
+	case read.unread != "":
+		return nil, badRequest{http.StatusBadRequest, "the body can't be read: " + string(read.unread)}
 	}
-	members, err := jsonedit.Members(body.plain)
+	members, err := jsonedit.Members(read.body)
 	if err != nil {
 		return nil, badRequest{http.StatusBadRequest, `the body is no JSON object: send a document, or {"text": "…"}`}
 	}
