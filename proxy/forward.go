@@ -83,9 +83,10 @@ func (h *Handler) unreachable(w http.ResponseWriter, r *http.Request, err error)
 	h.refuse(w, r, status, "the search engine can't be reached: "+http.StatusText(status))
 }
 
-// nodes sends each request to one of the engine's nodes, in turn, leaving out for a while those that could not be dialled. Where a
+// nodes measures each request and sends it to one of the engine's nodes, in turn, leaving out for a while those that could not be dialled. Where a
 // node can't be dialled the next is tried: no byte was sent, so no request is sent twice.
 type nodes struct {
+	meter
 	urls    []*url.URL
 	next    http.RoundTripper
 	own     http.RoundTripper // next, with a connection for each request; nil if that can't be had
@@ -98,15 +99,16 @@ type nodes struct {
 // downFor is how long a node that could not be dialled is left out.
 const downFor = 5 * time.Second
 
-// RoundTrip implements http.RoundTripper. It sends a request, which is its to change, to one node after the other until one takes it.
-func (n *nodes) RoundTrip(r *http.Request) (*http.Response, error) {
-	order := n.order()
-	alone, key := n.alone(r)
+// RoundTrip implements http.RoundTripper. It sends a request, which is its to change, to one node after the other until one takes it. Of the URL
+// only path and query count.
+func (n *nodes) RoundTrip(r *http.Request) (resp *http.Response, err error) {
+	call, r := n.begin(r)
+	own, key := n.needsOwnConnection(r)
 	via := n.next
-	if alone && n.own != nil {
+	if own && n.own != nil {
 		via = n.own
 	}
-	from, body := r.URL, r.Body
+	from, body, order := r.URL, r.Body, n.order()
 	for i, node := range order {
 		out := r
 		if i > 0 { // a transport may still look at the one before
@@ -114,26 +116,22 @@ func (n *nodes) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		out.URL, out.Body = from, body
 		out.URL, out.Host = at(node, out), node.Host
-		out.Close = alone && n.own == nil
+		out.Close = own && n.own == nil
 		last := i == len(order)-1
 		if body != nil && body != http.NoBody && !last {
 			out.Body = io.NopCloser(body) // a transport closes the body even if it never read it
 		}
-		resp, err := via.RoundTrip(out)
-		switch {
-		case err == nil:
+		if resp, err = via.RoundTrip(out); err == nil {
 			n.mark(node, false)
 			n.note(key, resp.StatusCode)
-			return resp, nil
-		case !isDial(err) || r.Context().Err() != nil:
-			return nil, err
+			break
+		}
+		if !isDial(err) || r.Context().Err() != nil {
+			break
 		}
 		n.mark(node, true)
-		if last {
-			return nil, err
-		}
 	}
-	return nil, errors.New("no node")
+	return call.end(resp, err)
 }
 
 // rawPath returns the path as it stands in the request line. URL.EscapedPath writes some of its bytes in another way, among them the

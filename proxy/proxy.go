@@ -101,7 +101,7 @@ type Engine struct {
 // Handler is the proxy of one engine. It is safe for concurrent use.
 type Handler struct {
 	Engine
-	engine  http.RoundTripper
+	engine  *nodes
 	catalog *catalog
 	cursors *cursors
 	paused  set // the names of which the last look-up of near-duplicates failed a moment ago
@@ -124,9 +124,11 @@ func New(e Engine) (*Handler, error) {
 	if e.Metrics == nil {
 		e.Metrics = NewMetrics(nil)
 	}
-	nodes := &nodes{urls: e.URLs, next: e.Transport, own: ownConnections(e.Transport), granted: newSet(0)}
 	h := &Handler{
-		Engine: e, engine: metered{nodes, e.Metrics, e.Traces, ""}, catalog: newCatalog(e), cursors: newCursors(e.Limits), paused: newSet(pausedFor),
+		Engine: e, catalog: newCatalog(e), cursors: newCursors(e.Limits), paused: newSet(pausedFor),
+		engine: &nodes{
+			meter: meter{metrics: e.Metrics, traces: e.Traces}, urls: e.URLs, next: e.Transport, own: ownConnections(e.Transport), granted: newSet(0),
+		},
 		holds: holds{most: e.Limits.MaxHeld, mostSearches: int64(e.Limits.MaxSearches), granted: newSet(0), held: e.Metrics.held},
 	}
 	e.Metrics.cursors.Store(h.cursors)

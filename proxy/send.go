@@ -64,7 +64,7 @@ func asSent(p *httputil.ProxyRequest) {
 // passThrough carries one request of a ReverseProxy to the engine, and hides the reply's headers from the ReverseProxy, which would drop
 // Proxy-Authenticate: see hopHeaders.
 type passThrough struct {
-	engine http.RoundTripper
+	engine *nodes
 	header http.Header // of the reply
 }
 

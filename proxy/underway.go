@@ -170,50 +170,76 @@ func (u *underway) FlushError() error {
 	return http.NewResponseController(u.ResponseWriter).Flush()
 }
 
-// metered takes the times of what is sent to the engine, and writes the spans of it.
-type metered struct {
-	next      http.RoundTripper
+// meter takes the times of what is sent to the engine, and writes the spans of it.
+type meter struct {
 	metrics   *Metrics
 	traces    *Traces
 	operation string // what its requests are for; those of a client are of the client's kind where it is empty
 }
 
+// storeTransport is the transport of a [adapters.Store] that acts for clients.
+type storeTransport struct {
+	http.RoundTripper
+	meter
+}
+
 // Transport returns a transport whose requests are of our own making, for a [adapters.Store] that acts for clients: while the
 // engine answers them, the client's request waits for the engine.
 func (m *Metrics) Transport(next http.RoundTripper, traces *Traces) http.RoundTripper {
-	return metered{next, m, traces, "look_up"}
+	return storeTransport{next, meter{m, traces, "look_up"}}
 }
 
-// RoundTrip implements http.RoundTripper. Of a client's request the URL gives path and query alone.
-func (m metered) RoundTrip(r *http.Request) (*http.Response, error) {
-	u := underwayOf(r.Context())
+// RoundTrip implements http.RoundTripper.
+func (t storeTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	call, r := t.begin(r)
+	return call.end(t.RoundTripper.RoundTrip(r))
+}
+
+// call is one request to the engine while it is measured.
+type call struct {
+	meter
+	r             *http.Request
+	u             *underway // nil where no client's request is under way
+	span          trace.Span
+	start, waited time.Duration
+}
+
+// begin begins to measure a request, and returns it with its place in the trace.
+func (m meter) begin(r *http.Request) (call, *http.Request) {
+	c := call{meter: m, r: r, u: underwayOf(r.Context())}
+	if c.u != nil {
+		c.r, c.span = c.u.asking(m.traces, r, m.operation)
+		c.u.asked.Store(true)
+		c.start, c.waited = clock(), time.Duration(c.u.client.Load())
+	}
+	return c, c.r
+}
+
+// end ends it with what RoundTrip returned. The time goes on for the reply's body.
+func (c call) end(resp *http.Response, err error) (*http.Response, error) {
+	u := c.u
 	if u == nil {
-		resp, err := m.next.RoundTrip(r)
-		m.metrics.failed(r, err)
+		c.metrics.failed(c.r, err)
 		return resp, err
 	}
-	r, span := u.asking(m.traces, r, m.operation)
-	u.asked.Store(true)
-	start, waited := clock(), u.client.Load()
-	resp, err := m.next.RoundTrip(r)
-	spent := int64(clock() - start)
+	spent := clock() - c.start
 	if u.made != nil { // our own work stands between the client and the engine
-		spent -= u.made.waited.Load()
+		spent -= time.Duration(u.made.waited.Load())
 	} else {
-		spent -= u.client.Load() - waited
+		spent -= time.Duration(u.client.Load()) - c.waited
 	}
-	u.engine.Add(max(spent, 0))
-	answeredBy(span, resp, err)
+	u.engine.Add(int64(max(spent, 0)))
+	answeredBy(c.span, resp, err)
 	if err != nil {
-		m.metrics.failed(r, err)
-	} else if m.operation == "" {
+		c.metrics.failed(c.r, err)
+	} else if c.operation == "" {
 		u.hold.known(u.kind != "pass" && resp.StatusCode/100 == 2, resp.StatusCode == http.StatusUnauthorized)
 	}
 	if err != nil || resp.Body == nil || resp.Body == http.NoBody || resp.StatusCode == http.StatusSwitchingProtocols {
-		span.End()
+		c.span.End()
 		return resp, err
 	}
-	resp.Body = &answer{ReadCloser: resp.Body, ctx: r.Context(), u: u, metrics: m.metrics, span: span}
+	resp.Body = &answer{ReadCloser: resp.Body, ctx: c.r.Context(), u: u, metrics: c.metrics, span: c.span}
 	return resp, nil
 }
 

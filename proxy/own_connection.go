@@ -16,7 +16,7 @@ const (
 	hastyBody = 128 << 10
 )
 
-// alone reports whether a request gets a connection of its own, which is closed behind it, and under what key note is to remember what
+// needsOwnConnection reports whether a request gets a connection of its own, which is closed behind it, and under what key note is to remember what
 // becomes of it. It does for each of three reasons:
 //
 // Its head is long. To a head that it finds too long (4 kB of request line, 8 or 16 kB of header by default) the engine answers an error and
@@ -27,9 +27,9 @@ const (
 // The engine is hasty. It may answer before it has read the body and then never answers on that connection again: what is left of the body, were
 // it a few bytes, is in its way. So is what it has not yet taken in of a long body when it refuses that (beyond 196,605 bytes in Typesense). Nor
 // does such an engine leave out the body of an answer to HEAD. Whoever got the connection next would wait for ever, or for another's answer. A
-// client's first request of a kind is alone until one was granted: an engine that refuses a client's credentials does so early, one that grants
+// client's first request of a kind gets its own until one was granted: an engine that refuses a client's credentials does so early, one that grants
 // them reads what was sent.
-func (n *nodes) alone(r *http.Request) (yes bool, key string) {
+func (n *nodes) needsOwnConnection(r *http.Request) (yes bool, key string) {
 	u := underwayOf(r.Context())
 	switch {
 	case lengthOfHead(r) > longHead || resent(r):
