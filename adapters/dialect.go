@@ -105,6 +105,8 @@ type Dialect interface {
 	CleanReply(c Class, dst io.Writer, src io.Reader) error
 	// Search takes a Search request with its body apart.
 	Search(c Class, r *Request, p Plan) ParsedSearch
+	// ErrorReply returns an error of our own to a request, in the engine's shape.
+	ErrorReply(r *Request, status int, reason string) *Reply
 }
 
 // ParsedSearch is a search request taken apart.

@@ -248,7 +248,7 @@ func (p *pausing) Read(b []byte) (int, error) {
 }
 
 // dawdling is a dialect that takes a second for a write.
-type dawdling struct{ proxy.Dialect }
+type dawdling struct{ adapters.Dialect }
 
 func (d dawdling) EnrichWrite(_ adapters.Class, dst io.Writer, src io.Reader, _ *adapters.Enricher) error {
 	time.Sleep(time.Second)

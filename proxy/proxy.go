@@ -66,16 +66,9 @@ func or[T int | int64 | float64 | time.Duration](limit, otherwise T) T {
 	return otherwise
 }
 
-// Dialect speaks the engine's language.
-type Dialect interface {
-	adapters.Dialect
-	// ErrorReply returns an error of the proxy's own to a request, in the engine's shape.
-	ErrorReply(r *adapters.Request, status int, reason string) *adapters.Reply
-}
-
 // Engine is what a Handler stands in front of. The fields are set before New and not changed after.
 type Engine struct {
-	Dialect Dialect
+	Dialect adapters.Dialect
 	// Open returns a store that acts with a client's headers and the credentials of its query.
 	Open func(header adapters.Header, query string) adapters.Store
 	// Document, if set, returns the engine's own request for a stored document, without credentials. What the engine answers to it where
@@ -140,27 +133,22 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	u, r := h.begin(w, r)
 	defer h.end(u, r)
 	defer u.hold.release()
-	h.serve(u, r)
+	if !h.answersSimilar(u, r) {
+		class := h.Dialect.Classify(requestOf(r))
+		u.class = class
+		h.is(r.Context(), class.Kind.String())
+		switch {
+		case class.Kind == adapters.KindWrite && h.readable(r, class):
+			h.write(u, r, class)
+		case class.Kind == adapters.KindSearch:
+			h.search(u, r, class)
+		case class.Kind == adapters.KindRead:
+			h.read(u, r, class)
+		default: // what passes, and writes that can't be read
+			h.sendAltering(u, r, class.Alters, h.declaring(r, class, h.changeOf(class)))
+		}
+	}
 	u.ended = true
-}
-
-func (h *Handler) serve(u *underway, r *http.Request) {
-	if h.ours(u, r) {
-		return
-	}
-	class, w := h.Dialect.Classify(requestOf(r)), http.ResponseWriter(u)
-	h.is(r.Context(), class.Kind.String())
-	u.class = class
-	switch {
-	case class.Kind == adapters.KindWrite && h.readable(r, class):
-		h.write(w, r, class)
-	case class.Kind == adapters.KindSearch:
-		h.search(w, r, class)
-	case class.Kind == adapters.KindRead:
-		h.read(w, r, class)
-	default: // what passes, and writes that can't be read
-		h.sendAltering(w, r, class.Alters, h.declaring(r, class, h.changeOf(class)))
-	}
 }
 
 // requestOf returns the request, without its body, as a dialect looks at it.

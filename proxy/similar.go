@@ -84,9 +84,9 @@ func likenessOf(rawQuery string) (l adapters.Likeness, err error) {
 	return l, nil
 }
 
-// ours answers a request for near-duplicates, and reports false for any other request, and for one of an index that no rule
+// answersSimilar answers a request for near-duplicates, and reports false for any other request, and for one of an index that no rule
 // matches: that goes to the engine as it came.
-func (h *Handler) ours(w http.ResponseWriter, r *http.Request) bool {
+func (h *Handler) answersSimilar(w http.ResponseWriter, r *http.Request) bool {
 	ask, ours := similarOf(r.Method, rawPath(r))
 	if !ours || signed(r) { // a look-up under another request's signature would be refused
 		return false

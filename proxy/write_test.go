@@ -409,7 +409,7 @@ func TestShortWrites(t *testing.T) {
 }
 
 // panicking is a dialect with a bug.
-type panicking struct{ proxy.Dialect }
+type panicking struct{ adapters.Dialect }
 
 func (panicking) EnrichWrite(adapters.Class, io.Writer, io.Reader, *adapters.Enricher) error {
 	panic("a bug")

@@ -58,8 +58,6 @@ type Subject struct {
 	Hits func(reply []byte) [][]string
 	// Reason returns the words of an error in the engine's shape, or nothing if it is not in that shape.
 	Reason func(reply *adapters.Reply) string
-	// ErrorReply returns an error of our own to a request, in the engine's shape.
-	ErrorReply func(r *adapters.Request, status int, reason string) *adapters.Reply
 }
 
 // Search is one search for a page of the engine's list.
@@ -212,7 +210,7 @@ func testErrors(t *testing.T, s Subject) {
 	for _, r := range requests {
 		for _, reason := range []string{"no", "\"quoted\" \\ and\nmore \x00 \u2028 é", strings.Repeat("long ", 1000)} {
 			for _, status := range []int{400, 403, 413, 502, 503, 504} {
-				reply := s.ErrorReply(&r, status, reason)
+				reply := s.Dialect.ErrorReply(&r, status, reason)
 				if reply.Status != status || s.Reason(reply) != reason || len(reply.Header["Content-Type"]) != 1 {
 					t.Errorf("%s %s: %d %q is told as %+v", r.Method, r.Path, status, reason, reply)
 				}

@@ -83,7 +83,6 @@ func subject(extra string) adaptertest.Subject {
 			}
 			return e.Error.Reason
 		},
-		ErrorReply: Dialect{}.ErrorReply,
 	}
 }
 

@@ -66,7 +66,6 @@ func subject(extra string) adaptertest.Subject {
 			}
 			return e.Message
 		},
-		ErrorReply: Dialect{}.ErrorReply,
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 // elasticAdapter speaks to Elasticsearch, to OpenSearch and to the embedded engine, which is named in its replies.
 type elasticAdapter struct{ openSearch, named bool }
 
-func (a elasticAdapter) Dialect(s Sniffing) Dialect {
+func (a elasticAdapter) Dialect(s Sniffing) adapters.Dialect {
 	return elastic.Dialect{OpenSearch: a.openSearch, RewriteSniffing: s.Rewrite, Advertise: s.Advertise, Named: a.named}
 }
 

@@ -89,7 +89,7 @@ func (k Kind) TestedVersions() string { return strings.Join(k.Versions, " and ")
 
 // Adapter is what a kind of engine provides.
 type Adapter interface {
-	Dialect(Sniffing) Dialect
+	Dialect(Sniffing) adapters.Dialect
 	// Open returns what makes a store for one client's credentials.
 	Open(transport http.RoundTripper, urls []*url.URL, rules adapters.Rules) func(header adapters.Header, query string) adapters.EngineStore
 	// DocumentOf returns the request for a stored document; Anything and Words return a search of an index in these of its text fields, for
@@ -107,11 +107,4 @@ type Sniffing struct {
 	// Rewrite puts an address of the sidecar in the place of the nodes': Advertise, or where it is empty the one that was asked.
 	Rewrite   bool
 	Advertise string
-}
-
-// Dialect is a dialect with the shape of the engine's errors.
-type Dialect interface {
-	adapters.Dialect
-	// ErrorReply returns an error of the sidecar's own to a request, in the engine's shape.
-	ErrorReply(r *adapters.Request, status int, reason string) *adapters.Reply
 }

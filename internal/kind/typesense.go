@@ -10,7 +10,7 @@ import (
 
 type typesenseAdapter struct{}
 
-func (typesenseAdapter) Dialect(Sniffing) Dialect { return typesense.Dialect{} }
+func (typesenseAdapter) Dialect(Sniffing) adapters.Dialect { return typesense.Dialect{} }
 
 func (typesenseAdapter) Open(t http.RoundTripper, urls []*url.URL, rules adapters.Rules) func(adapters.Header, string) adapters.EngineStore {
 	return typesense.Open(t, urls, rules)

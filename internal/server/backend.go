@@ -14,59 +14,51 @@ import (
 	"github.com/neardup/sidecar/proxy"
 )
 
-// front is the proxy of one engine, and what it is made of.
-type front struct {
+// backend is the proxy of one engine, and what it is made of. A reload replaces it as a whole if the engine's section changed, and keeps it
+// otherwise, with its caches.
+type backend struct {
+	made      config.Engine // as essence gives it
 	handler   http.Handler
 	rules     adapters.Rules
 	urls      []*url.URL
 	transport http.RoundTripper
 	// certificates are what the engine is shown and trusted by; nil where no file is named.
 	certificates *certs.Certificates
+
+	busy atomic.Int64 // requests under way
+	gone atomic.Bool  // no new ones come
 }
 
-// assemble makes the proxy of an engine. engine is not nil for an embedded one.
-func (s *process) assemble(c *config.Config, e *config.Engine, engine *embeddedEngine) (*front, error) {
-	transport, trust, err := upstream.Transport(e, s.log)
-	if err != nil {
+// newBackend makes the proxy of an engine. engine is not nil for an embedded one.
+func (s *process) newBackend(e *config.Engine, engine *embeddedEngine) (*backend, error) {
+	u := &backend{made: essence(e)}
+	var err error
+	if u.transport, u.certificates, err = upstream.Transport(e, s.log); err != nil {
 		return nil, err
 	}
-	urls, err := e.Nodes()
-	if err != nil {
+	if u.urls, err = e.Nodes(); err != nil {
 		return nil, err
 	}
 	if engine != nil {
-		urls = []*url.URL{{Scheme: "http", Host: engine.addr.String()}}
+		u.urls = []*url.URL{{Scheme: "http", Host: engine.addr.String()}}
 	}
-	rules, err := e.Rules()
-	if err != nil {
+	if u.rules, err = e.Rules(); err != nil {
 		return nil, err
 	}
-	f := &front{rules: rules, urls: urls, transport: transport, certificates: trust}
-	f.handler, err = f.proxy(e, rules, s.meters.engine(e.Name), s.tracing.of(e), s.log.With("engine", e.Name))
-	if err != nil {
-		return nil, err
-	}
-	return f, nil
+	u.handler, err = u.proxy(e, u.rules, s.meters.engine(e.Name), s.tracing.of(e), s.log.With("engine", e.Name))
+	return u, err
 }
 
 // proxy returns a handler of requests to the engine by some rules.
-func (f *front) proxy(e *config.Engine, rules adapters.Rules, metrics *proxy.Metrics, traces *proxy.Traces, log *slog.Logger) (http.Handler, error) {
+func (u *backend) proxy(e *config.Engine, rules adapters.Rules, metrics *proxy.Metrics, traces *proxy.Traces, log *slog.Logger) (http.Handler, error) {
 	k := kind.Of(e.Kind)
-	open := k.Open(metrics.Transport(f.transport, traces), f.urls, rules)
+	open := k.Open(metrics.Transport(u.transport, traces), u.urls, rules)
 	return proxy.New(proxy.Engine{
 		Dialect: k.Dialect(kind.Sniffing{Rewrite: e.RewriteSniffing, Advertise: e.Advertise}), Rules: rules,
 		Open: func(h adapters.Header, query string) adapters.Store { return open(h, query) },
-		URLs: f.urls, Transport: f.transport, Document: k.DocumentOf, Metrics: metrics, Traces: traces, Limits: e.Limits.Proxy(),
+		URLs: u.urls, Transport: u.transport, Document: k.DocumentOf, Metrics: metrics, Traces: traces, Limits: e.Limits.Proxy(),
 		FailClosed: e.OnFailure == "error", Log: log,
 	})
-}
-
-// backend serves one engine. A reload replaces it as a whole if the engine's section changed, and keeps it otherwise, with its caches.
-type backend struct {
-	made  config.Engine // as essence gives it
-	front *front
-	busy  atomic.Int64 // requests under way
-	gone  atomic.Bool  // no new ones come
 }
 
 // ServeHTTP implements http.Handler.
@@ -77,7 +69,7 @@ func (u *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			u.release()
 		}
 	}()
-	u.front.handler.ServeHTTP(w, r)
+	u.handler.ServeHTTP(w, r)
 }
 
 // retire closes the backend after the last of its requests.
@@ -88,7 +80,7 @@ func (u *backend) retire() {
 
 // release closes the connections to the engine that no request is using.
 func (u *backend) release() {
-	if pool, ok := u.front.transport.(interface{ CloseIdleConnections() }); ok {
+	if pool, ok := u.transport.(interface{ CloseIdleConnections() }); ok {
 		pool.CloseIdleConnections()
 	}
 }

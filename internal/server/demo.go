@@ -39,16 +39,15 @@ func ServeDemo(rule config.Index, listen, pageAt string, log *slog.Logger) (*Dem
 
 func (d *Demo) serve(c *config.Config, engine *embeddedEngine, listen, pageAt string) error {
 	e := &c.Engines[0]
-	front, err := d.assemble(c, e, engine)
+	u, err := d.newBackend(e, engine)
 	if err != nil {
 		return err
 	}
-	u := &backend{front: front}
-	d.backends[e.Name], d.Engine = u, front.urls[0].String()
+	d.backends[e.Name], d.Engine = u, u.urls[0].String()
 	if d.Sidecar, err = d.listenNear(listen, u); err != nil {
 		return err
 	}
-	d.status.set([]probe{{name: e.Name, urls: front.urls, transport: front.transport}})
+	d.status.set([]probe{{name: e.Name, urls: u.urls, transport: u.transport}})
 	d.play(c, d.backends)
 	d.Page, err = d.listenNear(pageAt, d.status.handler())
 	return err

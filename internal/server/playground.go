@@ -80,13 +80,12 @@ func (v *source) Authorize(c playground.Credentials) adapters.Header {
 
 // Listed returns the engine's indices.
 func (v *source) Listed(ctx context.Context, header adapters.Header) ([]adapters.Listed, error) {
-	f := v.backend.front
-	return v.Open(f.transport, f.urls, f.rules)(header, "").Listed(ctx)
+	return v.Open(v.backend.transport, v.backend.urls, v.backend.rules)(header, "").Listed(ctx)
 }
 
 // Match returns the number of the rule of an index, or -1.
 func (v *source) Match(index string) int {
-	rules := v.backend.front.rules
+	rules := v.backend.rules
 	rule := rules.For(index)
 	return slices.IndexFunc(rules, func(r *adapters.Rule) bool { return r == rule })
 }
@@ -121,7 +120,7 @@ func (v *source) View(rule int, preset string) (*playground.View, error) {
 // make makes a view. Under the rule's own preset it is the rule as it serves; under another one a sidecar of its own, which
 // nobody else asks and which counts nothing.
 func (v *source) make(key viewKey) (*playground.View, error) {
-	index, rules := v.engine.Indices[key.rule], v.backend.front.rules
+	index, rules := v.engine.Indices[key.rule], v.backend.rules
 	made := &playground.View{Rules: rules, Rule: rules[key.rule], Handler: v.backend, MaxWindow: v.engine.Limits.MaxWindow}
 	if key.preset != index.Preset {
 		var err error
@@ -137,7 +136,7 @@ func (v *source) make(key viewKey) (*playground.View, error) {
 		made.Rules = slices.Clone(rules)
 		made.Rules[key.rule] = made.Rule
 		log := v.process.log.With("engine", v.engine.Name, "preset", key.preset)
-		made.Handler, err = v.backend.front.proxy(v.engine, made.Rules, proxy.NewMetrics(nil), nil, log)
+		made.Handler, err = v.backend.proxy(v.engine, made.Rules, proxy.NewMetrics(nil), nil, log)
 		if err != nil {
 			return nil, err
 		}

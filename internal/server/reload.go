@@ -93,7 +93,7 @@ func (s *process) plan(c *config.Config) (*plan, error) {
 			continue
 		}
 		p.keys = append(p.keys, d.key)
-		if err := errors.Join(s.planClientTLS(p, e), s.planBackend(p, c, e), s.planServer(p, d, e)); err != nil {
+		if err := errors.Join(s.planClientTLS(p, e), s.planBackend(p, e), s.planServer(p, d, e)); err != nil {
 			errs = append(errs, fmt.Errorf("engines[%d].%w", i, err))
 		}
 	}
@@ -112,7 +112,7 @@ func (s *process) plan(c *config.Config) (*plan, error) {
 }
 
 // planBackend keeps the engine's backend if its section did not change, and makes a new one otherwise.
-func (s *process) planBackend(p *plan, c *config.Config, e *config.Engine) error {
+func (s *process) planBackend(p *plan, e *config.Engine) error {
 	if e.Kind == kind.Embedded {
 		if p.embedded[e.Name] = s.embedded[e.Name]; p.embedded[e.Name] == nil {
 			engine, err := startEmbedded()
@@ -127,11 +127,10 @@ func (s *process) planBackend(p *plan, c *config.Config, e *config.Engine) error
 		p.backends[e.Name] = old
 		return nil
 	}
-	front, err := s.assemble(c, e, p.embedded[e.Name])
+	u, err := s.newBackend(e, p.embedded[e.Name])
 	if err != nil {
 		return err
 	}
-	u := &backend{made: essence(e), front: front}
 	p.undo = append(p.undo, u.retire)
 	p.backends[e.Name] = u
 	return nil
@@ -220,8 +219,8 @@ func (s *process) commit(p *plan) {
 		d, u := p.endpoints[p.keys[i]], p.backends[e.Name]
 		s.leave(true, d.put(u, p.servers[d]))
 		names = append(names, e.Name)
-		shown[e.Name] = []*certs.Certificates{s.clientTLS[e.Name].certificates, u.front.certificates}
-		probes = append(probes, probe{name: e.Name, urls: u.front.urls, transport: u.front.transport})
+		shown[e.Name] = []*certs.Certificates{s.clientTLS[e.Name].certificates, u.certificates}
+		probes = append(probes, probe{name: e.Name, urls: u.urls, transport: u.transport})
 		if before.endpoints[d.key] == nil {
 			s.log.Info("listening", "engine", e.Name, "addr", d.addr().String(), "kind", e.Kind, "urls", urlsOf(u),
 				"rules", len(e.Indices))

@@ -278,7 +278,7 @@ func (s *process) close() {
 // urlsOf returns an engine's nodes for a line of the log.
 func urlsOf(u *backend) string {
 	var urls []string
-	for _, node := range u.front.urls {
+	for _, node := range u.urls {
 		urls = append(urls, node.String())
 	}
 	return strings.Join(urls, ",")
