@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 
 	"github.com/neardup/sidecar/rerank"
@@ -105,6 +106,8 @@ type Dialect interface {
 	CleanReply(c Class, dst io.Writer, src io.Reader) error
 	// Search takes a Search request with its body apart.
 	Search(c Class, r *Request, p Plan) ParsedSearch
+	// Targets returns what the searches of such a request are sent to, whatever is wrong with its controls.
+	Targets(c Class, r *Request) iter.Seq[string]
 	// ErrorReply returns an error of our own to a request, in the engine's shape.
 	ErrorReply(r *Request, status int, reason string) *Reply
 }
@@ -113,15 +116,13 @@ type Dialect interface {
 type ParsedSearch struct {
 	// Plain is the client's request less our controls: what is sent where the search is left alone.
 	Plain *Request
-	// Refusal, if not nil, is the answer: a control of ours has a bad value, in a search of an index of a rule. It has the engine's own error
-	// shape.
+	// Refusal, if not nil, is the answer where the search is sent to an index of a rule: a control of ours has a bad value. It has the engine's own
+	// error shape.
 	Refusal *Reply
 	// Searches are those of the request, to be collapsed; nil leaves it alone.
 	Searches *Searches
 	// Reason says why it is left alone.
 	Reason Reason
-	// Elsewhere says that the body can name other indices than Target.
-	Elsewhere bool
 	// Shown says that the client names a field of ours: then it is shown in the reply to Plain.
 	Shown bool
 }

@@ -124,6 +124,9 @@ func (s *search) parse() (parsed adapters.ParsedSearch) {
 		parsed = adapters.ParsedSearch{Reason: s.unread}
 		_, parsed.Plain, _ = adapters.TakeControls(request)
 	}
+	if parsed.Refusal != nil && !s.concerned(parsed) { // what looks like a control is none of ours, and the engine's to refuse
+		parsed = adapters.ParsedSearch{Plain: request, Reason: adapters.ReasonUnconfigured}
+	}
 	s.plain, s.class.Shown = parsed.Plain, s.class.Shown || parsed.Shown
 	return parsed
 }
@@ -138,15 +141,25 @@ func (s *search) scope(target string) adapters.Scope {
 	return s.h.catalog.scope(s.r.Context(), s.who, target)
 }
 
-// concerned reports whether a search that the dialect leaves alone may show documents of a configured index.
+// concerned reports whether a search that is left alone or refused may show documents of a configured index.
 func (s *search) concerned(parsed adapters.ParsedSearch) bool {
 	switch {
 	case parsed.Reason == adapters.ReasonUnconfigured:
 		return false
-	case s.class.Elsewhere:
+	case parsed.Refusal == nil && s.class.Elsewhere:
 		return s.scope("").Configured
+	case parsed.Refusal == nil:
+		return s.scope(s.class.Target).Configured
 	}
-	return s.scope(s.class.Target).Configured
+	request, seen := requestOf(s.r), map[string]bool{}
+	request.Body = s.body
+	for target := range s.h.Dialect.Targets(s.class, request) {
+		if len(seen) > 0 && s.limit.Late() || !seen[target] && s.scope(target).Configured {
+			return true
+		}
+		seen[target] = true
+	}
+	return false
 }
 
 // collapse answers with the collapsed page. Where there is none, the engine's own answer is the one, or is still to be asked for.

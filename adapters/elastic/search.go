@@ -3,6 +3,7 @@ package elastic
 import (
 	"bytes"
 	"cmp"
+	"iter"
 	"maps"
 	"net/url"
 	"slices"
@@ -12,36 +13,27 @@ import (
 	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
+// Targets implements adapters.Dialect.
+func (Dialect) Targets(c adapters.Class, r *adapters.Request) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if c.Form != formMulti {
+			yield(c.Target)
+			return
+		}
+		for lines := r.Body; len(lines) > 0; {
+			var header []byte
+			header, lines, _ = bytes.Cut(lines, []byte("\n"))
+			_, lines, _ = bytes.Cut(lines, []byte("\n"))
+			members, _ := jsonedit.Members(header) // without a name where there are none
+			if !yield(cmp.Or(targetOf(members), c.Target)) {
+				return
+			}
+		}
+	}
+}
+
 // Search implements adapters.Dialect.
 func (d Dialect) Search(c adapters.Class, r *adapters.Request, p adapters.Plan) adapters.ParsedSearch {
-	s := d.search(c, r, p)
-	if s.Refusal != nil && !concerned(c, r, p) { // what looks like a control is none of ours, and the engine's to refuse
-		return adapters.ParsedSearch{Plain: r, Reason: "unconfigured"}
-	}
-	return s
-}
-
-// concerned reports whether a search is sent to an index of a rule, whatever is wrong with it.
-func concerned(c adapters.Class, r *adapters.Request, p adapters.Plan) bool {
-	if c.Form != formMulti {
-		return p.Scope(c.Target).Configured
-	}
-	seen := map[string]bool{}
-	for lines := r.Body; len(lines) > 0; {
-		var header []byte
-		header, lines, _ = bytes.Cut(lines, []byte("\n"))
-		_, lines, _ = bytes.Cut(lines, []byte("\n"))
-		members, _ := jsonedit.Members(header) // without a name where there are none
-		target := cmp.Or(targetOf(members), c.Target)
-		if !seen[target] && (p.Scope(target).Configured || p.Struck()) {
-			return true
-		}
-		seen[target] = true
-	}
-	return false
-}
-
-func (d Dialect) search(c adapters.Class, r *adapters.Request, p adapters.Plan) adapters.ParsedSearch {
 	controls, plain, err := adapters.TakeControls(r)
 	if err != nil {
 		return adapters.ParsedSearch{Plain: plain, Refusal: d.ErrorReply(r, 400, err.Error())}

@@ -2,41 +2,35 @@ package typesense
 
 import (
 	"bytes"
+	"iter"
 	"slices"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
+// Targets implements adapters.Dialect.
+func (Dialect) Targets(c adapters.Class, r *adapters.Request) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if c.Form != formMulti {
+			yield(c.Target)
+			return
+		}
+		root, _ := jsonedit.Members(r.Body) // whose controls were read
+		searches, _ := jsonedit.Elements(jsonedit.Get(root, "searches"))
+		params := queryOf(r.RawQuery)
+		for _, search := range searches {
+			search, _ = jsonedit.Cut(search, adapters.IsControl)
+			q, _, _ := parse(search, params, keyOf(r, params), adapters.Controls{}) // whose errors are of controls
+			if q.asked.Target != "" && !yield(q.asked.Target) {
+				return
+			}
+		}
+	}
+}
+
 // Search implements adapters.Dialect.
 func (d Dialect) Search(c adapters.Class, r *adapters.Request, p adapters.Plan) adapters.ParsedSearch {
-	s := d.search(c, r, p)
-	if s.Refusal != nil && !concerned(c, r, p) { // what looks like a control is none of ours, and the engine's to refuse
-		return adapters.ParsedSearch{Plain: r, Reason: adapters.ReasonUnconfigured}
-	}
-	return s
-}
-
-// concerned reports whether a search is sent to a collection of a rule, whatever is wrong with it.
-func concerned(c adapters.Class, r *adapters.Request, p adapters.Plan) bool {
-	if c.Form != formMulti {
-		return p.Scope(c.Target).Configured
-	}
-	root, _ := jsonedit.Members(r.Body) // whose controls were read
-	searches, _ := jsonedit.Elements(jsonedit.Get(root, "searches"))
-	params, seen := queryOf(r.RawQuery), map[string]bool{}
-	for _, search := range searches {
-		search, _ = jsonedit.Cut(search, adapters.IsControl)
-		q, _, err := parse(search, params, keyOf(r, params), adapters.Controls{})
-		if err != nil || !seen[q.asked.Target] && (q.asked.Target != "" && p.Scope(q.asked.Target).Configured || p.Struck()) {
-			return true
-		}
-		seen[q.asked.Target] = true
-	}
-	return false
-}
-
-func (d Dialect) search(c adapters.Class, r *adapters.Request, p adapters.Plan) adapters.ParsedSearch {
 	controls, plain, err := adapters.TakeControls(r)
 	if err != nil {
 		return adapters.ParsedSearch{Plain: plain, Refusal: d.ErrorReply(r, 400, err.Error())}

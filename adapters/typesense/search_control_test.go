@@ -2,6 +2,7 @@ package typesense
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,6 +34,10 @@ func TestControls(t *testing.T) {
 	}
 	if s = search(post("/multi_search", `{"searches":[{"collection":"news","neardup":"maybe"}]}`), plan); s.Refusal == nil {
 		t.Error("a bad control in a search is not refused")
+	}
+	r := post("/multi_search?collection=all", `{"searches":[{"collection":"news","neardup":"maybe"},{"neardup":"off"}, {"collection":"other"}]}`)
+	if targets := slices.Collect(Dialect{}.Targets(Dialect{}.Classify(r), r)); !slices.Equal(targets, []string{"news", "all", "other"}) {
+		t.Errorf("sent to %q", targets)
 	}
 }
 
