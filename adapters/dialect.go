@@ -108,7 +108,7 @@ type Dialect interface {
 	Search(c Class, r *Request, p Plan) ParsedSearch
 	// Targets returns what the searches of such a request are sent to, whatever is wrong with its controls.
 	Targets(c Class, r *Request) iter.Seq[string]
-	// ErrorReply returns an error of our own to a request, in the engine's shape.
+	// ErrorReply returns an error of the sidecar's own to a request, in the engine's shape.
 	ErrorReply(r *Request, status int, reason string) *Reply
 }
 

@@ -248,7 +248,7 @@ func handler(t testing.TB, nodes []string, change func(*proxy.Engine)) front {
 		change(&e)
 	}
 	if e.Open == nil {
-		open := elastic.Open(e.Transport, e.URLs, e.Rules)
+		open := elastic.Dialect{}.Open(e.Transport, e.URLs, e.Rules)
 		e.Open = func(h adapters.Header, query string) adapters.Store { return open(h, query) }
 	}
 	h, err := proxy.New(e)

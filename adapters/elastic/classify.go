@@ -39,6 +39,12 @@ type Dialect struct {
 
 var _ adapters.Dialect = Dialect{}
 
+// RewritingNodes returns the dialect that tells sniffing clients our address.
+func (d Dialect) RewritingNodes(advertise string) adapters.Dialect {
+	d.RewriteSniffing, d.Advertise = true, advertise
+	return d
+}
+
 // Classify implements adapters.Dialect.
 func (d Dialect) Classify(r *adapters.Request) adapters.Class {
 	path := segments(r.Path)

@@ -16,7 +16,7 @@ import (
 const notInNames = `\/*?"<>| ,#:`
 
 // LookFor returns the request of a look.
-func LookFor(l adapters.Look) (*adapters.Request, error) {
+func (Dialect) LookFor(l adapters.Look) (*adapters.Request, error) {
 	odd := strings.ContainsAny(l.Index, notInNames) || strings.ContainsAny(l.Index[:min(1, len(l.Index))], "_-+")
 	if odd || strings.Trim(l.Index, ".") == "" {
 		return nil, fmt.Errorf("index: %q is no single index: name one of those that there are", l.Index)

@@ -13,13 +13,15 @@ import (
 	"github.com/neardup/sidecar/adapters"
 )
 
+var dialect Dialect
+
 // TestLookFor: the request names one index, quotes what was typed, and reads what the judge needs where it is asked to.
 func TestLookFor(t *testing.T) {
 	for _, name := range []string{
 		"", ".", "..", "_all", "_doc", "-a", "+a", "*", "a*", "a,b", "a/b", `a\b`, "a?b", "<a-{now/d}>", "c:a", "a b", "a#b",
 		`a"b`, "a|b", "/_bulk",
 	} {
-		if r, err := LookFor(adapters.Look{Index: name}); err == nil {
+		if r, err := dialect.LookFor(adapters.Look{Index: name}); err == nil {
 			t.Errorf("%q: %s", name, r.Path)
 		}
 	}
@@ -27,7 +29,7 @@ func TestLookFor(t *testing.T) {
 		Index: "ä%20.b", Words: "say \"hi\"\n}", Size: 7, Fields: []string{"title", `a"b`}, Titles: []string{"name", "title"},
 		Judged: true, Header: adapters.Header{"Authorization": {"x"}}, Deciding: []adapters.Deciding{{Field: "at", Date: true}, {Field: "host"}},
 	}
-	r, err := LookFor(l)
+	r, err := dialect.LookFor(l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +43,7 @@ func TestLookFor(t *testing.T) {
 	if class := (Dialect{}).Classify(r); class.Kind != adapters.KindSearch {
 		t.Errorf("it is a %s", class.Kind)
 	}
-	if r, err = LookFor(adapters.Look{Index: "a", Size: 1, Fields: []string{"b"}}); err != nil ||
+	if r, err = dialect.LookFor(adapters.Look{Index: "a", Size: 1, Fields: []string{"b"}}); err != nil ||
 		string(r.Body) != `{"track_total_hits":true,"size":1,"query":{"match_all":{}},"_source":["b"]}` {
 		t.Errorf("%v %s", err, r.Body)
 	}
@@ -52,7 +54,7 @@ func TestLookedAt(t *testing.T) {
 	reply := `{"hits":{"total":{"value":9,"relation":"eq"},"hits":[
 {"_index":".ds-logs-2026.01.02-000003","_id":"1","_score":1.25,"_source":{"b":"x"},"fields":{"neardup_sketch":["abc"],"host":["h","i"]}},
 {"_index":"a","_id":"2","_score":null}]}}`
-	got, err := Dialect{}.LookedAt(adapters.Look{}, &adapters.Reply{Status: 200, Body: []byte(reply)})
+	got, err := dialect.LookedAt(adapters.Look{}, &adapters.Reply{Status: 200, Body: []byte(reply)})
 	if err != nil || got.Total != 9 || len(got.Hits) != 2 || got.Doubting {
 		t.Fatalf("%v %+v", err, got)
 	}
@@ -76,7 +78,7 @@ func TestLookedAt(t *testing.T) {
 		{200, `nothing`, 0},
 	} {
 		look := adapters.Look{Deciding: []adapters.Deciding{{Field: "host"}}}
-		_, err := Dialect{}.LookedAt(look, &adapters.Reply{Status: c.status, Body: []byte(c.body)})
+		_, err := dialect.LookedAt(look, &adapters.Reply{Status: c.status, Body: []byte(c.body)})
 		if err == nil || adapters.StatusOf(err) != c.want || c.want == 0 && !errors.Is(err, adapters.ErrNotUnderstood) {
 			t.Errorf("%s: %v", c.body, err)
 		}

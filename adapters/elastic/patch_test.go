@@ -26,7 +26,7 @@ func (h handled) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // opened is a store on an engine that answers so.
 func opened(h handled) adapters.EngineStore {
-	return Open(h, []*url.URL{{Scheme: "http", Host: "engine"}}, nil)(nil, "")
+	return Dialect{}.Open(h, []*url.URL{{Scheme: "http", Host: "engine"}}, nil)(nil, "")
 }
 
 // ready has a store know news-1 as an index that it may write to by its alias.

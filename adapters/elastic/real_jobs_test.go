@@ -46,7 +46,7 @@ func (l *larder) store(transport http.RoundTripper) *Store {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	s, _ := Open(transport, []*url.URL{u}, adapters.Rules{jobsRule(l.t, l.name+"*")})(nil, "").(*Store)
+	s, _ := Dialect{}.Open(transport, []*url.URL{u}, adapters.Rules{jobsRule(l.t, l.name+"*")})(nil, "").(*Store)
 	return s
 }
 

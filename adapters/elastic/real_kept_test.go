@@ -375,7 +375,7 @@ func TestRealRecreated(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				s, _ := Open(hook, []*url.URL{u}, adapters.Rules{jobsRule(t, l.name+"*")})(nil, "").(*Store)
+				s, _ := Dialect{}.Open(hook, []*url.URL{u}, adapters.Rules{jobsRule(t, l.name+"*")})(nil, "").(*Store)
 				if list, err := l.store(http.DefaultTransport).Prepare(t.Context(), index, false); err != nil || !list[0].Ready {
 					t.Fatal(list, err)
 				}
@@ -434,7 +434,7 @@ func TestRealAskedOnly(t *testing.T) {
 			l.create(index, `"title":{"type":"text"}`, 1)
 			hook := &hooked{at: at, do: func() { l.drop(index) }}
 			rule := jobsRule(t, l.name+"*")
-			store := Open(hook, []*url.URL{u}, adapters.Rules{rule})(nil, "")
+			store := Dialect{}.Open(hook, []*url.URL{u}, adapters.Rules{rule})(nil, "")
 			c, err := store.Condition(t.Context(), adapters.Index{Name: index}, rule)
 			if reached = hook.do == nil; reached {
 				if reply := l.send(&adapters.Request{Method: "HEAD", Path: "/" + index}); reply.Status != http.StatusNotFound {

@@ -44,7 +44,7 @@ var _ adapters.EngineStore = (*Store)(nil)
 
 // Open returns a function that opens a store which acts with a client's headers and query. Requests go to the first URL that
 // answers. The rules say which fields of ours an index needs.
-func Open(transport http.RoundTripper, urls []*url.URL, rules adapters.Rules) func(header adapters.Header, query string) adapters.EngineStore {
+func (Dialect) Open(transport http.RoundTripper, urls []*url.URL, rules adapters.Rules) func(header adapters.Header, query string) adapters.EngineStore {
 	common := &shared{limits: map[string]lifted{}, destinations: destinations{all: map[string]*destination{}}}
 	return func(header adapters.Header, query string) adapters.EngineStore {
 		return &Store{performer{transport, urls, http.Header(header), query, common}, common, rules}
@@ -238,6 +238,6 @@ func refusalOf(status int, body []byte) *refusal {
 func (r *refusal) HTTPStatus() int { return r.status }
 
 // DocumentOf returns the request for a stored document, without credentials.
-func DocumentOf(index, id string) *adapters.Request {
+func (Dialect) DocumentOf(index, id string) *adapters.Request {
 	return &adapters.Request{Method: http.MethodGet, Path: "/" + url.PathEscape(index) + "/_doc/" + url.PathEscape(id)}
 }

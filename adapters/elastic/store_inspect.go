@@ -270,11 +270,6 @@ func (s *Store) blocked(ctx context.Context, index string) error {
 	return nil
 }
 
-// Anything returns a search of an index for the first documents that there are.
-func Anything(index string, _ []string) *adapters.Request {
-	return &adapters.Request{Method: http.MethodGet, Path: "/" + url.PathEscape(index) + "/_search", RawQuery: "size=10"}
-}
-
 const (
 	// surveyLength is how many bytes of names one request carries in its path: engines take 4096 for the whole of it.
 	surveyLength = 3000
@@ -523,7 +518,7 @@ func (s *Store) Documents(ctx context.Context, name string, fields []string, n i
 }
 
 // Words returns a search for words in some fields of an index, short enough to be typed.
-func Words(index string, _ []string, words string) *adapters.Request {
+func (Dialect) Words(index string, _ []string, words string) *adapters.Request {
 	return &adapters.Request{Method: http.MethodGet, Path: "/" + url.PathEscape(index) + "/_search", RawQuery: "q=" + url.QueryEscape(words)}
 }
 

@@ -24,7 +24,7 @@ type prompted struct {
 }
 
 func (s *prompted) store() adapters.EngineStore {
-	return Open(handled(func(w http.ResponseWriter, r *http.Request) {
+	return Dialect{}.Open(handled(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Elastic-Product", "Elasticsearch")
 		key := r.Method + " " + r.URL.EscapedPath()
 		body, err := io.ReadAll(readerOf(r))

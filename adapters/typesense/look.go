@@ -13,7 +13,7 @@ import (
 )
 
 // LookFor returns the request of a look.
-func LookFor(l adapters.Look) (*adapters.Request, error) {
+func (Dialect) LookFor(l adapters.Look) (*adapters.Request, error) {
 	if strings.ContainsAny(l.Index, "/*,") || strings.Trim(l.Index, ".") == "" {
 		return nil, fmt.Errorf("index: %q is no single collection: name one of those that there are", l.Index)
 	}
@@ -38,7 +38,7 @@ func LookFor(l adapters.Look) (*adapters.Request, error) {
 }
 
 // LookedAt reads the reply to a look. Where the engine refused, the error is of its own words and status.
-func LookedAt(l adapters.Look, reply *adapters.Reply) (adapters.Looked, error) {
+func (Dialect) LookedAt(l adapters.Look, reply *adapters.Reply) (adapters.Looked, error) {
 	if err := refusalOf(reply.Status, reply.Body); err != nil {
 		return adapters.Looked{}, err
 	}

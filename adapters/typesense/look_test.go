@@ -12,10 +12,12 @@ import (
 	"github.com/neardup/sidecar/adapters"
 )
 
+var dialect Dialect
+
 // TestLookFor: the request names one collection and carries what was typed, and is short enough for the engine.
 func TestLookFor(t *testing.T) {
 	for _, name := range []string{"", ".", "..", "a/b", "a*", "a,b"} {
-		if r, err := LookFor(adapters.Look{Index: name}); err == nil {
+		if r, err := dialect.LookFor(adapters.Look{Index: name}); err == nil {
 			t.Errorf("%q: %s", name, r.Path)
 		}
 	}
@@ -23,7 +25,7 @@ func TestLookFor(t *testing.T) {
 		Index: "ä b", Words: "say & \"hi\"", Size: 7, Fields: []string{"title", "meta.text"}, Titles: []string{"name"}, Judged: true,
 		Header: adapters.Header{keyHeader: {"x"}}, Deciding: []adapters.Deciding{{Field: "at", Date: true}},
 	}
-	r, err := LookFor(l)
+	r, err := dialect.LookFor(l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,11 +44,11 @@ func TestLookFor(t *testing.T) {
 		t.Errorf("%+v", class)
 	}
 	l.Judged = false
-	if r, err = LookFor(l); err != nil || strings.Contains(r.RawQuery, "neardup_sketch") {
+	if r, err = dialect.LookFor(l); err != nil || strings.Contains(r.RawQuery, "neardup_sketch") {
 		t.Errorf("%v %s", err, r.RawQuery)
 	}
 	l.Words = strings.Repeat("x", 9000)
-	if r, err = LookFor(l); err == nil && len(r.RawQuery) >= maxQuery {
+	if r, err = dialect.LookFor(l); err == nil && len(r.RawQuery) >= maxQuery {
 		t.Errorf("a query of %d bytes", len(r.RawQuery))
 	}
 }
@@ -57,7 +59,7 @@ func TestLookedAt(t *testing.T) {
 {"document":{"id":"1","body":"x","at":1700000000,"neardup_sketch":"abc","meta":{"text":"y"},"meta.text":"y"},
 "text_match":578730123365711993,"curated":true},
 {"document":{"id":"2"}}]}`
-	got, err := LookedAt(adapters.Look{}, &adapters.Reply{Status: 200, Body: []byte(reply)})
+	got, err := dialect.LookedAt(adapters.Look{}, &adapters.Reply{Status: 200, Body: []byte(reply)})
 	if err != nil || got.Total != 9 || len(got.Hits) != 2 || !got.Doubting {
 		t.Fatalf("%v %+v", err, got)
 	}
@@ -75,17 +77,17 @@ func TestLookedAt(t *testing.T) {
 		t.Error("no document for a key that sees it")
 	}
 	hiding := adapters.Look{Header: adapters.Header{keyHeader: {scopedKey(`{"exclude_fields":"body"}`)}}}
-	got, err = LookedAt(hiding, &adapters.Reply{Status: 200, Body: []byte(reply)})
+	got, err = dialect.LookedAt(hiding, &adapters.Reply{Status: 200, Body: []byte(reply)})
 	if err != nil || got.Hits[0].Shown.Document(rule) != nil {
 		t.Errorf("%v: a document for a key that hides its text", err)
 	}
 	for status, body := range map[int]string{401: `{"message":"Forbidden - a valid key must be sent."}`, 404: `{"message":"Not found"}`} {
-		if _, err := LookedAt(adapters.Look{}, &adapters.Reply{Status: status, Body: []byte(body)}); adapters.StatusOf(err) != status {
+		if _, err := dialect.LookedAt(adapters.Look{}, &adapters.Reply{Status: status, Body: []byte(body)}); adapters.StatusOf(err) != status {
 			t.Errorf("%d: %v", status, err)
 		}
 	}
 	for _, body := range []string{"", "{}", `{"found":1,"request_params":{"collection_name":"a","per_page":7},"hits":[{"document":{}}]}`} {
-		_, err := LookedAt(adapters.Look{}, &adapters.Reply{Status: 200, Body: []byte(body)})
+		_, err := dialect.LookedAt(adapters.Look{}, &adapters.Reply{Status: 200, Body: []byte(body)})
 		if !errors.Is(err, adapters.ErrNotUnderstood) {
 			t.Errorf("%s: %v", body, err)
 		}

@@ -54,7 +54,7 @@ func newBench(t *testing.T, schema string, fields ...string) *bench {
 }
 
 func (b *bench) store() adapters.EngineStore {
-	return Open(nil, b.urls(), adapters.Rules{b.rule})(adapters.Header{keyHeader: {b.key}}, "")
+	return Dialect{}.Open(nil, b.urls(), adapters.Rules{b.rule})(adapters.Header{keyHeader: {b.key}}, "")
 }
 
 // whole has the rule store all three fields of ours.

@@ -28,7 +28,7 @@ var _ adapters.EngineStore = (*Store)(nil)
 
 // Open returns a function that opens a store on the engine's nodes with one client's headers, and with the API key of its query if that
 // holds one. A nil transport is http.DefaultTransport.
-func Open(transport http.RoundTripper, urls []*url.URL, rules adapters.Rules) func(header adapters.Header, query string) adapters.EngineStore {
+func (Dialect) Open(transport http.RoundTripper, urls []*url.URL, rules adapters.Rules) func(header adapters.Header, query string) adapters.EngineStore {
 	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse // the key is for this server alone
 	}}

@@ -45,7 +45,7 @@ func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func (a *answers) store() adapters.EngineStore {
-	return Open(a, []*url.URL{{Scheme: "http", Host: "engine"}}, nil)(nil, "")
+	return Dialect{}.Open(a, []*url.URL{{Scheme: "http", Host: "engine"}}, nil)(nil, "")
 }
 
 // TestScanOfAnExport reads all documents in order, or the first of them where there is a limit.

@@ -30,7 +30,7 @@ func TestRealStore(t *testing.T) {
 	}
 	subject := adaptertest.StoreSubject{
 		Open: func(*testing.T) adapters.Store {
-			return Open(nil, b.urls(), nil)(adapters.Header{keyHeader: {b.key}}, "")
+			return Dialect{}.Open(nil, b.urls(), nil)(adapters.Header{keyHeader: {b.key}}, "")
 		},
 		Prefix: fmt.Sprintf("neardup_test_store_%d_", os.Getpid()),
 		Make: func(t *testing.T, name string) {
@@ -53,7 +53,7 @@ func TestRealStore(t *testing.T) {
 	t.Run("jobs", func(t *testing.T) {
 		adaptertest.TestStoreJobs(t, subject, adaptertest.StoreJobs{
 			Open: func(_ *testing.T, rules adapters.Rules) adapters.JobStore {
-				return Open(nil, b.urls(), rules)(adapters.Header{keyHeader: {b.key}}, "")
+				return Dialect{}.Open(nil, b.urls(), rules)(adapters.Header{keyHeader: {b.key}}, "")
 			},
 			Wide: subject.Make, Query: "n:<5", NoAfter: true,
 		})

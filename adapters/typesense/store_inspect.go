@@ -118,13 +118,6 @@ func (s *Store) refused(ctx context.Context, index adapters.Index, rule *adapter
 	return errors.Join(errs...)
 }
 
-// Anything returns a search of a collection for the first documents that there are.
-func Anything(index string, fields []string) *adapters.Request {
-	query := url.Values{"q": {"*"}, "query_by": {strings.Join(fields, ",")}}
-	path := "/collections/" + url.PathEscape(index) + "/documents/search"
-	return &adapters.Request{Method: http.MethodGet, Path: path, RawQuery: query.Encode()}
-}
-
 // Recognize implements adapters.Surveyor.
 func (s *Store) Recognize(ctx context.Context) (r adapters.Recognition, ours bool, err error) {
 	var health struct{ OK *bool }
@@ -265,7 +258,7 @@ func (s *Store) Documents(ctx context.Context, name string, fields []string, n i
 }
 
 // Words returns a search for words in some fields of a collection, short enough to be typed.
-func Words(index string, fields []string, words string) *adapters.Request {
+func (Dialect) Words(index string, fields []string, words string) *adapters.Request {
 	query := "q=" + url.QueryEscape(words) + "&query_by=" + strings.ReplaceAll(url.QueryEscape(strings.Join(fields, ",")), "%2C", ",")
 	return &adapters.Request{Method: http.MethodGet, Path: "/collections/" + url.PathEscape(index) + "/documents/search", RawQuery: query}
 }

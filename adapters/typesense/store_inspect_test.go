@@ -41,7 +41,7 @@ func TestRecognize(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, ours, err := Open(http.DefaultTransport, []*url.URL{u}, nil)(nil, "").Recognize(t.Context())
+			got, ours, err := Dialect{}.Open(http.DefaultTransport, []*url.URL{u}, nil)(nil, "").Recognize(t.Context())
 			if err != nil || ours != c.ours || got.Locked != c.locks || got.Version != c.version || ours && got.Name != "Typesense" {
 				t.Errorf("%+v, ours: %v, %v", got, ours, err)
 			}

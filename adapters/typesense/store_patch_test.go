@@ -34,7 +34,7 @@ func (g *gaps) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // stopping returns a store that stops in its gaps.
 func (b *bench) stopping(at func(answered int)) adapters.Store {
-	return Open(&gaps{at: at}, b.urls()[1:], adapters.Rules{b.rule})(adapters.Header{keyHeader: {b.key}}, "")
+	return Dialect{}.Open(&gaps{at: at}, b.urls()[1:], adapters.Rules{b.rule})(adapters.Header{keyHeader: {b.key}}, "")
 }
 
 // meddler writes to a collection beside a backfill: through the sidecar in small, or past it. Bodies are of two kinds that have
@@ -296,7 +296,7 @@ func TestRealScanGoesOn(t *testing.T) {
 				b.loadVectors(rand.New(rand.NewPCG(1, 2)), documents, 0.5)
 			}
 			spoilt = c.delete > 0
-			store := Open(&broken{after: c.after}, b.urls()[1:], nil)(adapters.Header{keyHeader: {b.key}}, "")
+			store := Dialect{}.Open(&broken{after: c.after}, b.urls()[1:], nil)(adapters.Header{keyHeader: {b.key}}, "")
 			seen, pages := map[string]int{}, 0
 			err := store.Scan(t.Context(), b.collection, b.rule, adapters.Selection{}, func(p adapters.Page) error {
 				for _, d := range p.Documents {

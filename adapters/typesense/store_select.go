@@ -209,7 +209,7 @@ func (r *reading) explained(err error) error {
 }
 
 // DocumentOf returns the request for a stored document, without credentials.
-func DocumentOf(index, id string) *adapters.Request {
+func (Dialect) DocumentOf(index, id string) *adapters.Request {
 	escaped := func(name string) string { return strings.ReplaceAll(url.PathEscape(name), "+", "%2B") } // a space to the engine
 	return &adapters.Request{Method: http.MethodGet, Path: "/collections/" + escaped(index) + "/documents/" + escaped(id)}
 }

@@ -212,11 +212,8 @@ func (e *Engine) validate(f *faults, key string) {
 	e.validateIndices(f, key)
 }
 
-// Sniffed reports whether there are clients of the kind of engine that ask for the nodes' addresses.
-func (e *Engine) Sniffed() bool { return kind.Of(e.Kind).Sniffed }
-
 func (e *Engine) validateSniffing(f *faults, key string) {
-	if e.RewriteSniffing && slices.Contains(kind.Names(), e.Kind) && !e.Sniffed() {
+	if e.RewriteSniffing && slices.Contains(kind.Names(), e.Kind) && !kind.Of(e.Kind).Sniffed() {
 		f.add(key+".rewrite_sniffing", "is for elasticsearch and opensearch: no client of %s asks for nodes, so drop it", e.Kind)
 		return
 	}

@@ -74,12 +74,20 @@ var specs = []spec{
 	flinkSpec,
 }
 
-var (
-	// Kinds lists the kinds of engine, each of which is also the name of its current major.
-	Kinds = []string{Elasticsearch, OpenSearch, Typesense}
-	// Older lists the engines that NEARDUP_OLDER=1 puts in place of their current majors.
-	Older = []string{Elasticsearch8, OpenSearch2}
-)
+// Kinds lists the kinds of engine, each of which is also the name of its current major.
+var Kinds = kinds()
+
+// Older lists the engines that NEARDUP_OLDER=1 puts in place of their current majors.
+var Older = []string{Elasticsearch8, OpenSearch2}
+
+func kinds() (names []string) {
+	for _, s := range specs {
+		if s.name == s.kind && s.name != flinkSpec.name {
+			names = append(names, s.name)
+		}
+	}
+	return names
+}
 
 // specOf returns the engine that a name means here.
 func specOf(name string) (spec, error) {

@@ -1,5 +1,5 @@
-// Package kind knows the kinds of engine that a configuration can name: what is peculiar to each, and the adapter that speaks to it. It is the only
-// package that imports the adapters. A new engine is an entry in [All] and an implementation of [Adapter].
+// Package kind lists the kinds of engine that a configuration can name. It is the only package that imports the adapters. A new engine is an entry
+// in [All]; its adapter is a type in the engine's own folder.
 package kind
 
 import (
@@ -9,50 +9,68 @@ import (
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/adapters/elastic"
+	"github.com/neardup/sidecar/adapters/typesense"
 )
 
-// The names of the kinds, as the configuration has them.
-const (
-	Elasticsearch = "elasticsearch"
-	OpenSearch    = "opensearch"
-	Typesense     = "typesense"
-	Embedded      = "embedded"
-)
+// Embedded is the kind of the demo's engine, which lives inside serve.
+const Embedded = "embedded"
 
-// Kind is one kind of engine. Of an unknown one the zero value stands, without an adapter.
+// All are the kinds of engine.
+var All = []Kind{
+	{
+		Name: "elasticsearch", Product: "Elasticsearch", Versions: []string{"9.4", "8.19"}, Port: 9200,
+		KeyHeader: "Authorization", KeyScheme: "ApiKey ", Adapter: elastic.Dialect{},
+	},
+	{
+		Name: "opensearch", Product: "OpenSearch", Versions: []string{"3.6", "2.19"}, Port: 9200,
+		KeyHeader: "Authorization", KeyScheme: "ApiKey ", Adapter: elastic.Dialect{OpenSearch: true},
+	},
+	{
+		Name: "typesense", Product: "Typesense", Versions: []string{"0.24"}, Port: 8108,
+		KeyHeader: "X-Typesense-Api-Key", KeysOnly: true, MaxBody: 10 << 30, Adapter: typesense.Dialect{},
+	},
+	{Name: Embedded, Adapter: elastic.Dialect{Named: true}},
+}
+
+// Kind is one kind of engine. The zero value, without an adapter, stands for an unknown one.
 type Kind struct {
 	Name string
 	// Product is what the engine calls itself; empty for the embedded one, which nobody asks.
 	Product string
 	// Versions are the minor versions that the tests run against, the newest first.
 	Versions []string
-	// KeyHeader is the header that takes an API key, and KeyScheme what stands before the key there.
+	// Port is the engine's usual port. A sidecar that init sets up listens at the next one.
+	Port int
+	// KeyHeader is the header that takes an API key, and KeyScheme what precedes the key in it.
 	KeyHeader, KeyScheme string
 	// KeysOnly says that the engine knows no users and no bearer tokens.
 	KeysOnly bool
 	// MaxBody is the largest body, in bytes, that the engine takes; 0 for the configuration's default.
 	MaxBody int64
-	// Sniffed says that some of its clients ask for the nodes' addresses.
-	Sniffed bool
 	Adapter
 }
 
-// All are the kinds of engine.
-var All = []Kind{
-	{
-		Name: Elasticsearch, Product: "Elasticsearch", Versions: []string{"9.4", "8.19"}, KeyHeader: "Authorization", KeyScheme: "ApiKey ",
-		Sniffed: true, Adapter: elasticAdapter{},
-	},
-	{
-		Name: OpenSearch, Product: "OpenSearch", Versions: []string{"3.6", "2.19"}, KeyHeader: "Authorization", KeyScheme: "ApiKey ",
-		Sniffed: true, Adapter: elasticAdapter{openSearch: true},
-	},
-	{
-		Name: Typesense, Product: "Typesense", Versions: []string{"0.24"}, KeyHeader: "X-Typesense-Api-Key", KeysOnly: true,
-		MaxBody: 10 << 30, // built into it
-		Adapter: typesenseAdapter{},
-	},
-	{Name: Embedded, Adapter: elasticAdapter{named: true}},
+// Adapter is what an engine's folder provides.
+type Adapter interface {
+	adapters.Dialect
+	// Open returns a function that makes a store for one client's credentials.
+	Open(transport http.RoundTripper, urls []*url.URL, rules adapters.Rules) func(header adapters.Header, query string) adapters.EngineStore
+	// DocumentOf returns the request for a stored document, without credentials.
+	DocumentOf(index, id string) *adapters.Request
+	// Words returns a search of an index for words in some of its text fields, short enough to be typed and without credentials. The word * finds
+	// every document.
+	Words(index string, fields []string, words string) *adapters.Request
+	// LookFor returns the request for a list that the playground shows, LookedAt reads its reply.
+	LookFor(adapters.Look) (*adapters.Request, error)
+	LookedAt(adapters.Look, *adapters.Reply) (adapters.Looked, error)
+}
+
+// NodesRewriter is implemented by an adapter if some clients of the engine ask for its nodes' addresses.
+type NodesRewriter interface {
+	// RewritingNodes returns the dialect that answers with the sidecar's address in their place: advertise, or the one that was asked if that is
+	// empty.
+	RewritingNodes(advertise string) adapters.Dialect
 }
 
 // Names returns the names of all kinds.
@@ -73,10 +91,15 @@ func Of(name string) Kind {
 
 // OfProduct returns the kind that calls itself so.
 func OfProduct(product string) Kind {
-	if i := slices.IndexFunc(All, func(k Kind) bool { return k.Product == product }); i >= 0 && product != "" {
-		return All[i]
+	if i := slices.IndexFunc(Engines(), func(k Kind) bool { return k.Product == product }); i >= 0 {
+		return Engines()[i]
 	}
 	return Kind{}
+}
+
+// Engines returns the kinds of engine that run by themselves: all but the embedded one.
+func Engines() []Kind {
+	return slices.DeleteFunc(slices.Clone(All), func(k Kind) bool { return k.Name == Embedded })
 }
 
 // Tested reports whether the tests run against a version.
@@ -87,24 +110,8 @@ func (k Kind) Tested(version string) bool {
 // TestedVersions names the tested versions in a sentence.
 func (k Kind) TestedVersions() string { return strings.Join(k.Versions, " and ") }
 
-// Adapter is what a kind of engine provides.
-type Adapter interface {
-	Dialect(Sniffing) adapters.Dialect
-	// Open returns what makes a store for one client's credentials.
-	Open(transport http.RoundTripper, urls []*url.URL, rules adapters.Rules) func(header adapters.Header, query string) adapters.EngineStore
-	// DocumentOf returns the request for a stored document; Anything and Words return a search of an index in these of its text fields, for
-	// all documents and for some words. They are without credentials.
-	DocumentOf(index, id string) *adapters.Request
-	Anything(index string, fields []string) *adapters.Request
-	Words(index string, fields []string, words string) *adapters.Request
-	// LookFor returns the request for a list that the playground shows, LookedAt what its reply holds.
-	LookFor(adapters.Look) (*adapters.Request, error)
-	LookedAt(adapters.Look, *adapters.Reply) (adapters.Looked, error)
-}
-
-// Sniffing is what clients that ask for the nodes' addresses are told.
-type Sniffing struct {
-	// Rewrite puts an address of the sidecar in the place of the nodes': Advertise, or where it is empty the one that was asked.
-	Rewrite   bool
-	Advertise string
+// Sniffed reports whether clients of a running engine of the kind ask for its nodes' addresses.
+func (k Kind) Sniffed() bool {
+	_, asked := k.Adapter.(NodesRewriter)
+	return asked && k.Name != Embedded
 }

@@ -77,15 +77,14 @@ func (p *patient) examine(ctx context.Context) {
 	}
 	p.directly(ctx)
 	running := p.listener(ctx)
-	if p.engine.Sniffed() {
+	if p.Kind.Sniffed() {
 		p.sniffing(ctx, running)
 	}
 }
 
 // expected returns what the engine should be, by its kind.
 func (p *patient) expected() string {
-	k := kind.Of(p.engine.Kind)
-	return k.Product + " " + k.TestedVersions()
+	return p.Kind.Product + " " + p.Kind.TestedVersions()
 }
 
 // nodes looks at each node, and reports whether there is one to go on with.

@@ -144,7 +144,7 @@ func (p *patient) through(ctx context.Context, running *url.URL, transport http.
 
 // searchAt sends the search to an address, and returns the header by which a sidecar says what it did, and how long it took.
 func (p *patient) searchAt(ctx context.Context, at *url.URL, transport http.RoundTripper) (outcome string, took time.Duration, err error) {
-	search := p.Kind.Anything(p.search.index, p.search.fields)
+	search := p.Kind.Words(p.search.index, p.search.fields, "*")
 	to := strings.TrimSuffix(at.String(), "/") + search.Path + "?" + search.RawQuery
 	r, err := http.NewRequestWithContext(ctx, search.Method, to, bytes.NewReader(search.Body))
 	if err != nil {

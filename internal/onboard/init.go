@@ -169,11 +169,8 @@ func (n *survey) chooseAddresses() error {
 			return err
 		}
 	} else {
-		wanted := "127.0.0.1:9201"
-		if n.engine.Kind == kind.Typesense {
-			wanted = "127.0.0.1:8109"
-		}
-		n.engine.Listen = n.free(wanted, "clients find the sidecar")
+		beside := strconv.Itoa(kind.Of(n.engine.Kind).Port + 1)
+		n.engine.Listen = n.free(net.JoinHostPort("127.0.0.1", beside), "clients find the sidecar")
 	}
 	n.admin = n.free(config.DefaultAdmin, "the sidecar tells about itself")
 	return nil

@@ -32,9 +32,6 @@ const (
 	keyVariable      = "ENGINE_API_KEY"
 )
 
-// recognized are the kinds that init recognizes, one of each adapter, in the order in which it tries them.
-var recognized = []string{kind.Elasticsearch, kind.Typesense}
-
 // survey is an engine that init gets to know, and what it made of that.
 type survey struct {
 	options *InitOptions
@@ -160,8 +157,8 @@ func (n *survey) with(c config.Credentials, variables ...string) {
 
 // recognize asks what answers at the engine's address.
 func (n *survey) recognize(ctx context.Context) error {
-	for _, name := range recognized {
-		n.engine.Kind = name
+	for _, k := range kind.Engines() {
+		n.engine.Kind = k.Name
 		o, err := upstream.Open(&n.engine)
 		if err != nil {
 			return err

@@ -197,7 +197,7 @@ func (n *survey) written() (string, error) {
 		"Product": n.product(), "At": n.engine.URLs[0], "Untested": n.untested(), "Admin": n.admin, "Listen": listen, "Kind": k.Name,
 		"Command":   func(command string) string { return ourselves(command, file) },
 		"Variables": n.variables, "ByUser": slices.Contains(n.variables, userVariable) || len(n.variables) == 0 && !k.KeysOnly,
-		"TLS": n.engine.TLS, "Sniffed": k.Sniffed, "Rules": rules, "Left": left,
+		"TLS": n.engine.TLS, "Sniffed": k.Sniffed(), "Rules": rules, "Left": left,
 		"Threshold": config.DefaultIndex().Threshold, "Window": config.DefaultWindow,
 	})
 	return b.String(), err

@@ -10,6 +10,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/kind"
 )
 
 // wordShape is the form of an engine's words: several in one, joined or led by underscores.
@@ -99,6 +102,18 @@ func calls(t *testing.T, dir string) (names []string) {
 	return names
 }
 
+// TestKindsAreTestedOnEngines: the tests on real engines run on each kind of engine.
+func TestKindsAreTestedOnEngines(t *testing.T) {
+	for _, k := range kind.Engines() {
+		if !slices.Contains(engines.Kinds, k.Name) {
+			t.Errorf("internal/engines has no entry for %s", k.Name)
+		}
+		if k.Port == 0 || len(k.Versions) == 0 || k.KeyHeader == "" {
+			t.Errorf("kind.All says too little of %s: %+v", k.Name, k)
+		}
+	}
+}
+
 // TestDialectsKeepTheContract holds the recipe of CONTRIBUTING.md: every folder below adapters runs the whole contract, and internal/kind knows it.
 func TestDialectsKeepTheContract(t *testing.T) {
 	var known []string
@@ -110,7 +125,7 @@ func TestDialectsKeepTheContract(t *testing.T) {
 	}
 	for _, dir := range dialects(t) {
 		called := calls(t, dir)
-		for _, part := range []string{"Test", "TestStore", "FuzzWrites", "FuzzReplies", "FuzzSearches"} {
+		for _, part := range []string{"Test", "TestStore", "TestStoreJobs", "FuzzWrites", "FuzzReplies", "FuzzSearches"} {
 			if !slices.Contains(called, part) {
 				t.Errorf("%s: no test calls adaptertest.%s", dir, part)
 			}

@@ -52,9 +52,13 @@ func (s *process) newBackend(e *config.Engine, engine *embeddedEngine) (*backend
 // proxy returns a handler of requests to the engine by some rules.
 func (u *backend) proxy(e *config.Engine, rules adapters.Rules, metrics *proxy.Metrics, traces *proxy.Traces, log *slog.Logger) (http.Handler, error) {
 	k := kind.Of(e.Kind)
+	var dialect adapters.Dialect = k
+	if rewriter, can := k.Adapter.(kind.NodesRewriter); can && e.RewriteSniffing {
+		dialect = rewriter.RewritingNodes(e.Advertise)
+	}
 	open := k.Open(metrics.Transport(u.transport, traces), u.urls, rules)
 	return proxy.New(proxy.Engine{
-		Dialect: k.Dialect(kind.Sniffing{Rewrite: e.RewriteSniffing, Advertise: e.Advertise}), Rules: rules,
+		Dialect: dialect, Rules: rules,
 		Open: func(h adapters.Header, query string) adapters.Store { return open(h, query) },
 		URLs: u.urls, Transport: u.transport, Document: k.DocumentOf, Metrics: metrics, Traces: traces, Limits: e.Limits.Proxy(),
 		FailClosed: e.OnFailure == "error", Log: log,
