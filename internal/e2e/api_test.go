@@ -11,6 +11,102 @@ import (
 	"github.com/neardup/sidecar/internal/engines"
 )
 
+// language is how a test speaks to a kind of engine: methods return a path below the engine, and a body.
+type language interface {
+	// create makes an index for the corpus, by this method, and is answered with this status.
+	create(index string) (method, path, body string, status int)
+	path(index string) string
+	// line is a document of a bulk request, bulk where that goes, and refused what its reply holds if it refuses a document.
+	line(index, id string, document []byte) string
+	bulk(index string) string
+	refused() string
+	search(index, q string, from, size int, params, more string) (method, path, body string)
+	found(t *testing.T, r reply) (ids []string, total int)
+	document(index, id string) string
+	// refresh makes what was written visible to searches; empty where it is at once.
+	refresh(index string) string
+}
+
+// languages are those of the kinds of engine.
+var languages = map[string]language{
+	engines.Elasticsearch: elasticWords{}, engines.OpenSearch: elasticWords{}, engines.Typesense: typesenseWords{},
+}
+
+type elasticWords struct{}
+
+func (elasticWords) create(index string) (method, path, body string, status int) {
+	return "PUT", "/" + index, `{"mappings":{"properties":{"id":{"type":"keyword"},"title":{"type":"text"},"body":{"type":"text"},` +
+		`"url":{"type":"keyword"},"host":{"type":"keyword"},"published_at":{"type":"date"}}}}`, 200
+}
+
+func (elasticWords) path(index string) string { return "/" + index }
+
+func (elasticWords) line(index, id string, document []byte) string {
+	return fmt.Sprintf("{\"index\":{\"_index\":%q,\"_id\":%q}}\n%s\n", index, id, document)
+}
+
+func (elasticWords) bulk(string) string { return "/_bulk?refresh=true" }
+
+func (elasticWords) refused() string { return `"errors":true` }
+
+func (elasticWords) search(index, q string, from, size int, params, more string) (method, path, body string) {
+	query := `{"match_all":{}}`
+	if q != "*" {
+		query = `{"multi_match":{"query":"` + q + `","fields":["title","body"]}}`
+	}
+	return "POST", "/" + index + "/_search?" + strings.TrimPrefix(params, "&"),
+		fmt.Sprintf(`{"from":%d,"size":%d,"query":%s,"sort":["_score",{"id":"asc"}]%s}`, from, size, query, more)
+}
+
+func (elasticWords) found(t *testing.T, r reply) (ids []string, total int) { return idsOf(t, r) }
+
+func (elasticWords) document(index, id string) string { return "/" + index + "/_source/" + id }
+
+func (elasticWords) refresh(index string) string { return "/" + index + "/_refresh" }
+
+type typesenseWords struct{}
+
+func (typesenseWords) create(index string) (method, path, body string, status int) {
+	return "POST", "/collections", `{"name":"` + index + `","fields":[{"name":"title","type":"string"},{"name":"body","type":"string"},` +
+		`{"name":"published_at","type":"string","optional":true}]}`, 201
+}
+
+func (typesenseWords) path(index string) string { return "/collections/" + index }
+
+func (typesenseWords) line(_, _ string, document []byte) string { return string(document) + "\n" }
+
+func (typesenseWords) bulk(index string) string {
+	return "/collections/" + index + "/documents/import?action=upsert"
+}
+
+func (typesenseWords) refused() string { return `"success":false` }
+
+func (typesenseWords) search(index, q string, from, size int, params, _ string) (method, path, body string) {
+	return "GET", fmt.Sprintf("/collections/%s/documents/search?q=%s&query_by=title,body&page=%d&per_page=%d",
+		index, url.QueryEscape(q), from/size+1, size) + params, ""
+}
+
+func (typesenseWords) found(t *testing.T, r reply) (ids []string, total int) {
+	t.Helper()
+	var body struct {
+		Found int
+		Hits  []struct{ Document struct{ ID string } }
+	}
+	if err := json.Unmarshal(r.body, &body); err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range body.Hits {
+		ids = append(ids, h.Document.ID)
+	}
+	return ids, body.Found
+}
+
+func (typesenseWords) document(index, id string) string {
+	return "/collections/" + index + "/documents/" + id
+}
+
+func (typesenseWords) refresh(string) string { return "" }
+
 // api is what a test says to an engine in its own language, directly or through the sidecar.
 type api struct {
 	e    *engines.Engine
@@ -19,25 +115,27 @@ type api struct {
 
 func (a api) typesense() bool { return a.e.Kind == engines.Typesense }
 
+// words returns the engine's language.
+func (a api) words(t *testing.T) language {
+	t.Helper()
+	words := languages[a.e.Kind]
+	if words == nil {
+		t.Fatalf("no test speaks the language of %s: name one in languages", a.e.Kind)
+	}
+	return words
+}
+
 // create makes an index for the corpus.
 func (a api) create(t *testing.T, index string) {
 	t.Helper()
-	if a.typesense() {
-		call(t, a.e, "POST", a.base+"/collections", `{"name":"`+index+`","fields":[{"name":"title","type":"string"},{"name":"body","type":"string"},`+
-			`{"name":"published_at","type":"string","optional":true}]}`).want(t, 201)
-		return
-	}
-	call(t, a.e, "PUT", a.base+"/"+index, `{"mappings":{"properties":{"id":{"type":"keyword"},"title":{"type":"text"},"body":{"type":"text"},`+
-		`"url":{"type":"keyword"},"host":{"type":"keyword"},"published_at":{"type":"date"}}}}`).want(t, 200)
+	method, path, body, status := a.words(t).create(index)
+	call(t, a.e, method, a.base+path, body).want(t, status)
 }
 
 // drop removes an index when the test ends.
 func (a api) drop(t *testing.T, index string) {
 	t.Helper()
-	path := "/" + index
-	if a.typesense() {
-		path = "/collections/" + index
-	}
+	path := a.words(t).path(index)
 	t.Cleanup(func() { a.clear(t, path) })
 }
 
@@ -46,31 +144,20 @@ func (a api) load(t *testing.T, index string, list []corpus.Document) {
 	t.Helper()
 	var b strings.Builder
 	for _, d := range list {
-		line, err := json.Marshal(d)
+		document, err := json.Marshal(d)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !a.typesense() {
-			fmt.Fprintf(&b, "{\"index\":{\"_index\":%q,\"_id\":%q}}\n", index, d.ID)
-		}
-		b.Write(append(line, '\n'))
+		b.WriteString(a.words(t).line(index, d.ID, document))
 	}
 	a.loadLines(t, index, b.String())
 }
 
 func (a api) loadLines(t *testing.T, index, lines string) {
 	t.Helper()
-	if a.typesense() {
-		body := string(call(t, a.e, "POST", a.base+"/collections/"+index+"/documents/import?action=upsert", lines).want(t, 200).body)
-		if strings.Contains(body, `"success":false`) {
-			t.Fatalf("import: %.500s", body)
-		}
-		return
-	}
-	var result struct{ Errors bool }
-	body := call(t, a.e, "POST", a.base+"/_bulk?refresh=true", lines).want(t, 200).body
-	if err := json.Unmarshal(body, &result); err != nil || result.Errors {
-		t.Fatalf("bulk: %v %.500s", err, body)
+	body := string(call(t, a.e, "POST", a.base+a.words(t).bulk(index), lines).want(t, 200).body)
+	if strings.Contains(body, a.words(t).refused()) {
+		t.Fatalf("bulk: %.500s", body)
 	}
 }
 
@@ -91,30 +178,10 @@ func (a api) search(t *testing.T, index, q string, from, size int, params string
 // searchMore is search with more members of the body, which begin with a comma; Typesense has none.
 func (a api) searchMore(t *testing.T, index, q string, from, size int, params, more string) page {
 	t.Helper()
-	if a.typesense() {
-		path := fmt.Sprintf("/collections/%s/documents/search?q=%s&query_by=title,body&page=%d&per_page=%d", index, url.QueryEscape(q), from/size+1, size)
-		r := call(t, a.e, "GET", a.base+path+params, "").want(t, 200)
-		var body struct {
-			Found int
-			Hits  []struct{ Document struct{ ID string } }
-		}
-		if err := json.Unmarshal(r.body, &body); err != nil {
-			t.Fatal(err)
-		}
-		p := page{total: body.Found, outcome: r.header.Get("Neardup"), reply: r}
-		for _, h := range body.Hits {
-			p.ids = append(p.ids, h.Document.ID)
-		}
-		return p
-	}
-	query := `{"match_all":{}}`
-	if q != "*" {
-		query = `{"multi_match":{"query":"` + q + `","fields":["title","body"]}}`
-	}
-	body := fmt.Sprintf(`{"from":%d,"size":%d,"query":%s,"sort":["_score",{"id":"asc"}]%s}`, from, size, query, more)
-	r := call(t, a.e, "POST", a.base+"/"+index+"/_search?"+strings.TrimPrefix(params, "&"), body).want(t, 200)
+	method, path, body := a.words(t).search(index, q, from, size, params, more)
+	r := call(t, a.e, method, a.base+path, body).want(t, 200)
 	p := page{outcome: r.header.Get("Neardup"), reply: r}
-	p.ids, p.total = idsOf(t, r)
+	p.ids, p.total = a.words(t).found(t, r)
 	return p
 }
 
@@ -133,17 +200,14 @@ func (a api) whole(t *testing.T, index, q string, size int, params string) (page
 // get returns a stored document's JSON.
 func (a api) get(t *testing.T, index, id string) []byte {
 	t.Helper()
-	if a.typesense() {
-		return call(t, a.e, "GET", a.base+"/collections/"+index+"/documents/"+id, "").want(t, 200).body
-	}
-	return call(t, a.e, "GET", a.base+"/"+index+"/_source/"+id, "").want(t, 200).body
+	return call(t, a.e, "GET", a.base+a.words(t).document(index, id), "").want(t, 200).body
 }
 
 // refresh makes what was written visible to searches.
 func (a api) refresh(t *testing.T, index string) {
 	t.Helper()
-	if !a.typesense() {
-		call(t, a.e, "POST", a.e.URL+"/"+index+"/_refresh", "").want(t, 200)
+	if path := a.words(t).refresh(index); path != "" {
+		call(t, a.e, "POST", a.e.URL+path, "").want(t, 200)
 	}
 }
 
