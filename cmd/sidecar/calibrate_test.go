@@ -44,18 +44,19 @@ func openedLibrary(t *testing.T) *upstream.Engine {
 }
 
 // calibrateShelf runs the command on the library.
-func calibrateShelf(t *testing.T, flags calibrateFlags) (string, error) {
+func calibrateShelf(t *testing.T, html string) (string, error) {
 	t.Helper()
-	flags.Options = calibrate.DefaultOptions
 	var out strings.Builder
-	r := calibrateRun{flags: flags, out: &out, err: io.Discard, list: []calibrate.Result{}}
-	err := r.engines(t.Context(), []*upstream.Engine{openedLibrary(t)})
+	r := calibrateJob{html: html, Options: calibrate.DefaultOptions, job: job{
+		output: formText, out: &out, err: io.Discard, engines: []*upstream.Engine{openedLibrary(t)},
+	}}
+	err := r.run(t.Context())
 	return out.String(), err
 }
 
 // TestCalibrateFitsATerminal reads the text as a terminal does: no line is too long, and nothing in it is obeyed.
 func TestCalibrateFitsATerminal(t *testing.T) {
-	out, err := calibrateShelf(t, calibrateFlags{jobFlags: jobFlags{output: "text"}})
+	out, err := calibrateShelf(t, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +84,7 @@ func TestCalibrateFitsATerminal(t *testing.T) {
 // TestCalibratePage reads the report as a browser does. What documents say is text in it, and nothing in it asks for anything.
 func TestCalibratePage(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "report.html")
-	if _, err := calibrateShelf(t, calibrateFlags{jobFlags: jobFlags{output: "text"}, html: file}); err != nil {
+	if _, err := calibrateShelf(t, file); err != nil {
 		t.Fatal(err)
 	}
 	page, err := os.ReadFile(file)

@@ -21,6 +21,8 @@ import (
 	"github.com/neardup/sidecar/internal/jsonshape"
 	"github.com/neardup/sidecar/internal/offline"
 	"github.com/neardup/sidecar/internal/onboard"
+	"github.com/neardup/sidecar/jobs"
+	"github.com/neardup/sidecar/jobs/calibrate"
 	"github.com/neardup/sidecar/jobs/cluster"
 )
 
@@ -80,11 +82,11 @@ func printed[T any](what string) printedJSON {
 var printsJSON = map[string][]printedJSON{
 	"setup":        {printed[setupRun]("One object:")},
 	"ready":        {printed[readiness]("One object:")},
-	"reindex":      {printed[reindexResult]("One object, printed at the end:")},
+	"reindex":      {printed[indicesOf[jobs.ReindexReport]]("One object, printed at the end:")},
 	"verify":       {printed[verifyResult]("One object, printed at the end:")},
-	"calibrate":    {printed[calibrateResult]("One object, printed at the end:")},
+	"calibrate":    {printed[indicesOf[calibrate.Result]]("One object, printed at the end:")},
 	"similar":      {printed[adapters.Similar]("One object:")},
-	"remove":       {printed[removeResult]("One object, printed at the end:")},
+	"remove":       {printed[indicesOf[jobs.RemoveReport]]("One object, printed at the end:")},
 	"config check": {printed[config.CheckedConfig]("One object:")},
 	"version":      {printed[buildinfo.Info]("One object:")},
 	"cluster": {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,44 +17,32 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/config"
-	"github.com/neardup/sidecar/internal/server"
 	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/jobs/cluster"
 )
 
-// clusterFlags are what the command line asks of a clustering.
-type clusterFlags struct {
-	engine, index, input, id string
-	fields                   []string
-	hostField                string
-	clusterWay
-	clusterOutput
-	write, untested bool
-	flink           flinkFlags
-	metrics         *server.JobMetrics
-}
+// clusterJob is one run of the command. Its output and report are the form of the report, unless output names a file.
+type clusterJob struct {
+	job
+	cluster.Options
+	input, id, hostField string
+	fields               []string
+	threshold            float64
+	report               string
+	file                 string // that output names; empty for none
+	write                bool
+	flink                flinkFlags
 
-// clusterWay says how near-duplicates are found.
-type clusterWay struct {
-	algorithm string
-	threshold float64
-	memory    memorySize
-	common    int
-	tempDir   string
-}
-
-// clusterOutput says what is printed and written.
-type clusterOutput struct {
-	output, report string
-	// file is what output names, unless that is a form.
-	file string
+	corpus *cluster.Corpus
+	// began is when the run did, next when the next line of progress is due.
+	began, next time.Time
 }
 
 // onFlink is what --engine says where the pairs are to be found on an Apache Flink.
 const onFlink = "flink"
 
 func clusterCommand() *cobra.Command {
-	f := clusterFlags{clusterWay: clusterWay{memory: cluster.DefaultMemory}, metrics: new(server.JobMetrics)}
+	c := clusterJob{Options: cluster.Options{Memory: cluster.DefaultMemory}, began: time.Now()}
 	cmd := &cobra.Command{
 		Use:   "cluster --index NAME | --input FILE",
 		Short: "Group the near-duplicates of a whole index, or of a file of documents",
@@ -90,73 +77,73 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
   sidecar cluster --index news-2024 --write --engine flink --gateway http://flink:8083 --shared /mnt/shared
   sidecar cluster --config config.yaml --index links --input links.jsonl --algorithm broder --common 200 --temp-dir /big/disk`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.engine, "engine", "", "the index is on the engine with this `name`; or flink: find pairs on an Apache Flink")
-	flags.StringVar(&f.index, "index", "", "cluster the index with this `name`; with --input: the rule to go by")
-	flags.StringVar(&f.input, "input", "", "cluster the documents of this `file`, - for standard input")
-	flags.StringVar(&f.id, "id", "id", "the `field` of a file's documents that holds their id, a text or a number")
-	flags.StringSliceVar(&f.fields, "fields", nil, "the `fields` of a file that are compared (by default those of the rule, or title,text)")
-	flags.StringVar(&f.hostField, "host-field", "", "the `field` with a host or a URL, for the report (by default the rule's host_field)")
-	flags.StringVar(&f.algorithm, "algorithm", "", "bands, broder or exact: the `way` (by default bands, or broder where sketches have none)")
-	flags.Float64Var(&f.threshold, "threshold", 0, "the least `agreement` of near-duplicates, above 0, at most 1 (by default the rule's)")
-	flags.Var(&f.memory, "memory", "`bytes` to work in, such as 512m or 4g")
-	flags.IntVar(&f.common, "common", cluster.DefaultCommon, "broder leaves out shingles that more than so many texts have")
-	flags.StringVar(&f.tempDir, "temp-dir", "", "`directory` for temporary files (by default the system's)")
-	flags.StringVar(&f.output, "output", "", "the `form` of the report: text or json; or write the clusters to this file: .jsonl or .csv")
-	flags.BoolVar(&f.write, "write", false, "store the ids of the clusters in the engine's documents")
-	flags.StringVar(&f.report, "report", "", "the `form` of the report, text or json, where --output names a file")
-	addUntested(flags, &f.untested)
-	f.flink.add(flags)
-	addMetrics(flags, f.metrics)
+	flags.StringVar(&c.engine, "engine", "", "the index is on the engine with this `name`; or flink: find pairs on an Apache Flink")
+	flags.StringVar(&c.index, "index", "", "cluster the index with this `name`; with --input: the rule to go by")
+	flags.StringVar(&c.input, "input", "", "cluster the documents of this `file`, - for standard input")
+	flags.StringVar(&c.id, "id", "id", "the `field` of a file's documents that holds their id, a text or a number")
+	flags.StringSliceVar(&c.fields, "fields", nil, "the `fields` of a file that are compared (by default those of the rule, or title,text)")
+	flags.StringVar(&c.hostField, "host-field", "", "the `field` with a host or a URL, for the report (by default the rule's host_field)")
+	flags.StringVar((*string)(&c.Algorithm), "algorithm", "", "bands, broder or exact: the `way` (by default bands, or broder where sketches have none)")
+	flags.Float64Var(&c.threshold, "threshold", 0, "the least `agreement` of near-duplicates, above 0, at most 1 (by default the rule's)")
+	flags.Var((*memorySize)(&c.Memory), "memory", "`bytes` to work in, such as 512m or 4g")
+	flags.IntVar(&c.Common, "common", cluster.DefaultCommon, "broder leaves out shingles that more than so many texts have")
+	flags.StringVar(&c.Dir, "temp-dir", "", "`directory` for temporary files (by default the system's)")
+	flags.StringVar(&c.output, "output", "", "the `form` of the report: text or json; or write the clusters to this file: .jsonl or .csv")
+	flags.BoolVar(&c.write, "write", false, "store the ids of the clusters in the engine's documents")
+	flags.StringVar(&c.report, "report", "", "the `form` of the report, text or json, where --output names a file")
+	c.bindUntested(cmd)
+	c.flink.add(flags)
+	c.bindMetrics(cmd)
 	return cmd
 }
 
 // check returns what is wrong with the flags by themselves.
-func (f *clusterFlags) check(cmd *cobra.Command) error {
-	if err := f.checkOutput(); err != nil {
+func (c *clusterJob) check(cmd *cobra.Command) error {
+	if err := c.checkOutput(); err != nil {
 		return err
 	}
 	switch {
-	case f.input == "" && f.index == "":
+	case c.input == "" && c.index == "":
 		return errors.New("nothing to cluster: name an index with --index, or a file with --input")
-	case f.input != "" && f.write:
+	case c.input != "" && c.write:
 		return errors.New("--write stores clusters in an index: it does not go with --input")
-	case f.input == "" && (len(f.fields) > 0 || cmd.Flags().Changed("id")):
+	case c.input == "" && (len(c.fields) > 0 || cmd.Flags().Changed("id")):
 		return errors.New("--fields and --id go with --input: the fields of an index are those of its rule")
-	case f.algorithm != "" && !slices.Contains(cluster.Algorithms, cluster.Algorithm(f.algorithm)):
-		return fmt.Errorf("--algorithm: %q is unknown: use bands, broder or exact", f.algorithm)
-	case cmd.Flags().Changed("threshold") && !(f.threshold > 0 && f.threshold <= 1):
-		return fmt.Errorf("--threshold: %v is out of range: use a number above 0, at most 1 (0.64 is usual)", f.threshold)
-	case f.common < 2:
-		return fmt.Errorf("--common: %d is too few: use at least 2 (%d is usual)", f.common, cluster.DefaultCommon)
-	case f.write && f.algorithm == string(cluster.Exact):
+	case c.Algorithm != "" && !slices.Contains(cluster.Algorithms, c.Algorithm):
+		return fmt.Errorf("--algorithm: %q is unknown: use bands, broder or exact", c.Algorithm)
+	case cmd.Flags().Changed("threshold") && !(c.threshold > 0 && c.threshold <= 1):
+		return fmt.Errorf("--threshold: %v is out of range: use a number above 0, at most 1 (0.64 is usual)", c.threshold)
+	case c.Common < 2:
+		return fmt.Errorf("--common: %d is too few: use at least 2 (%d is usual)", c.Common, cluster.DefaultCommon)
+	case c.write && c.Algorithm == cluster.Exact:
 		return errors.New("--write: searches take a cluster for all near-duplicates, and exact finds equal texts alone: use bands or broder")
-	case f.engine == onFlink && f.algorithm != "" && f.algorithm != string(cluster.Bands):
-		return fmt.Errorf("--engine flink: finds the pairs of bands alone, not of %s", f.algorithm)
+	case c.engine == onFlink && c.Algorithm != "" && c.Algorithm != cluster.Bands:
+		return fmt.Errorf("--engine flink: finds the pairs of bands alone, not of %s", c.Algorithm)
 	}
 	return nil
 }
 
 // checkOutput tells apart what --output can be, and returns what is wrong with it and --report.
-func (f *clusterFlags) checkOutput() error {
+func (c *clusterJob) checkOutput() error {
 	switch {
-	case f.output == formText || f.output == formJSON:
-		if f.report != "" && f.report != f.output {
-			return fmt.Errorf("--report: %s is another form than --output %s: drop one of them", f.report, f.output)
+	case c.output == formText || c.output == formJSON:
+		if c.report != "" && c.report != c.output {
+			return fmt.Errorf("--report: %s is another form than --output %s: drop one of them", c.report, c.output)
 		}
-		f.report = f.output
-	case f.output == "":
-	case !strings.HasSuffix(f.output, ".jsonl") && !strings.HasSuffix(f.output, ".csv"):
-		return fmt.Errorf("--output: %q is of no known kind: use text or json, or a file whose name ends in .jsonl or .csv", f.output)
-	case !isFolder(filepath.Dir(f.output)): // rather now than after hours
-		return fmt.Errorf("--output: there is no directory %s: name a file in one that you may write to", filepath.Dir(f.output))
+		c.report = c.output
+	case c.output == "":
+	case !strings.HasSuffix(c.output, ".jsonl") && !strings.HasSuffix(c.output, ".csv"):
+		return fmt.Errorf("--output: %q is of no known kind: use text or json, or a file whose name ends in .jsonl or .csv", c.output)
+	case !isFolder(filepath.Dir(c.output)): // rather now than after hours
+		return fmt.Errorf("--output: there is no directory %s: name a file in one that you may write to", filepath.Dir(c.output))
 	default:
-		f.file = f.output
+		c.file = c.output
 	}
-	if f.report = cmp.Or(f.report, formText); f.report != formText && f.report != formJSON {
-		return fmt.Errorf("--report: %q is unknown: use text or json", f.report)
+	if c.report = cmp.Or(c.report, formText); c.report != formText && c.report != formJSON {
+		return fmt.Errorf("--report: %q is unknown: use text or json", c.report)
 	}
 	return nil
 }
@@ -173,29 +160,17 @@ const (
 	aDocument   = 48
 )
 
-// clustering is one run of the command.
-type clustering struct {
-	flags    *clusterFlags
-	out, err io.Writer
-	corpus   *cluster.Corpus
-	rule     *adapters.Rule
-	// algorithm is the one that was asked for, or the sketches' own.
-	algorithm cluster.Algorithm
-	// began is when the run did, next when the next line of progress is due.
-	began, next time.Time
-}
-
-func (f *clusterFlags) run(cmd *cobra.Command) error {
-	if err := errors.Join(f.check(cmd), f.flink.check(f.engine)); err != nil {
+func (c *clusterJob) run(cmd *cobra.Command) error {
+	if err := errors.Join(c.check(cmd), c.flink.check(c.engine)); err != nil {
 		return err
 	}
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(max(int64(f.memory), leastMemory)))
-	c := &clustering{flags: f, out: cmd.OutOrStdout(), err: cmd.ErrOrStderr(), began: time.Now()}
-	if err := f.metrics.Start("cluster", c.err); err != nil {
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(max(c.Memory, leastMemory)))
+	c.out, c.err = cmd.OutOrStdout(), cmd.ErrOrStderr()
+	if err := c.metrics.Start(cmd.Name(), c.err); err != nil {
 		return err
 	}
-	defer f.metrics.Stop()
-	err := c.run(cmd)
+	defer c.metrics.Stop()
+	err := c.cluster(cmd)
 	if c.corpus != nil {
 		c.corpus.Close()
 	}
@@ -218,11 +193,11 @@ func hinted(err error) error {
 	return err
 }
 
-func (c *clustering) run(cmd *cobra.Command) error {
+func (c *clusterJob) cluster(cmd *cobra.Command) error {
 	ctx := cmd.Context()
 	var source *indexSource
 	var err error
-	if c.flags.input != "" {
+	if c.input != "" {
 		err = c.readFile(cmd)
 	} else {
 		source, err = c.readIndex(cmd)
@@ -233,13 +208,13 @@ func (c *clustering) run(cmd *cobra.Command) error {
 	if err := c.join(cmd); err != nil {
 		return err
 	}
-	report, err := c.corpus.Report(ctx, c.flags.file)
+	report, err := c.corpus.Report(ctx, c.file)
 	if err != nil {
 		return err
 	}
 	var written *cluster.Written
-	if source != nil && c.flags.write {
-		w, err := source.write(ctx, c)
+	if source != nil && c.write {
+		w, err := source.write(ctx)
 		if err != nil {
 			return errors.Join(err, c.print(report, &w))
 		}
@@ -255,25 +230,19 @@ func (c *clustering) run(cmd *cobra.Command) error {
 }
 
 // begin makes the corpus of documents under the rule, with the threshold of the flags.
-func (c *clustering) begin(rule *adapters.Rule) (err error) {
+func (c *clusterJob) begin(rule *adapters.Rule) (err error) {
 	copied := *rule
-	if c.flags.threshold > 0 && c.flags.threshold != rule.Profile.Threshold {
-		copied.Profile.Threshold, copied.Bands, copied.Rows = c.flags.threshold, 0, 0
+	if c.threshold > 0 && c.threshold != rule.Profile.Threshold {
+		copied.Profile.Threshold, copied.Bands, copied.Rows = c.threshold, 0, 0
 	}
-	c.rule = &copied
-	if c.algorithm = cluster.Algorithm(c.flags.algorithm); c.algorithm == "" {
-		c.algorithm = cluster.AlgorithmFor(rule.Sketcher.Scheme())
-	}
-	c.corpus, err = cluster.New(cluster.Options{
-		Rule: c.rule, Algorithm: c.algorithm, Memory: int64(c.flags.memory), Common: c.flags.common,
-		Dir: c.flags.tempDir, Progress: c.progress,
-	})
+	c.Rule, c.Progress = &copied, c.progress
+	c.corpus, err = cluster.New(c.Options)
 	return err
 }
 
 // progress prints a line now and then on what is being done.
-func (c *clustering) progress(step string, done, of int) {
-	c.flags.metrics.Stepped(step, done, of)
+func (c *clusterJob) progress(step string, done, of int) {
+	c.metrics.Stepped(step, done, of)
 	now := time.Now()
 	if now.Before(c.next) {
 		return
@@ -286,13 +255,13 @@ func (c *clustering) progress(step string, done, of int) {
 }
 
 // join finds the clusters.
-func (c *clustering) join(cmd *cobra.Command) error {
+func (c *clusterJob) join(cmd *cobra.Command) error {
 	c.next = time.Now().Add(meterEvery)
-	debug.SetMemoryLimit(max(int64(c.flags.memory), leastMemory) + aDocument*int64(c.corpus.Documents()))
-	if c.flags.engine != onFlink {
+	debug.SetMemoryLimit(max(c.Memory, leastMemory) + aDocument*int64(c.corpus.Documents()))
+	if c.engine != onFlink {
 		return c.corpus.Cluster(cmd.Context())
 	}
-	seek, err := c.flags.flink.seeker(cmd, c.corpus, c.rule)
+	seek, err := c.flink.seeker(cmd, c.corpus, c.Rule)
 	if err != nil {
 		return err
 	}
@@ -300,9 +269,9 @@ func (c *clustering) join(cmd *cobra.Command) error {
 }
 
 // print prints the report, and what was written to the engine if anything was to be.
-func (c *clustering) print(r *cluster.Report, w *cluster.Written) error {
+func (c *clusterJob) print(r *cluster.Report, w *cluster.Written) error {
 	result := c.corpus.Result(r, w, time.Since(c.began))
-	if c.flags.report == formJSON {
+	if c.report == formJSON {
 		return terminal.WriteJSON(c.out, result)
 	}
 	return result.Print(c.out)

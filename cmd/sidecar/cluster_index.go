@@ -21,14 +21,13 @@ import (
 
 // indexSource is an index whose documents are clustered.
 type indexSource struct {
-	*upstream.Engine
-	index     adapters.Index
-	rule      *adapters.Rule
+	target
 	hostField string
+	job       *clusterJob
 }
 
 // readIndex adds the documents of the index that --index names.
-func (c *clustering) readIndex(cmd *cobra.Command) (*indexSource, error) {
+func (c *clusterJob) readIndex(cmd *cobra.Command) (*indexSource, error) {
 	from, err := configOf(cmd)
 	if err != nil {
 		return nil, err
@@ -37,7 +36,7 @@ func (c *clustering) readIndex(cmd *cobra.Command) (*indexSource, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.readAll(cmd.Context(), c); err != nil {
+	if err := s.readAll(cmd.Context()); err != nil {
 		return nil, s.Explain(err)
 	}
 	return s, nil
@@ -45,24 +44,24 @@ func (c *clustering) readIndex(cmd *cobra.Command) (*indexSource, error) {
 
 // readAll adds all documents to a corpus: by their sketches, or by their texts where these are needed or most sketches are not
 // there.
-func (s *indexSource) readAll(ctx context.Context, c *clustering) error {
-	if err := c.begin(s.rule); err != nil {
+func (s *indexSource) readAll(ctx context.Context) error {
+	if err := s.job.begin(s.rule); err != nil {
 		return err
 	}
-	err := s.read(ctx, c, !c.corpus.NeedsShingles())
+	err := s.read(ctx, !s.job.corpus.NeedsShingles())
 	if !errors.Is(err, errTexts) {
 		return err
 	}
-	c.corpus.Close()
-	if err := c.begin(s.rule); err != nil {
+	s.job.corpus.Close()
+	if err := s.job.begin(s.rule); err != nil {
 		return err
 	}
-	return s.read(ctx, c, false)
+	return s.read(ctx, false)
 }
 
 // find returns the index that --index names.
-func (c *clustering) find(ctx context.Context, from *config.Config) (*indexSource, error) {
-	name := c.flags.engine
+func (c *clusterJob) find(ctx context.Context, from *config.Config) (*indexSource, error) {
+	name := c.engine
 	if name == onFlink {
 		if name = ""; slices.ContainsFunc(from.Engines, func(e config.Engine) bool { return e.Name == onFlink }) {
 			return nil, errors.New("--engine: the configuration calls an engine flink, the word for an Apache Flink: give it another name")
@@ -72,44 +71,42 @@ func (c *clustering) find(ctx context.Context, from *config.Config) (*indexSourc
 	if err != nil {
 		return nil, err
 	}
-	var found []*indexSource
+	var found []target
 	var names []string
 	for _, e := range engines {
-		indices, err := e.Matching(ctx, c.flags.index)
+		indices, err := e.Matching(ctx, c.index)
 		if err != nil {
 			return nil, e.Explain(err)
 		}
 		for _, index := range indices {
-			if rule := e.Rules.Of(index); rule != nil {
-				found, names = append(found, &indexSource{Engine: e, index: index, rule: rule}), append(names, e.Config.Name+": "+index.Name)
+			if t := (target{e, index, e.Rules.Of(index)}); t.rule != nil {
+				found, names = append(found, t), append(names, t.title())
 			}
 		}
 	}
 	switch {
 	case len(found) == 0:
-		return nil, fmt.Errorf("no index behind %s that a rule matches: see the rules with: sidecar config check", c.flags.index)
+		return nil, fmt.Errorf("no index behind %s that a rule matches: see the rules with: sidecar config check", c.index)
 	case len(found) > 1:
-		return nil, fmt.Errorf("--index: %s are %s: name one, and its engine with --engine", c.flags.index, strings.Join(names, ", "))
+		return nil, fmt.Errorf("--index: %s are %s: name one, and its engine with --engine", c.index, strings.Join(names, ", "))
 	}
-	s := found[0]
-	if c.flags.write {
-		if err := s.CheckVersion(ctx, c.flags.untested); err != nil {
-			return nil, err
-		}
+	s := &indexSource{target: found[0], job: c}
+	s.hostField = cmp.Or(c.hostField, s.Config.Indices[slices.Index(s.Rules, s.rule)].HostField)
+	if !c.write {
+		return s, nil
 	}
-	s.hostField = cmp.Or(c.flags.hostField, s.Config.Indices[slices.Index(s.Rules, s.rule)].HostField)
-	return s, s.writable(ctx, c.flags)
+	if err := s.CheckVersion(ctx, c.untested); err != nil {
+		return nil, err
+	}
+	return s, s.writable(ctx)
 }
 
-// writable returns why clusters can't be stored in the index, where they are to be.
-func (s *indexSource) writable(ctx context.Context, f *clusterFlags) error {
-	if !f.write {
-		return nil
-	}
+// writable returns why clusters can't be stored in the index.
+func (s *indexSource) writable(ctx context.Context) error {
 	if !s.rule.Clusters {
 		return fmt.Errorf("--write: the rule of %s stores no clusters: set native: true, or on_duplicate: tag", s.index.Name)
 	}
-	if f.threshold > 0 && f.threshold != s.rule.Profile.Threshold {
+	if threshold := s.job.threshold; threshold > 0 && threshold != s.rule.Profile.Threshold {
 		const other = "--write: searches take stored clusters for those of the rule's threshold, %v: leave --threshold out, or change the rule"
 		return fmt.Errorf(other, s.rule.Profile.Threshold)
 	}
@@ -147,49 +144,43 @@ const (
 )
 
 // read adds all documents: brief by the sketches that are stored, and by the texts of those that have none.
-func (s *indexSource) read(ctx context.Context, c *clustering, brief bool) error {
-	meter := newMeter(c.err, s.Config.Name+": "+s.index.Name)
+func (s *indexSource) read(ctx context.Context, brief bool) error {
+	meter, corpus := s.job.meter(s.target), s.job.corpus
 	defer meter.end()
-	shown := c.flags.metrics.Index(s.Config.Name)
-	selection := adapters.Selection{Brief: brief, Fields: s.hostFields()}
 	var lacking []string
 	lacked := 0
-	err := s.Store.Scan(ctx, s.index.Name, s.rule, selection, func(p adapters.Page) error {
+	return s.Store.Scan(ctx, s.index.Name, s.rule, adapters.Selection{Brief: brief, Fields: s.hostFields()}, func(p adapters.Page) error {
 		for _, d := range p.Documents {
-			if brief {
-				if stored := s.rule.Decode(adapters.OursOf(d.Source).Sketch); stored != nil {
-					if err := c.corpus.Add(s.document(d, stored)); err != nil {
-						return err
-					}
-					continue
-				}
+			var err error
+			if !brief {
+				err = s.add(d)
+			} else if stored := s.rule.Decode(adapters.OursOf(d.Source).Sketch); stored != nil {
+				err = corpus.Add(s.document(d, stored))
+			} else {
 				lacking = append(lacking, d.ID)
-				continue
 			}
-			if err := s.add(c, d); err != nil {
+			if err != nil {
 				return err
 			}
 		}
-		meter.at(c.corpus.Documents(), p.Total, "read")
-		shown.At(c.corpus.Documents(), p.Total)
-		shown.Count(map[string]int{"scanned": c.corpus.Documents()})
-		if lacked += len(lacking); lacked > mostLacking && 2*lacked > c.corpus.Documents() {
+		meter.at(corpus.Documents(), p.Total, "read")
+		meter.Count(map[string]int{"scanned": corpus.Documents()})
+		if lacked += len(lacking); lacked > mostLacking && 2*lacked > corpus.Documents() {
 			return errTexts
 		}
-		err := s.again(ctx, c, lacking)
+		err := s.again(ctx, lacking)
 		lacking = lacking[:0]
 		return err
 	})
-	return err
 }
 
 // again adds documents by their texts.
-func (s *indexSource) again(ctx context.Context, c *clustering, ids []string) error {
+func (s *indexSource) again(ctx context.Context, ids []string) error {
 	for batch := range slices.Chunk(ids, lackingBatch) {
 		selection := adapters.Selection{IDs: batch, Fields: s.hostFields()}
 		err := s.Store.Scan(ctx, s.index.Name, s.rule, selection, func(p adapters.Page) error {
 			for _, d := range p.Documents {
-				if err := s.add(c, d); err != nil {
+				if err := s.add(d); err != nil {
 					return err
 				}
 			}
@@ -214,16 +205,16 @@ func (s *indexSource) document(d adapters.Stored, k *sketch.Sketch) cluster.Docu
 }
 
 // add adds a document by its text.
-func (s *indexSource) add(c *clustering, d adapters.Stored) error {
+func (s *indexSource) add(d adapters.Stored) error {
 	computed, _ := s.rule.SketchOf(d.Source)
 	made := s.document(d, nil)
 	if computed != nil {
 		made.Sketch = &computed.Sketch
-		if c.corpus.NeedsShingles() {
+		if s.job.corpus.NeedsShingles() {
 			made.Shingles = s.shingles(d.Source, computed.Fingerprint)
 		}
 	}
-	return c.corpus.Add(made)
+	return s.job.corpus.Add(made)
 }
 
 // shingles returns the set of a stored document, and nothing where its texts are not those that the sketch was made of.
@@ -236,15 +227,13 @@ func (s *indexSource) shingles(source []byte, fingerprint uint64) []uint64 {
 }
 
 // write stores the clusters.
-func (s *indexSource) write(ctx context.Context, c *clustering) (cluster.Written, error) {
-	meter := newMeter(c.err, s.Config.Name+": "+s.index.Name)
+func (s *indexSource) write(ctx context.Context) (cluster.Written, error) {
+	meter, corpus := s.job.meter(s.target), s.job.corpus
 	defer meter.end()
-	shown := c.flags.metrics.Index(s.Config.Name)
-	written, err := c.corpus.Write(ctx, s.Store, s.index.Name, s.rule, func(w cluster.Written) {
-		meter.at(w.Written+w.Right+w.Changed+w.Gone+w.Refused, c.corpus.Documents(), fmt.Sprintf("%d clusters written", w.Written))
-		shown.At(w.Written+w.Right+w.Changed+w.Gone+w.Refused, c.corpus.Documents())
-		shown.Clustered(w)
+	written, err := corpus.Write(ctx, s.Store, s.index.Name, s.rule, func(w cluster.Written) {
+		meter.at(w.Written+w.Right+w.Changed+w.Gone+w.Refused, corpus.Documents(), fmt.Sprintf("%d clusters written", w.Written))
+		meter.Clustered(w)
 	})
-	shown.End(err)
+	meter.End(err)
 	return written, err
 }

@@ -14,12 +14,11 @@ import (
 )
 
 // readFile adds the documents of the file that --input names.
-func (c *clustering) readFile(cmd *cobra.Command) error {
-	f := c.flags
-	if f.engine != "" && f.engine != onFlink {
+func (c *clusterJob) readFile(cmd *cobra.Command) error {
+	if c.engine != "" && c.engine != onFlink {
 		return errors.New("--engine: a file is on no engine: use --index without --input, or --engine flink")
 	}
-	g, err := newComparer(cmd, offline.Options{Index: f.index, Fields: f.fields})
+	g, err := newComparer(cmd, offline.Options{Index: c.index, Fields: c.fields})
 	if err != nil {
 		return err
 	}
@@ -31,24 +30,22 @@ func (c *clustering) readFile(cmd *cobra.Command) error {
 	if err := c.begin(entry.Rule(g.Sketcher)); err != nil {
 		return err
 	}
-	hostField := cmp.Or(f.hostField, entry.HostField)
-	meter := newMeter(c.err, offline.NameOf(f.input))
+	hostField := cmp.Or(c.hostField, entry.HostField)
+	meter := newMeter(c.err, offline.NameOf(c.input), c.metrics.Index(""))
 	defer meter.end()
-	shown := f.metrics.Index("")
 	add := func(list []cluster.Document, _ int, read *documents.Document) ([]cluster.Document, error) {
 		d := cluster.Document{ID: read.ID, Host: documents.HostIn(read.Members, hostField)}
 		c.document(&d, read.Texts)
 		return append(list, d), nil
 	}
-	err = offline.EachDocument(cmd.Context(), g, f.input, f.id, add, func(list []cluster.Document) error {
+	err = offline.EachDocument(cmd.Context(), g, c.input, c.id, add, func(list []cluster.Document) error {
 		for _, d := range list {
 			if err := c.corpus.Add(d); err != nil {
 				return err
 			}
 		}
 		meter.at(c.corpus.Documents(), 0, "read")
-		shown.At(c.corpus.Documents(), 0)
-		shown.Count(map[string]int{"scanned": c.corpus.Documents()})
+		meter.Count(map[string]int{"scanned": c.corpus.Documents()})
 		return nil
 	})
 	if errors.Is(err, documents.ErrNoID) {
@@ -58,13 +55,13 @@ func (c *clustering) readFile(cmd *cobra.Command) error {
 }
 
 // document gives a document of the corpus its sketch, and its shingles where the corpus needs them.
-func (c *clustering) document(d *cluster.Document, texts []string) {
-	s, has := c.rule.Sketcher.Sketch(texts...)
+func (c *clusterJob) document(d *cluster.Document, texts []string) {
+	s, has := c.Rule.Sketcher.Sketch(texts...)
 	if !has {
 		return
 	}
-	s.Source, d.Sketch = c.rule.Source(), &s
+	s.Source, d.Sketch = c.Rule.Source(), &s
 	if c.corpus.NeedsShingles() {
-		d.Shingles = c.rule.Sketcher.Shingles(texts...)
+		d.Shingles = c.Rule.Sketcher.Shingles(texts...)
 	}
 }

@@ -212,17 +212,17 @@ func TestClusterReadsTheTextsOfAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer corpus.Close()
-	c, s := &clustering{corpus: corpus}, &indexSource{Engine: &upstream.Engine{Store: byTexts{}}, rule: rule}
+	s := &indexSource{target: target{Engine: &upstream.Engine{Store: byTexts{}}, rule: rule}, job: &clusterJob{corpus: corpus}}
 	var ids []string
 	for n := range lackingBatch + 1 {
 		ids = append(ids, fmt.Sprint(n))
 	}
-	if err := s.again(t.Context(), c, ids); err != nil || corpus.Documents() != len(ids) {
+	if err := s.again(t.Context(), ids); err != nil || corpus.Documents() != len(ids) {
 		t.Errorf("%d of %d documents: %v", corpus.Documents(), len(ids), err)
 	}
 	broken := errors.New("the line went dead")
 	s.Store = byTexts{fails: broken}
-	if err := s.again(t.Context(), c, ids); !errors.Is(err, broken) {
+	if err := s.again(t.Context(), ids); !errors.Is(err, broken) {
 		t.Error(err)
 	}
 }

@@ -42,7 +42,7 @@ func TestResultsMoveNoTerminal(t *testing.T) {
 	found := adapters.Similar{
 		Searched: []adapters.Searched{{Index: evil}}, Alike: []adapters.Alike{{Index: "a\u009b2J", ID: "b\u009b2J", Source: []byte(`"\u009b2J"`)}},
 	}
-	if err := (&similarFlags{Likeness: adapters.Likeness{Source: true}}).print(&out, found); err != nil {
+	if err := (&similarJob{Likeness: adapters.Likeness{Source: true}}).print(&out, found); err != nil {
 		t.Fatal(err)
 	}
 	if text := out.String(); strings.Contains(text, "\x1b") || strings.Contains(text, "\u009b") || !strings.Contains(text, "2J") {

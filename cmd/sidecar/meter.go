@@ -7,14 +7,16 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 
+	"github.com/neardup/sidecar/internal/server"
 	"github.com/neardup/sidecar/internal/terminal"
 )
 
 // meterEvery is how often a line is written where there is no terminal.
 const meterEvery = 5 * time.Second
 
-// meter shows a job's progress: a bar on a terminal that can draw one, a line every few seconds elsewhere.
+// meter shows a job's progress on an index: in its metrics, and to people as a bar on a terminal that can draw one, or as a line every few seconds.
 type meter struct {
+	*server.IndexMetrics
 	w     io.Writer
 	title string
 	bar   *progressbar.ProgressBar // nil off a terminal
@@ -25,8 +27,8 @@ type meter struct {
 }
 
 // newMeter returns a meter that writes to w.
-func newMeter(w io.Writer, title string) *meter {
-	m := &meter{w: w, title: title, next: time.Now().Add(meterEvery)}
+func newMeter(w io.Writer, title string, metrics *server.IndexMetrics) *meter {
+	m := &meter{IndexMetrics: metrics, w: w, title: title, next: time.Now().Add(meterEvery)}
 	if terminal.Movable(w) {
 		m.bar = progressbar.NewOptions64(-1,
 			progressbar.OptionSetWriter(w), progressbar.OptionSetDescription(title), progressbar.OptionShowCount(),
@@ -38,6 +40,7 @@ func newMeter(w io.Writer, title string) *meter {
 
 // at takes how many documents were scanned of how many, 0 for a number that is not known, and what else there is to say of them.
 func (m *meter) at(scanned, total int, more string) {
+	m.At(scanned, total)
 	if m.start.IsZero() {
 		m.start, m.first = time.Now(), scanned
 	}

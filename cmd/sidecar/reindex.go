@@ -10,26 +10,32 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/neardup/sidecar/adapters"
-	"github.com/neardup/sidecar/internal/server"
-	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/internal/upstream"
 	"github.com/neardup/sidecar/jobs"
 )
 
-// reindexFlags are what the command line asks of a reindex.
-type reindexFlags struct {
-	jobFlags
-	query           string
-	slices, maxDocs int
-	perSecond       float64
-	dryRun, resume  bool
-	watch           time.Duration
-	metrics         *server.JobMetrics
+// reindexJob is one run of the command.
+type reindexJob struct {
+	job
+	jobs.Options
+	perSecond float64
+	every     time.Duration // that it looks again; 0 for once
+
+	total   jobs.Progress
+	list    []jobs.ReindexReport
+	watched []watched
+	paced   *upstream.Engine // that Pace is of
+}
+
+// watched is an index to look at again when all are done.
+type watched struct {
+	target
+	options jobs.Options
 }
 
 func reindexCommand() *cobra.Command {
-	f := reindexFlags{metrics: new(server.JobMetrics)}
+	r := reindexJob{list: []jobs.ReindexReport{}}
+	r.goOn = "go on where this run stopped with --resume"
 	cmd := &cobra.Command{
 		Use:   "reindex",
 		Short: "Give documents that are stored already their sketches",
@@ -52,47 +58,42 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
   sidecar reindex --watch=30s`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.validate(); err != nil {
+			if err := r.validate(); err != nil {
 				return err
 			}
-			engines, err := openFor(cmd, f.engine)
-			if err != nil {
+			if err := r.open(cmd); err != nil {
 				return err
 			}
-			if err := f.metrics.Start("reindex", cmd.ErrOrStderr()); err != nil {
-				return err
-			}
-			defer f.metrics.Stop()
-			r := reindexRun{flags: f, out: cmd.OutOrStdout(), err: cmd.ErrOrStderr()}
-			return r.engines(cmd.Context(), engines)
+			defer r.metrics.Stop()
+			return r.run(cmd.Context())
 		},
 	}
+	r.bind(cmd)
 	flags := cmd.Flags()
-	f.bind(flags)
-	flags.StringVar(&f.query, "query", "", "only the documents found by a `query` in the engine's words: JSON, or a filter")
-	flags.IntVar(&f.slices, "slices", 2, "work on so many parts of an index at once")
-	flags.Float64Var(&f.perSecond, "requests-per-second", 0, "write at most so many documents in a second; 0 is no bound")
-	flags.IntVar(&f.maxDocs, "max-docs", 0, "stop after writing so many documents; 0 is no bound")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "write nothing, not even to a mapping: say what would be written")
-	flags.BoolVar(&f.resume, "resume", false, "go on where the last run of the same job stopped")
-	flags.DurationVar(&f.watch, "watch", 0, "stay, and look again after each such `interval`")
+	flags.StringVar(&r.Query, "query", "", "only the documents found by a `query` in the engine's words: JSON, or a filter")
+	flags.IntVar(&r.Slices, "slices", 2, "work on so many parts of an index at once")
+	flags.Float64Var(&r.perSecond, "requests-per-second", 0, "write at most so many documents in a second; 0 is no bound")
+	flags.IntVar(&r.MaxDocs, "max-docs", 0, "stop after writing so many documents; 0 is no bound")
+	flags.BoolVar(&r.DryRun, "dry-run", false, "write nothing, not even to a mapping: say what would be written")
+	flags.BoolVar(&r.Resume, "resume", false, "go on where the last run of the same job stopped")
+	flags.DurationVar(&r.every, "watch", 0, "stay, and look again after each such `interval`")
 	flags.Lookup("watch").NoOptDefVal = "30s"
-	addUntested(flags, &f.untested)
-	addMetrics(flags, f.metrics)
+	r.bindUntested(cmd)
+	r.bindMetrics(cmd)
 	return cmd
 }
 
 // validate returns what is wrong with the flags.
-func (f *reindexFlags) validate() error {
-	bounds := errors.Join(unbounded("requests-per-second", f.perSecond), unbounded("max-docs", float64(f.maxDocs)))
+func (r *reindexJob) validate() error {
+	bounds := errors.Join(unbounded("requests-per-second", r.perSecond), unbounded("max-docs", float64(r.MaxDocs)))
 	switch {
 	case bounds != nil:
 		return bounds
-	case f.slices < 1 || f.slices > maxSlices:
-		return fmt.Errorf("--slices: %d is out of range: use 1 to %d", f.slices, maxSlices)
-	case f.watch < 0 || f.watch > 0 && f.watch < time.Second:
-		return fmt.Errorf("--watch: %v is too short: use at least 1s", f.watch)
-	case f.watch > 0 && (f.dryRun || f.maxDocs > 0):
+	case r.Slices < 1 || r.Slices > maxSlices:
+		return fmt.Errorf("--slices: %d is out of range: use 1 to %d", r.Slices, maxSlices)
+	case r.every < 0 || r.every > 0 && r.every < time.Second:
+		return fmt.Errorf("--watch: %v is too short: use at least 1s", r.every)
+	case r.every > 0 && (r.DryRun || r.MaxDocs > 0):
 		return errors.New("--watch has no end: leave --dry-run and --max-docs away")
 	}
 	return nil
@@ -101,104 +102,67 @@ func (f *reindexFlags) validate() error {
 // maxSlices is how many parts are worked on at once at most.
 const maxSlices = 64
 
-// reindexRun is one run of the command.
-type reindexRun struct {
-	flags    reindexFlags
-	out, err io.Writer
-	total    jobs.Progress
-	list     []jobs.ReindexReport
-	watched  []watching
-	engine   *upstream.Engine // that pace is of
-	pace     *jobs.Pace
-}
-
-// watching is a job to be watched when all are done.
-type watching struct {
-	engine  *upstream.Engine
-	job     jobs.Job
-	options jobs.Options
-}
-
-// engines works through the engines.
-func (r *reindexRun) engines(ctx context.Context, engines []*upstream.Engine) error {
-	matched, err := r.flags.each(ctx, engines, !r.flags.dryRun, r.index)
-	switch {
-	case ctx.Err() != nil:
-		err = errors.Join(err, errors.New("interrupted: go on where this run stopped with --resume"))
-	case r.flags.watch > 0 && len(r.watched) > 0:
+// run works through the engines.
+func (r *reindexJob) run(ctx context.Context) error {
+	matched, err := r.each(ctx, !r.DryRun, r.reindex)
+	if ctx.Err() == nil && r.every > 0 && len(r.watched) > 0 {
 		err = errors.Join(err, r.watch(ctx))
 	}
-	if r.flags.output == formJSON {
-		err = errors.Join(err, terminal.WriteJSON(r.out, reindexResult{append([]jobs.ReindexReport{}, r.list...)}))
-	}
-	switch {
-	case err != nil:
+	if err := r.end(ctx, matched, err, indicesOf[jobs.ReindexReport]{r.list}); err != nil {
 		return err
-	case !matched:
-		return r.flags.nothing(r.out)
-	case r.total.Refused > 0:
+	}
+	if r.total.Refused > 0 {
 		return errRefused
 	}
 	return nil
 }
 
-// index works through one index and prints its summary.
-func (r *reindexRun) index(ctx context.Context, e *upstream.Engine, index adapters.Index) error {
-	if r.total.Cut {
-		return nil
+// reindex works through one index and prints its summary.
+func (r *reindexJob) reindex(ctx context.Context, t target) error {
+	if r.paced != t.Engine {
+		r.paced, r.Pace = t.Engine, jobs.NewPace(r.perSecond)
 	}
-	rule := e.Rules.Of(index)
-	if rule == nil || !index.Ready && !r.flags.dryRun {
-		return fmt.Errorf("engine %s: index %s is not ready: %s", e.Config.Name, index.Name, index.Why)
-	}
-	if r.engine != e {
-		r.engine, r.pace = e, jobs.NewPace(r.flags.perSecond)
-	}
-	job := jobs.Job{Store: e.Store, Index: index.Name, Rule: rule, Engine: e.Store, Journal: e.Store.Journal()}
-	options := jobs.Options{
-		Slices: r.flags.slices, Pace: r.pace, MaxDocs: r.flags.maxDocs, Query: r.flags.query, DryRun: r.flags.dryRun, Resume: r.flags.resume,
-	}
+	options, meter := r.Options, r.meter(t)
 	if options.MaxDocs > 0 {
 		options.MaxDocs -= r.total.Sent()
 	}
-	meter, shown := newMeter(r.err, e.Config.Name+": "+index.Name), r.flags.metrics.Index(e.Config.Name)
-	report, err := jobs.Reindex(ctx, job, options, func(p jobs.Progress) {
+	report, err := jobs.Reindex(ctx, t.job(), options, func(p jobs.Progress) {
 		meter.at(p.All, p.Total, fmt.Sprintf("%d written, %d right already", p.Written, p.Skipped))
-		shown.Reindexed(p)
+		meter.Reindexed(p)
 	})
 	meter.end()
-	shown.Slowed(report.Retries, report.Waited)
-	shown.End(err)
+	meter.Slowed(report.Retries, report.Waited)
+	meter.End(err)
 	r.total = r.total.Add(report.Progress)
-	if r.flags.maxDocs > 0 && r.total.Sent() >= r.flags.maxDocs {
-		r.total.Cut = true
-	}
-	r.print(e, job, report, err)
+	r.full = r.MaxDocs > 0 && r.total.Sent() >= r.MaxDocs
+	r.print(t, report, err)
 	if err == nil && !report.Cut {
-		r.watched = append(r.watched, watching{e, job, options})
+		r.watched = append(r.watched, watched{t, options})
 	}
-	if err != nil && ctx.Err() == nil {
-		return e.Explain(err)
-	}
-	return nil
+	return err
+}
+
+// job returns the work on an index as package jobs takes it.
+func (t target) job() jobs.Job {
+	return jobs.Job{Store: t.Store, Index: t.index.Name, Rule: t.rule, Engine: t.Store, Journal: t.Store.Journal()}
 }
 
 // watch keeps looking at all indices until ctx ends.
-func (r *reindexRun) watch(ctx context.Context) error {
-	_, _ = fmt.Fprintf(r.err, "all is done: watching %d indices, each every %v, until interrupted\n", len(r.watched), r.flags.watch)
+func (r *reindexJob) watch(ctx context.Context) error {
+	_, _ = fmt.Fprintf(r.err, "all is done: watching %d indices, each every %v, until interrupted\n", len(r.watched), r.every)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	reports, errs := make([]jobs.Report, len(r.watched)), make([]error, len(r.watched))
 	var all sync.WaitGroup
 	for i, w := range r.watched {
-		lines, shown := watchLines(r.err, w.engine.Config.Name+": "+w.job.Index), r.flags.metrics.Index(w.engine.Config.Name)
+		lines, shown := watchLines(r.err, w.title()), r.metrics.Index(w.Config.Name)
 		show := func(p jobs.Progress) {
 			lines(p)
 			shown.Reindexed(p)
 		}
 		all.Go(func() {
-			if reports[i], errs[i] = jobs.Watch(ctx, w.job, w.options, r.flags.watch, show); errs[i] != nil {
-				errs[i] = w.engine.Explain(fmt.Errorf("watch: %w", errs[i]))
+			if reports[i], errs[i] = jobs.Watch(ctx, w.job(), w.options, r.every, show); errs[i] != nil {
+				errs[i] = w.Explain(fmt.Errorf("watch: %w", errs[i]))
 				stop()
 			}
 		})
@@ -206,7 +170,7 @@ func (r *reindexRun) watch(ctx context.Context) error {
 	all.Wait()
 	for i, w := range r.watched {
 		r.total = r.total.Add(reports[i].Progress)
-		r.print(w.engine, w.job, reports[i], errs[i])
+		r.print(w.target, reports[i], errs[i])
 	}
 	return errors.Join(errs...)
 }
@@ -223,24 +187,18 @@ func watchLines(w io.Writer, title string) func(jobs.Progress) {
 	}
 }
 
-// reindexResult is what is reported in JSON.
-type reindexResult struct {
-	Indices []jobs.ReindexReport `json:"indices"`
-}
-
 // print prints the line that ends the work on one index, or keeps it for the end.
-func (r *reindexRun) print(e *upstream.Engine, job jobs.Job, report jobs.Report, err error) {
-	title := e.Config.Name + ": " + job.Index
+func (r *reindexJob) print(t target, report jobs.Report, err error) {
 	if report.Unkept != nil {
 		const so = "others can't join in, and --resume has nothing to go on from"
-		_, _ = fmt.Fprintf(r.err, "%s: %s: %v\n", title, so, report.Unkept)
+		_, _ = fmt.Fprintf(r.err, "%s: %s: %v\n", t.title(), so, report.Unkept)
 	}
 	if report.Anew {
-		_, _ = fmt.Fprintf(r.err, "%s: the index was made anew since the last run, and so was the job begun\n", title)
+		_, _ = fmt.Fprintf(r.err, "%s: the index was made anew since the last run, and so was the job begun\n", t.title())
 	}
-	if r.flags.output == formText {
-		_, _ = fmt.Fprintln(r.out, report.Line(title, r.flags.dryRun))
+	if r.output == formText {
+		_, _ = fmt.Fprintln(r.out, report.Line(t.title(), r.DryRun))
 		return
 	}
-	r.list = append(r.list, report.In(e.Config.Name, job.Index, r.flags.dryRun, err))
+	r.list = append(r.list, report.In(t.Config.Name, t.index.Name, r.DryRun, err))
 }

@@ -4,23 +4,25 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/neardup/sidecar/jobs"
 )
 
 func TestReindexFlags(t *testing.T) {
-	good := reindexFlags{jobFlags: jobFlags{output: "text"}, slices: 2}
+	good := reindexJob{Options: jobs.Options{Slices: 2}}
 	for _, c := range []struct {
 		name   string
-		change func(*reindexFlags)
+		change func(*reindexJob)
 		says   string
 	}{
-		{"as they are", func(*reindexFlags) {}, ""},
-		{"a rate below 0", func(f *reindexFlags) { f.perSecond = -1 }, "--requests-per-second"},
-		{"documents below 0", func(f *reindexFlags) { f.maxDocs = -1 }, "--max-docs"},
-		{"no slices", func(f *reindexFlags) { f.slices = 0 }, "--slices: 0"},
-		{"too many slices", func(f *reindexFlags) { f.slices = 65 }, "--slices: 65"},
-		{"a short interval", func(f *reindexFlags) { f.watch = time.Millisecond }, "--watch: 1ms"},
-		{"a watch of a dry run", func(f *reindexFlags) { f.watch, f.dryRun = time.Minute, true }, "--watch has no end"},
-		{"a watch of some documents", func(f *reindexFlags) { f.watch, f.maxDocs = time.Minute, 1 }, "--watch has no end"},
+		{"as they are", func(*reindexJob) {}, ""},
+		{"a rate below 0", func(f *reindexJob) { f.perSecond = -1 }, "--requests-per-second"},
+		{"documents below 0", func(f *reindexJob) { f.MaxDocs = -1 }, "--max-docs"},
+		{"no slices", func(f *reindexJob) { f.Slices = 0 }, "--slices: 0"},
+		{"too many slices", func(f *reindexJob) { f.Slices = 65 }, "--slices: 65"},
+		{"a short interval", func(f *reindexJob) { f.every = time.Millisecond }, "--watch: 1ms"},
+		{"a watch of a dry run", func(f *reindexJob) { f.every, f.DryRun = time.Minute, true }, "--watch has no end"},
+		{"a watch of some documents", func(f *reindexJob) { f.every, f.MaxDocs = time.Minute, 1 }, "--watch has no end"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := good

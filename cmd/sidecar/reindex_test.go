@@ -14,6 +14,7 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/upstream"
+	"github.com/neardup/sidecar/jobs"
 )
 
 // shelf is a store of some indices with a number of documents each, which are all written anew by every run.
@@ -104,7 +105,7 @@ var fullShelf = map[string]int{"news-1": 3, "news-2": 2, "books": 4, "private": 
 var reindexCases = []struct {
 	name     string
 	shelf    shelf
-	flags    reindexFlags
+	run      reindexJob
 	out      string
 	err      string
 	prepared []string
@@ -118,11 +119,11 @@ shelf: books: 4 scanned, 4 written, 0 right already, 0 without text, 0 refused
 		prepared: []string{"news-1", "news-2", "books"},
 	},
 	{
-		name: "dry run", shelf: shelf{documents: fullShelf}, flags: reindexFlags{jobFlags: jobFlags{index: "books"}, dryRun: true},
+		name: "dry run", shelf: shelf{documents: fullShelf}, run: reindexJob{job: job{index: "books"}, Options: jobs.Options{DryRun: true}},
 		out: "shelf: books: 4 scanned, 4 to be written, 0 right already, 0 without text, 0 refused\n",
 	},
 	{
-		name: "max documents over several indices", shelf: shelf{documents: fullShelf}, flags: reindexFlags{maxDocs: 4},
+		name: "max documents over several indices", shelf: shelf{documents: fullShelf}, run: reindexJob{Options: jobs.Options{MaxDocs: 4}},
 		out: `shelf: news-1: 3 scanned, 3 written, 0 right already, 0 without text, 0 refused
 shelf: news-2: 1 scanned, 1 written, 0 right already, 0 without text, 0 refused, stopped at --max-docs
 `,
@@ -139,11 +140,11 @@ shelf: books: 4 scanned, 4 written, 0 right already, 0 without text, 0 refused
 	},
 	{
 		name: "an alias of a configured index", shelf: shelf{documents: fullShelf, aliases: map[string][]string{"today": {"news-2", "private"}}},
-		flags: reindexFlags{jobFlags: jobFlags{index: "today"}},
-		out:   "shelf: news-2: 2 scanned, 2 written, 0 right already, 0 without text, 0 refused\n", prepared: []string{"news-2"},
+		run: reindexJob{job: job{index: "today"}},
+		out: "shelf: news-2: 2 scanned, 2 written, 0 right already, 0 without text, 0 refused\n", prepared: []string{"news-2"},
 	},
 	{
-		name: "no such index", shelf: shelf{documents: fullShelf}, flags: reindexFlags{jobFlags: jobFlags{index: "none"}},
+		name: "no such index", shelf: shelf{documents: fullShelf}, run: reindexJob{job: job{index: "none"}},
 		err: "no index behind none: see the names of your indices, and the rules with: sidecar config check",
 	},
 }
@@ -152,9 +153,9 @@ func TestReindexCommand(t *testing.T) {
 	for _, c := range reindexCases {
 		t.Run(c.name, func(t *testing.T) {
 			var out, stderr strings.Builder
-			c.flags.output = "text"
-			r := reindexRun{flags: c.flags, out: &out, err: &stderr}
-			err := r.engines(t.Context(), []*upstream.Engine{openedShelf(t, &c.shelf)})
+			r := c.run
+			r.output, r.out, r.err, r.engines = formText, &out, &stderr, []*upstream.Engine{openedShelf(t, &c.shelf)}
+			err := r.run(t.Context())
 			if diff := cmp.Diff(c.out, took.ReplaceAllString(out.String(), "$1")); diff != "" {
 				t.Error(diff)
 			}

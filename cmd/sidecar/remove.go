@@ -21,15 +21,19 @@ import (
 	"github.com/neardup/sidecar/jobs"
 )
 
-// removeFlags are what the command line asks of a removal.
-type removeFlags struct {
-	jobFlags
-	yes, jobs bool
+// removeJob is one run of the command.
+type removeJob struct {
+	job
+	yes, journals bool
 	jobs.RemoveOptions
+
+	list          []jobs.RemoveReport
+	refused, left int
 }
 
 func removeCommand() *cobra.Command {
-	var f removeFlags
+	r := removeJob{list: []jobs.RemoveReport{}}
+	r.goOn = "the same command goes on where this one stopped"
 	cmd := &cobra.Command{
 		Use:   "remove --index NAME",
 		Short: "Take our fields out of an index again",
@@ -52,69 +56,44 @@ refused some.`,
   sidecar remove --index news-2024
   sidecar remove --index 'news-*' --engine archive --yes --jobs`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if r.index == "" {
+				return errors.New("--index is missing: name the index, alias or pattern to take our fields out of")
+			}
+			if err := unbounded("requests-per-second", r.RequestsPerSecond); err != nil {
+				return err
+			}
+			if err := r.open(cmd); err != nil {
+				return err
+			}
+			return r.run(cmd.Context())
+		},
 	}
+	r.bind(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&f.engine, "engine", "", "only the engine with this `name`")
-	flags.StringVar(&f.index, "index", "", "the indices behind this `name`: an index, an alias or a pattern")
-	flags.BoolVar(&f.DryRun, "dry-run", false, "write nothing: say how many documents hold something of ours")
-	flags.BoolVar(&f.yes, "yes", false, "do not ask")
-	flags.BoolVar(&f.jobs, "jobs", false, "drop the journals of jobs too")
-	flags.Float64Var(&f.RequestsPerSecond, "requests-per-second", 0, "write at most so many documents in a second; 0 is no bound")
-	addUntested(flags, &f.untested)
-	addOutput(flags, &f.output)
+	flags.Lookup("index").Usage = "the indices behind this `name`: an index, an alias or a pattern"
+	flags.BoolVar(&r.DryRun, "dry-run", false, "write nothing: say how many documents hold something of ours")
+	flags.BoolVar(&r.yes, "yes", false, "do not ask")
+	flags.BoolVar(&r.journals, "jobs", false, "drop the journals of jobs too")
+	flags.Float64Var(&r.RequestsPerSecond, "requests-per-second", 0, "write at most so many documents in a second; 0 is no bound")
+	r.bindUntested(cmd)
 	return cmd
 }
 
-func (f *removeFlags) run(cmd *cobra.Command) error {
-	if f.index == "" {
-		return errors.New("--index is missing: name the index, alias or pattern to take our fields out of")
-	}
-	if err := unbounded("requests-per-second", f.RequestsPerSecond); err != nil {
-		return err
-	}
-	engines, err := openFor(cmd, f.engine)
+// run works through the indices of all engines. What fails for one index does not keep it from the next.
+func (r *removeJob) run(ctx context.Context) error {
+	targets, err := r.targets(ctx)
 	if err != nil {
 		return err
 	}
-	r := removeRun{flags: *f, in: cmd.InOrStdin(), out: cmd.OutOrStdout(), err: cmd.ErrOrStderr(), list: []jobs.RemoveReport{}}
-	return r.engines(cmd.Context(), engines)
-}
-
-// removeResult is what is reported in JSON.
-type removeResult struct {
-	Indices []jobs.RemoveReport `json:"indices"`
-}
-
-// removeRun is one run of the command.
-type removeRun struct {
-	flags         removeFlags
-	in            io.Reader
-	out, err      io.Writer
-	list          []jobs.RemoveReport
-	refused, left int
-}
-
-// target is an index to be worked on.
-type target struct {
-	engine *upstream.Engine
-	index  adapters.Index
-}
-
-// engines works through the indices of all engines. What fails for one index does not keep it from the next.
-func (r *removeRun) engines(ctx context.Context, engines []*upstream.Engine) error {
-	targets, err := r.targets(ctx, engines)
-	if err != nil {
-		return err
-	}
-	if len(targets) == 0 && !r.flags.jobs {
-		return fmt.Errorf("no index behind %s: see the names of your indices", r.flags.index)
+	if len(targets) == 0 && !r.journals {
+		return fmt.Errorf("no index behind %s: see the names of your indices", r.index)
 	}
 	for _, t := range targets {
-		if r.flags.DryRun {
+		if r.DryRun {
 			break
 		}
-		if err := t.engine.CheckVersion(ctx, r.flags.untested); err != nil {
+		if err := t.CheckVersion(ctx, r.untested); err != nil {
 			return err
 		}
 	}
@@ -123,26 +102,25 @@ func (r *removeRun) engines(ctx context.Context, engines []*upstream.Engine) err
 	}
 	var errs []error
 	for _, t := range targets {
-		if ctx.Err() == nil {
-			errs = append(errs, r.index(ctx, t.engine, t.index))
+		if ctx.Err() != nil {
+			break
+		}
+		if err := r.remove(ctx, t); err != nil && ctx.Err() == nil {
+			errs = append(errs, t.Explain(err))
 		}
 	}
-	for _, e := range engines {
-		if r.flags.jobs && !r.flags.DryRun && ctx.Err() == nil {
-			errs = append(errs, r.journals(ctx, e, e.Store.Journal()))
+	for _, e := range r.engines {
+		if r.journals && !r.DryRun && ctx.Err() == nil {
+			if err := r.dropJournals(ctx, e, e.Store.Journal()); err != nil {
+				errs = append(errs, e.Explain(err))
+			}
 		}
-	}
-	if ctx.Err() != nil {
-		errs = append(errs, errors.New("interrupted: the same command goes on where this one stopped"))
-	}
-	if r.flags.output == formJSON {
-		errs = append(errs, terminal.WriteJSON(r.out, removeResult{r.list}))
 	}
 	if r.left > 0 {
 		errs = append(errs, fmt.Errorf("%s changed whenever they were to be written: run it again when less is written",
 			terminal.Count(r.left, "document")))
 	}
-	if err := errors.Join(errs...); err != nil {
+	if err := r.end(ctx, true, errors.Join(errs...), indicesOf[jobs.RemoveReport]{r.list}); err != nil {
 		return err
 	}
 	if r.refused > 0 {
@@ -152,16 +130,16 @@ func (r *removeRun) engines(ctx context.Context, engines []*upstream.Engine) err
 }
 
 // targets returns the indices behind the name, in whatever engine.
-func (r *removeRun) targets(ctx context.Context, engines []*upstream.Engine) ([]target, error) {
+func (r *removeJob) targets(ctx context.Context) ([]target, error) {
 	var list []target
-	for _, e := range engines {
-		indices, err := e.Store.Resolve(ctx, r.flags.index)
+	for _, e := range r.engines {
+		indices, err := e.Store.Resolve(ctx, r.index)
 		if err != nil {
 			return nil, e.Explain(err)
 		}
 		for _, index := range indices {
 			if !index.Absent {
-				list = append(list, target{e, index})
+				list = append(list, target{e, index, e.Rules.Of(index)})
 			}
 		}
 	}
@@ -172,8 +150,8 @@ func (r *removeRun) targets(ctx context.Context, engines []*upstream.Engine) ([]
 var errUnconfirmed = errors.New("nothing was changed")
 
 // confirm asks whether the fields are to go, where there is someone to ask.
-func (r *removeRun) confirm(ctx context.Context, targets []target) error {
-	if r.flags.yes || r.flags.DryRun {
+func (r *removeJob) confirm(ctx context.Context, targets []target) error {
+	if r.yes || r.DryRun {
 		return nil
 	}
 	file, ok := r.in.(*os.File)
@@ -183,10 +161,10 @@ func (r *removeRun) confirm(ctx context.Context, targets []target) error {
 	_, _ = fmt.Fprintln(r.err, "This takes our fields out of every document of:")
 	for _, t := range targets {
 		rule := ""
-		if t.engine.Rules.Of(t.index) != nil {
+		if t.rule != nil {
 			rule = " (a rule matches it: a sidecar that serves under it would write them again)"
 		}
-		_, _ = fmt.Fprintf(r.err, "  %s: %s%s\n", t.engine.Config.Name, terminal.Harmless(t.index.Name), rule)
+		_, _ = fmt.Fprintf(r.err, "  %s%s\n", terminal.Harmless(t.title()), rule)
 	}
 	_, _ = fmt.Fprint(r.err, "Go on? [y/N] ")
 	answer, err := bufio.NewReader(terminal.UntilDone(ctx, r.in)).ReadString('\n')
@@ -200,36 +178,32 @@ func (r *removeRun) confirm(ctx context.Context, targets []target) error {
 	return errUnconfirmed
 }
 
-// index works through one index and prints its summary.
-func (r *removeRun) index(ctx context.Context, e *upstream.Engine, index adapters.Index) error {
-	title := e.Config.Name + ": " + index.Name
-	start, meter := time.Now(), newMeter(r.err, title)
-	counts, err := jobs.Remove(ctx, e.Store, index.Name, r.flags.RemoveOptions, func(c jobs.Removal) {
+// remove works through one index and prints its summary.
+func (r *removeJob) remove(ctx context.Context, t target) error {
+	start, meter := time.Now(), r.meter(t)
+	counts, err := jobs.Remove(ctx, t.Store, t.index.Name, r.RemoveOptions, func(c jobs.Removal) {
 		meter.at(c.Scanned, c.Total, fmt.Sprintf("%d hold something of ours, %d cleaned", c.Found, c.Cleaned))
 	})
 	meter.end()
-	found := jobs.RemoveReport{Engine: e.Config.Name, Index: index.Name, Removal: counts, DryRun: r.flags.DryRun}
+	found := jobs.RemoveReport{Engine: t.Config.Name, Index: t.index.Name, Removal: counts, DryRun: r.DryRun}
 	r.refused, r.left = r.refused+counts.Refused, r.left+counts.Left
 	clean := err == nil && counts.Left+counts.Refused == 0
-	if clean && !r.flags.DryRun { // a declaration goes after the last value
-		found.Note, err = e.Store.Remove(ctx, index.Name)
+	if clean && !r.DryRun { // a declaration goes after the last value
+		found.Note, err = t.Store.Remove(ctx, t.index.Name)
 	}
 	found.Seconds = time.Since(start).Round(time.Millisecond).Seconds()
 	r.list = append(r.list, found)
-	if r.flags.output == formText {
+	if r.output == formText {
 		_, _ = io.WriteString(r.out, found.String())
 	}
-	if err != nil && ctx.Err() == nil {
-		return e.Explain(err)
-	}
-	return nil
+	return err
 }
 
-// journals drops the journals of jobs on the indices that were worked on, and the journal's own index when no other is left.
-func (r *removeRun) journals(ctx context.Context, e *upstream.Engine, journal adapters.Journal) error {
+// dropJournals drops the journals of jobs on the indices that were worked on, and the journal's own index when no other is left.
+func (r *removeJob) dropJournals(ctx context.Context, e *upstream.Engine, journal adapters.Journal) error {
 	entries, err := journal.Entries(ctx, "")
 	if err != nil {
-		return e.Explain(fmt.Errorf("read the journals of jobs: %w", err))
+		return fmt.Errorf("read the journals of jobs: %w", err)
 	}
 	dropped, others := map[string]bool{}, map[string]bool{}
 	for _, entry := range entries {
@@ -241,7 +215,7 @@ func (r *removeRun) journals(ctx context.Context, e *upstream.Engine, journal ad
 		case !dropped[entry.Job]:
 			dropped[entry.Job] = true
 			if err := journal.Drop(ctx, entry.Job, -1, 0); err != nil {
-				return e.Explain(fmt.Errorf("drop the journal of %s: %w", entry.Job, err))
+				return fmt.Errorf("drop the journal of %s: %w", entry.Job, err)
 			}
 		}
 	}
@@ -249,9 +223,9 @@ func (r *removeRun) journals(ctx context.Context, e *upstream.Engine, journal ad
 	if len(others) > 0 {
 		state = "those of other indices stay: " + strings.Join(slices.Sorted(maps.Keys(others)), ", ")
 	} else if _, err := e.Store.Remove(ctx, e.Store.JournalIndex()); err != nil {
-		return e.Explain(fmt.Errorf("remove the journal of jobs: %w", err))
+		return fmt.Errorf("remove the journal of jobs: %w", err)
 	}
-	if r.flags.output == formText {
+	if r.output == formText {
 		_, _ = fmt.Fprintf(r.out, "%s: %s dropped; %s\n", e.Config.Name, terminal.Count(len(dropped), "job's journal"), state)
 	}
 	return nil

@@ -86,10 +86,11 @@ func TestRemoveCommand(t *testing.T) {
 			e.Store = m
 			var out strings.Builder
 			m.notes = map[string]string{"news-1": "the mapping keeps it"}
-			r := removeRun{flags: removeFlags{jobFlags: jobFlags{index: c.index, output: "text"}, yes: true}, in: strings.NewReader(""), out: &out,
-				err: io.Discard}
-			r.flags.DryRun = c.dry
-			err := r.engines(t.Context(), []*upstream.Engine{e})
+			r := removeJob{yes: true, job: job{
+				index: c.index, output: formText, in: strings.NewReader(""), out: &out, err: io.Discard, engines: []*upstream.Engine{e},
+			}}
+			r.DryRun = c.dry
+			err := r.run(t.Context())
 			if diff := cmp.Diff(c.out, tookSeconds.ReplaceAllString(out.String(), "\n")); diff != "" {
 				t.Error(diff)
 			}
@@ -108,9 +109,10 @@ func TestRemoveAsks(t *testing.T) {
 	m := newMarked()
 	e := openedShelf(t, &m.shelf)
 	e.Store = m
-	r := removeRun{flags: removeFlags{jobFlags: jobFlags{index: "news-1", output: "text"}}, in: strings.NewReader("y\n"), out: io.Discard,
-		err: io.Discard}
-	if err := r.engines(t.Context(), []*upstream.Engine{e}); err == nil || !strings.Contains(err.Error(), "--yes") || m.patched > 0 {
+	r := removeJob{job: job{
+		index: "news-1", output: formText, in: strings.NewReader("y\n"), out: io.Discard, err: io.Discard, engines: []*upstream.Engine{e},
+	}}
+	if err := r.run(t.Context()); err == nil || !strings.Contains(err.Error(), "--yes") || m.patched > 0 {
 		t.Errorf("%v, %d patched", err, m.patched)
 	}
 }
@@ -156,8 +158,8 @@ func TestRemoveDropsJournals(t *testing.T) {
 			e := openedShelf(t, &m.shelf)
 			e.Store = m
 			var out strings.Builder
-			r := removeRun{flags: removeFlags{jobFlags: jobFlags{output: "text"}}, out: &out, list: []jobs.RemoveReport{{Engine: "shelf", Index: "news-1"}}}
-			if err := r.journals(t.Context(), e, d); err != nil {
+			r := removeJob{job: job{output: formText, out: &out}, list: []jobs.RemoveReport{{Engine: "shelf", Index: "news-1"}}}
+			if err := r.dropJournals(t.Context(), e, d); err != nil {
 				t.Fatal(err)
 			}
 			left := 0

@@ -13,15 +13,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/neardup/sidecar/adapters"
-	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/internal/terminal"
 	"github.com/neardup/sidecar/internal/upstream"
 )
 
-// similarFlags are what the command line asks of a search for near-duplicates.
-type similarFlags struct {
-	engine, index, output string
+// similarJob is one run of the command.
+type similarJob struct {
+	job
 	adapters.Likeness
 }
 
@@ -29,7 +28,7 @@ type similarFlags struct {
 const maxStdin = 64 << 20
 
 func similarCommand() *cobra.Command {
-	var f similarFlags
+	var s similarJob
 	cmd := &cobra.Command{
 		Use:   "similar --index NAME ID | -",
 		Short: "Find the near-duplicates of a stored document, or of a text on standard input",
@@ -59,75 +58,66 @@ Exit code 0: done, whatever was found. 1: failed or interrupted.`,
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.check(cmd); err != nil {
+			if err := s.check(cmd); err != nil {
 				return err
 			}
-			c, err := configOf(cmd)
-			if err != nil {
+			if err := s.open(cmd); err != nil {
 				return err
 			}
-			return f.run(cmd, c, args[0])
+			return s.run(cmd.Context(), args[0])
 		},
 	}
+	s.bind(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&f.engine, "engine", "", "only the engine with this `name`")
-	flags.StringVar(&f.index, "index", "", "the `name` of an index, an alias or a pattern")
-	flags.Float64Var(&f.Threshold, "threshold", 0, "the least `agreement`, above 0, at most 1, in place of the rule's")
-	flags.IntVar(&f.Size, "size", 10, "print at most so many, the most alike")
-	flags.BoolVar(&f.Source, "source", false, "show the documents, and let their texts decide where the sketches leave a doubt")
-	flags.BoolVar(&f.Scan, "scan", false, "compare with all sketches, without bands")
-	addOutput(flags, &f.output)
+	flags.Lookup("index").Usage = "the `name` of an index, an alias or a pattern"
+	flags.Float64Var(&s.Threshold, "threshold", 0, "the least `agreement`, above 0, at most 1, in place of the rule's")
+	flags.IntVar(&s.Size, "size", 10, "print at most so many, the most alike")
+	flags.BoolVar(&s.Source, "source", false, "show the documents, and let their texts decide where the sketches leave a doubt")
+	flags.BoolVar(&s.Scan, "scan", false, "compare with all sketches, without bands")
 	return cmd
 }
 
-func (f *similarFlags) check(cmd *cobra.Command) error {
+func (s *similarJob) check(cmd *cobra.Command) error {
 	switch {
-	case f.index == "":
+	case s.index == "":
 		return errors.New("--index is missing: name the index, alias or pattern to look in")
-	case cmd.Flags().Changed("threshold") && !(f.Threshold > 0 && f.Threshold <= 1):
-		return fmt.Errorf("--threshold: %v is out of range: use a number above 0, at most 1", f.Threshold)
-	case f.Size < 1:
-		return fmt.Errorf("--size: %d is out of range: use at least 1", f.Size)
+	case cmd.Flags().Changed("threshold") && !(s.Threshold > 0 && s.Threshold <= 1):
+		return fmt.Errorf("--threshold: %v is out of range: use a number above 0, at most 1", s.Threshold)
+	case s.Size < 1:
+		return fmt.Errorf("--size: %d is out of range: use at least 1", s.Size)
 	}
 	return nil
 }
 
-func (f *similarFlags) run(cmd *cobra.Command, c *config.Config, id string) error {
-	engines, err := upstream.OpenAll(c, f.engine)
-	if err != nil {
-		return err
-	}
-	ctx := cmd.Context()
-	e, indices, err := f.behind(ctx, engines)
+func (s *similarJob) run(ctx context.Context, id string) error {
+	e, indices, err := s.behind(ctx)
 	if err != nil {
 		return err
 	}
 	var document []byte
 	if id == "-" {
-		document, err = typed(terminal.UntilDone(ctx, cmd.InOrStdin()))
-	} else {
-		if document, f.Except, err = e.Rules.Document(ctx, e.Store, indices, id); err == nil && document == nil {
-			err = fmt.Errorf("there is no such document: %s in %s", id, f.index)
-		}
+		document, err = typed(terminal.UntilDone(ctx, s.in))
+	} else if document, s.Except, err = e.Rules.Document(ctx, e.Store, indices, id); err == nil && document == nil {
+		err = fmt.Errorf("there is no such document: %s in %s", id, s.index)
 	}
 	if err != nil {
 		return e.Explain(err)
 	}
-	found, err := e.Rules.Similar(ctx, e.Store, indices, document, f.Likeness)
+	found, err := e.Rules.Similar(ctx, e.Store, indices, document, s.Likeness)
 	if err != nil {
 		return e.Explain(err)
 	}
-	if f.output == formJSON {
-		return terminal.WriteJSON(cmd.OutOrStdout(), found)
+	if s.output == formJSON {
+		return terminal.WriteJSON(s.out, found)
 	}
-	return f.print(cmd.OutOrStdout(), found)
+	return s.print(s.out, found)
 }
 
 // behind returns the one engine that has indices behind the name, and these.
-func (f *similarFlags) behind(ctx context.Context, engines []*upstream.Engine) (one *upstream.Engine, indices []adapters.Index, err error) {
+func (s *similarJob) behind(ctx context.Context) (one *upstream.Engine, indices []adapters.Index, err error) {
 	var others []string
-	for _, e := range engines {
-		matching, err := e.Matching(ctx, f.index)
+	for _, e := range s.engines {
+		matching, err := e.Matching(ctx, s.index)
 		if err != nil {
 			return nil, nil, e.Explain(err)
 		}
@@ -143,7 +133,7 @@ func (f *similarFlags) behind(ctx context.Context, engines []*upstream.Engine) (
 		case len(ruled) == 0:
 		case one != nil:
 			return nil, nil, fmt.Errorf("--index: both the engines %s and %s have %s: choose one with --engine",
-				one.Config.Name, e.Config.Name, f.index)
+				one.Config.Name, e.Config.Name, s.index)
 		default:
 			one, indices = e, ruled
 		}
@@ -152,7 +142,7 @@ func (f *similarFlags) behind(ctx context.Context, engines []*upstream.Engine) (
 	case one == nil && len(others) > 0:
 		return nil, nil, errors.New(strings.Join(others, "; "))
 	case one == nil:
-		return nil, nil, noIndex(f.index)
+		return nil, nil, noIndex(s.index)
 	}
 	return one, indices, nil
 }
@@ -175,15 +165,15 @@ func typed(in io.Reader) ([]byte, error) {
 }
 
 // print prints what was found as a table.
-func (f *similarFlags) print(out io.Writer, found adapters.Similar) error {
+func (s *similarJob) print(out io.Writer, found adapters.Similar) error {
 	var b bytes.Buffer
-	for _, s := range found.Searched {
-		fmt.Fprintf(&b, "%s: threshold %v, compared with %d", s.Index, s.Threshold, s.Compared)
-		if s.Cut {
+	for _, in := range found.Searched {
+		fmt.Fprintf(&b, "%s: threshold %v, compared with %d", in.Index, in.Threshold, in.Compared)
+		if in.Cut {
 			b.WriteString(" (there are more)")
 		}
-		if s.Recall != nil {
-			fmt.Fprintf(&b, ", finds %.1f %% of pairs at the threshold", 100**s.Recall)
+		if in.Recall != nil {
+			fmt.Fprintf(&b, ", finds %.1f %% of pairs at the threshold", 100**in.Recall)
 		}
 		b.WriteByte('\n')
 	}
@@ -193,13 +183,13 @@ func (f *similarFlags) print(out io.Writer, found adapters.Similar) error {
 	case len(found.Alike) == 0:
 		b.WriteString("no near-duplicates\n")
 	default:
-		f.table(&b, found)
+		s.table(&b, found)
 	}
 	_, err := io.WriteString(out, terminal.Harmless(b.String()))
 	return err
 }
 
-func (f *similarFlags) table(b *bytes.Buffer, found adapters.Similar) {
+func (s *similarJob) table(b *bytes.Buffer, found adapters.Similar) {
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprint(w, "INDEX\tID\tAGREEMENT\t±\tSAME TEXT\tRESEMBLANCE\n")
 	for _, a := range found.Alike {
@@ -217,7 +207,7 @@ func (f *similarFlags) table(b *bytes.Buffer, found adapters.Similar) {
 		fmt.Fprintf(b, "%d by their sketches in all: show more with --size\n", found.Total)
 	}
 	for _, a := range found.Alike {
-		if f.Source {
+		if s.Source {
 			fmt.Fprintf(b, "%s/%s: %s\n", a.Index, inTable(a.ID), a.Source)
 		}
 	}

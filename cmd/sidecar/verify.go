@@ -10,25 +10,26 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/neardup/sidecar/adapters"
-	"github.com/neardup/sidecar/internal/server"
 	"github.com/neardup/sidecar/internal/terminal"
-	"github.com/neardup/sidecar/internal/upstream"
 	"github.com/neardup/sidecar/jobs"
 )
 
-// verifyFlags are what the command line asks of a verification.
-type verifyFlags struct {
-	jobFlags
-	sample  int
-	metrics *server.JobMetrics
+// verifyJob is one run of the command.
+type verifyJob struct {
+	job
 	jobs.VerifyOptions
+	sample int
+
+	list []jobs.VerifyReport
+	// wrong is how many stale documents were found; left how many of all that was found is as it should not be.
+	wrong, left int
 }
 
 // errTrouble ends verify where something could not be read, beside the errors that say what.
 var errTrouble = errors.New("something could not be read")
 
 func verifyCommand() *cobra.Command {
-	f := verifyFlags{metrics: new(server.JobMetrics)}
+	v := verifyJob{list: []jobs.VerifyReport{}}
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Say whether the sketches that are stored are those of the documents' texts, and mend them",
@@ -60,17 +61,24 @@ something could not be read or written, or the command line or the configuration
   sidecar verify --index news-2024 --repair --requests-per-second 500`,
 		Args: func(cmd *cobra.Command, args []string) error { return troubled(cobra.NoArgs(cmd, args)) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return troubled(f.run(cmd))
+			if err := v.validate(); err != nil {
+				return troubled(err)
+			}
+			if err := v.open(cmd); err != nil {
+				return troubled(err)
+			}
+			defer v.metrics.Stop()
+			return troubled(v.run(cmd.Context()))
 		},
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return troubled(err) })
+	v.bind(cmd)
 	flags := cmd.Flags()
-	f.bind(flags)
-	flags.IntVar(&f.sample, "sample", 0, "look at so many documents of each index; 0 is all of them")
-	flags.BoolVar(&f.Repair, "repair", false, "mend what is not as it should be")
-	flags.Float64Var(&f.RequestsPerSecond, "requests-per-second", 0, "mend at most so many documents in a second; 0 is no bound")
-	addUntested(flags, &f.untested)
-	addMetrics(flags, f.metrics)
+	flags.IntVar(&v.sample, "sample", 0, "look at so many documents of each index; 0 is all of them")
+	flags.BoolVar(&v.Repair, "repair", false, "mend what is not as it should be")
+	flags.Float64Var(&v.RequestsPerSecond, "requests-per-second", 0, "mend at most so many documents in a second; 0 is no bound")
+	v.bindUntested(cmd)
+	v.bindMetrics(cmd)
 	return cmd
 }
 
@@ -82,26 +90,18 @@ func troubled(err error) error {
 	return errors.Join(err, errTrouble)
 }
 
-func (f *verifyFlags) run(cmd *cobra.Command) error {
-	if f.sample < 0 {
-		return fmt.Errorf("--sample: %d is out of range: use a number above 0, or 0 to look at all documents", f.sample)
+// validate returns what is wrong with the flags.
+func (v *verifyJob) validate() error {
+	if v.sample < 0 {
+		return fmt.Errorf("--sample: %d is out of range: use a number above 0, or 0 to look at all documents", v.sample)
 	}
-	if err := unbounded("requests-per-second", f.RequestsPerSecond); err != nil {
+	if err := unbounded("requests-per-second", v.RequestsPerSecond); err != nil {
 		return err
 	}
-	if f.RequestsPerSecond > 0 && !f.Repair {
+	if v.RequestsPerSecond > 0 && !v.Repair {
 		return errors.New("--requests-per-second bounds what is written: it goes with --repair")
 	}
-	engines, err := openFor(cmd, f.engine)
-	if err != nil {
-		return err
-	}
-	if err := f.metrics.Start("verify", cmd.ErrOrStderr()); err != nil {
-		return err
-	}
-	defer f.metrics.Stop()
-	v := verification{flags: *f, out: cmd.OutOrStdout(), err: cmd.ErrOrStderr(), list: []jobs.VerifyReport{}}
-	return v.engines(cmd.Context(), engines)
+	return nil
 }
 
 // verifyResult is what is reported in JSON.
@@ -111,60 +111,40 @@ type verifyResult struct {
 	Stale int `json:"stale"`
 }
 
-// verification is one run of the command.
-type verification struct {
-	flags    verifyFlags
-	out, err io.Writer
-	list     []jobs.VerifyReport
-	// wrong is how many stale documents were found; left how many of all that was found is as it should not be.
-	wrong, left int
-}
-
-// engines works through the engines.
-func (v *verification) engines(ctx context.Context, engines []*upstream.Engine) error {
-	matched, err := v.flags.each(ctx, engines, v.flags.Repair, v.index)
-	err = v.flags.end(ctx, v.out, matched, err, verifyResult{v.list, v.wrong})
+// run works through the engines.
+func (v *verifyJob) run(ctx context.Context) error {
+	matched, err := v.each(ctx, v.Repair, v.verify)
+	err = v.end(ctx, matched, err, verifyResult{v.list, v.wrong})
 	if err == nil && v.left > 0 {
 		return terminal.ErrFound
 	}
 	return err
 }
 
-// index looks at one index and prints what it found.
-func (v *verification) index(ctx context.Context, e *upstream.Engine, index adapters.Index) error {
-	rule := e.Rules.Of(index)
-	if rule == nil {
-		return fmt.Errorf("engine %s: index %s: %s", e.Config.Name, index.Name, index.Why)
-	}
-	if v.flags.Repair && !index.Ready {
-		return fmt.Errorf("engine %s: index %s is not ready: %s", e.Config.Name, index.Name, index.Why)
-	}
-	selected := adapters.Selection{Random: v.flags.sample > 0, Limit: v.flags.sample}
-	title := e.Config.Name + ": " + index.Name
-	start, meter, shown := time.Now(), newMeter(v.err, title), v.flags.metrics.Index(e.Config.Name)
-	f, err := jobs.Verify(ctx, e.Store, index.Name, rule, selected, v.flags.VerifyOptions, func(f jobs.Findings) {
+// verify looks at one index and prints what it found.
+func (v *verifyJob) verify(ctx context.Context, t target) error {
+	selected := adapters.Selection{Random: v.sample > 0, Limit: v.sample}
+	start, meter := time.Now(), v.meter(t)
+	f, err := jobs.Verify(ctx, t.Store, t.index.Name, t.rule, selected, v.VerifyOptions, func(f jobs.Findings) {
 		meter.at(f.Scanned, f.Total, fmt.Sprintf("%d right, %d stale", f.Right, f.Wrong()))
-		shown.Verified(f)
+		meter.Verified(f)
 	})
 	meter.end()
-	shown.End(err)
+	meter.End(err)
 	v.wrong += f.Wrong()
 	v.left += f.Wrong()
-	if v.flags.Repair {
+	if v.Repair {
 		v.left += max(f.Remaining, f.Repair.Changed+f.Repair.Refused) - f.Wrong()
 	}
-	found := f.In(e.Config.Name, index.Name, rule, v.flags.Repair)
-	found.Seconds, found.Whole = time.Since(start).Round(time.Millisecond).Seconds(), err == nil && v.flags.sample == 0
-	if provisioner, has := e.Store.(adapters.Provisioner); has && err == nil {
-		found.Filled, err = provisioner.Filled(ctx, index.Name)
+	found := f.In(t.Config.Name, t.index.Name, t.rule, v.Repair)
+	found.Seconds, found.Whole = time.Since(start).Round(time.Millisecond).Seconds(), err == nil && v.sample == 0
+	if provisioner, has := t.Store.(adapters.Provisioner); has && err == nil {
+		found.Filled, err = provisioner.Filled(ctx, t.index.Name)
 		v.left += len(found.Filled)
 	}
 	v.list = append(v.list, found)
-	if v.flags.output == formText {
+	if v.output == formText {
 		_, _ = io.WriteString(v.out, found.String())
 	}
-	if err != nil && ctx.Err() == nil {
-		return e.Explain(err)
-	}
-	return nil
+	return err
 }

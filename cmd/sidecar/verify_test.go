@@ -48,7 +48,7 @@ var tookSeconds = regexp.MustCompile(`, in [\d.]+m?s\n`)
 func TestVerifyCommand(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		flags  verifyFlags
+		index  string
 		breaks string
 		out    string
 		err    string
@@ -63,7 +63,7 @@ shelf: books: stale, for example: 0
 `,
 		},
 		{
-			name: "an index that breaks does not hide the others", flags: verifyFlags{jobFlags: jobFlags{index: "news-*"}}, breaks: "news-1",
+			name: "an index that breaks does not hide the others", index: "news-*", breaks: "news-1",
 			err: "engine shelf: verify news-1: the engine answered 503",
 			out: `shelf: news-1: 0 scanned, 0 right, 0 absent, 0 incomparable, 0 stale, 0 textless with a sketch, 0 without text
 shelf: news-2: 1 scanned, 0 right, 0 absent, 0 incomparable, 1 stale, 0 textless with a sketch, 0 without text
@@ -71,16 +71,16 @@ shelf: news-2: stale, for example: 0
 `,
 		},
 		{
-			name: "no such index", flags: verifyFlags{jobFlags: jobFlags{index: "none"}},
+			name: "no such index", index: "none",
 			err: "no index behind none: see the names of your indices, and the rules with: sidecar config check",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e, s := openedStock(t)
-			s.breaks, c.flags.output = c.breaks, "text"
+			s.breaks = c.breaks
 			var out strings.Builder
-			v := verification{flags: c.flags, out: &out, err: io.Discard}
-			err := v.engines(t.Context(), []*upstream.Engine{e})
+			v := verifyJob{job: job{index: c.index, output: formText, out: &out, err: io.Discard, engines: []*upstream.Engine{e}}}
+			err := v.run(t.Context())
 			if diff := cmp.Diff(c.out, tookSeconds.ReplaceAllString(out.String(), "\n")); diff != "" {
 				t.Error(diff)
 			}
@@ -116,8 +116,8 @@ func TestVerifyInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	e, _ := openedStock(t)
-	v := verification{flags: verifyFlags{jobFlags: jobFlags{output: "text"}}, out: io.Discard, err: io.Discard}
-	if err := troubled(v.engines(ctx, []*upstream.Engine{e})); !errors.Is(err, terminal.ErrInterrupted) || !errors.Is(err, errTrouble) {
+	v := verifyJob{job: job{output: formText, out: io.Discard, err: io.Discard, engines: []*upstream.Engine{e}}}
+	if err := troubled(v.run(ctx)); !errors.Is(err, terminal.ErrInterrupted) || !errors.Is(err, errTrouble) {
 		t.Errorf("error: %v", err)
 	}
 }
@@ -164,9 +164,9 @@ func TestVerifyRepairEnds(t *testing.T) {
 			}
 			e.Store = &mending{s, c.result}
 			var out strings.Builder
-			v := verification{flags: verifyFlags{jobFlags: jobFlags{index: "books", output: "text"}}, out: &out, err: io.Discard}
-			v.flags.Repair = true
-			err := v.engines(t.Context(), []*upstream.Engine{e})
+			v := verifyJob{job: job{index: "books", output: formText, out: &out, err: io.Discard, engines: []*upstream.Engine{e}}}
+			v.Repair = true
+			err := v.run(t.Context())
 			if got := fmt.Sprint(err); got != c.err && (err != nil || c.err != "") {
 				t.Errorf("error: %s, want %s", got, c.err)
 			}
