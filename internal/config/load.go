@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,16 +23,18 @@ import (
 const DefaultFile = "config.yaml"
 
 // Load reads and validates a configuration file. The error joins everything that is wrong with it.
-func Load(file string, env Lookup) (*Config, error) {
-	return load(file, env, Parse)
-}
+func Load(file string, env Lookup) (*Config, error) { return load(file, env, Parse) }
 
 // LoadOffline reads and validates what commands without an engine need of a configuration file: the section sketch, and of each engine the
-// indices.
+// indices. All else may be wrong, or name environment variables that are not set.
 func LoadOffline(file string, env Lookup) (*Config, error) { return load(file, env, parseOffline) }
 
 // LoadAdmin reads and validates the key admin alone.
-func LoadAdmin(file string, env Lookup) (*Config, error) { return load(file, env, parseAdmin) }
+func LoadAdmin(file string, env Lookup) (*Config, error) {
+	return load(file, env, func(text []byte, env Lookup) (*Config, error) {
+		return parse(text, env, regexp.MustCompile(`^admin$`), (*Config).Validate)
+	})
+}
 
 // load reads a configuration file and hands its text to the function that makes a Config of it.
 func load(file string, env Lookup, parse func(text []byte, env Lookup) (*Config, error)) (*Config, error) {
@@ -56,70 +59,40 @@ func load(file string, env Lookup, parse func(text []byte, env Lookup) (*Config,
 
 // Parse reads and validates the text of a configuration file.
 func Parse(text []byte, env Lookup) (*Config, error) {
+	return parse(text, env, regexp.MustCompile(``), (*Config).Validate)
+}
+
+func parseOffline(text []byte, env Lookup) (*Config, error) {
+	return parse(text, env, regexp.MustCompile(`^(sketch|engines\[\d+\]\.indices)\b`), (*Config).validateOffline)
+}
+
+// parse reads the text of a configuration file and reports what is wrong with the keys that count.
+func parse(text []byte, env Lookup, counts *regexp.Regexp, validate func(*Config) []*KeyError) (*Config, error) {
 	v, err := readYAML(text)
 	if err != nil {
 		return nil, err
 	}
-	c, errs := decode(v, env)
+	c, wrong := decode(v, env)
 	if !v.IsSet("playground") {
 		c.Playground = local(c.Admin) && !c.asksForCertificates()
 	}
-	return c.unless(errs, c.Validate())
-}
-
-// parseOffline reads and validates what commands without an engine need of a configuration file: the section sketch, and of each
-// engine the indices. All else is left out, so that it may name environment variables that are not set.
-func parseOffline(text []byte, env Lookup) (*Config, error) {
-	all, err := readYAML(text)
-	if err != nil {
-		return nil, err
-	}
-	settings := all.AllSettings()
-	engines, ok := settings["engines"].([]any)
-	if !ok {
-		delete(settings, "engines")
-	}
-	for i, engine := range engines {
-		section, _ := engine.(map[string]any)
-		engines[i] = only(section, "indices")
-	}
-	return parsePart(only(settings, "sketch", "engines"), env, (*Config).validateOffline)
-}
-
-// parseAdmin reads and validates the key admin alone.
-func parseAdmin(text []byte, env Lookup) (*Config, error) {
-	all, err := readYAML(text)
-	if err != nil {
-		return nil, err
-	}
-	return parsePart(only(all.AllSettings(), "admin"), env, func(c *Config) []*KeyError {
-		var f faults
-		if c.Admin != "" {
-			f.address("admin", c.Admin)
-		}
-		return f
-	})
-}
-
-// only returns those of the settings that have one of the keys and a value.
-func only(settings map[string]any, keys ...string) map[string]any {
-	kept := map[string]any{}
-	for _, key := range keys {
-		if value := settings[key]; value != nil {
-			kept[key] = value
+	for _, e := range validate(c) {
+		// A key that couldn't be read has its default here: what is wrong with that is no news.
+		if !slices.ContainsFunc(wrong, e.follows) {
+			wrong = append(wrong, e)
 		}
 	}
-	return kept
-}
-
-// parsePart takes over and validates a part of a configuration file.
-func parsePart(settings map[string]any, env Lookup, validate func(*Config) []*KeyError) (*Config, error) {
-	v := newYAML()
-	if err := v.MergeConfigMap(settings); err != nil {
-		return nil, err
+	slices.SortStableFunc(wrong, func(a, b *KeyError) int { return strings.Compare(a.Key, b.Key) })
+	var errs []error
+	for _, e := range wrong {
+		if counts.MatchString(e.Key) {
+			errs = append(errs, e)
+		}
 	}
-	c, errs := decode(v, env)
-	return c.unless(errs, validate(c))
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	return c, nil
 }
 
 func newYAML() *viper.Viper {
@@ -137,25 +110,6 @@ func readYAML(text []byte) (*viper.Viper, error) {
 		return nil, fmt.Errorf("is no well-formed YAML: %s", strings.Join(strings.Fields(message), " "))
 	}
 	return v, nil
-}
-
-// unless returns the configuration unless there are errors: those of reading it, and those that make what was read unusable.
-func (c *Config) unless(errs, invalid []*KeyError) (*Config, error) {
-	for _, e := range invalid {
-		// A key that couldn't be read has its default here: what is wrong with that is no news.
-		if !slices.ContainsFunc(errs, e.follows) {
-			errs = append(errs, e)
-		}
-	}
-	if len(errs) == 0 {
-		return c, nil
-	}
-	slices.SortStableFunc(errs, func(a, b *KeyError) int { return strings.Compare(a.Key, b.Key) })
-	all := make([]error, len(errs))
-	for i, e := range errs {
-		all[i] = e
-	}
-	return nil, errors.Join(all...)
 }
 
 // KeyError is what is wrong with one key.
@@ -185,20 +139,18 @@ func leads(section, key string) bool {
 // decode takes the file's values over strictly: an unknown key or a wrong type is an error, and all of them are returned.
 func decode(v *viper.Viper, env Lookup) (*Config, []*KeyError) {
 	c := Default()
-	f := filing{env: env, section: c.Sketch}
-	if section, ok := v.AllSettings()["sketch"]; ok {
+	section := c.Sketch
+	if own, ok := v.AllSettings()["sketch"]; ok {
 		// Entries of indices begin with it. What is wrong with it is found once more below.
-		f.section.Keep = slices.Clone(f.section.Keep)
+		section.Keep = slices.Clone(section.Keep)
 		alone := newYAML()
-		_ = alone.MergeConfigMap(map[string]any{"sketch": section})
-		_ = alone.UnmarshalKey("sketch", &f.section, f.strictly)
+		_ = alone.MergeConfigMap(map[string]any{"sketch": own})
+		_ = alone.UnmarshalKey("sketch", &section, strictly(env, section))
 	}
-	err := v.Unmarshal(&c, f.strictly)
+	err := v.Unmarshal(&c, strictly(env, section))
 	errs := append(keyed(err), unknownKeys("", v.AllSettings(), reflect.TypeFor[Config]())...)
 	for i := range c.Engines {
-		if c.Engines[i].Name == "" {
-			c.Engines[i].Name = c.Engines[i].Kind
-		}
+		c.Engines[i].Name = cmp.Or(c.Engines[i].Name, c.Engines[i].Kind)
 		for j := range c.Engines[i].Indices {
 			c.Engines[i].Indices[j].named()
 		}
@@ -206,57 +158,82 @@ func decode(v *viper.Viper, env Lookup) (*Config, []*KeyError) {
 	return &c, errs
 }
 
-// filing is what taking a file's values over goes by.
-type filing struct {
-	env Lookup
-	// section is the section sketch.
-	section Sketch
-}
-
-// strictly has each value converted, and none of them guessed at.
-func (f *filing) strictly(d *mapstructure.DecoderConfig) {
-	d.WeaklyTypedInput = false
-	d.DecodeHook = f.convert
+// strictly has each value converted, and none of them guessed at. Entries of indices begin with the section sketch.
+func strictly(env Lookup, section Sketch) viper.DecoderConfigOption {
+	return func(d *mapstructure.DecoderConfig) {
+		d.WeaklyTypedInput = false
+		d.DecodeHook = func(from, to reflect.Value) (any, error) { return convert(from.Interface(), to, env, section) }
+	}
 }
 
 // convert prepares one value of the file for the place it goes to: variables are replaced, the entries of a list get their
 // defaults, and a value of another type than the place's is refused.
-func (f *filing) convert(from, to reflect.Value) (any, error) {
-	if from.Kind() == reflect.String {
-		text, err := Expand(from.String(), f.env)
-		if err != nil {
-			return nil, err
-		}
-		return f.convertText(text, text != from.String(), to)
+func convert(value any, to reflect.Value, env Lookup, section Sketch) (any, error) {
+	written, isText := value.(string)
+	text, err := Expand(written, env)
+	if err != nil {
+		return nil, err
 	}
-	value := from.Interface()
+	if isText {
+		value = text
+	}
 	switch place := to.Addr().Interface().(type) {
 	case *Engine:
 		*place = DefaultEngine()
-		place.Limits.EngineMaxBody = cmp.Or(Size(kind.Of(f.textOf(value, "kind", "")).MaxBody), place.Limits.EngineMaxBody)
+		place.Limits.EngineMaxBody = cmp.Or(Size(kind.Of(textOf(value, "kind", "", env)).MaxBody), place.Limits.EngineMaxBody)
 	case *Index:
-		*place = PresetOf(f.textOf(value, "preset", defaultPreset)).Start(f.section)
+		*place = PresetOf(textOf(value, "preset", defaultPreset, env)).Start(section)
 	case *Representative:
 		*place = Representative{}
-		if from.Kind() != reflect.Map {
+		if isText {
+			return Representative{By: text}, nil
+		}
+		if _, ok := value.(map[string]any); !ok {
 			return nil, &typeError{wantedRepresentative, value}
 		}
 	case *Secret:
-		return nil, &typeError{wantedText, value}
+		if !isText {
+			return nil, &typeError{wantedText, value}
+		}
+		return SecretOf(text), nil
 	case *Size:
-		if n, whole := value.(int); !whole || n < 0 {
+		if n, whole := value.(int); whole && n >= 0 {
+			return value, nil
+		}
+		if !isText || place.UnmarshalText([]byte(text)) != nil {
 			return nil, &typeError{wantedSize, value}
 		}
+		return int64(*place), nil
 	case *Span:
-		if value != 0 {
+		if value == 0 {
+			return value, nil
+		}
+		if !isText || place.UnmarshalText([]byte(text)) != nil {
 			return nil, &typeError{wantedSpan, value}
 		}
+		return int64(*place), nil
 	}
-	want, ok := wanted(to.Kind(), from)
-	if !ok {
+	if text != written && to.Kind() != reflect.String {
+		value = scalar(text)
+	}
+	if want, ok := wanted(to.Kind(), reflect.ValueOf(value)); !ok {
 		return nil, &typeError{want, value}
 	}
 	return value, nil
+}
+
+// scalar returns the number or the truth value that a text out of a variable stands for, or the text.
+func scalar(text string) any {
+	if n, err := strconv.Atoi(text); err == nil {
+		return n
+	}
+	if x, err := strconv.ParseFloat(text, 64); err == nil {
+		return x
+	}
+	if b, err := strconv.ParseBool(text); err == nil {
+		return b
+	}
+	return text
 }
 
 // What places of our own types take.
@@ -268,14 +245,11 @@ const (
 )
 
 // textOf returns the text of an entry's key, or what stands for it. Where it can't be read, decoding the key itself says why.
-func (f *filing) textOf(entry any, key, without string) string {
+func textOf(entry any, key, without string, env Lookup) string {
 	section, _ := entry.(map[string]any)
-	text, ok := section[key].(string)
-	if !ok {
-		return without
-	}
-	text, err := Expand(text, f.env)
-	if err != nil {
+	written, ok := section[key].(string)
+	text, err := Expand(written, env)
+	if !ok || err != nil {
 		return without
 	}
 	return text
@@ -286,7 +260,7 @@ func wanted(place reflect.Kind, value reflect.Value) (want string, ok bool) {
 	kind := value.Kind()
 	switch place {
 	case reflect.String:
-		return wantedText, false // text never comes here
+		return wantedText, kind == reflect.String
 	case reflect.Bool:
 		return "must be true or false", kind == reflect.Bool
 	case reflect.Int, reflect.Int64:
@@ -299,42 +273,6 @@ func wanted(place reflect.Kind, value reflect.Value) (want string, ok bool) {
 		return "must be a section with keys of its own", kind == reflect.Map
 	}
 	return "", true
-}
-
-// convertText prepares a text. One that came out of a variable may stand for a number or a truth value.
-func (f *filing) convertText(text string, fromVariable bool, to reflect.Value) (any, error) {
-	switch place := to.Addr().Interface().(type) {
-	case *Secret:
-		return SecretOf(text), nil
-	case *Size:
-		if place.UnmarshalText([]byte(text)) != nil {
-			return nil, &typeError{wantedSize, text}
-		}
-		return int64(*place), nil
-	case *Span:
-		if place.UnmarshalText([]byte(text)) != nil {
-			return nil, &typeError{wantedSpan, text}
-		}
-		return int64(*place), nil
-	case *Representative:
-		return Representative{By: text}, nil
-	}
-	if to.Kind() == reflect.String {
-		return text, nil
-	}
-	if fromVariable {
-		if n, err := strconv.Atoi(text); err == nil {
-			return f.convert(reflect.ValueOf(n), to)
-		}
-		if x, err := strconv.ParseFloat(text, 64); err == nil {
-			return f.convert(reflect.ValueOf(x), to)
-		}
-		if b, err := strconv.ParseBool(text); err == nil {
-			return f.convert(reflect.ValueOf(b), to)
-		}
-	}
-	want, _ := wanted(to.Kind(), reflect.ValueOf(text))
-	return nil, &typeError{want, text}
 }
 
 // typeError is a value of the wrong type.

@@ -3,7 +3,6 @@ package config
 import (
 	"os"
 	"slices"
-	"strings"
 )
 
 // Names returns the names of the engines and the patterns of the indices in a configuration file, for completing command lines. The file need not
@@ -17,32 +16,23 @@ func Names(file string) (engines, indices []string) {
 	if err != nil {
 		return nil, nil
 	}
-	add := func(list *[]string, value any) bool {
-		name, ok := value.(string)
-		ok = ok && name != "" && !strings.Contains(name, "$")
-		if ok && !slices.Contains(*list, name) {
-			*list = append(*list, name)
-		}
-		return ok
-	}
-	for _, engine := range sections(v.AllSettings()["engines"]) {
-		if !add(&engines, engine["name"]) {
-			add(&engines, engine["kind"])
-		}
-		for _, index := range sections(engine["indices"]) {
-			add(&indices, index["match"])
+	c, _ := decode(v, func(string) (string, bool) { return "", false })
+	for _, e := range c.Engines {
+		engines = append(engines, e.Name)
+		for _, i := range e.Indices {
+			indices = append(indices, i.Match)
 		}
 	}
-	return engines, indices
+	return distinct(engines), distinct(indices)
 }
 
-// sections returns those entries of a list that have keys.
-func sections(list any) (all []map[string]any) {
-	entries, _ := list.([]any)
-	for _, entry := range entries {
-		if section, ok := entry.(map[string]any); ok {
-			all = append(all, section)
+// distinct returns the names of a list, each once.
+func distinct(list []string) []string {
+	var names []string
+	for _, name := range list {
+		if name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
-	return all
+	return names
 }
