@@ -209,15 +209,15 @@ func (r *refusal) Is(target error) bool {
 }
 
 // missing reports whether err says that an index is not there.
-func missing(err error) bool {
-	r, ok := errors.AsType[*refusal](err)
-	return ok && r.status == http.StatusNotFound
-}
+func missing(err error) bool { return adapters.StatusOf(err) == http.StatusNotFound }
 
 // refusedBy reports whether err is the engine's own no, which asking again would not change.
-func refusedBy(err error) bool {
-	_, ok := errors.AsType[*refusal](err)
-	return ok
+func refusedBy(err error) bool { return adapters.StatusOf(err) != 0 }
+
+// says reports whether err is an error of the engine's of that type.
+func says(err error, kind string) bool {
+	r, ok := errors.AsType[*refusal](err)
+	return ok && strings.HasPrefix(r.reason, kind)
 }
 
 // refusalOf returns the reason in an error of the engine, or the body as it stands if it is short.

@@ -61,10 +61,7 @@ func (a *about) product() adapters.Product {
 }
 
 // forbidden reports whether err says that the credentials are good, and not for this.
-func forbidden(err error) bool {
-	r, refused := errors.AsType[*refusal](err)
-	return refused && r.status == http.StatusForbidden
-}
+func forbidden(err error) bool { return adapters.StatusOf(err) == http.StatusForbidden }
 
 // nodes adds the addresses that sniffing clients are told, and what OpenSearch's nodes listen to beside HTTP, where that is told.
 func (s *Store) nodes(ctx context.Context, p *adapters.Product) {
@@ -74,7 +71,9 @@ func (s *Store) nodes(ctx context.Context, p *adapters.Product) {
 				Address string `json:"publish_address"`
 			}
 			Settings struct {
-				Aux struct{ Transport struct{ Types settingList } }
+				Aux struct {
+					Transport struct{ Types json.RawMessage }
+				}
 			}
 		}
 	}
@@ -86,7 +85,8 @@ func (s *Store) nodes(ctx context.Context, p *adapters.Product) {
 		if node.HTTP.Address != "" {
 			p.Nodes = append(p.Nodes, node.HTTP.Address)
 		}
-		for _, kind := range node.Settings.Aux.Transport.Types {
+		kinds := strings.Join(namesWithin(node.Settings.Aux.Transport.Types), ",") // which can be a list in one name
+		for _, kind := range strings.FieldsFunc(kinds, func(c rune) bool { return c == ',' }) {
 			p.Beside = append(p.Beside, "aux.transport.types: "+kind)
 		}
 	}
@@ -95,36 +95,27 @@ func (s *Store) nodes(ctx context.Context, p *adapters.Product) {
 	p.Beside = slices.Compact(p.Beside)
 }
 
-// settingList is a setting that is a list, or one value of it.
-type settingList []string
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (l *settingList) UnmarshalJSON(data []byte) error {
-	var one string
-	if json.Unmarshal(data, &one) == nil {
-		*l = strings.Split(one, ",")
-		return nil
-	}
-	return json.Unmarshal(data, (*[]string)(l))
-}
-
 // Condition implements adapters.Inspector.
 func (s *Store) Condition(ctx context.Context, index adapters.Index, rule *adapters.Rule) (c adapters.Condition, err error) {
 	if err := s.countSketched(ctx, index.Name, &c); err != nil {
 		return c, fmt.Errorf("count its documents: %w", err)
 	}
-	var known map[string]struct{ Mappings map[string]json.RawMessage }
-	fields := esapi.IndicesGetFieldMappingRequest{Index: []string{url.PathEscape(index.Name)}, Fields: rule.Fields}
-	if err := s.do(ctx, fields, &known); err != nil {
+	made, err := s.shape(ctx, index.Name)
+	if err != nil {
 		return c, fmt.Errorf("read its mapping: %w", err)
 	}
+	known := map[string]bool{}
+	eachField("", made.Mappings, func(path string, field mapped) {
+		known[path] = field.Type != "" && field.Properties == nil // else it is an object
+	})
 	for _, field := range rule.Fields {
-		if _, mapped := known[index.Name].Mappings[field]; !mapped {
+		if !known[field] {
 			c.Undeclared = append(c.Undeclared, field)
 		}
 	}
-	if err := s.countFields(ctx, index.Name, &c); err != nil {
-		return c, fmt.Errorf("read its mapping: %w", err)
+	c.Fields, c.Limit = fieldsOf(made.Mappings), fieldLimit
+	if n, odd := strconv.Atoi(fmt.Sprint(made.Settings[limitSetting])); odd == nil {
+		c.Limit = n
 	}
 	if c.Unfit, err = s.unfit(ctx, index.Name, rule.Deciding()); err != nil {
 		return c, fmt.Errorf("read its mapping: %w", err)
@@ -195,16 +186,6 @@ func (s *Store) countSketched(ctx context.Context, index string, c *adapters.Con
 	}
 	err := s.do(ctx, esapi.SearchRequest{Index: []string{url.PathEscape(index)}, Body: strings.NewReader(query)}, &reply)
 	c.Documents, c.Sketched = reply.Hits.Total.Value, reply.Aggregations.Sketched.Count
-	return err
-}
-
-// countFields counts the fields of an index's mapping as the engine does, and reads their limit.
-func (s *Store) countFields(ctx context.Context, index string, c *adapters.Condition) error {
-	made, err := s.shape(ctx, index)
-	c.Fields, c.Limit = fieldsOf(made.Mappings), fieldLimit
-	if n, odd := strconv.Atoi(fmt.Sprint(made.Settings[limitSetting])); odd == nil {
-		c.Limit = n
-	}
 	return err
 }
 

@@ -3,7 +3,6 @@ package elastic
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -52,9 +51,8 @@ func (j *journal) make(ctx context.Context) error {
 		return nil
 	}
 	err := j.s.do(ctx, esapi.IndicesCreateRequest{Index: JournalIndex, Body: strings.NewReader(journalShape)}, nil)
-	r, refused := errors.AsType[*refusal](err)
 	switch {
-	case refused && strings.HasPrefix(r.reason, "resource_already_exists_exception"):
+	case says(err, "resource_already_exists_exception"):
 		err = nil
 	case forbidden(err): // it may be there all the same. If not, a first entry must not make it in another shape
 		if j.s.do(ctx, esapi.IndicesExistsRequest{Index: []string{JournalIndex}}, nil) == nil {
@@ -65,6 +63,7 @@ func (j *journal) make(ctx context.Context) error {
 	return err
 }
 
+// journalEntry is an entry with the names under which it is stored.
 type journalEntry struct {
 	Job    string `json:"job"`
 	Part   int    `json:"part"`
@@ -80,26 +79,20 @@ func (j *journal) Append(ctx context.Context, job string, e adapters.Entry) (boo
 	if err := j.make(ctx); err != nil {
 		return failed(err)
 	}
-	body, err := json.Marshal(journalEntry{Job: job, Part: e.Part, Number: e.Number, Data: e.Data})
+	e.Job = job
+	body, err := json.Marshal(journalEntry(e))
 	if err != nil {
 		return failed(err)
 	}
-	err = j.s.do(ctx, esapi.CreateRequest{
-		Index: JournalIndex, DocumentID: journalID(job, e), Body: strings.NewReader(string(body)),
-	}, nil)
-	r, refused := errors.AsType[*refusal](err)
+	id := url.PathEscape(fmt.Sprintf("%s %d %d", job, e.Part, e.Number))
+	err = j.s.do(ctx, esapi.CreateRequest{Index: JournalIndex, DocumentID: id, Body: strings.NewReader(string(body))}, nil)
 	switch {
-	case refused && r.status == http.StatusConflict:
+	case adapters.StatusOf(err) == http.StatusConflict:
 		return false, nil
 	case err != nil:
 		return failed(err)
 	}
 	return true, nil
-}
-
-// journalID returns the id of an entry, escaped for a path.
-func journalID(job string, e adapters.Entry) string {
-	return url.PathEscape(job + " " + strconv.Itoa(e.Part) + " " + strconv.Itoa(e.Number))
 }
 
 // Entries implements adapters.Journal.
@@ -120,8 +113,7 @@ func (j *journal) Entries(ctx context.Context, job string) (list []adapters.Entr
 			break
 		}
 		for _, h := range reply.Hits.Hits {
-			e := h.Source
-			list = append(list, adapters.Entry{Job: e.Job, Part: e.Part, Number: e.Number, Data: e.Data})
+			list = append(list, adapters.Entry(h.Source))
 			after = `,"search_after":` + string(h.Sort)
 		}
 		if len(reply.Hits.Hits) < journalPage {

@@ -116,10 +116,10 @@ func (s *Store) patchOne(ctx context.Context, t *destination, p adapters.Patch) 
 		if lostBy(err) {
 			return true, nil
 		}
-		refused, is := errors.AsType[*refusal](err)
-		if is && refused.status != http.StatusUnauthorized && refused.status != http.StatusForbidden {
-			result = resultOf(refused.status)
-			return false, nil
+		switch status := adapters.StatusOf(err); status {
+		case 0, http.StatusUnauthorized, http.StatusForbidden:
+		default:
+			result, err = resultOf(status), nil
 		}
 		return false, err
 	})
@@ -423,10 +423,7 @@ const aliasTries = 5
 // noIndex is the type of the error by which the engines say that there is no index of a name.
 const noIndex = "index_not_found_exception"
 
-func lostBy(err error) bool {
-	r, ok := errors.AsType[*refusal](err)
-	return ok && missing(err) && strings.HasPrefix(r.reason, noIndex)
-}
+func lostBy(err error) bool { return missing(err) && says(err, noIndex) }
 
 // Release implements adapters.Releaser.
 func (s *Store) Release(ctx context.Context, index string) {
@@ -496,8 +493,11 @@ func (s *Store) made(ctx context.Context, index string) (m made, err error) {
 		if source := string(mapping.Source); source != "" && source != wholeSource {
 			m.partial = source
 		}
-		m.embeds = m.embeds || fieldOf(one.Mappings, "", mapped.embeds) != ""
-		m.shifting = cmp.Or(m.shifting, fieldOf(one.Mappings, "", mapped.shifts))
+		eachField("", one.Mappings, func(path string, field mapped) {
+			if m.embeds = m.embeds || field.embeds(); field.shifts() {
+				m.shifting = cmp.Or(m.shifting, path)
+			}
+		})
 	}
 	settings, err := s.settings(ctx, index, shardsSetting, uuidSetting, finalSetting, modeSetting, sourceSetting, vectorsSetting, derivedSetting)
 	if err != nil {
@@ -549,8 +549,10 @@ type mapped struct {
 	Type       string
 	Element    string `json:"element_type"`
 	Similarity string
-	Properties map[string]json.RawMessage
-	Fields     map[string]json.RawMessage
+	Path       string          // of an alias
+	CopyTo     json.RawMessage `json:"copy_to"` // one name or several
+
+	Properties, Fields, Runtime map[string]json.RawMessage
 }
 
 // embeds reports whether the engine computes embeddings of the field whenever a whole document is written.
@@ -562,23 +564,16 @@ func (m mapped) shifts() bool {
 	return m.Type == "dense_vector" && m.Element == "bfloat16" && m.Similarity == "cosine"
 }
 
-// fieldOf returns a field of a mapping, below path, that is such a one; empty if there is none.
-func fieldOf(mapping json.RawMessage, path string, such func(mapped) bool) string {
+// eachField visits the document, whose path is empty, and each field of a mapping with those within it.
+func eachField(path string, mapping json.RawMessage, visit func(path string, m mapped)) {
 	var m mapped
-	if json.Unmarshal(mapping, &m) != nil {
-		return ""
-	}
-	if such(m) {
-		return path
-	}
+	_ = json.Unmarshal(mapping, &m) // what is of another type than here is none of what is asked for
+	visit(path, m)
 	for _, below := range []map[string]json.RawMessage{m.Properties, m.Fields} {
 		for _, name := range slices.Sorted(maps.Keys(below)) {
-			if found := fieldOf(below[name], strings.TrimPrefix(path+"."+name, "."), such); found != "" {
-				return found
-			}
+			eachField(strings.TrimPrefix(path+"."+name, "."), below[name], visit)
 		}
 	}
-	return ""
 }
 
 // writable says why no document of the index can be written again and be what it was; nil if each can.

@@ -407,14 +407,8 @@ func (s shape) fields() declarations { return declarationsIn(s.Mappings) }
 // fieldsOf counts the fields of a mapping as the engine does: objects, fields of fields, aliases and runtime fields are fields
 // too.
 func fieldsOf(mapping json.RawMessage) int {
-	var m struct{ Properties, Fields, Runtime map[string]json.RawMessage }
-	if json.Unmarshal(mapping, &m) != nil {
-		return 0
-	}
-	n := len(m.Fields) + len(m.Runtime)
-	for _, property := range m.Properties {
-		n += 1 + fieldsOf(property)
-	}
+	n := -1 // the document is none
+	eachField("", mapping, func(_ string, m mapped) { n += 1 + len(m.Runtime) })
 	return n
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,26 +17,17 @@ import (
 // mostTerms is how many terms one clause takes: engines grant 65,536.
 const mostTerms = 60000
 
-// existing returns for each field a query for documents that have something in it.
-func existing(fields []string) (list []string) {
-	for _, field := range fields {
-		list = append(list, `{"exists":{"field":"`+field+`"}}`)
-	}
-	return list
+// existing returns a list of queries, each for documents that have something in one of the fields.
+func existing(fields []string) string {
+	return `{"exists":{"field":"` + strings.Join(fields, `"}},{"exists":{"field":"`) + `"}}`
 }
 
 // anyBand returns a query for documents with one of the band keys.
 func anyBand(keys []int64) string {
-	var clauses []string
-	for begin := 0; begin == 0 || begin < len(keys); begin += mostTerms {
-		var list []byte
-		for i, key := range keys[begin:min(len(keys), begin+mostTerms)] {
-			if i > 0 {
-				list = append(list, ',')
-			}
-			list = strconv.AppendInt(list, key, 10)
-		}
-		clauses = append(clauses, `{"terms":{"`+adapters.BandsField+`":[`+string(list)+`]}}`)
+	clauses := []string{`{"match_none":{}}`}
+	for some := range slices.Chunk(keys, mostTerms) {
+		list, _ := json.Marshal(some) // numbers always marshal
+		clauses = append(clauses, `{"terms":{"`+adapters.BandsField+`":`+string(list)+`}}`)
 	}
 	return `{"bool":{"should":[` + strings.Join(clauses, ",") + `]}}`
 }
@@ -65,12 +57,8 @@ func (r *scan) sample(ctx context.Context) error {
 		}
 	}
 	n := r.sel.Limit
-	within := r.query
-	if within == "" {
-		within = `{"match_all":{}}`
-	}
 	body := fmt.Sprintf(`"_source":false,"track_total_hits":true,"query":{"function_score":{"query":%s,"boost_mode":"replace",`+
-		`"random_score":{"seed":%d,"field":"_seq_no"}}}}`, within, rand.Uint32())
+		`"random_score":{"seed":%d,"field":"_seq_no"}}}}`, r.within(share{to: -1}), rand.Uint32())
 	if n > 0 && n <= maxResultWindow {
 		found, err := r.find(ctx, post(r.index+"/_search", "", `{"size":`+strconv.Itoa(n)+`,`+body), scanLimit)
 		if err != nil {

@@ -197,6 +197,34 @@ func decoded(object []byte) (body map[string]any, err error) {
 // told are members of a template that the engine tells and does not take.
 var told = []string{"created_date", "created_date_millis", "modified_date", "modified_date_millis"}
 
+// blueprintOf reads a template. The mark of those that are the engine's own stands among whatever users write there.
+func blueprintOf(name string, object json.RawMessage, legacy bool) (blueprint, error) {
+	var head struct {
+		Patterns        patterns `json:"index_patterns"`
+		Priority, Order int64
+		Auto            *bool           `json:"allow_auto_create"`
+		Stream          json.RawMessage `json:"data_stream"`
+		Meta            json.RawMessage `json:"_meta"`
+		shape                           // of a legacy one
+	}
+	body, err := decoded(object)
+	if err = cmp.Or(err, json.Unmarshal(object, &head)); err != nil {
+		return blueprint{}, fmt.Errorf("template %s is not understood: %w", name, err)
+	}
+	maps.DeleteFunc(body, func(key string, _ any) bool { return slices.Contains(told, key) })
+	if mapping := struct {
+		Meta json.RawMessage `json:"_meta"`
+	}{}; legacy && json.Unmarshal(head.Mappings, &mapping) == nil {
+		head.Meta = mapping.Meta
+	}
+	var meta struct{ Managed any }
+	return blueprint{
+		name: name, patterns: head.Patterns, body: body, order: head.Priority + head.Order, made: head.shape, legacy: legacy,
+		managed: json.Unmarshal(head.Meta, &meta) == nil && meta.Managed == true,
+		auto:    head.Auto, streams: head.Stream != nil,
+	}, nil
+}
+
 // composable returns the composable templates, the first to apply first.
 func (s *Store) composable(ctx context.Context) ([]blueprint, error) {
 	var reply struct {
@@ -210,25 +238,11 @@ func (s *Store) composable(ctx context.Context) ([]blueprint, error) {
 	}
 	var list []blueprint
 	for _, one := range reply.List {
-		var head struct {
-			Patterns patterns `json:"index_patterns"`
-			Priority int64
-			Auto     *bool           `json:"allow_auto_create"`
-			Stream   json.RawMessage `json:"data_stream"`
-			Meta     json.RawMessage `json:"_meta"`
-		}
-		if err := json.Unmarshal(one.Template, &head); err != nil {
-			return nil, fmt.Errorf("template %s is not understood: %w", one.Name, err)
-		}
-		body, err := decoded(one.Template)
+		t, err := blueprintOf(one.Name, one.Template, false)
 		if err != nil {
-			return nil, fmt.Errorf("template %s is not understood: %w", one.Name, err)
+			return nil, err
 		}
-		maps.DeleteFunc(body, func(key string, _ any) bool { return slices.Contains(told, key) })
-		list = append(list, blueprint{
-			name: one.Name, patterns: head.Patterns, body: body, order: head.Priority, managed: managed(head.Meta),
-			auto: head.Auto, streams: head.Stream != nil,
-		})
+		list = append(list, t)
 	}
 	slices.SortStableFunc(list, func(a, b blueprint) int { return cmp.Compare(b.order, a.order) })
 	return list, nil
@@ -243,36 +257,17 @@ func (s *Store) legacy(ctx context.Context) ([]blueprint, error) {
 		return nil, err
 	}
 	var list []blueprint
-	for name, one := range all {
-		var head struct {
-			Patterns patterns `json:"index_patterns"`
-			Order    int64
-			shape
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		t, err := blueprintOf(name, all[name], true)
+		if err != nil {
+			return nil, err
 		}
-		body, err := decoded(one)
-		if err = cmp.Or(err, json.Unmarshal(one, &head)); err != nil {
-			return nil, fmt.Errorf("template %s is not understood: %w", name, err)
-		}
-		var meta struct {
-			Meta json.RawMessage `json:"_meta"`
-		}
-		_ = json.Unmarshal(head.Mappings, &meta) // what is no such mark is none
-		list = append(list, blueprint{
-			name: name, patterns: head.Patterns, body: body, order: head.Order, managed: managed(meta.Meta), made: head.shape,
-			legacy: true,
-		})
+		list = append(list, t)
 	}
-	slices.SortFunc(list, func(a, b blueprint) int { return strings.Compare(a.name, b.name) })
 	for i := range list {
 		list[i].inherit(list)
 	}
 	return list, nil
-}
-
-// managed reports whether a template says that it belongs to the engine. The mark stands among whatever users write there.
-func managed(meta json.RawMessage) bool {
-	var m struct{ Managed any }
-	return json.Unmarshal(meta, &m) == nil && m.Managed == true
 }
 
 // inherit takes the field limit that another legacy template sets for indices of this one, or names the one that overrules it.

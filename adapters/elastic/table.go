@@ -76,24 +76,29 @@ func tableOf(reply []byte) []byte {
 	if len(ours) > 0 && upright == sideways {
 		return reply
 	}
-	return edited(reply, func(key string, value []byte) []byte {
-		switch {
-		case key == "columns" || key == "all_columns":
+	ourRow := func(i int, _ []byte) bool { return slices.Contains(ours, i) }
+	edit := func(key string, edit func(value []byte) []byte) {
+		if root, err := jsonedit.Members(reply); err == nil && jsonedit.Get(root, key) != nil {
+			if out, err := jsonedit.Set(reply, key, edit(jsonedit.Get(root, key))); err == nil {
+				reply = out
+			}
+		}
+	}
+	for _, key := range []string{"columns", "all_columns"} {
+		edit(key, func(value []byte) []byte {
 			return without(value, func(_ int, element []byte) bool {
 				var c column
 				return json.Unmarshal(element, &c) == nil && adapters.Our(c.Name)
 			}, nil)
-		case key == "values" && sideways:
-			return without(value, func(i int, _ []byte) bool { return slices.Contains(ours, i) }, func(list []byte) []byte {
-				return without(list, none, bare)
-			})
-		case key == "values":
-			return without(value, none, func(list []byte) []byte {
-				return without(list, func(i int, _ []byte) bool { return slices.Contains(ours, i) }, bare)
-			})
+		})
+	}
+	edit("values", func(value []byte) []byte {
+		if sideways {
+			return without(value, ourRow, func(list []byte) []byte { return without(list, none, bare) })
 		}
-		return value
+		return without(value, none, func(list []byte) []byte { return without(list, ourRow, bare) })
 	})
+	return reply
 }
 
 // every reports whether each cell that would be of a column of ours can be of it.
@@ -150,25 +155,4 @@ func without(array []byte, drop func(i int, element []byte) bool, edit func(elem
 		out = append(out, element...)
 	}
 	return append(out, array[from:]...)
-}
-
-// edited returns a JSON object with other values. All other bytes stay.
-func edited(object []byte, value func(key string, value []byte) []byte) []byte {
-	out := make([]byte, 0, len(object))
-	d, from := json.NewDecoder(bytes.NewReader(object)), 0
-	if open, err := d.Token(); open != json.Delim('{') || err != nil {
-		return object
-	}
-	for d.More() {
-		key, err := d.Token()
-		var is json.RawMessage
-		if err != nil || d.Decode(&is) != nil {
-			return object
-		}
-		end := int(d.InputOffset())
-		out = append(out, object[from:end-len(is)]...)
-		out = append(out, value(key.(string), is)...)
-		from = end
-	}
-	return append(out, object[from:]...)
 }
