@@ -103,8 +103,8 @@ func served(t *testing.T, pages func(r *http.Request, body string) (status int, 
 		status, reply := pages(r, body)
 		switch {
 		case status != 0:
-		case strings.Contains(r.URL.Path, "/_settings/index.number_of_shards,index.uuid"):
-			status, reply = 200, `{"news-1":{"settings":{"index.number_of_shards":"1","index.uuid":"u"}}}`
+		case r.Method == "GET" && r.URL.Path == "/news-1":
+			status, reply = 200, `{"news-1":{"settings":{"index.number_of_shards":"1","index.uuid":"u"},"mappings":{}}}`
 		case strings.Contains(body, `"size":0`):
 			status, reply = 200, `{"hits":{"total":{"value":5},"hits":[]}}`
 		default:

@@ -10,9 +10,12 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
@@ -20,59 +23,57 @@ import (
 	"github.com/neardup/sidecar/adapters"
 )
 
-// Store is the I/O half of the adapter. It sends its requests through go-elasticsearch's request types over a transport of its
-// own, because that library's client refuses to talk to OpenSearch.
+// Store is the I/O half of the adapter. It sends the requests of go-elasticsearch over a transport of its own ([Store.Perform]), because that
+// library's client refuses to talk to OpenSearch.
 type Store struct {
-	perform performer
-	shared  *shared
-	rules   adapters.Rules
+	transport http.RoundTripper
+	urls      []*url.URL
+	header    http.Header // of the client, as is the query
+	query     string
+	rules     adapters.Rules
+	shared    *shared
 }
 
-// shared is what the stores of one engine know in common, whatever their credentials: the field limits that we have raised, so that no
-// trouble raises one twice, the indices that jobs write to, and those that have a search pipeline.
+// shared is what the stores of one engine share, whatever their credentials.
 type shared struct {
-	mu           sync.Mutex // held while our fields are being declared
-	limits       map[string]lifted
-	destinations destinations
-	piped        sync.Map
+	openSearch atomic.Bool // by the last reply
+	piped      sync.Map    // the indices that have a search pipeline
+	mu         sync.Mutex  // locked while our fields are being declared
+	limits     map[string]raisedBy
+	destinations
 }
 
-// lifted is a field limit that we have set, and by how many fields it is higher than it was.
-type lifted struct{ to, by int }
+// raisedBy is a field limit that we have set, and by how many fields it is higher than it was.
+type raisedBy struct{ to, by int }
 
 var _ adapters.EngineStore = (*Store)(nil)
 
 // Open returns a function that opens a store which acts with a client's headers and query. Requests go to the first URL that
 // answers. The rules say which fields of ours an index needs.
 func (Dialect) Open(transport http.RoundTripper, urls []*url.URL, rules adapters.Rules) func(header adapters.Header, query string) adapters.EngineStore {
-	common := &shared{limits: map[string]lifted{}, destinations: destinations{all: map[string]*destination{}}}
+	common := &shared{limits: map[string]raisedBy{}, destinations: destinations{all: map[string]*destination{}}}
 	return func(header adapters.Header, query string) adapters.EngineStore {
-		return &Store{performer{transport, urls, http.Header(header), query, common}, common, rules}
+		return &Store{transport, urls, http.Header(header), query, rules, common}
 	}
 }
 
-// performer carries a request of esapi to the engine with a client's headers.
-type performer struct {
-	transport http.RoundTripper
-	urls      []*url.URL
-	header    http.Header
-	query     string
-	shared    *shared
-}
+// dialect returns the dialect of the engine, as its last reply shows it.
+func (s *Store) dialect() Dialect { return Dialect{OpenSearch: s.shared.openSearch.Load()} }
 
-// Perform implements esapi.Transport.
-func (p performer) Perform(r *http.Request) (*http.Response, error) {
-	for key, values := range p.header {
+// Perform implements esapi.Transport: it sends a request with the client's headers to the first node that answers.
+func (s *Store) Perform(r *http.Request) (*http.Response, error) {
+	for key, values := range s.header {
 		if _, set := r.Header[key]; !set {
 			r.Header[key] = values
 		}
 	}
-	if p.query != "" {
-		r.URL.RawQuery = strings.Trim(r.URL.RawQuery+"&"+p.query, "&")
+	query := []string{r.URL.RawQuery, s.query}
+	if names, search := strings.CutSuffix(strings.TrimPrefix(r.URL.Path, "/"), "/_search"); search {
+		query = append(query, s.shared.pastPipelines(strings.Split(names, ",")...))
 	}
-	p.past(r)
+	r.URL.RawQuery = strings.Join(slices.DeleteFunc(query, func(part string) bool { return part == "" }), "&")
 	var last error
-	for _, node := range p.urls {
+	for _, node := range s.urls {
 		out := r.Clone(r.Context())
 		out.URL.Scheme, out.URL.Host, out.Host = node.Scheme, node.Host, node.Host
 		if prefix := strings.TrimSuffix(node.Path, "/"); prefix != "" {
@@ -85,8 +86,11 @@ func (p performer) Perform(r *http.Request) (*http.Response, error) {
 			}
 			out.Body = body
 		}
-		resp, err := p.transport.RoundTrip(out)
-		if err == nil || r.Context().Err() != nil || r.Body != nil && r.GetBody == nil || !again(r, err) {
+		resp, err := s.transport.RoundTrip(out)
+		if err == nil {
+			s.shared.openSearch.Store(resp.Header.Get("X-Elastic-Product") == "")
+		}
+		if err == nil || r.Context().Err() != nil || r.Body != nil && r.GetBody == nil || !repeatable(r, err) {
 			return resp, err
 		}
 		last = err
@@ -94,27 +98,23 @@ func (p performer) Perform(r *http.Request) (*http.Response, error) {
 	return nil, last
 }
 
-// again reports whether a request that got no answer may go to another node: it was not sent, or it changes nothing. A scroll moves on with
-// each request, so a page whose reply was lost would be missed.
-func again(r *http.Request, err error) bool {
+// repeatable reports whether a request that got no answer may go to another node: it was not sent, or it changes nothing. A scroll moves on
+// with each request, so a page whose reply was lost would be missed.
+func repeatable(r *http.Request, err error) bool {
 	op, network := errors.AsType[*net.OpError](err)
-	reads := r.Method == http.MethodGet || r.Method == http.MethodHead || strings.HasSuffix(r.URL.Path, "/_search") || strings.HasSuffix(r.URL.Path, "/_mget")
-	return network && op.Op == "dial" || reads && !strings.HasPrefix(r.URL.Path, "/_search/scroll")
+	if network && op.Op == "dial" || r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return true
+	}
+	return slices.Contains([]string{"_search", "_msearch", "_mget"}, path.Base(r.URL.Path))
 }
 
 // do sends a request and decodes its JSON into to, if to is not nil. An answer of 300 or above is a *refusal.
 func (s *Store) do(ctx context.Context, r esapi.Request, to any) error {
-	_, err := s.ask(ctx, r, to)
-	return err
-}
-
-// ask is do that tells which engine answered as well.
-func (s *Store) ask(ctx context.Context, r esapi.Request, to any) (Dialect, error) {
-	d, body, err := s.body(ctx, r, 0)
+	body, err := s.body(ctx, r, 0)
 	if err == nil && to != nil {
 		err = json.Unmarshal(body, to)
 	}
-	return d, err
+	return err
 }
 
 // raw is a request for which esapi has no type that serves both engines, or none that is short.
@@ -158,16 +158,13 @@ func (s *Store) after(ctx context.Context, r esapi.Request) {
 // errTooLong: a reply is longer than wanted.
 var errTooLong = errors.New("a reply of more than " + strconv.Itoa(scanLimit>>20) + " MB")
 
-func tooLong(err error) bool { return errors.Is(err, errTooLong) }
-
 // body sends a request and returns the reply's body, or errTooLong if that is longer than the limit; 0 is no limit.
-func (s *Store) body(ctx context.Context, r esapi.Request, limit int64) (Dialect, []byte, error) {
-	resp, err := r.Do(ctx, s.perform)
+func (s *Store) body(ctx context.Context, r esapi.Request, limit int64) ([]byte, error) {
+	resp, err := r.Do(ctx, s)
 	if err != nil {
-		return Dialect{}, nil, err
+		return nil, err
 	}
 	defer resp.Body.Close()
-	d := Dialect{OpenSearch: resp.Header.Get("X-Elastic-Product") == ""}
 	from := io.Reader(resp.Body)
 	if limit > 0 {
 		from = io.LimitReader(from, limit+1)
@@ -176,16 +173,16 @@ func (s *Store) body(ctx context.Context, r esapi.Request, limit int64) (Dialect
 	if n, err := strconv.ParseInt(resp.Header.Get("Content-Length"), 10, 64); err == nil && n > 0 && (limit == 0 || n <= limit) {
 		to.Grow(int(n) + bytes.MinRead)
 	}
-	if _, err := to.ReadFrom(from); err != nil {
-		return d, nil, err
-	}
+	_, err = to.ReadFrom(from)
 	switch {
+	case err != nil:
+		return nil, err
 	case limit > 0 && int64(to.Len()) > limit:
-		return d, nil, errTooLong
+		return nil, errTooLong
 	case resp.StatusCode >= 300:
-		return d, nil, refusalOf(resp.StatusCode, to.Bytes())
+		return nil, refusalOf(resp.StatusCode, to.Bytes())
 	}
-	return d, to.Bytes(), nil
+	return to.Bytes(), nil
 }
 
 // refusal is an error of the engine.

@@ -169,7 +169,7 @@ func (v *view) ask(ctx context.Context, show string, names []string) error {
 	}
 	body := fmt.Sprintf(`{"size":1,"seq_no_primary_term":true,"_source":true,%s"query":{"bool":{"filter":[{"ids":{"values":[%s]}}],"should":[%s]}}}`,
 		show, v.id, strings.Join(exist, ","))
-	_, reply, err := v.s.body(ctx, post(v.index+"/_search", v.params, body), 0)
+	reply, err := v.s.body(ctx, post(v.index+"/_search", v.params, body), 0)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -113,10 +114,8 @@ func (s *Store) Condition(ctx context.Context, index adapters.Index, rule *adapt
 			c.Undeclared = append(c.Undeclared, field)
 		}
 	}
-	c.Fields, c.Limit = fieldsOf(made.Mappings), fieldLimit
-	if n, odd := strconv.Atoi(fmt.Sprint(made.Settings[limitSetting])); odd == nil {
-		c.Limit = n
-	}
+	c.Fields = fieldsOf(made.Mappings)
+	c.Limit, _ = strconv.Atoi(made.setting(limitSetting))
 	if c.Unfit, err = s.unfit(ctx, index.Name, rule.Deciding()); err != nil {
 		return c, fmt.Errorf("read its mapping: %w", err)
 	}
@@ -187,6 +186,32 @@ func (s *Store) countSketched(ctx context.Context, index string, c *adapters.Con
 	err := s.do(ctx, esapi.SearchRequest{Index: []string{url.PathEscape(index)}, Body: strings.NewReader(query)}, &reply)
 	c.Documents, c.Sketched = reply.Hits.Total.Value, reply.Aggregations.Sketched.Count
 	return err
+}
+
+// Filled says, for an operator, how the mapping of an index fills fields of ours with what is not in them: a line each. Searches read such values,
+// and no document shows them.
+func (s *Store) Filled(ctx context.Context, index string) ([]string, error) {
+	is, err := s.shape(ctx, index)
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	eachField("", is.Mappings, func(path string, field mapped) {
+		for _, target := range namesWithin(field.CopyTo) {
+			if adapters.Our(target) {
+				found = append(found, path+" is copied to "+target+" (copy_to)")
+			}
+		}
+		if field.Type == "alias" && adapters.Our(path) {
+			found = append(found, path+" is an alias of "+field.Path)
+		}
+		for _, name := range slices.Sorted(maps.Keys(field.Runtime)) {
+			if adapters.Our(name) {
+				found = append(found, name+" is a runtime field")
+			}
+		}
+	})
+	return found, nil
 }
 
 // probe is the id of a document that is not there.
@@ -262,7 +287,7 @@ const (
 
 // Recognize implements adapters.Surveyor.
 func (s *Store) Recognize(ctx context.Context) (r adapters.Recognition, ours bool, err error) {
-	resp, err := esapi.InfoRequest{}.Do(ctx, s.perform)
+	resp, err := esapi.InfoRequest{}.Do(ctx, s)
 	if err != nil {
 		return r, false, err
 	}
@@ -471,7 +496,7 @@ func (s *Store) Documents(ctx context.Context, name string, fields []string, n i
 		body := `{"size":` + strconv.Itoa(n) + `,"terminate_after":` + strconv.Itoa(surveySeen) + `,"timeout":"10s","track_total_hits":false,` +
 			`"_source":` + string(stringsOf(fields)) +
 			`,"query":{"function_score":{"query":{"match_all":{}},"random_score":{},"boost_mode":"replace"}}}`
-		_, reply, err := s.body(ctx, post(name+"/_search", "", body), surveyBytes)
+		reply, err := s.body(ctx, post(name+"/_search", "", body), surveyBytes)
 		switch {
 		case errors.Is(err, errTooLong) && n > 1:
 			n = max(1, n/4)
@@ -503,13 +528,6 @@ func (Dialect) Words(index string, _ []string, words string) *adapters.Request {
 	return &adapters.Request{Method: http.MethodGet, Path: "/" + url.PathEscape(index) + "/_search", RawQuery: "q=" + url.QueryEscape(words)}
 }
 
-const (
-	// countedAtOnce is how many indices one search counts the documents of: their names stand in a URL. countedSingly is how many
-	// are counted by a request each where no such search is answered.
-	countedAtOnce = 50
-	countedSingly = 20
-)
-
 // Listed implements adapters.EngineStore. Data streams come as themselves. Hidden ones come where a rule matches them.
 func (s *Store) Listed(ctx context.Context) ([]adapters.Listed, error) {
 	indices, err := s.Resolve(ctx, "*")
@@ -529,53 +547,28 @@ func (s *Store) Listed(ctx context.Context) ([]adapters.Listed, error) {
 		list = append(list, adapters.Listed{Index: adapters.Index{Name: name, Mapped: i.Mapped, Ready: i.Ready}, Documents: -1})
 	}
 	slices.SortFunc(list, func(a, b adapters.Listed) int { return strings.Compare(a.Name, b.Name) })
-	for part := range slices.Chunk(list, countedAtOnce) {
-		if s.countAll(ctx, part) != nil {
-			s.countEach(ctx, part[:min(len(part), countedSingly)])
-			break
-		}
-	}
+	s.countAll(ctx, list)
 	return list, nil
 }
 
-// countAll counts the documents of some indices by one search.
-func (s *Store) countAll(ctx context.Context, list []adapters.Listed) error {
-	var names, queries []string
+// countAll counts the documents of indices, each by a search of its own in one request. Those that the client may not search stay uncounted.
+func (s *Store) countAll(ctx context.Context, list []adapters.Listed) {
+	var searches strings.Builder
 	for _, l := range list {
-		names = append(names, url.PathEscape(l.Name))
-		name := string(jsonedit.AppendString(nil, l.Name))
-		queries = append(queries, name+`:{"terms":{"_index":[`+name+`]}}`)
+		fmt.Fprintf(&searches, `{"index":%s,"ignore_unavailable":true}`+"\n"+`{"size":0,"track_total_hits":true}`+"\n", jsonedit.AppendString(nil, l.Name))
 	}
 	var reply struct {
-		Aggregations struct {
-			Each struct {
-				Buckets map[string]struct {
-					Count *int `json:"doc_count"`
-				}
-			}
+		Responses []struct {
+			Hits struct{ Total *struct{ Value int } }
 		}
 	}
-	yes := true
-	query := fmt.Sprintf(`{"size":0,"aggs":{"each":{"filters":{"filters":{%s}}}}}`, strings.Join(queries, ","))
-	r := esapi.SearchRequest{Index: names, IgnoreUnavailable: &yes, AllowNoIndices: &yes, Body: strings.NewReader(query)}
-	if err := s.do(ctx, r, &reply); err != nil {
-		return err
+	r := esapi.MsearchRequest{Body: strings.NewReader(searches.String()), FilterPath: []string{"responses.hits.total.value", "responses.status"}}
+	if len(list) == 0 || s.do(ctx, r, &reply) != nil || len(reply.Responses) != len(list) {
+		return
 	}
-	for i := range list {
-		if n := reply.Aggregations.Each.Buckets[list[i].Name].Count; n != nil {
-			list[i].Documents = *n
-		}
-	}
-	return nil
-}
-
-// countEach counts the documents of some indices one by one.
-func (s *Store) countEach(ctx context.Context, list []adapters.Listed) {
-	for i := range list {
-		var reply struct{ Count *int }
-		r := esapi.CountRequest{Index: []string{url.PathEscape(list[i].Name)}}
-		if s.do(ctx, r, &reply) == nil && reply.Count != nil {
-			list[i].Documents = *reply.Count
+	for i, counted := range reply.Responses {
+		if counted.Hits.Total != nil {
+			list[i].Documents = counted.Hits.Total.Value
 		}
 	}
 }

@@ -39,7 +39,7 @@ func TestSecondNode(t *testing.T) {
 		engine := &silent{err: c.err}
 		nodes := []*url.URL{{Scheme: "http", Host: "a:9200"}, {Scheme: "http", Host: "b:9200"}}
 		s := Dialect{}.Open(engine, nodes, nil)(nil, "").(*Store)
-		if _, _, err := s.body(t.Context(), c.r, 0); err == nil || engine.asked != c.asked {
+		if _, err := s.body(t.Context(), c.r, 0); err == nil || engine.asked != c.asked {
 			t.Errorf("%s %s after %v: %d nodes were asked, want %d (%v)", c.r.method, c.r.path, c.err, engine.asked, c.asked, err)
 		}
 	}

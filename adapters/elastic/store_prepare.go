@@ -198,7 +198,8 @@ func (s *Store) resolve(ctx context.Context, name string) ([]adapters.Index, map
 		return nil, nil, fmt.Errorf("resolve %s: another cluster's indices show no mapping", name)
 	}
 	all := map[string]found{}
-	d, err := s.ask(ctx, r, &all)
+	err := s.do(ctx, r, &all)
+	d := s.dialect()
 	switch refused, _ := errors.AsType[*refusal](err); {
 	case !lenient && (err == nil && len(all) == 0 || missing(err) && refused.reason == "{}"):
 		// That nothing is there is told in other words.
@@ -374,44 +375,6 @@ func (s *Store) Prepare(ctx context.Context, name string, create bool) ([]adapte
 	return list, nil
 }
 
-const (
-	// limitSetting bounds how many fields a mapping may hold; fieldLimit is what it is where nobody set it.
-	limitSetting = "index.mapping.total_fields.limit"
-	fieldLimit   = 1000
-)
-
-// shape is what an index is made with.
-type shape struct {
-	// Settings are those that were set, by their flat names.
-	Settings map[string]any
-	Mappings json.RawMessage
-}
-
-// shape returns the shape of an index.
-func (s *Store) shape(ctx context.Context, index string) (shape, error) {
-	var all map[string]shape
-	yes := true
-	if err := s.do(ctx, esapi.IndicesGetRequest{Index: []string{url.PathEscape(index)}, FlatSettings: &yes}, &all); err != nil {
-		return shape{}, fmt.Errorf("read the settings of %s: %w", index, err)
-	}
-	one, there := all[index]
-	if !there {
-		return shape{}, fmt.Errorf("read the settings of %s: the engine says nothing of it", index)
-	}
-	return one, nil
-}
-
-// fields returns how our fields are mapped there.
-func (s shape) fields() declarations { return declarationsIn(s.Mappings) }
-
-// fieldsOf counts the fields of a mapping as the engine does: objects, fields of fields, aliases and runtime fields are fields
-// too.
-func fieldsOf(mapping json.RawMessage) int {
-	n := -1 // the document is none
-	eachField("", mapping, func(_ string, m mapped) { n += 1 + len(m.Runtime) })
-	return n
-}
-
 // raisedLimit returns the limit under which some fields more leave the documents as much room as they had, and whether it has to
 // be set. A limit that nobody set and that is far away stays.
 func raisedLimit(limit string, fields, more int) (to int, set bool) {
@@ -441,7 +404,7 @@ func (s *Store) declare(ctx context.Context, index string, fields []string) erro
 		to, raise = ours.to, false // raised before, and then something failed
 	}
 	if raise {
-		s.shared.limits[index] = lifted{to, len(lacking)}
+		s.shared.limits[index] = raisedBy{to, len(lacking)}
 		if err := s.limit(ctx, index, strconv.Itoa(to)); err != nil {
 			return fmt.Errorf("raise %s of %s to %d, so that our fields take no place of the documents': %w", limitSetting, index, to, err)
 		}

@@ -47,7 +47,6 @@ var errEnough = errors.New("enough documents")
 // scan is one reading of documents under way.
 type scan struct {
 	s      *Store
-	d      Dialect
 	index  string
 	sel    adapters.Selection
 	yield  func(adapters.Page) error
@@ -194,9 +193,8 @@ func (r *scan) part() (p part, err error) {
 }
 
 // refresh makes what was stored visible to searches.
-func (r *scan) refresh(ctx context.Context) (err error) {
-	r.d, err = r.s.ask(ctx, esapi.IndicesRefreshRequest{Index: []string{url.PathEscape(r.index)}}, nil)
-	return err
+func (r *scan) refresh(ctx context.Context) error {
+	return r.s.do(ctx, esapi.IndicesRefreshRequest{Index: []string{url.PathEscape(r.index)}}, nil)
 }
 
 // count returns how many documents are selected.
@@ -282,7 +280,7 @@ func (r *scan) shard(ctx context.Context, p part, i int, point *string) error {
 		n := r.want()
 		found, err := r.page(ctx, p[i], *point, n)
 		switch {
-		case tooLong(err) && n > 1:
+		case errors.Is(err, errTooLong) && n > 1:
 			r.size = n / 2
 			continue
 		case missing(err) && lost < pointTries:
@@ -328,7 +326,7 @@ func (r *scan) open(ctx context.Context, s share) (point string, err error) {
 		PitID string `json:"pit_id"`
 	}
 	endpoint := "/_pit"
-	if r.d.OpenSearch {
+	if r.s.dialect().OpenSearch {
 		endpoint = "/_search/point_in_time"
 	}
 	err = r.s.do(ctx, post(r.index+endpoint, "keep_alive="+pointHeld+"&"+s.preference(), ""), &reply)
@@ -342,7 +340,7 @@ func (r *scan) open(ctx context.Context, s share) (point string, err error) {
 func (r *scan) close(ctx context.Context, point string) {
 	switch name := string(jsonedit.AppendString(nil, point)); {
 	case point == "":
-	case r.d.OpenSearch:
+	case r.s.dialect().OpenSearch:
 		r.s.after(ctx, raw{http.MethodDelete, "/_search/point_in_time", "", `{"pit_id":[` + name + `]}`})
 	default:
 		r.s.after(ctx, raw{http.MethodDelete, "/_pit", "", `{"id":` + name + `}`})
@@ -359,7 +357,7 @@ func (r *scan) page(ctx context.Context, s share, point string, n int) (scanPage
 	body := `{"pit":{"id":` + string(jsonedit.AppendString(nil, point)) + `,"keep_alive":"` + pointHeld + `"},"size":` +
 		strconv.Itoa(n) + `,` + r.source + behind + bySeqNo + `,"seq_no_primary_term":true,"track_total_hits":false,"query":` +
 		r.within(s) + `}`
-	return r.search(ctx, raw{http.MethodPost, "/_search", r.s.shared.past(r.index), body}, scanLimit)
+	return r.search(ctx, raw{http.MethodPost, "/_search", r.s.shared.pastPipelines(r.index), body}, scanLimit)
 }
 
 // scroll reads a share by scroll.
@@ -441,7 +439,7 @@ func (r *scan) search(ctx context.Context, request raw, limit int64) (scanPage, 
 // find sends a search whose body says what is shown of the documents; withVectors would overrule that. It fails where it was not answered for all
 // that it concerns.
 func (r *scan) find(ctx context.Context, request raw, limit int64) (scanPage, error) {
-	_, body, err := r.s.body(ctx, request, limit)
+	body, err := r.s.body(ctx, request, limit)
 	if err != nil {
 		return scanPage{}, err
 	}

@@ -3,6 +3,7 @@ package elastic
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -99,7 +100,7 @@ func (r *scan) fetch(ctx context.Context, wanted []scanned) error {
 			return errEnough
 		}
 		found, err := r.search(ctx, post(r.index+"/_mget", "", r.gets(wanted[:n])), scanLimit)
-		if tooLong(err) && n > 1 {
+		if errors.Is(err, errTooLong) && n > 1 {
 			r.size = n / 2
 			continue
 		}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -492,11 +491,11 @@ var pipelineSettings = []string{"index.default_pipeline", "index.final_pipeline"
 
 // piped reports whether an index runs a pipeline over every document, which may then go elsewhere or nowhere.
 func (s shape) piped() bool {
-	return slices.ContainsFunc(pipelineSettings, func(name string) bool {
-		pipeline, _ := s.Settings[name].(string)
-		return pipeline != "" && pipeline != "_none"
-	})
+	return slices.ContainsFunc(pipelineSettings, func(name string) bool { return runs(s.setting(name)) })
 }
+
+// runs reports whether the value of such a setting names a pipeline.
+func runs(pipeline string) bool { return pipeline != "" && pipeline != "_none" }
 
 // legacyPiped reports whether a legacy template gives a new index of that name a pipeline. In doubt it says yes.
 func (s *Store) legacyPiped(ctx context.Context, name string) bool {
@@ -510,36 +509,25 @@ const searchPipeline = "index.search.default_pipeline"
 // pipe marks the indices, found by a request, that have such a pipeline. It may cut or sort the hits that it is shown, and a page is
 // filled from more hits than the client asks for. Where the setting is not shown to a client, none is taken to be there.
 func (s *Store) pipe(ctx context.Context, found esapi.IndicesGetFieldMappingRequest, list []adapters.Index) {
-	var all map[string]struct{ Settings map[string]string }
-	yes := true
-	r := esapi.IndicesGetSettingsRequest{
-		Index: found.Index, Name: []string{searchPipeline}, FlatSettings: &yes,
-		IgnoreUnavailable: found.IgnoreUnavailable, AllowNoIndices: found.AllowNoIndices, ExpandWildcards: found.ExpandWildcards,
-	}
-	if err := s.do(ctx, r, &all); err != nil {
+	all, err := s.settings(ctx, esapi.IndicesGetSettingsRequest{
+		Index: found.Index, IgnoreUnavailable: found.IgnoreUnavailable, AllowNoIndices: found.AllowNoIndices, ExpandWildcards: found.ExpandWildcards,
+	}, searchPipeline)
+	if err != nil {
 		return
 	}
 	for i := range list {
 		name := list[i].Name
-		if pipeline := all[name].Settings[searchPipeline]; pipeline == "" || pipeline == "_none" {
+		if list[i].Piped = runs(all[name][searchPipeline]); list[i].Piped {
+			s.shared.piped.Store(name, true)
+		} else {
 			s.shared.piped.Delete(name)
-			continue
 		}
-		s.shared.piped.Store(name, true)
-		list[i].Piped = true
 	}
 }
 
-// past has a search of ours go past the search pipelines of its indices: jobs and look-ups go by all that is stored, as it is stored. An
-// engine that has no such setting would refuse the parameter.
-func (p performer) past(r *http.Request) {
-	if names, search := strings.CutSuffix(strings.TrimPrefix(r.URL.Path, "/"), "/_search"); search {
-		r.URL.RawQuery = strings.Trim(r.URL.RawQuery+"&"+p.shared.past(strings.Split(names, ",")...), "&")
-	}
-}
-
-// past returns the parameter that takes a search past the pipelines of indices, or nothing where none is known to have one.
-func (s *shared) past(indices ...string) string {
+// pastPipelines returns the parameter that takes a search of ours past the search pipelines of its indices, or nothing where none is known to
+// have one: jobs and look-ups read all that is stored, as it is stored. An engine without that setting would refuse the parameter.
+func (s *shared) pastPipelines(indices ...string) string {
 	for _, index := range indices {
 		if _, is := s.piped.Load(index); is {
 			return "search_pipeline=_none"
@@ -551,18 +539,15 @@ func (s *shared) past(indices ...string) string {
 // Pipelines returns the ingest pipelines that indices of the rules run over every document, by the index. What they change in a
 // sketched field comes after the sketch.
 func (s *Store) Pipelines(ctx context.Context, rules adapters.Rules) (map[string][]string, error) {
-	var all map[string]struct{ Settings map[string]string }
-	yes := true
-	r := esapi.IndicesGetSettingsRequest{Name: pipelineSettings, FlatSettings: &yes, ExpandWildcards: "all"}
-	d, err := s.ask(ctx, r, &all)
+	all, err := s.settings(ctx, esapi.IndicesGetSettingsRequest{ExpandWildcards: "all"}, pipelineSettings...)
 	if err != nil && !missing(err) {
 		return nil, fmt.Errorf("read the pipelines of indices: %w", err)
 	}
 	found := map[string][]string{}
 	for index, is := range all {
 		for _, name := range pipelineSettings {
-			if pipeline := is.Settings[name]; pipeline != "" && pipeline != "_none" && rules.For(d.ruleName(index)) != nil {
-				found[index] = append(found[index], pipeline)
+			if runs(is[name]) && rules.For(s.dialect().ruleName(index)) != nil {
+				found[index] = append(found[index], is[name])
 			}
 		}
 	}
