@@ -6,6 +6,7 @@ import (
 	"io"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
@@ -61,8 +62,17 @@ func (d Dialect) cuts(c adapters.Class) jsonedit.Cuts {
 // atTop cuts our fields out of a document that stands alone.
 var atTop = jsonedit.Cuts{Drop: func(path []string) bool { return len(path) == 1 && adapters.Our(path[0]) }}
 
+// parts are the members beside "_source" that show fields of a document by their names, in a hit and in a reply about one document. To have
+// our fields cut out of another one, add a line here. deep says that they can stand anywhere below it; pruned that the engine leaves
+// the member out where it has nothing for it.
+var parts = map[string]struct{ deep, pruned bool }{
+	"fields":       {deep: true, pruned: true},
+	"highlight":    {pruned: true},
+	"term_vectors": {},
+}
+
 // inDocument cuts our fields out of a document's source, and out of what is extracted or highlighted beside it: of a script's
-// result too, which may be the source. The engine leaves out what it finds nothing for, but for a source.
+// result too, which may be the source.
 var inDocument = jsonedit.Cuts{
 	Prefix: adapters.FieldPrefix,
 	Drop: func(path []string) bool {
@@ -73,12 +83,10 @@ var inDocument = jsonedit.Cuts{
 		if i := slices.Index(path, "_source"); i >= 0 && i < last {
 			return i == last-1 // what is further down is the client's own
 		}
-		return path[last-1] == "highlight" || path[last-1] == "term_vectors" || slices.Contains(path[:last], "fields")
+		_, shown := parts[path[last-1]]
+		return shown || slices.ContainsFunc(path[:last], func(name string) bool { return parts[name].deep })
 	},
-	Prune: func(path []string, element bool) bool {
-		name := path[len(path)-1]
-		return !element && (name == "fields" || name == "highlight")
-	},
+	Prune: func(path []string, element bool) bool { return !element && parts[path[len(path)-1]].pruned },
 }
 
 // inMapping cuts our fields out of the mappings of indices and templates, which stand below a name, and out of the list of fields
@@ -112,8 +120,8 @@ func belowMappings(path []string) []string {
 
 // A document that an error's text quotes, which stands in a string of the reply, has our fields in a row: with the comma in front of
 // them, or behind them where they come first. Engines quote the beginning of a document alone.
-const (
-	quotedOurs = `\\"neardup_(?:sketch|bands|cluster)\\":(?:\\"[^"\\]*\\"|\[[-\d,]*\]|null)`
+var (
+	quotedOurs = `\\"(?:` + strings.Join(ourFields, "|") + `)\\":(?:\\"[^"\\]*\\"|\[[-\d,]*\]|null)`
 	// quotedBegun is what can stand behind the beginning of a name, up to anywhere in its value.
 	quotedBegun = `(?:\\"(?::(?:\\"[^"\\]*|\[[-\d,]*|nu?l?l?)?)?)?`
 )

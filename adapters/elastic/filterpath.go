@@ -2,8 +2,8 @@ package elastic
 
 import (
 	"bytes"
-	"math/bits"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -24,32 +24,21 @@ type pathFilter struct {
 }
 
 // paths are the steps of a list of paths, one path behind another.
-type paths struct {
-	steps []string
-	// first and last are the first and the last step of each path, double those that are "**".
-	first, last, double places
+type paths []step
+
+// step is one step of a path, which begins or ends with it or neither.
+type step struct {
+	name        string
+	first, last bool
 }
 
 // maxSteps bounds the steps of a list of paths. The longest lists that Kibana sends have about a hundred. What has more is not followed
 // here: its searches are the engine's alone (reason=filter_path).
 const maxSteps = 256
 
-// places is a set of steps: those that come next in the paths followed so far, and none where no path leads. It has one bit for each, so it
-// does not grow with the depth of a reply: a list of what is left of each path doubles at every level that a "**" goes through. All its steps
-// are taken at once, as Baeza-Yates and Gonnet do for the characters of a text (CACM 35(10), 1992).
-type places [maxSteps / 64]uint64
-
-func (p *places) add(step int) { p[step/64] |= 1 << (step % 64) }
-
-// meets reports whether the sets have a step in common.
-func (p places) meets(other places) bool {
-	for i, word := range p {
-		if word&other[i] != 0 {
-			return true
-		}
-	}
-	return false
-}
+// places are the steps that come next in the paths followed so far, in order and each once; none where no path leads. There are never more of
+// them than steps, however deep a reply is: a list of what is left of each path would double at every level that a "**" goes through.
+type places []byte // maxSteps of them are told apart by a byte
 
 // parseFilter takes the value of filter_path apart. It returns nil for one that filters nothing, and ok = false for one that is too long, or
 // that the engines refuse or read in ways of their own: with a path or a name of no characters, or a backslash in front of something other
@@ -68,7 +57,7 @@ func parseFilter(value string, openSearch bool) (f *pathFilter, ok bool) {
 			return nil, false
 		}
 	}
-	if f.keep.steps == nil && f.drop.steps == nil {
+	if f.keep == nil && f.drop == nil {
 		return nil, true
 	}
 	return f, true
@@ -84,56 +73,53 @@ func (p *paths) add(path string) bool {
 		return false
 	}
 	steps := strings.Split(strings.ReplaceAll(path, `\.`, dot), ".")
-	for i, step := range steps {
-		at := len(p.steps)
-		if step == "" || strings.Contains(step, `\`) || at == maxSteps {
+	for i, name := range steps {
+		if name == "" || strings.Contains(name, `\`) || len(*p) == maxSteps {
 			return false
 		}
-		if step = strings.ReplaceAll(step, dot, "."); step == "**" {
-			p.double.add(at)
-		} else { // so that a name is compared with a step in no more than its length
-			step = starRuns.ReplaceAllLiteralString(step, "*")
+		if name = strings.ReplaceAll(name, dot, "."); name != "**" { // so that a name is compared with a step in no more than its length
+			name = starRuns.ReplaceAllLiteralString(name, "*")
 		}
-		if p.steps = append(p.steps, step); i == 0 {
-			p.first.add(at)
-		}
-		if i == len(steps)-1 {
-			p.last.add(at)
-		}
+		*p = append(*p, step{name, i == 0, i == len(steps)-1})
 	}
 	return true
 }
 
 var starRuns = regexp.MustCompile(`\*{2,}`)
 
-// step follows the paths from the places to a name. whole says that one of them ends there.
-func (p *paths) step(from places, name string) (next places, whole bool) {
-	if from == (places{}) {
-		return from, false
-	}
-	taken := from
-	for i, word := range from {
-		for word &^= p.double[i]; word != 0; word &= word - 1 {
-			bit := bits.TrailingZeros64(word)
-			if !globbed(p.steps[64*i+bit], name) {
-				taken[i] &^= 1 << bit
-			}
+// start returns where the paths begin.
+func (p paths) start() (at places) {
+	for i, s := range p {
+		if s.first {
+			at = append(at, byte(i))
 		}
 	}
-	if taken.meets(p.last) {
-		return places{}, true
-	}
-	var carry uint64
-	for i, word := range taken { // to the step behind each, and "**" to itself too
-		next[i] = word<<1 | carry | word&p.double[i]
-		carry = word >> 63
+	return at
+}
+
+// step follows the paths from the places to a name. whole says that one of them ends there.
+func (p paths) step(from places, name string) (next places, whole bool) {
+	for _, at := range from {
+		s := p[at]
+		switch {
+		case s.name != "**" && !globbed(s.name, name):
+			continue
+		case s.last:
+			return nil, true
+		case next == nil:
+			next = make(places, 0, 2*len(from))
+		}
+		if s.name == "**" && (len(next) == 0 || next[len(next)-1] < at) { // it stands for more names too
+			next = append(next, at)
+		}
+		next = append(next, at+1)
 	}
 	return next, false
 }
 
 // follow follows the paths from their beginning to the names.
-func (p *paths) follow(names []string) places {
-	at := p.first
+func (p paths) follow(names []string) places {
+	at := p.start()
 	for _, name := range names {
 		at, _ = p.step(at, name)
 	}
@@ -151,7 +137,7 @@ func (f *pathFilter) within(path []string) bool {
 		return false
 	}
 	drop := f.drop.follow(path)
-	return f.keep.follow(path) != places{} || drop != places{} && (!f.keepsEmpty || drop.meets(f.drop.last))
+	return len(f.keep.follow(path)) > 0 || len(drop) > 0 && !f.keepsEmpty || slices.ContainsFunc(drop, func(at byte) bool { return f.drop[at].last })
 }
 
 // globbed reports whether a name is of the pattern.
@@ -191,7 +177,7 @@ func (f *pathFilter) filter(body []byte, deadline rerank.Deadline) ([]byte, erro
 	if len(body) == 0 || body[0] != '{' {
 		return nil, adapters.Alone{Reason: "filter_path", Searched: true}
 	}
-	p.value(place{keep: f.keep.first, drop: f.drop.first, whole: f.keep.steps == nil}, 0)
+	p.value(place{keep: f.keep.start(), drop: f.drop.start(), whole: f.keep == nil}, 0)
 	switch {
 	case p.over:
 		return nil, adapters.ErrLate
@@ -225,7 +211,7 @@ type place struct {
 func (p *filtered) value(at place, depth int) bool {
 	open := byte('{')
 	switch {
-	case at.whole && at.drop == places{}:
+	case at.whole && len(at.drop) == 0:
 		p.out = append(p.out, p.r.Value()...)
 		return true
 	case p.r.Enter('{'):
@@ -279,7 +265,7 @@ func (p *filtered) member(open byte, at place, depth int) bool {
 		return false
 	}
 	if !at.whole {
-		if at.keep, at.whole = p.keep.step(at.keep, string(key)); !at.whole && at.keep == (places{}) {
+		if at.keep, at.whole = p.keep.step(at.keep, string(key)); !at.whole && len(at.keep) == 0 {
 			return false
 		}
 	}

@@ -150,7 +150,7 @@ func allocated(run func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// linear is a bound on what filtering a reply may allocate. A set of places costs 32 bytes for each level of a reply.
+// linear is a bound on what filtering a reply may allocate. A list of places costs as many bytes for each level of a reply as there are steps, at most.
 func linear(reply, filter string) uint64 { return uint64(1<<18 + 200*len(reply) + 200*len(filter)) }
 
 // nested returns a value so deep in objects.
@@ -194,8 +194,8 @@ func TestFilterPathIsBounded(t *testing.T) {
 // TestFilterPathRuns: a run of stars is one, unless it is a step of two. Else each name of a reply would be compared with all of them.
 func TestFilterPathRuns(t *testing.T) {
 	f, ok := parseFilter("a.**.***.****b**,**", false)
-	if want := []string{"a", "**", "*", "*b*", "**"}; !ok || !slices.Equal(f.keep.steps, want) {
-		t.Errorf("the steps are %q, want %q", f.keep.steps, want)
+	if want := (paths{{"a", true, false}, {"**", false, false}, {"*", false, false}, {"*b*", false, true}, {"**", true, true}}); !ok || !slices.Equal(f.keep, want) {
+		t.Errorf("the steps are %v, want %v", f.keep, want)
 	}
 }
 
@@ -265,10 +265,10 @@ func TestPathsAreFollowed(t *testing.T) {
 				t.Fatalf("seed %d: keep %q, drop %q: within %q is %t", seed, kept, dropped, names, got)
 			}
 			for _, side := range []struct {
-				paths *paths
+				paths paths
 				at    places
 				want  [][]string
-			}{{&f.keep, f.keep.follow(names), keep}, {&f.drop, f.drop.follow(names), drop}} {
+			}{{f.keep, f.keep.follow(names), keep}, {f.drop, f.drop.follow(names), drop}} {
 				if diff := cmp.Diff(distinct(side.want), left(side.paths, side.at)); diff != "" {
 					t.Fatalf("seed %d: keep %q, drop %q behind %q: %s", seed, kept, dropped, names, diff)
 				}
@@ -298,15 +298,15 @@ func lead(paths [][]string, names []string) [][]string {
 }
 
 // left returns what is left of the paths at the places.
-func left(p *paths, at places) (all []string) {
-	for i := range maxSteps {
-		if at[i/64]>>(i%64)&1 == 1 {
-			end := i
-			for p.last[end/64]>>(end%64)&1 == 0 {
-				end++
+func left(p paths, at places) (all []string) {
+	for _, i := range at {
+		var rest []string
+		for end := int(i); ; end++ {
+			if rest = append(rest, p[end].name); p[end].last {
+				break
 			}
-			all = append(all, strings.Join(p.steps[i:end+1], "."))
 		}
+		all = append(all, strings.Join(rest, "."))
 	}
 	slices.Sort(all)
 	return slices.Compact(all)

@@ -16,22 +16,27 @@ import (
 	"github.com/neardup/sidecar/adapters"
 )
 
-// ourFields are the names of our fields.
-var ourFields = []string{adapters.SketchField, adapters.BandsField, adapters.ClusterField}
+// ourFields are the names of our fields, and kindOf their types in a mapping. A new field takes a place in both and in [adapters.Our].
+var (
+	ourFields = []string{adapters.SketchField, adapters.BandsField, adapters.ClusterField}
+	kindOf    = map[string]string{adapters.SketchField: "binary", adapters.BandsField: "long", adapters.ClusterField: "keyword"}
+)
 
-// ourField is how the sketch is declared in an index: stored with the document, readable as doc values, not indexed.
-const ourField = `{"type":"binary","doc_values":true}`
-
-// declarationOf has how each field of ours is declared: bands to be looked up by, clusters to be looked up and grouped by. Without doc values,
-// a client's pattern among docvalue_fields that covers it would be refused.
-var declarationOf = map[string]string{
-	adapters.SketchField: ourField, adapters.BandsField: `{"type":"long"}`, adapters.ClusterField: `{"type":"keyword"}`,
+// meant says for an operator how a field is declared. All have doc values, without which a client's pattern among docvalue_fields that covers
+// one would be refused; all but the sketch, which is of a type that has no index, are looked up by.
+func meant(field string) string {
+	if kindOf[field] == "binary" {
+		return "binary with doc values"
+	}
+	return kindOf[field] + ", indexed and with doc values"
 }
 
-// meant says the same for an operator.
-var meant = map[string]string{
-	adapters.SketchField: "binary with doc values", adapters.BandsField: "long, indexed and with doc values",
-	adapters.ClusterField: "keyword, indexed and with doc values",
+// declaration returns how a field of ours is declared.
+func declaration(field, mark string) string {
+	if kindOf[field] == "binary" {
+		mark = `,"doc_values":true` + mark
+	}
+	return `{"type":"` + kindOf[field] + `"` + mark + "}"
 }
 
 const (
@@ -52,11 +57,6 @@ func properties(fields []string, mark string) string {
 	return `{"properties":{` + strings.Join(list, ",") + `}}`
 }
 
-// declaration returns how a field of ours is declared.
-func declaration(field, mark string) string {
-	return strings.TrimSuffix(declarationOf[field], "}") + mark + "}"
-}
-
 // declared is how a field of ours is mapped in an index. Index and DocValues are nil where they are as by default.
 type declared struct {
 	Type      string            `json:"type"`
@@ -69,14 +69,9 @@ func (d declared) marked() bool { return d.Meta[markKey] == markValue }
 
 // fit reports whether it is declared as the field needs it.
 func (d declared) fit(field string) bool {
-	is := func(setting *bool, instead bool) bool { return setting == nil && instead || setting != nil && *setting }
-	switch field {
-	case adapters.SketchField:
-		return d.Type == "binary" && is(d.DocValues, false)
-	case adapters.BandsField:
-		return d.Type == "long" && is(d.Index, true) && is(d.DocValues, true)
-	}
-	return d.Type == "keyword" && is(d.Index, true) && is(d.DocValues, true)
+	plain := kindOf[field] != "binary"
+	set := func(value *bool, byDefault bool) bool { return value == nil && byDefault || value != nil && *value }
+	return d.Type == kindOf[field] && set(d.DocValues, plain) && (!plain || set(d.Index, true))
 }
 
 // declarations are how our fields are mapped somewhere, by name; those that are not have no entry.
@@ -108,7 +103,7 @@ func (ds declarations) unfit(fields []string) string {
 // why says, for an operator, what hinders documents from being stored with the fields; nothing where nothing does.
 func (ds declarations) why(fields []string) string {
 	if field := ds.unfit(fields); field != "" {
-		return fmt.Sprintf("the field %s is mapped as %s, not as %s: reindex into a new index", field, ds[field].Type, meant[field])
+		return fmt.Sprintf("the field %s is mapped as %s, not as %s: reindex into a new index", field, ds[field].Type, meant(field))
 	}
 	if list := ds.undeclared(fields); len(list) > 0 {
 		return "the field " + strings.Join(list, ", ") + " is not mapped: run setup with credentials that may change the mapping"

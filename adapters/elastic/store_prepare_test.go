@@ -283,6 +283,9 @@ func manyProperties(n int) string {
 	return b.String()
 }
 
+// ourField is how the sketch is declared.
+const ourField = `{"type":"binary","doc_values":true}`
+
 const (
 	putField    = `PUT /a-1/_mapping {"properties":{"neardup_sketch":` + ourField + `}}`
 	mayCreate   = "GET /_cluster/settings"

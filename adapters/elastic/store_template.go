@@ -87,7 +87,7 @@ func (s *Store) amend(ctx context.Context, t blueprint, rules adapters.Rules, dr
 		return done
 	case is.unfit(fields) != "":
 		field := is.unfit(fields)
-		done.Why = fmt.Sprintf("it declares the field %s as %s, not as %s", field, is[field].Type, meant[field])
+		done.Why = fmt.Sprintf("it declares the field %s as %s, not as %s", field, is[field].Type, meant(field))
 		return done
 	case t.rival != "":
 		done.Why = "template " + t.rival + " sets " + limitSetting + " over it: set it here"

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
@@ -29,26 +30,23 @@ func (Dialect) CleanReply(c adapters.Class, dst io.Writer, src io.Reader) error 
 	return jsonedit.Clean(dst, src, atTop)
 }
 
-// inHit cuts our fields out of the documents of a search reply, grouped or not, of one search or several.
-var inHit = jsonedit.Cuts{Drop: func(path []string) bool {
-	if !adapters.Our(path[len(path)-1]) {
-		return false
-	}
-	for _, around := range []string{"results", "grouped_hits"} {
-		if path[0] == around {
-			path = path[1:]
-		}
-	}
-	return len(path) == 3 && path[0] == "hits" && path[1] == "document"
-}}
+// Where documents stand in the replies to searches, of one search or several, grouped or not; to deletions, which newer engines answer with the
+// documents; and to requests for one document. A new place takes a line here.
+var (
+	inHit     = below("hits.document", "grouped_hits.hits.document", "results.hits.document", "results.grouped_hits.hits.document")
+	inDeleted = below("documents")
+	atTop     = below("")
+)
 
-// inDeleted cuts our fields out of the documents that newer engines answer a deletion with.
-var inDeleted = jsonedit.Cuts{Drop: func(path []string) bool {
-	return len(path) == 2 && adapters.Our(path[1]) && path[0] == "documents"
-}}
-
-// atTop cuts our fields out of a document.
-var atTop = jsonedit.Cuts{Drop: func(path []string) bool { return len(path) == 1 && adapters.Our(path[0]) }}
+// below cuts our fields out of the documents to which these keys lead, divided by dots.
+func below(documents ...string) jsonedit.Cuts {
+	return jsonedit.Cuts{Prefix: adapters.FieldPrefix, Drop: func(path []string) bool {
+		last := len(path) - 1
+		return adapters.Our(path[last]) && slices.ContainsFunc(documents, func(keys string) bool {
+			return slices.Equal(strings.FieldsFunc(keys, func(c rune) bool { return c == '.' }), path[:last])
+		})
+	}}
+}
 
 // cleanImported cuts our fields out of one line of an import's reply. On success the line can hold the stored document as an object; on
 // an error it holds the raw line that was sent, as a string.
