@@ -1,6 +1,7 @@
 package elastic
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strings"
@@ -109,8 +110,80 @@ func alters(method string, path []string) bool {
 	return len(path) == 0 || !steady[path[0]]
 }
 
+// endpoint is a kind of request that can hold documents on its way in, or documents or mappings on its way out. What is not listed passes:
+// replies about the whole cluster, and those that show a field only to who names it.
+type endpoint struct {
+	methods string // divided by spaces
+	// rest is what follows the endpoint's own name: parts divided by slashes, "*" for any one, "**" for any number of them.
+	rest string
+	kind adapters.Kind // none is a read
+	form string
+	// reason says why a search is left alone that we don't take apart.
+	reason adapters.Reason
+}
+
+const (
+	both   = "GET POST" // what takes a body
+	write  = adapters.KindWrite
+	search = adapters.KindSearch
+)
+
+// endpoints are what a request can be, by the first part of the path that is no name of an index.
+var endpoints = map[string][]endpoint{
+	"_bulk":   {{methods: "POST PUT", kind: write, form: formBulk}},
+	"_create": {{methods: "POST PUT", rest: "*", kind: write, form: formDoc}},
+	"_update": {{methods: "POST", rest: "*", kind: write, form: formUpdate}},
+	"_search": {
+		{methods: both, kind: search, form: formSearch}, {methods: both, rest: "template", kind: search, form: formTemplate},
+		{methods: both, rest: "scroll", reason: "export"}, {methods: both, rest: "scroll/*", reason: "export"},
+	},
+	"_msearch": {{methods: both, kind: search, form: formMulti}, {methods: both, rest: "template", reason: "template"}},
+
+	"_doc": {
+		{methods: "POST", kind: write, form: formDoc}, {methods: "POST PUT", rest: "*", kind: write, form: formDoc},
+		{methods: "GET HEAD", rest: "*"},
+	},
+	"_source":       {{methods: "GET HEAD", rest: "*", form: formSource}},
+	"_mget":         {{methods: both}},
+	"_explain":      {{methods: both, rest: "*"}},
+	"_termvectors":  {{methods: both}, {methods: both, rest: "*"}},
+	"_mtermvectors": {{methods: both}},
+	"_mapping":      {{methods: "GET", rest: "**", form: formMapping}},
+	"_mappings":     {{methods: "GET", rest: "**", form: formMapping}},
+	"_index_template": {
+		{methods: "GET", rest: "**", form: formMapping}, {methods: "POST", rest: "_simulate/**", form: formMapping},
+		{methods: "POST", rest: "_simulate_index/*", form: formMapping},
+	},
+	"_component_template": {{methods: "GET", rest: "**", form: formMapping}},
+	"_template":           {{methods: "GET", rest: "**", form: formMapping}},
+	"_field_caps":         {{methods: both, form: formFields}},
+	"_field_usage_stats":  {{methods: "GET", form: formFields}},
+	"_disk_usage":         {{methods: "POST", form: formFields}},
+	"_validate":           {{methods: both, rest: "query", form: formFields}},
+	"_update_by_query":    {{methods: "POST", form: formByQuery}},
+	"_delete_by_query":    {{methods: "POST", form: formByQuery}},
+	"_reindex":            {{methods: "POST", form: formByQuery}},
+	"_query": {
+		{methods: "POST", form: formTable}, {methods: "POST", rest: "async", form: formTable}, {methods: "GET", rest: "async/*", form: formTable},
+	},
+
+	"_application":  {{methods: both, rest: "search_application/*/_search", reason: "template"}},
+	"_async_search": {{methods: both, rest: "**", reason: "async"}},
+	"_plugins":      {{methods: both, rest: "_asynchronous_search/**", reason: "async"}},
+	"_opendistro":   {{methods: both, rest: "_asynchronous_search/**", reason: "async"}},
+	"_eql":          {{methods: both, rest: "search", reason: "eql"}, {methods: "GET", rest: "search/*", reason: "eql"}},
+	"_knn_search":   {{methods: both, reason: "vector"}},
+	"_rank_eval":    {{methods: both, reason: "rank_eval"}},
+	"_fleet": {
+		{methods: both, rest: "_fleet_search", reason: "not_understood"},
+		{methods: both, rest: "_fleet_msearch", reason: "not_understood"},
+	},
+}
+
+// elsewhere are the endpoints whose bodies name indices of their own.
+var elsewhere = []string{"_bulk", "_mget", "_msearch", "_mtermvectors"}
+
 func classify(method string, path []string) adapters.Class {
-	read, write := method == "GET", method == "POST" || method == "PUT"
 	target, all := "", path[0] == "_all"
 	switch {
 	case all: // as if nothing were named
@@ -119,32 +192,41 @@ func classify(method string, path []string) adapters.Class {
 		target, path = path[0], path[1:]
 	}
 	if len(path) == 0 {
-		if read && (target != "" || all) { // GET /index answers its mapping too
+		if method == "GET" && (target != "" || all) { // GET /index answers its mapping too
 			return adapters.Class{Kind: adapters.KindRead, Target: target, Form: formIndex}
 		}
 		return adapters.Class{}
 	}
-	named, id := target != "", ""
-	if len(path) == 2 {
-		id = path[1]
+	for _, e := range endpoints[path[0]] {
+		ofIndex := e.kind == write && e.form != formBulk // what is written to no index is none of these
+		if !slices.Contains(strings.Fields(e.methods), method) || !follows(path[1:], e.rest) || ofIndex && target == "" {
+			continue
+		}
+		c := adapters.Class{
+			Kind: cmp.Or(e.kind, adapters.KindRead), Target: target, Form: e.form, Reason: e.reason, CleanWrite: e.kind == write,
+			Elsewhere: slices.Contains(elsewhere, path[0]), Alters: path[0] == "_reindex",
+		}
+		if e.kind == write && len(path) == 2 {
+			c.ID = path[1]
+		}
+		return c
 	}
-	switch endpoint, rest := path[0], len(path)-1; {
-	case endpoint == "_bulk" && write && rest == 0:
-		return adapters.Class{Kind: adapters.KindWrite, Target: target, Form: formBulk, CleanWrite: true, Elsewhere: true}
-	case endpoint == "_doc" && named && (method == "POST" && rest <= 1 || method == "PUT" && rest == 1):
-		return adapters.Class{Kind: adapters.KindWrite, Target: target, ID: id, Form: formDoc, CleanWrite: true}
-	case endpoint == "_create" && named && write && rest == 1:
-		return adapters.Class{Kind: adapters.KindWrite, Target: target, ID: id, Form: formDoc, CleanWrite: true}
-	case endpoint == "_update" && named && method == "POST" && rest == 1:
-		return adapters.Class{Kind: adapters.KindWrite, Target: target, ID: id, Form: formUpdate, CleanWrite: true}
-	case endpoint == "_search" && rest == 0 && (read || method == "POST"):
-		return adapters.Class{Kind: adapters.KindSearch, Target: target, Form: formSearch}
-	case endpoint == "_search" && rest == 1 && path[1] == "template" && (read || method == "POST"):
-		return adapters.Class{Kind: adapters.KindSearch, Target: target, Form: formTemplate}
-	case endpoint == "_msearch" && rest == 0 && (read || method == "POST"):
-		return adapters.Class{Kind: adapters.KindSearch, Target: target, Form: formMulti, Elsewhere: true}
+	return adapters.Class{}
+}
+
+// follows reports whether the parts of a path are of the pattern.
+func follows(parts []string, pattern string) bool {
+	for pattern != "" {
+		var first string
+		switch first, pattern, _ = strings.Cut(pattern, "/"); {
+		case first == "**":
+			return true
+		case len(parts) == 0 || first != "*" && first != parts[0]:
+			return false
+		}
+		parts = parts[1:]
 	}
-	return classifyRead(method, target, path)
+	return len(parts) == 0
 }
 
 // typed are the endpoints that take a type between index and endpoint.
