@@ -33,7 +33,11 @@ func (s shape) setting(name string) string {
 }
 
 // fields returns how our fields are mapped there.
-func (s shape) fields() declarations { return declarationsIn(s.Mappings) }
+func (s shape) fields() declarations {
+	var m mapped
+	_ = json.Unmarshal(s.Mappings, &m) // what is no mapping declares nothing
+	return declarationsOf(m.Properties)
+}
 
 // shape returns the shape of an index.
 func (s *Store) shape(ctx context.Context, index string) (shape, error) {

@@ -223,9 +223,7 @@ func (s *Store) refused(ctx context.Context, index adapters.Index) error {
 	var errs []error
 	name := url.PathEscape(index.Name)
 	if !index.Ready {
-		nothing := strings.NewReader(`{"properties":{}}`)
-		mapping := esapi.IndicesPutMappingRequest{Index: []string{name}, Body: nothing}
-		if err := s.do(ctx, mapping, nil); err != nil {
+		if err := s.putMapping(ctx, index.Name, properties(nil, "")); err != nil {
 			errs = append(errs, fmt.Errorf("change its mapping: %w", err))
 		}
 	}

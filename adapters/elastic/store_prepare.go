@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -111,26 +112,17 @@ func (ds declarations) why(fields []string) string {
 	return ""
 }
 
-// declarationsIn returns how our fields are mapped in a mapping. An object is declared by no type of its own.
-func declarationsIn(mapping json.RawMessage) declarations {
-	var m struct{ Properties map[string]json.RawMessage }
+// declarationsOf returns how our fields are mapped among the properties of a mapping. An object has no type of its own.
+func declarationsOf(properties map[string]json.RawMessage) declarations {
 	ds := declarations{}
-	if json.Unmarshal(mapping, &m) == nil {
-		for _, field := range ourFields {
-			ds.take(field, m.Properties[field])
+	for _, field := range ourFields {
+		if is, there := properties[field]; there {
+			var d declared
+			_ = json.Unmarshal(is, &d) // what is no declaration is none
+			ds[field] = d
 		}
 	}
 	return ds
-}
-
-// take notes a declaration.
-func (ds declarations) take(field string, is json.RawMessage) {
-	if is == nil {
-		return
-	}
-	d := declared{}
-	_ = json.Unmarshal(is, &d) // what is no declaration is none
-	ds[field] = d
 }
 
 // kept returns which fields of ours documents hold under one of the rules. A sketch they hold without one, too.
@@ -145,31 +137,6 @@ func kept(rules ...*adapters.Rule) []string {
 	return list
 }
 
-// found is what the engine says of our fields in one index.
-type found struct {
-	Mappings map[string]struct{ Mapping map[string]json.RawMessage }
-}
-
-func (f found) fields() declarations {
-	ds := declarations{}
-	for _, field := range ourFields {
-		ds.take(field, f.Mappings[field].Mapping[field])
-	}
-	return ds
-}
-
-// index returns what is known of an index of that name.
-func (s *Store) index(f found, d Dialect, name string) adapters.Index {
-	i := adapters.Index{Name: name}
-	if as := d.ruleName(name); as != name {
-		i.As = as
-	}
-	is, fields := f.fields(), s.needed(i)
-	i.Mapped, i.Known = is[adapters.SketchField].Type != "", len(is.undeclared(fields)) == 0
-	i.Ready, i.Why = is.fit(fields), is.why(fields)
-	return i
-}
-
 // needed returns the fields of ours that documents of an index hold.
 func (s *Store) needed(i adapters.Index) []string { return kept(s.rules.Of(i)) }
 
@@ -179,7 +146,7 @@ func (s *Store) Resolve(ctx context.Context, name string) ([]adapters.Index, err
 	return list, err
 }
 
-func (s *Store) resolve(ctx context.Context, name string) ([]adapters.Index, map[string]found, error) {
+func (s *Store) resolve(ctx context.Context, name string) ([]adapters.Index, map[string]declarations, error) {
 	// Whatever of a list is there, hidden indices too: more than a search may reach, and never less. A single name must be
 	// there: or else the error tells so, and what a name to be evaluated comes to.
 	yes, lenient := true, !one(name)
@@ -192,11 +159,12 @@ func (s *Store) resolve(ctx context.Context, name string) ([]adapters.Index, map
 	if remote(name) {
 		return nil, nil, fmt.Errorf("resolve %s: another cluster's indices show no mapping", name)
 	}
-	all := map[string]found{}
-	err := s.do(ctx, r, &all)
-	d := s.dialect()
+	var reply map[string]struct {
+		Mappings map[string]struct{ Mapping map[string]json.RawMessage }
+	}
+	err := s.do(ctx, r, &reply)
 	switch refused, _ := errors.AsType[*refusal](err); {
-	case !lenient && (err == nil && len(all) == 0 || missing(err) && refused.reason == "{}"):
+	case !lenient && (err == nil && len(reply) == 0 || missing(err) && refused.reason == "{}"):
 		// That nothing is there is told in other words.
 		return nil, nil, fmt.Errorf("resolve %s: its mapping is not shown (closed, blocked, or not granted)", name)
 	case missing(err):
@@ -205,17 +173,30 @@ func (s *Store) resolve(ctx context.Context, name string) ([]adapters.Index, map
 		return nil, nil, fmt.Errorf("resolve %s: %w", name, err)
 	}
 	var list []adapters.Index
-	for index, f := range all {
-		if index != JournalIndex || name == JournalIndex {
-			list = append(list, s.index(f, d, index))
+	all := map[string]declarations{}
+	for index, is := range reply {
+		if index == JournalIndex && name != JournalIndex {
+			continue
 		}
+		properties := map[string]json.RawMessage{}
+		for _, field := range is.Mappings {
+			maps.Copy(properties, field.Mapping)
+		}
+		i, ds := adapters.Index{Name: index}, declarationsOf(properties)
+		if as := s.dialect().ruleName(index); as != index {
+			i.As = as
+		}
+		fields := s.needed(i)
+		i.Mapped, i.Known = ds[adapters.SketchField].Type != "", len(ds.undeclared(fields)) == 0
+		i.Ready, i.Why = ds.fit(fields), ds.why(fields)
+		list, all[index] = append(list, i), ds
 	}
 	slices.SortFunc(list, func(a, b adapters.Index) int { return strings.Compare(a.Name, b.Name) })
-	if d.OpenSearch && len(list) > 0 {
+	if s.dialect().OpenSearch && len(list) > 0 {
 		s.pipe(ctx, r, list)
 	}
 	if one(name) && (len(list) > 1 || len(list) == 1 && list[0].Name != name) {
-		s.written(ctx, d, name, list, all)
+		s.written(ctx, name, list, all)
 	}
 	return list, all, nil
 }
@@ -230,7 +211,7 @@ func absentAs(err error, name string) []adapters.Index {
 
 // written marks in what stands behind a name the indices that no write to the name reaches, and the one that it reaches if the
 // engine can lead the name elsewhere.
-func (s *Store) written(ctx context.Context, d Dialect, name string, list []adapters.Index, all map[string]found) {
+func (s *Store) written(ctx context.Context, name string, list []adapters.Index, all map[string]declarations) {
 	stream := !slices.ContainsFunc(list, func(i adapters.Index) bool { return i.As != name })
 	switch {
 	case stream:
@@ -242,7 +223,7 @@ func (s *Store) written(ctx context.Context, d Dialect, name string, list []adap
 			s.move(list, all, "its name is about to mean another index")
 		}
 	default:
-		s.writtenByAlias(ctx, d, name, list, all)
+		s.writtenByAlias(ctx, name, list, all)
 	}
 }
 
@@ -276,9 +257,9 @@ func writesTo(list []adapters.Index, written string) {
 }
 
 // move marks the index that is written to as one of a name that moves, unless the next one is known to declare our field as well.
-func (s *Store) move(list []adapters.Index, all map[string]found, why string) {
+func (s *Store) move(list []adapters.Index, all map[string]declarations, why string) {
 	for i := range list {
-		if list[i].NoWrite || all[list[i].Name].fields().marked(s.needed(list[i])) {
+		if list[i].NoWrite || all[list[i].Name].marked(s.needed(list[i])) {
 			continue
 		}
 		list[i].Moves = true
@@ -290,7 +271,7 @@ func (s *Store) move(list []adapters.Index, all map[string]found, why string) {
 }
 
 // writtenByAlias asks which of its indices an alias writes to. Where the engine won't tell, all of them may be.
-func (s *Store) writtenByAlias(ctx context.Context, d Dialect, name string, list []adapters.Index, all map[string]found) {
+func (s *Store) writtenByAlias(ctx context.Context, name string, list []adapters.Index, all map[string]declarations) {
 	var targets map[string]struct {
 		Aliases map[string]struct {
 			Write   *bool  `json:"is_write_index"`
@@ -404,8 +385,7 @@ func (s *Store) declare(ctx context.Context, index string, fields []string) erro
 			return fmt.Errorf("raise %s of %s to %d, so that our fields take no place of the documents': %w", limitSetting, index, to, err)
 		}
 	}
-	body := strings.NewReader(properties(lacking, ""))
-	err = s.do(ctx, esapi.IndicesPutMappingRequest{Index: []string{url.PathEscape(index)}, Body: body}, nil)
+	err = s.putMapping(ctx, index, properties(lacking, ""))
 	switch {
 	case err == nil: // what is raised is taken
 		delete(s.shared.limits, index)
@@ -417,6 +397,11 @@ func (s *Store) declare(ctx context.Context, index string, fields []string) erro
 		s.lower(ctx, index, to, back, fields)
 	}
 	return err
+}
+
+// putMapping puts something into the mapping of an index.
+func (s *Store) putMapping(ctx context.Context, index, mapping string) error {
+	return s.do(ctx, esapi.IndicesPutMappingRequest{Index: []string{url.PathEscape(index)}, Body: strings.NewReader(mapping)}, nil)
 }
 
 // lower puts a field limit back that was raised for nothing, unless somebody else has set it or declared our fields meanwhile.

@@ -36,17 +36,13 @@ type blueprint struct {
 // whole, and returns every template that makes indices of a rule. It makes none and leaves alone those that are the engine's own.
 // An existing index whose successor will be made from such a template is marked accordingly. With dry it changes nothing.
 func (s *Store) Templates(ctx context.Context, rules adapters.Rules, dry bool) ([]adapters.Template, error) {
-	composable, err := s.composable(ctx)
+	all, err := s.templates(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("read the index templates: %w", err)
-	}
-	legacy, err := s.legacy(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("read the legacy index templates: %w", err)
+		return nil, err
 	}
 	var list []adapters.Template
 	var ready []blueprint
-	for _, t := range slices.Concat(composable, legacy) {
+	for _, t := range all {
 		if strings.HasPrefix(t.name, ".") || !t.patterns.meet(rules) {
 			continue
 		}
@@ -59,7 +55,7 @@ func (s *Store) Templates(ctx context.Context, rules adapters.Rules, dry bool) (
 	if dry {
 		return list, nil
 	}
-	return list, s.mark(ctx, rules, composable, ready)
+	return list, s.mark(ctx, rules, all, ready)
 }
 
 // amend declares our field in a template, unless it is there or the template is to be left alone.
@@ -124,7 +120,7 @@ func (t blueprint) without() (bare blueprint, ours, others bool) {
 	properties := objectAt(made, "mappings", "properties")
 	gone := 0
 	mapping, _ := json.Marshal(made["mappings"]) // it came as JSON
-	for field, d := range declarationsIn(mapping) {
+	for field, d := range (shape{Mappings: mapping}).fields() {
 		if !d.marked() {
 			others = true
 			continue
@@ -224,6 +220,19 @@ func blueprintOf(name string, object json.RawMessage, legacy bool) (blueprint, e
 	}, nil
 }
 
+// templates returns all templates, the composable ones before the legacy ones.
+func (s *Store) templates(ctx context.Context) ([]blueprint, error) {
+	composable, err := s.composable(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the index templates: %w", err)
+	}
+	legacy, err := s.legacy(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the legacy index templates: %w", err)
+	}
+	return append(composable, legacy...), nil
+}
+
 // composable returns the composable templates, the first to apply first.
 func (s *Store) composable(ctx context.Context) ([]blueprint, error) {
 	var reply struct {
@@ -321,8 +330,8 @@ func (s *Store) simulated(ctx context.Context, r esapi.Request) (shape, error) {
 
 // mark marks the declaration of our field in indices whose successors will be made from a template that declares it: the newest
 // one of a data stream, and those whose names count up.
-func (s *Store) mark(ctx context.Context, rules adapters.Rules, composable, ready []blueprint) error {
-	list, all, err := s.resolve(ctx, "")
+func (s *Store) mark(ctx context.Context, rules adapters.Rules, all, ready []blueprint) error {
+	list, declared, err := s.resolve(ctx, "")
 	if err != nil {
 		return err
 	}
@@ -334,22 +343,21 @@ func (s *Store) mark(ctx context.Context, rules adapters.Rules, composable, read
 		}
 		older := index.As != "" && newest(list, index.As) != index.Name
 		fields := kept(rules.Of(index))
-		done := !index.Ready || all[index.Name].fields().marked(fields)
-		if name == "" || older || done || rules.Of(index) == nil || !next(name, composable, ready) {
+		done := !index.Ready || declared[index.Name].marked(fields)
+		if name == "" || older || done || rules.Of(index) == nil || !next(name, all, ready) {
 			continue
 		}
-		body := strings.NewReader(properties(fields, mark))
-		errs = append(errs, s.do(ctx, esapi.IndicesPutMappingRequest{Index: []string{url.PathEscape(index.Name)}, Body: body}, nil))
+		errs = append(errs, s.putMapping(ctx, index.Name, properties(fields, mark)))
 	}
 	return errors.Join(errs...)
 }
 
 // next reports whether an index that is made under the name comes from one of the templates that are ready. Only the first of the
 // composable ones applies, and the legacy ones only where there is none.
-func next(name string, composable, ready []blueprint) bool {
+func next(name string, all, ready []blueprint) bool {
 	is := func(t blueprint) bool { return t.patterns.match(name) }
-	if first := slices.IndexFunc(composable, is); first >= 0 {
-		return slices.ContainsFunc(ready, func(t blueprint) bool { return !t.legacy && t.name == composable[first].name })
+	if first := slices.IndexFunc(all, is); first >= 0 && !all[first].legacy {
+		is = func(t blueprint) bool { return !t.legacy && t.name == all[first].name }
 	}
 	return slices.ContainsFunc(ready, is)
 }
@@ -453,8 +461,7 @@ func (s *Store) unmark(ctx context.Context, index string, is declarations) (fiel
 		}
 	}
 	if len(marked) > 0 {
-		body := strings.NewReader(properties(marked, unmarked))
-		err = s.do(ctx, esapi.IndicesPutMappingRequest{Index: []string{url.PathEscape(index)}, Body: body}, nil)
+		err = s.putMapping(ctx, index, properties(marked, unmarked))
 	}
 	return fields, err
 }
@@ -462,16 +469,12 @@ func (s *Store) unmark(ctx context.Context, index string, is declarations) (fiel
 // strip takes our declarations out of the templates that make indices of a name, and returns the names of those that go on declaring
 // fields of ours: not by our hand.
 func (s *Store) strip(ctx context.Context, name string) (left []string, err error) {
-	composable, err := s.composable(ctx)
-	if err != nil {
-		return nil, err
-	}
-	legacy, err := s.legacy(ctx)
+	all, err := s.templates(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var errs []error
-	for _, t := range slices.Concat(composable, legacy) {
+	for _, t := range all {
 		if strings.HasPrefix(t.name, ".") || !t.patterns.match(name) {
 			continue
 		}
