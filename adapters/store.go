@@ -1,6 +1,7 @@
 package adapters
 
 import (
+	"cmp"
 	"context"
 	"errors"
 )
@@ -23,6 +24,8 @@ type Store interface {
 	// Patch stores our fields of documents that Scan read, and gives way to whatever happened to them since. It returns one
 	// result for each patch, in order; the error is for the request as a whole.
 	Patch(ctx context.Context, index string, rule *Rule, patches []Patch) ([]Result, error)
+	// Release takes out of an index what Patch left there for further patches. It takes time of its own where ctx has ended.
+	Release(ctx context.Context, index string)
 }
 
 // JobStore is a Store that jobs work on, with workers on any number of machines.
@@ -30,7 +33,8 @@ type JobStore interface {
 	Store
 	// Split returns the names of at least n parts of a concrete index, for [Selection], if it has as many documents: together all of
 	// them, each once. Parts of one name hold the same at any time and on any machine; the last takes in documents that come later.
-	Split(ctx context.Context, index string, n int) ([]string, error)
+	// documents is how many of them the query lets through now.
+	Split(ctx context.Context, index, query string, n int) (parts []string, documents int, err error)
 	// Identity tells a concrete index from another that was made under its name.
 	Identity(ctx context.Context, index string) (string, error)
 	// Journal returns the journal of jobs that the engine keeps, in the index that JournalIndex names.
@@ -159,6 +163,11 @@ type Entry struct {
 	Data         []byte
 }
 
+// Compare puts entries in the order of their jobs, parts and numbers.
+func (e Entry) Compare(f Entry) int {
+	return cmp.Or(cmp.Compare(e.Job, f.Job), cmp.Compare(e.Part, f.Part), cmp.Compare(e.Number, f.Number))
+}
+
 // Stored is a document as the engine holds it.
 type Stored struct {
 	ID string
@@ -194,19 +203,6 @@ const (
 // ErrRecreated is within the errors of Patch where the index was deleted, and perhaps created again, since the documents were read.
 // Nothing of the new index was changed.
 var ErrRecreated = errors.New("the index was deleted, and perhaps created again, since its documents were read")
-
-// Releaser is a Store that leaves something in an index that it patches, until it is released.
-type Releaser interface {
-	// Release tidies up after the last Patch of an index. It takes time of its own where ctx has ended.
-	Release(ctx context.Context, index string)
-}
-
-// Release releases an index, where the store is a [Releaser].
-func Release(ctx context.Context, store Store, index string) {
-	if r, ok := store.(Releaser); ok {
-		r.Release(ctx, index)
-	}
-}
 
 // ErrBusy is within the errors of Scan and Patch that say that the engine had no room for a request just now. A patch sent again does no
 // harm, and a scan can go on behind the last page.

@@ -21,15 +21,15 @@ func FuzzJournal(f *testing.F) {
 			}
 		}
 		b := newBoard(l, "j", "me")
-		run, p, at, _, err := b.read(t.Context())
+		s, err := b.newest(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = b.live(run, p, at)
-		for i, s := range at {
-			_ = b.ended(i, s)
+		_ = b.live(s)
+		for i, one := range s.at {
+			_ = b.ended(i, one)
 		}
-		_, _ = watched(run, p, at)
+		_, _ = s.watched()
 		ours := plan{Parts: []string{"one"}}
 		if err := b.join(t.Context(), false, func() (plan, error) { return ours, nil }); err != nil {
 			t.Fatal(err)

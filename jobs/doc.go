@@ -1,12 +1,24 @@
-// Package jobs works on documents that are already stored, through an [adapters.Store].
+// Package jobs works on documents that are already stored, through an [adapters.JobStore].
 //
-// [Reindex] gives every document of an index what our fields are to hold under the rule. Workers on any number of machines share
-// the parts of the index by leases in an [adapters.Journal] (lease.go says how), which is the checkpoint too: a part says how far
-// it is done, as far as the engine can go on from anywhere. Beside it the stored sketches are one: a document whose sketch is right
+// [Reindex] gives every document of an index what our fields are to hold under the rule. Read it in this order:
+//
+//	Reindex            one run, to its report
+//	run.untilDone      joins the job and works on its parts, until all are done
+//	run.join           takes up the run that others are at work on, or splits the index and begins one
+//	run.workInSlices   each slice claims one part after the other
+//	board.claim        the lease of a part (the head of lease.go says how leases work)
+//	run.workOn         holds one part, renews its lease, and gives it back
+//	run.readSketchWrite  a page is read while one is sketched and one is written
+//	run.sketch         what is to be written of a page
+//	run.write          writes it
+//	patchAll           as fast as the [Pace] allows; what the engine had no room for is sent again
+//
+// Workers on any number of machines share the parts by leases in an [adapters.Journal], which is the checkpoint too: a part says how
+// far it is done, as far as the engine can go on from anywhere. The stored sketches are a second one: a document whose sketch is right
 // is read and left alone, so a second run writes nothing. A document that changed between being read and being written is never
-// overwritten. [Pace] holds a rate and gives way to an engine that has no room. [Watch] goes on where a run ended.
+// overwritten. [Watch] goes on where a run ended.
 //
-// [Verify] compares in the same way and writes nothing.
+// [Verify] compares in the same way and writes nothing unless it repairs; [Remove] takes our fields out. Both go through mend.
 //
 // The package knows no engine and does no I/O but through the store.
 package jobs

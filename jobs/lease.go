@@ -113,7 +113,6 @@ type board struct {
 	job, worker string
 	// identity is that of the index: a plan of another one counts for nothing.
 	identity string
-	lease    time.Duration
 
 	mu       sync.Mutex
 	run      int // the plan's number
@@ -122,99 +121,116 @@ type board struct {
 	holdings int
 	changed  chan struct{} // closed when a part was given back or done
 	taken    int           // leases of others that had ended and were taken over
-	lost     int           // leases that others took over
 	anew     bool          // the run to be resumed was of another index
 }
 
 func newBoard(journal adapters.Journal, job, worker string) *board {
-	return &board{
-		journal: journal, job: job, worker: worker, lease: leaseFor, seen: map[int]sighting{}, changed: make(chan struct{}),
-	}
+	return &board{journal: journal, job: job, worker: worker, seen: map[int]sighting{}, changed: make(chan struct{})}
 }
 
-// read returns the newest plan with its number, 0 if there is none, and where its parts stand, by the numbers of their entries.
-func (b *board) read(ctx context.Context) (run int, p plan, at map[int]standing, entries []adapters.Entry, err error) {
-	if entries, err = b.journal.Entries(ctx, b.job); err != nil {
-		return 0, p, nil, nil, &journalError{err}
+// state is what the journal says of a job at a time.
+type state struct {
+	run     int // the number of the newest plan, 0 if there is none
+	plan    plan
+	at      map[int]standing // where its parts stand, by the numbers of their entries
+	entries []adapters.Entry
+}
+
+// read returns the state of the run at hand. It fails if that is no longer the newest.
+func (b *board) read(ctx context.Context) (state, error) {
+	s, err := b.newest(ctx)
+	if err != nil {
+		return s, err
 	}
-	for _, e := range entries {
-		if e.Part == 0 && e.Number > run {
-			if p, run = (plan{}), e.Number; json.Unmarshal(e.Data, &p) != nil {
-				p = plan{} // of another version: none to go on with
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if s.run != b.run || s.plan.ID != b.plan.ID {
+		return s, errSuperseded
+	}
+	return s, nil
+}
+
+// newest returns the state of the newest run, and remembers since when each entry has been there.
+func (b *board) newest(ctx context.Context) (s state, err error) {
+	if s.entries, err = b.journal.Entries(ctx, b.job); err != nil {
+		return s, &journalError{err}
+	}
+	for _, e := range s.entries {
+		if e.Part == 0 && e.Number > s.run {
+			if s.plan, s.run = (plan{}), e.Number; json.Unmarshal(e.Data, &s.plan) != nil {
+				s.plan = plan{} // of another version: none to go on with
 			}
 		}
 	}
-	at = map[int]standing{}
-	for _, e := range entries {
-		if e.Part/maxParts != run || e.Part == 0 || e.Number < at[e.Part].number {
+	s.at = map[int]standing{}
+	for _, e := range s.entries {
+		if e.Part/maxParts != s.run || e.Part == 0 || e.Number < s.at[e.Part].number {
 			continue
 		}
-		s := standing{number: e.Number, data: e.Data}
-		if json.Unmarshal(e.Data, &s.record) != nil {
-			s.record = record{} // of another version: free, from the start
+		one := standing{number: e.Number, data: e.Data}
+		if json.Unmarshal(e.Data, &one.record) != nil {
+			one.record = record{} // of another version: free, from the start
 		}
-		at[e.Part] = s
+		s.at[e.Part] = one
 	}
-	b.sight(at)
-	return run, p, at, entries, nil
-}
-
-// sight remembers since when each entry has been there.
-func (b *board) sight(at map[int]standing) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for part, s := range at {
-		if b.seen[part].number != s.number {
-			b.seen[part] = sighting{s.number, time.Now()}
+	for part, one := range s.at {
+		if b.seen[part].number != one.number {
+			b.seen[part] = sighting{one.number, time.Now()}
 		}
 	}
+	return s, nil
+}
+
+// scanned returns how many documents of the run were read, by whichever worker.
+func (s state) scanned() (documents int) {
+	for i := range s.plan.Parts {
+		documents += s.at[partOf(s.run, i)].Scanned
+	}
+	return documents
 }
 
 // partOf returns the number under which a part of a run has its entries. The one behind the last part is the watch's.
 func partOf(run, i int) int { return run*maxParts + 1 + i }
 
-// join takes the job as it stands, where it is to be resumed or others are at work on it; or else it begins a run of these parts.
-func (b *board) join(ctx context.Context, resume bool, parts func() (plan, error)) error {
+// join takes the job as it stands, where it is to be resumed or others are at work on it; or else it begins a run of the parts that split
+// returns.
+func (b *board) join(ctx context.Context, resume bool, split func() (plan, error)) error {
 	for {
-		run, p, at, old, err := b.read(ctx)
+		s, err := b.newest(ctx)
 		if err != nil {
 			return err
 		}
-		if len(p.Parts) > 0 && p.Of == b.identity && (resume || b.live(run, p, at)) {
-			b.adopt(run, p)
-			return nil
+		begin := len(s.plan.Parts) == 0 || s.plan.Of != b.identity || !resume && !b.live(s)
+		anew := begin && resume && len(s.plan.Parts) > 0
+		if begin {
+			if s.plan, err = split(); err != nil {
+				return err
+			}
+			s.run++
+			s.plan.ID, s.plan.Begun, s.plan.Of = b.worker, time.Now(), b.identity
+			data, err := json.Marshal(s.plan)
+			if err != nil {
+				return err
+			}
+			ours, err := b.journal.Append(ctx, b.job, adapters.Entry{Job: b.job, Part: 0, Number: s.run, Data: data})
+			if err != nil {
+				return &journalError{err}
+			}
+			if !ours { // another was faster; or it is ours, and the request for it was sent twice
+				resume = true
+				continue
+			}
 		}
-		anew := resume && len(p.Parts) > 0
-		if p, err = parts(); err != nil {
-			return err
-		}
-		p.ID, p.Begun, p.Of = b.worker, time.Now(), b.identity
-		data, err := json.Marshal(p)
-		if err != nil {
-			return err
-		}
-		ours, err := b.journal.Append(ctx, b.job, adapters.Entry{Job: b.job, Part: 0, Number: run + 1, Data: data})
-		if err != nil {
-			return &journalError{err}
-		}
-		if !ours { // another was faster; or it is ours, and the request for it was sent twice
-			resume = true
-			continue
-		}
-		b.adopt(run+1, p)
 		b.mu.Lock()
-		b.anew = b.anew || anew
+		b.run, b.plan, b.anew = s.run, s.plan, b.anew || anew
 		b.mu.Unlock()
-		b.sweep(ctx, old)
+		if begin {
+			b.sweep(ctx, s.entries)
+		}
 		return nil
 	}
-}
-
-// adopt makes a run the one to work on.
-func (b *board) adopt(run int, p plan) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.run, b.plan = run, p
 }
 
 // sweep removes the entries of former runs. What stays is in nobody's way.
@@ -229,12 +245,13 @@ func (b *board) sweep(ctx context.Context, old []adapters.Entry) {
 }
 
 // live reports whether others are at work on a run.
-func (b *board) live(run int, p plan, at map[int]standing) bool {
-	if len(at) == 0 { // nobody has taken a part yet
-		return time.Since(p.Begun) < b.lease
+func (b *board) live(s state) bool {
+	if len(s.at) == 0 { // nobody has taken a part yet
+		return time.Since(s.plan.Begun) < leaseFor
 	}
-	for i := range p.Parts { // whoever watches joins the run that begins
-		if s, held := at[partOf(run, i)]; held && !s.Done && !b.ended(partOf(run, i), s) && time.Now().Round(0).Sub(s.Until) < clocks {
+	for i := range s.plan.Parts { // whoever watches joins the run that begins
+		part := partOf(s.run, i)
+		if one, held := s.at[part]; held && !one.Done && !b.ended(part, one) && time.Now().Round(0).Sub(one.Until) < clocks {
 			return true
 		}
 	}
@@ -252,53 +269,70 @@ func (b *board) ended(part int, s standing) bool {
 	return seen.number == s.number && time.Since(seen.at) >= s.For
 }
 
-// current fails if the run at hand is not the newest.
-func (b *board) current(run int, p plan) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if run != b.run || p.ID != b.plan.ID {
-		return errSuperseded
-	}
-	return nil
-}
-
 // claim takes a part that is neither done nor held, and waits for one while others hold some. It returns nil when all are done.
 // The last part comes first: it is the open one, which all that is written from now on comes to lie in.
 func (b *board) claim(ctx context.Context) (*holding, error) {
 	for {
 		changed := b.change()
-		run, p, at, _, err := b.read(ctx)
-		if err == nil {
-			err = b.current(run, p)
-		}
+		s, err := b.read(ctx)
 		if err != nil {
 			return nil, err
 		}
 		left := false
-		for k := range p.Parts {
-			i := (k + len(p.Parts) - 1) % len(p.Parts)
-			s := at[partOf(run, i)]
-			if s.Done {
+		for k := range s.plan.Parts {
+			i := (k + len(s.plan.Parts) - 1) % len(s.plan.Parts)
+			one := s.at[partOf(s.run, i)]
+			if one.Done {
 				continue
 			}
 			left = true
-			if s.number > 0 && !b.ended(partOf(run, i), s) {
-				continue
+			if one.Part == "" {
+				one.Part = s.plan.Parts[i]
 			}
-			if s.Part == "" {
-				s.Part = p.Parts[i]
-			}
-			if h, err := b.take(ctx, partOf(run, i), s, b.lease); h != nil || err != nil {
+			if h, err := b.take(ctx, partOf(s.run, i), one, leaseFor); h != nil || err != nil {
 				return h, err
 			}
 		}
 		if !left {
 			return nil, nil
 		}
-		if err := pause(ctx, changed, b.lease/beats); err != nil {
+		if err := pause(ctx, changed, leaseFor/beats); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// claimWatch takes the watch: once a run's parts are all done, one worker goes on looking for what changed since. It waits while
+// another has it.
+func (b *board) claimWatch(ctx context.Context) (*holding, error) {
+	for {
+		s, err := b.read(ctx)
+		if err != nil {
+			return nil, err
+		}
+		part := partOf(s.run, len(s.plan.Parts))
+		one := s.at[part]
+		if one.number == 0 {
+			one.Part, one.After = s.watched()
+		}
+		if h, err := b.take(ctx, part, one, watchFor); h != nil || err != nil {
+			return h, err
+		}
+		if err := pause(ctx, b.change(), watchFor/beats); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// watched returns where a watch begins: behind what the last part held when it was read. An engine that can't go on behind
+// anything is read whole again and again.
+func (s state) watched() (part, after string) {
+	for i := range s.plan.Parts {
+		if after = s.at[partOf(s.run, i)].After; after != "" {
+			part = s.plan.Parts[len(s.plan.Parts)-1]
+		}
+	}
+	return part, after
 }
 
 // pause waits until something may have changed.
@@ -321,8 +355,11 @@ func (b *board) change() <-chan struct{} {
 	return b.changed
 }
 
-// take appends the entry that makes this worker the holder of a part. It returns nil if another was faster.
+// take appends the entry that makes this worker the holder of a part. It returns nil if another holds it, or was faster.
 func (b *board) take(ctx context.Context, part int, s standing, lease time.Duration) (*holding, error) {
+	if s.number > 0 && !b.ended(part, s) {
+		return nil, nil
+	}
 	b.mu.Lock()
 	b.holdings++
 	worker := fmt.Sprintf("%s/%d", b.worker, b.holdings)
@@ -330,80 +367,17 @@ func (b *board) take(ctx context.Context, part int, s standing, lease time.Durat
 	h := &holding{
 		board: b, part: part, lease: lease, worker: worker, number: s.number, record: s.record, turn: make(chan struct{}, 1),
 	}
-	err := h.renew(ctx)
-	if errors.Is(err, errLost) {
+	if err := h.renew(ctx); errors.Is(err, errLost) {
 		return nil, nil
+	} else if err != nil {
+		return nil, err
 	}
-	if err == nil && s.For > 0 {
+	if s.For > 0 {
 		b.mu.Lock()
 		b.taken++
 		b.mu.Unlock()
 	}
-	if err != nil {
-		return nil, err
-	}
 	return h, nil
-}
-
-// elsewhere returns how many documents other workers, and those before, have read of the run, given what each of this process's
-// holdings has. It fails if the run is no longer the newest.
-func (b *board) elsewhere(ctx context.Context) (scanned int, err error) {
-	run, p, at, _, err := b.read(ctx)
-	if err == nil {
-		err = b.current(run, p)
-	}
-	if err != nil {
-		return 0, err
-	}
-	for i := range p.Parts {
-		scanned += at[partOf(run, i)].Scanned
-	}
-	return scanned, nil
-}
-
-// lose counts a lease that was lost.
-func (b *board) lose() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.lost++
-}
-
-// claimWatch takes the watch: once a run's parts are all done, one worker goes on looking for what changed since. It waits while
-// another has it.
-func (b *board) claimWatch(ctx context.Context) (*holding, error) {
-	for {
-		run, p, at, _, err := b.read(ctx)
-		if err == nil {
-			err = b.current(run, p)
-		}
-		if err != nil {
-			return nil, err
-		}
-		part := partOf(run, len(p.Parts))
-		s := at[part]
-		if s.number == 0 {
-			s.Part, s.After = watched(run, p, at)
-		}
-		if s.number == 0 || b.ended(part, s) {
-			if h, err := b.take(ctx, part, s, watchFor); h != nil || err != nil {
-				return h, err
-			}
-		}
-		if err := pause(ctx, b.change(), watchFor/beats); err != nil {
-			return nil, err
-		}
-	}
-}
-
-// watched returns where a watch begins: behind what the last part held when it was read. An engine that can't go on behind
-// anything is read whole again and again.
-func watched(run int, p plan, at map[int]standing) (part, after string) {
-	for i := range p.Parts {
-		if after = at[partOf(run, i)].After; after != "" {
-			part = p.Parts[len(p.Parts)-1]
-		}
-	}
-	return part, after
 }
 
 // token returns a name that nobody else has.

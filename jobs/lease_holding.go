@@ -64,7 +64,8 @@ func (h *holding) release(ctx context.Context, done bool) error {
 	return err
 }
 
-// say appends an entry of what is known now, changed in some way. The part is ours until ends if it comes through.
+// say appends an entry of what is known now, changed in some way, behind the newest of ours, and removes those before. The part is ours
+// until ends if it comes through.
 func (h *holding) say(ctx context.Context, ends time.Time, change func(*record)) error {
 	select {
 	case h.turn <- struct{}{}:
@@ -79,25 +80,13 @@ func (h *holding) say(ctx context.Context, ends time.Time, change func(*record))
 	r := h.record
 	h.mu.Unlock()
 	change(&r)
-	if err := h.append(ctx, r); err != nil {
-		return err
-	}
-	h.over = ends.IsZero()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.ends = ends
-	return nil
-}
-
-// append appends an entry behind the newest of ours, and removes those before.
-func (h *holding) append(ctx context.Context, r record) error {
 	r.Worker = h.worker
 	data, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
 	b := h.board
-	for {
+	for said := false; !said; {
 		entry := adapters.Entry{Job: b.job, Part: h.part, Number: h.number + 1, Data: data}
 		appended, err := b.journal.Append(ctx, b.job, entry)
 		if err != nil {
@@ -105,22 +94,23 @@ func (h *holding) append(ctx context.Context, r record) error {
 		}
 		// Nobody else can have the number now. But one that was removed could be had again, by who looked before it was there: so
 		// what counts is that it is the newest.
-		_, _, at, _, err := b.read(ctx)
+		s, err := b.newest(ctx)
 		if err != nil {
 			return err
 		}
-		switch newest := at[h.part]; {
-		case newest.Worker != h.worker || newest.number <= h.number:
+		newest := s.at[h.part]
+		if newest.Worker != h.worker || newest.number <= h.number {
 			return errLost
-		case newest.number == h.number+1 && (appended || bytes.Equal(newest.data, data)): // a transport may have sent it twice
-			h.number++
-		default: // ours, of a request whose answer was lost
-			h.number = newest.number
-			continue
 		}
-		break
+		// An entry that a transport sent twice is ours. Another one is ours too, of a request whose answer was lost: append behind it.
+		said = newest.number == h.number+1 && (appended || bytes.Equal(newest.data, data))
+		h.number = newest.number
 	}
 	_ = b.journal.Drop(ctx, b.job, h.part, h.number) // else the next one does it
+	h.over = ends.IsZero()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ends = ends
 	return nil
 }
 

@@ -21,7 +21,7 @@ var errKilled = errors.New("killed")
 // site is one worker's way to the engine. It can be cut at any moment, as kill -9 does: what was sent may have come through,
 // and no answer comes back.
 type site struct {
-	adapters.Store
+	adapters.JobStore
 	name    string
 	memory  *memory
 	ledger  *ledger
@@ -70,6 +70,16 @@ func (s *site) Scan(
 		return yield(p)
 	})
 }
+
+func (s *site) Split(ctx context.Context, index, query string, n int) ([]string, int, error) {
+	return s.memory.Split(ctx, index, query, n)
+}
+
+func (s *site) Identity(context.Context, string) (string, error) { return "", nil }
+
+func (s *site) Journal() adapters.Journal { return s }
+
+func (s *site) Release(context.Context, string) {}
 
 func (s *site) Patch(ctx context.Context, index string, rule *adapters.Rule, patches []adapters.Patch) ([]adapters.Result, error) {
 	if s.trust {
@@ -168,7 +178,6 @@ type crowd struct {
 	ledger ledger
 	rule   *adapters.Rule
 	rnd    *rand.Rand
-	split  func(context.Context, int) ([]string, error)
 	fail   func(format string, args ...any)
 	n      int
 	total  Report
@@ -201,7 +210,7 @@ func (c *crowd) worker(t *testing.T, all *sync.WaitGroup, resume bool, dies time
 			timer := time.AfterFunc(dies, func() { close(s.killed) })
 			defer timer.Stop()
 		}
-		job := Job{Store: s, Index: "news", Rule: c.rule, Engine: splitting{split: c.split}, Journal: s}
+		job := Job{Store: s, Index: "news", Rule: c.rule}
 		got, err := Reindex(t.Context(), job, Options{Slices: slices, Worker: s.name, Resume: resume}, nil)
 		if err != nil && !errors.Is(err, errKilled) {
 			c.fail("%s: %v", s.name, err)

@@ -1,7 +1,6 @@
 package jobs
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -17,16 +16,12 @@ type ledger struct {
 
 var _ adapters.Journal = (*ledger)(nil)
 
-func order(a, b adapters.Entry) int {
-	return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Part, b.Part), cmp.Compare(a.Number, b.Number))
-}
-
 // Append implements adapters.Journal.
 func (l *ledger) Append(_ context.Context, job string, e adapters.Entry) (bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e.Job = job
-	at, there := slices.BinarySearchFunc(l.entries, e, order)
+	at, there := slices.BinarySearchFunc(l.entries, e, adapters.Entry.Compare)
 	if !there {
 		l.entries = slices.Insert(l.entries, at, e)
 	}

@@ -21,13 +21,13 @@ import (
 // written last, as on an engine that numbers its writes; parts are ranges of these numbers ("1-10", "11-"), or shares of the ids
 // ("0/2"), which can't be gone on with.
 type memory struct {
-	adapters.Store // what a test has no use for is not there
-	mu             sync.Mutex
-	sources        map[string]string
-	versions       map[string]int // the number of the write that made it
-	clock          int
-	pageSize       int
-	writes         int
+	adapters.JobStore // what a test has no use for is not there
+	mu                sync.Mutex
+	sources           map[string]string
+	versions          map[string]int // the number of the write that made it
+	clock             int
+	pageSize          int
+	writes            int
 	// patched counts the patches of each state that a document was put in.
 	patched map[string]int
 	scanned int // documents handed out
@@ -39,6 +39,9 @@ type memory struct {
 	refuse  map[string]bool
 	// room, if set, says how many of a batch's documents there is room for.
 	room func(batch int) int
+	// split, if set, makes the parts; journal, if set, is that of all runs.
+	split   func(ctx context.Context, n int) ([]string, error)
+	journal adapters.Journal
 }
 
 func newMemory(pageSize int, sources map[string]string) *memory {
@@ -69,22 +72,28 @@ func (m *memory) remove(id string) {
 	delete(m.patched, id)
 }
 
-// splitting is a Splitter of functions; without identity it is always the same index.
-type splitting struct {
-	split    func(ctx context.Context, n int) ([]string, error)
-	identity func() string
-}
-
-func (s splitting) Split(ctx context.Context, _ string, n int) ([]string, error) {
-	return s.split(ctx, n)
-}
-
-func (s splitting) Identity(context.Context, string) (string, error) {
-	if s.identity == nil {
-		return "", nil
+// Split implements adapters.JobStore: by the function that is set, else into one part.
+func (m *memory) Split(ctx context.Context, _, query string, n int) (parts []string, documents int, err error) {
+	parts = []string{""}
+	if m.split != nil {
+		parts, err = m.split(ctx, n)
 	}
-	return s.identity(), nil
+	return parts, len(m.chosen(adapters.Selection{Query: query})), err
 }
+
+// Identity implements adapters.JobStore: it is always the same index.
+func (m *memory) Identity(context.Context, string) (string, error) { return "", nil }
+
+// Journal implements adapters.JobStore.
+func (m *memory) Journal() adapters.Journal {
+	if m.journal == nil {
+		return &ledger{} // of one run
+	}
+	return m.journal
+}
+
+// Release implements adapters.Store.
+func (m *memory) Release(context.Context, string) {}
 
 // ranges is a Split by numbers of writes.
 func (m *memory) ranges(_ context.Context, n int) (parts []string, err error) {

@@ -49,7 +49,7 @@ type mender interface {
 func mend(
 	ctx context.Context, job Job, s adapters.Selection, perSecond float64, m mender, report func(total int),
 ) (changed []string, err error) {
-	defer adapters.Release(ctx, job.Store, job.Index)
+	defer job.Store.Release(ctx, job.Index)
 	pace := NewPace(perSecond)
 	pace.serve(1)
 	page := func(p adapters.Page, again bool) error {

@@ -29,7 +29,8 @@ func TestBusyEngine(t *testing.T) {
 			return room
 		}
 		slow := &slowStore{memory: m, takes: 100 * time.Millisecond, started: func() {}}
-		job := Job{Store: slow, Index: "news", Rule: rule, Engine: splitting{split: m.ranges}}
+		m.split = m.ranges
+		job := Job{Store: slow, Index: "news", Rule: rule}
 		slices := 1 + rnd.IntN(4)
 		got, err := Reindex(t.Context(), job, Options{Slices: slices}, nil)
 		if err != nil || got.Written != n || got.Refused != 0 || got.Changed != 0 || len(m.wrong(rule)) > 0 || m.writes != n {
@@ -70,9 +71,8 @@ func TestBusyScan(t *testing.T) {
 			}
 			return nil
 		}
-		job := m.job(rule)
-		job.Engine = splitting{split: m.ranges}
-		got, err := Reindex(t.Context(), job, Options{Slices: 2}, nil)
+		m.split = m.ranges
+		got, err := Reindex(t.Context(), m.job(rule), Options{Slices: 2}, nil)
 		if n := len(m.sources); err != nil || got.Written != n || got.Changed != 0 || m.writes != n || got.Scanned > n+n/4 {
 			fail("%d documents: %v %+v", n, err, got)
 		}
@@ -92,7 +92,7 @@ func (c *closed) Append(context.Context, string, adapters.Entry) (bool, error) {
 func TestWithoutJournal(t *testing.T) {
 	m, rule := newMemory(10, documents(30)), testRule(t)
 	job := m.job(rule)
-	job.Journal = &closed{}
+	m.journal = &closed{}
 	if got, err := Reindex(t.Context(), job, Options{Resume: true}, nil); !errors.Is(err, errForbidden) || m.writes > 0 {
 		t.Errorf("%v %+v", err, got)
 	}
@@ -116,7 +116,7 @@ func TestWatch(t *testing.T) {
 				name: fmt.Sprint("w", i), memory: c.memory, ledger: &c.ledger, rnd: rand.New(rand.NewPCG(rnd.Uint64(), 0)), killed: make(chan struct{}), fail: fail,
 			}
 			sites[i] = s
-			job := Job{Store: s, Index: "news", Rule: c.rule, Engine: splitting{split: c.split}, Journal: s}
+			job := Job{Store: s, Index: "news", Rule: c.rule}
 			all.Go(func() {
 				if _, err := Watch(ctx, job, Options{Worker: s.name, MaxDocs: 1}, 30*time.Second, nil); err != nil && !errors.Is(err, errKilled) {
 					fail("%s: %v", s.name, err)
@@ -153,7 +153,7 @@ func TestMaxDocsOfSlices(t *testing.T) {
 	seeds(t, 40, func(t *testing.T, rnd *rand.Rand, fail func(string, ...any)) {
 		m, rule := newMemory(1+rnd.IntN(40), documents(300)), testRule(t)
 		job, left := m.job(rule), 300
-		job.Engine, job.Journal = splitting{split: m.ranges}, &ledger{}
+		m.split, m.journal = m.ranges, &ledger{}
 		for left > 0 {
 			most := 1 + rnd.IntN(120)
 			got, err := Reindex(t.Context(), job, Options{Slices: 1 + rnd.IntN(4), MaxDocs: most, Resume: rnd.IntN(2) == 0}, nil)

@@ -15,24 +15,11 @@ import (
 	"github.com/neardup/sidecar/adapters"
 )
 
-// Job is what a reindex works on: one concrete index under one rule.
+// Job is one concrete index to work on under one rule.
 type Job struct {
-	Store adapters.Store
+	Store adapters.JobStore
 	Index string
 	Rule  *adapters.Rule
-	// Engine splits the index. Nil works on it as one part, and takes it for the same index whenever it has the name.
-	Engine Splitter
-	// Journal keeps the checkpoint and the leases. Nil keeps them in this process alone.
-	Journal adapters.Journal
-}
-
-// Splitter is what an engine knows of an index beyond its documents.
-type Splitter interface {
-	// Split names at least n parts of the index, in which together each document is once, if it has as many; the last takes in what
-	// is written later.
-	Split(ctx context.Context, index string, n int) ([]string, error)
-	// Identity returns what tells the index from another that was made under its name: a checkpoint of that one is not used.
-	Identity(ctx context.Context, index string) (string, error)
 }
 
 // Options say how a run goes about it. The zero value has no limits.
@@ -53,62 +40,55 @@ type Options struct {
 	Worker string
 }
 
-// Report is what a run, or a watch, came to.
-type Report struct {
-	Progress
-	// Whole says that it came to its end.
-	Whole bool `json:"whole"`
-	// Parts is how many the index was worked through in, PartsDone how many of them by this worker; Workers are the slices of it.
-	Parts     int `json:"parts"`
-	PartsDone int `json:"parts_done"`
-	Workers   int `json:"slices"`
-	// Resumed says that the parts are those of an earlier run, or of one that others are at work on.
-	Resumed bool `json:"resumed"`
-	// Anew says that the run to go on with was of an index in whose place there is another now, and that all was begun anew.
-	Anew bool `json:"index_made_anew"`
-	// Taken counts leases that were taken over from workers that had ended, Lost those that others took over from this one.
-	Taken int `json:"leases_taken_over"`
-	Lost  int `json:"leases_lost"`
-	// Retries counts documents and requests that were sent again because the engine had no room; Waited is how long nothing was sent
-	// for that. Both are of all that shares the pace.
-	Retries int           `json:"retries"`
-	Waited  time.Duration `json:"-"`
-	// Took is how long it took.
-	Took time.Duration `json:"-"`
-	// Unkept says why no checkpoint is kept in the engine, if none is.
-	Unkept error `json:"-"`
-}
-
-// PerSecond returns how many documents were read in a second.
-func (r Report) PerSecond() float64 {
-	if r.Took <= 0 {
-		return 0
-	}
-	return float64(r.Scanned) / r.Took.Seconds()
-}
-
 // Reindex brings our fields of the documents of one concrete index up to date with the rule. It returns when all parts of the
 // index are done, those of other workers too. The report is right on an error too: a batch that is under way when ctx ends is
 // waited for and counted. progress, if not nil, is called after every batch, by one goroutine at a time.
 func Reindex(ctx context.Context, job Job, o Options, progress func(Progress)) (Report, error) {
 	r := newRun(job, o, progress)
-	defer adapters.Release(ctx, job.Store, job.Index)
-	err := r.pass(ctx, o.Resume)
+	defer job.Store.Release(ctx, job.Index)
+	err := r.untilDone(ctx, o.Resume)
 	if errors.Is(err, errEnough) {
 		err = nil
 	}
 	return r.end(err)
 }
 
+// Watch goes on where a run of the same job ended, or first helps it to its end: again and again, with so long a pause between,
+// it gives documents that changed their fields where they lack them. Of several workers that watch one does, and another takes
+// its place when it ends. It returns when ctx ends, which is no error.
+func Watch(ctx context.Context, job Job, o Options, every time.Duration, progress func(Progress)) (Report, error) {
+	o.MaxDocs = 0
+	r := newRun(job, o, progress)
+	defer job.Store.Release(ctx, job.Index)
+	for {
+		err := r.untilDone(ctx, true)
+		var h *holding
+		if err == nil {
+			err = r.retry(ctx, func() (err error) {
+				h, err = r.board.claimWatch(ctx)
+				return err
+			})
+		}
+		if err == nil {
+			err = r.workOn(ctx, h, every)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return r.end(nil)
+		case err != nil && !errors.Is(err, errLost) && !begunAnew(err):
+			return r.end(err)
+		}
+	}
+}
+
 // run is a reindex, or a watch, under way.
 type run struct {
 	Job
 	options Options
-	pace    *Pace
 	board   *board
 	start   time.Time
-	// begun is closed once a page of what is to be read first is there, or none comes: then the other slices begin.
-	begun    chan struct{}
+	// reading is closed once the first page was read, or none comes: then the other slices begin.
+	reading  chan struct{}
 	progress func(Progress)
 
 	mu     sync.Mutex
@@ -119,17 +99,18 @@ type run struct {
 
 func newRun(job Job, o Options, progress func(Progress)) *run {
 	o.Slices = max(1, o.Slices)
-	r := &run{Job: job, options: o, pace: o.Pace, start: time.Now(), progress: progress, left: o.MaxDocs}
-	if r.pace == nil {
-		r.pace = NewPace(0)
+	if o.Pace == nil {
+		o.Pace = NewPace(0)
 	}
-	r.pace.serve(o.Slices)
-	if r.Journal == nil || o.DryRun {
-		r.Journal = &ledger{}
+	o.Pace.serve(o.Slices)
+	journal := job.Store.Journal()
+	if o.DryRun {
+		journal = &ledger{}
 	}
-	r.board = newBoard(r.Journal, jobName(job, o.Query), cmp.Or(o.Worker, thisWorker())+"/"+token())
-	r.report.Workers = o.Slices
-	return r
+	return &run{
+		Job: job, options: o, start: time.Now(), progress: progress, left: o.MaxDocs, report: Report{Workers: o.Slices},
+		board: newBoard(journal, jobName(job, o.Query), cmp.Or(o.Worker, thisWorker())+"/"+token()),
+	}
 }
 
 // end completes the report.
@@ -139,214 +120,78 @@ func (r *run) end(err error) (Report, error) {
 	out := r.report
 	out.Progress = r.estimate()
 	out.Whole, out.Took = err == nil && !out.Cut, time.Since(r.start)
-	out.Retries, out.Waited = r.pace.waits()
+	out.Retries, out.Waited = r.options.Pace.waits()
 	r.board.mu.Lock()
 	defer r.board.mu.Unlock()
-	out.Parts, out.Taken, out.Lost, out.Anew = len(r.board.plan.Parts), r.board.taken, r.board.lost, r.board.anew
+	out.Parts, out.Taken, out.Anew = len(r.board.plan.Parts), r.board.taken, r.board.anew
 	if err != nil {
 		err = fmt.Errorf("reindex %s: %w", r.Index, err)
 	}
 	return out, err
 }
 
-// pass works through the parts until all are done.
-func (r *run) pass(ctx context.Context, resume bool) error {
+// untilDone joins the job and works on its parts until all are done. It starts over where another worker has begun the job anew, or the
+// index was created again.
+func (r *run) untilDone(ctx context.Context, resume bool) error {
 	for {
 		if err := r.join(ctx, resume); err != nil {
 			return err
 		}
-		err := r.work(ctx)
+		err := r.workInSlices(ctx)
 		if err == nil {
-			err = r.same(ctx)
+			err = r.sameIndex(ctx)
 		}
-		if !anew(err) {
+		if !begunAnew(err) {
 			return err
 		}
 		resume = true
 	}
 }
 
-// anew reports whether a run has to begin anew: because another worker has begun it anew, or the index was created again.
-func anew(err error) bool {
+func begunAnew(err error) bool {
 	return errors.Is(err, errSuperseded) || errors.Is(err, adapters.ErrRecreated)
-}
-
-// identify asks for the index's identity.
-func (r *run) identify(ctx context.Context) (identity string, err error) {
-	if r.Engine == nil {
-		return "", nil
-	}
-	err = r.retry(ctx, func() (err error) {
-		identity, err = r.Engine.Identity(ctx, r.Index)
-		return err
-	})
-	return identity, err
-}
-
-// same fails if the index is another one than when the run was joined.
-func (r *run) same(ctx context.Context) error {
-	identity, err := r.identify(ctx)
-	if err == nil && identity != r.board.identity {
-		return errSuperseded
-	}
-	return err
 }
 
 // join joins or begins a run. Where the engine keeps no journal for these credentials the run has none: the sketches that are
 // stored are a checkpoint too, if a slow one.
 func (r *run) join(ctx context.Context, resume bool) error {
-	identity, err := r.identify(ctx)
+	identity, err := r.identity(ctx)
 	if err != nil {
 		return err
 	}
 	r.board.identity = identity
-	parts := func() (plan, error) { return r.plan(ctx) }
-	err = r.retry(ctx, func() error { return r.board.join(ctx, resume, parts) })
+	split := func() (plan, error) {
+		parts, documents, err := r.Store.Split(ctx, r.Index, r.options.Query, r.options.Slices)
+		if n := len(parts); err == nil && (n == 0 || n > maxParts-2) {
+			err = fmt.Errorf("split: %d parts", n)
+		}
+		return plan{Parts: parts, Total: documents}, err
+	}
+	err = r.retry(ctx, func() error { return r.board.join(ctx, resume, split) })
 	if unkept, ok := errors.AsType[*journalError](err); ok && ctx.Err() == nil && !r.options.Resume {
 		r.report.Unkept = unkept
 		r.board.journal = &ledger{}
-		err = r.board.join(ctx, false, parts)
+		err = r.board.join(ctx, false, split)
 	}
-	if err != nil {
-		return err
-	}
-	r.report.Resumed = r.report.Resumed || r.board.plan.ID != r.board.worker
+	r.report.Resumed = r.report.Resumed || err == nil && r.board.plan.ID != r.board.worker
 	r.report.Total = r.board.plan.Total
-	return nil
+	return err
 }
 
-// plan splits the index.
-func (r *run) plan(ctx context.Context) (p plan, err error) {
-	first := adapters.Selection{Query: r.options.Query, Brief: true, Limit: 1}
-	err = r.Store.Scan(ctx, r.Index, r.Rule, first, func(page adapters.Page) error {
-		p.Total = page.Total
-		return nil
+// identity asks for what tells the index from another that was made under its name.
+func (r *run) identity(ctx context.Context) (identity string, err error) {
+	err = r.retry(ctx, func() (err error) {
+		identity, err = r.Store.Identity(ctx, r.Index)
+		return err
 	})
-	if err != nil {
-		return p, err
-	}
-	p.Parts = []string{""}
-	if r.Engine != nil {
-		if p.Parts, err = r.Engine.Split(ctx, r.Index, r.options.Slices); err != nil {
-			return p, fmt.Errorf("split: %w", err)
-		}
-	}
-	if n := len(p.Parts); n == 0 || n > maxParts-2 {
-		return p, fmt.Errorf("split: %d parts", n)
-	}
-	return p, nil
+	return identity, err
 }
 
-// work has the slices work on parts until there are none left. The first one begins alone, with the open part if that is free:
-// what the others write comes to lie there, and is not read once more when it was looked at before.
-func (r *run) work(ctx context.Context) error {
-	slices, ctx := errgroup.WithContext(ctx)
-	looking, stop := context.WithCancel(ctx)
-	defer stop()
-	r.begun = make(chan struct{})
-	var working sync.WaitGroup
-	for i := range r.options.Slices {
-		working.Add(1)
-		slices.Go(func() error {
-			defer working.Done()
-			if i > 0 {
-				select {
-				case <-r.begun:
-				case <-ctx.Done():
-					return context.Cause(ctx)
-				}
-			}
-			defer r.begin()
-			return r.slice(ctx)
-		})
-	}
-	slices.Go(func() error { return r.look(looking) })
-	working.Wait()
-	stop()
-	return slices.Wait()
-}
-
-// begin lets the other slices begin.
-func (r *run) begin() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	select {
-	case <-r.begun:
-	default:
-		close(r.begun)
-	}
-}
-
-// tell reports the progress, while r.mu is held.
-func (r *run) tell() {
-	if r.progress != nil {
-		r.progress(r.estimate())
-	}
-}
-
-// look keeps an eye on the others: on how far they are, and on whether the job was begun anew.
-func (r *run) look(ctx context.Context) error {
-	for {
-		scanned, err := r.board.elsewhere(ctx)
-		if errors.Is(err, errSuperseded) {
-			return err
-		}
-		if err == nil { // else it is tried again
-			r.mu.Lock()
-			r.report.All, r.seen = max(r.report.All, scanned), r.report.Scanned
-			r.tell()
-			r.mu.Unlock()
-		}
-		if sleep(ctx, r.board.lease/2) != nil {
-			return nil
-		}
-	}
-}
-
-// slice works on one part after the other.
-func (r *run) slice(ctx context.Context) error {
-	for {
-		var h *holding
-		err := r.retry(ctx, func() (err error) {
-			h, err = r.board.claim(ctx)
-			return err
-		})
-		if err != nil || h == nil {
-			return err
-		}
-		err = r.part(ctx, h, func(ctx context.Context) error { return r.scan(ctx, h) })
-		r.begin()
-		switch {
-		case errors.Is(err, errLost):
-			r.board.lose()
-		case err != nil:
-			return err
-		default:
-			r.mu.Lock()
-			r.report.PartsDone++
-			r.mu.Unlock()
-		}
-	}
-}
-
-// part does the work on a part while it is held, and gives it back. The ctx of the work ends when the part is lost.
-func (r *run) part(ctx context.Context, h *holding, do func(context.Context) error) error {
-	held, lose := context.WithCancelCause(ctx)
-	var keeping sync.WaitGroup
-	keeping.Go(func() { h.keep(held, lose) })
-	err := do(held)
-	if err == nil {
-		err = r.retry(held, func() error { return h.release(held, true) })
-	}
-	if errors.Is(context.Cause(held), errLost) {
-		err = errLost
-	}
-	lose(nil)
-	keeping.Wait()
-	if err != nil && !errors.Is(err, errLost) {
-		leave, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
-		defer cancel()
-		_ = h.release(leave, false) // else the lease ends by itself
+// sameIndex fails if the index is another one than when the run was joined.
+func (r *run) sameIndex(ctx context.Context) error {
+	identity, err := r.identity(ctx)
+	if err == nil && identity != r.board.identity {
+		return errSuperseded
 	}
 	return err
 }
@@ -356,23 +201,129 @@ func (r *run) retry(ctx context.Context, do func() error) error {
 	for {
 		err := do()
 		if err == nil {
-			r.pace.served()
+			r.options.Pace.served()
 		}
 		if !errors.Is(err, adapters.ErrBusy) || ctx.Err() != nil {
 			return err
 		}
-		if err := r.pace.refused(ctx, err); err != nil {
+		if err := r.options.Pace.refused(ctx, err); err != nil {
 			return err
 		}
 	}
 }
 
-// scan works through what is left of a part. What was written when the engine broke off is not read again, where it can go on.
-func (r *run) scan(ctx context.Context, h *holding) error {
-	return r.retry(ctx, func() error {
-		part, after := h.begin()
-		return r.pipe(ctx, h, adapters.Selection{Part: part, After: after, Query: r.options.Query})
-	})
+// workInSlices has each slice claim one part after the other and work on it, until there are none left. The first slice begins alone,
+// with the open part if that is free: what the others write comes to lie there, and is not read once more when it was looked at before.
+func (r *run) workInSlices(ctx context.Context) error {
+	slices, ctx := errgroup.WithContext(ctx)
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	r.reading = make(chan struct{})
+	var working sync.WaitGroup
+	for i := range r.options.Slices {
+		working.Add(1)
+		slices.Go(func() error {
+			defer working.Done()
+			if i > 0 {
+				select {
+				case <-r.reading:
+				case <-ctx.Done():
+					return context.Cause(ctx)
+				}
+			}
+			defer r.startOthers()
+			for {
+				var h *holding
+				err := r.retry(ctx, func() (err error) {
+					h, err = r.board.claim(ctx)
+					return err
+				})
+				if err == nil && h != nil {
+					err = r.workOn(ctx, h, 0)
+					r.startOthers()
+				}
+				if h == nil || err != nil && !errors.Is(err, errLost) {
+					return err
+				}
+			}
+		})
+	}
+	slices.Go(func() error { return r.watchOthers(watching) })
+	working.Wait()
+	stop()
+	return slices.Wait()
+}
+
+// startOthers lets the other slices begin.
+func (r *run) startOthers() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	select {
+	case <-r.reading:
+	default:
+		close(r.reading)
+	}
+}
+
+// watchOthers keeps an eye on the other workers: on how far they are, and on whether the job was begun anew.
+func (r *run) watchOthers(ctx context.Context) error {
+	for {
+		state, err := r.board.read(ctx)
+		if errors.Is(err, errSuperseded) {
+			return err
+		}
+		if err == nil { // else it is tried again
+			r.mu.Lock()
+			r.report.All, r.seen = max(r.report.All, state.scanned()), r.report.Scanned
+			r.mu.Unlock()
+			r.add(Progress{})
+		}
+		if sleep(ctx, leaseFor/2) != nil {
+			return nil
+		}
+	}
+}
+
+// workOn works through what is left of a part while this worker holds it, and gives it back. With a pause it does so again and again, and
+// never comes to the end. What was written when the engine broke off is not read again, where it can go on.
+func (r *run) workOn(ctx context.Context, h *holding, every time.Duration) error {
+	held, lose := context.WithCancelCause(ctx)
+	var renewing sync.WaitGroup
+	renewing.Go(func() { h.keep(held, lose) })
+	err := r.retry(held, func() error { return r.readSketchWrite(held, h) })
+	for every > 0 && err == nil {
+		if err = sleep(held, every); err == nil {
+			err = r.sameIndex(held)
+		}
+		if _, newer := r.board.read(held); err == nil && errors.Is(newer, errSuperseded) {
+			err = newer
+		}
+		if err == nil {
+			err = r.retry(held, func() error { return r.readSketchWrite(held, h) })
+		}
+	}
+	if err == nil {
+		err = r.retry(held, func() error { return h.release(held, true) })
+	}
+	if errors.Is(context.Cause(held), errLost) {
+		err = errLost
+	}
+	lose(nil)
+	renewing.Wait()
+	if err != nil && !errors.Is(err, errLost) {
+		leave, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaving)
+		defer cancel()
+		_ = h.release(leave, false) // else the lease ends by itself
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err == nil {
+		r.report.PartsDone++
+	} else {
+		r.report.Lost++
+	}
+	return err
 }
 
 // batch is a page of documents that was looked through.
@@ -384,16 +335,18 @@ type batch struct {
 	after string
 }
 
-// pipe works through a selection in three steps at once: a page is read while one is sketched and one is written.
-func (r *run) pipe(ctx context.Context, h *holding, s adapters.Selection) error {
+// readSketchWrite works through the rest of a part in three steps at once: a page is read while one is sketched and one is written.
+func (r *run) readSketchWrite(ctx context.Context, h *holding) error {
 	steps, ctx := errgroup.WithContext(ctx)
 	pages, batches := make(chan adapters.Page), make(chan batch)
+	part, after := h.begin()
 	var busy error // what was read before is written all the same
 	steps.Go(func() error {
 		defer close(pages)
+		s := adapters.Selection{Part: part, After: after, Query: r.options.Query}
 		err := r.Store.Scan(ctx, r.Index, r.Rule, s, func(p adapters.Page) error {
-			r.pace.served()
-			r.begin()
+			r.options.Pace.served()
+			r.startOthers()
 			return hand(ctx, pages, p)
 		})
 		if errors.Is(err, adapters.ErrBusy) {
@@ -454,24 +407,17 @@ func (r *run) sketch(p adapters.Page) batch {
 }
 
 // write writes a batch, as fast as the pace allows, and remembers that it is done.
-func (r *run) write(ctx context.Context, h *holding, b batch) error {
+func (r *run) write(ctx context.Context, h *holding, b batch) (err error) {
 	scanned := b.right.Scanned
 	r.add(b.right)
-	counted := func(patches []adapters.Patch, results []adapters.Result) {
-		var counts Progress
-		for _, result := range results {
-			counts.count(result)
-		}
-		r.give(len(patches) - counts.Scanned)
+	count := func(counts Progress) {
 		scanned += counts.Scanned
 		r.add(counts)
 	}
-	var err error
 	if r.options.DryRun {
 		for n, left := 0, len(b.patches); left > 0 && err == nil; left -= n {
 			n, err = r.take(ctx, left)
-			scanned += n
-			r.add(Progress{Scanned: n, Written: n})
+			count(Progress{Scanned: n, Written: n})
 		}
 	} else {
 		allow := func(n int) (int, error) {
@@ -480,7 +426,14 @@ func (r *run) write(ctx context.Context, h *holding, b batch) error {
 			}
 			return r.take(ctx, n) // what is taken is sent, though others find nothing left and end the run
 		}
-		err = patchAll(ctx, r.Job, r.pace, b.patches, allow, counted)
+		err = patchAll(ctx, r.Job, r.options.Pace, b.patches, allow, func(patches []adapters.Patch, results []adapters.Result) {
+			var counts Progress
+			for _, result := range results {
+				counts.count(result)
+			}
+			r.giveBack(len(patches) - counts.Scanned)
+			count(counts)
+		})
 	}
 	if err != nil {
 		h.note("", scanned)
@@ -509,19 +462,21 @@ func (r *run) take(ctx context.Context, n int) (int, error) {
 	return n, nil
 }
 
-// give gives back what was not taken by the engine.
-func (r *run) give(n int) {
+// giveBack gives back what was taken and had no room in the engine.
+func (r *run) giveBack(n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.left += n
 }
 
-// add adds counts.
+// add adds counts, and reports the progress.
 func (r *run) add(p Progress) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.report.Progress = r.report.Add(p)
-	r.tell()
+	if r.progress != nil {
+		r.progress(r.estimate())
+	}
 }
 
 // estimate returns the progress, with what was read since the others were looked at.
@@ -532,57 +487,6 @@ func (r *run) estimate() Progress {
 		p.All = min(p.All, max(p.Total, p.Scanned))
 	}
 	return p
-}
-
-// Progress counts documents.
-type Progress struct {
-	// Scanned were read, and what follows was found or done.
-	Scanned int `json:"scanned"`
-	// Written got their fields, or would have in a dry run; Skipped had them already; Textless have no word to sketch, or can't be read,
-	// and hold what they should.
-	Written  int `json:"written"`
-	Skipped  int `json:"right"`
-	Textless int `json:"textless"`
-	// Changed and Gone were changed or deleted after they were read and were left alone; Refused the engine would not take.
-	Changed int `json:"changed_meanwhile"`
-	Gone    int `json:"gone"`
-	Refused int `json:"refused"`
-	// Cut says that MaxDocs ended the run.
-	Cut bool `json:"cut"`
-	// Total is how many there are as far as the engine says, else 0. All is how many of them were read by all workers of the job, as
-	// far as is known.
-	Total int `json:"documents"`
-	All   int `json:"scanned_by_all"`
-}
-
-// Sent returns how many documents were sent to be written, or would have been in a dry run.
-func (p Progress) Sent() int { return p.Written + p.Changed + p.Gone + p.Refused }
-
-// Add returns the sum of the counts of two runs.
-func (p Progress) Add(q Progress) Progress {
-	return Progress{
-		Total: p.Total + q.Total, All: p.All + q.All, Scanned: p.Scanned + q.Scanned,
-		Written: p.Written + q.Written, Skipped: p.Skipped + q.Skipped, Textless: p.Textless + q.Textless,
-		Changed: p.Changed + q.Changed, Gone: p.Gone + q.Gone, Refused: p.Refused + q.Refused,
-		Cut: p.Cut || q.Cut,
-	}
-}
-
-// count adds what became of a document, unless it is to be sent again.
-func (p *Progress) count(result adapters.Result) {
-	switch result {
-	case adapters.Busy:
-		return
-	case adapters.Patched:
-		p.Written++
-	case adapters.Changed:
-		p.Changed++
-	case adapters.Gone:
-		p.Gone++
-	default:
-		p.Refused++
-	}
-	p.Scanned++
 }
 
 // numberOf is what a document without a text takes for its cluster.

@@ -30,10 +30,13 @@ func (r *rebuilt) again(n int) {
 	}
 }
 
+func (r *rebuilt) Identity(context.Context, string) (string, error) {
+	return strconv.Itoa(int(r.times.Load())), nil
+}
+
 func (r *rebuilt) job(rule *adapters.Rule, journal adapters.Journal) Job {
-	return Job{Store: r, Index: "news", Rule: rule, Journal: journal, Engine: splitting{r.ranges, func() string {
-		return strconv.Itoa(int(r.times.Load()))
-	}}}
+	r.split, r.journal = r.ranges, journal
+	return Job{Store: r, Index: "news", Rule: rule}
 }
 
 // TestIndexMadeAnew must not go by the checkpoint of an index that is gone: the numbers of its successor begin anew.
@@ -92,14 +95,14 @@ func TestIndexCreatedAgainMeanwhile(t *testing.T) {
 		t.Errorf("%v, %+v, wrong: %v, released %d times", err, got, wrong, m.released.Load())
 	}
 	m = store()
-	if _, err := Verify(t.Context(), m, "news", rule, adapters.Selection{}, VerifyOptions{Repair: true}, nil); !errors.Is(err, adapters.ErrRecreated) || m.released.Load() != 1 {
+	if _, err := Verify(t.Context(), Job{m, "news", rule}, adapters.Selection{}, VerifyOptions{Repair: true}, nil); !errors.Is(err, adapters.ErrRecreated) || m.released.Load() != 1 {
 		t.Errorf("verify: %v, released %d times", err, m.released.Load())
 	}
 	m = store()
 	for id, source := range documents(60) {
 		m.put(id, source[:len(source)-1]+`,"neardup_sketch":null}`)
 	}
-	if _, err := Remove(t.Context(), m, "news", RemoveOptions{}, nil); !errors.Is(err, adapters.ErrRecreated) || m.released.Load() != 1 {
+	if _, err := Remove(t.Context(), Job{Store: m, Index: "news"}, RemoveOptions{}, nil); !errors.Is(err, adapters.ErrRecreated) || m.released.Load() != 1 {
 		t.Errorf("remove: %v, released %d times", err, m.released.Load())
 	}
 }

@@ -159,7 +159,7 @@ func TestReindexKeepsTheRate(t *testing.T) {
 			m, start := newMemory(c.page, documents(c.documents)), time.Now()
 			job := m.job(testRule(t))
 			if c.slices > 1 {
-				job.Engine = splitting{split: m.ranges}
+				m.split = m.ranges
 			}
 			report := func(p Progress) {
 				// A batch's worth may be written at once, one batch after the time that it took.

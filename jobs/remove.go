@@ -32,12 +32,10 @@ type Removal struct {
 }
 
 // Remove takes our fields out of the documents of one concrete index, so that every one is again what it was without us, byte
-// for byte where the engine keeps bytes. No rule need match the index. A document that changes meanwhile is not overwritten but
+// for byte where the engine keeps bytes. The job has no rule: none need match the index. A document that changes meanwhile is not overwritten but
 // looked at again. Whoever goes on writing these fields goes on: what is enriched behind the scan stays. The removal returned
 // is right on an error too. report, if not nil, is called from the same goroutine after every page and every batch.
-func Remove(
-	ctx context.Context, store adapters.Store, index string, o RemoveOptions, report func(Removal),
-) (Removal, error) {
+func Remove(ctx context.Context, job Job, o RemoveOptions, report func(Removal)) (Removal, error) {
 	r := removal{dry: o.DryRun}
 	read := func(total int) {
 		r.counts.Total = max(r.counts.Total, total)
@@ -47,11 +45,11 @@ func Remove(
 	}
 	// All are read, not those alone that are marked: of a field that a partial update cleared the engine knows nothing, and yet
 	// there stands a null.
-	changed, err := mend(ctx, Job{Store: store, Index: index}, adapters.Selection{}, o.RequestsPerSecond, &r, read)
+	changed, err := mend(ctx, job, adapters.Selection{}, o.RequestsPerSecond, &r, read)
 	r.counts.Left = len(changed)
 	read(0)
 	if err != nil {
-		err = fmt.Errorf("remove from %s: %w", index, err)
+		err = fmt.Errorf("remove from %s: %w", job.Index, err)
 	}
 	return r.counts, err
 }

@@ -54,12 +54,12 @@ func TestRemoveLeavesNothing(t *testing.T) {
 			}
 		}
 		m := byID{newMemory(7, with)}
-		dry, err := Remove(t.Context(), m, "news", RemoveOptions{DryRun: true}, nil)
+		dry, err := Remove(t.Context(), Job{Store: m, Index: "news"}, RemoveOptions{DryRun: true}, nil)
 		if diff := cmp.Diff(Removal{Total: len(with), Scanned: len(with), Found: found}, dry); diff != "" || err != nil ||
 			m.writes != 0 {
 			t.Error(err, m.writes, diff)
 		}
-		got, err := Remove(t.Context(), m, "news", RemoveOptions{}, nil)
+		got, err := Remove(t.Context(), Job{Store: m, Index: "news"}, RemoveOptions{}, nil)
 		want := Removal{Total: len(with), Scanned: len(with), Found: found, Cleaned: found}
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Error(err, diff)
@@ -67,7 +67,7 @@ func TestRemoveLeavesNothing(t *testing.T) {
 		if diff := cmp.Diff(without, m.sources); diff != "" {
 			t.Error(diff)
 		}
-		if again, err := Remove(t.Context(), m, "news", RemoveOptions{}, nil); err != nil || again.Found != 0 || m.writes != found {
+		if again, err := Remove(t.Context(), Job{Store: m, Index: "news"}, RemoveOptions{}, nil); err != nil || again.Found != 0 || m.writes != found {
 			t.Errorf("again: %+v, %v, %d writes", again, err, m.writes)
 		}
 	}
@@ -103,12 +103,12 @@ func TestRemoveWhileOthersWrite(t *testing.T) {
 				return batch, nil
 			}
 			m.room = func(batch int) int { return rnd.IntN(batch + 1) }
-			got, err := Remove(t.Context(), m, "news", RemoveOptions{}, nil)
+			got, err := Remove(t.Context(), Job{Store: m, Index: "news"}, RemoveOptions{}, nil)
 			if err != nil || got.Found != got.Cleaned+got.Gone+got.Refused+got.Left {
 				t.Fatalf("%+v, %v", got, err)
 			}
 			m.onPatch, m.room = nil, nil
-			if got, err = Remove(t.Context(), m, "news", RemoveOptions{}, nil); err != nil ||
+			if got, err = Remove(t.Context(), Job{Store: m, Index: "news"}, RemoveOptions{}, nil); err != nil ||
 				got.Left != 0 { // what was written behind the scan
 				t.Fatalf("%+v, %v", got, err)
 			}
@@ -129,7 +129,7 @@ func TestRemoveBreaksOff(t *testing.T) {
 		}
 		return batch, nil
 	}
-	if got, err := Remove(t.Context(), m, "news", RemoveOptions{}, nil); !errors.Is(err, broken) {
+	if got, err := Remove(t.Context(), Job{Store: m, Index: "news"}, RemoveOptions{}, nil); !errors.Is(err, broken) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -138,12 +138,12 @@ func TestRemoveBreaksOff(t *testing.T) {
 		return batch, nil
 	}
 	before := m.writes
-	if got, err := Remove(ctx, m, "news", RemoveOptions{}, nil); !errors.Is(err, context.Canceled) ||
+	if got, err := Remove(ctx, Job{Store: m, Index: "news"}, RemoveOptions{}, nil); !errors.Is(err, context.Canceled) ||
 		got.Cleaned != m.writes-before || got.Cleaned == 0 {
 		t.Errorf("%+v, %v, %d writes", got, err, m.writes-before)
 	}
 	m.onPatch = nil
-	if _, err := Remove(t.Context(), m, "news", RemoveOptions{}, nil); err != nil {
+	if _, err := Remove(t.Context(), Job{Store: m, Index: "news"}, RemoveOptions{}, nil); err != nil {
 		t.Error(err)
 	}
 	if diff := cmp.Diff(without, m.sources); diff != "" {
@@ -159,7 +159,7 @@ func TestRemoveOfAnEngineWithoutRoom(t *testing.T) {
 		m.onPatch = func(int) (int, error) { return 0, adapters.ErrBusy }
 		ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 		defer cancel()
-		if got, err := Remove(ctx, m, "news", RemoveOptions{}, nil); err == nil || ctx.Err() != nil || got.Cleaned != 0 {
+		if got, err := Remove(ctx, Job{Store: m, Index: "news"}, RemoveOptions{}, nil); err == nil || ctx.Err() != nil || got.Cleaned != 0 {
 			t.Errorf("%+v, %v", got, err)
 		}
 	})

@@ -77,11 +77,11 @@ func TestVerifyLooksBesideTheSketch(t *testing.T) {
 			}
 			m := byID{newMemory(10, map[string]string{"one": string(source)})}
 			c.want.Total, c.want.Scanned = 1, 1
-			got, err := Verify(t.Context(), m, "news", c.rule, adapters.Selection{}, VerifyOptions{}, nil)
+			got, err := Verify(t.Context(), Job{m, "news", c.rule}, adapters.Selection{}, VerifyOptions{}, nil)
 			if diff := cmp.Diff(c.want, got); diff != "" || err != nil || m.writes != 0 {
 				t.Error(err, m.writes, diff)
 			}
-			if _, err = Verify(t.Context(), m, "news", c.rule, adapters.Selection{}, VerifyOptions{Repair: true}, nil); err != nil {
+			if _, err = Verify(t.Context(), Job{m, "news", c.rule}, adapters.Selection{}, VerifyOptions{Repair: true}, nil); err != nil {
 				t.Fatal(err)
 			}
 			if want, fits := c.rule.Wanted([]byte(m.sources["one"]), numberOf("one")); !fits {
@@ -122,7 +122,7 @@ func TestRepair(t *testing.T) {
 				}
 				return batch, nil
 			}
-			got, err := Verify(t.Context(), m, "news", rule, adapters.Selection{}, VerifyOptions{Repair: true}, nil)
+			got, err := Verify(t.Context(), Job{m, "news", rule}, adapters.Selection{}, VerifyOptions{Repair: true}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -131,11 +131,11 @@ func TestRepair(t *testing.T) {
 			}
 			m.onPatch = nil
 			m.refuse = map[string]bool{}
-			again, err := Verify(t.Context(), m, "news", rule, adapters.Selection{}, VerifyOptions{Repair: true}, nil)
+			again, err := Verify(t.Context(), Job{m, "news", rule}, adapters.Selection{}, VerifyOptions{Repair: true}, nil)
 			if err != nil || again.Repair.Refused+again.Repair.Changed+again.Remaining != 0 {
 				t.Errorf("%+v, %v", again, err)
 			}
-			last, err := Verify(t.Context(), m, "news", rule, adapters.Selection{}, VerifyOptions{}, nil)
+			last, err := Verify(t.Context(), Job{m, "news", rule}, adapters.Selection{}, VerifyOptions{}, nil)
 			if err != nil || last.Right+last.Textless != last.Scanned {
 				t.Errorf("after all: %+v, %v", last, err)
 			}
@@ -156,7 +156,7 @@ func TestRepairGivesWay(t *testing.T) {
 			m.put("busy", fmt.Sprintf(`{"title":"version %d","neardup_sketch":"%s"}`, version, stale.Text))
 			return batch, nil
 		}
-		got, err := Verify(t.Context(), m, "news", rule, adapters.Selection{}, VerifyOptions{Repair: true}, nil)
+		got, err := Verify(t.Context(), Job{m, "news", rule}, adapters.Selection{}, VerifyOptions{Repair: true}, nil)
 		if err != nil || got.Repair.Changed != 1 || got.Remaining != 1 || got.Repair.Mended != 0 || m.writes != 0 {
 			t.Errorf("%+v, %v, %d writes", got, err, m.writes)
 		}

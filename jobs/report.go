@@ -10,6 +10,91 @@ import (
 	"github.com/neardup/sidecar/internal/terminal"
 )
 
+// Progress counts documents.
+type Progress struct {
+	// Scanned were read, and what follows was found or done.
+	Scanned int `json:"scanned"`
+	// Written got their fields, or would have in a dry run; Skipped had them already; Textless have no word to sketch, or can't be read,
+	// and hold what they should.
+	Written  int `json:"written"`
+	Skipped  int `json:"right"`
+	Textless int `json:"textless"`
+	// Changed and Gone were changed or deleted after they were read and were left alone; Refused the engine would not take.
+	Changed int `json:"changed_meanwhile"`
+	Gone    int `json:"gone"`
+	Refused int `json:"refused"`
+	// Cut says that MaxDocs ended the run.
+	Cut bool `json:"cut"`
+	// Total is how many there are as far as the engine says, else 0. All is how many of them were read by all workers of the job, as
+	// far as is known.
+	Total int `json:"documents"`
+	All   int `json:"scanned_by_all"`
+}
+
+// Sent returns how many documents were sent to be written, or would have been in a dry run.
+func (p Progress) Sent() int { return p.Written + p.Changed + p.Gone + p.Refused }
+
+// Add returns the sum of the counts of two runs.
+func (p Progress) Add(q Progress) Progress {
+	return Progress{
+		Total: p.Total + q.Total, All: p.All + q.All, Scanned: p.Scanned + q.Scanned,
+		Written: p.Written + q.Written, Skipped: p.Skipped + q.Skipped, Textless: p.Textless + q.Textless,
+		Changed: p.Changed + q.Changed, Gone: p.Gone + q.Gone, Refused: p.Refused + q.Refused,
+		Cut: p.Cut || q.Cut,
+	}
+}
+
+// count adds what became of a document, unless it is to be sent again.
+func (p *Progress) count(result adapters.Result) {
+	switch result {
+	case adapters.Busy:
+		return
+	case adapters.Patched:
+		p.Written++
+	case adapters.Changed:
+		p.Changed++
+	case adapters.Gone:
+		p.Gone++
+	default:
+		p.Refused++
+	}
+	p.Scanned++
+}
+
+// Report is what a run, or a watch, came to.
+type Report struct {
+	Progress
+	// Whole says that it came to its end.
+	Whole bool `json:"whole"`
+	// Parts is how many the index was worked through in, PartsDone how many of them by this worker; Workers are the slices of it.
+	Parts     int `json:"parts"`
+	PartsDone int `json:"parts_done"`
+	Workers   int `json:"slices"`
+	// Resumed says that the parts are those of an earlier run, or of one that others are at work on.
+	Resumed bool `json:"resumed"`
+	// Anew says that the run to go on with was of an index in whose place there is another now, and that all was begun anew.
+	Anew bool `json:"index_made_anew"`
+	// Taken counts leases that were taken over from workers that had ended, Lost those that others took over from this one.
+	Taken int `json:"leases_taken_over"`
+	Lost  int `json:"leases_lost"`
+	// Retries counts documents and requests that were sent again because the engine had no room; Waited is how long nothing was sent
+	// for that. Both are of all that shares the pace.
+	Retries int           `json:"retries"`
+	Waited  time.Duration `json:"-"`
+	// Took is how long it took.
+	Took time.Duration `json:"-"`
+	// Unkept says why no checkpoint is kept in the engine, if none is.
+	Unkept error `json:"-"`
+}
+
+// PerSecond returns how many documents were read in a second.
+func (r Report) PerSecond() float64 {
+	if r.Took <= 0 {
+		return 0
+	}
+	return float64(r.Scanned) / r.Took.Seconds()
+}
+
 // ReindexReport is what a reindex came to in one index, as it is reported in JSON.
 type ReindexReport struct {
 	Engine string `json:"engine"`

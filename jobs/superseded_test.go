@@ -51,7 +51,7 @@ func TestSupersededRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, rule, l := newMemory(10, documents(100)), testRule(t), &ledger{}
 		job := m.job(rule)
-		job.Engine, job.Journal = splitting{split: m.ranges}, l
+		m.split, m.journal = m.ranges, l
 		done := make(chan struct{})
 		go func() {
 			defer close(done)

@@ -75,12 +75,9 @@ type VerifyOptions struct {
 // Verify reads the documents that are selected of one concrete index, computes what our fields should hold and compares it with
 // what is stored. It writes nothing unless it repairs. The findings returned are right on an error too. report, if not nil, is
 // called from the same goroutine after every page.
-func Verify(
-	ctx context.Context, store adapters.Store, index string, rule *adapters.Rule, s adapters.Selection, o VerifyOptions,
-	report func(Findings),
-) (Findings, error) {
-	v := verification{rule: rule, repair: o.Repair, unmended: map[string]bool{}}
-	changed, err := mend(ctx, Job{Store: store, Index: index, Rule: rule}, s, o.RequestsPerSecond, &v, func(total int) {
+func Verify(ctx context.Context, job Job, s adapters.Selection, o VerifyOptions, report func(Findings)) (Findings, error) {
+	v := verification{rule: job.Rule, repair: o.Repair, unmended: map[string]bool{}}
+	changed, err := mend(ctx, job, s, o.RequestsPerSecond, &v, func(total int) {
 		v.findings.Total = max(v.findings.Total, total)
 		if report != nil {
 			report(v.findings)
@@ -88,7 +85,7 @@ func Verify(
 	})
 	v.findings.Repair.Changed, v.findings.Remaining = len(changed), len(v.unmended)
 	if err != nil {
-		err = fmt.Errorf("verify %s: %w", index, err)
+		err = fmt.Errorf("verify %s: %w", job.Index, err)
 	}
 	return v.findings, err
 }

@@ -104,8 +104,11 @@ func (x *benchOfJobs) testParts(t *testing.T) {
 	if x.NoAfter {
 		return
 	}
-	names, err := x.jobs.Split(t.Context(), index, 3)
-	if err != nil {
+	names, few, err := x.jobs.Split(t.Context(), index, x.Query, 3)
+	if selected, _ := x.read(t, index, adapters.Selection{Query: x.Query}); err != nil || few != len(selected) || few == 0 {
+		t.Errorf("split of the documents that a query lets through: %q, %d of %d, %v", names, few, len(selected), err)
+	}
+	if names, _, err = x.jobs.Split(t.Context(), index, "", 3); err != nil {
 		t.Fatal(err)
 	}
 	x.resumed(t, index, "", want)
@@ -138,9 +141,9 @@ func (x *benchOfJobs) settle(t *testing.T, index string) {
 // inParts reads the parts of an index.
 func (x *benchOfJobs) inParts(t *testing.T, index string, n int, want map[string]string) {
 	t.Helper()
-	names, err := x.jobs.Split(t.Context(), index, n)
-	if err != nil || len(names) == 0 {
-		t.Fatalf("split into %d: %q, %v", n, names, err)
+	names, documents, err := x.jobs.Split(t.Context(), index, "", n)
+	if err != nil || len(names) == 0 || documents != len(want) {
+		t.Fatalf("split into %d: %q, %d documents, %v", n, names, documents, err)
 	}
 	if n > 1 && len(want) > 100 && len(names) < 2 {
 		t.Errorf("%d documents are split into %q, not %d", len(want), names, n)

@@ -89,7 +89,7 @@ func TestRealScanByScroll(t *testing.T) {
 		s := l.store(transport)
 		l.create(index, `"title":{"type":"text"}`, 3)
 		l.numbered(index, 700)
-		names, err := s.Split(t.Context(), index, 4)
+		names, _, err := s.Split(t.Context(), index, "", 4)
 		if err != nil || len(names) < 2 {
 			t.Fatal(names, err)
 		}
@@ -113,7 +113,7 @@ func TestRealScanByScroll(t *testing.T) {
 		l.drop(blank)
 		l.must("PUT", "/"+blank, `{"settings":{"number_of_replicas":0}}`)
 		for _, s := range []*Store{s, l.store(http.DefaultTransport)} {
-			parts, err := s.Split(t.Context(), blank, 3)
+			parts, _, err := s.Split(t.Context(), blank, "", 3)
 			if err != nil || len(parts) != 1 {
 				t.Fatal(parts, err)
 			}
@@ -135,7 +135,7 @@ func TestRealOpenPart(t *testing.T) {
 		index, s := l.name+"0", l.store(http.DefaultTransport)
 		l.create(index, `"title":{"type":"text"}`, 3)
 		l.numbered(index, 60)
-		names, err := s.Split(t.Context(), index, 1)
+		names, _, err := s.Split(t.Context(), index, "", 1)
 		if err != nil || len(names) != 1 {
 			t.Fatal(names, err)
 		}

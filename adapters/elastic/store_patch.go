@@ -422,7 +422,7 @@ const noIndex = "index_not_found_exception"
 
 func lostBy(err error) bool { return missing(err) && says(err, noIndex) }
 
-// Release implements adapters.Releaser.
+// Release implements adapters.Store.
 func (s *Store) Release(ctx context.Context, index string) {
 	known := &s.shared.destinations
 	known.mu.Lock()

@@ -627,26 +627,30 @@ func (p part) from(after string) error {
 }
 
 // Split implements adapters.JobStore. The last part is open, and holds what is stored later.
-func (s *Store) Split(ctx context.Context, index string, n int) ([]string, error) {
-	r := &scan{s: s, index: index}
+func (s *Store) Split(ctx context.Context, index, query string, n int) (parts []string, documents int, err error) {
+	r := &scan{s: s, index: index, sel: adapters.Selection{Query: query}}
+	if err = r.filter(ctx, nil); err != nil {
+		return nil, 0, err
+	}
 	made, err := s.made(ctx, index)
 	settled := s.settled(ctx, index)
 	if err == nil {
 		err = r.refresh(ctx)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("split %s: %w", index, err)
+		return nil, 0, fmt.Errorf("split %s: %w", index, err)
 	}
 	all := make([]held, made.shards)
 	for i := range all {
 		if all[i], err = r.held(ctx, i); err != nil {
-			return nil, fmt.Errorf("split %s: %w", index, err)
+			return nil, 0, fmt.Errorf("split %s: %w", index, err)
 		}
+		documents += all[i].documents
 		if limit, known := settled[i]; known {
 			all[i].end = min(all[i].end, limit)
 		}
 	}
-	return parted(all, n), nil
+	return parted(all, n), documents, nil
 }
 
 // held is what one shard holds: so many documents, with numbers from begin up to, but not with, end.
@@ -676,7 +680,11 @@ func (r *scan) held(ctx context.Context, shard int) (held, error) {
 			At          struct{ Values map[string]float64 }
 		}
 	}
-	on := post(r.index+"/_search", share{shard: shard}.preference(), `{"size":0,"track_total_hits":true,"aggs":{`+
+	query := ""
+	if r.query != "" {
+		query = `,"query":` + r.query
+	}
+	on := post(r.index+"/_search", share{shard: shard}.preference(), `{"size":0`+query+`,"track_total_hits":true,"aggs":{`+
 		`"least":{"min":{"field":"_seq_no"}},"most":{"max":{"field":"_seq_no"}}}}`)
 	if err := r.s.do(ctx, on, &reply); err != nil || reply.Hits.Total.Value == 0 {
 		return held{}, err
@@ -689,7 +697,7 @@ func (r *scan) held(ctx context.Context, shard int) (held, error) {
 	for i := range percents {
 		percents[i] = strconv.Itoa(i)
 	}
-	on.body = `{"size":0,"aggs":{"at":{"percentiles":{"field":"_seq_no","percents":[` + strings.Join(percents, ",") + `]}}}}`
+	on.body = `{"size":0` + query + `,"aggs":{"at":{"percentiles":{"field":"_seq_no","percents":[` + strings.Join(percents, ",") + `]}}}}`
 	if err := r.s.do(ctx, on, &reply); err != nil {
 		return held{}, err
 	}

@@ -2,7 +2,6 @@ package typesense
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -109,9 +108,7 @@ func (j journal) Entries(ctx context.Context, job string) ([]adapters.Entry, err
 	if err != nil && !isNotFound(err) {
 		return nil, fmt.Errorf("read the journal in %s: %w", JournalIndex, err)
 	}
-	slices.SortFunc(list, func(a, b adapters.Entry) int {
-		return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Part, b.Part), cmp.Compare(a.Number, b.Number))
-	})
+	slices.SortFunc(list, adapters.Entry.Compare)
 	return list, nil
 }
 

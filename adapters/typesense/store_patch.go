@@ -113,6 +113,9 @@ func (p patching) outdone(rule *adapters.Rule, source []byte) bool {
 // numberOf returns the number that a document without a text takes for its cluster.
 func numberOf(id string) uint64 { return xxhash.Sum64String(id) }
 
+// Release implements adapters.Store: patches leave nothing.
+func (s *Store) Release(context.Context, string) {}
+
 func (s *Store) patch(
 	ctx context.Context, index string, rule *adapters.Rule, patches []adapters.Patch,
 ) ([]adapters.Result, error) {

@@ -98,9 +98,12 @@ func (r *reading) read(ctx context.Context) error {
 	if r.sel.IDs != nil || r.sel.Bands != nil {
 		return r.lookUp(ctx)
 	}
-	var err error
-	if r.total, err = r.count(ctx); err != nil {
+	documents, err := r.store.count(ctx, r.index, r.sel.Query)
+	if err != nil {
 		return err
+	}
+	if !r.sel.Lacking && !r.sel.Marked { // else only reading them tells
+		r.total = r.share.size(documents)
 	}
 	return r.export(ctx)
 }
@@ -138,26 +141,17 @@ func (r *reading) hand(documents []adapters.Stored) error {
 	return r.stop
 }
 
-// count returns how many documents are selected, of a share about, and 0 where only reading them tells.
-func (r *reading) count(ctx context.Context) (int, error) {
-	all := 0
-	if r.sel.Query == "" {
-		c, err := r.store.collection(ctx, r.index)
-		if err != nil {
-			return 0, err
-		}
-		all = c.NumDocuments
-	} else {
-		found, err := r.store.list(ctx, r.index, listing{filter: r.sel.Query, include: "id", page: 1})
-		if err != nil {
-			return 0, fmt.Errorf("search %s: %w", r.index, err)
-		}
-		all = found.found
+// count returns how many documents of a collection a filter lets through.
+func (s *Store) count(ctx context.Context, index, filter string) (int, error) {
+	if filter == "" {
+		c, err := s.collection(ctx, index)
+		return c.NumDocuments, err
 	}
-	if r.sel.Lacking || r.sel.Marked {
-		return 0, nil
+	found, err := s.list(ctx, index, listing{filter: filter, include: "id", page: 1})
+	if err != nil {
+		return 0, fmt.Errorf("search %s: %w", index, err)
 	}
-	return r.share.size(all), nil
+	return found.found, nil
 }
 
 // export reads exports, each a stream as of the moment it begins. The engine cuts one of which nothing is read for a minute, as a
@@ -304,16 +298,13 @@ const leastParts = 4
 // Split implements adapters.JobStore. Parts are shares of the documents by a hash of their ids, so that each document is in the
 // same part whatever happens to the others. Reading one part costs an export of the collection. There are a few at least, so that
 // others can join in.
-func (s *Store) Split(_ context.Context, index string, n int) ([]string, error) {
-	if n < 1 {
-		return nil, fmt.Errorf("split %s into %d parts: use at least 1", index, n)
-	}
+func (s *Store) Split(ctx context.Context, index, query string, n int) (parts []string, documents int, err error) {
 	n = max(n, leastParts)
-	parts := make([]string, n)
-	for i := range parts {
-		parts[i] = strconv.Itoa(i) + "/" + strconv.Itoa(n)
+	for i := range n {
+		parts = append(parts, strconv.Itoa(i)+"/"+strconv.Itoa(n))
 	}
-	return parts, nil
+	documents, err = s.count(ctx, index, query)
+	return parts, documents, err
 }
 
 // Identity implements adapters.JobStore: it is when the collection was made.

@@ -144,7 +144,7 @@ func (r *reindexJob) reindex(ctx context.Context, t target) error {
 
 // job returns the work on an index as package jobs takes it.
 func (t target) job() jobs.Job {
-	return jobs.Job{Store: t.Store, Index: t.index.Name, Rule: t.rule, Engine: t.Store, Journal: t.Store.Journal()}
+	return jobs.Job{Store: t.Store, Index: t.index.Name, Rule: t.rule}
 }
 
 // watch keeps looking at all indices until ctx ends.

@@ -30,9 +30,15 @@ type shelf struct {
 }
 
 // Split, Identity and Journal are of an index in one piece, of which nothing is remembered.
-func (s *shelf) Split(context.Context, string, int) ([]string, error) { return []string{""}, nil }
-func (s *shelf) Identity(context.Context, string) (string, error)     { return "", nil }
-func (s *shelf) Journal() adapters.Journal                            { return nil }
+func (s *shelf) Split(_ context.Context, index, _ string, _ int) ([]string, int, error) {
+	if index == s.breaks {
+		return nil, 0, errors.New("the engine answered 503")
+	}
+	return []string{""}, s.documents[index], nil
+}
+func (s *shelf) Identity(context.Context, string) (string, error) { return "", nil }
+func (s *shelf) Journal() adapters.Journal                        { return &drawer{} }
+func (s *shelf) Release(context.Context, string)                  {}
 
 func (s *shelf) Resolve(_ context.Context, name string) ([]adapters.Index, error) {
 	var found []adapters.Index

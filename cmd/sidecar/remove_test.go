@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -118,25 +119,39 @@ func TestRemoveAsks(t *testing.T) {
 }
 
 // drawer is a journal in memory.
-type drawer struct{ entries []adapters.Entry }
-
-func (d *drawer) Append(context.Context, string, adapters.Entry) (bool, error) {
-	panic("not asked for")
+type drawer struct {
+	mu      sync.Mutex
+	entries []adapters.Entry
 }
 
-func (d *drawer) Entries(context.Context, string) ([]adapters.Entry, error) { return d.entries, nil }
-
-func (d *drawer) Drop(_ context.Context, job string, part, _ int) error {
-	if part >= 0 {
-		return errors.New("a part alone")
+func (d *drawer) Append(_ context.Context, job string, e adapters.Entry) (bool, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	e.Job = job
+	if slices.ContainsFunc(d.entries, func(other adapters.Entry) bool { return e.Compare(other) == 0 }) {
+		return false, nil
 	}
-	var kept []adapters.Entry
+	d.entries = append(d.entries, e)
+	return true, nil
+}
+
+func (d *drawer) Entries(_ context.Context, job string) (list []adapters.Entry, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	for _, e := range d.entries {
-		if e.Job != job {
-			kept = append(kept, e)
+		if job == "" || e.Job == job {
+			list = append(list, e)
 		}
 	}
-	d.entries = kept
+	return list, nil
+}
+
+func (d *drawer) Drop(_ context.Context, job string, part, below int) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.entries = slices.DeleteFunc(d.entries, func(e adapters.Entry) bool {
+		return e.Job == job && (part < 0 || e.Part == part && e.Number < below)
+	})
 	return nil
 }
 

@@ -125,7 +125,7 @@ func (v *verifyJob) run(ctx context.Context) error {
 func (v *verifyJob) verify(ctx context.Context, t target) error {
 	selected := adapters.Selection{Random: v.sample > 0, Limit: v.sample}
 	start, meter := time.Now(), v.meter(t)
-	f, err := jobs.Verify(ctx, t.Store, t.index.Name, t.rule, selected, v.VerifyOptions, func(f jobs.Findings) {
+	f, err := jobs.Verify(ctx, t.job(), selected, v.VerifyOptions, func(f jobs.Findings) {
 		meter.at(f.Scanned, f.Total, fmt.Sprintf("%d right, %d stale", f.Right, f.Wrong()))
 		meter.Verified(f)
 	})

@@ -54,7 +54,7 @@ func (c *Corpus) Write(
 	ctx context.Context, store adapters.Store, index string, rule *adapters.Rule, report func(Written),
 ) (Written, error) {
 	w := &writer{store: store, index: index, rule: rule}
-	defer adapters.Release(ctx, store, index)
+	defer store.Release(ctx, index)
 	batches, ctx := errgroup.WithContext(ctx)
 	batches.SetLimit(atOnce)
 	var batch []Member

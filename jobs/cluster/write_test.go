@@ -29,6 +29,8 @@ type shelf struct {
 	written int
 }
 
+func (s *shelf) Release(context.Context, string) {}
+
 func (s *shelf) Scan(_ context.Context, _ string, _ *adapters.Rule, sel adapters.Selection, yield func(adapters.Page) error) error {
 	s.mu.Lock()
 	if s.busy > 0 {
