@@ -264,3 +264,6 @@ func results(t testing.TB, reply string) (list []string) {
 	}
 	return list
 }
+
+// Release implements adapters.Store.
+func (b *bank) Release(context.Context, string) {}
