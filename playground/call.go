@@ -18,8 +18,6 @@ var (
 // call sends a request to the sidecar in front of an engine, in this process, and returns its reply. control is what is asked of
 // the sidecar itself.
 func call(ctx context.Context, h http.Handler, ask *adapters.Request, control string) (reply *adapters.Reply, err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	target := "http://engine" + ask.Path
 	if ask.RawQuery != "" {
 		target += "?" + ask.RawQuery
@@ -37,7 +35,7 @@ func call(ctx context.Context, h http.Handler, ask *adapters.Request, control st
 	if len(ask.Body) == 0 {
 		r.Body, r.ContentLength = http.NoBody, 0
 	}
-	w := &recorder{header: http.Header{}, status: http.StatusOK, stop: cancel}
+	w := &recorder{header: http.Header{}, status: http.StatusOK}
 	defer func() {
 		switch p := recover(); p {
 		case nil:
@@ -51,7 +49,7 @@ func call(ctx context.Context, h http.Handler, ask *adapters.Request, control st
 		}
 	}()
 	h.ServeHTTP(w, r)
-	if err := ctx.Err(); err != nil && !w.over {
+	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	return &adapters.Reply{Status: w.status, Header: adapters.Header(w.header), Body: w.body.Bytes()}, nil
@@ -64,7 +62,6 @@ type recorder struct {
 	wrote  bool
 	body   bytes.Buffer
 	over   bool
-	stop   func()
 }
 
 // Header implements http.ResponseWriter.
@@ -81,7 +78,6 @@ func (w *recorder) WriteHeader(status int) {
 func (w *recorder) Write(p []byte) (int, error) {
 	w.wrote = true
 	if w.over = w.over || w.body.Len()+len(p) > MaxReply; w.over {
-		w.stop()
 		return 0, errOversized
 	}
 	return w.body.Write(p)

@@ -93,13 +93,19 @@ func (r *calibrateJob) run(ctx context.Context) error {
 	return err
 }
 
+// reading shows how far a calibration has read.
+type reading struct{ *meter }
+
+// Read implements calibrate.Progress.
+func (r reading) Read(documents, of int) { r.at(documents, of, "comparing them comes next") }
+
 // calibrate looks at one index and prints what it found.
 func (r *calibrateJob) calibrate(ctx context.Context, t target) error {
 	if t.rule.Sketcher.Scheme().Features == sketch.Value64 {
 		return fmt.Errorf("index %s: its sketches are values made elsewhere, not of texts: there is nothing to calibrate by", t.index.Name)
 	}
 	options, start, meter := r.Options, time.Now(), r.meter(t)
-	options.Progress = func(read, total int) { meter.at(read, total, "comparing them comes next") }
+	options.Progress = reading{meter}
 	report, err := calibrate.Run(ctx, t.Store, t.index.Name, t.rule, options)
 	meter.end()
 	if err != nil {

@@ -235,13 +235,13 @@ func (c *clusterJob) begin(rule *adapters.Rule) (err error) {
 	if c.threshold > 0 && c.threshold != rule.Profile.Threshold {
 		copied.Profile.Threshold, copied.Bands, copied.Rows = c.threshold, 0, 0
 	}
-	c.Rule, c.Progress = &copied, c.progress
+	c.Rule, c.Progress = &copied, c
 	c.corpus, err = cluster.New(c.Options)
 	return err
 }
 
-// progress prints a line now and then on what is being done.
-func (c *clusterJob) progress(step string, done, of int) {
+// Step implements cluster.Progress: it prints a line now and then on what is being done.
+func (c *clusterJob) Step(step string, done, of int) {
 	c.metrics.Stepped(step, done, of)
 	now := time.Now()
 	if now.Before(c.next) {

@@ -100,7 +100,7 @@ var allowed = map[string][]string{
 	"demo":                   {"demo/corpus", "internal/config", "internal/server"},
 	"demo/corpus":            {},
 	"demo/embedded":          {},
-	"playground":             {"sketch", "rerank", "adapters", "proxy", "internal/jsonedit"},
+	"playground":             {"sketch", "rerank", "adapters", "proxy", "jobs/calibrate", "internal/jsonedit"},
 	"examples/search":        {}, // a module of its own
 	"examples/library":       {"sketch", "rerank"},
 	"internal/engines":       {},

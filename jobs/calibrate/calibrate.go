@@ -22,8 +22,11 @@ type Options struct {
 	// Seed decides what is chosen wherever something is.
 	Seed uint64
 	// Progress, if set, is told how far the reading is.
-	Progress func(read, total int)
+	Progress Progress
 }
+
+// Progress is told how many documents of how many were read.
+type Progress interface{ Read(documents, of int) }
 
 // DefaultOptions are enough for an index of 100,000 documents in some seconds.
 var DefaultOptions = Options{Sample: 2000, Documents: 100_000, Pairs: 40, Examples: 3, Seed: 1}
@@ -131,11 +134,10 @@ type calibration struct {
 	options Options
 	report  Report
 	// docs are ordered by rank; units are made of them.
-	docs  []document
-	units []unit
-	pools [11]pool
-	// middle is what median returned.
-	middle int
+	docs      []document
+	units     []unit
+	pools     [11]pool
+	precision Precision
 	// looked is how many documents look-ups have read.
 	looked int
 }
@@ -162,7 +164,6 @@ func Run(ctx context.Context, store adapters.Store, index string, rule *adapters
 	c.report.Suggestion = Suggest(c.facts())
 	c.report.Presets = append(c.report.Presets, c.share("suggested", c.report.Suggestion.Threshold))
 	c.notes()
-	differ(rule.Sketcher, &c.report)
 	return &c.report, nil
 }
 

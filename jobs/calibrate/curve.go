@@ -2,7 +2,6 @@ package calibrate
 
 import (
 	"math"
-	"slices"
 
 	"github.com/neardup/sidecar/sketch"
 )
@@ -61,9 +60,9 @@ func (c *Curve) take(exact float64, folds bool) {
 func (c *calibration) curve() {
 	k, scheme := &c.report.Curve, c.rule.Sketcher.Scheme()
 	k.Threshold, k.Error = c.report.Threshold, c.deviation(c.report.Threshold)
-	if c.counts() {
+	if c.precision.Counts() {
 		k.Positions = scheme.Positions
-		k.Matches = int(math.Ceil(float64(k.Positions)*c.matching(k.Threshold) - 1e-9))
+		k.Matches = int(math.Ceil(float64(k.Positions)*c.precision.Matching(k.Threshold) - 1e-9))
 	}
 	bands, rows := c.report.Bands, c.report.Rows
 	if bands == 0 {
@@ -74,7 +73,7 @@ func (c *calibration) curve() {
 		p := Point{Resemblance: float64(i) / 100}
 		p.Folds = c.folds(p.Resemblance)
 		if bands > 0 {
-			p.Candidate = sketch.Candidate(c.matching(p.Resemblance), bands, rows)
+			p.Candidate = sketch.Candidate(c.precision.Matching(p.Resemblance), bands, rows)
 		}
 		if p.Folds <= 0.05 {
 			k.From = p.Resemblance
@@ -94,41 +93,11 @@ func (c *calibration) curve() {
 	}
 }
 
-// counts reports whether agreements are counted in positions that agree or not.
-func (c *calibration) counts() bool {
-	switch c.rule.Sketcher.Scheme().Family {
-	case sketch.FastSimilarity, sketch.Permutations, sketch.SimHash:
-		return true
-	case sketch.MSmallest:
-		return !c.whole()
-	}
-	return false
-}
-
-// whole reports whether most sketches hold all that their documents have, and so are exact.
-func (c *calibration) whole() bool {
-	s := c.rule.Sketcher.Scheme()
-	return s.Family == sketch.MSmallest && c.median() <= s.Positions
-}
-
-// matching is how probable it is that a position agrees in the sketches of two documents of a resemblance, of about the same
-// size. What b bits keep of a position agrees by chance as well; two sets lie on the same side of a plane by the angle between
-// them.
-func (c *calibration) matching(r float64) float64 {
-	switch s := c.rule.Sketcher.Scheme(); s.Family {
-	case sketch.FastSimilarity, sketch.Permutations:
-		return r + (1-r)/float64(int(1)<<s.Bits)
-	case sketch.SimHash:
-		return 1 - math.Acos(min(1, 2*r/(1+r)))/math.Pi
-	}
-	return r
-}
-
 // folds returns p(r). For families that count no positions it goes by the normal distribution around r.
 func (c *calibration) folds(r float64) float64 {
 	k := &c.report.Curve
-	if c.counts() {
-		return sketch.AtLeast(c.matching(r), k.Matches, k.Positions)
+	if c.precision.Counts() {
+		return sketch.AtLeast(c.precision.Matching(r), k.Matches, k.Positions)
 	}
 	return 0.5 * math.Erfc((k.Threshold-r)/max(1e-9, c.deviation(r))/math.Sqrt2)
 }
@@ -136,32 +105,7 @@ func (c *calibration) folds(r float64) float64 {
 // leastDeviation is what counts as near to a threshold where sketches are exact.
 const leastDeviation = 0.005
 
-// deviation is the standard error of an agreement at a resemblance: that of so many independent positions, times what a
-// position's share says of the resemblance.
+// deviation is the standard error of an agreement at a resemblance.
 func (c *calibration) deviation(r float64) float64 {
-	const step = 1e-4
-	s := c.rule.Sketcher.Scheme()
-	n := float64(s.Positions)
-	switch {
-	case c.whole():
-		return leastDeviation
-	case s.Family == sketch.ZeroModM: // what is kept of a document in the middle
-		n = float64(max(1, min(s.Positions, c.median()/max(1, s.Modulus)*max(1, s.Repeats))))
-	}
-	low, high := max(0, r-step), min(1, r+step)
-	q, slope := c.matching(r), (c.matching(high)-c.matching(low))/(high-low)
-	return max(leastDeviation, math.Sqrt(q*(1-q)/n)/slope)
-}
-
-// median returns how many shingles the document in the middle of the sample has.
-func (c *calibration) median() int {
-	if c.middle == 0 && c.report.Sample > 0 {
-		var counts []int
-		for _, d := range c.docs[:c.report.Sample] {
-			counts = append(counts, int(d.sketch.Shingles))
-		}
-		slices.Sort(counts)
-		c.middle = counts[len(counts)/2]
-	}
-	return c.middle
+	return max(leastDeviation, c.precision.Deviation(r))
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/documents"
@@ -58,7 +59,7 @@ type Example struct {
 	// Error is the agreement's standard error as the sketches tell it.
 	Error float64 `json:"error"`
 	Exact float64 `json:"exact"`
-	// Shared are the longest runs of words that both have, OnlyA and OnlyB those of one alone: for whoever has the words to fill in.
+	// Shared are the longest runs of words that both have, OnlyA and OnlyB those of one alone.
 	Shared []string `json:"shared"`
 	OnlyA  []string `json:"only_a"`
 	OnlyB  []string `json:"only_b"`
@@ -69,8 +70,6 @@ type Side struct {
 	ID       string `json:"id"`
 	Title    string `json:"title"`
 	Shingles int    `json:"shingles"`
-	// Texts are those that are compared.
-	Texts []string `json:"-"`
 }
 
 // pair is one that may be looked at.
@@ -80,8 +79,8 @@ type pair struct {
 	priority uint64
 }
 
-// pool keeps the pairs of a level with the least priorities, each once.
-type pool struct{ pairs []pair }
+// pool is the pairs of a level with the least priorities, each once.
+type pool []pair
 
 // pool offers a pair to its level.
 func (c *calibration) pool(a, b int, value float64) {
@@ -96,17 +95,17 @@ func (c *calibration) pool(a, b int, value float64) {
 	p := pair{a, b, value, (ranks[0]*0x9e3779b97f4a7c15 ^ ranks[1]) * 0xff51afd7ed558ccd}
 	list := &c.pools[level]
 	most := max(1, c.options.Pairs)
-	if list.pairs = append(list.pairs, p); len(list.pairs) >= 4*most {
+	if *list = append(*list, p); len(*list) >= 4*most {
 		list.trim(most)
 	}
 }
 
 func (p *pool) trim(most int) {
-	slices.SortFunc(p.pairs, func(x, y pair) int {
+	slices.SortFunc(*p, func(x, y pair) int {
 		return cmp.Or(cmp.Compare(x.priority, y.priority), cmp.Compare(x.a, y.a), cmp.Compare(x.b, y.b))
 	})
-	p.pairs = slices.CompactFunc(p.pairs, func(x, y pair) bool { return x.a == y.a && x.b == y.b })
-	p.pairs = p.pairs[:min(most, len(p.pairs))]
+	all := slices.CompactFunc(*p, func(x, y pair) bool { return x.a == y.a && x.b == y.b })
+	*p = all[:min(most, len(all))]
 }
 
 // seenText is a document whose text was read.
@@ -124,7 +123,7 @@ func (c *calibration) look(ctx context.Context) error {
 	shown := map[string]bool{}
 	for level := range c.pools {
 		c.pools[level].trim(c.options.Pairs)
-		for n, p := range c.pools[level].pairs {
+		for n, p := range c.pools[level] {
 			for _, i := range []int{p.a, p.b} {
 				ids = append(ids, c.docs[i].id)
 				shown[c.docs[i].id] = shown[c.docs[i].id] || n < c.options.Examples
@@ -173,7 +172,7 @@ func (c *calibration) level(tenth int, seen map[string]seenText) Level {
 			l.Estimated += h.Estimated[bin]
 		}
 	}
-	for _, p := range c.pools[tenth].pairs {
+	for _, p := range c.pools[tenth] {
 		a, b := &c.docs[p.a], &c.docs[p.b]
 		x, okX := seen[a.id]
 		y, okY := seen[b.id]
@@ -184,56 +183,69 @@ func (c *calibration) level(tenth int, seen map[string]seenText) Level {
 		if c.ofResemblance() {
 			deviation = a.sketch.StandardError(&b.sketch)
 		} else {
-			smaller, larger, other := a, b, [2][]uint64{x.set, y.set}
+			smaller, larger, in, of := a, b, x.set, y.set
 			if b.sketch.Shingles < a.sketch.Shingles {
-				smaller, larger, other = b, a, [2][]uint64{y.set, x.set}
+				smaller, larger, in, of = b, a, y.set, x.set
 			}
 			e, _ := smaller.sketch.Containment(&larger.sketch)
-			exact, deviation = sketch.Containment(other[0], other[1]), e.Error
+			exact, deviation = sketch.Containment(in, of), e.Error
 		}
 		l.Compared++
 		l.add(p.value, exact, deviation)
 		c.report.Error.add(p.value, exact, deviation)
 		c.report.Curve.take(exact, p.value >= c.report.Threshold)
 		if len(l.Examples) < c.options.Examples && x.texts != nil && y.texts != nil {
-			l.Examples = append(l.Examples, Example{
-				A: side(a, x), B: side(b, y), Agreement: p.value, Error: deviation, Exact: exact,
-			})
+			example := Example{A: side(a, x), B: side(b, y), Agreement: p.value, Error: deviation, Exact: exact}
+			example.differ(c.rule.Sketcher, x.texts, y.texts)
+			l.Examples = append(l.Examples, example)
 		}
 	}
 	l.close()
 	return l
 }
 
+// titleLength is how many characters of a text stand for it, differing how many passages of a kind are shown of a pair.
+const titleLength, differing = 80, 3
+
+// side shows a document by the beginning of its first text that has any.
 func side(d *document, s seenText) Side {
-	return Side{ID: d.id, Title: title(s.texts), Shingles: int(d.sketch.Shingles), Texts: s.texts}
-}
-
-// titleLength is how many characters of a text stand for it.
-const titleLength = 80
-
-// title returns the beginning of the first text that has any.
-func title(texts []string) string {
-	for _, text := range texts {
-		length := 0
-		var b []rune
-		blank := false
-		for _, r := range text {
-			if r <= ' ' || r == '\u00a0' {
-				blank = length > 0
-				continue
-			}
-			if blank {
-				b, blank = append(b, ' '), false
-			}
-			b = append(b, r)
-			if length++; len(b) >= titleLength {
-				return string(b) + "…"
-			}
-		}
-		if length > 0 {
-			return string(b)
+	shown := Side{ID: d.id, Shingles: int(d.sketch.Shingles)}
+	for _, text := range s.texts {
+		if shown.Title == "" {
+			shown.Title = plain(titleLength+1, strings.Join(strings.Fields(text), " "))
 		}
 	}
-	return ""
+	return shown
+}
+
+// differ fills in what two texts share and what one of them alone has.
+func (x *Example) differ(s *sketch.Sketcher, a, b []string) {
+	x.Shared, x.OnlyA, x.OnlyB = []string{}, []string{}, []string{}
+	words := s.Scheme().Words
+	if s.Scheme().Features == sketch.Tags {
+		words = 1
+	}
+	shared, alone := documents.Passages(wordsOf(s, a), wordsOf(s, b), words)
+	for _, p := range shared[:min(len(shared), differing)] {
+		x.Shared = append(x.Shared, p.Text)
+	}
+	for _, p := range alone {
+		switch {
+		case p.In == "a" && len(x.OnlyA) < differing:
+			x.OnlyA = append(x.OnlyA, p.Text)
+		case p.In == "b" && len(x.OnlyB) < differing:
+			x.OnlyB = append(x.OnlyB, p.Text)
+		}
+	}
+}
+
+// wordsOf returns the words of a document's texts as they are compared.
+func wordsOf(s *sketch.Sketcher, texts []string) (words []string) {
+	if s.Scheme().Features == sketch.Tags {
+		return texts
+	}
+	for _, text := range texts {
+		words = append(words, sketch.Words(s.Content(text))...)
+	}
+	return words
 }

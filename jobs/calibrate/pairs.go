@@ -72,27 +72,16 @@ func (c *calibration) unite() {
 	}
 }
 
-// found is a value of a pair, and for how many pairs it stands.
-type found struct{ value, weight float64 }
-
-// reach says for how many pairs one stands that was found by the report's bands.
-func (c *calibration) reach(value float64) found {
-	f := found{value, 1}
-	if c.report.Bands > 0 {
-		f.weight = min(maxWeight, 1/max(1e-9, sketch.Candidate(c.matching(max(0, value)), c.report.Bands, c.report.Rows)))
+// weight says for how many pairs one stands that was found by the report's bands.
+func (c *calibration) weight(value float64) float64 {
+	if c.report.Bands == 0 {
+		return 1
 	}
-	return f
-}
-
-// count counts a pair of units.
-func (c *calibration) count(i, j int, f found) {
-	c.tell(i, j, f)
-	c.partner(i, j, f.value)
-	c.partner(j, i, f.value)
+	return min(maxWeight, 1/max(1e-9, sketch.Candidate(c.precision.Matching(max(0, value)), c.report.Bands, c.report.Rows)))
 }
 
 // tell counts a pair of units among the candidates.
-func (c *calibration) tell(i, j int, f found) {
+func (c *calibration) tell(i, j int, value float64) {
 	u, v := &c.units[i], &c.units[j]
 	h := &c.report.Candidates
 	if c.docs[u.first].sketch.SameText(&c.docs[v.first].sketch) {
@@ -100,8 +89,8 @@ func (c *calibration) tell(i, j int, f found) {
 		return
 	}
 	h.Pairs++
-	h.add(f.value, float64(u.size)*float64(v.size), f.weight)
-	c.pool(u.first, v.first, f.value)
+	h.add(value, float64(u.size)*float64(v.size), c.weight(value))
+	c.pool(u.first, v.first, value)
 }
 
 // partner counts the second of two units as a partner of the first.
@@ -177,7 +166,10 @@ func (c *calibration) candidates() {
 // meetUnits compares two units.
 func (c *calibration) meetUnits(i, j int) {
 	c.report.Compared++
-	c.count(i, j, c.reach(c.value(&c.docs[c.units[i].first].sketch, &c.docs[c.units[j].first].sketch)))
+	value := c.value(&c.docs[c.units[i].first].sketch, &c.docs[c.units[j].first].sketch)
+	c.tell(i, j, value)
+	c.partner(i, j, value)
+	c.partner(j, i, value)
 }
 
 // bands returns the fewest rows by which no more candidates are to be expected than can be compared, in all and of one band,
@@ -195,7 +187,7 @@ func (c *calibration) bands() (bands, rows int) {
 		bands = min(maxBands, positions/rows)
 		share, one := 0.0, 0.0 // of pairs that share a band, and a certain one
 		for bin, pairs := range h.Found {
-			q := c.matching((float64(bin) + 0.5) / Bins)
+			q := c.precision.Matching((float64(bin) + 0.5) / Bins)
 			share += pairs / float64(max(1, h.Pairs)) * sketch.Candidate(q, bands, rows)
 			one += pairs / float64(max(1, h.Pairs)) * sketch.Candidate(q, 1, rows)
 		}

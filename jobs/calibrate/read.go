@@ -78,7 +78,7 @@ func (c *calibration) scan(ctx context.Context, s adapters.Selection) (held int,
 			c.docs = append(c.docs, d)
 		}
 		if c.options.Progress != nil {
-			c.options.Progress(c.report.Read, p.Total)
+			c.options.Progress.Read(c.report.Read, p.Total)
 		}
 		return ctx.Err()
 	})
@@ -96,6 +96,11 @@ func (c *calibration) rank(id string) uint64 {
 func (c *calibration) choose() {
 	slices.SortFunc(c.docs, func(a, b document) int { return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.id, b.id)) })
 	c.report.Sample = min(c.options.Sample, len(c.docs))
+	var shingles []uint32
+	for _, d := range c.docs[:c.report.Sample] {
+		shingles = append(shingles, d.sketch.Shingles)
+	}
+	c.precision = NewPrecision(c.rule.Sketcher.Scheme(), shingles)
 }
 
 const (
@@ -132,7 +137,7 @@ func (c *calibration) lookUp(ctx context.Context) error {
 			return err
 		}
 		if c.options.Progress != nil {
-			c.options.Progress(to, len(sample))
+			c.options.Progress.Read(to, len(sample))
 		}
 	}
 	return nil
@@ -197,12 +202,12 @@ func (c *calibration) meet(stored adapters.Stored, byKey map[int64][]int, places
 				continue
 			}
 			seen[[2]int{i, place}] = true
-			f := c.reach(c.value(&c.docs[i].sketch, &c.docs[place].sketch))
+			value := c.value(&c.docs[i].sketch, &c.docs[place].sketch)
 			if place > i { // else the other one of the sample was looked up too, or will be
 				c.report.Compared++
-				c.tell(i, place, f)
+				c.tell(i, place, value)
 			}
-			c.partner(i, place, f.value)
+			c.partner(i, place, value)
 		}
 	}
 }

@@ -34,6 +34,7 @@ func TestCurve(t *testing.T) {
 					c.docs = append(c.docs, d)
 				}
 			}
+			c.precision = NewPrecision(m.rule.Sketcher.Scheme(), []uint32{c.docs[0].sketch.Shingles, c.docs[1].sketch.Shingles})
 			c.curve()
 			var folds, want [10]float64
 			for i, r := range exact {

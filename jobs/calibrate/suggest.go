@@ -111,32 +111,27 @@ func Suggest(f Facts) Suggestion {
 			ofDocuments(f.Partnered, "has", "have"), start)
 		return s
 	}
-	at := f.least(base)
-	switch {
-	case f.valley(at) && f.clearly(at, base):
-		s.Threshold = float64(at) / 100
-	default:
-		at = base
+	at := base
+	if least := f.least(base); f.valley(least) && f.clearly(least, base) {
+		s.Threshold, at = float64(least)/100, least
 	}
 	if f.valley(now) && !f.clearly(at, now) { // to change it would gain nothing
 		s.Threshold, at = f.Threshold, now
 	}
 	s.Contested = f.Contested[at]
 	s.Below, s.Above = f.sides(at)
-	switch {
-	case f.valley(at):
+	if f.valley(at) {
 		s.Kind, s.Sure = Valley, true
 		s.Reason = fmt.Sprintf("%.2f lies in a valley: at it %s a partner so near to the threshold that the error of the "+
 			"sketches decides whether "+
 			"they fold. On the two sides of it up to %d and %d do", s.Threshold, ofDocuments(s.Contested, "has", "have"), s.Below, s.Above)
-		switch {
-		case at == now:
+		if at == now {
 			s.Kind = Kept
 			s.Reason += ". It is the present threshold, and no other is clearly better."
-		default:
+		} else {
 			s.Reason += fmt.Sprintf(", and at the present %.2f %s.", f.Threshold, does(s.Present))
 		}
-	default:
+	} else {
 		s.Kind = Flat
 		s.Reason = fmt.Sprintf("The documents do not tell: %s a partner of another text of 0.3 or more, and these lie about as "+
 			"thickly at every "+

@@ -58,9 +58,13 @@ type Options struct {
 	Common int
 	// Dir is where temporary files are made; empty is the system's own place for them.
 	Dir string
-	// Progress, if not nil, is told now and then what is being done and how much of it is; of how much, or 0 where that is not
-	// known.
-	Progress func(step string, done, of int)
+	// Progress, if not nil, is told how far the work has come.
+	Progress Progress
+}
+
+// Progress is told now and then what is being done and how much of it is; of how much, or 0 where that is not known.
+type Progress interface {
+	Step(step string, done, of int)
 }
 
 // Document is one document of a corpus.
@@ -215,7 +219,7 @@ func (c *Corpus) NeedsShingles() bool { return c.options.Algorithm == Broder && 
 // progress tells how far the work has come.
 func (c *Corpus) progress(step string, done, of int) {
 	if c.options.Progress != nil {
-		c.options.Progress(step, done, of)
+		c.options.Progress.Step(step, done, of)
 	}
 }
 
