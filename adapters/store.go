@@ -119,7 +119,8 @@ type Page struct {
 	After string
 }
 
-// Selection says which documents a scan reads, and how much of them. The zero value is all of all.
+// Selection says which documents a scan reads, and how much of them. The zero value is all of all. IDs, Bands, Random and Marked each
+// stand alone but for Limit, and for the Query of Random.
 type Selection struct {
 	// Part is one share of the index, as the adapter's Split names it; empty is the whole.
 	Part string
@@ -127,9 +128,8 @@ type Selection struct {
 	After string
 	// Query, in the engine's own words (a query in JSON, or a filter), narrows the scan further.
 	Query string
-	// Lacking leaves out documents in which all fields of ours that the rule stores are set, Marked those in which none is, as far as
-	// the engine can tell: some of these may come all the same.
-	Lacking, Marked bool
+	// Marked leaves out documents in which no field of ours is set, as far as the engine can tell: some of these may come all the same.
+	Marked bool
 	// IDs, if not nil, are the documents to read, in any order; what is not there does not come.
 	IDs []string
 	// Bands, if not nil, reads documents that hold one of the band keys.

@@ -118,7 +118,7 @@ func TestRealScanByScroll(t *testing.T) {
 				t.Fatal(parts, err)
 			}
 			for _, selected := range []adapters.Selection{
-				{}, {Part: parts[0], After: "7"}, {Random: true, Limit: 5}, {Bands: []int64{1}, Brief: true, Limit: 10}, {Lacking: true},
+				{}, {Part: parts[0], After: "7"}, {Random: true, Limit: 5}, {Bands: []int64{1}, Brief: true, Limit: 10},
 			} {
 				if ids, _ := idsIn(t, s, blank, selected, nil); len(ids) > 0 {
 					t.Errorf("%+v: %q", selected, ids)

@@ -70,12 +70,12 @@ func (s *Store) Scan(
 	if sel.Brief {
 		r.source = `"_source":` + string(stringsOf(append(slices.Clone(ourFields), sel.Fields...))) + `,`
 	}
-	err := r.begin(ctx, rule)
+	err := r.begin(ctx)
 	if err == nil {
 		switch {
 		case sel.Random:
 			err = r.sample(ctx)
-		case sel.IDs != nil && r.query == "":
+		case sel.IDs != nil:
 			err = r.byIDs(ctx, sel.IDs)
 		case r.inOneSearch():
 			err = r.look(ctx)
@@ -93,11 +93,11 @@ func (s *Store) Scan(
 }
 
 // begin finds out what has to be known before the first page.
-func (r *scan) begin(ctx context.Context, rule *adapters.Rule) (err error) {
-	if err = r.filter(ctx, rule); err != nil {
+func (r *scan) begin(ctx context.Context) (err error) {
+	if err = r.filter(ctx); err != nil {
 		return err
 	}
-	quick := r.sel.Random || r.sel.Part != "" || r.sel.IDs != nil && r.query == "" || r.inOneSearch()
+	quick := r.sel.Random || r.sel.Part != "" || r.sel.IDs != nil || r.inOneSearch()
 	if r.sel.Brief && quick { // nothing of it will be written, and some of it has to be quick
 		return nil
 	}
@@ -108,7 +108,7 @@ func (r *scan) begin(ctx context.Context, rule *adapters.Rule) (err error) {
 }
 
 // filter sets the query of what is selected, beside the part.
-func (r *scan) filter(ctx context.Context, rule *adapters.Rule) error {
+func (r *scan) filter(ctx context.Context) error {
 	var filters []string
 	if q := strings.TrimSpace(r.sel.Query); q != "" {
 		if members, err := jsonedit.Members([]byte(q)); err != nil || len(members) == 0 {
@@ -116,22 +116,15 @@ func (r *scan) filter(ctx context.Context, rule *adapters.Rule) error {
 		}
 		filters = append(filters, q)
 	}
-	if r.sel.IDs != nil && (len(filters) > 0 || r.sel.Bands != nil || r.sel.Part != "" || r.sel.Lacking || r.sel.Marked) {
-		filters = append(filters, `{"ids":{"values":`+string(stringsOf(r.sel.IDs))+`}}`)
-	}
 	if r.sel.Bands != nil {
 		filters = append(filters, anyBand(r.sel.Bands))
 	}
-	if r.sel.Lacking || r.sel.Marked {
+	if r.sel.Marked {
 		list, err := r.s.Resolve(ctx, r.index)
 		if err != nil {
 			return err
 		}
-		known := len(list) == 1 && list[0].Mapped // else the engine can't tell which documents have the field
-		if r.sel.Lacking && known {
-			filters = append(filters, `{"bool":{"must_not":{"bool":{"filter":[`+existing(kept(rule))+`]}}}}`)
-		}
-		if r.sel.Marked && known {
+		if len(list) == 1 && list[0].Mapped { // else the engine can't tell which documents have the field
 			filters = append(filters, `{"bool":{"should":[`+existing(ourFields)+`]}}`)
 		}
 	}
@@ -629,7 +622,7 @@ func (p part) from(after string) error {
 // Split implements adapters.JobStore. The last part is open, and holds what is stored later.
 func (s *Store) Split(ctx context.Context, index, query string, n int) (parts []string, documents int, err error) {
 	r := &scan{s: s, index: index, sel: adapters.Selection{Query: query}}
-	if err = r.filter(ctx, nil); err != nil {
+	if err = r.filter(ctx); err != nil {
 		return nil, 0, err
 	}
 	made, err := s.made(ctx, index)

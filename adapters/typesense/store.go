@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/typesense/typesense-go/v2/typesense/api"
@@ -104,9 +105,19 @@ func refusalOf(status int, body []byte) error {
 	return &refusal{status, reply.Message}
 }
 
-func isNotFound(err error) bool {
-	r, ok := errors.AsType[*refusal](err)
-	return ok && r.code == http.StatusNotFound
+// answered reports whether err is a refusal with one of these codes.
+func answered(err error, codes ...int) bool {
+	r, refused := errors.AsType[*refusal](err)
+	return refused && slices.Contains(codes, r.code)
+}
+
+// read reads a reply into a value.
+func (s *Store) read(into any, call func(*api.Client) (*http.Response, error)) error {
+	body, err := s.get(call)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(body, into)
 }
 
 // collection is what the engine says of a collection.
@@ -122,14 +133,9 @@ type collection struct {
 	}
 }
 
-func (s *Store) collection(ctx context.Context, name string) (collection, error) {
-	body, err := s.get(func(c *api.Client) (*http.Response, error) { return c.GetCollection(ctx, name) })
-	if err != nil {
+func (s *Store) collection(ctx context.Context, name string) (c collection, err error) {
+	if err = s.read(&c, func(c *api.Client) (*http.Response, error) { return c.GetCollection(ctx, name) }); err != nil {
 		return collection{}, fmt.Errorf("read collection %s: %w", name, err)
-	}
-	var c collection
-	if err := json.Unmarshal(body, &c); err != nil {
-		return c, fmt.Errorf("read collection %s: %w", name, err)
 	}
 	return c, nil
 }
@@ -138,17 +144,13 @@ func (s *Store) collection(ctx context.Context, name string) (collection, error)
 func (s *Store) collections(ctx context.Context, name string) ([]collection, error) {
 	if name != "" && !strings.Contains(name, "*") {
 		c, err := s.collection(ctx, name)
-		if isNotFound(err) {
+		if answered(err, http.StatusNotFound) {
 			return nil, nil
 		}
 		return []collection{c}, err
 	}
-	body, err := s.get(func(c *api.Client) (*http.Response, error) { return c.GetCollections(ctx) })
-	if err != nil {
-		return nil, fmt.Errorf("list collections: %w", err)
-	}
 	var all, matching []collection
-	if err := json.Unmarshal(body, &all); err != nil {
+	if err := s.read(&all, func(c *api.Client) (*http.Response, error) { return c.GetCollections(ctx) }); err != nil {
 		return nil, fmt.Errorf("list collections: %w", err)
 	}
 	for _, c := range all {
@@ -159,14 +161,23 @@ func (s *Store) collections(ctx context.Context, name string) ([]collection, err
 	return matching, nil
 }
 
-// importLines sends documents to be merged into those that are stored, and returns the reply's lines.
-func (s *Store) importLines(ctx context.Context, index string, lines []byte) ([][]byte, error) {
-	update := "update"
-	body, err := s.get(func(c *api.Client) (*http.Response, error) {
-		return c.ImportDocumentsWithBody(ctx, index, &api.ImportDocumentsParams{Action: &update}, "text/plain", bytes.NewReader(lines))
-	})
-	if err != nil {
-		return nil, fmt.Errorf("update documents of %s: %w", index, err)
+// update sends documents to be merged into those that are stored, and calls yield with each line of the reply, which holds the document as
+// it was left.
+func (s *Store) update(ctx context.Context, index string, lines []byte, yield func(line []byte) error) error {
+	action := "update"
+	returning := func(_ context.Context, r *http.Request) error { // this parameter the client has not
+		r.URL.RawQuery += "&return_doc=true"
+		return nil
 	}
-	return bytes.Split(bytes.TrimRight(body, "\n"), []byte{'\n'}), nil
+	resp, err := s.do(func(c *api.Client) (*http.Response, error) {
+		params := &api.ImportDocumentsParams{Action: &action}
+		return c.ImportDocumentsWithBody(ctx, index, params, "text/plain", bytes.NewReader(lines), returning)
+	})
+	if err == nil {
+		err = eachLine(resp, yield)
+	}
+	if err != nil {
+		return fmt.Errorf("update documents of %s: %w", index, err)
+	}
+	return nil
 }

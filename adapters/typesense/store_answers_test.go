@@ -67,7 +67,7 @@ func TestScanOfAnExport(t *testing.T) {
 	}
 }
 
-// TestLookUpByIDsAndBands asks for both, and takes each document once, and none whose id is merely like one that was asked for.
+// TestLookUpByIDsAndBands takes each document once, and none whose id is merely like one that was asked for.
 func TestLookUpByIDsAndBands(t *testing.T) {
 	const found = `{"results":[{"found":3,"page":1,"request_params":{"collection_name":"news","per_page":250},"hits":[{"document":{"id":"a"}},{"document":{"id":"A"}},{"document":{"id":"a"}}]}]}`
 	for _, c := range []struct {
@@ -76,7 +76,6 @@ func TestLookUpByIDsAndBands(t *testing.T) {
 	}{
 		{adapters.Selection{IDs: []string{"a", "b"}}, "id:[`a`,`b`]", "a"},
 		{adapters.Selection{Bands: []int64{-7, 8}}, "neardup_bands:[-7,8]", "aA"},
-		{adapters.Selection{IDs: []string{"a"}, Bands: []int64{8}}, "(id:[`a`]) \\u0026\\u0026 (neardup_bands:[8])", "a"},
 	} {
 		engine, got := answers{list: map[string]string{"POST /multi_search": found}}, ""
 		err := engine.store().Scan(t.Context(), "news", nil, c.selection, func(p adapters.Page) error {

@@ -36,8 +36,7 @@ func (s *Store) Product(ctx context.Context) (adapters.Product, error) {
 
 // forbidden reports whether err says that the key is unknown, or not for this: the engine makes no difference.
 func forbidden(err error) bool {
-	r, refused := errors.AsType[*refusal](err)
-	return refused && (r.code == http.StatusUnauthorized || r.code == http.StatusForbidden)
+	return answered(err, http.StatusUnauthorized, http.StatusForbidden)
 }
 
 // Condition implements adapters.Inspector.
@@ -99,11 +98,11 @@ func (s *Store) refused(ctx context.Context, index adapters.Index, rule *adapter
 		_, err := s.get(func(c *api.Client) (*http.Response, error) {
 			return c.UpdateCollectionWithBody(ctx, index.Name, "application/json", strings.NewReader(`{"fields":[]}`))
 		})
-		if r, refused := errors.AsType[*refusal](err); err != nil && !(refused && r.code == http.StatusBadRequest) {
+		if err != nil && !answered(err, http.StatusBadRequest) {
 			errs = append(errs, fmt.Errorf("change its schema: %w", err))
 		}
 	}
-	if _, err := s.importLines(ctx, index.Name, []byte(`{"id":"`+probe+`"}`)); err != nil {
+	if err := s.update(ctx, index.Name, []byte(`{"id":"`+probe+`"}`), func([]byte) error { return nil }); err != nil {
 		errs = append(errs, fmt.Errorf("write its documents: %w", err))
 	}
 	filter := "id:[" + probe + "]"
@@ -158,9 +157,8 @@ func (s *Store) Holdings(ctx context.Context) ([]adapters.Holding, error) {
 			Collection string `json:"collection_name"`
 		}
 	}
-	if body, err := s.get(func(c *api.Client) (*http.Response, error) { return c.GetAliases(ctx) }); err == nil {
-		_ = json.Unmarshal(body, &known) // a key that may not see them does without
-	}
+	// A key that may not see them does without.
+	_ = s.read(&known, func(c *api.Client) (*http.Response, error) { return c.GetAliases(ctx) })
 	var list []adapters.Holding
 	for _, c := range all {
 		h := adapters.Holding{Name: c.Name}
@@ -198,7 +196,7 @@ func (s *Store) Fields(ctx context.Context, names []string) ([]adapters.Field, e
 		}
 		all[name] = map[string]bool{}
 		for _, f := range c.Fields {
-			if strings.ContainsAny(f.Name, "*") || adapters.Our(f.Name) || strings.HasPrefix(f.Type, "object") {
+			if strings.Contains(f.Name, "*") || adapters.Our(f.Name) || strings.HasPrefix(f.Type, "object") {
 				continue
 			}
 			all[name][f.Name] = true

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -59,28 +58,22 @@ func (j journal) Append(ctx context.Context, job string, e adapters.Entry) (bool
 		return err
 	}
 	err = create()
-	if isNotFound(err) {
+	if answered(err, http.StatusNotFound) {
 		_, made := j.get(func(c *api.Client) (*http.Response, error) {
 			return c.CreateCollectionWithBody(ctx, "application/json", strings.NewReader(journalSchema))
 		})
-		if made != nil && !conflicts(made) {
+		if made != nil && !answered(made, http.StatusConflict) {
 			return false, fmt.Errorf("make the collection %s, where jobs are kept: %w", JournalIndex, made)
 		}
 		err = create()
 	}
 	switch {
-	case conflicts(err):
+	case answered(err, http.StatusConflict):
 		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("append to the journal in %s: %w", JournalIndex, err)
 	}
 	return true, nil
-}
-
-// conflicts reports whether the engine says that there is one already.
-func conflicts(err error) bool {
-	r, ok := errors.AsType[*refusal](err)
-	return ok && r.code == http.StatusConflict
 }
 
 // Entries implements adapters.Journal.
@@ -105,7 +98,7 @@ func (j journal) Entries(ctx context.Context, job string) ([]adapters.Entry, err
 		}
 		return nil
 	})
-	if err != nil && !isNotFound(err) {
+	if err != nil && !answered(err, http.StatusNotFound) {
 		return nil, fmt.Errorf("read the journal in %s: %w", JournalIndex, err)
 	}
 	slices.SortFunc(list, adapters.Entry.Compare)
@@ -121,17 +114,8 @@ func (j journal) Drop(ctx context.Context, job string, part, below int) error {
 	_, err := j.get(func(c *api.Client) (*http.Response, error) {
 		return c.DeleteDocuments(ctx, JournalIndex, &api.DeleteDocumentsParams{FilterBy: &filter})
 	})
-	if err != nil && !isNotFound(err) {
+	if err != nil && !answered(err, http.StatusNotFound) {
 		return fmt.Errorf("drop entries of the journal in %s: %w", JournalIndex, err)
-	}
-	return nil
-}
-
-// dropJournals deletes the collection of journals, if there is one.
-func (s *Store) dropJournals(ctx context.Context) error {
-	_, err := s.get(func(c *api.Client) (*http.Response, error) { return c.DeleteCollection(ctx, JournalIndex) })
-	if err != nil && !isNotFound(err) {
-		return fmt.Errorf("delete the collection %s: %w", JournalIndex, err)
 	}
 	return nil
 }

@@ -1,14 +1,11 @@
 package typesense
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 
 	"github.com/cespare/xxhash/v2"
-	"github.com/typesense/typesense-go/v2/typesense/api"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
@@ -140,7 +137,7 @@ func (s *Store) patch(
 	}
 	for try := 1; len(left) > 0; try++ {
 		var err error
-		if left, err = s.update(ctx, index, rule, left, results); err != nil || try > tries {
+		if left, err = s.send(ctx, index, rule, left, results); err != nil || try > tries {
 			return results, err
 		}
 		for i := range left {
@@ -160,10 +157,10 @@ func cleared(rule *adapters.Rule, id string) (none adapters.Ours) {
 	return none
 }
 
-// update sends patches and sets their results by the documents that the engine answers. It returns those that left a document
+// send sends patches and sets their results by the documents that the engine answers. It returns those that left a document
 // with another sketch than its text has, each with that text's own. What is null is left out of the document, whether the field is
 // declared or not.
-func (s *Store) update(
+func (s *Store) send(
 	ctx context.Context, index string, rule *adapters.Rule, patches []patching, results []adapters.Result,
 ) (unfit []patching, err error) {
 	var lines []byte
@@ -171,7 +168,7 @@ func (s *Store) update(
 		lines = appendUpdate(lines, p.ID, p.ours.Fields(true))
 	}
 	n := 0
-	err = s.importReturning(ctx, index, lines, func(line []byte) error {
+	err = s.update(ctx, index, lines, func(line []byte) error {
 		if n == len(patches) {
 			return errors.New("more replies than documents")
 		}
@@ -193,30 +190,9 @@ func (s *Store) update(
 		return nil
 	})
 	if err == nil && n < len(patches) {
-		err = errors.New("fewer replies than documents")
+		err = fmt.Errorf("update documents of %s: fewer replies than documents", index)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("update documents of %s: %w", index, err)
-	}
-	return unfit, nil
-}
-
-// importReturning sends lines to be merged into the documents that are stored, and calls yield with each line of the reply, which
-// holds the document as it was left.
-func (s *Store) importReturning(ctx context.Context, index string, lines []byte, yield func(line []byte) error) error {
-	action := "update"
-	returning := func(_ context.Context, r *http.Request) error { // this parameter the client has not
-		r.URL.RawQuery += "&return_doc=true"
-		return nil
-	}
-	resp, err := s.do(func(c *api.Client) (*http.Response, error) {
-		params := &api.ImportDocumentsParams{Action: &action}
-		return c.ImportDocumentsWithBody(ctx, index, params, "text/plain", bytes.NewReader(lines), returning)
-	})
-	if err != nil {
-		return err
-	}
-	return eachLine(resp, yield)
+	return unfit, err
 }
 
 // appendUpdate appends a line that sets our fields of a document.

@@ -1,7 +1,6 @@
 package typesense
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -136,7 +135,11 @@ func (s *Store) declare(ctx context.Context, name, change string) adapters.Index
 // documents go on coming with our fields: then the note says how many did. The collection of journals goes as a whole.
 func (s *Store) Remove(ctx context.Context, index string) (note string, err error) {
 	if index == JournalIndex {
-		return "", s.dropJournals(ctx)
+		_, err := s.get(func(c *api.Client) (*http.Response, error) { return c.DeleteCollection(ctx, JournalIndex) })
+		if err != nil && !answered(err, http.StatusNotFound) {
+			return "", fmt.Errorf("delete the collection %s: %w", JournalIndex, err)
+		}
+		return "", nil
 	}
 	if _, err := s.strip(ctx, index); err != nil {
 		return "", err
@@ -176,18 +179,13 @@ func (s *Store) strip(ctx context.Context, index string) (stripped int, err erro
 		for _, d := range p.Documents {
 			lines = appendUpdate(lines, d.ID, nulls)
 		}
-		replies, err := s.importLines(ctx, index, lines)
-		if err != nil {
-			return err
-		}
-		stripped += len(replies)
-		for _, line := range replies {
-			// One that was deleted meanwhile is in no need of it.
-			if !bytes.Contains(line, []byte(`"success":true`)) && !bytes.Contains(line, []byte(`"code":404`)) {
+		return s.update(ctx, index, lines, func(line []byte) error {
+			stripped++
+			if _, result, err := updated(line); err != nil || result != adapters.Patched && result != adapters.Gone {
 				return fmt.Errorf("take our fields out of the documents of %s: the engine answers %.300s", index, line)
 			}
-		}
-		return nil
+			return nil
+		})
 	})
 	return stripped, err
 }

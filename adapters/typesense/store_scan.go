@@ -33,7 +33,6 @@ type reading struct {
 	rule  *adapters.Rule
 	sel   adapters.Selection
 	share share
-	ids   map[string]bool // of the selection; nil for any
 	yield func(adapters.Page) error
 	// total is how many documents are selected, 0 where that is not known, and left how many more may be yielded; below 0 is no bound.
 	total, left int
@@ -64,7 +63,7 @@ func readFields(rule *adapters.Rule, sel adapters.Selection) string {
 
 // Scan implements adapters.Store. A whole collection, a share of it and what a filter lets through are read from an export, in the
 // order in which the documents were made; documents by their ids or bands are looked up by search, which takes no more than the right
-// to search. Which of them lack our fields no filter can tell: these are sorted out here.
+// to search. Which of them have our fields no filter can tell: these are sorted out here.
 func (s *Store) Scan(
 	ctx context.Context, index string, rule *adapters.Rule, sel adapters.Selection, yield func(adapters.Page) error,
 ) error {
@@ -80,12 +79,17 @@ func (s *Store) Scan(
 		r.left = sel.Limit
 	}
 	switch {
-	case sel.Random && sel.Limit > 0 && !r.sifts() && sel.IDs == nil && sel.Bands == nil:
-		err = r.sample(ctx)
+	case sel.IDs != nil:
+		err = r.byIDs(ctx)
+	case sel.Bands != nil:
+		err = r.byBands(ctx)
 	case sel.Random && sel.Limit > 0:
-		err = r.draw(ctx)
+		err = r.sample(ctx)
 	default:
-		err = r.read(ctx)
+		err = r.export(ctx)
+	}
+	if r.stop != nil {
+		err = r.stop
 	}
 	if errors.Is(err, errEnough) {
 		return nil
@@ -93,34 +97,9 @@ func (s *Store) Scan(
 	return err
 }
 
-// read reads all that is selected, in order.
-func (r *reading) read(ctx context.Context) error {
-	if r.sel.IDs != nil || r.sel.Bands != nil {
-		return r.lookUp(ctx)
-	}
-	documents, err := r.store.count(ctx, r.index, r.sel.Query)
-	if err != nil {
-		return err
-	}
-	if !r.sel.Lacking && !r.sel.Marked { // else only reading them tells
-		r.total = r.share.size(documents)
-	}
-	return r.export(ctx)
-}
-
-// sifts reports whether documents are sorted out after they were read.
-func (r *reading) sifts() bool { return r.share.of > 1 || r.sel.Lacking || r.sel.Marked }
-
 // wanted reports whether a document that was read is one of those selected.
 func (r *reading) wanted(d adapters.Stored) bool {
-	if !r.share.holds(d.ID) || r.sel.Marked && !adapters.HasOurs(d.Source) {
-		return false
-	}
-	if !r.sel.Lacking {
-		return true
-	}
-	have := adapters.OursOf(d.Source)
-	return have.Sketch == "" || r.rule != nil && (r.rule.Bands > 0 && have.Bands == nil || r.rule.Clusters && have.Cluster == "")
+	return r.share.holds(d.ID) && (!r.sel.Marked || adapters.HasOurs(d.Source))
 }
 
 // hand yields documents, no more than are left.
@@ -157,6 +136,13 @@ func (s *Store) count(ctx context.Context, index, filter string) (int, error) {
 // export reads exports, each a stream as of the moment it begins. The engine cuts one of which nothing is read for a minute, as a
 // throttled job may: then another is begun, and read on behind what was read.
 func (r *reading) export(ctx context.Context) error {
+	documents, err := r.store.count(ctx, r.index, r.sel.Query)
+	if err != nil {
+		return err
+	}
+	if !r.sel.Marked { // else only reading them tells
+		r.total = r.share.size(documents)
+	}
 	e := export{reading: r}
 	for {
 		before := e.seen

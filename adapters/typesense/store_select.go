@@ -77,56 +77,60 @@ func (s *Store) list(ctx context.Context, index string, l listing) (pageOf, erro
 	return out, nil
 }
 
-// both returns a filter that lets through what both do; an empty one lets all through.
-func both(a, b string) string {
-	if a == "" || b == "" {
-		return a + b
+// byIDs reads documents by their ids, each once.
+func (r *reading) byIDs(ctx context.Context) error {
+	left := map[string]bool{}
+	for _, id := range r.sel.IDs {
+		left[id] = true
 	}
-	return "(" + a + ") && (" + b + ")"
-}
-
-// lookUp reads documents by their ids, their bands or both, each once.
-func (r *reading) lookUp(ctx context.Context) error {
-	var filters, odd []string
-	if r.sel.IDs != nil {
-		filters, odd = idFilters(r.sel.IDs)
-		r.ids = map[string]bool{}
-		for _, id := range r.sel.IDs {
-			r.ids[id] = true
-		}
-	}
-	if r.sel.Bands != nil {
-		filters = r.bandFilters(filters)
-	}
-	seen := map[string]bool{}
+	filters, odd := idFilters(r.sel.IDs)
 	for _, filter := range filters {
-		for page := 1; ; page++ {
-			got, err := r.store.list(ctx, r.index, listing{
-				filter: both(r.sel.Query, filter), include: readFields(r.rule, r.sel), page: page, perPage: batch,
-			})
-			if err != nil {
-				return r.explained(err)
-			}
-			if err := r.hand(r.fresh(got.documents, seen)); err != nil {
-				return err
-			}
-			if !got.full {
-				break
-			}
+		err := r.lookUp(ctx, filter, func(id string) bool {
+			selected := left[id] // a filter may find an id that is merely like one it names
+			delete(left, id)
+			return selected
+		})
+		if err != nil {
+			return fmt.Errorf("look up documents of %s: %w", r.index, err)
 		}
 	}
-	return r.fetch(ctx, odd, seen)
+	return r.fetch(ctx, odd)
 }
 
-// fresh returns those of the documents that are selected and not yet seen. A filter may find an id that is merely like one it names.
-func (r *reading) fresh(documents []adapters.Stored, seen map[string]bool) (list []adapters.Stored) {
-	for _, d := range documents {
-		if !seen[d.ID] && (r.ids == nil || r.ids[d.ID]) && r.wanted(d) {
-			list = append(list, d)
+// byBands reads the documents with one of the band keys, each once.
+func (r *reading) byBands(ctx context.Context) error {
+	seen := map[string]bool{}
+	for chunk := range slices.Chunk(r.sel.Bands, bandsAtOnce) {
+		keys := make([]string, len(chunk))
+		for i, key := range chunk {
+			keys[i] = strconv.FormatInt(key, 10)
 		}
-		seen[d.ID] = true
+		err := r.lookUp(ctx, adapters.BandsField+":["+strings.Join(keys, ",")+"]", func(id string) bool {
+			again := seen[id]
+			seen[id] = true
+			return !again
+		})
+		if err != nil {
+			return r.explained(err)
+		}
 	}
-	return list
+	return nil
+}
+
+// lookUp reads the documents that a filter lets through and that are wanted.
+func (r *reading) lookUp(ctx context.Context, filter string, wanted func(id string) bool) error {
+	l := listing{filter: filter, include: readFields(r.rule, r.sel), perPage: batch}
+	for {
+		l.page++
+		got, err := r.store.list(ctx, r.index, l)
+		if err != nil {
+			return err
+		}
+		full := got.full
+		if err := r.hand(slices.DeleteFunc(got.documents, func(d adapters.Stored) bool { return !wanted(d.ID) })); err != nil || !full {
+			return err
+		}
+	}
 }
 
 // idFilters returns filters for so many ids, and those that none can name.
@@ -147,34 +151,12 @@ func idFilters(ids []string) (filters, odd []string) {
 	return filters, odd
 }
 
-// bandFilters returns filters for the band keys, each together with each of others if there are ids to look up.
-func (r *reading) bandFilters(others []string) (filters []string) {
-	if r.sel.IDs == nil {
-		others = []string{""}
-	}
-	for chunk := range slices.Chunk(r.sel.Bands, bandsAtOnce) {
-		keys := make([]string, len(chunk))
-		for i, key := range chunk {
-			keys[i] = strconv.FormatInt(key, 10)
-		}
-		filter := adapters.BandsField + ":[" + strings.Join(keys, ",") + "]"
-		for _, other := range others {
-			filters = append(filters, both(other, filter))
-		}
-	}
-	return filters
-}
-
-// fetch reads the documents with ids that no filter can name, one by one. The engine lets no one see what a key's own filter hides, and
-// so such a key is refused here.
-func (r *reading) fetch(ctx context.Context, ids []string, seen map[string]bool) error {
-	if len(ids) > 0 && r.sel.Query != "" {
-		return fmt.Errorf("look up documents of %s: a filter can't be put on the id %q: leave the query out", r.index, ids[0])
-	}
+// fetch reads the documents with ids that no filter can name, one by one.
+func (r *reading) fetch(ctx context.Context, ids []string) error {
 	include := strings.Split(readFields(r.rule, r.sel), ",")
 	for _, id := range ids {
 		source, err := r.store.get(func(c *api.Client) (*http.Response, error) { return c.GetDocument(ctx, r.index, id) })
-		if isNotFound(err) {
+		if answered(err, http.StatusNotFound) {
 			continue
 		}
 		if err != nil {
@@ -187,12 +169,7 @@ func (r *reading) fetch(ctx context.Context, ids []string, seen map[string]bool)
 		if err != nil {
 			return err
 		}
-		if r.sel.Bands != nil && !slices.ContainsFunc(adapters.OursOf(d.Source).Bands, func(key int64) bool {
-			return slices.Contains(r.sel.Bands, key)
-		}) {
-			continue
-		}
-		if err := r.hand(r.fresh([]adapters.Stored{d}, seen)); err != nil {
+		if err := r.hand([]adapters.Stored{d}); err != nil {
 			return err
 		}
 	}
@@ -201,7 +178,7 @@ func (r *reading) fetch(ctx context.Context, ids []string, seen map[string]bool)
 
 // explained says what to do about a search that the engine refuses because our field is not there.
 func (r *reading) explained(err error) error {
-	if no, ok := errors.AsType[*refusal](err); ok && r.sel.Bands != nil && strings.Contains(no.reason, adapters.BandsField) {
+	if no, ok := errors.AsType[*refusal](err); ok && strings.Contains(no.reason, adapters.BandsField) {
 		return fmt.Errorf("collection %s stores no bands: set bands: auto in its entry of the configuration, and run setup and reindex: %w",
 			r.index, err)
 	}
@@ -231,7 +208,7 @@ func (r *reading) sample(ctx context.Context) error {
 		return err
 	}
 	if n >= documents {
-		return r.read(ctx)
+		return r.export(ctx)
 	}
 	r.total = n
 	run := min(batch, max(sampleRun, n/sampleRequests))
@@ -247,36 +224,6 @@ func (r *reading) sample(ctx context.Context) error {
 		if err := r.hand(got.documents); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// draw reads all that is selected and yields so many of these at random, each set of that size as likely as any other.
-func (r *reading) draw(ctx context.Context) error {
-	var drawn []adapters.Stored
-	n, passed := r.left, 0
-	all := *r
-	all.left = -1
-	all.yield = func(p adapters.Page) error {
-		for _, d := range p.Documents {
-			if passed++; len(drawn) < n {
-				drawn = append(drawn, d)
-			} else if i := rand.IntN(passed); i < n {
-				drawn[i] = d
-			}
-		}
-		return nil
-	}
-	if err := all.read(ctx); err != nil {
-		return err
-	}
-	r.total = len(drawn)
-	for len(drawn) > 0 {
-		page := drawn[:min(batch, len(drawn))]
-		if err := r.hand(page); err != nil {
-			return err
-		}
-		drawn = drawn[len(page):]
 	}
 	return nil
 }
