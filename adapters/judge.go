@@ -255,7 +255,7 @@ func (j *Judge) profile(rule *Rule) *rerank.Profile {
 	return p
 }
 
-// Page returns what a Pager needs for the client's page of a search over the scope, under the controls and the engine's limit.
+// Page returns what is needed to find the client's page of a search over the scope, under the controls and the engine's limit.
 func (p Plan) Page(from, size int, scope Scope, controls Controls, limit int) rerank.Page {
 	return rerank.Page{
 		From: from, Size: size, Window: p.Window(scope, controls), Limit: limit, Rate: scope.Rate, Margin: scope.Margin,
@@ -314,5 +314,5 @@ func OutcomeOf(target string, page rerank.Page, stats rerank.Stats, lacking, tot
 	if total < 0 {
 		total = stats.Read
 	}
-	return Outcome{Target: target, Raw: total, Stats: stats, Without: lacking, Exact: stats.Ended, Rounds: stats.Readings, Window: page.Window}
+	return Outcome{Target: target, Raw: total, Stats: stats, Without: lacking, Exact: stats.Ended, Window: page.Window}
 }

@@ -30,7 +30,7 @@ type Views struct {
 	leads  map[int]int          // the rank that each member is compared with
 }
 
-// ranked is what was read of ranks, nil where nothing was, as a [rerank.Pager] has it.
+// ranked is what was read of ranks, nil where nothing was, as a [rerank.Found] has it.
 type ranked interface {
 	Hit(rank int) *rerank.Hit
 }

@@ -45,7 +45,7 @@ func (d together) Listing(_ adapters.Reading, results []adapters.QueryResult) (*
 	for _, r := range results {
 		all += r.(bodies)
 	}
-	return &adapters.Listing{Hits: all}, nil
+	return &adapters.Listing{Hits: all, Framed: true}, nil
 }
 
 func (d together) Render(p *adapters.ShownPage) ([]byte, error) { return []byte(p.Frame.(bodies)), nil }

@@ -36,6 +36,6 @@
 // hidden there. A page is a slice of that list. If leaders are shown and groups are by leaders, what is shown of the first n ranks
 // does not depend on those behind them, so a page is known once enough was read; otherwise the whole window has to be ([Page.Whole]).
 //
-// [Collapse] is the definition over a list at hand. [Pager] finds a page of it while reading as little of the engine's list as it can.
+// [Collapse] is the definition over a list at hand. [FindPage] finds a page of it while reading as little of the engine's list as it can.
 // [Walk] goes through it in pieces.
 package rerank

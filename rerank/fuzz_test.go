@@ -40,7 +40,7 @@ func FuzzPager(f *testing.F) {
 		if page.Length > 0 {
 			list = list[:min(len(list), page.Length)]
 		}
-		e := still(hits, flag(6))
+		e := still(hits)
 		got, p, err := e.serve(t, page)
 		if err != nil {
 			t.Fatal(err)

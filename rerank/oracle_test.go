@@ -9,7 +9,7 @@ import (
 )
 
 // The collapsed list by its definition (doc.go), written out on its own and as plainly as it can be, at whatever cost: the oracle of
-// Collapse, Pager and Walk. It shares no code with them but the types.
+// Collapse, FindPage and Walk. It shares no code with them but the types.
 
 // definedNear: hit i may fold into hit j, which stands before it.
 func definedNear(i, j Hit) bool {

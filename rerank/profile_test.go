@@ -27,15 +27,20 @@ func TestNoProfileIsTheDefault(t *testing.T) {
 	}
 }
 
-// paged collapses hits by a Pager.
-func paged(hits []Hit, window int) (c Collapsed) {
-	p := NewPager(Page{Size: window, Window: window})
-	for span, more := p.Next(); more; span, more = p.Next() {
-		p.Take(span, hits[min(span.From, len(hits)):min(span.To, len(hits))])
-	}
-	c.Groups = p.Groups()
-	c.Shown, _ = p.Ranks()
-	return c
+// paged collapses hits as one page.
+func paged(hits []Hit, window int) Collapsed {
+	return readAll(hits, Page{Size: window, Window: window})
+}
+
+// readAll reads a page of the hits.
+func readAll(hits []Hit, page Page) Collapsed {
+	f, _ := FindPage(page, func(_ *Found, span Span) (read []Hit, err error) {
+		for _, rank := range span.Ranks {
+			read = append(read, hits[rank])
+		}
+		return append(read, hits[:min(span.To, len(hits))]...), nil
+	})
+	return Collapsed{Groups: f.Groups, Shown: f.Ranks}
 }
 
 // walkedOver collapses hits by a Walk over the first half and a page after it.
@@ -46,12 +51,7 @@ func walkedOver(hits []Hit, window int) (c Collapsed) {
 			c.Shown = append(c.Shown, i)
 		}
 	}
-	p := NewPager(Page{Size: window, Window: window, After: &w})
-	for span, more := p.Next(); more; span, more = p.Next() {
-		rest := hits[len(hits)/2:]
-		p.Take(span, rest[min(span.From, len(rest)):min(span.To, len(rest))])
-	}
-	ranks, _ := p.Ranks()
-	c.Groups, c.Shown = p.Groups(), append(c.Shown, ranks...)
+	page := readAll(hits[len(hits)/2:], Page{Size: window, Window: window, After: &w})
+	c.Groups, c.Shown = page.Groups, append(c.Shown, page.Shown...)
 	return c
 }

@@ -1,9 +1,9 @@
 package rerank
 
 import (
-	"errors"
 	"math/rand/v2"
 	"slices"
+	"sort"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -49,80 +49,70 @@ func pinned(hits []Hit) (ranks []int) {
 	return ranks
 }
 
-// engine answers a Pager's readings from a list that may change between them.
+// engine answers the readings of a page from a list that may change between them.
 type engine struct {
 	// state returns the list at the time of a reading, counted from 0.
-	state func(reading int) []Hit
-	// picks: where it can be, the ranks that are wanted alone are read.
-	picks    bool
+	state    func(reading int) []Hit
 	readings int
 	// ranks read, and those with sources among them.
 	read, sources int
-	longest       Span
-	full          []Hit
+	picked        bool        // the last reading was of the page's ranks alone
+	moved         int         // how often the list was read again after that
+	full          map[int]Hit // the last reading with sources, by rank
 }
 
-// serve runs a Pager to its end and returns the ids of its page.
-func (e *engine) serve(t testing.TB, page Page) ([]string, *Pager, error) {
-	p := NewPager(page)
-	for {
-		span, more := p.Next()
-		if !more {
-			break
+// serve finds a page and returns the ids of it.
+func (e *engine) serve(t testing.TB, page Page) ([]string, *Found, error) {
+	f, err := FindPage(page, func(_ *Found, span Span) ([]Hit, error) {
+		list := e.state(e.readings)
+		e.readings++
+		ranks := span.Ranks
+		for rank := range span.To {
+			ranks = append(ranks, rank)
 		}
-		if page.Limit > 0 && span.To > page.Limit || span.From >= span.To {
+		if last := ranks[len(ranks)-1]; page.Limit > 0 && last >= page.Limit || span.To > 0 == (span.Ranks != nil) {
 			t.Fatalf("page %+v asks for %+v", page, span)
 		}
-		list := e.state(e.readings)
-		hits := slices.Clone(list[min(span.From, len(list)):min(span.To, len(list))])
-		pick := e.picks && span.Ranks != nil
-		if pick {
-			hits = nil
-			for _, rank := range span.Ranks {
-				if rank < len(list) {
-					hits = append(hits, list[rank])
-				}
+		if span.To > 0 && e.picked {
+			e.moved++
+		}
+		e.picked = span.Ranks != nil
+		var hits []Hit
+		for _, rank := range ranks[:min(len(ranks), sort.SearchInts(ranks, len(list)))] {
+			h := list[rank]
+			if span.Ranks != nil {
+				h = Hit{ID: h.ID}
+			}
+			hits = append(hits, h)
+		}
+		if e.read += len(hits); span.Sources {
+			e.full, e.sources = map[int]Hit{}, e.sources+len(hits)
+			for i, h := range hits {
+				e.full[ranks[i]] = h
 			}
 		}
-		if !p.Judged(span) {
-			for i := range hits {
-				hits[i] = Hit{ID: hits[i].ID}
-			}
-		}
-		if e.readings++; !span.SketchOnly {
-			e.full, e.sources = slices.Clone(hits), e.sources+len(hits)
-		}
-		e.read += len(hits)
-		if span.To > e.longest.To {
-			e.longest = span
-		}
-		if pick {
-			p.Pick(span, hits)
-		} else {
-			p.Take(span, hits)
-		}
-	}
-	ranks, err := p.Ranks()
+		return hits, nil
+	})
 	if err != nil {
-		return nil, p, err
+		return nil, f, err
 	}
 	got := []string{}
-	for _, rank := range ranks {
-		place, ok := p.At(rank)
+	for _, rank := range f.Ranks {
+		full, ok := e.full[rank]
 		if !ok {
 			t.Fatalf("page %+v: rank %d has no sources", page, rank)
 		}
-		got = append(got, e.full[place].ID)
-		if h := p.Hit(rank); h != nil && h.ID != e.full[place].ID {
-			t.Fatalf("page %+v: the sources at rank %d are those of %s, the sketch that of %s", page, rank, e.full[place].ID, h.ID)
+		got = append(got, full.ID)
+		if h := f.Hit(rank); h != nil && h.ID != full.ID {
+			t.Fatalf("page %+v: the sources at rank %d are those of %s, the sketch that of %s", page, rank, full.ID, h.ID)
 		}
 	}
-	return got, p, nil
+	return got, f, nil
 }
 
 // still is an engine whose list stands still.
-func still(hits []Hit, picks bool) *engine {
-	return &engine{state: func(int) []Hit { return hits }, picks: picks}
+func still(hits []Hit) *engine {
+	return &engine{state: func(int) []Hit { return hits }}
 }
 
 // randomPage draws a page over lists of about n hits.
@@ -165,7 +155,7 @@ func TestPagerIsASliceOfTheDefinition(t *testing.T) {
 		if page.Length > 0 {
 			list = list[:min(len(list), page.Length)]
 		}
-		e := still(hits, r.IntN(2) == 0)
+		e := still(hits)
 		got, p, err := e.serve(t, page)
 		if err != nil {
 			t.Fatalf("case %d, page %+v: %v", i, page, err)
@@ -180,19 +170,19 @@ func TestPagerIsASliceOfTheDefinition(t *testing.T) {
 	}
 }
 
-// checkReadings: what a Pager says of its readings, and what they were to hold.
-func checkReadings(t *testing.T, page Page, p *Pager, e *engine, folded int) {
+// checkReadings: what a page says of its readings, and what they were to hold.
+func checkReadings(t *testing.T, page Page, f *Found, e *engine, folded int) {
 	t.Helper()
-	s := p.Stats()
-	if s.Readings != e.readings || p.Moved() != 0 {
-		t.Fatalf("page %+v: %+v and moved %d after %d readings of a list that stands still", page, s, p.Moved(), e.readings)
+	s := f.Stats()
+	if e.moved != 0 {
+		t.Fatalf("page %+v: read again, in %d readings of a list that stands still", page, e.readings)
 	}
 	if (page.Whole || page.Transitive) && s.Folded != folded {
 		t.Fatalf("page %+v: %d folded, want %d of the whole window", page, s.Folded, folded)
 	}
 	if page.Sources {
 		for rank := range s.Read {
-			if _, ok := p.At(rank); !ok {
+			if _, ok := e.full[rank]; !ok {
 				t.Fatalf("page %+v: rank %d was read without its source", page, rank)
 			}
 		}
@@ -216,7 +206,7 @@ func TestLargeWindows(t *testing.T) {
 			for _, size := range []int{1, 100, 250} {
 				for _, from := range []int{0, len(list) / 2, max(0, len(list)-60)} {
 					page.From, page.Size = from, size
-					got, _, err := still(hits, size == 100).serve(t, page)
+					got, _, err := still(hits).serve(t, page)
 					if diff := cmp.Diff(ids(hits, cut(list, from, size)), got); diff != "" || err != nil {
 						t.Fatalf("page %+v: %v %s", page, err, diff)
 					}
@@ -229,7 +219,7 @@ func TestLargeWindows(t *testing.T) {
 // TestOneStateOfAMovingList: whatever changes between readings, a page is that of one of the list's states, or none.
 func TestOneStateOfAMovingList(t *testing.T) {
 	r := rand.New(rand.NewPCG(25, 1))
-	answered, unsettled, moved := 0, 0, 0
+	answered, moved := 0, 0
 	for i := range effort.Rounds(1500) {
 		ranked := r.IntN(2) == 0
 		k, n := randomKind(r, ranked), 40+r.IntN(150)
@@ -240,16 +230,12 @@ func TestOneStateOfAMovingList(t *testing.T) {
 		if r.IntN(4) == 0 {
 			page.Limit = max(page.First, 1+r.IntN(n))
 		}
-		e := &engine{picks: r.IntN(2) == 0, state: func(reading int) []Hit { return states[min(reading, len(states)-1)] }}
-		got, p, err := e.serve(t, page)
+		e := &engine{state: func(reading int) []Hit { return states[min(reading, len(states)-1)] }}
+		got, _, err := e.serve(t, page)
 		if err != nil {
-			if !errors.Is(err, ErrUnsettled) {
-				t.Fatal(err)
-			}
-			unsettled++
-			continue
+			t.Fatal(err)
 		}
-		moved += p.Moved()
+		moved += e.moved
 		var want [][]string
 		beyond := false
 		for _, hits := range states {
@@ -274,7 +260,7 @@ func TestOneStateOfAMovingList(t *testing.T) {
 	if answered < effort.Rounds(500) || moved < effort.Rounds(75) {
 		t.Errorf("%d answers were judged and %d readings showed a change: the lists do not move enough", answered, moved)
 	}
-	t.Logf("%d answers judged, %d changes seen, %d unsettled", answered, moved, unsettled)
+	t.Logf("%d answers judged, %d changes seen", answered, moved)
 }
 
 // movingList draws the states of a list in which hits come, go and change places.

@@ -58,11 +58,12 @@ func TestPagerReadsLittle(t *testing.T) {
 				hits[i] = hits[r.IntN(i)]
 			}
 		}
-		_, p, err := still(hits, false).serve(t, Page{Size: 10, Window: 200, Rate: 0.3})
+		e := still(hits)
+		_, p, err := e.serve(t, Page{Size: 10, Window: 200, Rate: 0.3})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p.Stats().Readings == 1 {
+		if e.readings == 1 {
 			once++
 		}
 		read += p.Stats().Read
@@ -76,9 +77,10 @@ func TestPagerReadsLittle(t *testing.T) {
 // TestListThatEndsWithTheWindow is not taken for one that has moved: its sources are read once.
 func TestListThatEndsWithTheWindow(t *testing.T) {
 	hits := []Hit{hit("a", 1, 0), hit("b", 2, 0), hit("c", 3, 0), hit("d", 4, 0), hit("e", 5, 0)}
-	got, p, err := still(hits, false).serve(t, Page{From: 3, Size: 10, Window: 5, SketchFirst: true})
-	if diff := cmp.Diff([]string{"d", "e"}, got); diff != "" || err != nil || p.Moved() != 0 || p.Stats().Readings != 2 {
-		t.Errorf("%v, moved %d times, %+v: %s", err, p.Moved(), p.Stats(), diff)
+	e := still(hits)
+	got, _, err := e.serve(t, Page{From: 3, Size: 10, Window: 5, SketchFirst: true})
+	if diff := cmp.Diff([]string{"d", "e"}, got); diff != "" || err != nil || e.moved != 0 || e.readings != 2 {
+		t.Errorf("%v, moved %d times, %d readings: %s", err, e.moved, e.readings, diff)
 	}
 }
 

@@ -69,7 +69,7 @@ func searches(t *testing.T, r *rand.Rand, cases int, page Page, keep int, draw f
 				hits[rank].Sketch = hits[of].Sketch
 			}
 		}
-		e := still(hits, false)
+		e := still(hits)
 		page.Rate, page.Margin = known.Rate, known.Margin
 		_, p, err := e.serve(t, page)
 		if err != nil {
@@ -77,10 +77,10 @@ func searches(t *testing.T, r *rand.Rand, cases int, page Page, keep int, draw f
 		}
 		s := p.Stats()
 		known = known.Learn(s)
-		if s.Readings == 1 {
+		if e.readings == 1 {
 			once++
 		}
-		ranks, _ := p.Ranks()
+		ranks := p.Ranks
 		read, needed = read+e.read, needed+ranks[len(ranks)-1]+1
 	}
 	return once, read, needed
@@ -131,32 +131,12 @@ func TestLongHitsComeWithSourcesOnce(t *testing.T) {
 				hits[i].Sketch = hits[of].Sketch
 			}
 		}
-		p, sources, readings := NewPager(Page{Size: 10, Window: 1000, Rate: 0.3, HitBytes: c.bytes}), 0, 0
-		for {
-			span, more := p.Next()
-			if !more {
-				break
-			}
-			readings++
-			if span.Ranks == nil {
-				if !span.SketchOnly {
-					sources += span.To
-				}
-				p.Take(span, hits[:span.To])
-				continue
-			}
-			var picked []Hit
-			for _, rank := range span.Ranks {
-				picked = append(picked, hits[rank])
-			}
-			sources += len(picked)
-			p.Pick(span, picked)
+		e := still(hits)
+		if got, _, err := e.serve(t, Page{Size: 10, Window: 1000, Rate: 0.3, HitBytes: c.bytes}); err != nil || len(got) != 10 {
+			t.Fatalf("%v, %v", got, err)
 		}
-		if ranks, err := p.Ranks(); err != nil || len(ranks) != 10 {
-			t.Fatalf("%v, %v", ranks, err)
-		}
-		if readings != c.readings || readings == 2 && sources != 10 {
-			t.Errorf("hits of %v bytes: %d readings, %d sources", c.bytes, readings, sources)
+		if e.readings != c.readings || e.readings == 2 && e.sources != 10 {
+			t.Errorf("hits of %v bytes: %d readings, %d sources", c.bytes, e.readings, e.sources)
 		}
 	}
 }

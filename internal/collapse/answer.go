@@ -68,7 +68,7 @@ type search struct {
 
 	show  adapters.Show
 	page  rerank.Page
-	pager *rerank.Pager
+	found *rerank.Found // of the page, as far as it is known
 	judge *adapters.Judge
 	near  *neighbours // nil for most searches
 	walk  *walk       // nil where the dialect knows no cursors
@@ -77,6 +77,7 @@ type search struct {
 	read    readings
 	native  native
 	pointed bool // a point in time was asked for
+	moved   bool // the list did, while it was read
 }
 
 // readings are what is kept of what was read.
@@ -135,7 +136,8 @@ func (s *search) begin(from, size int) {
 		s.judge = s.newJudge()
 		s.texts.beside, s.texts.always = a.Scope.Lacking, a.Ways.Anew
 	}
-	s.page.SketchFirst = s.show.DryRun || a.Ways.Apart || s.texts.beside && a.Ways.TextsApart
+	s.page.SketchOnly = s.show.DryRun // no hit of the page is shown
+	s.page.SketchFirst = a.Ways.Apart || s.texts.beside && a.Ways.TextsApart
 	if a.Ways.Weighed && !s.texts.beside {
 		s.page.HitBytes = a.Scope.HitBytes
 	}
@@ -148,14 +150,10 @@ func (s *search) begin(from, size int) {
 		}
 		s.near.widen(&s.page)
 	}
-	if p := &s.page; s.show.DryRun || a.Ways.Scattered && (p.SketchFirst || p.Whole || p.Transitive || from > 0) {
+	if p := &s.page; p.SketchOnly || a.Ways.Scattered && (p.SketchFirst || p.Whole || p.Transitive || from > 0) {
 		p.Sources = false // no folded hit is shown, or those that are come with the page's own
 	}
-	s.pager = rerank.NewPager(s.page)
 }
-
-// again begins the same page anew.
-func (s *search) again() { s.begin(s.page.From, s.page.Size) }
 
 func (s *search) newJudge() *adapters.Judge {
 	judge := adapters.NewJudge(s.plan.Rules, s.asked.Controls)
@@ -165,7 +163,7 @@ func (s *search) newJudge() *adapters.Judge {
 
 // outcome returns what was done.
 func (s *search) outcome() adapters.Outcome {
-	o := adapters.OutcomeOf(s.asked.Target, s.page, s.pager.Stats(), s.judge.Lacking, s.read.total)
+	o := adapters.OutcomeOf(s.asked.Target, s.page, s.found.Stats(), s.judge.Lacking, s.read.total)
 	o.Rounds, o.DryRun, o.Sketches, o.HitBytes = s.read.rounds, s.show.DryRun, s.judge.Sketches(), s.read.hitBytes
 	if s.near != nil {
 		s.near.tell(&o, s.asked.Limit)
@@ -183,7 +181,7 @@ func (s *search) outcome() adapters.Outcome {
 
 // total returns how many hits the collapsed list holds, as far as the window tells: exactly, or at most.
 func (s *search) total() (hits int, exact bool) {
-	stats := s.pager.Stats()
+	stats := s.found.Stats()
 	read, folded := min(stats.Read, s.page.Window), stats.Folded
 	exact = stats.Read < s.page.Window || s.read.total >= 0 && s.read.total <= s.page.Window && !s.read.atLeast
 	if s.near != nil {

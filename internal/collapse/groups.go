@@ -75,7 +75,7 @@ func (s *search) document(rank int, rule *adapters.Rule) []byte {
 // withFolded returns the page's ranks and those that are folded into them.
 func (s *search) withFolded(page []int) []int {
 	ranks := slices.Clone(page)
-	for _, g := range s.pager.Groups() {
+	for _, g := range s.found.Groups {
 		if slices.Contains(page, g.Representative) {
 			ranks = append(ranks, g.Folded...)
 		}

@@ -1,6 +1,7 @@
 package collapse
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/neardup/sidecar/adapters"
@@ -40,27 +41,36 @@ func (n *neighbours) widen(page *rerank.Page) {
 	}
 }
 
+// errOwnPage: the client's own page is the answer.
+var errOwnPage = errors.New("nothing of the page folds")
+
 // decide finds out, once the page is known, whether the client's own page is the answer: it is where nothing in the longer list folds or is
-// shown in another's place. It returns false where more of that list has to be read.
-func (s *search) decide() (decided bool) {
+// shown in another's place. The page is read anew where more of that list has to be read.
+func (s *search) decide() error {
 	near := s.near
-	ranks, err := s.ranks()
-	if near.own == nil || s.show.DryRun || err != nil {
-		return true
+	if near == nil || near.own == nil || s.show.DryRun {
+		return nil
 	}
+	ranks := s.ranks()
 	changes := func(g rerank.Group) bool { // a group within the ranks that are looked at on every page
 		return g.Representative != g.Leader && g.Leader < near.Raised || slices.ContainsFunc(g.Folded, func(rank int) bool { return rank < near.Raised })
 	}
-	if slices.ContainsFunc(s.pager.Groups(), changes) {
+	if slices.ContainsFunc(s.found.Groups, changes) {
 		// All that a filter lets pass are looked at where they are few: then the list does not end with their number.
 		short := len(ranks) < min(s.page.Size, near.behind(s.page.From))
 		near.flat = near.flat || near.within && near.length > near.Raised && short
-		return !near.flat || !near.within
+		if near.flat && near.within {
+			return s.anew()
+		}
+		return nil
 	}
 	// As long as both are the same page, it need not be known.
-	near.unfolded = s.pager.Stats().Ended || near.deep || s.same(ranks, near.own.Hits)
-	near.deep = !near.unfolded
-	return near.unfolded
+	near.unfolded = s.found.Stats().Ended || near.deep || s.same(ranks, near.own.Hits)
+	if near.unfolded {
+		return errOwnPage
+	}
+	near.deep = true
+	return s.anew()
 }
 
 // behind returns how many hits of the client's own list lie behind a rank, as far as its page shows.
@@ -77,7 +87,7 @@ func (s *search) same(ranks []int, hits adapters.Hits) bool {
 		return false
 	}
 	for i, rank := range ranks {
-		if read := s.pager.Hit(rank); read == nil || read.ID != identityOf(hits.Seen(i)).ID {
+		if read := s.found.Hit(rank); read == nil || read.ID != identityOf(hits.Seen(i)).ID {
 			return false
 		}
 	}
@@ -87,8 +97,8 @@ func (s *search) same(ranks []int, hits adapters.Hits) bool {
 // ownRanks returns the rank in the longer list of each hit of the client's own page, -1 for one that is not in there.
 func (s *search) ownRanks() []int {
 	at := map[string]int{}
-	for rank := 0; s.pager.Hit(rank) != nil; rank++ {
-		at[s.pager.Hit(rank).ID] = rank
+	for rank := 0; s.found.Hit(rank) != nil; rank++ {
+		at[s.found.Hit(rank).ID] = rank
 	}
 	ranks := make([]int, s.near.own.Hits.Len())
 	for i := range ranks {

@@ -11,15 +11,14 @@ import (
 // where it is the answer (a dry run), and for nearest neighbours, whose total and facets follow from their number.
 func (s *search) leads() bool { return s.asked.Unseen != "" || s.near != nil || s.show.DryRun }
 
-// takeOwn takes the results of the client's own search. other says that it shows another page than was taken for the client's, with
-// which the page begins anew.
-func (s *search) takeOwn(r adapters.Reading, results []adapters.QueryResult) (other bool, err error) {
+// takeOwn takes the results of the client's own search. Where it shows another page than was taken for the client's, that one begins.
+func (s *search) takeOwn(r adapters.Reading, results []adapters.QueryResult) error {
 	listing, err := s.Listing(r, results)
 	if _, alone := errors.AsType[adapters.Alone](err); r.AsSent && (err == nil || alone) {
 		s.read.asSent = results[0].Raw()
 	}
 	if err != nil {
-		return false, portError(err)
+		return portError(err)
 	}
 	s.read.frame, s.read.total, s.read.atLeast = listing, listing.Total, listing.AtLeast
 	if s.near != nil {
@@ -29,10 +28,10 @@ func (s *search) takeOwn(r adapters.Reading, results []adapters.QueryResult) (ot
 		s.read.own, s.read.ownFrom = listing, 0
 	}
 	if s.asked.Unseen == "" || listing.From == s.page.From && listing.Size == s.page.Size {
-		return false, nil
+		return nil
 	}
 	s.begin(listing.From, listing.Size)
-	return true, nil
+	return errAnew
 }
 
 // ownPage returns the page as the engine has it, nil if no reply contains it.
@@ -104,13 +103,12 @@ func (s *search) asWritten(ctx context.Context, reason adapters.Reason, again bo
 	return s.Clean(results[0].Raw()), o, nil
 }
 
-// unread returns what becomes of a search a reading of which failed: nil where it begins anew, in another way.
+// unread returns what becomes of a search a reading of which failed.
 func (s *search) unread(err error) error {
 	if n, ok := s.Search.(adapters.Narrower); ok {
 		if narrowed := n.Narrowed(err); narrowed != nil {
 			s.Search = narrowed
-			s.again()
-			return nil
+			return s.anew()
 		}
 	}
 	if s.asked.Unseen != "" && s.read.asSent != nil && !errors.Is(err, adapters.ErrMoved) {

@@ -12,99 +12,92 @@ import (
 // maxRounds bounds how often one search may ask the engine, whatever its dialect says.
 const maxRounds = 64
 
-var errEndless = errors.New("the search does not end")
+var (
+	errEndless = errors.New("the search does not end")
+	errNoFrame = errors.New("a reply without what stands beside its hits")
+)
+
+// errAnew: what was read shows that the page is to be read in another way, from its beginning.
+var errAnew = errors.New("the page is read anew")
+
+// anew begins the same page again.
+func (s *search) anew() error {
+	s.begin(s.page.From, s.page.Size)
+	return errAnew
+}
 
 // collapse reads the list until the page is known, and renders it.
 func (s *search) collapse(ctx context.Context) ([]byte, error) {
-	if err := s.findCursor(ctx); err != nil {
-		return nil, err
-	}
+	s.recallCursor()
 	for {
-		span, more, err := s.next()
-		switch {
-		case err != nil:
-			return nil, err
-		case more:
-			err = s.readSpan(ctx, span)
-		case s.read.frame == nil: // no reading so far brought what the reply has beside its hits
+		found, err := rerank.FindPage(s.page, func(known *rerank.Found, span rerank.Span) ([]rerank.Hit, error) {
+			s.found = known
+			return s.readSpan(ctx, span)
+		})
+		if err == nil {
+			s.found = found
+			err = s.decide()
+		}
+		if err == nil && s.asked.Short != "" && found.Stats().Limited {
+			err = adapters.Alone{Reason: s.asked.Short, Searched: true}
+		}
+		if (err == nil || errors.Is(err, errOwnPage)) && s.read.frame == nil { // no reading so far brought what the reply has beside its hits
 			err = s.readFrame(ctx)
+		}
+		switch {
+		case errors.Is(err, errAnew):
+		case err != nil && !errors.Is(err, errOwnPage):
+			return nil, err
 		case s.show.DryRun:
 			s.remember()
 			return s.Clean(s.read.asSent), nil
 		default:
 			return s.rendered()
 		}
-		if err != nil {
+	}
+}
+
+// readSpan reads ranks and judges their hits.
+func (s *search) readSpan(ctx context.Context, span rerank.Span) ([]rerank.Hit, error) {
+	if span.Ranks != nil { // the page is known
+		if err := s.decide(); err != nil {
 			return nil, err
 		}
 	}
-}
-
-// next returns the ranks to read next, and false when the page is known.
-func (s *search) next() (span rerank.Span, more bool, err error) {
-	span, more = s.pager.Next()
-	if known := !more || span.Ranks != nil; known && s.near != nil && !s.decide() {
-		s.again()
-		span, more = s.pager.Next()
-	}
-	if s.show.DryRun && span.Ranks != nil { // no hit of the page is shown
-		more = false
-	}
-	if _, err := s.pager.Ranks(); !more && err != nil {
-		return span, false, adapters.NotUnderstood(err)
-	}
-	if !more && s.asked.Short != "" && s.pager.Stats().Limited {
-		return span, false, adapters.Alone{Reason: s.asked.Short, Searched: true}
-	}
-	if s.near != nil && s.near.unfolded {
-		more = false
-	}
-	return span, more, nil
-}
-
-// readSpan reads ranks and hands them to the pager. Where the list moved meanwhile, or the page turned out to be another one, it hands over
-// nothing, and the ranks are read again.
-func (s *search) readSpan(ctx context.Context, span rerank.Span) error {
 	r := s.reading(span)
 	listing, err := s.look(ctx, &r)
-	if err != nil || listing == nil {
-		return err
+	if err != nil {
+		return nil, err
 	}
 	s.keep(&r, listing)
-	seen, hits, err := s.judged(ctx, &r, listing)
-	if err != nil || seen.Hits == nil {
-		return err
-	}
-	if r.Judged && r.Ranks == nil {
-		s.read.judged = seen
+	if s.walk.unknown() {
+		return nil, s.findBefore(ctx, &r, listing)
 	}
 	if r.Sources {
 		s.read.sources = sources{listing.Hits, r.From, r.Ranks}
 	}
-	moved := s.pager.Moved()
 	if span.Ranks != nil {
-		s.pager.Pick(span, s.picked(&r, span, hits))
-	} else {
-		s.pager.Take(span, hits)
+		return s.picked(&r, span.Ranks, unjudged(listing))
 	}
-	if s.pager.Moved() > moved && s.opens(adapters.ErrMoved) != nil {
-		return adapters.ErrMoved // it is not read again but in a point in time
+	hits, err := s.judged(ctx, &r, listing)
+	if errors.Is(err, errOthers) {
+		return s.readSpan(ctx, span) // with all texts at once
 	}
-	return nil
+	return hits, err
 }
 
 // reading returns how a span is read.
 func (s *search) reading(span rerank.Span) adapters.Reading {
 	r := adapters.Reading{
-		From: span.From, To: span.To, Ranks: span.Ranks, Sources: !span.SketchOnly, Judged: s.pager.Judged(span),
+		To: span.To, Ranks: span.Ranks, Sources: span.Sources, Judged: span.Ranks == nil,
 		Texts: s.texts.wanted(span), Frame: s.read.frame == nil && !s.leads(),
 	}
 	if span.Ranks != nil {
 		r.Known = s.read.judged.Hits
 		if s.asked.Ways.Scattered && s.show.Expand == adapters.ExpandSource {
 			r.Ranks = s.withFolded(span.Ranks)
-			r.From, r.To = r.Ranks[0], r.Ranks[len(r.Ranks)-1]+1
 		}
+		r.From, r.To = r.Ranks[0], r.Ranks[len(r.Ranks)-1]+1
 	}
 	return r
 }
@@ -128,8 +121,8 @@ func (s *search) keep(r *adapters.Reading, l *adapters.Listing) {
 	}
 }
 
-// look makes a reading, with the client's own search beside it if that is still to be asked. It returns no listing where the page begins
-// anew because of what the engine says. Without a reading it asks for the client's own search alone.
+// look makes a reading, with the client's own search beside it if that is still to be asked. Without a reading it asks for the client's own
+// search alone.
 func (s *search) look(ctx context.Context, r *adapters.Reading) (*adapters.Listing, error) {
 	if listing := s.walk.atHand(r); listing != nil {
 		return listing, nil
@@ -155,8 +148,7 @@ func (s *search) look(ctx context.Context, r *adapters.Reading) (*adapters.Listi
 		return nil, err
 	}
 	if len(ahead) > 0 {
-		other, err := s.takeOwn(own, results[:len(ahead)])
-		if other || err != nil {
+		if err := s.takeOwn(own, results[:len(ahead)]); err != nil {
 			return nil, err
 		}
 	}
@@ -192,31 +184,29 @@ func (s *search) ask(ctx context.Context, queries []adapters.Query) ([]adapters.
 	return results, err
 }
 
-// judged returns what is compared of the hits of a reading. It returns no hits where the ranks are to be read anew, with all their texts.
-func (s *search) judged(ctx context.Context, r *adapters.Reading, l *adapters.Listing) (h sighted, hits []rerank.Hit, err error) {
-	h.Hits = l.Hits
-	if !r.Judged { // the page's own hits, whose sketches are known
-		return h, unjudged(l), nil
-	}
+// judged returns what is compared of the hits of a reading.
+func (s *search) judged(ctx context.Context, r *adapters.Reading, l *adapters.Listing) ([]rerank.Hit, error) {
+	h := sighted{Hits: l.Hits}
 	hits, missing, err := s.judgeAll(s.judge, &h)
 	ways := s.asked.Ways
 	switch {
 	case err != nil:
-		return h, nil, err
+		return nil, err
 	case r.Sources && (ways.Apart || ways.TextsApart && r.Texts && len(missing) > 0): // read again at once, it does not show all
-		return h, nil, portError(adapters.ErrMoved)
-	case len(missing) == 0 || r.Texts:
-		return h, hits, nil
-	case ways.Anew:
+		return nil, portError(adapters.ErrMoved)
+	case len(missing) > 0 && !r.Texts && ways.Anew:
 		s.texts.beside = true
-		s.again()
-		return sighted{}, nil, nil
+		return nil, s.anew()
+	case len(missing) > 0 && !r.Texts:
+		if err := s.readTexts(ctx, r, &h, missing); err != nil {
+			return nil, err
+		}
+		if hits, _, err = s.judgeAll(s.judge, &h); err != nil {
+			return nil, err
+		}
 	}
-	if same, err := s.readTexts(ctx, r, &h, missing); !same || err != nil {
-		return sighted{}, nil, err
-	}
-	hits, _, err = s.judgeAll(s.judge, &h)
-	return h, hits, err
+	s.read.judged = h
+	return hits, nil
 }
 
 // judgeAll judges hits, and returns which of them lack a sketch that could be computed from their text.
@@ -258,17 +248,14 @@ func (s *search) rendered() ([]byte, error) {
 
 // pageHits returns the page's hits, with what is folded into them where that is to be shown.
 func (s *search) pageHits() ([]adapters.PageHit, error) {
-	var ranks []int
-	var err error
+	ranks := s.ranks()
 	unfolded := s.near != nil && s.near.unfolded
 	if unfolded {
 		ranks = s.ownRanks()
-	} else if ranks, err = s.ranks(); err != nil {
-		return nil, adapters.NotUnderstood(err)
 	}
 	var views *adapters.Views
 	if s.show.Expand > adapters.ExpandOff {
-		views = adapters.NewViews(s.pager.Groups(), s.pager, s.pager.Stats().Ended, s.page.Window)
+		views = adapters.NewViews(s.found.Groups, s.found, s.found.Stats().Ended, s.page.Window)
 	}
 	hits := make([]adapters.PageHit, len(ranks))
 	for i, rank := range ranks {
@@ -290,12 +277,12 @@ func (s *search) pageHits() ([]adapters.PageHit, error) {
 }
 
 // ranks returns the engine's ranks of the page's hits.
-func (s *search) ranks() ([]int, error) {
-	ranks, err := s.pager.Ranks()
+func (s *search) ranks() []int {
+	ranks := s.found.Ranks
 	if s.near != nil && s.near.own != nil {
 		ranks = ranks[:min(len(ranks), s.near.behind(s.page.From))]
 	}
-	return ranks, err
+	return ranks
 }
 
 // readFrame reads only what the reply has beside its hits.
@@ -306,10 +293,14 @@ func (s *search) readFrame(ctx context.Context) error {
 	}
 	r := adapters.Reading{From: s.page.From, To: s.page.From, Frame: true}
 	listing, err := s.look(ctx, &r)
-	if err == nil && listing != nil {
-		s.keep(&r, listing)
+	if err != nil {
+		return err
 	}
-	return err
+	s.keep(&r, listing)
+	if s.read.frame == nil {
+		return adapters.NotUnderstood(errNoFrame)
+	}
+	return nil
 }
 
 // sources are hits as the client wants them.
@@ -331,22 +322,22 @@ func (l *sources) at(rank int) adapters.Place {
 	return adapters.Place{Hits: l.hits, At: at}
 }
 
-// picked returns those hits of a reading that are of the page, none if one of the others is not there, or is not the one that was judged.
-func (s *search) picked(r *adapters.Reading, span rerank.Span, hits []rerank.Hit) []rerank.Hit {
-	if len(r.Ranks) == len(span.Ranks) {
-		return hits
+// picked returns those hits of a reading that are of the page, none if one of the others is not there, or is not the one that was judged: then
+// the list has moved.
+func (s *search) picked(r *adapters.Reading, page []int, hits []rerank.Hit) ([]rerank.Hit, error) {
+	if !s.found.Agrees(r.Ranks, hits) {
+		if s.moved = true; s.opens(adapters.ErrMoved) != nil {
+			return nil, adapters.ErrMoved // it is not read again but in a point in time
+		}
+		return nil, nil
 	}
-	page := make([]rerank.Hit, 0, len(span.Ranks))
+	shown := make([]rerank.Hit, 0, len(page))
 	for i, rank := range r.Ranks {
-		read := s.pager.Hit(rank)
-		if read != nil && (i >= len(hits) || hits[i].ID != read.ID) {
-			return nil
-		}
-		if _, shown := slices.BinarySearch(span.Ranks, rank); shown && i < len(hits) {
-			page = append(page, hits[i])
+		if _, of := slices.BinarySearch(page, rank); of && i < len(hits) {
+			shown = append(shown, hits[i])
 		}
 	}
-	return page
+	return shown, nil
 }
 
 // unjudged returns the hits of a listing where only which documents they are matters.

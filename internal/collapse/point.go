@@ -5,15 +5,13 @@ import (
 	"errors"
 
 	"github.com/neardup/sidecar/adapters"
-	"github.com/neardup/sidecar/rerank"
 )
 
 // opens returns the request that opens a point in time, where the search is to go on in one: the list moved while it was read, or the engine's
 // limit cuts the page short. It is nil for all others.
 func (s *search) opens(err error) *adapters.Request {
 	pointed, ok := s.Search.(adapters.Pointed)
-	moved := errors.Is(err, adapters.ErrMoved) || errors.Is(err, rerank.ErrUnsettled)
-	if !ok || s.pointed || s.alone == nil || s.plan.Struck() || !moved && (err != nil || !s.pager.Stats().Limited) {
+	if !ok || s.pointed || s.alone == nil || s.plan.Struck() || !errors.Is(err, adapters.ErrMoved) && (err != nil || !s.found.Stats().Limited) {
 		return nil
 	}
 	return pointed.Open()
@@ -41,9 +39,11 @@ func (s *search) inPoint(ctx context.Context, short []byte, cause error) ([]byte
 		return s.leave(ctx, err)
 	case pointed != nil: // it is gone, or not for us
 		s.read.frame = nil // what was read is of another list
-		s.again()
-	case s.pager.Moved() == 0:
+		s.begin(s.page.From, s.page.Size)
+	case !s.moved:
 		return s.leave(ctx, cause)
+	default:
+		s.page.Sources = true // all in one reading
 	}
 	result, err := s.collapse(ctx)
 	if err != nil {

@@ -2,6 +2,7 @@ package collapse
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/neardup/sidecar/adapters"
@@ -20,7 +21,7 @@ const textsBeside = 100
 
 // wanted reports whether a reading of the span is to bring texts.
 func (t texts) wanted(span rerank.Span) bool {
-	return t.beside && (!span.SketchOnly || span.To <= textsBeside || t.always)
+	return t.beside && (span.Sources || span.To <= textsBeside || t.always)
 }
 
 // sighted are the hits of a reading, of which some were read once more with their texts.
@@ -53,9 +54,11 @@ func (h *sighted) agrees() bool {
 	return true
 }
 
-// readTexts reads the texts of those hits of a reading that lack a sketch, by their places in it. It returns false where these turn out to be
-// of other documents, or the page begins anew.
-func (s *search) readTexts(ctx context.Context, of *adapters.Reading, h *sighted, missing []int) (same bool, err error) {
+// errOthers: hits that were read once more turn out to be of other documents.
+var errOthers = errors.New("texts of other documents")
+
+// readTexts reads the texts of those hits of a reading that lack a sketch, by their places in it.
+func (s *search) readTexts(ctx context.Context, of *adapters.Reading, h *sighted, missing []int) error {
 	s.texts.beside = true
 	r := adapters.Reading{From: of.From, To: of.To, Texts: true}
 	for _, i := range missing {
@@ -66,10 +69,12 @@ func (s *search) readTexts(ctx context.Context, of *adapters.Reading, h *sighted
 		r.Ranks = append(r.Ranks, rank)
 	}
 	more, err := s.look(ctx, &r)
-	if err != nil || more == nil {
-		return false, err
+	if err != nil {
+		return err
 	}
 	h.places, h.with = missing, more.Hits
-	s.texts.always = !h.agrees()
-	return !s.texts.always, nil
+	if s.texts.always = !h.agrees(); s.texts.always {
+		return errOthers
+	}
+	return nil
 }

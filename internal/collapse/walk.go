@@ -13,43 +13,31 @@ import (
 type walk struct {
 	adapters.Walker
 	window int
-	before *rerank.Walk // what was shown in front of the page, nil where it begins the list
+	behind bool         // the page begins behind a cursor
+	before *rerank.Walk // what was shown in front of it, nil where the page begins the list or that is to be found out
 	lost   bool         // that is not known
 	// own is the listing of the page that was read to find the cursor, by the reading.
 	reading adapters.Reading
 	own     *adapters.Listing
 }
 
-// findCursor finds out, before the first reading, what was shown in front of the client's cursor.
-func (s *search) findCursor(ctx context.Context) error {
+// recallCursor looks up what was shown in front of the client's cursor.
+func (s *search) recallCursor() {
 	walker, ok := s.Search.(adapters.Walker)
 	if !ok || s.walk != nil {
-		return nil
+		return
 	}
 	s.walk = &walk{Walker: walker, window: s.page.Window}
-	key := walker.Cursor()
-	if key == "" {
-		return nil
-	}
-	if s.plan.Cursors != nil {
-		s.walk.before, _ = s.plan.Cursors.Get(key)
-	}
-	if s.walk.before == nil {
-		span, _ := s.pager.Next()
-		s.walk.reading = s.reading(span)
-		own, err := s.look(ctx, &s.walk.reading)
-		if err != nil || own == nil {
-			return err
+	if key := walker.Cursor(); key != "" {
+		if s.walk.behind = true; s.plan.Cursors != nil {
+			s.walk.before, _ = s.plan.Cursors.Get(key)
 		}
-		s.keep(&s.walk.reading, own)
-		if err := s.readBefore(ctx, own); err != nil {
-			return err
-		}
-		s.walk.own = own
+		s.begin(s.page.From, s.page.Size)
 	}
-	s.again()
-	return nil
 }
+
+// unknown reports whether it is still to be found out what was shown in front of the cursor.
+func (w *walk) unknown() bool { return w != nil && w.behind && w.before == nil }
 
 // goOn has a page go on behind what was shown in front of it.
 func (w *walk) goOn(page *rerank.Page) {
@@ -74,6 +62,16 @@ func (w *walk) atHand(r *adapters.Reading) *adapters.Listing {
 	return own
 }
 
+// findBefore finds out what was shown in front of the client's page from the ranks in front of it, and has the page begin anew. own are its
+// first hits.
+func (s *search) findBefore(ctx context.Context, r *adapters.Reading, own *adapters.Listing) error {
+	if err := s.readBefore(ctx, own); err != nil {
+		return err
+	}
+	s.walk.reading, s.walk.own = *r, own
+	return s.anew()
+}
+
 // readBefore finds out what was shown in front of the client's page, whose hits are own. Where that can't be told the cursor is lost.
 func (s *search) readBefore(ctx context.Context, own *adapters.Listing) error {
 	w := s.walk
@@ -83,7 +81,7 @@ func (s *search) readBefore(ctx context.Context, own *adapters.Listing) error {
 	ranks := min(w.window, s.asked.Limit)
 	r := adapters.Reading{To: ranks, Before: true, Judged: true, Texts: s.texts.beside}
 	listing, hits, err := s.judgedBefore(ctx, &r)
-	switch known := errors.Is(err, adapters.ErrRefused) || errors.Is(err, adapters.ErrWidened) || errors.Is(err, adapters.ErrNotUnderstood); {
+	switch known := errors.Is(err, errAnew) || errors.Is(err, adapters.ErrRefused) || errors.Is(err, adapters.ErrWidened) || errors.Is(err, adapters.ErrNotUnderstood); {
 	case known && !adapters.IsLate(err): // the engine grants no reading so long, say
 		w.lost = true
 		return nil
@@ -117,7 +115,7 @@ func (s *search) readBefore(ctx context.Context, own *adapters.Listing) error {
 func (s *search) judgedBefore(ctx context.Context, r *adapters.Reading) (*adapters.Listing, []rerank.Hit, error) {
 	for {
 		listing, err := s.look(ctx, r)
-		if err != nil || listing == nil {
+		if err != nil {
 			return nil, nil, err
 		}
 		hits, missing, err := s.judgeAll(s.newJudge(), &sighted{Hits: listing.Hits})
@@ -151,7 +149,7 @@ func (s *search) remember() {
 		if r%adapters.BetweenLooks == 0 && s.plan.Struck() { // the next page finds it out
 			return
 		}
-		hit := s.pager.Hit(r)
+		hit := s.found.Hit(r)
 		if hit == nil {
 			hit = &rerank.Hit{}
 		}
@@ -172,8 +170,8 @@ func (s *search) last() (rank int, place adapters.Place) {
 		}
 		return rank, adapters.Place{Hits: s.read.frame.Hits, At: rank}
 	}
-	ranks, err := s.ranks()
-	if err != nil || len(ranks) == 0 {
+	ranks := s.ranks()
+	if len(ranks) == 0 {
 		return 0, adapters.Place{}
 	}
 	rank = ranks[len(ranks)-1]

@@ -1,0 +1,297 @@
+package rerank
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+const (
+	// fullReading is the most ranks that are read with their sources at once. Up to here a second request costs more than the sources that
+	// it saves.
+	fullReading = 50
+	// mostSurplus is how many bytes of unused hits a reading with sources may bring and still be cheaper than a second request.
+	mostSurplus = 64 << 10
+)
+
+// Page says which page is wanted, and what is known about reading it.
+type Page struct {
+	// From and Size cut [From, From+Size) out of the collapsed list.
+	From, Size int
+	// Window is W, the number of ranks that are collapsed.
+	Window int
+	// Limit is how many ranks can be read from the engine; 0 is no limit.
+	Limit int
+	// Rate is the share of hits expected to fold, 0 to 1. Margin is how many standard deviations the first reading goes beyond that; 0 is
+	// 2.5. They decide only how long the first reading is: see [Widening].
+	Rate, Margin float64
+	// HitBytes is the usual size of a hit with its sources, 0 if unknown. Of large hits the sketches are read first.
+	HitBytes float64
+	// SketchFirst reads sketches before any sources. It is for searches whose sources do not hold all that a sketch needs. SketchOnly reads
+	// no sources at all.
+	SketchFirst, SketchOnly bool
+	// First is the least length of the first reading, where the ranks are of use.
+	First int
+	// Length cuts the collapsed list; 0 leaves it whole.
+	Length int
+	// Whole reads the whole window before the page is cut. Representatives that are not chosen by rank need it, and totals of the
+	// collapsed list.
+	Whole bool
+	// Transitive groups by connected components, which needs the whole window too.
+	Transitive bool
+	// Sources reads every rank with its sources, to show those of folded hits.
+	Sources bool
+	// Deadline, if not nil, ends the page with ErrLate when it comes.
+	Deadline Deadline
+	// After, if not nil, is the part of the list before rank 0, whose leaders still hide hits. Window counts from rank 0. Such a list is
+	// grouped by leaders, and its groups show their leaders.
+	After *Walk
+}
+
+// end returns where the page ends in the collapsed list.
+func (p Page) end() int {
+	if p.Length > 0 {
+		return max(p.From, min(p.From+p.Size, p.Length))
+	}
+	return p.From + p.Size
+}
+
+// Span is a reading of the ranks [0, To), or of Ranks alone where these are given, ascending.
+type Span struct {
+	To int
+	// Sources says that the hits are read with their sources. Otherwise their sketches are enough.
+	Sources bool
+	// Ranks are those of the page's hits. Their sketches were compared before: all that counts is which documents they are.
+	Ranks []int
+}
+
+// Found is what is known of a page, in the end or between two readings.
+type Found struct {
+	// Ranks are the engine's ranks of the page's hits, in the order of the page.
+	Ranks []int
+	// Collapsed is the collapsed list of the last reading from rank 0.
+	Collapsed
+	page     Page
+	hits     []Hit // of that reading
+	earlier  int   // how many of them fold into leaders in front of the list
+	end      int   // the length of the engine's list, or unknown
+	whole    bool  // everything is read with its sources, from rank 0
+	readings int
+	short    bool // the first reading was not enough
+}
+
+// unknown is the end of a list that was not read to its end.
+const unknown = math.MaxInt
+
+// FindPage finds one page of the collapsed list in a few readings of the engine's list. read returns the hits of a span, fewer where the list
+// ends before; known is what the readings before showed. Its error ends the search for the page, as ErrLate does.
+//
+// The readings of a page agree with one another: either one reading held everything, or the reading of the page's hits showed the same
+// documents as the reading of the sketches. Ranks beyond the window are read once, so a list that changes meanwhile can shift them, as it
+// does between any two pages of the engine itself.
+func FindPage(page Page, read func(known *Found, span Span) ([]Hit, error)) (*Found, error) {
+	f := newFound(page)
+	for to := f.clamp(f.firstReading()); ; {
+		for to > 0 { // until it is known which ranks the page consists of
+			hits, err := read(f, Span{To: to, Sources: f.whole})
+			if err == nil {
+				err = f.group(hits, to)
+			}
+			if err != nil {
+				return nil, err
+			}
+			to = f.missing()
+		}
+		f.Ranks = f.ranks()
+		if f.whole || page.SketchOnly || len(f.Ranks) == 0 {
+			return f, nil
+		}
+		picked := slices.Sorted(slices.Values(f.Ranks))
+		hits, err := read(f, Span{Ranks: picked, Sources: true})
+		if err != nil {
+			return nil, err
+		}
+		f.readings++
+		if f.Agrees(picked, hits) {
+			if len(hits) < len(picked) {
+				f.end = picked[len(hits)]
+				f.Ranks = f.ranks()
+			}
+			return f, nil
+		}
+		// The list has moved: it is read again, with all sources at once.
+		if f.whole, to = true, picked[len(picked)-1]+1; f.page.Whole {
+			to = max(to, len(f.hits))
+		}
+	}
+}
+
+// newFound decides whether everything is read at once.
+func newFound(page Page) *Found {
+	page.Whole = page.Whole || page.Transitive
+	f := &Found{page: page, end: unknown}
+	switch {
+	case page.Sources:
+		f.whole = true
+	case page.SketchFirst, page.SketchOnly:
+	case page.Whole:
+		f.whole = max(page.Window, page.end()) <= fullReading
+	default:
+		first := f.firstReading()
+		f.whole = (page.From == 0 || first <= fullReading) && float64(first-page.Size)*page.HitBytes <= mostSurplus
+	}
+	return f
+}
+
+// group groups the hits of the ranks [0, to).
+func (f *Found) group(hits []Hit, to int) error {
+	f.readings++
+	f.hits, f.end = hits[:min(len(hits), to)], unknown
+	pace := pace{Deadline: f.page.Deadline}
+	switch {
+	case f.page.After != nil:
+		f.Collapsed, f.earlier = f.page.After.after(f.hits, f.page.Window, &pace)
+	case f.page.Transitive:
+		f.Collapsed = collapse(f.hits, f.page.Window, components, &pace)
+	default:
+		f.Collapsed = collapse(f.hits, f.page.Window, grouped, &pace)
+	}
+	if pace.over {
+		return ErrLate
+	}
+	if len(f.hits) < to {
+		f.end = len(f.hits)
+	}
+	f.short = f.short || f.readings == 1 && f.missing() > 0
+	return nil
+}
+
+// Agrees reports whether hits are of the documents that were compared at the ranks, as far as any were: in the order of the ranks, and fewer
+// where the list ends before the rest.
+func (f *Found) Agrees(ranks []int, hits []Hit) bool {
+	for i, rank := range ranks {
+		if rank < len(f.hits) && (i >= len(hits) || hits[i].ID != f.hits[rank].ID) {
+			return false
+		}
+	}
+	return true
+}
+
+// firstReading returns how many ranks to read at first: what the page needs if the expected share of hits folds, and a margin, since a
+// second reading costs more than a few extra ranks.
+func (f *Found) firstReading() int {
+	need, rate, window := float64(f.page.end()), min(max(f.page.Rate, 0), 0.95), float64(max(f.page.Window, 0))
+	margin := cmp.Or(max(f.page.Margin, 0), defaultMargin)
+	folds := need * rate / (1 - rate)
+	folds += margin * deviation(folds, rate, need)
+	// Nothing folds beyond the window, which bounds the folds.
+	most := window * rate
+	most += margin * deviation(most*(1-rate), rate, window)
+	first := max(f.page.First, int(need+math.Ceil(min(folds, most, max(window-1, 0)))))
+	if f.page.Whole {
+		first = max(first, f.page.Window)
+	}
+	return first
+}
+
+// guessed reports whether the length of the first reading was a guess, and so could be too short.
+func (f *Found) guessed() bool {
+	return f.readings > 0 && !f.page.Whole && f.page.Size > 0 && f.firstReading() == f.clamp(f.firstReading()) && f.page.First < f.firstReading()
+}
+
+// clamp bounds a reading by what can be of use, which is the window and, where the page is read with it, what the page needs beyond it; and
+// by the engine's limit.
+func (f *Found) clamp(to int) int {
+	most := max(f.page.Window, f.page.First)
+	if f.whole {
+		most += f.page.From + f.page.Size
+	}
+	if f.page.Limit > 0 {
+		most = min(most, f.page.Limit)
+	}
+	return min(to, most)
+}
+
+// missing returns up to which rank the list must be read again before the page's ranks are known, or 0 if they are.
+func (f *Found) missing() int {
+	n, lacking := len(f.hits), f.page.end()-len(f.Shown)
+	switch {
+	case f.end != unknown:
+		return 0
+	case f.page.Whole && n < f.clamp(f.page.Window):
+		return f.clamp(f.page.Window)
+	case lacking <= 0 || f.page.end() == f.page.From:
+		return 0
+	}
+	// The missing hits come right after the window at the latest.
+	to := f.clamp(min(max(2*n, n+2*lacking), f.page.Window+lacking))
+	if to <= n {
+		return 0
+	}
+	return to
+}
+
+// ranks returns the part of the page that is known. Ranks beyond the window count as present until a reading shows the end.
+func (f *Found) ranks() []int {
+	end := f.end
+	if f.whole {
+		end = len(f.hits)
+	}
+	if f.page.Limit > 0 {
+		end = min(end, f.page.Limit)
+	}
+	var ranks []int
+	if size := min(f.page.end(), end) - f.page.From; size > 0 {
+		ranks = make([]int, 0, min(size, len(f.hits)))
+	}
+	for at := f.page.From; at < f.page.end(); at++ {
+		rank := 0
+		switch {
+		case at < len(f.Shown):
+			rank = f.Shown[at]
+		case len(f.hits) < f.page.Window:
+			return ranks
+		default:
+			rank = f.page.Window + at - len(f.Shown)
+		}
+		if rank >= end {
+			return ranks
+		}
+		ranks = append(ranks, rank)
+	}
+	return ranks
+}
+
+// Hit returns the hit of a rank, and nil if its sketch was not read.
+func (f *Found) Hit(rank int) *Hit {
+	if rank < 0 || rank >= len(f.hits) {
+		return nil
+	}
+	return &f.hits[rank]
+}
+
+// Stats says what the readings showed, for the response header and for [Widening.Learn].
+type Stats struct {
+	// Read is how many ranks were compared, Folded how many of them were folded.
+	Read, Folded int
+	// Ended says that every rank of the list, or of the window, was compared: Folded is final.
+	Ended bool
+	// Limited says that the engine's limit cut the page short.
+	Limited bool
+	// Short says that the first reading was not enough, Guessed that its length was a guess, since it was shorter than the window.
+	Short, Guessed bool
+	// HitBytes is the mean size of the hits that were read with their sources, 0 for none. The caller sets it.
+	HitBytes int
+}
+
+// Stats returns what the readings so far showed.
+func (f *Found) Stats() Stats {
+	s := Stats{Read: len(f.hits), Folded: f.earlier, Ended: f.end != unknown || len(f.hits) >= f.page.Window}
+	s.Short, s.Guessed = f.short, f.guessed()
+	for _, g := range f.Groups {
+		s.Folded += len(g.Folded)
+	}
+	limit := f.page.Limit
+	s.Limited = limit > 0 && f.end == unknown && len(f.ranks()) < f.page.end()-f.page.From
+	return s
+}
