@@ -169,7 +169,9 @@ func NotUnderstood(err error) error { return fmt.Errorf("%w: %w", ErrNotUndersto
 
 // Answer is what the client gets.
 type Answer struct {
+	// Reply has no Body: that is the Pieces.
 	Reply
+	Pieces Pieces
 	// Outcomes has one entry for each search of the request.
 	Outcomes []Outcome
 	// After, if not nil, is a last request for which the client does not wait: what the searches held in the engine is given back.

@@ -1,6 +1,9 @@
 package adapters
 
-import "errors"
+import (
+	"bytes"
+	"errors"
+)
 
 // This file is what an engine provides so that its searches can be collapsed. Package internal/collapse decides what to read, sends the
 // requests, compares the hits and cuts the page. The dialect writes requests, reads replies and renders. Nothing here does I/O.
@@ -38,9 +41,28 @@ type Search interface {
 	// [ErrMoved] if the results do not agree with one another; an [Alone] if the search can't be collapsed; or says what is not understood.
 	Listing(r Reading, results []QueryResult) (*Listing, error)
 	// Render returns the result that the client gets.
-	Render(p *ShownPage) ([]byte, error)
+	Render(p *ShownPage) (Pieces, error)
 	// Clean returns a result of the client's own search as the client gets it: without our fields, unless it names them.
 	Clean(raw []byte) []byte
+}
+
+// Pieces are the parts of a text in their order. A page is put together from parts of the engine's replies, without a copy of them.
+type Pieces [][]byte
+
+// Bytes returns the text.
+func (p Pieces) Bytes() []byte {
+	if len(p) == 1 {
+		return p[0]
+	}
+	return bytes.Join(p, nil)
+}
+
+// Len returns its length.
+func (p Pieces) Len() (n int) {
+	for _, piece := range p {
+		n += len(piece)
+	}
+	return n
 }
 
 // Asked is what the client asks for with a search.
@@ -138,8 +160,8 @@ type Wire interface {
 	// Split reads the reply to a joined request: a result for each of its queries. Its error is [ErrRefused], [ErrWidened] or says what is not
 	// understood.
 	Split(queries []Query, reply *Reply) ([]QueryResult, error)
-	// Reply returns the client's reply: the given one, with the searches' results in place of its own.
-	Reply(reply *Reply, results [][]byte) (*Reply, error)
+	// Body returns the body of the client's reply: that of the given one, with the searches' results in place of its own.
+	Body(reply *Reply, results []Pieces) (Pieces, error)
 	// Declined returns the reply to a client's single search that the engine declines, in the form in which it declines one.
 	Declined(reply *Reply, d *Declined) *Reply
 }

@@ -48,7 +48,9 @@ func (d together) Listing(_ adapters.Reading, results []adapters.QueryResult) (*
 	return &adapters.Listing{Hits: all, Framed: true}, nil
 }
 
-func (d together) Render(p *adapters.ShownPage) ([]byte, error) { return []byte(p.Frame.(bodies)), nil }
+func (d together) Render(p *adapters.ShownPage) (adapters.Pieces, error) {
+	return adapters.Pieces{[]byte(p.Frame.(bodies))}, nil
+}
 
 func (d together) Clean(raw []byte) []byte { return raw }
 
@@ -67,8 +69,8 @@ func (d together) Split(_ []adapters.Query, reply *adapters.Reply) ([]adapters.Q
 	return []adapters.QueryResult{bodies(reply.Body)}, nil
 }
 
-func (d together) Reply(reply *adapters.Reply, results [][]byte) (*adapters.Reply, error) {
-	return &adapters.Reply{Status: 200, Header: adapters.Header{}, Body: results[0]}, nil
+func (d together) Body(_ *adapters.Reply, results []adapters.Pieces) (adapters.Pieces, error) {
+	return results[0], nil
 }
 
 func (d together) Declined(reply *adapters.Reply, _ *adapters.Declined) *adapters.Reply { return reply }

@@ -133,6 +133,16 @@ func (t *hold) give(n int64) {
 	}
 }
 
+// size is how many bytes it takes.
+func (t *hold) size() int64 {
+	if t == nil {
+		return 0
+	}
+	t.all.mu.Lock()
+	defer t.all.mu.Unlock()
+	return t.bytes
+}
+
 // keep gives back the place among the searches, and all but the room for n bytes and for a reading that goes on: the client may take its time.
 func (t *hold) keep(n int64) {
 	if t != nil {

@@ -224,14 +224,26 @@ func (s *search) answer(answer *adapters.Answer) {
 		s.h.catalog.learn(s.who, o)
 		s.h.Metrics.outcome(o)
 	}
-	reply := answer.Reply
+	reply, body := answer.Reply, answer.Pieces
+	answer.Pieces = nil // once it is compressed it is no longer held
 	reply.Header = maps.Clone(reply.Header)
 	say(reply.Header, outcomeLine(answer.Outcomes, time.Since(s.began)))
-	body := encodedBody(&reply)
-	answer.Reply.Body, reply.Body = nil, nil
-	holdOf(s.r.Context()).keep(int64(len(body)))
+	if coding := reply.Header["Content-Encoding"]; len(coding) == 1 {
+		body = adapters.Pieces{coded(coding[0], body.Bytes())}
+	}
+	held := holdOf(s.r.Context())
+	rest := held.size()
+	if len(body) == 1 || rest > mostBehindPieces*int64(body.Len()) {
+		body = adapters.Pieces{body.Bytes()}
+		rest = int64(body.Len())
+	}
+	held.keep(rest)
 	writeBody(s.w, &reply, body)
 }
+
+// mostBehindPieces is how many times as long as a page all that was read for it may be for the page to be written in pieces: these keep the
+// replies that they are parts of in memory. A page that is a smaller part of them is copied.
+const mostBehindPieces = 4
 
 // giveUp sends a search that we could not collapse as the client wrote it, or answers an error where the operator wants that.
 func (s *search) giveUp(reason adapters.Reason) {
@@ -369,22 +381,22 @@ func (h *Handler) giveBack(ctx context.Context, last *adapters.Request) {
 
 // writeReply writes a reply that was read whole, compressed if its header says so.
 func writeReply(w http.ResponseWriter, reply *adapters.Reply) {
-	writeBody(w, reply, encodedBody(reply))
-}
-
-// encodedBody returns the body of a reply in the coding that its header tells.
-func encodedBody(reply *adapters.Reply) []byte {
+	body := reply.Body
 	if coding := reply.Header["Content-Encoding"]; len(coding) == 1 {
-		return coded(coding[0], reply.Body)
+		body = coded(coding[0], body)
 	}
-	return reply.Body
+	writeBody(w, reply, adapters.Pieces{body})
 }
 
-func writeBody(w http.ResponseWriter, reply *adapters.Reply, body []byte) {
+func writeBody(w http.ResponseWriter, reply *adapters.Reply, body adapters.Pieces) {
 	header := http.Header(maps.Clone(reply.Header))
 	dropHops(header)
 	maps.Copy(w.Header(), header)
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.Header().Set("Content-Length", strconv.Itoa(body.Len()))
 	w.WriteHeader(reply.Status)
-	_, _ = w.Write(body) // a client that went away has its answer
+	for _, piece := range body {
+		if _, err := w.Write(piece); err != nil {
+			return // a client that went away has its answer
+		}
+	}
 }

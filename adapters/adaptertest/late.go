@@ -30,7 +30,7 @@ func (c *Clock) Over() bool { return c.over }
 // Run answers a search, as [Run] does, while there is time. What is asked after that is answered too.
 func (c *Clock) Run(parsed adapters.ParsedSearch, engine func(*adapters.Request) *adapters.Reply) (*adapters.Answer, error) {
 	after := 0
-	return collapse.Answer(context.Background(), parsed.Searches, func(_ context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error) {
+	return Whole(collapse.Answer(context.Background(), parsed.Searches, func(_ context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error) {
 		if c.over {
 			after++
 		}
@@ -45,5 +45,5 @@ func (c *Clock) Run(parsed adapters.ParsedSearch, engine func(*adapters.Request)
 			return nil, errors.New("the search does not end")
 		}
 		return askAll(requests, engine)
-	})
+	}))
 }

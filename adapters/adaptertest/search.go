@@ -27,12 +27,20 @@ const maxAsks = 100
 // Run answers a search with an engine's replies.
 func Run(parsed adapters.ParsedSearch, engine func(*adapters.Request) *adapters.Reply) (*adapters.Answer, error) {
 	asked := 0
-	return collapse.Answer(context.Background(), parsed.Searches, func(_ context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error) {
+	return Whole(collapse.Answer(context.Background(), parsed.Searches, func(_ context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error) {
 		if asked++; asked > maxAsks {
 			return nil, errors.New("the search does not end")
 		}
 		return askAll(requests, engine)
-	})
+	}))
+}
+
+// Whole puts the pieces of an answer into its body.
+func Whole(answer *adapters.Answer, err error) (*adapters.Answer, error) {
+	if err == nil {
+		answer.Body = answer.Pieces.Bytes()
+	}
+	return answer, err
 }
 
 // askAll asks an engine for requests that go side by side.

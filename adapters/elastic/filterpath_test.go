@@ -173,7 +173,7 @@ func TestFilterPathIsBounded(t *testing.T) {
 					d := Dialect{OpenSearch: openSearch}
 					params := adapters.Params("filter_path=" + url.QueryEscape(filter))
 					used := allocated(func() {
-						if _, err := d.filtered(params, []byte(reply), nil); err != nil {
+						if _, err := d.filtered(params, adapters.Pieces{[]byte(reply)}, nil); err != nil {
 							t.Fatal(err)
 						}
 						var out bytes.Buffer
@@ -205,7 +205,7 @@ func TestFilterPathLate(t *testing.T) {
 		clock := &adaptertest.Clock{Call: 1}
 		body := `{"hits":[` + strings.Repeat(`{"a":{"b":1}},`, members) + `{}]}`
 		for _, filter := range []string{"hits.b,-c", "-hits.b", "-*.c,-d"} {
-			_, err := Dialect{}.filtered(adapters.Params("filter_path="+filter), []byte(body), clock)
+			_, err := Dialect{}.filtered(adapters.Params("filter_path="+filter), adapters.Pieces{[]byte(body)}, clock)
 			if err != want {
 				t.Errorf("%d members by %s: %v", members, filter, err)
 			}

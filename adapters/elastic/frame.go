@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
@@ -33,25 +34,17 @@ func (f *frame) of(e extent) []byte {
 // space that stood between its own, so that a pretty-printed reply stays one.
 func (f *frame) with(hits [][]byte, total []byte) []byte {
 	out, _ := f.pieces(hits, total, false)
-	return bytes.Join(out, nil)
+	return out.Bytes()
 }
 
-// bare returns what with does, less our fields. It returns false where it is not known where all of them are.
-func (f *frame) bare(hits [][]byte, total []byte) ([]byte, bool) {
-	if !f.sure {
+// pieces returns what with puts together; bare leaves out our fields. It is not ok where it is not known where all of them are, or one of the hits
+// is none of the reply's.
+func (f *frame) pieces(hits [][]byte, total []byte, bare bool) (out adapters.Pieces, ok bool) {
+	if bare && !f.sure {
 		return nil, false
 	}
-	out, ok := f.pieces(hits, total, true)
-	if !ok {
-		return nil, false
-	}
-	return bytes.Join(out, nil), true
-}
-
-// pieces returns what with puts together, of which bare leaves out what goes of the hits: false if one of them is none of the reply's.
-func (f *frame) pieces(hits [][]byte, total []byte, bare bool) (out [][]byte, ok bool) {
 	lead, between, tail := f.around(len(hits))
-	out, at := make([][]byte, 0, 2*len(hits)+len(f.gone)+7), int32(0)
+	out, at := make(adapters.Pieces, 0, 2*len(hits)+len(f.gone)+7), int32(0)
 	if total != nil && f.count.to <= f.array.from {
 		out, at = append(out, f.reply[:f.count.from], total), f.count.to
 	}
@@ -74,7 +67,7 @@ func (f *frame) pieces(hits [][]byte, total []byte, bare bool) (out [][]byte, ok
 }
 
 // appendBare appends what stays of one of the reply's hits.
-func (f *frame) appendBare(out [][]byte, hit []byte) ([][]byte, bool) {
+func (f *frame) appendBare(out adapters.Pieces, hit []byte) (adapters.Pieces, bool) {
 	start := cap(f.reply) - cap(hit) // hits share the reply's memory
 	if len(hit) == 0 || start < 0 || start+len(hit) > len(f.reply) || &f.reply[start] != &hit[0] {
 		return nil, false

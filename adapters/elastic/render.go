@@ -13,7 +13,7 @@ import (
 const innerHits = "neardup"
 
 // Render implements adapters.Search. The page stands in the place of the hits of its frame.
-func (q *query) Render(p *adapters.ShownPage) ([]byte, error) {
+func (q *query) Render(p *adapters.ShownPage) (adapters.Pieces, error) {
 	page := make([][]byte, len(p.Hits))
 	for i := range p.Hits {
 		var err error
@@ -26,13 +26,10 @@ func (q *query) Render(p *adapters.ShownPage) ([]byte, error) {
 	if p.Total >= 0 {
 		total = totalOf(frame.of(frame.count), p.Total)
 	}
-	if q.shown {
-		return frame.with(page, total), nil
+	if pieces, ok := frame.pieces(page, total, !q.shown); ok {
+		return pieces, nil
 	}
-	if body, ok := frame.bare(page, total); ok {
-		return body, nil
-	}
-	return jsonedit.CleanedInPlace(frame.with(page, total), inDocument), nil
+	return adapters.Pieces{jsonedit.CleanedInPlace(frame.with(page, total), inDocument)}, nil
 }
 
 // Clean implements adapters.Search.

@@ -69,16 +69,17 @@ func (w *single) Split(queries []adapters.Query, reply *adapters.Reply) ([]adapt
 	return nil, err
 }
 
-// Reply implements adapters.Wire.
-func (w *single) Reply(reply *adapters.Reply, results [][]byte) (*adapters.Reply, error) {
-	out, err := *reply, error(nil)
-	if out.Body = results[0]; w.template {
-		out.Body, err = withStatus(out.Body, out.Status)
+// Body implements adapters.Wire.
+func (w *single) Body(reply *adapters.Reply, results []adapters.Pieces) (adapters.Pieces, error) {
+	body := results[0]
+	if w.template {
+		whole, err := withStatus(body.Bytes(), reply.Status)
+		if err != nil {
+			return nil, err
+		}
+		body = adapters.Pieces{whole}
 	}
-	if err == nil {
-		out.Body, err = w.q.d.filtered(w.q.params, out.Body, w.q.plan.Deadline)
-	}
-	return &out, err
+	return w.q.d.filtered(w.q.params, body, w.q.plan.Deadline)
 }
 
 // Declined implements adapters.Wire. Such a search is declined by the status of its reply alone.
@@ -123,18 +124,21 @@ func (w *multi) Split(_ []adapters.Query, reply *adapters.Reply) ([]adapters.Que
 	return results, nil
 }
 
-// Reply implements adapters.Wire.
-func (w *multi) Reply(reply *adapters.Reply, results [][]byte) (*adapters.Reply, error) {
+// Body implements adapters.Wire.
+func (w *multi) Body(reply *adapters.Reply, results []adapters.Pieces) (adapters.Pieces, error) {
 	root, err := jsonedit.Members(reply.Body)
 	if err != nil {
 		return nil, err
 	}
-	out := *reply
-	out.Body, err = jsonedit.Set(reply.Body, "responses", joinLike(jsonedit.Get(root, "responses"), results))
-	if err == nil {
-		out.Body, err = w.d.filtered(w.params, out.Body, w.deadline)
+	list := make([][]byte, len(results))
+	for i, r := range results {
+		list[i] = r.Bytes()
 	}
-	return &out, err
+	body, err := jsonedit.Set(reply.Body, "responses", joinLike(jsonedit.Get(root, "responses"), list))
+	if err != nil {
+		return nil, err
+	}
+	return w.d.filtered(w.params, adapters.Pieces{body}, w.deadline)
 }
 
 // Declined implements adapters.Wire.
@@ -153,7 +157,7 @@ func refused(status int) error {
 
 // filtered returns an answer with the filter_path of the request, which we ask the engine without. Of a large one it gives up with ErrLate
 // when the deadline comes.
-func (d Dialect) filtered(params []adapters.Param, body []byte, deadline rerank.Deadline) ([]byte, error) {
+func (d Dialect) filtered(params []adapters.Param, body adapters.Pieces, deadline rerank.Deadline) (adapters.Pieces, error) {
 	path, _ := adapters.Last(params, "filter_path")
 	if path == "" {
 		return body, nil
@@ -162,7 +166,8 @@ func (d Dialect) filtered(params []adapters.Param, body []byte, deadline rerank.
 	if !ok {
 		return nil, adapters.Alone{Reason: "filter_path", Searched: true}
 	}
-	return f.filter(body, deadline)
+	filtered, err := f.filter(body.Bytes(), deadline)
+	return adapters.Pieces{filtered}, err
 }
 
 // withStatus returns a reply with its status told in it, in the reply's own style.

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/internal/collapse"
 	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/rerank"
@@ -67,14 +68,14 @@ type fake struct {
 func (f *fake) run(s adapters.ParsedSearch) (*adapters.Answer, error) {
 	rounds := f.asked
 	defer func() { f.asked = rounds }()
-	return collapse.Answer(context.Background(), s.Searches, func(_ context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error) {
+	return adaptertest.Whole(collapse.Answer(context.Background(), s.Searches, func(_ context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error) {
 		rounds++
 		var replies []*adapters.Reply
 		for _, r := range requests {
 			replies = append(replies, f.reply(r))
 		}
 		return replies, nil
-	})
+	}))
 }
 
 // reply answers a multi-search, or the search of one collection.

@@ -8,8 +8,8 @@ import (
 )
 
 // Render implements adapters.Search. The page stands in the place of the hits of its frame.
-func (q *query) Render(p *adapters.ShownPage) ([]byte, error) {
-	return q.present(p.Frame.(*hits).in, p.Total, func(dst []byte) (_ []byte, err error) {
+func (q *query) Render(p *adapters.ShownPage) (adapters.Pieces, error) {
+	page, err := q.present(p.Frame.(*hits).in, p.Total, func(dst []byte) (_ []byte, err error) {
 		for i := range p.Hits {
 			if i > 0 {
 				dst = append(dst, ',')
@@ -20,6 +20,7 @@ func (q *query) Render(p *adapters.ShownPage) ([]byte, error) {
 		}
 		return dst, nil
 	})
+	return adapters.Pieces{page}, err
 }
 
 // hitAt returns the hit of a place, nil for none.

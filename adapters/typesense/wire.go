@@ -83,16 +83,17 @@ func (w *wire) Split(queries []adapters.Query, reply *adapters.Reply) ([]adapter
 	return readResults(reply.Body, queries, w.texts)
 }
 
-// Reply implements adapters.Wire.
-func (w *wire) Reply(reply *adapters.Reply, results [][]byte) (*adapters.Reply, error) {
-	out := *reply
+// Body implements adapters.Wire.
+func (w *wire) Body(reply *adapters.Reply, results []adapters.Pieces) (adapters.Pieces, error) {
 	if w.single {
-		out.Body = results[0]
-		return &out, nil
+		return results[0], nil
 	}
-	var err error
-	out.Body, err = jsonedit.Set(reply.Body, "results", jsonedit.Array(results))
-	return &out, err
+	list := make([][]byte, len(results))
+	for i, r := range results {
+		list[i] = r.Bytes()
+	}
+	body, err := jsonedit.Set(reply.Body, "results", jsonedit.Array(list))
+	return adapters.Pieces{body}, err
 }
 
 // Declined implements adapters.Wire.

@@ -35,7 +35,7 @@ func Answer(ctx context.Context, searches *adapters.Searches, ask Ask) (*adapter
 		}
 	}
 	c := &conversation{Searches: searches, send: ask}
-	results, outcomes, err := make([][]byte, 1), make([]adapters.Outcome, 1), error(nil)
+	results, outcomes, err := make([]adapters.Pieces, 1), make([]adapters.Outcome, 1), error(nil)
 	if searches.Single {
 		results[0], outcomes[0], err = newSearch(searches, 0, c, c).run(ctx)
 	} else {
@@ -46,16 +46,23 @@ func Answer(ctx context.Context, searches *adapters.Searches, ask Ask) (*adapter
 			return nil, adapters.ErrWidened
 		}
 		outcomes = []adapters.Outcome{{Target: searches.List[0].Asked().Target, Reason: adapters.ReasonRefused}}
-		return &adapters.Answer{Reply: *searches.Wire.Declined(c.reply, declined), Outcomes: outcomes, After: c.giveBack}, nil
+		reply := searches.Wire.Declined(c.reply, declined)
+		return c.answer(reply, adapters.Pieces{reply.Body}, outcomes), nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	reply, err := searches.Wire.Reply(c.reply, results)
+	body, err := searches.Wire.Body(c.reply, results)
 	if err != nil {
 		return nil, portError(err)
 	}
-	return &adapters.Answer{Reply: *reply, Outcomes: outcomes, After: c.giveBack}, nil
+	return c.answer(c.reply, body, outcomes), nil
+}
+
+func (c *conversation) answer(reply *adapters.Reply, body adapters.Pieces, outcomes []adapters.Outcome) *adapters.Answer {
+	a := &adapters.Answer{Reply: *reply, Pieces: body, Outcomes: outcomes, After: c.giveBack}
+	a.Body = nil
+	return a
 }
 
 // search is one search being answered.
@@ -107,7 +114,7 @@ func newSearch(all *adapters.Searches, place int, engine asker, alone *conversat
 }
 
 // run answers the search with what the client gets of it.
-func (s *search) run(ctx context.Context) ([]byte, adapters.Outcome, error) {
+func (s *search) run(ctx context.Context) (adapters.Pieces, adapters.Outcome, error) {
 	if s.asked.Reason != "" {
 		return s.asWritten(ctx, s.asked.Reason, false)
 	}
@@ -115,7 +122,7 @@ func (s *search) run(ctx context.Context) ([]byte, adapters.Outcome, error) {
 	if page, err := s.natively(ctx); err != nil {
 		return s.leave(ctx, err)
 	} else if page != nil {
-		return page.Result, s.nativeOutcome(page), nil
+		return adapters.Pieces{page.Result}, s.nativeOutcome(page), nil
 	}
 	result, err := s.collapse(ctx)
 	if s.opens(err) != nil {

@@ -38,7 +38,7 @@ func TestPagesAreSlicesOfTheCollapsedList(t *testing.T) {
 			a := &one.(*search).asked
 			a.Scope.Rate, a.Scope.Lacking = r.Float64(), r.IntN(2) == 0
 		}
-		answer, err := collapse.Answer(t.Context(), all, s.ask)
+		answer, err := adaptertest.Whole(collapse.Answer(t.Context(), all, s.ask))
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
@@ -56,7 +56,7 @@ func TestListingsInPieces(t *testing.T) {
 		s := newShelf(r, rule, 150, 0.3)
 		all := searches(rule, single, [2]int{40, 20})
 		all.List[0].(*search).piece = 30
-		answer, err := collapse.Answer(t.Context(), all, s.ask)
+		answer, err := adaptertest.Whole(collapse.Answer(t.Context(), all, s.ask))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +85,7 @@ func TestSearchesThatFollow(t *testing.T) {
 	alone := adapters.Alone{Reason: "cursor"}
 	for _, fails := range []error{nil, alone, adapters.ErrWidened, adapters.ErrRefused, jsonedit.ErrMalformed} {
 		s := &shelf{documents: list}
-		answer, err := collapse.Answer(t.Context(), &adapters.Searches{Ahead: template{searches(rule, true, [2]int{2, 5}), fails}}, s.ask)
+		answer, err := adaptertest.Whole(collapse.Answer(t.Context(), &adapters.Searches{Ahead: template{searches(rule, true, [2]int{2, 5}), fails}}, s.ask))
 		switch {
 		case fails == nil:
 			if err != nil || string(answer.Body) != s.page(rule, 2, 5) || s.requests[0] != "[]" || s.rounds != 2 {
@@ -120,7 +120,7 @@ func TestSearchesAskTogether(t *testing.T) {
 	var first []string
 	for range 3 {
 		s := &shelf{documents: list}
-		answer, err := collapse.Answer(t.Context(), searches(rule, false, pages...), s.ask)
+		answer, err := adaptertest.Whole(collapse.Answer(t.Context(), searches(rule, false, pages...), s.ask))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,12 +158,12 @@ func TestLate(t *testing.T) {
 			s, clock, late := &shelf{documents: list}, &adaptertest.Clock{Call: at}, 0
 			all := searches(rule, single, asked...)
 			all.Plan.Deadline = clock
-			answer, err := collapse.Answer(t.Context(), all, func(ctx context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error) {
+			answer, err := adaptertest.Whole(collapse.Answer(t.Context(), all, func(ctx context.Context, requests ...*adapters.Request) ([]*adapters.Reply, error) {
 				if clock.Over() {
 					late++
 				}
 				return s.ask(ctx, requests...)
-			})
+			}))
 			if late > 1 {
 				t.Fatalf("look %d: asked %d times afterwards", at, late)
 			}
@@ -221,7 +221,7 @@ func TestListThatMoves(t *testing.T) {
 				want = append(want, s.page(rule, p[0], p[1]))
 			}
 		}
-		answer, err := collapse.Answer(t.Context(), searches(rule, true, p), s.ask)
+		answer, err := adaptertest.Whole(collapse.Answer(t.Context(), searches(rule, true, p), s.ask))
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
@@ -243,7 +243,7 @@ func TestSearchesThatFail(t *testing.T) {
 	rule := newRule(t, 100)
 	list := newShelf(rand.New(rand.NewPCG(7, 1)), rule, 50, 0).documents
 	s := &shelf{documents: list, decline: func(r adapters.Reading) bool { return !r.AsSent && r.To > 20 }}
-	answer, err := collapse.Answer(t.Context(), searches(rule, false, [2]int{0, 3}, [2]int{0, 30}), s.ask)
+	answer, err := adaptertest.Whole(collapse.Answer(t.Context(), searches(rule, false, [2]int{0, 3}, [2]int{0, 30}), s.ask))
 	if err != nil {
 		t.Fatal(err)
 	}

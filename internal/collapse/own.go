@@ -35,9 +35,9 @@ func (s *search) takeOwn(r adapters.Reading, results []adapters.QueryResult) err
 }
 
 // ownPage returns the page as the engine has it, nil if no reply contains it.
-func (s *search) ownPage() []byte {
+func (s *search) ownPage() adapters.Pieces {
 	if s.read.asSent != nil {
-		return s.Clean(s.read.asSent)
+		return adapters.Pieces{s.Clean(s.read.asSent)}
 	}
 	if s.read.own == nil {
 		return nil
@@ -56,13 +56,13 @@ func (s *search) ownPage() []byte {
 
 // leave answers a search that could not be collapsed. If a reply already contains the client's own page, that is the answer. Otherwise
 // the client's own search is asked, or, for a single search, err is returned.
-func (s *search) leave(ctx context.Context, err error) ([]byte, adapters.Outcome, error) {
+func (s *search) leave(ctx context.Context, err error) (adapters.Pieces, adapters.Outcome, error) {
 	alone, isAlone := errors.AsType[adapters.Alone](err)
 	declined, isDeclined := errors.AsType[*adapters.Declined](err)
 	o := adapters.Outcome{Target: s.asked.Target, Reason: adapters.ReasonOf(err)}
 	if isAlone && s.read.asSent != nil {
 		o.Reason = alone.Reason
-		return s.Clean(s.read.asSent), o, nil
+		return adapters.Pieces{s.Clean(s.read.asSent)}, o, nil
 	}
 	if adapters.IsLate(err) {
 		if page := s.ownPage(); page != nil {
@@ -74,14 +74,14 @@ func (s *search) leave(ctx context.Context, err error) ([]byte, adapters.Outcome
 		return nil, o, err
 	case isDeclined:
 		if o.Reason = adapters.ReasonRefused; declined.Final {
-			return s.Clean(declined.Raw), o, nil
+			return adapters.Pieces{s.Clean(declined.Raw)}, o, nil
 		}
 	}
 	return s.asWritten(ctx, o.Reason, s.read.rounds > 0 || s.native.tried || !adapters.IsLate(err))
 }
 
 // asWritten answers with the client's own search. again says that the engine was asked for something else before.
-func (s *search) asWritten(ctx context.Context, reason adapters.Reason, again bool) ([]byte, adapters.Outcome, error) {
+func (s *search) asWritten(ctx context.Context, reason adapters.Reason, again bool) (adapters.Pieces, adapters.Outcome, error) {
 	o := adapters.Outcome{Target: s.asked.Target, Reason: reason}
 	r := adapters.Reading{Own: true, AsSent: true}
 	queries, err := s.Queries(r)
@@ -100,7 +100,7 @@ func (s *search) asWritten(ctx context.Context, reason adapters.Reason, again bo
 		_, declined := errors.AsType[*adapters.Declined](err)
 		o.Again = !declined
 	}
-	return s.Clean(results[0].Raw()), o, nil
+	return adapters.Pieces{s.Clean(results[0].Raw())}, o, nil
 }
 
 // unread returns what becomes of a search a reading of which failed.

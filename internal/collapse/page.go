@@ -27,7 +27,7 @@ func (s *search) anew() error {
 }
 
 // collapse reads the list until the page is known, and renders it.
-func (s *search) collapse(ctx context.Context) ([]byte, error) {
+func (s *search) collapse(ctx context.Context) (adapters.Pieces, error) {
 	s.recallCursor()
 	for {
 		found, err := rerank.FindPage(s.page, func(known *rerank.Found, span rerank.Span) ([]rerank.Hit, error) {
@@ -50,7 +50,7 @@ func (s *search) collapse(ctx context.Context) ([]byte, error) {
 			return nil, err
 		case s.show.DryRun:
 			s.remember()
-			return s.Clean(s.read.asSent), nil
+			return adapters.Pieces{s.Clean(s.read.asSent)}, nil
 		default:
 			return s.rendered()
 		}
@@ -229,7 +229,7 @@ func (s *search) judgeAll(judge *adapters.Judge, h *sighted) (hits []rerank.Hit,
 }
 
 // rendered returns the result that the client gets, once the page is known.
-func (s *search) rendered() ([]byte, error) {
+func (s *search) rendered() (adapters.Pieces, error) {
 	page := &adapters.ShownPage{Frame: s.read.frame.Hits, Total: -1}
 	if s.show.Collapsed {
 		page.Total, _ = s.total()

@@ -19,12 +19,12 @@ func (s *search) opens(err error) *adapters.Request {
 
 // inPoint answers the search in a point in time. Where that fails it goes on without: with the result that is cut short, or, where the list
 // moved, with what is read next.
-func (s *search) inPoint(ctx context.Context, short []byte, cause error) ([]byte, adapters.Outcome, error) {
+func (s *search) inPoint(ctx context.Context, short adapters.Pieces, cause error) (adapters.Pieces, adapters.Outcome, error) {
 	open := s.opens(cause)
 	s.pointed = true
 	pointed, err := s.open(ctx, open)
 	if pointed != nil {
-		var result []byte
+		var result adapters.Pieces
 		if result, err = pointed.collapse(ctx); err == nil {
 			s.alone.reply = pointed.alone.reply
 			return result, pointed.outcome(), nil

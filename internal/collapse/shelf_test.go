@@ -149,12 +149,14 @@ func (wire) Split(queries []adapters.Query, reply *adapters.Reply) ([]adapters.Q
 	return results, nil
 }
 
-func (wire) Reply(reply *adapters.Reply, results [][]byte) (*adapters.Reply, error) {
-	var all []string
-	for _, r := range results {
-		all = append(all, string(r))
+func (wire) Body(_ *adapters.Reply, results []adapters.Pieces) (all adapters.Pieces, _ error) {
+	for i, r := range results {
+		if i > 0 {
+			all = append(all, []byte("\n"))
+		}
+		all = append(all, r...)
 	}
-	return &adapters.Reply{Status: reply.Status, Body: []byte(strings.Join(all, "\n"))}, nil
+	return all, nil
 }
 
 func (wire) Declined(_ *adapters.Reply, d *adapters.Declined) *adapters.Reply {
@@ -205,7 +207,7 @@ func (s *search) Listing(r adapters.Reading, results []adapters.QueryResult) (*a
 }
 
 // Render shows the ids, with those folded in brackets.
-func (s *search) Render(p *adapters.ShownPage) ([]byte, error) {
+func (s *search) Render(p *adapters.ShownPage) (adapters.Pieces, error) {
 	var ids []string
 	for _, h := range p.Hits {
 		id := h.Hits.(*found).List[h.At].ID
@@ -218,7 +220,7 @@ func (s *search) Render(p *adapters.ShownPage) ([]byte, error) {
 		}
 		ids = append(ids, id)
 	}
-	return []byte(strings.Join(ids, " ")), nil
+	return adapters.Pieces{[]byte(strings.Join(ids, " "))}, nil
 }
 
 // Clean shows the ids too.

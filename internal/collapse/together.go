@@ -19,7 +19,7 @@ type member struct {
 	stopped bool
 
 	yield   func([]adapters.Query) bool
-	result  []byte
+	result  adapters.Pieces
 	outcome adapters.Outcome
 	err     error
 }
@@ -37,7 +37,7 @@ func (m *member) ask(_ context.Context, queries []adapters.Query) ([]adapters.Qu
 }
 
 // together runs several searches.
-func (c *conversation) together(ctx context.Context) ([][]byte, []adapters.Outcome, error) {
+func (c *conversation) together(ctx context.Context) ([]adapters.Pieces, []adapters.Outcome, error) {
 	members, next := make([]*member, len(c.List)), make([]func() ([]adapters.Query, bool), len(c.List))
 	for i := range c.List {
 		m := &member{}
@@ -81,7 +81,7 @@ func (c *conversation) together(ctx context.Context) ([][]byte, []adapters.Outco
 			}
 		}
 	}
-	results, outcomes := make([][]byte, len(members)), make([]adapters.Outcome, len(members))
+	results, outcomes := make([]adapters.Pieces, len(members)), make([]adapters.Outcome, len(members))
 	for i, m := range members {
 		results[i], outcomes[i] = m.result, m.outcome
 	}
