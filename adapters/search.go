@@ -35,15 +35,23 @@ type Ahead interface {
 type Search interface {
 	// Asked returns what the client asks for. It does not change.
 	Asked() *Asked
-	// Queries returns the queries of a reading. Its error says that there is none such, see [Narrower].
-	Queries(r Reading) ([]Query, error)
-	// Listing reads the results of a reading's queries, and of the further ones that it asked for. Its error is a result's own [Declined];
-	// [ErrMoved] if the results do not agree with one another; an [Alone] if the search can't be collapsed; or says what is not understood.
-	Listing(r Reading, results []QueryResult) (*Listing, error)
+	// Read returns how a reading is made. Its error says that it can't be, see Narrowed.
+	Read(r Reading) (Reader, error)
+	// Narrowed returns the search to go on with after an error of Read or of a Reader, nil if there is none.
+	Narrowed(err error) Search
 	// Render returns the result that the client gets.
 	Render(p *ShownPage) (Pieces, error)
 	// Clean returns a result of the client's own search as the client gets it: without our fields, unless it names them.
 	Clean(raw []byte) []byte
+}
+
+// Reader makes a reading.
+type Reader interface {
+	// Queries returns the queries that are to be asked yet, none once their results are all there. It is given those of the ones before.
+	Queries(results []QueryResult) ([]Query, error)
+	// Listing reads all results. Its error is a result's own [Declined]; [ErrMoved] if the results do not agree with one another; an [Alone] if
+	// the search can't be collapsed; or says what is not understood.
+	Listing(results []QueryResult) (*Listing, error)
 }
 
 // Pieces are the parts of a text in their order. A page is put together from parts of the engine's replies, without a copy of them.
@@ -85,6 +93,11 @@ type Asked struct {
 	// Doubting is that of the search's [Judge].
 	Doubting bool
 	Ways     Ways
+	// Native is set where the engine can collapse the search itself, Cursor where clients go through its list by cursors, Point where it can
+	// be made in a point in time.
+	Native Native
+	Cursor Cursor
+	Point  Point
 }
 
 // Ways are how the hits of a search can be read.
@@ -206,8 +219,6 @@ type Listing struct {
 	Framed bool
 	// HitBytes is how long the hits are that came whole, in the mean; 0 where none did.
 	HitBytes int
-	// More are the queries that are to be asked yet, if any: the listing is read again with their results behind the others.
-	More []Query
 	// From and Size are, of the client's own page, where the engine says that it lies.
 	From, Size int
 	// Full says, of neighbours, that the engine found as many as it looked for: it may have more.
@@ -283,9 +294,8 @@ func (e *Explanation) Append(dst, leader []byte) []byte {
 	return e.views.AppendExplanation(dst, e.rank, e.rule, leader)
 }
 
-// Native is a search that the engine can collapse itself, by the ids of clusters.
+// Native has the engine collapse a search itself, by the ids of clusters.
 type Native interface {
-	Search
 	// Natively returns the queries that have the engine do so; none for a search that is for query time. fell, if not empty, says why it
 	// is that for a while.
 	Natively() (queries []Query, fell Reason, err error)
@@ -305,28 +315,19 @@ type NativePage struct {
 // ErrUnclustered: documents have no id of a cluster, or one of another rule.
 var ErrUnclustered = errors.New("documents without the id of a cluster")
 
-// Narrower is a search that can be read in another way where one fails.
-type Narrower interface {
-	Search
-	// Narrowed returns the search to go on with after an error of Queries or Listing, nil if there is none.
-	Narrowed(err error) Search
-}
-
-// Walker is a search whose list clients walk by cursors: a page begins behind the last hit of the one before.
-type Walker interface {
-	Search
-	// Cursor returns under which key of [Cursors] it is remembered what was shown in front of the page, nothing for one that begins a list.
-	Cursor() string
+// Cursor is where the list of a search begins that clients go through by cursors: a page begins behind the last hit of the one before.
+type Cursor interface {
+	// Key returns under which key of [Cursors] it is remembered what was shown in front of the page, nothing for one that begins a list.
+	Key() string
 	// Next returns the same for the page that begins behind a hit, the last one of a page within a frame; nothing where it is not remembered.
 	Next(frame Hits, last Place) string
-	// AtCursor reports whether a hit stands where the cursor does, which other ones can do too.
-	AtCursor(hit Place) bool
+	// At reports whether a hit stands where the cursor does, which other ones can do too.
+	At(hit Place) bool
 }
 
-// Pointed is a search that can be made in a point in time, where the list does not move and has no end.
-type Pointed interface {
-	Search
-	// Open returns the request that opens one, nil where this search can't be made in one.
+// Point opens a point in time for a search, where the list does not move and has no end.
+type Point interface {
+	// Open returns the request that opens one.
 	Open() *Request
 	// In returns the search in the point in time that the reply names, and the request that gives it back; nil where it names none.
 	In(reply *Reply) (in *Searches, giveBack *Request)

@@ -27,7 +27,14 @@ func (d together) Asked() *adapters.Asked {
 	return &adapters.Asked{Size: 1, Limit: 1, Scope: adapters.Scope{Window: 1}}
 }
 
-func (d together) Queries(adapters.Reading) ([]adapters.Query, error) {
+func (d together) Read(adapters.Reading) (adapters.Reader, error) { return d, nil }
+
+func (d together) Narrowed(error) adapters.Search { return nil }
+
+func (d together) Queries(results []adapters.QueryResult) ([]adapters.Query, error) {
+	if len(results) > 0 {
+		return nil, nil
+	}
 	return make([]adapters.Query, d.asks), nil
 }
 
@@ -40,7 +47,7 @@ func (bodies) Len() int { return 1 }
 
 func (b bodies) Seen(int) adapters.Seen { return adapters.Seen{ID: string(b)} }
 
-func (d together) Listing(_ adapters.Reading, results []adapters.QueryResult) (*adapters.Listing, error) {
+func (d together) Listing(results []adapters.QueryResult) (*adapters.Listing, error) {
 	all := bodies("")
 	for _, r := range results {
 		all += r.(bodies)

@@ -49,15 +49,15 @@ func (q *query) has(keys ...string) bool {
 	return slices.ContainsFunc(q.members, func(m jsonedit.Member) bool { return slices.Contains(keys, m.Key) })
 }
 
-// Cursor implements adapters.Walker.
-func (q *query) Cursor() string {
+// Key implements adapters.Cursor.
+func (q *query) Key() string {
 	if q.after == nil {
 		return ""
 	}
 	return q.cursorKey(q.pit(), q.after)
 }
 
-// Next implements adapters.Walker. The reply may name the client's point in time anew.
+// Next implements adapters.Cursor. The reply may name the client's point in time anew.
 func (q *query) Next(in adapters.Hits, last adapters.Place) string {
 	hit := &last.Hits.(*hits).list[last.At]
 	sort := hit.at(hit.sort)
@@ -73,8 +73,8 @@ func (q *query) Next(in adapters.Hits, last adapters.Place) string {
 	return q.cursorKey(pit, sort)
 }
 
-// AtCursor implements adapters.Walker.
-func (q *query) AtCursor(p adapters.Place) bool {
+// At implements adapters.Cursor.
+func (q *query) At(p adapters.Place) bool {
 	hit := &p.Hits.(*hits).list[p.At]
 	return canonical(hit.at(hit.sort)) == canonical(q.after)
 }

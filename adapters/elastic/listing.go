@@ -12,8 +12,7 @@ import (
 
 // hits are those of a reading.
 type hits struct {
-	ask
-	q     *query
+	*reader
 	frame // of the reply that they came in
 	list  []hit
 	keys  []key // in that order
@@ -27,25 +26,18 @@ type hits struct {
 // key is what tells a hit from all others, and the index that rules are matched against.
 type key struct{ index, id string }
 
-// Listing implements adapters.Search.
-func (q *query) Listing(r adapters.Reading, results []adapters.QueryResult) (*adapters.Listing, error) {
-	if declined := q.declined(results[len(results)-1].Raw(), r.AsSent); declined != nil {
+// Listing implements adapters.Reader.
+func (r *reader) Listing(results []adapters.QueryResult) (*adapters.Listing, error) {
+	q, reply := r.q, results[0].Raw()
+	if declined := q.declined(reply, r.AsSent); declined != nil {
 		return nil, declined
 	}
 	if r.AsSent {
-		return q.ownListing(results[0].Raw()), nil
+		return r.ownListing(reply), nil
 	}
-	a, err := q.askFor(&r)
-	if err != nil {
-		return nil, err
-	}
-	reply := results[0].Raw()
-	if a.deep() {
-		more, err := q.deepQueries(&a, results)
-		if err != nil || len(more) > 0 {
-			return &adapters.Listing{More: more}, err
-		}
-		if reply, err = q.deepReply(&a, results); err != nil {
+	var err error
+	if r.deep() {
+		if reply, err = r.deepReply(results); err != nil {
 			return nil, err
 		}
 	}
@@ -60,26 +52,26 @@ func (q *query) Listing(r adapters.Reading, results []adapters.QueryResult) (*ad
 	} else if err != nil {
 		return nil, err
 	}
-	l := &adapters.Listing{Total: read.total, AtLeast: read.lowest, Framed: a.framed}
-	if a.sources && q.asked.Ways.Weighed && len(read.hits) > 0 {
+	l := &adapters.Listing{Total: read.total, AtLeast: read.lowest, Framed: r.framed}
+	if r.sources && q.asked.Ways.Weighed && len(read.hits) > 0 {
 		for i := range read.hits {
 			l.HitBytes += len(read.hits[i].raw)
 		}
 		l.HitBytes /= len(read.hits)
 	}
-	h := &hits{ask: a, q: q, frame: read.frame, list: read.hits, alone: a.numbered && shardsOf(reply) == 1}
+	h := &hits{reader: r, frame: read.frame, list: read.hits, alone: r.numbered && shardsOf(reply) == 1}
 	l.Hits = h
-	h.cut(&r)
+	h.cut()
 	return l, h.tell()
 }
 
 // ownListing reads the client's own reply, of which nothing need be known.
-func (q *query) ownListing(reply []byte) *adapters.Listing {
+func (r *reader) ownListing(reply []byte) *adapters.Listing {
 	read, err := readListing(reply, nil)
 	if err != nil {
 		read = listing{total: -1}
 	}
-	h := &hits{q: q, frame: read.frame, list: read.hits}
+	h := &hits{reader: &reader{q: r.q}, frame: read.frame, list: read.hits}
 	if h.tell() != nil {
 		h.list, h.keys = nil, nil
 	}
@@ -104,20 +96,20 @@ func (q *query) declined(element []byte, own bool) error {
 }
 
 // cut leaves those hits that were asked for.
-func (h *hits) cut(r *adapters.Reading) {
+func (h *hits) cut() {
 	switch {
-	case h.picked && len(h.list) != len(h.ranks): // the list moved
+	case h.picked && len(h.list) != len(h.Ranks): // the list moved
 		h.list = nil
 	case h.picked:
-		h.keepSort(r.Known.(*hits))
-	case h.q.after != nil && !r.Before: // every reading begins at the cursor
+		h.keepSort(h.Known.(*hits))
+	case h.q.after != nil && !h.Before: // every reading begins at the cursor
 		h.list = h.list[min(h.from, len(h.list)):]
 	}
-	if h.ranks == nil || h.picked {
+	if h.Ranks == nil || h.picked {
 		return
 	}
-	list := make([]hit, 0, len(h.ranks))
-	for _, rank := range h.ranks {
+	list := make([]hit, 0, len(h.Ranks))
+	for _, rank := range h.Ranks {
 		if rank-h.from < len(h.list) {
 			list = append(list, h.list[rank-h.from])
 		}

@@ -81,12 +81,8 @@ func (q *query) aggregations() (key string, own []jsonedit.Member, err error) {
 
 // Natively implements adapters.Native.
 func (q *query) Natively() (queries []adapters.Query, fell adapters.Reason, err error) {
-	n := q.native
-	if n == nil || n.fell != "" {
-		if n != nil {
-			fell = n.fell
-		}
-		return nil, fell, nil
+	if q.native.fell != "" {
+		return nil, q.native.fell, nil
 	}
 	body, err := jsonedit.Set(q.body, "collapse", []byte(`{"field":"`+adapters.ClusterField+`"}`))
 	if err != nil {

@@ -17,13 +17,15 @@ import (
 // errUnnumbered: hits came without sequence numbers, or are to be picked from several shards, which share numbers.
 var errUnnumbered = errors.New("hits that can't be told by sequence numbers")
 
-// Narrowed implements adapters.Narrower: with hits that are told by their ids.
+// Narrowed implements adapters.Search: with hits that are told by their ids.
 func (q *query) Narrowed(err error) adapters.Search {
 	if !errors.Is(err, errUnnumbered) || !q.numbers {
 		return nil
 	}
 	named := *q
-	named.numbers = false
+	if named.numbers = false; named.asked.Point != nil {
+		named.asked.Point = &named
+	}
 	return &named
 }
 

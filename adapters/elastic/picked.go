@@ -21,24 +21,25 @@ const (
 type document struct{ index, id string }
 
 // pick says how to read ranks whose hits were judged: picked by a filter, or in a row.
-func (q *query) pick(a *ask, r *adapters.Reading) error {
-	a.ranks, a.from, a.to = r.Ranks, r.Ranks[0], r.Ranks[len(r.Ranks)-1]+1
+func (r *reader) pick() error {
+	q := r.q
+	r.from, r.to = r.Ranks[0], r.Ranks[len(r.Ranks)-1]+1
 	known, _ := r.Known.(*hits)
 	if known == nil {
 		return nil
 	}
-	a.numbered = known.numbered
-	wide := a.to-a.from > max(spanAlways, 3*len(a.ranks)) // else it is not worth to have hits scored again
-	if !wide && !(q.narrows && len(a.ranks) <= mostPicked) || !q.picks || !known.tellable(a.ranks) {
+	r.numbered = known.numbered
+	wide := r.to-r.from > max(spanAlways, 3*len(r.Ranks)) // else it is not worth to have hits scored again
+	if !wide && !(q.narrows && len(r.Ranks) <= mostPicked) || !q.picks || !known.tellable(r.Ranks) {
 		return nil
 	}
-	if a.numbered && !known.alone { // several shards share numbers
+	if r.numbered && !known.alone { // several shards share numbers
 		if wide && q.scatters {
 			return errUnnumbered
 		}
 		return nil
 	}
-	a.picked = true
+	r.picked = true
 	return nil
 }
 
@@ -169,7 +170,7 @@ func (h *hits) keepSort(known *hits) {
 		return
 	}
 	for i := range h.list {
-		own, listed := &h.list[i], &known.list[h.ranks[i]]
+		own, listed := &h.list[i], &known.list[h.Ranks[i]]
 		values := listed.at(listed.sort)
 		if values == nil || canonical(values) == canonical(own.at(own.sort)) {
 			continue

@@ -40,11 +40,8 @@ func (q *query) points(path []string) bool {
 	return !slices.ContainsFunc(q.params, func(p adapters.Param) bool { return slices.Contains(pointless, p.Name) })
 }
 
-// Open implements adapters.Pointed.
+// Open implements adapters.Point.
 func (q *query) Open() *adapters.Request {
-	if q.request == nil || q.point != nil || !q.points(segments(q.request.Path)) {
-		return nil
-	}
 	r := *q.request
 	r.Method, r.Body = "POST", nil
 	r.Path = strings.TrimSuffix(strings.TrimRight(r.Path, "/"), "_search") + "_pit"
@@ -56,7 +53,7 @@ func (q *query) Open() *adapters.Request {
 	return &r
 }
 
-// In implements adapters.Pointed.
+// In implements adapters.Point.
 func (q *query) In(reply *adapters.Reply) (in *adapters.Searches, giveBack *adapters.Request) {
 	root, err := jsonedit.Members(reply.Body)
 	if err != nil {
@@ -71,7 +68,7 @@ func (q *query) In(reply *adapters.Reply) (in *adapters.Searches, giveBack *adap
 	}
 	pointed, asked := *q, *q.request
 	pointed.point = &point{id: id, byScore: q.byScore()}
-	pointed.asked.Limit = 0
+	pointed.asked.Limit, pointed.asked.Point = 0, nil
 	asked.Path = "/_search"
 	w := &single{q: &pointed, request: &asked}
 	last := *q.request

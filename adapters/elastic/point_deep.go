@@ -22,41 +22,42 @@ var scoreSort = []byte(`["_score",{"neardup_none":{"order":"asc","unmapped_type"
 var errNoBorder = errors.New("the ranks at the engine's limit can't be told apart")
 
 // deep reports whether a reading goes beyond what the engine lets one read.
-func (a *ask) deep() bool { return a.to > maxResultWindow && !a.picked }
+func (r *reader) deep() bool { return r.to > maxResultWindow && !r.picked }
 
 // beyond reports whether no rank up to the limit is wanted.
-func (a *ask) beyond() bool { return a.from >= maxResultWindow }
+func (r *reader) beyond() bool { return r.from >= maxResultWindow }
 
 // deepQueries returns the next piece of a reading, none where all are there.
-func (q *query) deepQueries(a *ask, pieces []adapters.QueryResult) ([]adapters.Query, error) {
-	piece := *a
+func (r *reader) deepQueries(pieces []adapters.QueryResult) ([]adapters.Query, error) {
+	q, piece := r.q, *r
+	piece.Reading = adapters.Reading{}
 	var cursor []byte
 	switch len(pieces) {
 	case 0:
-		if a.beyond() {
+		if r.beyond() {
 			piece.from = 0
 		}
-		piece.to = piece.from + max(1, maxResultWindow-a.from) // without a hit there is no best score
+		piece.to = piece.from + max(1, maxResultWindow-r.from) // without a hit there is no best score
 	case 1:
 		list, _, err := hitsOf(pieces[0].Raw())
-		if err != nil || !a.beyond() && len(list) < maxResultWindow-a.from { // the list ends before
+		if err != nil || !r.beyond() && len(list) < maxResultWindow-r.from { // the list ends before
 			return nil, err
 		}
-		piece = ask{from: maxResultWindow - bordering, to: maxResultWindow, source: sourceOf(nil)}
+		piece = reader{q: q, from: maxResultWindow - bordering, to: maxResultWindow, source: sourceOf(nil)}
 	case 2:
 		var rank int
 		var err error
 		if cursor, rank, err = border(pieces[1].Raw()); err != nil {
 			return nil, err
 		}
-		if a.to-rank > maxResultWindow {
+		if r.to-rank > maxResultWindow {
 			return nil, errNoBorder
 		}
-		piece.from, piece.to = 0, a.to-rank
+		piece.from, piece.to = 0, r.to-rank
 	default:
 		return nil, nil
 	}
-	asked, err := q.query(&piece, &adapters.Reading{})
+	asked, err := piece.query()
 	set := func(key string, value []byte) {
 		if err == nil {
 			asked.Body, err = jsonedit.Set(asked.Body, key, value)
@@ -98,13 +99,13 @@ func border(reply []byte) (cursor []byte, rank int, err error) {
 }
 
 // deepReply returns the pieces of a reading as one reply.
-func (q *query) deepReply(a *ask, pieces []adapters.QueryResult) ([]byte, error) {
+func (r *reader) deepReply(pieces []adapters.QueryResult) ([]byte, error) {
 	first := pieces[0].Raw()
 	list, _, err := hitsOf(first)
 	if err != nil {
 		return nil, err
 	}
-	if a.beyond() {
+	if r.beyond() {
 		list = nil
 	}
 	if len(pieces) > 2 {
@@ -116,7 +117,7 @@ func (q *query) deepReply(a *ask, pieces []adapters.QueryResult) ([]byte, error)
 		if err != nil {
 			return nil, err
 		}
-		known := max(a.from, maxResultWindow) - rank // or not wanted
+		known := max(r.from, maxResultWindow) - rank // or not wanted
 		list = append(list, rest[min(known, len(rest)):]...)
 	}
 	return withHits(first, list)

@@ -31,13 +31,6 @@ type query struct {
 	lone
 }
 
-var (
-	_ adapters.Native   = &query{}
-	_ adapters.Narrower = &query{}
-	_ adapters.Walker   = &query{}
-	_ adapters.Pointed  = &query{}
-)
-
 // lone is what a search of its own has beside what each of several has.
 type lone struct {
 	request *adapters.Request // as the client sent it, nil where it can't be made in a point in time
@@ -104,7 +97,10 @@ func (q *query) under(d Dialect, p adapters.Plan) adapters.Reason {
 	if a.Limit < maxResultWindow {
 		a.Short = "rescore"
 	}
-	q.native = d.newNative(q)
+	if q.native = d.newNative(q); q.native != nil {
+		a.Native = q
+	}
+	a.Cursor = q
 	return ""
 }
 

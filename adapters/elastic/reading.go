@@ -22,91 +22,94 @@ var (
 // ofSource are the names by which a source filter stands in a body or a URL.
 var ofSource = []string{"_source", "_source_includes", "_source_excludes"}
 
-// ask is how the engine is asked for a reading.
-type ask struct {
-	from, to int   // the ranks
-	ranks    []int // those of them that are wanted, nil for all
-	picked   bool  // by a filter, from the start
-	sources  bool  // hits come as the client wants them
-	judged   bool  // what they are judged by is looked at
-	framed   bool  // all that stands beside them is asked for
-	numbered bool  // they are told by their sequence numbers
+// reader reads ranks of the list, or the client's own page. It implements adapters.Reader.
+type reader struct {
+	q *query
+	adapters.Reading
+	from, to int  // the ranks
+	picked   bool // by a filter, from the start
+	sources  bool // hits come as the client wants them
+	judged   bool // what they are judged by is looked at
+	framed   bool // all that stands beside them is asked for
+	numbered bool // they are told by their sequence numbers
 	// source is the source filter in place of the client's, nil to leave that; texts says that all sketched texts are shown.
 	source []byte
 	texts  bool
 }
 
-// Queries implements adapters.Search.
-func (q *query) Queries(r adapters.Reading) ([]adapters.Query, error) {
-	if r.AsSent {
-		return []adapters.Query{{Body: q.line(q.body), Void: []string{"filter_path"}, Hits: q.asked.Size, Own: true}}, nil
+// Read implements adapters.Search.
+func (q *query) Read(reading adapters.Reading) (adapters.Reader, error) {
+	r := &reader{q: q, Reading: reading, from: reading.From, to: reading.To, sources: reading.Sources, judged: reading.Judged || !reading.Sources}
+	var err error
+	switch {
+	case r.AsSent:
+		return r, nil
+	case r.Own, r.From == r.To: // the client's own page
+		r.Ranks, r.from, r.to = nil, q.asked.From, q.asked.From+q.asked.Size
+		r.sources, r.judged, r.framed = true, false, true
+	case r.Ranks != nil:
+		err = r.pick()
+	default:
+		r.numbered = !r.Sources && !r.Texts && q.numbers
 	}
-	a, err := q.askFor(&r)
-	if err != nil {
-		return nil, err
+	r.framed = r.framed || r.Frame && (r.Sources || q.picks) // whose sources are read without
+	switch {
+	case !r.sources && r.Texts:
+		r.source, r.texts = sourceOf(q.fields), true
+	case !r.sources:
+		r.source = sourceOf(nil)
+	case r.Texts && r.judged:
+		r.source, r.texts = q.texts.filter, q.texts.known
+	default:
+		r.texts = q.texts.known && q.texts.filter == nil
 	}
-	if a.deep() {
-		return q.deepQueries(&a, nil)
-	}
-	asked, err := q.query(&a, &r)
-	if err == nil && q.point != nil {
-		asked, err = q.within(asked, false)
-	}
-	return []adapters.Query{asked}, err
+	return r, err
 }
 
-// askFor returns how to ask for a reading.
-func (q *query) askFor(r *adapters.Reading) (a ask, err error) {
-	a = ask{from: r.From, to: r.To, sources: r.Sources, judged: r.Judged || !r.Sources}
+// Queries implements adapters.Reader.
+func (r *reader) Queries(results []adapters.QueryResult) ([]adapters.Query, error) {
 	switch {
-	case r.Own, r.From == r.To: // the client's own page
-		a = ask{from: q.asked.From, to: q.asked.From + q.asked.Size, sources: true, framed: true}
-	case r.Ranks != nil:
-		err = q.pick(&a, r)
-	default:
-		a.numbered = !r.Sources && !r.Texts && q.numbers
+	case r.deep():
+		return r.deepQueries(results)
+	case len(results) > 0:
+		return nil, nil
+	case r.AsSent:
+		return []adapters.Query{{Body: r.q.line(r.q.body), Void: []string{"filter_path"}, Hits: r.q.asked.Size, Own: true}}, nil
 	}
-	a.framed = a.framed || r.Frame && (r.Sources || q.picks) // whose sources are read without
-	switch {
-	case !a.sources && r.Texts:
-		a.source, a.texts = sourceOf(q.fields), true
-	case !a.sources:
-		a.source = sourceOf(nil)
-	case r.Texts && a.judged:
-		a.source, a.texts = q.texts.filter, q.texts.known
-	default:
-		a.texts = q.texts.known && q.texts.filter == nil
+	query, err := r.query()
+	if err == nil && r.q.point != nil {
+		query, err = r.q.within(query, false)
 	}
-	return a, err
+	return []adapters.Query{query}, err
 }
 
 // query returns what is asked.
-func (q *query) query(a *ask, r *adapters.Reading) (out adapters.Query, err error) {
-	from, to := a.from, a.to
+func (r *reader) query() (out adapters.Query, err error) {
+	q, from, to := r.q, r.from, r.to
 	switch {
-	case a.picked:
-		from, to = 0, len(a.ranks)
+	case r.picked:
+		from, to = 0, len(r.Ranks)
 	case q.after != nil && !r.Before: // the engine takes no other
 		from = 0
 	}
 	void := []string{"from", "size", "filter_path"}
 	// To count takes a look at each hit. But where OpenSearch does not count it passes over shards and segments whose values all sort before the
 	// cursor, with the documents in them that have no value, which sort behind it (2.19, a sort without "missing").
-	counted := a.framed || !q.picks || q.after != nil || a.judged && (q.show.Collapsed || q.show.DryRun)
+	counted := r.framed || !q.picks || q.after != nil || r.judged && (q.show.Collapsed || q.show.DryRun)
 	if !counted {
 		void = append(void, "track_total_hits")
 	}
-	if !a.framed {
+	if !r.framed {
 		void = append(void, once...)
 		void = append(void, "suggest_field", "suggest_mode", "suggest_size", "suggest_text")
 	}
-	if !a.sources {
+	if !r.sources {
 		void = append(void, perHit...)
 	}
-	if a.numbered {
+	if r.numbered {
 		void = append(void, "seq_no_primary_term")
 	}
-	if a.source != nil {
+	if r.source != nil {
 		void = append(void, ofSource[1:]...)
 	}
 	body := q.base
@@ -124,32 +127,32 @@ func (q *query) query(a *ask, r *adapters.Reading) (out adapters.Query, err erro
 	}
 	set("from", strconv.AppendInt(nil, int64(from), 10))
 	set("size", strconv.AppendInt(nil, int64(to-from), 10))
-	if a.source != nil {
-		set("_source", a.source)
+	if r.source != nil {
+		set("_source", r.source)
 		void = append(void, ofSource[0])
 	}
 	if !counted {
 		set("track_total_hits", []byte("false"))
 	}
-	if a.picked && q.narrows {
-		set("query", within(jsonedit.Get(q.members, "query"), r.Known.(*hits).only(a.ranks)))
-	} else if a.picked {
-		set("post_filter", filteredToo(jsonedit.Get(q.members, "post_filter"), r.Known.(*hits).only(a.ranks)))
+	if r.picked && q.narrows {
+		set("query", within(jsonedit.Get(q.members, "query"), r.Known.(*hits).only(r.Ranks)))
+	} else if r.picked {
+		set("post_filter", filteredToo(jsonedit.Get(q.members, "post_filter"), r.Known.(*hits).only(r.Ranks)))
 	}
-	if a.numbered {
+	if r.numbered {
 		set("seq_no_primary_term", []byte("true"))
-		if !a.sources { // nor is anything read that is stored
+		if !r.sources { // nor is anything read that is stored
 			set("stored_fields", []byte(`"_none_"`))
 		}
 	}
-	if err == nil && a.judged {
-		body, err = listed(body, "docvalue_fields", q.extractions(a.sources, q.deciding))
+	if err == nil && r.judged {
+		body, err = listed(body, "docvalue_fields", q.extractions(r.sources, q.deciding))
 	}
 	if r.Before { // no one looks at the count, and it can cost much
 		set("track_total_hits", []byte("false"))
 		void = append(void, "track_total_hits", "rest_total_hits_as_int")
 	}
-	return adapters.Query{Body: q.line(body), Void: void, Hits: to - from, Bare: !a.sources}, err
+	return adapters.Query{Body: q.line(body), Void: void, Hits: to - from, Bare: !r.sources}, err
 }
 
 // line returns a body as it is asked: in a multi-search behind its header.

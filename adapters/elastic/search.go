@@ -69,6 +69,9 @@ func (d Dialect) Search(c adapters.Class, r *adapters.Request, p adapters.Plan) 
 		return s
 	}
 	q.request, q.plan = asked, p
+	if q.points(segments(asked.Path)) {
+		q.asked.Point = q
+	}
 	ranked := q.asked.From == 0 && !q.asked.Scope.Chooses && !q.asked.Scope.Transitive && q.raised == nil
 	q.walks = q.after != nil || ranked && q.sorted()
 	s.Searches = &adapters.Searches{List: []adapters.Search{q}, Single: true, Wire: &single{q: q, request: asked}, Plan: p}

@@ -22,9 +22,9 @@ type hits struct {
 	clean              []byte // its document [unflattened], once its values were asked for
 }
 
-// Listing implements adapters.Search. It joins the pages of each content to a list of hits.
-func (q *query) Listing(r adapters.Reading, given []adapters.QueryResult) (*adapters.Listing, error) {
-	asks := q.asks(&r)
+// Listing implements adapters.Reader. It joins the pages of each content to a list of hits.
+func (r *reader) Listing(given []adapters.QueryResult) (*adapters.Listing, error) {
+	q, asks := r.q, r.asks
 	if len(given) != len(asks) {
 		return nil, errors.New("not as many results as searches")
 	}
@@ -71,7 +71,7 @@ func (q *query) Listing(r adapters.Reading, given []adapters.QueryResult) (*adap
 		if r.Ranks != nil {
 			list, err = picked(r.Ranks, results[i:n], asks[i:n])
 		} else {
-			list, err = inARow(&r, results[i:n], asks[i:n])
+			list, err = inARow(&r.Reading, results[i:n], asks[i:n])
 		}
 		if err != nil {
 			return nil, err

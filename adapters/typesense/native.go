@@ -74,11 +74,8 @@ func newNative(q *query, params []adapters.Param, scope adapters.Scope) *nativeS
 // Natively implements adapters.Native: the queries are for the page, and for what is counted.
 func (q *query) Natively() (queries []adapters.Query, fell adapters.Reason, err error) {
 	n := q.native
-	if n == nil || n.fell != "" {
-		if n != nil {
-			fell = n.fell
-		}
-		return nil, fell, nil
+	if n.fell != "" {
+		return nil, n.fell, nil
 	}
 	text := func(s string) []byte { return jsonedit.AppendString(nil, s) }
 	type set struct {

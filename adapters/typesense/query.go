@@ -60,11 +60,6 @@ type query struct {
 	atOnce int // how many searches can be asked in one request
 }
 
-var (
-	_ adapters.Native   = &query{}
-	_ adapters.Narrower = &query{}
-)
-
 // paging is which page the client asks for.
 type paging struct {
 	page, perPage int

@@ -42,15 +42,30 @@ func (a ask) from() int { return (a.page - 1) * a.perPage }
 // mostAsks bounds the searches of one reading: so many fill as many requests as a search may cost.
 const mostAsks = 64 * maxSearches
 
-// Queries implements adapters.Search.
-func (q *query) Queries(r adapters.Reading) ([]adapters.Query, error) {
+// reader reads pages of the engine's list: in the order of the ranks, and one content after the other. It implements adapters.Reader.
+type reader struct {
+	q *query
+	adapters.Reading
+	asks []ask
+}
+
+// Read implements adapters.Search.
+func (q *query) Read(r adapters.Reading) (adapters.Reader, error) {
 	asks := q.asks(&r)
 	if len(asks) > mostAsks {
 		return nil, fmt.Errorf("%d searches for one reading: too many pages of too few hits", len(asks))
 	}
-	queries := make([]adapters.Query, len(asks))
-	for i, a := range asks {
-		body, err := q.ask(a)
+	return &reader{q, r, asks}, nil
+}
+
+// Queries implements adapters.Reader.
+func (r *reader) Queries(results []adapters.QueryResult) ([]adapters.Query, error) {
+	if len(results) > 0 {
+		return nil, nil
+	}
+	queries := make([]adapters.Query, len(r.asks))
+	for i, a := range r.asks {
+		body, err := r.q.ask(a)
 		if err != nil {
 			return nil, err
 		}
@@ -58,13 +73,13 @@ func (q *query) Queries(r adapters.Reading) ([]adapters.Query, error) {
 			Body: body, Hits: a.perPage, Bare: !r.Sources && (a.content == sketches || a.content == texts), Own: a.content == asSent,
 		}
 		if a.content == asSent {
-			queries[i].Hits = q.perPage
+			queries[i].Hits = r.q.perPage
 		}
 	}
 	return queries, nil
 }
 
-// asks returns the pages of the engine's list that make up a reading: in the order of the ranks, and one content after the other.
+// asks returns the pages of the engine's list that make up a reading.
 func (q *query) asks(r *adapters.Reading) []ask {
 	beside := sketches
 	if r.Texts {
@@ -127,7 +142,7 @@ func (q *query) fixedSize() int {
 	return 0
 }
 
-// Narrowed implements adapters.Narrower: servers can be told to grant smaller pages than most do.
+// Narrowed implements adapters.Search: servers can be told to grant smaller pages than most do.
 func (q *query) Narrowed(err error) adapters.Search {
 	declined, is := errors.AsType[*adapters.Declined](err)
 	if !is || declined.Most == 0 || declined.Most < q.perPage || declined.Most >= q.most {

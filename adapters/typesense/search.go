@@ -245,7 +245,9 @@ func parseSearch(
 		return q, nil
 	}
 	q.rules, a.Size, a.Unseen = p.Rules, q.perPage, q.hidden()
-	q.native = newNative(q, params, a.Scope)
+	if q.native = newNative(q, params, a.Scope); q.native != nil {
+		a.Native = q
+	}
 	q.needed = fields{texts: textFields(p.Rules), deciding: decidingFields(a.Scope.Deciding)}
 	size := q.fixedSize()
 	if size > 0 {

@@ -17,11 +17,10 @@ type native struct {
 
 // natively has the engine collapse the search. It returns nil where the search goes on at query time.
 func (s *search) natively(ctx context.Context) (*adapters.NativePage, error) {
-	search, ok := s.Search.(adapters.Native)
-	if !ok {
+	if s.asked.Native == nil {
 		return nil, nil
 	}
-	queries, fell, err := search.Natively()
+	queries, fell, err := s.asked.Native.Natively()
 	if err != nil {
 		s.native.fall(err)
 		return nil, nil
@@ -36,7 +35,7 @@ func (s *search) natively(ctx context.Context) (*adapters.NativePage, error) {
 	}
 	var page *adapters.NativePage
 	if err == nil {
-		page, err = search.NativePage(results)
+		page, err = s.asked.Native.NativePage(results)
 	}
 	if err != nil {
 		s.native.fall(err)

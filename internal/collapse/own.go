@@ -11,10 +11,13 @@ import (
 // where it is the answer (a dry run), and for nearest neighbours, whose total and facets follow from their number.
 func (s *search) leads() bool { return s.asked.Unseen != "" || s.near != nil || s.show.DryRun }
 
+// ownAsSent reports whether the client's own search is then asked as the client wrote it, not with what is needed to read its hits.
+func (s *search) ownAsSent() bool { return s.asked.Unseen != "" || s.show.DryRun }
+
 // takeOwn takes the results of the client's own search. Where it shows another page than was taken for the client's, that one begins.
-func (s *search) takeOwn(r adapters.Reading, results []adapters.QueryResult) error {
-	listing, err := s.Listing(r, results)
-	if _, alone := errors.AsType[adapters.Alone](err); r.AsSent && (err == nil || alone) {
+func (s *search) takeOwn(own adapters.Reader, results []adapters.QueryResult) error {
+	listing, err := own.Listing(results)
+	if _, alone := errors.AsType[adapters.Alone](err); s.ownAsSent() && (err == nil || alone) {
 		s.read.asSent = results[0].Raw()
 	}
 	if err != nil {
@@ -24,7 +27,7 @@ func (s *search) takeOwn(r adapters.Reading, results []adapters.QueryResult) err
 	if s.near != nil {
 		s.near.own = listing
 	}
-	if !r.AsSent {
+	if !s.ownAsSent() {
 		s.read.own, s.read.ownFrom = listing, 0
 	}
 	if s.asked.Unseen == "" || listing.From == s.page.From && listing.Size == s.page.Size {
@@ -83,8 +86,7 @@ func (s *search) leave(ctx context.Context, err error) (adapters.Pieces, adapter
 // asWritten answers with the client's own search. again says that the engine was asked for something else before.
 func (s *search) asWritten(ctx context.Context, reason adapters.Reason, again bool) (adapters.Pieces, adapters.Outcome, error) {
 	o := adapters.Outcome{Target: s.asked.Target, Reason: reason}
-	r := adapters.Reading{Own: true, AsSent: true}
-	queries, err := s.Queries(r)
+	own, queries, err := s.reader(adapters.Reading{Own: true, AsSent: true})
 	if err != nil {
 		return nil, o, adapters.NotUnderstood(err)
 	}
@@ -96,7 +98,7 @@ func (s *search) asWritten(ctx context.Context, reason adapters.Reason, again bo
 		return nil, o, err
 	}
 	if again { // unless it was the client's own search that the engine declines
-		_, err := s.Listing(r, results)
+		_, err := own.Listing(results)
 		_, declined := errors.AsType[*adapters.Declined](err)
 		o.Again = !declined
 	}
@@ -105,11 +107,9 @@ func (s *search) asWritten(ctx context.Context, reason adapters.Reason, again bo
 
 // unread returns what becomes of a search a reading of which failed.
 func (s *search) unread(err error) error {
-	if n, ok := s.Search.(adapters.Narrower); ok {
-		if narrowed := n.Narrowed(err); narrowed != nil {
-			s.Search = narrowed
-			return s.anew()
-		}
+	if narrowed := s.Search.Narrowed(err); narrowed != nil {
+		s.Search, s.asked = narrowed, narrowed.Asked()
+		return s.anew()
 	}
 	if s.asked.Unseen != "" && s.read.asSent != nil && !errors.Is(err, adapters.ErrMoved) {
 		return adapters.Alone{Reason: s.asked.Unseen} // what only the engine sees of the search may be in the way

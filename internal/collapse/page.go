@@ -127,11 +127,11 @@ func (s *search) look(ctx context.Context, r *adapters.Reading) (*adapters.Listi
 	if listing := s.walk.atHand(r); listing != nil {
 		return listing, nil
 	}
-	var ahead, queries []adapters.Query
+	var own, list adapters.Reader
+	var first, queries []adapters.Query // of each
 	var err error
-	own := adapters.Reading{Own: true, AsSent: s.asked.Unseen != "" || s.show.DryRun, Sources: true, Frame: true}
 	if s.leads() && s.read.frame == nil {
-		if ahead, err = s.Queries(own); err != nil {
+		if own, first, err = s.reader(adapters.Reading{Own: true, AsSent: s.ownAsSent(), Sources: true, Frame: true}); err != nil {
 			return nil, portError(err)
 		}
 	}
@@ -139,37 +139,50 @@ func (s *search) look(ctx context.Context, r *adapters.Reading) (*adapters.Listi
 		if s.near != nil {
 			r.Neighbours = s.near.Raised
 		}
-		if queries, err = s.Queries(*r); err != nil {
+		if list, queries, err = s.reader(*r); err != nil {
 			return nil, s.unread(err)
 		}
 	}
-	results, err := s.ask(ctx, append(ahead, queries...))
+	results, err := s.ask(ctx, append(first, queries...))
 	if err != nil {
 		return nil, err
 	}
-	if len(ahead) > 0 {
-		if err := s.takeOwn(own, results[:len(ahead)]); err != nil {
+	if own != nil {
+		if err := s.takeOwn(own, results[:len(first)]); err != nil {
 			return nil, err
 		}
 	}
 	if r == nil {
 		return nil, nil
 	}
-	results = results[len(ahead):]
-	for {
-		listing, err := s.Listing(*r, results)
-		if err != nil {
+	for results = results[len(first):]; ; {
+		if queries, err = list.Queries(results); err != nil {
 			return nil, s.unread(err)
 		}
-		if len(listing.More) == 0 {
-			return listing, nil
+		if len(queries) == 0 {
+			break
 		}
-		more, err := s.ask(ctx, listing.More)
+		more, err := s.ask(ctx, queries)
 		if err != nil {
 			return nil, err
 		}
 		results = append(results, more...)
 	}
+	listing, err := list.Listing(results)
+	if err != nil {
+		return nil, s.unread(err)
+	}
+	return listing, nil
+}
+
+// reader returns how a reading is made, and what is asked for it first.
+func (s *search) reader(r adapters.Reading) (adapters.Reader, []adapters.Query, error) {
+	reader, err := s.Read(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	queries, err := reader.Queries(nil)
+	return reader, queries, err
 }
 
 // ask asks the engine once.

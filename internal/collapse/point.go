@@ -10,11 +10,10 @@ import (
 // opens returns the request that opens a point in time, where the search is to go on in one: the list moved while it was read, or the engine's
 // limit cuts the page short. It is nil for all others.
 func (s *search) opens(err error) *adapters.Request {
-	pointed, ok := s.Search.(adapters.Pointed)
-	if !ok || s.pointed || s.alone == nil || s.plan.Struck() || !errors.Is(err, adapters.ErrMoved) && (err != nil || !s.found.Stats().Limited) {
+	if s.asked.Point == nil || s.pointed || s.alone == nil || s.plan.Struck() || !errors.Is(err, adapters.ErrMoved) && (err != nil || !s.found.Stats().Limited) {
 		return nil
 	}
-	return pointed.Open()
+	return s.asked.Point.Open()
 }
 
 // inPoint answers the search in a point in time. Where that fails it goes on without: with the result that is cut short, or, where the list
@@ -61,7 +60,7 @@ func (s *search) open(ctx context.Context, open *adapters.Request) (*search, err
 	if s.read.rounds++; replies[0].Status >= 300 {
 		return nil, nil
 	}
-	in, giveBack := s.Search.(adapters.Pointed).In(replies[0])
+	in, giveBack := s.asked.Point.In(replies[0])
 	if in == nil {
 		return nil, nil
 	}

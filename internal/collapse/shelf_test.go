@@ -172,7 +172,23 @@ type search struct {
 
 func (s *search) Asked() *adapters.Asked { return &s.asked }
 
-func (s *search) Queries(r adapters.Reading) ([]adapters.Query, error) {
+// reader reads a reading of a shelf.
+type reader struct {
+	*search
+	adapters.Reading
+}
+
+func (s *search) Read(r adapters.Reading) (adapters.Reader, error) { return reader{s, r}, nil }
+
+func (*search) Narrowed(error) adapters.Search { return nil }
+
+func (s reader) Queries(results []adapters.QueryResult) ([]adapters.Query, error) {
+	r := s.Reading
+	at := s.piece * len(results)
+	if len(results) > 0 && !(s.piece > 0 && r.Ranks == nil && at < r.To-r.From) {
+		return nil, nil
+	}
+	r.From += at
 	if r.Own {
 		r.From, r.To = s.asked.From, s.asked.From+s.asked.Size
 	}
@@ -184,7 +200,7 @@ func (s *search) Queries(r adapters.Reading) ([]adapters.Query, error) {
 	return []adapters.Query{{Body: body, Bare: !r.Sources, Own: r.AsSent}}, err
 }
 
-func (s *search) Listing(r adapters.Reading, results []adapters.QueryResult) (*adapters.Listing, error) {
+func (s reader) Listing(results []adapters.QueryResult) (*adapters.Listing, error) {
 	if s.broken {
 		panic("broken")
 	}
@@ -192,12 +208,8 @@ func (s *search) Listing(r adapters.Reading, results []adapters.QueryResult) (*a
 	if f.Declined {
 		return nil, &adapters.Declined{Status: 422, Reason: "no", Raw: f.raw}
 	}
+	r := s.Reading
 	f.texts = r.Texts
-	if at := s.piece * len(results); s.piece > 0 && r.Ranks == nil && at < r.To-r.From {
-		r.From += at
-		more, err := s.Queries(r)
-		return &adapters.Listing{More: more}, err
-	}
 	whole := *f
 	for _, more := range results[1:] {
 		whole.List = append(slices.Clip(whole.List), more.(*found).List...)

@@ -11,7 +11,7 @@ import (
 // walk is a list that a client walks by cursors. What was shown in front of a page goes on hiding what it stands for. It is remembered, or
 // else found out from the ranks in front of the cursor.
 type walk struct {
-	adapters.Walker
+	adapters.Cursor
 	window int
 	behind bool         // the page begins behind a cursor
 	before *rerank.Walk // what was shown in front of it, nil where the page begins the list or that is to be found out
@@ -23,12 +23,11 @@ type walk struct {
 
 // recallCursor looks up what was shown in front of the client's cursor.
 func (s *search) recallCursor() {
-	walker, ok := s.Search.(adapters.Walker)
-	if !ok || s.walk != nil {
+	if s.asked.Cursor == nil || s.walk != nil {
 		return
 	}
-	s.walk = &walk{Walker: walker, window: s.page.Window}
-	if key := walker.Cursor(); key != "" {
+	s.walk = &walk{Cursor: s.asked.Cursor, window: s.page.Window}
+	if key := s.asked.Cursor.Key(); key != "" {
 		if s.walk.behind = true; s.plan.Cursors != nil {
 			s.walk.before, _ = s.plan.Cursors.Get(key)
 		}
@@ -96,7 +95,7 @@ func (s *search) readBefore(ctx context.Context, own *adapters.Listing) error {
 		if hits[rank].ID == first {
 			return nil
 		}
-		hit, at := &hits[rank], w.AtCursor(adapters.Place{Hits: listing.Hits, At: rank})
+		hit, at := &hits[rank], w.At(adapters.Place{Hits: listing.Hits, At: rank})
 		if at && tied {
 			hit = &rerank.Hit{} // the cursor leads past it, shown or not: it hides nothing
 		}
