@@ -39,8 +39,9 @@ type Search interface {
 	Read(r Reading) (Reader, error)
 	// Narrowed returns the search to go on with after an error of Read or of a Reader, nil if there is none.
 	Narrowed(err error) Search
-	// Render returns the result that the client gets.
-	Render(p *ShownPage) (Pieces, error)
+	// Render returns the result that the client gets: the page's hits in place of those of the frame, all beside them stays. total, if not negative,
+	// replaces the engine's.
+	Render(frame Hits, page []PageHit, total int) (Pieces, error)
 	// Clean returns a result of the client's own search as the client gets it: without our fields, unless it names them.
 	Clean(raw []byte) []byte
 }
@@ -231,15 +232,6 @@ type Hits interface {
 	Len() int
 	// Seen returns what a [Judge] takes of one. What it says is Shown is good until the next call.
 	Seen(i int) Seen
-}
-
-// ShownPage is a page of the collapsed list, to be rendered.
-type ShownPage struct {
-	// Frame are the hits in whose place those of the page stand: all beside them stays.
-	Frame Hits
-	Hits  []PageHit
-	// Total, if not negative, replaces the engine's.
-	Total int
 }
 
 // PageHit is one hit of a page.

@@ -55,8 +55,8 @@ func (d together) Listing(results []adapters.QueryResult) (*adapters.Listing, er
 	return &adapters.Listing{Hits: all, Framed: true}, nil
 }
 
-func (d together) Render(p *adapters.ShownPage) (adapters.Pieces, error) {
-	return adapters.Pieces{[]byte(p.Frame.(bodies))}, nil
+func (d together) Render(frame adapters.Hits, _ []adapters.PageHit, _ int) (adapters.Pieces, error) {
+	return adapters.Pieces{[]byte(frame.(bodies))}, nil
 }
 
 func (d together) Clean(raw []byte) []byte { return raw }

@@ -12,24 +12,24 @@ import (
 // innerHits is the name under which a hit's folded ones stand among its inner hits.
 const innerHits = "neardup"
 
-// Render implements adapters.Search. The page stands in the place of the hits of its frame.
-func (q *query) Render(p *adapters.ShownPage) (adapters.Pieces, error) {
-	page := make([][]byte, len(p.Hits))
-	for i := range p.Hits {
+// Render implements adapters.Search.
+func (q *query) Render(in adapters.Hits, page []adapters.PageHit, total int) (adapters.Pieces, error) {
+	list := make([][]byte, len(page))
+	for i := range page {
 		var err error
-		if page[i], err = q.hit(&p.Hits[i]); err != nil {
+		if list[i], err = q.hit(&page[i]); err != nil {
 			return nil, err
 		}
 	}
-	frame := &p.Frame.(*hits).frame
-	var total []byte
-	if p.Total >= 0 {
-		total = totalOf(frame.of(frame.count), p.Total)
+	frame := &in.(*hits).frame
+	var count []byte
+	if total >= 0 {
+		count = totalOf(frame.of(frame.count), total)
 	}
-	if pieces, ok := frame.pieces(page, total, !q.shown); ok {
+	if pieces, ok := frame.pieces(list, count, !q.shown); ok {
 		return pieces, nil
 	}
-	return adapters.Pieces{jsonedit.CleanedInPlace(frame.with(page, total), inDocument)}, nil
+	return adapters.Pieces{jsonedit.CleanedInPlace(frame.with(list, count), inDocument)}, nil
 }
 
 // Clean implements adapters.Search.

@@ -7,20 +7,20 @@ import (
 	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
-// Render implements adapters.Search. The page stands in the place of the hits of its frame.
-func (q *query) Render(p *adapters.ShownPage) (adapters.Pieces, error) {
-	page, err := q.present(p.Frame.(*hits).in, p.Total, func(dst []byte) (_ []byte, err error) {
-		for i := range p.Hits {
+// Render implements adapters.Search.
+func (q *query) Render(frame adapters.Hits, page []adapters.PageHit, total int) (adapters.Pieces, error) {
+	result, err := q.present(frame.(*hits).in, total, func(dst []byte) (_ []byte, err error) {
+		for i := range page {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			if dst, err = q.appendHit(dst, &p.Hits[i]); err != nil {
+			if dst, err = q.appendHit(dst, &page[i]); err != nil {
 				return nil, err
 			}
 		}
 		return dst, nil
 	})
-	return adapters.Pieces{page}, err
+	return adapters.Pieces{result}, err
 }
 
 // hitAt returns the hit of a place, nil for none.

@@ -90,11 +90,12 @@ type search struct {
 // readings are what is kept of what was read.
 type readings struct {
 	rounds int // how often the engine was asked
-	// frame is the listing whose reply becomes the client's: everything in it but the hits is kept. judged are the hits of the last reading
-	// from rank 0 that were compared.
+	// frame is the listing whose reply becomes the client's: everything in it but the hits is kept. sources are the hits of the last reading with
+	// sources, by their ranks.
 	frame   *adapters.Listing
-	sources sources
-	judged  sighted
+	sources map[int]adapters.Place
+	// judged are the hits of the last reading from rank 0, texts the same with the texts that some of them were judged by.
+	judged, texts adapters.Hits
 	// own is a listing that contains the whole page as the engine has it, from place ownFrom on; nil until there is one. asSent is the
 	// result of the client's own search as the client wrote it.
 	own     *adapters.Listing

@@ -13,7 +13,7 @@ func (s *search) group(rank int, rule *adapters.Rule, views *adapters.Views) *ad
 	for _, member := range folded {
 		f := adapters.Folded{Judged: s.sight(member), Pair: views.Pair(member), Explained: s.show.Explain}
 		if s.show.Expand == adapters.ExpandSource {
-			f.Source = s.read.sources.at(member)
+			f.Source = s.read.sources[member]
 		}
 		if s.show.Explain {
 			f.Pair.Shared = s.shared(member, views.With(member))
@@ -37,10 +37,10 @@ func (s *search) group(rank int, rule *adapters.Rule, views *adapters.Views) *ad
 
 // sight returns the place of a rank's hit in the listing that was judged.
 func (s *search) sight(rank int) adapters.Place {
-	if s.read.judged.Hits == nil || rank < 0 || rank >= s.read.judged.Len() {
+	if s.read.judged == nil || rank < 0 || rank >= s.read.judged.Len() {
 		return adapters.Place{}
 	}
-	return adapters.Place{Hits: s.read.judged.Hits, At: rank}
+	return adapters.Place{Hits: s.read.judged, At: rank}
 }
 
 // shared returns shingles that the documents of two ranks have in common, nil unless both are at hand.
@@ -62,11 +62,11 @@ func (s *search) shared(rank, other int) []string {
 // document returns the document of a rank, nil if its texts were not read.
 func (s *search) document(rank int, rule *adapters.Rule) []byte {
 	if s.sight(rank).Hits != nil {
-		if document := s.read.judged.seen(rank).Shown.Document(rule); document != nil {
+		if document := s.read.texts.Seen(rank).Shown.Document(rule); document != nil {
 			return document
 		}
 	}
-	if place := s.read.sources.at(rank); place.Hits != nil {
+	if place := s.read.sources[rank]; place.Hits != nil {
 		return place.Hits.Seen(place.At).Shown.Document(rule)
 	}
 	return nil

@@ -14,6 +14,32 @@ func (s *search) leads() bool { return s.asked.Unseen != "" || s.near != nil || 
 // ownAsSent reports whether the client's own search is then asked as the client wrote it, not with what is needed to read its hits.
 func (s *search) ownAsSent() bool { return s.asked.Unseen != "" || s.show.DryRun }
 
+// askWithOwn asks queries, with the client's own search beside them if that leads and is still to be asked.
+func (s *search) askWithOwn(ctx context.Context, queries []adapters.Query) ([]adapters.QueryResult, error) {
+	if !s.leads() || s.read.frame != nil {
+		return s.ask(ctx, queries)
+	}
+	own, first, err := s.ownReader(s.ownAsSent())
+	if err != nil {
+		return nil, portError(err)
+	}
+	results, err := s.ask(ctx, append(first, queries...))
+	if err != nil {
+		return nil, err
+	}
+	return results[len(first):], s.takeOwn(own, results[:len(first)])
+}
+
+// ownReader returns how the client's own search is made, and what is asked for it.
+func (s *search) ownReader(asSent bool) (adapters.Reader, []adapters.Query, error) {
+	own, err := s.Read(adapters.Reading{Own: true, AsSent: asSent, Sources: true, Frame: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	queries, err := own.Queries(nil)
+	return own, queries, err
+}
+
 // takeOwn takes the results of the client's own search. Where it shows another page than was taken for the client's, that one begins.
 func (s *search) takeOwn(own adapters.Reader, results []adapters.QueryResult) error {
 	listing, err := own.Listing(results)
@@ -46,11 +72,11 @@ func (s *search) ownPage() adapters.Pieces {
 		return nil
 	}
 	hits := s.read.own.Hits
-	page := &adapters.ShownPage{Frame: hits, Total: -1}
+	var page []adapters.PageHit
 	for at := s.read.ownFrom; at < min(s.read.ownFrom+s.page.Size, hits.Len()); at++ {
-		page.Hits = append(page.Hits, adapters.PageHit{Place: adapters.Place{Hits: hits, At: at}})
+		page = append(page, adapters.PageHit{Place: adapters.Place{Hits: hits, At: at}})
 	}
-	result, err := s.Render(page)
+	result, err := s.Render(hits, page, -1)
 	if err != nil {
 		return nil
 	}
@@ -86,7 +112,7 @@ func (s *search) leave(ctx context.Context, err error) (adapters.Pieces, adapter
 // asWritten answers with the client's own search. again says that the engine was asked for something else before.
 func (s *search) asWritten(ctx context.Context, reason adapters.Reason, again bool) (adapters.Pieces, adapters.Outcome, error) {
 	o := adapters.Outcome{Target: s.asked.Target, Reason: reason}
-	own, queries, err := s.reader(adapters.Reading{Own: true, AsSent: true})
+	own, queries, err := s.ownReader(true)
 	if err != nil {
 		return nil, o, adapters.NotUnderstood(err)
 	}

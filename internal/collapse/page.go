@@ -73,13 +73,10 @@ func (s *search) readSpan(ctx context.Context, span rerank.Span) ([]rerank.Hit, 
 	if s.walk.unknown() {
 		return nil, s.findBefore(ctx, &r, listing)
 	}
-	if r.Sources {
-		s.read.sources = sources{listing.Hits, r.From, r.Ranks}
-	}
 	if span.Ranks != nil {
 		return s.picked(&r, span.Ranks, unjudged(listing))
 	}
-	hits, err := s.judged(ctx, &r, listing)
+	hits, err := s.judged(ctx, &r, listing.Hits)
 	if errors.Is(err, errOthers) {
 		return s.readSpan(ctx, span) // with all texts at once
 	}
@@ -93,7 +90,7 @@ func (s *search) reading(span rerank.Span) adapters.Reading {
 		Texts: s.texts.wanted(span), Frame: s.read.frame == nil && !s.leads(),
 	}
 	if span.Ranks != nil {
-		r.Known = s.read.judged.Hits
+		r.Known = s.read.judged
 		if s.asked.Ways.Scattered && s.show.Expand == adapters.ExpandSource {
 			r.Ranks = s.withFolded(span.Ranks)
 		}
@@ -119,70 +116,48 @@ func (s *search) keep(r *adapters.Reading, l *adapters.Listing) {
 	if r.Frame && l.Framed {
 		s.read.frame = l
 	}
+	if r.Sources {
+		s.read.sources = make(map[int]adapters.Place, l.Hits.Len())
+		for at := range l.Hits.Len() {
+			rank := r.From + at
+			if r.Ranks != nil {
+				rank = r.Ranks[at]
+			}
+			s.read.sources[rank] = adapters.Place{Hits: l.Hits, At: at}
+		}
+	}
 }
 
-// look makes a reading, with the client's own search beside it if that is still to be asked. Without a reading it asks for the client's own
-// search alone.
+// look makes a reading.
 func (s *search) look(ctx context.Context, r *adapters.Reading) (*adapters.Listing, error) {
 	if listing := s.walk.atHand(r); listing != nil {
 		return listing, nil
 	}
-	var own, list adapters.Reader
-	var first, queries []adapters.Query // of each
-	var err error
-	if s.leads() && s.read.frame == nil {
-		if own, first, err = s.reader(adapters.Reading{Own: true, AsSent: s.ownAsSent(), Sources: true, Frame: true}); err != nil {
-			return nil, portError(err)
-		}
+	if s.near != nil {
+		r.Neighbours = s.near.Raised
 	}
-	if r != nil {
-		if s.near != nil {
-			r.Neighbours = s.near.Raised
-		}
-		if list, queries, err = s.reader(*r); err != nil {
-			return nil, s.unread(err)
-		}
-	}
-	results, err := s.ask(ctx, append(first, queries...))
+	reader, err := s.Read(*r)
 	if err != nil {
-		return nil, err
+		return nil, s.unread(err)
 	}
-	if own != nil {
-		if err := s.takeOwn(own, results[:len(first)]); err != nil {
-			return nil, err
-		}
-	}
-	if r == nil {
-		return nil, nil
-	}
-	for results = results[len(first):]; ; {
-		if queries, err = list.Queries(results); err != nil {
+	for results := []adapters.QueryResult(nil); ; {
+		queries, err := reader.Queries(results)
+		if err != nil {
 			return nil, s.unread(err)
 		}
 		if len(queries) == 0 {
-			break
+			listing, err := reader.Listing(results)
+			if err != nil {
+				return nil, s.unread(err)
+			}
+			return listing, nil
 		}
-		more, err := s.ask(ctx, queries)
+		more, err := s.askWithOwn(ctx, queries)
 		if err != nil {
 			return nil, err
 		}
 		results = append(results, more...)
 	}
-	listing, err := list.Listing(results)
-	if err != nil {
-		return nil, s.unread(err)
-	}
-	return listing, nil
-}
-
-// reader returns how a reading is made, and what is asked for it first.
-func (s *search) reader(r adapters.Reading) (adapters.Reader, []adapters.Query, error) {
-	reader, err := s.Read(r)
-	if err != nil {
-		return nil, nil, err
-	}
-	queries, err := reader.Queries(nil)
-	return reader, queries, err
 }
 
 // ask asks the engine once.
@@ -198,9 +173,9 @@ func (s *search) ask(ctx context.Context, queries []adapters.Query) ([]adapters.
 }
 
 // judged returns what is compared of the hits of a reading.
-func (s *search) judged(ctx context.Context, r *adapters.Reading, l *adapters.Listing) ([]rerank.Hit, error) {
-	h := sighted{Hits: l.Hits}
-	hits, missing, err := s.judgeAll(s.judge, &h)
+func (s *search) judged(ctx context.Context, r *adapters.Reading, seen adapters.Hits) ([]rerank.Hit, error) {
+	s.read.judged = seen
+	hits, missing, err := s.judgeAll(s.judge, seen)
 	ways := s.asked.Ways
 	switch {
 	case err != nil:
@@ -211,27 +186,25 @@ func (s *search) judged(ctx context.Context, r *adapters.Reading, l *adapters.Li
 		s.texts.beside = true
 		return nil, s.anew()
 	case len(missing) > 0 && !r.Texts:
-		if err := s.readTexts(ctx, r, &h, missing); err != nil {
+		if seen, err = s.readTexts(ctx, r, seen, missing); err != nil {
 			return nil, err
 		}
-		if hits, _, err = s.judgeAll(s.judge, &h); err != nil {
-			return nil, err
-		}
+		hits, _, err = s.judgeAll(s.judge, seen)
 	}
-	s.read.judged = h
-	return hits, nil
+	s.read.texts = seen
+	return hits, err
 }
 
 // judgeAll judges hits, and returns which of them lack a sketch that could be computed from their text.
-func (s *search) judgeAll(judge *adapters.Judge, h *sighted) (hits []rerank.Hit, missing []int, err error) {
+func (s *search) judgeAll(judge *adapters.Judge, seen adapters.Hits) (hits []rerank.Hit, missing []int, err error) {
 	judge.Reset()
-	hits = make([]rerank.Hit, h.Len())
+	hits = make([]rerank.Hit, seen.Len())
 	for i := range hits {
 		if i%adapters.BetweenLooks == 0 && s.plan.Struck() {
 			return nil, nil, adapters.ErrLate
 		}
 		unread := judge.Unread
-		if hits[i] = judge.Hit(h.seen(i)); judge.Unread > unread {
+		if hits[i] = judge.Hit(seen.Seen(i)); judge.Unread > unread {
 			missing = append(missing, i)
 		}
 	}
@@ -243,15 +216,15 @@ func (s *search) judgeAll(judge *adapters.Judge, h *sighted) (hits []rerank.Hit,
 
 // rendered returns the result that the client gets, once the page is known.
 func (s *search) rendered() (adapters.Pieces, error) {
-	page := &adapters.ShownPage{Frame: s.read.frame.Hits, Total: -1}
+	total := -1
 	if s.show.Collapsed {
-		page.Total, _ = s.total()
+		total, _ = s.total()
 	}
-	var err error
-	if page.Hits, err = s.pageHits(); err != nil {
+	hits, err := s.pageHits()
+	if err != nil {
 		return nil, err
 	}
-	result, err := s.Render(page)
+	result, err := s.Render(s.read.frame.Hits, hits, total)
 	if err != nil {
 		return nil, adapters.NotUnderstood(err)
 	}
@@ -275,7 +248,7 @@ func (s *search) pageHits() ([]adapters.PageHit, error) {
 		if s.show.Explain && s.plan.Struck() {
 			return nil, adapters.ErrLate
 		}
-		place := s.read.sources.at(rank)
+		place := s.read.sources[rank]
 		if unfolded {
 			place = adapters.Place{Hits: s.near.own.Hits, At: i}
 		}
@@ -301,7 +274,7 @@ func (s *search) ranks() []int {
 // readFrame reads only what the reply has beside its hits.
 func (s *search) readFrame(ctx context.Context) error {
 	if s.leads() {
-		_, err := s.look(ctx, nil)
+		_, err := s.askWithOwn(ctx, nil)
 		return err
 	}
 	r := adapters.Reading{From: s.page.From, To: s.page.From, Frame: true}
@@ -314,25 +287,6 @@ func (s *search) readFrame(ctx context.Context) error {
 		return adapters.NotUnderstood(errNoFrame)
 	}
 	return nil
-}
-
-// sources are hits as the client wants them.
-type sources struct {
-	hits  adapters.Hits
-	from  int
-	ranks []int // nil where they are in a row
-}
-
-// at returns the place of a rank's hit, nowhere if it was not read so.
-func (l *sources) at(rank int) adapters.Place {
-	at, found := rank-l.from, true
-	if l.ranks != nil {
-		at, found = slices.BinarySearch(l.ranks, rank)
-	}
-	if !found || l.hits == nil || at < 0 || at >= l.hits.Len() {
-		return adapters.Place{}
-	}
-	return adapters.Place{Hits: l.hits, At: at}
 }
 
 // picked returns those hits of a reading that are of the page, none if one of the others is not there, or is not the one that was judged: then

@@ -219,9 +219,9 @@ func (s reader) Listing(results []adapters.QueryResult) (*adapters.Listing, erro
 }
 
 // Render shows the ids, with those folded in brackets.
-func (s *search) Render(p *adapters.ShownPage) (adapters.Pieces, error) {
+func (s *search) Render(_ adapters.Hits, page []adapters.PageHit, _ int) (adapters.Pieces, error) {
 	var ids []string
-	for _, h := range p.Hits {
+	for _, h := range page {
 		id := h.Hits.(*found).List[h.At].ID
 		if h.Group != nil {
 			var folded []string

@@ -24,30 +24,31 @@ func (t texts) wanted(span rerank.Span) bool {
 	return t.beside && (span.Sources || span.To <= textsBeside || t.always)
 }
 
-// sighted are the hits of a reading, of which some were read once more with their texts.
-type sighted struct {
+// withTexts are hits of which some were read once more, with their texts.
+type withTexts struct {
 	adapters.Hits
 	places []int         // of those, ascending
-	with   adapters.Hits // and they themselves, in that order
+	again  adapters.Hits // and they themselves, in that order
 }
 
-// seen returns what a Judge takes of a hit.
-func (h *sighted) seen(i int) adapters.Seen {
-	if at, again := slices.BinarySearch(h.places, i); again {
-		seen := h.with.Seen(at)
-		seen.Pinned = h.Hits.Seen(i).Pinned
-		return seen
+// Seen implements adapters.Hits.
+func (h *withTexts) Seen(i int) adapters.Seen {
+	at, found := slices.BinarySearch(h.places, i)
+	if !found {
+		return h.Hits.Seen(i)
 	}
-	return h.Hits.Seen(i)
+	seen := h.again.Seen(at)
+	seen.Pinned = h.Hits.Seen(i).Pinned
+	return seen
 }
 
-// agrees reports whether the hits that were read once more are the same ones.
-func (h *sighted) agrees() bool {
-	if h.with.Len() != len(h.places) {
+// agree reports whether the hits that were read once more are the same ones.
+func (h *withTexts) agree() bool {
+	if h.again.Len() != len(h.places) {
 		return false
 	}
 	for at, i := range h.places {
-		if h.with.Seen(at).ID != h.Hits.Seen(i).ID {
+		if h.again.Seen(at).ID != h.Hits.Seen(i).ID {
 			return false
 		}
 	}
@@ -58,23 +59,19 @@ func (h *sighted) agrees() bool {
 var errOthers = errors.New("texts of other documents")
 
 // readTexts reads the texts of those hits of a reading that lack a sketch, by their places in it.
-func (s *search) readTexts(ctx context.Context, of *adapters.Reading, h *sighted, missing []int) error {
+func (s *search) readTexts(ctx context.Context, of *adapters.Reading, hits adapters.Hits, missing []int) (adapters.Hits, error) {
 	s.texts.beside = true
 	r := adapters.Reading{From: of.From, To: of.To, Texts: true}
 	for _, i := range missing {
-		rank := of.From + i
-		if of.Ranks != nil {
-			rank = of.Ranks[i]
-		}
-		r.Ranks = append(r.Ranks, rank)
+		r.Ranks = append(r.Ranks, of.From+i)
 	}
 	more, err := s.look(ctx, &r)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	h.places, h.with = missing, more.Hits
-	if s.texts.always = !h.agrees(); s.texts.always {
-		return errOthers
+	h := &withTexts{hits, missing, more.Hits}
+	if s.texts.always = !h.agree(); s.texts.always {
+		return nil, errOthers
 	}
-	return nil
+	return h, nil
 }

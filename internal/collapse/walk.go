@@ -117,7 +117,7 @@ func (s *search) judgedBefore(ctx context.Context, r *adapters.Reading) (*adapte
 		if err != nil {
 			return nil, nil, err
 		}
-		hits, missing, err := s.judgeAll(s.newJudge(), &sighted{Hits: listing.Hits})
+		hits, missing, err := s.judgeAll(s.newJudge(), listing.Hits)
 		if err != nil || len(missing) == 0 || r.Texts {
 			return listing, hits, err
 		}
@@ -174,7 +174,7 @@ func (s *search) last() (rank int, place adapters.Place) {
 		return 0, adapters.Place{}
 	}
 	rank = ranks[len(ranks)-1]
-	return rank, s.read.sources.at(rank)
+	return rank, s.read.sources[rank]
 }
 
 // tell puts into the outcome what a cursor adds to it.
