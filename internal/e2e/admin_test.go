@@ -12,25 +12,16 @@ import (
 // asking sends a GET to the admin listener under a host, "" for its own.
 func asking(t *testing.T, url, host string, header ...string) (int, http.Header, string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(http.NewRequestWithContext(t.Context(), "GET", url, nil))(t)
 	if host != "" {
 		r.Host = host
 	}
 	for i := 0; i+1 < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must(http.DefaultClient.Do(r))(t)
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must(io.ReadAll(resp.Body))(t)
 	return resp.StatusCode, resp.Header, string(body)
 }
 

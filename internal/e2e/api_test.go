@@ -144,11 +144,7 @@ func (a api) load(t *testing.T, index string, list []corpus.Document) {
 	t.Helper()
 	var b strings.Builder
 	for _, d := range list {
-		document, err := json.Marshal(d)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b.WriteString(a.words(t).line(index, d.ID, document))
+		b.WriteString(a.words(t).line(index, d.ID, must(json.Marshal(d))(t)))
 	}
 	a.loadLines(t, index, b.String())
 }

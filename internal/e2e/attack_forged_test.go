@@ -79,10 +79,7 @@ func sketcherOf(t *testing.T, seed string) *sketch.Sketcher {
 	t.Helper()
 	scheme := sketch.DefaultScheme()
 	scheme.Seed = seed
-	s, err := sketch.New(scheme)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must(sketch.New(scheme))(t)
 	return s
 }
 

@@ -25,10 +25,7 @@ type bodyFormat struct {
 
 func bodyFormats(t *testing.T) []bodyFormat {
 	text := func(document any) []byte {
-		out, err := json.Marshal(document)
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must(json.Marshal(document))(t)
 		return out
 	}
 	unicode := func(unit int, order endian.AppendByteOrder, mark bool) func(map[string]any) string {
@@ -53,10 +50,7 @@ func bodyFormats(t *testing.T) []bodyFormat {
 	const jsonType = "application/json"
 	return []bodyFormat{
 		{"CBOR", "application/cbor", func(document map[string]any) string {
-			out, err := cbor.Marshal(document)
-			if err != nil {
-				t.Fatal(err)
-			}
+			out := must(cbor.Marshal(document))(t)
 			return string(out)
 		}},
 		{"SMILE", "application/smile", func(document map[string]any) string { return ":)\n\x00" + smileOf(document) }},
@@ -326,9 +320,7 @@ func (f *formats) judge() {
 			}
 		}
 	}
-	if err := json.Unmarshal(r.body, &stored); err != nil {
-		t.Fatal(err)
-	}
+	check(t, json.Unmarshal(r.body, &stored))
 	right, none, wrong := 0, 0, 0
 	for _, hit := range stored.Hits.Hits {
 		s, _ := rule.Sketch(append(hit.Fields.Title, hit.Fields.Body...))

@@ -251,10 +251,7 @@ func (a api) tidy(t *testing.T, parts ...string) {
 // onTheLine sends a request as it stands and reads the answer to it. One that can't be read counts as a refusal.
 func onTheLine(t *testing.T, base, raw string) reply {
 	t.Helper()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must(net.Dial("tcp", strings.TrimPrefix(base, "http://")))(t)
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(time.Minute))
 	if _, err := io.WriteString(conn, raw); err != nil {

@@ -52,10 +52,7 @@ func TestMainJobReindex(t *testing.T) {
 			t.Fatalf("%d documents are stored, want %d", len(after), len(list))
 		}
 		for id, h := range after {
-			plain, err := jsonedit.Cut(h.source, adapters.Our)
-			if err != nil {
-				t.Fatal(err)
-			}
+			plain := must(jsonedit.Cut(h.source, adapters.Our))(t)
 			if diff := cmp.Diff(string(before[id].source), string(plain)); diff != "" {
 				t.Fatalf("reindex changed %s: %s", id, diff)
 			}
@@ -76,10 +73,7 @@ func number(t *testing.T, out, word string) int {
 	if m == nil {
 		t.Fatalf("no number of %s in: %s", word, out)
 	}
-	n, err := strconv.Atoi(m[1] + m[2])
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := must(strconv.Atoi(m[1] + m[2]))(t)
 	return n
 }
 
@@ -103,15 +97,9 @@ func stored(t *testing.T, direct api, index string) map[string]hit {
 	}
 	direct.refresh(t, index)
 	body := call(t, direct.e, "POST", direct.base+"/"+index+"/_search", `{"size":1000,"version":true,"seq_no_primary_term":true}`).want(t, 200).body
-	hits, err := jsonedit.Elements([]byte(hitsOnly(t, direct.e, body)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	hits := must(jsonedit.Elements([]byte(hitsOnly(t, direct.e, body))))(t)
 	for _, raw := range hits {
-		members, err := jsonedit.Members(raw)
-		if err != nil {
-			t.Fatal(err)
-		}
+		members := must(jsonedit.Members(raw))(t)
 		version := fmt.Sprintf("%s/%s", jsonedit.Get(members, "_version"), jsonedit.Get(members, "_seq_no"))
 		all[idOf(t, raw, "_id")] = hit{jsonedit.Get(members, "_source"), version}
 	}
@@ -120,10 +108,7 @@ func stored(t *testing.T, direct api, index string) map[string]hit {
 
 func idOf(t *testing.T, document []byte, key string) string {
 	t.Helper()
-	members, err := jsonedit.Members(document)
-	if err != nil {
-		t.Fatal(err)
-	}
+	members := must(jsonedit.Members(document))(t)
 	id, ok := jsonedit.Text(jsonedit.Get(members, key))
 	if !ok {
 		t.Fatalf("no %s in %.200s", key, document)

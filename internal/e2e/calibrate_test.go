@@ -33,13 +33,8 @@ func calibrate(t *testing.T, file, index string, args ...string) (c calibration,
 	whole = report.Indices[0]
 	delete(whole, "engine")
 	delete(whole, "seconds")
-	text, err := json.Marshal(whole)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, &c); err != nil {
-		t.Fatal(err)
-	}
+	text := must(json.Marshal(whole))(t)
+	check(t, json.Unmarshal(text, &c))
 	return c, whole
 }
 

@@ -69,9 +69,7 @@ func newChaosStack(t *testing.T, e *engines.Engine, start uint64) *chaosStack {
 	s.start()
 	t.Cleanup(func() { s.end(syscall.SIGTERM) })
 	for index, way := range map[string]string{chaosPlain: byPort, chaosSkip: byPort, chaosTag: byPort, chaosHand: byHand} {
-		if err := s.server(way).Make(t.Context(), index); err != nil {
-			t.Fatal(err)
-		}
+		check(t, s.server(way).Make(t.Context(), index))
 		api{e, e.URL}.drop(t, index)
 	}
 	return s

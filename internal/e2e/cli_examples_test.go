@@ -30,10 +30,7 @@ var fences = regexp.MustCompile("(?s)```([a-z]+)\n(.*?)\n```")
 // pageOfCommands reads docs/cli.md, which a test of cmd/sidecar holds to the commands.
 func pageOfCommands(t *testing.T) map[string]section {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/cli.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile("../../docs/cli.md"))(t)
 	sections := map[string]section{}
 	for _, part := range strings.Split(string(text), "\n## sidecar ")[1:] {
 		name, rest, _ := strings.Cut(part, "\n")
@@ -44,9 +41,7 @@ func pageOfCommands(t *testing.T) map[string]section {
 			}
 		}
 		if _, forms, has := strings.Cut(rest, "\nWith `--output json`: "); has && name != "config print" {
-			if s.keys, err = jsonshape.Parse(fences.FindStringSubmatch(forms)[2]); err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
+			s.keys = must(jsonshape.Parse(fences.FindStringSubmatch(forms)[2]))(t)
 		}
 		sections[name] = s
 	}
@@ -62,9 +57,7 @@ func exampleFolder(t *testing.T, e *engines.Engine, index string) string {
 	for name, text := range map[string]string{
 		"config.yaml": "admin: \"\"\nengines:\n  - " + one + "\n", "article.txt": documents(t)[0].Body,
 	} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
 	}
 	return folder
 }
@@ -81,10 +74,7 @@ func TestCommandExamples(t *testing.T) {
 	direct.load(t, index+"-2024", list)
 	t.Cleanup(func() { direct.drop(t, index+"-2024") })
 	folder, page := exampleFolder(t, e, index), pageOfCommands(t)
-	path, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := must(binary())(t)
 	ran, shaped := 0, 0
 	for _, name := range []string{"setup", "reindex", "verify", "calibrate", "similar", "cluster", "doctor", "remove"} {
 		for _, example := range page[name].examples {
@@ -115,9 +105,7 @@ func TestCommandExamples(t *testing.T) {
 			shaped++
 			value := out.Bytes()
 			if _, file, to := strings.Cut(line, " > "); to {
-				if value, err = os.ReadFile(filepath.Join(folder, file)); err != nil {
-					t.Error(err)
-				}
+				value = must(os.ReadFile(filepath.Join(folder, file)))(t)
 			}
 			if err := jsonshape.Check(page[name].keys, value); err != nil {
 				t.Errorf("%s prints what docs/cli.md does not say: %v: %s", line, err, value)

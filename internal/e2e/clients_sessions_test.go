@@ -99,9 +99,7 @@ func wipeTypesense(t *testing.T, e *engines.Engine, prefix string) {
 	var aliases struct{ Aliases []struct{ Name string } }
 	var collections []struct{ Name string }
 	for path, into := range map[string]any{"/aliases": &aliases, "/collections": &collections} {
-		if err := json.Unmarshal(call(t, e, "GET", e.URL+path, "").want(t, 200).body, into); err != nil {
-			t.Fatal(err)
-		}
+		check(t, json.Unmarshal(call(t, e, "GET", e.URL+path, "").want(t, 200).body, into))
 	}
 	for path, list := range map[string][]struct{ Name string }{"/aliases/": aliases.Aliases, "/collections/": collections} {
 		for _, item := range list {
@@ -178,10 +176,7 @@ func settle(value any) {
 // hidden looks for anything of ours.
 func (s session) hidden(t *testing.T) {
 	t.Helper()
-	text, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(json.Marshal(s))(t)
 	if i := bytes.Index(bytes.ToLower(text), []byte("neardup")); i >= 0 {
 		t.Errorf("the client gets to see …%s…", text[max(0, i-200):min(len(text), i+100)])
 	}

@@ -20,13 +20,8 @@ func TestClusterBrokenOff(t *testing.T) {
 			cmd := command(t, context.Background(), "cluster", "--input", "-", "--memory", "1k", "--temp-dir", dir, "--output", out)
 			var said bytes.Buffer
 			cmd.Stderr = &said
-			in, err := cmd.StdinPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			in := must(cmd.StdinPipe())(t)
+			check(t, cmd.Start())
 			var b strings.Builder
 			for i := range 30000 { // some megabytes: past the memory, and past what a pipe holds
 				fmt.Fprintf(&b, `{"id":%d,"text":"number %d of documents that do not end, %d in all"}`+"\n", i, i, i*i)
@@ -34,9 +29,7 @@ func TestClusterBrokenOff(t *testing.T) {
 			if _, err := in.Write([]byte(b.String())); err != nil {
 				t.Fatal(err)
 			}
-			if err := cmd.Process.Signal(signal); err != nil {
-				t.Fatal(err)
-			}
+			check(t, cmd.Process.Signal(signal))
 			code := exitCode(t, cmd.Wait())
 			if signal == syscall.SIGTERM && (code != 1 || !strings.Contains(said.String(), "error: interrupted: a file of --output")) {
 				t.Errorf("ended with %d: %s", code, said.String())

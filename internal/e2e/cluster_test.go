@@ -33,11 +33,7 @@ func TestCluster(t *testing.T) {
 			if code != 0 {
 				t.Fatalf("cluster ended with %d: %s", code, out)
 			}
-			clusters, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return out, clusters
+			return out, must(os.ReadFile(name))(t)
 		}
 		rule, numbers := nativeRule(t), clustersOf(t).least
 		_, byText := run("by-text.jsonl")
@@ -90,9 +86,7 @@ func checkClusters(t *testing.T, rule *adapters.Rule, numbers map[string]uint64,
 			ID, Cluster string
 			Size        int
 		}
-		if err := json.Unmarshal(line, &l); err != nil {
-			t.Fatal(err)
-		}
+		check(t, json.Unmarshal(line, &l))
 		number, known := numbers[l.ID]
 		if !known || seen[l.ID] || l.Cluster != rule.ClusterID(number) || l.Size != sizes[number] {
 			t.Errorf("%s, want %s of %d", line, rule.ClusterID(number), sizes[number])

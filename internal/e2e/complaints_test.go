@@ -16,10 +16,7 @@ func TestComplaintC26(t *testing.T) {
 		through := serve(t, e, setup{match: "c26-*"})
 		api{e, e.URL}.drop(t, "c26-1")
 		api{e, through}.create(t, "c26-1")
-		closed, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		closed := must(net.Listen("tcp", "127.0.0.1:0"))(t)
 		dead := serve(t, e, setup{match: "c26-*", urls: []string{"http://" + closed.Addr().String()}})
 		closed.Close()
 		for _, accept := range []string{"", "*/*", "application/json; charset=utf-8", "application/vnd.elasticsearch+json;compatible-with=8"} {

@@ -149,10 +149,7 @@ func (d *paper) json(t *testing.T, typesense bool) string {
 		if b.Len() > 1 {
 			b.WriteByte(',')
 		}
-		text, err := json.Marshal(value)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must(json.Marshal(value))(t)
 		fmt.Fprintf(&b, "%q:%s", name, text)
 	}
 	add("id", d.id)

@@ -62,9 +62,7 @@ func TestUnmappedTextIsComputedAlike(t *testing.T) {
 					Hits []struct{ Sort []int }
 				}
 			}
-			if err := json.Unmarshal(body.body, &result); err != nil {
-				t.Fatal(err)
-			}
+			check(t, json.Unmarshal(body.body, &result))
 			for _, h := range result.Hits.Hits {
 				got = append(got, h.Sort[0])
 			}

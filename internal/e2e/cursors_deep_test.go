@@ -90,8 +90,6 @@ func openContexts(t *testing.T, e *engines.Engine, index string) int {
 			}
 		} `json:"_all"`
 	}
-	if err := json.Unmarshal(call(t, e, "GET", e.URL+"/"+index+"/_stats/search", "").want(t, 200).body, &stats); err != nil {
-		t.Fatal(err)
-	}
+	check(t, json.Unmarshal(call(t, e, "GET", e.URL+"/"+index+"/_stats/search", "").want(t, 200).body, &stats))
 	return stats.All.Total.Search.Open + stats.All.Total.Search.PIT
 }

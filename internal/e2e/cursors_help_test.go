@@ -77,10 +77,7 @@ func plant(t *testing.T, direct api, through, index string, shards int, list []l
 				if l.Bare != bare {
 					continue
 				}
-				line, err := json.Marshal(l)
-				if err != nil {
-					t.Fatal(err)
-				}
+				line := must(json.Marshal(l))(t)
 				fmt.Fprintf(&b, "{\"index\":{\"_index\":%q,\"_id\":%q}}\n%s\n", index, l.ID, line)
 			}
 			if b.Len() > 0 {
@@ -102,19 +99,14 @@ type walkRule struct {
 func walking(t *testing.T, e *engines.Engine, w walkRule) string {
 	t.Helper()
 	file := config(t, e, setup{match: w.match, limits: w.limits})
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(file))(t)
 	out := strings.Replace(string(text), "  window: 1000\n", fmt.Sprintf("  window: %d\n", w.window), 1)
 	for line := range strings.SplitSeq(w.more, "\n") {
 		if line != "" {
 			out += "        " + line + "\n"
 		}
 	}
-	if err := os.WriteFile(file, []byte(out), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(file, []byte(out), 0o600))
 	return file
 }
 
@@ -195,9 +187,7 @@ func (w walk) run(t *testing.T) (out walked) {
 				}
 			}
 		}
-		if err := json.Unmarshal(r.body, &reply); err != nil {
-			t.Fatal(err)
-		}
+		check(t, json.Unmarshal(r.body, &reply))
 		if reply.PIT != "" {
 			pit = reply.PIT
 		}
@@ -229,9 +219,7 @@ func openPIT(t *testing.T, e *engines.Engine, base, index string) string {
 		ID  string `json:"id"`
 		PIT string `json:"pit_id"`
 	}
-	if err := json.Unmarshal(call(t, e, "POST", base+path, "").want(t, 200).body, &reply); err != nil {
-		t.Fatal(err)
-	}
+	check(t, json.Unmarshal(call(t, e, "POST", base+path, "").want(t, 200).body, &reply))
 	return reply.ID + reply.PIT
 }
 

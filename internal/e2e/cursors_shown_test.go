@@ -109,9 +109,7 @@ func TestPointInTimeTies(t *testing.T) {
 			}
 			ask := func(base, body string) (l listed, header string) {
 				r := call(t, e, "POST", base+"/_search", body).want(t, 200)
-				if err := json.Unmarshal(r.body, &l); err != nil {
-					t.Fatal(err)
-				}
+				check(t, json.Unmarshal(r.body, &l))
 				return l, r.header.Get("Neardup")
 			}
 			apart := 0

@@ -53,14 +53,8 @@ func TestSameAnswers(t *testing.T) {
 // caseFile reads a case file.
 func caseFile(t *testing.T, file string) []differ.Case {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	list, err := differ.Parse(filepath.Base(file), ownNames(string(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(file))(t)
+	list := must(differ.Parse(filepath.Base(file), ownNames(string(text))))(t)
 	return list
 }
 

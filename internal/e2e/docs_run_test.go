@@ -20,10 +20,7 @@ import (
 // TestDocs runs the commands in the project's pages: those of each page in front of each engine that it names, as package docs
 // says. NEARDUP_DOCS names one page.
 func TestDocs(t *testing.T) {
-	tree, err := docs.Load(filepath.Join("..", ".."))
-	if err != nil {
-		t.Fatal(err)
-	}
+	tree := must(docs.Load(filepath.Join("..", "..")))(t)
 	blocks := 0
 	for _, engine := range slices.Concat(engines.Kinds, []string{"none"}) {
 		var names []string // pages in front of this engine
@@ -123,18 +120,12 @@ var theirs = map[string]string{engines.Elasticsearch: "9200", engines.OpenSearch
 
 func newWalkthrough(t *testing.T, kind string) *walkthrough {
 	t.Helper()
-	tree, err := filepath.Abs(filepath.Join("..", ".."))
-	if err != nil {
-		t.Fatal(err)
-	}
+	tree := must(filepath.Abs(filepath.Join("..", "..")))(t)
 	p := &walkthrough{folder: t.TempDir(), programs: t.TempDir(), tree: tree}
 	var there, here []string
 	if kind != "none" {
 		p.engine = engines.Shared(t, kind)
-		u, err := url.Parse(p.engine.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
+		u := must(url.Parse(p.engine.URL))(t)
 		for _, host := range []string{"localhost:", "127.0.0.1:"} {
 			there = append(there, host+theirs[kind], u.Host)
 		}
@@ -184,10 +175,7 @@ exec %s -q -sS --fail-with-body --max-time 30 "$@"
 // stand puts these programs in place.
 func (p *walkthrough) stand(t *testing.T) {
 	t.Helper()
-	built, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	built := must(binary())(t)
 	curl, err := exec.LookPath("curl")
 	if err != nil {
 		engines.Unavailable(t, err)
@@ -195,15 +183,11 @@ func (p *walkthrough) stand(t *testing.T) {
 	for name, text := range map[string]string{
 		"sidecar": fmt.Sprintf(ofSidecar, built, p.lead(p.door()), p.lead(":9600")), "curl": fmt.Sprintf(ofCurl, curl),
 	} {
-		if err := os.WriteFile(filepath.Join(p.programs, name), []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		check(t, os.WriteFile(filepath.Join(p.programs, name), []byte(text), 0o755))
 	}
 	links := map[string]string{"sidecar": filepath.Join(p.programs, "sidecar"), "deploy": filepath.Join(p.tree, "deploy")}
 	for from, to := range links {
-		if err := os.Symlink(to, filepath.Join(p.folder, from)); err != nil {
-			t.Fatal(err)
-		}
+		check(t, os.Symlink(to, filepath.Join(p.folder, from)))
 	}
 }
 
@@ -274,19 +258,14 @@ engines:
 %s    limits: %s
     indices:
 %s`, p.door(), p.engine.Kind, p.engine.URL, credentials, patient(""), rules))
-	if err := os.WriteFile(filepath.Join(p.folder, "config.yaml"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(filepath.Join(p.folder, "config.yaml"), []byte(text), 0o600))
 }
 
 // freePorts returns ports at which nothing listens.
 func freePorts(t *testing.T, n int) (ports []string) {
 	t.Helper()
 	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must(net.Listen("tcp", "127.0.0.1:0"))(t)
 		defer l.Close() // when all are found, so that they differ
 		_, port, err := net.SplitHostPort(l.Addr().String())
 		if err != nil {

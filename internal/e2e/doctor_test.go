@@ -56,15 +56,9 @@ func said(checks []finding) string {
 // listeningAt gives a configuration file a port that was free a moment ago, so that doctor knows where the sidecar is.
 func listeningAt(t *testing.T, file string) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	_ = l.Close()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(file))(t)
 	changed := strings.Replace(string(text), "listen: 127.0.0.1:0", "listen: "+l.Addr().String(), 1)
 	if err := os.WriteFile(file, []byte(changed), 0o600); err != nil || changed == string(text) {
 		t.Fatalf("%s could not be changed: %v", file, err)

@@ -51,10 +51,7 @@ func under(e *engines.Engine, method, url string, body io.Reader) <-chan answerO
 // slowly downloads a URL, and reads on behind the first bytes when it is told to.
 func slowly(t *testing.T, e *engines.Engine, method, url, body string) (goOn func() string) {
 	t.Helper()
-	r, err := http.NewRequest(method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(http.NewRequest(method, url, strings.NewReader(body)))(t)
 	r.Header.Set("Content-Type", "application/json")
 	if e.Key != "" {
 		r.Header.Set("X-Typesense-Api-Key", e.Key)
@@ -67,10 +64,7 @@ func slowly(t *testing.T, e *engines.Engine, method, url, body string) (goOn fun
 		}
 		return conn, err
 	}
-	resp, err := (&http.Client{Transport: &http.Transport{DialContext: dial, DisableCompression: true}}).Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must((&http.Client{Transport: &http.Transport{DialContext: dial, DisableCompression: true}}).Do(r))(t)
 	start := make([]byte, 100)
 	if _, err := io.ReadFull(resp.Body, start); err != nil || resp.StatusCode != 200 {
 		t.Fatal(resp.StatusCode, err)
@@ -174,10 +168,7 @@ func untimedText(s string) string { return string(untimed([]byte(s))) }
 // stuck is an engine that takes connections and never answers.
 func stuck(t *testing.T) *engines.Engine {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {
@@ -245,10 +236,7 @@ func TestDrainDelay(t *testing.T) {
 	e := engines.Shared(t, engines.Elasticsearch)
 	d := daemonOf(t, engineText(e, map[string]string{"one": "127.0.0.1:0"}, "x-*", [2]string{"one", "threshold: 0.7"}), "--drain-delay", "1s")
 	base := d.base(t, "one")
-	conn, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must(net.Dial("tcp", strings.TrimPrefix(base, "http://")))(t)
 	defer conn.Close()
 	reader := bufio.NewReader(conn)
 	again := func() *http.Response {
@@ -256,10 +244,7 @@ func TestDrainDelay(t *testing.T) {
 		if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
-		resp, err := http.ReadResponse(reader, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := must(http.ReadResponse(reader, nil))(t)
 		_, _ = io.Copy(io.Discard, resp.Body)
 		return resp
 	}

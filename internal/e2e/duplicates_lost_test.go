@@ -74,9 +74,7 @@ func TestSkipStandsOnWhatIsStored(t *testing.T) {
 				Error  struct{ Type string }
 			}
 		}
-		if err := json.Unmarshal(reply, &r); err != nil {
-			t.Fatal(err)
-		}
+		check(t, json.Unmarshal(reply, &r))
 		var got []string
 		for _, item := range r.Items {
 			for _, outcome := range item {

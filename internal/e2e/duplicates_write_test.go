@@ -45,10 +45,7 @@ func ledgerOf(t *testing.T, direct api, index string) map[string]ledgered {
 	t.Helper()
 	all := map[string]ledgered{}
 	for id, h := range stored(t, direct, index) {
-		plain, err := jsonedit.Cut(h.source, adapters.Our)
-		if err != nil {
-			t.Fatal(err)
-		}
+		plain := must(jsonedit.Cut(h.source, adapters.Our))(t)
 		d := ledgered{Ours: adapters.OursOf(h.source), plain: string(plain)}
 		var s sketch.Sketch
 		if s.UnmarshalText([]byte(d.Sketch)) == nil {
@@ -79,20 +76,14 @@ func (a api) sendBulk(t *testing.T, index, lines string) [][]byte {
 	if err != nil {
 		t.Fatalf("%s: %v", reply, err)
 	}
-	items, err := jsonedit.Elements(jsonedit.Get(members, "items"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	items := must(jsonedit.Elements(jsonedit.Get(members, "items")))(t)
 	return items
 }
 
 // lineOf returns a document as a part of such a request.
 func (a api) lineOf(t *testing.T, d corpus.Document) string {
 	t.Helper()
-	line, err := json.Marshal(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	line := must(json.Marshal(d))(t)
 	if a.typesense() {
 		return string(line) + "\n"
 	}

@@ -31,14 +31,8 @@ type examples struct {
 
 // TestExamples runs commands of examples/README.md in its words, but for addresses and the names of indices.
 func TestExamples(t *testing.T) {
-	root, err := filepath.Abs(filepath.Join("..", ".."))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(filepath.Join(root, "examples", "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must(filepath.Abs(filepath.Join("..", "..")))(t)
+	text := must(os.ReadFile(filepath.Join(root, "examples", "README.md")))(t)
 	x := &examples{root: root, suffix: fmt.Sprintf("-%d", os.Getpid())}
 	for _, b := range docs.Parse("examples/README.md", string(text)).Blocks {
 		if b.Language == "sh" || b.Language == "text" {
@@ -58,16 +52,11 @@ func TestExamples(t *testing.T) {
 // articles reads what the examples write and search.
 func (x *examples) articles(t *testing.T) {
 	t.Helper()
-	file, err := os.Open(filepath.Join(x.root, "examples", "articles.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must(os.Open(filepath.Join(x.root, "examples", "articles.jsonl")))(t)
 	defer file.Close()
 	for decoder := json.NewDecoder(file); decoder.More(); {
 		var d corpus.Document
-		if err := decoder.Decode(&d); err != nil {
-			t.Fatal(err)
-		}
+		check(t, decoder.Decode(&d))
 		x.list = append(x.list, d)
 	}
 }
@@ -77,10 +66,7 @@ func (x *examples) oracle(t *testing.T, seed string, threshold float64) *oracle 
 	t.Helper()
 	scheme := sketch.DefaultScheme()
 	scheme.Seed = seed
-	sketcher, err := sketch.New(scheme)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sketcher := must(sketch.New(scheme))(t)
 	o := &oracle{sketches: map[string]sketch.Sketch{}, threshold: threshold, window: 1000}
 	for _, d := range x.list {
 		o.sketches[d.ID], _ = sketcher.Sketch(d.Title, d.Body)
@@ -106,10 +92,7 @@ func (x *examples) run(t *testing.T, commands string, replaced ...string) string
 			t.Errorf("the README's commands do not say %q:\n%s", replaced[i], commands)
 		}
 	}
-	sidecar, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	sidecar := must(binary())(t)
 	cmd := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", strings.NewReplacer(replaced...).Replace(commands))
 	cmd.Dir = x.root
 	path := []string{filepath.Dir(clients.Python(t)), filepath.Dir(sidecar), os.Getenv("PATH")}
@@ -127,17 +110,12 @@ func (x *examples) run(t *testing.T, commands string, replaced ...string) string
 // in front of the engine at a URL.
 func (x *examples) serve(t *testing.T, name, url string) *monitored {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(x.root, "examples", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(filepath.Join(x.root, "examples", name)))(t)
 	own := regexp.MustCompile(`listen: 127\.0\.0\.1:\d+`).ReplaceAllString(string(text), "listen: 127.0.0.1:0")
 	own = regexp.MustCompile(`http://127\.0\.0\.1:\d+`).ReplaceAllString(own, url)
 	own = strings.Replace(own, "    indices:\n", "    limits: "+patient("")+"\n    indices:\n", 1)
 	file := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(file, []byte("admin: 127.0.0.1:0\nlog: {format: json}\n"+own), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(file, []byte("admin: 127.0.0.1:0\nlog: {format: json}\n"+own), 0o600))
 	return monitor(t, file, []string{"NEARDUP_SEED=" + seed})
 }
 
@@ -288,10 +266,7 @@ func (x *examples) golang(t *testing.T, base, index string) {
 // dashboard holds what the dashboard names to what the sidecar exports: every metric with every label.
 func (x *examples) dashboard(t *testing.T, exported string) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(x.root, "examples", "dashboard", "articles.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(filepath.Join(x.root, "examples", "dashboard", "articles.json")))(t)
 	var board struct {
 		Panels []struct{ Targets []struct{ Expr string } }
 	}

@@ -63,10 +63,7 @@ func bulkOf(index string, size int) string {
 // the same sidecar goes on.
 func TestMainJobDeadEngine(t *testing.T) {
 	sideBySide(t, func(t *testing.T, e *engines.Engine) {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must(net.Listen("tcp", "127.0.0.1:0"))(t)
 		dead := "http://" + l.Addr().String()
 		l.Close()
 		base := serve(t, e, setup{match: "dead-*", urls: []string{dead}})
@@ -84,13 +81,8 @@ func TestMainJobDeadEngine(t *testing.T) {
 				t.Error("no X-Elastic-Product on an error of ours")
 			}
 		}
-		there, err := url.Parse(e.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if l, err = net.Listen("tcp", l.Addr().String()); err != nil {
-			t.Fatal(err)
-		}
+		there := must(url.Parse(e.URL))(t)
+		l = must(net.Listen("tcp", l.Addr().String()))(t)
 		back := &http.Server{Handler: httputil.NewSingleHostReverseProxy(there)}
 		go back.Serve(l)
 		defer back.Close()

@@ -49,10 +49,7 @@ func attempt(t *testing.T, e *engines.Engine, base string, r sending, within tim
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, r.method, base+r.path, strings.NewReader(r.body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	request := must(http.NewRequestWithContext(ctx, r.method, base+r.path, strings.NewReader(r.body)))(t)
 	if r.body != "" {
 		request.Header.Set("Content-Type", "application/json")
 	}
@@ -107,10 +104,7 @@ const (
 func newBench(t *testing.T, e *engines.Engine) *faultBench {
 	t.Helper()
 	b := &faultBench{e: e, relay: inject.Start(t, e.URL), direct: api{e, e.URL}}
-	text, err := os.ReadFile(config(t, e, setup{match: "fault-*", urls: []string{b.relay.URL()}, limits: "{fallback_share: 1}"}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(config(t, e, setup{match: "fault-*", urls: []string{b.relay.URL()}, limits: "{fallback_share: 1}"})))(t)
 	b.side = daemonOf(t, string(text)+`      - {match: "faultd-*", fields: [title, body], bands: auto, on_duplicate: skip}`+"\n")
 	for _, line := range b.side.with("listening") {
 		b.base = "http://" + line["addr"].(string)

@@ -243,9 +243,7 @@ func portClosed(t *testing.T, b *faultBench) {
 		b.counted(t, k.name, before, k, `neardup_engine_errors_total{what="dial"}`)
 		b.bit++
 	}
-	if err := b.relay.Restore(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, b.relay.Restore())
 }
 
 // silentEngine has clients that give up.

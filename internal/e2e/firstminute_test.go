@@ -23,10 +23,7 @@ import (
 // firstMinute returns the commands of README's first minute, line by line.
 func firstMinute(t *testing.T) []string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(filepath.Join("..", "..", "README.md")))(t)
 	_, after, found := strings.Cut(string(text), "<!-- first minute -->\n```sh\n")
 	block, _, closed := strings.Cut(after, "```")
 	lines := strings.Split(strings.TrimSpace(block), "\n")
@@ -40,10 +37,7 @@ func firstMinute(t *testing.T) []string {
 func snapshot(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	root, err := filepath.Abs(filepath.Join("..", ".."))
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must(filepath.Abs(filepath.Join("..", "..")))(t)
 	cmd := exec.CommandContext(t.Context(), "bash", "-ec", `
 		tar -C "$0" --exclude .git --exclude .cache --exclude bin --exclude node_modules -c . | tar -x
 		git init -q -b main
@@ -140,15 +134,10 @@ func listed(t *testing.T, body []byte) (ids []string) {
 // begin starts what is to serve, and returns the address that it tells once it does, and what ends it.
 func begin(t *testing.T, serving *exec.Cmd) (at string, end func()) {
 	t.Helper()
-	out, err := serving.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must(serving.StdoutPipe())(t)
 	var errOut bytes.Buffer
 	serving.Stderr = &errOut
-	if err := serving.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, serving.Start())
 	lines := bufio.NewScanner(out)
 	for at == "" && lines.Scan() {
 		if m := listensAt.FindStringSubmatch(lines.Text()); m != nil {

@@ -35,16 +35,11 @@ func TestFlinkClusters(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			conf := filepath.Join(t.TempDir(), "config.yaml")
 			text := fmt.Sprintf("sketch: %s\nengines: [{kind: elasticsearch, urls: [\"http://127.0.0.1:1\"], indices: [{match: x, fields: [body]}]}]\n", sketch)
-			if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			check(t, os.WriteFile(conf, []byte(text), 0o600))
 			clustered := func(more ...string) []byte {
 				output := filepath.Join(t.TempDir(), "clusters.jsonl")
 				succeed(t, append([]string{"cluster", "--input", file, "--fields", "body", "--config", conf, "--output", output}, more...)...)
-				got, err := os.ReadFile(output)
-				if err != nil {
-					t.Fatal(err)
-				}
+				got := must(os.ReadFile(output))(t)
 				return got
 			}
 			want := clustered()
@@ -61,13 +56,8 @@ func TestFlinkClusters(t *testing.T) {
 		output := filepath.Join(t.TempDir(), "clusters.jsonl")
 		cmd := command(t, context.Background(), append([]string{
 			"cluster", "--input", kindred(t, 25_000), "--fields", "body", "--output", output}, flags...)...)
-		logs, err := cmd.StderrPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		logs := must(cmd.StderrPipe())(t)
+		check(t, cmd.Start())
 		lines := bufio.NewScanner(logs)
 		for lines.Scan() && !strings.Contains(lines.Text(), "job submitted") { // shorter ones go before it
 			t.Log(lines.Text())
@@ -81,9 +71,7 @@ func TestFlinkClusters(t *testing.T) {
 				}
 			}
 		}
-		if err := cmd.Process.Signal(os.Interrupt); err != nil {
-			t.Fatal(err)
-		}
+		check(t, cmd.Process.Signal(os.Interrupt))
 		if code := exitCode(t, cmd.Wait()); code != 1 {
 			t.Errorf("exit code %d", code)
 		}
@@ -102,9 +90,7 @@ func TestFlinkClusters(t *testing.T) {
 func jobsOf(t *testing.T, web string) map[string]string {
 	t.Helper()
 	var all struct{ Jobs []struct{ ID, Status string } }
-	if err := askFlink(t, web+"/jobs", &all); err != nil {
-		t.Fatal(err)
-	}
+	check(t, askFlink(t, web+"/jobs", &all))
 	states := map[string]string{}
 	for _, j := range all.Jobs {
 		states[j.ID] = j.Status
@@ -155,8 +141,6 @@ func kindred(t *testing.T, documents int) string {
 		}
 	}
 	file := filepath.Join(t.TempDir(), "documents.jsonl")
-	if err := os.WriteFile(file, b.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(file, b.Bytes(), 0o600))
 	return file
 }

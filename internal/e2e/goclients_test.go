@@ -55,9 +55,7 @@ func goLoad(t *testing.T, a api, index string, list []corpus.Document) {
 		var b bytes.Buffer
 		for _, d := range list {
 			fmt.Fprintf(&b, "{\"index\":{\"_id\":%q}}\n", d.ID)
-			if err := json.NewEncoder(&b).Encode(d); err != nil {
-				t.Fatal(err)
-			}
+			check(t, json.NewEncoder(&b).Encode(d))
 		}
 		resp, err := client.Bulk(t.Context(), opensearchapi.BulkReq{Index: index, Body: &b, Params: opensearchapi.BulkParams{Refresh: "true"}})
 		if err != nil || resp.Errors {
@@ -83,26 +81,16 @@ func goLoad(t *testing.T, a api, index string, list []corpus.Document) {
 
 func elasticLoad(t *testing.T, url, index string, list []corpus.Document) {
 	t.Helper()
-	bulk, err := esutil.NewBulkIndexer(esutil.BulkIndexerConfig{Client: elastic(t, url), Index: index, NumWorkers: 2, FlushBytes: 100_000, Refresh: "true"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	bulk := must(esutil.NewBulkIndexer(esutil.BulkIndexerConfig{Client: elastic(t, url), Index: index, NumWorkers: 2, FlushBytes: 100_000, Refresh: "true"}))(t)
 	for _, d := range list {
-		body, err := json.Marshal(d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		body := must(json.Marshal(d))(t)
 		item := esutil.BulkIndexerItem{Action: "index", DocumentID: d.ID, Body: bytes.NewReader(body)}
 		item.OnFailure = func(_ context.Context, item esutil.BulkIndexerItem, r esutil.BulkIndexerResponseItem, err error) {
 			t.Errorf("%s: %v %+v", item.DocumentID, err, r.Error)
 		}
-		if err := bulk.Add(t.Context(), item); err != nil {
-			t.Fatal(err)
-		}
+		check(t, bulk.Add(t.Context(), item))
 	}
-	if err := bulk.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check(t, bulk.Close(t.Context()))
 	if s := bulk.Stats(); int(s.NumIndexed) != len(list) {
 		t.Fatalf("%d documents indexed of %d", s.NumIndexed, len(list))
 	}
@@ -142,23 +130,14 @@ func goSearch(t *testing.T, a api, index, q string, from, size int) []string {
 	body := strings.NewReader(fmt.Sprintf(`{"from":%d,"size":%d,"query":%s,"sort":["_score",{"id":"asc"}]}`, from, size, query))
 	var ids []string
 	if a.e.Kind == engines.OpenSearch {
-		resp, err := openSearch(t, a.base).Search(t.Context(), &opensearchapi.SearchReq{Indices: []string{index}, Body: body})
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := must(openSearch(t, a.base).Search(t.Context(), &opensearchapi.SearchReq{Indices: []string{index}, Body: body}))(t)
 		for _, h := range resp.Hits.Hits {
 			ids = append(ids, h.ID)
 		}
 		return ids
 	}
-	client, err := elasticsearch.NewTypedClient(elasticsearch.Config{Addresses: []string{a.base}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := client.Search().Index(index).Raw(body).Do(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must(elasticsearch.NewTypedClient(elasticsearch.Config{Addresses: []string{a.base}}))(t)
+	resp := must(client.Search().Index(index).Raw(body).Do(t.Context()))(t)
 	for _, h := range resp.Hits.Hits {
 		ids = append(ids, *h.Id_)
 	}
@@ -167,19 +146,13 @@ func goSearch(t *testing.T, a api, index, q string, from, size int) []string {
 
 func elastic(t *testing.T, url string) *elasticsearch.Client {
 	t.Helper()
-	client, err := elasticsearch.NewClient(elasticsearch.Config{Addresses: []string{url}, CompressRequestBody: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must(elasticsearch.NewClient(elasticsearch.Config{Addresses: []string{url}, CompressRequestBody: true}))(t)
 	return client
 }
 
 func openSearch(t *testing.T, url string) *opensearchapi.Client {
 	t.Helper()
-	client, err := opensearchapi.NewClient(opensearchapi.Config{Client: opensearch.Config{Addresses: []string{url}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must(opensearchapi.NewClient(opensearchapi.Config{Client: opensearch.Config{Addresses: []string{url}}}))(t)
 	return client
 }
 

@@ -50,6 +50,23 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// must returns a function that returns the value, or fails the test for the error: must(os.ReadFile(name))(t).
+func must[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		check(t, err)
+		return v
+	}
+}
+
+// check fails the test for an error.
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // setup is what a test asks of a sidecar's configuration.
 type setup struct {
 	match     string
@@ -77,10 +94,7 @@ func config(t *testing.T, e *engines.Engine, s setup) string {
 	if s.key == "" {
 		s.key = e.Key
 	}
-	quoted, err := json.Marshal(s.urls)
-	if err != nil {
-		t.Fatal(err)
-	}
+	quoted := must(json.Marshal(s.urls))(t)
 	credentials := ""
 	if s.key != "" {
 		credentials = "    credentials: {api_key: " + s.key + "}\n"
@@ -101,9 +115,7 @@ engines:
         missing: %s
 `, seed, e.Kind, quoted, credentials, s.limits, s.match, s.threshold, s.missing)
 	file := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(file, []byte(text), 0o600))
 	return file
 }
 
@@ -122,10 +134,7 @@ func patient(limits string) string {
 // command returns a command of the sidecar.
 func command(t *testing.T, ctx context.Context, args ...string) *exec.Cmd {
 	t.Helper()
-	path, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := must(binary())(t)
 	return exec.CommandContext(ctx, path, args...)
 }
 
@@ -195,10 +204,7 @@ func call(t *testing.T, e *engines.Engine, method, url, body string, header ...s
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(http.NewRequestWithContext(ctx, method, url, strings.NewReader(body)))(t)
 	r.Header.Set("Content-Type", "application/json")
 	if e.Key != "" {
 		r.Header.Set("X-Typesense-Api-Key", e.Key)
@@ -208,15 +214,9 @@ func call(t *testing.T, e *engines.Engine, method, url, body string, header ...s
 			r.Header.Set(header[i], header[i+1])
 		}
 	}
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must(http.DefaultClient.Do(r))(t)
 	defer resp.Body.Close()
-	data, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must(io.ReadAll(resp.Body))(t)
 	return reply{resp.StatusCode, resp.Header, data}
 }
 
@@ -244,16 +244,11 @@ func corpusFile(t *testing.T, list []corpus.Document) string {
 	t.Helper()
 	var b bytes.Buffer
 	for _, d := range list {
-		line, err := json.Marshal(d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		line := must(json.Marshal(d))(t)
 		b.Write(append(line, '\n'))
 	}
 	file := filepath.Join(t.TempDir(), "corpus.jsonl")
-	if err := os.WriteFile(file, b.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(file, b.Bytes(), 0o600))
 	return file
 }
 

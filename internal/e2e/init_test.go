@@ -75,10 +75,7 @@ func TestInit(t *testing.T) {
 				t.Errorf("%q: %s", q, diff)
 			}
 		}
-		text, err := os.ReadFile(filepath.Join(serving.Dir, "config.yaml"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must(os.ReadFile(filepath.Join(serving.Dir, "config.yaml")))(t)
 		if fields := rulesIn(string(text))[index]; fields != "title, body" {
 			t.Errorf("the rule compares %q:\n%s", fields, text)
 		}
@@ -97,10 +94,7 @@ func TestInit(t *testing.T) {
 // initOracle returns the oracle of the defaults, which are what init writes.
 func initOracle(t *testing.T, direct api) *oracle {
 	t.Helper()
-	sketcher, err := sketch.New(sketch.DefaultScheme())
-	if err != nil {
-		t.Fatal(err)
-	}
+	sketcher := must(sketch.New(sketch.DefaultScheme()))(t)
 	o := &oracle{direct: direct, sketches: map[string]sketch.Sketch{}, threshold: rerank.Default().Threshold, window: 1000}
 	for _, d := range documents(t) {
 		o.sketches[d.ID], _ = sketcher.Sketch(d.Title, d.Body)

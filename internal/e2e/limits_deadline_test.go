@@ -68,10 +68,7 @@ func TestHeaderTimeout(t *testing.T) {
 		{"idle", "GET / HTTP/1.1\r\nHost: x\r\n\r\n", "", "200 OK"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			conn, err := net.Dial("tcp", base)
-			if err != nil {
-				t.Fatal(err)
-			}
+			conn := must(net.Dial("tcp", base))(t)
 			defer conn.Close()
 			_, _ = io.WriteString(conn, c.begin)
 			if c.slow != "" {

@@ -24,9 +24,7 @@ func TestMainJobPages(t *testing.T) {
 		o.checkPages(t, through, index, "")
 		for _, q := range queries[:3] {
 			var walked struct{ Pages [][]string }
-			if err := json.Unmarshal(pyRun(t, through, "walk", index, "--query", q, "--size", "10"), &walked); err != nil {
-				t.Fatal(err)
-			}
+			check(t, json.Unmarshal(pyRun(t, through, "walk", index, "--query", q, "--size", "10"), &walked))
 			want := slices.Collect(slices.Chunk(o.list(t, index, q), 10))
 			if diff := cmp.Diff(want, walked.Pages); diff != "" {
 				t.Errorf("%q: %s", q, diff)

@@ -94,7 +94,7 @@ func TestMemoryUnderLoad(t *testing.T) {
 	defer engine.Close()
 	e := &engines.Engine{Kind: engines.Elasticsearch, URL: engine.URL}
 	base, pid := process(t, config(t, e, setup{match: "soak-*", limits: "{engine_max_body: 32GB}"}))
-	call(t, e, "POST", base+"/_bulk", string(must(io.ReadAll(newBulkStream(100))))).want(t, 200)
+	call(t, e, "POST", base+"/_bulk", string(must(io.ReadAll(newBulkStream(100)))(t))).want(t, 200)
 	before := peak(t, pid)
 
 	var collapsed, other, bytesRead atomic.Int64
@@ -126,10 +126,7 @@ func TestMemoryUnderLoad(t *testing.T) {
 		})
 	}
 	began, documents := time.Now(), size/8290
-	resp, err := http.Post(base+"/_bulk", "application/x-ndjson", newBulkStream(documents))
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must(http.Post(base+"/_bulk", "application/x-ndjson", newBulkStream(documents)))(t)
 	reply, _ := io.ReadAll(resp.Body)
 	resp.Body.Close()
 	took := time.Since(began)
@@ -147,11 +144,4 @@ func TestMemoryUnderLoad(t *testing.T) {
 	if after > mostMemory {
 		t.Errorf("the sidecar had %d MB, more than %d", after>>20, mostMemory>>20)
 	}
-}
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }

@@ -189,7 +189,7 @@ func (c worst) measure(t *testing.T) {
 	defer w.stop(t)
 	who := []string{"ApiKey one", "ApiKey two"} // each may take half of max_held before the engine has answered
 	for _, key := range who {
-		call(t, e, "POST", w.base+"/_bulk", string(must(io.ReadAll(newBulkStream(100)))), "Authorization", key).want(t, 200)
+		call(t, e, "POST", w.base+"/_bulk", string(must(io.ReadAll(newBulkStream(100)))(t)), "Authorization", key).want(t, 200)
 	}
 	pid := w.cmd.Process.Pid
 	before := peak(t, pid)

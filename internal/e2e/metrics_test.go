@@ -52,10 +52,7 @@ func (w *monitored) stop(t *testing.T) time.Duration {
 // scraped returns the page of metrics, and the value of each series by its name and labels.
 func scraped(t *testing.T, admin string) (text string, series map[string]float64) {
 	t.Helper()
-	resp, err := http.Get(admin + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must(http.Get(admin + "/metrics"))(t)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != 200 {

@@ -33,10 +33,7 @@ func nativeRule(t testing.TB) *adapters.Rule {
 	t.Helper()
 	scheme := sketch.DefaultScheme()
 	scheme.Seed = seed
-	sketcher, err := sketch.New(scheme)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sketcher := must(sketch.New(scheme))(t)
 	return &adapters.Rule{Fields: []string{"title", "body"}, Sketcher: sketcher, Profile: rerank.Profile{
 		Threshold: 0.7, MinShingles: int(minShingles), Measure: rerank.Resemblance, Keep: 1,
 	}}
@@ -46,16 +43,11 @@ func nativeRule(t testing.TB) *adapters.Rule {
 func nativeFile(t *testing.T, e *engines.Engine, match string, more ...string) string {
 	t.Helper()
 	file := config(t, e, setup{match: match})
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(file))(t)
 	for _, line := range append(more, "native: true") {
 		text = append(text, "        "+line+"\n"...)
 	}
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(file, text, 0o600))
 	return file
 }
 

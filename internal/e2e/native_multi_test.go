@@ -40,9 +40,7 @@ func TestNativeMulti(t *testing.T) {
 			}
 			r := call(t, e, "POST", c.through.base+path, body).want(t, 200)
 			var parts map[string]json.RawMessage
-			if err := json.Unmarshal(r.body, &parts); err != nil {
-				t.Fatal(err)
-			}
+			check(t, json.Unmarshal(r.body, &parts))
 			list, err := jsonedit.Elements(parts[key])
 			if err != nil || len(list) != len(bodies) {
 				t.Fatalf("%d answers: %s", len(list), r.body)

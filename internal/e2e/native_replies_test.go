@@ -80,10 +80,7 @@ func manyAggregations(n int) string {
 func joined(t *testing.T, e *engines.Engine, reply, more []byte) []byte {
 	t.Helper()
 	hits := strings.TrimSuffix(hitsOnly(t, e, reply), "]") + "," + strings.TrimPrefix(hitsOnly(t, e, more), "[")
-	out, err := jsonedit.Set(reply, "hits", []byte(hits))
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must(jsonedit.Set(reply, "hits", []byte(hits)))(t)
 	return out
 }
 
@@ -135,26 +132,18 @@ func (c *clustered) hits(t *testing.T, body []byte) [][]byte {
 // outside returns a reply less its hits, the time it took, and Typesense's number of hits.
 func (c *clustered) outside(t *testing.T, body []byte) string {
 	t.Helper()
-	members, err := jsonedit.Members(body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	members := must(jsonedit.Members(body))(t)
 	hits := jsonedit.Get(members, "hits")
 	switch {
 	case c.direct.typesense():
-		if hits, err = []byte("[]"), nil; err == nil {
-			body, err = jsonedit.Set(body, "found", []byte("0"))
-		}
+		hits, body = []byte("[]"), must(jsonedit.Set(body, "found", []byte("0")))(t)
 	case hits != nil:
 		if inner, _ := jsonedit.Members(hits); jsonedit.Get(inner, "hits") != nil {
-			hits, err = jsonedit.Set(hits, "hits", []byte("[]"))
+			hits = must(jsonedit.Set(hits, "hits", []byte("[]")))(t)
 		}
 	}
-	if hits != nil && err == nil {
-		body, err = jsonedit.Set(body, "hits", hits)
-	}
-	if err != nil {
-		t.Fatal(err)
+	if hits != nil {
+		body = must(jsonedit.Set(body, "hits", hits))(t)
 	}
 	return spent.ReplaceAllString(string(body), `"$1"${2}0`)
 }

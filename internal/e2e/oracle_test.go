@@ -26,10 +26,7 @@ func newOracle(t *testing.T, direct api, list []corpus.Document) *oracle {
 	t.Helper()
 	scheme := sketch.DefaultScheme()
 	scheme.Seed = seed
-	sketcher, err := sketch.New(scheme)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sketcher := must(sketch.New(scheme))(t)
 	o := &oracle{direct: direct, sketches: map[string]sketch.Sketch{}, threshold: 0.7, window: 1000, keep: 1}
 	for _, d := range list {
 		o.sketches[d.ID], _ = sketcher.Sketch(d.Title, d.Body)

@@ -55,10 +55,7 @@ func TestOriginalsPlusOneField(t *testing.T) {
 			if with := bytes.Contains(stored, []byte(adapters.SketchField)); with == (id == "n3") {
 				t.Errorf("%s has a sketch: %v", id, with)
 			}
-			plain, err := jsonedit.Cut(stored, adapters.Our)
-			if err != nil {
-				t.Fatal(err)
-			}
+			plain := must(jsonedit.Cut(stored, adapters.Our))(t)
 			if !direct.typesense() && string(plain) != sent {
 				t.Errorf("stored less our field:\n%s\nsent:\n%s", plain, sent)
 			}
@@ -134,16 +131,10 @@ func searchPath(e *engines.Engine, index string) string {
 // hitsOnly returns the hits of a reply as they stand.
 func hitsOnly(t *testing.T, e *engines.Engine, body []byte) string {
 	t.Helper()
-	members, err := jsonedit.Members(body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	members := must(jsonedit.Members(body))(t)
 	hits := jsonedit.Get(members, "hits")
 	if e.Kind != engines.Typesense {
-		if members, err = jsonedit.Members(hits); err != nil {
-			t.Fatal(err)
-		}
-		hits = jsonedit.Get(members, "hits")
+		hits = jsonedit.Get(must(jsonedit.Members(hits))(t), "hits")
 	}
 	return string(hits)
 }

@@ -22,19 +22,12 @@ const playgroundAssets = "../../playground/assets"
 // modules has the playground's scripts answer cases of one kind.
 func modules[Case, Answer any](t *testing.T, kind string, cases []Case) []Answer {
 	t.Helper()
-	text, err := json.Marshal(map[string][]Case{kind: cases})
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(json.Marshal(map[string][]Case{kind: cases}))(t)
 	file := filepath.Join(t.TempDir(), "cases.json")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(file, text, 0o600))
 	var answers map[string][]Answer
 	out := clients.Run(t, "playground_modules.js", "--assets", playgroundAssets, "--cases", file)
-	if err := json.Unmarshal(out, &answers); err != nil {
-		t.Fatal(err)
-	}
+	check(t, json.Unmarshal(out, &answers))
 	if len(answers[kind]) != len(cases) {
 		t.Fatalf("%d answers to %d cases", len(answers[kind]), len(cases))
 	}

@@ -48,14 +48,9 @@ func act(do string, parts ...any) map[string]any {
 // page's policy must have nothing to complain of, and nothing outside the page's own origin may be asked.
 func visitPage(t *testing.T, admin, hash string, steps ...map[string]any) []json.RawMessage {
 	t.Helper()
-	text, err := json.Marshal(map[string]any{"hash": hash, "steps": steps})
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(json.Marshal(map[string]any{"hash": hash, "steps": steps}))(t)
 	file := filepath.Join(t.TempDir(), "visit.json")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(file, text, 0o600))
 	var told struct {
 		Seen                  []json.RawMessage
 		Complaints, Strangers []string
@@ -88,14 +83,8 @@ engines:
 	w := monitor(t, file, nil)
 	var lines strings.Builder
 	for _, d := range list {
-		line, err := json.Marshal(d)
-		if err != nil {
-			t.Fatal(err)
-		}
-		id, err := json.Marshal(d.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		line := must(json.Marshal(d))(t)
+		id := must(json.Marshal(d.ID))(t)
 		fmt.Fprintf(&lines, "{\"index\":{\"_index\":\"shelf\",\"_id\":%s}}\n%s\n", id, line)
 	}
 	api{&engines.Engine{Kind: engines.Elasticsearch}, w.base}.loadLines(t, "shelf", lines.String())
@@ -176,10 +165,7 @@ func TestPlaygroundShowsTextAsText(t *testing.T) {
 // until its tab is closed. They never stand in the address, in a cookie or in what outlives the tab.
 func TestPlaygroundCredentials(t *testing.T) {
 	e := engines.Shared(t, engines.Elasticsearch)
-	target, err := url.Parse(e.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := must(url.Parse(e.URL))(t)
 	onwards := httputil.NewSingleHostReverseProxy(target)
 	locked := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		user, password, _ := r.BasicAuth()

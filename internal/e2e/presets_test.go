@@ -39,9 +39,7 @@ func ruled(t *testing.T, e *engines.Engine, rules ...string) (file string) {
 	text := fmt.Sprintf("log: {format: json}\nadmin: \"\"\nsketch: {seed: %q}\nengines: [{listen: \"127.0.0.1:0\", kind: %s, urls: [%q]%s, limits: {deadline: 30s}, indices: [{%s}]}]\n",
 		seed, e.Kind, e.URL, credentials, strings.Join(rules, "}, {"))
 	file = filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(file, []byte(text), 0o600))
 	return file
 }
 
@@ -70,10 +68,7 @@ func (a api) add(t *testing.T, index string, items []item) {
 				i.At = i.at.Unix()
 			}
 		}
-		line, err := json.Marshal(i)
-		if err != nil {
-			t.Fatal(err)
-		}
+		line := must(json.Marshal(i))(t)
 		if a.typesense() {
 			line = fmt.Appendf(nil, `{"id":"%d",%s`, i.N, line[1:])
 		} else {
@@ -105,9 +100,7 @@ func numbers(t *testing.T, e *engines.Engine, r reply) (list []int) {
 		Source   item `json:"_source"`
 		Document item
 	}
-	if err := json.Unmarshal([]byte(hitsOnly(t, e, r.body)), &hits); err != nil {
-		t.Fatal(err)
-	}
+	check(t, json.Unmarshal([]byte(hitsOnly(t, e, r.body)), &hits))
 	for _, h := range hits {
 		n := h.Source.N
 		if e.Kind == engines.Typesense {

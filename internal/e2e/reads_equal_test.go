@@ -77,16 +77,11 @@ func twins(t *testing.T, e *engines.Engine, index string, prepare func(t *testin
 func ruleFile(t *testing.T, e *engines.Engine, match string, more ...string) string {
 	t.Helper()
 	file := config(t, e, setup{match: match})
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(file))(t)
 	for _, line := range more {
 		text = append(text, "        "+line+"\n"...)
 	}
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(file, text, 0o600))
 	return file
 }
 
@@ -159,10 +154,7 @@ func decoded(t *testing.T, r reply) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := must(io.ReadAll(z))(t)
 	return plain
 }
 

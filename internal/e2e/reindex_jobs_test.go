@@ -127,9 +127,7 @@ func killHalfway(t *testing.T, direct api, index string, documents int, args ...
 	cmd := command(t, context.Background(), append([]string{"reindex"}, args...)...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, cmd.Start())
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		if lacking, _ = unfit(t, direct, index); lacking <= documents*2/3 {
 			break

@@ -44,14 +44,9 @@ func manyTexts(t *testing.T, direct api, index string, documents int) {
 // underSeed returns the configuration with another seed, under which no stored sketch counts.
 func underSeed(t *testing.T, file string, n int) string {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(file))(t)
 	other := fmt.Sprintf("%s-%d", file, n)
-	if err := os.WriteFile(other, []byte(strings.Replace(string(text), seed, fmt.Sprint(seed, n), 1)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(other, []byte(strings.Replace(string(text), seed, fmt.Sprint(seed, n), 1)), 0o600))
 	return other
 }
 
@@ -112,13 +107,9 @@ func own(t *testing.T, direct api, index string, documents int, more string) tim
 	body := `{"script":{"source":"ctx._source.constant = params.value","params":{"value":"` + constant + `"}}}`
 	path := "/" + index + "/_update_by_query?refresh=true&conflicts=proceed&wait_for_completion=false" + more
 	var job struct{ Task string }
-	if err := json.Unmarshal(call(t, direct.e, "POST", direct.base+path, body).want(t, 200).body, &job); err != nil {
-		t.Fatal(err)
-	}
+	check(t, json.Unmarshal(call(t, direct.e, "POST", direct.base+path, body).want(t, 200).body, &job))
 	for state := (struct{ Completed bool }{}); !state.Completed; time.Sleep(20 * time.Millisecond) {
-		if err := json.Unmarshal(call(t, direct.e, "GET", direct.base+"/_tasks/"+job.Task, "").want(t, 200).body, &state); err != nil {
-			t.Fatal(err)
-		}
+		check(t, json.Unmarshal(call(t, direct.e, "GET", direct.base+"/_tasks/"+job.Task, "").want(t, 200).body, &state))
 	}
 	return time.Since(began)
 }
@@ -161,9 +152,7 @@ func sidecarPeak(t *testing.T, args ...string) (out string, code int, used int64
 	cmd := command(t, t.Context(), args...)
 	var both bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &both, &both
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, cmd.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	for {

@@ -45,13 +45,8 @@ func daemonOf(t *testing.T, text string, flags ...string) *daemon {
 func (d *daemon) start(t *testing.T) {
 	t.Helper()
 	d.more, d.done = make(chan struct{}), make(chan struct{})
-	logs, err := d.cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := d.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	logs := must(d.cmd.StderrPipe())(t)
+	check(t, d.cmd.Start())
 	d.logs = logs
 	go d.follow(logs)
 	t.Cleanup(func() {
@@ -84,9 +79,7 @@ func (d *daemon) follow(logs io.Reader) {
 // deaf ends the reading of the log.
 func (d *daemon) deaf(t *testing.T) {
 	t.Helper()
-	if err := d.logs.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, d.logs.Close())
 	<-d.done
 }
 
@@ -150,12 +143,8 @@ func (d *daemon) base(t *testing.T, engine string) string {
 // write puts a configuration in place whole, as an editor does that renames.
 func (d *daemon) write(t *testing.T, text string) {
 	t.Helper()
-	if err := os.WriteFile(d.file+".new", []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(d.file+".new", d.file); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(d.file+".new", []byte(text), 0o600))
+	check(t, os.Rename(d.file+".new", d.file))
 }
 
 // reload has the configuration loaded anew, and waits until that is done.
@@ -169,9 +158,7 @@ func (d *daemon) reload(t *testing.T, text string) {
 
 func (d *daemon) signal(t *testing.T, s syscall.Signal) {
 	t.Helper()
-	if err := d.cmd.Process.Signal(s); err != nil {
-		t.Fatal(err)
-	}
+	check(t, d.cmd.Process.Signal(s))
 }
 
 // ended waits for the end and returns the exit code, negative where a signal was it.
@@ -192,10 +179,7 @@ func (d *daemon) ended(t *testing.T) int {
 // port returns an address that nobody listens at.
 func port(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	return l.Addr().String()
 }

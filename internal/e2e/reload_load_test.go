@@ -231,9 +231,7 @@ func storedIn(t *testing.T, e *engines.Engine, index string) int {
 		Count     int
 		Documents int `json:"num_documents"`
 	}
-	if err := json.Unmarshal(call(t, e, "GET", e.URL+path, "").want(t, 200).body, &body); err != nil {
-		t.Fatal(err)
-	}
+	check(t, json.Unmarshal(call(t, e, "GET", e.URL+path, "").want(t, 200).body, &body))
 	return body.Count + body.Documents
 }
 

@@ -23,16 +23,10 @@ type serviceManager struct {
 func newServiceManager(t *testing.T) *serviceManager {
 	t.Helper()
 	// A short path: that of a socket may have 107 bytes.
-	dir, err := os.MkdirTemp("", "n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must(os.MkdirTemp("", "n"))(t)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	path := filepath.Join(dir, "notify")
-	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must(net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"}))(t)
 	t.Cleanup(func() { conn.Close() })
 	return &serviceManager{conn, []string{"NOTIFY_SOCKET=" + path}}
 }
@@ -42,9 +36,7 @@ func (m *serviceManager) next(t *testing.T, alive bool) string {
 	t.Helper()
 	buffer := make([]byte, 4096)
 	for {
-		if err := m.told.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
-			t.Fatal(err)
-		}
+		check(t, m.told.SetReadDeadline(time.Now().Add(20*time.Second)))
 		n, err := m.told.Read(buffer)
 		if err != nil {
 			t.Fatalf("the service says nothing: %v", err)
@@ -60,18 +52,12 @@ func (m *serviceManager) run(t *testing.T, text string, sockets map[string]net.L
 	t.Helper()
 	d := &daemon{file: filepath.Join(t.TempDir(), "config.yaml")}
 	d.write(t, text)
-	path, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := must(binary())(t)
 	// The pid must be known before the program runs.
 	d.cmd = exec.CommandContext(context.Background(), "sh", "-c", `LISTEN_PID=$$ WATCHDOG_PID=$$ exec "$0" "$@"`, path, "serve", "--config", d.file)
 	var names []string
 	for name, l := range sockets {
-		file, err := l.(*net.TCPListener).File()
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := must(l.(*net.TCPListener).File())(t)
 		defer file.Close()
 		names = append(names, name)
 		d.cmd.ExtraFiles = append(d.cmd.ExtraFiles, file)
@@ -86,10 +72,7 @@ func (m *serviceManager) run(t *testing.T, text string, sockets map[string]net.L
 
 func passable(t *testing.T) net.Listener {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { l.Close() })
 	return l
 }

@@ -21,9 +21,7 @@ func TestRemoteCluster(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal(call(t, e, "GET", e.URL+"/_nodes/transport", "").want(t, 200).body, &nodes); err != nil {
-		t.Fatal(err)
-	}
+	check(t, json.Unmarshal(call(t, e, "GET", e.URL+"/_nodes/transport", "").want(t, 200).body, &nodes))
 	address := ""
 	for _, node := range nodes.Nodes {
 		address = node.Transport.Address
@@ -82,9 +80,7 @@ func idsOf(t *testing.T, r reply) (ids []string, total int) {
 			}
 		}
 	}
-	if err := json.Unmarshal(r.body, &result); err != nil {
-		t.Fatal(err)
-	}
+	check(t, json.Unmarshal(r.body, &result))
 	for _, h := range result.Hits.Hits {
 		ids = append(ids, h.ID)
 	}

@@ -19,15 +19,10 @@ import (
 // richly gives a configuration file one rule that has all three of our fields stored.
 func richly(t *testing.T, file, match string) string {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(file))(t)
 	head, _, _ := strings.Cut(string(text), "    indices:\n")
 	head += fmt.Sprintf("    indices:\n      - {match: %q, fields: [title, body], bands: auto, native: true}\n", match)
-	if err := os.WriteFile(file, []byte(head), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(file, []byte(head), 0o600))
 	return file
 }
 
@@ -55,10 +50,7 @@ func (f *fixture) put(t *testing.T, a api, index string, list map[string]string)
 	t.Helper()
 	for id, document := range list {
 		if a.typesense() {
-			with, err := jsonedit.Set([]byte(strings.TrimSpace(document)), "id", jsonedit.AppendString(nil, id))
-			if err != nil {
-				t.Fatal(err)
-			}
+			with := must(jsonedit.Set([]byte(strings.TrimSpace(document)), "id", jsonedit.AppendString(nil, id)))(t)
 			call(t, a.e, "POST", a.base+"/collections/"+index+"/documents?action=upsert", string(with)).want(t, 201)
 			continue
 		}

@@ -167,9 +167,7 @@ func (a api) sketches(t *testing.T, index string, items []item) map[string]strin
 	for _, i := range items {
 		id := fmt.Sprint(i.N)
 		var stored map[string]any
-		if err := json.Unmarshal(a.get(t, index, id), &stored); err != nil {
-			t.Fatal(err)
-		}
+		check(t, json.Unmarshal(a.get(t, index, id), &stored))
 		list[id], _ = stored[adapters.SketchField].(string)
 	}
 	return list
@@ -183,8 +181,6 @@ func documentFile(t *testing.T, items []item) string {
 		fmt.Fprintf(&lines, `{"id":"%d","body":%q}`+"\n", i.N, i.Body)
 	}
 	file := filepath.Join(t.TempDir(), "documents.jsonl")
-	if err := os.WriteFile(file, []byte(lines.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(file, []byte(lines.String()), 0o600))
 	return file
 }

@@ -76,10 +76,7 @@ func TestCompletionSuggester(t *testing.T) {
 
 func members(t *testing.T, object []byte) []jsonedit.Member {
 	t.Helper()
-	list, err := jsonedit.Members(object)
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must(jsonedit.Members(object))(t)
 	return list
 }
 

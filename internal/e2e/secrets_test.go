@@ -63,10 +63,7 @@ func newMoody(t *testing.T) *moody {
 	t.Helper()
 	m := &moody{}
 	m.be(moods[0])
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = l.Close() })
 	m.addr = l.Addr().String()
 	go func() {
@@ -131,9 +128,7 @@ func (m *moody) talk(conn net.Conn) {
 func secretConfigs(t *testing.T, address string) map[string]string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(file, []byte(ofFile+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(file, []byte(ofFile+"\n"), 0o600))
 	all := map[string]string{}
 	for name, c := range map[string]struct{ kind, credentials string }{
 		"key":       {engines.Elasticsearch, "{api_key: " + ofOperator + "}"},
@@ -335,9 +330,7 @@ func TestCommandsShowNoSecret(t *testing.T) {
 	folder := t.TempDir()
 	run := func(name, text string, args ...string) (shown string, code int) {
 		file := filepath.Join(folder, "config.yaml")
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check(t, os.WriteFile(file, []byte(text), 0o600))
 		ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 		defer cancel()
 		cmd := command(t, ctx, append(args, "--config", file)...)

@@ -87,10 +87,7 @@ func TestSignedRequests(t *testing.T) {
 				path += map[bool]string{true: "&", false: "?"}[strings.Contains(path, "?")] +
 					"X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=AKID%2F20261122&X-Amz-SignedHeaders=host&X-Amz-Signature=ab12"
 			}
-			r, err := http.NewRequestWithContext(t.Context(), method, base+path, strings.NewReader(c.body))
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must(http.NewRequestWithContext(t.Context(), method, base+path, strings.NewReader(c.body)))(t)
 			r.Host = strings.TrimPrefix(gate.URL, "http://") // a client signs for the engine
 			r.Header.Set("Content-Type", "application/json")
 			if how == "header" {
@@ -105,10 +102,7 @@ func TestSignedRequests(t *testing.T) {
 			engine.mu.Lock()
 			engine.list = nil
 			engine.mu.Unlock()
-			resp, err := http.DefaultTransport.RoundTrip(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			resp := must(http.DefaultTransport.RoundTrip(r))(t)
 			text, _ := io.ReadAll(resp.Body)
 			resp.Body.Close()
 			name := c.request + ", signed by " + how

@@ -45,13 +45,8 @@ func banded(t *testing.T, e *engines.Engine, index string, list []corpus.Documen
 		change(&s)
 	}
 	file = config(t, e, s)
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, append(text, "        bands: auto\n"...), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(file))(t)
+	check(t, os.WriteFile(file, append(text, "        bands: auto\n"...), 0o600))
 	through = api{e, serveFile(t, file)}
 	direct := api{e, e.URL}
 	direct.drop(t, index)

@@ -16,10 +16,7 @@ import (
 // withKeys adds keys to the engine in a configuration file.
 func withKeys(t *testing.T, file, keys string) string {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(file))(t)
 	const before = "    indices:\n"
 	changed := strings.Replace(string(text), before, keys+before, 1)
 	if err := os.WriteFile(file, []byte(changed), 0o600); err != nil || changed == string(text) {

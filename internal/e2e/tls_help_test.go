@@ -39,9 +39,7 @@ func (p *pki) put(t *testing.T, name string, text []byte) {
 	if err := os.WriteFile(p.file(name+".new"), text, 0o644); err != nil { // an engine that runs as another user reads it too
 		t.Fatal(err)
 	}
-	if err := os.Rename(p.file(name+".new"), p.file(name)); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.Rename(p.file(name+".new"), p.file(name)))
 }
 
 // issue puts another pair in place.
@@ -55,10 +53,7 @@ func (p *pki) issue(t *testing.T, c engines.Certificate) {
 // pair returns what the files hold.
 func (p *pki) pair(t *testing.T) tls.Certificate {
 	t.Helper()
-	pair, err := tls.LoadX509KeyPair(p.file("tls.crt"), p.file("tls.key"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	pair := must(tls.LoadX509KeyPair(p.file("tls.crt"), p.file("tls.key")))(t)
 	return pair
 }
 
@@ -82,10 +77,7 @@ func everyClient(t *testing.T, transport http.RoundTripper) {
 // securedEngine returns an engine that takes no client without a certificate of the authority: the one given, behind a relay.
 func securedEngine(t *testing.T, e *engines.Engine, config *tls.Config) *engines.Engine {
 	t.Helper()
-	u, err := url.Parse(e.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must(url.Parse(e.URL))(t)
 	behind := *e
 	behind.URL = "https://" + relayTLS(t, config, u.Host)
 	return &behind
@@ -99,10 +91,7 @@ func (p *pki) asking(t *testing.T) *tls.Config {
 // relayTLS passes what comes by TLS on to an address without, and returns its own.
 func relayTLS(t *testing.T, config *tls.Config, to string) string {
 	t.Helper()
-	l, err := tls.Listen("tcp", "127.0.0.1:0", config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must(tls.Listen("tcp", "127.0.0.1:0", config))(t)
 	t.Cleanup(func() { _ = l.Close() })
 	go func() {
 		for {

@@ -54,9 +54,7 @@ func throughTLS(t *testing.T, direct, secured *engines.Engine, p *pki) {
 	if strings.HasPrefix(direct.URL, "http:") {
 		text = strings.Replace(text, "    tls: {", "#", 1)
 	}
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(file, []byte(text), 0o600))
 	if diff := cmp.Diff(api{direct, serveFile(t, file)}.whole(t, index, "*", 10, ""), pages); diff != "" {
 		t.Errorf("without TLS (-), with it (+): %s", diff)
 	}

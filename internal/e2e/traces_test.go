@@ -101,13 +101,8 @@ func noting(t *testing.T, e *engines.Engine) (base string, noted func(path strin
 // traced returns a configuration file with a section traces.
 func traced(t *testing.T, file, section string) string {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, append(text, "traces: "+section+"\n"...), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(file))(t)
+	check(t, os.WriteFile(file, append(text, "traces: "+section+"\n"...), 0o600))
 	return file
 }
 

@@ -66,9 +66,6 @@ func TestTypesensePageOneInOneRequest(t *testing.T) {
 // relay returns a handler that passes requests on to an engine.
 func relay(t *testing.T, e *engines.Engine) http.Handler {
 	t.Helper()
-	u, err := url.Parse(e.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must(url.Parse(e.URL))(t)
 	return httputil.NewSingleHostReverseProxy(u)
 }

@@ -104,17 +104,12 @@ func serveTypes(t *testing.T, e *engines.Engine, s setup, nested bool) (base str
 	file, rule := config(t, e, s), ruleOfTests(t)
 	if nested {
 		rule.Fields = []string{"doc.title", "tags.t"}
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must(os.ReadFile(file))(t)
 		changed := strings.Replace(string(text), "fields: [title, body]", "fields: [doc.title, tags.t]", 1)
 		if changed == string(text) {
 			t.Fatal("the configuration has other fields")
 		}
-		if err := os.WriteFile(file, []byte(changed), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check(t, os.WriteFile(file, []byte(changed), 0o600))
 	}
 	return serveFile(t, file), rule
 }

@@ -133,10 +133,7 @@ func (a api) say(t *testing.T, step, index string) reply {
 	if is("chunked") {
 		reader = struct{ io.Reader }{reader}
 	}
-	r, err := http.NewRequestWithContext(t.Context(), words[0], a.base+words[len(words)-1], reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(http.NewRequestWithContext(t.Context(), words[0], a.base+words[len(words)-1], reader))(t)
 	r.Header.Set("X-Typesense-Api-Key", a.e.Key)
 	for flag, header := range map[string][2]string{
 		"gzip": {"Content-Encoding", "gzip"}, "mislabelled": {"Content-Encoding", "gzip"}, "cbor": {"Content-Type", "application/cbor"}, "expect": {"Expect", "100-continue"}, "accepting": {"Accept-Encoding", "gzip, br"},
@@ -210,9 +207,7 @@ func declaredWell(t *testing.T, direct api, collection string) bool {
 			Index, Optional bool
 		}
 	}
-	if err := json.Unmarshal(call(t, direct.e, "GET", direct.e.URL+"/collections/"+collection, "").want(t, 200).body, &schema); err != nil {
-		t.Fatal(err)
-	}
+	check(t, json.Unmarshal(call(t, direct.e, "GET", direct.e.URL+"/collections/"+collection, "").want(t, 200).body, &schema))
 	for _, f := range schema.Fields {
 		if f.Name == adapters.SketchField {
 			return f.Type == "string" && !f.Index && f.Optional
@@ -256,10 +251,7 @@ func TestTypesenseWritesAreTheEnginesOwn(t *testing.T) {
 			}
 			wanted := exported(t, direct, one)
 			for id, h := range wanted {
-				bare, err := jsonedit.Cut(h.source, adapters.Our)
-				if err != nil {
-					t.Fatal(err)
-				}
+				bare := must(jsonedit.Cut(h.source, adapters.Our))(t)
 				wanted[id] = hit{source: bare}
 			}
 			sameStored(t, rule, wanted, stored, w.lacks)

@@ -282,10 +282,7 @@ func (s *shelfOfVectors) make(t *testing.T, settings string, r *rand.Rand, n int
 		if list, nested := value.([]any); nested {
 			value = list[0].(map[string]any)["v"]
 		}
-		vector, err := json.Marshal(value)
-		if err != nil {
-			t.Fatal(err)
-		}
+		vector := must(json.Marshal(value))(t)
 		search := strings.NewReplacer("F", f.name, "V", string(vector), "N", fmt.Sprint(2*n)).Replace(f.search)
 		s.searches += fmt.Sprintf("{}\n"+`{%s,"size":%d,"_source":false}`+"\n", search, n)
 	}
@@ -295,10 +292,7 @@ func (s *shelfOfVectors) make(t *testing.T, settings string, r *rand.Rand, n int
 		for _, f := range s.fields {
 			document[f.name] = f.value(r)
 		}
-		line, err := json.Marshal(document)
-		if err != nil {
-			t.Fatal(err)
-		}
+		line := must(json.Marshal(document))(t)
 		fmt.Fprintf(&lines, `{"index":{"_index":%q,"_id":%q}}`+"\n%s\n", s.index, d.ID, line)
 	}
 	api{s.e, s.e.URL}.loadLines(t, s.index, lines.String())

@@ -67,10 +67,7 @@ func TestVerifyRepairs(t *testing.T) {
 		} {
 			o := ours[i]
 			spoil(&o)
-			document, err := adapters.WithOurs(before[list[i].ID].source, o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			document := must(adapters.WithOurs(before[list[i].ID].source, o))(t)
 			direct.replace(t, index, list[i].ID, string(document))
 		}
 		want := repairs{findings: findings{Scanned: 40, Right: 37, Absent: 1, Stale: 1, Incomparable: 1}}

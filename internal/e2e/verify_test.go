@@ -50,18 +50,13 @@ func verify(t *testing.T, file, index string, args ...string) findings {
 // withRules gives a configuration file these rules, each a name and the fields.
 func withRules(t *testing.T, file string, rules ...string) string {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(file))(t)
 	head, _, _ := strings.Cut(string(text), "    indices:\n")
 	head += "    indices:\n"
 	for i := 0; i+1 < len(rules); i += 2 {
 		head += fmt.Sprintf("      - {match: %q, fields: [%s]}\n", rules[i], rules[i+1])
 	}
-	if err := os.WriteFile(file, []byte(head), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(file, []byte(head), 0o600))
 	return file
 }
 

@@ -150,10 +150,7 @@ func (a api) try(t *testing.T, step, index string) (reply, error) {
 	if is("chunked") {
 		reader = struct{ io.Reader }{reader}
 	}
-	r, err := http.NewRequestWithContext(t.Context(), words[0], a.base+words[len(words)-1], reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(http.NewRequestWithContext(t.Context(), words[0], a.base+words[len(words)-1], reader))(t)
 	r.Header.Set("Content-Type", "application/json")
 	for flag, header := range map[string][2]string{"gzip": {"Content-Encoding", "gzip"}, "expect": {"Expect", "100-continue"}, "ndjson": {"Content-Type", "application/x-ndjson"}} {
 		if is(flag) {
@@ -222,9 +219,7 @@ func kept(t *testing.T, direct api, index string) map[string]hit {
 			}
 		}
 	}
-	if err := json.Unmarshal(body, &found); err != nil {
-		t.Fatal(err)
-	}
+	check(t, json.Unmarshal(body, &found))
 	all := map[string]hit{}
 	for _, h := range found.Hits.Hits {
 		path := "/" + h.Index + "/_source/" + h.ID
@@ -246,10 +241,7 @@ func ruleOfTests(t *testing.T) *adapters.Rule {
 	t.Helper()
 	scheme := sketch.DefaultScheme()
 	scheme.Seed = seed
-	sketcher, err := sketch.New(scheme)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sketcher := must(sketch.New(scheme))(t)
 	return &adapters.Rule{Match: "*", Fields: []string{"title", "body"}, Profile: rerank.Default(), Window: 1000, Sketcher: sketcher}
 }
 

@@ -35,9 +35,7 @@ func TestEqualUpdates(t *testing.T) {
 					Result  string
 					Version int `json:"_version"`
 				}
-				if err := json.Unmarshal(call(t, e, "POST", from+"/noop-1/_update/"+id, `{"doc":{`+doc+`}}`).want(t, 200).body, &r); err != nil {
-					t.Fatal(err)
-				}
+				check(t, json.Unmarshal(call(t, e, "POST", from+"/noop-1/_update/"+id, `{"doc":{`+doc+`}}`).want(t, 200).body, &r))
 				return fmt.Sprint(r.Result, " ", r.Version)
 			}
 			bulk := func(from, id, doc string) string {
@@ -77,9 +75,7 @@ func TestEqualUpdates(t *testing.T) {
 			}
 			source := func(id string) map[string]any {
 				var m map[string]any
-				if err := json.Unmarshal(call(t, e, "GET", e.URL+"/noop-1/_source/"+id, "").want(t, 200).body, &m); err != nil {
-					t.Fatal(err)
-				}
+				check(t, json.Unmarshal(call(t, e, "GET", e.URL+"/noop-1/_source/"+id, "").want(t, 200).body, &m))
 				return m
 			}
 			plain, first := source("directly"), source("sketched")

@@ -163,10 +163,7 @@ func TestLongBulkInFlatMemory(t *testing.T) {
 				}
 				body = zip(body)
 			}
-			r, err := http.NewRequestWithContext(t.Context(), "POST", base+"/_bulk", body)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must(http.NewRequestWithContext(t.Context(), "POST", base+"/_bulk", body))(t)
 			r.Header.Set("Content-Type", "application/x-ndjson")
 			if r.ContentLength = length; c.chunked {
 				r.ContentLength = -1
@@ -175,10 +172,7 @@ func TestLongBulkInFlatMemory(t *testing.T) {
 				r.Header.Set("Content-Encoding", "gzip")
 			}
 			before, began := peak(t, pid), time.Now()
-			resp, err := http.DefaultClient.Do(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			resp := must(http.DefaultClient.Do(r))(t)
 			reply, _ := io.ReadAll(resp.Body)
 			resp.Body.Close()
 			took, after := time.Since(began), peak(t, pid)
