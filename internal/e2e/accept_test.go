@@ -14,7 +14,6 @@ func TestAcceptOfSearches(t *testing.T) {
 		e := engines.Shared(t, kind)
 		const index = "accept-1"
 		direct, through := api{e, e.URL}, api{e, serve(t, e, setup{match: "accept-*"})}
-		direct.drop(t, index)
 		through.create(t, index)
 		through.load(t, index, documents(t)[:60])
 		collapsed := 0

@@ -125,9 +125,10 @@ func (a api) words(t *testing.T) language {
 	return words
 }
 
-// create makes an index for the corpus.
+// create makes an index for the corpus, until the test ends.
 func (a api) create(t *testing.T, index string) {
 	t.Helper()
+	api{a.e, a.e.URL}.drop(t, index)
 	method, path, body, status := a.words(t).create(index)
 	call(t, a.e, method, a.base+path, body).want(t, status)
 }

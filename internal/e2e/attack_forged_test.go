@@ -47,7 +47,6 @@ func TestAttackForged(t *testing.T) {
 		if direct.typesense() {
 			list = typesenseForgeries()
 		}
-		direct.drop(t, index)
 		through := api{e, serveFile(t, walking(t, e, walkRule{match: index, window: 1000, more: "bands: auto\nnative: true"}))}
 		through.create(t, index)
 		kept, refused := 0, 0

@@ -96,7 +96,6 @@ func TestAttackFormats(t *testing.T) {
 			t.Skip("it takes JSON alone: TestAttackForged")
 		}
 		const index = "satk-formats"
-		direct.drop(t, index)
 		through := api{e, serveFile(t, walking(t, e, walkRule{match: index, window: 1000}))}
 		through.create(t, index)
 		f := formats{t: t, e: e, direct: direct, through: through, index: index, random: rand.New(rand.NewPCG(9, 10))}

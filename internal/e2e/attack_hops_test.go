@@ -14,7 +14,6 @@ func TestAttackHops(t *testing.T) {
 	eachDialect(t, func(t *testing.T, e *engines.Engine) {
 		index := "satk-hops"
 		direct := api{e, e.URL}
-		direct.drop(t, index)
 		base := serve(t, e, setup{match: index})
 		api{e, base}.create(t, index)
 		for _, id := range []string{"a", "b"} {

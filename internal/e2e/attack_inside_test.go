@@ -101,7 +101,6 @@ func TestAttackInside(t *testing.T) {
 		file := walking(t, e, walkRule{match: index, window: 1000})
 		through := api{e, serveFile(t, file)}
 		for _, name := range []string{index, free} {
-			direct.drop(t, name)
 			through.create(t, name)
 		}
 		if !direct.typesense() {
@@ -145,9 +144,7 @@ func TestAttackInside(t *testing.T) {
 			if got := verify(t, file, index); got.Stale != kept || got.Scanned < len(list)/2 {
 				t.Errorf("of %d foreign sketches verify finds %+v", kept, got)
 			}
-			if out, code := sidecar(t, mend...); code != 0 {
-				t.Fatalf("%s ended with %d: %s", mend, code, out)
-			}
+			succeed(t, mend...)
 			kept = 0
 			direct.refresh(t, index)
 		}
@@ -212,7 +209,6 @@ func TestAttackLong(t *testing.T) {
 	e := engines.Shared(t, engines.Typesense)
 	const index = "satk-long"
 	direct, value, random := api{e, e.URL}, stolen(t), rand.New(rand.NewPCG(14, 15))
-	direct.drop(t, index)
 	through := api{e, serveFile(t, walking(t, e, walkRule{match: index, window: 1000, limits: "{max_held: 2MB}"}))}
 	through.create(t, index)
 	padding := strings.Repeat("pad ", 400<<10) // with that, a document is more than one client's share
@@ -243,7 +239,6 @@ func TestAttackCluster(t *testing.T) {
 	e := engines.Shared(t, engines.Elasticsearch)
 	const index = "satk-cluster"
 	direct := api{e, e.URL}
-	direct.drop(t, index)
 	file := walking(t, e, walkRule{match: index, window: 1000, more: "bands: auto\nnative: true"})
 	through := api{e, serveFile(t, file)}
 	through.create(t, index)
@@ -263,9 +258,7 @@ func TestAttackCluster(t *testing.T) {
 	if got, code := inspect(t, file); code != 0 || got.Right != 2 {
 		t.Errorf("verify ended with %d: %+v", code, got)
 	}
-	if out, code := sidecar(t, "cluster", "--config", file, "--index", index, "--write"); code != 0 {
-		t.Fatalf("cluster ended with %d: %s", code, out)
-	}
+	succeed(t, "cluster", "--config", file, "--index", index, "--write")
 	folds(0)
 }
 

@@ -134,7 +134,6 @@ func TestAttackPaths(t *testing.T) {
 		direct, through := api{e, e.URL}, api{e, base}
 		names := strings.NewReplacer("ON", on, "OFF", off, "TO", "satk-onto", "AS", "satk-as", "FORGED", stolen(t))
 		for _, index := range []string{on, off} {
-			direct.drop(t, index)
 			through.create(t, index)
 			for _, id := range []string{"one", "two"} {
 				through.loadLines(t, index, strings.Replace(lineFor(e, index, index+id), "some words", victimText, 1))

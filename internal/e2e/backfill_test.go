@@ -21,7 +21,6 @@ func TestMainJobReindex(t *testing.T) {
 	sideBySide(t, func(t *testing.T, e *engines.Engine) {
 		index, list := "fill-1", documents(t)
 		direct := api{e, e.URL}
-		direct.drop(t, index)
 		direct.create(t, index)
 		direct.load(t, index, list)
 		before := stored(t, direct, index)
@@ -31,19 +30,14 @@ func TestMainJobReindex(t *testing.T) {
 		o.checkPages(t, computing, index, "")
 		alone := api{e, serve(t, e, setup{match: "fill-*", missing: "alone"})}
 		for _, q := range queries {
-			if diff := cmp.Diff(o.raw(t, index, q), slices.Concat(alone.whole(t, index, q, 20, "")...)); diff != "" {
-				t.Errorf("missing: alone must hide nothing, %q: %s", q, diff)
-			}
+			same(t, o.raw(t, index, q), slices.Concat(alone.whole(t, index, q, 20, "")...), "missing: alone must hide nothing, %q", q)
 		}
 
 		file := config(t, e, setup{match: "fill-*"})
 		lacking := killHalfway(t, direct, index, len(list), "--config", file, "--requests-per-second", "60")
 		o.checkPages(t, computing, index, "") // half done, the pages are the same
 
-		out, code := sidecar(t, "reindex", "--config", file)
-		if code != 0 {
-			t.Fatalf("reindex ended with %d: %s", code, out)
-		}
+		out := string(succeed(t, "reindex", "--config", file))
 		if written := number(t, out, "written"); written != lacking {
 			t.Errorf("the second run wrote %d documents, %d lacked a sketch: %s", written, lacking, out)
 		}
@@ -58,12 +52,10 @@ func TestMainJobReindex(t *testing.T) {
 			}
 		}
 		o.checkPages(t, alone, index, "")
-		if out, code = sidecar(t, "reindex", "--config", file); code != 0 || number(t, out, "written") != 0 {
-			t.Errorf("a further run ended with %d and wrote: %s", code, out)
+		if out := string(succeed(t, "reindex", "--config", file)); number(t, out, "written") != 0 {
+			t.Errorf("a further run wrote: %s", out)
 		}
-		if diff := cmp.Diff(versions(after), versions(stored(t, direct, index))); diff != "" {
-			t.Errorf("a further run wrote documents: %s", diff)
-		}
+		same(t, versions(after), versions(stored(t, direct, index)), "a further run wrote documents")
 	})
 }
 

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/internal/engines"
 )
 
@@ -44,7 +42,6 @@ func TestCalibrate(t *testing.T) {
 	eachDialect(t, func(t *testing.T, e *engines.Engine) {
 		index, list := "calibrated-1", documents(t)
 		direct := api{e, e.URL}
-		direct.drop(t, index)
 		direct.create(t, index)
 		direct.load(t, index, list)
 		before := stored(t, direct, index)
@@ -53,9 +50,7 @@ func TestCalibrate(t *testing.T) {
 		if first == nil {
 			first = whole
 		}
-		if diff := cmp.Diff(first, whole); diff != "" {
-			t.Errorf("another report than of another engine: %s", diff)
-		}
+		same(t, first, whole, "another report than of another engine")
 		if c.Documents != len(list) || c.Read != len(list) || !c.Whole {
 			t.Errorf("%d documents, %d read, want %d", c.Documents, c.Read, len(list))
 		}
@@ -70,15 +65,11 @@ func TestCalibrate(t *testing.T) {
 			}
 		}
 		page := filepath.Join(t.TempDir(), "report.html")
-		if out, code := sidecar(t, "calibrate", "--config", file, "--html", page); code != 0 {
-			t.Fatalf("calibrate ended with %d: %s", code, out)
-		}
+		succeed(t, "calibrate", "--config", file, "--html", page)
 		if text, err := os.ReadFile(page); err != nil || strings.Count(string(text), "<table") != 4 || strings.Contains(string(text), "<script") {
 			t.Errorf("%v: %.2000s", err, text)
 		}
-		if diff := cmp.Diff(versions(before), versions(stored(t, direct, index))); diff != "" {
-			t.Errorf("calibrate wrote: %s", diff)
-		}
+		same(t, versions(before), versions(stored(t, direct, index)), "calibrate wrote")
 	})
 }
 
@@ -87,13 +78,10 @@ func TestCalibrateByStoredBands(t *testing.T) {
 	eachDialect(t, func(t *testing.T, e *engines.Engine) {
 		index, list := "calibrated-2", documents(t)
 		direct := api{e, e.URL}
-		direct.drop(t, index)
 		file := richly(t, config(t, e, setup{match: index}), index)
 		through := api{e, serveFile(t, file)}
 		direct.create(t, index)
-		if out, code := sidecar(t, "setup", "--config", file); code != 0 {
-			t.Fatalf("setup ended with %d: %s", code, out)
-		}
+		succeed(t, "setup", "--config", file)
 		through.load(t, index, list)
 		whole, _ := calibrate(t, file, index)
 		looked, _ := calibrate(t, file, index, "--documents", "200", "--sample", "150")

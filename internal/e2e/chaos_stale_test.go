@@ -21,7 +21,6 @@ func TestStaleSketchAfterAFailedLookUp(t *testing.T) {
 			body = `{"id":"x","body":"butter is sold where the bridge meets the square"}`
 		}
 		direct := api{e, e.URL}
-		direct.drop(t, index)
 		direct.create(t, index)
 		for _, fault := range []inject.Fault{
 			{At: inject.RequestWhole, Do: inject.Answer, Reply: inject.Made(503, `{"message":"not now"}`)},

@@ -69,10 +69,8 @@ func TestCommandExamples(t *testing.T) {
 	const index = "clix"
 	direct, list := api{e, e.URL}, documents(t)[:60]
 	list[0].ID = "4711"
-	direct.drop(t, index+"-2024")
 	direct.create(t, index+"-2024")
 	direct.load(t, index+"-2024", list)
-	t.Cleanup(func() { direct.drop(t, index+"-2024") })
 	folder, page := exampleFolder(t, e, index), pageOfCommands(t)
 	path := must(binary())(t)
 	ran, shaped := 0, 0

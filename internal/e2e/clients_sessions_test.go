@@ -214,9 +214,7 @@ func (s session) folded(t *testing.T, through session, o *oracle) {
 		}
 		fold += len(raw) - len(want)
 		size := max(1, len(hitsOf(pages[0])))
-		if diff := cmp.Diff(slices.Collect(slices.Chunk(want, size)), pageIDs(through.Searches[step])); diff != "" {
-			t.Errorf("%q: %s", step, diff)
-		}
+		same(t, slices.Collect(slices.Chunk(want, size)), pageIDs(through.Searches[step]), "%q", step)
 		sameHits(t, step, pages, through.Searches[step])
 	}
 	for step, pages := range s.Cursors {

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
 	"github.com/neardup/sidecar/internal/jsonedit"
@@ -21,7 +19,6 @@ func TestCluster(t *testing.T) {
 	eachEngine(t, func(t *testing.T, e *engines.Engine) {
 		index, list := "clus-1", documents(t)
 		direct := api{e, e.URL}
-		direct.drop(t, index)
 		direct.create(t, index)
 		direct.load(t, index, list)
 		before := stored(t, direct, index)
@@ -29,10 +26,7 @@ func TestCluster(t *testing.T) {
 		run := func(name string, args ...string) (out string, clusters []byte) {
 			t.Helper()
 			name = filepath.Join(dir, name)
-			out, code := sidecar(t, append([]string{"cluster", "--config", file, "--index", index, "--output", name}, args...)...)
-			if code != 0 {
-				t.Fatalf("cluster ended with %d: %s", code, out)
-			}
+			out = string(succeed(t, append([]string{"cluster", "--config", file, "--index", index, "--output", name}, args...)...))
 			return out, must(os.ReadFile(name))(t)
 		}
 		rule, numbers := nativeRule(t), clustersOf(t).least
@@ -66,10 +60,7 @@ func TestCluster(t *testing.T) {
 		if out, code := sidecar(t, "reindex", "--config", file); code != 0 || number(t, out, "written") != 0 {
 			t.Errorf("a reindex after it ended with %d and wrote: %s", code, out)
 		}
-		if diff := cmp.Diff(versions(after), versions(stored(t, direct, index))); diff != "" {
-			t.Errorf("a second run wrote documents: %s", diff)
-		}
-		direct.drop(t, index)
+		same(t, versions(after), versions(stored(t, direct, index)), "a second run wrote documents")
 	})
 }
 
@@ -103,9 +94,7 @@ func TestClusterRefusesToWrite(t *testing.T) {
 	e := engines.Shared(t, engines.Elasticsearch)
 	index := "clus-refused"
 	direct := api{e, e.URL}
-	direct.drop(t, index)
 	direct.create(t, index)
-	defer direct.drop(t, index)
 	for _, test := range []struct {
 		file string
 		args []string

@@ -14,7 +14,6 @@ func TestRepliesAreCodedAlike(t *testing.T) {
 	eachEngine(t, func(t *testing.T, e *engines.Engine) {
 		const index = "coded-1"
 		direct, through := api{e, e.URL}, api{e, serve(t, e, setup{match: "coded-*"})}
-		direct.drop(t, index)
 		through.create(t, index)
 		through.load(t, index, documents(t)[:40])
 		id := documents(t)[0].ID

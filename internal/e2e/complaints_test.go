@@ -14,7 +14,6 @@ import (
 func TestComplaintC26(t *testing.T) {
 	atOnce(t, elasticKinds, func(t *testing.T, e *engines.Engine) {
 		through := serve(t, e, setup{match: "c26-*"})
-		api{e, e.URL}.drop(t, "c26-1")
 		api{e, through}.create(t, "c26-1")
 		closed := must(net.Listen("tcp", "127.0.0.1:0"))(t)
 		dead := serve(t, e, setup{match: "c26-*", urls: []string{"http://" + closed.Addr().String()}})

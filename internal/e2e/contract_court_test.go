@@ -119,9 +119,7 @@ func (c *contract) config() string {
 		}
 	}
 	file := filepath.Join(c.t.TempDir(), "config.yaml")
-	if err := os.WriteFile(file, []byte(b.String()), 0o600); err != nil {
-		c.t.Fatal(err)
-	}
+	check(c.t, os.WriteFile(file, []byte(b.String()), 0o600))
 	return file
 }
 
@@ -129,13 +127,8 @@ func (c *contract) config() string {
 func (c *contract) start(file string) {
 	c.t.Helper()
 	cmd := command(c.t, context.Background(), "serve", "--config", file)
-	logs, err := cmd.StderrPipe()
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		c.t.Fatal(err)
-	}
+	logs := must(cmd.StderrPipe())(c.t)
+	check(c.t, cmd.Start())
 	c.t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		if err := cmd.Wait(); err != nil {

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
 )
@@ -74,9 +72,7 @@ func TestUnmappedTextIsComputedAlike(t *testing.T) {
 		for i := range 60 {
 			want = append(want, 2*i)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: %s", extra, diff)
-		}
+		same(t, want, got, "%s", extra)
 	}
 }
 
@@ -85,7 +81,6 @@ func TestSketchStaysHidden(t *testing.T) {
 	e := engines.Shared(t, engines.OpenSearch)
 	index := "hide-1"
 	through, direct := api{e, serve(t, e, setup{match: "hide-*"})}, api{e, e.URL}
-	direct.drop(t, index)
 	direct.drop(t, "other-1")
 	through.create(t, index)
 	through.load(t, index, documents(t)[:10])

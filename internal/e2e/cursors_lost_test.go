@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/internal/engines"
 )
 
@@ -49,9 +47,7 @@ func TestCursorSeveralSidecars(t *testing.T) {
 				}
 				raw := walk{e: e, bases: always(e.URL), index: index, query: w.query, sort: sort, size: 2000}.run(t)
 				got := w.run(t)
-				if diff := cmp.Diff(j.collapsed(raw.ids), got.ids); diff != "" {
-					t.Errorf("%s, window %d, pit %v, sort %s: headers %q: %s", name, window, pit, sort, got.headers, diff)
-				}
+				same(t, j.collapsed(raw.ids), got.ids, "%s, window %d, pit %v, sort %s: headers %q", name, window, pit, sort, got.headers)
 				got.full(t, w.size)
 				if got.lost() > 0 {
 					t.Errorf("%s, window %d: %d pages of %d say that the cursor was lost, though the window holds it", name, window, got.lost(), len(got.pages))
@@ -80,9 +76,7 @@ func TestCursorBehindTheLastValue(t *testing.T) {
 				w.bases = func() string { time.Sleep(2 * time.Millisecond); return base }
 				raw := walk{e: e, bases: always(e.URL), index: w.index, query: w.query, sort: w.sort, size: 2000}.run(t)
 				got := w.run(t)
-				if diff := cmp.Diff(j.collapsed(raw.ids), got.ids); diff != "" {
-					t.Errorf("pages of %d, pit %v: headers %q: %s", w.size, w.pit, got.headers, diff)
-				}
+				same(t, j.collapsed(raw.ids), got.ids, "pages of %d, pit %v: headers %q", w.size, w.pit, got.headers)
 			}
 		})
 	}
@@ -187,9 +181,7 @@ func TestCursorTies(t *testing.T) {
 			t.Errorf("%s: the order is not the engine's", c.name)
 		}
 		if w.bases, w.size = always(e.URL), 1000; c.pit { // where the engine tells ties apart
-			if diff := cmp.Diff(j.collapsed(w.run(t).ids), got.ids); diff != "" {
-				t.Errorf("%s: %s", c.name, diff)
-			}
+			same(t, j.collapsed(w.run(t).ids), got.ids, "%s", c.name)
 		}
 		if c.name != "one" {
 			continue

@@ -69,9 +69,7 @@ func TestExportsAreTheEngines(t *testing.T) {
 				raw := walkScroll(t, e, e.URL, "export-1", body, "", form).ids
 				for _, params := range []string{"", "&neardup=on"} {
 					got := walkScroll(t, e, through, "export-1", body, params, form)
-					if diff := cmp.Diff(raw, got.ids); diff != "" {
-						t.Errorf("%s%s: %s", body, params, diff)
-					}
+					same(t, raw, got.ids, "%s%s", body, params)
 					for _, header := range got.headers {
 						if header != "bypassed; reason=export" {
 							t.Errorf("%s%s: %s", body, params, header)

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/internal/engines"
 )
 
@@ -55,9 +53,7 @@ func TestCursorWalks(t *testing.T) {
 						}
 						w := walk{e: e, bases: always(base), index: index, query: query, sort: sort, size: size, pit: r.IntN(2) == 0}
 						got := w.run(t)
-						if diff := cmp.Diff(want, got.ids); diff != "" {
-							t.Errorf("window %d, keep %d, sort %s, size %d, pit %v, headers %v: %s", window, keep, sort, size, w.pit, got.headers[:min(3, len(got.headers))], diff)
-						}
+						same(t, want, got.ids, "window %d, keep %d, sort %s, size %d, pit %v, headers %v", window, keep, sort, size, w.pit, got.headers[:min(3, len(got.headers))])
 						got.full(t, size)
 						for _, h := range got.headers {
 							if pages++; strings.Contains(h, "; rounds=1; ") {

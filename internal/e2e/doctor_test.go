@@ -83,16 +83,13 @@ func TestDoctor(t *testing.T) {
 		holds(t, checks, "warn", "rule", `doctor-\* matches no index yet`)
 		holds(t, checks, "warn", "listener", "no sidecar runs at .* sidecar serve")
 
-		direct.drop(t, "doctor-1")
 		direct.create(t, "doctor-1")
 		direct.load(t, "doctor-1", list)
 		checks = doctor(t, file)
 		holds(t, checks, "fail", "index", "doctor-1 is not ready: .*setup")
 		holds(t, checks, "warn", "sketches", "doctor-1: 40 documents.* 0 % have a sketch: run: sidecar reindex")
 
-		if out, code := sidecar(t, "reindex", "--config", file); code != 0 {
-			t.Fatalf("reindex ended with %d: %s", code, out)
-		}
+		succeed(t, "reindex", "--config", file)
 		before := stored(t, direct, "doctor-1")
 		serveFile(t, file)
 		checks = doctor(t, file)
@@ -130,7 +127,6 @@ func TestDoctor(t *testing.T) {
 func TestDoctorOnCredentials(t *testing.T) {
 	e := engines.Shared(t, engines.Typesense)
 	direct := api{e, e.URL}
-	direct.drop(t, "doctor-2")
 	direct.create(t, "doctor-2")
 	checks := doctor(t, config(t, e, setup{match: "doctor-2", key: "wrong"}))
 	holds(t, checks, "warn", "node", "does not tell these credentials what it is")

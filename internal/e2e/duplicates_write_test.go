@@ -262,9 +262,7 @@ func TestDuplicatesSkipped(t *testing.T) {
 			again[i].ID = "again-" + again[i].ID
 		}
 		through.inPieces(t, index, again)
-		if diff := cmp.Diff(before, versions(stored(t, direct, index))); diff != "" {
-			t.Errorf("the same texts under other ids changed what is stored: %s", diff)
-		}
+		same(t, before, versions(stored(t, direct, index)), "the same texts under other ids changed what is stored")
 		checkOneSkipped(t, through, direct, index, all)
 		checkWrittenAgain(t, through, direct, index, all)
 	})

@@ -125,9 +125,7 @@ var versionLine = regexp.MustCompile(`(?m)^      \d\.\d\d  (\S+)`)
 // library holds what the library prints to what the README shows, and that to the definition.
 func (x *examples) library(t *testing.T) {
 	out := x.run(t, x.block(t, "examples/library"))
-	if diff := cmp.Diff(x.block(t, "12 documents, 6 of them stay."), out); diff != "" {
-		t.Error(diff)
-	}
+	same(t, x.block(t, "12 documents, 6 of them stay."), out, "")
 	var ids, stay []string
 	for _, d := range x.list {
 		ids = append(ids, d.ID)
@@ -137,9 +135,7 @@ func (x *examples) library(t *testing.T) {
 			stay = append(stay, id)
 		}
 	}
-	if diff := cmp.Diff(x.oracle(t, "", 0.64).collapsed(ids), stay); diff != "" {
-		t.Error(diff)
-	}
+	same(t, x.oracle(t, "", 0.64).collapsed(ids), stay, "")
 }
 
 // pairs holds the script that reads verdicts to the definition.

@@ -20,7 +20,6 @@ func TestOversizedBody(t *testing.T) {
 	e, index := engines.Shared(t, engines.OpenSearch), "big-1"
 	base := serve(t, e, setup{match: "big-*"})
 	direct := api{e, e.URL}
-	direct.drop(t, index)
 	direct.create(t, index)
 	const limit = 100 << 20
 	for _, size := range []int{limit + 4096, limit - 4096} {

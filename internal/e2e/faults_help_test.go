@@ -111,7 +111,6 @@ func newBench(t *testing.T, e *engines.Engine) *faultBench {
 	}
 	through, list := api{e, b.base}, documents(t)[:80]
 	for _, index := range []string{faultIndex, faultNew, faultSkip} {
-		b.direct.drop(t, index)
 		through.create(t, index)
 		through.load(t, index, list)
 	}

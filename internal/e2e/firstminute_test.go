@@ -15,8 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/internal/engines"
 )
 
@@ -104,12 +102,8 @@ func TestFirstMinute(t *testing.T) {
 		t.Fatalf("%s: %v", search, err)
 	}
 	t.Logf("from clone to the first collapsed page: %.1f s", time.Since(began).Seconds())
-	if diff := cmp.Diff(want, listed(t, page)); diff != "" {
-		t.Errorf("the first page is not the collapsed one: %s", diff)
-	}
-	if diff := cmp.Diff(before, mapping(t, e, index)); diff != "" {
-		t.Errorf("it changed the engine: %s", diff)
-	}
+	same(t, want, listed(t, page), "the first page is not the collapsed one")
+	same(t, before, mapping(t, e, index), "it changed the engine")
 }
 
 // listed returns the ids of a page.

@@ -15,7 +15,6 @@ import (
 
 	"github.com/elastic/go-elasticsearch/v8"
 	"github.com/elastic/go-elasticsearch/v8/esutil"
-	"github.com/google/go-cmp/cmp"
 	"github.com/opensearch-project/opensearch-go/v4"
 	"github.com/opensearch-project/opensearch-go/v4/opensearchapi"
 	ts "github.com/typesense/typesense-go/v2/typesense"
@@ -32,14 +31,11 @@ func TestOfficialClients(t *testing.T) {
 	eachEngine(t, func(t *testing.T, e *engines.Engine) {
 		index, list := "news-go", documents(t)
 		through, direct := api{e, serve(t, e, setup{match: "news-*"})}, api{e, e.URL}
-		direct.drop(t, index)
 		through.create(t, index)
 		goLoad(t, through, index, list)
 		o := newOracle(t, direct, list)
 		for _, q := range queries {
-			if diff := cmp.Diff(slices.Collect(slices.Chunk(o.list(t, index, q), 10)), goWalk(t, through, index, q, 10)); diff != "" {
-				t.Errorf("%q: %s", q, diff)
-			}
+			same(t, slices.Collect(slices.Chunk(o.list(t, index, q), 10)), goWalk(t, through, index, q, 10), "%q", q)
 		}
 	})
 }

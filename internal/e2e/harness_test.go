@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/neardup/sidecar/demo/corpus"
 	"github.com/neardup/sidecar/internal/engines"
 )
@@ -64,6 +66,14 @@ func check(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// same fails the test if two values differ, and says how after what the format says of them.
+func same(t testing.TB, want, got any, format string, args ...any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got): %.3000s", fmt.Sprintf(format, args...), diff)
 	}
 }
 
@@ -146,6 +156,16 @@ func sidecar(t *testing.T, args ...string) (out string, code int) {
 	cmd.Stdout, cmd.Stderr = &both, &both
 	code = exitCode(t, cmd.Run())
 	return both.String(), code
+}
+
+// succeed runs a command of the sidecar that must end well.
+func succeed(t *testing.T, args ...string) outcome {
+	t.Helper()
+	out, code := sidecar(t, args...)
+	if code != 0 {
+		t.Fatalf("%s ended with %d: %s", args[0], code, out)
+	}
+	return outcome(out)
 }
 
 // exitCode returns the code with which a command ended, and fails the test if it could not be run.

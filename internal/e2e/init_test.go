@@ -61,7 +61,6 @@ func TestInit(t *testing.T) {
 	eachEngine(t, func(t *testing.T, e *engines.Engine) {
 		const index = "init-articles"
 		direct, list := api{e, e.URL}, documents(t)
-		direct.drop(t, index)
 		direct.create(t, index)
 		direct.load(t, index, list)
 		before := stored(t, direct, index)
@@ -71,9 +70,7 @@ func TestInit(t *testing.T) {
 		through := api{e, "http://" + at}
 		o := initOracle(t, direct)
 		for _, q := range []string{"ferry", "town"} {
-			if diff := cmp.Diff(o.list(t, index, q), slices.Concat(through.whole(t, index, q, 10, "")...)); diff != "" {
-				t.Errorf("%q: %s", q, diff)
-			}
+			same(t, o.list(t, index, q), slices.Concat(through.whole(t, index, q, 10, "")...), "%q", q)
 		}
 		text := must(os.ReadFile(filepath.Join(serving.Dir, "config.yaml")))(t)
 		if fields := rulesIn(string(text))[index]; fields != "title, body" {

@@ -13,9 +13,7 @@ import (
 func TestBodiesThatNameOtherIndices(t *testing.T) {
 	e := engines.Shared(t, engines.OpenSearch)
 	index, other := "named-1", "other-named-1"
-	through, direct := api{e, serve(t, e, setup{match: "named-*"})}, api{e, e.URL}
-	direct.drop(t, index)
-	direct.drop(t, other)
+	through := api{e, serve(t, e, setup{match: "named-*"})}
 	through.create(t, index)
 	through.create(t, other)
 	through.loadLines(t, index, fmt.Sprintf("{\"index\":{\"_index\":%q,\"_id\":\"1\"}}\n%s\n{\"index\":{\"_index\":%q,\"_id\":\"2\"}}\n%s\n", index, strings.Replace(someText, `{`, `{"n":51/* a, b */,`, 1), index, someText))
@@ -67,8 +65,7 @@ func TestBandsAndClustersAreOurs(t *testing.T) {
 	for _, kind := range []string{engines.OpenSearch, engines.Typesense} {
 		t.Run(kind, func(t *testing.T) {
 			e, index := engines.Shared(t, kind), "ours-1"
-			through, direct := api{e, serveFile(t, ruleFile(t, e, "ours-*", "bands: auto", "on_duplicate: tag"))}, api{e, e.URL}
-			direct.drop(t, index)
+			through := api{e, serveFile(t, ruleFile(t, e, "ours-*", "bands: auto", "on_duplicate: tag"))}
 			through.create(t, index)
 			stored, requests := "/"+index+"/_source/1", elastic
 			if through.typesense() {

@@ -18,9 +18,7 @@ func TestDeadlines(t *testing.T) {
 	eachDialect(t, func(t *testing.T, e *engines.Engine) {
 		index, late := "dlimits-1", map[string]int{}
 		direct := api{e, e.URL}
-		direct.drop(t, index)
 		direct.create(t, index)
-		t.Cleanup(func() { direct.drop(t, index) })
 		direct.load(t, index, documents(t)) // without sketches: these are computed
 		for _, deadline := range []string{"1ns", "300us", "2ms", "20ms"} {
 			through := api{e, serve(t, e, setup{match: "dlimits-*", limits: fmt.Sprintf("{deadline: %s, fallback_share: 1}", deadline)})}

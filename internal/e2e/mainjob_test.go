@@ -5,8 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/internal/engines"
 )
 
@@ -26,9 +24,7 @@ func TestMainJobPages(t *testing.T) {
 			var walked struct{ Pages [][]string }
 			check(t, json.Unmarshal(pyRun(t, through, "walk", index, "--query", q, "--size", "10"), &walked))
 			want := slices.Collect(slices.Chunk(o.list(t, index, q), 10))
-			if diff := cmp.Diff(want, walked.Pages); diff != "" {
-				t.Errorf("%q: %s", q, diff)
-			}
+			same(t, want, walked.Pages, "%q", q)
 		}
 	})
 }

@@ -83,8 +83,7 @@ func TestMetricsOfEngines(t *testing.T) {
 	eachDialect(t, func(t *testing.T, e *engines.Engine) {
 		const index = "meter-canary"
 		w := monitor(t, config(t, e, setup{match: "meter-*"}), nil)
-		direct, through := api{e, e.URL}, api{e, w.base}
-		direct.drop(t, index)
+		through := api{e, w.base}
 		through.create(t, index)
 		list := documents(t)[:120]
 		through.load(t, index, list)

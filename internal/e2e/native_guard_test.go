@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/demo/corpus"
 	"github.com/neardup/sidecar/internal/engines"
@@ -43,9 +41,7 @@ func TestNativeGuards(t *testing.T) {
 				for _, from := range []int{30, 0} {
 					p := fresh.search(t, c.index, "the", from, 10, "")
 					isntNative(t, p.outcome, string(adapters.ReasonUnclustered))
-					if diff := cmp.Diff(want[from:from+10], p.ids); diff != "" {
-						t.Errorf("from %d: the definition (-), the page (+): %s", from, diff)
-					}
+					same(t, want[from:from+10], p.ids, "from %d: the definition (-), the page (+)", from)
 				}
 			})
 		}
@@ -64,15 +60,12 @@ func TestNativeUndeclared(t *testing.T) {
 	eachDialect(t, func(t *testing.T, e *engines.Engine) {
 		index, list := "native-bare", cliquesOnly(t)
 		direct, through := api{e, e.URL}, api{e, serveFile(t, nativeFile(t, e, "native-bare"))}
-		direct.drop(t, index)
 		direct.create(t, index)
 		direct.load(t, index, list)
 		o := newOracle(t, direct, list)
 		p := through.search(t, index, "the", 0, 10, "")
 		isntNative(t, p.outcome, string(adapters.ReasonNativeRefused))
-		if diff := cmp.Diff(o.list(t, index, "the")[:10], p.ids); diff != "" {
-			t.Error(diff)
-		}
+		same(t, o.list(t, index, "the")[:10], p.ids, "")
 		empty := through.search(t, index, "nothingmatchesthis", 0, 10, "")
 		if len(empty.ids) != 0 {
 			t.Errorf("%q: %s", empty.ids, empty.outcome)
@@ -125,9 +118,7 @@ func TestNativeCursors(t *testing.T) {
 		isntNative(t, r.header.Get("Neardup"), "")
 		got = append(got, ids...)
 	}
-	if diff := cmp.Diff(want[:60], got); diff != "" {
-		t.Errorf("a walk by search_after: %s", diff)
-	}
+	same(t, want[:60], got, "a walk by search_after")
 	for _, export := range []string{at + "?scroll=1m", at + "?sort=_doc"} {
 		r := call(t, e, "POST", c.through.base+export, `{"query":{"match":{"body":"the"}}}`).want(t, 200)
 		if got := r.header.Get("Neardup"); got != "bypassed; reason=export" {

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/internal/engines"
 	"github.com/neardup/sidecar/internal/jsonedit"
 )
@@ -53,9 +51,7 @@ func TestNativeMulti(t *testing.T) {
 		}
 		for i, body := range bodies {
 			alone, header := ask([]string{body})
-			if diff := cmp.Diff(spent.ReplaceAllString(string(alone[0]), ""), spent.ReplaceAllString(string(all[i]), "")); diff != "" {
-				t.Errorf("%s: alone (-), among others (+): %s", body, diff)
-			}
+			same(t, spent.ReplaceAllString(string(alone[0]), ""), spent.ReplaceAllString(string(all[i]), ""), "%s: alone (-), among others (+)", body)
 			if native := strings.Contains(header, "; native; "); native != (i == 0 || i == 2 || i == 5) {
 				t.Errorf("%s: %s", body, header)
 			}

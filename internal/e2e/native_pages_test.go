@@ -24,9 +24,7 @@ func TestNativePages(t *testing.T) {
 				raw := c.raw(t, c.index, q)
 				want := c.byCluster(raw)
 				folded += len(raw) - len(want)
-				if diff := cmp.Diff(slices.Collect(slices.Chunk(want, 17)), c.through.whole(t, c.index, q, 17, "")); diff != "" {
-					t.Errorf("%s: %q: %s", c.index, q, diff)
-				}
+				same(t, slices.Collect(slices.Chunk(want, 17)), c.through.whole(t, c.index, q, 17, ""), "%s: %q", c.index, q)
 				first := c.through.search(t, c.index, q, 0, 10, "")
 				isNative(t, first.outcome)
 				late := c.through.search(t, c.index, q, 9000, 10, "")
@@ -37,9 +35,7 @@ func TestNativePages(t *testing.T) {
 					t.Errorf("%s: %q: %s, want %s", c.index, q, first.outcome, figures)
 				}
 				slow := c.through.whole(t, c.index, q, 60, atQueryTime)
-				if diff := cmp.Diff(slices.Collect(slices.Chunk(c.collapsed(raw), 60)), slow); diff != "" {
-					t.Errorf("%s: %q at query time: %s", c.index, q, diff)
-				}
+				same(t, slices.Collect(slices.Chunk(c.collapsed(raw), 60)), slow, "%s: %q at query time", c.index, q)
 				if !cmp.Equal(slow, slices.Collect(slices.Chunk(want, 60))) {
 					differ++
 				}
@@ -93,9 +89,7 @@ func TestNativeEverything(t *testing.T) {
 			raw := slices.Concat(c.direct.whole(t, c.index, q, 250, params)...)
 			want := c.byCluster(raw)
 			for _, size := range []int{10, 250} {
-				if diff := cmp.Diff(slices.Collect(slices.Chunk(want, size)), c.through.whole(t, c.index, q, size, params)); diff != "" {
-					t.Errorf("%q%s in pages of %d: %s", q, params, size, diff)
-				}
+				same(t, slices.Collect(slices.Chunk(want, size)), c.through.whole(t, c.index, q, size, params), "%q%s in pages of %d", q, params, size)
 			}
 			isNative(t, c.through.search(t, c.index, q, 0, 10, params).outcome)
 		}
@@ -108,7 +102,6 @@ func TestNativeAsWritten(t *testing.T) {
 	eachDialect(t, func(t *testing.T, e *engines.Engine) {
 		index, list := "native-written", documents(t)
 		direct, through := api{e, e.URL}, api{e, serveFile(t, nativeFile(t, e, index))}
-		direct.drop(t, index)
 		through.create(t, index)
 		through.load(t, index, list)
 		o := newOracle(t, direct, list)
@@ -127,9 +120,7 @@ func TestNativeAsWritten(t *testing.T) {
 		if len(want) == len(raw) {
 			t.Fatal("no two documents have the same text")
 		}
-		if diff := cmp.Diff(slices.Collect(slices.Chunk(want, 60)), through.whole(t, index, "the", 60, "")); diff != "" {
-			t.Error(diff)
-		}
+		same(t, slices.Collect(slices.Chunk(want, 60)), through.whole(t, index, "the", 60, ""), "")
 		isNative(t, through.search(t, index, "the", 0, 10, "").outcome)
 		if direct.typesense() {
 			call(t, e, "PATCH", through.base+"/collections/"+index+"/documents/"+folded, `{"title":"the new title"}`).want(t, 201)
@@ -149,12 +140,9 @@ func TestNativeAfterTheJob(t *testing.T) {
 		index, list := "native-job", documents(t)
 		file := nativeFile(t, e, index)
 		direct, through := api{e, e.URL}, api{e, serveFile(t, file)}
-		direct.drop(t, index)
 		through.create(t, index)
 		through.load(t, index, list)
-		if out, code := sidecar(t, "cluster", "--config", file, "--index", index, "--write"); code != 0 {
-			t.Fatalf("cluster ended with %d: %s", code, out)
-		}
+		succeed(t, "cluster", "--config", file, "--index", index, "--write")
 		direct.refresh(t, index)
 		c := &clustered{oracle: newOracle(t, direct, list), index: index, ids: map[string]string{}}
 		for id, number := range clustersOf(t).least {
@@ -162,9 +150,7 @@ func TestNativeAfterTheJob(t *testing.T) {
 		}
 		for _, q := range queries {
 			want := c.byCluster(c.raw(t, index, q))
-			if diff := cmp.Diff(slices.Collect(slices.Chunk(want, 20)), through.whole(t, index, q, 20, "")); diff != "" {
-				t.Errorf("%q: %s", q, diff)
-			}
+			same(t, slices.Collect(slices.Chunk(want, 20)), through.whole(t, index, q, 20, ""), "%q", q)
 			isNative(t, through.search(t, index, q, 0, 10, "").outcome)
 		}
 	})

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/internal/engines"
 	"github.com/neardup/sidecar/internal/jsonedit"
 )
@@ -93,9 +91,7 @@ func (c *clustered) sameReply(t *testing.T, name string, native, plain, all repl
 		t.Errorf("%s: %s", name, header)
 	}
 	outside, own := c.outside(t, native.body), c.outside(t, plain.body)
-	if diff := cmp.Diff(own, outside); diff != "" {
-		t.Errorf("%s: around the hits the engine's (-) and the native reply (+):\n%s", name, diff)
-	}
+	same(t, own, outside, "%s: around the hits the engine's (-) and the native reply (+)", name)
 	known := map[string]bool{}
 	for _, hit := range c.hits(t, all.body) {
 		known[string(hit)] = true

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/demo/corpus"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
@@ -88,9 +86,7 @@ func (o *oracle) checkPages(t *testing.T, through api, index, params string) {
 		folded += len(o.raw(t, index, q)) - len(want)
 		for _, size := range []int{10, 60} {
 			pages := through.whole(t, index, q, size, params)
-			if diff := cmp.Diff(slices.Collect(slices.Chunk(want, size)), pages); diff != "" {
-				t.Errorf("%q in pages of %d: %s", q, size, diff)
-			}
+			same(t, slices.Collect(slices.Chunk(want, size)), pages, "%q in pages of %d", q, size)
 		}
 	}
 	if folded < 300 {

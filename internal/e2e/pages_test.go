@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/clients"
 	"github.com/neardup/sidecar/internal/engines"
@@ -35,7 +33,6 @@ func TestOriginalsPlusOneField(t *testing.T) {
 	eachEngine(t, func(t *testing.T, e *engines.Engine) {
 		index := "plain-1"
 		through, direct := api{e, serve(t, e, setup{match: "plain-*"})}, api{e, e.URL}
-		direct.drop(t, index)
 		through.create(t, index)
 		documents := map[string]string{
 			"n1": `{"id":"n1","z":1e3,"a":-0,"title":"Numbers and  spaces","body":"one two three","f":1.10,"big":9007199254740993,"nested":{"b":[ {"c":null},{"c":1.50}],"a":"\u00e9"}}`,
@@ -59,9 +56,7 @@ func TestOriginalsPlusOneField(t *testing.T) {
 			if !direct.typesense() && string(plain) != sent {
 				t.Errorf("stored less our field:\n%s\nsent:\n%s", plain, sent)
 			}
-			if diff := cmp.Diff(canonical(t, []byte(sent)), canonical(t, plain)); diff != "" {
-				t.Error(diff)
-			}
+			same(t, canonical(t, []byte(sent)), canonical(t, plain), "")
 			if seen := through.get(t, index, id); string(seen) != string(plain) {
 				t.Errorf("through the sidecar:\n%s\nwant:\n%s", seen, plain)
 			}
@@ -86,7 +81,6 @@ func TestThreshold(t *testing.T) {
 	direct := api{e, e.URL}
 	loose := api{e, serve(t, e, setup{match: "thresh-*", threshold: 0.5})}
 	strict := api{e, serve(t, e, setup{match: "thresh-*", threshold: 0.97})}
-	direct.drop(t, index)
 	loose.create(t, index)
 	loose.load(t, index, list)
 	sizes := map[string]int{}
@@ -105,9 +99,7 @@ func TestThreshold(t *testing.T) {
 			want = o.raw(t, index, "*")
 		}
 		got := slices.Concat(c.a.whole(t, index, "*", 50, c.params)...)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+		same(t, want, got, "%s", name)
 		sizes[name] = len(got)
 	}
 	if !(sizes["loose"] < sizes["strict"] && sizes["strict"] < sizes["off"]) {

@@ -13,8 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/demo/corpus"
 	"github.com/neardup/sidecar/internal/clients"
 	"github.com/neardup/sidecar/internal/engines"
@@ -147,9 +145,7 @@ func TestPlaygroundShowsTextAsText(t *testing.T) {
 	got := seenAs[[]string](t, seen[1])
 	slices.Sort(got)
 	slices.Sort(hostile)
-	if diff := cmp.Diff(hostile, got); diff != "" {
-		t.Errorf("titles: %s", diff)
-	}
+	same(t, hostile, got, "titles")
 	if got := seenAs[[]int](t, seen[2]); got[0] != 0 || got[1] != 0 {
 		t.Errorf("hacked %d, %d elements that are not ours", got[0], got[1])
 	}

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/internal/engines"
 )
 
@@ -35,8 +33,6 @@ func TestPresetChunks(t *testing.T) {
 		path := fmt.Sprintf("/collections/%s/documents/search?q=*&page=%d&per_page=%d&vector_query=%s",
 			index, from/size+1, size, url.QueryEscape(fmt.Sprintf("v:([0.001,1],k:%d)", 3*size)))
 		r := call(t, e, "GET", through.base+path, "").want(t, 200)
-		if diff := cmp.Diff(want[from:from+size], numbers(t, e, r)); diff != "" {
-			t.Errorf("from %d, %s: %s", from, r.header.Get("Neardup"), diff)
-		}
+		same(t, want[from:from+size], numbers(t, e, r), "from %d, %s", from, r.header.Get("Neardup"))
 	}
 }

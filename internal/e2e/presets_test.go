@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/internal/engines"
 )
 
@@ -186,7 +184,7 @@ func numbered(w writer, items []item) {
 // TestPresets has each preset fold documents of the kind it is for, and no others.
 func TestPresets(t *testing.T) {
 	began := time.Date(2024, 2, 27, 18, 30, 0, 0, time.UTC)
-	same := func(a, b *item) bool { return a.text == b.text }
+	alike := func(a, b *item) bool { return a.text == b.text }
 	const families = 4
 	cases := []struct {
 		name, rule string
@@ -195,7 +193,7 @@ func TestPresets(t *testing.T) {
 		folds
 	}{
 		{"mirrors", "fields: [body], preset: mirrors, host_field: host", mirrored, 2, folds{near: func(a, b *item) bool {
-			return same(a, b) && a.Host != "" && b.Host != "" && a.Host != b.Host
+			return alike(a, b) && a.Host != "" && b.Host != "" && a.Host != b.Host
 		}}},
 		{"news", "fields: [body], preset: news, date_field: at", func(w writer) (items []item) {
 			// An agency's report in several papers within days, again a year later, and without a date.
@@ -205,7 +203,7 @@ func TestPresets(t *testing.T) {
 			}
 			return append(items, item{Body: text(w.edited(report, 4)), text: report[0]})
 		}, 3, folds{near: func(a, b *item) bool {
-			return same(a, b) && !a.at.IsZero() && !b.at.IsZero() && a.at.Sub(b.at).Abs() <= 72*time.Hour
+			return alike(a, b) && !a.at.IsZero() && !b.at.IsZero() && a.at.Sub(b.at).Abs() <= 72*time.Hour
 		}}},
 		{"versions", "fields: [body], preset: versions, date_field: at", func(w writer) (items []item) {
 			// The newest is shown wherever it ranks, and one without a date never.
@@ -216,12 +214,12 @@ func TestPresets(t *testing.T) {
 				version = w.edited(version, 3)
 			}
 			return append(items, item{Body: text(version), text: name})
-		}, 4, folds{same, func(a, b *item) bool { return a.at.After(b.at) }}},
+		}, 4, folds{alike, func(a, b *item) bool { return a.at.After(b.at) }}},
 		{"plagiarism", "fields: [body], preset: plagiarism", func(w writer) []item {
 			// The whole is shown in the place of an excerpt that ranks before it.
 			whole := w.words(600)
 			return []item{{Body: text(w.edited(whole[200:320], 3)), text: whole[0]}, {Body: text(whole), text: whole[0]}}
-		}, 1, folds{same, func(a, b *item) bool { return len(a.Body) > len(b.Body) }}},
+		}, 1, folds{alike, func(a, b *item) bool { return len(a.Body) > len(b.Body) }}},
 		{"soft404", "fields: [body], preset: soft404, host_field: host", func(w writer) (items []item) {
 			// Error pages of a host that answers them with 200, and articles between.
 			host := w.word() + ".example"
@@ -231,8 +229,8 @@ func TestPresets(t *testing.T) {
 				items = append(items, item{Body: page, Host: host, text: host}, item{Body: text(w.words(80)), Host: host, text: w.word()})
 			}
 			return items
-		}, 4, folds{near: same}},
-		{"goods", "fields: [tags], preset: goods", tagged, 2, folds{near: same}},
+		}, 4, folds{near: alike}},
+		{"goods", "fields: [tags], preset: goods", tagged, 2, folds{near: alike}},
 	}
 	atOnce(t, []string{engines.OpenSearch, engines.Typesense}, func(t *testing.T, e *engines.Engine) {
 		var rules []string
@@ -254,9 +252,7 @@ func TestPresets(t *testing.T) {
 			through.shelve(t, index, items)
 			for from := 0; from < len(want); from += 7 {
 				page, r := through.listed(t, index, from, 7, "")
-				if diff := cmp.Diff(want[from:min(from+7, len(want))], page); diff != "" {
-					t.Errorf("%s from %d, %s: the definition (-), through us (+): %s", c.name, from, r.header.Get("Neardup"), diff)
-				}
+				same(t, want[from:min(from+7, len(want))], page, "%s from %d, %s: the definition (-), through us (+)", c.name, from, r.header.Get("Neardup"))
 			}
 		}
 	})

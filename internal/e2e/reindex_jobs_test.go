@@ -62,7 +62,6 @@ func reindex(t *testing.T, args ...string) (r reindexed, complaint string, code 
 // jobIndex makes an index of so many short documents, past the sidecar, with the ids d0, d1, ….
 func jobIndex(t *testing.T, direct api, index string, documents int) {
 	t.Helper()
-	direct.drop(t, index)
 	direct.create(t, index)
 	var lines strings.Builder
 	for i := range documents {

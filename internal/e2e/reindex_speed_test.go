@@ -64,7 +64,6 @@ func TestReindexSpeed(t *testing.T) {
 	eachEngine(t, func(t *testing.T, e *engines.Engine) {
 		const index, rounds = "rj-speed", 4
 		direct := api{e, e.URL}
-		direct.drop(t, index)
 		direct.create(t, index)
 		manyTexts(t, direct, index, documents)
 		file := config(t, e, setup{match: index})
@@ -127,7 +126,6 @@ func TestReindexMemory(t *testing.T) {
 		least := int64(0)
 		for _, documents := range sizes {
 			index, direct := fmt.Sprint("rj-memory-", documents), api{e, e.URL}
-			direct.drop(t, index)
 			direct.create(t, index)
 			manyTexts(t, direct, index, documents)
 			out, code, used := sidecarPeak(t, "reindex", "--config", config(t, e, setup{match: index}))

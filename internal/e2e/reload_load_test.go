@@ -164,7 +164,6 @@ func TestReloadUnderLoad(t *testing.T) {
 		index, written := "o-reload-1", "o-reload-2"
 		direct := api{e, e.URL}
 		for _, name := range []string{index, written} {
-			direct.drop(t, name)
 			direct.create(t, name)
 		}
 		rules := []string{"threshold: 0.7", "threshold: 0.7, dry_run: true", "threshold: 0.95"}

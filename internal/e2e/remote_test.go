@@ -32,7 +32,6 @@ func TestRemoteCluster(t *testing.T) {
 	local, index := "remote-1", "elsewhere:remote-1"
 	near, direct := api{e, serve(t, e, setup{match: "remote-*"})}, api{e, e.URL}
 	far := api{e, serve(t, e, setup{match: "elsewhere:remote-*"})}
-	direct.drop(t, local)
 	near.create(t, local)
 	near.load(t, local, documents(t))
 	o := newOracle(t, direct, documents(t))
@@ -49,9 +48,7 @@ func TestRemoteCluster(t *testing.T) {
 			r := call(t, e, "POST", near.base+"/"+target+"/_search?"+params, body).want(t, 200)
 			got, _ := idsOf(t, r)
 			if target == index {
-				if diff := cmp.Diff(ids, got); diff != "" {
-					t.Errorf("%s: directly (-), through us (+):\n%s", target, diff)
-				}
+				same(t, ids, got, "%s: directly (-), through us (+)", target)
 			} else if outcome := r.header.Get("Neardup"); !strings.HasPrefix(outcome, "collapsed; ") || strings.Contains(outcome, "folded=0") {
 				t.Errorf("%s: %s", target, outcome)
 			}

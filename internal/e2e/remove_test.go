@@ -77,15 +77,12 @@ func removeAfter(t *testing.T, e *engines.Engine) {
 	direct := api{e, e.URL}
 	f := &fixture{direct: direct}
 	for _, name := range []string{plain, index} {
-		direct.drop(t, name)
 		direct.create(t, name)
 	}
 	file := richly(t, config(t, e, setup{match: index}), index)
 	f.put(t, direct, plain, oddDocuments)
 	f.put(t, direct, plain, brokenLines)
-	if out, code := sidecar(t, "setup", "--config", file); code != 0 {
-		t.Fatalf("setup ended with %d: %s", code, out)
-	}
+	succeed(t, "setup", "--config", file)
 	ways, through := [2]map[string]string{{}, {}}, api{e, serveFile(t, file)}
 	for n, id := range slices.Sorted(maps.Keys(oddDocuments)) {
 		ways[n%2][id] = oddDocuments[id]
@@ -93,9 +90,7 @@ func removeAfter(t *testing.T, e *engines.Engine) {
 	ways[0]["lines"], ways[1]["ahead"] = brokenLines["lines"], brokenLines["ahead"]
 	f.put(t, through, index, ways[0])
 	f.put(t, direct, index, ways[1])
-	if out, code := sidecar(t, "verify", "--config", file, "--repair"); code != 0 {
-		t.Fatalf("verify ended with %d: %s", code, out)
-	}
+	succeed(t, "verify", "--config", file, "--repair")
 	before := stored(t, direct, index)
 	for id, h := range before {
 		if o := adapters.OursOf(h.source); o.Cluster == "" || id != "wordless" && (o.Sketch == "" || len(o.Bands) == 0) {
@@ -117,18 +112,14 @@ func removeAfter(t *testing.T, e *engines.Engine) {
 	if code != 0 || number(t, out, "cleaned") != len(before) {
 		t.Fatalf("remove ended with %d: %s", code, out)
 	}
-	if diff := cmp.Diff(sources(stored(t, direct, plain)), sources(stored(t, direct, index))); diff != "" {
-		t.Errorf("the documents are not what they were: %s", diff)
-	}
+	same(t, sources(stored(t, direct, plain)), sources(stored(t, direct, index)), "the documents are not what they were")
 	checkDeclarations(t, direct, index, out)
 	after := versions(stored(t, direct, index))
 	if out, code = sidecar(t, "remove", "--config", foreign, "--index", index, "--yes"); code != 0 || number(t, out,
 		"held something") != 0 {
 		t.Errorf("again it ended with %d: %s", code, out)
 	}
-	if diff := cmp.Diff(after, versions(stored(t, direct, index))); diff != "" {
-		t.Errorf("again it wrote: %s", diff)
-	}
+	same(t, after, versions(stored(t, direct, index)), "again it wrote")
 }
 
 // checkDeclarations holds what the engine declares against what remove said of it.

@@ -68,9 +68,7 @@ func TestSchemes(t *testing.T) {
 			both := slices.Concat(shelves[0], shelves[1])
 			slices.SortFunc(both, func(a, b item) int { return a.N - b.N })
 			got, _ := changed.listed(t, "schemes-a,schemes-b", 0, 100, "")
-			if diff := cmp.Diff(f.list(both), got); diff != "" {
-				t.Errorf("two indices of one scheme, the definition (-), through us (+): %s", diff)
-			}
+			same(t, f.list(both), got, "two indices of one scheme, the definition (-), through us (+)")
 		})
 	})
 }
@@ -101,9 +99,7 @@ func separate(t *testing.T, through api, indices []string, shelves [][]item, f f
 	t.Helper()
 	for i, index := range indices {
 		got, r := through.listed(t, index, 0, 100, "")
-		if diff := cmp.Diff(f.list(shelves[i]), got); diff != "" {
-			t.Errorf("%s, %s: the definition (-), through us (+): %s", index, r.header.Get("Neardup"), diff)
-		}
+		same(t, f.list(shelves[i]), got, "%s, %s: the definition (-), through us (+)", index, r.header.Get("Neardup"))
 	}
 	if through.typesense() || len(indices) < 3 {
 		return
@@ -129,16 +125,6 @@ func separate(t *testing.T, through api, indices []string, shelves [][]item, f f
 
 // outcome is what a command printed.
 type outcome string
-
-// succeed runs a command of the sidecar that must end well.
-func succeed(t *testing.T, args ...string) outcome {
-	t.Helper()
-	out, code := sidecar(t, args...)
-	if code != 0 {
-		t.Fatalf("sidecar %s ended with %d: %s", strings.Join(args, " "), code, out)
-	}
-	return outcome(out)
-}
 
 func (o outcome) has(t *testing.T, texts ...string) {
 	t.Helper()

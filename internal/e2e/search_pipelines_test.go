@@ -15,7 +15,6 @@ import (
 func TestSearchPipelines(t *testing.T) {
 	e, index := engines.Shared(t, engines.OpenSearch), "spipe-1"
 	direct, through := api{e, e.URL}, api{e, serve(t, e, setup{match: "spipe-*"})}
-	direct.drop(t, index)
 	through.create(t, index)
 	through.load(t, index, documents(t))
 	if e.Name == engines.OpenSearch2 {
@@ -85,7 +84,6 @@ func TestJobsPastSearchPipelines(t *testing.T) {
 		`{"rename_field":{"ignore_failure":true,"field":"title","target_field":"headline"}},{"truncate_hits":{"target_size":3}}]}`).want(t, 200)
 	var seen [2][]string
 	for i, index := range []string{"past-plain", "past-piped"} {
-		direct.drop(t, index)
 		direct.create(t, index)
 		direct.load(t, index, list)
 		if i == 1 {

@@ -34,7 +34,6 @@ func TestSearchProcessors(t *testing.T) {
 	const index, size = "sproc-1", 10
 	list := documents(t)
 	direct, through := api{e, e.URL}, api{e, serve(t, e, setup{match: "sproc-*", threshold: 0.64})}
-	direct.drop(t, index)
 	through.create(t, index)
 	call(t, e, "PUT", e.URL+"/"+index+"/_mapping", `{"properties":{"hash":{"type":"keyword"},"some":{"type":"keyword"},"group":{"type":"keyword"}}}`).want(t, 200)
 	through.load(t, index, list)

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/internal/engines"
 	"github.com/neardup/sidecar/internal/jsonedit"
 )
@@ -17,7 +15,6 @@ func TestRescoredSearch(t *testing.T) {
 	e := engines.Shared(t, engines.OpenSearch)
 	index := "rescore-1"
 	through, direct := api{e, serve(t, e, setup{match: "rescore-*"})}, api{e, e.URL}
-	direct.drop(t, index)
 	through.create(t, index)
 	through.load(t, index, documents(t))
 	search := func(base string, from, size, window int) reply {
@@ -32,9 +29,7 @@ func TestRescoredSearch(t *testing.T) {
 		if outcome := r.header.Get("Neardup"); !strings.HasPrefix(outcome, "collapsed; ") {
 			t.Fatal(outcome)
 		}
-		if diff := cmp.Diff(want[from:from+10], got); diff != "" {
-			t.Errorf("from %d: the definition (-), the page (+):\n%s", from, diff)
-		}
+		same(t, want[from:from+10], got, "from %d: the definition (-), the page (+)", from)
 	}
 	for _, c := range []struct{ from, size, window int }{{0, 10, 10}, {0, 20, 10}, {90, 10, 100}} {
 		r := search(through.base, c.from, c.size, c.window)
@@ -43,9 +38,7 @@ func TestRescoredSearch(t *testing.T) {
 		}
 		got, _ := idsOf(t, r)
 		own, _ := idsOf(t, search(e.URL, c.from, c.size, c.window))
-		if diff := cmp.Diff(own, got); diff != "" {
-			t.Errorf("%+v: directly (-), through us (+):\n%s", c, diff)
-		}
+		same(t, own, got, "%+v: directly (-), through us (+)", c)
 	}
 }
 
@@ -65,9 +58,7 @@ func TestCompletionSuggester(t *testing.T) {
 		body := `{"sort":"n","suggest":{"mine":{"prefix":"ri","completion":{"field":"s","size":6}}}` + extra + `}`
 		want := jsonedit.Get(members(t, call(t, e, "POST", e.URL+"/"+index+"/_search", body).want(t, 200).body), "suggest")
 		r := call(t, e, "POST", through.base+"/"+index+"/_search", body).want(t, 200)
-		if diff := cmp.Diff(string(ourMember.ReplaceAll(want, nil)), string(jsonedit.Get(members(t, r.body), "suggest"))); diff != "" {
-			t.Errorf("%s: directly (-), through us (+):\n%s", extra, diff)
-		}
+		same(t, string(ourMember.ReplaceAll(want, nil)), string(jsonedit.Get(members(t, r.body), "suggest")), "%s: directly (-), through us (+)", extra)
 		if outcome := r.header.Get("Neardup"); !strings.HasPrefix(outcome, "collapsed; ") {
 			t.Error(outcome)
 		}

@@ -48,8 +48,6 @@ func banded(t *testing.T, e *engines.Engine, index string, list []corpus.Documen
 	text := must(os.ReadFile(file))(t)
 	check(t, os.WriteFile(file, append(text, "        bands: auto\n"...), 0o600))
 	through = api{e, serveFile(t, file)}
-	direct := api{e, e.URL}
-	direct.drop(t, index)
 	through.create(t, index)
 	through.load(t, index, list)
 	return file, through

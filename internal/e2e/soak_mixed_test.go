@@ -28,7 +28,6 @@ func TestSoakMixed(t *testing.T) {
 	e, index := engines.Shared(t, engines.Elasticsearch), "dsoak-1"
 	w := monitor(t, config(t, e, setup{match: "dsoak-*", limits: "{deadline: 200ms}"}), nil)
 	direct := api{e, e.URL}
-	direct.drop(t, index)
 	direct.create(t, index)
 	var done, failed atomic.Int64
 	client, list, stop := &http.Client{Timeout: 30 * time.Second}, documents(t), make(chan struct{})

@@ -122,8 +122,7 @@ func TestTraces(t *testing.T) {
 		node, noted := noting(t, e)
 		file := traced(t, config(t, e, setup{match: "traced-*", urls: []string{node}}), `{endpoint: "`+at.URL+`", sample: 0}`)
 		w := monitor(t, file, []string{"OTEL_SERVICE_NAME=", "OTEL_EXPORTER_OTLP_HEADERS=x-tenant=blue", "OTEL_RESOURCE_ATTRIBUTES=deployment.environment.name=proof"})
-		direct, through := api{e, e.URL}, api{e, w.base}
-		direct.drop(t, index)
+		through := api{e, w.base}
 		through.create(t, index)
 		through.load(t, index, documents(t)[:60])
 		path, body := "/"+index+"/_search", `{"query":{"match":{"title":"canaryquery"}}}`

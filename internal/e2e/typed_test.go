@@ -16,7 +16,6 @@ func TestTypedPaths(t *testing.T) {
 		t.Skip("for NEARDUP_OLDER=1")
 	}
 	through, direct := api{e, serve(t, e, setup{match: "typed-*"})}, api{e, e.URL}
-	direct.drop(t, index)
 	through.create(t, index)
 	const kind = "application/vnd.elasticsearch+json;compatible-with=7"
 	seven := func(base, method, path, body string) reply {

@@ -56,7 +56,6 @@ func TestTypesenseKilledInAPatch(t *testing.T) {
 	const collection = "bkill-1"
 	s := setup{match: "bkill-*"}
 	through, direct := api{e, serve(t, e, s)}, api{e, e.URL}
-	direct.drop(t, collection)
 	through.create(t, collection)
 	list := documents(t)[:6]
 	changed, twin := &list[2], &list[3]
@@ -113,7 +112,6 @@ func TestTypesenseOddIDs(t *testing.T) {
 	e := engines.Shared(t, engines.Typesense)
 	const collection = "bodd-1"
 	direct, s := api{e, e.URL}, setup{match: "bodd-*"}
-	direct.drop(t, collection)
 	direct.create(t, collection)
 	var lines strings.Builder
 	for i, id := range oddIDs {

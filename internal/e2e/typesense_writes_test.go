@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
 	"github.com/neardup/sidecar/internal/jsonedit"
@@ -177,9 +175,7 @@ func alike(t *testing.T, step string, direct, through api, one, two string) {
 	if !strings.Contains(step, "enable_nested") && !strings.Contains(want, `"o":{`) {
 		want = forged.ReplaceAllString(want, "")
 	}
-	if diff := cmp.Diff(want, clean(b, two)); diff != "" {
-		t.Errorf("%.300s (-directly +through): %s", step, diff)
-	}
+	same(t, want, clean(b, two), "%.300s (-directly +through)", step)
 }
 
 // exported returns every document of a collection as the engine holds it.

@@ -396,9 +396,7 @@ func (s *shelfOfVectors) compare(t *testing.T, step string, before, after vector
 			delete(was, f.name)
 			delete(is, f.name)
 		}
-		if diff := cmp.Diff(was, is); diff != "" {
-			t.Errorf("after %s, %s in %s: %s", step, id, s.index, diff)
-		}
+		same(t, was, is, "after %s, %s in %s", step, id, s.index)
 	}
 	return rounded
 }

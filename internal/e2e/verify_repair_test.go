@@ -39,13 +39,10 @@ func TestVerifyRepairs(t *testing.T) {
 	atOnce(t, []string{engines.OpenSearch, engines.Typesense}, func(t *testing.T, e *engines.Engine) {
 		index, list := "repaired-1", documents(t)[:40]
 		direct := api{e, e.URL}
-		direct.drop(t, index)
 		file := richly(t, config(t, e, setup{match: index}), index)
 		through := api{e, serveFile(t, file)}
 		direct.create(t, index)
-		if out, code := sidecar(t, "setup", "--config", file); code != 0 {
-			t.Fatalf("setup ended with %d: %s", code, out)
-		}
+		succeed(t, "setup", "--config", file)
 		through.load(t, index, list)
 		before := stored(t, direct, index)
 		if r, code := inspect(t, file); code != 0 || r.Right != len(list) {

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/internal/engines"
 )
 
@@ -121,7 +119,6 @@ var behindTypesense = []behind{
 func newFixture(t *testing.T, e *engines.Engine, file string) *fixture {
 	t.Helper()
 	f := &fixture{direct: api{e, e.URL}, through: api{e, serveFile(t, file)}}
-	f.direct.drop(t, verified)
 	f.through.create(t, verified)
 	list := documents(t)[:verifiedSize]
 	for i := range list {
@@ -154,9 +151,7 @@ func TestVerifyFindsWhatTheEngineChanged(t *testing.T) {
 				got := verify(t, file, verified)
 				examples := got.Examples
 				got.Examples = nil
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Error(diff)
-				}
+				same(t, want, got, "")
 				for _, id := range examples {
 					if wrong(ruleOfTests(t), before[id].source) == "" {
 						t.Errorf("%s is named as stale: %s", id, before[id].source)
@@ -165,9 +160,7 @@ func TestVerifyFindsWhatTheEngineChanged(t *testing.T) {
 				if len(examples) != want.Stale+want.Emptied {
 					t.Errorf("%d examples: %v", len(examples), examples)
 				}
-				if diff := cmp.Diff(versions(before), versions(stored(t, f.direct, verified))); diff != "" {
-					t.Errorf("verify wrote: %s", diff)
-				}
+				same(t, versions(before), versions(stored(t, f.direct, verified)), "verify wrote")
 				mended(t, f, file, verified, want.Emptied)
 			})
 		}
@@ -177,12 +170,8 @@ func TestVerifyFindsWhatTheEngineChanged(t *testing.T) {
 // mended runs reindex and checks that verify has nothing left to say but of so many documents without text.
 func mended(t *testing.T, f *fixture, file, index string, textless int) {
 	t.Helper()
-	if out, code := sidecar(t, "reindex", "--config", file); code != 0 {
-		t.Fatalf("reindex ended with %d: %s", code, out)
-	}
+	succeed(t, "reindex", "--config", file)
 	got := verify(t, file, index)
 	want := findings{Scanned: verifiedSize, Right: verifiedSize - textless, Textless: textless, Examples: []string{}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("after reindex: %s", diff)
-	}
+	same(t, want, got, "after reindex")
 }

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
 	"github.com/neardup/sidecar/internal/jsonedit"
@@ -189,9 +187,7 @@ func TestWritesAreTheEnginesOwn(t *testing.T) {
 					if a.status != b.status {
 						t.Errorf("%.300s: status %d, directly %d: %.300s", step, b.status, a.status, b.body)
 					}
-					if diff := cmp.Diff(plain(a, one), plain(b, two)); diff != "" {
-						t.Errorf("%.300s (-directly +through): %s", step, diff)
-					}
+					same(t, plain(a, one), plain(b, two), "%.300s (-directly +through)", step)
 				}
 				lacks := w.lacks
 				if w.refused == e.Name {

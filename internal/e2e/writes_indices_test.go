@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
 )
@@ -74,9 +72,7 @@ func (p pair) send(t *testing.T, steps ...string) (status int) {
 		if a.status != b.status {
 			t.Errorf("%.300s: status %d, directly %d: %.300s %.300s", step, b.status, a.status, b.body, a.body)
 		}
-		if diff := cmp.Diff(plain(a, p.one), plain(b, p.two)); diff != "" {
-			t.Errorf("%.300s (-directly +through): %s", step, diff)
-		}
+		same(t, plain(a, p.one), plain(b, p.two), "%.300s (-directly +through)", step)
 		status = b.status
 	}
 	return status
@@ -142,9 +138,7 @@ func TestFieldLimit(t *testing.T) {
 				p.send(t, "PUT /INDEX/_doc/t | {\"title\":\"a b c\"}", "POST /INDEX/_bulk | {\"index\":{}}¶{\"o\":{\"p\":{\"q\":1}}}¶{\"index\":{}}¶{\"z1\":1,\"z2\":2}¶")
 				one, _ := p.direct.mapping(t, p.one)
 				two, ours := p.direct.mapping(t, p.two)
-				if diff := cmp.Diff(one, two); diff != "" {
-					t.Error(diff)
-				}
+				same(t, one, two, "")
 				if ours == (c.name == "names") {
 					t.Errorf("our field is declared: %v", ours)
 				}

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
 )
@@ -21,7 +19,6 @@ func TestEqualUpdates(t *testing.T) {
 			e := engines.Shared(t, kind)
 			base := serveFile(t, config(t, e, setup{match: "noop-*"}))
 			const text = `"title":"a report of some length","body":"the river rose again last night and the ferry stays at its pier"`
-			api{e, e.URL}.drop(t, "noop-1")
 			api{e, base}.create(t, "noop-1")
 			document := func(id, from string) {
 				call(t, e, "PUT", from+"/noop-1/_doc/"+id+"?refresh=true", `{`+text+`,"n":1}`).want(t, 201)
@@ -85,9 +82,7 @@ func TestEqualUpdates(t *testing.T) {
 					t.Errorf("%s has the sketch %v", id, got[adapters.SketchField])
 				}
 				delete(got, adapters.SketchField)
-				if diff := cmp.Diff(plain, got); diff != "" {
-					t.Errorf("%s: %s", id, diff)
-				}
+				same(t, plain, got, "%s", id)
 			}
 		})
 	}
@@ -100,7 +95,6 @@ func TestEqualUpdates(t *testing.T) {
 			if ours {
 				a, name = through, "noop-through"
 			}
-			direct.drop(t, name)
 			a.create(t, name)
 			const doc = `{"id":"1","title":"a report of some length","body":"the river rose again last night"}`
 			call(t, e, "POST", e.URL+"/collections/"+name+"/documents", doc).want(t, 201)
@@ -115,8 +109,6 @@ func TestEqualUpdates(t *testing.T) {
 				t.Errorf("stored: %s", stored)
 			}
 		}
-		if diff := cmp.Diff(replies[false], replies[true]); diff != "" {
-			t.Error(diff)
-		}
+		same(t, replies[false], replies[true], "")
 	})
 }

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
 )
@@ -115,9 +113,7 @@ func TestDataStreams(t *testing.T) {
 				t.Errorf("the first document of a stream is stored as %s %s", h.source, why)
 			}
 		}
-		if out, code := sidecar(t, "reindex", "--config", config(t, e, s)); code != 0 {
-			t.Fatalf("reindex ended with %d: %s", code, out)
-		}
+		succeed(t, "reindex", "--config", config(t, e, s))
 		direct.refresh(t, stream)
 		r := call(t, e, "POST", through.base+"/"+stream+"/_search", `{"size":5}`).want(t, 200)
 		if outcome := r.header.Get("Neardup"); !strings.HasPrefix(outcome, "collapsed;") || strings.Count(string(r.body), `"_id"`) != 1 {
@@ -165,10 +161,7 @@ func TestSetupTemplates(t *testing.T) {
 			if i == 0 {
 				args = append(args, "--dry-run")
 			}
-			out, code := sidecar(t, args...)
-			if code != 0 {
-				t.Fatalf("%v ended with %d: %s", args, code, out)
-			}
+			out := string(succeed(t, args...))
 			for name, want := range map[string]string{
 				"wst-whole": want, "wst-bare": want, "wst-old": want,
 				"wst-wide": "left alone: it also makes indices that no rule matches", "wst-ours": "left alone: it is the engine's own",
@@ -194,9 +187,7 @@ func TestSetupTemplates(t *testing.T) {
 				was = strings.Replace(was, `"limit":"9"`, `"limit":"10"`, 1)
 				want = canonical(t, []byte(strings.Replace(was, `"properties":{`, `"properties":{`+ours+`,`, 1)))
 			}
-			if diff := cmp.Diff(want, canonical(t, []byte(get(path)))); diff != "" {
-				t.Errorf("%s (-want +got): %s", path, diff)
-			}
+			same(t, want, canonical(t, []byte(get(path))), "%s", path)
 		}
 		// What is made from them takes sketches, whoever makes it.
 		for i, index := range []string{"wst-a-1", "wst-c-1", "wst-g-1"} {
@@ -241,9 +232,7 @@ func TestPipelines(t *testing.T) {
 	if out, code := sidecar(t, "setup", "--config", file); code != 0 || !strings.Contains(out, p.two+": note: the ingest pipeline "+p.two+" runs after") {
 		t.Errorf("setup ended with %d and says nothing of the pipeline: %s", code, out)
 	}
-	if out, code := sidecar(t, "reindex", "--config", file); code != 0 {
-		t.Fatalf("reindex ended with %d: %s", code, out)
-	}
+	succeed(t, "reindex", "--config", file)
 	for id, h := range kept(t, p.direct, p.two) {
 		if why := wrong(ruleOfTests(t), h.source); why != "" || !adapters.HasSketch(h.source) {
 			t.Errorf("after reindex %s is stored as %s %s", id, h.source, why)
