@@ -25,8 +25,7 @@ type bodyFormat struct {
 
 func bodyFormats(t *testing.T) []bodyFormat {
 	text := func(document any) []byte {
-		out := must(json.Marshal(document))(t)
-		return out
+		return must(json.Marshal(document))(t)
 	}
 	unicode := func(unit int, order endian.AppendByteOrder, mark bool) func(map[string]any) string {
 		return func(document map[string]any) string {

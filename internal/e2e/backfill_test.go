@@ -3,9 +3,14 @@ package e2e
 import (
 	"bytes"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -65,8 +70,7 @@ func number(t *testing.T, out, word string) int {
 	if m == nil {
 		t.Fatalf("no number of %s in: %s", word, out)
 	}
-	n := must(strconv.Atoi(m[1] + m[2]))(t)
-	return n
+	return must(strconv.Atoi(m[1] + m[2]))(t)
 }
 
 // hit is a document as the engine holds it, with what changes whenever it is written: the engine's version of it, or else its bytes.
@@ -114,4 +118,132 @@ func versions(all map[string]hit) map[string]string {
 		out[id] = h.version
 	}
 	return out
+}
+
+// summary returns the last line of what a job printed: those before it tell how far it was.
+func summary(out string) string {
+	out = strings.TrimSpace(out)
+	return out[strings.LastIndexByte(out, '\n')+1:]
+}
+
+// interpose starts a server that passes requests on to the engine. Before an import, and behind it with the reply still to come,
+// it calls a function.
+func interpose(t *testing.T, e *engines.Engine, before, after func(body string)) string {
+	t.Helper()
+	engine := relay(t, e)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		if !strings.HasSuffix(r.URL.Path, "/import") {
+			engine.ServeHTTP(w, r)
+			return
+		}
+		before(string(body))
+		held := httptest.NewRecorder()
+		engine.ServeHTTP(held, r)
+		after(string(body))
+		w.WriteHeader(held.Code)
+		_, _ = w.Write(held.Body.Bytes())
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// TestTypesenseKilledInAPatch ends reindex without warning when the engine has done its update and the reply is under way. A
+// document that changed just before the update is left with the sketch of its former text: verify finds it, a search that holds
+// the text folds nothing by it, and the next run mends it.
+func TestTypesenseKilledInAPatch(t *testing.T) {
+	e := engines.Shared(t, engines.Typesense)
+	const collection = "bkill-1"
+	s := setup{match: "bkill-*"}
+	through, direct := api{e, serve(t, e, s)}, api{e, e.URL}
+	through.create(t, collection)
+	list := documents(t)[:6]
+	changed, twin := &list[2], &list[3]
+	twin.Title, twin.Body = changed.Title, changed.Body
+	direct.load(t, collection, list)
+	through.load(t, collection, list[3:4])
+
+	var cmd *exec.Cmd
+	other := documents(t)[100].Body
+	concerned := func(body string) bool { return strings.Contains(body, `"id":"`+changed.ID+`"`) }
+	before := func(body string) {
+		if concerned(body) {
+			call(t, e, "PATCH", through.base+"/collections/"+collection+"/documents/"+changed.ID, `{"body":`+string(jsonedit.AppendString(nil, other))+`}`).want(t, 201)
+		}
+	}
+	after := func(body string) {
+		if concerned(body) {
+			_ = cmd.Process.Kill()
+		}
+	}
+	s.urls = []string{interpose(t, e, before, after)}
+	cmd = command(t, t.Context(), "reindex", "--config", config(t, e, s))
+	if err := cmd.Run(); err == nil {
+		t.Fatal("reindex ended by itself")
+	}
+
+	s.urls = nil
+	file := config(t, e, s)
+	f := verify(t, file, collection) // of other parts some may have been left
+	if f.Stale != 1 || f.Right+f.Absent != len(list)-1 || !slices.Equal(f.Examples, []string{changed.ID}) {
+		t.Fatalf("after the kill: %+v", f)
+	}
+	ids := through.search(t, collection, "*", 0, 20, "").ids
+	if !slices.Contains(ids, changed.ID) || !slices.Contains(ids, twin.ID) {
+		t.Errorf("a search folds by the sketch of another text: %v", ids)
+	}
+	if out, code := sidecar(t, "reindex", "--config", file); code != 0 || number(t, summary(out), "written") != 1+f.Absent {
+		t.Errorf("the next run ended with %d: %s", code, out)
+	}
+	if f := verify(t, file, collection); f.Right != len(list) {
+		t.Errorf("after the next run: %+v", f)
+	}
+}
+
+// oddIDs are ids that mean something to a filter, a path or JSON.
+var oddIDs = []string{
+	"`", "a`b,`c", "+", " ", " lead", "a,b", "[a]", "a/b", "..", "%2F", "a?b#c", "a && id:=b", ":=", "*", "\"", "\\",
+	"日本語", "e\u0301", "0", "-1", "true", "null",
+	"a\nb", "(a)", "{}", strings.Repeat("é,`", 300), strings.Repeat("y", 5000),
+}
+
+// TestTypesenseOddIDs backfills documents whose ids are hard to name.
+func TestTypesenseOddIDs(t *testing.T) {
+	e := engines.Shared(t, engines.Typesense)
+	const collection = "bodd-1"
+	direct, s := api{e, e.URL}, setup{match: "bodd-*"}
+	direct.create(t, collection)
+	var lines strings.Builder
+	for i, id := range oddIDs {
+		fmt.Fprintf(&lines, `{"id":%s,"title":"the title","body":"the body of number %d is none but its own"}`+"\n", jsonedit.AppendString(nil, id), i)
+	}
+	for i := range 200 {
+		fmt.Fprintf(&lines, `{"id":"%0300d","title":"the title","body":"the body of number %d is long"}`+"\n", i, i)
+	}
+	direct.loadLines(t, collection, lines.String())
+	file := config(t, e, s)
+	before := stored(t, direct, collection)
+	if len(before) != 200+len(oddIDs) {
+		t.Fatalf("%d documents are stored", len(before))
+	}
+	out, code := sidecar(t, "reindex", "--config", file)
+	if code != 0 || number(t, summary(out), "written") != len(before) {
+		t.Fatalf("reindex ended with %d: %s", code, out)
+	}
+	rule := ruleOfTests(t)
+	for id, h := range stored(t, direct, collection) {
+		plain, err := jsonedit.Cut(h.source, adapters.Our)
+		if why := wrong(rule, h.source); err != nil || why != "" || !adapters.HasSketch(h.source) || !bytes.Equal(plain, before[id].source) {
+			t.Errorf("%q: %v %s: %s", id, err, why, h.source)
+		}
+	}
+	for _, sample := range []string{"0", "120"} {
+		if f := verify(t, file, collection, "--sample", sample); f.Right != f.Scanned || f.Scanned < 100 {
+			t.Errorf("verify --sample %s: %+v", sample, f)
+		}
+	}
 }

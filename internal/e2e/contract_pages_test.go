@@ -3,7 +3,9 @@ package e2e
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/engines"
@@ -142,4 +144,252 @@ func TestContractWalksOverAChangingList(t *testing.T) {
 			})
 		}
 	})
+}
+
+func pick[T any](r *rand.Rand, list ...T) T { return list[r.IntN(len(list))] }
+
+// plainTerms is a rule without anything that a rule need not have.
+func plainTerms() *terms {
+	return &terms{fields: []string{"title", "body"}, threshold: 0.64, minShingles: 8, window: 1000}
+}
+
+// randomTerms makes up a rule. Windows go up to the largest that lists of so many documents make use of.
+func randomTerms(r *rand.Rand, transitive bool) *terms {
+	t := plainTerms()
+	t.threshold = pick(r, 0.3, 0.5, 0.64, 0.64, 0.8, 0.95, 1)
+	t.minShingles = pick(r, 1, 8, 8, 20)
+	t.window = pick(r, 10, 25, 60, 150, 400, 1000, contractMaxWindow)
+	t.alone = r.IntN(4) == 0
+	t.fields = pick(r, t.fields, t.fields, []string{"body"}, []string{"body", "title"})
+	if r.IntN(4) == 0 {
+		t.scheme = pick(r, scheme{positions: 256}, scheme{words: 3}, scheme{family: "permutations"}, scheme{seed: "another secret"})
+	}
+	if r.IntN(4) == 0 {
+		t.measure = pick(r, "containment", "resemblance")
+	}
+	if r.IntN(2) == 0 {
+		t.keep = 1 + r.IntN(5)
+	}
+	t.transitive = transitive
+	t.collapsed = r.IntN(5) == 0
+	t.dry = r.IntN(12) == 0
+	if r.IntN(6) == 0 {
+		t.expand = pick(r, "ids", "source", "off")
+	}
+	if r.IntN(2) == 0 {
+		t.by = pick(r, chooser{by: "newest"}, chooser{by: "oldest"}, chooser{by: "longest"}, chooser{by: "field", field: "votes"},
+			chooser{by: "field", field: "votes", ascending: true}, chooser{by: "field", field: "host"},
+			chooser{by: "field", field: "host", ascending: true},
+			chooser{by: "prefer", field: "host", values: []string{paperHosts[3], paperHosts[1]}},
+			chooser{by: "prefer", field: "tags", values: []string{paperTags[2], paperTags[5], paperTags[0]}})
+	}
+	if t.by.by == "newest" || t.by.by == "oldest" {
+		t.dateField = "at"
+	}
+	if r.IntN(4) == 0 {
+		t.dateField, t.span = "at", pick(r, 12*time.Hour, 36*time.Hour, 72*time.Hour, time.Minute)
+	}
+	if r.IntN(5) == 0 {
+		t.same = pick(r, []string{"host"}, []string{"tags"}, []string{"host", "n"})
+		if r.IntN(3) == 0 {
+			t.same, t.different = []string{"host"}, []string{"tags"}
+		}
+	}
+	if len(t.same) == 0 && r.IntN(4) == 0 {
+		t.different = pick(r, []string{"host"}, []string{"tags"}, []string{"tags", "host"})
+	}
+	return t
+}
+
+// randomAsk makes up a search.
+func (c *contract) randomAsk() ask {
+	r := c.r
+	a := ask{listener: r.IntN(len(c.listeners)), members: map[string]string{}, params: map[string]string{},
+		controls: map[string]string{}}
+	a.form = pick(r, "search", "search", "search", "get", "multi", "source")
+	a.by = pick(r, "url", "header", "header>url")
+	if a.form != "get" {
+		a.by = pick(r, a.by, "body", "body", "url>body", "header>body")
+	}
+	if c.typesense() {
+		a.shelves = []*shelf{pick(r, c.shelves...)}
+		a.form = pick(r, "search", "multi")
+		if a.form == "search" {
+			a.by = pick(r, "url", "header", "header>url")
+		}
+		c.randomParameters(&a)
+	} else {
+		for _, s := range c.shelves {
+			if r.IntN(2) == 0 {
+				a.shelves = append(a.shelves, s)
+			}
+		}
+		if len(a.shelves) == 0 {
+			a.shelves = []*shelf{pick(r, c.shelves...)}
+		}
+		c.randomMembers(&a)
+	}
+	c.randomControls(&a)
+	a.size = pick(r, 1, 2, 3, 7, 10, 10, 10, 20, 33, 50, 100, 249, 250)
+	length := len(c.whole(a))
+	if a.from = a.size * r.IntN(length/a.size+2); r.IntN(3) == 0 {
+		a.from = 0
+	}
+	if !c.typesense() && r.IntN(3) == 0 {
+		a.from = r.IntN(length + 2)
+	}
+	switch {
+	case !c.typesense() && a.from+a.size > 10000:
+		a.from = 0
+	case c.typesense() && a.near > 0: // beyond, the engine looks for more neighbours than it was asked for
+		a.size = min(a.size, a.near)
+		a.from = a.size * r.IntN(a.near/a.size)
+	}
+	return a
+}
+
+// randomControls asks for something of us in one search of two.
+func (c *contract) randomControls(a *ask) {
+	r := c.r
+	if r.IntN(2) == 0 {
+		a.controls["neardup_threshold"] = pick(r, "0.2", "0.5", "0.7", "0.9", "1")
+	}
+	if r.IntN(3) == 0 {
+		a.controls["neardup_window"] = pick(r, "1", "10", "30", "100", "500", "10000", "99999999")
+	}
+	if r.IntN(3) == 0 {
+		a.controls["neardup_keep"] = pick(r, "1", "2", "3", "5", "100")
+	}
+	if r.IntN(5) == 0 {
+		a.controls["neardup_totals"] = pick(r, "engine", "collapsed", "collapsed")
+	}
+	if r.IntN(4) == 0 {
+		a.controls["neardup_expand"] = pick(r, "ids", "source", "true", "off", "")
+	}
+	if r.IntN(10) == 0 {
+		a.controls["neardup"] = pick(r, "on", "off", "dry_run", "true", "false")
+	}
+	if r.IntN(2) == 0 {
+		clear(a.controls)
+	}
+	if len(a.controls) == 0 {
+		a.by = ""
+	}
+}
+
+// randomMembers makes up what a search of Elasticsearch or OpenSearch holds.
+func (c *contract) randomMembers(a *ask) {
+	r := c.r
+	if a.form == "get" {
+		a.members["q"] = pick(r, "*:*", "the", "town river", "title:old", "host:"+paperHosts[0])
+		if r.IntN(2) == 0 {
+			a.members["sort"] = pick(r, "n:asc", "n:desc,at:asc", "_score", "votes:desc")
+		}
+		if r.IntN(3) == 0 {
+			a.members["_source"] = pick(r, "false", "title,n", "host")
+		}
+		return
+	}
+	if r.IntN(6) == 0 && c.e.Vectors() {
+		c.randomNeighbours(a)
+		return
+	}
+	query := pick(r, `{"match_all":{}}`, `{"match":{"body":"the"}}`, `{"match":{"body":"river town old bread"}}`,
+		`{"match_none":{}}`, `{"multi_match":{"query":"old ferry","fields":["title^2","body"]}}`, `{"match":{"body":"the"}}`,
+		`{"match_all":{}}`)
+	if r.IntN(3) == 0 {
+		filter := pick(r, `{"term":{"host":"`+paperHosts[1]+`"}}`, `{"range":{"n":{"gte":4}}}`, `{"exists":{"field":"at"}}`,
+			`{"term":{"tags":"sea"}}`)
+		query = `{"bool":{"must":[` + query + `],"filter":[` + filter + `]}}`
+	}
+	a.members["query"] = query
+	if r.IntN(2) == 0 {
+		a.members["sort"] = pick(r, `["_score",{"id":"asc"}]`, `[{"n":"asc"}]`, `{"n":"desc"}`, `[{"n":"desc"},{"at":"asc"}]`, `"n"`,
+			`[{"votes":{"order":"desc","missing":"_last"}},"_score"]`, `[{"at":"desc"}]`, `[{"host":"asc"},{"n":"desc"}]`)
+	}
+	if r.IntN(2) == 0 {
+		a.members["_source"] = pick(r, `false`, `["title","n"]`, `{"excludes":["body"]}`, `"body"`, `["host","at"]`, `true`)
+	}
+	for _, one := range []struct {
+		name   string
+		values []string
+	}{
+		{"aggs", []string{`{"n":{"value_count":{"field":"n"}}}`,
+			`{"h":{"terms":{"field":"host"},"aggs":{"t":{"top_hits":{"size":1,"_source":["id"]}}}}}`}},
+		{"highlight", []string{`{"fields":{"body":{"number_of_fragments":1}}}`}},
+		{"docvalue_fields", []string{`["n"]`, `["votes","host"]`}},
+		{"fields", []string{`["at"]`}},
+		{"track_total_hits", []string{`false`, `true`, `5`}},
+		{"version", []string{`true`}},
+		{"track_scores", []string{`true`}},
+		{"post_filter", []string{`{"range":{"n":{"lt":12}}}`}},
+		{"script_fields", []string{`{"twice":{"script":"doc['n'].value * 2"}}`}},
+	} {
+		if r.IntN(7) == 0 {
+			a.members[one.name] = pick(r, one.values...)
+		}
+	}
+	if r.IntN(8) == 0 && a.members["track_total_hits"] != "5" {
+		a.params["rest_total_hits_as_int"] = "true"
+	}
+	if r.IntN(8) == 0 {
+		a.params["typed_keys"] = "true"
+	}
+	if r.IntN(8) == 0 && a.form != "multi" {
+		a.params["preference"] = "steady"
+	}
+}
+
+// randomParameters makes up what a search of Typesense holds.
+func (c *contract) randomParameters(a *ask) {
+	r := c.r
+	if r.IntN(6) == 0 {
+		c.randomNeighbours(a)
+		return
+	}
+	a.members["q"] = pick(r, "*", "the", "the", "town", "old river", "owls", "owls", "nothingmatchesthis")
+	a.members["query_by"] = pick(r, "title,body", "body")
+	if r.IntN(2) == 0 {
+		a.members["sort_by"] = pick(r, "n:asc", "n:desc,_text_match:desc", "votes:desc", "at:asc,n:desc", "_text_match:desc")
+	}
+	if r.IntN(3) == 0 {
+		a.members["filter_by"] = pick(r, "n:>3", "host:="+paperHosts[1], "tags:=[sea,town]", "n:<14 && votes:>1")
+	}
+	if r.IntN(4) == 0 {
+		a.members["facet_by"] = pick(r, "host", "tags,n")
+	}
+	switch r.IntN(5) {
+	case 0:
+		a.members["include_fields"] = pick(r, "title", "id", "n,host", "body,title")
+	case 1:
+		a.members["exclude_fields"] = pick(r, "body", "id", "title,body", "host")
+	}
+	if r.IntN(6) == 0 {
+		a.members["highlight_fields"] = strings.Split(fmt.Sprint(a.members["query_by"]), ",")[0]
+	}
+}
+
+// randomNeighbours makes up a search for nearest neighbours, of one index.
+func (c *contract) randomNeighbours(a *ask) {
+	r := c.r
+	a.shelves, a.near = a.shelves[:1], pick(r, 1, 5, 10, 30, 100, 150)
+	at := fmt.Sprintf("[%v,%v]", float64(r.IntN(400))/10, 1+float64(r.IntN(10))/10)
+	switch c.e.Kind {
+	case engines.Typesense:
+		a.members["q"], a.members["vector_query"] = "*", "v:("+at+", k:KKK)"
+		if r.IntN(3) == 0 {
+			a.members["filter_by"] = "n:>3"
+		}
+		return
+	case engines.OpenSearch:
+		a.members["query"] = `{"knn":{"v":{"vector":` + at + `,"k":KKK}}}`
+	default:
+		a.members["knn"] = `{"field":"v","query_vector":` + at + `,"k":KKK,"num_candidates":200}`
+	}
+	if r.IntN(3) == 0 {
+		a.members["_source"] = pick(r, `false`, `["title"]`)
+	}
+	if r.IntN(4) == 0 {
+		a.members["aggs"] = `{"n":{"value_count":{"field":"n"}}}`
+	}
 }

@@ -76,8 +76,7 @@ func (a api) sendBulk(t *testing.T, index, lines string) [][]byte {
 	if err != nil {
 		t.Fatalf("%s: %v", reply, err)
 	}
-	items := must(jsonedit.Elements(jsonedit.Get(members, "items")))(t)
-	return items
+	return must(jsonedit.Elements(jsonedit.Get(members, "items")))(t)
 }
 
 // lineOf returns a document as a part of such a request.

@@ -39,8 +39,7 @@ func TestFlinkClusters(t *testing.T) {
 			clustered := func(more ...string) []byte {
 				output := filepath.Join(t.TempDir(), "clusters.jsonl")
 				succeed(t, append([]string{"cluster", "--input", file, "--fields", "body", "--config", conf, "--output", output}, more...)...)
-				got := must(os.ReadFile(output))(t)
-				return got
+				return must(os.ReadFile(output))(t)
 			}
 			want := clustered()
 			if alone := bytes.Count(want, []byte(`"size":1,`)); alone == 0 || alone > 850 {

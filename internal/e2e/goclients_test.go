@@ -142,14 +142,12 @@ func goSearch(t *testing.T, a api, index, q string, from, size int) []string {
 
 func elastic(t *testing.T, url string) *elasticsearch.Client {
 	t.Helper()
-	client := must(elasticsearch.NewClient(elasticsearch.Config{Addresses: []string{url}, CompressRequestBody: true}))(t)
-	return client
+	return must(elasticsearch.NewClient(elasticsearch.Config{Addresses: []string{url}, CompressRequestBody: true}))(t)
 }
 
 func openSearch(t *testing.T, url string) *opensearchapi.Client {
 	t.Helper()
-	client := must(opensearchapi.NewClient(opensearchapi.Config{Client: opensearch.Config{Addresses: []string{url}}}))(t)
-	return client
+	return must(opensearchapi.NewClient(opensearchapi.Config{Client: opensearch.Config{Addresses: []string{url}}}))(t)
 }
 
 func typesense(a api) *ts.Client {
