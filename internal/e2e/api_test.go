@@ -211,13 +211,6 @@ func (a api) refresh(t *testing.T, index string) {
 	}
 }
 
-// eachDialect runs a test on one engine of each dialect: Elasticsearch and OpenSearch share one.
-func eachDialect(t *testing.T, test func(t *testing.T, e *engines.Engine)) {
-	for _, kind := range []string{engines.Elasticsearch, engines.Typesense} {
-		t.Run(kind, func(t *testing.T) { test(t, engines.Shared(t, kind)) })
-	}
-}
-
 // oracle is the collapsed list by its definition, over what the engine itself answers and the texts of the corpus.
 type oracle struct {
 	direct    api

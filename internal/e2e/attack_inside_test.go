@@ -265,48 +265,45 @@ func TestAttackCluster(t *testing.T) {
 // TestAttackMappings has mappings fill our field, where no document shows it: verify says how, whatever the documents hold, and a mapping that
 // fills other fields is none of its business.
 func TestAttackMappings(t *testing.T) {
-	for _, kind := range elasticKinds {
-		t.Run(kind, func(t *testing.T) {
-			e := engines.Shared(t, kind)
-			direct, value := api{e, e.URL}, stolen(t)
-			file := walking(t, e, walkRule{match: "satk-mapped-*", window: 1000})
-			through := api{e, serveFile(t, file)}
-			for name, c := range map[string]struct {
-				mapping, says string
-				folds         int
-			}{
-				"copy": {`"properties":{"o":{"properties":{"x":{"type":"keyword","copy_to":["y","neardup_sketch"]}}},"y":{"type":"keyword"}}`,
-					"o.x is copied to neardup_sketch (copy_to)", 1},
-				"alias": {`"properties":{"o":{"properties":{"x":{"type":"keyword"}}},"neardup_sketch":{"type":"alias","path":"o.x"}}`,
-					"neardup_sketch is an alias of o.x", 2},
-				"runtime": {`"runtime":{"neardup_sketch":{"type":"keyword","script":{"source":"def o = params._source.o; if (o != null) emit(o.x)"}}}`,
-					"neardup_sketch is a runtime field", 2},
-				"other": {`"properties":{"o":{"properties":{"x":{"type":"keyword","copy_to":"y"}}},"y":{"type":"keyword"},"z":{"type":"alias","path":"y"}}`, "", 0},
-			} {
-				if name == "runtime" && kind == engines.OpenSearch {
-					continue // it has none
+	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
+		direct, value := api{e, e.URL}, stolen(t)
+		file := walking(t, e, walkRule{match: "satk-mapped-*", window: 1000})
+		through := api{e, serveFile(t, file)}
+		for name, c := range map[string]struct {
+			mapping, says string
+			folds         int
+		}{
+			"copy": {`"properties":{"o":{"properties":{"x":{"type":"keyword","copy_to":["y","neardup_sketch"]}}},"y":{"type":"keyword"}}`,
+				"o.x is copied to neardup_sketch (copy_to)", 1},
+			"alias": {`"properties":{"o":{"properties":{"x":{"type":"keyword"}}},"neardup_sketch":{"type":"alias","path":"o.x"}}`,
+				"neardup_sketch is an alias of o.x", 2},
+			"runtime": {`"runtime":{"neardup_sketch":{"type":"keyword","script":{"source":"def o = params._source.o; if (o != null) emit(o.x)"}}}`,
+				"neardup_sketch is a runtime field", 2},
+			"other": {`"properties":{"o":{"properties":{"x":{"type":"keyword","copy_to":"y"}}},"y":{"type":"keyword"},"z":{"type":"alias","path":"y"}}`, "", 0},
+		} {
+			if name == "runtime" && e.Kind == engines.OpenSearch {
+				continue // it has none
+			}
+			index := "satk-mapped-" + name
+			direct.drop(t, index)
+			call(t, e, "PUT", through.base+"/"+index, `{"mappings":{`+c.mapping+`}}`).want(t, 200)
+			for id, text := range map[string]string{"a": "", "b": "", "c": craftedText} { // c has a sketch of its own
+				call(t, e, "PUT", through.base+"/"+index+"/_doc/"+id+"?refresh=true", `{"body":"`+text+`","o":{"x":"`+value+`"}}`).want(t, 201)
+			}
+			told := call(t, e, "POST", through.base+"/"+index+"/_search", `{}`).want(t, 200).header.Get("Neardup")
+			if !strings.Contains(told, fmt.Sprintf("folded=%d;", c.folds)) {
+				t.Errorf("%s: %s", name, told)
+			}
+			for _, more := range []string{"", "--repair"} {
+				args := strings.Fields("verify --config " + file + " --index " + index + " " + more)
+				if name == "alias" && more != "" {
+					continue // it says that the index is not ready
 				}
-				index := "satk-mapped-" + name
-				direct.drop(t, index)
-				call(t, e, "PUT", through.base+"/"+index, `{"mappings":{`+c.mapping+`}}`).want(t, 200)
-				for id, text := range map[string]string{"a": "", "b": "", "c": craftedText} { // c has a sketch of its own
-					call(t, e, "PUT", through.base+"/"+index+"/_doc/"+id+"?refresh=true", `{"body":"`+text+`","o":{"x":"`+value+`"}}`).want(t, 201)
-				}
-				told := call(t, e, "POST", through.base+"/"+index+"/_search", `{}`).want(t, 200).header.Get("Neardup")
-				if !strings.Contains(told, fmt.Sprintf("folded=%d;", c.folds)) {
-					t.Errorf("%s: %s", name, told)
-				}
-				for _, more := range []string{"", "--repair"} {
-					args := strings.Fields("verify --config " + file + " --index " + index + " " + more)
-					if name == "alias" && more != "" {
-						continue // it says that the index is not ready
-					}
-					out, code := sidecar(t, args...)
-					if (code == 1) != (c.says != "") || code > 1 || !strings.Contains(out, c.says) || strings.Contains(out, "mapping") != (c.says != "") {
-						t.Errorf("%s: verify %s ended with %d: %s", name, more, code, out)
-					}
+				out, code := sidecar(t, args...)
+				if (code == 1) != (c.says != "") || code > 1 || !strings.Contains(out, c.says) || strings.Contains(out, "mapping") != (c.says != "") {
+					t.Errorf("%s: verify %s ended with %d: %s", name, more, code, out)
 				}
 			}
-		})
-	}
+		}
+	})
 }

@@ -49,19 +49,6 @@ type listener struct {
 
 const contractMaxWindow = 10000
 
-var elasticKinds = []string{engines.Elasticsearch, engines.OpenSearch}
-
-// atOnce runs a test on several engines at the same time: they have nothing in common, and much of it is waiting.
-func atOnce(t *testing.T, kinds []string, test func(t *testing.T, e *engines.Engine)) {
-	t.Helper()
-	for _, kind := range kinds {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			test(t, engines.Shared(t, kind))
-		})
-	}
-}
-
 var contracts atomic.Int32
 
 // newContract starts a sidecar with the listeners' rules and makes the shelves, through the first listener.

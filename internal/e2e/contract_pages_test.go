@@ -75,7 +75,7 @@ func scale(short, long int) int {
 // TestContractPages asks for pages at random, under rules at random, and holds each answer, byte for byte, against the
 // definition.
 func TestContractPages(t *testing.T) {
-	atOnce(t, engines.Kinds, func(t *testing.T, e *engines.Engine) {
+	sideBySide(t, func(t *testing.T, e *engines.Engine) {
 		for i := range scale(2, 10) {
 			t.Run(fmt.Sprint(i), func(t *testing.T) {
 				c := randomContract(t, e, scale(6, 10), scale(500, 1500))
@@ -124,7 +124,7 @@ func (c *contract) walkable() ask {
 
 // TestContractWalksOverAChangingList walks lists while papers go and others come: each page is that of the list as it is then.
 func TestContractWalksOverAChangingList(t *testing.T) {
-	atOnce(t, engines.Kinds, func(t *testing.T, e *engines.Engine) {
+	sideBySide(t, func(t *testing.T, e *engines.Engine) {
 		c := randomContract(t, e, scale(4, 10), scale(300, 1500))
 		for range effort.Rounds(scale(3, 40)) {
 			a := c.walkable()

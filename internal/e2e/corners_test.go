@@ -12,13 +12,6 @@ import (
 	"github.com/neardup/sidecar/internal/engines"
 )
 
-// elasticEngines runs a test on the two engines that share an adapter.
-func elasticEngines(t *testing.T, test func(t *testing.T, e *engines.Engine)) {
-	for _, kind := range []string{engines.Elasticsearch, engines.OpenSearch} {
-		t.Run(kind, func(t *testing.T) { test(t, engines.Shared(t, kind)) })
-	}
-}
-
 const someText = `{"title":"a report of some length","body":"the river rose again last night and the ferry stays at its pier until further notice"}`
 
 // TestRolloverIntoAStrictIndex has an alias lead to a new index that knows no field of ours, in between two writes.
@@ -115,7 +108,7 @@ func TestSketchStaysHidden(t *testing.T) {
 
 // TestComplaintC26 is about proxies that break official clients: each answer that is our own carries what those of the engine's do.
 func TestComplaintC26(t *testing.T) {
-	atOnce(t, elasticKinds, func(t *testing.T, e *engines.Engine) {
+	onEach(t, true, []string{engines.Elasticsearch, engines.OpenSearch}, func(t *testing.T, e *engines.Engine) {
 		through := serve(t, e, setup{match: "c26-*"})
 		api{e, through}.create(t, "c26-1")
 		closed := must(net.Listen("tcp", "127.0.0.1:0"))(t)

@@ -13,9 +13,6 @@ import (
 	"github.com/neardup/sidecar/internal/engines"
 )
 
-// walkers are the engines whose cursors are walked.
-var walkers = []string{engines.Elasticsearch, engines.OpenSearch}
-
 // leaf is a document of a corpus made at random for walks.
 type leaf struct {
 	ID    string  `json:"id"`

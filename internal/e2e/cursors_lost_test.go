@@ -64,26 +64,23 @@ func TestCursorSeveralSidecars(t *testing.T) {
 // TestCursorBehindTheLastValue walks lists sorted by fields that many documents lack, which sort behind all others. OpenSearch passes over
 // them behind the last value where it is asked not to count; pages are read in several readings here, and most forget the cursor at once.
 func TestCursorBehindTheLastValue(t *testing.T) {
-	for _, kind := range walkers {
-		t.Run(kind, func(t *testing.T) {
-			e := engines.Shared(t, kind)
-			list := leaves(rand.New(rand.NewPCG(23, 0)), 250, 0.5)
-			file := func(limits string) string {
-				return walking(t, e, walkRule{match: "behind-*", window: 1000, limits: limits})
-			}
-			bases := []string{serveFile(t, file("{cursor_ttl: 1ms}")), serveFile(t, file(""))}
-			plant(t, api{e, e.URL}, bases[0], "behind-1", 2, list)
-			j := newJudge(t, api{e, e.URL}, list, 1000)
-			for i := range 12 {
-				base := bases[i/2%2]
-				w := walk{e: e, index: "behind-1", query: `{"match_all":{}}`, sort: `[{"word":"asc"},"id"]`, size: 16 + i, pit: i%2 == 1}
-				w.bases = func() string { time.Sleep(2 * time.Millisecond); return base }
-				raw := walk{e: e, bases: always(e.URL), index: w.index, query: w.query, sort: w.sort, size: 2000}.run(t)
-				got := w.run(t)
-				same(t, j.collapsed(raw.ids), got.ids, "pages of %d, pit %v: headers %q", w.size, w.pit, got.headers)
-			}
-		})
-	}
+	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
+		list := leaves(rand.New(rand.NewPCG(23, 0)), 250, 0.5)
+		file := func(limits string) string {
+			return walking(t, e, walkRule{match: "behind-*", window: 1000, limits: limits})
+		}
+		bases := []string{serveFile(t, file("{cursor_ttl: 1ms}")), serveFile(t, file(""))}
+		plant(t, api{e, e.URL}, bases[0], "behind-1", 2, list)
+		j := newJudge(t, api{e, e.URL}, list, 1000)
+		for i := range 12 {
+			base := bases[i/2%2]
+			w := walk{e: e, index: "behind-1", query: `{"match_all":{}}`, sort: `[{"word":"asc"},"id"]`, size: 16 + i, pit: i%2 == 1}
+			w.bases = func() string { time.Sleep(2 * time.Millisecond); return base }
+			raw := walk{e: e, bases: always(e.URL), index: w.index, query: w.query, sort: w.sort, size: 2000}.run(t)
+			got := w.run(t)
+			same(t, j.collapsed(raw.ids), got.ids, "pages of %d, pit %v: headers %q", w.size, w.pit, got.headers)
+		}
+	})
 }
 
 // represented reports whether a document is shown, or near to one that is.
@@ -267,73 +264,70 @@ func TestCursorControls(t *testing.T) {
 // where the page stands in one of the indices alone and its hits are read apart. Elasticsearch tells ties apart by the number of the shard;
 // OpenSearch adds no such value.
 func TestPointInTimeTies(t *testing.T) {
-	for _, kind := range []string{engines.Elasticsearch, engines.OpenSearch} {
-		t.Run(kind, func(t *testing.T) {
-			e := engines.Shared(t, kind)
-			direct := api{e, e.URL}
-			through := serveFile(t, walking(t, e, walkRule{match: "ties-*", window: 1000}))
-			var lines strings.Builder
-			for i := range 106 {
-				index := "ties-a"
-				if i >= 100 {
-					index = "ties-b"
-				}
-				text := strings.Repeat("the ferry stays at its pier ", 3)
-				if i%3 != 0 {
-					text = fmt.Sprintf("a%d b%d c%d d%d e%d f%d g%d h%d i%d j%d", i, i, i, i, i, i, i, i, i, i)
-				}
-				fmt.Fprintf(&lines, "{\"index\":{\"_index\":%q,\"_id\":\"%d\"}}\n{\"title\":\"the river\",\"body\":%q,\"n\":%d}\n", index, i, text, i)
+	elasticEngines(t, func(t *testing.T, e *engines.Engine) {
+		direct := api{e, e.URL}
+		through := serveFile(t, walking(t, e, walkRule{match: "ties-*", window: 1000}))
+		var lines strings.Builder
+		for i := range 106 {
+			index := "ties-a"
+			if i >= 100 {
+				index = "ties-b"
 			}
-			for name, shards := range map[string]int{"ties-a": 1, "ties-b": 2} {
-				direct.drop(t, name)
-				call(t, e, "PUT", through+"/"+name, fmt.Sprintf(`{"settings":{"number_of_shards":%d,"number_of_replicas":0}}`, shards)).want(t, 200)
+			text := strings.Repeat("the ferry stays at its pier ", 3)
+			if i%3 != 0 {
+				text = fmt.Sprintf("a%d b%d c%d d%d e%d f%d g%d h%d i%d j%d", i, i, i, i, i, i, i, i, i, i)
 			}
-			api{e, through}.loadLines(t, "", lines.String())
-			pit := openPIT(t, e, e.URL, "ties-a,ties-b")
-			defer closePIT(t, e, pit)
-			type listed struct {
-				Hits struct {
-					Hits []struct {
-						ID   string          `json:"_id"`
-						Sort json.RawMessage `json:"sort"`
+			fmt.Fprintf(&lines, "{\"index\":{\"_index\":%q,\"_id\":\"%d\"}}\n{\"title\":\"the river\",\"body\":%q,\"n\":%d}\n", index, i, text, i)
+		}
+		for name, shards := range map[string]int{"ties-a": 1, "ties-b": 2} {
+			direct.drop(t, name)
+			call(t, e, "PUT", through+"/"+name, fmt.Sprintf(`{"settings":{"number_of_shards":%d,"number_of_replicas":0}}`, shards)).want(t, 200)
+		}
+		api{e, through}.loadLines(t, "", lines.String())
+		pit := openPIT(t, e, e.URL, "ties-a,ties-b")
+		defer closePIT(t, e, pit)
+		type listed struct {
+			Hits struct {
+				Hits []struct {
+					ID   string          `json:"_id"`
+					Sort json.RawMessage `json:"sort"`
+				}
+			}
+		}
+		ask := func(base, body string) (l listed, header string) {
+			r := call(t, e, "POST", base+"/_search", body).want(t, 200)
+			check(t, json.Unmarshal(r.body, &l))
+			return l, r.header.Get("Neardup")
+		}
+		apart := 0
+		for _, more := range []string{``, `,"_source":false,"fields":["title","n"]`, `,"_source":["n"]`, `,"track_total_hits":false,"_source":false,"fields":["n"]`} {
+			for _, after := range []int{-1, 60, 97, 99, 101} {
+				for _, size := range []int{2, 6, 120} {
+					common := fmt.Sprintf(`"query":{"match":{"title":"river"}},"pit":{"id":%q},"sort":[{"n":"asc"}]%s`, pit, more)
+					own, cursor := map[string]string{}, ""
+					all, _ := ask(e.URL, `{"size":200,`+common+`}`)
+					for i, hit := range all.Hits.Hits {
+						if own[hit.ID] = string(hit.Sort); i == after {
+							cursor = `,"search_after":` + string(hit.Sort)
+						}
+					}
+					shown, header := ask(through, fmt.Sprintf(`{"size":%d,%s%s}`, size, common, cursor))
+					if !strings.HasPrefix(header, "collapsed") || len(shown.Hits.Hits) == 0 {
+						t.Fatalf("Neardup: %s, %d hits", header, len(shown.Hits.Hits))
+					}
+					if !strings.Contains(header, "rounds=1;") {
+						apart++
+					}
+					for _, hit := range shown.Hits.Hits {
+						if string(hit.Sort) != own[hit.ID] {
+							t.Errorf("%s%s, %d hits (%s): %s has %s, the engine gives it %s", more, cursor, size, header, hit.ID, hit.Sort, own[hit.ID])
+						}
 					}
 				}
 			}
-			ask := func(base, body string) (l listed, header string) {
-				r := call(t, e, "POST", base+"/_search", body).want(t, 200)
-				check(t, json.Unmarshal(r.body, &l))
-				return l, r.header.Get("Neardup")
-			}
-			apart := 0
-			for _, more := range []string{``, `,"_source":false,"fields":["title","n"]`, `,"_source":["n"]`, `,"track_total_hits":false,"_source":false,"fields":["n"]`} {
-				for _, after := range []int{-1, 60, 97, 99, 101} {
-					for _, size := range []int{2, 6, 120} {
-						common := fmt.Sprintf(`"query":{"match":{"title":"river"}},"pit":{"id":%q},"sort":[{"n":"asc"}]%s`, pit, more)
-						own, cursor := map[string]string{}, ""
-						all, _ := ask(e.URL, `{"size":200,`+common+`}`)
-						for i, hit := range all.Hits.Hits {
-							if own[hit.ID] = string(hit.Sort); i == after {
-								cursor = `,"search_after":` + string(hit.Sort)
-							}
-						}
-						shown, header := ask(through, fmt.Sprintf(`{"size":%d,%s%s}`, size, common, cursor))
-						if !strings.HasPrefix(header, "collapsed") || len(shown.Hits.Hits) == 0 {
-							t.Fatalf("Neardup: %s, %d hits", header, len(shown.Hits.Hits))
-						}
-						if !strings.Contains(header, "rounds=1;") {
-							apart++
-						}
-						for _, hit := range shown.Hits.Hits {
-							if string(hit.Sort) != own[hit.ID] {
-								t.Errorf("%s%s, %d hits (%s): %s has %s, the engine gives it %s", more, cursor, size, header, hit.ID, hit.Sort, own[hit.ID])
-							}
-						}
-					}
-				}
-			}
-			if apart == 0 {
-				t.Error("no page was read in several rounds")
-			}
-		})
-	}
+		}
+		if apart == 0 {
+			t.Error("no page was read in several rounds")
+		}
+	})
 }

@@ -272,19 +272,33 @@ func corpusFile(t *testing.T, list []corpus.Document) string {
 	return file
 }
 
-// eachEngine runs a test on every engine.
-func eachEngine(t *testing.T, test func(t *testing.T, e *engines.Engine)) {
-	for _, kind := range engines.Kinds {
-		t.Run(kind, func(t *testing.T) { test(t, engines.Shared(t, kind)) })
-	}
-}
-
-// sideBySide is eachEngine for tests that wait more than they work: on all engines at the same time.
-func sideBySide(t *testing.T, test func(t *testing.T, e *engines.Engine)) {
-	for _, kind := range engines.Kinds {
+// onEach runs a test on an engine of each kind, one after the other, or at the same time: they have nothing in common, and much of it is waiting.
+func onEach(t *testing.T, parallel bool, kinds []string, test func(t *testing.T, e *engines.Engine)) {
+	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
+			if parallel {
+				t.Parallel()
+			}
 			test(t, engines.Shared(t, kind))
 		})
 	}
+}
+
+func eachEngine(t *testing.T, test func(t *testing.T, e *engines.Engine)) {
+	onEach(t, false, engines.Kinds, test)
+}
+
+// sideBySide is eachEngine for tests that wait more than they work.
+func sideBySide(t *testing.T, test func(t *testing.T, e *engines.Engine)) {
+	onEach(t, true, engines.Kinds, test)
+}
+
+// elasticEngines runs a test on the two engines that share an adapter.
+func elasticEngines(t *testing.T, test func(t *testing.T, e *engines.Engine)) {
+	onEach(t, false, []string{engines.Elasticsearch, engines.OpenSearch}, test)
+}
+
+// eachDialect runs a test on one engine of each dialect.
+func eachDialect(t *testing.T, test func(t *testing.T, e *engines.Engine)) {
+	onEach(t, false, []string{engines.Elasticsearch, engines.Typesense}, test)
 }

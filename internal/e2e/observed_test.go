@@ -306,7 +306,7 @@ const (
 
 // TestTraces decodes what the built program exports of a request to a real engine, whose parent is the client's span.
 func TestTraces(t *testing.T) {
-	atOnce(t, []string{engines.OpenSearch, engines.Typesense}, func(t *testing.T, e *engines.Engine) {
+	onEach(t, true, []string{engines.OpenSearch, engines.Typesense}, func(t *testing.T, e *engines.Engine) {
 		const index = "traced-canary"
 		c := &receiver{}
 		at := httptest.NewServer(c)

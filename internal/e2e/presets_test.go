@@ -233,7 +233,7 @@ func TestPresets(t *testing.T) {
 		}, 4, folds{near: alike}},
 		{"goods", "fields: [tags], preset: goods", tagged, 2, folds{near: alike}},
 	}
-	atOnce(t, []string{engines.OpenSearch, engines.Typesense}, func(t *testing.T, e *engines.Engine) {
+	onEach(t, true, []string{engines.OpenSearch, engines.Typesense}, func(t *testing.T, e *engines.Engine) {
 		var rules []string
 		for _, c := range cases {
 			rules = append(rules, fmt.Sprintf("match: preset-%s, %s", c.name, c.rule))

@@ -21,7 +21,7 @@ import (
 // besides runs a test on an engine of each dialect, on both at the same time: it waits more than it works.
 func besides(t *testing.T, test func(t *testing.T, e *engines.Engine)) {
 	t.Helper()
-	atOnce(t, []string{engines.Elasticsearch, engines.Typesense}, test)
+	onEach(t, true, []string{engines.Elasticsearch, engines.Typesense}, test)
 }
 
 // reindexed is what reindex reports of one index in JSON.

@@ -165,7 +165,7 @@ func (h *hammer) write(ctx context.Context, index, prefix string) {
 // without ever trying again. No request fails, each search is answered as one of the rules says, what was acknowledged is stored, and
 // the first search after a reload is answered by the rule of the day.
 func TestReloadUnderLoad(t *testing.T) {
-	atOnce(t, []string{engines.Elasticsearch, engines.Typesense}, func(t *testing.T, e *engines.Engine) {
+	onEach(t, true, []string{engines.Elasticsearch, engines.Typesense}, func(t *testing.T, e *engines.Engine) {
 		index, written := "o-reload-1", "o-reload-2"
 		direct := api{e, e.URL}
 		for _, name := range []string{index, written} {

@@ -69,7 +69,7 @@ func sources(all map[string]hit) map[string]string {
 // TestRemove enriches odd documents, some on their way in and some by a repair, and takes our fields out again: each has to be what the
 // engine made of the same bytes without us.
 func TestRemove(t *testing.T) {
-	atOnce(t, []string{engines.OpenSearch, engines.Typesense}, removeAfter)
+	onEach(t, true, []string{engines.OpenSearch, engines.Typesense}, removeAfter)
 }
 
 func removeAfter(t *testing.T, e *engines.Engine) {

@@ -19,7 +19,7 @@ import (
 // TestSchemes has three indices with the same texts and a scheme each behind one sidecar: every index folds among itself, none with
 // another, and each command works under each index's own scheme. Then two of them get the same scheme.
 func TestSchemes(t *testing.T) {
-	atOnce(t, []string{engines.OpenSearch, engines.Typesense}, func(t *testing.T, e *engines.Engine) {
+	onEach(t, true, []string{engines.OpenSearch, engines.Typesense}, func(t *testing.T, e *engines.Engine) {
 		rules := []string{
 			"match: schemes-a, fields: [body]",
 			"match: schemes-b, fields: [body], sketch: {family: m_smallest, words: 1}",

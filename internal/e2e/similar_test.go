@@ -76,7 +76,7 @@ func sparse(list []corpus.Document, step int) (some []corpus.Document) {
 // TestSimilar asks for the near-duplicates of stored documents, of texts and of others, over the data port and by the command, and holds
 // what is found to the comparison of every pair.
 func TestSimilar(t *testing.T) {
-	atOnce(t, []string{engines.Elasticsearch, engines.Typesense}, func(t *testing.T, e *engines.Engine) {
+	onEach(t, true, []string{engines.Elasticsearch, engines.Typesense}, func(t *testing.T, e *engines.Engine) {
 		const index = "like-1"
 		list := documents(t)
 		file, through := banded(t, e, index, list, nil)

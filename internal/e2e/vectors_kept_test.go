@@ -114,7 +114,7 @@ var vectorSettings = map[string][]string{
 // TestVectorsKept runs all jobs that write over indices with vectors of all forms. After each, every vector is stored as before, and searches
 // by vectors find the same with the same scores. Only what Elasticsearch itself rounds with each write may differ, in the last bits.
 func TestVectorsKept(t *testing.T) {
-	atOnce(t, []string{engines.Elasticsearch, engines.OpenSearch35}, vectorsKept)
+	onEach(t, true, []string{engines.Elasticsearch, engines.OpenSearch35}, vectorsKept)
 }
 
 func vectorsKept(t *testing.T, e *engines.Engine) {

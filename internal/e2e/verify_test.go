@@ -134,7 +134,7 @@ func newFixture(t *testing.T, e *engines.Engine, file string) *fixture {
 // TestVerifyFindsWhatTheEngineChanged changes documents where the sidecar can't see it: verify finds each of them and writes
 // nothing, reindex mends them, and then verify finds none.
 func TestVerifyFindsWhatTheEngineChanged(t *testing.T) {
-	atOnce(t, []string{engines.Elasticsearch, engines.Typesense}, func(t *testing.T, e *engines.Engine) {
+	onEach(t, true, []string{engines.Elasticsearch, engines.Typesense}, func(t *testing.T, e *engines.Engine) {
 		changes := behindElastic
 		if e.Kind == engines.Typesense {
 			changes = behindTypesense
@@ -204,7 +204,7 @@ func inspect(t *testing.T, file string, args ...string) (r repairs, code int) {
 // TestVerifyRepairs spoils our fields of documents past the sidecar, one thing in each: verify tells them apart, and with
 // --repair every document gets again what it had.
 func TestVerifyRepairs(t *testing.T) {
-	atOnce(t, []string{engines.OpenSearch, engines.Typesense}, func(t *testing.T, e *engines.Engine) {
+	onEach(t, true, []string{engines.OpenSearch, engines.Typesense}, func(t *testing.T, e *engines.Engine) {
 		index, list := "repaired-1", documents(t)[:40]
 		direct := api{e, e.URL}
 		file := richly(t, config(t, e, setup{match: index}), index)
