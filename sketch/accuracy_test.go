@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // The tests of this file hold every family's estimator against the truth over many random pairs of sets: the mean of the
@@ -140,10 +141,7 @@ func (m *maker) sketch(k *Sketch, set []uint64) {
 // measure calls f with trials pairs of sketches.
 func measure(t *testing.T, scheme Scheme, c setPairCase, trials int, f func(a, b *Sketch)) {
 	t.Helper()
-	s, err := New(scheme)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := expect.Value(New(scheme))(t)
 	m, d := &maker{s: s}, newDrawer(string(scheme.Family), c)
 	var one, other Sketch
 	for range trials {

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // randomSketch returns a random sketch that has a stored form, of any form there is.
@@ -132,9 +133,7 @@ func TestDecodingNamesWhatIsWrong(t *testing.T) {
 	header := func(version, form byte) []byte { return append([]byte{version, form}, make([]byte, headerSize-2)...) }
 	good := stored(header(1, 8), []byte{1}, make([]byte, 8))
 	var k Sketch
-	if err := k.UnmarshalText([]byte(good)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, k.UnmarshalText([]byte(good)))
 	for name, c := range map[string]struct {
 		text string
 		want error
@@ -164,9 +163,7 @@ func TestDecodingNamesWhatIsWrong(t *testing.T) {
 		if err := got.UnmarshalText([]byte(c.text)); !errors.Is(err, c.want) {
 			t.Errorf("%s: error %v, want %v", name, err, c.want)
 		}
-		if diff := cmp.Diff(before, got); diff != "" {
-			t.Errorf("%s: changed on error: %s", name, diff)
-		}
+		expect.Same(t, before, got, "%s: changed on error", name)
 	}
 }
 
@@ -283,17 +280,10 @@ func TestLongestStoredForm(t *testing.T) {
 	for i := range uint64(maxPositions) {
 		want.Payload = binary.BigEndian.AppendUint64(want.Payload, i+1)
 	}
-	text, err := want.MarshalText()
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Value(want.MarshalText())(t)
 	var got Sketch
-	if err := got.UnmarshalText(text); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.OK(t, got.UnmarshalText(text))
+	expect.Same(t, want, got, "")
 	if err := got.UnmarshalText(append(text, 'A')); !errors.Is(err, ErrMalformed) {
 		t.Errorf("a longer one: %v", err)
 	}

@@ -9,16 +9,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // TestOrderDoesNotMatter: a set has no order, and no element twice.
 func TestOrderDoesNotMatter(t *testing.T) {
 	r := rand.New(rand.NewPCG(21, 3))
 	for _, scheme := range baseSchemes() {
-		s, err := New(scheme)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := expect.Value(New(scheme))(t)
 		if scheme.Features == Value64 {
 			continue // no set
 		}
@@ -309,10 +308,7 @@ func TestReadyValues(t *testing.T) {
 func TestSketchInto(t *testing.T) {
 	var k Sketch
 	for _, scheme := range baseSchemes() {
-		s, err := New(scheme)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := expect.Value(New(scheme))(t)
 		texts := []string{"one", "0123456789abcdef", "日本語 text", inigo, long()}
 		for _, text := range texts {
 			k.Source, k.Cut = 9, true

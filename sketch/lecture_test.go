@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // The sources print examples with their results. Each testdata/lectures/*.txtar holds the printed figures of one source, and
@@ -19,10 +21,7 @@ import (
 // lecture reads the sections of one source.
 func lecture(t *testing.T, name string) func(section string) [][]string {
 	t.Helper()
-	archive, err := txtar.ParseFile("testdata/lectures/" + name + ".txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
+	archive := expect.Value(txtar.ParseFile("testdata/lectures/" + name + ".txtar"))(t)
 	return func(section string) (lines [][]string) {
 		t.Helper()
 		for _, f := range archive.Files {
@@ -42,11 +41,7 @@ func lecture(t *testing.T, name string) func(section string) [][]string {
 
 func atoi(t *testing.T, field string) int {
 	t.Helper()
-	n, err := strconv.Atoi(field)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
+	return expect.Value(strconv.Atoi(field))(t)
 }
 
 func joined(lines [][]string) []string {
@@ -103,9 +98,7 @@ func TestLectureShingles(t *testing.T) {
 		text, printed := joined(read(c.text))[0], joined(read(c.shingles))
 		got := wordRuns(Words(text), words)
 		slices.Sort(got)
-		if diff := cmp.Diff(slices.Sorted(slices.Values(printed)), slices.Compact(got)); diff != "" {
-			t.Errorf("%s: %s", c.source, diff)
-		}
+		expect.Same(t, slices.Sorted(slices.Values(printed)), slices.Compact(got), "%s", c.source)
 		set := s.Shingles(text)
 		if diff := cmp.Diff(s.Shingles(printed...), set); diff != "" || len(set) != len(printed) {
 			t.Errorf("%s: %d shingles of %d printed: %s", c.source, len(set), len(printed), diff)
@@ -168,9 +161,7 @@ func TestLectureRowHashing(t *testing.T) {
 			got = append(got, fmt.Sprintf("%s(%d) = %d %s %s", name, r.id, hashes[i](r.id), show(slots[0][i]), show(slots[1][i])))
 		}
 	}
-	if diff := cmp.Diff(joined(read("rows/trace")), got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, joined(read("rows/trace")), got, "")
 	sets := columnSets(rows)
 	if r, n := Resemblance(sets[0], sets[1]), agreeing(slots[0], slots[1]); r != 0.2 || n != 0 {
 		t.Errorf("resemblance %v and %d of 2 positions agree, want 0.2 and 0", r, n)
@@ -182,9 +173,7 @@ func TestLectureRowHashing(t *testing.T) {
 func TestBroderRose(t *testing.T) {
 	read := lecture(t, "broder")
 	rose := joined(read("rose/text"))
-	if diff := cmp.Diff(joined(read("rose/bag")), labelled(rose[0], 4)); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, joined(read("rose/bag")), labelled(rose[0], 4), "")
 	for _, line := range read("rose/resemblance") {
 		w := atoi(t, line[0])
 		s := newSketcher(t, func(s *Scheme) { s.Words = w })

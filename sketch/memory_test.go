@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // TestMemoryOfLongTexts: a sketch of a long text takes no more than 32 times its length, however short its words are. It is what the proxy
@@ -21,10 +22,7 @@ func TestMemoryOfLongTexts(t *testing.T) {
 		b.WriteByte(' ')
 	}
 	text := b.String()
-	s, err := New(DefaultScheme())
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := expect.Value(New(DefaultScheme()))(t)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	s.Sketch(text)

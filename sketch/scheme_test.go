@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 func TestDefaultsAreFilled(t *testing.T) {
@@ -14,16 +16,11 @@ func TestDefaultsAreFilled(t *testing.T) {
 		Family: FastSimilarity, Features: Auto, Words: 2, Characters: 3, Positions: 128, Bits: 8, Modulus: 16, Repeats: 4,
 		Content: ContentAll,
 	}
-	if diff := cmp.Diff(want, DefaultScheme()); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, want, DefaultScheme(), "")
 	if err := DefaultScheme().Validate(); err != nil {
 		t.Error(err)
 	}
-	s, err := New(Scheme{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := expect.Value(New(Scheme{}))(t)
 	if s.Scheme() != want || s.SchemeID() != want.ID() || (Scheme{}).ID() != want.ID() {
 		t.Errorf("the zero scheme is %+v, id %d and %d, want %d", s.Scheme(), s.SchemeID(), Scheme{}.ID(), want.ID())
 	}
@@ -113,10 +110,7 @@ func TestIDSaysWhatChangesASketch(t *testing.T) {
 		{"0123456789abcdef"},
 	}
 	sketches := func(s Scheme) (list []Sketch) {
-		sketcher, err := New(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		sketcher := expect.Value(New(s))(t)
 		for _, text := range texts {
 			k, _ := sketcher.Sketch(text...)
 			k.Scheme = 0
@@ -179,10 +173,7 @@ func TestSchemesAreToldApart(t *testing.T) {
 	for _, scheme := range baseSchemes() {
 		for _, seed := range []string{"", "secret", "secre"} {
 			scheme.Seed = seed
-			s, err := New(scheme)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := expect.Value(New(scheme))(t)
 			name := fmt.Sprintf("%+v", scheme)
 			if other, taken := seen[s.SchemeID()]; taken {
 				t.Errorf("%s and %s share an id", name, other)

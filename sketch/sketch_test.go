@@ -16,6 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 var update = flag.Bool("update", false, "write the known answers anew")
@@ -26,11 +28,7 @@ func newSketcher(t testing.TB, change func(*Scheme)) *Sketcher {
 	if change != nil {
 		change(&scheme)
 	}
-	s, err := New(scheme)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return expect.Value(New(scheme))(t)
 }
 
 // pair makes two random shingle sets with the given number of common and of own elements.
@@ -68,9 +66,7 @@ func TestWords(t *testing.T) {
 		{"nothing", " ?! — … ", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, Words(c.text)); diff != "" {
-				t.Error(diff)
-			}
+			expect.Same(t, c.want, Words(c.text), "")
 		})
 	}
 }
@@ -171,13 +167,8 @@ func unicodeEditions() map[string]string {
 
 func readKnown(t *testing.T) (file knownFile) {
 	t.Helper()
-	data, err := os.ReadFile(knownAnswers)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(data, &file); err != nil {
-		t.Fatal(err)
-	}
+	data := expect.Value(os.ReadFile(knownAnswers))(t)
+	expect.OK(t, json.Unmarshal(data, &file))
 	return file
 }
 
@@ -190,14 +181,9 @@ func differing(t *testing.T, s Scheme) map[string]any {
 			fields[v.Type().Field(i).Name] = v.Field(i).Interface()
 		}
 	}
-	data, err := json.Marshal(fields)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := expect.Value(json.Marshal(fields))(t)
 	clear(fields)
-	if err := json.Unmarshal(data, &fields); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(data, &fields))
 	return fields
 }
 
@@ -226,13 +212,8 @@ func TestKnownAnswers(t *testing.T) {
 		made = append(made, vector(t, c.name, c.scheme, c.texts))
 	}
 	if *update {
-		data, err := json.MarshalIndent(knownFile{Text: textVersion, Unicode: unicodeEditions(), Vectors: made}, "", " ")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(knownAnswers, append(data, '\n'), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		data := expect.Value(json.MarshalIndent(knownFile{Text: textVersion, Unicode: unicodeEditions(), Vectors: made}, "", " "))(t)
+		expect.OK(t, os.WriteFile(knownAnswers, append(data, '\n'), 0o644))
 	}
 	file := readKnown(t)
 	if file.Text != textVersion {
@@ -246,9 +227,7 @@ func TestKnownAnswers(t *testing.T) {
 		t.Errorf("%d vectors for %d cases of %d names", len(file.Vectors), len(made), len(listed))
 	}
 	for _, want := range file.Vectors {
-		if diff := cmp.Diff(want, listed[want.Name]); diff != "" {
-			t.Errorf("%s: if this is meant, raise textVersion and run with -update: %s", want.Name, diff)
-		}
+		expect.Same(t, want, listed[want.Name], "%s: if this is meant, raise textVersion and run with -update", want.Name)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"testing/iotest"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
@@ -89,10 +90,7 @@ type Document struct {
 // alone, at another threshold, and leaves what lacks alone.
 func Rules(t testing.TB) adapters.Rules {
 	t.Helper()
-	sketcher, err := sketch.New(sketch.DefaultScheme())
-	if err != nil {
-		t.Fatal(err)
-	}
+	sketcher := expect.Value(sketch.New(sketch.DefaultScheme()))(t)
 	return adapters.Rules{
 		{Match: "news-*", Fields: []string{"title", "body"}, Profile: rerank.Profile{Threshold: 0.7}, Window: 30, Compute: true, Sketcher: sketcher},
 		{Match: "shop-*", Fields: []string{"title"}, Profile: rerank.Profile{Threshold: 0.4}, Window: 12, Sketcher: sketcher},

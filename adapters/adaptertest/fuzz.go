@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // added is what enriching may put into a body.
@@ -95,12 +96,8 @@ func FuzzReplies(f *testing.F, s Subject) {
 	f.Fuzz(func(t *testing.T, reply []byte) {
 		for name, class := range forms {
 			var out, slow bytes.Buffer
-			if err := s.Dialect.CleanReply(class, &out, bytes.NewReader(reply)); err != nil {
-				t.Fatal(err)
-			}
-			if err := s.Dialect.CleanReply(class, &slow, iotest.OneByteReader(bytes.NewReader(reply))); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, s.Dialect.CleanReply(class, &out, bytes.NewReader(reply)))
+			expect.OK(t, s.Dialect.CleanReply(class, &slow, iotest.OneByteReader(bytes.NewReader(reply))))
 			switch {
 			case !bytes.Equal(out.Bytes(), slow.Bytes()):
 				t.Fatalf("%s: in other pieces %q became %q, not %q", name, reply, slow.Bytes(), out.Bytes())

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // testOperations holds the dialect to telling of each operation of a write, in order, and to leaving out those that are to go
@@ -61,9 +62,7 @@ func remaining(t *testing.T, s Subject, r *adapters.Request, partial bool, n int
 	w := Always(nil)
 	w.Starts = func(o adapters.Operation) bool { told = append(told, o); return stays(o) }
 	e := &adapters.Enricher{Writing: w, Identify: true, Room: 1 << 20}
-	if err := s.Dialect.EnrichWrite(class, &out, bytes.NewReader(r.Body), e); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Dialect.EnrichWrite(class, &out, bytes.NewReader(r.Body), e))
 	numbers, want := []int{}, []int{}
 	for i, o := range told {
 		numbers, want = append(numbers, o.Number), append(want, i)
@@ -92,10 +91,7 @@ func testReplies(t *testing.T, r adapters.Replies, told []adapters.Operation) {
 		}
 		entries = append(entries, entry)
 	}
-	reply, err := r.Join(nil, entries)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reply := expect.Value(r.Join(nil, entries))(t)
 	got, refused, err := r.Split(reply)
 	if diff := cmp.Diff(entries, got); diff != "" || err != nil || len(refused) != len(entries) {
 		t.Errorf("%s: %v %s", reply, err, diff)

@@ -18,6 +18,7 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/collapse"
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
@@ -186,9 +187,7 @@ func (x *trial) raw(t *testing.T, q Search) []string {
 	t.Helper()
 	r := x.Search(Search{Target: q.Target, Size: 100})
 	var out bytes.Buffer
-	if err := x.Dialect.CleanReply(x.Dialect.Classify(r), &out, bytes.NewReader(x.ask(r).Body)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, x.Dialect.CleanReply(x.Dialect.Classify(r), &out, bytes.NewReader(x.ask(r).Body)))
 	return x.Hits(out.Bytes())[0]
 }
 
@@ -330,18 +329,14 @@ func testControls(t *testing.T, trials []*trial) {
 func (x *trial) checkDryRun(t *testing.T) {
 	t.Helper()
 	var own bytes.Buffer
-	if err := x.Dialect.CleanReply(x.Dialect.Classify(x.request), &own, bytes.NewReader(x.ask(x.request).Body)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, x.Dialect.CleanReply(x.Dialect.Classify(x.request), &own, bytes.NewReader(x.ask(x.request).Body)))
 	for place, with := range x.controlled("neardup", "dry_run") {
 		answer, err := Run(x.parse(with), x.ask)
 		if err != nil {
 			t.Errorf("%s: dry run: %v", place, err)
 			continue
 		}
-		if diff := cmp.Diff(x.Hits(own.Bytes())[0], x.Hits(answer.Body)[0]); diff != "" {
-			t.Errorf("%s: a dry run folds (-engine +answer):\n%s", place, diff)
-		}
+		expect.Same(t, x.Hits(own.Bytes())[0], x.Hits(answer.Body)[0], "%s: a dry run folds (-engine +answer)", place)
 		if o := answer.Outcomes[0]; !o.DryRun || o.Raw == 0 || bytes.Contains(answer.Body, []byte(adapters.SketchField)) {
 			t.Errorf("%s: the outcome of a dry run is %+v, its answer %s", place, o, answer.Body)
 		}

@@ -13,6 +13,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // StoreSubject is a store on a real engine, and ways to reach that engine past it.
@@ -270,10 +271,7 @@ func (x *shelf) testGivesWay(t *testing.T) {
 	patches := x.patches(t, index, want)
 	const other = `{"title":"another text","body":"by another","n":7}`
 	sketched, _ := x.rule.SketchOf([]byte(other))
-	own, err := adapters.WithOurs([]byte(other), adapters.Ours{Sketch: sketched.Text})
-	if err != nil {
-		t.Fatal(err)
-	}
+	own := expect.Value(adapters.WithOurs([]byte(other), adapters.Ours{Sketch: sketched.Text}))(t)
 	but := map[string]adapters.Result{}
 	for i := range 4 {
 		bare, sketched, gone := fmt.Sprint("d", 3*i), fmt.Sprint("d", 3*i+1), fmt.Sprint("d", 3*i+2)

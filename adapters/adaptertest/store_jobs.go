@@ -16,6 +16,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
@@ -197,10 +198,7 @@ func (x *benchOfJobs) sketched(t *testing.T, index string, n int) map[string]ada
 		id := fmt.Sprint("d", i)
 		text := fmt.Sprintf(`{"title":"title %d","body":"%d words of many %d %d","n":%d}`, i, i*i, i*7, i*31, i)
 		all[id], _ = x.rule.Wanted([]byte(text), 0)
-		document, err := adapters.WithOurs([]byte(text), all[id])
-		if err != nil {
-			t.Fatal(err)
-		}
+		document := expect.Value(adapters.WithOurs([]byte(text), all[id]))(t)
 		x.Put(t, index, id, string(document))
 	}
 	return all
@@ -319,9 +317,7 @@ func (x *benchOfJobs) testAllOfOurs(t *testing.T) {
 
 func decoded(t *testing.T, document string) (v any) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(document), &v); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal([]byte(document), &v))
 	return v
 }
 
@@ -402,10 +398,7 @@ func (x *benchOfJobs) testJournal(t *testing.T) {
 func (x *benchOfJobs) testRemoved(t *testing.T) {
 	index := x.prepared(t, "removed")
 	for range 2 {
-		note, err := x.jobs.Remove(t.Context(), index)
-		if err != nil {
-			t.Fatal(err)
-		}
+		note := expect.Value(x.jobs.Remove(t.Context(), index))(t)
 		list, err := x.store.Resolve(t.Context(), index)
 		if err != nil || len(list) != 1 || list[0].Ready && note == "" {
 			t.Errorf("%+v is left, %v, and %q is said of it", list, err, note)

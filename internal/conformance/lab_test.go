@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // lab runs sections on one engine, which it wipes after each.
@@ -27,10 +28,7 @@ type lab struct {
 // newLab puts two sidecars in front of an engine.
 func newLab(t *testing.T, e *engines.Engine) *lab {
 	t.Helper()
-	w, err := newWiper(t.Context(), e.URL, e.Kind == engines.OpenSearch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := expect.Value(newWiper(t.Context(), e.URL, e.Kind == engines.OpenSearch))(t)
 	sidecar := func(match, missing string) string { return serve(t, configuration(e.Kind, e.URL, match, missing)) }
 	client := newClient()
 	at := func(base, reads string) *runner { return &runner{base: base, reads: reads, client: client} }

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // built says that there is a binary to remove.
@@ -57,22 +59,12 @@ engines:
 // serve starts a sidecar and returns its address. It ends with the test.
 func serve(t *testing.T, config string) string {
 	t.Helper()
-	path, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := expect.Value(binary())(t)
 	file := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(file, []byte(config), 0o600))
 	cmd := exec.Command(path, "serve", "--config", file)
-	logs, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	logs := expect.Value(cmd.StderrPipe())(t)
+	expect.OK(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		if err := cmd.Wait(); err != nil {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 func TestMasks(t *testing.T) {
@@ -76,9 +76,7 @@ func TestCompare(t *testing.T) {
 				}
 				got = append(got, aspect)
 			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Error(diff)
-			}
+			expect.Same(t, c.want, got, "")
 		})
 	}
 }

@@ -17,10 +17,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/demo/corpus"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // binary is the sidecar that NEARDUP_SIDECAR names, or one that is built at first use and removed by TestMain.
@@ -52,30 +51,13 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// must returns a function that returns the value, or fails the test for the error: must(os.ReadFile(name))(t).
-func must[T any](v T, err error) func(testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		check(t, err)
-		return v
-	}
-}
+// Short names of what every test here says.
+var (
+	check = expect.OK
+	same  = expect.Same
+)
 
-// check fails the test for an error.
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// same fails the test if two values differ, and says how after what the format says of them.
-func same(t testing.TB, want, got any, format string, args ...any) {
-	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s (-want +got): %.3000s", fmt.Sprintf(format, args...), diff)
-	}
-}
+func must[T any](v T, err error) func(testing.TB) T { return expect.Value(v, err) }
 
 // setup is what a test asks of a sidecar's configuration.
 type setup struct {

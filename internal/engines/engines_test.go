@@ -12,10 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/internal/clients"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 func TestMain(m *testing.M) {
@@ -69,9 +68,7 @@ func TestOlderEngines(t *testing.T) {
 			e := engines.Start(t, name)
 			got = append(got, e.Name+" "+e.Kind)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("NEARDUP_OLDER=%s: -want +got\n%s", older, diff)
-		}
+		expect.Same(t, want, got, "NEARDUP_OLDER=%s: -want +got", older)
 	}
 }
 
@@ -142,17 +139,12 @@ func writeCorpus(t *testing.T, n int) (path string, ids []string) {
 	t.Helper()
 	var lines strings.Builder
 	for i := range n {
-		line, err := json.Marshal(document(i))
-		if err != nil {
-			t.Fatal(err)
-		}
+		line := expect.Value(json.Marshal(document(i)))(t)
 		fmt.Fprintf(&lines, "%s\n", line)
 		ids = append(ids, fmt.Sprintf("doc-%02d", i))
 	}
 	path = filepath.Join(t.TempDir(), "corpus.jsonl")
-	if err := os.WriteFile(path, []byte(lines.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(path, []byte(lines.String()), 0o600))
 	return path, ids
 }
 
@@ -162,9 +154,7 @@ func checkJSON(t *testing.T, got []byte, want any) {
 	if err := json.Unmarshal(got, &value); err != nil {
 		t.Fatalf("%v in %s", err, got)
 	}
-	if diff := cmp.Diff(want, value); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	expect.Same(t, want, value, "-want +got")
 }
 
 // checkWalk checks that pages of this size give every id once, and the right total each time.
@@ -190,9 +180,7 @@ func checkWalk(t *testing.T, got []byte, wantIDs []string, size int) {
 	for _, id := range wantIDs {
 		want[id] = 1
 	}
-	if diff := cmp.Diff(want, seen); diff != "" {
-		t.Errorf("ids on all pages: -want +got\n%s", diff)
-	}
+	expect.Same(t, want, seen, "ids on all pages: -want +got")
 	// One more request than pages: the walk ends with an empty one.
 	if len(walk.Totals) != len(walk.Pages)+1 {
 		t.Errorf("got %d totals for %d pages", len(walk.Totals), len(walk.Pages))
@@ -206,17 +194,11 @@ func checkWalk(t *testing.T, got []byte, wantIDs []string, size int) {
 
 func get(t *testing.T, e *engines.Engine, path string) string {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, e.URL+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := expect.Value(http.NewRequestWithContext(t.Context(), http.MethodGet, e.URL+path, nil))(t)
 	if e.Key != "" {
 		req.Header.Set("X-Typesense-Api-Key", e.Key)
 	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := expect.Value(http.DefaultClient.Do(req))(t)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusOK {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // roleVar, when set, makes TestChild the process that a test below watches from outside.
@@ -59,13 +60,8 @@ func TestEngineEndsWithProcess(t *testing.T) {
 			dir := openDir(t)
 			cmd := child(t, c.kind, "TMPDIR="+dir)
 			cmd.Args = append(cmd.Args, c.args...)
-			out, err := cmd.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			out := expect.Value(cmd.StdoutPipe())(t)
+			expect.OK(t, cmd.Start())
 			pid := waitFor(t, bufio.NewScanner(out), c.after)
 			if pid != 0 && !alive(pid) {
 				t.Fatalf("engine %d does not run", pid)
@@ -88,9 +84,7 @@ func openDir(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, d := range []string{dir, filepath.Dir(dir)} {
-		if err := os.Chmod(d, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.Chmod(d, 0o755))
 	}
 	return dir
 }
@@ -115,10 +109,7 @@ func waitFor(t *testing.T, lines *bufio.Scanner, word string) int {
 func waitUntilEmpty(t *testing.T, dir string) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		entries := expect.Value(os.ReadDir(dir))(t)
 		if len(entries) == 0 {
 			return
 		}

@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // What the test builds call themselves.
@@ -23,11 +25,7 @@ func makeBuild(t *testing.T, folder string, env ...string) []byte {
 	tree := filepath.Join(t.TempDir(), folder)
 	copyTree(t, tree)
 	command{dir: tree, env: env}.run(t, "make", "build", "VERSION="+someVersion, "REVISION="+someRevision)
-	program, err := os.ReadFile(filepath.Join(tree, "bin", "sidecar"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return program
+	return expect.Value(os.ReadFile(filepath.Join(tree, "bin", "sidecar")))(t)
 }
 
 // TestBuildIsTheSameAnywhere builds in two folders, in different environments, and compares the bytes. With NEARDUP_SOAK
@@ -58,10 +56,7 @@ func TestBuildIsTheSameAnywhere(t *testing.T) {
 // TestBinary looks at the program of the packages: static, and knowing what it is.
 func TestBinary(t *testing.T) {
 	program := filepath.Join(built(t).folder, "sidecar-"+runtime.GOARCH)
-	info, err := buildinfo.ReadFile(program)
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := expect.Value(buildinfo.ReadFile(program))(t)
 	settings := map[string]string{}
 	for _, s := range info.Settings {
 		settings[s.Key] = s.Value
@@ -85,10 +80,7 @@ func TestBinary(t *testing.T) {
 // static checks that the program needs no loader and no library.
 func static(t *testing.T, program string) {
 	t.Helper()
-	file, err := elf.Open(program)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := expect.Value(elf.Open(program))(t)
 	defer func() { _ = file.Close() }()
 	if libraries, err := file.ImportedLibraries(); err == nil && len(libraries) > 0 {
 		t.Errorf("it is linked with %v", libraries)

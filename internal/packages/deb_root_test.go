@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // machine is a throw-away system to install into: a folder with a shell, what the maintainer scripts call, and an empty dpkg
@@ -35,14 +37,10 @@ func newMachine(t *testing.T) *machine {
 	for _, folder := range []string{
 		"usr/bin", "usr/sbin", "usr/lib", "usr/lib64", "tmp", "run", "proc", "var/lib/dpkg/info", "var/lib/dpkg/updates", "etc",
 	} {
-		if err := os.MkdirAll(filepath.Join(m.root, folder), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.MkdirAll(filepath.Join(m.root, folder), 0o755))
 	}
 	for _, folder := range []string{"bin", "sbin", "lib", "lib64"} {
-		if err := os.Symlink("usr/"+folder, filepath.Join(m.root, folder)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.Symlink("usr/"+folder, filepath.Join(m.root, folder)))
 	}
 	for _, name := range programs {
 		m.copyProgram(t, name)
@@ -54,9 +52,7 @@ func newMachine(t *testing.T) *machine {
 	write(t, m.path("etc/gshadow"), "root:*::\n", 0o640)
 	write(t, m.path("etc/nsswitch.conf"), "passwd: files\ngroup: files\nhosts: files\n", 0o644)
 	write(t, m.path("dev/null"), "", 0o666) // a file: containers may not let one make devices
-	if err := os.Chmod(m.path("dev/null"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Chmod(m.path("dev/null"), 0o666))
 	write(t, m.path("var/lib/dpkg/available"), "", 0o644)
 	write(t, m.path("var/lib/dpkg/info/passwd.list"), "", 0o644)
 	write(t, m.path("var/lib/dpkg/status"), `Package: passwd
@@ -75,10 +71,7 @@ func (m *machine) path(path string) string { return filepath.Join(m.root, path) 
 // copyProgram copies a program and the libraries that it is linked with.
 func (m *machine) copyProgram(t *testing.T, name string) {
 	t.Helper()
-	found, err := exec.LookPath(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := expect.Value(exec.LookPath(name))(t)
 	m.copyFile(t, found, filepath.Join("usr", filepath.Base(filepath.Dir(found)), name))
 	for line := range strings.Lines(command{}.run(t, "ldd", found)) {
 		for _, word := range strings.Fields(line) {
@@ -158,10 +151,7 @@ func (m *machine) sidecar(t *testing.T, user string, args ...string) (string, er
 // mode returns a file's permissions, owner and group.
 func (m *machine) mode(t *testing.T, path string) (mode os.FileMode, uid, gid uint32) {
 	t.Helper()
-	info, err := os.Lstat(m.path(path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := expect.Value(os.Lstat(m.path(path)))(t)
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		t.Fatal("no owner")

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // TestDebLife takes the deb through all that happens to one: installed, run, upgraded with the configuration changed or not,
@@ -29,9 +31,7 @@ func TestDebLife(t *testing.T) {
 	t.Run("upgrade keeps a changed configuration", func(t *testing.T) {
 		mine := "# mine\n" + read(t, m.path("etc/neardup/config.yaml"))
 		write(t, m.path("etc/neardup/config.yaml"), mine, 0o600)
-		if err := os.Chmod(m.path("etc/neardup/config.yaml"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.Chmod(m.path("etc/neardup/config.yaml"), 0o600))
 		// Back to the first, whose configuration differs from the second's: dpkg would ask, and takes the old one where told so or
 		// nobody answers.
 		m.mustDpkg(t, "--force-confold", "-i", m.deb.deb(firstVersion))
@@ -153,9 +153,7 @@ func TestDebTellsSystemd(t *testing.T) {
 			m := newMachine(t)
 			write(t, m.path("usr/bin/systemctl"), fakeSystemctl, 0o755)
 			if c.running {
-				if err := os.MkdirAll(m.path("run/systemd/system"), 0o755); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, os.MkdirAll(m.path("run/systemd/system"), 0o755))
 			}
 			for i, args := range [][]string{{"-i", m.deb.deb(firstVersion)}, {"-i", m.deb.deb(secondVersion)}, {"-r", "neardup"}} {
 				_ = os.Remove(m.path("run/calls"))

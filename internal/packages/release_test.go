@@ -7,8 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // TestWorkflows has actionlint read the workflows.
@@ -32,9 +33,7 @@ func TestReleasesHaveTheSamePackages(t *testing.T) {
 	var tested packaged
 	var released struct{ Nfpms []packaged }
 	for file, into := range map[string]any{"nfpm.yaml": &tested, ".goreleaser.yaml": &released} {
-		if err := yaml.Unmarshal([]byte(read(t, root(t), file)), into); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, yaml.Unmarshal([]byte(read(t, root(t), file)), into))
 	}
 	var want []content
 	for _, c := range tested.Contents {
@@ -49,9 +48,7 @@ func TestReleasesHaveTheSamePackages(t *testing.T) {
 		want = append(want, c)
 	}
 	tested.Contents = want
-	if diff := cmp.Diff([]packaged{tested}, released.Nfpms); diff != "" {
-		t.Errorf("they differ: %s", diff)
-	}
+	expect.Same(t, []packaged{tested}, released.Nfpms, "they differ")
 }
 
 // TestGoReleaser checks the configuration and makes a whole release without publishing it: every platform, archives, deb, rpm,

@@ -17,6 +17,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // required says that a missing tool fails a test.
@@ -52,11 +54,7 @@ func needs(t *testing.T, names ...string) {
 // root returns the root of the tree.
 func root(t *testing.T) string {
 	t.Helper()
-	path, err := filepath.Abs(filepath.Join("..", ".."))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return expect.Value(filepath.Abs(filepath.Join("..", "..")))(t)
 }
 
 var tools sync.Map // name to func() (string, error)
@@ -163,19 +161,12 @@ func copyTree(t *testing.T, to string) {
 
 func read(t *testing.T, path ...string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(path...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Value(os.ReadFile(filepath.Join(path...)))(t)
 	return string(text)
 }
 
 func write(t *testing.T, path, text string, mode os.FileMode) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), mode); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	expect.OK(t, os.WriteFile(path, []byte(text), mode))
 }

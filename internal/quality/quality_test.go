@@ -9,17 +9,14 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
 // TestQuality holds what is reached on the project's own set against the golden file.
 func TestQuality(t *testing.T) {
-	set, err := Own()
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := expect.Value(Own())(t)
 	compare(t, set)
 }
 
@@ -36,10 +33,7 @@ func TestPractice(t *testing.T) {
 	}
 	var results []*Result
 	for _, f := range folders {
-		set, err := Load(filepath.Dir(f))
-		if err != nil {
-			t.Fatal(err)
-		}
+		set := expect.Value(Load(filepath.Dir(f)))(t)
 		results = append(results, compare(t, set))
 	}
 	var means bytes.Buffer
@@ -50,18 +44,13 @@ func TestPractice(t *testing.T) {
 // compare measures a set and holds the report against its golden file, if it has one.
 func compare(t *testing.T, set *Set) *Result {
 	t.Helper()
-	result, err := Measure(set)
-	if err != nil {
-		t.Fatal(err)
-	}
+	result := expect.Value(Measure(set))(t)
 	var got bytes.Buffer
 	result.Report(&got)
 	t.Logf("\n%s", got.String())
 	path := filepath.Join("testdata", set.Name+".txt")
 	if *update {
-		if err := os.WriteFile(path, got.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(path, got.Bytes(), 0o644))
 	}
 	want, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) && set.Name != ownName {
@@ -70,8 +59,6 @@ func compare(t *testing.T, set *Set) *Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(want), got.String()); diff != "" {
-		t.Errorf("judges otherwise than in %s; if that is better, write it anew with -update (-want +got):\n%s", path, diff)
-	}
+	expect.Same(t, string(want), got.String(), "judges otherwise than in %s; if that is better, write it anew with -update", path)
 	return result
 }

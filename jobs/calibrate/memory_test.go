@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -34,10 +35,7 @@ func (m *memory) put(id, source string) {
 // add puts a document with a text.
 func (m *memory) add(t testing.TB, id, text string) {
 	t.Helper()
-	source, err := json.Marshal(map[string]string{"text": text})
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := expect.Value(json.Marshal(map[string]string{"text": text}))(t)
 	m.put(id, string(source))
 }
 
@@ -46,10 +44,7 @@ func (m *memory) enrich(t testing.TB) {
 	t.Helper()
 	for id, source := range m.sources {
 		want, _ := m.rule.Wanted(source, 0)
-		with, err := adapters.WithOurs(source, want)
-		if err != nil {
-			t.Fatal(err)
-		}
+		with := expect.Value(adapters.WithOurs(source, want))(t)
 		m.sources[id] = with
 	}
 }
@@ -90,10 +85,7 @@ func shares(a, b []int64) bool {
 
 func newMemory(t testing.TB, scheme sketch.Scheme) *memory {
 	t.Helper()
-	sketcher, err := sketch.New(scheme)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sketcher := expect.Value(sketch.New(scheme))(t)
 	return &memory{rule: &adapters.Rule{
 		Match: "news", Fields: []string{"text"}, Window: 100, Sketcher: sketcher,
 		Profile: rerank.Profile{Threshold: rerank.Default().Threshold, MinShingles: rerank.Default().MinShingles},
@@ -115,11 +107,7 @@ func run(t testing.TB, m *memory, change func(*Options)) *Report {
 	if change != nil {
 		change(&o)
 	}
-	r, err := Run(t.Context(), m, "news", m.rule, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return expect.Value(Run(t.Context(), m, "news", m.rule, o))(t)
 }
 
 // words returns n words that no other call with another seed returns.

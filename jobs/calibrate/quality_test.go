@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/quality"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
@@ -62,10 +63,7 @@ func (l *labelled) f1(threshold float64) float64 {
 // TestSuggestionOnLabelledDocuments holds the suggestion to labels that it has not seen: the sample corpus, whose
 // near-duplicates are known.
 func TestSuggestionOnLabelledDocuments(t *testing.T) {
-	set, err := quality.Own()
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := expect.Value(quality.Own())(t)
 	l, best := newLabelled(t, set), 0.0
 	for threshold := 5; threshold <= 100; threshold++ {
 		best = max(best, l.f1(float64(threshold)/100))

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -27,9 +28,7 @@ func TestPairs(t *testing.T) {
 				}
 			}
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%d texts: %s", texts, diff)
-		}
+		expect.Same(t, want, got, "%d texts", texts)
 	}
 }
 
@@ -69,9 +68,7 @@ func TestBuckets(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
-	if diff := cmp.Diff(Left{CutBuckets: 1, CutTexts: 56}, c.Left()); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, Left{CutBuckets: 1, CutTexts: 56}, c.Left(), "")
 }
 
 // TestKeys holds that buckets are made of the keys that are stored in the engines.
@@ -80,17 +77,12 @@ func TestKeys(t *testing.T) {
 	c, stored := filled(t, Options{Rule: rule}, nil), *rule
 	stored.Bands, stored.Rows = c.Shape()
 	s, _ := rule.Sketcher.Sketch("some words that are to be looked up by bands")
-	keys, err := c.keys(nil, &s, stored.Bands)
-	if err != nil {
-		t.Fatal(err)
-	}
+	keys := expect.Value(c.keys(nil, &s, stored.Bands))(t)
 	var high []int64
 	for _, key := range keys {
 		high = append(high, -1-int64(key>>32)) // stored as a negative number
 	}
-	if diff := cmp.Diff(stored.BandKeys(&s), high); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, stored.BandKeys(&s), high, "")
 }
 
 // TestReadyValues clusters 64-bit values that came ready: no pair is missed.
@@ -113,9 +105,7 @@ func TestReadyValues(t *testing.T) {
 			list = append(list, Document{ID: fmt.Sprint(i), Sketch: &s})
 		}
 		near := brute(func(a, b Document) bool { near, _ := rule.Profile.NearDuplicates(a.Sketch, b.Sketch); return near })
-		if diff := cmp.Diff(sorted(near(list, rule), list), sorted(clustered(t, Options{Rule: rule}, list), list)); diff != "" {
-			t.Errorf("%v: %s", threshold, diff)
-		}
+		expect.Same(t, sorted(near(list, rule), list), sorted(clustered(t, Options{Rule: rule}, list), list), "%v", threshold)
 	}
 }
 
@@ -148,9 +138,7 @@ func TestElsewhere(t *testing.T) {
 		stored.Bands, stored.Rows = c.Shape()
 		return c.ClusterBy(ctx, seek)
 	})
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, want, got, "")
 }
 
 func TestRefusals(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -19,10 +20,7 @@ import (
 // ruleOf returns a rule with the scheme.
 func ruleOf(t testing.TB, s sketch.Scheme, threshold float64, least int) *adapters.Rule {
 	t.Helper()
-	sketcher, err := sketch.New(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sketcher := expect.Value(sketch.New(s))(t)
 	return &adapters.Rule{
 		Match: "x", Fields: []string{"text"}, Window: 10, Sketcher: sketcher,
 		Profile: rerank.Profile{Threshold: threshold, MinShingles: least},
@@ -86,15 +84,10 @@ func filled(t testing.TB, o Options, list []Document) *Corpus {
 	if o.Dir == "" {
 		o.Dir = t.TempDir()
 	}
-	c, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := expect.Value(New(o))(t)
 	t.Cleanup(c.Close)
 	for _, d := range list {
-		if err := c.Add(d); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, c.Add(d))
 	}
 	return c
 }
@@ -103,9 +96,7 @@ func filled(t testing.TB, o Options, list []Document) *Corpus {
 func joined(t testing.TB, o Options, list []Document) *Corpus {
 	t.Helper()
 	c := filled(t, o, list)
-	if err := c.Cluster(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, c.Cluster(t.Context()))
 	return c
 }
 
@@ -113,9 +104,7 @@ func runBy(t testing.TB, o Options, list []Document, join func(*Corpus, context.
 	t.Helper()
 	c := filled(t, o, list)
 	defer c.Close()
-	if err := join(c, t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, join(c, t.Context()))
 	err := c.Each(t.Context(), func(m *Member) error {
 		lines = append(lines, fmt.Sprintf("%s %s %d %.4f %v %s", m.Cluster, m.ID, m.Size, m.Agreement, m.First, m.Host))
 		return nil

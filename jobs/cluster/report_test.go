@@ -5,8 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -64,9 +63,7 @@ func TestReport(t *testing.T) {
 	}
 	largest := got.Largest
 	got.Largest = nil
-	if diff := cmp.Diff(want, *got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, want, *got, "")
 	if len(largest) != 10 || largest[0].Size != 12 || largest[0].Texts != 1 || largest[0].Hosts != 1 || largest[1].Hosts != 3 {
 		t.Errorf("largest: %+v", largest)
 	}
@@ -92,10 +89,7 @@ func TestFarms(t *testing.T) {
 			add(100+i, all[i%8], all[i/8%8], all[i/64%8], fmt.Sprint("y", i), fmt.Sprint("z", i))
 		}
 	}
-	got, err := joined(t, Options{Rule: rule, Algorithm: Broder, Common: 100}, list).Report(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := expect.Value(joined(t, Options{Rule: rule, Algorithm: Broder, Common: 100}, list).Report(t.Context(), ""))(t)
 	if len(got.Farms) != 1 || got.Farms[0].Size != 5 || got.Farms[0].Expected > mostExpected {
 		t.Errorf("suspects: %+v", got.Farms)
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -72,12 +73,8 @@ func TestTemporaryFiles(t *testing.T) {
 func TestSorterOfABrokenFile(t *testing.T) {
 	for _, more := range []bool{false, true} {
 		s := newSorter(&scratch{dir: t.TempDir()}, 0, false)
-		if err := errors.Join(s.add(1, 2), s.spill()); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.file.Close(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, errors.Join(s.add(1, 2), s.spill()))
+		expect.OK(t, s.file.Close())
 		if err := s.add(3, 4); err != nil || !more {
 			s.held = s.held[:0]
 		}
