@@ -181,7 +181,7 @@ func (r *removeJob) confirm(ctx context.Context, targets []target) error {
 // remove works through one index and prints its summary.
 func (r *removeJob) remove(ctx context.Context, t target) error {
 	start, meter := time.Now(), r.meter(t)
-	counts, err := jobs.Remove(ctx, t.job(), r.RemoveOptions, func(c jobs.Removal) {
+	counts, err := jobs.Remove(ctx, jobs.Job{Store: t.Store, Index: t.index.Name}, r.RemoveOptions, func(c jobs.Removal) {
 		meter.at(c.Scanned, c.Total, fmt.Sprintf("%d hold something of ours, %d cleaned", c.Found, c.Cleaned))
 	})
 	meter.end()
