@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"strings"
 	"time"
@@ -32,7 +31,7 @@ var demoQueries = []string{"ferry crossing", "library open midnight"}
 // walk is one walk-through.
 type walk struct {
 	out            io.Writer
-	log            *slog.Logger
+	log            io.Writer
 	engine, before string // base URLs of the embedded engine and of the sidecar before it
 }
 
@@ -44,7 +43,7 @@ type Options struct {
 
 // Run shows the walk-through until ctx ends.
 func Run(ctx context.Context, o Options, out, errOut io.Writer) error {
-	d := walk{out: out, log: slog.New(slog.NewTextHandler(errOut, &slog.HandlerOptions{Level: slog.LevelWarn}))}
+	d := walk{out: out, log: errOut}
 	return d.run(ctx, o)
 }
 

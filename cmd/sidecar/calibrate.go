@@ -47,17 +47,9 @@ Exit code 0: done. 1: failed or interrupted, for one index at least.`,
   sidecar calibrate --index news-2024 --html report.html
   sidecar calibrate --engine archive --sample 5000 --output json > calibration.json`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := r.check(); err != nil {
-				return err
-			}
-			if err := r.open(cmd); err != nil {
-				return err
-			}
-			return r.run(cmd.Context())
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return do(cmd, &r) },
 	}
-	r.bind(cmd)
+	r.bind(cmd, ofIndex)
 	flags := cmd.Flags()
 	flags.IntVar(&r.Sample, "sample", r.Sample, "compare so many documents at random")
 	flags.IntVar(&r.Documents, "documents", r.Documents, "read so many documents of an index at most")
@@ -68,7 +60,7 @@ Exit code 0: done. 1: failed or interrupted, for one index at least.`,
 	return cmd
 }
 
-func (r *calibrateJob) check() error {
+func (r *calibrateJob) check(*cobra.Command) error {
 	for _, n := range []struct {
 		flag         string
 		value, least int

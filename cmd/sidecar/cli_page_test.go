@@ -80,7 +80,7 @@ func printed[T any](what string) printedJSON {
 
 // printsJSON are the results of the commands.
 var printsJSON = map[string][]printedJSON{
-	"setup":        {printed[setupRun]("One object:")},
+	"setup":        {printed[setupResult]("One object:")},
 	"ready":        {printed[readiness]("One object:")},
 	"reindex":      {printed[indicesOf[jobs.ReindexReport]]("One object, printed at the end:")},
 	"verify":       {printed[verifyResult]("One object, printed at the end:")},

@@ -26,8 +26,7 @@ func completeFlags(cmd *cobra.Command) {
 var completable = map[string]bool{"engine": true, "index": true, "preset": true, "algorithm": true, "output": true, "report": true}
 
 func flagValues(cmd *cobra.Command, flag string) ([]string, cobra.ShellCompDirective) {
-	file, _ := cmd.Flags().GetString("config")
-	engines, indices := config.Names(file)
+	engines, indices := config.Names(configFile(cmd))
 	switch flag {
 	case "engine":
 		if cmd.Name() == "cluster" {

@@ -84,8 +84,7 @@ Exit code 0: done. 1: something is wrong with the configuration.`,
 
 // printChecked prints what check found. A file that can't be read is no finding.
 func printChecked(cmd *cobra.Command, c *config.Config, err error) error {
-	found := config.CheckedConfig{OK: err == nil, Errors: []config.WrongKey{}}
-	found.File, _ = cmd.Flags().GetString("config")
+	found := config.CheckedConfig{File: configFile(cmd), OK: err == nil, Errors: []config.WrongKey{}}
 	if _, unreadable := errors.AsType[*fs.PathError](err); unreadable {
 		return err
 	}

@@ -30,15 +30,12 @@ Exit code 0: the file is written, and with --serve all requests ended. 1: it is 
   sidecar init --index news,blog-* --output news.yaml https://search.example:9200
   sidecar init --output - http://localhost:8108`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			at := onboard.DefaultEngine
 			if len(args) > 0 {
 				at = args[0]
 			}
-			o.Chosen = cmd.Flags().Changed("config")
-			if o.Config, err = cmd.Flags().GetString("config"); err != nil {
-				return err
-			}
+			o.Config, o.Chosen = configFile(cmd), cmd.Flags().Changed("config")
 			return onboard.Init(cmd.Context(), at, o, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}

@@ -38,7 +38,7 @@ func TestResultsMoveNoTerminal(t *testing.T) {
 	const evil = "a\x1b[2J\u009b2J"
 	var out strings.Builder
 	out.WriteString(jobs.VerifyReport{Engine: "e", Index: evil, Findings: jobs.Findings{Examples: []string{evil}}}.String())
-	(&setupRun{out: &out, output: formText}).printf("%s: not ready: %s\n", evil, evil)
+	(&setupJob{job: job{out: &out, output: formText}}).printf("%s: not ready: %s\n", evil, evil)
 	found := adapters.Similar{
 		Searched: []adapters.Searched{{Index: evil}}, Alike: []adapters.Alike{{Index: "a\u009b2J", ID: "b\u009b2J", Source: []byte(`"\u009b2J"`)}},
 	}

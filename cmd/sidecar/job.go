@@ -44,11 +44,16 @@ type indicesOf[Report any] struct {
 	Indices []Report `json:"indices"`
 }
 
-// bind adds the flags of every job.
-func (j *job) bind(cmd *cobra.Command) {
+// ofIndex is the usage of --index where all indices of the rules are worked on without it.
+const ofIndex = "only the indices behind this `name`: an index, an alias or a pattern"
+
+// bind adds the flags of every job. Without a usage there is no --index.
+func (j *job) bind(cmd *cobra.Command, index string) {
 	flags := cmd.Flags()
 	flags.StringVar(&j.engine, "engine", "", "only the engine with this `name`")
-	flags.StringVar(&j.index, "index", "", "only the indices behind this `name`: an index, an alias or a pattern")
+	if index != "" {
+		flags.StringVar(&j.index, "index", "", index)
+	}
 	addOutput(flags, &j.output)
 }
 
@@ -63,7 +68,7 @@ func (j *job) bindMetrics(cmd *cobra.Command) {
 		"while it runs, show /metrics for Prometheus at this `address`, such as 127.0.0.1:9601")
 }
 
-// open opens the engines, and shows metrics where they are asked for, until metrics.Stop.
+// open opens the engines, and shows metrics where they are asked for, until close.
 func (j *job) open(cmd *cobra.Command) (err error) {
 	j.in, j.out, j.err = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 	if j.engines, err = openFor(cmd, j.engine); err != nil {
@@ -71,6 +76,29 @@ func (j *job) open(cmd *cobra.Command) (err error) {
 	}
 	return j.metrics.Start(cmd.Name(), j.err)
 }
+
+// runner is a command that works through indices.
+type runner interface {
+	// check returns what is wrong with the flags.
+	check(cmd *cobra.Command) error
+	open(cmd *cobra.Command) error
+	run(ctx context.Context) error
+	close()
+}
+
+// do runs a command.
+func do(cmd *cobra.Command, r runner) error {
+	if err := r.check(cmd); err != nil {
+		return err
+	}
+	if err := r.open(cmd); err != nil {
+		return err
+	}
+	defer r.close()
+	return r.run(cmd.Context())
+}
+
+func (j *job) close() { j.metrics.Stop() }
 
 // meter returns what shows the progress on an index.
 func (j *job) meter(t target) *meter {

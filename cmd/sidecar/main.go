@@ -126,13 +126,12 @@ func unbounded(flag string, value float64) error {
 	return fmt.Errorf("--%s: %v is out of range: use a number above 0, or 0 for no bound", flag, value)
 }
 
+// configFile returns the file that --config names.
+func configFile(cmd *cobra.Command) string { return cmd.Flag("config").Value.String() }
+
 // configOf loads the configuration that the command was given.
 func configOf(cmd *cobra.Command) (*config.Config, error) {
-	file, err := cmd.Flags().GetString("config")
-	if err != nil {
-		return nil, err
-	}
-	return config.Load(file, os.LookupEnv)
+	return config.Load(configFile(cmd), os.LookupEnv)
 }
 
 // openFor opens for a command the engine with the name, or all that the configuration has where it is empty.

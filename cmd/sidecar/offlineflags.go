@@ -22,10 +22,7 @@ func (o *offlineFlags) bind(cmd *cobra.Command) {
 // newComparer takes what the command line says of every command: the configuration, if it was given, and the streams.
 func newComparer(cmd *cobra.Command, o offline.Options) (*offline.Comparer, error) {
 	if cmd.Flags().Changed("config") {
-		var err error
-		if o.Config, err = cmd.Flags().GetString("config"); err != nil {
-			return nil, err
-		}
+		o.Config = configFile(cmd)
 	}
 	return o.Open(offline.Streams{In: cmd.InOrStdin(), Out: cmd.OutOrStdout(), Err: cmd.ErrOrStderr()})
 }

@@ -48,11 +48,7 @@ type readiness struct {
 }
 
 func askReady(cmd *cobra.Command, output string) error {
-	file, err := cmd.Flags().GetString("config")
-	if err != nil {
-		return err
-	}
-	c, err := config.LoadAdmin(file, os.LookupEnv)
+	c, err := config.LoadAdmin(configFile(cmd), os.LookupEnv)
 	if err != nil {
 		return err
 	}

@@ -57,18 +57,9 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
   sidecar reindex --index news-2024 --query '{"range":{"date":{"gte":"now-1d"}}}' --output json
   sidecar reindex --watch=30s`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := r.validate(); err != nil {
-				return err
-			}
-			if err := r.open(cmd); err != nil {
-				return err
-			}
-			defer r.metrics.Stop()
-			return r.run(cmd.Context())
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return do(cmd, &r) },
 	}
-	r.bind(cmd)
+	r.bind(cmd, ofIndex)
 	flags := cmd.Flags()
 	flags.StringVar(&r.Query, "query", "", "only the documents found by a `query` in the engine's words: JSON, or a filter")
 	flags.IntVar(&r.Slices, "slices", 2, "work on so many parts of an index at once")
@@ -83,8 +74,7 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
 	return cmd
 }
 
-// validate returns what is wrong with the flags.
-func (r *reindexJob) validate() error {
+func (r *reindexJob) check(*cobra.Command) error {
 	bounds := errors.Join(unbounded("requests-per-second", r.perSecond), unbounded("max-docs", float64(r.MaxDocs)))
 	switch {
 	case bounds != nil:

@@ -27,7 +27,7 @@ func TestReindexFlags(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			f := good
 			c.change(&f)
-			if err := f.validate(); (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+			if err := f.check(nil); (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%v, want %q", err, c.says)
 			}
 		})

@@ -182,8 +182,8 @@ func TestSetupCommand(t *testing.T) {
 		unready:   map[string]string{"news-2": "it is read-only"},
 	}
 	var out strings.Builder
-	r := setupRun{out: &out, output: formText}
-	err := r.engines(t.Context(), []*upstream.Engine{openedShelf(t, s)})
+	r := setupJob{job: job{out: &out, output: formText, engines: []*upstream.Engine{openedShelf(t, s)}}}
+	err := r.run(t.Context())
 	want := `shelf: news-1: ready
 shelf: news-2: not ready: it is read-only
 shelf: books-v1: not ready: no rule matches it: a rule's match is compared with the names of indices, not with aliases

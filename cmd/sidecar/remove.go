@@ -56,28 +56,23 @@ refused some.`,
   sidecar remove --index news-2024
   sidecar remove --index 'news-*' --engine archive --yes --jobs`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if r.index == "" {
-				return errors.New("--index is missing: name the index, alias or pattern to take our fields out of")
-			}
-			if err := unbounded("requests-per-second", r.RequestsPerSecond); err != nil {
-				return err
-			}
-			if err := r.open(cmd); err != nil {
-				return err
-			}
-			return r.run(cmd.Context())
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return do(cmd, &r) },
 	}
-	r.bind(cmd)
+	r.bind(cmd, "the indices behind this `name`: an index, an alias or a pattern")
 	flags := cmd.Flags()
-	flags.Lookup("index").Usage = "the indices behind this `name`: an index, an alias or a pattern"
 	flags.BoolVar(&r.DryRun, "dry-run", false, "write nothing: say how many documents hold something of ours")
 	flags.BoolVar(&r.yes, "yes", false, "do not ask")
 	flags.BoolVar(&r.journals, "jobs", false, "drop the journals of jobs too")
 	flags.Float64Var(&r.RequestsPerSecond, "requests-per-second", 0, "write at most so many documents in a second; 0 is no bound")
 	r.bindUntested(cmd)
 	return cmd
+}
+
+func (r *removeJob) check(*cobra.Command) error {
+	if r.index == "" {
+		return errors.New("--index is missing: name the index, alias or pattern to take our fields out of")
+	}
+	return unbounded("requests-per-second", r.RequestsPerSecond)
 }
 
 // run works through the indices of all engines. What fails for one index does not keep it from the next.

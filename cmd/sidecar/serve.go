@@ -34,11 +34,7 @@ as an engine is (or admin). It prints nothing: its log goes to standard error, a
 					return fmt.Errorf("%s: %v is out of range: use a span such as 30s, or 0s for none", flag, span)
 				}
 			}
-			file, err := cmd.Flags().GetString("config")
-			if err != nil {
-				return err
-			}
-			return server.Run(cmd.Context(), file, cmd.ErrOrStderr(), o)
+			return server.Run(cmd.Context(), configFile(cmd), cmd.ErrOrStderr(), o)
 		},
 	}
 	flags := command.Flags()

@@ -17,8 +17,7 @@ import (
 )
 
 func setupCommand() *cobra.Command {
-	var engine string
-	r := setupRun{Indices: []setupIndex{}, Templates: []setupTemplate{}}
+	r := setupJob{setupResult: setupResult{Indices: []setupIndex{}, Templates: []setupTemplate{}}}
 	cmd := &cobra.Command{
 		Use:   "setup",
 		Short: "Prepare the indices of every rule and the templates they are made from, with the operator's credentials",
@@ -33,29 +32,26 @@ Exit code 0: all is ready, or with --dry-run, all was looked at. 1: failed, or s
   sidecar setup --dry-run --engine news
   sidecar setup --dry-run --output json`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			engines, err := openFor(cmd, engine)
-			if err != nil {
-				return err
-			}
-			r.out = cmd.OutOrStdout()
-			return r.engines(cmd.Context(), engines)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return do(cmd, &r) },
 	}
-	cmd.Flags().StringVar(&engine, "engine", "", "only the engine with this `name`")
+	r.bind(cmd, "")
 	cmd.Flags().BoolVar(&r.dryRun, "dry-run", false, "change nothing: say what lacks")
-	addOutput(cmd.Flags(), &r.output)
 	return cmd
 }
 
-// setupRun is one run of the command, and what it found, as it is reported in JSON.
-type setupRun struct {
+// setupJob is one run of the command.
+type setupJob struct {
+	job
+	dryRun bool
+	setupResult
+}
+
+func (r *setupJob) check(*cobra.Command) error { return nil }
+
+// setupResult is what is reported in JSON.
+type setupResult struct {
 	Indices   []setupIndex    `json:"indices"`
 	Templates []setupTemplate `json:"templates"`
-
-	output string
-	dryRun bool
-	out    io.Writer
 }
 
 // setupIndex is what became of an index.
@@ -79,32 +75,32 @@ type setupTemplate struct {
 }
 
 // printf prints a line for people.
-func (r *setupRun) printf(format string, values ...any) {
+func (r *setupJob) printf(format string, values ...any) {
 	if r.output == formText {
 		_, _ = io.WriteString(r.out, terminal.Harmless(fmt.Sprintf(format, values...)))
 	}
 }
 
-// engines works through the engines. What fails for one does not keep it from the next.
-func (r *setupRun) engines(ctx context.Context, engines []*upstream.Engine) error {
+// run works through the engines. What fails for one does not keep it from the next.
+func (r *setupJob) run(ctx context.Context) error {
 	var errs []error
-	for _, e := range engines {
+	for _, e := range r.engines {
 		if ctx.Err() == nil {
-			errs = append(errs, r.engine(ctx, e))
+			errs = append(errs, r.prepare(ctx, e))
 		}
 	}
 	if ctx.Err() != nil {
 		return terminal.ErrInterrupted
 	}
 	if r.output == formJSON {
-		errs = append(errs, terminal.WriteJSON(r.out, r))
+		errs = append(errs, terminal.WriteJSON(r.out, r.setupResult))
 	}
 	return errors.Join(errs...)
 }
 
-// engine prepares what the rules match and prints a line for each index and template. The error joins what could not be
+// prepare prepares what the rules match and prints a line for each index and template. The error joins what could not be
 // prepared; a dry run has none of these.
-func (r *setupRun) engine(ctx context.Context, e *upstream.Engine) error {
+func (r *setupJob) prepare(ctx context.Context, e *upstream.Engine) error {
 	var errs []error
 	seen := map[string]bool{}
 	look := e.Prepare
@@ -144,7 +140,7 @@ func (r *setupRun) engine(ctx context.Context, e *upstream.Engine) error {
 }
 
 // pipelines prints a line for each index whose documents the engine changes after they were sketched.
-func (r *setupRun) pipelines(ctx context.Context, e *upstream.Engine) error {
+func (r *setupJob) pipelines(ctx context.Context, e *upstream.Engine) error {
 	provisioner, has := e.Store.(adapters.Provisioner)
 	if !has {
 		return nil
@@ -166,7 +162,7 @@ func (r *setupRun) pipelines(ctx context.Context, e *upstream.Engine) error {
 }
 
 // templates prepares the templates of an engine that has such, and prints a line for each.
-func (r *setupRun) templates(ctx context.Context, e *upstream.Engine) error {
+func (r *setupJob) templates(ctx context.Context, e *upstream.Engine) error {
 	provisioner, has := e.Store.(adapters.Provisioner)
 	if !has {
 		return nil

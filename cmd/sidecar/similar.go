@@ -21,6 +21,7 @@ import (
 // similarJob is one run of the command.
 type similarJob struct {
 	job
+	id string // - for standard input
 	adapters.Likeness
 }
 
@@ -58,18 +59,12 @@ Exit code 0: done, whatever was found. 1: failed or interrupted.`,
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := s.check(cmd); err != nil {
-				return err
-			}
-			if err := s.open(cmd); err != nil {
-				return err
-			}
-			return s.run(cmd.Context(), args[0])
+			s.id = args[0]
+			return do(cmd, &s)
 		},
 	}
-	s.bind(cmd)
+	s.bind(cmd, "the `name` of an index, an alias or a pattern")
 	flags := cmd.Flags()
-	flags.Lookup("index").Usage = "the `name` of an index, an alias or a pattern"
 	flags.Float64Var(&s.Threshold, "threshold", 0, "the least `agreement`, above 0, at most 1, in place of the rule's")
 	flags.IntVar(&s.Size, "size", 10, "print at most so many, the most alike")
 	flags.BoolVar(&s.Source, "source", false, "show the documents, and let their texts decide where the sketches leave a doubt")
@@ -89,16 +84,16 @@ func (s *similarJob) check(cmd *cobra.Command) error {
 	return nil
 }
 
-func (s *similarJob) run(ctx context.Context, id string) error {
+func (s *similarJob) run(ctx context.Context) error {
 	e, indices, err := s.behind(ctx)
 	if err != nil {
 		return err
 	}
 	var document []byte
-	if id == "-" {
+	if s.id == "-" {
 		document, err = typed(terminal.UntilDone(ctx, s.in))
-	} else if document, s.Except, err = e.Rules.Document(ctx, e.Store, indices, id); err == nil && document == nil {
-		err = fmt.Errorf("there is no such document: %s in %s", id, s.index)
+	} else if document, s.Except, err = e.Rules.Document(ctx, e.Store, indices, s.id); err == nil && document == nil {
+		err = fmt.Errorf("there is no such document: %s in %s", s.id, s.index)
 	}
 	if err != nil {
 		return e.Explain(err)

@@ -60,19 +60,10 @@ something could not be read or written, or the command line or the configuration
   sidecar verify --index news-2024 --sample 1000 --output json
   sidecar verify --index news-2024 --repair --requests-per-second 500`,
 		Args: func(cmd *cobra.Command, args []string) error { return troubled(cobra.NoArgs(cmd, args)) },
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := v.validate(); err != nil {
-				return troubled(err)
-			}
-			if err := v.open(cmd); err != nil {
-				return troubled(err)
-			}
-			defer v.metrics.Stop()
-			return troubled(v.run(cmd.Context()))
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return troubled(do(cmd, &v)) },
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return troubled(err) })
-	v.bind(cmd)
+	v.bind(cmd, ofIndex)
 	flags := cmd.Flags()
 	flags.IntVar(&v.sample, "sample", 0, "look at so many documents of each index; 0 is all of them")
 	flags.BoolVar(&v.Repair, "repair", false, "mend what is not as it should be")
@@ -90,8 +81,7 @@ func troubled(err error) error {
 	return errors.Join(err, errTrouble)
 }
 
-// validate returns what is wrong with the flags.
-func (v *verifyJob) validate() error {
+func (v *verifyJob) check(*cobra.Command) error {
 	if v.sample < 0 {
 		return fmt.Errorf("--sample: %d is out of range: use a number above 0, or 0 to look at all documents", v.sample)
 	}

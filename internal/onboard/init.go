@@ -82,7 +82,7 @@ func Init(ctx context.Context, at string, o InitOptions, in io.Reader, out, errO
 	if !o.Serve {
 		return nil
 	}
-	return server.Run(ctx, file, errOut, server.Options{Drain: server.DefaultDrain, Listening: func() { _, _ = io.WriteString(tell, n.invitation()) }})
+	return server.Run(ctx, file, errOut, server.Options{Drain: server.DefaultDrain, Greet: tell, Greeting: n.invitation()})
 }
 
 // file returns where to write, or why not.

@@ -38,8 +38,9 @@ type Options struct {
 	Drain, DrainDelay time.Duration
 	// PProf shows profiles on the admin listener.
 	PProf bool
-	// Listening, if set, is called once all addresses listen.
-	Listening func()
+	// Greeting is written to Greet once all addresses listen; nil for none.
+	Greet    io.Writer
+	Greeting string
 }
 
 // process is everything that one process serves.
@@ -101,8 +102,8 @@ func (s *process) all(ctx context.Context, c *config.Config, watch *config.Watch
 		return err
 	}
 	s.systemd.ready(s.summary())
-	if s.Listening != nil {
-		s.Listening()
+	if s.Greet != nil {
+		_, _ = io.WriteString(s.Greet, s.Greeting) // who reads it may have gone
 	}
 	failure := s.loop(ctx, watch, hangup)
 	return errors.Join(failure, s.end(failure == nil))
