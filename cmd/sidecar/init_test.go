@@ -148,7 +148,7 @@ func TestInitEndsWithWords(t *testing.T) {
 		{name: "another index", args: []string{"--index", "x"}, code: exitFailed, want: "--index: the engine holds no x: it holds news"},
 		{
 			name: "a web page", change: func(s *surveyedEngine) { s.distorted = "<html>" }, code: exitFailed,
-			want: "is neither Elasticsearch, OpenSearch nor Typesense: name the engine's own address",
+			want: "is not Elasticsearch, OpenSearch or Typesense: name the engine's own address",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

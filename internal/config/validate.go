@@ -214,7 +214,7 @@ func (e *Engine) validate(f *faults, key string) {
 
 func (e *Engine) validateSniffing(f *faults, key string) {
 	if e.RewriteSniffing && slices.Contains(kind.Names(), e.Kind) && !kind.Of(e.Kind).Sniffed() {
-		f.add(key+".rewrite_sniffing", "is for elasticsearch and opensearch: no client of %s asks for nodes, so drop it", e.Kind)
+		f.add(key+".rewrite_sniffing", "no client of %s asks for nodes: drop it", e.Kind)
 		return
 	}
 	if e.Advertise == "" {

@@ -14,13 +14,13 @@ import (
 	"github.com/neardup/sidecar/internal/upstream"
 )
 
-// patience is how long doctor waits for the answers that one check needs.
-const patience = 15 * time.Second
+// checkTimeout is how long doctor waits for the answers that one check needs.
+const checkTimeout = 15 * time.Second
 
 // Doctor checks a configuration, which wrong may say is no good, and the engines in it, or the one with the name. It prints a line for each check, or
 // all of them as JSON.
 func Doctor(ctx context.Context, c *config.Config, wrong error, engine string, asJSON bool, out io.Writer) error {
-	d := examination{out: out, text: !asJSON, checks: []Check{}}
+	d := report{out: out, text: !asJSON, checks: []Check{}}
 	for _, e := range config.Flatten(wrong) {
 		text, hint := hintIn(e.Error())
 		d.add(Check{stateFail, "", "configuration", text, cmp.Or(hint, "see: sidecar config check")})
@@ -34,7 +34,7 @@ func Doctor(ctx context.Context, c *config.Config, wrong error, engine string, a
 }
 
 // all makes every check that a valid configuration allows.
-func (d *examination) all(ctx context.Context, c *config.Config, name string) error {
+func (d *report) all(ctx context.Context, c *config.Config, name string) error {
 	rules, known := 0, name == ""
 	for _, e := range c.Engines {
 		rules += len(e.Indices)
@@ -50,10 +50,10 @@ func (d *examination) all(ctx context.Context, c *config.Config, name string) er
 		if name != "" && c.Engines[i].Name != name {
 			continue
 		}
-		p := patient{
-			examination: d, engine: &c.Engines[i], key: fmt.Sprintf("engines[%d]", i), network: direct{},
+		p := engineChecks{
+			report: d, engine: &c.Engines[i], key: fmt.Sprintf("engines[%d]", i), network: realNetwork{},
 		}
-		p.examine(ctx)
+		p.check(ctx)
 		if ctx.Err() != nil {
 			return terminal.ErrInterrupted
 		}
@@ -84,15 +84,15 @@ type Check struct {
 	Hint string `json:"hint,omitempty"`
 }
 
-// examination collects the checks of one run, and prints each as it is made.
-type examination struct {
+// report collects the checks of one run, and prints each as it is made.
+type report struct {
 	out    io.Writer
 	text   bool
 	checks []Check
 }
 
 // add adds a check, and prints it as a line for people.
-func (d *examination) add(c Check) {
+func (d *report) add(c Check) {
 	d.checks = append(d.checks, c)
 	if !d.text {
 		return
@@ -121,7 +121,7 @@ func hintIn(text string) (what, hint string) {
 }
 
 // found returns how many checks ended in the state.
-func (d *examination) found(state string) (n int) {
+func (d *report) found(state string) (n int) {
 	for _, c := range d.checks {
 		if c.State == state {
 			n++
@@ -131,7 +131,7 @@ func (d *examination) found(state string) (n int) {
 }
 
 // end prints what comes last, and returns how the command ends.
-func (d *examination) end() error {
+func (d *report) end() error {
 	sum := struct {
 		Checks []Check `json:"checks"`
 		OK     int     `json:"ok"`
@@ -155,11 +155,11 @@ func (d *examination) end() error {
 
 // within gives a check its time. What took longer says so.
 func within(ctx context.Context, work func(ctx context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	err := work(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("no answer within %s", patience)
+		return fmt.Errorf("no answer within %s", checkTimeout)
 	}
 	return err
 }

@@ -15,16 +15,16 @@ import (
 	"github.com/neardup/sidecar/internal/upstream"
 )
 
-// patient is one engine that doctor examines.
-type patient struct {
-	*examination
+// engineChecks are the checks of one engine.
+type engineChecks struct {
+	*report
 	engine  *config.Engine
 	key     string // of the engine in the configuration
 	network network
 	*upstream.Engine
-	// is what the engine says of itself, and at the address of the first node that does.
-	is adapters.Product
-	at string
+	// product is what the engine says of itself, and at the address of the first node that does.
+	product adapters.Product
+	at      string
 	// search is an index with documents to search, one that is ready where there is one, and fields with text in it.
 	search struct {
 		index  string
@@ -41,29 +41,31 @@ type network interface {
 	transport(*config.Engine) (http.RoundTripper, error)
 }
 
-// direct is the network as it is.
-type direct struct{}
+// realNetwork is the network as it is.
+type realNetwork struct{}
 
-func (direct) open(e *config.Engine) (*upstream.Engine, error) { return upstream.Open(e) }
+func (realNetwork) open(e *config.Engine) (*upstream.Engine, error) { return upstream.Open(e) }
 
-func (direct) transport(e *config.Engine) (http.RoundTripper, error) { return upstream.JobTransport(e) }
+func (realNetwork) transport(e *config.Engine) (http.RoundTripper, error) {
+	return upstream.JobTransport(e)
+}
 
-func (p *patient) good(what, format string, args ...any) {
+func (p *engineChecks) ok(what, format string, args ...any) {
 	p.add(Check{stateOK, p.engine.Name, what, fmt.Sprintf(format, args...), ""})
 }
 
-func (p *patient) doubt(what, hint, format string, args ...any) {
+func (p *engineChecks) warn(what, hint, format string, args ...any) {
 	p.add(Check{stateWarn, p.engine.Name, what, fmt.Sprintf(format, args...), hint})
 }
 
-func (p *patient) bad(what, hint, format string, args ...any) {
+func (p *engineChecks) fail(what, hint, format string, args ...any) {
 	p.add(Check{stateFail, p.engine.Name, what, fmt.Sprintf(format, args...), hint})
 }
 
-// examine makes the checks of one engine.
-func (p *patient) examine(ctx context.Context) {
+// check makes the checks of one engine.
+func (p *engineChecks) check(ctx context.Context) {
 	if p.engine.Kind == kind.Embedded {
-		p.good("node", "the embedded engine lives inside serve: there is nothing to look at from outside")
+		p.ok("node", "the embedded engine lives inside serve: there is nothing to look at from outside")
 		p.listener(ctx)
 		return
 	}
@@ -75,7 +77,7 @@ func (p *patient) examine(ctx context.Context) {
 	for i, rule := range p.Rules {
 		p.rule(ctx, fmt.Sprintf("%s.indices[%d]", p.key, i), rule, seen)
 	}
-	p.directly(ctx)
+	p.searchEngine(ctx)
 	running := p.listener(ctx)
 	if p.Kind.Sniffed() {
 		p.sniffing(ctx, running)
@@ -83,24 +85,24 @@ func (p *patient) examine(ctx context.Context) {
 }
 
 // expected returns what the engine should be, by its kind.
-func (p *patient) expected() string {
+func (p *engineChecks) expected() string {
 	return p.Kind.Product + " " + p.Kind.TestedVersions()
 }
 
 // nodes looks at each node, and reports whether there is one to go on with.
-func (p *patient) nodes(ctx context.Context) bool {
+func (p *engineChecks) nodes(ctx context.Context) bool {
 	var err error
 	if p.Engine, err = p.network.open(p.engine); err != nil {
-		p.bad("node", "correct what it says in "+p.key, "%v", err)
+		p.fail("node", "correct what it says in "+p.key, "%v", err)
 		return false
 	}
 	products, errs := make([]adapters.Product, len(p.engine.URLs)), make([]error, len(p.engine.URLs))
 	for i, text := range p.engine.URLs {
 		products[i], errs[i] = p.ask(ctx, text)
 	}
-	dead := p.bad
+	dead := p.fail
 	if slices.Contains(errs, nil) { // then requests go to the others
-		dead = p.doubt
+		dead = p.warn
 	}
 	usable := 0
 	for i, text := range p.engine.URLs {
@@ -117,19 +119,19 @@ func (p *patient) nodes(ctx context.Context) bool {
 			usable++
 			p.at = cmp.Or(p.at, text)
 		}
-		if p.is.Cluster != "" && product.Cluster != "" && p.is.Cluster != product.Cluster {
-			p.bad("node", fmt.Sprintf("give each cluster an entry of its own in engines, and %s.urls the nodes of one", p.key),
+		if p.product.Cluster != "" && product.Cluster != "" && p.product.Cluster != product.Cluster {
+			p.fail("node", fmt.Sprintf("give each cluster an entry of its own in engines, and %s.urls the nodes of one", p.key),
 				"%s belongs to another cluster than the nodes before it", text)
 		}
-		if p.is.Name == "" {
-			p.is = product
+		if p.product.Name == "" {
+			p.product = product
 		}
 	}
 	return usable > 0
 }
 
 // ask asks at one address of the engine, or a sidecar's in front of it, what answers there.
-func (p *patient) ask(ctx context.Context, at string) (product adapters.Product, err error) {
+func (p *engineChecks) ask(ctx context.Context, at string) (product adapters.Product, err error) {
 	one := *p.engine
 	one.URLs = []string{at}
 	err = within(ctx, func(ctx context.Context) error {
@@ -143,40 +145,40 @@ func (p *patient) ask(ctx context.Context, at string) (product adapters.Product,
 }
 
 // node says what a node is, and reports whether it is of the engine's kind.
-func (p *patient) node(at string, product adapters.Product) bool {
+func (p *engineChecks) node(at string, product adapters.Product) bool {
 	is, version := kind.OfProduct(product.Name), product.Name+" "+product.Version
 	switch {
 	case product.Name == "":
-		p.doubt("node", "see yourself that it is "+p.expected(), "%s answers, and does not tell these credentials what it is", at)
+		p.warn("node", "see yourself that it is "+p.expected(), "%s answers, and does not tell these credentials what it is", at)
 	case is.Name != p.engine.Kind:
-		p.bad("node", fmt.Sprintf("set %s.kind: %s, or correct its urls", p.key, is.Name), "%s is %s", at, version)
+		p.fail("node", fmt.Sprintf("set %s.kind: %s, or correct its urls", p.key, is.Name), "%s is %s", at, version)
 		return false
 	case !is.Tested(product.Version):
-		p.doubt("node", "try what your clients do through the sidecar before you rely on it",
+		p.warn("node", "try what your clients do through the sidecar before you rely on it",
 			"%s is %s, which is not tested: %s. Jobs that write to stored documents refuse it without --untested", at, version, is.TestedVersions())
 	default:
-		p.good("node", "%s is %s", at, version)
+		p.ok("node", "%s is %s", at, version)
 	}
 	if len(product.Beside) > 0 {
-		p.doubt("node", "keep clients from it: what they write there gets no sketch, or keeps that of an older text, and what they search for is not collapsed",
+		p.warn("node", "keep clients from it: what they write there gets no sketch, or keeps that of an older text, and what they search for is not collapsed",
 			"%s also takes requests that go past the sidecar: %s", at, strings.Join(product.Beside, ", "))
 	}
 	return true
 }
 
 // rule looks at the indices of one rule. Those that were seen before belong to an earlier one.
-func (p *patient) rule(ctx context.Context, key string, rule *adapters.Rule, seen map[string]bool) {
+func (p *engineChecks) rule(ctx context.Context, key string, rule *adapters.Rule, seen map[string]bool) {
 	var indices []adapters.Index
 	err := within(ctx, func(ctx context.Context) (err error) {
 		indices, err = p.Matching(ctx, rule.Match)
 		return err
 	})
 	if err != nil {
-		p.bad("rule", fmt.Sprintf("%s.credentials must be allowed to read what stands there", p.key), "%s: %v", rule.Match, err)
+		p.fail("rule", fmt.Sprintf("%s.credentials must be allowed to read what stands there", p.key), "%s: %v", rule.Match, err)
 		return
 	}
 	if len(indices) == 0 {
-		p.doubt("rule", "it holds for the first one of that name; if there should be one, correct "+key+".match",
+		p.warn("rule", "it holds for the first one of that name; if there should be one, correct "+key+".match",
 			"%s matches no index yet", rule.Match)
 	}
 	for _, index := range indices {
@@ -188,13 +190,13 @@ func (p *patient) rule(ctx context.Context, key string, rule *adapters.Rule, see
 			p.index(ctx, key, index, of)
 			continue
 		}
-		p.doubt("rule", "name the index in "+key+".match", "%s leads to %s, and %s", rule.Match, index.Name, index.Why)
+		p.warn("rule", "name the index in "+key+".match", "%s leads to %s, and %s", rule.Match, index.Name, index.Why)
 	}
 }
 
 // sniffing looks at where clients go that ask for the nodes' addresses.
-func (p *patient) sniffing(ctx context.Context, running *url.URL) {
-	theirs := slices.DeleteFunc(slices.Clone(p.is.Nodes), func(node string) bool {
+func (p *engineChecks) sniffing(ctx context.Context, running *url.URL) {
+	theirs := slices.DeleteFunc(slices.Clone(p.product.Nodes), func(node string) bool {
 		return config.ListensAt(p.engine.Listen, &url.URL{Scheme: "http", Host: node[strings.LastIndexByte(node, '/')+1:]})
 	})
 	told := p.engine.Advertise
@@ -202,23 +204,23 @@ func (p *patient) sniffing(ctx context.Context, running *url.URL) {
 		told = "the address under which they reach the sidecar"
 	}
 	switch {
-	case p.is.Nodes == nil:
-		p.good("sniffing", "the nodes' addresses are not told to these credentials: "+
+	case p.product.Nodes == nil:
+		p.ok("sniffing", "the nodes' addresses are not told to these credentials: "+
 			"whether clients that sniff would go past the sidecar can't be seen")
 	case !p.engine.RewriteSniffing && len(theirs) > 0:
-		p.doubt("sniffing", fmt.Sprintf("set %s.rewrite_sniffing: true, or switch sniffing off in the clients", p.key),
+		p.warn("sniffing", fmt.Sprintf("set %s.rewrite_sniffing: true, or switch sniffing off in the clients", p.key),
 			"clients that sniff are told %s, and go there past the sidecar", few(theirs))
 	case !p.engine.RewriteSniffing:
-		p.good("sniffing", "clients that sniff are told the sidecar's own address")
+		p.ok("sniffing", "clients that sniff are told the sidecar's own address")
 	case running == nil:
-		p.good("sniffing", "clients that sniff will be told %s", told)
+		p.ok("sniffing", "clients that sniff will be told %s", told)
 	default:
-		p.told(ctx, running, told)
+		p.advertised(ctx, running, told)
 	}
 }
 
-// told asks the running sidecar what it tells clients that sniff.
-func (p *patient) told(ctx context.Context, running *url.URL, meant string) {
+// advertised asks the running sidecar what it tells clients that sniff.
+func (p *engineChecks) advertised(ctx context.Context, running *url.URL, meant string) {
 	product, err := p.ask(ctx, running.String())
 	nodes := slices.Compact(product.Nodes)
 	want := p.engine.Advertise
@@ -226,11 +228,11 @@ func (p *patient) told(ctx context.Context, running *url.URL, meant string) {
 		want = running.Host
 	}
 	if err != nil || len(nodes) != 1 || nodes[0] != want {
-		p.bad("sniffing", "restart it with this configuration",
+		p.fail("sniffing", "restart it with this configuration",
 			"the sidecar that runs tells clients that sniff %s, not %s", few(nodes), meant)
 		return
 	}
-	p.good("sniffing", "clients that sniff are told %s", meant)
+	p.ok("sniffing", "clients that sniff are told %s", meant)
 }
 
 // few returns the first few of a list.

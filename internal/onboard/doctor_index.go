@@ -27,7 +27,7 @@ type sample struct {
 }
 
 // index looks at one index of a rule, and says in one line that all is well, or in a line each what is not.
-func (p *patient) index(ctx context.Context, key string, index adapters.Index, rule *adapters.Rule) {
+func (p *engineChecks) index(ctx context.Context, key string, index adapters.Index, rule *adapters.Rule) {
 	s, unread := p.sample(ctx, index, rule) // first: a scan brings to light what was just written
 	var state adapters.Condition
 	err := within(ctx, func(ctx context.Context) (err error) {
@@ -35,7 +35,7 @@ func (p *patient) index(ctx context.Context, key string, index adapters.Index, r
 		return err
 	})
 	if err != nil {
-		p.bad("index", fmt.Sprintf("%s.credentials must be allowed to read what stands there", p.key), "%s: %v", index.Name, err)
+		p.fail("index", fmt.Sprintf("%s.credentials must be allowed to read what stands there", p.key), "%s: %v", index.Name, err)
 		return
 	}
 	before := len(p.checks)
@@ -44,25 +44,25 @@ func (p *patient) index(ctx context.Context, key string, index adapters.Index, r
 		if hint == "" && state.Refused != nil {
 			hint = "what hinders it comes next"
 		}
-		p.bad("index", cmp.Or(hint, "run: sidecar setup"), "%s is not ready: %s", index.Name, why)
+		p.fail("index", cmp.Or(hint, "run: sidecar setup"), "%s is not ready: %s", index.Name, why)
 	}
 	if state.Refused != nil {
-		p.bad("rights", fmt.Sprintf("setup and reindex need it: see the index, and what %s.credentials may do", p.key),
+		p.fail("rights", fmt.Sprintf("setup and reindex need it: see the index, and what %s.credentials may do", p.key),
 			"%s: the engine would not let us %v", index.Name, state.Refused)
 	}
 	if state.Limit > 0 && state.Fields*100 >= state.Limit*fullShare {
-		p.doubt("fields", "raise that limit: beyond it the engine refuses new fields, and ours is one",
+		p.warn("fields", "raise that limit: beyond it the engine refuses new fields, and ours is one",
 			"%s has %d of the %d fields that it may have", index.Name, state.Fields, state.Limit)
 	}
 	if unread != nil {
-		p.bad("index", "reindex reads them in the same way", "%s: its documents can't be read: %v", index.Name, unread)
+		p.fail("index", "reindex reads them in the same way", "%s: its documents can't be read: %v", index.Name, unread)
 		return
 	}
 	share := p.sketches(index, rule, state, s)
 	p.texts(key, index, rule, state, s)
 	p.deciding(key, index, state)
 	if len(p.checks) == before {
-		p.good("index", "%s is ready: %s", index.Name, share)
+		p.ok("index", "%s is ready: %s", index.Name, share)
 	}
 	declared := without(rule.Fields, state.Undeclared)
 	better := p.search.index == "" || index.Ready && !p.search.ready
@@ -72,7 +72,7 @@ func (p *patient) index(ctx context.Context, key string, index adapters.Index, r
 }
 
 // sample reads some documents of an index.
-func (p *patient) sample(ctx context.Context, index adapters.Index, rule *adapters.Rule) (sample, error) {
+func (p *engineChecks) sample(ctx context.Context, index adapters.Index, rule *adapters.Rule) (sample, error) {
 	s := sample{texts: map[string]int{}}
 	err := within(ctx, func(ctx context.Context) error {
 		return p.Store.Scan(ctx, index.Name, rule, adapters.Selection{Random: true, Limit: sampleSize}, func(page adapters.Page) error {
@@ -93,7 +93,7 @@ func (p *patient) sample(ctx context.Context, index adapters.Index, rule *adapte
 }
 
 // sketches looks at how many documents have a sketch, the right one, and returns that in words.
-func (p *patient) sketches(index adapters.Index, rule *adapters.Rule, state adapters.Condition, s sample) string {
+func (p *engineChecks) sketches(index adapters.Index, rule *adapters.Rule, state adapters.Condition, s sample) string {
 	if s.Scanned == 0 {
 		return "no documents yet"
 	}
@@ -103,12 +103,12 @@ func (p *patient) sketches(index adapters.Index, rule *adapters.Rule, state adap
 		share = fmt.Sprintf("%s, of which %s have a sketch", all, percent(state.Sketched, state.Documents))
 	}
 	if wrong := s.Wrong(); wrong > 0 {
-		p.bad("sketches", "count them with: sidecar verify; mend them with: sidecar reindex",
+		p.fail("sketches", "count them with: sidecar verify; mend them with: sidecar reindex",
 			"%s: %d of %d documents looked at have the sketch of another text than theirs, such as %s",
 			index.Name, wrong, of, strings.Join(s.Examples, " "))
 	}
 	if s.Incomparable > 0 {
-		p.doubt("sketches", "make them anew with: sidecar reindex",
+		p.warn("sketches", "make them anew with: sidecar reindex",
 			"%s: %d of %d documents looked at have a sketch of another scheme or of other fields, which counts as none",
 			index.Name, s.Incomparable, of)
 	}
@@ -117,38 +117,38 @@ func (p *patient) sketches(index adapters.Index, rule *adapters.Rule, state adap
 		if !rule.Compute {
 			until = "until then hits without one stand alone"
 		}
-		p.doubt("sketches", "run: sidecar reindex; "+until, "%s: %s", index.Name, share)
+		p.warn("sketches", "run: sidecar reindex; "+until, "%s: %s", index.Name, share)
 	}
 	return share
 }
 
 // texts looks at whether the rule's fields hold texts.
-func (p *patient) texts(key string, index adapters.Index, rule *adapters.Rule, state adapters.Condition, s sample) {
+func (p *engineChecks) texts(key string, index adapters.Index, rule *adapters.Rule, state adapters.Condition, s sample) {
 	if s.Scanned == 0 {
 		return
 	}
 	if len(s.texts) == 0 {
-		p.doubt("fields", "correct "+key+".fields", "%s: none of the fields %s has a text in %s looked at",
+		p.warn("fields", "correct "+key+".fields", "%s: none of the fields %s has a text in %s looked at",
 			index.Name, strings.Join(rule.Fields, ", "), terminal.Count(s.Scanned, "document"))
 		return
 	}
 	for _, field := range rule.Fields {
 		if s.texts[field] == 0 && slices.Contains(state.Undeclared, field) {
-			p.doubt("fields", "correct "+key+".fields", "%s: the field %s is not declared, and has a text in none of %s looked at",
+			p.warn("fields", "correct "+key+".fields", "%s: the field %s is not declared, and has a text in none of %s looked at",
 				index.Name, field, terminal.Count(s.Scanned, "document"))
 		}
 	}
 }
 
 // deciding looks at the fields by which hits fold, or are chosen, beside their sketches.
-func (p *patient) deciding(key string, index adapters.Index, state adapters.Condition) {
+func (p *engineChecks) deciding(key string, index adapters.Index, state adapters.Condition) {
 	for _, field := range state.Unfit {
 		if field.Why == "" {
-			p.doubt("fields", "correct its name in "+key+", or see that documents get it; without it none folds on that condition",
+			p.warn("fields", "correct its name in "+key+", or see that documents get it; without it none folds on that condition",
 				"%s: the field %s, by which hits fold or are chosen, is not declared", index.Name, field.Field)
 			continue
 		}
-		p.bad("fields", "name another one in "+key+"; by this one nothing is decided",
+		p.fail("fields", "name another one in "+key+"; by this one nothing is decided",
 			"%s: the field %s, by which hits fold or are chosen, %s", index.Name, field.Field, field.Why)
 	}
 }

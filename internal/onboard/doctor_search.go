@@ -18,8 +18,8 @@ import (
 )
 
 // credentials says what jobs log in with, which the engine has taken.
-func (p *patient) credentials() {
-	if p.is.Name == "" {
+func (p *engineChecks) credentials() {
+	if p.product.Name == "" {
 		return // it does not tell these what it is; what they may do is seen below
 	}
 	with := ""
@@ -31,14 +31,14 @@ func (p *patient) credentials() {
 	case c.Username.IsSet():
 		with = "username and password"
 	default:
-		p.good("credentials", "it answers without credentials, and none are configured")
+		p.ok("credentials", "it answers without credentials, and none are configured")
 		return
 	}
-	p.good("credentials", "it takes the %s in %s.credentials", with, p.key)
+	p.ok("credentials", "it takes the %s in %s.credentials", with, p.key)
 }
 
-// directly sends a search to the engine itself.
-func (p *patient) directly(ctx context.Context) {
+// searchEngine sends a search to the engine itself.
+func (p *engineChecks) searchEngine(ctx context.Context) {
 	if p.search.index == "" {
 		return // which the listener's line says
 	}
@@ -55,49 +55,49 @@ func (p *patient) directly(ctx context.Context) {
 		return err
 	})
 	if err != nil {
-		p.bad("search", fmt.Sprintf("see the engine's log, and whether %s.credentials may search", p.key),
+		p.fail("search", fmt.Sprintf("see the engine's log, and whether %s.credentials may search", p.key),
 			"a search of %s, asked of the engine itself, failed: %v", p.search.index, err)
 		return
 	}
-	p.good("search", "a search of %s, asked of the engine itself: answered in %s", p.search.index, took.Round(time.Millisecond))
+	p.ok("search", "a search of %s, asked of the engine itself: answered in %s", p.search.index, took.Round(time.Millisecond))
 }
 
 // listener sends a search through the sidecar that runs, and returns where it does, nil if nowhere.
-func (p *patient) listener(ctx context.Context) *url.URL {
+func (p *engineChecks) listener(ctx context.Context) *url.URL {
 	host, port, _ := net.SplitHostPort(p.engine.Listen) // validated
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "localhost"
 	}
 	at := net.JoinHostPort(host, port)
 	if port == "0" {
-		p.good("listener", "it listens at a port that is chosen when it starts, so it can't be asked")
+		p.ok("listener", "it listens at a port that is chosen when it starts, so it can't be asked")
 		return nil
 	}
 	connection, err := (&net.Dialer{Timeout: server.ProbeTimeout}).DialContext(ctx, "tcp", at)
 	if err != nil {
-		p.doubt("listener", "start it with: sidecar serve", "no sidecar runs at %s", at)
+		p.warn("listener", "start it with: sidecar serve", "no sidecar runs at %s", at)
 		return nil
 	}
 	_ = connection.Close()
 	running := &url.URL{Scheme: "http", Host: at}
 	transport := &http.Transport{DisableKeepAlives: true}
 	if own := p.engine.ListenTLS; own.CertFile != "" {
-		running.Scheme, transport.TLSClientConfig = "https", ourOwn(own)
+		running.Scheme, transport.TLSClientConfig = "https", trustOnly(own)
 		if own.ClientCAFile != "" {
-			p.good("listener", "something listens at %s; it asks for a client's certificate, so it was not asked", at)
+			p.ok("listener", "something listens at %s; it asks for a client's certificate, so it was not asked", at)
 			return running
 		}
 	}
 	if p.search.index == "" {
-		p.good("listener", "something listens at %s; no index has documents to search for, so it was not asked", at)
+		p.ok("listener", "something listens at %s; no index has documents to search for, so it was not asked", at)
 		return running
 	}
-	p.through(ctx, running, transport)
+	p.searchSidecar(ctx, running, transport)
 	return running
 }
 
-// ourOwn trusts the certificate that clients are shown, whatever its authority and its names are, and no other one.
-func ourOwn(files config.ListenTLS) *tls.Config {
+// trustOnly trusts the certificate that clients are shown, whatever its authority and its names are, and no other one.
+func trustOnly(files config.ListenTLS) *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS12,
 		InsecureSkipVerify: true, // what it stands for is looked at below
@@ -114,8 +114,8 @@ func ourOwn(files config.ListenTLS) *tls.Config {
 	}
 }
 
-// through sends a search through the sidecar that runs, and says what came of it.
-func (p *patient) through(ctx context.Context, running *url.URL, transport http.RoundTripper) {
+// searchSidecar sends a search through the sidecar that runs, and says what came of it.
+func (p *engineChecks) searchSidecar(ctx context.Context, running *url.URL, transport http.RoundTripper) {
 	index, at := p.search.index, running.Host
 	var outcome string
 	var took time.Duration
@@ -129,21 +129,21 @@ func (p *patient) through(ctx context.Context, running *url.URL, transport http.
 	}
 	switch {
 	case err != nil:
-		p.bad("listener", "see its log; `sidecar ready` says whether it reaches the engine",
+		p.fail("listener", "see its log; `sidecar ready` says whether it reaches the engine",
 			"a search of %s through the sidecar at %s failed: %v", index, at, err)
 	case outcome == "":
-		p.bad("listener", "see what runs there, and restart it with this configuration",
+		p.fail("listener", "see what runs there, and restart it with this configuration",
 			"a search of %s at %s is answered without the header Neardup: no sidecar, or one with other rules", index, at)
 	case strings.HasPrefix(outcome, "bypassed"):
-		p.doubt("listener", fmt.Sprintf("docs/controls.md says what the reason %s means", reason),
+		p.warn("listener", fmt.Sprintf("docs/controls.md says what the reason %s means", reason),
 			"a search of %s through the sidecar at %s is left alone (%s, in %s)", index, at, outcome, took.Round(time.Millisecond))
 	default:
-		p.good("listener", "a search of %s through the sidecar at %s: %s, in %s", index, at, outcome, took.Round(time.Millisecond))
+		p.ok("listener", "a search of %s through the sidecar at %s: %s, in %s", index, at, outcome, took.Round(time.Millisecond))
 	}
 }
 
 // searchAt sends the search to an address, and returns the header by which a sidecar says what it did, and how long it took.
-func (p *patient) searchAt(ctx context.Context, at *url.URL, transport http.RoundTripper) (outcome string, took time.Duration, err error) {
+func (p *engineChecks) searchAt(ctx context.Context, at *url.URL, transport http.RoundTripper) (outcome string, took time.Duration, err error) {
 	search := p.Kind.Words(p.search.index, p.search.fields, "*")
 	to := strings.TrimSuffix(at.String(), "/") + search.Path + "?" + search.RawQuery
 	r, err := http.NewRequestWithContext(ctx, search.Method, to, bytes.NewReader(search.Body))
@@ -151,7 +151,7 @@ func (p *patient) searchAt(ctx context.Context, at *url.URL, transport http.Roun
 		return "", 0, err
 	}
 	r.Header = http.Header(p.engine.Header())
-	client := &http.Client{Timeout: patience, Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+	client := &http.Client{Timeout: checkTimeout, Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse // the credentials are for this address alone
 	}}
 	began := time.Now()

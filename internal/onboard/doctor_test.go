@@ -76,11 +76,11 @@ func (w ward) Scan(_ context.Context, _ string, _ *adapters.Rule, _ adapters.Sel
 func (c *clinic) examined(t *testing.T, e config.Engine) string {
 	t.Helper()
 	var out strings.Builder
-	p := patient{
-		examination: &examination{out: &out, text: true}, engine: &e, key: "engines[0]",
+	p := engineChecks{
+		report: &report{out: &out, text: true}, engine: &e, key: "engines[0]",
 		network: c,
 	}
-	p.examine(t.Context())
+	p.check(t.Context())
 	for _, found := range p.checks {
 		if found.State != stateOK && found.Hint == "" {
 			t.Errorf("nothing says what to do: %v", found)
@@ -312,7 +312,7 @@ func TestDoctorGivesCredentialsToNoOther(t *testing.T) {
 // TestDoctorMovesNoTerminal: engines and documents are quoted as text.
 func TestDoctorMovesNoTerminal(t *testing.T) {
 	var out strings.Builder
-	d := examination{out: &out, text: true}
+	d := report{out: &out, text: true}
 	d.add(Check{stateFail, "es", "sketches", "stale, such as \x1b[2J1", "see \u009b2J"})
 	if got, want := out.String(), "fail  es: stale, such as \uFFFD[2J1: see \uFFFD2J\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)

@@ -46,14 +46,14 @@ func Init(ctx context.Context, at string, o InitOptions, in io.Reader, out, errO
 		return err
 	}
 	tell := out
-	if file == toOutput {
+	if file == standardOutput {
 		tell = errOut
 	}
 	n := survey{options: &o, talk: newTalk(ctx, in, errOut), file: file}
-	if err := n.meet(ctx, at); err != nil {
+	if err := n.connect(ctx, at); err != nil {
 		return err
 	}
-	if err := n.look(ctx); err != nil {
+	if err := n.inspect(ctx); err != nil {
 		return err
 	}
 	if err := n.choose(ctx); err != nil {
@@ -62,33 +62,33 @@ func Init(ctx context.Context, at string, o InitOptions, in io.Reader, out, errO
 	if err := n.chooseAddresses(); err != nil {
 		return err
 	}
-	text, err := n.written()
+	text, err := n.configuration()
 	if err == nil {
-		_, err = config.Parse([]byte(text), lookupWithout(n.variables))
+		_, err = config.Parse([]byte(text), envWithout(n.variables))
 	}
 	if err != nil {
 		return fmt.Errorf("what was to be written is no valid configuration, which is a fault of ours: %w", err)
 	}
-	if file == toOutput {
+	if file == standardOutput {
 		if _, err := io.WriteString(out, text); err != nil {
 			return err
 		}
 	} else if err := writeConfig(file, text, o.Force); err != nil {
 		return err
 	}
-	if _, err := io.WriteString(tell, terminal.Harmless(n.told())); err != nil {
+	if _, err := io.WriteString(tell, terminal.Harmless(n.summary())); err != nil {
 		return err
 	}
 	if !o.Serve {
 		return nil
 	}
-	return server.Run(ctx, file, errOut, server.Options{Drain: server.DefaultDrain, Greet: tell, Greeting: n.invitation()})
+	return server.Run(ctx, file, errOut, server.Options{Drain: server.DefaultDrain, Greet: tell, Greeting: n.greeting()})
 }
 
 // file returns where to write, or why not.
 func (o *InitOptions) file() (string, error) {
 	file := cmp.Or(o.Output, o.Config)
-	if file == toOutput {
+	if file == standardOutput {
 		if o.Serve {
 			return "", errors.New("--serve needs a file to serve by: leave --output - out, or --serve")
 		}
@@ -98,24 +98,24 @@ func (o *InitOptions) file() (string, error) {
 		file = localConfigFile
 	}
 	if _, err := os.Stat(file); err == nil && !o.Force {
-		return "", there(file)
+		return "", errExists(file)
 	}
 	return file, nil
 }
 
-// there says that a file is there, and what can be done.
-func there(file string) error {
+// errExists says that a file is there, and what can be done.
+func errExists(file string) error {
 	return fmt.Errorf("%s is there already: run it with: %s; or write it anew with --force, or elsewhere with --output FILE",
-		file, ourselves("serve", file))
+		file, commandLine("serve", file))
 }
 
-// ourselves returns a command line of ours with a configuration file.
-func ourselves(command, file string) string {
+// commandLine returns a command line of ours with a configuration file.
+func commandLine(command, file string) string {
 	called := "sidecar"
 	if strings.Contains(os.Args[0], "go-build") && filepath.Base(filepath.Dir(os.Args[0])) == "exe" { // as go run has it
 		called = "go run ./cmd/sidecar"
 	}
-	if file != config.DefaultFile && file != toOutput {
+	if file != config.DefaultFile && file != standardOutput {
 		command += " --config " + shellWord(file)
 	}
 	return called + " " + command
@@ -152,7 +152,7 @@ func writeConfig(file, text string, force bool) error {
 	}
 	f, err := os.OpenFile(file, how, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return there(file)
+		return errExists(file)
 	}
 	if err != nil {
 		return fmt.Errorf("write the configuration: %w: name another file with --output", err)
@@ -201,8 +201,8 @@ func (n *survey) free(wanted, what string) string {
 	return wanted // serve says what holds it
 }
 
-// lookupWithout is the environment less some variables: those with credentials may be gone when the configuration is read.
-func lookupWithout(variables []string) config.Lookup {
+// envWithout is the environment less some variables: those with credentials may be gone when the configuration is read.
+func envWithout(variables []string) config.Lookup {
 	return func(name string) (string, bool) {
 		if slices.Contains(variables, name) {
 			return "", false
@@ -218,6 +218,6 @@ const (
 	localConfigFile = "config.local.yaml"
 	// manualTitle is what the manual begins with.
 	manualTitle = "# The configuration of the sidecar, and its manual."
-	// toOutput stands for standard output among files.
-	toOutput = "-"
+	// standardOutput stands for standard output among files.
+	standardOutput = "-"
 )

@@ -32,7 +32,7 @@ const (
 	keyVariable      = "ENGINE_API_KEY"
 )
 
-// survey is an engine that init gets to know, and what it made of that.
+// survey is what init finds out about an engine, and what it chooses.
 type survey struct {
 	options *InitOptions
 	talk    *talk
@@ -41,22 +41,22 @@ type survey struct {
 	engine config.Engine // as far as it is known
 	admin  string
 	// variables are those that the configuration takes credentials from, nil where the engine wants none.
-	variables []string
-	is        adapters.Recognition
-	store     adapters.EngineStore
+	variables  []string
+	recognized adapters.Recognition
+	store      adapters.EngineStore
 
 	candidates []*candidate // what to make rules of
-	left       []*candidate // what not, each with the reason
+	skipped    []*candidate // what not, each with the reason
 	notes      []string
 	// typed says that the credentials were typed, and are in no environment.
 	typed bool
 }
 
-// errStranger says that nothing we know answers.
-var errStranger = errors.New("no engine of ours")
+// errUnknownEngine says that nothing we know answers.
+var errUnknownEngine = errors.New("no engine of ours")
 
-// meet finds out what the engine at an address is, and logs in where it wants that.
-func (n *survey) meet(ctx context.Context, at string) error {
+// connect finds out what the engine at an address is, and logs in where it wants that.
+func (n *survey) connect(ctx context.Context, at string) error {
 	u, err := engineURL(at)
 	if err != nil {
 		return err
@@ -65,13 +65,13 @@ func (n *survey) meet(ctx context.Context, at string) error {
 	n.engine.Name, n.engine.URLs = "engine", []string{u.String()}
 	n.engine.TLS = n.options.trust()
 	err = n.recognize(ctx) // before any secret goes there: it may go in clear, and to who knows whom
-	if err != nil && u.Scheme == "http" && ctx.Err() == nil && len(chainOf(ctx, u)) > 0 {
+	if err != nil && u.Scheme == "http" && ctx.Err() == nil && len(shownCertificates(ctx, u)) > 0 {
 		u.Scheme = "https"
 		n.engine.URLs = []string{u.String()}
 		n.notes = append(n.notes, "the engine speaks TLS: it is at "+u.String())
 		err = n.recognize(ctx)
 	}
-	if _, unknown := errors.AsType[x509.UnknownAuthorityError](err); unknown && n.talk.able() {
+	if _, unknown := errors.AsType[x509.UnknownAuthorityError](err); unknown && n.talk.interactive() {
 		if err = n.trust(ctx, u); err == nil {
 			err = n.recognize(ctx)
 		}
@@ -80,10 +80,10 @@ func (n *survey) meet(ctx context.Context, at string) error {
 		err = n.logIn(ctx)
 	}
 	if err != nil {
-		return unmet(ctx, u, err)
+		return explain(ctx, u, err)
 	}
-	if n.engine.Kind = kind.OfProduct(n.is.Name).Name; n.engine.Kind == "" {
-		return unmet(ctx, u, errStranger)
+	if n.engine.Kind = kind.OfProduct(n.recognized.Name).Name; n.engine.Kind == "" {
+		return explain(ctx, u, errUnknownEngine)
 	}
 	n.engine.Name = n.engine.Kind
 	return nil
@@ -127,7 +127,7 @@ func (n *survey) logIn(ctx context.Context) error {
 			return err
 		}
 	}
-	if n.is.Locked {
+	if n.recognized.Locked {
 		return n.unlock(ctx)
 	}
 	return nil
@@ -165,7 +165,7 @@ func (n *survey) recognize(ctx context.Context) error {
 		}
 		ours := false
 		err = within(ctx, func(ctx context.Context) (err error) {
-			n.is, ours, err = o.Store.Recognize(ctx)
+			n.recognized, ours, err = o.Store.Recognize(ctx)
 			return err
 		})
 		if err != nil {
@@ -176,13 +176,13 @@ func (n *survey) recognize(ctx context.Context) error {
 			return nil
 		}
 	}
-	return errStranger
+	return errUnknownEngine
 }
 
 // unlock asks for credentials until the engine takes some.
 func (n *survey) unlock(ctx context.Context) error {
 	const tries = 3
-	if !n.talk.able() {
+	if !n.talk.interactive() {
 		if len(n.variables) > 0 {
 			return fmt.Errorf("%s does not take the credentials in %s: correct them, and run it again",
 				n.called(), strings.Join(n.variables, " and "))
@@ -193,7 +193,7 @@ func (n *survey) unlock(ctx context.Context) error {
 		if err := n.prompt(ctx); err != nil {
 			return err
 		}
-		if err := n.recognize(ctx); err != nil || !n.is.Locked {
+		if err := n.recognize(ctx); err != nil || !n.recognized.Locked {
 			return err
 		}
 		n.talk.say("%s does not take these.", n.called())
@@ -202,7 +202,7 @@ func (n *survey) unlock(ctx context.Context) error {
 }
 
 // called returns what to call the engine.
-func (n *survey) called() string { return cmp.Or(n.is.Name, "the engine") }
+func (n *survey) called() string { return cmp.Or(n.recognized.Name, "the engine") }
 
 // toExport says which variables to set for a kind of engine.
 func toExport(name string) string {
@@ -236,8 +236,8 @@ func (n *survey) prompt(ctx context.Context) error {
 	return err
 }
 
-// chainOf returns the certificates that are shown at an address, nil where none are. Nothing is sent there.
-func chainOf(ctx context.Context, u *url.URL) []*x509.Certificate {
+// shownCertificates returns the certificates that are shown at an address, nil where none are. Nothing is sent there.
+func shownCertificates(ctx context.Context, u *url.URL) []*x509.Certificate {
 	ctx, cancel := context.WithTimeout(ctx, server.ProbeTimeout)
 	defer cancel()
 	host := u.Host
@@ -255,7 +255,7 @@ func chainOf(ctx context.Context, u *url.URL) []*x509.Certificate {
 
 // trust shows a certificate that nobody vouches for, and keeps it where a person says that it is the engine's.
 func (n *survey) trust(ctx context.Context, u *url.URL) error {
-	chain := chainOf(ctx, u)
+	chain := shownCertificates(ctx, u)
 	if len(chain) == 0 {
 		return fmt.Errorf("%s shows no certificate", u)
 	}
@@ -271,15 +271,15 @@ func (n *survey) trust(ctx context.Context, u *url.URL) error {
 	if !strings.EqualFold(answer, "y") && !strings.EqualFold(answer, "yes") {
 		return errors.New("the certificate is not trusted: give that of its authority with --ca-file FILE")
 	}
-	if n.engine.TLS.CAFile, err = keep(last, filepath.Dir(n.file)); err != nil {
+	if n.engine.TLS.CAFile, err = saveCertificate(last, filepath.Dir(n.file)); err != nil {
 		return fmt.Errorf("keep the certificate: %w: give it with --ca-file FILE", err)
 	}
 	n.notes = append(n.notes, "the certificate is kept in "+n.engine.TLS.CAFile)
 	return nil
 }
 
-// keep puts a certificate into a folder, and returns in which file. Another engine's, which a configuration may name, stays.
-func keep(c *x509.Certificate, folder string) (string, error) {
+// saveCertificate puts a certificate into a folder, and returns in which file. Another engine's, which a configuration may name, stays.
+func saveCertificate(c *x509.Certificate, folder string) (string, error) {
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})
 	for _, name := range []string{"engine-ca.pem", fmt.Sprintf("engine-ca-%x.pem", sha256.Sum256(c.Raw))} {
 		file, err := filepath.Abs(filepath.Join(folder, name))
@@ -294,16 +294,20 @@ func keep(c *x509.Certificate, folder string) (string, error) {
 	return "", fmt.Errorf("other files are in its place in %s", folder)
 }
 
-// unmet returns why an engine could not be asked, and what to do about it.
-func unmet(ctx context.Context, u *url.URL, err error) error {
+// explain returns why an engine could not be asked, and what to do about it.
+func explain(ctx context.Context, u *url.URL, err error) error {
 	const other = "name the engine's own address: sidecar init http://host:port"
 	_, unknown := errors.AsType[x509.UnknownAuthorityError](err)
 	op, network := errors.AsType[*net.OpError](err)
 	switch {
 	case ctx.Err() != nil:
 		return terminal.ErrInterrupted
-	case errors.Is(err, errStranger):
-		return fmt.Errorf("what answers at %s is neither Elasticsearch, OpenSearch nor Typesense: %s", u, other)
+	case errors.Is(err, errUnknownEngine):
+		var products []string
+		for _, k := range kind.Engines() {
+			products = append(products, k.Product)
+		}
+		return fmt.Errorf("what answers at %s is not %s: %s", u, config.Either(products), other)
 	case unknown:
 		return fmt.Errorf("%s: this machine knows no authority that vouches for its certificate: "+
 			"give that of the authority with --ca-file FILE (Elasticsearch keeps it in config/certs/http_ca.crt, OpenSearch in config/root-ca.pem), or try it out with --insecure", u)

@@ -92,7 +92,7 @@ func (n *survey) read(ctx context.Context, c *candidate) error {
 	if len(names) == 0 {
 		return errNoText
 	}
-	c.others(kind.Of(n.engine.Kind).KeysOnly)
+	c.findSpecial(kind.Of(n.engine.Kind).KeysOnly)
 	asked := names
 	if len(names) > manyFields {
 		asked = []string{adapters.AllFields}
@@ -105,13 +105,13 @@ func (n *survey) read(ctx context.Context, c *candidate) error {
 		c.texts.least = leastInNames
 	}
 	if len(documents) == 0 {
-		c.texts.byName()
+		c.texts.chooseByName()
 		return nil
 	}
 	if c.texts.choose(); len(c.texts.chosen) == 0 {
 		return errNoText
 	}
-	c.texts.alike(documents)
+	c.texts.countDuplicates(documents)
 	return nil
 }
 
@@ -140,8 +140,8 @@ var (
 // last returns the last part of a field's name, in small letters.
 func last(name string) string { return strings.ToLower(name[strings.LastIndexByte(name, '.')+1:]) }
 
-// others finds the fields that other presets go by. anyText says that the engine can decide by any field with texts.
-func (c *candidate) others(anyText bool) {
+// findSpecial finds the fields that other presets go by. anyText says that the engine can decide by any field with texts.
+func (c *candidate) findSpecial(anyText bool) {
 	best := len(dateNames)
 	for _, f := range c.fields {
 		named := f.Kind == adapters.NameKind || anyText && f.Kind == adapters.TextKind
@@ -194,8 +194,8 @@ func (t *texts) take(names []string, documents [][]byte) {
 	t.html = marked*2 > len(documents)
 }
 
-// byName chooses by the fields' names, where there is nothing else to go by.
-func (t *texts) byName() {
+// chooseByName chooses by the fields' names, where there is nothing else to go by.
+func (t *texts) chooseByName() {
 	var known []string
 	for _, list := range [][]string{titles, bodies} {
 		for _, word := range list {
@@ -284,8 +284,8 @@ func (f *fieldTexts) repeats(other *fieldTexts) bool {
 	return both > 0 && same*10 >= both*9
 }
 
-// alike compares the documents with one another as a search would, and finds a word to search for.
-func (t *texts) alike(documents [][]byte) {
+// countDuplicates compares the documents with one another as a search would, and finds a word to search for.
+func (t *texts) countDuplicates(documents [][]byte) {
 	index := config.DefaultIndex()
 	index.Fields = t.chosen
 	sketcher, err := sketch.New(index.Sketch.Scheme())
@@ -312,11 +312,11 @@ func (t *texts) alike(documents [][]byte) {
 			}
 		}
 	}
-	t.word = t.telling(pairs)
+	t.word = t.exampleWord(pairs)
 }
 
-// telling returns a word by which a search finds near-duplicates, or many documents where there are none.
-func (t *texts) telling(pairs [][2]int) string {
+// exampleWord returns a word by which a search finds near-duplicates, or many documents where there are none.
+func (t *texts) exampleWord(pairs [][2]int) string {
 	i := slices.IndexFunc(t.fields, func(f fieldTexts) bool { return f.name == t.chosen[0] })
 	field := &t.fields[i]
 	in := map[string]int{} // documents by word

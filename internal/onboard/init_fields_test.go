@@ -30,7 +30,7 @@ func chosenOf(t *testing.T, names string, n, least int, make func(i int) map[str
 		}
 	}
 	if len(c.chosen) > 0 {
-		c.alike(documents)
+		c.countDuplicates(documents)
 	}
 	return &c, left
 }

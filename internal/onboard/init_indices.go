@@ -58,8 +58,8 @@ var number = regexp.MustCompile(`[0-9]+([._-][0-9]+)*`)
 // serial is a name that another of its kind follows: with a date, or with a number as the engines give them.
 var serial = regexp.MustCompile(`(^|[^0-9])(19|20)[0-9]{2}[._-]?[0-9]{2}|-[0-9]{6}$`)
 
-// alike returns the pattern of names that differ from this one in their numbers alone, empty where that says nothing.
-func alike(name string) string {
+// namePattern returns the pattern of names that differ from this one in their numbers alone, empty where that says nothing.
+func namePattern(name string) string {
 	pattern := number.ReplaceAllString(name, "*")
 	letters := strings.Trim(strings.ReplaceAll(pattern, "*", ""), "._-")
 	if pattern == name || len(letters) < 2 {
@@ -72,13 +72,13 @@ func alike(name string) string {
 func groupsOf(holdings []adapters.Holding) (list []*candidate) {
 	by := map[string][]adapters.Holding{}
 	for _, h := range holdings {
-		if pattern := alike(h.Name); pattern != "" {
+		if pattern := namePattern(h.Name); pattern != "" {
 			by[pattern] = append(by[pattern], h)
 		}
 	}
 	done := map[string]bool{}
 	for _, h := range holdings {
-		pattern := alike(h.Name)
+		pattern := namePattern(h.Name)
 		members := by[pattern]
 		others := len(members) > 1 || !h.Stream && (len(h.Aliases) > 0 || serial.MatchString(h.Name))
 		switch {
@@ -92,8 +92,8 @@ func groupsOf(holdings []adapters.Holding) (list []*candidate) {
 	return list
 }
 
-// look finds out what the engine holds, and which of it can be collapsed.
-func (n *survey) look(ctx context.Context) error {
+// inspect finds out what the engine holds, and which of it can be collapsed.
+func (n *survey) inspect(ctx context.Context) error {
 	candidates, err := n.list(ctx)
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -101,7 +101,7 @@ func (n *survey) look(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
-	if len(candidates) > sampled && n.talk.able() {
+	if len(candidates) > sampled && n.talk.interactive() {
 		n.talk.say("Looking at %d names …", len(candidates))
 	}
 	const unseen = "not looked at, as there are many: name it with --index"
@@ -111,7 +111,7 @@ func (n *survey) look(ctx context.Context) error {
 	if err := n.each(ctx, candidates, n.describe); err != nil {
 		return err
 	}
-	candidates = n.apart(candidates)
+	candidates = n.split(candidates)
 	slices.SortStableFunc(candidates, func(a, b *candidate) int {
 		return cmp.Or(b.searchable()-a.searchable(), cmp.Compare(b.documents, a.documents))
 	})
@@ -135,7 +135,7 @@ func (n *survey) look(ctx context.Context) error {
 		if c.why == "" {
 			n.candidates = append(n.candidates, c)
 		} else {
-			n.left = append(n.left, c)
+			n.skipped = append(n.skipped, c)
 		}
 	}
 	return nil
@@ -201,7 +201,7 @@ func (n *survey) list(ctx context.Context) (list []*candidate, err error) {
 	var open []adapters.Holding
 	for _, h := range holdings {
 		if h.Why != "" {
-			n.left = append(n.left, &candidate{match: h.Name, members: []adapters.Holding{h}, why: h.Why})
+			n.skipped = append(n.skipped, &candidate{match: h.Name, members: []adapters.Holding{h}, why: h.Why})
 			continue
 		}
 		open = append(open, h)
@@ -270,8 +270,8 @@ func (n *survey) describe(ctx context.Context, c *candidate) error {
 	return nil
 }
 
-// apart takes candidates apart whose members look alike by name alone: no field with texts is common to those that have some.
-func (n *survey) apart(list []*candidate) (out []*candidate) {
+// split takes candidates apart whose members look alike by name alone: no field with texts is common to those that have some.
+func (n *survey) split(list []*candidate) (out []*candidate) {
 	for _, c := range list {
 		if len(c.members) < 2 || c.members[0].Stream || len(n.options.Indices) > 0 || c.common() {
 			out = append(out, c)
@@ -318,7 +318,7 @@ func (c *candidate) common() bool {
 // which rules have to stand.
 func (n *survey) choose(ctx context.Context) error {
 	n.candidates = ordered(n.candidates)
-	if !n.talk.able() || n.options.Serve || len(n.options.Indices) > 0 || len(n.candidates) < 2 {
+	if !n.talk.interactive() || n.options.Serve || len(n.options.Indices) > 0 || len(n.candidates) < 2 {
 		return nil
 	}
 	n.talk.say("%s at %s holds texts in:", n.product(), n.engine.URLs[0])
@@ -340,7 +340,7 @@ func (n *survey) choose(ctx context.Context) error {
 				continue
 			}
 			c.why = "not chosen"
-			n.left = append(n.left, c)
+			n.skipped = append(n.skipped, c)
 		}
 		n.candidates = kept
 		return nil

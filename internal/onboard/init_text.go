@@ -18,13 +18,13 @@ import (
 
 // product returns what the engine is, by its own words: they are no lines of our file.
 func (n *survey) product() string {
-	return comment(strings.TrimSpace(n.is.Name + " " + n.is.Version))
+	return comment(strings.TrimSpace(n.recognized.Name + " " + n.recognized.Version))
 }
 
 // untested returns a warning of a version that we do not test against, or nothing.
 func (n *survey) untested() string {
 	k := kind.Of(n.engine.Kind)
-	if n.is.Version == "" || k.Tested(n.is.Version) {
+	if n.recognized.Version == "" || k.Tested(n.recognized.Version) {
 		return ""
 	}
 	return fmt.Sprintf("%s is not tested: %s is. Try what your clients do before you rely on it.", n.product(), k.TestedVersions())
@@ -79,17 +79,17 @@ func listed(list []*candidate, numbered bool) string {
 	return strings.Join(lines, "\n")
 }
 
-// told returns what init found and did, for a person.
-func (n *survey) told() string {
+// summary returns what init found and did, for a person.
+func (n *survey) summary() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s at %s\n", n.product(), n.engine.URLs[0])
 	b.WriteString(listed(n.candidates, false))
 	if len(n.candidates) == 0 {
 		fmt.Fprintf(&b, "  holds no index with texts yet: the rule that is written is an example\n")
 	}
-	if len(n.left) > 0 {
+	if len(n.skipped) > 0 {
 		var names []string
-		for _, c := range n.left {
+		for _, c := range n.skipped {
 			names = append(names, c.match+" ("+c.why+")")
 		}
 		fmt.Fprintf(&b, "  left alone: %s\n", few(names))
@@ -103,17 +103,17 @@ func (n *survey) told() string {
 			fmt.Fprintf(&b, "note: %s\n", note)
 		}
 	}
-	if n.file == toOutput {
+	if n.file == standardOutput {
 		return b.String()
 	}
 	fmt.Fprintf(&b, "%s is written. What next:\n", n.file)
 	for _, step := range [][2]string{
-		{ourselves("serve", n.file), "listens at " + n.engine.Listen},
-		{ourselves("setup", n.file), "declares a field for sketches; until then and reindex, searches compute them"},
-		{ourselves("reindex", n.file), "stores the sketches of the documents that are there"},
-		{ourselves("doctor", n.file), "looks whether all is well, and says what to do"},
+		{commandLine("serve", n.file), "listens at " + n.engine.Listen},
+		{commandLine("setup", n.file), "declares a field for sketches; until then and reindex, searches compute them"},
+		{commandLine("reindex", n.file), "stores the sketches of the documents that are there"},
+		{commandLine("doctor", n.file), "looks whether all is well, and says what to do"},
 	} {
-		if n.options.Serve && step[0] == ourselves("serve", n.file) {
+		if n.options.Serve && step[0] == commandLine("serve", n.file) {
 			continue
 		}
 		fmt.Fprintf(&b, "  %-40s  # %s\n", step[0], step[1])
@@ -121,8 +121,8 @@ func (n *survey) told() string {
 	return b.String()
 }
 
-// invitation returns what to try once the sidecar listens.
-func (n *survey) invitation() string {
+// greeting returns what to try once the sidecar listens.
+func (n *survey) greeting() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nThe sidecar listens at %s. Try, from another terminal:\n  %s\n", n.engine.Listen, n.search())
 	fmt.Fprintf(&b, "and look at http://%s/. Ctrl-C ends it.\n", n.admin)
@@ -170,10 +170,10 @@ type ruleText struct {
 	HTML  bool
 }
 
-// written returns the configuration.
-func (n *survey) written() (string, error) {
+// configuration returns the configuration.
+func (n *survey) configuration() (string, error) {
 	file, k := n.file, kind.Of(n.engine.Kind)
-	if file == toOutput {
+	if file == standardOutput {
 		file = config.DefaultFile
 	}
 	listen := n.engine.Listen
@@ -186,16 +186,16 @@ func (n *survey) written() (string, error) {
 	}
 	const most = 30
 	var left []string
-	for _, c := range n.left[:min(len(n.left), most)] {
+	for _, c := range n.skipped[:min(len(n.skipped), most)] {
 		left = append(left, comment(c.match)+": "+comment(c.why))
 	}
-	if more := len(n.left) - most; more > 0 {
+	if more := len(n.skipped) - most; more > 0 {
 		left = append(left, fmt.Sprintf("and %d more", more))
 	}
 	var b strings.Builder
 	err := configTemplate.Execute(&b, map[string]any{
 		"Product": n.product(), "At": n.engine.URLs[0], "Untested": n.untested(), "Admin": n.admin, "Listen": listen, "Kind": k.Name,
-		"Command":   func(command string) string { return ourselves(command, file) },
+		"Command":   func(command string) string { return commandLine(command, file) },
 		"Variables": n.variables, "ByUser": slices.Contains(n.variables, userVariable) || len(n.variables) == 0 && !k.KeysOnly,
 		"TLS": n.engine.TLS, "Sniffed": k.Sniffed(), "Rules": rules, "Left": left,
 		"Threshold": config.DefaultIndex().Threshold, "Window": config.DefaultWindow,

@@ -29,8 +29,8 @@ func newTalk(ctx context.Context, in io.Reader, out io.Writer) *talk {
 	return t
 }
 
-// able reports whether there is somebody to ask.
-func (t *talk) able() bool { return t.lines != nil }
+// interactive reports whether there is somebody to ask.
+func (t *talk) interactive() bool { return t.lines != nil }
 
 // say writes a line. What an engine or its certificate says in it is not obeyed by the terminal.
 func (t *talk) say(format string, args ...any) {

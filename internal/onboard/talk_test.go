@@ -16,7 +16,7 @@ func TestTalkMovesNoTerminal(t *testing.T) {
 }
 
 func TestNothingShowsACertificate(t *testing.T) {
-	if len(chainOf(t.Context(), &url.URL{Scheme: "http", Host: "127.0.0.1:1"})) > 0 {
+	if len(shownCertificates(t.Context(), &url.URL{Scheme: "http", Host: "127.0.0.1:1"})) > 0 {
 		t.Error("nothing listens there")
 	}
 }
