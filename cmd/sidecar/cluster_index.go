@@ -67,27 +67,19 @@ func (c *clusterJob) find(ctx context.Context, from *config.Config) (*indexSourc
 			return nil, errors.New("--engine: the configuration calls an engine flink, the word for an Apache Flink: give it another name")
 		}
 	}
-	engines, err := upstream.OpenAll(from, name)
+	var err error
+	if c.engines, err = upstream.OpenAll(from, name); err != nil {
+		return nil, err
+	}
+	found, err := c.matching(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var found []target
-	var names []string
-	for _, e := range engines {
-		indices, err := e.Matching(ctx, c.index)
-		if err != nil {
-			return nil, e.Explain(err)
+	if len(found) > 1 {
+		var names []string
+		for _, t := range found {
+			names = append(names, t.title())
 		}
-		for _, index := range indices {
-			if t := (target{e, index, e.Rules.Of(index)}); t.rule != nil {
-				found, names = append(found, t), append(names, t.title())
-			}
-		}
-	}
-	switch {
-	case len(found) == 0:
-		return nil, fmt.Errorf("no index behind %s that a rule matches: see the rules with: sidecar config check", c.index)
-	case len(found) > 1:
 		return nil, fmt.Errorf("--index: %s are %s: name one, and its engine with --engine", c.index, strings.Join(names, ", "))
 	}
 	s := &indexSource{target: found[0], job: c}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -135,6 +136,31 @@ func (j *job) each(ctx context.Context, writing bool, work func(context.Context,
 		}
 	}
 	return matched, errors.Join(errs...)
+}
+
+// matching returns the indices behind --index that a rule matches. None is an error.
+func (j *job) matching(ctx context.Context) (matching []target, err error) {
+	var others []string
+	for _, e := range j.engines {
+		indices, err := e.Matching(ctx, j.index)
+		if err != nil {
+			return nil, e.Explain(err)
+		}
+		for _, index := range indices {
+			if t := (target{e, index, e.Rules.Of(index)}); t.rule != nil && !index.Absent {
+				matching = append(matching, t)
+			} else {
+				others = append(others, fmt.Sprintf("index %s: %s", index.Name, index.Why))
+			}
+		}
+	}
+	switch {
+	case len(matching) > 0:
+		return matching, nil
+	case len(others) > 0:
+		return nil, errors.New(strings.Join(others, "; "))
+	}
+	return nil, noIndex(j.index)
 }
 
 // end ends a job: with what was found as JSON, where that is asked for.

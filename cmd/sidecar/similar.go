@@ -110,34 +110,16 @@ func (s *similarJob) run(ctx context.Context) error {
 
 // behind returns the one engine that has indices behind the name, and these.
 func (s *similarJob) behind(ctx context.Context) (one *upstream.Engine, indices []adapters.Index, err error) {
-	var others []string
-	for _, e := range s.engines {
-		matching, err := e.Matching(ctx, s.index)
-		if err != nil {
-			return nil, nil, e.Explain(err)
-		}
-		var ruled []adapters.Index
-		for _, index := range matching {
-			if e.Rules.Of(index) != nil && !index.Absent {
-				ruled = append(ruled, index)
-				continue
-			}
-			others = append(others, fmt.Sprintf("index %s: %s", index.Name, index.Why))
-		}
-		switch {
-		case len(ruled) == 0:
-		case one != nil:
-			return nil, nil, fmt.Errorf("--index: both the engines %s and %s have %s: choose one with --engine",
-				one.Config.Name, e.Config.Name, s.index)
-		default:
-			one, indices = e, ruled
-		}
+	matching, err := s.matching(ctx)
+	if err != nil {
+		return nil, nil, err
 	}
-	switch {
-	case one == nil && len(others) > 0:
-		return nil, nil, errors.New(strings.Join(others, "; "))
-	case one == nil:
-		return nil, nil, noIndex(s.index)
+	for _, t := range matching {
+		if one = matching[0].Engine; t.Engine != one {
+			return nil, nil, fmt.Errorf("--index: both the engines %s and %s have %s: choose one with --engine",
+				one.Config.Name, t.Config.Name, s.index)
+		}
+		indices = append(indices, t.index)
 	}
 	return one, indices, nil
 }
