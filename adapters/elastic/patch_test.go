@@ -124,22 +124,22 @@ func hitsFrom(from, n int) string {
 	return `"_shards":{"failed":0},"hits":{"total":{"value":5},"hits":[` + strings.Join(list, ",") + `]}}`
 }
 
-// TestScanThatBreaksOff loses its shards on the second page of a scroll.
+// TestScanThatBreaksOff loses its shards on the second page of an index that grants no point in time.
 func TestScanThatBreaksOff(t *testing.T) {
 	store := served(t, func(r *http.Request, body string) (int, string) {
 		switch {
 		case strings.HasSuffix(r.URL.Path, "/_pit"):
 			return 403, `{"error":{"type":"security_exception","reason":"no"}}`
-		case r.URL.Path == "/_search/scroll":
-			return 200, `{"_scroll_id":"s","_shards":{"failed":1},"hits":{"total":{"value":5},"hits":[]}}`
-		case r.URL.Query().Has("scroll"):
-			return 200, `{"_scroll_id":"s",` + hitsFrom(0, 1)
+		case strings.Contains(body, "search_after"):
+			return 200, `{"_shards":{"failed":1},"hits":{"total":{"value":5},"hits":[]}}`
+		case strings.Contains(body, `"sort"`):
+			return 200, `{` + hitsFrom(0, scanFirst)
 		}
 		return 0, ""
 	})
 	seen := 0
 	err := store.Scan(t.Context(), "news-1", nil, adapters.Selection{}, func(p adapters.Page) error { seen += len(p.Documents); return nil })
-	if err == nil || seen != 1 {
+	if err == nil || seen != scanFirst {
 		t.Errorf("a scan that broke off after %d of 5 documents ended with %v", seen, err)
 	}
 }

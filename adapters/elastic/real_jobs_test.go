@@ -17,16 +17,14 @@ import (
 	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
-// withoutPoints is a transport to an engine that grants no point in time, and counts the scrolls.
-type withoutPoints struct{ scrolls int }
+// withoutPoints is a transport to an engine that grants no point in time, and counts those that are asked for.
+type withoutPoints struct{ refused int }
 
 func (w *withoutPoints) RoundTrip(r *http.Request) (*http.Response, error) {
 	if strings.HasSuffix(r.URL.Path, "/_pit") || strings.HasSuffix(r.URL.Path, "/point_in_time") {
+		w.refused++
 		body := `{"error":{"type":"security_exception","reason":"no permissions"},"status":403}`
 		return &http.Response{StatusCode: 403, Body: io.NopCloser(strings.NewReader(body)), Header: http.Header{}, Request: r}, nil
-	}
-	if r.URL.Query().Has("scroll") {
-		w.scrolls++
 	}
 	return http.DefaultTransport.RoundTrip(r)
 }
@@ -81,9 +79,9 @@ func idsIn(t *testing.T, s *Store, index string, selected adapters.Selection, fi
 	return ids, after
 }
 
-// TestRealScanByScroll reads an index of several shards where no point in time is granted, whole, in parts, and on from a mark; and one
+// TestRealScanWithoutPoints reads an index of several shards where no point in time is granted, whole, in parts, and on from a mark; and one
 // that never had a document nor a mapping, in which engines do not know even their own fields.
-func TestRealScanByScroll(t *testing.T) {
+func TestRealScanWithoutPoints(t *testing.T) {
 	onBoth(t, func(t *testing.T, l *larder) {
 		index, blank, transport := l.name+"0", l.name+"1", &withoutPoints{}
 		s := l.store(transport)
@@ -107,8 +105,8 @@ func TestRealScanByScroll(t *testing.T) {
 				t.Errorf("%q: %d documents, %d of them different", parts, len(all), whole)
 			}
 		}
-		if transport.scrolls == 0 {
-			t.Error("nothing was scrolled")
+		if transport.refused == 0 {
+			t.Error("no point in time was asked for")
 		}
 		l.drop(blank)
 		l.must("PUT", "/"+blank, `{"settings":{"number_of_replicas":0}}`)
@@ -123,6 +121,21 @@ func TestRealScanByScroll(t *testing.T) {
 				if ids, _ := idsIn(t, s, blank, selected, nil); len(ids) > 0 {
 					t.Errorf("%+v: %q", selected, ids)
 				}
+			}
+		}
+	})
+}
+
+// TestRealSample draws more documents than one search finds: each once, and all where no number is given.
+func TestRealSample(t *testing.T) {
+	onBoth(t, func(t *testing.T, l *larder) {
+		index, s := l.name+"0", l.store(http.DefaultTransport)
+		l.create(index, `"title":{"type":"text"}`, 3)
+		l.numbered(index, maxResultWindow+300)
+		for limit, want := range map[int]int{0: maxResultWindow + 300, maxResultWindow + 100: maxResultWindow + 100} {
+			ids, _ := idsIn(t, s, index, adapters.Selection{Random: true, Limit: limit}, nil)
+			if whole := len(slices.Compact(slices.Clone(ids))); len(ids) != want || whole != want {
+				t.Errorf("%d documents of %d, %d of them different", len(ids), want, whole)
 			}
 		}
 	})

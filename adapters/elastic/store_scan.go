@@ -1,6 +1,7 @@
 package elastic
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
@@ -23,8 +23,7 @@ import (
 // where to go on, and what changes meanwhile is found behind it.
 
 const (
-	// scanFirst is how many documents the first page of a scan holds, and a page of a scroll, whose size is fixed; scanMost is how
-	// many any page holds.
+	// scanFirst is how many documents the first page of a scan holds, scanMost how many any page holds at most.
 	scanFirst, scanMost = 100, 1000
 	// scanBytes is how large a reply is meant to be, and scanLimit how large it may be at all: a larger one is not read to its end,
 	// but asked for again in smaller pages.
@@ -35,8 +34,6 @@ const (
 	pointTries = 3
 	// pointsAhead is how many points in time are held at once at most.
 	pointsAhead = 20
-	// scanHeld is how long the engine keeps a scroll between two pages; a throttled job takes its time over one.
-	scanHeld = 30 * time.Minute
 	// bySeqNo puts hits in the order of their numbers. An index that never had a document nor a mapping knows not even these.
 	bySeqNo = `"sort":[{"_seq_no":{"unmapped_type":"long"}}]`
 )
@@ -58,6 +55,7 @@ type scan struct {
 	total   int
 	left    int   // of a limit
 	size    int   // how many documents the next page holds
+	live    bool  // the engine grants no points in time
 	refused error // of the one who reads
 }
 
@@ -253,21 +251,22 @@ func (s *Store) settled(ctx context.Context, index string) map[int]int64 {
 	return all
 }
 
-// shard reads a share of one shard in points in time or, where the engine grants none, by scroll.
+// shard reads a share of one shard in points in time. Where the engine grants none it reads the shard as it is from page to page: what changes
+// meanwhile comes a second time then.
 func (r *scan) shard(ctx context.Context, p part, i int, point *string) error {
 	defer func() {
 		r.close(ctx, *point)
 		*point = ""
 	}()
 	for lost := 0; ; {
-		if *point == "" {
+		if *point == "" && !r.live {
 			var err error
 			switch *point, err = r.open(ctx, p[i]); {
 			case err == nil:
-			case !refusedBy(err), lostBy(err), errors.Is(err, adapters.ErrBusy): // else there are no points in time
+			case !refusedBy(err), lostBy(err), errors.Is(err, adapters.ErrBusy):
 				return err
 			default:
-				return r.scroll(ctx, p, i)
+				r.live = true
 			}
 		}
 		n := r.want()
@@ -276,16 +275,13 @@ func (r *scan) shard(ctx context.Context, p part, i int, point *string) error {
 		case errors.Is(err, errTooLong) && n > 1:
 			r.size = n / 2
 			continue
-		case missing(err) && lost < pointTries:
+		case missing(err) && *point != "" && lost < pointTries:
 			*point, lost = "", lost+1
 			continue
 		case err != nil:
 			return err
 		}
-		lost = 0
-		if found.cursor != "" {
-			*point = found.cursor
-		}
+		lost, *point = 0, cmp.Or(found.point, *point)
 		last := len(found.hits) < n
 		if err := r.take(p, i, found, last); err != nil || last {
 			return err
@@ -340,30 +336,19 @@ func (r *scan) close(ctx context.Context, point string) {
 	}
 }
 
-// page reads the next documents of a point in time.
+// page reads the next documents of a share, in a point in time if there is one.
 func (r *scan) page(ctx context.Context, s share, point string, n int) (scanPage, error) {
-	behind := ""
+	body := `"size":` + strconv.Itoa(n) + `,` + r.source + bySeqNo + `,"seq_no_primary_term":true,"track_total_hits":false`
 	if s.from > 0 {
-		behind = `"search_after":[` + strconv.FormatInt(s.from-1, 10) + `],`
+		body += `,"search_after":[` + strconv.FormatInt(s.from-1, 10) + `]`
 	}
-	s.from = 0 // told by the cursor; alike on all pages, the query can be kept
-	body := `{"pit":{"id":` + string(jsonedit.AppendString(nil, point)) + `,"keep_alive":"` + pointHeld + `"},"size":` +
-		strconv.Itoa(n) + `,` + r.source + behind + bySeqNo + `,"seq_no_primary_term":true,"track_total_hits":false,"query":` +
-		r.within(s) + `}`
+	s.from = 0 // the cursor says it: alike on all pages, the query can be cached
+	body += `,"query":` + r.within(s) + `}`
+	if point == "" {
+		return r.search(ctx, post(r.index+"/_search", s.preference(), `{`+body), scanLimit)
+	}
+	body = `{"pit":{"id":` + string(jsonedit.AppendString(nil, point)) + `,"keep_alive":"` + pointHeld + `"},` + body
 	return r.search(ctx, raw{http.MethodPost, "/_search", r.s.shared.pastPipelines(r.index), body}, scanLimit)
-}
-
-// scroll reads a share by scroll.
-func (r *scan) scroll(ctx context.Context, p part, i int) error {
-	body := `{"size":` + strconv.Itoa(scanFirst) + `,` + r.source + bySeqNo + `,"seq_no_primary_term":true,"query":` + r.within(p[i]) + `}`
-	first, err := r.search(ctx, post(r.index+"/_search", scrolling+"&"+p[i].preference(), body), 0)
-	if err != nil {
-		return err
-	}
-	if err = r.scrolled(ctx, first, func(found scanPage) error { return r.take(p, i, found, false) }); err != nil {
-		return err
-	}
-	return r.take(p, i, scanPage{}, true)
 }
 
 // give hands on some documents, which are of one reply of that length, and chooses the size of the next page by it.
@@ -408,7 +393,7 @@ func (r *scan) want() int {
 type scanPage struct {
 	hits   []scanned
 	total  int
-	cursor string // of a scroll, or a point in time
+	point  string // the point in time to go on in
 	length int    // of the reply
 }
 
@@ -416,14 +401,14 @@ type scanPage struct {
 type scanned struct {
 	id, routing          string
 	seqNo, term, version int64
-	source               []byte
+	source, sort         []byte
 	found                bool
 	failed               string // why it could not be looked for
 }
 
 // search asks for documents, with their vectors if they are to be written again.
 func (r *scan) search(ctx context.Context, request raw, limit int64) (scanPage, error) {
-	if r.made.vectors && !r.sel.Brief && !strings.HasSuffix(request.path, "/scroll") {
+	if r.made.vectors && !r.sel.Brief {
 		request.query = strings.TrimPrefix(request.query+"&"+withVectors, "&")
 	}
 	return r.find(ctx, request, limit)
@@ -462,8 +447,8 @@ func readScanPage(body []byte) (f scanPage, err error) {
 			shards = r.Value()
 		case "timed_out": // a limit of the cluster's own, with which it answers what it has found so far
 			late = string(r.Value()) == "true"
-		case "_scroll_id", "pit_id":
-			f.cursor, _ = jsonedit.Text(r.Value())
+		case "pit_id":
+			f.point, _ = jsonedit.Text(r.Value())
 		}
 	}
 	if !r.Done() {
@@ -497,6 +482,8 @@ func (f *scanPage) read(r *jsonedit.Reader) {
 				d.term = number(r.Value())
 			case "_source":
 				d.source = r.Value()
+			case "sort":
+				d.sort = r.Value()
 			case "_version":
 				d.version = number(r.Value())
 			case "error":

@@ -1,15 +1,16 @@
 package elastic
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
@@ -57,25 +58,26 @@ func (r *scan) sample(ctx context.Context) error {
 			return err
 		}
 	}
-	n := r.sel.Limit
-	body := fmt.Sprintf(`"_source":false,"track_total_hits":true,"query":{"function_score":{"query":%s,"boost_mode":"replace",`+
-		`"random_score":{"seed":%d,"field":"_seq_no"}}}}`, r.within(share{to: -1}), rand.Uint32())
-	if n > 0 && n <= maxResultWindow {
-		found, err := r.find(ctx, post(r.index+"/_search", "", `{"size":`+strconv.Itoa(n)+`,`+body), scanLimit)
+	query := fmt.Sprintf(`"query":{"function_score":{"query":%s,"boost_mode":"replace","random_score":{"seed":%d,"field":"_seq_no"}}}}`,
+		r.within(share{to: -1}), rand.Uint32())
+	most, after := cmp.Or(r.sel.Limit, math.MaxInt), ""
+	for read := 0; read < most; {
+		n := min(most-read, maxResultWindow)
+		body := fmt.Sprintf(`{"size":%d,"_source":false,"track_total_hits":%t,"sort":["_score",{"_seq_no":{"unmapped_type":"long"}}]%s,%s`,
+			n, after == "", after, query)
+		found, err := r.find(ctx, post(r.index+"/_search", "", body), scanLimit)
 		if err != nil {
 			return err
 		}
-		r.total = len(found.hits)
-		return r.fetch(ctx, found.hits)
+		if after == "" {
+			r.total = min(most, found.total)
+		}
+		if err := r.fetch(ctx, found.hits); err != nil || len(found.hits) < n {
+			return err
+		}
+		read, after = read+n, `,"search_after":`+string(found.hits[n-1].sort)
 	}
-	found, err := r.find(ctx, post(r.index+"/_search", scrolling, `{"size":`+strconv.Itoa(scanMost)+`,`+body), scanLimit)
-	if err != nil {
-		return err
-	}
-	if r.total = found.total; n > 0 {
-		r.total = min(n, r.total)
-	}
-	return r.scrolled(ctx, found, func(found scanPage) error { return r.fetch(ctx, found.hits) })
+	return nil
 }
 
 // byIDs reads the documents with these ids. One that was stored with a routing of its own is looked for as of the last refresh, but not
@@ -160,32 +162,6 @@ func (r *scan) routed(ctx context.Context, ids []string) error {
 			return err
 		}
 		ids = ids[n:]
-	}
-	return nil
-}
-
-// scrolling are the parameters of a search that is to be scrolled.
-var scrolling = "scroll=" + strconv.Itoa(int(scanHeld/time.Minute)) + "m"
-
-// scrolled hands on what a scroll has found, page by page.
-func (r *scan) scrolled(ctx context.Context, found scanPage, each func(scanPage) error) error {
-	defer func() { // with time of its own: ctx may have ended the scan. It would end by itself, later
-		body, _ := json.Marshal(map[string]string{"scroll_id": found.cursor})
-		r.s.after(ctx, raw{"DELETE", "/_search/scroll", "", string(body)})
-	}()
-	for len(found.hits) > 0 {
-		if err := each(found); err != nil {
-			return err
-		}
-		body, err := json.Marshal(map[string]string{"scroll": strings.TrimPrefix(scrolling, "scroll="), "scroll_id": found.cursor})
-		if err != nil {
-			return err
-		}
-		last := found.cursor
-		if found, err = r.search(ctx, raw{"POST", "/_search/scroll", "", string(body)}, 0); err != nil {
-			found.cursor = last
-			return err
-		}
 	}
 	return nil
 }
