@@ -13,18 +13,23 @@ import (
 	"github.com/neardup/sidecar/adapters"
 )
 
-// create makes the index that a first write to the name would make, if we know which one that is, and returns what stands behind
-// the name then. absent is what the engine said of the name: that it is called otherwise, or nothing.
+// create makes the index that a first write to the name would make, if we know which one that is, and returns what the name leads to then.
+// absent is what the engine said of the name: that it is called otherwise, or nothing.
 func (s *Store) create(ctx context.Context, name string, absent []adapters.Index) ([]adapters.Index, error) {
 	concrete := name
 	if len(absent) > 0 {
 		concrete = absent[0].Name
 	}
-	switch s.firstWrite(ctx, concrete) {
-	case unsure:
-	case declares:
-		return []adapters.Index{{Name: concrete, Ready: true, Absent: true}}, nil
-	case makes:
+	t, err := s.templateOf(ctx, concrete)
+	var made shape
+	if err == nil && t != nil {
+		var refused error
+		made, refused = s.simulated(ctx, esapi.IndicesSimulateIndexTemplateRequest{Name: url.PathEscape(concrete)})
+		if refused == nil && made.fields().fit(kept(s.rules.For(concrete))) { // whatever the engine makes declares our fields
+			return []adapters.Index{{Name: concrete, Ready: true, Absent: true}}, nil
+		}
+	}
+	if err == nil && s.makesPlain(ctx, concrete, t, made) {
 		// By the client's own name for it, as in its write: a rollover goes by that.
 		err := s.do(ctx, esapi.IndicesCreateRequest{Index: url.PathEscape(name)}, nil)
 		switch {
@@ -37,45 +42,18 @@ func (s *Store) create(ctx context.Context, name string, absent []adapters.Index
 	return s.Resolve(ctx, name)
 }
 
-// firstWrite is what the first write to a name behind which nothing is would do.
-type firstWrite int
-
-const (
-	// unsure: the engine may refuse it, or make something other than a plain index.
-	unsure firstWrite = iota
-	// makes: the engine makes a plain index that lacks our field.
-	makes
-	// declares: whatever the engine makes, a template declares our field in it.
-	declares
-)
-
-// firstWrite finds out what a first write would do. In doubt it is unsure.
-func (s *Store) firstWrite(ctx context.Context, name string) firstWrite {
-	t, err := s.templateOf(ctx, name)
+// makesPlain reports whether the first write to a missing index makes a plain index, by the template if there is one, rather than nothing or
+// something else. In doubt it says no.
+func (s *Store) makesPlain(ctx context.Context, name string, t *blueprint, made shape) bool {
 	switch {
-	case err != nil:
-		return unsure
 	case t == nil:
-		if s.autoCreates(ctx, name) && !s.legacyPiped(ctx, name) {
-			return makes
-		}
-		return unsure
-	}
-	is, err := s.simulated(ctx, esapi.IndicesSimulateIndexTemplateRequest{Name: url.PathEscape(name)})
-	switch {
-	case err == nil && is.fields().fit(kept(s.rules.For(name))):
-		return declares
-	case t.streams, is.piped(): // a document that a pipeline sends elsewhere, or nowhere, makes no index here
-		return unsure
+		return s.autoCreates(ctx, name) && !s.legacyPiped(ctx, name)
+	case t.streams, made.piped(): // a document that a pipeline sends elsewhere, or nowhere, makes no index here
+		return false
 	case t.auto != nil:
-		if *t.auto {
-			return makes
-		}
-		return unsure
-	case s.autoCreates(ctx, name):
-		return makes
+		return *t.auto
 	}
-	return unsure
+	return s.autoCreates(ctx, name)
 }
 
 // templateOf returns the composable template that applies to a new index of that name, nil if there is none.
