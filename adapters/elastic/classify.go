@@ -9,7 +9,7 @@ import (
 	"github.com/neardup/sidecar/adapters"
 )
 
-// Forms of endpoint, as they stand in adapters.Class.Form.
+// Forms of endpoint, in adapters.Class.Form.
 const (
 	formBulk     = "bulk"
 	formDoc      = "doc"
@@ -34,7 +34,7 @@ type Dialect struct {
 	// is empty the address under which the client reached us.
 	RewriteSniffing bool
 	Advertise       string
-	// Named has hits told by their ids alone, for engines that keep no sequence numbers to search by.
+	// Named has hits identified by their ids alone, for engines that keep no sequence numbers to search by.
 	Named bool
 }
 
@@ -77,7 +77,7 @@ func (d Dialect) Classify(r *adapters.Request) adapters.Class {
 }
 
 // segments cuts an escaped path and unescapes each part. Like the engine it leaves out an empty part in front of the first slash
-// and any behind the last one.
+// and any after the last one.
 func segments(path string) []string {
 	parts := strings.Split(strings.TrimRight(strings.TrimPrefix(path, "/"), "/"), "/")
 	for i, part := range parts {
@@ -98,7 +98,7 @@ var steady = map[string]bool{
 	"_tasks": true, "_terms_enum": true, "_termvectors": true, "_update": true, "_update_by_query": true, "_validate": true,
 }
 
-// alters reports whether a request that passes may change what stands behind a name.
+// alters reports whether a request that passes may change what a name leads to.
 func alters(method string, path []string) bool {
 	switch method {
 	case "GET", "HEAD", "OPTIONS":
@@ -198,7 +198,7 @@ func classify(method string, path []string) adapters.Class {
 		return adapters.Class{}
 	}
 	for _, e := range endpoints[path[0]] {
-		ofIndex := e.kind == write && e.form != formBulk // what is written to no index is none of these
+		ofIndex := e.kind == write && e.form != formBulk // else it names no index to write to
 		if !slices.Contains(strings.Fields(e.methods), method) || !follows(path[1:], e.rest) || ofIndex && target == "" {
 			continue
 		}
@@ -235,7 +235,7 @@ var typed = map[string]bool{
 	"_mtermvectors": true, "_search": true, "_termvectors": true, "_update_by_query": true,
 }
 
-// ofDocument are the endpoints that stand behind a document's type and id.
+// ofDocument are the endpoints that follow a document's type and id.
 var ofDocument = map[string]bool{"_create": true, "_explain": true, "_source": true, "_termvectors": true, "_update": true}
 
 // speaksSeven reports whether a client speaks version 7 of the API to an engine of version 8.
@@ -248,7 +248,7 @@ func speaksSeven(r *adapters.Request) bool {
 	return false
 }
 
-// untyped returns a path of version 7 of the API, in which a type stands behind the index, as one of version 8, in which none
+// untyped returns a path of version 7 of the API, in which a type follows the index, as one of version 8, in which none
 // does.
 func untyped(path []string) []string {
 	if len(path) == 3 && strings.HasPrefix(path[1], "_mapping") && path[2] != "field" {

@@ -59,7 +59,7 @@ func (d Dialect) cuts(c adapters.Class) jsonedit.Cuts {
 	return cuts
 }
 
-// atTop cuts our fields out of a document that stands alone.
+// atTop cuts our fields out of a reply that is a document.
 var atTop = jsonedit.Cuts{Drop: func(path []string) bool { return len(path) == 1 && adapters.Our(path[0]) }}
 
 // parts are the members beside "_source" that show fields of a document by their names, in a hit and in a reply about one document. To have
@@ -89,8 +89,8 @@ var inDocument = jsonedit.Cuts{
 	Prune: func(path []string, element bool) bool { return !element && parts[path[len(path)-1]].pruned },
 }
 
-// inMapping cuts our fields out of the mappings of indices and templates, which stand below a name, and out of the list of fields
-// in their place. A mapping without fields has no list of them. Who asks for version 7 of the API can have a type above them,
+// inMapping cuts our fields out of the mappings of indices and templates, below their names, and out of a list of fields in
+// place of a mapping. A mapping without fields has no list of them. Who asks for version 7 of the API can have a type above them,
 // which then is not there either, but in an index's own description.
 var inMapping = jsonedit.Cuts{
 	Drop: func(path []string) bool {
@@ -118,11 +118,11 @@ func belowMappings(path []string) []string {
 	return nil
 }
 
-// A document that an error's text quotes, which stands in a string of the reply, has our fields in a row: with the comma in front of
-// them, or behind them where they come first. Engines quote the beginning of a document alone.
+// An error's text can quote a document, within a string of the reply. Our fields are in a row there: with the comma before them, or after them
+// if they come first. Engines quote only the beginning of a document.
 var (
 	quotedOurs = `\\"(?:` + strings.Join(ourFields, "|") + `)\\":(?:\\"[^"\\]*\\"|\[[-\d,]*\]|null)`
-	// quotedBegun is what can stand behind the beginning of a name, up to anywhere in its value.
+	// quotedBegun matches what can follow the beginning of a name, up to anywhere in its value.
 	quotedBegun = `(?:\\"(?::(?:\\"[^"\\]*|\[[-\d,]*|nu?l?l?)?)?)?`
 )
 
@@ -140,7 +140,7 @@ func unquote(text []byte) []byte {
 	}
 	text = quotedShort.ReplaceAllLiteral(text, []byte(`}\"`)) // without ours it is quoted whole
 	return quoted.ReplaceAllFunc(text, func(found []byte) []byte {
-		if parts := quoted.FindSubmatch(found); len(parts[1]) > 0 { // the comma behind them stays
+		if parts := quoted.FindSubmatch(found); len(parts[1]) > 0 { // the comma after them stays
 			return parts[2]
 		}
 		return nil

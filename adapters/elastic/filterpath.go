@@ -14,16 +14,16 @@ import (
 
 // A filter_path is a list of paths, divided by commas, each of steps divided by dots. A step is a name in which "*" stands for
 // any run of characters, or "**" for any number of names, though at least one. What a path leads to is kept with all that is in
-// it; a path behind a "-" takes out what it leads to. Elements of arrays have no names: a path goes through them.
+// it; a path after a "-" takes out what it leads to. Elements of arrays have no names: a path goes through them.
 
 // pathFilter is a filter_path taken apart.
 type pathFilter struct {
 	keep, drop paths
-	// keepsEmpty says that an empty object or array to which a path behind "-" leads part of the way stays. OpenSearch drops it.
+	// keepsEmpty says that an empty object or array to which a path after "-" leads part of the way stays. OpenSearch drops it.
 	keepsEmpty bool
 }
 
-// paths are the steps of a list of paths, one path behind another.
+// paths are the steps of a list of paths, one path after another.
 type paths []step
 
 // step is one step of a path, which begins or ends with it or neither.
@@ -38,7 +38,7 @@ const maxSteps = 256
 
 // places are the steps that come next in the paths followed so far, in order and each once; none where no path leads. There are never more of
 // them than steps, however deep a reply is: a list of what is left of each path would double at every level that a "**" goes through.
-type places []byte // maxSteps of them are told apart by a byte
+type places []byte // a byte is enough to number maxSteps
 
 // parseFilter takes the value of filter_path apart. It returns nil for one that filters nothing, and ok = false for one that is too long, or
 // that the engines refuse or read in ways of their own: with a path or a name of no characters, or a backslash in front of something other
@@ -201,7 +201,7 @@ type filtered struct {
 	over  bool
 }
 
-// place is where a value stands: in the paths that keep parts of it, or in what is kept whole, and in those that take parts out of it.
+// place is where a value is: in the paths that keep parts of it, or in what is kept whole, and in those that take parts out of it.
 type place struct {
 	keep, drop places
 	whole      bool
@@ -276,7 +276,7 @@ func (p *filtered) member(open byte, at place, depth int) bool {
 	return p.value(at, depth+1)
 }
 
-// lookAfter is behind how many members filtering looks at the time: each is compared with up to 256 steps. A page of ten hits is done
+// lookAfter is after how many members filtering checks the time: each is compared with up to 256 steps. A page of ten hits is done
 // without, late as it may be.
 const lookAfter = 4 << 10
 

@@ -2,7 +2,7 @@ package elastic
 
 import "strings"
 
-// backing is what the name of an index behind a data stream begins with. In front of it may stand how such an index was made of
+// backing is what the name of a data stream's index begins with. Before it there may be how such an index was made of
 // another: restored-.ds-…, partial-.ds-…, shrink-x-.ds-….
 const backing = ".ds-"
 
@@ -33,7 +33,7 @@ func cutLast(name string) (before, after string, ok bool) {
 	return name[:at], name[at+1:], true
 }
 
-// shaped reports whether s is like the shape, in which a 9 stands for any digit.
+// shaped reports whether s is like the shape, in which a 9 is any digit.
 func shaped(s, shape string) bool {
 	if len(s) != len(shape) {
 		return false
@@ -72,7 +72,7 @@ func daily(name string) bool {
 	return true
 }
 
-// one reports whether a name stands for what can be written to: it is neither a list nor a pattern.
+// one reports whether a name is of a single thing, which can be written to: it is neither a list nor a pattern.
 func one(name string) bool { return name != "" && !strings.ContainsAny(name, "*,") }
 
 // remote reports whether a target names indices of another cluster, as in cluster:index.
@@ -85,8 +85,8 @@ func remote(target string) bool {
 	return false
 }
 
-// makesIndex returns the name behind which a request makes an index, or nothing: PUT /index, and a rollover, which makes one
-// behind an alias or a data stream.
+// makesIndex returns the name for which a request makes an index, or nothing: PUT /index, and a rollover, which makes one
+// for an alias or a data stream.
 func makesIndex(method string, path []string) string {
 	switch {
 	case path[0] == "" || strings.HasPrefix(path[0], "_"):

@@ -10,7 +10,7 @@ import (
 	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
-// Keys that a reading of sketches alone leaves out, and those that are asked once.
+// Keys that a reading of sketches alone leaves out, and those that only one reading of a search asks for.
 var (
 	perHit = []string{
 		"_source", "fields", "docvalue_fields", "stored_fields", "script_fields", "highlight", "explain", "version",
@@ -19,7 +19,7 @@ var (
 	once = []string{"aggs", "aggregations", "suggest", "profile"}
 )
 
-// ofSource are the names by which a source filter stands in a body or a URL.
+// ofSource are the names of a source filter in a body or a URL.
 var ofSource = []string{"_source", "_source_includes", "_source_excludes"}
 
 // reader reads ranks of the list, or the client's own page. It implements adapters.Reader.
@@ -29,9 +29,9 @@ type reader struct {
 	from, to int  // the ranks
 	picked   bool // by a filter, from the start
 	sources  bool // hits come as the client wants them
-	judged   bool // what they are judged by is looked at
-	framed   bool // all that stands beside them is asked for
-	numbered bool // they are told by their sequence numbers
+	judged   bool // the fields that they are judged by are read
+	framed   bool // all of the reply beside the hits is asked for
+	numbered bool // hits are identified by their sequence numbers
 	// source is the source filter in place of the client's, nil to leave that; texts says that all sketched texts are shown.
 	source []byte
 	texts  bool
@@ -94,7 +94,7 @@ func (r *reader) query() (out adapters.Query, err error) {
 	}
 	void := []string{"from", "size", "filter_path"}
 	// To count takes a look at each hit. But where OpenSearch does not count it passes over shards and segments whose values all sort before the
-	// cursor, with the documents in them that have no value, which sort behind it (2.19, a sort without "missing").
+	// cursor, with the documents in them that have no value, which sort after it (2.19, a sort without "missing").
 	counted := r.framed || !q.picks || q.after != nil || r.judged && (q.show.Collapsed || q.show.DryRun)
 	if !counted {
 		void = append(void, "track_total_hits")
@@ -155,7 +155,7 @@ func (r *reader) query() (out adapters.Query, err error) {
 	return adapters.Query{Body: q.line(body), Void: void, Hits: to - from, Bare: !r.sources}, err
 }
 
-// line returns a body as it is asked: in a multi-search behind its header.
+// line returns a body as it is sent: in a multi-search after its header.
 func (q *query) line(body []byte) []byte {
 	if q.header == nil {
 		return body

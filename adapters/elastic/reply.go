@@ -16,16 +16,16 @@ type listing struct {
 	total int // the engine's count, -1 where it gave none
 	// lowest says that there may be more than total.
 	lowest bool
-	marked int // how many names what is gone holds
+	marked int // how many of our names are in what is marked as gone
 }
 
-// hit is a hit as it stands, and where in it the parts of it are that we look at.
+// hit is the bytes of a hit, and where in them the parts are that we read.
 type hit struct {
 	raw                                                   []byte
 	index, id, number, term, sort, source, fields, sketch extent
 }
 
-// extent is where in a hit a part of it stands; the zero extent is nowhere.
+// extent is where a part of a hit begins and ends; the zero extent says that the hit lacks it.
 type extent struct{ from, to int32 }
 
 // span returns an extent. No reply is longer than it can say.
@@ -66,7 +66,7 @@ func readListing(reply []byte, deciding []adapters.Deciding) (l listing, err err
 	return l, nil
 }
 
-// readOuter reads the object around a reply's hits. It returns false if it is none or holds no hits.
+// readOuter reads the object around a reply's hits. It returns false if that is no object or has no hits.
 func (l *listing) readOuter(r *jsonedit.Reader, reply []byte) (whole bool) {
 	*l = listing{frame: frame{reply: reply}}
 	var count []byte
@@ -119,7 +119,7 @@ func (l *listing) readHits(r *jsonedit.Reader, reply []byte) (whole bool) {
 	return true
 }
 
-// readHit reads the hit that comes next. What is no object has no parts.
+// readHit reads the hit that comes next. Anything but an object has no parts.
 func (l *listing) readHit(r *jsonedit.Reader, reply []byte) (h hit) {
 	start := r.At()
 	if !r.Enter('{') {
@@ -176,8 +176,8 @@ func our(key []byte) bool {
 	return bytes.HasPrefix(key, []byte(adapters.FieldPrefix)) && adapters.Our(string(key))
 }
 
-// mark marks a member that goes with so many of our names, and stands between two places. Only such are marked as engines write them where
-// they don't print prettily: right behind the comma behind another one.
+// mark marks a member between two places for removal, with the number of our names that go with it. Only members in the form of replies
+// that are not pretty-printed are marked: right after the comma after another one.
 func (l *listing) mark(reply []byte, from, to, names int) {
 	if bytes.HasPrefix(reply[from:to], []byte(`,"`)) {
 		l.gone = append(l.gone, span(from, to))
@@ -220,7 +220,7 @@ func readOne(raw []byte) hit {
 	return new(listing).readHit(&r, raw)
 }
 
-// rawOf returns hits as they stand.
+// rawOf returns the bytes of hits.
 func rawOf(hits []hit) [][]byte {
 	list := make([][]byte, len(hits))
 	for i := range hits {
@@ -229,7 +229,7 @@ func rawOf(hits []hit) [][]byte {
 	return list
 }
 
-// hitsOf returns the hits of a reply as they stand, and the engine's count or -1.
+// hitsOf returns the bytes of a reply's hits, and the engine's count or -1.
 func hitsOf(reply []byte) (list [][]byte, total int, err error) {
 	l, err := readListing(reply, nil)
 	return rawOf(l.hits), l.total, err
@@ -261,7 +261,7 @@ func failedForUs(shards []byte, deciding []adapters.Deciding) bool {
 	})
 }
 
-// orEmpty returns a source, of which there is none where no field of it was let through.
+// orEmpty returns a source, or an empty one where a filter let no field through.
 func orEmpty(source []byte) []byte {
 	if source == nil {
 		return []byte("{}")

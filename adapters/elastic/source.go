@@ -14,8 +14,8 @@ type sourceFilter struct {
 	includes, excludes []string
 }
 
-// sourceFilter reads the client's source filter. It returns false for a form that it does not know. What stands in the URL
-// replaces what stands in the body.
+// sourceFilter reads the client's source filter. It returns false for a form that it does not know. The one in the
+// URL replaces the one in the body.
 func (q *query) sourceFilter() (f sourceFilter, ok bool) {
 	inURL := false
 	for _, key := range ofSource {
@@ -172,7 +172,7 @@ func (f sourceFilter) bars(field string) (excluded, known bool) {
 // leadsBelow reports whether a name is of something within the field.
 func leadsBelow(name, field string) bool { return strings.HasPrefix(name, field+".") }
 
-// json returns the filter as it stands in a body. It is never one that lets everything through: the engine writes a source
+// json returns the filter as JSON. It is never one that lets everything through: the engine writes a source
 // anew that it filters, and gives any other as it was stored.
 func (f sourceFilter) json() []byte {
 	if len(f.includes)+len(f.excludes) == 0 {

@@ -120,7 +120,7 @@ func (s *Store) do(ctx context.Context, r esapi.Request, to any) error {
 // raw is a request for which esapi has no type that serves both engines, or none that is short.
 type raw struct{ method, path, query, body string }
 
-// post returns a request about an index, which stands in front of the path, and has to be escaped.
+// post returns a request about an index: the path begins with its name, which is escaped here.
 func post(path, query, body string) raw {
 	index, endpoint, _ := strings.Cut(path, "/")
 	return raw{http.MethodPost, "/" + url.PathEscape(index) + "/" + endpoint, query, body}
@@ -208,7 +208,7 @@ func (r *refusal) Is(target error) bool {
 // missing reports whether err says that an index is not there.
 func missing(err error) bool { return adapters.StatusOf(err) == http.StatusNotFound }
 
-// refusedBy reports whether err is the engine's own no, which asking again would not change.
+// refusedBy reports whether the engine refused the request itself, so that it makes no sense to repeat it.
 func refusedBy(err error) bool { return adapters.StatusOf(err) != 0 }
 
 // says reports whether err is an error of the engine's of that type.
@@ -217,7 +217,7 @@ func says(err error, kind string) bool {
 	return ok && strings.HasPrefix(r.reason, kind)
 }
 
-// refusalOf returns the reason in an error of the engine, or the body as it stands if it is short.
+// refusalOf returns the reason in an error of the engine, or the beginning of the body.
 func refusalOf(status int, body []byte) *refusal {
 	var e struct {
 		Error struct{ Type, Reason, Index string }

@@ -91,7 +91,7 @@ func (s *Store) patchSingly(ctx context.Context, t *destination, p adapters.Patc
 	return b.seqNo, err
 }
 
-// changing stands for the sequence number of a document that changed while it was read.
+// changing is the sequence number of a document that changed while it was read.
 const changing = math.MaxInt64
 
 // view is all that the engine shows of a document, but our fields.

@@ -192,7 +192,7 @@ func (m mapped) shifts() bool {
 // eachField visits the document, whose path is empty, and each field of a mapping with those within it.
 func eachField(path string, mapping json.RawMessage, visit func(path string, m mapped)) {
 	var m mapped
-	_ = json.Unmarshal(mapping, &m) // what is of another type than here is none of what is asked for
+	_ = json.Unmarshal(mapping, &m) // a member of another type is left out
 	visit(path, m)
 	for _, below := range []map[string]json.RawMessage{m.Properties, m.Fields} {
 		for _, name := range slices.Sorted(maps.Keys(below)) {
@@ -204,7 +204,7 @@ func eachField(path string, mapping json.RawMessage, visit func(path string, m m
 // fieldsOf counts the fields of a mapping as the engine does: objects, fields of fields, aliases and runtime fields are fields
 // too.
 func fieldsOf(mapping json.RawMessage) int {
-	n := -1 // the document is none
+	n := -1 // the document itself is no field
 	eachField("", mapping, func(_ string, m mapped) { n += 1 + len(m.Runtime) })
 	return n
 }

@@ -64,7 +64,7 @@ func (a *about) product() adapters.Product {
 // forbidden reports whether err says that the credentials are good, and not for this.
 func forbidden(err error) bool { return adapters.StatusOf(err) == http.StatusForbidden }
 
-// nodes adds the addresses that sniffing clients are told, and what OpenSearch's nodes listen to beside HTTP, where that is told.
+// nodes adds the addresses that the engine names to sniffing clients, and what OpenSearch's nodes listen to beside HTTP, if it shows that.
 func (s *Store) nodes(ctx context.Context, p *adapters.Product) {
 	var reply struct {
 		Nodes map[string]struct {
@@ -131,7 +131,7 @@ func (s *Store) unfit(ctx context.Context, index string, fields []adapters.Decid
 	var names []string
 	for _, d := range fields {
 		for name := d.Field; name != ""; name = name[:max(0, strings.LastIndexByte(name, '.'))] {
-			names = append(names, name) // the objects that it stands in, too
+			names = append(names, name) // the objects around it, too
 		}
 	}
 	var known struct {
@@ -320,7 +320,7 @@ func productOf(header http.Header, body []byte) (p adapters.Product, ours bool) 
 	case bytes.Contains(body, []byte("security_exception")):
 		return adapters.Product{Name: opensearch}, true
 	}
-	return p, asks != "" // whatever stands in front of it wants to know who asks
+	return p, asks != "" // a proxy in front of it asks for credentials
 }
 
 // Holdings implements adapters.Surveyor. What its own makers or an operator have hidden
@@ -357,7 +357,7 @@ func (s *Store) Holdings(ctx context.Context) ([]adapters.Holding, error) {
 			list = append(list, adapters.Holding{Name: stream.Name, Stream: true})
 		}
 	}
-	for _, alias := range all.Aliases { // those of streams are told here alone
+	for _, alias := range all.Aliases { // the only place that names those of streams
 		names := namesWithin(alias.Indices)
 		for i := range list {
 			if list[i].Stream && slices.Contains(names, list[i].Name) {

@@ -171,11 +171,11 @@ func merged(p adapters.Patch, script bool) []byte {
 		script := []byte(`{"script":{"lang":"painless","source":"for (f in params.f) { ctx._source.remove(f) }","params":{"f":`)
 		return append(append(script, stringsOf(ourFields)...), `}}}`...)
 	}
-	stands, _ := jsonedit.Members(p.Source) // what is no document has none of them
+	stored, _ := jsonedit.Members(p.Source) // what is no document has no members
 	fields := p.Fields(false)
 	set, _ := jsonedit.Members(append(append([]byte{'{'}, fields...), '}'))
 	for _, name := range ourFields {
-		if jsonedit.Get(stands, name) != nil && jsonedit.Get(set, name) == nil {
+		if jsonedit.Get(stored, name) != nil && jsonedit.Get(set, name) == nil {
 			fields = append(append(append(fields, `,"`...), name...), `":null`...)
 		}
 	}
@@ -306,7 +306,7 @@ type destination struct {
 	// vectors says that the engine shows vectors only where they are asked for.
 	vectors bool
 
-	mu sync.Mutex // held until the first document is compared
+	mu sync.Mutex // locked until the first document is compared
 	// compared says that one document was written and found unchanged but for our fields.
 	compared bool
 }

@@ -42,7 +42,7 @@ func declaration(field, mark string) string {
 
 const (
 	// mark is what a template's declaration of a field of ours carries. An index that carries it was made from a template that declares
-	// the field, so the next one made behind the same name will have it too.
+	// the field, so the next index under the same name will have it too.
 	mark      = `,"meta":{"` + markKey + `":"` + markValue + `"}`
 	unmarked  = `,"meta":{}`
 	markKey   = "declared_by"
@@ -101,7 +101,7 @@ func (ds declarations) unfit(fields []string) string {
 	return ""
 }
 
-// why says, for an operator, what hinders documents from being stored with the fields; nothing where nothing does.
+// why says, for an operator, what keeps documents from being stored with the fields; empty if nothing does.
 func (ds declarations) why(fields []string) string {
 	if field := ds.unfit(fields); field != "" {
 		return fmt.Sprintf("the field %s is mapped as %s, not as %s: reindex into a new index", field, ds[field].Type, meant(field))
@@ -165,7 +165,7 @@ func (s *Store) resolve(ctx context.Context, name string) ([]adapters.Index, map
 	err := s.do(ctx, r, &reply)
 	switch refused, _ := errors.AsType[*refusal](err); {
 	case !lenient && (err == nil && len(reply) == 0 || missing(err) && refused.reason == "{}"):
-		// That nothing is there is told in other words.
+		// A missing index has another error.
 		return nil, nil, fmt.Errorf("resolve %s: its mapping is not shown (closed, blocked, or not granted)", name)
 	case missing(err):
 		return absentAs(err, name), nil, nil
@@ -209,8 +209,8 @@ func absentAs(err error, name string) []adapters.Index {
 	return nil
 }
 
-// written marks in what stands behind a name the indices that no write to the name reaches, and the one that it reaches if the
-// engine can lead the name elsewhere.
+// written marks, among the indices of a name, those that no write to the name reaches, and the one that it reaches if the engine can lead
+// the name elsewhere.
 func (s *Store) written(ctx context.Context, name string, list []adapters.Index, all map[string]declarations) {
 	stream := !slices.ContainsFunc(list, func(i adapters.Index) bool { return i.As != name })
 	switch {
@@ -308,9 +308,8 @@ func (s *Store) writtenByAlias(ctx context.Context, name string, list []adapters
 	}
 }
 
-// rollsOver reports whether the engine itself makes new indices behind the alias of an index: whether its lifecycle is
-// managed. doubt is the answer where it can't be found out: an alias that says which index it writes to is likely to be meant
-// for that.
+// rollsOver reports whether the engine itself makes new indices for the alias of an index: whether its lifecycle is managed. doubt is the
+// answer if the engine does not show that: an alias that names the index it writes to is likely to be rolled over.
 func (s *Store) rollsOver(ctx context.Context, index string, doubt bool) bool {
 	is, err := s.shape(ctx, index)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 
 // A document never leaves its shard, and has a sequence number there that no other one shares, greater than all that were given
 // before. So an index is read shard by shard, each in the order of these numbers: nothing comes twice or not at all, a number is
-// where to go on, and what changes meanwhile is found behind it.
+// where to go on, and what changes meanwhile comes after it.
 
 const (
 	// scanFirst is how many documents the first page of a scan holds, scanMost how many any page holds at most.
@@ -32,7 +32,7 @@ const (
 	pointHeld = "10m"
 	// pointTries is how many points in time are lost, without a page from them, before the scan fails.
 	pointTries = 3
-	// pointsAhead is how many points in time are held at once at most.
+	// pointsAhead is how many points in time are open at once at most.
 	pointsAhead = 20
 	// bySeqNo puts hits in the order of their numbers. An index that never had a document nor a mapping knows not even these.
 	bySeqNo = `"sort":[{"_seq_no":{"unmapped_type":"long"}}]`
@@ -53,10 +53,10 @@ type scan struct {
 	// settled has for each shard the number below which every change is stored in all copies.
 	settled map[int]int64
 	total   int
-	left    int   // of a limit
+	left    int   // how much of a limit is left
 	size    int   // how many documents the next page holds
 	live    bool  // the engine grants no points in time
-	refused error // of the one who reads
+	refused error // of the reader's yield
 }
 
 // Scan implements adapters.Store. Without a part or ids it sees what was stored before it began, and nothing later. Chosen by ids,
@@ -76,7 +76,7 @@ func (s *Store) Scan(
 		case sel.IDs != nil:
 			err = r.byIDs(ctx, sel.IDs)
 		case r.inOneSearch():
-			err = r.look(ctx)
+			err = r.readOnce(ctx)
 		default:
 			err = r.walk(ctx)
 		}
@@ -90,7 +90,7 @@ func (s *Store) Scan(
 	return fmt.Errorf("scan %s: %w", index, err)
 }
 
-// begin finds out what has to be known before the first page.
+// begin reads what the first page depends on.
 func (r *scan) begin(ctx context.Context) (err error) {
 	if err = r.filter(ctx); err != nil {
 		return err
@@ -132,8 +132,8 @@ func (r *scan) filter(ctx context.Context) error {
 	return nil
 }
 
-// walk reads the documents of a part, or of all, page by page. An open part is read as of before its first page, where the engine grants so many
-// points in time: what is written once that is there is found behind them.
+// walk reads the documents of a part, or of all, page by page. An open part is read as of before its first page, if the engine grants as many
+// points in time: what is written later comes after them.
 func (r *scan) walk(ctx context.Context) error {
 	p, err := r.part()
 	if err != nil {
@@ -223,7 +223,7 @@ func (r *scan) within(s share) string {
 }
 
 // settled returns for each shard the number below which every change is stored in all copies; none where the engine won't tell.
-// What has a greater number may not be there yet when something behind it is.
+// A change with a greater number may become visible after one with a number that is greater still.
 func (s *Store) settled(ctx context.Context, index string) map[int]int64 {
 	var stats struct {
 		Indices map[string]struct {
@@ -562,7 +562,7 @@ func parsePart(text string) (p part, err error) {
 			s.to++
 		}
 		if errors.Join(errs[:]...) != nil || !isRange || s.shard < 0 || s.from < 0 || to != "" && s.to <= s.from {
-			return nil, fmt.Errorf("part %q is none of an index: it is a list such as 0:0-49999,1:50000-", text)
+			return nil, fmt.Errorf("%q is no part of an index: a part is a list such as 0:0-49999,1:50000-", text)
 		}
 		p = append(p, s)
 	}
@@ -596,7 +596,7 @@ func (p part) from(after string) error {
 	for i, text := range list {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || n < 0 {
-			return fmt.Errorf("the mark %q is none of a reading", after)
+			return fmt.Errorf("%q does not say where a scan goes on", after)
 		}
 		p[i].from = max(p[i].from, n)
 		if p[i].to >= 0 {
@@ -633,7 +633,7 @@ func (s *Store) Split(ctx context.Context, index, query string, n int) (parts []
 	return parted(all, n), documents, nil
 }
 
-// held is what one shard holds: so many documents, with numbers from begin up to, but not with, end.
+// held is what one shard holds: how many documents, with numbers from begin up to, but not including, end.
 type held struct {
 	documents  int
 	begin, end int64

@@ -39,8 +39,8 @@ func (r *scan) inOneSearch() bool {
 	return r.sel.Bands != nil && r.sel.Part == "" && r.sel.After == "" && r.sel.Limit > 0 && r.sel.Limit <= maxResultWindow
 }
 
-// look reads what one search finds.
-func (r *scan) look(ctx context.Context) error {
+// readOnce reads what one search finds.
+func (r *scan) readOnce(ctx context.Context) error {
 	body := `{"size":` + strconv.Itoa(r.sel.Limit) + `,` + r.source + bySeqNo + `,"track_total_hits":false,` +
 		`"seq_no_primary_term":true,"query":` + r.query + `}`
 	found, err := r.search(ctx, post(r.index+"/_search", "", body), scanLimit)
@@ -142,7 +142,7 @@ func (r *scan) gets(list []scanned) string {
 	return string(append(b, `]}`...))
 }
 
-// routed reads those of the documents that stand elsewhere than their ids say.
+// routed reads those of the documents that are stored with a routing of their own.
 func (r *scan) routed(ctx context.Context, ids []string) error {
 	for len(ids) > 0 {
 		n := min(len(ids), scanMost)

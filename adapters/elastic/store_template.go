@@ -137,7 +137,7 @@ func (t blueprint) without() (bare blueprint, ours, others bool) {
 	return t, gone > 0, others
 }
 
-// places returns what of a template's body an index is made with, and where in that the field limit stands.
+// places returns the part of a template's body that an index is made with, and where in it the field limit is.
 func (t blueprint) places() (made map[string]any, settings []string, setting string) {
 	if t.legacy {
 		return t.body, []string{"settings"}, limitSetting
@@ -182,17 +182,17 @@ func (s *Store) put(ctx context.Context, t blueprint) error {
 	return s.do(ctx, esapi.IndicesPutIndexTemplateRequest{Name: url.PathEscape(t.name), Body: bytes.NewReader(body)}, nil)
 }
 
-// decoded returns a JSON object with its numbers as they stand.
+// decoded returns a JSON object with its numbers as they are written.
 func decoded(object []byte) (body map[string]any, err error) {
 	d := json.NewDecoder(bytes.NewReader(object))
 	d.UseNumber()
 	return body, d.Decode(&body)
 }
 
-// told are members of a template that the engine tells and does not take.
-var told = []string{"created_date", "created_date_millis", "modified_date", "modified_date_millis"}
+// shownOnly are members of a template that the engine shows and does not accept.
+var shownOnly = []string{"created_date", "created_date_millis", "modified_date", "modified_date_millis"}
 
-// blueprintOf reads a template. The mark of those that are the engine's own stands among whatever users write there.
+// blueprintOf reads a template. Templates of the engine's own have a mark in "_meta", where users write what they like.
 func blueprintOf(name string, object json.RawMessage, legacy bool) (blueprint, error) {
 	var head struct {
 		Patterns        patterns `json:"index_patterns"`
@@ -206,7 +206,7 @@ func blueprintOf(name string, object json.RawMessage, legacy bool) (blueprint, e
 	if err = cmp.Or(err, json.Unmarshal(object, &head)); err != nil {
 		return blueprint{}, fmt.Errorf("template %s is not understood: %w", name, err)
 	}
-	maps.DeleteFunc(body, func(key string, _ any) bool { return slices.Contains(told, key) })
+	maps.DeleteFunc(body, func(key string, _ any) bool { return slices.Contains(shownOnly, key) })
 	if mapping := struct {
 		Meta json.RawMessage `json:"_meta"`
 	}{}; legacy && json.Unmarshal(head.Mappings, &mapping) == nil {
@@ -353,7 +353,7 @@ func (s *Store) mark(ctx context.Context, rules adapters.Rules, all, ready []blu
 }
 
 // next reports whether an index that is made under the name comes from one of the templates that are ready. Only the first of the
-// composable ones applies, and the legacy ones only where there is none.
+// composable ones applies, and the legacy ones only if there is none.
 func next(name string, all, ready []blueprint) bool {
 	is := func(t blueprint) bool { return t.patterns.match(name) }
 	if first := slices.IndexFunc(all, is); first >= 0 && !all[first].legacy {
@@ -449,7 +449,7 @@ func (s *Store) Remove(ctx context.Context, index string) (note string, err erro
 	return strings.Join(notes, "; "), nil
 }
 
-// unmark takes the marks of a template out of an index's mapping, and returns which fields of ours stand there.
+// unmark takes the marks of a template out of an index's mapping, and returns which of our fields it has.
 func (s *Store) unmark(ctx context.Context, index string, is declarations) (fields []string, err error) {
 	var marked []string
 	for _, field := range ourFields {

@@ -12,13 +12,13 @@ import (
 
 // A table is what ES|QL answers: "columns", a list of names and types, and "values", a list of rows with a cell for each column. A
 // request can ask for it on its side: a list of columns with a cell for each row. The reply does not say which, so a square table is
-// told by the types of our columns. This is built by the manual: no package of Elasticsearch at hand has the plugin.
+// recognized by the types of our columns. This is built by the manual: no package of Elasticsearch at hand has the plugin.
 
-// maxTable bounds a table that is cleaned. A longer one is copied as it stands.
+// maxTable bounds a table that is cleaned. A longer one is copied unchanged.
 const maxTable = 1 << 20
 
-// cleanTable copies a table less our columns, and our fields of documents in its cells (METADATA _source). What is no such table is
-// copied as it stands.
+// cleanTable copies a table less our columns, and our fields of documents in its cells (METADATA _source). Anything else is
+// copied unchanged.
 func cleanTable(dst io.Writer, src io.Reader) error {
 	head, err := io.ReadAll(io.LimitReader(src, maxTable+1))
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
-// byTemplate is a search by template: the engine is asked to fill the template in, and the search that comes out of it is
+// byTemplate is a search by template: the engine is asked to fill the template in, and the search that it returns is
 // collapsed. It implements adapters.Ahead.
 type byTemplate struct {
 	d        Dialect
@@ -75,7 +75,7 @@ func (t *byTemplate) Searches(reply *adapters.Reply) (*adapters.Searches, error)
 	}
 	q, reason, err := parse(t.target, t.params, body, t.controls)
 	switch {
-	case err != nil, q.stripped: // controls stand in the request, not in its template: the engine says so
+	case err != nil, q.stripped: // controls belong in the request, not in its template: the engine refuses them
 		return nil, adapters.ErrWidened
 	case reason == "":
 		reason = q.under(t.d, t.plan)
@@ -92,7 +92,7 @@ func (t *byTemplate) Searches(reply *adapters.Reply) (*adapters.Searches, error)
 	return &adapters.Searches{List: []adapters.Search{q}, Single: true, Wire: w, Plan: t.plan}, nil
 }
 
-// filled returns the search that came out of the template, with what stands beside the template in the request.
+// filled returns the search that the engine filled in, with the other members of the request that it takes.
 func (t *byTemplate) filled(reply []byte) ([]byte, error) {
 	root, err := jsonedit.Members(reply)
 	if err != nil {

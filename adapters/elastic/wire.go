@@ -170,7 +170,7 @@ func (d Dialect) filtered(params []adapters.Param, body adapters.Pieces, deadlin
 	return adapters.Pieces{filtered}, err
 }
 
-// withStatus returns a reply with its status told in it, in the reply's own style.
+// withStatus returns a reply with its status as a member, in the reply's own style.
 func withStatus(body []byte, status int) ([]byte, error) {
 	if pretty, ok := bytes.CutSuffix(body, []byte("\n}\n")); ok {
 		return fmt.Appendf(nil, "%s,\n  \"status\" : %d\n}\n", pretty, status), nil

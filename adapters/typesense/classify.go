@@ -7,7 +7,7 @@ import (
 	"github.com/neardup/sidecar/adapters"
 )
 
-// Forms of endpoint, as they stand in adapters.Class.Form.
+// Forms of endpoint, in adapters.Class.Form.
 const (
 	formDocument = "document" // one document
 	formImport   = "import"   // a document on each line
@@ -57,7 +57,7 @@ func (Dialect) Classify(r *adapters.Request) adapters.Class {
 }
 
 // segments cuts an escaped path into its parts. The engine knows no empty ones: doubled slashes and one at the end count for
-// nothing. It compares the words of its own as they stand, and reads escapes in names and ids alone.
+// nothing. It compares its own words without decoding them, and reads escapes in names and ids alone.
 func segments(path string) []string {
 	return strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
 }
@@ -134,7 +134,7 @@ func writeKind(method string, params []adapters.Param) adapters.Kind {
 	return adapters.KindPass
 }
 
-// classifyOne classifies what goes to one document or to one of the endpoints that stand beside documents.
+// classifyOne classifies what goes to one document or to one of the endpoints beside documents.
 func classifyOne(c *adapters.Class, method, name string, params []adapters.Param) {
 	_, known := action(params)
 	switch {

@@ -30,7 +30,7 @@ func (Dialect) CleanReply(c adapters.Class, dst io.Writer, src io.Reader) error 
 	return jsonedit.Clean(dst, src, atTop)
 }
 
-// Where documents stand in the replies to searches, of one search or several, grouped or not; to deletions, which newer engines answer with the
+// Where documents are in the replies to searches, of one search or several, grouped or not; to deletions, which newer engines answer with the
 // documents; and to requests for one document. A new place takes a line here.
 var (
 	inHit     = below("hits.document", "grouped_hits.hits.document", "results.hits.document", "results.grouped_hits.hits.document")
@@ -76,9 +76,9 @@ func cleanImported(line []byte) []byte {
 	return clean
 }
 
-// cutSpliced cuts what enriching added out of a raw line that stands as a JSON string. Only what has the form of our splice is cut: the
+// cutSpliced cuts what enriching added out of a raw line within a JSON string. Only what has the form of our splice is cut: the
 // last members of a well-formed object, each another field of ours, without white space of their own. Where the client names one of
-// these too, ours stand behind it.
+// these too, ours follow it.
 func cutSpliced(escaped []byte) []byte {
 	text, ok := jsonedit.Text(escaped)
 	if !ok {
@@ -102,7 +102,7 @@ func cutSpliced(escaped []byte) []byte {
 	if len(spliced) == 0 {
 		return escaped
 	}
-	if first == 0 { // nothing stands before ours
+	if first == 0 { // there is nothing before ours
 		spliced = spliced[1:]
 	}
 	inner, err := json.Marshal(string(spliced)) // base64, short ids, numbers or null: nothing in them is escaped but the quotes
@@ -117,7 +117,7 @@ func cutSpliced(escaped []byte) []byte {
 	return append(append([]byte{}, escaped[:at]...), escaped[at+len(inner):]...)
 }
 
-// zero returns where the first zero byte of the text stands in a JSON string, or its length.
+// zero returns where the text's first zero byte is in a JSON string, or its length.
 func zero(escaped []byte) int {
 	for at := 0; at < len(escaped); at++ {
 		if escaped[at] != '\\' {

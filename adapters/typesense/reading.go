@@ -23,7 +23,7 @@ const (
 	texts
 	// frame is all of the reply but hits.
 	frame
-	// asSent is the client's own search as it stands.
+	// asSent is the client's own search, unchanged.
 	asSent
 )
 
@@ -39,7 +39,7 @@ type ask struct {
 
 func (a ask) from() int { return (a.page - 1) * a.perPage }
 
-// mostAsks bounds the searches of one reading: so many fill as many requests as a search may cost.
+// mostAsks bounds the searches of one reading: as many as fill the requests that a search may cost.
 const mostAsks = 64 * maxSearches
 
 // reader reads pages of the engine's list: in the order of the ranks, and one content after the other. It implements adapters.Reader.
@@ -92,7 +92,7 @@ func (q *query) asks(r *adapters.Reading) []ask {
 		return []ask{{page: q.page, perPage: q.perPage, facets: true}}
 	case r.From == r.To: // no hit of the client's page is wanted
 		return []ask{{content: frame, page: q.page, perPage: q.perPage, facets: true, neighbours: r.Neighbours}}
-	case q.hidesID(): // no other content could be told to be of the same hits
+	case q.hidesID(): // nothing shows that another content is of the same hits
 		return q.pages(nil, full, r)
 	case !r.Sources:
 		return q.pages(nil, beside, r)
@@ -106,7 +106,7 @@ func (q *query) asks(r *adapters.Reading) []ask {
 	return list
 }
 
-// pages appends pages that hold what is wanted of a reading, in a content. No page of neighbours ends behind the number that is looked for,
+// pages appends pages that hold what is wanted of a reading, in a content. No page of neighbours ends after the number that is looked for,
 // if the reading does not: the engine would look for more, and might find others.
 func (q *query) pages(list []ask, content content, r *adapters.Reading) []ask {
 	limit := q.asked.Limit
@@ -153,7 +153,7 @@ func (q *query) Narrowed(err error) adapters.Search {
 	return &narrowed
 }
 
-// nothing is the name of no field. It stands where no field is to be highlighted, which costs more than reading sketches or texts, or
+// nothing is the name of no field. It is given where no field is to be highlighted, which costs more than reading sketches or texts, or
 // where a list of fields that was not empty would be.
 const nothing = adapters.FieldPrefix + "none"
 
@@ -221,7 +221,7 @@ func (q *query) visible(c content) (include, exclude []string) {
 	return include, exclude
 }
 
-// textFields returns the sketched fields of all rules that compute, each with the object that it stands in.
+// textFields returns the sketched fields of all rules that compute, each with the object around it.
 func textFields(rules adapters.Rules) []string {
 	var fields []string
 	for _, rule := range rules {

@@ -9,13 +9,13 @@ import (
 	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
-// A reply is read in one pass. Where what may have to be changed stands is kept, so that the client's answer is put together from pieces of
+// A reply is read in one pass. The places that may have to be changed are kept, so that the client's answer is put together from pieces of
 // the reply without a second one.
 
-// extent is where something stands in a result or in a hit.
+// extent is where something begins and ends in a result or in a hit.
 type extent struct{ from, to int }
 
-// places are where members of a result stand, that of perPage and page's copy within the parameters; {} is nowhere.
+// places are where members of a result are, perPage and page's copy within the parameters; {} says that there is none.
 type places struct{ hits, found, page, perPage, copied extent }
 
 // errShape: a result holds something in another form than the engine's, or a member twice.
@@ -54,7 +54,7 @@ func readResults(body []byte, queries []adapters.Query, texts []string) ([]adapt
 	return list, nil
 }
 
-// readResult reads the result that comes next in a body: that of a search for so many hits at most.
+// readResult reads the result that comes next in a body: that of a search for at most that many hits.
 func readResult(r *jsonedit.Reader, body []byte, most int, texts []string) *result {
 	start := r.At()
 	list := &result{page: -1, first: -1, perPage: -1, found: -1}
@@ -96,7 +96,7 @@ func readResult(r *jsonedit.Reader, body []byte, most int, texts []string) *resu
 	return list
 }
 
-// once keeps where a member stands that may stand there but once.
+// once keeps where a member is that may not be repeated.
 func (r *result) once(place *extent, e extent) {
 	if *place != (extent{}) && r.err == nil {
 		r.err = errShape
@@ -196,7 +196,7 @@ func (h *hit) readDocument(r *jsonedit.Reader, body []byte, start int, texts []s
 	return list
 }
 
-// leading returns a key as a part of the name of a text that it may lead to, and false if there is none such.
+// leading returns a key as a part of the name of a text that it may lead to, and false if there is no such text.
 func leading(key []byte, texts []string) (name string, ok bool) {
 	for _, text := range texts {
 		if len(key) <= len(text) && text[:len(key)] == string(key) {
@@ -206,8 +206,8 @@ func leading(key []byte, texts []string) (name string, ok bool) {
 	return "", false
 }
 
-// mark marks a member for being left out, which stands between two places. Only such are marked as the engine writes them: with nothing
-// but commas around, and one behind the other.
+// mark marks a member between two places for being left out. Only members in the form that the engine writes are marked: with nothing
+// but commas around, and one after the other.
 func (h *hit) mark(body []byte, from, to, start int) {
 	if body[from] == ',' {
 		from++

@@ -32,7 +32,7 @@ func TestPagesCoverSpans(t *testing.T) {
 					at, to := from, min(from+length, limit)
 					list := cover(from, to, granted, limit)
 					for _, s := range list {
-						if s.size > maxPerPage || s.page < 1 || s.from() > at || s.to() <= at || s.to() > limit || fixed > 0 && s.size != fixed {
+						if s.size > maxPerPage || s.page < 1 || s.to()-s.size > at || s.to() <= at || s.to() > limit || fixed > 0 && s.size != fixed {
 							t.Fatalf("%d to %d in pages of %d up to %d: %v", from, to, fixed, limit, list)
 						}
 						at = s.to()

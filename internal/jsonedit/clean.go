@@ -20,7 +20,7 @@ type Cuts struct {
 	// of what was there. element says that it is an element of the array that the path leads to. Containers that were empty
 	// before stay, and so does the outermost value.
 	Prune func(path []string, element bool) bool
-	// Edit, if set, returns what stands in the place of a string, which is given as it stands with its quotes. Keys are not offered, nor
+	// Edit, if set, returns what takes the place of a string, which it gets with its quotes. Keys are not offered, nor
 	// are strings beyond 256 kB that stream in.
 	Edit func(path []string, quoted []byte) []byte
 	// Add, if set, returns members for the end of the object that the path leads to, in JSON without braces, once all of its own were
@@ -30,7 +30,7 @@ type Cuts struct {
 
 // Clean copies JSON values from src to dst less what is cut. All other bytes stay: white space, comments and a byte order mark
 // too. Only one member's key is in memory at a time, and what may be pruned until its first member that stays. Several values may
-// follow one another, as in NDJSON. From the first byte that is not well-formed on, the rest is copied as it stands. It returns
+// follow one another, as in NDJSON. From the first byte that is not well-formed on, the rest is copied unchanged. It returns
 // only errors of src and dst.
 func Clean(dst io.Writer, src io.Reader, cuts Cuts) error {
 	e := streaming(dst, src, cuts)
@@ -44,7 +44,7 @@ func Clean(dst io.Writer, src io.Reader, cuts Cuts) error {
 	return err
 }
 
-// CleanStrictly is [Clean] which ends with [ErrMalformed] where something is not well-formed, or can't be told to be.
+// CleanStrictly is [Clean] that ends with [ErrMalformed] where something is not well-formed, or is too long to be checked.
 func CleanStrictly(dst io.Writer, src io.Reader, cuts Cuts) error {
 	return streaming(dst, src, cuts).values()
 }
@@ -83,7 +83,7 @@ type editor struct {
 	path
 }
 
-// path is the keys that lead to where an editor stands. They are decoded only where they are asked for.
+// path is the keys that lead to where an editor is. They are decoded only when they are asked for.
 type path struct {
 	keys  []byte // with their quotes
 	ends  []int
@@ -110,7 +110,7 @@ func streaming(dst io.Writer, src io.Reader, cuts Cuts) *editor {
 // window is how much of a document that streams in is read at once.
 const window = 32 << 10
 
-// maxHeld bounds what is held: a key or what may be pruned that is longer is copied, with all behind it, as it stands.
+// maxHeld bounds what is kept in memory: a longer key, or a longer value that may be pruned, is copied unchanged with all that follows.
 const maxHeld = 1 << 20
 
 // maxEdited is how long a string may be for it to be edited where it streams in.
@@ -176,7 +176,7 @@ func (e *editor) sync(at int) {
 	e.out, e.copied = append(e.out, e.data[e.copied:at]...), at
 }
 
-// cut takes out of the copy what is behind a place up to there in data.
+// cut removes from the copy what follows a place, and goes on there in data.
 func (e *editor) cut(place, to int) {
 	if e.dst == nil && e.out == nil {
 		e.out = make([]byte, 0, len(e.data))
@@ -294,7 +294,7 @@ func (e *editor) container(open byte, element bool) (emptied bool) {
 			e.finish(open, place, kept, dropped)
 			return false
 		}
-		if kept && !gone { // what stands in front of the comma belongs to the one before it, which stays
+		if kept && !gone { // white space before the comma belongs to the member before it, which stays
 			place = e.pos() - (e.base + e.at - e.comma) - 1
 		}
 		if gone = e.member(open, place, !kept && dropped); e.bad {
@@ -325,8 +325,8 @@ func (e *editor) finish(open byte, place int, kept, dropped bool) {
 	e.hold = -1
 }
 
-// member copies the member or element at hand, or returns true if it goes, with what stands behind the place in front of it. first says that
-// all before it were dropped, so that the comma goes with them.
+// member copies the member or element at hand, or returns true if it goes, with what is between the place and it. first says that all before
+// it were dropped, so that the comma goes with them.
 func (e *editor) member(open byte, place int, first bool) (gone bool) {
 	if open == '[' {
 		if first {

@@ -7,11 +7,11 @@ import (
 	"slices"
 )
 
-// Member is one member of a JSON object as it stands: Key is decoded, Value are the bytes of the value.
+// Member is one member of a JSON object: Key is decoded, Value are the bytes of the value.
 type Member struct {
 	Key   string
 	Value []byte
-	// Start and End are where the member stands in the object, from the quote of the key to the end of the value.
+	// Start and End are where the member is in the object, from the quote of the key to the end of the value.
 	Start, End int
 }
 
@@ -56,7 +56,7 @@ func membersUpTo(data []byte, most int) ([]Member, error) {
 // mostElements is how many elements [Elements] takes apart. Eight megabytes can hold four million of them, whose places alone would take 200 MB.
 const mostElements = 1 << 18
 
-// Elements returns the elements of a JSON array as they stand, or ErrMalformed if data is anything but one well-formed array. Of a list that is
+// Elements returns the bytes of the elements of a JSON array, or ErrMalformed if data is anything but one well-formed array. Of a list that is
 // too long it returns ErrTooMany.
 func Elements(data []byte) ([][]byte, error) {
 	r := NewReader(data)
@@ -110,7 +110,7 @@ func Blank(data []byte) bool {
 	return r.at == len(data)
 }
 
-// Leaves calls visit with all that stands in a well-formed value and is no array, in order: the elements of arrays in place of these,
+// Leaves calls visit with each value that is no array, in order: with a well-formed value itself, or with the elements of arrays in it,
 // however deep. It goes over the value once, where [Elements] would for each array in it.
 func Leaves(value []byte, visit func(value []byte)) {
 	for r := NewReader(value); r.at < len(value); r.space() {
@@ -137,7 +137,7 @@ func Get(members []Member, key string) []byte {
 	return nil
 }
 
-// Repeated reports whether a key stands more than once.
+// Repeated reports whether two members have the same key.
 func Repeated(members []Member) bool {
 	seen := make(map[string]struct{}, len(members))
 	for _, m := range members {
@@ -173,7 +173,7 @@ func (e Edits) Apply(text []byte) []byte {
 	return append(out, text[at:]...)
 }
 
-// Set returns the object with the member's value replaced where the key stands first, and otherwise appended as the last member. All
+// Set returns the object with the value of the first member of that key replaced, or with a new last member if there is none. All
 // other bytes stay.
 func Set(object []byte, key string, value []byte) ([]byte, error) {
 	r := NewReader(object)
@@ -203,11 +203,11 @@ func Set(object []byte, key string, value []byte) ([]byte, error) {
 	return AppendMembers(make([]byte, 0, len(object)+len(member)+1), object, last, member), nil
 }
 
-// AppendMembers appends the object to dst with more members, in JSON without braces, right behind the last one, which ends at last, 0
+// AppendMembers appends the object to dst with more members, in JSON without braces, right after the last one, which ends at last, 0
 // if there is none.
 func AppendMembers(dst, object []byte, last int, members []byte) []byte {
 	at := last
-	if last == 0 { // right behind the brace, before which comments may stand
+	if last == 0 { // right after the brace, before which there may be comments
 		r := NewReader(object)
 		at = r.at + 1
 	}
@@ -231,14 +231,14 @@ func Cut(object []byte, drop func(key string) bool) ([]byte, error) {
 		if !ok {
 			return nil, ErrMalformed
 		}
-		if kept && !gone { // what stands in front of the comma belongs to the one before it, which stays
+		if kept && !gone { // white space before the comma belongs to the member before it, which stays
 			from = r.comma - 1
 		}
 		switch gone = drop(key); {
 		case gone:
 			r.Skip()
 			edits = append(edits, Edit{From: from, To: r.at})
-		case !kept && edits != nil: // the comma behind what was dropped
+		case !kept && edits != nil: // the comma after what was dropped
 			edits = append(edits, Edit{From: from, To: r.comma})
 			fallthrough
 		default:

@@ -9,21 +9,21 @@ import (
 	"sync"
 )
 
-// MaxDocument bounds how much of a body is held in memory at a time. A document, or a line, that is longer is copied piece by piece.
+// MaxDocument bounds how much of a body is in memory at a time. A document, or a line, that is longer is copied piece by piece.
 const MaxDocument = 32 << 20
 
-// Roomy is a body of which more than a piece may have to be held at a time.
+// Roomy is a body that asks before more than a piece of it is kept in memory.
 type Roomy interface {
 	io.Reader
-	// Room asks for room for so many bytes more, and says with a negative number how many are free again. Where there is none, a line or
-	// document that is longer is copied piece by piece.
+	// Room asks for room for n more bytes; a negative n gives room back. If there is none, a longer line or document is copied piece by
+	// piece.
 	Room(n int) bool
 }
 
-// piece is how much of a line, or a document, is held without asking for room.
+// piece is how much of a line, or a document, is kept without asking for room.
 const piece = 64 << 10
 
-// longest is a line or document that is being held.
+// longest is a line or document that is being collected.
 type longest struct {
 	room Roomy // nil: there is room
 	held []byte
@@ -35,7 +35,7 @@ func newLongest(src io.Reader) *longest {
 	return &longest{room: room}
 }
 
-// fits makes room for n more bytes, and for what they are edited into. It reports false where there is none.
+// fits makes room for n more bytes, and for what they are edited into. It reports false if there is none.
 func (l *longest) fits(n int) bool {
 	if n += len(l.held); n <= cap(l.held) {
 		return true
@@ -59,11 +59,11 @@ func (l *longest) clear() {
 	}
 }
 
-// A LongCopy copies from src to dst a line, or a document, that is too long to be held. What it leaves unread of src is left out.
+// A LongCopy copies from src to dst a line, or a document, that is too long for memory. What it leaves unread of src is left out.
 type LongCopy func(dst io.Writer, src io.Reader) error
 
 // EditWhole copies src to dst with its content edited. Where src fails nothing is written. Content that is too long goes through long,
-// as it stands where that is nil.
+// unchanged if that is nil.
 func EditWhole(dst io.Writer, src io.Reader, edit func(body []byte) []byte, long LongCopy) error {
 	l := newLongest(src)
 	defer l.clear()
@@ -89,8 +89,8 @@ func asItStands(dst io.Writer, src io.Reader) error {
 	return err
 }
 
-// EditLines copies src to dst with each line edited, the byte included that ends it. A line that is too long goes through long, as it stands
-// where that is nil. Lines are good until edit returns, and what it returns until it is called again. Where src fails nothing of the line at
+// EditLines copies src to dst with each line edited, the byte included that ends it. A line that is too long goes through long, unchanged
+// if that is nil. Lines are good until edit returns, and what it returns until it is called again. Where src fails nothing of the line at
 // hand is edited.
 func EditLines(dst io.Writer, src io.Reader, end byte, edit func(line []byte) []byte, long LongCopy) error {
 	line := newLongest(src)
@@ -125,7 +125,7 @@ func (l *longest) edit(w *bufio.Writer, r *bufio.Reader, end byte, edit func(lin
 		}
 		var out []byte
 		switch {
-		case ended && len(l.held) == 0: // it stands in the reader's buffer whole, as most do
+		case ended && len(l.held) == 0: // the reader's buffer has all of it, as of most
 			if len(part) > 0 {
 				out = edit(slices.Clip(part))
 			}

@@ -2,9 +2,9 @@
 //
 // There are three things to know:
 //
-//   - A [Reader] goes over one document, once, and shows where each member and value stands. [Members], [Elements] and [Get] take an object
-//     or array apart in one call. Values are bytes as they stand; [Text] decodes a string, [AppendString] writes one.
-//   - [Edits] are parts of a document with what stands in their place. [Set], [Cut] and [AppendMembers] are the usual ones.
+//   - A [Reader] goes over one document, once, and shows where each member and value is. [Members], [Elements] and [Get] take an object
+//     or array apart in one call. Values are the document's bytes; [Text] decodes a string, [AppendString] writes one.
+//   - [Edits] are parts of a document with what takes their place. [Set], [Cut] and [AppendMembers] are the usual ones.
 //   - [Cuts] say what [Clean] leaves out while it copies documents of any length; [Cleaned] does the same in memory.
 //
 // [EditLines] and [EditWhole] bring a body that streams to functions which want a line or a document whole. They hold no more of it than there
@@ -68,7 +68,7 @@ const (
 	lenient                  // a string ends at its quote and any other word at what can follow it, whatever stands in them
 )
 
-// frame is the part of a document that data holds where it streams in: from byte base on. What stands from keep on, unless that is
+// frame is the part of a document that data has while it streams in: from byte base on. What follows keep, unless that is
 // negative, stays in data when it moves on.
 type frame struct {
 	stream     *editor
@@ -78,7 +78,7 @@ type frame struct {
 // atHand is where the key of the member at hand begins and ends, and where the comma in front of it ends.
 type atHand struct{ comma, key, colon int }
 
-// NewReader returns a Reader that stands before the value in data.
+// NewReader returns a Reader before the value in data.
 func NewReader(data []byte) Reader { return newReader(data, commented) }
 
 // NewStrictReader returns a Reader for which comments are malformed.
@@ -93,7 +93,7 @@ func newReader(data []byte, grammar grammar) Reader {
 	return r
 }
 
-// byteOrderMark may stand in front of a document, though RFC 8259 tells writers not to.
+// byteOrderMark may precede a document, though RFC 8259 tells writers not to.
 var byteOrderMark = []byte("\uFEFF")
 
 // Enter goes into the value that comes next if it is an object and open is '{', or an array and open is '['. It returns false, and stays
@@ -113,7 +113,7 @@ func (r *Reader) Enter(open byte) bool {
 }
 
 // Next goes to the next member or element of what was entered last, over the value of the one at hand if that was not read. At the end it
-// leaves it and returns false. It returns false too where what stands there is not well-formed, from then on, and where nothing is entered.
+// leaves it and returns false. It also returns false if nothing is entered, and from the first byte on that is not well-formed.
 func (r *Reader) Next() bool {
 	if r.bad || r.depth == 0 || r.due && !r.Skip() {
 		return false
@@ -157,7 +157,7 @@ func (r *Reader) opened() byte {
 	return r.deep[r.depth-len(r.open)-1]
 }
 
-// quoted returns the key of the member at hand as it stands.
+// quoted returns the key of the member at hand with its quotes.
 func (r *Reader) quoted() []byte { return r.data[r.key-r.base : r.colon-r.base] }
 
 // Key returns the key of the member at hand, decoded. It shares the document's memory where that is possible.
@@ -170,7 +170,7 @@ func (r *Reader) Key() []byte {
 	return quoted[1 : len(quoted)-1]
 }
 
-// Value reads the value that comes next and returns it as it stands; nil if it is not well-formed.
+// Value reads the value that comes next and returns its bytes; nil if it is not well-formed.
 func (r *Reader) Value() []byte {
 	start := r.at
 	if !r.Skip() {
@@ -188,7 +188,7 @@ func (r *Reader) Skip() bool {
 	return true
 }
 
-// CountNames has the keys counted from there on that may begin with the prefix, however deep they stand.
+// CountNames has the keys counted from there on that may begin with the prefix, however deep they are.
 func (r *Reader) CountNames(prefix string) { r.prefix = prefix }
 
 // Names returns how many there were.
@@ -205,13 +205,13 @@ func begins(quoted []byte, prefix string) bool {
 	return len(quoted) > len(prefix) && string(quoted[1:1+len(prefix)]) == prefix || !simple(quoted)
 }
 
-// At returns where in the document the reader stands.
+// At returns where in the document the reader is.
 func (r *Reader) At() int { return r.at }
 
 // Span returns where in the document the member at hand begins, and where the value that was read last ends.
 func (r *Reader) Span() (from, to int) { return r.key, r.at }
 
-// Done reports whether one well-formed document was read whole, and nothing but white space and comments stands behind it.
+// Done reports whether one well-formed document was read whole, and nothing but white space and comments follows it.
 func (r *Reader) Done() bool {
 	r.space()
 	return !r.bad && r.depth == 0 && r.at == len(r.data)
@@ -293,7 +293,7 @@ func (r *Reader) take(c byte) bool {
 	return false
 }
 
-// value goes over one value whose container stands at the depth. It and those below return false where what stands there is not well-formed.
+// value goes over one value whose container is at the depth. Like those below it returns false if that is not well-formed.
 func (r *Reader) value(depth int) bool {
 	if r.at >= len(r.data) || depth > r.deepest {
 		return false
@@ -317,7 +317,7 @@ func (r *Reader) value(depth int) bool {
 	return r.number()
 }
 
-// object goes over an object that stands at the depth.
+// object goes over an object at the depth.
 func (r *Reader) object(depth int) bool {
 	r.at++
 	if r.space(); r.take('}') {
@@ -347,7 +347,7 @@ func (r *Reader) object(depth int) bool {
 	}
 }
 
-// array goes over an array that stands at the depth.
+// array goes over an array at the depth.
 func (r *Reader) array(depth int) bool {
 	r.at++
 	if r.space(); r.take(']') {
@@ -461,7 +461,7 @@ func plain(data []byte) int {
 	return n
 }
 
-// escape goes over a backslash and what it stands in front of.
+// escape goes over a backslash and what follows it.
 func (r *Reader) escape() bool {
 	if len(r.data)-r.at < 2 {
 		return false

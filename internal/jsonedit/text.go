@@ -39,7 +39,7 @@ func Decoded(value []byte, valid bool) (string, bool) {
 	return s, true
 }
 
-// TextBytes is [Text] as bytes, which share the value's memory where it reads as it stands.
+// TextBytes is [Text] as bytes, which share the value's memory if nothing in it is escaped.
 func TextBytes(value []byte) ([]byte, bool) {
 	if len(value) >= 2 && value[0] == '"' && bytes.IndexByte(value, '\\') < 0 && !overlong(value) {
 		return value[1 : len(value)-1 : len(value)-1], true
@@ -48,8 +48,8 @@ func TextBytes(value []byte) ([]byte, bool) {
 	return []byte(text), ok
 }
 
-// unescaped returns what stands between the quotes of a JSON string of valid UTF-8, decoded as encoding/json does, in a fifth of its time.
-// It returns false for what may not stand there.
+// unescaped decodes what is between the quotes of a JSON string of valid UTF-8 as encoding/json does, in a fifth of its time.
+// It returns false for what may not be there.
 func unescaped(inner []byte) (string, bool) {
 	var b strings.Builder
 	b.Grow(len(inner)) // no escape stands for more bytes than it has
@@ -156,7 +156,7 @@ func shortened(quoted []byte) []byte {
 }
 
 // ValueText returns a value as text: a string as it reads, a number in the one form for it (1, 1.0 and 1e0 are equal), true and false as
-// they stand. It returns false for what is neither.
+// such. It returns false for anything else.
 func ValueText(value []byte) (text string, ok bool) {
 	if len(value) == 0 {
 		return "", false
@@ -179,7 +179,7 @@ func ValueText(value []byte) (text string, ok bool) {
 	return strconv.FormatFloat(n+0, 'f', -1, 64), true // -0 is 0
 }
 
-// AppendString appends s as a JSON string, keeping every byte that JSON lets stand; invalid UTF-8 becomes U+FFFD.
+// AppendString appends s as a JSON string, keeping every byte that JSON need not escape; invalid UTF-8 becomes U+FFFD.
 func AppendString(dst []byte, s string) []byte {
 	const digits = "0123456789abcdef"
 	dst = append(dst, '"')
@@ -204,7 +204,7 @@ func keyText(quoted []byte) (string, bool) {
 	return Text(quoted)
 }
 
-// simple reports whether a string reads as it stands: nothing in it is escaped, nor written in more bytes than it needs.
+// simple reports whether a string needs no decoding: nothing in it is escaped, nor written in more bytes than it needs.
 func simple(quoted []byte) bool {
 	for _, c := range quoted {
 		if c == '\\' || c >= 0xC0 && (c <= 0xC1 || c == 0xE0) {
