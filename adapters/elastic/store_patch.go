@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -104,21 +103,19 @@ func (s *Store) patchOne(ctx context.Context, t *destination, p adapters.Patch) 
 	var said struct {
 		SeqNo int64 `json:"_seq_no"`
 	}
-	err = s.write(ctx, t, func() (lost bool, err error) {
-		pinned := t.alias != ""
-		err = s.do(ctx, esapi.IndexRequest{
+	pinned := t.alias != ""
+	err = s.write(ctx, t, func() error {
+		err := s.do(ctx, esapi.IndexRequest{
 			Index: url.PathEscape(t.name()), DocumentID: url.PathEscape(p.ID), Routing: v.routing, Pipeline: "_none",
 			IfSeqNo: &number, IfPrimaryTerm: &term, RequireAlias: &pinned, Body: bytes.NewReader(document),
 		}, &said)
-		if lostBy(err) {
-			return true, nil
-		}
-		switch status := adapters.StatusOf(err); status {
-		case 0, http.StatusUnauthorized, http.StatusForbidden:
+		switch status := adapters.StatusOf(err); {
+		case status == 0, status == http.StatusUnauthorized, status == http.StatusForbidden, lostBy(err):
+			return err
 		default:
-			result, err = resultOf(status), nil
+			result = resultOf(status)
+			return nil
 		}
-		return false, err
 	})
 	return result, said.SeqNo, err
 }
@@ -190,18 +187,15 @@ func (b *patchBulk) send(ctx context.Context) error {
 	which := b.which
 	b.which = nil
 	defer b.body.Reset()
-	err := b.s.write(ctx, b.t, func() (lost bool, err error) {
-		pinned := b.t.alias != ""
+	pinned := b.t.alias != ""
+	err := b.s.write(ctx, b.t, func() error {
 		r := esapi.BulkRequest{
 			Index: url.PathEscape(b.t.name()), RequireAlias: &pinned, Body: bytes.NewReader(b.body.Bytes()),
 			FilterPath: []string{"items.*.status", "items.*.error.type", "items.*._seq_no"},
 		}
-		reply, err := b.s.body(ctx, r, 0)
-		if lostBy(err) {
-			return true, nil
-		}
-		if err != nil {
-			return false, err
+		var reply bulkOutcome
+		if err := b.s.do(ctx, r, &reply); err != nil {
+			return err
 		}
 		return b.take(reply, which)
 	})
@@ -214,30 +208,29 @@ func (b *patchBulk) send(ctx context.Context) error {
 	return err
 }
 
-// take reads what became of the documents, and reports whether there is no index of that name.
-func (b *patchBulk) take(reply []byte, which []int) (lost bool, err error) {
-	var said struct {
-		Items []map[string]struct {
-			Status int
-			SeqNo  int64 `json:"_seq_no"`
-			Error  struct{ Type string }
-		}
+// bulkOutcome is what the engine says of each document of a bulk.
+type bulkOutcome struct {
+	Items []map[string]struct {
+		Status int
+		SeqNo  int64 `json:"_seq_no"`
+		Error  struct{ Type, Reason string }
 	}
-	if err := json.Unmarshal(reply, &said); err != nil {
-		return false, err
+}
+
+// take takes the results of the documents. A missing index is an error.
+func (b *patchBulk) take(reply bulkOutcome, which []int) error {
+	if len(reply.Items) != len(which) {
+		return fmt.Errorf("%d results for %d documents", len(reply.Items), len(which))
 	}
-	if len(said.Items) != len(which) {
-		return false, fmt.Errorf("%d results for %d documents", len(said.Items), len(which))
-	}
-	for n, item := range said.Items {
+	for n, item := range reply.Items {
 		for _, outcome := range item {
 			if outcome.Error.Type == noIndex {
-				return true, nil
+				return &refusal{status: http.StatusNotFound, reason: noIndex}
 			}
 			b.results[which[n]], b.seqNo = resultOf(outcome.Status), outcome.SeqNo
 		}
 	}
-	return false, nil
+	return nil
 }
 
 // resultOf returns what a patch's status says.
@@ -389,17 +382,15 @@ func (t *destination) name() string {
 	return t.index
 }
 
-// write sends a request that writes to the destination, and again where another process has removed the alias when it was done. lost reports
-// whether the engine found no index of that name.
-func (s *Store) write(ctx context.Context, t *destination, send func() (lost bool, err error)) error {
+// write sends a request that writes to the destination, and again where another process has removed the alias when it was done.
+func (s *Store) write(ctx context.Context, t *destination, send func() error) error {
 	for range aliasTries {
 		if t.alias == "" {
 			if err := s.same(ctx, t); err != nil {
 				return err
 			}
 		}
-		lost, err := send()
-		if err != nil || !lost {
+		if err := send(); !lostBy(err) {
 			return err
 		}
 		if t.alias == "" {
@@ -420,6 +411,7 @@ const aliasTries = 5
 // noIndex is the type of the error by which the engines say that there is no index of a name.
 const noIndex = "index_not_found_exception"
 
+// lostBy reports whether err says that there is no index, or alias, of the name that was written to.
 func lostBy(err error) bool { return missing(err) && says(err, noIndex) }
 
 // Release implements adapters.Store.
