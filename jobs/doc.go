@@ -11,7 +11,7 @@
 //	run.readSketchWrite  a page is read while one is sketched and one is written
 //	run.sketch         what is to be written of a page
 //	run.write          writes it
-//	patchAll           as fast as the [Pace] allows; what the engine had no room for is sent again
+//	Pace.Patch         as fast as the pace allows; what the engine had no room for is sent again
 //
 // Workers on any number of machines share the parts by leases in an [adapters.Journal], which is the checkpoint too: a part says how
 // far it is done, as far as the engine can go on from anywhere. The stored sketches are a second one: a document whose sketch is right

@@ -50,8 +50,7 @@ func mend(
 	ctx context.Context, job Job, s adapters.Selection, perSecond float64, m mender, report func(total int),
 ) (changed []string, err error) {
 	defer job.Store.Release(ctx, job.Index)
-	pace := NewPace(perSecond)
-	pace.serve(1)
+	pace := NewPace(perSecond, 1)
 	page := func(p adapters.Page, again bool) error {
 		var list []adapters.Patch
 		for _, document := range p.Documents {
@@ -59,7 +58,7 @@ func mend(
 				list = append(list, patch)
 			}
 		}
-		err := patchAll(ctx, job, pace, list, nil, func(patches []adapters.Patch, results []adapters.Result) {
+		err := pace.Patch(ctx, job, list, nil, func(patches []adapters.Patch, results []adapters.Result) {
 			for i, result := range results {
 				if result == adapters.Changed {
 					changed = append(changed, patches[i].ID)

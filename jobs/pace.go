@@ -50,24 +50,33 @@ type Pace struct {
 	waited  time.Duration
 }
 
-// NewPace returns a pace of so many documents in a second, 0 for no bound. Nothing is free at the start: the rate holds over any
-// stretch from there.
-func NewPace(perSecond float64) *Pace {
+// NewPace returns a pace of so many documents in a second, 0 for no bound, for so many senders at once. Nothing is free at the start: the
+// rate holds over any stretch from there.
+func NewPace(perSecond float64, senders int) *Pace {
 	p := &Pace{batch: maxBatch, changed: make(chan struct{})}
 	if perSecond > 0 {
 		p.batch = min(maxBatch, max(1, int(perSecond)))
 		p.limiter = rate.NewLimiter(rate.Limit(perSecond), p.batch)
 		p.limiter.AllowN(time.Now(), p.batch)
 	}
+	p.most = p.batch * max(1, senders)
+	p.window = float64(p.most)
 	return p
 }
 
-// serve has the pace let through what so many slices can send at once.
-func (p *Pace) serve(slices int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if most := p.batch * slices; most > p.most {
-		p.most, p.window = most, float64(most)
+// Retry does something again while the engine is busy.
+func (p *Pace) Retry(ctx context.Context, do func() error) error {
+	for {
+		err := do()
+		if err == nil {
+			p.served()
+		}
+		if !errors.Is(err, adapters.ErrBusy) || ctx.Err() != nil {
+			return err
+		}
+		if err := p.refused(ctx, err); err != nil {
+			return err
+		}
 	}
 }
 
@@ -201,21 +210,20 @@ func sleep(ctx context.Context, wait time.Duration) error {
 	return pause(ctx, nil, wait)
 }
 
-// patchAll writes documents as the pace allows, and sends again what the engine had no room for. allow, if not nil, says before each
+// Patch writes documents as the pace allows, and sends again what the engine had no room for. allow, if not nil, says before each
 // request how many of n documents may be sent. done is told the results of each request, one for each document of it.
-func patchAll(
-	ctx context.Context, job Job, pace *Pace, list []adapters.Patch, allow func(n int) (int, error),
-	done func([]adapters.Patch, []adapters.Result),
+func (p *Pace) Patch(
+	ctx context.Context, job Job, list []adapters.Patch, allow func(n int) (int, error), done func([]adapters.Patch, []adapters.Result),
 ) error {
 	for len(list) > 0 {
-		ticket, err := pace.take(ctx, len(list))
+		ticket, err := p.take(ctx, len(list))
 		if err != nil {
 			return err
 		}
 		n := ticket.documents
 		if allow != nil {
 			if n, err = allow(n); err != nil {
-				pace.leave(ticket.documents)
+				p.leave(ticket.documents)
 				return err
 			}
 		}
@@ -230,7 +238,7 @@ func patchAll(
 				list = append(list, sent[i])
 			}
 		}
-		if tired := pace.settle(ticket, len(list)); err == nil {
+		if tired := p.settle(ticket, len(list)); err == nil {
 			err = tired
 		}
 		if err != nil {

@@ -26,7 +26,7 @@ type Job struct {
 type Options struct {
 	// Slices is how many parts are worked on at once; 0 is one.
 	Slices int
-	// Pace bounds what is written; nil has no rate. Runs may share one.
+	// Pace bounds what is written, for as many senders as there are slices; nil has no rate. Runs may share one.
 	Pace *Pace
 	// MaxDocs ends the run when so many documents were sent to be written; 0 is no bound.
 	MaxDocs int
@@ -64,7 +64,7 @@ func Watch(ctx context.Context, job Job, o Options, every time.Duration, progres
 		err := r.untilDone(ctx, true)
 		var h *holding
 		if err == nil {
-			err = r.retry(ctx, func() (err error) {
+			err = r.options.Pace.Retry(ctx, func() (err error) {
 				h, err = r.board.claimWatch(ctx)
 				return err
 			})
@@ -100,9 +100,8 @@ type run struct {
 func newRun(job Job, o Options, progress func(Progress)) *run {
 	o.Slices = max(1, o.Slices)
 	if o.Pace == nil {
-		o.Pace = NewPace(0)
+		o.Pace = NewPace(0, o.Slices)
 	}
-	o.Pace.serve(o.Slices)
 	journal := job.Store.Journal()
 	if o.DryRun {
 		journal = &ledger{}
@@ -167,7 +166,7 @@ func (r *run) join(ctx context.Context, resume bool) error {
 		}
 		return plan{Parts: parts, Total: documents}, err
 	}
-	err = r.retry(ctx, func() error { return r.board.join(ctx, resume, split) })
+	err = r.options.Pace.Retry(ctx, func() error { return r.board.join(ctx, resume, split) })
 	if unkept, ok := errors.AsType[*journalError](err); ok && ctx.Err() == nil && !r.options.Resume {
 		r.report.Unkept = unkept
 		r.board.journal = &ledger{}
@@ -180,7 +179,7 @@ func (r *run) join(ctx context.Context, resume bool) error {
 
 // identity asks for what tells the index from another that was made under its name.
 func (r *run) identity(ctx context.Context) (identity string, err error) {
-	err = r.retry(ctx, func() (err error) {
+	err = r.options.Pace.Retry(ctx, func() (err error) {
 		identity, err = r.Store.Identity(ctx, r.Index)
 		return err
 	})
@@ -194,22 +193,6 @@ func (r *run) sameIndex(ctx context.Context) error {
 		return errSuperseded
 	}
 	return err
-}
-
-// retry does something again while the engine is busy.
-func (r *run) retry(ctx context.Context, do func() error) error {
-	for {
-		err := do()
-		if err == nil {
-			r.options.Pace.served()
-		}
-		if !errors.Is(err, adapters.ErrBusy) || ctx.Err() != nil {
-			return err
-		}
-		if err := r.options.Pace.refused(ctx, err); err != nil {
-			return err
-		}
-	}
 }
 
 // workInSlices has each slice claim one part after the other and work on it, until there are none left. The first slice begins alone,
@@ -234,7 +217,7 @@ func (r *run) workInSlices(ctx context.Context) error {
 			defer r.startOthers()
 			for {
 				var h *holding
-				err := r.retry(ctx, func() (err error) {
+				err := r.options.Pace.Retry(ctx, func() (err error) {
 					h, err = r.board.claim(ctx)
 					return err
 				})
@@ -290,7 +273,7 @@ func (r *run) workOn(ctx context.Context, h *holding, every time.Duration) error
 	held, lose := context.WithCancelCause(ctx)
 	var renewing sync.WaitGroup
 	renewing.Go(func() { h.keep(held, lose) })
-	err := r.retry(held, func() error { return r.readSketchWrite(held, h) })
+	err := r.options.Pace.Retry(held, func() error { return r.readSketchWrite(held, h) })
 	for every > 0 && err == nil {
 		if err = sleep(held, every); err == nil {
 			err = r.sameIndex(held)
@@ -299,11 +282,11 @@ func (r *run) workOn(ctx context.Context, h *holding, every time.Duration) error
 			err = newer
 		}
 		if err == nil {
-			err = r.retry(held, func() error { return r.readSketchWrite(held, h) })
+			err = r.options.Pace.Retry(held, func() error { return r.readSketchWrite(held, h) })
 		}
 	}
 	if err == nil {
-		err = r.retry(held, func() error { return h.release(held, true) })
+		err = r.options.Pace.Retry(held, func() error { return h.release(held, true) })
 	}
 	if errors.Is(context.Cause(held), errLost) {
 		err = errLost
@@ -426,7 +409,7 @@ func (r *run) write(ctx context.Context, h *holding, b batch) (err error) {
 			}
 			return r.take(ctx, n) // what is taken is sent, though others find nothing left and end the run
 		}
-		err = patchAll(ctx, r.Job, r.options.Pace, b.patches, allow, func(patches []adapters.Patch, results []adapters.Result) {
+		err = r.options.Pace.Patch(ctx, r.Job, b.patches, allow, func(patches []adapters.Patch, results []adapters.Result) {
 			var counts Progress
 			for _, result := range results {
 				counts.count(result)

@@ -222,7 +222,7 @@ func (s *indexSource) shingles(source []byte, fingerprint uint64) []uint64 {
 func (s *indexSource) write(ctx context.Context) (cluster.Written, error) {
 	meter, corpus := s.job.meter(s.target), s.job.corpus
 	defer meter.end()
-	written, err := corpus.Write(ctx, s.Store, s.index.Name, s.rule, func(w cluster.Written) {
+	written, err := corpus.Write(ctx, s.target.job(), func(w cluster.Written) {
 		meter.at(w.Written+w.Right+w.Changed+w.Gone+w.Refused, corpus.Documents(), fmt.Sprintf("%d clusters written", w.Written))
 		meter.Clustered(w)
 	})

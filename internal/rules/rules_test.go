@@ -95,7 +95,7 @@ var allowed = map[string][]string{
 	"proxy":                  {"sketch", "rerank", "adapters", "internal/collapse", "internal/jsonedit"},
 	"jobs":                   {"adapters", "internal/terminal", "internal/jsonedit"},
 	"jobs/calibrate":         {"sketch", "rerank", "adapters", "internal/documents", "internal/terminal"},
-	"jobs/cluster":           {"sketch", "rerank", "adapters", "internal/terminal", "internal/jsonedit"},
+	"jobs/cluster":           {"sketch", "rerank", "adapters", "jobs", "internal/terminal", "internal/jsonedit"},
 	"jobs/flink":             {"sketch"},
 	"demo":                   {"demo/corpus", "internal/config", "internal/server"},
 	"demo/corpus":            {},

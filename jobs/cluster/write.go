@@ -2,15 +2,14 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/cespare/xxhash/v2"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/jobs"
 )
 
 // Written counts what became of the documents of a corpus when their clusters were stored.
@@ -33,16 +32,12 @@ const (
 	// inBatch is how many documents are written in one request, atOnce how many such are under way.
 	inBatch = 500
 	atOnce  = 4
-	// tries is how often a busy engine is asked, waiting twice as long each time.
-	tries     = 9
-	firstWait = 100 * time.Millisecond
 )
 
 // writer stores clusters.
 type writer struct {
-	store   adapters.Store
-	index   string
-	rule    *adapters.Rule
+	jobs.Job
+	pace    *jobs.Pace
 	mu      sync.Mutex
 	written Written
 }
@@ -50,11 +45,9 @@ type writer struct {
 // Write stores the clusters of the documents of one concrete index, whose ids the corpus' documents have: of those alone whose
 // Document.Cluster is another one. A document whose text changed since it was added is left to a later run; one without a right
 // sketch gets it too. The count is right on an error too. report, if not nil, is called now and then.
-func (c *Corpus) Write(
-	ctx context.Context, store adapters.Store, index string, rule *adapters.Rule, report func(Written),
-) (Written, error) {
-	w := &writer{store: store, index: index, rule: rule}
-	defer store.Release(ctx, index)
+func (c *Corpus) Write(ctx context.Context, job jobs.Job, report func(Written)) (Written, error) {
+	w := &writer{Job: job, pace: jobs.NewPace(0, atOnce)}
+	defer job.Store.Release(ctx, job.Index)
 	batches, ctx := errgroup.WithContext(ctx)
 	batches.SetLimit(atOnce)
 	var batch []Member
@@ -87,7 +80,7 @@ func (c *Corpus) Write(
 		report(written)
 	}
 	if err != nil {
-		err = fmt.Errorf("write clusters to %s: %w", index, err)
+		err = fmt.Errorf("write clusters to %s: %w", job.Index, err)
 	}
 	return written, err
 }
@@ -104,7 +97,7 @@ func (w *writer) add(n Written) Written {
 func (w *writer) batch(ctx context.Context, members []Member) error {
 	var n Written
 	var patches []adapters.Patch
-	err := busily(ctx, func() error {
+	err := w.pace.Retry(ctx, func() error {
 		n, patches = Written{Gone: len(members)}, nil
 		of := make(map[string]*Member, len(members))
 		ids := make([]string, 0, len(members))
@@ -112,7 +105,7 @@ func (w *writer) batch(ctx context.Context, members []Member) error {
 			of[members[i].ID] = &members[i]
 			ids = append(ids, members[i].ID)
 		}
-		return w.store.Scan(ctx, w.index, w.rule, adapters.Selection{IDs: ids}, func(p adapters.Page) error {
+		return w.Store.Scan(ctx, w.Index, w.Rule, adapters.Selection{IDs: ids}, func(p adapters.Page) error {
 			for _, d := range p.Documents {
 				m := of[d.ID]
 				if m == nil {
@@ -120,84 +113,43 @@ func (w *writer) batch(ctx context.Context, members []Member) error {
 				}
 				delete(of, d.ID) // the same again would count twice
 				n.Gone--
-				w.look(d, m, &n, &patches)
+				want, _ := w.Rule.Wanted(d.Source, xxhash.Sum64String(d.ID))
+				s := w.Rule.Decode(want.Sketch)
+				want.Cluster = m.Cluster
+				switch {
+				case m.Textless != (s == nil) || s != nil && s.Fingerprint != m.Fingerprint:
+					n.Changed++
+				case adapters.OursOf(d.Source).Equal(want):
+					n.Right++
+				default:
+					patches = append(patches, adapters.Patch{Stored: d, Ours: want})
+				}
 			}
 			return nil
 		})
 	})
-	if err == nil {
-		err = w.patch(ctx, patches, &n)
-	} else {
+	if err != nil {
 		n.Gone = 0 // what did not come may have been still to come
 	}
 	w.add(n)
-	return err
-}
-
-// look counts a document, or adds its patch.
-func (w *writer) look(d adapters.Stored, m *Member, n *Written, patches *[]adapters.Patch) {
-	want, _ := w.rule.Wanted(d.Source, xxhash.Sum64String(d.ID))
-	s := w.rule.Decode(want.Sketch)
-	if m.Textless != (s == nil) || s != nil && s.Fingerprint != m.Fingerprint {
-		n.Changed++
-		return
+	if err != nil {
+		return err
 	}
-	want.Cluster = m.Cluster
-	if adapters.OursOf(d.Source).Equal(want) {
-		n.Right++
-		return
-	}
-	*patches = append(*patches, adapters.Patch{Stored: d, Ours: want})
-}
-
-// patch sends patches until the engine had room for all.
-func (w *writer) patch(ctx context.Context, patches []adapters.Patch, n *Written) error {
-	return busily(ctx, func() error {
-		if len(patches) == 0 {
-			return nil
-		}
-		results, err := w.store.Patch(ctx, w.index, w.rule, patches)
-		if err != nil {
-			return err
-		}
-		if len(results) != len(patches) {
-			return fmt.Errorf("%d results for %d documents", len(results), len(patches))
-		}
-		var again []adapters.Patch
-		for i, result := range results {
+	return w.pace.Patch(ctx, w.Job, patches, nil, func(_ []adapters.Patch, results []adapters.Result) {
+		var n Written
+		for _, result := range results {
 			switch result {
+			case adapters.Busy: // it is sent again
 			case adapters.Patched:
 				n.Written++
 			case adapters.Changed:
 				n.Changed++
 			case adapters.Gone:
 				n.Gone++
-			case adapters.Busy:
-				again = append(again, patches[i])
 			default:
 				n.Refused++
 			}
 		}
-		if patches = again; len(again) > 0 {
-			return adapters.ErrBusy
-		}
-		return nil
+		w.add(n)
 	})
-}
-
-// busily does something again, later and later, while the engine is busy.
-func busily(ctx context.Context, do func() error) error {
-	wait := firstWait
-	for range tries - 1 {
-		if err := do(); !errors.Is(err, adapters.ErrBusy) {
-			return err
-		}
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		wait *= 2
-	}
-	return do()
 }

@@ -13,12 +13,13 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/jsonedit"
+	"github.com/neardup/sidecar/jobs"
 	"github.com/neardup/sidecar/sketch"
 )
 
 // shelf is a Store of one index in memory.
 type shelf struct {
-	adapters.Store
+	adapters.JobStore
 	mu       sync.Mutex
 	sources  map[string]string
 	versions map[string]int
@@ -116,7 +117,7 @@ func TestWrite(t *testing.T) {
 	}
 	s.busy = 3
 	c := corpusOf(t, rule, s)
-	got, err := c.Write(t.Context(), s, "x", rule, nil)
+	got, err := c.Write(t.Context(), jobs.Job{Store: s, Index: "x", Rule: rule}, nil)
 	if diff := cmp.Diff(Written{Written: len(before)}, got); diff != "" || err != nil {
 		t.Fatal(diff, err)
 	}
@@ -137,7 +138,7 @@ func TestWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.written = 0
-	got, err = corpusOf(t, rule, s).Write(t.Context(), s, "x", rule, nil)
+	got, err = corpusOf(t, rule, s).Write(t.Context(), jobs.Job{Store: s, Index: "x", Rule: rule}, nil)
 	if diff := cmp.Diff(Written{Right: len(before)}, got); diff != "" || err != nil || s.written > 0 {
 		t.Errorf("a second run: %s, %v, %d documents were written", diff, err, s.written)
 	}
@@ -160,7 +161,7 @@ func TestWriteGivesWay(t *testing.T) {
 		s.versions["d00005"]++
 		delete(s.sources, "d00006")
 	}
-	got, err := c.Write(t.Context(), s, "x", rule, nil)
+	got, err := c.Write(t.Context(), jobs.Job{Store: s, Index: "x", Rule: rule}, nil)
 	if diff := cmp.Diff(Written{Written: 101 - 7, Changed: 4, Gone: 2, Refused: 1}, got); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
