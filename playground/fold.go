@@ -42,33 +42,27 @@ func ordersOf(hits []rerank.Hit) []int {
 	for i := range ranks {
 		ranks[i] = i
 	}
+	class := func(h *rerank.Hit) int {
+		switch {
+		case h.Pinned && h.Sketch != nil:
+			return 0
+		case h.Pinned:
+			return 1
+		case h.Sketch != nil:
+			return 2
+		}
+		return 3
+	}
 	slices.SortStableFunc(ranks, func(a, b int) int {
 		one, other := &hits[a], &hits[b]
-		return cmp.Or(first(one.Pinned, other.Pinned), first(one.Sketch != nil, other.Sketch != nil), better(one, other))
+		if one.Sketch == nil || other.Sketch == nil { // those without are in no group with others
+			return cmp.Compare(class(one), class(other))
+		}
+		return cmp.Or(cmp.Compare(class(one), class(other)), one.Profile.Compare(one, other))
 	})
 	orders := make([]int, len(hits))
 	for place, rank := range ranks {
 		orders[rank] = place
 	}
 	return orders
-}
-
-// first compares two hits of which those with a property come before the others.
-func first(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
-	}
-	return 1
-}
-
-// better compares two hits by what representatives are chosen by: negative where the first is better. Hits without a sketch are
-// in no group with others.
-func better(a, b *rerank.Hit) int {
-	if a.Sketch == nil || b.Sketch == nil {
-		return 0
-	}
-	return a.Profile.Compare(a, b)
 }

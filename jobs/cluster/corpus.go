@@ -245,10 +245,11 @@ func (c *Corpus) Add(d Document) error {
 	for _, text := range []string{d.ID, d.Host, d.Cluster} {
 		name = append(binary.AppendUvarint(name, uint64(len(text))), text...)
 	}
-	named, err := c.names.add(name)
+	at, err := c.names.add(name)
 	if err != nil {
 		return err
 	}
+	named := at<<lengthBits | int64(len(name))
 	r := c.record[:0]
 	if s := d.Sketch; s == nil {
 		c.left.Textless++
@@ -280,6 +281,8 @@ func (c *Corpus) Add(d Document) error {
 const (
 	flagTextless = 1
 	flagCut      = 2
+	// lengthBits is how many bits hold the length of a document's names, behind their place.
+	lengthBits = 17
 )
 
 func appendHeader(r []byte, fingerprint uint64, named int64, shingles uint32, length int, flags byte) []byte {

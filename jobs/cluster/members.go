@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
-	"errors"
 	"runtime"
 	"slices"
 )
@@ -180,32 +179,21 @@ func (c *Corpus) eachTextless(ctx context.Context, yield func(*Member) error) er
 }
 
 // name reads what was kept of a document's names.
-func (c *Corpus) name(at int64) (id, host, cluster string, err error) {
-	// Most are short: one look at a file takes them.
-	for n := 256; ; n = MostName + 64 {
-		var room []byte
-		if !c.names.whole() {
-			room = make([]byte, n)
-		}
-		raw, err := c.names.read(at, n, room)
-		if err != nil {
-			return "", "", "", err
-		}
-		var texts [3]string
-		whole := true
-		for i := range texts {
-			length, width := binary.Uvarint(raw)
-			if whole = width > 0 && uint64(len(raw)-width) >= length; !whole {
-				break
-			}
-			texts[i] = string(raw[width : width+int(length)])
-			raw = raw[width+int(length):]
-		}
-		if whole {
-			return texts[0], texts[1], texts[2], nil
-		}
-		if n > 256 {
-			return "", "", "", errors.New("a name can't be read back")
-		}
+func (c *Corpus) name(named int64) (id, host, cluster string, err error) {
+	var room []byte
+	n := int(named & (1<<lengthBits - 1))
+	if !c.names.whole() {
+		room = make([]byte, n)
 	}
+	raw, err := c.names.read(named>>lengthBits, n, room)
+	if err != nil {
+		return "", "", "", err
+	}
+	var texts [3]string
+	for i := range texts {
+		length, width := binary.Uvarint(raw)
+		raw = raw[width:]
+		texts[i], raw = string(raw[:length]), raw[length:]
+	}
+	return texts[0], texts[1], texts[2], nil
 }
