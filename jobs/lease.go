@@ -289,7 +289,7 @@ func (b *board) claim(ctx context.Context) (*holding, error) {
 			if one.Part == "" {
 				one.Part = s.plan.Parts[i]
 			}
-			if h, err := b.take(ctx, partOf(s.run, i), one, leaseFor); h != nil || err != nil {
+			if h, err := b.hold(ctx, partOf(s.run, i), one, leaseFor); h != nil || err != nil {
 				return h, err
 			}
 		}
@@ -315,7 +315,7 @@ func (b *board) claimWatch(ctx context.Context) (*holding, error) {
 		if one.number == 0 {
 			one.Part, one.After = s.watched()
 		}
-		if h, err := b.take(ctx, part, one, watchFor); h != nil || err != nil {
+		if h, err := b.hold(ctx, part, one, watchFor); h != nil || err != nil {
 			return h, err
 		}
 		if err := pause(ctx, b.change(), watchFor/beats); err != nil {
@@ -355,8 +355,8 @@ func (b *board) change() <-chan struct{} {
 	return b.changed
 }
 
-// take appends the entry that makes this worker the holder of a part. It returns nil if another holds it, or was faster.
-func (b *board) take(ctx context.Context, part int, s standing, lease time.Duration) (*holding, error) {
+// hold appends the entry that makes this worker the holder of a part. It returns nil if another holds it, or was faster.
+func (b *board) hold(ctx context.Context, part int, s standing, lease time.Duration) (*holding, error) {
 	if s.number > 0 && !b.ended(part, s) {
 		return nil, nil
 	}

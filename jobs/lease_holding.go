@@ -26,8 +26,8 @@ type holding struct {
 	record
 }
 
-// begin returns where a scan of the part goes on, or begins anew.
-func (h *holding) begin() (part, after string) {
+// position returns where a scan of the part goes on, or begins anew.
+func (h *holding) position() (part, after string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.After == "" {
@@ -36,8 +36,8 @@ func (h *holding) begin() (part, after string) {
 	return h.Part, h.After
 }
 
-// note remembers, for the next entry, how far the part is done.
-func (h *holding) note(after string, scanned int) {
+// advance remembers, for the next entry, how far the part is done.
+func (h *holding) advance(after string, scanned int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if after != "" {
@@ -50,12 +50,12 @@ func (h *holding) note(after string, scanned int) {
 func (h *holding) renew(ctx context.Context) error {
 	began := time.Now()
 	ends := began.Add(h.lease)
-	return h.say(ctx, ends, func(r *record) { r.Until, r.For = ends.Round(0), h.lease })
+	return h.appendEntry(ctx, ends, func(r *record) { r.Until, r.For = ends.Round(0), h.lease })
 }
 
 // release appends the last entry: that the part is done, or free.
 func (h *holding) release(ctx context.Context, done bool) error {
-	err := h.say(ctx, time.Time{}, func(r *record) { r.Until, r.For, r.Done = time.Time{}, 0, done })
+	err := h.appendEntry(ctx, time.Time{}, func(r *record) { r.Until, r.For, r.Done = time.Time{}, 0, done })
 	b := h.board
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -64,9 +64,9 @@ func (h *holding) release(ctx context.Context, done bool) error {
 	return err
 }
 
-// say appends an entry of what is known now, changed in some way, behind the newest of ours, and removes those before. The part is ours
+// appendEntry appends an entry of what is known now, changed in some way, behind the newest of ours, and removes those before. The part is ours
 // until ends if it comes through.
-func (h *holding) say(ctx context.Context, ends time.Time, change func(*record)) error {
+func (h *holding) appendEntry(ctx context.Context, ends time.Time, change func(*record)) error {
 	select {
 	case h.turn <- struct{}{}:
 	case <-ctx.Done():
@@ -86,9 +86,9 @@ func (h *holding) say(ctx context.Context, ends time.Time, change func(*record))
 		return err
 	}
 	b := h.board
-	for said := false; !said; {
+	for appended := false; !appended; {
 		entry := adapters.Entry{Job: b.job, Part: h.part, Number: h.number + 1, Data: data}
-		appended, err := b.journal.Append(ctx, b.job, entry)
+		first, err := b.journal.Append(ctx, b.job, entry)
 		if err != nil {
 			return &journalError{err}
 		}
@@ -103,7 +103,7 @@ func (h *holding) say(ctx context.Context, ends time.Time, change func(*record))
 			return errLost
 		}
 		// An entry that a transport sent twice is ours. Another one is ours too, of a request whose answer was lost: append behind it.
-		said = newest.number == h.number+1 && (appended || bytes.Equal(newest.data, data))
+		appended = newest.number == h.number+1 && (first || bytes.Equal(newest.data, data))
 		h.number = newest.number
 	}
 	_ = b.journal.Drop(ctx, b.job, h.part, h.number) // else the next one does it
@@ -114,8 +114,8 @@ func (h *holding) say(ctx context.Context, ends time.Time, change func(*record))
 	return nil
 }
 
-// held fails unless the part is ours for certain.
-func (h *holding) held(ctx context.Context) error {
+// ensure renews the lease unless the part is ours for certain, and fails if it is not.
+func (h *holding) ensure(ctx context.Context) error {
 	h.mu.Lock()
 	ends := h.ends
 	h.mu.Unlock()

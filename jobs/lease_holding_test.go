@@ -32,7 +32,7 @@ func TestStoppedProcess(t *testing.T) {
 	for _, taken := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			_, b, h := held(t)
-			if err := h.held(t.Context()); err != nil {
+			if err := h.ensure(t.Context()); err != nil {
 				t.Error(err)
 			}
 			if taken {
@@ -46,7 +46,7 @@ func TestStoppedProcess(t *testing.T) {
 			} else {
 				time.Sleep(2 * leaseFor)
 			}
-			if err := h.held(t.Context()); errors.Is(err, errLost) != taken {
+			if err := h.ensure(t.Context()); errors.Is(err, errLost) != taken {
 				t.Errorf("taken %v: %v", taken, err)
 			}
 		})
@@ -75,7 +75,7 @@ func TestLeaseThatCantBeRenewed(t *testing.T) {
 func TestGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, b, h := held(t)
-		h.note("17", 5)
+		h.advance("17", 5)
 		if err := h.release(t.Context(), false); err != nil {
 			t.Fatal(err)
 		}

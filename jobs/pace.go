@@ -83,8 +83,8 @@ func (p *Pace) Retry(ctx context.Context, do func() error) error {
 // ticket is leave to send some documents.
 type ticket struct{ documents, round int }
 
-// take blocks until some of n documents may be sent, and says how many. Each ticket has to be settled.
-func (p *Pace) take(ctx context.Context, n int) (ticket, error) {
+// admit blocks until some of n documents may be sent, and says how many. Each ticket has to be settled.
+func (p *Pace) admit(ctx context.Context, n int) (ticket, error) {
 	for {
 		if err := ctx.Err(); err != nil {
 			return ticket{}, context.Cause(ctx)
@@ -129,7 +129,7 @@ func (p *Pace) leave(documents int) {
 	p.wake()
 }
 
-// wake tells those who wait in take to look again.
+// wake tells those who wait in admit to look again.
 func (p *Pace) wake() {
 	close(p.changed)
 	p.changed = make(chan struct{})
@@ -216,7 +216,7 @@ func (p *Pace) Patch(
 	ctx context.Context, job Job, list []adapters.Patch, allow func(n int) (int, error), done func([]adapters.Patch, []adapters.Result),
 ) error {
 	for len(list) > 0 {
-		ticket, err := p.take(ctx, len(list))
+		ticket, err := p.admit(ctx, len(list))
 		if err != nil {
 			return err
 		}

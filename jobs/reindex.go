@@ -326,7 +326,7 @@ type batch struct {
 func (r *run) readSketchWrite(ctx context.Context, h *holding) error {
 	steps, ctx := errgroup.WithContext(ctx)
 	pages, batches := make(chan adapters.Page), make(chan batch)
-	part, after := h.begin()
+	part, after := h.position()
 	var busy error // what was read before is written all the same
 	steps.Go(func() error {
 		defer close(pages)
@@ -334,7 +334,7 @@ func (r *run) readSketchWrite(ctx context.Context, h *holding) error {
 		err := r.Store.Scan(ctx, r.Index, r.Rule, s, func(p adapters.Page) error {
 			r.options.Pace.served()
 			r.startOthers()
-			return hand(ctx, pages, p)
+			return send(ctx, pages, p)
 		})
 		if errors.Is(err, adapters.ErrBusy) {
 			busy, err = err, nil
@@ -344,7 +344,7 @@ func (r *run) readSketchWrite(ctx context.Context, h *holding) error {
 	steps.Go(func() error {
 		defer close(batches)
 		for p := range pages {
-			if err := hand(ctx, batches, r.sketch(p)); err != nil {
+			if err := send(ctx, batches, r.sketch(p)); err != nil {
 				return err
 			}
 		}
@@ -364,8 +364,8 @@ func (r *run) readSketchWrite(ctx context.Context, h *holding) error {
 	return busy
 }
 
-// hand hands something to the next step.
-func hand[T any](ctx context.Context, to chan<- T, what T) error {
+// send hands something to the next step.
+func send[T any](ctx context.Context, to chan<- T, what T) error {
 	select {
 	case to <- what:
 		return nil
@@ -403,38 +403,38 @@ func (r *run) write(ctx context.Context, h *holding, b batch) (err error) {
 	}
 	if r.options.DryRun {
 		for n, left := 0, len(b.patches); left > 0 && err == nil; left -= n {
-			n, err = r.take(ctx, left)
+			n, err = r.spend(ctx, left)
 			count(Progress{Scanned: n, Written: n})
 		}
 	} else {
 		allow := func(n int) (int, error) {
-			if err := h.held(ctx); err != nil {
+			if err := h.ensure(ctx); err != nil {
 				return 0, err
 			}
-			return r.take(ctx, n) // what is taken is sent, though others find nothing left and end the run
+			return r.spend(ctx, n) // what is taken is sent, though others find nothing left and end the run
 		}
 		err = r.options.Pace.Patch(ctx, r.Job, b.patches, allow, func(patches []adapters.Patch, results []adapters.Result) {
 			var counts Progress
 			for _, result := range results {
 				counts.count(result)
 			}
-			r.giveBack(len(patches) - counts.Scanned)
+			r.refund(len(patches) - counts.Scanned)
 			count(counts)
 		})
 	}
 	if err != nil {
-		h.note("", scanned)
+		h.advance("", scanned)
 		return err
 	}
-	h.note(b.after, scanned)
+	h.advance(b.after, scanned)
 	return context.Cause(ctx)
 }
 
 // errEnough ends a run when MaxDocs is reached.
 var errEnough = errors.New("enough documents")
 
-// take returns how many of n documents may be sent.
-func (r *run) take(ctx context.Context, n int) (int, error) {
+// spend returns how many of n documents may be sent.
+func (r *run) spend(ctx context.Context, n int) (int, error) {
 	if r.options.MaxDocs == 0 || n == 0 {
 		return n, context.Cause(ctx)
 	}
@@ -449,8 +449,8 @@ func (r *run) take(ctx context.Context, n int) (int, error) {
 	return n, nil
 }
 
-// giveBack gives back what was taken and had no room in the engine.
-func (r *run) giveBack(n int) {
+// refund gives back what was taken and had no room in the engine.
+func (r *run) refund(n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.left += n
