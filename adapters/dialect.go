@@ -201,7 +201,12 @@ type Outcome struct {
 	DryRun bool
 	// CursorLost says that what earlier pages of a cursor showed was not known any more, so that the page was collapsed by itself.
 	CursorLost bool
-	// Native says that the engine collapsed the whole list itself, by clusters; Read and Window are then zero.
+	NativeOutcome
+}
+
+// NativeOutcome is what came of having the engine collapse a search by the ids of clusters.
+type NativeOutcome struct {
+	// Native says that the engine collapsed the whole list itself; Read and Window are then zero.
 	Native bool
 	// Fell, if not empty, says why a search was collapsed at query time that was to be native. Tried says that the engine was asked in vain,
 	// Unfit that this was for what is stored, which other searches of the target will find too.

@@ -307,12 +307,3 @@ func (s Scope) expand(controls Controls) Expand {
 	}
 	return expand
 }
-
-// OutcomeOf returns the outcome of a collapsed search whose list holds total hits in all by the engine's count, or -1 where it
-// gave none.
-func OutcomeOf(target string, page rerank.Page, stats rerank.Stats, lacking, total int) Outcome {
-	if total < 0 {
-		total = stats.Read
-	}
-	return Outcome{Target: target, Raw: total, Stats: stats, Without: lacking, Exact: stats.Ended, Window: page.Window}
-}

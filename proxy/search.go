@@ -324,7 +324,8 @@ func say(header http.Header, outcome string) {
 // outcomeLine sums up what was done with the searches of a request, in ASCII as header fields are (RFC 9110, section 5.5).
 func outcomeLine(outcomes []adapters.Outcome, took time.Duration) string {
 	some := len(outcomes) > 0
-	sum, left := adapters.Outcome{Exact: true, DryRun: some, Native: some}, 0
+	sum, left := adapters.Outcome{Exact: true, DryRun: some}, 0
+	sum.Native = some
 	reasons := []string{}
 	for _, o := range outcomes {
 		if o.Reason != "" {

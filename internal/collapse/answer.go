@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/neardup/sidecar/adapters"
-	"github.com/neardup/sidecar/rerank"
 )
 
 // Ask sends requests to the engine, side by side, and returns their replies in order. Where one of them is no success it returns that
@@ -21,6 +20,18 @@ func (r *Refused) Error() string { return adapters.ErrRefused.Error() }
 
 // Unwrap is for errors.Is.
 func (r *Refused) Unwrap() error { return adapters.ErrRefused }
+
+// conversation is what is asked and replied for one client's request.
+type conversation struct {
+	*adapters.Searches
+	send Ask
+	// reply is the one whose header the client gets, and in which the results are put: the first to a request that was not bare, which is
+	// compressed as the client wants it.
+	reply *adapters.Reply
+	bare  bool
+	// giveBack, if not nil, is the last request, for which the client does not wait.
+	giveBack *adapters.Request
+}
 
 // Answer answers the searches of a request. Where it returns an error the client's request is to be sent as the client wrote it, unless
 // it is a [Refused].
@@ -41,162 +52,106 @@ func Answer(ctx context.Context, searches *adapters.Searches, ask Ask) (*adapter
 	} else {
 		results, outcomes, err = c.together(ctx)
 	}
-	if declined, ok := errors.AsType[*adapters.Declined](err); ok {
-		if !declined.Final {
-			return nil, adapters.ErrWidened
-		}
+	reply, body := c.reply, adapters.Pieces(nil)
+	declined, isDeclined := errors.AsType[*adapters.Declined](err)
+	switch {
+	case isDeclined && !declined.Final:
+		return nil, adapters.ErrWidened
+	case isDeclined:
 		outcomes = []adapters.Outcome{{Target: searches.List[0].Asked().Target, Reason: adapters.ReasonRefused}}
-		reply := searches.Wire.Declined(c.reply, declined)
-		return c.answer(reply, adapters.Pieces{reply.Body}, outcomes), nil
+		reply = searches.Wire.Declined(c.reply, declined)
+		body = adapters.Pieces{reply.Body}
+	case err != nil:
+		return nil, err
+	default:
+		if body, err = searches.Wire.Body(c.reply, results); err != nil {
+			return nil, portError(err)
+		}
 	}
+	answer := &adapters.Answer{Reply: *reply, Pieces: body, Outcomes: outcomes, After: c.giveBack}
+	answer.Body = nil
+	return answer, nil
+}
+
+// ahead asks for what the searches follow from.
+func ahead(ctx context.Context, first adapters.Ahead, ask Ask) (*adapters.Searches, error) {
+	replies, err := ask(ctx, first.Request())
 	if err != nil {
 		return nil, err
 	}
-	body, err := searches.Wire.Body(c.reply, results)
+	searches, err := first.Searches(replies[0])
+	if errors.Is(err, adapters.ErrRefused) {
+		return nil, &Refused{replies[0]}
+	}
 	if err != nil {
 		return nil, portError(err)
 	}
-	return c.answer(c.reply, body, outcomes), nil
+	return searches, nil
 }
 
-func (c *conversation) answer(reply *adapters.Reply, body adapters.Pieces, outcomes []adapters.Outcome) *adapters.Answer {
-	a := &adapters.Answer{Reply: *reply, Pieces: body, Outcomes: outcomes, After: c.giveBack}
-	a.Body = nil
-	return a
-}
-
-// search is one search being answered.
-type search struct {
-	adapters.Search
-	asked  *adapters.Asked
-	plan   *adapters.Plan
-	engine asker
-	alone  *conversation // nil for one of several searches
-
-	show  adapters.Show
-	page  rerank.Page
-	found *rerank.Found // of the page, as far as it is known
-	judge *adapters.Judge
-	near  *neighbours // nil for most searches
-	walk  *walk       // nil where the dialect knows no cursors
-	texts texts
-
-	read    readings
-	native  native
-	pointed bool // a point in time was asked for
-	moved   bool // the list did, while it was read
-}
-
-// readings are what is kept of what was read.
-type readings struct {
-	rounds int // how often the engine was asked
-	// frame is the listing whose reply becomes the client's: everything in it but the hits is kept. sources are the hits of the last reading with
-	// sources, by their ranks.
-	frame   *adapters.Listing
-	sources map[int]adapters.Place
-	// judged are the hits of the last reading from rank 0, texts the same with the texts that some of them were judged by.
-	judged, texts adapters.Hits
-	// own is a listing that contains the whole page as the engine has it, from place ownFrom on; nil until there is one. asSent is the
-	// result of the client's own search as the client wrote it.
-	own     *adapters.Listing
-	ownFrom int
-	asSent  []byte
-	// total is the engine's count, -1 until it is known; atLeast says that there may be more.
-	total    int
-	atLeast  bool
-	hitBytes int // how long the hits were that came last, in the mean
-}
-
-// newSearch returns the search of a place in the request. alone is the conversation of a single one.
-func newSearch(all *adapters.Searches, place int, engine asker, alone *conversation) *search {
-	s := &search{Search: all.List[place], plan: &all.Plan, engine: engine, alone: alone}
-	s.asked, s.read.total = s.Asked(), -1
-	return s
-}
-
-// run answers the search with what the client gets of it.
-func (s *search) run(ctx context.Context) (adapters.Pieces, adapters.Outcome, error) {
-	if s.asked.Reason != "" {
-		return s.asWritten(ctx, s.asked.Reason, false)
-	}
-	s.begin(s.asked.From, s.asked.Size)
-	if page, err := s.natively(ctx); err != nil {
-		return s.leave(ctx, err)
-	} else if page != nil {
-		return adapters.Pieces{page.Result}, s.nativeOutcome(page), nil
-	}
-	result, err := s.collapse(ctx)
-	if s.opens(err) != nil {
-		return s.inPoint(ctx, result, err)
-	}
-	if err != nil {
-		return s.leave(ctx, err)
-	}
-	return result, s.outcome(), nil
-}
-
-// begin begins the page anew: the ranks [from, from+size) of the collapsed list. What is read for it, and in which order, follows from here.
-func (s *search) begin(from, size int) {
-	a := s.asked
-	s.show = a.Scope.Show(a.Controls)
-	s.page = s.plan.Page(from, size, a.Scope, a.Controls, a.Limit)
-	if s.judge == nil {
-		s.judge = s.newJudge()
-		s.texts.beside, s.texts.always = a.Scope.Lacking, a.Ways.Anew
-	}
-	s.page.SketchOnly = s.show.DryRun // no hit of the page is shown
-	s.page.SketchFirst = a.Ways.Apart || s.texts.beside && a.Ways.TextsApart
-	if a.Ways.Weighed && !s.texts.beside {
-		s.page.HitBytes = a.Scope.HitBytes
-	}
-	if s.walk != nil {
-		s.walk.goOn(&s.page)
-	}
-	if a.Neighbours != nil {
-		if s.near == nil {
-			s.near = &neighbours{Neighbours: *a.Neighbours}
+// ask asks queries, in as few rounds as they fit in, and returns their results. When the time is over it asks for nothing but the client's own
+// searches.
+func (c *conversation) ask(ctx context.Context, queries []adapters.Query) ([]adapters.QueryResult, error) {
+	var results []adapters.QueryResult
+	for len(results) < len(queries) {
+		rest := queries[len(results):]
+		if c.Plan.Struck() && !own(rest) {
+			return nil, adapters.ErrLate
 		}
-		s.near.widen(&s.page)
+		joined, err := c.Wire.Join(rest)
+		if err != nil {
+			return nil, adapters.NotUnderstood(err)
+		}
+		requests := make([]*adapters.Request, len(joined))
+		for i, j := range joined {
+			requests[i] = j.Request
+		}
+		replies, err := c.send(ctx, requests...)
+		if err != nil {
+			return nil, err
+		}
+		if len(replies) == 1 && len(joined) > 1 { // one of them is refused
+			joined = []adapters.Joined{{Request: joined[0].Request, Queries: len(rest)}}
+		}
+		if len(joined) == 0 || len(replies) != len(joined) {
+			return nil, adapters.NotUnderstood(errors.New("not as many replies as requests"))
+		}
+		for i, j := range joined {
+			part, err := c.Wire.Split(rest[:j.Queries], replies[i])
+			if err == nil && len(part) != j.Queries {
+				err = errors.New("not as many results as queries")
+			}
+			if errors.Is(err, adapters.ErrRefused) {
+				return nil, &Refused{replies[i]}
+			}
+			if err != nil {
+				return nil, portError(err)
+			}
+			if c.reply == nil || c.bare && !j.Bare {
+				c.reply, c.bare = replies[i], j.Bare
+			}
+			results, rest = append(results, part...), rest[j.Queries:]
+		}
 	}
-	if p := &s.page; p.SketchOnly || a.Ways.Scattered && (p.SketchFirst || p.Whole || p.Transitive || from > 0) {
-		p.Sources = false // no folded hit is shown, or those that are come with the page's own
-	}
+	return results, nil
 }
 
-func (s *search) newJudge() *adapters.Judge {
-	judge := adapters.NewJudge(s.plan.Rules, s.asked.Controls)
-	judge.Doubting, judge.Deadline = s.asked.Doubting, s.plan.Deadline
-	return judge
+// own reports whether all queries are the client's own searches.
+func own(queries []adapters.Query) bool {
+	for i := range queries {
+		if !queries[i].Own {
+			return false
+		}
+	}
+	return true
 }
 
-// outcome returns what was done.
-func (s *search) outcome() adapters.Outcome {
-	o := adapters.OutcomeOf(s.asked.Target, s.page, s.found.Stats(), s.judge.Lacking, s.read.total)
-	o.Rounds, o.DryRun, o.Sketches, o.HitBytes = s.read.rounds, s.show.DryRun, s.judge.Sketches(), s.read.hitBytes
-	if s.near != nil {
-		s.near.tell(&o, s.asked.Limit)
+// portError returns an error of the dialect as one of the port's.
+func portError(err error) error {
+	_, alone := errors.AsType[adapters.Alone](err)
+	_, declined := errors.AsType[*adapters.Declined](err)
+	if alone || declined || errors.Is(err, adapters.ErrWidened) || errors.Is(err, adapters.ErrNotUnderstood) {
+		return err
 	}
-	if s.show.Collapsed {
-		_, exact := s.total()
-		o.Exact = o.Exact && exact
-	}
-	if s.walk != nil {
-		s.walk.tell(&o)
-	}
-	s.native.tell(&o)
-	return o
-}
-
-// total returns how many hits the collapsed list holds, as far as the window tells: exactly, or at most.
-func (s *search) total() (hits int, exact bool) {
-	stats := s.found.Stats()
-	read, folded := min(stats.Read, s.page.Window), stats.Folded
-	exact = stats.Read < s.page.Window || s.read.total >= 0 && s.read.total <= s.page.Window && !s.read.atLeast
-	if s.near != nil {
-		return s.near.total(folded, exact)
-	}
-	if before := s.page.After; before != nil { // alike on all pages
-		read, folded = read+before.Ranks(), folded+before.Folded()
-	}
-	return max(max(s.read.total, read)-folded, 0), exact
+	return adapters.NotUnderstood(err)
 }

@@ -47,7 +47,7 @@ var errOwnPage = errors.New("nothing of the page folds")
 // decide finds out, once the page is known, whether the client's own page is the answer: it is where nothing in the longer list folds or is
 // shown in another's place. The page is read anew where more of that list has to be read.
 func (s *search) decide() error {
-	near := s.near
+	near := s.neighbours
 	if near == nil || near.own == nil || s.show.DryRun {
 		return nil
 	}
@@ -100,9 +100,9 @@ func (s *search) ownRanks() []int {
 	for rank := 0; s.found.Hit(rank) != nil; rank++ {
 		at[s.found.Hit(rank).ID] = rank
 	}
-	ranks := make([]int, s.near.own.Hits.Len())
+	ranks := make([]int, s.neighbours.own.Hits.Len())
 	for i := range ranks {
-		rank, found := at[identityOf(s.near.own.Hits.Seen(i)).ID]
+		rank, found := at[identityOf(s.neighbours.own.Hits.Seen(i)).ID]
 		if ranks[i] = rank; !found {
 			ranks[i] = -1
 		}

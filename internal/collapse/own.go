@@ -9,7 +9,7 @@ import (
 
 // leads reports whether the client's own search is asked beside the first reading: where only the engine's reply tells which page it is,
 // where it is the answer (a dry run), and for nearest neighbours, whose total and facets follow from their number.
-func (s *search) leads() bool { return s.asked.Unseen != "" || s.near != nil || s.show.DryRun }
+func (s *search) leads() bool { return s.asked.Unseen != "" || s.neighbours != nil || s.show.DryRun }
 
 // ownAsSent reports whether the client's own search is then asked as the client wrote it, not with what is needed to read its hits.
 func (s *search) ownAsSent() bool { return s.asked.Unseen != "" || s.show.DryRun }
@@ -50,8 +50,8 @@ func (s *search) takeOwn(own adapters.Reader, results []adapters.QueryResult) er
 		return portError(err)
 	}
 	s.read.frame, s.read.total, s.read.atLeast = listing, listing.Total, listing.AtLeast
-	if s.near != nil {
-		s.near.own = listing
+	if s.neighbours != nil {
+		s.neighbours.own = listing
 	}
 	if !s.ownAsSent() {
 		s.read.own, s.read.ownFrom = listing, 0
@@ -99,14 +99,14 @@ func (s *search) leave(ctx context.Context, err error) (adapters.Pieces, adapter
 		}
 	}
 	switch {
-	case s.alone != nil || errors.Is(err, errStopped):
+	case s.single != nil || errors.Is(err, errStopped):
 		return nil, o, err
 	case isDeclined:
 		if o.Reason = adapters.ReasonRefused; declined.Final {
 			return adapters.Pieces{s.Clean(declined.Raw)}, o, nil
 		}
 	}
-	return s.asWritten(ctx, o.Reason, s.read.rounds > 0 || s.native.tried || !adapters.IsLate(err))
+	return s.asWritten(ctx, o.Reason, s.read.rounds > 0 || s.native.Tried || !adapters.IsLate(err))
 }
 
 // asWritten answers with the client's own search. again says that the engine was asked for something else before.

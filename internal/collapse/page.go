@@ -17,6 +17,115 @@ var (
 	errNoFrame = errors.New("a reply without what stands beside its hits")
 )
 
+// asker asks the engine on behalf of one search.
+type asker interface {
+	ask(ctx context.Context, queries []adapters.Query) ([]adapters.QueryResult, error)
+}
+
+// search is one search being answered.
+type search struct {
+	adapters.Search
+	asked  *adapters.Asked
+	plan   *adapters.Plan
+	engine asker
+	single *conversation // nil for one of several searches
+
+	show       adapters.Show
+	page       rerank.Page
+	found      *rerank.Found // of the page, as far as it is known
+	judge      *adapters.Judge
+	neighbours *neighbours // nil for most searches
+	cursor     *cursor     // nil where the dialect knows no cursors
+	texts      texts
+
+	read    readings
+	native  adapters.NativeOutcome
+	pointed bool // a point in time was asked for
+}
+
+// readings are what is kept of what was read.
+type readings struct {
+	rounds int  // how often the engine was asked
+	moved  bool // the list did, while it was read
+	// frame is the listing whose reply becomes the client's: everything in it but the hits is kept. sources are the hits of the last reading with
+	// sources, by their ranks.
+	frame   *adapters.Listing
+	sources map[int]adapters.Place
+	// judged are the hits of the last reading from rank 0, texts the same with the texts that some of them were judged by.
+	judged, texts adapters.Hits
+	// own is a listing that contains the whole page as the engine has it, from place ownFrom on; nil until there is one. asSent is the
+	// result of the client's own search as the client wrote it.
+	own     *adapters.Listing
+	ownFrom int
+	asSent  []byte
+	// total is the engine's count, -1 until it is known; atLeast says that there may be more.
+	total    int
+	atLeast  bool
+	hitBytes int // how long the hits were that came last, in the mean
+}
+
+// newSearch returns the search of a place in the request. single is the conversation of one that is alone in it.
+func newSearch(all *adapters.Searches, place int, engine asker, single *conversation) *search {
+	s := &search{Search: all.List[place], plan: &all.Plan, engine: engine, single: single}
+	s.asked, s.read.total = s.Asked(), -1
+	return s
+}
+
+// run answers the search with what the client gets of it.
+func (s *search) run(ctx context.Context) (adapters.Pieces, adapters.Outcome, error) {
+	if s.asked.Reason != "" {
+		return s.asWritten(ctx, s.asked.Reason, false)
+	}
+	s.begin(s.asked.From, s.asked.Size)
+	if page, err := s.natively(ctx); err != nil {
+		return s.leave(ctx, err)
+	} else if page != nil {
+		return adapters.Pieces{page.Result}, s.nativeOutcome(page), nil
+	}
+	result, err := s.collapse(ctx)
+	if s.opens(err) != nil {
+		return s.inPoint(ctx, result, err)
+	}
+	if err != nil {
+		return s.leave(ctx, err)
+	}
+	return result, s.outcome(), nil
+}
+
+// begin begins the page anew: the ranks [from, from+size) of the collapsed list. What is read for it, and in which order, follows from here.
+func (s *search) begin(from, size int) {
+	a := s.asked
+	s.show = a.Scope.Show(a.Controls)
+	s.page = s.plan.Page(from, size, a.Scope, a.Controls, a.Limit)
+	if s.judge == nil {
+		s.judge = s.newJudge()
+		s.texts.beside, s.texts.always = a.Scope.Lacking, a.Ways.Anew
+	}
+	s.page.SketchOnly = s.show.DryRun // no hit of the page is shown
+	s.page.SketchFirst = a.Ways.Apart || s.texts.beside && a.Ways.TextsApart
+	if a.Ways.Weighed && !s.texts.beside {
+		s.page.HitBytes = a.Scope.HitBytes
+	}
+	if s.cursor != nil {
+		s.cursor.goOn(&s.page)
+	}
+	if a.Neighbours != nil {
+		if s.neighbours == nil {
+			s.neighbours = &neighbours{Neighbours: *a.Neighbours}
+		}
+		s.neighbours.widen(&s.page)
+	}
+	if p := &s.page; p.SketchOnly || a.Ways.Scattered && (p.SketchFirst || p.Whole || p.Transitive || from > 0) {
+		p.Sources = false // no folded hit is shown, or those that are come with the page's own
+	}
+}
+
+func (s *search) newJudge() *adapters.Judge {
+	judge := adapters.NewJudge(s.plan.Rules, s.asked.Controls)
+	judge.Doubting, judge.Deadline = s.asked.Doubting, s.plan.Deadline
+	return judge
+}
+
 // errAnew: what was read shows that the page is to be read in another way, from its beginning.
 var errAnew = errors.New("the page is read anew")
 
@@ -65,12 +174,12 @@ func (s *search) readSpan(ctx context.Context, span rerank.Span) ([]rerank.Hit, 
 		}
 	}
 	r := s.reading(span)
-	listing, err := s.look(ctx, &r)
+	listing, err := s.listing(ctx, &r)
 	if err != nil {
 		return nil, err
 	}
 	s.keep(&r, listing)
-	if s.walk.unknown() {
+	if s.cursor.unknown() {
 		return nil, s.findBefore(ctx, &r, listing)
 	}
 	if span.Ranks != nil {
@@ -104,8 +213,8 @@ func (s *search) keep(r *adapters.Reading, l *adapters.Listing) {
 	if !s.leads() && l.Total >= 0 {
 		s.read.total, s.read.atLeast = l.Total, l.AtLeast
 	}
-	if s.near != nil && r.Judged {
-		s.near.length, s.near.full = l.Total, l.Full
+	if s.neighbours != nil && r.Judged {
+		s.neighbours.length, s.neighbours.full = l.Total, l.Full
 	}
 	if l.HitBytes > 0 {
 		s.read.hitBytes = l.HitBytes
@@ -128,13 +237,13 @@ func (s *search) keep(r *adapters.Reading, l *adapters.Listing) {
 	}
 }
 
-// look makes a reading.
-func (s *search) look(ctx context.Context, r *adapters.Reading) (*adapters.Listing, error) {
-	if listing := s.walk.atHand(r); listing != nil {
+// listing makes a reading.
+func (s *search) listing(ctx context.Context, r *adapters.Reading) (*adapters.Listing, error) {
+	if listing := s.cursor.atHand(r); listing != nil {
 		return listing, nil
 	}
-	if s.near != nil {
-		r.Neighbours = s.near.Raised
+	if s.neighbours != nil {
+		r.Neighbours = s.neighbours.Raised
 	}
 	reader, err := s.Read(*r)
 	if err != nil {
@@ -235,7 +344,7 @@ func (s *search) rendered() (adapters.Pieces, error) {
 // pageHits returns the page's hits, with what is folded into them where that is to be shown.
 func (s *search) pageHits() ([]adapters.PageHit, error) {
 	ranks := s.ranks()
-	unfolded := s.near != nil && s.near.unfolded
+	unfolded := s.neighbours != nil && s.neighbours.unfolded
 	if unfolded {
 		ranks = s.ownRanks()
 	}
@@ -250,7 +359,7 @@ func (s *search) pageHits() ([]adapters.PageHit, error) {
 		}
 		place := s.read.sources[rank]
 		if unfolded {
-			place = adapters.Place{Hits: s.near.own.Hits, At: i}
+			place = adapters.Place{Hits: s.neighbours.own.Hits, At: i}
 		}
 		if place.Hits == nil {
 			return nil, portError(adapters.ErrMoved)
@@ -265,8 +374,8 @@ func (s *search) pageHits() ([]adapters.PageHit, error) {
 // ranks returns the engine's ranks of the page's hits.
 func (s *search) ranks() []int {
 	ranks := s.found.Ranks
-	if s.near != nil && s.near.own != nil {
-		ranks = ranks[:min(len(ranks), s.near.behind(s.page.From))]
+	if s.neighbours != nil && s.neighbours.own != nil {
+		ranks = ranks[:min(len(ranks), s.neighbours.behind(s.page.From))]
 	}
 	return ranks
 }
@@ -278,7 +387,7 @@ func (s *search) readFrame(ctx context.Context) error {
 		return err
 	}
 	r := adapters.Reading{From: s.page.From, To: s.page.From, Frame: true}
-	listing, err := s.look(ctx, &r)
+	listing, err := s.listing(ctx, &r)
 	if err != nil {
 		return err
 	}
@@ -293,7 +402,7 @@ func (s *search) readFrame(ctx context.Context) error {
 // the list has moved.
 func (s *search) picked(r *adapters.Reading, page []int, hits []rerank.Hit) ([]rerank.Hit, error) {
 	if !s.found.Agrees(r.Ranks, hits) {
-		if s.moved = true; s.opens(adapters.ErrMoved) != nil {
+		if s.read.moved = true; s.opens(adapters.ErrMoved) != nil {
 			return nil, adapters.ErrMoved // it is not read again but in a point in time
 		}
 		return nil, nil
@@ -322,4 +431,45 @@ func identityOf(seen adapters.Seen) rerank.Hit {
 		return rerank.Hit{ID: seen.Key}
 	}
 	return adapters.Unjudged(seen.Index, seen.ID)
+}
+
+// outcome returns what was done.
+func (s *search) outcome() adapters.Outcome {
+	stats := s.found.Stats()
+	stats.HitBytes = s.read.hitBytes
+	o := adapters.Outcome{
+		Target: s.asked.Target, Raw: s.read.total, Stats: stats, Without: s.judge.Lacking, Sketches: s.judge.Sketches(), Exact: stats.Ended,
+		Rounds: s.read.rounds, Window: s.page.Window, DryRun: s.show.DryRun, NativeOutcome: s.native,
+	}
+	if o.Raw < 0 {
+		o.Raw = stats.Read
+	}
+	if s.native.Tried {
+		o.Rounds++
+	}
+	if s.neighbours != nil {
+		s.neighbours.tell(&o, s.asked.Limit)
+	}
+	if s.show.Collapsed {
+		_, exact := s.total()
+		o.Exact = o.Exact && exact
+	}
+	if s.cursor != nil {
+		s.cursor.tell(&o)
+	}
+	return o
+}
+
+// total returns how many hits the collapsed list holds, as far as the window tells: exactly, or at most.
+func (s *search) total() (hits int, exact bool) {
+	stats := s.found.Stats()
+	read, folded := min(stats.Read, s.page.Window), stats.Folded
+	exact = stats.Read < s.page.Window || s.read.total >= 0 && s.read.total <= s.page.Window && !s.read.atLeast
+	if s.neighbours != nil {
+		return s.neighbours.total(folded, exact)
+	}
+	if before := s.page.After; before != nil { // alike on all pages
+		read, folded = read+before.Ranks(), folded+before.Folded()
+	}
+	return max(max(s.read.total, read)-folded, 0), exact
 }

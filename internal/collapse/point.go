@@ -10,7 +10,7 @@ import (
 // opens returns the request that opens a point in time, where the search is to go on in one: the list moved while it was read, or the engine's
 // limit cuts the page short. It is nil for all others.
 func (s *search) opens(err error) *adapters.Request {
-	if s.asked.Point == nil || s.pointed || s.alone == nil || s.plan.Struck() || !errors.Is(err, adapters.ErrMoved) && (err != nil || !s.found.Stats().Limited) {
+	if s.asked.Point == nil || s.pointed || s.single == nil || s.plan.Struck() || !errors.Is(err, adapters.ErrMoved) && (err != nil || !s.found.Stats().Limited) {
 		return nil
 	}
 	return s.asked.Point.Open()
@@ -25,7 +25,7 @@ func (s *search) inPoint(ctx context.Context, short adapters.Pieces, cause error
 	if pointed != nil {
 		var result adapters.Pieces
 		if result, err = pointed.collapse(ctx); err == nil {
-			s.alone.reply = pointed.alone.reply
+			s.single.reply = pointed.single.reply
 			return result, pointed.outcome(), nil
 		}
 		s.read.own, s.read.ownFrom, s.read.rounds = pointed.read.own, pointed.read.ownFrom, pointed.read.rounds
@@ -39,7 +39,7 @@ func (s *search) inPoint(ctx context.Context, short adapters.Pieces, cause error
 	case pointed != nil: // it is gone, or not for us
 		s.read.frame = nil // what was read is of another list
 		s.begin(s.page.From, s.page.Size)
-	case !s.moved:
+	case !s.read.moved:
 		return s.leave(ctx, cause)
 	default:
 		s.page.Sources = true // all in one reading
@@ -53,7 +53,7 @@ func (s *search) inPoint(ctx context.Context, short adapters.Pieces, cause error
 
 // open opens a point in time and returns the search in it, begun anew; nil where the engine grants none.
 func (s *search) open(ctx context.Context, open *adapters.Request) (*search, error) {
-	replies, err := s.alone.send(ctx, open)
+	replies, err := s.single.send(ctx, open)
 	if err != nil {
 		return nil, err
 	}
@@ -64,8 +64,8 @@ func (s *search) open(ctx context.Context, open *adapters.Request) (*search, err
 	if in == nil {
 		return nil, nil
 	}
-	s.alone.giveBack = giveBack
-	point := &conversation{Searches: in, send: s.alone.send}
+	s.single.giveBack = giveBack
+	point := &conversation{Searches: in, send: s.single.send}
 	pointed := newSearch(in, 0, point, point)
 	pointed.pointed, pointed.native = true, s.native
 	pointed.read.own, pointed.read.ownFrom, pointed.read.rounds = s.read.own, s.read.ownFrom, s.read.rounds

@@ -65,7 +65,7 @@ func (s *search) readTexts(ctx context.Context, of *adapters.Reading, hits adapt
 	for _, i := range missing {
 		r.Ranks = append(r.Ranks, of.From+i)
 	}
-	more, err := s.look(ctx, &r)
+	more, err := s.listing(ctx, &r)
 	if err != nil {
 		return nil, err
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/neardup/sidecar/rerank"
 )
 
-// walk is a list that a client walks by cursors. What was shown in front of a page goes on hiding what it stands for. It is remembered, or
-// else found out from the ranks in front of the cursor.
-type walk struct {
+// cursor is a place in a list that a client goes through by cursors. What was shown in front of a page goes on hiding what it stands for. It is
+// remembered, or else found out from the ranks in front of the cursor.
+type cursor struct {
 	adapters.Cursor
 	window int
 	behind bool         // the page begins behind a cursor
@@ -23,39 +23,39 @@ type walk struct {
 
 // recallCursor looks up what was shown in front of the client's cursor.
 func (s *search) recallCursor() {
-	if s.asked.Cursor == nil || s.walk != nil {
+	if s.asked.Cursor == nil || s.cursor != nil {
 		return
 	}
-	s.walk = &walk{Cursor: s.asked.Cursor, window: s.page.Window}
+	s.cursor = &cursor{Cursor: s.asked.Cursor, window: s.page.Window}
 	if key := s.asked.Cursor.Key(); key != "" {
-		if s.walk.behind = true; s.plan.Cursors != nil {
-			s.walk.before, _ = s.plan.Cursors.Get(key)
+		if s.cursor.behind = true; s.plan.Cursors != nil {
+			s.cursor.before, _ = s.plan.Cursors.Get(key)
 		}
 		s.begin(s.page.From, s.page.Size)
 	}
 }
 
 // unknown reports whether it is still to be found out what was shown in front of the cursor.
-func (w *walk) unknown() bool { return w != nil && w.behind && w.before == nil }
+func (c *cursor) unknown() bool { return c != nil && c.behind && c.before == nil }
 
 // goOn has a page go on behind what was shown in front of it.
-func (w *walk) goOn(page *rerank.Page) {
-	if w.before == nil {
+func (c *cursor) goOn(page *rerank.Page) {
+	if c.before == nil {
 		return
 	}
-	if w.before.Ranks() > 0 { // the more was shown, the more folds
-		page.Rate = max(page.Rate, float64(w.before.Folded())/float64(w.before.Ranks()))
+	if c.before.Ranks() > 0 { // the more was shown, the more folds
+		page.Rate = max(page.Rate, float64(c.before.Folded())/float64(c.before.Ranks()))
 	}
-	page.After, page.Window = w.before, max(0, w.window-w.before.Ranks())
+	page.After, page.Window = c.before, max(0, c.window-c.before.Ranks())
 }
 
 // atHand returns the listing that was read to find the cursor, once, if it holds a reading.
-func (w *walk) atHand(r *adapters.Reading) *adapters.Listing {
-	if w == nil || w.own == nil {
+func (c *cursor) atHand(r *adapters.Reading) *adapters.Listing {
+	if c == nil || c.own == nil {
 		return nil
 	}
-	own := w.own
-	if w.own = nil; r == nil || r.Ranks != nil || r.To > w.reading.To || r.Sources != w.reading.Sources || r.Texts != w.reading.Texts {
+	own := c.own
+	if c.own = nil; r.Ranks != nil || r.To > c.reading.To || r.Sources != c.reading.Sources || r.Texts != c.reading.Texts {
 		return nil
 	}
 	return own
@@ -67,13 +67,13 @@ func (s *search) findBefore(ctx context.Context, r *adapters.Reading, own *adapt
 	if err := s.readBefore(ctx, own); err != nil {
 		return err
 	}
-	s.walk.reading, s.walk.own = *r, own
+	s.cursor.reading, s.cursor.own = *r, own
 	return s.anew()
 }
 
 // readBefore finds out what was shown in front of the client's page, whose hits are own. Where that can't be told the cursor is lost.
 func (s *search) readBefore(ctx context.Context, own *adapters.Listing) error {
-	w := s.walk
+	w := s.cursor
 	if w.before = new(rerank.Walk); own.Hits.Len() == 0 {
 		return nil
 	}
@@ -113,7 +113,7 @@ func (s *search) readBefore(ctx context.Context, own *adapters.Listing) error {
 // judgedBefore reads ranks in front of the cursor, again with texts where these are missing.
 func (s *search) judgedBefore(ctx context.Context, r *adapters.Reading) (*adapters.Listing, []rerank.Hit, error) {
 	for {
-		listing, err := s.look(ctx, r)
+		listing, err := s.listing(ctx, r)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -128,7 +128,7 @@ func (s *search) judgedBefore(ctx context.Context, r *adapters.Reading) (*adapte
 // remember keeps what was shown down to the last hit of the page, for the client that goes on from there. What is not known of earlier pages
 // is found out no better by the next.
 func (s *search) remember() {
-	w := s.walk
+	w := s.cursor
 	if w == nil || w.lost || s.plan.Cursors == nil {
 		return
 	}
@@ -178,10 +178,10 @@ func (s *search) last() (rank int, place adapters.Place) {
 }
 
 // tell puts into the outcome what a cursor adds to it.
-func (w *walk) tell(o *adapters.Outcome) {
-	o.Window, o.CursorLost = w.window, w.lost
-	o.Exact = o.Exact && !w.lost
-	if w.before != nil && o.Without == 0 {
+func (c *cursor) tell(o *adapters.Outcome) {
+	o.Window, o.CursorLost = c.window, c.lost
+	o.Exact = o.Exact && !c.lost
+	if c.before != nil && o.Without == 0 {
 		o.Read = 0 // how much folds here is no measure for first pages
 	}
 }
