@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -95,5 +97,111 @@ func TestGoReleaser(t *testing.T) {
 				t.Errorf("%s does not name %s", filepath.Base(bill), module)
 			}
 		}
+	}
+}
+
+const runtimeArch = runtime.GOARCH
+
+// TestDockerfiles has BuildKit's parser and linter read the Dockerfiles, and looks at the stage that is shipped.
+func TestDockerfiles(t *testing.T) {
+	inspect := tool(t, "inspect")
+	for _, file := range []string{"Dockerfile", "deploy/packages/Dockerfile"} {
+		t.Run(file, func(t *testing.T) {
+			out := command{}.run(t, inspect, "dockerfile", filepath.Join(root(t), file))
+			_, last, found := strings.Cut(out, "FROM scratch\n")
+			if !found || strings.Contains(last, "FROM ") {
+				t.Fatalf("the last stage is not from scratch:\n%s", out)
+			}
+			for _, want := range []string{
+				"USER 65532:65532\n", `ENTRYPOINT ["/usr/local/bin/sidecar"]`, `CMD ["serve"]`, `CMD ["/usr/local/bin/sidecar", "ready"]`,
+				"/etc/ssl/certs/ca-certificates.crt",
+			} {
+				if !strings.Contains(last, want) {
+					t.Errorf("the image has no %s:\n%s", want, last)
+				}
+			}
+			for _, never := range []string{"RUN ", "ADD ", "USER root"} {
+				if strings.Contains(last, never) {
+					t.Errorf("the image has %s:\n%s", never, last)
+				}
+			}
+		})
+	}
+}
+
+// TestComposeFile has Docker Compose's own loader read the file under each profile.
+func TestComposeFile(t *testing.T) {
+	inspect := tool(t, "inspect")
+	file := filepath.Join(root(t), "docker-compose.yml")
+	for profile, want := range map[string]string{
+		"elasticsearch": "elasticsearch\nsidecar-elasticsearch\n", "typesense": "sidecar-typesense\ntypesense\n",
+	} {
+		if out := (command{}).run(t, inspect, "compose", file, profile); out != want {
+			t.Errorf("%s: %q, want %q", profile, out, want)
+		}
+	}
+}
+
+// most is the exposure that systemd-analyze may find, of 10: 1.2 today, for a service that is on the network.
+const most = 1.5
+
+// TestServiceUnit has systemd check the units. Any word it says is a complaint.
+func TestServiceUnit(t *testing.T) {
+	needs(t, "systemd-analyze")
+	folder := t.TempDir()
+	service := filepath.Join(folder, "neardup.service")
+	text := read(t, root(t), "deploy", "systemd", "neardup.service")
+	// It looks whether the program is there.
+	write(t, service, strings.ReplaceAll(text, "/usr/bin/sidecar", "/bin/true"), 0o644)
+	write(t, filepath.Join(folder, "neardup.socket"), read(t, root(t), "deploy", "systemd", "neardup.socket"), 0o644)
+	said := command{}.run(t, "systemd-analyze", "verify", "--man=no", service, filepath.Join(folder, "neardup.socket"))
+	if said != "" {
+		t.Errorf("systemd says\n%s", said)
+	}
+	out := command{}.run(t, "systemd-analyze", "security", "--offline=true", "--no-pager", service)
+	found := regexp.MustCompile(`exposure level for neardup.service: ([0-9.]+)`).FindStringSubmatch(out)
+	if found == nil {
+		t.Fatalf("no exposure in\n%s", out)
+	}
+	if score, err := strconv.ParseFloat(found[1], 64); err != nil || score > most {
+		t.Errorf("exposure %s, at most %v\n%s", found[1], most, out)
+	}
+}
+
+// TestServiceFits holds the unit to the program: commands and flags that it has, signals, and time enough to drain.
+func TestServiceFits(t *testing.T) {
+	unit := map[string][]string{}
+	for line := range strings.Lines(read(t, root(t), "deploy", "systemd", "neardup.service")) {
+		if key, value, found := strings.Cut(strings.TrimSpace(line), "="); found && !strings.HasPrefix(key, "#") {
+			unit[key] = append(unit[key], value)
+		}
+	}
+	for key, want := range map[string]string{
+		"Type": "notify", "User": "neardup", "Group": "neardup", "NoNewPrivileges": "yes", "CapabilityBoundingSet": "",
+		"TimeoutStopSec": "40s",
+	} {
+		if got := strings.Join(unit[key], "|"); got != want || unit[key] == nil {
+			t.Errorf("%s=%s, want %s", key, got, want)
+		}
+	}
+	program := filepath.Join(built(t).folder, "sidecar-"+runtimeArch)
+	config := filepath.Join(t.TempDir(), "config.yaml")
+	write(t, config, read(t, root(t), "deploy", "packages", "config.yaml"), 0o600)
+	for _, line := range append(unit["ExecStart"], unit["ExecReload"]...) {
+		args := strings.Fields(strings.ReplaceAll(line, "/etc/neardup/config.yaml", config))
+		switch {
+		case args[0] == "/bin/kill":
+			if strings.Join(args[1:], " ") != "-HUP $MAINPID" {
+				t.Errorf("ExecReload=%s", line)
+			}
+		case args[1] == "serve":
+			command{}.run(t, program, append(args[1:], "--help")...)
+		default:
+			command{}.run(t, program, args[1:]...)
+		}
+	}
+	drain := command{}.run(t, program, "serve", "--help")
+	if !strings.Contains(drain, "(default 30s)") {
+		t.Errorf("the unit leaves 40 s to end, for a drain of 30 s; now it is\n%s", drain)
 	}
 }
