@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -57,10 +58,7 @@ func FuzzNoForgery(f *testing.F) {
 		f.Add([]byte(s), false)
 		f.Add([]byte(s), true)
 	}
-	sketcher, err := sketch.New(sketch.DefaultScheme())
-	if err != nil {
-		f.Fatal(err)
-	}
+	sketcher := expect.Value(sketch.New(sketch.DefaultScheme()))(f)
 	rule := &Rule{Match: "*", Fields: []string{"title"}, Window: 10, Sketcher: sketcher, Bands: 4, Rows: 8, Clusters: true}
 	f.Fuzz(func(t *testing.T, document []byte, partial bool) {
 		e := enricher(rule, Fits, new([]Change))

@@ -4,8 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -26,9 +25,7 @@ func TestDeciding(t *testing.T) {
 			[]Deciding{{"day", true}, {"host", false}, {"day", false}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, c.rule.Deciding()); diff != "" {
-				t.Error(diff)
-			}
+			expect.Same(t, c.want, c.rule.Deciding(), "")
 		})
 	}
 }
@@ -61,9 +58,7 @@ func TestTraits(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := c.rule.traits(&sketch.Sketch{Shingles: 7}, shown{values: c.values})
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Error(diff)
-			}
+			expect.Same(t, c.want, got, "")
 		})
 	}
 }
@@ -114,7 +109,5 @@ func TestScopeOfSeveralRules(t *testing.T) {
 		Configured: true, Window: 10, VectorWindow: 7, Chooses: true, Transitive: true, CollapsedTotals: true,
 		Expand: ExpandIDs, Deciding: []Deciding{{"day", true}},
 	}
-	if diff := cmp.Diff(want, s); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, want, s, "")
 }

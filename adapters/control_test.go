@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
@@ -29,10 +30,7 @@ func TestMemberControls(t *testing.T) {
 		{name: "unknown", body: `{"neardup_kep": 1}`, fails: "[neardup_kep] is unknown"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			members, err := jsonedit.Members([]byte(c.body))
-			if err != nil {
-				t.Fatal(err)
-			}
+			members := expect.Value(jsonedit.Members([]byte(c.body)))(t)
 			got, found, err := MemberControls(members)
 			if c.fails != "" {
 				if err == nil || !strings.Contains(err.Error(), c.fails) || len(err.Error()) > 300 {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 func TestAppendScripted(t *testing.T) {
@@ -19,9 +19,7 @@ func TestAppendScripted(t *testing.T) {
 			t.Errorf("%s: %s, want %s", c.doc, got, c.want)
 		}
 	}
-	if diff := cmp.Diff([]Change{Scripted, Scripted, Untouched}, changes); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, []Change{Scripted, Scripted, Untouched}, changes, "")
 }
 
 // Of a dotted field that is stored in several forms the one within objects counts, whatever comes first.

@@ -3,8 +3,7 @@ package adapters
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -60,10 +59,7 @@ func TestDoubt(t *testing.T) {
 }
 
 func TestTraitsOfSeveralRules(t *testing.T) {
-	sketcher, err := sketch.New(sketch.DefaultScheme())
-	if err != nil {
-		t.Fatal(err)
-	}
+	sketcher := expect.Value(sketch.New(sketch.DefaultScheme()))(t)
 	rule := func(match string, together Together, choice Choice) *Rule {
 		return &Rule{
 			Match: match, Fields: []string{"title"}, Profile: rerank.Profile{Threshold: 0.5}, Window: 10, Compute: true, Sketcher: sketcher,
@@ -90,9 +86,7 @@ func TestTraitsOfSeveralRules(t *testing.T) {
 		{"and the first is shown where it does not", []rerank.Hit{seen("plain", "a", "1"), seen("votes", "a", "7")}, []int{0}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, rerank.Collapse(c.hits, 10).Shown); diff != "" {
-				t.Error(diff)
-			}
+			expect.Same(t, c.want, rerank.Collapse(c.hits, 10).Shown, "")
 		})
 	}
 	bare := j.Hit(Seen{Index: "plain", Shown: shown{`{"title": "the ferry is back in town"}`, nil}})

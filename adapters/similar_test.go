@@ -14,6 +14,7 @@ import (
 	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/demo/corpus"
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -68,10 +69,7 @@ func texts(t *testing.T) map[string][]byte {
 	for i, d := range corpus.Documents()[:families()] {
 		words := strings.Fields(d.Body)
 		for version := range 6 {
-			document, err := json.Marshal(map[string]any{"title": d.Title, "body": strings.Join(words, " "), "n": i})
-			if err != nil {
-				t.Fatal(err)
-			}
+			document := expect.Value(json.Marshal(map[string]any{"title": d.Title, "body": strings.Join(words, " "), "n": i}))(t)
 			all[fmt.Sprintf("%d-%d", i, version)] = document
 			words = slices.Clone(words)
 			for range 1 + len(words)*(1+i%3)/90 {
@@ -96,10 +94,7 @@ func stored(t *testing.T, rule *adapters.Rule, documents map[string][]byte) map[
 	all := map[string][]byte{}
 	for id, d := range documents {
 		want, _ := rule.Wanted(d, 0)
-		source, err := adapters.WithOurs(d, want)
-		if err != nil {
-			t.Fatal(err)
-		}
+		source := expect.Value(adapters.WithOurs(d, want))(t)
 		all[id] = source
 	}
 	return all
@@ -129,10 +124,7 @@ func TestSimilar(t *testing.T) {
 				}
 			}
 			l := adapters.Likeness{Size: 1000, Except: adapters.Alike{Index: "news", ID: id}}
-			got, err := rules.Similar(t.Context(), c, indices, d, l)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := expect.Value(rules.Similar(t.Context(), c, indices, d, l))(t)
 			l.Scan = true
 			all, err := rules.Similar(t.Context(), c, indices, d, l)
 			if err != nil || all.Total != len(want) || len(all.Alike) != len(want) {
@@ -184,10 +176,7 @@ func TestSimilarTexts(t *testing.T) {
 			continue
 		}
 		text := shingles[id]
-		got, err := adapters.Rules{rule}.Similar(t.Context(), c, []adapters.Index{{Name: "news"}}, d, adapters.Likeness{Size: 1000, Source: true, Scan: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := expect.Value(adapters.Rules{rule}.Similar(t.Context(), c, []adapters.Index{{Name: "news"}}, d, adapters.Likeness{Size: 1000, Source: true, Scan: true}))(t)
 		seen := map[string]bool{}
 		for _, a := range got.Alike {
 			seen[a.ID] = true

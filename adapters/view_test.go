@@ -6,19 +6,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
 
 func viewRule(t *testing.T, scheme sketch.Scheme) *adapters.Rule {
 	t.Helper()
-	sketcher, err := sketch.New(scheme)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sketcher := expect.Value(sketch.New(scheme))(t)
 	return &adapters.Rule{Match: "a", Fields: []string{"body"}, Sketcher: sketcher, Choice: adapters.Choice{By: adapters.ByNewest}}
 }
 
@@ -40,9 +36,7 @@ func TestShared(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := viewRule(t, c.scheme).Shared(document(c.a), document(c.b), adapters.MaxShared)
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Error(diff)
-			}
+			expect.Same(t, c.want, got, "")
 		})
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -23,10 +24,7 @@ import (
 // scene returns a handler with one engine whose sidecar is h, and what the sidecar was asked with.
 func scene(t *testing.T, h http.HandlerFunc) *Handler {
 	t.Helper()
-	sketcher, err := sketch.New(sketch.DefaultScheme())
-	if err != nil {
-		t.Fatal(err)
-	}
+	sketcher := expect.Value(sketch.New(sketch.DefaultScheme()))(t)
 	rule := &adapters.Rule{
 		Match: "news*", Fields: []string{"body"}, Window: 1000, Compute: true, Sketcher: sketcher,
 		Profile: rerank.Profile{Threshold: 0.6},
@@ -207,9 +205,7 @@ func TestWhatIsSent(t *testing.T) {
 			Fields        map[string]string
 		}
 	}
-	if err := json.Unmarshal(w.Body.Bytes(), &f); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(w.Body.Bytes(), &f))
 	if want := "off|on; threshold=0.8; window=70"; strings.Join(controls, "|") != want || f.Sidecar.Outcome != "collapsed; raw=2" {
 		t.Errorf("%q %+v", controls, f)
 	}
@@ -290,10 +286,7 @@ func TestBounds(t *testing.T) {
 // TestAssets: the page and its files are served with their types and under the policy, and nothing else is.
 func TestAssets(t *testing.T) {
 	p := New()
-	files, err := embedded.ReadDir("assets")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := expect.Value(embedded.ReadDir("assets"))(t)
 	for _, file := range files {
 		at := Prefix + file.Name()
 		if file.Name() == "index.html" {

@@ -16,17 +16,14 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/logtest"
 )
 
 // heldOf reads certificates.
 func heldOf(t *testing.T, files Files, log *logtest.Lines) *Certificates {
 	t.Helper()
-	held, err := New(files, log.Logger())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return held
+	return expect.Value(New(files, log.Logger()))(t)
 }
 
 // frontOf serves by TLS, and says "ok".
@@ -118,9 +115,7 @@ func TestCertificatesReload(t *testing.T) {
 			ask("after")
 			_ = os.RemoveAll(p.Key)
 			p.Put(authority, engines.Certificate{Name: "second"})
-			if err := held.Reload(); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, held.Reload())
 			if name, err := greeted(server, trust); name != "second" {
 				t.Errorf("clients are shown %q: %v", name, err)
 			}
@@ -145,18 +140,12 @@ func TestCertificatesSwapped(t *testing.T) {
 	}
 	turn := func(to string) {
 		next := filepath.Join(dir, "..data_tmp")
-		if err := os.Symlink(filepath.Dir(pairs[to].Cert), next); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(next, filepath.Join(dir, "..data")); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.Symlink(filepath.Dir(pairs[to].Cert), next))
+		expect.OK(t, os.Rename(next, filepath.Join(dir, "..data")))
 	}
 	turn("even")
 	for _, file := range []string{"tls.crt", "tls.key"} {
-		if err := os.Symlink(filepath.Join("..data", file), filepath.Join(dir, file)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.Symlink(filepath.Join("..data", file), filepath.Join(dir, file)))
 	}
 	shown := ListenerFiles(filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"), "")
 	held := heldOf(t, shown, &log)
@@ -168,15 +157,10 @@ func TestCertificatesSwapped(t *testing.T) {
 		var wg sync.WaitGroup
 		wg.Go(func() { turn(name) })
 		wg.Go(func() { _ = held.Reload() })
-		got, err := greeted(server, trust)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := expect.Value(greeted(server, trust))(t)
 		seen[got]++
 		wg.Wait()
-		if err := held.Reload(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, held.Reload())
 		if got, err := greeted(server, trust); got != name {
 			t.Fatalf("shown %q after %s was put in place: %v", got, name, err)
 		}
@@ -206,9 +190,7 @@ func testExpiry(t *testing.T) {
 		want string
 	}{{0, ""}, {5, ""}, {7, "ends soon"}, {7, ""}, {8, "days=11"}, {21, "has expired"}} {
 		time.Sleep(time.Until(until.Add((c.at-20)*24*time.Hour + time.Minute)))
-		if err := held.Reload(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, held.Reload())
 		if text := log.Take(); (c.want == "") != (text == "") || !strings.Contains(text, c.want) {
 			t.Errorf("after %d days: logged %q, want %q", c.at, text, c.want)
 		}

@@ -6,15 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/sketch"
 )
 
 func ruleOfTests(t *testing.T) Rule {
 	t.Helper()
-	sketcher, err := sketch.New(sketch.Scheme{Seed: "tests"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	sketcher := expect.Value(sketch.New(sketch.Scheme{Seed: "tests"}))(t)
 	return Rule{Sketcher: sketcher, Fields: []string{"title", "body"}, Exact: true}
 }
 

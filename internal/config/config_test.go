@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/kind"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
@@ -117,10 +118,7 @@ engines:
     indices:
       - {match: "*", fields: [t], threshold: 1, window: 7, missing: alone, min_shingles: 0}
 `
-	got, err := Parse([]byte(engine), environment("HOST", "search", "SECRET", "}{$", "REPLY", "2GB", "WINDOW", "7", "TRUST", "true", "NOBODY", "", "TTL", "1d1s"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := expect.Value(Parse([]byte(engine), environment("HOST", "search", "SECRET", "}{$", "REPLY", "2GB", "WINDOW", "7", "TRUST", "true", "NOBODY", "", "TTL", "1d1s")))(t)
 	first, second := DefaultEngine(), DefaultEngine()
 	first.Name, first.Listen, first.Kind, first.URLs = "typesense", ":9201", "typesense", []string{"http://h:1"}
 	first.Limits.EngineMaxBody = 10 << 30
@@ -136,9 +134,7 @@ engines:
 	index := DefaultIndex()
 	index.Match, index.Fields, index.Threshold, index.Window, index.Missing, index.MinShingles = "*", []string{"t"}, 1, 7, "alone", 0
 	second.Indices = []Index{index}
-	if diff := cmp.Diff([]Engine{first, second}, got.Engines); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, []Engine{first, second}, got.Engines, "")
 }
 
 // TestSketchSection reads every key of the section and holds it to the scheme.
@@ -149,25 +145,18 @@ sketch:
    keep: [punctuation, case], seed: "${S}"}
 engines: [{listen: ":1", kind: embedded, indices: [{match: a, fields: [t]}]}]
 `
-	got, err := Parse([]byte(text), environment("S", "hunter2"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := expect.Value(Parse([]byte(text), environment("S", "hunter2")))(t)
 	want := sketch.Scheme{
 		Family: sketch.ZeroModM, Features: sketch.CharacterShingles, Words: 5, Characters: 7, Positions: 64, Bits: 2, Modulus: 9, Repeats: 3,
 		Content: sketch.ContentUseful, Keep: sketch.Keep{Punctuation: true, Case: true}, Seed: "hunter2",
 	}
-	if diff := cmp.Diff(want, got.Sketch.Scheme()); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, want, got.Sketch.Scheme(), "")
 	const described = "zero_mod_m, features characters, 7 characters, 64 positions, modulus 9, 3 repeats, content useful, punctuation and case kept, with a seed"
 	if d := got.Sketch.Describe(); d != described {
 		t.Errorf("described as %s", d)
 	}
 	defaults := Default()
-	if diff := cmp.Diff(sketch.DefaultScheme(), defaults.Sketch.Scheme()); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, sketch.DefaultScheme(), defaults.Sketch.Scheme(), "")
 }
 
 // TestBadConfig reads the files of testdata/bad. The lines that begin with "#: " are the errors expected of each, all of them.
@@ -179,10 +168,7 @@ func TestBadConfig(t *testing.T) {
 	names := strings.NewReplacer("KINDS", Either(kind.Names()), "PRESETS", Either(PresetNames()))
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := expect.Value(os.ReadFile(file))(t)
 			var want, got []string
 			for line := range strings.Lines(string(text)) {
 				if message, ok := strings.CutPrefix(line, "#: "); ok {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -162,14 +163,9 @@ sketch: {words: 3, positions: 64, keep: [case, accents], seed: "${S}"}`
 			"the entry": {want, e.Indices[0].Sketch.Scheme()}, "its neighbour": {section, e.Indices[1].Sketch.Scheme()},
 			"the section": {section, got.Sketch.Scheme()},
 		} {
-			if diff := cmp.Diff(schemes[0], schemes[1]); diff != "" {
-				t.Errorf("%s: %s has %s", c.keys, name, diff)
-			}
+			expect.Same(t, schemes[0], schemes[1], "%s: %s has ", c.keys, name)
 		}
-		rules, err := e.Rules()
-		if err != nil {
-			t.Fatal(err)
-		}
+		rules := expect.Value(e.Rules())(t)
 		for i, scheme := range []sketch.Scheme{want, section} {
 			if rules[i].Sketcher.SchemeID() != scheme.ID() {
 				t.Errorf("%s: rule %d makes sketches of another scheme", c.keys, i)

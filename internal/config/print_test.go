@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // TestConfigPrint reads what was printed: but for the secrets it is the same configuration, whatever that is.
@@ -36,16 +38,10 @@ engines:
 	for name, text := range texts {
 		t.Run(name, func(t *testing.T) {
 			if text == "" {
-				manual, err := os.ReadFile("../../config.yaml")
-				if err != nil {
-					t.Fatal(err)
-				}
+				manual := expect.Value(os.ReadFile("../../config.yaml"))(t)
 				text = string(manual)
 			}
-			want, err := Parse([]byte(text), environment())
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := expect.Value(Parse([]byte(text), environment()))(t)
 			var printed strings.Builder
 			if err := want.Print(&printed); err != nil || strings.Contains(printed.String(), secretText) {
 				t.Fatalf("%v: %s", err, printed.String())

@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 const secretText = "hunter2canary"
@@ -99,15 +101,11 @@ func TestSecretFile(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string, mode fs.FileMode) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), mode); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(path, []byte(text), mode))
 		return path
 	}
 	link := filepath.Join(dir, "link")
-	if err := os.Symlink(file("target", secretText+"\n", 0o400), link); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Symlink(file("target", secretText+"\n", 0o400), link))
 	for _, c := range []struct{ name, path, want, wrong string }{
 		{"without a line end", file("a", secretText, 0o600), secretText, ""},
 		{"with one", file("b", secretText+"\n", 0o600), secretText, ""},

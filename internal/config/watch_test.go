@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // TestWatch changes files in the ways in which they are changed, and looks as often as it takes.
@@ -12,12 +14,8 @@ func TestWatch(t *testing.T) {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	put := func(name, text string) {
 		t.Helper()
-		if err := os.MkdirAll(filepath.Dir(at(name)), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(at(name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.MkdirAll(filepath.Dir(at(name)), 0o700))
+		expect.OK(t, os.WriteFile(at(name), []byte(text), 0o600))
 	}
 	do := func(err error) {
 		t.Helper()

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 func TestMain(m *testing.M) {
@@ -41,10 +42,7 @@ var binary = sync.OnceValues(func() (string, error) {
 // program is the sidecar as it is built from the sources.
 func program(t *testing.T) *Program {
 	t.Helper()
-	path, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := expect.Value(binary())(t)
 	var lock sync.Mutex
 	answers := map[string]string{}
 	ask := func(args ...string) (string, error) {
@@ -157,10 +155,7 @@ func sources(t *testing.T) map[string][]string {
 // targets reads those of the Makefile.
 func targets(t *testing.T) (names []string) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "Makefile"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Value(os.ReadFile(filepath.Join("..", "..", "Makefile")))(t)
 	for _, m := range regexp.MustCompile(`(?m)^([a-z][a-z0-9-]*):`).FindAllStringSubmatch(string(text), -1) {
 		names = append(names, m[1])
 	}

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 func TestPassages(t *testing.T) {
@@ -27,8 +27,6 @@ func TestPassages(t *testing.T) {
 		for _, p := range differing {
 			gotDiffering = append(gotDiffering, p.In+" "+p.Text)
 		}
-		if diff := cmp.Diff([][]string{c.shared, c.differing}, [][]string{gotShared, gotDiffering}); diff != "" {
-			t.Errorf("%s: %s", c.name, diff)
-		}
+		expect.Same(t, [][]string{c.shared, c.differing}, [][]string{gotShared, gotDiffering}, "%s", c.name)
 	}
 }

@@ -5,9 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // TestInitOrdersRules holds any set of names against what the loader says of their order.
@@ -57,8 +56,6 @@ func TestInitGroups(t *testing.T) {
 		slices.Sort(got)
 		want := strings.Fields(c.want)
 		slices.Sort(want)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: %s", c.names, diff)
-		}
+		expect.Same(t, want, got, "%s", c.names)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -18,10 +19,7 @@ var figures = map[string]func() string{"folds": foldsTable, "lengths": lengthsTa
 
 // TestFigures holds the tables of docs/threshold.md to what they are computed from.
 func TestFigures(t *testing.T) {
-	text, err := os.ReadFile(thresholdPage)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Value(os.ReadFile(thresholdPage))(t)
 	page := string(text)
 	for name, table := range figures {
 		from, to := fmt.Sprintf("<!-- drawn: %s -->\n", name), fmt.Sprintf("<!-- end of %s -->", name)
@@ -39,9 +37,7 @@ func TestFigures(t *testing.T) {
 		}
 	}
 	if *update {
-		if err := os.WriteFile(thresholdPage, []byte(page), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(thresholdPage, []byte(page), 0o644))
 	}
 }
 

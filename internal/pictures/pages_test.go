@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // elsewhere are the pictures that were drawn once.
@@ -36,22 +38,13 @@ func figuresOf(text string) (list []float64) {
 func TestPicturesAreShown(t *testing.T) {
 	shown := map[string]bool{}
 	drawing := func(name string) string {
-		text, err := os.ReadFile(filepath.Join(folder, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := expect.Value(os.ReadFile(filepath.Join(folder, name)))(t)
 		return markup.ReplaceAllString(string(text), " ")
 	}
 	for _, pattern := range []string{"../../docs/*.md", "../../README.md"} {
-		pages, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+		pages := expect.Value(filepath.Glob(pattern))(t)
 		for _, path := range pages {
-			text, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := expect.Value(os.ReadFile(path))(t)
 			for _, m := range image.FindAllStringSubmatch(string(text), -1) {
 				shown[m[2]] = true
 				if len(m[1]) < 40 {
@@ -72,10 +65,7 @@ func TestPicturesAreShown(t *testing.T) {
 	for _, name := range elsewhere {
 		drawn[name] = true
 	}
-	files, err := os.ReadDir(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := expect.Value(os.ReadDir(folder))(t)
 	for _, f := range files {
 		if !drawn[f.Name()] {
 			t.Errorf("docs/images/%s is drawn by no test", f.Name())
@@ -100,16 +90,10 @@ func TestDecisionsAreListed(t *testing.T) {
 	if err != nil || len(paths) < 20 {
 		t.Fatal(len(paths), err)
 	}
-	index, err := os.ReadFile(dir + "README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	index := expect.Value(os.ReadFile(dir + "README.md"))(t)
 	var want, got []string
 	for _, path := range paths {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := expect.Value(os.ReadFile(path))(t)
 		name := filepath.Base(path)
 		m := decision.FindStringSubmatch(string(text))
 		if m == nil || !strings.HasPrefix(name, m[1]+"-") {

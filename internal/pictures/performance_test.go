@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/measured"
 )
 
@@ -236,11 +237,7 @@ func growthFile(c measured.Curve) string { return "growth-" + c.Name + ".svg" }
 // performance is what the last run has measured.
 func performance(t *testing.T) measured.Report {
 	t.Helper()
-	r, err := measured.Read(performanceData)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return expect.Value(measured.Read(performanceData))(t)
 }
 
 // TestPerformance holds the section of docs/performance.md to docs/performance.json; TestPictures does it with the curves.
@@ -254,10 +251,7 @@ func TestPerformance(t *testing.T) {
 	if len(r.Curves) != 8 {
 		t.Errorf("docs/performance.json has %d curves of 8", len(r.Curves))
 	}
-	text, err := os.ReadFile(performancePage)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Value(os.ReadFile(performancePage))(t)
 	head, rest, found := strings.Cut(string(text), endToEnd)
 	got, after, ended := strings.Cut(rest, endOfEndToEnd)
 	if !found || !ended {
@@ -268,8 +262,6 @@ func TestPerformance(t *testing.T) {
 			t.Error("docs/performance.md is not what docs/performance.json says: go test ./internal/pictures -run Performance -update")
 			return
 		}
-		if err := os.WriteFile(performancePage, []byte(head+endToEnd+want+endOfEndToEnd+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(performancePage, []byte(head+endToEnd+want+endOfEndToEnd+after), 0o644))
 	}
 }

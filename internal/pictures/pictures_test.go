@@ -12,6 +12,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -54,20 +55,12 @@ func TestPictures(t *testing.T) {
 			if slices.Contains(simulated, name) {
 				simulates(t)
 			}
-			got, err := draw()
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := expect.Value(draw())(t)
 			path := filepath.Join(folder, name)
 			if *update {
-				if err := os.WriteFile(path, got, 0o644); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, os.WriteFile(path, got, 0o644))
 			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := expect.Value(os.ReadFile(path))(t)
 			if !bytes.Equal(got, want) {
 				t.Errorf("%s is not what the code draws: go test ./internal/pictures -update, and look at it", path)
 			}

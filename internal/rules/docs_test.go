@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 var (
@@ -31,20 +33,14 @@ func TestDocsNameWhatExists(t *testing.T) {
 	}
 	var documents []string
 	for _, pattern := range []string{"*.md", "docs/*.md", "docs/decisions/*.md", "bench/*.md", "examples/*.md"} {
-		found, err := filepath.Glob(filepath.Join(root, pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := expect.Value(filepath.Glob(filepath.Join(root, pattern)))(t)
 		documents = append(documents, found...)
 	}
 	if len(documents) < 15 {
 		t.Fatalf("only %d documents found", len(documents))
 	}
 	for _, path := range documents {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := expect.Value(os.ReadFile(path))(t)
 		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
 			if _, err := os.Stat(filepath.Join(filepath.Dir(path), m[1])); err != nil {
 				t.Errorf("%s leads to %s, which does not exist", path, m[1])

@@ -16,6 +16,7 @@ import (
 
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // statusBefore returns a status with one engine of the nodes, which are asked by a transport.
@@ -23,10 +24,7 @@ func statusBefore(t *testing.T, transport http.RoundTripper, nodes ...string) *s
 	t.Helper()
 	s, p := &status{}, probe{name: "e", transport: transport}
 	for _, node := range nodes {
-		u, err := url.Parse(node)
-		if err != nil {
-			t.Fatal(err)
-		}
+		u := expect.Value(url.Parse(node))(t)
 		p.urls = append(p.urls, u)
 	}
 	s.set([]probe{p})

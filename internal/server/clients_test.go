@@ -13,6 +13,7 @@ import (
 	"github.com/neardup/sidecar/internal/certs"
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/logtest"
 )
 
@@ -52,18 +53,12 @@ func TestClientsOfAnAuthority(t *testing.T) {
 	p := engines.NewPEMs(t)
 	p.Put(ours, engines.Certificate{Name: "front"})
 	p.Write(p.CA, ours.PEM)
-	held, err := certs.New(config.ListenTLS{CertFile: p.Cert, KeyFile: p.Key, ClientCAFile: p.CA}.Files(), log.Logger())
-	if err != nil {
-		t.Fatal(err)
-	}
+	held := expect.Value(certs.New(config.ListenTLS{CertFile: p.Cert, KeyFile: p.Key, ClientCAFile: p.CA}.Files(), log.Logger()))(t)
 	server := listenerOf(t, held, log.Logger())
 	client := func(a *engines.Authority, c engines.Certificate) *tls.Config {
 		config := &tls.Config{RootCAs: ours.Pool(), ServerName: "localhost", ClientSessionCache: tls.NewLRUClientSessionCache(8)}
 		if a != nil {
-			pair, err := tls.X509KeyPair(a.Issue(t, c))
-			if err != nil {
-				t.Fatal(err)
-			}
+			pair := expect.Value(tls.X509KeyPair(a.Issue(t, c)))(t)
 			config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
 		}
 		return config
@@ -91,9 +86,7 @@ func TestClientsOfAnAuthority(t *testing.T) {
 		t.Errorf("logged %s", text)
 	}
 	p.Write(p.CA, theirs.PEM)
-	if err := held.Reload(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, held.Reload())
 	try("known before", known, false)
 	try("the new one", stranger, true)
 }
@@ -104,10 +97,7 @@ func TestVersionsTowardsClients(t *testing.T) {
 	authority := engines.NewAuthority(t, "a")
 	p := engines.NewPEMs(t)
 	p.Put(authority, engines.Certificate{Name: "front"})
-	held, err := certs.New(config.ListenTLS{CertFile: p.Cert, KeyFile: p.Key}.Files(), log.Logger())
-	if err != nil {
-		t.Fatal(err)
-	}
+	held := expect.Value(certs.New(config.ListenTLS{CertFile: p.Cert, KeyFile: p.Key}.Files(), log.Logger()))(t)
 	server := listenerOf(t, held, log.Logger())
 	for _, c := range []struct {
 		name      string

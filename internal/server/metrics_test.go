@@ -7,18 +7,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // TestMetricsPageIsDocumented holds docs/metrics.md to what is exported: each metric with its type and labels, and no other;
 // and each value of a label that is there from the beginning.
 func TestMetricsPageIsDocumented(t *testing.T) {
-	text, err := os.ReadFile("../../docs/metrics.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Value(os.ReadFile("../../docs/metrics.md"))(t)
 	documented := map[string]string{}
 	for _, row := range regexp.MustCompile("(?m)^\\| `(neardup_[a-z_]+)` \\| (\\w+) \\|([^|]*)\\|").FindAllStringSubmatch(string(text), -1) {
 		labels := regexp.MustCompile("`([a-z]+)`").FindAllStringSubmatch(row[3], -1)
@@ -50,10 +48,7 @@ func TestMetricsPageIsDocumented(t *testing.T) {
 			slices.Sort(kept)
 			exported[name] = strings.Join(kept, ",")
 		}
-		families, err := registry.Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
+		families := expect.Value(registry.Gather())(t)
 		for _, family := range families {
 			types[family.GetName()] = strings.ToLower(family.GetType().String())
 			if name := family.GetName(); strings.HasPrefix(name, "neardup_") && name != "neardup_build_info" {
@@ -71,9 +66,7 @@ func TestMetricsPageIsDocumented(t *testing.T) {
 		}
 		exported[name] = kind + " " + labels
 	}
-	if diff := cmp.Diff(documented, exported); diff != "" {
-		t.Errorf("docs/metrics.md says (-), the registry has (+):\n%s", diff)
-	}
+	expect.Same(t, documented, exported, "docs/metrics.md says (-), the registry has (+)")
 }
 
 // explained fails the test unless the text says what each value of a label means.

@@ -12,6 +12,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // exported returns the names of all series that a sidecar exports, with those of histograms' parts.
@@ -48,16 +50,11 @@ type prometheusRules struct {
 
 func rulesOf(t *testing.T, name string) (r prometheusRules) {
 	t.Helper()
-	f, err := os.Open(filepath.Join("../../deploy/prometheus", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := expect.Value(os.Open(filepath.Join("../../deploy/prometheus", name)))(t)
 	defer func() { _ = f.Close() }()
 	decoder := yaml.NewDecoder(f)
 	decoder.KnownFields(true)
-	if err := decoder.Decode(&r); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, decoder.Decode(&r))
 	return r
 }
 
@@ -86,10 +83,7 @@ func knownNames(t *testing.T) map[string]bool {
 // TestPrometheusRulesUseWhatIsExported compares names, and each alert with the page that explains it.
 func TestPrometheusRulesUseWhatIsExported(t *testing.T) {
 	known, used := knownNames(t), 0
-	runbook, err := os.ReadFile("../../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	runbook := expect.Value(os.ReadFile("../../docs/operations.md"))(t)
 	for _, file := range []string{"recording.yaml", "alerts.yaml"} {
 		for _, group := range rulesOf(t, file).Groups {
 			for _, rule := range group.Rules {
@@ -124,13 +118,8 @@ type dashboard struct {
 
 func readDashboard(t *testing.T) (d dashboard) {
 	t.Helper()
-	text, err := os.ReadFile("../../deploy/grafana/neardup.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, &d); err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Value(os.ReadFile("../../deploy/grafana/neardup.json"))(t)
+	expect.OK(t, json.Unmarshal(text, &d))
 	return d
 }
 
@@ -195,9 +184,7 @@ func TestPromtool(t *testing.T) {
 		fmt.Fprintf(&rules, "      - {record: \"dashboard:%d\", expr: %q}\n", i, expr)
 	}
 	file := filepath.Join(t.TempDir(), "dashboard.yaml")
-	if err := os.WriteFile(file, []byte(rules.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(file, []byte(rules.String()), 0o600))
 	if out, err := exec.CommandContext(t.Context(), promtool, "check", "rules", file).CombinedOutput(); err != nil {
 		t.Errorf("the dashboard's expressions: %v\n%s", err, out)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/logtest"
 )
 
@@ -31,28 +32,21 @@ type reloading struct {
 func started(t *testing.T, text string) *reloading {
 	t.Helper()
 	r := &reloading{process: &process{Options: Options{Drain: time.Second}}, file: configFile(t, text), log: new(logtest.Lines)}
-	c, err := config.Load(r.file, os.LookupEnv)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := expect.Value(config.Load(r.file, os.LookupEnv))(t)
 	r.begin(c, r.log)
 	t.Cleanup(func() {
 		close(r.hurry)
 		r.leaving.Wait()
 		r.close()
 	})
-	if err := r.start(c); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, r.start(c))
 	return r
 }
 
 // become rewrites the configuration and reloads it.
 func (r *reloading) become(t *testing.T, text string) {
 	t.Helper()
-	if err := os.WriteFile(r.file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(r.file, []byte(text), 0o600))
 	r.reload("test")
 }
 
@@ -81,10 +75,7 @@ func statusOf(base string) int {
 // freePort returns an address that nobody listens at.
 func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := expect.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer func() { _ = l.Close() }()
 	return l.Addr().String()
 }
@@ -121,10 +112,7 @@ func TestReloadTakesEffect(t *testing.T) {
 // TestReloadOfABadConfigurationChangesNothing breaks it in every way that can be found out, each with one line of the log. Engines that
 // could have been served leave no metrics.
 func TestReloadOfABadConfigurationChangesNothing(t *testing.T) {
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	taken := expect.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer func() { _ = taken.Close() }()
 	good := embeddedConfig("threshold: 0.7")
 	r := started(t, good)
@@ -301,10 +289,7 @@ func TestReloadLeaksNothing(t *testing.T) {
 	r := started(t, text())
 	client := &http.Client{Transport: &http.Transport{}}
 	ask := func() {
-		response, err := client.Get("http://" + stays + "/")
-		if err != nil {
-			t.Fatal(err)
-		}
+		response := expect.Value(client.Get("http://" + stays + "/"))(t)
 		_, _ = io.Copy(io.Discard, response.Body)
 		_ = response.Body.Close()
 	}

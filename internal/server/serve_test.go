@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/internal/buildinfo"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // running is a sidecar that serves.
@@ -60,20 +61,11 @@ func serving(t *testing.T, file string) *running {
 // call sends a request and returns status and body.
 func call(t *testing.T, method, url, body string) (int, string) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	request := expect.Value(http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body)))(t)
 	request.Header.Set("Content-Type", "application/json")
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := expect.Value(http.DefaultClient.Do(request))(t)
 	defer func() { _ = response.Body.Close() }()
-	reply, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reply := expect.Value(io.ReadAll(response.Body))(t)
 	return response.StatusCode, string(reply)
 }
 
@@ -208,8 +200,6 @@ engines:
 func configFile(t testing.TB, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(file, []byte(text), 0o600))
 	return file
 }

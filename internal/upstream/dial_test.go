@@ -16,6 +16,7 @@ import (
 	"github.com/neardup/sidecar/internal/certs"
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/logtest"
 	"github.com/neardup/sidecar/proxy"
 )
@@ -36,11 +37,7 @@ func behindTLS(t *testing.T, config *tls.Config) string {
 // pairOf returns a certificate with its key.
 func pairOf(t *testing.T, a *engines.Authority, c engines.Certificate) tls.Certificate {
 	t.Helper()
-	pair, err := tls.X509KeyPair(a.Issue(t, c))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pair
+	return expect.Value(tls.X509KeyPair(a.Issue(t, c)))(t)
 }
 
 // ask sends one request on a connection of its own.
@@ -65,10 +62,7 @@ func askOn(transport http.RoundTripper, url string, last bool) (string, error) {
 // plainPort returns what answers a connection without TLS, or not at all.
 func plainPort(t *testing.T, answer func(net.Conn)) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := expect.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = l.Close() })
 	go func() {
 		for {
@@ -162,10 +156,7 @@ type shortened struct{ transport *proxy.Transport }
 
 func (s *shortened) handshakes(t *testing.T, e *config.Engine, limit time.Duration) {
 	t.Helper()
-	c, err := certs.New(e.TLS.Files(), new(logtest.Lines).Logger())
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := expect.Value(certs.New(e.TLS.Files(), new(logtest.Lines).Logger()))(t)
 	s.transport.TLSHandshakeTimeout = limit
 	d := &engineDialer{certificates: c, transport: s.transport, log: new(logtest.Lines).Logger()}
 	s.transport.DialTLSContext = d.dial
@@ -197,9 +188,7 @@ func TestEngineTrustReload(t *testing.T) {
 	<-slow
 	p.Put(after, engines.Certificate{Name: "new"})
 	p.Write(p.CA, after.PEM)
-	if err := held.Reload(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, held.Reload())
 	if _, err := ask(transport, renewed); err != nil {
 		t.Errorf("after the change: %v", err)
 	}
@@ -259,10 +248,7 @@ func TestDialEnds(t *testing.T) {
 	transport, _ := transportOf(t, e)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, plainPort(t, func(net.Conn) {}), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	request := expect.Value(http.NewRequestWithContext(ctx, http.MethodGet, plainPort(t, func(net.Conn) {}), nil))(t)
 	if _, err := transport.RoundTrip(request); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v, want the end of the caller's time", err)
 	}
