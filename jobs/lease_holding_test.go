@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // held returns two boards of a job with one part, and the part held by the first.
@@ -15,9 +17,7 @@ func held(t *testing.T) (a, b *board, h *holding) {
 	a, b = newBoard(l, "j", "a"), newBoard(l, "j", "b")
 	one := func() (plan, error) { return plan{Parts: []string{""}}, nil }
 	for _, board := range []*board{a, b} {
-		if err := board.join(t.Context(), true, one); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, board.join(t.Context(), true, one))
 	}
 	h, err := a.claim(t.Context())
 	if err != nil || h == nil {
@@ -57,9 +57,7 @@ func TestStoppedProcess(t *testing.T) {
 func TestLeaseThatCantBeRenewed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, _, h := held(t)
-		if err := h.renew(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, h.renew(t.Context()))
 		a.journal = &closed{}
 		ctx, cancel := context.WithTimeout(t.Context(), 2*leaseFor)
 		defer cancel()
@@ -76,17 +74,13 @@ func TestGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, b, h := held(t)
 		h.advance("17", 5)
-		if err := h.release(t.Context(), false); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, h.release(t.Context(), false))
 		began := time.Now()
 		other, err := b.claim(t.Context())
 		if err != nil || other.After != "17" || other.Scanned != 5 || time.Since(began) > 0 {
 			t.Fatalf("%v %+v after %v", err, other, time.Since(began))
 		}
-		if err := other.release(t.Context(), true); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, other.release(t.Context(), true))
 		if none, err := b.claim(t.Context()); none != nil || err != nil {
 			t.Errorf("%+v %v", none, err)
 		}

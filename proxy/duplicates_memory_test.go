@@ -7,6 +7,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -16,10 +17,7 @@ func TestRecentIsBounded(t *testing.T) {
 	if effort.Race {
 		t.Skip("one goroutine: no race to be seen")
 	}
-	sketcher, err := sketch.New(sketch.DefaultScheme())
-	if err != nil {
-		t.Fatal(err)
-	}
+	sketcher := expect.Value(sketch.New(sketch.DefaultScheme()))(t)
 	rule := &adapters.Rule{Bands: 32, Rows: 4, Clusters: true, Sketcher: sketcher, Profile: rerank.Profile{Threshold: 0.6}}
 	var r recent
 	memory := func() int64 {

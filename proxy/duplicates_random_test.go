@@ -7,10 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
@@ -93,15 +92,10 @@ func checkLedger(t *testing.T, b *bank, model map[string]string, ops, titles, go
 	}
 	stored := map[string]string{}
 	for id, document := range b.docs {
-		members, err := jsonedit.Members([]byte(document))
-		if err != nil {
-			t.Fatal(err)
-		}
+		members := expect.Value(jsonedit.Members([]byte(document)))(t)
 		stored[id], _ = jsonedit.Text(jsonedit.Get(members, "title"))
 	}
-	if diff := cmp.Diff(model, stored); diff != "" {
-		t.Errorf("what is stored is not what was answered: %s", diff)
-	}
+	expect.Same(t, model, stored, "what is stored is not what was answered")
 	for title, id := range stands {
 		one, _ := b.rule.Sketch([]string{title})
 		other, _ := b.rule.Sketch([]string{stored[id]})

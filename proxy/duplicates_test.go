@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // TestTag holds documents to the cluster that they are stored with.
@@ -64,9 +65,7 @@ func TestTag(t *testing.T) {
 				for _, cluster := range clusters(b.lastSent(t)) {
 					got = append(got, names[cluster])
 				}
-				if diff := cmp.Diff(c.want, got); diff != "" {
-					t.Error(diff)
-				}
+				expect.Same(t, c.want, got, "")
 				for _, id := range []string{"1", "3", "4", "auto1"} {
 					delete(b.docs, id)
 				}
@@ -310,9 +309,7 @@ func TestSkipWhatChanges(t *testing.T) {
 				return nil
 			}
 			a := do(t, "POST", b.front(t).url+"/news-1/_bulk", line("index 1", told(1, 1)))
-			if diff := cmp.Diff([]string{c.want}, results(t, a.body)); diff != "" {
-				t.Error(diff)
-			}
+			expect.Same(t, []string{c.want}, results(t, a.body), "")
 		})
 	}
 }
@@ -326,9 +323,7 @@ func TestDuplicatesOfAMomentAgo(t *testing.T) {
 	send := func(lines string, want string, headers ...string) {
 		t.Helper()
 		a := do(t, "POST", f.url+"/news-1/_bulk", lines, headers...)
-		if diff := cmp.Diff([]string{want}, results(t, a.body)); diff != "" {
-			t.Error(diff)
-		}
+		expect.Same(t, []string{want}, results(t, a.body), "")
 	}
 	send(line("index 1", told(1, 0)), "index 1 done")
 	send(line("index 2", told(1, 1)), "index 1 noop")
@@ -338,9 +333,7 @@ func TestDuplicatesOfAMomentAgo(t *testing.T) {
 		t.Errorf("another client's document got cluster %q", others)
 	}
 	send(line("update 9", told(1, 1)), "update 9 done")
-	if diff := cmp.Diff(first, clusters(b.lastSent(t))); diff != "" {
-		t.Errorf("an update: %s", diff)
-	}
+	expect.Same(t, first, clusters(b.lastSent(t)), "an update")
 	send(line("index", told(2, 0)), "index auto1 done") // whose id is not known to us
 	send(line("index 4", told(2, 1)), "index 4 done")
 	delete(b.docs, "1")

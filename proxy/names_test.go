@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 const sketchMapping = `{"type":"binary","doc_values":true%s}`
@@ -76,9 +78,7 @@ func TestNamesThatMove(t *testing.T) {
 		}
 		counts := exported(t, f.Metrics)
 		want := map[bool][]float64{true: {2, 0, 0}, false: {0, 1, 1}}[byTemplate]
-		if diff := cmp.Diff(want, []float64{counts["documents_total change=enriched"], counts["documents_total change=unprepared"], counts["documents_total change=cleared"]}); diff != "" {
-			t.Errorf("byTemplate=%v: %s", byTemplate, diff)
-		}
+		expect.Same(t, want, []float64{counts["documents_total change=enriched"], counts["documents_total change=unprepared"], counts["documents_total change=cleared"]}, "byTemplate=%v", byTemplate)
 		if log := f.log.String(); strings.Contains(log, "run setup") == byTemplate {
 			t.Errorf("byTemplate=%v: the log: %s", byTemplate, log)
 		}
@@ -117,9 +117,7 @@ func TestCreationThroughUs(t *testing.T) {
 		`PUT /news-1/_mapping {"properties":{"neardup_sketch":` + fmt.Sprintf(sketchMapping, "") + `}}`,
 		`PUT /logs-1 {"mappings":{}}`, `PUT /news-refused {"mappings":{}}`,
 	}
-	if diff := cmp.Diff(want, s.log); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, want, s.log, "")
 }
 
 // TestCreationBesideASlowEngine: a look-up that does not end must not keep the client from its answer for ever.

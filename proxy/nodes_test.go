@@ -9,15 +9,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/proxy"
 )
 
 // nobody returns a URL where nothing listens.
 func nobody(t testing.TB) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := expect.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	return "http://" + l.Addr().String()
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/elastic"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/proxy"
 )
 
@@ -69,10 +70,7 @@ func TestHastyEngine(t *testing.T) {
 	client := &http.Client{Timeout: 30 * time.Second}
 	ask := func(method, key, path, body string, want int) (connection string) {
 		t.Helper()
-		r, err := http.NewRequest(method, f.url+path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := expect.Value(http.NewRequest(method, f.url+path, strings.NewReader(body)))(t)
 		r.Header.Set("X-Key", key)
 		resp, err := client.Do(r)
 		if err != nil {

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // message is an HTTP message as it stands on the wire, taken apart by hand so that no library tidies it up.
@@ -104,10 +106,7 @@ func record(t *testing.T) *recorder {
 // listen starts an engine that talks on each connection as it is told, and returns its address. Connections are numbered from 1 on.
 func listen(t *testing.T, talk func(conn net.Conn, number int)) (addr string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := expect.Value(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { l.Close() })
 	go func() {
 		for number := 1; ; number++ {
@@ -156,10 +155,7 @@ func (rec *recorder) take() []message {
 // send writes bytes to an address and returns the messages that come back, those of status 1xx first.
 func send(t *testing.T, addr, request string) []message {
 	t.Helper()
-	conn, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := expect.Value(net.Dial("tcp", addr))(t)
 	defer conn.Close()
 	conn.SetDeadline(time.Now().Add(30 * time.Second))
 	if _, err := io.WriteString(conn, request); err != nil {
@@ -174,10 +170,7 @@ func send(t *testing.T, addr, request string) []message {
 		}
 		status := string(head[9:12])
 		bodyless := strings.HasPrefix(request, "HEAD ") || status[0] == '1' || status == "204" || status == "304"
-		m, err := readMessage(r, bodyless, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := expect.Value(readMessage(r, bodyless, true))(t)
 		if list = append(list, m); status[0] != '1' {
 			return list
 		}

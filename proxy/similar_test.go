@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/proxy"
 )
 
@@ -66,10 +67,7 @@ func shelved(t testing.TB, s *shelf, change func(*proxy.Engine)) front {
 		for i := range 20 {
 			text := fmt.Sprintf(`{"title":"the story of number %d as it was told to us by the elders of the town on the day %d of the year"}`, i/4, i/4)
 			want, _ := r.Wanted([]byte(text), 0)
-			source, err := adapters.WithOurs([]byte(text), want)
-			if err != nil {
-				t.Fatal(err)
-			}
+			source := expect.Value(adapters.WithOurs([]byte(text), want))(t)
 			s.documents[fmt.Sprint(i)] = string(source)
 		}
 	}

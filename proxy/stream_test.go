@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // hit is a document as a reply shows it; its text is padded to 8 kB.
@@ -196,10 +197,7 @@ func TestHeadsComeAtOnce(t *testing.T) {
 				}
 				_, _ = io.WriteString(w, c.rest)
 			}), nil)
-			resp, err := client.Get(f.url + "/_whatever")
-			if err != nil {
-				t.Fatal(err)
-			}
+			resp := expect.Value(client.Get(f.url + "/_whatever"))(t)
 			defer resp.Body.Close()
 			begun := make([]byte, len(c.begun))
 			if _, err := io.ReadFull(resp.Body, begun); err != nil || string(begun) != c.begun {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 const okReply = "HTTP/1.1 200 OK\r\nX-elastic-product: Elasticsearch\r\ncontent-type: application/json\r\ncontent-length: 13\r\n\r\n{\"took\" : 1 }"
@@ -76,16 +76,12 @@ func TestTransparent(t *testing.T) {
 			if len(want) != 1 || len(got) != 1 || len(gotReply) != len(wantReply) {
 				t.Fatalf("the engine got %d requests directly and %d through us; the client %d and %d replies", len(want), len(got), len(wantReply), len(gotReply))
 			}
-			if diff := cmp.Diff(essence(want[0]), essence(got[0])); diff != "" {
-				t.Errorf("request: directly (-), through us (+):\n%s", diff)
-			}
+			expect.Same(t, essence(want[0]), essence(got[0]), "request: directly (-), through us (+)")
 			if gotReply[len(gotReply)-1].get("connection") == "close" {
 				t.Error("the client's connection is closed for no reason")
 			}
 			for i := range wantReply {
-				if diff := cmp.Diff(essence(wantReply[i]), essence(gotReply[i])); diff != "" {
-					t.Errorf("reply: directly (-), through us (+):\n%s", diff)
-				}
+				expect.Same(t, essence(wantReply[i]), essence(gotReply[i]), "reply: directly (-), through us (+)")
 			}
 		})
 	}

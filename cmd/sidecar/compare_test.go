@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -46,10 +47,7 @@ var comparedDocuments = docLines(
 // row returns the line of a pair by the package's own functions.
 func row(t testing.TB, a, b, textA, textB string, near bool) string {
 	t.Helper()
-	sketcher, err := sketch.New(sketch.DefaultScheme())
-	if err != nil {
-		t.Fatal(err)
-	}
+	sketcher := expect.Value(sketch.New(sketch.DefaultScheme()))(t)
 	first, _ := sketcher.Sketch(textA)
 	second, _ := sketcher.Sketch(textB)
 	agreement, ok := first.Agreement(&second)

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 func TestDemoPrintsBothLists(t *testing.T) {
@@ -74,19 +76,10 @@ func TestDemoPage(t *testing.T) {
 // request sends a request and returns status and body.
 func request(t *testing.T, method, url, body string) (int, string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := expect.Value(http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body)))(t)
 	req.Header.Set("Content-Type", "application/json")
-	response, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := expect.Value(http.DefaultClient.Do(req))(t)
 	defer func() { _ = response.Body.Close() }()
-	reply, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reply := expect.Value(io.ReadAll(response.Body))(t)
 	return response.StatusCode, string(reply)
 }

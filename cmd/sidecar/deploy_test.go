@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/neardup/sidecar/internal/config"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // composeFile is docker-compose.yml as far as it has to fit the sidecar. TestComposeFile in internal/packages holds it to Compose's own loader.
@@ -22,14 +23,9 @@ type composeFile struct {
 
 // TestComposeFitsTheSidecar holds each sidecar of docker-compose.yml to its configuration file.
 func TestComposeFitsTheSidecar(t *testing.T) {
-	text, err := os.ReadFile("../../docker-compose.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Value(os.ReadFile("../../docker-compose.yml"))(t)
 	var c composeFile
-	if err := yaml.Unmarshal(text, &c); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, yaml.Unmarshal(text, &c))
 	sidecars := 0
 	for name, service := range c.Services {
 		if service.Build == "" {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/offline"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -53,28 +54,19 @@ func TestExplainAsJSON(t *testing.T) {
 		return e
 	}
 	e := read()
-	sketcher, err := sketch.New(sketch.DefaultScheme())
-	if err != nil {
-		t.Fatal(err)
-	}
+	sketcher := expect.Value(sketch.New(sketch.DefaultScheme()))(t)
 	setA, setB := sketcher.Shingles(textA), sketcher.Shingles(textB)
 	exact := []float64{sketch.Resemblance(setA, setB), sketch.Containment(setA, setB), sketch.Containment(setB, setA)}
-	if diff := cmp.Diff(exact, []float64{*e.Resemblance.Exact, *e.AInB.Exact, *e.BInA.Exact}); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, exact, []float64{*e.Resemblance.Exact, *e.AInB.Exact, *e.BInA.Exact}, "")
 	verdicts := func(e offline.Explanation) (list []string) {
 		for _, v := range e.Verdicts {
 			list = append(list, fmt.Sprintf("%s %t %t", v.Profile, v.NearDuplicate, v.BySketches))
 		}
 		return list
 	}
-	if diff := cmp.Diff([]string{"default true false", "safe false false", "thorough true false"}, verdicts(e)); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, []string{"default true false", "safe false false", "thorough true false"}, verdicts(e), "")
 	e = read("--threshold", "0.3", "--no-texts")
-	if diff := cmp.Diff([]string{"default false false", "safe false false", "thorough false false", "--threshold true true"}, verdicts(e)); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, []string{"default false false", "safe false false", "thorough false false", "--threshold true true"}, verdicts(e), "")
 }
 
 // TestExplainByARule has a rule judge an excerpt by containment, under a scheme of its own, and say what it asks for beside that.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/config"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -18,9 +19,7 @@ import (
 func file(t testing.TB, text string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(name, []byte(text), 0o600))
 	return name
 }
 
@@ -35,10 +34,7 @@ func piped(t testing.TB, stdin string, args ...string) result {
 // stored returns the sketch as the sidecar stores it, for a rule over the fields.
 func stored(t testing.TB, scheme sketch.Scheme, fields []string, texts ...string) string {
 	t.Helper()
-	sketcher, err := sketch.New(scheme)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sketcher := expect.Value(sketch.New(scheme))(t)
 	rule := adapters.Rule{Fields: fields, Sketcher: sketcher}
 	s, _ := rule.Sketch(texts)
 	return s.String()

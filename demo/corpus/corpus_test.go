@@ -11,15 +11,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 func documents(t *testing.T) []Document {
 	t.Helper()
-	docs, err := Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return docs
+	return expect.Value(Load())(t)
 }
 
 func TestCounts(t *testing.T) {
@@ -110,13 +108,8 @@ func TestOrder(t *testing.T) {
 	if Documents()[0].ID == "changed" {
 		t.Error("callers share one slice")
 	}
-	authored, err := read()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(mixed(authored), second); diff != "" {
-		t.Errorf("a second reading differs (-second +first):\n%s", diff)
-	}
+	authored := expect.Value(read())(t)
+	expect.Same(t, mixed(authored), second, "a second reading differs (-second +first)")
 	for i := 1; i < len(second); i++ {
 		if second[i].Group == second[i-1].Group {
 			t.Errorf("%s and %s are neighbours", second[i-1].ID, second[i].ID)
@@ -125,19 +118,12 @@ func TestOrder(t *testing.T) {
 }
 
 func TestJSONHasNoLabels(t *testing.T) {
-	encoded, err := json.Marshal(documents(t)[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	encoded := expect.Value(json.Marshal(documents(t)[0]))(t)
 	var fields map[string]string
-	if err := json.Unmarshal(encoded, &fields); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(encoded, &fields))
 	got := slices.Sorted(maps.Keys(fields))
 	want := []string{"body", "host", "id", "published_at", "title", "url"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("fields (-want +got):\n%s", diff)
-	}
+	expect.Same(t, want, got, "fields")
 }
 
 func TestSwapMustOccurOnce(t *testing.T) {

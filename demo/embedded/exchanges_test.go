@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 var record = flag.String("record", "", "URL of an empty, real Elasticsearch whose replies to record")
@@ -31,10 +33,7 @@ func (x exchange) String() string { return x.method + " " + x.path + " " + x.bod
 
 func readExchanges(t *testing.T) (head string, list []exchange) {
 	t.Helper()
-	raw, err := os.ReadFile(exchangesFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := expect.Value(os.ReadFile(exchangesFile))(t)
 	for line := range strings.Lines(string(raw)) {
 		switch {
 		case strings.HasPrefix(line, "#"):
@@ -70,22 +69,13 @@ func withNewline(s string) string {
 
 func ask(t *testing.T, base string, x exchange) (int, string, http.Header) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), x.method, base+x.path, strings.NewReader(x.body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := expect.Value(http.NewRequestWithContext(t.Context(), x.method, base+x.path, strings.NewReader(x.body)))(t)
 	if x.body != "" {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := expect.Value(http.DefaultClient.Do(req))(t)
 	defer res.Body.Close()
-	b, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := expect.Value(io.ReadAll(res.Body))(t)
 	return res.StatusCode, string(bytes.TrimSpace(b)), res.Header
 }
 
@@ -147,9 +137,7 @@ func TestExchanges(t *testing.T) {
 			status, reply, _ := ask(t, *record, x)
 			out += fmt.Sprintf("> %s %s\n%s< %d %s\n", x.method, x.path, withNewline(x.body), status, reply)
 		}
-		if err := os.WriteFile(exchangesFile, []byte(out), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(exchangesFile, []byte(out), 0o644))
 		return
 	}
 	server := start(t)

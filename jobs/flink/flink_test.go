@@ -18,8 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/sketch"
 )
 
@@ -102,12 +101,8 @@ func TestCommittedFilesAlone(t *testing.T) {
 	write := func(name, text string) {
 		t.Helper()
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		expect.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	write("part-1", "1,2\n3,4\n")
 	write("part-2", "")
@@ -121,9 +116,7 @@ func TestCommittedFilesAlone(t *testing.T) {
 		}
 		got = append(got, pair)
 	}
-	if diff := cmp.Diff([][2]uint64{{1, 2}, {3, 4}}, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, [][2]uint64{{1, 2}, {3, 4}}, got, "")
 	for _, text := range []string{"1\n", "1,2", "1,x\n", "2,1\n", "1,1\n", "-1,2\n", "\n", "1,2,3\n"} {
 		write("part-2", "8,9\n"+text)
 		var last error
@@ -263,10 +256,7 @@ func TestGatewayGoesAway(t *testing.T) {
 		}
 		return "FINISHED", 200
 	})
-	pairs, err := j.Seek(t.Context(), some(20))
-	if err != nil {
-		t.Fatal(err)
-	}
+	pairs := expect.Value(j.Seek(t.Context(), some(20)))(t)
 	for pair, err := range pairs {
 		if err != nil || pair != [2]uint64{0, 1} {
 			t.Errorf("%v, %v", pair, err)
@@ -297,9 +287,7 @@ func TestInterruptStopsTheJob(t *testing.T) {
 		t.Error(err)
 	}
 	stops := slices.DeleteFunc(f.statements, func(s string) bool { return !strings.HasPrefix(s, "STOP") })
-	if diff := cmp.Diff([]string{"STOP JOB 'ours'"}, stops); diff != "" {
-		t.Error(diff)
-	}
+	expect.Same(t, []string{"STOP JOB 'ours'"}, stops, "")
 	f.finish(t, j)
 }
 
