@@ -555,7 +555,7 @@ func (s *Store) countAll(ctx context.Context, list []adapters.Listed) {
 			Hits struct{ Total *struct{ Value int } }
 		}
 	}
-	r := esapi.MsearchRequest{Body: strings.NewReader(searches.String()), FilterPath: []string{"responses.hits.total.value", "responses.status"}}
+	r := esapi.MsearchRequest{Body: strings.NewReader(searches.String())}
 	if len(list) == 0 || s.do(ctx, r, &reply) != nil || len(reply.Responses) != len(list) {
 		return
 	}

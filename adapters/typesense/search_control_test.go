@@ -35,9 +35,12 @@ func TestControls(t *testing.T) {
 	if s = search(post("/multi_search", `{"searches":[{"collection":"news","neardup":"maybe"}]}`), plan); s.Refusal == nil {
 		t.Error("a bad control in a search is not refused")
 	}
-	r := post("/multi_search?collection=all", `{"searches":[{"collection":"news","neardup":"maybe"},{"neardup":"off"}, {"collection":"other"}]}`)
-	if targets := slices.Collect(Dialect{}.Targets(Dialect{}.Classify(r), r)); !slices.Equal(targets, []string{"news", "all", "other"}) {
-		t.Errorf("sent to %q", targets)
+	searches := `{"searches":[{"collection":"news","neardup":"maybe"},{"neardup":"off"}, {"collection":"other"}]}`
+	for params, want := range map[string][]string{"": {"news", "other"}, "?collection=all": {"all", "all", "all"}} { // parameters of the URL count first
+		r := post("/multi_search"+params, searches)
+		if targets := slices.Collect(Dialect{}.Targets(Dialect{}.Classify(r), r)); !slices.Equal(targets, want) {
+			t.Errorf("%s: sent to %q, want %q", params, targets, want)
+		}
 	}
 }
 
