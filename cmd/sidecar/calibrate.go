@@ -49,7 +49,7 @@ Exit code 0: done. 1: failed or interrupted, for one index at least.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return do(cmd, &r) },
 	}
-	r.bind(cmd, ofIndex)
+	r.bind(cmd, indexUsage)
 	flags := cmd.Flags()
 	flags.IntVar(&r.Sample, "sample", r.Sample, "compare so many documents at random")
 	flags.IntVar(&r.Documents, "documents", r.Documents, "read so many documents of an index at most")

@@ -24,10 +24,10 @@ type job struct {
 	in       io.Reader
 	out, err io.Writer
 	engines  []*upstream.Engine
-	// goOn is what to do when it was interrupted.
-	goOn string
-	// full says that no further index is to be worked on.
-	full bool
+	// resumeHint is what to do when it was interrupted.
+	resumeHint string
+	// done says that no further index is to be worked on.
+	done bool
 }
 
 // target is an index that a job works on, and its rule.
@@ -45,8 +45,8 @@ type indicesOf[Report any] struct {
 	Indices []Report `json:"indices"`
 }
 
-// ofIndex is the usage of --index where all indices of the rules are worked on without it.
-const ofIndex = "only the indices behind this `name`: an index, an alias or a pattern"
+// indexUsage is the usage of --index where all indices of the rules are worked on without it.
+const indexUsage = "only the indices behind this `name`: an index, an alias or a pattern"
 
 // bind adds the flags of every job. Without a usage there is no --index.
 func (j *job) bind(cmd *cobra.Command, index string) {
@@ -123,7 +123,7 @@ func (j *job) each(ctx context.Context, writing bool, work func(context.Context,
 		for _, index := range indices {
 			t := target{e, index, e.Rules.Of(index)}
 			switch {
-			case ctx.Err() != nil || j.full:
+			case ctx.Err() != nil || j.done:
 			case t.rule == nil:
 				errs = append(errs, fmt.Errorf("engine %s: index %s: %s", e.Config.Name, index.Name, index.Why))
 			case writing && !index.Ready:
@@ -167,8 +167,8 @@ func (j *job) matching(ctx context.Context) (matching []target, err error) {
 func (j *job) end(ctx context.Context, matched bool, err error, found any) error {
 	if ctx.Err() != nil {
 		interrupted := terminal.ErrInterrupted
-		if j.goOn != "" {
-			interrupted = fmt.Errorf("%w: %s", interrupted, j.goOn)
+		if j.resumeHint != "" {
+			interrupted = fmt.Errorf("%w: %s", interrupted, j.resumeHint)
 		}
 		err = errors.Join(err, interrupted)
 	}

@@ -46,8 +46,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetOut(out)
 	root.SetErr(stderr)
 	cmd, err := root.ExecuteContextC(ctx)
-	err = out.alsoLost(err)
-	complain(cmd, args, err, stderr)
+	err = out.withWriteError(err)
+	printErrors(cmd, args, err, stderr)
 	return exitCode(err)
 }
 
@@ -97,7 +97,7 @@ func newRoot() *cobra.Command {
   sidecar doctor
   sidecar serve
   sidecar verify --index news-2024 --output json`,
-		PersistentPreRun: note,
+		PersistentPreRun: wrapStderr,
 		SilenceErrors:    true,
 		SilenceUsage:     true,
 	}

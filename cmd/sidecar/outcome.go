@@ -68,12 +68,12 @@ func asksJSON(cmd *cobra.Command, args []string) bool {
 	return false
 }
 
-// noted is what stands for standard error where results are JSON and nobody looks on: each line becomes an object, so that a
+// jsonLines is what stands for standard error where results are JSON and nobody looks on: each line becomes an object, so that a
 // program can read that stream too.
-type noted struct{ w io.Writer }
+type jsonLines struct{ w io.Writer }
 
-// Write takes whole lines; with it noted implements [io.Writer].
-func (n noted) Write(lines []byte) (int, error) {
+// Write takes whole lines; with it jsonLines implements [io.Writer].
+func (n jsonLines) Write(lines []byte) (int, error) {
 	for line := range strings.Lines(string(lines)) {
 		if line = strings.TrimPrefix(strings.TrimSpace(line), "note: "); line == "" {
 			continue
@@ -91,23 +91,23 @@ func jsonLine(w io.Writer, key, text string) error {
 	return err
 }
 
-// note has a command write objects to standard error where that is what its reader expects.
-func note(cmd *cobra.Command, args []string) {
+// wrapStderr has a command write objects to standard error where that is what its reader expects.
+func wrapStderr(cmd *cobra.Command, args []string) {
 	if w := cmd.ErrOrStderr(); asksJSON(cmd, args) && !terminal.IsTerminal(w) {
-		cmd.SetErr(noted{w})
+		cmd.SetErr(jsonLines{w})
 	}
 }
 
-// silent are the ends of commands that have said all there is to say.
-var silent = []error{errRefused, terminal.ErrFound, errTrouble, server.ErrLogged, errPrinted}
+// silentErrors are the ends of commands that have said all there is to say.
+var silentErrors = []error{errRefused, terminal.ErrFound, errTrouble, server.ErrLogged, errPrinted}
 
 // errPrinted ends a command that has printed what is wrong as its result.
 var errPrinted = errors.New("it is in the result")
 
-// complain writes what went wrong to standard error: a line for each error, or an object.
-func complain(cmd *cobra.Command, args []string, err error, stderr io.Writer) {
+// printErrors writes what went wrong to standard error: a line for each error, or an object.
+func printErrors(cmd *cobra.Command, args []string, err error, stderr io.Writer) {
 	for _, e := range config.Flatten(err) {
-		if slices.Contains(silent, e) {
+		if slices.Contains(silentErrors, e) {
 			continue
 		}
 		text := strings.TrimSpace(e.Error())

@@ -35,7 +35,7 @@ type watched struct {
 
 func reindexCommand() *cobra.Command {
 	r := reindexJob{list: []jobs.ReindexReport{}}
-	r.goOn = "go on where this run stopped with --resume"
+	r.resumeHint = "go on where this run stopped with --resume"
 	cmd := &cobra.Command{
 		Use:   "reindex",
 		Short: "Give documents that are stored already their sketches",
@@ -59,7 +59,7 @@ Exit code 0: done. 1: failed or interrupted. 3: done, and the engine refused som
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return do(cmd, &r) },
 	}
-	r.bind(cmd, ofIndex)
+	r.bind(cmd, indexUsage)
 	flags := cmd.Flags()
 	flags.StringVar(&r.Query, "query", "", "only the documents found by a `query` in the engine's words: JSON, or a filter")
 	flags.IntVar(&r.Slices, "slices", 2, "work on so many parts of an index at once")
@@ -124,7 +124,7 @@ func (r *reindexJob) reindex(ctx context.Context, t target) error {
 	meter.Slowed(report.Retries, report.Waited)
 	meter.End(err)
 	r.total = r.total.Add(report.Progress)
-	r.full = r.MaxDocs > 0 && r.total.Sent() >= r.MaxDocs
+	r.done = r.MaxDocs > 0 && r.total.Sent() >= r.MaxDocs
 	r.print(t, report, err)
 	if err == nil && !report.Cut {
 		r.watched = append(r.watched, watched{t, options})

@@ -33,7 +33,7 @@ type removeJob struct {
 
 func removeCommand() *cobra.Command {
 	r := removeJob{list: []jobs.RemoveReport{}}
-	r.goOn = "the same command goes on where this one stopped"
+	r.resumeHint = "the same command goes on where this one stopped"
 	cmd := &cobra.Command{
 		Use:   "remove --index NAME",
 		Short: "Take our fields out of an index again",

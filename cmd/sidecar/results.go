@@ -35,8 +35,8 @@ func (r *results) Fd() uintptr {
 	return ^uintptr(0)
 }
 
-// alsoLost returns how a command ended, with the loss of results unless that is it.
-func (r *results) alsoLost(err error) error {
+// withWriteError returns how a command ended, with the loss of results unless that is it.
+func (r *results) withWriteError(err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.err == nil || errors.Is(err, r.err) {

@@ -91,7 +91,7 @@ func (s *similarJob) run(ctx context.Context) error {
 	}
 	var document []byte
 	if s.id == "-" {
-		document, err = typed(terminal.UntilDone(ctx, s.in))
+		document, err = readDocument(terminal.UntilDone(ctx, s.in))
 	} else if document, s.Except, err = e.Rules.Document(ctx, e.Store, indices, s.id); err == nil && document == nil {
 		err = fmt.Errorf("there is no such document: %s in %s", s.id, s.index)
 	}
@@ -124,8 +124,8 @@ func (s *similarJob) behind(ctx context.Context) (one *upstream.Engine, indices 
 	return one, indices, nil
 }
 
-// typed reads a document from standard input: a JSON object, or else a text.
-func typed(in io.Reader) ([]byte, error) {
+// readDocument reads a document from standard input: a JSON object, or else a text.
+func readDocument(in io.Reader) ([]byte, error) {
 	raw, err := io.ReadAll(io.LimitReader(in, maxStdin+1))
 	if err != nil {
 		return nil, fmt.Errorf("standard input: %w", err)

@@ -17,11 +17,11 @@ func TestTyped(t *testing.T) {
 		` {"title":"a"} `: `{"title":"a"}`, `{"title":`: `{"text":"{\"title\":"}`, "plain <b>text</b>\n": `{"text":"plain \u003cb\u003etext\u003c/b\u003e\n"}`,
 		"": `{"text":""}`, "[1]": `{"text":"[1]"}`,
 	} {
-		if got, err := typed(strings.NewReader(in)); err != nil || string(got) != want {
+		if got, err := readDocument(strings.NewReader(in)); err != nil || string(got) != want {
 			t.Errorf("%q is read as %s, %v", in, got, err)
 		}
 	}
-	if _, err := typed(io.LimitReader(endless{}, maxStdin+1)); err == nil {
+	if _, err := readDocument(io.LimitReader(endless{}, maxStdin+1)); err == nil {
 		t.Error("too long a text is taken")
 	}
 }

@@ -59,11 +59,11 @@ something could not be read or written, or the command line or the configuration
 		Example: `  sidecar verify
   sidecar verify --index news-2024 --sample 1000 --output json
   sidecar verify --index news-2024 --repair --requests-per-second 500`,
-		Args: func(cmd *cobra.Command, args []string) error { return troubled(cobra.NoArgs(cmd, args)) },
-		RunE: func(cmd *cobra.Command, _ []string) error { return troubled(do(cmd, &v)) },
+		Args: func(cmd *cobra.Command, args []string) error { return withTrouble(cobra.NoArgs(cmd, args)) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return withTrouble(do(cmd, &v)) },
 	}
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return troubled(err) })
-	v.bind(cmd, ofIndex)
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return withTrouble(err) })
+	v.bind(cmd, indexUsage)
 	flags := cmd.Flags()
 	flags.IntVar(&v.sample, "sample", 0, "look at so many documents of each index; 0 is all of them")
 	flags.BoolVar(&v.Repair, "repair", false, "mend what is not as it should be")
@@ -73,8 +73,8 @@ something could not be read or written, or the command line or the configuration
 	return cmd
 }
 
-// troubled marks an error as one that leaves with exit code 2. That stale sketches were found is none.
-func troubled(err error) error {
+// withTrouble marks an error as one that leaves with exit code 2. That stale sketches were found is none.
+func withTrouble(err error) error {
 	if err == nil || errors.Is(err, terminal.ErrFound) {
 		return err
 	}

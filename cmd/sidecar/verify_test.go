@@ -117,7 +117,7 @@ func TestVerifyInterrupted(t *testing.T) {
 	cancel()
 	e, _ := openedStock(t)
 	v := verifyJob{job: job{output: formText, out: io.Discard, err: io.Discard, engines: []*upstream.Engine{e}}}
-	if err := troubled(v.run(ctx)); !errors.Is(err, terminal.ErrInterrupted) || !errors.Is(err, errTrouble) {
+	if err := withTrouble(v.run(ctx)); !errors.Is(err, terminal.ErrInterrupted) || !errors.Is(err, errTrouble) {
 		t.Errorf("error: %v", err)
 	}
 }

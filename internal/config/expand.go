@@ -30,7 +30,7 @@ func Expand(text string, env Lookup) (string, error) {
 			if !closed {
 				return "", errors.New("has ${ without }: write ${NAME} or ${file:/path}, or $$ for a dollar sign")
 			}
-			value, err := placed(inner, env)
+			value, err := resolve(inner, env)
 			if err != nil {
 				return "", err
 			}
@@ -43,8 +43,8 @@ func Expand(text string, env Lookup) (string, error) {
 	}
 }
 
-// placed returns what stands for the text between ${ and }.
-func placed(inner string, env Lookup) (string, error) {
+// resolve returns what stands for the text between ${ and }.
+func resolve(inner string, env Lookup) (string, error) {
 	if path, found := strings.CutPrefix(inner, "file:"); found {
 		return secretFile(path)
 	}

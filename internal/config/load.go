@@ -152,7 +152,7 @@ func decode(v *viper.Viper, env Lookup) (*Config, []*KeyError) {
 	for i := range c.Engines {
 		c.Engines[i].Name = cmp.Or(c.Engines[i].Name, c.Engines[i].Kind)
 		for j := range c.Engines[i].Indices {
-			c.Engines[i].Indices[j].named()
+			c.Engines[i].Indices[j].resolveHost()
 		}
 	}
 	return &c, errs

@@ -91,8 +91,8 @@ func (p Preset) Start(section Sketch) Index {
 	return i
 }
 
-// named puts the field that host_field names in the place of that word.
-func (i *Index) named() {
+// resolveHost puts the field that host_field names in the place of that word.
+func (i *Index) resolveHost() {
 	if i.HostField == "" {
 		return // which validation complains of
 	}

@@ -61,7 +61,7 @@ func node(value reflect.Value) *yaml.Node {
 
 func plainNode(text string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: text} }
 
-// plainYAML is a text that YAML takes for itself without quotes, but for the words below, which YAML 1.1 takes for something else.
+// plainYAML is a text that YAML takes as it is without quotes, but for the words below, which YAML 1.1 takes for something else.
 var (
 	plainYAML = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_./-]*$`)
 	wordsYAML = regexp.MustCompile(`^(?i:y|yes|n|no|true|false|on|off|null|nan|inf)$`)

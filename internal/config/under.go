@@ -34,7 +34,7 @@ func (i Index) Under(name string, section Sketch) (Index, error) {
 			own.Field(n).Set(is.Field(n))
 		}
 	}
-	other.named()
+	other.resolveHost()
 	var f faults
 	other.validate(&f, "rule")
 	other.validateSketch(&f, "rule", &section)
@@ -55,7 +55,7 @@ func (i Index) Under(name string, section Sketch) (Index, error) {
 func (i Index) YAML(section Sketch) string {
 	start := PresetOf(i.Preset).Start(section)
 	start.HostField = i.HostField
-	start.named()
+	start.resolveHost()
 	start.HostField = ""
 	entry := differing(reflect.ValueOf(i), reflect.ValueOf(start), "match", "fields", "preset", "threshold", "window")
 	return encode(&yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{entry}})

@@ -75,11 +75,11 @@ func filesIn(text []byte) []string {
 		return nil
 	}
 	names := map[string]bool{}
-	gather(v.AllSettings(), names)
+	collectFiles(v.AllSettings(), names)
 	return slices.Sorted(maps.Keys(names))
 }
 
-func gather(value any, names map[string]bool) {
+func collectFiles(value any, names map[string]bool) {
 	switch value := value.(type) {
 	case map[string]any:
 		for key, below := range value {
@@ -88,11 +88,11 @@ func gather(value any, names map[string]bool) {
 					names[name] = true
 				}
 			}
-			gather(below, names)
+			collectFiles(below, names)
 		}
 	case []any:
 		for _, below := range value {
-			gather(below, names)
+			collectFiles(below, names)
 		}
 	case string:
 		for _, found := range fileReference.FindAllStringSubmatch(value, -1) {

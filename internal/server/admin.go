@@ -33,25 +33,25 @@ const (
 	probedFor = time.Second
 )
 
-// status answers on the admin listener. Its fields pprof, meters and plays are set before handler.
+// status answers on the admin listener. Its fields pprof, meters and playground are set before handler.
 type status struct {
-	draining atomic.Bool
-	pprof    bool                // profiles are shown
-	meters   *meters             // nil for none
-	plays    *playground.Handler // nil for none
-	playing  atomic.Bool         // it is shown
+	draining     atomic.Bool
+	pprof        bool                // profiles are shown
+	meters       *meters             // nil for none
+	playground   *playground.Handler // nil for none
+	playgroundOn atomic.Bool         // it is shown
 
 	// host is the one that the configuration names, under which the pages can be asked for; nil for none.
 	host   atomic.Pointer[string]
 	probes atomic.Pointer[[]probe]
-	recent [2]probed // of all nodes, and of as many as it took
+	caches [2]probeCache // of all nodes, and of as many as it took
 }
 
 // set takes the engines that the sidecar is ready with.
 func (s *status) set(probes []probe) {
 	s.probes.Store(&probes)
-	for i := range s.recent {
-		s.recent[i].forget()
+	for i := range s.caches {
+		s.caches[i].forget()
 	}
 }
 
@@ -152,7 +152,7 @@ func (s *status) warnOpen(log *slog.Logger, addr net.Addr) {
 		return
 	}
 	shows := "health, version, engines' addresses, metrics"
-	if s.playing.Load() {
+	if s.playgroundOn.Load() {
 		shows += ", a page that searches the engines with the credentials of whoever types them, or with none"
 	}
 	if s.pprof {
@@ -183,16 +183,16 @@ func (s *status) links() []playground.Link {
 
 // play answers for the playground, where it is shown.
 func (s *status) play(w http.ResponseWriter, r *http.Request) {
-	if s.plays == nil || !s.playing.Load() {
+	if s.playground == nil || !s.playgroundOn.Load() {
 		page(w, http.StatusNotFound, "the playground is off: playground: true in the configuration turns it on")
 		return
 	}
-	s.plays.ServeHTTP(w, r)
+	s.playground.ServeHTTP(w, r)
 }
 
 func (s *status) index(w http.ResponseWriter, r *http.Request) {
-	if s.plays != nil && s.playing.Load() {
-		s.plays.ServeHTTP(w, r)
+	if s.playground != nil && s.playgroundOn.Load() {
+		s.playground.ServeHTTP(w, r)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -228,7 +228,7 @@ func (s *status) ready(w http.ResponseWriter, r *http.Request) {
 	if verbose {
 		which = 0
 	}
-	for _, found := range s.recent[which].get(func() []reached { return s.reach(verbose) }) {
+	for _, found := range s.caches[which].get(func() []probeResult { return s.reach(verbose) }) {
 		line := mark(verbose, found.err == nil) + "engine " + found.name + ": ok"
 		if found.err != nil {
 			code = http.StatusServiceUnavailable
@@ -262,12 +262,12 @@ func mark(verbose, good bool) string {
 }
 
 // reach asks all engines at once.
-func (s *status) reach(all bool) []reached {
+func (s *status) reach(all bool) []probeResult {
 	var probes []probe
 	if p := s.probes.Load(); p != nil {
 		probes = *p
 	}
-	list := make([]reached, len(probes))
+	list := make([]probeResult, len(probes))
 	var wg sync.WaitGroup
 	for i, p := range probes {
 		wg.Go(func() { list[i] = p.reach(context.Background(), all) })
@@ -276,21 +276,21 @@ func (s *status) reach(all bool) []reached {
 	return list
 }
 
-// reached is what was found out of an engine.
-type reached struct {
+// probeResult is what was found out of an engine.
+type probeResult struct {
 	name  string
 	err   error    // why no node answers
 	nodes []string // a line for each
 }
 
-// probed is what was found out a moment ago. Whoever asks meanwhile waits for the same.
-type probed struct {
+// probeCache keeps what was found out a moment ago. Whoever asks meanwhile waits for the same.
+type probeCache struct {
 	mu    sync.Mutex
 	at    time.Time
-	found []reached
+	found []probeResult
 }
 
-func (p *probed) get(find func() []reached) []reached {
+func (p *probeCache) get(find func() []probeResult) []probeResult {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.at.IsZero() || time.Since(p.at) > probedFor {
@@ -300,7 +300,7 @@ func (p *probed) get(find func() []reached) []reached {
 	return p.found
 }
 
-func (p *probed) forget() {
+func (p *probeCache) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.at = time.Time{}
@@ -315,7 +315,7 @@ type probe struct {
 
 // reach asks the nodes at once, and waits for the first answer or for all of them. An engine can be reached if any node
 // answers, whatever it says: without credentials most of them refuse.
-func (p probe) reach(ctx context.Context, all bool) reached {
+func (p probe) reach(ctx context.Context, all bool) probeResult {
 	ctx, cancel := context.WithTimeout(ctx, ProbeTimeout)
 	defer cancel()
 	type answer struct {
@@ -335,7 +335,7 @@ func (p probe) reach(ctx context.Context, all bool) reached {
 			answers <- answer{i, line, err}
 		}()
 	}
-	found, good := reached{name: p.name, nodes: make([]string, len(p.urls))}, false
+	found, good := probeResult{name: p.name, nodes: make([]string, len(p.urls))}, false
 	var errs []error
 	for range p.urls {
 		a := <-answers

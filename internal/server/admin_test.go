@@ -130,7 +130,7 @@ func TestOthersAreWarnedOf(t *testing.T) {
 		playing, warns bool
 	}{{"127.0.0.1", true, false}, {"::1", true, false}, {"0.0.0.0", true, true}, {"::", false, true}, {"10.1.2.3", false, true}} {
 		var s status
-		s.playing.Store(c.playing)
+		s.playgroundOn.Store(c.playing)
 		var log strings.Builder
 		s.warnOpen(slog.New(slog.NewTextHandler(&log, nil)), &net.TCPAddr{IP: net.ParseIP(c.address), Port: 9600})
 		if line := log.String(); (line != "") != c.warns || strings.Contains(line, search) != (c.warns && c.playing) {

@@ -24,7 +24,7 @@ type meters struct {
 	reloads  *prometheus.CounterVec
 	// stale says that the last configuration read was not taken.
 	stale     atomic.Bool
-	certified atomic.Pointer[certified]
+	certified atomic.Pointer[certificatesOf]
 
 	mu      sync.Mutex
 	engines map[string]*proxy.Metrics
@@ -32,7 +32,7 @@ type meters struct {
 
 func newMeters() *meters {
 	m := &meters{registry: newRegistry(), engines: map[string]*proxy.Metrics{}}
-	m.certified.Store(&certified{})
+	m.certified.Store(&certificatesOf{})
 	m.reloads = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "neardup_config_reloads_total", Help: "Configurations read after the first: ok, or failed: the one before stays.",
 	}, []string{"result"})
@@ -105,8 +105,8 @@ func (m *meters) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: 4})
 }
 
-// certified are the certificates of each engine, some of them nil.
-type certified map[string][]*certs.Certificates
+// certificatesOf are the certificates of each engine, some of them nil.
+type certificatesOf map[string][]*certs.Certificates
 
 // expiries collects when the first of each engine's certificates ends.
 type expiries struct{ *meters }

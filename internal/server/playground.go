@@ -28,8 +28,8 @@ func (s *process) play(c *config.Config, units map[string]*backend) {
 	for i := range c.Engines {
 		scene.Engines = append(scene.Engines, s.playgroundEngine(c, &c.Engines[i], units[c.Engines[i].Name]))
 	}
-	s.status.plays.Set(scene)
-	s.status.playing.Store(c.Playground)
+	s.status.playground.Set(scene)
+	s.status.playgroundOn.Store(c.Playground)
 }
 
 // playgroundEngine returns an engine as the playground sees it.

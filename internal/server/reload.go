@@ -167,7 +167,7 @@ func (s *process) planEndpoint(p *plan, config, name, address string) (*endpoint
 	if d.sockets == nil {
 		socket, err := net.Listen("tcp", address)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w: %s", config, err, s.insteadOf(address, err))
+			return nil, fmt.Errorf("%s: %w: %s", config, err, s.addressHint(address, err))
 		}
 		d.sockets = []net.Listener{socket}
 	}
@@ -190,8 +190,8 @@ func (s *process) planServer(p *plan, d *endpoint, e *config.Engine) error {
 	return err
 }
 
-// insteadOf says what can be done where an address can't be listened on.
-func (s *process) insteadOf(address string, err error) string {
+// addressHint says what can be done where an address can't be listened on.
+func (s *process) addressHint(address string, err error) string {
 	if _, port, _ := net.SplitHostPort(address); errors.Is(err, syscall.EADDRINUSE) {
 		for _, d := range s.endpoints {
 			if _, taken, _ := net.SplitHostPort(d.addr().String()); taken == port {
@@ -207,17 +207,17 @@ func (s *process) commit(p *plan) {
 	limitMemory(p.config)
 	before := s.state
 	s.state = p.state
-	s.book.set(p.config.Log)
+	s.logs.set(p.config.Log)
 	if err := s.tracing.apply(p.config.Traces); err != nil {
 		s.log.Error("traces go on as before", "error", err.Error())
 	}
 	var probes []probe
 	var names []string
-	shown := certified{}
+	shown := certificatesOf{}
 	for i := range p.config.Engines {
 		e := &p.config.Engines[i]
 		d, u := p.endpoints[p.keys[i]], p.backends[e.Name]
-		s.leave(true, d.put(u, p.servers[d]))
+		s.endServer(true, d.put(u, p.servers[d]))
 		names = append(names, e.Name)
 		shown[e.Name] = []*certs.Certificates{s.clientTLS[e.Name].certificates, u.certificates}
 		probes = append(probes, probe{name: e.Name, urls: u.urls, transport: u.transport})
@@ -237,7 +237,7 @@ func (s *process) commit(p *plan) {
 			s.putAdmin(d, p.servers[d])
 		}
 	}
-	s.discard(before)
+	s.closeOld(before)
 }
 
 // putAdmin has an endpoint answer for the process itself.
@@ -257,12 +257,12 @@ func (s *process) refresh() {
 	}
 }
 
-// discard gives up what is not served any more.
-func (s *process) discard(before state) {
+// closeOld gives up what is not served any more.
+func (s *process) closeOld(before state) {
 	for key, d := range before.endpoints {
 		if s.endpoints[key] == nil {
 			s.log.Info("not listening any more", "addr", d.addr().String())
-			s.giveUp(d)
+			s.closeEndpoint(d)
 		}
 	}
 	for name, u := range before.backends {
@@ -280,23 +280,23 @@ func (s *process) discard(before state) {
 	}
 }
 
-// giveUp closes an endpoint.
-func (s *process) giveUp(d *endpoint) {
+// closeEndpoint closes an endpoint.
+func (s *process) closeEndpoint(d *endpoint) {
 	d.shut()
 	for name, list := range s.passed {
 		s.passed[name] = slices.DeleteFunc(list, func(socket net.Listener) bool { return slices.Contains(d.sockets, socket) })
 	}
-	s.leave(false, d.server.Load())
+	s.endServer(false, d.server.Load())
 }
 
-// leave ends a server that gets no new connections, if there is one, with the last of its requests or when patience is over.
-func (s *process) leave(stays bool, server *server) {
+// endServer ends a server that gets no new connections, if there is one, with the last of its requests or when the drain is over.
+func (s *process) endServer(stays bool, server *server) {
 	if server == nil {
 		return
 	}
 	s.leaving.Go(func() {
 		s.wait()
-		ctx, cancel := s.patience(stays)
+		ctx, cancel := s.drainContext(stays)
 		defer cancel()
 		if n := server.quit(ctx); n > 0 {
 			s.cut.Add(n)
@@ -305,9 +305,9 @@ func (s *process) leave(stays bool, server *server) {
 	})
 }
 
-// patience is how long requests under way at a server that gets no new connections may take: the drain, from now on or, where the address
+// drainContext bounds how long requests under way at a server that gets no new connections may take: to the drain, from now on or, where the address
 // stays and only how clients come in has changed, from when everything ends.
-func (s *process) patience(stays bool) (context.Context, context.CancelFunc) {
+func (s *process) drainContext(stays bool) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
 	drain := func() { time.AfterFunc(s.Drain, cancel) }
 	if !stays {
@@ -352,15 +352,15 @@ func (s *process) reload(why string) {
 		s.log.Error("configuration not reloaded, the one before stays", "why", why, "config", s.config.File, "error", oneLine(err))
 		return
 	}
-	made := s.made(p)
+	made := s.replaced(p)
 	s.commit(p)
 	s.meters.reloaded(true)
 	s.log.Info("configuration reloaded", "why", why, "config", c.File, "engines", len(c.Engines), "rules", c.RuleCount(),
 		"made_anew", strings.Join(made, ","), "took", time.Since(began).Round(time.Microsecond).String())
 }
 
-// made returns the names of the engines whose backends a plan replaces.
-func (s *process) made(p *plan) (names []string) {
+// replaced returns the names of the engines whose backends a plan replaces.
+func (s *process) replaced(p *plan) (names []string) {
 	for _, e := range p.config.Engines {
 		if p.backends[e.Name] != s.backends[e.Name] {
 			names = append(names, e.Name)

@@ -49,7 +49,7 @@ type process struct {
 	state
 	retiring
 	log     *slog.Logger
-	book    *reloadableLog // writes the lines of log
+	logs    *reloadableLog // writes the lines of log
 	systemd systemd
 	passed  sockets
 
@@ -85,16 +85,16 @@ func (s *process) run(ctx context.Context, file string, out io.Writer) error {
 	}
 	s.begin(c, out)
 	defer s.close()
-	err = s.all(ctx, c, watch, hangup)
-	if err != nil && s.book.asJSON.Load() {
+	err = s.serveAll(ctx, c, watch, hangup)
+	if err != nil && s.logs.asJSON.Load() {
 		s.log.Error("ended", "error", oneLine(err))
 		return ErrLogged
 	}
 	return err
 }
 
-// all serves from beginning to end.
-func (s *process) all(ctx context.Context, c *config.Config, watch *config.Watch, hangup <-chan os.Signal) (err error) {
+// serveAll serves from beginning to end.
+func (s *process) serveAll(ctx context.Context, c *config.Config, watch *config.Watch, hangup <-chan os.Signal) (err error) {
 	if s.passed, err = passedSockets(); err != nil {
 		return err
 	}
@@ -111,13 +111,13 @@ func (s *process) all(ctx context.Context, c *config.Config, watch *config.Watch
 
 // begin sets up what there is before anything is served.
 func (s *process) begin(c *config.Config, out io.Writer) {
-	s.book = newReloadableLog(out, c.Log)
-	s.log = slog.New(s.book)
+	s.logs = newReloadableLog(out, c.Log)
+	s.log = slog.New(s.logs)
 	slog.SetDefault(s.log)
 	quietStandardLog(s.log)
 	s.systemd = systemd{s.log}
 	s.meters = newMeters()
-	s.status.meters, s.status.pprof, s.status.plays = s.meters, s.PProf, playground.New()
+	s.status.meters, s.status.pprof, s.status.playground = s.meters, s.PProf, playground.New()
 	s.tracing = newTracing(s.log)
 	s.failed, s.hurry, s.linger = make(chan error, 1), make(chan struct{}), linger
 	s.state = newState(nil)
@@ -129,7 +129,7 @@ func (s *process) start(c *config.Config) error {
 	if err != nil {
 		return err
 	}
-	if err := s.unclaimed(p); err != nil {
+	if err := s.checkPassed(p); err != nil {
 		p.drop()
 		return err
 	}
@@ -139,9 +139,9 @@ func (s *process) start(c *config.Config) error {
 	return nil
 }
 
-// unclaimed returns an error that names the passed sockets which the configuration has no use for: clients would wait at them for
+// checkPassed returns an error that names the passed sockets which the configuration has no use for: clients would wait at them for
 // ever.
-func (s *process) unclaimed(p *plan) error {
+func (s *process) checkPassed(p *plan) error {
 	var claimed []net.Listener
 	for _, d := range p.endpoints {
 		claimed = append(claimed, d.sockets...)
@@ -217,7 +217,7 @@ func (s *process) end(orderly bool) error {
 	close(s.hurry)
 	for _, d := range s.endpoints {
 		if !d.admin {
-			s.giveUp(d)
+			s.closeEndpoint(d)
 		}
 	}
 	s.leaving.Wait()
