@@ -114,7 +114,7 @@ func (s *indexSource) writable(ctx context.Context) error {
 	return nil
 }
 
-// hostFields are the fields that a document's host may stand in.
+// hostFields are the fields that may hold a document's host.
 func (s *indexSource) hostFields() []string {
 	if s.hostField == "" {
 		return nil

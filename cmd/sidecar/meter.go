@@ -21,7 +21,7 @@ type meter struct {
 	title string
 	bar   *progressbar.ProgressBar // nil off a terminal
 	next  time.Time
-	// first is how many were scanned when the meter was first told, at the moment start: those of earlier runs among them.
+	// first is how many were scanned at the first update, at the time start. Earlier runs may have scanned some.
 	first int
 	start time.Time
 }

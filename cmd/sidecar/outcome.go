@@ -68,7 +68,7 @@ func asksJSON(cmd *cobra.Command, args []string) bool {
 	return false
 }
 
-// jsonLines is what stands for standard error where results are JSON and nobody looks on: each line becomes an object, so that a
+// jsonLines takes the place of standard error if results are JSON and it is no terminal: each line becomes an object, so that a
 // program can read that stream too.
 type jsonLines struct{ w io.Writer }
 

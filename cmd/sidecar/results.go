@@ -27,7 +27,7 @@ func (r *results) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Fd returns what a file is to the system, and what is no file where there is none.
+// Fd returns the file descriptor, or an invalid one if the output is no file.
 func (r *results) Fd() uintptr {
 	if file, ok := r.w.(*os.File); ok {
 		return file.Fd()

@@ -190,7 +190,7 @@ func (s *similarJob) table(b *bytes.Buffer, found adapters.Similar) {
 	}
 }
 
-// inTable returns an id as it stands in a table: quoted where it would break that.
+// inTable returns an id for a table: quoted if it would break one.
 func inTable(id string) string {
 	if strings.ContainsFunc(id, func(r rune) bool { return r < ' ' }) {
 		return fmt.Sprintf("%q", id)

@@ -73,7 +73,7 @@ something could not be read or written, or the command line or the configuration
 	return cmd
 }
 
-// withTrouble marks an error as one that leaves with exit code 2. That stale sketches were found is none.
+// withTrouble marks an error as one that ends with exit code 2. Stale sketches are no such error.
 func withTrouble(err error) error {
 	if err == nil || errors.Is(err, terminal.ErrFound) {
 		return err

@@ -323,7 +323,7 @@ func (c *Certificates) warn() {
 	c.log.Warn("certificate ends soon: renew it", "file", file, "until", FormatTime(at), "days", int(at.Sub(now).Hours()/24))
 }
 
-// Expiry returns when the first of the certificates ends, of a file of authorities the last; the zero time where there is none.
+// Expiry returns when the first of the certificates ends, of a file of authorities the last; the zero time if there is none.
 func (c *Certificates) Expiry() time.Time {
 	if c == nil {
 		return time.Time{}

@@ -138,7 +138,7 @@ type Limits struct {
 	IdleTimeout   Span `mapstructure:"idle_timeout"`
 }
 
-// What stands where config.yaml says nothing.
+// Defaults of keys that config.yaml leaves out.
 const (
 	DefaultAdmin  = "127.0.0.1:9600"
 	defaultPreset = "default"

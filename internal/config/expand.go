@@ -43,7 +43,7 @@ func Expand(text string, env Lookup) (string, error) {
 	}
 }
 
-// resolve returns what stands for the text between ${ and }.
+// resolve returns the value of the text between ${ and }.
 func resolve(inner string, env Lookup) (string, error) {
 	if path, found := strings.CutPrefix(inner, "file:"); found {
 		return secretFile(path)

@@ -77,7 +77,7 @@ func parse(text []byte, env Lookup, counts *regexp.Regexp, validate func(*Config
 		c.Playground = local(c.Admin) && !c.asksForCertificates()
 	}
 	for _, e := range validate(c) {
-		// A key that couldn't be read has its default here: what is wrong with that is no news.
+		// A key that couldn't be read has its default here: its faults are not the file's.
 		if !slices.ContainsFunc(wrong, e.follows) {
 			wrong = append(wrong, e)
 		}
@@ -222,7 +222,7 @@ func convert(value any, to reflect.Value, env Lookup, section Sketch) (any, erro
 	return value, nil
 }
 
-// scalar returns the number or the truth value that a text out of a variable stands for, or the text.
+// scalar parses the text of a variable as a number or a truth value; any other text stays.
 func scalar(text string) any {
 	if n, err := strconv.Atoi(text); err == nil {
 		return n
@@ -244,7 +244,7 @@ const (
 	wantedRepresentative = "must be a word such as newest, or a section such as {field: votes, order: desc}"
 )
 
-// textOf returns the text of an entry's key, or what stands for it. Where it can't be read, decoding the key itself says why.
+// textOf returns the text of an entry's key, or a default. If it can't be read, decoding the key itself says why.
 func textOf(entry any, key, without string, env Lookup) string {
 	section, _ := entry.(map[string]any)
 	written, ok := section[key].(string)

@@ -76,7 +76,7 @@ func textNode(text string) *yaml.Node {
 }
 
 // Quote returns a text as YAML: as it stands where that is safe, otherwise in double quotes. A dollar sign is doubled, so that
-// it is none of ours when it is read again.
+// it is not a variable when it is read again.
 func Quote(text string) string { return strings.TrimSuffix(encode(textNode(text)), "\n") }
 
 // encode writes a value, with every dollar sign doubled.

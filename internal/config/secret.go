@@ -13,13 +13,13 @@ import (
 	"github.com/neardup/sidecar/internal/certs"
 )
 
-// Hidden stands where a secret would be shown.
+// Hidden is shown in place of a secret.
 const Hidden = "…"
 
 // Secret is a text that nothing shows: whatever prints, formats, logs or marshals it, or a value that holds it, gets [Hidden] or
 // an address. Only Reveal returns the text. Its zero value is an empty text.
 type Secret struct {
-	// A pointer, since fmt asks no method of what stands in an unexported field, and goes through no pointer there.
+	// A pointer, since fmt calls no method on an unexported field, and does not follow a pointer there.
 	text *string
 }
 
@@ -75,7 +75,7 @@ func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 var hostPort = regexp.MustCompile(`^[A-Za-z0-9.-]+:[0-9]+([/?#]|$)`)
 
 // shownURL returns a URL with hidden in the place of its user, password and query. One that is not well formed is cut down to
-// what can't hold a secret; a text that is none at all may be a secret in a wrong place.
+// what can't hold a secret. A text that is no URL at all may be a secret in the wrong place.
 func shownURL(text string) string {
 	if !strings.Contains(text, "://") && !strings.Contains(text, "@") && !hostPort.MatchString(text) {
 		return Hidden
@@ -111,7 +111,7 @@ func redactURL(text string) string {
 // maxSecretFile bounds, in bytes, what ${file:…} takes.
 const maxSecretFile = 64 << 10
 
-// secretFile returns what ${file:…} stands for: the file's text without the line end behind it.
+// secretFile returns the value of ${file:…}: the file's text without its last line end.
 func secretFile(path string) (string, error) {
 	if path == "" {
 		return "", errors.New("has ${file:} without a path: write ${file:/run/secrets/name}")

@@ -51,7 +51,7 @@ func (i Index) Under(name string, section Sketch) (Index, error) {
 	return other, nil
 }
 
-// YAML returns the entry as it stands in a configuration: what differs from its preset, and always the threshold and the window.
+// YAML returns the entry as YAML: what differs from its preset, and always the threshold and the window.
 func (i Index) YAML(section Sketch) string {
 	start := PresetOf(i.Preset).Start(section)
 	start.HostField = i.HostField
@@ -61,7 +61,7 @@ func (i Index) YAML(section Sketch) string {
 	return encode(&yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{entry}})
 }
 
-// differing returns the keys of a section that differ, and those that always stand there. A section in it takes one line. Secrets
+// differing returns the keys of a section that differ, and those that are always shown. A section in it takes one line. Secrets
 // are not shown.
 func differing(is, was reflect.Value, always ...string) *yaml.Node {
 	section := &yaml.Node{Kind: yaml.MappingNode}

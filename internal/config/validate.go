@@ -29,7 +29,7 @@ func (f *faults) addAll(section string, err error) {
 	}
 }
 
-// oneOf checks a value that stands for a choice.
+// oneOf checks that a value is one of the choices.
 func (f *faults) oneOf(key, value string, choices ...string) {
 	if !slices.Contains(choices, value) {
 		f.add(key, "%q is unknown: use %s", value, Either(choices))
@@ -118,7 +118,7 @@ func (c *Config) validateLoops(f *faults) {
 	}
 }
 
-// ListensAt reports whether an address to listen on is surely the one of a URL.
+// ListensAt reports whether an address to listen on is certainly that of a URL.
 func ListensAt(listen string, u *url.URL) bool {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil || port == "0" {

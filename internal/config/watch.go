@@ -13,7 +13,7 @@ import (
 	"github.com/neardup/sidecar/internal/certs"
 )
 
-// LookEvery is how often the files are looked at. Looking, rather than being told, sees through editors that rename, links
+// LookEvery is how often the files are polled. Polling, unlike a notification, sees through editors that rename, links
 // that are turned round and file systems that tell nobody, alike; and takes some microseconds.
 const LookEvery = time.Second
 
@@ -53,7 +53,7 @@ func (w *Watch) Changed() bool {
 	return true
 }
 
-// fingerprint stands for what a configuration file and the files it names say. One that can't be read says why.
+// fingerprint is a hash of a configuration file and the files it names. Of one that can't be read it hashes the error.
 func fingerprint(file string) string {
 	sum := sha256.New()
 	text, err := certs.ReadFile(file, maxConfigFile) // no pipe, which can be read but once

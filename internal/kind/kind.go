@@ -33,7 +33,7 @@ var All = []Kind{
 	{Name: Embedded, Adapter: elastic.Dialect{Named: true}},
 }
 
-// Kind is one kind of engine. The zero value, without an adapter, stands for an unknown one.
+// Kind is one kind of engine. The zero value, without an adapter, is an unknown kind.
 type Kind struct {
 	Name string
 	// Product is what the engine calls itself; empty for the embedded one, which nobody asks.

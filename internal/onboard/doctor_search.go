@@ -100,7 +100,7 @@ func (p *engineChecks) listener(ctx context.Context) *url.URL {
 func trustOnly(files config.ListenTLS) *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS12,
-		InsecureSkipVerify: true, // what it stands for is looked at below
+		InsecureSkipVerify: true, // VerifyConnection compares the certificate itself
 		VerifyConnection: func(state tls.ConnectionState) error {
 			pair, err := tls.LoadX509KeyPair(files.CertFile, files.KeyFile)
 			if err != nil {
@@ -114,7 +114,7 @@ func trustOnly(files config.ListenTLS) *tls.Config {
 	}
 }
 
-// searchSidecar sends a search through the sidecar that runs, and says what came of it.
+// searchSidecar sends a search through the running sidecar, and reports the result.
 func (p *engineChecks) searchSidecar(ctx context.Context, running *url.URL, transport http.RoundTripper) {
 	index, at := p.search.index, running.Host
 	var outcome string

@@ -218,6 +218,6 @@ const (
 	localConfigFile = "config.local.yaml"
 	// manualTitle is what the manual begins with.
 	manualTitle = "# The configuration of the sidecar, and its manual."
-	// standardOutput stands for standard output among files.
+	// standardOutput is the name of standard output in place of a file's.
 	standardOutput = "-"
 )

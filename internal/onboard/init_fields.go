@@ -23,7 +23,7 @@ const (
 	sampledMembers = 4
 	// fewWords is below how many words a text that many documents share is no duplicate but a label.
 	fewWords = 5
-	// leastWords is how many words a text has at least, leastInNames where it is none that is searched by words.
+	// leastWords is the least average number of words in a field that is searched by words, leastInNames in any other.
 	leastWords, leastInNames = 2, 4
 	// manyFields is from how many fields on documents are read whole rather than by their names.
 	manyFields = 50
@@ -64,7 +64,7 @@ type fieldTexts struct {
 func (f *fieldTexts) average() int { return (f.words + f.in/2) / max(1, f.in) }
 
 // candidateFields returns the fields that may hold texts of a document: those that are searched by words, or have a form that is.
-// Where there is none, what is looked up as a whole.
+// If there is none, they are those that are looked up as a whole.
 func candidateFields(fields []adapters.Field) (list []adapters.Field) {
 	for _, f := range fields {
 		form := func(g adapters.Field) bool { return g.Of == f.Name && g.Kind == adapters.TextKind }
@@ -162,7 +162,7 @@ func (c *candidate) findSpecial(anyText bool) {
 
 var markup = regexp.MustCompile(`(?i)</?(p|div|br|span|a|h[1-6]|ul|li|td|body|html)\b[^>]*>`)
 
-// take notes what stands in the fields of some documents.
+// take counts the texts in the fields of some documents.
 func (t *texts) take(names []string, documents [][]byte) {
 	marked := 0
 	t.fields = make([]fieldTexts, len(names))
@@ -214,7 +214,7 @@ func (t *texts) chooseByName() {
 	t.chosen = append(t.chosen, known[:min(len(known), mostFields)]...)
 }
 
-// choose chooses among the fields by what stands in them: titles first, then the longest.
+// choose chooses among the fields by their texts: titles first, then the longest.
 func (t *texts) choose() {
 	isTitle := func(f *fieldTexts) int {
 		if slices.Contains(titles, last(f.name)) && f.average() <= 40 {
@@ -251,7 +251,7 @@ func (t *texts) choose() {
 	}
 }
 
-// unfit says why a field is none to compare by, empty where nothing speaks against it.
+// unfit says why a field is not fit to compare by, or nothing.
 func (f *fieldTexts) unfit(least int) string {
 	different := map[string]bool{}
 	for _, value := range f.values {

@@ -29,7 +29,7 @@ const (
 type candidate struct {
 	match   string
 	members []adapters.Holding // by name, of which the newest is the last
-	// documents is how many there are, -1 where that is not told.
+	// documents is how many there are, -1 if the engine does not say.
 	documents int
 	fields    []adapters.Field
 	texts     texts
@@ -363,7 +363,7 @@ func ordered(list []*candidate) (out []*candidate) {
 	return out
 }
 
-// chosen returns which of so many an answer takes.
+// chosen returns which of n candidates an answer names.
 func chosen(answer string, of int) ([]bool, error) {
 	taken := make([]bool, of)
 	words := strings.FieldsFunc(answer, func(r rune) bool { return r == ',' || r == ' ' })

@@ -290,7 +290,7 @@ func (t *texts) table() []string {
 	return lines
 }
 
-// comment returns a text as it can stand in one line of a comment: YAML ends lines at more than line ends, and takes no control characters.
+// comment returns a text that is safe in one line of a comment: YAML ends lines at more than line ends, and allows no control characters.
 func comment(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || slices.Contains([]rune{0x2028, 0x2029, 0xfeff, 0xfffe, 0xffff}, r) {

@@ -29,7 +29,7 @@ import (
 const (
 	// ProbeTimeout bounds how long an engine may take to show that it is there.
 	ProbeTimeout = 2 * time.Second
-	// probedFor is how long what was found out of the engines is told again: whoever asks often does not ask them more often.
+	// probedFor is how long the result of a probe is used again, so that frequent readiness checks do not reach the engines.
 	probedFor = time.Second
 )
 

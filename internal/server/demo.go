@@ -37,7 +37,7 @@ func ServeDemo(rule config.Index, listen, page string, log io.Writer) (*Demo, er
 	return d, nil
 }
 
-// freeNear returns the address, or any free port of its host where that is taken. Of one that is none start says what is wrong.
+// freeNear returns the address, or any free port of its host if it is taken. An invalid address is left to start.
 func freeNear(address string) string {
 	host, _, err := net.SplitHostPort(address)
 	l, taken := net.Listen("tcp", address)

@@ -20,7 +20,7 @@ import (
 	"github.com/neardup/sidecar/internal/kind"
 )
 
-// adminName is what stands for the admin listener among engines' names.
+// adminName is the admin listener's name beside those of engines.
 const adminName = "admin"
 
 // ageEvery is how often certificates are looked at for their age.
@@ -136,7 +136,7 @@ func (s *process) planBackend(p *plan, e *config.Engine) error {
 	return nil
 }
 
-// planClientTLS keeps what the engine's clients are shown, or reads it anew where other files are named.
+// planClientTLS keeps the certificates of an engine's listener, or reads them if other files are named.
 func (s *process) planClientTLS(p *plan, e *config.Engine) error {
 	if old := s.clientTLS[e.Name]; old != nil && old.section == e.ListenTLS {
 		p.clientTLS[e.Name] = old
@@ -202,7 +202,7 @@ func (s *process) addressHint(address string, err error) string {
 	return "choose another address, or stop what holds this one"
 }
 
-// commit carries a plan out: from here on nothing can fail.
+// commit carries out a plan: nothing can fail from here on.
 func (s *process) commit(p *plan) {
 	limitMemory(p.config)
 	before := s.state
@@ -247,8 +247,7 @@ func (s *process) putAdmin(d *endpoint, next *server) {
 	s.status.warnOpen(s.log, d.addr())
 }
 
-// refresh reads certificates anew, of which each keeps what it has where its files are not sound, and warns of those that end
-// soon.
+// refresh reads all certificates again, and warns of those that expire soon. A certificate whose files are not sound stays as it is.
 func (s *process) refresh() {
 	for _, list := range *s.meters.certified.Load() {
 		for _, c := range list {

@@ -14,10 +14,10 @@ func IsTerminal(w any) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// Movable reports whether w is a terminal whose lines can be drawn anew, as a progress bar's is. TERM=dumb says that they can't.
+// Movable reports whether w is a terminal whose lines can be redrawn, as a progress bar needs. TERM=dumb says that they can't.
 func Movable(w any) bool { return IsTerminal(w) && os.Getenv("TERM") != "dumb" }
 
-// Colours, as a terminal is told them.
+// Colours, as ANSI codes.
 const (
 	Red    = "31"
 	Green  = "32"

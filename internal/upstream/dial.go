@@ -105,7 +105,7 @@ func (d *engineDialer) look(addr string, chain []*x509.Certificate) {
 	d.log.Warn("the engine's certificate ends soon: renew it there", "addr", addr, "until", certs.FormatTime(until))
 }
 
-// maxReason is how much is told of why a handshake failed, in bytes, so that the hint behind it is seen.
+// maxReason is how many bytes of a failed handshake's reason are shown, so that the hint after it is seen.
 const maxReason = 200
 
 // handshakeError is why there is no connection by TLS, and what to do about it.
@@ -115,7 +115,7 @@ type handshakeError struct {
 }
 
 func (e *handshakeError) Error() string {
-	text := strings.ReplaceAll(e.err.Error(), `"`, "'") // what stands in quotes is left out of the log, and one may be cut off
+	text := strings.ReplaceAll(e.err.Error(), `"`, "'") // the log leaves out what is quoted, and a quote may be cut off
 	if len(text) > maxReason {                          // a certificate may be for any number of names
 		text = text[:maxReason] + "…"
 	}
@@ -177,7 +177,7 @@ func mentions(err error, words ...string) bool {
 }
 
 // engineConn is a connection to an engine by TLS. In TLS 1.3 an engine that does not take our certificate says so only where its
-// first reply would stand, and a request that is being written then only finds the connection closed: it is told what was read.
+// first reply would be. A request that is being written then only finds the connection closed, so its error is what was read.
 type engineConn struct {
 	net.Conn
 	dialer *engineDialer

@@ -122,7 +122,7 @@ func hideCredentials(e *config.Engine, transport http.RoundTripper) http.RoundTr
 	for _, s := range []config.Secret{e.Credentials.APIKey, e.Credentials.Password, e.Credentials.Bearer} {
 		words = append(words, s.Reveal())
 	}
-	words = slices.DeleteFunc(words, func(w string) bool { return len(w) < 4 }) // which stand in words of every kind
+	words = slices.DeleteFunc(words, func(w string) bool { return len(w) < 4 }) // too short: they are part of many words
 	slices.SortFunc(words, func(a, b string) int { return len(b) - len(a) })    // the whole before its parts
 	if len(words) == 0 {
 		return transport
@@ -184,8 +184,8 @@ func (e *Engine) Prepare(ctx context.Context, name string) ([]adapters.Index, er
 	return indices, nil
 }
 
-// Matching returns the indices behind a name that a rule matches. The others are none of our business; only where the name leads
-// to no index but such do they come back, as not ready, so that it can be said why.
+// Matching returns the indices behind a name that a rule matches. If the name leads only to other indices, it returns those as not ready, with the
+// reason.
 func (e *Engine) Matching(ctx context.Context, name string) ([]adapters.Index, error) {
 	behind, err := e.Store.Resolve(ctx, name)
 	if err != nil {
