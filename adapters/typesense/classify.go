@@ -30,9 +30,6 @@ func (Dialect) Classify(r *adapters.Request) adapters.Class {
 	params := queryOf(r.RawQuery)
 	path := segments(r.Path)
 	c := classify(r.Method, path, params)
-	if c.Kind == adapters.KindPass {
-		c = adapters.Class{}
-	}
 	c.Verbatim, c.Hasty, c.Alters = true, true, alters(r.Method, path)
 	if c.Kind == adapters.KindPass {
 		return c
@@ -73,47 +70,51 @@ func alters(method string, path []string) bool {
 	return path[0] == "collections" && len(path) <= 2
 }
 
-func classify(method string, path []string, params []adapters.Param) adapters.Class {
-	switch {
-	case len(path) == 1 && path[0] == "multi_search" && method == "POST":
-		return adapters.Class{Kind: adapters.KindSearch, Form: formMulti}
-	case len(path) == 2 && path[0] == "aliases" && method == "PUT":
-		return adapters.Class{Kind: adapters.KindWrite, Form: formAlias}
-	case len(path) == 0 || path[0] != "collections":
-		return adapters.Class{}
-	case len(path) == 1:
-		return classifyAll(method)
-	}
-	c := adapters.Class{Target: collectionOf(path[1], params)}
-	switch {
-	case len(path) == 2:
-		switch method {
-		case "GET":
-			c.Kind, c.Form = adapters.KindRead, formSchema
-		case "DELETE", "PATCH": // what it named may be gone when the reply comes
-			c.Kind, c.Form, c.Target = adapters.KindRead, formSchema, ""
-		}
-	case path[2] != "documents":
-	case len(path) == 3 && method == "DELETE":
-		c.Kind, c.Form = adapters.KindRead, formDeleted
-	case len(path) == 3:
-		c.Kind, c.Form = writeKind(method, params), formDocument
-		c.CleanWrite = true
-	case len(path) == 4:
-		classifyOne(&c, method, path[3], params)
-	}
-	return c
+// endpoints are the requests that can hold documents or schemas, on their way in or out. A "*" is a name or an id; all else passes.
+var endpoints = map[string]adapters.Class{
+	"POST /multi_search":    {Kind: adapters.KindSearch, Form: formMulti},
+	"PUT /aliases/*":        {Kind: adapters.KindWrite, Form: formAlias},
+	"GET /collections":      {Kind: adapters.KindRead, Form: formSchema},
+	"POST /collections":     {Kind: adapters.KindWrite, Form: formCreate, CleanWrite: true},
+	"GET /collections/*":    {Kind: adapters.KindRead, Form: formSchema},
+	"DELETE /collections/*": {Kind: adapters.KindRead, Form: formSchema},
+	"PATCH /collections/*":  {Kind: adapters.KindRead, Form: formSchema},
+
+	"POST /collections/*/documents": {Kind: adapters.KindWrite, Form: formDocument, CleanWrite: true},
+	// Newer engines merge what it holds into all documents that match a filter.
+	"PATCH /collections/*/documents":  {Kind: adapters.KindWrite, Form: formDocument, CleanWrite: true},
+	"DELETE /collections/*/documents": {Kind: adapters.KindRead, Form: formDeleted},
+
+	"GET /collections/*/documents/search":  {Kind: adapters.KindSearch, Form: formSearch},
+	"GET /collections/*/documents/export":  {Kind: adapters.KindRead, Form: formExport},
+	"POST /collections/*/documents/import": {Kind: adapters.KindWrite, Form: formImport, CleanWrite: true},
+	"GET /collections/*/documents/*":       {Kind: adapters.KindRead, Form: formDocument},
+	"DELETE /collections/*/documents/*":    {Kind: adapters.KindRead, Form: formDocument},
+	"PATCH /collections/*/documents/*":     {Kind: adapters.KindWrite, Form: formDocument, CleanWrite: true},
 }
 
-// classifyAll classifies what goes to the list of collections.
-func classifyAll(method string) adapters.Class {
-	switch method {
-	case "GET":
-		return adapters.Class{Kind: adapters.KindRead, Form: formSchema}
-	case "POST":
-		return adapters.Class{Kind: adapters.KindWrite, Form: formCreate, CleanWrite: true}
+func classify(method string, path []string, params []adapters.Param) adapters.Class {
+	pattern := slices.Clone(path)
+	if len(path) > 1 {
+		pattern[1] = "*"
 	}
-	return adapters.Class{}
+	c, known := endpoints[method+" /"+strings.Join(pattern, "/")]
+	if !known && len(path) == 4 {
+		pattern[3] = "*"
+		c = endpoints[method+" /"+strings.Join(pattern, "/")]
+	}
+	if len(path) == 4 && c.Kind == adapters.KindWrite && c.Form == formDocument {
+		c.ID = decode(path[3])
+	}
+	_, valid := action(params)
+	if c.Kind == adapters.KindWrite && method == "POST" && len(path) > 2 && !valid { // the engine will refuse it
+		return adapters.Class{}
+	}
+	gone := c.Form == formSchema && method != "GET" // what it named may be gone when the reply comes
+	if c.Kind != adapters.KindPass && len(path) > 1 && path[0] == "collections" && !gone {
+		c.Target = collectionOf(path[1], params)
+	}
+	return c
 }
 
 // collectionOf returns the collection, or its alias, that the engine takes for the one meant: a parameter of the query comes before
@@ -123,32 +124,6 @@ func collectionOf(part string, params []adapters.Param) string {
 		return name
 	}
 	return decode(part)
-}
-
-// writeKind classifies what is sent to a collection's documents: one document, or with PATCH (newer engines) members to be merged
-// into all that match a filter.
-func writeKind(method string, params []adapters.Param) adapters.Kind {
-	if _, known := action(params); method == "POST" && known || method == "PATCH" {
-		return adapters.KindWrite
-	}
-	return adapters.KindPass
-}
-
-// classifyOne classifies what goes to one document or to one of the endpoints beside documents.
-func classifyOne(c *adapters.Class, method, name string, params []adapters.Param) {
-	_, known := action(params)
-	switch {
-	case method == "GET" && name == "search":
-		c.Kind, c.Form = adapters.KindSearch, formSearch
-	case method == "GET" && name == "export":
-		c.Kind, c.Form = adapters.KindRead, formExport
-	case method == "GET" || method == "DELETE":
-		c.Kind, c.Form = adapters.KindRead, formDocument
-	case method == "POST" && name == "import" && known:
-		c.Kind, c.Form, c.CleanWrite = adapters.KindWrite, formImport, true
-	case method == "PATCH":
-		c.Kind, c.Form, c.CleanWrite, c.ID = adapters.KindWrite, formDocument, true, decode(name)
-	}
 }
 
 // action returns what a write does with its documents, and false for what the engine will refuse.
