@@ -260,7 +260,7 @@ func (b *board) live(s state) bool {
 
 // ended reports whether a lease is known to have ended.
 func (b *board) ended(part int, s standing) bool {
-	if s.For == 0 {
+	if s.For == 0 || workerDead(s.Worker) {
 		return true
 	}
 	b.mu.Lock()

@@ -1,10 +1,10 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"time"
 
@@ -36,7 +36,7 @@ type Options struct {
 	DryRun bool
 	// Resume goes on with the newest run there is, finished or broken off. Otherwise only one that others are at work on is joined.
 	Resume bool
-	// Worker is the name of this process among all workers; empty is its host and process id.
+	// Worker is the name of this process among all workers; empty is one that says where it runs.
 	Worker string
 }
 
@@ -99,10 +99,6 @@ type run struct {
 
 func newRun(job Job, o Options, progress func(Progress)) *run {
 	o.Slices = max(1, o.Slices)
-	if o.Worker == "" {
-		host, _ := os.Hostname()
-		o.Worker = fmt.Sprintf("%s:%d", host, os.Getpid())
-	}
 	if o.Pace == nil {
 		o.Pace = NewPace(0, o.Slices)
 	}
@@ -112,7 +108,7 @@ func newRun(job Job, o Options, progress func(Progress)) *run {
 	}
 	return &run{
 		Job: job, options: o, start: time.Now(), progress: progress, left: o.MaxDocs, report: Report{Workers: o.Slices},
-		board: newBoard(journal, jobName(job, o.Query), o.Worker+"/"+token()),
+		board: newBoard(journal, jobName(job, o.Query), cmp.Or(o.Worker, thisWorker())+"/"+token()),
 	}
 }
 
