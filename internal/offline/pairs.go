@@ -18,6 +18,7 @@ type member struct {
 	sketch *sketch.Sketch
 	// text is prepared when it is asked for the first time; nil where it is never asked for.
 	text *lazyText
+	line int // that it stands in
 }
 
 // lazyText is prepared when it is asked for the first time. It is safe for concurrent use.
@@ -64,40 +65,33 @@ func (g *Comparer) Pairs(ctx context.Context, f *Comparison) error {
 	return EachBatch(ctx, src, j.batch, g.write)
 }
 
-// loaded is a document that was read, and the line it stands in.
+// loaded is a document that was read.
 type loaded struct {
 	member
-	id   string
-	line int
+	id string
 }
 
 // load reads the documents.
 func (j *judge) load(ctx context.Context, g *Comparer, file string) error {
 	j.members = map[string]member{}
-	lines := map[string]int{}
 	return EachDocument(ctx, g, file, "id", func(list []loaded, line int, d *documents.Document) ([]loaded, error) {
-		return append(list, loaded{g.member(d.Texts, j.profile.Check != rerank.Check{}), d.ID, line}), nil
+		m := member{line: line}
+		if s, ok := g.Sketcher.Sketch(d.Texts...); ok {
+			m.sketch = &s
+			if j.profile.Check != (rerank.Check{}) {
+				m.text = &lazyText{texts: d.Texts}
+			}
+		}
+		return append(list, loaded{m, d.ID}), nil
 	}, func(list []loaded) error {
 		for _, l := range list {
-			if before, taken := lines[l.id]; taken {
-				return AtLine(NameOf(file), l.line, fmt.Errorf("id %s stands in line %d too: give each document its own", l.id, before))
+			if before, taken := j.members[l.id]; taken {
+				return AtLine(NameOf(file), l.line, fmt.Errorf("id %s stands in line %d too: give each document its own", l.id, before.line))
 			}
-			lines[l.id], j.members[l.id] = l.line, l.member
+			j.members[l.id] = l.member
 		}
 		return nil
 	})
-}
-
-// member makes what is kept of a document.
-func (g *Comparer) member(texts []string, withTexts bool) member {
-	var m member
-	if s, ok := g.Sketcher.Sketch(texts...); ok {
-		m.sketch = &s
-	}
-	if withTexts && m.sketch != nil {
-		m.text = &lazyText{texts: texts}
-	}
-	return m
 }
 
 // batch returns the lines of a batch of pairs, and with an error those before it.
@@ -111,26 +105,23 @@ func (j *judge) batch(b Batch) (out []byte, err error) {
 		if !tab || len(first) == 0 || len(second) == 0 {
 			return out, AtLine(j.pairs, number, fmt.Errorf("%.60q is no pair: write two ids with a tab between", line))
 		}
-		a, err := j.member(first)
-		if err != nil {
-			return out, AtLine(j.pairs, number, err)
+		var sides [2]member
+		for i, id := range [][]byte{first, second} {
+			known := false
+			if sides[i], known = j.members[string(id)]; !known {
+				return out, AtLine(j.pairs, number, fmt.Errorf("there is no document with the id %s: look for it in the file that --docs names", id))
+			}
 		}
-		c, err := j.member(second)
-		if err != nil {
-			return out, AtLine(j.pairs, number, err)
+		near, agreement, deviation := j.compare(sides[0], sides[1])
+		if !j.json {
+			out = fmt.Appendf(out, "%s\t%s\t%.4f\t%.4f\t%t\n", first, second, agreement, deviation, near)
+			continue
 		}
-		near, agreement, deviation := j.compare(a, c)
-		out = j.line(out, first, second, near, agreement, deviation)
+		first, second = jsonedit.AppendString(nil, string(first)), jsonedit.AppendString(nil, string(second))
+		const form = `{"id_a":%s,"id_b":%s,"agreement":%.4f,"error":%.4f,"near_duplicate":%t}` + "\n"
+		out = fmt.Appendf(out, form, first, second, agreement, deviation, near)
 	}
 	return out, nil
-}
-
-func (j *judge) member(id []byte) (member, error) {
-	m, known := j.members[string(id)]
-	if !known {
-		return m, fmt.Errorf("there is no document with the id %s: look for it in the file that --docs names", id)
-	}
-	return m, nil
 }
 
 // compare returns the verdict on two documents, their agreement, never below 0, and its standard error. A document without a
@@ -144,13 +135,4 @@ func (j *judge) compare(a, b member) (near bool, agreement, deviation float64) {
 	})
 	estimate, _ := j.profile.Estimate(a.sketch, b.sketch)
 	return near, max(0, agreement), estimate.Error
-}
-
-// line appends a pair's line.
-func (j *judge) line(out, a, b []byte, near bool, agreement, deviation float64) []byte {
-	if !j.json {
-		return fmt.Appendf(out, "%s\t%s\t%.4f\t%.4f\t%t\n", a, b, agreement, deviation, near)
-	}
-	a, b = jsonedit.AppendString(nil, string(a)), jsonedit.AppendString(nil, string(b))
-	return fmt.Appendf(out, `{"id_a":%s,"id_b":%s,"agreement":%.4f,"error":%.4f,"near_duplicate":%t}`+"\n", a, b, agreement, deviation, near)
 }
