@@ -15,12 +15,6 @@ import (
 	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
-// cursor is where the list begins.
-type cursor struct {
-	after []byte // the sort values of a cursor (search_after), nil where the list is read from its beginning
-	walks bool   // clients go on from its last hit by a cursor, and what was shown is remembered for that
-}
-
 // readCursor reads whether the list begins behind a cursor.
 func (q *query) readCursor() {
 	q.after = jsonedit.Get(q.members, "search_after")
@@ -59,7 +53,7 @@ func (q *query) Key() string {
 
 // Next implements adapters.Cursor. The reply may name the client's point in time anew.
 func (q *query) Next(in adapters.Hits, last adapters.Place) string {
-	hit := &last.Hits.(*hits).list[last.At]
+	hit := &last.Hits.(*hits).hits[last.At]
 	sort := hit.at(hit.sort)
 	if !q.walks || sort == nil {
 		return ""
@@ -75,7 +69,7 @@ func (q *query) Next(in adapters.Hits, last adapters.Place) string {
 
 // At implements adapters.Cursor.
 func (q *query) At(p adapters.Place) bool {
-	hit := &p.Hits.(*hits).list[p.At]
+	hit := &p.Hits.(*hits).hits[p.At]
 	return canonical(hit.at(hit.sort)) == canonical(q.after)
 }
 

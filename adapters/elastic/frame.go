@@ -10,80 +10,68 @@ import (
 	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
-// frame is a reply to a search around its hits: where other ones are put in their place.
-type frame struct {
-	reply []byte
-	// count and array are where the count of hits and the list of them stand; the zero extent is nowhere.
-	count, array extent
-	// first and last are those of the hits in the list, second that of the one behind the first.
-	first, second, last extent
-	// gone is what goes of the list with our fields, in order; sure says that nothing else in the reply goes with them.
-	gone []extent
-	sure bool
-}
-
 // of returns what stands in an extent of the reply, nil if it is nowhere.
-func (f *frame) of(e extent) []byte {
+func (l *listing) of(e extent) []byte {
 	if e.to == 0 {
 		return nil
 	}
-	return f.reply[e.from:e.to]
+	return l.reply[e.from:e.to]
 }
 
 // with returns the reply with the hits in place of its own, and with another total if that is not nil. Between the hits stands the white
 // space that stood between its own, so that a pretty-printed reply stays one.
-func (f *frame) with(hits [][]byte, total []byte) []byte {
-	out, _ := f.pieces(hits, total, false)
+func (l *listing) with(hits [][]byte, total []byte) []byte {
+	out, _ := l.pieces(hits, total, false)
 	return out.Bytes()
 }
 
 // pieces returns what with puts together; bare leaves out our fields. It is not ok where it is not known where all of them are, or one of the hits
 // is none of the reply's.
-func (f *frame) pieces(hits [][]byte, total []byte, bare bool) (out adapters.Pieces, ok bool) {
-	if bare && !f.sure {
+func (l *listing) pieces(hits [][]byte, total []byte, bare bool) (out adapters.Pieces, ok bool) {
+	if bare && !l.sure {
 		return nil, false
 	}
-	lead, between, tail := f.around(len(hits))
-	out, at := make(adapters.Pieces, 0, 2*len(hits)+len(f.gone)+7), int32(0)
-	if total != nil && f.count.to <= f.array.from {
-		out, at = append(out, f.reply[:f.count.from], total), f.count.to
+	lead, between, tail := l.around(len(hits))
+	out, at := make(adapters.Pieces, 0, 2*len(hits)+len(l.gone)+7), int32(0)
+	if total != nil && l.count.to <= l.array.from {
+		out, at = append(out, l.reply[:l.count.from], total), l.count.to
 	}
-	out = append(out, f.reply[at:f.array.from], lead)
+	out = append(out, l.reply[at:l.array.from], lead)
 	for i, hit := range hits {
 		if i > 0 {
 			out = append(out, between)
 		}
 		if !bare {
 			out = append(out, hit)
-		} else if out, ok = f.appendBare(out, hit); !ok {
+		} else if out, ok = l.appendBare(out, hit); !ok {
 			return nil, false
 		}
 	}
-	out, at = append(out, tail), f.array.to
-	if total != nil && f.count.from >= at {
-		out, at = append(out, f.reply[at:f.count.from], total), f.count.to
+	out, at = append(out, tail), l.array.to
+	if total != nil && l.count.from >= at {
+		out, at = append(out, l.reply[at:l.count.from], total), l.count.to
 	}
-	return append(out, f.reply[at:]), true
+	return append(out, l.reply[at:]), true
 }
 
 // appendBare appends what stays of one of the reply's hits.
-func (f *frame) appendBare(out adapters.Pieces, hit []byte) (adapters.Pieces, bool) {
-	start := cap(f.reply) - cap(hit) // hits share the reply's memory
-	if len(hit) == 0 || start < 0 || start+len(hit) > len(f.reply) || &f.reply[start] != &hit[0] {
+func (l *listing) appendBare(out adapters.Pieces, hit []byte) (adapters.Pieces, bool) {
+	start := cap(l.reply) - cap(hit) // hits share the reply's memory
+	if len(hit) == 0 || start < 0 || start+len(hit) > len(l.reply) || &l.reply[start] != &hit[0] {
 		return nil, false
 	}
 	from, to := int32(start), int32(start+len(hit))
-	i, _ := slices.BinarySearchFunc(f.gone, from, func(g extent, from int32) int { return cmp.Compare(g.from, from) })
-	for ; i < len(f.gone) && f.gone[i].from < to; i++ {
-		out, from = append(out, f.reply[from:f.gone[i].from]), f.gone[i].to
+	i, _ := slices.BinarySearchFunc(l.gone, from, func(g extent, from int32) int { return cmp.Compare(g.from, from) })
+	for ; i < len(l.gone) && l.gone[i].from < to; i++ {
+		out, from = append(out, l.reply[from:l.gone[i].from]), l.gone[i].to
 	}
-	return append(out, f.reply[from:to]), true
+	return append(out, l.reply[from:to]), true
 }
 
 // around returns what stands in front of, between and behind so many hits in the list.
-func (f *frame) around(hits int) (lead, between, tail []byte) {
-	array := f.of(f.array)
-	switch held := f.first.to > 0; {
+func (l *listing) around(hits int) (lead, between, tail []byte) {
+	array := l.of(l.array)
+	switch held := l.first.to > 0; {
 	case hits == 0 && !held:
 		return array, nil, nil
 	case hits == 0 && bytes.IndexByte(array, '\n') >= 0:
@@ -91,9 +79,9 @@ func (f *frame) around(hits int) (lead, between, tail []byte) {
 	case hits == 0 || !held:
 		return []byte("["), []byte(","), []byte("]")
 	}
-	lead, between, tail = f.reply[f.array.from:f.first.from], []byte(","), f.reply[f.last.to:f.array.to]
-	if f.second.to > 0 {
-		between = f.reply[f.first.to:f.second.from]
+	lead, between, tail = l.reply[l.array.from:l.first.from], []byte(","), l.reply[l.last.to:l.array.to]
+	if l.second.to > 0 {
+		between = l.reply[l.first.to:l.second.from]
 	}
 	return lead, between, tail
 }

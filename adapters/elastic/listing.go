@@ -13,18 +13,14 @@ import (
 // hits are those of a reading.
 type hits struct {
 	*reader
-	frame // of the reply that they came in
-	list  []hit
-	keys  []key // in that order
-	alone bool  // they are of one shard
+	listing            // of the reply that they came in, with no other hits
+	keys    []document // what tells them apart: index is the one that rules are matched against
+	alone   bool       // they are of one shard
 	// at is the hit that is looked at, and fields are those extracted from it, once read.
 	at     int
 	fields extracted
 	read   bool
 }
-
-// key is what tells a hit from all others, and the index that rules are matched against.
-type key struct{ index, id string }
 
 // Listing implements adapters.Reader.
 func (r *reader) Listing(results []adapters.QueryResult) (*adapters.Listing, error) {
@@ -59,7 +55,7 @@ func (r *reader) Listing(results []adapters.QueryResult) (*adapters.Listing, err
 		}
 		l.HitBytes /= len(read.hits)
 	}
-	h := &hits{reader: r, frame: read.frame, list: read.hits, alone: r.numbered && shardsOf(reply) == 1}
+	h := &hits{reader: r, listing: read, alone: r.numbered && shardsOf(reply) == 1}
 	l.Hits = h
 	h.cut()
 	return l, h.tell()
@@ -71,9 +67,9 @@ func (r *reader) ownListing(reply []byte) *adapters.Listing {
 	if err != nil {
 		read = listing{total: -1}
 	}
-	h := &hits{reader: &reader{q: r.q}, frame: read.frame, list: read.hits}
+	h := &hits{reader: &reader{q: r.q}, listing: read}
 	if h.tell() != nil {
-		h.list, h.keys = nil, nil
+		h.hits, h.keys = nil, nil
 	}
 	return &adapters.Listing{Hits: h, Total: read.total, AtLeast: read.lowest}
 }
@@ -98,33 +94,33 @@ func (q *query) declined(element []byte, own bool) error {
 // cut leaves those hits that were asked for.
 func (h *hits) cut() {
 	switch {
-	case h.picked && len(h.list) != len(h.Ranks): // the list moved
-		h.list = nil
+	case h.picked && len(h.hits) != len(h.Ranks): // the list moved
+		h.hits = nil
 	case h.picked:
 		h.keepSort(h.Known.(*hits))
 	case h.q.after != nil && !h.Before: // every reading begins at the cursor
-		h.list = h.list[min(h.from, len(h.list)):]
+		h.hits = h.hits[min(h.from, len(h.hits)):]
 	}
 	if h.Ranks == nil || h.picked {
 		return
 	}
 	list := make([]hit, 0, len(h.Ranks))
 	for _, rank := range h.Ranks {
-		if rank-h.from < len(h.list) {
-			list = append(list, h.list[rank-h.from])
+		if rank-h.from < len(h.hits) {
+			list = append(list, h.hits[rank-h.from])
 		}
 	}
-	h.list = list
+	h.hits = list
 }
 
 // tell finds out what tells the hits apart.
 func (h *hits) tell() (err error) {
-	h.keys = make([]key, len(h.list))
+	h.keys = make([]document, len(h.hits))
 	var last, id []byte // the last hit's index, and room
 	var name, rule string
 	var room strings.Builder
-	for i := range h.list {
-		one := &h.list[i]
+	for i := range h.hits {
+		one := &h.hits[i]
 		if index := one.at(one.index); last == nil || !bytes.Equal(index, last) {
 			var ok bool
 			if name, ok = jsonedit.Text(index); !ok {
@@ -142,20 +138,20 @@ func (h *hits) tell() (err error) {
 		}
 		start := room.Len()
 		room.Write(id)
-		h.keys[i] = key{rule, room.String()[start:]}
+		h.keys[i] = document{rule, room.String()[start:]}
 	}
 	return nil
 }
 
 // Len implements adapters.Hits.
-func (h *hits) Len() int { return len(h.list) }
+func (h *hits) Len() int { return len(h.hits) }
 
 // Seen implements adapters.Hits.
 func (h *hits) Seen(i int) adapters.Seen {
 	h.at, h.read = i, false
 	seen := adapters.Seen{Index: h.keys[i].index, Key: h.keys[i].id, Shown: h}
 	if h.judged {
-		seen.Stored = sketchIn(h.list[i].at(h.list[i].sketch))
+		seen.Stored = sketchIn(h.hits[i].at(h.hits[i].sketch))
 	}
 	return seen
 }
@@ -163,7 +159,7 @@ func (h *hits) Seen(i int) adapters.Seen {
 // Values implements adapters.Shown.
 func (h *hits) Values(d adapters.Deciding) []string {
 	if !h.read {
-		h.fields, _ = jsonedit.Members(h.list[h.at].at(h.list[h.at].fields)) // there are none where none has a value
+		h.fields, _ = jsonedit.Members(h.hits[h.at].at(h.hits[h.at].fields)) // there are none where none has a value
 		h.read = true
 	}
 	return h.fields.Values(d)
@@ -174,7 +170,7 @@ func (h *hits) Document(*adapters.Rule) []byte {
 	if !h.texts {
 		return nil
 	}
-	return orEmpty(h.list[h.at].at(h.list[h.at].source))
+	return orEmpty(h.hits[h.at].at(h.hits[h.at].source))
 }
 
 // shardsOf returns how many shards answered a search.

@@ -88,7 +88,7 @@ func (h *hits) only(ranks []int) []byte {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = append(out, h.list[rank].at(h.list[rank].number)...)
+		out = append(out, h.hits[rank].at(h.hits[rank].number)...)
 	}
 	return append(out, `]}}`...)
 }
@@ -169,8 +169,8 @@ func (h *hits) keepSort(known *hits) {
 	if !h.q.inPIT() {
 		return
 	}
-	for i := range h.list {
-		own, listed := &h.list[i], &known.list[h.Ranks[i]]
+	for i := range h.hits {
+		own, listed := &h.hits[i], &known.hits[h.Ranks[i]]
 		values := listed.at(listed.sort)
 		if values == nil || canonical(values) == canonical(own.at(own.sort)) {
 			continue

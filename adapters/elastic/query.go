@@ -27,15 +27,12 @@ type query struct {
 	base   []byte        // the body whose readings are one list, of whatever size they are
 	raised []byte        // the same for more neighbours, nil for most searches
 	native *nativeSearch // nil for most searches
-	cursor
-	lone
-}
-
-// lone is what a search of its own has beside what each of several has.
-type lone struct {
-	request *adapters.Request // as the client sent it, nil where it can't be made in a point in time
+	after  []byte        // the sort values of a cursor (search_after), nil where the list is read from its beginning
+	// What a search of its own has beside what each of several has: the request as the client sent it, and the point in time that it is made
+	// in, nil for most.
+	request *adapters.Request
 	plan    adapters.Plan
-	point   *point // that it is made in, nil for most searches
+	point   *point
 }
 
 // mentions are what of ours, and of the documents, the client names.
@@ -61,6 +58,7 @@ type means struct {
 	narrows  bool                // that can stand within the query
 	numbers  bool                // hits can be told by their sequence numbers
 	scatters bool                // the page's hits can stand anywhere in the window
+	walks    bool                // clients go on from its last hit by a cursor, and what was shown is remembered for that
 }
 
 // Asked implements adapters.Search.

@@ -21,7 +21,7 @@ func (q *query) Render(in adapters.Hits, page []adapters.PageHit, total int) (ad
 			return nil, err
 		}
 	}
-	frame := &in.(*hits).frame
+	frame := &in.(*hits).listing
 	var count []byte
 	if total >= 0 {
 		count = totalOf(frame.of(frame.count), total)
@@ -159,7 +159,7 @@ func plain(p adapters.Place) ([]byte, error) {
 		return nil, adapters.ErrMoved
 	}
 	h := p.Hits.(*hits)
-	q, raw := h.q, h.list[p.At].raw
+	q, raw := h.q, h.hits[p.At].raw
 	if h.sources && h.source != nil {
 		raw = q.texts.cut(raw)
 	}

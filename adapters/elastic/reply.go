@@ -9,9 +9,16 @@ import (
 	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
-// listing is what is read of the reply to a search, in one pass over it.
+// listing is what is read of the reply to a search, in one pass over it: its hits, and where other ones are put in their place.
 type listing struct {
-	frame
+	reply []byte
+	// count and array are where the count of hits and the list of them stand; the zero extent is nowhere.
+	count, array extent
+	// first and last are those of the hits in the list, second that of the one behind the first.
+	first, second, last extent
+	// gone is what goes of the list with our fields, in order; sure says that nothing else in the reply goes with them.
+	gone  []extent
+	sure  bool
 	hits  []hit
 	total int // the engine's count, -1 where it gave none
 	// lowest says that there may be more than total.
@@ -68,7 +75,7 @@ func readListing(reply []byte, deciding []adapters.Deciding) (l listing, err err
 
 // readOuter reads the object around a reply's hits. It returns false if that is no object or has no hits.
 func (l *listing) readOuter(r *jsonedit.Reader, reply []byte) (whole bool) {
-	*l = listing{frame: frame{reply: reply}}
+	*l = listing{reply: reply}
 	var count []byte
 	if !r.Enter('{') {
 		return false

@@ -181,7 +181,7 @@ func withStatus(body []byte, status int) ([]byte, error) {
 // joinLike returns an array of the elements with the white space of the array that they stood in, so that a pretty-printed reply
 // stays one.
 func joinLike(array []byte, elements [][]byte) []byte {
-	f := frame{reply: array, array: span(0, len(array))}
+	f := listing{reply: array, array: span(0, len(array))}
 	old, _ := jsonedit.Elements(array)
 	for i, e := range old {
 		from := cap(array) - cap(e) // elements share the array's memory
