@@ -4,18 +4,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 func TestClassify(t *testing.T) {
 	for _, c := range classified() {
 		got := Dialect{}.Classify(&adapters.Request{Method: c.method, Path: c.path})
 		got.Params = nil
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%s %s (-want +got):\n%s", c.method, c.path, diff)
-		}
+		expect.Same(t, c.want, got, "%s %s", c.method, c.path)
 		if got.Kind == adapters.KindPass && got.Target != "" {
 			t.Errorf("%s %s: passes with a target", c.method, c.path)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // TestCleanReply cuts our field out of replies in the forms in which engines print them, and holds the rest to what they
@@ -15,10 +16,7 @@ func TestCleanReply(t *testing.T) {
 	for _, c := range cleanReplies {
 		t.Run(c.name, func(t *testing.T) {
 			method, target, _ := strings.Cut(c.request, " ")
-			u, err := url.Parse(target)
-			if err != nil {
-				t.Fatal(err)
-			}
+			u := expect.Value(url.Parse(target))(t)
 			for _, openSearch := range []bool{false, true} {
 				want := c.want
 				if openSearch && c.openSearch != "" {
@@ -107,10 +105,7 @@ func TestQuotedShort(t *testing.T) {
 	escaped := func(text string) string { return strings.ReplaceAll(text, `"`, `\"`) }
 	ours := adapters.Ours{Sketch: "AQgq1Zz+/w==", Bands: []int64{-4294967296, -7, -1}, Cluster: "_3k9abcdefghijklm"}
 	for what, bare := range map[string]string{"behind": `{"a":"[1]"}`, "alone": `{}`} {
-		whole, err := adapters.WithOurs([]byte(bare), ours)
-		if err != nil {
-			t.Fatal(err)
-		}
+		whole := expect.Value(adapters.WithOurs([]byte(bare), ours))(t)
 		reply := func(quoted string) []byte { return []byte("(byte[])" + escaped(`"`+quoted) + "; line: 1") }
 		if got, want := unquote(reply(string(whole)+`"`)), reply(bare+`"`); !bytes.Equal(got, want) {
 			t.Errorf("%s: %s, not %s", what, got, want)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
@@ -93,10 +94,7 @@ func TestLostCursors(t *testing.T) {
 
 func idIn(t *testing.T, hit string) string {
 	t.Helper()
-	members, err := jsonedit.Members([]byte(hit))
-	if err != nil {
-		t.Fatal(err)
-	}
+	members := expect.Value(jsonedit.Members([]byte(hit)))(t)
 	id, _ := jsonedit.Text(jsonedit.Get(members, "_id"))
 	return id
 }

@@ -10,12 +10,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/internal/collapse"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -45,10 +45,7 @@ var pinned = sketch.Scheme{Family: sketch.FastSimilarity, Words: 4, Positions: 3
 
 func exchangeRules(t testing.TB) adapters.Rules {
 	t.Helper()
-	sketcher, err := sketch.New(pinned)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sketcher := expect.Value(sketch.New(pinned))(t)
 	return adapters.Rules{{Match: "news-*", Fields: []string{"title", "body"}, Profile: rerank.Profile{Threshold: 0.6},
 		Window: 30, Compute: true, Sketcher: sketcher}}
 }
@@ -61,10 +58,7 @@ func loadExchanges(t testing.TB) []*exchange {
 	}
 	var list []*exchange
 	for _, path := range paths {
-		archive, err := txtar.ParseFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		archive := expect.Value(txtar.ParseFile(path))(t)
 		x := &exchange{path: path, archive: archive}
 		x.plan = parsePlan(t, x.section("plan"))
 		x.request = parseRequest(x.section("request"))
@@ -108,9 +102,7 @@ func (x *exchange) rewrite(t testing.TB, asks []string, answer string) {
 		}
 	}
 	add("answer", answer)
-	if err := os.WriteFile(x.path, txtar.Format(a), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(x.path, txtar.Format(a), 0o644))
 }
 
 func parsePlan(t testing.TB, text string) adapters.Plan {
@@ -225,13 +217,9 @@ func TestExchanges(t *testing.T) {
 				t.Errorf("asked %d times, %d replies are recorded", len(asks), len(x.replies))
 			}
 			for i, ask := range asks {
-				if diff := cmp.Diff(x.section(fmt.Sprint("ask ", i+1)), ask); diff != "" {
-					t.Errorf("ask %d (-want +got):\n%s", i+1, diff)
-				}
+				expect.Same(t, x.section(fmt.Sprint("ask ", i+1)), ask, "ask %d", i+1)
 			}
-			if diff := cmp.Diff(x.section("answer"), answer); diff != "" {
-				t.Errorf("answer (-want +got):\n%s", diff)
-			}
+			expect.Same(t, x.section("answer"), answer, "answer")
 		})
 	}
 }

@@ -6,10 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // nativePlan is a plan in which the engine may collapse.
@@ -142,9 +141,7 @@ func TestNativeTakes(t *testing.T) {
 			case len(asked) != 1:
 				t.Errorf("fell for %q", o.Fell)
 			default:
-				if diff := cmp.Diff(c.want, string(answer.Body)); diff != "" {
-					t.Error(diff)
-				}
+				expect.Same(t, c.want, string(answer.Body), "")
 				if !o.Native || o.Exact || o.Raw != 30 || o.Target != "news-1" || o.Reason+o.Fell != "" {
 					t.Errorf("outcome %+v", o)
 				}

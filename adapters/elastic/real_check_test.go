@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/rerank"
 )
@@ -34,10 +35,7 @@ func around(t *testing.T, reply string) string {
 			t.Fatal(err)
 		}
 	}
-	out, err := jsonedit.Set([]byte(reply), "hits", outer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := expect.Value(jsonedit.Set([]byte(reply), "hits", outer))(t)
 	return timeTaken.ReplaceAllString(string(out), `"took":0`)
 }
 
@@ -47,9 +45,7 @@ func totalIn(t *testing.T, reply string) (total int, relation string) {
 	var r struct {
 		Hits struct{ Total json.RawMessage }
 	}
-	if err := json.Unmarshal([]byte(reply), &r); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal([]byte(reply), &r))
 	var form struct {
 		Value    int
 		Relation string
@@ -87,10 +83,7 @@ func split(t *testing.T, hit string) (bare string, folded *inner, explanation, a
 		if within == nil {
 			return object, nil
 		}
-		inside, err := jsonedit.Members(within)
-		if err != nil {
-			t.Fatal(err)
-		}
+		inside := expect.Value(jsonedit.Members(within))(t)
 		if value = jsonedit.Get(inside, name); value == nil {
 			return object, nil
 		}
@@ -138,9 +131,7 @@ func (p *page) check(t *testing.T, name, got, own string) {
 			p.checkFolded(t, fmt.Sprintf("%s: hit %d", name, i), rank, folded)
 		}
 	}
-	if diff := cmp.Diff(around(t, own), around(t, got)); diff != "" {
-		t.Errorf("%s: around the hits (-own +got):\n%s", name, diff)
-	}
+	expect.Same(t, around(t, own), around(t, got), "%s: around the hits (-own +got)", name)
 	total, relation := totalIn(t, own)
 	if p.show.Collapsed && total >= 0 {
 		if relation == "gte" {

@@ -8,10 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // lateSum is what became of searches for which the time was over.
@@ -79,9 +78,7 @@ func (l *larder) strikes(r *rand.Rand, name string, request, own *adapters.Reque
 			case adapters.ReasonDeadline:
 				sum.cut++
 			}
-			if diff := cmp.Diff(like, got[i]); diff != "" {
-				t.Errorf("%s: %+v: search %d, %+v, is not %s (-want +got):\n%s", name, clock, i, o, of, diff)
-			}
+			expect.Same(t, like, got[i], "%s: %+v: search %d, %+v, is not %s", name, clock, i, o, of)
 		}
 		if t.Failed() {
 			return

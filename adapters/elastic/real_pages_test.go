@@ -10,9 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -299,9 +298,7 @@ func (l *larder) checkPage(r *rand.Rand, asks *[8]int) {
 	asks[min(len(l.asked), len(asks)-1)]++
 	got, own := one(string(answer.Body)), one(l.own(request(p.from, p.size, "")))
 	if p.show.DryRun {
-		if diff := cmp.Diff(timeTaken.ReplaceAllString(own, ""), timeTaken.ReplaceAllString(got, "")); diff != "" {
-			t.Errorf("%s: a dry run is not the engine's own (-own +got):\n%s", name, diff)
-		}
+		expect.Same(t, timeTaken.ReplaceAllString(own, ""), timeTaken.ReplaceAllString(got, ""), "%s: a dry run is not the engine's own (-own +got)", name)
 	} else {
 		p.check(t, name, got, own)
 	}

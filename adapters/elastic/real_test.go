@@ -15,6 +15,7 @@ import (
 	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/internal/effort"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -55,22 +56,13 @@ func onEach(t *testing.T, names []string, run func(t *testing.T, l *larder)) {
 // send sends a request to the engine itself, even when the test's context is done.
 func (l *larder) send(r *adapters.Request) *adapters.Reply {
 	l.t.Helper()
-	request, err := http.NewRequest(r.Method, strings.TrimSuffix(l.url+r.Path+"?"+r.RawQuery, "?"), bytes.NewReader(r.Body))
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	request := expect.Value(http.NewRequest(r.Method, strings.TrimSuffix(l.url+r.Path+"?"+r.RawQuery, "?"), bytes.NewReader(r.Body)))(l.t)
 	for key, values := range r.Header {
 		request.Header[key] = values
 	}
-	resp, err := http.DefaultClient.Do(request)
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	resp := expect.Value(http.DefaultClient.Do(request))(l.t)
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	body := expect.Value(io.ReadAll(resp.Body))(l.t)
 	return &adapters.Reply{Status: resp.StatusCode, Header: adapters.Header(resp.Header), Body: body}
 }
 
@@ -163,9 +155,7 @@ func (l *larder) own(r *adapters.Request) string {
 		l.t.Fatalf("%s: %d %s", r.Body, reply.Status, reply.Body)
 	}
 	var clean strings.Builder
-	if err := l.d.CleanReply(l.d.Classify(r), &clean, strings.NewReader(string(reply.Body))); err != nil {
-		l.t.Fatal(err)
-	}
+	expect.OK(l.t, l.d.CleanReply(l.d.Classify(r), &clean, strings.NewReader(string(reply.Body))))
 	return clean.String()
 }
 
@@ -209,9 +199,5 @@ func sentence(family, version, words int) string {
 
 func sketcher(t testing.TB) *sketch.Sketcher {
 	t.Helper()
-	s, err := sketch.New(pinned)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return expect.Value(sketch.New(pinned))(t)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/engines"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // fillVectors makes an index whose versions of a text lie near one another as vectors too.
@@ -144,10 +145,7 @@ func (l *larder) testNeighbours(t *testing.T, r *rand.Rand, index string) {
 func (l *larder) checkBeside(t *testing.T, rule *adapters.Rule, index string, near nearby) {
 	t.Helper()
 	request := requestFor("POST", "/"+index+"/_search", "", near.of(near.k, 0, 5, `,"aggs":{"best":{"top_hits":{"size":3,"_source":["title"]}}}`))
-	answer, err := l.answer(request, planOf(adapters.Rules{rule}, false, 0.3))
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := expect.Value(l.answer(request, planOf(adapters.Rules{rule}, false, 0.3)))(t)
 	_, want, _ := strings.Cut(l.own(request), `"aggregations":`)
 	if _, got, _ := strings.Cut(string(answer.Body), `"aggregations":`); got != want || want == "" {
 		t.Errorf("beside the hits stands\n%s, want\n%s", got, want)

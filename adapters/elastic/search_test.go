@@ -14,6 +14,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // searchPlan knows the targets that begin with "news" and expects no hit to fold.
@@ -104,12 +105,8 @@ func TestAsks(t *testing.T) {
 				t.Fatalf("left alone: %s %+v", parsed.Reason, parsed.Refusal)
 			}
 			ask := firstAsk(t, parsed)
-			if diff := cmp.Diff(c.want, string(ask.Body)); diff != "" {
-				t.Error(diff)
-			}
-			if diff := cmp.Diff(c.wantQuery, ask.RawQuery); diff != "" {
-				t.Error(diff)
-			}
+			expect.Same(t, c.want, string(ask.Body), "")
+			expect.Same(t, c.wantQuery, ask.RawQuery, "")
 			if ask.Method != "POST" || ask.Path != "/news-1/_search" || !slices.Equal(ask.Header["Content-Type"],
 				[]string{"application/json"}) {
 				t.Errorf("%+v", ask)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
@@ -50,9 +51,7 @@ func TestClassifyNodes(t *testing.T) {
 				if !c.asks {
 					got.Alters = false
 				}
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Error(diff)
-				}
+				expect.Same(t, want, got, "")
 			}
 		})
 	}
@@ -88,9 +87,7 @@ func swap(t *testing.T, theirs, ours string, read func(io.Reader) io.Reader) (go
 	var out bytes.Buffer
 	d := Dialect{RewriteSniffing: true, Advertise: ours}
 	class := d.Classify(&adapters.Request{Method: "GET", Path: "/_nodes/http"})
-	if err := d.CleanReply(class, &out, read(strings.NewReader(strings.ReplaceAll(nodesReply, "@", theirs)))); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, d.CleanReply(class, &out, read(strings.NewReader(strings.ReplaceAll(nodesReply, "@", theirs)))))
 	return out.String(), want
 }
 
@@ -122,9 +119,7 @@ func TestRewriteNodesLeavesTheRest(t *testing.T) {
 		"something else": `"b":{}}} {"c":{"http":{"publish_address":"3:3"}}}`,
 	} {
 		var out bytes.Buffer
-		if err := rewriteNodes(&out, strings.NewReader(good+rest), "us:1"); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, rewriteNodes(&out, strings.NewReader(good+rest), "us:1"))
 		if out.String() != done+rest {
 			t.Errorf("%s: %.200s", name, out.String())
 		}
@@ -149,12 +144,8 @@ func FuzzRewriteNodes(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		const ours = "us:9201"
 		var out, again bytes.Buffer
-		if err := rewriteNodes(&out, bytes.NewReader(body), ours); err != nil {
-			t.Fatal(err)
-		}
-		if err := rewriteNodes(&again, iotest.OneByteReader(bytes.NewReader(out.Bytes())), ours); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, rewriteNodes(&out, bytes.NewReader(body), ours))
+		expect.OK(t, rewriteNodes(&again, iotest.OneByteReader(bytes.NewReader(out.Bytes())), ours))
 		if !bytes.Equal(out.Bytes(), again.Bytes()) {
 			t.Errorf("%q became %q", out.Bytes(), again.Bytes())
 		}

@@ -5,9 +5,8 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // TestRecognize shows it the first replies of engines, with and without credentials, and of strangers.
@@ -51,9 +50,7 @@ func TestRecognize(t *testing.T) {
 			if ours != c.ours || (err != nil) != c.fails {
 				t.Errorf("ours: %v, %v", ours, err)
 			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Error(diff)
-			}
+			expect.Same(t, c.want, got, "")
 		})
 	}
 }

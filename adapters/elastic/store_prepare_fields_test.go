@@ -3,9 +3,8 @@ package elastic
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // TestPrepareAllOfOurs prepares an index for a rule with bands and clusters: what lacks is declared, with a place for each, and what is
@@ -50,19 +49,12 @@ func TestPrepareAllOfOurs(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := &prompted{answers: c.answers, rules: adapters.Rules{jobsRule(t, "a-*")}}
-			list, err := s.store().Prepare(t.Context(), "a-1", false)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(c.want, state(list)); diff != "" {
-				t.Error(diff)
-			}
+			list := expect.Value(s.store().Prepare(t.Context(), "a-1", false))(t)
+			expect.Same(t, c.want, state(list), "")
 			if ready := list[0].Ready; ready != (list[0].Why == "") {
 				t.Errorf("%+v", list[0])
 			}
-			if diff := cmp.Diff(c.changes, s.changes); diff != "" {
-				t.Error(diff)
-			}
+			expect.Same(t, c.changes, s.changes, "")
 		})
 	}
 }

@@ -5,10 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/rerank"
 	"github.com/neardup/sidecar/sketch"
 )
@@ -16,10 +15,7 @@ import (
 // nativePlan is a plan in which the engine may group.
 func nativePlan(t testing.TB) (adapters.Plan, *adapters.Rule) {
 	t.Helper()
-	sketcher, err := sketch.New(sketch.Scheme{Family: sketch.FastSimilarity, Words: 4, Positions: 32})
-	if err != nil {
-		t.Fatal(err)
-	}
+	sketcher := expect.Value(sketch.New(sketch.Scheme{Family: sketch.FastSimilarity, Words: 4, Positions: 32}))(t)
 	rule := &adapters.Rule{Match: "news", Fields: []string{"title"}, Profile: rerank.Profile{Threshold: 0.6}, Window: 30, Compute: true,
 		Native: true, Clusters: true, Sketcher: sketcher}
 	scope := adapters.Scope{Native: rule}
@@ -154,9 +150,7 @@ func TestNativeTakes(t *testing.T) {
 					t.Errorf("remembered: %v", o.Unfit)
 				}
 			default:
-				if diff := cmp.Diff(`{"results":[`+c.want+`]}`, string(answer.Body)); diff != "" {
-					t.Error(diff)
-				}
+				expect.Same(t, `{"results":[`+c.want+`]}`, string(answer.Body), "")
 				if !o.Native || !o.Exact || o.Raw != 30 || o.Folded != 10 || o.Target != "news" {
 					t.Errorf("outcome %+v", o)
 				}

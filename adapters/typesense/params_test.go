@@ -3,9 +3,8 @@ package typesense
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // TestQueryOf holds what the server was seen to make of queries.
@@ -24,9 +23,7 @@ func TestQueryOf(t *testing.T) {
 		for _, p := range params {
 			got = append(got, p.Name+"="+p.Value)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", query, diff)
-		}
+		expect.Same(t, want, got, "%s", query)
 		if joined := adapters.RawQuery(params, func(string) bool { return true }); joined != query {
 			t.Errorf("%s is put together as %s", query, joined)
 		}

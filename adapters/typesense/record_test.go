@@ -12,6 +12,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 var record = flag.Bool("record", false, "record testdata/fake.txtar anew, from a real engine")
@@ -84,9 +85,7 @@ func TestRealRecorded(t *testing.T) {
 	if !*record {
 		return
 	}
-	if err := os.WriteFile(recordedFile, txtar.Format(a), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(recordedFile, txtar.Format(a), 0o644))
 }
 
 // TestFakeIsAsRecorded holds the fake to what the engine answered.
@@ -96,8 +95,6 @@ func TestFakeIsAsRecorded(t *testing.T) {
 	}}
 	recordings(t, func(r *adapters.Request, reply string, _ *txtar.File) {
 		own := f.reply(r)
-		if diff := cmp.Diff(reply, comparable(own.Status, string(own.Body))); diff != "" {
-			t.Errorf("%s %s?%s\n%s\n(-engine +fake):\n%s", r.Method, r.Path, r.RawQuery, r.Body, diff)
-		}
+		expect.Same(t, reply, comparable(own.Status, string(own.Body)), "%s %s?%s\n%s\n(-engine +fake)", r.Method, r.Path, r.RawQuery, r.Body)
 	})
 }

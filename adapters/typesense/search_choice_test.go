@@ -5,9 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
@@ -53,14 +52,9 @@ func TestFoldedHitsAreShown(t *testing.T) {
 				`"explain":{"representative":"field","folded":0,"threshold":0.7,"measure":"resemblance","window":40}}}`},
 	} {
 		s := search(get("/collections/news/documents/search?q=x&"+c.query), planFor(adapters.Scope{Window: 40, Lacking: true}, rule))
-		answer, err := f.run(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := expect.Value(f.run(s))(t)
 		root, _ := jsonedit.Members(answer.Body)
-		if diff := cmp.Diff("["+c.want+"]", string(jsonedit.Get(root, "hits"))); diff != "" {
-			t.Errorf("%s: %s", c.query, diff)
-		}
+		expect.Same(t, "["+c.want+"]", string(jsonedit.Get(root, "hits")), "%s", c.query)
 		if f.asked--; f.asked != 0 {
 			t.Errorf("%s: asked %d times", c.query, f.asked+1)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
 	"github.com/neardup/sidecar/internal/effort"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/jsonedit"
 	"github.com/neardup/sidecar/rerank"
 )
@@ -172,10 +173,7 @@ func TestLargeWindows(t *testing.T) {
 	}
 	plan := planFor(adapters.Scope{Window: 13000}, rule)
 	plan.MaxWindow = 20000
-	answer, err := adaptertest.Run(search(get("/collections/news/documents/search?page=1299"), plan), f.reply)
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := expect.Value(adaptertest.Run(search(get("/collections/news/documents/search?page=1299"), plan), f.reply))(t)
 	if got := strings.Count(string(answer.Body), `"id":"d1298`); got != 10 || answer.Outcomes[0].Window != 13000 {
 		t.Errorf("%+v: %s", answer.Outcomes, answer.Body)
 	}
@@ -227,9 +225,7 @@ func cleaned(t *testing.T, result, include string) []byte {
 	t.Helper()
 	var out strings.Builder
 	c := adapters.Class{Form: formMulti, Shown: strings.Contains(include, adapters.SketchField)}
-	if err := (Dialect{}).CleanReply(c, &out, strings.NewReader(result)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, (Dialect{}).CleanReply(c, &out, strings.NewReader(result)))
 	return []byte(out.String())
 }
 

@@ -4,6 +4,7 @@ import (
 	"net/url"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/expect"
 )
 
 // scan reads all documents of the collection, by id.
@@ -37,10 +38,7 @@ func (b *bench) patches() []adapters.Patch {
 }
 
 func (b *bench) urls() []*url.URL {
-	u, err := url.Parse(b.engine.URL)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	u := expect.Value(url.Parse(b.engine.URL))(b.t)
 	// Nothing listens on the first; the next is tried.
 	return []*url.URL{{Scheme: "http", Host: "127.0.0.1:1"}, u}
 }

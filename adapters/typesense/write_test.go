@@ -13,6 +13,7 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/adapters/adaptertest"
+	"github.com/neardup/sidecar/internal/expect"
 	"github.com/neardup/sidecar/internal/jsonedit"
 )
 
@@ -69,9 +70,7 @@ func TestClassify(t *testing.T) {
 		r.Method = c.method
 		got := Dialect{}.Classify(r)
 		how, _ := got.Params.(writing)
-		if diff := cmp.Diff(c.want, class{got.Kind, got.Target, got.Form, how.partial, got.Shown}); diff != "" {
-			t.Errorf("%s %s: %s", c.method, c.path, diff)
-		}
+		expect.Same(t, c.want, class{got.Kind, got.Target, got.Form, how.partial, got.Shown}, "%s %s", c.method, c.path)
 		if got.Kind == adapters.KindWrite && !got.CleanWrite && got.Form != formAlias {
 			t.Errorf("%s %s: its reply must be cleaned", c.method, c.path)
 		}
@@ -89,12 +88,8 @@ func enrich(t testing.TB, r *adapters.Request, e *adapters.Enricher) string {
 	d := Dialect{}
 	c := d.Classify(r)
 	var out, slow bytes.Buffer
-	if err := d.EnrichWrite(c, &out, bytes.NewReader(r.Body), e); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.EnrichWrite(c, &slow, iotest.OneByteReader(bytes.NewReader(r.Body)), e); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, d.EnrichWrite(c, &out, bytes.NewReader(r.Body), e))
+	expect.OK(t, d.EnrichWrite(c, &slow, iotest.OneByteReader(bytes.NewReader(r.Body)), e))
 	if out.String() != slow.String() {
 		t.Fatalf("chunk size matters: %q, %q", out.String(), slow.String())
 	}
@@ -133,9 +128,7 @@ func TestEnrichWrite(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := enrich(t, post("/collections/news"+c.path, c.body), newEnricher(rule, map[adapters.Change]int{}))
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Error(diff)
-			}
+			expect.Same(t, c.want, got, "")
 			if got := enrich(t, post("/collections/other"+c.path, c.body), newEnricher(rule, map[adapters.Change]int{})); got != c.body {
 				t.Errorf("another collection's body changed to %q", got)
 			}
@@ -225,10 +218,7 @@ func TestCleanReply(t *testing.T) {
 		{"collection", formSchema}, {"collections", formSchema},
 	} {
 		t.Run(c.file, func(t *testing.T) {
-			reply, err := os.ReadFile(filepath.Join("testdata", c.file+".reply"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			reply := expect.Value(os.ReadFile(filepath.Join("testdata", c.file+".reply")))(t)
 			want := replace.Replace(string(reply))
 			if want == string(reply) {
 				t.Fatal("nothing of ours is in the recording")
@@ -236,12 +226,8 @@ func TestCleanReply(t *testing.T) {
 			for _, shown := range []bool{false, true} {
 				var out, slow bytes.Buffer
 				class := adapters.Class{Form: c.form, Shown: shown}
-				if err := (Dialect{}).CleanReply(class, &out, bytes.NewReader(reply)); err != nil {
-					t.Fatal(err)
-				}
-				if err := (Dialect{}).CleanReply(class, &slow, iotest.OneByteReader(bytes.NewReader(reply))); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, (Dialect{}).CleanReply(class, &out, bytes.NewReader(reply)))
+				expect.OK(t, (Dialect{}).CleanReply(class, &slow, iotest.OneByteReader(bytes.NewReader(reply))))
 				if shown {
 					want = string(reply)
 				}
