@@ -1,10 +1,33 @@
-// Package proxy carries the live traffic between clients and one engine: one handler with a flow for writes, one for reads and one for
-// searches. Everything else passes as it came.
+// Package proxy carries the live traffic between clients and one engine. Each kind of request has its flow, and calls these functions in order:
 //
-//   - A write's body streams through the dialect, which adds a sketch to each document of a configured index.
-//   - A read's reply streams through the dialect, which cuts our fields out.
-//   - A search is read whole, asked wider, collapsed, and answered with the page that the client asked for. On any doubt of ours
-//     before the first byte to the client, the search is sent as the client wrote it.
+//	ServeHTTP                     proxy.go           begins and ends the request (underway.go), and chooses its flow
+//	  answersSimilar              similar.go         near-duplicates of a document, and the comparison of two: ours to answer
+//	  Classify                    of the dialect     write, search, read or pass
 //
-// Every request carries the client's own credentials, and what is learned with them is kept apart by them.
+//	  search                      search.go          read whole, asked wider, collapsed
+//	    read                      search.go          the body, decoded; it counts in what is held (hold.go), and has to keep pace (pace.go)
+//	    parse                     search.go          Search of the dialect, with what is known of its indices (catalog.go)
+//	    collapse                  search.go          the page, by internal/collapse
+//	      ask                     ask.go             requests of ours, within the deadline of the search
+//	        exchange              ask.go             one request and its reply, read whole
+//	    answer                    search.go          the page goes out
+//	    sendAsWritten             search.go          where there is no page, the search as the client wrote it
+//
+//	  write                       write.go           a body that is short is enriched whole, a longer one as it streams
+//	    look                      duplicates.go      finds stored near-duplicates, where a rule asks for that (duplicates_find.go)
+//	    enrich                    write.go           EnrichWrite of the dialect
+//	    forward                   write.go           sends it on, and completes the reply
+//
+//	  read                        read.go            the request goes on
+//	    cleaner                   read.go            CleanReply of the dialect cuts our fields out of the reply
+//
+//	  sendAltering                proxy.go           all that passes, and what reads and writes send on
+//	    send                      send.go            streams a request to the engine and the reply to the client
+//
+//	nodes.RoundTrip               forward.go         measures a request and sends it to one of the nodes
+//	  needsOwnConnection          own_connection.go  whether the connection is closed behind it
+//	  Transport.RoundTrip         transport.go       one connection: write, read
+//
+// On any doubt of ours before the first byte to the client, a search is sent as the client wrote it. Every request carries the client's own
+// credentials, and what is learned with them is kept apart by them (client.go).
 package proxy

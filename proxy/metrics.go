@@ -1,8 +1,6 @@
 package proxy
 
 import (
-	"strings"
-	"sync"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -10,10 +8,6 @@ import (
 
 	"github.com/neardup/sidecar/adapters"
 )
-
-// maxReasons bounds how many values a label takes whose values the dialects choose. They are words of their own and never a
-// client's; more of them than this, or one of another form, count as "other".
-const maxReasons = 64
 
 // Bounds of the histograms' buckets, in seconds.
 var (
@@ -31,15 +25,12 @@ type Metrics struct {
 	engine, added                                                                             *prometheus.HistogramVec
 
 	cursors atomic.Pointer[cursors] // of the newest handler
-
-	mu      sync.Mutex
-	reasons map[string]bool // reasons seen so far
 }
 
 // NewMetrics returns the metrics of an engine, registered with r unless it is nil. It panics where r holds such metrics
 // already: give each engine's a label of its own.
 func NewMetrics(r prometheus.Registerer) *Metrics {
-	m := &Metrics{Registry: prometheus.NewRegistry(), reasons: map[string]bool{}}
+	m := &Metrics{Registry: prometheus.NewRegistry()}
 	with := promauto.With(prometheus.WrapRegistererWithPrefix("neardup_", m.Registry))
 	vec := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return with.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
@@ -99,24 +90,9 @@ func (m *Metrics) start() {
 	}
 }
 
-// reason returns a label's value for a reason that a dialect chose.
-func (m *Metrics) reason(text string) string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.reasons[text] {
-		return text
-	}
-	strange := strings.Trim(text, "abcdefghijklmnopqrstuvwxyz_0123456789") != "" || len(text) > 32
-	if strange || len(m.reasons) >= maxReasons {
-		return "other"
-	}
-	m.reasons[text] = true
-	return text
-}
-
 // search counts a search by what became of it, and why.
 func (m *Metrics) search(outcome string, reason adapters.Reason) {
-	m.searches.WithLabelValues(outcome, m.reason(string(reason))).Inc()
+	m.searches.WithLabelValues(outcome, string(reason)).Inc()
 }
 
 // outcome counts what was done with one search.
@@ -141,7 +117,7 @@ func (m *Metrics) outcome(o adapters.Outcome) {
 	m.hits.WithLabelValues("stale").Add(float64(o.Sketches.Stale))
 	m.hits.WithLabelValues("foreign").Add(float64(o.Sketches.Foreign))
 	if o.Fell != "" {
-		m.nativeFell.WithLabelValues(m.reason(string(o.Fell))).Inc()
+		m.nativeFell.WithLabelValues(string(o.Fell)).Inc()
 	}
 	if o.CursorLost {
 		m.cursorsLost.Inc()

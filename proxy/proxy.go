@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"net"
@@ -51,19 +52,11 @@ type Limits struct {
 
 func (l Limits) withDefaults() Limits {
 	return Limits{
-		MaxReply: or(l.MaxReply, DefaultMaxReply), MaxSearchBody: or(l.MaxSearchBody, DefaultMaxSearchBody), MaxWindow: or(l.MaxWindow, DefaultMaxWindow),
-		EngineMaxBody: or(l.EngineMaxBody, DefaultEngineMaxBody), FallbackShare: or(l.FallbackShare, DefaultFallbackShare),
-		CursorMemory: or(l.CursorMemory, DefaultCursorMemory), CursorTTL: or(l.CursorTTL, DefaultCursorTTL),
-		Deadline: or(l.Deadline, DefaultDeadline), MaxSearches: or(l.MaxSearches, DefaultMaxSearches), MaxHeld: or(l.MaxHeld, DefaultMaxHeld),
+		MaxReply: cmp.Or(l.MaxReply, DefaultMaxReply), MaxSearchBody: cmp.Or(l.MaxSearchBody, DefaultMaxSearchBody), MaxWindow: cmp.Or(l.MaxWindow, DefaultMaxWindow),
+		EngineMaxBody: cmp.Or(l.EngineMaxBody, DefaultEngineMaxBody), FallbackShare: cmp.Or(l.FallbackShare, DefaultFallbackShare),
+		CursorMemory: cmp.Or(l.CursorMemory, DefaultCursorMemory), CursorTTL: cmp.Or(l.CursorTTL, DefaultCursorTTL),
+		Deadline: cmp.Or(l.Deadline, DefaultDeadline), MaxSearches: cmp.Or(l.MaxSearches, DefaultMaxSearches), MaxHeld: cmp.Or(l.MaxHeld, DefaultMaxHeld),
 	}
-}
-
-// or returns a limit, or the default where it is none.
-func or[T int | int64 | float64 | time.Duration](limit, otherwise T) T {
-	if limit > 0 {
-		return limit
-	}
-	return otherwise
 }
 
 // Engine is what a Handler stands in front of. The fields are set before New and not changed after.
