@@ -3,6 +3,7 @@ package onboard
 import (
 	"cmp"
 	"context"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -197,12 +198,10 @@ func (t *texts) take(names []string, documents [][]byte) {
 // chooseByName chooses by the fields' names, where there is nothing else to go by.
 func (t *texts) chooseByName() {
 	var known []string
-	for _, list := range [][]string{titles, bodies} {
-		for _, word := range list {
-			for _, f := range t.fields {
-				if last(f.name) == word && !slices.Contains(known, f.name) {
-					known = append(known, f.name)
-				}
+	for _, word := range slices.Concat(titles, bodies) {
+		for _, f := range t.fields {
+			if last(f.name) == word && !slices.Contains(known, f.name) {
+				known = append(known, f.name)
 			}
 		}
 	}
@@ -330,13 +329,7 @@ func (t *texts) exampleWord(pairs [][2]int) string {
 			}
 		}
 	}
-	best, most := "", 0
-	better := func(word string, count int) {
-		if count > most || count == most && word < best {
-			best, most = word, count
-		}
-	}
-	inPairs := map[string]int{}
+	inPairs, score := map[string]int{}, map[string]int{}
 	for _, pair := range pairs {
 		for word := range by[pair[0]] {
 			if by[pair[1]][word] {
@@ -345,17 +338,16 @@ func (t *texts) exampleWord(pairs [][2]int) string {
 		}
 	}
 	for word, count := range inPairs {
-		better(word, 1000*count/in[word]+count)
+		score[word] = 1000*count/in[word] + count
 	}
-	if best != "" {
-		return best
+	if len(score) == 0 {
+		maps.Copy(score, in)
+		maps.DeleteFunc(score, func(_ string, count int) bool { return count*2 > len(field.values) && len(field.values) >= 4 })
 	}
-	for word, count := range in {
-		if count*2 <= len(field.values) || len(field.values) < 4 {
-			better(word, count)
-		}
+	if len(score) == 0 {
+		return ""
 	}
-	return best
+	return slices.MaxFunc(slices.Sorted(maps.Keys(score)), func(a, b string) int { return score[a] - score[b] })
 }
 
 // typeable reports whether a word can be typed anywhere.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/neardup/sidecar/internal/config"
 	"github.com/neardup/sidecar/jobs"
@@ -64,16 +65,12 @@ func (j *JobMetrics) Stop() {
 // register makes the metrics of a job.
 func (j *JobMetrics) register(job string) *prometheus.Registry {
 	r := newRegistry()
-	to := prometheus.WrapRegistererWith(prometheus.Labels{commandLabel: job}, r)
+	to := promauto.With(prometheus.WrapRegistererWith(prometheus.Labels{commandLabel: job}, r))
 	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
-		v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "neardup_job_" + name, Help: help}, labels)
-		to.MustRegister(v)
-		return v
+		return to.NewCounterVec(prometheus.CounterOpts{Name: "neardup_job_" + name, Help: help}, labels)
 	}
 	gauges := func(name, help string, labels ...string) *prometheus.GaugeVec {
-		v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "neardup_job_" + name, Help: help}, labels)
-		to.MustRegister(v)
-		return v
+		return to.NewGaugeVec(prometheus.GaugeOpts{Name: "neardup_job_" + name, Help: help}, labels)
 	}
 	j.documents = counters("documents_total", "Documents by what was found or done; scanned are all of them.", engineLabel, "what")
 	j.indices = counters("indices_total", "Indices that the job is through with: done, or failed.", engineLabel, "result")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/neardup/sidecar/internal/buildinfo"
@@ -33,13 +34,14 @@ type meters struct {
 func newMeters() *meters {
 	m := &meters{registry: newRegistry(), engines: map[string]*proxy.Metrics{}}
 	m.certified.Store(&certificatesOf{})
-	m.reloads = prometheus.NewCounterVec(prometheus.CounterOpts{
+	to := promauto.With(m.registry)
+	m.reloads = to.NewCounterVec(prometheus.CounterOpts{
 		Name: "neardup_config_reloads_total", Help: "Configurations read after the first: ok, or failed: the one before stays.",
 	}, []string{"result"})
 	for _, result := range []string{"ok", "failed"} {
 		m.reloads.WithLabelValues(result)
 	}
-	stale := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+	to.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "neardup_config_stale", Help: "1 while the configuration read last was not taken and the one before stays, else 0.",
 	}, func() float64 {
 		if m.stale.Load() {
@@ -47,7 +49,7 @@ func newMeters() *meters {
 		}
 		return 0
 	})
-	m.registry.MustRegister(m.reloads, stale, expiries{m})
+	m.registry.MustRegister(expiries{m})
 	return m
 }
 
@@ -55,12 +57,11 @@ func newMeters() *meters {
 func newRegistry() *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	v := buildinfo.Of()
-	build := prometheus.NewGauge(prometheus.GaugeOpts{
+	promauto.With(r).NewGauge(prometheus.GaugeOpts{
 		Name: "neardup_build_info", Help: "1; the labels say what is running.",
 		ConstLabels: prometheus.Labels{"version": v.Version, "revision": v.Revision, "goversion": v.Go},
-	})
-	build.Set(1)
-	r.MustRegister(build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	}).Set(1)
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return r
 }
 
