@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -37,18 +36,12 @@ type engineChecks struct {
 type network interface {
 	// open opens the engine for jobs.
 	open(*config.Engine) (*upstream.Engine, error)
-	// transport returns what carries requests to it.
-	transport(*config.Engine) (http.RoundTripper, error)
 }
 
 // realNetwork is the network as it is.
 type realNetwork struct{}
 
 func (realNetwork) open(e *config.Engine) (*upstream.Engine, error) { return upstream.Open(e) }
-
-func (realNetwork) transport(e *config.Engine) (http.RoundTripper, error) {
-	return upstream.JobTransport(e)
-}
 
 func (p *engineChecks) ok(what, format string, args ...any) {
 	p.add(Check{stateOK, p.engine.Name, what, fmt.Sprintf(format, args...), ""})

@@ -44,13 +44,9 @@ func (p *engineChecks) searchEngine(ctx context.Context) {
 	}
 	var took time.Duration
 	err := within(ctx, func(ctx context.Context) error {
-		transport, err := p.network.transport(p.engine)
-		if err != nil {
-			return err
-		}
 		at, err := url.Parse(p.at)
 		if err == nil {
-			_, took, err = p.searchAt(ctx, at, transport)
+			_, took, err = p.searchAt(ctx, at, p.Transport)
 		}
 		return err
 	})

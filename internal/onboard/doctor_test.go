@@ -33,10 +33,8 @@ type clinic struct {
 
 func (c *clinic) open(e *config.Engine) (*upstream.Engine, error) {
 	rules, err := e.Rules()
-	return &upstream.Engine{Config: e, Rules: rules, Kind: kind.Of(e.Kind), Store: ward{clinic: c, url: strings.Join(e.URLs, " ")}}, err
+	return &upstream.Engine{Config: e, Rules: rules, Kind: kind.Of(e.Kind), Store: ward{clinic: c, url: strings.Join(e.URLs, " ")}, Transport: directly{c}}, err
 }
-
-func (c *clinic) transport(*config.Engine) (http.RoundTripper, error) { return directly{c}, nil }
 
 func (w ward) Product(context.Context) (adapters.Product, error) {
 	product, ok := w.products[w.url]

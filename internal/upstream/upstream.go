@@ -17,21 +17,14 @@ import (
 	"github.com/neardup/sidecar/internal/kind"
 )
 
-// JobTransport returns what carries requests of jobs to an engine: it hides their credentials in what the engine answers.
-func JobTransport(e *config.Engine) (http.RoundTripper, error) {
-	transport, _, err := Transport(e, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return nil, err
-	}
-	return hideCredentials(e, transport), nil
-}
-
 // Engine is an engine as jobs and setup see it, under the operator's credentials.
 type Engine struct {
 	Config *config.Engine
 	Kind   kind.Kind
 	Rules  adapters.Rules
 	Store  adapters.EngineStore
+	// Transport carries requests to it, and hides the operator's credentials in its answers.
+	Transport http.RoundTripper
 }
 
 // OpenAll opens the engine with the name, or all of them where it is empty.
@@ -67,7 +60,7 @@ func Open(e *config.Engine) (*Engine, error) {
 	if e.Kind == kind.Embedded {
 		return nil, errEmbedded
 	}
-	transport, err := JobTransport(e)
+	direct, _, err := Transport(e, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err
 	}
@@ -79,8 +72,8 @@ func Open(e *config.Engine) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := kind.Of(e.Kind)
-	return &Engine{Config: e, Kind: k, Rules: rules, Store: k.Open(transport, urls, rules)(e.Header(), "")}, nil
+	k, transport := kind.Of(e.Kind), hideCredentials(e, direct)
+	return &Engine{Config: e, Kind: k, Rules: rules, Store: k.Open(transport, urls, rules)(e.Header(), ""), Transport: transport}, nil
 }
 
 // Explain returns an error of the engine, and what to do about it where that is plain.
