@@ -36,6 +36,15 @@ type Log struct {
 	Format string `mapstructure:"format"`
 }
 
+// Traces is the section traces.
+type Traces struct {
+	Endpoint string  `mapstructure:"endpoint"`
+	Sample   float64 `mapstructure:"sample"`
+}
+
+// defaultSample is the share of traces that are recorded of those that begin here.
+const defaultSample = 0.01
+
 // Sketch is the section sketch.
 type Sketch struct {
 	Family     string   `mapstructure:"family"`

@@ -173,3 +173,14 @@ func (i Index) Profile() string {
 	}
 	return text
 }
+
+// describe says in short how clients connect.
+func (t ListenTLS) describe() string {
+	switch {
+	case t.ClientCAFile != "":
+		return " by TLS with clients' certificates"
+	case t.CertFile != "":
+		return " by TLS"
+	}
+	return ""
+}

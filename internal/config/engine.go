@@ -6,9 +6,11 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/neardup/sidecar/adapters"
 	"github.com/neardup/sidecar/internal/kind"
+	"github.com/neardup/sidecar/proxy"
 )
 
 // IndexFor returns the rule for the index with the name, the first that matches. Without a name it is the only rule there is, or
@@ -69,4 +71,14 @@ func (c *Config) RuleCount() (n int) {
 		n += len(e.Indices)
 	}
 	return n
+}
+
+// Proxy returns the limits as the proxy takes them.
+func (l Limits) Proxy() proxy.Limits {
+	return proxy.Limits{
+		MaxReply: int64(l.MaxReply), MaxSearchBody: int64(l.MaxSearchBody), EngineMaxBody: int64(l.EngineMaxBody),
+		MaxWindow: l.MaxWindow, FallbackShare: l.FallbackShare,
+		CursorMemory: int64(l.CursorMemory), CursorTTL: time.Duration(l.CursorTTL),
+		Deadline: time.Duration(l.Deadline), MaxSearches: l.MaxSearches, MaxHeld: int64(l.MaxHeld),
+	}
 }

@@ -11,7 +11,9 @@ import (
 	"strings"
 
 	"github.com/neardup/sidecar/adapters"
+	"github.com/neardup/sidecar/internal/certs"
 	"github.com/neardup/sidecar/internal/kind"
+	"github.com/neardup/sidecar/proxy"
 )
 
 // faults collects what is wrong, each with its key.
@@ -312,5 +314,74 @@ func (e *Engine) validateOrder(f *faults, key string, i int) {
 			f.add(key, "%q never matches: %q in indices[%d] takes its indices, and the first match wins: move this one up", match, earlier.Match, first)
 		}
 		return
+	}
+}
+
+// leastHeld is the least that can be given to all requests together: two bodies of a megabyte.
+const leastHeld = 2 << 20
+
+func (l Limits) validate(f *faults, key string) {
+	for _, size := range []struct {
+		name  string
+		value Size
+	}{{"max_reply", l.MaxReply}, {"max_search_body", l.MaxSearchBody}, {"engine_max_body", l.EngineMaxBody}, {"cursor_memory", l.CursorMemory}} {
+		if size.value < 1 {
+			f.add(key+"."+size.name, "must be more than 0, such as 64MB")
+		}
+	}
+	for _, span := range []struct {
+		name         string
+		value, usual Span
+	}{
+		{"cursor_ttl", l.CursorTTL, Span(proxy.DefaultCursorTTL)}, {"deadline", l.Deadline, Span(proxy.DefaultDeadline)},
+		{"header_timeout", l.HeaderTimeout, Span(ReadHeaderTimeout)}, {"idle_timeout", l.IdleTimeout, Span(IdleTimeout)},
+	} {
+		if span.value <= 0 {
+			f.add(key+"."+span.name, "%v is out of range: use a span above 0, such as %v", span.value, span.usual)
+		}
+	}
+	if l.MaxWindow < 1 || l.MaxWindow > 1_000_000 {
+		f.add(key+".max_window", "%d is out of range: use 1 to 1000000 (%d is usual)", l.MaxWindow, proxy.DefaultMaxWindow)
+	}
+	if !(l.FallbackShare > 0 && l.FallbackShare <= 1) {
+		f.add(key+".fallback_share", "%v is out of range: use a number above 0, at most 1 (%v is usual)", l.FallbackShare, proxy.DefaultFallbackShare)
+	}
+	if l.MaxSearches < 1 {
+		f.add(key+".max_searches", "%d is out of range: use 1 or more (%d is usual)", l.MaxSearches, proxy.DefaultMaxSearches)
+	}
+	if l.MaxHeld < leastHeld {
+		f.add(key+".max_held", "must be 2MB or more, such as %dMB", proxy.DefaultMaxHeld>>20)
+	}
+}
+
+func (t ListenTLS) Files() certs.Files {
+	return certs.ListenerFiles(t.CertFile, t.KeyFile, t.ClientCAFile)
+}
+
+func (t TLS) Files() certs.Files { return certs.EngineFiles(t.CertFile, t.KeyFile, t.CAFile) }
+
+// validateTLS checks both sections about TLS.
+func (e *Engine) validateTLS(f *faults, key string) {
+	f.addAll(key+".listen_tls", e.ListenTLS.Files().Check())
+	f.addAll(key+".tls", e.TLS.Files().Check())
+	plain := slices.ContainsFunc(e.URLs, func(u string) bool { return strings.HasPrefix(u, "http://") })
+	if plain && e.TLS.CertFile != "" {
+		f.add(key+".tls.cert_file", "%s is shown to an engine behind https alone: write https:// in urls, or drop it", e.TLS.CertFile)
+	}
+}
+
+func (c Traces) validate(f *faults, key string) {
+	if c.Sample < 0 || c.Sample > 1 {
+		f.add(key+".sample", "%v is out of range: use 0 to 1", c.Sample)
+	}
+	if c.Endpoint == "" {
+		return
+	}
+	u, err := url.Parse(c.Endpoint)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		f.add(key+".endpoint", "%q is no URL of a receiver: write one such as http://127.0.0.1:4318", shownURL(c.Endpoint))
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		f.add(key+".endpoint", "must not hold credentials or a query: put them into OTEL_EXPORTER_OTLP_HEADERS")
 	}
 }

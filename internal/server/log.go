@@ -2,9 +2,17 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"log"
 	"log/slog"
+	"net/http"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/neardup/sidecar/internal/config"
 )
@@ -56,4 +64,106 @@ func (b *reloadableLog) WithAttrs(attrs []slog.Attr) slog.Handler {
 // WithGroup implements slog.Handler.
 func (b *reloadableLog) WithGroup(name string) slog.Handler {
 	return &reloadableLog{b.text.WithGroup(name), b.json.WithGroup(name), b.logSettings}
+}
+
+// guarded returns a handler whose panics are logged without what they were raised with, which may hold anything of a request;
+// only the runtime's own words are shown. The client's connection is cut, as net/http does.
+func guarded(h http.Handler, log *slog.Logger) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			raised := recover()
+			if raised == nil {
+				return
+			}
+			if raised != http.ErrAbortHandler {
+				what := fmt.Sprintf("%T", raised)
+				if e, ok := raised.(runtime.Error); ok {
+					what = e.Error()
+				}
+				log.Error("panic: report this as a bug", "error", what, "stack", string(debug.Stack()))
+			}
+			panic(http.ErrAbortHandler)
+		}()
+		h.ServeHTTP(w, r)
+	})
+}
+
+// quietStandardLog has what libraries write to the standard logger go to ours, cut before the first quote: net/http quotes there
+// what an engine sent unasked.
+func quietStandardLog(to *slog.Logger) {
+	log.SetFlags(0)
+	log.SetOutput(lineWriter(func(line string) {
+		before, _, _ := strings.Cut(line, `"`)
+		to.Warn("library", "error", strings.TrimSpace(before))
+	}))
+}
+
+// lineWriter takes lines from a standard logger, one each time.
+type lineWriter func(line string)
+
+// Write implements io.Writer.
+func (w lineWriter) Write(p []byte) (int, error) {
+	w(strings.TrimRight(string(p), "\n"))
+	return len(p), nil
+}
+
+// handshakePause is for how long after a line about a handshake that failed the next ones are only counted: who likes can make
+// any number of them.
+const handshakePause = 10 * time.Second
+
+// serverErrors returns where a server of clients writes what goes wrong on connections.
+func serverErrors(to *slog.Logger) *log.Logger {
+	e := &connectionErrors{log: to}
+	return log.New(lineWriter(e.write), "", 0)
+}
+
+// connectionErrors are what a server says of connections.
+type connectionErrors struct {
+	log  *slog.Logger
+	mu   sync.Mutex
+	last time.Time
+	more int // handshakes that failed since, without a line
+}
+
+func (e *connectionErrors) write(line string) {
+	const handshake = "http: TLS handshake error from "
+	rest, found := strings.CutPrefix(line, handshake)
+	switch {
+	case !found:
+		e.log.Warn(line)
+		return
+	case strings.HasSuffix(rest, ": EOF") || strings.HasSuffix(rest, "connection reset by peer"):
+		e.log.Debug(line) // who looks whether the port is open
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if time.Since(e.last) < handshakePause {
+		e.more++
+		return
+	}
+	client, reason, _ := strings.Cut(rest, ": ")
+	e.log.Warn("client not let in", "client", client, "error", reason+hintForClient(reason), "others_since_the_last_line", e.more)
+	e.last, e.more = time.Now(), 0
+}
+
+// hintForClient says what to do about a handshake with a client that failed.
+func hintForClient(reason string) string {
+	for _, h := range []struct{ in, hint string }{
+		{"didn't provide a certificate", "listen_tls.client_ca_file asks for one: give the client a certificate of that authority"},
+		{"failed to verify certificate", "the client's certificate is not of an authority in listen_tls.client_ca_file, or has expired"},
+		{"client offered only unsupported versions", "the sidecar takes TLS 1.2 or newer"},
+		{"unsupported application protocols", "the sidecar speaks HTTP/1.1 only"},
+		{"does not look like a TLS handshake", "the client speaks plain HTTP: have it write https://"},
+		{"remote error: tls: unknown certificate authority", "have the client trust the authority of listen_tls.cert_file"},
+		{"remote error: tls: bad certificate", "the client does not take the certificate in listen_tls.cert_file"},
+		{"remote error: tls: expired certificate", "renew the certificate in listen_tls.cert_file"},
+		{"bad record MAC", "most clients that break off so do not trust the authority of listen_tls.cert_file"}, // in TLS 1.3 their alert comes in clear
+		{"i/o timeout", "the client did not end the handshake in time"},
+	} {
+		if strings.Contains(reason, h.in) {
+			return fmt.Sprintf(": %s", h.hint)
+		}
+	}
+	return ""
 }
