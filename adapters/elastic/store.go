@@ -148,8 +148,8 @@ func (r raw) Do(ctx context.Context, t esapi.Transport) (*esapi.Response, error)
 	return &esapi.Response{StatusCode: resp.StatusCode, Body: resp.Body, Header: resp.Header}, nil
 }
 
-// after sends a request that tidies up, with time of its own, and whose outcome changes nothing.
-func (s *Store) after(ctx context.Context, r esapi.Request) {
+// tidyUp sends a request that tidies up, with time of its own. Whether it succeeds does not matter.
+func (s *Store) tidyUp(ctx context.Context, r esapi.Request) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	_ = s.do(ctx, r, nil)

@@ -355,7 +355,7 @@ func (s *Store) pin(ctx context.Context, t *destination) (added bool, err error)
 	added = err == nil
 	err = s.same(ctx, t)
 	if errors.Is(err, adapters.ErrRecreated) && added {
-		s.after(ctx, aliasAction("remove", t.index, t.alias, ""))
+		s.tidyUp(ctx, aliasAction("remove", t.index, t.alias, ""))
 	}
 	return added, err
 }
@@ -423,7 +423,7 @@ func (s *Store) Release(ctx context.Context, index string) {
 		if t.index == index {
 			delete(known.all, uuid)
 			if t.alias != "" {
-				s.after(ctx, aliasAction("remove", index, t.alias, ""))
+				s.tidyUp(ctx, aliasAction("remove", index, t.alias, ""))
 			}
 		}
 	}

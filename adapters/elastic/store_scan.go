@@ -330,9 +330,9 @@ func (r *scan) close(ctx context.Context, point string) {
 	switch name := string(jsonedit.AppendString(nil, point)); {
 	case point == "":
 	case r.s.dialect().OpenSearch:
-		r.s.after(ctx, raw{http.MethodDelete, "/_search/point_in_time", "", `{"pit_id":[` + name + `]}`})
+		r.s.tidyUp(ctx, raw{http.MethodDelete, "/_search/point_in_time", "", `{"pit_id":[` + name + `]}`})
 	default:
-		r.s.after(ctx, raw{http.MethodDelete, "/_pit", "", `{"id":` + name + `}`})
+		r.s.tidyUp(ctx, raw{http.MethodDelete, "/_pit", "", `{"id":` + name + `}`})
 	}
 }
 

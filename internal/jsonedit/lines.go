@@ -62,6 +62,14 @@ func (l *longest) clear() {
 // A LongCopy copies from src to dst a line, or a document, that is too long for memory. What it leaves unread of src is left out.
 type LongCopy func(dst io.Writer, src io.Reader) error
 
+func (long LongCopy) copy(dst io.Writer, src io.Reader) (err error) {
+	if long == nil {
+		_, err = io.Copy(dst, src)
+		return err
+	}
+	return long(dst, src)
+}
+
 // EditWhole copies src to dst with its content edited. Where src fails nothing is written. Content that is too long goes through long,
 // unchanged if that is nil.
 func EditWhole(dst io.Writer, src io.Reader, edit func(body []byte) []byte, long LongCopy) error {
@@ -78,15 +86,7 @@ func EditWhole(dst io.Writer, src io.Reader, edit func(body []byte) []byte, long
 			return err
 		}
 	}
-	if long == nil {
-		long = asItStands
-	}
-	return long(dst, io.MultiReader(bytes.NewReader(l.held), src))
-}
-
-func asItStands(dst io.Writer, src io.Reader) error {
-	_, err := io.Copy(dst, src)
-	return err
+	return long.copy(dst, io.MultiReader(bytes.NewReader(l.held), src))
 }
 
 // EditLines copies src to dst with each line edited, the byte included that ends it. A line that is too long goes through long, unchanged
@@ -104,9 +104,6 @@ func EditLines(dst io.Writer, src io.Reader, end byte, edit func(line []byte) []
 		lineReaders.Put(r)
 		lineWriters.Put(w)
 	}()
-	if long == nil {
-		long = asItStands
-	}
 	return errors.Join(line.edit(w, r, end, edit, long), w.Flush())
 }
 
@@ -137,7 +134,7 @@ func (l *longest) edit(w *bufio.Writer, r *bufio.Reader, end byte, edit func(lin
 		default:
 			rest := &restOfLine{r: r, end: end, ended: ended, err: err}
 			line := io.MultiReader(bytes.NewReader(l.held), bytes.NewReader(part), rest)
-			if err := long(w, line); err != nil {
+			if err := long.copy(w, line); err != nil {
 				return err
 			}
 			if _, err := io.Copy(io.Discard, line); err != nil {
