@@ -141,12 +141,12 @@ func (h *Handler) search(ctx context.Context, e *Engine, a *asked) (any, error) 
 	if err != nil {
 		return nil, err
 	}
-	hits, from := l.judged(ctx, list)
+	hits, all := l.judged(ctx, list)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	f := &found{
-		Total: list.Total, Hits: l.shown(list, hits, from), Pairs: pairsOf(hits), Rule: l.rule(), YAML: l.view.YAML,
+		Total: list.Total, Hits: all, Pairs: pairsOf(hits), Rule: l.rule(), YAML: l.view.YAML,
 		Curve: curveOf(l.view.Rule.Sketcher.Scheme(), l.view.Rule.Profile.Measure, shinglesOf(hits)),
 	}
 	f.Sidecar, err = l.collapsed(proxy.WithTimes(ctx, &whole), list, a.Credentials)
@@ -187,35 +187,43 @@ const (
 	fromNowhere = "none"
 )
 
-// origin is where a hit's sketch is from.
-type origin struct {
-	place string
-	stale bool
-}
-
 // ended is a deadline that comes when a context ends.
 type ended struct{ context.Context }
 
 // Late implements rerank.Deadline.
 func (e ended) Late() bool { return e.Err() != nil }
 
-// judged returns what is compared of the hits, and where the sketch of each is from.
-func (l *looking) judged(ctx context.Context, list adapters.Looked) (hits []rerank.Hit, from []origin) {
+// judged returns the hits as they are compared and as they are answered.
+func (l *looking) judged(ctx context.Context, list adapters.Looked) (hits []rerank.Hit, all []hit) {
 	judge := adapters.NewJudge(l.view.Rules, adapters.Controls{})
 	judge.Doubting, judge.Deadline = list.Doubting, ended{ctx}
-	for _, seen := range list.Hits {
+	all = []hit{}
+	for i, seen := range list.Hits {
 		before := judge.Sketches()
-		hit := judge.Hit(seen.Seen)
-		after, place := judge.Sketches(), fromText
-		switch {
-		case hit.Sketch == nil:
-			place = fromNowhere
-		case after.Stored > before.Stored:
-			place = fromStored
+		judged := judge.Hit(seen.Seen)
+		after := judge.Sketches()
+		h := hit{
+			Rank: i, ID: seen.ID, Index: seen.Name, Score: seen.Score, Sketch: fromNowhere, Stale: after.Stale > before.Stale,
+			Pinned: seen.Pinned, Fields: map[string]string{},
 		}
-		hits, from = append(hits, hit), append(from, origin{place, after.Stale > before.Stale})
+		if judged.Sketch != nil {
+			h.Sketch, h.Shingles = fromText, judged.Sketch.Shingles
+			if after.Stored > before.Stored {
+				h.Sketch = fromStored
+			}
+		}
+		texts := l.view.Rule.FieldTexts(seen.Document)
+		for n, field := range l.view.Rule.Fields {
+			text, cut := cutAt(l.compared(texts[n]), MaxText)
+			h.Fields[field], h.Cut = text, h.Cut || cut
+		}
+		h.Title = l.title(seen.Document, h.Fields)
+		hits, all = append(hits, judged), append(all, h)
 	}
-	return hits, from
+	for i, order := range ordersOf(hits) {
+		all[i].Order = order
+	}
+	return hits, all
 }
 
 func shinglesOf(hits []rerank.Hit) (list []uint32) {
@@ -225,28 +233,6 @@ func shinglesOf(hits []rerank.Hit) (list []uint32) {
 		}
 	}
 	return list
-}
-
-// shown returns the hits as they are answered.
-func (l *looking) shown(list adapters.Looked, hits []rerank.Hit, from []origin) []hit {
-	all, orders := []hit{}, ordersOf(hits)
-	for i, seen := range list.Hits {
-		h := hit{
-			Rank: i, ID: seen.ID, Index: seen.Name, Score: seen.Score, Sketch: from[i].place, Stale: from[i].stale,
-			Order: orders[i], Pinned: seen.Pinned, Fields: map[string]string{},
-		}
-		if hits[i].Sketch != nil {
-			h.Shingles = hits[i].Sketch.Shingles
-		}
-		texts := l.view.Rule.FieldTexts(seen.Document)
-		for n, field := range l.view.Rule.Fields {
-			text, cut := cutAt(l.compared(texts[n]), MaxText)
-			h.Fields[field], h.Cut = text, h.Cut || cut
-		}
-		h.Title = l.title(seen.Document, h.Fields)
-		all = append(all, h)
-	}
-	return all
 }
 
 // compared returns a field's texts as one, as they are compared: without markup, where that does not count.
