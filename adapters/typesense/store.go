@@ -125,12 +125,15 @@ type collection struct {
 	Name         string
 	NumDocuments int   `json:"num_documents"`
 	CreatedAt    int64 `json:"created_at"` // in seconds
-	Fields       []struct {
-		Name  string
-		Type  string
-		Index *bool
-		Facet bool
-	}
+	Fields       []field
+}
+
+// field is how a schema declares a field.
+type field struct {
+	Name  string
+	Type  string
+	Index *bool
+	Facet bool
 }
 
 func (s *Store) collection(ctx context.Context, name string) (c collection, err error) {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -47,45 +46,22 @@ func (s *Store) Condition(ctx context.Context, index adapters.Index, rule *adapt
 	}
 	condition := adapters.Condition{Documents: c.NumDocuments, Sketched: -1}
 	for _, field := range rule.Fields {
-		if !c.declares(field) {
+		if found, dynamic := c.declared(field); found == nil && !dynamic {
 			condition.Undeclared = append(condition.Undeclared, field)
 		}
 	}
 	for _, d := range rule.Deciding() {
-		kind := c.kind(d.Field)
+		found, dynamic := c.declared(d.Field)
 		switch {
-		case kind == "" && !c.declares(d.Field):
+		case found == nil && !dynamic:
 			condition.Unfit = append(condition.Unfit, adapters.Unfit{Deciding: d})
-		case d.Date && !slices.Contains([]string{"", "auto", "int64", "int32", "float"}, kind):
-			condition.Unfit = append(condition.Unfit, adapters.Unfit{Deciding: d, Why: "is of type " + kind + ", not int64 with Unix seconds"})
+		case found != nil && d.Date && !slices.Contains([]string{"auto", "int64", "int32", "float"}, found.Type):
+			why := "is of type " + found.Type + ", not int64 with Unix seconds"
+			condition.Unfit = append(condition.Unfit, adapters.Unfit{Deciding: d, Why: why})
 		}
 	}
 	condition.Refused = s.refused(ctx, index, rule)
 	return condition, nil
-}
-
-// declares reports whether a collection's schema has a field, by its name or by a pattern of names.
-func (c collection) declares(field string) bool {
-	for _, f := range c.Fields {
-		if f.Name == field {
-			return true
-		}
-		pattern, err := regexp.Compile("^(?:" + f.Name + ")$")
-		if err == nil && strings.Contains(f.Name, "*") && pattern.MatchString(field) {
-			return true
-		}
-	}
-	return false
-}
-
-// kind returns the type of a field that is declared by its name, empty if there is none.
-func (c collection) kind(field string) string {
-	for _, f := range c.Fields {
-		if f.Name == field {
-			return f.Type
-		}
-	}
-	return ""
 }
 
 // probe is the id of a document that is not there: an update of it asks for all that a patch needs, and changes nothing.

@@ -13,51 +13,46 @@ import (
 	"github.com/neardup/sidecar/adapters"
 )
 
-// fitness says how one of our fields stands in a collection.
-type fitness int
-
-const (
-	undeclared fitness = iota
-	fit
-	// detected: the engine alone declared it, since a document came with a value before we had declared it (an alias was moved, or a
-	// collection made anew, just then), and the schema takes fields up as they come.
-	detected
-	unfit
-)
-
-// look says how our field stands in the collection, and what an operator can do if it is unfit.
-func (c collection) look(ours ourField) (how fitness, why string) {
-	dynamic := false
-	for _, f := range c.Fields {
-		if f.Name == ours.name {
-			indexed := f.Index == nil || *f.Index
-			switch {
-			case f.Type != ours.kind:
-				how, why = unfit, fmt.Sprintf("field %s is declared as %s: drop it from the schema of %s", f.Name, f.Type, c.Name)
-			case indexed && !ours.index:
-				how, why = detected, fmt.Sprintf("field %s is indexed, which takes memory for nothing: drop it from the schema of %s",
-					f.Name, c.Name)
-			case !indexed && ours.index:
-				how, why = unfit, fmt.Sprintf("field %s is not indexed, so nothing is found by it: drop it from the schema of %s",
-					f.Name, c.Name)
-			case ours.facet && !f.Facet:
-				how, why = detected, fmt.Sprintf("field %s is no facet, so nothing is grouped by it: drop it from the schema of %s",
-					f.Name, c.Name)
-			default:
-				return fit, ""
-			}
-			continue
+// declared returns what the schema says of a field by its name, nil if nothing. dynamic says that a pattern of names has it.
+func (c collection) declared(name string) (found *field, dynamic bool) {
+	for i, f := range c.Fields {
+		if f.Name == name {
+			found = &c.Fields[i]
+		} else if strings.Contains(f.Name, "*") {
+			pattern, err := regexp.Compile("^(?:" + f.Name + ")$")
+			dynamic = dynamic || err == nil && pattern.MatchString(name)
 		}
-		pattern, err := regexp.Compile("^(?:" + f.Name + ")$")
-		dynamic = dynamic || err == nil && pattern.MatchString(ours.name)
 	}
-	if how == undeclared {
-		why = fmt.Sprintf("field %s is not declared in %s", ours.name, c.Name)
+	return found, dynamic
+}
+
+// amiss says what is wrong with our field in the collection, empty if nothing is, and which changes of the schema mend it; none where that
+// is left to an operator.
+func (c collection) amiss(ours ourField) (why string, changes []string) {
+	f, dynamic := c.declared(ours.name)
+	if f == nil {
+		return fmt.Sprintf("field %s is not declared in %s", ours.name, c.Name), []string{ours.declaration()}
 	}
-	if how == detected && !dynamic {
-		how = unfit
+	indexed := f.Index == nil || *f.Index
+	// The engine declares a field by itself where a document comes with a value before we have declared it (an alias was moved, or a
+	// collection made anew, just then), and the schema takes fields up as they come.
+	detected := false
+	switch {
+	case f.Type != ours.kind:
+		why = "is declared as " + f.Type
+	case indexed && !ours.index:
+		why, detected = "is indexed, which takes memory for nothing", dynamic
+	case !indexed && ours.index:
+		why = "is not indexed, so nothing is found by it"
+	case ours.facet && !f.Facet:
+		why, detected = "is no facet, so nothing is grouped by it", dynamic
+	default:
+		return "", nil
 	}
-	return how, why
+	if detected {
+		changes = []string{`{"name":"` + ours.name + `","drop":true}`, ours.declaration()}
+	}
+	return fmt.Sprintf("field %s %s: drop it from the schema of %s", f.Name, why, c.Name), changes
 }
 
 // index says how our fields stand in a collection that the rule is for, and what would declare those that lack, or that the engine
@@ -66,16 +61,9 @@ func (c collection) index(rule *adapters.Rule) (i adapters.Index, change string)
 	i.Name, i.Mapped, i.Known = c.Name, true, true // a null is left out, be the field declared or not
 	var wrong, changes []string
 	for _, ours := range fieldsOf(rule) {
-		how, why := c.look(ours)
-		switch how {
-		case fit:
-			continue
-		case detected:
-			changes = append(changes, `{"name":"`+ours.name+`","drop":true}`, ours.declaration())
-		case undeclared:
-			changes = append(changes, ours.declaration())
+		if why, mend := c.amiss(ours); why != "" {
+			wrong, changes = append(wrong, why), append(changes, mend...)
 		}
-		wrong = append(wrong, why)
 	}
 	i.Ready, i.Why = len(wrong) == 0, strings.Join(wrong, "; ")
 	if len(changes) > 0 {
