@@ -1,6 +1,7 @@
 package offline
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -114,29 +115,20 @@ func EachDocument[R any](
 	return err
 }
 
-// cutBatches cuts a stream into batches as it comes, until its end or until next returns false. A batch is larger than batchSize
-// only where a line is.
+// cutBatches cuts a stream into batches as it comes, until its end or until next returns false. A batch exceeds batchSize
+// by its last line at most.
 func cutBatches(src io.Reader, next func(Batch) bool) error {
-	first, buffer := 1, []byte(nil) // the number of the first line that is in the buffer
-	for {
-		if cap(buffer)-len(buffer) < batchSize/4 {
-			buffer = append(make([]byte, 0, max(batchSize, 2*len(buffer))), buffer...)
-		}
-		n, err := src.Read(buffer[len(buffer):cap(buffer)])
-		end := len(buffer) + bytes.LastIndexByte(buffer[len(buffer):len(buffer)+n], '\n') + 1
-		if end == len(buffer) { // no line ends here
-			end = 0
-		}
-		buffer = buffer[:len(buffer)+n]
-		if err != nil {
-			end = len(buffer)
-		}
-		if end > 0 {
-			if !next(Batch{first, buffer[:end:end]}) {
+	in, b := bufio.NewReaderSize(src, batchSize), Batch{first: 1}
+	for number := 1; ; number++ {
+		line, err := in.ReadBytes('\n')
+		b.text = append(b.text, line...)
+		came, _ := in.Peek(in.Buffered())
+		blocks := bytes.IndexByte(came, '\n') < 0 // the next line may take its time
+		if len(b.text) > 0 && (blocks || err != nil || len(b.text) >= batchSize) {
+			if !next(b) {
 				return nil
 			}
-			first += bytes.Count(buffer[:end], []byte("\n"))
-			buffer = buffer[end:] // behind what was handed over, which no one writes to
+			b = Batch{first: number + 1}
 		}
 		if errors.Is(err, io.EOF) {
 			return nil
