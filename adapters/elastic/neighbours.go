@@ -55,7 +55,7 @@ func raised(body []byte, size, least int) (longer []byte, most int, err error) {
 	if raise.err != nil || !r.Done() {
 		return nil, 0, cmp.Or(raise.err, jsonedit.ErrMalformed)
 	}
-	return raise.spliced(), raise.most, nil
+	return raise.edits.Apply(body), raise.most, nil
 }
 
 // raise collects what changes in a search.
@@ -64,28 +64,8 @@ type raise struct {
 	size  int // what a clause without a k of its own takes for it
 	least int // what k is to be at least
 	most  int // the largest k
-	edits []numberEdit
+	edits jsonedit.Edits
 	err   error
-}
-
-// numberEdit puts text in the place of a part of the body.
-type numberEdit struct {
-	from, to int
-	text     string
-}
-
-// spliced returns the body with its changes.
-func (r *raise) spliced() []byte {
-	if len(r.edits) == 0 {
-		return r.body
-	}
-	slices.SortStableFunc(r.edits, func(a, b numberEdit) int { return cmp.Compare(a.from, b.from) })
-	out, at := make([]byte, 0, len(r.body)+32*len(r.edits)), 0
-	for _, e := range r.edits {
-		out = append(append(out, r.body[at:e.from]...), e.text...)
-		at = e.to
-	}
-	return append(out, r.body[at:]...)
 }
 
 // members returns those of an object in the body.
@@ -209,9 +189,9 @@ func (r *raise) number(object []jsonedit.Member, key string, instead int) {
 	if text := strconv.Itoa(n); value == nil {
 		last := object[len(object)-1].Value
 		end := r.at(last) + len(last)
-		r.edits = append(r.edits, numberEdit{from: end, to: end, text: `,"` + key + `":` + text})
+		r.edits = append(r.edits, jsonedit.Edit{From: end, To: end, With: []byte(`,"` + key + `":` + text)})
 	} else if text != string(value) {
-		r.edits = append(r.edits, numberEdit{from: r.at(value), to: r.at(value) + len(value), text: text})
+		r.edits = append(r.edits, jsonedit.Edit{From: r.at(value), To: r.at(value) + len(value), With: []byte(text)})
 	}
 }
 

@@ -1,7 +1,6 @@
 package typesense
 
 import (
-	"bytes"
 	"errors"
 	"maps"
 	"slices"
@@ -145,12 +144,7 @@ func (q *query) presentGroups(frame, grouped []byte, hits [][]byte, groups int) 
 	if collapsed := q.asked.Controls.Collapsed; collapsed == nil || *collapsed {
 		found = groups
 	}
-	frame, err := q.present(readResult(&reader, frame, 0, nil), found, func(dst []byte) ([]byte, error) {
-		return append(dst, bytes.Join(hits, []byte{','})...), nil
-	})
-	if err != nil {
-		return nil, err
-	}
+	frame = q.present(readResult(&reader, frame, 0, nil), found, jsonedit.Array(hits)).Bytes()
 	members, err := jsonedit.Members(grouped)
 	if err != nil {
 		return nil, err

@@ -9,18 +9,17 @@ import (
 
 // Render implements adapters.Search.
 func (q *query) Render(frame adapters.Hits, page []adapters.PageHit, total int) (adapters.Pieces, error) {
-	result, err := q.present(frame.(*hits).in, total, func(dst []byte) (_ []byte, err error) {
-		for i := range page {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			if dst, err = q.appendHit(dst, &page[i]); err != nil {
-				return nil, err
-			}
+	in, err := frame.(*hits).in, error(nil)
+	list := append(make([]byte, 0, in.places.hits.to-in.places.hits.from), '[')
+	for i := range page {
+		if i > 0 {
+			list = append(list, ',')
 		}
-		return dst, nil
-	})
-	return adapters.Pieces{result}, err
+		if list, err = q.appendHit(list, &page[i]); err != nil {
+			return nil, err
+		}
+	}
+	return q.present(in, total, append(list, ']')), nil
 }
 
 // hitAt returns the hit of a place, nil for none.
@@ -135,8 +134,8 @@ func (q *query) Clean(raw []byte) []byte {
 	return jsonedit.Cleaned(raw, inHit)
 }
 
-// present puts other hits, which write appends, into a result and makes it one of the client's own page. A found below 0 stays as it is.
-func (q *query) present(r *result, found int, write func(dst []byte) ([]byte, error)) ([]byte, error) {
+// present puts other hits into a result and makes it one of the client's own page. A found below 0 stays as it is.
+func (q *query) present(r *result, found int, hits []byte) adapters.Pieces {
 	var edits jsonedit.Edits
 	put := func(at extent, value []byte) {
 		if at != (extent{}) {
@@ -144,13 +143,7 @@ func (q *query) present(r *result, found int, write func(dst []byte) ([]byte, er
 		}
 	}
 	number := func(at extent, n int) { put(at, strconv.AppendInt(nil, int64(n), 10)) }
-	if r.places.hits != (extent{}) {
-		list, err := write(append(make([]byte, 0, r.places.hits.to-r.places.hits.from), '['))
-		if err != nil {
-			return nil, err
-		}
-		put(r.places.hits, append(list, ']'))
-	}
+	put(r.places.hits, hits)
 	if !q.unseen() { // else it is the client's own already
 		number(r.places.page, q.page)
 		number(r.places.perPage, q.perPage)
@@ -159,5 +152,5 @@ func (q *query) present(r *result, found int, write func(dst []byte) ([]byte, er
 	if found >= 0 {
 		number(r.places.found, found)
 	}
-	return edits.Apply(r.raw), nil
+	return edits.Pieces(r.raw)
 }

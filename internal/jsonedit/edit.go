@@ -160,17 +160,17 @@ func (e Edits) Apply(text []byte) []byte {
 	if len(e) == 0 {
 		return text
 	}
+	return bytes.Join(e.Pieces(text), nil)
+}
+
+// Pieces returns the same in pieces.
+func (e Edits) Pieces(text []byte) [][]byte {
 	slices.SortStableFunc(e, func(a, b Edit) int { return cmp.Compare(a.From, b.From) })
-	size, at := len(text), 0
+	pieces, at := make([][]byte, 0, 2*len(e)+1), 0
 	for _, edit := range e {
-		size += len(edit.With) + edit.From - edit.To
+		pieces, at = append(pieces, text[at:edit.From], edit.With), edit.To
 	}
-	out := make([]byte, 0, size)
-	for _, edit := range e {
-		out = append(append(out, text[at:edit.From]...), edit.With...)
-		at = edit.To
-	}
-	return append(out, text[at:]...)
+	return append(pieces, text[at:])
 }
 
 // Set returns the object with the value of the first member of that key replaced, or with a new last member if there is none. All
