@@ -13,9 +13,9 @@ import (
 // hits are those of a reading.
 type hits struct {
 	*reader
-	listing            // of the reply that they came in, with no other hits
-	keys    []document // what tells them apart: index is the one that rules are matched against
-	alone   bool       // they are of one shard
+	listing             // of the reply that they came in, with no other hits
+	keys     []document // what tells them apart: index is the one that rules are matched against
+	oneShard bool       // all are of one shard
 	// at is the hit that is looked at, and fields are those extracted from it, once read.
 	at     int
 	fields extracted
@@ -55,7 +55,7 @@ func (r *reader) Listing(results []adapters.QueryResult) (*adapters.Listing, err
 		}
 		l.HitBytes /= len(read.hits)
 	}
-	h := &hits{reader: r, listing: read, alone: r.numbered && shardsOf(reply) == 1}
+	h := &hits{reader: r, listing: read, oneShard: r.numbered && shardsOf(reply) == 1}
 	l.Hits = h
 	h.cut()
 	return l, h.tell()

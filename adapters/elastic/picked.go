@@ -33,7 +33,7 @@ func (r *reader) pick() error {
 	if !wide && !(q.narrows && len(r.Ranks) <= mostPicked) || !q.picks || !known.tellable(r.Ranks) {
 		return nil
 	}
-	if r.numbered && !known.alone { // several shards share numbers
+	if r.numbered && !known.oneShard { // several shards share numbers
 		if wide && q.scatters {
 			return errUnnumbered
 		}

@@ -82,8 +82,8 @@ func (q *query) In(reply *adapters.Reply) (in *adapters.Searches, giveBack *adap
 	return &adapters.Searches{List: []adapters.Search{&pointed}, Single: true, Wire: w, Plan: q.plan}, &last
 }
 
-// within returns a query as one in the point in time. sorted says that hits are to come with their sort values.
-func (q *query) within(asked adapters.Query, sorted bool) (adapters.Query, error) {
+// inPoint returns a query as one in the point in time. sorted says that hits are to come with their sort values.
+func (q *query) inPoint(asked adapters.Query, sorted bool) (adapters.Query, error) {
 	pit := append(jsonedit.AppendString([]byte(`{"id":`), q.point.id), `,"keep_alive":"`+keepPoint+`"}`...)
 	body, err := jsonedit.Set(asked.Body, "pit", pit)
 	asked.Void = slices.Concat(asked.Void, opening)

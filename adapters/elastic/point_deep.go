@@ -76,7 +76,7 @@ func (r *reader) deepQueries(pieces []adapters.QueryResult) ([]adapters.Query, e
 		}
 	}
 	if err == nil {
-		asked, err = q.within(asked, len(pieces) > 0)
+		asked, err = q.inPoint(asked, len(pieces) > 0)
 	}
 	return []adapters.Query{asked}, err
 }

@@ -78,7 +78,7 @@ func (r *reader) Queries(results []adapters.QueryResult) ([]adapters.Query, erro
 	}
 	query, err := r.query()
 	if err == nil && r.q.point != nil {
-		query, err = r.q.within(query, false)
+		query, err = r.q.inPoint(query, false)
 	}
 	return []adapters.Query{query}, err
 }

@@ -242,10 +242,10 @@ func hitsOf(reply []byte) (list [][]byte, total int, err error) {
 	return rawOf(l.hits), l.total, err
 }
 
-// ours are words in the failures of shards that what we ask can be the reason of: limits of an index on ranks and extracted
+// ourFailures are words in the failures of shards that what we ask can be the reason of: limits of an index on ranks and extracted
 // fields (index.max_result_window and the like), our field mapped otherwise, memory and load. A shard that is not there, or
 // can't run the client's query, fails for the client's own search too.
-var ours = [][]byte{
+var ourFailures = [][]byte{
 	[]byte("[index.max_"), []byte(adapters.SketchField), []byte("circuit_breaking_exception"),
 	[]byte("rejected_execution_exception"),
 }
@@ -264,7 +264,7 @@ func failedForUs(shards []byte, deciding []adapters.Deciding) bool {
 		return true
 	}
 	return slices.ContainsFunc(failures, func(failure []byte) bool {
-		return blames(failure, deciding) || slices.ContainsFunc(ours, func(word []byte) bool { return bytes.Contains(failure, word) })
+		return blames(failure, deciding) || slices.ContainsFunc(ourFailures, func(word []byte) bool { return bytes.Contains(failure, word) })
 	})
 }
 

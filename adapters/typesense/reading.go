@@ -65,7 +65,7 @@ func (r *reader) Queries(results []adapters.QueryResult) ([]adapters.Query, erro
 	}
 	queries := make([]adapters.Query, len(r.asks))
 	for i, a := range r.asks {
-		body, err := r.q.ask(a)
+		body, err := r.q.element(a)
 		if err != nil {
 			return nil, err
 		}
@@ -160,8 +160,8 @@ const nothing = adapters.FieldPrefix + "none"
 // fields are those that are read of each hit whatever the client asks for.
 type fields struct{ texts, deciding []string }
 
-// ask returns the ask as an element of a multi-search. Where a preset can hold more, what is to be left out is asked for empty.
-func (q *query) ask(a ask) ([]byte, error) {
+// element returns the ask as an element of a multi-search. Where a preset can hold more, what is to be left out is asked for empty.
+func (q *query) element(a ask) ([]byte, error) {
 	if a.content == asSent {
 		return q.base, nil
 	}
