@@ -135,10 +135,8 @@ type Reading struct {
 	Known Hits
 	// Before asks for the list from its beginning, not from the cursor on at which the search begins.
 	Before bool
-	// Sources asks for hits as the client wants them, otherwise for no more than what they are judged by.
+	// Sources asks for hits as the client wants them, and unless Ranks are given with what they are judged by; otherwise for no more than that.
 	Sources bool
-	// Judged says that what hits are judged by is wanted with the sources too.
-	Judged bool
 	// Texts asks for the sketched texts too, to compute missing sketches from.
 	Texts bool
 	// Frame asks for everything that a reply has beside its hits, such as facets, where it can come with this reading.

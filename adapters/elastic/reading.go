@@ -39,7 +39,7 @@ type reader struct {
 
 // Read implements adapters.Search.
 func (q *query) Read(reading adapters.Reading) (adapters.Reader, error) {
-	r := &reader{q: q, Reading: reading, from: reading.From, to: reading.To, sources: reading.Sources, judged: reading.Judged || !reading.Sources}
+	r := &reader{q: q, Reading: reading, from: reading.From, to: reading.To, sources: reading.Sources, judged: reading.Ranks == nil || !reading.Sources}
 	var err error
 	switch {
 	case r.AsSent:

@@ -100,7 +100,7 @@ func (q *query) asks(r *adapters.Reading) []ask {
 	list := q.pages(nil, full, r)
 	// Whether the client's own hits show our field can't be told under a preset, so that it is read beside them; and so is whatever else
 	// is looked at and may not be shown in them.
-	if q.preset || r.Judged && (r.Texts && !q.seesText(q.needed.texts) || !q.seesText(q.needed.deciding)) {
+	if q.preset || r.Ranks == nil && (r.Texts && !q.seesText(q.needed.texts) || !q.seesText(q.needed.deciding)) {
 		list = q.pages(list, beside, r)
 	}
 	return list

@@ -78,7 +78,7 @@ func (s *search) readBefore(ctx context.Context, own *adapters.Listing) error {
 		return nil
 	}
 	ranks := min(w.window, s.asked.Limit)
-	r := adapters.Reading{To: ranks, Before: true, Judged: true, Texts: s.texts.beside}
+	r := adapters.Reading{To: ranks, Before: true, Texts: s.texts.beside}
 	listing, hits, err := s.judgedBefore(ctx, &r)
 	switch known := errors.Is(err, errAnew) || errors.Is(err, adapters.ErrRefused) || errors.Is(err, adapters.ErrWidened) || errors.Is(err, adapters.ErrNotUnderstood); {
 	case known && !adapters.IsLate(err): // the engine grants no reading so long, say

@@ -195,7 +195,7 @@ func (s *search) readSpan(ctx context.Context, span rerank.Span) ([]rerank.Hit, 
 // reading returns how a span is read.
 func (s *search) reading(span rerank.Span) adapters.Reading {
 	r := adapters.Reading{
-		To: span.To, Ranks: span.Ranks, Sources: span.Sources, Judged: span.Ranks == nil,
+		To: span.To, Ranks: span.Ranks, Sources: span.Sources,
 		Texts: s.texts.wanted(span), Frame: s.read.frame == nil && !s.leads(),
 	}
 	if span.Ranks != nil {
@@ -213,7 +213,7 @@ func (s *search) keep(r *adapters.Reading, l *adapters.Listing) {
 	if !s.leads() && l.Total >= 0 {
 		s.read.total, s.read.atLeast = l.Total, l.AtLeast
 	}
-	if s.neighbours != nil && r.Judged {
+	if s.neighbours != nil && r.Ranks == nil {
 		s.neighbours.length, s.neighbours.full = l.Total, l.Full
 	}
 	if l.HitBytes > 0 {
